@@ -1,0 +1,110 @@
+// Package quantity holds the units that the rest of the project counts in:
+// byte sizes and shares. It reads them as people write them ("512MiB", "2%")
+// and prints them back so. It knows nothing of studies or measurements.
+package quantity
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+)
+
+// Bytes is a size. KiB, MiB, GiB and TiB are powers of 1024; kB, MB, GB and
+// TB are powers of 1000; a bare number is bytes.
+type Bytes int64
+
+// The sizes that code names.
+const (
+	KiB Bytes = 1 << 10
+	MiB Bytes = 1 << 20
+	GiB Bytes = 1 << 30
+)
+
+var byteUnits = []struct {
+	suffix string
+	factor float64
+}{
+	{"KiB", 1 << 10}, {"MiB", 1 << 20}, {"GiB", 1 << 30}, {"TiB", 1 << 40},
+	{"kB", 1e3}, {"KB", 1e3}, {"MB", 1e6}, {"GB", 1e9}, {"TB", 1e12}, {"B", 1},
+}
+
+// ParseBytes reads a size such as "512MiB", "1.5GB" or "4096".
+func ParseBytes(text string) (Bytes, error) {
+	number, factor := strings.TrimSpace(text), 1.0
+	for _, u := range byteUnits {
+		if strings.HasSuffix(number, u.suffix) {
+			number, factor = strings.TrimSpace(strings.TrimSuffix(number, u.suffix)), u.factor
+			break
+		}
+	}
+	v, err := strconv.ParseFloat(number, 64)
+	if err != nil || v < 0 || math.IsNaN(v) || v*factor > math.MaxInt64/2 {
+		return 0, fmt.Errorf("%q is not a size: write a number with B, kB, KiB, MB, MiB, GB, GiB, TB or TiB, such as 512MiB", text)
+	}
+	return Bytes(math.Round(v * factor)), nil
+}
+
+// String prints the size in the largest binary unit that keeps it readable.
+func (b Bytes) String() string {
+	switch v := float64(b); {
+	case b >= GiB:
+		return trim(v/float64(GiB)) + "GiB"
+	case b >= MiB:
+		return trim(v/float64(MiB)) + "MiB"
+	case b >= KiB:
+		return trim(v/float64(KiB)) + "KiB"
+	default:
+		return strconv.FormatInt(int64(b), 10) + "B"
+	}
+}
+
+func trim(v float64) string {
+	return strings.TrimSuffix(strings.TrimRight(strconv.FormatFloat(v, 'f', 2, 64), "0"), ".")
+}
+
+// UnmarshalText reads what ParseBytes reads.
+func (b *Bytes) UnmarshalText(text []byte) (err error) {
+	*b, err = ParseBytes(string(text))
+	return err
+}
+
+// MarshalText prints an exact number of bytes, so that nothing is lost between
+// a study and its run folder.
+func (b Bytes) MarshalText() ([]byte, error) {
+	return []byte(strconv.FormatInt(int64(b), 10) + "B"), nil
+}
+
+// Share is a part of one: 0.02 is 2%.
+type Share float64
+
+// ParseShare reads "2%" or "0.02".
+func ParseShare(text string) (Share, error) {
+	number, factor := strings.TrimSpace(text), 1.0
+	if strings.HasSuffix(number, "%") {
+		number, factor = strings.TrimSpace(strings.TrimSuffix(number, "%")), 100
+	}
+	v, err := strconv.ParseFloat(number, 64)
+	if err != nil || math.IsNaN(v) || math.IsInf(v, 0) {
+		return 0, fmt.Errorf("%q is not a share: write a percentage such as 2%%, or a number such as 0.02", text)
+	}
+	return Share(v / factor), nil
+}
+
+// String prints the share as a percentage.
+func (s Share) String() string { return trim4(float64(s)*100) + "%" }
+
+func trim4(v float64) string {
+	return strings.TrimSuffix(strings.TrimRight(strconv.FormatFloat(v, 'f', 4, 64), "0"), ".")
+}
+
+// UnmarshalText reads what ParseShare reads.
+func (s *Share) UnmarshalText(text []byte) (err error) {
+	*s, err = ParseShare(string(text))
+	return err
+}
+
+// MarshalText prints the shortest number that reads back as the same share.
+func (s Share) MarshalText() ([]byte, error) {
+	return []byte(strconv.FormatFloat(float64(s), 'g', -1, 64)), nil
+}
