@@ -1,0 +1,97 @@
+package agent_test
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"tare/internal/agent"
+)
+
+// program is the real agent, built once for all tests of this package.
+var program string
+
+func TestMain(m *testing.M) {
+	folder, err := os.MkdirTemp("", "agent")
+	if err != nil {
+		panic(err)
+	}
+	program = filepath.Join(folder, "tare-agent")
+	build := exec.Command("go", "build", "-trimpath", "-ldflags", "-s -w -X main.version=test", "-o", program, "tare/cmd/tare-agent")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := build.CombinedOutput(); err != nil {
+		fmt.Fprintf(os.Stderr, "building the agent: %v\n%s", err, out)
+		os.Exit(1)
+	}
+	status := m.Run()
+	os.RemoveAll(folder)
+	os.Exit(status)
+}
+
+// stdio is a process's standard input and output as one stream.
+type stdio struct {
+	io.WriteCloser
+	out io.ReadCloser
+}
+
+func (s stdio) Read(b []byte) (int, error) { return s.out.Read(b) }
+func (s stdio) Close() error               { s.out.Close(); return s.WriteCloser.Close() }
+
+// running is an agent in a process of its own.
+type running struct {
+	*agent.Client
+	process *os.Process
+	ended   chan struct{}
+	stderr  *lines
+}
+
+// start runs the agent in a mode and connects to it. The test ends it.
+func start(t *testing.T, mode ...string) running {
+	t.Helper()
+	if len(mode) == 0 {
+		mode = []string{"stdio"}
+	}
+	return startProgram(t, exec.Command(program, mode...))
+}
+
+// startProgram does so with an agent that something else starts.
+func startProgram(t *testing.T, cmd *exec.Cmd) running {
+	t.Helper()
+	in, _ := cmd.StdinPipe()
+	out, _ := cmd.StdoutPipe()
+	stderr := &lines{}
+	cmd.Stderr = stderr
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	r := running{process: cmd.Process, ended: make(chan struct{}), stderr: stderr}
+	t.Cleanup(func() {
+		in.Close()
+		select {
+		case <-r.ended:
+		case <-time.After(20 * time.Second):
+			t.Error("the agent did not end at the end of its stream")
+			cmd.Process.Kill()
+		}
+	})
+	c, err := agent.Connect(soon(t), stdio{in, out})
+	go func() { cmd.Wait(); close(r.ended) }()
+	if err != nil {
+		<-r.ended
+		t.Fatalf("%v; the agent said %q", err, stderr.String())
+	}
+	r.Client = c
+	return r
+}
+
+// soon is a limit for what must not hang; nothing is measured by it.
+func soon(t *testing.T) context.Context {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	t.Cleanup(cancel)
+	return ctx
+}

@@ -1,0 +1,242 @@
+// Package guest makes the agent a virtual machine's first process: it loads
+// the drivers, mounts the image's disk, opens the channel to the host, serves,
+// and switches the machine off. The kernel's command line configures it
+// (see Words).
+//
+// It must not know the protocol, nor which hypervisor it runs under.
+package guest
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"runtime/debug"
+	"strings"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+
+	"tare/internal/agent/inside"
+)
+
+// Run is the whole life of a guest. It does not return: a first process that
+// ends is a kernel panic.
+func Run(o inside.Options) {
+	words := Words{}
+	defer func() {
+		if crash := recover(); crash != nil {
+			say(fmt.Errorf("it crashed: %v\n%s", crash, debug.Stack()))
+		}
+		switchOff(words)
+	}()
+	channel, err := setUp(&words)
+	if err == nil {
+		err = inside.Serve(channel, o)
+	}
+	if err != nil {
+		say(err)
+	}
+}
+
+// setUp turns a bare kernel into the image's system with a channel to the host.
+func setUp(words *Words) (io.ReadWriter, error) {
+	for _, m := range []struct{ kind, to string }{{"proc", "/proc"}, {"sysfs", "/sys"}, {"devtmpfs", "/dev"}} {
+		if err := mount(m.kind, m.to, m.kind, 0, ""); err != nil {
+			return nil, err
+		}
+	}
+	useConsole()
+	line, err := os.ReadFile("/proc/cmdline")
+	if err != nil {
+		return nil, fmt.Errorf("reading the kernel's command line: %w", err)
+	}
+	if *words, err = Parse(string(line)); err != nil {
+		return nil, err
+	}
+	news, err := listen()
+	if err != nil {
+		return nil, err
+	}
+	defer news.close()
+	if err := loadModules("/modules", news); err != nil {
+		return nil, err
+	}
+	if words.Root != "" {
+		if err := news.waitFor(words.Root); err != nil {
+			return nil, err
+		}
+		if err := enter(words.Root); err != nil {
+			return nil, err
+		}
+	}
+	if err := furnish(*words, news); err != nil {
+		return nil, err
+	}
+	if err := connectNetwork(words.Net, news); err != nil {
+		return nil, err
+	}
+	limitFiles()
+	os.Clearenv()
+	for _, entry := range append([]string{"PATH=" + inside.Path, "HOME=/root", "TERM=dumb"}, words.Env...) {
+		key, value, _ := strings.Cut(entry, "=")
+		os.Setenv(key, value)
+	}
+	return openChannel(*words, news)
+}
+
+// useConsole sends what the program itself prints, a crash of Go's runtime
+// too, to where the host looks.
+func useConsole() {
+	fd, err := unix.Open("/dev/console", unix.O_WRONLY|unix.O_NOCTTY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return
+	}
+	unix.Dup3(fd, 1, 0)
+	unix.Dup3(fd, 2, 0)
+	unix.Close(fd)
+}
+
+// enter makes the disk's file system the root and takes /dev, /proc and /sys
+// along. What lay in the initramfs is deleted, since it lies in memory.
+func enter(device string) error {
+	const root = "/mnt"
+	if err := mount(device, root, "ext4", 0, ""); err != nil {
+		return err
+	}
+	os.RemoveAll("/modules")
+	os.Remove("/init")
+	for _, folder := range []string{"/dev", "/proc", "/sys"} {
+		if err := os.MkdirAll(root+folder, 0o755); err != nil {
+			return fmt.Errorf("the root file system lacks %s: %w", folder, err)
+		}
+		if err := unix.Mount(folder, root+folder, "", unix.MS_MOVE, ""); err != nil {
+			return fmt.Errorf("moving %s into the root file system: %w", folder, err)
+		}
+	}
+	if err := unix.Chdir(root); err != nil {
+		return fmt.Errorf("entering the root file system: %w", err)
+	}
+	if err := unix.Mount(".", "/", "", unix.MS_MOVE, ""); err != nil {
+		return fmt.Errorf("moving the root file system to the top: %w", err)
+	}
+	if err := unix.Chroot("."); err != nil {
+		return fmt.Errorf("changing the root: %w", err)
+	}
+	return os.Chdir("/")
+}
+
+// furnish mounts what programs expect, and the data disk.
+func furnish(w Words, news *news) error {
+	for _, m := range []struct {
+		kind, to, options string
+		flags             uintptr
+	}{
+		{"devpts", "/dev/pts", "newinstance,ptmxmode=0666,mode=0620", unix.MS_NOSUID | unix.MS_NOEXEC},
+		{"tmpfs", "/dev/shm", "mode=1777", unix.MS_NOSUID | unix.MS_NODEV},
+		{"tmpfs", "/run", "mode=0755", unix.MS_NOSUID | unix.MS_NODEV},
+	} {
+		if err := mount(m.kind, m.to, m.kind, m.flags, m.options); err != nil {
+			return err
+		}
+	}
+	// What devtmpfs leaves to the first process.
+	for link, to := range map[string]string{"fd": "/proc/self/fd", "stdin": "fd/0", "stdout": "fd/1", "stderr": "fd/2"} {
+		os.Symlink(to, "/dev/"+link)
+	}
+	// Nothing depends on it but what runs containers in here.
+	mount("cgroup2", "/sys/fs/cgroup", "cgroup2", unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC, "")
+	if err := os.MkdirAll("/tmp", 0o1777); err != nil {
+		return err
+	}
+	os.Chmod("/tmp", os.ModeSticky|0o777)
+	if w.Data != "" {
+		if err := news.waitFor(w.Data); err != nil {
+			return err
+		}
+		if err := mount(w.Data, "/data", "ext4", 0, ""); err != nil {
+			return err
+		}
+		os.Remove("/data/lost+found") // a data folder is empty in every environment
+	} else if err := os.MkdirAll("/data", 0o755); err != nil {
+		return err
+	}
+	if err := unix.Sethostname([]byte(w.Hostname)); err != nil {
+		return fmt.Errorf("setting the host name %q: %w", w.Hostname, err)
+	}
+	return nil
+}
+
+// loadModules loads the kernel modules in the order that the file "order"
+// lists. One that fails is remembered: what is missing because of it is missed
+// later, and the message then names both.
+func loadModules(folder string, news *news) error {
+	order, err := os.ReadFile(filepath.Join(folder, "order"))
+	if errors.Is(err, os.ErrNotExist) {
+		return nil // a kernel that has all built in
+	}
+	if err != nil {
+		return fmt.Errorf("reading the list of modules: %w", err)
+	}
+	for _, name := range strings.Fields(string(order)) {
+		path := name
+		if !filepath.IsAbs(path) {
+			path = filepath.Join(folder, name)
+		}
+		if err := loadModule(path); err != nil {
+			news.failed = append(news.failed, fmt.Sprintf("%s: %v", name, err))
+		}
+	}
+	return nil
+}
+
+func loadModule(path string) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	err = unix.FinitModule(int(f.Fd()), "", 0)
+	if err == unix.EEXIST || err == unix.ENODEV { // already there, or no such device
+		return nil
+	}
+	return err
+}
+
+// limitFiles gives commands the usual limits for open files. The kernel's own
+// for its first process are lower than servers expect.
+func limitFiles() {
+	syscall.Setrlimit(unix.RLIMIT_NOFILE, &syscall.Rlimit{Cur: 1024, Max: 524288})
+}
+
+func mount(source, to, kind string, flags uintptr, options string) error {
+	if err := os.MkdirAll(to, 0o755); err != nil {
+		return fmt.Errorf("making the folder %s: %w", to, err)
+	}
+	if err := unix.Mount(source, to, kind, flags, options); err != nil && err != unix.EBUSY {
+		return fmt.Errorf("mounting %s (%s) on %s: %w", source, kind, to, err)
+	}
+	return nil
+}
+
+// say prints an error to the console and waits until it is out: the machine
+// may be switched off next.
+func say(err error) {
+	console, opening := os.OpenFile("/dev/console", os.O_WRONLY|unix.O_NOCTTY, 0)
+	if opening != nil {
+		console = os.Stderr
+	}
+	fmt.Fprintf(console, "tare-agent: %v\n", err)
+	unix.IoctlSetInt(int(console.Fd()), unix.TCSBRK, 1) // tcdrain
+}
+
+// switchOff ends the machine. It returns only where the kernel refuses.
+func switchOff(w Words) {
+	unix.Sync()
+	how := unix.LINUX_REBOOT_CMD_POWER_OFF
+	if w.Off == "reboot" {
+		how = unix.LINUX_REBOOT_CMD_RESTART
+	}
+	say(fmt.Errorf("switching off: %w", unix.Reboot(how)))
+}

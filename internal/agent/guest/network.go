@@ -1,0 +1,118 @@
+package guest
+
+import (
+	"encoding/binary"
+	"fmt"
+	"net/netip"
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+// connectNetwork brings the loopback up, and the first interface where an
+// address is given.
+func connectNetwork(n Net, news *news) error {
+	control, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return fmt.Errorf("network: %w", err)
+	}
+	defer unix.Close(control)
+	if err := raise(control, "lo"); err != nil {
+		return err
+	}
+	if !n.Address.IsValid() {
+		return nil
+	}
+	const name = "eth0"
+	if err := news.waitForInterface(name); err != nil {
+		return err
+	}
+	mask := netip.AddrFrom4([4]byte(binary.BigEndian.AppendUint32(nil, ^uint32(0)<<(32-n.Address.Bits()))))
+	for _, set := range []struct {
+		request uint
+		value   netip.Addr
+	}{{unix.SIOCSIFADDR, n.Address.Addr()}, {unix.SIOCSIFNETMASK, mask}} {
+		ifreq, err := unix.NewIfreq(name)
+		if err != nil {
+			return err
+		}
+		ifreq.SetInet4Addr(set.value.AsSlice())
+		if err := unix.IoctlIfreq(control, set.request, ifreq); err != nil {
+			return fmt.Errorf("network: giving %s the address %s: %w", name, n.Address, err)
+		}
+	}
+	if err := raise(control, name); err != nil {
+		return err
+	}
+	if n.Gateway.IsValid() {
+		if err := routeBy(n.Gateway); err != nil {
+			return fmt.Errorf("network: routing by the gateway %s: %w", n.Gateway, err)
+		}
+	}
+	if n.Nameserver.IsValid() {
+		os.MkdirAll("/etc", 0o755)
+		os.Remove("/etc/resolv.conf") // often a link to what a real init would run
+		if err := os.WriteFile("/etc/resolv.conf", fmt.Appendf(nil, "nameserver %s\n", n.Nameserver), 0o644); err != nil {
+			return fmt.Errorf("network: %w", err)
+		}
+	}
+	return nil
+}
+
+func (n *news) waitForInterface(name string) error {
+	return n.until("the network interface "+name, func() bool {
+		_, err := os.Stat("/sys/class/net/" + name)
+		return err == nil
+	})
+}
+
+func raise(control int, name string) error {
+	ifreq, err := unix.NewIfreq(name)
+	if err != nil {
+		return err
+	}
+	if err = unix.IoctlIfreq(control, unix.SIOCGIFFLAGS, ifreq); err == nil {
+		ifreq.SetUint16(ifreq.Uint16() | unix.IFF_UP)
+		err = unix.IoctlIfreq(control, unix.SIOCSIFFLAGS, ifreq)
+	}
+	if err != nil {
+		return fmt.Errorf("network: bringing %s up: %w", name, err)
+	}
+	return nil
+}
+
+// routeBy adds the default route with the one netlink message that it takes.
+func routeBy(gateway netip.Addr) error {
+	s, err := unix.Socket(unix.AF_NETLINK, unix.SOCK_RAW|unix.SOCK_CLOEXEC, unix.NETLINK_ROUTE)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(s)
+	const attribute = unix.SizeofRtAttr + 4
+	const length = unix.SizeofNlMsghdr + unix.SizeofRtMsg + attribute
+	order, b := binary.NativeEndian, []byte(nil)
+	b = order.AppendUint32(b, length)
+	b = order.AppendUint16(b, unix.RTM_NEWROUTE)
+	b = order.AppendUint16(b, unix.NLM_F_REQUEST|unix.NLM_F_ACK|unix.NLM_F_CREATE|unix.NLM_F_REPLACE)
+	b = append(b, make([]byte, 8)...) // sequence and port
+	b = append(b, unix.AF_INET, 0, 0, 0, unix.RT_TABLE_MAIN, unix.RTPROT_BOOT, unix.RT_SCOPE_UNIVERSE, unix.RTN_UNICAST)
+	b = order.AppendUint32(b, 0)
+	b = order.AppendUint16(b, attribute)
+	b = order.AppendUint16(b, unix.RTA_GATEWAY)
+	b = append(b, gateway.AsSlice()...)
+	if err := unix.Sendto(s, b, 0, &unix.SockaddrNetlink{Family: unix.AF_NETLINK}); err != nil {
+		return err
+	}
+	answer := make([]byte, 1<<10)
+	n, _, err := unix.Recvfrom(s, answer, 0)
+	if err != nil {
+		return err
+	}
+	if n < unix.SizeofNlMsghdr+4 {
+		return fmt.Errorf("the kernel's answer is %d bytes short", n)
+	}
+	if code := int32(order.Uint32(answer[unix.SizeofNlMsghdr:])); code != 0 {
+		return unix.Errno(-code)
+	}
+	return nil
+}

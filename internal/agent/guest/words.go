@@ -1,0 +1,114 @@
+package guest
+
+import (
+	"fmt"
+	"net/netip"
+	"strings"
+)
+
+// Words are the parts of the kernel's command line that are meant for the
+// agent.
+type Words struct {
+	Root     string   // tare.root=/dev/vda; "" stays in the initramfs
+	Data     string   // tare.data=/dev/vdb, mounted on /data
+	Port     string   // tare.port=NAME of a virtio-serial port
+	VSock    uint32   // tare.vsock=PORT, on the host
+	Net      Net      // tare.net=ADDRESS/PREFIX[,GATEWAY[,NAMESERVER]]
+	Off      string   // tare.off=poweroff or reboot
+	Hostname string   // tare.hostname=NAME
+	Env      []string // tare.env=KEY=VALUE, any number of them
+}
+
+// Net is the address of the first network interface.
+type Net struct {
+	Address    netip.Prefix
+	Gateway    netip.Addr
+	Nameserver netip.Addr
+}
+
+// Parse reads the kernel's command line. Words of others are left alone, an
+// unknown one that begins with "tare." is an error.
+func Parse(line string) (Words, error) {
+	w := Words{Off: "poweroff", Hostname: "tare"}
+	for _, word := range split(line) {
+		key, value, _ := strings.Cut(word, "=")
+		var err error
+		switch key {
+		case "tare.root":
+			w.Root = value
+		case "tare.data":
+			w.Data = value
+		case "tare.port":
+			w.Port = value
+		case "tare.vsock":
+			_, err = fmt.Sscanf(value, "%d", &w.VSock)
+		case "tare.net":
+			w.Net, err = parseNet(value)
+		case "tare.off":
+			if w.Off = value; value != "poweroff" && value != "reboot" {
+				err = fmt.Errorf("it is poweroff or reboot")
+			}
+		case "tare.hostname":
+			w.Hostname = value
+		case "tare.env":
+			if w.Env = append(w.Env, value); !strings.Contains(value, "=") {
+				err = fmt.Errorf("it takes KEY=VALUE")
+			}
+		default:
+			if strings.HasPrefix(key, "tare.") {
+				err = fmt.Errorf("this agent does not know that word")
+			}
+		}
+		if err != nil {
+			return w, fmt.Errorf("kernel command line, %q: %w", word, err)
+		}
+	}
+	if (w.Port == "") == (w.VSock == 0) {
+		return w, fmt.Errorf("kernel command line: one of tare.port and tare.vsock must name the channel to the host")
+	}
+	return w, nil
+}
+
+// split takes the line apart as the kernel does: at spaces, but not between
+// double quotes, which are dropped.
+func split(line string) (words []string) {
+	var word strings.Builder
+	quoted, any := false, false
+	for _, c := range []byte(strings.TrimSpace(line) + " ") {
+		switch {
+		case c == '"':
+			quoted, any = !quoted, true
+		case !quoted && (c == ' ' || c == '\t' || c == '\n'):
+			if any {
+				words = append(words, word.String())
+			}
+			word.Reset()
+			any = false
+		default:
+			word.WriteByte(c)
+			any = true
+		}
+	}
+	if any { // an open quote lasts to the end
+		words = append(words, strings.TrimSuffix(word.String(), " "))
+	}
+	return words
+}
+
+func parseNet(text string) (n Net, err error) {
+	parts := strings.Split(text, ",")
+	if n.Address, err = netip.ParsePrefix(parts[0]); err != nil {
+		return n, err
+	}
+	for i, to := range []*netip.Addr{&n.Gateway, &n.Nameserver} {
+		if len(parts) > i+1 && parts[i+1] != "" {
+			if *to, err = netip.ParseAddr(parts[i+1]); err != nil {
+				return n, err
+			}
+		}
+	}
+	if len(parts) > 3 || !n.Address.Addr().Is4() || n.Gateway.IsValid() && !n.Gateway.Is4() {
+		return n, fmt.Errorf("it takes ADDRESS/PREFIX[,GATEWAY[,NAMESERVER]] of IPv4")
+	}
+	return n, nil
+}

@@ -1,0 +1,63 @@
+package guest
+
+import (
+	"net/netip"
+	"reflect"
+	"strings"
+	"testing"
+)
+
+func TestTheKernelCommandLineIsReadAsTheKernelDoes(t *testing.T) {
+	got, err := Parse("console=ttyS0 quiet panic=-1 tare.root=/dev/vda tare.data=/dev/vdb\ttare.port=tare " +
+		`tare.net=10.0.2.15/24,10.0.2.2,10.0.2.3 tare.off=reboot tare.hostname=vm "tare.env=A=b c" tare.env=D="e f" -- init` + "\n")
+	want := Words{
+		Root: "/dev/vda", Data: "/dev/vdb", Port: "tare", Off: "reboot", Hostname: "vm", Env: []string{"A=b c", "D=e f"},
+		Net: Net{netip.MustParsePrefix("10.0.2.15/24"), netip.MustParseAddr("10.0.2.2"), netip.MustParseAddr("10.0.2.3")},
+	}
+	if err != nil || !reflect.DeepEqual(got, want) {
+		t.Errorf("%+v, %v", got, err)
+	}
+}
+
+func TestWhatIsNotSaidHasADefault(t *testing.T) {
+	got, err := Parse("tare.vsock=1024 tare.net=192.168.0.2/16")
+	want := Words{VSock: 1024, Off: "poweroff", Hostname: "tare", Net: Net{Address: netip.MustParsePrefix("192.168.0.2/16")}}
+	if err != nil || !reflect.DeepEqual(got, want) {
+		t.Errorf("%+v, %v", got, err)
+	}
+}
+
+func TestAWrongWordIsNamed(t *testing.T) {
+	for line, word := range map[string]string{
+		"tare.port=a tare.rood=/dev/vda":         "tare.rood=/dev/vda",
+		"tare.port=a tare.off=maybe":             "tare.off=maybe",
+		"tare.port=a tare.net=10.0.2.15":         "tare.net=10.0.2.15",
+		"tare.port=a tare.net=fe80::1/64":        "IPv4",
+		"tare.port=a tare.net=10.0.0.1/8,x":      "tare.net=10.0.0.1/8,x",
+		"tare.port=a tare.env=A":                 "KEY=VALUE",
+		"tare.vsock=many":                        "tare.vsock=many",
+		"quiet":                                  "tare.port",
+		"tare.port=a tare.vsock=1":               "one of",
+		"tare.port=a tare.net=1.2.3.4/8,,,extra": "GATEWAY",
+	} {
+		if _, err := Parse(line); err == nil || !strings.Contains(err.Error(), word) {
+			t.Errorf("%q: %v", line, err)
+		}
+	}
+}
+
+func FuzzParse(f *testing.F) {
+	f.Add(`console=ttyS0 "tare.env=A=b c" tare.port=x`)
+	f.Add(`"`)
+	f.Fuzz(func(t *testing.T, line string) {
+		for _, word := range split(line) {
+			if strings.ContainsAny(line, `" `) {
+				continue
+			}
+			if !strings.Contains(line, word) {
+				t.Errorf("%q is not in %q", word, line)
+			}
+		}
+		Parse(line)
+	})
+}

@@ -1,0 +1,145 @@
+package inside
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/user"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+
+	"tare/internal/agent/wire"
+)
+
+// Path is where commands are looked for when the environment does not say.
+const Path = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+
+// prepared is a command with everything looked up that can be wrong with it.
+type prepared struct {
+	path string
+	argv []string
+	attr syscall.ProcAttr
+}
+
+// prepare looks the program, the folder and the user up. Its errors name the
+// command.
+func prepare(s wire.Start) (prepared, error) {
+	if len(s.Argv) == 0 || s.Argv[0] == "" {
+		return prepared{}, errors.New("starting a command: its argv is empty")
+	}
+	p := prepared{argv: s.Argv}
+	p.attr.Dir = s.Dir
+	if p.attr.Dir == "" {
+		p.attr.Dir = "/"
+	}
+	if info, err := os.Stat(p.attr.Dir); err != nil {
+		return p, fmt.Errorf("starting %s in folder %s: %w", s.Argv[0], p.attr.Dir, errors.Unwrap(err))
+	} else if !info.IsDir() {
+		return p, fmt.Errorf("starting %s in folder %s: %w", s.Argv[0], p.attr.Dir, unix.ENOTDIR)
+	}
+	// A session of its own makes it the leader of its own process group. The
+	// signal is for the case that the agent itself is killed.
+	p.attr.Sys = &syscall.SysProcAttr{Setsid: true, Pdeathsig: unix.SIGKILL}
+	env := os.Environ()
+	if s.User != "" {
+		who, err := lookup(s.User)
+		if err != nil {
+			return p, fmt.Errorf("starting %s as user %s: %w", s.Argv[0], s.User, err)
+		}
+		p.attr.Sys.Credential = &who.credential
+		if who.home != "" {
+			env = append(env, "HOME="+who.home)
+		}
+	}
+	p.attr.Env = merge(env, s.Env)
+	path, err := find(s.Argv[0], p.attr.Env)
+	p.path = path
+	return p, err
+}
+
+// merge lets later values of a variable win, and keeps one of each: what a
+// program does with two is its own choice.
+func merge(lists ...[]string) (env []string) {
+	place := map[string]int{}
+	for _, list := range lists {
+		for _, entry := range list {
+			key, _, _ := strings.Cut(entry, "=")
+			if at, seen := place[key]; seen {
+				env[at] = entry
+				continue
+			}
+			place[key] = len(env)
+			env = append(env, entry)
+		}
+	}
+	return env
+}
+
+// find does what a shell does, with the PATH that the command itself gets.
+func find(name string, env []string) (string, error) {
+	if strings.Contains(name, "/") {
+		return name, nil
+	}
+	var path string
+	for _, entry := range env {
+		if value, ok := strings.CutPrefix(entry, "PATH="); ok {
+			path = value
+		}
+	}
+	for _, folder := range filepath.SplitList(path) {
+		full := filepath.Join(folder, name)
+		if info, err := os.Stat(full); err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0 {
+			return full, nil
+		}
+	}
+	return "", fmt.Errorf("starting %s: no such command in PATH (%s): %w", name, path, fs.ErrNotExist)
+}
+
+type account struct {
+	credential syscall.Credential
+	home       string
+}
+
+// lookup reads a user as "name" or "uid[:gid]". Numbers need no entry in
+// /etc/passwd.
+func lookup(text string) (account, error) {
+	name, group, explicit := strings.Cut(text, ":")
+	var a account
+	found, err := user.Lookup(name)
+	if uid, bad := strconv.ParseUint(name, 10, 32); bad == nil {
+		a.credential.Uid = uint32(uid)
+		found, err = user.LookupId(name)
+	} else if err != nil {
+		return a, fmt.Errorf("no such name in /etc/passwd: %w", fs.ErrNotExist)
+	}
+	if err == nil {
+		a.home = found.HomeDir
+		uid, _ := strconv.ParseUint(found.Uid, 10, 32)
+		gid, _ := strconv.ParseUint(found.Gid, 10, 32)
+		a.credential.Uid, a.credential.Gid = uint32(uid), uint32(gid)
+		groups, _ := found.GroupIds()
+		for _, g := range groups {
+			if id, err := strconv.ParseUint(g, 10, 32); err == nil {
+				a.credential.Groups = append(a.credential.Groups, uint32(id))
+			}
+		}
+	}
+	if explicit {
+		gid, bad := strconv.ParseUint(group, 10, 32)
+		if bad != nil {
+			g, err := user.LookupGroup(group)
+			if err != nil {
+				return a, fmt.Errorf("no such group in /etc/group: %w", fs.ErrNotExist)
+			}
+			gid, _ = strconv.ParseUint(g.Gid, 10, 32)
+		}
+		a.credential.Gid = uint32(gid)
+		a.credential.Groups = []uint32{uint32(gid)}
+	}
+	return a, nil
+}

@@ -1,0 +1,332 @@
+package agent_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"tare/internal/agent"
+)
+
+type zeroes struct{}
+
+func (zeroes) Read(b []byte) (int, error) { clear(b); return len(b), nil }
+
+type writer func([]byte)
+
+func (w writer) Write(b []byte) (int, error) { w(b); return len(b), nil }
+
+type failing struct{ err error }
+
+func (f failing) Write([]byte) (int, error) { return 0, f.err }
+
+// resident is a process's memory as the kernel counts it.
+func resident(t *testing.T, pid int) int64 {
+	t.Helper()
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, line := range strings.Split(string(status), "\n") {
+		if f := strings.Fields(line); len(f) == 3 && f[0] == "VmRSS:" {
+			kib, _ := strconv.ParseInt(f[1], 10, 64)
+			return kib << 10
+		}
+	}
+	t.Fatal("no VmRSS in /proc")
+	return 0
+}
+
+// until asks again until it is so; it fails the test only when it never is.
+func until(t *testing.T, what string, so func() bool) {
+	t.Helper()
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	limit := time.After(30 * time.Second)
+	for !so() {
+		select {
+		case <-tick.C:
+		case <-limit:
+			t.Fatalf("it never came about: %s", what)
+		}
+	}
+}
+
+// gone waits until a process is dead and buried.
+func gone(t *testing.T, pid string) {
+	t.Helper()
+	if _, err := strconv.Atoi(pid); err != nil {
+		t.Fatalf("%q is no process number", pid)
+	}
+	until(t, "process "+pid+" is gone", func() bool {
+		_, err := os.Stat("/proc/" + pid)
+		return errors.Is(err, fs.ErrNotExist)
+	})
+}
+
+// family starts a command with a child and an orphan that left its group, and
+// returns their process numbers.
+func family(t *testing.T, a running) (pids []string) {
+	t.Helper()
+	var out lines
+	three := make(chan struct{})
+	cmd := shell("sleep 1000 & echo $!; setsid sh -c 'echo $$; exec sleep 1000' & wait")
+	cmd.Stdout = writer(func(b []byte) {
+		out.Write(b)
+		if strings.Count(out.String(), "\n") == 2 {
+			close(three)
+		}
+	})
+	p, err := a.Start(soon(t), cmd)
+	if err != nil {
+		t.Fatal(err)
+	}
+	<-three
+	return append(strings.Fields(out.String()), strconv.Itoa(p.PID()))
+}
+
+func TestNothingStaysWhenTheStreamEnds(t *testing.T) {
+	a := start(t)
+	pids := family(t, a)
+	a.Close()
+	<-a.ended
+	for _, pid := range pids {
+		gone(t, pid)
+	}
+}
+
+func TestNothingStaysAfterShutdown(t *testing.T) {
+	a := start(t)
+	pids := family(t, a)
+	if err := a.Shutdown(soon(t)); err != nil {
+		t.Error(err)
+	}
+	for _, pid := range pids {
+		if _, err := os.Stat("/proc/" + pid); err == nil {
+			t.Errorf("process %s is still there when Shutdown has returned", pid)
+		}
+	}
+	<-a.Done()
+	<-a.ended
+	if err := a.Err(); !errors.Is(err, agent.ErrGone) || !strings.Contains(err.Error(), "shut down") {
+		t.Errorf("afterwards the agent is gone because of %v", err)
+	}
+}
+
+func TestNothingStaysAfterATerminatingSignal(t *testing.T) {
+	a := start(t)
+	pids := family(t, a)
+	a.process.Signal(syscall.SIGTERM)
+	<-a.ended
+	for _, pid := range pids {
+		gone(t, pid)
+	}
+}
+
+func TestACommandDiesWithAnAgentThatIsKilled(t *testing.T) {
+	a := start(t)
+	p, err := a.Start(soon(t), agent.Command{Argv: []string{"sleep", "1000"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	a.process.Kill()
+	if _, err := p.Wait(soon(t)); !errors.Is(err, agent.ErrGone) || !strings.Contains(err.Error(), "sleep") {
+		t.Errorf("waiting for it: %v", err)
+	}
+	gone(t, strconv.Itoa(p.PID()))
+	if _, err := a.Run(soon(t), shell("true")); !errors.Is(err, agent.ErrGone) {
+		t.Errorf("a command after the agent's death: %v", err)
+	}
+	if _, err := a.Clock(soon(t)); !errors.Is(err, agent.ErrGone) {
+		t.Errorf("a clock after the agent's death: %v", err)
+	}
+}
+
+func TestStrayPrintsDoNotReachTheStream(t *testing.T) {
+	a := start(t)
+	// What a command finds as the agent's standard output is not the stream.
+	cmd := agent.Command{Argv: []string{"sh", "-c", fmt.Sprintf("echo stray > /proc/%d/fd/1", a.process.Pid)}}
+	if exit, err := a.Run(soon(t), cmd); err != nil || !exit.OK() {
+		t.Fatal(exit, err)
+	}
+	if exit, err := a.Run(soon(t), shell("exit 4")); err != nil || exit.Code != 4 {
+		t.Error(exit, err)
+	}
+	until(t, "the print is on standard error", func() bool { return a.stderr.String() == "stray\n" })
+}
+
+func TestFilesMakeTheRoundTrip(t *testing.T) {
+	a, folder := start(t), t.TempDir()
+	for _, size := range []int{0, 1, 32 << 10, 3<<20 + 1} {
+		path := filepath.Join(folder, "new", "folders", strconv.Itoa(size))
+		data := bytes.Repeat([]byte{0xfe, 0, '\n'}, size/3+1)[:size]
+		if err := a.WriteFile(soon(t), path, 0o750, data); err != nil {
+			t.Fatal(err)
+		}
+		if info, err := os.Stat(path); err != nil || info.Mode() != 0o750 {
+			t.Errorf("%v, %v", info, err)
+		}
+		got, err := a.ReadFile(soon(t), path, 0)
+		if err != nil || !bytes.Equal(got, data) {
+			t.Errorf("%d bytes came back as %d, %v", size, len(got), err)
+		}
+		part, err := a.ReadFile(soon(t), path, 5)
+		if err != nil || !bytes.Equal(part, data[:min(5, size)]) {
+			t.Errorf("the first bytes came back as %q, %v", part, err)
+		}
+	}
+	if stat, err := a.ReadFile(soon(t), "/proc/self/stat", 0); err != nil || !strings.Contains(string(stat), "tare-agent") {
+		t.Errorf("%q, %v", stat, err)
+	}
+}
+
+func TestFileErrorsNameTheFile(t *testing.T) {
+	a := start(t)
+	_, err := a.ReadFile(soon(t), "/no/such/file", 0)
+	if !errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), "/no/such/file") {
+		t.Error(err)
+	}
+	if _, err := a.ReadFile(soon(t), "/etc", 0); err == nil || !strings.Contains(err.Error(), "/etc") {
+		t.Error(err)
+	}
+	err = a.WriteFile(soon(t), "/proc/nothing/new", 0, make([]byte, 5<<20))
+	if err == nil || !strings.Contains(err.Error(), "/proc/nothing") {
+		t.Error(err)
+	}
+	if err := a.WriteFile(soon(t), "/dev/full", 0, make([]byte, 5<<20)); !errors.Is(err, syscall.ENOSPC) {
+		t.Error(err)
+	}
+}
+
+func TestClocksOfOneMachineAgree(t *testing.T) {
+	a := start(t)
+	before, err := a.Clock(soon(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := a.Run(soon(t), shell("sleep 0.2")); err != nil {
+		t.Fatal(err)
+	}
+	after, err := a.Clock(soon(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	ratio, uncertainty := agent.Drift(before, after)
+	if off := ratio - 1; off > uncertainty+.001 || off < -uncertainty-.001 {
+		t.Errorf("ratio %f, uncertainty %f", ratio, uncertainty)
+	}
+}
+
+func TestProbesSucceedOnceTheServerAnswers(t *testing.T) {
+	a, folder := start(t), t.TempDir()
+	status := http.StatusServiceUnavailable
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { w.WriteHeader(status) }))
+	defer server.Close()
+	socket := filepath.Join(folder, "s")
+	later, done := filepath.Join(folder, "later"), make(chan struct{})
+	go func() { // the server gets ready while the probe asks
+		defer close(done)
+		if _, err := a.Run(soon(t), shell("sleep 0.05; touch "+later)); err != nil {
+			t.Error(err)
+		}
+	}()
+	for _, p := range []agent.Probe{{Exec: []string{"test", "-e", later}, Timeout: time.Minute}} {
+		if took, err := a.Await(soon(t), p); err != nil || took <= 0 {
+			t.Errorf("%+v: %s, %v", p, took, err)
+		}
+	}
+	<-done
+	l, err := net.Listen("unix", socket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	status = http.StatusNotFound // below 500: it answers
+	for _, p := range []agent.Probe{
+		{TCP: server.Listener.Addr().String()}, {HTTP: server.URL + "/path?q=1"}, {Unix: socket},
+	} {
+		if took, err := a.Await(soon(t), p); err != nil || took <= 0 {
+			t.Errorf("%+v: %s, %v", p, took, err)
+		}
+	}
+}
+
+func TestAProbeThatFailsSaysWhatFailedLast(t *testing.T) {
+	a := start(t)
+	unavailable := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { w.WriteHeader(503) }))
+	defer unavailable.Close()
+	silent, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer silent.Close()
+	closed, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	nobody := closed.Addr().String()
+	closed.Close()
+	const short = 60 * time.Millisecond
+	for _, c := range []struct {
+		probe agent.Probe
+		words []string
+	}{
+		{agent.Probe{TCP: nobody, Timeout: short}, []string{nobody, "60ms", "connection refused"}},
+		{agent.Probe{Unix: "/no/socket", Timeout: short}, []string{"/no/socket", "no such file"}},
+		{agent.Probe{HTTP: unavailable.URL, Timeout: short}, []string{unavailable.URL, "503"}},
+		{agent.Probe{HTTP: "http://" + silent.Addr().String(), Timeout: short}, []string{"no status line"}},
+		{agent.Probe{Exec: []string{"sh", "-c", "echo not yet; exit 9"}, Timeout: short}, []string{"exit status 9", "not yet"}},
+		{agent.Probe{Exec: []string{"sleep", "1000"}, Timeout: short}, []string{"sleep 1000", "SIGKILL"}},
+		{agent.Probe{Exec: []string{"no-such-command"}, Timeout: short}, []string{"no-such-command", "PATH"}},
+		{agent.Probe{HTTP: "https://localhost"}, []string{"plain http"}},
+		{agent.Probe{}, []string{"exactly one"}},
+		{agent.Probe{TCP: "a:1", Unix: "b"}, []string{"exactly one"}},
+	} {
+		_, err := a.Await(soon(t), c.probe)
+		for _, w := range c.words {
+			if err == nil || !strings.Contains(err.Error(), w) {
+				t.Errorf("%+v: %v does not say %q", c.probe, err, w)
+			}
+		}
+	}
+}
+
+func TestAProbeThatIsGivenUpStillSaysWhatFailedLast(t *testing.T) {
+	a := start(t)
+	ctx, cancel := context.WithTimeout(soon(t), 50*time.Millisecond)
+	defer cancel()
+	_, err := a.Await(ctx, agent.Probe{Unix: "/no/socket"})
+	if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "no such file") {
+		t.Error(err)
+	}
+}
+
+func TestTheAgentIsSmall(t *testing.T) {
+	info, err := os.Stat(program)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := start(t)
+	for range 50 {
+		if _, err := a.Run(soon(t), shell("true")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	rss := resident(t, a.process.Pid)
+	t.Logf("the agent's file has %d bytes, resident are %d", info.Size(), rss)
+	if info.Size() > 10<<20 || rss > 20<<20 {
+		t.Errorf("the agent's file has %d bytes, resident are %d", info.Size(), rss)
+	}
+}

@@ -1,0 +1,54 @@
+package program
+
+import (
+	"os"
+	"strings"
+	"testing"
+	"testing/fstest"
+)
+
+func TestTheProgramIsWrittenOnceForEachVersion(t *testing.T) {
+	folder := t.TempDir() + "/new"
+	one := fstest.MapFS{"tare-agent": {Data: []byte("one")}}
+	path, err := write(one, folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	info, err := os.Stat(path)
+	if err != nil || info.Mode().Perm() != 0o755 {
+		t.Fatal(info, err)
+	}
+	again, err := write(one, folder)
+	later, _ := os.Stat(again)
+	if err != nil || again != path || !os.SameFile(info, later) {
+		t.Errorf("it was written twice: %s, %s, %v", path, again, err)
+	}
+	other, err := write(fstest.MapFS{"tare-agent": {Data: []byte("two")}}, folder)
+	if err != nil || other == path {
+		t.Errorf("another version lies at %s, %v", other, err)
+	}
+	if entries, _ := os.ReadDir(folder); len(entries) != 2 {
+		t.Errorf("the folder holds %v", entries)
+	}
+}
+
+func TestAFileThatIsNotWholeIsReplaced(t *testing.T) {
+	folder, files := t.TempDir(), fstest.MapFS{"tare-agent": {Data: []byte("whole")}}
+	path, err := write(files, folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	os.WriteFile(path, []byte("ha"), 0o755)
+	if _, err := write(files, folder); err != nil {
+		t.Fatal(err)
+	}
+	if b, _ := os.ReadFile(path); string(b) != "whole" {
+		t.Errorf("it holds %q", b)
+	}
+}
+
+func TestWithoutTheAgentTheWayToBuildItIsTold(t *testing.T) {
+	if _, err := write(fstest.MapFS{}, t.TempDir()); err == nil || !strings.Contains(err.Error(), "make build") {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,182 @@
+package agent_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"net"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+
+	"tare/internal/agent"
+	"tare/internal/agent/wire"
+)
+
+// played is an agent that a test plays by hand, over a pipe in memory.
+type played struct {
+	t *testing.T
+	*wire.Reader
+	*wire.Writer
+	conn net.Conn
+}
+
+func play(t *testing.T) (*agent.Client, played) {
+	t.Helper()
+	host, conn := net.Pipe()
+	p := played{t, wire.NewReader(conn), wire.NewWriter(conn), conn}
+	t.Cleanup(func() { conn.Close() })
+	go func() {
+		p.Writer.Preamble()
+		p.say(wire.TypeHello, 0, wire.Hello{Protocol: wire.Protocol})
+	}()
+	c, err := agent.Connect(soon(t), host)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.Close() })
+	return c, p
+}
+
+func (p played) say(t wire.Type, request uint32, message any) {
+	f, err := wire.JSON(t, request, message)
+	if err != nil {
+		p.t.Error(err)
+	}
+	p.Write(f)
+}
+
+func TestConnectGivesUpWithItsContextAndClosesTheStream(t *testing.T) {
+	host, silent := net.Pipe()
+	ctx, cancel := context.WithTimeout(soon(t), time.Millisecond)
+	defer cancel()
+	if _, err := agent.Connect(ctx, host); !errors.Is(err, context.DeadlineExceeded) {
+		t.Error(err)
+	}
+	if _, err := silent.Write([]byte("late")); err == nil {
+		t.Error("the stream is still open")
+	}
+}
+
+func TestConnectSaysWhatSpokeInTheAgentsPlace(t *testing.T) {
+	for said, words := range map[string]string{
+		"OCI runtime exec failed: no such file\n": "OCI runtime exec failed",
+		"": "ended",
+		wire.Preamble + "\x00\x00\x00\x02\x01\x00\x00\x00\x00{}": "protocol 0",
+	} {
+		host, other := net.Pipe()
+		go func() { other.Write([]byte(said)); other.Close() }()
+		if _, err := agent.Connect(soon(t), host); err == nil || !strings.Contains(err.Error(), words) {
+			t.Errorf("%q: %v", said, err)
+		}
+	}
+}
+
+func TestEveryWaitingCallLearnsThatTheAgentIsGone(t *testing.T) {
+	c, p := play(t)
+	const calls = 4
+	failed := make(chan error, calls)
+	go func() { _, err := c.Clock(soon(t)); failed <- err }()
+	go func() { _, err := c.ReadFile(soon(t), "/x", 0); failed <- err }()
+	go func() { _, err := c.Await(soon(t), agent.Probe{TCP: "x"}); failed <- err }()
+	go func() { _, err := c.Run(soon(t), shell("true")); failed <- err }()
+	for range calls {
+		if _, err := p.Next(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	p.conn.Close()
+	for range calls {
+		if err := <-failed; !errors.Is(err, agent.ErrGone) || !strings.Contains(err.Error(), "4 requests under way") {
+			t.Error(err)
+		}
+	}
+	<-c.Done()
+}
+
+func TestAnEndThatCameBeforeTheBreakIsNotLost(t *testing.T) {
+	c, p := play(t)
+	go func() {
+		f, _ := p.Next()
+		p.say(wire.TypeStarted, f.Request, wire.Started{PID: 1})
+		p.Write(wire.Frame{Type: wire.TypeStdout, Request: f.Request, Payload: []byte("last words")})
+		p.say(wire.TypeExit, f.Request, wire.Exit{Code: 3})
+		p.conn.Close()
+	}()
+	var out bytes.Buffer
+	exit, err := c.Run(soon(t), agent.Command{Argv: []string{"x"}, Stdout: &out})
+	if err != nil || exit.Code != 3 || out.String() != "last words" {
+		t.Errorf("%+v, %v, %q", exit, err, out.String())
+	}
+}
+
+func TestAnAgentThatSendsMoreThanItMayIsLeft(t *testing.T) {
+	c, p := play(t)
+	hold := make(chan struct{})
+	defer close(hold)
+	go func() {
+		f, _ := p.Next()
+		p.say(wire.TypeStarted, f.Request, wire.Started{PID: 1})
+		for range 2*wire.Window/wire.Chunk + 1 {
+			if p.Write(wire.Frame{Type: wire.TypeStdout, Request: f.Request, Payload: make([]byte, wire.Chunk)}) != nil {
+				return
+			}
+		}
+	}()
+	if _, err := c.Start(soon(t), agent.Command{Argv: []string{"x"}, Stdout: writer(func([]byte) { <-hold })}); err != nil {
+		t.Fatal(err)
+	}
+	<-c.Done()
+	if err := c.Err(); !strings.Contains(err.Error(), "granted") {
+		t.Error(err)
+	}
+}
+
+func TestAnswersToForgottenRequestsAreNoTrouble(t *testing.T) {
+	c, p := play(t)
+	ctx, cancel := context.WithCancel(soon(t))
+	go func() {
+		f, _ := p.Next()
+		cancel()
+		next, _ := p.Next() // by then the first one is forgotten
+		p.say(wire.TypeReply, f.Request, wire.Clock{Clock: 1})
+		p.say(wire.TypeReply, next.Request, wire.Clock{Clock: 2})
+	}()
+	if _, err := c.Clock(ctx); !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+	if r, err := c.Clock(soon(t)); err != nil || r.Clock != 2 {
+		t.Error(r, err)
+	}
+}
+
+func TestAsProcessOneTheAgentBuriesOrphansAndKeepsItsOwnChildrensEnds(t *testing.T) {
+	needsRoot(t)
+	a := startProgram(t, exec.Command("unshare", "--pid", "--fork", "--kill-child", "--mount-proc", program, "stdio"))
+	if a.Hello().PID != 1 {
+		t.Fatalf("it is process %d", a.Hello().PID)
+	}
+	for i := range 30 {
+		// The orphan ends about when its grandparent does.
+		exit, err := a.Run(soon(t), shell("sh -c 'sleep 0.01 & exit' ; sleep 0.01; exit 6"))
+		if err != nil || exit.Code != 6 {
+			t.Fatalf("run %d: %+v, %v", i, exit, err)
+		}
+	}
+	until(t, "no zombie is left", func() bool {
+		var out bytes.Buffer
+		cmd := shell("cat /proc/[0-9]*/stat")
+		cmd.Stdout = &out
+		if _, err := a.Run(soon(t), cmd); err != nil {
+			t.Fatal(err)
+		}
+		return !strings.Contains(out.String(), ") Z ")
+	})
+	if _, err := a.Start(soon(t), shell("setsid sleep 1000 & sleep 1000")); err != nil {
+		t.Fatal(err)
+	}
+	if err := a.Shutdown(soon(t)); err != nil {
+		t.Error(err)
+	}
+}
