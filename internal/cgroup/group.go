@@ -1,0 +1,369 @@
+package cgroup
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"sort"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// Group is one control group: a folder in each hierarchy.
+type Group struct {
+	tree *Tree
+	path string
+	dirs map[string]string // controller → folder; "" is the v2 hierarchy
+}
+
+// Create makes a group and puts the limits on it. A limit whose controller is
+// missing is no error: Verify says so. A limit that the kernel refuses is.
+func (t *Tree) Create(path string, l Limits) (*Group, error) {
+	g := t.At(path)
+	if g.path == "/" {
+		return nil, fmt.Errorf("creating a cgroup: %q is the root", path)
+	}
+	for _, dir := range g.folders() {
+		if err := t.makeFolder(dir); err != nil {
+			return nil, errors.Join(fmt.Errorf("creating cgroup %s: %w", dir, err), g.Remove())
+		}
+	}
+	if err := g.limit(l); err != nil {
+		return nil, errors.Join(err, g.Remove())
+	}
+	return g, nil
+}
+
+// makeFolder makes a group and those above it, each with what a group needs
+// before the next level or a process can be in it.
+func (t *Tree) makeFolder(dir string) (err error) {
+	mount := t.mountOf(dir)
+	below := strings.Split(strings.Trim(strings.TrimPrefix(dir, mount), "/"), "/")
+	// Whoever removes an empty group above at this moment makes mkdir find no
+	// parent; the next round makes it anew.
+	for range 10 {
+		at := mount
+		for _, name := range below {
+			if mount == t.unified {
+				t.enableBelow(at)
+			}
+			parent := at
+			at = filepath.Join(at, name)
+			if err = os.Mkdir(at, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
+				break
+			}
+			if err = nil; mount == t.v1["cpuset"] {
+				if err = inheritCpuset(parent, at); err != nil {
+					break
+				}
+			}
+		}
+		if !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	return err
+}
+
+// enableBelow switches on, one by one, the controllers for the groups below a
+// v2 group: one that is refused does not take the others with it. What is
+// missing then is found by Verify.
+func (t *Tree) enableBelow(dir string) {
+	on := strings.Fields(readString(filepath.Join(dir, "cgroup.subtree_control")))
+	for _, c := range append([]string{"io"}, wanted...) {
+		there := strings.Fields(readString(filepath.Join(dir, "cgroup.controllers")))
+		if slices.Contains(there, c) && !slices.Contains(on, c) {
+			_ = write(filepath.Join(dir, "cgroup.subtree_control"), "+"+c)
+		}
+	}
+}
+
+// inheritCpuset fills in what the parent has: a fresh v1 cpuset is empty, and
+// no process can be put into it.
+func inheritCpuset(parent, child string) error {
+	for _, file := range []string{"cpuset.mems", "cpuset.cpus"} {
+		if readString(filepath.Join(child, file)) != "" {
+			continue
+		}
+		if err := write(filepath.Join(child, file), readString(filepath.Join(parent, file))); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (t *Tree) mountOf(dir string) string {
+	for mount := range t.roots {
+		if dir == mount || strings.HasPrefix(dir, mount+"/") {
+			return mount
+		}
+	}
+	return "/"
+}
+
+// folders are the group's folders, each once: controllers may share one. The
+// v2 folder comes first, since a v2 hierarchy kills at one stroke.
+func (g *Group) folders() []string {
+	seen, list := map[string]bool{}, []string{}
+	for _, c := range append([]string{""}, wanted...) {
+		if dir := g.dirs[c]; dir != "" && !seen[dir] {
+			seen[dir] = true
+			list = append(list, dir)
+		}
+	}
+	return list
+}
+
+// own are the folders in all hierarchies, wanted or not, that are not the root
+// of theirs.
+func (g *Group) own() []string {
+	list := g.folders()
+	for c := range g.tree.rest {
+		if dir := g.dirs[c]; dir != "" && !slices.Contains(list, dir) {
+			list = append(list, dir)
+		}
+	}
+	return slices.DeleteFunc(list, func(dir string) bool { return dir == g.tree.mountOf(dir) })
+}
+
+// Path below each controller's mount point. For a group found by Of it is the
+// longest of its paths.
+func (g *Group) Path() string { return g.path }
+
+// Dir is the folder of a controller's files, whichever version has it.
+func (g *Group) Dir(controller string) (string, bool) {
+	if dir, ok := g.dirs[controller]; ok {
+		return dir, true
+	}
+	dir, ok := g.dirs[""]
+	return dir, ok && len(g.tree.v1) == 0
+}
+
+// Exists says whether the group is there in any hierarchy.
+func (g *Group) Exists() bool {
+	for _, dir := range g.own() {
+		if _, err := os.Stat(dir); err == nil {
+			return true
+		}
+	}
+	return false
+}
+
+// ProcsFiles are the files that a process joins the group by: it writes its
+// number, or "0" for itself, into every one of them.
+func (g *Group) ProcsFiles() []string {
+	list := []string{}
+	for _, dir := range g.folders() {
+		list = append(list, filepath.Join(dir, "cgroup.procs"))
+	}
+	return list
+}
+
+// Add moves a process into the group. What it started before stays outside.
+func (g *Group) Add(pid int) error {
+	for _, file := range g.ProcsFiles() {
+		if err := write(file, strconv.Itoa(pid)); err != nil {
+			return fmt.Errorf("moving process %d into cgroup %s: %w", pid, g.path, err)
+		}
+	}
+	return nil
+}
+
+// PIDs are the processes in the group and in the groups below it.
+func (g *Group) PIDs() ([]int, error) { return g.list(g.own()) }
+
+// Counted are the processes whose CPU time the group counts: the same as PIDs,
+// unless somebody put a process into the group of one controller only. It
+// reads a fraction of the files.
+func (g *Group) Counted() ([]int, error) {
+	dir, ok := g.Dir("cpuacct")
+	if !ok || dir == g.tree.mountOf(dir) {
+		return g.PIDs()
+	}
+	return g.list([]string{dir})
+}
+
+func (g *Group) list(dirs []string) ([]int, error) {
+	seen, list := map[int]bool{}, []int{}
+	for _, dir := range dirs {
+		err := walk(dir, func(at string) error {
+			data, err := os.ReadFile(filepath.Join(at, "cgroup.procs"))
+			// ENODEV and ENOENT: removed meanwhile. EOPNOTSUPP: a threaded group,
+			// whose processes stand in the group above.
+			if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENODEV) || errors.Is(err, syscall.EOPNOTSUPP) {
+				return nil
+			}
+			if err != nil {
+				return err
+			}
+			for _, field := range strings.Fields(string(data)) {
+				// 0 is a process of another pid namespace that has no number here.
+				if pid, err := strconv.Atoi(field); err == nil && pid > 0 && !seen[pid] {
+					seen[pid] = true
+					list = append(list, pid)
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			return nil, fmt.Errorf("listing the processes of cgroup %s: %w", g.path, err)
+		}
+	}
+	sort.Ints(list)
+	return list, nil
+}
+
+// Kill kills all processes of the group and of those below it, again and again
+// until none is left, also those started meanwhile. It refuses a group that
+// the caller itself is in.
+func (g *Group) Kill(ctx context.Context) error {
+	for {
+		pids, err := g.PIDs()
+		if err != nil || len(pids) == 0 {
+			return err
+		}
+		for _, pid := range pids {
+			if pid == os.Getpid() {
+				return fmt.Errorf("killing cgroup %s: process %d in it is this one", g.path, pid)
+			}
+		}
+		if dir, ok := g.dirs[""]; ok && dir != g.tree.mountOf(dir) {
+			_ = write(filepath.Join(dir, "cgroup.kill"), "1") // absent before Linux 5.14
+		}
+		for _, pid := range pids {
+			if err := killAndWait(ctx, pid); err != nil {
+				return fmt.Errorf("killing cgroup %s: %w", g.path, err)
+			}
+		}
+	}
+}
+
+func killAndWait(ctx context.Context, pid int) error {
+	fd, err := unix.PidfdOpen(pid, 0)
+	if errors.Is(err, unix.ESRCH) || errors.Is(err, unix.EINVAL) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("opening process %d: %w", pid, err)
+	}
+	defer unix.Close(fd)
+	if err := unix.PidfdSendSignal(fd, unix.SIGKILL, nil, 0); err != nil && !errors.Is(err, unix.ESRCH) {
+		return fmt.Errorf("sending SIGKILL to process %d: %w", pid, err)
+	}
+	for {
+		n, err := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, 50)
+		if n > 0 {
+			return nil
+		}
+		if err != nil && !errors.Is(err, unix.EINTR) {
+			return fmt.Errorf("waiting for the end of process %d: %w", pid, err)
+		}
+		if ctx.Err() != nil {
+			return fmt.Errorf("process %d did not end after SIGKILL: %w", pid, ctx.Err())
+		}
+	}
+}
+
+// Remove removes the group and the groups below it. It is no error when it is
+// gone already; it is one when processes are in it.
+func (g *Group) Remove() error {
+	if g.path == "/" {
+		return fmt.Errorf("removing a cgroup: %q is the root", g.path)
+	}
+	var problems []error
+	for _, dir := range g.own() {
+		problems = append(problems, walk(dir, removeFolder))
+	}
+	return errors.Join(problems...)
+}
+
+// RemoveEmpty removes the group where no group is below it and no process in
+// it, and leaves it alone where there is.
+func (g *Group) RemoveEmpty() {
+	for _, dir := range g.own() {
+		_ = os.Remove(dir)
+	}
+}
+
+// Children are the names of the groups directly below, in any hierarchy.
+func (g *Group) Children() ([]string, error) {
+	names := []string{}
+	for _, dir := range g.own() {
+		entries, err := os.ReadDir(dir)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return nil, fmt.Errorf("listing the groups below cgroup %s: %w", g.path, err)
+		}
+		for _, e := range entries {
+			if e.IsDir() && !slices.Contains(names, e.Name()) {
+				names = append(names, e.Name())
+			}
+		}
+	}
+	return names, nil
+}
+
+// removeFolder removes one empty group. The kernel lets go of a group a moment
+// after its last process has ended and gives no event for it, so EBUSY without
+// a process is tried again, a bounded number of times.
+func removeFolder(dir string) (err error) {
+	pause := time.Millisecond
+	for range 10 {
+		err = os.Remove(dir)
+		if err == nil || errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		if procs := strings.Fields(readString(filepath.Join(dir, "cgroup.procs"))); len(procs) > 0 {
+			return fmt.Errorf("removing cgroup %s: processes %s are still in it", dir, strings.Join(procs, ", "))
+		}
+		if !errors.Is(err, syscall.EBUSY) {
+			break
+		}
+		time.Sleep(pause)
+		pause = min(2*pause, 200*time.Millisecond)
+	}
+	return fmt.Errorf("removing a cgroup: %w", err)
+}
+
+// walk visits a group after the groups below it.
+func walk(dir string, visit func(dir string) error) error {
+	entries, err := os.ReadDir(dir)
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENODEV) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		if e.IsDir() {
+			if err := walk(filepath.Join(dir, e.Name()), visit); err != nil {
+				return err
+			}
+		}
+	}
+	return visit(dir)
+}
+
+// write never creates: a file that is not there is a controller that is not
+// there.
+func write(file, text string) error {
+	f, err := os.OpenFile(file, os.O_WRONLY|os.O_TRUNC, 0)
+	if err != nil {
+		return err
+	}
+	_, err = f.WriteString(text)
+	if errClose := f.Close(); err == nil {
+		err = errClose
+	}
+	if err != nil {
+		return fmt.Errorf("writing %q: %w", text, err)
+	}
+	return nil
+}
