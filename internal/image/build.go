@@ -1,0 +1,291 @@
+package image
+
+import (
+	"context"
+	_ "embed"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// epoch is the newest time that a file of a recipe's image can have
+// (SOURCE_DATE_EPOCH): 2024-01-01. It is constant so that the same packages
+// give the same bytes whenever they are put together.
+const epoch = "1704067200"
+
+// recipeEnv is the environment of an image that a recipe made.
+var recipeEnv = []string{
+	"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
+	"LANG=C.UTF-8",
+}
+
+//go:embed customize.sh
+var customizeScript []byte
+
+func (s *Store) fromRecipe(ctx context.Context, recipe Recipe, progress func(string)) (*Image, error) {
+	distro, err := hostDistribution()
+	if err != nil {
+		return nil, fmt.Errorf("image recipe: %w", err)
+	}
+	recipe, err = recipe.normal(distro.suite)
+	if err != nil {
+		return nil, err
+	}
+	if recipe.Suite == "" {
+		return nil, fmt.Errorf("recipe: this host's /etc/os-release gives no VERSION_CODENAME: name the suite in the recipe")
+	}
+	key := recipe.key(distro.id, debArchitecture())
+	name := "recipe " + key[:6]
+	path := s.path("recipes", key+".json")
+	if r := s.readRecord(path); r != nil {
+		return s.image(*r), nil
+	}
+	if os.Geteuid() != 0 {
+		return nil, fmt.Errorf("%s: making a root file system needs root, for its owners and device nodes: run as root", name)
+	}
+	unlock, err := s.lock(ctx, "recipe-"+key[:12])
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	defer unlock()
+	if r := s.readRecord(path); r != nil {
+		return s.image(*r), nil
+	}
+
+	_, _ = s.Sweep() // make room; a build that cannot be swept is no reason not to build
+	work := s.path("images", ".building-"+key[:12])
+	if err := discard(work); err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	defer discard(work)
+	digest, err := s.build(ctx, work, recipe, distro, name, progress)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	r := record{Digest: digest, Name: name, Env: recipeEnv, Dir: "/", Recipe: &recipe}
+	if err := s.writeRecord(path, r); err != nil {
+		return nil, err
+	}
+	progress(fmt.Sprintf("%s: made, %s", name, short(digest)))
+	return s.image(r), nil
+}
+
+// build makes the root file system of a recipe and moves it into the store.
+func (s *Store) build(ctx context.Context, work string, recipe Recipe, distro distribution, name string, progress func(string)) (digest string, err error) {
+	sources, err := recipeSources("/etc/apt", "/var/lib/apt/lists", distro, recipe.Suite)
+	if err != nil {
+		return "", err
+	}
+	options, err := fetchOptions(ctx)
+	if err != nil {
+		return "", err
+	}
+	if err := layOut(work, recipe, sources); err != nil {
+		return "", fmt.Errorf("build folder: %w", explain(err))
+	}
+	if _, err := exec.LookPath("mmdebstrap"); err != nil {
+		return "", notInstalled("mmdebstrap")
+	}
+	argv := []string{
+		// A world of processes and mounts of its own, so that whatever happens
+		// to us nothing goes on working in there: no orphan of a kill -9, and
+		// no daemon that a command started.
+		"unshare", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc", "--",
+		"mmdebstrap", "--variant=minbase", "--mode=root", "--format=tar",
+		"--skip=cleanup/reproducible,cleanup/apt", // customize.sh does more
+		"--include=" + strings.Join(append([]string{"netbase"}, recipe.Packages...), ","),
+		"--dpkgopt=force-unsafe-io", // a build that is cut off is thrown away
+		// openjdk's installation wants this folder, and slim set-ups lack it.
+		`--essential-hook=mkdir -p "$1/usr/share/man/man1"`,
+		"--customize-hook=" + filepath.Join(work, "customize.sh"),
+	}
+	for _, o := range options {
+		argv = append(argv, "--aptopt="+o)
+	}
+	raw := filepath.Join(work, "raw.tar")
+	argv = append(argv, recipe.Suite, raw, filepath.Join(work, "sources.list"))
+	progress(fmt.Sprintf("%s: making a root file system of %s %s with %d packages", name, distro.id, recipe.Suite, len(recipe.Packages)))
+	_, err = tool{
+		argv: argv,
+		env:  []string{"SOURCE_DATE_EPOCH=" + epoch, "TMPDIR=" + filepath.Join(work, "tmp"), "TARE_BUILD=" + work},
+		hear: func(line string) {
+			if step, ok := buildStep(line); ok {
+				progress(name + ": " + step)
+			}
+		},
+	}.run(ctx)
+	if err != nil {
+		return "", diagnoseBuild(err, work, recipe, distro)
+	}
+
+	progress(name + ": packing")
+	done := filepath.Join(work, "done")
+	if err := os.Mkdir(done, 0o755); err != nil {
+		return "", explain(err)
+	}
+	if digest, err = writeRootfs(filepath.Join(done, "rootfs.tar"), []string{raw}); err != nil {
+		return "", err
+	}
+	if err := os.Rename(filepath.Join(work, "packages"), filepath.Join(done, "packages")); err != nil {
+		return "", fmt.Errorf("list of installed packages: %w", err)
+	}
+	return digest, s.adopt(done, digest)
+}
+
+func writeRootfs(path string, layers []string) (digest string, err error) {
+	file, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o644)
+	if err != nil {
+		return "", fmt.Errorf("root file system: %w", explain(err))
+	}
+	defer file.Close()
+	if digest, err = flatten(layers, file); err != nil {
+		return "", err
+	}
+	if err := file.Close(); err != nil {
+		return "", fmt.Errorf("root file system: %w", explain(err))
+	}
+	return digest, nil
+}
+
+// layOut writes what customize.sh reads: the recipe's files and commands, one
+// numbered file each.
+func layOut(work string, recipe Recipe, sources []string) error {
+	for _, folder := range []string{"tmp", "files", "commands"} {
+		if err := os.MkdirAll(filepath.Join(work, folder), 0o755); err != nil {
+			return err
+		}
+	}
+	files := map[string]string{
+		"sources.list": strings.Join(sources, "\n") + "\n",
+		"customize.sh": string(customizeScript),
+	}
+	for i, f := range recipe.Files {
+		base := fmt.Sprintf("files/%04d", i)
+		files[base+".content"] = f.Content
+		files[base+".path"] = f.Path
+		files[base+".mode"] = fmt.Sprintf("%04o", f.Mode)
+	}
+	for i, c := range recipe.Commands {
+		files[fmt.Sprintf("commands/%04d", i)] = c
+	}
+	for name, content := range files {
+		if err := os.WriteFile(filepath.Join(work, name), []byte(content), 0o755); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// buildStep picks from mmdebstrap's chatter what a waiting person wants to know.
+func buildStep(line string) (string, bool) {
+	if step, ok := strings.CutPrefix(line, "tare: "); ok {
+		return step, true
+	}
+	step, ok := strings.CutPrefix(line, "I: ")
+	if !ok {
+		return "", false
+	}
+	for _, interesting := range []string{"running apt-get update", "downloading packages", "extracting archives", "installing essential packages", "installing remaining packages"} {
+		if strings.HasPrefix(step, interesting) {
+			return strings.TrimSuffix(step, "..."), true
+		}
+	}
+	return "", false
+}
+
+var (
+	unknownPackage = regexp.MustCompile(`(?m)^E: (?:Unable to locate package (\S+)|Package '([^']+)' has no installation candidate|Couldn't find any package by (?:glob|regex) '([^']+)')`)
+	unknownVersion = regexp.MustCompile(`(?m)^E: (?:Version|Release) '([^']+)' for '([^']+)' was not found`)
+	unreachable    = regexp.MustCompile(`(?m)^(?:[EW]|Err:\d+):? .*(?:Could not resolve|Temporary failure resolving|Could not connect|Connection (?:failed|refused|timed out)|Unable to connect|Network is unreachable).*$`)
+	failedFetch    = regexp.MustCompile(`(?m)^[EW]: (?:Failed to fetch|The repository) .*$`)
+)
+
+// diagnoseBuild says in one sentence what mmdebstrap says in two hundred lines,
+// where it can.
+func diagnoseBuild(err error, work string, recipe Recipe, distro distribution) error {
+	var failed *toolError
+	if !errors.As(err, &failed) {
+		return err
+	}
+	if command, status, output, ok := failedCommand(work, recipe); ok {
+		return fmt.Errorf("command %q ended with status %d:\n%s", command, status, indent(lastLines(output, 30)))
+	}
+	return explainBuild(failed, recipe.Suite, distro)
+}
+
+func explainBuild(failed *toolError, suite string, distro distribution) error {
+	out := failed.output
+	var names []string
+	for _, m := range unknownPackage.FindAllStringSubmatch(out, -1) {
+		if name := m[1] + m[2] + m[3]; !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	switch {
+	case len(names) > 0:
+		return fmt.Errorf("no package %s in %s %s, with the components that this host's apt sources name: see the spelling (apt-cache search), or add the component it is in (contrib, non-free, universe)",
+			strings.Join(names, ", "), distro.id, suite)
+	case unknownVersion.MatchString(out):
+		m := unknownVersion.FindStringSubmatch(out)
+		return fmt.Errorf("package %s has no version %s in %s %s: see apt-cache policy %s", m[2], m[1], distro.id, suite, m[2])
+	case strings.Contains(out, "No space left on device"):
+		return fmt.Errorf("no space left on the disk of the image store while the root file system was made: free some there, or remove images (tare ls images, tare rm)")
+	case unreachable.MatchString(out):
+		return fmt.Errorf("a package source cannot be reached; see that the network is up, and /etc/apt for proxies and mirrors:\n%s",
+			indent(lastLines(strings.Join(unreachable.FindAllString(out, -1), "\n"), 6)))
+	case failedFetch.MatchString(out):
+		return fmt.Errorf("a package source gave something else than was asked for; is the suite %s right, and are the sources in /etc/apt in order?\n%s",
+			suite, indent(lastLines(strings.Join(failedFetch.FindAllString(out, -1), "\n"), 6)))
+	}
+	return fmt.Errorf("mmdebstrap gave up (%w); its last lines:\n%s", failed.cause, indent(lastLines(out, 30)))
+}
+
+// failedCommand reads what customize.sh left about the command that failed.
+func failedCommand(work string, recipe Recipe) (command string, status int, output string, ok bool) {
+	fields := strings.Fields(readText(filepath.Join(work, "failed")))
+	if len(fields) != 2 {
+		return "", 0, "", false
+	}
+	index, err := strconv.Atoi(fields[0])
+	if err != nil || index < 0 || index >= len(recipe.Commands) {
+		return "", 0, "", false
+	}
+	status, _ = strconv.Atoi(fields[1])
+	output = readText(filepath.Join(work, "output"))
+	if strings.TrimSpace(output) == "" {
+		output = "it printed nothing"
+	}
+	return recipe.Commands[index], status, output, true
+}
+
+// discard removes a folder that held a root file system, unless something is
+// still mounted in it: the host's /dev could be.
+func discard(folder string) error {
+	if err := noMounts(folder); err != nil {
+		return err
+	}
+	if err := os.RemoveAll(folder); err != nil {
+		return fmt.Errorf("%s cannot be removed: %w", folder, explain(err))
+	}
+	return nil
+}
+
+func noMounts(folder string) error {
+	mounts, err := os.ReadFile("/proc/self/mountinfo")
+	if err != nil {
+		return fmt.Errorf("%s is kept, since it cannot be seen what is mounted in it: %w", folder, err)
+	}
+	for _, line := range strings.Split(string(mounts), "\n") {
+		// A mount in it, or one that is made of it, such as an overlay.
+		if fields := strings.Fields(line); len(fields) > 4 && strings.Contains(line, folder) {
+			return fmt.Errorf("%s is kept, since the mount at %s uses it: umount that first", folder, fields[4])
+		}
+	}
+	return nil
+}

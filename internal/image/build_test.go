@@ -1,0 +1,392 @@
+package image
+
+import (
+	"archive/tar"
+	"bufio"
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// needsBuild skips where no recipe can be built.
+func needsBuild(t *testing.T) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("needs minutes: builds root file systems for real")
+	}
+	if os.Geteuid() != 0 {
+		t.Skip("needs root: for a root file system's owners and device nodes")
+	}
+	for _, program := range []string{"mmdebstrap", "mke2fs", "debugfs"} {
+		if _, err := exec.LookPath(program); err != nil {
+			t.Skipf("needs %s: apt-get install mmdebstrap e2fsprogs", program)
+		}
+	}
+}
+
+// The recipe has a service, a file with capabilities, hard links and odd owners.
+var everything = Recipe{
+	Packages: []string{"redis-server", "libcap2-bin"},
+	Files: []File{
+		{Path: "/etc/app/app.conf", Content: "answer = 42\n"},
+		{Path: "/usr/local/bin/hello", Mode: 0o4755, Content: "#!/bin/sh\necho hello\n"},
+		{Path: "/etc/hosts", Content: "127.0.0.1 localhost mine\n"},
+	},
+	Commands: []string{
+		"grep -q 42 /etc/app/app.conf && test \"$(hello)\" = hello",
+		"cp /bin/true /usr/local/bin/capable && setcap cap_net_raw+ep /usr/local/bin/capable",
+		"ln /etc/app/app.conf /etc/app/same.conf; touch /etc/app/theirs; chown 1234:4321 /etc/app/theirs",
+	},
+}
+
+// seen is what a form shows of one file.
+type seen struct {
+	Kind     fs.FileMode
+	Mode     fs.FileMode
+	UID, GID uint32
+	Content  string // of a regular file its SHA-256, of a link its target
+}
+
+func TestARecipeIsTheSameBytesInEveryForm(t *testing.T) {
+	needsBuild(t)
+	ctx := t.Context()
+	say := func(line string) { t.Log(line) }
+	s := openStore(t)
+	img, err := s.Get(ctx, Source{Recipe: &everything}, say)
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	t.Run("folder and disk hold what the tar holds", func(t *testing.T) {
+		folder, err := img.Folder(ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		disk, err := img.Disk(ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		fromDisk := filepath.Join(t.TempDir(), "dump")
+		if err := os.Mkdir(fromDisk, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		run(t, "debugfs", "-R", "rdump / "+fromDisk, disk)
+		inTar, inFolder, inDisk := lookTar(t, img.Tar()), lookFolder(t, folder), lookFolder(t, fromDisk)
+		delete(inDisk, "lost+found")
+		for name := range inTar {
+			// debugfs does not take out devices.
+			if inTar[name].Kind&fs.ModeDevice != 0 {
+				delete(inDisk, name)
+				if inFolder[name] != inTar[name] {
+					t.Errorf("%s: folder %+v, tar %+v", name, inFolder[name], inTar[name])
+				}
+				delete(inFolder, name)
+				delete(inTar, name)
+			}
+		}
+		if diff := cmp.Diff(inTar, inFolder); diff != "" {
+			t.Errorf("tar - folder +:\n%s", diff)
+		}
+		// Nor does it take out the owners of links and the special bits of
+		// modes, so those of the disk are looked at below.
+		for _, form := range []map[string]seen{inTar, inDisk} {
+			for name, file := range form {
+				if file.Mode = file.Mode.Perm(); file.Kind&fs.ModeSymlink != 0 {
+					file.Mode, file.UID, file.GID = 0, 0, 0
+				}
+				form[name] = file
+			}
+		}
+		if diff := cmp.Diff(inTar, inDisk); diff != "" {
+			t.Errorf("tar - disk +:\n%s", diff)
+		}
+		for name, mode := range map[string]string{"/usr/local/bin/hello": "Mode:  04755", "/tmp": "Mode:  01777", "/var/local": "Mode:  02775"} {
+			if out := run(t, "debugfs", "-R", "stat "+name, disk); !strings.Contains(out, mode) {
+				t.Errorf("disk: %s is wanted of %s: %s", mode, name, out)
+			}
+		}
+		if len(inTar) < 3000 {
+			t.Errorf("only %d files were compared", len(inTar))
+		}
+		t.Logf("%d files compared", len(inTar))
+
+		var capability [64]byte
+		n, err := syscall.Getxattr(filepath.Join(folder, "usr/local/bin/capable"), "security.capability", capability[:])
+		if err != nil || n == 0 {
+			t.Errorf("folder: the capability is gone: %v", err)
+		}
+		if out := run(t, "debugfs", "-R", "ea_list /usr/local/bin/capable", disk); !strings.Contains(out, "security.capability") {
+			t.Errorf("disk: the capability is gone: %s", out)
+		}
+		a, b := must(os.Stat(filepath.Join(folder, "etc/app/app.conf"))), must(os.Stat(filepath.Join(folder, "etc/app/same.conf")))
+		if !os.SameFile(a, b) {
+			t.Error("folder: a hard link became a copy")
+		}
+		if out := run(t, "debugfs", "-R", "stat /etc/app/same.conf", disk); !strings.Contains(out, "Links: 2") {
+			t.Errorf("disk: a hard link became a copy: %s", out)
+		}
+		run(t, "e2fsck", "-fn", disk)
+	})
+
+	t.Run("what a build leaves is the recipe's and nobody else's", func(t *testing.T) {
+		folder := must(img.Folder(ctx))
+		text := func(name string) string { return string(must(os.ReadFile(filepath.Join(folder, name)))) }
+		if got := text("etc/hosts"); got != "127.0.0.1 localhost mine\n" {
+			t.Errorf("/etc/hosts of the recipe was replaced: %q", got)
+		}
+		if got := text("etc/hostname"); got != "tare\n" {
+			t.Errorf("/etc/hostname: %q", got)
+		}
+		if !strings.Contains(text("etc/services"), "6379/tcp") && !strings.Contains(text("etc/services"), "http") {
+			t.Error("/etc/services names no services")
+		}
+		if info := must(os.Stat(filepath.Join(folder, "usr/local/bin/hello"))); info.Mode()&fs.ModeSetuid == 0 || info.Mode().Perm() != 0o755 {
+			t.Errorf("mode of a file: %v", info.Mode())
+		}
+		for _, absent := range []string{"usr/sbin/policy-rc.d", "var/log/dpkg.log", "etc/apt/apt.conf.d/99mmdebstrap", "etc/dpkg/dpkg.cfg.d/99mmdebstrap", "etc/apt/sources.list"} {
+			if exists(filepath.Join(folder, absent)) {
+				t.Errorf("/%s was left", absent)
+			}
+		}
+		for _, empty := range []string{"var/lib/apt/lists/*", "var/cache/apt/archives/*", "tmp/*", "run/*.pid"} {
+			if left := must(filepath.Glob(filepath.Join(folder, empty))); len(left) > 0 {
+				t.Errorf("/%s holds %v", empty, left)
+			}
+		}
+		if !exists(filepath.Join(folder, "usr/share/man/man1")) {
+			t.Error("/usr/share/man/man1 is missing")
+		}
+		if !strings.Contains(img.Packages(), "redis-server ") {
+			t.Errorf("the list of packages lacks redis-server: %q", img.Packages())
+		}
+	})
+
+	t.Run("the same recipe gives the same digest", func(t *testing.T) {
+		// Nor does it matter whether apt's own user may look into the store.
+		private := filepath.Join(t.TempDir(), "private")
+		if err := os.Mkdir(private, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		again, err := must(Open(private)).Get(ctx, Source{Recipe: &everything}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if again.Digest != img.Digest {
+			t.Errorf("digests %s and %s", img.Digest, again.Digest)
+			differences(t, lookTar(t, img.Tar()), lookTar(t, again.Tar()))
+		}
+		cached, err := s.Get(ctx, Source{Recipe: &everything}, func(line string) { t.Errorf("the store had it, and yet: %s", line) })
+		if err != nil || cached.Digest != img.Digest {
+			t.Errorf("from the store: %v, %v", cached, err)
+		}
+	})
+}
+
+func TestABuildThatFailsSaysWhyAndLeavesNothing(t *testing.T) {
+	needsBuild(t)
+	for want, recipe := range map[string]Recipe{
+		"no package no-such-package-here in ": {Packages: []string{"no-such-package-here"}},
+		"command \"echo so be it; echo worse >&2; exit 7\" ended with status 7:\n  so be it\n  worse": {
+			Commands: []string{"true", "echo so be it; echo worse >&2; exit 7"}},
+	} {
+		s := openStore(t)
+		_, err := s.Get(t.Context(), Source{Recipe: &recipe}, nil)
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("got  %v\nwant %s", err, want)
+		}
+		if left := must(os.ReadDir(s.path("images"))); len(left) > 0 {
+			t.Errorf("left behind: %v", left)
+		}
+	}
+}
+
+func TestABuildThatIsCalledOffLeavesNothing(t *testing.T) {
+	needsBuild(t)
+	s := openStore(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	_, err := s.Get(ctx, Source{Recipe: &Recipe{}}, func(line string) {
+		if strings.Contains(line, "extracting archives") {
+			cancel()
+		}
+	})
+	if !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v", err)
+	}
+	if left := must(os.ReadDir(s.path("images"))); len(left) > 0 {
+		t.Errorf("left behind: %v", left)
+	}
+	if busy := workersIn(s.folder); busy != "" {
+		t.Errorf("still at work: %s", busy)
+	}
+}
+
+// A build is killed, so hard that tare cannot clean up: nothing goes on working
+// in the store, nothing of it is ever mounted where others see it (removing the
+// folder would reach into the host's /dev/shm), and the next build sweeps.
+func TestAKilledBuildLeavesNothingButAFolderToSweep(t *testing.T) {
+	needsBuild(t)
+	s := openStore(t)
+	build := exec.Command(os.Args[0], "-test.run=^TestHelperThatBuilds$", "-test.v")
+	build.Env = append(os.Environ(), "TARE_TEST_STORE="+s.folder)
+	out := must(build.StdoutPipe())
+	if err := build.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = build.Process.Kill(); _ = build.Wait() }()
+	lines := bufio.NewScanner(out)
+	for lines.Scan() && !strings.Contains(lines.Text(), "installing remaining packages") {
+	}
+	mounted := func() bool { return strings.Contains(readText("/proc/self/mountinfo"), s.folder) }
+	if mounted() {
+		t.Error("the host sees mounts of the build")
+	}
+	if workersIn(s.folder) == "" {
+		t.Fatal("the build was not at work")
+	}
+	if err := build.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = build.Wait()
+	deadline := time.After(30 * time.Second)
+	for tick := time.NewTicker(20 * time.Millisecond); ; {
+		busy := workersIn(s.folder)
+		if busy == "" {
+			break
+		}
+		select {
+		case <-tick.C:
+		case <-deadline:
+			t.Fatalf("still at work: %s", busy)
+		}
+	}
+	if mounted() {
+		t.Error("the host sees mounts of the killed build")
+	}
+	swept, err := s.Sweep()
+	if err != nil || len(swept) != 1 {
+		t.Errorf("swept %v, %v", swept, err)
+	}
+	if left := must(os.ReadDir(s.path("images"))); len(left) > 0 {
+		t.Errorf("left behind: %v", left)
+	}
+}
+
+// TestHelperThatBuilds is the process that the test above kills.
+func TestHelperThatBuilds(t *testing.T) {
+	folder := os.Getenv("TARE_TEST_STORE")
+	if folder == "" {
+		t.Skip("needs another test to start it")
+	}
+	_, err := must(Open(folder)).Get(t.Context(), Source{Recipe: &Recipe{}}, func(line string) { fmt.Println(line) })
+	t.Fatalf("the build was to be killed, but ended with %v", err)
+}
+
+// workersIn names a process that works in a store, as its command line tells.
+func workersIn(folder string) string {
+	processes, _ := filepath.Glob("/proc/[0-9]*")
+	for _, p := range processes {
+		if command := readText(p + "/cmdline"); strings.Contains(command, folder) {
+			return strings.ReplaceAll(command, "\x00", " ")
+		}
+		if root, _ := os.Readlink(p + "/root"); strings.HasPrefix(root, folder) {
+			return p + " in " + root
+		}
+	}
+	return ""
+}
+
+func run(t *testing.T, argv ...string) string {
+	t.Helper()
+	out, err := exec.Command(argv[0], argv[1:]...).CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v: %v\n%s", argv, err, out)
+	}
+	return string(out)
+}
+
+func lookTar(t *testing.T, file string) map[string]seen {
+	t.Helper()
+	found := map[string]seen{}
+	err := eachEntry(file, func(_ int, header *tar.Header, content io.Reader) error {
+		mode := header.FileInfo().Mode()
+		s := seen{mode.Type(), mode &^ fs.ModeType, uint32(header.Uid), uint32(header.Gid), header.Linkname}
+		switch header.Typeflag {
+		case tar.TypeReg:
+			hash := sha256.New()
+			if _, err := io.Copy(hash, content); err != nil {
+				return err
+			}
+			s.Content = fmt.Sprintf("%x", hash.Sum(nil))
+		case tar.TypeLink:
+			s = found[entryName(header.Linkname)]
+		}
+		found[entryName(header.Name)] = s
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return found
+}
+
+func lookFolder(t *testing.T, folder string) map[string]seen {
+	t.Helper()
+	found := map[string]seen{}
+	err := filepath.WalkDir(folder, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		info, err := entry.Info()
+		if err != nil {
+			return err
+		}
+		stat := info.Sys().(*syscall.Stat_t)
+		s := seen{info.Mode().Type(), info.Mode() &^ fs.ModeType, stat.Uid, stat.Gid, ""}
+		switch {
+		case info.Mode().IsRegular():
+			content, err := os.ReadFile(path)
+			if err != nil {
+				return err
+			}
+			s.Content = fmt.Sprintf("%x", sha256.Sum256(content))
+		case info.Mode()&fs.ModeSymlink != 0:
+			if s.Content, err = os.Readlink(path); err != nil {
+				return err
+			}
+		}
+		name, err := filepath.Rel(folder, path)
+		found[name] = s
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return found
+}
+
+func differences(t *testing.T, a, b map[string]seen) {
+	t.Helper()
+	for name := range a {
+		if a[name] != b[name] {
+			t.Logf("%s: %+v and %+v", name, a[name], b[name])
+		}
+	}
+	for name := range b {
+		if _, ok := a[name]; !ok {
+			t.Logf("%s only in the second", name)
+		}
+	}
+}

@@ -1,0 +1,66 @@
+package image
+
+import (
+	"fmt"
+	"os"
+	"runtime"
+	"strings"
+)
+
+// distribution is what /etc/os-release says of a system.
+type distribution struct {
+	id    string // debian or ubuntu
+	suite string // the release's code name; "" when it tells none
+}
+
+// hostDistribution is the host's own. Derivatives count as the distribution
+// whose packages they use.
+func hostDistribution() (distribution, error) {
+	text, err := os.ReadFile("/etc/os-release")
+	if err != nil {
+		return distribution{}, fmt.Errorf("the host's distribution is unknown: %w", err)
+	}
+	return parseRelease(string(text))
+}
+
+func parseRelease(text string) (distribution, error) {
+	fields := map[string]string{}
+	for _, line := range strings.Split(text, "\n") {
+		if key, value, ok := strings.Cut(strings.TrimSpace(line), "="); ok {
+			fields[key] = strings.Trim(value, `"'`)
+		}
+	}
+	d := distribution{suite: fields["VERSION_CODENAME"]}
+	like := append([]string{fields["ID"]}, strings.Fields(fields["ID_LIKE"])...)
+	for _, id := range like {
+		if id != "debian" && id != "ubuntu" {
+			continue
+		}
+		d.id = id
+		if id != fields["ID"] {
+			// Mint's "vera" is Ubuntu's "jammy".
+			if base := fields[strings.ToUpper(id)+"_CODENAME"]; base != "" {
+				d.suite = base
+			}
+		}
+		break
+	}
+	if d.id == "" {
+		return d, fmt.Errorf("recipes and guest kernels are made of Debian or Ubuntu packages, and this host is %q: use a reference to an OCI image instead", fields["ID"])
+	}
+	return d, nil
+}
+
+// debArchitecture is Debian's name for the architecture that this program was
+// built for.
+func debArchitecture() string {
+	switch runtime.GOARCH {
+	case "386":
+		return "i386"
+	case "arm":
+		return "armhf"
+	case "ppc64le":
+		return "ppc64el"
+	}
+	return runtime.GOARCH
+}

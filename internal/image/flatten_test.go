@@ -1,0 +1,221 @@
+package image
+
+import (
+	"archive/tar"
+	"bytes"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"sort"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+)
+
+// A layer is written as "path=content", "path/" (folder), "path->target"
+// (symlink) and "path==target" (hard link).
+func writeLayer(t interface{ Fatal(...any) }, folder string, entries ...string) string {
+	var buffer bytes.Buffer
+	out := tar.NewWriter(&buffer)
+	for _, e := range entries {
+		header := &tar.Header{Mode: 0o644, ModTime: time.Unix(1, 0), Uname: "somebody"}
+		content := ""
+		switch {
+		case strings.HasSuffix(e, "/"):
+			header.Typeflag, header.Name, header.Mode = tar.TypeDir, e, 0o755
+		case strings.Contains(e, "=="):
+			header.Typeflag = tar.TypeLink
+			header.Name, header.Linkname, _ = strings.Cut(e, "==")
+		case strings.Contains(e, "->"):
+			header.Typeflag = tar.TypeSymlink
+			header.Name, header.Linkname, _ = strings.Cut(e, "->")
+		default:
+			header.Typeflag = tar.TypeReg
+			header.Name, content, _ = strings.Cut(e, "=")
+			header.Size = int64(len(content))
+		}
+		if err := out.WriteHeader(header); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := io.WriteString(out, content); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := out.Close(); err != nil {
+		t.Fatal(err)
+	}
+	file, err := os.CreateTemp(folder, "layer-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	if _, err := file.Write(buffer.Bytes()); err != nil {
+		t.Fatal(err)
+	}
+	return file.Name()
+}
+
+// readBack lists a flat tar in the same notation, sorted, each hard link with
+// its content ("path=content") after checking that its target came before.
+func readBack(t interface{ Fatal(...any) }, flat io.Reader) []string {
+	content := map[string]string{}
+	var list []string
+	in := tar.NewReader(flat)
+	for {
+		header, err := in.Next()
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if header.Uname != "" {
+			t.Fatal("an owner's name was kept")
+		}
+		switch header.Typeflag {
+		case tar.TypeDir:
+			list = append(list, header.Name)
+		case tar.TypeSymlink:
+			list = append(list, header.Name+"->"+header.Linkname)
+		case tar.TypeLink:
+			target, ok := content[header.Linkname]
+			if !ok {
+				t.Fatal("hard link " + header.Name + " comes before its target " + header.Linkname)
+			}
+			content[header.Name] = target
+			list = append(list, header.Name+"="+target)
+		default:
+			b, err := io.ReadAll(in)
+			if err != nil {
+				t.Fatal(err)
+			}
+			content[header.Name] = string(b)
+			list = append(list, header.Name+"="+string(b))
+		}
+	}
+	sort.Strings(list)
+	return list
+}
+
+func TestFlatten(t *testing.T) {
+	for _, c := range []struct {
+		what   string
+		layers [][]string
+		want   []string
+	}{
+		{"one layer stays as it is",
+			[][]string{{"./", "./a/", "./a/b=1", "l->a"}}, []string{"./", "a/", "a/b=1", "l->a"}},
+		{"an upper file replaces a lower one",
+			[][]string{{"a=1", "b=1"}, {"a=2"}}, []string{"a=2", "b=1"}},
+		{"a whiteout removes a file and a tree",
+			[][]string{{"a=1", "d/", "d/x=1"}, {".wh.a", ".wh.d"}}, nil},
+		{"what is made anew beside its whiteout stays",
+			[][]string{{"d/", "d/x=1"}, {".wh.d", "d/", "d/y=2"}}, []string{"d/", "d/y=2"}},
+		{"an opaque folder hides all that was below",
+			[][]string{{"d/", "d/x=1", "d/e/", "d/e/y=1"}, {"d/", "d/.wh..wh..opq", "d/z=2"}}, []string{"d/", "d/z=2"}},
+		{"a file hides a tree of its name",
+			[][]string{{"d/", "d/x=1"}, {"d=file"}}, []string{"d=file"}},
+		{"a folder takes the place of a file",
+			[][]string{{"d=file"}, {"d/", "d/x=1"}}, []string{"d/", "d/x=1"}},
+		{"a link hides a tree of its name",
+			[][]string{{"lib/", "lib/x=1"}, {"lib->usr/lib"}}, []string{"lib->usr/lib"}},
+		{"a whiteout in a middle layer does not reach up",
+			[][]string{{"a=1"}, {".wh.a"}, {"a=3"}}, []string{"a=3"}},
+		{"hard links stay links",
+			[][]string{{"a=1", "b==a"}}, []string{"a=1", "b=1"}},
+		{"a hard link keeps its content when its target is replaced above",
+			[][]string{{"a=old", "b==a", "c==a"}, {"a=new"}}, []string{"a=new", "b=old", "c=old"}},
+		{"a hard link keeps its content when its target is removed above",
+			[][]string{{"a=old", "b==a"}, {".wh.a"}}, []string{"b=old"}},
+		{"a hard link may lead to a lower layer",
+			[][]string{{"a=1"}, {"b==a"}}, []string{"a=1", "b=1"}},
+		{"also when that layer's file is replaced in the link's own layer",
+			[][]string{{"a=1"}, {"b==a", "a=2"}}, []string{"a=2", "b=1"}},
+		{"the later of two entries of one name wins",
+			[][]string{{"a=1", "a=2"}}, []string{"a=2"}},
+		{"bookkeeping of union file systems is no file",
+			[][]string{{".wh..wh.plnk/", "a=1", ".wh..wh.aufs="}}, []string{"a=1"}},
+	} {
+		t.Run(c.what, func(t *testing.T) {
+			var layers []string
+			for _, l := range c.layers {
+				layers = append(layers, writeLayer(t, t.TempDir(), l...))
+			}
+			var flat bytes.Buffer
+			if _, err := flatten(layers, &flat); err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(c.want, readBack(t, &flat)); diff != "" {
+				t.Errorf("want - got +:\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestFlattenRefusesAHardLinkToNothing(t *testing.T) {
+	layer := writeLayer(t, t.TempDir(), "b==a")
+	_, err := flatten([]string{layer}, io.Discard)
+	if err == nil || !strings.Contains(err.Error(), "hard link to a, which does not exist") {
+		t.Errorf("got %v", err)
+	}
+}
+
+// Any stack of layers looks the same whether it is flattened at once, or its
+// lower part first and the rest onto that.
+func TestFlatteningInStepsGivesTheSame(t *testing.T) {
+	folder := t.TempDir()
+	rapid.Check(t, func(t *rapid.T) {
+		var layers []string
+		for range rapid.IntRange(2, 5).Draw(t, "layers") {
+			layers = append(layers, writeLayer(t, folder, drawLayer(t)...))
+		}
+		var atOnce, lower, inSteps bytes.Buffer
+		if _, err := flatten(layers, &atOnce); err != nil {
+			t.Fatal(err)
+		}
+		split := rapid.IntRange(1, len(layers)-1).Draw(t, "split")
+		if _, err := flatten(layers[:split], &lower); err != nil {
+			t.Fatal(err)
+		}
+		base := filepath.Join(folder, "base")
+		if err := os.WriteFile(base, lower.Bytes(), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := flatten(append([]string{base}, layers[split:]...), &inSteps); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(readBack(t, &atOnce), readBack(t, &inSteps)); diff != "" {
+			t.Fatalf("at once - in steps +:\n%s", diff)
+		}
+	})
+}
+
+// drawLayer draws entries over few names, so that layers collide.
+func drawLayer(t *rapid.T) []string {
+	var entries, files []string
+	for i := range rapid.IntRange(0, 8).Draw(t, "entries") {
+		dir := rapid.SampledFrom([]string{"", "d/", "d/e/"}).Draw(t, "dir")
+		name := dir + rapid.SampledFrom([]string{"a", "b", "d", "e"}).Draw(t, "name")
+		kind := rapid.SampledFrom([]string{"file", "folder", "whiteout", "opaque", "link"}).Draw(t, "kind")
+		switch {
+		case kind == "folder":
+			entries = append(entries, name+"/")
+			files = slices.DeleteFunc(files, func(f string) bool { return f == name })
+		case kind == "whiteout":
+			entries = append(entries, dir+".wh."+filepath.Base(name))
+		case kind == "opaque":
+			entries = append(entries, dir+".wh..wh..opq")
+		case kind == "link" && len(files) > 0 && files[len(files)-1] != name:
+			entries = append(entries, name+"=="+files[len(files)-1])
+		default:
+			entries = append(entries, fmt.Sprintf("%s=%d", name, i))
+			files = append(files, name)
+		}
+	}
+	return entries
+}

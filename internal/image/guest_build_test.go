@@ -1,0 +1,91 @@
+package image
+
+import (
+	"bytes"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/cavaliergopher/cpio"
+)
+
+func TestAGuestIsTheDistributionsKernelAndTheAgent(t *testing.T) {
+	if testing.Short() {
+		t.Skip("needs the network: fetches a kernel")
+	}
+	if _, err := exec.LookPath("apt-get"); err != nil {
+		t.Skip("needs apt-get: kernels come from the distribution")
+	}
+	folder := t.TempDir()
+	source := filepath.Join(folder, "main.go")
+	if err := os.WriteFile(source, []byte("package main\n\nfunc main() { select {} }\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	agent := filepath.Join(folder, "agent")
+	build := exec.Command("go", "build", "-o", agent, source)
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+
+	s := openStore(t)
+	guest, err := s.Guest(t.Context(), agent, func(line string) { t.Log(line) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("%+v", guest)
+	if runtime.GOARCH == "amd64" {
+		if _, err := vmlinux(must(os.ReadFile(guest.Kernel))); err != nil {
+			t.Error(err)
+		}
+		if guest.Vmlinux == "" || !pvhEntry(must(os.ReadFile(guest.Vmlinux))) {
+			t.Errorf("no PVH entry in %q", guest.Vmlinux)
+		}
+	}
+
+	var order []string
+	in := cpio.NewReader(bytes.NewReader(must(os.ReadFile(guest.Initramfs))))
+	for {
+		header, err := in.Next()
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		switch header.Name {
+		case "modules/order":
+			order = strings.Fields(string(must(io.ReadAll(in))))
+		case "init":
+			if !bytes.Equal(must(io.ReadAll(in)), must(os.ReadFile(agent))) {
+				t.Error("/init is not the agent")
+			}
+		}
+	}
+	t.Log(order)
+	if bus, pci := slices.Index(order, "virtio.ko"), slices.Index(order, "virtio_pci.ko"); pci >= 0 && bus > pci {
+		t.Errorf("virtio_pci comes before virtio: %v", order)
+	}
+
+	again, err := s.Guest(t.Context(), agent, func(line string) { t.Errorf("it was there, and yet: %s", line) })
+	if err != nil || *again != *guest {
+		t.Errorf("the second time: %+v, %v", again, err)
+	}
+}
+
+func TestAnAgentThatNeedsLibrariesIsRefused(t *testing.T) {
+	shell, err := filepath.EvalSymlinks("/bin/sh")
+	if err != nil {
+		t.Skipf("needs a dynamically linked program: %v", err)
+	}
+	for path, want := range map[string]string{shell: "dynamically linked", "/etc/os-release": "is no ELF program", "/absent": "no such file"} {
+		if _, err := openStore(t).Guest(t.Context(), path, nil); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: got %v, want %q", path, err, want)
+		}
+	}
+}

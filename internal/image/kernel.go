@@ -1,0 +1,324 @@
+package image
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"sort"
+	"strings"
+	"time"
+)
+
+// kernel is a distribution's kernel, unpacked in the store: bzImage, vmlinux
+// (when it has a PVH entry) and modules/.
+type kernel struct {
+	folder  string
+	version string
+}
+
+// kernelPackages are the names under which the distributions keep their newest
+// kernel for virtual machines, in the order in which they are tried.
+func kernelPackages(distribution, architecture string) []string {
+	if distribution == "ubuntu" {
+		return []string{"linux-image-virtual", "linux-image-kvm", "linux-image-generic"}
+	}
+	return []string{"linux-image-cloud-" + architecture, "linux-image-" + architecture}
+}
+
+// kernel finds the newest kernel that apt knows and takes it out of its
+// packages. It is never installed: the host's boot loader has no part in this.
+// Without apt's help, the newest kernel that the store has is used.
+func (s *Store) kernel(ctx context.Context, progress func(string)) (*kernel, error) {
+	k, err := s.aptKernel(ctx, progress)
+	if err == nil || ctx.Err() != nil {
+		return k, err
+	}
+	if k := s.newestKernel(); k != nil {
+		progress(fmt.Sprintf("guest kernel %s from the store, since apt gave none: %v", k.version, err))
+		return k, nil
+	}
+	return nil, fmt.Errorf("kernel for guests: %w", err)
+}
+
+func (s *Store) aptKernel(ctx context.Context, progress func(string)) (*kernel, error) {
+	distro, err := hostDistribution()
+	if err != nil {
+		return nil, err
+	}
+	for updated := false; ; updated = true {
+		packages, err := s.findKernelOnce(ctx, distro, progress)
+		if err != nil {
+			return nil, err
+		}
+		main := packages[0]
+		k := &kernel{
+			folder:  s.path("kernels", main.Name+"_"+safeName(main.Version)),
+			version: fmt.Sprintf("%s (%s)", main.kernelRelease(), main.Version),
+		}
+		err = s.once(ctx, "kernel", k.folder, func(temporary string) error {
+			progress("fetching the guest kernel " + k.version)
+			return fetchKernel(ctx, temporary, packages, k.version)
+		})
+		if err == nil || updated || ctx.Err() != nil {
+			return k, err
+		}
+		// Kernels are replaced often, and mirrors drop the old ones: lists of
+		// last week name what is no longer to be had.
+		if updateErr := updateLists(ctx, progress); updateErr != nil {
+			return nil, err
+		}
+	}
+}
+
+// newestKernel is the kernel that was put into the store last, or nil.
+func (s *Store) newestKernel() *kernel {
+	found, _ := filepath.Glob(s.path("kernels", "*", "version"))
+	sort.Slice(found, func(i, j int) bool { return modified(found[i]).Before(modified(found[j])) })
+	if len(found) == 0 {
+		return nil
+	}
+	newest := found[len(found)-1]
+	version, err := os.ReadFile(newest)
+	if err != nil {
+		return nil
+	}
+	return &kernel{folder: filepath.Dir(newest), version: string(version)}
+}
+
+// debPackage is one package at one version.
+type debPackage struct{ Name, Version string }
+
+// kernelRelease is what uname -r says in a guest that runs this package.
+func (p debPackage) kernelRelease() string {
+	release := strings.TrimPrefix(p.Name, "linux-image-")
+	return strings.TrimPrefix(release, "unsigned-")
+}
+
+// findKernelOnce remembers what apt said for as long as apt's lists and settings
+// stay the same: asking takes seconds.
+func (s *Store) findKernelOnce(ctx context.Context, distro distribution, progress func(string)) ([]debPackage, error) {
+	type answer struct {
+		Stamp    string
+		Packages []debPackage
+	}
+	path := s.path("kernels", "newest.json")
+	var known answer
+	if json.Unmarshal([]byte(readText(path)), &known) == nil && known.Stamp == aptStamp() && len(known.Packages) > 0 {
+		return known.Packages, nil
+	}
+	packages, err := findKernel(ctx, distro, progress)
+	if err != nil {
+		return nil, err
+	}
+	text, err := json.Marshal(answer{aptStamp(), packages})
+	if err != nil {
+		panic(err) // strings always marshal
+	}
+	unlock, err := s.lock(ctx, "kernel")
+	if err != nil {
+		return nil, err
+	}
+	defer unlock()
+	return packages, replace(path, func(temporary string) error {
+		return explain(os.WriteFile(temporary, text, 0o644))
+	})
+}
+
+// aptStamp changes with whatever decides which kernel is the newest.
+func aptStamp() string {
+	stamp := debArchitecture()
+	for _, path := range []string{"/var/lib/apt/lists", "/etc/apt", "/etc/apt/sources.list.d", "/etc/apt/preferences.d"} {
+		stamp += " " + modified(path).UTC().Format(time.RFC3339Nano)
+	}
+	return stamp
+}
+
+// findKernel asks apt for the package that holds the kernel itself (the first
+// returned) and those that hold its modules. Apt's lists are fetched when they
+// know no kernel.
+func findKernel(ctx context.Context, distro distribution, progress func(string)) ([]debPackage, error) {
+	names := kernelPackages(distro.id, debArchitecture())
+	for attempt := 0; ; attempt++ {
+		for _, name := range names {
+			packages, err := resolveKernel(ctx, name)
+			if err != nil || packages != nil {
+				return packages, err
+			}
+		}
+		if attempt > 0 {
+			return nil, fmt.Errorf("apt knows none of %s, not even after apt-get update: see that %s's main component is among the package sources (apt-cache policy)",
+				strings.Join(names, ", "), distro.id)
+		}
+		if err := updateLists(ctx, progress); err != nil {
+			return nil, fmt.Errorf("apt knows none of %s, and its lists cannot be fetched: %w", strings.Join(names, ", "), err)
+		}
+	}
+}
+
+func updateLists(ctx context.Context, progress func(string)) error {
+	progress("fetching apt's package lists (apt-get update)")
+	_, err := tool{argv: []string{"apt-get", "-q", "-o", "DPkg::Lock::Timeout=120", "update"}}.run(ctx)
+	return err
+}
+
+// resolveKernel follows a package that only depends on the newest kernel to the
+// one that holds it. No packages and no error mean that apt does not know it.
+func resolveKernel(ctx context.Context, name string) ([]debPackage, error) {
+	for range 4 { // generic → version → signed or unsigned: never deeper
+		depends, err := aptDepends(ctx, name)
+		var failed *toolError
+		if errors.As(err, &failed) {
+			return nil, nil // "No packages found"
+		}
+		if err != nil {
+			return nil, err
+		}
+		next, modules := kernelParts(depends)
+		if next != "" && next != name {
+			name = next
+			continue
+		}
+		packages := []debPackage{}
+		for _, n := range append([]string{name}, modules...) {
+			version, err := aptCandidate(ctx, n)
+			if err != nil {
+				return nil, err
+			}
+			if version == "" {
+				return nil, nil // named by others, but not to be had
+			}
+			packages = append(packages, debPackage{n, version})
+		}
+		return packages, nil
+	}
+	return nil, fmt.Errorf("%s does not lead to a package with a kernel: see apt-cache depends %s", name, name)
+}
+
+// kernelParts picks from a kernel package's dependencies the kernel package it
+// stands for, if any, and the packages with modules (Ubuntu keeps them apart).
+func kernelParts(depends []string) (next string, modules []string) {
+	for _, d := range depends {
+		switch {
+		case strings.HasPrefix(d, "linux-image-") && next == "":
+			next = d
+		case strings.HasPrefix(d, "linux-modules-") && !strings.HasPrefix(d, "linux-modules-extra-"):
+			modules = append(modules, d)
+		}
+	}
+	return next, modules
+}
+
+func aptDepends(ctx context.Context, name string) ([]string, error) {
+	out, err := tool{argv: []string{"apt-cache", "depends", "--important", name}}.run(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var depends []string
+	for _, line := range strings.Split(out, "\n") {
+		if _, on, ok := strings.Cut(line, "Depends: "); ok {
+			depends = append(depends, strings.TrimSpace(on))
+		}
+	}
+	return depends, nil
+}
+
+// aptCandidate is the version that apt would install, or "".
+func aptCandidate(ctx context.Context, name string) (string, error) {
+	out, err := tool{argv: []string{"apt-cache", "policy", name}}.run(ctx)
+	if err != nil {
+		return "", err
+	}
+	for _, line := range strings.Split(out, "\n") {
+		if version, ok := strings.CutPrefix(strings.TrimSpace(line), "Candidate: "); ok && version != "(none)" {
+			return version, nil
+		}
+	}
+	return "", nil
+}
+
+// fetchKernel downloads and unpacks the packages into a new kernel folder.
+func fetchKernel(ctx context.Context, folder string, packages []debPackage, version string) error {
+	work := filepath.Join(folder, "work")
+	if err := os.MkdirAll(work, 0o755); err != nil {
+		return explain(err)
+	}
+	// Apt downloads as its own user where it can; a folder that it cannot
+	// write to only costs a warning.
+	for _, p := range packages {
+		download := tool{argv: []string{"apt-get", "-q", "download", p.Name + "=" + p.Version}, dir: work}
+		if _, err := download.run(ctx); err != nil {
+			return err
+		}
+	}
+	debs, err := filepath.Glob(filepath.Join(work, "*.deb"))
+	if err != nil || len(debs) == 0 {
+		return fmt.Errorf("apt-get download of %v left no package in %s", packages, work)
+	}
+	tree := filepath.Join(work, "tree")
+	for _, deb := range debs {
+		if _, err := (tool{argv: []string{"dpkg-deb", "-x", deb, tree}}).run(ctx); err != nil {
+			return err
+		}
+	}
+	kernels, _ := filepath.Glob(filepath.Join(tree, "boot", "vmlinu[xz]-*"))
+	if len(kernels) != 1 {
+		return fmt.Errorf("packages %v hold %d files /boot/vmlinuz-*, not one", packages, len(kernels))
+	}
+	if err := os.Rename(kernels[0], filepath.Join(folder, "bzImage")); err != nil {
+		return err
+	}
+	modules := ""
+	for _, candidate := range []string{"lib/modules", "usr/lib/modules"} {
+		if found, _ := filepath.Glob(filepath.Join(tree, candidate, "*", "kernel")); len(found) > 0 {
+			modules = found[0]
+		}
+	}
+	if modules == "" {
+		return fmt.Errorf("packages %v hold no /lib/modules/*/kernel", packages)
+	}
+	if err := os.Rename(modules, filepath.Join(folder, "modules")); err != nil {
+		return err
+	}
+	if runtime.GOARCH == "amd64" {
+		if err := unpackKernel(folder); err != nil {
+			return err
+		}
+	}
+	if err := os.RemoveAll(work); err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(folder, "version"), []byte(version), 0o644)
+}
+
+func unpackKernel(folder string) error {
+	packed, err := os.ReadFile(filepath.Join(folder, "bzImage"))
+	if err != nil {
+		return err
+	}
+	plain, err := vmlinux(packed)
+	if err != nil {
+		return err
+	}
+	if !pvhEntry(plain) {
+		return nil
+	}
+	return explain(os.WriteFile(filepath.Join(folder, "vmlinux"), plain, 0o644))
+}
+
+// safeName replaces what a package's version may hold and a path should not.
+func safeName(version string) string {
+	return strings.NewReplacer(":", "%3a", "/", "%2f").Replace(version)
+}
+
+func modified(path string) time.Time {
+	info, err := os.Lstat(path)
+	if errors.Is(err, fs.ErrNotExist) || info == nil {
+		return time.Time{}
+	}
+	return info.ModTime()
+}

@@ -1,0 +1,194 @@
+package image
+
+import (
+	"encoding/json"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"sort"
+	"strings"
+	"syscall"
+	"time"
+
+	"tare/internal/quantity"
+)
+
+// Entry is one image in the store.
+type Entry struct {
+	Digest string `json:"digest"`
+	// Names are the recipes and references that lead to it.
+	Names []string `json:"names"`
+	// Size is what the image and all its forms take on the disk.
+	Size quantity.Bytes `json:"size"`
+	// Forms are those made so far, each with what it takes on the disk.
+	Forms map[string]quantity.Bytes `json:"forms"`
+	Made  time.Time                 `json:"made"`
+}
+
+// forms are the names of the files of an image as people know them.
+var forms = map[string]string{"rootfs.tar": "tar", "folder": "folder", "disk.ext4": "disk"}
+
+// List returns the images of the store, the newest first.
+func (s *Store) List() ([]Entry, error) {
+	folders, err := os.ReadDir(s.path("images"))
+	if err != nil {
+		return nil, fmt.Errorf("image store: %w", explain(err))
+	}
+	names := s.names()
+	entries := []Entry{}
+	for _, f := range folders {
+		if strings.HasPrefix(f.Name(), ".") {
+			continue // being made, or being removed
+		}
+		digest := "sha256:" + f.Name()
+		folder := s.path("images", f.Name())
+		e := Entry{Digest: digest, Names: names[digest], Forms: map[string]quantity.Bytes{}, Made: modified(filepath.Join(folder, "rootfs.tar"))}
+		parts, err := os.ReadDir(folder)
+		if err != nil {
+			continue // removed meanwhile
+		}
+		for _, part := range parts {
+			size := quantity.Bytes(diskUsage(filepath.Join(folder, part.Name())))
+			e.Size += size
+			if form, ok := forms[part.Name()]; ok {
+				e.Forms[form] = size
+			} else if strings.HasPrefix(part.Name(), "docker-") {
+				e.Forms["docker"] += size
+			}
+		}
+		entries = append(entries, e)
+	}
+	sort.SliceStable(entries, func(i, j int) bool { return entries[i].Made.After(entries[j].Made) })
+	return entries, nil
+}
+
+// names lists the names of each digest.
+func (s *Store) names() map[string][]string {
+	names := map[string][]string{}
+	for _, path := range s.records() {
+		var r record
+		if json.Unmarshal([]byte(readText(path)), &r) == nil && !slices.Contains(names[r.Digest], r.Name) {
+			names[r.Digest] = append(names[r.Digest], r.Name)
+		}
+	}
+	for _, list := range names {
+		sort.Strings(list)
+	}
+	return names
+}
+
+func (s *Store) records() []string {
+	recipes, _ := filepath.Glob(s.path("recipes", "*.json"))
+	references, _ := filepath.Glob(s.path("references", "*.json"))
+	return append(recipes, references...)
+}
+
+// Remove takes an image and all its forms out of the store. The digest may be
+// shortened as far as it stays unique, or be one of the image's names.
+func (s *Store) Remove(digest string) error {
+	entries, err := s.List()
+	if err != nil {
+		return err
+	}
+	var found []Entry
+	for _, e := range entries {
+		if strings.HasPrefix(e.Digest, digest) || strings.HasPrefix(hexOf(e.Digest), digest) || slices.Contains(e.Names, digest) {
+			found = append(found, e)
+		}
+	}
+	switch {
+	case digest == "" || len(found) == 0:
+		return fmt.Errorf("no image %q in the store %s: see tare ls images", digest, s.folder)
+	case len(found) > 1:
+		return fmt.Errorf("%q fits %d images: give more of the digest (tare ls images)", digest, len(found))
+	}
+	return s.remove(found[0].Digest)
+}
+
+func (s *Store) remove(digest string) error {
+	folder := s.path("images", hexOf(digest))
+	if err := noMounts(folder); err != nil {
+		return fmt.Errorf("image %s is in use: %w", short(digest), err)
+	}
+	unlock, ok := s.idle("removing-" + short(digest))
+	if !ok {
+		return fmt.Errorf("image %s is being removed by another process", short(digest))
+	}
+	defer unlock()
+	// Out of sight first: nobody finds half an image.
+	gone := s.path("images", ".removing-"+short(digest))
+	if err := discard(gone); err != nil {
+		return fmt.Errorf("image %s: %w", short(digest), err)
+	}
+	if err := os.Rename(folder, gone); err != nil {
+		return fmt.Errorf("image %s: %w", short(digest), explain(err))
+	}
+	for _, path := range s.records() {
+		var r record
+		if json.Unmarshal([]byte(readText(path)), &r) == nil && r.Digest == digest {
+			if err := os.Remove(path); err != nil {
+				return fmt.Errorf("image %s: %w", short(digest), explain(err))
+			}
+		}
+	}
+	return discard(gone)
+}
+
+// Sweep removes what builds that were killed left half made, and returns a
+// line for each. It touches nothing that a living process works on.
+func (s *Store) Sweep() ([]string, error) {
+	var swept []string
+	for pattern, lock := range map[string]func(key, folder string) string{
+		"images/.building-*":         func(key, _ string) string { return "recipe-" + key },
+		"images/.pulling-*":          func(key, _ string) string { return "reference-" + key },
+		"images/.removing-*":         func(key, _ string) string { return "removing-" + key },
+		"images/*/.making-folder":    func(_, folder string) string { return "folder-" + short(folder) },
+		"images/*/.making-disk.ext4": func(_, folder string) string { return "disk-" + short(folder) },
+		"images/*/.making-docker-????????????.tar": func(key, _ string) string {
+			return strings.TrimSuffix(key, ".tar")
+		},
+		"kernels/.making-*": func(string, string) string { return "kernel" },
+		"guests/.making-*":  func(key, _ string) string { return "guest-" + key },
+	} {
+		leftovers, _ := filepath.Glob(s.path(filepath.FromSlash(pattern)))
+		for _, path := range leftovers {
+			_, key, _ := strings.Cut(filepath.Base(path), "-")
+			unlock, ok := s.idle(lock(key, filepath.Base(filepath.Dir(path))))
+			if !ok {
+				continue
+			}
+			err := discard(path)
+			unlock()
+			if err != nil {
+				return swept, err
+			}
+			swept = append(swept, "half-made "+path)
+		}
+	}
+	sort.Strings(swept)
+	return swept, nil
+}
+
+// diskUsage is what a file or tree takes, each hard link once and holes not at
+// all.
+func diskUsage(path string) int64 {
+	var total int64
+	seen := map[uint64]bool{}
+	_ = filepath.WalkDir(path, func(_ string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return nil // removed meanwhile
+		}
+		info, err := entry.Info()
+		if err != nil {
+			return nil
+		}
+		if stat, ok := info.Sys().(*syscall.Stat_t); ok && !seen[stat.Ino] {
+			seen[stat.Ino] = true
+			total += stat.Blocks * 512
+		}
+		return nil
+	})
+	return total
+}

@@ -1,0 +1,99 @@
+package image
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"golang.org/x/sys/unix"
+)
+
+// lock waits until this caller alone, of all goroutines of all processes that
+// share the store, holds the name. The kernel lets go of it when the process
+// dies, so a killed build blocks nobody.
+func (s *Store) lock(ctx context.Context, name string) (unlock func(), err error) {
+	path := filepath.Join(s.folder, "locks", name)
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR|unix.O_CLOEXEC, 0o644)
+	if err != nil {
+		return nil, fmt.Errorf("lock of the image store: %w", explain(err))
+	}
+	held := make(chan error, 1)
+	go func() {
+		for {
+			err := unix.Flock(int(f.Fd()), unix.LOCK_EX)
+			if err != unix.EINTR {
+				held <- err
+				return
+			}
+		}
+	}()
+	select {
+	case err := <-held:
+		if err != nil {
+			f.Close()
+			return nil, fmt.Errorf("lock %s: %w", path, err)
+		}
+		return func() { f.Close() }, nil
+	case <-ctx.Done():
+		// flock cannot be called off: whenever it comes through, let go.
+		go func() {
+			<-held
+			f.Close()
+		}()
+		return nil, fmt.Errorf("waiting for another process that holds %s: %w", path, ctx.Err())
+	}
+}
+
+// idle takes the lock only if nobody holds it.
+func (s *Store) idle(name string) (unlock func(), ok bool) {
+	f, err := os.OpenFile(filepath.Join(s.folder, "locks", name), os.O_CREATE|os.O_RDWR|unix.O_CLOEXEC, 0o644)
+	if err != nil {
+		return nil, false
+	}
+	if unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB) != nil {
+		f.Close()
+		return nil, false
+	}
+	return func() { f.Close() }, true
+}
+
+// once makes the file or folder at path by calling build with a temporary name
+// beside it and renaming the result, unless it is there already. However many
+// processes ask at the same time, one builds and the others wait for it.
+func (s *Store) once(ctx context.Context, lockName, path string, build func(temporary string) error) error {
+	if _, err := os.Lstat(path); err == nil {
+		return nil
+	}
+	unlock, err := s.lock(ctx, lockName)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	if _, err := os.Lstat(path); err == nil {
+		return nil
+	}
+	return replace(path, build)
+}
+
+// replace puts what build makes in the place of path in one step, so that no
+// reader ever sees half of it. The caller holds the lock.
+func replace(path string, build func(temporary string) error) error {
+	parent := filepath.Dir(path)
+	if err := os.MkdirAll(parent, 0o755); err != nil {
+		return fmt.Errorf("image store: %w", explain(err))
+	}
+	// What a killed process left half made lies here too: we hold its lock.
+	temporary := filepath.Join(parent, ".making-"+filepath.Base(path))
+	if err := os.RemoveAll(temporary); err != nil {
+		return fmt.Errorf("leftover of an earlier build: %w", err)
+	}
+	defer os.RemoveAll(temporary)
+	if err := build(temporary); err != nil {
+		return err
+	}
+	if err := os.Rename(temporary, path); err != nil {
+		return fmt.Errorf("image store: %w", explain(err))
+	}
+	return nil
+}

@@ -1,0 +1,110 @@
+package image
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+)
+
+// recipeFormat changes whenever the same recipe gives other bytes than before.
+const recipeFormat = 1
+
+// Merge makes one recipe of several, so that one image serves several
+// workloads: all packages, all files, and the commands in their order. A file
+// that two recipes want with different content, or two suites, are an error.
+func Merge(recipes ...Recipe) (Recipe, error) {
+	var merged Recipe
+	files := map[string]File{}
+	for _, r := range recipes {
+		if r.Suite != "" && merged.Suite != "" && r.Suite != merged.Suite {
+			return Recipe{}, fmt.Errorf("recipes of two suites, %s and %s, cannot share an image: give the workloads images of their own", merged.Suite, r.Suite)
+		}
+		merged.Suite = cmp.Or(merged.Suite, r.Suite)
+		merged.Packages = append(merged.Packages, r.Packages...)
+		for _, f := range r.Files {
+			f = f.normal()
+			if other, twice := files[f.Path]; twice && other != f {
+				return Recipe{}, fmt.Errorf("two recipes want different files at %s: give the workloads images of their own, or the files different names", f.Path)
+			}
+			files[f.Path] = f
+		}
+		for _, c := range r.Commands {
+			if !slices.Contains(merged.Commands, c) {
+				merged.Commands = append(merged.Commands, c)
+			}
+		}
+	}
+	slices.Sort(merged.Packages)
+	merged.Packages = slices.Compact(merged.Packages)
+	for _, f := range files {
+		merged.Files = append(merged.Files, f)
+	}
+	slices.SortFunc(merged.Files, func(a, b File) int { return strings.Compare(a.Path, b.Path) })
+	return merged, nil
+}
+
+func (f File) normal() File {
+	f.Path = path.Clean(f.Path)
+	f.Mode = cmp.Or(f.Mode, 0o644)
+	return f
+}
+
+// Validate refuses what no build could make sense of, before anything is
+// fetched.
+func (r Recipe) Validate() error {
+	for _, p := range r.Packages {
+		if p == "" || strings.ContainsAny(p, " \t\n,;|&$`'\"()<>!?*~") || strings.HasPrefix(p, "-") || strings.HasPrefix(p, "/") || strings.HasPrefix(p, ".") {
+			return fmt.Errorf("recipe: %q is no package name: one name an entry, with =VERSION or /SUITE at most", p)
+		}
+	}
+	for _, f := range r.Files {
+		switch {
+		case !path.IsAbs(f.Path) || path.Clean(f.Path) == "/":
+			return fmt.Errorf("recipe: file path %q: an absolute path is wanted, such as /etc/app.conf", f.Path)
+		case f.Mode > 0o7777:
+			return fmt.Errorf("recipe: mode %#o of %s: permission bits only, such as 0755", f.Mode, f.Path)
+		}
+	}
+	for i, c := range r.Commands {
+		if strings.TrimSpace(c) == "" {
+			return fmt.Errorf("recipe: command %d is empty", i+1)
+		}
+	}
+	if strings.ContainsAny(r.Suite, " \t\n/") {
+		return fmt.Errorf("recipe: %q is no suite: a release's code name is wanted, such as bookworm", r.Suite)
+	}
+	return nil
+}
+
+// normal is the same recipe in the one spelling by which it is cached.
+func (r Recipe) normal(hostSuite string) (Recipe, error) {
+	if err := r.Validate(); err != nil {
+		return r, err
+	}
+	r, err := Merge(r)
+	if err != nil {
+		return r, err
+	}
+	r.Suite = cmp.Or(r.Suite, hostSuite)
+	return r, nil
+}
+
+// key names a normal recipe: the same key means the same build.
+func (r Recipe) key(distribution, architecture string) string {
+	text, err := json.Marshal(struct {
+		Format       int
+		Distribution string
+		Architecture string
+		Recipe       Recipe
+	}{recipeFormat, distribution, architecture, r})
+	if err != nil {
+		panic(err) // strings and numbers always marshal
+	}
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:])
+}

@@ -1,0 +1,112 @@
+package image
+
+import (
+	"errors"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+)
+
+func TestMergeMakesOneRecipeOfSeveral(t *testing.T) {
+	redis := Recipe{Packages: []string{"redis-server", "redis-tools"}, Commands: []string{"true", "redis-server --version"},
+		Files: []File{{Path: "/etc/b", Content: "b"}}}
+	nginx := Recipe{Packages: []string{"nginx-light", "redis-tools"}, Commands: []string{"true", "nginx -v"},
+		Files: []File{{Path: "/etc/a", Content: "a", Mode: 0o755}, {Path: "/etc/../etc/b", Content: "b", Mode: 0o644}}}
+	got, err := Merge(redis, nginx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := Recipe{
+		Packages: []string{"nginx-light", "redis-server", "redis-tools"},
+		Files:    []File{{"/etc/a", 0o755, "a"}, {"/etc/b", 0o644, "b"}},
+		Commands: []string{"true", "redis-server --version", "nginx -v"},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("want - got +:\n%s", diff)
+	}
+}
+
+func TestMergeRefusesWhatCannotBeOneImage(t *testing.T) {
+	for want, recipes := range map[string][]Recipe{
+		"two suites, bookworm and trixie": {{Suite: "bookworm"}, {}, {Suite: "trixie"}},
+		"different files at /etc/a":       {{Files: []File{{Path: "/etc/a", Content: "1"}}}, {Files: []File{{Path: "/etc//a", Content: "2"}}}},
+	} {
+		if _, err := Merge(recipes...); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want %q", err, want)
+		}
+	}
+}
+
+func TestValidateRefusesWhatNoBuildCouldMakeSenseOf(t *testing.T) {
+	for want, r := range map[string]Recipe{
+		`"--allow" is no package name`:   {Packages: []string{"--allow"}},
+		`"a,b" is no package name`:       {Packages: []string{"a,b"}},
+		`file path "etc/x": an absolute`: {Files: []File{{Path: "etc/x"}}},
+		"mode 0100644 of /x: permission": {Files: []File{{Path: "/x", Mode: 0o100644}}},
+		"command 2 is empty":             {Commands: []string{"true", " "}},
+		`"book worm" is no suite`:        {Suite: "book worm"},
+	} {
+		if err := r.Validate(); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want %q", err, want)
+		}
+	}
+	good := Recipe{Packages: []string{"g++", "libc6=2.36-9", "nginx/bookworm", "fonts-dejavu-core", "apt:amd64"}}
+	if err := good.Validate(); err != nil {
+		t.Error(err)
+	}
+}
+
+// The cache key depends on what is built, not on how it is spelt.
+func TestTheKeyIsThatOfTheBuild(t *testing.T) {
+	key := func(r Recipe) string {
+		n, err := r.normal("bookworm")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return n.key("debian", "amd64")
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		packages := rapid.SliceOfN(rapid.StringMatching(`[a-z][a-z0-9+.-]{1,8}`), 1, 6).Draw(t, "packages")
+		r := Recipe{Packages: packages, Files: []File{{Path: "/a", Content: "1"}, {Path: "/b", Content: "2"}}}
+		shuffled := Recipe{Suite: "bookworm", Packages: append(slices.Clone(packages), packages[0]),
+			Files: []File{{Path: "/b", Content: "2", Mode: 0o644}, {Path: "/a", Content: "1"}}}
+		rand.Shuffle(len(shuffled.Packages), func(i, j int) {
+			shuffled.Packages[i], shuffled.Packages[j] = shuffled.Packages[j], shuffled.Packages[i]
+		})
+		if key(r) != key(shuffled) {
+			t.Fatalf("%v and %v have different keys", r, shuffled)
+		}
+		more := r
+		more.Commands = []string{"true"}
+		if key(r) == key(more) {
+			t.Fatal("a command more has the same key")
+		}
+	})
+	n, _ := Recipe{}.normal("bookworm")
+	if n.key("debian", "amd64") == n.key("debian", "arm64") || n.key("debian", "amd64") == n.key("ubuntu", "amd64") {
+		t.Error("another architecture or distribution has the same key")
+	}
+}
+
+func TestABuildsFailureIsSaidInOneSentence(t *testing.T) {
+	debian := distribution{"debian", "bookworm"}
+	for _, c := range []struct{ output, want string }{
+		{"Reading package lists...\nE: Unable to locate package redis-sever\nE: Unable to locate package ngnix\nE: apt-get failed", "no package redis-sever, ngnix in debian bookworm"},
+		{"E: Package 'foo' has no installation candidate\n", "no package foo in"},
+		{"E: Couldn't find any package by glob 'x.y'\nE: Couldn't find any package by regex 'x.y'\n", "no package x.y in"},
+		{"E: Version '9' for 'redis' was not found\n", "package redis has no version 9"},
+		{"tar: ./x: Cannot write: No space left on device\n", "no space left on the disk of the image store"},
+		{"Err:1 http://m.example bookworm InRelease\n  Temporary failure resolving 'm.example'\nE: Failed to fetch http://m.example/dists/x  Temporary failure resolving 'm.example'\n", "a package source cannot be reached"},
+		{"E: The repository 'http://m.example/debian foo Release' does not have a Release file.\n", "is the suite bookworm right"},
+		{"Segmentation fault\n", "its last lines:\n  Segmentation fault"},
+	} {
+		err := explainBuild(&toolError{cause: errors.New("exit status 25"), output: c.output}, "bookworm", debian)
+		if !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%q:\ngot  %v\nwant %s", c.output, err, c.want)
+		}
+	}
+}

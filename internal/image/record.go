@@ -1,0 +1,78 @@
+package image
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// record is what the store knows of a source: which image it became.
+type record struct {
+	Digest string   `json:"digest"`
+	Name   string   `json:"name"`
+	Env    []string `json:"env,omitempty"`
+	Dir    string   `json:"dir,omitempty"`
+	// Source is the digest by which the registry, daemon or archive knows what
+	// the reference pointed to.
+	Source string `json:"source,omitempty"`
+	// Recipe is kept for people who want to know what an image is.
+	Recipe *Recipe `json:"recipe,omitempty"`
+}
+
+// readRecord reads a record whose image is still in the store; nil if there is
+// none.
+func (s *Store) readRecord(path string) *record {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil
+	}
+	var r record
+	if json.Unmarshal(text, &r) != nil || !exists(s.image(r).Tar()) {
+		return nil
+	}
+	return &r
+}
+
+// writeRecord is atomic, so that readers need no lock.
+func (s *Store) writeRecord(path string, r record) error {
+	text, err := json.MarshalIndent(r, "", "  ")
+	if err != nil {
+		panic(err) // strings always marshal
+	}
+	return replace(path, func(temporary string) error {
+		if err := os.WriteFile(temporary, append(text, '\n'), 0o644); err != nil {
+			return fmt.Errorf("image store: %w", explain(err))
+		}
+		return nil
+	})
+}
+
+func (s *Store) image(r record) *Image {
+	return &Image{Digest: r.Digest, Name: r.Name, Env: r.Env, Dir: r.Dir, store: s}
+}
+
+// adopt moves a finished tar (and what lies beside it) into the store under
+// its digest.
+func (s *Store) adopt(work string, digest string) error {
+	target := s.path("images", hexOf(digest))
+	if exists(filepath.Join(target, "rootfs.tar")) {
+		return nil // another source made the same bytes
+	}
+	err := os.Rename(work, target)
+	if err != nil && exists(filepath.Join(target, "rootfs.tar")) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("image store: %w", explain(err))
+	}
+	return nil
+}
+
+func hexOf(digest string) string { return strings.TrimPrefix(digest, "sha256:") }
+
+func readText(path string) string {
+	text, _ := os.ReadFile(path)
+	return string(text)
+}

@@ -1,0 +1,193 @@
+package image
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+)
+
+// origin is where a reference points: a registry, a daemon or an archive.
+type origin interface {
+	// resolve returns the digest by which the origin knows what the reference
+	// points to now, without fetching it.
+	resolve(ctx context.Context) (digest string, err error)
+	// fetch returns the image itself; work is a folder for what it needs on
+	// the way.
+	fetch(ctx context.Context, work string) (v1.Image, error)
+}
+
+// unreachableError is an origin that did not answer, so that nothing is known
+// about the reference.
+type unreachableError struct {
+	what  string
+	cause error
+	mend  string
+}
+
+func (e *unreachableError) Error() string {
+	return fmt.Sprintf("%s does not answer: %v; %s", e.what, e.cause, e.mend)
+}
+
+func (e *unreachableError) Unwrap() error { return e.cause }
+
+// platform is what images are taken for where a reference has several.
+var platform = v1.Platform{OS: "linux", Architecture: runtime.GOARCH}
+
+func (s *Store) fromReference(ctx context.Context, reference string, progress func(string)) (*Image, error) {
+	from, err := parseReference(reference)
+	if err != nil {
+		return nil, err
+	}
+	key := referenceKey(reference)
+	path := s.path("references", key+".json")
+	digest, err := from.resolve(ctx)
+	if err != nil {
+		var silent *unreachableError
+		if r := s.readRecord(path); r != nil && errors.As(err, &silent) && ctx.Err() == nil {
+			progress(fmt.Sprintf("image %s: the one of %s from the store, since it cannot be asked for a newer one: %v", reference, short(r.Source), err))
+			return s.image(*r), nil
+		}
+		return nil, fmt.Errorf("image %s: %w", reference, err)
+	}
+	if r := s.known(reference, digest); r != nil {
+		return s.image(*r), s.writeRecordLocked(ctx, key, *r)
+	}
+
+	unlock, err := s.lock(ctx, "reference-"+key[:12])
+	if err != nil {
+		return nil, fmt.Errorf("image %s: %w", reference, err)
+	}
+	defer unlock()
+	if r := s.known(reference, digest); r != nil {
+		return s.image(*r), s.writeRecord(path, *r)
+	}
+	work := s.path("images", ".pulling-"+key[:12])
+	if err := os.RemoveAll(work); err != nil {
+		return nil, fmt.Errorf("image %s: %w", reference, err)
+	}
+	defer os.RemoveAll(work)
+	if err := os.MkdirAll(filepath.Join(work, "done"), 0o755); err != nil {
+		return nil, fmt.Errorf("image %s: %w", reference, explain(err))
+	}
+	r, err := s.take(ctx, from, work, reference, progress)
+	if err != nil {
+		return nil, fmt.Errorf("image %s: %w", reference, err)
+	}
+	r.Source = digest
+	if err := s.writeRecord(path, *r); err != nil {
+		return nil, err
+	}
+	progress(fmt.Sprintf("image %s: taken, %s", reference, short(r.Digest)))
+	return s.image(*r), nil
+}
+
+// take fetches an image and makes its layers one tar in the store.
+func (s *Store) take(ctx context.Context, from origin, work, reference string, progress func(string)) (*record, error) {
+	progress(fmt.Sprintf("image %s: fetching", reference))
+	img, err := from.fetch(ctx, work)
+	if err != nil {
+		return nil, err
+	}
+	config, err := img.ConfigFile()
+	if err != nil {
+		return nil, fmt.Errorf("its configuration cannot be read: %w", err)
+	}
+	if config.OS != "" && config.OS != "linux" || config.Architecture != "" && config.Architecture != runtime.GOARCH {
+		return nil, fmt.Errorf("it is for %s/%s, and this host is linux/%s: name an image for this host", config.OS, config.Architecture, runtime.GOARCH)
+	}
+	layers, err := img.Layers()
+	if err != nil {
+		return nil, fmt.Errorf("its layers cannot be read: %w", err)
+	}
+	if len(layers) == 0 {
+		return nil, fmt.Errorf("it has no layers, so there is no root file system in it")
+	}
+	var files []string
+	for n, layer := range layers {
+		progress(fmt.Sprintf("image %s: layer %d of %d", reference, n+1, len(layers)))
+		file := filepath.Join(work, fmt.Sprintf("layer-%03d.tar", n))
+		if err := spool(ctx, layer, file); err != nil {
+			return nil, fmt.Errorf("layer %d of %d: %w", n+1, len(layers), err)
+		}
+		files = append(files, file)
+	}
+	done := filepath.Join(work, "done")
+	digest, err := writeRootfs(filepath.Join(done, "rootfs.tar"), files)
+	if err != nil {
+		return nil, err
+	}
+	r := &record{Digest: digest, Name: reference, Env: config.Config.Env, Dir: config.Config.WorkingDir}
+	if !slices.ContainsFunc(r.Env, func(v string) bool { return strings.HasPrefix(v, "PATH=") }) {
+		r.Env = append(r.Env, recipeEnv[0]) // as the engines do
+	}
+	return r, s.adopt(done, digest)
+}
+
+// spool writes a layer's tar to a file and holds it against the digest that
+// the image's configuration gives for it.
+func spool(ctx context.Context, layer v1.Layer, path string) error {
+	in, err := layer.Uncompressed()
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	out, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o644)
+	if err != nil {
+		return explain(err)
+	}
+	defer out.Close()
+	hash := sha256.New()
+	if _, err := io.Copy(io.MultiWriter(out, hash), contextReader{ctx, in}); err != nil {
+		return explain(err)
+	}
+	want, err := layer.DiffID()
+	if err != nil {
+		return err
+	}
+	if got := hex.EncodeToString(hash.Sum(nil)); got != want.Hex {
+		return fmt.Errorf("it is damaged: its SHA-256 is %s, and the image says %s", got, want.Hex)
+	}
+	return explain(out.Close())
+}
+
+// known finds an image that the store took from the same digest before, by
+// whatever reference.
+func (s *Store) known(reference, source string) *record {
+	paths, _ := filepath.Glob(s.path("references", "*.json"))
+	for _, path := range paths {
+		if r := s.readRecord(path); r != nil && r.Source == source {
+			r.Name = reference
+			return r
+		}
+	}
+	return nil
+}
+
+// writeRecordLocked notes that a reference points to an image, if that is news.
+func (s *Store) writeRecordLocked(ctx context.Context, key string, r record) error {
+	path := s.path("references", key+".json")
+	if old := s.readRecord(path); old != nil && old.Source == r.Source && old.Digest == r.Digest {
+		return nil
+	}
+	unlock, err := s.lock(ctx, "reference-"+key[:12])
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	return s.writeRecord(path, r)
+}
+
+func referenceKey(reference string) string {
+	sum := sha256.Sum256([]byte(reference + " " + platform.String()))
+	return hex.EncodeToString(sum[:])
+}

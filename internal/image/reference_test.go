@@ -1,0 +1,436 @@
+package image
+
+import (
+	"archive/tar"
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-containerregistry/pkg/name"
+	"github.com/google/go-containerregistry/pkg/registry"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/empty"
+	"github.com/google/go-containerregistry/pkg/v1/layout"
+	"github.com/google/go-containerregistry/pkg/v1/mutate"
+	"github.com/google/go-containerregistry/pkg/v1/remote"
+	"github.com/google/go-containerregistry/pkg/v1/tarball"
+	"github.com/moby/moby/client"
+)
+
+// twoLayers is an image whose second layer removes, replaces and adds.
+func twoLayers(t *testing.T) v1.Image {
+	t.Helper()
+	folder := t.TempDir()
+	img := empty.Image
+	for _, entries := range [][]string{
+		{"etc/", "etc/a=1", "etc/b=1", "bin/", "bin/tool=elf", "bin/alias==bin/tool"},
+		{"etc/", "etc/.wh.a", "etc/b=2", "etc/c=3"},
+	} {
+		layer, err := tarball.LayerFromFile(writeLayer(t, folder, entries...))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if img, err = mutate.AppendLayers(img, layer); err != nil {
+			t.Fatal(err)
+		}
+	}
+	config := must(img.ConfigFile()).DeepCopy()
+	config.OS, config.Architecture = platform.OS, platform.Architecture
+	config.Config.Env = []string{"PATH=/bin", "LANG=C"}
+	config.Config.WorkingDir = "/etc"
+	return must(mutate.ConfigFile(img, config))
+}
+
+var twoLayersFlat = []string{"bin/", "bin/alias=elf", "bin/tool=elf", "etc/", "etc/b=2", "etc/c=3"}
+
+func openStore(t *testing.T) *Store {
+	t.Helper()
+	s, err := Open(filepath.Join(t.TempDir(), "store"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// loopRegistry is a registry on this machine that counts the layers it gave
+// away.
+func loopRegistry(t *testing.T) (host string, blobs *int, server *httptest.Server) {
+	t.Helper()
+	blobs = new(int)
+	inner := registry.New()
+	server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodGet && strings.Contains(r.URL.Path, "/blobs/") {
+			*blobs++
+		}
+		inner.ServeHTTP(w, r)
+	}))
+	t.Cleanup(server.Close)
+	return strings.TrimPrefix(server.URL, "http://"), blobs, server
+}
+
+func TestEveryKindOfReferenceGivesTheSameImage(t *testing.T) {
+	img := twoLayers(t)
+	folder := t.TempDir()
+
+	host, _, _ := loopRegistry(t)
+	inRegistry := host + "/team/app:1"
+	if err := remote.Write(must(name.ParseReference(inRegistry)), img); err != nil {
+		t.Fatal(err)
+	}
+	layoutFolder := filepath.Join(folder, "layout")
+	path := must(layout.Write(layoutFolder, empty.Index))
+	if err := path.AppendImage(img, layout.WithAnnotations(map[string]string{"org.opencontainers.image.ref.name": "one"})); err != nil {
+		t.Fatal(err)
+	}
+	if err := path.AppendImage(empty.Image, layout.WithAnnotations(map[string]string{"org.opencontainers.image.ref.name": "other"})); err != nil {
+		t.Fatal(err)
+	}
+	saved := filepath.Join(folder, "saved.tar")
+	if err := tarball.WriteToFile(saved, must(name.NewTag("team/app:1")), img); err != nil {
+		t.Fatal(err)
+	}
+	archive := filepath.Join(folder, "archive.tar")
+	single := filepath.Join(folder, "single")
+	if err := must(layout.Write(single, empty.Index)).AppendImage(img); err != nil {
+		t.Fatal(err)
+	}
+	tarFolder(t, single, archive)
+
+	var digest string
+	for _, reference := range []string{inRegistry, "oci:" + layoutFolder + ":one", "oci:" + single, "tar:" + saved, "tar:" + archive} {
+		t.Run(strings.SplitN(reference, ":", 2)[0], func(t *testing.T) {
+			got, err := openStore(t).Get(t.Context(), Source{Reference: reference}, func(line string) { t.Log(line) })
+			if err != nil {
+				t.Fatal(err)
+			}
+			if digest == "" {
+				digest = got.Digest
+			}
+			if got.Digest != digest {
+				t.Errorf("digest %s, and another kind gave %s", got.Digest, digest)
+			}
+			if got.Name != reference || got.Dir != "/etc" || !cmp.Equal(got.Env, []string{"PATH=/bin", "LANG=C"}) {
+				t.Errorf("got %+v", got)
+			}
+			file := must(os.Open(got.Tar()))
+			defer file.Close()
+			if diff := cmp.Diff(twoLayersFlat, readBack(t, file)); diff != "" {
+				t.Errorf("want - got +:\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestAnImageOfSeveralPlatformsGivesThisHosts(t *testing.T) {
+	host, _, _ := loopRegistry(t)
+	reference := host + "/app"
+	other := must(mutate.ConfigFile(empty.Image, &v1.ConfigFile{OS: "linux", Architecture: "other"}))
+	index := mutate.AppendManifests(empty.Index,
+		mutate.IndexAddendum{Add: other, Descriptor: v1.Descriptor{Platform: &v1.Platform{OS: "linux", Architecture: "other"}}},
+		mutate.IndexAddendum{Add: twoLayers(t), Descriptor: v1.Descriptor{Platform: &platform}})
+	if err := remote.WriteIndex(must(name.ParseReference(reference)), index); err != nil {
+		t.Fatal(err)
+	}
+	got, err := openStore(t).Get(t.Context(), Source{Reference: reference}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got.Dir != "/etc" {
+		t.Errorf("got %+v", got)
+	}
+}
+
+func TestWhatTheStoreHasIsNotPulledAgain(t *testing.T) {
+	host, blobs, server := loopRegistry(t)
+	img := twoLayers(t)
+	for _, tag := range []string{"1", "latest"} {
+		if err := remote.Write(must(name.ParseReference(host+"/app:"+tag)), img); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s := openStore(t)
+	get := func(reference string) (*Image, []string) {
+		var said []string
+		got, err := s.Get(t.Context(), Source{Reference: reference}, func(line string) { said = append(said, line) })
+		if err != nil {
+			t.Fatal(err)
+		}
+		return got, said
+	}
+	first, _ := get(host + "/app:1")
+	pulled := *blobs
+	if pulled == 0 {
+		t.Fatal("nothing was pulled at all")
+	}
+	get(host + "/app:1")
+	get(host + "/app:latest") // another name of the same digest
+	if *blobs != pulled {
+		t.Errorf("%d blobs were pulled for an image that the store had", *blobs-pulled)
+	}
+
+	server.Close()
+	offline, said := get(host + "/app:latest")
+	if offline.Digest != first.Digest {
+		t.Errorf("offline gave %s, not %s", offline.Digest, first.Digest)
+	}
+	if note := strings.Join(said, "\n"); !strings.Contains(note, "from the store, since it cannot be asked for a newer one") {
+		t.Errorf("the note about the silent registry is absent: %q", note)
+	}
+
+	entries := must(s.List())
+	if len(entries) != 1 || len(entries[0].Names) != 2 {
+		t.Errorf("list: %+v", entries)
+	}
+}
+
+func TestANewImageUnderAnOldTagIsPulled(t *testing.T) {
+	host, _, _ := loopRegistry(t)
+	ref := must(name.ParseReference(host + "/app:1"))
+	s := openStore(t)
+	digests := map[string]bool{}
+	for i := range 2 {
+		layer := must(tarball.LayerFromFile(writeLayer(t, t.TempDir(), fmt.Sprintf("version=%d", i))))
+		if err := remote.Write(ref, must(mutate.AppendLayers(empty.Image, layer))); err != nil {
+			t.Fatal(err)
+		}
+		got, err := s.Get(t.Context(), Source{Reference: ref.Name()}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		digests[got.Digest] = true
+	}
+	if len(digests) != 2 {
+		t.Error("the second image under the tag was not seen")
+	}
+}
+
+func TestReferencesThatLeadNowhereSayWhere(t *testing.T) {
+	host, _, _ := loopRegistry(t)
+	silent, _, closed := loopRegistry(t)
+	closed.Close()
+	folder := t.TempDir()
+	write := func(name string, content []byte) string {
+		path := filepath.Join(folder, name)
+		if err := os.WriteFile(path, content, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	plainTar := must(os.ReadFile(writeLayer(t, folder, "a=1")))
+	layoutFolder := filepath.Join(folder, "layout")
+	path := must(layout.Write(layoutFolder, empty.Index))
+	for _, tag := range []string{"one", "two"} {
+		if err := path.AppendImage(twoLayers(t), layout.WithAnnotations(map[string]string{"org.opencontainers.image.ref.name": tag})); err != nil {
+			t.Fatal(err)
+		}
+	}
+	refusing := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { w.WriteHeader(http.StatusForbidden) }))
+	t.Cleanup(refusing.Close)
+	if err := remote.Write(must(name.ParseReference(host+"/empty")), must(mutate.Config(empty.Image, v1.Config{}))); err != nil {
+		t.Fatal(err)
+	}
+
+	for reference, want := range map[string]string{
+		host + "/nothing:1": "has no " + host + "/nothing:1: see the spelling",
+		silent + "/app:1":   "registry " + silent + " does not answer",
+		strings.TrimPrefix(refusing.URL, "http://") + "/app": "refuses",
+		host + "/empty":                   "has no layers",
+		"UPPER CASE":                      "is no reference",
+		"docker-daemon:":                  "a name is wanted",
+		"oci:" + folder + "/absent:x":     "no OCI layout in the folder",
+		"oci:" + layoutFolder + ":three":  "has no image three for " + platform.String() + "; it has one, two",
+		"oci:" + layoutFolder:             "has 2 images: name one by its tag",
+		"tar:" + folder + "/absent.tar":   "no such file",
+		"tar:" + write("x.tar", plainTar): "is no image archive",
+		"tar:" + write("y.tar", []byte("not a tar, but long enough to be read as a header of one, if one were careless"+strings.Repeat(".", 512))): "is no tar file",
+	} {
+		_, err := openStore(t).Get(t.Context(), Source{Reference: reference}, nil)
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s:\ngot  %v\nwant %s", reference, err, want)
+		}
+	}
+}
+
+func TestAnImageForAnotherArchitectureIsRefused(t *testing.T) {
+	saved := filepath.Join(t.TempDir(), "saved.tar")
+	img := twoLayers(t)
+	config := must(img.ConfigFile()).DeepCopy()
+	config.Architecture = "s390x"
+	if err := tarball.WriteToFile(saved, must(name.NewTag("a:1")), must(mutate.ConfigFile(img, config))); err != nil {
+		t.Fatal(err)
+	}
+	_, err := openStore(t).Get(t.Context(), Source{Reference: "tar:" + saved}, nil)
+	if err == nil || !strings.Contains(err.Error(), "it is for linux/s390x") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestADamagedLayerIsNoticed(t *testing.T) {
+	folder := t.TempDir()
+	saved := filepath.Join(folder, "saved.tar")
+	// A tar as docker save writes it, with a layer that its configuration does
+	// not name.
+	layer := must(os.ReadFile(writeLayer(t, folder, "a=1")))
+	config := []byte(`{"os":"linux","rootfs":{"type":"layers","diff_ids":["sha256:` + strings.Repeat("0", 64) + `"]}}`)
+	var buffer bytes.Buffer
+	out := tar.NewWriter(&buffer)
+	for _, file := range []struct {
+		name    string
+		content []byte
+	}{{"manifest.json", []byte(`[{"Config":"c.json","Layers":["l.tar"]}]`)}, {"c.json", config}, {"l.tar", layer}} {
+		if err := out.WriteHeader(&tar.Header{Name: file.name, Size: int64(len(file.content)), Mode: 0o644}); err != nil {
+			t.Fatal(err)
+		}
+		must(out.Write(file.content))
+	}
+	if err := out.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(saved, buffer.Bytes(), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	s := openStore(t)
+	_, err := s.Get(t.Context(), Source{Reference: "tar:" + saved}, nil)
+	if err == nil || !strings.Contains(err.Error(), "layer 1 of 1: it is damaged") {
+		t.Errorf("got %v", err)
+	}
+	if left := must(filepath.Glob(s.path("images", ".*"))); len(left) > 0 {
+		t.Errorf("left behind: %v", left)
+	}
+}
+
+func TestTheOCIFormHasTheTarAsItsOnlyLayer(t *testing.T) {
+	saved := filepath.Join(t.TempDir(), "saved.tar")
+	if err := tarball.WriteToFile(saved, must(name.NewTag("a:1")), twoLayers(t)); err != nil {
+		t.Fatal(err)
+	}
+	s := openStore(t)
+	img, err := s.Get(t.Context(), Source{Reference: "tar:" + saved}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	form, err := img.OCI(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	layers := must(form.Layers())
+	if len(layers) != 1 || must(layers[0].DiffID()).String() != img.Digest {
+		t.Errorf("%d layers, the first %v", len(layers), must(layers[0].DiffID()))
+	}
+	config := must(form.ConfigFile())
+	if config.Config.WorkingDir != "/etc" || !cmp.Equal(config.Config.Env, img.Env) {
+		t.Errorf("got %+v", config.Config)
+	}
+
+	// What is handed to Docker is that image: it can be taken as a reference
+	// again and gives the same digest.
+	path, tag, err := img.DockerTar(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := "tare/image:" + must(form.ConfigName()).Hex[:12]; tag != want {
+		t.Errorf("tag %s, want %s", tag, want)
+	}
+	again, err := openStore(t).Get(t.Context(), Source{Reference: "tar:" + path}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if again.Digest != img.Digest {
+		t.Errorf("the Docker form holds %s, not %s", again.Digest, img.Digest)
+	}
+	if err := s.Remove(img.Digest[:20]); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := img.OCI(t.Context()); err == nil || !strings.Contains(err.Error(), "no longer in the store") {
+		t.Errorf("after its removal: %v", err)
+	}
+	if left := must(s.List()); len(left) != 0 {
+		t.Errorf("left: %+v", left)
+	}
+}
+
+func TestADockerDaemonGivesBackWhatItWasGiven(t *testing.T) {
+	engine, err := client.New(client.FromEnv)
+	if err != nil {
+		t.Skipf("needs a Docker daemon: %v", err)
+	}
+	defer engine.Close()
+	if _, err := engine.Ping(t.Context(), client.PingOptions{}); err != nil {
+		t.Skipf("needs a Docker daemon: %v", err)
+	}
+	saved := filepath.Join(t.TempDir(), "saved.tar")
+	if err := tarball.WriteToFile(saved, must(name.NewTag("a:1")), twoLayers(t)); err != nil {
+		t.Fatal(err)
+	}
+	img, err := openStore(t).Get(t.Context(), Source{Reference: "tar:" + saved}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	path, tag, err := img.DockerTar(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	in := must(os.Open(path))
+	defer in.Close()
+	loaded, err := engine.ImageLoad(t.Context(), in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _, _ = engine.ImageRemove(context.Background(), tag, client.ImageRemoveOptions{}) })
+	if _, err := io.Copy(io.Discard, loaded); err != nil {
+		t.Fatal(err)
+	}
+	_ = loaded.Close()
+	again, err := openStore(t).Get(t.Context(), Source{Reference: "docker-daemon:" + tag}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if again.Digest != img.Digest || again.Dir != img.Dir || !cmp.Equal(again.Env, img.Env) {
+		t.Errorf("gave %+v, got back %+v", img, again)
+	}
+	_, err = openStore(t).Get(t.Context(), Source{Reference: "docker-daemon:tare-test-no-such-image"}, nil)
+	if err == nil || !strings.Contains(err.Error(), "has no image tare-test-no-such-image") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestATagIsWhatFollowsTheLastColonUnlessTheFolderHasIt(t *testing.T) {
+	odd := filepath.Join(t.TempDir(), "a:b")
+	if err := os.Mkdir(odd, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for rest, want := range map[string]layoutOrigin{
+		"folder":       {"folder", ""},
+		"folder:tag":   {"folder", "tag"},
+		"/x:y/folder":  {"/x:y/folder", ""},
+		"/x:y/f:1.0":   {"/x:y/f", "1.0"},
+		odd:            {odd, ""},
+		odd + ":three": {odd, "three"},
+	} {
+		if got := layoutReference(rest); got != want {
+			t.Errorf("%s: got %+v, want %+v", rest, got, want)
+		}
+	}
+}
+
+func tarFolder(t *testing.T, folder, file string) {
+	t.Helper()
+	out := must(os.Create(file))
+	defer out.Close()
+	w := tar.NewWriter(out)
+	if err := w.AddFS(os.DirFS(folder)); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+}

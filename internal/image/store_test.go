@@ -1,0 +1,136 @@
+package image
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+)
+
+func TestASourceIsExactlyOneThing(t *testing.T) {
+	for want, source := range map[string]Source{
+		"neither a recipe nor a reference": {},
+		"both a recipe and the reference":  {Recipe: &Recipe{}, Reference: "x"},
+	} {
+		if _, err := openStore(t).Get(t.Context(), source, nil); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want %q", err, want)
+		}
+	}
+}
+
+func TestManyAskAndOneBuilds(t *testing.T) {
+	folder := t.TempDir()
+	path := filepath.Join(folder, "thing")
+	var built atomic.Int32
+	var all sync.WaitGroup
+	for range 20 {
+		s, err := Open(folder) // a store of its own each, as several processes have
+		if err != nil {
+			t.Fatal(err)
+		}
+		all.Go(func() {
+			err := s.once(t.Context(), "thing", path, func(temporary string) error {
+				built.Add(1)
+				return os.WriteFile(temporary, []byte("whole"), 0o644)
+			})
+			if err != nil || readText(path) != "whole" {
+				t.Errorf("%v, %q", err, readText(path))
+			}
+		})
+	}
+	all.Wait()
+	if built.Load() != 1 {
+		t.Errorf("it was built %d times", built.Load())
+	}
+}
+
+func TestABuildThatBreaksLeavesNothingToBeMistakenForAResult(t *testing.T) {
+	s := openStore(t)
+	path := s.path("guests", "x")
+	broken := errors.New("broken")
+	err := s.once(t.Context(), "guest-x", path, func(temporary string) error {
+		if err := os.WriteFile(temporary, []byte("half"), 0o644); err != nil {
+			return err
+		}
+		return broken
+	})
+	if !errors.Is(err, broken) {
+		t.Errorf("got %v", err)
+	}
+	if left := must(os.ReadDir(s.path("guests"))); len(left) > 0 {
+		t.Errorf("left: %v", left)
+	}
+}
+
+func TestWaitingForALockCanBeCalledOff(t *testing.T) {
+	s := openStore(t)
+	unlock, err := s.lock(t.Context(), "x")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unlock()
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := s.lock(ctx, "x"); !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestSweepTakesWhatNobodyWorksOn(t *testing.T) {
+	s := openStore(t)
+	image := strings.Repeat("ab", 32)
+	for _, half := range []string{"images/.building-0123456789ab/tmp", "images/.pulling-0123456789ab", "images/" + image + "/.making-folder/etc",
+		"images/" + image + "/.making-disk.ext4", "images/" + image + "/.making-docker-0123456789ab.tar", "kernels/.making-linux_1", "guests/.making-linux_1-0123456789ab"} {
+		if err := os.MkdirAll(s.path(half), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	unlock, err := s.lock(t.Context(), "disk-"+image[:12])
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unlock()
+	swept, err := s.Sweep()
+	if err != nil || len(swept) != 6 {
+		t.Errorf("swept %d, not 6: %v, %v", len(swept), swept, err)
+	}
+	if !exists(s.path("images", image, ".making-disk.ext4")) {
+		t.Error("what somebody works on was swept")
+	}
+}
+
+func TestRemoveWantsToKnowExactlyWhich(t *testing.T) {
+	s := openStore(t)
+	for _, hex := range []string{strings.Repeat("ab", 32), strings.Repeat("ac", 32)} {
+		if err := os.MkdirAll(s.path("images", hex), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(s.path("images", hex, "rootfs.tar"), []byte("tar"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for which, want := range map[string]string{"": "no image", "ff": "no image", "a": "fits 2 images"} {
+		if err := s.Remove(which); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: got %v, want %q", which, err, want)
+		}
+	}
+	if err := s.Remove("abab"); err != nil {
+		t.Error(err)
+	}
+	if left := must(s.List()); len(left) != 1 || !strings.HasPrefix(left[0].Digest, "sha256:acac") {
+		t.Errorf("left: %+v", left)
+	}
+}
+
+func TestADiskHasRoomForMoreThanItsContent(t *testing.T) {
+	const mib = 1 << 20
+	for content, want := range map[int64]int64{0: 257 * mib, 100 * mib: 387 * mib, 1000 * mib: 1557 * mib} {
+		if got := diskSize(content); got != want {
+			t.Errorf("%d MiB: %d MiB, want %d", content/mib, got/mib, want/mib)
+		}
+	}
+}
