@@ -1,0 +1,173 @@
+// Package environment says what a way of running an image is (Environment),
+// what a started one is (Instance), and keeps the registry of kinds. Each
+// technology is one package below it that registers itself with its YAML key,
+// its option type and what it requires; nothing else changes for a new one.
+//
+// It must not know workloads, studies or statistics.
+package environment
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"sort"
+	"time"
+
+	"tare/internal/agent"
+	"tare/internal/image"
+	"tare/internal/owner"
+	"tare/internal/quantity"
+	"tare/internal/sample"
+)
+
+// Registration is what a technology declares. Doctor and the "skipped" rows of
+// a report print Requires from this same declaration.
+type Registration struct {
+	Kind  string // the YAML key: "docker"
+	About string // one line for doctor and `tare ls environments`
+	// Options returns a pointer to a fresh option struct with every default
+	// filled in. Its fields carry yaml and json tags; it may implement
+	// interface{ Validate() error }.
+	Options func() any
+	// Requires lists what must hold before New can work with these options.
+	Requires func(options any) []Requirement
+	// New makes an environment. It starts nothing.
+	New func(options any) (Environment, error)
+	// Sweep removes what a dead owner left: everything that carries tare's
+	// label and whose owner dead reports true for. It touches nothing else and
+	// returns a line for each thing that it removed. nil means that the
+	// technology leaves nothing that owner.Sweep does not find by itself.
+	Sweep func(ctx context.Context, home string, dead func(ownerID string) bool) ([]string, error)
+}
+
+// Requirement is one thing that an environment cannot do without.
+type Requirement struct {
+	What  string // "a Docker daemon that answers"
+	Check func(context.Context) Finding
+}
+
+// State is what doctor says of a thing.
+type State string
+
+// The three states.
+const (
+	Usable  State = "usable"
+	Caveat  State = "caveat" // usable, and Reason says what to keep in mind
+	Missing State = "missing"
+)
+
+// Finding is the outcome of a check.
+type Finding struct {
+	State  State  `json:"state"`
+	What   string `json:"what,omitempty"`
+	Reason string `json:"reason,omitempty"` // what was tried and what came back
+	Mend   string `json:"mend,omitempty"`   // the command that mends it
+}
+
+// Limits mean the same in every environment. The zero value of each is "none".
+type Limits struct {
+	CPUs   float64        `yaml:"cpus" json:"cpus,omitempty"`     // quota, in cores
+	Memory quantity.Bytes `yaml:"memory" json:"memory,omitempty"` // swap is always off
+	PIDs   int            `yaml:"pids" json:"pids,omitempty"`
+	// Cores is the set of host cores that the whole environment may use (a
+	// cpuset); a VM's vCPU threads are pinned to them one by one.
+	Cores []int `yaml:"cores" json:"cores,omitempty"`
+}
+
+// Request is what one instance is started from.
+type Request struct {
+	Name   string // unique within the owner; letters, digits and dashes
+	Owner  *owner.Owner
+	Image  *image.Image
+	Limits Limits
+	// Console receives what the instance's kernel or engine prints while it
+	// starts and runs; never nil.
+	Console io.Writer
+}
+
+// Phase is a part of the start-up time.
+type Phase struct {
+	Name     string        `json:"name"` // engine, kernel, agent, service
+	Duration time.Duration `json:"duration"`
+}
+
+// Environment is a way of running an image, with its options. It is safe to
+// start several instances of one at the same time.
+type Environment interface {
+	// Prepare makes the form of the image that this environment needs, so that
+	// no start pays for it. It is called once an image, before the first start.
+	Prepare(ctx context.Context, img *image.Image, progress func(string)) error
+	// Start returns when the agent inside has said its first word. On an error
+	// nothing of the instance is left behind, and the message carries the last
+	// lines of the console.
+	Start(ctx context.Context, r Request) (Instance, error)
+	// Label is what must stand beside every figure of this environment, such as
+	// "tcg"; "" for none.
+	Label() string
+	// Versions names the programs that take part, with their versions.
+	Versions(ctx context.Context) map[string]string
+}
+
+// Instance is one environment, started. The directory /data inside is fresh,
+// empty, writable and on the host's backing file system.
+type Instance interface {
+	Agent() *agent.Client
+	// Phases of the start; their sum is the time from the call to the first word.
+	Phases() []Phase
+	Footprint() sample.Footprint
+	// Notes are findings about this start: a limit that did not take hold, an
+	// option that the engine ignored.
+	Notes() []string
+	// Stop ends the instance and removes all that Start made. It may be called
+	// more than once and after the instance died by itself.
+	Stop(ctx context.Context) error
+}
+
+var registry = map[string]Registration{}
+
+// Register adds a technology; it is called from the technology's init.
+func Register(r Registration) {
+	if _, twice := registry[r.Kind]; twice {
+		panic(fmt.Sprintf("environment kind %q is registered twice", r.Kind))
+	}
+	registry[r.Kind] = r
+}
+
+// Lookup finds a technology by its kind.
+func Lookup(kind string) (Registration, bool) {
+	r, ok := registry[kind]
+	return r, ok
+}
+
+// Kinds lists the registered kinds by name.
+func Kinds() []string {
+	kinds := make([]string, 0, len(registry))
+	for k := range registry {
+		kinds = append(kinds, k)
+	}
+	sort.Strings(kinds)
+	return kinds
+}
+
+// Check runs the requirements of a kind with these options and sums them up:
+// missing if one is missing, a caveat if one has a caveat. All findings are
+// returned as well, each with its What filled in.
+func Check(ctx context.Context, kind string, options any) (State, []Finding) {
+	r, ok := registry[kind]
+	if !ok {
+		return Missing, []Finding{{State: Missing, What: "kind " + kind, Reason: "no such kind of environment"}}
+	}
+	state, findings := Usable, []Finding{}
+	for _, req := range r.Requires(options) {
+		f := req.Check(ctx)
+		f.What = req.What
+		findings = append(findings, f)
+		if f.State == Missing || f.State == Caveat && state == Usable {
+			state = f.State
+		}
+		if f.State == Missing {
+			break // what comes later stands on this
+		}
+	}
+	return state, findings
+}
