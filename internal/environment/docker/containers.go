@@ -1,0 +1,247 @@
+package docker
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/moby/moby/api/types/container"
+	"github.com/moby/moby/api/types/mount"
+	"github.com/moby/moby/client"
+
+	"tare/internal/agent"
+	"tare/internal/cgroup"
+	"tare/internal/environment"
+	"tare/internal/image"
+)
+
+// Where the agent's program stands inside, read-only.
+const agentInside = "/.tare/agent"
+
+// containers is the environment of an engine's containers.
+type containers struct {
+	engine  *engine
+	options Options
+	gvisor  bool
+	agent   func(home string) (string, error)
+}
+
+func newContainers(b brand, o Options) (*containers, error) {
+	if err := o.Validate(); err != nil {
+		return nil, err
+	}
+	e, err := b.at(o.Host)
+	if err != nil {
+		return nil, err
+	}
+	return &containers{engine: e, options: o, gvisor: isRunsc(o.Runtime), agent: onceAHome(theAgent)}, nil
+}
+
+func (c *containers) Label() string { return "" }
+
+func (c *containers) Versions(ctx context.Context) map[string]string {
+	return c.engine.versions(ctx, c.options.Runtime)
+}
+
+func (c *containers) Prepare(ctx context.Context, img *image.Image, progress func(string)) error {
+	return c.engine.load(ctx, img, progress)
+}
+
+// theAgent puts the agent's program below a home.
+func theAgent(home string) (string, error) { return agent.Binary(filepath.Join(home, "agent")) }
+
+// onceAHome keeps what was made below a home, so that one start pays for it.
+func onceAHome(make func(home string) (string, error)) func(home string) (string, error) {
+	var mu sync.Mutex
+	known := map[string]string{}
+	return func(home string) (string, error) {
+		mu.Lock()
+		defer mu.Unlock()
+		if path, ok := known[home]; ok {
+			return path, nil
+		}
+		path, err := make(home)
+		if err == nil {
+			known[home] = path
+		}
+		return path, err
+	}
+}
+
+// Start asks the engine for as little as can be: create, attach, start. All
+// that has to be looked up about the container is looked up after the agent's
+// first word.
+func (c *containers) Start(ctx context.Context, r environment.Request) (_ environment.Instance, err error) {
+	began := time.Now()
+	program, err := c.agent(r.Owner.Home())
+	if err != nil {
+		return nil, err
+	}
+	console := &console{to: r.Console}
+	i := &instance{engine: c.engine}
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("starting %s: %w%s", r.Name, err, console.words())
+			if left := i.remove(context.WithoutCancel(ctx)); left != nil {
+				err = fmt.Errorf("%w\nand clearing up after it: %w", err, left)
+			}
+		}
+	}()
+	if i.folder, err = r.Owner.Folder(r.Name); err != nil {
+		return nil, err
+	}
+	if err := c.engine.remember(i.folder); err != nil {
+		return nil, err
+	}
+	data := filepath.Join(i.folder, "data")
+	if err := makeData(data); err != nil {
+		return nil, err
+	}
+	// Not cut short: a daemon makes the container all the same, and nobody would
+	// know its id.
+	whole, cancel := context.WithTimeout(context.WithoutCancel(ctx), forced)
+	created, err := c.engine.api.ContainerCreate(whole, c.describe(r, program, data))
+	cancel()
+	if err != nil {
+		if notFound(err) {
+			err = fmt.Errorf("%w (the image %s was not prepared, or was removed meanwhile)", err, r.Image.Name)
+		}
+		return nil, c.engine.explain("creating the container", err)
+	}
+	i.id = created.ID
+	attached, err := c.engine.api.ContainerAttach(ctx, i.id, client.ContainerAttachOptions{Stream: true, Stdin: true, Stdout: true, Stderr: true})
+	if err != nil {
+		return nil, c.engine.explain("attaching to the container", err)
+	}
+	// The first word may come before the engine says that it has started the
+	// container, so both are waited for at once.
+	heard := make(chan first, 1)
+	go func() {
+		client, err := agent.Connect(ctx, newChannel(attached.HijackedResponse, console))
+		heard <- first{client, err, time.Now()}
+	}()
+	if _, err := c.engine.api.ContainerStart(ctx, i.id, client.ContainerStartOptions{}); err != nil {
+		attached.Close()
+		if word := <-heard; word.agent != nil {
+			word.agent.Close()
+		}
+		return nil, c.engine.explain("starting the container", err)
+	}
+	started := time.Now()
+	word := <-heard
+	if word.err != nil {
+		return nil, word.err
+	}
+	i.agent = word.agent
+	if started.After(word.at) {
+		started = word.at
+	}
+	i.phases = []environment.Phase{
+		{Name: "engine", Duration: started.Sub(began)},
+		{Name: "agent", Duration: word.at.Sub(started)},
+	}
+	i.notes = append(created.Warnings, c.notes(r.Limits, i.agent.Hello())...)
+	if err := i.look(ctx, c.options.Network == "bridge", r.Limits); err != nil {
+		i.agent.Close()
+		return nil, err
+	}
+	return i, nil
+}
+
+// first is the agent's first word, or why there is none.
+type first struct {
+	agent *agent.Client
+	err   error
+	at    time.Time
+}
+
+// makeData makes the folder behind /data. Servers run as users of their own and
+// write there, so everybody may.
+func makeData(folder string) error {
+	err := os.Mkdir(folder, 0o755)
+	if err == nil {
+		err = os.Chmod(folder, 0o777)
+	}
+	if err != nil {
+		return fmt.Errorf("making the folder behind /data: %w", err)
+	}
+	return nil
+}
+
+// describe writes down the container.
+func (c *containers) describe(r environment.Request, program, data string) client.ContainerCreateOptions {
+	config := &container.Config{
+		Image:        tagOf(r.Image),
+		Entrypoint:   []string{agentInside, "stdio"},
+		User:         "0",
+		Labels:       r.Owner.Labels(),
+		AttachStdin:  true,
+		AttachStdout: true,
+		AttachStderr: true,
+		OpenStdin:    true,
+		StdinOnce:    true, // the container ends when tare does
+		Healthcheck:  &container.HealthConfig{Test: []string{"NONE"}},
+	}
+	host := &container.HostConfig{
+		AutoRemove:  true,
+		Runtime:     c.options.Runtime,
+		NetworkMode: container.NetworkMode(c.options.Network),
+		LogConfig:   container.LogConfig{Type: c.options.Log},
+		Mounts:      []mount.Mount{{Type: mount.TypeBind, Source: program, Target: agentInside, ReadOnly: true}},
+		Resources: container.Resources{
+			NanoCPUs:   int64(math.Round(r.Limits.CPUs * 1e9)),
+			Memory:     int64(r.Limits.Memory),
+			MemorySwap: int64(r.Limits.Memory),
+			CpusetCpus: cgroup.FormatCores(r.Limits.Cores),
+		},
+	}
+	if r.Limits.PIDs > 0 {
+		pids := int64(r.Limits.PIDs)
+		host.PidsLimit = &pids
+	}
+	if c.options.Seccomp == "unconfined" {
+		host.SecurityOpt = []string{"seccomp=unconfined"}
+	}
+	switch c.options.Data {
+	case "bind":
+		host.Mounts = append(host.Mounts, mount.Mount{Type: mount.TypeBind, Source: data, Target: "/data"})
+	case "volume":
+		host.Mounts = append(host.Mounts, mount.Mount{Type: mount.TypeVolume, Target: "/data",
+			VolumeOptions: &mount.VolumeOptions{NoCopy: true, Labels: r.Owner.Labels()}})
+	case "overlay":
+		config.WorkingDir = "/data" // which the engine makes
+	}
+	return client.ContainerCreateOptions{
+		Name:       "tare-" + r.Owner.ID() + "-" + r.Name,
+		Config:     config,
+		HostConfig: host,
+	}
+}
+
+// notes are what the options and the first word say about this start.
+func (c *containers) notes(l environment.Limits, h agent.Hello) []string {
+	notes := coresNote(l, h)
+	if c.gvisor {
+		notes = append(notes, gvisorNotes...)
+	}
+	if c.options.Log != "none" {
+		notes = append(notes, fmt.Sprintf("all that the workloads print goes through the log driver %s, in the agent's framing", c.options.Log))
+	}
+	return notes
+}
+
+func coresNote(l environment.Limits, h agent.Hello) []string {
+	if n := len(l.Cores); n > 0 && h.CPUs != n {
+		return []string{fmt.Sprintf("the instance sees %d CPUs where it may use %d cores (%s)", h.CPUs, n, cgroup.FormatCores(l.Cores))}
+	}
+	return nil
+}
+
+var gvisorNotes = []string{
+	"gVisor keeps to itself which core a command inside is pinned to: on the host its threads run on any core of the instance",
+	"gVisor's own memory and threads count towards the instance's limits",
+}

@@ -1,0 +1,124 @@
+package docker
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"slices"
+
+	"tare/internal/environment"
+	"tare/internal/image"
+)
+
+// gvisor is the environment of either engine; which one is settled once, at
+// first use, because New may not ask anybody.
+type gvisor struct {
+	options GvisorOptions
+	settled func(context.Context) (environment.Environment, error)
+}
+
+func newGvisor(o GvisorOptions) (*gvisor, error) {
+	if err := o.Validate(); err != nil {
+		return nil, err
+	}
+	g := &gvisor{options: o}
+	g.settled = onceGood(func(ctx context.Context) (environment.Environment, error) {
+		if o.engine(ctx) == "docker" {
+			return newContainers(theDocker, o.containers())
+		}
+		return newDirect(o)
+	})
+	return g, nil
+}
+
+// engine settles auto.
+func (o GvisorOptions) engine(ctx context.Context) string {
+	switch {
+	case o.Engine != "auto":
+		return o.Engine
+	case slices.Contains([]string{"sandbox", "host"}, o.Network):
+		return "direct"
+	case o.Network == "bridge",
+		theDocker.knows(ctx, o.Host, o.Runtime).State == environment.Usable:
+		return "docker"
+	}
+	return "direct"
+}
+
+// containers are the same options as the kind docker has them.
+func (o GvisorOptions) containers() Options {
+	network := o.Network
+	if network == "" {
+		network = "bridge"
+	}
+	return Options{Host: o.Host, Runtime: o.Runtime, Network: network, Log: "none", Seccomp: "default", Data: o.Data}
+}
+
+func (g *gvisor) Prepare(ctx context.Context, img *image.Image, progress func(string)) error {
+	env, err := g.settled(ctx)
+	if err != nil {
+		return err
+	}
+	return env.Prepare(ctx, img, progress)
+}
+
+func (g *gvisor) Start(ctx context.Context, r environment.Request) (environment.Instance, error) {
+	env, err := g.settled(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return env.Start(ctx, r)
+}
+
+func (g *gvisor) Label() string { return "" }
+
+func (g *gvisor) Versions(ctx context.Context) map[string]string {
+	env, err := g.settled(ctx)
+	if err != nil {
+		return nil
+	}
+	return env.Versions(ctx)
+}
+
+// requiresGvisor lists what must hold for the engine that the options end at.
+func requiresGvisor(o GvisorOptions) []environment.Requirement {
+	direct := []environment.Requirement{
+		{What: "root, to run runsc", Check: func(context.Context) environment.Finding {
+			if os.Geteuid() != 0 {
+				return missing("run tare as root (sudo)", "runsc needs root to make a sandbox, and this is user %d", os.Geteuid())
+			}
+			return environment.Finding{State: environment.Usable}
+		}},
+		{What: "gVisor's program " + o.Binary, Check: func(context.Context) environment.Finding {
+			path, err := exec.LookPath(o.Binary)
+			if err != nil {
+				return missing("scripts/install-runsc.sh /usr/local/bin", "%v", err)
+			}
+			return sound(path)
+		}},
+	}
+	switch o.Engine {
+	case "docker":
+		return requiresEngine(theDocker, o.containers())
+	case "direct":
+		return direct
+	}
+	// With auto it is enough that one of the two can work.
+	return []environment.Requirement{{
+		What: fmt.Sprintf("gVisor: a Docker daemon with the runtime %s, or the program %s", o.Runtime, o.Binary),
+		Check: func(ctx context.Context) environment.Finding {
+			requirements := direct
+			if o.engine(ctx) == "docker" {
+				requirements = requiresEngine(theDocker, o.containers())
+			}
+			last := environment.Finding{}
+			for _, r := range requirements {
+				if last = r.Check(ctx); last.State == environment.Missing {
+					return last
+				}
+			}
+			return last
+		},
+	}}
+}

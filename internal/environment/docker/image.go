@@ -1,0 +1,107 @@
+package docker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/google/go-containerregistry/pkg/name"
+	"github.com/google/go-containerregistry/pkg/v1/mutate"
+	"github.com/google/go-containerregistry/pkg/v1/tarball"
+	"github.com/moby/moby/client"
+
+	"tare/internal/image"
+)
+
+// ImageLabel is on every image that tare loads into an engine; its value is the
+// image's digest in tare's store.
+const ImageLabel = "tare.image"
+
+// repository of the images that tare loads. The domain keeps Podman from taking
+// it for a name on some registry.
+const repository = "localhost/tare"
+
+// tagOf is the image's name in an engine.
+func tagOf(img *image.Image) string {
+	return repository + ":" + strings.TrimPrefix(img.Digest, "sha256:")
+}
+
+// load puts the image into the engine unless it is there.
+func (e *engine) load(ctx context.Context, img *image.Image, progress func(string)) error {
+	tag := tagOf(img)
+	_, err := e.api.ImageInspect(ctx, tag)
+	if err == nil {
+		return nil
+	}
+	if !notFound(err) {
+		return e.explain("looking for image "+tag, err)
+	}
+	progress(fmt.Sprintf("loading %s into the %s", img.Name, e.name))
+	oci, err := img.OCI(ctx)
+	if err != nil {
+		return err
+	}
+	config, err := oci.ConfigFile()
+	if err != nil {
+		return fmt.Errorf("reading the configuration of %s: %w", img.Name, err)
+	}
+	labelled := config.Config.DeepCopy()
+	if labelled.Labels == nil {
+		labelled.Labels = map[string]string{}
+	}
+	labelled.Labels[ImageLabel] = img.Digest
+	if oci, err = mutate.Config(oci, *labelled); err != nil {
+		return fmt.Errorf("labelling %s: %w", img.Name, err)
+	}
+	ref, err := name.NewTag(tag)
+	if err != nil {
+		return fmt.Errorf("naming %s: %w", img.Name, err)
+	}
+	archive, into := io.Pipe()
+	go func() { into.CloseWithError(tarball.Write(ref, oci, into)) }()
+	defer archive.Close()
+	answer, err := e.api.ImageLoad(ctx, archive, client.ImageLoadWithQuiet(true))
+	if err != nil {
+		return e.explain("loading image "+img.Name, err)
+	}
+	said, err := io.ReadAll(answer)
+	answer.Close()
+	if err != nil {
+		return e.explain("loading image "+img.Name, err)
+	}
+	// An engine reports what went wrong in the body of a success.
+	if _, err := e.api.ImageInspect(ctx, tag); err != nil {
+		return e.explain(fmt.Sprintf("loading image %s, to which it said %q", img.Name, strings.TrimSpace(string(said))), err)
+	}
+	return nil
+}
+
+// RemoveImages removes from the engine at host the images that tare loaded,
+// except those whose digest keep reports true for, and returns a line for each.
+// An engine that does not answer has none.
+func RemoveImages(ctx context.Context, host string, keep func(digest string) bool) ([]string, error) {
+	e, err := brand{name: "container engine", start: theDocker.start}.at(host)
+	if err != nil || e.unreachable(ctx) != nil {
+		return nil, err
+	}
+	list, err := e.api.ImageList(ctx, client.ImageListOptions{Filters: make(client.Filters).Add("label", ImageLabel)})
+	if err != nil {
+		return nil, e.explain("listing the images that tare loaded", err)
+	}
+	var removed []string
+	var problems []error
+	for _, found := range list.Items {
+		digest := found.Labels[ImageLabel]
+		if digest == "" || keep(digest) {
+			continue
+		}
+		if _, err := e.api.ImageRemove(ctx, found.ID, client.ImageRemoveOptions{Force: true, PruneChildren: true}); err != nil && !notFound(err) {
+			problems = append(problems, e.explain("removing image "+found.ID, err))
+			continue
+		}
+		removed = append(removed, "image "+digest+" in "+host)
+	}
+	return removed, errors.Join(problems...)
+}

@@ -1,0 +1,159 @@
+package docker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/moby/moby/api/types/container"
+	"github.com/moby/moby/client"
+
+	"tare/internal/agent"
+	"tare/internal/cgroup"
+	"tare/internal/environment"
+	"tare/internal/sample"
+)
+
+// instance is one container.
+type instance struct {
+	engine    *engine
+	id        string // "" until it was created
+	folder    string
+	agent     *agent.Client
+	phases    []environment.Phase
+	footprint sample.Footprint
+	notes     []string
+	processes []*process // the container's first process and its shim
+
+	stop    sync.Mutex
+	stopped bool
+}
+
+// How long an end may take before it is forced, and how long the forcing may.
+const (
+	grace  = 5 * time.Second
+	forced = 30 * time.Second
+)
+
+func (i *instance) Agent() *agent.Client        { return i.agent }
+func (i *instance) Phases() []environment.Phase { return i.phases }
+func (i *instance) Footprint() sample.Footprint { return i.footprint }
+func (i *instance) Notes() []string             { return i.notes }
+
+// look finds out where the container's cost is to be read, and whether its
+// limits took hold.
+func (i *instance) look(ctx context.Context, ownNetwork bool, l environment.Limits) error {
+	inspected, err := i.engine.api.ContainerInspect(ctx, i.id, client.ContainerInspectOptions{})
+	if err != nil {
+		return i.engine.explain("looking at the container", err)
+	}
+	state := inspected.Container.State
+	if state == nil || state.Pid == 0 {
+		return fmt.Errorf("the container ended right after its start: %s", ending(state))
+	}
+	first, err := watch(state.Pid)
+	if err != nil {
+		return err
+	}
+	i.processes = append(i.processes, first)
+	group, err := cgroup.Of(first.pid)
+	if err != nil {
+		return err
+	}
+	i.footprint.Cgroups = []string{group.Path()}
+	i.notes = append(i.notes, group.Verify(cgroup.Limits{CPUs: l.CPUs, Memory: l.Memory, PIDs: l.PIDs, Cores: l.Cores})...)
+	if ownNetwork {
+		i.footprint.NetworkPID = first.pid
+	}
+	// The parent is containerd's shim or Podman's conmon; a daemon that runs
+	// containers as its own children has none.
+	if shim, err := watch(first.parent()); err == nil && isHelper(shim.pid) {
+		i.processes = append(i.processes, shim)
+		i.footprint.Processes = append(i.footprint.Processes, sample.Process{PID: shim.pid, Role: "shim"})
+	} else if err == nil {
+		shim.close()
+	}
+	return nil
+}
+
+func ending(s *container.State) string {
+	switch {
+	case s == nil:
+		return "the engine knows nothing of it any more"
+	case s.OOMKilled:
+		return "its memory limit was too small (out of memory)"
+	case s.Error != "":
+		return s.Error
+	}
+	return fmt.Sprintf("exit status %d", s.ExitCode)
+}
+
+// Stop ends the agent, waits for the container to be gone and its processes
+// with it, and forces what does not end by itself.
+func (i *instance) Stop(ctx context.Context) error {
+	i.stop.Lock()
+	defer i.stop.Unlock()
+	if i.stopped {
+		return nil
+	}
+	bound, cancel := context.WithTimeout(ctx, grace)
+	defer cancel()
+	if i.agent.Err() == nil {
+		_ = i.agent.Shutdown(bound) // what it did not do is forced below
+	}
+	i.agent.Close()
+	i.processes[0].ended(bound, grace)
+	if err := i.remove(context.WithoutCancel(ctx)); err != nil {
+		return fmt.Errorf("stopping container %.12s: %w", i.id, err)
+	}
+	i.stopped = true
+	return nil
+}
+
+// remove makes sure that nothing of the container is left, whatever state it
+// is in.
+func (i *instance) remove(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, forced)
+	defer cancel()
+	var problems []error
+	if i.id != "" {
+		problems = append(problems, i.engine.removeContainer(ctx, i.id))
+		if len(i.processes) > 0 {
+			problems = append(problems, endAll(ctx, i.processes))
+		} else {
+			// Whoever fails to start has no processes that we know of.
+			problems = append(problems, endHelpers(ctx, i.id))
+		}
+	}
+	if i.folder != "" {
+		problems = append(problems, os.RemoveAll(i.folder))
+	}
+	return errors.Join(problems...)
+}
+
+// removeContainer returns when there is no such container any more. An engine
+// may be ending or removing it at this very moment, of which each has its own
+// way to complain: so it is given time, and asked again.
+func (e *engine) removeContainer(ctx context.Context, id string) error {
+	var err error
+	for range 5 {
+		_, err = e.api.ContainerRemove(ctx, id, client.ContainerRemoveOptions{Force: true, RemoveVolumes: true})
+		if err == nil || notFound(err) {
+			return nil
+		}
+		if client.IsErrConnectionFailed(err) || ctx.Err() != nil {
+			break
+		}
+		bound, cancel := context.WithTimeout(ctx, time.Second)
+		gone := e.api.ContainerWait(bound, id, client.ContainerWaitOptions{Condition: container.WaitConditionRemoved})
+		select {
+		case <-gone.Result:
+		case <-gone.Error:
+		}
+		cancel()
+	}
+	return e.explain("removing container "+id, err)
+}

@@ -1,0 +1,108 @@
+package docker
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"tare/internal/environment"
+)
+
+func TestOptionsThatCannotWorkAreRefusedWithTheReason(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		kind   string
+		change func(any)
+		want   string // "" means that they are fine
+	}{
+		{"docker's defaults", "docker", func(any) {}, ""},
+		{"podman's defaults", "podman", func(any) {}, ""},
+		{"gvisor's defaults", "gvisor", func(any) {}, ""},
+		{"an unknown network", "docker", func(o any) { o.(*Options).Network = "brigde" }, `network: "brigde" is not known: choose one of bridge, host, none`},
+		{"an unknown seccomp profile", "docker", func(o any) { o.(*Options).Seccomp = "off" }, `choose one of default, unconfined`},
+		{"unknown data", "docker", func(o any) { o.(*Options).Data = "tmpfs" }, `choose one of bind, volume, overlay`},
+		{"no log driver", "podman", func(o any) { o.(*Options).Log = "" }, "log: no driver"},
+		{"an engine elsewhere", "docker", func(o any) { o.(*Options).Host = "tcp://10.0.0.1:2375" }, "no socket of this machine"},
+		{"runsc as a runtime in the host's network", "docker", func(o any) { o.(*Options).Runtime, o.(*Options).Network = "runsc", "host" }, "engine: direct"},
+		{"gvisor under docker in the host's network", "gvisor", func(o any) { o.(*GvisorOptions).Engine, o.(*GvisorOptions).Network = "docker", "host" }, "engine: direct"},
+		{"gvisor by itself in the host's network", "gvisor", func(o any) { o.(*GvisorOptions).Engine, o.(*GvisorOptions).Network = "direct", "host" }, ""},
+		{"gvisor by itself with a bridge", "gvisor", func(o any) { o.(*GvisorOptions).Engine, o.(*GvisorOptions).Network = "direct", "bridge" }, "sandbox, host, none (with engine: direct)"},
+		{"gvisor by itself with a volume", "gvisor", func(o any) { o.(*GvisorOptions).Engine, o.(*GvisorOptions).Data = "direct", "volume" }, "bind, overlay"},
+		{"an unknown platform", "gvisor", func(o any) { o.(*GvisorOptions).Platform = "xen" }, "systrap, ptrace, kvm"},
+		{"an unknown engine", "gvisor", func(o any) { o.(*GvisorOptions).Engine = "podman" }, "auto, docker, direct"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Setenv("DOCKER_HOST", "")
+			t.Setenv("TARE_PODMAN_HOST", "")
+			registration, _ := environment.Lookup(c.kind)
+			options := registration.Options()
+			c.change(options)
+			err := options.(interface{ Validate() error }).Validate()
+			if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
+				t.Errorf("got %v, want %q", err, c.want)
+			}
+			if _, made := registration.New(options); (made == nil) != (err == nil) {
+				t.Errorf("New says %v where Validate says %v", made, err)
+			}
+		})
+	}
+}
+
+func TestAnAbsentEngineIsMissingWithTheCommandThatStartsIt(t *testing.T) {
+	absent := "unix://" + filepath.Join(t.TempDir(), "none.sock")
+	for kind, mend := range map[string]string{"docker": "systemctl start docker", "podman": "podman system service"} {
+		registration, _ := environment.Lookup(kind)
+		options := registration.Options().(*Options)
+		options.Host = absent
+		state, findings := environment.Check(t.Context(), kind, options)
+		if state != environment.Missing || !strings.Contains(findings[0].Mend, mend) || !strings.Contains(findings[0].Reason, "there is no socket") {
+			t.Errorf("%s: %s %+v", kind, state, findings)
+		}
+		if removed, err := (brand{"engine", "", func() string { return absent }}).sweep(t.Context(), "/home", func(string) bool { return true }); err != nil || len(removed) > 0 {
+			t.Errorf("%s: sweeping nothing gives %q, %v", kind, removed, err)
+		}
+		env, err := registration.New(options)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := env.(*containers).engine.removeContainer(t.Context(), "x"); err == nil || !strings.Contains(err.Error(), mend) {
+			t.Errorf("%s: a call gives %v", kind, err)
+		}
+	}
+}
+
+func TestAutoTakesTheEngineThatCanGiveTheNetwork(t *testing.T) {
+	absent := "unix://" + filepath.Join(t.TempDir(), "none.sock")
+	for network, want := range map[string]string{"": "direct", "none": "direct", "sandbox": "direct", "host": "direct", "bridge": "docker"} {
+		o := GvisorOptions{Engine: "auto", Host: absent, Runtime: "runsc", Network: network}
+		if got := o.engine(t.Context()); got != want {
+			t.Errorf("without a daemon, network %q is taken to %s, not %s", network, got, want)
+		}
+	}
+}
+
+func TestAMissingRunscIsMissingWithTheCommandThatBuildsIt(t *testing.T) {
+	o := GvisorOptions{Engine: "direct", Binary: filepath.Join(t.TempDir(), "runsc")}
+	requirements := requiresGvisor(o)
+	f := requirements[len(requirements)-1].Check(t.Context())
+	if f.State != environment.Missing || !strings.Contains(f.Mend, "install-runsc.sh") {
+		t.Errorf("got %+v", f)
+	}
+}
+
+func TestARunscThatNeedsALoaderCannotRun(t *testing.T) {
+	f := sound("/bin/sh")
+	if f.State != environment.Missing {
+		t.Skip("needs a dynamically linked program: /bin/sh is static here")
+	}
+	if !strings.Contains(f.Reason, "linked dynamically") || !strings.Contains(f.Mend, "CGO_ENABLED=0") {
+		t.Errorf("got %+v", f)
+	}
+}
+
+func TestOverlayPathsAreEscaped(t *testing.T) {
+	b := bundle{points: "/a:b", image: "/c,d"}
+	if got := b.layers(); got != `lowerdir=/a\:b:/c\,d` {
+		t.Error(got)
+	}
+}

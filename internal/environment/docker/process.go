@@ -1,0 +1,135 @@
+package docker
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"tare/internal/cgroup"
+)
+
+// process is held by a descriptor, so that its number cannot come to mean
+// another one.
+type process struct{ pid, fd int }
+
+func watch(pid int) (*process, error) {
+	fd, err := unix.PidfdOpen(pid, 0)
+	if err != nil {
+		return nil, fmt.Errorf("looking at process %d: %w", pid, err)
+	}
+	return &process{pid, fd}, nil
+}
+
+func (p *process) close() { unix.Close(p.fd) }
+
+// parent is the number of the process's parent, 0 if it cannot be read.
+func (p *process) parent() int {
+	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", p.pid))
+	// The program's name, which comes before, may itself hold ") ".
+	at := bytes.LastIndex(data, []byte(") "))
+	if err != nil || at < 0 {
+		return 0
+	}
+	fields := strings.Fields(string(data[at+2:]))
+	if len(fields) < 2 {
+		return 0
+	}
+	pid, _ := strconv.Atoi(fields[1])
+	return pid
+}
+
+// ended waits for the end; false when the time ran out before it.
+func (p *process) ended(ctx context.Context, patience time.Duration) bool {
+	until := time.Now().Add(patience)
+	if limit, ok := ctx.Deadline(); ok && limit.Before(until) {
+		until = limit
+	}
+	for {
+		left := max(time.Until(until).Milliseconds(), 0)
+		n, err := unix.Poll([]unix.PollFd{{Fd: int32(p.fd), Events: unix.POLLIN}}, int(left))
+		if errors.Is(err, unix.EINTR) {
+			continue
+		}
+		return err == nil && n > 0
+	}
+}
+
+// patience with processes whose container is gone: a shim leaves a moment after
+// its container.
+const patience = 3 * time.Second
+
+// endAll waits for the ends of the processes, kills those that stay, and lets
+// go of all.
+func endAll(ctx context.Context, processes []*process) error {
+	var problems []error
+	for _, p := range processes {
+		if !p.ended(ctx, patience) {
+			if err := unix.PidfdSendSignal(p.fd, unix.SIGKILL, nil, 0); err != nil && !errors.Is(err, unix.ESRCH) {
+				problems = append(problems, fmt.Errorf("killing process %d: %w", p.pid, err))
+			} else if !p.ended(ctx, patience) {
+				problems = append(problems, fmt.Errorf("process %d does not end on SIGKILL", p.pid))
+			}
+		}
+		p.close()
+	}
+	return errors.Join(problems...)
+}
+
+// isHelper says whether a process is one that serves a container.
+func isHelper(pid int) bool {
+	words := commandLine(pid)
+	if len(words) == 0 {
+		return false
+	}
+	program := filepath.Base(words[0])
+	for _, helper := range []string{"containerd-shim", "conmon", "runsc"} {
+		if strings.HasPrefix(program, helper) {
+			return true
+		}
+	}
+	return false
+}
+
+func commandLine(pid int) []string {
+	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
+	if err != nil || len(data) == 0 {
+		return nil
+	}
+	return strings.Split(strings.TrimRight(string(data), "\x00"), "\x00")
+}
+
+// endHelpers ends the processes that serve a container which is gone, and
+// removes the groups that a runtime made for it: gVisor's runtime, when it
+// fails to start, leaves them all. They name the container's id, which nobody
+// else has, in their command lines.
+func endHelpers(ctx context.Context, id string) error {
+	entries, err := os.ReadDir("/proc")
+	if err != nil {
+		return fmt.Errorf("looking for processes of container %.12s: %w", id, err)
+	}
+	found := []*process{}
+	for _, entry := range entries {
+		pid, err := strconv.Atoi(entry.Name())
+		if err != nil || !isHelper(pid) || !strings.Contains(strings.Join(commandLine(pid), " "), id) {
+			continue
+		}
+		if p, err := watch(pid); err == nil {
+			found = append(found, p)
+		}
+	}
+	err = endAll(ctx, found)
+	for _, path := range []string{"/docker/" + id, "/libpod_parent/libpod-" + id} {
+		if group, e := cgroup.At(path); e == nil && group.Exists() {
+			err = errors.Join(err, group.Kill(ctx), group.Remove())
+		}
+	}
+	return err
+}

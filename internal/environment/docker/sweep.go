@@ -1,0 +1,104 @@
+package docker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/moby/moby/client"
+
+	"tare/internal/owner"
+)
+
+// hostFile stands in an instance's folder and says where its engine is, when
+// that is not the usual place.
+const hostFile = "engine"
+
+// remember makes a later sweep look at this engine too.
+func (e *engine) remember(folder string) error {
+	if e.host == e.brand.host() {
+		return nil
+	}
+	if err := os.WriteFile(filepath.Join(folder, hostFile), []byte(e.host), 0o644); err != nil {
+		return fmt.Errorf("noting where the engine is: %w", err)
+	}
+	return nil
+}
+
+// sweep removes the containers, volumes and networks of dead owners from the
+// engine at its usual place and from those that the owners noted down.
+func (b brand) sweep(ctx context.Context, home string, dead func(ownerID string) bool) ([]string, error) {
+	hosts := []string{b.host()}
+	noted, _ := filepath.Glob(filepath.Join(home, "work", "*", "*", hostFile))
+	for _, file := range noted {
+		if host, err := os.ReadFile(file); err == nil && !slices.Contains(hosts, string(host)) {
+			hosts = append(hosts, string(host))
+		}
+	}
+	var removed []string
+	var problems []error
+	for _, host := range hosts {
+		lines, err := b.sweepAt(ctx, host, home, dead)
+		removed, problems = append(removed, lines...), append(problems, err)
+	}
+	return removed, errors.Join(problems...)
+}
+
+// sweepAt sweeps one engine. One that does not answer holds nothing that could
+// be removed.
+func (b brand) sweepAt(ctx context.Context, host, home string, dead func(ownerID string) bool) ([]string, error) {
+	e, err := b.at(host)
+	if err != nil || e.unreachable(ctx) != nil {
+		return nil, nil
+	}
+	defer e.api.Close()
+	left := func(labels map[string]string) bool {
+		id := labels[owner.Label]
+		return id != "" && labels[owner.HomeLabel] == home && dead(id)
+	}
+	ours := make(client.Filters).Add("label", owner.HomeLabel+"="+home)
+	var removed []string
+	var problems []error
+	done := func(what string, err error) {
+		if err != nil && !notFound(err) {
+			problems = append(problems, e.explain("removing "+what, err))
+			return
+		}
+		removed = append(removed, fmt.Sprintf("%s of the %s", what, e.name))
+	}
+
+	containers, err := e.api.ContainerList(ctx, client.ContainerListOptions{All: true, Filters: ours})
+	if err != nil {
+		return nil, e.explain("listing the containers of "+home, err)
+	}
+	for _, c := range containers.Items {
+		if left(c.Labels) {
+			err := e.removeContainer(ctx, c.ID)
+			done(fmt.Sprintf("container %.12s", c.ID), errors.Join(err, endHelpers(ctx, c.ID)))
+		}
+	}
+	volumes, err := e.api.VolumeList(ctx, client.VolumeListOptions{Filters: ours})
+	if err != nil {
+		problems = append(problems, e.explain("listing the volumes of "+home, err))
+	}
+	for _, v := range volumes.Items {
+		if left(v.Labels) {
+			_, err := e.api.VolumeRemove(ctx, v.Name, client.VolumeRemoveOptions{Force: true})
+			done("volume "+v.Name, err)
+		}
+	}
+	networks, err := e.api.NetworkList(ctx, client.NetworkListOptions{Filters: ours})
+	if err != nil {
+		problems = append(problems, e.explain("listing the networks of "+home, err))
+	}
+	for _, n := range networks.Items {
+		if left(n.Labels) {
+			_, err := e.api.NetworkRemove(ctx, n.ID, client.NetworkRemoveOptions{})
+			done("network "+n.Name, err)
+		}
+	}
+	return removed, errors.Join(problems...)
+}

@@ -1,0 +1,137 @@
+#!/bin/sh
+# Starts the container engines that tare's Docker and Podman environments talk
+# to, where none answers yet, and ends exactly what it started.
+#
+#   start-dockerd.sh start docker FOLDER [RUNSC]
+#   start-dockerd.sh start podman FOLDER
+#   start-dockerd.sh stop  docker|podman FOLDER
+#
+# FOLDER keeps the pid file, the log and (for Podman) the configuration. An
+# engine that answers already is left as it is: nothing is started, and stop
+# has nothing to end. RUNSC is gVisor's program; by default the one on PATH.
+set -eu
+
+here=$(basename "$0")
+say() { echo "$here: $*"; }
+die() { echo "$here: $*" >&2; exit 1; }
+usage() { sed -n '5,7s/^# *//p' "$0" >&2; exit 2; }
+
+# wait_for SECONDS PID COMMAND... : until the command succeeds; fails at once
+# when the process is gone (PID 0: no process to watch).
+wait_for() {
+	left=$(($1 * 10))
+	watched=$2
+	shift 2
+	until "$@" >/dev/null 2>&1; do
+		[ "$left" -gt 0 ] || return 1
+		[ "$watched" = 0 ] || kill -0 "$watched" 2>/dev/null || return 1
+		left=$((left - 1))
+		sleep 0.1
+	done
+}
+
+# started PID : the kernel's start time of a process, so that a later process
+# with the same number is never taken for ours.
+started() { sed 's/.*) //' "/proc/$1/stat" 2>/dev/null | cut -d' ' -f20; }
+
+# launch NAME COMMAND... : in a session of its own, with log and pid file.
+launch() {
+	name=$1
+	shift
+	mkdir -p "$folder"
+	setsid "$@" >"$folder/$name.log" 2>&1 </dev/null &
+	pid=$!
+	echo "$pid $(started "$pid")" >"$folder/$name.pid"
+}
+
+give_up() { # NAME SECONDS
+	tail -n 15 "$folder/$1.log" >&2 || true
+	end "$1"
+	die "$1 did not answer within $2 s; its last lines stand above, the rest in $folder/$1.log"
+}
+
+end() { # NAME
+	file=$folder/$1.pid
+	if [ ! -s "$file" ]; then
+		say "$1 was not started from $folder: nothing to end"
+		return
+	fi
+	read -r pid since <"$file"
+	if [ "$(started "$pid")" = "$since" ] && kill "$pid" 2>/dev/null; then
+		gone() { [ "$(started "$pid")" != "$since" ]; }
+		wait_for 30 0 gone || die "$1 (pid $pid) still runs 30 s after SIGTERM"
+		say "$1 (pid $pid) has ended"
+	fi
+	rm -f "$file"
+}
+
+docker_answers() { docker version --format '{{.Server.Version}}'; }
+
+start_docker() {
+	command -v docker >/dev/null || die "no docker command: apt-get install docker.io"
+	if docker_answers >/dev/null 2>&1; then
+		say "a Docker daemon answers already: $(docker_answers)"
+		return
+	fi
+	if [ -d /run/systemd/system ]; then
+		systemctl start docker
+		wait_for 60 0 docker_answers || die "the docker service runs but does not answer: journalctl -u docker"
+		say "started by systemd: Docker $(docker_answers)"
+		return
+	fi
+	command -v dockerd >/dev/null || die "no dockerd: apt-get install docker.io"
+	set --
+	# A runtime that stands in daemon.json as well would keep dockerd from starting.
+	if [ -x "$runsc" ] && ! grep -qs '"runtimes"' /etc/docker/daemon.json; then
+		set -- --add-runtime "runsc=$runsc"
+	fi
+	launch dockerd dockerd "$@"
+	wait_for 60 "$pid" docker_answers || give_up dockerd 60
+	say "started: Docker $(docker_answers), pid $pid"
+}
+
+podman_socket=/run/podman/podman.sock
+podman_answers() { podman --remote --url "unix://$podman_socket" version; }
+
+start_podman() {
+	command -v podman >/dev/null || die "no podman command: apt-get install podman"
+	if [ -S "$podman_socket" ] && podman_answers >/dev/null 2>&1; then
+		say "a Podman service answers already on $podman_socket"
+		return
+	fi
+	if [ -d /run/systemd/system ]; then
+		systemctl start podman.socket
+		wait_for 60 0 podman_answers || die "podman.socket runs but does not answer: journalctl -u podman"
+		say "started by systemd: Podman on $podman_socket"
+		return
+	fi
+	mkdir -p "$folder" "$(dirname "$podman_socket")"
+	# Without systemd nobody else makes the cgroups. Limits above the hard
+	# limits of this shell could not be set, and crun does not know cgroup v1
+	# with a v2 hierarchy beside it.
+	{
+		echo '[engine]'
+		echo 'cgroup_manager = "cgroupfs"'
+		echo 'events_logger = "file"'
+		if [ -d /sys/fs/cgroup/unified ] && command -v runc >/dev/null; then
+			echo 'runtime = "runc"'
+		fi
+		echo '[containers]'
+		echo 'default_ulimits = ["nofile=4096:4096", "nproc=4096:4096"]'
+	} >"$folder/containers.conf"
+	launch podman env CONTAINERS_CONF="$folder/containers.conf" \
+		podman system service --time=0 "unix://$podman_socket"
+	wait_for 60 "$pid" podman_answers || give_up podman 60
+	say "started: Podman on $podman_socket, pid $pid"
+}
+
+[ $# -ge 3 ] || usage
+folder=$3
+runsc=${4:-$(command -v runsc || true)}
+case "$1 $2" in
+"start docker") start_docker ;;
+"start podman") start_podman ;;
+"stop docker") end dockerd ;;
+"stop podman") end podman ;;
+*) usage ;;
+esac
