@@ -1,0 +1,175 @@
+package qemu
+
+import (
+	"fmt"
+	"math"
+	"strings"
+
+	"tare/internal/environment"
+	"tare/internal/image"
+	"tare/internal/quantity"
+)
+
+// program is the emulator that is run.
+const program = "qemu-system-x86_64"
+
+// port is the name of the virtio-serial port that the agent speaks through.
+const port = "tare"
+
+// The file descriptors that QEMU inherits: connected sockets, so that there is
+// nothing in the file system to wait for and nothing to remove.
+const (
+	monitorFD = 3
+	agentFD   = 4
+)
+
+// machine is one guest, fully decided.
+type machine struct {
+	name   string
+	accel  string // kvm or tcg
+	cpus   int
+	memory quantity.Bytes
+	guest  *image.Guest
+	env    []string // the image's own, KEY=VALUE
+	root   string   // qcow2
+	data   string   // raw
+	tscKHz int
+}
+
+// size decides how many virtual CPUs and how much memory the guest gets.
+func (o *Options) size(l environment.Limits) (cpus int, memory quantity.Bytes) {
+	switch {
+	case o.CPUs > 0:
+		cpus = o.CPUs
+	case len(l.Cores) > 0:
+		cpus = len(l.Cores)
+	default:
+		cpus = max(1, int(math.Ceil(l.CPUs)))
+	}
+	switch {
+	case o.Memory > 0:
+		memory = o.Memory
+	case l.Memory > 0:
+		memory = l.Memory
+	default:
+		memory = 512 * quantity.MiB
+	}
+	return cpus, memory
+}
+
+// arguments are what QEMU is started with. The guest stands still (-S) until
+// its virtual CPUs are where they belong.
+func (o *Options) arguments(m machine) []string {
+	list := []string{
+		"-nodefaults", "-no-user-config", "-display", "none", "-no-reboot", "-S",
+		"-name", "tare-" + m.name + ",debug-threads=on",
+		"-machine", o.machineType(),
+		"-accel", acceleration(m.accel),
+		"-cpu", o.model(m.accel),
+		"-smp", fmt.Sprint(m.cpus),
+		"-m", fmt.Sprintf("%dM", m.memory/quantity.MiB),
+		"-kernel", o.kernel(m.guest),
+		"-initrd", m.guest.Initramfs,
+		"-append", o.kernelLine(m),
+		"-chardev", "stdio,id=console,signal=off", "-serial", "chardev:console",
+		"-chardev", fmt.Sprintf("socket,id=monitor,fd=%d", monitorFD), "-mon", "chardev=monitor,mode=control",
+		"-chardev", fmt.Sprintf("socket,id=agent,fd=%d", agentFD),
+		"-device", o.device("virtio-serial"), "-device", "virtserialport,chardev=agent,name=" + port,
+	}
+	for _, disk := range []struct{ id, format, file string }{{"root", "qcow2", m.root}, {"data", "raw", m.data}} {
+		list = append(list,
+			// report: the guest sees an I/O error as a program on the host would,
+			// where QEMU's own way is to stop the guest.
+			"-drive", fmt.Sprintf("if=none,id=%s,format=%s,cache=%s,aio=%s,werror=report,rerror=report,file=%s",
+				disk.id, disk.format, o.Cache, o.AIO, strings.ReplaceAll(disk.file, ",", ",,")),
+			"-device", o.device("virtio-blk")+",drive="+disk.id)
+	}
+	if o.Network == "user" {
+		list = append(list, "-netdev", "user,id=net", "-device", o.device("virtio-net")+",netdev=net")
+	}
+	return list
+}
+
+func (o *Options) machineType() string {
+	if o.Machine == "microvm" {
+		// The kernel of a distribution does not come up without a timer chip and
+		// an interrupt controller from the PC; firmware extensions it does not need.
+		return "microvm,pit=on,pic=on,rtc=on,x-option-roms=off"
+	}
+	return o.Machine
+}
+
+func acceleration(accel string) string {
+	if accel == "tcg" {
+		return "tcg,thread=multi" // a thread a virtual CPU, so that each can be pinned
+	}
+	return accel
+}
+
+func (o *Options) model(accel string) string {
+	switch {
+	case o.Model != "":
+		return o.Model
+	case accel == "kvm":
+		return "host"
+	}
+	return "max"
+}
+
+// kernel: the firmware of a microvm starts only a kernel with a PVH entry.
+func (o *Options) kernel(g *image.Guest) string {
+	if o.Machine == "microvm" {
+		return g.Vmlinux
+	}
+	return g.Kernel
+}
+
+// device names a virtio device on the bus that the machine has.
+func (o *Options) device(kind string) string {
+	if o.Machine == "microvm" {
+		return kind + "-device"
+	}
+	return kind + "-pci"
+}
+
+func (o *Options) kernelLine(m machine) string {
+	words := []string{
+		"console=ttyS0", "quiet",
+		"panic=-1", // a kernel that panics resets at once, and -no-reboot ends QEMU
+		"tare.root=/dev/vda", "tare.data=/dev/vdb", "tare.port=" + port,
+	}
+	if o.Machine == "microvm" {
+		words = append(words, "reboot=t", "tare.off=reboot") // it has no power to switch off
+	} else {
+		words = append(words, "tare.off=poweroff")
+	}
+	if o.Network == "user" {
+		words = append(words, "tare.net=10.0.2.15/24,10.0.2.2,10.0.2.3")
+	}
+	if m.accel == "tcg" && m.tscKHz > 0 {
+		words = append(words, fmt.Sprintf("tsc_early_khz=%d", m.tscKHz), "tsc=reliable", "no_timer_check")
+	}
+	for _, entry := range m.env {
+		words = append(words, `"tare.env=`+entry+`"`)
+	}
+	if o.KernelArgs != "" {
+		words = append(words, o.KernelArgs)
+	}
+	return strings.Join(words, " ")
+}
+
+// longestLine is what a kernel for x86 reads of its command line.
+const longestLine = 2047
+
+// check refuses what would reach the guest garbled.
+func (o *Options) check(m machine) error {
+	for _, entry := range m.env {
+		if strings.ContainsAny(entry, "\"\n") {
+			return fmt.Errorf("the image's environment has %q, and a kernel's command line carries neither double quotes nor new lines", entry)
+		}
+	}
+	if n := len(o.kernelLine(m)); n > longestLine {
+		return fmt.Errorf("the guest kernel's command line would have %d characters, with the image's environment and kernel_args in it, and a kernel reads only %d", n, longestLine)
+	}
+	return nil
+}

@@ -1,0 +1,166 @@
+package qemu
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/goccy/go-yaml"
+	"github.com/google/go-cmp/cmp"
+
+	"tare/internal/environment"
+	"tare/internal/image"
+	"tare/internal/quantity"
+)
+
+func TestTheDefaultsAreValid(t *testing.T) {
+	if err := defaults().Validate(); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestOptionsAreReadAsPeopleWriteThem(t *testing.T) {
+	got := defaults()
+	if err := yaml.Unmarshal([]byte("machine: microvm\nmemory: 1GiB\ndata: 4GiB\nstart_timeout: 90s\ncache: none\naio: native\n"), got); err != nil {
+		t.Fatal(err)
+	}
+	want := defaults()
+	want.Machine, want.Memory, want.Data = "microvm", quantity.GiB, 4*quantity.GiB
+	want.StartTimeout, want.Cache, want.AIO = 90*time.Second, "none", "native"
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+	data, err := json.Marshal(got)
+	if err != nil {
+		t.Fatal(err)
+	}
+	back := defaults()
+	if err := json.Unmarshal(data, back); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, back); diff != "" {
+		t.Errorf("through JSON: %s", diff)
+	}
+}
+
+func TestAWrongOptionIsNamedWithWhatIsRight(t *testing.T) {
+	for _, c := range []struct {
+		change func(*Options)
+		want   string
+	}{
+		{func(o *Options) { o.Accel = "hvf" }, `accel: "hvf" is none of auto, kvm, tcg`},
+		{func(o *Options) { o.Machine = "pc" }, `machine: "pc" is none of q35, microvm`},
+		{func(o *Options) { o.Cache = "writethrough" }, `cache: "writethrough"`},
+		{func(o *Options) { o.AIO = "native" }, "write cache: none or directsync instead of writeback"},
+		{func(o *Options) { o.Network = "tap" }, `network: "tap"`},
+		{func(o *Options) { o.Memory = quantity.MiB }, "memory: 1MiB is too little"},
+		{func(o *Options) { o.Data = 0 }, "data: 0B is too little"},
+		{func(o *Options) { o.CPUs = -1 }, "cpus: -1"},
+		{func(o *Options) { o.StartTimeout = 0 }, "start_timeout: 0s"},
+		{func(o *Options) { o.Model = "host -x" }, `model: "host -x"`},
+	} {
+		o := defaults()
+		c.change(o)
+		if err := o.Validate(); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("got %v, want it to say %q", err, c.want)
+		}
+	}
+}
+
+func TestTheGuestIsAsLargeAsTheLimits(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		change func(*Options)
+		limits environment.Limits
+		cpus   int
+		memory quantity.Bytes
+	}{
+		{"no limits", func(*Options) {}, environment.Limits{}, 1, 512 * quantity.MiB},
+		{"half a CPU", func(*Options) {}, environment.Limits{CPUs: 0.5, Memory: quantity.GiB}, 1, quantity.GiB},
+		{"two and a half CPUs", func(*Options) {}, environment.Limits{CPUs: 2.5}, 3, 512 * quantity.MiB},
+		{"cores before CPUs", func(*Options) {}, environment.Limits{CPUs: 1, Cores: []int{0, 3}}, 2, 512 * quantity.MiB},
+		{"options before limits", func(o *Options) { o.CPUs, o.Memory = 4, 2*quantity.GiB },
+			environment.Limits{CPUs: 1, Memory: quantity.GiB, Cores: []int{0}}, 4, 2 * quantity.GiB},
+	} {
+		o := defaults()
+		c.change(o)
+		if cpus, memory := o.size(c.limits); cpus != c.cpus || memory != c.memory {
+			t.Errorf("%s: %d virtual CPUs and %s", c.name, cpus, memory)
+		}
+	}
+}
+
+var example = machine{
+	name: "b1", accel: "tcg", cpus: 2, memory: 256 * quantity.MiB, tscKHz: 2250000,
+	guest: &image.Guest{Kernel: "/s/bzImage", Vmlinux: "/s/vmlinux", Initramfs: "/s/initramfs"},
+	env:   []string{"LANG=C.UTF-8", "GREETING=good day"},
+	root:  "/w/a,b/root.qcow2", data: "/w/a,b/data.raw",
+}
+
+// after finds the value of the nth flag of a name.
+func after(t *testing.T, list []string, flag, start string) string {
+	t.Helper()
+	for i, word := range list[:len(list)-1] {
+		if word == flag && strings.HasPrefix(list[i+1], start) {
+			return list[i+1]
+		}
+	}
+	t.Fatalf("%q has no %s %s...", list, flag, start)
+	return ""
+}
+
+func TestTheCommandLineSaysWhatTheOptionsAskFor(t *testing.T) {
+	o := defaults()
+	list := o.arguments(example)
+	for _, c := range [][2]string{
+		{"-machine", "q35"}, {"-accel", "tcg,thread=multi"}, {"-cpu", "max"}, {"-smp", "2"}, {"-m", "256M"},
+		{"-kernel", "/s/bzImage"}, {"-initrd", "/s/initramfs"}, {"-device", "virtio-serial-pci"},
+		{"-drive", "if=none,id=root,format=qcow2,cache=writeback,aio=threads,werror=report,rerror=report,file=/w/a,,b/root.qcow2"},
+		{"-device", "virtio-blk-pci,drive=root"},
+	} {
+		if got := after(t, list, c[0], c[1]); got != c[1] {
+			t.Errorf("%s %s, want %s", c[0], got, c[1])
+		}
+	}
+	want := `console=ttyS0 quiet panic=-1 tare.root=/dev/vda tare.data=/dev/vdb tare.port=tare tare.off=poweroff ` +
+		`tsc_early_khz=2250000 tsc=reliable no_timer_check "tare.env=LANG=C.UTF-8" "tare.env=GREETING=good day"`
+	if got := after(t, list, "-append", ""); got != want {
+		t.Errorf("kernel line\n%s, want\n%s", got, want)
+	}
+
+	o.Machine, o.Network, o.Cache, o.AIO, o.KernelArgs = "microvm", "user", "none", "native", "loglevel=7"
+	m := example
+	m.accel, m.env = "kvm", nil
+	list = o.arguments(m)
+	for _, c := range [][2]string{
+		{"-machine", "microvm,pit=on,pic=on,rtc=on,x-option-roms=off"}, {"-accel", "kvm"}, {"-cpu", "host"},
+		{"-kernel", "/s/vmlinux"}, {"-device", "virtio-serial-device"}, {"-netdev", "user,id=net"},
+		{"-device", "virtio-net-device,netdev=net"}, {"-device", "virtio-blk-device,drive=data"},
+		{"-drive", "if=none,id=data,format=raw,cache=none,aio=native,werror=report,rerror=report,file=/w/a,,b/data.raw"},
+	} {
+		if got := after(t, list, c[0], c[1]); got != c[1] {
+			t.Errorf("%s %s, want %s", c[0], got, c[1])
+		}
+	}
+	want = "console=ttyS0 quiet panic=-1 tare.root=/dev/vda tare.data=/dev/vdb tare.port=tare reboot=t tare.off=reboot tare.net=10.0.2.15/24,10.0.2.2,10.0.2.3 loglevel=7"
+	if got := after(t, list, "-append", ""); got != want {
+		t.Errorf("kernel line\n%s, want\n%s", got, want)
+	}
+}
+
+func TestAKernelLineThatWouldArriveGarbledIsRefused(t *testing.T) {
+	o := defaults()
+	if err := o.check(example); err != nil {
+		t.Error(err)
+	}
+	m := example
+	m.env = []string{`QUOTE="`}
+	if err := o.check(m); err == nil || !strings.Contains(err.Error(), "double quotes") {
+		t.Errorf("a quote: %v", err)
+	}
+	m.env = []string{"LONG=" + strings.Repeat("x", longestLine)}
+	if err := o.check(m); err == nil || !strings.Contains(err.Error(), "a kernel reads only 2047") {
+		t.Errorf("a long line: %v", err)
+	}
+}

@@ -1,0 +1,198 @@
+// Package qemu runs an image in a virtual machine: QEMU as the VMM, a kernel
+// of the distribution, and the agent as the guest's init. Where KVM does not
+// really work the guest's code is emulated, and then the environment is
+// labelled tcg wherever a figure of it stands.
+//
+// It must not know workloads, studies or statistics.
+package qemu
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"time"
+
+	"tare/internal/agent"
+	"tare/internal/environment"
+	"tare/internal/image"
+	"tare/internal/kvm"
+)
+
+func init() {
+	environment.Register(environment.Registration{
+		Kind:     "qemu",
+		About:    "a virtual machine under QEMU: KVM where it really works, else software emulation (tcg)",
+		Options:  func() any { return defaults() },
+		Requires: func(o any) []environment.Requirement { return requirements(o.(*Options)) },
+		New: func(o any) (environment.Environment, error) {
+			options := *o.(*Options)
+			if err := options.Validate(); err != nil {
+				return nil, err
+			}
+			return &vm{options: options, roots: map[string]*template{}}, nil
+		},
+		// Sweep is nil: processes, cgroups and folders are all that is made, and
+		// the owner finds those by itself.
+	})
+}
+
+// probeLimit is how long a machine may take to show that its KVM works.
+const probeLimit = 2 * time.Second
+
+// vm is the environment. What it makes in Prepare is shared by all instances.
+type vm struct {
+	options Options
+
+	mutex sync.Mutex
+	guest *image.Guest
+	roots map[string]*template // an empty overlay on each image's disk, by digest
+	data  *template            // an empty file system
+}
+
+// accel is what the guest's code will be run by.
+func (e *vm) accel() string {
+	if e.options.Accel != "auto" {
+		return e.options.Accel
+	}
+	if kvm.Probe(context.Background(), probeLimit).Usable {
+		return "kvm"
+	}
+	return "tcg"
+}
+
+// Label is "tcg" where the guest is emulated.
+func (e *vm) Label() string {
+	if e.accel() == "tcg" {
+		return "tcg"
+	}
+	return ""
+}
+
+// Versions of QEMU and the guest's kernel, and the acceleration.
+func (e *vm) Versions(ctx context.Context) map[string]string {
+	versions := map[string]string{"accel": e.accel()}
+	if v, err := version(ctx); err == nil {
+		versions["qemu"] = v.text
+	}
+	e.mutex.Lock()
+	defer e.mutex.Unlock()
+	if e.guest != nil {
+		versions["guest kernel"] = e.guest.Version
+	}
+	return versions
+}
+
+// Prepare makes the disk of the image, the guest that boots it, and the files
+// that every instance gets a fresh copy of.
+func (e *vm) Prepare(ctx context.Context, img *image.Image, progress func(string)) error {
+	if progress == nil {
+		progress = func(string) {}
+	}
+	e.mutex.Lock()
+	defer e.mutex.Unlock()
+	if e.roots[img.Digest] != nil {
+		return nil
+	}
+	work, err := os.MkdirTemp("", "tare-qemu-")
+	if err != nil {
+		return fmt.Errorf("making a folder to prepare a guest in: %w", err)
+	}
+	defer os.RemoveAll(work)
+
+	if e.guest == nil {
+		agentProgram, err := agent.Binary(work)
+		if err != nil {
+			return err
+		}
+		guest, err := img.Guest(ctx, agentProgram, progress)
+		if err != nil {
+			return err
+		}
+		if e.options.Machine == "microvm" && guest.Vmlinux == "" {
+			return fmt.Errorf("machine: microvm: kernel %s has no PVH entry, which a microvm starts by; use machine: q35", guest.Version)
+		}
+		e.guest = guest
+	}
+	if e.data == nil {
+		if e.data, err = emptyFileSystem(ctx, filepath.Join(work, "data"), int64(e.options.Data)); err != nil {
+			return err
+		}
+	}
+	progress("disk of image " + img.Name)
+	disk, err := img.Disk(ctx)
+	if err != nil {
+		return err
+	}
+	root, err := emptyOverlay(ctx, filepath.Join(work, "root"), disk)
+	if err != nil {
+		return err
+	}
+	tscKHz() // measured now, so that no start pays for it
+	e.roots[img.Digest] = root
+	return nil
+}
+
+// parts returns what Prepare made.
+func (e *vm) parts(ctx context.Context, img *image.Image) (guest *image.Guest, root, data *template, err error) {
+	if err := e.Prepare(ctx, img, nil); err != nil {
+		return nil, nil, nil, err
+	}
+	e.mutex.Lock()
+	defer e.mutex.Unlock()
+	return e.guest, e.roots[img.Digest], e.data, nil
+}
+
+// emptyFileSystem makes the file system that is mounted at /data.
+func emptyFileSystem(ctx context.Context, file string, size int64) (*template, error) {
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		return nil, err
+	}
+	if err := os.Truncate(file, size); err != nil {
+		return nil, fmt.Errorf("making a file of %d bytes for the data disk: %w", size, err)
+	}
+	// The journal and the inode tables are holes, which read as zeros: they need
+	// no writing, here or in the background of a guest that is being measured.
+	if err := tool(ctx, "mke2fs", "-q", "-t", "ext4", "-F", "-m", "0", "-L", "data",
+		"-E", "lazy_itable_init=1,lazy_journal_init=1,discard", file); err != nil {
+		return nil, err
+	}
+	return readTemplate(file)
+}
+
+// emptyOverlay makes a disk that is the base as long as nothing is written.
+func emptyOverlay(ctx context.Context, file, base string) (*template, error) {
+	base, err := filepath.Abs(base)
+	if err != nil {
+		return nil, err
+	}
+	if err := tool(ctx, "qemu-img", "create", "-q", "-f", "qcow2", "-F", "raw", "-b", base, file); err != nil {
+		return nil, err
+	}
+	return readTemplate(file)
+}
+
+func tool(ctx context.Context, name string, arguments ...string) error {
+	said, err := exec.CommandContext(ctx, name, arguments...).CombinedOutput()
+	if err != nil {
+		return fmt.Errorf("running %s %s: %w: %s", name, strings.Join(arguments, " "), err, strings.TrimSpace(string(said)))
+	}
+	return nil
+}
+
+// machine decides everything about one guest.
+func (e *vm) machine(r environment.Request, guest *image.Guest, folder string) machine {
+	m := machine{
+		name: r.Name, accel: e.accel(), guest: guest, tscKHz: tscKHz(), env: r.Image.Env,
+		root: filepath.Join(folder, "root.qcow2"), data: filepath.Join(folder, "data.raw"),
+	}
+	m.cpus, m.memory = e.options.size(r.Limits)
+	return m
+}
+
+// supported says whether guests of this program run on the host's processor.
+func supported() bool { return runtime.GOARCH == "amd64" }

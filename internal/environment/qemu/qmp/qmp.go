@@ -1,0 +1,202 @@
+// Package qmp is a thin client of QEMU's machine protocol: it greets, executes
+// commands one after the other or at the same time, and hands on events. It
+// must not know what the commands mean.
+package qmp
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+)
+
+// Version is what QEMU says it is when it greets.
+type Version struct{ Major, Minor, Micro int }
+
+func (v Version) String() string { return fmt.Sprintf("%d.%d.%d", v.Major, v.Minor, v.Micro) }
+
+// Event is something that QEMU says by itself.
+type Event struct {
+	Name string          `json:"event"`
+	Data json.RawMessage `json:"data"`
+}
+
+// Error is a refused command.
+type Error struct {
+	Command string `json:"-"`
+	Class   string `json:"class"`
+	Desc    string `json:"desc"`
+}
+
+func (e *Error) Error() string {
+	return fmt.Sprintf("QEMU refused %s: %s (%s)", e.Command, e.Desc, e.Class)
+}
+
+// Monitor is one open connection. Its methods are safe for concurrent use.
+type Monitor struct {
+	conn    io.ReadWriteCloser
+	version Version
+	events  func(Event)
+
+	writing sync.Mutex
+	mutex   sync.Mutex
+	next    uint64
+	waiting map[uint64]chan message
+	lost    error // why the connection is gone
+	done    chan struct{}
+}
+
+// message is anything that QEMU sends.
+type message struct {
+	Greeting *struct {
+		Version struct {
+			QEMU Version `json:"qemu"`
+		} `json:"version"`
+	} `json:"QMP"`
+	Event
+	ID     *uint64         `json:"id"`
+	Return json.RawMessage `json:"return"`
+	Error  *Error          `json:"error"`
+}
+
+// Open waits for the greeting and leaves the negotiation, so that commands may
+// follow. events hears every event, in order, from one goroutine that serves
+// the answers as well: it must not execute commands itself. On an error the
+// connection is closed.
+func Open(ctx context.Context, conn io.ReadWriteCloser, events func(Event)) (*Monitor, error) {
+	m := &Monitor{conn: conn, events: events, waiting: map[uint64]chan message{}, done: make(chan struct{})}
+	greeting := make(chan message, 1)
+	go m.read(greeting)
+	select {
+	case g := <-greeting:
+		if g.Greeting == nil {
+			conn.Close()
+			return nil, errors.New("the other side of the QMP connection does not greet as QEMU does")
+		}
+		m.version = g.Greeting.Version.QEMU
+	case <-m.done:
+		conn.Close()
+		return nil, fmt.Errorf("waiting for QEMU's greeting: %w", m.lost)
+	case <-ctx.Done():
+		conn.Close()
+		return nil, fmt.Errorf("waiting for QEMU's greeting: %w", ctx.Err())
+	}
+	if err := m.Execute(ctx, "qmp_capabilities", nil, nil); err != nil {
+		conn.Close()
+		return nil, err
+	}
+	return m, nil
+}
+
+// Version is the one from the greeting.
+func (m *Monitor) Version() Version { return m.version }
+
+// Done is closed when the connection is gone.
+func (m *Monitor) Done() <-chan struct{} { return m.done }
+
+// Close drops the connection. QEMU goes on running.
+func (m *Monitor) Close() error { return m.conn.Close() }
+
+// Execute runs a command and decodes what it returns; arguments and result may
+// be nil. A refusal is an *Error.
+func (m *Monitor) Execute(ctx context.Context, command string, arguments, result any) error {
+	answer := make(chan message, 1)
+	m.mutex.Lock()
+	if m.lost != nil {
+		m.mutex.Unlock()
+		return fmt.Errorf("executing %s in QEMU: %w", command, m.lost)
+	}
+	m.next++
+	id := m.next
+	m.waiting[id] = answer
+	m.mutex.Unlock()
+	defer func() {
+		m.mutex.Lock()
+		delete(m.waiting, id)
+		m.mutex.Unlock()
+	}()
+
+	line, err := json.Marshal(struct {
+		Execute   string `json:"execute"`
+		Arguments any    `json:"arguments,omitempty"`
+		ID        uint64 `json:"id"`
+	}{command, arguments, id})
+	if err != nil {
+		return fmt.Errorf("encoding the arguments of %s: %w", command, err)
+	}
+	if err := m.write(ctx, append(line, '\n')); err != nil {
+		return fmt.Errorf("executing %s in QEMU: %w", command, err)
+	}
+	select {
+	case a := <-answer:
+		if a.Error != nil {
+			a.Error.Command = command
+			return a.Error
+		}
+		if result == nil {
+			return nil
+		}
+		if err := json.Unmarshal(a.Return, result); err != nil {
+			return fmt.Errorf("QEMU's answer to %s is not as expected: %w", command, err)
+		}
+		return nil
+	case <-m.done:
+		return fmt.Errorf("executing %s in QEMU: %w", command, m.lost)
+	case <-ctx.Done():
+		return fmt.Errorf("executing %s in QEMU: no answer: %w", command, ctx.Err())
+	}
+}
+
+// write does not let a QEMU that stopped reading hold the caller for ever. A
+// line that was cut off would garble all that follow, so then the connection
+// goes.
+func (m *Monitor) write(ctx context.Context, line []byte) error {
+	m.writing.Lock()
+	defer m.writing.Unlock()
+	stop := context.AfterFunc(ctx, func() { m.conn.Close() })
+	_, err := m.conn.Write(line)
+	if !stop() && ctx.Err() != nil {
+		return ctx.Err()
+	}
+	return err
+}
+
+func (m *Monitor) read(greeting chan<- message) {
+	decoder := json.NewDecoder(m.conn)
+	greeted := false
+	for {
+		var got message
+		if err := decoder.Decode(&got); err != nil {
+			m.lose(err)
+			return
+		}
+		switch {
+		case !greeted:
+			greeted = true
+			greeting <- got
+		case got.Name != "":
+			if m.events != nil {
+				m.events(got.Event)
+			}
+		case got.ID != nil:
+			m.mutex.Lock()
+			if answer, ok := m.waiting[*got.ID]; ok {
+				answer <- got
+				delete(m.waiting, *got.ID)
+			}
+			m.mutex.Unlock()
+		}
+	}
+}
+
+func (m *Monitor) lose(err error) {
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.ErrClosedPipe) {
+		err = errors.New("the connection was closed")
+	}
+	m.mutex.Lock()
+	m.lost = err
+	m.mutex.Unlock()
+	close(m.done)
+}

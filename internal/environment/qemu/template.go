@@ -1,0 +1,94 @@
+package qemu
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+// template is a file that is mostly holes, kept in memory: a fresh file system
+// or an empty overlay, made once by the tool for it and then written in a
+// millisecond for each instance.
+type template struct {
+	size   int64
+	pieces []piece
+}
+
+type piece struct {
+	offset int64
+	data   []byte
+}
+
+const blockSize = 4096
+
+// readTemplate reads what is not zero in a file.
+func readTemplate(path string) (*template, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	t := &template{size: info.Size()}
+	zero := make([]byte, blockSize)
+	for at := int64(0); at < t.size; {
+		start, err := unix.Seek(int(f.Fd()), at, unix.SEEK_DATA)
+		if errors.Is(err, unix.ENXIO) { // only a hole from here on
+			break
+		}
+		if err != nil {
+			return nil, fmt.Errorf("looking for data in %s: %w", path, err)
+		}
+		end, err := unix.Seek(int(f.Fd()), start, unix.SEEK_HOLE)
+		if err != nil {
+			return nil, fmt.Errorf("looking for a hole in %s: %w", path, err)
+		}
+		for at = start; at < end; {
+			block := make([]byte, min(blockSize, end-at))
+			if _, err := io.ReadFull(io.NewSectionReader(f, at, end-at), block); err != nil {
+				return nil, fmt.Errorf("reading %s: %w", path, err)
+			}
+			if !bytes.Equal(block, zero[:len(block)]) {
+				t.add(at, block)
+			}
+			at += int64(len(block))
+		}
+	}
+	return t, nil
+}
+
+func (t *template) add(offset int64, data []byte) {
+	if n := len(t.pieces); n > 0 {
+		last := &t.pieces[n-1]
+		if last.offset+int64(len(last.data)) == offset {
+			last.data = append(last.data, data...)
+			return
+		}
+	}
+	t.pieces = append(t.pieces, piece{offset, data})
+}
+
+// write makes a file of the template; there must be none at the path.
+func (t *template) write(path string) (err error) {
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	if err := f.Truncate(t.size); err != nil {
+		return fmt.Errorf("making %s %d bytes long: %w", path, t.size, err)
+	}
+	for _, p := range t.pieces {
+		if _, err := f.WriteAt(p.data, p.offset); err != nil {
+			return err
+		}
+	}
+	return nil
+}
