@@ -1,0 +1,154 @@
+package study
+
+import (
+	"slices"
+	"time"
+
+	"tare/internal/quantity"
+	"tare/internal/strict"
+)
+
+// The looks of the sequential procedure: the first, and the last one that its
+// levels are calibrated for.
+const (
+	firstLook = 8
+	lastLook  = 60
+)
+
+// The words that a design may have.
+var (
+	orders   = []string{"interleaved", "sequential"}
+	families = []string{"metric", "study"}
+	drops    = []string{"decided", "never"}
+	freshes  = []string{"trial", "block", "run"}
+)
+
+type designSection struct {
+	Order      string         `yaml:"order"`
+	Blocks     blocksSection  `yaml:"blocks"`
+	Margin     quantity.Share `yaml:"margin"`
+	Confidence quantity.Share `yaml:"confidence"`
+	Budget     time.Duration  `yaml:"budget"`
+	Family     string         `yaml:"family"`
+	Drop       string         `yaml:"drop"`
+	Fresh      string         `yaml:"fresh"`
+	Quiet      time.Duration  `yaml:"quiet"`
+}
+
+// designResolved is a design with the default of the workloads' freshness.
+type designResolved struct {
+	Design
+	fresh string
+}
+
+func (s *designSection) resolve(at strict.Node) designResolved {
+	if s == nil {
+		s = &designSection{}
+	}
+	pick := func(key, value, otherwise string, known []string) string {
+		if value == "" {
+			return otherwise
+		}
+		oneOf(at.At(key), key, value, known)
+		return value
+	}
+	d := designResolved{
+		Design: Design{
+			Order:      pick("order", s.Order, "interleaved", orders),
+			Margin:     .02,
+			Confidence: .95,
+			Budget:     s.Budget,
+			Family:     pick("family", s.Family, "metric", families),
+			Drop:       pick("drop", s.Drop, "decided", drops),
+			Quiet:      s.Quiet,
+		},
+		fresh: pick("fresh", s.Fresh, "trial", freshes),
+	}
+	if _, given := at.Get("margin"); given {
+		if d.Margin = s.Margin; d.Margin <= 0 || d.Margin >= 1 {
+			at.At("margin").Problemf("margin: must lie between 0%% and 100%%, such as 2%%")
+		}
+	}
+	if _, given := at.Get("confidence"); given {
+		if d.Confidence = s.Confidence; d.Confidence < .5 || d.Confidence >= 1 {
+			at.At("confidence").Problemf("confidence: must lie between 50%% and 100%%, such as 95%%")
+		}
+	}
+	d.Blocks = s.Blocks.resolve(at.At("blocks"))
+	if d.Confidence != .95 && !d.Blocks.Fixed && !d.Blocks.Open {
+		at.At("confidence").Problemf("confidence: the looks of a study that stops by itself are calibrated for 95%%; for another one write a fixed number of blocks, or max: none")
+	}
+	return d
+}
+
+// blocksSection is a number, or {min, max}, where max may be none.
+type blocksSection struct {
+	exact  *int
+	bounds blockBounds
+}
+
+type blockBounds struct {
+	Min *int     `yaml:"min"`
+	Max *maximum `yaml:"max"`
+}
+
+// maximum is a number of blocks or none.
+type maximum struct {
+	number int
+	none   bool
+}
+
+// DecodeNode reads a number or the word none.
+func (m *maximum) DecodeNode(n strict.Node) {
+	if text, _ := n.Scalar(); text == "none" {
+		m.none = true
+		return
+	}
+	n.Decode(&m.number)
+}
+
+// DecodeNode reads a number or a mapping.
+func (b *blocksSection) DecodeNode(n strict.Node) {
+	if n.IsMapping() {
+		n.Decode(&b.bounds)
+		return
+	}
+	b.exact = new(int)
+	n.Decode(b.exact)
+}
+
+func (b blocksSection) resolve(at strict.Node) Blocks {
+	if b.exact != nil {
+		if *b.exact < 1 {
+			at.Problemf("blocks: at least 1")
+		}
+		return Blocks{Min: *b.exact, Max: *b.exact, Fixed: true}
+	}
+	blocks := Blocks{Min: firstLook, Max: lastLook}
+	if m := b.bounds.Max; m != nil && m.none {
+		blocks.Max, blocks.Open = 0, true
+	} else if m != nil {
+		blocks.Max = m.number
+	}
+	if b.bounds.Min != nil {
+		blocks.Min = *b.bounds.Min
+	}
+	switch {
+	case blocks.Min < 1:
+		at.At("min").Problemf("min: at least 1")
+	case blocks.Open:
+	case blocks.Max < firstLook:
+		at.At("max").Problemf("max: the first look is at %d blocks; for fewer write a fixed number, blocks: %d", firstLook, max(blocks.Max, 1))
+	case blocks.Max > lastLook:
+		at.At("max").Problemf("max: the looks end at %d blocks; write a fixed number, blocks: %d, or max: none", lastLook, blocks.Max)
+	case blocks.Min > blocks.Max:
+		at.At("min").Problemf("min: is above max, %d", blocks.Max)
+	}
+	return blocks
+}
+
+func oneOf(at strict.Node, key, value string, known []string) {
+	if !slices.Contains(known, value) {
+		at.Problemf("%s: %s", key, strict.Unknown("value", value, known))
+	}
+}

@@ -1,0 +1,128 @@
+package study
+
+import (
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"strings"
+
+	"tare/internal/environment"
+	"tare/internal/quantity"
+	"tare/internal/strict"
+)
+
+var environmentName = regexp.MustCompile(`^[A-Za-z0-9]+(-[A-Za-z0-9]+)*$`)
+
+// environmentKeys are the keys that every kind has; the others are the kind's
+// own options.
+var environmentKeys = []string{"kind", "limits"}
+
+// limitsOverride replaces limits of the study for one environment. Cores are
+// not among them: all environments have the same ones.
+type limitsOverride struct {
+	CPUs   *float64        `yaml:"cpus"`
+	Memory *quantity.Bytes `yaml:"memory"`
+	PIDs   *int            `yaml:"pids"`
+}
+
+func resolveEnvironments(root strict.Node, s section, limits environment.Limits) []Environment {
+	if !s.Exists() || s.IsNull() {
+		root.At("environments").Problemf("environments: is missing; name at least one, such as native: {}")
+		return nil
+	}
+	var environments []Environment
+	for _, p := range s.Pairs() {
+		e := Environment{Name: p.Key, Kind: p.Key, Limits: limits}
+		if !environmentName.MatchString(p.Key) {
+			p.Value.ProblemAtKey("an environment's name has letters, digits and single dashes, not %q", p.Key)
+		}
+		kindAt := p.Value
+		if at, given := p.Value.Get("kind"); given {
+			at.Decode(&e.Kind)
+			kindAt = at
+		}
+		registration, known := environment.Lookup(e.Kind)
+		if !known {
+			message := strict.Unknown("kind of environment", e.Kind, environment.Kinds())
+			if e.Kind == p.Key {
+				kindAt.ProblemAtKey("%s; where the name is not the kind, write kind: below it", message)
+			} else {
+				kindAt.Problemf("%s", message)
+			}
+			// Kept, so that the baseline and the rest can still be checked.
+			environments = append(environments, e)
+			continue
+		}
+		options := registration.Options()
+		p.Value.Decode(options, environmentKeys...)
+		validate(p.Value, options)
+		if at, given := p.Value.Get("limits"); given {
+			e.Limits = overrideLimits(at, limits)
+		}
+		encoded, err := json.Marshal(options)
+		if err != nil {
+			p.Value.Problemf("the options of kind %s cannot be kept: %s", e.Kind, err)
+		}
+		e.Options = encoded
+		environments = append(environments, e)
+	}
+	return environments
+}
+
+// validate asks the options themselves. A message that begins with an option's
+// key is shown where that option stands.
+func validate(at strict.Node, options any) {
+	v, ok := options.(interface{ Validate() error })
+	if !ok {
+		return
+	}
+	err := v.Validate()
+	if err == nil {
+		return
+	}
+	all := []error{err}
+	if joined, ok := err.(interface{ Unwrap() []error }); ok {
+		all = joined.Unwrap()
+	}
+	for _, e := range all {
+		key, _, _ := strings.Cut(e.Error(), ":")
+		if option, given := at.Get(key); given {
+			option.Problemf("%s", e)
+		} else {
+			at.Problemf("%s", e)
+		}
+	}
+}
+
+func overrideLimits(at strict.Node, limits environment.Limits) environment.Limits {
+	var o limitsOverride
+	at.Decode(&o)
+	if o.CPUs != nil {
+		if limits.CPUs = *o.CPUs; limits.CPUs < 0 {
+			at.At("cpus").Problemf("cpus: must not be negative")
+		}
+	}
+	if o.Memory != nil {
+		limits.Memory = *o.Memory
+	}
+	if o.PIDs != nil {
+		if limits.PIDs = *o.PIDs; limits.PIDs < 0 {
+			at.At("pids").Problemf("pids: must not be negative")
+		}
+	}
+	return limits
+}
+
+// Decode gives the option struct of a plan's environment back, as its kind's
+// New wants it.
+func (e Environment) Decode() (any, error) {
+	registration, known := environment.Lookup(e.Kind)
+	if !known {
+		return nil, fmt.Errorf("environment %s: %s", e.Name, strict.Unknown("kind of environment", e.Kind, environment.Kinds()))
+	}
+	options := registration.Options()
+	if err := json.Unmarshal(e.Options, options); err != nil {
+		return nil, fmt.Errorf("environment %s: its options do not fit the kind %s of this version: %w", e.Name, e.Kind, err)
+	}
+	return options, nil
+}

@@ -1,0 +1,116 @@
+package study
+
+import (
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"tare/internal/image"
+	"tare/internal/quantity"
+	"tare/internal/strict"
+	"tare/internal/workload"
+	"tare/studies"
+)
+
+// File is a study as it was written, not yet looked into.
+type File struct {
+	Origin string // the path, or built-in:NAME
+	Name   string // safe for a folder
+	Source []byte
+	folder string // where the packs that it names by file are looked for
+	// packs that stand in no file, by the name that the study uses.
+	packs map[string]*workload.Pack
+}
+
+// With returns the file with a pack that it can use by the pack's name.
+func (f File) With(pack *workload.Pack) *File {
+	f.packs = maps.Clone(f.packs)
+	if f.packs == nil {
+		f.packs = map[string]*workload.Pack{}
+	}
+	f.packs[pack.Name] = pack
+	return &f
+}
+
+// document is the form of a study file. What needs the registry, the packs or
+// the order of the file is kept as it stands and read by its own file here.
+type document struct {
+	Study        string         `yaml:"study"`
+	Baseline     string         `yaml:"baseline"`
+	Limits       limitsSection  `yaml:"limits"`
+	Environments section        `yaml:"environments"`
+	Image        imageSection   `yaml:"image"`
+	Workloads    section        `yaml:"workloads"`
+	Design       *designSection `yaml:"design"`
+}
+
+type limitsSection struct {
+	CPUs   float64          `yaml:"cpus"`
+	Memory quantity.Bytes   `yaml:"memory"`
+	PIDs   int              `yaml:"pids"`
+	Pin    map[string][]int `yaml:"pin"`
+}
+
+// imageSection is either an OCI reference, or what is added to the packs' own
+// recipes.
+type imageSection struct {
+	Reference    string `yaml:"reference"`
+	image.Recipe `yaml:",inline"`
+}
+
+// section is a part that is read later.
+type section struct{ strict.Node }
+
+// DecodeNode keeps the node.
+func (s *section) DecodeNode(n strict.Node) { s.Node = n }
+
+// Names lists the built-in studies.
+func Names() []string {
+	entries, err := studies.Files.ReadDir(".")
+	if err != nil {
+		panic(err) // embedded: it is there or the program was not built
+	}
+	var names []string
+	for _, e := range entries {
+		names = append(names, strings.TrimSuffix(e.Name(), ".yaml"))
+	}
+	slices.Sort(names)
+	return names
+}
+
+// Load finds a study: a built-in name, or else a path. A path with a slash or
+// with .yaml at its end is never taken for a name.
+func Load(pathOrName string) (*File, error) {
+	isPath := strings.ContainsRune(pathOrName, filepath.Separator) ||
+		strings.HasSuffix(pathOrName, ".yaml") || strings.HasSuffix(pathOrName, ".yml")
+	if !isPath {
+		if source, err := studies.Files.ReadFile(pathOrName + ".yaml"); err == nil {
+			return &File{Origin: "built-in:" + pathOrName, Name: pathOrName, Source: source}, nil
+		}
+	}
+	source, err := os.ReadFile(pathOrName)
+	switch {
+	case err == nil:
+	case !isPath && os.IsNotExist(err):
+		return nil, fmt.Errorf("%s; a file of your own is named by its path, such as ./%s.yaml",
+			strict.Unknown("study", pathOrName, Names()), pathOrName)
+	default:
+		return nil, fmt.Errorf("study file: %w", err)
+	}
+	base := strings.TrimSuffix(strings.TrimSuffix(filepath.Base(pathOrName), ".yaml"), ".yml")
+	return &File{Origin: pathOrName, Name: folderName(base), Source: source, folder: filepath.Dir(pathOrName)}, nil
+}
+
+// folderName makes a name that is safe for a folder.
+func folderName(text string) string {
+	words := strings.FieldsFunc(strings.ToLower(text), func(r rune) bool {
+		return !(r >= 'a' && r <= 'z' || r >= '0' && r <= '9')
+	})
+	if len(words) == 0 {
+		return "study"
+	}
+	return strings.Join(words, "-")
+}

@@ -1,0 +1,146 @@
+package study
+
+import (
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"tare/internal/strict"
+	"tare/internal/workload"
+)
+
+// mostLevels is more than anybody waits for; beyond it a range was mistyped.
+const mostLevels = 1000
+
+// sweep is a range of a parameter: from, then by step or by factor, up to to.
+type sweep struct {
+	From   *float64 `yaml:"from"`
+	To     *float64 `yaml:"to"`
+	Step   *float64 `yaml:"step"`
+	Factor *float64 `yaml:"factor"`
+}
+
+// resolveLevels reads the parameters of an entry. Each swept one multiplies the
+// levels; the last in the file changes fastest.
+func resolveLevels(entry strict.Node, pack *workload.Pack) []Level {
+	var known []string
+	for name := range pack.Parameters {
+		known = append(known, name)
+	}
+	slices.Sort(known)
+	levels := []Level{{Parameters: pack.Defaults()}}
+	for _, p := range entry.Pairs() {
+		if slices.Contains(workload.Reserved, p.Key) {
+			continue
+		}
+		parameter, ok := pack.Parameters[p.Key]
+		if !ok {
+			p.Value.ProblemAtKey("workload %s: %s", pack.Name, strict.Unknown("parameter", p.Key, append(slices.Clone(workload.Reserved), known...)))
+			continue
+		}
+		values, swept := valuesOf(p, parameter)
+		if len(values)*len(levels) > mostLevels {
+			p.Value.Problemf("%s: more than %d levels", p.Key, mostLevels)
+			continue
+		}
+		var next []Level
+		for _, l := range levels {
+			for _, v := range values {
+				n := Level{Name: l.Name, Parameters: map[string]string{}}
+				for name, value := range l.Parameters {
+					n.Parameters[name] = value
+				}
+				n.Parameters[p.Key] = v
+				if swept {
+					n.Name = strings.TrimPrefix(n.Name+","+p.Key+"="+v, ",")
+				}
+				next = append(next, n)
+			}
+		}
+		if len(next) > 0 {
+			levels = next
+		}
+	}
+	return levels
+}
+
+// valuesOf reads one value, a list of them or a range; the ones that the
+// parameter does not allow are problems.
+func valuesOf(p strict.Pair, parameter workload.Parameter) (values []string, swept bool) {
+	take := func(at strict.Node, value string) {
+		if err := parameter.Check(value); err != nil {
+			at.Problemf("%s: %s", p.Key, err)
+		} else if slices.Contains(values, value) {
+			at.Problemf("%s: %s is there twice", p.Key, value)
+		} else {
+			values = append(values, value)
+		}
+	}
+	switch {
+	case p.Value.IsSequence():
+		items := p.Value.Items()
+		if len(items) == 0 {
+			p.Value.Problemf("%s: the list is empty", p.Key)
+		}
+		for _, item := range items {
+			var value string
+			item.Decode(&value)
+			take(item, value)
+		}
+		return values, true
+	case p.Value.IsMapping():
+		for _, value := range steps(p, parameter) {
+			take(p.Value, value)
+		}
+		return values, true
+	case p.Value.IsNull():
+		p.Value.Problemf("%s: has no value", p.Key)
+	default:
+		var value string
+		p.Value.Decode(&value)
+		take(p.Value, value)
+	}
+	return values, false
+}
+
+func steps(p strict.Pair, parameter workload.Parameter) []string {
+	if !parameter.Numeric() {
+		p.Value.Problemf("%s: only a number has a range; write a list", p.Key)
+		return nil
+	}
+	var s sweep
+	p.Value.Decode(&s)
+	if s.From == nil || s.To == nil || (s.Step == nil) == (s.Factor == nil) {
+		p.Value.Problemf("%s: a range is {from: 1, to: 10, step: 3} or {from: 1, to: 100, factor: 10}", p.Key)
+		return nil
+	}
+	from, to := *s.From, *s.To
+	switch {
+	case from > to:
+		p.Value.Problemf("%s: from is above to", p.Key)
+		return nil
+	case s.Step != nil && *s.Step <= 0:
+		p.Value.At("step").Problemf("%s: step must be above 0", p.Key)
+		return nil
+	case s.Factor != nil && (*s.Factor <= 1 || from <= 0):
+		p.Value.Problemf("%s: factor must be above 1, and from above 0", p.Key)
+		return nil
+	}
+	var values []string
+	for i := 0; i <= mostLevels; i++ {
+		v := from
+		if s.Step != nil {
+			v += float64(i) * *s.Step
+		} else {
+			v *= math.Pow(*s.Factor, float64(i))
+		}
+		if v > to*(1+1e-12)+1e-12 {
+			return values
+		}
+		// Nine digits after the point hide the error of binary fractions.
+		values = append(values, strconv.FormatFloat(math.Round(v*1e9)/1e9, 'f', -1, 64))
+	}
+	p.Value.Problemf("%s: more than %d levels", p.Key, mostLevels)
+	return nil
+}

@@ -1,0 +1,79 @@
+// Package study reads a study file and resolves it into a plan. After it
+// nothing looks at YAML again and nothing has a default left to fill in.
+//
+// It must not start anything, nor know how an environment works: it asks the
+// registry for an environment's option type and the packs for their
+// parameters.
+package study
+
+import (
+	"encoding/json"
+	"time"
+
+	"tare/internal/environment"
+	"tare/internal/image"
+	"tare/internal/quantity"
+	"tare/internal/workload"
+)
+
+// Plan is a study with every default filled in. It is written into the run
+// folder and is all that the rest of the path sees.
+type Plan struct {
+	Format       int                `json:"format"` // of this structure: 1
+	Study        string             `json:"study"`
+	Name         string             `json:"name"`   // safe for a folder: quick
+	Origin       string             `json:"origin"` // the file, or built-in:quick
+	Baseline     string             `json:"baseline"`
+	Environments []Environment      `json:"environments"` // in the order of the file
+	Workloads    []Workload         `json:"workloads"`
+	Image        image.Source       `json:"image"` // one image for all
+	Limits       environment.Limits `json:"limits"`
+	Pin          map[string][]int   `json:"pin,omitempty"` // role → cores, numbered as inside the instance
+	Design       Design             `json:"design"`
+	Seed         uint64             `json:"seed"`
+}
+
+// Environment is one named environment of a plan.
+type Environment struct {
+	Name    string             `json:"name"`
+	Kind    string             `json:"kind"`
+	Options json.RawMessage    `json:"options"` // the kind's option type, complete
+	Limits  environment.Limits `json:"limits"`
+}
+
+// Workload is one pack with its parameters set, at one or more levels.
+type Workload struct {
+	Name   string        `json:"name"` // unique in the plan; the pack's name by default
+	Pack   workload.Pack `json:"pack"`
+	Levels []Level       `json:"levels"` // at least one
+	Fresh  string        `json:"fresh"`  // trial, block or run
+}
+
+// Level is one point of the swept parameters.
+type Level struct {
+	Name       string            `json:"name"` // "clients=10"; "" where nothing is swept
+	Parameters map[string]string `json:"parameters"`
+}
+
+// Design is how the trials are laid out and when they stop.
+type Design struct {
+	Order  string         `json:"order"` // interleaved or sequential
+	Blocks Blocks         `json:"blocks"`
+	Budget time.Duration  `json:"budget"` // 0 is none
+	Margin quantity.Share `json:"margin"`
+	// Confidence is the simultaneous confidence of a family, 0.95.
+	Confidence quantity.Share `json:"confidence"`
+	Family     string         `json:"family"` // metric or study
+	Drop       string         `json:"drop"`   // decided or never
+	// Quiet is how long a block may wait for the machine to become quiet.
+	Quiet time.Duration `json:"quiet"`
+}
+
+// Blocks bounds the number of blocks. Fixed: exactly Max. Open: no maximum, by
+// the e-process.
+type Blocks struct {
+	Min   int  `json:"min"`
+	Max   int  `json:"max"`
+	Fixed bool `json:"fixed,omitempty"`
+	Open  bool `json:"open,omitempty"`
+}

@@ -1,0 +1,195 @@
+package study
+
+import (
+	"crypto/rand"
+	"encoding/binary"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"tare/internal/environment"
+	"tare/internal/image"
+	"tare/internal/strict"
+)
+
+// Overrides are what a command line says instead of the file. The zero value
+// changes nothing.
+type Overrides struct {
+	Blocks int           // exactly so many
+	Budget time.Duration // in place of the file's
+	// Only names environments and workloads that are kept; where none of the
+	// one sort is named, all of it stay. The baseline always stays.
+	Only []string
+	Seed *uint64 // nil draws one
+}
+
+// Resolve makes the plan of a study. The error about a file is a
+// strict.Problems with every mistake found in it.
+func Resolve(file *File, over Overrides) (*Plan, error) {
+	var problems strict.Problems
+	root, err := strict.Parse(file.Origin, file.Source, &problems)
+	if err != nil {
+		return nil, err
+	}
+	var d document
+	root.Decode(&d)
+	plan := &Plan{Format: 1, Study: d.Study, Name: file.Name, Origin: file.Origin, Baseline: d.Baseline}
+	if d.Study == "" {
+		root.At("study").Problemf("study: is missing; it is the title of the report")
+	}
+	plan.Limits, plan.Pin = d.Limits.resolve(root.At("limits"))
+	plan.Environments = resolveEnvironments(root, d.Environments, plan.Limits)
+	plan.Baseline = resolveBaseline(root, d.Baseline, plan.Environments)
+	design := d.Design.resolve(root.At("design"))
+	plan.Design = design.Design
+	var recipes []image.Recipe
+	plan.Workloads, recipes = resolveWorkloads(root, d.Workloads, file, design.fresh, &problems)
+	checkRoles(root.At("limits", "pin"), plan.Pin, plan.Workloads)
+	plan.Image = d.Image.resolve(root.At("image"), recipes)
+	if err := problems.Err(); err != nil {
+		return nil, err
+	}
+	if err := over.apply(plan); err != nil {
+		return nil, err
+	}
+	return plan, nil
+}
+
+func (o Overrides) apply(plan *Plan) error {
+	if o.Blocks < 0 || o.Budget < 0 {
+		return fmt.Errorf("blocks and budget must not be negative")
+	}
+	if o.Blocks > 0 {
+		plan.Design.Blocks = Blocks{Min: o.Blocks, Max: o.Blocks, Fixed: true}
+	}
+	if o.Budget > 0 {
+		plan.Design.Budget = o.Budget
+	}
+	if o.Seed != nil {
+		plan.Seed = *o.Seed
+	} else {
+		plan.Seed = drawSeed()
+	}
+	return plan.keepOnly(o.Only)
+}
+
+// drawSeed stays below 2^53, so that every reader of JSON reads it exactly.
+func drawSeed() uint64 {
+	var b [8]byte
+	if _, err := rand.Read(b[:]); err != nil {
+		panic(err) // documented never to happen
+	}
+	return binary.LittleEndian.Uint64(b[:]) >> 11
+}
+
+func (p *Plan) keepOnly(only []string) error {
+	var environments, workloads, all []string
+	for _, e := range p.Environments {
+		all = append(all, e.Name)
+		if slices.Contains(only, e.Name) {
+			environments = append(environments, e.Name)
+		}
+	}
+	for _, w := range p.Workloads {
+		all = append(all, w.Name)
+		if slices.Contains(only, w.Name) {
+			workloads = append(workloads, w.Name)
+		}
+	}
+	for _, name := range only {
+		if !slices.Contains(all, name) {
+			return fmt.Errorf("only: %s", strict.Unknown("environment or workload", name, all))
+		}
+	}
+	if len(environments) > 0 {
+		p.Environments = slices.DeleteFunc(p.Environments, func(e Environment) bool {
+			return e.Name != p.Baseline && !slices.Contains(environments, e.Name)
+		})
+	}
+	if len(workloads) > 0 {
+		p.Workloads = slices.DeleteFunc(p.Workloads, func(w Workload) bool { return !slices.Contains(workloads, w.Name) })
+	}
+	return nil
+}
+
+var roleName = regexp.MustCompile(`^[a-z][a-z0-9-]*$`)
+
+func (l limitsSection) resolve(at strict.Node) (environment.Limits, map[string][]int) {
+	limits := environment.Limits{CPUs: l.CPUs, Memory: l.Memory, PIDs: l.PIDs}
+	if l.CPUs < 0 {
+		at.At("cpus").Problemf("cpus: must not be negative")
+	}
+	if l.PIDs < 0 {
+		at.At("pids").Problemf("pids: must not be negative")
+	}
+	for role, cores := range l.Pin {
+		if !roleName.MatchString(role) {
+			at.At("pin", role).ProblemAtKey("a role has small letters, digits and dashes, not %q", role)
+		}
+		if len(cores) == 0 {
+			at.At("pin", role).Problemf("role %s has no core; leave it out to let it run on all", role)
+		}
+		for i, c := range cores {
+			if c < 0 || c > 4095 {
+				at.At("pin", role, i).Problemf("there is no core %d", c)
+			}
+		}
+		limits.Cores = append(limits.Cores, cores...)
+	}
+	slices.Sort(limits.Cores)
+	limits.Cores = slices.Compact(limits.Cores)
+	return limits, l.Pin
+}
+
+// checkRoles finds a mistyped role: one that is neither usual nor in a pack.
+func checkRoles(at strict.Node, pin map[string][]int, workloads []Workload) {
+	roles := []string{"server", "driver"}
+	for _, w := range workloads {
+		roles = append(roles, w.Pack.Roles()...)
+	}
+	slices.Sort(roles)
+	roles = slices.Compact(roles)
+	for role := range pin {
+		if !slices.Contains(roles, role) {
+			at.At(role).ProblemAtKey("%s", strict.Unknown("role", role, roles))
+		}
+	}
+}
+
+func resolveBaseline(root strict.Node, name string, environments []Environment) string {
+	names := make([]string, len(environments))
+	for i, e := range environments {
+		names[i] = e.Name
+	}
+	switch {
+	case slices.Contains(names, name), len(names) == 0:
+	case name != "":
+		root.At("baseline").Problemf("baseline: %s", strict.Unknown("environment", name, names))
+	case slices.Contains(names, "native"):
+		return "native"
+	default:
+		root.Problemf("baseline: is missing; name the environment that the others are compared with: %s", strings.Join(names, ", "))
+	}
+	return name
+}
+
+func (s imageSection) resolve(at strict.Node, recipes []image.Recipe) image.Source {
+	additions := s.Recipe
+	if s.Reference != "" {
+		if additions.Suite != "" || len(additions.Packages)+len(additions.Files)+len(additions.Commands) > 0 {
+			at.Problemf("image: has a reference and a recipe; a reference is taken as it is, so build what is missing into it")
+		}
+		return image.Source{Reference: s.Reference}
+	}
+	if err := additions.Validate(); err != nil {
+		at.Problemf("image: %s", err)
+		return image.Source{}
+	}
+	merged, err := image.Merge(append(recipes, additions)...)
+	if err != nil {
+		at.Problemf("image: %s", err)
+	}
+	return image.Source{Recipe: &merged}
+}

@@ -1,0 +1,107 @@
+package study
+
+import (
+	"errors"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"tare/internal/image"
+	"tare/internal/strict"
+	"tare/internal/workload"
+)
+
+var workloadName = regexp.MustCompile(`^[A-Za-z0-9]+([._-][A-Za-z0-9]+)*$`)
+
+func resolveWorkloads(root strict.Node, s section, file *File, fresh string, problems *strict.Problems) ([]Workload, []image.Recipe) {
+	if !s.Exists() || s.IsNull() {
+		root.At("workloads").Problemf("workloads: is missing; name at least one, such as - use: %s", workload.Names()[0])
+		return nil, nil
+	}
+	var workloads []Workload
+	var recipes []image.Recipe
+	names := map[string]bool{}
+	for _, entry := range s.Items() {
+		pack := packOf(entry, file, problems)
+		if pack == nil {
+			continue
+		}
+		w := Workload{Name: pack.Name, Pack: *pack, Fresh: fresh}
+		if pack.Fresh != "" {
+			w.Fresh = pack.Fresh
+		}
+		if at, given := entry.Get("as"); given {
+			if at.Decode(&w.Name); !workloadName.MatchString(w.Name) {
+				at.Problemf("as: a workload's name has letters, digits, dots and dashes, not %q", w.Name)
+			}
+		}
+		if at, given := entry.Get("fresh"); given {
+			at.Decode(&w.Fresh)
+			oneOf(at, "fresh", w.Fresh, freshes)
+		}
+		if names[w.Name] {
+			entry.Problemf("two workloads are called %s; give this one a name of its own with as:", w.Name)
+		}
+		names[w.Name] = true
+		w.Levels = resolveLevels(entry, pack)
+		w.Pack.Metrics = append(slices.Clone(pack.Metrics), derived(pack)...)
+		workloads = append(workloads, w)
+		recipes = append(recipes, pack.Image)
+	}
+	return workloads, recipes
+}
+
+// packOf finds the pack that an entry uses: a built-in name, or a file beside
+// the study, known by a slash or .yaml.
+func packOf(entry strict.Node, file *File, problems *strict.Problems) *workload.Pack {
+	if !entry.IsMapping() {
+		entry.Problemf("a workload is written as - use: NAME")
+		return nil
+	}
+	at, given := entry.Get("use")
+	if !given {
+		entry.Problemf("use: is missing; it names a workload: %s", strings.Join(workload.Names(), ", "))
+		return nil
+	}
+	var use string
+	at.Decode(&use)
+	var pack *workload.Pack
+	var err error
+	if own := file.packs[use]; own != nil {
+		return own
+	}
+	if strings.Contains(use, "/") || strings.HasSuffix(use, ".yaml") || strings.HasSuffix(use, ".yml") {
+		if !filepath.IsAbs(use) {
+			use = filepath.Join(file.folder, use)
+		}
+		pack, err = workload.Load(use)
+	} else {
+		pack, err = workload.Builtin(use)
+	}
+	var inPack strict.Problems
+	if errors.As(err, &inPack) {
+		*problems = append(*problems, inPack...)
+		return nil
+	}
+	if err != nil {
+		at.Problemf("use: %s", err)
+		return nil
+	}
+	return pack
+}
+
+// derived are the metrics that do not come from the driver's output: what the
+// whole environment spent on the trial.
+func derived(p *workload.Pack) []workload.Metric {
+	switch {
+	case p.Startup:
+		return nil
+	case p.Operations != "":
+		return []workload.Metric{{Name: workload.CPUPerOp, Unit: "s/op", Better: "lower",
+			About: "CPU time of the whole environment for one operation"}}
+	default:
+		return []workload.Metric{{Name: workload.CPUSeconds, Unit: "s", Better: "lower",
+			About: "CPU time of the whole environment"}}
+	}
+}

@@ -1,0 +1,19 @@
+package workload
+
+import "testing"
+
+func TestEveryBuiltInPackIsSound(t *testing.T) {
+	for _, name := range Names() {
+		p, err := Builtin(name)
+		if err != nil {
+			t.Errorf("%v", err)
+			continue
+		}
+		if p.Name != name {
+			t.Errorf("the file of %s describes %s", name, p.Name)
+		}
+		if _, err := p.With(nil); err != nil {
+			t.Error(err)
+		}
+	}
+}

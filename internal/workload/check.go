@@ -1,0 +1,258 @@
+package workload
+
+import (
+	"regexp"
+	"slices"
+	"sort"
+	"strings"
+
+	"tare/internal/strict"
+	"tare/internal/workload/parse"
+)
+
+// What the named words of a pack may be.
+var (
+	stresses = []string{"cpu", "memory", "syscalls", "disk", "network", "start"}
+	betters  = []string{"lower", "higher"}
+	freshes  = []string{"trial", "block", "run"}
+	signals  = []string{"SIGTERM", "SIGINT", "SIGQUIT", "SIGHUP", "SIGUSR1", "SIGUSR2", "SIGKILL"}
+
+	packName   = regexp.MustCompile(`^[a-z0-9]+(-[a-z0-9]+)*$`)
+	plainName  = regexp.MustCompile(`^[a-z][a-z0-9_]*$`)
+	metricName = regexp.MustCompile(`^[a-z][a-z0-9_]*$`)
+)
+
+// Reserved are the words that a study writes beside a pack's parameters.
+var Reserved = []string{"use", "as", "fresh"}
+
+// The metrics that do not come from the driver's output: tare adds them itself,
+// so a pack cannot name one of its own like them.
+const (
+	CPUPerOp   = "cpu_per_op"  // s/op, where the pack counts operations
+	CPUSeconds = "cpu_seconds" // s, where it does not
+)
+
+// The fields that tare measures of the driver itself, whatever it prints.
+const (
+	WallSeconds   = "wall_seconds"   // s, by the instance's monotonic clock
+	UserSeconds   = "user_seconds"   // s of CPU time, of the driver and its children
+	SystemSeconds = "system_seconds" // s of CPU time, of the driver and its children
+	MaxRSS        = "max_rss"        // B, of the largest process among them
+)
+
+// Measured lists those fields; any pack may have metrics of them.
+var Measured = []string{WallSeconds, UserSeconds, SystemSeconds, MaxRSS}
+
+// startFields are the figures of a start, for the pack that measures it.
+var startFields = []string{"start", "engine", "kernel", "agent"}
+
+// check notes what is wrong with a pack beyond the types of its values.
+func check(p *Pack, root strict.Node) {
+	if !packName.MatchString(p.Name) {
+		root.At("workload").Problemf("workload: needs a name of small letters, digits and single dashes, not %q", p.Name)
+	}
+	oneOf(root, "stresses", p.Stresses, stresses, true)
+	oneOf(root, "fresh", p.Fresh, freshes, false)
+	checkParameters(p, root)
+	checkSteps(p, root)
+	checkParser(p, root)
+	checkMetrics(p, root)
+}
+
+func oneOf(at strict.Node, key, value string, known []string, must bool) {
+	if value == "" && must {
+		at.At(key).Problemf("%s: is missing; one of %s", key, strings.Join(known, ", "))
+	} else if value != "" && !slices.Contains(known, value) {
+		at.At(key).Problemf("%s", strict.Unknown(key, value, known))
+	}
+}
+
+func checkParameters(p *Pack, root strict.Node) {
+	for name, parameter := range p.Parameters {
+		at := root.At("parameters", name)
+		if !plainName.MatchString(name) {
+			at.ProblemAtKey("a parameter's name has small letters, digits and _, not %q", name)
+		}
+		if slices.Contains(Reserved, name) {
+			at.ProblemAtKey("a parameter cannot be called %q: a study uses the word itself", name)
+		}
+		if len(parameter.Values) > 0 && (parameter.Min != nil || parameter.Max != nil) {
+			at.Problemf("parameter %s has both values and a range; write one of them", name)
+		}
+		if parameter.Min != nil && parameter.Max != nil && *parameter.Min > *parameter.Max {
+			at.At("min").Problemf("parameter %s: min is above max", name)
+		}
+		for i, v := range parameter.Values {
+			if !plainWord.MatchString(v) {
+				at.At("values", i).Problemf("%q is not a plain word", v)
+			}
+		}
+		if err := parameter.Check(parameter.Default); err != nil {
+			at.At("default").Problemf("parameter %s, default: %s", name, err)
+		}
+	}
+	p.rewrite(func(path []any, text string) string {
+		if _, err := substitute(text, p.Defaults()); err != nil {
+			root.At(path...).Problemf("%s", err)
+		}
+		return text
+	})
+}
+
+func checkSteps(p *Pack, root strict.Node) {
+	for i, s := range p.Begin {
+		checkStep(s, root.At("begin", i))
+	}
+	for i, s := range p.End {
+		checkStep(s, root.At("end", i))
+	}
+	for i, s := range p.Setup {
+		checkStep(s, root.At("setup", i))
+	}
+	for i, s := range p.Teardown {
+		checkStep(s, root.At("teardown", i))
+	}
+	if p.Warmup != nil {
+		checkStep(*p.Warmup, root.At("warmup"))
+	}
+	switch {
+	case p.Startup && (p.Driver != nil || p.Server != nil):
+		root.At("startup").Problemf("startup: the start itself is measured, so there is no driver and no server")
+	case !p.Startup && p.Driver == nil:
+		root.Problemf("driver: is missing; it is the command that is measured")
+	case p.Driver != nil:
+		checkStep(*p.Driver, root.At("driver"))
+	}
+	if p.Server == nil {
+		return
+	}
+	at := root.At("server")
+	checkStep(p.Server.Step, at)
+	oneOf(at, "stop", p.Server.Stop, signals, false)
+	ready := 0
+	for _, set := range []bool{p.Server.Ready.TCP != "", p.Server.Ready.HTTP != "", p.Server.Ready.Unix != "", len(p.Server.Ready.Exec) > 0} {
+		if set {
+			ready++
+		}
+	}
+	if ready != 1 {
+		at.At("ready").Problemf("ready: needs exactly one of tcp, http, unix and exec, has %d", ready)
+	}
+}
+
+func checkStep(s Step, at strict.Node) {
+	if (s.Run != "") == (len(s.Argv) > 0) {
+		at.Problemf("a step has either run (a shell command line) or argv (the words)")
+	}
+	for i, e := range s.Env {
+		if key, _, ok := strings.Cut(e, "="); !ok || key == "" {
+			at.At("env", i).Problemf("%q is not KEY=VALUE", e)
+		}
+	}
+}
+
+func checkParser(p *Pack, root strict.Node) {
+	at := root.At("parser")
+	given := 0
+	for _, set := range []bool{p.Parser.Name != "", len(p.Parser.Regex) > 0, p.Parser.JSON, p.Parser.CSV} {
+		if set {
+			given++
+		}
+	}
+	if p.Startup {
+		if given > 0 {
+			at.Problemf("parser: a start prints nothing to parse")
+		}
+		return
+	}
+	if given == 0 && p.onlyMeasured() {
+		return
+	}
+	if given != 1 {
+		at.Problemf("parser: needs exactly one of name, regex, json and csv, has %d", given)
+	}
+	if p.Parser.Name != "" && !slices.Contains(parse.Names(), p.Parser.Name) {
+		at.At("name").Problemf("%s", strict.Unknown("parser", p.Parser.Name, parse.Names()))
+	}
+	seen := map[string]bool{}
+	for i, text := range p.Parser.Regex {
+		pattern, err := regexp.Compile(text)
+		if err != nil {
+			at.At("regex", i).Problemf("%s", err)
+			continue
+		}
+		named := 0
+		for _, name := range pattern.SubexpNames() {
+			if name == "" {
+				continue
+			}
+			if named++; seen[name] {
+				at.At("regex", i).Problemf("group %q is there twice", name)
+			}
+			seen[name] = true
+		}
+		if named == 0 {
+			at.At("regex", i).Problemf("the expression names no group; write (?P<name>...) around the figure")
+		}
+	}
+}
+
+// fields lists what the parser can give and what is measured, and whether that
+// is known beforehand.
+func (p *Pack) fields() ([]string, bool) {
+	if p.Startup {
+		return startFields, true
+	}
+	names := slices.Clone(Measured)
+	if named, ok := parse.Lookup(p.Parser.Name); ok {
+		return append(names, named.FieldNames()...), true
+	}
+	for _, text := range p.Parser.Regex {
+		if pattern, err := regexp.Compile(text); err == nil {
+			for _, name := range pattern.SubexpNames() {
+				if name != "" {
+					names = append(names, name)
+				}
+			}
+		}
+	}
+	sort.Strings(names)
+	return names, !p.Parser.JSON && !p.Parser.CSV
+}
+
+func checkMetrics(p *Pack, root strict.Node) {
+	if len(p.Metrics) == 0 {
+		root.At("metrics").Problemf("metrics: is missing; name at least one figure")
+	}
+	fields, known := p.fields()
+	var names []string
+	primaries := 0
+	for i, m := range p.Metrics {
+		at := root.At("metrics", i)
+		switch {
+		case !metricName.MatchString(m.Name):
+			at.At("name").Problemf("a metric's name has small letters, digits and _, not %q", m.Name)
+		case slices.Contains(names, m.Name):
+			at.At("name").Problemf("metric %q is there twice", m.Name)
+		case m.derived():
+			at.At("name").Problemf("tare adds a metric %q itself; choose another name", m.Name)
+		}
+		names = append(names, m.Name)
+		if m.Unit == "" {
+			at.Problemf("metric %s: unit: is missing; 1 for a plain count", m.Name)
+		}
+		oneOf(at, "better", m.Better, betters, true)
+		if known && !slices.Contains(fields, m.FieldName()) {
+			at.At("field").Problemf("metric %s: %s", m.Name, strict.Unknown("field of the parser", m.FieldName(), fields))
+		}
+		if m.Primary {
+			primaries++
+		}
+	}
+	if len(p.Metrics) > 0 && primaries == 0 {
+		root.At("metrics").Problemf("metrics: none is primary; mark the one that the workload is judged by")
+	}
+	if p.Operations != "" && !slices.Contains(names, p.Operations) {
+		root.At("operations").Problemf("%s", strict.Unknown("metric", p.Operations, names))
+	}
+}

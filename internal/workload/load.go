@@ -1,0 +1,65 @@
+package workload
+
+import (
+	"embed"
+	"fmt"
+	"os"
+	"path"
+	"sort"
+	"strings"
+
+	"tare/internal/strict"
+)
+
+//go:embed packs/*.yaml
+var packs embed.FS
+
+// Names lists the built-in packs.
+func Names() []string {
+	entries, err := packs.ReadDir("packs")
+	if err != nil {
+		panic(err) // embedded: it is there or the program was not built
+	}
+	var names []string
+	for _, e := range entries {
+		names = append(names, strings.TrimSuffix(e.Name(), ".yaml"))
+	}
+	sort.Strings(names)
+	return names
+}
+
+// Builtin returns a pack that tare brings.
+func Builtin(name string) (*Pack, error) {
+	data, err := packs.ReadFile(path.Join("packs", name+".yaml"))
+	if err != nil {
+		return nil, fmt.Errorf("%s; a pack of your own is named by its file, such as ./%s.yaml",
+			strict.Unknown("workload", name, Names()), name)
+	}
+	return Decode("built-in:"+name, data)
+}
+
+// Load reads a user's pack.
+func Load(file string) (*Pack, error) {
+	data, err := os.ReadFile(file)
+	if err != nil {
+		return nil, fmt.Errorf("workload pack: %w", err)
+	}
+	return Decode(file, data)
+}
+
+// Decode reads a pack from its text. The error is a strict.Problems that lists
+// every mistake found.
+func Decode(file string, data []byte) (*Pack, error) {
+	var problems strict.Problems
+	root, err := strict.Parse(file, data, &problems)
+	if err != nil {
+		return nil, err
+	}
+	pack := &Pack{}
+	root.Decode(pack)
+	check(pack, root)
+	if err := problems.Err(); err != nil {
+		return nil, err
+	}
+	return pack, nil
+}

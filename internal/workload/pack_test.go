@@ -1,0 +1,116 @@
+package workload
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+)
+
+const small = `workload: small
+title: A small one
+stresses: cpu
+image: {packages: [gawk]}
+parameters:
+  n: {default: 1000, min: 1, max: 5000, unit: op}
+  word: {default: plain}
+  mode: {default: fast, values: [fast, slow]}
+setup: [{run: "echo $${HOME} > /data/x"}]
+server: {argv: [serve, "${word}"], role: server, ready: {tcp: "127.0.0.1:${n}", timeout: 30s}}
+driver: {run: "drive -n ${n} --${mode}", env: ["W=${word}"], role: driver, timeout: 1m}
+parser: {regex: ['^rate (?P<rate>\S+)$', '^(?P<count>\d+) done$']}
+metrics:
+  - {name: rate, unit: op/s, better: higher, primary: true}
+  - {name: total, field: count, unit: op, better: higher}
+operations: total
+`
+
+func TestParametersReachEveryCommand(t *testing.T) {
+	p, err := Decode("small.yaml", []byte(small))
+	if err != nil {
+		t.Fatal(err)
+	}
+	with, err := p.With(map[string]string{"n": "7", "mode": "slow"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := []string{with.Setup[0].Run, with.Server.Argv[1], with.Server.Ready.TCP, with.Driver.Run, with.Driver.Env[0]}
+	if d := cmp.Diff([]string{"echo ${HOME} > /data/x", "plain", "127.0.0.1:7", "drive -n 7 --slow", "W=plain"}, got); d != "" {
+		t.Error(d)
+	}
+	if p.Driver.Run != "drive -n ${n} --${mode}" || p.Server.Argv[1] != "${word}" {
+		t.Error("the pack itself was changed")
+	}
+	for name, value := range map[string]string{"n": "0", "mode": "turbo", "word": "a b", "m": "1"} {
+		if _, err := p.With(map[string]string{name: value}); err == nil {
+			t.Errorf("%s = %q was let in", name, value)
+		}
+	}
+}
+
+func TestNoValueMeansAnythingToAShell(t *testing.T) {
+	parameters := []Parameter{{Default: "plain"}, {Default: "5"}, {Default: "0.5"}, {Default: "a", Values: []string{"a", "b-c"}}}
+	rapid.Check(t, func(t *rapid.T) {
+		p := rapid.SampledFrom(parameters).Draw(t, "parameter")
+		value := rapid.OneOf(rapid.String(), rapid.StringMatching(`[-a-z0-9 $;&|<>(){}'"*?~#!\\`+"`"+`\n]{0,6}`)).Draw(t, "value")
+		if p.Check(value) == nil && (value == "" || strings.ContainsAny(value, " \t\n$;&|<>(){}[]'\"`*?~#!\\^")) {
+			t.Fatalf("%q was let in for %+v", value, p)
+		}
+	})
+}
+
+func TestMetricsComeFromWhatWasPrinted(t *testing.T) {
+	p, err := Decode("small.yaml", []byte(strings.NewReplacer("^rate", "(?m)^rate", "^(?P<count>\\d+)", "(?m)^(?P<count>\\d+)?").Replace(small)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	metrics, missing, err := p.Read([]byte("rate 2.5e3\n12 done\n"))
+	if err != nil || metrics["rate"] != 2500 || metrics["total"] != 12 || len(missing) != 0 {
+		t.Errorf("got %v, %v, %v", metrics, missing, err)
+	}
+	metrics, missing, err = p.Read([]byte("rate 3\n done\n"))
+	if _, there := metrics["total"]; err != nil || there || missing["total"] == "" {
+		t.Errorf("what was not printed came out as %v, %v, %v", metrics, missing, err)
+	}
+	if _, _, err = p.Read([]byte("rate fast\n12 done\n")); err == nil || !strings.Contains(err.Error(), `"rate fast"`) {
+		t.Errorf("a word for a number gave %v", err)
+	}
+	if _, _, err = p.Read([]byte("12 done\n")); err == nil || !strings.Contains(err.Error(), `the last line is "12 done"`) {
+		t.Errorf("a missing line gave %v", err)
+	}
+}
+
+func TestMistakesInAPackAreAllNamed(t *testing.T) {
+	for change, want := range map[[2]string]string{
+		{"title:", "titel:"}:                             `small.yaml:2:1: unknown key "titel"; did you mean "title"?`,
+		{"stresses: cpu", "stresses: cpus"}:              `small.yaml:3:11: unknown stresses "cpus"; did you mean "cpu"?`,
+		{"${mode}", "${mod}"}:                            `unknown parameter "mod"; did you mean "mode"?`,
+		{"better: higher, p", "better: more, p"}:         `unknown better "more"`,
+		{"name: total", "name: rate"}:                    `metric "rate" is there twice`,
+		{"field: count", "field: cuont"}:                 `unknown field of the parser "cuont"; did you mean "count"?`,
+		{"primary: true", "primary: false"}:              "none is primary",
+		{"operations: total", "operations: totl"}:        `unknown metric "totl"; did you mean "total"?`,
+		{"default: 1000", "default: 9000"}:               "9000 is out of range: 1 to 5000 op are allowed",
+		{"default: fast", "default: quick"}:              `unknown value "quick"`,
+		{"timeout: 30s", "timeout: 30 seconds"}:          "is not a duration",
+		{"timeout: 30s", "http: \"http://x/\""}:          "exactly one of tcp, http, unix and exec, has 2",
+		{"parser: {regex", "parser: {json: true, regex"}: "exactly one of name, regex, json and csv, has 2",
+		{"(?P<count>", "(?P<rate>"}:                      `group "rate" is there twice`,
+		{"  n: {", "  use: {default: 1}\n  n: {"}:        `a parameter cannot be called "use"`,
+		{"driver: {run", "driver: {argv: [x], run"}:      "either run (a shell command line) or argv (the words)",
+		{"workload: small", "workload: Small One"}:       "needs a name of small letters",
+		{"name: total,", "name: cpu_per_op,"}:            "tare adds a metric",
+	} {
+		text := strings.Replace(small, change[0], change[1], 1)
+		if text == small {
+			t.Fatalf("%q is not in the pack", change[0])
+		}
+		if _, err := Decode("small.yaml", []byte(text)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: got %v; want %q in it", change[1], err, want)
+		}
+	}
+	if _, err := Decode("p.yaml", []byte(strings.Replace(small, "regex: ['^rate (?P<rate>\\S+)$', '^(?P<count>\\d+) done$']", "name: fios", 1))); err == nil || !strings.Contains(err.Error(), `unknown parser "fios"; did you mean "fio"?`) {
+		t.Errorf("an unknown parser gave %v", err)
+	}
+}

@@ -1,0 +1,213 @@
+package workload
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"tare/internal/strict"
+)
+
+// What a value may look like. Values go into shell command lines as they are,
+// so nothing is let in that a shell could read as anything but a plain word.
+var (
+	wholeNumber = regexp.MustCompile(`^-?[0-9]{1,18}$`)
+	plainNumber = regexp.MustCompile(`^-?[0-9]{1,18}(\.[0-9]{1,9})?$`)
+	plainWord   = regexp.MustCompile(`^[A-Za-z0-9_./][A-Za-z0-9_./:=,@%+-]*$`)
+)
+
+// Numeric says whether the parameter is a number: it has a range, or its
+// default is one and no words are listed.
+func (p Parameter) Numeric() bool {
+	return p.Min != nil || p.Max != nil || len(p.Values) == 0 && plainNumber.MatchString(p.Default)
+}
+
+// whole says whether only whole numbers are allowed: the default is one.
+func (p Parameter) whole() bool { return wholeNumber.MatchString(p.Default) }
+
+// Check says what is wrong with a value: not among the allowed words, not a
+// number, out of range, or not a plain word.
+func (p Parameter) Check(value string) error {
+	if len(p.Values) > 0 {
+		if !slices.Contains(p.Values, value) {
+			return fmt.Errorf("%s", strict.Unknown("value", value, p.Values))
+		}
+		return nil
+	}
+	if !p.Numeric() {
+		if !plainWord.MatchString(value) {
+			return fmt.Errorf("%q is not a plain word: letters, digits and _ . / : = , @ %% + - are allowed, and no dash at the start", value)
+		}
+		return nil
+	}
+	if p.whole() && !wholeNumber.MatchString(value) {
+		return fmt.Errorf("%q is not a whole number%s", value, p.span())
+	}
+	if !plainNumber.MatchString(value) {
+		return fmt.Errorf("%q is not a number%s", value, p.span())
+	}
+	v, err := strconv.ParseFloat(value, 64)
+	if err != nil || p.Min != nil && v < *p.Min || p.Max != nil && v > *p.Max {
+		return fmt.Errorf("%s is out of range%s", value, p.span())
+	}
+	return nil
+}
+
+// span words the allowed range.
+func (p Parameter) span() string {
+	unit := ""
+	if p.Unit != "" {
+		unit = " " + p.Unit
+	}
+	switch {
+	case p.Min != nil && p.Max != nil:
+		return fmt.Sprintf(": %s to %s%s are allowed", figure(*p.Min), figure(*p.Max), unit)
+	case p.Min != nil:
+		return fmt.Sprintf(": %s%s or more is allowed", figure(*p.Min), unit)
+	case p.Max != nil:
+		return fmt.Sprintf(": %s%s or less is allowed", figure(*p.Max), unit)
+	}
+	return ""
+}
+
+func figure(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) }
+
+var reference = regexp.MustCompile(`\$?\$\{([^{}]*)\}`)
+
+// substitute puts parameters into a text: ${name} becomes the value, $${name}
+// becomes ${name} for the shell.
+func substitute(text string, values map[string]string) (string, error) {
+	var unknown []string
+	out := reference.ReplaceAllStringFunc(text, func(found string) string {
+		if strings.HasPrefix(found, "$$") {
+			return found[1:]
+		}
+		name := found[2 : len(found)-1]
+		value, ok := values[name]
+		if !ok {
+			unknown = append(unknown, name)
+		}
+		return value
+	})
+	if len(unknown) > 0 {
+		var known []string
+		for name := range values {
+			known = append(known, name)
+		}
+		slices.Sort(known)
+		return "", fmt.Errorf("%s; write $${%s} for the shell's own variable", strict.Unknown("parameter", unknown[0], known), unknown[0])
+	}
+	return out, nil
+}
+
+// Defaults are the values of the parameters that nobody set.
+func (p Pack) Defaults() map[string]string {
+	values := map[string]string{}
+	for name, parameter := range p.Parameters {
+		values[name] = parameter.Default
+	}
+	return values
+}
+
+// With returns the pack with the parameters put into every command, variable,
+// folder and probe. Parameters that values does not name have their default.
+func (p Pack) With(values map[string]string) (Pack, error) {
+	all := p.Defaults()
+	for name, value := range values {
+		parameter, ok := p.Parameters[name]
+		if !ok {
+			return Pack{}, fmt.Errorf("workload %s has no parameter %q", p.Name, name)
+		}
+		if err := parameter.Check(value); err != nil {
+			return Pack{}, fmt.Errorf("workload %s, parameter %s: %w", p.Name, name, err)
+		}
+		all[name] = value
+	}
+	var first error
+	p = p.rewrite(func(_ []any, text string) string {
+		out, err := substitute(text, all)
+		if err != nil && first == nil {
+			first = fmt.Errorf("workload %s: %w", p.Name, err)
+		}
+		return out
+	})
+	return p, first
+}
+
+// rewrite returns a deep enough copy in which change was applied to every text
+// that may hold a parameter; path says where the text stands in the pack's file.
+func (p Pack) rewrite(change func(path []any, text string) string) Pack {
+	texts := func(list []string, path ...any) []string {
+		list = slices.Clone(list)
+		for i := range list {
+			list[i] = change(append(slices.Clone(path), i), list[i])
+		}
+		return list
+	}
+	step := func(s Step, path ...any) Step {
+		at := func(more ...any) []any { return append(slices.Clone(path), more...) }
+		s.Run = change(at("run"), s.Run)
+		s.Dir = change(at("dir"), s.Dir)
+		s.User = change(at("user"), s.User)
+		s.Argv = texts(s.Argv, at("argv")...)
+		s.Env = texts(s.Env, at("env")...)
+		return s
+	}
+	steps := func(list []Step, name string) []Step {
+		list = slices.Clone(list)
+		for i := range list {
+			list[i] = step(list[i], name, i)
+		}
+		return list
+	}
+	p.Begin, p.End = steps(p.Begin, "begin"), steps(p.End, "end")
+	p.Setup, p.Teardown = steps(p.Setup, "setup"), steps(p.Teardown, "teardown")
+	if p.Warmup != nil {
+		s := step(*p.Warmup, "warmup")
+		p.Warmup = &s
+	}
+	if p.Driver != nil {
+		s := step(*p.Driver, "driver")
+		p.Driver = &s
+	}
+	if p.Server != nil {
+		server := *p.Server
+		server.Step = step(server.Step, "server")
+		server.Ready.TCP = change([]any{"server", "ready", "tcp"}, server.Ready.TCP)
+		server.Ready.HTTP = change([]any{"server", "ready", "http"}, server.Ready.HTTP)
+		server.Ready.Unix = change([]any{"server", "ready", "unix"}, server.Ready.Unix)
+		server.Ready.Exec = texts(server.Ready.Exec, "server", "ready", "exec")
+		p.Server = &server
+	}
+	return p
+}
+
+// Words are the words to start: Argv, or Run through /bin/sh -c.
+func (s Step) Words() []string {
+	if s.Run != "" {
+		return []string{"/bin/sh", "-c", s.Run}
+	}
+	return slices.Clone(s.Argv)
+}
+
+// Roles are the roles of the pack's steps, in their order, each once.
+func (p Pack) Roles() []string {
+	steps := slices.Clone(p.Setup)
+	if p.Server != nil {
+		steps = append(steps, p.Server.Step)
+	}
+	for _, s := range []*Step{p.Warmup, p.Driver} {
+		if s != nil {
+			steps = append(steps, *s)
+		}
+	}
+	var roles []string
+	for _, s := range append(steps, p.Teardown...) {
+		if s.Role != "" && !slices.Contains(roles, s.Role) {
+			roles = append(roles, s.Role)
+		}
+	}
+	return roles
+}

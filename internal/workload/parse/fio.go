@@ -1,0 +1,152 @@
+package parse
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+)
+
+var fio = Parser{
+	Name:     "fio",
+	About:    "fio --output-format=json; latencies are completion latencies; of several jobs only counts and rates are given",
+	Versions: "3.33",
+	Fields:   fioFields(),
+	Parse:    parseFio,
+}
+
+func fioFields() []Field {
+	var fields []Field
+	for _, direction := range []string{"", "read_", "write_"} {
+		fields = append(fields,
+			Field{direction + "iops", "op/s"}, Field{direction + "bandwidth", "B/s"}, Field{direction + "operations", "op"},
+			Field{direction + "latency_mean", "us"}, Field{direction + "latency_max", "us"},
+			Field{direction + "latency_p50", "us"}, Field{direction + "latency_p95", "us"}, Field{direction + "latency_p99", "us"})
+	}
+	return fields
+}
+
+type fioReport struct {
+	Version *string  `json:"fio version"`
+	Jobs    []fioJob `json:"jobs"`
+}
+
+type fioJob struct {
+	Name  string   `json:"jobname"`
+	Error *int     `json:"error"`
+	Read  *fioSide `json:"read"`
+	Write *fioSide `json:"write"`
+}
+
+type fioSide struct {
+	Bandwidth  *float64 `json:"bw_bytes"`
+	IOPS       *float64 `json:"iops"`
+	Operations *float64 `json:"total_ios"`
+	Completion *struct {
+		Mean       float64            `json:"mean"`
+		Max        float64            `json:"max"`
+		Percentile map[string]float64 `json:"percentile"`
+	} `json:"clat_ns"`
+}
+
+func parseFio(stdout []byte) (map[string]float64, error) {
+	report, err := fioDocument(stdout)
+	if err != nil {
+		return nil, err
+	}
+	fields := map[string]float64{}
+	for _, job := range report.Jobs {
+		switch {
+		case job.Error == nil || job.Read == nil || job.Write == nil:
+			return nil, fmt.Errorf("job %q of fio's report has no error, read or write part", clip(job.Name))
+		case *job.Error != 0:
+			return nil, fmt.Errorf("fio's job %q ended with error %d", clip(job.Name), *job.Error)
+		}
+		if err := fioCount(fields, "read_", job.Read); err != nil {
+			return nil, err
+		}
+		if err := fioCount(fields, "write_", job.Write); err != nil {
+			return nil, err
+		}
+	}
+	if fields["operations"] == 0 {
+		return nil, fmt.Errorf("fio did no operation")
+	}
+	if len(report.Jobs) > 1 {
+		return fields, nil // percentiles of several jobs cannot be put together
+	}
+	job := report.Jobs[0]
+	for direction, side := range map[string]*fioSide{"read_": job.Read, "write_": job.Write} {
+		if *side.Operations == 0 {
+			continue
+		}
+		if err := fioLatency(fields, direction, side); err != nil {
+			return nil, err
+		}
+		if *side.Operations == fields["operations"] {
+			if err := fioLatency(fields, "", side); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return fields, nil
+}
+
+// fioDocument finds the JSON behind the notes that fio may print before it.
+func fioDocument(stdout []byte) (*fioReport, error) {
+	all := stdout
+	for {
+		line, rest, found := bytes.Cut(stdout, []byte("\n"))
+		if text := strings.TrimSpace(string(line)); !found || text == "{" {
+			break
+		} else if text != "" && !strings.HasPrefix(text, "fio:") && !strings.HasPrefix(text, "note:") {
+			return nil, fmt.Errorf("%q stands where fio's JSON should begin", clip(text))
+		}
+		stdout = rest
+	}
+	var report fioReport
+	decoder := json.NewDecoder(bytes.NewReader(stdout))
+	if err := decoder.Decode(&report); err != nil {
+		return nil, fmt.Errorf("fio's JSON: %w; %s", err, ending(lines(all)))
+	}
+	if _, err := decoder.Token(); err != io.EOF {
+		return nil, fmt.Errorf("something stands behind fio's JSON: %s", ending(lines(all)))
+	}
+	if report.Version == nil || !strings.HasPrefix(*report.Version, "fio-3.") {
+		return nil, fmt.Errorf("the report does not name a fio of version 3")
+	}
+	if len(report.Jobs) == 0 {
+		return nil, fmt.Errorf("fio's report has no jobs")
+	}
+	return &report, nil
+}
+
+func fioCount(fields map[string]float64, direction string, side *fioSide) error {
+	if side.Bandwidth == nil || side.IOPS == nil || side.Operations == nil {
+		return fmt.Errorf("fio's %s part has no bw_bytes, iops or total_ios", strings.TrimSuffix(direction, "_"))
+	}
+	for _, prefix := range []string{"", direction} {
+		if prefix != "" && *side.Operations == 0 {
+			continue // nothing was done in this direction: absent
+		}
+		fields[prefix+"iops"] += *side.IOPS
+		fields[prefix+"bandwidth"] += *side.Bandwidth
+		fields[prefix+"operations"] += *side.Operations
+	}
+	return nil
+}
+
+func fioLatency(fields map[string]float64, direction string, side *fioSide) error {
+	if side.Completion == nil {
+		return fmt.Errorf("fio's %s part has no clat_ns", strings.TrimSuffix(direction, "_"))
+	}
+	fields[direction+"latency_mean"] = side.Completion.Mean / 1e3
+	fields[direction+"latency_max"] = side.Completion.Max / 1e3
+	for name, key := range map[string]string{"p50": "50.000000", "p95": "95.000000", "p99": "99.000000"} {
+		if v, ok := side.Completion.Percentile[key]; ok {
+			fields[direction+"latency_"+name] = v / 1e3
+		}
+	}
+	return nil
+}

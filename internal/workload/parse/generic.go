@@ -1,0 +1,118 @@
+package parse
+
+import (
+	"bytes"
+	"encoding/csv"
+	"encoding/json"
+	"fmt"
+	"io"
+	"regexp"
+	"strconv"
+	"strings"
+)
+
+// Regex reads by regular expressions. Each must match exactly once; named
+// groups are the fields.
+func Regex(patterns []*regexp.Regexp, stdout []byte) (map[string]float64, error) {
+	fields := map[string]float64{}
+	for _, p := range patterns {
+		matches := p.FindAllSubmatch(stdout, 2)
+		switch len(matches) {
+		case 0:
+			return nil, fmt.Errorf("nothing matches %s; %s", p, ending(lines(stdout)))
+		case 2:
+			return nil, fmt.Errorf("%s matches more than once, first %q and then %q; make it say which one is meant",
+				p, clip(string(matches[0][0])), clip(string(matches[1][0])))
+		}
+		for i, name := range p.SubexpNames() {
+			if name == "" || matches[0][i] == nil {
+				continue
+			}
+			v, err := number(string(matches[0][i]), string(matches[0][0]))
+			if err != nil {
+				return nil, err
+			}
+			fields[name] = v
+		}
+	}
+	return fields, nil
+}
+
+// JSON reads the numbers at the given paths (jobs.0.read.iops) of one document.
+func JSON(paths []string, stdout []byte) (map[string]float64, error) {
+	var document any
+	decoder := json.NewDecoder(bytes.NewReader(stdout))
+	if err := decoder.Decode(&document); err != nil {
+		return nil, fmt.Errorf("the output is not JSON: %w; %s", err, ending(lines(stdout)))
+	}
+	if _, err := decoder.Token(); err != io.EOF {
+		return nil, fmt.Errorf("something stands behind the JSON: %s", ending(lines(stdout)))
+	}
+	fields := map[string]float64{}
+	for _, path := range paths {
+		at := document
+		for _, step := range strings.Split(path, ".") {
+			switch v := at.(type) {
+			case map[string]any:
+				at = v[step]
+			case []any:
+				i, err := strconv.Atoi(step)
+				if err != nil || i < 0 || i >= len(v) {
+					return nil, fmt.Errorf("%s: the list there has %d entries, none is %q", path, len(v), step)
+				}
+				at = v[i]
+			default:
+				at = nil
+			}
+		}
+		switch v := at.(type) {
+		case nil: // absent, never zero
+		case float64:
+			fields[path] = v
+		default:
+			return nil, fmt.Errorf("%s is not a number but %q", path, clip(fmt.Sprint(v)))
+		}
+	}
+	return fields, nil
+}
+
+// CSV reads a table whose first row names the columns. A field is a column's
+// name where there is one row, or ROW.COLUMN, where ROW is what stands in the
+// row's first cell.
+func CSV(names []string, stdout []byte) (map[string]float64, error) {
+	if len(stdout) > 0 && !bytes.HasSuffix(stdout, []byte("\n")) {
+		return nil, fmt.Errorf("the table is cut off: %s", ending(lines(stdout)))
+	}
+	rows, err := csv.NewReader(bytes.NewReader(stdout)).ReadAll()
+	if err != nil {
+		return nil, fmt.Errorf("the output is not CSV: %w", err)
+	}
+	if len(rows) < 2 {
+		return nil, fmt.Errorf("a table with a head and at least one row was expected; %s", ending(lines(stdout)))
+	}
+	cells := map[string]string{}
+	for _, row := range rows[1:] {
+		for i, column := range rows[0] {
+			for _, name := range []string{column, row[0] + "." + column} {
+				if name == column && len(rows) > 2 {
+					continue
+				}
+				if _, twice := cells[name]; twice {
+					return nil, fmt.Errorf("%q is in the table twice, again in the row %q", name, clip(strings.Join(row, ",")))
+				}
+				cells[name] = row[i]
+			}
+		}
+	}
+	fields := map[string]float64{}
+	for _, name := range names {
+		text, ok := cells[name]
+		if !ok {
+			continue
+		}
+		if fields[name], err = number(text, name); err != nil {
+			return nil, err
+		}
+	}
+	return fields, nil
+}

@@ -1,0 +1,147 @@
+package parse
+
+import (
+	"encoding/csv"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+var redisBenchmark = Parser{
+	Name:     "redis-benchmark",
+	About:    "redis-benchmark, as it prints by itself or with --csv (which leaves out how many requests were made)",
+	Versions: "7.0.15",
+	Fields:   redisFields(),
+	Parse:    parseRedis,
+}
+
+// redisTests are the names as they are printed, with what they are called here.
+var redisTests = map[string]string{
+	"PING_INLINE": "ping_inline", "PING_MBULK": "ping_mbulk", "SET": "set", "GET": "get", "INCR": "incr",
+	"LPUSH": "lpush", "RPUSH": "rpush", "LPOP": "lpop", "RPOP": "rpop", "SADD": "sadd", "HSET": "hset",
+	"SPOP": "spop", "ZADD": "zadd", "ZPOPMIN": "zpopmin", "MSET (10 keys)": "mset",
+	"LPUSH (needed to benchmark LRANGE)": "lpush_for_lrange",
+	"LRANGE_100 (first 100 elements)":    "lrange_100", "LRANGE_300 (first 300 elements)": "lrange_300",
+	"LRANGE_500 (first 500 elements)": "lrange_500", "LRANGE_600 (first 600 elements)": "lrange_600",
+}
+
+var (
+	redisColumns   = []string{"test", "rps", "avg_latency_ms", "min_latency_ms", "p50_latency_ms", "p95_latency_ms", "p99_latency_ms", "max_latency_ms"}
+	redisLatencies = []string{"latency_avg", "latency_min", "latency_p50", "latency_p95", "latency_p99", "latency_max"}
+
+	redisTitle     = regexp.MustCompile(`^====== (.+) ======$`)
+	redisCompleted = regexp.MustCompile(`^  (\d+) requests completed in [0-9.]+ seconds$`)
+	redisRate      = regexp.MustCompile(`^  throughput summary: (\S+) requests per second$`)
+	redisHead      = regexp.MustCompile(`^ +avg +min +p50 +p95 +p99 +max$`)
+)
+
+func redisFields() []Field {
+	fields := []Field{{"requests", "op"}}
+	var names []string
+	for _, slug := range redisTests {
+		names = append(names, slug)
+	}
+	slices.Sort(names)
+	for _, slug := range names {
+		fields = append(fields, Field{slug + "_rps", "op/s"}, Field{slug + "_requests", "op"})
+		for _, l := range redisLatencies {
+			fields = append(fields, Field{slug + "_" + l, "ms"})
+		}
+	}
+	return fields
+}
+
+func parseRedis(stdout []byte) (map[string]float64, error) {
+	if strings.HasPrefix(string(stdout), `"test"`) {
+		return parseRedisCSV(stdout)
+	}
+	if !strings.HasSuffix(string(stdout), "\n") {
+		return nil, fmt.Errorf("redis-benchmark's report is cut off: %s", ending(lines(stdout)))
+	}
+	return parseRedisText(lines(stdout))
+}
+
+func parseRedisCSV(stdout []byte) (map[string]float64, error) {
+	if !strings.HasSuffix(string(stdout), "\n") {
+		return nil, fmt.Errorf("the table is cut off: %s", ending(lines(stdout)))
+	}
+	rows, err := csv.NewReader(strings.NewReader(string(stdout))).ReadAll()
+	if err != nil {
+		return nil, fmt.Errorf("redis-benchmark's table: %w", err)
+	}
+	if !slices.Equal(rows[0], redisColumns) {
+		return nil, fmt.Errorf("unknown columns %q", strings.Join(rows[0], ","))
+	}
+	if len(rows) == 1 {
+		return nil, fmt.Errorf("redis-benchmark printed the head of its table and no test")
+	}
+	fields := map[string]float64{}
+	for _, row := range rows[1:] {
+		if err := redisTest(fields, row[0], row[1], row[2:], strings.Join(row, ",")); err != nil {
+			return nil, err
+		}
+	}
+	return fields, nil
+}
+
+// redisTest takes down the figures of one test.
+func redisTest(fields map[string]float64, test, rate string, latencies []string, line string) error {
+	slug, known := redisTests[test]
+	if !known {
+		return fmt.Errorf("unknown test %q in the line %q", test, clip(line))
+	}
+	if _, twice := fields[slug+"_rps"]; twice {
+		return fmt.Errorf("test %q is there twice", test)
+	}
+	var err error
+	if fields[slug+"_rps"], err = number(rate, line); err != nil {
+		return err
+	}
+	for i, l := range redisLatencies {
+		if fields[slug+"_"+l], err = number(latencies[i], line); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// parseRedisText reads the long form: a title, how many requests, tables that
+// are of no use here, and a summary, for each test.
+func parseRedisText(all []string) (map[string]float64, error) {
+	fields := map[string]float64{}
+	test, rate, requests, tests := "", "", -1.0, 0
+	for i, line := range all {
+		if m := redisTitle.FindStringSubmatch(line); m != nil {
+			if test != "" {
+				return nil, fmt.Errorf("test %q has no summary before %q", test, clip(line))
+			}
+			test, rate, requests = m[1], "", -1
+		} else if m := redisCompleted.FindStringSubmatch(line); m != nil {
+			var err error
+			if requests, err = number(m[1], line); err != nil {
+				return nil, err
+			}
+		} else if m := redisRate.FindStringSubmatch(line); m != nil {
+			rate = m[1]
+		} else if redisHead.MatchString(line) && i+1 < len(all) {
+			// The table is whole only when its line was ended.
+			cells := strings.Fields(all[i+1])
+			if test == "" || rate == "" || requests < 0 || len(cells) != len(redisLatencies) || i+2 >= len(all) {
+				return nil, fmt.Errorf("the summary at %q is not complete", clip(all[i+1]))
+			}
+			if err := redisTest(fields, test, rate, cells, all[i+1]); err != nil {
+				return nil, err
+			}
+			fields[redisTests[test]+"_requests"] = requests
+			fields["requests"] += requests
+			test, tests = "", tests+1
+		} else if strings.HasPrefix(line, "Error") || strings.HasPrefix(line, "Could not connect") {
+			return nil, fmt.Errorf("redis-benchmark reports %q", clip(line))
+		}
+	}
+	if test != "" || tests == 0 {
+		return nil, fmt.Errorf("redis-benchmark's report is not complete: %s", ending(all))
+	}
+	return fields, nil
+}

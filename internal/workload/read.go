@@ -1,0 +1,87 @@
+package workload
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"tare/internal/workload/parse"
+)
+
+// FieldName is the field of the parser's output that the metric is.
+func (m Metric) FieldName() string {
+	if m.Field != "" {
+		return m.Field
+	}
+	return m.Name
+}
+
+// derived says whether tare adds the metric itself.
+func (m Metric) derived() bool { return m.Name == CPUPerOp || m.Name == CPUSeconds }
+
+// printed says whether the metric comes from what the driver printed.
+func (m Metric) printed() bool { return !m.derived() && !slices.Contains(Measured, m.FieldName()) }
+
+func (p *Pack) onlyMeasured() bool {
+	return !slices.ContainsFunc(p.Metrics, Metric.printed)
+}
+
+// Read turns what the driver printed into the pack's metrics. A metric that the
+// output does not have is in missing, with the reason; a missing primary one,
+// like output that is not understood, is an error.
+func (p Pack) Read(stdout []byte) (metrics map[string]float64, missing map[string]string, err error) {
+	if p.onlyMeasured() {
+		return map[string]float64{}, map[string]string{}, nil
+	}
+	fields, err := p.parse(stdout)
+	if err != nil {
+		return nil, nil, fmt.Errorf("the output of workload %s: %w", p.Name, err)
+	}
+	metrics, missing = map[string]float64{}, map[string]string{}
+	for _, m := range p.Metrics {
+		if !m.printed() {
+			continue
+		}
+		value, ok := fields[m.FieldName()]
+		switch {
+		case ok:
+			metrics[m.Name] = value
+		case m.Primary:
+			return nil, nil, fmt.Errorf("the output of workload %s has no %s, the primary metric", p.Name, m.FieldName())
+		default:
+			missing[m.Name] = "the driver printed no " + m.FieldName()
+		}
+	}
+	return metrics, missing, nil
+}
+
+func (p Pack) parse(stdout []byte) (map[string]float64, error) {
+	var names []string
+	for _, m := range p.Metrics {
+		if m.printed() {
+			names = append(names, m.FieldName())
+		}
+	}
+	switch {
+	case p.Parser.JSON:
+		return parse.JSON(names, stdout)
+	case p.Parser.CSV:
+		return parse.CSV(names, stdout)
+	case len(p.Parser.Regex) > 0:
+		patterns := make([]*regexp.Regexp, len(p.Parser.Regex))
+		for i, text := range p.Parser.Regex {
+			pattern, err := regexp.Compile(text)
+			if err != nil {
+				return nil, err
+			}
+			patterns[i] = pattern
+		}
+		return parse.Regex(patterns, stdout)
+	}
+	named, ok := parse.Lookup(p.Parser.Name)
+	if !ok {
+		return nil, fmt.Errorf("there is no parser %q; known: %s", p.Parser.Name, strings.Join(parse.Names(), ", "))
+	}
+	return named.Parse(stdout)
+}
