@@ -1,0 +1,75 @@
+// Package bundle keeps a run: a folder with the resolved plan, facts about the
+// machine, every trial as one line of an append-only journal, what the tools
+// printed byte for byte, and checksums. The journal is the single source of
+// truth: analysis and reports are pure functions of the folder.
+//
+// It must not know how a trial is made nor what is concluded from it.
+package bundle
+
+import (
+	"time"
+
+	"tare/internal/environment"
+	"tare/internal/sample"
+)
+
+// Trial is one line of the journal: one workload at one level in one
+// environment, once. A failed or skipped trial is a line with a reason.
+type Trial struct {
+	Block       int    `json:"block"`    // from 1
+	Position    int    `json:"position"` // in the block's order, from 1
+	Environment string `json:"environment"`
+	Workload    string `json:"workload"`
+	Level       string `json:"level,omitempty"`
+
+	Status Status `json:"status"`
+	Reason string `json:"reason,omitempty"`
+
+	Instance string    `json:"instance,omitempty"` // which start it ran in
+	Started  time.Time `json:"started"`
+	Ended    time.Time `json:"ended"`
+	// HostSeconds and GuestSeconds time the driver by the two clocks.
+	HostSeconds  float64 `json:"host_s,omitempty"`
+	GuestSeconds float64 `json:"guest_s,omitempty"`
+	// OwnSeconds is what tare itself spent on the trial, outside the
+	// environment's start and the workload.
+	OwnSeconds float64 `json:"own_s,omitempty"`
+
+	// Phases of the start, on the first trial of each instance.
+	Phases  []environment.Phase `json:"phases,omitempty"`
+	Metrics map[string]float64  `json:"metrics,omitempty"`
+	// Missing says why a metric has no value in this trial.
+	Missing  map[string]string `json:"missing,omitempty"`
+	Usage    *sample.Usage     `json:"usage,omitempty"`
+	Pressure *Pressure         `json:"pressure,omitempty"`
+	Warnings []string          `json:"warnings,omitempty"`
+	Raw      []Raw             `json:"raw,omitempty"`
+}
+
+// Status of a trial.
+type Status string
+
+// The statuses.
+const (
+	OK      Status = "ok"
+	Failed  Status = "failed"
+	Skipped Status = "skipped" // known beforehand: a known limit, an environment that does not work here
+)
+
+// Raw is a file with what a tool printed, byte for byte.
+type Raw struct {
+	Name   string `json:"name"` // driver.stdout, server.stderr, console
+	Path   string `json:"path"` // below the run folder
+	SHA256 string `json:"sha256"`
+	Bytes  int64  `json:"bytes"`
+}
+
+// Pressure is how busy the machine was: shown, never used to drop a trial.
+type Pressure struct {
+	CPU          *float64 `json:"psi_cpu,omitempty"` // share of the trial in which something waited for a CPU
+	IO           *float64 `json:"psi_io,omitempty"`
+	Memory       *float64 `json:"psi_memory,omitempty"`
+	StealSeconds *float64 `json:"steal_s,omitempty"`
+	// CanarySeconds is the calibrated loop before the block.
+	CanarySeconds *float64 `json:"canary_s,omitempty"`
+}
