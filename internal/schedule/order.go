@@ -1,0 +1,43 @@
+package schedule
+
+import "math/rand/v2"
+
+// order draws the random orders of one block. The generator is PCG-DXSM of 128
+// bits, seeded from the plan's seed and the block, so that an order follows
+// from these two numbers alone and a resumed run continues as it began.
+type order struct{ generator *rand.PCG }
+
+// newOrder scatters both numbers first: seeded with small numbers as they are,
+// the first draws of neighbouring blocks would resemble each other.
+func newOrder(seed, block uint64) order {
+	return order{rand.NewPCG(splitMix64(seed), splitMix64(block))}
+}
+
+// splitMix64 is the output function of the generator of that name (Steele, Lea
+// and Flood 2014).
+func splitMix64(x uint64) uint64 {
+	x += 0x9e3779b97f4a7c15
+	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
+	x = (x ^ x>>27) * 0x94d049bb133111eb
+	return x ^ x>>31
+}
+
+// below is a uniform number from 0 to n-1. The lowest draws, those that would
+// favour small results, are drawn again.
+func (o order) below(n uint64) uint64 {
+	for {
+		if x := o.generator.Uint64(); x >= -n%n {
+			return x % n
+		}
+	}
+}
+
+// shuffle puts the items into uniformly random order, by Fisher and Yates: from
+// the last to the second, each changes places with one at or before it. It is
+// written out here so that no other version of a library changes the orders.
+func shuffle[T any](o order, items []T) {
+	for i := len(items) - 1; i > 0; i-- {
+		j := o.below(uint64(i + 1))
+		items[i], items[j] = items[j], items[i]
+	}
+}

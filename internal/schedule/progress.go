@@ -1,0 +1,278 @@
+package schedule
+
+import (
+	"fmt"
+	"time"
+
+	"tare/internal/stats"
+	"tare/internal/verdict"
+)
+
+// Progress is how far a run is.
+type Progress struct {
+	Block    int `json:"block"`               // under way; 0 before the first
+	MaxBlock int `json:"max_block,omitempty"` // 0: none
+	// NextLook is the number of blocks at which a verdict can fall next; 0 when
+	// none is left.
+	NextLook int `json:"next_look,omitempty"`
+	Done     int `json:"done"` // trials, the failed ones included
+	Failed   int `json:"failed"`
+	Left     int `json:"left"` // trials left in this block
+	// Decided, Inconclusive and Open count the contrasts on primary metrics.
+	// Inconclusive are those to which further blocks would add nothing.
+	Decided      int `json:"decided"`
+	Inconclusive int `json:"inconclusive"`
+	Open         int `json:"open"`
+	// Remaining is what the open verdicts may still take, from measured
+	// durations; 0 while there are none.
+	Remaining time.Duration `json:"remaining_ns,omitempty"`
+	GivenUp   []GivenUp     `json:"given_up,omitempty"`
+}
+
+// GivenUp is a workload that leaves a run in one environment.
+type GivenUp struct {
+	Environment string `json:"environment"`
+	Workload    string `json:"workload"`
+	Level       string `json:"level,omitempty"`
+	Block       int    `json:"block"`
+	Reason      string `json:"reason"`
+}
+
+// Progress sums up the run so far.
+func (s *Schedule) Progress(elapsed time.Duration) Progress {
+	blocks := s.plan.Design.Blocks
+	p := Progress{Block: s.stage.block, Done: len(s.recorded), Failed: s.failed, MaxBlock: blocks.Max}
+	if blocks.Open {
+		p.MaxBlock = 0
+	}
+	p.Left = len(s.left())
+	for _, c := range s.book.Contrasts() {
+		if !c.Primary {
+			continue
+		}
+		switch {
+		case c.Open:
+			p.Open++
+			if look := s.nextLook(c); look > 0 && (p.NextLook == 0 || look < p.NextLook) {
+				p.NextLook = look
+			}
+		case c.Verdict == verdict.Inconclusive || c.Verdict == verdict.None:
+			p.Inconclusive++
+		default:
+			p.Decided++
+		}
+	}
+	for _, name := range s.environments {
+		for _, c := range s.cells {
+			if a := s.attempts[place{name, c.workload, c.level}]; a != nil && a.gaveUp > 0 {
+				p.GivenUp = append(p.GivenUp, GivenUp{name, c.workload, c.level, a.gaveUp, a.reason})
+			}
+		}
+	}
+	p.Remaining = s.remaining(elapsed)
+	return p
+}
+
+// nextLook is the number of blocks at which a contrast is judged next.
+func (s *Schedule) nextLook(c verdict.Contrast) int {
+	switch blocks := s.plan.Design.Blocks; {
+	case blocks.Fixed:
+		return blocks.Max
+	case blocks.Open:
+		return c.N + 1
+	}
+	return stats.NextLook(c.N)
+}
+
+// remaining adds up the rest of this block, and every block until each cell has
+// as many as its open verdicts are projected to take.
+func (s *Schedule) remaining(elapsed time.Duration) time.Duration {
+	if s.why != "" || !s.pace.known() {
+		return 0
+	}
+	left := s.pace.block(s.left())
+	here := max(s.stage.block, 1)
+	if s.sequential() {
+		for at := (stage{max(s.stage.environment, 0), here}); at.environment < len(s.environments); at = (stage{at.environment + 1, 0}) {
+			left += time.Duration(s.plan.Design.Blocks.Max-at.block) * s.pace.block(s.layout(stage{at.environment, max(at.block, 1)}))
+		}
+	} else {
+		for _, c := range s.cells {
+			furthest := 0
+			for _, name := range s.environments {
+				if name == s.plan.Baseline && len(s.environments) > 1 {
+					continue
+				}
+				n := s.target(name, c, here)
+				furthest = max(furthest, n)
+				left += time.Duration(max(0, n-here)) * s.pace.one(place{name, c.workload, c.level})
+			}
+			if len(s.environments) > 1 {
+				left += time.Duration(max(0, furthest-here)) * s.pace.one(place{s.plan.Baseline, c.workload, c.level})
+			}
+		}
+	}
+	if budget := s.plan.Design.Budget; budget > 0 {
+		left = min(left, max(0, budget-elapsed))
+	}
+	return left
+}
+
+// target is the block up to which a cell is expected to stay in an environment.
+func (s *Schedule) target(environment string, c cell, here int) int {
+	blocks := s.plan.Design.Blocks
+	at := stage{-1, here + 1}
+	if s.gaveUp(environment, c, at) || s.gaveUp(s.plan.Baseline, c, at) {
+		return 0
+	}
+	if blocks.Fixed || s.plan.Design.Drop == "never" && !blocks.Open && len(s.environments) > 1 {
+		return blocks.Max
+	}
+	n := blocks.Min
+	for _, k := range s.book.Of(environment, c.workload, c.level) {
+		if !k.Primary || !k.Open {
+			continue
+		}
+		want := max(k.Projection, s.nextLook(k))
+		if !blocks.Open {
+			// A verdict falls at a look, and not after the last one.
+			if look := stats.NextLook(want - 1); look > 0 {
+				want = look
+			} else {
+				want = stats.LastLook(want)
+			}
+		}
+		n = max(n, want)
+	}
+	if !blocks.Open {
+		n = min(n, blocks.Max)
+	}
+	return n
+}
+
+// Why says in words why the run is over; "" while it is not.
+func (s *Schedule) Why() string { return s.why }
+
+func (s *Schedule) tally() string {
+	p := s.Progress(0)
+	switch total := p.Decided + p.Inconclusive + p.Open; {
+	case total == 0:
+		return "nothing to compare"
+	case p.Decided == total:
+		return "every verdict is in"
+	default:
+		return fmt.Sprintf("%d of %s in", p.Decided, counted(total, "verdict is", "verdicts are"))
+	}
+}
+
+func (s *Schedule) atTheEnd() string {
+	if s.sequential() {
+		return fmt.Sprintf("all blocks of all environments are done; %s", s.tally())
+	}
+	return fmt.Sprintf("all %s done; %s", counted(s.plan.Design.Blocks.Max, "block is", "blocks are"), s.tally())
+}
+
+func (s *Schedule) nothingLeft() string {
+	p := s.Progress(0)
+	done := counted(s.stage.block, "block", "blocks")
+	switch {
+	case len(s.environments) == 1 && len(p.GivenUp) < len(s.cells):
+		return fmt.Sprintf("%s done, and there is no other environment to compare with", done)
+	case p.Decided == 0 && len(p.GivenUp) > 0:
+		return fmt.Sprintf("nothing is left to run after %s: what was tried failed from the start or was skipped", done)
+	case p.Inconclusive == 0:
+		return fmt.Sprintf("every verdict is in after %s", done)
+	}
+	return fmt.Sprintf("more blocks would change nothing after %s; %s", done, s.tally())
+}
+
+func (s *Schedule) budgetSpent(slots []Slot) string {
+	text := fmt.Sprintf("the budget of %s is spent; %s", s.plan.Design.Budget, s.tally())
+	if d := s.pace.block(slots); d > 0 {
+		text += fmt.Sprintf(" (another block would take about %s)", d.Round(time.Second))
+	}
+	return text
+}
+
+func counted(n int, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, many)
+}
+
+// Expectation is what a run will do, as far as that can be known beforehand.
+type Expectation struct {
+	FirstBlock           []Slot // in its order
+	MinBlocks, MaxBlocks int    // MaxBlocks 0: there is no maximum
+	MinTrials, MaxTrials int
+	Min, Max             time.Duration
+}
+
+// Expected lays out the first block and counts what the plan allows. perTrial
+// guesses how long one trial takes; nil leaves the durations at 0.
+func (s *Schedule) Expected(perTrial func(Slot) time.Duration) Expectation {
+	blocks := s.plan.Design.Blocks
+	e := Expectation{MinBlocks: max(1, blocks.Min), MaxBlocks: blocks.Max}
+	if s.sequential() {
+		for i := range s.environments {
+			e.FirstBlock = append(e.FirstBlock, s.layout(stage{i, 1})...)
+		}
+		e.MinBlocks = blocks.Max
+	} else {
+		e.FirstBlock = s.layout(stage{-1, 1})
+	}
+	switch last := stats.Looks(); {
+	case blocks.Fixed:
+		e.MinBlocks = blocks.Max
+	case blocks.Open:
+		e.MaxBlocks = 0
+	case len(s.environments) == 1 && !s.sequential():
+		e.MaxBlocks = min(e.MinBlocks, blocks.Max)
+	case !s.sequential() && s.plan.Design.Drop != "never":
+		e.MaxBlocks = min(blocks.Max, max(e.MinBlocks, last[len(last)-1]))
+	}
+	if !blocks.Open {
+		e.MinBlocks = min(e.MinBlocks, e.MaxBlocks)
+	}
+	var block time.Duration
+	if perTrial != nil {
+		for _, slot := range e.FirstBlock {
+			block += perTrial(slot)
+		}
+	}
+	e.MinTrials, e.MaxTrials = e.MinBlocks*len(e.FirstBlock), e.MaxBlocks*len(e.FirstBlock)
+	e.Min, e.Max = time.Duration(e.MinBlocks)*block, time.Duration(e.MaxBlocks)*block
+	if budget := s.plan.Design.Budget; budget > 0 && block > 0 {
+		e.Min = min(e.Min, budget)
+		if e.Max = min(e.Max, budget); blocks.Open {
+			e.Max = budget
+		}
+	}
+	return e
+}
+
+// Words says in a line how many trials there will be and how long they take.
+func (e Expectation) Words() string {
+	switch {
+	case e.MaxBlocks == 0:
+		return fmt.Sprintf("from %s and %s on%s, without a maximum", counted(e.MinBlocks, "block", "blocks"), counted(e.MinTrials, "trial", "trials"), spent(" (", e.Min, e.Max, ")"))
+	case e.MinBlocks == e.MaxBlocks:
+		return fmt.Sprintf("%s, %s%s", counted(e.MaxBlocks, "block", "blocks"), counted(e.MaxTrials, "trial", "trials"), spent(", ", e.Min, e.Max, ""))
+	}
+	return fmt.Sprintf("%d to %d blocks, %d to %d trials%s, as the verdicts come in", e.MinBlocks, e.MaxBlocks, e.MinTrials, e.MaxTrials, spent(", ", e.Min, e.Max, ""))
+}
+
+// spent prints a span of time; nothing where none was guessed.
+func spent(before string, least, most time.Duration, after string) string {
+	least, most = least.Round(time.Second), most.Round(time.Second)
+	switch {
+	case least == 0:
+		return ""
+	case most == 0:
+		return fmt.Sprintf("%sat least %s%s", before, least, after)
+	case least == most:
+		return fmt.Sprintf("%sabout %s%s", before, most, after)
+	}
+	return fmt.Sprintf("%sabout %s to %s%s", before, least, most, after)
+}

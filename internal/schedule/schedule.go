@@ -1,0 +1,221 @@
+// Package schedule decides which trial is next and when a run stops. Its
+// decisions follow from the plan, the seed and the trials that were recorded,
+// so that a journal replayed through it continues where it broke off.
+//
+// It must not start anything and has no clock: the time that has passed is
+// handed in.
+package schedule
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"tare/internal/bundle"
+	"tare/internal/study"
+	"tare/internal/verdict"
+)
+
+// Slot is one trial to run.
+type Slot struct {
+	Block       int    `json:"block"`    // from 1
+	Position    int    `json:"position"` // in the block's order, from 1
+	Environment string `json:"environment"`
+	Workload    string `json:"workload"`
+	Level       string `json:"level,omitempty"`
+	// Fresh is how often the workload gets a fresh instance: trial, block or run.
+	Fresh string `json:"fresh"`
+}
+
+// Schedule is the state of one run.
+type Schedule struct {
+	plan         *study.Plan
+	environments []string // usable, in the order of the plan
+	book         *verdict.Book
+	cells        []cell
+
+	recorded map[trialKey]bool
+	begun    map[stage]bool
+	attempts map[place]*attempts
+	pace     pace
+	failed   int
+
+	asked bool
+	stage stage
+	slots []Slot // of the stage
+	why   string
+}
+
+// cell is a workload at a level.
+type cell struct {
+	workload, level, fresh string
+	startup                bool
+}
+
+// place is a cell in an environment.
+type place struct{ environment, workload, level string }
+
+// trialKey tells trials apart.
+type trialKey struct {
+	block int
+	place
+}
+
+// stage is what is laid out at once: a block, or in sequential order the block
+// of one environment (by its index, else -1).
+type stage struct{ environment, block int }
+
+// New starts a schedule for the environments that are usable here.
+func New(plan *study.Plan, usable []string) (*Schedule, error) {
+	s := &Schedule{plan: plan, recorded: map[trialKey]bool{}, begun: map[stage]bool{}, attempts: map[place]*attempts{}, pace: newPace()}
+	for _, e := range plan.Environments {
+		if slices.Contains(usable, e.Name) {
+			s.environments = append(s.environments, e.Name)
+		}
+	}
+	for _, name := range usable {
+		if !slices.Contains(s.environments, name) {
+			return nil, fmt.Errorf("environment %q is not in the study", name)
+		}
+	}
+	blocks := plan.Design.Blocks
+	switch {
+	case !slices.Contains(s.environments, plan.Baseline):
+		return nil, fmt.Errorf("the baseline %q is not usable here, and there is nothing to compare with: mend it (`tare doctor` says how) or choose another baseline", plan.Baseline)
+	case blocks.Open && s.sequential():
+		return nil, fmt.Errorf("order: sequential runs all blocks of an environment before the next, so it needs a maximum of blocks")
+	case !blocks.Open && blocks.Max < 1:
+		return nil, fmt.Errorf("a run needs at least 1 block, and the study allows %d", blocks.Max)
+	}
+	for _, w := range plan.Workloads {
+		for _, l := range w.Levels {
+			s.cells = append(s.cells, cell{w.Name, l.Name, w.Fresh, w.Pack.Startup})
+		}
+	}
+	s.book = verdict.NewBook(plan, s.environments)
+	return s, nil
+}
+
+func (s *Schedule) sequential() bool { return s.plan.Design.Order == "sequential" }
+
+// Record takes a finished trial, whatever its status. To resume, the journal is
+// replayed through it, in its order.
+func (s *Schedule) Record(t bundle.Trial) {
+	s.begun[s.stageOf(t)] = true
+	if t.Status == bundle.Failed {
+		s.failed++
+	}
+	at := place{t.Environment, t.Workload, t.Level}
+	s.recorded[trialKey{t.Block, at}] = true
+	if s.attempts[at] == nil {
+		s.attempts[at] = &attempts{}
+	}
+	s.attempts[at].add(t)
+	s.pace.add(at, t)
+	s.book.Add(t)
+}
+
+func (s *Schedule) stageOf(t bundle.Trial) stage {
+	if s.sequential() {
+		return stage{slices.Index(s.environments, t.Environment), t.Block}
+	}
+	return stage{-1, t.Block}
+}
+
+// Next is the trial to run now. It gives the same one until that is recorded;
+// false means that the run is over, and Why says why. elapsed is the time that
+// the run has taken so far, over all its sessions.
+func (s *Schedule) Next(elapsed time.Duration) (Slot, bool) {
+	if !s.asked {
+		s.asked = true
+		s.pace.pause() // what was recorded up to now is an earlier session's
+	}
+	for {
+		if left := s.left(); len(left) > 0 {
+			return left[0], true
+		}
+		if s.why != "" || !s.advance(elapsed) {
+			return Slot{}, false
+		}
+	}
+}
+
+// left are the slots of this stage that are not recorded.
+func (s *Schedule) left() []Slot {
+	for len(s.slots) > 0 && s.isRecorded(s.slots[0]) {
+		s.slots = s.slots[1:]
+	}
+	var left []Slot
+	for _, slot := range s.slots {
+		if !s.isRecorded(slot) {
+			left = append(left, slot)
+		}
+	}
+	return left
+}
+
+func (s *Schedule) isRecorded(slot Slot) bool {
+	return s.recorded[trialKey{slot.Block, place{slot.Environment, slot.Workload, slot.Level}}]
+}
+
+// advance lays out the next stage; false when there is none, and why is set.
+func (s *Schedule) advance(elapsed time.Duration) bool {
+	for {
+		next, ok := s.following()
+		if !ok {
+			s.why = s.atTheEnd()
+			return false
+		}
+		slots := s.layout(next)
+		switch {
+		case len(slots) == 0 && s.sequential():
+			s.stage = next // the next environment may have something to run
+		case len(slots) == 0:
+			s.why = s.nothingLeft()
+			return false
+		case s.affordable(next, slots, elapsed):
+			s.stage, s.slots = next, slots
+			return true
+		case !s.sequential() || next.environment == len(s.environments)-1:
+			s.why = s.budgetSpent(slots)
+			return false
+		default:
+			s.stage = stage{next.environment, s.plan.Design.Blocks.Max} // its part is spent
+		}
+	}
+}
+
+// following is the stage after the present one.
+func (s *Schedule) following() (stage, bool) {
+	most := s.plan.Design.Blocks.Max
+	if !s.sequential() {
+		next := stage{-1, s.stage.block + 1}
+		return next, s.plan.Design.Blocks.Open || next.block <= most
+	}
+	next := stage{s.stage.environment, s.stage.block + 1}
+	if next.block > most {
+		next = stage{next.environment + 1, 1}
+	}
+	return next, next.environment < len(s.environments)
+}
+
+// affordable says whether a stage fits into the budget. What has begun is
+// finished, and the first stage of all is begun as long as there is time at
+// all. In sequential order each environment has an equal part of the budget.
+func (s *Schedule) affordable(next stage, slots []Slot, elapsed time.Duration) bool {
+	budget := s.plan.Design.Budget
+	if budget == 0 || s.begun[next] {
+		return true
+	}
+	if s.sequential() {
+		budget = budget * time.Duration(next.environment+1) / time.Duration(len(s.environments))
+	}
+	return elapsed < budget && elapsed+s.pace.block(slots) <= budget
+}
+
+// Label sets what must stand beside the figures of an environment, such as
+// "tcg", and so in the contrasts.
+func (s *Schedule) Label(environment, label string) { s.book.Label(environment, label) }
+
+// Contrasts are the contrasts as the trials so far have them.
+func (s *Schedule) Contrasts() []verdict.Contrast { return s.book.Contrasts() }

@@ -1,0 +1,136 @@
+package stats
+
+import (
+	"math"
+	"slices"
+)
+
+// The weights of the signed-rank e-process, each with an equal share.
+var lambdas = [...]float64{.25, .5, 1, 2, 4}
+
+// Evidence is the signed-rank e-process against one centre, fed with one
+// difference after another. Under a distribution symmetric about the centre it
+// exceeds 1/a at any time with probability at most a.
+type Evidence struct {
+	centre      float64
+	sizes       []float64 // |d - centre| so far, in order of size
+	plus, minus [len(lambdas)]float64
+}
+
+// NewEvidence starts an e-process against the hypothesis that the differences
+// are symmetric about centre.
+func NewEvidence(centre float64) *Evidence { return &Evidence{centre: centre} }
+
+// Add takes the next difference. Its weight is its sequential rank: the share
+// of the differences so far, itself among them, that lie no farther from the
+// centre.
+func (e *Evidence) Add(d float64) {
+	x := d - e.centre
+	size := math.Abs(x)
+	at, _ := slices.BinarySearch(e.sizes, size)
+	e.sizes = slices.Insert(e.sizes, at, size)
+	notFarther := at
+	for notFarther < len(e.sizes) && e.sizes[notFarther] <= size {
+		notFarther++
+	}
+	if x == 0 {
+		return // says nothing about the sign
+	}
+	w := float64(notFarther) / float64(len(e.sizes))
+	if x < 0 {
+		w = -w
+	}
+	for i, l := range lambdas {
+		// lw - ln cosh(lw), and the same for -lw.
+		plus := math.Ln2 - math.Log1p(math.Exp(-2*l*w))
+		e.plus[i] += plus
+		e.minus[i] += plus - 2*l*w
+	}
+}
+
+// LogAbove is the log of the evidence that the differences lie above the
+// centre.
+func (e *Evidence) LogAbove() float64 { return logMeanExp(e.plus[:]) }
+
+// LogBelow is the log of the evidence that they lie below it.
+func (e *Evidence) LogBelow() float64 { return logMeanExp(e.minus[:]) }
+
+// LogEither is the log of the evidence that they lie on either side.
+func (e *Evidence) LogEither() float64 {
+	return logMeanExp([]float64{e.LogAbove(), e.LogBelow()})
+}
+
+func logMeanExp(l []float64) float64 {
+	top := slices.Max(l)
+	sum := 0.0
+	for _, v := range l {
+		sum += math.Exp(v - top)
+	}
+	return top + math.Log(sum/float64(len(l)))
+}
+
+// evidence of all of d about one centre.
+func evidence(d []float64, centre float64) *Evidence {
+	e := NewEvidence(centre)
+	e.sizes = make([]float64, 0, len(d))
+	for _, v := range d {
+		e.Add(v)
+	}
+	return e
+}
+
+// OpenInterval is the Hodges-Lehmann estimate with an interval that holds at
+// every number of differences at once, with error alpha in all: the centres
+// that neither one-sided e-process rejects at alpha/2. It contains the set that
+// the two-sided e-process does not reject at alpha. As the centre rises, the
+// sign and the sequential ranks of every difference can only move down, so each
+// end is found by halving.
+func OpenInterval(d []float64, alpha float64) Interval {
+	v := Interval{NewWalsh(d).Median(), math.Inf(-1), math.Inf(1)}
+	if len(d) == 0 {
+		return v
+	}
+	limit := math.Log(2 / alpha)
+	low, high := slices.Min(d), slices.Max(d)
+	// Below the smallest and above the largest difference nothing changes any
+	// more: what is not rejected there is not rejected anywhere beyond.
+	if evidence(d, math.Nextafter(low, math.Inf(-1))).LogAbove() >= limit {
+		v.Low = kth(low, high, func(c float64) bool { return evidence(d, c).LogAbove() < limit })
+	}
+	if evidence(d, math.Nextafter(high, math.Inf(1))).LogBelow() >= limit {
+		v.High = -kth(-high, -low, func(c float64) bool { return evidence(d, -c).LogBelow() < limit })
+	}
+	return v
+}
+
+// DecideOpen judges d after every difference, for one contrast of a family of
+// m, with a simultaneous error of alpha over the family and over all times:
+// equivalent if both ends of the margin are rejected, each at alpha/m; else
+// different if zero is rejected. The first outcome sticks, and the intervals
+// are those at its time; without one they are those of all of d.
+func DecideOpen(d []float64, m int, alpha, margin float64) Decision {
+	share := alpha / float64(m)
+	v := Decision{}
+	v.N, v.Outcome = openOutcome(d, share, margin)
+	v.Interval, v.Equivalence = OpenInterval(d[:v.N], share), OpenInterval(d[:v.N], 2*share)
+	return v
+}
+
+// openOutcome is the first outcome at the level alpha and the number of
+// differences at which it fell.
+func openOutcome(d []float64, alpha, margin float64) (int, Outcome) {
+	zero, top, bottom := NewEvidence(0), NewEvidence(margin), NewEvidence(-margin)
+	oneSided, twoSided := math.Log(1/alpha), math.Log(2/alpha)
+	for i, x := range d {
+		zero.Add(x)
+		top.Add(x)
+		bottom.Add(x)
+		switch {
+		case top.LogBelow() >= oneSided && bottom.LogAbove() >= oneSided:
+			return i + 1, Equivalent
+		case zero.LogAbove() >= twoSided || zero.LogBelow() >= twoSided:
+			return i + 1, Different
+		}
+	}
+	return len(d), Undecided
+}

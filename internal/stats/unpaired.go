@@ -1,0 +1,75 @@
+package stats
+
+import (
+	"math"
+	"slices"
+	"sort"
+)
+
+// Shift is the Hodges-Lehmann estimate of how far the values lie above the
+// base when nothing pairs them: the median of all differences, with the
+// interval of Mann and Whitney at level alpha. It only describes: it knows
+// nothing of drift between the two samples.
+func Shift(values, base []float64, alpha float64) Interval {
+	x, y := slices.Sorted(slices.Values(values)), slices.Sorted(slices.Values(base))
+	if len(x) == 0 || len(y) == 0 {
+		return Interval{math.NaN(), math.Inf(-1), math.Inf(1)}
+	}
+	atMost := func(limit float64) int {
+		count, j := 0, 0
+		for _, v := range x { // the number of base values with v-y > limit grows with v
+			for j < len(y) && v-y[j] > limit {
+				j++
+			}
+			count += len(y) - j
+		}
+		return count
+	}
+	at := func(k int) float64 {
+		return kth(x[0]-y[len(y)-1], x[len(x)-1]-y[0], func(limit float64) bool { return atMost(limit) >= k })
+	}
+	pairs := len(x) * len(y)
+	v := Interval{(at((pairs+1)/2) + at(pairs/2+1)) / 2, math.Inf(-1), math.Inf(1)}
+	if k := rankSumK(len(x), len(y), alpha); k > 0 {
+		v.Low, v.High = at(k), at(pairs+1-k)
+	}
+	return v
+}
+
+// rankSumK is the largest k with P(U <= k-1) <= alpha/2, U being the statistic
+// of Mann and Whitney: exact for small samples, else by the normal
+// approximation.
+func rankSumK(n, m int, alpha float64) int {
+	pairs := n * m
+	if pairs > 2500 {
+		sd := math.Sqrt(float64(pairs) * float64(n+m+1) / 12)
+		return sort.Search(pairs/2+1, func(k int) bool {
+			return normalCDF((float64(k)+.5-float64(pairs)/2)/sd) > alpha/2
+		})
+	}
+	// ways[i][u] counts the orders of i values and j base values in which u pairs
+	// have the value above the base, for j growing from 0 to m. The largest of
+	// all is either a base value, or a value that is above all j.
+	ways := make([][]float64, n+1)
+	for i := range ways {
+		ways[i] = make([]float64, pairs+1)
+		ways[i][0] = 1
+	}
+	for j := 1; j <= m; j++ {
+		for i := 1; i <= n; i++ {
+			for u := j; u <= i*j; u++ {
+				ways[i][u] += ways[i-1][u-j]
+			}
+		}
+	}
+	total, below := 0.0, 0.0
+	for _, c := range ways[n] {
+		total += c
+	}
+	for k, c := range ways[n] {
+		if below += c; below/total > alpha/2*(1+1e-9) {
+			return k
+		}
+	}
+	return pairs
+}

@@ -1,0 +1,219 @@
+package stats
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"os"
+	"strconv"
+	"testing"
+
+	"gonum.org/v1/gonum/stat/distuv"
+)
+
+// number is a JSON number, or "inf" or "-inf".
+type number float64
+
+func (n *number) UnmarshalJSON(data []byte) error {
+	var text string
+	if json.Unmarshal(data, &text) != nil {
+		text = string(data)
+	}
+	v, err := strconv.ParseFloat(text, 64)
+	*n = number(v)
+	return err
+}
+
+type vectorDecision struct {
+	N       int     `json:"n"`
+	Est     number  `json:"est"`
+	Lo      number  `json:"lo"`
+	Hi      number  `json:"hi"`
+	EqLo    number  `json:"eq_lo"`
+	EqHi    number  `json:"eq_hi"`
+	Verdict Outcome `json:"verdict"`
+}
+
+type vectors struct {
+	Cases []struct {
+		Name       string          `json:"name"`
+		Base       []float64       `json:"base"`
+		Env        []float64       `json:"env"`
+		D          []number        `json:"d"`
+		N          int             `json:"n"`
+		T95        [3]number       `json:"t95"`
+		HL95       [3]number       `json:"hl95"`
+		HLm1       [3]number       `json:"hl_alpha_m1"`
+		HLEqM1     [3]number       `json:"hl_alpha_eq_m1"`
+		HLm4       [3]number       `json:"hl_alpha_m4"`
+		Pct        [3]number       `json:"pct_hl95"`
+		P          *number         `json:"signed_rank_p_mu0"`
+		Mixt       [3]number       `json:"mixt_cs_g1"`
+		MixtLogE   number          `json:"mixt_log_e_g1_mu0"`
+		Asymp      [3]number       `json:"asymp_cs_tstar20"`
+		LogE       number          `json:"sr_log_e_mu0"`
+		LogEOne    number          `json:"sr_log_e_onesided+_mu0"`
+		DecideOne  *vectorDecision `json:"decide_m1"`
+		DecideFour *vectorDecision `json:"decide_m4"`
+	} `json:"cases"`
+	SignedRank map[int]struct {
+		K05   int      `json:"k_05"`
+		Km1   int      `json:"k_alpha_m1"`
+		KEqM1 int      `json:"k_alpha_eq_m1"`
+		Km4   int      `json:"k_alpha_m4"`
+		CDF   []number `json:"cdf_first5"`
+	} `json:"signed_rank"`
+	Multipliers map[int]struct {
+		T     number `json:"t_975"`
+		G1    number `json:"mixt_g1"`
+		G3    number `json:"mixt_g3"`
+		Asymp number `json:"asymp_t20"`
+	} `json:"multipliers"`
+	Rho       map[string]number   `json:"asymp_rho"`
+	Spending  map[string][]number `json:"gs_nominal_p"`
+	Constants struct {
+		Looks []int          `json:"LOOKS"`
+		Star  map[int]number `json:"ALPHA_STAR"`
+		Eq    map[int]number `json:"ALPHA_EQ"`
+		Delta number         `json:"delta"`
+	} `json:"constants"`
+}
+
+func readVectors(t *testing.T) vectors {
+	t.Helper()
+	data, err := os.ReadFile("testdata/vectors.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var v vectors
+	if err := json.Unmarshal(data, &v); err != nil {
+		t.Fatal(err)
+	}
+	return v
+}
+
+func near(t *testing.T, what string, got float64, want number) {
+	t.Helper()
+	w := float64(want)
+	if got == w || math.Abs(got-w) <= 1e-6*math.Abs(w) {
+		return
+	}
+	t.Errorf("%s = %.12g, the reference says %.12g", what, got, w)
+}
+
+func nearInterval(t *testing.T, what string, got Interval, want [3]number) {
+	t.Helper()
+	near(t, what+" estimate", got.Estimate, want[0])
+	near(t, what+" low", got.Low, want[1])
+	near(t, what+" high", got.High, want[2])
+}
+
+func nearDecision(t *testing.T, what string, got Decision, want *vectorDecision) {
+	t.Helper()
+	if want == nil {
+		if got.N != 0 {
+			t.Errorf("%s looked at %d blocks, the reference has no look", what, got.N)
+		}
+		return
+	}
+	if got.N != want.N || got.Outcome != want.Verdict {
+		t.Errorf("%s is %s at %d, the reference says %s at %d", what, got.Outcome, got.N, want.Verdict, want.N)
+	}
+	nearInterval(t, what, got.Interval, [3]number{want.Est, want.Lo, want.Hi})
+	nearInterval(t, what+" equivalence", got.Equivalence, [3]number{want.Est, want.EqLo, want.EqHi})
+}
+
+func TestCasesAgreeWithTheReference(t *testing.T) {
+	for _, c := range readVectors(t).Cases {
+		t.Run(c.Name, func(t *testing.T) {
+			d := make([]float64, c.N)
+			for i := range d {
+				d[i] = math.Log(c.Env[i]) - math.Log(c.Base[i])
+				if c.D[i] != 0 {
+					near(t, fmt.Sprintf("d[%d]", i), d[i], c.D[i])
+				}
+			}
+			m1, eq1 := Levels(1)
+			m4, _ := Levels(4)
+			hl := HodgesLehmann(d, .05)
+			nearInterval(t, "Student", T(d, .05), c.T95)
+			nearInterval(t, "95%", hl, c.HL95)
+			nearInterval(t, "alpha, m=1", HodgesLehmann(d, m1), c.HLm1)
+			nearInterval(t, "alpha_eq, m=1", HodgesLehmann(d, eq1), c.HLEqM1)
+			nearInterval(t, "alpha, m=4", HodgesLehmann(d, m4), c.HLm4)
+			percent := func(x float64) float64 { return 100 * math.Expm1(x) }
+			nearInterval(t, "per cent", Interval{percent(hl.Estimate), percent(hl.Low), percent(hl.High)}, c.Pct)
+			if c.P != nil {
+				near(t, "p", SignedRankP(d, 0), *c.P)
+			}
+			nearInterval(t, "mixture t", MixtureT(d, .05, 1), c.Mixt)
+			near(t, "mixture t log e", MixtureTLogE(d, 0, 1), c.MixtLogE)
+			nearInterval(t, "asymptotic", Asymptotic(d, .05, 20), c.Asymp)
+			near(t, "log e", evidence(d, 0).LogEither(), c.LogE)
+			near(t, "one-sided log e", evidence(d, 0).LogAbove(), c.LogEOne)
+			nearDecision(t, "decision, m=1", Decide(d, 1, math.Log(1.02)), c.DecideOne)
+			nearDecision(t, "decision, m=4", Decide(d, 4, math.Log(1.02)), c.DecideFour)
+		})
+	}
+}
+
+func TestSignedRankTablesAgreeWithTheReference(t *testing.T) {
+	m1, eq1 := Levels(1)
+	m4, _ := Levels(4)
+	for n, want := range readVectors(t).SignedRank {
+		got := [4]int{SignedRankK(n, .05), SignedRankK(n, m1), SignedRankK(n, eq1), SignedRankK(n, m4)}
+		if got != [4]int{want.K05, want.Km1, want.KEqM1, want.Km4} {
+			t.Errorf("n=%d: k = %v, the reference says %+v", n, got, want)
+		}
+		for w, p := range want.CDF {
+			near(t, fmt.Sprintf("n=%d: P(W+ <= %d)", n, w), SignedRankCDF(n)[w], p)
+		}
+	}
+}
+
+func TestMultipliersAndSpendingAgreeWithTheReference(t *testing.T) {
+	v := readVectors(t)
+	for n, want := range v.Multipliers {
+		near(t, "Student", TMultiplier(n, .05), want.T)
+		near(t, "mixture, g=1", MixtureTMultiplier(n, .05, 1), want.G1)
+		near(t, "mixture, g=3", MixtureTMultiplier(n, .05, 3), want.G3)
+		near(t, "asymptotic", AsymptoticMultiplier(n, .05, AsymptoticRho(20, .05)), want.Asymp)
+	}
+	near(t, "rho", AsymptoticRho(20, .05), v.Rho["t20_a05"])
+	near(t, "rho", AsymptoticRho(60, .05), v.Rho["t60_a05"])
+	near(t, "rho", AsymptoticRho(20, .0125), v.Rho["t20_a0125"])
+
+	five := []int{1, 2, 3, 4, 5}
+	for name, spend := range map[string]func(t, alpha float64) float64{"OBF": SpendOBrienFleming, "Pocock": SpendPocock} {
+		for i, p := range SpendingLevels(five, func(t float64) float64 { return spend(t, .05) }) {
+			near(t, name, p, v.Spending[name+"_5looks"][i])
+			z := -distuv.UnitNormal.Quantile(p / 2)
+			if want := float64(v.Spending["published_z_"+name][i]); math.Abs(z-want) > 2e-3*want {
+				t.Errorf("%s, look %d: z = %.4f, published is %.4f", name, i+1, z, want)
+			}
+		}
+	}
+}
+
+func TestLevelsAgreeWithTheReference(t *testing.T) {
+	v := readVectors(t).Constants
+	if got := fmt.Sprint(Looks()); got != fmt.Sprint(v.Looks) {
+		t.Errorf("looks are %s, the reference says %v", got, v.Looks)
+	}
+	if len(v.Star) != len(levelRows) {
+		t.Errorf("%d rows, the reference has %d", len(levelRows), len(v.Star))
+	}
+	for m := range v.Star {
+		alpha, eq := Levels(m)
+		near(t, "alpha", alpha, v.Star[m])
+		near(t, "alpha_eq", eq, v.Eq[m])
+	}
+	near(t, "margin", math.Log(1.02), v.Delta)
+	// Rows 12 and 15: 13 and 14 take the stricter one; beyond 50 Bonferroni.
+	alpha, eq := Levels(13)
+	near(t, "alpha(13)", alpha, v.Star[15])
+	near(t, "alpha_eq(13)", eq, v.Eq[15])
+	alpha, eq = Levels(51)
+	near(t, "alpha(51)", alpha, .05/510)
+	near(t, "alpha_eq(51)", eq, .10/510)
+}

@@ -1,0 +1,147 @@
+package verdict
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+
+	"tare/internal/bundle"
+	"tare/internal/stats"
+	"tare/internal/study"
+)
+
+// Moved compares one contrast in two runs of the same study: how much more or
+// less the environment costs in the second run. Both costs are ratios to their
+// own run's baseline, so a machine that was slower on the second day cancels
+// out. Log ratios, second run over first.
+type Moved struct {
+	Workload    string         `json:"workload"`
+	Level       string         `json:"level,omitempty"`
+	Metric      string         `json:"metric"`
+	Unit        string         `json:"unit"`
+	Better      string         `json:"better"`
+	Primary     bool           `json:"primary"`
+	Environment string         `json:"environment"`
+	First       int            `json:"n_first"`
+	Second      int            `json:"n_second"`
+	FirstCost   float64        `json:"first"`  // median ratio to the baseline
+	SecondCost  float64        `json:"second"` // the same in the second run
+	Shift       stats.Interval `json:"-"`
+	// Baseline is how the baseline's own median moved, as a ratio. It is no
+	// comparison: nothing was interleaved, so the machine is in it.
+	Baseline float64 `json:"baseline_moved"`
+	Verdict  Verdict `json:"verdict"` // slower: the layer costs more now
+	Reason   string  `json:"reason,omitempty"`
+}
+
+// Compare compares every contrast that both runs have. The interval of each is
+// the Hodges-Lehmann shift between two independent samples with the exact
+// rank-sum distribution, at 5% divided by the number of comparisons on primary
+// metrics (or of the others, for the others): the error rate is the table's.
+func Compare(plan *study.Plan, first, second []bundle.Trial) []Moved {
+	a, b := ratios(plan, first), ratios(plan, second)
+	var changes []Moved
+	for _, w := range plan.Workloads {
+		for _, l := range w.Levels {
+			for _, m := range w.Pack.Metrics {
+				for _, e := range plan.Environments {
+					k := ratioKey{e.Name, w.Name, l.Name, m.Name}
+					if e.Name == plan.Baseline || len(a.costs[k]) == 0 || len(b.costs[k]) == 0 {
+						continue
+					}
+					base := ratioKey{plan.Baseline, w.Name, l.Name, m.Name}
+					changes = append(changes, Moved{
+						Workload: w.Name, Level: l.Name, Metric: m.Name, Unit: m.Unit, Better: m.Better, Primary: m.Primary,
+						Environment: e.Name, First: len(a.costs[k]), Second: len(b.costs[k]),
+						FirstCost: math.Exp(stats.Median(a.costs[k])), SecondCost: math.Exp(stats.Median(b.costs[k])),
+						Baseline: stats.Median(b.values[base]) / stats.Median(a.values[base]),
+					})
+				}
+			}
+		}
+	}
+	family := map[bool]int{}
+	for _, c := range changes {
+		family[c.Primary]++
+	}
+	margin := math.Log1p(float64(plan.Design.Margin))
+	for i := range changes {
+		c := &changes[i]
+		k := ratioKey{c.Environment, c.Workload, c.Level, c.Metric}
+		alpha := 0.05 / float64(family[c.Primary])
+		c.Shift = stats.Shift(b.costs[k], a.costs[k], alpha)
+		c.judge(margin, alpha)
+	}
+	slices.SortStableFunc(changes, func(x, y Moved) int { return cmp.Compare(rank(x.Primary), rank(y.Primary)) })
+	return changes
+}
+
+func rank(primary bool) int {
+	if primary {
+		return 0
+	}
+	return 1
+}
+
+func (c *Moved) judge(margin, alpha float64) {
+	up, down := Slower, Faster
+	if c.Better == "higher" {
+		up, down = Faster, Slower
+	}
+	switch {
+	case !c.Shift.Bounded():
+		c.Verdict = None
+		c.Reason = fmt.Sprintf("%d and %d blocks are too few for an interval at level %.2g", c.First, c.Second, alpha)
+	case c.Shift.Inside(margin):
+		c.Verdict = Equivalent
+	case c.Shift.Low > 0:
+		c.Verdict = up
+	case c.Shift.High < 0:
+		c.Verdict = down
+	default:
+		c.Verdict = Inconclusive
+	}
+}
+
+type ratioKey struct{ environment, workload, level, metric string }
+
+type runRatios struct {
+	costs  map[ratioKey][]float64 // log ratios to the baseline, a block each
+	values map[ratioKey][]float64
+}
+
+func ratios(plan *study.Plan, trials []bundle.Trial) runRatios {
+	type at struct {
+		block int
+		ratioKey
+	}
+	sums, counts := map[at]float64{}, map[at]int{}
+	out := runRatios{map[ratioKey][]float64{}, map[ratioKey][]float64{}}
+	for _, t := range trials {
+		if t.Status != bundle.OK {
+			continue
+		}
+		for name, v := range t.Metrics {
+			if v > 0 {
+				k := ratioKey{t.Environment, t.Workload, t.Level, name}
+				sums[at{t.Block, k}] += math.Log(v)
+				counts[at{t.Block, k}]++
+				out.values[k] = append(out.values[k], v)
+			}
+		}
+	}
+	keys := make([]at, 0, len(sums))
+	for k := range sums {
+		keys = append(keys, k)
+	}
+	slices.SortFunc(keys, func(x, y at) int { return cmp.Compare(x.block, y.block) })
+	for _, k := range keys {
+		base := k
+		base.environment = plan.Baseline
+		if n := counts[base]; n > 0 {
+			out.costs[k.ratioKey] = append(out.costs[k.ratioKey], sums[k]/float64(counts[k])-sums[base]/float64(n))
+		}
+	}
+	return out
+}

@@ -1,0 +1,189 @@
+// Package verdict turns the trials of a run into contrasts: one metric of one
+// workload at one level, in one environment against the baseline, with an
+// estimate, an interval and a verdict. It is a pure function of the plan and
+// the trials.
+//
+// It must not know how a trial is made, nor when a run stops; the numbers come
+// from stats, the words from here.
+package verdict
+
+import (
+	"encoding/json"
+	"math"
+
+	"tare/internal/stats"
+)
+
+// Verdict says how an environment compares with the baseline on one metric.
+type Verdict string
+
+// The verdicts.
+const (
+	Slower       Verdict = "slower"       // worse, whatever the metric counts
+	Faster       Verdict = "faster"       // better
+	Equivalent   Verdict = "equivalent"   // inside the margin
+	Inconclusive Verdict = "inconclusive" // an interval, but too wide to say
+	None         Verdict = "none"         // no interval at all; Reason says why
+)
+
+// CPUPerOperation is the metric that is derived where a pack counts operations
+// and the CPU time of the whole environment is known.
+const CPUPerOperation = "cpu_per_op"
+
+// Contrast is one metric of one workload at one level, in one environment
+// against the baseline. Differences are natural-log ratios, environment over
+// baseline, one a block.
+type Contrast struct {
+	Workload    string `json:"workload"`
+	Level       string `json:"level,omitempty"` // of the swept parameters: clients=10
+	Metric      string `json:"metric"`
+	Unit        string `json:"unit"`
+	Better      string `json:"better"` // lower or higher
+	Primary     bool   `json:"primary"`
+	Environment string `json:"environment"`
+	Baseline    string `json:"baseline"`
+	// Label must stand beside the figures of the environment, BaselineLabel
+	// beside those of the baseline: "tcg".
+	Label         string `json:"label,omitempty"`
+	BaselineLabel string `json:"baseline_label,omitempty"`
+
+	N      int  `json:"n"` // blocks with a value on both sides
+	Values Side `json:"values"`
+	Base   Side `json:"baseline_values"`
+	// Middle, Least and Most are the median and the range of the log ratios.
+	Middle float64 `json:"-"`
+	Least  float64 `json:"-"`
+	Most   float64 `json:"-"`
+
+	// Estimate, Low and High are log ratios; an end without a bound is infinite.
+	Estimate   float64 `json:"-"`
+	Low        float64 `json:"-"`
+	High       float64 `json:"-"`
+	IntervalN  int     `json:"interval_n"`       // blocks that the interval stands on; 0 while there is none
+	Confidence float64 `json:"confidence"`       // of the interval; over all looks and the family, where the procedure has them
+	Alpha      float64 `json:"alpha"`            // two-sided level of the interval
+	AlphaEq    float64 `json:"alpha_eq"`         // two-sided level of the interval that must lie inside the margin
+	Family     int     `json:"m"`                // contrasts that share the error rate
+	Margin     float64 `json:"margin"`           // a ratio: 0.02
+	Looks      []int   `json:"looks,omitempty"`  // looks taken so far
+	Verdict    Verdict `json:"verdict"`          //
+	Look       int     `json:"look,omitempty"`   // number of blocks at which the verdict fell, or at which it was last sought
+	Block      int     `json:"block,omitempty"`  // the block in which nothing more was left open
+	Open       bool    `json:"open"`             // more blocks can still bring a verdict
+	Reason     string  `json:"reason,omitempty"` // why there is none
+
+	// InsideMargin: equivalent, and yet zero is excluded: a real difference,
+	// inside the margin.
+	InsideMargin bool `json:"inside_margin,omitempty"`
+	// Projection is how many blocks it would take to decide; 0 where unknown.
+	Projection   int     `json:"projection,omitempty"`
+	OutlierShare float64 `json:"outlier_share"`
+	// TailP95 and TailP99 compare the tails over the blocks: quantile of the
+	// environment's values over that of the baseline's. 0 while there is none.
+	TailP95 float64 `json:"tail_p95,omitempty"`
+	TailP99 float64 `json:"tail_p99,omitempty"`
+	// Companion is the metric to report beside this one.
+	Companion string    `json:"companion,omitempty"`
+	Warnings  []Warning `json:"warnings,omitempty"`
+}
+
+// Side sums up the values of one side, in the metric's unit: those of the
+// blocks that both sides have, or all where no block has both.
+type Side struct {
+	N      int     `json:"n"`
+	Median float64 `json:"median"`
+	Least  float64 `json:"least"`
+	Most   float64 `json:"most"`
+}
+
+// Warning is something to keep in mind with a contrast.
+type Warning struct {
+	Code string `json:"code"`
+	Text string `json:"text"`
+}
+
+// The codes of warnings.
+const (
+	Sequential    = "sequential"     // not interleaved: drift looks like a difference
+	OneInstance   = "one-instance"   // fresh: run: nothing known between instances
+	FewBlocks     = "few-blocks"     // below six: median and range only
+	MissingBlocks = "missing-blocks" // trials without a value
+	Emulation     = "emulation"      // tcg
+	NotPositive   = "not-positive"   // no ratio can be made
+	GivenUp       = "given-up"       // failed from the start, or skipped
+	FixedFamily   = "fixed-family"   // 5% is each contrast's, not the family's
+	UnusedBlocks  = "unused-blocks"  // after the last look
+	Unlooked      = "unlooked"       // the maximum lies before the first look
+)
+
+func (w Warning) String() string { return w.Text }
+
+// Ratio is the estimate with its interval as a ratio, environment over
+// baseline; the ends are 0 and infinite where there is no bound.
+func (c Contrast) Ratio() stats.Interval {
+	return stats.Interval{Estimate: math.Exp(c.Estimate), Low: math.Exp(c.Low), High: math.Exp(c.High)}
+}
+
+// Bounded says whether there is an interval to show.
+func (c Contrast) Bounded() bool {
+	return c.IntervalN > 0 && !math.IsInf(c.Low, 0) && !math.IsInf(c.High, 0)
+}
+
+type fields Contrast // the plain ones, without the methods
+
+type span struct {
+	Estimate *float64 `json:"estimate"`
+	Low      *float64 `json:"low"`
+	High     *float64 `json:"high"`
+}
+
+type withEnds struct {
+	fields
+	span
+	Ratios span `json:"ratios"`
+	Range  span `json:"range"` // of the blocks' ratios: median, least, most
+}
+
+// MarshalJSON writes what JSON has no number for as null: an end without a
+// bound, an estimate of nothing.
+func (c Contrast) MarshalJSON() ([]byte, error) {
+	r := c.Ratio()
+	out := withEnds{
+		fields: fields(c),
+		span:   span{finite(c.Estimate), finite(c.Low), finite(c.High)},
+		Ratios: span{finite(r.Estimate), finite(r.Low), finite(r.High)},
+		Range:  span{finite(math.Exp(c.Middle)), finite(math.Exp(c.Least)), finite(math.Exp(c.Most))},
+	}
+	if out.span.Low == nil {
+		out.Ratios.Low = nil // exp(-∞) is 0, and would look like a bound
+	}
+	return json.Marshal(out)
+}
+
+// UnmarshalJSON reads what MarshalJSON writes.
+func (c *Contrast) UnmarshalJSON(data []byte) error {
+	var in withEnds
+	if err := json.Unmarshal(data, &in); err != nil {
+		return err
+	}
+	*c = Contrast(in.fields)
+	c.Estimate = orElse(in.span.Estimate, math.NaN())
+	c.Low, c.High = orElse(in.span.Low, math.Inf(-1)), orElse(in.span.High, math.Inf(1))
+	c.Middle = math.Log(orElse(in.Range.Estimate, math.NaN()))
+	c.Least, c.Most = math.Log(orElse(in.Range.Low, math.NaN())), math.Log(orElse(in.Range.High, math.NaN()))
+	return nil
+}
+
+func finite(x float64) *float64 {
+	if math.IsNaN(x) || math.IsInf(x, 0) {
+		return nil
+	}
+	return &x
+}
+
+func orElse(p *float64, otherwise float64) float64 {
+	if p == nil {
+		return otherwise
+	}
+	return *p
+}

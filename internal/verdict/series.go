@@ -1,0 +1,130 @@
+package verdict
+
+import (
+	"math"
+	"slices"
+
+	"tare/internal/bundle"
+)
+
+// giveUpAfter is how many blocks without a value, counted from the first, make
+// further attempts pointless.
+const giveUpAfter = 3
+
+// series is one metric of one cell in one environment: one value a block.
+type series struct {
+	blocks []int     // that have a value, rising
+	means  []float64 // the block's value, the geometric mean of several
+	logs   []float64 // its logarithm
+	counts []int     // values in the block
+	// attempts are the blocks that were tried, rising.
+	attempts []int
+	// useless is the block in which a value came that has no logarithm.
+	useless      int
+	uselessValue float64
+	// gaveUp is the block after which nothing more is expected, and why.
+	gaveUp int
+	reason string
+}
+
+// add takes what one trial gave: a value, or the reason why there is none.
+func (s *series) add(block int, value float64, ok bool, skipped bool, reason string) {
+	if at, known := slices.BinarySearch(s.attempts, block); !known {
+		s.attempts = slices.Insert(s.attempts, at, block)
+	}
+	switch {
+	case !ok:
+		if len(s.blocks) == 0 && s.useless == 0 && s.gaveUp == 0 && (skipped || len(s.attempts) >= giveUpAfter) {
+			s.gaveUp, s.reason = block, reason
+		}
+		return
+	case !(value > 0) || math.IsInf(value, 1):
+		if s.useless == 0 {
+			s.useless, s.uselessValue = block, value
+		}
+		return
+	}
+	at, known := slices.BinarySearch(s.blocks, block)
+	if !known {
+		s.blocks = slices.Insert(s.blocks, at, block)
+		s.means, s.logs = slices.Insert(s.means, at, value), slices.Insert(s.logs, at, 0)
+		s.counts = slices.Insert(s.counts, at, 0)
+	}
+	s.counts[at]++
+	s.logs[at] += (math.Log(value) - s.logs[at]) / float64(s.counts[at])
+	if s.counts[at] > 1 {
+		s.means[at] = math.Exp(s.logs[at])
+	}
+}
+
+// last is the last block that was tried; 0 before the first.
+func (s *series) last() int {
+	if len(s.attempts) == 0 {
+		return 0
+	}
+	return s.attempts[len(s.attempts)-1]
+}
+
+// valueOf is a metric of a trial, with the reason where there is none.
+func valueOf(t bundle.Trial, metric, operations string) (float64, bool, string) {
+	switch t.Status {
+	case bundle.OK:
+	default:
+		if t.Reason != "" {
+			return 0, false, t.Reason
+		}
+		return 0, false, "the trial " + string(t.Status)
+	}
+	if v, ok := t.Metrics[metric]; ok {
+		return v, true, ""
+	}
+	if metric == CPUPerOperation && operations != "" && t.Usage != nil && t.Missing[metric] == "" {
+		n, cpu := t.Metrics[operations], t.Usage.CPU()
+		switch {
+		case cpu.Missing != "":
+			return 0, false, "CPU time: " + cpu.Missing
+		case n > 0:
+			return cpu.Value / n, true, ""
+		}
+		return 0, false, "no operations were counted"
+	}
+	if why := t.Missing[metric]; why != "" {
+		return 0, false, why
+	}
+	return 0, false, "the trial has no " + metric
+}
+
+// pairs are the log ratios of the blocks that both sides have, and those blocks.
+func pairs(s, base *series) (d []float64, blocks []int) {
+	j := 0
+	for i, b := range s.blocks {
+		for j < len(base.blocks) && base.blocks[j] < b {
+			j++
+		}
+		if j < len(base.blocks) && base.blocks[j] == b {
+			d, blocks = append(d, s.logs[i]-base.logs[j]), append(blocks, b)
+		}
+	}
+	return d, blocks
+}
+
+// values of these blocks, which the series must have.
+func (s *series) values(blocks []int) []float64 {
+	values := make([]float64, len(blocks))
+	for i, b := range blocks {
+		at, _ := slices.BinarySearch(s.blocks, b)
+		values[i] = s.means[at]
+	}
+	return values
+}
+
+// missing counts the blocks that were tried on both sides and have no pair.
+func missing(s, base *series, paired int) int {
+	both := 0
+	for _, b := range s.attempts {
+		if _, ok := slices.BinarySearch(base.attempts, b); ok {
+			both++
+		}
+	}
+	return both - paired
+}

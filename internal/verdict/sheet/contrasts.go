@@ -1,0 +1,153 @@
+package sheet
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"tare/internal/bundle"
+	"tare/internal/quantity"
+	"tare/internal/stats"
+	"tare/internal/study"
+	"tare/internal/verdict"
+	"tare/internal/workload"
+)
+
+// Options say how a table is to be judged.
+type Options struct {
+	Baseline   string
+	Better     string // lower or higher
+	Margin     quantity.Share
+	Confidence quantity.Share
+	// Fixed: the number of blocks was settled beforehand, and all are judged
+	// once. Otherwise the procedure looks at the calibrated numbers of blocks,
+	// as a run does.
+	Fixed bool
+}
+
+// Unpaired is the code of the warning that a table without blocks carries.
+const Unpaired = "unpaired"
+
+// Contrasts judges the table.
+func (s *Sheet) Contrasts(o Options) ([]verdict.Contrast, error) {
+	switch {
+	case !slices.Contains(s.Environments, o.Baseline):
+		return nil, fmt.Errorf("%s has no environment %q to compare with: it has %s", s.Name, o.Baseline, strings.Join(s.Environments, ", "))
+	case len(s.Environments) < 2:
+		return nil, fmt.Errorf("%s has only the baseline %q: there is nothing to compare", s.Name, o.Baseline)
+	}
+	if s.Paired {
+		return s.paired(o), nil
+	}
+	return s.unpaired(o), nil
+}
+
+// group is what is compared on its own: one metric of one workload.
+type group struct{ workload, metric string }
+
+// plan and trials put the rows into the form of a run. Each group becomes a
+// workload of its own, since a row says nothing about other metrics.
+func (s *Sheet) paired(o Options) []verdict.Contrast {
+	plan := &study.Plan{Baseline: o.Baseline, Design: study.Design{Order: "interleaved", Margin: o.Margin, Confidence: o.Confidence, Family: "metric"}}
+	for _, e := range s.Environments {
+		plan.Environments = append(plan.Environments, study.Environment{Name: e})
+	}
+	names, groups := s.groups(plan, o)
+	trials := make([]bundle.Trial, len(s.rows))
+	type place struct{ environment, name, level string }
+	last := map[place]int{}
+	for i, r := range s.rows {
+		name := names[group{r.workload, r.metric}]
+		trials[i] = bundle.Trial{Block: r.block, Environment: r.environment, Workload: name, Level: r.level,
+			Status: bundle.OK, Metrics: map[string]float64{r.metric: r.value}}
+		at := place{r.environment, name, r.level}
+		last[at] = max(last[at], r.block)
+	}
+	looks := stats.Looks()
+	plan.Design.Blocks = study.Blocks{Min: looks[0], Max: looks[len(looks)-1]}
+	if o.Fixed {
+		plan.Design.Blocks = study.Blocks{Min: s.blocks, Max: s.blocks, Fixed: true}
+		for _, b := range last {
+			plan.Design.Blocks.Max = min(plan.Design.Blocks.Max, b)
+		}
+	}
+	var all []verdict.Contrast
+	for _, c := range verdict.Contrasts(plan, trials, nil) {
+		if c.Values.N == 0 {
+			continue // no rows: this environment, or this level of the group, is not in the table
+		}
+		c.Workload = groups[c.Workload].workload
+		all = append(all, c)
+	}
+	return all
+}
+
+func (s *Sheet) groups(plan *study.Plan, o Options) (map[group]string, map[string]group) {
+	names, groups := map[group]string{}, map[string]group{}
+	for _, r := range s.rows {
+		g := group{r.workload, r.metric}
+		if _, known := names[g]; !known {
+			name := fmt.Sprint(len(names))
+			names[g], groups[name] = name, g
+			plan.Workloads = append(plan.Workloads, study.Workload{Name: name, Pack: workload.Pack{
+				Metrics: []workload.Metric{{Name: r.metric, Better: o.Better, Primary: true}}}})
+		}
+		for i := range plan.Workloads {
+			w := &plan.Workloads[i]
+			if w.Name == names[g] && !slices.ContainsFunc(w.Levels, func(l study.Level) bool { return l.Name == r.level }) {
+				w.Levels = append(w.Levels, study.Level{Name: r.level})
+			}
+		}
+	}
+	return names, groups
+}
+
+// unpaired describes a table without blocks: medians, ranges, and how far the
+// one side lies from the other. It gives no verdict.
+func (s *Sheet) unpaired(o Options) []verdict.Contrast {
+	type place struct {
+		group
+		level, environment string
+	}
+	values := map[place][]float64{}
+	var order []place
+	for _, r := range s.rows {
+		at := place{group{r.workload, r.metric}, r.level, r.environment}
+		if _, known := values[at]; !known {
+			order = append(order, at)
+		}
+		values[at] = append(values[at], r.value)
+	}
+	var all []verdict.Contrast
+	for _, at := range order {
+		base := values[place{at.group, at.level, o.Baseline}]
+		if at.environment == o.Baseline || len(base) == 0 {
+			continue
+		}
+		own := values[at]
+		c := verdict.Contrast{Workload: at.workload, Level: at.level, Metric: at.metric, Better: o.Better, Primary: true,
+			Environment: at.environment, Baseline: o.Baseline, Margin: float64(o.Margin), Confidence: float64(o.Confidence),
+			Values: verdict.SideOf(own), Base: verdict.SideOf(base), Verdict: verdict.None,
+			Reason:   "without blocks nothing pairs the values",
+			Estimate: math.NaN(), Low: math.Inf(-1), High: math.Inf(1), Middle: math.NaN(), Least: math.NaN(), Most: math.NaN(),
+			Warnings: []verdict.Warning{{Code: Unpaired, Text: "without blocks a drift of the machine between the environments cannot be told from a difference: the figures describe these samples, and no error rate is known"}}}
+		if c.Values.Least > 0 && c.Base.Least > 0 {
+			shift := stats.Shift(logs(own), logs(base), 1-c.Confidence)
+			c.Alpha = 1 - c.Confidence
+			c.Estimate, c.Low, c.High = shift.Estimate, shift.Low, shift.High
+		} else {
+			c.Warnings = append(c.Warnings, verdict.Warning{Code: verdict.NotPositive, Text: "only positive figures have ratios"})
+		}
+		all = append(all, c)
+	}
+	return all
+}
+
+func logs(values []float64) []float64 {
+	l := make([]float64, len(values))
+	for i, v := range values {
+		l[i] = math.Log(v)
+	}
+	return l
+}

@@ -1,0 +1,173 @@
+// Package sheet reads anybody's figures from a table of comma-separated values
+// and puts them through the same procedure as a run's.
+//
+// It must not print anything.
+package sheet
+
+import (
+	"bufio"
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// The columns that are understood. Environment and value must be there.
+const (
+	columnBlock       = "block"
+	columnEnvironment = "environment"
+	columnValue       = "value"
+	columnWorkload    = "workload"
+	columnMetric      = "metric"
+	columnLevel       = "level"
+)
+
+var columns = []string{columnBlock, columnEnvironment, columnValue, columnWorkload, columnMetric, columnLevel}
+
+// Sheet is a table that has been read.
+type Sheet struct {
+	Name         string
+	Environments []string // in the order of their first rows
+	Paired       bool     // it has a block column
+	Unused       []string // columns that are not understood
+	rows         []row
+	blocks       int
+}
+
+type row struct {
+	block                                int // from 1, in the order of the blocks; 0 without
+	environment, workload, metric, level string
+	value                                float64
+}
+
+// Read reads a table; name is what errors call it. Errors carry its line and
+// column.
+func Read(r io.Reader, name string) (*Sheet, error) {
+	in := bufio.NewReader(r)
+	if mark, _ := in.Peek(3); string(mark) == "\xef\xbb\xbf" { // spreadsheets put it there
+		_, _ = in.Discard(3)
+	}
+	lines := csv.NewReader(in)
+	lines.ReuseRecord = true
+	lines.TrimLeadingSpace = true
+	header, err := lines.Read()
+	if errors.Is(err, io.EOF) {
+		return nil, fmt.Errorf("%s is empty: its first line must name the columns, such as %s", name, "block,environment,value")
+	} else if err != nil {
+		return nil, positioned(name, err)
+	}
+	s := &Sheet{Name: name}
+	at, err := s.header(header)
+	if err != nil {
+		return nil, err
+	}
+	var blocks []string
+	for {
+		record, err := lines.Read()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return nil, positioned(name, err)
+		}
+		field := func(column string) string {
+			if i, ok := at[column]; ok {
+				return strings.TrimSpace(record[i])
+			}
+			return ""
+		}
+		wrong := func(column, format string, args ...any) error {
+			line, col := lines.FieldPos(at[column])
+			return fmt.Errorf("%s:%d:%d: %s", name, line, col, fmt.Sprintf(format, args...))
+		}
+		text := field(columnValue)
+		value, err := strconv.ParseFloat(text, 64)
+		if err != nil || math.IsNaN(value) || math.IsInf(value, 0) {
+			return nil, wrong(columnValue, "%q is not a number: the column value holds one finite number a row", text)
+		}
+		environment := field(columnEnvironment)
+		if environment == "" {
+			return nil, wrong(columnEnvironment, "the environment is empty: each row needs one")
+		}
+		block := field(columnBlock)
+		if s.Paired && block == "" {
+			return nil, wrong(columnBlock, "the block is empty: each row needs one, or leave the column out")
+		}
+		if !slices.Contains(s.Environments, environment) {
+			s.Environments = append(s.Environments, environment)
+		}
+		blocks = append(blocks, block)
+		s.rows = append(s.rows, row{environment: environment, workload: field(columnWorkload), metric: field(columnMetric), level: field(columnLevel), value: value})
+	}
+	if len(s.rows) == 0 {
+		return nil, fmt.Errorf("%s has a header and no rows", name)
+	}
+	if s.Paired {
+		s.number(blocks)
+	}
+	return s, nil
+}
+
+func (s *Sheet) header(header []string) (map[string]int, error) {
+	at := map[string]int{}
+	for i, text := range header {
+		column := strings.ToLower(strings.TrimSpace(text))
+		if _, twice := at[column]; twice {
+			return nil, fmt.Errorf("%s:1: the column %s is there twice", s.Name, column)
+		}
+		at[column] = i
+		if !slices.Contains(columns, column) {
+			s.Unused = append(s.Unused, column)
+		}
+	}
+	for _, column := range []string{columnEnvironment, columnValue} {
+		if _, ok := at[column]; !ok {
+			return nil, fmt.Errorf("%s:1: there is no column %s: the first line must name %s and %s, best with %s, and may name %s, %s and %s; it names %s",
+				s.Name, column, columnEnvironment, columnValue, columnBlock, columnWorkload, columnMetric, columnLevel, strings.Join(header, ", "))
+		}
+	}
+	_, s.Paired = at[columnBlock]
+	return at, nil
+}
+
+// number gives the blocks their order in time, which the looks depend on: that
+// of their numbers where all are whole numbers, else that of their first rows.
+func (s *Sheet) number(blocks []string) {
+	order := map[string]int{}
+	var names []string
+	for _, b := range blocks {
+		if _, known := order[b]; !known {
+			order[b] = 0
+			names = append(names, b)
+		}
+	}
+	numbers := make(map[string]int, len(names))
+	for _, b := range names {
+		if n, err := strconv.Atoi(b); err == nil {
+			numbers[b] = n
+		}
+	}
+	if len(numbers) == len(names) {
+		slices.SortStableFunc(names, func(a, b string) int { return numbers[a] - numbers[b] })
+	}
+	for i, b := range names {
+		order[b] = i + 1
+	}
+	for i, b := range blocks {
+		s.rows[i].block = order[b]
+	}
+	s.blocks = len(names)
+}
+
+// positioned puts the file's name before what the reader says.
+func positioned(name string, err error) error {
+	var p *csv.ParseError
+	if errors.As(err, &p) {
+		return fmt.Errorf("%s:%d:%d: %w", name, p.Line, p.Column, p.Err)
+	}
+	return fmt.Errorf("%s: %w", name, err)
+}

@@ -1,0 +1,125 @@
+package verdict
+
+import (
+	"fmt"
+	"math"
+	"regexp"
+	"strconv"
+
+	"tare/internal/quantity"
+)
+
+// emulated is the label of a guest under software emulation.
+const emulated = "tcg"
+
+var bytes = regexp.MustCompile(`^([KMGTk]i?)?B$`)
+
+// Wording is a contrast in one plain sentence, without a full stop.
+func Wording(c Contrast) string {
+	if c.Label != "" && c.Label != emulated {
+		c.Environment += " [" + c.Label + "]"
+	}
+	text := c.sentence()
+	if c.Label == emulated {
+		text = "under software emulation (tcg) " + text
+	}
+	if c.BaselineLabel == emulated {
+		text += "; the baseline ran under software emulation (tcg)"
+	}
+	return text
+}
+
+func (c Contrast) sentence() string {
+	switch c.Verdict {
+	case Slower, Faster:
+		return fmt.Sprintf("%s, decided after %s", c.difference(), blocksOf(c.Look))
+	case Equivalent:
+		text := fmt.Sprintf("%s is equivalent to %s within %s: %s %s, decided after %s",
+			c.Environment, c.Baseline, quantity.Share(c.Margin), Change(c.Estimate), c.interval(Change), blocksOf(c.Look))
+		if c.InsideMargin {
+			text += "; a real difference, inside the margin"
+		}
+		return text
+	case Inconclusive:
+		text := fmt.Sprintf("%s against %s is inconclusive after %s: %s", c.Environment, c.Baseline, blocksOf(c.Look), Change(c.Estimate))
+		if !c.Bounded() {
+			return text + ", too few blocks yet for an interval at this level"
+		}
+		text += " " + c.interval(Change)
+		if c.Projection > 0 {
+			text += fmt.Sprintf("; it would take about %s", blocksOf(c.Projection))
+		}
+		return text
+	}
+	text := fmt.Sprintf("%s against %s has no verdict: %s", c.Environment, c.Baseline, c.Reason)
+	if c.N > 0 {
+		text += fmt.Sprintf("; median %s, range %s to %s", Change(c.Middle), Change(c.Least), Change(c.Most))
+	}
+	return text
+}
+
+// difference names the direction and the size. From twice or half on, a factor
+// is easier to read than a percentage.
+func (c Contrast) difference() string {
+	word, more := string(c.Verdict), c.Estimate > 0
+	if math.Abs(c.Estimate) >= math.Ln2 {
+		if bytes.MatchString(c.Unit) {
+			word = map[bool]string{true: "larger", false: "smaller"}[more]
+		}
+		return fmt.Sprintf("%s is %s than %s: %s times its figure %s", c.Environment, word, c.Baseline, times(c.Estimate), c.interval(times))
+	}
+	size, ends := func(d float64) string { return percent(math.Expm1(d)) }, c
+	if !more {
+		size = func(d float64) string { return percent(-math.Expm1(d)) }
+		ends.Low, ends.High = c.High, c.Low
+	}
+	verb := "is"
+	if bytes.MatchString(c.Unit) {
+		verb, word = "takes", map[bool]string{true: "more", false: "less"}[more]
+	}
+	return fmt.Sprintf("%s %s %s %s than %s %s", c.Environment, verb, size(c.Estimate), word, c.Baseline, ends.interval(size))
+}
+
+// interval prints both ends with the confidence.
+func (c Contrast) interval(print func(float64) string) string {
+	return fmt.Sprintf("[%s, %s] (%s)", print(c.Low), print(c.High), strconv.FormatFloat(100*c.Confidence, 'g', 4, 64)+"%")
+}
+
+func percent(x float64) string {
+	digits := 1
+	if math.Abs(x) >= 1 {
+		digits = 0
+	}
+	text := strconv.FormatFloat(100*x, 'f', digits, 64)
+	if text == "-0.0" {
+		text = "0.0"
+	}
+	return text + "%"
+}
+
+// times prints a log ratio as a factor.
+func times(d float64) string {
+	ratio := math.Exp(d)
+	digits := min(2, max(0, 2-int(math.Floor(d/math.Ln10))))
+	return strconv.FormatFloat(ratio, 'f', digits, 64)
+}
+
+// Change prints a log ratio as a change of the value: +3.1%, -20.0%, and from
+// ten times on as a factor: ×12.3.
+func Change(d float64) string {
+	switch {
+	case math.IsNaN(d):
+		return "n/a"
+	case math.IsInf(d, -1):
+		return "-∞"
+	case math.IsInf(d, 1):
+		return "+∞"
+	case d >= math.Ln10:
+		return "×" + times(d)
+	}
+	text := percent(math.Expm1(d))
+	if d > 0 && text != "0.0%" {
+		text = "+" + text
+	}
+	return text
+}
