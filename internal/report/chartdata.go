@@ -1,0 +1,157 @@
+package report
+
+import (
+	"math"
+	"strconv"
+
+	"tare/internal/bundle"
+	"tare/internal/verdict"
+)
+
+// chartData is what the page's script draws. Trials and contrasts refer to
+// environments, workloads, levels and metrics by number.
+type chartData struct {
+	Baseline     int                `json:"baseline"`
+	Margin       number             `json:"margin"`
+	Time         chartMetric        `json:"time"` // how phases are written
+	Environments []chartEnvironment `json:"environments"`
+	Workloads    []chartWorkload    `json:"workloads"`
+	Contrasts    []chartContrast    `json:"contrasts"`
+	// Trials are [block, environment, workload, level, [a value a metric]]; a
+	// trial that gave nothing has no values.
+	Trials     [][]any      `json:"trials"`
+	Phases     []chartPhase `json:"phases"`
+	PhaseNames []string     `json:"phaseNames"`
+}
+
+type chartEnvironment struct {
+	Name  string `json:"name"`
+	Shown string `json:"shown"`
+}
+
+type chartWorkload struct {
+	Name    string        `json:"name"`
+	Levels  []string      `json:"levels"`
+	Metrics []chartMetric `json:"metrics"`
+}
+
+type chartMetric struct {
+	Title  string `json:"title"`
+	Unit   string `json:"unit"`
+	Better string `json:"better"`
+	// Scale suits the largest figure and Small the smallest; the axes' own
+	// leave out the noun of a rate.
+	Scale     scale `json:"scale"`
+	Small     scale `json:"small"`
+	Axis      scale `json:"axis"`
+	SmallAxis scale `json:"smallAxis"`
+}
+
+type chartContrast struct {
+	Workload    int    `json:"w"`
+	Level       int    `json:"l"`
+	Metric      int    `json:"m"`
+	Environment int    `json:"e"`
+	Estimate    number `json:"estimate"`
+	Low         number `json:"low"`
+	High        number `json:"high"`
+	Verdict     string `json:"verdict"`
+	N           int    `json:"n"`
+}
+
+type chartPhase struct {
+	Environment int      `json:"e"`
+	Parts       [][2]any `json:"parts"`
+}
+
+// number is a figure with the digits that a chart can show; null where it has
+// no finite value.
+type number float64
+
+func (n number) MarshalJSON() ([]byte, error) {
+	if math.IsNaN(float64(n)) || math.IsInf(float64(n), 0) {
+		return []byte("null"), nil
+	}
+	text := strconv.FormatFloat(float64(n), 'g', 6, 64)
+	// Read back and written again, so that 1e+06 becomes what JSON calls a number.
+	x, err := strconv.ParseFloat(text, 64)
+	return strconv.AppendFloat(nil, x, 'g', -1, 64), err
+}
+
+func newChartData(v *view) chartData {
+	d := chartData{Margin: number(v.margin()), Trials: [][]any{}, Contrasts: []chartContrast{}, Phases: []chartPhase{}}
+	environments := map[string]int{}
+	for _, e := range v.Environments {
+		environments[e.Name] = e.Index
+		if e.Baseline {
+			d.Baseline = e.Index
+		}
+		d.Environments = append(d.Environments, chartEnvironment{e.Name, e.Shown})
+	}
+	levels := map[[2]string][2]int{}
+	names := map[int][]string{}
+	for _, w := range v.Workloads {
+		cw := chartWorkload{Name: w.Name}
+		for _, l := range w.Levels {
+			levels[[2]string{w.Name, l.Name}] = [2]int{w.Index, l.Index}
+			cw.Levels = append(cw.Levels, l.Name)
+		}
+		for _, m := range w.metrics() {
+			names[w.Index] = append(names[w.Index], m.Name)
+			cw.Metrics = append(cw.Metrics, newChartMetric(m.title(), m.Better, m.Unit, v.ranges[[2]string{w.Name, m.Name}]))
+		}
+		d.Workloads = append(d.Workloads, cw)
+	}
+	for _, c := range v.Contrasts {
+		at, ok := levels[[2]string{c.Workload, c.Level}]
+		if !ok || c.N == 0 {
+			continue
+		}
+		low, high := c.Low, c.High
+		if c.Verdict == verdict.None {
+			low, high = c.Least, c.Most
+		}
+		for m, name := range names[at[0]] {
+			if name == c.Metric {
+				d.Contrasts = append(d.Contrasts, chartContrast{at[0], at[1], m, environments[c.Environment], number(middle(&c)), number(low), number(high), word(&c), c.N})
+			}
+		}
+	}
+	for _, t := range v.Trials {
+		at, ok := levels[[2]string{t.Workload, t.Level}]
+		if !ok {
+			continue
+		}
+		row := []any{t.Block, environments[t.Environment], at[0], at[1]}
+		if t.Status == bundle.OK {
+			values := make([]any, len(names[at[0]]))
+			for m, name := range names[at[0]] {
+				if x, ok := valueOf(&t, &v.Plan.Workloads[at[0]], name); ok {
+					values[m] = number(x)
+				}
+			}
+			row = append(row, values)
+		}
+		d.Trials = append(d.Trials, row)
+	}
+	longest := 0.0
+	d.PhaseNames = v.phaseNames()
+	for _, s := range v.starts {
+		cp := chartPhase{Environment: s.Environment.Index}
+		for _, part := range s.Parts {
+			if part.Known {
+				cp.Parts = append(cp.Parts, [2]any{part.Name, number(part.Seconds)})
+			}
+		}
+		longest = math.Max(longest, s.Total)
+		d.Phases = append(d.Phases, cp)
+	}
+	d.Time = newChartMetric("", "lower", "s", [2]float64{longest / 1000, longest})
+	return d
+}
+
+func newChartMetric(title, better, unit string, span [2]float64) chartMetric {
+	return chartMetric{Title: title, Unit: unit, Better: better,
+		Scale: scaleFor(span[1], unit), Small: scaleFor(span[0], unit),
+		Axis: scaleFor(span[1], nounless(unit)), SmallAxis: scaleFor(span[0], nounless(unit))}
+}

@@ -1,0 +1,95 @@
+package report
+
+import (
+	"fmt"
+	"math"
+
+	"tare/internal/bundle"
+	"tare/internal/study"
+	"tare/internal/verdict"
+)
+
+type contrast = verdict.Contrast
+
+// companion is the metric that is shown beside the primary ones.
+const companion = verdict.CPUPerOperation
+
+// word is the verdict as it is printed.
+func word(c *contrast) string {
+	if c.Verdict == verdict.None {
+		return "no verdict"
+	}
+	return string(c.Verdict)
+}
+
+// middle is the log ratio to show: the estimate, or the median of the blocks
+// where there are too few for an estimate with an interval.
+func middle(c *contrast) float64 {
+	if c.Verdict == verdict.None {
+		return c.Middle
+	}
+	return c.Estimate
+}
+
+// ends are both ends of the interval; of the range, and called so, where there
+// are too few blocks for an interval.
+func ends(c *contrast) string {
+	if c.Verdict == verdict.None {
+		return "range " + interval(c.Least, c.Most)
+	}
+	return interval(c.Low, c.High)
+}
+
+// counts prints how many blocks a contrast has, and the look at which its
+// verdict fell or how many blocks a verdict would take.
+func counts(c *contrast) string {
+	text := fmt.Sprintf("n=%d", c.N)
+	switch {
+	case c.Verdict == verdict.None:
+	case c.Verdict == verdict.Inconclusive:
+		if c.Projection > c.N {
+			text += fmt.Sprintf(" of ~%d", c.Projection)
+		}
+	case c.Look > 0 && c.Look != c.N:
+		text += fmt.Sprintf(" at %d", c.Look)
+	}
+	return text
+}
+
+// remark is what has to be said with a verdict.
+func remark(c *contrast) string {
+	switch {
+	case c.InsideMargin:
+		return "a real difference, inside the margin"
+	case c.Verdict == verdict.None:
+		return c.Reason
+	}
+	return ""
+}
+
+// tails compares the tails over the blocks.
+func tails(c *contrast) string {
+	if c.TailP95 <= 0 || c.TailP99 <= 0 {
+		return missing
+	}
+	return change(math.Log(c.TailP95)) + ", " + change(math.Log(c.TailP99))
+}
+
+// valueOf is a metric of a trial. CPU time per operation is derived, as it is
+// for the verdicts, where the tool does not give it.
+func valueOf(t *bundle.Trial, w *study.Workload, metric string) (float64, bool) {
+	if t.Status != bundle.OK {
+		return 0, false
+	}
+	if x, ok := t.Metrics[metric]; ok {
+		return x, true
+	}
+	if metric != companion || w.Pack.Operations == "" || t.Usage == nil || t.Missing[metric] != "" {
+		return 0, false
+	}
+	n, cpu := t.Metrics[w.Pack.Operations], t.Usage.CPU()
+	if n <= 0 || cpu.Missing != "" {
+		return 0, false
+	}
+	return cpu.Value / n, true
+}

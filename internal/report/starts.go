@@ -1,0 +1,85 @@
+package report
+
+import "sort"
+
+// phaseRow is how one environment's start divides into phases: means over its
+// starts, since means add up and medians do not.
+type phaseRow struct {
+	Environment *environmentView
+	Starts      int
+	Parts       []phasePart // in the order of Phases
+	Total       float64
+}
+
+type phasePart struct {
+	Name    string
+	Seconds float64
+	Known   bool
+}
+
+// Phases of the start, an environment each.
+func (p *page) Phases() []phaseRow { return p.starts }
+
+// PhaseNames are the columns of the table of phases.
+func (p *page) PhaseNames() []string { return p.phaseNames() }
+
+func (v *view) phaseNames() []string {
+	names := []string{}
+	if len(v.starts) == 0 {
+		return names
+	}
+	for _, part := range v.starts[0].Parts {
+		names = append(names, part.Name)
+	}
+	return names
+}
+
+func gatherStarts(v *view) []phaseRow {
+	order := []string{}
+	sums := map[string]map[string]float64{}
+	starts := map[string]int{}
+	for _, t := range v.Trials {
+		if len(t.Phases) == 0 {
+			continue
+		}
+		starts[t.Environment]++
+		if sums[t.Environment] == nil {
+			sums[t.Environment] = map[string]float64{}
+		}
+		for _, ph := range t.Phases {
+			sums[t.Environment][ph.Name] += ph.Duration.Seconds()
+			order = appendNew(order, ph.Name)
+		}
+	}
+	// The phases follow one another in this order, whichever was seen first.
+	rank := map[string]int{"engine": 1, "kernel": 2, "agent": 3, "service": 4}
+	sort.SliceStable(order, func(i, j int) bool {
+		a, b := rank[order[i]], rank[order[j]]
+		return a != 0 && (b == 0 || a < b)
+	})
+	var rows []phaseRow
+	for i := range v.Environments {
+		e := &v.Environments[i]
+		n := starts[e.Name]
+		if n == 0 {
+			continue
+		}
+		row := phaseRow{Environment: e, Starts: n}
+		for _, name := range order {
+			sum, known := sums[e.Name][name]
+			row.Parts = append(row.Parts, phasePart{name, sum / float64(n), known})
+			row.Total += sum / float64(n)
+		}
+		rows = append(rows, row)
+	}
+	return rows
+}
+
+func appendNew(list []string, text string) []string {
+	for _, have := range list {
+		if have == text {
+			return list
+		}
+	}
+	return append(list, text)
+}

@@ -1,0 +1,39 @@
+// Draws the charts of the report from the figures that the page carries. The
+// tables say the same without it.
+import { prepareControls } from "./controls.js";
+import { curves } from "./curves.js";
+import { forest } from "./forest.js";
+import { phases } from "./phases.js";
+import { trials } from "./trials.js";
+
+const charts = { forest, trials, curves, phases };
+const data = JSON.parse(document.getElementById("data").textContent);
+
+function draw(figure) {
+  const width = Math.floor(figure.clientWidth);
+  // Too narrow for a chart: the page is being laid out, and will tell again.
+  if (width < 200 || figure.drawnAt === width) return;
+  figure.drawnAt = width;
+  const place = figure.querySelector(".drawing") ?? figure;
+  const chosen = figure.querySelector("select")?.value ?? "0,0";
+  const [metric, level] = chosen.split(",").map(Number);
+  place.replaceChildren(...charts[figure.dataset.chart](data, {
+    workload: Number(figure.dataset.workload),
+    metric: Number(figure.dataset.metric ?? metric),
+    level,
+    width,
+  }));
+}
+
+const watcher = new ResizeObserver((entries) => entries.forEach((e) => draw(e.target)));
+for (const figure of document.querySelectorAll("figure[data-chart]")) {
+  figure.hidden = false;
+  figure.querySelector("select")?.addEventListener("change", () => {
+    figure.drawnAt = 0;
+    draw(figure);
+  });
+  draw(figure);
+  watcher.observe(figure);
+}
+prepareControls();
+document.documentElement.dataset.drawn = document.querySelectorAll("figure[data-chart] svg").length;
