@@ -1,0 +1,48 @@
+package doctor
+
+import (
+	"bufio"
+	"os"
+	"runtime"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"tare/internal/bundle"
+	"tare/internal/cgroup"
+	"tare/internal/quantity"
+)
+
+// Machine says what this machine is.
+func Machine() bundle.Machine {
+	m := bundle.Machine{Cores: runtime.NumCPU(), Cgroups: string(cgroup.Mode())}
+	var u unix.Utsname
+	if unix.Uname(&u) == nil {
+		m.Kernel = unix.ByteSliceToString(u.Release[:])
+	}
+	var info unix.Sysinfo_t
+	if unix.Sysinfo(&info) == nil {
+		m.Memory = quantity.Bytes(info.Totalram * uint64(info.Unit))
+	}
+	m.Distribution = strings.Trim(field("/etc/os-release", "PRETTY_NAME", "="), `"`)
+	m.CPU = field("/proc/cpuinfo", "model name", ":")
+	if flags := " " + field("/proc/cpuinfo", "flags", ":") + " "; strings.Contains(flags, " hypervisor ") {
+		m.Virtualised = "a hypervisor is below this machine"
+	}
+	return m
+}
+
+// field is the value of the first line of a file that begins with the key.
+func field(path, key, separator string) string {
+	file, err := os.Open(path)
+	if err != nil {
+		return ""
+	}
+	defer file.Close()
+	for lines := bufio.NewScanner(file); lines.Scan(); {
+		if name, value, ok := strings.Cut(lines.Text(), separator); ok && strings.TrimSpace(name) == key {
+			return strings.TrimSpace(value)
+		}
+	}
+	return ""
+}

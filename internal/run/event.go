@@ -1,0 +1,34 @@
+package run
+
+import (
+	"tare/internal/bundle"
+	"tare/internal/schedule"
+	"tare/internal/verdict"
+)
+
+// Event is something that happened in a run: a line of `--json`, or what a
+// progress display shows.
+type Event struct {
+	Kind        Kind              `json:"event"`
+	Message     string            `json:"message,omitempty"`
+	Environment string            `json:"environment,omitempty"`
+	Slot        *schedule.Slot    `json:"slot,omitempty"`
+	Trial       *bundle.Trial     `json:"trial,omitempty"`
+	Contrast    *verdict.Contrast `json:"contrast,omitempty"`
+	Progress    schedule.Progress `json:"progress,omitzero"`
+}
+
+// Kind of an event.
+type Kind string
+
+// The kinds.
+const (
+	Preparing Kind = "preparing" // images, checks, sweeping
+	Skipped   Kind = "skipped"   // an environment that does not work here
+	Waiting   Kind = "waiting"   // for a quiet machine
+	Block     Kind = "block"     // one begins
+	Trying    Kind = "trying"    // a trial begins
+	Tried     Kind = "tried"     // a trial ended
+	Verdict   Kind = "verdict"   // a primary contrast is decided
+	Done      Kind = "done"
+)

@@ -1,0 +1,392 @@
+// Package run is one execution of a study: it checks which environments work
+// here, makes the image, and then asks the schedule for the next trial, has it
+// run, and writes it down, until the schedule says that it is over. It wires
+// the path of the data and holds no rule of its own: which trial is next is
+// schedule's, how one is made is trial's, what follows from them is verdict's.
+package run
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"tare/internal/bundle"
+	"tare/internal/doctor"
+	"tare/internal/environment"
+	"tare/internal/image"
+	"tare/internal/owner"
+	"tare/internal/sample"
+	"tare/internal/schedule"
+	"tare/internal/study"
+	"tare/internal/trial"
+	"tare/internal/verdict"
+)
+
+// Options say what to execute and where.
+type Options struct {
+	Home    string // of images, runs and work in progress
+	Folder  string // of the run; "" makes one below the home
+	Version string
+	Command []string
+	// Plan is a new run's; nil goes on with the run in Folder.
+	Plan *study.Plan
+	// Events hears what happens, in order, from one goroutine.
+	Events func(Event)
+}
+
+// Result is how a run ended.
+type Result struct {
+	Folder      string
+	Run         *bundle.Run
+	Contrasts   []verdict.Contrast
+	Failed      int    // trials, in all sessions
+	Stopped     string // why it ended, in words
+	Interrupted bool
+}
+
+// Execute runs a study to its end, or until the context is cancelled: then what
+// was measured is kept, the result says so, and the run can be resumed. Nothing
+// that it started stays behind in any case.
+func Execute(ctx context.Context, o Options) (result *Result, err error) {
+	e := &execution{Options: o, events: o.Events}
+	if e.events == nil {
+		e.events = func(Event) {}
+	}
+	e.owner, err = owner.Open(o.Home)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, e.owner.Close()) }()
+	if swept, err := Sweep(ctx, o.Home); err != nil {
+		e.say("could not remove all that a dead run left: %v", err)
+	} else {
+		for _, line := range swept {
+			e.say("removed what a dead run left: %s", line)
+		}
+	}
+	if err := e.open(); err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, e.run.Close()) }()
+	return e.execute(ctx)
+}
+
+// Sweep removes what dead runs of this home left anywhere.
+func Sweep(ctx context.Context, home string) ([]string, error) {
+	var sweepers []owner.Sweeper
+	for _, kind := range environment.Kinds() {
+		if r, _ := environment.Lookup(kind); r.Sweep != nil {
+			sweepers = append(sweepers, r.Sweep)
+		}
+	}
+	return owner.Sweep(ctx, home, sweepers...)
+}
+
+// Images is where a home keeps its images.
+func Images(home string) string { return filepath.Join(home, "images") }
+
+// Runs is where a home keeps its runs.
+func Runs(home string) string { return filepath.Join(home, "runs") }
+
+type execution struct {
+	Options
+	events   func(Event)
+	owner    *owner.Owner
+	run      *bundle.Writer
+	usable   []string
+	prepared map[string]environment.Environment
+	schedule *schedule.Schedule
+	// before is the time that earlier sessions spent on trials; began is when
+	// this one's first trial did.
+	before  time.Duration
+	began   time.Time
+	decided map[string]bool
+}
+
+func (e *execution) say(format string, args ...any) {
+	e.events(Event{Kind: Preparing, Message: fmt.Sprintf(format, args...)})
+}
+
+// open makes the run folder or takes up an old one.
+func (e *execution) open() (err error) {
+	if e.Plan == nil {
+		e.run, err = bundle.Resume(e.Folder)
+		if err == nil {
+			e.Plan = e.run.Plan
+		}
+		return err
+	}
+	if e.Folder == "" {
+		e.Folder, err = newFolder(Runs(e.Home), e.Plan.Name, time.Now())
+		if err != nil {
+			return err
+		}
+	}
+	e.run, err = bundle.Create(e.Folder, e.Plan, bundle.Manifest{
+		Run: filepath.Base(e.Folder), Tare: e.Version, Command: e.Command, Created: time.Now().UTC(),
+		Machine: doctor.Machine(), Environments: map[string]bundle.EnvironmentFacts{},
+	})
+	return err
+}
+
+// newFolder claims a name that nobody has: two runs may begin in one second.
+func newFolder(runs, name string, now time.Time) (string, error) {
+	if err := os.MkdirAll(runs, 0o755); err != nil {
+		return "", err
+	}
+	base := filepath.Join(runs, name+"-"+now.Format("20060102-150405"))
+	for n, folder := 2, base; ; n++ {
+		err := os.Mkdir(folder, 0o755)
+		if err == nil || !errors.Is(err, os.ErrExist) {
+			return folder, err
+		}
+		folder = fmt.Sprintf("%s-%d", base, n)
+	}
+}
+
+func (e *execution) execute(ctx context.Context) (*Result, error) {
+	m := &e.run.Manifest
+	m.Sessions = append(m.Sessions, bundle.Session{Started: time.Now().UTC()})
+	session := len(m.Sessions) - 1
+	m.Noise = doctor.Noise()
+
+	stopped, err := e.work(ctx)
+	interrupted := ctx.Err() != nil
+	if interrupted {
+		stopped, err = "interrupted", nil
+	}
+	if err != nil {
+		stopped = err.Error()
+	}
+	m.Sessions[session].Ended, m.Sessions[session].Stopped = time.Now().UTC(), stopped
+	if err := errors.Join(err, e.run.SaveManifest()); err != nil {
+		return nil, err
+	}
+	result := &Result{
+		Folder: e.Folder, Run: &e.run.Run, Stopped: stopped, Interrupted: interrupted,
+		Contrasts: verdict.Contrasts(e.run.Plan, e.run.Trials, m.Environments),
+	}
+	for _, t := range e.run.Trials {
+		if t.Status == bundle.Failed {
+			result.Failed++
+		}
+	}
+	if err := e.finish(result); err != nil {
+		return result, err
+	}
+	e.events(Event{Kind: Done, Message: stopped})
+	return result, nil
+}
+
+// work prepares and then runs trials; it returns why it stopped.
+func (e *execution) work(ctx context.Context) (string, error) {
+	img, err := e.prepare(ctx)
+	if err != nil {
+		return "", err
+	}
+	if e.schedule, err = schedule.New(e.Plan, e.usable); err != nil {
+		return "", err
+	}
+	for _, name := range e.usable {
+		e.schedule.Label(name, e.run.Manifest.Environments[name].Label)
+	}
+	for _, t := range e.run.Trials {
+		e.schedule.Record(t)
+		e.before += t.Ended.Sub(t.Started)
+	}
+	if err := e.run.SaveManifest(); err != nil {
+		return "", err
+	}
+	runner := &trial.Runner{
+		Plan: e.Plan, Owner: e.owner, Image: img, Environments: e.prepared, Keep: e.run.Keep,
+		Console: func(name string) (io.WriteCloser, error) { return e.run.Console(name) },
+	}
+	err = e.loop(ctx, runner)
+	return e.schedule.Why(), errors.Join(err, runner.Close())
+}
+
+func (e *execution) loop(ctx context.Context, runner *trial.Runner) error {
+	e.began = time.Now()
+	e.announceVerdicts() // of earlier sessions
+	block := 0
+	for {
+		slot, more := e.schedule.Next(e.elapsed())
+		if !more {
+			return nil
+		}
+		if slot.Block != block {
+			block = slot.Block
+			if err := e.quiet(ctx); err != nil {
+				return err
+			}
+			e.progress(Event{Kind: Block, Slot: &slot})
+		}
+		e.progress(Event{Kind: Trying, Slot: &slot})
+		t, err := runner.Run(ctx, slot)
+		if ctx.Err() != nil {
+			return ctx.Err() // cut off in the middle: to be run again, nothing to write down
+		}
+		if err := errors.Join(e.run.Append(t), err); err != nil {
+			return err
+		}
+		e.schedule.Record(t)
+		e.note(t)
+		e.progress(Event{Kind: Tried, Slot: &slot, Trial: &t})
+		e.announceVerdicts()
+	}
+}
+
+func (e *execution) elapsed() time.Duration { return e.before + time.Since(e.began) }
+
+func (e *execution) progress(event Event) {
+	event.Progress = e.schedule.Progress(e.elapsed())
+	e.events(event)
+}
+
+// note keeps an environment's findings in the manifest, each once.
+func (e *execution) note(t bundle.Trial) {
+	facts := e.run.Manifest.Environments[t.Environment]
+	for _, w := range t.Warnings {
+		if !slices.Contains(facts.Notes, w) && len(facts.Notes) < 20 {
+			facts.Notes = append(facts.Notes, w)
+		}
+	}
+	e.run.Manifest.Environments[t.Environment] = facts
+}
+
+// announceVerdicts tells of primary contrasts that were decided just now.
+func (e *execution) announceVerdicts() {
+	for _, c := range e.schedule.Contrasts() {
+		key := strings.Join([]string{c.Workload, c.Level, c.Metric, c.Environment}, "\x00")
+		if !c.Primary || c.Open || e.decided[key] || c.N == 0 {
+			continue
+		}
+		if e.decided == nil {
+			e.decided = map[string]bool{}
+		}
+		e.decided[key] = true
+		e.progress(Event{Kind: Verdict, Contrast: &c, Message: verdict.Wording(c)})
+	}
+}
+
+// quietEnough is the share of time in which something waited for a CPU, below
+// which the machine is called quiet.
+const quietEnough = 0.10
+
+// quiet waits, at most as long as the design allows, until the machine is.
+func (e *execution) quiet(ctx context.Context) error {
+	if e.Plan.Design.Quiet <= 0 {
+		return nil
+	}
+	deadline := time.Now().Add(e.Plan.Design.Quiet)
+	tick := time.NewTicker(time.Second)
+	defer tick.Stop()
+	before := sample.ReadHost()
+	for told := false; ; {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-tick.C:
+		}
+		now := sample.ReadHost()
+		p := sample.Between(before, now)
+		before = now
+		if p.CPU == nil || *p.CPU < quietEnough || time.Now().After(deadline) {
+			return nil
+		}
+		if !told {
+			told = true
+			e.progress(Event{Kind: Waiting, Message: fmt.Sprintf("the machine is busy (CPU pressure %.0f%%): waiting up to %v for quiet", *p.CPU*100, e.Plan.Design.Quiet)})
+		}
+	}
+}
+
+// prepare finds out what works here and makes the image in the forms it needs.
+func (e *execution) prepare(ctx context.Context) (*image.Image, error) {
+	e.prepared = map[string]environment.Environment{}
+	for _, p := range e.Plan.Environments {
+		env, facts, err := check(ctx, p)
+		if err != nil {
+			return nil, err
+		}
+		if old, resumed := e.run.Manifest.Environments[p.Name]; resumed {
+			if old.State != environment.Missing && facts.State == environment.Missing {
+				return nil, fmt.Errorf("environment %s worked when the run began and does not now: %s", p.Name, Why(facts))
+			}
+			if old.State == environment.Missing {
+				continue // it was not in the run's first blocks, so it stays out
+			}
+			facts.Notes = old.Notes
+		}
+		e.run.Manifest.Environments[p.Name] = facts
+		if env == nil {
+			e.events(Event{Kind: Skipped, Environment: p.Name, Message: Why(facts)})
+			continue
+		}
+		e.usable = append(e.usable, p.Name)
+		e.prepared[p.Name] = env
+	}
+	if !slices.Contains(e.usable, e.Plan.Baseline) {
+		return nil, fmt.Errorf("the baseline %s does not work here, so there is nothing to compare with: %s", e.Plan.Baseline, Why(e.run.Manifest.Environments[e.Plan.Baseline]))
+	}
+	store, err := image.Open(Images(e.Home))
+	if err != nil {
+		return nil, err
+	}
+	e.say("image: looking it up, or making it")
+	img, err := store.Get(ctx, e.Plan.Image, func(line string) { e.say("image: %s", line) })
+	if err != nil {
+		return nil, err
+	}
+	if was := e.run.Manifest.Image.Digest; was != "" && was != img.Digest {
+		return nil, fmt.Errorf("the run began with image %s and the same source gives %s now: blocks of two images cannot be compared; begin a new run", was, img.Digest)
+	}
+	e.run.Manifest.Image = bundle.ImageFacts{Name: img.Name, Digest: img.Digest}
+	for _, name := range e.usable {
+		if err := e.prepared[name].Prepare(ctx, img, func(line string) { e.say("%s: %s", name, line) }); err != nil {
+			return nil, fmt.Errorf("prepare %s: %w", name, err)
+		}
+		facts := e.run.Manifest.Environments[name]
+		facts.Label = e.prepared[name].Label()
+		facts.Versions = e.prepared[name].Versions(ctx)
+		e.run.Manifest.Environments[name] = facts
+	}
+	return img, nil
+}
+
+// check finds out whether an environment of a plan works here; nil and the
+// findings where it does not.
+func check(ctx context.Context, p study.Environment) (environment.Environment, bundle.EnvironmentFacts, error) {
+	options, err := p.Decode()
+	if err != nil {
+		return nil, bundle.EnvironmentFacts{}, err
+	}
+	state, findings := environment.Check(ctx, p.Kind, options)
+	facts := bundle.EnvironmentFacts{State: state, Findings: findings}
+	if state == environment.Missing {
+		return nil, facts, nil
+	}
+	r, _ := environment.Lookup(p.Kind)
+	env, err := r.New(options)
+	return env, facts, err
+}
+
+// Why is the finding that keeps an environment from working, with its mend.
+func Why(f bundle.EnvironmentFacts) string {
+	for _, finding := range f.Findings {
+		if finding.State == environment.Missing {
+			text := fmt.Sprintf("needs %s: %s", finding.What, finding.Reason)
+			if finding.Mend != "" {
+				text += "; mend it with: " + finding.Mend
+			}
+			return text
+		}
+	}
+	return string(f.State)
+}
