@@ -1,0 +1,26 @@
+// Command tare measures what an isolation layer costs a real workload.
+package main
+
+import (
+	"context"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"tare/internal/cli"
+
+	// The environments, each of which registers itself.
+	_ "tare/internal/environment/docker"
+	_ "tare/internal/environment/native"
+	_ "tare/internal/environment/qemu"
+)
+
+// version is set by the Makefile.
+var version = "development"
+
+func main() {
+	// The first signal ends the run in order; the second one is the kernel's.
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	context.AfterFunc(ctx, stop)
+	os.Exit(cli.Main(ctx, cli.NewApp(version)))
+}

@@ -1,0 +1,143 @@
+package cli
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"tare/internal/bundle"
+	"tare/internal/report"
+	"tare/internal/verdict"
+)
+
+// reportFiles are the formats with the file that each is written to, in the
+// run's folder, where no other is named. Text goes to the standard output.
+var reportFiles = map[string]string{"html": "report.html", "md": "report.md", "text": "-"}
+
+func newReportCommand(app *App) *cobra.Command {
+	var (
+		formats []string
+		out     string
+		all     bool
+	)
+	command := &cobra.Command{
+		Use:   "report RUN",
+		Short: "Write a run's report: one HTML file, Markdown, or tables for the terminal",
+		Long: `Write a run's report. RUN is a run's folder or its name, as tare ls prints it.
+
+HTML is one file that works offline; md is Markdown for an issue or a README;
+text is what tare run prints at its end. A report follows from the run's folder
+alone: the same folder gives the same bytes.`,
+		Example: `  tare report quick-20261121-014500
+  tare report ./my-run --format html,md
+  tare report ./my-run --format md --out -`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(_ *cobra.Command, args []string) error {
+			for _, f := range formats {
+				if reportFiles[f] == "" {
+					return badInput("--format %s is not known: choose html, md or text", f)
+				}
+			}
+			if out != "" && len(formats) != 1 {
+				return badInput("--out names one file, and --format asks for %d: leave one of them out", len(formats))
+			}
+			in, err := openReport(app, args[0])
+			if err != nil {
+				return err
+			}
+			for _, f := range formats {
+				if err := writeReport(app, in, f, out, all); err != nil {
+					return err
+				}
+			}
+			return nil
+		},
+	}
+	flags := command.Flags()
+	flags.StringSliceVar(&formats, "format", []string{"html"}, "html, md or text; several with commas")
+	flags.StringVarP(&out, "out", "o", "", "the file to write; - is the standard output (default: in the run's folder)")
+	flags.BoolVar(&all, "all", false, "text: every metric, not only the primary ones and CPU time per operation")
+	command.RegisterFlagCompletionFunc("format", cobra.FixedCompletions([]string{"html", "md", "text"}, cobra.ShellCompDirectiveNoFileComp))
+	return command
+}
+
+// openReport reads a run and judges it. It is the one place where a report
+// gets what it is made of.
+func openReport(app *App, name string) (report.Input, error) {
+	folder, err := runFolder(app, name)
+	if err != nil {
+		return report.Input{}, err
+	}
+	run, err := bundle.Open(folder)
+	if err != nil {
+		return report.Input{}, badInput("%w", err)
+	}
+	return report.Input{
+		Manifest: run.Manifest, Plan: run.Plan, Trials: run.Trials, Folder: folder,
+		Contrasts: verdict.Contrasts(run.Plan, run.Trials, run.Manifest.Environments),
+	}, nil
+}
+
+// runFolder finds a run by its folder or by its name below the home folder.
+func runFolder(app *App, name string) (string, error) {
+	named := filepath.Join(app.Home, "runs", name)
+	for _, folder := range []string{name, named} {
+		if info, err := os.Stat(folder); err == nil && info.IsDir() {
+			return folder, nil
+		}
+	}
+	return "", badInput("there is no run %s: neither a folder of that name nor %s; `tare ls` lists the runs", name, named)
+}
+
+func writeReport(app *App, in report.Input, format, out string, all bool) error {
+	if out == "" {
+		out = reportFiles[format]
+		if out != "-" {
+			out = filepath.Join(in.Folder, out)
+		}
+	}
+	if out == "-" {
+		return render(app.Stdout, in, format, terminalOptions(app.Stdout, all))
+	}
+	var text bytes.Buffer
+	if err := render(&text, in, format, report.TerminalOptions{All: all}); err != nil {
+		return err
+	}
+	if err := os.WriteFile(out, text.Bytes(), 0o644); err != nil {
+		return fmt.Errorf("write the report: %w; choose another place with --out", err)
+	}
+	_, err := fmt.Fprintln(app.Stdout, out)
+	return err
+}
+
+func render(w io.Writer, in report.Input, format string, o report.TerminalOptions) error {
+	switch format {
+	case "html":
+		return report.HTML(w, in)
+	case "md":
+		return report.Markdown(w, in)
+	}
+	return report.Terminal(w, in, o)
+}
+
+// terminalOptions finds out what the writer can show: colour only on a
+// terminal that has not been told to do without (NO_COLOR).
+func terminalOptions(w io.Writer, all bool) report.TerminalOptions {
+	o := report.TerminalOptions{Width: 80, All: all}
+	file, ok := w.(*os.File)
+	if !ok || !term.IsTerminal(int(file.Fd())) {
+		return o
+	}
+	if width, _, err := term.GetSize(int(file.Fd())); err == nil && width > 0 {
+		o.Width = min(width, 120)
+	}
+	o.Colour = os.Getenv("NO_COLOR") == "" && !slices.Contains([]string{"", "dumb"}, strings.ToLower(os.Getenv("TERM")))
+	return o
+}

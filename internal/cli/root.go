@@ -1,0 +1,72 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+)
+
+// Main runs the command line and returns the exit status.
+func Main(ctx context.Context, app *App) int {
+	root := newRootCommand(app)
+	root.SetArgs(app.Args[1:])
+	err := root.ExecuteContext(ctx)
+	if err == nil {
+		return 0
+	}
+	var exit *ExitError
+	if errors.As(err, &exit) {
+		if exit.Err != nil {
+			fmt.Fprintf(app.Stderr, "tare: %v\n", exit.Err)
+		}
+		return exit.Status
+	}
+	fmt.Fprintf(app.Stderr, "tare: %v\n", err)
+	if ctx.Err() != nil {
+		return ExitInterrupted
+	}
+	return 1
+}
+
+func newRootCommand(app *App) *cobra.Command {
+	root := &cobra.Command{
+		Use:   "tare",
+		Short: "Measure what an isolation layer costs a real workload",
+		Long: `tare runs the same bytes natively, in containers, sandboxes and virtual
+machines, interleaved in random order, and reports what each layer costs: an
+estimate, an interval and a verdict with a known error rate.
+
+A first look:
+  tare doctor                        which environments work on this machine
+  tare bench -- sysbench cpu run     one command, in every environment
+  tare run quick                     a small study of everything, with a report`,
+		Version:       app.Version,
+		SilenceUsage:  true,
+		SilenceErrors: true,
+	}
+	root.SetOut(app.Stdout)
+	root.SetErr(app.Stderr)
+	root.SetIn(app.Stdin)
+	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
+		return badInput("%w; `%s --help` lists the flags", err, c.CommandPath())
+	})
+	root.PersistentFlags().StringVar(&app.Home, "home", app.Home, "folder of runs, images and work in progress; $TARE_HOME")
+	root.AddCommand(
+		newDoctorCommand(app), newRunCommand(app), newBenchCommand(app), newStatsCommand(app),
+		newReportCommand(app), newCompareCommand(app),
+		newListCommand(app), newShowCommand(app), newRemoveCommand(app), newCleanCommand(app),
+	)
+	for _, c := range root.Commands() {
+		if check := c.Args; check != nil {
+			c.Args = func(c *cobra.Command, args []string) error {
+				if err := check(c, args); err != nil {
+					return badInput("%w; usage: %s", err, c.UseLine())
+				}
+				return nil
+			}
+		}
+	}
+	return root
+}

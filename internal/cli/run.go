@@ -1,0 +1,212 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"path/filepath"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"tare/internal/report"
+	"tare/internal/run"
+	"tare/internal/schedule"
+	"tare/internal/study"
+)
+
+func newRunCommand(app *App) *cobra.Command {
+	var (
+		over   study.Overrides
+		o      run.Options
+		seed   uint64
+		resume string
+		dry    bool
+		show   displayFlags
+	)
+	command := &cobra.Command{
+		Use:   "run STUDY | --resume RUN",
+		Short: "Run a study: a file, or the name of a built-in one",
+		Long: `Run a study: a YAML file, or a built-in study by its name (tare ls studies).
+
+Each block runs every environment once, in random order, so that what happens to
+the machine happens to all. At the end stand the verdicts and the path of the
+HTML report. A run that was interrupted or killed goes on with --resume.
+
+Exit status: 0, 2 for a mistake in the study or a flag (nothing was started),
+3 where some trials failed and the rest is reported, 130 when interrupted.`,
+		Example: `  tare run quick
+  tare run ./redis.yaml --budget 5m
+  tare run quick --only native,docker,redis --blocks 10
+  tare run --resume quick-20261121-014500`,
+		Args: func(_ *cobra.Command, args []string) error {
+			if (len(args) == 1) == (resume != "") || len(args) > 1 {
+				return fmt.Errorf("needs one study, or --resume RUN")
+			}
+			return nil
+		},
+		RunE: func(command *cobra.Command, args []string) error {
+			o.Home, o.Version, o.Command = app.Home, app.Version, app.Args
+			if resume != "" {
+				if over.Blocks != 0 || over.Budget != 0 || len(over.Only) > 0 || command.Flags().Changed("seed") || o.Folder != "" {
+					return badInput("--resume goes on with the run's own plan: --blocks, --budget, --only, --seed and --out are for new runs")
+				}
+				folder, err := runFolder(app, resume)
+				if err != nil {
+					return err
+				}
+				o.Folder = folder
+			} else {
+				if command.Flags().Changed("seed") {
+					over.Seed = &seed
+				}
+				plan, err := resolve(args[0], over)
+				if err != nil {
+					return err
+				}
+				if dry {
+					return printPlan(app, plan)
+				}
+				o.Plan = plan
+			}
+			return execute(command.Context(), app, o, show)
+		},
+	}
+	flags := command.Flags()
+	flags.IntVar(&over.Blocks, "blocks", 0, "run exactly so many blocks, with the interval for a fixed number")
+	flags.DurationVar(&over.Budget, "budget", 0, "spend at most this time, where verdicts are still open (5m, 1h)")
+	flags.StringSliceVar(&over.Only, "only", nil, "only these environments and workloads; the baseline always stays")
+	flags.Uint64Var(&seed, "seed", 0, "of the random order; by default one is drawn and recorded")
+	flags.StringVarP(&o.Folder, "out", "o", "", "folder of the run (default: below the home, named by study and time)")
+	flags.StringVar(&resume, "resume", "", "go on with this run: its folder or its name")
+	flags.BoolVar(&dry, "dry-run", false, "print the plan and the expected duration, and start nothing")
+	show.add(flags)
+	command.MarkFlagsMutuallyExclusive("resume", "dry-run")
+	return command
+}
+
+func resolve(name string, over study.Overrides) (*study.Plan, error) {
+	file, err := study.Load(name)
+	if err != nil {
+		return nil, badInput("%w", err)
+	}
+	plan, err := study.Resolve(file, over)
+	if err != nil {
+		return nil, badInput("%w", err)
+	}
+	return plan, nil
+}
+
+// execute runs a plan and prints what came out.
+func execute(ctx context.Context, app *App, o run.Options, show displayFlags) error {
+	display := show.display(app)
+	o.Events = display.Event
+	result, err := run.Execute(ctx, o)
+	display.Close()
+	if err := outcome(ctx, result, err); err != nil {
+		return err
+	}
+	if !show.json {
+		if err := printResult(app, result); err != nil {
+			return err
+		}
+	}
+	return status(app, result)
+}
+
+// outcome is the error of a run that has no result to print.
+func outcome(ctx context.Context, result *run.Result, err error) error {
+	switch {
+	case result == nil && ctx.Err() != nil:
+		return &ExitError{Status: ExitInterrupted, Err: fmt.Errorf("interrupted before anything was measured")}
+	case result == nil:
+		return err
+	case err != nil:
+		return fmt.Errorf("the run is kept in %s: %w", result.Folder, err)
+	}
+	return nil
+}
+
+// status is the exit status of a run that is reported.
+func status(app *App, result *run.Result) error {
+	switch {
+	case result.Interrupted:
+		return &ExitError{Status: ExitInterrupted, Err: fmt.Errorf("interrupted; go on with: tare run --resume %s", runName(app, result.Folder))}
+	case result.Failed > 0:
+		return &ExitError{Status: ExitSomeFailed, Err: fmt.Errorf("%d of %d trials failed; the report lists them with their reasons", result.Failed, len(result.Run.Trials))}
+	}
+	return nil
+}
+
+func printResult(app *App, r *run.Result) error {
+	var text bytes.Buffer
+	if err := report.Terminal(&text, r.ReportInput(), terminalOptions(app.Stdout, false)); err != nil {
+		return err
+	}
+	fmt.Fprintf(app.Stdout, "\n%s\nended: %s\nreport: %s\n", bytes.TrimRight(text.Bytes(), "\n"), r.Stopped, filepath.Join(r.Folder, "report.html"))
+	return nil
+}
+
+// runName is what the user can type for a run: its name below the home, else
+// its folder.
+func runName(app *App, folder string) string {
+	if filepath.Dir(folder) == run.Runs(app.Home) {
+		return filepath.Base(folder)
+	}
+	return folder
+}
+
+// assumed is how long a trial is taken to be where nothing was measured yet: a
+// second of driving and as much around it.
+const assumed = 2 * time.Second
+
+func printPlan(app *App, plan *study.Plan) error {
+	var names []string
+	for _, e := range plan.Environments {
+		names = append(names, e.Name)
+	}
+	s, err := schedule.New(plan, names)
+	if err != nil {
+		return badInput("%w", err)
+	}
+	expected := s.Expected(func(schedule.Slot) time.Duration { return assumed })
+	w := app.Stdout
+	fmt.Fprintf(w, "%s (%s)\n\n", plan.Study, plan.Origin)
+	fmt.Fprintf(w, "baseline      %s\n", plan.Baseline)
+	for _, e := range plan.Environments {
+		fmt.Fprintf(w, "environment   %s (%s) %s\n", e.Name, e.Kind, e.Options)
+	}
+	for _, work := range plan.Workloads {
+		fmt.Fprintf(w, "workload      %s: %s; fresh instance each %s\n", work.Name, work.Pack.Title, work.Fresh)
+		for _, l := range work.Levels {
+			if l.Name != "" {
+				fmt.Fprintf(w, "  level       %s\n", l.Name)
+			}
+		}
+	}
+	d := plan.Design
+	fmt.Fprintf(w, "design        %s; margin %s; confidence %s; %s\n", d.Order, d.Margin, d.Confidence, blocksInWords(d))
+	fmt.Fprintf(w, "seed          %d\n\n", plan.Seed)
+	fmt.Fprintf(w, "order of the first block:\n")
+	for _, slot := range expected.FirstBlock {
+		fmt.Fprintf(w, "  %3d  %-14s %s %s\n", slot.Position, slot.Environment, slot.Workload, slot.Level)
+	}
+	fmt.Fprintf(w, "\nexpected: %s\n", expected.Words())
+	fmt.Fprintf(w, "(at %v a trial, the start of the instance included; a run measures it and tells the time to go)\n", assumed)
+	return nil
+}
+
+func blocksInWords(d study.Design) string {
+	b := d.Blocks
+	switch {
+	case b.Fixed:
+		return fmt.Sprintf("exactly %d blocks", b.Max)
+	case b.Open:
+		return fmt.Sprintf("from %d blocks on until all is decided", b.Min)
+	}
+	text := fmt.Sprintf("%d to %d blocks", b.Min, b.Max)
+	if d.Budget > 0 {
+		text += fmt.Sprintf(", at most %v", d.Budget)
+	}
+	return text
+}

@@ -1,0 +1,82 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/goccy/go-yaml"
+
+	"tare/internal/bundle"
+	"tare/internal/environment"
+	"tare/internal/report"
+)
+
+func showRun(app *App, folder string, asJSON, verify bool) error {
+	in, err := openReport(app, folder)
+	if err != nil {
+		return err
+	}
+	if verify {
+		return verifyRun(app, folder)
+	}
+	if asJSON {
+		return printJSON(app.Stdout, struct {
+			Manifest  bundle.Manifest `json:"manifest"`
+			Plan      any             `json:"plan"`
+			Contrasts any             `json:"contrasts"`
+		}{in.Manifest, in.Plan, in.Contrasts})
+	}
+	return report.Terminal(app.Stdout, in, terminalOptions(app.Stdout, true))
+}
+
+func verifyRun(app *App, folder string) error {
+	r, err := bundle.Open(folder)
+	if err != nil {
+		return err
+	}
+	wrong, err := r.Verify()
+	if err != nil {
+		return err
+	}
+	for _, line := range wrong {
+		fmt.Fprintln(app.Stdout, line)
+	}
+	if len(wrong) > 0 {
+		return fmt.Errorf("%d files of %s are not what they were", len(wrong), folder)
+	}
+	fmt.Fprintf(app.Stdout, "%s: %d trials, every file is what it was\n", folder, len(r.Trials))
+	return nil
+}
+
+func showEnvironment(ctx context.Context, app *App, kind string, asJSON bool) error {
+	r, _ := environment.Lookup(kind)
+	options := r.Options()
+	state, findings := environment.Check(ctx, kind, options)
+	if asJSON {
+		return printJSON(app.Stdout, map[string]any{"kind": kind, "about": r.About, "options": options, "state": state, "findings": findings})
+	}
+	text, err := yaml.Marshal(options)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(app.Stdout, "%s: %s\n\noptions and their defaults:\n%s\nrequires:\n", kind, r.About, text)
+	for _, f := range findings {
+		fmt.Fprintf(app.Stdout, "  %s\n", findingLine(f))
+		if f.Mend != "" {
+			fmt.Fprintf(app.Stdout, "    mend: %s\n", f.Mend)
+		}
+	}
+	return nil
+}
+
+func showYAML(app *App, value any, asJSON bool) error {
+	if asJSON {
+		return printJSON(app.Stdout, value)
+	}
+	text, err := yaml.MarshalWithOptions(value, yaml.OmitEmpty(), yaml.UseLiteralStyleIfMultiline(true))
+	if err != nil {
+		return err
+	}
+	_, err = app.Stdout.Write(text)
+	return err
+}
