@@ -276,7 +276,7 @@ func (b *benchOptions) pack() *workload.Pack {
 			{Name: workload.WallSeconds, Unit: "s", Better: "lower", Primary: true, About: "wall time by the instance's clock"},
 			{Name: workload.UserSeconds, Unit: "s", Better: "lower", About: "CPU time of the command in user mode"},
 			{Name: workload.SystemSeconds, Unit: "s", Better: "lower", About: "CPU time of the command in the kernel"},
-			{Name: workload.MaxRSS, Unit: "B", Better: "lower", About: "peak memory of the command's largest process"},
+			{Name: workload.MaxRSS, Unit: "B", Better: "lower", About: "peak memory of the command's largest process; never below the agent's own, some 4 MiB"},
 		},
 	}
 	for _, line := range b.setup {
@@ -319,7 +319,7 @@ func runBench(ctx context.Context, app *App, o run.Options, show displayFlags, e
 		}
 	} else {
 		var text bytes.Buffer
-		summary.print(&text, terminalOptions(app.Stdout, false).Width)
+		summary.print(&text)
 		fmt.Fprintf(&text, "\nreport: %s\n", filepath.Join(result.Folder, "report.html"))
 		if _, err := app.Stdout.Write(text.Bytes()); err != nil {
 			return err

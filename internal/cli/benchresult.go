@@ -147,63 +147,79 @@ func estimate(name, unit string, values []float64) (benchFigure, bool) {
 	return f, true
 }
 
-func (s benchSummary) print(w io.Writer, width int) {
-	fmt.Fprintf(w, "%s\n\n", s.Command)
-	rows := [][]string{{"ENVIRONMENT", "", "ESTIMATE", "95% INTERVAL", "MEAN ± SD, RANGE"}}
+func (s benchSummary) print(w io.Writer) {
+	fmt.Fprintln(w, s.Command)
 	for _, r := range s.Results {
 		name := r.Environment
 		if r.Label != "" {
 			name += " [" + r.Label + "]"
 		}
-		for i, f := range r.Figures {
-			title := benchMetrics[slices.IndexFunc(benchMetrics, func(m struct{ name, unit, title string }) bool { return m.name == f.Metric })].title
-			interval, spread := "", ""
-			if f.Low != nil {
-				interval = human(*f.Low, f.Unit) + " … " + human(*f.High, f.Unit)
-			}
-			if f.Metric == workload.WallSeconds {
-				spread = fmt.Sprintf("%s ± %s, %s … %s; %d runs", human(r.Mean, "s"), human(r.Stddev, "s"), human(r.Min, "s"), human(r.Max, "s"), len(r.Times))
-			}
-			if i > 0 {
-				name = ""
-			}
-			rows = append(rows, []string{name, title, human(f.Estimate, f.Unit), interval, spread})
-		}
+		runs := fmt.Sprintf("%d runs", len(r.Times))
 		if r.Failed > 0 {
-			rows = append(rows, []string{"", "failed", fmt.Sprintf("%d runs", r.Failed), "", ""})
+			runs += fmt.Sprintf(", %d failed", r.Failed)
+		}
+		fmt.Fprintf(w, "\n%s (%s)\n", name, runs)
+		for _, f := range r.Figures {
+			scale := scaleOf(f.Estimate, f.Unit)
+			line := fmt.Sprintf("  %-12s %8s", titleOf(f.Metric), scale.with(f.Estimate))
+			if f.Low != nil {
+				line += fmt.Sprintf("  [%s, %s]", scale.number(*f.Low), scale.number(*f.High))
+			}
+			if f.Metric == workload.WallSeconds && len(r.Times) > 1 {
+				line = fmt.Sprintf("%-42s mean %s ± %s, %s … %s", line, scale.number(r.Mean), scale.number(r.Stddev), scale.number(r.Min), scale.number(r.Max))
+			}
+			fmt.Fprintln(w, line)
 		}
 	}
-	table(w, width, rows)
-	if len(s.sentences) > 0 {
-		fmt.Fprintln(w)
-	}
+	fmt.Fprintln(w, "\nestimate [95% interval]")
 	for _, line := range s.sentences {
 		fmt.Fprintln(w, line)
 	}
 }
 
-// human prints a time or a size with three or four digits.
-func human(v float64, unit string) string {
-	type scale struct {
-		factor float64
-		unit   string
+func titleOf(metric string) string {
+	for _, m := range benchMetrics {
+		if m.name == metric {
+			return m.title
+		}
 	}
+	return metric
+}
+
+// scale is a unit that a figure is printed in.
+type scale struct {
+	factor float64
+	unit   string
+}
+
+// scaleOf is the largest unit in which a value is not below one.
+func scaleOf(v float64, unit string) scale {
 	scales := []scale{{1, "s"}, {1e-3, "ms"}, {1e-6, "µs"}}
 	if unit == "B" {
 		scales = []scale{{1 << 30, "GiB"}, {1 << 20, "MiB"}, {1 << 10, "KiB"}, {1, "B"}}
 	}
-	for i, s := range scales {
-		if math.Abs(v) >= s.factor || i == len(scales)-1 {
-			scaled := v / s.factor
-			digits := max(0, 3-int(math.Floor(math.Log10(max(math.Abs(scaled), 1)))))
-			if s.unit == "B" || scaled == 0 {
-				digits = 0
-			}
-			return strconv.FormatFloat(scaled, 'f', min(digits, 3), 64) + " " + s.unit
+	for _, s := range scales {
+		if math.Abs(v) >= s.factor {
+			return s
 		}
 	}
-	return ""
+	return scales[len(scales)-1]
 }
+
+// number prints a value with four digits, as far as the unit has them.
+func (s scale) number(v float64) string {
+	v /= s.factor
+	digits := max(0, 3-int(math.Floor(math.Log10(max(math.Abs(v), 1)))))
+	if s.unit == "B" || v == 0 {
+		digits = 0
+	}
+	return strconv.FormatFloat(v, 'f', digits, 64)
+}
+
+func (s scale) with(v float64) string { return s.number(v) + " " + s.unit }
+
+// human prints a value in the unit that suits it.
+func human(v float64, unit string) string { return scaleOf(v, unit).with(v) }
 
 // exportFlags name the files that the figures are written to.
 type exportFlags struct{ json, csv, markdown string }

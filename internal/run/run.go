@@ -85,7 +85,13 @@ func Sweep(ctx context.Context, home string) ([]string, error) {
 			sweepers = append(sweepers, r.Sweep)
 		}
 	}
-	return owner.Sweep(ctx, home, sweepers...)
+	swept, err := owner.Sweep(ctx, home, sweepers...)
+	store, openErr := image.Open(Images(home))
+	if openErr != nil {
+		return swept, errors.Join(err, openErr)
+	}
+	builds, sweepErr := store.Sweep()
+	return append(swept, builds...), errors.Join(err, sweepErr)
 }
 
 // Images is where a home keeps its images.
