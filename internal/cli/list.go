@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -216,9 +217,9 @@ func newRemoveCommand(app *App) *cobra.Command {
 		Use:   "rm NAME...",
 		Short: "Remove runs, and images by their digest",
 		Args:  cobra.MinimumNArgs(1),
-		RunE: func(_ *cobra.Command, args []string) error {
+		RunE: func(command *cobra.Command, args []string) error {
 			for _, name := range args {
-				if err := remove(app, name); err != nil {
+				if err := remove(command.Context(), app, name); err != nil {
 					return err
 				}
 				fmt.Fprintf(app.Stdout, "removed %s\n", name)
@@ -230,17 +231,13 @@ func newRemoveCommand(app *App) *cobra.Command {
 
 // remove takes runs of the home and images of its store; a folder elsewhere is
 // the user's own to delete.
-func remove(app *App, name string) error {
+func remove(ctx context.Context, app *App, name string) error {
 	if strings.HasPrefix(name, "sha256:") {
-		store, err := image.Open(run.Images(app.Home))
-		if err != nil {
-			return err
-		}
-		return store.Remove(name)
+		return removeImage(ctx, app, name)
 	}
 	folder := filepath.Join(run.Runs(app.Home), name)
 	if name != filepath.Base(name) || name == "." || name == ".." {
-		return badInput("%s is no run's name; tare removes only runs below %s and images", name, run.Runs(app.Home))
+		return badInput("%s is no run's name; tare removes only runs below %s and images by their digest", name, run.Runs(app.Home))
 	}
 	w, err := bundle.Resume(folder) // takes the lock: a run that is under way is not removed
 	if err != nil {
@@ -248,4 +245,36 @@ func remove(app *App, name string) error {
 	}
 	defer w.Close()
 	return os.RemoveAll(folder)
+}
+
+// removeImage removes an image and the copies that engines have of it.
+func removeImage(ctx context.Context, app *App, digest string) error {
+	store, err := image.Open(run.Images(app.Home))
+	if err != nil {
+		return err
+	}
+	list, err := store.List()
+	if err != nil {
+		return err
+	}
+	at := slices.IndexFunc(list, func(e image.Entry) bool { return strings.HasPrefix(e.Digest, digest) })
+	if at < 0 {
+		return badInput("there is no image %s; `tare ls images` lists them", digest)
+	}
+	digest = list[at].Digest
+	if err := store.Remove(digest); err != nil {
+		return err
+	}
+	for _, kind := range environment.Kinds() {
+		if r, _ := environment.Lookup(kind); r.Forget != nil {
+			removed, err := r.Forget(ctx, func(d string) bool { return d != digest })
+			for _, line := range removed {
+				fmt.Fprintln(app.Stdout, "removed", line)
+			}
+			if err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }

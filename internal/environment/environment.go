@@ -38,6 +38,10 @@ type Registration struct {
 	// returns a line for each thing that it removed. nil means that the
 	// technology leaves nothing that owner.Sweep does not find by itself.
 	Sweep func(ctx context.Context, home string, dead func(ownerID string) bool) ([]string, error)
+	// Forget removes the technology's own copies of images that tare gave it,
+	// except those whose digest keep reports true for, and returns a line for
+	// each. nil means that it keeps none.
+	Forget func(ctx context.Context, keep func(digest string) bool) ([]string, error)
 }
 
 // Requirement is one thing that an environment cannot do without.

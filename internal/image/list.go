@@ -54,8 +54,6 @@ func (s *Store) List() ([]Entry, error) {
 			e.Size += size
 			if form, ok := forms[part.Name()]; ok {
 				e.Forms[form] = size
-			} else if strings.HasPrefix(part.Name(), "docker-") {
-				e.Forms["docker"] += size
 			}
 		}
 		entries = append(entries, e)
@@ -146,9 +144,6 @@ func (s *Store) Sweep() ([]string, error) {
 		"images/.removing-*":         func(key, _ string) string { return "removing-" + key },
 		"images/*/.making-folder":    func(_, folder string) string { return "folder-" + short(folder) },
 		"images/*/.making-disk.ext4": func(_, folder string) string { return "disk-" + short(folder) },
-		"images/*/.making-docker-????????????.tar": func(key, _ string) string {
-			return strings.TrimSuffix(key, ".tar")
-		},
 		"kernels/.making-*": func(string, string) string { return "kernel" },
 		"guests/.making-*":  func(key, _ string) string { return "guest-" + key },
 	} {

@@ -8,6 +8,8 @@
 package docker
 
 import (
+	"context"
+
 	"tare/internal/environment"
 )
 
@@ -23,6 +25,9 @@ func init() {
 			return newContainers(theDocker, *o.(*Options))
 		},
 		Sweep: theDocker.sweep,
+		Forget: func(ctx context.Context, keep func(string) bool) ([]string, error) {
+			return RemoveImages(ctx, DockerHost(), keep)
+		},
 	})
 	environment.Register(environment.Registration{
 		Kind:  "podman",
@@ -35,6 +40,9 @@ func init() {
 			return newContainers(thePodman, *o.(*Options))
 		},
 		Sweep: thePodman.sweep,
+		Forget: func(ctx context.Context, keep func(string) bool) ([]string, error) {
+			return RemoveImages(ctx, PodmanHost(), keep)
+		},
 	})
 	// What gVisor leaves in an engine is swept with that engine, and what runsc
 	// leaves by itself lies in the owner's folder and cgroup.

@@ -1,0 +1,130 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"tare/internal/bundle"
+	"tare/internal/environment"
+	"tare/internal/sample"
+	"tare/internal/study"
+	"tare/internal/workload"
+)
+
+// measureMemory reads the agent's memory from inside an instance, where it runs
+// as process 1, and tare's own over a small run.
+func measureMemory(ctx context.Context, s *session) ([]row, error) {
+	registration, _ := environment.Lookup("docker")
+	env, err := registration.New(registration.Options())
+	if err != nil {
+		return nil, err
+	}
+	if err := env.Prepare(ctx, s.image, func(string) {}); err != nil {
+		return nil, err
+	}
+	i, err := env.Start(ctx, environment.Request{Name: "memory", Owner: s.owner, Image: s.image, Console: os.Stderr})
+	if err != nil {
+		return nil, err
+	}
+	text, err := i.Agent().ReadFile(ctx, "/proc/1/status", 0)
+	if err = joined(err, i.Stop(ctx)); err != nil {
+		return nil, err
+	}
+	var kib float64
+	for _, line := range strings.Split(string(text), "\n") {
+		if strings.HasPrefix(line, "VmRSS:") {
+			fmt.Sscanf(strings.TrimPrefix(line, "VmRSS:"), "%f", &kib)
+		}
+	}
+	used, err := s.command(ctx, "run", "quick", "--only", "docker,redis,nginx,startup", "--blocks", "2", "--quiet", "--out", filepath.Join(s.home, "memory-run"))
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(filepath.Join(s.home, "memory-run"))
+	return []row{
+		{"idle memory of the agent (resident)", "≤ 20 MB", fmt.Sprintf("%.1f MB", kib/1e3*1.024), verdict(kib*1024 <= 20e6)},
+		{"peak memory of tare during a run (resident)", "≤ 100 MB", fmt.Sprintf("%.1f MB", peakMiB(used)*1.048576), verdict(peakMiB(used)*1.048576 <= 100)},
+	}, nil
+}
+
+// measureJournal times a verdict table over ten thousand trials.
+func measureJournal(ctx context.Context, s *session) ([]row, error) {
+	folder := filepath.Join(s.home, "journal-run")
+	if err := os.RemoveAll(folder); err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(folder)
+	trials, err := writeJournal(folder)
+	if err != nil {
+		return nil, err
+	}
+	began := time.Now()
+	used, err := s.command(ctx, "report", folder, "--format", "text")
+	took := time.Since(began)
+	if err != nil {
+		return nil, err
+	}
+	mb := peakMiB(used) * 1.048576
+	return []row{{fmt.Sprintf("journal of %d trials to a verdict table", trials), "1 s, 200 MB",
+		fmt.Sprintf("%.2f s, %.0f MB", took.Seconds(), mb), verdict(took <= time.Second && mb <= 200)}}, nil
+}
+
+// writeJournal makes a run of 50 blocks, four environments and fifty cells with
+// everything that a trial of a real run has.
+func writeJournal(folder string) (int, error) {
+	plan := &study.Plan{Format: 1, Study: "ten thousand trials", Name: "many", Baseline: "native", Seed: 1,
+		Design: study.Design{Order: "interleaved", Blocks: study.Blocks{Min: 8, Max: 60}, Margin: .02, Confidence: .95, Family: "metric", Drop: "never"}}
+	facts := map[string]bundle.EnvironmentFacts{}
+	for _, name := range []string{"native", "docker", "gvisor", "vm"} {
+		plan.Environments = append(plan.Environments, study.Environment{Name: name, Kind: "native", Options: []byte("{}")})
+		facts[name] = bundle.EnvironmentFacts{State: environment.Usable}
+	}
+	for n := range 50 {
+		plan.Workloads = append(plan.Workloads, study.Workload{Name: fmt.Sprintf("w%d", n), Fresh: "block", Levels: []study.Level{{}},
+			Pack: workload.Pack{Name: "w", Title: "w", Metrics: []workload.Metric{
+				{Name: "rate", Unit: "op/s", Better: "higher", Primary: true}, {Name: "latency", Unit: "ms", Better: "lower"}, {Name: "cpu_per_op", Unit: "s/op", Better: "lower"}}}})
+	}
+	w, err := bundle.Create(folder, plan, bundle.Manifest{Run: "many", Environments: facts})
+	if err != nil {
+		return 0, err
+	}
+	if err := w.Close(); err != nil {
+		return 0, err
+	}
+	// Written at once: a sync for each of ten thousand lines is not what is
+	// measured.
+	file, err := os.Create(filepath.Join(folder, "journal.jsonl"))
+	if err != nil {
+		return 0, err
+	}
+	defer file.Close()
+	lines := json.NewEncoder(file)
+	usage := sample.Usage{CPUUser: sample.Known(1.25), CPUSystem: sample.Known(.5), MemoryPeak: sample.Known(1e8), MemoryMean: sample.Known(9e7),
+		DiskRead: sample.Known(0), DiskWritten: sample.Known(4096), NetReceived: sample.Absent("loopback only"), NetSent: sample.Absent("loopback only")}
+	x := uint64(1)
+	noise := func() float64 {
+		x = x*6364136223846793005 + 1442695040888963407
+		return 1 + float64(x>>40)/float64(1<<24)/10
+	}
+	count := 0
+	for block := 1; block <= 50; block++ {
+		for e, environment := range plan.Environments {
+			for n, work := range plan.Workloads {
+				at := time.Unix(int64(count), 0).UTC()
+				t := bundle.Trial{Block: block, Position: e*len(plan.Workloads) + n + 1, Environment: environment.Name, Workload: work.Name, Status: bundle.OK,
+					Instance: fmt.Sprintf("b%d-%s", block, environment.Name), Started: at, Ended: at.Add(time.Second), HostSeconds: 1, GuestSeconds: 1, Usage: &usage,
+					Metrics: map[string]float64{"rate": 1e4 * noise(), "latency": 3 * noise(), "cpu_per_op": 1e-5 * noise()}}
+				if err := lines.Encode(t); err != nil {
+					return 0, err
+				}
+				count++
+			}
+		}
+	}
+	return count, nil
+}

@@ -1,0 +1,145 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"math"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"syscall"
+	"time"
+
+	"tare/internal/bundle"
+	"tare/internal/stats"
+)
+
+// ownStudy has trials of nothing, so that what is left is tare's own time.
+const ownStudy = `study: tare's own time
+baseline: native
+environments: {native: {}, docker: {}}
+workloads: [{use: ./nothing.yaml}]
+design: {blocks: 25, fresh: block}
+`
+
+const nothingPack = `workload: nothing
+title: nothing at all
+stresses: cpu
+driver: {argv: [/bin/true]}
+metrics: [{name: wall_seconds, unit: s, better: lower, primary: true}]
+`
+
+// measureOwnTime reads from a journal what tare spent on each trial besides the
+// start of the environment and the workload.
+func measureOwnTime(ctx context.Context, s *session) ([]row, error) {
+	folder, err := os.MkdirTemp(s.home, "own-")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(folder)
+	for name, text := range map[string]string{"own.yaml": ownStudy, "nothing.yaml": nothingPack} {
+		if err := os.WriteFile(filepath.Join(folder, name), []byte(text), 0o644); err != nil {
+			return nil, err
+		}
+	}
+	out := filepath.Join(folder, "run")
+	if _, err := s.command(ctx, "run", filepath.Join(folder, "own.yaml"), "--quiet", "--out", out); err != nil {
+		return nil, err
+	}
+	r, err := bundle.Open(out)
+	if err != nil {
+		return nil, err
+	}
+	var own []float64
+	for _, t := range r.Trials {
+		own = append(own, t.OwnSeconds*1e3)
+	}
+	slices.Sort(own)
+	median := stats.Median(own)
+	return []row{{"tare's own time a trial, outside the environment's start and the workload", "≤ 30 ms",
+		fmt.Sprintf("median %.1f ms, 95%% of %d trials below %.1f ms, most %.1f ms", median, len(own), stats.Quantile(own, .95), own[len(own)-1]), verdict(stats.Quantile(own, .95) <= 30)}}, nil
+}
+
+// command runs tare on the session's home and returns what it used.
+func (s *session) command(ctx context.Context, args ...string) (*os.ProcessState, error) {
+	cmd := exec.CommandContext(ctx, s.tare, append([]string{"--home", s.home}, args...)...)
+	var out bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &out
+	if err := cmd.Run(); err != nil {
+		return nil, fmt.Errorf("tare %v: %w: %s", args, err, out.Bytes())
+	}
+	return cmd.ProcessState, nil
+}
+
+// The command that both time: CPU work of some tenths of a second.
+var timed = []string{"sh", "-c", "i=0; while [ $i -lt 400000 ]; do i=$((i+1)); done"}
+
+const hyperfineRuns = 15
+
+// measureAgainstHyperfine times one native command with both, in alternation.
+func measureAgainstHyperfine(ctx context.Context, s *session) ([]row, error) {
+	if _, err := exec.LookPath("hyperfine"); err != nil {
+		return []row{{"`tare bench` against hyperfine", "within 1%; ≤ 1.1 times", "not measured: no hyperfine", "?"}}, nil
+	}
+	type export struct {
+		Results []struct{ Mean, Median float64 }
+	}
+	read := func(path string) (float64, error) {
+		var e export
+		data, err := os.ReadFile(path)
+		if err == nil {
+			err = json.Unmarshal(data, &e)
+		}
+		if err != nil || len(e.Results) != 1 {
+			return 0, fmt.Errorf("%s: %v", path, err)
+		}
+		return e.Results[0].Median, nil
+	}
+	var estimates, totals []float64
+	file := filepath.Join(s.home, "export.json")
+	defer os.Remove(file)
+	sides := []func() error{
+		func() error {
+			_, err := s.command(ctx, append([]string{"bench", "-q", "--env", "native", "--runs", fmt.Sprint(hyperfineRuns), "--export-json", file, "--"}, timed...)...)
+			return err
+		},
+		func() error {
+			out, err := exec.CommandContext(ctx, "hyperfine", "-N", "--style", "none", "--runs", fmt.Sprint(hyperfineRuns), "--export-json", file, `sh -c "`+timed[2]+`"`).CombinedOutput()
+			if err != nil {
+				return fmt.Errorf("hyperfine: %w: %s", err, out)
+			}
+			return nil
+		},
+	}
+	for n := range 10 {
+		var medians, took [2]float64
+		for k := range 2 {
+			side := (n + k) % 2
+			began := time.Now()
+			if err := sides[side](); err != nil {
+				return nil, err
+			}
+			took[side] = time.Since(began).Seconds()
+			var err error
+			if medians[side], err = read(file); err != nil {
+				return nil, err
+			}
+		}
+		estimates, totals = append(estimates, math.Log(medians[0]/medians[1])), append(totals, math.Log(took[0]/took[1]))
+	}
+	e, t := stats.HodgesLehmann(estimates, .05), stats.HodgesLehmann(totals, .05)
+	detail := fmt.Sprintf("10 pairs of sessions of %d runs", hyperfineRuns)
+	return []row{
+		{"`tare bench` of one native command: median against hyperfine's", "within 1%",
+			fmt.Sprintf("%+.2f%% [%+.2f, %+.2f]; %s", 100*math.Expm1(e.Estimate), 100*math.Expm1(e.Low), 100*math.Expm1(e.High), detail), verdict(math.Abs(math.Expm1(e.Estimate)) <= .01)},
+		{"its total time for the same number of runs", "≤ 1.1 times",
+			fmt.Sprintf("%.3f [%.3f, %.3f]", math.Exp(t.Estimate), math.Exp(t.Low), math.Exp(t.High)), verdict(math.Exp(t.Estimate) <= 1.1)},
+	}, nil
+}
+
+func peakMiB(p *os.ProcessState) float64 {
+	return float64(p.SysUsage().(*syscall.Rusage).Maxrss) / 1024
+}

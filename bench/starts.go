@@ -1,0 +1,236 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math"
+	"math/rand/v2"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"tare/internal/agent"
+	"tare/internal/environment"
+	"tare/internal/stats"
+)
+
+// byHand starts the agent in an environment with the technology's own command,
+// as one would type it, and returns how long it took to the agent's first byte.
+type byHand func(ctx context.Context, n int) (time.Duration, error)
+
+// measureStarts compares the start of an instance as tare does it with the same
+// by hand, in pairs of random order.
+func measureStarts(ctx context.Context, s *session) (rows []row, err error) {
+	program, err := agent.Binary(filepath.Join(s.home, "agent"))
+	if err != nil {
+		return nil, err
+	}
+	folder := filepath.Join(s.home, "by-hand")
+	if err := os.RemoveAll(folder); err != nil {
+		return nil, err
+	}
+	if err := os.MkdirAll(folder, 0o755); err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(folder)
+	cases := []struct {
+		name, kind, options string
+		hand                func(ctx context.Context, s *session, program, folder string) (byHand, error)
+		pairs               int
+	}{
+		{"`docker run`", "docker", `{}`, dockerByHand, s.pairs},
+		{"`runsc run`", "gvisor", `{"engine": "direct"}`, runscByHand, s.pairs},
+		{"qemu q35 with the same kernel", "qemu", `{"machine": "q35"}`, qemuByHand, max(6, s.pairs*2/3)},
+	}
+	for _, c := range cases {
+		registration, _ := environment.Lookup(c.kind)
+		options := registration.Options()
+		if err := json.Unmarshal([]byte(c.options), options); err != nil {
+			return nil, err
+		}
+		what := "start of an instance as tare does it, against " + c.name
+		if state, findings := environment.Check(ctx, c.kind, options); state == environment.Missing {
+			rows = append(rows, row{what, "≤ 1.05", "not measured: " + findings[len(findings)-1].Reason, "?"})
+			continue
+		}
+		env, err := registration.New(options)
+		if err != nil {
+			return nil, err
+		}
+		if err := env.Prepare(ctx, s.image, func(line string) { fmt.Fprintln(s.log, line) }); err != nil {
+			return nil, err
+		}
+		hand, err := c.hand(ctx, s, program, filepath.Join(folder, c.kind))
+		if err != nil {
+			return nil, err
+		}
+		tare := func(ctx context.Context, n int) (time.Duration, error) {
+			began := time.Now()
+			i, err := env.Start(ctx, environment.Request{Name: fmt.Sprintf("%s-%d", c.kind, n), Owner: s.owner, Image: s.image, Console: io.Discard})
+			took := time.Since(began)
+			if err != nil {
+				return 0, err
+			}
+			return took, i.Stop(ctx)
+		}
+		row, err := s.pair(ctx, what, tare, hand, c.pairs)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", c.kind, err)
+		}
+		rows = append(rows, row)
+	}
+	return rows, nil
+}
+
+// pair measures both sides alternately and sums them up as a ratio.
+func (s *session) pair(ctx context.Context, what string, tare, hand byHand, pairs int) (row, error) {
+	var logs, own, other []float64
+	for n := -1; n < pairs; n++ { // the first pair warms both up
+		var took [2]time.Duration
+		first := rand.IntN(2)
+		for _, side := range []int{first, 1 - first} {
+			var err error
+			if took[side], err = []byHand{tare, hand}[side](ctx, n+1); err != nil {
+				return row{}, err
+			}
+		}
+		if n >= 0 {
+			logs = append(logs, math.Log(took[0].Seconds()/took[1].Seconds()))
+			own, other = append(own, took[0].Seconds()), append(other, took[1].Seconds())
+		}
+	}
+	i := stats.HodgesLehmann(logs, 0.05)
+	ratio := math.Exp(i.Estimate)
+	return row{what, "≤ 1.05 times", fmt.Sprintf("%.3f [%.3f, %.3f]; medians %.0f and %.0f ms, %d pairs",
+		ratio, math.Exp(i.Low), math.Exp(i.High), stats.Median(own)*1e3, stats.Median(other)*1e3, pairs), verdict(ratio <= 1.05)}, nil
+}
+
+// firstByte starts a command and waits for one byte of its output, then ends it
+// by closing its input.
+func firstByte(ctx context.Context, argv []string) (time.Duration, error) {
+	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
+	var errs strings.Builder
+	cmd.Stderr = &errs
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		return 0, err
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		return 0, err
+	}
+	began := time.Now()
+	if err := cmd.Start(); err != nil {
+		return 0, err
+	}
+	_, err = out.Read(make([]byte, 1))
+	took := time.Since(began)
+	in.Close()
+	io.Copy(io.Discard, out)
+	if waited := cmd.Wait(); err != nil {
+		return 0, fmt.Errorf("%s: %v, %v: %s", strings.Join(argv, " "), err, waited, errs.String())
+	}
+	return took, nil
+}
+
+func dockerByHand(ctx context.Context, s *session, program, folder string) (byHand, error) {
+	// The name under which tare has loaded the image.
+	tag := "localhost/tare:" + strings.TrimPrefix(s.image.Digest, "sha256:")
+	return func(ctx context.Context, n int) (time.Duration, error) {
+		data := fmt.Sprintf("%s/%d", folder, n)
+		if err := os.MkdirAll(data, 0o755); err != nil {
+			return 0, err
+		}
+		return firstByte(ctx, []string{"docker", "run", "--rm", "--interactive", "--log-driver", "none",
+			"--volume", program + ":/.tare/agent:ro", "--volume", data + ":/data", tag, "/.tare/agent", "stdio"})
+	}, nil
+}
+
+// runscByHand runs runsc on a bundle whose root is a copy of the image with the
+// agent in it, as `runsc spec` would make it.
+func runscByHand(ctx context.Context, s *session, program, folder string) (byHand, error) {
+	root, err := s.image.Folder(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if err := os.MkdirAll(folder, 0o755); err != nil {
+		return nil, err
+	}
+	script := `cp -a "$1" "$3/rootfs" && mkdir -p "$3/rootfs/data" && cp "$2" "$3/rootfs/agent"`
+	if out, err := exec.CommandContext(ctx, "sh", "-c", script, "sh", root, program, folder).CombinedOutput(); err != nil {
+		return nil, fmt.Errorf("copy of the image: %v: %s", err, out)
+	}
+	config := map[string]any{
+		"ociVersion": "1.0.2",
+		"root":       map[string]any{"path": "rootfs"},
+		"process":    map[string]any{"args": []string{"/agent", "stdio"}, "cwd": "/", "env": []string{"PATH=/usr/bin:/bin"}, "user": map[string]any{"uid": 0, "gid": 0}},
+		"mounts":     []any{map[string]any{"destination": "/proc", "type": "proc", "source": "proc"}, map[string]any{"destination": "/dev", "type": "tmpfs", "source": "tmpfs"}},
+		"linux":      map[string]any{"namespaces": []any{map[string]any{"type": "pid"}, map[string]any{"type": "network"}, map[string]any{"type": "ipc"}, map[string]any{"type": "uts"}, map[string]any{"type": "mount"}}},
+	}
+	text, err := json.Marshal(config)
+	if err == nil {
+		err = os.WriteFile(filepath.Join(folder, "config.json"), text, 0o644)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return func(ctx context.Context, n int) (time.Duration, error) {
+		// A mount namespace of its own, so that what runsc mounts goes with it.
+		return firstByte(ctx, []string{"unshare", "--mount", "runsc", "--root", filepath.Join(folder, "state"), "--ignore-cgroups", "--network=sandbox",
+			"--platform=systrap", "run", "--bundle", folder, fmt.Sprintf("by-hand-%d-%d", os.Getpid(), n)})
+	}, nil
+}
+
+func qemuByHand(ctx context.Context, s *session, program, folder string) (byHand, error) {
+	guest, err := s.image.Guest(ctx, program, func(string) {})
+	if err != nil {
+		return nil, err
+	}
+	disk, err := s.image.Disk(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if err := os.MkdirAll(folder, 0o755); err != nil {
+		return nil, err
+	}
+	data := filepath.Join(folder, "data.raw")
+	if out, err := exec.CommandContext(ctx, "sh", "-c", `truncate -s 2G "$1" && mke2fs -q -t ext4 "$1"`, "sh", data).CombinedOutput(); err != nil {
+		return nil, fmt.Errorf("data disk: %v: %s", err, out)
+	}
+	return func(ctx context.Context, n int) (time.Duration, error) {
+		socket := filepath.Join(folder, "s")
+		listener, err := net.Listen("unix", socket)
+		if err != nil {
+			return 0, err
+		}
+		defer listener.Close()
+		cmd := exec.CommandContext(ctx, "qemu-system-x86_64", "-nodefaults", "-no-user-config", "-display", "none", "-no-reboot",
+			"-machine", "q35", "-accel", "tcg,thread=multi", "-cpu", "max", "-smp", "1", "-m", "512M",
+			"-kernel", guest.Kernel, "-initrd", guest.Initramfs,
+			"-append", "console=ttyS0 quiet panic=-1 tare.root=/dev/vda tare.data=/dev/vdb tare.port=tare tare.off=poweroff",
+			"-chardev", "null,id=console", "-serial", "chardev:console",
+			"-chardev", "socket,id=agent,path="+socket, "-device", "virtio-serial-pci", "-device", "virtserialport,chardev=agent,name=tare",
+			"-drive", "if=none,id=root,format=raw,snapshot=on,file="+disk, "-device", "virtio-blk-pci,drive=root",
+			"-drive", "if=none,id=data,format=raw,snapshot=on,file="+data, "-device", "virtio-blk-pci,drive=data")
+		began := time.Now()
+		if err := cmd.Start(); err != nil {
+			return 0, err
+		}
+		conn, err := listener.Accept()
+		if err != nil {
+			return 0, err
+		}
+		_, err = conn.Read(make([]byte, 1))
+		took := time.Since(began)
+		conn.Close() // the agent powers the guest off
+		if waited := cmd.Wait(); err != nil {
+			return 0, fmt.Errorf("qemu by hand: %v, %v", err, waited)
+		}
+		return took, nil
+	}, nil
+}
