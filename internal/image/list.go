@@ -144,8 +144,8 @@ func (s *Store) Sweep() ([]string, error) {
 		"images/.removing-*":         func(key, _ string) string { return "removing-" + key },
 		"images/*/.making-folder":    func(_, folder string) string { return "folder-" + short(folder) },
 		"images/*/.making-disk.ext4": func(_, folder string) string { return "disk-" + short(folder) },
-		"kernels/.making-*": func(string, string) string { return "kernel" },
-		"guests/.making-*":  func(key, _ string) string { return "guest-" + key },
+		"kernels/.making-*":          func(string, string) string { return "kernel" },
+		"guests/.making-*":           func(key, _ string) string { return "guest-" + key },
 	} {
 		leftovers, _ := filepath.Glob(s.path(filepath.FromSlash(pattern)))
 		for _, path := range leftovers {

@@ -50,10 +50,15 @@ type Sampler struct {
 // Peak and mean of memory are as fine as that, and so is what a process did
 // that ends without a parent waiting for it.
 func Start(f Footprint, every time.Duration) *Sampler {
+	return start(here(), f, every)
+}
+
+// here is this machine.
+func here() machine {
 	on := machine{proc: "/proc", sys: "/sys", now: time.Now}
 	on.groups, _ = cgroup.Host()
 	on.fs, _ = procfs.NewFS(on.proc)
-	return start(on, f, every)
+	return on
 }
 
 func start(on machine, f Footprint, every time.Duration) *Sampler {

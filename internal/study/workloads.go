@@ -96,7 +96,8 @@ func packOf(entry strict.Node, file *File, problems *strict.Problems) *workload.
 func derived(p *workload.Pack) []workload.Metric {
 	switch {
 	case p.Startup:
-		return nil
+		return []workload.Metric{{Name: workload.CPUSeconds, Unit: "s", Better: "lower",
+			About: "CPU time of the instance's own processes until its first word; an engine's daemons are not in it"}}
 	case p.Operations != "":
 		return []workload.Metric{{Name: workload.CPUPerOp, Unit: "s/op", Better: "lower",
 			About: "CPU time of the whole environment for one operation"}}

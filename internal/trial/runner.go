@@ -21,6 +21,7 @@ import (
 	"tare/internal/sample"
 	"tare/internal/schedule"
 	"tare/internal/study"
+	"tare/internal/workload"
 )
 
 // Runner runs trials of one plan, one at a time.
@@ -274,6 +275,13 @@ func measureStart(t *bundle.Trial, h *held) error {
 	}
 	t.Metrics["start"] = h.started.Seconds()
 	t.HostSeconds = h.started.Seconds()
+	usage := sample.OfStart(h.Footprint())
+	t.Usage = &usage
+	if cpu := usage.CPU(); cpu.Missing == "" {
+		t.Metrics[workload.CPUSeconds] = cpu.Value
+	} else {
+		t.Missing = map[string]string{workload.CPUSeconds: cpu.Missing}
+	}
 	return nil
 }
 
