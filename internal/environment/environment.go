@@ -91,8 +91,23 @@ type Request struct {
 
 // Phase is a part of the start-up time.
 type Phase struct {
-	Name     string        `json:"name"` // engine, kernel, agent, service
+	Name     string        `json:"name"` // prepare, engine, kernel, agent
 	Duration time.Duration `json:"duration"`
+}
+
+// PreparePhase is tare's own work before a start, such as the copy of a root
+// that nobody would make by hand. It is written down and is no part of the start.
+const PreparePhase = "prepare"
+
+// StartTime is how long a start took: all phases up to the agent's first word,
+// without tare's own preparation.
+func StartTime(phases []Phase) (total time.Duration) {
+	for _, p := range phases {
+		if p.Name != PreparePhase {
+			total += p.Duration
+		}
+	}
+	return total
 }
 
 // Environment is a way of running an image, with its options. It is safe to

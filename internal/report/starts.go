@@ -1,6 +1,10 @@
 package report
 
-import "sort"
+import (
+	"sort"
+
+	"tare/internal/environment"
+)
 
 // phaseRow is how one environment's start divides into phases: means over its
 // starts, since means add up and medians do not.
@@ -47,12 +51,15 @@ func gatherStarts(v *view) []phaseRow {
 			sums[t.Environment] = map[string]float64{}
 		}
 		for _, ph := range t.Phases {
+			if ph.Name == environment.PreparePhase {
+				continue // no part of the start
+			}
 			sums[t.Environment][ph.Name] += ph.Duration.Seconds()
 			order = appendNew(order, ph.Name)
 		}
 	}
 	// The phases follow one another in this order, whichever was seen first.
-	rank := map[string]int{"engine": 1, "kernel": 2, "agent": 3, "service": 4}
+	rank := map[string]int{"engine": 1, "kernel": 2, "agent": 3}
 	sort.SliceStable(order, func(i, j int) bool {
 		a, b := rank[order[i]], rank[order[j]]
 		return a != 0 && (b == 0 || a < b)

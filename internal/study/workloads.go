@@ -92,17 +92,17 @@ func packOf(entry strict.Node, file *File, problems *strict.Problems) *workload.
 }
 
 // derived are the metrics that do not come from the driver's output: what the
-// whole environment spent on the trial.
+// whole environment spent on the trial, and how soon a server answered.
 func derived(p *workload.Pack) []workload.Metric {
+	cpu := workload.Metric{Name: workload.CPUSeconds, Unit: "s", Better: "lower", About: "CPU time of the whole environment"}
 	switch {
 	case p.Startup:
-		return []workload.Metric{{Name: workload.CPUSeconds, Unit: "s", Better: "lower",
-			About: "CPU time of the instance's own processes until its first word; an engine's daemons are not in it"}}
+		cpu.About = "CPU time of the instance's own processes until its first word; an engine's daemons are not in it"
 	case p.Operations != "":
-		return []workload.Metric{{Name: workload.CPUPerOp, Unit: "s/op", Better: "lower",
-			About: "CPU time of the whole environment for one operation"}}
-	default:
-		return []workload.Metric{{Name: workload.CPUSeconds, Unit: "s", Better: "lower",
-			About: "CPU time of the whole environment"}}
+		cpu = workload.Metric{Name: workload.CPUPerOp, Unit: "s/op", Better: "lower", About: "CPU time of the whole environment for one operation"}
 	}
+	if p.Server == nil {
+		return []workload.Metric{cpu}
+	}
+	return []workload.Metric{{Name: workload.ReadySeconds, Unit: "s", Better: "lower", About: "from the start of the server to its first answer"}, cpu}
 }

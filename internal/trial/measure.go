@@ -16,7 +16,6 @@ import (
 
 	"tare/internal/agent"
 	"tare/internal/bundle"
-	"tare/internal/environment"
 	"tare/internal/sample"
 	"tare/internal/study"
 	"tare/internal/workload"
@@ -41,6 +40,7 @@ type measurement struct {
 	instance *held
 	every    time.Duration
 	spent    time.Duration // on the workload's own steps
+	ready    time.Duration // from the server's start to its first answer
 }
 
 func (m *measurement) run(ctx context.Context, w *study.Workload, level study.Level) (err error) {
@@ -143,6 +143,7 @@ func (m *measurement) serve(ctx context.Context, s *workload.Server) (stop func(
 	cmd := m.command(s.Step, 0)
 	cmd.Timeout = 0
 	cmd.Stdout, cmd.Stderr = out, errs
+	asked := time.Now()
 	process, err := m.instance.Agent().Start(ctx, cmd)
 	if err != nil {
 		return func() error { return nil }, fmt.Errorf("server %s: %w", quoted(s.Step), err)
@@ -171,7 +172,6 @@ func (m *measurement) serve(ctx context.Context, s *workload.Server) (stop func(
 	answering, cancel := context.WithCancel(ctx)
 	defer cancel()
 	ready := make(chan error, 1)
-	asked := time.Now()
 	go func() {
 		_, err := m.instance.Agent().Await(answering, probe)
 		ready <- err
@@ -187,9 +187,7 @@ func (m *measurement) serve(ctx context.Context, s *workload.Server) (stop func(
 		}
 		err = fmt.Errorf("server %s ended before it answered: %s%s", quoted(s.Step), ending(exit, 0), lastLines(errs, out))
 	}
-	if err == nil {
-		m.trial.Phases = append(m.trial.Phases, environment.Phase{Name: "service", Duration: time.Since(asked)})
-	}
+	m.ready = time.Since(asked)
 	return stop, err
 }
 
@@ -267,6 +265,8 @@ func (m *measurement) derive(pack workload.Pack, exit agent.Exit, usage sample.U
 			figure = usage.CPU()
 		case workload.CPUPerOp:
 			figure = perOperation(usage.CPU(), m.trial.Metrics[pack.Operations], pack.Operations)
+		case workload.ReadySeconds:
+			figure = sample.Known(m.ready.Seconds())
 		case workload.WallSeconds:
 			figure = sample.Known(wall.Seconds())
 		case workload.UserSeconds:

@@ -225,9 +225,7 @@ func (r *Runner) start(ctx context.Context, slot schedule.Slot) (*held, error) {
 	}
 	h := &held{Instance: instance, name: name, block: slot.Block, console: console,
 		phases: instance.Phases(), notes: instance.Notes(), begun: map[string]bool{}}
-	for _, p := range h.phases {
-		h.started += p.Duration
-	}
+	h.started = environment.StartTime(h.phases)
 	return h, nil
 }
 

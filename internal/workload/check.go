@@ -30,6 +30,8 @@ var Reserved = []string{"use", "as", "fresh"}
 const (
 	CPUPerOp   = "cpu_per_op"  // s/op, where the pack counts operations
 	CPUSeconds = "cpu_seconds" // s, where it does not
+	// ReadySeconds is how long a server took from its start to its first answer.
+	ReadySeconds = "ready_seconds"
 )
 
 // The fields that tare measures of the driver itself, whatever it prints.

@@ -18,7 +18,9 @@ func (m Metric) FieldName() string {
 }
 
 // derived says whether tare adds the metric itself.
-func (m Metric) derived() bool { return m.Name == CPUPerOp || m.Name == CPUSeconds }
+func (m Metric) derived() bool {
+	return m.Name == CPUPerOp || m.Name == CPUSeconds || m.Name == ReadySeconds
+}
 
 // printed says whether the metric comes from what the driver printed.
 func (m Metric) printed() bool { return !m.derived() && !slices.Contains(Measured, m.FieldName()) }

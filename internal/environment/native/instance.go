@@ -64,6 +64,7 @@ func (n *native) Start(ctx context.Context, r environment.Request) (_ environmen
 	if err != nil {
 		return nil, err
 	}
+	prepared := time.Now()
 	limits := cgroup.Limits(r.Limits)
 	if i.group, err = cgroup.Create(r.Owner.Cgroup(r.Name), limits); err != nil {
 		return nil, err
@@ -81,7 +82,8 @@ func (n *native) Start(ctx context.Context, r environment.Request) (_ environmen
 		return nil, fmt.Errorf("starting native instance %s: %w%s", r.Name, err, console.last())
 	}
 	i.phases = []environment.Phase{
-		{Name: "engine", Duration: executed.Sub(begun)},
+		{Name: environment.PreparePhase, Duration: prepared.Sub(begun)},
+		{Name: "engine", Duration: executed.Sub(prepared)},
 		{Name: "agent", Duration: time.Since(executed)},
 	}
 	return i, nil
@@ -94,6 +96,10 @@ func (n *native) root(ctx context.Context, r environment.Request, folder string)
 		if err := os.Mkdir(dir, 0o755); err != nil {
 			return nil, fmt.Errorf("making the root of native instance %s: %w", r.Name, err)
 		}
+	}
+	// Servers run as users of their own and write there, so everybody may.
+	if err := os.Chmod(data, 0o777); err != nil {
+		return nil, fmt.Errorf("opening /data of native instance %s: %w", r.Name, err)
 	}
 	var binds []string
 	var err error
