@@ -7,17 +7,24 @@ import (
 
 	"tare/internal/doctor"
 	"tare/internal/environment"
+	"tare/internal/run"
+	"tare/internal/study"
 )
 
 func newDoctorCommand(app *App) *cobra.Command {
-	var asJSON bool
+	var asJSON, noise bool
 	command := &cobra.Command{
 		Use:   "doctor",
 		Short: "Say which environments work on this machine, what is missing and what mends it",
 		Long: `Say which environments work on this machine: usable, usable with a caveat, or
 missing, each with the reason and the command that mends it. Whether KVM is
 usable is found out by running code in a virtual CPU, not by looking for
-/dev/kvm. Below stands what would spoil measurements.`,
+/dev/kvm. Below stands what would spoil measurements.
+
+With --noise the built-in study "noise" is run as well: the native environment
+against itself, for two minutes. What it cannot tell from nothing is this
+machine's noise floor, and a verdict of slower or faster there is a false alarm,
+which the procedure allows in at most 5% of such runs.`,
 		Args: cobra.NoArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
 			found := doctor.Examine(command.Context())
@@ -25,10 +32,19 @@ usable is found out by running code in a virtual CPU, not by looking for
 				return printJSON(app.Stdout, found)
 			}
 			printDoctor(app, found)
-			return nil
+			if !noise {
+				return nil
+			}
+			plan, err := resolve("noise", study.Overrides{})
+			if err != nil {
+				return err
+			}
+			return execute(command.Context(), app, run.Options{Home: app.Home, Version: app.Version, Command: app.Args, Plan: plan}, displayFlags{})
 		},
 	}
 	command.Flags().BoolVar(&asJSON, "json", false, "print the findings as JSON")
+	command.Flags().BoolVar(&noise, "noise", false, "measure the noise floor too: two minutes of the native environment against itself")
+	command.MarkFlagsMutuallyExclusive("json", "noise")
 	return command
 }
 
