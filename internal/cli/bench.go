@@ -3,6 +3,7 @@ package cli
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"fmt"
 	"os"
 	"os/exec"
@@ -303,7 +304,9 @@ func runBench(ctx context.Context, app *App, o run.Options, show displayFlags, e
 			live.status(estimates.bar(e))
 			return
 		}
-		if e.Kind != run.Block { // a line each run would be as many lines as runs
+		// A line each block would be as many lines as runs, and the verdicts
+		// stand in the result.
+		if e.Kind != run.Block && e.Kind != run.Verdict || show.json {
 			display.Event(e)
 		}
 	}
@@ -314,12 +317,12 @@ func runBench(ctx context.Context, app *App, o run.Options, show displayFlags, e
 	}
 	summary := summarize(result)
 	if show.json {
-		if err := printJSON(app.Stdout, summary); err != nil {
+		if err := json.NewEncoder(app.Stdout).Encode(summary); err != nil {
 			return err
 		}
 	} else {
 		var text bytes.Buffer
-		summary.print(&text)
+		summary.print(&text, terminalOptions(app.Stdout, false).Width)
 		fmt.Fprintf(&text, "\nreport: %s\n", filepath.Join(result.Folder, "report.html"))
 		if _, err := app.Stdout.Write(text.Bytes()); err != nil {
 			return err

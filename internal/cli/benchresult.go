@@ -13,6 +13,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/charmbracelet/x/ansi"
 	"github.com/spf13/pflag"
 	"gonum.org/v1/gonum/stat"
 
@@ -147,7 +148,7 @@ func estimate(name, unit string, values []float64) (benchFigure, bool) {
 	return f, true
 }
 
-func (s benchSummary) print(w io.Writer) {
+func (s benchSummary) print(w io.Writer, width int) {
 	fmt.Fprintln(w, s.Command)
 	for _, r := range s.Results {
 		name := r.Environment
@@ -173,7 +174,7 @@ func (s benchSummary) print(w io.Writer) {
 	}
 	fmt.Fprintln(w, "\nestimate [95% interval]")
 	for _, line := range s.sentences {
-		fmt.Fprintln(w, line)
+		fmt.Fprintln(w, ansi.Wrap(line, width, ""))
 	}
 }
 
