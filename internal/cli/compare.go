@@ -101,24 +101,35 @@ func differences(a, b *bundle.Run) []string {
 }
 
 func printChanges(app *App, names []string, changes []verdict.Moved, differing []string, all bool) {
-	rows := [][]string{{"WORKLOAD", "ENVIRONMENT", "COST THEN", "NOW", "CHANGE", "VERDICT"}}
+	rows := [][]string{{"", "COST THEN", "NOW", "CHANGE", "95% INTERVAL", "VERDICT"}}
+	var workload string
+	var reasons []string
 	for _, c := range changes {
 		if !c.Primary && !all {
 			continue
 		}
-		word := string(c.Verdict)
-		if c.Reason != "" {
-			word += ": " + c.Reason
+		interval := "no interval"
+		if c.Shift.Bounded() {
+			interval = fmt.Sprintf("[%s, %s]", verdict.Change(c.Shift.Low), verdict.Change(c.Shift.High))
+		}
+		if c.Reason != "" && !slices.Contains(reasons, c.Reason) {
+			reasons = append(reasons, c.Reason)
+		}
+		if name := place(c.Workload, c.Level, c.Metric); name != workload {
+			workload = name
+			rows = append(rows, []string{name, "", "", "", "", ""})
 		}
 		rows = append(rows, []string{
-			place(c.Workload, c.Level, c.Metric), c.Environment,
-			fmt.Sprintf("×%.3f", c.FirstCost), fmt.Sprintf("×%.3f", c.SecondCost),
-			fmt.Sprintf("%s [%s, %s]", verdict.Change(c.Shift.Estimate), verdict.Change(c.Shift.Low), verdict.Change(c.Shift.High)), word,
+			"  " + c.Environment, fmt.Sprintf("×%.3f", c.FirstCost), fmt.Sprintf("×%.3f", c.SecondCost),
+			verdict.Change(c.Shift.Estimate), interval, string(c.Verdict),
 		})
 	}
 	fmt.Fprintf(app.Stdout, "%s, then %s\n\n", names[0], names[1])
 	table(app.Stdout, terminalOptions(app.Stdout, false).Width, rows)
 	fmt.Fprintln(app.Stdout, "\ncost: the environment's value over its own run's baseline; slower: it costs more now")
+	for _, r := range reasons {
+		fmt.Fprintln(app.Stdout, "no verdict:", r)
+	}
 	for i, d := range differing {
 		if i == 0 {
 			fmt.Fprintln(app.Stdout, "\nwhat else differed:")

@@ -2,6 +2,7 @@ package verdict
 
 import (
 	"cmp"
+	"encoding/json"
 	"fmt"
 	"math"
 	"slices"
@@ -144,4 +145,19 @@ func ratios(plan *study.Plan, trials []bundle.Trial) runRatios {
 		}
 	}
 	return out
+}
+
+// MarshalJSON adds the shift as log ratios and as ratios, like a contrast's.
+func (c Moved) MarshalJSON() ([]byte, error) {
+	type plain Moved
+	s := c.Shift
+	out := struct {
+		plain
+		span
+		Ratios span `json:"ratios"`
+	}{plain: plain(c), span: span{finite(s.Estimate), finite(s.Low), finite(s.High)}}
+	if c.Shift.Bounded() {
+		out.Ratios = span{finite(math.Exp(s.Estimate)), finite(math.Exp(s.Low)), finite(math.Exp(s.High))}
+	}
+	return json.Marshal(out)
 }
