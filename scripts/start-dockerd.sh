@@ -44,6 +44,13 @@ launch() {
 	echo "$pid $(started "$pid")" >"$folder/$name.pid"
 }
 
+# start_unit NAME UNIT : asks systemd, and notes what to ask of it at the end.
+start_unit() {
+	systemctl start "$2"
+	mkdir -p "$folder"
+	echo "unit $2" >"$folder/$1.pid"
+}
+
 give_up() { # NAME SECONDS
 	tail -n 15 "$folder/$1.log" >&2 || true
 	end "$1"
@@ -57,7 +64,10 @@ end() { # NAME
 		return
 	fi
 	read -r pid since <"$file"
-	if [ "$(started "$pid")" = "$since" ] && kill "$pid" 2>/dev/null; then
+	if [ "$pid" = unit ]; then
+		systemctl stop "$since"
+		say "$since has been stopped"
+	elif [ "$(started "$pid")" = "$since" ] && kill "$pid" 2>/dev/null; then
 		gone() { [ "$(started "$pid")" != "$since" ]; }
 		wait_for 30 0 gone || die "$1 (pid $pid) still runs 30 s after SIGTERM"
 		say "$1 (pid $pid) has ended"
@@ -74,7 +84,7 @@ start_docker() {
 		return
 	fi
 	if [ -d /run/systemd/system ]; then
-		systemctl start docker
+		start_unit dockerd docker.service
 		wait_for 60 0 docker_answers || die "the docker service runs but does not answer: journalctl -u docker"
 		say "started by systemd: Docker $(docker_answers)"
 		return
@@ -100,7 +110,7 @@ start_podman() {
 		return
 	fi
 	if [ -d /run/systemd/system ]; then
-		systemctl start podman.socket
+		start_unit podman podman.socket
 		wait_for 60 0 podman_answers || die "podman.socket runs but does not answer: journalctl -u podman"
 		say "started by systemd: Podman on $podman_socket"
 		return

@@ -1,0 +1,86 @@
+# Two commands are all that most need: make run, make test. `make help` lists the
+# rest; docs/development.md tells what stands behind them.
+
+SHELL := bash
+.SHELLFLAGS := -euo pipefail -c
+.NOTPARALLEL:
+MAKEFLAGS += --no-builtin-rules
+
+# What set-up builds itself is found first; Go's usual place and the system's
+# programs (for those who are not root) last.
+export PATH := $(CURDIR)/build/bin:$(PATH):/usr/local/go/bin:/usr/sbin:/sbin
+
+# Static programs; the version comes from below and not from Go, which asks git in
+# ways that fail where the checkout is another user's.
+export CGO_ENABLED := 0
+export GOFLAGS := $(strip $(GOFLAGS) -buildvcs=false)
+
+# The images that tests make stay here, for the next time.
+export TARE_TEST_IMAGES ?= $(CURDIR)/build/test-images
+
+VERSION  ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo development)
+STUDY    ?= quick
+ARGS     ?=
+PACKAGES ?= ./...
+FUZZTIME ?= 20s
+
+agent := internal/agent/program/tare-agent
+go-build = go build -trimpath -ldflags "-s -w -X main.version=$(VERSION)"
+
+# Measuring needs root: cgroups, mounts, engines.
+as-root := $(if $(filter 0,$(shell id -u)),,sudo env "PATH=$(PATH)")
+
+.PHONY: build
+build: setup-build ## Build bin/tare, with its agent inside (the default)
+	$(go-build) -o $(agent) ./cmd/tare-agent
+	$(go-build) -o bin/tare ./cmd/tare
+
+.PHONY: run
+run: setup-run build ## Install what is missing, then run a study and report it (STUDY=quick ARGS="--budget 5m")
+	$(as-root) scripts/with-engines.sh docker -- bin/tare run $(STUDY) $(ARGS)
+
+.PHONY: test
+test: setup-test build web/node_modules/.package-lock.json ## Install what the tests need and run them all (PACKAGES=./internal/stats ARGS="-run Name")
+	scripts/test.sh $(ARGS) $(PACKAGES)
+
+.PHONY: bench
+bench: setup-bench build ## Measure what tare itself costs and write docs/benchmarks.md (ARGS="-only starts")
+	$(as-root) scripts/with-engines.sh docker -- go run ./bench $(ARGS)
+
+.PHONY: fuzz
+fuzz: build ## Fuzz every fuzz target (FUZZTIME=20s PACKAGES=./internal/strict)
+	scripts/fuzz.sh $(FUZZTIME) $(PACKAGES)
+
+.PHONY: lint
+lint: setup-lint ## Check the form of the code: gofmt, go vet, shellcheck
+	scripts/lint.sh
+
+.PHONY: web
+web: web/node_modules/.package-lock.json ## Build the script and style of the HTML report from web/
+	cd web && npm run build
+
+web/node_modules/.package-lock.json: web/package-lock.json
+	scripts/setup.sh web
+	cd web && npm ci
+	touch $@
+
+.PHONY: setup
+setup: ## Install what all targets need; nothing that is there already
+	@scripts/setup.sh run test lint bench
+
+.PHONY: setup-build setup-run setup-test setup-lint setup-bench
+setup-build setup-run setup-test setup-lint setup-bench: setup-%:
+	@scripts/setup.sh $*
+
+.PHONY: stop
+stop: ## End the engines that make started, where an interrupted make left them
+	@$(as-root) scripts/start-dockerd.sh stop docker build/engines
+	@$(as-root) scripts/start-dockerd.sh stop podman build/engines
+
+.PHONY: clean
+clean: stop ## Remove everything that make builds: programs, runsc, test images
+	rm -rf --one-file-system bin build $(agent)
+
+.PHONY: help
+help: ## List the targets
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' $(firstword $(MAKEFILE_LIST)) | while IFS=$$'\t' read -r target what; do printf '%-8s %s\n' "$$target" "$$what"; done

@@ -1,0 +1,209 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// event is what `go test -json` prints; `go doc test2json` describes it.
+type event struct {
+	Action, Package, Test, Output string
+	Elapsed                       float64
+}
+
+// test is one that has started and not ended yet.
+type test struct {
+	output    strings.Builder
+	subtests  int // that have ended
+	subfailed int
+}
+
+// packageRun is one package's tests.
+type packageRun struct {
+	output                  strings.Builder
+	running                 map[string]*test
+	passed, failed, skipped int
+}
+
+// skip is a test that did not run, by its full name.
+type skip struct{ name, reason string }
+
+// count adds up. A test with subtests is not counted beside them, except where
+// it failed and none of them did.
+type count struct {
+	out                     io.Writer
+	packages                map[string]*packageRun
+	skips                   []skip
+	passed, failed, skipped int
+}
+
+func newCount(out io.Writer) *count {
+	return &count{out: out, packages: map[string]*packageRun{}}
+}
+
+func (c *count) event(e event) {
+	if e.Action == "build-output" {
+		fmt.Fprint(c.out, e.Output)
+		return
+	}
+	if e.Package == "" {
+		return
+	}
+	p := c.packages[e.Package]
+	if p == nil {
+		p = &packageRun{running: map[string]*test{}}
+		c.packages[e.Package] = p
+	}
+	if e.Test == "" {
+		c.packageEvent(p, e)
+		return
+	}
+	t := p.running[e.Test]
+	if t == nil {
+		t = &test{}
+		p.running[e.Test] = t
+	}
+	switch e.Action {
+	case "output":
+		t.output.WriteString(e.Output)
+	case "pass", "fail", "skip":
+		delete(p.running, e.Test)
+		c.ended(p, e, t)
+	}
+}
+
+func (c *count) ended(p *packageRun, e event, t *test) {
+	if parent := p.running[parentOf(e.Test)]; parent != nil {
+		parent.subtests++
+		if e.Action == "fail" {
+			parent.subfailed++
+		}
+	}
+	switch {
+	case e.Action == "fail" && t.subfailed == 0:
+		p.failed++
+		c.show("FAILED", e.Package+" "+e.Test, t.output.String())
+	case e.Action == "fail" && said.MatchString(t.output.String()):
+		c.show("which is a part of", e.Package+" "+e.Test, t.output.String())
+	case e.Action == "skip":
+		p.skipped++
+		c.skips = append(c.skips, skip{e.Package + " " + e.Test, reasonIn(t.output.String())})
+	case e.Action == "pass" && t.subtests == 0:
+		p.passed++
+	}
+}
+
+// parentOf is the test that a subtest belongs to, or "".
+func parentOf(name string) string {
+	if i := strings.LastIndexByte(name, '/'); i > 0 {
+		return name[:i]
+	}
+	return ""
+}
+
+func (c *count) show(what, name, output string) {
+	fmt.Fprintf(c.out, "\n%s  %s\n", what, name)
+	for line := range strings.Lines(output) {
+		if !strings.HasPrefix(strings.TrimLeft(line, " "), "=== ") {
+			fmt.Fprint(c.out, "    ", line)
+		}
+	}
+	fmt.Fprintln(c.out)
+}
+
+func (c *count) packageEvent(p *packageRun, e event) {
+	switch e.Action {
+	case "output":
+		p.output.WriteString(e.Output)
+	case "pass", "fail":
+		c.packageEnded(p, e.Package, e.Action == "fail", e.Elapsed)
+	case "skip": // it has no tests
+		delete(c.packages, e.Package)
+	}
+}
+
+// packageEnded adds a package to the whole. One that failed takes with it what
+// was running then: a panic, a time limit or an exit leaves no other trace.
+func (c *count) packageEnded(p *packageRun, name string, failed bool, elapsed float64) {
+	for _, test := range slices.Sorted(maps.Keys(p.running)) {
+		t := p.running[test]
+		p.failed++
+		c.show("FAILED", name+" "+test+" (did not end)", t.output.String())
+	}
+	if failed && p.failed == 0 {
+		p.failed++
+		c.show("FAILED", name, p.output.String())
+	}
+	word := "ok    "
+	if p.failed > 0 {
+		word = "FAILED"
+	}
+	fmt.Fprintf(c.out, "%s  %-36s %7.1f s  %s\n", word, name, elapsed, p.words())
+	c.passed += p.passed
+	c.failed += p.failed
+	c.skipped += p.skipped
+	delete(c.packages, name)
+}
+
+func (p *packageRun) words() string {
+	text := fmt.Sprintf("%d passed", p.passed)
+	if p.failed > 0 {
+		text += fmt.Sprintf(", %d failed", p.failed)
+	}
+	if p.skipped > 0 {
+		text += fmt.Sprintf(", %d skipped", p.skipped)
+	}
+	return text
+}
+
+// endOfInput counts packages whose end was never told as failed.
+func (c *count) endOfInput() {
+	for _, name := range slices.Sorted(maps.Keys(c.packages)) {
+		c.packageEnded(c.packages[name], name, true, 0)
+	}
+}
+
+// A test's own words stand behind the file and line that said them.
+var said = regexp.MustCompile(`(?m)^\s*[\w.-]+\.go:\d+: (.*)`)
+
+// reasonIn finds why a test was skipped: the last thing that it said.
+func reasonIn(output string) string {
+	words := said.FindAllStringSubmatch(output, -1)
+	if len(words) == 0 {
+		return "no reason given"
+	}
+	return strings.TrimSpace(words[len(words)-1][1])
+}
+
+// printSkips lists the skipped tests by reason and returns how many were
+// skipped without leave.
+func (c *count) printSkips(allowed []*regexp.Regexp, strict bool) (unwanted int) {
+	byReason := map[string][]string{}
+	for _, s := range c.skips {
+		byReason[s.reason] = append(byReason[s.reason], s.name)
+	}
+	fmt.Fprintln(c.out)
+	if len(byReason) > 0 {
+		fmt.Fprintln(c.out, "skipped, by reason:")
+	}
+	for _, reason := range slices.Sorted(maps.Keys(byReason)) {
+		names := byReason[reason]
+		mark := ""
+		if strict && !slices.ContainsFunc(allowed, func(r *regexp.Regexp) bool { return r.MatchString(reason) }) {
+			unwanted += len(names)
+			mark = "   <- not allowed here"
+		}
+		fmt.Fprintf(c.out, "%5d  %s%s\n", len(names), reason, mark)
+		for _, name := range names {
+			fmt.Fprintf(c.out, "         %s\n", name)
+		}
+	}
+	if unwanted > 0 {
+		fmt.Fprintf(c.out, "%d skipped for reasons that are not allowed on a machine where all can be installed\n", unwanted)
+	}
+	return unwanted
+}

@@ -1,0 +1,92 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+func TestTheSummaryCountsAndExplains(t *testing.T) {
+	allowed := filepath.Join(t.TempDir(), "allowed")
+	if err := os.WriteFile(allowed, []byte("# a comment\n\n^needs a tape\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	const skipped = `{"Action":"output","Package":"p","Test":"TestTape","Output":"    x_test.go:1: before\n"}
+{"Action":"output","Package":"p","Test":"TestTape","Output":"    x_test.go:7: needs a tape: there is none\n"}
+{"Action":"skip","Package":"p","Test":"TestTape"}
+`
+	for name, c := range map[string]struct {
+		in     string
+		strict bool
+		ok     bool
+		want   []string // in this order
+	}{
+		"passed": {
+			in: `{"Action":"pass","Package":"p","Test":"TestA"}
+{"Action":"pass","Package":"p"}
+`, ok: true, want: []string{"ok", "p", "1 passed\n", "\n1 passed, 0 failed, 0 skipped\n"},
+		},
+		"a parent is not counted beside its subtests": {
+			in: `{"Action":"run","Package":"p","Test":"TestA"}
+{"Action":"pass","Package":"p","Test":"TestA/b"}
+{"Action":"output","Package":"p","Test":"TestA/c","Output":"c broke\n"}
+{"Action":"fail","Package":"p","Test":"TestA/c"}
+{"Action":"fail","Package":"p","Test":"TestA"}
+{"Action":"fail","Package":"p"}
+`, want: []string{"FAILED  p TestA/c\n    c broke\n", "\n1 passed, 1 failed, 0 skipped\n"},
+		},
+		"an allowed skip": {
+			in: skipped + `{"Action":"pass","Package":"p","Test":"TestA"}
+{"Action":"pass","Package":"p"}
+`, strict: true, ok: true, want: []string{"    1  needs a tape: there is none\n", "p TestTape\n", "\n1 passed, 0 failed, 1 skipped\n"},
+		},
+		"a skip that is not allowed": {
+			in: strings.ReplaceAll(skipped, "tape", "drum") + `{"Action":"pass","Package":"p","Test":"TestA"}
+{"Action":"pass","Package":"p"}
+`, strict: true, want: []string{"needs a drum: there is none   <- not allowed", "\n1 passed, 0 failed, 1 skipped\n"},
+		},
+		"the same where nobody is strict": {
+			in: strings.ReplaceAll(skipped, "tape", "drum") + `{"Action":"pass","Package":"p","Test":"TestA"}
+{"Action":"pass","Package":"p"}
+`, ok: true, want: []string{"needs a drum: there is none\n"},
+		},
+		"a package that does not compile": {
+			in: `{"Action":"build-output","Output":"x.go:3: undefined: y\n"}
+{"Action":"output","Package":"p","Output":"FAIL p [build failed]\n"}
+{"Action":"fail","Package":"p"}
+`, want: []string{"undefined: y\n", "FAILED  p\n", "[build failed]", "\n0 passed, 1 failed, 0 skipped\n"},
+		},
+		"a test that was running when its program died": {
+			in: `{"Action":"output","Package":"p","Test":"TestA","Output":"panic: oh\n"}
+{"Action":"fail","Package":"p"}
+`, want: []string{"p TestA (did not end)\n    panic: oh\n", "\n0 passed, 1 failed, 0 skipped\n"},
+		},
+		"a stream that breaks off": {
+			in:   `{"Action":"start","Package":"p"}` + "\nnot an event\n",
+			want: []string{"not an event\n", "FAILED  p\n", "\n0 passed, 1 failed, 0 skipped\n"},
+		},
+		"no tests at all": {
+			in: `{"Action":"skip","Package":"p"}` + "\n", want: []string{"\n0 passed, 0 failed, 0 skipped\n"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var out strings.Builder
+			ok, err := run(strings.NewReader(c.in), &out, allowed, c.strict)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if ok != c.ok {
+				t.Errorf("ok is %v", ok)
+			}
+			rest := out.String()
+			for _, want := range c.want {
+				_, after, found := strings.Cut(rest, want)
+				if !found {
+					t.Fatalf("%q is missing, or not in its place, in\n%s", want, out.String())
+				}
+				rest = "\n" + after // a line's end also begins the next one
+			}
+		})
+	}
+}

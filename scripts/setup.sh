@@ -1,0 +1,138 @@
+#!/usr/bin/env bash
+# Installs what the targets of the Makefile need and this machine lacks, and
+# nothing else. What is to be installed is said before it is.
+#
+#   setup.sh GROUP...
+#
+# Groups: build, run, test, lint, bench, web. Packages come from the distribution;
+# a Go that is new enough and gVisor's runsc are left in build/bin.
+set -euo pipefail
+
+cd "$(dirname "$0")/.."
+bin=$PWD/build/bin
+PATH=$bin:$PATH:/usr/sbin:/sbin
+export PATH DEBIAN_FRONTEND=noninteractive
+
+say() { echo "setup: $*"; }
+die() { echo "setup: $*" >&2; exit 1; }
+# The comment above, without its signs.
+usage() { sed -n '2,/^[^#]/s/^# \{0,1\}//p' "$0" >&2; exit 2; }
+
+# What is missing: "PACKAGES|WHY" each, where PACKAGES are names for the same
+# thing in different releases, the first known one to be taken.
+missing=()
+wants_go=
+wants_runsc=
+
+need() { # COMMAND PACKAGES WHY
+	command -v "$1" >/dev/null || missing+=("$2|$3")
+}
+
+group() {
+	case "$1" in
+	build)
+		need git git "the version that the program tells"
+		[ -s /etc/ssl/certs/ca-certificates.crt ] || missing+=("ca-certificates|fetching Go modules")
+		wants_go=yes
+		;;
+	run)
+		group build
+		need mmdebstrap mmdebstrap "root file systems of images"
+		need mke2fs e2fsprogs "disks of guests"
+		need dockerd docker.io "environment docker"
+		need docker "docker-cli docker.io" "environment docker"
+		need iptables iptables "networks of containers"
+		if [ "$(uname -m)" = x86_64 ]; then
+			need qemu-system-x86_64 qemu-system-x86 "environment qemu"
+			need qemu-img qemu-utils "environment qemu"
+		fi
+		wants_runsc=yes
+		;;
+	test)
+		group run
+		group web
+		need podman podman "environment podman"
+		need chromium chromium "the test that looks at the HTML report"
+		;;
+	web)
+		need node nodejs "the script of the HTML report"
+		need npm npm "the script of the HTML report"
+		;;
+	lint)
+		group build
+		need shellcheck shellcheck "checking the scripts"
+		;;
+	bench)
+		group run
+		need hyperfine hyperfine "what tare is compared with"
+		;;
+	*) usage ;;
+	esac
+}
+
+as_root() {
+	if [ "$(id -u)" = 0 ]; then
+		"$@"
+	elif command -v sudo >/dev/null; then
+		sudo "$@"
+	else
+		die "installing needs root, and there is no sudo: run this as root: $*"
+	fi
+}
+
+known() { # PACKAGE: does the distribution have it?
+	local policy
+	policy=$(LC_ALL=C apt-cache policy "$1" 2>/dev/null)
+	grep -q '^  Candidate: [^(]' <<<"$policy"
+}
+
+install_packages() {
+	[ ${#missing[@]} -gt 0 ] || return 0
+	local entry names name why packages=()
+	if ! command -v apt-get >/dev/null; then
+		say "missing here, under the names of Debian's packages:"
+		printf '  %s\n' "${missing[@]//|/: }"
+		die "installing is done with apt-get only, and there is none: install these yourself, then try again"
+	fi
+	say "something is missing; reading the distribution's package lists"
+	as_root apt-get update -qq || say "not all package lists could be read; going on with what is there"
+	say "missing here, to be installed with apt-get:"
+	for entry in "${missing[@]}"; do
+		names=${entry%%|*} why=${entry#*|}
+		for name in $names ""; do
+			[ -z "$name" ] || ! known "$name" || break
+		done
+		if [ -z "$name" ]; then
+			echo "  $names: not to be had from this distribution; what needs it is skipped ($why)"
+		elif [[ " ${packages[*]} " != *" $name "* ]]; then # not for another command yet
+			echo "  $name: $why"
+			packages+=("$name")
+		fi
+	done
+	[ ${#packages[@]} -gt 0 ] || return 0
+	as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends \
+		-o Dpkg::Use-Pty=0 "${packages[@]}" </dev/null >build/setup.log 2>&1 || {
+		tail -n 20 build/setup.log >&2
+		die "apt-get could not install ${packages[*]}; its last lines stand above, the rest in build/setup.log"
+	}
+}
+
+# A runsc of the user's own is the one to measure, unless it is too old: a
+# distribution's of 2022 has no network and only the slowest platform.
+install_runsc() {
+	local found version
+	found=$(command -v runsc || true)
+	if [ -n "$found" ] && [ "$found" != "$bin/runsc" ]; then
+		version=$("$found" --version 2>/dev/null || true)
+		[[ ! $version =~ release-20(2[5-9]|[3-9]) ]] || return 0
+	fi
+	# One that cannot be built costs one environment, not all.
+	scripts/install-runsc.sh "$bin" || say "without runsc: the environment gvisor will not be usable"
+}
+
+[ $# -gt 0 ] || usage
+mkdir -p build
+for name; do group "$name"; done
+install_packages
+[ -z "$wants_go" ] || scripts/install-go.sh "$bin"
+[ -z "$wants_runsc" ] || install_runsc

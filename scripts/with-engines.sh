@@ -1,0 +1,65 @@
+#!/usr/bin/env bash
+# Runs a command while the container engines answer: starts those that do not,
+# and ends them again afterwards, however the command ended. One that answers
+# already is left alone, then and later.
+#
+#   with-engines.sh [docker] [podman] -- COMMAND...
+#
+# An engine that cannot be started costs its environments, not the command.
+# Several of these may run at once: the last one to end ends the engines.
+set -euo pipefail
+
+here=$(dirname "$0")
+build=$(cd "$here/.." && pwd)/build
+folder=$build/engines
+PATH=$build/bin:$PATH
+engines=()
+while [ $# -gt 0 ] && [ "$1" != -- ]; do
+	engines+=("$1")
+	shift
+done
+[ $# -gt 1 ] || { sed -n '6s/^# *//p' "$0" >&2; exit 2; }
+shift
+
+mkdir -p "$folder"
+exec 9>"$folder/lock"
+command=
+
+# The engines' messages go to the standard error: the output is the command's.
+# None of the programs below may inherit the lock.
+# shellcheck disable=SC2317 # the trap calls it
+end_engines() {
+	flock -u 9
+	flock -xn 9 || return 0
+	local engine
+	for engine in "${engines[@]}"; do
+		"$here/start-dockerd.sh" stop "$engine" "$folder" 9>&- >&2 || true
+	done
+}
+
+flock -s 9
+trap end_engines EXIT
+# Ctrl-C reaches the command by itself, since the terminal sends it to all; the
+# rest is passed on. What follows is the same: wait, and end the engines.
+trap : INT
+trap '[ -z "$command" ] || kill -TERM "$command" 2>/dev/null || true' TERM HUP
+
+for engine in "${engines[@]}"; do
+	"$here/start-dockerd.sh" start "$engine" "$folder" 9>&- >&2 ||
+		echo "with-engines.sh: going on without $engine" >&2
+done
+
+# In the background, since only then a signal is answered before its end; which
+# would make it deaf to Ctrl-C, were it not for the subshell's trap.
+(
+	trap - INT
+	exec "$@"
+) 9>&- &
+command=$!
+status=0
+while :; do
+	wait "$command" && status=0 || status=$?
+	# A signal ends the wait, not the command.
+	kill -0 "$command" 2>/dev/null || break
+done
+exit "$status"
