@@ -15,6 +15,7 @@ type App struct {
 	Home           string // folder of runs, images and work in progress
 	Version        string
 	Args           []string // as typed, for the run's manifest
+	started        bool     // a command's own code runs
 }
 
 // NewApp is the real world.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -17,6 +18,7 @@ import (
 
 	"tare/internal/environment"
 	"tare/internal/run"
+	"tare/internal/strict"
 	"tare/internal/study"
 	"tare/internal/workload"
 )
@@ -83,6 +85,9 @@ For a shell, say so: tare bench -- sh -c 'gzip -9 < /bin/bash | wc -c'`,
 		},
 		RunE: func(command *cobra.Command, args []string) error {
 			b.argv = args
+			if err := positive(command, "runs", "budget"); err != nil {
+				return err
+			}
 			if err := exports.check(); err != nil {
 				return err
 			}
@@ -200,6 +205,11 @@ func (b *benchOptions) plan(seeded bool) (*study.Plan, error) {
 	}
 	file := study.File{Origin: "tare bench", Name: "bench", Source: source}
 	plan, err := study.Resolve(file.With(b.pack()), over)
+	var problems strict.Problems
+	if errors.As(err, &problems) {
+		// The places are those of a document that nobody wrote.
+		return nil, badInput("%s", problems[0].Message)
+	}
 	if err != nil {
 		return nil, badInput("%w", err)
 	}
@@ -232,6 +242,9 @@ func (b *benchOptions) imageSection(onHost bool) (yaml.MapSlice, error) {
 		return yaml.MapSlice{{Key: "reference", Value: b.image}}, nil
 	}
 	packages := slices.Clone(b.packages)
+	if _, err := exec.LookPath(b.argv[0]); onHost && len(packages) == 0 && err != nil {
+		return nil, badInput("%w", err)
+	}
 	if len(packages) == 0 && !onHost {
 		owner, err := packageOf(b.argv[0])
 		if err != nil {
@@ -251,18 +264,26 @@ func packageOf(program string) ([]string, error) {
 	if path, err = filepath.Abs(path); err != nil {
 		return nil, err
 	}
-	candidates := []string{path, "/usr" + path, strings.TrimPrefix(path, "/usr")}
+	// Packages know a program by the path that they were built with, with or
+	// without /usr, and not by what a link to it is called.
+	paths := []string{path}
 	if real, err := filepath.EvalSymlinks(path); err == nil {
-		candidates = append(candidates, real)
+		paths = append(paths, real)
+	}
+	var candidates []string
+	for _, p := range paths {
+		candidates = append(candidates, p, "/usr"+p, strings.TrimPrefix(p, "/usr"))
 	}
 	for _, c := range candidates {
 		out, err := exec.Command("dpkg-query", "-S", c).Output()
 		if err != nil {
 			continue
 		}
-		if name, _, ok := strings.Cut(string(out), ": "); ok && !strings.HasPrefix(name, "diversion by") {
-			name, _, _ = strings.Cut(strings.Split(name, ", ")[0], ":") // without the architecture
-			return []string{name}, nil
+		for line := range strings.Lines(string(out)) {
+			if name, _, ok := strings.Cut(line, ": "); ok && !strings.HasPrefix(name, "diversion by") {
+				name, _, _ = strings.Cut(strings.Split(name, ", ")[0], ":") // without the architecture
+				return []string{name}, nil
+			}
 		}
 	}
 	return nil, badInput("%s (%s) belongs to no package of this machine, so it cannot be put into the image: name an image that has it with --image", program, path)

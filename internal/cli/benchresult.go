@@ -18,6 +18,7 @@ import (
 	"gonum.org/v1/gonum/stat"
 
 	"tare/internal/bundle"
+	"tare/internal/environment"
 	"tare/internal/run"
 	"tare/internal/stats"
 	"tare/internal/study"
@@ -31,6 +32,8 @@ type benchSummary struct {
 	Command   string             `json:"command"`
 	Results   []benchResult      `json:"results"`
 	Contrasts []verdict.Contrast `json:"contrasts"`
+	// Skipped are the environments that do not work here, with the reason.
+	Skipped   map[string]string `json:"skipped,omitempty"`
 	sentences []string
 }
 
@@ -69,8 +72,13 @@ var benchMetrics = []struct{ name, unit, title string }{
 }
 
 func summarize(r *run.Result) benchSummary {
-	s := benchSummary{Command: r.Run.Plan.Study, Contrasts: r.Contrasts}
+	s := benchSummary{Command: r.Run.Plan.Study, Contrasts: r.Contrasts, Skipped: map[string]string{}}
 	for _, e := range r.Run.Plan.Environments {
+		if facts := r.Run.Manifest.Environments[e.Name]; facts.State == environment.Missing {
+			s.Skipped[e.Name] = run.Why(facts)
+			s.sentences = append(s.sentences, fmt.Sprintf("%s was skipped: it %s", e.Name, run.Why(facts)))
+			continue
+		}
 		values, failed := map[string][]float64{}, 0
 		for _, t := range r.Run.Trials {
 			if t.Environment != e.Name {

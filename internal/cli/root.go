@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 )
@@ -23,6 +24,10 @@ func Main(ctx context.Context, app *App) int {
 		}
 		return exit.Status
 	}
+	if !app.started { // what cobra itself finds wrong about the words
+		fmt.Fprintf(app.Stderr, "tare: %s; `tare --help` lists the commands\n", strings.Join(strings.Fields(err.Error()), " "))
+		return ExitBadInput
+	}
 	fmt.Fprintf(app.Stderr, "tare: %v\n", err)
 	if ctx.Err() != nil {
 		return ExitInterrupted
@@ -40,7 +45,7 @@ estimate, an interval and a verdict with a known error rate.
 
 A first look:
   tare doctor                        which environments work on this machine
-  tare bench -- sysbench cpu run     one command, in every environment
+  tare bench -- gzip -k -c /bin/bash one command, in every environment
   tare run quick                     a small study of everything, with a report`,
 		Version:       app.Version,
 		SilenceUsage:  true,
@@ -59,6 +64,12 @@ A first look:
 		newListCommand(app), newShowCommand(app), newRemoveCommand(app), newCleanCommand(app),
 	)
 	for _, c := range root.Commands() {
+		if run := c.RunE; run != nil {
+			c.RunE = func(c *cobra.Command, args []string) error {
+				app.started = true
+				return run(c, args)
+			}
+		}
 		if check := c.Args; check != nil {
 			c.Args = func(c *cobra.Command, args []string) error {
 				if err := check(c, args); err != nil {

@@ -3,12 +3,18 @@ package cli
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"fmt"
+	"maps"
 	"path/filepath"
+	"slices"
+	"strings"
 	"time"
 
+	"github.com/charmbracelet/x/ansi"
 	"github.com/spf13/cobra"
 
+	"tare/internal/quantity"
 	"tare/internal/report"
 	"tare/internal/run"
 	"tare/internal/schedule"
@@ -60,6 +66,9 @@ Exit status: 0, 2 for a mistake in the study or a flag (nothing was started),
 				if command.Flags().Changed("seed") {
 					over.Seed = &seed
 				}
+				if err := positive(command, "blocks", "budget"); err != nil {
+					return err
+				}
 				plan, err := resolve(args[0], over)
 				if err != nil {
 					return err
@@ -83,6 +92,18 @@ Exit status: 0, 2 for a mistake in the study or a flag (nothing was started),
 	show.add(flags)
 	command.MarkFlagsMutuallyExclusive("resume", "dry-run")
 	return command
+}
+
+// positive refuses a 0 or less that was typed: left out is what means "as the
+// study says".
+func positive(command *cobra.Command, names ...string) error {
+	for _, name := range names {
+		flag := command.Flags().Lookup(name)
+		if flag.Changed && (flag.Value.String() == "0" || flag.Value.String() == "0s" || strings.HasPrefix(flag.Value.String(), "-")) {
+			return badInput("--%s %s: must be more than 0", name, flag.Value)
+		}
+	}
+	return nil
 }
 
 func resolve(name string, over study.Overrides) (*study.Plan, error) {
@@ -174,7 +195,7 @@ func printPlan(app *App, plan *study.Plan) error {
 	fmt.Fprintf(w, "%s (%s)\n\n", plan.Study, plan.Origin)
 	fmt.Fprintf(w, "baseline      %s\n", plan.Baseline)
 	for _, e := range plan.Environments {
-		fmt.Fprintf(w, "environment   %s (%s) %s\n", e.Name, e.Kind, e.Options)
+		fmt.Fprintf(w, "environment   %s\n", strings.ReplaceAll(ansi.Wrap(place(e.Name, "("+e.Kind+")", optionsInWords(e.Options)), 66, ""), "\n", "\n              "))
 	}
 	for _, work := range plan.Workloads {
 		fmt.Fprintf(w, "workload      %s: %s; fresh instance each %s\n", work.Name, work.Pack.Title, work.Fresh)
@@ -194,6 +215,29 @@ func printPlan(app *App, plan *study.Plan) error {
 	fmt.Fprintf(w, "\nexpected: %s\n", expected.Words())
 	fmt.Fprintf(w, "(at %v a trial, the start of the instance included; a run measures it and tells the time to go)\n", assumed)
 	return nil
+}
+
+// optionsInWords are an environment's options as key=value, those without a
+// value left out.
+func optionsInWords(options []byte) string {
+	var all map[string]any
+	if json.Unmarshal(options, &all) != nil {
+		return string(options)
+	}
+	var words []string
+	for _, key := range slices.Sorted(maps.Keys(all)) {
+		value := fmt.Sprint(all[key])
+		if size, err := quantity.ParseBytes(value); err == nil && strings.HasSuffix(value, "B") {
+			value = size.String() // a plan has it in bytes, to be exact
+		}
+		if n, ok := all[key].(float64); ok && strings.HasSuffix(key, "timeout") {
+			value = time.Duration(n).String()
+		}
+		if value != "" {
+			words = append(words, key+"="+value)
+		}
+	}
+	return strings.Join(words, " ")
 }
 
 func blocksInWords(d study.Design) string {

@@ -38,6 +38,9 @@ func verifyRun(app *App, folder string) error {
 	if err != nil {
 		return err
 	}
+	if n := len(r.Manifest.Sessions); len(wrong) > 0 && n > 0 && r.Manifest.Sessions[n-1].Ended.IsZero() {
+		return fmt.Errorf("%s was killed, or is under way: its files get their checksums when it ends; go on with tare run --resume", folder)
+	}
 	for _, line := range wrong {
 		fmt.Fprintln(app.Stdout, line)
 	}

@@ -186,7 +186,9 @@ func statsRow(s *sheet.Sheet, c verdict.Contrast) []string {
 		look = fmt.Sprint(c.Look)
 	}
 	if c.Projection > 0 {
-		needs = fmt.Sprintf("~%d", c.Projection)
+		if needs = fmt.Sprintf("~%d", c.Projection); c.Projection > verdict.FarAway {
+			needs = fmt.Sprintf(">%d", verdict.FarAway)
+		}
 	}
 	word := string(c.Verdict)
 	if c.InsideMargin {

@@ -47,7 +47,9 @@ func counts(c *contrast) string {
 	switch {
 	case c.Verdict == verdict.None:
 	case c.Verdict == verdict.Inconclusive:
-		if c.Projection > c.N {
+		if c.Projection > verdict.FarAway {
+			text += fmt.Sprintf(" of over %d", verdict.FarAway)
+		} else if c.Projection > c.N {
 			text += fmt.Sprintf(" of ~%d", c.Projection)
 		}
 	case c.Look > 0 && c.Look != c.N:

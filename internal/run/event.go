@@ -12,6 +12,8 @@ type Event struct {
 	Kind        Kind              `json:"event"`
 	Message     string            `json:"message,omitempty"`
 	Environment string            `json:"environment,omitempty"`
+	Folder      string            `json:"folder,omitempty"` // of the run, at its end
+	Report      string            `json:"report,omitempty"`
 	Slot        *schedule.Slot    `json:"slot,omitempty"`
 	Trial       *bundle.Trial     `json:"trial,omitempty"`
 	Contrast    *verdict.Contrast `json:"contrast,omitempty"`

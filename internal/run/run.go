@@ -113,6 +113,8 @@ type execution struct {
 	before  time.Duration
 	began   time.Time
 	decided map[string]bool
+	// interrupted are the blocks and environments that earlier sessions began.
+	interrupted map[[2]string]bool
 }
 
 func (e *execution) say(format string, args ...any) {
@@ -186,7 +188,7 @@ func (e *execution) execute(ctx context.Context) (*Result, error) {
 	if err := e.finish(result); err != nil {
 		return result, err
 	}
-	e.events(Event{Kind: Done, Message: stopped})
+	e.events(Event{Kind: Done, Message: stopped, Folder: e.Folder, Report: filepath.Join(e.Folder, "report.html")})
 	return result, nil
 }
 
@@ -202,7 +204,9 @@ func (e *execution) work(ctx context.Context) (string, error) {
 	for _, name := range e.usable {
 		e.schedule.Label(name, e.run.Manifest.Environments[name].Label)
 	}
+	e.interrupted = map[[2]string]bool{}
 	for _, t := range e.run.Trials {
+		e.interrupted[[2]string{fmt.Sprint(t.Block), t.Environment}] = true
 		e.schedule.Record(t)
 		e.before += t.Ended.Sub(t.Started)
 	}
@@ -210,7 +214,7 @@ func (e *execution) work(ctx context.Context) (string, error) {
 		return "", err
 	}
 	runner := &trial.Runner{
-		Plan: e.Plan, Owner: e.owner, Image: img, Environments: e.prepared, Keep: e.run.Keep,
+		Plan: e.Plan, Owner: e.owner, Session: len(e.run.Manifest.Sessions), Image: img, Environments: e.prepared, Keep: e.run.Keep,
 		Console: func(name string) (io.WriteCloser, error) { return e.run.Console(name) },
 	}
 	err = e.loop(ctx, runner)
@@ -238,11 +242,13 @@ func (e *execution) loop(ctx context.Context, runner *trial.Runner) error {
 		if ctx.Err() != nil {
 			return ctx.Err() // cut off in the middle: to be run again, nothing to write down
 		}
+		if e.interrupted[[2]string{fmt.Sprint(t.Block), t.Environment}] && t.Instance != "" {
+			t.Warnings = append(t.Warnings, "the run was interrupted within this block: the environment's earlier trials in it ran in another instance, and at another time")
+		}
 		if err := errors.Join(e.run.Append(t), err); err != nil {
 			return err
 		}
 		e.schedule.Record(t)
-		e.note(t)
 		e.progress(Event{Kind: Tried, Slot: &slot, Trial: &t})
 		e.announceVerdicts()
 	}
@@ -253,17 +259,6 @@ func (e *execution) elapsed() time.Duration { return e.before + time.Since(e.beg
 func (e *execution) progress(event Event) {
 	event.Progress = e.schedule.Progress(e.elapsed())
 	e.events(event)
-}
-
-// note keeps an environment's findings in the manifest, each once.
-func (e *execution) note(t bundle.Trial) {
-	facts := e.run.Manifest.Environments[t.Environment]
-	for _, w := range t.Warnings {
-		if !slices.Contains(facts.Notes, w) && len(facts.Notes) < 20 {
-			facts.Notes = append(facts.Notes, w)
-		}
-	}
-	e.run.Manifest.Environments[t.Environment] = facts
 }
 
 // announceVerdicts tells of primary contrasts that were decided just now.

@@ -81,7 +81,8 @@ func (s *Schedule) nextLook(c verdict.Contrast) int {
 	case blocks.Open:
 		return c.N + 1
 	}
-	return stats.NextLook(c.N)
+	// The laxer of the two levels is that of equivalence.
+	return stats.NextLook(max(c.N, stats.FirstLook(c.AlphaEq)-1))
 }
 
 // remaining adds up the rest of this block, and every block until each cell has

@@ -60,6 +60,17 @@ func NextLook(n int) int {
 	return 0
 }
 
+// FirstLook is the first look at which an interval at that level has two ends:
+// the earlier ones cannot bring a verdict. 0 means that none has.
+func FirstLook(alpha float64) int {
+	for _, n := range looks {
+		if SignedRankK(n, alpha) > 0 {
+			return n
+		}
+	}
+	return 0
+}
+
 // Levels are the nominal two-sided levels of every look for a family of m
 // contrasts: alpha for a difference, alphaEq for equivalence. An m between two
 // rows of the table takes the stricter one; beyond the table the levels are

@@ -360,5 +360,5 @@ func lastLines(outputs ...*bundle.RawFile) string {
 		}
 		return "; its last output:\n  " + strings.Join(lines, "\n  ")
 	}
-	return "; it printed nothing"
+	return ""
 }

@@ -28,7 +28,10 @@ import (
 type Runner struct {
 	Plan  *study.Plan
 	Owner *owner.Owner
-	Image *image.Image
+	// Session counts the processes that worked on the run, so that no two
+	// instances of a run share a name.
+	Session int
+	Image   *image.Image
 	// Environments that are usable, by the plan's names.
 	Environments map[string]environment.Environment
 	// Keep stores what a tool printed, Console what an instance's kernel or
@@ -212,6 +215,9 @@ func (r *Runner) instance(ctx context.Context, slot schedule.Slot) (*held, error
 func (r *Runner) start(ctx context.Context, slot schedule.Slot) (*held, error) {
 	r.starts++
 	name := fmt.Sprintf("b%d-%s-%d", slot.Block, safe(slot.Environment), r.starts)
+	if r.Session > 1 {
+		name += fmt.Sprintf("-s%d", r.Session)
+	}
 	console, err := r.Console(name)
 	if err != nil {
 		return nil, &diskError{err}

@@ -30,6 +30,10 @@ const (
 // and the CPU time of the whole environment is known.
 const CPUPerOperation = "cpu_per_op"
 
+// FarAway is the number of blocks beyond which a projection says only that
+// this machine will not decide: from few noisy blocks it is no better than that.
+const FarAway = 1000
+
 // Contrast is one metric of one workload at one level, in one environment
 // against the baseline. Differences are natural-log ratios, environment over
 // baseline, one a block.

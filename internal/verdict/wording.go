@@ -47,7 +47,11 @@ func (c Contrast) sentence() string {
 		}
 		text += " " + c.interval(Change)
 		if c.Projection > 0 {
-			text += fmt.Sprintf("; it would take about %s", blocksOf(c.Projection))
+			if c.Projection > FarAway {
+				text += fmt.Sprintf("; it would take more than %d blocks", FarAway)
+			} else {
+				text += fmt.Sprintf("; it would take about %s", blocksOf(c.Projection))
+			}
 		}
 		return text
 	}
