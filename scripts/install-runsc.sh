@@ -4,7 +4,7 @@
 #
 #   install-runsc.sh FOLDER
 #
-# Nothing is built when the folder has this version already.
+# Nothing is built, or said, when the folder has this version already.
 set -eu
 
 # The commit, not a tag: the module's own release tags are not Go versions.
@@ -18,7 +18,6 @@ mkdir -p "$1"
 folder=$(cd "$1" && pwd)
 
 if [ -x "$folder/runsc" ] && [ "$(cat "$folder/runsc.version" 2>/dev/null)" = "$version" ]; then
-	echo "install-runsc.sh: $folder/runsc is $version already"
 	exit 0
 fi
 command -v go >/dev/null || {

@@ -33,6 +33,7 @@ end_engines() {
 	flock -xn 9 || return 0
 	local engine
 	for engine in "${engines[@]}"; do
+		compgen -G "$folder/$engine*.pid" >/dev/null || continue
 		"$here/start-dockerd.sh" stop "$engine" "$folder" 9>&- >&2 || true
 	done
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"os"
+	"path"
 	"path/filepath"
 	"sync"
 	"time"
@@ -48,6 +49,9 @@ func (c *containers) Versions(ctx context.Context) map[string]string {
 }
 
 func (c *containers) Prepare(ctx context.Context, img *image.Image, progress func(string)) error {
+	if _, err := c.engine.info(ctx); err != nil {
+		return err
+	}
 	return c.engine.load(ctx, img, progress)
 }
 
@@ -94,6 +98,10 @@ func (c *containers) Start(ctx context.Context, r environment.Request) (_ enviro
 	if i.folder, err = r.Owner.Folder(r.Name); err != nil {
 		return nil, err
 	}
+	parent, err := c.parent(r)
+	if err != nil {
+		return nil, err
+	}
 	if err := c.engine.remember(i.folder); err != nil {
 		return nil, err
 	}
@@ -104,7 +112,7 @@ func (c *containers) Start(ctx context.Context, r environment.Request) (_ enviro
 	// Not cut short: a daemon makes the container all the same, and nobody would
 	// know its id.
 	whole, cancel := context.WithTimeout(context.WithoutCancel(ctx), forced)
-	created, err := c.engine.api.ContainerCreate(whole, c.describe(r, program, data))
+	created, err := c.engine.api.ContainerCreate(whole, c.describe(r, program, data, parent))
 	cancel()
 	if err != nil {
 		if notFound(err) {
@@ -172,11 +180,26 @@ func makeData(folder string) error {
 	return nil
 }
 
+// parent makes the group that containers are made in: the owner's, where the
+// native instances and the guests are too. The CPU is shared out between
+// groups, so an instance below another parent gets another part of a busy
+// machine. An engine that leaves groups to systemd has its own slice for them
+// and takes no path; Podman would leave a group of its own behind there.
+func (c *containers) parent(r environment.Request) (string, error) {
+	info, err := c.engine.info(context.Background()) // known since Prepare
+	if err != nil || info.CgroupDriver != "cgroupfs" || !c.engine.takesParent {
+		return "", nil
+	}
+	parent := path.Dir(r.Owner.Cgroup(r.Name))
+	_, err = cgroup.Create(parent, cgroup.Limits{})
+	return parent, err
+}
+
 // describe writes down the container.
-func (c *containers) describe(r environment.Request, program, data string) client.ContainerCreateOptions {
+func (c *containers) describe(r environment.Request, program, data, parent string) client.ContainerCreateOptions {
 	config := &container.Config{
 		Image:        tagOf(r.Image),
-		Entrypoint:   []string{agentInside, "stdio"},
+		Entrypoint:   []string{agentInside, "stdio", "--open=/data"},
 		User:         "0",
 		Labels:       r.Owner.Labels(),
 		AttachStdin:  true,
@@ -193,10 +216,11 @@ func (c *containers) describe(r environment.Request, program, data string) clien
 		LogConfig:   container.LogConfig{Type: c.options.Log},
 		Mounts:      []mount.Mount{{Type: mount.TypeBind, Source: program, Target: agentInside, ReadOnly: true}},
 		Resources: container.Resources{
-			NanoCPUs:   int64(math.Round(r.Limits.CPUs * 1e9)),
-			Memory:     int64(r.Limits.Memory),
-			MemorySwap: int64(r.Limits.Memory),
-			CpusetCpus: cgroup.FormatCores(r.Limits.Cores),
+			CgroupParent: parent,
+			NanoCPUs:     int64(math.Round(r.Limits.CPUs * 1e9)),
+			Memory:       int64(r.Limits.Memory),
+			MemorySwap:   int64(r.Limits.Memory),
+			CpusetCpus:   cgroup.FormatCores(r.Limits.Cores),
 		},
 	}
 	if r.Limits.PIDs > 0 {

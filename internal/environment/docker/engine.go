@@ -23,11 +23,14 @@ type brand struct {
 	name  string        // in messages
 	start string        // the command that starts it
 	host  func() string // where it usually is
+	// takesParent: it makes containers in the cgroup that it is told, and leaves
+	// nothing else there.
+	takesParent bool
 }
 
 var (
-	theDocker = brand{"Docker daemon", "sudo systemctl start docker (without systemd: sudo dockerd &)", DockerHost}
-	thePodman = brand{"Podman service", "sudo systemctl start podman.socket (without systemd: sudo podman system service --time=0 unix:///run/podman/podman.sock &)", PodmanHost}
+	theDocker = brand{"Docker daemon", "sudo systemctl start docker (without systemd: sudo dockerd &)", DockerHost, true}
+	thePodman = brand{"Podman service", "sudo systemctl start podman.socket (without systemd: sudo podman system service --time=0 unix:///run/podman/podman.sock &)", PodmanHost, false}
 )
 
 // engine is a daemon behind a socket of this machine.

@@ -22,7 +22,6 @@ type instance struct {
 	engine    *engine
 	id        string // "" until it was created
 	folder    string
-	parent    string // the group that the engine was told to make its own in; "" for the engine's choice
 	agent     *agent.Client
 	phases    []environment.Phase
 	footprint sample.Footprint
@@ -127,12 +126,6 @@ func (i *instance) remove(ctx context.Context) error {
 		} else {
 			// Whoever fails to start has no processes that we know of.
 			problems = append(problems, endHelpers(ctx, i.id))
-		}
-	}
-	if i.parent != "" {
-		// Podman makes a group for its conmons beside the containers' and leaves it.
-		if group, err := cgroup.At(i.parent + "/conmon"); err == nil {
-			group.RemoveEmpty()
 		}
 	}
 	if i.folder != "" {

@@ -58,7 +58,7 @@ func TestAnAbsentEngineIsMissingWithTheCommandThatStartsIt(t *testing.T) {
 		if state != environment.Missing || !strings.Contains(findings[0].Mend, mend) || !strings.Contains(findings[0].Reason, "there is no socket") {
 			t.Errorf("%s: %s %+v", kind, state, findings)
 		}
-		if removed, err := (brand{"engine", "", func() string { return absent }}).sweep(t.Context(), "/home", func(string) bool { return true }); err != nil || len(removed) > 0 {
+		if removed, err := (brand{"engine", "", func() string { return absent }, false}).sweep(t.Context(), "/home", func(string) bool { return true }); err != nil || len(removed) > 0 {
 			t.Errorf("%s: sweeping nothing gives %q, %v", kind, removed, err)
 		}
 		env, err := registration.New(options)
