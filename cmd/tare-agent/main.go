@@ -29,7 +29,9 @@ var born = inside.Monotonic()
 
 const usage = `tare-agent is put into instances by tare; there is no use in starting it by hand.
 
-  tare-agent stdio       serve on standard input and output
+  tare-agent stdio [--open DIR]
+                         serve on standard input and output; every user may
+                         write to DIR
   tare-agent native --root DIR [--cgroup FILE] [--bind SRC:DST[:ro]]
                     [--tmpfs DST]
                          the same in a root of its own on this machine
@@ -82,8 +84,14 @@ func main() {
 func serveStdio(args []string) error {
 	flags := flag.NewFlagSet("stdio", flag.ContinueOnError)
 	since := flags.Int64("born", int64(born), "monotonic nanoseconds of the first instruction, where another mode came before")
+	open := flags.String("open", "", "a folder that servers write to as users of their own")
 	if err := flags.Parse(args); err != nil {
 		return err
+	}
+	if *open != "" {
+		if err := os.Chmod(*open, 0o777); err != nil {
+			return fmt.Errorf("opening the data folder: %w", err)
+		}
 	}
 	stop := stopSignal()
 	in, err := unix.FcntlInt(0, unix.F_DUPFD_CLOEXEC, 3)

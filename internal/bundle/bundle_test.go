@@ -112,6 +112,32 @@ func TestAFolderWithSomethingElseInItIsNotTaken(t *testing.T) {
 	}
 }
 
+// A kill right after the beginning leaves a folder in which nothing was
+// measured; one later leaves files that are not whole.
+func TestWhatAKillLeftOfABeginningIsTakenAndOfAFileRemoved(t *testing.T) {
+	folder := filepath.Join(t.TempDir(), "run [1]")
+	if err := newRun(t, folder).Close(); err != nil {
+		t.Fatal(err)
+	}
+	if Stillborn(folder) {
+		t.Error("a run with a manifest is called stillborn")
+	}
+	if err := os.Remove(filepath.Join(folder, manifestFile)); err != nil {
+		t.Fatal(err)
+	}
+	half := filepath.Join(folder, newPrefix+"123")
+	os.WriteFile(half, []byte("{"), 0o600)
+	if !Stillborn(folder) {
+		t.Error("a run without a manifest and a trial is not called stillborn")
+	}
+	if err := newRun(t, folder).Close(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(half); err == nil {
+		t.Error("a file that is not whole stays")
+	}
+}
+
 func TestAnotherFormatIsRefusedByName(t *testing.T) {
 	w := newRun(t, t.TempDir())
 	w.Manifest.Format = 99

@@ -33,6 +33,8 @@ const (
 	// Reports follow from the rest and may be made again, so they have no
 	// checksum.
 	reportPrefix = "report."
+	// A file gets its name when it is whole.
+	newPrefix = ".new-"
 )
 
 // Run is a run folder as it can be read at any time.
@@ -72,13 +74,30 @@ type Writer struct {
 	lock    *os.File
 }
 
-// Create makes a run folder. The folder must not exist, or be empty.
+// Stillborn says that a folder is the beginning of a run that was killed before
+// it had a manifest: nothing was measured, and nothing else lies there.
+func Stillborn(folder string) bool {
+	entries, err := os.ReadDir(folder)
+	for _, e := range entries {
+		info, err := e.Info()
+		switch known := e.Name() == lockFile || e.Name() == planFile || strings.HasPrefix(e.Name(), newPrefix); {
+		case err != nil:
+			return false
+		case !known && (e.Name() != journalFile || info.Size() > 0):
+			return false
+		}
+	}
+	return err == nil
+}
+
+// Create makes a run folder. The folder must not exist, or be empty, or be
+// stillborn.
 func Create(folder string, plan *study.Plan, m Manifest) (*Writer, error) {
-	if entries, err := os.ReadDir(folder); err == nil && len(entries) > 0 {
+	if entries, err := os.ReadDir(folder); err == nil && len(entries) > 0 && !Stillborn(folder) {
 		return nil, fmt.Errorf("%s is not empty: choose another --out, or go on with the run in it: --resume %s", folder, folder)
 	}
 	if err := os.MkdirAll(folder, 0o755); err != nil {
-		return nil, err
+		return nil, fmt.Errorf("%w: choose another place with --out", err)
 	}
 	w := &Writer{Run: Run{Folder: folder, Manifest: m, Plan: plan}}
 	w.Manifest.Format = Format
@@ -117,7 +136,18 @@ func (w *Writer) open() error {
 		return err
 	}
 	w.lock, w.journal, w.Trials = lock, j, trials
-	return nil
+	return w.removeUnfinished()
+}
+
+// removeUnfinished removes files that a kill kept from getting their names.
+func (w *Writer) removeUnfinished() error {
+	entries, err := os.ReadDir(w.Folder)
+	for _, e := range entries {
+		if strings.HasPrefix(e.Name(), newPrefix) {
+			err = errors.Join(err, os.Remove(filepath.Join(w.Folder, e.Name())))
+		}
+	}
+	return err
 }
 
 // Append writes a finished trial to the journal and returns when it is on the
@@ -269,7 +299,7 @@ func writeJSON(path string, value any) error {
 
 // replaceFile writes a file so that a kill leaves either the old or the new.
 func replaceFile(path string, data []byte) error {
-	tmp, err := os.CreateTemp(filepath.Dir(path), ".new-*")
+	tmp, err := os.CreateTemp(filepath.Dir(path), newPrefix+"*")
 	if err != nil {
 		return err
 	}

@@ -239,6 +239,9 @@ func remove(ctx context.Context, app *App, name string) error {
 	if name != filepath.Base(name) || name == "." || name == ".." {
 		return badInput("%s is no run's name; tare removes only runs below %s and images by their digest", name, run.Runs(app.Home))
 	}
+	if bundle.Stillborn(folder) {
+		return os.RemoveAll(folder)
+	}
 	w, err := bundle.Resume(folder) // takes the lock: a run that is under way is not removed
 	if err != nil {
 		return badInput("%w", err)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"path/filepath"
@@ -137,9 +138,12 @@ func execute(ctx context.Context, app *App, o run.Options, show displayFlags) er
 
 // outcome is the error of a run that has no result to print.
 func outcome(ctx context.Context, result *run.Result, err error) error {
+	var input *run.InputError
 	switch {
 	case result == nil && ctx.Err() != nil:
 		return &ExitError{Status: ExitInterrupted, Err: fmt.Errorf("interrupted before anything was measured")}
+	case result == nil && errors.As(err, &input):
+		return badInput("%w", err)
 	case result == nil:
 		return err
 	case err != nil:

@@ -47,6 +47,10 @@ const (
 	unbornPrefix  = ".unborn-"
 )
 
+// separators cannot stand in a home, since not every engine lets them be
+// escaped where a path is one of several words.
+const separators = ",:\"\n"
+
 // closing is how long Close and Sweep wait for a process that was killed.
 const closing = 20 * time.Second
 
@@ -66,6 +70,9 @@ func Open(home string) (*Owner, error) {
 	home, err := canonical(home)
 	if err != nil {
 		return nil, err
+	}
+	if strings.ContainsAny(home, separators) {
+		return nil, fmt.Errorf("tare's home %q has a comma, a colon, a double quote or a new line in its path, which engines and mounts take for something else: choose another one with --home", home)
 	}
 	release, err := holdWork(home)
 	if err != nil {

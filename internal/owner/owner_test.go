@@ -372,3 +372,15 @@ func TestNamesOfInstancesStayInsideTheFolder(t *testing.T) {
 		}
 	}
 }
+
+func TestAHomeThatEnginesWouldCutIsRefused(t *testing.T) {
+	for _, name := range []string{"a,b", "a:b", `a"b`, "a\nb"} {
+		home := filepath.Join(t.TempDir(), name)
+		if o, err := Open(home); err == nil {
+			o.Close()
+			t.Errorf("an owner was opened in %q", home)
+		} else if !strings.Contains(err.Error(), "--home") {
+			t.Error(err)
+		}
+	}
+}

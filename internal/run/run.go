@@ -50,6 +50,13 @@ type Result struct {
 	Interrupted bool
 }
 
+// InputError says that something that the user named cannot be used: the home,
+// the folder of the run, an image. Nothing was started.
+type InputError struct{ Err error }
+
+func (e *InputError) Error() string { return e.Err.Error() }
+func (e *InputError) Unwrap() error { return e.Err }
+
 // Execute runs a study to its end, or until the context is cancelled: then what
 // was measured is kept, the result says so, and the run can be resumed. Nothing
 // that it started stays behind in any case.
@@ -60,9 +67,14 @@ func Execute(ctx context.Context, o Options) (result *Result, err error) {
 	}
 	e.owner, err = owner.Open(o.Home)
 	if err != nil {
-		return nil, err
+		return nil, &InputError{err}
 	}
 	defer func() { err = errors.Join(err, e.owner.Close()) }()
+	restore, err := temporaryIn(e.owner)
+	if err != nil {
+		return nil, err
+	}
+	defer restore()
 	if swept, err := Sweep(ctx, o.Home); err != nil {
 		e.say("could not remove all that a dead run left: %v", err)
 	} else {
@@ -71,10 +83,27 @@ func Execute(ctx context.Context, o Options) (result *Result, err error) {
 		}
 	}
 	if err := e.open(); err != nil {
-		return nil, err
+		return nil, &InputError{fmt.Errorf("the folder of the run: %w", err)}
 	}
 	defer func() { err = errors.Join(err, e.run.Close()) }()
 	return e.execute(ctx)
+}
+
+// temporaryIn makes what this process and its tools put among the temporary
+// files go with the owner, also after a kill.
+func temporaryIn(o *owner.Owner) (restore func(), err error) {
+	folder, err := o.Folder("tmp")
+	if err != nil {
+		return nil, err
+	}
+	const variable = "TMPDIR"
+	before, was := os.LookupEnv(variable)
+	return func() {
+		os.Unsetenv(variable)
+		if was {
+			os.Setenv(variable, before)
+		}
+	}, os.Setenv(variable, folder)
 }
 
 // Sweep removes what dead runs of this home left anywhere.
@@ -174,6 +203,9 @@ func (e *execution) execute(ctx context.Context) (*Result, error) {
 	}
 	m.Sessions[session].Ended, m.Sessions[session].Stopped = time.Now().UTC(), stopped
 	if err := errors.Join(err, e.run.SaveManifest()); err != nil {
+		if n := len(e.run.Trials); n > 0 {
+			err = fmt.Errorf("%w\nwhat was measured is kept, %d trials in %s; with the cause mended, go on with: tare run --resume %s", err, n, e.Folder, e.Folder)
+		}
 		return nil, err
 	}
 	result := &Result{
@@ -343,6 +375,9 @@ func (e *execution) prepare(ctx context.Context) (*image.Image, error) {
 	e.say("image: looking it up, or making it")
 	img, err := store.Get(ctx, e.Plan.Image, func(line string) { e.say("image: %s", line) })
 	if err != nil {
+		if e.Plan.Image.Reference != "" {
+			err = &InputError{err}
+		}
 		return nil, err
 	}
 	if was := e.run.Manifest.Image.Digest; was != "" && was != img.Digest {

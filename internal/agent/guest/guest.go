@@ -162,6 +162,10 @@ func furnish(w Words, news *news) error {
 	} else if err := os.MkdirAll("/data", 0o755); err != nil {
 		return err
 	}
+	// Servers run as users of their own and write there, so everybody may.
+	if err := os.Chmod("/data", 0o777); err != nil {
+		return err
+	}
 	if err := unix.Sethostname([]byte(w.Hostname)); err != nil {
 		return fmt.Errorf("setting the host name %q: %w", w.Hostname, err)
 	}

@@ -68,7 +68,7 @@ func (b bundle) write(name string) error {
 		Version: specs.Version,
 		Root:    &specs.Root{Path: b.points},
 		Process: &specs.Process{
-			Args: []string{agentInside, "stdio"},
+			Args: []string{agentInside, "stdio", "--open=/data"},
 			Env:  append([]string{"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"}, b.env...),
 			Cwd:  "/",
 			Capabilities: &specs.LinuxCapabilities{
