@@ -14,7 +14,7 @@ import (
 	"tare/internal/agent"
 	"tare/internal/cgroup"
 	"tare/internal/environment"
-	"tare/internal/image"
+	"tare/internal/environment/environmenttest"
 	"tare/internal/owner"
 )
 
@@ -30,11 +30,7 @@ func TestMain(m *testing.M) {
 // hold starts an instance with a command in it and waits to be killed.
 func hold(home string) error {
 	ctx := context.Background()
-	store, err := image.Open(filepath.Join(os.TempDir(), "tare-try-images"))
-	if err != nil {
-		return err
-	}
-	img, err := store.Get(ctx, image.Source{Recipe: &image.Recipe{}}, nil)
+	img, err := environmenttest.Get(ctx, nil)
 	if err != nil {
 		return err
 	}

@@ -13,7 +13,7 @@ import (
 
 	"tare/internal/cgroup"
 	"tare/internal/environment"
-	"tare/internal/image"
+	"tare/internal/environment/environmenttest"
 	"tare/internal/owner"
 	"tare/internal/quantity"
 )
@@ -30,11 +30,7 @@ func TestMain(m *testing.M) {
 // hold starts a guest, says what it is, and waits to be killed.
 func hold(home string) error {
 	ctx := context.Background()
-	store, err := image.Open(testImages())
-	if err != nil {
-		return err
-	}
-	img, err := store.Get(ctx, image.Source{Recipe: &image.Recipe{}}, nil)
+	img, err := environmenttest.Get(ctx, nil)
 	if err != nil {
 		return err
 	}

@@ -1,0 +1,217 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"tare/internal/bundle"
+	"tare/internal/environment"
+	"tare/internal/environment/environmenttest"
+)
+
+func aHome(t *testing.T) home {
+	t.Helper()
+	needsInstances(t)
+	h, err := newHome(filepath.Join(t.TempDir(), "home"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return h
+}
+
+func needsKind(t *testing.T, kind string) {
+	t.Helper()
+	r, ok := environment.Lookup(kind)
+	if !ok {
+		t.Fatalf("the kind %s is not registered", kind)
+	}
+	environmenttest.NeedsKind(t, kind, r.Options())
+}
+
+// A run is killed at many points, chosen by a fixed seed, from its first
+// moments to its last block, and taken up again each time. What was finished
+// stays as it was, byte for byte, and is never run again; nothing of what a
+// killed session started stays.
+func TestARunThatIsKilledAgainAndAgainLosesAndRepeatsNothing(t *testing.T) {
+	needsKind(t, "docker")
+	h, dice := aHome(t), rand.New(rand.NewPCG(1, 2))
+	const kills, blocks, trialsABlock = 14, 8, 4
+	folder := filepath.Join(filepath.Dir(h.folder), "run")
+	session := []string{"run", "killed.yaml", "--json", "--out", folder}
+	var kept []byte
+	for n := range kills {
+		p := h.tare(t, session...)
+		// So many events are heard, and then some time passes: the first sessions
+		// die while they start.
+		events, more := 0, time.Duration(dice.IntN(250))*time.Millisecond
+		if n > 2 {
+			events = 1 + dice.IntN(14)
+		}
+		for range events {
+			if !p.lines.Scan() {
+				t.Fatalf("session %d ended before it was killed: %s", n, p.errs.String())
+			}
+		}
+		time.AfterFunc(more, func() { p.Process.Kill() })
+		p.end()
+		kept = grown(t, folder, kept)
+		t.Logf("killed %v after event %d: %d trials", more, events, bytes.Count(kept, []byte("\n")))
+		if _, err := os.Stat(filepath.Join(folder, "manifest.json")); err == nil {
+			session = []string{"run", "--json", "--resume", folder}
+		}
+	}
+	if done := bytes.Count(kept, []byte("\n")); done == 0 || done == blocks*trialsABlock {
+		t.Fatalf("%d trials were done when the last session was killed: that is no test", done)
+	}
+	p := h.tare(t, session...)
+	if status, _ := p.end(); status != 0 {
+		t.Fatalf("the last session ended with status %d: %s", status, p.errs.String())
+	}
+	grown(t, folder, kept)
+	h.clean(t)
+	p = h.tare(t, "clean")
+	if status, said := p.end(); status != 0 || said != "nothing was left behind\n" {
+		t.Errorf("tare clean: status %d: %s%s", status, said, p.errs.String())
+	}
+	run, err := bundle.Open(folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	noneTwice(t, run.Trials)
+	if len(run.Trials) != blocks*trialsABlock || len(run.Manifest.Sessions) < kills/2 {
+		t.Errorf("%d trials in %d sessions", len(run.Trials), len(run.Manifest.Sessions))
+	}
+	if wrong, err := run.Verify(); err != nil || len(wrong) > 0 {
+		t.Errorf("%q, %v", wrong, err)
+	}
+	unfinished, _ := filepath.Glob(filepath.Join(folder, ".*"))
+	if len(unfinished) > 0 {
+		t.Errorf("half-written files are left: %q", unfinished)
+	}
+}
+
+// grown reads a run's journal up to its last whole line and fails where that is
+// not a continuation of what it was.
+func grown(t *testing.T, folder string, was []byte) []byte {
+	t.Helper()
+	is, err := os.ReadFile(filepath.Join(folder, "journal.jsonl"))
+	if err != nil && len(was) > 0 {
+		t.Fatal(err)
+	}
+	is = is[:bytes.LastIndexByte(is, '\n')+1]
+	if !bytes.HasPrefix(is, was) {
+		t.Fatalf("the journal was\n%s\nand is\n%s", was, is)
+	}
+	return is
+}
+
+// noneTwice fails where a trial was made twice, or not well.
+func noneTwice(t *testing.T, trials []bundle.Trial) {
+	t.Helper()
+	seen := map[string]bool{}
+	for _, trial := range trials {
+		key := fmt.Sprint(trial.Block, trial.Environment, trial.Workload, trial.Level)
+		if seen[key] {
+			t.Errorf("%s was run twice", key)
+		}
+		seen[key] = true
+		if trial.Status != bundle.OK {
+			t.Errorf("%s is %s: %s", key, trial.Status, trial.Reason)
+		}
+	}
+}
+
+// A signal ends a run in order: nothing stays, and it can go on.
+func TestASignalEndsARunInOrder(t *testing.T) {
+	needsKind(t, "docker")
+	h := aHome(t)
+	folder := filepath.Join(filepath.Dir(h.folder), "run")
+	var kept []byte
+	for n, c := range []struct {
+		signal os.Signal
+		when   []string
+		args   []string
+	}{
+		{syscall.SIGINT, []string{`"preparing"`}, []string{"run", "killed.yaml", "--blocks", "2", "--out", folder}},
+		{syscall.SIGINT, []string{`"trying"`, `"docker"`}, []string{"run", "--resume", folder}},
+		{syscall.SIGTERM, []string{`"trying"`, `"native"`}, []string{"run", "--resume", folder}},
+		{syscall.SIGHUP, []string{`"tried"`}, []string{"run", "--resume", folder}},
+	} {
+		p := h.tare(t, append(c.args, "--json")...)
+		if !p.until(c.when...) {
+			t.Fatalf("session %d said nothing of %q: %s", n, c.when, p.errs.String())
+		}
+		if err := p.Process.Signal(c.signal); err != nil {
+			t.Fatal(err)
+		}
+		status, _ := p.end()
+		if said := p.errs.String(); status != 130 || !strings.Contains(said, "go on with: tare run --resume "+folder) {
+			t.Errorf("%v at %q: status %d: %s", c.signal, c.when, status, said)
+		}
+		h.clean(t)
+		kept = grown(t, folder, kept)
+	}
+	p := h.tare(t, "run", "--json", "--resume", folder)
+	if status, _ := p.end(); status != 0 {
+		t.Errorf("status %d: %s", status, p.errs.String())
+	}
+	grown(t, folder, kept)
+	run, err := bundle.Open(folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	noneTwice(t, run.Trials)
+	if len(run.Trials) != 2*4 {
+		t.Errorf("%d trials", len(run.Trials))
+	}
+	h.clean(t)
+}
+
+// A guest does not outlive the tare that is killed, neither while it is being
+// prepared nor while it runs; the next start removes the rest.
+func TestAGuestGoesWithAKilledTare(t *testing.T) {
+	needsKind(t, "qemu")
+	h := aHome(t)
+	folder := filepath.Join(filepath.Dir(h.folder), "run")
+	p := h.tare(t, "run", "guest.yaml", "--json", "--out", folder)
+	if !p.until(`"preparing"`, "vm: disk") {
+		t.Fatal(p.errs.String())
+	}
+	p.Process.Kill()
+	p.end()
+	if h.left() == nil {
+		t.Error("the killed session left nothing: that is no test")
+	}
+	p = h.tare(t, "run", "--json", "--resume", folder)
+	raw := filepath.Join(folder, "raw", "block-001", "vm.tiny", "driver.stderr")
+	waitFor(t, "the driver in the guest", func() bool { _, err := os.Stat(raw); return err == nil })
+	p.Process.Kill()
+	p.end()
+	p = h.tare(t, "clean")
+	if status, said := p.end(); status != 0 || !strings.Contains(said, "removed ") {
+		t.Errorf("status %d: %s%s", status, said, p.errs.String())
+	}
+	h.clean(t)
+	p = h.tare(t, "run", "--json", "--resume", folder)
+	if status, _ := p.end(); status != 0 {
+		t.Errorf("status %d: %s", status, p.errs.String())
+	}
+	h.clean(t)
+}
+
+// waitFor polls for something that nobody tells of.
+func waitFor(t *testing.T, what string, happened func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(time.Minute); !happened(); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("waited in vain for %s", what)
+		}
+	}
+}

@@ -1,0 +1,231 @@
+// Package conformance is the one suite that every kind of environment passes:
+// what an Instance promises, asked of real instances of every provider. A new
+// provider adds one line to the table below.
+//
+// It must not know how any of them works: it sees environments and instances.
+package conformance
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"text/tabwriter"
+	"time"
+
+	"tare/internal/environment"
+	"tare/internal/environment/environmenttest"
+	"tare/internal/image"
+	"tare/internal/owner"
+
+	_ "tare/internal/environment/docker"
+	_ "tare/internal/environment/native"
+	_ "tare/internal/environment/qemu"
+)
+
+// providers are all ways of running an image, with the options that a study
+// would write.
+var providers = []provider{
+	{"native", "native", `{}`},
+	{"docker", "docker", `{}`},
+	{"docker host network", "docker", `{"network": "host", "seccomp": "unconfined", "data": "volume"}`},
+	{"docker log", "docker", `{"network": "none", "log": "json-file", "data": "overlay"}`},
+	{"podman", "podman", `{}`},
+	{"gvisor under docker", "gvisor", `{"engine": "docker"}`},
+	{"gvisor direct", "gvisor", `{"engine": "direct"}`},
+	{"gvisor direct ptrace", "gvisor", `{"engine": "direct", "platform": "ptrace", "network": "host", "data": "overlay"}`},
+	{"qemu q35", "qemu", `{"machine": "q35", "accel": "tcg", "data": "64MiB"}`},
+	{"qemu microvm", "qemu", `{"machine": "microvm", "accel": "tcg", "data": "64MiB"}`},
+}
+
+// cases are what each must do. Those above the gap share one instance.
+var cases = []aCase{
+	{"commands", commands},
+	{"stream", outputComesAsItIsPrinted},
+	{"signal", signalsArrive},
+	{"files", filesArriveWhole},
+	{"odd names", oddNamesArriveAsTheyAre},
+	{"huge output", hugeOutputArrivesWhole},
+	{"no output", silenceIsNoError},
+	{"clock", theClockRunsAsTheHosts},
+	{"cpu counted", theCostIsSeenFromOutside},
+	{"same bytes", theBytesAreTheSameEverywhere},
+
+	{"start and stop", startsAndLeavesNothing},
+	{"limits", limitsTakeHold},
+	{"two at once", twoAtOnce},
+	{"instance names", instanceNames},
+	{"cancel", aCancelledStartLeavesNothing},
+	{"killed", aDeathIsNoticed},
+}
+
+type provider struct {
+	name, kind, options string
+}
+
+type aCase struct {
+	name string
+	run  func(*testing.T, *scene)
+}
+
+// scene is a prepared environment with the owner of what a case starts.
+type scene struct {
+	provider
+	env    environment.Environment
+	image  *image.Image
+	home   string
+	owner  *owner.Owner
+	shared environment.Instance // of an owner of its own
+	took   time.Duration        // its start
+	first  *inventory           // of the first provider
+}
+
+func TestEveryProviderDoesWhatAnInstancePromises(t *testing.T) {
+	rows, first := map[string][]string{}, &inventory{}
+	for _, p := range providers {
+		rows[p.name] = slices.Repeat([]string{"-"}, len(cases))
+		t.Run(p.name, func(t *testing.T) {
+			s := p.prepare(t)
+			s.first = first
+			for n, c := range cases {
+				t.Run(c.name, func(t *testing.T) {
+					began := time.Now()
+					t.Cleanup(func() { rows[p.name][n] = outcome(t, time.Since(began)) })
+					c.run(t, s.own(t))
+				})
+			}
+		})
+	}
+	var table strings.Builder
+	w := tabwriter.NewWriter(&table, 0, 0, 2, ' ', 0)
+	for _, p := range providers {
+		fmt.Fprintf(w, "\t%s", p.name)
+	}
+	for n, c := range cases {
+		fmt.Fprintf(w, "\n%s", c.name)
+		for _, p := range providers {
+			fmt.Fprintf(w, "\t%s", rows[p.name][n])
+		}
+	}
+	w.Flush()
+	t.Logf("seconds of each case; -: the provider does not work here\n%s", table.String())
+}
+
+func outcome(t *testing.T, took time.Duration) string {
+	switch {
+	case t.Failed():
+		return "FAIL"
+	case t.Skipped():
+		return "skip"
+	}
+	return fmt.Sprintf("%.1f", took.Seconds())
+}
+
+func TestTheSuiteHasEveryKind(t *testing.T) {
+	for _, kind := range environment.Kinds() {
+		if !slices.ContainsFunc(providers, func(p provider) bool { return p.kind == kind }) {
+			t.Errorf("the table has no provider of the kind %s", kind)
+		}
+	}
+}
+
+// prepare skips where the provider does not work.
+func (p provider) prepare(t *testing.T) *scene {
+	t.Helper()
+	environmenttest.NeedsRoot(t)
+	environmenttest.NeedsAgent(t)
+	registration, ok := environment.Lookup(p.kind)
+	if !ok {
+		t.Fatalf("the kind %s is not registered", p.kind)
+	}
+	options := registration.Options()
+	if err := json.Unmarshal([]byte(p.options), options); err != nil {
+		t.Fatal(err)
+	}
+	environmenttest.NeedsKind(t, p.kind, options)
+	env, err := registration.New(options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &scene{provider: p, env: env, image: environmenttest.Image(t), home: filepath.Join(t.TempDir(), oddHome)}
+	if err := env.Prepare(t.Context(), s.image, func(line string) { t.Log(line) }); err != nil {
+		t.Fatal(err)
+	}
+	began := time.Now()
+	s.shared = s.own(t).start(t, "shared")
+	s.took = time.Since(began)
+	return s
+}
+
+// own is the scene with an owner that has to leave nothing at the test's end.
+func (s *scene) own(t *testing.T) *scene {
+	t.Helper()
+	mine := *s
+	mine.owner = environmenttest.Owner(t, s.home)
+	t.Cleanup(func() { mine.nothingLeft(t) })
+	return &mine
+}
+
+// oddHome is a folder's name that every provider has to live with.
+const oddHome = `a home of odd=things; 'ü' & more $x \n %s`
+
+// emulated says that everything inside takes its time.
+func (s *scene) emulated() bool { return s.env.Label() == "tcg" }
+
+func (s *scene) request(name string) environment.Request {
+	return environment.Request{Name: name, Owner: s.owner, Image: s.image, Console: io.Discard}
+}
+
+// start starts an instance that the test need not stop.
+func (s *scene) start(t *testing.T, name string, change ...func(*environment.Request)) environment.Instance {
+	t.Helper()
+	r := s.request(name)
+	for _, c := range change {
+		c(&r)
+	}
+	var console bytes.Buffer
+	r.Console = &console
+	i, err := s.env.Start(t.Context(), r)
+	if err != nil {
+		t.Fatalf("%v\nits console:\n%s", err, console.String())
+	}
+	t.Cleanup(func() {
+		if err := i.Stop(context.Background()); err != nil {
+			t.Error(err)
+		}
+	})
+	return i
+}
+
+// end stops an instance for good and looks that its processes are gone.
+func (s *scene) end(t *testing.T, i environment.Instance) {
+	t.Helper()
+	processes := environmenttest.HoldInstance(t, i)
+	if err := i.Stop(t.Context()); err != nil {
+		t.Error(err)
+	}
+	for _, line := range processes.Running(settling) {
+		t.Error(line)
+	}
+	if err := i.Stop(t.Context()); err != nil {
+		t.Errorf("stopping again: %v", err)
+	}
+	s.nothingLeft(t)
+}
+
+// settling is how long the last process of an instance may take to be gone
+// after Stop has returned.
+const settling = 2 * time.Second
+
+// nothingLeft fails where anything of the owner stands.
+func (s *scene) nothingLeft(t *testing.T) {
+	t.Helper()
+	for _, line := range environmenttest.Left(context.Background(), s.home, s.owner.ID()) {
+		t.Errorf("left behind: %s", line)
+	}
+}
