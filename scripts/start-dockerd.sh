@@ -34,12 +34,13 @@ wait_for() {
 # with the same number is never taken for ours.
 started() { sed 's/.*) //' "/proc/$1/stat" 2>/dev/null | cut -d' ' -f20; }
 
-# launch NAME COMMAND... : in a session of its own, with log and pid file.
+# launch NAME COMMAND... : in a session and folder of its own, with log and pid
+# file. Conmon leaves a file where Podman's service was started.
 launch() {
 	name=$1
 	shift
 	mkdir -p "$folder"
-	setsid "$@" >"$folder/$name.log" 2>&1 </dev/null &
+	(cd "$folder" && exec setsid "$@") >"$folder/$name.log" 2>&1 </dev/null &
 	pid=$!
 	echo "$pid $(started "$pid")" >"$folder/$name.pid"
 }
@@ -136,7 +137,10 @@ start_podman() {
 }
 
 [ $# -ge 3 ] || usage
-folder=$3
+case $3 in
+/*) folder=$3 ;;
+*) folder=$PWD/$3 ;;
+esac
 runsc=${4:-$(command -v runsc || true)}
 case "$1 $2" in
 "start docker") start_docker ;;
