@@ -227,9 +227,14 @@ func qemuByHand(ctx context.Context, s *session, program, folder string) (byHand
 		}
 		_, err = conn.Read(make([]byte, 1))
 		took := time.Since(began)
-		conn.Close() // the agent powers the guest off
-		if waited := cmd.Wait(); err != nil {
-			return 0, fmt.Errorf("qemu by hand: %v, %v", err, waited)
+		// Nothing of the guest is needed any more, its disks are snapshots.
+		if killed := cmd.Process.Kill(); err == nil {
+			err = killed
+		}
+		cmd.Wait()
+		conn.Close()
+		if err != nil {
+			return 0, fmt.Errorf("qemu by hand: %w", err)
 		}
 		return took, nil
 	}, nil
