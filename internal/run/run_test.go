@@ -336,6 +336,17 @@ func TestBeginAndEndRunOnceInAnInstance(t *testing.T) {
 	}
 }
 
+func TestAnInstanceForTheWholeRunOutlivesTheBlocksBesideIt(t *testing.T) {
+	r := execute(t, t.Context(), Options{Plan: plan(t, "[{use: ./once.yaml, fresh: run}, {use: ./echo.yaml}]", "{blocks: 3, fresh: block}", two)})
+	instances := map[string]map[string]bool{"once": {}, "echo": {}}
+	for _, trial := range r.Run.Trials {
+		instances[trial.Workload][trial.Instance] = true
+	}
+	if len(instances["once"]) != 2 || len(instances["echo"]) != 6 {
+		t.Errorf("two environments in three blocks used %v", instances)
+	}
+}
+
 func TestEventsAreLinesOfJSON(t *testing.T) {
 	var kinds []string
 	execute(t, t.Context(), Options{Plan: plan(t, "[{use: ./echo.yaml}]", "{blocks: 1, fresh: block}", two), Events: func(e Event) {

@@ -38,7 +38,6 @@ type measurement struct {
 	runner   *Runner
 	trial    *bundle.Trial
 	instance *held
-	every    time.Duration
 	spent    time.Duration // on the workload's own steps
 	ready    time.Duration // from the server's start to its first answer
 }
@@ -225,7 +224,7 @@ func (m *measurement) drive(ctx context.Context, pack workload.Pack) error {
 	if err != nil {
 		return err
 	}
-	sampler := sample.Start(m.instance.Footprint(), m.every)
+	sampler := sample.Start(m.instance.Footprint(), 0)
 	began := time.Now()
 	exit, err := a.Run(ctx, cmd)
 	elapsed := time.Since(began)

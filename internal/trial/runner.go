@@ -38,15 +38,22 @@ type Runner struct {
 	// engine prints.
 	Keep    func(t bundle.Trial, name string) *bundle.RawFile
 	Console func(instance string) (io.WriteCloser, error)
-	// SampleEvery is how often resource use is looked at; 0 is 10 Hz.
-	SampleEvery time.Duration
 
-	held   map[string]*held // by environment
+	held   map[lease]*held
 	failed map[string]error // starts that failed in this block, by environment
 	block  int
 	canary time.Duration
 	starts int
 }
+
+// lease is who may use an instance: the trials of one environment that want it
+// for as long as the run, or those that want it for less. A plan may have both.
+type lease struct {
+	environment string
+	forRun      bool
+}
+
+func leaseOf(slot schedule.Slot) lease { return lease{slot.Environment, slot.Fresh == "run"} }
 
 // held is an instance that later trials may use.
 type held struct {
@@ -98,7 +105,7 @@ func (r *Runner) Run(ctx context.Context, slot schedule.Slot) (bundle.Trial, err
 		if w.Pack.Startup {
 			err = measureStart(&t, instance)
 		} else {
-			m := measurement{runner: r, trial: &t, instance: instance, every: r.SampleEvery}
+			m := measurement{runner: r, trial: &t, instance: instance}
 			err = m.run(ctx, w, level)
 			spent += m.spent
 		}
@@ -111,7 +118,7 @@ func (r *Runner) Run(ctx context.Context, slot schedule.Slot) (bundle.Trial, err
 	}
 	if slot.Fresh == "trial" || instance != nil && gone(instance) {
 		stopBegan := time.Now()
-		if err := r.release(slot.Environment); err != nil {
+		if err := r.release(leaseOf(slot)); err != nil {
 			t.Warnings = append(t.Warnings, "after the trial: "+err.Error())
 		}
 		spent += time.Since(stopBegan)
@@ -170,18 +177,16 @@ func (r *Runner) plan(name string) study.Environment {
 // and of other environments. Those that live as long as the run stay.
 func (r *Runner) enter(slot schedule.Slot) error {
 	if r.held == nil {
-		r.held, r.failed = map[string]*held{}, map[string]error{}
+		r.held, r.failed = map[lease]*held{}, map[string]error{}
 	}
 	if slot.Block != r.block {
 		r.block, r.failed = slot.Block, map[string]error{}
 		r.canary = sample.Canary()
 	}
 	var errs []error
-	if slot.Fresh != "run" {
-		for name, h := range r.held {
-			if name != slot.Environment || h.block != slot.Block {
-				errs = append(errs, r.release(name))
-			}
+	for l, h := range r.held {
+		if !l.forRun && (l != leaseOf(slot) || h.block != slot.Block) {
+			errs = append(errs, r.release(l))
 		}
 	}
 	return errors.Join(errs...)
@@ -189,11 +194,11 @@ func (r *Runner) enter(slot schedule.Slot) error {
 
 // instance is the one to run in: a fresh one, or the block's or run's own.
 func (r *Runner) instance(ctx context.Context, slot schedule.Slot) (*held, error) {
-	if h := r.held[slot.Environment]; h != nil {
+	if h := r.held[leaseOf(slot)]; h != nil {
 		if slot.Fresh != "trial" && !gone(h) {
 			return h, nil
 		}
-		if err := r.release(slot.Environment); err != nil {
+		if err := r.release(leaseOf(slot)); err != nil {
 			return nil, err
 		}
 	}
@@ -208,7 +213,7 @@ func (r *Runner) instance(ctx context.Context, slot schedule.Slot) (*held, error
 		}
 		return nil, err
 	}
-	r.held[slot.Environment] = h
+	r.held[leaseOf(slot)] = h
 	return h, nil
 }
 
@@ -239,12 +244,12 @@ func (r *Runner) start(ctx context.Context, slot schedule.Slot) (*held, error) {
 const stopLimit = 30 * time.Second
 
 // release stops an environment's instance, whatever became of the context.
-func (r *Runner) release(environment string) error {
-	h := r.held[environment]
+func (r *Runner) release(l lease) error {
+	h := r.held[l]
 	if h == nil {
 		return nil
 	}
-	delete(r.held, environment)
+	delete(r.held, l)
 	ctx, cancel := context.WithTimeout(context.Background(), stopLimit)
 	defer cancel()
 	for _, end := range h.atEnd {
@@ -262,8 +267,8 @@ func (r *Runner) release(environment string) error {
 // Close stops every instance that is still there.
 func (r *Runner) Close() error {
 	var errs []error
-	for name := range r.held {
-		errs = append(errs, r.release(name))
+	for l := range r.held {
+		errs = append(errs, r.release(l))
 	}
 	return errors.Join(errs...)
 }
