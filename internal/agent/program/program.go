@@ -12,6 +12,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"syscall"
 )
 
 // The pattern also matches tare-agent.txt, so that this package compiles before
@@ -42,6 +43,10 @@ func write(from fs.FS, folder string) (path string, err error) {
 	if err := os.MkdirAll(folder, 0o755); err != nil {
 		return "", fmt.Errorf("writing the agent: %w", err)
 	}
+	// A child that is forked while the file is open for writing keeps it open
+	// until its own exec, and until then nobody can run the file.
+	syscall.ForkLock.RLock()
+	defer syscall.ForkLock.RUnlock()
 	// Written aside and renamed: another tare may be about to run the same file.
 	aside, err := os.CreateTemp(folder, ".tare-agent-*")
 	if err != nil {
