@@ -14,6 +14,7 @@ var dd = Parser{
 		{"operations_per_second", "op/s"}, {"bytes_per_second", "B/s"},
 	},
 	Parse: parseDD,
+	Split: func(file []byte) ([][]byte, error) { return splitAfter(file, ddCopied.MatchString) },
 }
 
 var (

@@ -14,6 +14,7 @@ var fio = Parser{
 	Versions: "3.33",
 	Fields:   fioFields(),
 	Parse:    parseFio,
+	Split:    splitFio,
 }
 
 func fioFields() []Field {
@@ -100,7 +101,7 @@ func fioDocument(stdout []byte) (*fioReport, error) {
 		line, rest, found := bytes.Cut(stdout, []byte("\n"))
 		if text := strings.TrimSpace(string(line)); !found || text == "{" {
 			break
-		} else if text != "" && !strings.HasPrefix(text, "fio:") && !strings.HasPrefix(text, "note:") {
+		} else if text != "" && !fioNote(text) {
 			return nil, fmt.Errorf("%q stands where fio's JSON should begin", clip(text))
 		}
 		stdout = rest
@@ -120,6 +121,23 @@ func fioDocument(stdout []byte) (*fioReport, error) {
 		return nil, fmt.Errorf("fio's report has no jobs")
 	}
 	return &report, nil
+}
+
+func fioNote(line string) bool {
+	return strings.HasPrefix(line, "fio:") || strings.HasPrefix(line, "note:")
+}
+
+// splitFio cuts where a document begins; fio's notes belong to none.
+func splitFio(file []byte) ([][]byte, error) {
+	var documents []byte
+	for at := 0; at < len(file); {
+		end, line := nextLine(file, at)
+		if !fioNote(line) {
+			documents = append(documents, file[at:end]...)
+		}
+		at = end
+	}
+	return splitJSON(documents)
 }
 
 func fioCount(fields map[string]float64, direction string, side *fioSide) error {

@@ -10,6 +10,7 @@ package parse
 import (
 	"fmt"
 	"math"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -24,6 +25,19 @@ type Parser struct {
 	// Parse returns the fields that the output has. A field that the tool did
 	// not print is absent, never zero.
 	Parse func(stdout []byte) (map[string]float64, error)
+	// Split cuts a file with the output of several runs, one after another,
+	// into one output each; nil where the tool's output cannot be told apart.
+	// What is not understood between them is an error, as in Parse.
+	Split func(file []byte) ([][]byte, error)
+	// Series gives figures over the time of one output, where the tool printed
+	// them; nil where it does not. Each series is named like a field would be.
+	Series func(stdout []byte) (map[string][]Point, error)
+}
+
+// Point is one figure of a series.
+type Point struct {
+	Second float64 `json:"s"` // since the driver's first figure
+	Value  float64 `json:"v"`
 }
 
 // Field is one figure that a parser gives.
@@ -33,7 +47,53 @@ type Field struct {
 }
 
 // parsers are the built-in ones. A new tool is one file and one line here.
-var parsers = []Parser{dd, fio, redisBenchmark, sysbenchCPU, sysbenchMemory, wrk}
+var parsers = finite(
+	ab, bootTimes, cassandraStress, dd, fio, hpl, ioping, iozone, iperf3, jmeter, latencies, netperf,
+	redisBenchmark, stages, stressNG, sysbenchCPU, sysbenchFileIO, sysbenchMemory, sysbenchOLTP,
+	sysbenchThreads, vegetaCSV, wrk,
+)
+
+// finite makes an error of a figure that overflowed while it was calculated.
+func finite(all ...Parser) []Parser {
+	check := func(name string, v float64) error {
+		if math.IsNaN(v) || math.IsInf(v, 0) {
+			return fmt.Errorf("%s came out as %v: the output's figures are no figures of a run", name, v)
+		}
+		return nil
+	}
+	for i, p := range all {
+		all[i].Parse = func(stdout []byte) (map[string]float64, error) {
+			fields, err := p.Parse(stdout)
+			if err != nil {
+				return nil, err
+			}
+			for name, v := range fields {
+				if err := check(name, v); err != nil {
+					return nil, err
+				}
+			}
+			return fields, nil
+		}
+		if p.Series == nil {
+			continue
+		}
+		all[i].Series = func(stdout []byte) (map[string][]Point, error) {
+			series, err := p.Series(stdout)
+			if err != nil {
+				return nil, err
+			}
+			for name, points := range series {
+				for _, point := range points {
+					if err := check(name, point.Second+point.Value); err != nil {
+						return nil, err
+					}
+				}
+			}
+			return series, nil
+		}
+	}
+	return all
+}
 
 // Lookup finds a built-in parser.
 func Lookup(name string) (Parser, bool) {
@@ -62,15 +122,43 @@ func (p Parser) FieldNames() []string {
 	return names
 }
 
+// Gives says whether a parser can give a field. A declared name that ends in *
+// stands for all names that begin like it.
+func (p Parser) Gives(name string) bool {
+	return slices.ContainsFunc(p.Fields, func(f Field) bool {
+		family, open := strings.CutSuffix(f.Name, "*")
+		return name == f.Name && !open || open && len(name) > len(family) && strings.HasPrefix(name, family)
+	})
+}
+
+// figureLine is a kind of line that is there once, with the fields in it.
+type figureLine struct {
+	pattern *regexp.Regexp
+	fields  []string
+}
+
 // lines splits what a tool printed; of a line that was drawn over with carriage
 // returns only the last state counts.
 func lines(stdout []byte) []string {
 	all := strings.Split(string(stdout), "\n")
 	for i, l := range all {
-		l = strings.TrimRight(l, "\r")
-		all[i] = strings.TrimRight(l[strings.LastIndexByte(l, '\r')+1:], " \t")
+		all[i] = lastState(l)
 	}
 	return all
+}
+
+func lastState(line string) string {
+	line = strings.TrimRight(line, "\r")
+	return strings.TrimRight(line[strings.LastIndexByte(line, '\r')+1:], " \t")
+}
+
+// endsWithALine is what every text is asked for whose last line has a figure:
+// without it, 12.5 may be what was left of 12.57.
+func endsWithALine(stdout []byte) error {
+	if !strings.HasSuffix(string(stdout), "\n") {
+		return fmt.Errorf("the output is cut off: %s", ending(lines(stdout)))
+	}
+	return nil
 }
 
 // number reads a finite number that stands in a line.
@@ -78,6 +166,15 @@ func number(text, line string) (float64, error) {
 	v, err := strconv.ParseFloat(strings.TrimSpace(text), 64)
 	if err != nil || math.IsNaN(v) || math.IsInf(v, 0) {
 		return 0, fmt.Errorf("%q in the line %q is not a number", strings.TrimSpace(text), clip(line))
+	}
+	return v, nil
+}
+
+// whole reads a whole number, too long for a float64 perhaps.
+func whole(text, line string) (int64, error) {
+	v, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || v < 0 {
+		return 0, fmt.Errorf("%q in the line %q is not a count", clip(text), clip(line))
 	}
 	return v, nil
 }

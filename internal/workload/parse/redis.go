@@ -10,10 +10,11 @@ import (
 
 var redisBenchmark = Parser{
 	Name:     "redis-benchmark",
-	About:    "redis-benchmark, as it prints by itself or with --csv (which leaves out how many requests were made)",
+	About:    "redis-benchmark, as it prints by itself, with --csv, or with -q (which both leave out how many requests were made, and -q all latencies but the median)",
 	Versions: "7.0.15",
 	Fields:   redisFields(),
 	Parse:    parseRedis,
+	Split:    splitRedis,
 }
 
 // redisTests are the names as they are printed, with what they are called here.
@@ -33,6 +34,7 @@ var (
 	redisTitle     = regexp.MustCompile(`^====== (.+) ======$`)
 	redisCompleted = regexp.MustCompile(`^  (\d+) requests completed in [0-9.]+ seconds$`)
 	redisRate      = regexp.MustCompile(`^  throughput summary: (\S+) requests per second$`)
+	redisQuiet     = regexp.MustCompile(`^(.+): ([0-9.]+) requests per second, p50=([0-9.]+) msec$`)
 	redisHead      = regexp.MustCompile(`^ +avg +min +p50 +p95 +p99 +max$`)
 )
 
@@ -85,16 +87,36 @@ func parseRedisCSV(stdout []byte) (map[string]float64, error) {
 	return fields, nil
 }
 
-// redisTest takes down the figures of one test.
-func redisTest(fields map[string]float64, test, rate string, latencies []string, line string) error {
+func redisSlug(fields map[string]float64, test, line string) (string, error) {
 	slug, known := redisTests[test]
 	if !known {
-		return fmt.Errorf("unknown test %q in the line %q", test, clip(line))
+		return "", fmt.Errorf("unknown test %q in the line %q", test, clip(line))
 	}
 	if _, twice := fields[slug+"_rps"]; twice {
-		return fmt.Errorf("test %q is there twice", test)
+		return "", fmt.Errorf("test %q is there twice", test)
 	}
-	var err error
+	return slug, nil
+}
+
+// redisMedian takes down what -q prints of one test.
+func redisMedian(fields map[string]float64, test, rate, median, line string) error {
+	slug, err := redisSlug(fields, test, line)
+	if err != nil {
+		return err
+	}
+	if fields[slug+"_rps"], err = number(rate, line); err != nil {
+		return err
+	}
+	fields[slug+"_latency_p50"], err = number(median, line)
+	return err
+}
+
+// redisTest takes down the figures of one test.
+func redisTest(fields map[string]float64, test, rate string, latencies []string, line string) error {
+	slug, err := redisSlug(fields, test, line)
+	if err != nil {
+		return err
+	}
 	if fields[slug+"_rps"], err = number(rate, line); err != nil {
 		return err
 	}
@@ -122,6 +144,11 @@ func parseRedisText(all []string) (map[string]float64, error) {
 			if requests, err = number(m[1], line); err != nil {
 				return nil, err
 			}
+		} else if m := redisQuiet.FindStringSubmatch(line); m != nil && test == "" {
+			if err := redisMedian(fields, m[1], m[2], m[3], line); err != nil {
+				return nil, err
+			}
+			tests++
 		} else if m := redisRate.FindStringSubmatch(line); m != nil {
 			rate = m[1]
 		} else if redisHead.MatchString(line) && i+1 < len(all) {
@@ -144,4 +171,27 @@ func parseRedisText(all []string) (map[string]float64, error) {
 		return nil, fmt.Errorf("redis-benchmark's report is not complete: %s", ending(all))
 	}
 	return fields, nil
+}
+
+// splitRedis cuts before each head of a table; else before each test that the
+// file begins with, since a run makes each of its tests once.
+func splitRedis(file []byte) ([][]byte, error) {
+	if strings.HasPrefix(string(file), `"test"`) {
+		return splitPrefix(`"test"`)(file)
+	}
+	named := func(line string) string {
+		if m := redisTitle.FindStringSubmatch(line); m != nil {
+			return m[1]
+		} else if m := redisQuiet.FindStringSubmatch(line); m != nil {
+			return m[1]
+		}
+		return ""
+	}
+	first := ""
+	for _, line := range lines(file) {
+		if first = named(line); first != "" {
+			break
+		}
+	}
+	return splitAt(file, func(line string) bool { return first != "" && named(line) == first })
 }

@@ -11,13 +11,16 @@ var sysbenchFields = []Field{
 	{"latency_min", "ms"}, {"latency_avg", "ms"}, {"latency_max", "ms"}, {"latency_p95", "ms"},
 }
 
+var splitSysbench = splitPrefix("sysbench ")
+
 var sysbenchCPU = Parser{
 	Name:     "sysbench-cpu",
 	About:    "sysbench cpu run",
 	Versions: "1.0.20",
 	Fields:   append([]Field{{"events_per_second", "op/s"}}, sysbenchFields...),
+	Split:    splitSysbench,
 	Parse: func(stdout []byte) (map[string]float64, error) {
-		return parseSysbench(stdout, []sysbenchLine{
+		return parseSysbench(stdout, []figureLine{
 			{regexp.MustCompile(`^    events per second: +([0-9.]+)$`), []string{"events_per_second"}},
 		})
 	},
@@ -31,23 +34,37 @@ var sysbenchMemory = Parser{
 		{"operations", "op"}, {"operations_per_second", "op/s"},
 		{"transferred", "MiB"}, {"throughput", "MiB/s"},
 	}, sysbenchFields...),
+	Split: splitSysbench,
 	Parse: func(stdout []byte) (map[string]float64, error) {
-		return parseSysbench(stdout, []sysbenchLine{
+		return parseSysbench(stdout, []figureLine{
 			{regexp.MustCompile(`^Total operations: (\d+) \( *([0-9.]+) per second\)$`), []string{"operations", "operations_per_second"}},
 			{regexp.MustCompile(`^([0-9.]+) MiB transferred \(([0-9.]+) MiB/sec\)$`), []string{"transferred", "throughput"}},
 		})
 	},
 }
 
-// sysbenchLine is a line that must be there once, with the fields in it.
-type sysbenchLine struct {
-	pattern *regexp.Regexp
-	fields  []string
+var sysbenchThreads = Parser{
+	Name:     "sysbench-threads",
+	About:    "sysbench threads run; events_per_second is events / total_time, since sysbench does not print it for this test",
+	Versions: "1.0.20",
+	Fields:   append([]Field{{"events_per_second", "op/s"}}, sysbenchFields...),
+	Split:    splitSysbench,
+	Parse: func(stdout []byte) (map[string]float64, error) {
+		fields, err := parseSysbench(stdout, nil)
+		if err != nil {
+			return nil, err
+		}
+		if fields["total_time"] <= 0 {
+			return nil, fmt.Errorf("sysbench's total time is %v s", fields["total_time"])
+		}
+		fields["events_per_second"] = fields["events"] / fields["total_time"]
+		return fields, nil
+	},
 }
 
 var (
 	sysbenchVersion = regexp.MustCompile(`^sysbench (\S+)`)
-	sysbenchCommon  = []sysbenchLine{
+	sysbenchCommon  = []figureLine{
 		{regexp.MustCompile(`^    total time: +([0-9.]+)s$`), []string{"total_time"}},
 		{regexp.MustCompile(`^    total number of events: +(\d+)$`), []string{"events"}},
 		{regexp.MustCompile(`^         min: +([0-9.]+)$`), []string{"latency_min"}},
@@ -57,9 +74,27 @@ var (
 		// The last line that sysbench prints: without it the output is cut off.
 		{regexp.MustCompile(`^    execution time \(avg/stddev\): +[0-9.]+/[0-9.]+$`), nil},
 	}
+	// What any test prints besides, and says nothing.
+	sysbenchOther = regexp.MustCompile(`^(` + strings.Join([]string{
+		`Running the test with following options:`, `Number of threads: \d+`, `Target transaction rate: \d+/sec`,
+		`Report intermediate results every \d+ second\(s\)`, `Initializing random number generator from .*`,
+		`Initializing worker threads\.\.\.`, `Threads started!`, `Warming up for \d+ seconds\.\.\.`, `Validation checks: on\.`,
+		`General statistics:`, `Latency \(ms\):`, `         sum: +[0-9.]+`, `Threads fairness:`, `    events \(avg/stddev\): +[0-9.]+/[0-9.]+`,
+	}, "|") + `)?$`)
+	// What only some tests print; threads prints none of it.
+	sysbenchOwn = regexp.MustCompile(`^(` + strings.Join([]string{
+		`Prime numbers limit: \d+`, `CPU speed:`,
+		`Running memory speed test with the following options:`, `  (block|total) size: \d+[KMGT]?i?B`, `  operation: \w+`, `  scope: \w+`,
+		`Extra file open flags: .*`, `\d+ files, \S+ each`, `\S+ total file size`, `Block size \S+`, `Number of IO requests: \d+`,
+		`Read/Write ratio for combined random IO test: [0-9.]+`, `Periodic FSYNC enabled, calling fsync\(\) each \d+ requests\.`,
+		`Calling fsync\(\) (at the end of test, Enabled|after each write operation)\.`, `Using (synchronous|asynchronous|memory mapped|slow mmaped) I/O( mode)?`,
+		`Doing .* test`, `File operations:`, `Throughput:`, `SQL statistics:`, `    queries performed:`,
+	}, "|") + `)$`)
 )
 
-func parseSysbench(stdout []byte, own []sysbenchLine) (map[string]float64, error) {
+// parseSysbench wants each line that is common to all tests and each of own
+// once, and knows all others.
+func parseSysbench(stdout []byte, own []figureLine) (map[string]float64, error) {
 	all := lines(stdout)
 	version := sysbenchVersion.FindStringSubmatch(all[0])
 	if version == nil {
@@ -68,21 +103,23 @@ func parseSysbench(stdout []byte, own []sysbenchLine) (map[string]float64, error
 	if !strings.HasPrefix(version[1], "1.0.") {
 		return nil, fmt.Errorf("sysbench %s prints what nobody has looked at; this parser knows 1.0", version[1])
 	}
-	fields := map[string]float64{}
-	for _, want := range append(own, sysbenchCommon...) {
-		found := false
-		for _, line := range all {
-			if strings.HasPrefix(line, "FATAL:") {
-				return nil, fmt.Errorf("sysbench gave up: %q", clip(line))
-			}
+	fields, found := map[string]float64{}, map[*regexp.Regexp]bool{}
+	wanted := append(own, sysbenchCommon...)
+	for _, line := range all[1:] {
+		if strings.HasPrefix(line, "FATAL:") {
+			return nil, fmt.Errorf("sysbench gave up: %q", clip(line))
+		}
+		known := sysbenchOther.MatchString(line) || len(own) > 0 && sysbenchOwn.MatchString(line) ||
+			sysbenchInterval.MatchString(line) || sysbenchOtherTests.MatchString(line)
+		for _, want := range wanted {
 			m := want.pattern.FindStringSubmatch(line)
 			if m == nil {
 				continue
 			}
-			if found {
+			if found[want.pattern] {
 				return nil, fmt.Errorf("a second line of the same kind: %q", clip(line))
 			}
-			found = true
+			known, found[want.pattern] = true, true
 			for i, f := range want.fields {
 				v, err := number(m[i+1], line)
 				if err != nil {
@@ -91,7 +128,12 @@ func parseSysbench(stdout []byte, own []sysbenchLine) (map[string]float64, error
 				fields[f] = v
 			}
 		}
-		if !found {
+		if !known {
+			return nil, fmt.Errorf("sysbench 1.0 does not print such a line in this test: %q", clip(line))
+		}
+	}
+	for _, want := range wanted {
+		if !found[want.pattern] {
 			return nil, fmt.Errorf("no line like %s; %s", want.pattern, ending(all))
 		}
 	}

@@ -17,6 +17,7 @@ var wrk = Parser{
 		{"latency_p50", "us"}, {"latency_p75", "us"}, {"latency_p90", "us"}, {"latency_p99", "us"},
 	},
 	Parse: parseWrk,
+	Split: func(file []byte) ([][]byte, error) { return splitAt(file, wrkStart.MatchString) },
 }
 
 var (

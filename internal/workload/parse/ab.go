@@ -1,0 +1,106 @@
+package parse
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+)
+
+var ab = Parser{
+	Name:     "ab",
+	About:    "ApacheBench; failed requests are a field, since ab counts answers of another length than the first among them",
+	Versions: "2.3 of Apache 2.4.68",
+	Fields: []Field{
+		{"requests", "op"}, {"failed", "op"}, {"failed_connect", "op"}, {"failed_receive", "op"}, {"failed_length", "op"}, {"failed_exceptions", "op"},
+		{"write_errors", "op"}, {"non_2xx", "op"}, {"keep_alive_requests", "op"}, {"concurrency", "1"}, {"seconds", "s"},
+		{"requests_per_second", "op/s"}, {"time_per_request", "ms"}, {"time_per_request_concurrent", "ms"},
+		{"bytes", "B"}, {"bytes_per_second", "B/s"},
+		{"connect_mean", "ms"}, {"waiting_mean", "ms"}, {"latency_min", "ms"}, {"latency_mean", "ms"}, {"latency_stdev", "ms"}, {"latency_max", "ms"},
+		{"latency_p50", "ms"}, {"latency_p66", "ms"}, {"latency_p75", "ms"}, {"latency_p80", "ms"},
+		{"latency_p90", "ms"}, {"latency_p95", "ms"}, {"latency_p98", "ms"}, {"latency_p99", "ms"}, {"latency_p100", "ms"},
+	},
+	Parse: parseAB,
+	Split: splitPrefix("This is ApacheBench, "),
+}
+
+var (
+	abVersion = regexp.MustCompile(`^This is ApacheBench, Version 2\.3 <\$Revision.*\$>$`)
+	abLines   = []figureLine{
+		{regexp.MustCompile(`^Concurrency Level: +(\d+)$`), []string{"concurrency"}},
+		{regexp.MustCompile(`^Time taken for tests: +([0-9.]+) seconds$`), []string{"seconds"}},
+		{regexp.MustCompile(`^Complete requests: +(\d+)$`), []string{"requests"}},
+		{regexp.MustCompile(`^Failed requests: +(\d+)$`), []string{"failed"}},
+		{regexp.MustCompile(`^   \(Connect: (\d+), Receive: (\d+), Length: (\d+), Exceptions: (\d+)\)$`), []string{"failed_connect", "failed_receive", "failed_length", "failed_exceptions"}},
+		{regexp.MustCompile(`^Write errors: +(\d+)$`), []string{"write_errors"}},
+		{regexp.MustCompile(`^Non-2xx responses: +(\d+)$`), []string{"non_2xx"}},
+		{regexp.MustCompile(`^Keep-Alive requests: +(\d+)$`), []string{"keep_alive_requests"}},
+		{regexp.MustCompile(`^Total transferred: +(\d+) bytes$`), []string{"bytes"}},
+		{regexp.MustCompile(`^Requests per second: +([0-9.]+) \[#/sec\] \(mean\)$`), []string{"requests_per_second"}},
+		{regexp.MustCompile(`^Time per request: +([0-9.]+) \[ms\] \(mean\)$`), []string{"time_per_request"}},
+		{regexp.MustCompile(`^Time per request: +([0-9.]+) \[ms\] \(mean, across all concurrent requests\)$`), []string{"time_per_request_concurrent"}},
+		{regexp.MustCompile(`^Transfer rate: +([0-9.]+) \[Kbytes/sec\] received$`), []string{"bytes_per_second"}},
+		{regexp.MustCompile(`^Connect: +\d+ +(\d+) +[0-9.]+ +\d+ +\d+$`), []string{"connect_mean"}},
+		{regexp.MustCompile(`^Waiting: +\d+ +(\d+) +[0-9.]+ +\d+ +\d+$`), []string{"waiting_mean"}},
+		{regexp.MustCompile(`^Total: +(\d+) +(\d+) +([0-9.]+) +\d+ +(\d+)$`), []string{"latency_min", "latency_mean", "latency_stdev", "latency_max"}},
+	}
+	abPercentile = regexp.MustCompile(`^ +(50|66|75|80|90|95|98|99|100)% +(\d+)( \(longest request\))?$`)
+	abOther      = regexp.MustCompile(`^(` + strings.Join([]string{
+		`Copyright 1996 .*`, `Licensed to .*`, `Benchmarking \S+ (\[through .*\] )?\(be patient\)(\.*done)?`, `(Completed|Finished) \d+ requests`,
+		`Server (Software|Hostname|Port):.*`, `SSL/TLS Protocol:.*`, `Server Temp Key:.*`, `TLS Server Name:.*`, `Document (Path|Length):.*`,
+		`Total (body sent|PUT|POSTed):.*`, `HTML transferred: +\d+ bytes`, ` +[0-9.]+ kb/s (sent|total)`,
+		`Connection Times \(ms\)`, ` +min +mean\[\+/-sd\] +median +max`, `Processing: +.*`,
+		`Percentage of the requests served within a certain time \(ms\)`,
+	}, "|") + `)?$`)
+)
+
+func parseAB(stdout []byte) (map[string]float64, error) {
+	if err := endsWithALine(stdout); err != nil {
+		return nil, err
+	}
+	all := lines(stdout)
+	if !abVersion.MatchString(all[0]) {
+		return nil, fmt.Errorf("the first line %q is not that of ApacheBench 2.3", clip(all[0]))
+	}
+	// ab prints these lines only where there is something to count.
+	fields := map[string]float64{"write_errors": 0, "non_2xx": 0}
+	seen := map[string]bool{}
+	for _, line := range all[1:] {
+		if m := abPercentile.FindStringSubmatch(line); m != nil {
+			v, err := number(m[2], line)
+			if err != nil {
+				return nil, err
+			}
+			fields["latency_p"+m[1]] = v
+			continue
+		}
+		known := abOther.MatchString(line)
+		for _, l := range abLines {
+			m := l.pattern.FindStringSubmatch(line)
+			if m == nil {
+				continue
+			}
+			known = true
+			for i, name := range l.fields {
+				if seen[name] {
+					return nil, fmt.Errorf("a second line of the same kind: %q", clip(line))
+				}
+				seen[name] = true
+				v, err := number(m[i+1], line)
+				if err != nil {
+					return nil, err
+				}
+				fields[name] = v
+			}
+		}
+		if !known {
+			return nil, fmt.Errorf("ab 2.3 does not print such a line: %q", clip(line))
+		}
+	}
+	for _, must := range []string{"requests", "failed", "seconds", "requests_per_second", "time_per_request", "bytes_per_second", "latency_mean", "latency_p50", "latency_p100"} {
+		if _, ok := fields[must]; !ok {
+			return nil, fmt.Errorf("no %s: ab's report is not complete, %s", strings.ReplaceAll(must, "_", " "), ending(all))
+		}
+	}
+	fields["bytes_per_second"] *= 1024
+	return fields, nil
+}

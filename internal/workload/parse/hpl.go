@@ -1,0 +1,152 @@
+package parse
+
+import (
+	"bytes"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+var hpl = Parser{
+	Name:     "hpl",
+	About:    "High-Performance Linpack: HPL.out, and the hpccoutf.txt of HPC Challenge; exactly one result, whose residual check passed",
+	Versions: "HPLinpack 2.0 in HPC Challenge 1.5.0; the form of 2.1 to 2.3",
+	Fields: []Field{
+		{"gflops", "Gflop/s"}, {"seconds", "s"}, {"n", "1"}, {"nb", "1"}, {"p", "1"}, {"q", "1"},
+		{"residual", "1"}, {"passed", "1"},
+	},
+	Parse: parseHPL,
+	Split: splitHPL,
+}
+
+var (
+	hplTitle  = regexp.MustCompile(`^HPLinpack (\d+)\.\d+`)
+	hplHead   = regexp.MustCompile(`^T/V +N +NB +P +Q +Time +Gflops$`)
+	hplResult = regexp.MustCompile(`^W[RC]\d\w+ +(\d+) +(\d+) +(\d+) +(\d+) +([0-9.]+) +([0-9.e+-]+)$`)
+	hplCheck  = regexp.MustCompile(`^\|\|Ax-b\|\|_oo/\(.*\)= +([0-9.e+-]+|-?nan|inf) \.{6} (\w+)$`)
+	hplFailed = regexp.MustCompile(`^ *[1-9]\d* tests (completed and failed residual checks|skipped because of illegal input values)[,.]$`)
+)
+
+func parseHPL(stdout []byte) (map[string]float64, error) {
+	if err := endsWithALine(stdout); err != nil {
+		return nil, err
+	}
+	fields, all := map[string]float64{}, lines(stdout)
+	titled, ended, result, failed := false, false, "", ""
+	for _, line := range all {
+		if m := hplTitle.FindStringSubmatch(line); m != nil {
+			if m[1] != "2" {
+				return nil, fmt.Errorf("%q prints what nobody has looked at; this parser knows HPLinpack 2", clip(line))
+			}
+			titled = true
+		} else if m := hplResult.FindStringSubmatch(line); m != nil {
+			if result != "" {
+				return nil, fmt.Errorf("two results; after %q comes %q", clip(result), clip(line))
+			}
+			result = line
+			for i, name := range []string{"n", "nb", "p", "q", "seconds", "gflops"} {
+				v, err := number(m[i+1], line)
+				if err != nil {
+					return nil, err
+				}
+				fields[name] = v
+			}
+		} else if strings.HasPrefix(line, "WR") || strings.HasPrefix(line, "WC") {
+			return nil, fmt.Errorf("HPL does not print such a result: %q", clip(line))
+		} else if m := hplCheck.FindStringSubmatch(line); m != nil {
+			if m[2] != "PASSED" || result == "" {
+				return nil, fmt.Errorf("the residual check is not passed: %q", clip(line))
+			}
+			v, err := number(m[1], line)
+			if err != nil {
+				return nil, err
+			}
+			fields["residual"], fields["passed"] = v, 1
+		} else if hplFailed.MatchString(line) {
+			failed = strings.TrimSpace(line) // before a result it is PTRANS's, another part of HPC Challenge
+			if result != "" {
+				return nil, fmt.Errorf("not all tests ended well: %q", clip(failed))
+			}
+		} else if line == "End of Tests." {
+			ended = true
+		}
+	}
+	switch {
+	case !titled:
+		return nil, fmt.Errorf("no line names HPLinpack; the first is %q", clip(all[0]))
+	case result == "" && failed != "":
+		return nil, fmt.Errorf("HPL printed no result: %q", clip(failed))
+	case result == "":
+		return nil, fmt.Errorf("HPL printed no result: %s", ending(all))
+	case fields["passed"] != 1:
+		return nil, fmt.Errorf("no residual check follows the result %q", clip(result))
+	case !ended:
+		return nil, fmt.Errorf("HPL's report is cut off: %s", ending(all))
+	}
+	return fields, nil
+}
+
+// splitHPL cuts by report first: HPC Challenge's, which names HPLinpack twice,
+// or HPL's own. A report with several results then becomes as many reports of
+// one: its head, one result, and its end without the count of tests.
+func splitHPL(file []byte) ([][]byte, error) {
+	title := func(line string) bool { return hplTitle.MatchString(line) }
+	if bytes.Contains(file, []byte("HPC Challenge Benchmark version")) {
+		title = func(line string) bool {
+			return strings.HasPrefix(line, "This is the DARPA/DOE HPC Challenge Benchmark")
+		}
+	}
+	// The rule above a title belongs to the report before; nothing reads it.
+	rule := func(line string) bool { return line != "" && strings.Trim(line, "=#") == "" }
+	begin := 0
+	for begin < len(file) {
+		end, line := nextLine(file, begin)
+		if line != "" && !rule(line) {
+			break
+		}
+		begin = end
+	}
+	reports, err := splitAt(file[begin:], title)
+	if err != nil {
+		return nil, err
+	}
+	var runs [][]byte
+	for _, report := range reports {
+		runs = append(runs, splitHPLResults(report)...)
+	}
+	return runs, nil
+}
+
+// splitHPLResults leaves a report with one result as it is, and so one that does
+// not end as it should, for Parse to say so.
+func splitHPLResults(report []byte) [][]byte {
+	var heads []int
+	tail, ended, whole := 0, false, true
+	for at := 0; at < len(report); {
+		end, line := nextLine(report, at)
+		switch {
+		case hplHead.MatchString(line):
+			heads = append(heads, at)
+			whole = whole && tail == 0
+		case strings.HasPrefix(line, "Finished ") && len(heads) > 0 && tail == 0:
+			tail = at
+		case line == "End of Tests." && tail > 0:
+			ended = true
+		}
+		at = end
+	}
+	if len(heads) < 2 || !ended || !whole {
+		return [][]byte{report}
+	}
+	var runs [][]byte
+	for i, head := range heads {
+		end := tail
+		if i+1 < len(heads) {
+			end = heads[i+1]
+		}
+		run := slices.Concat(report[:heads[0]], report[head:end], []byte("End of Tests.\n"))
+		runs = append(runs, run)
+	}
+	return runs
+}

@@ -1,0 +1,116 @@
+package parse
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"regexp"
+	"strings"
+)
+
+var ioping = Parser{
+	Name:     "ioping",
+	About:    "ioping -J or -B; the first request warms up and is in none of the figures",
+	Versions: "1.3",
+	Fields: []Field{
+		{"requests", "op"}, {"seconds", "s"}, {"iops", "op/s"}, {"bandwidth", "B/s"},
+		{"latency_min", "us"}, {"latency_mean", "us"}, {"latency_max", "us"}, {"latency_stdev", "us"},
+	},
+	Parse: parseIOPing,
+	Split: splitIOPing,
+}
+
+// iopingRaw: requests, their time, requests a second, bytes a second, least,
+// mean and greatest time and their deviation; then all requests and all time,
+// the pauses included. Times in nanoseconds.
+var iopingRaw = regexp.MustCompile(`^\d+( \d+){9}$`)
+
+type iopingEntry struct {
+	IO *struct {
+		Request int `json:"request"`
+	} `json:"io"`
+	Stat *struct {
+		Count     *float64 `json:"count"`
+		Time      *float64 `json:"time"`
+		IOPS      *float64 `json:"iops"`
+		Bandwidth *float64 `json:"bps"`
+		Min       *float64 `json:"min"`
+		Mean      *float64 `json:"avg"`
+		Max       *float64 `json:"max"`
+		Deviation *float64 `json:"mdev"`
+	} `json:"stat"`
+}
+
+func parseIOPing(stdout []byte) (map[string]float64, error) {
+	if bytes.HasPrefix(stdout, []byte("[")) {
+		return parseIOPingJSON(stdout)
+	}
+	if err := endsWithALine(stdout); err != nil {
+		return nil, err
+	}
+	all := lines(stdout)
+	if !iopingRaw.MatchString(all[0]) {
+		return nil, fmt.Errorf("%q is neither what ioping -B prints nor the beginning of -J", clip(all[0]))
+	}
+	for _, line := range all[1:] {
+		if line != "" {
+			return nil, fmt.Errorf("a second line behind that of ioping -B: %q", clip(line))
+		}
+	}
+	var values []*float64
+	for _, text := range strings.Fields(all[0])[:8] {
+		v, err := number(text, all[0])
+		if err != nil {
+			return nil, err
+		}
+		values = append(values, &v)
+	}
+	return iopingFigures(values)
+}
+
+func parseIOPingJSON(stdout []byte) (map[string]float64, error) {
+	var entries []iopingEntry
+	decoder := json.NewDecoder(bytes.NewReader(stdout))
+	if err := decoder.Decode(&entries); err != nil {
+		return nil, fmt.Errorf("ioping's JSON: %w; %s", err, ending(lines(stdout)))
+	}
+	if _, err := decoder.Token(); err != io.EOF {
+		return nil, fmt.Errorf("something stands behind ioping's JSON: %s", ending(lines(stdout)))
+	}
+	for i, e := range entries {
+		if last := i == len(entries)-1; (e.Stat != nil) != last || (e.IO != nil) == last {
+			return nil, fmt.Errorf("entry %d of ioping's JSON is not what 1.3 prints: requests come first, their statistics last", i+1)
+		}
+	}
+	if len(entries) == 0 {
+		return nil, fmt.Errorf("ioping's JSON has no entry")
+	}
+	s := entries[len(entries)-1].Stat
+	return iopingFigures([]*float64{s.Count, s.Time, s.IOPS, s.Bandwidth, s.Min, s.Mean, s.Max, s.Deviation})
+}
+
+func iopingFigures(values []*float64) (map[string]float64, error) {
+	fields := map[string]float64{}
+	for i, name := range []string{"requests", "seconds", "iops", "bandwidth", "latency_min", "latency_mean", "latency_max", "latency_stdev"} {
+		if values[i] == nil {
+			return nil, fmt.Errorf("ioping's statistics have no %s", strings.ReplaceAll(name, "_", " "))
+		}
+		fields[name] = *values[i]
+		if strings.HasPrefix(name, "latency_") {
+			fields[name] /= 1e3
+		}
+	}
+	fields["seconds"] /= 1e9
+	if fields["requests"] == 0 {
+		return nil, fmt.Errorf("ioping counted no request; the first one is only its warm-up")
+	}
+	return fields, nil
+}
+
+func splitIOPing(file []byte) ([][]byte, error) {
+	if bytes.HasPrefix(bytes.TrimSpace(file), []byte("[")) {
+		return splitJSON(file)
+	}
+	return splitAt(file, iopingRaw.MatchString)
+}

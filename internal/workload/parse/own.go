@@ -1,0 +1,125 @@
+package parse
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+)
+
+// The formats that drivers of our own print: a pipeline's stages, and the
+// latencies of requests made one by one. Both end with the time in total, so
+// that an output that was cut off is told from a whole one.
+
+var stages = Parser{
+	Name:     "stages",
+	About:    `lines "stage NAME SECONDS", then "total SECONDS"; a stage that went on several times is their sum`,
+	Versions: "tare's own",
+	Fields: []Field{
+		{"total", "s"}, {"stage_checkout", "s"}, {"stage_configure", "s"}, {"stage_build", "s"}, {"stage_compile", "s"},
+		{"stage_test", "s"}, {"stage_coverage", "s"}, {"stage_analysis", "s"}, {"stage_*", "s"},
+	},
+	Parse: parseStages,
+	Split: func(file []byte) ([][]byte, error) { return splitAfter(file, ownTotal.MatchString) },
+}
+
+var latencies = Parser{
+	Name:     "latencies",
+	About:    `a line "latencies us", one latency in microseconds a line, and "total SECONDS", the time of all together`,
+	Versions: "tare's own",
+	Fields: []Field{
+		{"requests", "op"}, {"requests_per_second", "op/s"}, {"total_seconds", "s"},
+		{"latency_min", "us"}, {"latency_mean", "us"}, {"latency_p50", "us"}, {"latency_p90", "us"}, {"latency_p95", "us"}, {"latency_p99", "us"}, {"latency_max", "us"},
+	},
+	Parse: parseLatencies,
+	Split: splitPrefix(latenciesHead),
+}
+
+const latenciesHead = "latencies us"
+
+var (
+	ownStage = regexp.MustCompile(`^stage ([a-z][a-z0-9_]*) ([0-9.]+)$`)
+	ownTotal = regexp.MustCompile(`^total ([0-9.]+)$`)
+	ownValue = regexp.MustCompile(`^[0-9.]+$`)
+)
+
+func parseStages(stdout []byte) (map[string]float64, error) {
+	if err := endsWithALine(stdout); err != nil {
+		return nil, err
+	}
+	fields, all := map[string]float64{}, lines(stdout)
+	for _, line := range all {
+		stage, total := ownStage.FindStringSubmatch(line), ownTotal.FindStringSubmatch(line)
+		_, ended := fields["total"]
+		switch {
+		case line == "":
+		case ended:
+			return nil, fmt.Errorf("%q stands behind the total", clip(line))
+		case stage != nil:
+			v, err := number(stage[2], line)
+			if err != nil {
+				return nil, err
+			}
+			fields["stage_"+stage[1]] += v
+		case total != nil && len(fields) > 0:
+			v, err := number(total[1], line)
+			if err != nil {
+				return nil, err
+			}
+			fields["total"] = v
+		default:
+			return nil, fmt.Errorf(`%q is neither "stage NAME SECONDS" (small letters, digits, _) nor, behind the stages, "total SECONDS"`, clip(line))
+		}
+	}
+	if _, ended := fields["total"]; !ended {
+		return nil, fmt.Errorf("no line with the total: %s", ending(all))
+	}
+	return fields, nil
+}
+
+func parseLatencies(stdout []byte) (map[string]float64, error) {
+	if err := endsWithALine(stdout); err != nil {
+		return nil, err
+	}
+	all := lines(stdout)
+	if all[0] != latenciesHead {
+		return nil, fmt.Errorf("the first line is %q instead of %q", clip(all[0]), latenciesHead)
+	}
+	var values []float64
+	fields := map[string]float64{}
+	for _, line := range all[1:] {
+		total := ownTotal.FindStringSubmatch(line)
+		_, ended := fields["total_seconds"]
+		switch {
+		case line == "":
+		case ended:
+			return nil, fmt.Errorf("%q stands behind the total", clip(line))
+		case total != nil:
+			v, err := number(total[1], line)
+			if err != nil {
+				return nil, err
+			}
+			fields["total_seconds"] = v
+		case ownValue.MatchString(line):
+			v, err := number(line, line)
+			if err != nil {
+				return nil, err
+			}
+			values = append(values, v)
+		default:
+			return nil, fmt.Errorf(`%q is neither a number of microseconds nor, behind the last of them, "total SECONDS"`, clip(strings.TrimSpace(line)))
+		}
+	}
+	seconds, ended := fields["total_seconds"]
+	if !ended || len(values) == 0 {
+		return nil, fmt.Errorf("no latency, or no line with the total: %s", ending(all))
+	}
+	d := newDistribution(values)
+	fields["requests"] = float64(len(d))
+	if seconds > 0 {
+		fields["requests_per_second"] = float64(len(d)) / seconds
+	}
+	fields["latency_min"], fields["latency_mean"], fields["latency_max"] = d[0], d.mean(), d[len(d)-1]
+	fields["latency_p50"], fields["latency_p90"] = d.percentile(50), d.percentile(90)
+	fields["latency_p95"], fields["latency_p99"] = d.percentile(95), d.percentile(99)
+	return fields, nil
+}

@@ -1,0 +1,56 @@
+package parse
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// What the author of a published study recorded on five platforms, ten repeats a
+// file; it is no part of the project.
+func TestPublishedRawLogsAreRead(t *testing.T) {
+	folder := os.Getenv("TARE_SHARED_DATA")
+	if folder == "" {
+		folder = filepath.Join("..", "..", "..", "..", "shared", "data")
+	}
+	folder = filepath.Join(folder, "karna-2021")
+	if _, err := os.Stat(folder); err != nil {
+		t.Skipf("needs the raw logs of karna-2021 (TARE_SHARED_DATA=FOLDER): %v", err)
+	}
+	for _, c := range []struct{ files, parser, field string }{
+		{"cpu/*.log", "sysbench-cpu", "events_per_second"},
+		{"boot/*.log", "boot-times", "real_seconds"},
+		{"network/*bandwidth.log", "iperf3", "bandwidth_sent"},
+		{"network/*bandwidth-server.log", "iperf3", "bandwidth_received"},
+		{"network/*jitter.log", "iperf3", "jitter_ms"},
+		{"network/*jitter-server.log", "iperf3", "jitter_ms"},
+	} {
+		files, _ := filepath.Glob(filepath.Join(folder, c.files))
+		if len(files) != 5 {
+			t.Errorf("%s: %d platforms", c.files, len(files))
+		}
+		p, _ := Lookup(c.parser)
+		for _, file := range files {
+			data, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			runs, err := p.Split(data)
+			if err != nil || len(runs) != 10 {
+				t.Errorf("%s: %d runs: %v", filepath.Base(file), len(runs), err)
+			}
+			var values []string
+			for _, run := range runs {
+				fields, err := p.Parse(run)
+				if v, ok := fields[c.field]; err != nil || !ok || v <= 0 {
+					t.Errorf("%s: no %s: %v", filepath.Base(file), c.field, err)
+				} else {
+					values = append(values, fmt.Sprintf("%.5g", v))
+				}
+			}
+			t.Logf("%s, %s: %s", filepath.Base(file), c.field, strings.Join(values, " "))
+		}
+	}
+}

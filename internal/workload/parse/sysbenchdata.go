@@ -1,0 +1,90 @@
+package parse
+
+import "regexp"
+
+// The tests of sysbench that work on data: files and tables.
+
+var sysbenchFileIO = Parser{
+	Name:     "sysbench-fileio",
+	About:    "sysbench fileio run, in any of its modes; a latency is one read, write or fsync",
+	Versions: "1.0.20",
+	Fields: append([]Field{
+		{"reads_per_second", "op/s"}, {"writes_per_second", "op/s"}, {"fsyncs_per_second", "op/s"},
+		{"bandwidth", "B/s"}, {"read_bandwidth", "B/s"}, {"write_bandwidth", "B/s"},
+	}, sysbenchFields...),
+	Split: splitSysbench,
+	Parse: func(stdout []byte) (map[string]float64, error) {
+		fields, err := parseSysbench(stdout, []figureLine{
+			{regexp.MustCompile(`^    reads/s: +([0-9.]+)$`), []string{"reads_per_second"}},
+			{regexp.MustCompile(`^    writes/s: +([0-9.]+)$`), []string{"writes_per_second"}},
+			{regexp.MustCompile(`^    fsyncs/s: +([0-9.]+)$`), []string{"fsyncs_per_second"}},
+			{regexp.MustCompile(`^    read, MiB/s: +([0-9.]+)$`), []string{"read_bandwidth"}},
+			{regexp.MustCompile(`^    written, MiB/s: +([0-9.]+)$`), []string{"write_bandwidth"}},
+		})
+		if err != nil {
+			return nil, err
+		}
+		fields["read_bandwidth"] *= 1 << 20
+		fields["write_bandwidth"] *= 1 << 20
+		fields["bandwidth"] = fields["read_bandwidth"] + fields["write_bandwidth"]
+		return fields, nil
+	},
+}
+
+var sysbenchOLTP = Parser{
+	Name:     "sysbench-oltp",
+	About:    "sysbench oltp_* run; ignored_errors are transactions that were tried again, no failure",
+	Versions: "1.0.20",
+	Fields: append([]Field{
+		{"tps", "op/s"}, {"qps", "op/s"}, {"transactions", "op"}, {"queries", "op"},
+		{"read_queries", "op"}, {"write_queries", "op"}, {"other_queries", "op"},
+		{"ignored_errors", "op"}, {"ignored_errors_per_second", "op/s"}, {"reconnects", "op"},
+	}, sysbenchFields...),
+	Split:  splitSysbench,
+	Parse:  parseSysbenchOLTP,
+	Series: sysbenchSeries,
+}
+
+func parseSysbenchOLTP(stdout []byte) (map[string]float64, error) {
+	return parseSysbench(stdout, []figureLine{
+		{regexp.MustCompile(`^        read: +(\d+)$`), []string{"read_queries"}},
+		{regexp.MustCompile(`^        write: +(\d+)$`), []string{"write_queries"}},
+		{regexp.MustCompile(`^        other: +(\d+)$`), []string{"other_queries"}},
+		{regexp.MustCompile(`^        total: +(\d+)$`), nil},
+		{regexp.MustCompile(`^    transactions: +(\d+) +\(([0-9.]+) per sec\.\)$`), []string{"transactions", "tps"}},
+		{regexp.MustCompile(`^    queries: +(\d+) +\(([0-9.]+) per sec\.\)$`), []string{"queries", "qps"}},
+		{regexp.MustCompile(`^    ignored errors: +(\d+) +\(([0-9.]+) per sec\.\)$`), []string{"ignored_errors", "ignored_errors_per_second"}},
+		{regexp.MustCompile(`^    reconnects: +(\d+) +\([0-9.]+ per sec\.\)$`), []string{"reconnects"}},
+	})
+}
+
+var (
+	sysbenchInterval   = regexp.MustCompile(`^\[ (\d+)s \] thds: \d+ tps: ([0-9.]+) qps: ([0-9.]+) \(r/w/o: \S+\) lat \(ms,95%\): ([0-9.]+) err/s: [0-9.]+ reconn/s: [0-9.]+$`)
+	sysbenchOtherTests = regexp.MustCompile(`^\[ \d+s \] (thds: \d+ eps: [0-9.]+ lat \(ms,95%\): [0-9.]+|reads: \S+ MiB/s writes: \S+ MiB/s fsyncs: \S+/s latency \(ms,95%\): [0-9.]+|[0-9.]+ MiB/sec)$`)
+)
+
+// sysbenchSeries reads what --report-interval prints. A point stands where its
+// interval begins.
+func sysbenchSeries(stdout []byte) (map[string][]Point, error) {
+	if _, err := parseSysbenchOLTP(stdout); err != nil {
+		return nil, err
+	}
+	series, begin := map[string][]Point{}, 0.0
+	for _, line := range lines(stdout) {
+		m := sysbenchInterval.FindStringSubmatch(line)
+		if m == nil {
+			continue
+		}
+		for i, name := range []string{"", "tps", "qps", "latency_p95"} {
+			v, err := number(m[i+1], line)
+			if err != nil {
+				return nil, err
+			}
+			if i > 0 {
+				series[name] = append(series[name], Point{Second: begin, Value: v})
+			}
+		}
+		begin, _ = number(m[1], line)
+	}
+	return series, nil
+}

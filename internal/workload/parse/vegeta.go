@@ -1,0 +1,148 @@
+package parse
+
+import (
+	"bytes"
+	"encoding/csv"
+	"fmt"
+	"math"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+var vegetaCSV = Parser{
+	Name: "vegeta-csv",
+	About: "first a line rate=NUMBER (requests a second that were intended), or rate=NUMBER requests=COUNT, then what vegeta encode --to csv prints " +
+		"of a constant-rate attack; latency_ is from when a request should have been sent, service_ from when it was; failed requests count in both",
+	Versions: "12.13.0",
+	Fields: []Field{
+		{"requests", "op"}, {"errors", "op"}, {"success_ratio", "1"}, {"seconds", "s"},
+		{"rate_intended", "op/s"}, {"rate_achieved", "op/s"}, {"throughput", "op/s"}, {"bytes", "B"},
+		{"latency_mean", "us"}, {"latency_p50", "us"}, {"latency_p90", "us"}, {"latency_p99", "us"}, {"latency_p999", "us"}, {"latency_max", "us"},
+		{"service_mean", "us"}, {"service_p50", "us"}, {"service_p90", "us"}, {"service_p99", "us"}, {"service_p999", "us"}, {"service_max", "us"},
+		{"send_delay_p99", "us"}, {"send_delay_max", "us"},
+	},
+	Parse: parseVegeta,
+	Split: splitPrefix("rate="),
+}
+
+var vegetaRate = regexp.MustCompile(`^rate=([0-9.]+)(?: requests=(\d+))?$`)
+
+// The columns of vegeta's CSV: when it was sent (ns since 1970), status code,
+// latency (ns), bytes out, bytes in, error, body, attack, sequence number,
+// method, URL, headers.
+const (
+	vegetaSent, vegetaCode, vegetaLatency, vegetaBytesIn, vegetaError, vegetaSeq = 0, 1, 2, 4, 5, 8
+	vegetaColumns                                                                = 12
+)
+
+type vegetaResult struct {
+	sent, service float64 // us, sent since the first row's
+	seq           int
+}
+
+// parseVegeta gives the latency that a user saw who did not know that the load
+// generator was late. With a constant rate, request number seq should be sent at
+//
+//	intended(seq) = t0 + seq / rate
+//
+// and its latency is sent + service - intended. When the attack began is not
+// printed. Vegeta never sends a request before its time, so t0 is the latest
+// time at which that holds for all of them: the least of sent(seq) - seq / rate.
+// Percentiles are nearest ranks over all requests.
+func parseVegeta(stdout []byte) (map[string]float64, error) {
+	if err := endsWithALine(stdout); err != nil {
+		return nil, err
+	}
+	head, table, _ := bytes.Cut(stdout, []byte("\n"))
+	m := vegetaRate.FindStringSubmatch(string(head))
+	if m == nil {
+		return nil, fmt.Errorf("the first line %q is not like rate=100, the intended rate, or rate=100 requests=1000", clip(string(head)))
+	}
+	rate, err := number(m[1], string(head))
+	if err != nil {
+		return nil, err
+	} else if rate <= 0 {
+		return nil, fmt.Errorf("no rate is intended in %q; requests without a rate have no intended time", clip(string(head)))
+	}
+	fields := map[string]float64{"rate_intended": rate, "errors": 0, "bytes": 0}
+	results, err := vegetaResults(table, fields)
+	if err != nil {
+		return nil, err
+	}
+	if m[2] != "" && m[2] != fmt.Sprint(len(results)) {
+		return nil, fmt.Errorf("%q announces another number of requests than the %d that follow", clip(string(head)), len(results))
+	}
+	t0 := math.Inf(1)
+	for seq, r := range results {
+		t0 = min(t0, r.sent-float64(seq)/rate*1e6)
+	}
+	var latency, service, delay []float64
+	answered := 0.0
+	for seq, r := range results {
+		late := r.sent - float64(seq)/rate*1e6 - t0
+		delay, service, latency = append(delay, late), append(service, r.service), append(latency, late+r.service)
+		answered = max(answered, r.sent+r.service)
+	}
+	n := float64(len(results))
+	fields["requests"], fields["success_ratio"] = n, 1-fields["errors"]/n
+	fields["seconds"] = (answered - t0) / 1e6
+	if fields["seconds"] > 0 {
+		fields["throughput"] = (n - fields["errors"]) / fields["seconds"]
+	}
+	if sending := (results[len(results)-1].sent - results[0].sent) / 1e6; sending > 0 {
+		fields["rate_achieved"] = (n - 1) / sending
+	}
+	for prefix, values := range map[string][]float64{"latency_": latency, "service_": service} {
+		d := newDistribution(values)
+		fields[prefix+"mean"], fields[prefix+"max"] = d.mean(), d[len(d)-1]
+		fields[prefix+"p50"], fields[prefix+"p90"] = d.percentile(50), d.percentile(90)
+		fields[prefix+"p99"], fields[prefix+"p999"] = d.percentile(99), d.percentile(99.9)
+	}
+	d := newDistribution(delay)
+	fields["send_delay_p99"], fields["send_delay_max"] = d.percentile(99), d[len(d)-1]
+	return fields, nil
+}
+
+// vegetaResults reads the rows, which stand in the order of the answers, and
+// gives them in the order in which they were sent: none may be missing.
+func vegetaResults(table []byte, fields map[string]float64) ([]vegetaResult, error) {
+	rows, err := csv.NewReader(bytes.NewReader(table)).ReadAll()
+	if err != nil {
+		return nil, fmt.Errorf("vegeta's table: %w", err)
+	}
+	if len(rows) == 0 {
+		return nil, fmt.Errorf("vegeta made no request")
+	}
+	var results []vegetaResult
+	var first int64
+	for i, row := range rows {
+		line := strings.Join(row, ",")
+		if len(row) != vegetaColumns {
+			return nil, fmt.Errorf("vegeta 12.13 prints %d columns, and %d are in the line %q", vegetaColumns, len(row), clip(line))
+		}
+		var values [vegetaColumns]int64
+		for _, c := range []int{vegetaSent, vegetaCode, vegetaLatency, vegetaBytesIn, vegetaSeq} {
+			if values[c], err = whole(row[c], line); err != nil {
+				return nil, err
+			}
+		}
+		if i == 0 {
+			first = values[vegetaSent] // as it is, it is too long for a float64
+		}
+		results = append(results, vegetaResult{
+			sent: float64(values[vegetaSent]-first) / 1e3, service: float64(values[vegetaLatency]) / 1e3, seq: int(values[vegetaSeq]),
+		})
+		fields["bytes"] += float64(values[vegetaBytesIn])
+		if code := values[vegetaCode]; code < 200 || code >= 400 || row[vegetaError] != "" {
+			fields["errors"]++
+		}
+	}
+	slices.SortFunc(results, func(a, b vegetaResult) int { return a.seq - b.seq })
+	for i, r := range results {
+		if r.seq != i {
+			return nil, fmt.Errorf("request %d is not in vegeta's table, or twice: it has %d rows", i, len(results))
+		}
+	}
+	return results, nil
+}
