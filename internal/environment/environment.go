@@ -87,6 +87,31 @@ type Request struct {
 	// Console receives what the instance's kernel or engine prints while it
 	// starts and runs; never nil.
 	Console io.Writer
+	// Network that the instance joins besides what its options say; nil for
+	// none. It was made by the same environment.
+	Network Network
+}
+
+// Networked is an environment whose instances can be joined by a private
+// network. One that is not runs only what fits into a single instance.
+type Networked interface {
+	Environment
+	// NewNetwork makes a network of its own. Whatever it makes on the host
+	// carries the owner's label, so that a dead owner's is swept.
+	NewNetwork(ctx context.Context, o *owner.Owner, name string) (Network, error)
+}
+
+// Network joins instances of one environment: they reach each other, and the
+// host reaches them, by Instance.Address. Instances are stopped before it is
+// closed.
+type Network interface {
+	// Path says in a few words what a packet between two instances passes, for
+	// reports: "the host's loopback", "bridge tare-1, one veth pair each".
+	Path() string
+	// Host is the IPv4 address by which the instances reach the host.
+	Host() string
+	// Close removes all that NewNetwork made. It may be called more than once.
+	Close(ctx context.Context) error
 }
 
 // Phase is a part of the start-up time.
@@ -131,6 +156,9 @@ type Environment interface {
 // empty, writable and on the host's backing file system.
 type Instance interface {
 	Agent() *agent.Client
+	// Address is the IPv4 address by which other instances on the same network,
+	// and the host, reach this one; "" where nobody else does.
+	Address() string
 	// Phases of the start; their sum is the time from the call to the first word.
 	Phases() []Phase
 	Footprint() sample.Footprint

@@ -107,6 +107,7 @@ func (c *child) Phases() []environment.Phase {
 }
 func (c *child) Footprint() sample.Footprint { return sample.Footprint{} }
 func (c *child) Notes() []string             { return nil }
+func (c *child) Address() string             { return "127.0.0.1" }
 func (c *child) Stop(context.Context) error {
 	if c.cmd.ProcessState != nil {
 		return nil

@@ -13,6 +13,9 @@ type Footprint struct {
 	NetworkPID int
 	// Devices are host interfaces that carry the instance's traffic instead.
 	Devices []string
+	// Space is the path of the network namespace that Devices are in; "" for
+	// the host's own.
+	Space string
 }
 
 // Process is one process of the environment with the part that it plays.

@@ -7,6 +7,8 @@ import (
 	"strconv"
 
 	"github.com/prometheus/procfs"
+
+	"tare/internal/netns"
 )
 
 // traffic adds up the counters of network interfaces. Loopback is left out: its
@@ -74,7 +76,7 @@ func readInterfaces(fs procfs.FS, root string, f Footprint) (map[string][2]float
 			}
 		}
 	case len(f.Devices) > 0:
-		devices, err := fs.NetDev()
+		devices, err := interfacesIn(fs, root, f.Space)
 		if err != nil {
 			return nil, fmt.Errorf("reading the network bytes of the host's interfaces: %w", err)
 		}
@@ -90,6 +92,27 @@ func readInterfaces(fs procfs.FS, root string, f Footprint) (map[string][2]float
 		return nil, fmt.Errorf("the instance has no network of its own whose bytes could be counted")
 	}
 	return read, nil
+}
+
+// interfacesIn reads the counters of the host's interfaces, or of those in
+// another network namespace of tare's.
+func interfacesIn(fs procfs.FS, root, space string) (devices procfs.NetDev, err error) {
+	if space == "" {
+		return fs.NetDev()
+	}
+	file, err := os.Open(space)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	err = netns.Within(file, func() error {
+		thread, err := procfs.NewFS(filepath.Join(root, "thread-self"))
+		if err == nil {
+			devices, err = thread.NetDev()
+		}
+		return err
+	})
+	return devices, err
 }
 
 func sharesNetwork(root string, pid int) (bool, error) {

@@ -10,6 +10,7 @@ package sample
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 )
 
 // Figure is a measured number, or the reason why there is none.
@@ -77,3 +78,31 @@ type Usage struct {
 
 // CPU is user and system together.
 func (u Usage) CPU() Figure { return u.CPUUser.Plus(u.CPUSystem) }
+
+// Sum is what several instances used in the same time. The peak of memory is
+// the sum of their peaks, which need not have been at the same moment.
+func Sum(usages ...Usage) Usage {
+	if len(usages) == 0 {
+		return Usage{}
+	}
+	total := usages[0]
+	for _, u := range usages[1:] {
+		for _, f := range []struct {
+			sum *Figure
+			add Figure
+		}{
+			{&total.CPUUser, u.CPUUser}, {&total.CPUSystem, u.CPUSystem},
+			{&total.MemoryPeak, u.MemoryPeak}, {&total.MemoryMean, u.MemoryMean},
+			{&total.DiskRead, u.DiskRead}, {&total.DiskWritten, u.DiskWritten},
+			{&total.NetReceived, u.NetReceived}, {&total.NetSent, u.NetSent},
+		} {
+			*f.sum = f.sum.Plus(f.add)
+		}
+		for _, note := range u.Notes {
+			if !slices.Contains(total.Notes, note) {
+				total.Notes = append(slices.Clone(total.Notes), note)
+			}
+		}
+	}
+	return total
+}

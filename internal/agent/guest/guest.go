@@ -74,7 +74,7 @@ func setUp(words *Words) (io.ReadWriter, error) {
 	if err := furnish(*words, news); err != nil {
 		return nil, err
 	}
-	if err := connectNetwork(words.Net, news); err != nil {
+	if err := connectNetworks(words.Nets, news); err != nil {
 		return nil, err
 	}
 	limitFiles()

@@ -9,9 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// connectNetwork brings the loopback up, and the first interface where an
-// address is given.
-func connectNetwork(n Net, news *news) error {
+// connectNetworks brings the loopback up, and an interface for each address.
+func connectNetworks(nets []Net, news *news) error {
 	control, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
 		return fmt.Errorf("network: %w", err)
@@ -20,13 +19,19 @@ func connectNetwork(n Net, news *news) error {
 	if err := raise(control, "lo"); err != nil {
 		return err
 	}
-	if !n.Address.IsValid() {
-		return nil
+	for i, n := range nets {
+		name := fmt.Sprintf("eth%d", i)
+		if err := news.waitForInterface(name); err != nil {
+			return err
+		}
+		if err := connect(control, name, n); err != nil {
+			return err
+		}
 	}
-	const name = "eth0"
-	if err := news.waitForInterface(name); err != nil {
-		return err
-	}
+	return nil
+}
+
+func connect(control int, name string, n Net) error {
 	mask := netip.AddrFrom4([4]byte(binary.BigEndian.AppendUint32(nil, ^uint32(0)<<(32-n.Address.Bits()))))
 	for _, set := range []struct {
 		request uint

@@ -13,13 +13,14 @@ type Words struct {
 	Data     string   // tare.data=/dev/vdb, mounted on /data
 	Port     string   // tare.port=NAME of a virtio-serial port
 	VSock    uint32   // tare.vsock=PORT, on the host
-	Net      Net      // tare.net=ADDRESS/PREFIX[,GATEWAY[,NAMESERVER]]
+	Nets     []Net    // tare.net=ADDRESS/PREFIX[,GATEWAY[,NAMESERVER]], one for each interface
 	Off      string   // tare.off=poweroff or reboot
 	Hostname string   // tare.hostname=NAME
 	Env      []string // tare.env=KEY=VALUE, any number of them
 }
 
-// Net is the address of the first network interface.
+// Net is the address of a network interface: the first word is eth0's, the next
+// one eth1's.
 type Net struct {
 	Address    netip.Prefix
 	Gateway    netip.Addr
@@ -43,7 +44,9 @@ func Parse(line string) (Words, error) {
 		case "tare.vsock":
 			_, err = fmt.Sscanf(value, "%d", &w.VSock)
 		case "tare.net":
-			w.Net, err = parseNet(value)
+			var n Net
+			n, err = parseNet(value)
+			w.Nets = append(w.Nets, n)
 		case "tare.off":
 			if w.Off = value; value != "poweroff" && value != "reboot" {
 				err = fmt.Errorf("it is poweroff or reboot")

@@ -12,7 +12,7 @@ func TestTheKernelCommandLineIsReadAsTheKernelDoes(t *testing.T) {
 		`tare.net=10.0.2.15/24,10.0.2.2,10.0.2.3 tare.off=reboot tare.hostname=vm "tare.env=A=b c" tare.env=D="e f" -- init` + "\n")
 	want := Words{
 		Root: "/dev/vda", Data: "/dev/vdb", Port: "tare", Off: "reboot", Hostname: "vm", Env: []string{"A=b c", "D=e f"},
-		Net: Net{netip.MustParsePrefix("10.0.2.15/24"), netip.MustParseAddr("10.0.2.2"), netip.MustParseAddr("10.0.2.3")},
+		Nets: []Net{{netip.MustParsePrefix("10.0.2.15/24"), netip.MustParseAddr("10.0.2.2"), netip.MustParseAddr("10.0.2.3")}},
 	}
 	if err != nil || !reflect.DeepEqual(got, want) {
 		t.Errorf("%+v, %v", got, err)
@@ -20,8 +20,9 @@ func TestTheKernelCommandLineIsReadAsTheKernelDoes(t *testing.T) {
 }
 
 func TestWhatIsNotSaidHasADefault(t *testing.T) {
-	got, err := Parse("tare.vsock=1024 tare.net=192.168.0.2/16")
-	want := Words{VSock: 1024, Off: "poweroff", Hostname: "tare", Net: Net{Address: netip.MustParsePrefix("192.168.0.2/16")}}
+	got, err := Parse("tare.vsock=1024 tare.net=192.168.0.2/16 tare.net=10.213.0.2/24")
+	want := Words{VSock: 1024, Off: "poweroff", Hostname: "tare", Nets: []Net{
+		{Address: netip.MustParsePrefix("192.168.0.2/16")}, {Address: netip.MustParsePrefix("10.213.0.2/24")}}}
 	if err != nil || !reflect.DeepEqual(got, want) {
 		t.Errorf("%+v, %v", got, err)
 	}

@@ -62,6 +62,9 @@ var cases = []aCase{
 	{"instance names", instanceNames},
 	{"cancel", aCancelledStartLeavesNothing},
 	{"killed", aDeathIsNoticed},
+	{"network", twoReachEachOther},
+	{"network closed", aClosedNetworkIsGone},
+	{"network swept", theNetworkOfAKilledTareIsSwept},
 }
 
 type provider struct {

@@ -18,7 +18,9 @@ type bundle struct {
 	agent  string // the agent's program
 	env    []string
 	data   string // bind or overlay
-	host   bool   // in the host's network
+	// network is sandbox, host or none, and space the path of the network
+	// namespace that a sandbox gets; "" is one of its own.
+	network, space string
 }
 
 func (b bundle) in(name string) string { return filepath.Join(b.folder, name) }
@@ -61,8 +63,8 @@ func (b bundle) write(name string) error {
 		mounts = append(mounts, specs.Mount{Destination: "/data", Type: "bind", Source: b.in("data"), Options: []string{"rbind", "rw"}})
 	}
 	namespaces := []specs.LinuxNamespace{{Type: specs.PIDNamespace}, {Type: specs.IPCNamespace}, {Type: specs.UTSNamespace}, {Type: specs.MountNamespace}}
-	if !b.host {
-		namespaces = append(namespaces, specs.LinuxNamespace{Type: specs.NetworkNamespace})
+	if b.network != "host" {
+		namespaces = append(namespaces, specs.LinuxNamespace{Type: specs.NetworkNamespace, Path: b.space})
 	}
 	spec := specs.Spec{
 		Version: specs.Version,

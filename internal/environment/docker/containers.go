@@ -105,6 +105,10 @@ func (c *containers) Start(ctx context.Context, r environment.Request) (_ enviro
 	if err := c.engine.remember(i.folder); err != nil {
 		return nil, err
 	}
+	network, err := i.join(r, c.options.Network)
+	if err != nil {
+		return nil, err
+	}
 	data := filepath.Join(i.folder, "data")
 	if err := makeData(data); err != nil {
 		return nil, err
@@ -112,7 +116,7 @@ func (c *containers) Start(ctx context.Context, r environment.Request) (_ enviro
 	// Not cut short: a daemon makes the container all the same, and nobody would
 	// know its id.
 	whole, cancel := context.WithTimeout(context.WithoutCancel(ctx), forced)
-	created, err := c.engine.api.ContainerCreate(whole, c.describe(r, program, data, parent))
+	created, err := c.engine.api.ContainerCreate(whole, c.describe(r, program, data, parent, network))
 	cancel()
 	if err != nil {
 		if notFound(err) {
@@ -153,7 +157,7 @@ func (c *containers) Start(ctx context.Context, r environment.Request) (_ enviro
 		{Name: "agent", Duration: word.at.Sub(started)},
 	}
 	i.notes = append(created.Warnings, c.notes(r.Limits, i.agent.Hello())...)
-	if err := i.look(ctx, c.options.Network == "bridge", r.Limits); err != nil {
+	if err := i.look(ctx, i.address == "", r.Limits); err != nil {
 		i.agent.Close()
 		return nil, err
 	}
@@ -196,7 +200,7 @@ func (c *containers) parent(r environment.Request) (string, error) {
 }
 
 // describe writes down the container.
-func (c *containers) describe(r environment.Request, program, data, parent string) client.ContainerCreateOptions {
+func (c *containers) describe(r environment.Request, program, data, parent string, network container.NetworkMode) client.ContainerCreateOptions {
 	config := &container.Config{
 		Image:        tagOf(r.Image),
 		Entrypoint:   []string{agentInside, "stdio", "--open=/data"},
@@ -212,7 +216,7 @@ func (c *containers) describe(r environment.Request, program, data, parent strin
 	host := &container.HostConfig{
 		AutoRemove:  true,
 		Runtime:     c.options.Runtime,
-		NetworkMode: container.NetworkMode(c.options.Network),
+		NetworkMode: network,
 		LogConfig:   container.LogConfig{Type: c.options.Log},
 		Mounts:      []mount.Mount{{Type: mount.TypeBind, Source: program, Target: agentInside, ReadOnly: true}},
 		Resources: container.Resources{

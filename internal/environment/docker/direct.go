@@ -15,7 +15,9 @@ import (
 	"tare/internal/agent"
 	"tare/internal/cgroup"
 	"tare/internal/environment"
+	"tare/internal/environment/link"
 	"tare/internal/image"
+	"tare/internal/owner"
 	"tare/internal/sample"
 )
 
@@ -53,6 +55,15 @@ func (d *direct) Prepare(ctx context.Context, img *image.Image, _ func(string)) 
 	return err
 }
 
+// NewNetwork makes a bridge, at which each sandbox has a veth pair; sandboxes in
+// the host's network get addresses of its loopback.
+func (d *direct) NewNetwork(_ context.Context, o *owner.Owner, _ string) (environment.Network, error) {
+	if d.options.Network == "host" {
+		return link.Loopback{}, nil
+	}
+	return link.NewBridge(o.ID(), "a bridge, one veth pair and gVisor's network stack each")
+}
+
 func (d *direct) Start(ctx context.Context, r environment.Request) (_ environment.Instance, err error) {
 	began := time.Now()
 	program, err := d.agent(r.Owner.Home())
@@ -80,7 +91,10 @@ func (d *direct) Start(ctx context.Context, r environment.Request) (_ environmen
 	if err != nil {
 		return nil, err
 	}
-	b := bundle{folder: s.folder, image: root, points: points, agent: program, env: r.Image.Env, data: d.options.Data, host: d.options.Network == "host"}
+	b := bundle{folder: s.folder, image: root, points: points, agent: program, env: r.Image.Env, data: d.options.Data, network: d.options.Network}
+	if err := s.join(r.Network, &b); err != nil {
+		return nil, err
+	}
 	if err := b.write(r.Name); err != nil {
 		return nil, err
 	}
@@ -103,13 +117,42 @@ func (d *direct) Start(ctx context.Context, r environment.Request) (_ environmen
 	return s, nil
 }
 
+// join gives the sandbox its address.
+func (s *sandbox) join(n environment.Network, b *bundle) error {
+	switch n := n.(type) {
+	case nil:
+		if b.network == "host" {
+			s.address = link.HostAddress
+		}
+		return nil
+	case *link.Bridge:
+		port, err := n.Namespace()
+		if err != nil {
+			return err
+		}
+		s.release = append(s.release, port.Close)
+		s.address = port.Address.Addr().String()
+		s.traffic = sample.Footprint{Devices: []string{port.Device}, Space: n.Space()}
+		// The option says no more than that it has no other network.
+		b.network, b.space = "sandbox", port.Path()
+		return nil
+	}
+	seat, err := link.Join(n)
+	if err != nil {
+		return err
+	}
+	s.release = append(s.release, seat.Close)
+	s.address = seat.Address.String()
+	return nil
+}
+
 // arguments of runsc. The cgroup is ours, and what the sandbox writes to its
 // root goes to a file on the same file system as everybody's data.
 func (d *direct) arguments(b bundle, id string) []string {
 	return []string{d.program,
 		"--root=" + b.folder, "--ignore-cgroups",
 		"--overlay2=root:dir=" + b.folder,
-		"--platform=" + d.options.Platform, "--network=" + d.options.Network,
+		"--platform=" + d.options.Platform, "--network=" + b.network,
 		"run", "--bundle=" + b.folder, id}
 }
 
@@ -119,22 +162,28 @@ type sandbox struct {
 	group   *cgroup.Group
 	command *exec.Cmd
 	ended   chan struct{} // closed when runsc has ended
-	release func()
+	release []func() error
 	agent   *agent.Client
 	phases  []environment.Phase
 	notes   []string
+	address string
+	traffic sample.Footprint // where its bytes are counted
 
 	stop    sync.Mutex
 	stopped bool
 }
 
 func (s *sandbox) Agent() *agent.Client        { return s.agent }
+func (s *sandbox) Address() string             { return s.address }
 func (s *sandbox) Phases() []environment.Phase { return s.phases }
 func (s *sandbox) Notes() []string             { return s.notes }
 
-// Footprint is the group alone: runsc, its sandbox and its gofer are all in it.
+// Footprint is the group, with runsc, its sandbox and its gofer in it, and the
+// port at the network.
 func (s *sandbox) Footprint() sample.Footprint {
-	return sample.Footprint{Cgroups: []string{s.group.Path()}}
+	footprint := s.traffic
+	footprint.Cgroups = []string{s.group.Path()}
+	return footprint
 }
 
 // run starts runsc in the group.
@@ -167,10 +216,12 @@ func (s *sandbox) run(b bundle, runsc []string, adopt func(int, string) (func(),
 		s.command.Wait()
 		close(s.ended)
 	}()
-	if s.release, err = adopt(s.command.Process.Pid, "runsc"); err != nil {
+	forget, err := adopt(s.command.Process.Pid, "runsc")
+	if err != nil {
 		out.Close()
 		return nil, err
 	}
+	s.release = append(s.release, func() error { forget(); return nil })
 	return &pipes{out, in}, nil
 }
 
@@ -226,8 +277,8 @@ func (s *sandbox) remove(ctx context.Context) error {
 		}
 		problems = append(problems, s.group.Remove())
 	}
-	if s.release != nil {
-		s.release()
+	for _, release := range s.release {
+		problems = append(problems, release())
 	}
 	if s.folder != "" {
 		problems = append(problems, os.RemoveAll(s.folder))

@@ -45,7 +45,8 @@ func init() {
 		},
 	})
 	// What gVisor leaves in an engine is swept with that engine, and what runsc
-	// leaves by itself lies in the owner's folder and cgroup.
+	// leaves by itself lies in the owner's folder and cgroup, or vanishes with the
+	// process, as its networks do.
 	environment.Register(environment.Registration{
 		Kind:  "gvisor",
 		About: "gVisor: a sandbox with a kernel of its own in user space",

@@ -9,6 +9,7 @@ import (
 
 	"tare/internal/environment"
 	"tare/internal/image"
+	"tare/internal/owner"
 )
 
 // gvisor is the environment of either engine; which one is settled once, at
@@ -69,6 +70,19 @@ func (g *gvisor) Start(ctx context.Context, r environment.Request) (environment.
 		return nil, err
 	}
 	return env.Start(ctx, r)
+}
+
+// NewNetwork makes what the engine that was settled on makes.
+func (g *gvisor) NewNetwork(ctx context.Context, o *owner.Owner, name string) (environment.Network, error) {
+	env, err := g.settled(ctx)
+	if err != nil {
+		return nil, err
+	}
+	networked, ok := env.(environment.Networked)
+	if !ok {
+		return nil, fmt.Errorf("this engine of gVisor has no network between sandboxes")
+	}
+	return networked.NewNetwork(ctx, o, name)
 }
 
 func (g *gvisor) Label() string { return "" }

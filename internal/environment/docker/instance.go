@@ -14,6 +14,7 @@ import (
 	"tare/internal/agent"
 	"tare/internal/cgroup"
 	"tare/internal/environment"
+	"tare/internal/environment/link"
 	"tare/internal/sample"
 )
 
@@ -22,6 +23,8 @@ type instance struct {
 	engine    *engine
 	id        string // "" until it was created
 	folder    string
+	address   string
+	seat      *link.Seat // its address, where it shares the host's network
 	agent     *agent.Client
 	phases    []environment.Phase
 	footprint sample.Footprint
@@ -39,6 +42,7 @@ const (
 )
 
 func (i *instance) Agent() *agent.Client        { return i.agent }
+func (i *instance) Address() string             { return i.address }
 func (i *instance) Phases() []environment.Phase { return i.phases }
 func (i *instance) Footprint() sample.Footprint { return i.footprint }
 func (i *instance) Notes() []string             { return i.notes }
@@ -66,6 +70,9 @@ func (i *instance) look(ctx context.Context, ownNetwork bool, l environment.Limi
 	i.footprint.Cgroups = []string{group.Path()}
 	i.notes = append(i.notes, group.Verify(cgroup.Limits{CPUs: l.CPUs, Memory: l.Memory, PIDs: l.PIDs, Cores: l.Cores})...)
 	if ownNetwork {
+		i.address = addressOf(inspected.Container)
+	}
+	if ownNetwork && i.address != "" {
 		i.footprint.NetworkPID = first.pid
 	}
 	// The parent is containerd's shim or Podman's conmon; a daemon that runs
@@ -127,6 +134,9 @@ func (i *instance) remove(ctx context.Context) error {
 			// Whoever fails to start has no processes that we know of.
 			problems = append(problems, endHelpers(ctx, i.id))
 		}
+	}
+	if i.seat != nil {
+		problems = append(problems, i.seat.Close())
 	}
 	if i.folder != "" {
 		problems = append(problems, os.RemoveAll(i.folder))

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -289,6 +290,36 @@ func TestAStartThatFailsHalfwayLeavesNothing(t *testing.T) {
 			t.Errorf("process %d still runs: %s", pid, line)
 		}
 	}
+}
+
+// Without a way out there is a network between containers all the same, or a
+// reason why there is none.
+func TestANetworkOfContainersWithoutOne(t *testing.T) {
+	none := func(o any) { o.(*Options).Network = "none" }
+	try(t, []flavour{{"docker", "docker", &theDocker, none}, {"podman", "podman", &thePodman, none}}, func(t *testing.T, s *stage) {
+		n, err := s.env.(environment.Networked).NewNetwork(t.Context(), s.owner, "apart")
+		if err != nil {
+			t.Log(err)
+			if s.kind == "docker" || !strings.Contains(err.Error(), "use network: bridge") {
+				t.Error(err)
+			}
+		} else {
+			var i environment.Instance
+			i, err = s.env.Start(t.Context(), environment.Request{Name: "a", Owner: s.owner, Image: s.image, Console: io.Discard, Network: n})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if i.Address() == "" {
+				t.Error("it has no address")
+			}
+			if err := errors.Join(i.Stop(t.Context()), n.Close(t.Context())); err != nil {
+				t.Error(err)
+			}
+		}
+		if left := s.left(); len(left) > 0 {
+			t.Errorf("left behind: %q", left)
+		}
+	})
 }
 
 func TestImagesAreRemovedByTheirDigest(t *testing.T) {

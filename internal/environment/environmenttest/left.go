@@ -19,8 +19,8 @@ import (
 )
 
 // Left lists what is still there of the owners of a home whose ids begin with
-// ids: containers and the like of every kind, processes, groups, mounts, loop
-// devices and folders of instances. It looks for itself and asks the code that
+// ids: containers and the like of every kind, processes, groups, network interfaces,
+// mounts, loop devices and folders of instances. It looks for itself and asks the code that
 // is tested only for what an engine holds; that is removed by being found.
 func Left(ctx context.Context, home, ids string) (list []string) {
 	theirs := func(id string) bool { return strings.HasPrefix(id, ids) }
@@ -50,6 +50,10 @@ func Left(ctx context.Context, home, ids string) (list []string) {
 				list = append(list, "group "+group.Path()+"/"+name)
 			}
 		}
+	}
+	interfaces, _ := filepath.Glob("/sys/class/net/*" + ids + "*")
+	for _, path := range interfaces {
+		list = append(list, "interface "+filepath.Base(path))
 	}
 	mounts, _ := os.ReadFile("/proc/self/mountinfo")
 	for line := range strings.Lines(string(mounts)) {

@@ -16,6 +16,7 @@ import (
 	"tare/internal/agent"
 	"tare/internal/cgroup"
 	"tare/internal/environment"
+	"tare/internal/environment/link"
 	"tare/internal/sample"
 )
 
@@ -35,6 +36,8 @@ type instance struct {
 	client  *agent.Client
 	phases  []environment.Phase
 	notes   []string
+	address string
+	seat    *link.Seat
 
 	stop sync.Once
 	end  error
@@ -51,7 +54,7 @@ type process struct {
 // Start makes a root and a group, and puts the agent into both.
 func (n *native) Start(ctx context.Context, r environment.Request) (_ environment.Instance, err error) {
 	begun := time.Now()
-	i := &instance{}
+	i := &instance{address: link.HostAddress}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, i.Stop(context.WithoutCancel(ctx)))
@@ -63,6 +66,12 @@ func (n *native) Start(ctx context.Context, r environment.Request) (_ environmen
 	arguments, err := n.root(ctx, r, i.folder)
 	if err != nil {
 		return nil, err
+	}
+	if r.Network != nil {
+		if i.seat, err = link.Join(r.Network); err != nil {
+			return nil, fmt.Errorf("starting native instance %s: %w", r.Name, err)
+		}
+		i.address = i.seat.Address.String()
 	}
 	prepared := time.Now()
 	limits := cgroup.Limits(r.Limits)
@@ -176,6 +185,9 @@ func (c *channel) Close() error                { return errors.Join(c.File.Close
 // Agent speaks to the instance.
 func (i *instance) Agent() *agent.Client { return i.client }
 
+// Address is one of the host's loopback: on a network its own, else everybody's.
+func (i *instance) Address() string { return i.address }
+
 // Phases of the start: engine until the agent was executed, agent until it
 // spoke.
 func (i *instance) Phases() []environment.Phase { return i.phases }
@@ -229,6 +241,9 @@ func (i *instance) clear(ctx context.Context) error {
 	}
 	if i.folder != "" {
 		problems = append(problems, os.RemoveAll(i.folder))
+	}
+	if i.seat != nil {
+		problems = append(problems, i.seat.Close())
 	}
 	return errors.Join(problems...)
 }

@@ -15,7 +15,9 @@ import (
 
 	"tare/internal/cgroup"
 	"tare/internal/environment"
+	"tare/internal/environment/link"
 	"tare/internal/image"
+	"tare/internal/owner"
 )
 
 // Options of the kind "native".
@@ -136,6 +138,12 @@ func (n *native) Label() string {
 		return "host rootfs"
 	}
 	return ""
+}
+
+// NewNetwork has nothing to make: the instances share the host's network, and
+// each that joins gets an address of the loopback for itself.
+func (n *native) NewNetwork(context.Context, *owner.Owner, string) (environment.Network, error) {
+	return link.Loopback{}, nil
 }
 
 // Versions is the host's kernel.

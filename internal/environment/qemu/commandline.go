@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"tare/internal/environment"
+	"tare/internal/environment/link"
 	"tare/internal/image"
 	"tare/internal/quantity"
 )
@@ -21,6 +22,7 @@ const port = "tare"
 const (
 	monitorFD = 3
 	agentFD   = 4
+	tapFD     = 5 // where there is one
 )
 
 // machine is one guest, fully decided.
@@ -34,6 +36,7 @@ type machine struct {
 	root   string   // qcow2
 	data   string   // raw
 	tscKHz int
+	port   *link.Port // at the network between the guests; nil without one
 }
 
 // size decides how many virtual CPUs and how much memory the guest gets.
@@ -86,6 +89,10 @@ func (o *Options) arguments(m machine) []string {
 	}
 	if o.Network == "user" {
 		list = append(list, "-netdev", "user,id=net", "-device", o.device("virtio-net")+",netdev=net")
+	}
+	if m.port != nil {
+		list = append(list, "-netdev", fmt.Sprintf("tap,id=private,fd=%d", tapFD),
+			"-device", fmt.Sprintf("%s,netdev=private,mac=%s", o.device("virtio-net"), m.port.MAC))
 	}
 	return list
 }
@@ -145,6 +152,9 @@ func (o *Options) kernelLine(m machine) string {
 	}
 	if o.Network == "user" {
 		words = append(words, "tare.net=10.0.2.15/24,10.0.2.2,10.0.2.3")
+	}
+	if m.port != nil {
+		words = append(words, "tare.net="+m.port.Address.String())
 	}
 	if m.accel == "tcg" && m.tscKHz > 0 {
 		words = append(words, fmt.Sprintf("tsc_early_khz=%d", m.tscKHz), "tsc=reliable", "no_timer_check")

@@ -13,6 +13,7 @@ import (
 	"tare/internal/agent"
 	"tare/internal/cgroup"
 	"tare/internal/environment"
+	"tare/internal/environment/link"
 	"tare/internal/sample"
 )
 
@@ -24,6 +25,8 @@ type instance struct {
 	console *tail
 	phases  []environment.Phase
 	notes   []string
+	address string
+	traffic sample.Footprint // where the tap's bytes are counted
 
 	// undo holds what takes back each step of the start, in its order.
 	undo []func(context.Context) error
@@ -50,6 +53,9 @@ func (e *vm) Start(ctx context.Context, r environment.Request) (_ environment.In
 	}
 	i.undo = append(i.undo, func(context.Context) error { return os.RemoveAll(folder) })
 	m := e.machine(r, guest, folder)
+	if m.port, err = i.join(r); err != nil {
+		return nil, err
+	}
 	if err := e.options.check(m); err != nil {
 		return nil, err
 	}
@@ -70,6 +76,25 @@ func (e *vm) Start(ctx context.Context, r environment.Request) (_ environment.In
 		i.notes = append(i.notes, "the limit on processes does not reach into a guest: its kernel counts its own")
 	}
 	return i, nil
+}
+
+// join takes a place at the network between the guests.
+func (i *instance) join(r environment.Request) (*link.Port, error) {
+	if r.Network == nil {
+		return nil, nil
+	}
+	bridge, ok := r.Network.(*link.Bridge)
+	if !ok {
+		return nil, fmt.Errorf("the network that guest %s shall join is no bridge: another environment made it", r.Name)
+	}
+	port, err := bridge.Tap()
+	if err != nil {
+		return nil, err
+	}
+	i.undo = append(i.undo, func(context.Context) error { return port.Close() })
+	i.address = port.Address.Addr().String()
+	i.traffic = sample.Footprint{Devices: []string{port.Device}, Space: bridge.Space()}
+	return port, nil
 }
 
 // confine makes the group that QEMU will run in. The guest's memory is limited
@@ -93,7 +118,7 @@ func (i *instance) confine(r environment.Request) error {
 func (i *instance) boot(ctx context.Context, e *vm, r environment.Request, m machine) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, e.options.StartTimeout, errTooLate)
 	defer cancel()
-	v, err := spawn(e.options.arguments(m), i.console)
+	v, err := spawn(e.options.arguments(m), m.port, i.console)
 	if err != nil {
 		return err
 	}
@@ -191,6 +216,7 @@ func phases(total time.Duration, h agent.Hello) []environment.Phase {
 }
 
 func (i *instance) Agent() *agent.Client        { return i.client }
+func (i *instance) Address() string             { return i.address }
 func (i *instance) Phases() []environment.Phase { return i.phases }
 
 // Notes of the start, and how the guest died if it did so by itself.
@@ -205,9 +231,12 @@ func (i *instance) Notes() []string {
 	return notes
 }
 
-// Footprint is the one group that QEMU runs in with all its threads.
+// Footprint is the one group that QEMU runs in with all its threads, and the
+// tap.
 func (i *instance) Footprint() sample.Footprint {
-	return sample.Footprint{Cgroups: []string{i.cgroup}}
+	footprint := i.traffic
+	footprint.Cgroups = []string{i.cgroup}
+	return footprint
 }
 
 // Stop powers the guest off, ends QEMU whatever the guest does, and takes back

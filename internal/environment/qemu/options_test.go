@@ -2,6 +2,8 @@ package qemu
 
 import (
 	"encoding/json"
+	"net"
+	"net/netip"
 	"strings"
 	"testing"
 	"time"
@@ -10,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"tare/internal/environment"
+	"tare/internal/environment/link"
 	"tare/internal/image"
 	"tare/internal/quantity"
 )
@@ -146,6 +149,25 @@ func TestTheCommandLineSaysWhatTheOptionsAskFor(t *testing.T) {
 	want = "console=ttyS0 quiet panic=-1 tare.root=/dev/vda tare.data=/dev/vdb tare.port=tare reboot=t tare.off=reboot tare.net=10.0.2.15/24,10.0.2.2,10.0.2.3 loglevel=7"
 	if got := after(t, list, "-append", ""); got != want {
 		t.Errorf("kernel line\n%s, want\n%s", got, want)
+	}
+}
+
+func TestAGuestOnANetworkHasACardForIt(t *testing.T) {
+	port := &link.Port{Address: netip.MustParsePrefix("10.213.0.2/24"), MAC: net.HardwareAddr{0x52, 0x54, 10, 213, 0, 2}}
+	for _, c := range []struct{ machine, network, words string }{
+		{"q35", "none", "tare.net=10.213.0.2/24"},
+		{"microvm", "user", "tare.net=10.0.2.15/24,10.0.2.2,10.0.2.3 tare.net=10.213.0.2/24"},
+	} {
+		o, m := defaults(), example
+		o.Machine, o.Network, m.port = c.machine, c.network, port
+		list := o.arguments(m)
+		after(t, list, "-netdev", "tap,id=private,fd=5")
+		if card := o.device("virtio-net") + ",netdev=private,mac=52:54:0a:d5:00:02"; after(t, list, "-device", card) != card {
+			t.Errorf("%q", list)
+		}
+		if line := after(t, list, "-append", ""); strings.Count(line, "tare.net=") != 1+strings.Count(c.words, " ") || !strings.Contains(line, c.words) {
+			t.Errorf("%s", line)
+		}
 	}
 }
 

@@ -19,8 +19,10 @@ import (
 
 	"tare/internal/agent"
 	"tare/internal/environment"
+	"tare/internal/environment/link"
 	"tare/internal/image"
 	"tare/internal/kvm"
+	"tare/internal/owner"
 )
 
 func init() {
@@ -36,8 +38,8 @@ func init() {
 			}
 			return &vm{options: options, roots: map[string]*template{}}, nil
 		},
-		// Sweep is nil: processes, cgroups and folders are all that is made, and
-		// the owner finds those by itself.
+		// Sweep is nil: processes, cgroups and folders are what the owner finds by
+		// itself, and networks between guests vanish with the process.
 	})
 }
 
@@ -135,6 +137,11 @@ func (e *vm) Prepare(ctx context.Context, img *image.Image, progress func(string
 	tscKHz() // measured now, so that no start pays for it
 	e.roots[img.Digest] = root
 	return nil
+}
+
+// NewNetwork makes a bridge, at which each guest has a tap.
+func (e *vm) NewNetwork(_ context.Context, o *owner.Owner, _ string) (environment.Network, error) {
+	return link.NewBridge(o.ID(), "a bridge, one tap and virtio network card each")
 }
 
 // parts returns what Prepare made.

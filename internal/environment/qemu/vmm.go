@@ -15,6 +15,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"tare/internal/environment/link"
 	"tare/internal/environment/qemu/qmp"
 )
 
@@ -36,9 +37,9 @@ type vmm struct {
 	death    string // how it ended although nobody wanted it to
 }
 
-// spawn starts QEMU with a socket pair each for its monitor and the agent.
-// QEMU dies with this process, whatever ends it.
-func spawn(arguments []string, console *tail) (v *vmm, err error) {
+// spawn starts QEMU with a socket pair each for its monitor and the agent, and
+// the tap if there is one. QEMU dies with this process, whatever ends it.
+func spawn(arguments []string, port *link.Port, console *tail) (v *vmm, err error) {
 	v = &vmm{console: console, stderr: &tail{}, exited: make(chan struct{})}
 	var theirs []*os.File
 	defer func() {
@@ -59,7 +60,10 @@ func spawn(arguments []string, console *tail) (v *vmm, err error) {
 
 	cmd := exec.Command(program, arguments...)
 	cmd.Stdout, cmd.Stderr = v.console, v.stderr
-	cmd.ExtraFiles = theirs // the descriptors monitorFD and agentFD
+	if port != nil {
+		theirs = append(theirs, port.File) // which thereby is QEMU's alone
+	}
+	cmd.ExtraFiles = theirs // the descriptors monitorFD, agentFD and tapFD
 	cmd.WaitDelay = time.Second
 	cmd.SysProcAttr = &syscall.SysProcAttr{
 		Setsid:    true, // Ctrl-C is for tare, which then ends its guests in order

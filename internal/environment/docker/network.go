@@ -1,0 +1,146 @@
+package docker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"sync"
+
+	"github.com/moby/moby/api/types/container"
+	"github.com/moby/moby/client"
+
+	"tare/internal/environment"
+	"tare/internal/environment/link"
+	"tare/internal/owner"
+)
+
+// network is a bridge network of an engine, made for the containers of one
+// owner.
+type network struct {
+	engine  *engine
+	id      string // "" until it was made
+	name    string
+	folder  string
+	gateway string
+	path    string
+
+	mu     sync.Mutex
+	closed bool
+}
+
+// NewNetwork makes a bridge network in the engine, where every container that
+// joins has an address; containers in the host's network get addresses of its
+// loopback.
+func (c *containers) NewNetwork(ctx context.Context, o *owner.Owner, name string) (_ environment.Network, err error) {
+	if c.options.Network == "host" {
+		return link.Loopback{}, nil
+	}
+	n := &network{engine: c.engine, name: "tare-" + o.ID() + "-" + name, path: "the engine's bridge, one veth pair each"}
+	if c.gvisor {
+		n.path = "the engine's bridge, one veth pair and gVisor's network stack each"
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, n.Close(context.WithoutCancel(ctx)))
+		}
+	}()
+	// A folder like an instance's, where a sweep finds which engine it was.
+	if n.folder, err = o.Folder("network-" + name); err != nil {
+		return nil, err
+	}
+	if err := c.engine.remember(n.folder); err != nil {
+		return nil, err
+	}
+	// Not cut short, as containers are not: nobody would know its id.
+	whole, cancel := context.WithTimeout(context.WithoutCancel(ctx), forced)
+	defer cancel()
+	made, err := c.engine.api.NetworkCreate(whole, n.name, client.NetworkCreateOptions{
+		Driver: "bridge",
+		// Without a way out, where the options want no network.
+		Internal: c.options.Network == "none",
+		Labels:   o.Labels(),
+	})
+	if err != nil {
+		return nil, c.engine.explain("making a network", err)
+	}
+	n.id = made.ID
+	n.gateway, err = c.engine.gateway(whole, n.id)
+	if err != nil && c.options.Network == "none" {
+		err = fmt.Errorf("%w; this engine's networks without a way out may not reach the host: use network: bridge", err)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return n, nil
+}
+
+// gateway is the host's address on a network of the engine's.
+func (e *engine) gateway(ctx context.Context, id string) (string, error) {
+	found, err := e.api.NetworkInspect(ctx, id, client.NetworkInspectOptions{})
+	if err != nil {
+		return "", e.explain("looking for the host's address on a network", err)
+	}
+	for _, part := range found.Network.IPAM.Config {
+		if part.Gateway.Is4() {
+			return part.Gateway.String(), nil
+		}
+	}
+	return "", fmt.Errorf("%s at %s gave a network no IPv4 address for the host", e.name, e.host)
+}
+
+// Path of a packet between two containers.
+func (n *network) Path() string { return n.path }
+
+// Host is the bridge's own address.
+func (n *network) Host() string { return n.gateway }
+
+// Close removes the network, with its bridge and the rules for it.
+func (n *network) Close(ctx context.Context) error {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.closed {
+		return nil
+	}
+	if n.id != "" {
+		bound, cancel := context.WithTimeout(context.WithoutCancel(ctx), forced)
+		defer cancel()
+		if _, err := n.engine.api.NetworkRemove(bound, n.id, client.NetworkRemoveOptions{}); err != nil && !notFound(err) {
+			return n.engine.explain("removing the network "+n.name, err)
+		}
+	}
+	n.closed = true
+	return os.RemoveAll(n.folder)
+}
+
+// join says which network of the engine a container is made in.
+func (i *instance) join(r environment.Request, own string) (container.NetworkMode, error) {
+	switch n := r.Network.(type) {
+	case nil:
+		if own == "host" {
+			i.address = link.HostAddress
+		}
+		return container.NetworkMode(own), nil
+	case *network:
+		return container.NetworkMode(n.id), nil
+	}
+	seat, err := link.Join(r.Network)
+	if err != nil {
+		return "", err
+	}
+	i.seat, i.address = seat, seat.Address.String()
+	return container.NetworkMode(own), nil
+}
+
+// addressOf is a container's on the one network that it is in; "" in none.
+func addressOf(c container.InspectResponse) string {
+	if c.NetworkSettings == nil {
+		return ""
+	}
+	for _, at := range c.NetworkSettings.Networks {
+		if at != nil && at.IPAddress.Is4() {
+			return at.IPAddress.String()
+		}
+	}
+	return ""
+}

@@ -1,0 +1,70 @@
+package link
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"net/netip"
+	"sync"
+)
+
+// HostAddress is the loopback's own, which no instance gets.
+const HostAddress = "127.0.0.1"
+
+// Loopback is the network of instances that share the host's.
+type Loopback struct{}
+
+// Path of a packet.
+func (Loopback) Path() string { return "the host's loopback" }
+
+// Host is the address by which the instances reach the host.
+func (Loopback) Host() string { return HostAddress }
+
+// Close has nothing to remove: the loopback is the host's.
+func (Loopback) Close(context.Context) error { return nil }
+
+// Seat is an address of the loopback that nobody else on the machine is given
+// before it is closed.
+type Seat struct {
+	Address netip.Addr
+	held    net.Conn
+	close   sync.Once
+	end     error
+}
+
+// Close gives the address back.
+func (s *Seat) Close() error {
+	s.close.Do(func() { s.end = s.held.Close() })
+	return s.end
+}
+
+// seats is how many addresses there are: 127.213.0.1 to 127.213.255.254.
+const seats = 1<<16 - 2
+
+// Join takes a free address of a network that has to be the loopback. It begins
+// anywhere, because a port of an address that was just given back may not be
+// free yet.
+func Join(network any) (*Seat, error) {
+	if _, ok := network.(Loopback); !ok {
+		return nil, fmt.Errorf("the network that it shall join is no loopback: another environment made it")
+	}
+	return join(rand.IntN(seats))
+}
+
+func join(begin int) (*Seat, error) {
+	for i := range seats {
+		n := (begin+i)%seats + 1
+		address := netip.AddrFrom4([4]byte{127, 213, byte(n >> 8), byte(n)})
+		held, err := claim(address.String())
+		if errors.Is(err, errTaken) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		return &Seat{Address: address, held: held}, nil
+	}
+	return nil, fmt.Errorf("all %d addresses of 127.213.0.0/16 are given to instances", seats)
+}

@@ -1,0 +1,157 @@
+package link
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"os"
+	"sync"
+
+	"github.com/vishvananda/netlink"
+	"golang.org/x/sys/unix"
+
+	"tare/internal/netns"
+)
+
+// Port is a place at a bridge, with the address that belongs to it.
+type Port struct {
+	Device  string // the interface at the bridge
+	Address netip.Prefix
+	MAC     net.HardwareAddr
+	// File is what is handed on: the tap that a virtual machine's network card
+	// is, or the network namespace that holds eth0.
+	File *os.File
+
+	bridge *Bridge
+	part   int
+	close  sync.Once
+	end    error
+}
+
+// Path of what is handed on, for other processes as long as this one lives.
+func (p *Port) Path() string { return pathOf(p.File) }
+
+// Tap makes a port of a virtual machine. The tap is there for as long as
+// somebody has its file open.
+func (b *Bridge) Tap() (_ *Port, err error) {
+	p, err := b.take()
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(explain("making a tap", err), p.Close())
+			p = nil
+		}
+	}()
+	// A tap is made in the namespace that its file was opened in.
+	if err = netns.Within(b.space, func() error { return p.openTap() }); err != nil {
+		return nil, err
+	}
+	return p, b.plug(p.Device)
+}
+
+func (p *Port) openTap() error {
+	const device = "/dev/net/tun"
+	fd, err := unix.Open(device, unix.O_RDWR|unix.O_CLOEXEC, 0)
+	if errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ENODEV) || errors.Is(err, unix.ENXIO) {
+		return fmt.Errorf("opening %s: %w; this kernel has no taps: modprobe tun", device, err)
+	}
+	if err != nil {
+		return fmt.Errorf("opening %s: %w", device, err)
+	}
+	p.File = os.NewFile(uintptr(fd), p.Device)
+	request, err := unix.NewIfreq(p.Device)
+	if err != nil {
+		return err
+	}
+	// With the header, packets pass larger than a frame and without a checksum.
+	request.SetUint16(unix.IFF_TAP | unix.IFF_NO_PI | unix.IFF_VNET_HDR)
+	if err := unix.IoctlIfreq(fd, unix.TUNSETIFF, request); err != nil {
+		return fmt.Errorf("making the tap %s: %w", p.Device, err)
+	}
+	return nil
+}
+
+// Namespace makes a port of a sandbox: a network namespace whose eth0 has the
+// port's address.
+func (b *Bridge) Namespace() (_ *Port, err error) {
+	p, err := b.take()
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(explain("making a network namespace at the bridge", err), p.Close())
+			p = nil
+		}
+	}()
+	if p.File, err = netns.New(); err != nil {
+		return nil, err
+	}
+	const theirs = "eth0"
+	if err := b.there.LinkAdd(&netlink.Veth{
+		LinkAttrs: named(p.Device),
+		PeerName:  theirs, PeerHardwareAddr: p.MAC, PeerNamespace: netlink.NsFd(p.File.Fd()),
+	}); err != nil {
+		return nil, fmt.Errorf("making the interface %s: %w", p.Device, err)
+	}
+	if err := b.plug(p.Device); err != nil {
+		return nil, err
+	}
+	return p, netns.Within(p.File, func() error {
+		for _, name := range []string{"lo", theirs} {
+			l, err := netlink.LinkByName(name)
+			if err == nil && name == theirs {
+				err = netlink.AddrAdd(l, &netlink.Addr{IPNet: ipNet(p.Address)})
+			}
+			if err == nil {
+				err = netlink.LinkSetUp(l)
+			}
+			if err != nil {
+				return fmt.Errorf("giving %s the address %s: %w", name, p.Address, err)
+			}
+		}
+		return nil
+	})
+}
+
+// take reserves an address. The search goes on from the last one, so that no
+// neighbour takes a new instance for the one before it.
+func (b *Bridge) take() (*Port, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.closed {
+		return nil, errors.New("the network between the instances is closed")
+	}
+	for range lastPart {
+		if b.last++; b.last > lastPart {
+			b.last = firstPart
+		}
+		if !b.ports[b.last] {
+			b.ports[b.last] = true
+			address := b.subnet.at(b.last)
+			// Not the manufacturers', and the same for the same address.
+			mac := append(net.HardwareAddr{0x52, 0x54}, address.Addr().AsSlice()...)
+			return &Port{Device: fmt.Sprintf("port%d", b.last), Address: address, MAC: mac, bridge: b, part: b.last}, nil
+		}
+	}
+	return nil, fmt.Errorf("%s has room for %d instances, and all are there", b.subnet, lastPart-hostPart)
+}
+
+// Close removes the port. The instance behind it has ended.
+func (p *Port) Close() error {
+	p.close.Do(func() {
+		if p.File != nil {
+			p.File.Close() // it may have been handed on
+		}
+		p.bridge.mu.Lock()
+		defer p.bridge.mu.Unlock()
+		if !p.bridge.closed {
+			p.end = remove(p.bridge.there, p.Device)
+		}
+		p.bridge.ports[p.part] = false
+	})
+	return p.end
+}
