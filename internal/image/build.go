@@ -49,6 +49,9 @@ func (s *Store) fromRecipe(ctx context.Context, recipe Recipe, progress func(str
 	if os.Geteuid() != 0 {
 		return nil, fmt.Errorf("%s: making a root file system needs root, for its owners and device nodes: run as root", name)
 	}
+	if err := recipe.needClients(); err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
 	unlock, err := s.lock(ctx, "recipe-"+key[:12])
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
@@ -78,7 +81,7 @@ func (s *Store) fromRecipe(ctx context.Context, recipe Recipe, progress func(str
 
 // build makes the root file system of a recipe and moves it into the store.
 func (s *Store) build(ctx context.Context, work string, recipe Recipe, distro distribution, name string, progress func(string)) (digest string, err error) {
-	sources, err := recipeSources("/etc/apt", "/var/lib/apt/lists", distro, recipe.Suite)
+	sources, err := recipeSources("/etc/apt", "/var/lib/apt/lists", distro, recipe.Suite, recipe.Components)
 	if err != nil {
 		return "", err
 	}
@@ -91,6 +94,9 @@ func (s *Store) build(ctx context.Context, work string, recipe Recipe, distro di
 	}
 	if _, err := exec.LookPath("mmdebstrap"); err != nil {
 		return "", notInstalled("mmdebstrap")
+	}
+	if err := s.fetchAll(ctx, filepath.Join(work, "fetch"), recipe, func(line string) { progress(name + ": " + line) }); err != nil {
+		return "", err
 	}
 	argv := []string{
 		// A world of processes and mounts of its own, so that whatever happens
@@ -156,7 +162,7 @@ func writeRootfs(path string, layers []string) (digest string, err error) {
 // layOut writes what customize.sh reads: the recipe's files and commands, one
 // numbered file each.
 func layOut(work string, recipe Recipe, sources []string) error {
-	for _, folder := range []string{"tmp", "files", "commands"} {
+	for _, folder := range []string{"tmp", "fetch", "files", "commands"} {
 		if err := os.MkdirAll(filepath.Join(work, folder), 0o755); err != nil {
 			return err
 		}
@@ -229,7 +235,7 @@ func explainBuild(failed *toolError, suite string, distro distribution) error {
 	}
 	switch {
 	case len(names) > 0:
-		return fmt.Errorf("no package %s in %s %s, with the components that this host's apt sources name: see the spelling (apt-cache search), or add the component it is in (contrib, non-free, universe)",
+		return fmt.Errorf("no package %s in %s %s, with the components that this host's apt sources and the recipe name: see the spelling (apt-cache search), or add the component it is in to the recipe (components: [non-free], or contrib, universe)",
 			strings.Join(names, ", "), distro.id, suite)
 	case unknownVersion.MatchString(out):
 		m := unknownVersion.FindStringSubmatch(out)

@@ -1,6 +1,6 @@
 #!/bin/sh
 # Runs outside of a new root file system, which is $1, after its packages were
-# installed: puts the recipe's files in place, runs its commands inside, and
+# installed: puts what the recipe fetches and its files in place, runs its commands inside, and
 # takes away whatever would differ from one build to the next.
 set -eu
 root=$1
@@ -17,6 +17,11 @@ inside() {
 put() { # PATH MODE, content on stdin
 	inside /bin/sh -euc 'mkdir -p "$(dirname "$1")"; rm -f "$1"; cat >"$1"; chmod "$2" "$1"' put "$1" "$2"
 }
+
+for fetched in "$build"/fetch/*.tar; do
+	[ -e "$fetched" ] || continue
+	inside /bin/sh -euc 'mkdir -p "$1"; tar -x -C "$1" --same-permissions --no-same-owner' put "$(cat "${fetched%.tar}.path")" <"$fetched"
+done
 
 for content in "$build"/files/*.content; do
 	[ -e "$content" ] || continue

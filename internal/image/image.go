@@ -14,9 +14,14 @@ import (
 // Recipe says how to make a root file system from Debian or Ubuntu packages.
 type Recipe struct {
 	// Suite of the distribution; "" is the host's own.
-	Suite    string   `yaml:"suite" json:"suite,omitempty"`
-	Packages []string `yaml:"packages" json:"packages,omitempty"`
-	Files    []File   `yaml:"files" json:"files,omitempty"`
+	Suite string `yaml:"suite" json:"suite,omitempty"`
+	// Components are added to those that the host's sources of its distribution
+	// name, for this image alone: contrib, non-free, universe.
+	Components []string `yaml:"components" json:"components,omitempty"`
+	Packages   []string `yaml:"packages" json:"packages,omitempty"`
+	// Fetch are pinned things that are no packages.
+	Fetch []Fetch `yaml:"fetch" json:"fetch,omitempty"`
+	Files []File  `yaml:"files" json:"files,omitempty"`
 	// Commands run by /bin/sh inside the root file system, after the files are
 	// in place; each must exit with 0.
 	Commands []string `yaml:"commands" json:"commands,omitempty"`

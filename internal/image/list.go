@@ -2,6 +2,7 @@ package image
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -131,7 +132,34 @@ func (s *Store) remove(digest string) error {
 			}
 		}
 	}
-	return discard(gone)
+	if err := discard(gone); err != nil {
+		return err
+	}
+	return s.removeFetched()
+}
+
+// removeFetched removes what the recipes of no image in the store fetch.
+func (s *Store) removeFetched() error {
+	used := map[string]bool{}
+	for _, path := range s.records() {
+		var r record
+		if json.Unmarshal([]byte(readText(path)), &r) != nil || r.Recipe == nil {
+			continue
+		}
+		for _, f := range r.Recipe.Fetch {
+			used[f.key(debArchitecture())+".tar"] = true
+		}
+	}
+	kept, _ := filepath.Glob(s.path("fetched", "*.tar"))
+	for _, path := range kept {
+		if used[filepath.Base(path)] {
+			continue
+		}
+		if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("what recipes fetched: %w", explain(err))
+		}
+	}
+	return nil
 }
 
 // Sweep removes what builds that were killed left half made, and returns a
@@ -144,6 +172,7 @@ func (s *Store) Sweep() ([]string, error) {
 		"images/.removing-*":         func(key, _ string) string { return "removing-" + key },
 		"images/*/.making-folder":    func(_, folder string) string { return "folder-" + short(folder) },
 		"images/*/.making-disk.ext4": func(_, folder string) string { return "disk-" + short(folder) },
+		"fetched/.making-*":          func(key, _ string) string { return "fetch-" + strings.TrimSuffix(key, ".work") },
 		"kernels/.making-*":          func(string, string) string { return "kernel" },
 		"guests/.making-*":           func(key, _ string) string { return "guest-" + key },
 	} {

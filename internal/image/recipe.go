@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"path"
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -15,17 +16,28 @@ import (
 const recipeFormat = 1
 
 // Merge makes one recipe of several, so that one image serves several
-// workloads: all packages, all files, and the commands in their order. A file
-// that two recipes want with different content, or two suites, are an error.
+// workloads: all packages, fetched things and files, and the commands in their
+// order. A file that two recipes want with different content, two versions of
+// one fetched thing in one folder, or two suites, are an error.
 func Merge(recipes ...Recipe) (Recipe, error) {
 	var merged Recipe
 	files := map[string]File{}
+	fetched := map[[2]string]Fetch{}
 	for _, r := range recipes {
 		if r.Suite != "" && merged.Suite != "" && r.Suite != merged.Suite {
 			return Recipe{}, fmt.Errorf("recipes of two suites, %s and %s, cannot share an image: give the workloads images of their own", merged.Suite, r.Suite)
 		}
 		merged.Suite = cmp.Or(merged.Suite, r.Suite)
+		merged.Components = append(merged.Components, r.Components...)
 		merged.Packages = append(merged.Packages, r.Packages...)
+		for _, f := range r.Fetch {
+			f = f.normal()
+			place := [2]string{f.To, f.what()}
+			if other, twice := fetched[place]; twice && other != f {
+				return Recipe{}, fmt.Errorf("two recipes want %s and %s in %s in different ways: give the workloads images of their own, or the things different folders", other, f, f.To)
+			}
+			fetched[place] = f
+		}
 		for _, f := range r.Files {
 			f = f.normal()
 			if other, twice := files[f.Path]; twice && other != f {
@@ -39,8 +51,16 @@ func Merge(recipes ...Recipe) (Recipe, error) {
 			}
 		}
 	}
+	slices.Sort(merged.Components)
+	merged.Components = slices.Compact(merged.Components)
 	slices.Sort(merged.Packages)
 	merged.Packages = slices.Compact(merged.Packages)
+	for _, f := range fetched {
+		merged.Fetch = append(merged.Fetch, f)
+	}
+	slices.SortFunc(merged.Fetch, func(a, b Fetch) int {
+		return cmp.Or(strings.Compare(a.To, b.To), strings.Compare(a.String(), b.String()))
+	})
 	for _, f := range files {
 		merged.Files = append(merged.Files, f)
 	}
@@ -54,12 +74,24 @@ func (f File) normal() File {
 	return f
 }
 
+var componentName = regexp.MustCompile(`^[a-z][a-z0-9-]*$`)
+
 // Validate refuses what no build could make sense of, before anything is
 // fetched.
 func (r Recipe) Validate() error {
 	for _, p := range r.Packages {
 		if p == "" || strings.ContainsAny(p, " \t\n,;|&$`'\"()<>!?*~") || strings.HasPrefix(p, "-") || strings.HasPrefix(p, "/") || strings.HasPrefix(p, ".") {
 			return fmt.Errorf("recipe: %q is no package name: one name an entry, with =VERSION or /SUITE at most", p)
+		}
+	}
+	for _, c := range r.Components {
+		if !componentName.MatchString(c) {
+			return fmt.Errorf("recipe: %q is no component of a distribution: one name an entry is wanted, such as contrib, non-free or universe", c)
+		}
+	}
+	for _, f := range r.Fetch {
+		if err := f.validate(); err != nil {
+			return err
 		}
 	}
 	for _, f := range r.Files {

@@ -20,9 +20,10 @@ type aptSource struct {
 }
 
 // recipeSources are the host's own sources of its distribution for a suite, as
-// one-line sources. Third parties' repositories are left out: an image must
-// not depend on what else somebody installed here.
-func recipeSources(apt string, lists string, distro distribution, suite string) ([]string, error) {
+// one-line sources, with the recipe's components beside those that they name.
+// Third parties' repositories are left out: an image must not depend on what
+// else somebody installed here.
+func recipeSources(apt string, lists string, distro distribution, suite string, components []string) ([]string, error) {
 	all, err := readSources(apt)
 	if err != nil {
 		return nil, err
@@ -35,7 +36,7 @@ func recipeSources(apt string, lists string, distro distribution, suite string) 
 				if !ok || !ownSource(source, uri, hostSuite, lists, distro) {
 					continue
 				}
-				line := source.line(uri, wanted)
+				line := source.with(components).line(uri, wanted)
 				if !slices.Contains(lines, line) {
 					lines = append(lines, line)
 				}
@@ -116,6 +117,17 @@ func releaseField(lists, uri, suite, field string) (string, bool) {
 		}
 	}
 	return "", false
+}
+
+// with adds the components that the source does not have.
+func (s aptSource) with(components []string) aptSource {
+	s.Components = slices.Clone(s.Components)
+	for _, c := range components {
+		if !slices.Contains(s.Components, c) {
+			s.Components = append(s.Components, c)
+		}
+	}
+	return s
 }
 
 // line writes the source in apt's one-line format.

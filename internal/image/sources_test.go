@@ -16,9 +16,11 @@ func TestSourcesAreTheDistributionsOwnInEitherFormat(t *testing.T) {
 		what   string
 		distro distribution
 		suite  string
-		apt    map[string]string // files of /etc/apt
-		lists  map[string]string // release files that apt fetched
-		want   []string
+		// components of the recipe
+		components []string
+		apt        map[string]string // files of /etc/apt
+		lists      map[string]string // release files that apt fetched
+		want       []string
 	}{
 		{
 			what: "one-line sources, with options and components as they are", distro: debian,
@@ -91,6 +93,14 @@ Components: main
 			want: []string{"deb http://a.example/debian trixie main", "deb http://a.example/debian-security trixie-security main"},
 		},
 		{
+			what: "a recipe's components stand beside the host's own, and only in the distribution's sources", distro: debian, components: []string{"contrib", "non-free"},
+			apt: map[string]string{"sources.list": "deb http://a.example/debian bookworm main contrib\ndeb http://a.example/security bookworm-security main\ndeb [signed-by=/etc/apt/keyrings/x.gpg] http://x.example/ bookworm main\n"},
+			want: []string{
+				"deb http://a.example/debian bookworm main contrib non-free",
+				"deb http://a.example/security bookworm-security main contrib non-free",
+			},
+		},
+		{
 			what: "a key inside the file is left to the keys that apt trusts", distro: debian,
 			apt:  map[string]string{"sources.list.d/debian.sources": "Types: deb\nURIs: http://a.example/debian\nSuites: bookworm\nComponents: main\nSigned-By:\n -----BEGIN PGP PUBLIC KEY BLOCK-----\n .\n abc\n"},
 			want: []string{"deb http://a.example/debian bookworm main"},
@@ -113,7 +123,7 @@ Components: main
 			if suite == "" {
 				suite = c.distro.suite
 			}
-			got, err := recipeSources(apt, lists, c.distro, suite)
+			got, err := recipeSources(apt, lists, c.distro, suite, c.components)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -125,7 +135,7 @@ Components: main
 }
 
 func TestNoSourceOfTheDistributionIsAnError(t *testing.T) {
-	_, err := recipeSources(t.TempDir(), t.TempDir(), distribution{"debian", "bookworm"}, "bookworm")
+	_, err := recipeSources(t.TempDir(), t.TempDir(), distribution{"debian", "bookworm"}, "bookworm", nil)
 	if err == nil || !strings.Contains(err.Error(), "no package source of debian bookworm") {
 		t.Errorf("got %v", err)
 	}

@@ -14,6 +14,7 @@ import (
 //	images/HEX/         one image: image.json, rootfs.tar, and the forms made so far
 //	recipes/KEY.json    which image a recipe became
 //	references/KEY.json which image a reference became
+//	fetched/KEY.tar     a pinned thing that a recipe fetches
 //	kernels/NAME/       a kernel, taken out of its packages
 //	guests/NAME         an initramfs around one agent and one kernel's modules
 //	locks/              one file a thing that is being made
@@ -27,7 +28,7 @@ func Open(folder string) (*Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("image store %s: %w", folder, err)
 	}
-	for _, part := range []string{"images", "recipes", "references", "kernels", "guests", "locks"} {
+	for _, part := range []string{"images", "recipes", "references", "fetched", "kernels", "guests", "locks"} {
 		if err := os.MkdirAll(filepath.Join(absolute, part), 0o755); err != nil {
 			return nil, fmt.Errorf("image store %s: %w", folder, explain(err))
 		}

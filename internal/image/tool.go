@@ -27,6 +27,8 @@ var packageOf = map[string]string{
 	"dpkg-deb":   "dpkg",
 	"tar":        "tar",
 	"unshare":    "util-linux",
+	"mvn":        "maven",
+	"go":         "golang-go",
 }
 
 // tool is one call of a program.

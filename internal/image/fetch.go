@@ -1,0 +1,296 @@
+package image
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"encoding/xml"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path"
+	"path/filepath"
+	"regexp"
+	"strings"
+)
+
+// fetchFormat changes whenever the same pin gives other bytes than before.
+const fetchFormat = 1
+
+// dependencyPlugin is the Maven plugin that resolves and copies.
+const dependencyPlugin = "org.apache.maven.plugins:maven-dependency-plugin:3.6.1"
+
+// Fetch is a pinned thing that is no package of the distribution. The host's
+// own client gets it, so that the user's mirrors, proxies, logins and checksums
+// hold. Exactly one of Maven and Go is set.
+type Fetch struct {
+	// Maven is an artifact: group:artifact:version[:extension[:classifier]].
+	Maven string `yaml:"maven" json:"maven,omitempty"`
+	// Go is a program: module/path@version, or a package within a module as
+	// module/path@version/package.
+	Go string `yaml:"go" json:"go,omitempty"`
+	// To is the folder in the image.
+	To string `yaml:"to" json:"to"`
+	// Dependencies takes all that the artifact needs at run time as well.
+	Dependencies bool `yaml:"dependencies" json:"dependencies,omitempty"`
+	// Unpack takes what is inside the archive instead of the archive.
+	Unpack bool `yaml:"unpack" json:"unpack,omitempty"`
+}
+
+var (
+	mavenPart    = regexp.MustCompile(`^[A-Za-z0-9_.-]+$`)
+	goProgram    = regexp.MustCompile(`^([a-z0-9][a-z0-9.-]*\.[a-z]+(?:/[A-Za-z0-9_.~-]+)*)@(v[0-9]+\.[0-9]+\.[0-9]+[0-9A-Za-z.+-]*)((?:/[A-Za-z0-9_.~-]+)*)$`)
+	floatingWord = regexp.MustCompile(`(?i)^(latest|release)$|-snapshot$`)
+)
+
+func (f Fetch) normal() Fetch {
+	f.To = path.Clean(f.To)
+	return f
+}
+
+func (f Fetch) String() string { return cmp.Or(f.Maven, f.Go) }
+
+// what is the thing without its version: two recipes that put two versions of
+// it into one folder cannot share an image.
+func (f Fetch) what() string {
+	if m := goProgram.FindStringSubmatch(f.Go); m != nil {
+		return m[1] + m[3]
+	}
+	parts := strings.Split(f.Maven, ":")
+	if len(parts) > 2 {
+		parts[2] = ""
+	}
+	return strings.Join(parts, ":")
+}
+
+// key names what the client gives, wherever the image wants it.
+func (f Fetch) key(architecture string) string {
+	f.To = ""
+	text, err := json.Marshal(struct {
+		Format       int
+		Architecture string
+		Fetch        Fetch
+	}{fetchFormat, architecture, f})
+	if err != nil {
+		panic(err) // strings and truth values always marshal
+	}
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:])
+}
+
+func (f Fetch) validate() error {
+	switch {
+	case (f.Maven == "") == (f.Go == ""):
+		return fmt.Errorf("recipe: an entry of fetch has either maven or go")
+	case !path.IsAbs(f.To) || path.Clean(f.To) == "/":
+		return fmt.Errorf("recipe: fetch %s to %q: the absolute path of a folder is wanted, such as /opt/app", f, f.To)
+	case f.Go != "" && (f.Dependencies || f.Unpack):
+		return fmt.Errorf("recipe: fetch %s: dependencies and unpack are for maven alone; a Go program is one file", f)
+	case f.Go != "" && !goProgram.MatchString(f.Go):
+		return fmt.Errorf("recipe: fetch go %q: module/path@version is wanted with a version such as v1.2.3, so that it is the same thing tomorrow", f.Go)
+	case f.Go != "":
+		return nil
+	}
+	parts := strings.Split(f.Maven, ":")
+	for _, part := range parts {
+		if !mavenPart.MatchString(part) {
+			parts = nil
+		}
+	}
+	if len(parts) < 3 || len(parts) > 5 {
+		return fmt.Errorf("recipe: fetch maven %q: group:artifact:version[:extension[:classifier]] is wanted", f.Maven)
+	}
+	if floatingWord.MatchString(parts[2]) {
+		return fmt.Errorf("recipe: fetch maven %q: one fixed version is wanted, so that it is the same thing tomorrow", f.Maven)
+	}
+	return nil
+}
+
+// program is the client that gets it.
+func (f Fetch) program() string {
+	if f.Go != "" {
+		return "go"
+	}
+	return "mvn"
+}
+
+// needClients says which client is missing before anything is built.
+func (r Recipe) needClients() error {
+	for _, f := range r.Fetch {
+		if _, err := exec.LookPath(f.program()); err != nil {
+			return fmt.Errorf("%s is fetched with %s: %w", f, f.program(), notInstalled(f.program()))
+		}
+	}
+	return nil
+}
+
+// fetchAll puts what a recipe fetches into folder as one numbered tar each,
+// from the store where it has been fetched before.
+func (s *Store) fetchAll(ctx context.Context, folder string, recipe Recipe, say func(string)) error {
+	for i, f := range recipe.Fetch {
+		kept := s.path("fetched", f.key(debArchitecture())+".tar")
+		target := filepath.Join(folder, fmt.Sprintf("%04d.tar", i))
+		for {
+			err := s.once(ctx, "fetch-"+filepath.Base(kept), kept, func(temporary string) error {
+				say("fetching " + f.String())
+				return f.fetch(ctx, temporary)
+			})
+			if err != nil {
+				return fmt.Errorf("fetch %s: %w", f, err)
+			}
+			err = os.Link(kept, target)
+			if err == nil {
+				break
+			}
+			if !errors.Is(err, fs.ErrNotExist) { // else it was removed just now
+				return fmt.Errorf("fetch %s: %w", f, explain(err))
+			}
+		}
+		if err := os.WriteFile(filepath.Join(folder, fmt.Sprintf("%04d.path", i)), []byte(f.To), 0o644); err != nil {
+			return explain(err)
+		}
+	}
+	return nil
+}
+
+// fetch writes a tar of what the client gives. The folder beside it is work.
+func (f Fetch) fetch(ctx context.Context, tarFile string) error {
+	work := tarFile + ".work"
+	got := filepath.Join(work, "got")
+	if err := os.RemoveAll(work); err != nil {
+		return err
+	}
+	defer os.RemoveAll(work)
+	if err := os.MkdirAll(got, 0o755); err != nil {
+		return explain(err)
+	}
+	var err error
+	if f.Go != "" {
+		err = f.buildGo(ctx, work, got)
+	} else {
+		err = f.askMaven(ctx, work, got)
+	}
+	if err != nil {
+		return err
+	}
+	names, err := entriesOf(got)
+	if err != nil {
+		return err
+	}
+	if len(names) == 0 {
+		return fmt.Errorf("%s gave no file", f.program())
+	}
+	// The names instead of ".", so that unpacking leaves the folder as it is.
+	argv := []string{"tar", "--create", "--file", tarFile, "--directory", got, "--format=gnu", "--sort=name",
+		"--owner=0", "--group=0", "--numeric-owner", "--mtime=@" + epoch, "--mode=u+rwX,go+rX,go-w", "--"}
+	_, err = tool{argv: append(argv, names...)}.run(ctx)
+	return err
+}
+
+func entriesOf(folder string) ([]string, error) {
+	entries, err := os.ReadDir(folder)
+	if err != nil {
+		return nil, err
+	}
+	var names []string
+	for _, e := range entries {
+		names = append(names, e.Name())
+	}
+	return names, nil
+}
+
+// project is the part of Maven's project file that names one dependency.
+type project struct {
+	XMLName      xml.Name          `xml:"http://maven.apache.org/POM/4.0.0 project"`
+	ModelVersion string            `xml:"modelVersion"`
+	GroupID      string            `xml:"groupId"`
+	ArtifactID   string            `xml:"artifactId"`
+	Version      string            `xml:"version"`
+	Packaging    string            `xml:"packaging"`
+	Dependencies []mavenDependency `xml:"dependencies>dependency"`
+}
+
+type mavenDependency struct {
+	GroupID    string           `xml:"groupId"`
+	ArtifactID string           `xml:"artifactId"`
+	Version    string           `xml:"version"`
+	Type       string           `xml:"type,omitempty"`
+	Classifier string           `xml:"classifier,omitempty"`
+	Exclusions []mavenExclusion `xml:"exclusions>exclusion,omitempty"`
+}
+
+type mavenExclusion struct {
+	GroupID    string `xml:"groupId"`
+	ArtifactID string `xml:"artifactId"`
+}
+
+// mavenProject is a project that depends on the artifact and on nothing else.
+func (f Fetch) mavenProject() []byte {
+	parts := append(strings.Split(f.Maven, ":"), "", "")
+	dependency := mavenDependency{GroupID: parts[0], ArtifactID: parts[1], Version: parts[2], Type: parts[3], Classifier: parts[4]}
+	if !f.Dependencies {
+		dependency.Exclusions = []mavenExclusion{{"*", "*"}}
+	}
+	text, err := xml.MarshalIndent(project{ModelVersion: "4.0.0", GroupID: "tare", ArtifactID: "fetch", Version: "1", Packaging: "pom",
+		Dependencies: []mavenDependency{dependency}}, "", "  ")
+	if err != nil {
+		panic(err) // strings always marshal
+	}
+	return text
+}
+
+func (f Fetch) askMaven(ctx context.Context, work, got string) error {
+	pom := filepath.Join(work, "pom.xml")
+	if err := os.WriteFile(pom, f.mavenProject(), 0o644); err != nil {
+		return explain(err)
+	}
+	goal := "copy-dependencies"
+	if f.Unpack {
+		goal = "unpack-dependencies"
+	}
+	_, err := tool{dir: work, argv: []string{"mvn", "--batch-mode", "--quiet", "--strict-checksums", "--file", pom,
+		"--update-snapshots", // ask again for what was not to be had the last time
+		dependencyPlugin + ":" + goal, "-DincludeScope=runtime", "-DoutputDirectory=" + got,
+		// Its own bookkeeping would be unpacked beside the files.
+		"-DmarkersDirectory=" + filepath.Join(work, "markers")}}.run(ctx)
+	return explainMaven(err)
+}
+
+var (
+	mavenNothing     = regexp.MustCompile(`(?i)could not find artifact (\S+)`)
+	mavenUnreachable = regexp.MustCompile(`(?i)could not transfer artifact (\S+) .*`)
+)
+
+// explainMaven says in one sentence what Maven says in forty lines, where it can.
+func explainMaven(err error) error {
+	var failed *toolError
+	if !errors.As(err, &failed) {
+		return err
+	}
+	if m := mavenNothing.FindStringSubmatch(failed.output); m != nil {
+		return fmt.Errorf("no artifact %s in the repositories that Maven asks: see its spelling and version, and the mirrors in settings.xml", m[1])
+	}
+	if m := mavenUnreachable.FindString(failed.output); m != "" {
+		return fmt.Errorf("a repository that Maven asks cannot be reached or gave something else than was asked for; see that the network is up, and settings.xml for proxies and mirrors:\n%s", indent(m))
+	}
+	return err
+}
+
+// buildGo builds within a module of its own that requires the one version:
+// `go install` would also ask for a list of all versions, which not every
+// module proxy gives.
+func (f Fetch) buildGo(ctx context.Context, work, got string) error {
+	m := goProgram.FindStringSubmatch(f.Go)
+	module, version, below := m[1], m[2], m[3]
+	text := fmt.Sprintf("module tare.invalid/fetch\n\nrequire %s %s\n", module, version)
+	if err := os.WriteFile(filepath.Join(work, "go.mod"), []byte(text), 0o644); err != nil {
+		return explain(err)
+	}
+	_, err := tool{dir: work, env: []string{"CGO_ENABLED=0", "GOWORK=off", "GOFLAGS=" + os.Getenv("GOFLAGS") + " -mod=mod"},
+		argv: []string{"go", "build", "-trimpath", "-buildvcs=false", "-ldflags=-s -w -buildid=", "-o", got + "/", module + below}}.run(ctx)
+	return err
+}
