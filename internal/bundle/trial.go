@@ -25,9 +25,14 @@ type Trial struct {
 	Status Status `json:"status"`
 	Reason string `json:"reason,omitempty"`
 
-	Instance string    `json:"instance,omitempty"` // which start it ran in
-	Started  time.Time `json:"started"`
-	Ended    time.Time `json:"ended"`
+	// Source is where an imported trial comes from; tare made all others itself.
+	Source *Source `json:"source,omitempty"`
+
+	Instance string `json:"instance,omitempty"` // which start it ran in
+	// Instances are all starts that took part, where there were several.
+	Instances []string  `json:"instances,omitempty"`
+	Started   time.Time `json:"started"`
+	Ended     time.Time `json:"ended"`
 	// HostSeconds and GuestSeconds time the driver by the two clocks.
 	HostSeconds  float64 `json:"host_s,omitempty"`
 	GuestSeconds float64 `json:"guest_s,omitempty"`
@@ -39,11 +44,28 @@ type Trial struct {
 	Phases  []environment.Phase `json:"phases,omitempty"`
 	Metrics map[string]float64  `json:"metrics,omitempty"`
 	// Missing says why a metric has no value in this trial.
-	Missing  map[string]string `json:"missing,omitempty"`
-	Usage    *sample.Usage     `json:"usage,omitempty"`
-	Pressure *Pressure         `json:"pressure,omitempty"`
-	Warnings []string          `json:"warnings,omitempty"`
-	Raw      []Raw             `json:"raw,omitempty"`
+	Missing map[string]string `json:"missing,omitempty"`
+	// Copies are the figures of each copy of the workload, where several ran at
+	// once; Metrics then has what they come to together.
+	Copies []Copy `json:"copies,omitempty"`
+	// Series are figures over the time of the driver, by their names.
+	Series   map[string][]Point `json:"series,omitempty"`
+	Usage    *sample.Usage      `json:"usage,omitempty"`
+	Pressure *Pressure          `json:"pressure,omitempty"`
+	Warnings []string           `json:"warnings,omitempty"`
+	Raw      []Raw              `json:"raw,omitempty"`
+}
+
+// Copy is one of several copies of a workload that ran at once.
+type Copy struct {
+	Metrics map[string]float64 `json:"metrics"`
+	Missing map[string]string  `json:"missing,omitempty"`
+}
+
+// Point is one figure of a series.
+type Point struct {
+	Second float64 `json:"s"` // since the first figure of the driver
+	Value  float64 `json:"v"`
 }
 
 // Status of a trial.

@@ -214,7 +214,7 @@ func fixturePlan() *study.Plan {
 			pack.Driver = &workload.Step{Run: w.driver, Role: "driver"}
 		}
 		if w.name == "redis" {
-			pack.Server = &workload.Server{Step: workload.Step{Argv: []string{"redis-server", "--save", "", "--bind", "127.0.0.1"}, Role: "server"}, Ready: agent.Probe{TCP: "127.0.0.1:6379"}}
+			pack.Servers = []workload.Server{{Step: workload.Step{Argv: []string{"redis-server", "--save", "", "--bind", "127.0.0.1"}, Role: "server"}, Ready: agent.Probe{TCP: "127.0.0.1:6379"}}}
 			pack.Parameters = map[string]workload.Parameter{"clients": {Default: "50"}}
 		}
 		for _, m := range w.metrics {

@@ -20,6 +20,9 @@ type fact struct {
 
 // made is what somebody needs to make the run again.
 func (v *view) made() []fact {
+	if v.Manifest.Import != nil {
+		return v.importedFrom()
+	}
 	m, d := v.Manifest, v.Plan.Design
 	facts := []fact{
 		{"command", commandLine(m.Command), true},
@@ -156,8 +159,8 @@ func commands(w *study.Workload, level study.Level) []fact {
 	for _, s := range w.Pack.Setup {
 		add("setup", s)
 	}
-	if w.Pack.Server != nil {
-		add("server", w.Pack.Server.Step)
+	for _, server := range w.Pack.Servers {
+		add("server", server.Step)
 	}
 	if w.Pack.Warmup != nil {
 		add("warm-up", *w.Pack.Warmup)
@@ -167,6 +170,9 @@ func commands(w *study.Workload, level study.Level) []fact {
 	}
 	for _, s := range w.Pack.Teardown {
 		add("teardown", s)
+	}
+	if len(all) == 0 && w.Pack.Parser.Name != "" && w.Pack.Driver == nil && !w.Pack.Startup {
+		return []fact{{"imported", "not known: only what was printed is", false}}
 	}
 	if len(all) == 0 {
 		all = append(all, fact{"driver", "the start of the instance itself", false})

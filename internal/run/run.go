@@ -26,6 +26,7 @@ import (
 	"tare/internal/study"
 	"tare/internal/trial"
 	"tare/internal/verdict"
+	"tare/internal/workload"
 )
 
 // Options say what to execute and where.
@@ -136,6 +137,7 @@ type execution struct {
 	run      *bundle.Writer
 	usable   []string
 	prepared map[string]environment.Environment
+	host     environment.Environment // of roles that are placed on the host
 	schedule *schedule.Schedule
 	// before is the time that earlier sessions spent on trials; began is when
 	// this one's first trial did.
@@ -154,6 +156,9 @@ func (e *execution) say(format string, args ...any) {
 func (e *execution) open() (err error) {
 	if e.Plan == nil {
 		e.run, err = bundle.Resume(e.Folder)
+		if err == nil && e.run.Manifest.Import != nil {
+			return errors.Join(fmt.Errorf("%s was imported: there is nothing to go on with; tare import --into adds results to it", e.Folder), e.run.Close())
+		}
 		if err == nil {
 			e.Plan = e.run.Plan
 		}
@@ -246,7 +251,7 @@ func (e *execution) work(ctx context.Context) (string, error) {
 		return "", err
 	}
 	runner := &trial.Runner{
-		Plan: e.Plan, Owner: e.owner, Session: len(e.run.Manifest.Sessions), Image: img, Environments: e.prepared, Keep: e.run.Keep,
+		Plan: e.Plan, Owner: e.owner, Session: len(e.run.Manifest.Sessions), Image: img, Environments: e.prepared, Host: e.host, Keep: e.run.Keep,
 		Console: func(name string) (io.WriteCloser, error) { return e.run.Console(name) },
 	}
 	err = e.loop(ctx, runner)
@@ -297,7 +302,7 @@ func (e *execution) progress(event Event) {
 func (e *execution) announceVerdicts() {
 	for _, c := range e.schedule.Contrasts() {
 		key := strings.Join([]string{c.Workload, c.Level, c.Metric, c.Environment}, "\x00")
-		if !c.Primary || c.Open || e.decided[key] || c.N == 0 {
+		if !c.Primary || c.Open || e.decided[key] || c.N == 0 || c.Verdict == verdict.None {
 			continue
 		}
 		if e.decided == nil {
@@ -393,8 +398,27 @@ func (e *execution) prepare(ctx context.Context) (*image.Image, error) {
 		facts.Versions = e.prepared[name].Versions(ctx)
 		e.run.Manifest.Environments[name] = facts
 	}
-	return img, nil
+	return img, e.prepareHost(ctx, img)
 }
+
+// prepareHost makes the environment of roles that are placed on the host: the
+// native one, with the same image.
+func (e *execution) prepareHost(ctx context.Context, img *image.Image) (err error) {
+	onHost := func(w study.Workload) bool {
+		return slices.ContainsFunc(w.Pack.RoleNames(), func(role string) bool { return w.Pack.Place(role) == workload.OnHost })
+	}
+	registration, known := environment.Lookup(hostKind)
+	if !slices.ContainsFunc(e.Plan.Workloads, onHost) || !known {
+		return nil
+	}
+	if e.host, err = registration.New(registration.Options()); err != nil {
+		return fmt.Errorf("prepare the host for the roles that run there: %w", err)
+	}
+	return e.host.Prepare(ctx, img, func(line string) { e.say("host: %s", line) })
+}
+
+// hostKind is the kind of environment that runs an image on the host itself.
+const hostKind = "native"
 
 // check finds out whether an environment of a plan works here; nil and the
 // findings where it does not.

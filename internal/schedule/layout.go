@@ -77,8 +77,9 @@ func (s *Schedule) layout(at stage) []Slot {
 	return slots
 }
 
-// inside is the order of a part's cells in one environment: random, but for the
-// start of the instance, which is measured when it happens.
+// inside is the order of a part's cells in one environment: random, but those
+// that can use the same instances follow each other, and the start of an
+// instance, which is measured when it happens, comes first among them.
 func (s *Schedule) inside(draw order, part []cell, live map[cell][]string, environment string) []cell {
 	var cells []cell
 	for _, c := range part {
@@ -87,8 +88,16 @@ func (s *Schedule) inside(draw order, part []cell, live map[cell][]string, envir
 		}
 	}
 	shuffle(draw, cells)
+	var shapes []string // in the order of their first cell
+	for _, c := range cells {
+		if !slices.Contains(shapes, c.shape) {
+			shapes = append(shapes, c.shape)
+		}
+	}
 	slices.SortStableFunc(cells, func(a, b cell) int {
 		switch {
+		case a.shape != b.shape:
+			return slices.Index(shapes, a.shape) - slices.Index(shapes, b.shape)
 		case a.startup == b.startup:
 			return 0
 		case a.startup:

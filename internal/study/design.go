@@ -24,15 +24,15 @@ var (
 )
 
 type designSection struct {
-	Order      string         `yaml:"order"`
-	Blocks     blocksSection  `yaml:"blocks"`
-	Margin     quantity.Share `yaml:"margin"`
-	Confidence quantity.Share `yaml:"confidence"`
-	Budget     time.Duration  `yaml:"budget"`
-	Family     string         `yaml:"family"`
-	Drop       string         `yaml:"drop"`
-	Fresh      string         `yaml:"fresh"`
-	Quiet      time.Duration  `yaml:"quiet"`
+	Order      string          `yaml:"order"`
+	Blocks     blocksSection   `yaml:"blocks"`
+	Margin     *quantity.Share `yaml:"margin"`
+	Confidence *quantity.Share `yaml:"confidence"`
+	Budget     time.Duration   `yaml:"budget"`
+	Family     string          `yaml:"family"`
+	Drop       string          `yaml:"drop"`
+	Fresh      string          `yaml:"fresh"`
+	Quiet      time.Duration   `yaml:"quiet"`
 }
 
 // designResolved is a design with the default of the workloads' freshness.
@@ -64,13 +64,13 @@ func (s *designSection) resolve(at strict.Node) designResolved {
 		},
 		fresh: pick("fresh", s.Fresh, "trial", freshes),
 	}
-	if _, given := at.Get("margin"); given {
-		if d.Margin = s.Margin; d.Margin <= 0 || d.Margin >= 1 {
+	if s.Margin != nil {
+		if d.Margin = *s.Margin; d.Margin <= 0 || d.Margin >= 1 {
 			at.At("margin").Problemf("margin: must lie between 0%% and 100%%, such as 2%%")
 		}
 	}
-	if _, given := at.Get("confidence"); given {
-		if d.Confidence = s.Confidence; d.Confidence < .5 || d.Confidence >= 1 {
+	if s.Confidence != nil {
+		if d.Confidence = *s.Confidence; d.Confidence < .5 || d.Confidence >= 1 {
 			at.At("confidence").Problemf("confidence: must lie between 50%% and 100%%, such as 95%%")
 		}
 	}

@@ -25,7 +25,7 @@ type limitsOverride struct {
 	PIDs   *int            `yaml:"pids"`
 }
 
-func resolveEnvironments(root strict.Node, s section, limits environment.Limits) []Environment {
+func resolveEnvironments(root strict.Node, s, scaled section, limits environment.Limits) []Environment {
 	if !s.Exists() || s.IsNull() {
 		root.At("environments").Problemf("environments: is missing; name at least one, such as native: {}")
 		return nil
@@ -59,6 +59,13 @@ func resolveEnvironments(root strict.Node, s section, limits environment.Limits)
 		if at, given := p.Value.Get("limits"); given {
 			e.Limits = overrideLimits(at, limits)
 		}
+		if over, given := scaled.Get(p.Key); given && scaled.Exists() {
+			over.Decode(options, "limits")
+			validate(over, options)
+			if at, given := over.Get("limits"); given {
+				e.Limits = overrideLimits(at, e.Limits)
+			}
+		}
 		encoded, err := json.Marshal(options)
 		if err != nil {
 			p.Value.Problemf("the options of kind %s cannot be kept: %s", e.Kind, err)
@@ -66,7 +73,16 @@ func resolveEnvironments(root strict.Node, s section, limits environment.Limits)
 		e.Options = encoded
 		environments = append(environments, e)
 	}
+	scaled.checkNames("environment", environmentNames(environments))
 	return environments
+}
+
+func environmentNames(environments []Environment) []string {
+	names := make([]string, len(environments))
+	for i, e := range environments {
+		names[i] = e.Name
+	}
+	return names
 }
 
 // validate asks the options themselves. A message that begins with an option's

@@ -45,6 +45,7 @@ type document struct {
 	Image        imageSection   `yaml:"image"`
 	Workloads    section        `yaml:"workloads"`
 	Design       *designSection `yaml:"design"`
+	Scales       section        `yaml:"scales"`
 }
 
 type limitsSection struct {

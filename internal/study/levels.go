@@ -1,6 +1,7 @@
 package study
 
 import (
+	"maps"
 	"math"
 	"slices"
 	"strconv"
@@ -13,6 +14,12 @@ import (
 // mostLevels is more than anybody waits for; beyond it a range was mistyped.
 const mostLevels = 1000
 
+// instances is how many copies of the whole workload run at once; it is swept
+// like a parameter, and every pack has it.
+const instancesKey = "instances"
+
+var instances = workload.Parameter{Default: "1", Min: new(1.0), Max: new(1000.0)}
+
 // sweep is a range of a parameter: from, then by step or by factor, up to to.
 type sweep struct {
 	From   *float64 `yaml:"from"`
@@ -23,18 +30,20 @@ type sweep struct {
 
 // resolveLevels reads the parameters of an entry. Each swept one multiplies the
 // levels; the last in the file changes fastest.
-func resolveLevels(entry strict.Node, pack *workload.Pack) []Level {
+func resolveLevels(pairs []strict.Pair, pack *workload.Pack) []Level {
 	var known []string
 	for name := range pack.Parameters {
 		known = append(known, name)
 	}
 	slices.Sort(known)
 	levels := []Level{{Parameters: pack.Defaults()}}
-	for _, p := range entry.Pairs() {
-		if slices.Contains(workload.Reserved, p.Key) {
+	for _, p := range pairs {
+		parameter, ok := pack.Parameters[p.Key]
+		if p.Key == instancesKey {
+			parameter, ok = instances, true
+		} else if slices.Contains(workload.Reserved, p.Key) {
 			continue
 		}
-		parameter, ok := pack.Parameters[p.Key]
 		if !ok {
 			p.Value.ProblemAtKey("workload %s: %s", pack.Name, strict.Unknown("parameter", p.Key, append(slices.Clone(workload.Reserved), known...)))
 			continue
@@ -47,11 +56,12 @@ func resolveLevels(entry strict.Node, pack *workload.Pack) []Level {
 		var next []Level
 		for _, l := range levels {
 			for _, v := range values {
-				n := Level{Name: l.Name, Parameters: map[string]string{}}
-				for name, value := range l.Parameters {
-					n.Parameters[name] = value
+				n := Level{Name: l.Name, Parameters: maps.Clone(l.Parameters), Instances: l.Instances}
+				if p.Key == instancesKey {
+					n.Instances, _ = strconv.Atoi(v)
+				} else {
+					n.Parameters[p.Key] = v
 				}
-				n.Parameters[p.Key] = v
 				if swept {
 					n.Name = strings.TrimPrefix(n.Name+","+p.Key+"="+v, ",")
 				}

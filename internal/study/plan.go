@@ -21,8 +21,9 @@ import (
 type Plan struct {
 	Format       int                `json:"format"` // of this structure: 1
 	Study        string             `json:"study"`
-	Name         string             `json:"name"`   // safe for a folder: quick
-	Origin       string             `json:"origin"` // the file, or built-in:quick
+	Name         string             `json:"name"`            // safe for a folder: quick
+	Origin       string             `json:"origin"`          // the file, or built-in:quick
+	Scale        string             `json:"scale,omitempty"` // of the study's scales; "" is its own
 	Baseline     string             `json:"baseline"`
 	Environments []Environment      `json:"environments"` // in the order of the file
 	Workloads    []Workload         `json:"workloads"`
@@ -46,18 +47,20 @@ type Workload struct {
 	Name   string        `json:"name"` // unique in the plan; the pack's name by default
 	Pack   workload.Pack `json:"pack"`
 	Levels []Level       `json:"levels"` // at least one
-	Fresh  string        `json:"fresh"`  // trial, block or run
+	Fresh  string        `json:"fresh"`  // trial, block or run; unknown: imported
 }
 
 // Level is one point of the swept parameters.
 type Level struct {
 	Name       string            `json:"name"` // "clients=10"; "" where nothing is swept
 	Parameters map[string]string `json:"parameters"`
+	// Instances is how many copies of the whole workload run at once; 0 is 1.
+	Instances int `json:"instances,omitempty"`
 }
 
 // Design is how the trials are laid out and when they stop.
 type Design struct {
-	Order  string         `json:"order"` // interleaved or sequential
+	Order  string         `json:"order"` // interleaved or sequential; unpaired: imported, and nothing pairs the trials
 	Blocks Blocks         `json:"blocks"`
 	Budget time.Duration  `json:"budget"` // 0 is none
 	Margin quantity.Share `json:"margin"`

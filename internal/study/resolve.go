@@ -23,6 +23,8 @@ type Overrides struct {
 	// one sort is named, all of it stay. The baseline always stays.
 	Only []string
 	Seed *uint64 // nil draws one
+	// Scale is one of the study's scales; "" is the study as it is written.
+	Scale string
 }
 
 // Resolve makes the plan of a study. The error about a file is a
@@ -39,14 +41,34 @@ func Resolve(file *File, over Overrides) (*Plan, error) {
 	if d.Study == "" {
 		root.At("study").Problemf("study: is missing; it is the title of the report")
 	}
-	plan.Limits, plan.Pin = d.Limits.resolve(root.At("limits"))
-	plan.Environments = resolveEnvironments(root, d.Environments, plan.Limits)
+	plan.Scale = over.Scale
+	scaled, err := resolveScale(d.Scales, over.Scale)
+	if err != nil {
+		return nil, err
+	}
+	if over.Scale != "" {
+		plan.Name, plan.Study = plan.Name+"-"+over.Scale, plan.Study+" (scale "+over.Scale+")"
+	}
+	limitsAt, designAt := root.At("limits"), root.At("design")
+	if scaled.Limits.Exists() {
+		scaled.Limits.Decode(&d.Limits)
+		limitsAt = scaled.Limits.Node
+	}
+	if scaled.Design.Exists() {
+		if d.Design == nil {
+			d.Design = &designSection{}
+		}
+		scaled.Design.Decode(d.Design)
+		designAt = scaled.Design.Node
+	}
+	plan.Limits, plan.Pin = d.Limits.resolve(limitsAt)
+	plan.Environments = resolveEnvironments(root, d.Environments, scaled.Environments, plan.Limits)
 	plan.Baseline = resolveBaseline(root, d.Baseline, plan.Environments)
-	design := d.Design.resolve(root.At("design"))
+	design := d.Design.resolve(designAt)
 	plan.Design = design.Design
 	var recipes []image.Recipe
-	plan.Workloads, recipes = resolveWorkloads(root, d.Workloads, file, design.fresh, &problems)
-	checkRoles(root.At("limits", "pin"), plan.Pin, plan.Workloads)
+	plan.Workloads, recipes = resolveWorkloads(root, d.Workloads, scaled.Workloads, file, design.fresh, &problems)
+	checkRoles(limitsAt.At("pin"), plan.Pin, plan.Workloads)
 	plan.Image = d.Image.resolve(root.At("image"), recipes)
 	if err := problems.Err(); err != nil {
 		return nil, err
@@ -147,7 +169,7 @@ func (l limitsSection) resolve(at strict.Node) (environment.Limits, map[string][
 func checkRoles(at strict.Node, pin map[string][]int, workloads []Workload) {
 	roles := []string{"server", "driver"}
 	for _, w := range workloads {
-		roles = append(roles, w.Pack.Roles()...)
+		roles = append(roles, w.Pack.RoleNames()...)
 	}
 	slices.Sort(roles)
 	roles = slices.Compact(roles)
@@ -159,10 +181,7 @@ func checkRoles(at strict.Node, pin map[string][]int, workloads []Workload) {
 }
 
 func resolveBaseline(root strict.Node, name string, environments []Environment) string {
-	names := make([]string, len(environments))
-	for i, e := range environments {
-		names[i] = e.Name
-	}
+	names := environmentNames(environments)
 	switch {
 	case slices.Contains(names, name), len(names) == 0:
 	case name != "":

@@ -2,6 +2,7 @@ package study
 
 import (
 	"errors"
+	"maps"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -14,7 +15,7 @@ import (
 
 var workloadName = regexp.MustCompile(`^[A-Za-z0-9]+([._-][A-Za-z0-9]+)*$`)
 
-func resolveWorkloads(root strict.Node, s section, file *File, fresh string, problems *strict.Problems) ([]Workload, []image.Recipe) {
+func resolveWorkloads(root strict.Node, s, scaled section, file *File, fresh string, problems *strict.Problems) ([]Workload, []image.Recipe) {
 	if !s.Exists() || s.IsNull() {
 		root.At("workloads").Problemf("workloads: is missing; name at least one, such as - use: %s", workload.Names()[0])
 		return nil, nil
@@ -44,12 +45,53 @@ func resolveWorkloads(root strict.Node, s section, file *File, fresh string, pro
 			entry.Problemf("two workloads are called %s; give this one a name of its own with as:", w.Name)
 		}
 		names[w.Name] = true
-		w.Levels = resolveLevels(entry, pack)
-		w.Pack.Metrics = append(slices.Clone(pack.Metrics), derived(pack)...)
+		pairs := entry.Pairs()
+		if scaled.Exists() {
+			pairs = pairsOver(entry, scaled.at(w.Name))
+		}
+		w.Levels = resolveLevels(pairs, pack)
+		w.Pack.Roles = resolvePlaces(pairs, pack)
+		w.Pack.Metrics = append(slices.Clone(pack.Metrics), derived(pack, w.Levels)...)
 		workloads = append(workloads, w)
 		recipes = append(recipes, pack.Image)
 	}
+	scaled.checkNames("workload", slices.Sorted(maps.Keys(names)))
 	return workloads, recipes
+}
+
+// resolvePlaces puts the roles of a pack where the study wants them.
+func resolvePlaces(pairs []strict.Pair, pack *workload.Pack) map[string]workload.Role {
+	roles := maps.Clone(pack.Roles)
+	if roles == nil {
+		roles = map[string]workload.Role{}
+	}
+	known := pack.RoleNames()
+	for _, p := range pairs {
+		if p.Key != "place" {
+			continue
+		}
+		for _, at := range p.Value.Pairs() {
+			var place string
+			at.Value.Decode(&place)
+			switch role, listed := roles[at.Key]; {
+			case !slices.Contains(known, at.Key):
+				at.Value.ProblemAtKey("workload %s: %s", pack.Name, strict.Unknown("role", at.Key, known))
+			case !slices.Contains(workload.Places, place):
+				at.Value.Problemf("%s", strict.Unknown("place", place, workload.Places))
+			case listed && role.Count != "" && place != workload.Apart:
+				at.Value.Problemf("role %s of workload %s has several instances, so it is always apart", at.Key, pack.Name)
+			case place == workload.OnHost && pack.Serves(at.Key):
+				at.Value.Problemf("role %s of workload %s is a server: what is measured is the environment that it runs in, so it cannot be on the host", at.Key, pack.Name)
+			default:
+				role.Place = place
+				roles[at.Key] = role
+			}
+		}
+	}
+	if len(roles) == 0 {
+		return nil
+	}
+	return roles
 }
 
 // packOf finds the pack that an entry uses: a built-in name, or a file beside
@@ -93,7 +135,7 @@ func packOf(entry strict.Node, file *File, problems *strict.Problems) *workload.
 
 // derived are the metrics that do not come from the driver's output: what the
 // whole environment spent on the trial, and how soon a server answered.
-func derived(p *workload.Pack) []workload.Metric {
+func derived(p *workload.Pack, levels []Level) []workload.Metric {
 	cpu := workload.Metric{Name: workload.CPUSeconds, Unit: "s", Better: "lower", About: "CPU time of the whole environment"}
 	switch {
 	case p.Startup:
@@ -101,7 +143,11 @@ func derived(p *workload.Pack) []workload.Metric {
 	case p.Operations != "":
 		cpu = workload.Metric{Name: workload.CPUPerOp, Unit: "s/op", Better: "lower", About: "CPU time of the whole environment for one operation"}
 	}
-	if p.Server == nil {
+	if p.Startup && slices.ContainsFunc(levels, func(l Level) bool { return l.Instances > 1 }) {
+		return []workload.Metric{{Name: workload.StartAll, Unit: "s", Better: "lower", About: "until the last of the instances started at once said its first word"}, cpu}
+	}
+	asked := func(m workload.Metric) bool { return m.FieldName() == workload.ReadySeconds }
+	if len(p.Servers) == 0 || slices.ContainsFunc(p.Metrics, asked) {
 		return []workload.Metric{cpu}
 	}
 	return []workload.Metric{{Name: workload.ReadySeconds, Unit: "s", Better: "lower", About: "from the start of the server to its first answer"}, cpu}

@@ -34,38 +34,31 @@ type Runner struct {
 	Image   *image.Image
 	// Environments that are usable, by the plan's names.
 	Environments map[string]environment.Environment
+	// Host is where roles run that are placed on the host; nil where nothing can.
+	Host environment.Environment
 	// Keep stores what a tool printed, Console what an instance's kernel or
 	// engine prints.
 	Keep    func(t bundle.Trial, name string) *bundle.RawFile
 	Console func(instance string) (io.WriteCloser, error)
 
 	held   map[lease]*held
-	failed map[string]error // starts that failed in this block, by environment
+	failed map[lease]error // starts that failed in this block
 	block  int
 	canary time.Duration
 	starts int
 }
 
-// lease is who may use an instance: the trials of one environment that want it
-// for as long as the run, or those that want it for less. A plan may have both.
+// lease is who may use instances: the trials of one environment that need them
+// in the same shape, and want them for as long as the run, or for less. A plan
+// may have both.
 type lease struct {
 	environment string
+	shape       string
 	forRun      bool
 }
 
-func leaseOf(slot schedule.Slot) lease { return lease{slot.Environment, slot.Fresh == "run"} }
-
-// held is an instance that later trials may use.
-type held struct {
-	environment.Instance
-	name    string
-	block   int
-	console io.WriteCloser
-	phases  []environment.Phase // until the first trial has taken them
-	notes   []string
-	started time.Duration   // what the start took
-	begun   map[string]bool // workloads whose Begin has run here
-	atEnd   []func(context.Context) error
+func leaseOf(slot schedule.Slot, s shape) lease {
+	return lease{slot.Environment, s.key(), slot.Fresh == "run"}
 }
 
 // Run runs one trial. The error is for what the run cannot go on after: the
@@ -82,33 +75,42 @@ func (r *Runner) Run(ctx context.Context, slot schedule.Slot) (bundle.Trial, err
 	if err != nil {
 		return t, err
 	}
-	e := r.plan(slot.Environment)
+	e := r.environment(slot.Environment)
 	if reason, known := w.Pack.KnownLimits[e.Kind]; known {
-		t.Status, t.Reason, t.Ended = bundle.Skipped, "known limit: "+reason, time.Now().UTC()
-		return t, nil
+		return skipped(t, reason), nil
 	}
+	pack, err := w.Pack.With(level.Parameters, workload.Spot{})
+	if err != nil {
+		return t, err
+	}
+	shape, err := shapeOf(pack, level)
+	if err != nil {
+		return t, err
+	}
+	use := leaseOf(slot, shape)
 	startBegan := time.Now()
-	if err := r.enter(slot); err != nil {
+	if err := r.enter(slot, use); err != nil {
 		return t, err
 	}
 	before := sample.ReadHost()
-	instance, err := r.instance(ctx, slot)
+	instances, err := r.instances(ctx, slot, use, shape, pack.EmptyCache)
 	spent += time.Since(startBegan)
+	if limit := (*noNetwork)(nil); errors.As(err, &limit) {
+		return skipped(t, limit.reason), nil
+	}
 	if err == nil {
-		t.Instance = instance.name
-		t.Phases, instance.phases = instance.phases, nil
-		t.Warnings = append(t.Warnings, instance.notes...)
-		instance.notes = nil
+		instances.describe(&t)
 		if caution := w.Pack.Cautions[e.Kind]; caution != "" {
 			t.Warnings = append(t.Warnings, caution)
 		}
 		if w.Pack.Startup {
-			err = measureStart(&t, instance)
+			err = measureStart(&t, w, instances)
 		} else {
-			m := measurement{runner: r, trial: &t, instance: instance}
+			m := measurement{runner: r, trial: &t, held: instances}
 			err = m.run(ctx, w, level)
 			spent += m.spent
 		}
+		instances.fresh = false
 	}
 	r.finish(&t, err)
 	after := sample.ReadHost()
@@ -116,9 +118,9 @@ func (r *Runner) Run(ctx context.Context, slot schedule.Slot) (bundle.Trial, err
 	if err := ctx.Err(); err != nil {
 		return t, err
 	}
-	if slot.Fresh == "trial" || instance != nil && gone(instance) {
+	if slot.Fresh == "trial" || instances != nil && instances.gone() {
 		stopBegan := time.Now()
-		if err := r.release(leaseOf(slot)); err != nil {
+		if err := r.release(use); err != nil {
 			t.Warnings = append(t.Warnings, "after the trial: "+err.Error())
 		}
 		spent += time.Since(stopBegan)
@@ -132,21 +134,30 @@ func (r *Runner) Run(ctx context.Context, slot schedule.Slot) (bundle.Trial, err
 	return t, nil
 }
 
+func skipped(t bundle.Trial, reason string) bundle.Trial {
+	t.Status, t.Reason, t.Ended = bundle.Skipped, "known limit: "+reason, time.Now().UTC()
+	return t
+}
+
+// describe writes down what the trial runs in.
+func (h *held) describe(t *bundle.Trial) {
+	t.Instance = h.members[0].name
+	if len(h.members) > 1 {
+		for _, m := range h.members {
+			t.Instances = append(t.Instances, m.name)
+		}
+	}
+	t.Phases, h.phases = h.phases, nil
+	t.Warnings = append(t.Warnings, h.notes...)
+	h.notes = nil
+}
+
 func (r *Runner) finish(t *bundle.Trial, err error) {
 	if err != nil {
 		t.Status, t.Reason = bundle.Failed, err.Error()
 		return
 	}
 	t.Status = bundle.OK
-}
-
-func gone(h *held) bool {
-	select {
-	case <-h.Agent().Done():
-		return true
-	default:
-		return false
-	}
 }
 
 func (r *Runner) find(slot schedule.Slot) (*study.Workload, study.Level, error) {
@@ -164,104 +175,59 @@ func (r *Runner) find(slot schedule.Slot) (*study.Workload, study.Level, error) 
 	return nil, study.Level{}, fmt.Errorf("the plan has no workload %s at level %q", slot.Workload, slot.Level)
 }
 
-func (r *Runner) plan(name string) study.Environment {
-	for _, e := range r.Plan.Environments {
-		if e.Name == name {
-			return e
-		}
-	}
-	return study.Environment{Name: name}
-}
-
-// enter stops what the slot must not run beside: instances of earlier blocks
-// and of other environments. Those that live as long as the run stay.
-func (r *Runner) enter(slot schedule.Slot) error {
+// enter stops what the slot must not run beside: instances of earlier blocks,
+// of other environments and of other shapes. Those that live as long as the run
+// stay.
+func (r *Runner) enter(slot schedule.Slot, use lease) error {
 	if r.held == nil {
-		r.held, r.failed = map[lease]*held{}, map[string]error{}
+		r.held, r.failed = map[lease]*held{}, map[lease]error{}
 	}
 	if slot.Block != r.block {
-		r.block, r.failed = slot.Block, map[string]error{}
+		r.block, r.failed = slot.Block, map[lease]error{}
 		r.canary = sample.Canary()
 	}
 	var errs []error
 	for l, h := range r.held {
-		if !l.forRun && (l != leaseOf(slot) || h.block != slot.Block) {
+		if !l.forRun && (l != use || h.block != slot.Block) {
 			errs = append(errs, r.release(l))
 		}
 	}
 	return errors.Join(errs...)
 }
 
-// instance is the one to run in: a fresh one, or the block's or run's own.
-func (r *Runner) instance(ctx context.Context, slot schedule.Slot) (*held, error) {
-	if h := r.held[leaseOf(slot)]; h != nil {
-		if slot.Fresh != "trial" && !gone(h) {
+// instances are those to run in: fresh ones, or the block's or run's own.
+func (r *Runner) instances(ctx context.Context, slot schedule.Slot, use lease, s shape, emptyCache bool) (*held, error) {
+	if h := r.held[use]; h != nil {
+		if slot.Fresh != "trial" && !h.gone() {
 			return h, nil
 		}
-		if err := r.release(leaseOf(slot)); err != nil {
+		if err := r.release(use); err != nil {
 			return nil, err
 		}
 	}
-	if err := r.failed[slot.Environment]; err != nil && slot.Fresh != "trial" {
+	if err := r.failed[use]; err != nil && slot.Fresh != "trial" {
 		return nil, err
 	}
-	h, err := r.start(ctx, slot)
+	h, err := r.start(ctx, slot, s, emptyCache)
 	if err != nil {
 		err = fmt.Errorf("start of %s: %w", slot.Environment, err)
 		if ctx.Err() == nil {
-			r.failed[slot.Environment] = err
+			r.failed[use] = err
 		}
 		return nil, err
 	}
-	r.held[leaseOf(slot)] = h
+	r.held[use] = h
 	return h, nil
 }
 
-func (r *Runner) start(ctx context.Context, slot schedule.Slot) (*held, error) {
-	r.starts++
-	name := fmt.Sprintf("b%d-%s-%d", slot.Block, safe(slot.Environment), r.starts)
-	if r.Session > 1 {
-		name += fmt.Sprintf("-s%d", r.Session)
-	}
-	console, err := r.Console(name)
-	if err != nil {
-		return nil, &diskError{err}
-	}
-	instance, err := r.Environments[slot.Environment].Start(ctx, environment.Request{
-		Name: name, Owner: r.Owner, Image: r.Image, Limits: r.plan(slot.Environment).Limits, Console: console,
-	})
-	if err != nil {
-		console.Close()
-		return nil, err
-	}
-	h := &held{Instance: instance, name: name, block: slot.Block, console: console,
-		phases: instance.Phases(), notes: instance.Notes(), begun: map[string]bool{}}
-	h.started = environment.StartTime(h.phases)
-	return h, nil
-}
-
-// stopLimit is how long an instance may take to end.
-const stopLimit = 30 * time.Second
-
-// release stops an environment's instance, whatever became of the context.
+// release stops the instances of a lease, whatever became of the context.
 func (r *Runner) release(l lease) error {
 	h := r.held[l]
 	if h == nil {
 		return nil
 	}
 	delete(r.held, l)
-	ctx, cancel := context.WithTimeout(context.Background(), stopLimit)
-	defer cancel()
-	for _, end := range h.atEnd {
-		if err := end(ctx); err != nil {
-			fmt.Fprintln(h.console, err)
-		}
-	}
-	err := h.Stop(ctx)
-	if err != nil {
-		err = fmt.Errorf("stop of %s: %w", h.name, err)
-	}
-	return errors.Join(err, h.console.Close())
+	return h.stop()
 }
 
 // Close stops every instance that is still there.
@@ -274,22 +240,32 @@ func (r *Runner) Close() error {
 }
 
 // measureStart makes the metrics of the startup workload from the phases.
-func measureStart(t *bundle.Trial, h *held) error {
-	if t.Phases == nil {
-		return fmt.Errorf("the instance %s was started for an earlier trial, so its start is not measured again", h.name)
+func measureStart(t *bundle.Trial, w *study.Workload, h *held) error {
+	if !h.fresh {
+		return fmt.Errorf("the instance %s was started for an earlier trial, so its start is not measured again", h.members[0].name)
 	}
-	t.Metrics = map[string]float64{}
-	for _, p := range t.Phases {
-		t.Metrics[p.Name] = p.Duration.Seconds()
+	var usages []sample.Usage
+	var copies []bundle.Copy
+	for i, c := range h.copies {
+		metrics := map[string]float64{"start": h.starts[i].Seconds()}
+		for _, p := range c.together.Phases() {
+			metrics[p.Name] = p.Duration.Seconds()
+		}
+		copies = append(copies, bundle.Copy{Metrics: metrics})
+		usages = append(usages, sample.OfStart(c.together.Footprint()))
 	}
-	t.Metrics["start"] = h.started.Seconds()
-	t.HostSeconds = h.started.Seconds()
-	usage := sample.OfStart(h.Footprint())
+	together(t, w.Pack.Metrics, copies)
+	t.HostSeconds = h.starts[0].Seconds()
+	if len(copies) > 1 {
+		t.HostSeconds = h.all.Seconds()
+		t.Metrics[workload.StartAll] = h.all.Seconds()
+	}
+	usage := sample.Sum(usages...)
 	t.Usage = &usage
 	if cpu := usage.CPU(); cpu.Missing == "" {
 		t.Metrics[workload.CPUSeconds] = cpu.Value
 	} else {
-		t.Missing = map[string]string{workload.CPUSeconds: cpu.Missing}
+		missing(t, workload.CPUSeconds, cpu.Missing)
 	}
 	return nil
 }

@@ -1,6 +1,7 @@
 package workload
 
 import (
+	"maps"
 	"regexp"
 	"slices"
 	"sort"
@@ -15,15 +16,20 @@ var (
 	stresses = []string{"cpu", "memory", "syscalls", "disk", "network", "start"}
 	betters  = []string{"lower", "higher"}
 	freshes  = []string{"trial", "block", "run"}
+	acrosses = []string{"sum", "mean", "max"}
 	signals  = []string{"SIGTERM", "SIGINT", "SIGQUIT", "SIGHUP", "SIGUSR1", "SIGUSR2", "SIGKILL"}
 
 	packName   = regexp.MustCompile(`^[a-z0-9]+(-[a-z0-9]+)*$`)
 	plainName  = regexp.MustCompile(`^[a-z][a-z0-9_]*$`)
+	roleName   = regexp.MustCompile(`^[a-z][a-z0-9-]*$`)
 	metricName = regexp.MustCompile(`^[a-z][a-z0-9_]*$`)
 )
 
 // Reserved are the words that a study writes beside a pack's parameters.
-var Reserved = []string{"use", "as", "fresh"}
+var Reserved = []string{"use", "as", "fresh", "place", "instances"}
+
+// runtime are the names that commands ask for where they run by.
+var runtime = []string{"address", "addresses", "index"}
 
 // The metrics that do not come from the driver's output: tare adds them itself,
 // so a pack cannot name one of its own like them.
@@ -43,7 +49,11 @@ const (
 )
 
 // Measured lists those fields; any pack may have metrics of them.
-var Measured = []string{WallSeconds, UserSeconds, SystemSeconds, MaxRSS}
+var Measured = []string{WallSeconds, UserSeconds, SystemSeconds, MaxRSS, ReadySeconds}
+
+// StartAll is how long it took until the last of several instances that were
+// started at once said its first word.
+const StartAll = "start_all" // s
 
 // startFields are the figures of a start, for the pack that measures it.
 var startFields = []string{"start", "engine", "kernel", "agent"}
@@ -56,6 +66,7 @@ func check(p *Pack, root strict.Node) {
 	oneOf(root, "stresses", p.Stresses, stresses, true)
 	oneOf(root, "fresh", p.Fresh, freshes, false)
 	checkParameters(p, root)
+	checkRoles(p, root)
 	checkSteps(p, root)
 	checkParser(p, root)
 	checkMetrics(p, root)
@@ -78,6 +89,9 @@ func checkParameters(p *Pack, root strict.Node) {
 		if slices.Contains(Reserved, name) {
 			at.ProblemAtKey("a parameter cannot be called %q: a study uses the word itself", name)
 		}
+		if slices.Contains(runtime, name) {
+			at.ProblemAtKey("a parameter cannot be called %q: commands ask by it where they run", name)
+		}
 		if len(parameter.Values) > 0 && (parameter.Min != nil || parameter.Max != nil) {
 			at.Problemf("parameter %s has both values and a range; write one of them", name)
 		}
@@ -93,8 +107,10 @@ func checkParameters(p *Pack, root strict.Node) {
 			at.At("default").Problemf("parameter %s, default: %s", name, err)
 		}
 	}
+	known := p.Defaults()
+	maps.Copy(known, Spot{}.texts(p.RoleNames()))
 	p.rewrite(func(path []any, text string) string {
-		if _, err := substitute(text, p.Defaults()); err != nil {
+		if _, err := substitute(text, known); err != nil {
 			root.At(path...).Problemf("%s", err)
 		}
 		return text
@@ -118,27 +134,52 @@ func checkSteps(p *Pack, root strict.Node) {
 		checkStep(*p.Warmup, root.At("warmup"))
 	}
 	switch {
-	case p.Startup && (p.Driver != nil || p.Server != nil):
+	case p.Startup && (p.Driver != nil || len(p.Servers) > 0):
 		root.At("startup").Problemf("startup: the start itself is measured, so there is no driver and no server")
 	case !p.Startup && p.Driver == nil:
 		root.Problemf("driver: is missing; it is the command that is measured")
 	case p.Driver != nil:
 		checkStep(*p.Driver, root.At("driver"))
 	}
-	if p.Server == nil {
-		return
+	for i, server := range p.Servers {
+		checkServer(server, root.At("servers", i))
 	}
-	at := root.At("server")
-	checkStep(p.Server.Step, at)
-	oneOf(at, "stop", p.Server.Stop, signals, false)
+}
+
+func checkServer(server Server, at strict.Node) {
+	checkStep(server.Step, at)
+	oneOf(at, "stop", server.Stop, signals, false)
 	ready := 0
-	for _, set := range []bool{p.Server.Ready.TCP != "", p.Server.Ready.HTTP != "", p.Server.Ready.Unix != "", len(p.Server.Ready.Exec) > 0} {
+	for _, set := range []bool{server.Ready.TCP != "", server.Ready.HTTP != "", server.Ready.Unix != "", len(server.Ready.Exec) > 0} {
 		if set {
 			ready++
 		}
 	}
 	if ready != 1 {
 		at.At("ready").Problemf("ready: needs exactly one of tcp, http, unix and exec, has %d", ready)
+	}
+}
+
+func checkRoles(p *Pack, root strict.Node) {
+	for name, role := range p.Roles {
+		at := root.At("roles", name)
+		if !roleName.MatchString(name) {
+			at.ProblemAtKey("a role has small letters, digits and dashes, not %q", name)
+		}
+		oneOf(at, "place", role.Place, Places, false)
+		if role.Count != "" && role.Place != Apart {
+			at.At("count").Problemf("count: several instances play a role only with place: apart")
+		}
+	}
+	if p.Driver != nil && p.Roles[p.Driver.Role].Count != "" {
+		root.At("driver").Problemf("the driver runs once, and its role %s has a count", p.Driver.Role)
+	}
+	if with, err := p.With(nil, Spot{}); err == nil {
+		for name := range p.Roles {
+			if _, err := with.Count(name); err != nil {
+				root.At("roles", name, "count").Problemf("%s", err)
+			}
+		}
 	}
 }
 
@@ -222,6 +263,12 @@ func (p *Pack) fields() ([]string, bool) {
 	return names, !p.Parser.JSON && !p.Parser.CSV
 }
 
+// gives says whether the built-in parser has the field in one of its families.
+func (p *Pack) gives(field string) bool {
+	named, ok := parse.Lookup(p.Parser.Name)
+	return ok && named.Gives(field)
+}
+
 func checkMetrics(p *Pack, root strict.Node) {
 	if len(p.Metrics) == 0 {
 		root.At("metrics").Problemf("metrics: is missing; name at least one figure")
@@ -244,7 +291,8 @@ func checkMetrics(p *Pack, root strict.Node) {
 			at.Problemf("metric %s: unit: is missing; 1 for a plain count", m.Name)
 		}
 		oneOf(at, "better", m.Better, betters, true)
-		if known && !slices.Contains(fields, m.FieldName()) {
+		oneOf(at, "across", m.Across, acrosses, false)
+		if known && !slices.Contains(fields, m.FieldName()) && !p.gives(m.FieldName()) {
 			at.At("field").Problemf("metric %s: %s", m.Name, strict.Unknown("field of the parser", m.FieldName(), fields))
 		}
 		if m.Primary {

@@ -21,14 +21,20 @@ type Pack struct {
 	Image    image.Recipe `yaml:"image" json:"image"`
 	// Parameters that commands refer to as ${name}.
 	Parameters map[string]Parameter `yaml:"parameters" json:"parameters,omitempty"`
+	// Roles are the parts that the pack's steps play (server, database, node,
+	// driver), with the place of each unless a study puts it elsewhere. A role
+	// that steps name and this does not list runs together with the others.
+	Roles map[string]Role `yaml:"roles" json:"roles,omitempty"`
 	// Begin runs once in each instance, before the workload's first trial there,
 	// and End once before the instance stops; both unmeasured.
 	Begin []Step `yaml:"begin" json:"begin,omitempty"`
 	End   []Step `yaml:"end" json:"end,omitempty"`
 	// Setup runs before every trial, unmeasured: it makes fresh data.
 	Setup []Step `yaml:"setup" json:"setup,omitempty"`
-	// Server, when there is one, starts after Setup and ends after the trial.
-	Server *Server `yaml:"server" json:"server,omitempty"`
+	// Servers start after Setup, one after another, each when the one before it
+	// answers, and end after the trial in the opposite order. One whose role has
+	// several instances runs in each of them.
+	Servers []Server `yaml:"servers" json:"servers,omitempty"`
 	// Warmup drives the server before the measurement; its output is kept but
 	// not parsed.
 	Warmup *Step `yaml:"warmup" json:"warmup,omitempty"`
@@ -36,9 +42,12 @@ type Pack struct {
 	Driver *Step `yaml:"driver" json:"driver,omitempty"`
 	// Teardown runs after every trial, unmeasured, whether it succeeded or not.
 	Teardown []Step `yaml:"teardown" json:"teardown,omitempty"`
-	// Cold adds the start of the instance to the measured wall time, so every
-	// trial must have a fresh one.
+	// Cold adds the start of the instance to the measured wall time and to the
+	// time until the servers answer, so every trial must have a fresh one.
 	Cold bool `yaml:"cold" json:"cold,omitempty"`
+	// EmptyCache empties the host's page cache before each start of an instance,
+	// so that the first reads come from the disk.
+	EmptyCache bool `yaml:"empty_cache" json:"empty_cache,omitempty"`
 	// Parser reads the driver's standard output. It may be missing where every
 	// metric is one that tare measures itself (see Measured).
 	Parser  Parser   `yaml:"parser" json:"parser"`
@@ -60,6 +69,28 @@ type Pack struct {
 	Cautions map[string]string `yaml:"cautions" json:"cautions,omitempty"`
 }
 
+// Role says where the steps of a role run.
+type Role struct {
+	// Place is together (with all others that are), apart (in an instance of its
+	// own) or host (on the machine itself, in the image's root file system,
+	// outside of every environment); "" is together.
+	Place string `yaml:"place" json:"place,omitempty"`
+	// Count is how many instances play the role, a number or ${parameter}; more
+	// than one only apart. Servers and setup steps of the role run in each.
+	Count string `yaml:"count" json:"count,omitempty"`
+	About string `yaml:"about" json:"about,omitempty"`
+}
+
+// The places of a role.
+const (
+	Together = "together"
+	Apart    = "apart"
+	OnHost   = "host"
+)
+
+// Places lists them.
+var Places = []string{Together, Apart, OnHost}
+
 // Parameter is a knob of a pack with its unit and range.
 type Parameter struct {
 	Default string   `yaml:"default" json:"default"`
@@ -78,7 +109,8 @@ type Step struct {
 	Env  []string `yaml:"env" json:"env,omitempty"`
 	Dir  string   `yaml:"dir" json:"dir,omitempty"`
 	User string   `yaml:"user" json:"user,omitempty"`
-	// Role names the entry of the study's pin that this command is pinned by.
+	// Role says where the command runs, and which entry of the study's pin it is
+	// pinned by; "" runs where everything is together, on all cores.
 	Role    string        `yaml:"role" json:"role,omitempty"`
 	Timeout time.Duration `yaml:"timeout" json:"timeout,omitempty"`
 	// AnyStatus accepts every exit status; an end by a signal is still a failure.
@@ -110,5 +142,9 @@ type Metric struct {
 	Primary bool   `yaml:"primary" json:"primary,omitempty"`
 	// Field of the parser's output; "" is the metric's own name.
 	Field string `yaml:"field" json:"field,omitempty"`
-	About string `yaml:"about" json:"about,omitempty"`
+	// Across is how the figures of several copies of the workload that ran at
+	// once become one: sum, mean or max; "" is sum for what is counted or is a
+	// rate and better when higher, and else mean.
+	Across string `yaml:"across" json:"across,omitempty"`
+	About  string `yaml:"about" json:"about,omitempty"`
 }

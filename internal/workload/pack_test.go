@@ -17,7 +17,7 @@ parameters:
   word: {default: plain}
   mode: {default: fast, values: [fast, slow]}
 setup: [{run: "echo $${HOME} > /data/x"}]
-server: {argv: [serve, "${word}"], role: server, ready: {tcp: "127.0.0.1:${n}", timeout: 30s}}
+servers: [{argv: [serve, "${word}"], role: server, ready: {tcp: "${address.server}:${n}", timeout: 30s}}]
 driver: {run: "drive -n ${n} --${mode}", env: ["W=${word}"], role: driver, timeout: 1m}
 parser: {regex: ['^rate (?P<rate>\S+)$', '^(?P<count>\d+) done$']}
 metrics:
@@ -31,19 +31,19 @@ func TestParametersReachEveryCommand(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	with, err := p.With(map[string]string{"n": "7", "mode": "slow"})
+	with, err := p.With(map[string]string{"n": "7", "mode": "slow"}, Spot{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	got := []string{with.Setup[0].Run, with.Server.Argv[1], with.Server.Ready.TCP, with.Driver.Run, with.Driver.Env[0]}
+	got := []string{with.Setup[0].Run, with.Servers[0].Argv[1], with.Servers[0].Ready.TCP, with.Driver.Run, with.Driver.Env[0]}
 	if d := cmp.Diff([]string{"echo ${HOME} > /data/x", "plain", "127.0.0.1:7", "drive -n 7 --slow", "W=plain"}, got); d != "" {
 		t.Error(d)
 	}
-	if p.Driver.Run != "drive -n ${n} --${mode}" || p.Server.Argv[1] != "${word}" {
+	if p.Driver.Run != "drive -n ${n} --${mode}" || p.Servers[0].Argv[1] != "${word}" {
 		t.Error("the pack itself was changed")
 	}
 	for name, value := range map[string]string{"n": "0", "mode": "turbo", "word": "a b", "m": "1"} {
-		if _, err := p.With(map[string]string{name: value}); err == nil {
+		if _, err := p.With(map[string]string{name: value}, Spot{}); err == nil {
 			t.Errorf("%s = %q was let in", name, value)
 		}
 	}

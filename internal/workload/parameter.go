@@ -2,6 +2,7 @@ package workload
 
 import (
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 	"strconv"
@@ -112,9 +113,11 @@ func (p Pack) Defaults() map[string]string {
 }
 
 // With returns the pack with the parameters put into every command, variable,
-// folder and probe. Parameters that values does not name have their default.
-func (p Pack) With(values map[string]string) (Pack, error) {
+// folder, probe and count. Parameters that values does not name have their
+// default. spot says where the pack's commands run.
+func (p Pack) With(values map[string]string, spot Spot) (Pack, error) {
 	all := p.Defaults()
+	maps.Copy(all, spot.texts(p.RoleNames()))
 	for name, value := range values {
 		parameter, ok := p.Parameters[name]
 		if !ok {
@@ -172,15 +175,21 @@ func (p Pack) rewrite(change func(path []any, text string) string) Pack {
 		s := step(*p.Driver, "driver")
 		p.Driver = &s
 	}
-	if p.Server != nil {
-		server := *p.Server
-		server.Step = step(server.Step, "server")
-		server.Ready.TCP = change([]any{"server", "ready", "tcp"}, server.Ready.TCP)
-		server.Ready.HTTP = change([]any{"server", "ready", "http"}, server.Ready.HTTP)
-		server.Ready.Unix = change([]any{"server", "ready", "unix"}, server.Ready.Unix)
-		server.Ready.Exec = texts(server.Ready.Exec, "server", "ready", "exec")
-		p.Server = &server
+	p.Servers = slices.Clone(p.Servers)
+	for i, server := range p.Servers {
+		server.Step = step(server.Step, "servers", i)
+		server.Ready.TCP = change([]any{"servers", i, "ready", "tcp"}, server.Ready.TCP)
+		server.Ready.HTTP = change([]any{"servers", i, "ready", "http"}, server.Ready.HTTP)
+		server.Ready.Unix = change([]any{"servers", i, "ready", "unix"}, server.Ready.Unix)
+		server.Ready.Exec = texts(server.Ready.Exec, "servers", i, "ready", "exec")
+		p.Servers[i] = server
 	}
+	roles := map[string]Role{}
+	for name, role := range p.Roles {
+		role.Count = change([]any{"roles", name, "count"}, role.Count)
+		roles[name] = role
+	}
+	p.Roles = roles
 	return p
 }
 
@@ -190,24 +199,4 @@ func (s Step) Words() []string {
 		return []string{"/bin/sh", "-c", s.Run}
 	}
 	return slices.Clone(s.Argv)
-}
-
-// Roles are the roles of the pack's steps, in their order, each once.
-func (p Pack) Roles() []string {
-	steps := slices.Clone(p.Setup)
-	if p.Server != nil {
-		steps = append(steps, p.Server.Step)
-	}
-	for _, s := range []*Step{p.Warmup, p.Driver} {
-		if s != nil {
-			steps = append(steps, *s)
-		}
-	}
-	var roles []string
-	for _, s := range append(steps, p.Teardown...) {
-		if s.Role != "" && !slices.Contains(roles, s.Role) {
-			roles = append(roles, s.Role)
-		}
-	}
-	return roles
 }

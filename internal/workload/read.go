@@ -19,7 +19,7 @@ func (m Metric) FieldName() string {
 
 // derived says whether tare adds the metric itself.
 func (m Metric) derived() bool {
-	return m.Name == CPUPerOp || m.Name == CPUSeconds || m.Name == ReadySeconds
+	return m.Name == CPUPerOp || m.Name == CPUSeconds || m.Name == ReadySeconds || m.Name == StartAll
 }
 
 // printed says whether the metric comes from what the driver printed.
@@ -86,4 +86,14 @@ func (p Pack) parse(stdout []byte) (map[string]float64, error) {
 		return nil, fmt.Errorf("there is no parser %q; known: %s", p.Parser.Name, strings.Join(parse.Names(), ", "))
 	}
 	return named.Parse(stdout)
+}
+
+// Series gives the figures over time that the driver printed, where its parser
+// knows how to find them.
+func (p Pack) Series(stdout []byte) (map[string][]parse.Point, error) {
+	named, ok := parse.Lookup(p.Parser.Name)
+	if !ok || named.Series == nil {
+		return nil, nil
+	}
+	return named.Series(stdout)
 }

@@ -1,0 +1,221 @@
+package trial
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"tare/internal/environment"
+	"tare/internal/schedule"
+	"tare/internal/study"
+)
+
+// held are the instances of a lease, which later trials may use.
+type held struct {
+	members []*member
+	copies  []cast
+	network environment.Network // nil where nothing is to be reached
+	block   int
+	phases  []environment.Phase // of a single instance, until its first trial has taken them
+	starts  []time.Duration     // what the start of each copy's first instance took
+	all     time.Duration       // from the first call to the last first word
+	fresh   bool                // no trial has used it yet
+	notes   []string
+}
+
+func (h *held) gone() bool {
+	for _, m := range h.members {
+		select {
+		case <-m.Agent().Done():
+			return true
+		default:
+		}
+	}
+	return false
+}
+
+// noNetwork says that what the workload needs cannot be had in an environment,
+// which is a limit of it and no failure.
+type noNetwork struct{ reason string }
+
+func (e *noNetwork) Error() string { return e.reason }
+
+// start starts all instances that a shape needs, at the same time.
+func (r *Runner) start(ctx context.Context, slot schedule.Slot, s shape, emptyCache bool) (_ *held, err error) {
+	h := &held{block: slot.Block, fresh: true}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, h.stop())
+		}
+	}()
+	if h.network, err = r.network(ctx, slot, s); err != nil {
+		return nil, err
+	}
+	for copy := range s.copies {
+		h.copies = append(h.copies, r.plan(h, slot, s, copy))
+	}
+	if emptyCache {
+		if err := dropCaches(); err != nil {
+			return nil, err
+		}
+	}
+	began := time.Now()
+	err = each(h.members, func(m *member) error { return r.startMember(ctx, slot, m, h.network) })
+	h.all = time.Since(began)
+	if err != nil {
+		return nil, err
+	}
+	for _, c := range h.copies {
+		h.starts = append(h.starts, environment.StartTime(c.members()[0].Phases()))
+	}
+	if s.plain() {
+		h.phases = h.members[0].Phases()
+	}
+	for _, m := range h.members {
+		h.notes = append(h.notes, m.Notes()...)
+	}
+	if h.network != nil && s.meets() {
+		h.notes = append(h.notes, "between its instances, and from the host: "+h.network.Path())
+	}
+	return h, nil
+}
+
+// plan names the members of one copy; nothing is started yet.
+func (r *Runner) plan(h *held, slot schedule.Slot, s shape, copy int) cast {
+	name := func(environment string) string {
+		r.starts++
+		name := fmt.Sprintf("b%d-%s-%d", slot.Block, safe(environment), r.starts)
+		if r.Session > 1 {
+			name += fmt.Sprintf("-s%d", r.Session)
+		}
+		return name
+	}
+	c := cast{roles: map[string][]*member{}}
+	if s.together {
+		c.together = &member{name: name(slot.Environment), index: 1, begun: map[string]bool{}}
+		h.members = append(h.members, c.together)
+	}
+	for _, role := range s.roles {
+		where := slot.Environment
+		if role.onHost {
+			where = "host"
+		}
+		for i := range role.count {
+			m := &member{name: name(where), onHost: role.onHost, index: i + 1, begun: map[string]bool{}}
+			c.roles[role.name] = append(c.roles[role.name], m)
+			h.members = append(h.members, m)
+		}
+	}
+	return c
+}
+
+func (r *Runner) network(ctx context.Context, slot schedule.Slot, s shape) (environment.Network, error) {
+	if s.plain() {
+		return nil, nil
+	}
+	networked, able := r.Environments[slot.Environment].(environment.Networked)
+	if !able {
+		if s.meets() {
+			return nil, &noNetwork{"its instances have no network between them, and the workload needs one"}
+		}
+		return nil, nil
+	}
+	r.starts++
+	n, err := networked.NewNetwork(ctx, r.Owner, fmt.Sprintf("b%d-%s-%d", slot.Block, safe(slot.Environment), r.starts))
+	if err != nil {
+		return nil, fmt.Errorf("the network between instances: %w", err)
+	}
+	return n, nil
+}
+
+func (r *Runner) startMember(ctx context.Context, slot schedule.Slot, m *member, network environment.Network) error {
+	in, limits := r.Environments[slot.Environment], r.environment(slot.Environment).Limits
+	if m.onHost {
+		in, limits, network = r.Host, environment.Limits{}, nil
+		if in == nil {
+			return errors.New("the role on the host needs the native environment, which does not work here")
+		}
+	}
+	console, err := r.Console(m.name)
+	if err != nil {
+		return &diskError{err}
+	}
+	instance, err := in.Start(ctx, environment.Request{
+		Name: m.name, Owner: r.Owner, Image: r.Image, Limits: limits, Console: console, Network: network,
+	})
+	if err != nil {
+		return errors.Join(err, console.Close())
+	}
+	m.Instance = instance
+	m.close = func() error { return console.Close() }
+	m.complain = func(err error) { fmt.Fprintln(console, err) }
+	return nil
+}
+
+// stopLimit is how long an instance may take to end.
+const stopLimit = 30 * time.Second
+
+// stop ends all instances at the same time, and then their network.
+func (h *held) stop() error {
+	err := each(h.members, func(m *member) error {
+		if m.Instance == nil {
+			return nil // it never came about
+		}
+		ctx, cancel := context.WithTimeout(context.Background(), stopLimit)
+		defer cancel()
+		for _, end := range m.atEnd {
+			if err := end(ctx); err != nil {
+				m.complain(err)
+			}
+		}
+		err := m.Stop(ctx)
+		if err != nil {
+			err = fmt.Errorf("stop of %s: %w", m.name, err)
+		}
+		return errors.Join(err, m.close())
+	})
+	if h.network != nil {
+		ctx, cancel := context.WithTimeout(context.Background(), stopLimit)
+		defer cancel()
+		err = errors.Join(err, h.network.Close(ctx))
+	}
+	return err
+}
+
+// each does something with all of a list at the same time, and returns when all
+// is done. The errors are in the list's order.
+func each[T any](list []T, do func(T) error) error {
+	if len(list) == 1 {
+		return do(list[0])
+	}
+	errs := make([]error, len(list))
+	var all sync.WaitGroup
+	for i, one := range list {
+		all.Go(func() { errs[i] = do(one) })
+	}
+	all.Wait()
+	return errors.Join(errs...)
+}
+
+// dropCaches empties the page cache of the host.
+func dropCaches() error {
+	unix.Sync() // only what is on the disk can be dropped
+	if err := os.WriteFile("/proc/sys/vm/drop_caches", []byte("3"), 0); err != nil {
+		return fmt.Errorf("emptying the host's page cache: %w: it takes root, outside of containers", err)
+	}
+	return nil
+}
+
+func (r *Runner) environment(name string) study.Environment {
+	for _, e := range r.Plan.Environments {
+		if e.Name == name {
+			return e
+		}
+	}
+	return study.Environment{Name: name}
+}

@@ -1,0 +1,191 @@
+package trial
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"tare/internal/agent"
+	"tare/internal/bundle"
+	"tare/internal/workload"
+)
+
+// The limits of steps for which the pack names none.
+const (
+	stepTimeout   = 5 * time.Minute
+	driverTimeout = time.Hour
+	readyTimeout  = time.Minute
+	stopTimeout   = 10 * time.Second
+)
+
+// command is what the agent is told to run.
+func (p *part) command(s workload.Step, limit time.Duration) agent.Command {
+	if s.Timeout > 0 {
+		limit = s.Timeout
+	}
+	return agent.Command{
+		Argv: s.Words(), Env: slices.Concat(p.runner.Image.Env, s.Env),
+		Dir: s.Dir, User: s.User, CPUs: p.runner.Plan.Pin[s.Role], Timeout: limit,
+	}
+}
+
+// step runs one unmeasured command.
+func (p *part) step(ctx context.Context, m *member, what string, s workload.Step) error {
+	began := time.Now()
+	defer func() { p.spent += time.Since(began) }()
+	out := p.output(m, what+".output")
+	defer p.keep(out)
+	cmd := p.command(s, stepTimeout)
+	cmd.Stdout, cmd.Stderr = out, out
+	exit, err := m.Agent().Run(ctx, cmd)
+	if err == nil && !accepted(s, exit) {
+		err = errors.New(ending(exit, cmd.Timeout))
+	}
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%s command %s: %w%s", what, quoted(s), err, lastLines(out))
+}
+
+// serve starts the server and waits until it answers. The returned function
+// ends it and keeps what it printed.
+func (p *part) serve(ctx context.Context, m *member, s workload.Server) (stop func() error, err error) {
+	began := time.Now()
+	defer func() { p.spent += time.Since(began) }()
+	part := cmp.Or(s.Role, "server")
+	out, errs := p.output(m, part+".stdout"), p.output(m, part+".stderr")
+	cmd := p.command(s.Step, 0)
+	cmd.Timeout = 0
+	cmd.Stdout, cmd.Stderr = out, errs
+	process, err := m.Agent().Start(ctx, cmd)
+	if err != nil {
+		return func() error { return nil }, fmt.Errorf("server %s: %w", quoted(s.Step), err)
+	}
+	ended := make(chan agent.Exit, 1)
+	waiting, giveUp := context.WithCancel(context.WithoutCancel(ctx))
+	go func() {
+		if exit, err := process.Wait(waiting); err == nil {
+			ended <- exit
+		}
+		close(ended)
+	}()
+	stop = func() error {
+		began := time.Now()
+		defer func() { p.spent += time.Since(began) }()
+		defer giveUp()
+		var err error
+		select {
+		case exit, told := <-ended:
+			if told {
+				err = fmt.Errorf("server %s ended during the trial: %s%s", quoted(s.Step), ending(exit, 0), lastLines(errs, out))
+			}
+		default:
+			err = p.stopServer(m, process, s.Stop, ended)
+		}
+		p.keep(out)
+		p.keep(errs)
+		return err
+	}
+	probe := s.Ready
+	if probe.Timeout == 0 {
+		probe.Timeout = readyTimeout
+	}
+	answering, cancel := context.WithCancel(ctx)
+	defer cancel()
+	ready := make(chan error, 1)
+	go func() {
+		_, err := m.Agent().Await(answering, probe)
+		ready <- err
+	}()
+	select {
+	case err = <-ready:
+		if err != nil {
+			err = fmt.Errorf("server %s never got ready: %w%s", quoted(s.Step), err, lastLines(errs, out))
+		}
+	case exit, ok := <-ended:
+		if !ok {
+			return stop, fmt.Errorf("server %s: %w", quoted(s.Step), m.Agent().Err())
+		}
+		err = fmt.Errorf("server %s ended before it answered: %s%s", quoted(s.Step), ending(exit, 0), lastLines(errs, out))
+	}
+	return stop, err
+}
+
+func (p *part) stopServer(m *member, process *agent.Process, name string, ended <-chan agent.Exit) error {
+	signal := syscall.SIGTERM
+	if name != "" {
+		signal = unix.SignalNum(name)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 2*stopTimeout)
+	defer cancel()
+	for _, s := range []syscall.Signal{signal, syscall.SIGKILL} {
+		if err := process.Signal(ctx, s); err != nil && m.Agent().Err() != nil {
+			return nil // the instance is gone, and its server with it
+		}
+		timer := time.NewTimer(stopTimeout)
+		select {
+		case <-ended:
+			timer.Stop()
+			return nil
+		case <-timer.C:
+		}
+	}
+	return fmt.Errorf("the server did not end after SIGKILL")
+}
+
+// clockWarning compares how far the two clocks moved. The clocks disagree only
+// beyond what the time of a message can explain.
+func clockWarning(before, after agent.Reading) []string {
+	ratio, uncertainty := agent.Drift(before, after)
+	if off := math.Abs(ratio - 1); off > clockTolerance && off > uncertainty {
+		return []string{fmt.Sprintf("the instance's clock ran at %.4f of the host's during this trial (uncertain by %.4f): what the driver timed by it is off by as much", ratio, uncertainty)}
+	}
+	return nil
+}
+
+// ending says how a command ended that should have ended with 0.
+func ending(e agent.Exit, limit time.Duration) string {
+	switch {
+	case e.TimedOut:
+		return fmt.Sprintf("was stopped after its time limit of %v", limit)
+	case e.Signal != "":
+		return "was ended by " + e.Signal
+	}
+	return fmt.Sprintf("ended with status %d", e.Code)
+}
+
+// quoted is a step as it can be shown in a message.
+func quoted(s workload.Step) string {
+	text := strings.Join(s.Argv, " ")
+	if s.Run != "" {
+		text = strings.Join(strings.Fields(s.Run), " ")
+	}
+	if len(text) > 120 {
+		text = text[:117] + "..."
+	}
+	return "`" + text + "`"
+}
+
+// lastLines are the last lines of the first output that has any.
+func lastLines(outputs ...*bundle.RawFile) string {
+	for _, out := range outputs {
+		text := strings.TrimSpace(string(out.Tail()))
+		if text == "" {
+			continue
+		}
+		lines := strings.Split(text, "\n")
+		if len(lines) > 5 {
+			lines = lines[len(lines)-5:]
+		}
+		return "; its last output:\n  " + strings.Join(lines, "\n  ")
+	}
+	return ""
+}

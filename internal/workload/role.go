@@ -1,0 +1,129 @@
+package workload
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// mostInstances is more than a role needs; beyond it a count was mistyped.
+const mostInstances = 1000
+
+// Spot is where commands of a pack run, as far as they can ask for it:
+// ${address} is the address of their own instance, ${index} its number among
+// those of its role, ${address.ROLE} the address of a role's first instance and
+// ${addresses.ROLE} those of all, with commas between. The zero Spot is where
+// everything runs in one instance that nobody else reaches.
+type Spot struct {
+	Address string
+	Index   int
+	Roles   map[string][]string // the addresses of each role's instances
+}
+
+// loopback is where a server listens that only its own instance reaches.
+const loopback = "127.0.0.1"
+
+func (s Spot) texts(roles []string) map[string]string {
+	texts := map[string]string{"address": s.Address, "index": strconv.Itoa(max(s.Index, 1))}
+	if s.Address == "" {
+		texts["address"] = loopback
+	}
+	for _, role := range roles {
+		addresses := s.Roles[role]
+		if len(addresses) == 0 {
+			addresses = []string{loopback}
+		}
+		texts["address."+role] = addresses[0]
+		texts["addresses."+role] = strings.Join(addresses, ",")
+	}
+	return texts
+}
+
+// RoleNames are all roles of the pack, listed or named by a step, sorted.
+func (p Pack) RoleNames() []string {
+	names := map[string]bool{}
+	for name := range p.Roles {
+		names[name] = true
+	}
+	for _, s := range p.steps() {
+		if s.Role != "" {
+			names[s.Role] = true
+		}
+	}
+	return slices.Sorted(maps.Keys(names))
+}
+
+// steps are all commands of the pack.
+func (p Pack) steps() []Step {
+	steps := slices.Concat(p.Begin, p.End, p.Setup, p.Teardown)
+	for _, s := range p.Servers {
+		steps = append(steps, s.Step)
+	}
+	for _, s := range []*Step{p.Warmup, p.Driver} {
+		if s != nil {
+			steps = append(steps, *s)
+		}
+	}
+	return steps
+}
+
+// Place is where a role runs; a step without a role runs together.
+func (p Pack) Place(role string) string {
+	if place := p.Roles[role].Place; place != "" {
+		return place
+	}
+	return Together
+}
+
+// Serves says whether a role has a server.
+func (p Pack) Serves(role string) bool {
+	return slices.ContainsFunc(p.Servers, func(s Server) bool { return s.Role == role })
+}
+
+// Count is how many instances play a role, once the parameters are in place.
+func (p Pack) Count(role string) (int, error) {
+	text := p.Roles[role].Count
+	if text == "" {
+		return 1, nil
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil || n < 1 || n > mostInstances {
+		return 0, fmt.Errorf("workload %s, role %s: count: %q is no number from 1 to %d", p.Name, role, text, mostInstances)
+	}
+	return n, nil
+}
+
+// Unplaced says whether a step has no role, so that it runs together.
+func (p Pack) Unplaced() bool {
+	return slices.ContainsFunc(p.steps(), func(s Step) bool { return s.Role == "" })
+}
+
+// Combine makes one figure of those of several copies that ran at once.
+func (m Metric) Combine(figures []float64) float64 {
+	if len(figures) == 0 {
+		return 0
+	}
+	sum := 0.0
+	for _, f := range figures {
+		sum += f
+	}
+	switch m.across() {
+	case "sum":
+		return sum
+	case "max":
+		return slices.Max(figures)
+	}
+	return sum / float64(len(figures))
+}
+
+func (m Metric) across() string {
+	switch {
+	case m.Across != "":
+		return m.Across
+	case m.Better == "higher" && (m.Unit == "op" || m.Unit == "B" || m.Unit == "MiB" || strings.HasSuffix(m.Unit, "/s")):
+		return "sum"
+	}
+	return "mean"
+}

@@ -1,0 +1,71 @@
+package workload
+
+import (
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+func TestCommandsKnowWhereTheyRun(t *testing.T) {
+	const text = `
+workload: pair
+stresses: network
+roles: {server: {place: apart, count: 2}}
+servers: [{argv: [serve, "${address}", "${index}"], role: server, ready: {tcp: "${address}:80"}}]
+driver: {argv: [drive, "${address.server}", "${addresses.server}", "$${address}"], role: driver}
+parser: {regex: ['(?P<n>\d+)']}
+metrics: [{name: n, unit: op, better: higher, primary: true}]
+`
+	p, err := Decode("pair.yaml", []byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	with, err := p.With(nil, Spot{Address: "10.0.0.3", Index: 2, Roles: map[string][]string{"server": {"10.0.0.2", "10.0.0.3"}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := strings.Join(append(append(with.Driver.Argv, with.Servers[0].Argv...), with.Servers[0].Ready.TCP), " ")
+	if want := "drive 10.0.0.2 10.0.0.2,10.0.0.3 ${address} serve 10.0.0.3 2 10.0.0.3:80"; got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+	alone, err := p.With(nil, Spot{})
+	if err != nil || alone.Driver.Argv[1] != "127.0.0.1" {
+		t.Errorf("all in one instance: %v, %v", alone.Driver.Argv, err)
+	}
+	for change, says := range map[string]string{
+		"place: apart, count: 2": "", "place: apart, count: 0": "no number from 1 to 1000", "place: near": `unknown place "near"`,
+		"count: 2": "only with place: apart",
+	} {
+		_, err := Decode("pair.yaml", []byte(strings.Replace(text, "place: apart, count: 2", change, 1)))
+		if says == "" && err != nil || says != "" && (err == nil || !strings.Contains(err.Error(), says)) {
+			t.Errorf("%s: got %v, want %q", change, err, says)
+		}
+	}
+	if _, err := Decode("pair.yaml", []byte(strings.Replace(text, "${address.server}", "${address.servr}", 1))); err == nil || !strings.Contains(err.Error(), `did you mean "address.server"?`) {
+		t.Errorf("a mistyped role: %v", err)
+	}
+}
+
+func TestSeveralCopiesBecomeOneFigure(t *testing.T) {
+	for _, c := range []struct {
+		metric Metric
+		want   float64
+	}{
+		{Metric{Unit: "op/s", Better: "higher"}, 9}, {Metric{Unit: "op", Better: "higher"}, 9},
+		{Metric{Unit: "ms", Better: "lower"}, 3}, {Metric{Unit: "op/s", Better: "lower"}, 3}, {Metric{Unit: "1", Better: "higher"}, 3},
+		{Metric{Unit: "ms", Better: "lower", Across: "max"}, 5}, {Metric{Unit: "ms", Better: "lower", Across: "sum"}, 9},
+		{Metric{Unit: "op/s", Better: "higher", Across: "mean"}, 3},
+	} {
+		if got := c.metric.Combine([]float64{1, 3, 5}); got != c.want {
+			t.Errorf("%+v of 1, 3 and 5 is %v, not %v", c.metric, got, c.want)
+		}
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		v := rapid.Float64Range(0, 1e9).Draw(t, "v")
+		m := Metric{Unit: rapid.SampledFrom([]string{"op/s", "ms", "1"}).Draw(t, "unit"), Better: rapid.SampledFrom([]string{"higher", "lower"}).Draw(t, "better")}
+		if got := m.Combine([]float64{v}); got != v {
+			t.Fatalf("one copy's %v became %v", v, got)
+		}
+	})
+}
