@@ -1,0 +1,115 @@
+package score
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+)
+
+// matching are the figures that a feature is about, in their order.
+func matching(f Feature, figures []Figure) []Figure {
+	var mine []Figure
+	for _, x := range figures {
+		if x.Metric == f.Metric && x.Workload == f.Workload && (f.Level == "" || glob(f.Level, x.Level)) {
+			mine = append(mine, x)
+		}
+	}
+	return mine
+}
+
+// glob says whether text is as the pattern, in which * stands for anything.
+func glob(pattern, text string) bool {
+	parts := strings.Split(pattern, "*")
+	rest, begins := strings.CutPrefix(text, parts[0])
+	if !begins || len(parts) == 1 {
+		return begins && rest == ""
+	}
+	last := len(parts) - 1
+	for _, part := range parts[1:last] {
+		_, after, found := strings.Cut(rest, part)
+		if !found {
+			return false
+		}
+		rest = after
+	}
+	return strings.HasSuffix(rest, parts[last])
+}
+
+// levelsOf are the levels that any environment has, in order of appearance:
+// who lacks one of them would be compared on other ground than the rest.
+func levelsOf(figures []Figure) []string {
+	var levels []string
+	for _, f := range figures {
+		if !slices.Contains(levels, f.Level) {
+			levels = append(levels, f.Level)
+		}
+	}
+	return levels
+}
+
+// named leaves out the level of what is not swept.
+func named(levels []string) []string {
+	return slices.DeleteFunc(slices.Clone(levels), func(l string) bool { return l == "" })
+}
+
+func at(figures []Figure, environment, level string) (Figure, bool) {
+	i := slices.IndexFunc(figures, func(f Figure) bool { return f.Environment == environment && f.Level == level })
+	if i < 0 {
+		return Figure{}, false
+	}
+	return figures[i], true
+}
+
+// combine makes one figure of those at several levels. Its interval reaches
+// from all low ends together to all high ends together, which is wide rather
+// than narrow.
+func combine(f Feature, figures []Figure) (Figure, error) {
+	if len(figures) == 1 {
+		return figures[0], nil
+	}
+	var pick func(of func(Figure) float64) float64
+	switch f.Combine {
+	case Worst:
+		pick = func(of func(Figure) float64) float64 {
+			worst := of(figures[0])
+			for _, x := range figures[1:] {
+				if f.AtMost != nil {
+					worst = max(worst, of(x))
+				} else {
+					worst = min(worst, of(x))
+				}
+			}
+			return worst
+		}
+	case Geometric:
+		pick = func(of func(Figure) float64) float64 {
+			sum := 0.0
+			for _, x := range figures {
+				sum += math.Log(of(x))
+			}
+			return math.Exp(sum / float64(len(figures)))
+		}
+	default: // the mean of the values over the mean of the baseline's
+		weight := 0.0
+		for _, x := range figures {
+			if !(x.Base > 0) {
+				return Figure{}, fmt.Errorf("the mean over levels needs the baseline's figure at %s", x.Level)
+			}
+			weight += x.Base
+		}
+		pick = func(of func(Figure) float64) float64 {
+			sum := 0.0
+			for _, x := range figures {
+				sum += x.Base / weight * of(x)
+			}
+			return sum
+		}
+	}
+	all := Figure{Ratio: pick(func(x Figure) float64 { return x.Ratio })}
+	if !slices.ContainsFunc(figures, func(x Figure) bool { return !x.bounded() }) {
+		all.Low = pick(func(x Figure) float64 { return x.Low })
+		all.High = pick(func(x Figure) float64 { return x.High })
+	}
+	return all, nil
+}

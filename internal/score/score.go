@@ -1,0 +1,278 @@
+// Package score rates environments by an evaluation profile, as the feature
+// analysis of DESMET does: each feature's figure, relative to the baseline,
+// gives a score; scores are weighed and added up by group. Where a figure has
+// an interval, its score has a range, and so have the sums. It is a pure
+// function of a profile and figures, wherever those come from.
+//
+// It must not know how a figure was measured, what a run folder is, nor how a
+// sheet is printed.
+package score
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"strings"
+)
+
+// Figure is one metric of one workload at one level, in one environment
+// relative to the baseline.
+type Figure struct {
+	Workload    string
+	Metric      string
+	Level       string // "clients=10"; "" where nothing is swept
+	Environment string
+
+	Ratio     float64 // environment over baseline
+	Low, High float64 // its interval, also ratios; both 0 where there is none
+	Base      float64 // the baseline's own figure, by which a mean over levels weighs; 0 where unknown
+	Missing   string  // why there is no figure: Ratio, Low and High then mean nothing
+}
+
+// Of is the figure of a value and the baseline's value, without an interval:
+// what a printed table gives.
+func Of(workload, metric, level, environment string, value, base float64) Figure {
+	f := Figure{Workload: workload, Metric: metric, Level: level, Environment: environment, Base: base, Ratio: value / base}
+	if !(base > 0) || !(value >= 0) || math.IsInf(value, 0) {
+		f.Missing = fmt.Sprintf("%g against %g has no ratio", value, base)
+	}
+	return f
+}
+
+// bounded says whether there is an interval.
+func (f Figure) bounded() bool { return f.Low != 0 || f.High != 0 }
+
+// Sheet is what a profile says of environments.
+type Sheet struct {
+	Name         string   `json:"profile"`
+	Title        string   `json:"title"`
+	Environments []string `json:"environments"`
+	Rows         []Row    `json:"features"` // in the profile's order
+	// Sums are the groups' in the order in which the profile first names them,
+	// and last the total, where the profile has one: its Group is "".
+	Sums []Sum `json:"sums"`
+	// Standings say who meets the minimums; empty where the profile has none.
+	Standings []Standing `json:"standings,omitempty"`
+}
+
+// Row is one feature in all environments.
+type Row struct {
+	Feature Feature `json:"feature"`
+	Cells   []Cell  `json:"cells"` // an environment each, in the sheet's order
+}
+
+// Cell is one feature of one environment.
+type Cell struct {
+	Environment string  `json:"environment"`
+	Result      *Result `json:"result"`            // nil where there is no figure: that is no score of 0
+	Missing     string  `json:"missing,omitempty"` // why
+	Minimum     Minimum `json:"minimum,omitempty"` // "" where the feature has none
+}
+
+// Result is a score with what it stands on.
+type Result struct {
+	Ratio    float64   `json:"ratio"`
+	Interval *Interval `json:"interval"` // of the ratio; nil where the figures have none
+	Score    int       `json:"score"`
+	Least    int       `json:"least"` // the scores that the interval allows
+	Most     int       `json:"most"`
+	Levels   []string  `json:"levels,omitempty"` // that were combined
+}
+
+// Certain says whether the interval allows this score alone; without an
+// interval nothing is certain.
+func (r Result) Certain() bool { return r.Interval != nil && r.Least == r.Most }
+
+// Interval is a range of ratios; High is infinite where it has no bound.
+type Interval struct{ Low, High float64 }
+
+// MarshalJSON writes an end without a bound as null.
+func (i Interval) MarshalJSON() ([]byte, error) {
+	ends := struct {
+		Low  float64  `json:"low"`
+		High *float64 `json:"high"`
+	}{Low: i.Low}
+	if !math.IsInf(i.High, 1) {
+		ends.High = &i.High
+	}
+	return json.Marshal(ends)
+}
+
+// Minimum says whether the least acceptable score is reached.
+type Minimum string
+
+// Met and Missed hold for every score that the interval allows; Open is in
+// between, or without a figure.
+const (
+	Met    Minimum = "met"
+	Missed Minimum = "missed"
+	Open   Minimum = "open"
+)
+
+// Standing is how one environment stands against all minimums: features by
+// name, those that it misses and those that are open.
+type Standing struct {
+	Environment string   `json:"environment"`
+	Missed      []string `json:"missed,omitempty"`
+	Open        []string `json:"open,omitempty"`
+}
+
+// Acceptable is Missed where any minimum is, Open where any may be, else Met.
+func (s Standing) Acceptable() Minimum {
+	switch {
+	case len(s.Missed) > 0:
+		return Missed
+	case len(s.Open) > 0:
+		return Open
+	}
+	return Met
+}
+
+// Evaluate rates the environments. Their order is that of the sheet; figures
+// of others are left alone.
+func Evaluate(p *Profile, environments []string, figures []Figure) Sheet {
+	s := Sheet{Name: p.Name, Title: p.Title, Environments: environments}
+	for _, f := range p.Features {
+		row := Row{Feature: f}
+		mine := matching(f, figures)
+		levels := levelsOf(mine)
+		for _, e := range environments {
+			row.Cells = append(row.Cells, f.rate(e, levels, mine))
+		}
+		s.Rows = append(s.Rows, row)
+	}
+	for _, group := range p.Groups() {
+		s.Sums = append(s.Sums, s.sum(group, func(f Feature) bool { return f.Group == group }))
+	}
+	if p.HasTotal() {
+		s.Sums = append(s.Sums, s.sum("", func(Feature) bool { return true }))
+	}
+	s.Standings = s.standings()
+	return s
+}
+
+// NotMeasured is why a feature is missing that no environment has any figure for.
+const NotMeasured = "not measured"
+
+// rate scores one environment.
+func (f Feature) rate(environment string, levels []string, figures []Figure) Cell {
+	cell := Cell{Environment: environment}
+	if f.Minimum > 0 {
+		cell.Minimum = Open
+	}
+	if len(levels) == 0 {
+		cell.Missing = NotMeasured
+		return cell
+	}
+	var found []Figure
+	var lacks lacking
+	for _, level := range levels {
+		figure, ok := at(figures, environment, level)
+		if !ok {
+			lacks.add(level, "")
+			continue
+		}
+		if figure.Missing != "" {
+			lacks.add(level, figure.Missing)
+			continue
+		}
+		found = append(found, figure)
+	}
+	if cell.Missing = lacks.String(); cell.Missing != "" {
+		return cell
+	}
+	all, err := combine(f, found)
+	if err != nil {
+		cell.Missing = err.Error()
+		return cell
+	}
+	r := &Result{Ratio: all.Ratio, Score: f.scoreOf(all.Ratio), Levels: named(levels)}
+	r.Least, r.Most = r.Score, r.Score
+	if all.bounded() {
+		r.Interval = &Interval{all.Low, all.High}
+		for _, end := range []float64{all.Low, all.High} {
+			r.Least, r.Most = min(r.Least, f.scoreOf(end)), max(r.Most, f.scoreOf(end))
+		}
+	}
+	cell.Result = r
+	switch {
+	case f.Minimum == 0:
+	case r.Least >= f.Minimum:
+		cell.Minimum = Met
+	case r.Most < f.Minimum:
+		cell.Minimum = Missed
+	}
+	return cell
+}
+
+// closeTo forgives the rounding of binary fractions: 0.9 of a figure meets 90%.
+const closeTo = 1e-9
+
+// scoreOf is the number of thresholds that a ratio meets.
+func (f Feature) scoreOf(ratio float64) int {
+	score := 0
+	for _, t := range f.AtLeast {
+		if ratio >= float64(t)*(1-closeTo) {
+			score++
+		}
+	}
+	for _, t := range f.AtMost {
+		if ratio <= float64(t)*(1+closeTo) {
+			score++
+		}
+	}
+	return score
+}
+
+// Best is the highest score of the feature.
+func (f Feature) Best() int { return len(f.AtLeast) + len(f.AtMost) }
+
+// lacking gathers the levels without a figure.
+type lacking struct {
+	levels []string
+	reason string
+}
+
+func (l *lacking) add(level, reason string) {
+	l.levels = append(l.levels, level)
+	if l.reason == "" {
+		l.reason = reason
+	}
+}
+
+func (l lacking) String() string {
+	if len(l.levels) == 0 {
+		return ""
+	}
+	text := "no figure"
+	if levels := named(l.levels); len(levels) > 0 {
+		text += " at " + strings.Join(levels, ", ")
+	}
+	if l.reason != "" {
+		text += ": " + l.reason
+	}
+	return text
+}
+
+func (s Sheet) standings() []Standing {
+	asked := false
+	all := make([]Standing, len(s.Environments))
+	for i, e := range s.Environments {
+		all[i].Environment = e
+		for _, r := range s.Rows {
+			switch r.Cells[i].Minimum {
+			case "":
+				continue
+			case Missed:
+				all[i].Missed = append(all[i].Missed, r.Feature.Name)
+			case Open:
+				all[i].Open = append(all[i].Open, r.Feature.Name)
+			}
+			asked = true
+		}
+	}
+	if !asked {
+		return nil
+	}
+	return all
+}
