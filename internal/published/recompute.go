@@ -1,0 +1,137 @@
+package published
+
+import (
+	"fmt"
+)
+
+// Result is a study with everything in it recomputed.
+type Result struct {
+	*Study
+	Claims []ClaimResult `json:"claims"`
+	Scored *Scored       `json:"scores,omitempty"`
+	// Arithmetic holds printed figures that follow from other printed ones:
+	// percentages beside a table, baselines repeated beside thresholds.
+	Arithmetic []Finding       `json:"arithmetic,omitempty"`
+	Count      map[Outcome]int `json:"count"` // claims by outcome
+}
+
+// ClaimResult is a claim with what came of it.
+type ClaimResult struct {
+	*Claim
+	Outcome  Outcome   `json:"outcome"`
+	Findings []Finding `json:"findings"`
+	// Rescored is there where the claim is about scores and comes out
+	// otherwise with the recomputed ones.
+	Rescored *Rescored `json:"rescored,omitempty"`
+}
+
+// Rescored is what a claim would be with every score recomputed.
+type Rescored struct {
+	Outcome  Outcome   `json:"outcome"`
+	Findings []Finding `json:"findings"`
+}
+
+// Recompute evaluates every claim and every score.
+func (s *Study) Recompute() Result {
+	r := Result{Study: s, Count: map[Outcome]int{}}
+	rescored := s
+	if s.Scores != nil {
+		r.Scored = s.score()
+		rescored = s.with(r.Scored)
+	}
+	for i := range s.Claims {
+		c := ClaimResult{Claim: &s.Claims[i]}
+		c.Outcome, c.Findings = s.held(c.Claim)
+		if again, findings := rescored.held(c.Claim); again != c.Outcome {
+			for j := range findings {
+				findings[j].copied = false // no score of these is printed anywhere
+			}
+			c.Rescored = &Rescored{again, findings}
+		}
+		r.Claims = append(r.Claims, c)
+		r.Count[c.Outcome]++
+	}
+	r.Arithmetic = append(s.printedChanges(), s.printedBaselines()...)
+	return r
+}
+
+// held evaluates all checks of a claim.
+func (s *Study) held(c *Claim) (Outcome, []Finding) {
+	outcome, all := Holds, []Finding(nil)
+	for i := range c.Checks {
+		findings, err := s.evaluate(&c.Checks[i])
+		if err != nil { // Parse has evaluated it before
+			panic(fmt.Sprintf("published: %s: claim %s: %s", s.Study, c.ID, err))
+		}
+		for _, f := range findings {
+			outcome = worse(outcome, f.Outcome)
+		}
+		all = append(all, findings...)
+	}
+	return outcome, all
+}
+
+// printedChanges recomputes the percentages that stand beside figures.
+func (s *Study) printedChanges() []Finding {
+	var findings []Finding
+	for i := range s.Tables {
+		t := &s.Tables[i]
+		if t.Changes == nil {
+			continue
+		}
+		for _, row := range t.rows() {
+			changes := t.changes(row)
+			for _, e := range s.Environments {
+				printed, ok := changes[e.ID]
+				if !ok {
+					continue
+				}
+				findings = append(findings, s.printedChange(t, row, e.ID, printed))
+			}
+		}
+	}
+	return findings
+}
+
+func (s *Study) printedChange(t *Table, row Row, id string, printed Number) Finding {
+	l := located{Operand{Environment: id}, &sheet{t.Metric, t.Unit, t.Better, t.Place, nil}, nil}
+	figures := fmt.Sprintf("%s %s, %s %s", s.Name(id), row.Cells[id].Value, s.Name(t.Changes.Over), row.Cells[t.Changes.Over].Value)
+	found, ok := row.Cells[id].Value.span().over(row.Cells[t.Changes.Over].Value.span())
+	if !ok {
+		return Finding{Outcome: NotChecked, Where: l.where(row), Figures: figures, Reason: "the divisor can be zero"}
+	}
+	form := "%+.*f%%"
+	if t.Changes.Parts {
+		found, form = found.times(100), "%.*f%%"
+	} else {
+		found = found.change()
+	}
+	format := func(x float64) string { return fmt.Sprintf(form, printed.decimals+1, x) }
+	return judged(found, aim(printed, "exactly"), printed.text, l.where(row), figures, format)
+}
+
+// printedBaselines holds baselines beside thresholds against the tables.
+func (s *Study) printedBaselines() []Finding {
+	if s.Scores == nil {
+		return nil
+	}
+	var findings []Finding
+	for _, g := range s.Scores.Groups {
+		for _, f := range g.Features {
+			if f.Baseline == nil {
+				continue
+			}
+			t := s.tableByID(f.Table)
+			cell := t.Cells[s.Scores.Baseline].Value
+			finding := Finding{Outcome: Holds, Where: fmt.Sprintf("%s and %s, %s of %s", s.Scores.Place, t.Place, t.Metric, s.Name(s.Scores.Baseline)),
+				Claimed: f.Baseline.text, Found: cell.text, copied: true,
+				Figures: fmt.Sprintf("%s prints %s, %s prints %s", s.Scores.Place, f.Baseline, t.Place, cell)}
+			if !sameFigure(f.Baseline.text, cell.text) {
+				away := f.Baseline.value - cell.value
+				finding.Outcome, finding.Off = Fails, trimmed(max(away, -away))+" "+t.Unit
+			}
+			findings = append(findings, finding)
+		}
+	}
+	return findings
+}
