@@ -18,6 +18,8 @@ type Manifest struct {
 	// Noise is what doctor found that may spoil measurements.
 	Noise []environment.Finding `json:"noise,omitempty"`
 	Image ImageFacts            `json:"image"`
+	// Import is there where the figures come from output that existed already.
+	Import *Import `json:"import,omitempty"`
 	// Environments by the plan's names.
 	Environments map[string]EnvironmentFacts `json:"environments"`
 	// Sessions are the processes that worked on the run: one, and one more for

@@ -73,6 +73,9 @@ func Compare(plan *study.Plan, first, second []bundle.Trial) []Moved {
 		alpha := 0.05 / float64(family[c.Primary])
 		c.Shift = stats.Shift(b.costs[k], a.costs[k], alpha)
 		c.judge(margin, alpha)
+		if plan.Design.Order == OrderUnpaired {
+			c.Verdict, c.Reason = None, "imported, and no block pairs the results"
+		}
 	}
 	slices.SortStableFunc(changes, func(x, y Moved) int { return cmp.Compare(rank(x.Primary), rank(y.Primary)) })
 	return changes

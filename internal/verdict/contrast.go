@@ -51,6 +51,10 @@ type Contrast struct {
 	Label         string `json:"label,omitempty"`
 	BaselineLabel string `json:"baseline_label,omitempty"`
 
+	// Unpaired: the two sides are samples that no block pairs. N is then the
+	// size of the smaller one, and there is no verdict.
+	Unpaired bool `json:"unpaired,omitempty"`
+
 	N      int  `json:"n"` // blocks with a value on both sides
 	Values Side `json:"values"`
 	Base   Side `json:"baseline_values"`
@@ -118,6 +122,9 @@ const (
 	FixedFamily   = "fixed-family"   // 5% is each contrast's, not the family's
 	UnusedBlocks  = "unused-blocks"  // after the last look
 	Unlooked      = "unlooked"       // the maximum lies before the first look
+	Unpaired      = "unpaired"       // imported: no block pairs the results
+	FreshUnknown  = "fresh-unknown"  // imported: nothing known of the instances
+	FewResults    = "few-results"    // imported: below the first look
 )
 
 func (w Warning) String() string { return w.Text }

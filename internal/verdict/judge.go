@@ -27,6 +27,10 @@ func (b *Book) judge(e *entry) {
 		Primary: old.Primary, Environment: old.Environment, Baseline: old.Baseline, Margin: old.Margin, Family: old.Family,
 		Companion: old.Companion, Label: b.labels[old.Environment], BaselineLabel: b.labels[old.Baseline],
 		Estimate: math.NaN(), Low: math.Inf(-1), High: math.Inf(1), Middle: math.NaN(), Least: math.NaN(), Most: math.NaN()}
+	if design.Order == OrderUnpaired {
+		b.compare(e)
+		return
+	}
 	c := &e.contrast
 	d, blocks := pairs(e.s, e.base)
 	c.N = len(d)
@@ -50,6 +54,9 @@ func (b *Book) judge(e *entry) {
 // describe fills in what no verdict stands on.
 func (e *entry) describe() {
 	c := &e.contrast
+	if c.Unpaired {
+		return // compare has said all
+	}
 	d, blocks := pairs(e.s, e.base)
 	values, base := e.s.values(blocks), e.base.values(blocks)
 	c.Values, c.Base = SideOf(values), SideOf(base)
@@ -254,6 +261,9 @@ func (b *Book) warn(e *entry) {
 	c, design := &e.contrast, b.plan.Design
 	if design.Order == "sequential" {
 		c.warning(Sequential, "not interleaved: all of one environment, then all of the next, so that a drift of the machine looks like a difference")
+	}
+	if e.fresh == UnknownFresh {
+		b.importWarnings(e)
 	}
 	if e.fresh == "run" {
 		c.warning(OneInstance, "one instance served all blocks: the variation between instances was not measured")

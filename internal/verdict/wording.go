@@ -55,6 +55,9 @@ func (c Contrast) sentence() string {
 		}
 		return text
 	}
+	if c.Unpaired {
+		return c.described()
+	}
 	text := fmt.Sprintf("%s against %s has no verdict: %s", c.Environment, c.Baseline, c.Reason)
 	if c.N > 0 {
 		text += fmt.Sprintf("; median %s, range %s to %s", Change(c.Middle), Change(c.Least), Change(c.Most))

@@ -1,0 +1,126 @@
+package stats
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+// The exact probabilities are those of Kendall's table: with ten values, 21
+// more rises than falls are reached by chance, in one direction, in 3.6%.
+func TestTheTrendTestAgreesWithKendallsTable(t *testing.T) {
+	for _, c := range []struct {
+		n, inversions int
+		want          float64
+	}{{4, 0, 2 * .042}, {5, 0, 2 * .0083}, {10, 12, 2 * .036}, {10, 10, 2 * .014}, {10, 22, 1}} {
+		if got := kendallExact(c.n, c.inversions); math.Abs(got-c.want) > .0011 {
+			t.Errorf("n=%d, %d inversions: %.4f, Kendall's table has %.4f", c.n, c.inversions, got, c.want)
+		}
+	}
+}
+
+func TestASteadyRiseIsATrendAndItsSizeIsThatOfTheWholeRise(t *testing.T) {
+	v := []float64{410, 424, 431, 420, 440, 428, 452, 447, 455, 449}
+	got := TrendOf(v)
+	if got.P > .01 || got.Total < 30 || got.Total > 50 {
+		t.Errorf("%+v", got)
+	}
+	slices.Reverse(v)
+	back := TrendOf(v)
+	if math.Abs(back.Total+got.Total) > 1e-9 || math.Abs(back.P-got.P) > 1e-12 {
+		t.Errorf("backwards %+v, forwards %+v", back, got)
+	}
+	if flat := TrendOf([]float64{3, 3, 3, 3, 3, 3}); flat.P != 1 || flat.Total != 0 {
+		t.Errorf("equal values: %+v", flat)
+	}
+}
+
+var oneMode = map[string]func(*rand.Rand) float64{
+	"uniform":     (*rand.Rand).Float64,
+	"normal":      (*rand.Rand).NormFloat64,
+	"exponential": (*rand.Rand).ExpFloat64,
+	"lognormal":   func(r *rand.Rand) float64 { return math.Exp(r.NormFloat64()) },
+	"double exponential": func(r *rand.Rand) float64 {
+		return r.ExpFloat64() * float64(2*r.IntN(2)-1)
+	},
+}
+
+// Whatever law with one mode the values follow, about 1% of the samples are
+// called something else by mistake: each rule on its own, with ten values and
+// with others.
+func TestSamplesOfOneModeAreRarelyCalledAnythingElse(t *testing.T) {
+	const samples = 8000
+	for name, draw := range oneMode {
+		for _, n := range []int{8, 9, 10, 12, 15, 20, 30} {
+			r := rand.New(rand.NewPCG(uint64(n), 5))
+			modes, trends := 0, 0
+			for range samples {
+				v := make([]float64, n)
+				for i := range v {
+					v[i] = draw(r)
+				}
+				if _, two := TwoModes(v); two {
+					modes++
+				}
+				if n <= 12 && TrendOf(v).P < .01 {
+					trends++
+				}
+			}
+			// 1% of 8000 is 80, and four standard deviations more are 116.
+			if modes > 116 || trends > 116 {
+				t.Errorf("%s, n=%d: %d of %d samples have two modes, %d a trend", name, n, modes, samples, trends)
+			}
+		}
+	}
+}
+
+func TestALoneValueIsRareAmongNormalOnes(t *testing.T) {
+	r := rand.New(rand.NewPCG(3, 5))
+	alone := 0
+	for range 8000 {
+		v := make([]float64, 10)
+		for i := range v {
+			v[i] = r.NormFloat64()
+		}
+		if Alone(v) >= 0 {
+			alone++
+		}
+	}
+	if alone > 40 {
+		t.Errorf("%d of 8000 normal samples have a lone value", alone)
+	}
+	if at := Alone([]float64{5, 5.1, 5.02, 5.05, 9, 5.01, 5.03, 5.04}); at != 4 {
+		t.Errorf("the lone value is found at %d", at)
+	}
+}
+
+func TestTwoGroupsWithNothingBetweenThemAreFoundWhereverTheyLie(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		n := rapid.IntRange(9, 40).Draw(rt, "n")
+		low := rapid.IntRange((n+3)/4, n-(n+3)/4).Draw(rt, "low")
+		scale := rapid.Float64Range(1e-3, 1e3).Draw(rt, "scale")
+		v := make([]float64, n)
+		for i := range v {
+			v[i] = scale * (10 + rapid.Float64Range(0, 1).Draw(rt, "noise"))
+			if i >= low {
+				v[i] += 8 * scale
+			}
+		}
+		v = rapid.Permutation(v).Draw(rt, "order")
+		boundary, two := TwoModes(v)
+		if !two || boundary < 11*scale || boundary > 18*scale {
+			rt.Fatalf("%v: two=%v at %g", v, two, boundary)
+		}
+	})
+	for _, v := range [][]float64{{1, 2, 3}, {4, 4, 4, 4, 4, 4, 4, 4, 4}, {1, 1, 1, 1, 1, 1, 1, 1, 90}} {
+		if _, two := TwoModes(v); two {
+			t.Errorf("%v has two modes", v)
+		}
+	}
+	if _, two := TwoModes([]float64{1, 1, 1, 1, 1, 2, 2, 2, 2, 2}); !two {
+		t.Error("five times 1 and five times 2 are one mode")
+	}
+}
