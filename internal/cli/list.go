@@ -15,77 +15,111 @@ import (
 	"tare/internal/environment"
 	"tare/internal/image"
 	"tare/internal/run"
+	"tare/internal/score"
 	"tare/internal/study"
 	"tare/internal/workload"
 )
 
-// entry is one row of `tare ls`.
+// listing is one sort of things: what JSON has of each, and rows under a
+// heading for people. The last column takes what is left of the width.
+type listing struct {
+	things any
+	rows   [][]string
+}
+
+// entry is what there is to say of things that have but a name.
 type entry struct {
 	Name  string `json:"name"`
 	About string `json:"about"`
 }
 
+func entries(sort string, list []entry) listing {
+	rows := [][]string{{strings.ToUpper(sort), ""}}
+	for _, e := range list {
+		rows = append(rows, []string{e.Name, e.About})
+	}
+	return listing{list, rows}
+}
+
 // listings are the sorts of things that `tare ls` knows, by their words.
-func listings(app *App) map[string]func() ([]entry, error) {
-	return map[string]func() ([]entry, error){
-		"runs": func() ([]entry, error) { return listRuns(app) },
-		"environments": func() (list []entry, _ error) {
+func listings(app *App, width int) map[string]func() (listing, error) {
+	return map[string]func() (listing, error){
+		"runs": func() (listing, error) { return listRuns(app, width) },
+		"environments": func() (listing, error) {
+			list := []entry{}
 			for _, kind := range environment.Kinds() {
 				r, _ := environment.Lookup(kind)
 				list = append(list, entry{kind, r.About})
 			}
-			return list, nil
+			return entries("environments", list), nil
 		},
-		"workloads": func() (list []entry, err error) {
+		"workloads": func() (listing, error) {
+			list := []entry{}
 			for _, name := range workload.Names() {
 				pack, err := workload.Builtin(name)
 				if err != nil {
-					return nil, err
+					return listing{}, err
 				}
 				list = append(list, entry{name, pack.Title + "; stresses " + pack.Stresses})
 			}
-			return list, nil
+			return entries("workloads", list), nil
 		},
-		"studies": func() (list []entry, err error) {
+		"studies": func() (listing, error) {
+			list := []entry{}
 			for _, name := range study.Names() {
 				plan, err := resolve(name, study.Overrides{})
 				if err != nil {
-					return nil, err
+					return listing{}, err
 				}
 				list = append(list, entry{name, plan.Study})
 			}
-			return list, nil
+			return entries("studies", list), nil
 		},
-		"images": func() ([]entry, error) { return listImages(app) },
+		"profiles": func() (listing, error) {
+			list := []entry{}
+			for _, name := range score.Names() {
+				p, err := score.Builtin(name)
+				if err != nil {
+					return listing{}, err
+				}
+				list = append(list, entry{name, p.Title})
+			}
+			return entries("profiles", list), nil
+		},
+		"images": func() (listing, error) { return listImages(app) },
 	}
 }
 
 // sorts is the order in which they are listed.
-var sorts = []string{"runs", "studies", "environments", "workloads", "images"}
+var sorts = []string{"runs", "studies", "environments", "workloads", "profiles", "images"}
 
 func newListCommand(app *App) *cobra.Command {
 	var asJSON bool
 	command := &cobra.Command{
-		Use:       "ls [runs|studies|environments|workloads|images]",
-		Short:     "List runs, studies, environments, workloads and images",
+		Use:       "ls [" + strings.Join(sorts, "|") + "]",
+		Short:     "List runs, studies, environments, workloads, profiles and images",
 		Args:      cobra.MatchAll(cobra.MaximumNArgs(1), cobra.OnlyValidArgs),
 		ValidArgs: sorts,
 		RunE: func(_ *cobra.Command, args []string) error {
-			all := map[string][]entry{}
+			width := terminalOptions(app.Stdout, false).Width
+			known, all := listings(app, width), map[string]listing{}
 			for _, sort := range sorts {
 				if len(args) == 1 && args[0] != sort {
 					continue
 				}
-				list, err := listings(app)[sort]()
+				list, err := known[sort]()
 				if err != nil {
 					return fmt.Errorf("list the %s: %w", sort, err)
 				}
 				all[sort] = list
 			}
 			if asJSON {
-				return printJSON(app.Stdout, all)
+				things := map[string]any{}
+				for sort, list := range all {
+					things[sort] = list.things
+				}
+				return printJSON(app.Stdout, things)
 			}
-			width := terminalOptions(app.Stdout, false).Width
 			first := true
 			for _, sort := range sorts {
 				list, asked := all[sort]
@@ -96,14 +130,10 @@ func newListCommand(app *App) *cobra.Command {
 					fmt.Fprintln(app.Stdout)
 				}
 				first = false
-				rows := [][]string{{strings.ToUpper(sort), ""}}
-				for _, e := range list {
-					rows = append(rows, []string{e.Name, e.About})
+				if len(list.rows) == 1 {
+					list.rows = [][]string{{strings.ToUpper(sort), ""}, {"(none)", ""}}
 				}
-				if len(list) == 0 {
-					rows = append(rows, []string{"(none)", ""})
-				}
-				table(app.Stdout, width, rows)
+				table(app.Stdout, width, list.rows)
 			}
 			return nil
 		},
@@ -112,60 +142,91 @@ func newListCommand(app *App) *cobra.Command {
 	return command
 }
 
-func listRuns(app *App) ([]entry, error) {
+// runEntry is a run as `tare ls` has it.
+type runEntry struct {
+	Name    string    `json:"name"`
+	Study   string    `json:"study,omitempty"`
+	Created time.Time `json:"created,omitzero"`
+	Blocks  int       `json:"blocks"`
+	Trials  int       `json:"trials"`
+	Failed  int       `json:"failed"`
+	// State is a word: ended, interrupted, "not ended" while it is under way or
+	// was killed, or unreadable.
+	State string `json:"state"`
+	About string `json:"about,omitempty"` // why it ended, or cannot be read
+}
+
+func listRuns(app *App, width int) (listing, error) {
 	folders, err := os.ReadDir(run.Runs(app.Home))
 	if err != nil && !os.IsNotExist(err) {
-		return nil, err
+		return listing{}, err
 	}
-	var list []entry
+	list := []runEntry{}
 	for _, f := range folders {
 		r, err := bundle.Open(filepath.Join(run.Runs(app.Home), f.Name()))
 		if err != nil {
-			list = append(list, entry{f.Name(), "cannot be read: " + err.Error()})
+			list = append(list, runEntry{Name: f.Name(), State: "unreadable", About: err.Error()})
 			continue
 		}
-		list = append(list, entry{f.Name(), summary(r)})
+		list = append(list, describe(f.Name(), r))
 	}
-	return list, nil
+	rows := [][]string{{"RUNS", "STARTED", "BLOCKS", "TRIALS", "FAILED", "STATE"}}
+	for _, e := range list {
+		started := ""
+		if !e.Created.IsZero() {
+			started = e.Created.Local().Format("2006-01-02 15:04")
+		}
+		rows = append(rows, []string{e.Name, started, right(e.Blocks), right(e.Trials), right(e.Failed), e.State})
+	}
+	if wide(rows)+len(interrupted) > width { // a run's name has the time in it, unless it was given another
+		for i, row := range rows {
+			rows[i] = slices.Delete(row, 1, 2)
+		}
+	}
+	return listing{list, rows}, nil
 }
 
-// summary is a run in one line.
-func summary(r *bundle.Run) string {
-	blocks, failed := 0, 0
+// interrupted is what a session that was cut off has as its reason to end, and
+// the longest state.
+const interrupted = "interrupted"
+
+// right sets a number to the right of a column of six.
+func right(n int) string { return fmt.Sprintf("%6d", n) }
+
+func describe(name string, r *bundle.Run) runEntry {
+	e := runEntry{Name: name, Study: r.Plan.Study, Created: r.Manifest.Created, Trials: len(r.Trials), State: "not ended"}
 	for _, t := range r.Trials {
-		blocks = max(blocks, t.Block)
+		e.Blocks = max(e.Blocks, t.Block)
 		if t.Status == bundle.Failed {
-			failed++
+			e.Failed++
 		}
 	}
-	text := fmt.Sprintf("%s; %s; %d trials in %d blocks", r.Plan.Study, r.Manifest.Created.Local().Format(time.DateTime), len(r.Trials), blocks)
-	if failed > 0 {
-		text += fmt.Sprintf(", %d failed", failed)
-	}
-	if n := len(r.Manifest.Sessions); n > 0 {
-		if last := r.Manifest.Sessions[n-1]; last.Ended.IsZero() {
-			text += "; under way, or killed"
-		} else {
-			text += "; " + last.Stopped
+	if n := len(r.Manifest.Sessions); n > 0 && !r.Manifest.Sessions[n-1].Ended.IsZero() {
+		e.State, e.About = "ended", r.Manifest.Sessions[n-1].Stopped
+		if e.About == interrupted {
+			e.State = interrupted
 		}
 	}
-	return text
+	return e
 }
 
-func listImages(app *App) ([]entry, error) {
+// shortDigest is as much of a digest as tells images apart: `tare rm` takes it.
+const shortDigest = len("sha256:") + 12
+
+func listImages(app *App) (listing, error) {
 	store, err := image.Open(run.Images(app.Home))
 	if err != nil {
-		return nil, err
+		return listing{}, err
 	}
 	images, err := store.List()
 	if err != nil {
-		return nil, err
+		return listing{}, err
 	}
-	var list []entry
+	rows := [][]string{{"IMAGES", "SIZE", "MADE", "FOR"}}
 	for _, i := range images {
-		list = append(list, entry{i.Digest, fmt.Sprintf("%s; %s", strings.Join(i.Names, ", "), i.Size)})
+		rows = append(rows, []string{i.Digest[:min(shortDigest, len(i.Digest))], i.Size.String(), i.Made.Local().Format("2006-01-02 15:04"), strings.Join(i.Names, ", ")})
 	}
-	return list, nil
+	return listing{images, rows}, nil
 }
 
 func newShowCommand(app *App) *cobra.Command {

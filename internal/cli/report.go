@@ -13,6 +13,7 @@ import (
 	"golang.org/x/term"
 
 	"tare/internal/bundle"
+	"tare/internal/published"
 	"tare/internal/report"
 	"tare/internal/verdict"
 )
@@ -26,6 +27,8 @@ func newReportCommand(app *App) *cobra.Command {
 		formats []string
 		out     string
 		all     bool
+		profile string
+		against string
 	)
 	command := &cobra.Command{
 		Use:   "report RUN",
@@ -52,6 +55,20 @@ alone: the same folder gives the same bytes.`,
 			if err != nil {
 				return err
 			}
+			if profile != "" {
+				p, err := loadProfile(profile)
+				if err != nil {
+					return err
+				}
+				in.Score = new(report.Score(in, p))
+			}
+			if against != "" {
+				study, err := published.Builtin(against)
+				if err != nil {
+					return badInput("%w", err)
+				}
+				in.Against = report.Beside(in, study)
+			}
 			for _, f := range formats {
 				if err := writeReport(app, in, f, out, all); err != nil {
 					return err
@@ -63,6 +80,10 @@ alone: the same folder gives the same bytes.`,
 	flags := command.Flags()
 	flags.StringSliceVar(&formats, "format", []string{"html"}, "html, md or text; several with commas")
 	flags.StringVarP(&out, "out", "o", "", "the file to write; - is the standard output (default: in the run's folder)")
+	flags.StringVar(&profile, "score", "", "add the score sheet by this profile: a built-in one's name, or a file")
+	command.RegisterFlagCompletionFunc("score", completeProfile)
+	flags.StringVar(&against, "against", "", "add the ratios that this published study printed, beside the measured ones (tare published lists them)")
+	command.RegisterFlagCompletionFunc("against", cobra.FixedCompletions(published.Names(), cobra.ShellCompDirectiveNoFileComp))
 	flags.BoolVar(&all, "all", false, "text: every metric, not only the primary ones and CPU time per operation")
 	command.RegisterFlagCompletionFunc("format", cobra.FixedCompletions([]string{"html", "md", "text"}, cobra.ShellCompDirectiveNoFileComp))
 	return command

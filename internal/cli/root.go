@@ -60,10 +60,17 @@ A first look:
 	root.PersistentFlags().StringVar(&app.Home, "home", app.Home, "folder of runs, images and work in progress; $TARE_HOME")
 	root.AddCommand(
 		newDoctorCommand(app), newRunCommand(app), newBenchCommand(app), newStatsCommand(app),
-		newReportCommand(app), newCompareCommand(app),
-		newListCommand(app), newShowCommand(app), newRemoveCommand(app), newCleanCommand(app),
+		newReportCommand(app), newScoreCommand(app), newImportCommand(app), newCompareCommand(app),
+		newWorkloadCommand(app), newPublishedCommand(app), newListCommand(app), newShowCommand(app), newRemoveCommand(app), newCleanCommand(app),
 	)
-	for _, c := range root.Commands() {
+	prepare(app, root)
+	return root
+}
+
+// prepare makes every command tell when its own code runs, and mistakes in its
+// arguments name its usage.
+func prepare(app *App, parent *cobra.Command) {
+	for _, c := range parent.Commands() {
 		if run := c.RunE; run != nil {
 			c.RunE = func(c *cobra.Command, args []string) error {
 				app.started = true
@@ -78,6 +85,6 @@ A first look:
 				return nil
 			}
 		}
+		prepare(app, c)
 	}
-	return root
 }

@@ -45,6 +45,7 @@ Exit status: 0, 2 for a mistake in the study or a flag (nothing was started),
 		Example: `  tare run quick
   tare run ./redis.yaml --budget 5m
   tare run quick --only native,docker,redis --blocks 10
+  tare run karna-2021 --scale small
   tare run --resume quick-20261121-014500`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if (len(args) == 1) == (resume != "") || len(args) > 1 {
@@ -55,8 +56,8 @@ Exit status: 0, 2 for a mistake in the study or a flag (nothing was started),
 		RunE: func(command *cobra.Command, args []string) error {
 			o.Home, o.Version, o.Command = app.Home, app.Version, app.Args
 			if resume != "" {
-				if over.Blocks != 0 || over.Budget != 0 || len(over.Only) > 0 || command.Flags().Changed("seed") || o.Folder != "" {
-					return badInput("--resume goes on with the run's own plan: --blocks, --budget, --only, --seed and --out are for new runs")
+				if over.Blocks != 0 || over.Budget != 0 || len(over.Only) > 0 || over.Scale != "" || command.Flags().Changed("seed") || o.Folder != "" {
+					return badInput("--resume goes on with the run's own plan: --scale, --blocks, --budget, --only, --seed and --out are for new runs")
 				}
 				folder, err := runFolder(app, resume)
 				if err != nil {
@@ -85,6 +86,7 @@ Exit status: 0, 2 for a mistake in the study or a flag (nothing was started),
 	flags := command.Flags()
 	flags.IntVar(&over.Blocks, "blocks", 0, "run exactly so many blocks, with the interval for a fixed number")
 	flags.DurationVar(&over.Budget, "budget", 0, "spend at most this time, where verdicts are still open (5m, 1h)")
+	flags.StringVar(&over.Scale, "scale", "", "the study in one of the sizes that it brings, such as small (tare show STUDY)")
 	flags.StringSliceVar(&over.Only, "only", nil, "only these environments and workloads; the baseline always stays")
 	flags.Uint64Var(&seed, "seed", 0, "of the random order; by default one is drawn and recorded")
 	flags.StringVarP(&o.Folder, "out", "o", "", "folder of the run (default: below the home, named by study and time)")

@@ -39,6 +39,19 @@ func table(w io.Writer, width int, rows [][]string) {
 	}
 }
 
+// wide is how many columns of the terminal the rows take up to their last one.
+func wide(rows [][]string) int {
+	total := 0
+	for i := range len(rows[0]) - 1 {
+		most := 0
+		for _, row := range rows {
+			most = max(most, ansi.StringWidth(row[i]))
+		}
+		total += most + 2
+	}
+	return total
+}
+
 func printJSON(w io.Writer, value any) error {
 	out := json.NewEncoder(w)
 	out.SetIndent("", "  ")

@@ -12,6 +12,7 @@ import (
 // environments, workloads, levels and metrics by number.
 type chartData struct {
 	Baseline     int                `json:"baseline"`
+	Unpaired     bool               `json:"unpaired,omitempty"` // imported, and no block pairs the trials
 	Margin       number             `json:"margin"`
 	Time         chartMetric        `json:"time"` // how phases are written
 	Environments []chartEnvironment `json:"environments"`
@@ -19,9 +20,10 @@ type chartData struct {
 	Contrasts    []chartContrast    `json:"contrasts"`
 	// Trials are [block, environment, workload, level, [a value a metric]]; a
 	// trial that gave nothing has no values.
-	Trials     [][]any      `json:"trials"`
-	Phases     []chartPhase `json:"phases"`
-	PhaseNames []string     `json:"phaseNames"`
+	Trials     [][]any       `json:"trials"`
+	Phases     []chartPhase  `json:"phases"`
+	PhaseNames []string      `json:"phaseNames"`
+	Series     []chartSeries `json:"series,omitempty"`
 }
 
 type chartEnvironment struct {
@@ -80,6 +82,7 @@ func (n number) MarshalJSON() ([]byte, error) {
 
 func newChartData(v *view) chartData {
 	d := chartData{Margin: number(v.margin()), Trials: [][]any{}, Contrasts: []chartContrast{}, Phases: []chartPhase{}}
+	d.Unpaired = v.Plan.Design.Order == verdict.OrderUnpaired
 	environments := map[string]int{}
 	for _, e := range v.Environments {
 		environments[e.Name] = e.Index
@@ -95,6 +98,7 @@ func newChartData(v *view) chartData {
 		for _, l := range w.Levels {
 			levels[[2]string{w.Name, l.Name}] = [2]int{w.Index, l.Index}
 			cw.Levels = append(cw.Levels, l.Name)
+			d.Series = append(d.Series, v.series(w, l)...)
 		}
 		for _, m := range w.metrics() {
 			names[w.Index] = append(names[w.Index], m.Name)
@@ -108,7 +112,7 @@ func newChartData(v *view) chartData {
 			continue
 		}
 		low, high := c.Low, c.High
-		if c.Verdict == verdict.None {
+		if ranged(&c) {
 			low, high = c.Least, c.Most
 		}
 		for m, name := range names[at[0]] {

@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"tare/internal/bundle"
 	"tare/internal/study"
@@ -22,10 +23,13 @@ func word(c *contrast) string {
 	return string(c.Verdict)
 }
 
+// ranged says whether a contrast has but a median and a range to show.
+func ranged(c *contrast) bool { return c.Verdict == verdict.None && !c.Unpaired }
+
 // middle is the log ratio to show: the estimate, or the median of the blocks
 // where there are too few for an estimate with an interval.
 func middle(c *contrast) float64 {
-	if c.Verdict == verdict.None {
+	if ranged(c) {
 		return c.Middle
 	}
 	return c.Estimate
@@ -34,7 +38,7 @@ func middle(c *contrast) float64 {
 // ends are both ends of the interval; of the range, and called so, where there
 // are too few blocks for an interval.
 func ends(c *contrast) string {
-	if c.Verdict == verdict.None {
+	if ranged(c) {
 		return "range " + interval(c.Least, c.Most)
 	}
 	return interval(c.Low, c.High)
@@ -45,6 +49,8 @@ func ends(c *contrast) string {
 func counts(c *contrast) string {
 	text := fmt.Sprintf("n=%d", c.N)
 	switch {
+	case c.Unpaired && c.Values.N != c.Base.N:
+		text = fmt.Sprintf("n=%d, %d", c.Values.N, c.Base.N)
 	case c.Verdict == verdict.None:
 	case c.Verdict == verdict.Inconclusive:
 		if c.Projection > verdict.FarAway {
@@ -63,8 +69,8 @@ func remark(c *contrast) string {
 	switch {
 	case c.InsideMargin:
 		return "a real difference, inside the margin"
-	case c.Verdict == verdict.None:
-		return c.Reason
+	case c.Verdict == verdict.None && !slices.ContainsFunc(c.Warnings, func(w verdict.Warning) bool { return w.Code == verdict.FewBlocks }):
+		return c.Reason // that there are few blocks stands in the notes, once
 	}
 	return ""
 }

@@ -13,6 +13,9 @@ const emulated = "tcg"
 // about emulation, never about virtual machines.
 const onlyEmulation = "this guest ran under software emulation: its figures say what emulation costs, and nothing about virtual machines with hardware support"
 
+// looksSlower is said of imported results that nothing pairs.
+const looksSlower = "looks slower"
+
 // headline is one environment's results in a sentence.
 type headline struct {
 	Environment string
@@ -60,8 +63,11 @@ func (v *view) sumUp(e *environmentView) string {
 				}
 				total++
 				word := word(c)
+				if c.Unpaired {
+					word = c.Reason
+				}
 				counts[word]++
-				if cost := costOf(c); word == "slower" && (most == nil || cost > largest) {
+				if cost := costOf(c); (word == "slower" || word == looksSlower) && (most == nil || cost > largest) {
 					largest, most = cost, c
 				}
 			}
@@ -71,7 +77,7 @@ func (v *view) sumUp(e *environmentView) string {
 		return "no comparison came out"
 	}
 	var parts []string
-	for _, word := range []string{"slower", "faster", "equivalent", "inconclusive", "no verdict"} {
+	for _, word := range []string{"slower", "faster", "equivalent", "inconclusive", looksSlower, "looks faster", "looks equivalent", "looks undecided", "too few results for an interval", "no verdict"} {
 		if counts[word] == 0 {
 			continue
 		}
@@ -79,7 +85,7 @@ func (v *view) sumUp(e *environmentView) string {
 		if len(parts) == 0 {
 			text += fmt.Sprintf(" of %s", counted(total, "comparison", "comparisons"))
 		}
-		if word == "slower" {
+		if word == "slower" || word == looksSlower {
 			text += fmt.Sprintf(" (most in %s: %s)", place(most.Workload, most.Level), change(most.Estimate))
 		}
 		parts = append(parts, text)
@@ -119,6 +125,9 @@ func (v *view) overview() string {
 		"baseline " + v.Plan.Baseline,
 		counted(v.Blocks, "block", "blocks"),
 		counted(len(v.Trials), "trial", "trials"),
+	}
+	if v.Manifest.Import != nil {
+		parts = []string{"imported", parts[0], counted(len(v.Trials), "result", "results")}
 	}
 	if v.Bad > 0 {
 		parts = append(parts, fmt.Sprintf("%d failed", v.Bad))

@@ -32,10 +32,11 @@ var pageTemplate = template.Must(template.New("page").Funcs(template.FuncMap{
 	"remark":   remark,
 	"counts":   counts,
 	"place":    place,
+	"percent":  percent,
 	"blocks":   blockList,
 	"versions": versions,
 	"short":    func(sum string) string { return sum[:min(12, len(sum))] },
-}).Parse(pageText))
+}).Parse(sheetText + againstText + pageText))
 
 // HTML writes the run as one page that needs nothing but itself: it asks no
 // network for anything, and its security policy would not let it.

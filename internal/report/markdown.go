@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"io"
 	"strings"
+
+	"tare/internal/verdict"
 )
 
 // Markdown writes the verdicts as tables for an issue or a README: a row a
@@ -21,6 +23,10 @@ func Markdown(w io.Writer, in Input) error {
 		b.WriteString("\n")
 	}
 	markdownMatrix(&b, v)
+	markdownSheet(&b, v.Sheet())
+	markdownAgainst(&b, v)
+	markdownCopies(&b, v.CopiesRows())
+	markdownImported(&b, v)
 	markdownSkipped(&b, v)
 	markdownFailures(&b, "Failed trials", v.Failed)
 	markdownFailures(&b, "Skipped trials", v.Known)
@@ -60,6 +66,10 @@ func markdownMatrix(b *strings.Builder, v *view) {
 				b.WriteString(" |\n")
 			}
 		}
+	}
+	if v.Plan.Design.Order == verdict.OrderUnpaired {
+		fmt.Fprintf(b, "\nEach cell: change against %s from two samples that nothing pairs, %s interval, results a side, and what it looks like.\n", escape(v.Plan.Baseline), v.Plan.Design.Confidence)
+		return
 	}
 	fmt.Fprintf(b, "\nEach cell: verdict, change against %s, %s interval (simultaneous over looks), blocks. The margin of `equivalent` is %s.\n",
 		escape(v.Plan.Baseline), v.Plan.Design.Confidence, v.Plan.Design.Margin)

@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"tare/internal/verdict"
@@ -30,8 +31,8 @@ func (n note) Where() string {
 
 func (n note) String() string { return n.Environment + ": " + n.Text + n.Where() }
 
-// gatherNotes collects what the starts and the trials remarked, each remark
-// once with the number of times.
+// gatherNotes collects what the starts, the trials and the comparisons
+// remarked: each remark once, with all whom it holds for.
 func (v *view) gatherNotes() {
 	index := map[[2]string]int{}
 	remark := func(who, text string) *note {
@@ -54,13 +55,68 @@ func (v *view) gatherNotes() {
 			remark(v.shown(t.Environment), w)
 		}
 	}
-	for _, c := range v.Contrasts {
+	for i := range v.Contrasts {
+		c := &v.Contrasts[i]
 		for _, w := range c.Warnings {
-			if w.Code == verdict.Emulation {
-				continue // said once, with the environment's sentence
+			if text := v.brief(c, w); text != "" {
+				n := remark(v.shown(c.Environment), text)
+				n.Places = append(n.Places, place(c.Workload, c.Level)+", "+c.Metric)
 			}
-			n := remark(v.shown(c.Environment), w.Text)
-			n.Places = append(n.Places, place(c.Workload, c.Level)+", "+c.Metric)
 		}
 	}
+	v.Notes = together(v.Notes)
+}
+
+// brief is a comparison's warning as a note; "" where it is said elsewhere.
+func (v *view) brief(c *contrast, w verdict.Warning) string {
+	switch w.Code {
+	case verdict.Emulation:
+		return "" // said once, with the environment's sentence
+	case verdict.Unpaired, verdict.FreshUnknown, verdict.FewResults:
+		return "" // said once, of the import
+	case verdict.NotPositive:
+		return noRatio
+	case verdict.GivenUp:
+		if plain(c, c.Environment) || plain(c, c.Baseline) {
+			return "no figure"
+		}
+		for _, side := range []string{c.Environment, c.Baseline} {
+			reason, ofSide := strings.CutPrefix(w.Text, "no figure from "+side+": ")
+			switch {
+			case !ofSide:
+			case v.listed(side, c, reason):
+				return "" // among the trials that failed or were skipped
+			case side == c.Environment:
+				return "no figure: " + reason
+			}
+		}
+	}
+	return w.Text
+}
+
+// listed says whether trials of this environment failed or were skipped for
+// this reason.
+func (v *view) listed(environment string, c *contrast, reason string) bool {
+	return slices.ContainsFunc(slices.Concat(v.Failed, v.Known), func(f failure) bool {
+		return f.Shown == v.shown(environment) && f.Workload == c.Workload && f.Level == c.Level && f.Reason == reason
+	})
+}
+
+// together makes one note of those that say the same of several environments.
+func together(notes []note) []note {
+	var kept []note
+	index := map[string]int{}
+	for _, n := range notes {
+		key := n.Text + "\x00" + strings.Join(n.Places, "\x00")
+		if len(n.Places) == 0 {
+			key += n.Where()
+		}
+		if i, seen := index[key]; seen {
+			kept[i].Environment += ", " + n.Environment
+			continue
+		}
+		index[key] = len(kept)
+		kept = append(kept, n)
+	}
+	return kept
 }

@@ -31,6 +31,14 @@ func (p *page) Headlines() []headline {
 func (p *page) Overview() string { return p.overview() }
 func (p *page) Made() []fact     { return p.made() }
 
+// MachineInWords is what the run took place on.
+func (p *page) MachineInWords() string {
+	if p.Manifest.Import != nil {
+		return p.importedOn()
+	}
+	return p.Manifest.Machine.CPU + ", " + p.Manifest.Machine.Distribution
+}
+
 // Compared are the environments that have a column in the matrix.
 func (p *page) Compared() []environmentView {
 	var kept []environmentView

@@ -10,6 +10,7 @@ package report
 
 import (
 	"tare/internal/bundle"
+	"tare/internal/score"
 	"tare/internal/study"
 	"tare/internal/verdict"
 )
@@ -20,6 +21,10 @@ type Input struct {
 	Plan      *study.Plan
 	Trials    []bundle.Trial
 	Contrasts []verdict.Contrast
+	// Score is the run's score sheet; nil where no profile was asked for.
+	Score *score.Sheet
+	// Against is a published study beside the run; nil where none was asked for.
+	Against *Against
 	// Folder is where the run lies, for the terminal's last lines alone: no
 	// other format depends on it, so that a copied run gives the same report.
 	Folder string

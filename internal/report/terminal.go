@@ -30,6 +30,10 @@ func Terminal(w io.Writer, in Input, o TerminalOptions) error {
 			t.level(v, wv, l)
 		}
 	}
+	t.sheet(v.Sheet())
+	t.against(v)
+	t.copies(v.CopiesRows())
+	t.imported(v)
 	t.skipped(v)
 	t.failures("Failed trials", v.Failed)
 	t.failures("Skipped trials", v.Known)

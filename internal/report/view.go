@@ -23,6 +23,7 @@ type view struct {
 	Failed       []failure // trials that failed, by reason
 	Known        []failure // trials that were skipped, by reason
 	Notes        []note
+	Findings     []finding       // of imported results
 	Base         environmentView // the baseline
 	Blocks       int
 	OK, Bad, Out int // trials that succeeded, failed, were skipped
@@ -117,6 +118,7 @@ func newView(in Input) *view {
 		v.Workloads = append(v.Workloads, wv)
 	}
 	v.gatherNotes()
+	v.gatherFindings()
 	v.starts = gatherStarts(v)
 	v.usages, v.ranges = map[where][]*sample.Usage{}, map[[2]string][2]float64{}
 	for i := range in.Trials {
@@ -179,7 +181,12 @@ func (v *view) metric(w study.Workload, l study.Level, m workload.Metric, contra
 		}
 		at := where{w.Name, l.Name, m.Name, e.Name}
 		c := cell{Environment: e, Contrast: contrasts[at], Median: median(values[at])}
-		if c.Contrast == nil || c.Contrast.N == 0 {
+		switch {
+		case c.Contrast == nil:
+			c.Reason = v.whyNot(at, e)
+		case withoutRatio(c.Contrast):
+			c.Contrast, c.Reason = nil, noRatio
+		case c.Contrast.N == 0:
 			c.Contrast, c.Reason = nil, v.whyNot(at, e)
 		}
 		mv.Cells = append(mv.Cells, c)

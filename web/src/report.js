@@ -4,9 +4,10 @@ import { prepareControls } from "./controls.js";
 import { curves } from "./curves.js";
 import { forest } from "./forest.js";
 import { phases } from "./phases.js";
+import { series } from "./series.js";
 import { trials } from "./trials.js";
 
-const charts = { forest, trials, curves, phases };
+const charts = { forest, trials, curves, phases, series };
 const data = JSON.parse(document.getElementById("data").textContent);
 
 function draw(figure) {
@@ -16,7 +17,8 @@ function draw(figure) {
   figure.drawnAt = width;
   const place = figure.querySelector(".drawing") ?? figure;
   const chosen = figure.querySelector("select")?.value ?? "0,0";
-  const [metric, level] = chosen.split(",").map(Number);
+  // Metrics have numbers, figures over time have names.
+  const [metric, level] = chosen.split(",").map((word) => (Number.isNaN(Number(word)) ? word : Number(word)));
   place.replaceChildren(...charts[figure.dataset.chart](data, {
     workload: Number(figure.dataset.workload),
     metric: Number(figure.dataset.metric ?? metric),

@@ -1,6 +1,6 @@
 // Every trial as a point: what was measured, an environment a strip with the
 // blocks from top to bottom, and beside it the ratio to the baseline of the
-// same block.
+// same block; of imported results that nothing pairs, to the baseline's median.
 import { axisX, axisY, dot, gridX, gridY, plot, rect, ruleY, tickX } from "@observablehq/plot";
 import { change, changeScale, figure, frame, identities, median, plain, tick } from "./scales.js";
 
@@ -15,10 +15,12 @@ export function trials(data, { workload, metric, level, width }) {
   const failed = data.trials
     .filter((t) => t[2] === workload && t[3] === level && !t[4])
     .map((t) => ({ block: t[0], environment: data.environments[t[1]].shown }));
-  const base = new Map(rows.filter((r) => r.e === data.baseline).map((r) => [r.block, r.value]));
+  const own = rows.filter((r) => r.e === data.baseline);
+  const byBlock = new Map(own.map((r) => [r.block, r.value]));
+  const base = data.unpaired ? () => (own.length ? median(own.map((r) => r.value)) : 0) : (r) => byBlock.get(r.block);
   const pairs = rows
-    .filter((r) => r.e !== data.baseline && base.get(r.block) > 0 && r.value > 0)
-    .map((r) => ({ ...r, ratio: Math.log(r.value / base.get(r.block)) }));
+    .filter((r) => r.e !== data.baseline && base(r) > 0 && r.value > 0)
+    .map((r) => ({ ...r, ratio: Math.log(r.value / base(r)) }));
   const half = width >= 760 ? Math.floor((width - 32) / 2) : width;
   const name = `${w.name}${w.levels[level] ? ", " + w.levels[level] : ""}, ${m.title}`;
   return [absolute(data, { rows, failed, ids, m, name, width: half }), ratios(data, { pairs, ids, name, width: half })];
@@ -57,12 +59,13 @@ function absolute(data, { rows, failed, ids, m, name, width }) {
 
 function ratios(data, { pairs, ids, name, width }) {
   const against = data.environments[data.baseline].shown;
+  const noun = data.unpaired ? "result" : "block";
   if (!pairs.length) return message(`No block has both this figure and that of ${against}.`);
   const shown = ids.domain.filter((e) => pairs.some((p) => p.environment === e));
   const height = Math.max(220, 44 + (shown.length + 1) * 62);
   const y = changeScale(data, pairs.map((p) => p.ratio), height * 1.6);
-  return captioned(`Change against ${against} in the same block`, plot({
-    ...frame(width, `${name}: change against ${against}, by block`, shown.map((e) => `${e} median ${change(median(pairs.filter((p) => p.environment === e).map((p) => p.ratio)))}`).join("; ")),
+  return captioned(data.unpaired ? `Each result against the median of ${against}` : `Change against ${against} in the same block`, plot({
+    ...frame(width, `${name}: change against ${against}, by ${noun}`, shown.map((e) => `${e} median ${change(median(pairs.filter((p) => p.environment === e).map((p) => p.ratio)))}`).join("; ")),
     height, marginLeft: 54, marginRight: 10, marginBottom: 34, marginTop: 8,
     x: { label: null, inset: 8 },
     y: { ...y, label: null },
@@ -73,9 +76,9 @@ function ratios(data, { pairs, ids, name, width }) {
       gridY(y.ticks, { stroke: "var(--grid)", strokeOpacity: 1 }),
       ruleY([0], { stroke: "var(--ink-soft)" }),
       axisY(y.ticks, { tickFormat: y.tickFormat, tickSize: 0, label: null }),
-      axisX({ tickSize: 4, label: "block", labelArrow: "none", labelAnchor: "center", tickFormat: (v) => (Number.isInteger(v) ? plain(v) : "") }),
+      axisX({ tickSize: 4, label: noun, labelArrow: "none", labelAnchor: "center", tickFormat: (v) => (Number.isInteger(v) ? plain(v) : "") }),
       dot(pairs, { x: "block", y: "ratio", fill: "environment", symbol: "environment", r: 3.5,
-        title: (r) => `${r.environment}, block ${r.block}\n${change(r.ratio)}`, tip: true }),
+        title: (r) => `${r.environment}, ${noun} ${r.block}\n${change(r.ratio)}`, tip: true }),
     ],
   }));
 }

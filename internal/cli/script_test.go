@@ -1,0 +1,31 @@
+package cli
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){
+		"tare": func() { os.Exit(Main(context.Background(), NewApp("test"))) },
+	})
+}
+
+// The scripts run whole commands over a run that is made up, so that they need
+// no environment.
+func TestScriptsOverARun(t *testing.T) {
+	home := t.TempDir()
+	reportedRun(t, home)
+	testscript.Run(t, testscript.Params{
+		Dir: "testdata/script", RequireExplicitExec: true, RequireUniqueNames: true,
+		Setup: func(e *testscript.Env) error {
+			mine := filepath.Join(e.WorkDir, "home")
+			e.Setenv("TARE_HOME", mine)
+			return os.CopyFS(mine, os.DirFS(home))
+		},
+	})
+}

@@ -1,0 +1,208 @@
+package cli
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/goccy/go-yaml"
+	"github.com/spf13/cobra"
+
+	"tare/internal/bundle"
+	"tare/internal/report"
+	"tare/internal/run"
+	"tare/internal/strict"
+	"tare/internal/study"
+	"tare/internal/workload"
+)
+
+func newWorkloadCommand(app *App) *cobra.Command {
+	command := &cobra.Command{
+		Use:   "workload",
+		Short: "Check a workload pack",
+		Args:  cobra.NoArgs,
+		RunE:  func(c *cobra.Command, _ []string) error { return c.Help() },
+	}
+	command.AddCommand(newWorkloadCheckCommand(app))
+	return command
+}
+
+// checkOptions are what the user asked `tare workload check` for.
+type checkOptions struct {
+	environment string
+	set         []string
+	noRun       bool
+}
+
+func newWorkloadCheckCommand(app *App) *cobra.Command {
+	var (
+		c    checkOptions
+		show displayFlags
+	)
+	command := &cobra.Command{
+		Use:   "check FILE",
+		Short: "Check a workload pack and run it once",
+		Long: `Check a workload pack of your own: every mistake in the file is named with its
+place; then it runs once in native, and the figures that came out are shown with
+where they were found.
+
+A built-in workload is checked by its name.`,
+		Example: `  tare workload check ./my-pack.yaml
+  tare workload check ./my-pack.yaml --set clients=10 --env docker`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(command *cobra.Command, args []string) error {
+			pack, err := packOf(args[0])
+			if err != nil {
+				return badInput("%w", err)
+			}
+			plan, err := c.plan(pack)
+			if err != nil {
+				return err
+			}
+			if c.noRun {
+				if show.json {
+					return printJSON(app.Stdout, pack)
+				}
+				fmt.Fprintf(app.Stdout, "%s: in order\n", args[0])
+				return nil
+			}
+			return c.run(command.Context(), app, plan, show)
+		},
+	}
+	flags := command.Flags()
+	flags.StringVarP(&c.environment, "env", "e", "native", "where it runs: NAME or NAME+OPTION=VALUE...")
+	flags.StringArrayVar(&c.set, "set", nil, "a parameter's value, NAME=VALUE")
+	flags.BoolVar(&c.noRun, "no-run", false, "only read the file, and start nothing")
+	show.add(flags)
+	return command
+}
+
+// packOf is a pack by its file, or a built-in one by its name.
+func packOf(name string) (*workload.Pack, error) {
+	if strings.ContainsRune(name, filepath.Separator) || strings.HasSuffix(name, ".yaml") || strings.HasSuffix(name, ".yml") {
+		return workload.Load(name)
+	}
+	return workload.Builtin(name)
+}
+
+// plan makes a study of one block of the pack in one environment.
+func (c checkOptions) plan(pack *workload.Pack) (*study.Plan, error) {
+	name, options, err := parseEnvironment(c.environment)
+	if err != nil {
+		return nil, err
+	}
+	entry := yaml.MapSlice{{Key: "use", Value: pack.Name}}
+	for _, text := range c.set {
+		key, value, ok := strings.Cut(text, "=")
+		if !ok {
+			return nil, badInput("--set %s: is not NAME=VALUE", text)
+		}
+		entry = append(entry, yaml.MapItem{Key: key, Value: value})
+	}
+	source, err := yaml.Marshal(yaml.MapSlice{
+		{Key: "study", Value: "check of workload " + pack.Name},
+		{Key: "baseline", Value: name},
+		{Key: "environments", Value: yaml.MapSlice{{Key: name, Value: options}}},
+		{Key: "workloads", Value: []yaml.MapSlice{entry}},
+		{Key: "design", Value: yaml.MapSlice{{Key: "blocks", Value: 1}}},
+	})
+	if err != nil {
+		return nil, err
+	}
+	file := study.File{Origin: "tare workload check", Name: "check-" + pack.Name, Source: source}
+	plan, err := study.Resolve(file.With(pack), study.Overrides{})
+	var problems strict.Problems
+	if errors.As(err, &problems) {
+		// The places are those of a document that nobody wrote.
+		return nil, badInput("%s", problems[0].Message)
+	}
+	if err != nil {
+		return nil, badInput("%w", err)
+	}
+	return plan, nil
+}
+
+func (c checkOptions) run(ctx context.Context, app *App, plan *study.Plan, show displayFlags) error {
+	display := show.display(app)
+	result, err := run.Execute(ctx, run.Options{Home: app.Home, Version: app.Version, Command: app.Args, Plan: plan, Events: display.Event})
+	display.Close()
+	if err := outcome(ctx, result, err); err != nil {
+		return err
+	}
+	if show.json {
+		return status(app, result)
+	}
+	w := plan.Workloads[0]
+	for _, t := range result.Run.Trials {
+		printCheck(app, result.Folder, w, t)
+	}
+	return status(app, result)
+}
+
+// printCheck shows what one trial gave, and where it can be looked up.
+func printCheck(app *App, folder string, w study.Workload, t bundle.Trial) {
+	out := app.Stdout
+	fmt.Fprintf(out, "\n%s in %s: %s\n", strings.TrimSpace(w.Name+" "+t.Level), t.Environment, t.Status)
+	if t.Reason != "" {
+		fmt.Fprintf(out, "%s\n", t.Reason)
+	}
+	width := terminalOptions(out, false).Width
+	if t.Status == bundle.OK {
+		rows := [][]string{{"metric", "figure", "is better", "from"}}
+		for _, m := range w.Pack.Metrics {
+			name, figure := m.Name, cmp.Or(t.Missing[m.Name], "none here")
+			if v, ok := t.Metrics[m.Name]; ok {
+				figure = report.Figure(v, m.Unit)
+			}
+			if m.Primary {
+				name += " *"
+			}
+			rows = append(rows, []string{name, figure, m.Better, sourceOf(w.Pack, m)})
+		}
+		table(out, width, rows)
+		fmt.Fprintf(out, "* judged by it; the others are shown beside it\n")
+	}
+	for _, warning := range t.Warnings {
+		fmt.Fprintf(out, "warning: %s\n", warning)
+	}
+	fmt.Fprintf(out, "\nwhat was printed:\n")
+	for _, raw := range t.Raw {
+		path := filepath.Join(folder, raw.Path)
+		fmt.Fprintf(out, "  %s (%d bytes)\n", path, raw.Bytes)
+		if t.Status == bundle.Failed && raw.Name == "driver.stdout" {
+			if text, err := os.ReadFile(path); err == nil {
+				for line := range bytes.Lines(text[:min(len(text), 800)]) {
+					fmt.Fprintf(out, "    %s\n", bytes.TrimRight(line, "\r\n"))
+				}
+			}
+		}
+	}
+}
+
+// sourceOf says in a few words where a figure came from.
+func sourceOf(p workload.Pack, m workload.Metric) string {
+	switch {
+	case m.Name == workload.CPUPerOp, m.Name == workload.CPUSeconds:
+		return "tare, from outside"
+	case m.Name == workload.StartAll, p.Startup:
+		return "tare, the start"
+	case slices.Contains(workload.Measured, m.FieldName()), m.Name == workload.ReadySeconds:
+		return "tare, by the instance's clock"
+	}
+	field := m.FieldName()
+	switch {
+	case p.Parser.Name != "":
+		return "parser " + p.Parser.Name + ", " + field
+	case p.Parser.JSON:
+		return "JSON, " + field
+	case p.Parser.CSV:
+		return "CSV, " + field
+	}
+	return "expression, " + field
+}

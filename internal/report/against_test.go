@@ -1,0 +1,133 @@
+package report
+
+import (
+	"bytes"
+	"math"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/charmbracelet/x/ansi"
+
+	"tare/internal/bundle"
+	"tare/internal/published"
+)
+
+// besideFixture is the fixture with a study that printed some of the same.
+func besideFixture(t *testing.T) Input {
+	t.Helper()
+	text, err := os.ReadFile("testdata/published.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := published.Parse("published.yaml", text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	in := fixture()
+	in.Against = Beside(in, s)
+	return in
+}
+
+func TestPrintedRatiosStandBesideTheMeasuredOnes(t *testing.T) {
+	in := besideFixture(t)
+	rows := map[string]AgainstRow{}
+	for _, r := range in.Against.Rows {
+		rows[r.Workload+" "+r.Level+" "+r.Environment] = r
+	}
+	if len(rows) != 5 {
+		t.Fatalf("%d rows, want 5: %+v", len(rows), in.Against.Rows)
+	}
+	for _, test := range []struct {
+		key       string
+		published float64
+		levels    int
+	}{
+		{"sysbench-cpu  docker", .8, 1}, {"sysbench-cpu  vm", .5, 1}, {"redis clients=10 docker", .9, 1},
+		{"redis mean of 4 levels docker", .7, 4}, {"redis mean of 3 of 4 levels vm", .25, 3},
+	} {
+		r, ok := rows[test.key]
+		if !ok || math.Abs(r.Published-math.Log(test.published)) > 1e-9 || r.Levels != test.levels {
+			t.Errorf("%s: %+v, want published %v over %d levels", test.key, r, test.published, test.levels)
+		}
+		if r.Bounded != (test.levels == 1) {
+			t.Errorf("%s: bounded is %v", test.key, r.Bounded)
+		}
+	}
+	var text, md bytes.Buffer
+	if err := Terminal(&text, in, TerminalOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if err := Markdown(&md, in); err != nil {
+		t.Fatal(err)
+	}
+	_, section, _ := strings.Cut(text.String(), "\nAgainst ")
+	section, _, _ = strings.Cut(section, "\n\n")
+	golden(t, "against.txt", []byte("Against "+section+"\n"))
+	_, section, _ = strings.Cut(md.String(), "\n## Against ")
+	section, _, _ = strings.Cut(section, "\n## ")
+	golden(t, "against.md", []byte("## Against "+section))
+	page := withoutScript(htmlOf(t, in))
+	for _, want := range []string{`id="against"`, `href="#against"`, "Ratios to Metal there", "Table 2, bad luck"} {
+		if !strings.Contains(page, want) {
+			t.Errorf("the page lacks %q", want)
+		}
+	}
+	for line := range strings.Lines(text.String()) {
+		if n := ansi.StringWidth(strings.TrimSuffix(line, "\n")); n > 80 {
+			t.Errorf("%d columns: %s", n, line)
+		}
+	}
+}
+
+func TestComparedSaysHowTheTwoStand(t *testing.T) {
+	for _, test := range []struct {
+		row  AgainstRow
+		want string
+	}{
+		{AgainstRow{Published: -.1, Measured: -.12, Low: -.15, High: -.05, Bounded: true}, "inside the interval"},
+		{AgainstRow{Published: -.3, Measured: -.12, Low: -.15, High: -.05, Bounded: true}, "same direction"},
+		{AgainstRow{Published: .3, Measured: -.12, Low: -.15, High: -.05, Bounded: true}, "other direction"},
+		{AgainstRow{Published: .3, Measured: .01, Low: -.05, High: .05, Bounded: true}, "outside; no change shown here"},
+		{AgainstRow{Published: .3, Measured: .01}, "same direction"},
+	} {
+		if got := test.row.Compared(); got != test.want {
+			t.Errorf("%+v: %s, want %s", test.row, got, test.want)
+		}
+	}
+}
+
+func TestARunWithAnotherBaselineSaysThatNothingCompares(t *testing.T) {
+	in := besideFixture(t)
+	for i := range in.Plan.Environments {
+		if in.Plan.Environments[i].Name == in.Plan.Baseline {
+			in.Plan.Environments[i].Kind = "podman"
+		}
+	}
+	in.Against = Beside(in, in.Against.Study)
+	var text bytes.Buffer
+	if err := Terminal(&text, in, TerminalOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if want := "so there is nothing to compare"; len(in.Against.Rows) != 0 || !strings.Contains(strings.Join(strings.Fields(text.String()), " "), want) {
+		t.Errorf("%d rows; the report says:\n%s", len(in.Against.Rows), text.String())
+	}
+}
+
+func TestWhatWasImportedIsMatchedByName(t *testing.T) {
+	in := besideFixture(t)
+	in.Manifest.Import = &bundle.Import{}
+	for i := range in.Plan.Environments {
+		in.Plan.Environments[i].Kind = in.Plan.Environments[i].Name
+	}
+	if a := Beside(in, in.Against.Study); len(a.Rows) != 0 || a.Baseline != "" {
+		t.Errorf("native is not called Metal, and yet: %+v", a)
+	}
+	study := *in.Against.Study
+	study.Environments = slices.Clone(study.Environments)
+	study.Environments[0].Name = "Native"
+	if a := Beside(in, &study); len(a.Rows) != 3 { // docker in three tables; vm is not called KVM
+		t.Errorf("%+v", a.Rows)
+	}
+}

@@ -1,0 +1,127 @@
+package report
+
+import (
+	"fmt"
+	"math"
+	"strings"
+
+	"tare/internal/bundle"
+)
+
+// Figure prints a figure with its unit as reports do: 12.3k op/s, 1.20 ms.
+func Figure(v float64, unit string) string { return figure(v, unit) }
+
+// copiesRow is how the copies of a workload that ran at once fared in one
+// environment, by one primary metric: the medians over the trials of what they
+// came to together, of a copy's figure, and of how far the copies were apart.
+type copiesRow struct {
+	Workload, Level, Metric, Unit string
+	Environment                   *environmentView
+	Copies                        int
+	Together                      float64
+	Each, Least, Most             float64
+	// Spread is the standard deviation of a trial's copies over their mean.
+	Spread float64
+}
+
+// CopiesRows of all workloads that ran in several copies.
+func (v *view) CopiesRows() []copiesRow {
+	var rows []copiesRow
+	for _, w := range v.Workloads {
+		for _, l := range w.Levels {
+			if l.Instances < 2 {
+				continue
+			}
+			for _, m := range l.Metrics {
+				if !m.Primary {
+					continue
+				}
+				for i := range v.Environments {
+					row := copiesRow{Workload: w.Name, Level: l.Name, Metric: m.title(), Unit: m.Unit, Environment: &v.Environments[i]}
+					if v.fillCopies(&row, m.Name) {
+						rows = append(rows, row)
+					}
+				}
+			}
+		}
+	}
+	return rows
+}
+
+func (v *view) fillCopies(row *copiesRow, metric string) bool {
+	var together, each, least, most, spread []float64
+	for _, t := range v.Trials {
+		if t.Status != bundle.OK || t.Workload != row.Workload || t.Level != row.Level || t.Environment != row.Environment.Name {
+			continue
+		}
+		var figures []float64
+		for _, c := range t.Copies {
+			if x, ok := c.Metrics[metric]; ok {
+				figures = append(figures, x)
+			}
+		}
+		if len(figures) < 2 {
+			continue
+		}
+		row.Copies = len(figures)
+		low, high, s := apart(figures)
+		each, least, most, spread = append(each, median(figures)), append(least, low), append(most, high), append(spread, s)
+		if x, ok := t.Metrics[metric]; ok {
+			together = append(together, x)
+		}
+	}
+	row.Together, row.Each, row.Least, row.Most, row.Spread = median(together), median(each), median(least), median(most), median(spread)
+	return len(each) > 0
+}
+
+// apart says how far figures of one trial lie from each other.
+func apart(figures []float64) (least, most, spread float64) {
+	mean := 0.0
+	least, most = figures[0], figures[0]
+	for _, x := range figures {
+		mean += x / float64(len(figures))
+		least, most = math.Min(least, x), math.Max(most, x)
+	}
+	squares := 0.0
+	for _, x := range figures {
+		squares += (x - mean) * (x - mean)
+	}
+	return least, most, math.Sqrt(squares/float64(len(figures)-1)) / math.Abs(mean)
+}
+
+func percent(share float64) string {
+	if math.IsNaN(share) {
+		return missing
+	}
+	return fmt.Sprintf("%.0f%%", 100*share)
+}
+
+// copies prints a table a workload at a level.
+func (t *terminal) copies(rows []copiesRow) {
+	if len(rows) == 0 {
+		return
+	}
+	fmt.Fprintf(t, "\n%s\n", t.paint(bold, "Copies at once"))
+	t.wrap(2, "medians over the trials; least to most within a trial")
+	last := ""
+	for _, r := range rows {
+		if heading := place(r.Workload, r.Level) + ": " + r.Metric; heading != last {
+			t.wrap(2, t.paint(dim, heading))
+			last = heading
+		}
+		t.wrap(4, fmt.Sprintf("%s: %d copies, together %s; each %s (%s to %s, spread %s)", r.Environment.Shown, r.Copies,
+			brief(r.Together, r.Unit), brief(r.Each, r.Unit), brief(r.Least, r.Unit), brief(r.Most, r.Unit), percent(r.Spread)))
+	}
+}
+
+func markdownCopies(b *strings.Builder, rows []copiesRow) {
+	if len(rows) == 0 {
+		return
+	}
+	b.WriteString("\n## Copies at once\n\nMedians over the trials; the spread is the standard deviation of a trial's copies over their mean.\n\n" +
+		"| workload | metric | environment | copies | together | each | least | most | spread |\n|---|---|---|---:|---:|---:|---:|---:|---:|\n")
+	for _, r := range rows {
+		fmt.Fprintf(b, "| %s | %s | %s | %d | %s | %s | %s | %s | %s |\n", escape(place(r.Workload, r.Level)), escape(r.Metric), escape(r.Environment.Shown),
+			r.Copies, figure(r.Together, r.Unit), figure(r.Each, r.Unit), figure(r.Least, r.Unit), figure(r.Most, r.Unit), percent(r.Spread))
+	}
+}
