@@ -15,6 +15,8 @@ var hpl = Parser{
 	Fields: []Field{
 		{"gflops", "Gflop/s"}, {"seconds", "s"}, {"n", "1"}, {"nb", "1"}, {"p", "1"}, {"q", "1"},
 		{"residual", "1"}, {"passed", "1"},
+		// Not HPL's own: a driver that knows the cores adds "efficiency SHARE of ...".
+		{"efficiency", "1"},
 	},
 	Parse: parseHPL,
 	Split: splitHPL,
@@ -25,6 +27,7 @@ var (
 	hplHead   = regexp.MustCompile(`^T/V +N +NB +P +Q +Time +Gflops$`)
 	hplResult = regexp.MustCompile(`^W[RC]\d\w+ +(\d+) +(\d+) +(\d+) +(\d+) +([0-9.]+) +([0-9.e+-]+)$`)
 	hplCheck  = regexp.MustCompile(`^\|\|Ax-b\|\|_oo/\(.*\)= +([0-9.e+-]+|-?nan|inf) \.{6} (\w+)$`)
+	hplShare  = regexp.MustCompile(`^efficiency ([0-9.]+) of`)
 	hplFailed = regexp.MustCompile(`^ *[1-9]\d* tests (completed and failed residual checks|skipped because of illegal input values)[,.]$`)
 )
 
@@ -63,6 +66,12 @@ func parseHPL(stdout []byte) (map[string]float64, error) {
 				return nil, err
 			}
 			fields["residual"], fields["passed"] = v, 1
+		} else if m := hplShare.FindStringSubmatch(line); m != nil {
+			v, err := number(m[1], line)
+			if err != nil {
+				return nil, err
+			}
+			fields["efficiency"] = v
 		} else if hplFailed.MatchString(line) {
 			failed = strings.TrimSpace(line) // before a result it is PTRANS's, another part of HPC Challenge
 			if result != "" {
