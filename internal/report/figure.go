@@ -95,7 +95,7 @@ func nounless(unit string) string {
 	what, _, rate := strings.Cut(unit, "/")
 	_, time := timeUnits[what]
 	_, bytes := byteUnits[what]
-	if !rate || time || bytes {
+	if !rate || time || bytes || what == "bit" {
 		return unit
 	}
 	return strings.TrimPrefix(unit, what)
