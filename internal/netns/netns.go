@@ -7,6 +7,7 @@
 package netns
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"runtime"
@@ -38,13 +39,29 @@ func Within(space *os.File, do func() error) error {
 	})
 }
 
-// apart runs a function in a thread of its own, which ends with it: a thread
-// that has changed its namespace is of no use to anybody else.
+// apart runs a function in a thread that nobody else uses meanwhile, and brings
+// the thread back into the namespace that it came from. A thread is not simply
+// left to end with its namespace: the kernel would tell the children that it
+// once started that their parent is dead, and agents and guests end then.
 func apart(do func() error) error {
 	done := make(chan error)
 	go func() {
 		runtime.LockOSThread()
-		done <- do()
+		home, err := os.Open(own)
+		if err != nil {
+			runtime.UnlockOSThread()
+			done <- fmt.Errorf("network namespace of this thread: %w", err)
+			return
+		}
+		defer home.Close()
+		err = do()
+		if back := unix.Setns(int(home.Fd()), unix.CLONE_NEWNET); back != nil {
+			// Locked as it is, the thread ends with this goroutine.
+			done <- errors.Join(err, fmt.Errorf("going back to the network namespace of before: %w", back))
+			return
+		}
+		runtime.UnlockOSThread()
+		done <- err
 	}()
 	return <-done
 }
