@@ -46,6 +46,8 @@ group() {
 			need qemu-system-x86_64 qemu-system-x86 "environment qemu"
 			need qemu-img qemu-utils "environment qemu"
 		fi
+		# The packs of Cassandra and JMeter fetch what no Debian package has.
+		need mvn maven "images with Maven artifacts"
 		wants_runsc=yes
 		;;
 	test)
