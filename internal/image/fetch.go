@@ -205,7 +205,7 @@ func entriesOf(folder string) ([]string, error) {
 
 // project is the part of Maven's project file that names one dependency.
 type project struct {
-	XMLName      xml.Name          `xml:"http://maven.apache.org/POM/4.0.0 project"`
+	XMLName      xml.Name          `xml:"project"`
 	ModelVersion string            `xml:"modelVersion"`
 	GroupID      string            `xml:"groupId"`
 	ArtifactID   string            `xml:"artifactId"`
