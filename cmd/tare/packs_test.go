@@ -1,0 +1,48 @@
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"tare/internal/bundle"
+)
+
+// Every workload here is real: its servers, its driver, what they print.
+func TestTheWorkloadsRunNativelyAndInAContainer(t *testing.T) {
+	if testing.Short() {
+		t.Skip("needs minutes: makes an image with all servers and tools")
+	}
+	needsInstances(t)
+	h, err := newHome(filepath.Join(t.TempDir(), "home"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := filepath.Join(t.TempDir(), "run")
+	p := h.tare(t, "run", "packs.yaml", "--quiet", "--out", out)
+	status, rest := p.end()
+	if status != 0 {
+		t.Errorf("status %d\n%s\n%s", status, rest, p.errs.String())
+	}
+	text, err := os.ReadFile(filepath.Join(out, "journal.jsonl"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := map[string]int{}
+	for line := range strings.Lines(string(text)) {
+		var trial bundle.Trial
+		if err := json.Unmarshal([]byte(line), &trial); err != nil {
+			t.Fatal(err)
+		}
+		if trial.Status != bundle.OK {
+			t.Errorf("%s in %s: %s: %s", trial.Workload, trial.Environment, trial.Status, trial.Reason)
+		}
+		seen[trial.Environment]++
+	}
+	if seen["native"] < 19 || seen["docker"] != seen["native"] && seen["docker"] != 0 {
+		t.Errorf("trials: %v", seen)
+	}
+	h.clean(t)
+}
