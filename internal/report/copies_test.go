@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"tare/internal/bundle"
+	"tare/internal/workload"
 )
 
 func TestCopiesAreShownTogetherAndApart(t *testing.T) {
@@ -80,5 +81,21 @@ func TestCurvesOverTimeAreMediansOverTheTrials(t *testing.T) {
 	}
 	if n := len(windows([][]bundle.Point{long})); n != mostWindows {
 		t.Errorf("1000 points became %d", n)
+	}
+}
+
+func TestAMetricThatNobodyHasIsNoRow(t *testing.T) {
+	in := fixture()
+	w := &in.Plan.Workloads[0]
+	w.Pack.Metrics = append(w.Pack.Metrics, workload.Metric{Name: "of_another_test", Unit: "op/s", Better: "higher"})
+	var all, page bytes.Buffer
+	if err := Terminal(&all, in, TerminalOptions{All: true}); err != nil {
+		t.Fatal(err)
+	}
+	if err := HTML(&page, in); err != nil {
+		t.Fatal(err)
+	}
+	if strings.Contains(all.String()+page.String(), "of_another_test") {
+		t.Error("a figure that no trial has is shown")
 	}
 }

@@ -57,6 +57,9 @@ func (v *view) gatherNotes() {
 	}
 	for i := range v.Contrasts {
 		c := &v.Contrasts[i]
+		if v.absent[where{workload: c.Workload, level: c.Level, metric: c.Metric}] {
+			continue
+		}
 		for _, w := range c.Warnings {
 			if text := v.brief(c, w); text != "" {
 				n := remark(v.shown(c.Environment), text)

@@ -2,6 +2,7 @@ package report
 
 import (
 	"math"
+	"slices"
 	"sort"
 	"strconv"
 	"strings"
@@ -28,6 +29,9 @@ type view struct {
 	Blocks       int
 	OK, Bad, Out int // trials that succeeded, failed, were skipped
 
+	// absent are the metrics that no environment has a figure of, though trials
+	// worked: those of a test that was not asked for, or of a direction.
+	absent map[where]bool
 	starts []phaseRow
 	usages map[where][]*sample.Usage // metric is left empty
 	ranges map[[2]string][2]float64  // workload and metric: the least and the largest figure
@@ -87,7 +91,7 @@ type failure struct {
 type where struct{ workload, level, metric, environment string }
 
 func newView(in Input) *view {
-	v := &view{Input: in}
+	v := &view{Input: in, absent: map[where]bool{}}
 	for i, e := range in.Plan.Environments {
 		facts := in.Manifest.Environments[e.Name]
 		ev := environmentView{Environment: e, Facts: facts, Shown: shown(e.Name, facts.Label), Baseline: e.Name == in.Plan.Baseline, Index: i}
@@ -111,7 +115,12 @@ func newView(in Input) *view {
 		for j, l := range w.Levels {
 			lv := levelView{Level: l, Index: j}
 			for _, m := range metricsOf(w, l, in.Contrasts) {
-				lv.Metrics = append(lv.Metrics, v.metric(w, l, m, contrasts, values))
+				mv := v.metric(w, l, m, contrasts, values)
+				if mv.nowhere() && v.worked(w.Name, l.Name) {
+					v.absent[where{workload: w.Name, level: l.Name, metric: m.Name}] = true
+					continue
+				}
+				lv.Metrics = append(lv.Metrics, mv)
 			}
 			wv.Levels = append(wv.Levels, lv)
 		}
@@ -138,6 +147,19 @@ func newView(in Input) *view {
 		}
 	}
 	return v
+}
+
+// nowhere says whether no environment has a figure of a metric that is not what
+// the workload is judged by.
+func (m metricView) nowhere() bool {
+	return !m.Primary && math.IsNaN(m.Reference) && !slices.ContainsFunc(m.Cells, func(c cell) bool { return !math.IsNaN(c.Median) })
+}
+
+// worked says whether any trial of a workload at a level gave figures.
+func (v *view) worked(workload, level string) bool {
+	return slices.ContainsFunc(v.Trials, func(t bundle.Trial) bool {
+		return t.Workload == workload && t.Level == level && t.Status == bundle.OK
+	})
 }
 
 func shown(name, label string) string {
