@@ -125,7 +125,11 @@ func TestChromiumDrawsThePage(t *testing.T) {
 	if err != nil {
 		t.Skip("needs chromium: it is not installed")
 	}
-	page := htmlOf(t, fixture())
+	in := fixture()
+	for i := range in.Trials {
+		in.Trials[i].Series = map[string][]bundle.Point{"pace": {{Second: 0, Value: 1}, {Second: 1, Value: 3}}}
+	}
+	page := htmlOf(t, in)
 	// A server, and not a file, so that the browser's log shows the page's own
 	// requests and would show any other.
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -166,6 +170,10 @@ func TestChromiumDrawsThePage(t *testing.T) {
 			m := regexp.MustCompile(`<html[^>]* data-drawn="(\d+)"`).FindStringSubmatch(dom)
 			if m == nil || m[1] == "0" {
 				t.Fatalf("no chart was drawn: %q", m)
+			}
+			_, overTime, _ := strings.Cut(dom, `data-chart="series"`)
+			if overTime, _, _ = strings.Cut(overTime, "</figure>"); !strings.Contains(overTime, "<svg") {
+				t.Error("the figures over time are not drawn")
 			}
 			if n := strings.Count(dom, `role="img"`) + strings.Count(dom, "aria-label="); n < figures {
 				t.Errorf("%d descriptions for %d charts", n, figures)

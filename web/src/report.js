@@ -21,7 +21,7 @@ function draw(figure) {
   const [metric, level] = chosen.split(",").map((word) => (Number.isNaN(Number(word)) ? word : Number(word)));
   place.replaceChildren(...charts[figure.dataset.chart](data, {
     workload: Number(figure.dataset.workload),
-    metric: Number(figure.dataset.metric ?? metric),
+    metric: figure.dataset.metric === undefined ? metric : Number(figure.dataset.metric),
     level,
     width,
   }));
