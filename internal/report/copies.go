@@ -3,13 +3,13 @@ package report
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
+
+	"gonum.org/v1/gonum/stat"
 
 	"tare/internal/bundle"
 )
-
-// Figure prints a figure with its unit as reports do: 12.3k op/s, 1.20 ms.
-func Figure(v float64, unit string) string { return figure(v, unit) }
 
 // copiesRow is how the copies of a workload that ran at once fared in one
 // environment, by one primary metric: the medians over the trials of what they
@@ -64,29 +64,15 @@ func (v *view) fillCopies(row *copiesRow, metric string) bool {
 			continue
 		}
 		row.Copies = len(figures)
-		low, high, s := apart(figures)
-		each, least, most, spread = append(each, median(figures)), append(least, low), append(most, high), append(spread, s)
+		mean, deviation := stat.MeanStdDev(figures, nil)
+		each, spread = append(each, median(figures)), append(spread, deviation/math.Abs(mean))
+		least, most = append(least, slices.Min(figures)), append(most, slices.Max(figures))
 		if x, ok := t.Metrics[metric]; ok {
 			together = append(together, x)
 		}
 	}
 	row.Together, row.Each, row.Least, row.Most, row.Spread = median(together), median(each), median(least), median(most), median(spread)
 	return len(each) > 0
-}
-
-// apart says how far figures of one trial lie from each other.
-func apart(figures []float64) (least, most, spread float64) {
-	mean := 0.0
-	least, most = figures[0], figures[0]
-	for _, x := range figures {
-		mean += x / float64(len(figures))
-		least, most = math.Min(least, x), math.Max(most, x)
-	}
-	squares := 0.0
-	for _, x := range figures {
-		squares += (x - mean) * (x - mean)
-	}
-	return least, most, math.Sqrt(squares/float64(len(figures)-1)) / math.Abs(mean)
 }
 
 func percent(share float64) string {

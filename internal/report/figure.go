@@ -86,6 +86,9 @@ func figure(v float64, unit string) string {
 	return digits(v*s.Factor) + s.Suffix
 }
 
+// Figure prints a figure with its unit as reports do: 12.3k op/s, 1.20 ms.
+func Figure(v float64, unit string) string { return figure(v, unit) }
+
 // brief prints v as figure does, without the noun of a rate: where a heading
 // has said "requests/s" already, 12.3k/s is enough.
 func brief(v float64, unit string) string { return figure(v, nounless(unit)) }

@@ -8,14 +8,12 @@ package schedule
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 	"time"
 
 	"tare/internal/bundle"
 	"tare/internal/study"
 	"tare/internal/verdict"
-	"tare/internal/workload"
 )
 
 // Slot is one trial to run.
@@ -52,20 +50,9 @@ type Schedule struct {
 type cell struct {
 	workload, level, fresh string
 	startup                bool
-	// shape is the same for cells that can use the same instances.
+	// shape is the same for cells that can use the same instances: they follow
+	// each other, so that none is started twice.
 	shape string
-}
-
-// shapeOf says which instances a cell needs, as far as it matters for the order:
-// cells of one shape follow each other, so that no instances are started twice.
-func shapeOf(w study.Workload, l study.Level) string {
-	shape := fmt.Sprint(max(l.Instances, 1))
-	for _, role := range slices.Sorted(maps.Keys(w.Pack.Roles)) {
-		if r := w.Pack.Roles[role]; w.Pack.Place(role) != workload.Together {
-			shape += fmt.Sprintf(" %s:%s:%s", role, r.Place, r.Count)
-		}
-	}
-	return shape
 }
 
 // place is a cell in an environment.
@@ -105,7 +92,11 @@ func New(plan *study.Plan, usable []string) (*Schedule, error) {
 	}
 	for _, w := range plan.Workloads {
 		for _, l := range w.Levels {
-			s.cells = append(s.cells, cell{w.Name, l.Name, w.Fresh, w.Pack.Startup, shapeOf(w, l)})
+			shape, err := w.Shape(l)
+			if err != nil {
+				return nil, err
+			}
+			s.cells = append(s.cells, cell{w.Name, l.Name, w.Fresh, w.Pack.Startup, shape.Key()})
 		}
 	}
 	s.book = verdict.NewBook(plan, s.environments)

@@ -101,3 +101,23 @@ design: {blocks: 1}
 		}
 	}
 }
+
+func TestTooManyInstancesOfARoleAreFoundBeforeAnythingStarts(t *testing.T) {
+	const pack = `
+workload: crowd
+stresses: network
+parameters: {nodes: {default: 3, min: 1, max: 5000}}
+roles: {node: {place: apart, count: "${nodes}"}}
+driver: {run: echo 1, role: driver}
+parser: {regex: ['(?P<n>\d+)']}
+metrics: [{name: n, unit: op, better: higher, primary: true}]
+`
+	p, err := workload.Decode("crowd.yaml", []byte(pack))
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := File{Origin: "study.yaml", Name: "x", Source: []byte("study: x\nenvironments: {native: {}}\nworkloads: [{use: crowd, nodes: [3, 2000]}]\n")}
+	if _, err := Resolve(file.With(p), Overrides{}); err == nil || !strings.Contains(err.Error(), `study.yaml:3:13: workload crowd, role node: count: "2000" is no number from 1 to 1000`) {
+		t.Errorf("got %v", err)
+	}
+}

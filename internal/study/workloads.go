@@ -52,6 +52,12 @@ func resolveWorkloads(root strict.Node, s, scaled section, file *File, fresh str
 		w.Levels = resolveLevels(pairs, pack)
 		w.Pack.Roles = resolvePlaces(pairs, pack)
 		w.Pack.Metrics = append(slices.Clone(pack.Metrics), derived(pack, w.Levels)...)
+		for _, l := range w.Levels {
+			if _, err := w.Shape(l); err != nil {
+				entry.Problemf("%s", err)
+				break
+			}
+		}
 		workloads = append(workloads, w)
 		recipes = append(recipes, pack.Image)
 	}

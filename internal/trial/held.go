@@ -46,7 +46,7 @@ type noNetwork struct{ reason string }
 func (e *noNetwork) Error() string { return e.reason }
 
 // start starts all instances that a shape needs, at the same time.
-func (r *Runner) start(ctx context.Context, slot schedule.Slot, s shape, emptyCache bool) (_ *held, err error) {
+func (r *Runner) start(ctx context.Context, slot schedule.Slot, s study.Shape, emptyCache bool) (_ *held, err error) {
 	h := &held{block: slot.Block, fresh: true}
 	defer func() {
 		if err != nil {
@@ -56,8 +56,8 @@ func (r *Runner) start(ctx context.Context, slot schedule.Slot, s shape, emptyCa
 	if h.network, err = r.network(ctx, slot, s); err != nil {
 		return nil, err
 	}
-	for copy := range s.copies {
-		h.copies = append(h.copies, r.plan(h, slot, s, copy))
+	for range s.Copies {
+		h.copies = append(h.copies, r.cast(h, slot, s))
 	}
 	if emptyCache {
 		if err := dropCaches(); err != nil {
@@ -73,20 +73,20 @@ func (r *Runner) start(ctx context.Context, slot schedule.Slot, s shape, emptyCa
 	for _, c := range h.copies {
 		h.starts = append(h.starts, environment.StartTime(c.members()[0].Phases()))
 	}
-	if s.plain() {
+	if s.Single() {
 		h.phases = h.members[0].Phases()
 	}
 	for _, m := range h.members {
 		h.notes = append(h.notes, m.Notes()...)
 	}
-	if h.network != nil && s.meets() {
+	if h.network != nil && s.Meets() {
 		h.notes = append(h.notes, "between its instances, and from the host: "+h.network.Path())
 	}
 	return h, nil
 }
 
-// plan names the members of one copy; nothing is started yet.
-func (r *Runner) plan(h *held, slot schedule.Slot, s shape, copy int) cast {
+// cast names the members of one copy; nothing is started yet.
+func (r *Runner) cast(h *held, slot schedule.Slot, s study.Shape) cast {
 	name := func(environment string) string {
 		r.starts++
 		name := fmt.Sprintf("b%d-%s-%d", slot.Block, safe(environment), r.starts)
@@ -96,31 +96,31 @@ func (r *Runner) plan(h *held, slot schedule.Slot, s shape, copy int) cast {
 		return name
 	}
 	c := cast{roles: map[string][]*member{}}
-	if s.together {
+	if s.Together {
 		c.together = &member{name: name(slot.Environment), index: 1, begun: map[string]bool{}}
 		h.members = append(h.members, c.together)
 	}
-	for _, role := range s.roles {
+	for _, role := range s.Roles {
 		where := slot.Environment
-		if role.onHost {
+		if role.OnHost {
 			where = "host"
 		}
-		for i := range role.count {
-			m := &member{name: name(where), onHost: role.onHost, index: i + 1, begun: map[string]bool{}}
-			c.roles[role.name] = append(c.roles[role.name], m)
+		for i := range role.Count {
+			m := &member{name: name(where), onHost: role.OnHost, index: i + 1, begun: map[string]bool{}}
+			c.roles[role.Name] = append(c.roles[role.Name], m)
 			h.members = append(h.members, m)
 		}
 	}
 	return c
 }
 
-func (r *Runner) network(ctx context.Context, slot schedule.Slot, s shape) (environment.Network, error) {
-	if s.plain() {
+func (r *Runner) network(ctx context.Context, slot schedule.Slot, s study.Shape) (environment.Network, error) {
+	if s.Single() {
 		return nil, nil
 	}
 	networked, able := r.Environments[slot.Environment].(environment.Networked)
 	if !able {
-		if s.meets() {
+		if s.Meets() {
 			return nil, &noNetwork{"its instances have no network between them, and the workload needs one"}
 		}
 		return nil, nil

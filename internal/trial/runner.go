@@ -57,8 +57,8 @@ type lease struct {
 	forRun      bool
 }
 
-func leaseOf(slot schedule.Slot, s shape) lease {
-	return lease{slot.Environment, s.key(), slot.Fresh == "run"}
+func leaseOf(slot schedule.Slot, s study.Shape) lease {
+	return lease{slot.Environment, s.Key(), slot.Fresh == "run"}
 }
 
 // Run runs one trial. The error is for what the run cannot go on after: the
@@ -79,11 +79,7 @@ func (r *Runner) Run(ctx context.Context, slot schedule.Slot) (bundle.Trial, err
 	if reason, known := w.Pack.KnownLimits[e.Kind]; known {
 		return skipped(t, reason), nil
 	}
-	pack, err := w.Pack.With(level.Parameters, workload.Spot{})
-	if err != nil {
-		return t, err
-	}
-	shape, err := shapeOf(pack, level)
+	shape, err := w.Shape(level)
 	if err != nil {
 		return t, err
 	}
@@ -93,7 +89,7 @@ func (r *Runner) Run(ctx context.Context, slot schedule.Slot) (bundle.Trial, err
 		return t, err
 	}
 	before := sample.ReadHost()
-	instances, err := r.instances(ctx, slot, use, shape, pack.EmptyCache)
+	instances, err := r.instances(ctx, slot, use, shape, w.Pack.EmptyCache)
 	spent += time.Since(startBegan)
 	if limit := (*noNetwork)(nil); errors.As(err, &limit) {
 		return skipped(t, limit.reason), nil
@@ -196,7 +192,7 @@ func (r *Runner) enter(slot schedule.Slot, use lease) error {
 }
 
 // instances are those to run in: fresh ones, or the block's or run's own.
-func (r *Runner) instances(ctx context.Context, slot schedule.Slot, use lease, s shape, emptyCache bool) (*held, error) {
+func (r *Runner) instances(ctx context.Context, slot schedule.Slot, use lease, s study.Shape, emptyCache bool) (*held, error) {
 	if h := r.held[use]; h != nil {
 		if slot.Fresh != "trial" && !h.gone() {
 			return h, nil

@@ -22,11 +22,12 @@ func (m Metric) derived() bool {
 	return m.Name == CPUPerOp || m.Name == CPUSeconds || m.Name == ReadySeconds || m.Name == StartAll
 }
 
-// printed says whether the metric comes from what the driver printed.
-func (m Metric) printed() bool { return !m.derived() && !slices.Contains(Measured, m.FieldName()) }
+// Printed says whether the metric comes from what the driver printed, and not
+// from what tare measures itself.
+func (m Metric) Printed() bool { return !m.derived() && !slices.Contains(Measured, m.FieldName()) }
 
 func (p *Pack) onlyMeasured() bool {
-	return !slices.ContainsFunc(p.Metrics, Metric.printed)
+	return !slices.ContainsFunc(p.Metrics, Metric.Printed)
 }
 
 // Read turns what the driver printed into the pack's metrics. A metric that the
@@ -42,7 +43,7 @@ func (p Pack) Read(stdout []byte) (metrics map[string]float64, missing map[strin
 	}
 	metrics, missing = map[string]float64{}, map[string]string{}
 	for _, m := range p.Metrics {
-		if !m.printed() {
+		if !m.Printed() {
 			continue
 		}
 		value, ok := fields[m.FieldName()]
@@ -61,7 +62,7 @@ func (p Pack) Read(stdout []byte) (metrics map[string]float64, missing map[strin
 func (p Pack) parse(stdout []byte) (map[string]float64, error) {
 	var names []string
 	for _, m := range p.Metrics {
-		if m.printed() {
+		if m.Printed() {
 			names = append(names, m.FieldName())
 		}
 	}
