@@ -114,6 +114,34 @@ type Network interface {
 	Close(ctx context.Context) error
 }
 
+// Paths say what a packet and a block pass between an instance and the machine
+// that it is on, in a few words each, for reports.
+type Paths struct {
+	Network string `json:"network,omitempty"` // "bridge tare-1, one veth pair, NAT"; "none"
+	Root    string `json:"root,omitempty"`    // "overlay", "ext4 on virtio-blk, qcow2 file, cache writeback, threads"
+	Data    string `json:"data,omitempty"`    // of /data, in the same words
+	// RootOn and DataOn are the host's file systems below them: "ext4 on vda1".
+	// Where they differ between environments, the disks are compared as well.
+	RootOn string `json:"root_on,omitempty"`
+	DataOn string `json:"data_on,omitempty"`
+}
+
+// Metered is an instance whose cost cannot be read from here by its footprint,
+// as it runs on another machine.
+type Metered interface {
+	// Meter begins to watch what the instance uses; every is the time between
+	// two looks, 0 the sampler's own.
+	Meter(every time.Duration) sample.Meter
+}
+
+// Meter begins to watch what an instance uses.
+func Meter(i Instance, every time.Duration) sample.Meter {
+	if m, elsewhere := i.(Metered); elsewhere {
+		return m.Meter(every)
+	}
+	return sample.Start(i.Footprint(), every)
+}
+
 // Phase is a part of the start-up time.
 type Phase struct {
 	Name     string        `json:"name"` // prepare, engine, kernel, agent
@@ -161,6 +189,8 @@ type Instance interface {
 	Address() string
 	// Phases of the start; their sum is the time from the call to the first word.
 	Phases() []Phase
+	// Paths say what lies between the instance and the machine.
+	Paths() Paths
 	Footprint() sample.Footprint
 	// Notes are findings about this start: a limit that did not take hold, an
 	// option that the engine ignored.

@@ -106,6 +106,7 @@ func (c *child) Phases() []environment.Phase {
 	return []environment.Phase{{Name: environment.PreparePhase, Duration: time.Hour}, {Name: "agent", Duration: c.took}}
 }
 func (c *child) Footprint() sample.Footprint { return sample.Footprint{} }
+func (c *child) Paths() environment.Paths    { return environment.Paths{} }
 func (c *child) Notes() []string             { return nil }
 func (c *child) Address() string             { return "127.0.0.1" }
 func (c *child) Stop(context.Context) error {

@@ -22,6 +22,9 @@ type machine struct {
 	now    func() time.Time
 }
 
+// Meter counts what an instance uses from its making until Stop.
+type Meter interface{ Stop() Usage }
+
 // Sampler watches one instance from Start to Stop.
 type Sampler struct {
 	on        machine

@@ -9,6 +9,7 @@ import (
 
 	"tare/internal/agent"
 	"tare/internal/bundle"
+	"tare/internal/environment"
 	"tare/internal/sample"
 	"tare/internal/study"
 	"tare/internal/workload"
@@ -81,18 +82,18 @@ func (m *measurement) each(do func(*part) error) error {
 // drive is the measured part: all copies' drivers at the same time, with what
 // all instances of the environment use meanwhile.
 func (m *measurement) drive(ctx context.Context, w *study.Workload) error {
-	var samplers []*sample.Sampler
+	var meters []sample.Meter
 	for _, member := range m.held.members {
 		if !member.onHost {
-			samplers = append(samplers, sample.Start(member.Footprint(), 0))
+			meters = append(meters, environment.Meter(member.Instance, 0))
 		}
 	}
 	began := time.Now()
 	err := m.each(func(p *part) error { return p.drive(ctx) })
 	elapsed := time.Since(began)
-	usages := make([]sample.Usage, len(samplers))
-	for i, s := range samplers {
-		usages[i] = s.Stop()
+	usages := make([]sample.Usage, len(meters))
+	for i, m := range meters {
+		usages[i] = m.Stop()
 	}
 	if err != nil {
 		return err

@@ -178,6 +178,9 @@ func (s *sandbox) Address() string             { return s.address }
 func (s *sandbox) Phases() []environment.Phase { return s.phases }
 func (s *sandbox) Notes() []string             { return s.notes }
 
+// Paths are what the options say.
+func (s *sandbox) Paths() environment.Paths { return environment.Paths{} }
+
 // Footprint is the group, with runsc, its sandbox and its gofer in it, and the
 // port at the network.
 func (s *sandbox) Footprint() sample.Footprint {

@@ -44,6 +44,10 @@ const (
 func (i *instance) Agent() *agent.Client        { return i.agent }
 func (i *instance) Address() string             { return i.address }
 func (i *instance) Phases() []environment.Phase { return i.phases }
+
+// Paths are what the options say.
+func (i *instance) Paths() environment.Paths { return environment.Paths{} }
+
 func (i *instance) Footprint() sample.Footprint { return i.footprint }
 func (i *instance) Notes() []string             { return i.notes }
 

@@ -195,6 +195,9 @@ func (i *instance) Phases() []environment.Phase { return i.phases }
 // Notes are limits that did not take hold.
 func (i *instance) Notes() []string { return i.notes }
 
+// Paths are what the options say.
+func (i *instance) Paths() environment.Paths { return environment.Paths{} }
+
 // Footprint is the group; the network is the host's, where nothing is told
 // apart.
 func (i *instance) Footprint() sample.Footprint {

@@ -231,6 +231,9 @@ func (i *instance) Notes() []string {
 	return notes
 }
 
+// Paths are what the options say.
+func (i *instance) Paths() environment.Paths { return environment.Paths{} }
+
 // Footprint is the one group that QEMU runs in with all its threads, and the
 // tap.
 func (i *instance) Footprint() sample.Footprint {
