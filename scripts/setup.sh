@@ -46,14 +46,14 @@ group() {
 			need qemu-system-x86_64 qemu-system-x86 "environment qemu"
 			need qemu-img qemu-utils "environment qemu"
 		fi
-		# The packs of Cassandra and JMeter fetch what no Debian package has.
-		need mvn maven "images with Maven artifacts"
 		wants_runsc=yes
 		;;
 	test)
 		group run
 		group web
 		need podman podman "environment podman"
+		# The packs of Cassandra and JMeter fetch what no Debian package has.
+		need mvn maven "images with Maven artifacts"
 		need chromium chromium "the test that looks at the HTML report"
 		;;
 	web)

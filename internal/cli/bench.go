@@ -195,16 +195,21 @@ func (b *benchOptions) plan(seeded bool) (*study.Plan, error) {
 		{Key: "workloads", Value: []yaml.MapSlice{{{Key: "use", Value: benchPack}}}},
 		{Key: "design", Value: design},
 	}
-	source, err := yaml.Marshal(document)
-	if err != nil {
-		return nil, err
-	}
 	over := study.Overrides{Budget: b.budget}
 	if seeded {
 		over.Seed = &b.seed
 	}
-	file := study.File{Origin: "tare bench", Name: "bench", Source: source}
-	plan, err := study.Resolve(file.With(b.pack()), over)
+	return planOf(study.File{Origin: "tare bench", Name: "bench"}, document, b.pack(), over)
+}
+
+// planOf makes the plan of a study that a command wrote for itself, with the
+// one pack that it uses.
+func planOf(file study.File, document yaml.MapSlice, pack *workload.Pack, over study.Overrides) (*study.Plan, error) {
+	var err error
+	if file.Source, err = yaml.Marshal(document); err != nil {
+		return nil, err
+	}
+	plan, err := study.Resolve(file.With(pack), over)
 	var problems strict.Problems
 	if errors.As(err, &problems) {
 		// The places are those of a document that nobody wrote.

@@ -17,6 +17,7 @@ import (
 	"tare/internal/quantity"
 	"tare/internal/report"
 	"tare/internal/run"
+	"tare/internal/strict"
 	"tare/internal/workload"
 	"tare/internal/workload/parse"
 )
@@ -100,7 +101,7 @@ func importRequest(f *importFlags, cmd *cobra.Command, args []string) (*imported
 	if f.tool != "" {
 		return f.request(args)
 	}
-	if len(args) > 1 || !strings.HasSuffix(args[0], ".yaml") && !strings.HasSuffix(args[0], ".yml") {
+	if len(args) > 1 || !strict.IsPath(args[0]) {
 		return nil, fmt.Errorf("say with --tool what wrote %s: a parser (%s), or a workload pack", args[0], strings.Join(parse.Names(), ", "))
 	}
 	for _, name := range ofFiles {

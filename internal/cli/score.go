@@ -12,6 +12,7 @@ import (
 
 	"tare/internal/report"
 	"tare/internal/score"
+	"tare/internal/strict"
 )
 
 func newScoreCommand(app *App) *cobra.Command {
@@ -109,7 +110,7 @@ func scored(in report.Input, p *score.Profile) any {
 // loadProfile reads a file where the name looks like one, else the built-in
 // profile of the name.
 func loadProfile(name string) (*score.Profile, error) {
-	if !strings.Contains(name, ".") && !strings.Contains(name, "/") {
+	if !strict.IsPath(name) {
 		p, err := score.Builtin(name)
 		if err != nil {
 			return nil, badInput("%w", err)

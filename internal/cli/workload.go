@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -17,7 +16,6 @@ import (
 	"tare/internal/bundle"
 	"tare/internal/report"
 	"tare/internal/run"
-	"tare/internal/strict"
 	"tare/internal/study"
 	"tare/internal/workload"
 )
@@ -57,7 +55,7 @@ A built-in workload is checked by its name.`,
   tare workload check ./my-pack.yaml --set clients=10 --env docker`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(command *cobra.Command, args []string) error {
-			pack, err := packOf(args[0])
+			pack, err := workload.Find(args[0])
 			if err != nil {
 				return badInput("%w", err)
 			}
@@ -83,14 +81,6 @@ A built-in workload is checked by its name.`,
 	return command
 }
 
-// packOf is a pack by its file, or a built-in one by its name.
-func packOf(name string) (*workload.Pack, error) {
-	if strings.ContainsRune(name, filepath.Separator) || strings.HasSuffix(name, ".yaml") || strings.HasSuffix(name, ".yml") {
-		return workload.Load(name)
-	}
-	return workload.Builtin(name)
-}
-
 // plan makes a study of one block of the pack in one environment.
 func (c checkOptions) plan(pack *workload.Pack) (*study.Plan, error) {
 	name, options, err := parseEnvironment(c.environment)
@@ -105,27 +95,14 @@ func (c checkOptions) plan(pack *workload.Pack) (*study.Plan, error) {
 		}
 		entry = append(entry, yaml.MapItem{Key: key, Value: value})
 	}
-	source, err := yaml.Marshal(yaml.MapSlice{
+	document := yaml.MapSlice{
 		{Key: "study", Value: "check of workload " + pack.Name},
 		{Key: "baseline", Value: name},
 		{Key: "environments", Value: yaml.MapSlice{{Key: name, Value: options}}},
 		{Key: "workloads", Value: []yaml.MapSlice{entry}},
 		{Key: "design", Value: yaml.MapSlice{{Key: "blocks", Value: 1}}},
-	})
-	if err != nil {
-		return nil, err
 	}
-	file := study.File{Origin: "tare workload check", Name: "check-" + pack.Name, Source: source}
-	plan, err := study.Resolve(file.With(pack), study.Overrides{})
-	var problems strict.Problems
-	if errors.As(err, &problems) {
-		// The places are those of a document that nobody wrote.
-		return nil, badInput("%s", problems[0].Message)
-	}
-	if err != nil {
-		return nil, badInput("%w", err)
-	}
-	return plan, nil
+	return planOf(study.File{Origin: "tare workload check", Name: "check-" + pack.Name}, document, pack, study.Overrides{})
 }
 
 func (c checkOptions) run(ctx context.Context, app *App, plan *study.Plan, show displayFlags) error {
@@ -192,7 +169,7 @@ func sourceOf(p workload.Pack, m workload.Metric) string {
 		return "tare, from outside"
 	case m.Name == workload.StartAll, p.Startup:
 		return "tare, the start"
-	case slices.Contains(workload.Measured, m.FieldName()), m.Name == workload.ReadySeconds:
+	case slices.Contains(workload.Measured, m.FieldName()):
 		return "tare, by the instance's clock"
 	}
 	field := m.FieldName()

@@ -7,7 +7,6 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
-	"strings"
 	"time"
 
 	"tare/internal/quantity"
@@ -115,7 +114,7 @@ func (r *Request) add(b batch, at strict.Node, folder string) {
 		return
 	}
 	tool := b.Tool
-	if strings.HasSuffix(tool, ".yaml") && !filepath.IsAbs(tool) {
+	if strict.IsPath(tool) && !filepath.IsAbs(tool) {
 		tool = filepath.Join(folder, tool)
 	}
 	pack, err := Tool(tool, b.Metrics)

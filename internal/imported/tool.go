@@ -32,9 +32,8 @@ func Tool(name string, metrics []workload.Metric) (workload.Pack, error) {
 
 func lookUp(name string) (workload.Pack, error) {
 	parser, isParser := parse.Lookup(name)
-	isFile := strings.ContainsRune(name, filepath.Separator) || strings.HasSuffix(name, ".yaml")
 	switch {
-	case isFile:
+	case strict.IsPath(name):
 		p, err := workload.Load(name)
 		if err != nil {
 			return workload.Pack{}, err

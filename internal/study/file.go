@@ -85,8 +85,7 @@ func Names() []string {
 // Load finds a study: a built-in name, or else a path. A path with a slash or
 // with .yaml at its end is never taken for a name.
 func Load(pathOrName string) (*File, error) {
-	isPath := strings.ContainsRune(pathOrName, filepath.Separator) ||
-		strings.HasSuffix(pathOrName, ".yaml") || strings.HasSuffix(pathOrName, ".yml")
+	isPath := strict.IsPath(pathOrName)
 	if !isPath {
 		if source, err := studies.Files.ReadFile(pathOrName + ".yaml"); err == nil {
 			return &File{Origin: "built-in:" + pathOrName, Name: pathOrName, Source: source}, nil

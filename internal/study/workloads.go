@@ -119,14 +119,10 @@ func packOf(entry strict.Node, file *File, problems *strict.Problems) *workload.
 	if own := file.packs[use]; own != nil {
 		return own
 	}
-	if strings.Contains(use, "/") || strings.HasSuffix(use, ".yaml") || strings.HasSuffix(use, ".yml") {
-		if !filepath.IsAbs(use) {
-			use = filepath.Join(file.folder, use)
-		}
-		pack, err = workload.Load(use)
-	} else {
-		pack, err = workload.Builtin(use)
+	if strict.IsPath(use) && !filepath.IsAbs(use) {
+		use = filepath.Join(file.folder, use)
 	}
+	pack, err = workload.Find(use)
 	var inPack strict.Problems
 	if errors.As(err, &inPack) {
 		*problems = append(*problems, inPack...)

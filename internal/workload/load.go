@@ -38,6 +38,14 @@ func Builtin(name string) (*Pack, error) {
 	return Decode("built-in:"+name, data)
 }
 
+// Find is a pack by its file, or a built-in one by its name.
+func Find(pathOrName string) (*Pack, error) {
+	if strict.IsPath(pathOrName) {
+		return Load(pathOrName)
+	}
+	return Builtin(pathOrName)
+}
+
 // Load reads a user's pack.
 func Load(file string) (*Pack, error) {
 	data, err := os.ReadFile(file)
