@@ -12,17 +12,14 @@ import (
 	"testing"
 	"time"
 
-	"github.com/santhosh-tekuri/jsonschema/v6"
-
 	"tare/internal/environment"
 	_ "tare/internal/environment/docker"
 	_ "tare/internal/environment/native"
 	_ "tare/internal/environment/qemu"
 	"tare/internal/sample"
+	"tare/internal/schematest"
 	"tare/internal/study"
 )
-
-const schemas = "../../schema"
 
 // recordedRun is a run folder as this format's first version left it. It stays
 // readable for as long as the format is 1.
@@ -34,7 +31,7 @@ func TestTheSchemasKnowExactlyTheFieldsThatAreWritten(t *testing.T) {
 	for file, value := range map[string]any{
 		"run-manifest.schema.json": Manifest{}, "run-plan.schema.json": study.Plan{}, "journal-trial.schema.json": Trial{},
 	} {
-		text, err := os.ReadFile(filepath.Join(schemas, file))
+		text, err := os.ReadFile(schematest.Path(file))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -109,7 +106,7 @@ func TestAFreshRunFolderIsValid(t *testing.T) {
 }
 
 func TestWhatIsNoTrialIsNotValid(t *testing.T) {
-	schema := compile(t, "journal-trial.schema.json")
+	const schema = "journal-trial.schema.json"
 	const trial = `"block":1,"position":1,"environment":"native","workload":"w","started":"2026-01-01T00:00:00Z","ended":"2026-01-01T00:00:00Z"`
 	for name, line := range map[string]string{
 		"a status of its own": `{` + trial + `,"status":"fine","metrics":{}}`,
@@ -118,11 +115,11 @@ func TestWhatIsNoTrialIsNotValid(t *testing.T) {
 		"an unknown key":      `{` + trial + `,"status":"ok","metrics":{},"colour":"red"}`,
 		"no block":            `{"status":"ok"}`,
 	} {
-		if problem := validate(t, schema, []byte(line)); problem == nil {
+		if problem := schematest.Validate(t, schema, []byte(line)); problem == nil {
 			t.Errorf("%s is valid: %s", name, line)
 		}
 	}
-	if problem := validate(t, schema, []byte(`{`+trial+`,"status":"ok","metrics":{}}`)); problem != nil {
+	if problem := schematest.Validate(t, schema, []byte(`{`+trial+`,"status":"ok","metrics":{}}`)); problem != nil {
 		t.Error(problem)
 	}
 }
@@ -138,36 +135,15 @@ func validFolder(t *testing.T, folder string) {
 		return data
 	}
 	for file, schema := range map[string]string{manifestFile: "run-manifest.schema.json", planFile: "run-plan.schema.json"} {
-		if problem := validate(t, compile(t, schema), read(file)); problem != nil {
+		if problem := schematest.Validate(t, schema, read(file)); problem != nil {
 			t.Errorf("%s: %v", file, problem)
 		}
 	}
-	trial := compile(t, "journal-trial.schema.json")
 	for i, line := range bytes.Split(bytes.TrimSpace(read(journalFile)), []byte("\n")) {
-		if problem := validate(t, trial, line); problem != nil {
+		if problem := schematest.Validate(t, "journal-trial.schema.json", line); problem != nil {
 			t.Errorf("%s:%d: %v\n%s", journalFile, i+1, problem, line)
 		}
 	}
-}
-
-func compile(t *testing.T, file string) *jsonschema.Schema {
-	t.Helper()
-	compiler := jsonschema.NewCompiler()
-	compiler.AssertFormat()
-	s, err := compiler.Compile(filepath.Join(schemas, file))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return s
-}
-
-func validate(t *testing.T, s *jsonschema.Schema, text []byte) error {
-	t.Helper()
-	value, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return s.Validate(value)
 }
 
 // object is a schema as it was parsed.

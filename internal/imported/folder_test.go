@@ -1,14 +1,13 @@
 package imported
 
 import (
-	"bytes"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/santhosh-tekuri/jsonschema/v6"
+	"tare/internal/schematest"
 )
 
 const ownPack = `workload: own
@@ -49,15 +48,7 @@ results:
 	}
 	valid := func(schema string, text []byte) {
 		t.Helper()
-		compiled, err := jsonschema.NewCompiler().Compile(filepath.Join("../../schema", schema))
-		if err != nil {
-			t.Fatal(err)
-		}
-		value, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
-		if err == nil {
-			err = compiled.Validate(value)
-		}
-		if err != nil {
+		if err := schematest.Validate(t, schema, text); err != nil {
 			t.Errorf("%s: %v\n%s", schema, err, text)
 		}
 	}

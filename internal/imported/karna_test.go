@@ -1,7 +1,6 @@
 package imported
 
 import (
-	"encoding/json"
 	"os"
 	"path/filepath"
 	"slices"
@@ -9,11 +8,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/goccy/go-yaml"
-	"github.com/santhosh-tekuri/jsonschema/v6"
-
 	"tare/internal/bundle"
 	"tare/internal/inspect"
+	"tare/internal/schematest"
 	"tare/internal/verdict"
 )
 
@@ -133,19 +130,7 @@ func TestClientAndServerOfOneTestAreNotTwoResults(t *testing.T) {
 }
 
 func TestTheDocumentedManifestIsValidByItsSchema(t *testing.T) {
-	compiled, err := jsonschema.NewCompiler().Compile("../../schema/import-manifest.schema.json")
-	if err != nil {
-		t.Fatal(err)
-	}
-	text, err := yaml.YAMLToJSON(documented(t))
-	if err != nil {
-		t.Fatal(err)
-	}
-	var value any
-	if err := json.Unmarshal(text, &value); err != nil {
-		t.Fatal(err)
-	}
-	if err := compiled.Validate(value); err != nil {
+	if err := schematest.Validate(t, "import-manifest.schema.json", documented(t)); err != nil {
 		t.Error(err)
 	}
 }

@@ -8,9 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/goccy/go-yaml"
-	"github.com/santhosh-tekuri/jsonschema/v6"
-
+	"tare/internal/schematest"
 	"tare/internal/strict"
 	"tare/profiles"
 )
@@ -157,10 +155,6 @@ func TestTheSchemaKnowsExactlyTheKeysThatAreRead(t *testing.T) {
 }
 
 func TestBuiltInProfilesFitTheSchema(t *testing.T) {
-	schema, err := jsonschema.NewCompiler().Compile("../../schema/profile.schema.json")
-	if err != nil {
-		t.Fatal(err)
-	}
 	for _, name := range Names() {
 		if _, err := Builtin(name); err != nil {
 			t.Error(err)
@@ -169,19 +163,7 @@ func TestBuiltInProfilesFitTheSchema(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		var value any
-		if err := yaml.Unmarshal(text, &value); err != nil {
-			t.Fatal(err)
-		}
-		asJSON, err := json.Marshal(value)
-		if err != nil {
-			t.Fatal(err)
-		}
-		plain, err := jsonschema.UnmarshalJSON(strings.NewReader(string(asJSON)))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := schema.Validate(plain); err != nil {
+		if err := schematest.Validate(t, "profile.schema.json", text); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

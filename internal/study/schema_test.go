@@ -1,25 +1,16 @@
 package study
 
 import (
-	"bytes"
-	"encoding/json"
 	"os"
 	"path/filepath"
-	"reflect"
-	"slices"
 	"strings"
 	"testing"
 
-	"github.com/goccy/go-yaml"
-	"github.com/santhosh-tekuri/jsonschema/v6"
-
 	"tare/internal/agent"
 	"tare/internal/image"
-	"tare/internal/strict"
+	"tare/internal/schematest"
 	"tare/internal/workload"
 )
-
-const schemas = "../../schema"
 
 // The published schemas are kept by hand, so that they explain; this holds them
 // to the types that the files are read into.
@@ -30,36 +21,12 @@ func TestTheSchemasKnowExactlyTheKeysThatAreRead(t *testing.T) {
 		"workload.schema.json": {"": workload.Pack{}, "recipe": image.Recipe{}, "file": image.File{}, "parameter": workload.Parameter{},
 			"role": workload.Role{}, "step": workload.Step{}, "server": workload.Server{}, "probe": agent.Probe{}, "parser": workload.Parser{}, "metric": workload.Metric{}},
 	} {
-		type object struct {
-			Properties map[string]any `json:"properties"`
-		}
-		var s struct {
-			object
-			Defs map[string]object `json:"$defs"`
-		}
-		text, err := os.ReadFile(filepath.Join(schemas, file))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := json.Unmarshal(text, &s); err != nil {
-			t.Fatalf("%s: %v", file, err)
-		}
-		s.Defs[""] = s.object
-		for name, value := range types {
-			want := strict.Keys(reflect.TypeOf(value))
-			slices.Sort(want)
-			var got []string
-			for key := range s.Defs[name].Properties {
-				got = append(got, key)
-			}
-			slices.Sort(got)
-			check(t, file+" "+name, got, want)
-		}
+		schematest.Keys(t, file, types)
 	}
 }
 
 func TestWhatTareBringsIsValidByTheSchemas(t *testing.T) {
-	study, pack := compile(t, "study.schema.json"), compile(t, "workload.schema.json")
+	const study, pack = "study.schema.json", "workload.schema.json"
 	valid(t, study, redisStudy, true)
 	valid(t, study, "study: x\nenvironments: {native: {}}\nworkloads: [{use: redis}]\nbaselin: native\n", false)
 	valid(t, study, "study: x\nenvironments: {native: {}}\nworkloads: [{use: redis, clients: {from: 1, to: 2}}]\n", false)
@@ -84,26 +51,9 @@ func TestWhatTareBringsIsValidByTheSchemas(t *testing.T) {
 	}
 }
 
-func compile(t *testing.T, file string) *jsonschema.Schema {
+func valid(t *testing.T, schema, text string, want bool) {
 	t.Helper()
-	s, err := jsonschema.NewCompiler().Compile(filepath.Join(schemas, file))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return s
-}
-
-func valid(t *testing.T, s *jsonschema.Schema, text string, want bool) {
-	t.Helper()
-	encoded, err := yaml.YAMLToJSON([]byte(text))
-	if err != nil {
-		t.Fatal(err)
-	}
-	value, err := jsonschema.UnmarshalJSON(bytes.NewReader(encoded))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := s.Validate(value); (err == nil) != want {
+	if err := schematest.Validate(t, schema, []byte(text)); (err == nil) != want {
 		t.Errorf("valid is %t, not %t, for\n%s\n%v", !want, want, text, err)
 	}
 }
