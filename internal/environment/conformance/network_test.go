@@ -4,15 +4,9 @@ import (
 	"bufio"
 	"bytes"
 	"context"
-	"encoding/json"
 	"fmt"
-	"io"
 	"net"
 	"net/netip"
-	"os"
-	"os/exec"
-	"path/filepath"
-	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -22,7 +16,6 @@ import (
 	"tare/internal/agent"
 	"tare/internal/environment"
 	"tare/internal/environment/environmenttest"
-	"tare/internal/owner"
 	"tare/internal/sample"
 )
 
@@ -247,110 +240,7 @@ func aClosedNetworkIsGone(t *testing.T, s *scene) {
 		}
 	}
 	s.nothingLeft(t)
-	for _, line := range openNamespaces() {
+	for _, line := range environmenttest.OpenNetworkNamespaces() {
 		t.Errorf("left open: %s", line)
 	}
-}
-
-// openNamespaces are this process's descriptors of network namespaces.
-func openNamespaces() (list []string) {
-	files, _ := filepath.Glob("/proc/self/fd/*")
-	for _, file := range files {
-		if to, err := os.Readlink(file); err == nil && strings.HasPrefix(to, "net:") {
-			list = append(list, file+" "+to)
-		}
-	}
-	return list
-}
-
-// A test that needs a tare of its own to kill starts this binary again.
-func TestMain(m *testing.M) {
-	if name := os.Getenv("TARE_TEST_PROVIDER"); name != "" {
-		fmt.Println("error:", hold(name, os.Getenv("TARE_TEST_HOME")))
-		os.Exit(1)
-	}
-	os.Exit(m.Run())
-}
-
-// hold starts an instance on a network, says its owner, and waits to be killed.
-func hold(name, home string) error {
-	ctx := context.Background()
-	n := slices.IndexFunc(providers, func(p provider) bool { return p.name == name })
-	registration, _ := environment.Lookup(providers[n].kind)
-	options := registration.Options()
-	if err := json.Unmarshal([]byte(providers[n].options), options); err != nil {
-		return err
-	}
-	env, err := registration.New(options)
-	if err != nil {
-		return err
-	}
-	img, err := environmenttest.Get(ctx, nil)
-	if err == nil {
-		err = env.Prepare(ctx, img, func(string) {})
-	}
-	if err != nil {
-		return err
-	}
-	o, err := owner.Open(home)
-	if err != nil {
-		return err
-	}
-	network, err := env.(environment.Networked).NewNetwork(ctx, o, "between")
-	if err != nil {
-		return err
-	}
-	if _, err := env.Start(ctx, environment.Request{Name: "orphan", Owner: o, Image: img, Console: io.Discard, Network: network}); err != nil {
-		return err
-	}
-	fmt.Println(o.ID())
-	_, err = io.Copy(io.Discard, os.Stdin)
-	return err
-}
-
-func theNetworkOfAKilledTareIsSwept(t *testing.T, s *scene) {
-	if _, ok := s.env.(environment.Networked); !ok {
-		t.Skip("needs a network between instances: this environment says that it has none")
-	}
-	cmd := exec.Command(os.Args[0])
-	cmd.Env = append(os.Environ(), "TARE_TEST_PROVIDER="+s.name, "TARE_TEST_HOME="+s.home)
-	in, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer in.Close()
-	out, err := cmd.StdoutPipe()
-	if err == nil {
-		err = cmd.Start()
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	said, reading := bufio.NewReader(out).ReadString('\n')
-	cmd.Process.Kill()
-	rest, _ := io.ReadAll(out)
-	cmd.Wait()
-	id := strings.TrimSpace(said)
-	if reading != nil || strings.HasPrefix(id, "error") {
-		t.Fatalf("it said %q (%v)", said+string(rest), reading)
-	}
-	var sweepers []owner.Sweeper
-	for _, kind := range environment.Kinds() {
-		if r, _ := environment.Lookup(kind); r.Sweep != nil {
-			sweepers = append(sweepers, r.Sweep)
-		}
-	}
-	removed, err := owner.Sweep(t.Context(), s.home, sweepers...)
-	t.Logf("swept: %q", removed)
-	if err != nil {
-		t.Error(err)
-	}
-	// The kernel clears the namespaces of dead processes at its leisure.
-	var left []string
-	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
-		if left = environmenttest.Left(t.Context(), s.home, id); len(left) == 0 {
-			return
-		}
-	}
-	t.Errorf("left behind: %q", left)
 }

@@ -31,16 +31,16 @@ import (
 // providers are all ways of running an image, with the options that a study
 // would write.
 var providers = []provider{
-	{"native", "native", `{}`},
-	{"docker", "docker", `{}`},
-	{"docker host network", "docker", `{"network": "host", "seccomp": "unconfined", "data": "volume"}`},
-	{"docker log", "docker", `{"network": "none", "log": "json-file", "data": "overlay"}`},
-	{"podman", "podman", `{}`},
-	{"gvisor under docker", "gvisor", `{"engine": "docker"}`},
-	{"gvisor direct", "gvisor", `{"engine": "direct"}`},
-	{"gvisor direct ptrace", "gvisor", `{"engine": "direct", "platform": "ptrace", "network": "host", "data": "overlay"}`},
-	{"qemu q35", "qemu", `{"machine": "q35", "accel": "tcg", "data": "64MiB"}`},
-	{"qemu microvm", "qemu", `{"machine": "microvm", "accel": "tcg", "data": "64MiB"}`},
+	{"native", "native", `{}`, nil},
+	{"docker", "docker", `{}`, nil},
+	{"docker host network", "docker", `{"network": "host", "seccomp": "unconfined", "data": "volume"}`, nil},
+	{"docker log", "docker", `{"network": "none", "log": "json-file", "data": "overlay"}`, nil},
+	{"podman", "podman", `{}`, nil},
+	{"gvisor under docker", "gvisor", `{"engine": "docker"}`, nil},
+	{"gvisor direct", "gvisor", `{"engine": "direct"}`, nil},
+	{"gvisor direct ptrace", "gvisor", `{"engine": "direct", "platform": "ptrace", "network": "host", "data": "overlay"}`, nil},
+	{"qemu q35", "qemu", `{"machine": "q35", "accel": "tcg", "data": "64MiB"}`, nil},
+	{"qemu microvm", "qemu", `{"machine": "microvm", "accel": "tcg", "data": "64MiB"}`, nil},
 }
 
 // cases are what each must do. Those above the gap share one instance.
@@ -62,13 +62,38 @@ var cases = []aCase{
 	{"instance names", instanceNames},
 	{"cancel", aCancelledStartLeavesNothing},
 	{"killed", aDeathIsNoticed},
+	{"tare killed", whatAKilledTareLeavesIsSwept},
 	{"network", twoReachEachOther},
 	{"network closed", aClosedNetworkIsGone},
-	{"network swept", theNetworkOfAKilledTareIsSwept},
 }
 
 type provider struct {
 	name, kind, options string
+	// setup makes what the provider needs of this machine (a double, a sshd) in
+	// a home, once, and returns the options that lead to it; nil where the
+	// options above are all. A process that is started to be killed does it too,
+	// in the same home.
+	setup func(home string) (options string, err error)
+}
+
+// decode gives the provider's options as a study would.
+func (p provider) decode(home string) (any, error) {
+	text := p.options
+	if p.setup != nil {
+		var err error
+		if text, err = p.setup(home); err != nil {
+			return nil, fmt.Errorf("setting up %s: %w", p.name, err)
+		}
+	}
+	registration, ok := environment.Lookup(p.kind)
+	if !ok {
+		return nil, fmt.Errorf("the kind %s is not registered", p.kind)
+	}
+	options := registration.Options()
+	if err := json.Unmarshal([]byte(text), options); err != nil {
+		return nil, fmt.Errorf("the options of %s: %w", p.name, err)
+	}
+	return options, nil
 }
 
 type aCase struct {
@@ -142,21 +167,15 @@ func (p provider) prepare(t *testing.T) *scene {
 	t.Helper()
 	environmenttest.NeedsRoot(t)
 	environmenttest.NeedsAgent(t)
-	registration, ok := environment.Lookup(p.kind)
-	if !ok {
-		t.Fatalf("the kind %s is not registered", p.kind)
-	}
-	options := registration.Options()
-	if err := json.Unmarshal([]byte(p.options), options); err != nil {
-		t.Fatal(err)
-	}
-	environmenttest.NeedsKind(t, p.kind, options)
-	env, err := registration.New(options)
+	home := filepath.Join(t.TempDir(), oddHome)
+	options, err := p.decode(home)
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &scene{provider: p, env: env, image: environmenttest.Image(t), home: filepath.Join(t.TempDir(), oddHome)}
-	if err := env.Prepare(t.Context(), s.image, func(line string) { t.Log(line) }); err != nil {
+	environmenttest.NeedsKind(t, p.kind, options)
+	environmenttest.NeedsPrograms(t, "mmdebstrap")
+	s := &scene{provider: p, home: home}
+	if s.env, s.image, err = p.environment(t.Context(), home); err != nil {
 		t.Fatal(err)
 	}
 	began := time.Now()

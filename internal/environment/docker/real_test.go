@@ -1,19 +1,16 @@
 package docker
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-containerregistry/pkg/name"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
@@ -205,65 +202,6 @@ func TestAnUnknownRuntimeIsMissingWithTheLineThatAddsIt(t *testing.T) {
 	if last := findings[len(findings)-1]; state != environment.Missing || !strings.Contains(last.Reason, "json-file") {
 		t.Errorf("%s %+v", state, last)
 	}
-}
-
-// The test's own program, started again, starts an instance and is killed.
-func TestAKilledTareLeavesNoInstance(t *testing.T) {
-	try(t, flavours, func(t *testing.T, s *stage) {
-		victim := exec.Command(os.Args[0], "-test.run=^TestHoldAnInstance$")
-		home := t.TempDir()
-		victim.Env = append(os.Environ(), "TARE_TEST_HOLD="+s.name, "TARE_TEST_HOME="+home,
-			"TARE_TEST_IMAGES="+environmenttest.Images(), "TMPDIR="+t.TempDir())
-		said, err := victim.StdoutPipe()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := victim.Start(); err != nil {
-			t.Fatal(err)
-		}
-		defer victim.Process.Kill()
-		group, id := "", ""
-		lines := bufio.NewScanner(said)
-		for lines.Scan() {
-			if n, _ := fmt.Sscanf(lines.Text(), "HOLDS %s %s", &group, &id); n == 2 {
-				break
-			}
-		}
-		if id == "" {
-			t.Fatal("the other process started no instance")
-		}
-		held := environmenttest.Hold(t, environmenttest.PIDs(t, group)...)
-		if len(held) == 0 {
-			t.Fatalf("nothing runs in %s", group)
-		}
-		victim.Process.Kill()
-		victim.Wait()
-		for _, line := range held.Running(20 * time.Second) {
-			t.Error(line)
-		}
-		if _, err := owner.Sweep(t.Context(), home, theDocker.sweep, thePodman.sweep); err != nil {
-			t.Error(err)
-		}
-		for _, line := range environmenttest.Left(t.Context(), home, id) {
-			t.Errorf("left behind: %s", line)
-		}
-	})
-}
-
-func TestHoldAnInstance(t *testing.T) {
-	name := os.Getenv("TARE_TEST_HOLD")
-	if name == "" {
-		t.Skip("needs to be started by TestAKilledTareLeavesNoInstance")
-	}
-	s := setUp(t, flavours[slices.IndexFunc(flavours, func(f flavour) bool { return f.name == name })])
-	own, err := owner.Open(os.Getenv("TARE_TEST_HOME"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	s.owner = own
-	i := s.start(t, "held", limits)
-	fmt.Printf("HOLDS %s %s\n", i.Footprint().Cgroups[0], own.ID())
-	<-i.Agent().Done()
 }
 
 // gVisor refuses the host's network under Docker after it has started its

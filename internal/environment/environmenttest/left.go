@@ -114,32 +114,46 @@ func Hold(t testing.TB, pids ...int) Processes {
 // from outside.
 func HoldInstance(t testing.TB, i environment.Instance) Processes {
 	t.Helper()
-	footprint := i.Footprint()
-	pids := PIDs(t, footprint.Cgroups...)
+	pids := InstancePIDs(i)
 	if len(pids) == 0 {
-		t.Errorf("no process is in %v", footprint.Cgroups)
-	}
-	for _, p := range footprint.Processes {
-		pids = append(pids, p.PID)
+		t.Errorf("no process is in %v", i.Footprint().Cgroups)
 	}
 	return Hold(t, pids...)
 }
 
+// InstancePIDs are the processes of an instance that can be found from outside.
+func InstancePIDs(i environment.Instance) []int {
+	footprint := i.Footprint()
+	pids, _ := groupPIDs(footprint.Cgroups)
+	for _, p := range footprint.Processes {
+		pids = append(pids, p.PID)
+	}
+	return pids
+}
+
 // PIDs are the processes in groups.
-func PIDs(t testing.TB, groups ...string) (pids []int) {
+func PIDs(t testing.TB, groups ...string) []int {
 	t.Helper()
+	pids, err := groupPIDs(groups)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return pids
+}
+
+func groupPIDs(groups []string) (pids []int, err error) {
 	for _, path := range groups {
 		group, err := cgroup.At(path)
 		if err != nil {
-			t.Fatal(err)
+			return pids, err
 		}
 		inside, err := group.PIDs()
 		if err != nil {
-			t.Fatal(err)
+			return pids, err
 		}
 		pids = append(pids, inside...)
 	}
-	return pids
+	return pids, nil
 }
 
 // Running lists those that have not ended in the time that is left for it.

@@ -1,0 +1,110 @@
+package conformance
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"tare/internal/agent"
+	"tare/internal/environment"
+	"tare/internal/environment/environmenttest"
+	"tare/internal/image"
+	"tare/internal/owner"
+)
+
+func TestMain(m *testing.M) {
+	environmenttest.Main(m, map[string]environmenttest.Role{"hold": hold})
+}
+
+// hold starts an instance of a provider, on a network where there is one, with
+// a command in it that does not want to end, and says its owner and its
+// processes.
+func hold(name, home string) (string, error) {
+	ctx := context.Background()
+	n := slices.IndexFunc(providers, func(p provider) bool { return p.name == name })
+	env, img, err := providers[n].environment(ctx, home)
+	if err != nil {
+		return "", err
+	}
+	o, err := owner.Open(home)
+	if err != nil {
+		return "", err
+	}
+	r := environment.Request{Name: "orphan", Owner: o, Image: img, Console: io.Discard}
+	if networked, ok := env.(environment.Networked); ok {
+		if r.Network, err = networked.NewNetwork(ctx, o, "between"); err != nil {
+			return "", err
+		}
+	}
+	i, err := env.Start(ctx, r)
+	if err != nil {
+		return "", err
+	}
+	const stubborn = "trap '' TERM HUP; setsid sleep 1000 & while :; do sleep 1; done"
+	if _, err := i.Agent().Start(ctx, agent.Command{Argv: []string{"sh", "-c", stubborn}}); err != nil {
+		return "", err
+	}
+	said := []string{o.ID()}
+	for _, pid := range environmenttest.InstancePIDs(i) {
+		said = append(said, strconv.Itoa(pid))
+	}
+	return strings.Join(said, " "), nil
+}
+
+func whatAKilledTareLeavesIsSwept(t *testing.T, s *scene) {
+	words, kill := environmenttest.Again(t, "hold", s.name, s.home)
+	var pids []int
+	for _, word := range words[1:] {
+		pids = append(pids, int(atoi(word)))
+	}
+	processes := environmenttest.Hold(t, pids...)
+	kill()
+	var sweepers []owner.Sweeper
+	for _, kind := range environment.Kinds() {
+		if r, _ := environment.Lookup(kind); r.Sweep != nil {
+			sweepers = append(sweepers, r.Sweep)
+		}
+	}
+	removed, err := owner.Sweep(t.Context(), s.home, sweepers...)
+	t.Logf("swept: %q", removed)
+	if err != nil {
+		t.Error(err)
+	}
+	for _, line := range processes.Running(20 * time.Second) {
+		t.Error(line)
+	}
+	// The kernel clears the namespaces of dead processes at its leisure.
+	var left []string
+	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
+		if left = environmenttest.Left(t.Context(), s.home, words[0]); len(left) == 0 {
+			return
+		}
+	}
+	t.Errorf("left behind: %q", left)
+}
+
+// environment makes a provider's environment, ready to start the small image.
+func (p provider) environment(ctx context.Context, home string) (environment.Environment, *image.Image, error) {
+	options, err := p.decode(home)
+	if err != nil {
+		return nil, nil, err
+	}
+	registration, _ := environment.Lookup(p.kind)
+	env, err := registration.New(options)
+	if err != nil {
+		return nil, nil, err
+	}
+	img, err := environmenttest.Get(ctx, func(string) {})
+	if err == nil {
+		err = env.Prepare(ctx, img, func(string) {})
+	}
+	if err != nil {
+		return nil, nil, fmt.Errorf("preparing %s: %w", p.name, err)
+	}
+	return env, img, nil
+}
