@@ -19,6 +19,8 @@ import (
 
 	"tare/internal/agent/guest"
 	"tare/internal/agent/inside"
+	"tare/internal/agent/logger"
+	"tare/internal/agent/look"
 	"tare/internal/agent/native"
 )
 
@@ -35,6 +37,10 @@ const usage = `tare-agent is put into instances by tare; there is no use in star
   tare-agent native --root DIR [--cgroup FILE] [--bind SRC:DST[:ro]]
                     [--tmpfs DST]
                          the same in a root of its own on this machine
+  tare-agent look PATH...
+                         print what links lead to and files hold, as JSON
+  tare-agent logger [--format pipe|file|json-file] [--file FILE]
+                         hand standard input on, and write it down
   tare-agent init        be a guest's first process (also when called /init)
   tare-agent --version
 `
@@ -65,6 +71,10 @@ func main() {
 		err = serveStdio(args)
 	case "native":
 		err = enterNative(args)
+	case "look":
+		err = look.At(args, os.Stdout)
+	case "logger":
+		err = passOn(args)
 	case "init":
 		guest.Run(inside.Options{Version: version, Born: born, Stop: stopSignal()})
 	case "--version", "-version", "version":
@@ -89,8 +99,12 @@ func serveStdio(args []string) error {
 		return err
 	}
 	if *open != "" {
-		if err := os.Chmod(*open, 0o777); err != nil {
-			return fmt.Errorf("opening the data folder: %w", err)
+		// One that is open already may be somebody else's, as in a container of
+		// an engine that is not root.
+		if info, err := os.Stat(*open); err != nil || info.Mode().Perm() != 0o777 {
+			if err := os.Chmod(*open, 0o777); err != nil {
+				return fmt.Errorf("opening the data folder: %w", err)
+			}
 		}
 	}
 	stop := stopSignal()
@@ -114,6 +128,18 @@ func serveStdio(args []string) error {
 		io.Writer
 	}{os.NewFile(uintptr(in), "stdin"), os.NewFile(uintptr(out), "stdout")}
 	return inside.Serve(stream, inside.Options{Version: version, Born: time.Duration(*since), Stop: stop})
+}
+
+// passOn is a log driver of its own: it ends with its input, and not before.
+func passOn(args []string) error {
+	flags := flag.NewFlagSet("logger", flag.ContinueOnError)
+	format := flags.String("format", "pipe", "pipe, file or json-file")
+	file := flags.String("file", "", "where it is written down")
+	if err := flags.Parse(args); err != nil {
+		return err
+	}
+	signal.Ignore(unix.SIGTERM, unix.SIGINT, unix.SIGHUP)
+	return logger.Pass(os.Stdin, os.Stdout, *format, *file, time.Now)
 }
 
 // stopSignal turns a polite request to end into an orderly one. SIGPIPE is

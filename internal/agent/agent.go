@@ -29,8 +29,10 @@ type Command struct {
 	User string   // "" is root; a name or uid[:gid]
 	// CPUs are the cores the command may run on, as the instance numbers them;
 	// none means all. A kernel that refuses is an error, not a silence.
-	CPUs  []int
-	Stdin []byte
+	CPUs []int
+	// Stdin is read as the command takes it, to its end or the command's; nil is
+	// an empty one. Where reading it fails, the command is killed.
+	Stdin io.Reader
 	// Stdout and Stderr receive the output byte for byte as it comes; nil
 	// throws it away. The command always writes to pipes.
 	Stdout, Stderr io.Writer

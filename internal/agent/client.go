@@ -1,7 +1,6 @@
 package agent
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -22,7 +21,8 @@ type Client struct {
 	mu       sync.Mutex
 	calls    map[uint32]*call
 	last     uint32
-	leaving  bool // the agent was asked to end, so its end is no surprise
+	relay    *relay // nil until there is one
+	leaving  bool   // the agent was asked to end, so its end is no surprise
 	gone     chan struct{}
 	goneWhy  error
 	goneOnce sync.Once
@@ -94,6 +94,7 @@ func (c *Client) listen(reader *wire.Reader) error {
 	if err := f.Decode(&c.hello); err != nil {
 		return err
 	}
+	c.last = c.hello.First
 	if c.hello.Protocol != wire.Protocol {
 		return fmt.Errorf("the agent speaks protocol %d and this tare %d; build both from the same source (make build)", c.hello.Protocol, wire.Protocol)
 	}
@@ -154,8 +155,12 @@ func (c *Client) read(reader *wire.Reader) {
 			return
 		}
 		c.mu.Lock()
-		call := c.calls[f.Request]
+		call, relay := c.calls[f.Request], c.relay
 		c.mu.Unlock()
+		if call == nil && relay != nil && relay.owns(f.Request) {
+			relay.queue.Put(f) // bounded by what its own side grants
+			continue
+		}
 		if call == nil {
 			continue // an answer that nobody waits for any more
 		}
@@ -269,23 +274,37 @@ func (c *Client) cancel(call *call) {
 	go c.send(nil, wire.Frame{Type: wire.TypeCancel, Request: call.id})
 }
 
+// sourceError is what reading the data of a request came back with.
+type sourceError struct{ error }
+
+func (e sourceError) Unwrap() error { return e.error }
+
 // feed sends data and its end, as fast as the agent takes it.
-func (c *Client) feed(call *call, data []byte, stop <-chan struct{}) error {
-	for len(data) > 0 {
-		n := call.allowance.Take(min(len(data), wire.Chunk), stop, c.gone)
-		if n == 0 {
-			if err := c.Err(); err != nil {
+func (c *Client) feed(call *call, from io.Reader, stop <-chan struct{}) error {
+	for {
+		// A fresh one each time: the last frame may not be written yet.
+		data := make([]byte, wire.Chunk)
+		n, err := from.Read(data)
+		for data = data[:n]; len(data) > 0; {
+			n := call.allowance.Take(len(data), stop, c.gone)
+			if n == 0 {
+				if err := c.Err(); err != nil {
+					return err
+				}
+				return context.Canceled
+			}
+			if err := c.send(stop, wire.Frame{Type: wire.TypeData, Request: call.id, Payload: data[:n:n]}); err != nil {
 				return err
 			}
-			return context.Canceled
+			data = data[n:]
 		}
-		// A copy, as the data is its owner's again before the last write is over.
-		if err := c.send(stop, wire.Frame{Type: wire.TypeData, Request: call.id, Payload: bytes.Clone(data[:n])}); err != nil {
-			return err
+		if err == io.EOF {
+			return c.send(stop, wire.Frame{Type: wire.TypeEnd, Request: call.id})
 		}
-		data = data[n:]
+		if err != nil {
+			return sourceError{err}
+		}
 	}
-	return c.send(stop, wire.Frame{Type: wire.TypeEnd, Request: call.id})
 }
 
 // Binary writes the agent's own program, a static executable of the host's

@@ -93,7 +93,7 @@ func TestOutputComesByteForByte(t *testing.T) {
 	} {
 		var out, errs bytes.Buffer
 		exit, err := a.Run(soon(t), agent.Command{
-			Argv: []string{"sh", "-c", "tee /dev/stderr"}, Stdin: data, Stdout: &out, Stderr: &errs})
+			Argv: []string{"sh", "-c", "tee /dev/stderr"}, Stdin: bytes.NewReader(data), Stdout: &out, Stderr: &errs})
 		if err != nil || !exit.OK() {
 			t.Fatalf("%s: %+v, %v, %s", name, exit, err, errs.String())
 		}
@@ -219,7 +219,7 @@ func TestAReceiversErrorIsReturnedAndTheCommandStillEnds(t *testing.T) {
 }
 
 func TestInputThatIsNotReadIsNoError(t *testing.T) {
-	exit, err := start(t).Run(soon(t), agent.Command{Argv: []string{"true"}, Stdin: make([]byte, 10<<20)})
+	exit, err := start(t).Run(soon(t), agent.Command{Argv: []string{"true"}, Stdin: bytes.NewReader(make([]byte, 10<<20))})
 	if err != nil || !exit.OK() {
 		t.Errorf("%+v, %v", exit, err)
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"sync/atomic"
 	"time"
 
 	"tare/internal/agent/wire"
@@ -21,9 +22,10 @@ type Process struct {
 	pid     int
 	command Command
 
-	ended chan struct{} // closed after exit and failed are set
+	ended chan struct{} // closed after exit and err are set
 	exit  Exit
 	err   error
+	unfed atomic.Pointer[sourceError] // why its standard input broke off
 }
 
 // Start starts a command and returns once it runs.
@@ -59,7 +61,7 @@ func (c *Client) Start(ctx context.Context, cmd Command) (*Process, error) {
 	}
 	p.pid = started.PID
 	if start.Stdin {
-		go c.feed(p.call, cmd.Stdin, p.ended)
+		go p.feed()
 	}
 	go p.deliver()
 	return p, nil
@@ -82,6 +84,16 @@ func (c *Client) Run(ctx context.Context, cmd Command) (Exit, error) {
 	defer enough()
 	exit, _ = p.Wait(patience)
 	return exit, fmt.Errorf("%s was killed: %w", cmd.Argv[0], err)
+}
+
+// feed gives the command its standard input. What it leaves unread is none of
+// anybody's concern; what could not be read for it is.
+func (p *Process) feed() {
+	var source sourceError
+	if err := p.client.feed(p.call, p.command.Stdin, p.ended); errors.As(err, &source) {
+		p.unfed.Store(&source)
+		p.client.cancel(p.call)
+	}
 }
 
 // PID of the command, as the instance numbers it.
@@ -135,6 +147,8 @@ func (p *Process) deliver() {
 		case wire.TypeExit:
 			if err := f.Decode(&p.exit); err != nil {
 				p.err = err
+			} else if source := p.unfed.Load(); source != nil {
+				p.err = fmt.Errorf("%s was killed: reading its standard input: %w", p.command.Argv[0], source.error)
 			}
 			return
 		}

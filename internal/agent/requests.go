@@ -1,9 +1,11 @@
 package agent
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"time"
 
 	"tare/internal/agent/wire"
@@ -76,6 +78,12 @@ func (c *Client) ReadFile(ctx context.Context, path string, limit int64) ([]byte
 
 // WriteFile writes a file inside, making the folders above it.
 func (c *Client) WriteFile(ctx context.Context, path string, mode uint32, data []byte) error {
+	return c.WriteFrom(ctx, path, mode, bytes.NewReader(data))
+}
+
+// WriteFrom writes a file inside as its content comes, making the folders above
+// it. After an error a part of it may be there.
+func (c *Client) WriteFrom(ctx context.Context, path string, mode uint32, content io.Reader) error {
 	call := c.open()
 	defer c.drop(call)
 	if err := c.ask(ctx, call, wire.TypeWrite, wire.Write{Path: path, Mode: mode}); err != nil {
@@ -88,7 +96,13 @@ func (c *Client) WriteFile(ctx context.Context, path string, mode uint32, data [
 		close(stop)
 		answered <- err
 	}()
-	feeding := c.feed(call, data, stop)
+	feeding := c.feed(call, content, stop)
+	var source sourceError
+	if errors.As(feeding, &source) {
+		c.cancel(call) // which it answers
+		<-answered
+		return fmt.Errorf("writing %s: reading its content: %w", path, source.error)
+	}
 	err := <-answered
 	if err != nil && ctx.Err() != nil {
 		c.cancel(call)

@@ -1,10 +1,12 @@
 package guest
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -12,10 +14,41 @@ import (
 
 // openChannel opens what the host is at the other end of.
 func openChannel(w Words, news *news) (io.ReadWriter, error) {
-	if w.VSock != 0 {
+	switch {
+	case w.VSock != 0 && w.Await:
+		return acceptVSock(w.VSock)
+	case w.VSock != 0:
 		return openVSock(w.VSock)
 	}
-	return openPort(w.Port, news)
+	port, err := openPort(w.Port, news)
+	if err == nil && w.Await {
+		err = readTime(port)
+	}
+	return port, err
+}
+
+// readTime reads the host's first line, nanoseconds since 1970, and sets the
+// clock: that of a guest that was saved stood still until now.
+func readTime(from io.Reader) error {
+	const longest = 20
+	var line []byte
+	for b := make([]byte, 1); len(line) <= longest; line = append(line, b[0]) {
+		if _, err := io.ReadFull(from, b); err != nil {
+			return fmt.Errorf("awaiting the host: %w", err)
+		}
+		if b[0] == '\n' {
+			break
+		}
+	}
+	now, err := strconv.ParseInt(string(line), 10, 64)
+	if err != nil {
+		return fmt.Errorf("the host's first line is %q and not the time: %w", line, err)
+	}
+	at := unix.NsecToTimespec(now)
+	if err := unix.ClockSettime(unix.CLOCK_REALTIME, &at); err != nil {
+		return fmt.Errorf("setting the clock: %w", err)
+	}
+	return nil
 }
 
 // openPort opens the virtio-serial port of a name. The host listens before the
@@ -69,4 +102,42 @@ func openVSock(port uint32) (io.ReadWriter, error) {
 		return nil, fmt.Errorf("vsock: %w", err)
 	}
 	return os.NewFile(uintptr(fd), "vsock"), nil
+}
+
+// acceptVSock waits for the host to connect and to say the time. One that
+// connects and says nothing only wanted to know whether this guest is up.
+func acceptVSock(port uint32) (io.ReadWriter, error) {
+	listener, err := unix.Socket(unix.AF_VSOCK, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return nil, fmt.Errorf("making a vsock (is its driver loaded?): %w", err)
+	}
+	defer unix.Close(listener)
+	if err := unix.Bind(listener, &unix.SockaddrVM{CID: unix.VMADDR_CID_ANY, Port: port}); err != nil {
+		return nil, fmt.Errorf("taking the vsock port %d: %w", port, err)
+	}
+	if err := unix.Listen(listener, 1); err != nil {
+		return nil, fmt.Errorf("listening at the vsock port %d: %w", port, err)
+	}
+	for {
+		fd, _, err := unix.Accept4(listener, unix.SOCK_CLOEXEC)
+		if err == unix.EINTR || err == unix.ECONNABORTED {
+			continue
+		}
+		if err != nil {
+			return nil, fmt.Errorf("waiting at the vsock port %d: %w", port, err)
+		}
+		if err := unix.SetNonblock(fd, true); err != nil {
+			unix.Close(fd)
+			return nil, fmt.Errorf("vsock: %w", err)
+		}
+		stream := os.NewFile(uintptr(fd), "vsock")
+		err = readTime(stream)
+		if err == nil {
+			return stream, nil
+		}
+		stream.Close()
+		if !errors.Is(err, io.EOF) && !errors.Is(err, unix.ECONNRESET) {
+			return nil, err
+		}
+	}
 }

@@ -13,6 +13,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime/debug"
+	"strconv"
 	"strings"
 	"syscall"
 
@@ -32,6 +33,9 @@ func Run(o inside.Options) {
 		switchOff(words)
 	}()
 	channel, err := setUp(&words)
+	if err == nil && words.Timer != 0 {
+		stopTimer(words.Timer)
+	}
 	if err == nil {
 		err = inside.Serve(channel, o)
 	}
@@ -60,14 +64,17 @@ func setUp(words *Words) (io.ReadWriter, error) {
 		return nil, err
 	}
 	defer news.close()
-	if err := loadModules("/modules", news); err != nil {
+	if err := loadModules("/modules", string(line), news); err != nil {
 		return nil, err
 	}
 	if words.Root != "" {
 		if err := news.waitFor(words.Root); err != nil {
 			return nil, err
 		}
-		if err := enter(words.Root); err != nil {
+		if err := mountRoot(*words, news); err != nil {
+			return nil, err
+		}
+		if err := enter(); err != nil {
 			return nil, err
 		}
 	}
@@ -86,6 +93,25 @@ func setUp(words *Words) (io.ReadWriter, error) {
 	return openChannel(*words, news)
 }
 
+// stopTimer writes the byte that a VMM's boot timer waits for. Without it only
+// the VMM's own figure is missing.
+func stopTimer(address uint64) {
+	const up = 123
+	memory, err := os.OpenFile("/dev/mem", os.O_RDWR|unix.O_SYNC, 0)
+	if err != nil {
+		say(fmt.Errorf("stopping the boot timer: %w", err))
+		return
+	}
+	defer memory.Close()
+	page, err := unix.Mmap(int(memory.Fd()), int64(address), os.Getpagesize(), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
+	if err != nil {
+		say(fmt.Errorf("stopping the boot timer at %#x: %w", address, err))
+		return
+	}
+	page[0] = up
+	unix.Munmap(page)
+}
+
 // useConsole sends what the program itself prints, a crash of Go's runtime
 // too, to where the host looks.
 func useConsole() {
@@ -98,13 +124,39 @@ func useConsole() {
 	unix.Close(fd)
 }
 
-// enter makes the disk's file system the root and takes /dev, /proc and /sys
-// along. What lay in the initramfs is deleted, since it lies in memory.
-func enter(device string) error {
-	const root = "/mnt"
-	if err := mount(device, root, "ext4", 0, ""); err != nil {
+// root is where the root file system is mounted before it becomes the root.
+const root = "/mnt"
+
+// mountRoot mounts the disk, or lays what is written over a disk that several
+// guests share.
+func mountRoot(w Words, news *news) error {
+	if !w.Over {
+		return mount(w.Root, root, "ext4", 0, "")
+	}
+	const lower, upper = "/lower", "/upper"
+	if err := mount(w.Root, lower, "ext4", unix.MS_RDONLY, ""); err != nil {
 		return err
 	}
+	if err := news.waitFor(w.Data); err != nil {
+		return err
+	}
+	if err := mount(w.Data, upper, "ext4", 0, ""); err != nil {
+		return err
+	}
+	for _, folder := range []string{"/root", "/work", "/data"} {
+		if err := os.MkdirAll(upper+folder, 0o755); err != nil {
+			return fmt.Errorf("making %s on the data disk: %w", folder, err)
+		}
+	}
+	if err := mount("overlay", root, "overlay", 0, "lowerdir="+lower+",upperdir="+upper+"/root,workdir="+upper+"/work"); err != nil {
+		return err
+	}
+	return mount(upper+"/data", root+"/data", "", unix.MS_BIND, "")
+}
+
+// enter makes the mounted file system the root and takes /dev, /proc and /sys
+// along. What lay in the initramfs is deleted, since it lies in memory.
+func enter() error {
 	os.RemoveAll("/modules")
 	os.Remove("/init")
 	for _, folder := range []string{"/dev", "/proc", "/sys"} {
@@ -145,13 +197,19 @@ func furnish(w Words, news *news) error {
 	for link, to := range map[string]string{"fd": "/proc/self/fd", "stdin": "fd/0", "stdout": "fd/1", "stderr": "fd/2"} {
 		os.Symlink(to, "/dev/"+link)
 	}
-	// Nothing depends on it but what runs containers in here.
-	mount("cgroup2", "/sys/fs/cgroup", "cgroup2", unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC, "")
+	// Nothing depends on it but what runs containers in here, and a limit on
+	// processes, which is looked at from outside.
+	mount("cgroup2", cgroups, "cgroup2", unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC, "")
+	if w.PIDs > 0 {
+		if err := limitProcesses(w.PIDs); err != nil {
+			return err
+		}
+	}
 	if err := os.MkdirAll("/tmp", 0o1777); err != nil {
 		return err
 	}
 	os.Chmod("/tmp", os.ModeSticky|0o777)
-	if w.Data != "" {
+	if w.Data != "" && !w.Over {
 		if err := news.waitFor(w.Data); err != nil {
 			return err
 		}
@@ -175,7 +233,7 @@ func furnish(w Words, news *news) error {
 // loadModules loads the kernel modules in the order that the file "order"
 // lists. One that fails is remembered: what is missing because of it is missed
 // later, and the message then names both.
-func loadModules(folder string, news *news) error {
+func loadModules(folder, line string, news *news) error {
 	order, err := os.ReadFile(filepath.Join(folder, "order"))
 	if errors.Is(err, os.ErrNotExist) {
 		return nil // a kernel that has all built in
@@ -188,24 +246,60 @@ func loadModules(folder string, news *news) error {
 		if !filepath.IsAbs(path) {
 			path = filepath.Join(folder, name)
 		}
-		if err := loadModule(path); err != nil {
+		if err := loadModule(path, parameters(line, name)); err != nil {
 			news.failed = append(news.failed, fmt.Sprintf("%s: %v", name, err))
 		}
 	}
 	return nil
 }
 
-func loadModule(path string) error {
+// parameters are a module's own on the kernel's command line, MODULE.KEY=VALUE,
+// by which some VMMs say where their devices are. The kernel itself hands them
+// only to what is built in.
+func parameters(line, file string) string {
+	name, _, _ := strings.Cut(filepath.Base(file), ".ko")
+	var list []string
+	for _, word := range split(line) {
+		if module, parameter, ok := strings.Cut(word, "."); ok && strings.ReplaceAll(module, "-", "_") == strings.ReplaceAll(name, "-", "_") {
+			list = append(list, parameter)
+		}
+	}
+	return strings.Join(list, " ")
+}
+
+func loadModule(path, parameters string) error {
 	f, err := os.Open(path)
 	if err != nil {
 		return err
 	}
 	defer f.Close()
-	err = unix.FinitModule(int(f.Fd()), "", 0)
+	err = unix.FinitModule(int(f.Fd()), parameters, 0)
 	if err == unix.EEXIST || err == unix.ENODEV { // already there, or no such device
 		return nil
 	}
 	return err
+}
+
+const cgroups = "/sys/fs/cgroup"
+
+// limitProcesses puts this process, and so all that it will start, into a group
+// that holds no more than so many. Here the limit is the guest kernel's: the
+// host's does not know what runs in here.
+func limitProcesses(n int) error {
+	const group = cgroups + "/tare"
+	for _, step := range []struct{ file, text string }{
+		{cgroups + "/cgroup.subtree_control", "+pids"},
+		{group + "/pids.max", strconv.Itoa(n)},
+		{group + "/cgroup.procs", "0"},
+	} {
+		if err := os.MkdirAll(filepath.Dir(step.file), 0o755); err != nil {
+			return fmt.Errorf("limiting the processes to %d: %w", n, err)
+		}
+		if err := os.WriteFile(step.file, []byte(step.text), 0o644); err != nil {
+			return fmt.Errorf("limiting the processes to %d: writing %q: %w", n, step.text, err)
+		}
+	}
+	return nil
 }
 
 // limitFiles gives commands the usual limits for open files. The kernel's own

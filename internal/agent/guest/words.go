@@ -3,6 +3,7 @@ package guest
 import (
 	"fmt"
 	"net/netip"
+	"strconv"
 	"strings"
 )
 
@@ -10,13 +11,17 @@ import (
 // agent.
 type Words struct {
 	Root     string   // tare.root=/dev/vda; "" stays in the initramfs
+	Over     bool     // tare.over=1: the root is read-only, and what is written lies on the data disk
 	Data     string   // tare.data=/dev/vdb, mounted on /data
 	Port     string   // tare.port=NAME of a virtio-serial port
-	VSock    uint32   // tare.vsock=PORT, on the host
+	VSock    uint32   // tare.vsock=PORT, on the host, or the guest's own with Await
+	Await    bool     // tare.await=1: no word before the host has said the time
+	Timer    uint64   // tare.timer=ADDRESS: where a byte says that the guest is up
 	Nets     []Net    // tare.net=ADDRESS/PREFIX[,GATEWAY[,NAMESERVER]], one for each interface
 	Off      string   // tare.off=poweroff or reboot
 	Hostname string   // tare.hostname=NAME
 	Env      []string // tare.env=KEY=VALUE, any number of them
+	PIDs     int      // tare.pids=N, how many processes there may be beside the kernel's own; 0 is any number
 }
 
 // Net is the address of a network interface: the first word is eth0's, the next
@@ -43,6 +48,12 @@ func Parse(line string) (Words, error) {
 			w.Port = value
 		case "tare.vsock":
 			_, err = fmt.Sscanf(value, "%d", &w.VSock)
+		case "tare.over":
+			w.Over, err = strconv.ParseBool(value)
+		case "tare.await":
+			w.Await, err = strconv.ParseBool(value)
+		case "tare.timer":
+			w.Timer, err = strconv.ParseUint(value, 0, 64)
 		case "tare.net":
 			var n Net
 			n, err = parseNet(value)
@@ -50,6 +61,10 @@ func Parse(line string) (Words, error) {
 		case "tare.off":
 			if w.Off = value; value != "poweroff" && value != "reboot" {
 				err = fmt.Errorf("it is poweroff or reboot")
+			}
+		case "tare.pids":
+			if _, err = fmt.Sscanf(value, "%d", &w.PIDs); err == nil && w.PIDs < 1 {
+				err = fmt.Errorf("it is a positive number")
 			}
 		case "tare.hostname":
 			w.Hostname = value
@@ -65,6 +80,9 @@ func Parse(line string) (Words, error) {
 		if err != nil {
 			return w, fmt.Errorf("kernel command line, %q: %w", word, err)
 		}
+	}
+	if w.Over && (w.Root == "" || w.Data == "") {
+		return w, fmt.Errorf("kernel command line: tare.over takes a root and a data disk")
 	}
 	if (w.Port == "") == (w.VSock == 0) {
 		return w, fmt.Errorf("kernel command line: one of tare.port and tare.vsock must name the channel to the host")

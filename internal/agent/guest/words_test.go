@@ -28,6 +28,26 @@ func TestWhatIsNotSaidHasADefault(t *testing.T) {
 	}
 }
 
+func TestAGuestThatIsSavedAwaitsItsHost(t *testing.T) {
+	got, err := Parse("tare.root=/dev/vda tare.data=/dev/vdb tare.over=1 tare.vsock=1024 tare.await=1 tare.timer=0xd0000000 virtio_mmio.device=4K@0xd0001000:5")
+	want := Words{Root: "/dev/vda", Data: "/dev/vdb", Over: true, VSock: 1024, Await: true, Timer: 0xd0000000, Off: "poweroff", Hostname: "tare"}
+	if err != nil || !reflect.DeepEqual(got, want) {
+		t.Errorf("%+v, %v", got, err)
+	}
+}
+
+func TestAModuleIsToldWhatTheCommandLineSaysOfIt(t *testing.T) {
+	const line = "quiet virtio_mmio.device=4K@0xd0001000:5 virtio_mmio.device=4K@0xd0002000:6 virtio_blk.queues=1 tare.off=reboot"
+	for file, want := range map[string]string{
+		"virtio_mmio.ko": "device=4K@0xd0001000:5 device=4K@0xd0002000:6", "/m/virtio-mmio.ko.xz": "device=4K@0xd0001000:5 device=4K@0xd0002000:6",
+		"virtio_blk.ko": "queues=1", "virtio.ko": "",
+	} {
+		if got := parameters(line, file); got != want {
+			t.Errorf("%s: %q", file, got)
+		}
+	}
+}
+
 func TestAWrongWordIsNamed(t *testing.T) {
 	for line, word := range map[string]string{
 		"tare.port=a tare.rood=/dev/vda":         "tare.rood=/dev/vda",
@@ -37,6 +57,8 @@ func TestAWrongWordIsNamed(t *testing.T) {
 		"tare.port=a tare.net=10.0.0.1/8,x":      "tare.net=10.0.0.1/8,x",
 		"tare.port=a tare.env=A":                 "KEY=VALUE",
 		"tare.vsock=many":                        "tare.vsock=many",
+		"tare.port=a tare.await=perhaps":         "tare.await=perhaps",
+		"tare.port=a tare.over=1":                "tare.over takes",
 		"quiet":                                  "tare.port",
 		"tare.port=a tare.vsock=1":               "one of",
 		"tare.port=a tare.net=1.2.3.4/8,,,extra": "GATEWAY",

@@ -22,6 +22,9 @@ type Hello struct {
 	AgentTime time.Duration `json:"agent_time"`
 	Kernel    string        `json:"kernel"`
 	CPUs      int           `json:"cpus"`
+	// First is above what others on the same stream number their requests with;
+	// a relay sets it, as the agent answers two sides then.
+	First uint32 `json:"first,omitempty"`
 }
 
 // Start is a command to start.
