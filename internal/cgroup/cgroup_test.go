@@ -94,13 +94,12 @@ func TestV2LimitsAreWrittenAndReadBack(t *testing.T) {
 	if got := readString(filepath.Join(tree.unified, "cgroup.subtree_control")); got != "+pids" {
 		t.Errorf("the last controller switched on at the root is %q", got)
 	}
-	notes := strings.Join(g.Verify(limits), "\n")
-	if strings.Contains(notes, "CPUs") || strings.Contains(notes, "of memory") {
-		t.Errorf("limits that took hold are reported: %s", notes)
-	}
-	for _, want := range []string{"the limit of 100 processes has no effect", "the limit of cores 0-1,3 has no effect"} {
-		if !strings.Contains(notes, want) {
-			t.Errorf("%q is missing in: %s", want, notes)
+	for _, s := range g.Check(limits) {
+		if want := s.Limit == "cpus" || s.Limit == "memory"; s.Holds != want {
+			t.Errorf("it holds: %t, of %s", s.Holds, s)
+		}
+		if !s.Holds && !strings.Contains(s.Seen, "the "+map[string]string{"pids": "pids", "cores": "cpuset"}[s.Limit]+" controller is not on for this group") {
+			t.Errorf("it says %s", s)
 		}
 	}
 	pids, err := g.PIDs()
@@ -115,10 +114,13 @@ func TestALimitThatReadsBackOtherwiseIsNamed(t *testing.T) {
 		"cgroup/x/memory.swap.max": "max\n",
 		"proc/swaps":               "Filename Type Size Used Priority\n/dev/sda2 partition 8 0 -2\n",
 	})
-	notes := strings.Join(tree.At("/x").Verify(Limits{Memory: quantity.GiB}), "\n")
-	for _, want := range []string{`memory.max reads "max" where "1073741824" was asked`, "swapoff -a"} {
-		if !strings.Contains(notes, want) {
-			t.Errorf("%q is missing in: %s", want, notes)
+	said := ""
+	for _, s := range tree.At("/x").Check(Limits{Memory: quantity.GiB}) {
+		said += s.String() + "\n"
+	}
+	for _, want := range []string{"memory: 1GiB was asked, but ", "x/memory.max says none\n", "swapoff -a"} {
+		if !strings.Contains(said, want) {
+			t.Errorf("%q is missing in: %s", want, said)
 		}
 	}
 }
@@ -219,20 +221,15 @@ func TestLimitsTakeHoldOnThisMachine(t *testing.T) {
 	l := Limits{CPUs: 0.5, Memory: 64 * quantity.MiB, PIDs: 50, Cores: []int{0}}
 	g := real(t, l)
 	tree, _ := Host()
-	notes := g.Verify(l)
-	for _, controller := range []string{"cpu", "memory", "pids", "cpuset"} {
-		if slices.Contains(tree.Controllers(), controller) {
-			continue
+	controllers := map[string]string{"cpus": "cpu", "cores": "cpuset", "swap": "memory"}
+	for _, s := range g.Check(l) {
+		controller := s.Limit
+		if c, other := controllers[s.Limit]; other {
+			controller = c
 		}
-		for i, n := range notes {
-			if strings.Contains(n, controller+" controller") {
-				notes = append(notes[:i], notes[i+1:]...)
-				break
-			}
+		if !s.Holds && slices.Contains(tree.Controllers(), controller) {
+			t.Errorf("a limit did not take hold: %s", s)
 		}
-	}
-	if len(notes) > 0 {
-		t.Errorf("limits did not take hold: %s", strings.Join(notes, "\n"))
 	}
 	if _, err := tree.Create(g.Path()+"/nowhere", Limits{Cores: []int{5000}}); err == nil || !strings.Contains(err.Error(), "cores 5000") {
 		t.Errorf("a core that this machine does not have: %v", err)

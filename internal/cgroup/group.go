@@ -31,7 +31,11 @@ func (t *Tree) Create(path string, l Limits) (*Group, error) {
 	if g.path == "/" {
 		return nil, fmt.Errorf("creating a cgroup: %q is the root", path)
 	}
-	for _, dir := range g.folders() {
+	dirs := g.folders()
+	if dir, there := g.dirs[throttling]; there && !l.IO.None() && !slices.Contains(dirs, dir) {
+		dirs = append(dirs, dir)
+	}
+	for _, dir := range dirs {
 		if err := t.makeFolder(dir); err != nil {
 			return nil, errors.Join(fmt.Errorf("creating cgroup %s: %w", dir, err), g.Remove())
 		}
@@ -78,9 +82,13 @@ func (t *Tree) makeFolder(dir string) (err error) {
 // missing then is found by Verify.
 func (t *Tree) enableBelow(dir string) {
 	on := strings.Fields(readString(filepath.Join(dir, "cgroup.subtree_control")))
+	there := strings.Fields(readString(filepath.Join(dir, "cgroup.controllers")))
 	for _, c := range append([]string{"io"}, wanted...) {
-		there := strings.Fields(readString(filepath.Join(dir, "cgroup.controllers")))
-		if slices.Contains(there, c) && !slices.Contains(on, c) {
+		if !slices.Contains(there, c) || slices.Contains(on, c) {
+			continue
+		}
+		err := write(filepath.Join(dir, "cgroup.subtree_control"), "+"+c)
+		if errors.Is(err, syscall.EBUSY) && t.vacate(dir) == nil {
 			_ = write(filepath.Join(dir, "cgroup.subtree_control"), "+"+c)
 		}
 	}
@@ -110,12 +118,18 @@ func (t *Tree) mountOf(dir string) string {
 }
 
 // folders are the group's folders, each once: controllers may share one. The
-// v2 folder comes first, since a v2 hierarchy kills at one stroke.
+// v2 folder comes first, since a v2 hierarchy kills at one stroke. v1's folder
+// for throttling counts only where it was made.
 func (g *Group) folders() []string {
 	seen, list := map[string]bool{}, []string{}
 	for _, c := range append([]string{""}, wanted...) {
 		if dir := g.dirs[c]; dir != "" && !seen[dir] {
 			seen[dir] = true
+			list = append(list, dir)
+		}
+	}
+	if dir := g.dirs[throttling]; dir != "" && !seen[dir] && dir != g.tree.mountOf(dir) {
+		if _, err := os.Stat(dir); err == nil {
 			list = append(list, dir)
 		}
 	}
@@ -145,6 +159,16 @@ func (g *Group) Dir(controller string) (string, bool) {
 	}
 	dir, ok := g.dirs[""]
 	return dir, ok && len(g.tree.v1) == 0
+}
+
+// Same says whether both are one group in all hierarchies that limit or count.
+func (g *Group) Same(other *Group) bool {
+	for _, c := range append([]string{""}, wanted...) {
+		if g.dirs[c] != other.dirs[c] {
+			return false
+		}
+	}
+	return true
 }
 
 // Exists says whether the group is there in any hierarchy.

@@ -8,15 +8,17 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+
+	"tare/internal/quantity"
 )
 
 // period of the CPU quota: the kernel's default, which container engines use
 // as well, so that throttling has the same grain everywhere.
 const period = 100000 // microseconds
 
-// setting is one line to write and how it reads back.
+// setting is one line to write.
 type setting struct {
-	controller string
+	controller string // v2's name
 	what       string // in messages: "2 CPUs"
 	v1, v2     string // files
 	text1      string // what v1 gets
@@ -43,15 +45,54 @@ func (l Limits) settings() []setting {
 		cores := FormatCores(l.Cores)
 		list = append(list, setting{"cpuset", "cores " + cores, "cpuset.cpus", "cpuset.cpus", cores, cores})
 	}
+	for _, r := range l.IO.rates() {
+		n := strconv.FormatInt(r.value, 10)
+		list = append(list, setting{"io", r.text(),
+			r.v1, "io.max", l.IO.Device + " " + n, l.IO.Device + " " + r.v2 + "=" + n})
+	}
 	return list
 }
 
-// limit writes the limits. A missing file is left to Verify.
+// rate is one of the four of a throttle.
+type rate struct {
+	value    int64
+	what, of string // "read", "bytes"
+	v1, v2   string // v1's file, v2's key
+}
+
+// rates are those that a throttle has.
+func (t Throttle) rates() []rate {
+	list := []rate{}
+	for _, r := range []rate{
+		{int64(t.Read), "read", "bytes", "blkio.throttle.read_bps_device", "rbps"},
+		{int64(t.Write), "written", "bytes", "blkio.throttle.write_bps_device", "wbps"},
+		{int64(t.ReadOps), "read", "operations", "blkio.throttle.read_iops_device", "riops"},
+		{int64(t.WriteOps), "written", "operations", "blkio.throttle.write_iops_device", "wiops"},
+	} {
+		if r.value > 0 {
+			list = append(list, r)
+		}
+	}
+	return list
+}
+
+func (r rate) text() string {
+	if r.of == "bytes" {
+		return fmt.Sprintf("%s %s a second", quantity.Bytes(r.value), r.what)
+	}
+	return fmt.Sprintf("%d operations %s a second", r.value, r.what)
+}
+
+// limit writes the limits. A missing file is left to Check.
 func (g *Group) limit(l Limits) error {
 	for _, s := range l.settings() {
-		file, text, ok := g.place(s)
+		dir, v1, ok := g.place(s.controller)
 		if !ok {
 			continue
+		}
+		file, text := filepath.Join(dir, s.v2), s.text2
+		if v1 {
+			file, text = filepath.Join(dir, s.v1), s.text1
 		}
 		if err := write(file, text); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return fmt.Errorf("limiting cgroup %s to %s in %s: %w", g.path, s.what, file, err)
@@ -63,12 +104,18 @@ func (g *Group) limit(l Limits) error {
 	return nil
 }
 
-func (g *Group) place(s setting) (file, text string, ok bool) {
-	if dir, v1 := g.dirs[s.controller]; v1 {
-		return filepath.Join(dir, s.v1), s.text1, true
+// place is the folder with a controller's files (of v2's name), and whether
+// they are v1's.
+func (g *Group) place(controller string) (dir string, v1, ok bool) {
+	name := controller
+	if controller == "io" {
+		name = throttling
 	}
-	dir, ok := g.dirs[""]
-	return filepath.Join(dir, s.v2), s.text2, ok
+	if dir, v1 = g.dirs[name]; v1 {
+		return dir, true, true
+	}
+	dir, ok = g.dirs[""]
+	return dir, false, ok
 }
 
 // swapOff: v2 has a limit of its own for swap; v1 limits memory and swap
@@ -91,63 +138,6 @@ func (g *Group) swapOff(l Limits) error {
 		return err
 	}
 	return nil
-}
-
-// Verify reads the limits back and says, a line each, which did not take hold.
-func (g *Group) Verify(l Limits) []string {
-	notes := []string{}
-	for _, s := range l.settings() {
-		file, text, ok := g.place(s)
-		if !ok {
-			notes = append(notes, fmt.Sprintf("the limit of %s has no effect: there is no %s controller", s.what, s.controller))
-			continue
-		}
-		// The kernel rounds memory down to pages and writes cores its own way.
-		got := readString(file)
-		if s.controller == "cpuset" {
-			got = FormatCores(ParseCores(got))
-		}
-		if same(got, text, s.controller == "memory") {
-			continue
-		}
-		if got == "" {
-			notes = append(notes, fmt.Sprintf("the limit of %s has no effect: %s cannot be read, so the %s controller is not on for this group", s.what, file, s.controller))
-			continue
-		}
-		notes = append(notes, fmt.Sprintf("the limit of %s did not take hold: %s reads %q where %q was asked", s.what, file, got, text))
-	}
-	if note := g.verifySwap(l); note != "" {
-		notes = append(notes, note)
-	}
-	return notes
-}
-
-func same(got, want string, pages bool) bool {
-	if got == want || !pages {
-		return got == want
-	}
-	g, errG := strconv.ParseInt(got, 10, 64)
-	w, errW := strconv.ParseInt(want, 10, 64)
-	return errG == nil && errW == nil && g <= w && w-g < 1<<16
-}
-
-// verifySwap matters only on a host that has swap.
-func (g *Group) verifySwap(l Limits) string {
-	swaps := strings.Split(readString(filepath.Join(g.tree.proc, "swaps")), "\n")
-	if len(swaps) < 2 {
-		return ""
-	}
-	if dir, v1 := g.dirs["memory"]; v1 {
-		if l.Memory == 0 {
-			return "the host has swap, and without a limit of memory cgroup v1 cannot rule its use out: switch it off with `swapoff -a`"
-		}
-		if same(readString(filepath.Join(dir, "memory.memsw.limit_in_bytes")), strconv.FormatInt(int64(l.Memory), 10), true) {
-			return ""
-		}
-	} else if dir, v2 := g.dirs[""]; v2 && readString(filepath.Join(dir, "memory.swap.max")) == "0" {
-		return ""
-	}
-	return "the host has swap and the kernel does not limit it for this group: switch it off with `swapoff -a`"
 }
 
 // FormatCores writes a list of cores as the kernel does: "0-2,5".

@@ -31,6 +31,13 @@ type Registration struct {
 	Options func() any
 	// Requires lists what must hold before New can work with these options.
 	Requires func(options any) []Requirement
+	// Hosts says that instances are whole machines, which boot the image of the
+	// request with a kernel of their own and show its disks: others can run in
+	// them (inside:).
+	Hosts bool
+	// Needs of the kind on a machine that another environment started for it;
+	// nil for none.
+	Needs func(options any) (Needs, error)
 	// New makes an environment. It starts nothing.
 	New func(options any) (Environment, error)
 	// Sweep removes what a dead owner left: everything that carries tare's
@@ -76,6 +83,7 @@ type Limits struct {
 	// Cores is the set of host cores that the whole environment may use (a
 	// cpuset); a VM's vCPU threads are pinned to them one by one.
 	Cores []int `yaml:"cores" json:"cores,omitempty"`
+	IO    IO    `yaml:"io" json:"io,omitzero"`
 }
 
 // Request is what one instance is started from.
@@ -90,6 +98,41 @@ type Request struct {
 	// Network that the instance joins besides what its options say; nil for
 	// none. It was made by the same environment.
 	Network Network
+	// Disks that the instance sees besides its own. Only a kind that Hosts takes
+	// them.
+	Disks []Disk
+}
+
+// Disk is a raw file that an instance sees as a block device.
+type Disk struct {
+	Serial string // by which it is found inside: at most 20 letters and digits
+	File   string
+	// Keep: what the instance writes stays in the file. Without it that goes with
+	// the instance, and several instances can have the disk at the same time.
+	Keep bool
+}
+
+// Needs are what a kind takes on a machine that has the distribution's
+// essential packages and no init.
+type Needs struct {
+	Packages []string  `json:"packages,omitempty"` // of the distribution
+	Programs []Program `json:"programs,omitempty"`
+	Services []Service `json:"services,omitempty"` // in the order in which they start
+	// Folders hold what was prepared: an engine's images.
+	Folders []string `json:"folders,omitempty"`
+}
+
+// Program is one that no package has: a file of this machine, and the path that
+// it is put at.
+type Program struct {
+	File string `json:"file"`
+	At   string `json:"at"`
+}
+
+// Service is kept running; it is ready when another command succeeds.
+type Service struct {
+	Argv  []string `json:"argv"`
+	Ready []string `json:"ready"`
 }
 
 // Networked is an environment whose instances can be joined by a private
@@ -192,8 +235,8 @@ type Instance interface {
 	// Paths say what lies between the instance and the machine.
 	Paths() Paths
 	Footprint() sample.Footprint
-	// Notes are findings about this start: a limit that did not take hold, an
-	// option that the engine ignored.
+	// Notes are findings about this start, such as an option that the engine
+	// ignored. Whether the limits took hold CheckLimits finds out.
 	Notes() []string
 	// Stop ends the instance and removes all that Start made. It may be called
 	// more than once and after the instance died by itself.

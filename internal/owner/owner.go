@@ -18,6 +18,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -25,6 +26,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"tare/internal/cgroup"
 )
 
 // The labels that every container, network and volume of tare carries. The
@@ -36,8 +39,9 @@ const (
 )
 
 // CgroupRoot is the group below which every cgroup of tare lies, as
-// CgroupRoot/<owner id>/<instance>.
-const CgroupRoot = "/tare"
+// CgroupRoot/<owner id>/<instance>: "/tare", or tare in the subtree that was
+// delegated to who is not root.
+var CgroupRoot = path.Join(cgroup.Top(), "tare")
 
 // The files of an owner's folder start with a dot, which no name of an
 // instance does.
@@ -233,6 +237,10 @@ func prefixOf(home string) string {
 func isID(home, name string) bool {
 	return len(name) == 12 && strings.HasPrefix(name, prefixOf(home)) && strings.Trim(name, alphabet) == ""
 }
+
+// Of says whether an id is one of an owner of this home, on this machine or on
+// another one with a home of the same path.
+func Of(home, id string) bool { return isID(home, id) }
 
 const alphabet = "abcdefghijklmnopqrstuvwxyz234567"
 

@@ -1,0 +1,214 @@
+package cgroup
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"tare/internal/quantity"
+)
+
+// The tests of this file need a machine whose only hierarchy is v2; a virtual
+// machine that another package starts is one.
+
+// TestMain plays the part of a process that was put into a place of its own.
+func TestMain(m *testing.M) {
+	part := map[string]func() error{"container": inContainer, "delegated": inDelegated}[os.Getenv("TARE_TEST_PART")]
+	if part == nil {
+		os.Exit(m.Run())
+	}
+	if err := part(); err != nil {
+		fmt.Println(err)
+		os.Exit(1)
+	}
+}
+
+func needsV2(t *testing.T) *Tree {
+	t.Helper()
+	if Mode() != "v2" || os.Geteuid() != 0 {
+		t.Skipf("needs cgroup v2 alone, and root: this machine's cgroups are %q", Mode())
+	}
+	tree, err := Host()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return tree
+}
+
+// part starts this program in a group, in namespaces or as a user of its own.
+func part(t *testing.T, name string, g *Group, how syscall.SysProcAttr) {
+	t.Helper()
+	fd, err := unix.Open(g.dirs[""], unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Close(fd)
+	how.UseCgroupFD, how.CgroupFD = true, fd
+	cmd := exec.Command("/proc/self/exe")
+	cmd.Env = append(os.Environ(), "TARE_TEST_PART="+name)
+	cmd.SysProcAttr = &how
+	if said, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, said)
+	}
+}
+
+var small = Limits{CPUs: 0.5, Memory: 64 * quantity.MiB, PIDs: 50, Cores: []int{0}}
+
+// held makes a group with limits, looks at them, and removes it.
+func held(path string) error {
+	g, err := Create(path, small)
+	if err != nil {
+		return err
+	}
+	var problems []error
+	for _, s := range g.Check(small) {
+		if !s.Holds {
+			problems = append(problems, errors.New(s.String()))
+		}
+	}
+	return errors.Join(append(problems, g.Remove())...)
+}
+
+func TestEveryControllerWorksOnV2(t *testing.T) {
+	tree := needsV2(t)
+	for _, c := range []string{"cpu", "cpuset", "io", "memory", "pids"} {
+		if !slices.Contains(tree.Controllers(), c) {
+			t.Errorf("this kernel has no controller %s", c)
+		}
+	}
+	g := real(t, small)
+	for _, s := range g.Check(small) {
+		if t.Log(s); !s.Holds {
+			t.Errorf("a limit did not take hold: %s", s)
+		}
+	}
+	// A group of an engine's may lie below the one with the limits.
+	below, err := Create(g.Path()+"/below", Limits{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range below.Check(small) {
+		if !s.Holds {
+			t.Errorf("a limit of the group above is not seen: %s", s)
+		}
+	}
+	if err := below.Remove(); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestV2ThrottlesADisk(t *testing.T) {
+	needsV2(t)
+	file := filepath.Join(t.TempDir(), "file")
+	disk, err := DiskBelow(filepath.Dir(file))
+	if err != nil {
+		t.Skipf("needs a disk: %v", err)
+	}
+	l := Limits{IO: Throttle{Device: disk, Read: 8 * quantity.MiB, Write: 2 * quantity.MiB, ReadOps: 500, WriteOps: 400}}
+	g := real(t, l)
+	sights := g.Check(l)
+	for _, s := range sights {
+		if t.Log(s); !s.Holds {
+			t.Errorf("a limit did not take hold: %s", s)
+		}
+	}
+	if len(sights) != 4 {
+		t.Errorf("%d of four limits were looked at", len(sights))
+	}
+	cmd := exec.Command("/bin/sh", append([]string{"-c", `f=$1; shift; for p in "$@"; do echo 0 > "$p" || exit 1; done; exec dd if=/dev/zero of="$f" bs=64k count=64 conv=fsync`, "sh", file},
+		g.ProcsFiles()...)...)
+	began := time.Now()
+	if said, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, said)
+	}
+	if took := time.Since(began); took < time.Second {
+		t.Errorf("4 MiB at 2 MiB a second took %v", took)
+	}
+}
+
+// A container's processes lie in the very group that it sees as the root.
+func TestGroupsCanBeMadeWhereAContainersProcessesStandInTheWay(t *testing.T) {
+	needsV2(t)
+	box := real(t, Limits{Memory: quantity.GiB})
+	part(t, "container", box, syscall.SysProcAttr{Cloneflags: unix.CLONE_NEWNS | unix.CLONE_NEWCGROUP})
+}
+
+func inContainer() error {
+	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
+		return err
+	}
+	if err := unix.Unmount("/sys/fs/cgroup", unix.MNT_DETACH); err != nil {
+		return err
+	}
+	if err := unix.Mount("cgroup2", "/sys/fs/cgroup", "cgroup2", 0, ""); err != nil {
+		return fmt.Errorf("mounting its own view: %w", err)
+	}
+	before, err := os.ReadFile("/sys/fs/cgroup/cgroup.procs")
+	if err != nil || !strings.Contains(string(before), fmt.Sprintln(os.Getpid())) {
+		return fmt.Errorf("its root holds %q, %w", before, err)
+	}
+	if err := held("/tare/inside"); err != nil {
+		return err
+	}
+	own, err := Of(os.Getpid())
+	if err != nil || own.Path() != "/"+aside {
+		return fmt.Errorf("it is in %v now, %w", own, err)
+	}
+	// And once more, for there is nothing left to be moved.
+	return held("/tare/again")
+}
+
+// A user's session has a subtree of its own, and nothing else.
+func TestAnOrdinaryUserMakesGroupsInTheSubtreeThatWasDelegated(t *testing.T) {
+	tree := needsV2(t)
+	g := real(t, Limits{})
+	tree.enableBelow(g.dirs[""]) // systemd's Delegate=yes
+	scope, err := Create(g.Path()+"/scope", Limits{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	const user = 1000
+	for _, name := range []string{"", "cgroup.procs", "cgroup.subtree_control", "cgroup.threads"} {
+		if err := os.Chown(filepath.Join(scope.dirs[""], name), user, user); err != nil {
+			t.Fatal(err)
+		}
+	}
+	part(t, "delegated", scope, syscall.SysProcAttr{Credential: &syscall.Credential{Uid: user, Gid: user}})
+	if err := scope.Kill(context.Background()); err != nil {
+		t.Error(err)
+	}
+}
+
+func inDelegated() error {
+	tree, err := Host()
+	if err != nil {
+		return err
+	}
+	top := tree.Top()
+	if filepath.Base(top) != "scope" {
+		return fmt.Errorf("the subtree is %q", top)
+	}
+	if err := tree.Writable(); err != nil {
+		return err
+	}
+	if _, err := Create("/tare/elsewhere", small); err == nil {
+		return errors.New("a user could make a group at the root")
+	}
+	if err := held(top + "/tare/x"); err != nil {
+		return err
+	}
+	if again := tree.Top(); again != top {
+		return fmt.Errorf("after its own move the subtree is %q, not %q", again, top)
+	}
+	return held(top + "/tare/y")
+}

@@ -1,0 +1,7 @@
+package environment
+
+import "errors"
+
+// ErrOneAddress is in the error of a start that would give two instances of a
+// network the same address.
+var ErrOneAddress = errors.New("there is one address, and another instance of this network has it")

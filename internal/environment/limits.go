@@ -1,0 +1,304 @@
+package environment
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/moby/sys/mountinfo"
+
+	"tare/internal/agent"
+	"tare/internal/cgroup"
+	"tare/internal/quantity"
+)
+
+// IO limits what goes to and from the disk below /data, a second. The zero
+// value of each is "none".
+type IO struct {
+	Read     quantity.Bytes `yaml:"read" json:"read,omitempty"`
+	Write    quantity.Bytes `yaml:"write" json:"write,omitempty"`
+	ReadOps  int            `yaml:"read_ops" json:"read_ops,omitempty"`
+	WriteOps int            `yaml:"write_ops" json:"write_ops,omitempty"`
+}
+
+// Validate says what is wrong with the limits.
+func (io *IO) Validate() error {
+	var wrong []error
+	for _, v := range []struct {
+		key string
+		n   int64
+	}{{"read", int64(io.Read)}, {"write", int64(io.Write)}, {"read_ops", int64(io.ReadOps)}, {"write_ops", int64(io.WriteOps)}} {
+		if v.n < 0 {
+			wrong = append(wrong, fmt.Errorf("%s: must not be negative", v.key))
+		}
+	}
+	return errors.Join(wrong...)
+}
+
+// None says that nothing is limited.
+func (io IO) None() bool { return io == IO{} }
+
+// Group are the limits as a cgroup takes them; folder lies on the disk that the
+// limits of IO are for.
+func (l Limits) Group(folder string) (cgroup.Limits, error) {
+	g := l.group("")
+	if l.IO.None() {
+		return g, nil
+	}
+	disk, err := cgroup.DiskBelow(folder)
+	if err != nil {
+		return g, fmt.Errorf("limiting io: %w; put tare's home ($TARE_HOME) on a disk, or leave limits: io: out", err)
+	}
+	g.IO.Device = disk
+	return g, nil
+}
+
+func (l Limits) group(disk string) cgroup.Limits {
+	return cgroup.Limits{
+		CPUs: l.CPUs, Memory: l.Memory, PIDs: l.PIDs, Cores: l.Cores,
+		IO: cgroup.Throttle{Device: disk, Read: l.IO.Read, Write: l.IO.Write, ReadOps: l.IO.ReadOps, WriteOps: l.IO.WriteOps},
+	}
+}
+
+// Sight is what was seen of one limit at one place.
+type Sight = cgroup.Sight
+
+// Bounded is an instance that knows itself where limits of it stand which
+// neither a process inside nor a cgroup outside shows: a VMM's throttling, a
+// hypervisor's share of processor time. What it says counts like a cgroup.
+type Bounded interface {
+	Sights(ctx context.Context, l Limits) ([]Sight, error)
+}
+
+// Unlimited is an instance that may have been started without the limits because
+// its options say so.
+type Unlimited interface{ Unlimited() bool }
+
+// Apart is an instance with a kernel of its own, whatever that kernel says: the
+// guest of a hypervisor, and what stands in for one in tests.
+type Apart interface{ OwnKernel() }
+
+// NotHeld is a limit that did not take hold.
+type NotHeld struct{ Sights []Sight }
+
+func (e *NotHeld) Error() string {
+	text := "a limit did not take hold"
+	for _, s := range e.Sights {
+		text += "; " + s.String()
+	}
+	return text
+}
+
+// CheckLimits looks, from inside and from outside, whether each limit holds.
+// The error is a NotHeld where one does not, with what was asked, what was seen
+// and where. The sights are all that was looked at.
+//
+// An instance that shares this machine's kernel has to show each limit wherever
+// it can be seen. One with a kernel of its own (a guest, gVisor) is bounded from
+// outside, and what its kernel says of itself counts only for what it can know:
+// the size of its memory, the number of its processes; and for all, where there
+// is no outside, as it runs elsewhere.
+func CheckLimits(ctx context.Context, i Instance, l Limits) ([]Sight, error) {
+	if len(l.group("").Wishes()) == 0 {
+		return nil, nil
+	}
+	if u, may := i.(Unlimited); may && u.Unlimited() {
+		return nil, nil
+	}
+	look := inside{ctx, i.Agent()}
+	_, apart := i.(Apart)
+	shared := !apart && look.sharesThisKernel()
+	disk := ""
+	if shared && !l.IO.None() {
+		disk = look.disk("/data")
+	}
+	asked := l.group(disk)
+	outer := outside(i, asked)
+	if b, knows := i.(Bounded); knows {
+		own, err := b.Sights(ctx, l)
+		if err != nil {
+			return nil, fmt.Errorf("asking where the limits stand: %w", err)
+		}
+		outer = append(outer, own...)
+	}
+	inner := look.group(asked)
+	if len(l.Cores) > 0 {
+		inner = append(inner, look.affinity(l.Cores))
+	}
+	// What is not there inside is no sight at all.
+	inner = slices.DeleteFunc(inner, func(s Sight) bool { return strings.HasPrefix(s.Seen, "nothing") })
+	if !shared {
+		inner = slices.DeleteFunc(inner, func(s Sight) bool { return s.Limit == "io" && len(outer) > 0 })
+		inner = append(inner, look.machine(i.Agent().Hello(), l)...)
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	if err := i.Agent().Err(); err != nil {
+		return nil, fmt.Errorf("looking at the limits inside: %w", err)
+	}
+	all := append(slices.Clone(inner), outer...)
+	var failed []Sight
+	for _, s := range wanted(asked, all) {
+		failed = append(failed, decide(s, shared, inner, outer)...)
+	}
+	if len(failed) > 0 {
+		return all, &NotHeld{failed}
+	}
+	return all, nil
+}
+
+// wanted are the limits that have to be seen somewhere. Swap matters where it
+// was seen to, and nobody asked for anything where memory has no limit.
+func wanted(l cgroup.Limits, seen []Sight) []Sight {
+	list := l.Wishes()
+	if l.Memory > 0 && slices.ContainsFunc(seen, func(s Sight) bool { return s.Limit == "swap" }) {
+		list = append(list, Sight{Limit: "swap", Asked: "no swap"})
+	}
+	return list
+}
+
+// decide returns what was seen of a limit that does not hold; nothing where it
+// holds.
+func decide(wish Sight, shared bool, inner, outer []Sight) []Sight {
+	same := func(s Sight) bool { return s.Limit == wish.Limit && s.Asked == wish.Asked }
+	in, out := pick(inner, same), pick(outer, same)
+	fails := func(s Sight) bool { return !s.Holds }
+	switch {
+	case len(in)+len(out) == 0:
+		wish.Seen, wish.Where = "anything of it", "no cgroup of the instance's own, inside or outside,"
+		return []Sight{wish}
+	case shared:
+		return pick(append(in, out...), fails)
+	case slices.Contains([]string{"cpus", "cores"}, wish.Limit) && len(out) > 0:
+		in = nil // the guest's own idea of them binds nobody
+	}
+	all := append(in, out...)
+	if slices.ContainsFunc(all, func(s Sight) bool { return s.Holds }) {
+		return nil
+	}
+	return all
+}
+
+func pick(list []Sight, which func(Sight) bool) (picked []Sight) {
+	for _, s := range list {
+		if which(s) {
+			picked = append(picked, s)
+		}
+	}
+	return picked
+}
+
+// outside reads the groups that hold the instance's processes on this machine.
+func outside(i Instance, asked cgroup.Limits) (sights []Sight) {
+	if _, elsewhere := i.(Metered); elsewhere {
+		return nil
+	}
+	for _, path := range i.Footprint().Cgroups {
+		if group, err := cgroup.At(path); err == nil {
+			sights = append(sights, group.Check(asked)...)
+		}
+	}
+	return sights
+}
+
+// inside looks through the agent's eyes.
+type inside struct {
+	ctx   context.Context
+	agent *agent.Client
+}
+
+func (in inside) read(file string) ([]byte, error) { return in.agent.ReadFile(in.ctx, file, 1<<20) }
+
+func (in inside) text(file string) string {
+	data, _ := in.read(file)
+	return strings.TrimSpace(string(data))
+}
+
+// sharesThisKernel: the kernel draws a number at each boot.
+func (in inside) sharesThisKernel() bool {
+	const boot = "/proc/sys/kernel/random/boot_id"
+	ours, err := os.ReadFile(boot)
+	return err == nil && in.text(boot) == strings.TrimSpace(string(ours))
+}
+
+// group reads the limits of the agent's own cgroup, where one is to be seen.
+func (in inside) group(asked cgroup.Limits) []Sight {
+	tree, err := cgroup.Through(in.read)
+	if err != nil {
+		return nil // the image's root shows none
+	}
+	own, err := tree.Own()
+	if err != nil {
+		return nil
+	}
+	sights := own.Check(asked)
+	for n := range sights {
+		sights[n].Where += " inside"
+	}
+	return sights
+}
+
+// affinity is where the scheduler lets the agent, and all it starts, run.
+func (in inside) affinity(cores []int) Sight {
+	s := Sight{Limit: "cores", Asked: cgroup.FormatCores(cores), Where: "/proc/self/status inside", Seen: "nothing"}
+	for line := range strings.Lines(in.text("/proc/self/status")) {
+		if list, ok := strings.CutPrefix(line, "Cpus_allowed_list:"); ok {
+			s.Seen = cgroup.FormatCores(cgroup.ParseCores(list))
+		}
+	}
+	s.Holds = s.Seen == s.Asked
+	return s
+}
+
+// machine is what a kernel of the instance's own says of its machine.
+func (in inside) machine(hello agent.Hello, l Limits) (sights []Sight) {
+	if l.CPUs > 0 {
+		sights = append(sights, Sight{Limit: "cpus", Asked: fmt.Sprintf("%g CPUs", l.CPUs),
+			Where: "the machine inside", Seen: fmt.Sprintf("%d CPUs", hello.CPUs), Holds: float64(hello.CPUs) == l.CPUs})
+	}
+	if l.Memory > 0 {
+		s := Sight{Limit: "memory", Asked: l.Memory.String(), Where: "/proc/meminfo inside", Seen: "nothing"}
+		for line := range strings.Lines(in.text("/proc/meminfo")) {
+			if total, ok := strings.CutPrefix(line, "MemTotal:"); ok {
+				kib, _ := strconv.ParseInt(strings.TrimSuffix(strings.TrimSpace(total), " kB"), 10, 64)
+				has := quantity.Bytes(kib) * quantity.KiB
+				// The kernel keeps a part to itself, and a fifth of a small machine.
+				s.Seen, s.Holds = has.String(), has <= l.Memory && has >= l.Memory/2
+			}
+		}
+		sights = append(sights, s)
+		swaps := strings.Split(in.text("/proc/swaps"), "\n")
+		if len(swaps) < 2 {
+			sights = append(sights, Sight{Limit: "swap", Asked: "no swap", Where: "/proc/swaps inside", Seen: "none", Holds: true})
+		}
+	}
+	return sights
+}
+
+// disk is the whole disk below a folder inside, "" where its file system shows
+// none.
+func (in inside) disk(folder string) string {
+	mounts, err := mountinfo.GetMountsFromReader(bytes.NewReader([]byte(in.text("/proc/self/mountinfo"))), func(m *mountinfo.Info) (skip, stop bool) {
+		point := strings.TrimSuffix(m.Mountpoint, "/")
+		return folder != point && !strings.HasPrefix(folder, point+"/"), false
+	})
+	if err != nil {
+		return ""
+	}
+	var at *mountinfo.Info
+	for _, m := range mounts {
+		if at == nil || len(m.Mountpoint) >= len(at.Mountpoint) {
+			at = m
+		}
+	}
+	if at == nil || at.Major == 0 {
+		return ""
+	}
+	return cgroup.WholeDisk(fmt.Sprintf("%d:%d", at.Major, at.Minor), "/sys")
+}

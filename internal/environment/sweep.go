@@ -1,0 +1,13 @@
+package environment
+
+import "tare/internal/owner"
+
+// Sweepers are those of all kinds, for owner.Sweep.
+func Sweepers() (list []owner.Sweeper) {
+	for _, kind := range Kinds() {
+		if r := registry[kind]; r.Sweep != nil {
+			list = append(list, r.Sweep)
+		}
+	}
+	return list
+}
