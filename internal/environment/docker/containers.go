@@ -7,9 +7,9 @@ import (
 	"os"
 	"path"
 	"path/filepath"
-	"sync"
 	"time"
 
+	"github.com/moby/moby/api/types/blkiodev"
 	"github.com/moby/moby/api/types/container"
 	"github.com/moby/moby/api/types/mount"
 	"github.com/moby/moby/client"
@@ -17,7 +17,11 @@ import (
 	"tare/internal/agent"
 	"tare/internal/cgroup"
 	"tare/internal/environment"
+	"tare/internal/environment/console"
+	"tare/internal/environment/device"
+	"tare/internal/environment/oci"
 	"tare/internal/image"
+	"tare/internal/owner"
 )
 
 // Where the agent's program stands inside, read-only.
@@ -35,11 +39,11 @@ func newContainers(b brand, o Options) (*containers, error) {
 	if err := o.Validate(); err != nil {
 		return nil, err
 	}
-	e, err := b.at(o.Host)
+	e, err := b.at(o.Socket)
 	if err != nil {
 		return nil, err
 	}
-	return &containers{engine: e, options: o, gvisor: isRunsc(o.Runtime), agent: onceAHome(theAgent)}, nil
+	return &containers{engine: e, options: o, gvisor: isRunsc(o.Runtime), agent: owner.OnceAHome(theAgent)}, nil
 }
 
 func (c *containers) Label() string { return "" }
@@ -58,24 +62,6 @@ func (c *containers) Prepare(ctx context.Context, img *image.Image, progress fun
 // theAgent puts the agent's program below a home.
 func theAgent(home string) (string, error) { return agent.Binary(filepath.Join(home, "agent")) }
 
-// onceAHome keeps what was made below a home, so that one start pays for it.
-func onceAHome(make func(home string) (string, error)) func(home string) (string, error) {
-	var mu sync.Mutex
-	known := map[string]string{}
-	return func(home string) (string, error) {
-		mu.Lock()
-		defer mu.Unlock()
-		if path, ok := known[home]; ok {
-			return path, nil
-		}
-		path, err := make(home)
-		if err == nil {
-			known[home] = path
-		}
-		return path, err
-	}
-}
-
 // Start asks the engine for as little as can be: create, attach, start. All
 // that has to be looked up about the container is looked up after the agent's
 // first word.
@@ -85,11 +71,11 @@ func (c *containers) Start(ctx context.Context, r environment.Request) (_ enviro
 	if err != nil {
 		return nil, err
 	}
-	console := &console{to: r.Console}
+	tail := console.New(r.Console)
 	i := &instance{engine: c.engine}
 	defer func() {
 		if err != nil {
-			err = fmt.Errorf("starting %s: %w%s", r.Name, err, console.words())
+			err = fmt.Errorf("starting %s: %w%s", r.Name, err, tail.Words())
 			if left := i.remove(context.WithoutCancel(ctx)); left != nil {
 				err = fmt.Errorf("%w\nand clearing up after it: %w", err, left)
 			}
@@ -102,21 +88,26 @@ func (c *containers) Start(ctx context.Context, r environment.Request) (_ enviro
 	if err != nil {
 		return nil, err
 	}
+	limits, err := c.limits(ctx, r, i.folder)
+	if err != nil {
+		return nil, err
+	}
 	if err := c.engine.remember(i.folder); err != nil {
 		return nil, err
 	}
-	network, err := i.join(r, c.options.Network)
+	network, err := c.join(ctx, i, r)
 	if err != nil {
 		return nil, err
 	}
 	data := filepath.Join(i.folder, "data")
-	if err := makeData(data); err != nil {
+	if err := c.makeData(ctx, data); err != nil {
 		return nil, err
 	}
+	prepared := time.Now()
 	// Not cut short: a daemon makes the container all the same, and nobody would
 	// know its id.
 	whole, cancel := context.WithTimeout(context.WithoutCancel(ctx), forced)
-	created, err := c.engine.api.ContainerCreate(whole, c.describe(r, program, data, parent, network))
+	created, err := c.engine.api.ContainerCreate(whole, c.describe(i, r, limits, program, data, parent, network))
 	cancel()
 	if err != nil {
 		if notFound(err) {
@@ -133,7 +124,7 @@ func (c *containers) Start(ctx context.Context, r environment.Request) (_ enviro
 	// container, so both are waited for at once.
 	heard := make(chan first, 1)
 	go func() {
-		client, err := agent.Connect(ctx, newChannel(attached.HijackedResponse, console))
+		client, err := agent.Connect(ctx, newChannel(attached.HijackedResponse, tail))
 		heard <- first{client, err, time.Now()}
 	}()
 	if _, err := c.engine.api.ContainerStart(ctx, i.id, client.ContainerStartOptions{}); err != nil {
@@ -152,15 +143,18 @@ func (c *containers) Start(ctx context.Context, r environment.Request) (_ enviro
 	if started.After(word.at) {
 		started = word.at
 	}
-	i.phases = []environment.Phase{
-		{Name: "engine", Duration: started.Sub(began)},
-		{Name: "agent", Duration: word.at.Sub(started)},
+	if device.Named(c.options.Data) { // which nobody formats for each start by hand
+		i.phases, began = []environment.Phase{{Name: environment.PreparePhase, Duration: prepared.Sub(began)}}, prepared
 	}
+	i.phases = append(i.phases,
+		environment.Phase{Name: "engine", Duration: started.Sub(began)},
+		environment.Phase{Name: "agent", Duration: word.at.Sub(started)})
 	i.notes = append(created.Warnings, c.notes(r.Limits, i.agent.Hello())...)
-	if err := i.look(ctx, i.address == "", r.Limits); err != nil {
+	if err := i.look(ctx, i.address == "" || i.front != nil, limits); err != nil {
 		i.agent.Close()
 		return nil, err
 	}
+	i.paths = c.paths(ctx, i, data)
 	return i, nil
 }
 
@@ -169,6 +163,14 @@ type first struct {
 	agent *agent.Client
 	err   error
 	at    time.Time
+}
+
+// makeData makes what is behind /data before the engine comes to it.
+func (c *containers) makeData(ctx context.Context, folder string) error {
+	if err := makeData(folder); err != nil || !device.Named(c.options.Data) {
+		return err
+	}
+	return device.Fresh(ctx, c.options.Data, folder)
 }
 
 // makeData makes the folder behind /data. Servers run as users of their own and
@@ -199,8 +201,35 @@ func (c *containers) parent(r environment.Request) (string, error) {
 	return parent, err
 }
 
+// limits are the container's as its cgroup will have them; the disk is the one
+// below /data, wherever that lies.
+func (c *containers) limits(ctx context.Context, r environment.Request, folder string) (cgroup.Limits, error) {
+	if c.gvisor && c.options.Data == "overlay" && !r.Limits.IO.None() {
+		return cgroup.Limits{}, oci.ErrOverlayIO
+	}
+	if c.options.Data == "bind" {
+		return r.Limits.Group(folder)
+	}
+	info, err := c.engine.info(ctx)
+	if err != nil {
+		return cgroup.Limits{}, err
+	}
+	return r.Limits.Group(info.DockerRootDir)
+}
+
+func throttle(to *container.Resources, t cgroup.Throttle) {
+	rate := func(n int64) []*blkiodev.ThrottleDevice {
+		if n == 0 {
+			return nil
+		}
+		return []*blkiodev.ThrottleDevice{{Path: cgroup.Node(t.Device), Rate: uint64(n)}}
+	}
+	to.BlkioDeviceReadBps, to.BlkioDeviceWriteBps = rate(int64(t.Read)), rate(int64(t.Write))
+	to.BlkioDeviceReadIOps, to.BlkioDeviceWriteIOps = rate(int64(t.ReadOps)), rate(int64(t.WriteOps))
+}
+
 // describe writes down the container.
-func (c *containers) describe(r environment.Request, program, data, parent string, network container.NetworkMode) client.ContainerCreateOptions {
+func (c *containers) describe(i *instance, r environment.Request, limits cgroup.Limits, program, data, parent string, network container.NetworkMode) client.ContainerCreateOptions {
 	config := &container.Config{
 		Image:        tagOf(r.Image),
 		Entrypoint:   []string{agentInside, "stdio", "--open=/data"},
@@ -231,18 +260,14 @@ func (c *containers) describe(r environment.Request, program, data, parent strin
 		pids := int64(r.Limits.PIDs)
 		host.PidsLimit = &pids
 	}
+	throttle(&host.Resources, limits.IO)
 	if c.options.Seccomp == "unconfined" {
 		host.SecurityOpt = []string{"seccomp=unconfined"}
 	}
-	switch c.options.Data {
-	case "bind":
-		host.Mounts = append(host.Mounts, mount.Mount{Type: mount.TypeBind, Source: data, Target: "/data"})
-	case "volume":
-		host.Mounts = append(host.Mounts, mount.Mount{Type: mount.TypeVolume, Target: "/data",
-			VolumeOptions: &mount.VolumeOptions{NoCopy: true, Labels: r.Owner.Labels()}})
-	case "overlay":
-		config.WorkingDir = "/data" // which the engine makes
+	if i.front != nil {
+		c.options.publish(i.front.Address, config, host)
 	}
+	c.options.mount(r, data, config, host)
 	return client.ContainerCreateOptions{
 		Name:       "tare-" + r.Owner.ID() + "-" + r.Name,
 		Config:     config,
@@ -254,7 +279,7 @@ func (c *containers) describe(r environment.Request, program, data, parent strin
 func (c *containers) notes(l environment.Limits, h agent.Hello) []string {
 	notes := coresNote(l, h)
 	if c.gvisor {
-		notes = append(notes, gvisorNotes...)
+		notes = append(notes, oci.GvisorNotes...)
 	}
 	if c.options.Log != "none" {
 		notes = append(notes, fmt.Sprintf("all that the workloads print goes through the log driver %s, in the agent's framing", c.options.Log))
@@ -267,9 +292,4 @@ func coresNote(l environment.Limits, h agent.Hello) []string {
 		return []string{fmt.Sprintf("the instance sees %d CPUs where it may use %d cores (%s)", h.CPUs, n, cgroup.FormatCores(l.Cores))}
 	}
 	return nil
-}
-
-var gvisorNotes = []string{
-	"gVisor keeps to itself which core a command inside is pinned to: on the host its threads run on any core of the instance",
-	"gVisor's own memory and threads count towards the instance's limits",
 }

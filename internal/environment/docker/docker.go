@@ -18,9 +18,10 @@ func init() {
 		Kind:  "docker",
 		About: "a container of a Docker daemon",
 		Options: func() any {
-			return &Options{Host: DockerHost(), Network: "bridge", Log: "none", Seccomp: "default", Data: "bind"}
+			return &Options{Socket: DockerHost(), Network: "bridge", Log: "none", Seccomp: "default", Data: "bind"}
 		},
 		Requires: func(o any) []environment.Requirement { return requiresEngine(theDocker, *o.(*Options)) },
+		Needs:    func(o any) (environment.Needs, error) { return theDocker.needs(*o.(*Options)), nil },
 		New: func(o any) (environment.Environment, error) {
 			return newContainers(theDocker, *o.(*Options))
 		},
@@ -33,9 +34,10 @@ func init() {
 		Kind:  "podman",
 		About: "a container of Podman, through its Docker-compatible service",
 		Options: func() any {
-			return &Options{Host: PodmanHost(), Network: "bridge", Log: "none", Seccomp: "default", Data: "bind"}
+			return &Options{Socket: PodmanHost(), Network: "bridge", Log: "none", Seccomp: "default", Data: "bind"}
 		},
 		Requires: func(o any) []environment.Requirement { return requiresEngine(thePodman, *o.(*Options)) },
+		Needs:    func(o any) (environment.Needs, error) { return thePodman.needs(*o.(*Options)), nil },
 		New: func(o any) (environment.Environment, error) {
 			return newContainers(thePodman, *o.(*Options))
 		},
@@ -51,9 +53,10 @@ func init() {
 		Kind:  "gvisor",
 		About: "gVisor: a sandbox with a kernel of its own in user space",
 		Options: func() any {
-			return &GvisorOptions{Engine: "auto", Host: DockerHost(), Runtime: "runsc", Binary: "runsc", Platform: "systrap", Data: "bind"}
+			return &GvisorOptions{Engine: "auto", Socket: DockerHost(), Runtime: "runsc", Binary: "runsc", Platform: "systrap", Data: "bind"}
 		},
 		Requires: func(o any) []environment.Requirement { return requiresGvisor(*o.(*GvisorOptions)) },
+		Needs:    func(o any) (environment.Needs, error) { return needsOfGvisor(*o.(*GvisorOptions)) },
 		New: func(o any) (environment.Environment, error) {
 			return newGvisor(*o.(*GvisorOptions))
 		},

@@ -2,11 +2,9 @@ package docker
 
 import (
 	"context"
-	"debug/buildinfo"
 	"errors"
 	"fmt"
 	"net"
-	"os/exec"
 	"slices"
 	"strings"
 	"sync"
@@ -16,6 +14,8 @@ import (
 	"github.com/containerd/errdefs"
 	"github.com/moby/moby/api/types/system"
 	"github.com/moby/moby/client"
+
+	"tare/internal/environment/oci"
 )
 
 // brand is what differs between the engines that speak Docker's API.
@@ -147,7 +147,7 @@ func (e *engine) versions(ctx context.Context, runtime string) map[string]string
 		runtime = info.DefaultRuntime
 	}
 	if program := info.Runtimes[runtime].Path; program != "" {
-		if version := programVersion(ctx, program); version != "" {
+		if version := oci.Version(ctx, program); version != "" {
 			list[runtime] = version
 		}
 	}
@@ -155,29 +155,6 @@ func (e *engine) versions(ctx context.Context, runtime string) map[string]string
 		delete(list, "runc") // it takes no part
 	}
 	return list
-}
-
-// programVersion is what a runtime says of itself, or what its Go build info
-// says where it does not know: runsc built from its module is such a one.
-func programVersion(ctx context.Context, program string) string {
-	path, err := exec.LookPath(program)
-	if err != nil {
-		return ""
-	}
-	if info, err := buildinfo.ReadFile(path); err == nil && info.Main.Version != "" && info.Main.Version != "(devel)" {
-		return info.Main.Version
-	}
-	out, err := exec.CommandContext(ctx, path, "--version").Output()
-	if err != nil {
-		return ""
-	}
-	// "runc version 1.1.5\ncommit: ..."
-	line, _, _ := strings.Cut(string(out), "\n")
-	fields := strings.Fields(line)
-	if len(fields) == 0 {
-		return ""
-	}
-	return fields[len(fields)-1]
 }
 
 func notFound(err error) bool { return errdefs.IsNotFound(err) }

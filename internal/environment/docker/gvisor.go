@@ -3,11 +3,10 @@ package docker
 import (
 	"context"
 	"fmt"
-	"os"
-	"os/exec"
 	"slices"
 
 	"tare/internal/environment"
+	"tare/internal/environment/oci"
 	"tare/internal/image"
 	"tare/internal/owner"
 )
@@ -28,7 +27,7 @@ func newGvisor(o GvisorOptions) (*gvisor, error) {
 		if o.engine(ctx) == "docker" {
 			return newContainers(theDocker, o.containers())
 		}
-		return newDirect(o)
+		return oci.New(o.direct())
 	})
 	return g, nil
 }
@@ -41,7 +40,7 @@ func (o GvisorOptions) engine(ctx context.Context) string {
 	case slices.Contains([]string{"sandbox", "host"}, o.Network):
 		return "direct"
 	case o.Network == "bridge",
-		theDocker.knows(ctx, o.Host, o.Runtime).State == environment.Usable:
+		theDocker.knows(ctx, o.Socket, o.Runtime).State == environment.Usable:
 		return "docker"
 	}
 	return "direct"
@@ -53,7 +52,21 @@ func (o GvisorOptions) containers() Options {
 	if network == "" {
 		network = "bridge"
 	}
-	return Options{Host: o.Host, Runtime: o.Runtime, Network: network, Log: "none", Seccomp: "default", Data: o.Data}
+	return Options{Socket: o.Socket, Runtime: o.Runtime, Network: network, Log: "none", Seccomp: "default", Data: o.Data}
+}
+
+// direct are the same options as the kind oci has them: of what gVisor takes for
+// each of its sandboxes itself, or leaves out, nothing is asked.
+func (o GvisorOptions) direct() oci.Options {
+	d := oci.Default()
+	d.Runtime, d.Platform, d.Data, d.Network = o.Binary, o.Platform, o.Data, "none"
+	if o.Network == "host" {
+		d.Network = "host"
+	}
+	d.Namespaces.Cgroup, d.Masked, d.Devices, d.Seccomp = false, false, false, "unconfined"
+	// Docker's, without the one that runsc takes away from anybody.
+	d.Capabilities = "audit_write,chown,dac_override,fowner,fsetid,kill,mknod,net_bind_service,setfcap,setgid,setpcap,setuid,sys_chroot"
+	return d
 }
 
 func (g *gvisor) Prepare(ctx context.Context, img *image.Image, progress func(string)) error {
@@ -97,21 +110,8 @@ func (g *gvisor) Versions(ctx context.Context) map[string]string {
 
 // requiresGvisor lists what must hold for the engine that the options end at.
 func requiresGvisor(o GvisorOptions) []environment.Requirement {
-	direct := []environment.Requirement{
-		{What: "root, to run runsc", Check: func(context.Context) environment.Finding {
-			if os.Geteuid() != 0 {
-				return missing("run tare as root (sudo)", "runsc needs root to make a sandbox, and this is user %d", os.Geteuid())
-			}
-			return environment.Finding{State: environment.Usable}
-		}},
-		{What: "gVisor's program " + o.Binary, Check: func(context.Context) environment.Finding {
-			path, err := exec.LookPath(o.Binary)
-			if err != nil {
-				return missing("scripts/install-runsc.sh /usr/local/bin", "%v", err)
-			}
-			return sound(path)
-		}},
-	}
+	options := o.direct()
+	direct := oci.Requirements(&options)
 	switch o.Engine {
 	case "docker":
 		return requiresEngine(theDocker, o.containers())

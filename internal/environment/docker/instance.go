@@ -24,7 +24,11 @@ type instance struct {
 	id        string // "" until it was created
 	folder    string
 	address   string
-	seat      *link.Seat // its address, where it shares the host's network
+	inside    string      // the container's own address, where address is the host's
+	seat      *link.Seat  // its address, where it shares the host's network
+	front     *link.Front // its address, where its ports are published
+	own       *network    // made for it alone
+	paths     environment.Paths
 	agent     *agent.Client
 	phases    []environment.Phase
 	footprint sample.Footprint
@@ -45,15 +49,21 @@ func (i *instance) Agent() *agent.Client        { return i.agent }
 func (i *instance) Address() string             { return i.address }
 func (i *instance) Phases() []environment.Phase { return i.phases }
 
-// Paths are what the options say.
-func (i *instance) Paths() environment.Paths { return environment.Paths{} }
+func (i *instance) Paths() environment.Paths { return i.paths }
+
+// Listen is the address that servers in the container listen at.
+func (i *instance) Listen() string {
+	if i.front != nil {
+		return i.inside
+	}
+	return i.address
+}
 
 func (i *instance) Footprint() sample.Footprint { return i.footprint }
 func (i *instance) Notes() []string             { return i.notes }
 
-// look finds out where the container's cost is to be read, and whether its
-// limits took hold.
-func (i *instance) look(ctx context.Context, ownNetwork bool, l environment.Limits) error {
+// look finds out where the container's cost is to be read.
+func (i *instance) look(ctx context.Context, ownNetwork bool, l cgroup.Limits) error {
 	inspected, err := i.engine.api.ContainerInspect(ctx, i.id, client.ContainerInspectOptions{})
 	if err != nil {
 		return i.engine.explain("looking at the container", err)
@@ -71,13 +81,18 @@ func (i *instance) look(ctx context.Context, ownNetwork bool, l environment.Limi
 	if err != nil {
 		return err
 	}
-	i.footprint.Cgroups = []string{group.Path()}
-	i.notes = append(i.notes, group.Verify(cgroup.Limits{CPUs: l.CPUs, Memory: l.Memory, PIDs: l.PIDs, Cores: l.Cores})...)
+	i.notes = append(i.notes, group.Cautions(l)...)
 	if ownNetwork {
-		i.address = addressOf(inspected.Container)
+		i.inside = addressOf(inspected.Container)
 	}
-	if ownNetwork && i.address != "" {
+	if i.address == "" {
+		i.address = i.inside
+	}
+	if i.inside != "" {
 		i.footprint.NetworkPID = first.pid
+	}
+	if i.front != nil {
+		i.footprint.Processes = append(i.footprint.Processes, proxies(i.front.Address.String())...)
 	}
 	// The parent is containerd's shim or Podman's conmon; a daemon that runs
 	// containers as its own children has none.
@@ -87,6 +102,13 @@ func (i *instance) look(ctx context.Context, ownNetwork bool, l environment.Limi
 	} else if err == nil {
 		shim.close()
 	}
+	if around, err := cgroup.Of(first.parent()); group.Path() != "/" && (err != nil || !group.Same(around)) {
+		i.footprint.Cgroups = []string{group.Path()}
+		return nil
+	}
+	// A rootless engine on cgroup v1 makes none: others are in there as well.
+	i.footprint.Processes = append(i.footprint.Processes, sample.Process{PID: first.pid, Role: "container"})
+	i.notes = append(i.notes, "the engine gave the container no cgroup of its own: what it uses is counted by its processes, and nothing of it is limited")
 	return nil
 }
 
@@ -141,6 +163,12 @@ func (i *instance) remove(ctx context.Context) error {
 	}
 	if i.seat != nil {
 		problems = append(problems, i.seat.Close())
+	}
+	if i.front != nil {
+		problems = append(problems, i.front.Close())
+	}
+	if i.own != nil {
+		problems = append(problems, i.own.Close(ctx))
 	}
 	if i.folder != "" {
 		problems = append(problems, os.RemoveAll(i.folder))

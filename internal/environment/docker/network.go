@@ -40,6 +40,9 @@ func (c *containers) NewNetwork(ctx context.Context, o *owner.Owner, name string
 	if c.gvisor {
 		n.path = "the engine's bridge, one veth pair and gVisor's network stack each"
 	}
+	if c.options.Network == "publish" {
+		n.path = "ports published at an address of the host each, " + n.path
+	}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, n.Close(context.WithoutCancel(ctx)))
@@ -59,6 +62,7 @@ func (c *containers) NewNetwork(ctx context.Context, o *owner.Owner, name string
 		Driver: "bridge",
 		// Without a way out, where the options want no network.
 		Internal: c.options.Network == "none",
+		Options:  c.engine.masquerading(c.options.Network),
 		Labels:   o.Labels(),
 	})
 	if err != nil {
@@ -113,14 +117,38 @@ func (n *network) Close(ctx context.Context) error {
 	return os.RemoveAll(n.folder)
 }
 
+// masquerading are the options of a network whose way out shall be translated.
+// Podman does that with every bridge and takes no such option.
+func (e *engine) masquerading(network string) map[string]string {
+	if network != "nat" || e.brand.name != theDocker.name {
+		return nil
+	}
+	return map[string]string{"com.docker.network.bridge.enable_ip_masquerade": "true"}
+}
+
 // join says which network of the engine a container is made in.
-func (i *instance) join(r environment.Request, own string) (container.NetworkMode, error) {
+func (c *containers) join(ctx context.Context, i *instance, r environment.Request) (_ container.NetworkMode, err error) {
+	option := c.options.Network
+	if option == "publish" {
+		if i.front, err = link.NewFront(r.Owner.ID()); err != nil {
+			return "", err
+		}
+		i.address, option = i.front.Address.String(), "bridge"
+	}
 	switch n := r.Network.(type) {
 	case nil:
-		if own == "host" {
+		switch option {
+		case "host":
 			i.address = link.HostAddress
+		case "nat":
+			made, err := c.NewNetwork(ctx, r.Owner, r.Name)
+			if err != nil {
+				return "", err
+			}
+			i.own = made.(*network)
+			return container.NetworkMode(i.own.id), nil
 		}
-		return container.NetworkMode(own), nil
+		return container.NetworkMode(option), nil
 	case *network:
 		return container.NetworkMode(n.id), nil
 	}
@@ -129,7 +157,7 @@ func (i *instance) join(r environment.Request, own string) (container.NetworkMod
 		return "", err
 	}
 	i.seat, i.address = seat, seat.Address.String()
-	return container.NetworkMode(own), nil
+	return container.NetworkMode(option), nil
 }
 
 // addressOf is a container's on the one network that it is in; "" in none.

@@ -5,17 +5,24 @@ import (
 	"os"
 	"slices"
 	"strings"
+
+	"tare/internal/environment/device"
 )
 
 // Options of the kinds docker and podman.
 type Options struct {
-	// Host is the engine's socket, unix:///path. It has to be on this machine,
+	// Socket is the engine's, unix:///path. It has to be on this machine,
 	// since the agent and the data folder are mounted from here.
-	Host string `yaml:"host" json:"host"`
+	Socket string `yaml:"socket" json:"socket"`
 	// Runtime is one of the engine's OCI runtimes; "" is the engine's default.
 	Runtime string `yaml:"runtime" json:"runtime,omitempty"`
-	// Network is bridge, host or none.
+	// Network is bridge (the engine's own), nat (a bridge made for the instance,
+	// whose way out is masqueraded), publish (the engine's own, and Ports at an
+	// address of the host), host or none.
 	Network string `yaml:"network" json:"network"`
+	// Ports are the TCP ports that network: publish publishes, each the same on
+	// both sides: 6379, or 7000-7010.
+	Ports []string `yaml:"ports" json:"ports,omitempty"`
 	// Log is the log driver. The agent's channel is the container's standard
 	// output, so with any other than none all that the workloads print goes
 	// through the driver as well.
@@ -23,7 +30,8 @@ type Options struct {
 	// Seccomp is default (the engine's profile) or unconfined.
 	Seccomp string `yaml:"seccomp" json:"seccomp"`
 	// Data is where /data lies: in a bind mount of a folder of tare's, in a
-	// volume of the engine, or in the container's own overlay.
+	// volume of the engine, in the container's own overlay, in a tmpfs, or on the
+	// block device whose path it is.
 	Data string `yaml:"data" json:"data"`
 }
 
@@ -39,8 +47,8 @@ type GvisorOptions struct {
 	// Data is bind or overlay, and under docker also volume.
 	Data string `yaml:"data" json:"data"`
 
-	// Host and Runtime are for docker.
-	Host    string `yaml:"host" json:"host"`
+	// Socket and Runtime are for docker.
+	Socket  string `yaml:"socket" json:"socket"`
 	Runtime string `yaml:"runtime" json:"runtime"`
 
 	// Binary and Platform (systrap, ptrace or kvm) are for direct: under docker
@@ -69,13 +77,20 @@ func PodmanHost() string {
 
 // Validate says what is wrong with the options.
 func (o *Options) Validate() error {
-	if err := oneOf("network", o.Network, "bridge", "host", "none"); err != nil {
+	if err := oneOf("network", o.Network, "bridge", "nat", "publish", "host", "none"); err != nil {
 		return err
 	}
 	if err := oneOf("seccomp", o.Seccomp, "default", "unconfined"); err != nil {
 		return err
 	}
-	if err := oneOf("data", o.Data, "bind", "volume", "overlay"); err != nil {
+	if _, err := o.ports(); err != nil {
+		return err
+	}
+	if device.Named(o.Data) {
+		if err := device.Valid(o.Data); err != nil {
+			return fmt.Errorf("data: %w", err)
+		}
+	} else if err := oneOf("data", o.Data, "bind", "volume", "overlay", "tmpfs", "/dev/..."); err != nil {
 		return err
 	}
 	if o.Log == "" {
@@ -84,7 +99,7 @@ func (o *Options) Validate() error {
 	if isRunsc(o.Runtime) && o.Network == "host" {
 		return errHostNetwork
 	}
-	return validSocket(o.Host)
+	return validSocket(o.Socket)
 }
 
 // Validate says what is wrong with the options.
@@ -122,7 +137,7 @@ func (o *GvisorOptions) Validate() error {
 	if o.Runtime == "" {
 		return fmt.Errorf("runtime: name the Docker runtime that is gVisor, such as runsc")
 	}
-	return validSocket(o.Host)
+	return validSocket(o.Socket)
 }
 
 var errHostNetwork = fmt.Errorf("network: host does not work with gVisor under Docker: runsc cannot run its own network in the host's network namespace, and what it started stays behind; use network: bridge, or kind: gvisor with engine: direct")
@@ -134,7 +149,7 @@ func isRunsc(runtime string) bool { return strings.Contains(runtime, "runsc") }
 func validSocket(host string) error {
 	path, ok := strings.CutPrefix(host, "unix://")
 	if !ok || !strings.HasPrefix(path, "/") {
-		return fmt.Errorf("host: %q is no socket of this machine: write unix:///var/run/docker.sock; an engine elsewhere cannot mount the agent from here", host)
+		return fmt.Errorf("socket: %q is no socket of this machine: write unix:///var/run/docker.sock; an engine elsewhere cannot mount the agent from here", host)
 	}
 	return nil
 }

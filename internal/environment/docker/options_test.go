@@ -18,11 +18,14 @@ func TestOptionsThatCannotWorkAreRefusedWithTheReason(t *testing.T) {
 		{"docker's defaults", "docker", func(any) {}, ""},
 		{"podman's defaults", "podman", func(any) {}, ""},
 		{"gvisor's defaults", "gvisor", func(any) {}, ""},
-		{"an unknown network", "docker", func(o any) { o.(*Options).Network = "brigde" }, `network: "brigde" is not known: choose one of bridge, host, none`},
+		{"an unknown network", "docker", func(o any) { o.(*Options).Network = "brigde" }, `network: "brigde" is not known: choose one of bridge, nat, publish, host, none`},
 		{"an unknown seccomp profile", "docker", func(o any) { o.(*Options).Seccomp = "off" }, `choose one of default, unconfined`},
-		{"unknown data", "docker", func(o any) { o.(*Options).Data = "tmpfs" }, `choose one of bind, volume, overlay`},
+		{"unknown data", "docker", func(o any) { o.(*Options).Data = "ramdisk" }, `choose one of bind, volume, overlay, tmpfs, /dev/...`},
+		{"data on a device", "docker", func(o any) { o.(*Options).Data = "/dev/sdb1" }, ""},
+		{"data on what is no device", "podman", func(o any) { o.(*Options).Data = "/srv/data" }, `data: "/srv/data" names no block device`},
+		{"ports without a network that publishes them", "docker", func(o any) { o.(*Options).Ports = []string{"80"} }, "ports: they are published with network: publish only"},
 		{"no log driver", "podman", func(o any) { o.(*Options).Log = "" }, "log: no driver"},
-		{"an engine elsewhere", "docker", func(o any) { o.(*Options).Host = "tcp://10.0.0.1:2375" }, "no socket of this machine"},
+		{"an engine elsewhere", "docker", func(o any) { o.(*Options).Socket = "tcp://10.0.0.1:2375" }, "no socket of this machine"},
 		{"runsc as a runtime in the host's network", "docker", func(o any) { o.(*Options).Runtime, o.(*Options).Network = "runsc", "host" }, "engine: direct"},
 		{"gvisor under docker in the host's network", "gvisor", func(o any) { o.(*GvisorOptions).Engine, o.(*GvisorOptions).Network = "docker", "host" }, "engine: direct"},
 		{"gvisor by itself in the host's network", "gvisor", func(o any) { o.(*GvisorOptions).Engine, o.(*GvisorOptions).Network = "direct", "host" }, ""},
@@ -53,7 +56,7 @@ func TestAnAbsentEngineIsMissingWithTheCommandThatStartsIt(t *testing.T) {
 	for kind, mend := range map[string]string{"docker": "systemctl start docker", "podman": "podman system service"} {
 		registration, _ := environment.Lookup(kind)
 		options := registration.Options().(*Options)
-		options.Host = absent
+		options.Socket = absent
 		state, findings := environment.Check(t.Context(), kind, options)
 		if state != environment.Missing || !strings.Contains(findings[0].Mend, mend) || !strings.Contains(findings[0].Reason, "there is no socket") {
 			t.Errorf("%s: %s %+v", kind, state, findings)
@@ -74,7 +77,7 @@ func TestAnAbsentEngineIsMissingWithTheCommandThatStartsIt(t *testing.T) {
 func TestAutoTakesTheEngineThatCanGiveTheNetwork(t *testing.T) {
 	absent := "unix://" + filepath.Join(t.TempDir(), "none.sock")
 	for network, want := range map[string]string{"": "direct", "none": "direct", "sandbox": "direct", "host": "direct", "bridge": "docker"} {
-		o := GvisorOptions{Engine: "auto", Host: absent, Runtime: "runsc", Network: network}
+		o := GvisorOptions{Engine: "auto", Socket: absent, Runtime: "runsc", Network: network}
 		if got := o.engine(t.Context()); got != want {
 			t.Errorf("without a daemon, network %q is taken to %s, not %s", network, got, want)
 		}
@@ -87,22 +90,5 @@ func TestAMissingRunscIsMissingWithTheCommandThatBuildsIt(t *testing.T) {
 	f := requirements[len(requirements)-1].Check(t.Context())
 	if f.State != environment.Missing || !strings.Contains(f.Mend, "install-runsc.sh") {
 		t.Errorf("got %+v", f)
-	}
-}
-
-func TestARunscThatNeedsALoaderCannotRun(t *testing.T) {
-	f := sound("/bin/sh")
-	if f.State != environment.Missing {
-		t.Skip("needs a dynamically linked program: /bin/sh is static here")
-	}
-	if !strings.Contains(f.Reason, "linked dynamically") || !strings.Contains(f.Mend, "CGO_ENABLED=0") {
-		t.Errorf("got %+v", f)
-	}
-}
-
-func TestOverlayPathsAreEscaped(t *testing.T) {
-	b := bundle{points: "/a:b", image: "/c,d"}
-	if got := b.layers(); got != `lowerdir=/a\:b:/c\,d` {
-		t.Error(got)
 	}
 }

@@ -2,33 +2,47 @@ package docker
 
 import (
 	"context"
-	"debug/elf"
 	"fmt"
 	"os/exec"
 	"slices"
 	"strings"
 
+	"github.com/moby/moby/api/types/system"
 	"github.com/moby/moby/client"
+	"golang.org/x/sys/unix"
 
 	"tare/internal/environment"
+	"tare/internal/environment/device"
+	"tare/internal/environment/oci"
 )
 
 // requiresEngine lists what must hold for containers with these options.
 func requiresEngine(b brand, o Options) []environment.Requirement {
 	list := []environment.Requirement{{
-		What:  fmt.Sprintf("a %s that answers at %s", b.name, o.Host),
-		Check: func(ctx context.Context) environment.Finding { return b.answers(ctx, o.Host) },
+		What:  fmt.Sprintf("a %s that answers at %s", b.name, o.Socket),
+		Check: func(ctx context.Context) environment.Finding { return b.answers(ctx, o.Socket) },
 	}}
 	if o.Runtime != "" {
 		list = append(list, environment.Requirement{
 			What:  fmt.Sprintf("the runtime %s in the %s", o.Runtime, b.name),
-			Check: func(ctx context.Context) environment.Finding { return b.knows(ctx, o.Host, o.Runtime) },
+			Check: func(ctx context.Context) environment.Finding { return b.knows(ctx, o.Socket, o.Runtime) },
+		})
+	}
+	if device.Named(o.Data) {
+		list = append(list, environment.Requirement{
+			What: "the device " + o.Data + ", free and blank or tare's",
+			Check: func(context.Context) environment.Finding {
+				if err := device.Check(o.Data); err != nil {
+					return missing("", "%v", err)
+				}
+				return environment.Finding{State: environment.Usable}
+			},
 		})
 	}
 	if o.Log != "none" {
 		list = append(list, environment.Requirement{
 			What:  fmt.Sprintf("the log driver %s in the %s", o.Log, b.name),
-			Check: func(ctx context.Context) environment.Finding { return b.logs(ctx, o.Host, o.Log) },
+			Check: func(ctx context.Context) environment.Finding { return b.logs(ctx, o.Socket, o.Log) },
 		})
 	}
 	return list
@@ -54,8 +68,38 @@ func (b brand) answers(ctx context.Context, host string) environment.Finding {
 	if err != nil {
 		return missing(b.start, "%v", err)
 	}
-	return environment.Finding{State: environment.Usable,
-		Reason: fmt.Sprintf("release %s, API %s, default runtime %s", info.ServerVersion, e.api.ClientVersion(), info.DefaultRuntime)}
+	return groups(info, e.rootless(info), environment.Finding{State: environment.Usable,
+		Reason: fmt.Sprintf("release %s, API %s, default runtime %s", info.ServerVersion, e.api.ClientVersion(), info.DefaultRuntime)})
+}
+
+// rootless says whether the engine runs as an ordinary user. Docker says so
+// itself; Podman's answer has no place for it, but its socket has an owner.
+func (e *engine) rootless(info system.Info) bool {
+	var socket unix.Stat_t
+	return slices.ContainsFunc(info.SecurityOptions, func(o string) bool { return strings.Contains(o, "rootless") }) ||
+		unix.Stat(strings.TrimPrefix(e.host, "unix://"), &socket) == nil && socket.Uid != 0
+}
+
+// groups adds to what was found of an engine how it makes cgroups, and what
+// follows for limits.
+func groups(info system.Info, rootless bool, f environment.Finding) environment.Finding {
+	f.Reason += fmt.Sprintf(", cgroup v%s by %s", info.CgroupVersion, info.CgroupDriver)
+	switch {
+	case rootless && info.CgroupVersion != "2":
+		f.State = environment.Caveat
+		f.Reason += "; rootless on cgroup v1 it limits nothing: a trial with limits fails"
+		f.Mend = "use an engine that runs as root, or a machine with cgroup v2 alone"
+	case rootless:
+		f.State = environment.Caveat
+		f.Reason += "; rootless it limits only what systemd delegates to its user, by default memory and processes: a trial with other limits fails"
+		f.Mend = "for CPUs, cores and io: in /etc/systemd/system/user@.service.d/delegate.conf, below [Service], Delegate=cpu cpuset io memory pids; then systemctl daemon-reload, and log in anew"
+	case info.CgroupDriver == "systemd":
+		f.Reason += ": containers lie below system.slice, and share a busy machine's CPUs in another way than groups of tare's own"
+	case info.CgroupDriver == "none":
+		f.State = environment.Caveat
+		f.Reason += "; it limits nothing: a trial with limits fails"
+	}
+	return f
 }
 
 func (b brand) knows(ctx context.Context, host, runtime string) environment.Finding {
@@ -79,7 +123,7 @@ func (b brand) knows(ctx context.Context, host, runtime string) environment.Find
 			return missing(b.addRuntime(runtime), "the %s looks for the runtime %s at %s: %v", b.name, runtime, found.Path, err)
 		}
 		if isRunsc(runtime) {
-			return sound(path)
+			return oci.Sound(path)
 		}
 	}
 	return environment.Finding{State: environment.Usable}
@@ -116,21 +160,4 @@ func (b brand) logs(ctx context.Context, host, driver string) environment.Findin
 		return missing("choose a driver that it has", "the %s has no log driver %s, only %s", b.name, driver, strings.Join(info.Plugins.Log, ", "))
 	}
 	return environment.Finding{State: environment.Usable}
-}
-
-// sound says whether a runsc program can run at all: the sandbox executes it
-// again from within an empty root, where no loader is.
-func sound(path string) environment.Finding {
-	program, err := elf.Open(path)
-	if err != nil {
-		return missing("scripts/install-runsc.sh /usr/local/bin", "%s is no program: %v", path, err)
-	}
-	defer program.Close()
-	for _, part := range program.Progs {
-		if part.Type == elf.PT_INTERP {
-			return missing("build it with CGO_ENABLED=0: scripts/install-runsc.sh /usr/local/bin",
-				"%s is linked dynamically, and the sandbox cannot execute it again from within its empty root (\"cannot read client sync file\")", path)
-		}
-	}
-	return environment.Finding{State: environment.Usable, Reason: strings.TrimSpace(path + " " + programVersion(context.Background(), path))}
 }

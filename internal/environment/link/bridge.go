@@ -7,7 +7,6 @@ import (
 	"net"
 	"net/netip"
 	"os"
-	"strconv"
 	"sync"
 	"syscall"
 
@@ -28,6 +27,7 @@ type Bridge struct {
 	space  *os.File
 	there  *netlink.Handle // speaks to the namespace
 	master int             // the bridge's index in it
+	nat    bool            // the host is behind a router that translates, and no port of the bridge
 
 	mu     sync.Mutex
 	ports  [256]bool // by the last part of the address
@@ -44,8 +44,11 @@ const (
 
 // NewBridge makes a bridge that the host reaches. The host's interface carries
 // the owner's id, of 12 letters, in its name; path is what Path says.
-func NewBridge(owner, path string) (_ *Bridge, err error) {
-	b := &Bridge{path: path, last: hostPart}
+func NewBridge(owner, path string) (*Bridge, error) {
+	return newBridge(owner, &Bridge{path: path, last: hostPart})
+}
+
+func newBridge(owner string, b *Bridge) (_ *Bridge, err error) {
 	defer func() {
 		if err != nil {
 			err = errors.Join(explain("making a network between instances", err), b.Close(context.Background()))
@@ -68,26 +71,36 @@ func NewBridge(owner, path string) (_ *Bridge, err error) {
 	if err := b.there.LinkSetUp(bridge); err != nil {
 		return nil, fmt.Errorf("bringing the bridge up: %w", err)
 	}
-	return b, b.reach(owner)
+	ours, err := b.reach(owner)
+	if err != nil {
+		return nil, err
+	}
+	if b.nat {
+		return b, b.route(ours)
+	}
+	if err := b.plug("host"); err != nil {
+		return nil, err
+	}
+	return b, address(&netlink.Handle{}, ours, b.subnet.at(hostPart))
 }
 
-// reach makes the host's port.
-func (b *Bridge) reach(owner string) error {
-	// At most 15 characters, which is what the kernel takes.
-	name := fmt.Sprintf("t%.12s%02s", owner, strconv.FormatInt(int64(b.subnet.number), 36))
-	ours := &netlink.Veth{LinkAttrs: named(name), PeerName: "host", PeerNamespace: netlink.NsFd(b.space.Fd())}
+// reach makes the host's end of the way in, and the other end in the namespace.
+func (b *Bridge) reach(owner string) (netlink.Link, error) {
+	ours := &netlink.Veth{LinkAttrs: named(b.subnet.name(owner)), PeerName: "host", PeerNamespace: netlink.NsFd(b.space.Fd())}
 	if err := netlink.LinkAdd(ours); err != nil {
-		return fmt.Errorf("making the interface %s: %w", name, err)
+		return nil, fmt.Errorf("making the interface %s: %w", ours.Name, err)
 	}
-	b.host = name
-	if err := b.plug("host"); err != nil {
-		return err
+	b.host = ours.Name
+	return ours, nil
+}
+
+// address gives an interface an address and brings it up.
+func address(where *netlink.Handle, l netlink.Link, a netip.Prefix) error {
+	if err := where.AddrAdd(l, &netlink.Addr{IPNet: ipNet(a)}); err != nil {
+		return fmt.Errorf("giving %s the address %s: %w", l.Attrs().Name, a, err)
 	}
-	if err := netlink.AddrAdd(ours, &netlink.Addr{IPNet: ipNet(b.subnet.at(hostPart))}); err != nil {
-		return fmt.Errorf("giving %s the address %s: %w", name, b.subnet.at(hostPart), err)
-	}
-	if err := netlink.LinkSetUp(ours); err != nil {
-		return fmt.Errorf("bringing %s up: %w", name, err)
+	if err := where.LinkSetUp(l); err != nil {
+		return fmt.Errorf("bringing %s up: %w", l.Attrs().Name, err)
 	}
 	return nil
 }
@@ -111,7 +124,12 @@ func (b *Bridge) plug(name string) error {
 func (b *Bridge) Path() string { return b.path }
 
 // Host is the address by which the instances reach the host.
-func (b *Bridge) Host() string { return b.subnet.at(hostPart).Addr().String() }
+func (b *Bridge) Host() string {
+	if b.nat {
+		return b.subnet.at(beyondPart).Addr().String()
+	}
+	return b.subnet.at(hostPart).Addr().String()
+}
 
 // Space is a path of the network namespace that the ports are in.
 func (b *Bridge) Space() string { return pathOf(b.space) }

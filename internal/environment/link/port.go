@@ -18,6 +18,7 @@ import (
 type Port struct {
 	Device  string // the interface at the bridge
 	Address netip.Prefix
+	Gateway netip.Addr // the router's, at a bridge with NAT
 	MAC     net.HardwareAddr
 	// File is what is handed on: the tap that a virtual machine's network card
 	// is, or the network namespace that holds eth0.
@@ -109,6 +110,9 @@ func (b *Bridge) Namespace() (_ *Port, err error) {
 			if err == nil {
 				err = netlink.LinkSetUp(l)
 			}
+			if err == nil && name == theirs && p.Gateway.IsValid() {
+				err = netlink.RouteAdd(&netlink.Route{LinkIndex: l.Attrs().Index, Gw: p.Gateway.AsSlice()})
+			}
 			if err != nil {
 				return fmt.Errorf("giving %s the address %s: %w", name, p.Address, err)
 			}
@@ -125,19 +129,31 @@ func (b *Bridge) take() (*Port, error) {
 	if b.closed {
 		return nil, errors.New("the network between the instances is closed")
 	}
-	for range lastPart {
-		if b.last++; b.last > lastPart {
+	room := b.room()
+	for range room {
+		if b.last++; b.last > room {
 			b.last = firstPart
 		}
 		if !b.ports[b.last] {
 			b.ports[b.last] = true
-			address := b.subnet.at(b.last)
+			address, gateway := b.subnet.at(b.last), netip.Addr{}
+			if b.nat {
+				address, gateway = netip.PrefixFrom(address.Addr(), innerBits), b.subnet.at(hostPart).Addr()
+			}
 			// Not the manufacturers', and the same for the same address.
 			mac := append(net.HardwareAddr{0x52, 0x54}, address.Addr().AsSlice()...)
-			return &Port{Device: fmt.Sprintf("port%d", b.last), Address: address, MAC: mac, bridge: b, part: b.last}, nil
+			return &Port{Device: fmt.Sprintf("port%d", b.last), Address: address, Gateway: gateway, MAC: mac, bridge: b, part: b.last}, nil
 		}
 	}
-	return nil, fmt.Errorf("%s has room for %d instances, and all are there", b.subnet, lastPart-hostPart)
+	return nil, fmt.Errorf("%s has room for %d instances, and all are there", b.subnet, room-hostPart)
+}
+
+// room is the last part of the last instance's address.
+func (b *Bridge) room() int {
+	if b.nat {
+		return lastInnerPart
+	}
+	return lastPart
 }
 
 // Close removes the port. The instance behind it has ended.
@@ -154,4 +170,22 @@ func (p *Port) Close() error {
 		p.bridge.ports[p.part] = false
 	})
 	return p.end
+}
+
+// Alone makes a network namespace with a loopback that is up, and nothing else.
+func Alone() (*os.File, error) {
+	space, err := netns.New()
+	if err != nil {
+		return nil, explain("making a network namespace", err)
+	}
+	if err := netns.Within(space, func() error {
+		l, err := netlink.LinkByName("lo")
+		if err == nil {
+			err = netlink.LinkSetUp(l)
+		}
+		return err
+	}); err != nil {
+		return nil, errors.Join(explain("bringing up a loopback", err), space.Close())
+	}
+	return space, nil
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"strconv"
 
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
@@ -30,6 +31,12 @@ func (s subnet) at(n int) netip.Prefix {
 	a := s.Addr().As4()
 	a[3] = byte(n)
 	return netip.PrefixFrom(netip.AddrFrom4(a), s.Bits())
+}
+
+// name of the host's interface to it: at most 15 characters, which is what the
+// kernel takes, with the owner's id in it.
+func (s subnet) name(owner string) string {
+	return fmt.Sprintf("t%.12s%02s", owner, strconv.FormatInt(int64(s.number), 36))
 }
 
 func takeSubnet() (subnet, error) {

@@ -32,6 +32,13 @@ func newBench(t *testing.T) *bench {
 	return &bench{environmenttest.Owner(t, t.TempDir()), environmenttest.Image(t)}
 }
 
+// with are the defaults with this root.
+func with(rootfs string) Options {
+	o := *defaults()
+	o.RootFS = rootfs
+	return o
+}
+
 // start starts an instance that the test stops.
 func (b *bench) start(t *testing.T, options Options, l environment.Limits) environment.Instance {
 	t.Helper()
@@ -85,7 +92,7 @@ func (b *bench) gone(t *testing.T) {
 func TestAnInstanceRunsInTheImageAndWritesBesideIt(t *testing.T) {
 	b := newBench(t)
 	limits := environment.Limits{CPUs: 0.5, Memory: 128 * quantity.MiB, PIDs: 64, Cores: []int{0}}
-	i := b.start(t, Options{RootFS: "image"}, limits)
+	i := b.start(t, with("image"), limits)
 	folder, err := b.image.Folder(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -125,7 +132,7 @@ func TestAnInstanceRunsInTheImageAndWritesBesideIt(t *testing.T) {
 func TestTheHostsRootIsShownWithoutAFolderMadeInIt(t *testing.T) {
 	b := newBench(t)
 	_, before := os.Lstat("/data")
-	i := b.start(t, Options{RootFS: "host"}, environment.Limits{})
+	i := b.start(t, with("host"), environment.Limits{})
 	if got, want := sh(t, i, "cat /etc/os-release"), readAll(t, "/etc/os-release"); got != want {
 		t.Errorf("os-release is %q, the host's is %q", got, want)
 	}
@@ -147,7 +154,7 @@ func TestTheHostsRootIsShownWithoutAFolderMadeInIt(t *testing.T) {
 
 func TestAStartThatFailsSaysWhyAndLeavesNothing(t *testing.T) {
 	b := newBench(t)
-	e, err := (&native{Options{"image"}}), error(nil)
+	e, err := (&native{with("image")}), error(nil)
 	if err = e.Prepare(t.Context(), b.image, func(string) {}); err != nil {
 		t.Fatal(err)
 	}
@@ -160,7 +167,7 @@ func TestAStartThatFailsSaysWhyAndLeavesNothing(t *testing.T) {
 	request.Limits = environment.Limits{Memory: 64 * quantity.KiB} // too little for any process
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
-	if _, err := e.Start(ctx, request); err == nil || !strings.Contains(err.Error(), "native instance a-1") {
+	if _, err := e.Start(ctx, request); err == nil || !strings.Contains(err.Error(), "starting a-1") {
 		t.Errorf("a group without memory: %v", err)
 	} else {
 		t.Log(err)
@@ -181,7 +188,7 @@ func BenchmarkStartAndStop(b *testing.B) {
 	environmenttest.NeedsRoot(b)
 	img := environmenttest.Image(b)
 	o := environmenttest.Owner(b, b.TempDir())
-	e := &native{Options{"image"}}
+	e := &native{with("image")}
 	phases := map[string]time.Duration{}
 	for b.Loop() {
 		i, err := e.Start(b.Context(), environment.Request{Name: "a-1", Owner: o, Image: img, Console: io.Discard})

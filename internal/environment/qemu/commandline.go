@@ -2,10 +2,8 @@ package qemu
 
 import (
 	"fmt"
-	"math"
 	"strings"
 
-	"tare/internal/environment"
 	"tare/internal/environment/link"
 	"tare/internal/image"
 	"tare/internal/quantity"
@@ -31,34 +29,18 @@ type machine struct {
 	accel  string // kvm or tcg
 	cpus   int
 	memory quantity.Bytes
+	pids   int // 0 is any number
 	guest  *image.Guest
 	env    []string // the image's own, KEY=VALUE
-	root   string   // qcow2
-	data   string   // raw
+	root   string   // the file or the device
+	data   string
 	tscKHz int
 	port   *link.Port // at the network between the guests; nil without one
+	disks  []disk     // besides its own two
 }
 
-// size decides how many virtual CPUs and how much memory the guest gets.
-func (o *Options) size(l environment.Limits) (cpus int, memory quantity.Bytes) {
-	switch {
-	case o.CPUs > 0:
-		cpus = o.CPUs
-	case len(l.Cores) > 0:
-		cpus = len(l.Cores)
-	default:
-		cpus = max(1, int(math.Ceil(l.CPUs)))
-	}
-	switch {
-	case o.Memory > 0:
-		memory = o.Memory
-	case l.Memory > 0:
-		memory = l.Memory
-	default:
-		memory = 512 * quantity.MiB
-	}
-	return cpus, memory
-}
+// disk is one that a request asks for.
+type disk struct{ serial, format, file string }
 
 // arguments are what QEMU is started with. The guest stands still (-S) until
 // its virtual CPUs are where they belong.
@@ -79,13 +61,19 @@ func (o *Options) arguments(m machine) []string {
 		"-chardev", fmt.Sprintf("socket,id=agent,fd=%d", agentFD),
 		"-device", o.device("virtio-serial"), "-device", "virtserialport,chardev=agent,name=" + port,
 	}
-	for _, disk := range []struct{ id, format, file string }{{"root", "qcow2", m.root}, {"data", "raw", m.data}} {
+	for _, d := range o.drives() {
 		list = append(list,
 			// report: the guest sees an I/O error as a program on the host would,
 			// where QEMU's own way is to stop the guest.
 			"-drive", fmt.Sprintf("if=none,id=%s,format=%s,cache=%s,aio=%s,werror=report,rerror=report,file=%s",
-				disk.id, disk.format, o.Cache, o.AIO, strings.ReplaceAll(disk.file, ",", ",,")),
-			"-device", o.device("virtio-blk")+",drive="+disk.id)
+				d.id, d.format(), d.cache, d.aio, strings.ReplaceAll(map[string]string{"root": m.root, "data": m.data}[d.id], ",", ",,")),
+			"-device", o.device("virtio-blk")+",drive="+d.id)
+	}
+	for n, disk := range m.disks {
+		list = append(list,
+			"-drive", fmt.Sprintf("if=none,id=disk%d,format=%s,cache=%s,aio=%s,werror=report,rerror=report,file=%s",
+				n, disk.format, o.Cache, o.AIO, strings.ReplaceAll(disk.file, ",", ",,")),
+			"-device", fmt.Sprintf("%s,drive=disk%d,serial=%s", o.device("virtio-blk"), n, disk.serial))
 	}
 	if o.Network == "user" {
 		list = append(list, "-netdev", "user,id=net", "-device", o.device("virtio-net")+",netdev=net")
@@ -154,7 +142,14 @@ func (o *Options) kernelLine(m machine) string {
 		words = append(words, "tare.net=10.0.2.15/24,10.0.2.2,10.0.2.3")
 	}
 	if m.port != nil {
-		words = append(words, "tare.net="+m.port.Address.String())
+		net := "tare.net=" + m.port.Address.String()
+		if m.port.Gateway.IsValid() {
+			net += "," + m.port.Gateway.String()
+		}
+		words = append(words, net)
+	}
+	if m.pids > 0 {
+		words = append(words, fmt.Sprintf("tare.pids=%d", m.pids))
 	}
 	if m.accel == "tcg" && m.tscKHz > 0 {
 		words = append(words, fmt.Sprintf("tsc_early_khz=%d", m.tscKHz), "tsc=reliable", "no_timer_check")

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"tare/internal/environment/vmm"
 	"tare/internal/quantity"
 )
 
@@ -30,8 +31,20 @@ type Options struct {
 	Cache string `yaml:"cache" json:"cache"`
 	// AIO is how QEMU does the disks' I/O: threads, io_uring or native.
 	AIO string `yaml:"aio" json:"aio"`
-	// Network is none (the guest has its loopback only) or user (QEMU's own
-	// network stack, address 10.0.2.15).
+	// RootDisk is what the root file system is on: qcow2 (a fresh overlay on the
+	// image's disk), raw (a copy of it), or the path of a block device that gets
+	// one. DataDisk is the same for /data: raw, qcow2, or a block device.
+	RootDisk string `yaml:"root_disk" json:"root_disk"`
+	DataDisk string `yaml:"data_disk" json:"data_disk"`
+	// RootCache, RootAIO, DataCache and DataAIO are Cache and AIO of one of the
+	// two; "" is what those say.
+	RootCache string `yaml:"root_cache" json:"root_cache,omitempty"`
+	RootAIO   string `yaml:"root_aio" json:"root_aio,omitempty"`
+	DataCache string `yaml:"data_cache" json:"data_cache,omitempty"`
+	DataAIO   string `yaml:"data_aio" json:"data_aio,omitempty"`
+	// Network is none (the guest has its loopback only), user (QEMU's own
+	// network stack, address 10.0.2.15), bridge (a tap at a bridge that the host
+	// is at as well) or nat (the same behind a router that translates).
 	Network string `yaml:"network" json:"network"`
 	// Data is the size of the fresh file system at /data; it takes room on the
 	// host only as it is filled.
@@ -45,16 +58,10 @@ type Options struct {
 func defaults() *Options {
 	return &Options{
 		Accel: "auto", Machine: "q35", Cache: "writeback", AIO: "threads",
+		RootDisk: "qcow2", DataDisk: "raw",
 		Network: "none", Data: 2 * quantity.GiB, StartTimeout: time.Minute,
 	}
 }
-
-// The least sizes that make sense: below them the kernel does not boot, and
-// ext4 has no journal.
-const (
-	leastMemory = 64 * quantity.MiB
-	leastData   = 16 * quantity.MiB
-)
 
 // Validate says everything that is wrong with the options.
 func (o *Options) Validate() error {
@@ -68,15 +75,19 @@ func (o *Options) Validate() error {
 	one("machine", o.Machine, "q35", "microvm")
 	one("cache", o.Cache, "writeback", "none", "directsync", "unsafe")
 	one("aio", o.AIO, "threads", "io_uring", "native")
-	one("network", o.Network, "none", "user")
-	if o.AIO == "native" && o.Cache != "none" && o.Cache != "directsync" {
-		wrong = append(wrong, fmt.Errorf("aio: native works only past the page cache: write cache: none or directsync instead of %s", o.Cache))
+	one("root_disk", form(o.RootDisk), "qcow2", "raw", aDevice)
+	one("data_disk", form(o.DataDisk), "raw", "qcow2", aDevice)
+	one("root_cache", o.RootCache, "", "writeback", "none", "directsync", "unsafe")
+	one("root_aio", o.RootAIO, "", "threads", "io_uring", "native")
+	one("data_cache", o.DataCache, "", "writeback", "none", "directsync", "unsafe")
+	one("data_aio", o.DataAIO, "", "threads", "io_uring", "native")
+	one("network", o.Network, "none", "user", "bridge", "nat")
+	wrong = append(wrong, o.wrongDrives()...)
+	if o.Memory != 0 && o.Memory < vmm.LeastMemory {
+		wrong = append(wrong, fmt.Errorf("memory: %s is too little for a kernel: at least %s", o.Memory, vmm.LeastMemory))
 	}
-	if o.Memory != 0 && o.Memory < leastMemory {
-		wrong = append(wrong, fmt.Errorf("memory: %s is too little for a kernel: at least %s", o.Memory, leastMemory))
-	}
-	if o.Data < leastData {
-		wrong = append(wrong, fmt.Errorf("data: %s is too little for a file system: at least %s", o.Data, leastData))
+	if o.Data < vmm.LeastData {
+		wrong = append(wrong, fmt.Errorf("data: %s is too little for a file system: at least %s", o.Data, vmm.LeastData))
 	}
 	if o.CPUs < 0 || o.CPUs > 255 {
 		wrong = append(wrong, fmt.Errorf("cpus: %d is not between 1 and 255", o.CPUs))

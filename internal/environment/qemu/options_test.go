@@ -11,7 +11,6 @@ import (
 	"github.com/goccy/go-yaml"
 	"github.com/google/go-cmp/cmp"
 
-	"tare/internal/environment"
 	"tare/internal/environment/link"
 	"tare/internal/image"
 	"tare/internal/quantity"
@@ -67,29 +66,6 @@ func TestAWrongOptionIsNamedWithWhatIsRight(t *testing.T) {
 		c.change(o)
 		if err := o.Validate(); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("got %v, want it to say %q", err, c.want)
-		}
-	}
-}
-
-func TestTheGuestIsAsLargeAsTheLimits(t *testing.T) {
-	for _, c := range []struct {
-		name   string
-		change func(*Options)
-		limits environment.Limits
-		cpus   int
-		memory quantity.Bytes
-	}{
-		{"no limits", func(*Options) {}, environment.Limits{}, 1, 512 * quantity.MiB},
-		{"half a CPU", func(*Options) {}, environment.Limits{CPUs: 0.5, Memory: quantity.GiB}, 1, quantity.GiB},
-		{"two and a half CPUs", func(*Options) {}, environment.Limits{CPUs: 2.5}, 3, 512 * quantity.MiB},
-		{"cores before CPUs", func(*Options) {}, environment.Limits{CPUs: 1, Cores: []int{0, 3}}, 2, 512 * quantity.MiB},
-		{"options before limits", func(o *Options) { o.CPUs, o.Memory = 4, 2*quantity.GiB },
-			environment.Limits{CPUs: 1, Memory: quantity.GiB, Cores: []int{0}}, 4, 2 * quantity.GiB},
-	} {
-		o := defaults()
-		c.change(o)
-		if cpus, memory := o.size(c.limits); cpus != c.cpus || memory != c.memory {
-			t.Errorf("%s: %d virtual CPUs and %s", c.name, cpus, memory)
 		}
 	}
 }

@@ -10,16 +10,12 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"runtime"
-	"strings"
 	"sync"
-	"time"
 
 	"tare/internal/agent"
 	"tare/internal/environment"
-	"tare/internal/environment/link"
+	"tare/internal/environment/vmm"
 	"tare/internal/image"
 	"tare/internal/kvm"
 	"tare/internal/owner"
@@ -31,20 +27,18 @@ func init() {
 		About:    "a virtual machine under QEMU: KVM where it really works, else software emulation (tcg)",
 		Options:  func() any { return defaults() },
 		Requires: func(o any) []environment.Requirement { return requirements(o.(*Options)) },
+		Hosts:    true,
 		New: func(o any) (environment.Environment, error) {
 			options := *o.(*Options)
 			if err := options.Validate(); err != nil {
 				return nil, err
 			}
-			return &vm{options: options, roots: map[string]*template{}}, nil
+			return &vm{options: options, roots: map[string]*vmm.Template{}}, nil
 		},
 		// Sweep is nil: processes, cgroups and folders are what the owner finds by
 		// itself, and networks between guests vanish with the process.
 	})
 }
-
-// probeLimit is how long a machine may take to show that its KVM works.
-const probeLimit = 2 * time.Second
 
 // vm is the environment. What it makes in Prepare is shared by all instances.
 type vm struct {
@@ -52,8 +46,8 @@ type vm struct {
 
 	mutex sync.Mutex
 	guest *image.Guest
-	roots map[string]*template // an empty overlay on each image's disk, by digest
-	data  *template            // an empty file system
+	roots map[string]*vmm.Template // an empty overlay on each image's disk, by digest
+	data  *vmm.Template            // an empty file system
 }
 
 // accel is what the guest's code will be run by.
@@ -61,7 +55,7 @@ func (e *vm) accel() string {
 	if e.options.Accel != "auto" {
 		return e.options.Accel
 	}
-	if kvm.Probe(context.Background(), probeLimit).Usable {
+	if kvm.Probe(context.Background(), vmm.ProbeLimit).Usable {
 		return "kvm"
 	}
 	return "tcg"
@@ -121,7 +115,7 @@ func (e *vm) Prepare(ctx context.Context, img *image.Image, progress func(string
 		e.guest = guest
 	}
 	if e.data == nil {
-		if e.data, err = emptyFileSystem(ctx, filepath.Join(work, "data"), int64(e.options.Data)); err != nil {
+		if e.data, err = e.options.emptyData(ctx, filepath.Join(work, "data")); err != nil {
 			return err
 		}
 	}
@@ -134,18 +128,18 @@ func (e *vm) Prepare(ctx context.Context, img *image.Image, progress func(string
 	if err != nil {
 		return err
 	}
-	tscKHz() // measured now, so that no start pays for it
+	vmm.TSCKHz() // measured now, so that no start pays for it
 	e.roots[img.Digest] = root
 	return nil
 }
 
 // NewNetwork makes a bridge, at which each guest has a tap.
 func (e *vm) NewNetwork(_ context.Context, o *owner.Owner, _ string) (environment.Network, error) {
-	return link.NewBridge(o.ID(), "a bridge, one tap and virtio network card each")
+	return e.options.bridge(o)
 }
 
 // parts returns what Prepare made.
-func (e *vm) parts(ctx context.Context, img *image.Image) (guest *image.Guest, root, data *template, err error) {
+func (e *vm) parts(ctx context.Context, img *image.Image) (guest *image.Guest, root, data *vmm.Template, err error) {
 	if err := e.Prepare(ctx, img, nil); err != nil {
 		return nil, nil, nil, err
 	}
@@ -154,52 +148,42 @@ func (e *vm) parts(ctx context.Context, img *image.Image) (guest *image.Guest, r
 	return e.guest, e.roots[img.Digest], e.data, nil
 }
 
-// emptyFileSystem makes the file system that is mounted at /data.
-func emptyFileSystem(ctx context.Context, file string, size int64) (*template, error) {
-	if err := os.WriteFile(file, nil, 0o600); err != nil {
-		return nil, err
-	}
-	if err := os.Truncate(file, size); err != nil {
-		return nil, fmt.Errorf("making a file of %d bytes for the data disk: %w", size, err)
-	}
-	// The journal and the inode tables are holes, which read as zeros: they need
-	// no writing, here or in the background of a guest that is being measured.
-	if err := tool(ctx, "mke2fs", "-q", "-t", "ext4", "-F", "-m", "0", "-L", "data",
-		"-E", "lazy_itable_init=1,lazy_journal_init=1,discard", file); err != nil {
-		return nil, err
-	}
-	return readTemplate(file)
-}
-
 // emptyOverlay makes a disk that is the base as long as nothing is written.
-func emptyOverlay(ctx context.Context, file, base string) (*template, error) {
+func emptyOverlay(ctx context.Context, file, base string) (*vmm.Template, error) {
 	base, err := filepath.Abs(base)
 	if err != nil {
 		return nil, err
 	}
-	if err := tool(ctx, "qemu-img", "create", "-q", "-f", "qcow2", "-F", "raw", "-b", base, file); err != nil {
+	if err := vmm.Tool(ctx, "qemu-img", "create", "-q", "-f", "qcow2", "-F", "raw", "-b", base, file); err != nil {
 		return nil, err
 	}
-	return readTemplate(file)
+	return vmm.ReadTemplate(file)
 }
 
-func tool(ctx context.Context, name string, arguments ...string) error {
-	said, err := exec.CommandContext(ctx, name, arguments...).CombinedOutput()
-	if err != nil {
-		return fmt.Errorf("running %s %s: %w: %s", name, strings.Join(arguments, " "), err, strings.TrimSpace(string(said)))
+// disks makes what a request asks for: a file itself, or an overlay on it, which
+// goes with the instance.
+func disks(ctx context.Context, wanted []environment.Disk, folder string) (made []disk, err error) {
+	for n, w := range wanted {
+		d := disk{w.Serial, "raw", w.File}
+		if !w.Keep {
+			d.format, d.file = "qcow2", filepath.Join(folder, fmt.Sprintf("disk%d.qcow2", n))
+			if _, err := emptyOverlay(ctx, d.file, w.File); err != nil {
+				return nil, fmt.Errorf("disk %s: %w", w.Serial, err)
+			}
+		}
+		made = append(made, d)
 	}
-	return nil
+	return made, nil
 }
 
 // machine decides everything about one guest.
 func (e *vm) machine(r environment.Request, guest *image.Guest, folder string) machine {
 	m := machine{
-		name: r.Name, accel: e.accel(), guest: guest, tscKHz: tscKHz(), env: r.Image.Env,
-		root: filepath.Join(folder, "root.qcow2"), data: filepath.Join(folder, "data.raw"),
+		name: r.Name, accel: e.accel(), guest: guest, tscKHz: vmm.TSCKHz(), env: r.Image.Env,
+		pids: r.Limits.PIDs,
 	}
-	m.cpus, m.memory = e.options.size(r.Limits)
+	drives := e.options.drives()
+	m.root, m.data = drives[0].at(folder), drives[1].at(folder)
+	m.cpus, m.memory = vmm.Size(e.options.CPUs, e.options.Memory, r.Limits)
 	return m
 }
-
-// supported says whether guests of this program run on the host's processor.
-func supported() bool { return runtime.GOARCH == "amd64" }

@@ -18,6 +18,7 @@ import (
 	"tare/internal/cgroup"
 	"tare/internal/environment"
 	"tare/internal/environment/environmenttest"
+	"tare/internal/environment/vmm"
 	"tare/internal/image"
 	"tare/internal/owner"
 	"tare/internal/quantity"
@@ -215,12 +216,12 @@ func TestAGuestThatDiesByItselfIsNoticedAndTheReasonKept(t *testing.T) {
 	e := b.environment(t, func(o *Options) { o.Data = 64 * quantity.MiB })
 	for _, c := range []struct {
 		name, reason string
-		happens      func(*vmm)
+		happens      func(*vmm.Guest)
 	}{
-		{"killed", "QEMU: signal: killed", func(v *vmm) { syscall.Kill(v.pid, syscall.SIGKILL) }},
+		{"killed", "QEMU: signal: killed", func(g *vmm.Guest) { syscall.Kill(g.Process().PID, syscall.SIGKILL) }},
 		// What a virtual CPU does that meets an internal error, asked for by hand.
 		// QEMU may be gone before it answers.
-		{"frozen", "paused", func(v *vmm) { _ = v.monitor.Execute(t.Context(), "stop", nil, nil) }},
+		{"frozen", "paused", func(g *vmm.Guest) { _ = g.Driver().(*driver).monitor.Execute(t.Context(), "stop", nil, nil) }},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			i, err := e.Start(t.Context(), b.request(c.name, &bytes.Buffer{}))
@@ -228,9 +229,9 @@ func TestAGuestThatDiesByItselfIsNoticedAndTheReasonKept(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer i.Stop(context.WithoutCancel(t.Context()))
-			c.happens(i.(*instance).vmm)
+			c.happens(i.(*vmm.Guest))
 			<-i.Agent().Done()
-			<-i.(*instance).vmm.exited
+			<-i.(*vmm.Guest).Process().Exited()
 			if notes := strings.Join(i.Notes(), "\n"); !strings.Contains(notes, "died by itself ("+c.reason+")") {
 				t.Errorf("notes: %q", notes)
 			}

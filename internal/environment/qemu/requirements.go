@@ -3,14 +3,14 @@ package qemu
 import (
 	"context"
 	"fmt"
-	"os"
 	"os/exec"
 	"regexp"
-	"runtime"
 	"strconv"
 	"strings"
 
 	"tare/internal/environment"
+	"tare/internal/environment/link"
+	"tare/internal/environment/vmm"
 	"tare/internal/kvm"
 )
 
@@ -21,28 +21,26 @@ const oldest = 6
 const install = "apt-get install -y qemu-system-x86 qemu-utils"
 
 func requirements(o *Options) []environment.Requirement {
-	return []environment.Requirement{
-		{What: "an x86-64 host", Check: checkProcessor},
-		{What: "root, for cgroups", Check: checkRoot},
+	list := []environment.Requirement{
+		{What: "an x86-64 host", Check: vmm.CheckProcessor},
+		{What: "root, for cgroups", Check: vmm.CheckRoot},
 		{What: fmt.Sprintf("%s, version %d or newer", program, oldest), Check: checkQEMU},
-		{What: "qemu-img, for a fresh root disk", Check: onPath("qemu-img", install)},
-		{What: "mke2fs, for a fresh data disk", Check: onPath("mke2fs", "apt-get install -y e2fsprogs")},
+		{What: "qemu-img, for a fresh root disk", Check: vmm.OnPath("qemu-img", install)},
+		{What: "mke2fs, for a fresh data disk", Check: vmm.OnPath("mke2fs", "apt-get install -y e2fsprogs")},
 		{What: "KVM that runs code at a processor's speed", Check: o.checkKVM},
 	}
-}
-
-func checkProcessor(context.Context) environment.Finding {
-	if !supported() {
-		return environment.Finding{State: environment.Missing, Reason: "this host's processor is " + runtime.GOARCH}
+	if o.Network == "nat" {
+		list = append(list, environment.Requirement{What: "iptables, for address translation", Check: vmm.OnPath(link.Masquerader, "apt-get install -y iptables")})
 	}
-	return environment.Finding{State: environment.Usable}
-}
-
-func checkRoot(context.Context) environment.Finding {
-	if uid := os.Geteuid(); uid != 0 {
-		return environment.Finding{State: environment.Missing, Reason: fmt.Sprintf("this is user %d", uid), Mend: "sudo tare ..."}
+	for _, d := range o.drives() {
+		if d.form == aDevice {
+			list = append(list, environment.Requirement{What: "the device " + d.path + ", free and blank or tare's", Check: d.check})
+		}
+		if d.aio == "io_uring" {
+			list = append(list, environment.Requirement{What: "a kernel that lets io_uring be used, for the " + d.id + " disk", Check: checkRing})
+		}
 	}
-	return environment.Finding{State: environment.Usable}
+	return list
 }
 
 func checkQEMU(ctx context.Context) environment.Finding {
@@ -56,23 +54,13 @@ func checkQEMU(ctx context.Context) environment.Finding {
 	return environment.Finding{State: environment.Usable, Reason: "QEMU " + v.text}
 }
 
-func onPath(name, mend string) func(context.Context) environment.Finding {
-	return func(context.Context) environment.Finding {
-		path, err := exec.LookPath(name)
-		if err != nil {
-			return environment.Finding{State: environment.Missing, Reason: name + " is not on the PATH", Mend: mend}
-		}
-		return environment.Finding{State: environment.Usable, Reason: path}
-	}
-}
-
 // checkKVM: without KVM a guest still runs, in software, unless the study
 // insists on it.
 func (o *Options) checkKVM(ctx context.Context) environment.Finding {
 	if o.Accel == "tcg" {
 		return environment.Finding{State: environment.Caveat, Reason: "software emulation (tcg): the options ask for it"}
 	}
-	r := kvm.Probe(ctx, probeLimit)
+	r := kvm.Probe(ctx, vmm.ProbeLimit)
 	switch {
 	case r.Usable:
 		return environment.Finding{State: environment.Usable, Reason: r.Reason}

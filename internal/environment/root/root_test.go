@@ -1,4 +1,4 @@
-package native
+package root
 
 import (
 	"os"
@@ -44,7 +44,7 @@ touch -d 2001-02-03T04:05:06.7Z etc/one etc opt/suid; touch -h -d 2002-02-03 etc
 
 func TestAFreshRootEqualsTheImageOutsideOfItsSharedFolders(t *testing.T) {
 	image, root := smallImage(t), filepath.Join(t.TempDir(), "root")
-	binds, err := fromImage(image, root)
+	binds, err := Fresh(image, root)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -98,7 +98,7 @@ func TestAFreshRootEqualsTheImageOutsideOfItsSharedFolders(t *testing.T) {
 
 func TestARootThatShowsTheHostsHasNoFolderThatTheKernelProvides(t *testing.T) {
 	root := t.TempDir()
-	binds, err := fromHost(root)
+	binds, err := Shown("/", root, false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -108,14 +108,6 @@ func TestARootThatShowsTheHostsHasNoFolderThatTheKernelProvides(t *testing.T) {
 	for _, b := range binds {
 		if b == "/proc:/proc" || b == "/sys:/sys" || b == "/dev:/dev" || b == "/data:/data" {
 			t.Errorf("%s is bound", b)
-		}
-	}
-}
-
-func TestOptionsThatMeanNothingAreRefused(t *testing.T) {
-	for text, ok := range map[string]bool{"image": true, "host": true, "": false, "guest": false} {
-		if err := (&Options{RootFS: text}).Validate(); (err == nil) != ok {
-			t.Errorf("rootfs %q: %v", text, err)
 		}
 	}
 }

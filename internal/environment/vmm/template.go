@@ -1,4 +1,4 @@
-package qemu
+package vmm
 
 import (
 	"bytes"
@@ -10,10 +10,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// template is a file that is mostly holes, kept in memory: a fresh file system
+// Template is a file that is mostly holes, kept in memory: a fresh file system
 // or an empty overlay, made once by the tool for it and then written in a
 // millisecond for each instance.
-type template struct {
+type Template struct {
 	size   int64
 	pieces []piece
 }
@@ -25,8 +25,8 @@ type piece struct {
 
 const blockSize = 4096
 
-// readTemplate reads what is not zero in a file.
-func readTemplate(path string) (*template, error) {
+// ReadTemplate reads what is not zero in a file.
+func ReadTemplate(path string) (*Template, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, err
@@ -36,7 +36,7 @@ func readTemplate(path string) (*template, error) {
 	if err != nil {
 		return nil, err
 	}
-	t := &template{size: info.Size()}
+	t := &Template{size: info.Size()}
 	zero := make([]byte, blockSize)
 	for at := int64(0); at < t.size; {
 		start, err := unix.Seek(int(f.Fd()), at, unix.SEEK_DATA)
@@ -64,7 +64,7 @@ func readTemplate(path string) (*template, error) {
 	return t, nil
 }
 
-func (t *template) add(offset int64, data []byte) {
+func (t *Template) add(offset int64, data []byte) {
 	if n := len(t.pieces); n > 0 {
 		last := &t.pieces[n-1]
 		if last.offset+int64(len(last.data)) == offset {
@@ -75,8 +75,8 @@ func (t *template) add(offset int64, data []byte) {
 	t.pieces = append(t.pieces, piece{offset, data})
 }
 
-// write makes a file of the template; there must be none at the path.
-func (t *template) write(path string) (err error) {
+// Write makes a file of the template; there must be none at the path.
+func (t *Template) Write(path string) (err error) {
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return err

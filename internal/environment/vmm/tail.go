@@ -1,14 +1,15 @@
-package qemu
+package vmm
 
 import (
 	"bytes"
 	"io"
+	"os"
 	"strings"
 	"sync"
 )
 
-// tail passes everything on and remembers the end of it, for messages.
-type tail struct {
+// Tail passes everything on and remembers the end of it, for messages.
+type Tail struct {
 	to io.Writer
 
 	mutex sync.Mutex
@@ -21,7 +22,7 @@ const (
 	tailLines = 24
 )
 
-func (t *tail) Write(p []byte) (int, error) {
+func (t *Tail) Write(p []byte) (int, error) {
 	t.mutex.Lock()
 	t.end = append(t.end, p[max(0, len(p)-tailBytes):]...)
 	t.end = t.end[max(0, len(t.end)-tailBytes):]
@@ -32,8 +33,8 @@ func (t *tail) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// lines are the last ones, or nothing.
-func (t *tail) lines() []string {
+// Lines are the last ones, or nothing.
+func (t *Tail) Lines() []string {
 	t.mutex.Lock()
 	text := string(bytes.ToValidUTF8(t.end, []byte("?")))
 	t.mutex.Unlock()
@@ -54,4 +55,21 @@ func printable(line string) string {
 		}
 		return r
 	}, line)
+}
+
+// LastLines are those at the end of a file; none where it cannot be read.
+func LastLines(file string) []string {
+	f, err := os.Open(file)
+	if err != nil {
+		return nil
+	}
+	defer f.Close()
+	if size, err := f.Seek(0, io.SeekEnd); err != nil || size < tailBytes {
+		f.Seek(0, io.SeekStart)
+	} else {
+		f.Seek(-tailBytes, io.SeekEnd)
+	}
+	t := &Tail{}
+	io.Copy(t, f)
+	return t.Lines()
 }

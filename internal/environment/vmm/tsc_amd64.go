@@ -1,4 +1,4 @@
-package qemu
+package vmm
 
 import (
 	"math"
@@ -9,11 +9,11 @@ import (
 // readTSC reads the processor's time stamp counter.
 func readTSC() uint64
 
-// tscKHz measures how fast the host's time stamp counter runs. Software
+// TSCKHz measures how fast the host's time stamp counter runs. Software
 // emulation hands the guest this very counter but no way to learn its speed
 // other than by timing it against an emulated timer, which is slow, imprecise
 // on a busy host, and on a microvm never ends.
-var tscKHz = sync.OnceValue(func() int {
+var TSCKHz = sync.OnceValue(func() int {
 	before, beforeTSC := bothClocks()
 	time.Sleep(20 * time.Millisecond)
 	after, afterTSC := bothClocks()

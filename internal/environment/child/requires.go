@@ -1,0 +1,79 @@
+package child
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"tare/internal/cgroup"
+	"tare/internal/environment"
+)
+
+// Requires is what any child in a group and a root of its own needs.
+func Requires() []environment.Requirement {
+	list := []environment.Requirement{
+		{What: "root, with the right to mount", Check: checkRoot},
+		{What: "cgroups that can be made", Check: checkCgroups},
+	}
+	for _, c := range []struct{ controller, limit string }{
+		{"cpu", "CPUs"}, {"memory", "memory"}, {"cpuset", "cores"}, {"pids", "processes"}, {"io", "io"},
+	} {
+		list = append(list, environment.Requirement{
+			What:  "the cgroup controller " + c.controller,
+			Check: func(context.Context) environment.Finding { return checkController(c.controller, c.limit) },
+		})
+	}
+	return list
+}
+
+func checkRoot(context.Context) environment.Finding {
+	missing := environment.Finding{State: environment.Missing, Mend: "run tare as root (sudo)"}
+	if uid := unix.Geteuid(); uid != 0 {
+		missing.Reason = fmt.Sprintf("this process runs as user %d", uid)
+		return missing
+	}
+	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
+	var held [2]unix.CapUserData
+	if err := unix.Capget(&header, &held[0]); err != nil {
+		missing.Reason = fmt.Sprintf("asking for the capabilities: %v", err)
+		return missing
+	}
+	for name, bit := range map[string]int{"CAP_SYS_ADMIN": unix.CAP_SYS_ADMIN, "CAP_SYS_CHROOT": unix.CAP_SYS_CHROOT} {
+		if held[0].Effective&(1<<bit) == 0 {
+			missing.Reason = "root here is without " + name
+			missing.Mend = "run tare outside of this container, or start it with --privileged"
+			return missing
+		}
+	}
+	return environment.Finding{State: environment.Usable}
+}
+
+func checkCgroups(context.Context) environment.Finding {
+	tree, err := cgroup.Host()
+	if err != nil {
+		return environment.Finding{State: environment.Missing, Reason: err.Error(), Mend: "mount -t cgroup2 none /sys/fs/cgroup"}
+	}
+	if err := tree.Writable(); err != nil {
+		return environment.Finding{State: environment.Missing, Reason: err.Error(), Mend: "mount -o remount,rw /sys/fs/cgroup"}
+	}
+	return environment.Finding{State: environment.Usable, Reason: "cgroup " + tree.Mode()}
+}
+
+func checkController(controller, limit string) environment.Finding {
+	tree, err := cgroup.Host()
+	if err != nil {
+		return environment.Finding{State: environment.Missing, Reason: err.Error()}
+	}
+	for _, c := range tree.Controllers() {
+		if c == controller {
+			return environment.Finding{State: environment.Usable}
+		}
+	}
+	return environment.Finding{
+		State:  environment.Caveat,
+		Reason: fmt.Sprintf("the kernel offers %s, so a trial with a limit of %s fails", strings.Join(tree.Controllers(), ", "), limit),
+		Mend:   fmt.Sprintf("add cgroup_enable=%s to the kernel's command line and restart the machine", controller),
+	}
+}

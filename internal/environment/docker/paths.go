@@ -1,0 +1,83 @@
+package docker
+
+import (
+	"context"
+
+	"github.com/moby/moby/api/types/container"
+	"github.com/moby/moby/api/types/mount"
+
+	"tare/internal/environment"
+	"tare/internal/environment/backing"
+)
+
+// mount puts in place what is at /data; folder is tare's own.
+func (o *Options) mount(r environment.Request, folder string, config *container.Config, host *container.HostConfig) {
+	volume := mount.Mount{Type: mount.TypeVolume, Target: "/data",
+		VolumeOptions: &mount.VolumeOptions{NoCopy: true, Labels: r.Owner.Labels()}}
+	switch o.Data {
+	case "bind":
+		host.Mounts = append(host.Mounts, mount.Mount{Type: mount.TypeBind, Source: folder, Target: "/data"})
+	case "volume":
+		host.Mounts = append(host.Mounts, volume)
+	case "overlay":
+		config.WorkingDir = "/data" // which the engine makes
+	case "tmpfs":
+		host.Tmpfs = map[string]string{"/data": "exec,mode=1777"}
+	default: // A device: the engine mounts it, wherever its mounts are.
+		volume.VolumeOptions.DriverConfig = &mount.Driver{Name: "local",
+			Options: map[string]string{"type": "ext4", "device": o.Data}}
+		host.Mounts = append(host.Mounts, volume)
+	}
+}
+
+// paths are what the options come to with this engine.
+func (c *containers) paths(ctx context.Context, i *instance, folder string) environment.Paths {
+	p := environment.Paths{Network: c.packetPath(i)}
+	driver, store := "overlay", ""
+	if info, err := c.engine.info(ctx); err == nil { // known since Prepare
+		driver, store = info.Driver, info.DockerRootDir
+	}
+	p.Root, p.RootOn = driver, backing.Of(store)
+	p.Data, p.DataOn = "bind mount of a folder", backing.Of(folder)
+	switch c.options.Data {
+	case "bind":
+	case "volume":
+		p.Data, p.DataOn = "volume of the engine", backing.Of(store)
+	case "overlay":
+		p.Data, p.DataOn = driver, p.RootOn
+	case "tmpfs":
+		p.Data, p.DataOn = "tmpfs", "memory"
+	default:
+		p.Data, p.DataOn = "ext4 on the block device, volume of the engine", backing.Device(c.options.Data)
+	}
+	if c.gvisor {
+		// gVisor has a root overlay of its own above the engine's, and reaches
+		// files through a process or descriptors outside of the sandbox.
+		p.Root = "gVisor's overlay above " + p.Root
+		if c.options.Data != "tmpfs" && c.options.Data != "overlay" {
+			p.Data = "gVisor's gofer, " + p.Data
+		}
+		if c.options.Data == "overlay" {
+			p.Data = p.Root
+		}
+	}
+	return p
+}
+
+// packetPath is what a packet between the instance and the host passes.
+func (c *containers) packetPath(i *instance) string {
+	path := map[string]string{
+		"host":    "the host's network stack",
+		"none":    "none: a loopback of its own",
+		"bridge":  "veth pair, the engine's bridge",
+		"nat":     "veth pair, a bridge of the engine's for it alone, NAT beyond the host",
+		"publish": "published ports: the host's address, DNAT or the engine's proxy, the engine's bridge, veth pair",
+	}[c.options.Network]
+	if c.options.Network == "none" && i.inside != "" {
+		path = "veth pair, a bridge of the engine's without a way out"
+	}
+	if c.gvisor && i.inside != "" {
+		path = "gVisor's network stack, " + path
+	}
+	return path
+}

@@ -1,0 +1,85 @@
+package docker
+
+import (
+	"context"
+	"errors"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"tare/internal/agent"
+	"tare/internal/cgroup"
+	"tare/internal/environment"
+	"tare/internal/environment/environmenttest"
+	"tare/internal/quantity"
+	"tare/internal/sample"
+)
+
+// An engine of an ordinary user's, which scripts/with-rootless.sh starts.
+func TestARootlessEngineRunsContainersAndItsLackOfLimitsIsFound(t *testing.T) {
+	for _, engine := range []struct {
+		brand    brand
+		variable string
+	}{{thePodman, "TARE_TEST_ROOTLESS_PODMAN"}, {theDocker, "TARE_TEST_ROOTLESS_DOCKER"}} {
+		t.Run(strings.Fields(engine.brand.name)[0], func(t *testing.T) {
+			socket := os.Getenv(engine.variable)
+			if socket == "" {
+				t.Skipf("needs a rootless engine: $%s names no socket; scripts/with-rootless.sh starts one", engine.variable)
+			}
+			environmenttest.NeedsAgent(t)
+			rootless(t, engine.brand, socket)
+		})
+	}
+}
+
+func rootless(t *testing.T, b brand, socket string) {
+	f := b.answers(t.Context(), socket)
+	t.Logf("%+v", f)
+	if f.State != environment.Caveat || !strings.Contains(f.Reason, "rootless") {
+		t.Errorf("the user is not told that it is rootless: %+v", f)
+	}
+	img := environmenttest.Image(t)
+	env, err := newContainers(b, Options{Socket: socket, Network: "none", Log: "none", Seccomp: "default", Data: "bind"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := env.Prepare(t.Context(), img, func(line string) { t.Log(line) }); err != nil {
+		t.Fatal(err)
+	}
+	// Its user has to reach the agent and the data.
+	home, err := os.MkdirTemp("/var/tmp", "tare-rootless-")
+	if err == nil {
+		err = os.Chmod(home, 0o755)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(home) })
+	o := environmenttest.Owner(t, home)
+	limits := environment.Limits{CPUs: 0.5, Memory: 192 * quantity.MiB, PIDs: 100}
+	for name, l := range map[string]environment.Limits{"free": {}, "limited": limits} {
+		i, err := env.Start(t.Context(), environment.Request{Name: name, Owner: o, Image: img, Limits: l, Console: os.Stderr})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { i.Stop(context.Background()) })
+		t.Log(i.Notes())
+		sights, err := environment.CheckLimits(t.Context(), i, l)
+		t.Log(sights, err)
+		if notHeld := (*environment.NotHeld)(nil); name == "limited" && cgroup.Mode() != "v2" && !errors.As(err, &notHeld) {
+			t.Errorf("a rootless engine limits nothing on v1, and the check says %v", err)
+		}
+		sampler := sample.Start(i.Footprint(), 0)
+		exit, err := i.Agent().Run(t.Context(), agent.Command{Argv: []string{"/bin/sh", "-c", "echo x >/data/x; while :; do :; done"}, Timeout: time.Second / 2})
+		if err != nil || !exit.TimedOut {
+			t.Errorf("%+v, %v", exit, err)
+		}
+		if used := sampler.Stop().CPU(); used.Missing != "" || used.Value < 0.01 || used.Value > 5 {
+			t.Errorf("it used %+v", used)
+		}
+		if err := i.Stop(t.Context()); err != nil {
+			t.Error(err)
+		}
+	}
+}

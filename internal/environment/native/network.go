@@ -1,0 +1,84 @@
+package native
+
+import (
+	"context"
+	"fmt"
+
+	"tare/internal/environment"
+	"tare/internal/environment/link"
+	"tare/internal/owner"
+	"tare/internal/sample"
+)
+
+// What a packet passes, for reports.
+const (
+	hostPath     = "the host's network stack"
+	loopbackPath = "the host's network stack, by its loopback"
+	bridgePath   = "veth pair, bridge"
+	natPath      = "veth pair, bridge, router with NAT"
+	nonePath     = "none: a loopback of its own"
+)
+
+// bridge makes the network that an instance is in which does not share the
+// host's.
+func (o *Options) bridge(own *owner.Owner) (*link.Bridge, error) {
+	if o.Network == "nat" {
+		return link.NewNAT(own.ID(), "a bridge, one veth pair each, a router with NAT before the host")
+	}
+	return link.NewBridge(own.ID(), "a bridge, one veth pair each")
+}
+
+// wire gives an instance its network.
+func (i *instance) wire(o Options, r environment.Request) (err error) {
+	switch {
+	case o.Network == "host" && r.Network == nil:
+		i.address, i.paths.Network = link.HostAddress, hostPath
+		return nil
+	case o.shares():
+		i.paths.Network = hostPath
+		network := r.Network
+		if o.Network == "loopback" {
+			i.paths.Network = loopbackPath
+		}
+		if network == nil {
+			network = link.Loopback{}
+		}
+		seat, err := link.Join(network)
+		if err != nil {
+			return err
+		}
+		i.Undo(seat.Close)
+		i.address = seat.Address.String()
+		return nil
+	case o.Network == "none" && r.Network == nil:
+		if i.space, err = link.Alone(); err != nil {
+			return err
+		}
+		i.Undo(i.space.Close)
+		i.paths.Network = nonePath
+		return nil
+	}
+	i.paths.Network = bridgePath
+	if o.Network == "nat" {
+		i.paths.Network = natPath
+	}
+	var bridge *link.Bridge
+	if r.Network == nil {
+		if bridge, err = o.bridge(r.Owner); err != nil {
+			return err
+		}
+		i.Undo(func() error { return bridge.Close(context.Background()) })
+	} else if given, ok := r.Network.(*link.Bridge); ok {
+		bridge = given
+	} else {
+		return fmt.Errorf("the network that it shall join is no bridge: another environment made it")
+	}
+	port, err := bridge.Namespace()
+	if err != nil {
+		return err
+	}
+	i.Undo(port.Close)
+	i.space, i.address = port.File, port.Address.Addr().String()
+	i.Traffic(sample.Footprint{Devices: []string{port.Device}, Space: bridge.Space()})
+	return nil
+}

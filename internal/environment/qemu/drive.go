@@ -1,0 +1,198 @@
+package qemu
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"tare/internal/environment"
+	"tare/internal/environment/backing"
+	"tare/internal/environment/device"
+	"tare/internal/environment/vmm"
+)
+
+// drive is one of the guest's two disks as the options ask for it.
+type drive struct {
+	id    string // root or data
+	form  string // qcow2, raw or aDevice
+	path  string // of the device
+	cache string
+	aio   string
+}
+
+// aDevice is the form of a disk that is a block device.
+const aDevice = "/dev/..."
+
+func form(option string) string {
+	if device.Named(option) {
+		return aDevice
+	}
+	return option
+}
+
+// drives are the root's and that of the data, in the guest's order.
+func (o *Options) drives() [2]drive {
+	one := func(id, option, cache, aio string) drive {
+		d := drive{id: id, form: form(option), cache: o.Cache, aio: o.AIO}
+		if d.form == aDevice {
+			d.path = option
+		}
+		if cache != "" {
+			d.cache = cache
+		}
+		if aio != "" {
+			d.aio = aio
+		}
+		return d
+	}
+	return [2]drive{one("root", o.RootDisk, o.RootCache, o.RootAIO), one("data", o.DataDisk, o.DataCache, o.DataAIO)}
+}
+
+// wrongDrives says what is wrong with each of the two as a whole.
+func (o *Options) wrongDrives() (wrong []error) {
+	for _, d := range o.drives() {
+		if d.form == aDevice {
+			if err := device.Valid(d.path); err != nil {
+				wrong = append(wrong, fmt.Errorf("%s_disk: %w", d.id, err))
+			}
+		}
+		if d.aio == "native" && d.cache != "none" && d.cache != "directsync" {
+			key := "aio"
+			if o.AIO != "native" {
+				key = d.id + "_aio"
+			}
+			wrong = append(wrong, fmt.Errorf("%s: native works only past the page cache: write cache: none or directsync instead of %s for the %s disk", key, d.cache, d.id))
+		}
+	}
+	if o.RootDisk == o.DataDisk && form(o.RootDisk) == aDevice {
+		wrong = append(wrong, fmt.Errorf("data_disk: %s is the root's already", o.DataDisk))
+	}
+	return wrong
+}
+
+// format is what QEMU takes it for.
+func (d drive) format() string {
+	if d.form == aDevice {
+		return "raw"
+	}
+	return d.form
+}
+
+// at is the file of it in the guest's folder, or the device.
+func (d drive) at(folder string) string {
+	if d.form == aDevice {
+		return d.path
+	}
+	return filepath.Join(folder, d.id+"."+d.form)
+}
+
+// String says what it is, for reports.
+func (d drive) String() string {
+	what := d.form + " file"
+	if d.form == aDevice {
+		what = "block device"
+	}
+	return fmt.Sprintf("ext4 on virtio-blk, %s, cache %s, %s", what, d.cache, d.aio)
+}
+
+func (d drive) check(context.Context) environment.Finding {
+	if err := device.Check(d.path); err != nil {
+		return environment.Finding{State: environment.Missing, Reason: err.Error()}
+	}
+	return environment.Finding{State: environment.Usable}
+}
+
+// checkRing asks the kernel for a ring, as QEMU will.
+func checkRing(context.Context) environment.Finding {
+	var parameters [120]byte // struct io_uring_params
+	fd, err := ring(&parameters)
+	if err != nil {
+		return environment.Finding{State: environment.Missing,
+			Reason: fmt.Sprintf("io_uring_setup: %v", err),
+			Mend:   "sysctl kernel.io_uring_disabled=0; in a container, a seccomp profile that lets io_uring through; or aio: threads in the study"}
+	}
+	unix.Close(fd)
+	return environment.Finding{State: environment.Usable}
+}
+
+// emptyData makes the file system that every guest gets a fresh copy of.
+func (o *Options) emptyData(ctx context.Context, file string) (*vmm.Template, error) {
+	t, err := vmm.EmptyFileSystem(ctx, file, int64(o.Data))
+	if err != nil || o.DataDisk != "qcow2" {
+		return t, err
+	}
+	if err := vmm.Tool(ctx, "qemu-img", "convert", "-q", "-f", "raw", "-O", "qcow2", file, file+".qcow2"); err != nil {
+		return nil, err
+	}
+	return vmm.ReadTemplate(file + ".qcow2")
+}
+
+// writeDrives makes both disks fresh. Copied is how long what took that nobody
+// would do for each start by hand: a whole copy of the image's disk, and
+// devices.
+func (o *Options) writeDrives(ctx context.Context, g *vmm.Guest, m machine, root, data *vmm.Template, base string) (copied time.Duration, err error) {
+	begun := time.Now()
+	drives := o.drives()
+	switch drives[0].form {
+	case "raw":
+		err = device.Copy(base, m.root)
+	case aDevice:
+		err = device.Write(base, m.root)
+	default:
+		err = root.Write(m.root)
+	}
+	if err == nil && drives[1].form == aDevice {
+		err = device.Format(ctx, m.data)
+	} else if err == nil {
+		err = data.Write(m.data)
+	}
+	if err != nil {
+		return 0, err
+	}
+	for _, d := range drives {
+		if d.form == aDevice {
+			held, err := device.Hold(d.path)
+			if err != nil {
+				return 0, err
+			}
+			g.Undo(func(context.Context) error { return held.Close() })
+		}
+	}
+	if drives[0].form == "raw" || slices.ContainsFunc(drives[:], func(d drive) bool { return d.form == aDevice }) {
+		copied = time.Since(begun)
+	}
+	return copied, nil
+}
+
+// apart takes tare's own work out of the engine's phase.
+func apart(phases []environment.Phase, prepared time.Duration) []environment.Phase {
+	list := []environment.Phase{{Name: environment.PreparePhase, Duration: prepared}}
+	for _, p := range phases {
+		if p.Name == "engine" {
+			p.Duration = max(0, p.Duration-prepared)
+		}
+		list = append(list, p)
+	}
+	return list
+}
+
+// paths are what the options come to.
+func (o *Options) paths(folder, base string, joined bool) environment.Paths {
+	drives := o.drives()
+	on := func(d drive) string {
+		if d.form == aDevice {
+			return backing.Device(d.path)
+		}
+		return backing.Of(folder)
+	}
+	p := environment.Paths{Network: o.packetPath(joined), Root: drives[0].String(), Data: drives[1].String(),
+		RootOn: on(drives[0]), DataOn: on(drives[1])}
+	if below := backing.Of(base); drives[0].form == "qcow2" && below != p.RootOn {
+		p.RootOn += ", the image's disk " + below
+	}
+	return p
+}

@@ -1,0 +1,142 @@
+package qemu
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"tare/internal/environment"
+	"tare/internal/environment/qemu/qmp"
+	"tare/internal/environment/vmm"
+)
+
+// driver speaks to QEMU by its monitor, over connections that QEMU inherits.
+type driver struct {
+	monitorEnd, agentEnd net.Conn
+
+	io      environment.IO
+	process *vmm.Process
+	monitor *qmp.Monitor // nil until the negotiation is over
+}
+
+// newDriver makes a socket pair each for the monitor and the agent. QEMU's ends
+// are its descriptors monitorFD and agentFD.
+func newDriver() (_ *driver, theirs []*os.File, err error) {
+	d := &driver{}
+	for _, ours := range []*net.Conn{&d.monitorEnd, &d.agentEnd} {
+		conn, file, err := socketPair()
+		if err != nil {
+			for _, f := range theirs {
+				f.Close()
+			}
+			d.Close()
+			return nil, nil, fmt.Errorf("making a socket pair for QEMU: %w", err)
+		}
+		*ours, theirs = conn, append(theirs, file)
+	}
+	return d, theirs, nil
+}
+
+// socketPair is a connection of which the other end is a file to inherit.
+func socketPair() (net.Conn, *os.File, error) {
+	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return nil, nil, err
+	}
+	ours, theirs := os.NewFile(uintptr(fds[0]), "tare"), os.NewFile(uintptr(fds[1]), "qemu")
+	conn, err := net.FileConn(ours)
+	ours.Close() // FileConn has its own copy
+	if err != nil {
+		theirs.Close()
+		return nil, nil, err
+	}
+	return conn, theirs, nil
+}
+
+// Open negotiates with the monitor. The guest stands still.
+func (d *driver) Open(ctx context.Context, p *vmm.Process) (err error) {
+	d.process = p
+	d.monitor, err = qmp.Open(ctx, d.monitorEnd, d.hear)
+	return err
+}
+
+// Go pins the virtual CPUs, throttles the disks and lets the guest run.
+func (d *driver) Go(ctx context.Context, pin func([]int) error) error {
+	if err := d.throttle(ctx); err != nil {
+		return err
+	}
+	var cpus []struct {
+		Index  int `json:"cpu-index"`
+		Thread int `json:"thread-id"`
+	}
+	if err := d.monitor.Execute(ctx, "query-cpus-fast", nil, &cpus); err != nil {
+		return err
+	}
+	threads := make([]int, len(cpus))
+	for _, c := range cpus {
+		if c.Index < 0 || c.Index >= len(threads) {
+			return fmt.Errorf("QEMU has a virtual CPU %d among %d", c.Index, len(cpus))
+		}
+		threads[c.Index] = c.Thread
+	}
+	if err := pin(threads); err != nil {
+		return err
+	}
+	return d.monitor.Execute(ctx, "cont", nil, nil)
+}
+
+// Agent is the other end of the guest's virtio-serial port.
+func (d *driver) Agent(context.Context) (io.ReadWriteCloser, error) { return d.agentEnd, nil }
+
+// Quit makes QEMU end.
+func (d *driver) Quit(ctx context.Context) {
+	_ = d.monitor.Execute(ctx, "quit", nil, nil) // it may be gone before it answers
+}
+
+// Close closes both connections.
+func (d *driver) Close() {
+	for _, c := range []net.Conn{d.monitorEnd, d.agentEnd} {
+		if c != nil {
+			c.Close()
+		}
+	}
+}
+
+// hear notes what became of the guest. A guest that stands still although
+// nobody asked (a virtual CPU met an internal error) never says another word,
+// so QEMU is ended then.
+func (d *driver) hear(e qmp.Event) {
+	var data struct {
+		Reason string `json:"reason"`
+		Guest  bool   `json:"guest"`
+	}
+	_ = json.Unmarshal(e.Data, &data) // what is missing stays empty
+	switch e.Name {
+	case "SHUTDOWN":
+		if data.Guest {
+			d.process.Stopped(data.Reason)
+		}
+	case "STOP":
+		if !d.process.Expected() {
+			go d.condemn()
+		}
+	}
+}
+
+// condemn asks why the guest stopped, and ends QEMU.
+func (d *driver) condemn() {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	var status struct{ Status string }
+	if err := d.monitor.Execute(ctx, "query-status", nil, &status); err != nil || status.Status == "" {
+		status.Status = "stopped"
+	}
+	d.process.Stopped(status.Status)
+	_ = d.process.Kill() // whoever waits for the end will see whether it came
+}

@@ -1,0 +1,49 @@
+package qemu
+
+import (
+	"context"
+
+	"tare/internal/environment"
+	"tare/internal/environment/link"
+	"tare/internal/environment/vmm"
+	"tare/internal/owner"
+)
+
+// bridge makes the network at which guests have taps.
+func (o *Options) bridge(own *owner.Owner) (*link.Bridge, error) {
+	const path = "a bridge, one tap and virtio network card each"
+	if o.Network == "nat" {
+		return link.NewNAT(own.ID(), path+", a router with NAT before the host")
+	}
+	return link.NewBridge(own.ID(), path)
+}
+
+// join takes a place at the network between the guests, or at one that is made
+// for this guest alone.
+func (o *Options) join(g *vmm.Guest, r environment.Request) (*link.Port, error) {
+	if r.Network != nil || o.Network != "bridge" && o.Network != "nat" {
+		return g.Join()
+	}
+	bridge, err := o.bridge(r.Owner)
+	if err != nil {
+		return nil, err
+	}
+	g.Undo(func(ctx context.Context) error { return bridge.Close(ctx) })
+	return g.Plug(bridge)
+}
+
+// packetPath is what a packet between the guest and the host passes.
+func (o *Options) packetPath(joined bool) string {
+	const tap = "virtio network card, QEMU, tap, bridge"
+	switch {
+	case o.Network == "nat":
+		return tap + ", router with NAT, veth pair"
+	case o.Network == "user" && joined:
+		return tap + ", veth pair; beside it QEMU's user-mode stack"
+	case joined:
+		return tap + ", veth pair"
+	case o.Network == "user":
+		return "virtio network card, QEMU's user-mode stack, the host's sockets"
+	}
+	return "none: a loopback of its own"
+}

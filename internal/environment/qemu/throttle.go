@@ -1,0 +1,85 @@
+package qemu
+
+import (
+	"context"
+	"fmt"
+
+	"tare/internal/cgroup"
+	"tare/internal/environment"
+	"tare/internal/quantity"
+)
+
+// throttled is what QEMU says of a disk's limits.
+type throttled struct {
+	Device   string `json:"device"`
+	Inserted *struct {
+		Read     int64 `json:"bps_rd"`
+		Write    int64 `json:"bps_wr"`
+		ReadOps  int64 `json:"iops_rd"`
+		WriteOps int64 `json:"iops_wr"`
+	} `json:"inserted"`
+}
+
+// disks are those that the guest has.
+func (d *driver) disks(ctx context.Context) (list []throttled, err error) {
+	var all []throttled
+	if err := d.monitor.Execute(ctx, "query-block", nil, &all); err != nil {
+		return nil, fmt.Errorf("asking QEMU for the guest's disks: %w", err)
+	}
+	for _, t := range all {
+		if t.Inserted != nil && t.Device != "" {
+			list = append(list, t)
+		}
+	}
+	return list, nil
+}
+
+// throttle limits the guest's disks together: as a process that works on one
+// file system, the guest has its rate once, not once for each disk. QEMU's own
+// throttling reaches also what it writes into the host's page cache.
+func (d *driver) throttle(ctx context.Context) error {
+	if d.io.None() {
+		return nil
+	}
+	disks, err := d.disks(ctx)
+	if err != nil {
+		return err
+	}
+	for _, disk := range disks {
+		err := d.monitor.Execute(ctx, "block_set_io_throttle", map[string]any{
+			"device": disk.Device, "group": "tare",
+			"bps": 0, "bps_rd": int64(d.io.Read), "bps_wr": int64(d.io.Write),
+			"iops": 0, "iops_rd": d.io.ReadOps, "iops_wr": d.io.WriteOps,
+		}, nil)
+		if err != nil {
+			return fmt.Errorf("limiting the guest's disk %s: %w", disk.Device, err)
+		}
+	}
+	return nil
+}
+
+// Sights are QEMU's throttling, asked for again.
+func (d *driver) Sights(ctx context.Context, l environment.Limits) (sights []environment.Sight, err error) {
+	if l.IO.None() {
+		return nil, nil
+	}
+	disks, err := d.disks(ctx)
+	if err != nil {
+		return nil, err
+	}
+	// The limit as the others say it, and as it is set for the disk that has
+	// the least of it: a disk without one would be the way around it.
+	asked := cgroup.Throttle{Read: l.IO.Read, Write: l.IO.Write, ReadOps: l.IO.ReadOps, WriteOps: l.IO.WriteOps}
+	for _, wish := range (cgroup.Limits{IO: asked}).Wishes() {
+		wish.Where, wish.Seen, wish.Holds = "QEMU's query-block", wish.Asked, len(disks) > 0
+		for _, disk := range disks {
+			has := cgroup.Throttle{Read: quantity.Bytes(disk.Inserted.Read), Write: quantity.Bytes(disk.Inserted.Write),
+				ReadOps: int(disk.Inserted.ReadOps), WriteOps: int(disk.Inserted.WriteOps)}
+			if !has.Has(wish) {
+				wish.Seen, wish.Holds = fmt.Sprintf("%+v on disk %s", has, disk.Device), false
+			}
+		}
+		sights = append(sights, wish)
+	}
+	return sights, nil
+}

@@ -1,0 +1,239 @@
+// Package root makes root file systems of instances on this machine out of an
+// image's folder or another one, without a byte of that being changed.
+//
+// It must not know environments; who mounts what it returns is their business.
+package root
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// shared are the folders that an instance gets as read-only mounts of the
+// image's own: programs, and what only a package manager writes to. All else
+// is copied, so that a program writes to a plain file system, fresh in every
+// instance, and pays for no overlay.
+var shared = []string{
+	"usr", "bin", "sbin", "lib", "lib32", "lib64", "libx32", "boot",
+	"var/lib/dpkg", "var/lib/apt", "var/cache/apt", "lib/apk",
+}
+
+// kernels are the folders that the agent covers with mounts of its own.
+var kernels = []string{"proc", "sys", "dev"}
+
+// Fresh makes a fresh root out of an image's folder and returns what the
+// owner has to mount in it, each as SRC:DST[:ro].
+func Fresh(image, root string) (binds []string, err error) {
+	c := copying{links: map[[2]uint64]string{}, leaf: func(below string, info fs.FileInfo) bool {
+		if !info.IsDir() {
+			return false
+		}
+		if slices.Contains(shared, below) {
+			binds = append(binds, filepath.Join(image, below)+":/"+below+":ro")
+			return true
+		}
+		return slices.Contains(kernels, below)
+	}}
+	if err := c.folder(image, root, ""); err != nil {
+		return nil, fmt.Errorf("making a root from %s: %w", image, err)
+	}
+	if err := HostNames(root); err != nil {
+		return nil, fmt.Errorf("making a root from %s: %w", image, err)
+	}
+	return binds, nil
+}
+
+// HostNames lets names be resolved as on the host, whose network it is; the
+// container engines do the same for theirs.
+func HostNames(root string) error {
+	hosts := filepath.Join(root, "etc/hosts")
+	if err := os.MkdirAll(filepath.Dir(hosts), 0o755); err != nil {
+		return err
+	}
+	if _, err := os.Lstat(hosts); errors.Is(err, fs.ErrNotExist) {
+		if err := os.WriteFile(hosts, []byte("127.0.0.1\tlocalhost\n::1\tlocalhost\n"), 0o644); err != nil {
+			return err
+		}
+	}
+	resolver, err := os.ReadFile("/etc/resolv.conf")
+	if err != nil {
+		return nil // a host without one resolves nothing either
+	}
+	own := filepath.Join(root, "etc/resolv.conf")
+	if err := os.Remove(own); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err // it may be a link that leads out of the root
+	}
+	return os.WriteFile(own, resolver, 0o644)
+}
+
+// Shown makes a root of which every top-level folder is another root's, but for
+// /data, which the other needs no folder for, and what the kernel provides.
+func Shown(from, root string, readOnly bool) (binds []string, err error) {
+	entries, err := os.ReadDir(from)
+	if err != nil {
+		return nil, fmt.Errorf("looking at the root %s: %w", from, err)
+	}
+	how := ""
+	if readOnly {
+		how = ":ro"
+	}
+	for _, e := range entries {
+		name, path := e.Name(), filepath.Join(from, e.Name())
+		if slices.Contains(kernels, name) || name == "data" || name == "lost+found" || strings.Contains(name, ":") {
+			continue
+		}
+		switch {
+		case e.IsDir():
+			binds = append(binds, path+":/"+name+how)
+		case e.Type()&fs.ModeSymlink != 0:
+			to, err := os.Readlink(path)
+			if err == nil {
+				err = os.Symlink(to, filepath.Join(root, name))
+			}
+			if err != nil {
+				return nil, fmt.Errorf("making a root that shows %s: %w", from, err)
+			}
+		}
+	}
+	return binds, nil
+}
+
+// copying copies a tree with modes, owners, times, hard links, extended
+// attributes and device nodes.
+type copying struct {
+	links map[[2]uint64]string // device and inode → the copy
+	// leaf says that a folder is made but not entered.
+	leaf func(below string, info fs.FileInfo) bool
+}
+
+func (c *copying) folder(from, to, below string) error {
+	info, err := os.Lstat(from)
+	if err != nil {
+		return err
+	}
+	if err := os.Mkdir(to, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	if !c.leaf(below, info) {
+		entries, err := os.ReadDir(from)
+		if err != nil {
+			return err
+		}
+		for _, e := range entries {
+			inner, next := filepath.Join(below, e.Name()), c.file
+			if e.IsDir() {
+				next = c.folder
+			}
+			if err := next(filepath.Join(from, e.Name()), filepath.Join(to, e.Name()), inner); err != nil {
+				return err
+			}
+		}
+	}
+	return dress(from, to, info) // last: filling a folder changes its time
+}
+
+func (c *copying) file(from, to, _ string) error {
+	info, err := os.Lstat(from)
+	if err != nil {
+		return err
+	}
+	stat := info.Sys().(*syscall.Stat_t)
+	if stat.Nlink > 1 {
+		inode := [2]uint64{uint64(stat.Dev), stat.Ino}
+		if first, ok := c.links[inode]; ok {
+			return os.Link(first, to)
+		}
+		c.links[inode] = to
+	}
+	switch {
+	case info.Mode().IsRegular():
+		err = content(from, to)
+	case info.Mode()&fs.ModeSymlink != 0:
+		var target string
+		if target, err = os.Readlink(from); err == nil {
+			err = os.Symlink(target, to)
+		}
+	default:
+		err = unix.Mknod(to, stat.Mode, int(stat.Rdev))
+	}
+	if err != nil {
+		return err
+	}
+	return dress(from, to, info)
+}
+
+// content copies a file; the kernel shares the blocks where the file system can.
+func content(from, to string) error {
+	in, err := os.Open(from)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	out, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(out, in)
+	return errors.Join(err, out.Close())
+}
+
+// dress gives a copy the owner, attributes, mode and time of the original.
+func dress(from, to string, info fs.FileInfo) error {
+	stat := info.Sys().(*syscall.Stat_t)
+	if int(stat.Uid) != os.Geteuid() || int(stat.Gid) != os.Getegid() {
+		if err := os.Lchown(to, int(stat.Uid), int(stat.Gid)); err != nil {
+			return err
+		}
+	}
+	if err := attributes(from, to); err != nil {
+		return err
+	}
+	if info.Mode()&fs.ModeSymlink == 0 {
+		// After the owner: a change of owner takes the set-user bit away.
+		if err := unix.Chmod(to, stat.Mode&0o7777); err != nil {
+			return &fs.PathError{Op: "chmod", Path: to, Err: err}
+		}
+	}
+	times := []unix.Timespec{{Nsec: unix.UTIME_OMIT}, {Sec: int64(stat.Mtim.Sec), Nsec: int64(stat.Mtim.Nsec)}}
+	if err := unix.UtimesNanoAt(unix.AT_FDCWD, to, times, unix.AT_SYMLINK_NOFOLLOW); err != nil {
+		return &fs.PathError{Op: "utimes", Path: to, Err: err}
+	}
+	return nil
+}
+
+func attributes(from, to string) error {
+	var buffer [1024]byte
+	names := buffer[:]
+	n, err := unix.Llistxattr(from, names)
+	if errors.Is(err, unix.ERANGE) {
+		names = make([]byte, 1<<16)
+		n, err = unix.Llistxattr(from, names)
+	}
+	if n == 0 || errors.Is(err, unix.ENOTSUP) {
+		return nil
+	}
+	if err != nil {
+		return &fs.PathError{Op: "listxattr", Path: from, Err: err}
+	}
+	for _, name := range strings.Split(strings.TrimSuffix(string(names[:n]), "\x00"), "\x00") {
+		value := make([]byte, 1<<16)
+		n, err := unix.Lgetxattr(from, name, value)
+		if err == nil {
+			err = unix.Lsetxattr(to, name, value[:n], 0)
+		}
+		// The host's security module labels its own files by itself.
+		if err != nil && !strings.HasPrefix(name, "security.selinux") {
+			return &fs.PathError{Op: "copying attribute " + name, Path: from, Err: err}
+		}
+	}
+	return nil
+}
