@@ -1,0 +1,103 @@
+// Package oci runs an image through an OCI runtime (runc, crun, gVisor's runsc,
+// youki) on a bundle that it writes itself, without an engine. Each part of the
+// isolation is a switch of its own, and what a runtime made of it is looked at
+// from inside.
+//
+// It must not know workloads, studies or statistics, nor which part costs how
+// much: it switches, and says what took hold.
+package oci
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+
+	"tare/internal/agent"
+	"tare/internal/environment"
+	"tare/internal/image"
+	"tare/internal/owner"
+)
+
+func init() {
+	environment.Register(environment.Registration{
+		Kind:     "oci",
+		About:    "an OCI runtime (runc, crun, runsc ...) on a bundle, without an engine",
+		Options:  func() any { o := Default(); return &o },
+		Requires: func(o any) []environment.Requirement { return Requirements(o.(*Options)) },
+		Needs:    func(o any) (environment.Needs, error) { return o.(*Options).needs() },
+		New: func(o any) (environment.Environment, error) {
+			return New(*o.(*Options))
+		},
+		// All that an instance has is processes in a cgroup, a folder and a network
+		// that ends with tare: owner.Sweep finds them. Mounts lie in a namespace of
+		// their processes' own.
+		Sweep: nil,
+	})
+}
+
+// environ is the environment.
+type environ struct {
+	options Options
+	runtime program
+	held    []string // capabilities of tare's own
+	agent   func(home string) (string, error)
+	points  func(home string) (string, error)
+}
+
+// New makes an environment. The runtime has to be there.
+func New(o Options) (environment.Environment, error) {
+	if err := o.Validate(); err != nil {
+		return nil, err
+	}
+	path, err := exec.LookPath(o.Runtime)
+	if err == nil {
+		path, err = filepath.Abs(path)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("the OCI runtime: %w; %s", err, install(&o))
+	}
+	status, err := os.ReadFile("/proc/self/status")
+	if err != nil {
+		return nil, fmt.Errorf("looking up the capabilities of this process: %w", err)
+	}
+	held, err := capabilitySet(field(string(status), "CapBnd"))
+	if err != nil {
+		return nil, fmt.Errorf("looking up the capabilities of this process: %w", err)
+	}
+	e := &environ{options: o, held: held,
+		agent:  owner.OnceAHome(func(home string) (string, error) { return agent.Binary(filepath.Join(home, "agent")) }),
+		points: owner.OnceAHome(makePoints)}
+	e.runtime = program{path: path, options: &e.options}
+	return e, nil
+}
+
+// Label stands beside no figure: a container is a container.
+func (e *environ) Label() string { return "" }
+
+// Versions names the runtime.
+func (e *environ) Versions(ctx context.Context) map[string]string {
+	versions := map[string]string{filepath.Base(e.runtime.path): Version(ctx, e.runtime.path)}
+	if e.options.Network == "user" {
+		versions[slirp] = Version(ctx, slirp)
+	}
+	return versions
+}
+
+// Prepare unpacks the image.
+func (e *environ) Prepare(ctx context.Context, img *image.Image, _ func(string)) error {
+	_, err := img.Folder(ctx)
+	return err
+}
+
+// field is the value of a line "Name: value", as in /proc/PID/status.
+func field(text, name string) string {
+	for line := range strings.Lines(text) {
+		if key, value, ok := strings.Cut(line, ":"); ok && key == name {
+			return strings.TrimSpace(value)
+		}
+	}
+	return ""
+}

@@ -1,0 +1,138 @@
+package oci
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"tare/internal/environment/device"
+)
+
+// Options of the kind oci. Each part of the isolation is a switch of its own;
+// Switches lists them.
+type Options struct {
+	// Runtime is the name or the path of an OCI runtime's program.
+	Runtime string `yaml:"runtime" json:"runtime"`
+	// RuntimeArgs stand before the runtime's command: --debug, --oci-seccomp.
+	RuntimeArgs []string `yaml:"runtime_args" json:"runtime_args,omitempty"`
+	// Platform of gVisor: systrap, ptrace or kvm; "" is systrap, and nothing for
+	// other runtimes.
+	Platform string `yaml:"platform" json:"platform,omitempty"`
+
+	// Namespaces that the instance has for itself. That of the network follows
+	// from Network.
+	Namespaces Namespaces `yaml:"namespaces" json:"namespaces"`
+	// Limits says whether the study's limits are put on the instance's cgroup. The
+	// group is there either way: what it uses is counted in it.
+	Limits bool `yaml:"cgroup_limits" json:"cgroup_limits"`
+	// Devices says whether a filter lets the instance open no more than a few
+	// harmless devices.
+	Devices bool `yaml:"devices" json:"devices"`
+	// Masked says whether parts of /proc and /sys are hidden or read-only.
+	Masked bool `yaml:"masked" json:"masked"`
+	// Seccomp is default (Docker's profile), unconfined, or the absolute path of a
+	// profile in Docker's format.
+	Seccomp string `yaml:"seccomp" json:"seccomp"`
+	// Capabilities are default (Docker's), all, none, or a list: chown,setuid.
+	Capabilities string `yaml:"capabilities" json:"capabilities"`
+	// NoNewPrivs keeps programs from getting more rights by their set-user bit.
+	NoNewPrivs bool `yaml:"no_new_privs" json:"no_new_privs"`
+
+	// Root is overlay (over the image's folder), folder (a fresh copy, as native
+	// has it) or bind (the image's folder, read-only, with a tmpfs where programs
+	// write).
+	Root string `yaml:"root" json:"root"`
+	// Data is where /data lies: bind (a folder of tare's), overlay (in the root),
+	// tmpfs, or the path of a block device.
+	Data string `yaml:"data" json:"data"`
+	// Network is bridge, nat, user, none or host.
+	Network string `yaml:"network" json:"network"`
+	// Log is what the instance's output passes on its way to tare: null (nothing),
+	// pipe (a process that hands it on), file or json-file (and writes it down).
+	Log string `yaml:"log" json:"log"`
+}
+
+// Namespaces are those that a runtime can give or not.
+type Namespaces struct {
+	PID    bool `yaml:"pid" json:"pid"`
+	Mount  bool `yaml:"mount" json:"mount"`
+	IPC    bool `yaml:"ipc" json:"ipc"`
+	UTS    bool `yaml:"uts" json:"uts"`
+	Cgroup bool `yaml:"cgroup" json:"cgroup"`
+	User   bool `yaml:"user" json:"user"`
+	Time   bool `yaml:"time" json:"time"`
+}
+
+// Default is what a container of Docker has, under runc.
+func Default() Options {
+	return Options{
+		Runtime:    "runc",
+		Namespaces: Namespaces{PID: true, Mount: true, IPC: true, UTS: true, Cgroup: true},
+		Limits:     true, Devices: true, Masked: true,
+		Seccomp: "default", Capabilities: "default",
+		Root: "overlay", Data: "bind", Network: "bridge", Log: "null",
+	}
+}
+
+// family is how a runtime is spoken to, by its program's name; of a name that says
+// nothing, a platform says that it is gVisor.
+func (o *Options) family() string {
+	name := filepath.Base(o.Runtime)
+	for _, known := range []string{"runsc", "runc", "crun", "kata", "youki"} {
+		if strings.Contains(name, known) {
+			return known
+		}
+	}
+	if o.Platform != "" {
+		return "runsc"
+	}
+	return "runc"
+}
+
+func (o *Options) gvisor() bool { return o.family() == "runsc" }
+
+// Validate says what is wrong with the options.
+func (o *Options) Validate() error {
+	if o.Runtime == "" {
+		return fmt.Errorf("runtime: name an OCI runtime's program, such as runc, crun or /usr/local/bin/runsc")
+	}
+	if !o.gvisor() && o.Platform != "" {
+		return fmt.Errorf("platform: only gVisor has platforms, and the runtime is %s", o.Runtime)
+	}
+	for _, c := range []struct {
+		key, value string
+		known      []string
+	}{
+		{"platform", o.Platform, []string{"", "systrap", "ptrace", "kvm"}},
+		{"root", o.Root, []string{"overlay", "folder", "bind"}},
+		{"network", o.Network, []string{"bridge", "nat", "user", "none", "host"}},
+		{"log", o.Log, []string{"null", "pipe", "file", "json-file"}},
+	} {
+		if !slices.Contains(c.known, c.value) {
+			return fmt.Errorf("%s: %q is not known: choose one of %s", c.key, c.value, strings.TrimPrefix(strings.Join(c.known, ", "), ", "))
+		}
+	}
+	if device.Named(o.Data) {
+		if err := device.Valid(o.Data); err != nil {
+			return fmt.Errorf("data: %w", err)
+		}
+	} else if !slices.Contains([]string{"bind", "overlay", "tmpfs"}, o.Data) {
+		return fmt.Errorf("data: %q is not known: choose one of bind, overlay, tmpfs, /dev/...", o.Data)
+	}
+	if o.Seccomp != "default" && o.Seccomp != "unconfined" && !filepath.IsAbs(o.Seccomp) {
+		return fmt.Errorf("seccomp: %q is neither default nor unconfined nor the absolute path of a profile", o.Seccomp)
+	}
+	if _, err := capabilitiesOf(o.Capabilities, nil); err != nil {
+		return err
+	}
+	switch {
+	case o.Data == "overlay" && o.Root != "overlay":
+		return fmt.Errorf("data: overlay is a part of the root, and with root: %s there is no overlay: choose bind", o.Root)
+	case !o.Namespaces.Mount && o.Masked:
+		return fmt.Errorf("masked: takes a mount namespace: write masked: false beside namespaces: {mount: false}")
+	case !o.Namespaces.Mount && o.Namespaces.User:
+		return fmt.Errorf("namespaces: a user namespace takes a mount namespace of its own")
+	}
+	return nil
+}

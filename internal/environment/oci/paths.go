@@ -1,0 +1,45 @@
+package oci
+
+import (
+	"tare/internal/environment"
+	"tare/internal/environment/backing"
+	"tare/internal/environment/device"
+)
+
+// paths are what the options come to.
+func (e *environ) paths(at *seat, s *stage) environment.Paths {
+	p := environment.Paths{Network: at.path, RootOn: backing.Of(s.root), DataOn: backing.Of(s.data)}
+	switch e.options.Root {
+	case "overlay":
+		p.Root = "overlay"
+	case "folder":
+		p.Root = "folder, the image's programs mounted from the image"
+	case "bind":
+		p.Root = "read-only bind mounts of the image's folder"
+	}
+	switch e.options.Data {
+	case "bind":
+		p.Data = "bind mount of a folder"
+	case "overlay":
+		p.Data, p.DataOn = p.Root, p.RootOn
+	case "tmpfs":
+		p.Data, p.DataOn = "tmpfs", "memory"
+	default:
+		p.Data, p.DataOn = "ext4 on the block device", backing.Device(e.options.Data)
+	}
+	if !e.options.gvisor() {
+		return p
+	}
+	if e.options.Data == "bind" || device.Named(e.options.Data) {
+		p.Data = "gVisor's gofer, " + p.Data
+	}
+	if e.options.Root != "overlay" {
+		p.Root = "gVisor's gofer, " + p.Root
+		return p
+	}
+	p.Root, p.RootOn = "gVisor's overlay in a file, above the image's folder", backing.Of(s.data)
+	if e.options.Data == "overlay" {
+		p.Data, p.DataOn = p.Root, p.RootOn
+	}
+	return p
+}

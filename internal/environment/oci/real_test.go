@@ -1,0 +1,239 @@
+package oci
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"net"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"tare/internal/agent"
+	"tare/internal/environment"
+	"tare/internal/environment/environmenttest"
+)
+
+// at starts an instance with these options, as a study would write them.
+func at(t *testing.T, text string) environment.Instance {
+	t.Helper()
+	environmenttest.NeedsRoot(t)
+	environmenttest.NeedsAgent(t)
+	o := Default()
+	if err := json.Unmarshal([]byte(text), &o); err != nil {
+		t.Fatal(err)
+	}
+	environmenttest.NeedsKind(t, "oci", &o)
+	env, err := New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	img, own := environmenttest.Image(t), environmenttest.Owner(t, t.TempDir())
+	if err := env.Prepare(t.Context(), img, nil); err != nil {
+		t.Fatal(err)
+	}
+	var console bytes.Buffer
+	i, err := env.Start(t.Context(), environment.Request{Name: "a-1", Owner: own, Image: img, Console: &console})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := i.Stop(t.Context()); err != nil {
+			t.Error(err)
+		}
+	})
+	return i
+}
+
+// notes are what an instance says of what its runtime ignored.
+func ignoredBy(i environment.Instance) (keys []string) {
+	for _, n := range i.Notes() {
+		if key, _, found := strings.Cut(n, ": the runtime "); found {
+			keys = append(keys, key)
+		}
+	}
+	slices.Sort(keys)
+	return keys
+}
+
+func run(t *testing.T, i environment.Instance, script string) string {
+	t.Helper()
+	var out bytes.Buffer
+	exit, err := i.Agent().Run(t.Context(), agent.Command{Argv: []string{"/bin/sh", "-c", script}, Stdout: &out, Stderr: &out})
+	if err != nil || !exit.OK() {
+		t.Errorf("%s: %+v, %v: %s", script, exit, err, out.String())
+	}
+	return strings.TrimSpace(out.String())
+}
+
+const off = `"namespaces": {"pid": false, "mount": false, "ipc": false, "uts": false, "cgroup": false}, "cgroup_limits": false, "devices": false,
+	"masked": false, "seccomp": "unconfined", "capabilities": "all", "root": "folder", "network": "host"`
+
+// What each runtime makes of the switches, seen from inside.
+func TestTheSwitchesTakeHoldOrAreSaidToBeIgnored(t *testing.T) {
+	for _, c := range []struct{ options, ignored string }{
+		{`{}`, ""},
+		{`{"runtime": "crun"}`, ""},
+		{`{` + off + `}`, ""},
+		{`{"runtime": "crun", ` + off + `}`, ""},
+		{`{"namespaces": {"user": true}}`, ""},
+		{`{"runtime": "crun", "namespaces": {"user": true}}`, ""},
+		{`{"namespaces": {"user": true, "pid": false}, "network": "host"}`, ""},
+		{`{"network": "user", "log": "json-file", "data": "tmpfs"}`, ""},
+		{`{"runtime": "crun", "network": "nat", "log": "file", "data": "overlay"}`, ""},
+		{`{"root": "bind", "network": "none", "log": "pipe", "no_new_privs": true, "capabilities": "none"}`, ""},
+		{`{"runtime": "crun", "root": "bind", "network": "none", "no_new_privs": true, "capabilities": "chown,setuid"}`, ""},
+		{`{"runtime": "runsc"}`, "capabilities masked namespaces.cgroup seccomp"},
+		{`{"runtime": "runsc", "platform": "ptrace", "runtime_args": ["--oci-seccomp", "--net-raw"], "masked": false, "network": "user"}`, "namespaces.cgroup"},
+		{`{"runtime": "runsc", ` + off + `}`, "capabilities namespaces.cgroup namespaces.ipc namespaces.mount namespaces.pid namespaces.uts"},
+	} {
+		t.Run("", func(t *testing.T) {
+			i := at(t, c.options)
+			if got := strings.Join(ignoredBy(i), " "); got != c.ignored {
+				t.Errorf("%s: ignored is %q, want %q:\n%s", c.options, got, c.ignored, strings.Join(i.Notes(), "\n"))
+			}
+			if got := run(t, i, "echo x >/data/y; cat /data/y"); got != "x" {
+				t.Errorf("%s: /data holds %q", c.options, got)
+			}
+			if p := i.Paths(); p.Network == "" || p.Root == "" || p.Data == "" || p.RootOn == "" || p.DataOn == "" {
+				t.Errorf("%s: a path is not known: %+v", c.options, p)
+			}
+		})
+	}
+}
+
+func TestWhatTheSwitchesMeanInside(t *testing.T) {
+	wide, narrow := at(t, `{`+off+`}`), at(t, `{"no_new_privs": true, "root": "bind"}`)
+	for _, c := range []struct {
+		what, script string
+		wide, narrow func(string) bool
+	}{
+		{"the host's processes", "ls -d /proc/[0-9]* 2>/dev/null | wc -l", func(s string) bool { return atoi(s) >= 8 }, func(s string) bool { n := atoi(s); return n > 0 && n < 8 }},
+		{"the first process", "tr '\\0' ' ' </proc/1/cmdline", func(s string) bool { return !strings.Contains(s, agentInside) }, func(s string) bool { return strings.Contains(s, agentInside) }},
+		{"the name", "cat /proc/sys/kernel/hostname", func(s string) bool { return s != "a-1" }, func(s string) bool { return s == "a-1" }},
+		{"a device that is not allowed", "mknod /dev/kmsg2 c 1 11 && head -c 0 /dev/kmsg2 && echo opened || echo refused",
+			func(s string) bool { return s == "opened" }, func(s string) bool { return strings.HasSuffix(s, "refused") }},
+		{"writing to the root", "echo x >/etc/x && echo written || echo refused",
+			func(s string) bool { return s == "written" }, func(s string) bool { return strings.HasSuffix(s, "refused") }},
+		{"writing to /tmp", "echo x >/tmp/x && cat /tmp/x", func(s string) bool { return s == "x" }, func(s string) bool { return s == "x" }},
+		{"a mount", "mount -t tmpfs none /mnt && echo mounted || echo refused",
+			func(s string) bool { return s == "mounted" }, func(s string) bool { return strings.HasSuffix(s, "refused") }},
+	} {
+		if got := run(t, wide, c.script); !c.wide(got) {
+			t.Errorf("%s: with all off it is %q", c.what, got)
+		}
+		if got := run(t, narrow, c.script); !c.narrow(got) {
+			t.Errorf("%s: with all on it is %q", c.what, got)
+		}
+	}
+}
+
+func atoi(text string) int { n, _ := strconv.Atoi(text); return n }
+
+func TestTheLogHoldsWhatPassedInDockersFormat(t *testing.T) {
+	i := at(t, `{"log": "json-file"}`)
+	run(t, i, "echo some words")
+	roles := []string{}
+	for _, p := range i.Footprint().Processes {
+		roles = append(roles, p.Role)
+	}
+	if !slices.Equal(roles, []string{"logger", "runtime"}) {
+		t.Errorf("beside the instance are %q", roles)
+	}
+	i.Agent().Close()
+	<-i.(*instance).helpers[0].ended // the log is written after the words are handed on
+	log, err := os.ReadFile(i.(*instance).folder + "/log")
+	if err != nil || !strings.Contains(string(log), "some words") || !strings.HasPrefix(string(log), `{"log":"`) {
+		t.Errorf("%v: %q", err, log)
+	}
+}
+
+// A user-mode network has no address for others, and leads to the host's.
+func TestAUserModeNetworkLeadsOut(t *testing.T) {
+	i := at(t, `{"network": "user"}`)
+	l, err := net.Listen("tcp4", "0.0.0.0:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	go func() {
+		if c, err := l.Accept(); err == nil {
+			c.Write([]byte("heard"))
+			c.Close()
+		}
+	}()
+	host := ""
+	addresses, _ := net.InterfaceAddrs()
+	for _, a := range addresses {
+		if n, ok := a.(*net.IPNet); ok && n.IP.To4() != nil && !n.IP.IsLoopback() {
+			host = n.IP.String()
+			break
+		}
+	}
+	if host == "" {
+		t.Skip("needs an address of the host's that is not its loopback's")
+	}
+	_, port, _ := net.SplitHostPort(l.Addr().String())
+	script := "perl -MIO::Socket::INET -e '$s = IO::Socket::INET->new(PeerAddr => qq(" + host + "), PeerPort => " + port + ", Timeout => 10) or die $@; print <$s>'"
+	if got := run(t, i, script); got != "heard" || i.Address() != "" {
+		t.Errorf("%q, address %q", got, i.Address())
+	}
+}
+
+func TestAStartThatFailsSaysWhatTheRuntimeSaidAndLeavesNothing(t *testing.T) {
+	environmenttest.NeedsRoot(t)
+	environmenttest.NeedsAgent(t)
+	o := Default()
+	environmenttest.NeedsKind(t, "oci", &o)
+	o.RuntimeArgs = []string{"--no-such-flag"}
+	env, err := New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	home := t.TempDir()
+	own := environmenttest.Owner(t, home)
+	_, err = env.Start(t.Context(), environment.Request{Name: "lost", Owner: own, Image: environmenttest.Image(t), Console: io.Discard})
+	if err == nil || !strings.Contains(err.Error(), "no-such-flag") {
+		t.Errorf("an unknown flag gives %v", err)
+	}
+	for _, line := range environmenttest.Left(t.Context(), home, own.ID()) {
+		t.Errorf("left behind: %s", line)
+	}
+}
+
+func TestWhatIsMissingIsSaidWithTheCommandThatBringsIt(t *testing.T) {
+	for runtime, mend := range map[string]string{"/absent/runc": "apt-get install -y runc", "/absent/crun": "crun", "/absent/runsc": "install-runsc.sh", "/absent/kata-runtime": "katacontainers.io", "/absent/youki": "youki"} {
+		o := Default()
+		o.Runtime = runtime
+		f := Requirements(&o)[1].Check(t.Context())
+		if f.State != environment.Missing || !strings.Contains(f.Mend, mend) {
+			t.Errorf("%s: %+v", runtime, f)
+		}
+		if _, err := New(o); err == nil || !strings.Contains(err.Error(), mend) {
+			t.Errorf("%s: %v", runtime, err)
+		}
+	}
+	f := Sound("/bin/sh")
+	if f.State == environment.Missing && (!strings.Contains(f.Reason, "linked dynamically") || !strings.Contains(f.Mend, "CGO_ENABLED=0")) {
+		t.Errorf("%+v", f)
+	}
+}
+
+func TestATimeNamespaceTakesARuntimeThatListsIt(t *testing.T) {
+	o := Default()
+	o.Namespaces.Time = true
+	environmenttest.NeedsPrograms(t, "runc")
+	state, findings := environment.Check(t.Context(), "oci", &o)
+	last := findings[len(findings)-1]
+	if state == environment.Missing {
+		if !strings.Contains(last.Reason, "does not list time") {
+			t.Errorf("%+v", last)
+		}
+		return
+	}
+	if got := ignoredBy(at(t, `{"namespaces": {"time": true}}`)); len(got) > 0 {
+		t.Errorf("ignored are %q", got)
+	}
+}

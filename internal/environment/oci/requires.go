@@ -1,0 +1,180 @@
+package oci
+
+import (
+	"context"
+	"debug/buildinfo"
+	"debug/elf"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"tare/internal/environment"
+	"tare/internal/environment/device"
+	"tare/internal/environment/link"
+)
+
+// install says how a runtime comes to a machine.
+func install(o *Options) string {
+	switch o.family() {
+	case "runsc":
+		return "install it: scripts/install-runsc.sh /usr/local/bin"
+	case "crun":
+		return "install it: apt-get install -y crun"
+	case "kata":
+		return "no distribution has its command line: see https://katacontainers.io"
+	case "youki":
+		return "no distribution has it: see https://github.com/youki-dev/youki/releases"
+	}
+	return "install it: apt-get install -y runc"
+}
+
+func missing(mend, reason string, args ...any) environment.Finding {
+	return environment.Finding{State: environment.Missing, Reason: fmt.Sprintf(reason, args...), Mend: mend}
+}
+
+// Requirements lists what must hold for these options.
+func Requirements(o *Options) []environment.Requirement {
+	list := []environment.Requirement{
+		{What: "root, to run an OCI runtime", Check: func(context.Context) environment.Finding {
+			if os.Geteuid() != 0 {
+				return missing("run tare as root (sudo)", "making namespaces and mounts takes root, and this is user %d", os.Geteuid())
+			}
+			return environment.Finding{State: environment.Usable}
+		}},
+		{What: "the OCI runtime " + o.Runtime, Check: func(ctx context.Context) environment.Finding { return checkRuntime(ctx, o) }},
+	}
+	if o.Namespaces.Time {
+		list = append(list, environment.Requirement{
+			What:  "time namespaces in " + o.Runtime,
+			Check: func(ctx context.Context) environment.Finding { return checkTime(ctx, o) },
+		})
+	}
+	if filepath.IsAbs(o.Seccomp) {
+		list = append(list, environment.Requirement{
+			What: "the seccomp profile " + o.Seccomp,
+			Check: func(context.Context) environment.Finding {
+				if err := checkProfile(o.Seccomp); err != nil {
+					return missing("name a profile in Docker's format, or default", "%v", err)
+				}
+				return environment.Finding{State: environment.Usable}
+			},
+		})
+	}
+	if device.Named(o.Data) {
+		list = append(list, environment.Requirement{
+			What: "the device " + o.Data + ", free and blank or tare's",
+			Check: func(context.Context) environment.Finding {
+				if err := device.Check(o.Data); err != nil {
+					return missing("", "%v", err)
+				}
+				return environment.Finding{State: environment.Usable}
+			},
+		})
+	}
+	if o.Network == "user" {
+		list = append(list, environment.Requirement{
+			What: slirp + ", the user-mode network", Check: func(context.Context) environment.Finding {
+				if !available(slirp) {
+					return missing("apt-get install -y slirp4netns", "there is no %s on the PATH", slirp)
+				}
+				if _, err := os.Stat("/dev/net/tun"); err != nil {
+					return missing("modprobe tun", "%s makes a tap: %v", slirp, err)
+				}
+				return environment.Finding{State: environment.Usable}
+			},
+		})
+	}
+	if o.Network == "nat" {
+		list = append(list, environment.Requirement{
+			What: link.Masquerader + ", which makes the rule for address translation", Check: func(context.Context) environment.Finding {
+				if !available(link.Masquerader) {
+					return missing("apt-get install -y iptables", "there is no %s on the PATH", link.Masquerader)
+				}
+				return environment.Finding{State: environment.Usable}
+			},
+		})
+	}
+	return list
+}
+
+func checkRuntime(ctx context.Context, o *Options) environment.Finding {
+	path, err := exec.LookPath(o.Runtime)
+	if err != nil {
+		return missing(install(o), "%v", err)
+	}
+	switch o.family() {
+	case "runsc":
+		return Sound(path)
+	case "kata":
+		if exec.CommandContext(ctx, path, "run", "--help").Run() != nil {
+			return missing("run Kata Containers 2 and newer through an engine: kind: docker with a runtime of that name",
+				"%s has no command run: since release 2 Kata Containers is a shim of containerd and runs no bundle", path)
+		}
+	}
+	return environment.Finding{State: environment.Usable, Reason: strings.TrimSpace(path + " " + Version(ctx, path))}
+}
+
+// checkTime asks the runtime for its features; one that cannot say them is older
+// than its support of time namespaces.
+func checkTime(ctx context.Context, o *Options) environment.Finding {
+	if o.gvisor() {
+		return missing("namespaces: {time: false}", "gVisor has no time namespaces")
+	}
+	var features struct {
+		Linux struct {
+			Namespaces []string `json:"namespaces"`
+		} `json:"linux"`
+	}
+	text, err := exec.CommandContext(ctx, o.Runtime, "features").Output()
+	if err == nil {
+		err = json.Unmarshal(text, &features)
+	}
+	if err != nil || !slices.Contains(features.Linux.Namespaces, "time") {
+		return missing("install runc 1.2, crun 1.9 or newer, or write namespaces: {time: false}",
+			"%s %s does not list time among its namespaces", o.Runtime, Version(ctx, o.Runtime))
+	}
+	return environment.Finding{State: environment.Usable}
+}
+
+// Sound says whether a runsc program can run at all: the sandbox executes it
+// again from within an empty root, where no loader is.
+func Sound(path string) environment.Finding {
+	program, err := elf.Open(path)
+	if err != nil {
+		return missing("scripts/install-runsc.sh /usr/local/bin", "%s is no program: %v", path, err)
+	}
+	defer program.Close()
+	for _, part := range program.Progs {
+		if part.Type == elf.PT_INTERP {
+			return missing("build it with CGO_ENABLED=0: scripts/install-runsc.sh /usr/local/bin",
+				"%s is linked dynamically, and the sandbox cannot execute it again from within its empty root (\"cannot read client sync file\")", path)
+		}
+	}
+	return environment.Finding{State: environment.Usable, Reason: strings.TrimSpace(path + " " + Version(context.Background(), path))}
+}
+
+// Version is what a program says of itself, or the version of its Go module.
+func Version(ctx context.Context, program string) string {
+	path, err := exec.LookPath(program)
+	if err != nil {
+		return ""
+	}
+	if info, err := buildinfo.ReadFile(path); err == nil && info.Main.Version != "" && info.Main.Version != "(devel)" {
+		return info.Main.Version
+	}
+	out, err := exec.CommandContext(ctx, path, "--version").Output()
+	if err != nil {
+		return ""
+	}
+	// "runc version 1.1.5\ncommit: ..."
+	line, _, _ := strings.Cut(string(out), "\n")
+	fields := strings.Fields(line)
+	if len(fields) == 0 {
+		return ""
+	}
+	return fields[len(fields)-1]
+}
