@@ -1,0 +1,186 @@
+// Package bubblewrap runs an image in namespaces that bwrap makes, the sandbox
+// of Flatpak: no engine, no daemon, no OCI runtime. It is also the example of
+// docs/adding-an-environment.md.
+//
+// It must not know workloads or studies.
+package bubblewrap
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+
+	"tare/internal/agent"
+	"tare/internal/environment"
+	"tare/internal/environment/backing"
+	"tare/internal/environment/child"
+	"tare/internal/environment/link"
+	"tare/internal/environment/root"
+	"tare/internal/image"
+	"tare/internal/owner"
+)
+
+// Options of the kind "bubblewrap".
+type Options struct {
+	// Network is host, or none for a loopback of its own.
+	Network string `yaml:"network" json:"network"`
+}
+
+// Validate says what is wrong with the options; each message begins with the
+// key, so that it is shown where that stands in the study.
+func (o *Options) Validate() error {
+	if o.Network != "host" && o.Network != "none" {
+		return fmt.Errorf("network: %q is neither host nor none", o.Network)
+	}
+	return nil
+}
+
+func init() {
+	environment.Register(environment.Registration{
+		Kind:    "bubblewrap",
+		About:   "namespaces made by bwrap, with no engine",
+		Options: func() any { return &Options{Network: "host"} },
+		Requires: func(any) []environment.Requirement {
+			return append([]environment.Requirement{{What: "the program bwrap", Check: checkProgram}}, child.Requires()...)
+		},
+		New: func(options any) (environment.Environment, error) {
+			o := options.(*Options)
+			if err := o.Validate(); err != nil {
+				return nil, err
+			}
+			return &bubblewrap{*o}, nil
+		},
+	})
+}
+
+func checkProgram(context.Context) environment.Finding {
+	if _, err := exec.LookPath("bwrap"); err != nil {
+		return environment.Finding{State: environment.Missing, Reason: err.Error(), Mend: "apt-get install bubblewrap"}
+	}
+	return environment.Finding{State: environment.Usable}
+}
+
+// bubblewrap is the environment.
+type bubblewrap struct{ options Options }
+
+// Prepare unpacks the image.
+func (b *bubblewrap) Prepare(ctx context.Context, img *image.Image, _ func(string)) error {
+	_, err := img.Folder(ctx)
+	return err
+}
+
+// Label is empty: its figures need no caution.
+func (b *bubblewrap) Label() string { return "" }
+
+// Versions names bwrap's.
+func (b *bubblewrap) Versions(ctx context.Context) map[string]string {
+	said, err := exec.CommandContext(ctx, "bwrap", "--version").Output()
+	if err != nil {
+		return nil
+	}
+	return map[string]string{"bwrap": strings.TrimPrefix(strings.TrimSpace(string(said)), "bubblewrap ")}
+}
+
+// NewNetwork has nothing to make: the instances share the host's network, and
+// each that joins gets an address of the loopback for itself.
+func (b *bubblewrap) NewNetwork(context.Context, *owner.Owner, string) (environment.Network, error) {
+	if b.options.Network == "none" {
+		return nil, fmt.Errorf("network: none gives each instance a loopback of its own, where no other reaches it; use network: host")
+	}
+	return link.Loopback{}, nil
+}
+
+// instance is the child, and what it does not know of itself.
+type instance struct {
+	*child.Instance
+	address string
+	paths   environment.Paths
+}
+
+func (i *instance) Address() string          { return i.address }
+func (i *instance) Paths() environment.Paths { return i.paths }
+
+// Start makes a root, and has bwrap run the agent in it.
+func (b *bubblewrap) Start(ctx context.Context, r environment.Request) (_ environment.Instance, err error) {
+	made, err := child.New(r)
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, made.Stop(context.WithoutCancel(ctx)))
+		}
+	}()
+	i := &instance{Instance: made}
+	arguments, err := i.root(ctx, r)
+	if err != nil {
+		return nil, fmt.Errorf("making the root of %s: %w", r.Name, err)
+	}
+	network, err := i.wire(b.options, r)
+	if err != nil {
+		return nil, err
+	}
+	joins, err := i.Limit(i.Folder())
+	if err != nil {
+		return nil, err
+	}
+	arguments = append(append(arguments, network...),
+		"--unshare-pid", "--unshare-ipc", "--unshare-uts", "--die-with-parent", "--", "/tare-agent", "stdio", "--open", "/data")
+	if err := i.Execute(ctx, child.Joining(joins, "bwrap", arguments...), nil); err != nil {
+		return nil, err
+	}
+	return i, nil
+}
+
+// root makes a fresh root with /data and returns bwrap's arguments for it.
+func (i *instance) root(ctx context.Context, r environment.Request) ([]string, error) {
+	source, err := r.Image.Folder(ctx)
+	if err != nil {
+		return nil, err
+	}
+	program, err := agent.Binary(filepath.Join(r.Owner.Home(), "agent"))
+	if err != nil {
+		return nil, err
+	}
+	folder, data := filepath.Join(i.Folder(), "root"), filepath.Join(i.Folder(), "data")
+	for _, made := range []string{folder, data} {
+		if err := os.Mkdir(made, 0o755); err != nil {
+			return nil, err
+		}
+	}
+	binds, err := root.Fresh(source, folder)
+	if err != nil {
+		return nil, err
+	}
+	i.paths.Root, i.paths.RootOn = "folder, the image's programs mounted from the image", backing.Of(folder)
+	i.paths.Data, i.paths.DataOn = "bind mount of a folder", backing.Of(data)
+	arguments := []string{"--bind", folder, "/"}
+	for _, bind := range binds { // SOURCE:TARGET:ro
+		words := strings.Split(bind, ":")
+		arguments = append(arguments, "--ro-bind", words[0], words[1])
+	}
+	return append(arguments, "--proc", "/proc", "--dev", "/dev", "--ro-bind", "/sys", "/sys",
+		"--bind", data, "/data", "--ro-bind", program, "/tare-agent"), nil
+}
+
+// wire says how the instance is reached, and returns bwrap's arguments for it.
+func (i *instance) wire(o Options, r environment.Request) ([]string, error) {
+	if o.Network == "none" {
+		i.paths.Network = "none: a loopback of its own"
+		return []string{"--unshare-net"}, nil
+	}
+	i.address, i.paths.Network = link.HostAddress, "the host's network stack"
+	if r.Network != nil {
+		seat, err := link.Join(r.Network)
+		if err != nil {
+			return nil, err
+		}
+		i.Undo(seat.Close)
+		i.address = seat.Address.String()
+	}
+	return nil, nil
+}
