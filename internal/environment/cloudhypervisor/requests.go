@@ -1,0 +1,110 @@
+package cloudhypervisor
+
+import (
+	"context"
+
+	"tare/internal/environment/microvm"
+)
+
+// root of all paths of the API.
+const root = "/api/v1"
+
+// The bodies of Cloud Hypervisor's requests, with the fields that are used here.
+type (
+	cpus struct {
+		Boot int `json:"boot_vcpus"`
+		Max  int `json:"max_vcpus"`
+	}
+	memory struct {
+		Size int64 `json:"size"`
+	}
+	payload struct {
+		Kernel    string `json:"kernel"`
+		Initramfs string `json:"initramfs"`
+		Line      string `json:"cmdline"`
+	}
+	disk struct {
+		ID       string           `json:"id"`
+		Path     string           `json:"path"`
+		ReadOnly bool             `json:"readonly"`
+		Direct   bool             `json:"direct"`
+		Limiter  *microvm.Limiter `json:"rate_limiter_config,omitempty"`
+	}
+	network struct {
+		ID      string           `json:"id"`
+		Tap     string           `json:"tap"`
+		MAC     string           `json:"mac"`
+		Limiter *microvm.Limiter `json:"rate_limiter_config,omitempty"`
+	}
+	vsock struct {
+		CID    int    `json:"cid"`
+		Socket string `json:"socket"`
+	}
+	console struct {
+		Mode string `json:"mode"`
+	}
+	config struct {
+		CPUs    cpus      `json:"cpus"`
+		Memory  memory    `json:"memory"`
+		Payload payload   `json:"payload"`
+		Disks   []disk    `json:"disks"`
+		Net     []network `json:"net,omitempty"`
+		VSock   vsock     `json:"vsock"`
+		Serial  console   `json:"serial"`
+		Console console   `json:"console"`
+	}
+	snapshot struct {
+		To string `json:"destination_url"`
+	}
+	restore struct {
+		From string `json:"source_url"`
+	}
+)
+
+// config is all that Cloud Hypervisor is told about a guest.
+func (h *hypervisor) config(m *microvm.Machine) config {
+	o := &h.options
+	drive := func(id string, readOnly bool) disk {
+		return disk{ID: id, Path: id, ReadOnly: readOnly, Direct: o.Cache == "none", Limiter: o.DiskLimiter()}
+	}
+	c := config{
+		CPUs: cpus{m.CPUs, m.CPUs}, Memory: memory{int64(m.Memory)},
+		Payload: payload{microvm.Kernel, microvm.Initramfs, m.Line},
+		Disks:   []disk{drive(microvm.Root, !m.RootWritable), drive(microvm.Data, false)}, // /dev/vda and /dev/vdb
+		VSock:   vsock{microvm.GuestCID, microvm.VSock},
+		Serial:  console{"Tty"}, Console: console{"Off"},
+	}
+	if m.Port != nil {
+		c.Net = []network{{ID: "eth0", Tap: m.Port.Device, MAC: m.Port.MAC.String(), Limiter: o.NetLimiter()}}
+	}
+	return c
+}
+
+// Define tells Cloud Hypervisor all about its guest.
+func (h *hypervisor) Define(ctx context.Context, api *microvm.API, m *microvm.Machine) error {
+	return api.Put(ctx, root+"/vm.create", h.config(m))
+}
+
+// Boot lets the guest run.
+func (h *hypervisor) Boot(ctx context.Context, api *microvm.API) error {
+	return api.Put(ctx, root+"/vm.boot", nil)
+}
+
+// Save pauses the guest and writes it down. It stays paused.
+func (h *hypervisor) Save(ctx context.Context, api *microvm.API, m *microvm.Machine) error {
+	if err := api.Put(ctx, root+"/vm.pause", nil); err != nil {
+		return err
+	}
+	return api.Put(ctx, root+"/vm.snapshot", snapshot{url(m.Folder)})
+}
+
+// Load makes a guest of a snapshot. Its disks and its vsock have the paths of
+// the guest that was saved, which begin in the folder that the program runs in.
+func (h *hypervisor) Load(ctx context.Context, api *microvm.API, m *microvm.Machine) error {
+	return api.Put(ctx, root+"/vm.restore", restore{url(m.Folder)})
+}
+
+// Resume lets a loaded guest run.
+func (h *hypervisor) Resume(ctx context.Context, api *microvm.API) error {
+	return api.Put(ctx, root+"/vm.resume", nil)
+}

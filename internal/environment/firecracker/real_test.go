@@ -1,0 +1,109 @@
+package firecracker
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"strings"
+	"testing"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+
+	"tare/internal/environment/microvm/microvmtest"
+	"tare/internal/environment/vmm"
+)
+
+var kind = microvmtest.Kind{Key: "firecracker", Source: "firecracker", Program: "firecracker", Name: "Firecracker", Started: "InstanceStart"}
+
+func TestAGuestBoots(t *testing.T)                                      { kind.Boots(t) }
+func TestARestoredGuestIsFreshAndKnowsTheTime(t *testing.T)             { kind.Restores(t) }
+func TestAGuestReachesItsHost(t *testing.T)                             { kind.Reaches(t) }
+func TestAStartThatFailsSaysWhetherTheGuestDiedOrIsSilent(t *testing.T) { kind.Fails(t) }
+
+func TestTheBootTimerIsReadFromTheLog(t *testing.T) {
+	kind.Each(t, func(t *testing.T, b *microvmtest.Bench) {
+		i := b.Start(t, b.Environment(t, `{"boot_timer": true}`), "timed")
+		if notes := strings.Join(i.Notes(), "\n"); !regexp.MustCompile(`boot timer: [0-9.]+ ms`).MatchString(notes) {
+			t.Errorf("notes: %s", notes)
+		}
+		microvmtest.Stop(t, i)
+	})
+}
+
+func TestARefusalIsQuoted(t *testing.T) {
+	kind.Each(t, func(t *testing.T, b *microvmtest.Bench) {
+		r := b.Request("refused")
+		r.Limits.CPUs, r.Limits.Cores = most+1, nil
+		i, err := b.Environment(t, `{}`).Start(t.Context(), r)
+		if err == nil {
+			microvmtest.Stop(t, i)
+			t.Fatal("it started")
+		}
+		if !strings.Contains(err.Error(), "PUT /machine-config was refused (400 Bad Request): ") || !strings.Contains(err.Error(), "vCPU number is invalid") {
+			t.Error(err)
+		}
+	})
+}
+
+// The jailer's double checks its arguments as the jailer does, makes the jail's
+// folder and runs the program there, without a chroot or another user: QEMU,
+// which emulates the guest of the double, would not be found in the jail.
+const jailer = `#!/bin/sh
+set -e
+[ "$1" = --id ] && [ "$3" = --exec-file ] && [ "$5" = --uid ] && [ "$7" = --gid ] && [ "$9" = --chroot-base-dir ] || { echo "Error: Failed to parse arguments: $*" >&2; exit 1; }
+id=$2 program=$4 user=$6 base=${10}
+shift 10
+[ "$1" = -- ] && shift
+case $(basename "$program") in *firecracker*) ;; *) echo "Error: the filename must include firecracker" >&2; exit 1;; esac
+root=$base/$(basename "$program")/$id/root
+mkdir -p "$root"
+cd "$root"
+[ "$(stat -c %u data)" = "$user" ] || { echo "data belongs to $(stat -c %u data)" >&2; exit 1; }
+exec "$program" --id "$id" --start-time-us 1 --start-time-cpu-us 1 "$@"
+`
+
+func TestAJailedGuestHasAllItNeedsInItsJail(t *testing.T) {
+	kind.Each(t, func(t *testing.T, b *microvmtest.Bench) {
+		if !b.Double {
+			t.Skip("needs the jailer's double, which runs only Firecracker's")
+		}
+		script := filepath.Join(t.TempDir(), "jailer")
+		if err := os.WriteFile(script, []byte(jailer), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		i := b.Start(t, b.Environment(t, `{"jailer": "`+script+`"}`), "jailed")
+		if files, _ := filepath.Glob(filepath.Join(b.Owner.Home(), "work", b.Owner.ID(), "jailed/jail/firecracker/jailed/root/*")); len(files) < 7 {
+			t.Errorf("in the jail are %v", files)
+		}
+		if said := microvmtest.Inside(t, i, "echo here"); said != "here" {
+			t.Error(said)
+		}
+		microvmtest.Stop(t, i)
+	})
+}
+
+func TestAVirtualCPUsThreadIsFoundByItsName(t *testing.T) {
+	if _, err := vmm.Threads(t.Context(), os.Getpid(), thread, 1); err == nil {
+		t.Error("this process has a virtual CPU")
+	}
+	named, over := make(chan int), make(chan bool)
+	defer close(over)
+	for n := range 2 {
+		go func() {
+			runtime.LockOSThread() // and never unlocked: the thread ends, with its name
+			if err := unix.Prctl(unix.PR_SET_NAME, uintptr(unsafe.Pointer(unsafe.StringData(fmt.Sprintf("fc_vcpu %d\x00", n)))), 0, 0, 0); err != nil {
+				t.Error(err)
+			}
+			named <- unix.Gettid()
+			<-over
+		}()
+	}
+	want := map[int]bool{<-named: true, <-named: true}
+	got, err := vmm.Threads(t.Context(), os.Getpid(), thread, 2)
+	if err != nil || len(got) != 2 || !want[got[0]] || !want[got[1]] || got[0] == got[1] {
+		t.Errorf("%v of %v, %v", got, want, err)
+	}
+}

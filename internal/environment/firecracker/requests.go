@@ -1,0 +1,179 @@
+package firecracker
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+
+	"tare/internal/environment/microvm"
+	"tare/internal/quantity"
+)
+
+// The bodies of Firecracker's requests, with the fields that are used here. It
+// refuses a body with a field that it does not know.
+type (
+	logger struct {
+		Path      string `json:"log_path"`
+		Level     string `json:"level"`
+		ShowLevel bool   `json:"show_level"`
+	}
+	metrics struct {
+		Path string `json:"metrics_path"`
+	}
+	machineConfig struct {
+		CPUs   int  `json:"vcpu_count"`
+		Memory int  `json:"mem_size_mib"`
+		SMT    bool `json:"smt"`
+	}
+	bootSource struct {
+		Kernel    string `json:"kernel_image_path"`
+		Initramfs string `json:"initrd_path"`
+		Line      string `json:"boot_args"`
+	}
+	drive struct {
+		ID       string           `json:"drive_id"`
+		Path     string           `json:"path_on_host"`
+		Root     bool             `json:"is_root_device"` // it would be the kernel's; the initramfs mounts it
+		ReadOnly bool             `json:"is_read_only"`
+		Cache    string           `json:"cache_type"`
+		Engine   string           `json:"io_engine"`
+		Limiter  *microvm.Limiter `json:"rate_limiter,omitempty"`
+	}
+	networkInterface struct {
+		ID   string           `json:"iface_id"`
+		Tap  string           `json:"host_dev_name"`
+		MAC  string           `json:"guest_mac"`
+		Into *microvm.Limiter `json:"rx_rate_limiter,omitempty"`
+		Out  *microvm.Limiter `json:"tx_rate_limiter,omitempty"`
+	}
+	vsock struct {
+		CID  int    `json:"guest_cid"`
+		Path string `json:"uds_path"`
+	}
+	action struct {
+		Type string `json:"action_type"`
+	}
+	state struct {
+		State string `json:"state"`
+	}
+	create struct {
+		Type     string `json:"snapshot_type"`
+		Snapshot string `json:"snapshot_path"`
+		Memory   string `json:"mem_file_path"`
+	}
+	backend struct {
+		Type string `json:"backend_type"`
+		Path string `json:"backend_path"`
+	}
+	load struct {
+		Snapshot string  `json:"snapshot_path"`
+		Memory   backend `json:"mem_backend"`
+		Resume   bool    `json:"resume_vm"`
+	}
+)
+
+// The files that Firecracker is given besides those of every guest.
+const (
+	metricsFile = "metrics"
+	stateFile   = "state"
+	memoryFile  = "memory"
+)
+
+// Saved are the two files of a snapshot.
+func (f *firecracker) Saved() []string { return []string{stateFile, memoryFile} }
+
+// step is one request.
+type step struct {
+	path string
+	body any
+}
+
+// watched makes Firecracker write down what it does. Only these may come before
+// a snapshot is loaded.
+func (f *firecracker) watched(m *microvm.Machine) ([]step, error) {
+	for _, name := range []string{microvm.Log, metricsFile} {
+		path := filepath.Join(m.Folder, name)
+		if err := os.WriteFile(path, nil, 0o600); err != nil {
+			return nil, err
+		}
+		if m.User != 0 {
+			if err := os.Chown(path, m.User, m.User); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return []step{
+		{"/logger", logger{Path: microvm.Log, Level: "Info", ShowLevel: true}},
+		{"/metrics", metrics{Path: metricsFile}},
+	}, nil
+}
+
+// definition is all that Firecracker is told about a guest that boots.
+func (f *firecracker) definition(m *microvm.Machine) []step {
+	o := &f.options
+	disk := func(id string, readOnly bool) step {
+		return step{"/drives/" + id, drive{ID: id, Path: id, ReadOnly: readOnly, Cache: title(o.Cache), Engine: title(o.AIO), Limiter: o.DiskLimiter()}}
+	}
+	steps := []step{
+		{"/machine-config", machineConfig{CPUs: m.CPUs, Memory: int(m.Memory / quantity.MiB), SMT: o.SMT}},
+		{"/boot-source", bootSource{Kernel: microvm.Kernel, Initramfs: microvm.Initramfs, Line: m.Line}},
+		disk(microvm.Root, !m.RootWritable), // the guest's /dev/vda
+		disk(microvm.Data, false),           // and /dev/vdb
+		{"/vsock", vsock{CID: microvm.GuestCID, Path: microvm.VSock}},
+	}
+	if m.Port != nil {
+		steps = append(steps, step{"/network-interfaces/eth0", networkInterface{ID: "eth0", Tap: m.Port.Device, MAC: m.Port.MAC.String(),
+			Into: o.NetLimiter(), Out: o.NetLimiter()}})
+	}
+	return steps
+}
+
+func put(ctx context.Context, api *microvm.API, steps []step) error {
+	for _, s := range steps {
+		if err := api.Put(ctx, s.path, s.body); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Define tells Firecracker all about its guest.
+func (f *firecracker) Define(ctx context.Context, api *microvm.API, m *microvm.Machine) error {
+	steps, err := f.watched(m)
+	if err != nil {
+		return err
+	}
+	return put(ctx, api, append(steps, f.definition(m)...))
+}
+
+// Boot lets the guest run.
+func (f *firecracker) Boot(ctx context.Context, api *microvm.API) error {
+	return api.Put(ctx, "/actions", action{"InstanceStart"})
+}
+
+// Save pauses the guest and writes it down. It stays paused.
+func (f *firecracker) Save(ctx context.Context, api *microvm.API, _ *microvm.Machine) error {
+	if err := api.Patch(ctx, "/vm", state{"Paused"}); err != nil {
+		return err
+	}
+	return api.Put(ctx, "/snapshot/create", create{Type: "Full",
+		Snapshot: filepath.Join(microvm.SavedFolder, stateFile), Memory: filepath.Join(microvm.SavedFolder, memoryFile)})
+}
+
+// Load makes a guest of a snapshot. Its disks and its vsock have the paths of
+// the guest that was saved, which begin in the folder that Firecracker runs in.
+func (f *firecracker) Load(ctx context.Context, api *microvm.API, m *microvm.Machine) error {
+	steps, err := f.watched(m)
+	if err != nil {
+		return err
+	}
+	return put(ctx, api, append(steps, step{"/snapshot/load", load{
+		Snapshot: filepath.Join(microvm.SavedFolder, stateFile),
+		Memory:   backend{Type: "File", Path: filepath.Join(microvm.SavedFolder, memoryFile)},
+	}}))
+}
+
+// Resume lets a loaded guest run.
+func (f *firecracker) Resume(ctx context.Context, api *microvm.API) error {
+	return api.Patch(ctx, "/vm", state{"Resumed"})
+}

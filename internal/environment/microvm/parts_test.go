@@ -1,0 +1,174 @@
+package microvm
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"tare/internal/quantity"
+)
+
+func TestTheDefaultsAreValid(t *testing.T) {
+	o := Defaults("x")
+	if err := o.Validate(); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestAWrongOptionIsNamedWithWhatIsRight(t *testing.T) {
+	for _, c := range []struct {
+		change func(*Options)
+		want   string
+	}{
+		{func(o *Options) { o.Program = "" }, `program: "" is no program`},
+		{func(o *Options) { o.Start = "resume" }, `start: "resume" is none of boot, snapshot`},
+		{func(o *Options) { o.Root = "disk" }, `root: "disk" is none of overlay, copy`},
+		{func(o *Options) { o.Network = "user" }, `network: "user" is none of none, tap, nat`},
+		{func(o *Options) { o.Memory = quantity.MiB }, "memory: 1MiB: it takes"},
+		{func(o *Options) { o.Memory = 100*quantity.MiB + 1 }, "whole MiB"},
+		{func(o *Options) { o.Data = 0 }, "data: 0B is too little"},
+		{func(o *Options) { o.CPUs = -1 }, "cpus: -1"},
+		{func(o *Options) { o.DiskOps = -1 }, "disk_ops: -1"},
+		{func(o *Options) { o.NetBandwidth = -1 }, "net_bandwidth: -1"},
+		{func(o *Options) { o.StartTimeout = 0 }, "start_timeout: 0s"},
+		{func(o *Options) { o.Start, o.Network = Snapshot, "tap" }, "write network: none instead of tap"},
+		{func(o *Options) { o.Start, o.Root = Snapshot, "copy" }, "write root: overlay instead of copy"},
+	} {
+		o := Defaults("x")
+		c.change(&o)
+		if err := o.Validate(); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("got %v, want it to say %q", err, c.want)
+		}
+	}
+}
+
+func TestALimitIsABucketThatIsFullEachSecond(t *testing.T) {
+	o := Options{DiskBandwidth: 1000, NetOps: 7}
+	if l := o.DiskLimiter(); l == nil || l.Ops != nil || *l.Bandwidth != (Bucket{1000, 1000}) {
+		t.Errorf("%+v", l)
+	}
+	if l := o.NetLimiter(); l == nil || l.Bandwidth != nil || *l.Ops != (Bucket{7, 1000}) {
+		t.Errorf("%+v", l)
+	}
+	if l := (&Options{}).DiskLimiter(); l != nil {
+		t.Errorf("%+v", l)
+	}
+}
+
+func TestTheReasonIsTakenOutOfEveryKindOfRefusal(t *testing.T) {
+	for body, want := range map[string]string{
+		`{"fault_message": "No."}`:    "No.",
+		`["Error from API", "No VM"]`: "Error from API: No VM",
+		"plain words\n":               "plain words",
+		"":                            "no reason given",
+		"{}":                          "{}",
+	} {
+		if got := fault([]byte(body)); got != want {
+			t.Errorf("%q: %q", body, got)
+		}
+	}
+}
+
+// here is a place whose path is too long for a socket's.
+func here(t *testing.T) *place {
+	folder := filepath.Join(t.TempDir(), strings.Repeat("long ", 30))
+	if err := os.MkdirAll(folder, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	p, err := openPlace(folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { p.folder.Close() })
+	return p
+}
+
+func TestARefusalNamesTheRequest(t *testing.T) {
+	p := here(t)
+	l, err := net.Listen("unix", p.path(Socket))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	go http.Serve(l, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/good" {
+			w.WriteHeader(http.StatusNoContent)
+			return
+		}
+		http.Error(w, `{"fault_message": "Not now."}`, http.StatusBadRequest)
+	}))
+	api := newAPI(p)
+	defer api.close()
+	if err := api.Put(t.Context(), "/good", map[string]int{"a": 1}); err != nil {
+		t.Error(err)
+	}
+	err = api.Patch(t.Context(), "/bad", nil)
+	var refused *Refusal
+	if !errors.As(err, &refused) || err.Error() != "PATCH /bad was refused (400 Bad Request): Not now." {
+		t.Error(err)
+	}
+}
+
+func TestACallToAGuestSaysWhetherSomebodyListens(t *testing.T) {
+	for answer, want := range map[string]string{"OK 1073741824\n": "", "": "nobody in the guest listens", "WHAT\n": `the VMM answered "WHAT\n"`} {
+		p := here(t)
+		l, err := net.Listen("unix", p.path(VSock))
+		if err != nil {
+			t.Fatal(err)
+		}
+		asked := make(chan string, 1)
+		go func() {
+			conn, err := l.Accept()
+			if err != nil {
+				return
+			}
+			line := make([]byte, 64)
+			n, _ := conn.Read(line)
+			asked <- string(line[:n])
+			conn.Write([]byte(answer))
+			conn.Close()
+		}()
+		conn, err := call(t.Context(), p)
+		if got := <-asked; got != "CONNECT 1024\n" {
+			t.Errorf("asked %q", got)
+		}
+		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+			t.Errorf("%q: %v", answer, err)
+		}
+		if conn != nil {
+			conn.Close()
+		}
+		l.Close()
+	}
+}
+
+func TestADoubleIsKnownByItsVersion(t *testing.T) {
+	program := filepath.Join(t.TempDir(), "vmm")
+	if err := os.WriteFile(program, []byte("#!/bin/sh\necho 'VMM v1.2 "+DoubleWord+"'; echo more\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	version, err := Version(t.Context(), program)
+	if err != nil || version != "VMM v1.2 (double)" || !isDouble(version) || isDouble("VMM v1.2") {
+		t.Errorf("%q, %v", version, err)
+	}
+	if _, err := Version(t.Context(), "/absent"); err == nil || !strings.Contains(err.Error(), "not on the PATH") {
+		t.Error(err)
+	}
+}
+
+func TestTheRequirementsSayWhatIsMissing(t *testing.T) {
+	o := Defaults("no-such-vmm")
+	o.Network = "nat"
+	list := Requirements("A VMM", &o, "get it")
+	if f := list[3].Check(context.Background()); f.Mend != "get it" || f.Reason != "no-such-vmm is not on the PATH" {
+		t.Errorf("%+v", f)
+	}
+	if len(list) != 7 {
+		t.Errorf("%d requirements of a network with address translation", len(list))
+	}
+}

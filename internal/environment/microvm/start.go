@@ -1,0 +1,247 @@
+package microvm
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"tare/internal/environment"
+	"tare/internal/environment/backing"
+	"tare/internal/environment/link"
+	"tare/internal/environment/vmm"
+)
+
+// Start boots a guest, or restores one, and returns at its agent's first word.
+func (e *Environment) Start(ctx context.Context, r environment.Request) (_ environment.Instance, err error) {
+	if r.Limits.IO != (environment.IO{}) {
+		return nil, fmt.Errorf("limits: io: %s bounds what a disk reads and writes together, not each for itself: use its options disk_bandwidth and disk_ops", e.vmm.Name())
+	}
+	if len(r.Disks) > 0 {
+		return nil, fmt.Errorf("guests of %s show no disks by their serial numbers, so nothing runs inside of them", e.vmm.Name())
+	}
+	if _, _, _, err := e.parts(ctx, r.Image); err != nil {
+		return nil, err
+	}
+	begin := time.Now()
+	g := vmm.New(e.vmm.Name(), r)
+	var from *saved
+	if e.options.Start == Snapshot {
+		cpus, memory := vmm.Size(e.options.CPUs, e.options.Memory, r.Limits)
+		if from, err = e.savedFor(ctx, r, saving{r.Image.Digest, cpus, memory, r.Limits.PIDs}); err != nil {
+			return nil, err
+		}
+		g.Again()
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, g.Stop(context.WithoutCancel(ctx)))
+		}
+	}()
+	waited := time.Since(begin)
+	m, copied, err := e.furnish(ctx, g, r, from, from != nil)
+	if err != nil {
+		return nil, err
+	}
+	g.Given(e.options.Memory)
+	d, c, err := e.launch(g, m, from != nil, from != nil)
+	if err != nil {
+		return nil, err
+	}
+	if err := g.Boot(ctx, c, d, e.options.StartTimeout); err != nil {
+		return nil, err
+	}
+	e.account(g, waited, copied, time.Since(begin), from != nil)
+	if isDouble(e.ownVersion()) {
+		g.Note("this is no %s, but its double: QEMU emulates the guest", e.vmm.Name())
+	}
+	e.vmm.Finish(g, m.Folder)
+	return g, nil
+}
+
+// account divides the start. A restored guest's kernel and agent started when
+// it was saved.
+func (e *Environment) account(g *vmm.Guest, waited, copied, total time.Duration, restored bool) {
+	prepared := waited + copied
+	own := vmm.Phases(total-prepared, g.Agent().Hello())
+	if restored {
+		own = []environment.Phase{{Name: "engine", Duration: total - prepared}}
+	}
+	if restored || copied > 0 {
+		own = append([]environment.Phase{{Name: environment.PreparePhase, Duration: prepared}}, own...)
+	}
+	g.SetPhases(own)
+}
+
+// furnish makes all that a guest's program finds in its folder, and the group
+// that it runs in. Copied is how long the copy of a root disk took.
+func (e *Environment) furnish(ctx context.Context, g *vmm.Guest, r environment.Request, from *saved, await bool) (m *Machine, copied time.Duration, err error) {
+	guest, disk, data, err := e.parts(ctx, r.Image)
+	if err != nil {
+		return nil, 0, err
+	}
+	m = &Machine{Name: r.Name, Cores: r.Limits.Cores, RootWritable: e.options.Root == "copy"}
+	m.CPUs, m.Memory = vmm.Size(e.options.CPUs, e.options.Memory, r.Limits)
+	if m.Base, err = g.Folder(); err != nil {
+		return nil, 0, err
+	}
+	m.Folder, m.User = e.vmm.Home(m.Base, m.Name)
+	if err := os.MkdirAll(m.Folder, 0o755); err != nil {
+		return nil, 0, err
+	}
+	paths := environment.Paths{Network: "none", RootOn: backing.Of(disk), DataOn: backing.Of(m.Folder),
+		Root: "overlay on ext4 on virtio-blk, raw file, " + e.vmm.Disks(), Data: "ext4 on virtio-blk, raw file, " + e.vmm.Disks()}
+	if m.Port, paths.Network, err = e.connect(g, r, m.User); err != nil {
+		return nil, 0, err
+	}
+	if m.Line, err = e.line(m, r, await); err != nil {
+		return nil, 0, err
+	}
+	links := map[string]string{Kernel: guest.Vmlinux, Initramfs: guest.Initramfs, Root: disk}
+	if m.RootWritable {
+		delete(links, Root)
+		begin := time.Now()
+		if err := vmm.Tool(ctx, "cp", "--reflink=auto", "--sparse=always", disk, filepath.Join(m.Folder, Root)); err != nil {
+			return nil, 0, err
+		}
+		copied = time.Since(begin)
+		paths.Root, paths.RootOn = paths.Data, paths.DataOn
+	}
+	g.SetPaths(paths)
+	for name, target := range links {
+		if err := m.lay(ctx, target, name); err != nil {
+			return nil, 0, fmt.Errorf("the files of guest %s: %w", r.Name, err)
+		}
+	}
+	if from != nil {
+		err = from.put(m.Folder)
+	} else {
+		err = data.Write(filepath.Join(m.Folder, Data))
+	}
+	if err != nil {
+		return nil, 0, fmt.Errorf("writing the disks of guest %s: %w", r.Name, err)
+	}
+	if err := m.own(Root, Data); err != nil {
+		return nil, 0, err
+	}
+	return m, copied, g.Confine()
+}
+
+// lay makes a file appear in the folder that the program runs in.
+func (m *Machine) lay(ctx context.Context, file, name string) error {
+	file, err := filepath.Abs(file)
+	if err != nil {
+		return err
+	}
+	at := filepath.Join(m.Folder, name)
+	if m.User == 0 {
+		return os.Symlink(file, at)
+	}
+	if err := os.Link(file, at); err == nil {
+		return nil
+	}
+	return vmm.Tool(ctx, "cp", "--reflink=auto", "--sparse=always", file, at) // on another file system
+}
+
+// own gives what a jailed program writes to its user. The shared disk is no
+// such thing.
+func (m *Machine) own(names ...string) error {
+	if m.User == 0 {
+		return nil
+	}
+	for _, name := range names {
+		if name == Root && !m.RootWritable {
+			continue
+		}
+		if err := os.Chown(filepath.Join(m.Folder, name), m.User, m.User); err != nil {
+			return fmt.Errorf("giving a file to the jail's user: %w", err)
+		}
+	}
+	return nil
+}
+
+// connect takes a place at the request's network, else at one of the guest's
+// own where the options ask for it. There is one network card: the program
+// finds only the taps of the one namespace that it runs in.
+func (e *Environment) connect(g *vmm.Guest, r environment.Request, user int) (*link.Port, string, error) {
+	bridge, joins := r.Network.(*link.Bridge)
+	switch {
+	case r.Network != nil && !joins:
+		return nil, "", fmt.Errorf("the network that guest %s shall join is no bridge: another environment made it", r.Name)
+	case r.Network == nil && e.options.Network == "none":
+		return nil, "none", nil
+	case r.Network == nil:
+		var err error
+		if bridge, err = e.bridge(r.Owner); err != nil {
+			return nil, "", err
+		}
+		g.Undo(bridge.Close)
+	}
+	port, err := g.Plug(bridge)
+	if err == nil {
+		err = port.Lend(user)
+	}
+	return port, bridge.Path(), err
+}
+
+// launch makes the driver, and the command that runs in the guest's folder and
+// in the namespace of its tap.
+func (e *Environment) launch(g *vmm.Guest, m *Machine, load, listens bool) (*driver, vmm.Command, error) {
+	d, err := newDriver(e.vmm, m, load, listens, g.Note)
+	if err != nil {
+		return nil, vmm.Command{}, err
+	}
+	g.Log = logLines(m.Folder)
+	c := e.vmm.Command(m)
+	c.Dir = m.Folder
+	if m.Port != nil {
+		if c.Space, err = os.Open(m.Port.Space()); err != nil {
+			d.Close()
+			return nil, c, fmt.Errorf("opening the network namespace of the tap: %w", err)
+		}
+		g.Undo(func(context.Context) error { return c.Space.Close() })
+	}
+	return d, c, nil
+}
+
+// longestLine is what a kernel for x86 reads of its command line.
+const longestLine = 2047
+
+// line is the kernel's command line.
+func (e *Environment) line(m *Machine, r environment.Request, await bool) (string, error) {
+	words := []string{"console=ttyS0", "quiet", "panic=-1", "tare.root=/dev/vda", "tare.data=/dev/vdb", fmt.Sprintf("tare.vsock=%d", agentPort)}
+	if !m.RootWritable {
+		words = append(words, "tare.over=1")
+	}
+	if await {
+		words = append(words, "tare.await=1")
+	}
+	words = append(words, e.vmm.Words(m)...)
+	if m.Port != nil {
+		word := "tare.net=" + m.Port.Address.String()
+		if m.Port.Gateway.IsValid() {
+			word += "," + m.Port.Gateway.String()
+		}
+		words = append(words, word)
+	}
+	if r.Limits.PIDs > 0 {
+		words = append(words, fmt.Sprintf("tare.pids=%d", r.Limits.PIDs))
+	}
+	for _, entry := range r.Image.Env {
+		if strings.ContainsAny(entry, "\"\n") {
+			return "", fmt.Errorf("the image's environment has %q, and a kernel's command line carries neither double quotes nor new lines", entry)
+		}
+		words = append(words, `"tare.env=`+entry+`"`)
+	}
+	if e.options.KernelArgs != "" {
+		words = append(words, e.options.KernelArgs)
+	}
+	line := strings.Join(words, " ")
+	if len(line) > longestLine {
+		return "", fmt.Errorf("the guest kernel's command line would have %d characters, with the image's environment and kernel_args in it, and a kernel reads only %d", len(line), longestLine)
+	}
+	return line, nil
+}
