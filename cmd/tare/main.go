@@ -10,8 +10,13 @@ import (
 	"tare/internal/cli"
 
 	// The environments, each of which registers itself.
+	_ "tare/internal/environment/bubblewrap"
+	_ "tare/internal/environment/cloudhypervisor"
 	_ "tare/internal/environment/docker"
+	_ "tare/internal/environment/firecracker"
+	_ "tare/internal/environment/machine"
 	_ "tare/internal/environment/native"
+	_ "tare/internal/environment/oci"
 	_ "tare/internal/environment/qemu"
 )
 

@@ -61,7 +61,7 @@ A first look:
 	root.AddCommand(
 		newDoctorCommand(app), newRunCommand(app), newBenchCommand(app), newStatsCommand(app),
 		newReportCommand(app), newScoreCommand(app), newImportCommand(app), newCompareCommand(app),
-		newWorkloadCommand(app), newPublishedCommand(app), newListCommand(app), newShowCommand(app), newRemoveCommand(app), newCleanCommand(app),
+		newWorkloadCommand(app), newPublishedCommand(app), newListCommand(app), newShowCommand(app), newRemoveCommand(app), newCleanCommand(app), newHostCommand(app),
 	)
 	prepare(app, root)
 	return root

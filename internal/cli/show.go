@@ -9,6 +9,7 @@ import (
 	"tare/internal/bundle"
 	"tare/internal/environment"
 	"tare/internal/report"
+	"tare/internal/verdict"
 )
 
 func showRun(app *App, folder string, asJSON, verify bool) error {
@@ -24,7 +25,9 @@ func showRun(app *App, folder string, asJSON, verify bool) error {
 			Manifest  bundle.Manifest `json:"manifest"`
 			Plan      any             `json:"plan"`
 			Contrasts any             `json:"contrasts"`
-		}{in.Manifest, in.Plan, in.Contrasts})
+			Within    any             `json:"within,omitempty"`  // each environment against itself
+			Growths   any             `json:"growths,omitempty"` // what a further copy adds
+		}{in.Manifest, in.Plan, in.Contrasts, verdict.Within(in.Plan, in.Trials, in.Manifest.Environments), verdict.Growths(in.Plan, in.Trials, in.Manifest.Environments)})
 	}
 	return report.Terminal(app.Stdout, in, terminalOptions(app.Stdout, true))
 }

@@ -19,7 +19,8 @@ type Host interface {
 	Address() string
 	// Run runs a command to its end and returns what it printed to its standard
 	// output. The error names the command, its exit status and the last lines
-	// that it printed to its standard error.
+	// that it printed to its standard error. Where the context ends first, the
+	// command may go on for a while.
 	Run(ctx context.Context, argv ...string) ([]byte, error)
 	// Open starts a program and returns its standard input and output as one
 	// stream. Closing the stream ends the program; the program's end ends the

@@ -83,3 +83,6 @@ func (i *Image) check() error {
 	}
 	return nil
 }
+
+// Store that the image is in.
+func (i *Image) Store() *Store { return i.store }

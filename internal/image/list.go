@@ -135,6 +135,7 @@ func (s *Store) remove(digest string) error {
 	if err := discard(gone); err != nil {
 		return err
 	}
+	s.forgetMachines()
 	return s.removeFetched()
 }
 
@@ -170,11 +171,13 @@ func (s *Store) Sweep() ([]string, error) {
 		"images/.building-*":         func(key, _ string) string { return "recipe-" + key },
 		"images/.pulling-*":          func(key, _ string) string { return "reference-" + key },
 		"images/.removing-*":         func(key, _ string) string { return "removing-" + key },
+		"images/.making-*":           func(key, _ string) string { return "image-" + short(key) },
 		"images/*/.making-folder":    func(_, folder string) string { return "folder-" + short(folder) },
 		"images/*/.making-disk.ext4": func(_, folder string) string { return "disk-" + short(folder) },
 		"fetched/.making-*":          func(key, _ string) string { return "fetch-" + strings.TrimSuffix(key, ".work") },
 		"kernels/.making-*":          func(string, string) string { return "kernel" },
 		"guests/.making-*":           func(key, _ string) string { return "guest-" + key },
+		"machines/.making-*":         func(key, _ string) string { return "machine-" + strings.TrimSuffix(key, ".content") },
 	} {
 		leftovers, _ := filepath.Glob(s.path(filepath.FromSlash(pattern)))
 		for _, path := range leftovers {

@@ -17,6 +17,7 @@ import (
 //	fetched/KEY.tar     a pinned thing that a recipe fetches
 //	kernels/NAME/       a kernel, taken out of its packages
 //	guests/NAME         an initramfs around one agent and one kernel's modules
+//	machines/NAME       what a machine keeps besides its image
 //	locks/              one file a thing that is being made
 type Store struct {
 	folder string
@@ -28,7 +29,7 @@ func Open(folder string) (*Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("image store %s: %w", folder, err)
 	}
-	for _, part := range []string{"images", "recipes", "references", "fetched", "kernels", "guests", "locks"} {
+	for _, part := range []string{"images", "recipes", "references", "fetched", "kernels", "guests", "machines", "locks"} {
 		if err := os.MkdirAll(filepath.Join(absolute, part), 0o755); err != nil {
 			return nil, fmt.Errorf("image store %s: %w", folder, explain(err))
 		}

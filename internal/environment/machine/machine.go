@@ -1,0 +1,300 @@
+// Package machine runs an image natively on another machine, which is reached
+// over SSH: bare metal, an instance of a cloud, the guest of any hypervisor.
+// The same code as here runs there, so limits, counting and clearing away are
+// the native environment's.
+//
+// It must not know workloads or studies.
+package machine
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"strings"
+	"sync"
+
+	"tare/internal/environment"
+	"tare/internal/environment/remote"
+	"tare/internal/host"
+	"tare/internal/image"
+	"tare/internal/owner"
+)
+
+// native is the kind that runs there.
+const native = "native"
+
+func init() {
+	environment.Register(environment.Registration{
+		Kind:     "machine",
+		About:    "processes of another machine, reached over SSH, in a cgroup and the image's root file system there",
+		Options:  func() any { return &Options{RootFS: "image"} },
+		Requires: func(options any) []environment.Requirement { return requirements(options.(*Options)) },
+		New: func(options any) (environment.Environment, error) {
+			o := options.(*Options)
+			if err := o.Validate(); err != nil {
+				return nil, err
+			}
+			return &machine{options: *o, line: lineTo(*o)}, nil
+		},
+		// What a dead owner left lies on the other machine, where it ends by itself
+		// with the session, and is swept by the next one.
+		Sweep: nil,
+	})
+}
+
+func requirements(o *Options) []environment.Requirement {
+	l := lineTo(*o)
+	missing := func(err error, mend string) environment.Finding {
+		return environment.Finding{State: environment.Missing, Reason: err.Error(), Mend: mend}
+	}
+	return []environment.Requirement{
+		{What: "a machine that is named", Check: func(context.Context) environment.Finding {
+			if err := o.Validate(); err != nil {
+				return missing(err, "name it in the study: {kind: machine, ssh: user@name}")
+			}
+			return environment.Finding{State: environment.Usable}
+		}},
+		{What: "an SSH server there that lets tare in, and tare started by it", Check: func(ctx context.Context) environment.Finding {
+			s, err := l.session(ctx, nil)
+			if err != nil {
+				return missing(err, "")
+			}
+			return environment.Finding{State: environment.Usable, Reason: s.Host().Name()}
+		}},
+		{What: "what the native environment needs, there", Check: func(ctx context.Context) environment.Finding {
+			s, err := l.session(ctx, nil)
+			if err != nil {
+				return missing(err, "")
+			}
+			return there(ctx, s, o.RootFS)
+		}},
+	}
+}
+
+// there sums up what the native environment lacks on the machine.
+func there(ctx context.Context, s *remote.Session, rootfs string) environment.Finding {
+	state, findings := s.Check(ctx, native, options(rootfs))
+	sum := environment.Finding{State: state}
+	var reasons, mends []string
+	for _, f := range findings {
+		if f.State == environment.Usable {
+			continue
+		}
+		reasons = append(reasons, strings.TrimSuffix(f.What+": "+f.Reason, ": "))
+		if f.Mend != "" {
+			mends = append(mends, f.Mend)
+		}
+	}
+	sum.Reason, sum.Mend = strings.Join(reasons, "; "), strings.Join(mends, "; ")
+	return sum
+}
+
+func options(rootfs string) json.RawMessage {
+	text, err := json.Marshal(map[string]string{"rootfs": rootfs})
+	if err != nil {
+		panic(err) // a string always marshals
+	}
+	return text
+}
+
+// line is the way to a machine: dialled when it is first needed, and again after
+// it was lost. All environments with the same options share it, and it lasts as
+// long as the process.
+type line struct {
+	options Options
+
+	mu   sync.Mutex
+	host host.Host
+	open *remote.Session
+}
+
+var lines = struct {
+	sync.Mutex
+	to map[Options]*line
+}{to: map[Options]*line{}}
+
+func lineTo(o Options) *line {
+	lines.Lock()
+	defer lines.Unlock()
+	if lines.to[o] == nil {
+		lines.to[o] = &line{options: o}
+	}
+	return lines.to[o]
+}
+
+func (l *line) session(ctx context.Context, progress func(string)) (*remote.Session, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.open != nil && l.open.Err() == nil {
+		return l.open, nil
+	}
+	l.hangUp()
+	h, err := host.SSH(ctx, l.options.destination())
+	if err != nil {
+		return nil, err
+	}
+	s, err := remote.DialWith(ctx, h, remote.Options{Home: l.options.Home, Sudo: l.options.Sudo, Progress: progress})
+	if err != nil {
+		return nil, errors.Join(err, h.Close())
+	}
+	l.host, l.open = h, s
+	return s, nil
+}
+
+func (l *line) hangUp() {
+	if l.open != nil {
+		l.open.Close()
+		l.host.Close()
+		l.open, l.host = nil, nil
+	}
+}
+
+// machine is the environment.
+type machine struct {
+	options Options
+	line    *line
+
+	mu  sync.Mutex
+	on  *remote.Session // that env belongs to
+	env environment.Environment
+}
+
+// native is the environment on the machine, of the session that stands.
+func (m *machine) native(ctx context.Context, progress func(string)) (environment.Environment, *remote.Session, error) {
+	s, err := m.line.session(ctx, progress)
+	if err != nil {
+		return nil, nil, err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.on != s {
+		if m.env, err = s.Environment(ctx, native, options(m.options.RootFS)); err != nil {
+			return nil, nil, err
+		}
+		m.on = s
+	}
+	return m.env, s, nil
+}
+
+// Prepare puts tare and the image onto the machine.
+func (m *machine) Prepare(ctx context.Context, img *image.Image, progress func(string)) error {
+	e, _, err := m.native(ctx, progress)
+	if err != nil {
+		return err
+	}
+	return e.Prepare(ctx, needed(m.options.RootFS, img), progress)
+}
+
+// needed is the image as the machine needs it: where its own root file system
+// is used, only the image's environment counts.
+func needed(rootfs string, img *image.Image) *image.Image {
+	if rootfs == "image" || img == nil {
+		return img
+	}
+	return &image.Image{Name: img.Name, Env: img.Env, Dir: img.Dir}
+}
+
+// Start starts an instance there.
+func (m *machine) Start(ctx context.Context, r environment.Request) (environment.Instance, error) {
+	e, s, err := m.native(ctx, nil)
+	if err != nil {
+		return nil, fmt.Errorf("starting %s: %w", r.Name, err)
+	}
+	r.Image = needed(m.options.RootFS, r.Image)
+	if r.Network == nil {
+		return e.Start(ctx, r)
+	}
+	n, ours := r.Network.(*network)
+	if !ours || n.host != s.Host() {
+		return nil, fmt.Errorf("starting %s on %s: its network leads to another machine, or the connection was lost since it was made", r.Name, s.Host().Name())
+	}
+	if err := n.take(); err != nil {
+		return nil, fmt.Errorf("starting %s on %s: %w", r.Name, s.Host().Name(), err)
+	}
+	r.Network = nil
+	i, err := e.Start(ctx, r)
+	if err != nil {
+		n.leave()
+		return nil, err
+	}
+	return &connected{i.(*remote.Instance), sync.OnceFunc(n.leave)}, nil
+}
+
+// Label says that other programs run than in the image.
+func (m *machine) Label() string {
+	if m.options.RootFS == "host" {
+		return "host rootfs"
+	}
+	return ""
+}
+
+// Versions are the machine's kernel and its name.
+func (m *machine) Versions(ctx context.Context) map[string]string {
+	e, s, err := m.native(ctx, nil)
+	if err != nil {
+		return nil
+	}
+	versions := map[string]string{"machine": s.Host().Name()}
+	maps.Copy(versions, e.Versions(ctx))
+	return versions
+}
+
+// NewNetwork is the network that leads to the machine anyway.
+func (m *machine) NewNetwork(ctx context.Context, _ *owner.Owner, _ string) (environment.Network, error) {
+	_, s, err := m.native(ctx, nil)
+	if err != nil {
+		return nil, err
+	}
+	facing, knows := s.Host().(host.Facing)
+	if !knows || facing.Facing() == "" || s.Host().Address() == "" {
+		return nil, fmt.Errorf("by which addresses %s and this machine reach each other is not known: it lies behind another one (ProxyJump)", s.Host().Name())
+	}
+	return &network{host: s.Host(), facing: facing.Facing()}, nil
+}
+
+// network is the way between a machine and this one.
+type network struct {
+	host   host.Host
+	facing string
+
+	mu    sync.Mutex
+	taken bool
+}
+
+func (n *network) Path() string { return "the network between this machine and " + n.host.Name() }
+
+// Host is the address by which the machine reaches this one.
+func (n *network) Host() string { return n.facing }
+
+func (n *network) Close(context.Context) error { return nil }
+
+// take claims the machine's one address.
+func (n *network) take() error {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.taken {
+		return fmt.Errorf("%w: put the others onto other machines (hosts:)", environment.ErrOneAddress)
+	}
+	n.taken = true
+	return nil
+}
+
+func (n *network) leave() {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.taken = false
+}
+
+// connected is an instance that has its machine's address.
+type connected struct {
+	*remote.Instance
+	leave func()
+}
+
+// Stop ends the instance and gives the address back.
+func (c *connected) Stop(ctx context.Context) error {
+	defer c.leave()
+	return c.Instance.Stop(ctx)
+}

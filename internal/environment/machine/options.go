@@ -1,0 +1,47 @@
+package machine
+
+import (
+	"fmt"
+	"strings"
+
+	"tare/internal/host"
+)
+
+// Options of the kind "machine".
+type Options struct {
+	// SSH is the machine as ssh takes it: a Host of the ssh_config, user@name or
+	// user@name:port.
+	SSH string `yaml:"ssh" json:"ssh"`
+	// Identity, KnownHosts and Config are files that ssh would be told of: a
+	// private key, the known keys of machines, the ssh_config ("none" for none).
+	Identity   string `yaml:"identity" json:"identity,omitempty"`
+	KnownHosts string `yaml:"known_hosts" json:"known_hosts,omitempty"`
+	Config     string `yaml:"config" json:"config,omitempty"`
+	// KeyAlias is the name under which the machine's key is known.
+	KeyAlias string `yaml:"key_alias" json:"key_alias,omitempty"`
+	// Sudo starts tare there by sudo, for a user who is not root.
+	Sudo bool `yaml:"sudo" json:"sudo,omitempty"`
+	// Home is tare's folder there; "" is the usual one.
+	Home string `yaml:"home" json:"home,omitempty"`
+	// RootFS is "image", the image's root file system, or "host", the machine's
+	// own.
+	RootFS string `yaml:"rootfs" json:"rootfs"`
+}
+
+// Validate says what is wrong with the options.
+func (o *Options) Validate() error {
+	if err := o.destination().Validate(); err != nil {
+		return err
+	}
+	if o.RootFS != "image" && o.RootFS != "host" {
+		return fmt.Errorf("rootfs: %q is neither image nor host", o.RootFS)
+	}
+	if o.Home != "" && !strings.HasPrefix(o.Home, "/") {
+		return fmt.Errorf("home: %q is no whole path of a folder on the machine", o.Home)
+	}
+	return nil
+}
+
+func (o *Options) destination() host.Destination {
+	return host.Destination{Host: o.SSH, Identity: o.Identity, KnownHosts: o.KnownHosts, Config: o.Config, KeyAlias: o.KeyAlias}
+}

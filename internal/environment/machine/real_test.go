@@ -1,0 +1,341 @@
+package machine
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"tare/internal/agent"
+	"tare/internal/environment"
+	"tare/internal/environment/environmenttest"
+	_ "tare/internal/environment/native"
+	"tare/internal/environment/remote"
+	"tare/internal/host"
+	"tare/internal/host/hosttest"
+	"tare/internal/owner"
+	"tare/internal/quantity"
+)
+
+// A test that needs a tare of its own to kill starts this binary again.
+func TestMain(m *testing.M) {
+	remote.ServeIfAsked()
+	if text := os.Getenv("TARE_TEST_OPTIONS"); text != "" {
+		fmt.Println("error:", hold(text))
+		os.Exit(1)
+	}
+	os.Exit(m.Run())
+}
+
+// place is a machine with a home of tare there, which has the images already.
+func place(t *testing.T) (*hosttest.Machine, *Options) {
+	t.Helper()
+	environmenttest.NeedsRoot(t)
+	environmenttest.NeedsAgent(t)
+	registration, _ := environment.Lookup(native)
+	environmenttest.NeedsKind(t, native, registration.Options())
+	m := hosttest.New(t).Machine(t)
+	home := t.TempDir()
+	if err := os.Symlink(environmenttest.Images(), filepath.Join(home, "images")); err != nil {
+		t.Fatal(err)
+	}
+	d := m.Destination()
+	o := &Options{SSH: d.Host, Identity: d.Identity, KnownHosts: d.KnownHosts, Config: d.Config, Home: home, RootFS: "image"}
+	t.Cleanup(func() {
+		l := lineTo(*o)
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		l.hangUp()
+	})
+	return m, o
+}
+
+func prepared(t *testing.T, o *Options) environment.Environment {
+	t.Helper()
+	if state, findings := environment.Check(t.Context(), "machine", o); state == environment.Missing {
+		t.Fatalf("%+v", findings)
+	}
+	r, _ := environment.Lookup("machine")
+	e, err := r.New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := e.Prepare(t.Context(), environmenttest.Image(t), func(line string) { t.Log(line) }); err != nil {
+		t.Fatal(err)
+	}
+	return e
+}
+
+func request(t *testing.T, name string) environment.Request {
+	t.Helper()
+	return environment.Request{Name: name, Owner: environmenttest.Owner(t, t.TempDir()), Image: environmenttest.Image(t), Console: io.Discard}
+}
+
+func run(t *testing.T, i environment.Instance, line string) string {
+	t.Helper()
+	var out bytes.Buffer
+	exit, err := i.Agent().Run(t.Context(), agent.Command{Argv: []string{"sh", "-c", line}, Stdout: &out, Stderr: &out})
+	if err != nil || !exit.OK() {
+		t.Fatalf("%s: %+v, %v: %s", line, exit, err, out.String())
+	}
+	return strings.TrimSpace(out.String())
+}
+
+// waitGone waits until a home has neither owners nor anything of theirs.
+func waitGone(t *testing.T, home, id string) {
+	t.Helper()
+	var left []string
+	for deadline := time.Now().Add(2 * time.Minute); time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
+		alive, err := owner.Alive(home)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if left = append(environmenttest.Left(t.Context(), home, id), alive...); len(left) == 0 {
+			return
+		}
+	}
+	t.Errorf("left on the other machine: %q", left)
+}
+
+func theOwner(t *testing.T, home string) string {
+	t.Helper()
+	alive, err := owner.Alive(home)
+	if err != nil || len(alive) != 1 {
+		t.Fatalf("the owners there are %q (%v)", alive, err)
+	}
+	return alive[0]
+}
+
+func TestAnInstanceRunsOnTheOtherMachine(t *testing.T) {
+	m, o := place(t)
+	e := prepared(t, o)
+	r := request(t, "far-away")
+	r.Limits = environment.Limits{CPUs: 0.5, Memory: 192 * quantity.MiB, Cores: []int{0}}
+	i, err := e.Start(t.Context(), r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer i.Stop(context.Background())
+	id := theOwner(t, o.Home)
+	if i.Address() != m.Address {
+		t.Errorf("its address is %q and the machine's %s", i.Address(), m.Address)
+	}
+	if got := run(t, i, "cat /proc/net/fib_trie"); !strings.Contains(got, m.Address) {
+		t.Errorf("its network is not the machine's:\n%s", got)
+	}
+	sights, err := environment.CheckLimits(t.Context(), i, r.Limits)
+	if seen := fmt.Sprint(sights); err != nil || !strings.Contains(seen, "/tare/"+id+"/far-away") {
+		t.Errorf("of the limits there is seen %s (%v)", seen, err)
+	}
+	meter := environment.Meter(i, 0)
+	run(t, i, "i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done")
+	if u := meter.Stop(); u.CPU().Missing != "" || u.CPU().Value <= 0 || u.MemoryPeak.Missing != "" {
+		t.Errorf("what it used: %+v", u)
+	}
+	if u := environment.UsageOfStart(i); u.CPU().Missing != "" || u.CPU().Value <= 0 {
+		t.Errorf("what its start used: %+v", u)
+	}
+	t.Logf("%v; %v; %+v; %v", i.Phases(), e.Versions(t.Context()), i.Paths(), i.Notes())
+	if err := i.Stop(t.Context()); err != nil {
+		t.Error(err)
+	}
+	for _, line := range environmenttest.Left(t.Context(), o.Home, id) {
+		t.Errorf("left there: %s", line)
+	}
+}
+
+func TestAStartOnAMachineThatIsReachedBringsEverythingThere(t *testing.T) {
+	m, o := place(t)
+	t.Setenv("TARE_HOME", o.Home) // sshd does not hand it on, a machine's own profile would
+	h := &homed{m.Dial(t), o.Home}
+	for _, rootfs := range []string{"image", "host"} {
+		i, err := Start(t.Context(), h, rootfs, request(t, "guest"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		id := theOwner(t, o.Home)
+		run(t, i, "true")
+		if phases := i.Phases(); phases[0].Name != environment.PreparePhase || environment.StartTime(phases) >= phases[0].Duration+environment.StartTime(phases) {
+			t.Errorf("its phases are %v", phases)
+		}
+		if err := i.Stop(t.Context()); err != nil {
+			t.Error(err)
+		}
+		waitGone(t, o.Home, id)
+	}
+}
+
+// homed gives the shell there a TARE_HOME.
+type homed struct {
+	host.Host
+	home string
+}
+
+func (h *homed) Run(ctx context.Context, argv ...string) ([]byte, error) {
+	return h.Host.Run(ctx, append([]string{"env", "TARE_HOME=" + h.home}, argv...)...)
+}
+
+func (h *homed) Open(ctx context.Context, complaints io.Writer, argv ...string) (io.ReadWriteCloser, error) {
+	return h.Host.Open(ctx, complaints, append([]string{"env", "TARE_HOME=" + h.home}, argv...)...)
+}
+
+func TestALostLinkIsNoticedOnBothSides(t *testing.T) {
+	m, o := place(t)
+	i, err := prepared(t, o).Start(t.Context(), request(t, "cut-off"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer i.Stop(context.Background())
+	id := theOwner(t, o.Home)
+	p, err := i.Agent().Start(t.Context(), agent.Command{Argv: []string{"sleep", "1000"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	m.Cut(t)
+	_, err = p.Wait(t.Context())
+	if !errors.Is(err, agent.ErrGone) || !strings.Contains(err.Error(), "the link to tare on root@"+m.Address) {
+		t.Errorf("the command ended with: %v", err)
+	}
+	t.Log(err)
+	if err := i.Stop(t.Context()); err != nil {
+		t.Errorf("stopping what cannot be reached: %v", err)
+	}
+	waitGone(t, o.Home, id)
+}
+
+// hold starts an instance and waits to be killed.
+func hold(text string) error {
+	ctx := context.Background()
+	o := &Options{}
+	if err := json.Unmarshal([]byte(text), o); err != nil {
+		return err
+	}
+	img, err := environmenttest.Get(ctx, nil)
+	if err != nil {
+		return err
+	}
+	mine, err := owner.Open(os.Getenv("TARE_TEST_HOME"))
+	if err != nil {
+		return err
+	}
+	e := &machine{options: *o, line: lineTo(*o)}
+	i, err := e.Start(ctx, environment.Request{Name: "orphan", Owner: mine, Image: img, Console: io.Discard})
+	if err != nil {
+		return err
+	}
+	if _, err := i.Agent().Start(ctx, agent.Command{Argv: []string{"sh", "-c", "trap '' TERM HUP; setsid sleep 1000 & while :; do sleep 1; done"}}); err != nil {
+		return err
+	}
+	fmt.Println("started")
+	_, err = io.Copy(io.Discard, os.Stdin)
+	return err
+}
+
+func TestAKilledTareLeavesNothingOnTheOtherMachine(t *testing.T) {
+	_, o := place(t)
+	environmenttest.Image(t)
+	text, err := json.Marshal(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), "TARE_TEST_OPTIONS="+string(text), "TARE_TEST_HOME="+t.TempDir())
+	in, _ := cmd.StdinPipe()
+	defer in.Close()
+	out, _ := cmd.StdoutPipe()
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	said, err := bufio.NewReader(out).ReadString('\n')
+	id := ""
+	if said == "started\n" {
+		id = theOwner(t, o.Home)
+	}
+	cmd.Process.Kill()
+	cmd.Wait()
+	if id == "" {
+		t.Fatalf("it said %q (%v)", said, err)
+	}
+	waitGone(t, o.Home, id)
+}
+
+func TestWhereTareCannotBePutIsSaid(t *testing.T) {
+	_, o := place(t)
+	mounted := t.TempDir()
+	mount := func(flags uintptr) {
+		t.Helper()
+		if err := unix.Mount("tmpfs", mounted, "tmpfs", flags, ""); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { unix.Unmount(mounted, unix.MNT_DETACH) })
+	}
+	for what, c := range map[string]struct {
+		flags uintptr
+		want  string
+	}{
+		"a file system that is only read":           {unix.MS_RDONLY, "ead-only file system"},
+		"a file system that nothing is executed on": {unix.MS_NOEXEC, "noexec"},
+	} {
+		mount(c.flags)
+		there := *o
+		there.Home = filepath.Join(mounted, "tare")
+		state, findings := environment.Check(t.Context(), "machine", &there)
+		last := findings[len(findings)-1]
+		if state != environment.Missing || !strings.Contains(last.Reason, c.want) || !strings.Contains(last.Reason, there.Home) || !strings.Contains(last.Reason, "home:") {
+			t.Errorf("%s: %s, %+v", what, state, last)
+		}
+		t.Log(last.Reason)
+	}
+}
+
+func TestOneInstanceHasTheMachinesAddress(t *testing.T) {
+	m, o := place(t)
+	e := prepared(t, o)
+	n, err := e.(environment.Networked).NewNetwork(t.Context(), environmenttest.Owner(t, t.TempDir()), "between")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := request(t, "server")
+	r.Network = n
+	i, err := e.Start(t.Context(), r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer i.Stop(context.Background())
+	if i.Address() != m.Address || n.Host() == "" || n.Host() == m.Address {
+		t.Errorf("it is at %s, and this machine at %s", i.Address(), n.Host())
+	}
+	if got := run(t, i, "grep -c . /proc/net/route"); got == "0" {
+		t.Error("the machine has no way to anybody")
+	}
+	r = request(t, "another")
+	r.Network = n
+	if _, err := e.Start(t.Context(), r); err == nil || !errors.Is(err, environment.ErrOneAddress) {
+		t.Errorf("a second one at the same address: %v", err)
+	}
+}
+
+func TestWhatIsWrongWithTheOptionsIsSaid(t *testing.T) {
+	for want, o := range map[string]Options{
+		"ssh:":      {RootFS: "image"},
+		"rootfs:":   {SSH: "x", RootFS: "both"},
+		"home:":     {SSH: "x", RootFS: "image", Home: "here"},
+		"identity:": {SSH: "x", RootFS: "image", Identity: "/no/such/file"},
+		"config:":   {SSH: "x", RootFS: "image", Config: "/no/such/file"},
+	} {
+		if err := o.Validate(); err == nil || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("%+v: %v", o, err)
+		}
+	}
+}

@@ -1,0 +1,70 @@
+package machine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"tare/internal/environment"
+	"tare/internal/environment/remote"
+	"tare/internal/host"
+)
+
+// Start runs a request's image natively on a machine that is reached already,
+// such as a guest that was just started, through a session of its own. rootfs is
+// "image" or "host". Stop ends the session; the host stays the caller's. What it
+// takes to put tare and the image there is the phase environment.PreparePhase.
+func Start(ctx context.Context, h host.Host, rootfs string, r environment.Request) (_ environment.Instance, err error) {
+	began := time.Now()
+	s, err := remote.DialWith(ctx, h, remote.Options{Progress: func(line string) { fmt.Fprintln(r.Console, line) }})
+	if err != nil {
+		return nil, fmt.Errorf("starting %s: %w", r.Name, err)
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, s.Close())
+		}
+	}()
+	if f := there(ctx, s, rootfs); f.State == environment.Missing {
+		return nil, fmt.Errorf("starting %s: %s", r.Name, f.Reason)
+	}
+	e, err := s.Environment(ctx, native, options(rootfs))
+	if err != nil {
+		return nil, fmt.Errorf("starting %s: %w", r.Name, err)
+	}
+	r.Image = needed(rootfs, r.Image)
+	if err := e.Prepare(ctx, r.Image, func(line string) { fmt.Fprintln(r.Console, line) }); err != nil {
+		return nil, fmt.Errorf("starting %s: %w", r.Name, err)
+	}
+	prepared := time.Since(began)
+	i, err := e.Start(ctx, r)
+	if err != nil {
+		return nil, err
+	}
+	return &whole{i.(*remote.Instance), s, prepared}, nil
+}
+
+// whole is an instance with the session that it came about by.
+type whole struct {
+	*remote.Instance
+	session  *remote.Session
+	prepared time.Duration
+}
+
+// Phases of the start, with what was put onto the machine.
+func (w *whole) Phases() []environment.Phase {
+	phases := append([]environment.Phase(nil), w.Instance.Phases()...)
+	for n := range phases {
+		if phases[n].Name == environment.PreparePhase {
+			phases[n].Duration += w.prepared
+			return phases
+		}
+	}
+	return append([]environment.Phase{{Name: environment.PreparePhase, Duration: w.prepared}}, phases...)
+}
+
+// Stop ends the instance and the session.
+func (w *whole) Stop(ctx context.Context) error {
+	return errors.Join(w.Instance.Stop(ctx), w.session.Close())
+}

@@ -1,0 +1,193 @@
+package remote
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/netip"
+	"slices"
+	"sync"
+	"time"
+
+	"tare/internal/agent"
+	"tare/internal/environment"
+	"tare/internal/image"
+	"tare/internal/owner"
+)
+
+// Environment is one of the host's. Its options are the kind's, as JSON. It
+// implements environment.Networked when the kind does.
+func (s *Session) Environment(ctx context.Context, kind string, options json.RawMessage) (environment.Environment, error) {
+	e := &there{session: s, kind: kind, options: options}
+	var d description
+	if err := s.simple(ctx, e.request(callDescribe), &d); err != nil {
+		return nil, err
+	}
+	e.label = d.Label
+	if d.Networked {
+		return &networkedThere{e}, nil
+	}
+	return e, nil
+}
+
+// there is an environment of the host.
+type there struct {
+	session *Session
+	kind    string
+	options json.RawMessage
+
+	mu    sync.Mutex
+	label string
+}
+
+func (e *there) request(call string) request {
+	return request{Call: call, Kind: e.kind, Options: e.options}
+}
+
+// Prepare sends the image and has it prepared there.
+func (e *there) Prepare(ctx context.Context, img *image.Image, progress func(string)) error {
+	r := e.request(callPrepare)
+	var err error
+	if r.Image, err = e.session.send(ctx, img, progress); err != nil {
+		return err
+	}
+	c, answer, err := e.session.call(ctx, r, func(_ *conversation, e event) error {
+		if e.Say != "" {
+			progress(e.Say)
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	c.stream.Close()
+	var d description
+	if err := json.Unmarshal(answer, &d); err != nil {
+		return fmt.Errorf("preparing %s on %s: %w", e.kind, e.session.host.Name(), err)
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.label = d.Label
+	return nil
+}
+
+// Label is the environment's there.
+func (e *there) Label() string {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.label
+}
+
+// Versions are those of the programs there.
+func (e *there) Versions(ctx context.Context) map[string]string {
+	var d description
+	if err := e.session.simple(ctx, e.request(callDescribe), &d); err != nil {
+		return nil
+	}
+	return d.Versions
+}
+
+// Start starts an instance there. The sending of the image, where it is not
+// there yet, is part of the preparing.
+func (e *there) Start(ctx context.Context, r environment.Request) (_ environment.Instance, err error) {
+	s, began := e.session, time.Now()
+	ask := e.request(callStart)
+	ask.Name, ask.Limits = r.Name, r.Limits
+	if ask.Image, err = s.send(ctx, r.Image, func(string) {}); err != nil {
+		return nil, err
+	}
+	if r.Network != nil {
+		n, ours := r.Network.(*network)
+		if !ours || n.session != s {
+			return nil, fmt.Errorf("starting %s on %s: its network is not one of this host", r.Name, s.host.Name())
+		}
+		ask.Network = n.id
+	}
+	sent := time.Since(began)
+	c, answer, err := s.call(ctx, ask, func(_ *conversation, e event) error {
+		r.Console.Write(e.Console)
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	i := &Instance{session: s, console: c}
+	defer func() {
+		if err != nil {
+			i.Stop(context.WithoutCancel(ctx))
+		}
+	}()
+	if err := json.Unmarshal(answer, &i.started); err != nil {
+		return nil, fmt.Errorf("starting %s on %s: %w", r.Name, s.host.Name(), err)
+	}
+	go i.listen(r.Console)
+	i.started.Phases = withSending(i.started.Phases, sent)
+	if r.Network == nil {
+		i.started.Address, i.started.Listen = s.outside(i.started)
+	}
+	talk, err := s.ask(request{Call: callAgent, Instance: i.started.Instance})
+	if err != nil {
+		return nil, s.explain(ctx, err)
+	}
+	i.client, err = agent.Connect(ctx, &channel{talk.stream, s})
+	return i, err
+}
+
+// withSending adds the sending of the image to the preparing, which is no part of
+// a start.
+func withSending(phases []environment.Phase, sent time.Duration) []environment.Phase {
+	for n := range phases {
+		if phases[n].Name == environment.PreparePhase {
+			phases[n].Duration += sent
+			return phases
+		}
+	}
+	return append([]environment.Phase{{Name: environment.PreparePhase, Duration: sent}}, phases...)
+}
+
+// outside is where others than the host itself reach an instance, and where its
+// servers listen for them.
+func (s *Session) outside(i started) (address, listen string) {
+	host := s.host.Address()
+	if a, err := netip.ParseAddr(i.Address); err != nil || !a.IsLoopback() || host == "" {
+		return i.Address, i.Listen
+	}
+	if !slices.Contains(s.hello.Addresses, host) {
+		return host, "0.0.0.0" // somebody translates addresses on the way
+	}
+	return host, host
+}
+
+// networkedThere has networks between its instances.
+type networkedThere struct{ *there }
+
+// NewNetwork makes a network there.
+func (e *networkedThere) NewNetwork(ctx context.Context, _ *owner.Owner, name string) (environment.Network, error) {
+	r := e.request(callNetwork)
+	r.Name = name
+	n := &network{session: e.session}
+	var made networked
+	if err := e.session.simple(ctx, r, &made); err != nil {
+		return nil, err
+	}
+	n.id, n.path, n.host = made.Network, made.Path, made.Host
+	return n, nil
+}
+
+type network struct {
+	session    *Session
+	id         uint64
+	path, host string
+}
+
+func (n *network) Path() string { return n.path + " on " + n.session.host.Name() }
+
+// Host is the host's that the instances run on.
+func (n *network) Host() string { return n.host }
+
+func (n *network) Close(ctx context.Context) error {
+	if n.session.Err() != nil {
+		return nil // the other side closes it by itself
+	}
+	return n.session.simple(ctx, request{Call: callClose, Network: n.id}, nil)
+}

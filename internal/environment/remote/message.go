@@ -1,0 +1,191 @@
+package remote
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"time"
+
+	"tare/internal/environment"
+)
+
+// protocol is the version of what the two sides say to each other.
+const protocol = 1
+
+// preamble opens the answering side's stream, before the multiplexer, so that
+// anything else that prints there is told apart.
+const preamble = "tare-host"
+
+// hello follows the preamble and the protocol's version, on the same line.
+type hello struct {
+	Version string `json:"version"`
+	Home    string `json:"home"`
+	Kernel  string `json:"kernel"`
+	CPUs    int    `json:"cpus"`
+	// Addresses are the host's own IPv4 addresses.
+	Addresses []string `json:"addresses,omitempty"`
+}
+
+// The calls. Each has a stream of its own in the multiplexer: a request, then
+// events up to the one that ends the call.
+const (
+	callCheck    = "check"
+	callDescribe = "describe"
+	callImage    = "image"   // after a Want event the tar follows, Size bytes
+	callPrepare  = "prepare" // may be cancelled
+	callStart    = "start"   // may be cancelled; console bytes come until the instance is stopped
+	callAgent    = "agent"   // after the request the stream is the agent's
+	callMeter    = "meter"   // a Begun event; then a line asks for the usage
+	callUsed     = "used"
+	callLimits   = "limits" // what is seen of them
+	callStop     = "stop"
+	callNetwork  = "network"
+	callClose    = "close"
+	callClock    = "clock"
+)
+
+// request is what a call asks for; each call uses some of the fields.
+type request struct {
+	Call     string             `json:"call"`
+	Kind     string             `json:"kind,omitempty"`
+	Options  json.RawMessage    `json:"options,omitempty"`
+	Name     string             `json:"name,omitempty"`
+	Image    *imageFacts        `json:"image,omitempty"`
+	Limits   environment.Limits `json:"limits,omitzero"`
+	Network  uint64             `json:"network,omitempty"`
+	Instance uint64             `json:"instance,omitempty"`
+	Every    time.Duration      `json:"every,omitempty"`
+}
+
+// imageFacts are an image without its bytes.
+type imageFacts struct {
+	Digest string   `json:"digest"`
+	Name   string   `json:"name"`
+	Env    []string `json:"env,omitempty"`
+	Dir    string   `json:"dir,omitempty"`
+	Size   int64    `json:"size,omitempty"` // of its tar
+}
+
+// event is one message of the answering side. Result or Error ends the call.
+type event struct {
+	Say     string          `json:"say,omitempty"`
+	Console []byte          `json:"console,omitempty"`
+	Want    bool            `json:"want,omitempty"`
+	Begun   bool            `json:"begun,omitempty"`
+	Result  json.RawMessage `json:"result,omitempty"`
+	Error   string          `json:"error,omitempty"`
+}
+
+// The results.
+type (
+	checkResult struct {
+		State    environment.State     `json:"state"`
+		Findings []environment.Finding `json:"findings"`
+	}
+	description struct {
+		Label     string            `json:"label,omitempty"`
+		Networked bool              `json:"networked,omitempty"`
+		Versions  map[string]string `json:"versions,omitempty"`
+	}
+	started struct {
+		Instance uint64              `json:"instance"`
+		Address  string              `json:"address,omitempty"`
+		Listen   string              `json:"listen,omitempty"`
+		Phases   []environment.Phase `json:"phases"`
+		Paths    environment.Paths   `json:"paths"`
+		Notes    []string            `json:"notes,omitempty"`
+		// Unlimited is that of environment.Unlimited.
+		Unlimited bool `json:"unlimited,omitempty"`
+	}
+	networked struct {
+		Network uint64 `json:"network"`
+		Path    string `json:"path"`
+		Host    string `json:"host"`
+	}
+)
+
+// conversation is one call's stream, from either side. Messages are lines.
+type conversation struct {
+	stream io.ReadWriteCloser
+	reader *bufio.Reader
+}
+
+func converse(stream io.ReadWriteCloser) *conversation {
+	return &conversation{stream, bufio.NewReader(stream)}
+}
+
+func (c *conversation) say(message any) error {
+	text, err := json.Marshal(message)
+	if err != nil {
+		return err
+	}
+	_, err = c.stream.Write(append(text, '\n'))
+	return err
+}
+
+func (c *conversation) hear(message any) error {
+	line, err := c.reader.ReadBytes('\n')
+	if err != nil {
+		return err
+	}
+	return json.Unmarshal(line, message)
+}
+
+// raw is the stream from here on, with what was read ahead of it.
+func (c *conversation) raw() io.ReadWriteCloser {
+	return struct {
+		io.Reader
+		io.Writer
+		io.Closer
+	}{c.reader, c.stream, c.stream}
+}
+
+// readHello reads the line that the answering side opens with.
+func readHello(stream io.Reader) (hello, error) {
+	var h hello
+	line, err := readLine(stream)
+	if err != nil {
+		return h, fmt.Errorf("it did not say its first word: %w", err)
+	}
+	words := strings.SplitN(line, " ", 3)
+	if len(words) < 3 || words[0] != preamble {
+		return h, fmt.Errorf("something other than tare answered: %q", line)
+	}
+	if words[1] != strconv.Itoa(protocol) {
+		return h, fmt.Errorf("the tare there speaks protocol %s and this one %d: both must be of one version", words[1], protocol)
+	}
+	return h, json.Unmarshal([]byte(words[2]), &h)
+}
+
+// readLine reads byte by byte, so that what follows stays in the stream.
+func readLine(from io.Reader) (string, error) {
+	const longest = 4096
+	line, one := []byte{}, make([]byte, 1)
+	for len(line) < longest {
+		if _, err := io.ReadFull(from, one); err != nil {
+			if len(line) > 0 {
+				return "", fmt.Errorf("it said %q and ended", line)
+			}
+			return "", err
+		}
+		if one[0] == '\n' {
+			break
+		}
+		line = append(line, one[0])
+	}
+	return string(line), nil
+}
+
+// because is an error of the other side, or of the link to it, with the
+// caller's own reason to give up where he had one.
+func because(ctx context.Context, err error) error {
+	if err != nil && ctx.Err() != nil && !errors.Is(err, context.Cause(ctx)) {
+		return fmt.Errorf("%w: %w", context.Cause(ctx), err)
+	}
+	return err
+}

@@ -1,0 +1,170 @@
+package remote
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"tare/internal/environment"
+)
+
+// served is an instance that was started for the other side.
+type served struct {
+	environment.Instance
+	stopped chan struct{} // closed when it was
+	once    sync.Once
+	relay   io.Closer // nil until somebody talks to the agent
+}
+
+func (s *server) start(ctx context.Context, c *conversation, r request) (any, error) {
+	e, err := s.environment(r)
+	if err != nil {
+		return nil, err
+	}
+	img, err := s.have(ctx, r)
+	if err != nil {
+		return nil, err
+	}
+	ask := environment.Request{Name: r.Name, Owner: s.owner, Image: img, Limits: r.Limits, Console: console{c}}
+	if r.Network != 0 {
+		s.mu.Lock()
+		ask.Network = s.networks[r.Network]
+		s.mu.Unlock()
+		if ask.Network == nil {
+			return nil, fmt.Errorf("starting %s: its network is closed", r.Name)
+		}
+	}
+	// What ends the start later ends nothing.
+	starting, started := cancellable(ctx, c)
+	i, err := e.Start(starting, ask)
+	if err == nil && starting.Err() != nil {
+		err = errors.Join(context.Cause(starting), i.Stop(context.WithoutCancel(ctx)))
+	}
+	started()
+	if err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.last++
+	s.instances[s.last] = &served{Instance: i, stopped: make(chan struct{})}
+	return startedAs(s.last, i), nil
+}
+
+func startedAs(id uint64, i environment.Instance) started {
+	may, is := i.(environment.Unlimited)
+	return started{
+		Instance: id, Address: i.Address(), Listen: environment.Listen(i),
+		Phases: i.Phases(), Paths: i.Paths(), Notes: i.Notes(), Unlimited: is && may.Unlimited(),
+	}
+}
+
+// console sends what an instance prints.
+type console struct{ c *conversation }
+
+func (w console) Write(p []byte) (int, error) {
+	// Where nobody hears it, it is nobody's trouble.
+	w.c.say(event{Console: p})
+	return len(p), nil
+}
+
+// watch keeps the call of a start open, for the console, until the instance is
+// stopped.
+func (s *server) watch(ctx context.Context, id uint64) {
+	i, err := s.instance(id)
+	if err != nil {
+		return
+	}
+	select {
+	case <-i.stopped:
+	case <-ctx.Done():
+	}
+}
+
+func (s *server) instance(id uint64) (*served, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	i := s.instances[id]
+	if i == nil {
+		return nil, fmt.Errorf("there is no instance %d", id)
+	}
+	return i, nil
+}
+
+// agent makes the call's stream the agent's.
+func (s *server) agent(c *conversation, r request) {
+	i, err := s.instance(r.Instance)
+	if err != nil {
+		return
+	}
+	s.mu.Lock()
+	i.relay = c.stream
+	s.mu.Unlock()
+	i.Agent().Relay(c.raw())
+}
+
+func (s *server) meter(c *conversation, r request) (any, error) {
+	i, err := s.instance(r.Instance)
+	if err != nil {
+		return nil, err
+	}
+	m := environment.Meter(i.Instance, r.Every)
+	if err := c.say(event{Begun: true}); err != nil {
+		m.Stop()
+		return nil, err
+	}
+	c.reader.ReadByte() // the word to end, or nobody who could say it
+	return m.Stop(), nil
+}
+
+// limits looks whether they hold, with the eyes of this machine.
+func (s *server) limits(ctx context.Context, r request) (any, error) {
+	i, err := s.instance(r.Instance)
+	if err != nil {
+		return nil, err
+	}
+	sights, err := environment.CheckLimits(ctx, i.Instance, r.Limits)
+	var not *environment.NotHeld
+	if errors.As(err, &not) {
+		err = nil // it is in the sights, and whoever asks decides
+	}
+	return sights, err
+}
+
+func (s *server) used(r request) (any, error) {
+	i, err := s.instance(r.Instance)
+	if err != nil {
+		return nil, err
+	}
+	return environment.UsageOfStart(i.Instance), nil
+}
+
+func (s *server) stop(ctx context.Context, r request) error {
+	i, err := s.instance(r.Instance)
+	if err != nil {
+		return nil // it is stopped
+	}
+	err = i.Stop(ctx)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if i.relay != nil {
+		i.relay.Close()
+	}
+	if err == nil {
+		delete(s.instances, r.Instance)
+	}
+	i.once.Do(func() { close(i.stopped) })
+	return err
+}
+
+// monotonic is this machine's clock, which nobody sets.
+func monotonic() time.Duration {
+	var t unix.Timespec
+	unix.ClockGettime(unix.CLOCK_MONOTONIC, &t)
+	return time.Duration(t.Nano())
+}

@@ -1,0 +1,160 @@
+package remote_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"os"
+	"strings"
+	"testing"
+
+	"tare/internal/agent"
+	"tare/internal/environment"
+	"tare/internal/environment/environmenttest"
+	_ "tare/internal/environment/native"
+	"tare/internal/environment/remote"
+	"tare/internal/host"
+	"tare/internal/owner"
+)
+
+func TestMain(m *testing.M) {
+	remote.ServeIfAsked()
+	os.Exit(m.Run())
+}
+
+// dial opens a session with this machine as the host, in a home of its own.
+func dial(t *testing.T, h host.Host) (*remote.Session, string) {
+	t.Helper()
+	environmenttest.NeedsRoot(t)
+	environmenttest.NeedsAgent(t)
+	home := t.TempDir()
+	s, err := remote.DialWith(t.Context(), h, remote.Options{Home: home, Progress: func(line string) { t.Log(line) }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.Close() })
+	return s, home
+}
+
+// prepared is the native environment there.
+func prepared(t *testing.T, s *remote.Session) environment.Environment {
+	t.Helper()
+	e, err := s.Environment(t.Context(), "native", json.RawMessage(`{"rootfs": "image"}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := e.Prepare(t.Context(), environmenttest.Image(t), func(line string) { t.Log(line) }); err != nil {
+		t.Fatal(err)
+	}
+	return e
+}
+
+// here is a request of this side.
+func here(t *testing.T, name string) environment.Request {
+	t.Helper()
+	return environment.Request{Name: name, Owner: environmenttest.Owner(t, t.TempDir()), Image: environmenttest.Image(t), Console: io.Discard}
+}
+
+// theOwner is the one in a home.
+func theOwner(t *testing.T, home string) string {
+	t.Helper()
+	alive, err := owner.Alive(home)
+	if err != nil || len(alive) != 1 {
+		t.Fatalf("the owners there are %q (%v)", alive, err)
+	}
+	return alive[0]
+}
+
+func nothingLeft(t *testing.T, home, id string) {
+	t.Helper()
+	if left := environmenttest.Left(t.Context(), home, id); len(left) > 0 {
+		t.Errorf("left there: %q", left)
+	}
+}
+
+func TestAnInstanceThereIsAnInstance(t *testing.T) {
+	s, home := dial(t, host.Local())
+	if state, findings := s.Check(t.Context(), "native", nil); state == environment.Missing {
+		t.Skipf("needs the native environment: %+v", findings)
+	}
+	e := prepared(t, s)
+	i, err := e.Start(t.Context(), here(t, "there"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer i.Stop(context.Background())
+	id := theOwner(t, home)
+	var out bytes.Buffer
+	exit, err := i.Agent().Run(t.Context(), agent.Command{Argv: []string{"cat", "/etc/debian_version", "-"}, Stdin: strings.NewReader("said\n"), Stdout: &out})
+	if err != nil || !exit.OK() || !strings.HasSuffix(out.String(), "\nsaid\n") {
+		t.Errorf("%+v, %v: %q", exit, err, out.String())
+	}
+	t.Log(i.Phases(), i.Address(), i.Paths(), i.Notes(), e.Versions(t.Context()))
+	meter := environment.Meter(i, 0)
+	if exit, err := i.Agent().Run(t.Context(), agent.Command{Argv: []string{"sh", "-c", "i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done"}}); err != nil || !exit.OK() {
+		t.Errorf("%+v, %v", exit, err)
+	}
+	if cpu := meter.Stop().CPU(); cpu.Missing != "" || cpu.Value <= 0 {
+		t.Errorf("its cost is %+v", cpu)
+	}
+	if err := i.Stop(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if _, err := i.Agent().Run(t.Context(), agent.Command{Argv: []string{"true"}}); !errors.Is(err, agent.ErrGone) {
+		t.Errorf("after its stop: %v", err)
+	}
+	nothingLeft(t, home, id)
+}
+
+func TestTheEndOfASessionEndsWhatItStarted(t *testing.T) {
+	s, home := dial(t, host.Local())
+	e := prepared(t, s)
+	i, err := e.Start(t.Context(), here(t, "forgotten"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	id := theOwner(t, home)
+	if err := s.Close(); err != nil {
+		t.Error(err)
+	}
+	nothingLeft(t, home, id)
+	if alive, err := owner.Alive(home); err != nil || len(alive) > 0 {
+		t.Errorf("owners there: %v, %v", alive, err)
+	}
+	if err := i.Agent().Err(); err == nil || !strings.Contains(err.Error(), "this machine") {
+		t.Errorf("the agent's end is told as %v", err)
+	}
+	if err := i.Stop(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
+// An instance is a host, so a session leads into it.
+func TestASessionLeadsIntoAnInstance(t *testing.T) {
+	outer, _ := dial(t, host.Local())
+	i, err := prepared(t, outer).Start(t.Context(), here(t, "outer"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer i.Stop(context.Background())
+	h := host.Instance("the outer instance", i.Address(), i.Agent())
+	inner, err := remote.DialWith(t.Context(), h, remote.Options{Home: "/data/tare", Progress: func(line string) { t.Log(line) }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer inner.Close()
+	reading, err := inner.Clock(t.Context())
+	if err != nil || reading.Clock <= 0 {
+		t.Errorf("%+v, %v", reading, err)
+	}
+	// Its cgroups are the outer instance's, which are not to be seen in it.
+	state, findings := inner.Check(t.Context(), "native", nil)
+	if last := findings[len(findings)-1]; state != environment.Missing || !strings.Contains(last.What, "cgroups that can be made on the outer instance") {
+		t.Errorf("%s: %+v", state, findings)
+	}
+	if _, err := inner.Environment(t.Context(), "none", nil); err == nil || !strings.Contains(err.Error(), "the outer instance") {
+		t.Errorf("an unknown kind there: %v", err)
+	}
+}

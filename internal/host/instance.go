@@ -1,0 +1,67 @@
+package host
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+
+	"tare/internal/agent"
+)
+
+// Instance is a running instance as a host: what is done there its agent does.
+// The instance stays its owner's; Close does nothing.
+func Instance(name, address string, a *agent.Client) Host {
+	return &instance{name: name, address: address, agent: a}
+}
+
+type instance struct {
+	name, address string
+	agent         *agent.Client
+}
+
+func (i *instance) Name() string    { return i.name }
+func (i *instance) Address() string { return i.address }
+func (i *instance) Close() error    { return nil }
+
+func (i *instance) Run(ctx context.Context, argv ...string) ([]byte, error) {
+	var out bytes.Buffer
+	errs := &Tail{}
+	exit, err := i.agent.Run(ctx, agent.Command{Argv: argv, Stdout: &out, Stderr: errs})
+	if err == nil && !exit.OK() {
+		err = &ExitError{Status: exit.Code, Signal: exit.Signal}
+	}
+	return out.Bytes(), explain(i, argv, err, errs)
+}
+
+func (i *instance) Open(ctx context.Context, complaints io.Writer, argv ...string) (io.ReadWriteCloser, error) {
+	theirIn, ourOut := io.Pipe()
+	ourIn, theirOut := io.Pipe()
+	p, err := i.agent.Start(ctx, agent.Command{Argv: argv, Stdin: theirIn, Stdout: theirOut, Stderr: complaints})
+	if err != nil {
+		return nil, explain(i, argv, errors.Join(err, theirIn.Close(), theirOut.Close()), nil)
+	}
+	opened := &program{Reader: ourIn, in: ourOut, ended: make(chan struct{}), release: func() { ourIn.Close() }}
+	opened.kill = func() { p.Signal(context.Background(), agent.Signal(9)) }
+	go func() {
+		defer close(opened.ended)
+		_, err := p.Wait(context.Background())
+		theirIn.CloseWithError(io.ErrClosedPipe)
+		theirOut.CloseWithError(err) // nil is a plain end
+	}()
+	return opened, nil
+}
+
+func (i *instance) Put(ctx context.Context, file string, mode fs.FileMode, content io.Reader) error {
+	unfinished := unfinished(file)
+	err := i.agent.WriteFrom(ctx, unfinished, uint32(mode.Perm()), content)
+	if err == nil {
+		_, err = i.Run(ctx, "mv", "-f", "--", unfinished, file)
+	}
+	if err != nil {
+		return fmt.Errorf("writing %s on %s: %w", file, i.name, err)
+	}
+	return nil
+}

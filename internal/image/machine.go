@@ -1,0 +1,144 @@
+package image
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+// machinePackages are what a machine takes to have others run in it: modules
+// are loaded on demand, and networks made.
+var machinePackages = []string{"iproute2", "kmod"}
+
+// MachineRecipe is the root file system of a machine in which something that
+// these packages bring can run.
+func MachineRecipe(packages []string) Recipe {
+	return Recipe{Packages: append(append([]string{}, machinePackages...), packages...)}
+}
+
+// MachineDisk is a file system with what a machine has besides the image that it
+// boots, in a raw file that is mostly holes: the modules of the kernel that
+// guests run, below modules/RELEASE, programs, and a store with another image. It
+// is made once for a key, and prepare may change it before anybody else sees it:
+// boot a machine that writes to it.
+type MachineDisk struct {
+	Key string // all that the content follows from, but for the kernel and the image
+	// Image that the store in it has, as a tar and as a folder: sent into a
+	// machine it would take its processor's time. The disk goes when the image does.
+	Image    *Image
+	Store    string            // path in the file system
+	Programs map[string]string // path in the file system → file
+	Prepare  func(file string) error
+}
+
+// Room for what a machine unpacks: the image as a tar, as a folder and in an
+// engine, and for what instances write. Holes take no space.
+const machineRoom = 8 << 30
+
+// Make makes or finds the disk in the store of its image.
+func (d MachineDisk) Make(ctx context.Context, progress func(string)) (string, error) {
+	if err := d.Image.check(); err != nil {
+		return "", err
+	}
+	s := d.Image.store
+	kernel, err := s.kernel(ctx, progress)
+	if err != nil {
+		return "", err
+	}
+	folder, err := d.Image.Folder(ctx)
+	if err != nil {
+		return "", err
+	}
+	sum := sha256.Sum256([]byte(kernel.folder + "\x00" + d.Key))
+	name := machineName(d.Image.Digest) + hex.EncodeToString(sum[:8])
+	file := s.path("machines", name)
+	err = s.once(ctx, "machine-"+name, file, func(temporary string) error {
+		staging := temporary + ".content"
+		defer os.RemoveAll(staging)
+		release, _, _ := strings.Cut(kernel.version, " ")
+		store := filepath.Join(staging, d.Store, "images", hexOf(d.Image.Digest))
+		err := errors.Join(
+			link(ctx, filepath.Join(kernel.folder, "modules"), filepath.Join(staging, "modules", release)),
+			link(ctx, d.Image.Tar(), filepath.Join(store, filepath.Base(d.Image.Tar()))),
+			link(ctx, folder, filepath.Join(store, filepath.Base(folder))))
+		for at, from := range d.Programs {
+			err = errors.Join(err, copyProgram(from, filepath.Join(staging, at)))
+		}
+		if err != nil {
+			return fmt.Errorf("content of a machine's disk: %w", err)
+		}
+		info, err := os.Stat(d.Image.Tar())
+		if err != nil {
+			return explain(err)
+		}
+		if err := machineFileSystem(ctx, staging, temporary, 6*info.Size()+machineRoom); err != nil {
+			return err
+		}
+		return d.Prepare(temporary)
+	})
+	if err != nil {
+		return "", err
+	}
+	now := time.Now()
+	_ = os.Chtimes(file, now, now)
+	s.forgetMachines()
+	return file, nil
+}
+
+// machineName begins the names of the machines' disks that hold an image.
+func machineName(digest string) string { return short(digest) + "-" }
+
+// forgetMachines removes what nobody asked for in a month, and what holds an
+// image that is gone.
+func (s *Store) forgetMachines() {
+	files, _ := filepath.Glob(s.path("machines", "*"))
+	for _, file := range files {
+		if strings.HasPrefix(filepath.Base(file), ".") {
+			continue // being made
+		}
+		held, _, _ := strings.Cut(filepath.Base(file), "-")
+		there, _ := filepath.Glob(s.path("images", held+"*"))
+		if len(there) == 0 || time.Since(modified(file)) > 30*24*time.Hour {
+			_ = os.Remove(file)
+		}
+	}
+}
+
+func machineFileSystem(ctx context.Context, content, file string, size int64) error {
+	if err := os.WriteFile(file, nil, 0o644); err != nil {
+		return explain(err)
+	}
+	if err := os.Truncate(file, size); err != nil {
+		return explain(err)
+	}
+	// Holes read as zeros: nothing is left to be initialized in the background.
+	_, err := tool{argv: []string{"mke2fs", "-q", "-F", "-t", "ext4", "-m", "0", "-L", "machine",
+		"-E", "lazy_itable_init=1,lazy_journal_init=1,discard,root_owner=0:0", "-d", content, file}}.run(ctx)
+	return err
+}
+
+// link makes a file or a tree appear somewhere else, without a copy of its bytes.
+func link(ctx context.Context, from, to string) error {
+	if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
+		return explain(err)
+	}
+	_, err := tool{argv: []string{"cp", "--archive", "--link", from, to}}.run(ctx)
+	return err
+}
+
+func copyProgram(from, to string) error {
+	content, err := os.ReadFile(from)
+	if err == nil {
+		err = os.MkdirAll(filepath.Dir(to), 0o755)
+	}
+	if err == nil {
+		err = os.WriteFile(to, content, 0o755)
+	}
+	return explain(err)
+}
