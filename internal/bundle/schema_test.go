@@ -39,7 +39,7 @@ func TestTheSchemasKnowExactlyTheFieldsThatAreWritten(t *testing.T) {
 		if err := json.Unmarshal(text, &root); err != nil {
 			t.Fatalf("%s: %v", file, err)
 		}
-		agree(t, file, reflect.TypeOf(value), root, root)
+		comparison{t, root, map[string]bool{}}.agree(file, reflect.TypeOf(value), root)
 	}
 }
 
@@ -86,6 +86,7 @@ func TestAFreshRunFolderIsValid(t *testing.T) {
 		{Block: 1, Position: 1, Environment: "native", Workload: "redis", Level: "clients=10", Status: OK, Instance: "b1-native-1",
 			Started: now, Ended: now, HostSeconds: 1, GuestSeconds: 1, OwnSeconds: .01,
 			Phases:  []environment.Phase{{Name: environment.PreparePhase, Duration: time.Second}, {Name: "engine", Duration: time.Millisecond}},
+			Paths:   &environment.Paths{Network: "veth pair, bridge", Root: "overlay", Data: "tmpfs", RootOn: "ext4 on vda1", DataOn: "memory"},
 			Metrics: map[string]float64{"get_rps": 1}, Missing: map[string]string{"set_rps": "not printed"},
 			Usage: &sample.Usage{CPUUser: sample.Known(1), CPUSystem: sample.Known(0), MemoryPeak: absent, MemoryMean: absent,
 				DiskRead: absent, DiskWritten: absent, NetReceived: absent, NetSent: absent, Notes: []string{"a process ended unseen"}},
@@ -149,41 +150,53 @@ func validFolder(t *testing.T, folder string) {
 // object is a schema as it was parsed.
 type object = map[string]any
 
+// comparison of types with a schema. A definition that was compared with a type
+// is not entered again: some hold themselves.
+type comparison struct {
+	*testing.T
+	root object
+	done map[string]bool
+}
+
 // agree compares a type with what a schema says of it, and goes down into
 // both.
-func agree(t *testing.T, at string, typ reflect.Type, schema, root object) {
-	t.Helper()
-	if ref, ok := schema["$ref"].(string); ok {
-		name := strings.TrimPrefix(ref, "#/$defs/")
-		definition, ok := root["$defs"].(object)[name].(object)
-		if !ok {
-			t.Fatalf("%s: %s leads nowhere", at, ref)
-		}
-		schema = definition
-	}
+func (c comparison) agree(at string, typ reflect.Type, schema object) {
+	c.Helper()
 	if typ.Kind() == reflect.Pointer {
 		typ = typ.Elem()
+	}
+	if ref, ok := schema["$ref"].(string); ok {
+		name := strings.TrimPrefix(ref, "#/$defs/")
+		definition, ok := c.root["$defs"].(object)[name].(object)
+		if !ok {
+			c.Fatalf("%s: %s leads nowhere", at, ref)
+		}
+		pair := name + " " + typ.String()
+		if c.done[pair] {
+			return
+		}
+		c.done[pair], schema = true, definition
 	}
 	switch {
 	case writesItself(typ):
 	case typ.Kind() == reflect.Struct:
-		agreeOnFields(t, at, typ, schema, root)
+		c.agreeOnFields(at, typ, schema)
 	case typ.Kind() == reflect.Slice:
 		items, _ := schema["items"].(object)
-		agree(t, at+"[]", typ.Elem(), items, root)
+		c.agree(at+"[]", typ.Elem(), items)
 	case typ.Kind() == reflect.Map:
 		values, ok := schema["additionalProperties"].(object)
 		if !ok {
-			t.Errorf("%s: the schema says nothing of the values", at)
+			c.Errorf("%s: the schema says nothing of the values", at)
 		}
-		agree(t, at+"{}", typ.Elem(), values, root)
+		c.agree(at+"{}", typ.Elem(), values)
 	}
 }
 
-func agreeOnFields(t *testing.T, at string, typ reflect.Type, schema, root object) {
-	t.Helper()
+func (c comparison) agreeOnFields(at string, typ reflect.Type, schema object) {
+	c.Helper()
 	if schema["additionalProperties"] != false {
-		t.Errorf("%s: additionalProperties is not false", at)
+		c.Errorf("%s: additionalProperties is not false", at)
 	}
 	properties, _ := schema["properties"].(object)
 	var known, required, written, always []string
@@ -200,7 +213,7 @@ func agreeOnFields(t *testing.T, at string, typ reflect.Type, schema, root objec
 			continue
 		}
 		if key == "" {
-			t.Errorf("%s: field %s has no json key", at, f.Name)
+			c.Errorf("%s: field %s has no json key", at, f.Name)
 		}
 		written = append(written, key)
 		if !tagged || !strings.Contains(options, "omit") {
@@ -208,10 +221,10 @@ func agreeOnFields(t *testing.T, at string, typ reflect.Type, schema, root objec
 		}
 		property, ok := properties[key].(object)
 		if !ok {
-			t.Errorf("%s: the schema does not know %q", at, key)
+			c.Errorf("%s: the schema does not know %q", at, key)
 			continue
 		}
-		agree(t, at+"."+key, f.Type, property, root)
+		c.agree(at+"."+key, f.Type, property)
 	}
 	for _, pair := range []struct {
 		what      string
@@ -220,7 +233,7 @@ func agreeOnFields(t *testing.T, at string, typ reflect.Type, schema, root objec
 		slices.Sort(pair.got)
 		slices.Sort(pair.want)
 		if !slices.Equal(pair.got, pair.want) {
-			t.Errorf("%s: the schema's %s are %v, written are %v", at, pair.what, pair.got, pair.want)
+			c.Errorf("%s: the schema's %s are %v, written are %v", at, pair.what, pair.got, pair.want)
 		}
 	}
 }

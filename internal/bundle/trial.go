@@ -41,8 +41,10 @@ type Trial struct {
 	OwnSeconds float64 `json:"own_s,omitempty"`
 
 	// Phases of the start, on the first trial of each instance.
-	Phases  []environment.Phase `json:"phases,omitempty"`
-	Metrics map[string]float64  `json:"metrics,omitempty"`
+	Phases []environment.Phase `json:"phases,omitempty"`
+	// Paths of a packet and a block, on the first trial of each instance.
+	Paths   *environment.Paths `json:"paths,omitempty"`
+	Metrics map[string]float64 `json:"metrics,omitempty"`
 	// Missing says why a metric has no value in this trial.
 	Missing map[string]string `json:"missing,omitempty"`
 	// Copies are the figures of each copy of the workload, where several ran at

@@ -159,6 +159,7 @@ func fakeTrial(rng *rand.Rand, w fakeWorkload, env, level string, li, block int,
 	}
 	if w.name == "startup" && t.Status == bundle.OK {
 		t.Phases = fakePhases(env, t.Metrics["ready"])
+		t.Paths = fakePaths(env)
 	}
 	psi := 20 + 30*rng.Float64()
 	t.Pressure = &bundle.Pressure{CPU: &psi}
@@ -183,6 +184,16 @@ func fakeTrouble(t *bundle.Trial, block, level int) {
 	case t.Environment == "vm" && t.Workload == "sysbench-cpu" && block%4 == 0:
 		t.Warnings = []string{"the guest's clock ran 0.8% faster than the host's"}
 	}
+}
+
+func fakePaths(env string) *environment.Paths {
+	const disk = "ext4 on nvme0n1p2"
+	return map[string]*environment.Paths{
+		"native": {Network: "the host's network stack", Root: "folder, the image's programs mounted from the image", Data: "bind mount of a folder", RootOn: disk, DataOn: disk},
+		"docker": {Network: "veth pair, the engine's bridge", Root: "overlay2", Data: "bind mount of a folder", RootOn: "xfs on nvme1n1", DataOn: disk},
+		"gvisor": {Network: "gVisor's network stack, veth pair, the engine's bridge", Root: "gVisor's overlay above overlay2", Data: "gVisor's gofer, bind mount of a folder", RootOn: "xfs on nvme1n1", DataOn: disk},
+		"vm":     {Network: "none: a loopback of its own", Root: "ext4 on virtio-blk, qcow2 file, cache writeback, threads", Data: "ext4 on virtio-blk, raw file, cache writeback, threads", RootOn: disk, DataOn: disk},
+	}[env]
 }
 
 func fakePhases(env string, total float64) []environment.Phase {

@@ -66,6 +66,17 @@ func limits(l environment.Limits) string {
 	if len(l.Cores) > 0 {
 		parts = append(parts, "cores "+blockList(l.Cores))
 	}
+	for _, r := range []struct {
+		n          float64
+		unit, what string
+	}{
+		{float64(l.IO.Read), "B/s", " read"}, {float64(l.IO.Write), "B/s", " written"},
+		{float64(l.IO.ReadOps), "op/s", " reading"}, {float64(l.IO.WriteOps), "op/s", " writing"},
+	} {
+		if r.n > 0 {
+			parts = append(parts, figure(r.n, r.unit)+r.what)
+		}
+	}
 	if len(parts) == 0 {
 		return "none"
 	}

@@ -308,8 +308,8 @@ func share(ratio float64) string {
 	return quantity.Share(math.Round(ratio*1000) / 1000).String()
 }
 
-// noRatio is why a figure of 0 is compared with nothing.
-const noRatio = "a figure of 0 has no ratio"
+// noRatio is why a figure of 0, or below, is compared with nothing.
+const noRatio = "a figure of 0 or less has no ratio"
 
 // withoutRatio says whether a contrast was given up for figures of 0.
 func withoutRatio(c *contrast) bool {

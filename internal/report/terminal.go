@@ -32,7 +32,10 @@ func Terminal(w io.Writer, in Input, o TerminalOptions) error {
 	}
 	t.sheet(v.Sheet())
 	t.against(v)
+	t.within(v.WithinRows())
+	t.growths(v.Growths())
 	t.copies(v.CopiesRows())
+	t.paths(v.Paths)
 	t.imported(v)
 	t.skipped(v)
 	t.failures("Failed trials", v.Failed)

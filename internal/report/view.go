@@ -11,6 +11,7 @@ import (
 	"tare/internal/environment"
 	"tare/internal/sample"
 	"tare/internal/study"
+	"tare/internal/verdict"
 	"tare/internal/workload"
 )
 
@@ -33,8 +34,12 @@ type view struct {
 	// worked: those of a test that was not asked for, or of a direction.
 	absent map[where]bool
 	starts []phaseRow
-	usages map[where][]*sample.Usage // metric is left empty
-	ranges map[[2]string][2]float64  // workload and metric: the least and the largest figure
+	Paths  []pathRow
+	// Of workloads whose copies or neighbours are swept.
+	within  []contrast
+	growths []verdict.Growth
+	usages  map[where][]*sample.Usage // metric is left empty
+	ranges  map[[2]string][2]float64  // workload and metric: the least and the largest figure
 }
 
 type environmentView struct {
@@ -127,8 +132,12 @@ func newView(in Input) *view {
 		v.Workloads = append(v.Workloads, wv)
 	}
 	v.gatherNotes()
+	v.Paths = gatherPaths(v)
+	v.Notes = append(disksDiffer(v.Paths), v.Notes...)
 	v.gatherFindings()
 	v.starts = gatherStarts(v)
+	v.within = verdict.Within(in.Plan, in.Trials, in.Manifest.Environments)
+	v.growths = verdict.Growths(in.Plan, in.Trials, in.Manifest.Environments)
 	v.usages, v.ranges = map[where][]*sample.Usage{}, map[[2]string][2]float64{}
 	for i := range in.Trials {
 		if t := &in.Trials[i]; t.Status == bundle.OK && t.Usage != nil {

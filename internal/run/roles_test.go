@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync/atomic"
+	"syscall"
 	"testing"
 
 	"tare/internal/agent"
@@ -196,7 +197,7 @@ func TestSeveralStartsAtOnceAreEachMeasuredAndTogether(t *testing.T) {
 
 func TestACopyThatFailsIsNamed(t *testing.T) {
 	p := clusterPlan(t, ", instances: 2", "{a: {kind: wired}}")
-	p.Workloads[0].Pack.Driver.Run = `echo rate 1; case ${address} in *[13579]) ;; esac; exit 7`
+	p.Workloads[0].Pack.Driver.Run = `echo rate 1; exit 7`
 	r := execute(t, t.Context(), Options{Plan: p})
 	if reason := r.Run.Trials[0].Reason; !strings.Contains(reason, "copy 1: driver") || !strings.Contains(reason, "status 7") {
 		t.Errorf("got %q", reason)
@@ -209,9 +210,15 @@ func TestACopyThatFailsIsNamed(t *testing.T) {
 func TestAServerThatEndsDuringTheTrialFailsIt(t *testing.T) {
 	p := clusterPlan(t, ", nodes: 1", "{a: {kind: wired}}")
 	pack := &p.Workloads[0].Pack
-	pack.Servers[0].Run = "echo address in use >&2; exit 3"
+	// The server ends once the driver has begun, and the driver once the server
+	// is gone: nobody holds the pipe's other end any more.
+	fifo := filepath.Join(t.TempDir(), "fifo")
+	if err := syscall.Mkfifo(fifo, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	pack.Servers[0].Run = "echo address in use >&2; exec 3> " + fifo + "; exit 3"
 	pack.Servers[0].Ready.Exec = []string{"true"}
-	pack.Driver.Run = "sleep 0.3; echo rate 1"
+	pack.Driver.Run = "cat " + fifo + "; echo rate 1"
 	r := execute(t, t.Context(), Options{Plan: p})
 	if trial := r.Run.Trials[0]; trial.Status != bundle.Failed || !strings.Contains(trial.Reason, "status 3") || !strings.Contains(trial.Reason, "address in use") {
 		t.Errorf("%s: %s", trial.Status, trial.Reason)

@@ -86,7 +86,7 @@ func Execute(ctx context.Context, o Options) (result *Result, err error) {
 	if err := e.open(); err != nil {
 		return nil, &InputError{fmt.Errorf("the folder of the run: %w", err)}
 	}
-	defer func() { err = errors.Join(err, e.run.Close()) }()
+	defer func() { err = errors.Join(err, e.part(), e.run.Close()) }()
 	return e.execute(ctx)
 }
 
@@ -138,6 +138,8 @@ type execution struct {
 	usable   []string
 	prepared map[string]environment.Environment
 	host     environment.Environment // of roles that are placed on the host
+	hosts    map[string]*reached     // by the study's names
+	places   places
 	schedule *schedule.Schedule
 	// before is the time that earlier sessions spent on trials; began is when
 	// this one's first trial did.
@@ -251,7 +253,7 @@ func (e *execution) work(ctx context.Context) (string, error) {
 		return "", err
 	}
 	runner := &trial.Runner{
-		Plan: e.Plan, Owner: e.owner, Session: len(e.run.Manifest.Sessions), Image: img, Environments: e.prepared, Host: e.host, Keep: e.run.Keep,
+		Plan: e.Plan, Owner: e.owner, Session: len(e.run.Manifest.Sessions), Image: img, Environments: e.prepared, Host: e.host, Places: e.places, Keep: e.run.Keep,
 		Console: func(name string) (io.WriteCloser, error) { return e.run.Console(name) },
 	}
 	err = e.loop(ctx, runner)
@@ -347,9 +349,15 @@ func (e *execution) quiet(ctx context.Context) error {
 
 // prepare finds out what works here and makes the image in the forms it needs.
 func (e *execution) prepare(ctx context.Context) (*image.Image, error) {
-	e.prepared = map[string]environment.Environment{}
+	e.prepared, e.places = map[string]environment.Environment{}, places{}
 	for _, p := range e.Plan.Environments {
-		env, facts, err := check(ctx, p)
+		env, facts, err := e.check(ctx, p)
+		if err == nil && env != nil {
+			var everywhere bool
+			if everywhere, err = e.checkPlaces(ctx, p, &facts); !everywhere {
+				env = nil
+			}
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -398,7 +406,10 @@ func (e *execution) prepare(ctx context.Context) (*image.Image, error) {
 		facts.Versions = e.prepared[name].Versions(ctx)
 		e.run.Manifest.Environments[name] = facts
 	}
-	return img, e.prepareHost(ctx, img)
+	if err := e.prepareHost(ctx, img); err != nil {
+		return nil, err
+	}
+	return img, e.preparePlaces(ctx, img)
 }
 
 // prepareHost makes the environment of roles that are placed on the host: the

@@ -15,7 +15,7 @@ var environmentName = regexp.MustCompile(`^[A-Za-z0-9]+(-[A-Za-z0-9]+)*$`)
 
 // environmentKeys are the keys that every kind has; the others are the kind's
 // own options.
-var environmentKeys = []string{"kind", "limits"}
+var environmentKeys = []string{"kind", "limits", "inside", "host"}
 
 // limitsOverride replaces limits of the study for one environment. Cores are
 // not among them: all environments have the same ones.
@@ -23,9 +23,10 @@ type limitsOverride struct {
 	CPUs   *float64        `yaml:"cpus"`
 	Memory *quantity.Bytes `yaml:"memory"`
 	PIDs   *int            `yaml:"pids"`
+	IO     *environment.IO `yaml:"io"`
 }
 
-func resolveEnvironments(root strict.Node, s, scaled section, limits environment.Limits) []Environment {
+func resolveEnvironments(root strict.Node, s, scaled section, limits environment.Limits, hosts map[string]Host) []Environment {
 	if !s.Exists() || s.IsNull() {
 		root.At("environments").Problemf("environments: is missing; name at least one, such as native: {}")
 		return nil
@@ -73,6 +74,7 @@ func resolveEnvironments(root strict.Node, s, scaled section, limits environment
 		e.Options = encoded
 		environments = append(environments, e)
 	}
+	resolveNesting(s, environments, hosts)
 	scaled.checkNames("environment", environmentNames(environments))
 	return environments
 }
@@ -125,6 +127,10 @@ func overrideLimits(at strict.Node, limits environment.Limits) environment.Limit
 		if limits.PIDs = *o.PIDs; limits.PIDs < 0 {
 			at.At("pids").Problemf("pids: must not be negative")
 		}
+	}
+	if o.IO != nil {
+		validate(at.At("io"), o.IO)
+		limits.IO = *o.IO
 	}
 	return limits
 }

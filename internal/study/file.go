@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"tare/internal/environment"
 	"tare/internal/image"
 	"tare/internal/quantity"
 	"tare/internal/strict"
@@ -41,6 +42,7 @@ type document struct {
 	Study        string         `yaml:"study"`
 	Baseline     string         `yaml:"baseline"`
 	Limits       limitsSection  `yaml:"limits"`
+	Hosts        section        `yaml:"hosts"`
 	Environments section        `yaml:"environments"`
 	Image        imageSection   `yaml:"image"`
 	Workloads    section        `yaml:"workloads"`
@@ -52,6 +54,7 @@ type limitsSection struct {
 	CPUs   float64          `yaml:"cpus"`
 	Memory quantity.Bytes   `yaml:"memory"`
 	PIDs   int              `yaml:"pids"`
+	IO     environment.IO   `yaml:"io"`
 	Pin    map[string][]int `yaml:"pin"`
 }
 

@@ -14,11 +14,16 @@ import (
 // mostLevels is more than anybody waits for; beyond it a range was mistyped.
 const mostLevels = 1000
 
-// instances is how many copies of the whole workload run at once; it is swept
-// like a parameter, and every pack has it.
-const instancesKey = "instances"
-
-var instances = workload.Parameter{Default: "1", Min: new(1.0), Max: new(1000.0)}
+// crowd are the keys of how many instances take part and how they start; they
+// are swept like parameters, and every pack has them.
+var crowd = map[string]struct {
+	workload.Parameter
+	set func(*Level, int)
+}{
+	"instances":  {workload.Parameter{Default: "1", Min: new(1.0), Max: new(1000.0)}, func(l *Level, n int) { l.Instances = n }},
+	"starting":   {workload.Parameter{Default: "0", Min: new(0.0), Max: new(1000.0)}, func(l *Level, n int) { l.Starting = n }},
+	"neighbours": {workload.Parameter{Default: "0", Min: new(0.0), Max: new(1000.0)}, func(l *Level, n int) { l.Neighbours = n }},
+}
 
 // sweep is a range of a parameter: from, then by step or by factor, up to to.
 type sweep struct {
@@ -39,8 +44,9 @@ func resolveLevels(pairs []strict.Pair, pack *workload.Pack) []Level {
 	levels := []Level{{Parameters: pack.Defaults()}}
 	for _, p := range pairs {
 		parameter, ok := pack.Parameters[p.Key]
-		if p.Key == instancesKey {
-			parameter, ok = instances, true
+		of, many := crowd[p.Key]
+		if many {
+			parameter, ok = of.Parameter, true
 		} else if slices.Contains(workload.Reserved, p.Key) {
 			continue
 		}
@@ -56,9 +62,11 @@ func resolveLevels(pairs []strict.Pair, pack *workload.Pack) []Level {
 		var next []Level
 		for _, l := range levels {
 			for _, v := range values {
-				n := Level{Name: l.Name, Parameters: maps.Clone(l.Parameters), Instances: l.Instances}
-				if p.Key == instancesKey {
-					n.Instances, _ = strconv.Atoi(v)
+				n := l
+				n.Parameters = maps.Clone(l.Parameters)
+				if many {
+					count, _ := strconv.Atoi(v) // the parameter is a whole number
+					of.set(&n, count)
 				} else {
 					n.Parameters[p.Key] = v
 				}

@@ -25,6 +25,7 @@ type Plan struct {
 	Origin       string             `json:"origin"`          // the file, or built-in:quick
 	Scale        string             `json:"scale,omitempty"` // of the study's scales; "" is its own
 	Baseline     string             `json:"baseline"`
+	Hosts        map[string]Host    `json:"hosts,omitempty"`
 	Environments []Environment      `json:"environments"` // in the order of the file
 	Workloads    []Workload         `json:"workloads"`
 	Image        image.Source       `json:"image"` // one image for all
@@ -40,6 +41,10 @@ type Environment struct {
 	Kind    string             `json:"kind"`
 	Options json.RawMessage    `json:"options"` // the kind's option type, complete
 	Limits  environment.Limits `json:"limits"`
+	// Inside is the environment in whose instances this one runs; nil for none.
+	Inside *Environment `json:"inside,omitempty"`
+	// Host that it runs on; "" is this machine.
+	Host string `json:"host,omitempty"`
 }
 
 // Workload is one pack with its parameters set, at one or more levels.
@@ -47,7 +52,10 @@ type Workload struct {
 	Name   string        `json:"name"` // unique in the plan; the pack's name by default
 	Pack   workload.Pack `json:"pack"`
 	Levels []Level       `json:"levels"` // at least one
-	Fresh  string        `json:"fresh"`  // trial, block or run; unknown: imported
+	// Neighbour is what runs beside the measured copies, where a level has
+	// neighbours; nil where none has.
+	Neighbour *workload.Pack `json:"neighbour,omitempty"`
+	Fresh     string         `json:"fresh"` // trial, block or run; unknown: imported
 }
 
 // Level is one point of the swept parameters.
@@ -56,6 +64,12 @@ type Level struct {
 	Parameters map[string]string `json:"parameters"`
 	// Instances is how many copies of the whole workload run at once; 0 is 1.
 	Instances int `json:"instances,omitempty"`
+	// Starting is how many instances at most start at the same time; 0 is all.
+	Starting int `json:"starting,omitempty"`
+	// Neighbours is how many copies of the workload's neighbour are at work
+	// beside the measured ones, with what parameters.
+	Neighbours int               `json:"neighbours,omitempty"`
+	Neighbour  map[string]string `json:"neighbour,omitempty"`
 }
 
 // Design is how the trials are laid out and when they stop.

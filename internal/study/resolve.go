@@ -62,12 +62,13 @@ func Resolve(file *File, over Overrides) (*Plan, error) {
 		designAt = scaled.Design.Node
 	}
 	plan.Limits, plan.Pin = d.Limits.resolve(limitsAt)
-	plan.Environments = resolveEnvironments(root, d.Environments, scaled.Environments, plan.Limits)
+	plan.Hosts = resolveHosts(d.Hosts)
+	plan.Environments = resolveEnvironments(root, d.Environments, scaled.Environments, plan.Limits, plan.Hosts)
 	plan.Baseline = resolveBaseline(root, d.Baseline, plan.Environments)
 	design := d.Design.resolve(designAt)
 	plan.Design = design.Design
 	var recipes []image.Recipe
-	plan.Workloads, recipes = resolveWorkloads(root, d.Workloads, scaled.Workloads, file, design.fresh, &problems)
+	plan.Workloads, recipes = resolveWorkloads(root, d.Workloads, scaled.Workloads, file, design.fresh, plan.Hosts, &problems)
 	checkRoles(limitsAt.At("pin"), plan.Pin, plan.Workloads)
 	plan.Image = d.Image.resolve(root.At("image"), recipes)
 	if err := problems.Err(); err != nil {
@@ -139,13 +140,14 @@ func (p *Plan) keepOnly(only []string) error {
 var roleName = regexp.MustCompile(`^[a-z][a-z0-9-]*$`)
 
 func (l limitsSection) resolve(at strict.Node) (environment.Limits, map[string][]int) {
-	limits := environment.Limits{CPUs: l.CPUs, Memory: l.Memory, PIDs: l.PIDs}
+	limits := environment.Limits{CPUs: l.CPUs, Memory: l.Memory, PIDs: l.PIDs, IO: l.IO}
 	if l.CPUs < 0 {
 		at.At("cpus").Problemf("cpus: must not be negative")
 	}
 	if l.PIDs < 0 {
 		at.At("pids").Problemf("pids: must not be negative")
 	}
+	validate(at.At("io"), &l.IO)
 	for role, cores := range l.Pin {
 		if !roleName.MatchString(role) {
 			at.At("pin", role).ProblemAtKey("a role has small letters, digits and dashes, not %q", role)
@@ -170,6 +172,10 @@ func checkRoles(at strict.Node, pin map[string][]int, workloads []Workload) {
 	roles := []string{"server", "driver"}
 	for _, w := range workloads {
 		roles = append(roles, w.Pack.RoleNames()...)
+		if w.Neighbour != nil {
+			roles = append(roles, w.Neighbour.RoleNames()...)
+			roles = append(roles, NeighbourRole)
+		}
 	}
 	slices.Sort(roles)
 	roles = slices.Compact(roles)

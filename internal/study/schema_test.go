@@ -17,7 +17,7 @@ import (
 func TestTheSchemasKnowExactlyTheKeysThatAreRead(t *testing.T) {
 	for file, types := range map[string]map[string]any{
 		"study.schema.json": {"": document{}, "limits": limitsSection{}, "override": limitsOverride{}, "image": imageSection{},
-			"design": designSection{}, "scale": scale{}, "bounds": blockBounds{}, "range": sweep{}},
+			"design": designSection{}, "scale": scale{}, "host": Host{}, "bounds": blockBounds{}, "range": sweep{}},
 		"workload.schema.json": {"": workload.Pack{}, "recipe": image.Recipe{}, "file": image.File{}, "parameter": workload.Parameter{},
 			"role": workload.Role{}, "step": workload.Step{}, "server": workload.Server{}, "probe": agent.Probe{}, "parser": workload.Parser{}, "metric": workload.Metric{}},
 	} {

@@ -2,6 +2,7 @@ package study
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"tare/internal/workload"
@@ -14,6 +15,13 @@ type Shape struct {
 	Copies   int
 	Together bool
 	Roles    []RoleShape
+	// Neighbours is the shape of what is at work beside the copies; nil for
+	// nothing.
+	Neighbours *Shape
+	// Starting is how many instances at most start at the same time; 0 is all.
+	Starting int
+	// Joined says that all of them are on one network.
+	Joined bool
 }
 
 // RoleShape is a role with instances of its own.
@@ -21,12 +29,43 @@ type RoleShape struct {
 	Name   string
 	OnHost bool
 	Count  int
+	// Hosts that the instances are on, in their order; nil is the environment's
+	// own.
+	Hosts []string
 }
 
 // Shape of the workload at a level.
 func (w Workload) Shape(l Level) (Shape, error) {
-	s := Shape{Copies: max(l.Instances, 1), Together: w.Pack.Driver == nil || w.Pack.Unplaced()}
-	pack, err := w.Pack.With(l.Parameters, workload.Spot{})
+	s, err := shapeOf(w.Pack, l.Parameters, max(l.Instances, 1))
+	if err != nil {
+		return s, err
+	}
+	s.Starting = l.Starting
+	listens := w.Pack.Listens()
+	if w.Neighbour != nil {
+		listens = listens || w.Neighbour.Listens()
+	}
+	if l.Neighbours > 0 {
+		beside, err := shapeOf(*w.Neighbour, l.Neighbour, l.Neighbours)
+		if err != nil {
+			return s, err
+		}
+		s.Neighbours = &beside
+	}
+	// One level is joined where another one is: what an instance is attached to
+	// must not change with how many there are.
+	s.Joined = s.Meets() || listens && w.many()
+	return s, nil
+}
+
+// many says whether any level has several copies, or neighbours.
+func (w Workload) many() bool {
+	return slices.ContainsFunc(w.Levels, func(l Level) bool { return l.Instances > 1 || l.Neighbours > 0 })
+}
+
+func shapeOf(p workload.Pack, parameters map[string]string, copies int) (Shape, error) {
+	s := Shape{Copies: copies, Together: p.Driver == nil || p.Unplaced()}
+	pack, err := p.With(parameters, workload.Spot{})
 	if err != nil {
 		return s, err
 	}
@@ -40,7 +79,11 @@ func (w Workload) Shape(l Level) (Shape, error) {
 		if err != nil {
 			return s, err
 		}
-		s.Roles = append(s.Roles, RoleShape{role, place == workload.OnHost, count})
+		on := pack.Roles[role].Hosts
+		if len(on) > 0 && len(on) < count {
+			return s, fmt.Errorf("role %s of workload %s has %d instances, and place: names %d hosts: name as many, since instances on one host would share its addresses", role, p.Name, count, len(on))
+		}
+		s.Roles = append(s.Roles, RoleShape{role, place == workload.OnHost, count, on})
 	}
 	return s, nil
 }
@@ -52,14 +95,35 @@ func (s Shape) Key() string {
 		parts = append(parts, "one")
 	}
 	for _, r := range s.Roles {
-		parts = append(parts, fmt.Sprintf("%s:%d:%t", r.Name, r.Count, r.OnHost))
+		part := fmt.Sprintf("%s:%d:%t", r.Name, r.Count, r.OnHost)
+		if len(r.Hosts) > 0 {
+			part += " on " + strings.Join(r.Hosts, ",")
+		}
+		parts = append(parts, part)
 	}
-	return fmt.Sprintf("%d×%s", s.Copies, strings.Join(parts, "+"))
+	key := fmt.Sprintf("%d×%s", s.Copies, strings.Join(parts, "+"))
+	if s.Starting > 0 {
+		key += fmt.Sprintf(", %d at a time", s.Starting)
+	}
+	if s.Joined {
+		key += ", joined"
+	}
+	if s.Neighbours != nil {
+		key += ", beside " + s.Neighbours.Key()
+	}
+	return key
 }
 
 // Meets says whether something in it reaches another instance, so that a
 // network between them is needed.
-func (s Shape) Meets() bool { return len(s.Roles) > 0 }
+func (s Shape) Meets() bool {
+	return len(s.Roles) > 0 || s.Neighbours != nil && s.Neighbours.Meets()
+}
+
+// Spread says whether any instance of it is on a host of the study.
+func (s Shape) Spread() bool {
+	return slices.ContainsFunc(s.Roles, func(r RoleShape) bool { return len(r.Hosts) > 0 })
+}
 
 // Single says whether it is one instance.
-func (s Shape) Single() bool { return s.Copies == 1 && len(s.Roles) == 0 }
+func (s Shape) Single() bool { return s.Copies == 1 && len(s.Roles) == 0 && s.Neighbours == nil }

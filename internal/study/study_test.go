@@ -34,7 +34,7 @@ func (o *fakeOptions) Validate() error {
 
 func TestMain(m *testing.M) {
 	for _, kind := range []string{"native", "docker", "gvisor", "qemu"} {
-		environment.Register(environment.Registration{Kind: kind, Options: func() any { return &fakeOptions{Network: "bridge"} }})
+		environment.Register(environment.Registration{Kind: kind, Hosts: kind == "qemu", Options: func() any { return &fakeOptions{Network: "bridge"} }})
 	}
 	os.Exit(m.Run())
 }
@@ -138,7 +138,7 @@ func TestAStudyBecomesAPlanWithNothingLeftOpen(t *testing.T) {
 func TestEveryMistakeIsNamedWithItsPlaceAndTheNearestWord(t *testing.T) {
 	_, err := resolveText(t, `study: many mistakes
 baselin: nativ
-limits: {cpus: -1, memory: 12 parsecs, pin: {serwer: [0], driver: [-1]}}
+limits: {cpus: -1, memory: 12 parsecs, io: {reads: 1MiB, read_ops: -1}, pin: {serwer: [0], driver: [-1]}}
 environments:
   native: {limits: {memroy: 1GiB}}
   docker: {netwrok: none}

@@ -15,7 +15,7 @@ import (
 
 var workloadName = regexp.MustCompile(`^[A-Za-z0-9]+([._-][A-Za-z0-9]+)*$`)
 
-func resolveWorkloads(root strict.Node, s, scaled section, file *File, fresh string, problems *strict.Problems) ([]Workload, []image.Recipe) {
+func resolveWorkloads(root strict.Node, s, scaled section, file *File, fresh string, hosts map[string]Host, problems *strict.Problems) ([]Workload, []image.Recipe) {
 	if !s.Exists() || s.IsNull() {
 		root.At("workloads").Problemf("workloads: is missing; name at least one, such as - use: %s", workload.Names()[0])
 		return nil, nil
@@ -50,7 +50,8 @@ func resolveWorkloads(root strict.Node, s, scaled section, file *File, fresh str
 			pairs = pairsOver(entry, scaled.at(w.Name))
 		}
 		w.Levels = resolveLevels(pairs, pack)
-		w.Pack.Roles = resolvePlaces(pairs, pack)
+		w.Pack.Roles = resolvePlaces(pairs, pack, hosts)
+		w.resolveNeighbour(entry, pairs, file, problems)
 		w.Pack.Metrics = append(slices.Clone(pack.Metrics), derived(pack, w.Levels)...)
 		for _, l := range w.Levels {
 			if _, err := w.Shape(l); err != nil {
@@ -60,13 +61,16 @@ func resolveWorkloads(root strict.Node, s, scaled section, file *File, fresh str
 		}
 		workloads = append(workloads, w)
 		recipes = append(recipes, pack.Image)
+		if w.Neighbour != nil {
+			recipes = append(recipes, w.Neighbour.Image)
+		}
 	}
 	scaled.checkNames("workload", slices.Sorted(maps.Keys(names)))
 	return workloads, recipes
 }
 
 // resolvePlaces puts the roles of a pack where the study wants them.
-func resolvePlaces(pairs []strict.Pair, pack *workload.Pack) map[string]workload.Role {
+func resolvePlaces(pairs []strict.Pair, pack *workload.Pack, hosts map[string]Host) map[string]workload.Role {
 	roles := maps.Clone(pack.Roles)
 	if roles == nil {
 		roles = map[string]workload.Role{}
@@ -77,19 +81,20 @@ func resolvePlaces(pairs []strict.Pair, pack *workload.Pack) map[string]workload
 			continue
 		}
 		for _, at := range p.Value.Pairs() {
-			var place string
-			at.Value.Decode(&place)
+			place, on := readPlace(at.Value, hosts)
 			switch role, listed := roles[at.Key]; {
 			case !slices.Contains(known, at.Key):
 				at.Value.ProblemAtKey("workload %s: %s", pack.Name, strict.Unknown("role", at.Key, known))
 			case !slices.Contains(workload.Places, place):
-				at.Value.Problemf("%s", strict.Unknown("place", place, workload.Places))
+				if place != "" { // else it was said already
+					at.Value.Problemf("%s", strict.Unknown("place", place, workload.Places))
+				}
 			case listed && role.Count != "" && place != workload.Apart:
 				at.Value.Problemf("role %s of workload %s has several instances, so it is always apart", at.Key, pack.Name)
 			case place == workload.OnHost && pack.Serves(at.Key):
 				at.Value.Problemf("role %s of workload %s is a server: what is measured is the environment that it runs in, so it cannot be on the host", at.Key, pack.Name)
 			default:
-				role.Place = place
+				role.Place, role.Hosts = place, on
 				roles[at.Key] = role
 			}
 		}

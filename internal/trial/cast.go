@@ -4,6 +4,7 @@ import (
 	"context"
 	"maps"
 	"slices"
+	"time"
 
 	"tare/internal/environment"
 	"tare/internal/workload"
@@ -13,10 +14,15 @@ import (
 type member struct {
 	environment.Instance
 	name   string
-	onHost bool // no part of the environment that is measured
-	index  int  // among those of its role, from 1
-	begun  map[string]bool
-	atEnd  []func(context.Context) error
+	onHost bool   // no part of the environment that is measured
+	at     string // the host of the study that it is on; "" is where the environment is
+	// address by which the others reach it, where hosts lie between them; ""
+	// where the network between the instances says it.
+	address string
+	index   int // among those of its role, from 1
+	begun   map[string]bool
+	up      time.Time // when it said its first word
+	atEnd   []func(context.Context) error
 	// Its console's.
 	close    func() error
 	complain func(error)
@@ -54,9 +60,18 @@ func (c cast) spot(m *member, network environment.Network, roles []string) workl
 	if network == nil {
 		return spot
 	}
-	spot.Address, spot.Roles = address(m, network), map[string][]string{}
+	// Where ports are published, servers cannot listen where the others reach them.
+	own := address(m, network)
+	if p, published := m.Instance.(environment.Published); published && !m.onHost {
+		own = p.Listen()
+	}
+	spot.Address, spot.Roles = own, map[string][]string{}
 	for _, role := range roles {
 		for _, other := range c.of(role) {
+			if other == m {
+				spot.Roles[role] = append(spot.Roles[role], own)
+				continue
+			}
 			spot.Roles[role] = append(spot.Roles[role], address(other, network))
 		}
 	}
@@ -65,7 +80,10 @@ func (c cast) spot(m *member, network environment.Network, roles []string) workl
 
 // address by which the others reach a member.
 func address(m *member, network environment.Network) string {
-	if m.onHost {
+	switch {
+	case m.address != "":
+		return m.address
+	case m.onHost:
 		return network.Host()
 	}
 	return m.Address()

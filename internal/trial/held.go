@@ -5,27 +5,41 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"sync"
 	"time"
 
 	"golang.org/x/sys/unix"
 
 	"tare/internal/environment"
+	"tare/internal/sample"
 	"tare/internal/schedule"
 	"tare/internal/study"
 )
 
 // held are the instances of a lease, which later trials may use.
 type held struct {
-	members []*member
-	copies  []cast
-	network environment.Network // nil where nothing is to be reached
-	block   int
-	phases  []environment.Phase // of a single instance, until its first trial has taken them
-	starts  []time.Duration     // what the start of each copy's first instance took
-	all     time.Duration       // from the first call to the last first word
-	fresh   bool                // no trial has used it yet
-	notes   []string
+	members    []*member
+	copies     []cast
+	neighbours []cast
+	network    environment.Network // nil where nothing is to be reached
+	block      int
+	phases     []environment.Phase // of a single instance, until its first trial has taken them
+	starts     []time.Duration     // what the start of each copy's first instance took
+	room       sample.Figure       // what memory the host had available before
+	paths      *environment.Paths  // of the first instance, until a trial has taken them
+	fresh      bool                // no trial has used it yet
+	notes      []string
+	release    context.CancelFunc // of the starts' context
+}
+
+// measured are the members whose cost is the environment's: all but the
+// neighbours.
+func (h *held) measured() (list []*member) {
+	for _, c := range h.copies {
+		list = append(list, c.members()...)
+	}
+	return list
 }
 
 func (h *held) gone() bool {
@@ -59,15 +73,18 @@ func (r *Runner) start(ctx context.Context, slot schedule.Slot, s study.Shape, e
 	for range s.Copies {
 		h.copies = append(h.copies, r.cast(h, slot, s))
 	}
+	if beside := s.Neighbours; beside != nil {
+		for range beside.Copies {
+			h.neighbours = append(h.neighbours, r.cast(h, slot, *beside))
+		}
+	}
 	if emptyCache {
 		if err := dropCaches(); err != nil {
 			return nil, err
 		}
 	}
-	began := time.Now()
-	err = each(h.members, func(m *member) error { return r.startMember(ctx, slot, m, h.network) })
-	h.all = time.Since(began)
-	if err != nil {
+	h.room = sample.AvailableMemory()
+	if err := r.startAll(ctx, slot, h, s.Starting); err != nil {
 		return nil, err
 	}
 	for _, c := range h.copies {
@@ -76,13 +93,61 @@ func (r *Runner) start(ctx context.Context, slot schedule.Slot, s study.Shape, e
 	if s.Single() {
 		h.phases = h.members[0].Phases()
 	}
+	for _, m := range h.measured() {
+		if paths := m.Paths(); !m.onHost && h.paths == nil && paths != (environment.Paths{}) {
+			h.paths = &paths
+		}
+	}
 	for _, m := range h.members {
-		h.notes = append(h.notes, m.Notes()...)
+		for _, note := range m.Notes() {
+			if !slices.Contains(h.notes, note) {
+				h.notes = append(h.notes, note)
+			}
+		}
 	}
 	if h.network != nil && s.Meets() {
 		h.notes = append(h.notes, "between its instances, and from the host: "+h.network.Path())
 	}
 	return h, nil
+}
+
+// startAll starts the members, so many at a time, all where most is 0. After the
+// first that fails nothing more is begun, and what is under way is given up: the
+// error says which it was.
+func (r *Runner) startAll(ctx context.Context, slot schedule.Slot, h *held, most int) error {
+	// Given back when the instances are stopped, as their starts may hold on to it.
+	starting, giveUp := context.WithCancel(ctx)
+	h.release = giveUp
+	if most == 0 {
+		most = len(h.members)
+	}
+	places := make(chan struct{}, most)
+	var mu sync.Mutex
+	var first error
+	var all sync.WaitGroup
+	for i, m := range h.members {
+		places <- struct{}{}
+		if starting.Err() != nil {
+			break
+		}
+		all.Go(func() {
+			defer func() { <-places }()
+			err := r.startMember(starting, slot, m, h.network)
+			mu.Lock()
+			defer mu.Unlock()
+			if err != nil && first == nil {
+				if first = err; len(h.members) > 1 {
+					first = fmt.Errorf("instance %d of %d (%s): %w", i+1, len(h.members), m.name, err)
+				}
+				giveUp()
+			}
+		})
+	}
+	all.Wait()
+	if first == nil {
+		first = ctx.Err()
+	}
+	return first
 }
 
 // cast names the members of one copy; nothing is started yet.
@@ -107,6 +172,9 @@ func (r *Runner) cast(h *held, slot schedule.Slot, s study.Shape) cast {
 		}
 		for i := range role.Count {
 			m := &member{name: name(where), onHost: role.OnHost, index: i + 1, begun: map[string]bool{}}
+			if len(role.Hosts) > 0 {
+				m.at = role.Hosts[i]
+			}
 			c.roles[role.Name] = append(c.roles[role.Name], m)
 			h.members = append(h.members, m)
 		}
@@ -115,8 +183,11 @@ func (r *Runner) cast(h *held, slot schedule.Slot, s study.Shape) cast {
 }
 
 func (r *Runner) network(ctx context.Context, slot schedule.Slot, s study.Shape) (environment.Network, error) {
-	if s.Single() {
+	if !s.Joined {
 		return nil, nil
+	}
+	if s.Spread() {
+		return hostsNetwork{}, nil
 	}
 	networked, able := r.Environments[slot.Environment].(environment.Networked)
 	if !able {
@@ -135,11 +206,22 @@ func (r *Runner) network(ctx context.Context, slot schedule.Slot, s study.Shape)
 
 func (r *Runner) startMember(ctx context.Context, slot schedule.Slot, m *member, network environment.Network) error {
 	in, limits := r.Environments[slot.Environment], r.environment(slot.Environment).Limits
+	place, placed := r.Places[r.spotOf(slot.Environment, m)]
+	if placed {
+		in = place.Environment
+	}
 	if m.onHost {
-		in, limits, network = r.Host, environment.Limits{}, nil
+		limits = environment.Limits{}
+		if !placed {
+			in = r.Host
+		}
 		if in == nil {
 			return errors.New("the role on the host needs the native environment, which does not work here")
 		}
+	}
+	_, spread := network.(hostsNetwork)
+	if spread || m.onHost {
+		network = nil
 	}
 	console, err := r.Console(m.name)
 	if err != nil {
@@ -151,9 +233,18 @@ func (r *Runner) startMember(ctx context.Context, slot schedule.Slot, m *member,
 	if err != nil {
 		return errors.Join(err, console.Close())
 	}
-	m.Instance = instance
+	m.up = time.Now()
+	m.Instance = instance // whatever comes now, it is stopped
 	m.close = func() error { return console.Close() }
 	m.complain = func(err error) { fmt.Fprintln(console, err) }
+	if spread {
+		if m.address, err = reachable(instance, place.Address); err != nil {
+			return err
+		}
+	}
+	if _, err := environment.CheckLimits(ctx, instance, limits); err != nil {
+		return fmt.Errorf("%s: %w", m.name, err)
+	}
 	return nil
 }
 
@@ -179,6 +270,9 @@ func (h *held) stop() error {
 		}
 		return errors.Join(err, m.close())
 	})
+	if h.release != nil {
+		h.release()
+	}
 	if h.network != nil {
 		ctx, cancel := context.WithTimeout(context.Background(), stopLimit)
 		defer cancel()

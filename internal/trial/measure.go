@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"sync"
 	"time"
 
@@ -26,70 +27,96 @@ type measurement struct {
 	trial  *bundle.Trial
 	held   *held
 	parts  []*part
+	beside []*part       // neighbours
 	spent  time.Duration // on the workload's own steps
 
 	mu sync.Mutex // of the trial's lists, which the copies write to
 }
 
 func (m *measurement) run(ctx context.Context, w *study.Workload, level study.Level) (err error) {
-	roles := w.Pack.RoleNames()
-	for i, c := range m.held.copies {
-		p := &part{measurement: m, name: w.Name, cast: c, packs: map[*member]workload.Pack{}}
-		if len(m.held.copies) > 1 {
-			p.number = i + 1
+	if m.parts, err = m.play("copy", w.Name, w.Pack, level.Parameters, m.held.copies); err != nil {
+		return err
+	}
+	if len(m.parts) == 1 {
+		m.parts[0].number = 0
+	}
+	working := ctx // until a neighbour fails
+	if len(m.held.neighbours) > 0 {
+		m.beside, err = m.play("neighbour", w.Name+"'s neighbour", *w.Neighbour, level.Neighbour, m.held.neighbours)
+		if err != nil {
+			return err
 		}
-		for _, member := range c.members() {
-			if p.packs[member], err = w.Pack.With(level.Parameters, c.spot(member, m.held.network, roles)); err != nil {
-				return err
-			}
+		var leave func(error) error
+		if working, leave, err = m.neighbours(ctx); err != nil {
+			return leave(err)
 		}
-		m.parts = append(m.parts, p)
+		defer func() { err = leave(err) }()
 	}
 	// Servers end and teardown runs whatever happened, so that what follows finds
 	// the instances as they were.
 	defer func() {
-		err = errors.Join(err, m.each(func(p *part) error { return p.leave(ctx) }))
+		err = errors.Join(err, m.each(m.parts, func(p *part) error { return p.leave(ctx) }))
 	}()
-	if err := m.each(func(p *part) error { return p.prepare(ctx) }); err != nil {
+	if err := m.each(m.parts, func(p *part) error { return p.prepare(working) }); err != nil {
 		return err
 	}
-	return m.drive(ctx, w)
+	return m.drive(working, w)
 }
 
-// each does something in all copies at once. What the workload's own steps took
-// of it is what they took in the slowest copy.
-func (m *measurement) each(do func(*part) error) error {
-	for _, p := range m.parts {
+// play makes a part of each cast.
+func (m *measurement) play(what, name string, pack workload.Pack, parameters map[string]string, casts []cast) (parts []*part, err error) {
+	roles := pack.RoleNames()
+	for i, c := range casts {
+		p := &part{measurement: m, what: what, number: i + 1, name: name, cast: c, packs: map[*member]workload.Pack{}}
+		for _, member := range c.members() {
+			if p.packs[member], err = pack.With(parameters, c.spot(member, m.held.network, roles)); err != nil {
+				return nil, err
+			}
+		}
+		parts = append(parts, p)
+	}
+	return parts, nil
+}
+
+// each does something in all parts at once. What the workload's own steps took
+// of it is what they took in the slowest part.
+func (m *measurement) each(parts []*part, do func(*part) error) error {
+	for _, p := range parts {
 		p.spent = 0
 	}
-	err := each(m.parts, func(p *part) error {
+	err := each(parts, func(p *part) error {
 		if err := do(p); err != nil {
-			if p.number > 0 {
-				return fmt.Errorf("copy %d: %w", p.number, err)
-			}
-			return err
+			return p.named(err)
 		}
 		return nil
 	})
 	slowest := time.Duration(0)
-	for _, p := range m.parts {
+	for _, p := range parts {
 		slowest = max(slowest, p.spent)
 	}
 	m.spent += slowest
 	return err
 }
 
+// named says which of several an error is about.
+func (p *part) named(err error) error {
+	if p.number == 0 {
+		return err
+	}
+	return fmt.Errorf("%s %d: %w", p.what, p.number, err)
+}
+
 // drive is the measured part: all copies' drivers at the same time, with what
-// all instances of the environment use meanwhile.
+// all instances of the environment use meanwhile, without the neighbours'.
 func (m *measurement) drive(ctx context.Context, w *study.Workload) error {
 	var meters []sample.Meter
-	for _, member := range m.held.members {
+	for _, member := range m.held.measured() {
 		if !member.onHost {
 			meters = append(meters, environment.Meter(member.Instance, 0))
 		}
 	}
 	began := time.Now()
-	err := m.each(func(p *part) error { return p.drive(ctx) })
+	err := m.each(m.parts, func(p *part) error { return p.drive(ctx) })
 	elapsed := time.Since(began)
 	usages := make([]sample.Usage, len(meters))
 	for i, m := range meters {
@@ -122,10 +149,10 @@ func (m *measurement) drive(ctx context.Context, w *study.Workload) error {
 // together makes the trial's metrics of its copies'.
 func together(t *bundle.Trial, metrics []workload.Metric, copies []bundle.Copy) {
 	if len(copies) == 1 {
-		t.Metrics, t.Missing = copies[0].Metrics, copies[0].Missing
-		return
+		t.Metrics, t.Missing = maps.Clone(copies[0].Metrics), copies[0].Missing
+	} else {
+		t.Copies, t.Metrics = copies, map[string]float64{}
 	}
-	t.Copies, t.Metrics = copies, map[string]float64{}
 	for _, metric := range metrics {
 		var figures []float64
 		for i, c := range copies {
@@ -133,6 +160,8 @@ func together(t *bundle.Trial, metrics []workload.Metric, copies []bundle.Copy) 
 				figures = append(figures, v)
 			} else if why := c.Missing[metric.Name]; why != "" {
 				missing(t, metric.Name, fmt.Sprintf("copy %d: %s", i+1, why))
+			} else if v, ok := c.Metrics[metric.FieldName()]; ok {
+				figures = append(figures, v) // several metrics of one field
 			}
 		}
 		if len(figures) == len(copies) {
@@ -189,11 +218,8 @@ func (m *measurement) series() {
 		return
 	}
 	for name, points := range found {
-		if m.trial.Series == nil {
-			m.trial.Series = map[string][]bundle.Point{}
-		}
 		for _, point := range points {
-			m.trial.Series[name] = append(m.trial.Series[name], bundle.Point(point))
+			addPoint(m.trial, name, bundle.Point(point))
 		}
 	}
 }

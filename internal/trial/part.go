@@ -15,11 +15,12 @@ import (
 	"tare/internal/workload"
 )
 
-// part is one copy of the workload within a trial.
+// part is one copy of the workload within a trial, or of a neighbour.
 type part struct {
 	*measurement
-	number int    // from 1; 0 where there is only one
-	name   string // of the workload in the plan
+	what   string // copy or neighbour
+	number int    // from 1; 0 where there is only one copy
+	name   string // of what it runs, so that its instances begin it once
 	cast   cast
 	packs  map[*member]workload.Pack // with what each instance knows of itself and the others
 	stops  []func() error            // of the servers, in the order of their start
@@ -188,7 +189,7 @@ func (p *part) output(m *member, name string) *bundle.RawFile {
 		name = strconv.Itoa(m.index) + "." + name
 	}
 	if p.number > 0 {
-		name = fmt.Sprintf("copy%d.%s", p.number, name)
+		name = fmt.Sprintf("%s%d.%s", p.what, p.number, name)
 	}
 	return p.runner.Keep(*p.trial, name)
 }

@@ -21,7 +21,6 @@ import (
 	"tare/internal/sample"
 	"tare/internal/schedule"
 	"tare/internal/study"
-	"tare/internal/workload"
 )
 
 // Runner runs trials of one plan, one at a time.
@@ -36,6 +35,9 @@ type Runner struct {
 	Environments map[string]environment.Environment
 	// Host is where roles run that are placed on the host; nil where nothing can.
 	Host environment.Environment
+	// Places are what was made ready on hosts of the study, and with Host "" on
+	// this one, where workloads have instances on several.
+	Places map[Spot]Place
 	// Keep stores what a tool printed, Console what an instance's kernel or
 	// engine prints.
 	Keep    func(t bundle.Trial, name string) *bundle.RawFile
@@ -100,7 +102,9 @@ func (r *Runner) Run(ctx context.Context, slot schedule.Slot) (bundle.Trial, err
 			t.Warnings = append(t.Warnings, caution)
 		}
 		if w.Pack.Startup {
-			err = measureStart(&t, w, instances)
+			resting := time.Now()
+			err = measureStart(ctx, &t, w, level, instances)
+			spent += time.Since(resting)
 		} else {
 			m := measurement{runner: r, trial: &t, held: instances}
 			err = m.run(ctx, w, level)
@@ -144,6 +148,7 @@ func (h *held) describe(t *bundle.Trial) {
 		}
 	}
 	t.Phases, h.phases = h.phases, nil
+	t.Paths, h.paths = h.paths, nil
 	t.Warnings = append(t.Warnings, h.notes...)
 	h.notes = nil
 }
@@ -233,37 +238,6 @@ func (r *Runner) Close() error {
 		errs = append(errs, r.release(l))
 	}
 	return errors.Join(errs...)
-}
-
-// measureStart makes the metrics of the startup workload from the phases.
-func measureStart(t *bundle.Trial, w *study.Workload, h *held) error {
-	if !h.fresh {
-		return fmt.Errorf("the instance %s was started for an earlier trial, so its start is not measured again", h.members[0].name)
-	}
-	var usages []sample.Usage
-	var copies []bundle.Copy
-	for i, c := range h.copies {
-		metrics := map[string]float64{"start": h.starts[i].Seconds()}
-		for _, p := range c.together.Phases() {
-			metrics[p.Name] = p.Duration.Seconds()
-		}
-		copies = append(copies, bundle.Copy{Metrics: metrics})
-		usages = append(usages, sample.OfStart(c.together.Footprint()))
-	}
-	together(t, w.Pack.Metrics, copies)
-	t.HostSeconds = h.starts[0].Seconds()
-	if len(copies) > 1 {
-		t.HostSeconds = h.all.Seconds()
-		t.Metrics[workload.StartAll] = h.all.Seconds()
-	}
-	usage := sample.Sum(usages...)
-	t.Usage = &usage
-	if cpu := usage.CPU(); cpu.Missing == "" {
-		t.Metrics[workload.CPUSeconds] = cpu.Value
-	} else {
-		missing(t, workload.CPUSeconds, cpu.Missing)
-	}
-	return nil
 }
 
 func pressure(p sample.Pressure, canary time.Duration) *bundle.Pressure {

@@ -33,7 +33,7 @@ func (p *part) command(s workload.Step, limit time.Duration) agent.Command {
 	}
 	return agent.Command{
 		Argv: s.Words(), Env: slices.Concat(p.runner.Image.Env, s.Env),
-		Dir: s.Dir, User: s.User, CPUs: p.runner.Plan.Pin[s.Role], Timeout: limit,
+		Dir: s.Dir, User: s.User, CPUs: p.cores(s.Role), Timeout: limit,
 	}
 }
 
@@ -81,14 +81,9 @@ func (p *part) serve(ctx context.Context, m *member, s workload.Server) (stop fu
 		began := time.Now()
 		defer func() { p.spent += time.Since(began) }()
 		defer giveUp()
-		var err error
-		select {
-		case exit, told := <-ended:
-			if told {
-				err = fmt.Errorf("server %s ended during the trial: %s%s", quoted(s.Step), ending(exit, 0), lastLines(errs, out))
-			}
-		default:
-			err = p.stopServer(m, process, s.Stop, ended)
+		early, err := p.stopServer(m, process, s.Stop, ended)
+		if early != nil {
+			err = fmt.Errorf("server %s ended during the trial: %s%s", quoted(s.Step), ending(*early, 0), lastLines(errs, out))
 		}
 		p.keep(out)
 		p.keep(errs)
@@ -119,26 +114,41 @@ func (p *part) serve(ctx context.Context, m *member, s workload.Server) (stop fu
 	return stop, err
 }
 
-func (p *part) stopServer(m *member, process *agent.Process, name string, ended <-chan agent.Exit) error {
+// stopServer ends a server. Where it had ended by itself before it was told to,
+// early says how: its end may not have been heard of yet, but then the agent
+// finds nobody to signal.
+func (p *part) stopServer(m *member, process *agent.Process, name string, ended <-chan agent.Exit) (early *agent.Exit, err error) {
+	select {
+	case exit, told := <-ended:
+		if !told {
+			return nil, nil // the instance is gone, and its server with it
+		}
+		return &exit, nil
+	default:
+	}
 	signal := syscall.SIGTERM
 	if name != "" {
 		signal = unix.SignalNum(name)
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 2*stopTimeout)
 	defer cancel()
-	for _, s := range []syscall.Signal{signal, syscall.SIGKILL} {
-		if err := process.Signal(ctx, s); err != nil && m.Agent().Err() != nil {
-			return nil // the instance is gone, and its server with it
+	for i, s := range []syscall.Signal{signal, syscall.SIGKILL} {
+		err := process.Signal(ctx, s)
+		if err != nil && m.Agent().Err() != nil {
+			return nil, nil
 		}
 		timer := time.NewTimer(stopTimeout)
 		select {
-		case <-ended:
+		case exit, told := <-ended:
 			timer.Stop()
-			return nil
+			if told && i == 0 && errors.Is(err, unix.ESRCH) {
+				return &exit, nil
+			}
+			return nil, nil
 		case <-timer.C:
 		}
 	}
-	return fmt.Errorf("the server did not end after SIGKILL")
+	return nil, fmt.Errorf("the server did not end after SIGKILL")
 }
 
 // clockWarning compares how far the two clocks moved. The clocks disagree only

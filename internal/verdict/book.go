@@ -11,13 +11,21 @@ import (
 // level, metric, environment. facts name the environments that are not usable,
 // which have no contrast, and the labels; they may be nil.
 func Contrasts(plan *study.Plan, trials []bundle.Trial, facts map[string]bundle.EnvironmentFacts) []Contrast {
-	var usable []string
+	return NewBook(plan, usable(plan, facts)).judged(trials, facts)
+}
+
+// usable are the environments that a plan has and that work.
+func usable(plan *study.Plan, facts map[string]bundle.EnvironmentFacts) (names []string) {
 	for _, e := range plan.Environments {
 		if facts[e.Name].State != environment.Missing {
-			usable = append(usable, e.Name)
+			names = append(names, e.Name)
 		}
 	}
-	b := NewBook(plan, usable)
+	return names
+}
+
+// judged are the contrasts of a book when all trials have been entered.
+func (b *Book) judged(trials []bundle.Trial, facts map[string]bundle.EnvironmentFacts) []Contrast {
 	for name, f := range facts {
 		b.Label(name, f.Label)
 	}
@@ -54,8 +62,7 @@ type entry struct {
 
 // NewBook starts an empty book for the usable environments.
 func NewBook(plan *study.Plan, usable []string) *Book {
-	b := &Book{plan: plan, labels: map[string]string{}, series: map[place][]*series{},
-		metrics: map[string][]workload.Metric{}, operate: map[string]string{}, touched: map[place][]*entry{}}
+	b := emptyBook(plan)
 	works := map[string]bool{}
 	for _, name := range usable {
 		works[name] = true
@@ -68,7 +75,6 @@ func NewBook(plan *study.Plan, usable []string) *Book {
 	}
 	primaries := 0
 	for _, w := range plan.Workloads {
-		b.metrics[w.Name], b.operate[w.Name] = metricsOf(w.Pack), w.Pack.Operations
 		for _, m := range b.metrics[w.Name] {
 			if m.Primary {
 				primaries += len(w.Levels)
@@ -84,16 +90,30 @@ func NewBook(plan *study.Plan, usable []string) *Book {
 					if plan.Design.Family == "study" && m.Primary {
 						e.contrast.Family = primaries * len(others)
 					}
-					at, base := place{name, w.Name, l.Name}, place{plan.Baseline, w.Name, l.Name}
-					e.s, e.base = b.at(at)[i], b.at(base)[i]
-					b.entries = append(b.entries, e)
-					b.touched[at] = append(b.touched[at], e)
-					b.touched[base] = append(b.touched[base], e)
+					b.enter(e, i, place{name, w.Name, l.Name}, place{plan.Baseline, w.Name, l.Name})
 				}
 			}
 		}
 	}
 	return b
+}
+
+// emptyBook has no contrasts yet.
+func emptyBook(plan *study.Plan) *Book {
+	b := &Book{plan: plan, labels: map[string]string{}, series: map[place][]*series{},
+		metrics: map[string][]workload.Metric{}, operate: map[string]string{}, touched: map[place][]*entry{}}
+	for _, w := range plan.Workloads {
+		b.metrics[w.Name], b.operate[w.Name] = metricsOf(w.Pack), w.Pack.Operations
+	}
+	return b
+}
+
+// enter takes in a contrast of one metric, by its number, between two places.
+func (b *Book) enter(e *entry, metric int, at, base place) {
+	e.s, e.base = b.at(at)[metric], b.at(base)[metric]
+	b.entries = append(b.entries, e)
+	b.touched[at] = append(b.touched[at], e)
+	b.touched[base] = append(b.touched[base], e)
 }
 
 // metricsOf are the metrics of a pack that contrasts are made of. A pack that

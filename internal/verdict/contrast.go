@@ -46,6 +46,9 @@ type Contrast struct {
 	Primary     bool   `json:"primary"`
 	Environment string `json:"environment"`
 	Baseline    string `json:"baseline"`
+	// BaseLevel is the level that this one is compared with, where the baseline
+	// is the environment itself; "" where it is another one, at the same level.
+	BaseLevel string `json:"base_level,omitempty"`
 	// Label must stand beside the figures of the environment, BaselineLabel
 	// beside those of the baseline: "tcg".
 	Label         string `json:"label,omitempty"`

@@ -24,7 +24,7 @@ type memory struct {
 func (b *Book) judge(e *entry) {
 	old, design := e.contrast, b.plan.Design
 	e.contrast = Contrast{Workload: old.Workload, Level: old.Level, Metric: old.Metric, Unit: old.Unit, Better: old.Better,
-		Primary: old.Primary, Environment: old.Environment, Baseline: old.Baseline, Margin: old.Margin, Family: old.Family,
+		Primary: old.Primary, Environment: old.Environment, Baseline: old.Baseline, BaseLevel: old.BaseLevel, Margin: old.Margin, Family: old.Family,
 		Companion: old.Companion, Label: b.labels[old.Environment], BaselineLabel: b.labels[old.Baseline],
 		Estimate: math.NaN(), Low: math.Inf(-1), High: math.Inf(1), Middle: math.NaN(), Least: math.NaN(), Most: math.NaN()}
 	if design.Order == OrderUnpaired {
@@ -239,8 +239,9 @@ func (b *Book) close(e *entry) {
 
 // sides are the two series of a contrast, the environment's first.
 func (b *Book) sides(e *entry) iter.Seq2[string, *series] {
+	c := e.contrast.sided()
 	return func(yield func(string, *series) bool) {
-		_ = yield(e.contrast.Environment, e.s) && yield(e.contrast.Baseline, e.base)
+		_ = yield(c.Environment, e.s) && yield(c.Baseline, e.base)
 	}
 }
 
@@ -275,7 +276,7 @@ func (b *Book) warn(e *entry) {
 		c.warning(MissingBlocks, "%s without a pair, since a trial gave no figure", blocksOf(n))
 	}
 	for _, side := range [][2]string{{c.Label, c.Environment}, {c.BaselineLabel, c.Baseline}} {
-		if side[0] == emulated {
+		if side[0] == emulated && (c.BaseLevel == "" || len(c.Warnings) == 0 || c.Warnings[len(c.Warnings)-1].Code != Emulation) {
 			c.warning(Emulation, "%s ran under software emulation (tcg): this says nothing about virtual machines with hardware support", side[1])
 		}
 	}

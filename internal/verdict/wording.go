@@ -19,14 +19,23 @@ func Wording(c Contrast) string {
 	if c.Label != "" && c.Label != emulated {
 		c.Environment += " [" + c.Label + "]"
 	}
-	text := c.sentence()
+	text := c.sided().sentence()
 	if c.Label == emulated {
 		text = "under software emulation (tcg) " + text
 	}
-	if c.BaselineLabel == emulated {
+	if c.BaselineLabel == emulated && c.BaseLevel == "" {
 		text += "; the baseline ran under software emulation (tcg)"
 	}
 	return text
+}
+
+// sided names the two sides of a contrast of an environment with itself by their
+// levels.
+func (c Contrast) sided() Contrast {
+	if c.BaseLevel != "" {
+		c.Environment, c.Baseline = c.Environment+" at "+c.Level, "at "+c.BaseLevel
+	}
+	return c
 }
 
 func (c Contrast) sentence() string {

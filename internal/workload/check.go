@@ -16,7 +16,7 @@ var (
 	stresses = []string{"cpu", "memory", "syscalls", "disk", "network", "start"}
 	betters  = []string{"lower", "higher"}
 	freshes  = []string{"trial", "block", "run"}
-	acrosses = []string{"sum", "mean", "max"}
+	acrosses = []string{"sum", "mean", "max", "p50", "p95", "p99"}
 	signals  = []string{"SIGTERM", "SIGINT", "SIGQUIT", "SIGHUP", "SIGUSR1", "SIGUSR2", "SIGKILL"}
 
 	packName   = regexp.MustCompile(`^[a-z0-9]+(-[a-z0-9]+)*$`)
@@ -26,7 +26,7 @@ var (
 )
 
 // Reserved are the words that a study writes beside a pack's parameters.
-var Reserved = []string{"use", "as", "fresh", "place", "instances"}
+var Reserved = []string{"use", "as", "fresh", "place", "instances", "starting", "neighbours", "neighbour"}
 
 // runtime are the names that commands ask for where they run by.
 var runtime = []string{"address", "addresses", "index"}
@@ -55,8 +55,23 @@ var Measured = []string{WallSeconds, UserSeconds, SystemSeconds, MaxRSS, ReadySe
 // started at once said its first word.
 const StartAll = "start_all" // s
 
-// startFields are the figures of a start, for the pack that measures it.
-var startFields = []string{"start", "engine", "kernel", "agent"}
+// The figures of all instances that were started at once, in the fields of the
+// packs that measure starts.
+const (
+	StartRate    = "rate"          // instances a second, until the last one's first word
+	StartCPU     = "cpu_per_start" // s, of an instance's own processes
+	IdleMemory   = "memory"        // B, the sum of what all hold at rest, from outside
+	HostMemory   = "memory_host"   // B, by which the host's available memory shrank
+	IdleCPU      = "idle_cpu"      // s a second, of all at rest
+	StartSeconds = "start"         // s, one instance's own
+)
+
+// startFields are the figures of a start, for the packs that measure it;
+// restFields are those that take a look at the instances at rest.
+var (
+	startFields = []string{StartSeconds, "engine", "kernel", "agent", StartRate, StartCPU}
+	restFields  = []string{IdleMemory, HostMemory, IdleCPU}
+)
 
 // check notes what is wrong with a pack beyond the types of its values.
 func check(p *Pack, root strict.Node) {
@@ -136,6 +151,8 @@ func checkSteps(p *Pack, root strict.Node) {
 	switch {
 	case p.Startup && (p.Driver != nil || len(p.Servers) > 0):
 		root.At("startup").Problemf("startup: the start itself is measured, so there is no driver and no server")
+	case !p.Startup && p.Rest != "":
+		root.At("rest").Problemf("rest: only a pack that measures starts looks at instances at rest")
 	case !p.Startup && p.Driver == nil:
 		root.Problemf("driver: is missing; it is the command that is measured")
 	case p.Driver != nil:
@@ -175,6 +192,9 @@ func checkRoles(p *Pack, root strict.Node) {
 		root.At("driver").Problemf("the driver runs once, and its role %s has a count", p.Driver.Role)
 	}
 	if with, err := p.With(nil, Spot{}); err == nil {
+		if _, err := with.RestTime(); err != nil {
+			root.At("rest").Problemf("%s", err)
+		}
 		for name := range p.Roles {
 			if _, err := with.Count(name); err != nil {
 				root.At("roles", name, "count").Problemf("%s", err)
@@ -244,7 +264,7 @@ func checkParser(p *Pack, root strict.Node) {
 // is known beforehand.
 func (p *Pack) fields() ([]string, bool) {
 	if p.Startup {
-		return startFields, true
+		return slices.Concat(startFields, restFields), true
 	}
 	names := slices.Clone(Measured)
 	if named, ok := parse.Lookup(p.Parser.Name); ok {
@@ -294,6 +314,9 @@ func checkMetrics(p *Pack, root strict.Node) {
 		oneOf(at, "across", m.Across, acrosses, false)
 		if known && !slices.Contains(fields, m.FieldName()) && !p.gives(m.FieldName()) {
 			at.At("field").Problemf("metric %s: %s", m.Name, strict.Unknown("field of the parser", m.FieldName(), fields))
+		}
+		if p.Startup && p.Rest == "" && slices.Contains(restFields, m.FieldName()) {
+			at.At("field").Problemf("metric %s: instances at rest are looked at only with rest:, for how long", m.Name)
 		}
 		if m.Primary {
 			primaries++

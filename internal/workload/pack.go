@@ -58,8 +58,12 @@ type Pack struct {
 	// Fresh is trial, block or run: how often the pack wants a fresh instance.
 	// "" leaves it to the study.
 	Fresh string `yaml:"fresh" json:"fresh,omitempty"`
-	// Startup marks the one built-in whose measurement is the start itself.
+	// Startup marks a pack whose measurement is the start itself.
 	Startup bool `yaml:"startup" json:"startup,omitempty"`
+	// Rest is for how many seconds the started instances are watched at rest, a
+	// number or ${parameter}: what they hold and use when nothing runs in them.
+	// Only with Startup; "" does not look.
+	Rest string `yaml:"rest" json:"rest,omitempty"`
 	// Limits known beforehand, by environment kind: the trial is not run there
 	// and the report shows the cause, never a failure of the environment.
 	KnownLimits map[string]string `yaml:"known_limits" json:"known_limits,omitempty"`
@@ -75,6 +79,9 @@ type Role struct {
 	// own) or host (on the machine itself, in the image's root file system,
 	// outside of every environment); "" is together.
 	Place string `yaml:"place" json:"place,omitempty"`
+	// Hosts are machines of the study, where it names them: the one that the role
+	// is on (host), or those of its instances, one each (apart).
+	Hosts []string `yaml:"-" json:"hosts,omitempty"`
 	// Count is how many instances play the role, a number or ${parameter}; more
 	// than one only apart. Servers and setup steps of the role run in each.
 	Count string `yaml:"count" json:"count,omitempty"`
@@ -143,8 +150,8 @@ type Metric struct {
 	// Field of the parser's output; "" is the metric's own name.
 	Field string `yaml:"field" json:"field,omitempty"`
 	// Across is how the figures of several copies of the workload that ran at
-	// once become one: sum, mean or max; "" is sum for what is counted or is a
-	// rate and better when higher, and else mean.
+	// once become one: sum, mean, max, or a percentile (p50, p95, p99); "" is sum
+	// for what is counted or is a rate and better when higher, and else mean.
 	Across string `yaml:"across" json:"across,omitempty"`
 	About  string `yaml:"about" json:"about,omitempty"`
 }

@@ -184,6 +184,7 @@ func (p Pack) rewrite(change func(path []any, text string) string) Pack {
 		server.Ready.Exec = texts(server.Ready.Exec, "servers", i, "ready", "exec")
 		p.Servers[i] = server
 	}
+	p.Rest = change([]any{"rest"}, p.Rest)
 	roles := map[string]Role{}
 	for name, role := range p.Roles {
 		role.Count = change([]any{"roles", name, "count"}, role.Count)

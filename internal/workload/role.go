@@ -6,6 +6,9 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
+
+	"tare/internal/stats"
 )
 
 // mostInstances is more than a role needs; beyond it a count was mistyped.
@@ -95,6 +98,36 @@ func (p Pack) Count(role string) (int, error) {
 	return n, nil
 }
 
+// Listens says whether anything of the pack asks for an address: then copies of
+// it need one each, where instances share the host's network.
+func (p Pack) Listens() bool {
+	asks := false
+	p.rewrite(func(_ []any, text string) string {
+		for _, found := range reference.FindAllStringSubmatch(text, -1) {
+			name, _, _ := strings.Cut(found[1], ".")
+			asks = asks || !strings.HasPrefix(found[0], "$$") && (name == "address" || name == "addresses")
+		}
+		return text
+	})
+	return asks
+}
+
+// RestTime is for how long started instances are watched at rest, once the
+// parameters are in place; 0 where they are not.
+func (p Pack) RestTime() (time.Duration, error) {
+	if p.Rest == "" {
+		return 0, nil
+	}
+	seconds, err := strconv.ParseFloat(p.Rest, 64)
+	if err != nil || !(seconds > 0) || seconds > mostRest.Seconds() {
+		return 0, fmt.Errorf("workload %s: rest: %q is no number of seconds above 0 and up to %g", p.Name, p.Rest, mostRest.Seconds())
+	}
+	return time.Duration(seconds * float64(time.Second)), nil
+}
+
+// mostRest is longer than anybody watches instances that do nothing.
+const mostRest = time.Hour
+
 // Unplaced says whether a step has no role, so that it runs together.
 func (p Pack) Unplaced() bool {
 	return slices.ContainsFunc(p.steps(), func(s Step) bool { return s.Role == "" })
@@ -114,9 +147,18 @@ func (m Metric) Combine(figures []float64) float64 {
 		return sum
 	case "max":
 		return slices.Max(figures)
+	case "p50":
+		return stats.Quantile(figures, .50)
+	case "p95":
+		return stats.Quantile(figures, .95)
+	case "p99":
+		return stats.Quantile(figures, .99)
 	}
 	return sum / float64(len(figures))
 }
+
+// AddsUp says whether the figure grows with the number of copies.
+func (m Metric) AddsUp() bool { return m.across() == "sum" }
 
 func (m Metric) across() string {
 	switch {

@@ -1,8 +1,10 @@
 package workload
 
 import (
+	"math"
 	"strings"
 	"testing"
+	"time"
 
 	"pgregory.net/rapid"
 )
@@ -56,8 +58,10 @@ func TestSeveralCopiesBecomeOneFigure(t *testing.T) {
 		{Metric{Unit: "ms", Better: "lower"}, 3}, {Metric{Unit: "op/s", Better: "lower"}, 3}, {Metric{Unit: "1", Better: "higher"}, 3},
 		{Metric{Unit: "ms", Better: "lower", Across: "max"}, 5}, {Metric{Unit: "ms", Better: "lower", Across: "sum"}, 9},
 		{Metric{Unit: "op/s", Better: "higher", Across: "mean"}, 3},
+		{Metric{Unit: "s", Better: "lower", Across: "p50"}, 3}, {Metric{Unit: "s", Better: "lower", Across: "p95"}, 4.8},
+		{Metric{Unit: "s", Better: "lower", Across: "p99"}, 4.96},
 	} {
-		if got := c.metric.Combine([]float64{1, 3, 5}); got != c.want {
+		if got := c.metric.Combine([]float64{1, 3, 5}); math.Abs(got-c.want) > 1e-12 {
 			t.Errorf("%+v of 1, 3 and 5 is %v, not %v", c.metric, got, c.want)
 		}
 	}
@@ -68,4 +72,32 @@ func TestSeveralCopiesBecomeOneFigure(t *testing.T) {
 			t.Fatalf("one copy's %v became %v", v, got)
 		}
 	})
+}
+
+func TestOnlyAPackThatAsksForAnAddressListens(t *testing.T) {
+	for command, want := range map[string]bool{
+		"serve ${address}": true, "serve ${address.server}": true, "ask ${addresses.server}": true,
+		"serve": false, "echo $${address}": false, "echo ${index}": false,
+	} {
+		if got := (Pack{Driver: &Step{Run: command}}).Listens(); got != want {
+			t.Errorf("%s: %t", command, got)
+		}
+	}
+}
+
+func TestOnlyStartsAreWatchedAtRestAndOnlyForAWhile(t *testing.T) {
+	const text = "workload: many\nstresses: start\nimage: {}\nstartup: true\nrest: \"1.5\"\nmetrics: [{name: memory, unit: B, better: lower, primary: true}]\n"
+	pack, err := Decode("many.yaml", []byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if rest, err := pack.RestTime(); err != nil || rest != 1500*time.Millisecond {
+		t.Errorf("%v, %v", rest, err)
+	}
+	for change, says := range map[string]string{"rest: \"soon\"\n": "no number of seconds", "rest: \"0\"\n": "no number of seconds", "": "only with rest:"} {
+		_, err := Decode("many.yaml", []byte(strings.Replace(text, "rest: \"1.5\"\n", change, 1)))
+		if err == nil || !strings.Contains(err.Error(), says) {
+			t.Errorf("%q: %v, not %q", change, err, says)
+		}
+	}
 }

@@ -1,0 +1,112 @@
+package report
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"tare/internal/environment"
+)
+
+// pathRow is what lies between an environment's instances and the machine.
+// Where that differs between instances each way stands there once.
+type pathRow struct {
+	Environment environmentView
+	environment.Paths
+}
+
+// gatherPaths collects what the instances said, in the order of the study.
+func gatherPaths(v *view) (rows []pathRow) {
+	for _, e := range v.Environments {
+		var ways [5][]string
+		for i := range v.Trials {
+			t := &v.Trials[i]
+			if t.Environment != e.Name || t.Paths == nil {
+				continue
+			}
+			for k, way := range []string{t.Paths.Network, t.Paths.Root, t.Paths.Data, t.Paths.RootOn, t.Paths.DataOn} {
+				if way != "" && !slices.Contains(ways[k], way) {
+					ways[k] = append(ways[k], way)
+				}
+			}
+		}
+		row := pathRow{Environment: e}
+		for k, field := range []*string{&row.Network, &row.Root, &row.Data, &row.RootOn, &row.DataOn} {
+			*field = strings.Join(ways[k], "; or ")
+		}
+		if row.Paths != (environment.Paths{}) {
+			rows = append(rows, row)
+		}
+	}
+	return rows
+}
+
+// disksDiffer warns where the environments' files are not on the same file
+// system of the host: then a comparison is one of the disks as well.
+func disksDiffer(rows []pathRow) (warnings []note) {
+	for _, of := range []struct {
+		what string
+		on   func(pathRow) string
+	}{
+		{"root file systems", func(r pathRow) string { return r.RootOn }},
+		{"/data", func(r pathRow) string { return r.DataOn }},
+	} {
+		var places []string
+		who := map[string][]string{}
+		for _, r := range rows {
+			on := of.on(r)
+			if on == "" {
+				continue
+			}
+			if who[on] == nil {
+				places = append(places, on)
+			}
+			who[on] = append(who[on], r.Environment.Shown)
+		}
+		if len(places) < 2 {
+			continue
+		}
+		var parts []string
+		for _, on := range places {
+			parts = append(parts, fmt.Sprintf("%s (%s)", on, strings.Join(who[on], ", ")))
+		}
+		warnings = append(warnings, note{Environment: "WARNING", Text: fmt.Sprintf(
+			"%s: not on the same file system of the host, so disks are compared as well: %s", of.what, strings.Join(parts, "; "))})
+	}
+	return warnings
+}
+
+// on names a form with the file system that it is on.
+func on(form, below string) string {
+	switch {
+	case form == "":
+		return missing
+	case below == "":
+		return form
+	}
+	return form + " (on " + below + ")"
+}
+
+func (t *terminal) paths(rows []pathRow) {
+	if len(rows) == 0 {
+		return
+	}
+	fmt.Fprintf(t, "\n%s\n", t.paint(bold, "Paths"))
+	for _, r := range rows {
+		t.wrap(2, r.Environment.Shown)
+		t.wrap(4, "network: "+on(r.Network, ""))
+		t.wrap(4, "root: "+on(r.Root, r.RootOn))
+		t.wrap(4, "/data: "+on(r.Data, r.DataOn))
+	}
+}
+
+func markdownPaths(b *strings.Builder, rows []pathRow) {
+	if len(rows) == 0 {
+		return
+	}
+	b.WriteString("\n## Paths\n\n| environment | network | root | on | /data | on |\n|---|---|---|---|---|---|\n")
+	for _, r := range rows {
+		fmt.Fprintf(b, "| %s | %s | %s | %s | %s | %s |\n", escape(r.Environment.Shown),
+			escape(on(r.Network, "")), escape(on(r.Root, "")), escape(on(r.RootOn, "")), escape(on(r.Data, "")), escape(on(r.DataOn, "")))
+	}
+}

@@ -1,0 +1,44 @@
+package report
+
+import (
+	"bytes"
+	"slices"
+	"strings"
+	"testing"
+)
+
+func TestDisksThatDifferAreWarnedOf(t *testing.T) {
+	in := fixture()
+	for format, write := range map[string]func(*bytes.Buffer) error{
+		"terminal": func(b *bytes.Buffer) error { return Terminal(b, in, TerminalOptions{Width: 500}) },
+		"Markdown": func(b *bytes.Buffer) error { return Markdown(b, in) },
+		"HTML":     func(b *bytes.Buffer) error { return HTML(b, in) },
+	} {
+		var out bytes.Buffer
+		if err := write(&out); err != nil {
+			t.Fatal(err)
+		}
+		text := strings.NewReplacer("&#39;", "'", "<strong>", "", "</strong>", "").Replace(out.String())
+		for _, want := range []string{
+			"WARNING: root file systems: not on the same file system of the host, so disks are compared as well: ext4 on nvme0n1p2 (native, vm [tcg]); xfs on nvme1n1 (docker, gvisor)",
+			"gVisor's network stack, veth pair, the engine's bridge", "qcow2 file, cache writeback, threads",
+		} {
+			if !strings.Contains(text, want) {
+				t.Errorf("%s does not say %q", format, want)
+			}
+		}
+		if strings.Contains(text, "WARNING: /data") {
+			t.Errorf("%s warns of /data, which is on the same", format)
+		}
+	}
+	// The same everywhere is no warning.
+	in.Trials = slices.Clone(in.Trials)
+	for i := range in.Trials {
+		if in.Trials[i].Paths != nil {
+			in.Trials[i].Paths = fakePaths("native")
+		}
+	}
+	if warnings := disksDiffer(newView(in).Paths); len(warnings) > 0 {
+		t.Errorf("%v", warnings)
+	}
+}

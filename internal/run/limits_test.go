@@ -1,0 +1,34 @@
+package run
+
+import (
+	"strings"
+	"testing"
+
+	"tare/internal/bundle"
+)
+
+// An environment without any isolation has no limits either, whatever is asked.
+func TestALimitThatDidNotTakeHoldFailsTheTrialWithTheReason(t *testing.T) {
+	starts, stops := bareStarts.Load(), bareStops.Load()
+	r := execute(t, t.Context(), Options{Plan: plan(t, "[{use: ./echo.yaml}]", "{blocks: 2, fresh: block}",
+		"{a: {kind: bare}, b: {kind: bare, limits: {cpus: 0.3, pids: 7}}}")})
+	for _, trial := range r.Run.Trials {
+		if trial.Environment == "a" {
+			if trial.Status != bundle.OK {
+				t.Errorf("nothing was asked, and the trial %s: %s", trial.Status, trial.Reason)
+			}
+			continue
+		}
+		if trial.Status != bundle.Failed {
+			t.Errorf("status %s", trial.Status)
+		}
+		for _, word := range []string{"a limit did not take hold", "cpus: 0.3 CPUs was asked, but ", "pids: 7 was asked, but ", " says "} {
+			if !strings.Contains(trial.Reason, word) {
+				t.Errorf("%q is missing in the reason: %s", word, trial.Reason)
+			}
+		}
+	}
+	if n := bareStarts.Load() - starts; n == 0 || bareStops.Load()-stops != n {
+		t.Errorf("%d starts and %d stops", n, bareStops.Load()-stops)
+	}
+}

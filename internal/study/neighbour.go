@@ -1,0 +1,73 @@
+package study
+
+import (
+	"slices"
+
+	"tare/internal/strict"
+	"tare/internal/workload"
+)
+
+// NeighbourRole is the entry of a study's pin that all steps of neighbours are
+// pinned by; without it they are pinned by their own roles.
+const NeighbourRole = "neighbour"
+
+// HasNeighbours says whether any level has them.
+func (w Workload) HasNeighbours() bool {
+	return slices.ContainsFunc(w.Levels, func(l Level) bool { return l.Neighbours > 0 })
+}
+
+// resolveNeighbour finds what runs beside the measured copies: the workload that
+// the entry names, or the same one.
+func (w *Workload) resolveNeighbour(entry strict.Node, pairs []strict.Pair, file *File, problems *strict.Problems) {
+	var at strict.Node
+	if i := slices.IndexFunc(pairs, func(p strict.Pair) bool { return p.Key == "neighbour" }); i >= 0 {
+		at = pairs[i].Value
+	}
+	if !w.HasNeighbours() {
+		if at.Exists() {
+			at.Problemf("neighbour: says what runs beside the workload, and neighbours: has no number above 0")
+		}
+		return
+	}
+	same := w.Pack
+	w.Neighbour = &same // until another one is found
+	switch {
+	case w.Pack.Startup || w.Pack.Cold:
+		entry.Problemf("neighbours: workload %s measures the start of instances, which is before its neighbours are at work", w.Pack.Name)
+		return
+	case !at.Exists():
+		for i := range w.Levels {
+			if w.Levels[i].Neighbours > 0 {
+				w.Levels[i].Neighbour = w.Levels[i].Parameters
+			}
+		}
+		return
+	}
+	pack := packOf(at, file, problems)
+	if pack == nil {
+		return
+	}
+	if pack.Startup {
+		at.Problemf("neighbour: workload %s has nothing that could run beside another", pack.Name)
+		return
+	}
+	var own []strict.Pair
+	for _, p := range at.Pairs() {
+		if p.Key != "use" && slices.Contains(workload.Reserved, p.Key) {
+			p.Value.ProblemAtKey("neighbour: %s: is not for neighbours: they run as their pack says, as many as neighbours: says", p.Key)
+			continue
+		}
+		own = append(own, p)
+	}
+	levels := resolveLevels(own, pack)
+	if len(levels) != 1 {
+		at.Problemf("neighbour: has several levels; sweep neighbours: alone, and give its parameters one value each")
+		return
+	}
+	for i := range w.Levels {
+		if w.Levels[i].Neighbours > 0 {
+			w.Levels[i].Neighbour = levels[0].Parameters
+		}
+	}
+	w.Neighbour = pack
+}

@@ -1,0 +1,163 @@
+package study
+
+import (
+	"maps"
+	"net/netip"
+	"slices"
+	"strings"
+
+	"tare/internal/environment"
+	"tare/internal/host"
+	"tare/internal/strict"
+)
+
+// Host is a machine other than this one, on which environments and roles can be
+// put.
+type Host struct {
+	// SSH is how it is reached, as ssh takes it: a name of the ssh_config,
+	// user@name or user@name:port.
+	SSH string `yaml:"ssh" json:"ssh"`
+	// Identity, KnownHosts and Config are files in place of what ssh would use.
+	Identity   string `yaml:"identity" json:"identity,omitempty"`
+	KnownHosts string `yaml:"known_hosts" json:"known_hosts,omitempty"`
+	Config     string `yaml:"config" json:"config,omitempty"`
+	// Sudo is for a user who is not root.
+	Sudo bool `yaml:"sudo" json:"sudo,omitempty"`
+	// Address by which the other hosts reach it; "" is the one that SSH led to.
+	Address string `yaml:"address" json:"address,omitempty"`
+}
+
+// Destination of SSH.
+func (h Host) Destination() host.Destination {
+	return host.Destination{Host: h.SSH, Identity: h.Identity, KnownHosts: h.KnownHosts, Config: h.Config}
+}
+
+func resolveHosts(s section) map[string]Host {
+	if !s.Exists() || s.IsNull() {
+		return nil
+	}
+	hosts := map[string]Host{}
+	for _, p := range s.Pairs() {
+		if !environmentName.MatchString(p.Key) {
+			p.Value.ProblemAtKey("a host's name has letters, digits and single dashes, not %q", p.Key)
+		}
+		var h Host
+		p.Value.Decode(&h)
+		if h.SSH == "" {
+			p.Value.Problemf("ssh: is missing; it says how the host is reached: user@name, or a name of the ssh_config")
+		} else if err := h.Destination().Validate(); err != nil {
+			text := err.Error()
+			if rest, ours := strings.CutPrefix(text, "host:"); ours {
+				text = "ssh:" + rest
+			}
+			key, _, _ := strings.Cut(text, ":")
+			at := p.Value
+			if option, given := at.Get(key); given {
+				at = option
+			}
+			at.Problemf("%s", text)
+		}
+		if a, err := netip.ParseAddr(h.Address); h.Address != "" && (err != nil || !a.Is4()) {
+			p.Value.At("address").Problemf("address: an IPv4 address is wanted, not %q", h.Address)
+		}
+		hosts[p.Key] = h
+	}
+	return hosts
+}
+
+// checkHost finds a name that is no host of the study.
+func checkHost(at strict.Node, name string, hosts map[string]Host) bool {
+	if _, known := hosts[name]; known {
+		return true
+	}
+	if len(hosts) == 0 {
+		at.Problemf("host: there is no %q, since the study has no hosts; name them: hosts: {%s: {ssh: user@name}}", name, name)
+	} else {
+		at.Problemf("host: %s", strict.Unknown("host", name, slices.Sorted(maps.Keys(hosts))))
+	}
+	return false
+}
+
+// resolveNesting puts environments into others, and on hosts.
+func resolveNesting(s section, environments []Environment, hosts map[string]Host) {
+	at := map[string]strict.Node{}
+	inside := map[string]string{}
+	for _, p := range s.Pairs() {
+		if node, given := p.Value.Get("inside"); given {
+			var outer string
+			node.Decode(&outer)
+			at[p.Key], inside[p.Key] = node, outer
+		}
+		if node, given := p.Value.Get("host"); given && keeps(environments, p.Key) {
+			i := indexOf(environments, p.Key)
+			node.Decode(&environments[i].Host)
+			checkHost(node, environments[i].Host, hosts)
+			if both, given := p.Value.Get("inside"); given {
+				both.Problemf("inside: %s is on host %s already; what runs in an environment is where that one is", p.Key, environments[i].Host)
+				delete(inside, p.Key)
+			}
+		}
+	}
+	whole := slices.Clone(environments) // an outer one stays in the plan where only the inner one is measured
+	for i := range environments {
+		name := environments[i].Name
+		outer, nested := inside[name]
+		if !nested {
+			continue
+		}
+		if problem := nestingProblem(name, outer, inside, whole); problem != "" {
+			at[name].Problemf("inside: %s", problem)
+			continue
+		}
+		o := whole[indexOf(whole, outer)]
+		environments[i].Inside = &o
+	}
+}
+
+// nestingProblem is why an environment cannot run inside of another; "" where
+// it can.
+func nestingProblem(name, outer string, inside map[string]string, environments []Environment) string {
+	if !keeps(environments, outer) {
+		others := slices.DeleteFunc(environmentNames(environments), func(n string) bool { return n == name })
+		return strict.Unknown("environment", outer, others)
+	}
+	for path := []string{name}; ; {
+		last := path[len(path)-1]
+		next, more := inside[last]
+		if !more {
+			break
+		}
+		if path = append(path, next); slices.Contains(path[:len(path)-1], next) {
+			return strings.Join(path, " is inside ") + ": that is a circle"
+		}
+	}
+	o := environments[indexOf(environments, outer)]
+	registration, known := environment.Lookup(o.Kind)
+	switch {
+	case !known:
+		return "" // said already
+	case !registration.Hosts:
+		return "the instances of " + outer + " (kind " + o.Kind + ") are no machines that others can run in; those of these kinds are: " + strings.Join(hosting(), ", ")
+	case inside[outer] != "":
+		return outer + " is inside " + inside[outer] + " itself, and two levels are all that can be started"
+	case o.Host != "":
+		return outer + " is on host " + o.Host + ", and only machines that are started here can have others in them; write host: " + o.Host + " here to run beside it"
+	}
+	return ""
+}
+
+// hosting are the kinds whose instances are machines.
+func hosting() (kinds []string) {
+	for _, kind := range environment.Kinds() {
+		if r, _ := environment.Lookup(kind); r.Hosts {
+			kinds = append(kinds, kind)
+		}
+	}
+	return kinds
+}
+
+func indexOf(environments []Environment, name string) int {
+	return slices.IndexFunc(environments, func(e Environment) bool { return e.Name == name })
+}
+
+func keeps(environments []Environment, name string) bool { return indexOf(environments, name) >= 0 }

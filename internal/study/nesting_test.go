@@ -1,0 +1,115 @@
+package study
+
+import (
+	"strings"
+	"testing"
+
+	"tare/internal/quantity"
+	"tare/internal/workload"
+)
+
+func TestAnEnvironmentRunsInsideAnotherAndTakesItAlong(t *testing.T) {
+	text := `
+study: nested
+limits: {memory: 1GiB}
+environments:
+  native: {}
+  vm: {kind: qemu, memory: 2GiB, limits: {memory: 2GiB}}
+  docker-in-vm: {kind: docker, inside: vm}
+workloads: [{use: startup}]
+`
+	plan, err := resolveText(t, text, Overrides{Only: []string{"docker-in-vm"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(plan.Environments) != 2 || plan.Environments[1].Inside == nil {
+		t.Fatalf("the plan has %+v", plan.Environments)
+	}
+	outer := plan.Environments[1].Inside
+	check(t, "the outer one's name, kind and own limits",
+		[]any{outer.Name, outer.Kind, outer.Limits.Memory, plan.Environments[1].Limits.Memory},
+		[]any{"vm", "qemu", 2 * quantity.GiB, quantity.GiB})
+	options, err := outer.Decode()
+	if err != nil || options.(*fakeOptions).Memory != 2*quantity.GiB {
+		t.Errorf("the outer one's options are %+v, %v", options, err)
+	}
+}
+
+func TestHostsAreNamedOnceAndUsedByName(t *testing.T) {
+	text := `
+study: spread
+hosts:
+  client: {ssh: "root@client", config: none, address: 10.0.0.9}
+  h1: {ssh: h1, config: none}
+  h2: {ssh: h2, config: none, sudo: true}
+environments:
+  native: {}
+  away: {kind: native, host: h1}
+workloads: [{use: redis, place: {server: {apart: [h2]}, driver: {host: client}}}]
+`
+	plan, err := resolveText(t, text, Overrides{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	check(t, "hosts", plan.Hosts, map[string]Host{
+		"client": {SSH: "root@client", Config: "none", Address: "10.0.0.9"},
+		"h1":     {SSH: "h1", Config: "none"}, "h2": {SSH: "h2", Config: "none", Sudo: true},
+	})
+	check(t, "the environment's host", plan.Environments[1].Host, "h1")
+	shape, err := plan.Workloads[0].Shape(plan.Workloads[0].Levels[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	check(t, "where the roles run", shape.Roles, []RoleShape{
+		{Name: "driver", OnHost: true, Count: 1, Hosts: []string{"client"}},
+		{Name: "server", Count: 1, Hosts: []string{"h2"}},
+	})
+	if !shape.Spread() || !strings.Contains(shape.Key(), "on client") {
+		t.Errorf("the shape %s is not told from one without hosts", shape.Key())
+	}
+}
+
+func TestWhatCannotBeNestedOrPlacedIsSaidWhereItStands(t *testing.T) {
+	for name, c := range map[string]struct{ environments, place, want string }{
+		"an unknown outer one":     {"docker: {inside: vn}\n  vm: {kind: qemu}", "", `study.yaml:5:20: inside: unknown environment "vn"; did you mean "vm"?`},
+		"itself":                   {"docker: {inside: docker}", "", "docker is inside docker: that is a circle"},
+		"a circle":                 {"a: {kind: qemu, inside: b}\n  b: {kind: qemu, inside: a}", "", "a is inside b is inside a: that is a circle"},
+		"no machine":               {"docker: {inside: native}", "", "inside: the instances of native (kind native) are no machines that others can run in; those of these kinds are: qemu"},
+		"three levels":             {"vm: {kind: qemu}\n  in: {kind: qemu, inside: vm}\n  most: {kind: docker, inside: in}", "", "in is inside vm itself, and two levels"},
+		"an outer one elsewhere":   {"vm: {kind: qemu, host: h1}\n  docker: {inside: vm}", "", "vm is on host h1, and only machines that are started here"},
+		"both":                     {"vm: {kind: qemu}\n  docker: {inside: vm, host: h1}", "", "docker is on host h1 already"},
+		"an unknown host":          {"docker: {host: h3}", "", `study.yaml:5:18: host: unknown host "h3"; did you mean "h1"?`},
+		"a role on an unknown one": {"docker: {}", "place: {driver: {host: clint}}", `host: unknown host "clint"; did you mean "client"?`},
+		"a role twice on one":      {"docker: {}", "place: {server: {apart: [h1, h1]}}", "host h1 is there twice"},
+		"a server on a machine":    {"docker: {}", "place: {server: {host: h1}}", "what is measured is the environment"},
+		"neither of the forms":     {"docker: {}", "place: {driver: {}}", "is written {host: NAME}, instances on several {apart: [NAME, ...]}"},
+	} {
+		text := "study: x\nhosts: {h1: {ssh: h1, config: none}, client: {ssh: c, config: none}}\nenvironments:\n  native: {}\n  " + c.environments + "\nworkloads: [{use: redis, " + c.place + "}]\n"
+		if _, err := resolveText(t, text, Overrides{}); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: got %v, want %q in it", name, err, c.want)
+		}
+	}
+	for name, c := range map[string]struct{ hosts, want string }{
+		"no way to it":   {"h1: {}", "ssh: is missing"},
+		"no address":     {"h1: {ssh: h1, config: none, address: here}", "address: an IPv4 address is wanted"},
+		"no such file":   {"h1: {ssh: h1, config: /no/such/config}", "config:"},
+		"no such name":   {"h 1: {ssh: h1, config: none}", "a host's name has letters"},
+		"a mistyped key": {"h1: {shh: h1}", "shh"},
+	} {
+		text := "study: x\nhosts: {" + c.hosts + "}\nenvironments: {native: {}}\nworkloads: [{use: redis}]\n"
+		if _, err := resolveText(t, text, Overrides{}); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: got %v, want %q in it", name, err, c.want)
+		}
+	}
+}
+
+func TestMoreInstancesThanHostsAreRefused(t *testing.T) {
+	w := Workload{Name: "many", Pack: workload.Pack{Name: "many",
+		Servers: []workload.Server{{Step: workload.Step{Run: "true", Role: "node"}}},
+		Driver:  &workload.Step{Run: "true", Role: "driver"},
+		Roles:   map[string]workload.Role{"node": {Place: workload.Apart, Count: "3", Hosts: []string{"h1", "h2"}}},
+	}}
+	if _, err := w.Shape(Level{}); err == nil || !strings.Contains(err.Error(), "3 instances, and place: names 2 hosts") {
+		t.Errorf("got %v", err)
+	}
+}

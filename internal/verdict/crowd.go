@@ -1,0 +1,173 @@
+package verdict
+
+import (
+	"encoding/json"
+	"math"
+	"slices"
+
+	"tare/internal/bundle"
+	"tare/internal/stats"
+	"tare/internal/study"
+	"tare/internal/workload"
+)
+
+// Within compares each environment with itself: every level that has more
+// neighbours, or more copies at once, with the one that has the fewest, by the
+// procedure of all contrasts, from the same blocks. What one metric of one
+// workload shows at all levels in all environments shares the error rate.
+// Figures that add up over the copies are left out: they grow by themselves.
+func Within(plan *study.Plan, trials []bundle.Trial, facts map[string]bundle.EnvironmentFacts) []Contrast {
+	if plan.Design.Order == OrderUnpaired {
+		return nil
+	}
+	b, environments := emptyBook(plan), usable(plan, facts)
+	for _, w := range plan.Workloads {
+		for _, crowd := range w.Crowds() {
+			for i, m := range b.metrics[w.Name] {
+				if crowd.By == study.ByInstances && m.AddsUp() {
+					continue
+				}
+				for _, l := range crowd.Levels[1:] {
+					for _, name := range environments {
+						e := &entry{contrast: b.blank(w, l.Name, m, name), fresh: w.Fresh, stale: true}
+						e.contrast.Baseline, e.contrast.BaseLevel = name, crowd.Levels[0].Name
+						e.contrast.Family = (len(crowd.Levels) - 1) * len(environments)
+						b.enter(e, i, place{name, w.Name, l.Name}, place{name, w.Name, crowd.Levels[0].Name})
+					}
+				}
+			}
+		}
+	}
+	return b.judged(trials, facts)
+}
+
+// Growth is by how much a figure of all copies together grows with each further
+// copy: the memory that a further instance costs. Each block gives one slope,
+// over all its levels.
+type Growth struct {
+	Workload    string `json:"workload"`
+	Level       string `json:"level,omitempty"` // of what else is swept
+	Metric      string `json:"metric"`
+	Unit        string `json:"unit"`
+	Better      string `json:"better"`
+	Environment string `json:"environment"`
+	Label       string `json:"label,omitempty"`
+	Baseline    string `json:"baseline"`
+	N           int    `json:"n"` // blocks with a slope
+	Confidence  float64
+	// Each is a further copy's share, in the metric's unit; Least and Most are
+	// the range over the blocks.
+	Each        stats.Interval
+	Least, Most float64
+	// Ratio is Each over the baseline's, from the Paired blocks in which both
+	// grew; NaN for the baseline itself.
+	Ratio  stats.Interval
+	Paired int
+}
+
+// Growths of all figures that add up over the copies and that the workload is
+// judged by, or that a workload measures of its starts.
+func Growths(plan *study.Plan, trials []bundle.Trial, facts map[string]bundle.EnvironmentFacts) (all []Growth) {
+	if plan.Design.Order == OrderUnpaired {
+		return nil
+	}
+	for _, w := range plan.Workloads {
+		for _, crowd := range w.Crowds() {
+			for _, m := range metricsOf(w.Pack) {
+				if crowd.By != study.ByInstances || !m.AddsUp() || !m.Primary && !w.Pack.Startup {
+					continue
+				}
+				base := slopes(w, crowd, m, plan.Baseline, trials)
+				for _, name := range usable(plan, facts) {
+					own := slopes(w, crowd, m, name, trials)
+					if len(own) == 0 {
+						continue
+					}
+					g := Growth{Workload: w.Name, Level: crowd.Rest(), Metric: m.Name, Unit: m.Unit, Better: m.Better,
+						Environment: name, Label: facts[name].Label, Baseline: plan.Baseline, Confidence: float64(plan.Design.Confidence)}
+					g.fill(own, base)
+					all = append(all, g)
+				}
+			}
+		}
+	}
+	return all
+}
+
+// slopes of one metric in one environment, by block.
+func slopes(w study.Workload, crowd study.Crowd, m workload.Metric, environment string, trials []bundle.Trial) map[int]float64 {
+	counts, figures := map[int][]float64{}, map[int][]float64{}
+	for _, t := range trials {
+		if t.Workload != w.Name || t.Environment != environment {
+			continue
+		}
+		at := slices.IndexFunc(crowd.Levels, func(l study.Level) bool { return l.Name == t.Level })
+		if v, ok, _ := valueOf(t, m.Name, w.Pack.Operations); ok && at >= 0 {
+			counts[t.Block] = append(counts[t.Block], float64(crowd.Count(crowd.Levels[at])))
+			figures[t.Block] = append(figures[t.Block], v)
+		}
+	}
+	found := map[int]float64{}
+	for block := range counts {
+		if slope := stats.Slope(counts[block], figures[block]); !math.IsNaN(slope) {
+			found[block] = slope
+		}
+	}
+	return found
+}
+
+func (g *Growth) fill(own, base map[int]float64) {
+	var values, ratios []float64
+	for block, slope := range own {
+		values = append(values, slope)
+		if other := base[block]; slope > 0 && other > 0 {
+			ratios = append(ratios, math.Log(slope/other))
+		}
+	}
+	alpha := 1 - g.Confidence
+	g.N, g.Each = len(values), around(values, alpha)
+	g.Least, g.Most = slices.Min(values), slices.Max(values)
+	g.Ratio = stats.Interval{Estimate: math.NaN(), Low: math.Inf(-1), High: math.Inf(1)}
+	if g.Environment != g.Baseline {
+		g.Paired, g.Ratio = len(ratios), around(ratios, alpha)
+	}
+	g.Ratio = stats.Interval{Estimate: math.Exp(g.Ratio.Estimate), Low: math.Exp(g.Ratio.Low), High: math.Exp(g.Ratio.High)}
+}
+
+// around is the estimate of Hodges and Lehmann with its interval, which has no
+// ends below the least number of blocks.
+func around(values []float64, alpha float64) stats.Interval {
+	if len(values) < leastBlocks {
+		return stats.Interval{Estimate: stats.Median(values), Low: math.Inf(-1), High: math.Inf(1)}
+	}
+	return stats.HodgesLehmann(values, alpha)
+}
+
+// Bounded says whether there is an interval to show.
+func (g Growth) Bounded() bool { return g.Each.Bounded() }
+
+// MarshalJSON writes an end without a bound as null, as a contrast does.
+func (g Growth) MarshalJSON() ([]byte, error) {
+	ratio := span{finite(g.Ratio.Estimate), finite(g.Ratio.Low), finite(g.Ratio.High)}
+	if ratio.High == nil {
+		ratio.Low = nil // exp(-∞) is 0, and would look like a bound
+	}
+	return json.Marshal(struct {
+		Workload    string  `json:"workload"`
+		Level       string  `json:"level,omitempty"`
+		Metric      string  `json:"metric"`
+		Unit        string  `json:"unit"`
+		Better      string  `json:"better"`
+		Environment string  `json:"environment"`
+		Label       string  `json:"label,omitempty"`
+		Baseline    string  `json:"baseline"`
+		N           int     `json:"n"`
+		Confidence  float64 `json:"confidence"`
+		Each        span    `json:"each"`
+		Least       float64 `json:"least"`
+		Most        float64 `json:"most"`
+		Ratio       span    `json:"ratio"`
+		Paired      int     `json:"paired"`
+	}{g.Workload, g.Level, g.Metric, g.Unit, g.Better, g.Environment, g.Label, g.Baseline, g.N, g.Confidence,
+		span{finite(g.Each.Estimate), finite(g.Each.Low), finite(g.Each.High)}, g.Least, g.Most, ratio, g.Paired})
+}
