@@ -1,0 +1,91 @@
+package inside
+
+import (
+	"context"
+	"strings"
+	"sync"
+	"time"
+
+	"tare/internal/agent"
+	"tare/internal/environment"
+	"tare/internal/sample"
+)
+
+// instance is one inner instance, in an outer one of its own.
+type instance struct {
+	*way
+	inner environment.Instance
+	once  sync.Once
+	ended error
+}
+
+func (i *instance) Agent() *agent.Client { return i.inner.Agent() }
+
+// Address is the machine's.
+func (i *instance) Address() string {
+	if i.Shares {
+		return i.outer.Address()
+	}
+	return ""
+}
+
+// Phases are those of the machine, of what was opened in it, and of the inner
+// start, each named by whose it is. Preparation is one, wherever it was.
+func (i *instance) Phases() []environment.Phase {
+	var list []environment.Phase
+	var prepared time.Duration
+	add := func(of string, phases []environment.Phase) {
+		for _, p := range phases {
+			if p.Name == environment.PreparePhase {
+				prepared += p.Duration
+				continue
+			}
+			list = append(list, environment.Phase{Name: of + p.Name, Duration: p.Duration})
+		}
+	}
+	add(i.Outer+" ", i.outer.Phases())
+	add("", i.phases)
+	add(i.Kind+" ", i.inner.Phases())
+	return append([]environment.Phase{{Name: environment.PreparePhase, Duration: prepared}}, list...)
+}
+
+// Paths go through both, the innermost first.
+func (i *instance) Paths() environment.Paths {
+	inner, outer := i.inner.Paths(), i.outer.Paths()
+	return environment.Paths{
+		Network: through(inner.Network, outer.Network, i.Outer),
+		Root:    through(inner.Root, outer.Root, i.Outer),
+		Data:    through(inner.Data, outer.Data, i.Outer),
+		RootOn:  outer.RootOn, DataOn: outer.DataOn,
+	}
+}
+
+func through(inner, outer, name string) string {
+	switch {
+	case inner == "":
+		return outer
+	case outer == "":
+		return inner + " in " + name
+	}
+	return inner + " in " + name + ", then " + outer
+}
+
+// Footprint is the whole machine's.
+func (i *instance) Footprint() sample.Footprint { return i.outer.Footprint() }
+
+func (i *instance) Notes() []string {
+	var notes []string
+	for _, n := range i.outer.Notes() {
+		notes = append(notes, i.Outer+": "+strings.TrimPrefix(n, i.Outer+": "))
+	}
+	return append(notes, i.inner.Notes()...)
+}
+
+// Stop switches the machine off, and with it all that runs in it.
+func (i *instance) Stop(ctx context.Context) error {
+	i.once.Do(func() {
+		i.inner.Agent().Close()
+		i.ended = i.end(ctx)
+	})
+	return i.ended
+}

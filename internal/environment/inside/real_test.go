@@ -1,0 +1,143 @@
+package inside
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"tare/internal/agent"
+	"tare/internal/environment"
+	_ "tare/internal/environment/docker"
+	"tare/internal/environment/environmenttest"
+	_ "tare/internal/environment/native"
+	_ "tare/internal/environment/oci"
+	_ "tare/internal/environment/qemu"
+	"tare/internal/environment/remote"
+	"tare/internal/owner"
+	"tare/internal/quantity"
+)
+
+func TestMain(m *testing.M) {
+	remote.ServeIfAsked()
+	os.Exit(m.Run())
+}
+
+type silent struct{ io.Writer }
+
+func (silent) Close() error { return nil }
+
+// start starts an instance of a kind in a virtual machine.
+func start(t *testing.T, o *owner.Owner, kind string, change func(any)) environment.Instance {
+	t.Helper()
+	image := environmenttest.Image(t)
+	outer, _ := environment.Lookup("qemu")
+	options := outer.Options()
+	if err := json.Unmarshal([]byte(`{"accel": "tcg"}`), options); err != nil {
+		t.Fatal(err)
+	}
+	environmenttest.NeedsKind(t, "qemu", options)
+	vm, err := outer.New(options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	registration, known := environment.Lookup(kind)
+	if !known {
+		t.Skipf("needs the kind %s", kind)
+	}
+	inner := registration.Options()
+	if change != nil {
+		change(inner)
+	}
+	n := Nesting{
+		Outer: "vm", Environment: vm, Limits: environment.Limits{CPUs: 2, Memory: 768 * quantity.MiB, Cores: []int{0, 1}},
+		Name: "nested-" + kind, Kind: kind, Owner: o, Console: func(string) (io.WriteCloser, error) { return silent{io.Discard}, nil },
+	}
+	if n.Options, err = json.Marshal(inner); err != nil {
+		t.Fatal(err)
+	}
+	if registration.Needs != nil {
+		if n.Needs, err = registration.Needs(inner); err != nil {
+			t.Skip("needs what the kind takes in a machine: " + err.Error())
+		}
+	}
+	e := New(n)
+	if err := e.Prepare(t.Context(), image, func(line string) { t.Log(line) }); err != nil {
+		t.Fatal(err)
+	}
+	var console bytes.Buffer
+	i, err := e.Start(t.Context(), environment.Request{
+		Name: "nested", Owner: o, Image: image, Console: &console,
+		Limits: environment.Limits{CPUs: 1, Memory: 256 * quantity.MiB, Cores: []int{0, 1}},
+	})
+	if err != nil {
+		t.Fatalf("%v\n%s", err, console.String())
+	}
+	t.Cleanup(func() {
+		if err := i.Stop(context.Background()); err != nil {
+			t.Error(err)
+		}
+	})
+	t.Logf("label %s, phases %v, paths %+v, notes %q, versions %v", e.Label(), i.Phases(), i.Paths(), i.Notes(), e.Versions(t.Context()))
+	return i
+}
+
+func said(t *testing.T, i environment.Instance, command string) string {
+	t.Helper()
+	var out bytes.Buffer
+	exit, err := i.Agent().Run(t.Context(), agent.Command{Argv: []string{"/bin/sh", "-c", command}, Stdout: &out, Stderr: &out})
+	if err != nil || !exit.OK() {
+		t.Fatalf("%s: %+v, %v: %s", command, exit, err, out.String())
+	}
+	return strings.TrimSpace(out.String())
+}
+
+func TestWhatIsStartedInAMachineIsContainedThereAndItsCostIsTheWholeMachines(t *testing.T) {
+	environmenttest.NeedsRoot(t)
+	environmenttest.NeedsAgent(t)
+	for _, c := range []struct{ kind, contained string }{
+		{"native", "test -d /data"},
+		{"oci", `test "$(stat -f -c %T /)" = overlayfs`},
+		{"docker", `test "$(stat -f -c %T /)" = overlayfs && test -d /sys/class/net/eth0`},
+	} {
+		t.Run(c.kind, func(t *testing.T) {
+			o := environmenttest.Owner(t, t.TempDir())
+			i := start(t, o, c.kind, nil)
+			if kernel, mine := said(t, i, "uname -r"), readFile(t, "/proc/sys/kernel/osrelease"); kernel == mine {
+				t.Errorf("it runs on the host's kernel %s", kernel)
+			}
+			said(t, i, c.contained)
+			if disk := said(t, i, "df --output=source /data | tail -n 1"); disk != "/dev/vdb" {
+				t.Errorf("/data is on %s, not on the machine's data disk", disk)
+			}
+			if groups := i.Footprint().Cgroups; len(groups) != 1 || !strings.Contains(groups[0], o.ID()) {
+				t.Errorf("its cost is read from %v", groups)
+			}
+			var phases []string
+			for _, p := range i.Phases() {
+				phases = append(phases, p.Name)
+			}
+			for _, want := range []string{environment.PreparePhase, "vm kernel", c.kind + " agent"} {
+				if !slices.Contains(phases, want) {
+					t.Errorf("the phases are %v, without %s", phases, want)
+				}
+			}
+			if paths := i.Paths(); !strings.Contains(paths.Root, " in vm, then ") {
+				t.Errorf("its root is %q", paths.Root)
+			}
+		})
+	}
+}
+
+func readFile(t *testing.T, path string) string {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.TrimSpace(string(text))
+}
