@@ -20,7 +20,6 @@ import (
 
 	"tare/internal/agent"
 	"tare/internal/environment"
-	"tare/internal/sample"
 )
 
 // run runs a shell line inside, which must end well, and returns what it
@@ -53,7 +52,7 @@ func commands(t *testing.T, s *scene) {
 		{what: "an exit status", cmd: agent.Command{Argv: sh("exit 3")}, code: 3},
 		{what: "the last exit status", cmd: agent.Command{Argv: sh("exit 255")}, code: 255},
 		{what: "an end by a signal", cmd: agent.Command{Argv: sh("kill -9 $$")}, code: -1, signal: "SIGKILL"},
-		{what: "standard input", cmd: agent.Command{Argv: []string{"cat"}, Stdin: []byte("in\n")}, out: "in\n"},
+		{what: "standard input", cmd: agent.Command{Argv: []string{"cat"}, Stdin: strings.NewReader("in\n")}, out: "in\n"},
 		{what: "no standard input", cmd: agent.Command{Argv: []string{"cat"}}},
 		{what: "environment and folder", cmd: agent.Command{Argv: sh("echo $A; pwd"), Env: []string{"A=b c"}, Dir: "/usr"}, out: "b c\n/usr\n"},
 		{what: "a user", cmd: agent.Command{Argv: []string{"id", "-un"}, User: "nobody"}, out: "nobody\n"},
@@ -247,7 +246,7 @@ func theClockRunsAsTheHosts(t *testing.T, s *scene) {
 }
 
 func theCostIsSeenFromOutside(t *testing.T, s *scene) {
-	sampler := sample.Start(s.shared.Footprint(), 0)
+	sampler := environment.Meter(s.shared, 0)
 	turns := 300_000
 	if s.emulated() {
 		turns = 30_000
@@ -259,7 +258,7 @@ func theCostIsSeenFromOutside(t *testing.T, s *scene) {
 	}
 	inside, outside := (exit.User + exit.System).Seconds(), usage.CPU()
 	share := 0.5
-	if s.emulated() || strings.HasPrefix(s.name, "gvisor") {
+	if s.emulated() || strings.HasPrefix(s.name, "gvisor") || strings.Contains(s.options, "runsc") {
 		share = 0.1 // a kernel of its own takes for its own what the host takes away from it
 	}
 	if outside.Missing != "" || outside.Value <= share*inside {

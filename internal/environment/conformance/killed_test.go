@@ -13,11 +13,13 @@ import (
 	"tare/internal/agent"
 	"tare/internal/environment"
 	"tare/internal/environment/environmenttest"
+	"tare/internal/environment/remote"
 	"tare/internal/image"
 	"tare/internal/owner"
 )
 
 func TestMain(m *testing.M) {
+	remote.ServeIfAsked()
 	environmenttest.Main(m, map[string]environmenttest.Role{"hold": hold})
 }
 
@@ -26,8 +28,9 @@ func TestMain(m *testing.M) {
 // processes.
 func hold(name, home string) (string, error) {
 	ctx := context.Background()
-	n := slices.IndexFunc(providers, func(p provider) bool { return p.name == name })
-	env, img, err := providers[n].environment(ctx, home)
+	all := slices.Concat(providers, marked)
+	n := slices.IndexFunc(all, func(p provider) bool { return p.name == name })
+	env, img, err := all[n].environment(ctx, home)
 	if err != nil {
 		return "", err
 	}

@@ -4,9 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -14,11 +11,8 @@ import (
 	"time"
 
 	"tare/internal/agent"
-	"tare/internal/cgroup"
 	"tare/internal/environment"
 	"tare/internal/environment/environmenttest"
-	"tare/internal/quantity"
-	"tare/internal/sample"
 )
 
 func startsAndLeavesNothing(t *testing.T, s *scene) {
@@ -49,69 +43,6 @@ func startsAndLeavesNothing(t *testing.T, s *scene) {
 		t.Errorf("the next instance sees the last one's files: %q", got)
 	}
 	s.end(t, again)
-}
-
-// limited asks for limits that each can be seen to hold.
-func limited(r *environment.Request) {
-	r.Limits = environment.Limits{CPUs: 0.5, Memory: 192 * quantity.MiB, PIDs: 400, Cores: []int{0}}
-}
-
-func limitsTakeHold(t *testing.T, s *scene) {
-	i := s.start(t, "limited", limited)
-	notes := strings.Join(i.Notes(), "\n")
-	t.Log("notes: ", notes)
-	noted := func(word string) bool { return strings.Contains(notes, word) }
-
-	if n := run(t, i, "nproc"); n != "1" && !noted("sees") {
-		t.Errorf("the instance has %s cores, and no note says so", n)
-	}
-	for _, pid := range environmenttest.PIDs(t, i.Footprint().Cgroups...) {
-		if cores := allowed(pid); len(cores) > 0 && !slices.Equal(cores, []int{0}) && !noted("cores") {
-			t.Errorf("process %d may run on the cores %v, and no note says so", pid, cores)
-		}
-	}
-	sampler, began := sample.Start(i.Footprint(), 0), time.Now()
-	exit, err := i.Agent().Run(t.Context(), agent.Command{Argv: []string{"/bin/sh", "-c", "while :; do :; done"}, Timeout: time.Second})
-	used, elapsed := sampler.Stop().CPU(), time.Since(began).Seconds()
-	if err != nil || !exit.TimedOut {
-		t.Fatalf("%+v, %v", exit, err)
-	}
-	if used.Missing != "" || used.Value > 0.75*elapsed && !noted("CPUs") {
-		t.Errorf("half a processor was given, %+v s were taken in %.2f s, and no note says so", used, elapsed)
-	}
-	s.memoryIsLimited(t, i)
-}
-
-// memoryIsLimited takes more than was given: the command dies of it, or the
-// instance with it.
-func (s *scene) memoryIsLimited(t *testing.T, i environment.Instance) {
-	given := int64(192 * quantity.MiB)
-	if s.emulated() { // where it would take minutes, and the size of the machine says it
-		if total := run(t, i, "sed -n 's/^MemTotal: *//p' /proc/meminfo"); atoi(strings.Fields(total)[0])*1024 > given {
-			t.Errorf("the guest has %s", total)
-		}
-		return
-	}
-	exit, err := i.Agent().Run(t.Context(), agent.Command{Argv: []string{"/bin/sh", "-c", "head -c 300M /dev/zero | tail -c 300M >/data/all"}})
-	if err == nil && exit.OK() && !strings.Contains(strings.Join(i.Notes(), "\n"), "memory") {
-		t.Error("300 MiB fit into 192 MiB, and no note says so")
-	}
-}
-
-func atoi(text string) int64 {
-	n, _ := strconv.ParseInt(text, 10, 64)
-	return n
-}
-
-// allowed are the cores that a process may run on; none when it has ended.
-func allowed(pid int) []int {
-	status, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
-	for line := range strings.Lines(string(status)) {
-		if cores, ok := strings.CutPrefix(line, "Cpus_allowed_list:"); ok {
-			return cgroup.ParseCores(strings.TrimSpace(cores))
-		}
-	}
-	return nil
 }
 
 func twoAtOnce(t *testing.T, s *scene) {
@@ -191,7 +122,7 @@ func aDeathIsNoticed(t *testing.T, s *scene) {
 		t.Fatal(err)
 	}
 	processes := environmenttest.HoldInstance(t, i)
-	for _, pid := range environmenttest.PIDs(t, i.Footprint().Cgroups...) {
+	for _, pid := range environmenttest.PIDs(t, environmenttest.Cgroups(i)...) {
 		syscall.Kill(pid, syscall.SIGKILL) // one may have ended with another
 	}
 	select {

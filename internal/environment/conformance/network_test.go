@@ -4,11 +4,14 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"net/netip"
+	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -55,11 +58,15 @@ func (s *scene) pair(t *testing.T) pair {
 	})
 	p := pair{network: network}
 	var all sync.WaitGroup
+	var single atomic.Bool
 	for n, name := range []string{"near", "far"} {
 		all.Go(func() {
 			r, console := s.request(name), &bytes.Buffer{}
 			r.Network, r.Console = network, console
-			if p.one[n], err = s.env.Start(t.Context(), r); err != nil {
+			var err error
+			if p.one[n], err = s.env.Start(t.Context(), r); errors.Is(err, environment.ErrOneAddress) {
+				single.Store(true)
+			} else if err != nil {
 				t.Errorf("%v\nits console:\n%s", err, console)
 			}
 		})
@@ -72,6 +79,9 @@ func (s *scene) pair(t *testing.T) pair {
 	}
 	if t.Failed() {
 		t.FailNow()
+	}
+	if single.Load() {
+		t.Skip("needs two addresses: this environment says that it has one")
 	}
 	return p
 }
@@ -90,18 +100,22 @@ func twoReachEachOther(t *testing.T, s *scene) {
 		t.Error("it does not say what a packet passes")
 	}
 	for n, server := range p.one {
-		if _, err := server.Agent().Start(t.Context(), agent.Command{Argv: []string{"perl", "-e", answer, server.Address(), port}}); err != nil {
+		if _, err := server.Agent().Start(t.Context(), agent.Command{Argv: []string{"perl", "-e", answer, environment.Listen(server), port}}); err != nil {
 			t.Fatal(err)
 		}
 		client := p.one[1-n]
 		at := net.JoinHostPort(server.Address(), port)
+		// An engine's proxy answers at once, whether there is a server behind it or not.
+		if _, err := server.Agent().Await(t.Context(), agent.Probe{TCP: net.JoinHostPort(environment.Listen(server), port), Timeout: patience}); err != nil {
+			t.Error(err)
+		}
 		if _, err := client.Agent().Await(t.Context(), agent.Probe{TCP: at, Timeout: patience}); err != nil {
 			t.Errorf("one does not reach the other: %v", err)
 			continue
 		}
 		for who, said := range map[string]func() string{
 			"the other": func() string { return asks(t, client, at) },
-			"itself":    func() string { return asks(t, server, at) },
+			"itself":    func() string { return asks(t, server, net.JoinHostPort(environment.Listen(server), port)) },
 			"the host":  func() string { return hostAsks(t, at) },
 		} {
 			if got := said(); got != "answer to hello" {
@@ -154,12 +168,12 @@ func (s *scene) oneByItselfIsReached(t *testing.T) {
 	if address == "" {
 		return
 	}
-	server, err := s.shared.Agent().Start(t.Context(), agent.Command{Argv: []string{"perl", "-e", answer, address, other}})
+	server, err := s.shared.Agent().Start(t.Context(), agent.Command{Argv: []string{"perl", "-e", answer, environment.Listen(s.shared), other}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	at := net.JoinHostPort(address, other)
-	if _, err := s.shared.Agent().Await(t.Context(), agent.Probe{TCP: at, Timeout: patience}); err != nil {
+	if _, err := s.shared.Agent().Await(t.Context(), agent.Probe{TCP: net.JoinHostPort(environment.Listen(s.shared), other), Timeout: patience}); err != nil {
 		t.Error(err)
 	} else if got := hostAsks(t, at); got != "answer to hello" {
 		t.Errorf("the host asks the one at %s, which says %q", at, got)
@@ -206,7 +220,7 @@ func (s *scene) trafficIsCounted(t *testing.T, p pair) {
 	take := `use IO::Socket::INET; my $s = IO::Socket::INET->new(LocalAddr => $ARGV[0], LocalPort => $ARGV[1], Listen => 5) or die $@;
 my $n = 0; do { my $c = $s->accept; my $all = join "", <$c>; $n = length $all } until $n; print $n`
 	var got bytes.Buffer
-	taking, err := receiver.Agent().Start(t.Context(), agent.Command{Argv: []string{"perl", "-e", take, receiver.Address(), sink}, Stdout: &got})
+	taking, err := receiver.Agent().Start(t.Context(), agent.Command{Argv: []string{"perl", "-e", take, environment.Listen(receiver), sink}, Stdout: &got})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -228,6 +242,7 @@ my $n = 0; do { my $c = $s->accept; my $all = join "", <$c>; $n = length $all } 
 }
 
 func aClosedNetworkIsGone(t *testing.T, s *scene) {
+	before := environmenttest.OpenNetworkNamespaces() // of an instance that has a network of its own
 	p := s.pair(t)
 	for _, i := range p.one {
 		if err := i.Stop(t.Context()); err != nil {
@@ -241,6 +256,8 @@ func aClosedNetworkIsGone(t *testing.T, s *scene) {
 	}
 	s.nothingLeft(t)
 	for _, line := range environmenttest.OpenNetworkNamespaces() {
-		t.Errorf("left open: %s", line)
+		if !slices.Contains(before, line) {
+			t.Errorf("left open: %s", line)
+		}
 	}
 }

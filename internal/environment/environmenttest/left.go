@@ -123,12 +123,24 @@ func HoldInstance(t testing.TB, i environment.Instance) Processes {
 
 // InstancePIDs are the processes of an instance that can be found from outside.
 func InstancePIDs(i environment.Instance) []int {
-	footprint := i.Footprint()
-	pids, _ := groupPIDs(footprint.Cgroups)
-	for _, p := range footprint.Processes {
+	pids, _ := groupPIDs(Cgroups(i))
+	for _, p := range i.Footprint().Processes {
 		pids = append(pids, p.PID)
 	}
 	return pids
+}
+
+// Cgroups are the groups of an instance. One that says to run elsewhere may run
+// in a namespace of this machine all the same: then its agent's group is looked
+// up.
+func Cgroups(i environment.Instance) []string {
+	if groups := i.Footprint().Cgroups; len(groups) > 0 {
+		return groups
+	}
+	if group, err := cgroup.Of(i.Agent().Hello().PID); err == nil && strings.HasPrefix(group.Path(), owner.CgroupRoot+"/") {
+		return []string{group.Path()}
+	}
+	return nil
 }
 
 // PIDs are the processes in groups.
