@@ -42,6 +42,7 @@ group() {
 		need dockerd docker.io "environment docker"
 		need docker "docker-cli docker.io" "environment docker"
 		need iptables iptables "networks of containers"
+		need runc runc "environment oci"
 		if [ "$(uname -m)" = x86_64 ]; then
 			need qemu-system-x86_64 qemu-system-x86 "environment qemu"
 			need qemu-img qemu-utils "environment qemu"
@@ -52,6 +53,12 @@ group() {
 		group run
 		group web
 		need podman podman "environment podman"
+		need crun crun "environment oci"
+		need slirp4netns slirp4netns "environment oci"
+		need rootlesskit rootlesskit "engines of an ordinary user's"
+		need newuidmap uidmap "engines of an ordinary user's"
+		need sshd openssh-server "environment machine"
+		need bwrap bubblewrap "environment bubblewrap"
 		# The packs of Cassandra and JMeter fetch what no Debian package has.
 		need mvn maven "images with Maven artifacts"
 		need chromium chromium "the test that looks at the HTML report"

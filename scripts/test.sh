@@ -14,5 +14,9 @@ cd "$(dirname "$0")/.."
 strict=false
 [ "${CI:-}" != true ] && [ "${TARE_CI_STRICT:-}" != 1 ] || strict=true
 
-scripts/with-engines.sh docker podman -- go test -json -count=1 -p 1 -timeout 20m "$@" |
+# Engines of an ordinary user's take root to start.
+rootless=(scripts/with-rootless.sh podman docker --)
+[ "$(id -u)" = 0 ] || rootless=()
+
+scripts/with-engines.sh docker podman -- "${rootless[@]}" go test -json -count=1 -p 1 -timeout 40m "$@" |
 	go run ./internal/testsummary -allowed scripts/allowed-skips -strict="$strict"
