@@ -18,6 +18,8 @@ import (
 	_ "tare/internal/environment/native"
 	_ "tare/internal/environment/oci"
 	_ "tare/internal/environment/qemu"
+	_ "tare/internal/environment/virtualbox"
+	_ "tare/internal/environment/vsphere"
 )
 
 // version is set by the Makefile.

@@ -20,22 +20,10 @@ import (
 
 	"tare/internal/agent"
 	"tare/internal/environment"
+	"tare/internal/environment/environmenttest"
 )
 
-// run runs a shell line inside, which must end well, and returns what it
-// printed.
-func run(t *testing.T, i environment.Instance, line string) string {
-	t.Helper()
-	var out bytes.Buffer
-	exit, err := i.Agent().Run(t.Context(), agent.Command{Argv: []string{"/bin/sh", "-c", line}, Stdout: &out, Stderr: &out})
-	if err != nil {
-		t.Fatalf("%s: %v", line, err)
-	}
-	if !exit.OK() {
-		t.Fatalf("%s: %+v: %s", line, exit, out.String())
-	}
-	return strings.TrimSpace(out.String())
-}
+var run = environmenttest.Run
 
 func commands(t *testing.T, s *scene) {
 	a := s.shared.Agent()

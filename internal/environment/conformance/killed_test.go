@@ -67,13 +67,7 @@ func whatAKilledTareLeavesIsSwept(t *testing.T, s *scene) {
 	}
 	processes := environmenttest.Hold(t, pids...)
 	kill()
-	var sweepers []owner.Sweeper
-	for _, kind := range environment.Kinds() {
-		if r, _ := environment.Lookup(kind); r.Sweep != nil {
-			sweepers = append(sweepers, r.Sweep)
-		}
-	}
-	removed, err := owner.Sweep(t.Context(), s.home, sweepers...)
+	removed, err := owner.Sweep(t.Context(), s.home, environment.Sweepers()...)
 	t.Logf("swept: %q", removed)
 	if err != nil {
 		t.Error(err)

@@ -9,6 +9,7 @@ import (
 
 	"tare/internal/environment/environmenttest"
 	"tare/internal/environment/machine"
+	"tare/internal/environment/native"
 	"tare/internal/host/hosttest"
 )
 
@@ -38,7 +39,7 @@ func overSSH(home string) (string, error) {
 		return "", errors.Join(err, n.Close())
 	}
 	d := m.Destination()
-	text, err := json.Marshal(machine.Options{SSH: d.Host, Identity: d.Identity, KnownHosts: d.KnownHosts, Config: d.Config, Home: there, RootFS: "image"})
+	text, err := json.Marshal(machine.Options{SSH: d.Host, Identity: d.Identity, KnownHosts: d.KnownHosts, Config: d.Config, Home: there, Options: native.Defaults()})
 	if err == nil {
 		err = os.WriteFile(file, text, 0o600)
 	}

@@ -209,6 +209,26 @@ func (s *scene) hostIsReached(t *testing.T, p pair) {
 	}
 }
 
+// aServerIsReachedOnItsLoopback asks one inside from inside, where every
+// environment has an address, whatever network it has besides.
+func aServerIsReachedOnItsLoopback(t *testing.T, s *scene) {
+	const local, own = "127.0.0.1", "7216"
+	server, err := s.shared.Agent().Start(t.Context(), agent.Command{Argv: []string{"perl", "-e", answer, local, own}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := net.JoinHostPort(local, own)
+	if _, err := s.shared.Agent().Await(t.Context(), agent.Probe{TCP: at, Timeout: patience}); err != nil {
+		t.Error(err)
+	} else if got := asks(t, s.shared, at); got != "answer to hello" {
+		t.Errorf("the one at %s says %q", at, got)
+	}
+	if err := server.Signal(t.Context(), syscall.SIGKILL); err != nil {
+		t.Error(err)
+	}
+	server.Wait(t.Context())
+}
+
 // trafficIsCounted sends a million bytes from one to the other.
 func (s *scene) trafficIsCounted(t *testing.T, p pair) {
 	const size, sink = 1_000_000, "7214"

@@ -23,9 +23,16 @@ import (
 	"tare/internal/image"
 	"tare/internal/owner"
 
+	_ "tare/internal/environment/bubblewrap"
+	_ "tare/internal/environment/cloudhypervisor"
 	_ "tare/internal/environment/docker"
+	_ "tare/internal/environment/firecracker"
+	_ "tare/internal/environment/machine"
 	_ "tare/internal/environment/native"
+	_ "tare/internal/environment/oci"
 	_ "tare/internal/environment/qemu"
+	_ "tare/internal/environment/virtualbox"
+	_ "tare/internal/environment/vsphere"
 )
 
 // providers are all ways of running an image, with the options that a study
@@ -39,8 +46,21 @@ var providers = []provider{
 	{"gvisor under docker", "gvisor", `{"engine": "docker"}`, nil},
 	{"gvisor direct", "gvisor", `{"engine": "direct"}`, nil},
 	{"gvisor direct ptrace", "gvisor", `{"engine": "direct", "platform": "ptrace", "network": "host", "data": "overlay"}`, nil},
+	{"oci runc", "oci", `{}`, nil},
+	{"oci crun", "oci", `{"runtime": "crun", "network": "nat", "log": "json-file"}`, nil},
+	{"oci runsc", "oci", `{"runtime": "runsc"}`, nil},
+	{"oci runc bare", "oci", `{"namespaces": {"pid": false, "mount": false, "ipc": false, "uts": false, "cgroup": false}, "devices": false,
+		"masked": false, "seccomp": "unconfined", "capabilities": "all", "root": "folder", "network": "host"}`, nil},
+	{"bubblewrap", "bubblewrap", `{}`, nil},
 	{"qemu q35", "qemu", `{"machine": "q35", "accel": "tcg", "data": "64MiB"}`, nil},
 	{"qemu microvm", "qemu", `{"machine": "microvm", "accel": "tcg", "data": "64MiB"}`, nil},
+	{"oci in qemu", "oci in qemu", "", inHome},
+	{"machine over ssh", "machine", "", overSSH},
+	{"virtualbox (double)", "virtualbox", "", virtualBox},
+	{"vsphere (vcsim)", "vsphere", "", vSphere},
+	{"firecracker (double)", "firecracker", "", doubled("firecracker", "firecracker", `"start": "boot"`)},
+	{"firecracker snapshot (double)", "firecracker", "", doubled("firecracker", "firecracker", `"start": "snapshot"`)},
+	{"cloud-hypervisor (double)", "cloud-hypervisor", "", doubled("cloudhypervisor", "cloud-hypervisor", `"start": "boot"`)},
 }
 
 // cases are what each must do. Those above the gap share one instance.
@@ -55,9 +75,13 @@ var cases = []aCase{
 	{"clock", theClockRunsAsTheHosts},
 	{"cpu counted", theCostIsSeenFromOutside},
 	{"same bytes", theBytesAreTheSameEverywhere},
+	{"loopback", aServerIsReachedOnItsLoopback},
 
 	{"start and stop", startsAndLeavesNothing},
 	{"limits", limitsTakeHold},
+	{"process limit", noMoreProcessesThanAsked},
+	{"io limit", theDiskIsThrottled},
+	{"limit ignored", aLimitThatDoesNotHoldIsFound},
 	{"two at once", twoAtOnce},
 	{"instance names", instanceNames},
 	{"cancel", aCancelledStartLeavesNothing},

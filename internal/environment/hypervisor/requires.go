@@ -1,0 +1,93 @@
+package hypervisor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+
+	"golang.org/x/crypto/ssh"
+	"golang.org/x/crypto/ssh/knownhosts"
+
+	"tare/internal/environment"
+)
+
+// Untried is the check of a kind that could only be tested against something
+// that stands in for the real thing.
+func Untried(reason string) func(context.Context) environment.Finding {
+	return func(context.Context) environment.Finding {
+		return environment.Finding{State: environment.Caveat, Reason: reason + "; report what differs"}
+	}
+}
+
+// Requirements are those of every hypervisor: a template that can be used, and
+// a key by which its guest is known.
+func (o *Options) Requirements(open func(context.Context) (Hypervisor, func(), error)) []environment.Requirement {
+	if o.Template == "" {
+		return nil // no study is asked about
+	}
+	return []environment.Requirement{
+		{What: "the guest's host key, known beforehand", Check: o.checkKey},
+		{What: "template " + o.Template, Check: func(ctx context.Context) environment.Finding {
+			h, shut, err := open(ctx)
+			if err != nil {
+				return environment.Finding{State: environment.Missing, Reason: err.Error()}
+			}
+			defer shut()
+			return o.checkTemplate(ctx, h)
+		}},
+	}
+}
+
+func (o *Options) checkTemplate(ctx context.Context, h Hypervisor) environment.Finding {
+	s, err := h.State(ctx, o.Template)
+	if err != nil {
+		return environment.Finding{State: environment.Missing, Reason: err.Error(), Mend: "make the VM, or name another one in the study's template"}
+	}
+	if !o.own() && s.On {
+		return environment.Finding{State: environment.Missing, Reason: fmt.Sprintf("it is %s, and mode: %s takes only a VM that is powered off", s.Word, o.Mode), Mend: "power it off, or mode: linked"}
+	}
+	return environment.Finding{State: environment.Usable, Reason: fmt.Sprintf("%s, %d CPUs, %s", s.Word, s.CPUs, s.Memory)}
+}
+
+// checkKey looks for a key of the guest's under its alias.
+func (o *Options) checkKey(context.Context) environment.Finding {
+	if o.HostKey != "" {
+		return environment.Finding{State: environment.Usable, Reason: "host_key"}
+	}
+	file, given := o.KnownHosts, o.KnownHosts != ""
+	if !given {
+		home, _ := os.UserHomeDir()
+		file = filepath.Join(home, ".ssh", "known_hosts")
+	}
+	mend := fmt.Sprintf("log in to the template once and copy its /etc/ssh/ssh_host_ed25519_key.pub into host_key, or into a known_hosts file behind the name %s", o.alias())
+	if knows(file, o.alias()) {
+		return environment.Finding{State: environment.Usable, Reason: o.alias() + " in " + file}
+	}
+	reason := fmt.Sprintf("%s has no key of %s", file, o.alias())
+	if given {
+		return environment.Finding{State: environment.Missing, Reason: reason, Mend: mend}
+	}
+	return environment.Finding{State: environment.Caveat, Reason: reason + "; ssh_config may name another file", Mend: mend}
+}
+
+// knows says whether a known_hosts file has any key for a name: asked about a
+// key that cannot be right, it says which it wanted.
+func knows(file, name string) bool {
+	check, err := knownhosts.New(file)
+	if err != nil {
+		return false
+	}
+	var key *knownhosts.KeyError
+	err = check(net.JoinHostPort(name, "22"), &net.TCPAddr{IP: net.IPv4zero, Port: 22}, nobody{})
+	return err == nil || errors.As(err, &key) && len(key.Want) > 0
+}
+
+// nobody is a public key that no file has.
+type nobody struct{}
+
+func (nobody) Type() string                        { return "nobody" }
+func (nobody) Marshal() []byte                     { return nil }
+func (nobody) Verify([]byte, *ssh.Signature) error { return errors.New("nobody's key") }

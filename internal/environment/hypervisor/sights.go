@@ -1,0 +1,52 @@
+package hypervisor
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+
+	"tare/internal/cgroup"
+	"tare/internal/environment"
+)
+
+// OwnKernel says that the guest is apart from this machine.
+func (g *Guest) OwnKernel() {}
+
+// Sights are where the limits of a guest stand that no group of this machine
+// shows: the VM's size, as the hypervisor has it, and what the machine inside
+// does by itself.
+func (g *Guest) Sights(ctx context.Context, l environment.Limits) (sights []environment.Sight, err error) {
+	s, err := g.backend.State(ctx, g.VM.Name)
+	if err != nil {
+		return nil, err
+	}
+	for _, wish := range (cgroup.Limits{CPUs: l.CPUs, Memory: l.Memory, Cores: l.Cores}).Wishes() {
+		wish.Where = g.backend.Kind + "'s configuration of the VM"
+		switch {
+		case wish.Limit == "memory":
+			wish.Seen, wish.Holds = s.Memory.String(), s.Memory == l.Memory
+		case s.Bound == nil:
+			continue
+		case wish.Limit == "cpus":
+			wish.Seen, wish.Holds = fmt.Sprintf("%.4g CPUs", s.Bound.CPUs), math.Abs(s.Bound.CPUs-l.CPUs) <= 0.01*l.CPUs
+		case wish.Limit == "cores":
+			wish.Seen, wish.Holds = cgroup.FormatCores(s.Bound.Cores), slices.Equal(s.Bound.Cores, l.Cores)
+			if s.Bound.Cores == nil {
+				wish.Seen = "all"
+			}
+		}
+		sights = append(sights, wish)
+	}
+	inner := inside(l)
+	if len((cgroup.Limits{PIDs: inner.PIDs}).Wishes()) == 0 && inner.IO.None() {
+		return sights, nil
+	}
+	there, err := g.inner.(environment.Bounded).Sights(ctx, inner)
+	return append(sights, there...), err
+}
+
+// inside are the limits that a VM's size is not: its guest keeps them.
+func inside(l environment.Limits) environment.Limits {
+	return environment.Limits{PIDs: l.PIDs, IO: l.IO}
+}

@@ -1,0 +1,260 @@
+package hypervisor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"tare/internal/agent"
+	"tare/internal/environment"
+	"tare/internal/environment/machine"
+	"tare/internal/host"
+)
+
+// Backend is a hypervisor with what a note has to keep of it.
+type Backend struct {
+	Kind string
+	Hypervisor
+	// At is the way back to the hypervisor, without secrets: it is marshalled
+	// into the note.
+	At any
+}
+
+// Guest is a started VM with the agent in it. It is what a backend makes its
+// instance from: who pays for the guest, and what lies between the guest and
+// its host, the backend knows.
+type Guest struct {
+	VM      VM
+	Reached string // where its sshd is, "address:port"
+
+	inner   environment.Instance
+	host    host.Host
+	phases  []environment.Phase
+	notes   []string
+	backend Backend
+	folder  string
+	note    string // file
+	made    bool
+
+	stop sync.Once
+	end  error
+}
+
+// ending is how long a VM may take to be gone, also when the caller's patience
+// is over: nothing may stay.
+const ending = 3 * time.Minute
+
+// leaving is how long what is inside may take to go by itself.
+const leaving = 20 * time.Second
+
+// Begin makes a VM, starts it and returns at its agent's first word. powered is
+// called when the VM runs, before its guest answers; nil for nothing.
+func Begin(ctx context.Context, b Backend, o Options, r environment.Request, powered func(VM) (notes []string, err error)) (_ *Guest, err error) {
+	g := &Guest{backend: b}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, g.Stop(context.WithoutCancel(ctx)))
+		}
+	}()
+	if g.folder, err = r.Owner.Folder(r.Name); err != nil {
+		return nil, err
+	}
+	within, cancel := context.WithTimeoutCause(ctx, o.StartTimeout, errTooLate)
+	defer cancel()
+	g.VM = VM{Name: o.Template, Template: o.Template, Snapshot: o.Snapshot, Mode: o.Mode, Labels: Labels(r.Owner.Home(), r.Owner.ID())}
+	if o.own() {
+		g.VM.Name = nameOf(r.Owner, r.Name)
+	}
+	if err := g.start(within, o, r, powered); err != nil {
+		if cause := context.Cause(within); errors.Is(cause, errTooLate) && ctx.Err() == nil {
+			err = fmt.Errorf("%w: after start_timeout: %v", err, o.StartTimeout)
+		} else if ctx.Err() != nil && !errors.Is(err, ctx.Err()) {
+			err = fmt.Errorf("%w: %w", ctx.Err(), err)
+		}
+		return nil, err
+	}
+	return g, nil
+}
+
+var errTooLate = errors.New("the time to start in is over")
+
+func (g *Guest) start(ctx context.Context, o Options, r environment.Request, powered func(VM) ([]string, error)) error {
+	began := time.Now()
+	phase := func(name string) {
+		g.phases = append(g.phases, environment.Phase{Name: name, Duration: time.Since(began)})
+		began = time.Now()
+	}
+	b, v := g.backend, g.VM
+	fmt.Fprintf(r.Console, "virtual machine %s of %s, mode %s of template %s\n", v.Name, b.Kind, v.Mode, v.Template)
+	var err error
+	if g.note, err = (note{v, b.At}).write(r.Owner.Home(), b.Kind, r.Name); err != nil {
+		return err
+	}
+	if err := prepare(ctx, b, v); err != nil {
+		g.made = v.Own() // a clone that was cut off may be there in part
+		return err
+	}
+	g.made = true
+	if err := g.size(ctx, o, r); err != nil {
+		return err
+	}
+	phase(environment.PreparePhase)
+	if err := b.PowerOn(ctx, v, o.Port); err != nil {
+		return err
+	}
+	if powered != nil {
+		notes, err := powered(v)
+		g.notes = append(g.notes, notes...)
+		if err != nil {
+			return err
+		}
+	}
+	phase("engine")
+	if g.Reached, err = b.Reach(ctx, v, o.Port); err != nil {
+		return err
+	}
+	fmt.Fprintf(r.Console, "its sshd is expected at %s\n", g.Reached)
+	if err := g.dial(ctx, o); err != nil {
+		return err
+	}
+	phase("kernel")
+	return g.enter(ctx, o, r)
+}
+
+// size gives the VM what the limits and options ask for.
+func (g *Guest) size(ctx context.Context, o Options, r environment.Request) error {
+	cpus, memory := o.size(r.Limits)
+	want := Size{CPUs: cpus, Memory: memory, Quota: r.Limits.CPUs, Cores: r.Limits.Cores}
+	if o.Mode != Start {
+		notes, err := g.backend.Resize(ctx, g.VM, want)
+		g.notes = append(g.notes, notes...)
+		return err
+	}
+	has, err := g.backend.State(ctx, g.VM.Name)
+	if err != nil {
+		return err
+	}
+	if cpus != 0 && has.CPUs != cpus {
+		g.notes = append(g.notes, fmt.Sprintf("the VM has %d CPUs where %d are asked for, and mode: start changes nothing: the guest sees them", has.CPUs, cpus))
+	}
+	if memory != 0 && has.Memory != memory {
+		g.notes = append(g.notes, fmt.Sprintf("the VM has a memory of %s where %s is asked for, and mode: start changes nothing", has.Memory, memory))
+	}
+	return nil
+}
+
+// dial waits for the guest's sshd. A clone has its template's key, under an
+// address or a port that nobody knows: so the key is looked up by an alias.
+func (g *Guest) dial(ctx context.Context, o Options) error {
+	address, port, err := net.SplitHostPort(g.Reached)
+	if err != nil {
+		return err
+	}
+	known := o.KnownHosts
+	if o.HostKey != "" {
+		known = filepath.Join(g.folder, "known_hosts")
+		if err := os.WriteFile(known, []byte(o.alias()+" "+o.HostKey+"\n"), 0o600); err != nil {
+			return fmt.Errorf("writing down the guest's key: %w", err)
+		}
+	}
+	g.host, err = host.WaitSSH(ctx, host.Destination{
+		Host: o.User + "@" + address + ":" + port, Identity: o.Identity, KnownHosts: known, KeyAlias: o.alias(),
+	})
+	if err != nil {
+		return fmt.Errorf("virtual machine %s runs, and its guest does not let tare in over SSH at %s, its key being known as %s: %w", g.VM.Name, g.Reached, o.alias(), err)
+	}
+	return nil
+}
+
+// enter starts the image inside, under the limits that the VM's size is not.
+func (g *Guest) enter(ctx context.Context, o Options, r environment.Request) error {
+	inner := r
+	inner.Limits, inner.Network = inside(r.Limits), nil
+	i, err := machine.Start(ctx, g.host, o.RootFS, inner)
+	if err != nil {
+		return fmt.Errorf("inside virtual machine %s: %w", g.VM.Name, err)
+	}
+	g.inner = i
+	for _, p := range i.Phases() {
+		if p.Name == environment.PreparePhase { // there is one already
+			g.phases[0].Duration += p.Duration
+			continue
+		}
+		g.phases = append(g.phases, p)
+	}
+	g.notes = append(g.notes, i.Notes()...)
+	if want, _ := o.size(r.Limits); want > 0 && o.Mode != Start {
+		if sees := i.Agent().Hello().CPUs; sees != want {
+			g.notes = append(g.notes, fmt.Sprintf("the guest sees %d CPUs, and was given %d", sees, want))
+		}
+	}
+	return nil
+}
+
+// Agent inside the guest.
+func (g *Guest) Agent() *agent.Client { return g.inner.Agent() }
+
+// Address of the guest by which its sshd is reached.
+func (g *Guest) Address() string {
+	address, _, _ := net.SplitHostPort(g.Reached)
+	return address
+}
+
+// Facing is the address of this machine that the guest sees; "" where that is
+// not known.
+func (g *Guest) Facing() string {
+	if f, knows := g.host.(host.Facing); knows {
+		return f.Facing()
+	}
+	return ""
+}
+
+// Phases of the start.
+func (g *Guest) Phases() []environment.Phase { return g.phases }
+
+// Notes of the start.
+func (g *Guest) Notes() []string { return g.notes }
+
+// Inside is the instance that the guest is for what runs in it.
+func (g *Guest) Inside() environment.Instance { return g.inner }
+
+// Stop ends the guest's session, and the VM.
+func (g *Guest) Stop(ctx context.Context) error {
+	g.stop.Do(func() {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), ending)
+		defer cancel()
+		// The VM goes with all that is in it: what its guest says to the end is
+		// no problem of anybody's, unless the VM stays.
+		var inside error
+		if g.inner != nil {
+			brief, cancel := context.WithTimeout(ctx, leaving)
+			inside = g.inner.Stop(brief)
+			cancel()
+		}
+		if g.host != nil {
+			g.host.Close()
+		}
+		if g.VM.Mode != Start {
+			inside = nil
+		}
+		var ended error
+		if g.made {
+			if ended = End(ctx, g.backend, g.VM); errors.Is(ended, ErrNone) {
+				ended = nil
+			}
+		}
+		if ended == nil && g.note != "" {
+			os.Remove(g.note)
+		}
+		g.end = errors.Join(inside, ended)
+		if g.folder != "" {
+			g.end = errors.Join(g.end, os.RemoveAll(g.folder))
+		}
+	})
+	return g.end
+}

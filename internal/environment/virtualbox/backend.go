@@ -1,0 +1,238 @@
+package virtualbox
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/netip"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"tare/internal/environment/hypervisor"
+	"tare/internal/quantity"
+)
+
+// box is VirtualBox as a hypervisor.
+type box struct {
+	client
+	options Options
+	// cloning is one at a time: VirtualBox locks the template's disks meanwhile.
+	cloning sync.Mutex
+}
+
+func newBox(o Options) *box { return &box{client: client{o.Program, o.RunAs}, options: o} }
+
+// at is what a note keeps of the way back to the VM.
+func (b *box) at() Options {
+	return Options{Program: b.Program, RunAs: b.RunAs, Network: b.options.Network}
+}
+
+// rule is the name of the forwarded port.
+const rule = "tare-ssh"
+
+// State of a VM; saved and aborted VMs are off, too, but only poweroff and
+// aborted ones can be changed.
+func (b *box) State(ctx context.Context, name string) (s hypervisor.State, err error) {
+	i, err := b.info(ctx, name)
+	if refused(err, notFound) {
+		return s, fmt.Errorf("%w: %w", hypervisor.ErrNone, err)
+	} else if err != nil {
+		return s, err
+	}
+	s = hypervisor.State{Word: i["VMState"], Labels: map[string]string{}}
+	s.On = !slices.Contains([]string{"poweroff", "aborted"}, s.Word)
+	s.CPUs, _ = strconv.Atoi(i["cpus"])
+	memory, _ := strconv.Atoi(i["memory"])
+	s.Memory = quantity.Bytes(memory) * quantity.MiB
+	for _, label := range []string{hypervisor.OwnerLabel, hypervisor.HomeLabel, hypervisor.MachineLabel} {
+		value, err := b.extra(ctx, name, label)
+		if err != nil {
+			return s, err
+		}
+		if value != "" {
+			s.Labels[label] = value
+		}
+	}
+	return s, nil
+}
+
+// Clone makes a VM of its own, from a snapshot or the present state.
+func (b *box) Clone(ctx context.Context, v hypervisor.VM) error {
+	words := []string{"clonevm", v.Template, "--name", v.Name, "--register"}
+	if b.options.Folder != "" {
+		words = append(words, "--basefolder", b.options.Folder)
+	}
+	snapshot := v.Snapshot
+	if v.Mode == hypervisor.Linked {
+		words = append(words, "--options", "link")
+		if snapshot == "" {
+			i, err := b.info(ctx, v.Template)
+			if err != nil {
+				return err
+			}
+			if snapshot = i["CurrentSnapshotUUID"]; snapshot == "" {
+				return fmt.Errorf("virtual machine %s has no snapshot to link a clone to: VBoxManage snapshot %q take tare, or mode: clone", v.Template, v.Template)
+			}
+		}
+	}
+	if snapshot != "" {
+		words = append(words, "--snapshot", snapshot)
+	}
+	b.cloning.Lock()
+	defer b.cloning.Unlock()
+	_, err := b.patiently(ctx, words...)
+	return err
+}
+
+// Restore puts a VM back to its snapshot.
+func (b *box) Restore(ctx context.Context, v hypervisor.VM) error {
+	words := []string{"snapshot", v.Name, "restore", v.Snapshot}
+	if v.Snapshot == "" {
+		words = []string{"snapshot", v.Name, "restorecurrent"}
+	}
+	_, err := b.patiently(ctx, words...)
+	return err
+}
+
+// Label writes the VM's extra data.
+func (b *box) Label(ctx context.Context, v hypervisor.VM, labels map[string]string) error {
+	for key, value := range labels {
+		words := []string{"setextradata", v.Name, key}
+		if value != "" {
+			words = append(words, value)
+		}
+		if _, err := b.patiently(ctx, words...); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Resize sets the CPUs, the memory and the first adapter. The quota and the
+// cores are the group's in which the VM's process runs.
+func (b *box) Resize(ctx context.Context, v hypervisor.VM, s hypervisor.Size) ([]string, error) {
+	words := []string{"modifyvm", v.Name}
+	if s.CPUs > 0 {
+		words = append(words, "--cpus", strconv.Itoa(s.CPUs))
+		if s.CPUs > 1 {
+			words = append(words, "--ioapic", "on") // without it the guest starts one of them
+		}
+	}
+	if s.Memory > 0 {
+		words = append(words, "--memory", strconv.FormatInt(int64(s.Memory/quantity.MiB), 10))
+	}
+	words = append(words, "--nic1", b.options.Network)
+	switch b.options.Network {
+	case hostonly:
+		words = append(words, "--hostonlyadapter1", b.options.Adapter)
+	case bridged:
+		words = append(words, "--bridgeadapter1", b.options.Adapter)
+	}
+	_, err := b.patiently(ctx, words...)
+	return nil, err
+}
+
+// PowerOn forwards a port of this machine to the guest's, where the VM's
+// network needs it, and starts the VM without a window.
+func (b *box) PowerOn(ctx context.Context, v hypervisor.VM, port int) error {
+	i, err := b.info(ctx, v.Name)
+	if err != nil {
+		return err
+	}
+	if has := i["nic1"]; has != b.options.Network {
+		return fmt.Errorf("virtual machine %s has nic1 %q, and the study says network: %s", v.Name, has, b.options.Network)
+	}
+	if b.options.Network == nat {
+		if err := b.unforward(ctx, v, i); err != nil {
+			return err
+		}
+		free, err := freePort()
+		if err != nil {
+			return err
+		}
+		if _, err := b.patiently(ctx, "modifyvm", v.Name, "--natpf1", fmt.Sprintf("%s,tcp,127.0.0.1,%s,,%d", rule, free, port)); err != nil {
+			return err
+		}
+	}
+	_, err = b.patiently(ctx, "startvm", v.Name, "--type", "headless")
+	return err
+}
+
+// unforward takes a rule of tare's off; one of another name stays.
+func (b *box) unforward(ctx context.Context, v hypervisor.VM, i info) error {
+	if _, there := i.forward(rule); !there {
+		return nil
+	}
+	_, err := b.patiently(ctx, "modifyvm", v.Name, "--natpf1", "delete", rule)
+	return err
+}
+
+// freePort is one of this machine's that nobody listens on. Somebody else may
+// take it before VirtualBox does: the guest's key tells the two apart.
+func freePort() (string, error) {
+	l, err := net.Listen("tcp4", "127.0.0.1:0")
+	if err != nil {
+		return "", fmt.Errorf("looking for a free port to reach a guest by: %w", err)
+	}
+	defer l.Close()
+	_, port, err := net.SplitHostPort(l.Addr().String())
+	return port, err
+}
+
+// ipProperty is where the Guest Additions write the first adapter's address.
+const ipProperty = "/VirtualBox/GuestInfo/Net/0/V4/IP"
+
+// Reach is the forwarded port, or the address that the Guest Additions tell.
+func (b *box) Reach(ctx context.Context, v hypervisor.VM, port int) (string, error) {
+	if b.options.Network == nat {
+		i, err := b.info(ctx, v.Name)
+		if err != nil {
+			return "", err
+		}
+		forwarded, ok := i.forward(rule)
+		if !ok {
+			return "", fmt.Errorf("virtual machine %s has lost its forwarded port %s", v.Name, rule)
+		}
+		return net.JoinHostPort("127.0.0.1", forwarded), nil
+	}
+	for {
+		out, err := b.run(ctx, "guestproperty", "get", v.Name, ipProperty)
+		if err != nil {
+			return "", err
+		}
+		value, told := strings.CutPrefix(strings.TrimSpace(out), "Value: ")
+		if address, err := netip.ParseAddr(value); told && err == nil && address.Is4() && !address.IsUnspecified() {
+			return net.JoinHostPort(address.String(), strconv.Itoa(port)), nil
+		}
+		select {
+		case <-ctx.Done():
+			return "", fmt.Errorf("virtual machine %s never told its address (%s): has the template the Guest Additions? %w", v.Name, ipProperty, context.Cause(ctx))
+		case <-time.After(pace):
+		}
+	}
+}
+
+// PowerOff pulls the plug, waits until VirtualBox has noticed, and takes the
+// forwarded port back.
+func (b *box) PowerOff(ctx context.Context, v hypervisor.VM) error {
+	if _, err := b.patiently(ctx, "controlvm", v.Name, "poweroff"); err != nil && !off(err) {
+		return err
+	}
+	i, err := b.info(ctx, v.Name)
+	if err != nil {
+		return err
+	}
+	return b.unforward(ctx, v, i)
+}
+
+// Delete unregisters the VM and deletes its files.
+func (b *box) Delete(ctx context.Context, v hypervisor.VM) error {
+	_, err := b.patiently(ctx, "unregistervm", v.Name, "--delete")
+	if refused(err, notFound) {
+		return nil
+	}
+	return err
+}

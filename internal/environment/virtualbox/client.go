@@ -1,0 +1,237 @@
+package virtualbox
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/user"
+	"regexp"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// client runs VBoxManage, one command at a time.
+type client struct {
+	Program string `json:"program"`
+	RunAs   string `json:"run_as,omitempty"`
+}
+
+// The codes by which VirtualBox says what it refuses.
+const (
+	notFound = "VBOX_E_OBJECT_NOT_FOUND"
+	badState = "VBOX_E_INVALID_OBJECT_STATE" // locked by a session
+)
+
+// refusal is a command that VBoxManage did not do.
+type refusal struct {
+	words []string
+	exit  string
+	said  string // its errors, without its name and their details
+	code  string // such as VBOX_E_OBJECT_NOT_FOUND; "" for none
+}
+
+func (r *refusal) Error() string {
+	return fmt.Sprintf("VBoxManage %s: %s (%s)", strings.Join(r.words, " "), r.said, r.exit)
+}
+
+// refused says whether an error is a refusal with this code.
+func refused(err error, code string) bool {
+	var r *refusal
+	return errors.As(err, &r) && r.code == code
+}
+
+// off says whether an error is "there is nothing to power off".
+func off(err error) bool {
+	var r *refusal
+	return errors.As(err, &r) && (strings.Contains(r.said, "is not currently running") || strings.Contains(r.said, "Invalid machine state: PoweredOff"))
+}
+
+var (
+	complaint = regexp.MustCompile(`(?m)^[^\s:]*VBoxManage(?:\.exe)?: error: (.*)$`)
+	codeWord  = regexp.MustCompile(`^Details: code ([A-Z_]+)`)
+)
+
+// run runs a command to its end and returns what it printed.
+func (c client) run(ctx context.Context, words ...string) (string, error) {
+	cmd := exec.CommandContext(ctx, c.Program, words...)
+	// VBoxManage takes an interrupt as a wish to cancel, and clears up; killed,
+	// it would leave half a clone.
+	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
+	cmd.WaitDelay = cancelling
+	var out, errs bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &errs
+	if err := c.as(cmd); err != nil {
+		return "", err
+	}
+	err := cmd.Run()
+	if err == nil {
+		return out.String(), nil
+	}
+	if ctx.Err() != nil {
+		return "", fmt.Errorf("VBoxManage %s: %w", strings.Join(words, " "), context.Cause(ctx))
+	}
+	return "", explain(words, err.Error(), errs.String())
+}
+
+// cancelling is how long VBoxManage may take to cancel what it does.
+const cancelling = 30 * time.Second
+
+func explain(words []string, exit, text string) *refusal {
+	r := &refusal{words: words, exit: exit}
+	var said []string
+	for _, match := range complaint.FindAllStringSubmatch(text, -1) {
+		if code := codeWord.FindStringSubmatch(match[1]); code != nil {
+			r.code = code[1]
+		} else if !strings.HasPrefix(match[1], "Context: ") {
+			said = append(said, match[1])
+		}
+	}
+	if r.said = strings.Join(said, "; "); r.said == "" {
+		r.said = strings.TrimSpace(text)
+	}
+	if r.code != "" {
+		r.said += ", " + r.code
+	}
+	return r
+}
+
+// as makes a command the user's whose VMs they are.
+func (c client) as(cmd *exec.Cmd) error {
+	if c.RunAs == "" {
+		return nil
+	}
+	u, err := user.Lookup(c.RunAs)
+	if err != nil {
+		return fmt.Errorf("run_as: %w", err)
+	}
+	uid, err1 := strconv.ParseUint(u.Uid, 10, 32)
+	gid, err2 := strconv.ParseUint(u.Gid, 10, 32)
+	if err := errors.Join(err1, err2); err != nil {
+		return fmt.Errorf("run_as: %w", err)
+	}
+	credential := &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}
+	groups, _ := u.GroupIds()
+	for _, group := range groups {
+		if n, err := strconv.ParseUint(group, 10, 32); err == nil {
+			credential.Groups = append(credential.Groups, uint32(n))
+		}
+	}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: credential}
+	cmd.Dir = "/"
+	cmd.Env = append(os.Environ(), "HOME="+u.HomeDir, "USER="+u.Username, "LOGNAME="+u.Username)
+	return nil
+}
+
+// patiently runs a command again while the VM is locked: VirtualBox unlocks it
+// some time after the process that ran it has ended.
+func (c client) patiently(ctx context.Context, words ...string) (string, error) {
+	deadline := time.Now().Add(unlocking)
+	for {
+		out, err := c.run(ctx, words...)
+		if !refused(err, badState) || time.Now().After(deadline) {
+			return out, err
+		}
+		select {
+		case <-ctx.Done():
+			return "", fmt.Errorf("%w: %w", context.Cause(ctx), err)
+		case <-time.After(pace):
+		}
+	}
+}
+
+const (
+	unlocking = 30 * time.Second
+	pace      = 200 * time.Millisecond
+)
+
+// info is what showvminfo --machinereadable says: key to value, without quotes.
+type info map[string]string
+
+func (c client) info(ctx context.Context, vm string) (info, error) {
+	out, err := c.run(ctx, "showvminfo", vm, "--machinereadable")
+	if err != nil {
+		return nil, err
+	}
+	return parseInfo(out), nil
+}
+
+// parseInfo reads lines of key=value. Keys and values may stand in quotes, and
+// values with several lines are cut to their first.
+func parseInfo(text string) info {
+	i := info{}
+	for line := range strings.Lines(text) {
+		key, value, ok := strings.Cut(strings.TrimRight(line, "\r\n"), "=")
+		if !ok {
+			continue
+		}
+		if rest, quoted := strings.CutPrefix(line, `"`); quoted { // "a=b"="c"
+			if k, v, whole := strings.Cut(strings.TrimRight(rest, "\r\n"), `"=`); whole {
+				key, value = k, v
+			}
+		}
+		value = strings.TrimPrefix(value, `"`)
+		i[strings.Trim(key, `"`)] = strings.TrimSuffix(value, `"`)
+	}
+	return i
+}
+
+// forward is the rule of a port of the guest on the VM's first adapter.
+func (i info) forward(name string) (hostPort string, ok bool) {
+	for key, value := range i {
+		// Forwarding(0)="tare-ssh,tcp,127.0.0.1,40001,,22"
+		if parts := strings.Split(value, ","); strings.HasPrefix(key, "Forwarding(") && len(parts) == 6 && parts[0] == name {
+			return parts[3], true
+		}
+	}
+	return "", false
+}
+
+// list is the names of all registered VMs.
+func (c client) list(ctx context.Context) ([]string, error) {
+	out, err := c.run(ctx, "list", "vms")
+	if err != nil {
+		return nil, err
+	}
+	var names []string
+	for line := range strings.Lines(out) { // "name" {uuid}
+		line = strings.TrimRight(line, "\r\n")
+		if end := strings.LastIndex(line, `" {`); strings.HasPrefix(line, `"`) && end > 0 {
+			names = append(names, line[1:end])
+		}
+	}
+	return names, nil
+}
+
+// extra is one of the VM's extra data; "" where there is none.
+func (c client) extra(ctx context.Context, vm, key string) (string, error) {
+	out, err := c.run(ctx, "getextradata", vm, key)
+	if err != nil {
+		return "", err
+	}
+	value, _ := strings.CutPrefix(strings.TrimRight(out, "\r\n"), "Value: ")
+	if value == "No value set!" {
+		return "", nil
+	}
+	return value, nil
+}
+
+var versionLine = regexp.MustCompile(`(?m)^(\d+)\.\d+\.\d+\S*$`)
+
+// version is VirtualBox's, such as 7.0.20r163906, and what VBoxManage warns of
+// above it.
+func (c client) version(ctx context.Context) (version, warning string, err error) {
+	out, err := c.run(ctx, "--version")
+	if err != nil {
+		return "", "", err
+	}
+	if version = versionLine.FindString(out); version == "" {
+		return "", "", fmt.Errorf("%s --version printed %q, which has no version in it", c.Program, strings.TrimSpace(out))
+	}
+	warning, _, _ = strings.Cut(out, version)
+	return version, strings.Join(strings.Fields(warning), " "), nil
+}

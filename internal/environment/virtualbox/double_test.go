@@ -1,0 +1,184 @@
+package virtualbox
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"tare/internal/environment/environmenttest"
+	"tare/internal/environment/hypervisor"
+	"tare/internal/environment/virtualbox/virtualboxtest"
+)
+
+// double is a VBoxManage of the test's own, with a VM called template that has
+// a snapshot called fresh.
+func double(t *testing.T) (*Options, client) {
+	t.Helper()
+	text, err := virtualboxtest.Double(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := defaults()
+	if err := json.Unmarshal([]byte(text), o); err != nil {
+		t.Fatal(err)
+	}
+	c := client{Program: o.Program}
+	t.Cleanup(func() {
+		names, _ := c.list(context.Background())
+		for _, name := range names {
+			c.run(context.Background(), "controlvm", name, "poweroff")
+		}
+	})
+	return o, c
+}
+
+func (c client) must(t *testing.T, words ...string) string {
+	t.Helper()
+	out, err := c.patiently(t.Context(), words...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+func TestWhatVBoxManageRefusesIsSaidInItsWordsWithItsCode(t *testing.T) {
+	environmenttest.NeedsRoot(t) // a running VM is a guest in namespaces of its own
+	_, c := double(t)
+	c.must(t, "createvm", "--name", "bare", "--register")
+	c.must(t, "clonevm", "template", "--name", "running", "--register")
+	c.must(t, "startvm", "running", "--type", "headless")
+	for _, r := range []struct {
+		words, said, code string
+	}{
+		{"showvminfo nobody --machinereadable", "Could not find a registered machine named 'nobody'", notFound},
+		{"startvm nobody --type headless", "Could not find a registered machine named 'nobody'", notFound},
+		{"startvm running --type headless", "The machine 'running' is already locked by a session (or being locked or unlocked)", badState},
+		{"modifyvm running --cpus 2", "The machine 'running' is already locked for a session (or being unlocked)", badState},
+		{"clonevm running --name copy --register", "is already locked for a session", badState},
+		{"unregistervm running --delete", "Cannot unregister the machine 'running' while it is locked", badState},
+		{"snapshot running restore fresh", "is already locked for a session", badState},
+		{"snapshot template restore stale", "Could not find a snapshot named 'stale'", notFound},
+		{"snapshot bare restore fresh", "This machine does not have any snapshots", notFound},
+		{"clonevm template --snapshot stale --name copy --register", "Could not find a snapshot named 'stale'", notFound},
+		{"clonevm template --options link --name copy --register", "Linked clone can only be created from a snapshot", ""},
+		{"clonevm template --name running --register", "already exists", "VBOX_E_FILE_ERROR"},
+		{"modifyvm template --memory 2", "Invalid RAM size: 2 MB (must be in range [4, 2097152] MB)", "NS_ERROR_INVALID_ARG"},
+		{"modifyvm template --cpus 65", "Invalid virtual CPU count: 65 (must be in range [1, 64])", "NS_ERROR_INVALID_ARG"},
+		{"modifyvm template --colour red", "Unknown option: --colour", ""},
+		{"controlvm template poweroff", "Machine 'template' is not currently running", ""},
+		{"dance", "Invalid command 'dance'", ""},
+	} {
+		_, err := c.run(t.Context(), strings.Fields(r.words)...)
+		var refused *refusal
+		if !errors.As(err, &refused) || !strings.Contains(err.Error(), r.said) || refused.exit != "exit status 1" {
+			t.Errorf("%s: %v", r.words, err)
+		} else if r.code != "" && refused.code != r.code {
+			t.Errorf("%s: code %q", r.words, refused.code)
+		}
+		if strings.Contains(err.Error(), "Context:") {
+			t.Errorf("it quotes the source's lines: %v", err)
+		}
+	}
+	if _, err := c.run(t.Context(), "controlvm", "template", "poweroff"); !off(err) {
+		t.Errorf("a VM that is off: %v", err)
+	}
+	c.must(t, "controlvm", "running", "poweroff")
+	if _, err := c.run(t.Context(), "unregistervm", "running", "--delete"); !refused(err, badState) {
+		t.Errorf("just after its end a VM is still locked, and the double says %v", err)
+	}
+	c.must(t, "unregistervm", "running", "--delete")
+}
+
+func TestInfoIsReadAsVBoxManageWritesIt(t *testing.T) {
+	text, err := os.ReadFile("testdata/showvminfo.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	i := parseInfo(string(text))
+	for key, want := range map[string]string{
+		"name": "crm default", "UUID": "59f30729-40e4-4736-aa19-d69fc5450236", "VMState": "running", "cpus": "2", "memory": "4096", "nic1": "nat",
+		"CurrentSnapshotUUID": "2e4f1c0a-5a29-4f0e-b1df-6a3a76bd6d35", "SATA Controller-0-0": "/home/ada/VirtualBox VMs/crm/disk.vdi",
+	} {
+		if i[key] != want {
+			t.Errorf("%s is %q, want %q", key, i[key], want)
+		}
+	}
+	if port, ok := i.forward("ssh"); !ok || port != "2222" {
+		t.Errorf("its port is %q", port)
+	}
+	if _, ok := i.forward("tare-ssh"); ok {
+		t.Error("it has a rule of tare's")
+	}
+}
+
+func TestTheDoubleSpeaksAsTheClientListens(t *testing.T) {
+	o, c := double(t)
+	version, warning, err := c.version(t.Context())
+	if err != nil || version != "7.0.20r163906" || warning != "" {
+		t.Errorf("%q, %q, %v", version, warning, err)
+	}
+	names, err := c.list(t.Context())
+	if err != nil || len(names) != 1 || names[0] != "template" {
+		t.Errorf("%q, %v", names, err)
+	}
+	b := newBox(*o)
+	v := hypervisor.VM{Name: "template"}
+	if err := b.Label(t.Context(), v, map[string]string{hypervisor.OwnerLabel: "a b", hypervisor.HomeLabel: "/x=y"}); err != nil {
+		t.Fatal(err)
+	}
+	s, err := b.State(t.Context(), "template")
+	if err != nil || s.On || s.Word != "poweroff" || s.Labels[hypervisor.OwnerLabel] != "a b" || s.Labels[hypervisor.HomeLabel] != "/x=y" || len(s.Labels) != 2 {
+		t.Errorf("%+v, %v", s, err)
+	}
+	if _, err := b.State(t.Context(), "nobody"); !errors.Is(err, hypervisor.ErrNone) {
+		t.Errorf("a VM that is not there: %v", err)
+	}
+}
+
+func TestAWarningAboveTheVersionIsAMissingModule(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "VBoxManage")
+	script := "#!/bin/sh\ncat <<END\nWARNING: The character device /dev/vboxdrv does not exist.\n\t Please install the virtualbox-dkms package.\n\n6.1.50_Debianr161033\nEND\n"
+	if err := os.WriteFile(file, []byte(script), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	f := client{Program: file}.check(t.Context())
+	if f.State != "missing" || !strings.Contains(f.Reason, "/dev/vboxdrv does not exist") || !strings.Contains(f.Mend, "vboxconfig") {
+		t.Errorf("%+v", f)
+	}
+	f = client{Program: filepath.Join(t.TempDir(), "VBoxManage")}.check(t.Context())
+	if f.State != "missing" || !strings.Contains(f.Mend, "install VirtualBox") {
+		t.Errorf("%+v", f)
+	}
+}
+
+func TestAVMsProcessAndItsVirtualCPUsAreFoundByTheirNames(t *testing.T) {
+	environmenttest.NeedsRoot(t)
+	_, c := double(t)
+	c.must(t, "modifyvm", "template", "--cpus", "3")
+	c.must(t, "startvm", "template", "--type", "headless")
+	about, err := c.info(t.Context(), "template")
+	if err != nil {
+		t.Fatal(err)
+	}
+	pid, err := processOf("/proc", about["UUID"])
+	if err != nil {
+		t.Fatal(err)
+	}
+	if line, _ := exec.Command("ps", "-o", "args=", "-p", strconv.Itoa(pid)).Output(); !strings.Contains(string(line), "VBoxHeadless --comment template --startvm") {
+		t.Errorf("process %d is %s", pid, line)
+	}
+	for len(virtualCPUs("/proc", pid)) < 3 { // they name themselves
+		if err := t.Context().Err(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := processOf("/proc", "00000000-0000"); err == nil {
+		t.Error("a process of a VM that does not run was found")
+	}
+}

@@ -1,0 +1,39 @@
+package virtualbox
+
+import (
+	"context"
+	"fmt"
+	"net"
+
+	"tare/internal/environment"
+	"tare/internal/owner"
+)
+
+// networked are VMs with a network on which they and this machine reach each
+// other. It is there already: nothing is made for a study.
+type networked struct{ *machines }
+
+// NewNetwork is the network that the VMs' first adapters are on anyway.
+func (n *networked) NewNetwork(context.Context, *owner.Owner, string) (environment.Network, error) {
+	o := n.box.options
+	device, err := net.InterfaceByName(o.Adapter)
+	if err != nil {
+		return nil, fmt.Errorf("adapter: %s: %w", o.Adapter, err)
+	}
+	addresses, err := device.Addrs()
+	if err != nil {
+		return nil, fmt.Errorf("adapter: the addresses of %s: %w", o.Adapter, err)
+	}
+	for _, address := range addresses {
+		if a, ok := address.(*net.IPNet); ok && a.IP.To4() != nil {
+			return &network{path: o.Network + " network at the host's " + o.Adapter, host: a.IP.String()}, nil
+		}
+	}
+	return nil, fmt.Errorf("adapter: %s has no IPv4 address on this machine", o.Adapter)
+}
+
+type network struct{ path, host string }
+
+func (n *network) Path() string                { return n.path }
+func (n *network) Host() string                { return n.host }
+func (n *network) Close(context.Context) error { return nil }

@@ -1,0 +1,43 @@
+package virtualbox
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+
+	"tare/internal/environment"
+	"tare/internal/environment/hypervisor"
+)
+
+const install = "install VirtualBox from virtualbox.org or your distribution"
+
+func requirements(o Options) []environment.Requirement {
+	c := client{o.Program, o.RunAs}
+	return append([]environment.Requirement{
+		{What: "root, for cgroups", Check: checkRoot},
+		{What: "VBoxManage that answers, and VirtualBox's kernel modules", Check: c.check},
+		{What: "experience with the real VirtualBox", Check: hypervisor.Untried("VBoxManage's command line was tested against a double of it, which refuses what its sources and users report that it refuses")},
+	}, o.Requirements(func(ctx context.Context) (hypervisor.Hypervisor, func(), error) { return newBox(o), func() {}, nil })...)
+}
+
+func checkRoot(context.Context) environment.Finding {
+	if uid := os.Geteuid(); uid != 0 {
+		return environment.Finding{State: environment.Missing, Reason: fmt.Sprintf("this is user %d", uid), Mend: "sudo tare ..., and run_as: YOU in the study for your own VMs"}
+	}
+	return environment.Finding{State: environment.Usable}
+}
+
+func (c client) check(ctx context.Context) environment.Finding {
+	if _, err := exec.LookPath(c.Program); err != nil {
+		return environment.Finding{State: environment.Missing, Reason: err.Error(), Mend: install}
+	}
+	version, warning, err := c.version(ctx)
+	switch {
+	case err != nil:
+		return environment.Finding{State: environment.Missing, Reason: err.Error(), Mend: install}
+	case warning != "":
+		return environment.Finding{State: environment.Missing, Reason: warning, Mend: "/sbin/vboxconfig, or apt-get install -y virtualbox-dkms linux-headers-$(uname -r)"}
+	}
+	return environment.Finding{State: environment.Usable, Reason: "VirtualBox " + version}
+}

@@ -1,0 +1,204 @@
+// Package virtualbox runs an image in a virtual machine of VirtualBox, through
+// VBoxManage's command line: a VM is cloned from a template or the template is
+// taken, and its guest is reached over SSH. The VM's process runs on this
+// machine, so its cost is seen from outside.
+//
+// It must not know workloads, studies or statistics.
+package virtualbox
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os/exec"
+
+	"tare/internal/environment"
+	"tare/internal/environment/hypervisor"
+	"tare/internal/image"
+	"tare/internal/owner"
+	"tare/internal/sample"
+)
+
+const kind = "virtualbox"
+
+func init() {
+	environment.Register(environment.Registration{
+		Kind:     kind,
+		About:    "a virtual machine under VirtualBox, cloned from a template and reached over SSH",
+		Options:  func() any { return defaults() },
+		Requires: func(o any) []environment.Requirement { return requirements(*o.(*Options)) },
+		New: func(o any) (environment.Environment, error) {
+			options := *o.(*Options)
+			if err := options.Validate(); err != nil {
+				return nil, err
+			}
+			m := &machines{box: newBox(options)}
+			if options.Network == nat {
+				return m, nil
+			}
+			return &networked{m}, nil
+		},
+		Sweep: sweep,
+	})
+}
+
+// machines is the environment.
+type machines struct{ box *box }
+
+// Label says that other programs run than in the image. VirtualBox emulates no
+// processor in software.
+func (m *machines) Label() string { return m.box.options.Label() }
+
+// Versions of VirtualBox.
+func (m *machines) Versions(ctx context.Context) map[string]string {
+	versions := map[string]string{}
+	if v, _, err := m.box.version(ctx); err == nil {
+		versions["virtualbox"] = v
+	}
+	return versions
+}
+
+// Prepare makes nothing: the image goes to each VM when it is started.
+func (m *machines) Prepare(context.Context, *image.Image, func(string)) error { return nil }
+
+// instance is one VM.
+type instance struct {
+	*hypervisor.Guest
+	box   *box
+	place *place
+	host  string // the guest's address; "" under nat
+}
+
+// Start makes a VM and returns at its agent's first word.
+func (m *machines) Start(ctx context.Context, r environment.Request) (_ environment.Instance, err error) {
+	i := &instance{box: m.box}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, i.clear(context.WithoutCancel(ctx)))
+		}
+	}()
+	if _, err := r.Owner.Folder(r.Name); err != nil {
+		return nil, err
+	}
+	var notes []string
+	if i.place, notes, err = reserve(r); err != nil {
+		return nil, err
+	}
+	backend := hypervisor.Backend{Kind: kind, Hypervisor: m.box, At: m.box.at()}
+	i.Guest, err = hypervisor.Begin(ctx, backend, m.box.options.Options, r, func(v hypervisor.VM) ([]string, error) {
+		about, err := m.box.info(ctx, v.Name)
+		if err != nil {
+			return notes, err
+		}
+		more, err := i.place.bring(r, about["UUID"])
+		return append(notes, more...), err
+	})
+	if err != nil {
+		return nil, err
+	}
+	if m.box.options.Network != nat {
+		i.host = i.Guest.Address()
+	}
+	return i, nil
+}
+
+// Address by which others reach the guest.
+func (i *instance) Address() string { return i.host }
+
+// Paths of packets and blocks.
+func (i *instance) Paths() environment.Paths {
+	o := i.box.options
+	paths := i.Inside().Paths()
+	paths.Network = map[string]string{
+		nat:      "virtual network card, VirtualBox's NAT (user-mode stack), a forwarded port of the host's for SSH",
+		hostonly: "virtual network card, VirtualBox's host-only network " + o.Adapter,
+		bridged:  "virtual network card, bridged to the host's " + o.Adapter + " by VirtualBox's filter",
+	}[o.Network]
+	disk := map[string]string{
+		hypervisor.Linked:  "VirtualBox's virtual disk, a differencing image of the template's",
+		hypervisor.Clone:   "VirtualBox's virtual disk, a copy of the template's",
+		hypervisor.Restore: "VirtualBox's virtual disk, the template's at its snapshot",
+		hypervisor.Start:   "VirtualBox's virtual disk, the template's own",
+	}[o.Mode]
+	for _, path := range []*string{&paths.Root, &paths.Data} {
+		if *path != "" {
+			*path += " on "
+		}
+		*path += disk
+	}
+	paths.RootOn, paths.DataOn = "", "" // those are the guest's, not this machine's
+	return paths
+}
+
+// Footprint is the VM's process with all its threads.
+func (i *instance) Footprint() sample.Footprint {
+	return sample.Footprint{Cgroups: []string{i.place.path}}
+}
+
+// Stop ends and removes the VM.
+func (i *instance) Stop(ctx context.Context) error {
+	return errors.Join(i.Guest.Stop(ctx), i.clear(ctx))
+}
+
+func (i *instance) clear(ctx context.Context) error {
+	if i.place == nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cancelling)
+	defer cancel()
+	return i.place.clear(ctx)
+}
+
+// sweep ends the VMs that dead owners noted down, and those that bear a dead
+// owner's name, at every VBoxManage that was noted down.
+func sweep(ctx context.Context, home string, dead func(string) bool) ([]string, error) {
+	boxes := map[client]*box{}
+	at := func(o Options) *box {
+		b := newBox(o)
+		if boxes[b.client] == nil {
+			boxes[b.client] = b
+		}
+		return b
+	}
+	at(*defaults())
+	removed, err := hypervisor.Sweep(ctx, kind, home, dead, func(_ context.Context, noted json.RawMessage) (hypervisor.Hypervisor, func(), error) {
+		var o Options
+		if err := json.Unmarshal(noted, &o); err != nil {
+			return nil, nil, err
+		}
+		return at(o), func() {}, nil
+	})
+	problems := []error{err}
+	for _, b := range boxes {
+		lines, err := b.sweep(ctx, home, dead)
+		removed, problems = append(removed, lines...), append(problems, err)
+	}
+	return removed, errors.Join(problems...)
+}
+
+// sweep ends the VMs of a box that bear a dead owner's name.
+func (b *box) sweep(ctx context.Context, home string, dead func(string) bool) (removed []string, err error) {
+	if _, err := exec.LookPath(b.Program); err != nil {
+		return nil, nil // what is not installed holds nothing
+	}
+	names, err := b.list(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("looking for virtual machines that a dead tare left: %w", err)
+	}
+	var problems []error
+	for _, name := range names {
+		id := hypervisor.OwnerOf(name)
+		if !owner.Of(home, id) || !dead(id) {
+			continue
+		}
+		v := hypervisor.VM{Name: name, Mode: hypervisor.Clone, Labels: hypervisor.Labels(home, id)}
+		switch err := hypervisor.End(ctx, b, v); {
+		case err == nil:
+			removed = append(removed, hypervisor.Line(kind, name))
+		case !errors.Is(err, hypervisor.ErrNone):
+			problems = append(problems, err)
+		}
+	}
+	return removed, errors.Join(problems...)
+}

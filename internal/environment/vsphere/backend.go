@@ -1,0 +1,348 @@
+package vsphere
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/netip"
+	"path"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/vmware/govmomi/object"
+	"github.com/vmware/govmomi/vim25/mo"
+	"github.com/vmware/govmomi/vim25/types"
+
+	"tare/internal/environment/hypervisor"
+	"tare/internal/quantity"
+)
+
+// sphere is vSphere as a hypervisor, with a session of its own.
+type sphere struct {
+	center  *center
+	options Options
+}
+
+func newSphere(o Options) *sphere { return &sphere{center: &center{access: o.Access}, options: o} }
+
+// way is what a note keeps of the way back to the VM.
+type way struct {
+	Access
+	Folder string `json:"folder,omitempty"`
+}
+
+func (s *sphere) way() way { return way{s.options.Access, s.options.Folder} }
+
+func (s *sphere) vm(ctx context.Context, name string) (*object.VirtualMachine, error) {
+	return s.center.vm(ctx, s.options.Folder, name)
+}
+
+// State of a VM.
+func (s *sphere) State(ctx context.Context, name string) (state hypervisor.State, err error) {
+	vm, err := s.vm(ctx, name)
+	if err != nil {
+		return state, err
+	}
+	all, err := s.center.about(ctx, vm)
+	if gone(err) {
+		return state, fmt.Errorf("%w: %w", hypervisor.ErrNone, err)
+	} else if err != nil {
+		return state, err
+	}
+	state = hypervisor.State{
+		Word: string(all.Runtime.PowerState), On: all.Runtime.PowerState != types.VirtualMachinePowerStatePoweredOff,
+		Labels: map[string]string{},
+	}
+	if all.Config == nil {
+		return state, nil // it is just being made
+	}
+	state.CPUs = int(all.Config.Hardware.NumCPU)
+	state.Memory = quantity.Bytes(all.Config.Hardware.MemoryMB) * quantity.MiB
+	state.Bound = &hypervisor.Bound{CPUs: float64(state.CPUs)}
+	if a := all.Config.CpuAffinity; a != nil {
+		for _, core := range a.AffinitySet {
+			state.Bound.Cores = append(state.Bound.Cores, int(core))
+		}
+	}
+	if a := all.Config.CpuAllocation; a != nil && a.Limit != nil && *a.Limit > 0 {
+		mhz, err := mhz(ctx, vm, all)
+		if err != nil {
+			return state, err
+		}
+		state.Bound.CPUs = min(state.Bound.CPUs, float64(*a.Limit)/mhz)
+	}
+	for _, option := range all.Config.ExtraConfig {
+		o := option.GetOptionValue()
+		switch value, _ := o.Value.(string); o.Key {
+		case hypervisor.OwnerLabel, hypervisor.HomeLabel, hypervisor.MachineLabel:
+			state.Labels[o.Key] = value
+			if value == "" {
+				delete(state.Labels, o.Key)
+			}
+		}
+	}
+	return state, nil
+}
+
+// Clone makes a VM of its own, with its labels from the beginning.
+func (s *sphere) Clone(ctx context.Context, v hypervisor.VM) error {
+	template, err := s.vm(ctx, v.Template)
+	if err != nil {
+		return err
+	}
+	all, err := s.center.about(ctx, template)
+	if err != nil {
+		return err
+	}
+	spec, err := s.place(ctx, all)
+	if err != nil {
+		return err
+	}
+	if spec.Snapshot, err = s.snapshot(ctx, v, template, all); err != nil {
+		return err
+	}
+	if v.Mode == hypervisor.Linked {
+		spec.Location.DiskMoveType = string(types.VirtualMachineRelocateDiskMoveOptionsCreateNewChildDiskBacking)
+	}
+	spec.Config = &types.VirtualMachineConfigSpec{ExtraConfig: extra(v.Labels)}
+	folder, err := s.center.finder.FolderOrDefault(ctx, s.options.Folder)
+	if err != nil {
+		return fmt.Errorf("folder: %w", err)
+	}
+	task, err := template.Clone(ctx, folder, path.Base(v.Name), spec)
+	_, err = finish(ctx, fmt.Sprintf("cloning virtual machine %s as %s", v.Template, v.Name), task, err)
+	return err
+}
+
+// place is where a clone shall be.
+func (s *sphere) place(ctx context.Context, template mo.VirtualMachine) (spec types.VirtualMachineCloneSpec, err error) {
+	o, finder := s.options, s.center.finder
+	if o.ResourcePool != "" || template.ResourcePool == nil { // a template proper is in none
+		pool, err := finder.ResourcePoolOrDefault(ctx, o.ResourcePool)
+		if err != nil {
+			return spec, fmt.Errorf("resource_pool: %w", err)
+		}
+		ref := pool.Reference()
+		spec.Location.Pool = &ref
+	}
+	if o.Datastore != "" {
+		store, err := finder.Datastore(ctx, o.Datastore)
+		if err != nil {
+			return spec, fmt.Errorf("datastore: %w", err)
+		}
+		ref := store.Reference()
+		spec.Location.Datastore = &ref
+	}
+	if o.ESXiHost != "" {
+		host, err := finder.HostSystem(ctx, o.ESXiHost)
+		if err != nil {
+			return spec, fmt.Errorf("esxi_host: %w", err)
+		}
+		ref := host.Reference()
+		spec.Location.Host = &ref
+	}
+	return spec, nil
+}
+
+// snapshot is the one that a clone begins with; nil for the present state.
+func (s *sphere) snapshot(ctx context.Context, v hypervisor.VM, template *object.VirtualMachine, all mo.VirtualMachine) (*types.ManagedObjectReference, error) {
+	if v.Snapshot != "" {
+		found, err := template.FindSnapshot(ctx, v.Snapshot)
+		if err != nil {
+			return nil, fmt.Errorf("virtual machine %s: snapshot: %w", v.Template, err)
+		}
+		return found, nil
+	}
+	if v.Mode != hypervisor.Linked {
+		return nil, nil
+	}
+	if all.Snapshot == nil || all.Snapshot.CurrentSnapshot == nil {
+		return nil, fmt.Errorf("virtual machine %s has no snapshot to link a clone to: take one, or mode: clone", v.Template)
+	}
+	return all.Snapshot.CurrentSnapshot, nil
+}
+
+func extra(labels map[string]string) (list []types.BaseOptionValue) {
+	for key, value := range labels {
+		list = append(list, &types.OptionValue{Key: key, Value: value})
+	}
+	return list
+}
+
+// Restore puts a VM back to its snapshot, powered off.
+func (s *sphere) Restore(ctx context.Context, v hypervisor.VM) error {
+	vm, err := s.vm(ctx, v.Name)
+	if err != nil {
+		return err
+	}
+	const stayOff = true
+	var task *object.Task
+	if v.Snapshot == "" {
+		task, err = vm.RevertToCurrentSnapshot(ctx, stayOff)
+	} else {
+		task, err = vm.RevertToSnapshot(ctx, v.Snapshot, stayOff)
+	}
+	_, err = finish(ctx, fmt.Sprintf("putting virtual machine %s back to its snapshot %s", v.Name, v.Snapshot), task, err)
+	return err
+}
+
+// Label writes the VM's extra configuration.
+func (s *sphere) Label(ctx context.Context, v hypervisor.VM, labels map[string]string) error {
+	return s.reconfigure(ctx, v, "labelling", types.VirtualMachineConfigSpec{ExtraConfig: extra(labels)})
+}
+
+func (s *sphere) reconfigure(ctx context.Context, v hypervisor.VM, what string, spec types.VirtualMachineConfigSpec) error {
+	vm, err := s.vm(ctx, v.Name)
+	if err != nil {
+		return err
+	}
+	task, err := vm.Reconfigure(ctx, spec)
+	_, err = finish(ctx, what+" virtual machine "+v.Name, task, err)
+	return err
+}
+
+// Resize sets CPUs, memory, what the CPUs may take together, and the cores.
+func (s *sphere) Resize(ctx context.Context, v hypervisor.VM, size hypervisor.Size) (notes []string, err error) {
+	spec := types.VirtualMachineConfigSpec{NumCPUs: int32(size.CPUs), MemoryMB: int64(size.Memory / quantity.MiB)}
+	if size.Quota > 0 && size.Quota < float64(size.CPUs) {
+		vm, err := s.vm(ctx, v.Name)
+		if err != nil {
+			return nil, err
+		}
+		all, err := s.center.about(ctx, vm)
+		if err != nil {
+			return nil, err
+		}
+		speed, err := mhz(ctx, vm, all)
+		if err != nil {
+			return nil, err
+		}
+		limit := int64(size.Quota * speed)
+		spec.CpuAllocation = &types.ResourceAllocationInfo{Limit: &limit}
+	}
+	if err := s.reconfigure(ctx, v, "resizing", spec); err != nil {
+		return notes, err
+	}
+	if len(size.Cores) == 0 {
+		return notes, nil
+	}
+	affinity := types.VirtualMachineConfigSpec{CpuAffinity: &types.VirtualMachineAffinityInfo{}}
+	for _, core := range size.Cores {
+		affinity.CpuAffinity.AffinitySet = append(affinity.CpuAffinity.AffinitySet, int32(core))
+	}
+	if err := s.reconfigure(ctx, v, "pinning", affinity); err != nil {
+		notes = append(notes, fmt.Sprintf("the cores %v are not kept to: %v (in a cluster that balances load by itself no VM can be pinned)", size.Cores, err))
+	}
+	return notes, nil
+}
+
+// mhz is the speed of a core of the host that a VM is on.
+func mhz(ctx context.Context, vm *object.VirtualMachine, all mo.VirtualMachine) (float64, error) {
+	if all.Runtime.Host == nil {
+		return 0, fmt.Errorf("virtual machine %s is on no host yet", vm.InventoryPath)
+	}
+	var host mo.HostSystem
+	if err := vm.Properties(ctx, *all.Runtime.Host, []string{"summary.hardware"}, &host); err != nil {
+		return 0, fmt.Errorf("asking the host of virtual machine %s for its speed: %w", vm.InventoryPath, err)
+	}
+	if host.Summary.Hardware == nil || host.Summary.Hardware.CpuMhz <= 0 {
+		return 0, fmt.Errorf("the host of virtual machine %s does not say how fast its cores are", vm.InventoryPath)
+	}
+	return float64(host.Summary.Hardware.CpuMhz), nil
+}
+
+// PowerOn starts the VM.
+func (s *sphere) PowerOn(ctx context.Context, v hypervisor.VM, _ int) error {
+	vm, err := s.vm(ctx, v.Name)
+	if err != nil {
+		return err
+	}
+	task, err := vm.PowerOn(ctx)
+	_, err = finish(ctx, "powering virtual machine "+v.Name+" on", task, err)
+	return err
+}
+
+// pace of the looks whether VMware Tools have told the guest's address.
+const pace = 250 * time.Millisecond
+
+// Reach waits for the address that VMware Tools tell.
+func (s *sphere) Reach(ctx context.Context, v hypervisor.VM, port int) (string, error) {
+	vm, err := s.vm(ctx, v.Name)
+	if err != nil {
+		return "", err
+	}
+	for {
+		all, err := s.center.about(ctx, vm)
+		if err != nil {
+			return "", err
+		}
+		if address := addressOf(all); address != "" {
+			return net.JoinHostPort(address, strconv.Itoa(port)), nil
+		}
+		select {
+		case <-ctx.Done():
+			return "", fmt.Errorf("virtual machine %s never told its IPv4 address: has the template VMware Tools (open-vm-tools)? %w", v.Name, context.Cause(ctx))
+		case <-time.After(pace):
+		}
+	}
+}
+
+func addressOf(vm mo.VirtualMachine) string {
+	if vm.Guest == nil {
+		return ""
+	}
+	told := []string{vm.Guest.IpAddress}
+	for _, card := range vm.Guest.Net {
+		told = append(told, card.IpAddress...)
+	}
+	for _, text := range told {
+		if a, err := netip.ParseAddr(text); err == nil && a.Is4() && !a.IsUnspecified() && !a.IsLinkLocalUnicast() {
+			return text
+		}
+	}
+	return ""
+}
+
+// PowerOff pulls the plug.
+func (s *sphere) PowerOff(ctx context.Context, v hypervisor.VM) error {
+	state, err := s.State(ctx, v.Name)
+	if err != nil || !state.On {
+		return err
+	}
+	vm, err := s.vm(ctx, v.Name)
+	if err != nil {
+		return err
+	}
+	task, err := vm.PowerOff(ctx)
+	if _, err = finish(ctx, "powering virtual machine "+v.Name+" off", task, err); err == nil {
+		return nil
+	}
+	if state, again := s.State(ctx, v.Name); again == nil && !state.On {
+		return nil // somebody else was quicker
+	}
+	return err
+}
+
+// Delete removes the VM with its disks.
+func (s *sphere) Delete(ctx context.Context, v hypervisor.VM) error {
+	vm, err := s.vm(ctx, v.Name)
+	if err != nil {
+		return err
+	}
+	task, err := vm.Destroy(ctx)
+	_, err = finish(ctx, "deleting virtual machine "+v.Name, task, err)
+	if gone(err) {
+		return nil
+	}
+	return err
+}
+
+// version is the server's, in its own words.
+func (s *sphere) version(ctx context.Context) (string, error) {
+	if _, err := s.center.open(ctx); err != nil {
+		return "", err
+	}
+	about := s.center.client.ServiceContent.About
+	return strings.TrimSpace(about.FullName), nil
+}

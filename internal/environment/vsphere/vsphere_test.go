@@ -1,0 +1,256 @@
+package vsphere
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"tare/internal/environment"
+	"tare/internal/environment/environmenttest"
+	"tare/internal/environment/hypervisor"
+	_ "tare/internal/environment/native" // what runs in the guest
+	"tare/internal/environment/remote"
+	"tare/internal/environment/vsphere/vspheretest"
+	"tare/internal/image"
+	"tare/internal/owner"
+)
+
+func TestMain(m *testing.M) {
+	remote.ServeIfAsked()
+	environmenttest.Main(m, nil)
+}
+
+func valid() *Options {
+	o := defaults()
+	o.URL, o.Account, o.Template = "https://vcenter.example.org", "me@vsphere.local", "debian"
+	return o
+}
+
+func TestOptionsThatCannotWorkAreRefusedWithTheReason(t *testing.T) {
+	const secret = "hunter2"
+	for _, c := range []struct {
+		name   string
+		change func(*Options)
+		want   string // "" means that they are fine
+	}{
+		{"enough", func(o *Options) {}, ""},
+		{"nothing", func(o *Options) { *o = *defaults() }, "url: no server"},
+		{"no template", func(o *Options) { o.Template = "" }, "template: names no virtual machine"},
+		{"a password in the URL", func(o *Options) { o.URL = "https://me:" + secret + "@vcenter" }, "url: has a user or a password in it"},
+		{"a password in what is no URL", func(o *Options) { o.URL = "https://me:" + secret + "@[vcenter" }, "url: that is no URL"},
+		{"another scheme", func(o *Options) { o.URL = "ftp://vcenter" }, `url: "ftp://vcenter" is no https://SERVER`},
+		{"nobody", func(o *Options) { o.Account = "" }, "account: nobody logs in"},
+		{"no password", func(o *Options) { o.PasswordEnv = "" }, "password_env: name the environment variable"},
+		{"a password for its variable", func(o *Options) { o.PasswordEnv = secret + " =" }, "password_env: that is no name"},
+		{"two words on certificates", func(o *Options) { o.Insecure, o.CAFile = true, "/ca.pem" }, "insecure: takes any certificate"},
+		{"an unknown mode", func(o *Options) { o.Mode = "copy" }, `mode: "copy" is none of linked, clone, restore, start`},
+		{"a snapshot for what is taken as it is", func(o *Options) { o.Mode, o.Snapshot = "start", "fresh" }, "snapshot: mode: start takes the VM as it is"},
+		{"a size for what is taken as it is", func(o *Options) { o.Mode, o.CPUs = "start", 2 }, "cpus: mode: start changes nothing"},
+		{"a key that is none", func(o *Options) { o.HostKey = "AAAA" }, `host_key: "AAAA" is no public key`},
+		{"two keys", func(o *Options) { o.HostKey, o.KnownHosts = "AAAA", "/known" }, "host_key: known_hosts has the key already"},
+		{"an alias for many", func(o *Options) { o.KeyAlias = "*" }, `key_alias: "*" cannot stand in a known_hosts file`},
+		{"no time", func(o *Options) { o.StartTimeout = 0 }, "start_timeout: 0s is no time"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			o := valid()
+			c.change(o)
+			err := o.Validate()
+			if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
+				t.Errorf("got %v, want %q", err, c.want)
+			}
+			if err != nil && strings.Contains(err.Error(), secret) {
+				t.Errorf("it tells the password: %v", err)
+			}
+		})
+	}
+}
+
+func TestAStudysOptionsAreReadFlat(t *testing.T) {
+	o := defaults()
+	text := `{"url": "https://v", "account": "a", "template": "t", "mode": "clone", "memory": "1GiB", "host_key": "k", "folder": "f"}`
+	if err := json.Unmarshal([]byte(text), o); err != nil {
+		t.Fatal(err)
+	}
+	if o.URL != "https://v" || o.Template != "t" || o.Mode != "clone" || o.HostKey != "k" || o.Folder != "f" || o.Memory.String() != "1GiB" || o.User != "root" {
+		t.Errorf("%+v", o)
+	}
+}
+
+// simulated are options that lead to a simulator of the test's own.
+func simulated(t *testing.T) *Options {
+	t.Helper()
+	environmenttest.NeedsRoot(t)
+	environmenttest.NeedsPrograms(t, "go", "/usr/sbin/sshd", "ssh-keygen")
+	text, err := vspheretest.Double(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := defaults()
+	if err := json.Unmarshal([]byte(text), o); err != nil {
+		t.Fatal(err)
+	}
+	return o
+}
+
+func TestAServerThatDoesNotLetUsInIsMissingWithTheMend(t *testing.T) {
+	o := simulated(t)
+	wrong := t.TempDir() + "/wrong"
+	if err := os.WriteFile(wrong, []byte("wrong"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		name         string
+		change       func(*Options)
+		reason, mend string
+	}{
+		{"no variable", func(o *Options) { o.PasswordFile, o.PasswordEnv = "", "TARE_NO_SUCH" }, "the environment variable TARE_NO_SUCH", "export TARE_NO_SUCH=..."},
+		{"no file", func(o *Options) { o.PasswordFile = "/nowhere" }, "password_file: open /nowhere", "password_file"},
+		{"a wrong password", func(o *Options) { o.PasswordFile = wrong }, "logging in to " + o.URL + " as tester", ""},
+		{"an unknown certificate", func(o *Options) { o.CAFile = "" }, "certificate", "ca_file"},
+		{"nobody there", func(o *Options) { o.URL = "https://127.0.0.1:1" }, "connection refused", ""},
+		{"an unknown datacenter", func(o *Options) { o.Datacenter = "Atlantis" }, "datacenter: at " + o.URL, ""},
+		{"an unknown template", func(o *Options) { o.Template = "nobody" }, "has no virtual machine nobody", "make the VM"},
+		{"a key that is not known", func(o *Options) { o.HostKey, o.KnownHosts = "", "/dev/null" }, "/dev/null has no key of template", "ssh_host_ed25519_key.pub"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			changed := *o
+			c.change(&changed)
+			state, findings := environment.Check(t.Context(), kind, &changed)
+			last := findings[len(findings)-1]
+			if state != environment.Missing || !strings.Contains(last.Reason, c.reason) || !strings.Contains(last.Mend, c.mend) {
+				t.Errorf("%s, %+v", state, last)
+			}
+			if strings.Contains(last.Reason+last.Mend, vspheretest.Password) {
+				t.Errorf("it tells the password: %+v", last)
+			}
+		})
+	}
+	state, findings := environment.Check(t.Context(), kind, o)
+	if state != environment.Caveat {
+		t.Errorf("%s, %+v", state, findings)
+	}
+	said, _ := json.Marshal(findings)
+	if !strings.Contains(string(said), "simulator vcsim alone") || strings.Contains(string(said), vspheretest.Password) {
+		t.Errorf("%s", said)
+	}
+}
+
+// bench starts instances.
+type bench struct {
+	options *Options
+	image   *image.Image
+	owner   *owner.Owner
+}
+
+func (b *bench) start(t *testing.T, name string) (environment.Instance, error) {
+	t.Helper()
+	registration, _ := environment.Lookup(kind)
+	env, err := registration.New(b.options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var console bytes.Buffer
+	i, err := env.Start(t.Context(), environment.Request{Name: name, Owner: b.owner, Image: b.image, Console: &console})
+	t.Logf("its console:\n%s", console.String())
+	if strings.Contains(console.String(), vspheretest.Password) {
+		t.Error("the console tells the password")
+	}
+	if i != nil {
+		t.Cleanup(func() { i.Stop(context.Background()) })
+	}
+	return i, err
+}
+
+func (b *bench) names(t *testing.T) (names []string) {
+	t.Helper()
+	s := newSphere(*b.options)
+	defer s.center.close()
+	finder, err := s.center.open(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	list, err := finder.VirtualMachineList(t.Context(), "*")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, vm := range list {
+		names = append(names, vm.Name())
+	}
+	return names
+}
+
+func TestEachModeEndsAsItBegan(t *testing.T) {
+	o := simulated(t)
+	environmenttest.NeedsAgent(t)
+	b := &bench{image: environmenttest.Image(t)}
+	for _, mode := range []string{hypervisor.Linked, hypervisor.Clone, hypervisor.Restore, hypervisor.Start} {
+		t.Run(mode, func(t *testing.T) {
+			changed := *o
+			changed.Mode = mode
+			if mode == hypervisor.Start {
+				changed.Snapshot = ""
+			}
+			b.options, b.owner = &changed, environmenttest.Owner(t, t.TempDir())
+			i, err := b.start(t, "vm")
+			if err != nil {
+				t.Fatal(err)
+			}
+			own := mode == hypervisor.Linked || mode == hypervisor.Clone
+			if names := b.names(t); len(names) > 1 != own {
+				t.Errorf("mode %s has %q run", mode, names)
+			}
+			if !own {
+				if _, err := b.start(t, "second"); err == nil || !strings.Contains(err.Error(), "mode: "+mode+" runs one instance at a time") {
+					t.Errorf("a second instance of the template: %v", err)
+				}
+			}
+			usage := environment.Meter(i, 0).Stop()
+			if !strings.Contains(strings.Join(usage.Notes, "\n"), "what ESXi itself spends on the VM is not in it") {
+				t.Errorf("its usage has the notes %q", usage.Notes)
+			}
+			if err := i.Stop(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			if names := b.names(t); len(names) != 1 || names[0] != "template" {
+				t.Errorf("left are %q", names)
+			}
+			s := newSphere(changed)
+			defer s.center.close()
+			if state, err := s.State(t.Context(), "template"); err != nil || state.On || len(state.Labels) > 0 {
+				t.Errorf("the template is %+v, %v", state, err)
+			}
+		})
+	}
+}
+
+func TestAGuestWithAnotherKeyIsNotTrusted(t *testing.T) {
+	o := simulated(t)
+	environmenttest.NeedsAgent(t)
+	b := &bench{options: o, image: environmenttest.Image(t), owner: environmenttest.Owner(t, t.TempDir())}
+	o.HostKey = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIOMqqnkVzrm0SdG6UOoqKLsabgH5C9okWi0dh2l9GKJl stranger"
+	_, err := b.start(t, "vm")
+	if err == nil || !strings.Contains(err.Error(), "does not let tare in over SSH") || !strings.Contains(err.Error(), "its key being known as template") {
+		t.Errorf("%v", err)
+	}
+	if names := b.names(t); len(names) != 1 {
+		t.Errorf("left are %q", names)
+	}
+}
+
+func TestAGuestWithoutAnSSHServerEndsWithItsTime(t *testing.T) {
+	o := simulated(t)
+	environmenttest.NeedsAgent(t)
+	b := &bench{options: o, image: environmenttest.Image(t), owner: environmenttest.Owner(t, t.TempDir())}
+	o.Port, o.StartTimeout = 23, 3*time.Second
+	_, err := b.start(t, "vm")
+	if err == nil || !strings.Contains(err.Error(), "after start_timeout: 3s") {
+		t.Errorf("%v", err)
+	}
+	if names := b.names(t); len(names) != 1 {
+		t.Errorf("left are %q", names)
+	}
+}
