@@ -45,6 +45,8 @@ func measureStarts(ctx context.Context, s *session) (rows []row, err error) {
 	}{
 		{"`docker run`", "docker", `{}`, dockerByHand, s.pairs},
 		{"`runsc run`", "gvisor", `{"engine": "direct"}`, runscByHand, s.pairs},
+		{"`runc run`", "oci", `{"network": "none"}`, runcByHand, s.pairs},
+		{"`bwrap`", "bubblewrap", `{}`, bwrapByHand, s.pairs},
 		{"qemu q35 with the same kernel", "qemu", `{"machine": "q35"}`, qemuByHand, max(6, s.pairs*2/3)},
 	}
 	for _, c := range cases {
@@ -53,7 +55,7 @@ func measureStarts(ctx context.Context, s *session) (rows []row, err error) {
 		if err := json.Unmarshal([]byte(c.options), options); err != nil {
 			return nil, err
 		}
-		what := "start of an instance as tare does it, against " + c.name
+		what := "start of an instance as tare times it, against " + c.name
 		if state, findings := environment.Check(ctx, c.kind, options); state == environment.Missing {
 			rows = append(rows, row{what, "≤ 1.05", "not measured: " + findings[len(findings)-1].Reason, "?"})
 			continue
@@ -70,13 +72,12 @@ func measureStarts(ctx context.Context, s *session) (rows []row, err error) {
 			return nil, err
 		}
 		tare := func(ctx context.Context, n int) (time.Duration, error) {
-			began := time.Now()
 			i, err := env.Start(ctx, environment.Request{Name: fmt.Sprintf("%s-%d", c.kind, n), Owner: s.owner, Image: s.image, Console: io.Discard})
-			took := time.Since(began)
 			if err != nil {
 				return 0, err
 			}
-			return took, i.Stop(ctx)
+			// What tare gives as the start: by hand, root and bundle are finished too.
+			return environment.StartTime(i.Phases()), i.Stop(ctx)
 		}
 		row, err := s.pair(ctx, what, tare, hand, c.pairs)
 		if err != nil {
@@ -151,19 +152,26 @@ func dockerByHand(ctx context.Context, s *session, program, folder string) (byHa
 	}, nil
 }
 
-// runscByHand runs runsc on a bundle whose root is a copy of the image with the
-// agent in it, as `runsc spec` would make it.
-func runscByHand(ctx context.Context, s *session, program, folder string) (byHand, error) {
+// rootByHand makes a copy of the image with the agent in it, in folder/rootfs.
+func rootByHand(ctx context.Context, s *session, program, folder string) error {
 	root, err := s.image.Folder(ctx)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	if err := os.MkdirAll(folder, 0o755); err != nil {
-		return nil, err
+		return err
 	}
 	script := `cp -a "$1" "$3/rootfs" && mkdir -p "$3/rootfs/data" && cp "$2" "$3/rootfs/agent"`
 	if out, err := exec.CommandContext(ctx, "sh", "-c", script, "sh", root, program, folder).CombinedOutput(); err != nil {
-		return nil, fmt.Errorf("copy of the image: %v: %s", err, out)
+		return fmt.Errorf("copy of the image: %v: %s", err, out)
+	}
+	return nil
+}
+
+// runscByHand runs runsc on the plainest bundle.
+func runscByHand(ctx context.Context, s *session, program, folder string) (byHand, error) {
+	if err := rootByHand(ctx, s, program, folder); err != nil {
+		return nil, err
 	}
 	config := map[string]any{
 		"ociVersion": "1.0.2",
@@ -183,6 +191,48 @@ func runscByHand(ctx context.Context, s *session, program, folder string) (byHan
 		// A mount namespace of its own, so that what runsc mounts goes with it.
 		return firstByte(ctx, []string{"unshare", "--mount", "runsc", "--root", filepath.Join(folder, "state"), "--ignore-cgroups", "--network=sandbox",
 			"--platform=systrap", "run", "--bundle", folder, fmt.Sprintf("by-hand-%d-%d", os.Getpid(), n)})
+	}, nil
+}
+
+// runcByHand runs runc on the bundle that `runc spec` makes, with the agent for
+// the shell.
+func runcByHand(ctx context.Context, s *session, program, folder string) (byHand, error) {
+	if err := rootByHand(ctx, s, program, folder); err != nil {
+		return nil, err
+	}
+	file := filepath.Join(folder, "config.json")
+	if out, err := exec.CommandContext(ctx, "runc", "spec", "--bundle", folder).CombinedOutput(); err != nil {
+		return nil, fmt.Errorf("runc spec: %v: %s", err, out)
+	}
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return nil, err
+	}
+	var config map[string]any
+	if err := json.Unmarshal(text, &config); err != nil {
+		return nil, err
+	}
+	process := config["process"].(map[string]any)
+	process["terminal"], process["args"] = false, []string{"/agent", "stdio"}
+	if text, err = json.Marshal(config); err == nil {
+		err = os.WriteFile(file, text, 0o644)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return func(ctx context.Context, n int) (time.Duration, error) {
+		return firstByte(ctx, []string{"runc", "--root", filepath.Join(folder, "state"), "run", "--bundle", folder, fmt.Sprintf("by-hand-%d-%d", os.Getpid(), n)})
+	}, nil
+}
+
+// bwrapByHand runs bwrap with the namespaces that tare asks for.
+func bwrapByHand(ctx context.Context, s *session, program, folder string) (byHand, error) {
+	if err := rootByHand(ctx, s, program, folder); err != nil {
+		return nil, err
+	}
+	return func(ctx context.Context, n int) (time.Duration, error) {
+		return firstByte(ctx, []string{"bwrap", "--bind", filepath.Join(folder, "rootfs"), "/", "--proc", "/proc", "--dev", "/dev",
+			"--unshare-pid", "--unshare-ipc", "--unshare-uts", "--die-with-parent", "--", "/agent", "stdio"})
 	}, nil
 }
 

@@ -74,6 +74,7 @@ group() {
 	bench)
 		group run
 		need hyperfine hyperfine "what tare is compared with"
+		need bwrap bubblewrap "environment bubblewrap"
 		;;
 	*) usage ;;
 	esac

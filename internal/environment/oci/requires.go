@@ -21,15 +21,15 @@ import (
 func install(o *Options) string {
 	switch o.family() {
 	case "runsc":
-		return "install it: scripts/install-runsc.sh /usr/local/bin"
+		return "scripts/install-runsc.sh /usr/local/bin"
 	case "crun":
-		return "install it: apt-get install -y crun"
+		return "apt-get install -y crun"
 	case "kata":
 		return "no distribution has its command line: see https://katacontainers.io"
 	case "youki":
 		return "no distribution has it: see https://github.com/youki-dev/youki/releases"
 	}
-	return "install it: apt-get install -y runc"
+	return "apt-get install -y runc"
 }
 
 func missing(mend, reason string, args ...any) environment.Finding {
@@ -65,15 +65,7 @@ func Requirements(o *Options) []environment.Requirement {
 		})
 	}
 	if device.Named(o.Data) {
-		list = append(list, environment.Requirement{
-			What: "the device " + o.Data + ", free and blank or tare's",
-			Check: func(context.Context) environment.Finding {
-				if err := device.Check(o.Data); err != nil {
-					return missing("", "%v", err)
-				}
-				return environment.Finding{State: environment.Usable}
-			},
-		})
+		list = append(list, device.Requirement(o.Data))
 	}
 	if o.Network == "user" {
 		list = append(list, environment.Requirement{

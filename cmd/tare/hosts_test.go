@@ -1,0 +1,104 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"tare/internal/bundle"
+	"tare/internal/environment/environmenttest"
+	"tare/internal/host/hosttest"
+)
+
+const hostsStudy = `study: nodes on machines of their own
+baseline: native
+environments:
+  native: {}
+  boxed: {kind: native, network: bridge}
+hosts:
+%sworkloads:
+  - {use: %q, place: {node: {apart: [h1, h2, h3]}, driver: {host: client}}}
+design: {blocks: 2}
+`
+
+// Three machines have a node each, and a fourth one has the driver, which asks
+// them over the network that joins them.
+func TestRolesRunOnTheHostsThatTheyArePlacedOn(t *testing.T) {
+	h := aHome(t)
+	network := hosttest.New(t)
+	machines, entries := map[string]*hosttest.Machine{}, ""
+	for _, name := range []string{"client", "h1", "h2", "h3"} {
+		m := network.Machine(t)
+		if err := os.MkdirAll(m.Home, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Symlink(environmenttest.Images(), filepath.Join(m.Home, "images")); err != nil {
+			t.Fatal(err)
+		}
+		d := m.Destination()
+		entries += fmt.Sprintf("  %s: {ssh: %q, identity: %q, known_hosts: %q, config: none}\n", name, d.Host, d.Identity, d.KnownHosts)
+		machines[name] = m
+	}
+	pack, err := filepath.Abs("testdata/nodes.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	study, folder := filepath.Join(t.TempDir(), "hosts.yaml"), filepath.Join(t.TempDir(), "run")
+	if err := os.WriteFile(study, fmt.Appendf(nil, hostsStudy, entries, pack), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	p := h.tare(t, "run", study, "--quiet", "--out", folder)
+	status, said := p.end()
+	if status != 0 {
+		t.Errorf("status %d: %s%s", status, said, p.errs.String())
+	}
+	run, err := bundle.Open(folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ran, skipped := 0, 0
+	for _, trial := range run.Trials {
+		switch {
+		case trial.Environment == "boxed":
+			skipped++
+			if trial.Status != bundle.Skipped || !strings.Contains(trial.Reason, "known limit: ") {
+				t.Errorf("nothing routes between networks on several hosts, and the trial is %s: %s", trial.Status, trial.Reason)
+			}
+		case trial.Status != bundle.OK:
+			t.Errorf("%s: %s", trial.Status, trial.Reason)
+		default:
+			ran++
+			heard := printed(t, folder, trial, "driver.stdout")
+			for n, name := range []string{"h1", "h2", "h3"} {
+				if want := fmt.Sprintf("heard node %d on %s to %s\n", n+1, machines[name].Address, machines["client"].Address); !strings.Contains(heard, want) {
+					t.Errorf("the driver heard %q, without %q", heard, want)
+				}
+			}
+		}
+	}
+	if ran != 2 || skipped != 2 {
+		t.Errorf("%d trials ran on the hosts, and %d were skipped", ran, skipped)
+	}
+	for _, m := range machines {
+		emptyThere(t, m.Home)
+	}
+	h.clean(t)
+}
+
+// printed is a raw output of a trial.
+func printed(t *testing.T, folder string, trial bundle.Trial, name string) string {
+	t.Helper()
+	for _, raw := range trial.Raw {
+		if raw.Name == name {
+			text, err := os.ReadFile(filepath.Join(folder, raw.Path))
+			if err != nil {
+				t.Fatal(err)
+			}
+			return string(text)
+		}
+	}
+	t.Fatalf("%s is not among %v", name, trial.Raw)
+	return ""
+}
