@@ -11,6 +11,7 @@ var kind = microvmtest.Kind{Key: "cloud-hypervisor", Source: "cloudhypervisor", 
 
 func TestAGuestBoots(t *testing.T)                                      { kind.Boots(t) }
 func TestARestoredGuestIsFreshAndKnowsTheTime(t *testing.T)             { kind.Restores(t) }
+func TestLimitsOfIOHoldInAGuest(t *testing.T)                           { kind.Throttles(t) }
 func TestAGuestReachesItsHost(t *testing.T)                             { kind.Reaches(t) }
 func TestAStartThatFailsSaysWhetherTheGuestDiedOrIsSilent(t *testing.T) { kind.Fails(t) }
 

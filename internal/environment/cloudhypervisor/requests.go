@@ -65,7 +65,7 @@ type (
 func (h *hypervisor) config(m *microvm.Machine) config {
 	o := &h.options
 	drive := func(id string, readOnly bool) disk {
-		return disk{ID: id, Path: id, ReadOnly: readOnly, Direct: o.Cache == "none", Limiter: o.DiskLimiter()}
+		return disk{ID: id, Path: id, ReadOnly: readOnly, Direct: o.Cache == "none", Limiter: m.Disk}
 	}
 	c := config{
 		CPUs: cpus{m.CPUs, m.CPUs}, Memory: memory{int64(m.Memory)},
@@ -107,4 +107,16 @@ func (h *hypervisor) Load(ctx context.Context, api *microvm.API, m *microvm.Mach
 // Resume lets a loaded guest run.
 func (h *hypervisor) Resume(ctx context.Context, api *microvm.API) error {
 	return api.Put(ctx, root+"/vm.resume", nil)
+}
+
+// Limiters are those of the disks that Cloud Hypervisor says to have.
+func (h *hypervisor) Limiters(ctx context.Context, api *microvm.API) (list []*microvm.Limiter, err error) {
+	var has struct {
+		Config config `json:"config"`
+	}
+	err = api.Get(ctx, root+"/vm.info", &has)
+	for _, d := range has.Config.Disks {
+		list = append(list, d.Limiter)
+	}
+	return list, err
 }

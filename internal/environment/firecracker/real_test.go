@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"tare/internal/environment/environmenttest"
 	"tare/internal/environment/microvm/microvmtest"
 	"tare/internal/environment/vmm"
 )
@@ -20,6 +21,7 @@ var kind = microvmtest.Kind{Key: "firecracker", Source: "firecracker", Program: 
 
 func TestAGuestBoots(t *testing.T)                                      { kind.Boots(t) }
 func TestARestoredGuestIsFreshAndKnowsTheTime(t *testing.T)             { kind.Restores(t) }
+func TestLimitsOfIOHoldInAGuest(t *testing.T)                           { kind.Throttles(t) }
 func TestAGuestReachesItsHost(t *testing.T)                             { kind.Reaches(t) }
 func TestAStartThatFailsSaysWhetherTheGuestDiedOrIsSilent(t *testing.T) { kind.Fails(t) }
 
@@ -78,7 +80,7 @@ func TestAJailedGuestHasAllItNeedsInItsJail(t *testing.T) {
 		if files, _ := filepath.Glob(filepath.Join(b.Owner.Home(), "work", b.Owner.ID(), "jailed/jail/firecracker/jailed/root/*")); len(files) < 7 {
 			t.Errorf("in the jail are %v", files)
 		}
-		if said := microvmtest.Inside(t, i, "echo here"); said != "here" {
+		if said := environmenttest.Run(t, i, "echo here"); said != "here" {
 			t.Error(said)
 		}
 		microvmtest.Stop(t, i)

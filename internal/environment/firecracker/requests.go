@@ -112,7 +112,7 @@ func (f *firecracker) watched(m *microvm.Machine) ([]step, error) {
 func (f *firecracker) definition(m *microvm.Machine) []step {
 	o := &f.options
 	disk := func(id string, readOnly bool) step {
-		return step{"/drives/" + id, drive{ID: id, Path: id, ReadOnly: readOnly, Cache: title(o.Cache), Engine: title(o.AIO), Limiter: o.DiskLimiter()}}
+		return step{"/drives/" + id, drive{ID: id, Path: id, ReadOnly: readOnly, Cache: title(o.Cache), Engine: title(o.AIO), Limiter: m.Disk}}
 	}
 	steps := []step{
 		{"/machine-config", machineConfig{CPUs: m.CPUs, Memory: int(m.Memory / quantity.MiB), SMT: o.SMT}},
@@ -176,4 +176,16 @@ func (f *firecracker) Load(ctx context.Context, api *microvm.API, m *microvm.Mac
 // Resume lets a loaded guest run.
 func (f *firecracker) Resume(ctx context.Context, api *microvm.API) error {
 	return api.Patch(ctx, "/vm", state{"Resumed"})
+}
+
+// Limiters are those of the drives that Firecracker says to have.
+func (f *firecracker) Limiters(ctx context.Context, api *microvm.API) (list []*microvm.Limiter, err error) {
+	var has struct {
+		Drives []drive `json:"drives"`
+	}
+	err = api.Get(ctx, "/vm/config", &has)
+	for _, d := range has.Drives {
+		list = append(list, d.Limiter)
+	}
+	return list, err
 }

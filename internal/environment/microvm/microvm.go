@@ -57,6 +57,8 @@ type VMM interface {
 	Resume(ctx context.Context, api *API) error
 	// Quit asks the program to end.
 	Quit(ctx context.Context, api *API, p *vmm.Process)
+	// Limiters are those of the disks, asked for again.
+	Limiters(ctx context.Context, api *API) ([]*Limiter, error)
 	// Thread is what a virtual CPU's thread is called, with its number.
 	Thread() *regexp.Regexp
 	// Watch looks at a program that has started until it has ended, for what it
@@ -76,6 +78,7 @@ type Machine struct {
 	Cores        []int
 	Line         string // of the kernel
 	RootWritable bool
+	Disk         *Limiter   // of each disk; nil for none
 	Port         *link.Port // whose tap the program opens by its name; nil without one
 	Folder       string     // that the program runs in
 	Base         string     // the guest's own, in which that is

@@ -105,38 +105,3 @@ func OneOf(say func(string, ...any), key, value string, allowed ...string) {
 		say("%s: %q is none of %s", key, value, strings.Join(allowed, ", "))
 	}
 }
-
-// Bucket is a token bucket as these APIs write it: size tokens, refilled in
-// refill_time milliseconds.
-type Bucket struct {
-	Size   int64 `json:"size"`
-	Refill int64 `json:"refill_time"`
-}
-
-// Limiter bounds bytes and operations.
-type Limiter struct {
-	Bandwidth *Bucket `json:"bandwidth,omitempty"`
-	Ops       *Bucket `json:"ops,omitempty"`
-}
-
-// limiter is nil where nothing is bounded.
-func limiter(bytes, ops int64) *Limiter {
-	const second = 1000
-	var l Limiter
-	if bytes > 0 {
-		l.Bandwidth = &Bucket{Size: bytes, Refill: second}
-	}
-	if ops > 0 {
-		l.Ops = &Bucket{Size: ops, Refill: second}
-	}
-	if l == (Limiter{}) {
-		return nil
-	}
-	return &l
-}
-
-// DiskLimiter is that of each disk; nil for none.
-func (o *Options) DiskLimiter() *Limiter { return limiter(int64(o.DiskBandwidth), int64(o.DiskOps)) }
-
-// NetLimiter is that of each direction of the network card; nil for none.
-func (o *Options) NetLimiter() *Limiter { return limiter(int64(o.NetBandwidth), int64(o.NetOps)) }

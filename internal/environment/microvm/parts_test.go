@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"tare/internal/environment"
 	"tare/internal/quantity"
 )
 
@@ -49,14 +50,64 @@ func TestAWrongOptionIsNamedWithWhatIsRight(t *testing.T) {
 
 func TestALimitIsABucketThatIsFullEachSecond(t *testing.T) {
 	o := Options{DiskBandwidth: 1000, NetOps: 7}
-	if l := o.DiskLimiter(); l == nil || l.Ops != nil || *l.Bandwidth != (Bucket{1000, 1000}) {
+	if l := o.diskLimiter(environment.IO{}); l == nil || l.Ops != nil || *l.Bandwidth != (Bucket{1000, 1000}) {
 		t.Errorf("%+v", l)
 	}
 	if l := o.NetLimiter(); l == nil || l.Bandwidth != nil || *l.Ops != (Bucket{7, 1000}) {
 		t.Errorf("%+v", l)
 	}
-	if l := (&Options{}).DiskLimiter(); l != nil {
+	if l := (&Options{}).diskLimiter(environment.IO{}); l != nil {
 		t.Errorf("%+v", l)
+	}
+}
+
+// named is a program of which only the name matters.
+type named struct{ VMM }
+
+func (named) Name() string { return "Some VMM" }
+
+// A limiter does not tell reads from writes: limits that do are refused with
+// what to write, and the others are seen where each disk has them.
+func TestLimitsOfIOHoldWhereReadsAndWritesAreAlike(t *testing.T) {
+	for _, c := range []struct {
+		limits  environment.IO
+		options Options
+		refusal string
+	}{
+		{limits: environment.IO{}, options: Options{DiskOps: 5}},
+		{limits: environment.IO{Read: 1000, Write: 1000}},
+		{limits: environment.IO{ReadOps: 50, WriteOps: 50}},
+		{limits: environment.IO{Read: 1000, Write: 1000, ReadOps: 50, WriteOps: 50}},
+		{environment.IO{Read: 2048, Write: 1024}, Options{}, "limits: io: Some VMM bounds what a disk reads and writes together, so read: 2KiB and write: 1KiB cannot both hold: write the same for both"},
+		{environment.IO{Write: 1000}, Options{}, "read: 0B and write: 1000B"},
+		{environment.IO{Read: 1000, Write: 1000, ReadOps: 5}, Options{}, "read_ops: 5 and write_ops: 0"},
+		{environment.IO{Read: 1000, Write: 1000}, Options{DiskBandwidth: 5}, "limits: io: the options disk_bandwidth and disk_ops"},
+	} {
+		e := &Environment{vmm: named{}, options: c.options}
+		err := e.bearable(c.limits)
+		if c.refusal != "" {
+			if err == nil || !strings.Contains(err.Error(), c.refusal) {
+				t.Errorf("%+v: %v, not %q", c.limits, err, c.refusal)
+			}
+			continue
+		}
+		has := c.options.diskLimiter(c.limits)
+		sights := seen("Some VMM", c.limits, []*Limiter{has, has})
+		if err != nil || !c.limits.None() && len(sights) == 0 {
+			t.Errorf("%+v: %v, %v", c.limits, sights, err)
+		}
+		for _, s := range sights {
+			if !s.Holds {
+				t.Errorf("%+v: %v", c.limits, s)
+			}
+		}
+		for _, disks := range [][]*Limiter{nil, {has, nil}, {limiter(999, 49)}} {
+			for _, s := range seen("Some VMM", c.limits, disks) {
+				if s.Holds {
+					t.Errorf("%+v on %v: %v", c.limits, disks, s)
+				}
+			}
+		}
 	}
 }
 

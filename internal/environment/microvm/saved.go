@@ -20,6 +20,7 @@ type saving struct {
 	cpus   int
 	memory quantity.Bytes
 	pids   int
+	io     environment.IO
 }
 
 // saved is a guest that stands still for good. Its files have no name any more,

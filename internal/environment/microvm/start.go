@@ -17,8 +17,8 @@ import (
 
 // Start boots a guest, or restores one, and returns at its agent's first word.
 func (e *Environment) Start(ctx context.Context, r environment.Request) (_ environment.Instance, err error) {
-	if r.Limits.IO != (environment.IO{}) {
-		return nil, fmt.Errorf("limits: io: %s bounds what a disk reads and writes together, not each for itself: use its options disk_bandwidth and disk_ops", e.vmm.Name())
+	if err := e.bearable(r.Limits.IO); err != nil {
+		return nil, err
 	}
 	if len(r.Disks) > 0 {
 		return nil, fmt.Errorf("guests of %s show no disks by their serial numbers, so nothing runs inside of them", e.vmm.Name())
@@ -31,7 +31,7 @@ func (e *Environment) Start(ctx context.Context, r environment.Request) (_ envir
 	var from *saved
 	if e.options.Start == Snapshot {
 		cpus, memory := vmm.Size(e.options.CPUs, e.options.Memory, r.Limits)
-		if from, err = e.savedFor(ctx, r, saving{r.Image.Digest, cpus, memory, r.Limits.PIDs}); err != nil {
+		if from, err = e.savedFor(ctx, r, saving{r.Image.Digest, cpus, memory, r.Limits.PIDs, r.Limits.IO}); err != nil {
 			return nil, err
 		}
 		g.Again()
@@ -47,6 +47,9 @@ func (e *Environment) Start(ctx context.Context, r environment.Request) (_ envir
 		return nil, err
 	}
 	g.Given(e.options.Memory)
+	if !r.Limits.IO.None() {
+		g.Note("%s", togetherNote)
+	}
 	d, c, err := e.launch(g, m, from != nil, from != nil)
 	if err != nil {
 		return nil, err
@@ -83,7 +86,7 @@ func (e *Environment) furnish(ctx context.Context, g *vmm.Guest, r environment.R
 	if err != nil {
 		return nil, 0, err
 	}
-	m = &Machine{Name: r.Name, Cores: r.Limits.Cores, RootWritable: e.options.Root == "copy"}
+	m = &Machine{Name: r.Name, Cores: r.Limits.Cores, RootWritable: e.options.Root == "copy", Disk: e.options.diskLimiter(r.Limits.IO)}
 	m.CPUs, m.Memory = vmm.Size(e.options.CPUs, e.options.Memory, r.Limits)
 	if m.Base, err = g.Folder(); err != nil {
 		return nil, 0, err

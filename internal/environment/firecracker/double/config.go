@@ -314,6 +314,12 @@ func (v *vmm) define() double.Guest {
 	return g
 }
 
+// snapshot is the state beside the guest's memory.
+type snapshot struct {
+	Guest  double.Guest
+	Drives []drive
+}
+
 // create writes a snapshot of a guest that stands still.
 func (v *vmm) create(body []byte) error {
 	var c struct {
@@ -330,7 +336,7 @@ func (v *vmm) create(body []byte) error {
 	case v.state != "Paused":
 		return fmt.Errorf("Create snapshot error: Cannot create snapshot: The microVM is not paused: operation not allowed")
 	}
-	state, err := json.Marshal(v.guest)
+	state, err := json.Marshal(snapshot{v.guest, v.drives})
 	if err == nil {
 		err = os.WriteFile(*c.Snapshot, state, 0o600)
 	}
@@ -374,10 +380,12 @@ func (v *vmm) load(body []byte) error {
 	} else if path = l.Memory.Path; l.Memory.Type != "File" {
 		return variant(l.Memory.Type, "File")
 	}
+	var from snapshot
 	state, err := os.ReadFile(*l.Snapshot)
 	if err == nil {
-		err = json.Unmarshal(state, &v.guest)
+		err = json.Unmarshal(state, &from)
 	}
+	v.guest, v.drives = from.Guest, from.Drives
 	if err == nil {
 		err = readable(path)
 	}

@@ -113,6 +113,12 @@ func (v *vmm) do(method, path string, body []byte) (any, error) {
 		return map[string]string{"firecracker_version": version}, nil
 	case "GET machine-config":
 		return v.machine, nil
+	case "GET vm":
+		if id != "config" {
+			return nil, fmt.Errorf("Invalid request method and/or path: GET %s.", path)
+		}
+		return map[string]any{"machine-config": v.machine, "boot-source": v.boot, "drives": v.drives,
+			"network-interfaces": v.nets, "vsock": v.vsock}, nil
 	case "PUT logger":
 		return nil, v.setLogger(body)
 	case "PUT metrics":

@@ -8,11 +8,11 @@ import (
 	"context"
 	"encoding/json"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
-	"tare/internal/agent"
 	"tare/internal/environment"
 	"tare/internal/environment/environmenttest"
 	"tare/internal/image"
@@ -128,27 +128,16 @@ func Stop(t *testing.T, i environment.Instance) {
 	}
 }
 
-// Inside runs a shell line in a guest and returns what it printed.
-func Inside(t *testing.T, i environment.Instance, line string) string {
-	t.Helper()
-	var said bytes.Buffer
-	exit, err := i.Agent().Run(t.Context(), agent.Command{Argv: []string{"/bin/sh", "-c", line}, Stdout: &said, Stderr: &said})
-	if err != nil || !exit.OK() {
-		t.Fatalf("%s: %+v, %v: %s", line, exit, err, said.String())
-	}
-	return strings.TrimSpace(said.String())
-}
-
 // Boots looks at guests with a shared root disk, and with one of their own.
 func (k Kind) Boots(t *testing.T) {
 	k.Each(t, func(t *testing.T, b *Bench) {
 		for _, root := range []string{"overlay", "copy"} {
 			e := b.Environment(t, `{"root": "`+root+`", "disk_bandwidth": "100MiB", "disk_ops": 5000}`)
 			i := b.Start(t, e, root)
-			if said := Inside(t, i, "stat -f -c %T /; ls /sys/class/net; ls -A /data | wc -l"); !strings.HasSuffix(said, "\nlo\n0") || strings.HasPrefix(said, "overlay") != (root == "overlay") {
+			if said := environmenttest.Run(t, i, "stat -f -c %T /; ls /sys/class/net; ls -A /data | wc -l"); !strings.HasSuffix(said, "\nlo\n0") || strings.HasPrefix(said, "overlay") != (root == "overlay") {
 				t.Errorf("root: %s: %q", root, said)
 			}
-			Inside(t, i, "echo x >/etc/new && echo x >/data/new && rm /etc/passwd")
+			environmenttest.Run(t, i, "echo x >/etc/new && echo x >/data/new && rm /etc/passwd")
 			if version := e.Versions(t.Context())[k.Key]; strings.Contains(version, "(double)") != b.Double || version == "" {
 				t.Errorf("version %q", version)
 			}
@@ -160,18 +149,53 @@ func (k Kind) Boots(t *testing.T) {
 	})
 }
 
+// Throttles looks at guests with limits of io, booted and restored.
+func (k Kind) Throttles(t *testing.T) {
+	k.Each(t, func(t *testing.T, b *Bench) {
+		for _, start := range []string{"boot", "snapshot"} {
+			e := b.Environment(t, `{"start": "`+start+`"}`)
+			r := b.Request(start)
+			r.Limits.IO = environment.IO{Read: 2 * quantity.MiB, Write: 2 * quantity.MiB, ReadOps: 5000, WriteOps: 5000}
+			i, err := e.Start(t.Context(), r)
+			if err != nil {
+				t.Fatal(err)
+			}
+			sights, err := environment.CheckLimits(t.Context(), i, r.Limits)
+			own := slices.DeleteFunc(sights, func(s environment.Sight) bool { return s.Where != k.Name+"'s configuration" })
+			if err != nil || len(own) != 4 {
+				t.Errorf("start: %s: %v, %v", start, own, err)
+			}
+			began := time.Now()
+			// The bucket is full at first: 2 of the 6 MiB cost nothing.
+			environmenttest.Run(t, i, "dd if=/dev/zero of=/data/slow bs=64k count=96 conv=fsync 2>/dev/null")
+			if took := time.Since(began); took < time.Second {
+				t.Errorf("start: %s: 6 MiB at 2 MiB a second took only %v", start, took)
+			}
+			Stop(t, i)
+			r = b.Request("uneven")
+			r.Limits.IO = environment.IO{Read: 2 * quantity.MiB}
+			if i, err := e.Start(t.Context(), r); err == nil || !strings.Contains(err.Error(), "limits: io: "+k.Name) {
+				t.Errorf("a limit of reads alone: %v", err)
+				if err == nil {
+					Stop(t, i)
+				}
+			}
+		}
+	})
+}
+
 // Restores looks at guests that go on from a saved one.
 func (k Kind) Restores(t *testing.T) {
 	k.Each(t, func(t *testing.T, b *Bench) {
 		e := b.Environment(t, `{"start": "snapshot"}`)
 		first := b.Start(t, e, "first")
 		const id = "dmesg | head -100 | cksum" // when the kernel did what, to the microsecond
-		boot := Inside(t, first, id+"; echo x >/data/mine; echo x >/etc/mine; sync")
+		boot := environmenttest.Run(t, first, id+"; echo x >/data/mine; echo x >/etc/mine; sync")
 		second := b.Start(t, e, "second") // beside the first
-		if got := Inside(t, second, id+"; ls -A /data; ls /etc/mine 2>/dev/null; true"); got != boot {
+		if got := environmenttest.Run(t, second, id+"; ls -A /data; ls /etc/mine 2>/dev/null; true"); got != boot {
 			t.Errorf("the second is not the first's twin, or no fresh one: %q, %q", got, boot)
 		}
-		now, want := Inside(t, second, "date +%s"), time.Now()
+		now, want := environmenttest.Run(t, second, "date +%s"), time.Now()
 		const tolerance = 10 * time.Second // for the machine to be slow
 		if got, err := time.ParseDuration(now + "s"); err != nil || want.Sub(time.Unix(int64(got.Seconds()), 0)).Abs() > tolerance {
 			t.Errorf("its clock shows %s at %d", now, want.Unix())
@@ -194,7 +218,7 @@ func (k Kind) Reaches(t *testing.T) {
 		for network, lines := range map[string]string{"tap": "2", "nat": "3"} {
 			t.Run(network, func(t *testing.T) {
 				i := b.Start(t, b.Environment(t, `{"network": "`+network+`"}`), network)
-				if got := Inside(t, i, "cat /proc/net/route | wc -l"); i.Address() == "" || got != lines {
+				if got := environmenttest.Run(t, i, "cat /proc/net/route | wc -l"); i.Address() == "" || got != lines {
 					t.Errorf("address %q, %s lines of routes", i.Address(), got)
 				}
 				Stop(t, i)
