@@ -49,7 +49,32 @@ type wiredChild struct {
 
 func (c *wiredChild) Address() string { return c.address }
 
+// lone is wired with a single address, as another machine has it.
+type lone struct{ wired }
+
+type loneWire struct {
+	wire
+	taken atomic.Bool
+}
+
+func (l *lone) NewNetwork(context.Context, *owner.Owner, string) (environment.Network, error) {
+	wiredNetworks.Add(1)
+	return &loneWire{}, nil
+}
+
+func (l *lone) Start(ctx context.Context, r environment.Request) (environment.Instance, error) {
+	if r.Network.(*loneWire).taken.Swap(true) {
+		return nil, fmt.Errorf("starting %s: %w", r.Name, environment.ErrOneAddress)
+	}
+	return l.wired.Start(ctx, r)
+}
+
 func init() {
+	environment.Register(environment.Registration{
+		Kind: "lone", Options: func() any { return &lone{} },
+		Requires: func(any) []environment.Requirement { return nil },
+		New:      func(o any) (environment.Environment, error) { return o.(*lone), nil },
+	})
 	environment.Register(environment.Registration{
 		Kind: "wired", Options: func() any { return &wired{} },
 		Requires: func(any) []environment.Requirement { return nil },
@@ -179,6 +204,22 @@ func TestAnEnvironmentWithoutANetworkSkipsWhatNeedsOneAndFailsNothing(t *testing
 		if trial.Environment == "b" && (trial.Status != bundle.Skipped || !strings.Contains(trial.Reason, "known limit: its instances have no network")) {
 			t.Errorf("%s: %s", trial.Status, trial.Reason)
 		}
+	}
+}
+
+func TestAnEnvironmentOfOneAddressSkipsWhatNeedsTwoAndRunsTheRest(t *testing.T) {
+	both := clusterPlan(t, ", nodes: 2", "{a: {kind: wired}, b: {kind: lone}}")
+	for _, trial := range execute(t, t.Context(), Options{Plan: both}).Run.Trials {
+		if trial.Environment == "b" && (trial.Status != bundle.Skipped || !strings.HasPrefix(trial.Reason, "known limit: its instances would share one address")) {
+			t.Errorf("%s: %s", trial.Status, trial.Reason)
+		}
+	}
+	outside := clusterPlan(t, ", nodes: 1, place: {driver: host}", "{a: {kind: lone}}")
+	if trial := execute(t, t.Context(), Options{Plan: outside}).Run.Trials[0]; trial.Status != bundle.OK {
+		t.Errorf("a server, driven from the host: %s: %s", trial.Status, trial.Reason)
+	}
+	if wiredNetworks.Load() != 0 {
+		t.Error("a network was left")
 	}
 }
 

@@ -109,13 +109,7 @@ func temporaryIn(o *owner.Owner) (restore func(), err error) {
 
 // Sweep removes what dead runs of this home left anywhere.
 func Sweep(ctx context.Context, home string) ([]string, error) {
-	var sweepers []owner.Sweeper
-	for _, kind := range environment.Kinds() {
-		if r, _ := environment.Lookup(kind); r.Sweep != nil {
-			sweepers = append(sweepers, r.Sweep)
-		}
-	}
-	swept, err := owner.Sweep(ctx, home, sweepers...)
+	swept, err := owner.Sweep(ctx, home, environment.Sweepers()...)
 	store, openErr := image.Open(Images(home))
 	if openErr != nil {
 		return swept, errors.Join(err, openErr)

@@ -230,6 +230,9 @@ func (r *Runner) startMember(ctx context.Context, slot schedule.Slot, m *member,
 	instance, err := in.Start(ctx, environment.Request{
 		Name: m.name, Owner: r.Owner, Image: r.Image, Limits: limits, Console: console, Network: network,
 	})
+	if errors.Is(err, environment.ErrOneAddress) {
+		err = &noNetwork{"its instances would share one address, and the workload needs one for each: put its roles onto several hosts (hosts: and place:)"}
+	}
 	if err != nil {
 		return errors.Join(err, console.Close())
 	}

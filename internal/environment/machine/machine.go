@@ -16,27 +16,28 @@ import (
 	"sync"
 
 	"tare/internal/environment"
+	"tare/internal/environment/native"
 	"tare/internal/environment/remote"
 	"tare/internal/host"
 	"tare/internal/image"
 	"tare/internal/owner"
 )
 
-// native is the kind that runs there.
-const native = "native"
+// kindThere is the kind that runs there.
+const kindThere = "native"
 
 func init() {
 	environment.Register(environment.Registration{
 		Kind:     "machine",
 		About:    "processes of another machine, reached over SSH, in a cgroup and the image's root file system there",
-		Options:  func() any { return &Options{RootFS: "image"} },
+		Options:  func() any { return defaults() },
 		Requires: func(options any) []environment.Requirement { return requirements(options.(*Options)) },
 		New: func(options any) (environment.Environment, error) {
 			o := options.(*Options)
 			if err := o.Validate(); err != nil {
 				return nil, err
 			}
-			return &machine{options: *o, line: lineTo(*o)}, nil
+			return newMachine(*o), nil
 		},
 		// What a dead owner left lies on the other machine, where it ends by itself
 		// with the session, and is swept by the next one.
@@ -68,14 +69,14 @@ func requirements(o *Options) []environment.Requirement {
 			if err != nil {
 				return missing(err, "")
 			}
-			return there(ctx, s, o.RootFS)
+			return there(ctx, s, o.Options)
 		}},
 	}
 }
 
 // there sums up what the native environment lacks on the machine.
-func there(ctx context.Context, s *remote.Session, rootfs string) environment.Finding {
-	state, findings := s.Check(ctx, native, options(rootfs))
+func there(ctx context.Context, s *remote.Session, o native.Options) environment.Finding {
+	state, findings := s.Check(ctx, kindThere, text(o))
 	sum := environment.Finding{State: state}
 	var reasons, mends []string
 	for _, f := range findings {
@@ -91,16 +92,16 @@ func there(ctx context.Context, s *remote.Session, rootfs string) environment.Fi
 	return sum
 }
 
-func options(rootfs string) json.RawMessage {
-	text, err := json.Marshal(map[string]string{"rootfs": rootfs})
+func text(o native.Options) json.RawMessage {
+	text, err := json.Marshal(o)
 	if err != nil {
-		panic(err) // a string always marshals
+		panic(err) // strings always marshal
 	}
 	return text
 }
 
 // line is the way to a machine: dialled when it is first needed, and again after
-// it was lost. All environments with the same options share it, and it lasts as
+// it was lost. All environments that go the same way share it, and it lasts as
 // long as the process.
 type line struct {
 	options Options
@@ -116,6 +117,7 @@ var lines = struct {
 }{to: map[Options]*line{}}
 
 func lineTo(o Options) *line {
+	o.Options = native.Options{} // whatever runs there
 	lines.Lock()
 	defer lines.Unlock()
 	if lines.to[o] == nil {
@@ -161,6 +163,18 @@ type machine struct {
 	env environment.Environment
 }
 
+// networked is one whose instances share the machine's network, and so are
+// reached at its address.
+type networked struct{ *machine }
+
+func newMachine(o Options) environment.Environment {
+	m := &machine{options: o, line: lineTo(o)}
+	if o.Network == "host" {
+		return networked{m}
+	}
+	return m
+}
+
 // native is the environment on the machine, of the session that stands.
 func (m *machine) native(ctx context.Context, progress func(string)) (environment.Environment, *remote.Session, error) {
 	s, err := m.line.session(ctx, progress)
@@ -170,7 +184,7 @@ func (m *machine) native(ctx context.Context, progress func(string)) (environmen
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.on != s {
-		if m.env, err = s.Environment(ctx, native, options(m.options.RootFS)); err != nil {
+		if m.env, err = s.Environment(ctx, kindThere, text(m.options.Options)); err != nil {
 			return nil, nil, err
 		}
 		m.on = s
@@ -242,7 +256,7 @@ func (m *machine) Versions(ctx context.Context) map[string]string {
 }
 
 // NewNetwork is the network that leads to the machine anyway.
-func (m *machine) NewNetwork(ctx context.Context, _ *owner.Owner, _ string) (environment.Network, error) {
+func (m networked) NewNetwork(ctx context.Context, _ *owner.Owner, _ string) (environment.Network, error) {
 	_, s, err := m.native(ctx, nil)
 	if err != nil {
 		return nil, err

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"tare/internal/environment/native"
 	"tare/internal/host"
 )
 
@@ -23,18 +24,19 @@ type Options struct {
 	Sudo bool `yaml:"sudo" json:"sudo,omitempty"`
 	// Home is tare's folder there; "" is the usual one.
 	Home string `yaml:"home" json:"home,omitempty"`
-	// RootFS is "image", the image's root file system, or "host", the machine's
-	// own.
-	RootFS string `yaml:"rootfs" json:"rootfs"`
+	// What runs there, natively.
+	native.Options `yaml:",inline"`
 }
+
+func defaults() *Options { return &Options{Options: native.Defaults()} }
 
 // Validate says what is wrong with the options.
 func (o *Options) Validate() error {
 	if err := o.destination().Validate(); err != nil {
 		return err
 	}
-	if o.RootFS != "image" && o.RootFS != "host" {
-		return fmt.Errorf("rootfs: %q is neither image nor host", o.RootFS)
+	if err := o.Options.Validate(); err != nil {
+		return err
 	}
 	if o.Home != "" && !strings.HasPrefix(o.Home, "/") {
 		return fmt.Errorf("home: %q is no whole path of a folder on the machine", o.Home)

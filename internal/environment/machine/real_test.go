@@ -1,15 +1,12 @@
 package machine
 
 import (
-	"bufio"
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -20,7 +17,7 @@ import (
 	"tare/internal/agent"
 	"tare/internal/environment"
 	"tare/internal/environment/environmenttest"
-	_ "tare/internal/environment/native"
+	"tare/internal/environment/native"
 	"tare/internal/environment/remote"
 	"tare/internal/host"
 	"tare/internal/host/hosttest"
@@ -28,14 +25,9 @@ import (
 	"tare/internal/quantity"
 )
 
-// A test that needs a tare of its own to kill starts this binary again.
 func TestMain(m *testing.M) {
 	remote.ServeIfAsked()
-	if text := os.Getenv("TARE_TEST_OPTIONS"); text != "" {
-		fmt.Println("error:", hold(text))
-		os.Exit(1)
-	}
-	os.Exit(m.Run())
+	environmenttest.Main(m, map[string]environmenttest.Role{"hold": hold})
 }
 
 // place is a machine with a home of tare there, which has the images already.
@@ -43,15 +35,15 @@ func place(t *testing.T) (*hosttest.Machine, *Options) {
 	t.Helper()
 	environmenttest.NeedsRoot(t)
 	environmenttest.NeedsAgent(t)
-	registration, _ := environment.Lookup(native)
-	environmenttest.NeedsKind(t, native, registration.Options())
+	registration, _ := environment.Lookup(kindThere)
+	environmenttest.NeedsKind(t, kindThere, registration.Options())
 	m := hosttest.New(t).Machine(t)
 	home := t.TempDir()
 	if err := os.Symlink(environmenttest.Images(), filepath.Join(home, "images")); err != nil {
 		t.Fatal(err)
 	}
 	d := m.Destination()
-	o := &Options{SSH: d.Host, Identity: d.Identity, KnownHosts: d.KnownHosts, Config: d.Config, Home: home, RootFS: "image"}
+	o := &Options{SSH: d.Host, Identity: d.Identity, KnownHosts: d.KnownHosts, Config: d.Config, Home: home, Options: native.Defaults()}
 	t.Cleanup(func() {
 		l := lineTo(*o)
 		l.mu.Lock()
@@ -82,16 +74,6 @@ func request(t *testing.T, name string) environment.Request {
 	return environment.Request{Name: name, Owner: environmenttest.Owner(t, t.TempDir()), Image: environmenttest.Image(t), Console: io.Discard}
 }
 
-func run(t *testing.T, i environment.Instance, line string) string {
-	t.Helper()
-	var out bytes.Buffer
-	exit, err := i.Agent().Run(t.Context(), agent.Command{Argv: []string{"sh", "-c", line}, Stdout: &out, Stderr: &out})
-	if err != nil || !exit.OK() {
-		t.Fatalf("%s: %+v, %v: %s", line, exit, err, out.String())
-	}
-	return strings.TrimSpace(out.String())
-}
-
 // waitGone waits until a home has neither owners nor anything of theirs.
 func waitGone(t *testing.T, home, id string) {
 	t.Helper()
@@ -108,15 +90,6 @@ func waitGone(t *testing.T, home, id string) {
 	t.Errorf("left on the other machine: %q", left)
 }
 
-func theOwner(t *testing.T, home string) string {
-	t.Helper()
-	alive, err := owner.Alive(home)
-	if err != nil || len(alive) != 1 {
-		t.Fatalf("the owners there are %q (%v)", alive, err)
-	}
-	return alive[0]
-}
-
 func TestAnInstanceRunsOnTheOtherMachine(t *testing.T) {
 	m, o := place(t)
 	e := prepared(t, o)
@@ -127,11 +100,11 @@ func TestAnInstanceRunsOnTheOtherMachine(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer i.Stop(context.Background())
-	id := theOwner(t, o.Home)
+	id := environmenttest.OnlyOwner(t, o.Home)
 	if i.Address() != m.Address {
 		t.Errorf("its address is %q and the machine's %s", i.Address(), m.Address)
 	}
-	if got := run(t, i, "cat /proc/net/fib_trie"); !strings.Contains(got, m.Address) {
+	if got := environmenttest.Run(t, i, "cat /proc/net/fib_trie"); !strings.Contains(got, m.Address) {
 		t.Errorf("its network is not the machine's:\n%s", got)
 	}
 	sights, err := environment.CheckLimits(t.Context(), i, r.Limits)
@@ -139,7 +112,7 @@ func TestAnInstanceRunsOnTheOtherMachine(t *testing.T) {
 		t.Errorf("of the limits there is seen %s (%v)", seen, err)
 	}
 	meter := environment.Meter(i, 0)
-	run(t, i, "i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done")
+	environmenttest.Run(t, i, "i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done")
 	if u := meter.Stop(); u.CPU().Missing != "" || u.CPU().Value <= 0 || u.MemoryPeak.Missing != "" {
 		t.Errorf("what it used: %+v", u)
 	}
@@ -164,8 +137,8 @@ func TestAStartOnAMachineThatIsReachedBringsEverythingThere(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		id := theOwner(t, o.Home)
-		run(t, i, "true")
+		id := environmenttest.OnlyOwner(t, o.Home)
+		environmenttest.Run(t, i, "true")
 		if phases := i.Phases(); phases[0].Name != environment.PreparePhase || environment.StartTime(phases) >= phases[0].Duration+environment.StartTime(phases) {
 			t.Errorf("its phases are %v", phases)
 		}
@@ -197,7 +170,7 @@ func TestALostLinkIsNoticedOnBothSides(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer i.Stop(context.Background())
-	id := theOwner(t, o.Home)
+	id := environmenttest.OnlyOwner(t, o.Home)
 	p, err := i.Agent().Start(t.Context(), agent.Command{Argv: []string{"sleep", "1000"}})
 	if err != nil {
 		t.Fatal(err)
@@ -214,32 +187,31 @@ func TestALostLinkIsNoticedOnBothSides(t *testing.T) {
 	waitGone(t, o.Home, id)
 }
 
-// hold starts an instance and waits to be killed.
-func hold(text string) error {
+// hold starts an instance by options with a command in it that does not want to
+// end, and says the owner on the machine.
+func hold(text, home string) (string, error) {
 	ctx := context.Background()
 	o := &Options{}
 	if err := json.Unmarshal([]byte(text), o); err != nil {
-		return err
+		return "", err
 	}
 	img, err := environmenttest.Get(ctx, nil)
 	if err != nil {
-		return err
+		return "", err
 	}
-	mine, err := owner.Open(os.Getenv("TARE_TEST_HOME"))
+	mine, err := owner.Open(home)
 	if err != nil {
-		return err
+		return "", err
 	}
-	e := &machine{options: *o, line: lineTo(*o)}
-	i, err := e.Start(ctx, environment.Request{Name: "orphan", Owner: mine, Image: img, Console: io.Discard})
+	i, err := newMachine(*o).Start(ctx, environment.Request{Name: "orphan", Owner: mine, Image: img, Console: io.Discard})
 	if err != nil {
-		return err
+		return "", err
 	}
 	if _, err := i.Agent().Start(ctx, agent.Command{Argv: []string{"sh", "-c", "trap '' TERM HUP; setsid sleep 1000 & while :; do sleep 1; done"}}); err != nil {
-		return err
+		return "", err
 	}
-	fmt.Println("started")
-	_, err = io.Copy(io.Discard, os.Stdin)
-	return err
+	alive, err := owner.Alive(o.Home)
+	return strings.Join(alive, " "), err
 }
 
 func TestAKilledTareLeavesNothingOnTheOtherMachine(t *testing.T) {
@@ -249,25 +221,12 @@ func TestAKilledTareLeavesNothingOnTheOtherMachine(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.Command(os.Args[0])
-	cmd.Env = append(os.Environ(), "TARE_TEST_OPTIONS="+string(text), "TARE_TEST_HOME="+t.TempDir())
-	in, _ := cmd.StdinPipe()
-	defer in.Close()
-	out, _ := cmd.StdoutPipe()
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
+	owners, kill := environmenttest.Again(t, "hold", string(text), t.TempDir())
+	kill()
+	if len(owners) != 1 {
+		t.Fatalf("the owners there were %q", owners)
 	}
-	said, err := bufio.NewReader(out).ReadString('\n')
-	id := ""
-	if said == "started\n" {
-		id = theOwner(t, o.Home)
-	}
-	cmd.Process.Kill()
-	cmd.Wait()
-	if id == "" {
-		t.Fatalf("it said %q (%v)", said, err)
-	}
-	waitGone(t, o.Home, id)
+	waitGone(t, o.Home, owners[0])
 }
 
 func TestWhereTareCannotBePutIsSaid(t *testing.T) {
@@ -299,6 +258,26 @@ func TestWhereTareCannotBePutIsSaid(t *testing.T) {
 	}
 }
 
+func TestWhatRunsThereHasTheOptionsOfNative(t *testing.T) {
+	_, o := place(t)
+	o.Network, o.Root, o.Data = "none", "overlay", "tmpfs"
+	e := prepared(t, o)
+	if _, joins := e.(environment.Networked); joins {
+		t.Error("instances without a network join one")
+	}
+	i, err := e.Start(t.Context(), request(t, "alone"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer i.Stop(context.Background())
+	if got := environmenttest.Run(t, i, "ls /sys/class/net; stat -f -c %T / /data"); got != "lo\noverlayfs\ntmpfs" {
+		t.Errorf("it has %q", got)
+	}
+	if p := i.Paths(); !strings.HasPrefix(p.Network, "none") || !strings.Contains(p.Data, "tmpfs") {
+		t.Errorf("its paths are %+v", p)
+	}
+}
+
 func TestOneInstanceHasTheMachinesAddress(t *testing.T) {
 	m, o := place(t)
 	e := prepared(t, o)
@@ -316,7 +295,7 @@ func TestOneInstanceHasTheMachinesAddress(t *testing.T) {
 	if i.Address() != m.Address || n.Host() == "" || n.Host() == m.Address {
 		t.Errorf("it is at %s, and this machine at %s", i.Address(), n.Host())
 	}
-	if got := run(t, i, "grep -c . /proc/net/route"); got == "0" {
+	if got := environmenttest.Run(t, i, "grep -c . /proc/net/route"); got == "0" {
 		t.Error("the machine has no way to anybody")
 	}
 	r = request(t, "another")
@@ -328,11 +307,12 @@ func TestOneInstanceHasTheMachinesAddress(t *testing.T) {
 
 func TestWhatIsWrongWithTheOptionsIsSaid(t *testing.T) {
 	for want, o := range map[string]Options{
-		"ssh:":      {RootFS: "image"},
-		"rootfs:":   {SSH: "x", RootFS: "both"},
-		"home:":     {SSH: "x", RootFS: "image", Home: "here"},
-		"identity:": {SSH: "x", RootFS: "image", Identity: "/no/such/file"},
-		"config:":   {SSH: "x", RootFS: "image", Config: "/no/such/file"},
+		"ssh:":      {},
+		"rootfs:":   {SSH: "x", Options: native.Options{RootFS: "both", Root: "folder", Network: "host", Data: "bind"}},
+		"network:":  {SSH: "x", Options: native.Options{RootFS: "image", Root: "folder", Network: "user", Data: "bind"}},
+		"home:":     {SSH: "x", Options: native.Defaults(), Home: "here"},
+		"identity:": {SSH: "x", Options: native.Defaults(), Identity: "/no/such/file"},
+		"config:":   {SSH: "x", Options: native.Defaults(), Config: "/no/such/file"},
 	} {
 		if err := o.Validate(); err == nil || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("%+v: %v", o, err)

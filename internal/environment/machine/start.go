@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"tare/internal/environment"
+	"tare/internal/environment/native"
 	"tare/internal/environment/remote"
 	"tare/internal/host"
 )
@@ -26,10 +27,12 @@ func Start(ctx context.Context, h host.Host, rootfs string, r environment.Reques
 			err = errors.Join(err, s.Close())
 		}
 	}()
-	if f := there(ctx, s, rootfs); f.State == environment.Missing {
+	o := native.Defaults()
+	o.RootFS = rootfs
+	if f := there(ctx, s, o); f.State == environment.Missing {
 		return nil, fmt.Errorf("starting %s: %s", r.Name, f.Reason)
 	}
-	e, err := s.Environment(ctx, native, options(rootfs))
+	e, err := s.Environment(ctx, kindThere, text(o))
 	if err != nil {
 		return nil, fmt.Errorf("starting %s: %w", r.Name, err)
 	}

@@ -24,7 +24,7 @@ func init() {
 	environment.Register(environment.Registration{
 		Kind:     "native",
 		About:    "processes of the host in a cgroup, in the image's root file system",
-		Options:  func() any { return defaults() },
+		Options:  func() any { o := Defaults(); return &o },
 		Requires: func(o any) []environment.Requirement { return requirements(o.(*Options)) },
 		New: func(options any) (environment.Environment, error) {
 			o := options.(*Options)
@@ -46,12 +46,7 @@ func requirements(o *Options) []environment.Requirement {
 		list = append(list, environment.Requirement{What: "iptables, for address translation", Check: checkMasquerader})
 	}
 	if device.Named(o.Data) {
-		list = append(list, environment.Requirement{What: "the device " + o.Data + ", free and blank or tare's", Check: func(context.Context) environment.Finding {
-			if err := device.Check(o.Data); err != nil {
-				return environment.Finding{State: environment.Missing, Reason: err.Error()}
-			}
-			return environment.Finding{State: environment.Usable}
-		}})
+		list = append(list, device.Requirement(o.Data))
 	}
 	return list
 }

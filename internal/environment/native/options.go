@@ -25,8 +25,9 @@ type Options struct {
 	Data string `yaml:"data" json:"data"`
 }
 
-func defaults() *Options {
-	return &Options{RootFS: "image", Root: "folder", Network: "host", Data: "bind"}
+// Defaults are the options where a study says nothing.
+func Defaults() Options {
+	return Options{RootFS: "image", Root: "folder", Network: "host", Data: "bind"}
 }
 
 // shares says whether instances are in the host's network.

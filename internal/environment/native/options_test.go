@@ -25,8 +25,8 @@ func TestOptionsThatMeanNothingAreRefusedByTheirKey(t *testing.T) {
 		{func(o *Options) { o.Data = "/srv" }, `data: "/srv" names no block device`},
 		{func(o *Options) { o.Network = "user" }, `network: "user" is none of host, loopback, bridge, nat, none`},
 	} {
-		o := defaults()
-		c.change(o)
+		o := Defaults()
+		c.change(&o)
 		err := o.Validate()
 		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
 			t.Errorf("got %v, want %q", err, c.want)

@@ -1,7 +1,6 @@
 package native
 
 import (
-	"bytes"
 	"context"
 	"io"
 	"os"
@@ -11,7 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"tare/internal/agent"
 	"tare/internal/environment"
 	"tare/internal/environment/environmenttest"
 	"tare/internal/image"
@@ -34,7 +32,7 @@ func newBench(t *testing.T) *bench {
 
 // with are the defaults with this root.
 func with(rootfs string) Options {
-	o := *defaults()
+	o := Defaults()
 	o.RootFS = rootfs
 	return o
 }
@@ -67,20 +65,6 @@ func (b *bench) start(t *testing.T, options Options, l environment.Limits) envir
 	return i
 }
 
-// sh runs a shell command inside and returns what it prints.
-func sh(t *testing.T, i environment.Instance, script string) string {
-	t.Helper()
-	var out bytes.Buffer
-	exit, err := i.Agent().Run(t.Context(), agent.Command{Argv: []string{"/bin/sh", "-c", script}, Stdout: &out, Stderr: &out})
-	if err != nil {
-		t.Fatalf("%s: %v", script, err)
-	}
-	if !exit.OK() {
-		t.Errorf("%s: %+v\n%s", script, exit, out.String())
-	}
-	return strings.TrimSpace(out.String())
-}
-
 // gone checks that nothing of an instance is left.
 func (b *bench) gone(t *testing.T) {
 	t.Helper()
@@ -100,8 +84,8 @@ func TestAnInstanceRunsInTheImageAndWritesBesideIt(t *testing.T) {
 	os.Setenv("TARE_TEST_LEAK", "yes")
 	t.Cleanup(func() { os.Unsetenv("TARE_TEST_LEAK") })
 
-	sh(t, i, `echo new > /etc/new && echo y > /var/lib/file && [ ! -e "`+b.owner.Home()+`" ]`)
-	if got := sh(t, i, "touch /usr/file 2>&1 || true"); !strings.Contains(got, "Read-only") {
+	environmenttest.Run(t, i, `echo new > /etc/new && echo y > /var/lib/file && [ ! -e "`+b.owner.Home()+`" ]`)
+	if got := environmenttest.Run(t, i, "touch /usr/file 2>&1 || true"); !strings.Contains(got, "Read-only") {
 		t.Errorf("writing below /usr said %q", got)
 	}
 	for _, path := range []string{"etc/new", "usr/file", "var/lib/file"} {
@@ -109,7 +93,7 @@ func TestAnInstanceRunsInTheImageAndWritesBesideIt(t *testing.T) {
 			t.Errorf("%s was written into the image", path)
 		}
 	}
-	if got := sh(t, i, "env"); strings.Contains(got, "TARE_TEST_LEAK") {
+	if got := environmenttest.Run(t, i, "env"); strings.Contains(got, "TARE_TEST_LEAK") {
 		t.Error("the host's environment reached the instance")
 	}
 	// The sum of a program's bytes is the image's.
@@ -117,7 +101,7 @@ func TestAnInstanceRunsInTheImageAndWritesBesideIt(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := sh(t, i, "sha256sum /usr/bin/env"); !strings.HasPrefix(got, strings.Fields(string(want))[0]) {
+	if got := environmenttest.Run(t, i, "sha256sum /usr/bin/env"); !strings.HasPrefix(got, strings.Fields(string(want))[0]) {
 		t.Errorf("the program's sum is %s, the image's %s", got, want)
 	}
 	if notes := i.Notes(); len(notes) > 0 {
@@ -133,10 +117,10 @@ func TestTheHostsRootIsShownWithoutAFolderMadeInIt(t *testing.T) {
 	b := newBench(t)
 	_, before := os.Lstat("/data")
 	i := b.start(t, with("host"), environment.Limits{})
-	if got, want := sh(t, i, "cat /etc/os-release"), readAll(t, "/etc/os-release"); got != want {
+	if got, want := environmenttest.Run(t, i, "cat /etc/os-release"), readAll(t, "/etc/os-release"); got != want {
 		t.Errorf("os-release is %q, the host's is %q", got, want)
 	}
-	sh(t, i, "echo x > /data/file")
+	environmenttest.Run(t, i, "echo x > /data/file")
 	if data := readAll(t, filepath.Join(b.owner.Home(), "work", b.owner.ID(), "a-1", "data", "file")); data != "x" {
 		t.Errorf("the data folder holds %q", data)
 	}

@@ -107,7 +107,7 @@ func TestAnEngineOfAnotherMachineRunsContainers(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer i.Stop(context.Background())
-	id := theOwner(t, home)
+	id := environmenttest.OnlyOwner(t, home)
 	var out bytes.Buffer
 	exit, err := i.Agent().Run(t.Context(), agent.Command{Argv: []string{"sh", "-c", "echo $$; hostname"}, Stdout: &out})
 	if err != nil || !exit.OK() {

@@ -57,16 +57,6 @@ func here(t *testing.T, name string) environment.Request {
 	return environment.Request{Name: name, Owner: environmenttest.Owner(t, t.TempDir()), Image: environmenttest.Image(t), Console: io.Discard}
 }
 
-// theOwner is the one in a home.
-func theOwner(t *testing.T, home string) string {
-	t.Helper()
-	alive, err := owner.Alive(home)
-	if err != nil || len(alive) != 1 {
-		t.Fatalf("the owners there are %q (%v)", alive, err)
-	}
-	return alive[0]
-}
-
 func nothingLeft(t *testing.T, home, id string) {
 	t.Helper()
 	if left := environmenttest.Left(t.Context(), home, id); len(left) > 0 {
@@ -85,7 +75,7 @@ func TestAnInstanceThereIsAnInstance(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer i.Stop(context.Background())
-	id := theOwner(t, home)
+	id := environmenttest.OnlyOwner(t, home)
 	var out bytes.Buffer
 	exit, err := i.Agent().Run(t.Context(), agent.Command{Argv: []string{"cat", "/etc/debian_version", "-"}, Stdin: strings.NewReader("said\n"), Stdout: &out})
 	if err != nil || !exit.OK() || !strings.HasSuffix(out.String(), "\nsaid\n") {
@@ -115,7 +105,7 @@ func TestTheEndOfASessionEndsWhatItStarted(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	id := theOwner(t, home)
+	id := environmenttest.OnlyOwner(t, home)
 	if err := s.Close(); err != nil {
 		t.Error(err)
 	}
