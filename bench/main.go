@@ -35,7 +35,7 @@ type row struct{ what, aim, measured, holds string }
 // the row.
 var causes = map[string]string{
 	"start of an instance as tare times it, against `runsc run`": "tare makes a cgroup and reads its limits back, writes the bundle, and mounts the image read-only below the mount points; by hand a finished bundle on a private, writable copy is started in no cgroup. The difference is some 10 ms.",
-	"`tare bench` of one native command":                        "both include fork and exec; what is left is that tare's command runs in a cgroup of its own, and the noise of a shared machine, which the interval shows.",
+	"`tare bench` of one native command":                         "both include fork and exec; what is left is that tare's command runs in a cgroup of its own, and the noise of a shared machine, which the interval shows.",
 }
 
 // session is what all measurements share.

@@ -201,7 +201,7 @@ func printPlan(app *App, plan *study.Plan) error {
 	fmt.Fprintf(w, "%s (%s)\n\n", plan.Study, plan.Origin)
 	fmt.Fprintf(w, "baseline      %s\n", plan.Baseline)
 	for _, e := range plan.Environments {
-		fmt.Fprintf(w, "environment   %s\n", strings.ReplaceAll(ansi.Wrap(place(e.Name, "("+e.Kind+")", optionsInWords(e.Options)), 66, ""), "\n", "\n              "))
+		fmt.Fprintf(w, "environment   %s\n", strings.ReplaceAll(ansi.Wrap(place(e.Name, "("+kindAndWhere(e)+")", optionsInWords(e.Options)), 66, ""), "\n", "\n              "))
 	}
 	for _, work := range plan.Workloads {
 		fmt.Fprintf(w, "workload      %s: %s; fresh instance each %s\n", work.Name, work.Pack.Title, work.Fresh)
@@ -221,6 +221,18 @@ func printPlan(app *App, plan *study.Plan) error {
 	fmt.Fprintf(w, "\nexpected: %s\n", expected.Words())
 	fmt.Fprintf(w, "(at %v a trial, the start of the instance included; a run measures it and tells the time to go)\n", assumed)
 	return nil
+}
+
+// kindAndWhere says what an environment is, and what it is in or on if not this
+// machine.
+func kindAndWhere(e study.Environment) string {
+	switch {
+	case e.Inside != nil:
+		return e.Kind + " inside " + e.Inside.Name
+	case e.Host != "":
+		return e.Kind + " on host " + e.Host
+	}
+	return e.Kind
 }
 
 // optionsInWords are an environment's options as key=value, those without a

@@ -83,6 +83,16 @@ type Unlimited interface{ Unlimited() bool }
 // guest of a hypervisor, and what stands in for one in tests.
 type Apart interface{ OwnKernel() }
 
+// Stacked is an instance inside another, which has limits of its own: each of
+// the two is looked at by itself.
+type Stacked interface{ Given(l Limits) []Given }
+
+// Given are the limits that an instance was given.
+type Given struct {
+	Instance Instance
+	Limits   Limits
+}
+
 // NotHeld is a limit that did not take hold.
 type NotHeld struct{ Sights []Sight }
 
@@ -109,6 +119,9 @@ func CheckLimits(ctx context.Context, i Instance, l Limits) ([]Sight, error) {
 	}
 	if u, may := i.(Unlimited); may && u.Unlimited() {
 		return nil, nil
+	}
+	if s, is := i.(Stacked); is {
+		return checkEach(ctx, s.Given(l))
 	}
 	look := inside{ctx, i.Agent()}
 	_, apart := i.(Apart)
@@ -151,6 +164,24 @@ func CheckLimits(ctx context.Context, i Instance, l Limits) ([]Sight, error) {
 		return all, &NotHeld{failed}
 	}
 	return all, nil
+}
+
+func checkEach(ctx context.Context, all []Given) (sights []Sight, err error) {
+	var failed []Sight
+	for _, g := range all {
+		seen, err := CheckLimits(ctx, g.Instance, g.Limits)
+		var not *NotHeld
+		if errors.As(err, &not) {
+			failed = append(failed, not.Sights...)
+		} else if err != nil {
+			return nil, err
+		}
+		sights = append(sights, seen...)
+	}
+	if len(failed) > 0 {
+		return sights, &NotHeld{failed}
+	}
+	return sights, nil
 }
 
 // wanted are the limits that have to be seen somewhere. Swap matters where it

@@ -2,7 +2,7 @@
 // instance. A device is written over only if it is blank or if tare wrote it:
 // whoever mistypes a name loses nothing.
 //
-// It must not know environments.
+// It must not know any kind of environment.
 package device
 
 import (
@@ -19,6 +19,8 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"tare/internal/environment"
 )
 
 // Labels of the file systems that tare makes: of an image's disk, and of one
@@ -37,6 +39,16 @@ func Valid(path string) error {
 		return fmt.Errorf("%q names no block device: write its path, such as /dev/sdb1", path)
 	}
 	return nil
+}
+
+// Requirement is that of an environment that writes over a device.
+func Requirement(path string) environment.Requirement {
+	return environment.Requirement{What: "the device " + path + ", free and blank or tare's", Check: func(context.Context) environment.Finding {
+		if err := Check(path); err != nil {
+			return environment.Finding{State: environment.Missing, Reason: err.Error()}
+		}
+		return environment.Finding{State: environment.Usable}
+	}}
 }
 
 // Check says why a device may not be written over; it changes nothing. Nobody

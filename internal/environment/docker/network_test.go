@@ -129,7 +129,7 @@ func TestNATTranslatesWhatLeavesTheMachine(t *testing.T) {
 			}
 			before := counted(t, rule)
 			// Nobody answers at this address, which is for documentation.
-			say(t, i, `perl -MSocket -e 'socket(S, PF_INET, SOCK_DGRAM, 0); send(S, "x", 0, sockaddr_in(9, inet_aton("198.51.100.1"))) or die $!'`)
+			environmenttest.Run(t, i, `perl -MSocket -e 'socket(S, PF_INET, SOCK_DGRAM, 0); send(S, "x", 0, sockaddr_in(9, inet_aton("198.51.100.1"))) or die $!'`)
 			if after := counted(t, rule); after <= before {
 				t.Errorf("the rules for %s had seen %d and now %d", address, before, after)
 			}

@@ -18,7 +18,6 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/mutate"
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
 
-	"tare/internal/agent"
 	"tare/internal/environment"
 	"tare/internal/environment/environmenttest"
 	"tare/internal/image"
@@ -109,19 +108,6 @@ func (s *stage) start(t *testing.T, name string, l environment.Limits) environme
 	return i
 }
 
-// say runs a shell line inside and returns what it printed.
-func say(t *testing.T, i environment.Instance, line string) string {
-	var out bytes.Buffer
-	exit, err := i.Agent().Run(t.Context(), agent.Command{Argv: []string{"/bin/sh", "-c", line}, Stdout: &out, Stderr: &out})
-	if err != nil {
-		t.Fatalf("%s: %v", line, err)
-	}
-	if !exit.OK() {
-		t.Fatalf("%s: %+v: %s", line, exit, out.String())
-	}
-	return strings.TrimSpace(out.String())
-}
-
 // left lists what of the stage's owner is still there.
 func (s *stage) left() []string {
 	return environmenttest.Left(context.Background(), s.owner.Home(), s.owner.ID())
@@ -152,7 +138,7 @@ func TestSweepRemovesDeadOwnersContainersOnly(t *testing.T) {
 		if left := slices.DeleteFunc(s.left(), func(line string) bool { return strings.HasSuffix(line, "/dead") }); len(left) > 0 {
 			t.Errorf("left behind: %q", left)
 		}
-		if got := say(t, living, "echo alive"); got != "alive" {
+		if got := environmenttest.Run(t, living, "echo alive"); got != "alive" {
 			t.Errorf("the living owner's instance says %q", got)
 		}
 	})

@@ -29,15 +29,7 @@ func requiresEngine(b brand, o Options) []environment.Requirement {
 		})
 	}
 	if device.Named(o.Data) {
-		list = append(list, environment.Requirement{
-			What: "the device " + o.Data + ", free and blank or tare's",
-			Check: func(context.Context) environment.Finding {
-				if err := device.Check(o.Data); err != nil {
-					return missing("", "%v", err)
-				}
-				return environment.Finding{State: environment.Usable}
-			},
-		})
+		list = append(list, device.Requirement(o.Data))
 	}
 	if o.Log != "none" {
 		list = append(list, environment.Requirement{

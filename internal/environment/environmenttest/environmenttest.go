@@ -70,6 +70,16 @@ func Owner(t testing.TB, home string) *owner.Owner {
 	return o
 }
 
+// OnlyOwner is the id of the one that is alive in a home.
+func OnlyOwner(t testing.TB, home string) string {
+	t.Helper()
+	alive, err := owner.Alive(home)
+	if err != nil || len(alive) != 1 {
+		t.Fatalf("the owners in %s are %q (%v)", home, alive, err)
+	}
+	return alive[0]
+}
+
 // NeedsRoot skips a test of anybody else.
 func NeedsRoot(t testing.TB) {
 	t.Helper()

@@ -24,14 +24,12 @@ import (
 // is tested only for what an engine holds; that is removed by being found.
 func Left(ctx context.Context, home, ids string) (list []string) {
 	theirs := func(id string) bool { return strings.HasPrefix(id, ids) }
-	for _, kind := range environment.Kinds() {
-		if r, _ := environment.Lookup(kind); r.Sweep != nil {
-			removed, err := r.Sweep(ctx, home, theirs)
-			if err != nil {
-				removed = append(removed, err.Error())
-			}
-			list = append(list, removed...)
+	for _, sweep := range environment.Sweepers() {
+		removed, err := sweep(ctx, home, theirs)
+		if err != nil {
+			removed = append(removed, err.Error())
 		}
+		list = append(list, removed...)
 	}
 	for pid, line := range commandLines() {
 		if strings.Contains(line, home+"/work/"+ids) || strings.Contains(line, "tare-"+ids) {

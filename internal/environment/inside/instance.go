@@ -73,6 +73,12 @@ func through(inner, outer, name string) string {
 // Footprint is the whole machine's.
 func (i *instance) Footprint() sample.Footprint { return i.outer.Footprint() }
 
+// Given are the limits of both: cores are the machine's.
+func (i *instance) Given(l environment.Limits) []environment.Given {
+	l.Cores = nil
+	return []environment.Given{{Instance: i.outer, Limits: i.Limits}, {Instance: i.inner, Limits: l}}
+}
+
 func (i *instance) Notes() []string {
 	var notes []string
 	for _, n := range i.outer.Notes() {

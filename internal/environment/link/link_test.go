@@ -6,8 +6,6 @@ import (
 	"net"
 	"net/netip"
 	"os"
-	"os/exec"
-	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -15,30 +13,32 @@ import (
 
 	"pgregory.net/rapid"
 
+	"tare/internal/environment/environmenttest"
 	"tare/internal/netns"
 	"tare/internal/sample"
 )
 
-// A test that needs a tare of its own to kill starts this binary again.
 func TestMain(m *testing.M) {
-	switch os.Getenv("TARE_TEST_AS") {
-	case "nobody":
-		err := syscall.Setuid(65534)
-		if err == nil {
-			_, err = NewBridge(someOwner, "")
-		}
-		fmt.Println(err)
-		os.Exit(0)
-	case "held":
-		b, err := NewBridge(someOwner, "")
-		if err == nil {
-			_, err = b.Namespace()
-		}
-		fmt.Println(b.host, err)
-		io.Copy(io.Discard, os.Stdin)
-		os.Exit(1)
+	environmenttest.Main(m, map[string]environmenttest.Role{"nobody": nobody, "holder": holder})
+}
+
+// nobody makes a network without the rights, and says what came of it.
+func nobody(string, string) (string, error) {
+	if err := syscall.Setuid(65534); err != nil {
+		return "", err
 	}
-	os.Exit(m.Run())
+	_, err := NewBridge(someOwner, "")
+	return strings.ReplaceAll(fmt.Sprint(err), "\n", " "), nil
+}
+
+// holder makes a network with an instance, and says the name of its interface.
+func holder(string, string) (string, error) {
+	b, err := NewBridge(someOwner, "")
+	if err != nil {
+		return "", err
+	}
+	_, err = b.Namespace()
+	return b.host, err
 }
 
 const someOwner = "abcdefghijkl"
@@ -208,11 +208,9 @@ func TestAFullNetworkSaysSo(t *testing.T) {
 
 func TestWithoutTheRightsItSaysWhichAreMissing(t *testing.T) {
 	bridge(t)
-	cmd := exec.Command(os.Args[0])
-	cmd.Env = append(os.Environ(), "TARE_TEST_AS=nobody")
-	said, err := cmd.CombinedOutput()
-	if err != nil || !strings.Contains(string(said), "CAP_NET_ADMIN") || !strings.Contains(string(said), "making a network namespace") {
-		t.Errorf("%q, %v", said, err)
+	words, _ := environmenttest.Again(t, "nobody", "", "")
+	if said := strings.Join(words, " "); !strings.Contains(said, "CAP_NET_ADMIN") || !strings.Contains(said, "making a network namespace") {
+		t.Errorf("%q", said)
 	}
 }
 
@@ -228,7 +226,7 @@ func TestNothingIsLeftOfAClosedNetwork(t *testing.T) {
 		}
 	}
 	gone(t, b.host)
-	if spaces := openSpaces(); len(spaces) > 0 {
+	if spaces := environmenttest.OpenNetworkNamespaces(); len(spaces) > 0 {
 		t.Errorf("open are still %v", spaces)
 	}
 	if _, err := b.Tap(); err == nil {
@@ -238,29 +236,12 @@ func TestNothingIsLeftOfAClosedNetwork(t *testing.T) {
 
 func TestNothingIsLeftOfANetworkWhoseProcessIsKilled(t *testing.T) {
 	bridge(t)
-	cmd := exec.Command(os.Args[0])
-	cmd.Env = append(os.Environ(), "TARE_TEST_AS=held")
-	in, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
+	words, kill := environmenttest.Again(t, "holder", "", "")
+	if _, err := os.Stat("/sys/class/net/" + words[0]); err != nil {
+		t.Error(err)
 	}
-	defer in.Close()
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	var name, problem string
-	_, err = fmt.Fscan(out, &name, &problem)
-	_, there := os.Stat("/sys/class/net/" + name)
-	cmd.Process.Kill()
-	cmd.Wait()
-	if err != nil || problem != "<nil>" || there != nil {
-		t.Fatalf("%s, %s, %v, %v", name, problem, err, there)
-	}
-	gone(t, name)
+	kill()
+	gone(t, words[0])
 }
 
 // gone waits for an interface's end: the kernel clears namespaces at leisure.
@@ -274,17 +255,6 @@ func gone(t *testing.T, name string) {
 			t.Fatalf("the interface %s is still there", name)
 		}
 	}
-}
-
-// openSpaces are this process's descriptors of network namespaces.
-func openSpaces() (list []string) {
-	files, _ := filepath.Glob("/proc/self/fd/*")
-	for _, file := range files {
-		if to, err := os.Readlink(file); err == nil && strings.HasPrefix(to, "net:") {
-			list = append(list, file+" "+to)
-		}
-	}
-	return list
 }
 
 func TestNoTwoHaveTheSameAddressOfTheLoopback(t *testing.T) {

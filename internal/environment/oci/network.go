@@ -53,14 +53,15 @@ func (e *environ) join(ctx context.Context, r environment.Request) (_ *seat, rel
 		case "host":
 			return &seat{address: link.HostAddress, path: e.path("the host's network stack")}, nothing, nil
 		case "none":
-			return &seat{path: "none: a loopback of its own"}, nothing, nil
-		case "user":
-			space, err := link.Alone()
-			if err != nil {
-				return nil, nil, err
+			s := &seat{path: "none: a loopback of its own"}
+			if !e.options.gvisor() {
+				return s, nothing, nil
 			}
-			return &seat{space: fmt.Sprintf("/proc/%d/fd/%d", os.Getpid(), space.Fd()), inside: true, user: true,
-				path: e.path("tap, slirp4netns, the host's sockets")}, space.Close, nil
+			// It takes over the addresses that it finds, and a namespace that it
+			// makes itself has none: its loopback is down.
+			return s.alone()
+		case "user":
+			return (&seat{inside: true, user: true, path: e.path("tap, slirp4netns, the host's sockets")}).alone()
 		}
 		// A bridge of its own, as nobody else is to reach it.
 		own, err := e.NewNetwork(ctx, r.Owner, r.Name)
@@ -83,6 +84,16 @@ func (e *environ) join(ctx context.Context, r environment.Request) (_ *seat, rel
 		return s, func() error { return errors.Join(leave(), own.Close(context.Background())) }, nil
 	}
 	return plug(r.Network)
+}
+
+// alone puts a seat into a namespace with a loopback that is up.
+func (s *seat) alone() (*seat, func() error, error) {
+	space, err := link.Alone()
+	if err != nil {
+		return nil, nil, err
+	}
+	s.space = fmt.Sprintf("/proc/%d/fd/%d", os.Getpid(), space.Fd())
+	return s, space.Close, nil
 }
 
 // plug takes a place at a network that is there.

@@ -11,7 +11,6 @@ import (
 	"strings"
 	"testing"
 
-	"tare/internal/agent"
 	"tare/internal/environment"
 	"tare/internal/environment/environmenttest"
 )
@@ -58,16 +57,6 @@ func ignoredBy(i environment.Instance) (keys []string) {
 	return keys
 }
 
-func run(t *testing.T, i environment.Instance, script string) string {
-	t.Helper()
-	var out bytes.Buffer
-	exit, err := i.Agent().Run(t.Context(), agent.Command{Argv: []string{"/bin/sh", "-c", script}, Stdout: &out, Stderr: &out})
-	if err != nil || !exit.OK() {
-		t.Errorf("%s: %+v, %v: %s", script, exit, err, out.String())
-	}
-	return strings.TrimSpace(out.String())
-}
-
 const off = `"namespaces": {"pid": false, "mount": false, "ipc": false, "uts": false, "cgroup": false}, "cgroup_limits": false, "devices": false,
 	"masked": false, "seccomp": "unconfined", "capabilities": "all", "root": "folder", "network": "host"`
 
@@ -94,7 +83,7 @@ func TestTheSwitchesTakeHoldOrAreSaidToBeIgnored(t *testing.T) {
 			if got := strings.Join(ignoredBy(i), " "); got != c.ignored {
 				t.Errorf("%s: ignored is %q, want %q:\n%s", c.options, got, c.ignored, strings.Join(i.Notes(), "\n"))
 			}
-			if got := run(t, i, "echo x >/data/y; cat /data/y"); got != "x" {
+			if got := environmenttest.Run(t, i, "echo x >/data/y; cat /data/y"); got != "x" {
 				t.Errorf("%s: /data holds %q", c.options, got)
 			}
 			if p := i.Paths(); p.Network == "" || p.Root == "" || p.Data == "" || p.RootOn == "" || p.DataOn == "" {
@@ -121,10 +110,10 @@ func TestWhatTheSwitchesMeanInside(t *testing.T) {
 		{"a mount", "mount -t tmpfs none /mnt && echo mounted || echo refused",
 			func(s string) bool { return s == "mounted" }, func(s string) bool { return strings.HasSuffix(s, "refused") }},
 	} {
-		if got := run(t, wide, c.script); !c.wide(got) {
+		if got := environmenttest.Run(t, wide, c.script); !c.wide(got) {
 			t.Errorf("%s: with all off it is %q", c.what, got)
 		}
-		if got := run(t, narrow, c.script); !c.narrow(got) {
+		if got := environmenttest.Run(t, narrow, c.script); !c.narrow(got) {
 			t.Errorf("%s: with all on it is %q", c.what, got)
 		}
 	}
@@ -134,7 +123,7 @@ func atoi(text string) int { n, _ := strconv.Atoi(text); return n }
 
 func TestTheLogHoldsWhatPassedInDockersFormat(t *testing.T) {
 	i := at(t, `{"log": "json-file"}`)
-	run(t, i, "echo some words")
+	environmenttest.Run(t, i, "echo some words")
 	roles := []string{}
 	for _, p := range i.Footprint().Processes {
 		roles = append(roles, p.Role)
@@ -177,7 +166,7 @@ func TestAUserModeNetworkLeadsOut(t *testing.T) {
 	}
 	_, port, _ := net.SplitHostPort(l.Addr().String())
 	script := "perl -MIO::Socket::INET -e '$s = IO::Socket::INET->new(PeerAddr => qq(" + host + "), PeerPort => " + port + ", Timeout => 10) or die $@; print <$s>'"
-	if got := run(t, i, script); got != "heard" || i.Address() != "" {
+	if got := environmenttest.Run(t, i, script); got != "heard" || i.Address() != "" {
 		t.Errorf("%q, address %q", got, i.Address())
 	}
 }

@@ -99,13 +99,6 @@ func (d drive) String() string {
 	return fmt.Sprintf("ext4 on virtio-blk, %s, cache %s, %s", what, d.cache, d.aio)
 }
 
-func (d drive) check(context.Context) environment.Finding {
-	if err := device.Check(d.path); err != nil {
-		return environment.Finding{State: environment.Missing, Reason: err.Error()}
-	}
-	return environment.Finding{State: environment.Usable}
-}
-
 // checkRing asks the kernel for a ring, as QEMU will.
 func checkRing(context.Context) environment.Finding {
 	var parameters [120]byte // struct io_uring_params

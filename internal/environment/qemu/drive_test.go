@@ -118,7 +118,7 @@ func TestQEMUHasTheDisksThatTheOptionsAskFor(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer i.Stop(context.WithoutCancel(t.Context()))
-			inside(t, i, "dd if=/dev/zero of=/data/file bs=64k count=16 conv=fsync 2>/dev/null && echo x > /var/file && sync")
+			environmenttest.Run(t, i, "dd if=/dev/zero of=/data/file bs=64k count=16 conv=fsync 2>/dev/null && echo x > /var/file && sync")
 			g := i.(*vmm.Guest)
 			got := blocks(t, g)
 			for id, want := range map[string]string{"root": c.root, "data": c.data} {

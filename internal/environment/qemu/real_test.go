@@ -14,7 +14,6 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"tare/internal/agent"
 	"tare/internal/cgroup"
 	"tare/internal/environment"
 	"tare/internal/environment/environmenttest"
@@ -73,17 +72,6 @@ func (b *bench) nothingLeft(t *testing.T) {
 	}
 }
 
-// inside runs a shell command in a guest and returns what it printed.
-func inside(t *testing.T, i environment.Instance, command string) string {
-	t.Helper()
-	var said bytes.Buffer
-	exit, err := i.Agent().Run(t.Context(), agent.Command{Argv: []string{"/bin/sh", "-c", command}, Stdout: &said, Stderr: &said})
-	if err != nil || !exit.OK() {
-		t.Fatalf("%s: %+v, %v: %s", command, exit, err, said.String())
-	}
-	return strings.TrimSpace(said.String())
-}
-
 func TestAGuestHasWhatItWasGivenAndNoMore(t *testing.T) {
 	b := newBench(t)
 	for _, machine := range []string{"q35", "microvm"} {
@@ -103,7 +91,7 @@ func TestAGuestHasWhatItWasGivenAndNoMore(t *testing.T) {
 					t.Errorf("phase %s took %v", p.Name, p.Duration)
 				}
 			}
-			if got := inside(t, i, "ls /sys/class/net"); got != "lo" {
+			if got := environmenttest.Run(t, i, "ls /sys/class/net"); got != "lo" {
 				t.Errorf("network interfaces: %q", got)
 			}
 			if notes := i.Notes(); len(notes) > 0 {
@@ -137,7 +125,7 @@ func TestAGuestWithAUserNetworkReachesItsHost(t *testing.T) {
 			}()
 			// The gateway of QEMU's network is the host's own loopback.
 			port := listener.Addr().(*net.TCPAddr).Port
-			if got := inside(t, i, fmt.Sprintf("bash -c 'cat </dev/tcp/10.0.2.2/%d'", port)); got != "a word from the host" {
+			if got := environmenttest.Run(t, i, fmt.Sprintf("bash -c 'cat </dev/tcp/10.0.2.2/%d'", port)); got != "a word from the host" {
 				t.Errorf("heard %q", got)
 			}
 		})

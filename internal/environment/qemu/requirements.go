@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"tare/internal/environment"
+	"tare/internal/environment/device"
 	"tare/internal/environment/link"
 	"tare/internal/environment/vmm"
 	"tare/internal/kvm"
@@ -34,7 +35,7 @@ func requirements(o *Options) []environment.Requirement {
 	}
 	for _, d := range o.drives() {
 		if d.form == aDevice {
-			list = append(list, environment.Requirement{What: "the device " + d.path + ", free and blank or tare's", Check: d.check})
+			list = append(list, device.Requirement(d.path))
 		}
 		if d.aio == "io_uring" {
 			list = append(list, environment.Requirement{What: "a kernel that lets io_uring be used, for the " + d.id + " disk", Check: checkRing})
