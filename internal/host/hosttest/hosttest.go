@@ -51,6 +51,7 @@ type Machine struct {
 	Identity   string // file of the private key that it lets in
 	KnownHosts string // file with its key
 	Key        ssh.PublicKey
+	Home       string // of tare there, where nobody says otherwise
 
 	port  *link.Port
 	cmd   *exec.Cmd
@@ -156,14 +157,14 @@ func (n *Network) Start() (*Machine, error) {
 	}
 	address := plugged.Address.Addr().String()
 	file := func(what string) string { return filepath.Join(n.folder, address+"."+what) }
-	m := &Machine{Address: address, Port: port, User: "root", Identity: n.identity, KnownHosts: file("known"), port: plugged, ended: make(chan struct{})}
+	m := &Machine{Address: address, Port: port, User: "root", Identity: n.identity, KnownHosts: file("known"), Home: file("home"), port: plugged, ended: make(chan struct{})}
 	if m.Key, err = NewKey(file("key")); err != nil {
 		return nil, errors.Join(err, plugged.Close())
 	}
 	for name, text := range map[string]string{
 		file("authorized"): string(ssh.MarshalAuthorizedKey(n.public)),
 		m.KnownHosts:       knownhosts.Line([]string{knownhosts.Normalize(net.JoinHostPort(address, port))}, m.Key) + "\n",
-		file("config"):     fmt.Sprintf(config, port, address, file("key"), file("authorized")),
+		file("config"):     fmt.Sprintf(config, port, address, file("key"), file("authorized"), m.Home),
 	} {
 		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
 			return nil, errors.Join(err, plugged.Close())
@@ -186,6 +187,7 @@ UseDNS no
 PasswordAuthentication no
 KbdInteractiveAuthentication no
 PermitRootLogin prohibit-password
+SetEnv "TARE_HOME=%s"
 LogLevel VERBOSE
 `
 
