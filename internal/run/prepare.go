@@ -1,0 +1,128 @@
+package run
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"tare/internal/bundle"
+	"tare/internal/environment"
+	"tare/internal/image"
+	"tare/internal/study"
+	"tare/internal/workload"
+)
+
+// prepare finds out what works here and makes the image in the forms it needs.
+func (e *execution) prepare(ctx context.Context) (*image.Image, error) {
+	e.prepared, e.places = map[string]environment.Environment{}, places{}
+	for _, p := range e.Plan.Environments {
+		env, facts, err := e.check(ctx, p)
+		if err == nil && env != nil {
+			var everywhere bool
+			if everywhere, err = e.checkPlaces(ctx, p, &facts); !everywhere {
+				env = nil
+			}
+		}
+		if err != nil {
+			return nil, err
+		}
+		if old, resumed := e.run.Manifest.Environments[p.Name]; resumed {
+			if old.State != environment.Missing && facts.State == environment.Missing {
+				return nil, fmt.Errorf("environment %s worked when the run began and does not now: %s", p.Name, Why(facts))
+			}
+			if old.State == environment.Missing {
+				continue // it was not in the run's first blocks, so it stays out
+			}
+			facts.Notes = old.Notes
+		}
+		e.run.Manifest.Environments[p.Name] = facts
+		if env == nil {
+			e.events(Event{Kind: Skipped, Environment: p.Name, Message: Why(facts)})
+			continue
+		}
+		e.usable = append(e.usable, p.Name)
+		e.prepared[p.Name] = env
+	}
+	if !slices.Contains(e.usable, e.Plan.Baseline) {
+		return nil, fmt.Errorf("the baseline %s does not work here, so there is nothing to compare with: %s", e.Plan.Baseline, Why(e.run.Manifest.Environments[e.Plan.Baseline]))
+	}
+	store, err := image.Open(Images(e.Home))
+	if err != nil {
+		return nil, err
+	}
+	e.say("image: looking it up, or making it")
+	img, err := store.Get(ctx, e.Plan.Image, func(line string) { e.say("image: %s", line) })
+	if err != nil {
+		if e.Plan.Image.Reference != "" {
+			err = &InputError{err}
+		}
+		return nil, err
+	}
+	if was := e.run.Manifest.Image.Digest; was != "" && was != img.Digest {
+		return nil, fmt.Errorf("the run began with image %s and the same source gives %s now: blocks of two images cannot be compared; begin a new run", was, img.Digest)
+	}
+	e.run.Manifest.Image = bundle.ImageFacts{Name: img.Name, Digest: img.Digest}
+	for _, name := range e.usable {
+		if err := e.prepared[name].Prepare(ctx, img, func(line string) { e.say("%s: %s", name, line) }); err != nil {
+			return nil, fmt.Errorf("prepare %s: %w", name, err)
+		}
+		facts := e.run.Manifest.Environments[name]
+		facts.Label = e.prepared[name].Label()
+		facts.Versions = e.prepared[name].Versions(ctx)
+		e.run.Manifest.Environments[name] = facts
+	}
+	if err := e.prepareHost(ctx, img); err != nil {
+		return nil, err
+	}
+	return img, e.preparePlaces(ctx, img)
+}
+
+// prepareHost makes the environment of roles that are placed on the host: the
+// native one, with the same image.
+func (e *execution) prepareHost(ctx context.Context, img *image.Image) (err error) {
+	onHost := func(w study.Workload) bool {
+		return slices.ContainsFunc(w.Pack.RoleNames(), func(role string) bool { return w.Pack.Place(role) == workload.OnHost })
+	}
+	registration, known := environment.Lookup(hostKind)
+	if !slices.ContainsFunc(e.Plan.Workloads, onHost) || !known {
+		return nil
+	}
+	if e.host, err = registration.New(registration.Options()); err != nil {
+		return fmt.Errorf("prepare the host for the roles that run there: %w", err)
+	}
+	return e.host.Prepare(ctx, img, func(line string) { e.say("host: %s", line) })
+}
+
+// hostKind is the kind of environment that runs an image on the host itself.
+const hostKind = "native"
+
+// check finds out whether an environment of a plan works here; nil and the
+// findings where it does not.
+func check(ctx context.Context, p study.Environment) (environment.Environment, bundle.EnvironmentFacts, error) {
+	options, err := p.Decode()
+	if err != nil {
+		return nil, bundle.EnvironmentFacts{}, err
+	}
+	state, findings := environment.Check(ctx, p.Kind, options)
+	facts := bundle.EnvironmentFacts{State: state, Findings: findings}
+	if state == environment.Missing {
+		return nil, facts, nil
+	}
+	r, _ := environment.Lookup(p.Kind)
+	env, err := r.New(options)
+	return env, facts, err
+}
+
+// Why is the finding that keeps an environment from working, with its mend.
+func Why(f bundle.EnvironmentFacts) string {
+	for _, finding := range f.Findings {
+		if finding.State == environment.Missing {
+			text := fmt.Sprintf("needs %s: %s", finding.What, finding.Reason)
+			if finding.Mend != "" {
+				text += "; mend it with: " + finding.Mend
+			}
+			return text
+		}
+	}
+	return string(f.State)
+}
