@@ -12,10 +12,10 @@ import (
 func (b brand) needs(o Options) environment.Needs {
 	if b.name == thePodman.name {
 		return environment.Needs{
-			Packages: []string{"podman", "crun", "iptables", "netavark", "aardvark-dns"},
-			Services: []environment.Service{{Argv: []string{"podman", "--cgroup-manager=cgroupfs", "system", "service", "--time=0", o.Socket},
+			Packages: []string{"podman", "crun", "iptables", "containernetworking-plugins"},
+			Services: []environment.Service{{Argv: []string{"sh", "-c", podmanService, "podman", o.Socket},
 				Ready: []string{"podman", "--remote", "--url", o.Socket, "version"}}},
-			Folders: []string{"/var/lib/containers"},
+			Folders: []string{"/var/lib/containers", "/var/tmp"}, // an image is unpacked in the second
 		}
 	}
 	return environment.Needs{
@@ -25,6 +25,9 @@ func (b brand) needs(o Options) environment.Needs {
 		Folders: []string{"/var/lib/docker"},
 	}
 }
+
+// podmanService makes its socket's folder, as nobody else does where no init runs.
+const podmanService = `mkdir -p "$(dirname "${1#unix://}")" && exec podman --cgroup-manager=cgroupfs system service --time=0 "$1"`
 
 // needsOfGvisor: with engine: auto it is runsc itself, since a new machine has
 // no daemon.

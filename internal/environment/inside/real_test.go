@@ -31,10 +31,9 @@ type silent struct{ io.Writer }
 
 func (silent) Close() error { return nil }
 
-// start starts an instance of a kind in a virtual machine.
-func start(t *testing.T, o *owner.Owner, kind string, change func(any)) environment.Instance {
+// inMachine is a kind in a virtual machine.
+func inMachine(t *testing.T, o *owner.Owner, kind string) Nesting {
 	t.Helper()
-	image := environmenttest.Image(t)
 	outer, _ := environment.Lookup("qemu")
 	options := outer.Options()
 	if err := json.Unmarshal([]byte(`{"accel": "tcg"}`), options); err != nil {
@@ -50,9 +49,6 @@ func start(t *testing.T, o *owner.Owner, kind string, change func(any)) environm
 		t.Skipf("needs the kind %s", kind)
 	}
 	inner := registration.Options()
-	if change != nil {
-		change(inner)
-	}
 	n := Nesting{
 		Outer: "vm", Environment: vm, Limits: environment.Limits{CPUs: 2, Memory: 768 * quantity.MiB, Cores: []int{0, 1}},
 		Name: "nested-" + kind, Kind: kind, Owner: o, Console: func(string) (io.WriteCloser, error) { return silent{io.Discard}, nil },
@@ -65,7 +61,14 @@ func start(t *testing.T, o *owner.Owner, kind string, change func(any)) environm
 			t.Skip("needs what the kind takes in a machine: " + err.Error())
 		}
 	}
-	e := New(n)
+	return n
+}
+
+// start starts an instance of a kind in a virtual machine.
+func start(t *testing.T, o *owner.Owner, kind string) environment.Instance {
+	t.Helper()
+	image := environmenttest.Image(t)
+	e := New(inMachine(t, o, kind))
 	if err := e.Prepare(t.Context(), image, func(line string) { t.Log(line) }); err != nil {
 		t.Fatal(err)
 	}
@@ -106,7 +109,7 @@ func TestWhatIsStartedInAMachineIsContainedThereAndItsCostIsTheWholeMachines(t *
 	} {
 		t.Run(c.kind, func(t *testing.T) {
 			o := environmenttest.Owner(t, t.TempDir())
-			i := start(t, o, c.kind, nil)
+			i := start(t, o, c.kind)
 			if kernel, mine := said(t, i, "uname -r"), readFile(t, "/proc/sys/kernel/osrelease"); kernel == mine {
 				t.Errorf("it runs on the host's kernel %s", kernel)
 			}
@@ -130,6 +133,22 @@ func TestWhatIsStartedInAMachineIsContainedThereAndItsCostIsTheWholeMachines(t *
 				t.Errorf("its root is %q", paths.Root)
 			}
 		})
+	}
+}
+
+func TestAServiceThatEndsIsNotWaitedFor(t *testing.T) {
+	environmenttest.NeedsRoot(t)
+	environmenttest.NeedsAgent(t)
+	image, n := environmenttest.Image(t), inMachine(t, environmenttest.Owner(t, t.TempDir()), "native")
+	n.Needs.Services = []environment.Service{{Argv: []string{"sh", "-c", "echo there is no folder; exit 3"}, Ready: []string{"false"}}}
+	err := New(n).Prepare(t.Context(), image, nil)
+	if err == nil {
+		t.Fatal("a machine without its service is said to be ready")
+	}
+	for _, words := range []string{"the service of false in vm did not answer", "it ended with status 3", "there is no folder"} {
+		if !strings.Contains(err.Error(), words) {
+			t.Errorf("%q is missing in: %v", words, err)
+		}
 	}
 }
 

@@ -85,7 +85,7 @@ func (w *way) put(ctx context.Context) error {
 	w.session = nil
 	script := "sync\n"
 	if len(w.Needs.Services) > 0 {
-		script = "kill -TERM $(cat /run/tare-service-* 2>/dev/null) 2>/dev/null; for n in $(seq 100); do kill -0 $(cat /run/tare-service-*) 2>/dev/null || break; sleep 0.1; done\n" + script
+		script = "pids=$(cat /run/tare-service-?); kill -TERM $pids; for n in $(seq 100); do kill -0 $pids 2>/dev/null || break; sleep 0.1; done\n" + script
 	}
 	return errors.Join(err, w.run(ctx, "ending its services", script+"sync\n"))
 }
@@ -93,20 +93,36 @@ func (w *way) put(ctx context.Context) error {
 // serve starts the services, each when the one before it answers.
 func (w *way) serve(ctx context.Context) error {
 	for n, s := range w.Needs.Services {
-		words := make([]string, len(s.Argv))
-		for i, word := range s.Argv {
-			words[i] = quote(word)
-		}
-		log := fmt.Sprintf("/run/tare-service-%d.log", n)
-		err := w.run(ctx, "starting "+s.Argv[0], fmt.Sprintf("setsid %s </dev/null >%s 2>&1 & echo $! >/run/tare-service-%d\n", strings.Join(words, " "), log, n))
-		if err != nil {
+		if err := w.start(ctx, n, s); err != nil {
 			return err
 		}
-		if _, err := w.outer.Agent().Await(ctx, agent.Probe{Exec: s.Ready, Interval: 50 * time.Millisecond, Timeout: servicePatience}); err != nil {
-			var said host.Tail
-			w.outer.Agent().Run(ctx, agent.Command{Argv: []string{"tail", "-n", "15", log}, Stdout: &said})
-			return fmt.Errorf("%s in %s never answered: %w%s", s.Argv[0], w.Outer, err, said.Last())
+	}
+	return nil
+}
+
+// start starts a service, and returns when it answers. One that ends before
+// never will.
+func (w *way) start(ctx context.Context, n int, s environment.Service) error {
+	a, file := w.outer.Agent(), fmt.Sprintf("/run/tare-service-%d", n)
+	script := fmt.Sprintf(`echo $$ >%[1]s; exec "$@" >%[1]s.log 2>&1`, file)
+	p, err := a.Start(ctx, agent.Command{Argv: append([]string{"/bin/sh", "-c", script, "sh"}, s.Argv...)})
+	if err != nil {
+		return fmt.Errorf("%s, starting %s: %w", w.Outer, s.Argv[0], err)
+	}
+	waiting, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	go func() {
+		if exit, err := p.Wait(waiting); err == nil {
+			stop(fmt.Errorf("it ended with status %d", exit.Code))
 		}
+	}()
+	if _, err := a.Await(waiting, agent.Probe{Exec: s.Ready, Interval: 50 * time.Millisecond, Timeout: servicePatience}); err != nil {
+		if ended := context.Cause(waiting); ended != nil {
+			err = ended
+		}
+		var said host.Tail
+		a.Run(ctx, agent.Command{Argv: []string{"tail", "-n", "15", file + ".log"}, Stdout: &said})
+		return fmt.Errorf("the service of %s in %s did not answer: %w%s", s.Ready[0], w.Outer, err, said.Last())
 	}
 	return nil
 }
