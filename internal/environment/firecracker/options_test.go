@@ -67,8 +67,9 @@ func TestAWrongOptionIsNamedWithWhatIsRight(t *testing.T) {
 
 func TestTheRequestsSayWhatTheOptionsAskFor(t *testing.T) {
 	o := defaults()
-	o.DiskBandwidth, o.NetOps, o.Cache, o.AIO = 1000, 50, "unsafe", "async"
+	o.NetOps, o.Cache, o.AIO = 50, "unsafe", "async"
 	m := &microvm.Machine{CPUs: 2, Memory: 256 * quantity.MiB, Line: "quiet",
+		Disk: &microvm.Limiter{Bandwidth: &microvm.Bucket{Size: 1000, Refill: 1000}},
 		Port: &link.Port{Device: "port2", Address: netip.MustParsePrefix("10.213.0.2/24"), MAC: net.HardwareAddr{0x52, 0x54, 10, 213, 0, 2}}}
 	var lines []string
 	for _, s := range (&firecracker{*o}).definition(m) {
