@@ -43,12 +43,22 @@ func (io *IO) Validate() error {
 // None says that nothing is limited.
 func (io IO) None() bool { return io == IO{} }
 
+// Memory is where /data lies without a disk: in Paths.DataOn, and in place of
+// the folder that Group takes.
+const Memory = "memory"
+
+// ErrMemoryIO refuses limits of IO where /data lies in memory.
+var ErrMemoryIO = errors.New("limits: io: /data lies in memory (data: tmpfs), where no disk's limit reaches; write data: bind, or leave io out")
+
 // Group are the limits as a cgroup takes them; folder lies on the disk that the
-// limits of IO are for.
+// limits of IO are for, or is Memory.
 func (l Limits) Group(folder string) (cgroup.Limits, error) {
 	g := l.group("")
 	if l.IO.None() {
 		return g, nil
+	}
+	if folder == Memory {
+		return g, ErrMemoryIO
 	}
 	disk, err := cgroup.DiskBelow(folder)
 	if err != nil {
@@ -56,6 +66,20 @@ func (l Limits) Group(folder string) (cgroup.Limits, error) {
 	}
 	g.IO.Device = disk
 	return g, nil
+}
+
+// scarce is a number of processes and threads below which the programs that
+// start an instance may not get by: those written in Go have a dozen threads
+// each, and gVisor has more.
+const scarce = 40
+
+// Scarce says, as the end of a message of a start that failed, that too few
+// processes may be why; "" where there are plenty.
+func (l Limits) Scarce() string {
+	if l.PIDs <= 0 || l.PIDs >= scarce {
+		return ""
+	}
+	return fmt.Sprintf("; limits: pids: %d may be too few processes and threads for the start: raise it, or leave it out", l.PIDs)
 }
 
 func (l Limits) group(disk string) cgroup.Limits {
@@ -122,6 +146,9 @@ func CheckLimits(ctx context.Context, i Instance, l Limits) ([]Sight, error) {
 	}
 	if s, is := i.(Stacked); is {
 		return checkEach(ctx, s.Given(l))
+	}
+	if !l.IO.None() && i.Paths().DataOn == Memory {
+		return nil, ErrMemoryIO
 	}
 	look := inside{ctx, i.Agent()}
 	_, apart := i.(Apart)

@@ -14,3 +14,11 @@ func Listen(i Instance) string {
 	}
 	return i.Address()
 }
+
+// Publishing are options with which others may reach an instance at some ports
+// alone.
+type Publishing interface {
+	// Publishes are these TCP ports and the key of the option that lists them;
+	// no key where there is no such bound.
+	Publishes() (key string, ports []int)
+}

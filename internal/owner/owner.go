@@ -146,8 +146,20 @@ func (o *Owner) Adopt(pid int, role string) (release func(), err error) {
 	return func() { os.Remove(file) }, nil
 }
 
-// Close removes the owner's folder and cgroups, and says what still stood. What
-// still stood is gone as well, unless the error says that it resisted.
+// Stood is what still stood when an owner closed, and was removed: a fault of
+// whoever left it there, after which nothing is left.
+type Stood struct {
+	Owner   string
+	Removed []string
+}
+
+func (s *Stood) Error() string {
+	return fmt.Sprintf("at the end of owner %s this still stood and was removed: %s", s.Owner, strings.Join(s.Removed, "; "))
+}
+
+// Close removes the owner's folder and cgroups, and says what still stood. The
+// error is a Stood alone where all of it is gone; else what resisted is in it as
+// well.
 func (o *Owner) Close() error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -159,10 +171,15 @@ func (o *Owner) Close() error {
 	defer cancel()
 	removed, err := clearOwner(ctx, o.folder, o.id)
 	errUnlock := unlock(o.lock)
-	if len(removed) > 0 {
-		err = errors.Join(fmt.Errorf("at the end of owner %s this still stood and was removed: %s", o.id, strings.Join(removed, "; ")), err)
+	err = errors.Join(err, errUnlock)
+	if len(removed) == 0 {
+		return err
 	}
-	return errors.Join(err, errUnlock)
+	stood := &Stood{o.id, removed}
+	if err == nil {
+		return stood
+	}
+	return errors.Join(stood, err)
 }
 
 // Alive lists the owners of a home whose process lives.

@@ -88,6 +88,7 @@ func (c *containers) Start(ctx context.Context, r environment.Request) (_ enviro
 	if err != nil {
 		return nil, err
 	}
+	i.parent = parent
 	limits, err := c.limits(ctx, r, i.folder)
 	if err != nil {
 		return nil, err
@@ -207,8 +208,11 @@ func (c *containers) limits(ctx context.Context, r environment.Request, folder s
 	if c.gvisor && c.options.Data == "overlay" && !r.Limits.IO.None() {
 		return cgroup.Limits{}, oci.ErrOverlayIO
 	}
-	if c.options.Data == "bind" {
+	switch c.options.Data {
+	case "bind":
 		return r.Limits.Group(folder)
+	case "tmpfs":
+		return r.Limits.Group(environment.Memory)
 	}
 	info, err := c.engine.info(ctx)
 	if err != nil {

@@ -23,6 +23,7 @@ type instance struct {
 	engine    *engine
 	id        string // "" until it was created
 	folder    string
+	parent    string // the group that its own is made in; "" where the engine says
 	address   string
 	inside    string      // the container's own address, where address is the host's
 	seat      *link.Seat  // its address, where it shares the host's network
@@ -158,7 +159,7 @@ func (i *instance) remove(ctx context.Context) error {
 			problems = append(problems, endAll(ctx, i.processes))
 		} else {
 			// Whoever fails to start has no processes that we know of.
-			problems = append(problems, endHelpers(ctx, i.id))
+			problems = append(problems, endHelpers(ctx, i.id, i.parent))
 		}
 	}
 	if i.seat != nil {

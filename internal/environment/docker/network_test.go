@@ -25,11 +25,14 @@ func TestPortsAreReadOneByOne(t *testing.T) {
 		{"publish", []string{"6379"}, 1, ""},
 		{"publish", []string{"6379", "7000-7010"}, 12, ""},
 		{"bridge", nil, 0, ""},
-		{"publish", nil, 0, "such as ports: [6379]"},
+		{"publish", nil, 0, "such as ports: [16379]"},
 		{"bridge", []string{"6379"}, 0, "with network: publish only, and it is bridge"},
 		{"publish", []string{"redis"}, 0, `"redis" is no TCP port`},
 		{"publish", []string{"53/udp"}, 0, "is no TCP port"},
 		{"publish", []string{"80", "79-81"}, 0, "stands there twice"},
+		{"publish", []string{"80", "80"}, 0, "ports: 80 stands there twice"},
+		{"publish", []string{"0", "99999"}, 0, "ports: 0 is no port: they go from 1 to 65535\nports: 99999 is no port"},
+		{"publish", []string{"1-70000"}, 0, "ports: 70000 is no port"},
 		{"publish", []string{"1000-1100"}, 0, "more than 100"},
 	} {
 		o := Options{Network: c.network, Ports: c.ports}

@@ -46,7 +46,7 @@ func (c *containers) paths(ctx context.Context, i *instance, folder string) envi
 	case "overlay":
 		p.Data, p.DataOn = driver, p.RootOn
 	case "tmpfs":
-		p.Data, p.DataOn = "tmpfs", "memory"
+		p.Data, p.DataOn = "tmpfs", environment.Memory
 	default:
 		p.Data, p.DataOn = "ext4 on the block device, volume of the engine", backing.Device(c.options.Data)
 	}

@@ -109,8 +109,9 @@ func commandLine(pid int) []string {
 // endHelpers ends the processes that serve a container which is gone, and
 // removes the groups that a runtime made for it: gVisor's runtime, when it
 // fails to start, leaves them all. They name the container's id, which nobody
-// else has, in their command lines.
-func endHelpers(ctx context.Context, id string) error {
+// else has, in their command lines. Parent is the group that the container's
+// was to be made in, "" where the engine chose it.
+func endHelpers(ctx context.Context, id, parent string) error {
 	entries, err := os.ReadDir("/proc")
 	if err != nil {
 		return fmt.Errorf("looking for processes of container %.12s: %w", id, err)
@@ -126,7 +127,11 @@ func endHelpers(ctx context.Context, id string) error {
 		}
 	}
 	err = endAll(ctx, found)
-	for _, path := range []string{"/docker/" + id, "/libpod_parent/libpod-" + id} {
+	groups := []string{"/docker/" + id, "/libpod_parent/libpod-" + id}
+	if parent != "" {
+		groups = append(groups, parent+"/"+id)
+	}
+	for _, path := range groups {
 		if group, e := cgroup.At(path); e == nil && group.Exists() {
 			err = errors.Join(err, group.Kill(ctx), group.Remove())
 		}

@@ -7,6 +7,7 @@ import (
 	"os"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/moby/moby/api/types/container"
 	wire "github.com/moby/moby/api/types/network"
@@ -20,27 +21,62 @@ const mostPorts = 100
 
 // ports are the published ones, one by one.
 func (o *Options) ports() (list []wire.Port, err error) {
+	var wrong []error
 	for _, text := range o.Ports {
+		if n := outOfRange(text); n != "" {
+			wrong = append(wrong, fmt.Errorf("ports: %s is no port: they go from 1 to 65535", n))
+			continue
+		}
 		some, err := wire.ParsePortRange(text)
 		if err != nil || some.Proto() != wire.TCP {
-			return nil, fmt.Errorf("ports: %q is no TCP port: write 6379, or 7000-7010 for several", text)
+			wrong = append(wrong, fmt.Errorf("ports: %q is no TCP port: write 16379, or 7000-7010 for several", text))
+			continue
 		}
 		for port := range some.All() {
-			if port.Num() == 0 || slices.Contains(list, port) {
-				return nil, fmt.Errorf("ports: %s stands there twice, or is no port", port)
+			if slices.Contains(list, port) {
+				wrong = append(wrong, fmt.Errorf("ports: %d stands there twice", port.Num()))
+				continue
 			}
 			if list = append(list, port); len(list) > mostPorts {
 				return nil, fmt.Errorf("ports: they are more than %d, and an engine may start a process for each", mostPorts)
 			}
 		}
 	}
+	if err := errors.Join(wrong...); err != nil {
+		return nil, err
+	}
 	if o.Network == "publish" && len(list) == 0 {
-		return nil, errors.New("ports: network: publish needs the ports that the workload's servers listen at, such as ports: [6379]")
+		return nil, errors.New("ports: network: publish needs the ports that the workload's servers listen at, such as ports: [16379]")
 	}
 	if o.Network != "publish" && len(list) > 0 {
 		return nil, fmt.Errorf("ports: they are published with network: publish only, and it is %s", o.Network)
 	}
 	return list, nil
+}
+
+// outOfRange is the first number of an entry that no port has.
+func outOfRange(text string) string {
+	for _, part := range strings.Split(text, "-") {
+		if n, err := strconv.ParseUint(part, 10, 64); (err == nil || errors.Is(err, strconv.ErrRange)) && (n == 0 || n > 65535) {
+			return part
+		}
+	}
+	return ""
+}
+
+// Publishes are the ports at which alone others reach an instance.
+func (o *Options) Publishes() (key string, ports []int) {
+	if o.Network != "publish" {
+		return "", nil
+	}
+	list, err := o.ports()
+	if err != nil {
+		return "", nil // Validate says so
+	}
+	for _, p := range list {
+		ports = append(ports, int(p.Num()))
+	}
+	return "ports", ports
 }
 
 // publish puts the ports at an address of the host.

@@ -216,6 +216,35 @@ func TestAStartThatFailsHalfwayLeavesNothing(t *testing.T) {
 	}
 }
 
+func TestALimitOfIOOnDataInMemoryIsRefused(t *testing.T) {
+	f := flavours[0]
+	f.options = func(o any) { o.(*Options).Data = "tmpfs" }
+	s := setUp(t, f)
+	_, err := s.env.Start(t.Context(), environment.Request{Name: "lost", Owner: s.owner, Image: s.image, Console: &bytes.Buffer{},
+		Limits: environment.Limits{IO: environment.IO{Write: quantity.MiB}}})
+	if !errors.Is(err, environment.ErrMemoryIO) {
+		t.Errorf("the start gives %v", err)
+	}
+	if left := s.left(); len(left) > 0 {
+		t.Errorf("left behind: %q", left)
+	}
+}
+
+// gVisor leaves the container's group behind when it gets too few threads; the
+// owner, who closes at the end, must find nothing.
+func TestASandboxWithTooFewThreadsLeavesNoGroup(t *testing.T) {
+	s := setUp(t, flavours[2])
+	_, err := s.env.Start(t.Context(), environment.Request{Name: "few", Owner: s.owner, Image: s.image,
+		Limits: environment.Limits{PIDs: 10}, Console: &bytes.Buffer{}})
+	if err == nil {
+		t.Fatal("it started with 10 threads")
+	}
+	t.Log(err)
+	if left := s.left(); len(left) > 0 {
+		t.Errorf("left behind: %q", left)
+	}
+}
+
 // Without a way out there is a network between containers all the same, or a
 // reason why there is none.
 func TestANetworkOfContainersWithoutOne(t *testing.T) {

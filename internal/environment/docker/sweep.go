@@ -77,7 +77,7 @@ func (b brand) sweepAt(ctx context.Context, host, home string, dead func(ownerID
 	for _, c := range containers.Items {
 		if left(c.Labels) {
 			err := e.removeContainer(ctx, c.ID)
-			done(fmt.Sprintf("container %.12s", c.ID), errors.Join(err, endHelpers(ctx, c.ID)))
+			done(fmt.Sprintf("container %.12s", c.ID), errors.Join(err, endHelpers(ctx, c.ID, "")))
 		}
 	}
 	volumes, err := e.api.VolumeList(ctx, client.VolumeListOptions{Filters: ours})

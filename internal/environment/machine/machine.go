@@ -52,6 +52,9 @@ func requirements(o *Options) []environment.Requirement {
 	}
 	return []environment.Requirement{
 		{What: "a machine that is named", Check: func(context.Context) environment.Finding {
+			if o.SSH == "" {
+				return environment.Finding{State: environment.Missing, Reason: "needs a study that names a machine", Mend: "in a study: {kind: machine, ssh: user@name}"}
+			}
 			if err := o.Validate(); err != nil {
 				return missing(err, "name it in the study: {kind: machine, ssh: user@name}")
 			}

@@ -2,6 +2,7 @@ package native
 
 import (
 	"context"
+	"errors"
 	"io"
 	"os"
 	"os/exec"
@@ -155,6 +156,22 @@ func TestAStartThatFailsSaysWhyAndLeavesNothing(t *testing.T) {
 		t.Errorf("a group without memory: %v", err)
 	} else {
 		t.Log(err)
+	}
+	b.gone(t)
+}
+
+func TestALimitOfIOOnDataInMemoryIsRefused(t *testing.T) {
+	b := newBench(t)
+	o := with("image")
+	o.Data = "tmpfs"
+	e := &native{o}
+	if err := e.Prepare(t.Context(), b.image, func(string) {}); err != nil {
+		t.Fatal(err)
+	}
+	request := environment.Request{Name: "a-1", Owner: b.owner, Image: b.image, Console: io.Discard}
+	request.Limits.IO.Write = quantity.MiB
+	if _, err := e.Start(t.Context(), request); !errors.Is(err, environment.ErrMemoryIO) {
+		t.Errorf("the start gives %v", err)
 	}
 	b.gone(t)
 }

@@ -83,7 +83,8 @@ func (i *instance) makeData(ctx context.Context, o Options, root string) (argume
 	i.disk = i.Folder()
 	switch o.Data {
 	case "tmpfs":
-		i.paths.Data, i.paths.DataOn = "tmpfs", "memory"
+		i.paths.Data, i.paths.DataOn = "tmpfs", environment.Memory
+		i.disk = environment.Memory
 		return []string{"--tmpfs", "/data"}, nil
 	case "overlay":
 		i.paths.Data, i.paths.DataOn = i.paths.Root, backing.Of(i.Folder())

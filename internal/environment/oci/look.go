@@ -49,7 +49,7 @@ func (i *instance) look(ctx context.Context, l environment.Limits) error {
 	}
 	inside := View{}
 	if err := json.Unmarshal(out.Bytes(), &inside); err != nil || !exit.OK() {
-		return fmt.Errorf("looking at the isolation from inside: it ended with %+v and said %q %q", exit, out.String(), errs.String())
+		return fmt.Errorf("looking at the isolation from inside: the agent's second process (tare-agent look) %s", failure(exit, errs.String()))
 	}
 	o := &i.environ.options
 	i.notes = append(i.notes, Ignored(o, inside, i.beside(), i.environ.held)...)
@@ -66,6 +66,29 @@ func (i *instance) look(ctx context.Context, l environment.Limits) error {
 		i.notes = append(i.notes, fmt.Sprintf("all that the workloads print goes through a process of the log (%s), in the agent's framing", o.Log))
 	}
 	return nil
+}
+
+// failure is how a command ended and what it said, in one line: of a program
+// written in Go that crashes, what comes before the empty line; the stacks of
+// its threads come after.
+func failure(exit agent.Exit, complaint string) string {
+	how := fmt.Sprintf("ended with status %d", exit.Code)
+	switch {
+	case exit.TimedOut:
+		how = "took too long"
+	case exit.Signal != "":
+		how = "was ended by " + exit.Signal
+	}
+	said, _, _ := strings.Cut(strings.TrimSpace(complaint), "\n\n")
+	line := []rune(strings.Join(strings.FieldsFunc(said, func(r rune) bool { return r == '\n' || r == '\r' }), "; "))
+	const most = 200
+	if len(line) > most {
+		line = append([]rune("…"), line[len(line)-most:]...)
+	}
+	if len(line) == 0 {
+		return how + " and said nothing of use"
+	}
+	return how + " and said: " + string(line)
 }
 
 // GvisorNotes hold wherever gVisor runs.

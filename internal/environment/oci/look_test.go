@@ -4,6 +4,8 @@ import (
 	"maps"
 	"strings"
 	"testing"
+
+	"tare/internal/agent"
 )
 
 // What processes under runc, and beside them, saw.
@@ -31,6 +33,23 @@ var (
 		ns + "pid": "pid:[9]", ns + "mnt": "mnt:[9]", ns + "ipc": "ipc:[9]", ns + "uts": "uts:[9]", ns + "user": "user:[9]", ns + "net": "net:[9]",
 	}
 )
+
+func TestAFailureInsideIsOneShortLine(t *testing.T) {
+	crash := "runtime: failed to create new OS thread (have 5 already; errno=11)\nruntime: may need to increase max user processes (ulimit -u)\nfatal error: newosproc\n\nruntime stack:\nruntime.throw({0x1, 0x2})\n"
+	for _, c := range []struct {
+		exit agent.Exit
+		said string
+		want string
+	}{
+		{agent.Exit{Code: 2}, crash, "ended with status 2 and said: runtime: failed to create new OS thread (have 5 already; errno=11); runtime: may need to increase max user processes (ulimit -u); fatal error: newosproc"},
+		{agent.Exit{Code: -1, Signal: "SIGKILL"}, "", "was ended by SIGKILL and said nothing of use"},
+		{agent.Exit{Code: 1}, strings.Repeat("x", 300) + "y", "ended with status 1 and said: …" + strings.Repeat("x", 199) + "y"},
+	} {
+		if got := failure(c.exit, c.said); got != c.want {
+			t.Errorf("%+v: %s", c.exit, got)
+		}
+	}
+}
 
 func TestNothingIsSaidOfWhatTookHold(t *testing.T) {
 	o := Default()

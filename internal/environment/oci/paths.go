@@ -23,7 +23,7 @@ func (e *environ) paths(at *seat, s *stage) environment.Paths {
 	case "overlay":
 		p.Data, p.DataOn = p.Root, p.RootOn
 	case "tmpfs":
-		p.Data, p.DataOn = "tmpfs", "memory"
+		p.Data, p.DataOn = "tmpfs", environment.Memory
 	default:
 		p.Data, p.DataOn = "ext4 on the block device", backing.Device(e.options.Data)
 	}

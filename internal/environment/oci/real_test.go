@@ -192,6 +192,48 @@ func TestAStartThatFailsSaysWhatTheRuntimeSaidAndLeavesNothing(t *testing.T) {
 	}
 }
 
+func TestLimitsThatTheStartCannotHaveAreRefusedInShort(t *testing.T) {
+	environmenttest.NeedsRoot(t)
+	environmenttest.NeedsAgent(t)
+	for _, c := range []struct {
+		data string
+		l    environment.Limits
+		most int
+	}{
+		{"tmpfs", environment.Limits{IO: environment.IO{Write: 1 << 20}}, 300},
+		{"bind", environment.Limits{PIDs: 10}, 3000},
+	} {
+		o := Default()
+		environmenttest.NeedsKind(t, "oci", &o)
+		o.Data = c.data
+		env, err := New(o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		own, img := environmenttest.Owner(t, t.TempDir()), environmenttest.Image(t)
+		if err := env.Prepare(t.Context(), img, nil); err != nil {
+			t.Fatal(err)
+		}
+		i, err := env.Start(t.Context(), environment.Request{Name: "a-1", Owner: own, Image: img, Limits: c.l, Console: io.Discard})
+		if err == nil { // the runtime got by with them
+			if err := i.Stop(t.Context()); err != nil {
+				t.Error(err)
+			}
+			if c.data == "tmpfs" {
+				t.Error("a limit of io was taken without a disk")
+			}
+			continue
+		}
+		t.Log(err)
+		if text := err.Error(); len(text) > c.most || strings.Contains(text, "{Code:") {
+			t.Errorf("%d bytes: %s", len(text), text)
+		}
+		for _, line := range environmenttest.Left(t.Context(), own.Home(), own.ID()) {
+			t.Errorf("left behind: %s", line)
+		}
+	}
+}
+
 func TestWhatIsMissingIsSaidWithTheCommandThatBringsIt(t *testing.T) {
 	for runtime, mend := range map[string]string{"/absent/runc": "apt-get install -y runc", "/absent/crun": "crun", "/absent/runsc": "install-runsc.sh", "/absent/kata-runtime": "katacontainers.io", "/absent/youki": "youki"} {
 		o := Default()

@@ -52,7 +52,11 @@ func (e *environ) Start(ctx context.Context, r environment.Request) (_ environme
 		if e.options.gvisor() && e.options.Data == "overlay" && !r.Limits.IO.None() {
 			return nil, ErrOverlayIO
 		}
-		if limits, err = r.Limits.Group(i.folder); err != nil {
+		disk := i.folder
+		if e.options.Data == "tmpfs" {
+			disk = environment.Memory
+		}
+		if limits, err = r.Limits.Group(disk); err != nil {
 			return nil, err
 		}
 	}

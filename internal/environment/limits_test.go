@@ -1,0 +1,36 @@
+package environment
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"tare/internal/quantity"
+)
+
+// inMemory is an instance of which no more is known than where /data lies.
+type inMemory struct{ Instance }
+
+func (inMemory) Paths() Paths { return Paths{Data: "tmpfs", DataOn: Memory} }
+
+func TestALimitOfIOIsRefusedWhereDataLiesInMemory(t *testing.T) {
+	l := Limits{IO: IO{Write: quantity.MiB}}
+	if _, err := l.Group(Memory); !errors.Is(err, ErrMemoryIO) {
+		t.Errorf("a group with it: %v", err)
+	}
+	if _, err := CheckLimits(t.Context(), inMemory{}, l); !errors.Is(err, ErrMemoryIO) {
+		t.Errorf("an instance with it: %v", err)
+	}
+	if _, err := (Limits{PIDs: 100}).Group(Memory); err != nil {
+		t.Errorf("without a limit of io: %v", err)
+	}
+}
+
+func TestFewProcessesAreNamedWhereAStartFails(t *testing.T) {
+	for pids, want := range map[int]bool{0: false, 1: true, 39: true, 40: false, 500: false} {
+		hint := Limits{PIDs: pids}.Scarce()
+		if (hint != "") != want || want && !strings.Contains(hint, "limits: pids: ") {
+			t.Errorf("pids: %d says %q", pids, hint)
+		}
+	}
+}
