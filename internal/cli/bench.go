@@ -213,12 +213,35 @@ func planOf(file study.File, document yaml.MapSlice, pack *workload.Pack, over s
 	var problems strict.Problems
 	if errors.As(err, &problems) {
 		// The places are those of a document that nobody wrote.
-		return nil, badInput("%s", problems[0].Message)
+		message := problems[0].Message
+		if name := environmentAt(file.Source, problems[0].Line); name != "" {
+			message = "environment " + name + ": " + message
+		}
+		return nil, badInput("%s", message)
 	}
 	if err != nil {
 		return nil, badInput("%w", err)
 	}
 	return plan, nil
+}
+
+// environmentAt is the environment that a line of such a document is about; ""
+// for none.
+func environmentAt(source []byte, line int) (name string) {
+	section := ""
+	for i, text := range strings.Split(string(source), "\n") {
+		if i == line {
+			break
+		}
+		key, _, _ := strings.Cut(strings.TrimSpace(text), ":")
+		switch indent := len(text) - len(strings.TrimLeft(text, " ")); {
+		case indent == 0:
+			section, name = key, ""
+		case indent == 2 && section == "environments":
+			name = strings.Trim(key, `"'`)
+		}
+	}
+	return name
 }
 
 // parseEnvironment reads NAME+OPTION=VALUE+...

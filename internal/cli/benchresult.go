@@ -13,12 +13,12 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/charmbracelet/x/ansi"
 	"github.com/spf13/pflag"
 	"gonum.org/v1/gonum/stat"
 
 	"tare/internal/bundle"
 	"tare/internal/environment"
+	"tare/internal/report"
 	"tare/internal/run"
 	"tare/internal/stats"
 	"tare/internal/study"
@@ -182,7 +182,7 @@ func (s benchSummary) print(w io.Writer, width int) {
 	}
 	fmt.Fprintln(w, "\nestimate [95% interval]")
 	for _, line := range s.sentences {
-		fmt.Fprintln(w, ansi.Wrap(line, width, ""))
+		fmt.Fprintln(w, strings.Join(report.Wrap(line, width), "\n"))
 	}
 }
 

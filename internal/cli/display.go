@@ -76,7 +76,7 @@ func (p *plainDisplay) Close() {}
 // milestone is the line of an event that is worth keeping; "" for the others.
 func milestone(e run.Event) string {
 	switch e.Kind {
-	case run.Preparing, run.Waiting:
+	case run.Preparing, run.Waiting, run.Cleared:
 		return e.Message
 	case run.Skipped:
 		return fmt.Sprintf("skipped: %s %s", e.Environment, e.Message)

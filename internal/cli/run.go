@@ -3,22 +3,15 @@ package cli
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"path/filepath"
-	"slices"
 	"strings"
-	"time"
 
-	"github.com/charmbracelet/x/ansi"
 	"github.com/spf13/cobra"
 
-	"tare/internal/quantity"
 	"tare/internal/report"
 	"tare/internal/run"
-	"tare/internal/schedule"
 	"tare/internal/study"
 )
 
@@ -181,94 +174,4 @@ func runName(app *App, folder string) string {
 		return filepath.Base(folder)
 	}
 	return folder
-}
-
-// assumed is how long a trial is taken to be where nothing was measured yet: a
-// second of driving and as much around it.
-const assumed = 2 * time.Second
-
-func printPlan(app *App, plan *study.Plan) error {
-	var names []string
-	for _, e := range plan.Environments {
-		names = append(names, e.Name)
-	}
-	s, err := schedule.New(plan, names)
-	if err != nil {
-		return badInput("%w", err)
-	}
-	expected := s.Expected(func(schedule.Slot) time.Duration { return assumed })
-	w := app.Stdout
-	fmt.Fprintf(w, "%s (%s)\n\n", plan.Study, plan.Origin)
-	fmt.Fprintf(w, "baseline      %s\n", plan.Baseline)
-	for _, e := range plan.Environments {
-		fmt.Fprintf(w, "environment   %s\n", strings.ReplaceAll(ansi.Wrap(place(e.Name, "("+kindAndWhere(e)+")", optionsInWords(e.Options)), 66, ""), "\n", "\n              "))
-	}
-	for _, work := range plan.Workloads {
-		fmt.Fprintf(w, "workload      %s: %s; fresh instance each %s\n", work.Name, work.Pack.Title, work.Fresh)
-		for _, l := range work.Levels {
-			if l.Name != "" {
-				fmt.Fprintf(w, "  level       %s\n", l.Name)
-			}
-		}
-	}
-	d := plan.Design
-	fmt.Fprintf(w, "design        %s; margin %s; confidence %s; %s\n", d.Order, d.Margin, d.Confidence, blocksInWords(d))
-	fmt.Fprintf(w, "seed          %d\n\n", plan.Seed)
-	fmt.Fprintf(w, "order of the first block:\n")
-	for _, slot := range expected.FirstBlock {
-		fmt.Fprintf(w, "  %3d  %-14s %s %s\n", slot.Position, slot.Environment, slot.Workload, slot.Level)
-	}
-	fmt.Fprintf(w, "\nexpected: %s\n", expected.Words())
-	fmt.Fprintf(w, "(at %v a trial, the start of the instance included; a run measures it and tells the time to go)\n", assumed)
-	return nil
-}
-
-// kindAndWhere says what an environment is, and what it is in or on if not this
-// machine.
-func kindAndWhere(e study.Environment) string {
-	switch {
-	case e.Inside != nil:
-		return e.Kind + " inside " + e.Inside.Name
-	case e.Host != "":
-		return e.Kind + " on host " + e.Host
-	}
-	return e.Kind
-}
-
-// optionsInWords are an environment's options as key=value, those without a
-// value left out.
-func optionsInWords(options []byte) string {
-	var all map[string]any
-	if json.Unmarshal(options, &all) != nil {
-		return string(options)
-	}
-	var words []string
-	for _, key := range slices.Sorted(maps.Keys(all)) {
-		value := fmt.Sprint(all[key])
-		if size, err := quantity.ParseBytes(value); err == nil && strings.HasSuffix(value, "B") {
-			value = size.String() // a plan has it in bytes, to be exact
-		}
-		if n, ok := all[key].(float64); ok && strings.HasSuffix(key, "timeout") {
-			value = time.Duration(n).String()
-		}
-		if value != "" {
-			words = append(words, key+"="+value)
-		}
-	}
-	return strings.Join(words, " ")
-}
-
-func blocksInWords(d study.Design) string {
-	b := d.Blocks
-	switch {
-	case b.Fixed:
-		return fmt.Sprintf("exactly %d blocks", b.Max)
-	case b.Open:
-		return fmt.Sprintf("from %d blocks on until all is decided", b.Min)
-	}
-	text := fmt.Sprintf("%d to %d blocks", b.Min, b.Max)
-	if d.Budget > 0 {
-		text += fmt.Sprintf(", at most %v", d.Budget)
-	}
-	return text
 }

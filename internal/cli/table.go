@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"github.com/charmbracelet/x/ansi"
+
+	"tare/internal/report"
 )
 
 // table prints rows in columns. The last column takes what is left of the
@@ -31,7 +33,7 @@ func table(w io.Writer, width int, rows [][]string) {
 		for i, n := range widths {
 			line.WriteString(row[i] + strings.Repeat(" ", n-ansi.StringWidth(row[i])+2))
 		}
-		last := strings.Split(ansi.Wrap(row[len(row)-1], room, " /"), "\n")
+		last := report.Wrap(row[len(row)-1], room)
 		fmt.Fprintln(w, strings.TrimRight(line.String()+last[0], " "))
 		for _, more := range last[1:] {
 			fmt.Fprintln(w, strings.Repeat(" ", indent)+more)

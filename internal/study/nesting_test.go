@@ -82,6 +82,8 @@ func TestWhatCannotBeNestedOrPlacedIsSaidWhereItStands(t *testing.T) {
 		"a role on an unknown one": {"docker: {}", "place: {driver: {host: clint}}", `host: unknown host "clint"; did you mean "client"?`},
 		"a role twice on one":      {"docker: {}", "place: {server: {apart: [h1, h1]}}", "host h1 is there twice"},
 		"a server on a machine":    {"docker: {}", "place: {server: {host: h1}}", "what is measured is the environment"},
+		"a host's bare name":       {"docker: {}", "place: {driver: client}", "client is a host of the study; did you mean {host: client}?"},
+		"a bare name for a server": {"docker: {}", "place: {server: h1}", "h1 is a host of the study; did you mean {apart: [h1]}?"},
 		"neither of the forms":     {"docker: {}", "place: {driver: {}}", "is written {host: NAME}, instances on several {apart: [NAME, ...]}"},
 	} {
 		text := "study: x\nhosts: {h1: {ssh: h1, config: none}, client: {ssh: c, config: none}}\nenvironments:\n  native: {}\n  " + c.environments + "\nworkloads: [{use: redis, " + c.place + "}]\n"

@@ -69,6 +69,7 @@ func Resolve(file *File, over Overrides) (*Plan, error) {
 	plan.Design = design.Design
 	var recipes []image.Recipe
 	plan.Workloads, recipes = resolveWorkloads(root, d.Workloads, scaled.Workloads, file, design.fresh, plan.Hosts, &problems)
+	checkPorts(root, scaled.Environments, plan.Environments, plan.Workloads)
 	checkRoles(limitsAt.At("pin"), plan.Pin, plan.Workloads)
 	plan.Image = d.Image.resolve(root.At("image"), recipes)
 	if err := problems.Err(); err != nil {

@@ -23,6 +23,14 @@ type fakeOptions struct {
 	Runtime string         `yaml:"runtime" json:"runtime,omitempty"`
 	Memory  quantity.Bytes `yaml:"memory" json:"memory,omitempty"`
 	Cache   string         `yaml:"cache" json:"cache,omitempty"`
+	Ports   []int          `yaml:"ports" json:"ports,omitempty"`
+}
+
+func (o *fakeOptions) Publishes() (string, []int) {
+	if len(o.Ports) == 0 {
+		return "", nil
+	}
+	return "ports", o.Ports
 }
 
 func (o *fakeOptions) Validate() error {

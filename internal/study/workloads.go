@@ -86,7 +86,12 @@ func resolvePlaces(pairs []strict.Pair, pack *workload.Pack, hosts map[string]Ho
 			case !slices.Contains(known, at.Key):
 				at.Value.ProblemAtKey("workload %s: %s", pack.Name, strict.Unknown("role", at.Key, known))
 			case !slices.Contains(workload.Places, place):
-				if place != "" { // else it was said already
+				switch _, host := hosts[place]; {
+				case host && pack.Serves(at.Key):
+					at.Value.Problemf("%s is a host of the study; did you mean {apart: [%s]}?", place, place)
+				case host:
+					at.Value.Problemf("%s is a host of the study; did you mean {host: %s}?", place, place)
+				case place != "": // else it was said already
 					at.Value.Problemf("%s", strict.Unknown("place", place, workload.Places))
 				}
 			case listed && role.Count != "" && place != workload.Apart:

@@ -1,0 +1,232 @@
+package cli
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/charmbracelet/x/ansi"
+
+	"tare/internal/environment"
+	"tare/internal/quantity"
+	"tare/internal/report"
+	"tare/internal/schedule"
+	"tare/internal/study"
+	"tare/internal/workload"
+)
+
+// assumed is how long a trial is taken to be where nothing was measured yet: a
+// second of driving and as much around it.
+const assumed = 2 * time.Second
+
+func printPlan(app *App, plan *study.Plan) error {
+	var names []string
+	for _, e := range plan.Environments {
+		names = append(names, e.Name)
+	}
+	s, err := schedule.New(plan, names)
+	if err != nil {
+		return badInput("%w", err)
+	}
+	expected := s.Expected(func(schedule.Slot) time.Duration { return assumed })
+	w := app.Stdout
+	fmt.Fprintf(w, "%s (%s)\n\n", plan.Study, plan.Origin)
+	planLine(w, "baseline", plan.Baseline)
+	planLine(w, "limits", report.Limits(plan.Limits))
+	if plan.Pin != nil {
+		planLine(w, "pin", report.Pinned(plan.Pin))
+	}
+	for _, e := range plan.Environments {
+		planLine(w, "environment", place(e.Name, "("+kindAndWhere(e)+")", optionsInWords(e)))
+		if limits := report.Limits(e.Limits); limits != report.Limits(plan.Limits) {
+			planLine(w, "  limits", limits)
+		}
+	}
+	for _, work := range plan.Workloads {
+		planLine(w, "workload", fmt.Sprintf("%s: %s; fresh instance each %s", work.Name, work.Pack.Title, work.Fresh))
+		if places := placesInWords(work.Pack); places != "" {
+			planLine(w, "  place", places)
+		}
+		if set := setInWords(work); set != "" {
+			planLine(w, "  set", set)
+		}
+		for _, l := range work.Levels {
+			if l.Name != "" {
+				planLine(w, "  level", l.Name)
+			}
+		}
+	}
+	d := plan.Design
+	planLine(w, "design", fmt.Sprintf("%s; margin %s; confidence %s; %s", d.Order, d.Margin, d.Confidence, blocksInWords(d)))
+	planLine(w, "seed", fmt.Sprint(plan.Seed))
+	fmt.Fprintf(w, "\norder of the first block:\n")
+	printOrder(w, expected.FirstBlock)
+	fmt.Fprintf(w, "\nexpected: %s\n", expected.Words())
+	fmt.Fprintf(w, "(at %v a trial, the start of the instance included; a run measures it and tells the time to go)\n", assumed)
+	return nil
+}
+
+// planLine is one thing of a plan, wrapped beside its name.
+func planLine(w io.Writer, name, text string) {
+	fmt.Fprintf(w, "%-12s  %s\n", name, strings.Join(report.Wrap(text, 66), "\n              "))
+}
+
+func printOrder(w io.Writer, slots []schedule.Slot) {
+	environments, workloads := 0, 0
+	for _, slot := range slots {
+		environments = max(environments, ansi.StringWidth(slot.Environment))
+		workloads = max(workloads, ansi.StringWidth(slot.Workload))
+	}
+	for _, slot := range slots {
+		line := fmt.Sprintf("  %3d  %-*s  %-*s  %s", slot.Position, environments, slot.Environment, workloads, slot.Workload, slot.Level)
+		fmt.Fprintln(w, strings.TrimRight(line, " "))
+	}
+}
+
+// kindAndWhere says what an environment is, and what it is in or on if not this
+// machine.
+func kindAndWhere(e study.Environment) string {
+	switch {
+	case e.Inside != nil:
+		return e.Kind + " inside " + e.Inside.Name
+	case e.Host != "":
+		return e.Kind + " on host " + e.Host
+	}
+	return e.Kind
+}
+
+// placesInWords are the roles that do not run together with the others.
+func placesInWords(p workload.Pack) string {
+	var words []string
+	for _, role := range p.RoleNames() {
+		where := p.Place(role)
+		if where == workload.Together {
+			continue
+		}
+		if on := p.Roles[role].Hosts; len(on) > 0 {
+			where += " on " + strings.Join(on, ", ")
+		}
+		words = append(words, role+" "+where)
+	}
+	return strings.Join(words, "; ")
+}
+
+// setInWords is what the study sets of a workload, the same at all levels: what
+// is swept stands in their names.
+func setInWords(work study.Workload) string {
+	first := settings(work, work.Levels[0])
+	var words []string
+	for _, key := range slices.Sorted(maps.Keys(first)) {
+		elsewhere := func(l study.Level) bool {
+			return strings.Contains(","+l.Name, ","+key+"=") || settings(work, l)[key] != first[key]
+		}
+		if !slices.ContainsFunc(work.Levels, elsewhere) {
+			words = append(words, key+"="+first[key])
+		}
+	}
+	return strings.Join(words, " ")
+}
+
+// settings of a level that are not the pack's defaults.
+func settings(work study.Workload, l study.Level) map[string]string {
+	set := map[string]string{}
+	for key, value := range l.Parameters {
+		if value != work.Pack.Parameters[key].Default {
+			set[key] = value
+		}
+	}
+	for key, n := range map[string]int{"instances": l.Instances, "starting": l.Starting, "neighbours": l.Neighbours} {
+		if n > 0 && !(key == "instances" && n == 1) {
+			set[key] = fmt.Sprint(n)
+		}
+	}
+	if work.Neighbour != nil && l.Neighbours > 0 {
+		for key, value := range l.Neighbour {
+			if value != work.Neighbour.Parameters[key].Default {
+				set["neighbour."+key] = value
+			}
+		}
+	}
+	return set
+}
+
+// optionsInWords are an environment's options as key=value, those left out that
+// are the kind's defaults.
+func optionsInWords(e study.Environment) string {
+	var all, defaults map[string]any
+	if json.Unmarshal(e.Options, &all) != nil {
+		return string(e.Options)
+	}
+	if registration, known := environment.Lookup(e.Kind); known {
+		if encoded, err := json.Marshal(registration.Options()); err == nil {
+			json.Unmarshal(encoded, &defaults)
+		}
+	}
+	usual := map[string]string{}
+	for key, value := range flatten("", defaults) {
+		usual[key] = optionValue(key, value)
+	}
+	var words []string
+	set := flatten("", all)
+	for _, key := range slices.Sorted(maps.Keys(set)) {
+		if value := optionValue(key, set[key]); value != usual[key] {
+			words = append(words, key+"="+value)
+		}
+	}
+	return strings.Join(words, " ")
+}
+
+// flatten writes what lies in an option as outer.inner.
+func flatten(before string, options map[string]any) map[string]any {
+	flat := map[string]any{}
+	for key, value := range options {
+		if inner, nested := value.(map[string]any); nested {
+			maps.Copy(flat, flatten(before+key+".", inner))
+		} else {
+			flat[before+key] = value
+		}
+	}
+	return flat
+}
+
+func optionValue(key string, value any) string {
+	switch v := value.(type) {
+	case nil:
+		return ""
+	case []any:
+		var texts []string
+		for _, one := range v {
+			texts = append(texts, optionValue(key, one))
+		}
+		return strings.Join(texts, ",")
+	case float64:
+		if strings.HasSuffix(key, "timeout") {
+			return time.Duration(v).String()
+		}
+	case string:
+		// A plan has a size in bytes, to be exact.
+		if size, err := quantity.ParseBytes(v); err == nil && strings.HasSuffix(v, "B") {
+			return size.String()
+		}
+	}
+	return fmt.Sprint(value)
+}
+
+func blocksInWords(d study.Design) string {
+	b := d.Blocks
+	switch {
+	case b.Fixed:
+		return fmt.Sprintf("exactly %d blocks", b.Max)
+	case b.Open:
+		return fmt.Sprintf("from %d blocks on until all is decided", b.Min)
+	}
+	text := fmt.Sprintf("%d to %d blocks", b.Min, b.Max)
+	if d.Budget > 0 {
+		text += fmt.Sprintf(", at most %v", d.Budget)
+	}
+	return text
+}

@@ -1,0 +1,67 @@
+package study
+
+import (
+	"slices"
+
+	"tare/internal/environment"
+	"tare/internal/strict"
+	"tare/internal/workload"
+)
+
+// checkPorts finds servers that are driven from another place and that an
+// environment does not publish: each trial would end at its time limit only.
+func checkPorts(root strict.Node, scaled section, environments []Environment, workloads []Workload) {
+	for _, e := range environments {
+		options, err := e.Decode()
+		if err != nil {
+			continue // said already
+		}
+		publishing, ok := options.(environment.Publishing)
+		if !ok {
+			continue
+		}
+		key, ports := publishing.Publishes()
+		if key == "" {
+			continue
+		}
+		at := root.At("environments", e.Name)
+		if option, given := at.Get(key); given {
+			at = option
+		}
+		if scaled.Exists() {
+			if option, given := scaled.Get(e.Name, key); given {
+				at = option
+			}
+		}
+		for _, w := range workloads {
+			if reach := w.unpublished(e.Kind, ports); reach != nil {
+				at.Problemf("%s: the workload %s is reached at %s, which is not among %s", key, w.Name, reach, workload.Reach{Ports: ports})
+			}
+		}
+	}
+}
+
+// unpublished is the first role, over all levels, that is reached at none of
+// the ports; nil where there is none.
+func (w Workload) unpublished(kind string, ports []int) *workload.Reach {
+	for _, l := range w.Levels {
+		if w.Pack.KnownLimits[kind] != "" {
+			continue
+		}
+		reaches, err := w.Pack.Reaches(l.Parameters)
+		if l.Neighbours > 0 && err == nil {
+			var beside []workload.Reach
+			beside, err = w.Neighbour.Reaches(l.Neighbour)
+			reaches = append(reaches, beside...)
+		}
+		if err != nil {
+			return nil // said already
+		}
+		for _, r := range reaches {
+			if !slices.ContainsFunc(r.Ports, func(port int) bool { return slices.Contains(ports, port) }) {
+				return &r
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,29 @@
+package study
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+)
+
+func TestAServerThatIsDrivenFromAnotherPlaceHasItsPortPublished(t *testing.T) {
+	for _, c := range []struct{ ports, workload, want string }{
+		{"[6379]", "{use: redis, place: {driver: host}}", "study.yaml:4:28: ports: the workload redis is reached at 16379, which is not among 6379"},
+		{"[6379, 80]", "{use: redis, as: r, port: [6379, 7000], place: {driver: apart}}", "ports: the workload r is reached at 7000, which is not among 6379 and 80"},
+		{"[16379]", "{use: redis, place: {driver: host}}", ""},
+		{"[6379]", "{use: redis, port: 6379, place: {driver: host}}", ""},
+		{"[6379]", "{use: redis}", ""}, // together: nobody outside asks
+		{"[]", "{use: redis, place: {driver: host}}", ""},
+	} {
+		_, err := resolveText(t, fmt.Sprintf(`study: a
+environments:
+  native: {}
+  d: {kind: docker, ports: %s}
+workloads:
+  - %s
+`, c.ports, c.workload), Overrides{})
+		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
+			t.Errorf("%s %s: %v, want %q", c.ports, c.workload, err, c.want)
+		}
+	}
+}

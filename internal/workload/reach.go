@@ -1,0 +1,86 @@
+package workload
+
+import (
+	"fmt"
+	"net"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+
+	"tare/internal/agent"
+)
+
+// Reach is a role whose servers steps in another place connect to.
+type Reach struct {
+	Role  string
+	Ports []int // TCP, at which they are awaited; never empty
+}
+
+// Reaches are the roles that are reached from another place, once the
+// parameters are in place. Servers whose port cannot be told from how they are
+// awaited are not among them.
+func (p Pack) Reaches(parameters map[string]string) ([]Reach, error) {
+	set, err := p.With(parameters, Spot{})
+	if err != nil {
+		return nil, err
+	}
+	var list []Reach
+	for _, role := range set.RoleNames() {
+		reach := Reach{Role: role}
+		for _, server := range set.Servers {
+			if port := awaited(server.Ready); server.Role == role && port > 0 && !slices.Contains(reach.Ports, port) {
+				reach.Ports = append(reach.Ports, port)
+			}
+		}
+		if len(reach.Ports) > 0 && p.reachedFromElsewhere(role) {
+			list = append(list, reach)
+		}
+	}
+	return list, nil
+}
+
+// reachedFromElsewhere says whether a step that is not in a role's own instance
+// asks for its address.
+func (p Pack) reachedFromElsewhere(role string) bool {
+	return slices.ContainsFunc(p.steps(), func(s Step) bool {
+		place := p.Place(s.Role)
+		if place == p.Place(role) && (place != Apart || s.Role == role && p.Roles[role].Count == "") {
+			return false
+		}
+		text := strings.Join(slices.Concat([]string{s.Run}, s.Argv, s.Env), "\n")
+		return strings.Contains(text, "${address."+role+"}") || strings.Contains(text, "${addresses."+role+"}")
+	})
+}
+
+// awaited is the TCP port that a probe asks; 0 where that cannot be told.
+func awaited(probe agent.Probe) int {
+	text := ""
+	switch {
+	case probe.TCP != "":
+		_, text, _ = net.SplitHostPort(probe.TCP)
+	case probe.HTTP != "":
+		if at, err := url.Parse(probe.HTTP); err == nil {
+			if text = at.Port(); text == "" {
+				text = "80"
+			}
+		}
+	default:
+		for i, word := range probe.Exec {
+			if i > 0 && slices.Contains([]string{"-p", "-P", "--port"}, probe.Exec[i-1]) {
+				text = word
+			}
+		}
+	}
+	port, _ := strconv.Atoi(text)
+	return port
+}
+
+// String names the ports of a role: "16379", "8080 and 8443".
+func (r Reach) String() string {
+	var texts []string
+	for _, port := range r.Ports {
+		texts = append(texts, fmt.Sprint(port))
+	}
+	return strings.Join(texts, " and ")
+}
