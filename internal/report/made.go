@@ -33,10 +33,10 @@ func (v *view) made() []fact {
 		{"machine", fmt.Sprintf("%s, %s, %s of memory", m.Machine.CPU, counted(m.Machine.Cores, "core", "cores"), figure(float64(m.Machine.Memory), "B")), false},
 		{"system", system(v), false},
 		{"image", strings.TrimSpace(m.Image.Name + " " + m.Image.Digest), true},
-		{"limits", limits(v.Plan.Limits), false},
+		{"limits", Limits(v.Plan.Limits), false},
 	}
 	if len(v.Plan.Pin) > 0 {
-		facts = append(facts, fact{"pinned", pinned(v.Plan.Pin), false})
+		facts = append(facts, fact{"pinned", Pinned(v.Plan.Pin), false})
 	}
 	return append(facts,
 		fact{"design", design(d, v.Plan.Workloads), false},
@@ -52,10 +52,11 @@ func system(v *view) string {
 	return text
 }
 
-func limits(l environment.Limits) string {
+// Limits says in words what the limits are.
+func Limits(l environment.Limits) string {
 	var parts []string
 	if l.CPUs > 0 {
-		parts = append(parts, strconv.FormatFloat(l.CPUs, 'g', -1, 64)+" CPUs")
+		parts = append(parts, strconv.FormatFloat(l.CPUs, 'g', -1, 64)+map[bool]string{true: " CPU", false: " CPUs"}[l.CPUs == 1])
 	}
 	if l.Memory > 0 {
 		parts = append(parts, figure(float64(l.Memory), "B")+" of memory")
@@ -83,7 +84,8 @@ func limits(l environment.Limits) string {
 	return strings.Join(parts, ", ")
 }
 
-func pinned(pin map[string][]int) string {
+// Pinned says in words which cores the roles are pinned to.
+func Pinned(pin map[string][]int) string {
 	var parts []string
 	for role, cores := range pin {
 		parts = append(parts, role+" to core "+blockList(cores))

@@ -126,7 +126,7 @@ func markdownMade(b *strings.Builder, v *view) {
 	}
 	b.WriteString("\n| environment | kind | options | versions |\n|---|---|---|---|\n")
 	for _, e := range v.Environments {
-		fmt.Fprintf(b, "| %s | %s | %s | %s |\n", escape(e.Shown), escape(e.Kind), code(string(e.Options)), escape(versions(e.Facts.Versions)))
+		fmt.Fprintf(b, "| %s | %s | %s | %s |\n", escape(e.shownOn()), escape(e.Kind), code(string(e.Options)), escape(versions(e.Facts.Versions)))
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"tare/internal/environment"
+	"tare/internal/study"
 )
 
 // pathRow is what lies between an environment's instances and the machine.
@@ -34,11 +35,64 @@ func gatherPaths(v *view) (rows []pathRow) {
 		for k, field := range []*string{&row.Network, &row.Root, &row.Data, &row.RootOn, &row.DataOn} {
 			*field = strings.Join(ways[k], "; or ")
 		}
-		if row.Paths != (environment.Paths{}) {
+		if row.Paths != (environment.Paths{}) || e.On != "" && e.Ran() {
 			rows = append(rows, row)
 		}
 	}
 	return rows
+}
+
+// hostOf names the host of the study that an environment runs on, with how it is
+// reached; "" is the machine that tare ran on.
+func hostOf(p *study.Plan, e study.Environment) string {
+	for e.Inside != nil {
+		e = *e.Inside
+	}
+	if e.Host == "" {
+		return ""
+	}
+	return fmt.Sprintf("host %s (%s)", e.Host, p.Hosts[e.Host].SSH)
+}
+
+// shownOn is an environment's name with the host that it ran on.
+func (e environmentView) shownOn() string {
+	if e.On == "" {
+		return e.Shown
+	}
+	return e.Shown + ", on " + e.On
+}
+
+// machinesDiffer warns where environments ran on another machine than the
+// baseline: then a comparison is one of the machines as well.
+func machinesDiffer(v *view) (warnings []note) {
+	machine := func(e environmentView) string {
+		if e.On == "" {
+			return "this machine"
+		}
+		name, _, _ := strings.Cut(e.On, " (")
+		return name
+	}
+	var places []string
+	who := map[string][]string{}
+	for _, e := range v.Environments {
+		if e.On == v.Base.On || !e.Ran() {
+			continue
+		}
+		at := machine(e)
+		if who[at] == nil {
+			places = append(places, at)
+		}
+		who[at] = append(who[at], e.Shown)
+	}
+	for _, at := range places {
+		run := "runs"
+		if len(who[at]) > 1 {
+			run = "run"
+		}
+		warnings = append(warnings, note{Environment: "WARNING", Text: fmt.Sprintf(
+			"%s %s on %s, %s on %s: the comparison is one of two machines as well", strings.Join(who[at], ", "), run, at, v.Base.Shown, machine(v.Base))})
+	}
+	return warnings
 }
 
 // disksDiffer warns where the environments' files are not on the same file
@@ -93,7 +147,7 @@ func (t *terminal) paths(rows []pathRow) {
 	}
 	fmt.Fprintf(t, "\n%s\n", t.paint(bold, "Paths"))
 	for _, r := range rows {
-		t.wrap(2, r.Environment.Shown)
+		t.wrap(2, r.Environment.shownOn())
 		t.wrap(4, "network: "+on(r.Network, ""))
 		t.wrap(4, "root: "+on(r.Root, r.RootOn))
 		t.wrap(4, "/data: "+on(r.Data, r.DataOn))
@@ -106,7 +160,7 @@ func markdownPaths(b *strings.Builder, rows []pathRow) {
 	}
 	b.WriteString("\n## Paths\n\n| environment | network | root | on | /data | on |\n|---|---|---|---|---|---|\n")
 	for _, r := range rows {
-		fmt.Fprintf(b, "| %s | %s | %s | %s | %s | %s |\n", escape(r.Environment.Shown),
+		fmt.Fprintf(b, "| %s | %s | %s | %s | %s | %s |\n", escape(r.Environment.shownOn()),
 			escape(on(r.Network, "")), escape(on(r.Root, "")), escape(on(r.RootOn, "")), escape(on(r.Data, "")), escape(on(r.DataOn, "")))
 	}
 }

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"tare/internal/study"
 )
 
 func TestDisksThatDifferAreWarnedOf(t *testing.T) {
@@ -39,6 +41,48 @@ func TestDisksThatDifferAreWarnedOf(t *testing.T) {
 		}
 	}
 	if warnings := disksDiffer(newView(in).Paths); len(warnings) > 0 {
+		t.Errorf("%v", warnings)
+	}
+}
+
+func TestMachinesThatDifferAreNamedAndWarnedOf(t *testing.T) {
+	in := fixture()
+	plan := *in.Plan
+	plan.Hosts = map[string]study.Host{"far": {SSH: "ubuntu@192.0.2.7"}}
+	plan.Environments = slices.Clone(plan.Environments)
+	for i := range plan.Environments {
+		switch e := &plan.Environments[i]; e.Name {
+		case "docker", "podman": // podman did not work there
+			e.Host = "far"
+		case "gvisor":
+			e.Inside = &study.Environment{Name: "outer", Host: "far"}
+		}
+	}
+	in.Plan = &plan
+	for format, write := range map[string]func(*bytes.Buffer) error{
+		"terminal": func(b *bytes.Buffer) error { return Terminal(b, in, TerminalOptions{Width: 500}) },
+		"Markdown": func(b *bytes.Buffer) error { return Markdown(b, in) },
+		"HTML":     func(b *bytes.Buffer) error { return HTML(b, in) },
+	} {
+		var out bytes.Buffer
+		if err := write(&out); err != nil {
+			t.Fatal(err)
+		}
+		text := strings.NewReplacer("<strong>", "", "</strong>", "").Replace(out.String())
+		for _, want := range []string{
+			"WARNING: docker, gvisor run on host far, native on this machine: the comparison is one of two machines as well",
+			"on host far (ubuntu@192.0.2.7)",
+		} {
+			if !strings.Contains(text, want) {
+				t.Errorf("%s does not say %q", format, want)
+			}
+		}
+	}
+	// All on one machine, whichever it is, is no warning.
+	for i := range plan.Environments {
+		plan.Environments[i].Host, plan.Environments[i].Inside = "far", nil
+	}
+	if warnings := machinesDiffer(newView(in)); len(warnings) > 0 {
 		t.Errorf("%v", warnings)
 	}
 }

@@ -221,7 +221,7 @@ func (t *terminal) notes(v *view) {
 // further.
 func (t *terminal) wrap(indent int, text string) {
 	room := max(20, t.Width-indent-2)
-	for i, line := range strings.Split(ansi.Wordwrap(text, room, ""), "\n") {
+	for i, line := range Wrap(text, room) {
 		if i > 0 {
 			t.WriteString("  ")
 		}

@@ -46,6 +46,7 @@ type environmentView struct {
 	study.Environment
 	Facts    bundle.EnvironmentFacts
 	Shown    string // with its label: "vm [tcg]"
+	On       string // the host of the study that it runs on: "host far (ubuntu@10.0.0.2)"; "" is this machine
 	Baseline bool
 	Index    int
 }
@@ -99,7 +100,7 @@ func newView(in Input) *view {
 	v := &view{Input: in, absent: map[where]bool{}}
 	for i, e := range in.Plan.Environments {
 		facts := in.Manifest.Environments[e.Name]
-		ev := environmentView{Environment: e, Facts: facts, Shown: shown(e.Name, facts.Label), Baseline: e.Name == in.Plan.Baseline, Index: i}
+		ev := environmentView{Environment: e, Facts: facts, Shown: shown(e.Name, facts.Label), On: hostOf(in.Plan, e), Baseline: e.Name == in.Plan.Baseline, Index: i}
 		v.Environments = append(v.Environments, ev)
 		if ev.Baseline {
 			v.Base = ev
@@ -133,7 +134,7 @@ func newView(in Input) *view {
 	}
 	v.gatherNotes()
 	v.Paths = gatherPaths(v)
-	v.Notes = append(disksDiffer(v.Paths), v.Notes...)
+	v.Notes = slices.Concat(machinesDiffer(v), disksDiffer(v.Paths), v.Notes)
 	v.gatherFindings()
 	v.starts = gatherStarts(v)
 	v.within = verdict.Within(in.Plan, in.Trials, in.Manifest.Environments)

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"sync"
+	"sync/atomic"
 
 	"tare/internal/bundle"
 	"tare/internal/environment"
@@ -17,9 +19,16 @@ import (
 
 // reached is another machine of the study, with the session of tare on it.
 type reached struct {
+	name, ssh string // the study's name, and what ssh takes
+	open      func(context.Context) error
+	say       func(format string, args ...any)
+	err       error // why it was not reached
+
 	host    host.Host
 	session *remote.Session
-	err     error // why it was not reached; asked once
+	lost    error       // why the session before ended
+	opening *sync.Mutex // one for all machines, as their progress is told to one
+	tries   atomic.Int64
 }
 
 // reach opens a machine of the study, once a run.
@@ -30,14 +39,20 @@ func (e *execution) reach(ctx context.Context, name string) *reached {
 	if e.hosts == nil {
 		e.hosts = map[string]*reached{}
 	}
-	r := &reached{}
-	e.hosts[name] = r
 	h := e.Plan.Hosts[name]
-	e.say("host %s: opening %s", name, h.SSH)
-	if r.host, r.err = host.SSH(ctx, h.Destination()); r.err != nil {
-		return r
+	r := &reached{name: name, ssh: h.SSH, opening: &e.opening}
+	e.hosts[name] = r
+	r.say = func(format string, args ...any) { e.say("host %s: %s", name, fmt.Sprintf(format, args...)) }
+	r.open = func(ctx context.Context) (err error) {
+		if r.host, err = host.SSH(ctx, h.Destination()); err != nil {
+			r.host = nil
+			return err
+		}
+		r.session, err = remote.DialWith(ctx, r.host, remote.Options{Sudo: h.Sudo, Progress: func(line string) { r.say("%s", line) }})
+		return err
 	}
-	r.session, r.err = remote.DialWith(ctx, r.host, remote.Options{Sudo: h.Sudo, Progress: func(line string) { e.say("host %s: %s", name, line) }})
+	r.say("opening %s", h.SSH)
+	r.err = r.open(ctx)
 	return r
 }
 
@@ -45,14 +60,7 @@ func (e *execution) reach(ctx context.Context, name string) *reached {
 func (e *execution) part() error {
 	var errs []error
 	for name, r := range e.hosts {
-		var err error
-		if r.session != nil {
-			err = r.session.Close()
-		}
-		if r.host != nil {
-			err = errors.Join(err, r.host.Close())
-		}
-		if err != nil {
+		if err := r.close(); err != nil {
 			errs = append(errs, fmt.Errorf("host %s: %w", name, err))
 		}
 	}
@@ -135,12 +143,12 @@ func (e *execution) checkOn(ctx context.Context, p study.Environment, name strin
 	}
 	state, findings := r.session.Check(ctx, p.Kind, p.Options)
 	for i := range findings {
-		findings[i].What += " (on host " + name + ")"
+		findings[i].What += " (host " + name + ")"
 	}
 	facts := bundle.EnvironmentFacts{State: state, Findings: findings}
 	if state == environment.Missing {
 		return nil, facts, nil
 	}
-	env, err := r.session.Environment(ctx, p.Kind, p.Options)
+	env, err := r.environment(ctx, p.Kind, p.Options)
 	return env, facts, err
 }

@@ -32,5 +32,6 @@ const (
 	Trying    Kind = "trying"    // a trial begins
 	Tried     Kind = "tried"     // a trial ended
 	Verdict   Kind = "verdict"   // a primary contrast is decided
-	Done      Kind = "done"
+	Cleared   Kind = "cleared"   // what still stood at the end was removed
+	Done      Kind = "done"      // the last one
 )

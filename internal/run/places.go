@@ -3,6 +3,7 @@ package run
 import (
 	"context"
 	"fmt"
+	"maps"
 	"net"
 	"slices"
 
@@ -65,16 +66,18 @@ func (e *execution) checkPlaces(ctx context.Context, p study.Environment, facts 
 	return true, nil
 }
 
-// preparePlaces makes the image ready on all hosts, and finds out by which
-// addresses they reach each other.
-func (e *execution) preparePlaces(ctx context.Context, img *image.Image) error {
+// checkRoleHosts asks each host on which roles run natively whether they can
+// there, before anything is made or sent.
+func (e *execution) checkRoleHosts(ctx context.Context) error {
 	natively, apart := roleHosts(e.Plan)
 	for _, p := range e.Plan.Environments {
 		env := e.prepared[p.Name]
 		if env == nil {
+			// It may work on some of the hosts.
+			maps.DeleteFunc(e.places, func(s trial.Spot, _ trial.Place) bool { return s.Environment == p.Name })
 			continue
 		}
-		if p.Host != "" && e.host != nil {
+		if p.Host != "" && onHost(e.Plan) {
 			natively = append(natively, p.Host)
 		}
 		if p.Host != "" || len(natively)+len(apart) > 0 {
@@ -92,6 +95,12 @@ func (e *execution) preparePlaces(ctx context.Context, img *image.Image) error {
 		}
 		e.places[spot] = trial.Place{Environment: env}
 	}
+	return nil
+}
+
+// preparePlaces makes the image ready on all hosts, and finds out by which
+// addresses they reach each other.
+func (e *execution) preparePlaces(ctx context.Context, img *image.Image) error {
 	if len(e.places) == 0 {
 		return nil
 	}

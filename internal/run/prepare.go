@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	"tare/internal/bundle"
 	"tare/internal/environment"
@@ -46,6 +47,9 @@ func (e *execution) prepare(ctx context.Context) (*image.Image, error) {
 	if !slices.Contains(e.usable, e.Plan.Baseline) {
 		return nil, fmt.Errorf("the baseline %s does not work here, so there is nothing to compare with: %s", e.Plan.Baseline, Why(e.run.Manifest.Environments[e.Plan.Baseline]))
 	}
+	if err := e.checkRoleHosts(ctx); err != nil {
+		return nil, err
+	}
 	store, err := image.Open(Images(e.Home))
 	if err != nil {
 		return nil, err
@@ -80,17 +84,22 @@ func (e *execution) prepare(ctx context.Context) (*image.Image, error) {
 // prepareHost makes the environment of roles that are placed on the host: the
 // native one, with the same image.
 func (e *execution) prepareHost(ctx context.Context, img *image.Image) (err error) {
-	onHost := func(w study.Workload) bool {
-		return slices.ContainsFunc(w.Pack.RoleNames(), func(role string) bool { return w.Pack.Place(role) == workload.OnHost })
-	}
 	registration, known := environment.Lookup(hostKind)
-	if !slices.ContainsFunc(e.Plan.Workloads, onHost) || !known {
+	if !onHost(e.Plan) || !known {
 		return nil
 	}
 	if e.host, err = registration.New(registration.Options()); err != nil {
 		return fmt.Errorf("prepare the host for the roles that run there: %w", err)
 	}
 	return e.host.Prepare(ctx, img, func(line string) { e.say("host: %s", line) })
+}
+
+// onHost says whether any role of a plan is placed on the host of its environment,
+// or on one of the study.
+func onHost(plan *study.Plan) bool {
+	return slices.ContainsFunc(plan.Workloads, func(w study.Workload) bool {
+		return slices.ContainsFunc(w.Pack.RoleNames(), func(role string) bool { return w.Pack.Place(role) == workload.OnHost })
+	})
 }
 
 // hostKind is the kind of environment that runs an image on the host itself.
@@ -118,7 +127,7 @@ func Why(f bundle.EnvironmentFacts) string {
 	for _, finding := range f.Findings {
 		if finding.State == environment.Missing {
 			text := fmt.Sprintf("needs %s: %s", finding.What, finding.Reason)
-			if finding.Mend != "" {
+			if finding.Mend != "" && !strings.Contains(finding.Reason, finding.Mend) {
 				text += "; mend it with: " + finding.Mend
 			}
 			return text

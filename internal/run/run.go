@@ -13,6 +13,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"time"
 
 	"tare/internal/bundle"
@@ -35,7 +36,7 @@ type Options struct {
 	Command []string
 	// Plan is a new run's; nil goes on with the run in Folder.
 	Plan *study.Plan
-	// Events hears what happens, in order, from one goroutine.
+	// Events hears what happens, in order and one at a time.
 	Events func(Event)
 }
 
@@ -68,7 +69,12 @@ func Execute(ctx context.Context, o Options) (result *Result, err error) {
 	if err != nil {
 		return nil, &InputError{err}
 	}
-	defer func() { err = errors.Join(err, e.owner.Close()) }()
+	defer func() {
+		err = errors.Join(err, e.clear())
+		if e.done != nil {
+			e.events(*e.done)
+		}
+	}()
 	restore, err := temporaryIn(e.owner)
 	if err != nil {
 		return nil, err
@@ -86,6 +92,17 @@ func Execute(ctx context.Context, o Options) (result *Result, err error) {
 	}
 	defer func() { err = errors.Join(err, e.part(), e.run.Close()) }()
 	return e.execute(ctx)
+}
+
+// clear ends the owner. What an environment left standing, and is gone now, is
+// told and changes nothing in the result; what resisted is an error.
+func (e *execution) clear() error {
+	err := e.owner.Close()
+	if stood, all := err.(*owner.Stood); all {
+		e.events(Event{Kind: Cleared, Message: stood.Error()})
+		return nil
+	}
+	return err
 }
 
 // temporaryIn makes what this process and its tools put among the temporary
@@ -131,6 +148,7 @@ type execution struct {
 	prepared map[string]environment.Environment
 	host     environment.Environment // of roles that are placed on the host
 	hosts    map[string]*reached     // by the study's names
+	opening  sync.Mutex              // of a host after its session was lost
 	places   places
 	schedule *schedule.Schedule
 	// before is the time that earlier sessions spent on trials; began is when
@@ -138,6 +156,7 @@ type execution struct {
 	before  time.Duration
 	began   time.Time
 	decided map[string]bool
+	done    *Event // the last one, once there is a result
 	// interrupted are the blocks and environments that earlier sessions began.
 	interrupted map[[2]string]bool
 }
@@ -219,7 +238,7 @@ func (e *execution) execute(ctx context.Context) (*Result, error) {
 	if err := e.finish(result); err != nil {
 		return result, err
 	}
-	e.events(Event{Kind: Done, Message: stopped, Folder: e.Folder, Report: filepath.Join(e.Folder, "report.html")})
+	e.done = &Event{Kind: Done, Message: stopped, Folder: e.Folder, Report: filepath.Join(e.Folder, "report.html")}
 	return result, nil
 }
 

@@ -3,6 +3,7 @@ package run
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -31,6 +32,7 @@ import (
 // process. It lets a run be tested without root, engines and guests.
 type bare struct {
 	Broken bool `yaml:"broken" json:"broken"` // does not start
+	Leaves bool `yaml:"leaves" json:"leaves"` // does not start, and leaves a process behind
 }
 
 var bareStarts, bareStops atomic.Int64
@@ -65,6 +67,15 @@ func (b *bare) Versions(context.Context) map[string]string                { retu
 func (b *bare) Start(ctx context.Context, r environment.Request) (environment.Instance, error) {
 	if b.Broken {
 		return nil, fmt.Errorf("the thing is broken")
+	}
+	if b.Leaves {
+		left := exec.Command("sleep", "1000")
+		if err := left.Start(); err != nil {
+			return nil, err
+		}
+		go left.Wait()
+		_, err := r.Owner.Adopt(left.Process.Pid, "left")
+		return nil, errors.Join(fmt.Errorf("the thing left something"), err)
 	}
 	began := time.Now()
 	program, err := agent.Binary(filepath.Join(r.Owner.Home(), "agent"))
@@ -293,6 +304,18 @@ func TestAnEnvironmentThatDoesNotStartIsGivenUpWithItsReason(t *testing.T) {
 	}
 	if failed != 3 {
 		t.Errorf("tried %d times", failed)
+	}
+}
+
+func TestWhatAnEnvironmentLeftIsRemovedAndToldAndTheResultStands(t *testing.T) {
+	var events []Event
+	r := execute(t, t.Context(), Options{Plan: plan(t, "[{use: ./echo.yaml}]", "{blocks: 1, fresh: block}", "{a: {kind: bare}, b: {kind: bare, leaves: true}}"),
+		Events: func(e Event) { events = append(events, e) }})
+	if r.Failed == 0 || len(r.Run.Trials) < 2 {
+		t.Errorf("%d of %d trials failed", r.Failed, len(r.Run.Trials))
+	}
+	if n := len(events); n < 2 || events[n-1].Kind != Done || events[n-2].Kind != Cleared || !strings.Contains(events[n-2].Message, "(left)") {
+		t.Errorf("the last events are %+v", events[max(0, n-2):])
 	}
 }
 

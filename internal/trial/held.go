@@ -234,6 +234,9 @@ func (r *Runner) startMember(ctx context.Context, slot schedule.Slot, m *member,
 		err = &noNetwork{"its instances would share one address, and the workload needs one for each: put its roles onto several hosts (hosts: and place:)"}
 	}
 	if err != nil {
+		if hint := limits.Scarce(); hint != "" && ctx.Err() == nil && !errors.Is(err, environment.ErrMemoryIO) {
+			err = fmt.Errorf("%w%s", err, hint)
+		}
 		return errors.Join(err, console.Close())
 	}
 	m.up = time.Now()

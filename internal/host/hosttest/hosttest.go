@@ -246,6 +246,13 @@ func (m *Machine) Stop() error {
 	return m.port.Close()
 }
 
+// HangUp ends the connections with the machine; it takes new ones.
+func (m *Machine) HangUp() {
+	for _, pid := range family(m.cmd.Process.Pid)[1:] {
+		syscall.Kill(pid, syscall.SIGKILL)
+	}
+}
+
 // family is a process and all that came of it.
 func family(pid int) []int {
 	all := []int{pid}

@@ -1,0 +1,26 @@
+package report
+
+import (
+	"slices"
+	"strings"
+	"testing"
+)
+
+func TestLinesBreakAtSpacesAlone(t *testing.T) {
+	for _, c := range []struct {
+		text string
+		want []string
+	}{
+		{"", []string{""}},
+		{"needs the device /dev/kvm here", []string{"needs the device", "/dev/kvm here"}},
+		{"at unix:///var/run/docker.sock: ok", []string{"at", "unix:///var/run/docker.sock:", "ok"}},
+		{"a so-called re-try-again-later", []string{"a so-called", "re-try-again-later"}},
+		{"  mend: modprobe kvm_intel", []string{"  mend: modprobe", "kvm_intel"}},
+		{"two  spaces\nand a line", []string{"two  spaces", "and a line"}},
+		{"\x1b[1mbold words are\x1b[0m as wide", []string{"\x1b[1mbold words are\x1b[0m as", "wide"}},
+	} {
+		if got := Wrap(c.text, 17); !slices.Equal(got, c.want) {
+			t.Errorf("%q: %q, want %q", c.text, strings.Join(got, "|"), strings.Join(c.want, "|"))
+		}
+	}
+}
