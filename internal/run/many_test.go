@@ -30,6 +30,7 @@ type gathered struct {
 var crowd struct {
 	sync.Mutex
 	inside, most int
+	arrived      int
 	gate         chan struct{}
 	calls        atomic.Int64
 }
@@ -37,7 +38,7 @@ var crowd struct {
 func resetCrowd() {
 	crowd.Lock()
 	defer crowd.Unlock()
-	crowd.inside, crowd.most, crowd.gate = 0, 0, make(chan struct{})
+	crowd.inside, crowd.most, crowd.arrived, crowd.gate = 0, 0, 0, make(chan struct{})
 	crowd.calls.Store(0)
 }
 
@@ -49,7 +50,8 @@ func (g *gathered) Start(ctx context.Context, r environment.Request) (environmen
 	crowd.inside++
 	crowd.most = max(crowd.most, crowd.inside)
 	gate := crowd.gate
-	if crowd.inside%max(g.Together, 1) == 0 {
+	// By those that came: how many are inside also falls when one leaves.
+	if crowd.arrived++; crowd.arrived%max(g.Together, 1) == 0 {
 		close(gate)
 		crowd.gate = make(chan struct{})
 	}
