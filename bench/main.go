@@ -35,8 +35,8 @@ type row struct{ what, aim, measured, holds string }
 // the row.
 var causes = map[string]string{
 	"start of an instance as tare times it, against `runsc run`": "tare makes a cgroup and reads its limits back, writes the bundle, and mounts the image read-only below the mount points; by hand a finished bundle on a private, writable copy is started in no cgroup. The difference is some 10 ms.",
-	"start of an instance as tare times it, against `runc run`":  "tare's instance is in a group of tare's with its limits, on an overlay, with masked paths and a seccomp profile; by hand it is the bundle that `runc spec` makes, with neither overlay nor seccomp.",
-	"start of an instance as tare times it, against `bwrap`":     "by hand in no cgroup: the command's joining of one in each hierarchy is nearly all of the difference.",
+	"start of an instance as tare times it, against `runc run`":  "tare's instance is in a group of tare's with its limits, on an overlay, with masked paths and a seccomp profile; by hand it is the bundle that `runc spec` makes, with neither overlay nor seccomp. How much each of these takes was not measured.",
+	"start of an instance as tare times it, against `bwrap`":     "by hand it runs in no cgroup, on a root that is mounted already. Joining a group in each hierarchy alone was tried and costs about half a millisecond; the rest of the difference is not isolated.",
 	"`tare bench` of one native command":                         "both include fork and exec; what is left is that tare's command runs in a cgroup of its own, and the noise of a shared machine, which the interval shows.",
 }
 

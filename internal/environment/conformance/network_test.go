@@ -45,7 +45,7 @@ func (s *scene) pair(t *testing.T) pair {
 	t.Helper()
 	networked, ok := s.env.(environment.Networked)
 	if !ok {
-		t.Skip("needs a network between instances: this environment says that it has none")
+		t.Skipf("needs a network between instances: %s says that it has none", s.name)
 	}
 	network, err := networked.NewNetwork(t.Context(), s.owner, "between")
 	if err != nil {
@@ -81,7 +81,7 @@ func (s *scene) pair(t *testing.T) pair {
 		t.FailNow()
 	}
 	if single.Load() {
-		t.Skip("needs two addresses: this environment says that it has one")
+		t.Skipf("needs two addresses: %s says that it has one", s.name)
 	}
 	return p
 }
