@@ -172,17 +172,16 @@ type Paths struct {
 // Metered is an instance whose cost cannot be read from here by its footprint,
 // as it runs on another machine.
 type Metered interface {
-	// Meter begins to watch what the instance uses; every is the time between
-	// two looks, 0 the sampler's own.
-	Meter(every time.Duration) sample.Meter
+	// Meter begins to watch what the instance uses.
+	Meter(o sample.Options) sample.Meter
 }
 
 // Meter begins to watch what an instance uses.
-func Meter(i Instance, every time.Duration) sample.Meter {
+func Meter(i Instance, o sample.Options) sample.Meter {
 	if m, elsewhere := i.(Metered); elsewhere {
-		return m.Meter(every)
+		return m.Meter(o)
 	}
-	return sample.Start(i.Footprint(), every)
+	return sample.Start(i.Footprint(), o)
 }
 
 // Phase is a part of the start-up time.

@@ -159,7 +159,7 @@ func TestProcessorTimeInACgroupIsCounted(t *testing.T) {
 		if err := g.Add(u.pid); err != nil {
 			t.Fatal(err)
 		}
-		s := Start(Footprint{Cgroups: []string{g.Path()}}, 0)
+		s := Start(Footprint{Cgroups: []string{g.Path()}}, Options{})
 		u.act(t)
 		between(t, "processor time of "+what, s.Snapshot().CPU(), 0.29, 0.6)
 		usage := s.Stop()
@@ -174,7 +174,7 @@ func TestProcessorTimeInACgroupIsCounted(t *testing.T) {
 func TestProcessorTimeOfAListedProcessAndItsChildrenIsCounted(t *testing.T) {
 	for _, what := range []string{"cpu", "child"} {
 		u := begin(t, what)
-		s := Start(Footprint{Processes: []Process{{u.pid, "proxy"}}}, never)
+		s := Start(Footprint{Processes: []Process{{u.pid, "proxy"}}}, Options{Every: never})
 		u.act(t)
 		usage := s.Stop()
 		between(t, "processor time of "+what, usage.CPU(), 0.25, 0.6)
@@ -188,7 +188,7 @@ func TestMemoryThatIsHeldIsCounted(t *testing.T) {
 	if err := g.Add(u.pid); err != nil {
 		t.Fatal(err)
 	}
-	s := Start(Footprint{Cgroups: []string{g.Path()}}, never)
+	s := Start(Footprint{Cgroups: []string{g.Path()}}, Options{Every: never})
 	u.act(t)
 	usage := s.Stop()
 	between(t, "peak of memory", usage.MemoryPeak, 60<<20, 90<<20)
@@ -212,7 +212,7 @@ func TestBytesWrittenToDiskAreCounted(t *testing.T) {
 	if err := g.Add(u.pid); err != nil {
 		t.Fatal(err)
 	}
-	s := Start(Footprint{Cgroups: []string{g.Path()}}, never)
+	s := Start(Footprint{Cgroups: []string{g.Path()}}, Options{Every: never})
 	u.act(t)
 	usage := s.Stop()
 	// The cgroup's io controller may be off on a machine with v2.
@@ -235,7 +235,7 @@ func BenchmarkLook(b *testing.B) {
 	if err := g.Add(cmd.Process.Pid); err != nil {
 		b.Fatal(err)
 	}
-	s := Start(Footprint{Cgroups: []string{g.Path()}, Processes: []Process{{os.Getpid(), "proxy"}}, NetworkPID: cmd.Process.Pid}, never)
+	s := Start(Footprint{Cgroups: []string{g.Path()}, Processes: []Process{{os.Getpid(), "proxy"}}, NetworkPID: cmd.Process.Pid}, Options{Every: never})
 	defer s.Stop()
 	for b.Loop() {
 		s.look()

@@ -49,11 +49,10 @@ type Sampler struct {
 	final   *Usage
 }
 
-// Start begins to watch. every is the time between two looks; 0 means 100 ms.
-// Peak and mean of memory are as fine as that, and so is what a process did
+// Start begins to watch. Peak and mean of memory are as fine as that, and so is what a process did
 // that ends without a parent waiting for it.
-func Start(f Footprint, every time.Duration) *Sampler {
-	return start(here(), f, every)
+func Start(f Footprint, o Options) *Sampler {
+	return start(here(), f, o.Every)
 }
 
 // here is this machine.

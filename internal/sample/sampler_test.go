@@ -135,7 +135,7 @@ func TestAFigureThatCannotBeReadIsMissingWithItsReason(t *testing.T) {
 }
 
 func TestANetworkThatIsTheHostsIsNotCounted(t *testing.T) {
-	s := Start(Footprint{NetworkPID: os.Getpid()}, never)
+	s := Start(Footprint{NetworkPID: os.Getpid()}, Options{Every: never})
 	if u := s.Stop(); !strings.Contains(u.NetSent.Missing, "shares the host's network") {
 		t.Errorf("sent %+v", u.NetSent)
 	}

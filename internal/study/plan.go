@@ -32,7 +32,32 @@ type Plan struct {
 	Limits       environment.Limits `json:"limits"`
 	Pin          map[string][]int   `json:"pin,omitempty"` // role → cores, numbered as inside the instance
 	Design       Design             `json:"design"`
+	Sampling     Sampling           `json:"sampling,omitzero"`
+	// Steps are what is compared where it is not every environment with the
+	// baseline: each environment with another one, as on a ladder.
+	Steps []Step `json:"steps,omitempty"`
 	Seed         uint64             `json:"seed"`
+}
+
+// Sampling is how closely the environments are watched. The zero value is the
+// usual: ten looks a second.
+type Sampling struct {
+	Rate float64 `json:"rate,omitempty"` // looks a second, 1 to 100; 0 is 10
+	Off  bool    `json:"off,omitempty"`  // look at the beginning and the end alone
+	// Syscalls counts system calls in every trial, which slows them.
+	Syscalls bool `json:"syscalls,omitempty"`
+}
+
+// Step is one comparison that is asked for by itself: what an environment costs
+// against another one that lacks one part of it.
+type Step struct {
+	Part        string `json:"part"`        // the key of what differs: namespaces.pid; "" for all
+	Name        string `json:"name"`        // for people: pid namespace
+	Environment string `json:"environment"` // with the part
+	Base        string `json:"base"`        // without it
+	// Order is which order of the parts the step belongs to, from 1; 0 where
+	// there is one.
+	Order int `json:"order,omitempty"`
 }
 
 // Environment is one named environment of a plan.
@@ -45,6 +70,9 @@ type Environment struct {
 	Inside *Environment `json:"inside,omitempty"`
 	// Host that it runs on; "" is this machine.
 	Host string `json:"host,omitempty"`
+	// With are parameters of workloads that differ in this environment, by the
+	// workload's name in the plan.
+	With map[string]map[string]string `json:"with,omitempty"`
 }
 
 // Workload is one pack with its parameters set, at one or more levels.

@@ -112,7 +112,7 @@ func (m *measurement) drive(ctx context.Context, w *study.Workload) error {
 	var meters []sample.Meter
 	for _, member := range m.held.measured() {
 		if !member.onHost {
-			meters = append(meters, environment.Meter(member.Instance, 0))
+			meters = append(meters, environment.Meter(member.Instance, sample.Options{}))
 		}
 	}
 	began := time.Now()

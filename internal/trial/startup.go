@@ -120,7 +120,7 @@ func restOf(ctx context.Context, w workload.Pack, level study.Level, h *held) (m
 	var meters []sample.Meter
 	for _, m := range h.measured() {
 		// A few looks are enough at rest, and many instances take long to look at.
-		meters = append(meters, environment.Meter(m.Instance, max(span/4, 100*time.Millisecond)))
+		meters = append(meters, environment.Meter(m.Instance, sample.Options{Every: max(span/4, 100*time.Millisecond)}))
 	}
 	began := time.Now()
 	err = h.wait(ctx, span)

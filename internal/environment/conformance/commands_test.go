@@ -21,6 +21,7 @@ import (
 	"tare/internal/agent"
 	"tare/internal/environment"
 	"tare/internal/environment/environmenttest"
+	"tare/internal/sample"
 )
 
 var run = environmenttest.Run
@@ -234,7 +235,7 @@ func theClockRunsAsTheHosts(t *testing.T, s *scene) {
 }
 
 func theCostIsSeenFromOutside(t *testing.T, s *scene) {
-	sampler := environment.Meter(s.shared, 0)
+	sampler := environment.Meter(s.shared, sample.Options{})
 	turns := 300_000
 	if s.emulated() {
 		turns = 30_000

@@ -16,6 +16,7 @@ import (
 	"tare/internal/environment"
 	"tare/internal/environment/environmenttest"
 	"tare/internal/quantity"
+	"tare/internal/sample"
 )
 
 // limited asks for limits that each can be seen to hold.
@@ -51,7 +52,7 @@ func limitsTakeHold(t *testing.T, s *scene) {
 			t.Errorf("process %d may run on the cores %v", pid, cores)
 		}
 	}
-	sampler, began := environment.Meter(i, 0), time.Now()
+	sampler, began := environment.Meter(i, sample.Options{}), time.Now()
 	exit, err := i.Agent().Run(t.Context(), agent.Command{Argv: []string{"/bin/sh", "-c", "while :; do :; done"}, Timeout: time.Second})
 	used, elapsed := sampler.Stop().CPU(), time.Since(began).Seconds()
 	if err != nil || !exit.TimedOut {

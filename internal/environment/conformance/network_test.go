@@ -247,7 +247,7 @@ my $n = 0; do { my $c = $s->accept; my $all = join "", <$c>; $n = length $all } 
 	if _, err := sender.Agent().Await(t.Context(), agent.Probe{TCP: net.JoinHostPort(receiver.Address(), sink), Timeout: patience}); err != nil {
 		t.Fatal(err)
 	}
-	samplers := []*sample.Sampler{sample.Start(sender.Footprint(), 0), sample.Start(receiver.Footprint(), 0)}
+	samplers := []*sample.Sampler{sample.Start(sender.Footprint(), sample.Options{}), sample.Start(receiver.Footprint(), sample.Options{})}
 	run(t, sender, fmt.Sprintf("head -c %d /dev/zero | perl -MIO::Socket::INET -e '$s = IO::Socket::INET->new(qq(%s:%s)) or die $@; print $s $_ while <STDIN>'",
 		size, receiver.Address(), sink))
 	if exit, err := taking.Wait(t.Context()); err != nil || !exit.OK() || got.String() != fmt.Sprint(size) {

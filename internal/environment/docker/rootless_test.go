@@ -70,7 +70,7 @@ func rootless(t *testing.T, b brand, socket string) {
 		if notHeld := (*environment.NotHeld)(nil); name == "limited" && cgroup.Mode() != "v2" && !errors.As(err, &notHeld) {
 			t.Errorf("a rootless engine limits nothing on v1, and the check says %v", err)
 		}
-		sampler := sample.Start(i.Footprint(), 0)
+		sampler := sample.Start(i.Footprint(), sample.Options{})
 		exit, err := i.Agent().Run(t.Context(), agent.Command{Argv: []string{"/bin/sh", "-c", "echo x >/data/x; while :; do :; done"}, Timeout: time.Second / 2})
 		if err != nil || !exit.TimedOut {
 			t.Errorf("%+v, %v", exit, err)

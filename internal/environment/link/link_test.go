@@ -151,7 +151,7 @@ func TestAPortsBytesAreCountedFromOutside(t *testing.T) {
 	b := bridge(t)
 	one := namespace(t, b)
 	server := listen(t, nil, b.Host())
-	sampler := sample.Start(sample.Footprint{Space: b.Space(), Devices: []string{one.Device}}, 0)
+	sampler := sample.Start(sample.Footprint{Space: b.Space(), Devices: []string{one.Device}}, sample.Options{})
 	call(t, one.File, server)
 	u := sampler.Stop()
 	if u.NetReceived.Missing != "" || u.NetReceived.Value < 100 || u.NetSent.Value < 100 {

@@ -23,6 +23,7 @@ import (
 	"tare/internal/host/hosttest"
 	"tare/internal/owner"
 	"tare/internal/quantity"
+	"tare/internal/sample"
 )
 
 func TestMain(m *testing.M) {
@@ -111,7 +112,7 @@ func TestAnInstanceRunsOnTheOtherMachine(t *testing.T) {
 	if seen := fmt.Sprint(sights); err != nil || !strings.Contains(seen, "/tare/"+id+"/far-away") {
 		t.Errorf("of the limits there is seen %s (%v)", seen, err)
 	}
-	meter := environment.Meter(i, 0)
+	meter := environment.Meter(i, sample.Options{})
 	environmenttest.Run(t, i, "i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done")
 	if u := meter.Stop(); u.CPU().Missing != "" || u.CPU().Value <= 0 || u.MemoryPeak.Missing != "" {
 		t.Errorf("what it used: %+v", u)

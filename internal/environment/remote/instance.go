@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"sync"
-	"time"
 
 	"tare/internal/agent"
 	"tare/internal/environment"
@@ -76,9 +75,9 @@ func (i *Instance) Stop(ctx context.Context) error {
 }
 
 // Meter watches the instance there.
-func (i *Instance) Meter(every time.Duration) sample.Meter {
+func (i *Instance) Meter(o sample.Options) sample.Meter {
 	m := &meter{instance: i}
-	c, err := i.session.ask(request{Call: callMeter, Instance: i.started.Instance, Every: every})
+	c, err := i.session.ask(request{Call: callMeter, Instance: i.started.Instance, Every: o.Every})
 	if err == nil {
 		var e event
 		if err = c.hear(&e); err == nil && !e.Begun {

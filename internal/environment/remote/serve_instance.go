@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"tare/internal/environment"
+	"tare/internal/sample"
 )
 
 // served is an instance that was started for the other side.
@@ -113,7 +114,7 @@ func (s *server) meter(c *conversation, r request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	m := environment.Meter(i.Instance, r.Every)
+	m := environment.Meter(i.Instance, sample.Options{Every: r.Every})
 	if err := c.say(event{Begun: true}); err != nil {
 		m.Stop()
 		return nil, err

@@ -17,6 +17,7 @@ import (
 	"tare/internal/environment/remote"
 	"tare/internal/host"
 	"tare/internal/owner"
+	"tare/internal/sample"
 )
 
 func TestMain(m *testing.M) {
@@ -82,7 +83,7 @@ func TestAnInstanceThereIsAnInstance(t *testing.T) {
 		t.Errorf("%+v, %v: %q", exit, err, out.String())
 	}
 	t.Log(i.Phases(), i.Address(), i.Paths(), i.Notes(), e.Versions(t.Context()))
-	meter := environment.Meter(i, 0)
+	meter := environment.Meter(i, sample.Options{})
 	if exit, err := i.Agent().Run(t.Context(), agent.Command{Argv: []string{"sh", "-c", "i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done"}}); err != nil || !exit.OK() {
 		t.Errorf("%+v, %v", exit, err)
 	}

@@ -11,7 +11,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"sync"
-	"time"
 
 	"tare/internal/environment"
 	"tare/internal/environment/hypervisor"
@@ -114,8 +113,8 @@ func (i *instance) Footprint() sample.Footprint { return sample.Footprint{} }
 const inside = "counted inside of the guest: what ESXi itself spends on the VM is not in it, and no way leads there"
 
 // Meter counts what the guest's processes use, inside.
-func (i *instance) Meter(every time.Duration) sample.Meter {
-	return meter{environment.Meter(i.Inside(), every)}
+func (i *instance) Meter(o sample.Options) sample.Meter {
+	return meter{environment.Meter(i.Inside(), o)}
 }
 
 type meter struct{ sample.Meter }

@@ -17,6 +17,7 @@ import (
 	"tare/internal/environment/vsphere/vspheretest"
 	"tare/internal/image"
 	"tare/internal/owner"
+	"tare/internal/sample"
 )
 
 func TestMain(m *testing.M) {
@@ -208,7 +209,7 @@ func TestEachModeEndsAsItBegan(t *testing.T) {
 					t.Errorf("a second instance of the template: %v", err)
 				}
 			}
-			usage := environment.Meter(i, 0).Stop()
+			usage := environment.Meter(i, sample.Options{}).Stop()
 			if !strings.Contains(strings.Join(usage.Notes, "\n"), "what ESXi itself spends on the VM is not in it") {
 				t.Errorf("its usage has the notes %q", usage.Notes)
 			}
