@@ -57,7 +57,7 @@ func Serve(ctx context.Context, stream io.ReadWriteCloser, o ServeOptions) (err 
 	if s.owner, err = owner.Open(o.Home); err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, s.owner.Close()) }()
+	defer func() { err = errors.Join(err, s.disown()) }()
 	s.home = s.owner.Home()
 	if s.store, err = image.Open(filepath.Join(s.home, "images")); err != nil {
 		return err
@@ -72,6 +72,16 @@ func Serve(ctx context.Context, stream io.ReadWriteCloser, o ServeOptions) (err 
 		return fmt.Errorf("saying hello: %w", err)
 	}
 	return s.answer(ctx, stream, o.Silence)
+}
+
+// disown ends the owner. What an environment left standing, and is gone now, is
+// no fault of the session's: nobody is left to be told.
+func (s *server) disown() error {
+	err := s.owner.Close()
+	if _, all := err.(*owner.Stood); all {
+		return nil
+	}
+	return err
 }
 
 // addresses are this host's, without the loopback's.
