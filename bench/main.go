@@ -45,6 +45,7 @@ type session struct {
 	home  string // of tare, with its images
 	tare  string // the program that is measured
 	owner *owner.Owner
+	store *image.Store
 	image *image.Image
 	pairs int
 	log   io.Writer
@@ -75,6 +76,8 @@ var parts = []struct {
 	{"hyperfine", measureAgainstHyperfine},
 	{"memory", measureMemory},
 	{"journal", measureJournal},
+	{"sampler", measureSampler},
+	{"CPU of the sampler", measureSamplerCPU},
 }
 
 func run(ctx context.Context, tare, home, out, only string, pairs int) (err error) {
@@ -89,12 +92,10 @@ func run(ctx context.Context, tare, home, out, only string, pairs int) (err erro
 		return err
 	}
 	defer func() { err = joined(err, s.owner.Close()) }()
-	store, err := image.Open(filepath.Join(s.home, "images"))
-	if err != nil {
+	if s.store, err = image.Open(filepath.Join(s.home, "images")); err != nil {
 		return err
 	}
-	say := func(line string) { fmt.Fprintln(s.log, "image:", line) }
-	if s.image, err = store.Get(ctx, image.Source{Recipe: &image.Recipe{}}, say); err != nil {
+	if s.image, err = s.get(ctx, &image.Recipe{}); err != nil {
 		return err
 	}
 	began := time.Now()

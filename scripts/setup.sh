@@ -75,6 +75,8 @@ group() {
 		group run
 		need hyperfine hyperfine "what tare is compared with"
 		need bwrap bubblewrap "environment bubblewrap"
+		need prometheus prometheus "what the sampler is compared with"
+		need prometheus-node-exporter prometheus-node-exporter "what the sampler is compared with"
 		;;
 	*) usage ;;
 	esac

@@ -1,0 +1,126 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"github.com/prometheus/procfs"
+	"golang.org/x/sys/unix"
+)
+
+// exporter is what the source studies watched with: the node exporter, and a
+// Prometheus that scrapes it, here ten times a second.
+type exporter struct{ commands []*exec.Cmd }
+
+// startExporter starts both on ports of their own; nil where one is not
+// installed, with the reason.
+func startExporter(ctx context.Context, s *session) (_ *exporter, why string) {
+	ports := [2]string{}
+	for n := range ports {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			return nil, err.Error()
+		}
+		ports[n] = l.Addr().String()
+		l.Close()
+	}
+	folder, err := s.owner.Folder("prometheus")
+	if err != nil {
+		return nil, err.Error()
+	}
+	config := fmt.Sprintf("global: {scrape_interval: 100ms, scrape_timeout: 100ms}\nscrape_configs:\n  - job_name: node\n    static_configs: [{targets: [%q]}]\n", ports[0])
+	file := filepath.Join(folder, "prometheus.yml")
+	if err := os.WriteFile(file, []byte(config), 0o644); err != nil {
+		return nil, err.Error()
+	}
+	e := &exporter{}
+	for _, argv := range [][]string{
+		{"prometheus-node-exporter", "--web.listen-address=" + ports[0]},
+		{"prometheus", "--config.file=" + file, "--storage.tsdb.path=" + filepath.Join(folder, "data"), "--web.listen-address=" + ports[1]},
+	} {
+		cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
+		cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+		if err := cmd.Start(); err != nil {
+			e.stop()
+			return nil, err.Error()
+		}
+		e.commands = append(e.commands, cmd)
+	}
+	for _, address := range ports {
+		if err := answering(ctx, address); err != nil {
+			e.stop()
+			return nil, err.Error()
+		}
+	}
+	return e, ""
+}
+
+// answering waits until something listens at an address.
+func answering(ctx context.Context, address string) error {
+	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
+	defer cancel()
+	tick := time.NewTicker(50 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		c, err := (&net.Dialer{}).DialContext(ctx, "tcp", address)
+		if err == nil {
+			return c.Close()
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("nothing listens at %s: %w", address, err)
+		case <-tick.C:
+		}
+	}
+}
+
+func (e *exporter) stop() {
+	for _, c := range e.commands {
+		c.Process.Kill()
+		c.Wait()
+	}
+}
+
+// share is what both take of a core during one window. They go on while tare's
+// sampler has its turn, so each side's window has the same beside it.
+func (e *exporter) share(ctx context.Context) (float64, error) {
+	used := func() (sum float64, err error) {
+		for _, c := range e.commands {
+			p, err := procfs.NewProc(c.Process.Pid)
+			if err != nil {
+				return 0, err
+			}
+			stat, err := p.Stat()
+			if err != nil {
+				return 0, err
+			}
+			sum += stat.CPUTime()
+		}
+		return sum, nil
+	}
+	before, err := used()
+	if err != nil {
+		return 0, err
+	}
+	began := time.Now()
+	select {
+	case <-ctx.Done():
+		return 0, ctx.Err()
+	case <-time.After(window):
+	}
+	after, err := used()
+	return (after - before) / time.Since(began).Seconds(), err
+}
+
+// ownCPU is the processor time of this process.
+func ownCPU() time.Duration {
+	var r unix.Rusage
+	_ = unix.Getrusage(unix.RUSAGE_SELF, &r)
+	return time.Duration(r.Utime.Nano() + r.Stime.Nano())
+}

@@ -1,0 +1,218 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"math"
+	"math/rand/v2"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"tare/internal/agent"
+	"tare/internal/environment"
+	"tare/internal/image"
+	"tare/internal/sample"
+	"tare/internal/stats"
+)
+
+// samplerMargin is what the throughput may change by while the sampler looks.
+const samplerMargin = 0.005
+
+// driven is a server with a driver of about half a second.
+type driven struct {
+	name   string
+	server []string
+	ready  agent.Probe
+	driver []string
+	rate   *regexp.Regexp // its first group is the throughput
+	pairs  int
+}
+
+// The two servers that cost the most system calls an operation, and so suffer
+// the most from whoever looks into /proc beside them.
+var drivenBy = []driven{
+	{"redis", []string{"redis-server", "--bind", "127.0.0.1", "--port", "16379", "--save", "", "--appendonly", "no"},
+		agent.Probe{TCP: "127.0.0.1:16379", Timeout: time.Minute},
+		[]string{"redis-benchmark", "-p", "16379", "-c", "50", "-t", "get", "-n", "30000", "--csv"},
+		regexp.MustCompile(`"GET","([0-9.]+)"`), 400},
+	{"nginx", []string{"sh", "-c", `mkdir -p /data/www && head -c 1024 /dev/zero | tr '\0' x > /data/www/index.html &&
+		printf 'user root; pid /data/pid; error_log stderr error; events {} http { access_log off; server { listen 127.0.0.1:18080; root /data/www; } }' > /data/nginx.conf &&
+		exec nginx -c /data/nginx.conf -g 'daemon off;'`},
+		agent.Probe{TCP: "127.0.0.1:18080", Timeout: time.Minute},
+		[]string{"wrk", "-t1", "-c16", "-d1s", "http://127.0.0.1:18080/"},
+		regexp.MustCompile(`Requests/sec:\s+([0-9.]+)`), 250},
+}
+
+// measureSampler compares the throughput with the sampler at its usual ten
+// looks a second against that without, in pairs of random order in one instance:
+// what differs between instances is no matter of the sampler's.
+func measureSampler(ctx context.Context, s *session) (rows []row, err error) {
+	img, err := s.get(ctx, &image.Recipe{Packages: []string{"redis-server", "redis-tools", "nginx-light", "wrk", "netbase"}})
+	if err != nil {
+		return nil, err
+	}
+	for _, d := range drivenBy {
+		r, err := s.watched(ctx, img, d)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", d.name, err)
+		}
+		rows = append(rows, r)
+	}
+	return rows, nil
+}
+
+func (s *session) watched(ctx context.Context, img *image.Image, d driven) (_ row, err error) {
+	i, err := s.started(ctx, "docker", img, "sampler-"+d.name)
+	if err != nil {
+		return row{}, err
+	}
+	defer func() { err = joined(err, i.Stop(ctx)) }()
+	if _, err := i.Agent().Start(ctx, agent.Command{Argv: d.server, Stdout: io.Discard, Stderr: io.Discard}); err != nil {
+		return row{}, err
+	}
+	if _, err := i.Agent().Await(ctx, d.ready); err != nil {
+		return row{}, err
+	}
+	rate := func(on bool) (float64, error) {
+		if on {
+			defer environment.Meter(i, sample.Options{}).Stop()
+		}
+		var out bytes.Buffer
+		exit, err := i.Agent().Run(ctx, agent.Command{Argv: d.driver, Stdout: &out, Stderr: io.Discard})
+		if err != nil {
+			return 0, err
+		}
+		found := d.rate.FindSubmatch(out.Bytes())
+		if !exit.OK() || found == nil {
+			return 0, fmt.Errorf("%s ended with %d and printed %q", d.driver[0], exit.Code, out.Bytes())
+		}
+		return strconv.ParseFloat(string(found[1]), 64)
+	}
+	var logs []float64
+	for n := -1; n < d.pairs; n++ { // the first pair warms both up
+		var rates [2]float64 // off, on
+		first := rand.IntN(2)
+		for _, side := range []int{first, 1 - first} {
+			if rates[side], err = rate(side == 1); err != nil {
+				return row{}, err
+			}
+		}
+		if n >= 0 {
+			logs = append(logs, math.Log(rates[1]/rates[0]))
+		}
+	}
+	shown, eq := stats.HodgesLehmann(logs, .05), stats.HodgesLehmann(logs, .10)
+	margin := math.Log1p(samplerMargin)
+	inside := eq.Low > -margin && eq.High < margin
+	word := map[bool]string{true: "equivalent", false: "inconclusive"}[inside]
+	if !inside && (shown.High < 0 || shown.Low > 0) {
+		word = map[bool]string{true: "slower", false: "faster"}[shown.High < 0]
+	}
+	return row{fmt.Sprintf("throughput of %s in docker with the sampler at 10 Hz against off", d.name), "equivalent within ±0.5%",
+		fmt.Sprintf("%s: %+.2f%% [%+.2f, %+.2f], for equivalence [%+.2f, %+.2f]; %d pairs in one instance", word,
+			100*math.Expm1(shown.Estimate), 100*math.Expm1(shown.Low), 100*math.Expm1(shown.High), 100*math.Expm1(eq.Low), 100*math.Expm1(eq.High), d.pairs), verdict(inside)}, nil
+}
+
+// started starts one instance of a kind with its usual options.
+func (s *session) started(ctx context.Context, kind string, img *image.Image, name string) (environment.Instance, error) {
+	registration, _ := environment.Lookup(kind)
+	env, err := registration.New(registration.Options())
+	if err != nil {
+		return nil, err
+	}
+	if err := env.Prepare(ctx, img, func(line string) { fmt.Fprintln(s.log, line) }); err != nil {
+		return nil, err
+	}
+	return env.Start(ctx, environment.Request{Name: name, Owner: s.owner, Image: img, Console: io.Discard})
+}
+
+// crowd is how many environments the sampler's own cost is measured with.
+const crowd = 10
+
+// window is how long each of the two watches at a time, and windows how often.
+const (
+	window  = 10 * time.Second
+	windows = 6
+)
+
+// measureSamplerCPU counts what the sampler takes of a core for ten environments
+// whose servers are at work, and beside it what the node exporter and Prometheus
+// take at the same rate, in turns.
+func measureSamplerCPU(ctx context.Context, s *session) (_ []row, err error) {
+	img, err := s.get(ctx, &image.Recipe{Packages: []string{"redis-server", "redis-tools", "nginx-light", "wrk", "netbase"}})
+	if err != nil {
+		return nil, err
+	}
+	var instances []environment.Instance
+	defer func() {
+		for _, i := range instances {
+			err = joined(err, i.Stop(context.WithoutCancel(ctx)))
+		}
+	}()
+	for n := range crowd {
+		i, err := s.started(ctx, "docker", img, fmt.Sprintf("crowd-%d", n))
+		if err != nil {
+			return nil, err
+		}
+		instances = append(instances, i)
+		// Something to look at: a server that is asked ten times a second.
+		if _, err := i.Agent().Start(ctx, agent.Command{Argv: []string{"sh", "-c", "redis-server --save '' & exec redis-cli -r -1 -i 0.1 --no-raw ping"}, Stdout: io.Discard, Stderr: io.Discard}); err != nil {
+			return nil, err
+		}
+	}
+	exporter, why := startExporter(ctx, s)
+	if exporter != nil {
+		defer exporter.stop()
+	}
+	var ours, theirs []float64
+	for range windows {
+		share, err := samplerShare(ctx, instances)
+		if err != nil {
+			return nil, err
+		}
+		ours = append(ours, share)
+		if exporter != nil {
+			if share, err = exporter.share(ctx); err != nil {
+				return nil, err
+			}
+			theirs = append(theirs, share)
+		}
+	}
+	percent := func(shares []float64) string {
+		return fmt.Sprintf("%.2f%% of a core (%.2f to %.2f over %d windows of %v)", 100*stats.Median(shares), 100*slices.Min(shares), 100*slices.Max(shares), len(shares), window)
+	}
+	beside := "the node exporter and Prometheus were not there: " + why
+	if exporter != nil {
+		beside = "beside it the node exporter and a Prometheus that scrapes it at the same rate: " + percent(theirs)
+	}
+	return []row{{fmt.Sprintf("CPU of the sampler, %d environments at 10 Hz", crowd), "< 0.5% of a core",
+		percent(ours) + "; " + beside, verdict(stats.Median(ours) < .005)}}, nil
+}
+
+// samplerShare is the processor time of this process while nothing but the
+// sampler is at work in it, as a share of the time that passed.
+func samplerShare(ctx context.Context, instances []environment.Instance) (float64, error) {
+	before, began := ownCPU(), time.Now()
+	var meters []sample.Meter
+	for _, i := range instances {
+		meters = append(meters, environment.Meter(i, sample.Options{}))
+	}
+	select {
+	case <-ctx.Done():
+	case <-time.After(window):
+	}
+	for _, m := range meters {
+		m.Stop()
+	}
+	return (ownCPU() - before).Seconds() / time.Since(began).Seconds(), ctx.Err()
+}
+
+// get makes or finds an image of the session's store.
+func (s *session) get(ctx context.Context, r *image.Recipe) (*image.Image, error) {
+	return s.store.Get(ctx, image.Source{Recipe: r}, func(line string) { fmt.Fprintln(s.log, "image:", strings.TrimSpace(line)) })
+}
