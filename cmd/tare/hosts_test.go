@@ -27,20 +27,7 @@ design: {blocks: 1}
 // them over the network that joins them.
 func TestRolesRunOnTheHostsThatTheyArePlacedOn(t *testing.T) {
 	h := aHome(t)
-	network := hosttest.New(t)
-	machines, entries := map[string]*hosttest.Machine{}, ""
-	for _, name := range []string{"client", "h1", "h2", "h3"} {
-		m := network.Machine(t)
-		if err := os.MkdirAll(m.Home, 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.Symlink(environmenttest.Images(), filepath.Join(m.Home, "images")); err != nil {
-			t.Fatal(err)
-		}
-		d := m.Destination()
-		entries += fmt.Sprintf("  %s: {ssh: %q, identity: %q, known_hosts: %q, config: none}\n", name, d.Host, d.Identity, d.KnownHosts)
-		machines[name] = m
-	}
+	machines, entries := machinesOf(t, "client", "h1", "h2", "h3")
 	pack, err := filepath.Abs("testdata/nodes.yaml")
 	if err != nil {
 		t.Fatal(err)
@@ -88,6 +75,71 @@ func TestRolesRunOnTheHostsThatTheyArePlacedOn(t *testing.T) {
 		emptyThere(t, m.Home)
 	}
 	h.clean(t)
+}
+
+const oneHostStudy = `study: all on one machine
+baseline: plain
+environments:
+  plain: {kind: native, host: h1}
+  boxed: {kind: native, network: bridge, host: h1}
+hosts:
+%sworkloads:
+  - {use: %q, nodes: 1, place: {driver: {host: h1}}}
+design: {blocks: 1}
+`
+
+// What has a network of its own is reached from the machine that it is on, by
+// the bridge that is made there.
+func TestARoleOnAnEnvironmentsOwnHostReachesItsNetwork(t *testing.T) {
+	h := aHome(t)
+	machines, entries := machinesOf(t, "h1")
+	pack, err := filepath.Abs("testdata/nodes.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	study, folder := filepath.Join(t.TempDir(), "host.yaml"), filepath.Join(t.TempDir(), "run")
+	if err := os.WriteFile(study, fmt.Appendf(nil, oneHostStudy, entries, pack), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	p := h.tare(t, "run", study, "--quiet", "--out", folder)
+	if status, said := p.end(); status != 0 {
+		t.Errorf("status %d: %s%s", status, said, p.errs.String())
+	}
+	run, err := bundle.Open(folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(run.Trials) != 2 {
+		t.Errorf("%d trials", len(run.Trials))
+	}
+	for _, trial := range run.Trials {
+		if trial.Status != bundle.OK {
+			t.Errorf("%s: %s: %s", trial.Environment, trial.Status, trial.Reason)
+		}
+	}
+	emptyThere(t, machines["h1"].Home)
+	h.clean(t)
+}
+
+// machinesOf makes machines on one network, and the lines of a study that name
+// them.
+func machinesOf(t *testing.T, names ...string) (machines map[string]*hosttest.Machine, entries string) {
+	t.Helper()
+	network := hosttest.New(t)
+	machines = map[string]*hosttest.Machine{}
+	for _, name := range names {
+		m := network.Machine(t)
+		if err := os.MkdirAll(m.Home, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Symlink(environmenttest.Images(), filepath.Join(m.Home, "images")); err != nil {
+			t.Fatal(err)
+		}
+		d := m.Destination()
+		entries += fmt.Sprintf("  %s: {ssh: %q, identity: %q, known_hosts: %q, config: none}\n", name, d.Host, d.Identity, d.KnownHosts)
+		machines[name] = m
+	}
+	return machines, entries
 }
 
 // printed is a raw output of a trial.

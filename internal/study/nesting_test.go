@@ -64,9 +64,13 @@ workloads: [{use: redis, place: {server: {apart: [h2]}, driver: {host: client}}}
 		{Name: "driver", OnHost: true, Count: 1, Hosts: []string{"client"}},
 		{Name: "server", Count: 1, Hosts: []string{"h2"}},
 	})
-	if !shape.Spread() || !strings.Contains(shape.Key(), "on client") {
+	if !strings.Contains(shape.Key(), "on client") {
 		t.Errorf("the shape %s is not told from one without hosts", shape.Key())
 	}
+	check(t, "the hosts of both roles", shape.On("h1"), []string{"client", "h2"})
+	together := Shape{Copies: 1, Together: true, Roles: []RoleShape{{Name: "driver", OnHost: true, Count: 1, Hosts: []string{"h1"}}}}
+	check(t, "a role on the environment's own host", together.On("h1"), []string{"h1"})
+	check(t, "the same with the environment here", together.On(""), []string{"", "h1"})
 }
 
 func TestWhatCannotBeNestedOrPlacedIsSaidWhereItStands(t *testing.T) {

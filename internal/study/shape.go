@@ -120,9 +120,24 @@ func (s Shape) Meets() bool {
 	return len(s.Roles) > 0 || s.Neighbours != nil && s.Neighbours.Meets()
 }
 
-// Spread says whether any instance of it is on a host of the study.
-func (s Shape) Spread() bool {
-	return slices.ContainsFunc(s.Roles, func(r RoleShape) bool { return len(r.Hosts) > 0 })
+// On are the hosts that its instances are on, each once, for an environment
+// that is on the host own; "" is this machine.
+func (s Shape) On(own string) []string {
+	var hosts []string
+	if s.Together {
+		hosts = append(hosts, own)
+	}
+	for _, r := range s.Roles {
+		if len(r.Hosts) == 0 {
+			hosts = append(hosts, own)
+		}
+		hosts = append(hosts, r.Hosts[:min(r.Count, len(r.Hosts))]...)
+	}
+	if s.Neighbours != nil {
+		hosts = append(hosts, s.Neighbours.On(own)...)
+	}
+	slices.Sort(hosts)
+	return slices.Compact(hosts)
 }
 
 // Single says whether it is one instance.

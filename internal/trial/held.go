@@ -186,10 +186,15 @@ func (r *Runner) network(ctx context.Context, slot schedule.Slot, s study.Shape)
 	if !s.Joined {
 		return nil, nil
 	}
-	if s.Spread() {
+	hosts := s.On(r.environment(slot.Environment).Host)
+	if len(hosts) > 1 {
 		return hostsNetwork{}, nil
 	}
-	networked, able := r.Environments[slot.Environment].(environment.Networked)
+	in := r.Environments[slot.Environment]
+	if place, placed := r.Places[Spot{slot.Environment, hosts[0]}]; placed {
+		in = place.Environment
+	}
+	networked, able := in.(environment.Networked)
 	if !able {
 		if s.Meets() {
 			return nil, &noNetwork{"its instances have no network between them, and the workload needs one"}
