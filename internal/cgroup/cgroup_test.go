@@ -149,7 +149,7 @@ func TestV2UsageIsReadFromItsFiles(t *testing.T) {
 		t.Errorf("memory %+v, %v; want %+v", memory, err, want)
 	}
 	io, err := g.IO(func(device string) bool { return !strings.HasPrefix(device, "7:") })
-	if err != nil || io != (IO{4096, 8192}) {
+	if err != nil || io != (IO{4096, 8192, 1, 2}) {
 		t.Errorf("IO %+v, %v", io, err)
 	}
 	if _, err := tree.At("/gone").CPU(); err == nil || !strings.Contains(err.Error(), "not there") {

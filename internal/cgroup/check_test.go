@@ -63,11 +63,11 @@ func TestUsageOfARecordedV2MachineIsRead(t *testing.T) {
 		t.Errorf("CPU %+v, %v", cpu, err)
 	}
 	memory, err := g.Memory()
-	if want := (Memory{Current: 1855488, Peak: 2080768, Anon: 106496, Cache: 1454080, InactiveFile: 1417216}); err != nil || memory != want {
+	if want := (Memory{Current: 1855488, Peak: 2080768, Anon: 106496, Cache: 1454080, InactiveFile: 1417216, Faults: 359, MajorFaults: 2}); err != nil || memory != want {
 		t.Errorf("memory %+v, %v", memory, err)
 	}
 	io, err := g.IO(nil)
-	if err != nil || io != (IO{143360, 1310720}) {
+	if err != nil || io != (IO{143360, 1310720, 6, 1}) {
 		t.Errorf("disk %+v, %v", io, err)
 	}
 	if got := strings.Join(tree.Controllers(), " "); got != "cpu cpuacct cpuset io memory pids" {

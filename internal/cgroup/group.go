@@ -204,17 +204,6 @@ func (g *Group) Add(pid int) error {
 // PIDs are the processes in the group and in the groups below it.
 func (g *Group) PIDs() ([]int, error) { return g.list(g.own()) }
 
-// Counted are the processes whose CPU time the group counts: the same as PIDs,
-// unless somebody put a process into the group of one controller only. It
-// reads a fraction of the files.
-func (g *Group) Counted() ([]int, error) {
-	dir, ok := g.Dir("cpuacct")
-	if !ok || dir == g.tree.mountOf(dir) {
-		return g.PIDs()
-	}
-	return g.list([]string{dir})
-}
-
 func (g *Group) list(dirs []string) ([]int, error) {
 	seen, list := map[int]bool{}, []int{}
 	for _, dir := range dirs {

@@ -178,10 +178,29 @@ type Metered interface {
 
 // Meter begins to watch what an instance uses.
 func Meter(i Instance, o sample.Options) sample.Meter {
-	if m, elsewhere := i.(Metered); elsewhere {
-		return m.Meter(o)
+	return Meters([]Instance{i}, o.Every, func(int) func(sample.Reading) { return o.Each })[0]
+}
+
+// Meters begin to watch several instances; each says who hears of the looks at
+// one of them. Those that can be read from here are watched together: the first
+// one's Stop is the end for all.
+func Meters(instances []Instance, every time.Duration, each func(n int) func(sample.Reading)) []sample.Meter {
+	meters := make([]sample.Meter, len(instances))
+	var here []int
+	var targets []sample.Target
+	for n, i := range instances {
+		if m, elsewhere := i.(Metered); elsewhere {
+			meters[n] = m.Meter(sample.Options{Every: every, Each: each(n)})
+		} else {
+			here, targets = append(here, n), append(targets, sample.Target{Footprint: i.Footprint(), Each: each(n)})
+		}
 	}
-	return sample.Start(i.Footprint(), o)
+	if len(targets) > 0 {
+		for k, s := range sample.StartAll(every, targets...) {
+			meters[here[k]] = s
+		}
+	}
+	return meters
 }
 
 // Phase is a part of the start-up time.

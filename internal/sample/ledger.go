@@ -1,14 +1,18 @@
 package sample
 
 // amounts are what a process has used since it started: seconds of user and
-// system time, bytes read from and written to disk.
-type amounts [4]float64
+// system time, page faults, bytes read from and written to disk, and context
+// switches.
+type amounts [7]float64
 
 const (
 	cpuUser = iota
 	cpuSystem
-	diskRead
+	minorFaults
+	majorFaults
+	diskRead // from here on the kernel adds what children used to their parent's own
 	diskWritten
+	switches // of these it tells nobody what children had
 )
 
 // account is one process at one look.
@@ -17,7 +21,8 @@ type account struct {
 	started uint64 // with the number it names one process for good
 	own     amounts
 	// inherited came over from children that ended and that the process waited
-	// for. The kernel keeps it apart for CPU time; bytes are in own already.
+	// for. The kernel keeps it apart for CPU time and page faults; bytes are in
+	// own already, and switches nowhere.
 	inherited amounts
 	// apart marks a process that is counted elsewhere (by its cgroup) and is
 	// only watched so that its parent's inheritance can be told from the rest.
@@ -34,8 +39,11 @@ func (a account) total() (sum amounts) {
 // grown is by how much an heir's inheritance may have grown between two looks.
 func (a account) grown(before account) (by amounts) {
 	for i := range by {
-		if by[i] = a.inherited[i] - before.inherited[i]; i >= diskRead {
+		switch by[i] = a.inherited[i] - before.inherited[i]; i {
+		case diskRead, diskWritten:
 			by[i] = a.total()[i] - before.total()[i]
+		case switches:
+			by[i] = 0
 		}
 	}
 	return by
@@ -48,17 +56,23 @@ func (a account) grown(before account) (by amounts) {
 // inherits, is lost.
 type ledger struct {
 	known    map[int]account
-	lost     amounts // last seen of processes that nobody inherited from
-	deducted amounts // inherited from processes that are counted elsewhere
-	orphans  int     // how many processes are in lost
+	spare    map[int]account // of the look before, to be used again
+	lost     amounts         // last seen of processes that nobody inherited from
+	deducted amounts         // inherited from processes that are counted elsewhere
+	orphans  int             // how many processes ended whose amounts nobody took over
+	ended    int             // how many processes ended
 }
 
 // look takes the processes as they are now and returns the sum.
 func (l *ledger) look(now map[int]account) (sum amounts) {
-	gone, goneApart, heirless := map[int]amounts{}, map[int]amounts{}, map[int]int{}
+	var gone, goneApart map[int]amounts
+	var heirless map[int]int
 	for pid, old := range l.known {
 		if a, lives := now[pid]; lives && a.started == old.started {
 			continue
+		}
+		if l.ended++; gone == nil {
+			gone, goneApart, heirless = map[int]amounts{}, map[int]amounts{}, map[int]int{}
 		}
 		heir := l.heir(old, now)
 		last := old.total()
@@ -79,7 +93,7 @@ func (l *ledger) look(now map[int]account) (sum amounts) {
 		for i := range last {
 			if short := last[i] - by[i]; short > 1e-9 {
 				l.lost[i] += short
-				missed = true
+				missed = missed || i != switches
 			}
 		}
 		if missed {
@@ -95,7 +109,7 @@ func (l *ledger) look(now map[int]account) (sum amounts) {
 			l.deducted[i] += max(0, min(last[i], by[i]-gone[heir][i]))
 		}
 	}
-	l.known = now
+	l.known, l.spare = now, l.known
 	for _, a := range now {
 		if !a.apart {
 			sum = plus(sum, a.total())
@@ -105,6 +119,16 @@ func (l *ledger) look(now map[int]account) (sum amounts) {
 		sum[i] += l.lost[i] - l.deducted[i]
 	}
 	return sum
+}
+
+// page is an empty one for the next look.
+func (l *ledger) page() map[int]account {
+	page := l.spare
+	if l.spare = nil; page == nil {
+		return map[int]account{}
+	}
+	clear(page)
+	return page
 }
 
 // heir is the nearest watched ancestor that lives, or 0.

@@ -48,9 +48,11 @@ func (l *life) step(t *rapid.T, waits bool) {
 			return
 		}
 		for i, v := range a.total() {
-			if i >= diskRead {
+			switch i {
+			case diskRead, diskWritten:
 				parent.own[i] += v
-			} else {
+			case switches: // nobody is told
+			default:
 				parent.inherited[i] += v
 			}
 		}

@@ -1,26 +1,102 @@
 package sample
 
 import (
+	"bytes"
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 
-	"github.com/prometheus/procfs"
-
 	"tare/internal/netns"
+	"tare/internal/reread"
 )
+
+// counts of an interface: bytes received and sent, packets received and sent.
+type counts [4]float64
 
 // traffic adds up the counters of network interfaces. Loopback is left out: its
 // bytes never leave the instance.
 type traffic struct {
-	first, last map[string][2]float64 // interface → received, sent
+	table       *interfaces
+	devices     []string // of the host, whose ends count the other way round; none: all but loopback
+	first, last map[string]counts
 	missing     string
 }
 
+// interfaces is a table of them, as the kernel shows it to a process or in a
+// namespace. Instances on the same network share it.
+type interfaces struct {
+	file   *reread.File
+	pass   int // in which it was read last
+	buffer []byte
+	text   []byte
+	err    error
+}
+
+// read reads the table once in each pass.
+func (i *interfaces) read(pass int) ([]byte, error) {
+	if i.pass != pass {
+		i.text, i.err = i.file.Read(&i.buffer)
+		i.pass = pass
+	}
+	return i.text, i.err
+}
+
+// openTraffic finds out where the bytes of an instance are counted.
+func openTraffic(l *loop, f Footprint) *traffic {
+	t := &traffic{devices: f.Devices}
+	if err := t.open(l, f); err != nil {
+		t.missing = err.Error()
+	}
+	return t
+}
+
+func (t *traffic) open(l *loop, f Footprint) error {
+	path, within := filepath.Join(l.on.proc, "net", "dev"), f.Space
+	switch {
+	case f.NetworkPID != 0:
+		if shared, err := sharesNetwork(l.on.proc, f.NetworkPID); err != nil {
+			return err
+		} else if shared {
+			return fmt.Errorf("the instance shares the host's network, where its bytes cannot be told apart")
+		}
+		t.devices, within = nil, ""
+		path = filepath.Join(l.on.proc, strconv.Itoa(f.NetworkPID), "net", "dev")
+	case len(f.Devices) == 0:
+		return fmt.Errorf("the instance has no network of its own whose bytes could be counted")
+	case within != "":
+		path = filepath.Join(l.on.proc, "thread-self", "net", "dev")
+	}
+	key := path + within
+	if t.table = l.tables[key]; t.table != nil {
+		return nil
+	}
+	file := reread.At(path)
+	err := error(nil)
+	if within == "" {
+		err = file.Open()
+	} else if space, no := os.Open(within); no != nil {
+		err = no
+	} else {
+		// The file shows the namespace that it was opened in, wherever it is read.
+		err = netns.Within(space, file.Open)
+		space.Close()
+	}
+	if err != nil {
+		return fmt.Errorf("reading the network bytes of the instance: %w", err)
+	}
+	t.table = &interfaces{file: file, pass: -1}
+	l.tables[key] = t.table
+	return nil
+}
+
 // look reads the interfaces; one that is gone keeps its last figures.
-func (t *traffic) look(fs procfs.FS, root string, f Footprint) {
-	read, err := readInterfaces(fs, root, f)
+func (t *traffic) look(l *loop) {
+	if t.table == nil {
+		return
+	}
+	text, err := t.table.read(l.effort.Passes)
 	if err != nil {
 		if t.first == nil {
 			t.missing = err.Error()
@@ -30,97 +106,71 @@ func (t *traffic) look(fs procfs.FS, root string, f Footprint) {
 	t.missing = ""
 	begin := t.first == nil
 	if begin {
-		t.first, t.last = map[string][2]float64{}, map[string][2]float64{}
+		t.first, t.last = map[string]counts{}, map[string]counts{}
 	}
-	for name, counters := range read {
-		if begin {
-			t.first[name] = counters
+	for line := range reread.Lines(text) {
+		word, rest, is := bytes.Cut(line, colon)
+		device := bytes.TrimSpace(word)
+		if !is || !t.counted(device) {
+			continue
 		}
-		t.last[name] = counters
-	}
-}
-
-// figures are bytes received and sent since the first look.
-func (t *traffic) figures() (received, sent Figure) {
-	if t.missing != "" {
-		return Absent("%s", t.missing), Absent("%s", t.missing)
-	}
-	var in, out float64
-	for name, last := range t.last {
-		in += last[0] - t.first[name][0]
-		out += last[1] - t.first[name][1]
-	}
-	return Known(in), Known(out)
-}
-
-func readInterfaces(fs procfs.FS, root string, f Footprint) (map[string][2]float64, error) {
-	read := map[string][2]float64{}
-	switch {
-	case f.NetworkPID != 0:
-		if shared, err := sharesNetwork(root, f.NetworkPID); err != nil {
-			return nil, err
-		} else if shared {
-			return nil, fmt.Errorf("the instance shares the host's network, where its bytes cannot be told apart")
+		var field [10]float64
+		for i := range field {
+			word, rest = reread.Word(rest)
+			n, _ := reread.Number(word)
+			field[i] = float64(n)
 		}
-		p, err := fs.Proc(f.NetworkPID)
-		if err != nil {
-			return nil, fmt.Errorf("reading the network bytes of process %d: %w", f.NetworkPID, err)
-		}
-		devices, err := p.NetDev()
-		if err != nil {
-			return nil, fmt.Errorf("reading the network bytes of process %d: %w", f.NetworkPID, err)
-		}
-		for name, line := range devices {
-			if name != "lo" {
-				read[name] = [2]float64{float64(line.RxBytes), float64(line.TxBytes)}
-			}
-		}
-	case len(f.Devices) > 0:
-		devices, err := interfacesIn(fs, root, f.Space)
-		if err != nil {
-			return nil, fmt.Errorf("reading the network bytes of the host's interfaces: %w", err)
-		}
-		for _, name := range f.Devices {
-			line, ok := devices[name]
-			if !ok {
-				return nil, fmt.Errorf("the host has no network interface %s", name)
-			}
+		c := counts{field[0], field[8], field[1], field[9]}
+		if len(t.devices) > 0 {
 			// What the host's end sends is what the instance receives.
-			read[name] = [2]float64{float64(line.TxBytes), float64(line.RxBytes)}
+			c = counts{c[1], c[0], c[3], c[2]}
 		}
-	default:
-		return nil, fmt.Errorf("the instance has no network of its own whose bytes could be counted")
+		if begin {
+			t.first[string(device)] = c
+		}
+		if t.last[string(device)] != c || begin {
+			t.last[string(device)] = c
+		}
 	}
-	return read, nil
+	for _, device := range t.devices {
+		if _, there := t.first[device]; begin && !there {
+			t.first, t.missing = nil, "the host has no network interface "+device
+			return
+		}
+	}
 }
 
-// interfacesIn reads the counters of the host's interfaces, or of those in
-// another network namespace of tare's.
-func interfacesIn(fs procfs.FS, root, space string) (devices procfs.NetDev, err error) {
-	if space == "" {
-		return fs.NetDev()
+var colon = []byte(":")
+
+func (t *traffic) counted(device []byte) bool {
+	if len(t.devices) == 0 {
+		return string(device) != "lo"
 	}
-	file, err := os.Open(space)
-	if err != nil {
-		return nil, err
-	}
-	defer file.Close()
-	err = netns.Within(file, func() error {
-		thread, err := procfs.NewFS(filepath.Join(root, "thread-self"))
-		if err == nil {
-			devices, err = thread.NetDev()
-		}
-		return err
-	})
-	return devices, err
+	return slices.ContainsFunc(t.devices, func(d string) bool { return d == string(device) })
 }
 
-func sharesNetwork(root string, pid int) (bool, error) {
-	theirs, err := os.Readlink(filepath.Join(root, strconv.Itoa(pid), "ns", "net"))
+// figures are bytes received and sent, and packets received and sent, since the
+// first look.
+func (t *traffic) figures() (since [4]Figure) {
+	if t.missing != "" {
+		why := Figure{Missing: t.missing}
+		return [4]Figure{why, why, why, why}
+	}
+	for device, last := range t.last {
+		first := t.first[device]
+		for i := range since {
+			since[i].Value += last[i] - first[i]
+		}
+	}
+	return since
+}
+
+func sharesNetwork(proc string, pid int) (bool, error) {
+	theirs, err := os.Readlink(filepath.Join(proc, strconv.Itoa(pid), "ns", "net"))
 	if err != nil {
 		return false, fmt.Errorf("looking up the network of process %d: %w", pid, err)
 	}
-	ours, err := os.Readlink(filepath.Join(root, "self", "ns", "net"))
+	ours, err := os.Readlink(filepath.Join(proc, "self", "ns", "net"))
 	if err != nil {
 		return false, fmt.Errorf("looking up the host's network: %w", err)
 	}

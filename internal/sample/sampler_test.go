@@ -10,8 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/prometheus/procfs"
-
 	"tare/internal/cgroup"
 )
 
@@ -41,13 +39,9 @@ func recorded(t *testing.T) (on machine, after func()) {
 			t.Fatal(err)
 		}
 	}
-	fs, err := procfs.NewFS(proc)
-	if err != nil {
-		t.Fatal(err)
-	}
 	clock := time.Unix(0, 0)
 	now := func() time.Time { clock = clock.Add(time.Second); return clock }
-	return machine{cgroup.V2(filepath.Join(sys, "fs/cgroup"), proc), fs, proc, sys, now}, func() { lay("after") }
+	return machine{cgroup.V2(filepath.Join(sys, "fs/cgroup"), proc), proc, sys, now}, func() { lay("after") }
 }
 
 func copyOver(from, to string) error {
@@ -69,13 +63,17 @@ func copyOver(from, to string) error {
 
 const never = time.Hour // between looks: only the first and the last
 
+func watch(on machine, f Footprint) *Sampler {
+	return start(on, never, false, Target{Footprint: f})[0]
+}
+
 func TestUsageOfARecordedV2Machine(t *testing.T) {
 	on, after := recorded(t)
-	s := start(on, Footprint{
+	s := watch(on, Footprint{
 		Cgroups:    []string{"/tare/o/vm", "/tare/o/vm/below", "/tare/o/vm"},
 		Processes:  []Process{{4700, "shim"}},
 		NetworkPID: 4711,
-	}, never)
+	})
 	after()
 	u := s.Stop()
 	want := map[string][2]float64{
@@ -103,7 +101,7 @@ func TestUsageOfARecordedV2Machine(t *testing.T) {
 
 func TestTheHostsEndOfAnInterfaceCountsTheOtherWayRound(t *testing.T) {
 	on, after := recorded(t)
-	s := start(on, Footprint{Cgroups: []string{"/tare/o/vm"}, Devices: []string{"tap0"}}, never)
+	s := watch(on, Footprint{Cgroups: []string{"/tare/o/vm"}, Devices: []string{"tap0"}})
 	after()
 	if u := s.Stop(); u.NetReceived != Known(500) || u.NetSent != Known(1000) {
 		t.Errorf("received %v, sent %v", u.NetReceived, u.NetSent)
@@ -124,7 +122,7 @@ func TestAFigureThatCannotBeReadIsMissingWithItsReason(t *testing.T) {
 		"dead process":   {Footprint{Processes: []Process{{99, "proxy"}}}, func(u Usage) Figure { return u.CPUUser }, "process 99 (proxy) was gone"},
 	} {
 		on, _ := recorded(t)
-		u := start(on, c.footprint, never).Stop()
+		u := watch(on, c.footprint).Stop()
 		if got := c.of(u); !strings.Contains(got.Missing, c.want) {
 			t.Errorf("%s: %+v, want the reason %q", what, got, c.want)
 		}
@@ -144,11 +142,11 @@ func TestANetworkThatIsTheHostsIsNotCounted(t *testing.T) {
 func TestMemoryBetweenTwoLooksIsAStraightLine(t *testing.T) {
 	var c curve
 	at := func(s int) time.Time { return time.Unix(int64(s), 0) }
-	c.add(at(0), 10)
-	c.add(at(1), 30)
-	c.add(at(4), 30)
-	if peak, mean := c.figures(); peak != Known(30) || mean != Known((20+3*30)/4.) {
-		t.Errorf("peak %v, mean %v", peak, mean)
+	c.add(at(0), Known(10))
+	c.add(at(1), Known(30))
+	c.add(at(4), Known(30))
+	if peak, mean, area := c.figures(); peak != Known(30) || mean != Known((20+3*30)/4.) || area != Known(20+3*30) {
+		t.Errorf("peak %v, mean %v, area %v", peak, mean, area)
 	}
 }
 

@@ -1,20 +1,13 @@
 package sample
 
-import "tare/internal/cgroup"
-
 // OfStart is what an instance has used since it was made: what its groups and
 // processes counted from nothing. The daemons of an engine are not in it, and
 // the network is missing: an interface's counts are no part of the start.
 func OfStart(f Footprint) Usage {
-	s := start(here(), f, 0)
-	s.mu.Lock()
-	for i := range s.cpu {
-		s.cpu[i] = cgroup.CPU{}
-	}
-	s.based, s.ioBased = amounts{}, cgroup.IO{}
-	s.mu.Unlock()
-	usage := s.Stop()
-	usage.NetReceived = Absent("not counted during the start")
-	usage.NetSent = usage.NetReceived
+	usage := start(here(), Never, true, Target{Footprint: f})[0].Stop()
+	why := Absent("not counted during the start")
+	usage.NetReceived, usage.NetSent, usage.PacketsIn, usage.PacketsOut = why, why, why, why
+	// Both are about the time between two looks, and here there is none.
+	usage.Host, usage.Sampler = nil, nil
 	return usage
 }

@@ -38,6 +38,20 @@ func (f Figure) Plus(g Figure) Figure {
 	return Known(f.Value + g.Value)
 }
 
+// Minus takes one figure from another; the difference is known only when both
+// are.
+func (f Figure) Minus(g Figure) Figure {
+	g.Value = -g.Value
+	return f.Plus(g)
+}
+
+// more adds to a figure that is known.
+func (f *Figure) more(v float64) {
+	if f.Missing == "" {
+		f.Value += v
+	}
+}
+
 // MarshalJSON writes a number, or {"missing": "reason"}.
 func (f Figure) MarshalJSON() ([]byte, error) {
 	if f.Missing != "" {
@@ -62,47 +76,124 @@ func (f *Figure) UnmarshalJSON(data []byte) error {
 	return json.Unmarshal(data, &f.Value)
 }
 
+// unrecorded is why a figure is missing that a journal does not name: it was
+// written by a tare that did not measure it.
+const unrecorded = "not recorded by the version of tare that ran the trial"
+
+// IsZero says that a figure was never asked for, so that it is not written
+// either. A figure that is 0 is no such thing.
+func (f Figure) IsZero() bool { return f.Missing == unrecorded }
+
 // Usage is what the whole environment used between two moments.
 type Usage struct {
-	CPUUser     Figure `json:"cpu_user_s"`     // seconds
-	CPUSystem   Figure `json:"cpu_system_s"`   // seconds
-	MemoryPeak  Figure `json:"memory_peak_b"`  // bytes, without the page cache
-	MemoryMean  Figure `json:"memory_mean_b"`  // bytes, without the page cache
-	DiskRead    Figure `json:"disk_read_b"`    // bytes
-	DiskWritten Figure `json:"disk_written_b"` // bytes
-	NetReceived Figure `json:"net_received_b"` // bytes
-	NetSent     Figure `json:"net_sent_b"`     // bytes
+	CPUUser      Figure `json:"cpu_user_s"`               // seconds
+	CPUSystem    Figure `json:"cpu_system_s"`             // seconds
+	CPUThrottled Figure `json:"cpu_throttled_s,omitzero"` // seconds
+	MemoryPeak   Figure `json:"memory_peak_b"`            // bytes, without the page cache
+	MemoryMean   Figure `json:"memory_mean_b"`            // bytes, without the page cache
+	// MemorySeconds is memory held, over time: bytes times seconds.
+	MemorySeconds Figure `json:"memory_b_s,omitzero"`
+	CachePeak     Figure `json:"cache_peak_b,omitzero"` // bytes of page cache
+	CacheMean     Figure `json:"cache_mean_b,omitzero"`
+	CacheSeconds  Figure `json:"cache_b_s,omitzero"`
+	DiskRead      Figure `json:"disk_read_b"`    // bytes
+	DiskWritten   Figure `json:"disk_written_b"` // bytes
+	DiskReads     Figure `json:"disk_reads,omitzero"`
+	DiskWrites    Figure `json:"disk_writes,omitzero"`
+	NetReceived   Figure `json:"net_received_b"` // bytes
+	NetSent       Figure `json:"net_sent_b"`     // bytes
+	PacketsIn     Figure `json:"packets_received,omitzero"`
+	PacketsOut    Figure `json:"packets_sent,omitzero"`
+	Switches      Figure `json:"switches,omitzero"` // context switches
+	MinorFaults   Figure `json:"minor_faults,omitzero"`
+	MajorFaults   Figure `json:"major_faults,omitzero"`
+	StallCPU      Figure `json:"stall_cpu_s,omitzero"` // seconds in which something waited
+	StallIO       Figure `json:"stall_io_s,omitzero"`
+	StallMemory   Figure `json:"stall_memory_s,omitzero"`
+	ThreadsPeak   Figure `json:"threads_peak,omitzero"`
+	ThreadsMean   Figure `json:"threads_mean,omitzero"`
+	ProcessesPeak Figure `json:"processes_peak,omitzero"`
+	ProcessesMean Figure `json:"processes_mean,omitzero"`
+	// Parts are who used it: the processes of the environment, by the roles that
+	// they play.
+	Parts []Part `json:"parts,omitempty"`
+	// Inside is what the instance's own kernel counted; nil where nobody asked it.
+	Inside *Inside `json:"inside,omitempty"`
+	// Host is what the whole machine did meanwhile, Sampler what the watching
+	// itself cost; nil where there was none.
+	Host    *HostUsage `json:"host,omitempty"`
+	Sampler *Effort    `json:"sampler,omitempty"`
 	// Notes say what a figure above may lack in this very trial.
 	Notes []string `json:"notes,omitempty"`
+}
+
+// Figures are all of a usage, by their places.
+func (u *Usage) Figures() []*Figure {
+	return []*Figure{
+		&u.CPUUser, &u.CPUSystem, &u.CPUThrottled, &u.MemoryPeak, &u.MemoryMean, &u.MemorySeconds,
+		&u.CachePeak, &u.CacheMean, &u.CacheSeconds, &u.DiskRead, &u.DiskWritten, &u.DiskReads, &u.DiskWrites,
+		&u.NetReceived, &u.NetSent, &u.PacketsIn, &u.PacketsOut, &u.Switches, &u.MinorFaults, &u.MajorFaults,
+		&u.StallCPU, &u.StallIO, &u.StallMemory, &u.ThreadsPeak, &u.ThreadsMean, &u.ProcessesPeak, &u.ProcessesMean,
+	}
+}
+
+// Unknown is a usage without a single figure.
+func Unknown(format string, args ...any) Usage {
+	var u Usage
+	for _, f := range u.Figures() {
+		*f = Absent(format, args...)
+	}
+	return u
+}
+
+// UnmarshalJSON reads a usage; what is not written is not known.
+func (u *Usage) UnmarshalJSON(data []byte) error {
+	type plain Usage
+	read := Unknown("%s", unrecorded)
+	if err := json.Unmarshal(data, (*plain)(&read)); err != nil {
+		return err
+	}
+	*u = read
+	return nil
 }
 
 // CPU is user and system together.
 func (u Usage) CPU() Figure { return u.CPUUser.Plus(u.CPUSystem) }
 
-// Sum is what several instances used in the same time. The peak of memory is
-// the sum of their peaks, which need not have been at the same moment.
+// Sum is what several instances used in the same time. A peak is the sum of
+// their peaks, which need not have been at the same moment.
 func Sum(usages ...Usage) Usage {
 	if len(usages) == 0 {
 		return Usage{}
 	}
 	total := usages[0]
+	parts := [][]Part{total.Parts}
+	efforts := []*Effort{total.Sampler}
 	for _, u := range usages[1:] {
-		for _, f := range []struct {
-			sum *Figure
-			add Figure
-		}{
-			{&total.CPUUser, u.CPUUser}, {&total.CPUSystem, u.CPUSystem},
-			{&total.MemoryPeak, u.MemoryPeak}, {&total.MemoryMean, u.MemoryMean},
-			{&total.DiskRead, u.DiskRead}, {&total.DiskWritten, u.DiskWritten},
-			{&total.NetReceived, u.NetReceived}, {&total.NetSent, u.NetSent},
-		} {
-			*f.sum = f.sum.Plus(f.add)
+		parts = append(parts, u.Parts)
+		total.Host, total.Inside = total.Host.plus(u.Host), total.Inside.plus(u.Inside)
+		if u.Sampler != nil && !slices.Contains(efforts, u.Sampler) {
+			efforts = append(efforts, u.Sampler)
+		}
+		add := u.Figures()
+		for i, f := range total.Figures() {
+			*f = f.Plus(*add[i])
 		}
 		for _, note := range u.Notes {
 			if !slices.Contains(total.Notes, note) {
 				total.Notes = append(slices.Clone(total.Notes), note)
 			}
 		}
+	}
+	total.Parts = mergeParts(parts...)
+	if len(efforts) > 1 {
+		var sum Effort
+		for _, e := range efforts {
+			if e != nil {
+				sum = sum.plus(*e)
+			}
+		}
+		total.Sampler = &sum
 	}
 	return total
 }

@@ -2,6 +2,7 @@ package inside
 
 import (
 	"context"
+	"maps"
 	"strings"
 	"sync"
 	"time"
@@ -68,6 +69,17 @@ func through(inner, outer, name string) string {
 		return inner + " in " + name
 	}
 	return inner + " in " + name + ", then " + outer
+}
+
+// Facts of both: what is the inner one's counts.
+func (i *instance) Facts() map[string]string {
+	facts := map[string]string{}
+	for _, one := range []environment.Instance{i.outer, i.inner} {
+		if f, knows := one.(environment.Fingerprinter); knows {
+			maps.Copy(facts, f.Facts())
+		}
+	}
+	return facts
 }
 
 // Footprint is the whole machine's.

@@ -114,6 +114,8 @@ func (e *Environment) furnish(ctx context.Context, g *vmm.Guest, r environment.R
 		paths.Root, paths.RootOn = paths.Data, paths.DataOn
 	}
 	g.SetPaths(paths)
+	g.SetFacts(map[string]string{"log.channel": "vsock", "log.driver": "none", "provider[machine]": e.vmm.Name(),
+		"disk.device": "virtio-blk", "disk.format": "raw", "disk.cache": e.vmm.Disks()})
 	for name, target := range links {
 		if err := m.lay(ctx, target, name); err != nil {
 			return nil, 0, fmt.Errorf("the files of guest %s: %w", r.Name, err)

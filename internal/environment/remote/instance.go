@@ -55,6 +55,7 @@ func (i *Instance) Listen() string              { return i.started.Listen }
 func (i *Instance) Phases() []environment.Phase { return i.started.Phases }
 func (i *Instance) Paths() environment.Paths    { return i.started.Paths }
 func (i *Instance) Notes() []string             { return i.started.Notes }
+func (i *Instance) Facts() map[string]string    { return i.started.Facts }
 
 // Footprint is empty: nothing of it can be read from here. See Meter.
 func (i *Instance) Footprint() sample.Footprint { return sample.Footprint{} }
@@ -76,48 +77,69 @@ func (i *Instance) Stop(ctx context.Context) error {
 
 // Meter watches the instance there.
 func (i *Instance) Meter(o sample.Options) sample.Meter {
-	m := &meter{instance: i}
-	c, err := i.session.ask(request{Call: callMeter, Instance: i.started.Instance, Every: o.Every})
+	m := &meter{instance: i, ended: make(chan struct{})}
+	c, err := i.session.ask(request{Call: callMeter, Instance: i.started.Instance, Every: o.Every, Live: o.Each != nil})
 	if err == nil {
 		var e event
 		if err = c.hear(&e); err == nil && !e.Begun {
 			err = fmt.Errorf("on %s: %s", i.session.host.Name(), e.Error)
 		}
 	}
-	m.conversation, m.err = c, err
+	if m.conversation, m.err = c, err; err != nil {
+		close(m.ended)
+		return m
+	}
+	go m.listen(o.Each)
 	return m
 }
 
 type meter struct {
 	instance     *Instance
 	conversation *conversation
-	err          error
 	once         sync.Once
-	usage        sample.Usage
+	ended        chan struct{} // closed when nothing more is heard
+	err          error
+	watched      watched
+}
+
+// listen hears the readings, where they were asked for, and the end.
+func (m *meter) listen(each func(sample.Reading)) {
+	defer close(m.ended)
+	var e event
+	for m.err == nil && e.Result == nil {
+		e = event{}
+		if m.err = m.conversation.hear(&e); m.err == nil && e.Error != "" {
+			m.err = fmt.Errorf("on %s: %s", m.instance.session.host.Name(), e.Error)
+		}
+		if e.Reading != nil && each != nil {
+			each(*e.Reading)
+		}
+	}
+	if m.err == nil {
+		m.err = json.Unmarshal(e.Result, &m.watched)
+	}
 }
 
 // Stop has the counting ended there and returns the usage.
 func (m *meter) Stop() sample.Usage {
 	m.once.Do(func() {
-		var e event
-		if m.err == nil {
-			if _, m.err = m.conversation.stream.Write([]byte("\n")); m.err == nil {
-				m.err = m.conversation.hear(&e)
-			}
+		if m.conversation != nil {
+			// Where it cannot be said the link is lost, and that is heard.
+			_, _ = m.conversation.stream.Write([]byte("\n"))
+		}
+		<-m.ended
+		if m.conversation != nil {
 			m.conversation.stream.Close()
 		}
-		if m.err == nil && e.Result == nil {
-			m.err = fmt.Errorf("on %s: %s", m.instance.session.host.Name(), e.Error)
-		}
-		if m.err == nil {
-			m.err = json.Unmarshal(e.Result, &m.usage)
-		}
 		if m.err != nil {
-			m.usage = unknown(m.instance.session.explain(context.Background(), m.err))
+			m.watched = watched{unknown(m.instance.session.explain(context.Background(), m.err)), &sample.Series{}}
 		}
 	})
-	return m.usage
+	return m.watched.Usage
 }
+
+// Series are the readings, as they were made there.
+func (m *meter) Series() *sample.Series { return m.watched.Series }
 
 // Sights are those of the limits there: from inside, and from outside of the
 // instance.
@@ -142,9 +164,5 @@ func (i *Instance) UsageOfStart() sample.Usage {
 
 // unknown is a usage that nobody could tell.
 func unknown(why error) sample.Usage {
-	no := sample.Absent("%v", why)
-	return sample.Usage{
-		CPUUser: no, CPUSystem: no, MemoryPeak: no, MemoryMean: no,
-		DiskRead: no, DiskWritten: no, NetReceived: no, NetSent: no,
-	}
+	return sample.Unknown("%v", why)
 }

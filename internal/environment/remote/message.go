@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"tare/internal/environment"
+	"tare/internal/sample"
 )
 
 // protocol is the version of what the two sides say to each other.
@@ -40,7 +41,7 @@ const (
 	callPrepare  = "prepare" // may be cancelled
 	callStart    = "start"   // may be cancelled; console bytes come until the instance is stopped
 	callAgent    = "agent"   // after the request the stream is the agent's
-	callMeter    = "meter"   // a Begun event; then a line asks for the usage
+	callMeter    = "meter"   // a Begun event, and readings if they are wanted; then a line asks for the usage
 	callUsed     = "used"
 	callLimits   = "limits" // what is seen of them
 	callStop     = "stop"
@@ -60,6 +61,7 @@ type request struct {
 	Network  uint64             `json:"network,omitempty"`
 	Instance uint64             `json:"instance,omitempty"`
 	Every    time.Duration      `json:"every,omitempty"`
+	Live     bool               `json:"live,omitempty"` // every reading is wanted as it is made
 }
 
 // imageFacts are an image without its bytes.
@@ -77,6 +79,7 @@ type event struct {
 	Console []byte          `json:"console,omitempty"`
 	Want    bool            `json:"want,omitempty"`
 	Begun   bool            `json:"begun,omitempty"`
+	Reading *sample.Reading `json:"reading,omitempty"`
 	Result  json.RawMessage `json:"result,omitempty"`
 	Error   string          `json:"error,omitempty"`
 }
@@ -99,8 +102,13 @@ type (
 		Phases   []environment.Phase `json:"phases"`
 		Paths    environment.Paths   `json:"paths"`
 		Notes    []string            `json:"notes,omitempty"`
+		Facts    map[string]string   `json:"facts,omitempty"`
 		// Unlimited is that of environment.Unlimited.
 		Unlimited bool `json:"unlimited,omitempty"`
+	}
+	watched struct {
+		Usage  sample.Usage   `json:"usage"`
+		Series *sample.Series `json:"series"`
 	}
 	networked struct {
 		Network uint64 `json:"network"`

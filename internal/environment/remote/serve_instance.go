@@ -59,7 +59,12 @@ func (s *server) start(ctx context.Context, c *conversation, r request) (any, er
 
 func startedAs(id uint64, i environment.Instance) started {
 	may, is := i.(environment.Unlimited)
+	var facts map[string]string
+	if f, knows := i.(environment.Fingerprinter); knows {
+		facts = f.Facts()
+	}
 	return started{
+		Facts:    facts,
 		Instance: id, Address: i.Address(), Listen: environment.Listen(i),
 		Phases: i.Phases(), Paths: i.Paths(), Notes: i.Notes(), Unlimited: is && may.Unlimited(),
 	}
@@ -114,13 +119,27 @@ func (s *server) meter(c *conversation, r request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	m := environment.Meter(i.Instance, sample.Options{Every: r.Every})
+	o := sample.Options{Every: r.Every}
+	begun := make(chan struct{})
+	if r.Live {
+		o.Each = func(seen sample.Reading) {
+			select {
+			case <-begun:
+				// Where nobody hears it, it is nobody's trouble.
+				_ = c.say(event{Reading: &seen})
+			default:
+			}
+		}
+	}
+	m := environment.Meter(i.Instance, o)
 	if err := c.say(event{Begun: true}); err != nil {
 		m.Stop()
 		return nil, err
 	}
+	close(begun)
 	c.reader.ReadByte() // the word to end, or nobody who could say it
-	return m.Stop(), nil
+	usage := m.Stop()
+	return watched{usage, m.Series()}, nil
 }
 
 // limits looks whether they hold, with the eyes of this machine.

@@ -133,7 +133,7 @@ func (i *instance) Paths() environment.Paths {
 
 // Footprint is the VM's process with all its threads.
 func (i *instance) Footprint() sample.Footprint {
-	return sample.Footprint{Cgroups: []string{i.place.path}}
+	return sample.Footprint{Cgroups: []string{i.place.path}, Role: "vmm"}
 }
 
 // Stop ends and removes the VM.

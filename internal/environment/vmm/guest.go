@@ -64,6 +64,7 @@ type Guest struct {
 	notes   []string
 	sights  []environment.Sight // of limits that an option replaces
 	paths   environment.Paths
+	facts   map[string]string
 	address string
 	traffic sample.Footprint // where the tap's bytes are counted
 
@@ -262,6 +263,12 @@ func (g *Guest) SetPhases(phases []environment.Phase) { g.phases = phases }
 // SetPaths says what lies between the guest and the machine.
 func (g *Guest) SetPaths(p environment.Paths) { g.paths = p }
 
+// SetFacts says what only the VMM knows of the guest.
+func (g *Guest) SetFacts(facts map[string]string) { g.facts = facts }
+
+// Facts that only the VMM knows.
+func (g *Guest) Facts() map[string]string { return g.facts }
+
 // Process is the VMM's.
 func (g *Guest) Process() *Process { return g.process }
 
@@ -300,7 +307,7 @@ func (g *Guest) Notes() []string {
 // tap.
 func (g *Guest) Footprint() sample.Footprint {
 	footprint := g.traffic
-	footprint.Cgroups = []string{g.cgroup}
+	footprint.Cgroups, footprint.Role = []string{g.cgroup}, "vmm"
 	return footprint
 }
 

@@ -1,0 +1,360 @@
+package cgroup
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"tare/internal/quantity"
+	"tare/internal/reread"
+)
+
+// Counter reads what a group uses again and again. It keeps the group's files
+// open and allocates nothing, so that it can be asked a hundred times a second.
+// It is not safe for concurrent use.
+type Counter struct {
+	group  *Group
+	buffer []byte
+	files  []*reread.File // all, to be closed
+
+	cpu, user, system *reread.File // v2 has one for all
+	ticks             *reread.File // v1's division before Linux 4.7
+	quotas            subtree      // cpu.stat of the group and of those below
+	now, peak, stat   *reread.File // of memory
+	io, served        *reread.File // v2's, and v1's operations where a rule makes it count them
+	threads           *reread.File
+	stalls            [3]*reread.File
+	members           subtree // cgroup.procs of the group and of those below
+	noStalls          string
+	stale             bool // members must be opened anew for each reading
+}
+
+// Counter of the group.
+func (g *Group) Counter() *Counter {
+	c := &Counter{group: g}
+	v2, unified := g.dirs[""]
+	pure := unified && len(g.tree.v1) == 0
+	file := func(dir, name string) *reread.File {
+		f := reread.At(filepath.Join(dir, name))
+		c.files = append(c.files, f)
+		return f
+	}
+	if dir, v1 := g.dirs["cpuacct"]; v1 {
+		c.cpu, c.user, c.system = file(dir, "cpuacct.usage"), file(dir, "cpuacct.usage_user"), file(dir, "cpuacct.usage_sys")
+		c.ticks = file(dir, "cpuacct.stat")
+	} else if unified {
+		c.cpu = file(v2, "cpu.stat")
+	}
+	if dir, ok := g.Dir("cpu"); ok {
+		c.quotas = subtree{top: dir, name: "cpu.stat"}
+	}
+	if dir, v1 := g.dirs["memory"]; v1 {
+		c.now, c.peak, c.stat = file(dir, "memory.usage_in_bytes"), file(dir, "memory.max_usage_in_bytes"), file(dir, "memory.stat")
+	} else if unified {
+		c.now, c.peak, c.stat = file(v2, "memory.current"), file(v2, "memory.peak"), file(v2, "memory.stat")
+	}
+	if pure {
+		c.io = file(v2, "io.stat")
+	} else if dir := g.dirs[throttling]; dir != "" && dir != g.tree.mountOf(dir) && ruled(dir) {
+		c.served = file(dir, "blkio.throttle.io_serviced_recursive")
+	}
+	if dir, ok := g.Dir("pids"); ok {
+		c.threads = file(dir, "pids.current")
+	}
+	switch {
+	case !unified:
+		c.noStalls = "cgroup v1 does not count stalls"
+	case !pure && !populated(v2):
+		c.noStalls = "the processes are in no group of the v2 hierarchy, which alone counts stalls"
+	default:
+		for i, resource := range []string{"cpu", "io", "memory"} {
+			c.stalls[i] = file(v2, resource+".pressure")
+		}
+	}
+	switch dir, ok := g.Dir("cpuacct"); {
+	case c.noStalls == "":
+		c.members = subtree{top: v2, name: "cgroup.procs"}
+	case ok:
+		// v1 makes the list when the file is opened, and keeps it for as long as
+		// somebody goes on reading.
+		c.members, c.stale = subtree{top: dir, name: "cgroup.procs"}, true
+	}
+	return c
+}
+
+// ruled says whether a rule throttles a v1 group: only then does the kernel
+// count what it moves.
+func ruled(dir string) bool {
+	for _, rule := range []string{"read_bps", "write_bps", "read_iops", "write_iops"} {
+		if readString(filepath.Join(dir, "blkio.throttle."+rule+"_device")) != "" {
+			return true
+		}
+	}
+	return false
+}
+
+// populated says whether processes are in a v2 group or in one below.
+func populated(dir string) bool {
+	for key, value := range reread.Pairs([]byte(readString(filepath.Join(dir, "cgroup.events")))) {
+		if string(key) == "populated" {
+			return value == 1
+		}
+	}
+	return false
+}
+
+// Close gives all descriptors back.
+func (c *Counter) Close() {
+	for _, f := range c.files {
+		f.Close()
+	}
+	c.quotas.close()
+	c.members.close()
+}
+
+// CPU reads the processor time.
+func (c *Counter) CPU() (CPU, error) {
+	if c.cpu == nil {
+		return CPU{}, fmt.Errorf("reading the CPU time of cgroup %s: there is no cpuacct controller", c.group.path)
+	}
+	var cpu CPU
+	if c.user != nil {
+		total, err := c.cpu.Number(&c.buffer)
+		if err != nil {
+			return CPU{}, c.group.reading("CPU time", err)
+		}
+		cpu.Total = time.Duration(total)
+		user, errU := c.user.Number(&c.buffer)
+		system, errS := c.system.Number(&c.buffer)
+		if cpu.User, cpu.System = time.Duration(user), time.Duration(system); errU != nil || errS != nil {
+			// Before Linux 4.7: in ticks of 1/100 s.
+			text, err := c.ticks.Read(&c.buffer)
+			if err != nil {
+				return CPU{}, c.group.reading("CPU time", err)
+			}
+			for key, value := range reread.Pairs(text) {
+				switch string(key) {
+				case "user":
+					cpu.User = time.Duration(value) * 10 * time.Millisecond
+				case "system":
+					cpu.System = time.Duration(value) * 10 * time.Millisecond
+				}
+			}
+		}
+		cpu.Throttled = c.throttled("throttled_time", time.Nanosecond)
+		return cpu, nil
+	}
+	text, err := c.cpu.Read(&c.buffer)
+	if err != nil {
+		return CPU{}, c.group.reading("CPU time", err)
+	}
+	found := false
+	for key, value := range reread.Pairs(text) {
+		switch string(key) {
+		case "usage_usec":
+			cpu.Total, found = time.Duration(value)*time.Microsecond, true
+		case "user_usec":
+			cpu.User = time.Duration(value) * time.Microsecond
+		case "system_usec":
+			cpu.System = time.Duration(value) * time.Microsecond
+		}
+	}
+	if !found {
+		return CPU{}, fmt.Errorf("reading the CPU time of cgroup %s: %s has no usage_usec", c.group.path, c.cpu.Path())
+	}
+	cpu.Throttled = c.throttled("throttled_usec", time.Microsecond)
+	return cpu, nil
+}
+
+// throttled adds a line of cpu.stat over a group and those below: the kernel
+// counts throttling in the very group whose quota it was.
+func (c *Counter) throttled(name string, unit time.Duration) (sum time.Duration) {
+	for _, f := range c.quotas.look() {
+		text, err := f.Read(&c.buffer)
+		if err != nil {
+			continue
+		}
+		for key, value := range reread.Pairs(text) {
+			if string(key) == name {
+				sum += time.Duration(value) * unit
+			}
+		}
+	}
+	return sum
+}
+
+// Memory reads what the group holds, and its page faults.
+func (c *Counter) Memory() (Memory, error) { return c.MemorySince(Memory{}, false) }
+
+// MemorySince is the same, but spares the long table where nothing in the group
+// has run since an earlier reading, and as much is charged to it as then.
+func (c *Counter) MemorySince(before Memory, idle bool) (Memory, error) {
+	if c.now == nil {
+		return Memory{}, fmt.Errorf("reading the memory of cgroup %s: there is no memory controller", c.group.path)
+	}
+	now, err := c.now.Number(&c.buffer)
+	if err != nil {
+		return Memory{}, c.group.reading("memory", err)
+	}
+	if idle && quantity.Bytes(now) == before.Current {
+		return before, nil
+	}
+	text, err := c.stat.Read(&c.buffer)
+	if err != nil {
+		return Memory{}, c.group.reading("memory", err)
+	}
+	m := Memory{Current: quantity.Bytes(now)}
+	v1 := c.group.dirs["memory"] != ""
+	for key, value := range reread.Pairs(text) {
+		if v1 { // with those below only where the key begins so
+			below := false
+			if key, below = bytes.CutPrefix(key, total); !below {
+				continue
+			}
+		}
+		switch string(key) {
+		case "rss", "anon":
+			m.Anon = quantity.Bytes(value)
+		case "cache", "file":
+			m.Cache = quantity.Bytes(value)
+		case "shmem":
+			m.Shmem = quantity.Bytes(value)
+		case "inactive_file":
+			m.InactiveFile = quantity.Bytes(value)
+		case "pgfault":
+			m.Faults = value
+		case "pgmajfault":
+			m.MajorFaults = value
+		}
+	}
+	return m, nil
+}
+
+var total = []byte("total_")
+
+func (c *Counter) peakSoFar() quantity.Bytes {
+	peak, _ := c.peak.Number(&c.buffer)
+	return quantity.Bytes(peak)
+}
+
+// IO reads io.stat. Only v2 has bytes worth having: v1 counts a device only
+// while it has a throttle rule, and charges written pages to nobody.
+func (c *Counter) IO(counts func(device []byte) bool) (io IO, err error) {
+	if c.io == nil {
+		return IO{}, fmt.Errorf("reading the disk bytes of cgroup %s: cgroup v1 counts them only under a throttle rule", c.group.path)
+	}
+	text, err := c.io.Read(&c.buffer)
+	if err != nil {
+		return IO{}, c.group.reading("disk bytes", err)
+	}
+	for line := range reread.Lines(text) {
+		device, rest := reread.Word(line)
+		if len(device) == 0 || counts != nil && !counts(device) {
+			continue
+		}
+		for field, rest := reread.Word(rest); len(field) > 0; field, rest = reread.Word(rest) {
+			key, value, _ := bytes.Cut(field, equals)
+			n, ok := reread.Number(value)
+			if !ok {
+				continue
+			}
+			switch string(key) {
+			case "rbytes":
+				io.Read += quantity.Bytes(n)
+			case "wbytes":
+				io.Written += quantity.Bytes(n)
+			case "rios":
+				io.Reads += n
+			case "wios":
+				io.Writes += n
+			}
+		}
+	}
+	return io, nil
+}
+
+var equals = []byte("=")
+
+// Served are the read operations of a v1 group that a rule throttles.
+func (c *Counter) Served(counts func(device []byte) bool) (reads int64, err error) {
+	if c.served == nil {
+		return 0, errors.New("cgroup v1 counts operations of storage only under a throttle rule")
+	}
+	text, err := c.served.Read(&c.buffer)
+	if err != nil {
+		return 0, c.group.reading("disk operations", err)
+	}
+	for line := range reread.Lines(text) {
+		device, rest := reread.Word(line)
+		what, rest := reread.Word(rest)
+		if n, ok := reread.Number(rest); ok && string(what) == "Read" && (counts == nil || counts(device)) {
+			reads += n
+		}
+	}
+	return reads, nil
+}
+
+// Threads are the tasks in the group and in those below it.
+func (c *Counter) Threads() (int64, error) {
+	if c.threads == nil {
+		return 0, fmt.Errorf("counting the threads of cgroup %s: there is no pids controller", c.group.path)
+	}
+	n, err := c.threads.Number(&c.buffer)
+	if err != nil {
+		return 0, c.group.reading("threads", err)
+	}
+	return n, nil
+}
+
+// Stalls are for how long something in the group waited so far.
+type Stalls struct{ CPU, IO, Memory time.Duration }
+
+// Stalls reads the pressure files (some).
+func (c *Counter) Stalls() (Stalls, error) {
+	var s Stalls
+	if c.noStalls != "" {
+		return s, errors.New(c.noStalls)
+	}
+	for i, into := range []*time.Duration{&s.CPU, &s.IO, &s.Memory} {
+		text, err := c.stalls[i].Read(&c.buffer)
+		if err != nil {
+			return s, c.group.reading("stalls", err)
+		}
+		for line := range reread.Lines(text) {
+			if at := bytes.Index(line, totalIs); at >= 0 && bytes.HasPrefix(line, some) {
+				us, _ := reread.Number(line[at+len(totalIs):])
+				*into = time.Duration(us) * time.Microsecond
+			}
+		}
+	}
+	return s, nil
+}
+
+var some, totalIs = []byte("some"), []byte("total=")
+
+// Processes are those whose CPU time the group counts, in order: the same as
+// PIDs, unless somebody put a process into the group of one hierarchy only. The
+// list is appended to what is handed in.
+func (c *Counter) Processes(list []int) []int {
+	begin := len(list)
+	for _, f := range c.members.look() {
+		text, err := f.Read(&c.buffer)
+		if err != nil {
+			continue // removed meanwhile, or a threaded group, whose processes stand in the one above
+		}
+		for line := range reread.Lines(text) {
+			// 0 is a process of another pid namespace that has no number here.
+			if pid, ok := reread.Number(line); ok && pid > 0 {
+				list = append(list, int(pid))
+			}
+		}
+		if c.stale {
+			f.Close()
+		}
+	}
+	slices.Sort(list[begin:])
+	return append(list[:begin], slices.Compact(list[begin:])...)
+}

@@ -1,0 +1,188 @@
+// Package reread reads small files of the kernel's again and again: it keeps
+// them open, reads each whole from its beginning, and finds numbers in it
+// without allocating anything. A file of /proc that is kept open stays with the
+// process that it was opened for, also when another one gets its number.
+//
+// It must not know what the files mean.
+package reread
+
+import (
+	"fmt"
+	"io/fs"
+	"iter"
+	"sync/atomic"
+
+	"golang.org/x/sys/unix"
+)
+
+// most files are kept open in this process; those above are opened for each
+// reading, so that a thousand instances leave descriptors for other things.
+const most = 8192
+
+var kept atomic.Int64
+
+// whole is how short a reading must be to be all that there is: the kernel
+// fills a page at a time, and a line of the files in question is far shorter.
+const whole = 2048
+
+// File is one file. The zero value is of no use: see At. It is not safe for
+// concurrent use.
+type File struct {
+	path string
+	fd   int
+	open bool
+	pin  bool  // it shows something else when it is opened anew
+	err  error // why it cannot be opened; it is not tried again
+}
+
+// At is the file at a path, which is opened when it is first read.
+func At(path string) *File { return &File{path: path} }
+
+// Path of the file.
+func (f *File) Path() string { return f.path }
+
+// Open opens the file now and for good: for one that shows what the opening
+// thread sees.
+func (f *File) Open() error {
+	f.pin = true
+	return f.opened()
+}
+
+func (f *File) opened() error {
+	if f.open || f.err != nil {
+		return f.err
+	}
+	for {
+		f.fd, f.err = unix.Open(f.path, unix.O_RDONLY|unix.O_CLOEXEC, 0)
+		if f.err != unix.EINTR {
+			break
+		}
+	}
+	if f.err != nil {
+		f.err = &fs.PathError{Op: "open", Path: f.path, Err: f.err}
+		return f.err
+	}
+	f.open = true
+	kept.Add(1)
+	return nil
+}
+
+// Read reads the file from its beginning into a buffer, which grows where it
+// must. The text is valid until the buffer's next use.
+func (f *File) Read(buffer *[]byte) ([]byte, error) {
+	if err := f.opened(); err != nil {
+		return nil, err
+	}
+	if len(*buffer) == 0 {
+		*buffer = make([]byte, 4*whole)
+	}
+	n := 0
+	for {
+		got, err := unix.Pread(f.fd, (*buffer)[n:], int64(n))
+		switch {
+		case err == unix.EINTR:
+			continue
+		case err != nil:
+			return nil, &fs.PathError{Op: "read", Path: f.path, Err: err}
+		}
+		if n += got; got < whole && n < len(*buffer) {
+			break
+		}
+		if n == len(*buffer) {
+			*buffer = append(*buffer, make([]byte, n)...)
+		}
+	}
+	if !f.pin && kept.Load() > most {
+		f.Close()
+	}
+	return (*buffer)[:n], nil
+}
+
+// Close gives the descriptor back. The file can be read again.
+func (f *File) Close() {
+	if f.open {
+		unix.Close(f.fd)
+		f.open = false
+		kept.Add(-1)
+	}
+}
+
+// Number reads a file that holds one.
+func (f *File) Number(buffer *[]byte) (int64, error) {
+	text, err := f.Read(buffer)
+	if err != nil {
+		return 0, err
+	}
+	n, ok := Number(text)
+	if !ok {
+		return 0, fmt.Errorf("%s holds %q, not a number", f.path, text)
+	}
+	return n, nil
+}
+
+// Number is the number that a text begins with, after blanks.
+func Number(text []byte) (n int64, ok bool) {
+	i, negative := 0, false
+	for i < len(text) && blank(text[i]) {
+		i++
+	}
+	if i < len(text) && text[i] == '-' {
+		negative = true
+		i++
+	}
+	for ; i < len(text) && text[i] >= '0' && text[i] <= '9'; i++ {
+		n, ok = n*10+int64(text[i]-'0'), true
+	}
+	if negative {
+		n = -n
+	}
+	return n, ok
+}
+
+// Word is the next word of a text and what follows it.
+func Word(text []byte) (word, rest []byte) {
+	i := 0
+	for i < len(text) && blank(text[i]) {
+		i++
+	}
+	j := i
+	for j < len(text) && !blank(text[j]) {
+		j++
+	}
+	return text[i:j], text[j:]
+}
+
+func blank(c byte) bool { return c == ' ' || c == '\t' || c == '\n' }
+
+// Lines of a text, without what ends them.
+func Lines(text []byte) iter.Seq[[]byte] {
+	return func(yield func([]byte) bool) {
+		for len(text) > 0 {
+			end := 0
+			for end < len(text) && text[end] != '\n' {
+				end++
+			}
+			if !yield(text[:end]) {
+				return
+			}
+			text = text[min(end+1, len(text)):]
+		}
+	}
+}
+
+// Pairs are the lines that consist of a word and a number, with a colon between
+// them or without.
+func Pairs(text []byte) iter.Seq2[[]byte, int64] {
+	return func(yield func([]byte, int64) bool) {
+		for line := range Lines(text) {
+			word, rest := Word(line)
+			n, ok := Number(rest)
+			if last := len(word) - 1; last >= 0 && word[last] == ':' {
+				word = word[:last]
+			}
+			if ok && !yield(word, n) {
+				return
+			}
+		}
+	}
+}
