@@ -76,6 +76,7 @@ var parts = []struct {
 	{"hyperfine", measureAgainstHyperfine},
 	{"memory", measureMemory},
 	{"journal", measureJournal},
+	{"fingerprint", measureFingerprint},
 	{"sampler", measureSampler},
 	{"CPU of the sampler", measureSamplerCPU},
 }

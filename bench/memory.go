@@ -87,7 +87,7 @@ func writeJournal(folder string) (int, error) {
 	for n := range 50 {
 		plan.Workloads = append(plan.Workloads, study.Workload{Name: fmt.Sprintf("w%d", n), Fresh: "block", Levels: []study.Level{{}},
 			Pack: workload.Pack{Name: "w", Title: "w", Metrics: []workload.Metric{
-				{Name: "rate", Unit: "op/s", Better: "higher", Primary: true}, {Name: "latency", Unit: "ms", Better: "lower"}, {Name: "cpu_per_op", Unit: "s/op", Better: "lower"}}}})
+				{Name: "rate", Unit: "op/s", Better: "higher", Primary: true}, {Name: "latency", Unit: "ms", Better: "lower"}, {Name: "cpu_per_kop", Unit: "s/kop", Better: "lower"}}}})
 	}
 	w, err := bundle.Create(folder, plan, bundle.Manifest{Run: "many", Environments: facts})
 	if err != nil {
@@ -118,7 +118,7 @@ func writeJournal(folder string) (int, error) {
 				at := time.Unix(int64(count), 0).UTC()
 				t := bundle.Trial{Block: block, Position: e*len(plan.Workloads) + n + 1, Environment: environment.Name, Workload: work.Name, Status: bundle.OK,
 					Instance: fmt.Sprintf("b%d-%s", block, environment.Name), Started: at, Ended: at.Add(time.Second), HostSeconds: 1, GuestSeconds: 1, Usage: &usage,
-					Metrics: map[string]float64{"rate": 1e4 * noise(), "latency": 3 * noise(), "cpu_per_op": 1e-5 * noise()}}
+					Metrics: map[string]float64{"rate": 1e4 * noise(), "latency": 3 * noise(), "cpu_per_kop": 1e-2 * noise()}}
 				if err := lines.Encode(t); err != nil {
 					return 0, err
 				}

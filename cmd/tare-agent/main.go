@@ -39,6 +39,8 @@ const usage = `tare-agent is put into instances by tare; there is no use in star
                          the same in a root of its own on this machine
   tare-agent look PATH...
                          print what links lead to and files hold, as JSON
+  tare-agent fingerprint read a request in JSON, and print what the kernel
+                         shows of this instance and its servers
   tare-agent logger [--format pipe|file|json-file] [--file FILE]
                          hand standard input on, and write it down
   tare-agent init        be a guest's first process (also when called /init)
@@ -73,6 +75,8 @@ func main() {
 		err = enterNative(args)
 	case "look":
 		err = look.At(args, os.Stdout)
+	case "fingerprint":
+		err = look.Fingerprint(os.Stdin, os.Stdout)
 	case "logger":
 		err = passOn(args)
 	case "init":
@@ -107,6 +111,7 @@ func serveStdio(args []string) error {
 			}
 		}
 	}
+	environment() // every runtime gives other variables, and some no HOME
 	stop := stopSignal()
 	in, err := unix.FcntlInt(0, unix.F_DUPFD_CLOEXEC, 3)
 	if err != nil {

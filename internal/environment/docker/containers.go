@@ -7,6 +7,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"sync"
 	"time"
 
 	"github.com/moby/moby/api/types/blkiodev"
@@ -33,6 +34,8 @@ type containers struct {
 	options Options
 	gvisor  bool
 	agent   func(home string) (string, error)
+	// versions of the engine and the runtime, asked for once.
+	versions func() map[string]string
 }
 
 func newContainers(b brand, o Options) (*containers, error) {
@@ -43,7 +46,12 @@ func newContainers(b brand, o Options) (*containers, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &containers{engine: e, options: o, gvisor: isRunsc(o.Runtime), agent: owner.OnceAHome(theAgent)}, nil
+	versions := sync.OnceValue(func() map[string]string {
+		ctx, cancel := context.WithTimeout(context.Background(), asking)
+		defer cancel()
+		return e.versions(ctx, o.Runtime)
+	})
+	return &containers{engine: e, options: o, gvisor: isRunsc(o.Runtime), agent: owner.OnceAHome(theAgent), versions: versions}, nil
 }
 
 func (c *containers) Label() string { return "" }
@@ -72,7 +80,7 @@ func (c *containers) Start(ctx context.Context, r environment.Request) (_ enviro
 		return nil, err
 	}
 	tail := console.New(r.Console)
-	i := &instance{engine: c.engine}
+	i := &instance{engine: c.engine, options: c.options, versions: c.versions}
 	defer func() {
 		if err != nil {
 			err = fmt.Errorf("starting %s: %w%s", r.Name, err, tail.Words())
@@ -151,6 +159,9 @@ func (c *containers) Start(ctx context.Context, r environment.Request) (_ enviro
 		environment.Phase{Name: "engine", Duration: started.Sub(began)},
 		environment.Phase{Name: "agent", Duration: word.at.Sub(started)})
 	i.notes = append(created.Warnings, c.notes(r.Limits, i.agent.Hello())...)
+	if c.gvisor {
+		i.footprint.Roles = oci.GvisorRoles
+	}
 	if err := i.look(ctx, i.address == "" || i.front != nil, limits); err != nil {
 		i.agent.Close()
 		return nil, err

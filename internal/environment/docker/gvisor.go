@@ -27,7 +27,7 @@ func newGvisor(o GvisorOptions) (*gvisor, error) {
 		if o.engine(ctx) == "docker" {
 			return newContainers(theDocker, o.containers())
 		}
-		return oci.New(o.direct())
+		return oci.New(o.Direct())
 	})
 	return g, nil
 }
@@ -55,9 +55,9 @@ func (o GvisorOptions) containers() Options {
 	return Options{Socket: o.Socket, Runtime: o.Runtime, Network: network, Log: "none", Seccomp: "default", Data: o.Data}
 }
 
-// direct are the same options as the kind oci has them: of what gVisor takes for
+// Direct are the same options as the kind oci has them: of what gVisor takes for
 // each of its sandboxes itself, or leaves out, nothing is asked.
-func (o GvisorOptions) direct() oci.Options {
+func (o GvisorOptions) Direct() oci.Options {
 	d := oci.Default()
 	d.Runtime, d.Platform, d.Data, d.Network = o.Binary, o.Platform, o.Data, "none"
 	if o.Network == "host" {
@@ -110,7 +110,7 @@ func (g *gvisor) Versions(ctx context.Context) map[string]string {
 
 // requiresGvisor lists what must hold for the engine that the options end at.
 func requiresGvisor(o GvisorOptions) []environment.Requirement {
-	options := o.direct()
+	options := o.Direct()
 	direct := oci.Requirements(&options)
 	switch o.Engine {
 	case "docker":

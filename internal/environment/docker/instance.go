@@ -21,6 +21,8 @@ import (
 // instance is one container.
 type instance struct {
 	engine    *engine
+	options   Options
+	versions  func() map[string]string
 	id        string // "" until it was created
 	folder    string
 	parent    string // the group that its own is made in; "" where the engine says

@@ -62,7 +62,9 @@ func (i *instance) Footprint() sample.Footprint {
 	for _, h := range i.helpers {
 		footprint.Processes = append(footprint.Processes, sample.Process{PID: h.Pid, Role: h.role})
 	}
-	if !i.environ.options.gvisor() {
+	if i.environ.options.gvisor() {
+		footprint.Roles = GvisorRoles
+	} else {
 		footprint.Processes = append(footprint.Processes, sample.Process{PID: i.runtime.Pid, Role: i.runtime.role})
 	}
 	if i.seat.inside {

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"tare/internal/agent"
+	"tare/internal/capability"
 	"tare/internal/cgroup"
 	"tare/internal/environment"
 )
@@ -97,6 +98,10 @@ var GvisorNotes = []string{
 	"gVisor's own memory and threads count towards the instance's limits",
 }
 
+// GvisorRoles are the roles of gVisor's processes, by their names. A stub runs
+// the workload's own code.
+var GvisorRoles = map[string]string{"runsc-sandbox": "sandbox", "runsc-gofer": "gofer", "exe": "stub"}
+
 // beside is what the runtime had for itself, which an instance without a
 // namespace of its own shares. The runtime is in tare's namespaces, but for the
 // mounts.
@@ -173,7 +178,7 @@ func rights(o *Options, inside View, own bool, held []string, note func(key, for
 		note("no_new_privs", "inside it reads %q", got)
 	}
 	want, _ := capabilitiesOf(o.Capabilities, held)
-	got, err := capabilitySet(field(inside[status], "CapEff"))
+	got, err := capability.Parse(field(inside[status], "CapEff"))
 	if err != nil {
 		note("capabilities", "inside %v", err)
 	} else if lacks, has := without(want, got), without(got, want); len(lacks)+len(has) > 0 {

@@ -25,9 +25,9 @@ type seat struct {
 }
 
 // path is what a packet passes; gVisor has a network stack of its own before it,
-// but in the host's network.
+// but in the host's network, or where it is left out.
 func (e *environ) path(words string) string {
-	if e.options.gvisor() && e.options.Network != "host" {
+	if e.options.gvisor() && e.options.Network != "host" && e.options.Gvisor.Netstack {
 		return "gVisor's network stack, " + words
 	}
 	return words

@@ -16,6 +16,7 @@ import (
 	"strings"
 
 	"tare/internal/agent"
+	"tare/internal/capability"
 	"tare/internal/environment"
 	"tare/internal/image"
 	"tare/internal/owner"
@@ -63,7 +64,7 @@ func New(o Options) (environment.Environment, error) {
 	if err != nil {
 		return nil, fmt.Errorf("looking up the capabilities of this process: %w", err)
 	}
-	held, err := capabilitySet(field(string(status), "CapBnd"))
+	held, err := capability.Parse(field(string(status), "CapBnd"))
 	if err != nil {
 		return nil, fmt.Errorf("looking up the capabilities of this process: %w", err)
 	}

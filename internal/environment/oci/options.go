@@ -19,6 +19,8 @@ type Options struct {
 	// Platform of gVisor: systrap, ptrace or kvm; "" is systrap, and nothing for
 	// other runtimes.
 	Platform string `yaml:"platform" json:"platform,omitempty"`
+	// Gvisor are its parts; they mean nothing to other runtimes.
+	Gvisor Gvisor `yaml:"gvisor" json:"gvisor"`
 
 	// Namespaces that the instance has for itself. That of the network follows
 	// from Network.
@@ -53,6 +55,19 @@ type Options struct {
 	Log string `yaml:"log" json:"log"`
 }
 
+// Gvisor are the parts of gVisor that can be left to the kernel below.
+type Gvisor struct {
+	// Netstack: gVisor's own network stack, and not the sockets of the kernel that
+	// it runs on. With network: host there is none.
+	Netstack bool `yaml:"netstack" json:"netstack"`
+	// Overlay: with root: overlay gVisor's own one, and not the kernel's.
+	Overlay bool `yaml:"overlay" json:"overlay"`
+	// Directfs: the sandbox opens files by itself, and not through its gofer.
+	Directfs bool `yaml:"directfs" json:"directfs"`
+	// Shared: others may change what is at /data, so it is looked at anew each time.
+	Shared bool `yaml:"shared" json:"shared"`
+}
+
 // Namespaces are those that a runtime can give or not.
 type Namespaces struct {
 	PID    bool `yaml:"pid" json:"pid"`
@@ -72,8 +87,12 @@ func Default() Options {
 		Limits:     true, Devices: true, Masked: true,
 		Seccomp: "default", Capabilities: "default",
 		Root: "overlay", Data: "bind", Network: "bridge", Log: "null",
+		Gvisor: gvisors,
 	}
 }
+
+// gvisors are the parts as gVisor has them by itself.
+var gvisors = Gvisor{Netstack: true, Overlay: true, Directfs: true, Shared: true}
 
 // family is how a runtime is spoken to, by its program's name; of a name that says
 // nothing, a platform says that it is gVisor.
@@ -99,6 +118,9 @@ func (o *Options) Validate() error {
 	}
 	if !o.gvisor() && o.Platform != "" {
 		return fmt.Errorf("platform: only gVisor has platforms, and the runtime is %s", o.Runtime)
+	}
+	if !o.gvisor() && o.Gvisor != gvisors {
+		return fmt.Errorf("gvisor: only gVisor has these parts, and the runtime is %s", o.Runtime)
 	}
 	for _, c := range []struct {
 		key, value string

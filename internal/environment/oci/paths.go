@@ -33,8 +33,11 @@ func (e *environ) paths(at *seat, s *stage) environment.Paths {
 	if e.options.Data == "bind" || device.Named(e.options.Data) {
 		p.Data = "gVisor's gofer, " + p.Data
 	}
-	if e.options.Root != "overlay" {
+	if e.options.Root != "overlay" || !e.options.Gvisor.Overlay {
 		p.Root = "gVisor's gofer, " + p.Root
+		if e.options.Data == "overlay" {
+			p.Data = p.Root
+		}
 		return p
 	}
 	p.Root, p.RootOn = "gVisor's overlay in a file, above the image's folder", backing.Of(s.data)

@@ -16,10 +16,10 @@ func (p program) global(folder string) []string {
 		// The cgroup is ours, and what the sandbox writes to its root goes to a file
 		// on the same file system as everybody's data.
 		overlay, network := "none", "sandbox"
-		if p.options.Root == "overlay" {
+		if p.options.Root == "overlay" && p.options.Gvisor.Overlay {
 			overlay = "root:dir=" + folder
 		}
-		if p.options.Network == "host" {
+		if p.options.Network == "host" || !p.options.Gvisor.Netstack {
 			network = "host"
 		}
 		platform := p.options.Platform
@@ -27,6 +27,12 @@ func (p program) global(folder string) []string {
 			platform = "systrap"
 		}
 		list = append(list, "--root="+folder, "--ignore-cgroups", "--overlay2="+overlay, "--platform="+platform, "--network="+network)
+		if !p.options.Gvisor.Directfs {
+			list = append(list, "--directfs=false")
+		}
+		if !p.options.Gvisor.Shared {
+			list = append(list, "--file-access-mounts=exclusive")
+		}
 	case "crun":
 		list = append(list, "--root="+folder+"/state", "--cgroup-manager=cgroupfs")
 	default:

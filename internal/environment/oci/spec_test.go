@@ -10,6 +10,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	specs "github.com/opencontainers/runtime-spec/specs-go"
 	"pgregory.net/rapid"
+
+	"tare/internal/capability"
 )
 
 // some are parts of an instance, with a profile that says what it was made from.
@@ -229,7 +231,7 @@ func TestNobodyIsGivenACapabilityThatTareDoesNotHold(t *testing.T) {
 			t.Errorf("%s: %v, %v, want %v", option, got, err, want)
 		}
 	}
-	if set, err := capabilitySet("00000000a80425fb"); err != nil || len(without(set, dockers))+len(without(dockers, set)) > 0 {
+	if set, err := capability.Parse("00000000a80425fb"); err != nil || len(without(set, dockers))+len(without(dockers, set)) > 0 {
 		t.Errorf("Docker's set reads as %v, %v", set, err)
 	}
 }

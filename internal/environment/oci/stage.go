@@ -68,7 +68,7 @@ func (e *environ) set(ctx context.Context, r environment.Request, folder string)
 }
 
 func (e *environ) setRoot(s *stage, image, home, folder string) (err error) {
-	if e.options.Root == "overlay" && e.options.gvisor() {
+	if e.options.Root == "overlay" && e.options.gvisor() && e.options.Gvisor.Overlay {
 		// gVisor has an overlay of its own above this one, which adds no more than
 		// mount points.
 		if s.root, err = e.points(home); err != nil {

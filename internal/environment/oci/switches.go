@@ -57,21 +57,32 @@ var Switches = []Switch{
 	{Key: "log", Name: "log path", Values: []string{"null", "pipe", "file", "json-file"}, text: func(o *Options) *string { return &o.Log }},
 }
 
+// GvisorSwitches are the parts of gVisor that can be changed by themselves.
+var GvisorSwitches = []Switch{
+	{Key: "gvisor.netstack", Name: "gVisor's network stack", flag: func(o *Options) *bool { return &o.Gvisor.Netstack }},
+	{Key: "gvisor.overlay", Name: "gVisor's overlay", flag: func(o *Options) *bool { return &o.Gvisor.Overlay }},
+	{Key: "gvisor.shared", Name: "gVisor's /data shared", flag: func(o *Options) *bool { return &o.Gvisor.Shared }},
+	{Key: "gvisor.directfs", Name: "gVisor's direct file access", flag: func(o *Options) *bool { return &o.Gvisor.Directfs }},
+}
+
 func init() {
-	for n := range Switches {
-		if Switches[n].flag != nil {
-			Switches[n].Values = []string{"false", "true"}
+	for _, list := range [][]Switch{Switches, GvisorSwitches} {
+		for n := range list {
+			if list[n].flag != nil {
+				list[n].Values = []string{"false", "true"}
+			}
 		}
 	}
 }
 
 // FindSwitch finds a switch by its key.
 func FindSwitch(key string) (Switch, bool) {
-	n := slices.IndexFunc(Switches, func(s Switch) bool { return s.Key == key })
-	if n < 0 {
-		return Switch{}, false
+	for _, list := range [][]Switch{Switches, GvisorSwitches} {
+		if n := slices.IndexFunc(list, func(s Switch) bool { return s.Key == key }); n >= 0 {
+			return list[n], true
+		}
 	}
-	return Switches[n], true
+	return Switch{}, false
 }
 
 // Bare is the least isolation that a runtime can give: every switch at its first

@@ -61,13 +61,16 @@ func (o *Options) arguments(m machine) []string {
 		"-chardev", fmt.Sprintf("socket,id=agent,fd=%d", agentFD),
 		"-device", o.device("virtio-serial"), "-device", "virtserialport,chardev=agent,name=" + port,
 	}
-	for _, d := range o.drives() {
+	if o.DiskDevice == nvmeDisk {
+		list = append(list, "-device", "nvme,serial=tare")
+	}
+	for n, d := range o.drives() {
 		list = append(list,
 			// report: the guest sees an I/O error as a program on the host would,
 			// where QEMU's own way is to stop the guest.
 			"-drive", fmt.Sprintf("if=none,id=%s,format=%s,cache=%s,aio=%s,werror=report,rerror=report,file=%s",
 				d.id, d.format(), d.cache, d.aio, strings.ReplaceAll(map[string]string{"root": m.root, "data": m.data}[d.id], ",", ",,")),
-			"-device", o.device("virtio-blk")+",drive="+d.id)
+			"-device", o.disk(n)+",drive="+d.id)
 	}
 	for n, disk := range m.disks {
 		list = append(list,
@@ -127,11 +130,35 @@ func (o *Options) device(kind string) string {
 	return kind + "-pci"
 }
 
+// What the guest sees its two disks as.
+const (
+	virtioDisk = "virtio-blk"
+	nvmeDisk   = "nvme"
+)
+
+// disk is the device of one of the two disks. Those of NVMe are namespaces of one
+// controller: two controllers are numbered by the guest as they answer.
+func (o *Options) disk(n int) string {
+	if o.DiskDevice == nvmeDisk {
+		return fmt.Sprintf("nvme-ns,nsid=%d", n+1)
+	}
+	return o.device("virtio-blk")
+}
+
+// diskNames are the guest's for the two.
+func (o *Options) diskNames() (root, data string) {
+	if o.DiskDevice == nvmeDisk {
+		return "/dev/nvme0n1", "/dev/nvme0n2"
+	}
+	return "/dev/vda", "/dev/vdb"
+}
+
 func (o *Options) kernelLine(m machine) string {
+	root, data := o.diskNames()
 	words := []string{
 		"console=ttyS0", "quiet",
 		"panic=-1", // a kernel that panics resets at once, and -no-reboot ends QEMU
-		"tare.root=/dev/vda", "tare.data=/dev/vdb", "tare.port=" + port,
+		"tare.root=" + root, "tare.data=" + data, "tare.port=" + port,
 	}
 	if o.Machine == "microvm" {
 		words = append(words, "reboot=t", "tare.off=reboot") // it has no power to switch off

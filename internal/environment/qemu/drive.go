@@ -22,6 +22,7 @@ type drive struct {
 	path  string // of the device
 	cache string
 	aio   string
+	as    string // what the guest sees it as
 }
 
 // aDevice is the form of a disk that is a block device.
@@ -37,7 +38,7 @@ func form(option string) string {
 // drives are the root's and that of the data, in the guest's order.
 func (o *Options) drives() [2]drive {
 	one := func(id, option, cache, aio string) drive {
-		d := drive{id: id, form: form(option), cache: o.Cache, aio: o.AIO}
+		d := drive{id: id, form: form(option), cache: o.Cache, aio: o.AIO, as: o.DiskDevice}
 		if d.form == aDevice {
 			d.path = option
 		}
@@ -96,7 +97,7 @@ func (d drive) String() string {
 	if d.form == aDevice {
 		what = "block device"
 	}
-	return fmt.Sprintf("ext4 on virtio-blk, %s, cache %s, %s", what, d.cache, d.aio)
+	return fmt.Sprintf("ext4 on %s, %s, cache %s, %s", d.as, what, d.cache, d.aio)
 }
 
 // checkRing asks the kernel for a ring, as QEMU will.

@@ -63,5 +63,6 @@ func (e *vm) Start(ctx context.Context, r environment.Request) (_ environment.In
 		g.SetPhases(apart(g.Phases(), copied))
 	}
 	g.SetPaths(e.options.paths(folder, base, m.port != nil))
+	g.SetFacts(e.facts())
 	return g, nil
 }

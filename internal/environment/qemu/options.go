@@ -36,6 +36,9 @@ type Options struct {
 	// one. DataDisk is the same for /data: raw, qcow2, or a block device.
 	RootDisk string `yaml:"root_disk" json:"root_disk"`
 	DataDisk string `yaml:"data_disk" json:"data_disk"`
+	// DiskDevice is what the guest sees its two disks as: virtio-blk, which is made
+	// for guests, or nvme, an emulated device as machines have them.
+	DiskDevice string `yaml:"disk_device" json:"disk_device"`
 	// RootCache, RootAIO, DataCache and DataAIO are Cache and AIO of one of the
 	// two; "" is what those say.
 	RootCache string `yaml:"root_cache" json:"root_cache,omitempty"`
@@ -58,7 +61,7 @@ type Options struct {
 func defaults() *Options {
 	return &Options{
 		Accel: "auto", Machine: "q35", Cache: "writeback", AIO: "threads",
-		RootDisk: "qcow2", DataDisk: "raw",
+		RootDisk: "qcow2", DataDisk: "raw", DiskDevice: virtioDisk,
 		Network: "none", Data: 2 * quantity.GiB, StartTimeout: time.Minute,
 	}
 }
@@ -77,6 +80,10 @@ func (o *Options) Validate() error {
 	one("aio", o.AIO, "threads", "io_uring", "native")
 	one("root_disk", form(o.RootDisk), "qcow2", "raw", aDevice)
 	one("data_disk", form(o.DataDisk), "raw", "qcow2", aDevice)
+	one("disk_device", o.DiskDevice, virtioDisk, nvmeDisk)
+	if o.DiskDevice == nvmeDisk && o.Machine == "microvm" {
+		wrong = append(wrong, fmt.Errorf("disk_device: nvme is a PCI device, and machine: microvm has no PCI: write machine: q35"))
+	}
 	one("root_cache", o.RootCache, "", "writeback", "none", "directsync", "unsafe")
 	one("root_aio", o.RootAIO, "", "threads", "io_uring", "native")
 	one("data_cache", o.DataCache, "", "writeback", "none", "directsync", "unsafe")

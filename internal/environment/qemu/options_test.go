@@ -54,6 +54,8 @@ func TestAWrongOptionIsNamedWithWhatIsRight(t *testing.T) {
 		{func(o *Options) { o.Accel = "hvf" }, `accel: "hvf" is none of auto, kvm, tcg`},
 		{func(o *Options) { o.Machine = "pc" }, `machine: "pc" is none of q35, microvm`},
 		{func(o *Options) { o.Cache = "writethrough" }, `cache: "writethrough"`},
+		{func(o *Options) { o.DiskDevice = "ide" }, `disk_device: "ide" is none of virtio-blk, nvme`},
+		{func(o *Options) { o.DiskDevice, o.Machine = "nvme", "microvm" }, "disk_device: nvme is a PCI device"},
 		{func(o *Options) { o.AIO = "native" }, "write cache: none or directsync instead of writeback"},
 		{func(o *Options) { o.Network = "tap" }, `network: "tap"`},
 		{func(o *Options) { o.Memory = quantity.MiB }, "memory: 1MiB is too little"},
@@ -125,6 +127,20 @@ func TestTheCommandLineSaysWhatTheOptionsAskFor(t *testing.T) {
 	want = "console=ttyS0 quiet panic=-1 tare.root=/dev/vda tare.data=/dev/vdb tare.port=tare reboot=t tare.off=reboot tare.net=10.0.2.15/24,10.0.2.2,10.0.2.3 loglevel=7"
 	if got := after(t, list, "-append", ""); got != want {
 		t.Errorf("kernel line\n%s, want\n%s", got, want)
+	}
+}
+
+func TestDisksAsNVMeAreNamespacesOfOneController(t *testing.T) {
+	o := defaults()
+	o.DiskDevice = "nvme"
+	list := o.arguments(example)
+	for _, want := range []string{"nvme,serial=tare", "nvme-ns,nsid=1,drive=root", "nvme-ns,nsid=2,drive=data"} {
+		if got := after(t, list, "-device", want); got != want {
+			t.Errorf("%s, want %s", got, want)
+		}
+	}
+	if line := after(t, list, "-append", ""); !strings.Contains(line, "tare.root=/dev/nvme0n1 tare.data=/dev/nvme0n2 ") {
+		t.Errorf("kernel line %s", line)
 	}
 }
 

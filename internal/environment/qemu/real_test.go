@@ -230,3 +230,20 @@ func TestAGuestThatDiesByItselfIsNoticedAndTheReasonKept(t *testing.T) {
 		})
 	}
 }
+
+func TestAGuestWithNVMeDisksRunsOnThem(t *testing.T) {
+	b := newBench(t)
+	e := b.environment(t, func(o *Options) { o.DiskDevice = "nvme" })
+	var console bytes.Buffer
+	i, err := e.Start(t.Context(), b.request("a-1", &console))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer i.Stop(t.Context())
+	if got := environmenttest.Run(t, i, "df --output=source / /data | tail -n 2"); got != "/dev/nvme0n1\n/dev/nvme0n2" && got != "/dev/root\n/dev/nvme0n2" {
+		t.Errorf("the file systems are on %q", got)
+	}
+	if p := i.Paths(); !strings.HasPrefix(p.Data, "ext4 on nvme, raw file") {
+		t.Errorf("the path is %q", p.Data)
+	}
+}

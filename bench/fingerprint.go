@@ -1,0 +1,77 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"time"
+
+	"tare/internal/agent"
+	"tare/internal/environment"
+	"tare/internal/parity/take"
+	"tare/internal/stats"
+)
+
+// fingerprints of each environment are taken.
+const fingerprints = 15
+
+// measureFingerprint times the fingerprint of one instance with a server in it,
+// as a run takes it once for each environment and workload. The environments
+// take turns.
+func measureFingerprint(ctx context.Context, s *session) (rows []row, err error) {
+	const aim = "≤ 300 ms"
+	type subject struct {
+		what    string
+		of      take.Subject
+		seconds []float64
+	}
+	var subjects []*subject
+	for _, kind := range []string{"native", "docker", "gvisor", "oci", "bubblewrap"} {
+		what := "fingerprint of one instance: " + kind
+		registration, _ := environment.Lookup(kind)
+		options := registration.Options()
+		if err := json.Unmarshal([]byte("{}"), options); err != nil {
+			return nil, err
+		}
+		if state, findings := environment.Check(ctx, kind, options); state == environment.Missing {
+			rows = append(rows, row{what, aim, "not measured: " + findings[len(findings)-1].Reason, "?"})
+			continue
+		}
+		env, failed := registration.New(options)
+		if failed != nil {
+			return nil, failed
+		}
+		if err := env.Prepare(ctx, s.image, func(line string) { fmt.Fprintln(s.log, line) }); err != nil {
+			return nil, err
+		}
+		i, failed := env.Start(ctx, environment.Request{Name: "fingerprint-" + kind, Owner: s.owner, Image: s.image, Console: io.Discard})
+		if failed != nil {
+			return nil, failed
+		}
+		defer func() { err = joined(err, i.Stop(context.WithoutCancel(ctx))) }()
+		server, failed := i.Agent().Start(ctx, agent.Command{Argv: []string{"/bin/sh", "-c", "exec sleep 3600"}, Stdout: io.Discard, Stderr: io.Discard})
+		if failed != nil {
+			return nil, failed
+		}
+		subjects = append(subjects, &subject{what: what, of: take.Subject{
+			Instance: i, Env: s.image.Env, Servers: []take.Server{{Name: "server", Role: "server", PID: server.PID()}},
+			Drivers: []take.Driver{{Role: "driver", Words: []string{"/bin/bash"}}}, Paths: []string{"/data/pages"},
+			Files: []take.File{{Role: "server", Path: "/etc/nsswitch.conf"}},
+		}})
+	}
+	for range fingerprints {
+		for _, one := range subjects {
+			began := time.Now()
+			if _, err := take.Facts(ctx, one.of); err != nil {
+				return nil, fmt.Errorf("%s: %w", one.what, err)
+			}
+			one.seconds = append(one.seconds, time.Since(began).Seconds())
+		}
+	}
+	for _, one := range subjects {
+		median, most := stats.Quantile(one.seconds, 0.5), stats.Quantile(one.seconds, 1)
+		rows = append(rows, row{one.what, aim, fmt.Sprintf("median %.0f ms, longest of %d %.0f ms", 1e3*median, fingerprints, 1e3*most), verdict(median <= 0.3)})
+	}
+	return rows, nil
+}

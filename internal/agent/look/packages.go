@@ -1,0 +1,102 @@
+package look
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// origin is the package of a file.
+type origin struct{ name, version string }
+
+// Where the package managers keep what they installed.
+const (
+	dpkgLists  = "/var/lib/dpkg/info"
+	dpkgStatus = "/var/lib/dpkg/status"
+	apkRecords = "/lib/apk/db/installed"
+)
+
+// packages fills in where files came from, as far as dpkg or apk know.
+func packages(of map[string]*origin) {
+	delete(of, "")
+	if len(of) == 0 {
+		return
+	}
+	if records, err := os.ReadFile(apkRecords); err == nil {
+		apk(of, string(records))
+		return
+	}
+	left := len(of)
+	entries, _ := os.ReadDir(dpkgLists)
+	for _, e := range entries {
+		name, is := strings.CutSuffix(e.Name(), ".list")
+		if !is || left == 0 {
+			continue
+		}
+		list, err := os.ReadFile(filepath.Join(dpkgLists, e.Name()))
+		if err != nil {
+			continue
+		}
+		for path, o := range of {
+			if o.name == "" && lists(list, path) {
+				o.name, _, _ = strings.Cut(name, ":")
+				left--
+			}
+		}
+	}
+	status, _ := os.ReadFile(dpkgStatus)
+	for _, o := range of {
+		if o.name != "" {
+			o.version = field(status, "Package: "+o.name+"\n", "\nVersion: ")
+		}
+	}
+}
+
+// lists says whether a package has a file. Since /bin became a link to /usr/bin,
+// packages may name either.
+func lists(list []byte, path string) bool {
+	short, _ := strings.CutPrefix(path, "/usr")
+	for _, p := range []string{path, short} {
+		if bytes.Contains(list, []byte("\n"+p+"\n")) {
+			return true
+		}
+	}
+	return false
+}
+
+// field of the record that begins with a line.
+func field(records []byte, line, key string) string {
+	at := bytes.Index(records, []byte("\n"+line))
+	if bytes.HasPrefix(records, []byte(line)) {
+		at = 0
+	} else if at < 0 {
+		return ""
+	}
+	record, _, _ := bytes.Cut(records[at+1:], []byte("\n\n"))
+	_, value, _ := bytes.Cut(record, []byte(key))
+	value, _, _ = bytes.Cut(value, []byte("\n"))
+	return string(value)
+}
+
+// apk's records have a letter for each field: P a package, V its version, F a
+// folder and R a file in it.
+func apk(of map[string]*origin, records string) {
+	var now origin
+	folder := ""
+	for line := range strings.Lines(records) {
+		letter, value, _ := strings.Cut(strings.TrimSuffix(line, "\n"), ":")
+		switch letter {
+		case "P":
+			now = origin{name: value}
+		case "V":
+			now.version = value
+		case "F":
+			folder = "/" + value
+		case "R":
+			if o := of[folder+"/"+value]; o != nil {
+				*o = now
+			}
+		}
+	}
+}

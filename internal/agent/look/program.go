@@ -1,0 +1,127 @@
+package look
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// largest is what is read of a program for its checksum.
+const largest = 256 << 20
+
+// programs looks at files that are run, and asks for their packages in one go.
+func (a *Answer) programs(names []string) {
+	found, wanted := map[string]Program{}, map[string]*origin{}
+	for _, name := range names {
+		p := program(name)
+		found[name] = p
+		for _, path := range []string{p.Path, p.Loader} {
+			if path != "" {
+				wanted[path] = &origin{}
+			}
+		}
+	}
+	for _, p := range a.Processes {
+		if exe := p.Texts["exe"]; exe != "" && len(p.Files) > 0 && found[exe].Path == "" {
+			p := program(exe)
+			found[exe] = p
+			wanted[p.Path], wanted[p.Loader] = &origin{}, &origin{}
+		}
+	}
+	packages(wanted)
+	for name, p := range found {
+		if o := wanted[p.Path]; o != nil {
+			p.Package, p.Version = o.name, o.version
+		}
+		if o := wanted[p.Loader]; o != nil {
+			p.LoaderPackage, p.LoaderVersion = o.name, o.version
+		}
+		a.Programs[name] = p
+	}
+}
+
+func program(name string) (p Program) {
+	path, err := name, error(nil)
+	if !strings.Contains(name, "/") {
+		path, err = inPath(name)
+	}
+	if err == nil {
+		path, err = filepath.EvalSymlinks(path)
+	}
+	if err != nil {
+		p.Error = err.Error()
+		return p
+	}
+	p.Path = path
+	file, err := os.Open(path)
+	if err != nil {
+		p.Error = err.Error()
+		return p
+	}
+	defer file.Close()
+	head := make([]byte, 4096)
+	n, _ := io.ReadFull(file, head)
+	p.Loader = loader(head[:n])
+	if at, err := filepath.EvalSymlinks(p.Loader); err == nil && p.Loader != "" {
+		p.Loader = at
+	}
+	sum := sha256.New()
+	sum.Write(head[:n])
+	copied, err := io.Copy(sum, io.LimitReader(file, largest))
+	switch {
+	case err != nil:
+		p.Error = err.Error()
+	case copied == largest:
+		p.Error = fmt.Sprintf("it is larger than %d MiB", largest>>20)
+	default:
+		p.SHA256 = hex.EncodeToString(sum.Sum(nil))
+	}
+	return p
+}
+
+// inPath does what a shell does.
+func inPath(name string) (string, error) {
+	for _, folder := range filepath.SplitList(os.Getenv("PATH")) {
+		full := filepath.Join(folder, name)
+		if info, err := os.Stat(full); err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0 {
+			return full, nil
+		}
+	}
+	return "", errors.New("no such command in PATH (" + os.Getenv("PATH") + ")")
+}
+
+// loader is what an executable names to be started with: a script's interpreter,
+// or the program header INTERP of an ELF file.
+func loader(head []byte) string {
+	if script, is := bytes.CutPrefix(head, []byte("#!")); is {
+		line, _, _ := bytes.Cut(script, []byte("\n"))
+		if words := strings.Fields(string(line)); len(words) > 0 {
+			return words[0]
+		}
+		return ""
+	}
+	const interp = 3
+	if len(head) < 64 || string(head[:4]) != "\x7fELF" || head[4] != 2 || head[5] != 1 {
+		return "" // not of 64 bits and little-endian, as all machines are that tare runs on
+	}
+	word := binary.LittleEndian
+	at, size, count := word.Uint64(head[32:]), uint64(word.Uint16(head[54:])), int(word.Uint16(head[56:]))
+	for range count {
+		if at > uint64(len(head))-56 {
+			break
+		}
+		header, end := head[at:], uint64(len(head))
+		if from, long := word.Uint64(header[8:]), word.Uint64(header[32:]); word.Uint32(header) == interp && long > 0 && from < end && long <= end-from {
+			return strings.TrimRight(string(head[from:from+long]), "\x00")
+		}
+		at += size
+	}
+	return ""
+}

@@ -1,0 +1,121 @@
+package judge
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+	"testing"
+
+	"tare/internal/environment"
+	"tare/internal/environment/native"
+	"tare/internal/environment/oci"
+	"tare/internal/parity"
+	"tare/internal/quantity"
+	"tare/internal/study"
+	"tare/internal/verdict"
+	"tare/internal/workload"
+)
+
+// planned is a plan of the native environment and two of another kind, with a
+// workload of the disk and one of the processor.
+func planned(t *testing.T) *study.Plan {
+	t.Helper()
+	options := func(o any) json.RawMessage {
+		text, err := json.Marshal(o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return text
+	}
+	inMemory := oci.Default()
+	inMemory.Data = "tmpfs"
+	wide := environment.Limits{CPUs: 2}
+	p := &study.Plan{Baseline: "native", Limits: environment.Limits{CPUs: 1, Memory: quantity.MiB}, Environments: []study.Environment{
+		{Name: "native", Kind: "native", Options: options(native.Defaults()), Limits: environment.Limits{CPUs: 1, Memory: quantity.MiB}},
+		{Name: "usual", Kind: "oci", Options: options(oci.Default()), Limits: environment.Limits{CPUs: 1, Memory: quantity.MiB}},
+		{Name: "memory", Kind: "oci", Options: options(inMemory), Limits: wide, With: map[string]map[string]string{"disk": {"size": "2"}}},
+	}}
+	for _, name := range []string{"disk", "cpu"} {
+		p.Workloads = append(p.Workloads, study.Workload{Name: name, Pack: workload.Pack{Name: name, Stresses: name},
+			Levels: []study.Level{{Name: "size=1", Parameters: map[string]string{"size": "1"}}}})
+	}
+	return p
+}
+
+func prints(values map[string]string) (list []parity.Fingerprint) {
+	for environment, value := range values {
+		for _, w := range []string{"disk", "cpu"} {
+			list = append(list, parity.Fingerprint{Environment: environment, Workload: w, Facts: map[string]parity.Fact{
+				"path[/data].filesystem": {Value: value}, "limit.cpu": {Value: map[string]string{"memory": "2"}[environment]},
+			}})
+		}
+	}
+	return list
+}
+
+func unlabelled(string) string { return "" }
+
+func TestWhatIsAskedIsReadFromThePlan(t *testing.T) {
+	s := New(planned(t), nil, unlabelled).side("memory", "disk")
+	for key, want := range map[string][2]string{
+		"options.data": {"tmpfs", "bind"}, "options.namespaces.pid": {"true", "true"}, "limits.cpus": {"2", "1"}, "with.size": {"2", "1"},
+	} {
+		if got := [2]string{s.Asked[key], s.Usual[key]}; got != want {
+			t.Errorf("%s: %q, not %q", key, got, want)
+		}
+	}
+}
+
+func TestTheSameOptionIsChosenWithinAKindAndAConfoundBetweenTwo(t *testing.T) {
+	p := planned(t)
+	b := New(p, prints(map[string]string{"native": "ext4", "usual": "ext4", "memory": "tmpfs"}), unlabelled)
+	classes := func(environment, baseline string) (list []string) {
+		c, known := b.Between(environment, baseline, "disk")
+		if !known {
+			t.Fatalf("%s and %s are not compared", environment, baseline)
+		}
+		for _, f := range c.Findings {
+			list = append(list, f.Finding+": "+string(f.Class))
+		}
+		return list
+	}
+	if got := classes("memory", "native"); !slices.Equal(got, []string{"data directory's file system: confound", "limits: chosen"}) {
+		t.Errorf("beside native: %q", got)
+	}
+	if got := classes("memory", "usual"); !slices.Equal(got, []string{"data directory's file system: chosen", "limits: chosen"}) {
+		t.Errorf("beside one of its kind: %q", got)
+	}
+	if _, known := b.Between("native", "native", "disk"); known {
+		t.Error("an environment is compared with itself")
+	}
+}
+
+func TestOnlyContrastsThatAConfoundTouchesAreMarkedAndTheInputStaysAsItWas(t *testing.T) {
+	b := New(planned(t), prints(map[string]string{"native": "ext4", "usual": "ext4", "memory": "tmpfs"}), unlabelled)
+	var contrasts []verdict.Contrast
+	for _, e := range []string{"usual", "memory"} {
+		for _, w := range []string{"disk", "cpu"} {
+			contrasts = append(contrasts, verdict.Contrast{Environment: e, Baseline: "native", Workload: w, Warnings: make([]verdict.Warning, 0, 4)})
+		}
+	}
+	contrasts = append(contrasts, verdict.Contrast{Environment: "unseen", Baseline: "native", Workload: "disk"})
+	for i, c := range b.Mark(contrasts) {
+		if touched := c.Environment == "memory" && c.Workload == "disk"; touched != (len(c.Warnings) == 1) {
+			t.Errorf("%s under %s: %v", c.Environment, c.Workload, c.Warnings)
+		} else if touched && (c.Warnings[0].Code != verdict.Confound || !strings.Contains(c.Warnings[0].Text, "from native: data directory's file system")) {
+			t.Errorf("%+v", c.Warnings)
+		}
+		if len(contrasts[i].Warnings) > 0 || len(contrasts[i].Warnings[:cap(contrasts[i].Warnings)]) > 0 && contrasts[i].Warnings[:1][0].Code != "" {
+			t.Error("the contrasts themselves were changed")
+		}
+	}
+}
+
+func TestOfALadderTheTwoEndsAreCompared(t *testing.T) {
+	p := planned(t)
+	p.Steps = []study.Step{{Part: "data", Environment: "usual", Base: "native"}, {Environment: "memory", Base: "native"}, {Part: "log", Environment: "memory", Base: "usual"}}
+	all := New(p, prints(map[string]string{"native": "ext4", "usual": "ext4", "memory": "tmpfs"}), unlabelled).All()
+	if len(all) != 2 || all[0].Environment != "memory" || all[0].Baseline != "native" || all[0].Workload != "disk" {
+		t.Errorf("%+v", all)
+	}
+}
