@@ -1,0 +1,254 @@
+package evidence
+
+import (
+	"math"
+	"slices"
+	"sort"
+	"strings"
+
+	"tare/internal/sample"
+)
+
+// Kind says what a figure is about, and so which figures may be added up: those
+// of two kinds may not, as a system call is also time in the kernel.
+type Kind string
+
+// The kinds, in the order of a table.
+const (
+	Where  Kind = "where"  // where the processors were: the times of a kind add up
+	Called Kind = "called" // system calls
+	Event  Kind = "event"  // switches, faults, softirqs
+	Whole  Kind = "whole"  // of the whole machine, and no part of the others
+	Within Kind = "within" // by the instance's own kernel
+)
+
+// Counted is the evidence of one trial with the operations that it made.
+type Counted struct {
+	Evidence   Evidence
+	Operations float64
+}
+
+// Rate is how often something happens in one operation, for how many seconds it
+// runs, and for how many it waits. What is not counted of it is missing.
+type Rate struct{ Count, Seconds, Waited sample.Figure }
+
+// Change is what one operation has more of on the slow side than on the fast.
+type Change struct {
+	Name string // syscall.read
+	Kind Kind
+	Slow Rate
+	Fast Rate
+}
+
+// Count is by how much more often it happens in an operation.
+func (c Change) Count() sample.Figure { return minus(c.Slow.Count, c.Fast.Count) }
+
+// Seconds is by how much longer it runs in an operation.
+func (c Change) Seconds() sample.Figure { return minus(c.Slow.Seconds, c.Fast.Seconds) }
+
+func minus(a, b sample.Figure) sample.Figure {
+	b.Value = -b.Value
+	return a.Plus(b)
+}
+
+// Compare is all that changed between two trials, by operation.
+func Compare(slow, fast Evidence, slowOps, fastOps float64) []Change {
+	return CompareAll([]Counted{{slow, slowOps}}, []Counted{{fast, fastOps}})
+}
+
+// CompareAll is all that changed between the medians of the trials of two sides,
+// by operation: kind by kind, and within a kind what changed the most first, by
+// the time that it runs where that is known.
+func CompareAll(slow, fast []Counted) []Change {
+	var changes []Change
+	for _, name := range names(slow, fast) {
+		c := Change{Name: name, Kind: kindOf(name), Slow: median(slow, name), Fast: median(fast, name)}
+		if c.Slow != (Rate{}) || c.Fast != (Rate{}) {
+			changes = append(changes, c)
+		}
+	}
+	order := []Kind{Where, Called, Event, Whole, Within}
+	sort.SliceStable(changes, func(i, j int) bool {
+		a, b := changes[i], changes[j]
+		if a.Kind != b.Kind {
+			return slices.Index(order, a.Kind) < slices.Index(order, b.Kind)
+		}
+		if sumA, sumB := sum(a.Name), sum(b.Name); sumA != sumB {
+			return sumA // what the others of the kind are parts of
+		}
+		if x, y := size(a.Seconds()), size(b.Seconds()); x != y {
+			return x > y
+		}
+		if x, y := size(a.Count()), size(b.Count()); x != y {
+			return x > y
+		}
+		return a.Name < b.Name
+	})
+	return changes
+}
+
+// sum says whether a name stands for the sum of others.
+func sum(name string) bool {
+	name = strings.TrimPrefix(strings.TrimPrefix(name, Host), Guest)
+	return name == InKernel || name == InUser || name == Syscalls
+}
+
+func size(f sample.Figure) float64 {
+	if f.Missing != "" {
+		return 0
+	}
+	return math.Abs(f.Value)
+}
+
+func kindOf(name string) Kind {
+	switch {
+	case strings.HasPrefix(name, Host):
+		return Whole
+	case strings.HasPrefix(name, Guest):
+		return Within
+	case name == InKernel || name == InUser || name == InProbe || strings.HasPrefix(name, Kernel):
+		return Where
+	case name == Syscalls || strings.HasPrefix(name, Syscall):
+		return Called
+	}
+	return Event
+}
+
+// names are all that any trial knows, without the waits, which go with calls.
+func names(sides ...[]Counted) (list []string) {
+	known := map[string]bool{}
+	for _, trials := range sides {
+		for _, t := range trials {
+			for _, figures := range []map[string]sample.Figure{t.Evidence.Counts, t.Evidence.Times} {
+				for name := range figures {
+					if !known[name] && !strings.HasPrefix(name, Wait) {
+						known[name] = true
+						list = append(list, name)
+					}
+				}
+			}
+		}
+	}
+	sort.Strings(list)
+	return list
+}
+
+// median is that of the trials, each figure by itself. A figure that a trial
+// lacks makes it missing.
+func median(trials []Counted, name string) Rate {
+	if len(trials) == 0 {
+		absent := sample.Absent("no trial was watched")
+		return Rate{absent, absent, absent}
+	}
+	of := func(figure func(Evidence) sample.Figure) sample.Figure {
+		var values []float64
+		for _, t := range trials {
+			f := figure(t.Evidence)
+			if f.Missing == "" && !(t.Operations > 0) {
+				f = sample.Absent("the trial counted no operations")
+			}
+			if f.Missing != "" {
+				return f
+			}
+			values = append(values, f.Value/t.Operations)
+		}
+		sort.Float64s(values)
+		middle := len(values) / 2
+		if len(values)%2 == 1 {
+			return sample.Known(values[middle])
+		}
+		return sample.Known((values[middle-1] + values[middle]) / 2)
+	}
+	r := Rate{
+		Count:   of(func(e Evidence) sample.Figure { return figure(e.Counts, name, countedWith(name)) }),
+		Seconds: of(func(e Evidence) sample.Figure { return figure(e.Times, name, timedWith(name)) }),
+		Waited:  sample.Absent("only system calls wait"),
+	}
+	if call, is := strings.CutPrefix(name, Syscall); is {
+		r.Waited = of(func(e Evidence) sample.Figure { return figure(e.Times, Wait+call, Syscalls) })
+	}
+	return r
+}
+
+// figure is what a name has. One that is not there did not happen, as long as
+// what is counted together with it is there.
+func figure(of map[string]sample.Figure, name, with string) sample.Figure {
+	if f, known := of[name]; known {
+		return f
+	}
+	switch f, known := of[with]; {
+	case !known:
+		return sample.Absent("not counted")
+	case f.Missing != "":
+		return f
+	}
+	return sample.Known(0)
+}
+
+// countedWith is the count that is there whenever the one of a name would be; ""
+// if the name has no count.
+func countedWith(name string) string {
+	switch {
+	case strings.HasPrefix(name, Guest):
+		return ""
+	case kindOf(strings.TrimPrefix(name, Host)) == Where:
+		return ""
+	case strings.HasPrefix(name, Syscall):
+		return Syscalls
+	case strings.Contains(name, Softirq):
+		return Voluntary
+	}
+	return ""
+}
+
+// timedWith is the same for times.
+func timedWith(name string) string {
+	of, host := strings.CutPrefix(name, Host)
+	prefix := ""
+	if host {
+		prefix = Host
+	}
+	switch {
+	case strings.HasPrefix(name, Guest):
+		return ""
+	case kindOf(of) == Where:
+		return prefix + InKernel
+	case strings.HasPrefix(name, Syscall), strings.Contains(name, Softirq):
+		return Syscalls
+	}
+	return ""
+}
+
+// Remarks are what the trials say about themselves: what is missing, and why.
+func Remarks(sides ...[]Counted) (lines []string) {
+	about := map[string][]string{} // reason → names
+	add := func(line string) {
+		if !slices.Contains(lines, line) {
+			lines = append(lines, line)
+		}
+	}
+	for _, trials := range sides {
+		for _, t := range trials {
+			for _, note := range t.Evidence.Notes {
+				add(note)
+			}
+			for _, figures := range []map[string]sample.Figure{t.Evidence.Counts, t.Evidence.Times} {
+				for name, f := range figures {
+					if f.Missing != "" && !slices.Contains(about[f.Missing], Label(name)) {
+						about[f.Missing] = append(about[f.Missing], Label(name))
+					}
+				}
+			}
+		}
+	}
+	var missing []string
+	for reason, names := range about {
+		sort.Strings(names)
+		missing = append(missing, "not counted: "+strings.Join(names, ", ")+": "+reason)
+	}
+	sort.Strings(missing)
+	for _, line := range missing {
+		add(line)
+	}
+	return lines
+}

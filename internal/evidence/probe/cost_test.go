@@ -1,0 +1,64 @@
+package probe
+
+import (
+	"os"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"tare/internal/sample"
+)
+
+// What a system call costs while it is watched, against one that is not: of a
+// process that is watched, and of one that has nothing to do with it.
+func BenchmarkASystemCall(b *testing.B) {
+	self := sample.Footprint{Processes: []sample.Process{{PID: os.Getpid(), Role: "self"}}}
+	other := sample.Footprint{Processes: []sample.Process{{PID: os.Getppid(), Role: "other"}}}
+	for _, c := range []struct {
+		name  string
+		depth Depth
+		of    *sample.Footprint
+	}{
+		{"unwatched", All, nil}, {"syscalls", Syscalls, &self}, {"all", All, &self},
+		{"syscalls-of-another", Syscalls, &other}, {"all-of-another", All, &other},
+	} {
+		b.Run(c.name, func(b *testing.B) {
+			if c.of != nil {
+				p, err := startPrograms(c.depth, []sample.Footprint{*c.of})
+				if err != nil {
+					b.Skip("needs BPF: " + err.Error())
+				}
+				defer p.stop()
+			}
+			b.ResetTimer()
+			for range b.N {
+				unix.RawSyscallNoError(unix.SYS_GETPPID, 0, 0, 0)
+			}
+			b.StopTimer()
+		})
+	}
+}
+
+// A switch to another process and back, through two pipes.
+func BenchmarkARoundThroughPipes(b *testing.B) {
+	self := sample.Footprint{Processes: []sample.Process{{PID: os.Getpid(), Role: "self"}}}
+	for _, c := range []struct {
+		name  string
+		depth Depth
+		watch bool
+	}{{"unwatched", All, false}, {"syscalls", Syscalls, true}, {"all", All, true}} {
+		b.Run(c.name, func(b *testing.B) {
+			if c.watch {
+				p, err := startPrograms(c.depth, []sample.Footprint{self})
+				if err != nil {
+					b.Skip("needs BPF: " + err.Error())
+				}
+				defer p.stop()
+			}
+			b.ResetTimer()
+			if err := deeds["pingpong"](b.N); err != nil {
+				b.Fatal(err)
+			}
+		})
+	}
+}
