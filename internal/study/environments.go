@@ -15,7 +15,7 @@ var environmentName = regexp.MustCompile(`^[A-Za-z0-9]+(-[A-Za-z0-9]+)*$`)
 
 // environmentKeys are the keys that every kind has; the others are the kind's
 // own options.
-var environmentKeys = []string{"kind", "limits", "inside", "host"}
+var environmentKeys = []string{"kind", "limits", "inside", "host", "with"}
 
 // limitsOverride replaces limits of the study for one environment. Cores are
 // not among them: all environments have the same ones.
@@ -61,7 +61,7 @@ func resolveEnvironments(root strict.Node, s, scaled section, limits environment
 			e.Limits = overrideLimits(at, limits)
 		}
 		if over, given := scaled.Get(p.Key); given && scaled.Exists() {
-			over.Decode(options, "limits")
+			over.Decode(options, "limits", "with")
 			validate(over, options)
 			if at, given := over.Get("limits"); given {
 				e.Limits = overrideLimits(at, e.Limits)

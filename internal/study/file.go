@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"tare/internal/cost"
 	"tare/internal/environment"
 	"tare/internal/image"
 	"tare/internal/quantity"
@@ -39,15 +40,17 @@ func (f File) With(pack *workload.Pack) *File {
 // document is the form of a study file. What needs the registry, the packs or
 // the order of the file is kept as it stands and read by its own file here.
 type document struct {
-	Study        string         `yaml:"study"`
-	Baseline     string         `yaml:"baseline"`
-	Limits       limitsSection  `yaml:"limits"`
-	Hosts        section        `yaml:"hosts"`
-	Environments section        `yaml:"environments"`
-	Image        imageSection   `yaml:"image"`
-	Workloads    section        `yaml:"workloads"`
-	Design       *designSection `yaml:"design"`
-	Scales       section        `yaml:"scales"`
+	Study        string          `yaml:"study"`
+	Baseline     string          `yaml:"baseline"`
+	Limits       limitsSection   `yaml:"limits"`
+	Hosts        section         `yaml:"hosts"`
+	Environments section         `yaml:"environments"`
+	Image        imageSection    `yaml:"image"`
+	Workloads    section         `yaml:"workloads"`
+	Price        *cost.Price     `yaml:"price"`
+	Sampling     samplingSection `yaml:"sampling"`
+	Design       *designSection  `yaml:"design"`
+	Scales       section         `yaml:"scales"`
 }
 
 type limitsSection struct {

@@ -10,6 +10,7 @@ import (
 	"encoding/json"
 	"time"
 
+	"tare/internal/cost"
 	"tare/internal/environment"
 	"tare/internal/image"
 	"tare/internal/quantity"
@@ -33,10 +34,13 @@ type Plan struct {
 	Pin          map[string][]int   `json:"pin,omitempty"` // role → cores, numbered as inside the instance
 	Design       Design             `json:"design"`
 	Sampling     Sampling           `json:"sampling,omitzero"`
+	Price        *cost.Price        `json:"price,omitempty"` // of what operations use; nil for none
 	// Steps are what is compared where it is not every environment with the
 	// baseline: each environment with another one, as on a ladder.
 	Steps []Step `json:"steps,omitempty"`
-	Seed         uint64             `json:"seed"`
+	// Remarks say what is to be kept in mind about the steps.
+	Remarks []string `json:"remarks,omitempty"`
+	Seed    uint64   `json:"seed"`
 }
 
 // Sampling is how closely the environments are watched. The zero value is the
@@ -46,6 +50,9 @@ type Sampling struct {
 	Off  bool    `json:"off,omitempty"`  // look at the beginning and the end alone
 	// Syscalls counts system calls in every trial, which slows them.
 	Syscalls bool `json:"syscalls,omitempty"`
+	// Traced is how many trials of each workload in each environment come after
+	// the blocks in which the kernel is watched closely.
+	Traced int `json:"traced,omitempty"`
 }
 
 // Step is one comparison that is asked for by itself: what an environment costs
@@ -55,6 +62,8 @@ type Step struct {
 	Name        string `json:"name"`        // for people: pid namespace
 	Environment string `json:"environment"` // with the part
 	Base        string `json:"base"`        // without it
+	// About says what the part does to what runs, in a sentence.
+	About string `json:"about,omitempty"`
 	// Order is which order of the parts the step belongs to, from 1; 0 where
 	// there is one.
 	Order int `json:"order,omitempty"`

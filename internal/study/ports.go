@@ -34,7 +34,7 @@ func checkPorts(root strict.Node, scaled section, environments []Environment, wo
 			}
 		}
 		for _, w := range workloads {
-			if reach := w.unpublished(e.Kind, ports); reach != nil {
+			if reach := w.unpublished(e, ports); reach != nil {
 				at.Problemf("%s: the workload %s is reached at %s, which is not among %s", key, w.Name, reach, workload.Reach{Ports: ports})
 			}
 		}
@@ -43,12 +43,12 @@ func checkPorts(root strict.Node, scaled section, environments []Environment, wo
 
 // unpublished is the first role, over all levels, that is reached at none of
 // the ports; nil where there is none.
-func (w Workload) unpublished(kind string, ports []int) *workload.Reach {
+func (w Workload) unpublished(e Environment, ports []int) *workload.Reach {
 	for _, l := range w.Levels {
-		if w.Pack.KnownLimits[kind] != "" {
+		if w.Pack.KnownLimits[e.Kind] != "" {
 			continue
 		}
-		reaches, err := w.Pack.Reaches(l.Parameters)
+		reaches, err := w.Pack.Reaches(e.Parameters(w.Name, l))
 		if l.Neighbours > 0 && err == nil {
 			var beside []workload.Reach
 			beside, err = w.Neighbour.Reaches(l.Neighbour)

@@ -4,6 +4,7 @@ import (
 	"crypto/rand"
 	"encoding/binary"
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -68,7 +69,10 @@ func Resolve(file *File, over Overrides) (*Plan, error) {
 	design := d.Design.resolve(designAt)
 	plan.Design = design.Design
 	var recipes []image.Recipe
-	plan.Workloads, recipes = resolveWorkloads(root, d.Workloads, scaled.Workloads, file, design.fresh, plan.Hosts, &problems)
+	plan.Sampling = d.Sampling.resolve(root.At("sampling"))
+	plan.Price = resolvePrice(root.At("price"), d.Price)
+	plan.Workloads, recipes = resolveWorkloads(root, d.Workloads, scaled.Workloads, file, design.fresh, plan.Hosts, plan.costs(), &problems)
+	plan.resolveWith(d.Environments, scaled.Environments)
 	checkPorts(root, scaled.Environments, plan.Environments, plan.Workloads)
 	checkRoles(limitsAt.At("pin"), plan.Pin, plan.Workloads)
 	plan.Image = d.Image.resolve(root.At("image"), recipes)
@@ -134,6 +138,9 @@ func (p *Plan) keepOnly(only []string) error {
 	}
 	if len(workloads) > 0 {
 		p.Workloads = slices.DeleteFunc(p.Workloads, func(w Workload) bool { return !slices.Contains(workloads, w.Name) })
+		for _, e := range p.Environments {
+			maps.DeleteFunc(e.With, func(name string, _ map[string]string) bool { return !slices.Contains(workloads, name) })
+		}
 	}
 	return nil
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"tare/internal/agent"
+	"tare/internal/cost"
 	"tare/internal/image"
 	"tare/internal/schematest"
 	"tare/internal/workload"
@@ -17,9 +18,9 @@ import (
 func TestTheSchemasKnowExactlyTheKeysThatAreRead(t *testing.T) {
 	for file, types := range map[string]map[string]any{
 		"study.schema.json": {"": document{}, "limits": limitsSection{}, "override": limitsOverride{}, "image": imageSection{},
-			"design": designSection{}, "scale": scale{}, "host": Host{}, "bounds": blockBounds{}, "range": sweep{}},
+			"design": designSection{}, "scale": scale{}, "host": Host{}, "price": cost.Price{}, "sampling": samplingSection{}, "bounds": blockBounds{}, "range": sweep{}},
 		"workload.schema.json": {"": workload.Pack{}, "recipe": image.Recipe{}, "file": image.File{}, "parameter": workload.Parameter{},
-			"role": workload.Role{}, "step": workload.Step{}, "server": workload.Server{}, "probe": agent.Probe{}, "parser": workload.Parser{}, "metric": workload.Metric{}},
+			"role": workload.Role{}, "path": workload.RolePath{}, "step": workload.Step{}, "server": workload.Server{}, "probe": agent.Probe{}, "parser": workload.Parser{}, "metric": workload.Metric{}},
 	} {
 		schematest.Keys(t, file, types)
 	}

@@ -120,8 +120,8 @@ func TestAStudyBecomesAPlanWithNothingLeftOpen(t *testing.T) {
 		"clients=50,size=16", "clients=50,size=128", "clients=50,size=1024", "clients=200,size=16", "clients=200,size=128", "clients=200,size=1024"})
 	check(t, "a step's levels", len(plan.Workloads[1].Levels), 4)
 	check(t, "fresh", []string{plan.Workloads[0].Fresh, plan.Workloads[1].Fresh}, []string{"trial", "run"})
-	last := plan.Workloads[0].Pack.Metrics[len(plan.Workloads[0].Pack.Metrics)-1]
-	check(t, "the companion metric", []string{last.Name, last.Unit, last.Better}, []string{"cpu_per_op", "s/op", "lower"})
+	check(t, "what operations cost", costsOf(plan.Workloads[0].Pack), []string{"cpu_per_kop s/kop lower", "memory_per_kop B·s/kop lower",
+		"written_per_kop B/kop lower", "switches_per_kop 1/kop lower", "energy_per_kop J/kop lower"})
 	check(t, "the image", plan.Image.Recipe.Packages, []string{"redis-server", "redis-tools", "strace", "sysbench"})
 	check(t, "the design", plan.Design, Design{Order: "interleaved", Blocks: Blocks{Min: 10, Open: true}, Budget: 5 * 60e9,
 		Margin: .03, Confidence: .95, Family: "metric", Drop: "decided"})

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"tare/internal/cost"
 	"tare/internal/image"
 	"tare/internal/strict"
 	"tare/internal/workload"
@@ -15,7 +16,7 @@ import (
 
 var workloadName = regexp.MustCompile(`^[A-Za-z0-9]+([._-][A-Za-z0-9]+)*$`)
 
-func resolveWorkloads(root strict.Node, s, scaled section, file *File, fresh string, hosts map[string]Host, problems *strict.Problems) ([]Workload, []image.Recipe) {
+func resolveWorkloads(root strict.Node, s, scaled section, file *File, fresh string, hosts map[string]Host, costs []cost.Cost, problems *strict.Problems) ([]Workload, []image.Recipe) {
 	if !s.Exists() || s.IsNull() {
 		root.At("workloads").Problemf("workloads: is missing; name at least one, such as - use: %s", workload.Names()[0])
 		return nil, nil
@@ -52,7 +53,7 @@ func resolveWorkloads(root strict.Node, s, scaled section, file *File, fresh str
 		w.Levels = resolveLevels(pairs, pack)
 		w.Pack.Roles = resolvePlaces(pairs, pack, hosts)
 		w.resolveNeighbour(entry, pairs, file, problems)
-		w.Pack.Metrics = append(slices.Clone(pack.Metrics), derived(pack, w.Levels)...)
+		w.Pack.Metrics = append(slices.Clone(pack.Metrics), derived(pack, w.Levels, costs)...)
 		for _, l := range w.Levels {
 			if _, err := w.Shape(l); err != nil {
 				entry.Problemf("%s", err)
@@ -145,22 +146,23 @@ func packOf(entry strict.Node, file *File, problems *strict.Problems) *workload.
 	return pack
 }
 
-// derived are the metrics that do not come from the driver's output: what the
-// whole environment spent on the trial, and how soon a server answered.
-func derived(p *workload.Pack, levels []Level) []workload.Metric {
-	cpu := workload.Metric{Name: workload.CPUSeconds, Unit: "s", Better: "lower", About: "CPU time of the whole environment"}
+// derived are the metrics that do not come from the driver's output: how soon a
+// server answered, and what the whole environment spent on the trial, which is
+// the cost of operations where they are counted.
+func derived(p *workload.Pack, levels []Level, costs []cost.Cost) []workload.Metric {
+	spent := []workload.Metric{{Name: workload.CPUSeconds, Unit: "s", Better: "lower", About: "CPU time of the whole environment"}}
 	switch {
 	case p.Startup:
-		cpu.About = "CPU time of the instance's own processes until its first word; an engine's daemons are not in it"
+		spent[0].About = "CPU time of the instance's own processes until its first word; an engine's daemons are not in it"
 	case p.Operations != "":
-		cpu = workload.Metric{Name: workload.CPUPerOp, Unit: "s/op", Better: "lower", About: "CPU time of the whole environment for one operation"}
+		spent = costMetrics(costs)
 	}
 	if p.Startup && slices.ContainsFunc(levels, func(l Level) bool { return l.Instances > 1 }) {
-		return []workload.Metric{{Name: workload.StartAll, Unit: "s", Better: "lower", About: "until the last of the instances started at once said its first word"}, cpu}
+		return append([]workload.Metric{{Name: workload.StartAll, Unit: "s", Better: "lower", About: "until the last of the instances started at once said its first word"}}, spent...)
 	}
 	asked := func(m workload.Metric) bool { return m.FieldName() == workload.ReadySeconds }
 	if len(p.Servers) == 0 || slices.ContainsFunc(p.Metrics, asked) {
-		return []workload.Metric{cpu}
+		return spent
 	}
-	return []workload.Metric{{Name: workload.ReadySeconds, Unit: "s", Better: "lower", About: "from the start of the server to its first answer"}, cpu}
+	return append([]workload.Metric{{Name: workload.ReadySeconds, Unit: "s", Better: "lower", About: "from the start of the server to its first answer"}}, spent...)
 }

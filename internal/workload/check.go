@@ -34,8 +34,7 @@ var runtime = []string{"address", "addresses", "index"}
 // The metrics that do not come from the driver's output: tare adds them itself,
 // so a pack cannot name one of its own like them.
 const (
-	CPUPerOp   = "cpu_per_op"  // s/op, where the pack counts operations
-	CPUSeconds = "cpu_seconds" // s, where it does not
+	CPUSeconds = "cpu_seconds" // s, where the pack counts no operations: else see cost
 	// ReadySeconds is how long a server took from its start to its first answer.
 	ReadySeconds = "ready_seconds"
 )
@@ -83,6 +82,8 @@ func check(p *Pack, root strict.Node) {
 	checkParameters(p, root)
 	checkRoles(p, root)
 	checkSteps(p, root)
+	checkPaths(p, root, "touches", p.Touches)
+	checkPaths(p, root, "configuration", p.Configuration)
 	checkParser(p, root)
 	checkMetrics(p, root)
 }
@@ -199,6 +200,21 @@ func checkRoles(p *Pack, root strict.Node) {
 			if _, err := with.Count(name); err != nil {
 				root.At("roles", name, "count").Problemf("%s", err)
 			}
+		}
+	}
+}
+
+func checkPaths(p *Pack, root strict.Node, key string, list []RolePath) {
+	for i, at := range list {
+		node := root.At(key, i)
+		if !strings.HasPrefix(at.Path, "/") && !strings.HasPrefix(at.Path, "${") {
+			node.At("path").Problemf("path: %q does not begin with a slash", at.Path)
+		}
+		if at.Role != "" && !slices.Contains(p.RoleNames(), at.Role) {
+			node.At("role").Problemf("%s", strict.Unknown("role", at.Role, p.RoleNames()))
+		}
+		if slices.Index(list, at) < i {
+			node.Problemf("%s is there twice", at.Path)
 		}
 	}
 }

@@ -53,8 +53,15 @@ type Pack struct {
 	Parser  Parser   `yaml:"parser" json:"parser"`
 	Metrics []Metric `yaml:"metrics" json:"metrics"`
 	// Operations names the metric that counts operations of one trial; with it
-	// the CPU time of the whole environment becomes CPU time per operation.
+	// what the whole environment used becomes the cost of a thousand of them.
 	Operations string `yaml:"operations" json:"operations,omitempty"`
+	// Touches are the folders and files that the workload works on: pages, data
+	// directories, logs. Configuration are the files that tell servers and drivers
+	// how to work. Both are for those who ask whether two environments differ: the
+	// workload itself runs without them. A path that is none once the parameters
+	// are in place, as where a log is off, is left out by With.
+	Touches       []RolePath `yaml:"touches" json:"touches,omitempty"`
+	Configuration []RolePath `yaml:"configuration" json:"configuration,omitempty"`
 	// Fresh is trial, block or run: how often the pack wants a fresh instance.
 	// "" leaves it to the study.
 	Fresh string `yaml:"fresh" json:"fresh,omitempty"`
@@ -86,6 +93,13 @@ type Role struct {
 	// than one only apart. Servers and setup steps of the role run in each.
 	Count string `yaml:"count" json:"count,omitempty"`
 	About string `yaml:"about" json:"about,omitempty"`
+}
+
+// RolePath is a path in the instances that play a role; "" is where everything
+// runs together.
+type RolePath struct {
+	Path string `yaml:"path" json:"path"`
+	Role string `yaml:"role" json:"role,omitempty"`
 }
 
 // The places of a role.

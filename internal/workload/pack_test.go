@@ -1,6 +1,7 @@
 package workload
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -83,24 +84,29 @@ func TestMetricsComeFromWhatWasPrinted(t *testing.T) {
 
 func TestMistakesInAPackAreAllNamed(t *testing.T) {
 	for change, want := range map[[2]string]string{
-		{"title:", "titel:"}:                             `small.yaml:2:1: unknown key "titel"; did you mean "title"?`,
-		{"stresses: cpu", "stresses: cpus"}:              `small.yaml:3:11: unknown stresses "cpus"; did you mean "cpu"?`,
-		{"${mode}", "${mod}"}:                            `unknown parameter "mod"; did you mean "mode"?`,
-		{"better: higher, p", "better: more, p"}:         `unknown better "more"`,
-		{"name: total", "name: rate"}:                    `metric "rate" is there twice`,
-		{"field: count", "field: cuont"}:                 `unknown field of the parser "cuont"; did you mean "count"?`,
-		{"primary: true", "primary: false"}:              "none is primary",
-		{"operations: total", "operations: totl"}:        `unknown metric "totl"; did you mean "total"?`,
-		{"default: 1000", "default: 9000"}:               "9000 is out of range: 1 to 5000 op are allowed",
-		{"default: fast", "default: quick"}:              `unknown value "quick"`,
-		{"timeout: 30s", "timeout: 30 seconds"}:          "is not a duration",
-		{"timeout: 30s", "http: \"http://x/\""}:          "exactly one of tcp, http, unix and exec, has 2",
-		{"parser: {regex", "parser: {json: true, regex"}: "exactly one of name, regex, json and csv, has 2",
-		{"(?P<count>", "(?P<rate>"}:                      `group "rate" is there twice`,
-		{"  n: {", "  use: {default: 1}\n  n: {"}:        `a parameter cannot be called "use"`,
-		{"driver: {run", "driver: {argv: [x], run"}:      "either run (a shell command line) or argv (the words)",
-		{"workload: small", "workload: Small One"}:       "needs a name of small letters",
-		{"name: total,", "name: cpu_per_op,"}:            "tare adds a metric",
+		{"title:", "titel:"}:                                                    `small.yaml:2:1: unknown key "titel"; did you mean "title"?`,
+		{"stresses: cpu", "stresses: cpus"}:                                     `small.yaml:3:11: unknown stresses "cpus"; did you mean "cpu"?`,
+		{"${mode}", "${mod}"}:                                                   `unknown parameter "mod"; did you mean "mode"?`,
+		{"better: higher, p", "better: more, p"}:                                `unknown better "more"`,
+		{"name: total", "name: rate"}:                                           `metric "rate" is there twice`,
+		{"field: count", "field: cuont"}:                                        `unknown field of the parser "cuont"; did you mean "count"?`,
+		{"primary: true", "primary: false"}:                                     "none is primary",
+		{"operations: total", "operations: totl"}:                               `unknown metric "totl"; did you mean "total"?`,
+		{"default: 1000", "default: 9000"}:                                      "9000 is out of range: 1 to 5000 op are allowed",
+		{"default: fast", "default: quick"}:                                     `unknown value "quick"`,
+		{"timeout: 30s", "timeout: 30 seconds"}:                                 "is not a duration",
+		{"timeout: 30s", "http: \"http://x/\""}:                                 "exactly one of tcp, http, unix and exec, has 2",
+		{"parser: {regex", "parser: {json: true, regex"}:                        "exactly one of name, regex, json and csv, has 2",
+		{"(?P<count>", "(?P<rate>"}:                                             `group "rate" is there twice`,
+		{"  n: {", "  use: {default: 1}\n  n: {"}:                               `a parameter cannot be called "use"`,
+		{"driver: {run", "driver: {argv: [x], run"}:                             "either run (a shell command line) or argv (the words)",
+		{"workload: small", "workload: Small One"}:                              "needs a name of small letters",
+		{"name: total,", "name: cpu_per_kop,"}:                                  "tare adds a metric",
+		{"parser:", "touches: [{path: data}]\nparser:"}:                         `path: "data" does not begin with a slash`,
+		{"parser:", "touches: [{path: /data, role: drivr}]\nparser:"}:           `unknown role "drivr"`,
+		{"parser:", "configuration: [{path: /etc/a}, {path: /etc/a}]\nparser:"}: "/etc/a is there twice",
+		{"parser:", "configuration: [{path: \"${mdoe}\"}]\nparser:"}:            `unknown parameter "mdoe"; did you mean "mode"?`,
+		{"parser:", "touches: [{paths: /data}]\nparser:"}:                       `unknown key "paths"; did you mean "path"?`,
 	} {
 		text := strings.Replace(small, change[0], change[1], 1)
 		if text == small {
@@ -112,5 +118,37 @@ func TestMistakesInAPackAreAllNamed(t *testing.T) {
 	}
 	if _, err := Decode("p.yaml", []byte(strings.Replace(small, "regex: ['^rate (?P<rate>\\S+)$', '^(?P<count>\\d+) done$']", "name: fios", 1))); err == nil || !strings.Contains(err.Error(), `unknown parser "fios"; did you mean "fio"?`) {
 		t.Errorf("an unknown parser gave %v", err)
+	}
+}
+
+func TestAPathThatIsNoneIsNotTouched(t *testing.T) {
+	p, err := Builtin("nginx")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for log, want := range map[string]int{"off": 1, "/data/nginx/access.log": 2, "/dev/stdout": 2} {
+		with, err := p.With(map[string]string{"access_log": log}, Spot{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(with.Touches) != want || with.Touches[len(with.Touches)-1].Path == "off" {
+			t.Errorf("with access_log: %s, nginx touches %v", log, with.Touches)
+		}
+	}
+	if len(p.Touches) != 2 || p.Touches[1].Path != "${access_log}" {
+		t.Errorf("the pack itself has changed: %v", p.Touches)
+	}
+}
+
+// Whoever compares two environments has to know what a server works on.
+func TestEveryPackWithAServerOrADiskSaysWhatItTouches(t *testing.T) {
+	for _, name := range Names() {
+		p, err := Builtin(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if (len(p.Servers) > 0 || p.Stresses == "disk") && len(p.Touches) == 0 && !slices.Contains([]string{"iperf3", "iperf3-udp"}, name) {
+			t.Errorf("%s touches nothing", name)
+		}
 	}
 }

@@ -136,7 +136,13 @@ func (p Pack) With(values map[string]string, spot Spot) (Pack, error) {
 		}
 		return out
 	})
+	p.Touches, p.Configuration = onlyPaths(p.Touches), onlyPaths(p.Configuration)
 	return p, first
+}
+
+// onlyPaths leaves out what is no path, now that the parameters are in place.
+func onlyPaths(list []RolePath) []RolePath {
+	return slices.DeleteFunc(list, func(at RolePath) bool { return !strings.HasPrefix(at.Path, "/") })
 }
 
 // rewrite returns a deep enough copy in which change was applied to every text
@@ -184,6 +190,14 @@ func (p Pack) rewrite(change func(path []any, text string) string) Pack {
 		server.Ready.Exec = texts(server.Ready.Exec, "servers", i, "ready", "exec")
 		p.Servers[i] = server
 	}
+	paths := func(list []RolePath, name string) []RolePath {
+		list = slices.Clone(list)
+		for i := range list {
+			list[i].Path = change([]any{name, i, "path"}, list[i].Path)
+		}
+		return list
+	}
+	p.Touches, p.Configuration = paths(p.Touches, "touches"), paths(p.Configuration, "configuration")
 	p.Rest = change([]any{"rest"}, p.Rest)
 	roles := map[string]Role{}
 	for name, role := range p.Roles {

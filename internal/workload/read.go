@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"tare/internal/cost"
 	"tare/internal/workload/parse"
 )
 
@@ -19,7 +20,7 @@ func (m Metric) FieldName() string {
 
 // derived says whether tare adds the metric itself.
 func (m Metric) derived() bool {
-	return m.Name == CPUPerOp || m.Name == CPUSeconds || m.Name == ReadySeconds || m.Name == StartAll
+	return cost.Named(m.Name) || m.Name == CPUSeconds || m.Name == ReadySeconds || m.Name == StartAll
 }
 
 // Printed says whether the metric comes from what the driver printed, and not

@@ -1,0 +1,138 @@
+// Package cost says what a thousand operations of a workload cost: processor
+// time, memory held over time, bytes written, context switches, system calls,
+// energy and money, each made from what the whole environment used. An
+// environment that does half the work with half the processor is not cheaper,
+// and only this shows it.
+//
+// It must not know how usage is measured, nor plans, trials or verdicts.
+package cost
+
+import (
+	"slices"
+
+	"tare/internal/evidence"
+	"tare/internal/sample"
+)
+
+// PerUnit ends the unit of every cost: a thousand operations.
+const PerUnit = "/kop"
+
+// CPU is the cost that stands beside every primary metric.
+const CPU = "cpu_per_kop"
+
+// Spent is what a trial took and did.
+type Spent struct {
+	Usage    *sample.Usage
+	Evidence *evidence.Evidence // nil where no system calls were counted
+	// Operations that were done, by the metric called Counted.
+	Operations float64
+	Counted    string
+}
+
+// Cost is one thing that operations cost. Less is better.
+type Cost struct {
+	Name  string // cpu_per_kop: the same in files, metrics and tables
+	Title string // CPU time: the heading of its column
+	Unit  string // of a thousand operations: s/kop
+	About string
+
+	of func(Spent, *Price) sample.Figure // of all operations together
+}
+
+// all costs there are. Files, tables and metrics are made from the one list, so
+// that none forgets one.
+var all = []Cost{
+	{CPU, "CPU time", "s/kop", "CPU time of the whole environment for a thousand operations",
+		func(s Spent, _ *Price) sample.Figure { return s.Usage.CPU() }},
+	{"memory_per_kop", "memory", "B·s/kop", "memory of the whole environment for a thousand operations: bytes held, without the page cache, times the seconds for which they were",
+		func(s Spent, _ *Price) sample.Figure { return s.Usage.MemorySeconds }},
+	{"written_per_kop", "written", "B/kop", "bytes that the whole environment wrote to storage for a thousand operations",
+		func(s Spent, _ *Price) sample.Figure { return s.Usage.DiskWritten }},
+	{"switches_per_kop", "switches", "1/kop", "context switches of the whole environment for a thousand operations",
+		func(s Spent, _ *Price) sample.Figure { return s.Usage.Switches }},
+	{syscalls, "system calls", "1/kop", "system calls of the whole environment for a thousand operations",
+		func(s Spent, _ *Price) sample.Figure { return calls(s.Evidence) }},
+	{"energy_per_kop", "energy", "J/kop", "energy of the machine's processor packages for a thousand operations, whatever else they did meanwhile included",
+		func(s Spent, _ *Price) sample.Figure { return energy(s.Usage) }},
+	{money, "money", "1/kop", "price of what the whole environment used for a thousand operations, as the study puts it",
+		func(s Spent, p *Price) sample.Figure { return p.of(s) }},
+}
+
+// The costs that only some studies have.
+const (
+	syscalls = "syscalls_per_kop"
+	money    = "money_per_kop"
+)
+
+// earlier is what the processor time of one operation was called in run folders
+// that know no other cost.
+const earlier = "cpu_per_op"
+
+// Named says whether a metric of this name is a cost, also of an earlier run
+// folder.
+func Named(name string) bool {
+	return name == earlier || slices.ContainsFunc(all, func(c Cost) bool { return c.Name == name })
+}
+
+// Earlier says whether a metric of this name is one that run folders have no
+// more: the costs stand in its place.
+func Earlier(name string) bool { return name == earlier }
+
+// Lookup finds a cost by its name.
+func Lookup(name string) (Cost, bool) {
+	i := slices.IndexFunc(all, func(c Cost) bool { return c.Name == name })
+	if i < 0 {
+		return Cost{}, false
+	}
+	return all[i], true
+}
+
+// Asked are the costs of a study: system calls where it counts them, money
+// where it has a price (nil for none).
+func Asked(countsSyscalls bool, price *Price) []Cost {
+	var asked []Cost
+	for _, c := range all {
+		switch {
+		case c.Name == syscalls && !countsSyscalls, c.Name == money && price == nil:
+			continue
+		case c.Name == money:
+			c.Unit = price.Currency + PerUnit
+		}
+		asked = append(asked, c)
+	}
+	return asked
+}
+
+// Of is what a thousand operations cost, or why that is not known. price may be
+// nil for every cost but money.
+func (c Cost) Of(s Spent, price *Price) sample.Figure {
+	if s.Usage == nil {
+		return sample.Absent("what the environment used is not known")
+	}
+	whole := c.of(s, price)
+	switch {
+	case whole.Missing != "":
+		return whole
+	case !(s.Operations > 0):
+		return sample.Absent("no %s were counted", s.Counted)
+	}
+	return sample.Known(whole.Value / s.Operations * 1000)
+}
+
+func energy(u *sample.Usage) sample.Figure {
+	if u.Host == nil {
+		return sample.Absent("the machine as a whole was not watched")
+	}
+	return u.Host.Energy
+}
+
+func calls(e *evidence.Evidence) sample.Figure {
+	if e == nil {
+		return sample.Absent("system calls were not counted")
+	}
+	counted, known := e.Counts[evidence.Syscalls]
+	if !known {
+		return sample.Absent("system calls were not counted")
+	}
+	return counted
+}

@@ -1,0 +1,100 @@
+package cost
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"tare/internal/sample"
+)
+
+// Price is what is paid for what an environment uses. What is 0 is not paid
+// for.
+type Price struct {
+	Currency      string  `yaml:"currency" json:"currency"`                         // EUR
+	CPUHour       float64 `yaml:"cpu_hour" json:"cpu_hour,omitempty"`               // an hour of one processor's time
+	MemoryGiBHour float64 `yaml:"memory_gib_hour" json:"memory_gib_hour,omitempty"` // a GiB held for an hour
+	WrittenGiB    float64 `yaml:"written_gib" json:"written_gib,omitempty"`         // a GiB written to storage
+	EnergyKWh     float64 `yaml:"energy_kwh" json:"energy_kwh,omitempty"`           // a kilowatt-hour
+}
+
+const (
+	hour         = 3600.0
+	gib          = 1 << 30
+	kilowattHour = 3.6e6 // joules
+)
+
+// priced is one thing that a price is for: how much was used, in the measure
+// that the price counts in.
+type priced struct {
+	key   string
+	price float64
+	used  func(Spent) sample.Figure
+	unit  float64 // that the price is for, in the figure's own unit
+}
+
+func (p *Price) parts() []priced {
+	return []priced{
+		{"cpu_hour", p.CPUHour, func(s Spent) sample.Figure { return s.Usage.CPU() }, hour},
+		{"memory_gib_hour", p.MemoryGiBHour, func(s Spent) sample.Figure { return s.Usage.MemorySeconds }, gib * hour},
+		{"written_gib", p.WrittenGiB, func(s Spent) sample.Figure { return s.Usage.DiskWritten }, gib},
+		{"energy_kwh", p.EnergyKWh, func(s Spent) sample.Figure { return energy(s.Usage) }, kilowattHour},
+	}
+}
+
+// of is the price of all that was used. It is known only where everything that
+// has a price is: a sum without one of its parts would look cheap.
+func (p *Price) of(s Spent) sample.Figure {
+	if p == nil {
+		return sample.Absent("the study names no price")
+	}
+	total := 0.0
+	for _, part := range p.parts() {
+		if part.price == 0 {
+			continue
+		}
+		used := part.used(s)
+		if used.Missing != "" {
+			return sample.Absent("%s is priced, and not known: %s", part.key, used.Missing)
+		}
+		total += part.price * used.Value / part.unit
+	}
+	return sample.Known(total)
+}
+
+var currency = regexp.MustCompile(`^\p{L}{1,12}$|^\p{Sc}$`)
+
+// Validate says what is wrong, each message with its key.
+func (p *Price) Validate() error {
+	var wrong []error
+	if !currency.MatchString(p.Currency) {
+		wrong = append(wrong, fmt.Errorf("currency: needs a word such as EUR, not %q", p.Currency))
+	}
+	any := false
+	for _, part := range p.parts() {
+		if part.price < 0 || math.IsInf(part.price, 0) || math.IsNaN(part.price) {
+			wrong = append(wrong, fmt.Errorf("%s: must not be negative", part.key))
+		}
+		any = any || part.price != 0
+	}
+	if !any {
+		wrong = append(wrong, errors.New("price: nothing has one; cpu_hour, memory_gib_hour, written_gib and energy_kwh are known"))
+	}
+	return errors.Join(wrong...)
+}
+
+// String is the price in words: 0.03 EUR a CPU hour, 0.004 EUR a GiB of memory
+// for an hour.
+func (p *Price) String() string {
+	words := map[string]string{"cpu_hour": "a CPU hour", "memory_gib_hour": "a GiB of memory for an hour", "written_gib": "a GiB written", "energy_kwh": "a kWh"}
+	var parts []string
+	for _, part := range p.parts() {
+		if part.price != 0 {
+			parts = append(parts, strconv.FormatFloat(part.price, 'f', -1, 64)+" "+p.Currency+" "+words[part.key])
+		}
+	}
+	return strings.Join(parts, ", ")
+}

@@ -1,0 +1,69 @@
+package study
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"strings"
+	"time"
+
+	"tare/internal/environment"
+	"tare/internal/quantity"
+)
+
+// OptionWords are an environment's options in words, those that lie in another
+// one as outer.inner, and beside them what each is where a study says nothing.
+func (e Environment) OptionWords() (set, usual map[string]string) {
+	set, usual = map[string]string{}, map[string]string{}
+	var all, defaults map[string]any
+	if json.Unmarshal(e.Options, &all) != nil {
+		return set, usual
+	}
+	if registration, known := environment.Lookup(e.Kind); known {
+		if encoded, err := json.Marshal(registration.Options()); err == nil {
+			json.Unmarshal(encoded, &defaults)
+		}
+	}
+	for words, options := range map[*map[string]string]map[string]any{&set: all, &usual: defaults} {
+		for key, value := range flatten("", options) {
+			(*words)[key] = optionValue(key, value)
+		}
+	}
+	return set, usual
+}
+
+// flatten writes what lies in an option as outer.inner.
+func flatten(before string, options map[string]any) map[string]any {
+	flat := map[string]any{}
+	for key, value := range options {
+		if inner, nested := value.(map[string]any); nested {
+			maps.Copy(flat, flatten(before+key+".", inner))
+		} else {
+			flat[before+key] = value
+		}
+	}
+	return flat
+}
+
+func optionValue(key string, value any) string {
+	switch v := value.(type) {
+	case nil:
+		return ""
+	case []any:
+		var texts []string
+		for _, one := range v {
+			texts = append(texts, optionValue(key, one))
+		}
+		return strings.Join(texts, ",")
+	case float64:
+		if strings.HasSuffix(key, "timeout") {
+			return time.Duration(v).String()
+		}
+	case string:
+		// A plan has a size in bytes, to be exact.
+		if size, err := quantity.ParseBytes(v); err == nil && strings.HasSuffix(v, "B") {
+			return size.String()
+		}
+	}
+	return fmt.Sprint(value)
+}

@@ -1,0 +1,73 @@
+package study
+
+import (
+	"fmt"
+	"time"
+
+	"tare/internal/sample"
+	"tare/internal/strict"
+)
+
+// The looks a second that the watching may make.
+const (
+	slowestRate = 1
+	fastestRate = 100
+	usualRate   = 10
+)
+
+// mostTraced is how many traced trials a study may ask for.
+const mostTraced = 100
+
+type samplingSection struct {
+	Rate     rateSection `yaml:"rate"`
+	Syscalls bool        `yaml:"syscalls"`
+	Traced   int         `yaml:"traced"`
+}
+
+// rateSection is a number or the word off.
+type rateSection struct {
+	set, off bool
+	number   float64
+}
+
+// DecodeNode reads a number or the word off.
+func (r *rateSection) DecodeNode(n strict.Node) {
+	r.set = true
+	if text, _ := n.Scalar(); text == "off" {
+		r.off = true
+		return
+	}
+	n.Decode(&r.number)
+}
+
+func (s samplingSection) resolve(at strict.Node) Sampling {
+	sampling := Sampling{Syscalls: s.Syscalls, Traced: s.Traced, Off: s.Rate.off}
+	if s.Traced < 0 || s.Traced > mostTraced {
+		at.At("traced").Problemf("traced: from 0 to %d trials of each workload in each environment", mostTraced)
+	}
+	if s.Rate.set && !s.Rate.off {
+		if sampling.Rate = s.Rate.number; sampling.Rate < slowestRate || sampling.Rate > fastestRate {
+			at.At("rate").Problemf("rate: from %d to %d looks a second, or off for one at the beginning and one at the end", slowestRate, fastestRate)
+		}
+	}
+	return sampling
+}
+
+// Every is the time between two looks.
+func (s Sampling) Every() time.Duration {
+	switch {
+	case s.Off:
+		return sample.Never
+	case s.Rate == 0:
+		return time.Second / usualRate
+	}
+	return time.Duration(float64(time.Second) / s.Rate)
+}
+
+// String says how often.
+func (s Sampling) String() string {
+	if s.Off {
+		return "at the beginning and at the end"
+	}
+	return fmt.Sprintf("%g times a second", float64(time.Second)/float64(s.Every()))
+}

@@ -1,0 +1,44 @@
+package study
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"tare/internal/sample"
+)
+
+func TestTheRateOfSamplingIsRead(t *testing.T) {
+	const head = "study: x\nbaseline: native\nenvironments: {native: {}}\nworkloads: [{use: redis}]\n"
+	for text, want := range map[string]time.Duration{
+		"":                      100 * time.Millisecond,
+		"sampling: {}":          100 * time.Millisecond,
+		"sampling: {rate: 1}":   time.Second,
+		"sampling: {rate: 100}": 10 * time.Millisecond,
+		"sampling: {rate: 2.5}": 400 * time.Millisecond,
+		"sampling: {rate: off}": sample.Never,
+		"sampling: {rate: 'off', syscalls: true}": sample.Never,
+		"sampling: {rate: 10, syscalls: false}":   100 * time.Millisecond,
+	} {
+		plan, err := Resolve(&File{Origin: "test.yaml", Name: "test", Source: []byte(head + text + "\n")}, Overrides{})
+		if err != nil {
+			t.Errorf("%s: %v", text, err)
+		} else if got := plan.Sampling.Every(); got != want {
+			t.Errorf("%s: every %v, want %v", text, got, want)
+		}
+		valid(t, "study.schema.json", head+text+"\n", true)
+	}
+	for text, want := range map[string]string{
+		"sampling: {rate: 0}":    "rate: from 1 to 100",
+		"sampling: {rate: 101}":  "rate: from 1 to 100",
+		"sampling: {rate: fast}": "test.yaml:5:18",
+		"sampling: {speed: 1}":   "speed",
+		"sampling: {traced: -1}": "traced: from 0 to 100",
+	} {
+		_, err := Resolve(&File{Origin: "test.yaml", Name: "test", Source: []byte(head + text + "\n")}, Overrides{})
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", text, err)
+		}
+		valid(t, "study.schema.json", head+text+"\n", false)
+	}
+}

@@ -1,0 +1,123 @@
+package study
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"tare/internal/strict"
+)
+
+// resolveWith reads which parameters of workloads differ in which environment,
+// as the study has them and its scale in place of that.
+func (p *Plan) resolveWith(environments, scaled section) {
+	for i := range p.Environments {
+		e := &p.Environments[i]
+		for _, s := range []section{environments, scaled} {
+			if !s.Exists() || s.IsNull() {
+				continue
+			}
+			if at, given := s.Get(e.Name, "with"); given {
+				p.takeWith(e, at)
+			}
+		}
+	}
+}
+
+func (p *Plan) takeWith(e *Environment, at strict.Node) {
+	var names []string
+	for _, w := range p.Workloads {
+		names = append(names, w.Name)
+	}
+	if !at.IsMapping() {
+		at.Problemf("with: needs a workload and its parameters, such as {%s: {...}}", strings.Join(names, ": {...}, "))
+		return
+	}
+	for _, own := range at.Pairs() {
+		w := p.Workload(own.Key)
+		switch {
+		case w == nil:
+			own.Value.ProblemAtKey("with: %s", strict.Unknown("workload", own.Key, names))
+		case !own.Value.IsMapping():
+			own.Value.Problemf("with: %s needs its parameters, such as {port: 8080}", own.Key)
+		default:
+			p.takeParameters(e, w, own.Value)
+		}
+	}
+}
+
+func (p *Plan) takeParameters(e *Environment, w *Workload, at strict.Node) {
+	known := slices.Sorted(maps.Keys(w.Pack.Parameters))
+	for _, pair := range at.Pairs() {
+		parameter, ok := w.Pack.Parameters[pair.Key]
+		if !ok {
+			pair.Value.ProblemAtKey("with: workload %s: %s", w.Name, strict.Unknown("parameter", pair.Key, known))
+			continue
+		}
+		if slices.ContainsFunc(w.Levels, func(l Level) bool { return l.sweeps(pair.Key) }) {
+			pair.Value.ProblemAtKey("with: %s is swept by the workload %s: its levels are the same in every environment", pair.Key, w.Name)
+			continue
+		}
+		var value string
+		if pair.Value.IsMapping() || pair.Value.IsSequence() || pair.Value.IsNull() {
+			pair.Value.Problemf("with: %s: needs one value; a list of them sweeps, and levels are the same in every environment", pair.Key)
+			continue
+		}
+		pair.Value.Decode(&value)
+		if err := parameter.Check(value); err != nil {
+			pair.Value.Problemf("with: %s: %s", pair.Key, err)
+			continue
+		}
+		if e.With == nil {
+			e.With = map[string]map[string]string{}
+		}
+		if e.With[w.Name] == nil {
+			e.With[w.Name] = map[string]string{}
+		}
+		e.With[w.Name][pair.Key] = value
+		if e.reshapes(w) {
+			pair.Value.ProblemAtKey("with: %s decides which instances the workload %s has, and these are the same in every environment", pair.Key, w.Name)
+			delete(e.With[w.Name], pair.Key)
+		}
+	}
+}
+
+// reshapes says whether the environment's own parameters change what instances
+// a workload needs.
+func (e Environment) reshapes(w *Workload) bool {
+	return slices.ContainsFunc(w.Levels, func(l Level) bool {
+		usual, err := w.Shape(l)
+		l.Parameters = e.Parameters(w.Name, l)
+		own, failed := w.Shape(l)
+		return err == nil && (failed != nil || own.Key() != usual.Key())
+	})
+}
+
+// sweeps says whether the level is one of several by this parameter.
+func (l Level) sweeps(parameter string) bool {
+	return strings.Contains(","+l.Name, ","+parameter+"=")
+}
+
+// Parameters are those of a workload at a level in this environment.
+func (e Environment) Parameters(workload string, l Level) map[string]string {
+	own := e.With[workload]
+	if len(own) == 0 {
+		return l.Parameters
+	}
+	all := maps.Clone(l.Parameters)
+	maps.Copy(all, own)
+	return all
+}
+
+// Own are the parameters that only this environment has, a line a workload:
+// "nginx: access_log=stdout".
+func (e Environment) Own() (lines []string) {
+	for _, name := range slices.Sorted(maps.Keys(e.With)) {
+		line := name + ":"
+		for _, key := range slices.Sorted(maps.Keys(e.With[name])) {
+			line += " " + key + "=" + e.With[name][key]
+		}
+		lines = append(lines, line)
+	}
+	return lines
+}
