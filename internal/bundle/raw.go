@@ -20,6 +20,7 @@ const tailSize = 4096
 // concurrent use.
 type RawFile struct {
 	run, folder, name string
+	nowhere           bool
 
 	mu   sync.Mutex
 	file *os.File
@@ -37,6 +38,9 @@ func (w *Writer) Keep(trial Trial, name string) *RawFile {
 	return &RawFile{run: w.Folder, folder: folder, name: name, sum: sha256.New()}
 }
 
+// Discard is a raw file that keeps nothing but its tail.
+func Discard(name string) *RawFile { return &RawFile{name: name, nowhere: true} }
+
 // Write never fails, so that a full disk does not stop what prints: Close says
 // what went wrong.
 func (f *RawFile) Write(p []byte) (int, error) {
@@ -46,7 +50,7 @@ func (f *RawFile) Write(p []byte) (int, error) {
 	if over := len(f.tail) - tailSize; over > 0 {
 		f.tail = append(f.tail[:0], f.tail[over:]...)
 	}
-	if len(p) == 0 || f.err != nil {
+	if len(p) == 0 || f.err != nil || f.nowhere {
 		return len(p), nil
 	}
 	if f.file == nil {

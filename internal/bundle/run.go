@@ -10,11 +10,13 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"sort"
 	"strings"
 
 	"golang.org/x/sys/unix"
 
+	"tare/internal/parity"
 	"tare/internal/study"
 )
 
@@ -43,6 +45,11 @@ type Run struct {
 	Manifest Manifest
 	Plan     *study.Plan
 	Trials   []Trial
+	// Traced are the trials that the kernel was watched closely in. They are
+	// apart, as their metrics are not to be taken with the others'.
+	Traced []Trial
+	// Fingerprints of the environments, one with each workload.
+	Fingerprints []parity.Fingerprint
 }
 
 // Open reads a run folder. It changes nothing, not even a torn line.
@@ -61,10 +68,32 @@ func Open(folder string) (*Run, error) {
 	if err := readJSON(filepath.Join(folder, planFile), r.Plan); err != nil {
 		return nil, err
 	}
-	var err error
-	r.Trials, err = loadTrials(filepath.Join(folder, journalFile))
+	trials, err := loadTrials(filepath.Join(folder, journalFile))
+	r.take(trials...)
+	if err != nil {
+		return r, err
+	}
+	r.Fingerprints, err = loadFingerprints(folder)
 	return r, err
 }
+
+// take puts trials into the list that they belong to, with what their
+// operations cost.
+func (r *Run) take(trials ...Trial) {
+	for _, t := range trials {
+		if w := r.Plan.Workload(t.Workload); w != nil {
+			t.Charge(w.Pack, r.Plan.Price)
+		}
+		if t.Traced {
+			r.Traced = append(r.Traced, t)
+		} else {
+			r.Trials = append(r.Trials, t)
+		}
+	}
+}
+
+// Journal are all trials: the traced ones come last.
+func (r *Run) Journal() []Trial { return slices.Concat(r.Trials, r.Traced) }
 
 // Writer is a run folder that one process works on. A lock keeps a second
 // process out.
@@ -135,19 +164,26 @@ func (w *Writer) open() error {
 		lock.Close()
 		return err
 	}
-	w.lock, w.journal, w.Trials = lock, j, trials
+	w.lock, w.journal, w.Trials, w.Traced = lock, j, nil, nil
+	w.take(trials...)
 	return w.removeUnfinished()
 }
 
 // removeUnfinished removes files that a kill kept from getting their names.
 func (w *Writer) removeUnfinished() error {
-	entries, err := os.ReadDir(w.Folder)
-	for _, e := range entries {
-		if strings.HasPrefix(e.Name(), newPrefix) {
-			err = errors.Join(err, os.Remove(filepath.Join(w.Folder, e.Name())))
+	var errs []error
+	for _, folder := range []string{w.Folder, filepath.Join(w.Folder, fingerprintFolder)} {
+		entries, err := os.ReadDir(folder)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			errs = append(errs, err)
+		}
+		for _, e := range entries {
+			if strings.HasPrefix(e.Name(), newPrefix) {
+				errs = append(errs, os.Remove(filepath.Join(folder, e.Name())))
+			}
 		}
 	}
-	return err
+	return errors.Join(errs...)
 }
 
 // Append writes a finished trial to the journal and returns when it is on the
@@ -156,7 +192,7 @@ func (w *Writer) Append(t Trial) error {
 	if err := w.journal.append(t); err != nil {
 		return err
 	}
-	w.Trials = append(w.Trials, t)
+	w.take(t)
 	return nil
 }
 
@@ -225,11 +261,14 @@ func (r *Run) Verify() ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, t := range r.Trials {
+	for _, t := range r.Journal() {
 		for _, raw := range t.Raw {
 			if have[raw.Path] != raw.SHA256 {
 				wrong = append(wrong, fmt.Sprintf("%s: not what the journal says was printed", raw.Path))
 			}
+		}
+		if s := t.Samples; s != nil && have[s.Path] != s.SHA256 {
+			wrong = append(wrong, fmt.Sprintf("%s: not what the journal says was sampled", s.Path))
 		}
 	}
 	text, err := os.ReadFile(filepath.Join(r.Folder, sumsFile))

@@ -16,6 +16,7 @@ import (
 	_ "tare/internal/environment/docker"
 	_ "tare/internal/environment/native"
 	_ "tare/internal/environment/qemu"
+	"tare/internal/parity"
 	"tare/internal/sample"
 	"tare/internal/schematest"
 	"tare/internal/study"
@@ -30,6 +31,7 @@ const recordedRun = "testdata/run-format-1"
 func TestTheSchemasKnowExactlyTheFieldsThatAreWritten(t *testing.T) {
 	for file, value := range map[string]any{
 		"run-manifest.schema.json": Manifest{}, "run-plan.schema.json": study.Plan{}, "journal-trial.schema.json": Trial{},
+		"fingerprint.schema.json": parity.Fingerprint{},
 	} {
 		text, err := os.ReadFile(schematest.Path(file))
 		if err != nil {
@@ -89,7 +91,11 @@ func TestAFreshRunFolderIsValid(t *testing.T) {
 			Paths:   &environment.Paths{Network: "veth pair, bridge", Root: "overlay", Data: "tmpfs", RootOn: "ext4 on vda1", DataOn: "memory"},
 			Metrics: map[string]float64{"get_rps": 1}, Missing: map[string]string{"set_rps": "not printed"},
 			Usage: &sample.Usage{CPUUser: sample.Known(1), CPUSystem: sample.Known(0), MemoryPeak: absent, MemoryMean: absent,
-				DiskRead: absent, DiskWritten: absent, NetReceived: absent, NetSent: absent, Notes: []string{"a process ended unseen"}},
+				DiskRead: absent, DiskWritten: absent, NetReceived: absent, NetSent: absent, Notes: []string{"a process ended unseen"},
+				Parts:  []sample.Part{{Role: "vmm", Name: "qemu", Thread: "CPU 0/KVM", Processes: 1, CPU: 1, Memory: 1, Share: 1}, {Role: "workload"}},
+				Inside: sample.NotInside("it has none"), Sampler: &sample.Effort{Passes: 1, CPU: 1e-4, PassMean: 1e-4, PassMax: 1e-4},
+				Host: &sample.HostUsage{Boot: "b", Seconds: 1, Cores: 2, Energy: absent, IRQTime: "apart", Kernel: []sample.Part{{Role: "kernel", Name: "kworker"}}}},
+			Samples:  &Samples{Path: "samples/block-001/native.redis.parquet", SHA256: strings.Repeat("0", 64), Bytes: 3, Rows: 1},
 			Pressure: &Pressure{CPU: &share, IO: &share, Memory: &share, StealSeconds: &share, CanarySeconds: &share},
 			Warnings: []string{"a warning"},
 			Raw:      []Raw{{Name: "driver.stdout", Path: "raw/block-001/native.redis/driver.stdout", SHA256: strings.Repeat("0", 64), Bytes: 3}}},

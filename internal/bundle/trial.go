@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"tare/internal/environment"
+	"tare/internal/evidence"
 	"tare/internal/sample"
 )
 
@@ -51,9 +52,17 @@ type Trial struct {
 	// once; Metrics then has what they come to together.
 	Copies []Copy `json:"copies,omitempty"`
 	// Series are figures over the time of the driver, by their names.
-	Series   map[string][]Point `json:"series,omitempty"`
-	Usage    *sample.Usage      `json:"usage,omitempty"`
-	Pressure *Pressure          `json:"pressure,omitempty"`
+	Series map[string][]Point `json:"series,omitempty"`
+	Usage  *sample.Usage      `json:"usage,omitempty"`
+	// Samples are what the instances used over the time of the driver.
+	Samples  *Samples  `json:"samples,omitempty"`
+	Pressure *Pressure `json:"pressure,omitempty"`
+	// Traced says that the kernel was watched closely meanwhile, which slows what
+	// is measured: the trial's metrics make no verdict.
+	Traced bool `json:"traced,omitempty"`
+	// Evidence is what the kernel counted: of a traced trial all, of another one
+	// the system calls, where the study asks for them.
+	Evidence *evidence.Evidence `json:"evidence,omitempty"`
 	Warnings []string           `json:"warnings,omitempty"`
 	Raw      []Raw              `json:"raw,omitempty"`
 }

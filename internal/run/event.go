@@ -12,12 +12,16 @@ type Event struct {
 	Kind        Kind              `json:"event"`
 	Message     string            `json:"message,omitempty"`
 	Environment string            `json:"environment,omitempty"`
-	Folder      string            `json:"folder,omitempty"` // of the run, at its end
+	Folder      string            `json:"folder,omitempty"` // of the run, at its beginning and end
 	Report      string            `json:"report,omitempty"`
 	Slot        *schedule.Slot    `json:"slot,omitempty"`
 	Trial       *bundle.Trial     `json:"trial,omitempty"`
 	Contrast    *verdict.Contrast `json:"contrast,omitempty"`
 	Progress    schedule.Progress `json:"progress,omitzero"`
+	// Run is what was opened, and Contrasts are all of them after a trial, for
+	// listeners within this process.
+	Run       *bundle.Run        `json:"-"`
+	Contrasts []verdict.Contrast `json:"-"`
 }
 
 // Kind of an event.
@@ -25,6 +29,7 @@ type Kind string
 
 // The kinds.
 const (
+	Opened    Kind = "opened"    // the run's folder is there
 	Preparing Kind = "preparing" // images, checks, sweeping
 	Skipped   Kind = "skipped"   // an environment that does not work here
 	Waiting   Kind = "waiting"   // for a quiet machine

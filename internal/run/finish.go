@@ -9,7 +9,9 @@ import (
 
 // ReportInput is what the reports of a result are made of.
 func (r *Result) ReportInput() report.Input {
-	return report.Input{Manifest: r.Run.Manifest, Plan: r.Run.Plan, Trials: r.Run.Trials, Contrasts: r.Contrasts, Folder: r.Folder}
+	in := report.Of(r.Run, r.Contrasts)
+	in.Folder = r.Folder
+	return in
 }
 
 // finish writes the reports and the checksums into the run folder.

@@ -38,6 +38,9 @@ type Options struct {
 	Plan *study.Plan
 	// Events hears what happens, in order and one at a time.
 	Events func(Event)
+	// Watch is asked, for each instance of a trial, who hears what the sampler
+	// sees of it; nil where nobody does.
+	Watch func(environment, workload string) func(sample.Reading)
 }
 
 // Result is how a run ended.
@@ -61,13 +64,25 @@ func (e *InputError) Unwrap() error { return e.Err }
 // was measured is kept, the result says so, and the run can be resumed. Nothing
 // that it started stays behind in any case.
 func Execute(ctx context.Context, o Options) (result *Result, err error) {
+	err = within(ctx, o, nil, func(e *execution) error {
+		e.events(Event{Kind: Opened, Folder: e.Folder, Run: &e.run.Run})
+		result, err = e.execute(ctx)
+		return err
+	})
+	return result, err
+}
+
+// within does something with an execution that owns what it starts. Its folder is
+// the one that the options say, unless folder names another one, which goes with
+// the owner.
+func within(ctx context.Context, o Options, folder func(*owner.Owner) (string, error), do func(*execution) error) (err error) {
 	e := &execution{Options: o, events: o.Events}
 	if e.events == nil {
 		e.events = func(Event) {}
 	}
 	e.owner, err = owner.Open(o.Home)
 	if err != nil {
-		return nil, &InputError{err}
+		return &InputError{err}
 	}
 	defer func() {
 		err = errors.Join(err, e.clear())
@@ -77,7 +92,7 @@ func Execute(ctx context.Context, o Options) (result *Result, err error) {
 	}()
 	restore, err := temporaryIn(e.owner)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer restore()
 	if swept, err := Sweep(ctx, o.Home); err != nil {
@@ -87,11 +102,16 @@ func Execute(ctx context.Context, o Options) (result *Result, err error) {
 			e.say("removed what a dead run left: %s", line)
 		}
 	}
+	if folder != nil {
+		if e.Folder, err = folder(e.owner); err != nil {
+			return err
+		}
+	}
 	if err := e.open(); err != nil {
-		return nil, &InputError{fmt.Errorf("the folder of the run: %w", err)}
+		return &InputError{fmt.Errorf("the folder of the run: %w", err)}
 	}
 	defer func() { err = errors.Join(err, e.part(), e.run.Close()) }()
-	return e.execute(ctx)
+	return do(e)
 }
 
 // clear ends the owner. What an environment left standing, and is gone now, is
@@ -255,7 +275,7 @@ func (e *execution) work(ctx context.Context) (string, error) {
 		e.schedule.Label(name, e.run.Manifest.Environments[name].Label)
 	}
 	e.interrupted = map[[2]string]bool{}
-	for _, t := range e.run.Trials {
+	for _, t := range e.run.Journal() {
 		e.interrupted[[2]string{fmt.Sprint(t.Block), t.Environment}] = true
 		e.schedule.Record(t)
 		e.before += t.Ended.Sub(t.Started)
@@ -263,12 +283,22 @@ func (e *execution) work(ctx context.Context) (string, error) {
 	if err := e.run.SaveManifest(); err != nil {
 		return "", err
 	}
-	runner := &trial.Runner{
-		Plan: e.Plan, Owner: e.owner, Session: len(e.run.Manifest.Sessions), Image: img, Environments: e.prepared, Host: e.host, Places: e.places, Keep: e.run.Keep,
-		Console: func(name string) (io.WriteCloser, error) { return e.run.Console(name) },
-	}
+	runner := e.runner(img)
 	err = e.loop(ctx, runner)
 	return e.schedule.Why(), errors.Join(err, runner.Close())
+}
+
+// runner makes the trials of the plan, with the image that prepare gave.
+func (e *execution) runner(img *image.Image) *trial.Runner {
+	runner := &trial.Runner{
+		Plan: e.Plan, Owner: e.owner, Session: len(e.run.Manifest.Sessions), Image: img, Environments: e.prepared, Host: e.host, Places: e.places, Keep: e.run.Keep, KeepSamples: e.run.KeepSamples, Watch: e.Watch,
+		Console:         func(name string) (io.WriteCloser, error) { return e.run.Console(name) },
+		KeepFingerprint: e.run.KeepFingerprint, Fingerprinted: map[trial.Pair]bool{},
+	}
+	for _, f := range e.run.Fingerprints {
+		runner.Fingerprinted[trial.Pair{Environment: f.Environment, Workload: f.Workload}] = true
+	}
+	return runner
 }
 
 func (e *execution) loop(ctx context.Context, runner *trial.Runner) error {
@@ -299,7 +329,7 @@ func (e *execution) loop(ctx context.Context, runner *trial.Runner) error {
 			return err
 		}
 		e.schedule.Record(t)
-		e.progress(Event{Kind: Tried, Slot: &slot, Trial: &t})
+		e.progress(Event{Kind: Tried, Slot: &slot, Trial: &t, Contrasts: e.schedule.Contrasts()})
 		e.announceVerdicts()
 	}
 }
@@ -314,7 +344,7 @@ func (e *execution) progress(event Event) {
 // announceVerdicts tells of primary contrasts that were decided just now.
 func (e *execution) announceVerdicts() {
 	for _, c := range e.schedule.Contrasts() {
-		key := strings.Join([]string{c.Workload, c.Level, c.Metric, c.Environment}, "\x00")
+		key := strings.Join([]string{c.Workload, c.Level, c.Metric, c.Environment, c.Part}, "\x00")
 		if !c.Primary || c.Open || e.decided[key] || c.N == 0 || c.Verdict == verdict.None {
 			continue
 		}

@@ -112,6 +112,10 @@ func (s *Schedule) inside(draw order, part []cell, live map[cell][]string, envir
 func (s *Schedule) live(at stage) map[cell][]string {
 	live := map[cell][]string{}
 	for _, c := range s.cells {
+		if s.byStep() {
+			s.liveByStep(live, c, at)
+			continue
+		}
 		if s.gaveUp(s.plan.Baseline, c, at) {
 			continue // nothing to compare with
 		}
@@ -126,11 +130,33 @@ func (s *Schedule) live(at stage) map[cell][]string {
 		if needed {
 			live[c] = append(live[c], s.plan.Baseline)
 		}
-		if s.sequential() {
-			live[c] = slices.DeleteFunc(live[c], func(name string) bool { return name != s.environments[at.environment] })
-		}
+		s.keepTurn(live, c, at)
 	}
 	return live
+}
+
+// keepTurn leaves a cell to the one environment whose turn it is in sequential
+// order.
+func (s *Schedule) keepTurn(live map[cell][]string, c cell, at stage) {
+	if s.sequential() {
+		live[c] = slices.DeleteFunc(live[c], func(name string) bool { return name != s.environments[at.environment] })
+	}
+}
+
+// byStep says whether what is compared are steps, so that no environment is
+// needed by all others.
+func (s *Schedule) byStep() bool { return len(s.plan.Steps) > 0 }
+
+// liveByStep keeps each environment for as long as a comparison is open that it
+// is one side of: of a ladder, a rung leaves when the steps below and above it
+// are decided.
+func (s *Schedule) liveByStep(live map[cell][]string, c cell, at stage) {
+	for _, name := range s.environments {
+		if !s.gaveUp(name, c, at) && (s.mustRun(at.block) || s.book.Open(name, c.workload, c.level, at.block)) {
+			live[c] = append(live[c], name)
+		}
+	}
+	s.keepTurn(live, c, at)
 }
 
 // mustRun says whether a block is run whatever has been decided.

@@ -88,10 +88,13 @@ func (s *Schedule) nextLook(c verdict.Contrast) int {
 // remaining adds up the rest of this block, and every block until each cell has
 // as many as its open verdicts are projected to take.
 func (s *Schedule) remaining(elapsed time.Duration) time.Duration {
-	if s.why != "" || !s.pace.known() {
+	if !s.pace.known() {
 		return 0
 	}
 	left := s.pace.block(s.left())
+	if s.why != "" {
+		return left // of a traced block
+	}
 	here := max(s.stage.block, 1)
 	if s.sequential() {
 		for at := (stage{max(s.stage.environment, 0), here}); at.environment < len(s.environments); at = (stage{at.environment + 1, 0}) {
@@ -101,14 +104,14 @@ func (s *Schedule) remaining(elapsed time.Duration) time.Duration {
 		for _, c := range s.cells {
 			furthest := 0
 			for _, name := range s.environments {
-				if name == s.plan.Baseline && len(s.environments) > 1 {
+				if name == s.plan.Baseline && len(s.environments) > 1 && !s.byStep() {
 					continue
 				}
 				n := s.target(name, c, here)
 				furthest = max(furthest, n)
 				left += time.Duration(max(0, n-here)) * s.pace.one(place{name, c.workload, c.level})
 			}
-			if len(s.environments) > 1 {
+			if len(s.environments) > 1 && !s.byStep() {
 				left += time.Duration(max(0, furthest-here)) * s.pace.one(place{s.plan.Baseline, c.workload, c.level})
 			}
 		}
@@ -123,7 +126,7 @@ func (s *Schedule) remaining(elapsed time.Duration) time.Duration {
 func (s *Schedule) target(environment string, c cell, here int) int {
 	blocks := s.plan.Design.Blocks
 	at := stage{-1, here + 1}
-	if s.gaveUp(environment, c, at) || s.gaveUp(s.plan.Baseline, c, at) {
+	if s.gaveUp(environment, c, at) || !s.byStep() && s.gaveUp(s.plan.Baseline, c, at) {
 		return 0
 	}
 	if blocks.Fixed || s.plan.Design.Drop == "never" && !blocks.Open && len(s.environments) > 1 {

@@ -25,6 +25,9 @@ type Slot struct {
 	Level       string `json:"level,omitempty"`
 	// Fresh is how often the workload gets a fresh instance: trial, block or run.
 	Fresh string `json:"fresh"`
+	// Traced: the kernel is watched closely meanwhile, so that the trial makes no
+	// verdict.
+	Traced bool `json:"traced,omitempty"`
 }
 
 // Schedule is the state of one run.
@@ -44,6 +47,8 @@ type Schedule struct {
 	stage stage
 	slots []Slot // of the stage
 	why   string
+	// traced is how many blocks of traced trials have been laid out.
+	traced int
 }
 
 // cell is a workload at a level.
@@ -60,7 +65,8 @@ type place struct{ environment, workload, level string }
 
 // trialKey tells trials apart.
 type trialKey struct {
-	block int
+	block  int
+	traced bool
 	place
 }
 
@@ -108,12 +114,15 @@ func (s *Schedule) sequential() bool { return s.plan.Design.Order == "sequential
 // Record takes a finished trial, whatever its status. To resume, the journal is
 // replayed through it, in its order.
 func (s *Schedule) Record(t bundle.Trial) {
-	s.begun[s.stageOf(t)] = true
 	if t.Status == bundle.Failed {
 		s.failed++
 	}
 	at := place{t.Environment, t.Workload, t.Level}
-	s.recorded[trialKey{t.Block, at}] = true
+	s.recorded[trialKey{t.Block, t.Traced, at}] = true
+	if t.Traced {
+		return // nothing follows from it
+	}
+	s.begun[s.stageOf(t)] = true
 	if s.attempts[at] == nil {
 		s.attempts[at] = &attempts{}
 	}
@@ -141,7 +150,10 @@ func (s *Schedule) Next(elapsed time.Duration) (Slot, bool) {
 		if left := s.left(); len(left) > 0 {
 			return left[0], true
 		}
-		if s.why != "" || !s.advance(elapsed) {
+		if s.why == "" && s.advance(elapsed) {
+			continue
+		}
+		if !s.trace() {
 			return Slot{}, false
 		}
 	}
@@ -162,7 +174,7 @@ func (s *Schedule) left() []Slot {
 }
 
 func (s *Schedule) isRecorded(slot Slot) bool {
-	return s.recorded[trialKey{slot.Block, place{slot.Environment, slot.Workload, slot.Level}}]
+	return s.recorded[trialKey{slot.Block, slot.Traced, place{slot.Environment, slot.Workload, slot.Level}}]
 }
 
 // advance lays out the next stage; false when there is none, and why is set.

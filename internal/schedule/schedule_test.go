@@ -58,7 +58,7 @@ type world struct {
 
 func (w *world) run(slot Slot) bundle.Trial {
 	t := bundle.Trial{Block: slot.Block, Position: slot.Position, Environment: slot.Environment, Workload: slot.Workload, Level: slot.Level,
-		Status: bundle.OK, Started: w.now, Ended: w.now.Add(w.took)}
+		Status: bundle.OK, Traced: slot.Traced, Started: w.now, Ended: w.now.Add(w.took)}
 	w.now = t.Ended
 	if w.fails != nil && w.fails(slot) {
 		t.Status, t.Reason = bundle.Failed, "it broke"

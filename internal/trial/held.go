@@ -228,7 +228,7 @@ func (r *Runner) startMember(ctx context.Context, slot schedule.Slot, m *member,
 	if spread || m.onHost {
 		network = nil
 	}
-	console, err := r.Console(m.name)
+	console, err := r.consoleOf(m.name)
 	if err != nil {
 		return &diskError{err}
 	}

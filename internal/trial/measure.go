@@ -5,12 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 	"sync"
 	"time"
 
 	"tare/internal/agent"
 	"tare/internal/bundle"
-	"tare/internal/environment"
 	"tare/internal/sample"
 	"tare/internal/study"
 	"tare/internal/workload"
@@ -60,6 +60,7 @@ func (m *measurement) run(ctx context.Context, w *study.Workload, level study.Le
 	if err := m.each(m.parts, func(p *part) error { return p.prepare(working) }); err != nil {
 		return err
 	}
+	m.look(ctx, w, level)
 	return m.drive(working, w)
 }
 
@@ -109,25 +110,18 @@ func (p *part) named(err error) error {
 // drive is the measured part: all copies' drivers at the same time, with what
 // all instances of the environment use meanwhile, without the neighbours'.
 func (m *measurement) drive(ctx context.Context, w *study.Workload) error {
-	var meters []sample.Meter
-	for _, member := range m.held.measured() {
-		if !member.onHost {
-			meters = append(meters, environment.Meter(member.Instance, sample.Options{}))
-		}
-	}
+	meters := m.meter(ctx)
+	watched := m.watch(ctx)
 	began := time.Now()
 	err := m.each(m.parts, func(p *part) error { return p.drive(ctx) })
 	elapsed := time.Since(began)
-	usages := make([]sample.Usage, len(meters))
-	for i, m := range meters {
-		usages[i] = m.Stop()
-	}
+	usage := meters.stop(ctx)
+	m.trial.Evidence = watched()
 	if err != nil {
 		return err
 	}
-	usage := sample.Sum(usages...)
 	t := m.trial
-	t.HostSeconds, t.Usage = elapsed.Seconds(), &usage
+	t.HostSeconds = elapsed.Seconds()
 	var copies []bundle.Copy
 	for _, p := range m.parts {
 		t.GuestSeconds = max(t.GuestSeconds, p.exit.Elapsed().Seconds())
@@ -144,6 +138,14 @@ func (m *measurement) drive(ctx context.Context, w *study.Workload) error {
 	together(t, w.Pack.Metrics, copies)
 	m.derive(w.Pack, usage)
 	return nil
+}
+
+// heard is who is told of what the sampler sees of one more instance.
+func (m *measurement) heard() func(sample.Reading) {
+	if m.runner.Watch == nil {
+		return nil
+	}
+	return m.runner.Watch(m.trial.Environment, m.trial.Workload)
 }
 
 // together makes the trial's metrics of its copies'.
@@ -179,34 +181,18 @@ func missing(t *bundle.Trial, metric, reason string) {
 	}
 }
 
-// derive adds the metrics of the whole environment.
+// derive adds what the whole environment spent, where the pack counts no
+// operations: else that is their cost.
 func (m *measurement) derive(pack workload.Pack, usage sample.Usage) {
-	for _, metric := range pack.Metrics {
-		var figure sample.Figure
-		switch metric.Name {
-		case workload.CPUSeconds:
-			figure = usage.CPU()
-		case workload.CPUPerOp:
-			figure = perOperation(usage.CPU(), m.trial.Metrics[pack.Operations], pack.Operations)
-		default:
-			continue
-		}
-		if figure.Missing != "" {
-			missing(m.trial, metric.Name, figure.Missing)
-			continue
-		}
-		m.trial.Metrics[metric.Name] = figure.Value
+	asked := func(metric workload.Metric) bool { return metric.Name == workload.CPUSeconds }
+	if !slices.ContainsFunc(pack.Metrics, asked) {
+		return
 	}
-}
-
-func perOperation(cpu sample.Figure, operations float64, name string) sample.Figure {
-	if cpu.Missing != "" {
-		return cpu
+	if cpu := usage.CPU(); cpu.Missing != "" {
+		missing(m.trial, workload.CPUSeconds, cpu.Missing)
+	} else {
+		m.trial.Metrics[workload.CPUSeconds] = cpu.Value
 	}
-	if !(operations > 0) {
-		return sample.Absent("the driver counted no %s", name)
-	}
-	return sample.Known(cpu.Value / operations)
 }
 
 // series takes figures over time from what the only copy's driver printed.

@@ -18,14 +18,15 @@ import (
 // part is one copy of the workload within a trial, or of a neighbour.
 type part struct {
 	*measurement
-	what   string // copy or neighbour
-	number int    // from 1; 0 where there is only one copy
-	name   string // of what it runs, so that its instances begin it once
-	cast   cast
-	packs  map[*member]workload.Pack // with what each instance knows of itself and the others
-	stops  []func() error            // of the servers, in the order of their start
-	spent  time.Duration             // on the workload's own steps
-	ready  time.Duration             // from the first server's start to the last one's first answer
+	what    string // copy or neighbour
+	number  int    // from 1; 0 where there is only one copy
+	name    string // of what it runs, so that its instances begin it once
+	cast    cast
+	packs   map[*member]workload.Pack // with what each instance knows of itself and the others
+	stops   []func() error            // of the servers, in the order of their start
+	running []running                 // servers
+	spent   time.Duration             // on the workload's own steps
+	ready   time.Duration             // from the first server's start to the last one's first answer
 
 	exit    agent.Exit
 	elapsed time.Duration
@@ -41,6 +42,21 @@ func (p *part) driver() *member { return p.cast.of(p.pack().Driver.Role)[0] }
 
 // prepare brings the copy to where it can be driven.
 func (p *part) prepare(ctx context.Context) error {
+	if err := p.serveAll(ctx); err != nil {
+		return err
+	}
+	if warmup := p.pack().Warmup; warmup != nil {
+		for _, m := range p.cast.of(warmup.Role) {
+			if err := p.step(ctx, m, "warmup", *p.packs[m].Warmup); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// serveAll sets the copy up and starts its servers.
+func (p *part) serveAll(ctx context.Context) error {
 	if err := p.begin(ctx); err != nil {
 		return err
 	}
@@ -61,13 +77,6 @@ func (p *part) prepare(ctx context.Context) error {
 		}
 	}
 	p.ready = time.Since(asked)
-	if warmup := p.pack().Warmup; warmup != nil {
-		for _, m := range p.cast.of(warmup.Role) {
-			if err := p.step(ctx, m, "warmup", *p.packs[m].Warmup); err != nil {
-				return err
-			}
-		}
-	}
 	return nil
 }
 
@@ -191,5 +200,5 @@ func (p *part) output(m *member, name string) *bundle.RawFile {
 	if p.number > 0 {
 		name = fmt.Sprintf("%s%d.%s", p.what, p.number, name)
 	}
-	return p.runner.Keep(*p.trial, name)
+	return p.runner.rawFile(*p.trial, name)
 }

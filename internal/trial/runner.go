@@ -18,6 +18,7 @@ import (
 	"tare/internal/environment"
 	"tare/internal/image"
 	"tare/internal/owner"
+	"tare/internal/parity"
 	"tare/internal/sample"
 	"tare/internal/schedule"
 	"tare/internal/study"
@@ -38,10 +39,20 @@ type Runner struct {
 	// Places are what was made ready on hosts of the study, and with Host "" on
 	// this one, where workloads have instances on several.
 	Places map[Spot]Place
+	// KeepFingerprint stores one for each environment and workload; nil where none
+	// is wanted. Those in Fingerprinted are there already.
+	KeepFingerprint func(parity.Fingerprint) error
+	Fingerprinted   map[Pair]bool
 	// Keep stores what a tool printed, Console what an instance's kernel or
-	// engine prints.
+	// engine prints; nil throws it away.
 	Keep    func(t bundle.Trial, name string) *bundle.RawFile
 	Console func(instance string) (io.WriteCloser, error)
+	// KeepSamples stores what instances used over the time of a trial; nil stores
+	// nothing.
+	KeepSamples func(t bundle.Trial, all []bundle.Watched) (*bundle.Samples, error)
+	// Watch is asked, for each measured instance of a trial, who hears what the
+	// sampler sees of it; nil where nobody does.
+	Watch func(environment, workload string) func(sample.Reading)
 
 	held   map[lease]*held
 	failed map[lease]error // starts that failed in this block
@@ -71,13 +82,14 @@ func (r *Runner) Run(ctx context.Context, slot schedule.Slot) (bundle.Trial, err
 	var spent time.Duration // on starts, stops and the workload's own steps
 	t := bundle.Trial{
 		Block: slot.Block, Position: slot.Position, Environment: slot.Environment,
-		Workload: slot.Workload, Level: slot.Level, Started: began.UTC(),
+		Workload: slot.Workload, Level: slot.Level, Started: began.UTC(), Traced: slot.Traced,
 	}
 	w, level, err := r.find(slot)
 	if err != nil {
 		return t, err
 	}
 	e := r.environment(slot.Environment)
+	level.Parameters = e.Parameters(w.Name, level)
 	if reason, known := w.Pack.KnownLimits[e.Kind]; known {
 		return skipped(t, reason), nil
 	}
@@ -105,6 +117,9 @@ func (r *Runner) Run(ctx context.Context, slot schedule.Slot) (bundle.Trial, err
 			resting := time.Now()
 			err = measureStart(ctx, &t, w, level, instances)
 			spent += time.Since(resting)
+			if err == nil {
+				r.lookAtStarted(ctx, &t, w, level, instances)
+			}
 		} else {
 			m := measurement{runner: r, trial: &t, held: instances}
 			err = m.run(ctx, w, level)
@@ -113,6 +128,7 @@ func (r *Runner) Run(ctx context.Context, slot schedule.Slot) (bundle.Trial, err
 		instances.fresh = false
 	}
 	r.finish(&t, err)
+	t.Charge(w.Pack, r.Plan.Price)
 	after := sample.ReadHost()
 	t.Pressure = pressure(sample.Between(before, after), r.canary)
 	if err := ctx.Err(); err != nil {

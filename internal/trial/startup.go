@@ -117,11 +117,12 @@ func restOf(ctx context.Context, w workload.Pack, level study.Level, h *held) (m
 	if err != nil || span == 0 {
 		return nil, err
 	}
-	var meters []sample.Meter
+	var instances []environment.Instance
 	for _, m := range h.measured() {
-		// A few looks are enough at rest, and many instances take long to look at.
-		meters = append(meters, environment.Meter(m.Instance, sample.Options{Every: max(span/4, 100*time.Millisecond)}))
+		instances = append(instances, m.Instance)
 	}
+	// A few looks are enough at rest, and many instances take long to look at.
+	meters := environment.Meters(instances, max(span/4, 100*time.Millisecond), func(int) func(sample.Reading) { return nil })
 	began := time.Now()
 	err = h.wait(ctx, span)
 	room := sample.AvailableMemory()

@@ -69,6 +69,7 @@ func (p *part) serve(ctx context.Context, m *member, s workload.Server) (stop fu
 	if err != nil {
 		return func() error { return nil }, fmt.Errorf("server %s: %w", quoted(s.Step), err)
 	}
+	p.running = append(p.running, running{m, s.Role, process.PID()})
 	ended := make(chan agent.Exit, 1)
 	waiting, giveUp := context.WithCancel(context.WithoutCancel(ctx))
 	go func() {

@@ -1,7 +1,10 @@
 package verdict
 
 import (
+	"slices"
+
 	"tare/internal/bundle"
+	"tare/internal/cost"
 	"tare/internal/environment"
 	"tare/internal/study"
 	"tare/internal/workload"
@@ -42,7 +45,6 @@ type Book struct {
 	labels  map[string]string
 	series  map[place][]*series // a metric each, in the order of metrics
 	metrics map[string][]workload.Metric
-	operate map[string]string // workload → metric that counts operations
 	entries []*entry
 	touched map[place][]*entry // contrasts that a cell of an environment feeds
 }
@@ -54,6 +56,7 @@ type place struct{ environment, workload, level string }
 type entry struct {
 	contrast Contrast
 	fresh    string
+	of, over []*series // what the two sides are made of, and below as one
 	s, base  *series
 	stale    bool // the verdict is not up to date
 	bare     bool // the verdict is, the description is not
@@ -63,16 +66,7 @@ type entry struct {
 // NewBook starts an empty book for the usable environments.
 func NewBook(plan *study.Plan, usable []string) *Book {
 	b := emptyBook(plan)
-	works := map[string]bool{}
-	for _, name := range usable {
-		works[name] = true
-	}
-	var others []string
-	for _, e := range plan.Environments {
-		if works[e.Name] && e.Name != plan.Baseline {
-			others = append(others, e.Name)
-		}
-	}
+	compared := comparisons(plan, usable)
 	primaries := 0
 	for _, w := range plan.Workloads {
 		for _, m := range b.metrics[w.Name] {
@@ -84,13 +78,17 @@ func NewBook(plan *study.Plan, usable []string) *Book {
 	for _, w := range plan.Workloads {
 		for _, l := range w.Levels {
 			for i, m := range b.metrics[w.Name] {
-				for _, name := range others {
-					e := &entry{contrast: b.blank(w, l.Name, m, name), fresh: w.Fresh, stale: true}
-					e.contrast.Family = len(others)
+				for _, k := range compared {
+					e := &entry{contrast: b.blank(w, l.Name, m, k.pairs[0].environment), fresh: w.Fresh, stale: true}
+					k.mark(&e.contrast)
+					e.contrast.Family = len(compared)
 					if plan.Design.Family == "study" && m.Primary {
-						e.contrast.Family = primaries * len(others)
+						e.contrast.Family = primaries * len(compared)
 					}
-					b.enter(e, i, place{name, w.Name, l.Name}, place{plan.Baseline, w.Name, l.Name})
+					for _, p := range k.pairs {
+						b.enter(e, i, place{p.environment, w.Name, l.Name}, place{p.base, w.Name, l.Name})
+					}
+					b.entries = append(b.entries, e)
 				}
 			}
 		}
@@ -101,37 +99,33 @@ func NewBook(plan *study.Plan, usable []string) *Book {
 // emptyBook has no contrasts yet.
 func emptyBook(plan *study.Plan) *Book {
 	b := &Book{plan: plan, labels: map[string]string{}, series: map[place][]*series{},
-		metrics: map[string][]workload.Metric{}, operate: map[string]string{}, touched: map[place][]*entry{}}
+		metrics: map[string][]workload.Metric{}, touched: map[place][]*entry{}}
 	for _, w := range plan.Workloads {
-		b.metrics[w.Name], b.operate[w.Name] = metricsOf(w.Pack), w.Pack.Operations
+		b.metrics[w.Name] = metricsOf(w.Pack)
 	}
 	return b
 }
 
-// enter takes in a contrast of one metric, by its number, between two places.
+// enter makes a contrast of one metric, by its number, stand on two places, and
+// on those that it stands on already.
 func (b *Book) enter(e *entry, metric int, at, base place) {
-	e.s, e.base = b.at(at)[metric], b.at(base)[metric]
-	b.entries = append(b.entries, e)
-	b.touched[at] = append(b.touched[at], e)
-	b.touched[base] = append(b.touched[base], e)
+	e.of, e.over = append(e.of, b.at(at)[metric]), append(e.over, b.at(base)[metric])
+	for _, p := range []place{at, base} {
+		if fed := b.touched[p]; len(fed) == 0 || fed[len(fed)-1] != e {
+			b.touched[p] = append(fed, e)
+		}
+	}
 }
 
 // metricsOf are the metrics of a pack that contrasts are made of. A pack that
 // marks none as primary means all of its own.
 func metricsOf(p workload.Pack) []workload.Metric {
-	metrics := append([]workload.Metric(nil), p.Metrics...)
-	marked, derived := false, p.Operations != ""
-	for _, m := range metrics {
-		marked = marked || m.Primary
-		derived = derived && m.Name != CPUPerOperation
+	metrics := slices.Clone(p.Metrics)
+	if slices.ContainsFunc(metrics, func(m workload.Metric) bool { return m.Primary }) {
+		return metrics
 	}
-	if !marked {
-		for i := range metrics {
-			metrics[i].Primary = true
-		}
-	}
-	if derived {
-		metrics = append(metrics, workload.Metric{Name: CPUPerOperation, Unit: "s", Better: "lower", About: "CPU time of the whole environment for one operation"})
+	for i := range metrics {
+		metrics[i].Primary = !cost.Named(metrics[i].Name)
 	}
 	return metrics
 }
@@ -139,12 +133,9 @@ func metricsOf(p workload.Pack) []workload.Metric {
 func (b *Book) blank(w study.Workload, level string, m workload.Metric, name string) Contrast {
 	c := Contrast{Workload: w.Name, Level: level, Metric: m.Name, Unit: m.Unit, Better: m.Better, Primary: m.Primary,
 		Environment: name, Baseline: b.plan.Baseline, Margin: float64(b.plan.Design.Margin)}
-	if m.Name != CPUPerOperation {
-		for _, other := range b.metrics[w.Name] {
-			if other.Name == CPUPerOperation {
-				c.Companion = CPUPerOperation
-			}
-		}
+	costed := func(other workload.Metric) bool { return other.Name == cost.CPU }
+	if !cost.Named(m.Name) && slices.ContainsFunc(b.metrics[w.Name], costed) {
+		c.Companion = cost.CPU
 	}
 	return c
 }
@@ -167,11 +158,14 @@ func (b *Book) Label(environment, label string) {
 }
 
 // Add takes a trial, whatever its status. Trials of environments or workloads
-// that the plan does not have are passed over.
+// that the plan does not have are passed over, and so are traced ones.
 func (b *Book) Add(t bundle.Trial) {
+	if t.Traced {
+		return
+	}
 	at := place{t.Environment, t.Workload, t.Level}
 	for i, m := range b.metrics[t.Workload] {
-		v, ok, reason := valueOf(t, m.Name, b.operate[t.Workload])
+		v, ok, reason := valueOf(t, m.Name)
 		b.at(at)[i].add(t.Block, v, ok, t.Status == bundle.Skipped, reason)
 	}
 	for _, e := range b.touched[at] {
@@ -188,8 +182,8 @@ func (b *Book) Contrasts() []Contrast {
 	return all
 }
 
-// Of are the contrasts of one cell of one environment against the baseline; of
-// the baseline itself, all of the cell.
+// Of are the contrasts of one cell that an environment is in: against the
+// baseline, or of its steps. The baseline is in all that are made with it.
 func (b *Book) Of(environment, workload, level string) []Contrast {
 	var all []Contrast
 	for _, e := range b.touched[place{environment, workload, level}] {

@@ -26,10 +26,6 @@ const (
 	None         Verdict = "none"         // no interval at all; Reason says why
 )
 
-// CPUPerOperation is the metric that is derived where a pack counts operations
-// and the CPU time of the whole environment is known.
-const CPUPerOperation = "cpu_per_op"
-
 // FarAway is the number of blocks beyond which a projection says only that
 // this machine will not decide: from few noisy blocks it is no better than that.
 const FarAway = 1000
@@ -49,6 +45,13 @@ type Contrast struct {
 	// BaseLevel is the level that this one is compared with, where the baseline
 	// is the environment itself; "" where it is another one, at the same level.
 	BaseLevel string `json:"base_level,omitempty"`
+	// Part is the key of what the two sides differ in, and Name what people call
+	// it, where a plan compares by steps; "" for all of it. Orders is how many
+	// steps it was switched on in, of which this is the mean; Environment and
+	// Baseline are then those of the first.
+	Part   string `json:"part,omitempty"`
+	Name   string `json:"name,omitempty"`
+	Orders int    `json:"orders,omitempty"`
 	// Label must stand beside the figures of the environment, BaselineLabel
 	// beside those of the baseline: "tcg".
 	Label         string `json:"label,omitempty"`
@@ -121,6 +124,7 @@ const (
 	MissingBlocks = "missing-blocks" // trials without a value
 	Emulation     = "emulation"      // tcg
 	NotPositive   = "not-positive"   // no ratio can be made
+	Zero          = "zero"           // the same of a cost, which may well be nothing
 	GivenUp       = "given-up"       // failed from the start, or skipped
 	FixedFamily   = "fixed-family"   // 5% is each contrast's, not the family's
 	UnusedBlocks  = "unused-blocks"  // after the last look
@@ -128,6 +132,7 @@ const (
 	Unpaired      = "unpaired"       // imported: no block pairs the results
 	FreshUnknown  = "fresh-unknown"  // imported: nothing known of the instances
 	FewResults    = "few-results"    // imported: below the first look
+	Confound      = "confound"       // something besides the layer differs
 )
 
 func (w Warning) String() string { return w.Text }

@@ -33,6 +33,7 @@ func Within(plan *study.Plan, trials []bundle.Trial, facts map[string]bundle.Env
 						e.contrast.Baseline, e.contrast.BaseLevel = name, crowd.Levels[0].Name
 						e.contrast.Family = (len(crowd.Levels) - 1) * len(environments)
 						b.enter(e, i, place{name, w.Name, l.Name}, place{name, w.Name, crowd.Levels[0].Name})
+						b.entries = append(b.entries, e)
 					}
 				}
 			}
@@ -102,7 +103,7 @@ func slopes(w study.Workload, crowd study.Crowd, m workload.Metric, environment 
 			continue
 		}
 		at := slices.IndexFunc(crowd.Levels, func(l study.Level) bool { return l.Name == t.Level })
-		if v, ok, _ := valueOf(t, m.Name, w.Pack.Operations); ok && at >= 0 {
+		if v, ok, _ := valueOf(t, m.Name); ok && at >= 0 {
 			counts[t.Block] = append(counts[t.Block], float64(crowd.Count(crowd.Levels[at])))
 			figures[t.Block] = append(figures[t.Block], v)
 		}

@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 
+	"tare/internal/cost"
 	"tare/internal/stats"
 )
 
@@ -23,8 +24,9 @@ type memory struct {
 // judge brings the verdict up to date, and all that belongs to it.
 func (b *Book) judge(e *entry) {
 	old, design := e.contrast, b.plan.Design
+	e.s, e.base = joined(e.of), joined(e.over)
 	e.contrast = Contrast{Workload: old.Workload, Level: old.Level, Metric: old.Metric, Unit: old.Unit, Better: old.Better,
-		Primary: old.Primary, Environment: old.Environment, Baseline: old.Baseline, BaseLevel: old.BaseLevel, Margin: old.Margin, Family: old.Family,
+		Primary: old.Primary, Environment: old.Environment, Baseline: old.Baseline, BaseLevel: old.BaseLevel, Part: old.Part, Name: old.Name, Orders: old.Orders, Margin: old.Margin, Family: old.Family,
 		Companion: old.Companion, Label: b.labels[old.Environment], BaselineLabel: b.labels[old.Baseline],
 		Estimate: math.NaN(), Low: math.Inf(-1), High: math.Inf(1), Middle: math.NaN(), Least: math.NaN(), Most: math.NaN()}
 	if design.Order == OrderUnpaired {
@@ -104,6 +106,9 @@ func (b *Book) fixed(e *entry, d []float64) stats.Decision {
 	c := &e.contrast
 	c.Confidence = float64(b.plan.Design.Confidence)
 	c.Alpha = 1 - c.Confidence
+	if b.byStep() {
+		c.Alpha /= float64(c.Family) // parts are read side by side
+	}
 	c.AlphaEq = 2 * c.Alpha
 	if len(d) < leastBlocks {
 		return stats.Decision{Outcome: stats.Undecided}
@@ -210,6 +215,12 @@ func (b *Book) close(e *entry) {
 	c := &e.contrast
 	for name, s := range b.sides(e) {
 		switch {
+		case e.s.nothing() && e.base.nothing() && cost.Named(c.Metric):
+			c.withdraw(max(e.s.useless, e.base.useless), Zero, "0 on both sides: there is no ratio to make")
+			return
+		case s.useless > 0 && s.uselessValue == 0 && cost.Named(c.Metric):
+			c.withdraw(s.useless, Zero, fmt.Sprintf("0 in %s in block %d: there is no ratio to make", name, s.useless))
+			return
 		case s.useless > 0 && (c.Block == 0 || s.useless <= c.Block):
 			c.withdraw(s.useless, NotPositive, fmt.Sprintf("%s is %g in %s in block %d: only positive figures have ratios", c.Metric, s.uselessValue, name, s.useless))
 			return
@@ -282,7 +293,7 @@ func (b *Book) warn(e *entry) {
 	}
 	looks := stats.Looks()
 	switch most := design.Blocks.Max; {
-	case design.Blocks.Fixed && c.Family > 1:
+	case design.Blocks.Fixed && c.Family > 1 && !b.byStep():
 		c.warning(FixedFamily, "the number of blocks is fixed: the error rate is that of each comparison, not of the %d of the family together", c.Family)
 	case design.Blocks.Fixed || design.Blocks.Open:
 	case most < looks[0]:

@@ -57,6 +57,11 @@ func (s *series) add(block int, value float64, ok bool, skipped bool, reason str
 	}
 }
 
+// nothing says whether every value so far was 0.
+func (s *series) nothing() bool {
+	return s.useless > 0 && s.uselessValue == 0 && len(s.blocks) == 0
+}
+
 // last is the last block that was tried; 0 before the first.
 func (s *series) last() int {
 	if len(s.attempts) == 0 {
@@ -66,7 +71,7 @@ func (s *series) last() int {
 }
 
 // valueOf is a metric of a trial, with the reason where there is none.
-func valueOf(t bundle.Trial, metric, operations string) (float64, bool, string) {
+func valueOf(t bundle.Trial, metric string) (float64, bool, string) {
 	switch t.Status {
 	case bundle.OK:
 	default:
@@ -77,16 +82,6 @@ func valueOf(t bundle.Trial, metric, operations string) (float64, bool, string) 
 	}
 	if v, ok := t.Metrics[metric]; ok {
 		return v, true, ""
-	}
-	if metric == CPUPerOperation && operations != "" && t.Usage != nil && t.Missing[metric] == "" {
-		n, cpu := t.Metrics[operations], t.Usage.CPU()
-		switch {
-		case cpu.Missing != "":
-			return 0, false, "CPU time: " + cpu.Missing
-		case n > 0:
-			return cpu.Value / n, true, ""
-		}
-		return 0, false, "no operations were counted"
 	}
 	if why := t.Missing[metric]; why != "" {
 		return 0, false, why

@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"strconv"
 
+	"tare/internal/cost"
 	"tare/internal/quantity"
 )
 
@@ -14,12 +15,19 @@ const emulated = "tcg"
 
 var bytes = regexp.MustCompile(`^([KMGTk]i?)?B$`)
 
+// amount says whether the metric is so much of something, of which there is more
+// or less, and not a time or a rate.
+func (c Contrast) amount() bool { return bytes.MatchString(c.Unit) || cost.Named(c.Metric) }
+
 // Wording is a contrast in one plain sentence, without a full stop.
 func Wording(c Contrast) string {
 	if c.Label != "" && c.Label != emulated {
 		c.Environment += " [" + c.Label + "]"
 	}
 	text := c.sided().sentence()
+	if c.Part != "" {
+		text = c.Name + ": " + text
+	}
 	if c.Label == emulated {
 		text = "under software emulation (tcg) " + text
 	}
@@ -79,7 +87,7 @@ func (c Contrast) sentence() string {
 func (c Contrast) difference() string {
 	word, more := string(c.Verdict), c.Estimate > 0
 	if math.Abs(c.Estimate) >= math.Ln2 {
-		if bytes.MatchString(c.Unit) {
+		if c.amount() {
 			word = map[bool]string{true: "larger", false: "smaller"}[more]
 		}
 		return fmt.Sprintf("%s is %s than %s: %s times its figure %s", c.Environment, word, c.Baseline, times(c.Estimate), c.interval(times))
@@ -90,7 +98,7 @@ func (c Contrast) difference() string {
 		ends.Low, ends.High = c.High, c.Low
 	}
 	verb := "is"
-	if bytes.MatchString(c.Unit) {
+	if c.amount() {
 		verb, word = "takes", map[bool]string{true: "more", false: "less"}[more]
 	}
 	return fmt.Sprintf("%s %s %s %s than %s %s", c.Environment, verb, size(c.Estimate), word, c.Baseline, ends.interval(size))

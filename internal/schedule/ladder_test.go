@@ -1,0 +1,211 @@
+package schedule
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"tare/internal/study"
+	"tare/internal/verdict"
+)
+
+// ladderOf has as many rungs as there are parts and one more, each with the
+// parts up to its own.
+func ladderOf(blocks study.Blocks, parts int, workloads ...string) *study.Plan {
+	rungs := []string{"from"}
+	for i := range parts {
+		rungs = append(rungs, fmt.Sprintf("r%d", i+1))
+	}
+	p := planOf(blocks, rungs, workloads...)
+	for i := range parts {
+		p.Steps = append(p.Steps, study.Step{Part: fmt.Sprintf("p%d", i+1), Name: fmt.Sprintf("part %d", i+1), Environment: rungs[i+1], Base: rungs[i]})
+	}
+	p.Steps = append(p.Steps, study.Step{Name: "all", Environment: rungs[parts], Base: rungs[0]})
+	return p
+}
+
+// heights are the effects of rungs whose parts cost that much.
+func heights(costs ...float64) map[string]float64 {
+	effect, sum := map[string]float64{}, 0.0
+	for i, c := range costs {
+		sum += c
+		effect[fmt.Sprintf("r%d", i+1)] = sum
+	}
+	return effect
+}
+
+func TestAPlanWithStepsComparesThemAndTheWhole(t *testing.T) {
+	s := schedule(t, ladderOf(study.Blocks{Min: 8, Max: 60}, 3, "cpu:block"))
+	play(t, s, newWorld(noise(1, .001, heights(.1, 0, .05))))
+	var got []string
+	for _, c := range s.Contrasts() {
+		got = append(got, fmt.Sprintf("%s: %s over %s of %d %s", c.Part, c.Environment, c.Baseline, c.Family, c.Verdict))
+	}
+	want := []string{"p1: r1 over from of 4 slower", "p2: r2 over r1 of 4 equivalent", "p3: r3 over r2 of 4 slower", ": r3 over from of 4 slower"}
+	if !slices.Equal(got, want) {
+		t.Errorf("got %q", got)
+	}
+}
+
+// The first two parts are loud, so that they stay open; the others are quiet.
+func TestARungLeavesWhenTheStepsNextToItAreDecided(t *testing.T) {
+	p := ladderOf(study.Blocks{Min: 8, Max: 20}, 5, "cpu:block")
+	quiet, loud := noise(1, .0005, nil), noise(2, .2, nil)
+	journal := play(t, schedule(t, p), newWorld(func(s Slot) float64 {
+		if s.Environment == "r1" {
+			return loud(s)
+		}
+		return quiet(s)
+	}))
+	last := map[string]int{}
+	for _, trial := range journal {
+		last[trial.Environment] = max(last[trial.Environment], trial.Block)
+	}
+	if last["from"] != 20 || last["r1"] != 20 || last["r2"] != 20 {
+		t.Errorf("an open step lost a side: %v", last)
+	}
+	for _, name := range []string{"r3", "r4", "r5"} {
+		if last[name] >= 20 {
+			t.Errorf("%s stayed to block %d, though all that it is compared with was decided", name, last[name])
+		}
+	}
+}
+
+func TestARungThatGivesUpTakesOnlyItsOwnStepsAlong(t *testing.T) {
+	w := newWorld(noise(1, .001, heights(.1, .1, .1, .1)))
+	w.fails = func(s Slot) bool { return s.Environment == "r2" }
+	s := schedule(t, ladderOf(study.Blocks{Min: 8, Max: 60}, 4, "cpu:block"))
+	play(t, s, w)
+	for _, c := range s.Contrasts() {
+		want := verdict.Slower
+		if c.Part == "p2" || c.Part == "p3" {
+			want = verdict.None
+		}
+		if c.Verdict != want {
+			t.Errorf("%q is %s: %s", c.Part, c.Verdict, c.Reason)
+		}
+	}
+}
+
+// A part that several orders switch on is one comparison: the mean over them.
+func TestOneFamilyHasEachPartOnceHoweverManyOrders(t *testing.T) {
+	p := planOf(study.Blocks{Min: 8, Max: 60}, []string{"none", "a", "b", "both"}, "cpu:block")
+	p.Steps = []study.Step{
+		{Part: "a", Environment: "a", Base: "none", Order: 1}, {Part: "b", Environment: "both", Base: "a", Order: 1},
+		{Part: "b", Environment: "b", Base: "none", Order: 2}, {Part: "a", Environment: "both", Base: "b", Order: 2},
+		{Environment: "both", Base: "none"},
+	}
+	s := schedule(t, p)
+	play(t, s, newWorld(noise(1, .0001, map[string]float64{"a": .10, "b": .20, "both": .24})))
+	for _, c := range s.Contrasts() {
+		want := map[string]float64{"a": (.10 + .04) / 2, "b": (.20 + .14) / 2, "": .24}[c.Part]
+		if math.Abs(c.Estimate-want) > .001 || c.Family != 3 || c.Part != "" && c.Orders != 2 {
+			t.Errorf("%q: %.4f of %d orders in a family of %d, want %.4f", c.Part, c.Estimate, c.Orders, c.Family, want)
+		}
+	}
+}
+
+// The intervals of all parts and of the whole hold at once, whenever the rungs
+// leave: counted are runs in which any of them misses its truth.
+func TestTheIntervalsOfALadderHoldAtOnce(t *testing.T) {
+	for i, c := range []struct {
+		name  string
+		noise float64
+		costs []float64
+	}{
+		{"nothing costs anything", .08, []float64{0, 0, 0, 0}},
+		{"parts within the margin leave early", .01, []float64{.001, 0, .05, .01, 0}},
+		{"most parts cost something", .03, []float64{.05, -.03, .12, 0}},
+	} {
+		for j, profile := range profiles {
+			t.Run(c.name+", "+profile.name, func(t *testing.T) {
+				n := paths(t, 150)
+				rng := rand.New(rand.NewPCG(uint64(i), uint64(1000+j)))
+				p := ladderOf(study.Blocks{Min: 8, Max: 60}, len(c.costs), "cpu:block")
+				truth := map[string]float64{}
+				for k, cost := range c.costs {
+					truth[fmt.Sprintf("p%d", k+1)] = cost
+					truth[""] += cost
+				}
+				missed, alarms := 0, 0
+				for range n {
+					p.Seed = rng.Uint64()
+					miss, alarm := false, false
+					for _, k := range outcomes(t, p, &host{rng: rng, sd: profile.sd, noise: c.noise, effect: heights(c.costs...)}) {
+						miss = miss || truth[k.Part] < k.Low || truth[k.Part] > k.High
+						alarm = alarm || truth[k.Part] == 0 && isDifferent(k)
+					}
+					if miss {
+						missed++
+					}
+					if alarm {
+						alarms++
+					}
+				}
+				atMost(t, "runs in which any interval misses its truth", missed, n, .05)
+				atMost(t, "runs in which a part that costs nothing is called different", alarms, n, .05)
+			})
+		}
+	}
+}
+
+// With a number of blocks that was settled beforehand the intervals of a ladder
+// hold at once as well: its parts are read side by side.
+func TestTheIntervalsOfALadderWithAFixedNumberOfBlocksHoldAtOnce(t *testing.T) {
+	n := paths(t, 600)
+	rng := rand.New(rand.NewPCG(8, 9))
+	p := ladderOf(study.Blocks{Min: 12, Max: 12, Fixed: true}, 4, "cpu:block")
+	truth, missed := map[string]float64{"p1": .05, "p2": 0, "p3": 0, "p4": -.02, "": .03}, 0
+	for range n {
+		p.Seed = rng.Uint64()
+		for _, k := range outcomes(t, p, &host{rng: rng, sd: profiles[0].sd, noise: .03, effect: heights(.05, 0, 0, -.02)}) {
+			if truth[k.Part] < k.Low || truth[k.Part] > k.High {
+				missed++
+				break
+			}
+		}
+	}
+	atMost(t, "runs in which any interval misses its truth", missed, n, .05)
+}
+
+// A ladder takes no more blocks than a study that compares as many environments
+// with its baseline. It has one comparison more, the whole, which the allowance
+// of a twentieth is for.
+func TestALadderTakesNoMoreBlocksThanAStudyOfAsManyEnvironments(t *testing.T) {
+	for i, c := range []struct {
+		noise float64
+		costs []float64
+	}{
+		{.02, []float64{0, 0, 0, 0, 0, 0}},
+		{.02, []float64{.05, 0, .1, 0, .03, 0}},
+		{.01, []float64{.01, 0, .1, 0, 0, .02}},
+	} {
+		n := paths(t, 100)
+		rng := rand.New(rand.NewPCG(uint64(i), 4))
+		ladder := ladderOf(study.Blocks{Min: 8, Max: 60}, len(c.costs), "cpu:block")
+		flat := ladderOf(study.Blocks{Min: 8, Max: 60}, len(c.costs), "cpu:block")
+		flat.Steps = nil
+		effect := map[string]float64{}
+		for k, cost := range c.costs {
+			effect[fmt.Sprintf("r%d", k+1)] = cost
+		}
+		blocks := func(p *study.Plan, effect map[string]float64) (sum int) {
+			for range n {
+				p.Seed = rng.Uint64()
+				most := 0
+				for _, k := range outcomes(t, p, &host{rng: rng, sd: profiles[0].sd, noise: c.noise, effect: effect}) {
+					most = max(most, k.Block)
+				}
+				sum += most
+			}
+			return sum
+		}
+		steps, ordinary := blocks(ladder, heights(c.costs...)), blocks(flat, effect)
+		t.Logf("costs %v: %.1f blocks for the ladder, %.1f for the study", c.costs, float64(steps)/float64(n), float64(ordinary)/float64(n))
+		if float64(steps) > 1.05*float64(ordinary) {
+			t.Errorf("costs %v: the ladder took %d blocks in %d runs, a study of as many environments %d", c.costs, steps, n, ordinary)
+		}
+	}
+}

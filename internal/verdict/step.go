@@ -1,0 +1,117 @@
+package verdict
+
+import (
+	"math"
+	"slices"
+
+	"tare/internal/bundle"
+	"tare/internal/study"
+	"tare/internal/workload"
+)
+
+// comparison is what a contrast is made between: one pair of environments, or
+// several whose mean it is.
+type comparison struct {
+	part, name string
+	stepped    bool
+	pairs      []pair
+}
+
+type pair struct{ environment, base string }
+
+// comparisons of a plan among the environments that are usable: those of its
+// steps, or where it has none every environment with the baseline. Steps of one
+// part are one comparison.
+func comparisons(plan *study.Plan, usable []string) (all []comparison) {
+	if len(plan.Steps) == 0 {
+		for _, e := range plan.Environments {
+			if slices.Contains(usable, e.Name) && e.Name != plan.Baseline {
+				all = append(all, comparison{pairs: []pair{{e.Name, plan.Baseline}}})
+			}
+		}
+		return all
+	}
+	for _, s := range plan.Steps {
+		if !slices.Contains(usable, s.Environment) || !slices.Contains(usable, s.Base) {
+			continue
+		}
+		i := slices.IndexFunc(all, func(k comparison) bool { return k.part == s.Part })
+		if i < 0 {
+			i, all = len(all), append(all, comparison{part: s.Part, name: s.Name, stepped: true})
+		}
+		all[i].pairs = append(all[i].pairs, pair{s.Environment, s.Base})
+	}
+	return all
+}
+
+// byStep says whether what is compared are steps, and not each environment with
+// the baseline.
+func (b *Book) byStep() bool { return len(b.plan.Steps) > 0 }
+
+// mark says in a contrast what it compares.
+func (k comparison) mark(c *Contrast) {
+	c.Baseline = k.pairs[0].base
+	if k.stepped {
+		c.Part, c.Name, c.Orders = k.part, k.name, len(k.pairs)
+	}
+}
+
+// joined is several series as one: the geometric mean in the blocks that all of
+// them have.
+func joined(all []*series) *series {
+	if len(all) == 1 {
+		return all[0]
+	}
+	one := &series{blocks: slices.Clone(all[0].blocks), attempts: slices.Clone(all[0].attempts)}
+	for _, s := range all[1:] {
+		lacks := func(blocks []int) func(int) bool {
+			return func(b int) bool { _, has := slices.BinarySearch(blocks, b); return !has }
+		}
+		one.blocks = slices.DeleteFunc(one.blocks, lacks(s.blocks))
+		one.attempts = slices.DeleteFunc(one.attempts, lacks(s.attempts))
+	}
+	for _, s := range all {
+		if s.useless > 0 && (one.useless == 0 || s.useless < one.useless) {
+			one.useless, one.uselessValue = s.useless, s.uselessValue
+		}
+		if s.gaveUp > 0 && (one.gaveUp == 0 || s.gaveUp < one.gaveUp) {
+			one.gaveUp, one.reason = s.gaveUp, s.reason
+		}
+	}
+	for _, b := range one.blocks {
+		sum := 0.0
+		for _, s := range all {
+			at, _ := slices.BinarySearch(s.blocks, b)
+			sum += s.logs[at]
+		}
+		one.logs = append(one.logs, sum/float64(len(all)))
+		one.means = append(one.means, math.Exp(sum/float64(len(all))))
+		one.counts = append(one.counts, 1)
+	}
+	return one
+}
+
+// Logs are the natural logarithms of one metric of a workload at a level, by
+// environment and block: what the differences of contrasts are made of.
+func Logs(plan *study.Plan, trials []bundle.Trial, name, level, metric string) map[string]map[int]float64 {
+	b := emptyBook(plan)
+	number := slices.IndexFunc(b.metrics[name], func(m workload.Metric) bool { return m.Name == metric })
+	if number < 0 {
+		return nil
+	}
+	for _, t := range trials {
+		if t.Workload == name && t.Level == level {
+			b.Add(t)
+		}
+	}
+	logs := map[string]map[int]float64{}
+	for at, all := range b.series {
+		s := all[number]
+		byBlock := make(map[int]float64, len(s.blocks))
+		for i, block := range s.blocks {
+			byBlock[block] = s.logs[i]
+		}
+		logs[at.environment] = byBlock
+	}
+	return logs
+}
