@@ -1,0 +1,264 @@
+// Package analysis turns the verdicts of a run over a ladder into what each part
+// of the layer costs, and what no part explains.
+//
+// It must not know how a ladder is built, nor any environment: reports are made
+// with it.
+package analysis
+
+import (
+	"encoding/json"
+	"maps"
+	"math"
+	"slices"
+
+	"tare/internal/bundle"
+	"tare/internal/cost"
+	"tare/internal/stats"
+	"tare/internal/study"
+	"tare/internal/verdict"
+)
+
+// RestPart is the part that is whatever the named ones are not.
+const RestPart = "rest"
+
+// Attribution is where the difference between the two ends of a ladder comes
+// from, by one metric of one workload at one level.
+type Attribution struct {
+	Workload string `json:"workload"`
+	Level    string `json:"level,omitempty"`
+	Metric   string `json:"metric"`
+	Unit     string `json:"unit"`
+	Better   string `json:"better"`
+	Primary  bool   `json:"primary"`
+	From     string `json:"from"`
+	To       string `json:"to"`
+	// Orders is how many orders of the parts there were; 1 for a ladder.
+	Orders int   `json:"orders"`
+	Total  Share `json:"total"`
+	// Parts in the order in which the ladder switches them on.
+	Parts []Share `json:"parts"`
+	// Unexplained is what the total has more than all parts that have a name.
+	Unexplained Unexplained `json:"unexplained"`
+	// Sentences say what each material part costs.
+	Sentences []string `json:"sentences,omitempty"`
+}
+
+// Share is what one part does to the metric, or all of them together.
+type Share struct {
+	Part  string `json:"part"` // "" for the total
+	Name  string `json:"name"`
+	About string `json:"about,omitempty"`
+	// Contrast is the part's estimate, with an interval that holds for all parts
+	// and the total at once, and the verdict.
+	Contrast verdict.Contrast `json:"contrast"`
+	// Of is the estimate's part of the total's, both as log ratios; nil where the
+	// total may be nothing.
+	Of *float64 `json:"share"`
+	// Material: the interval excludes zero and does not lie within the margin, and
+	// the verdict is not that the part is equivalent to nothing.
+	Material bool `json:"material"`
+	// Before is the sum of the estimates of the parts before this one: where it
+	// begins in a waterfall.
+	Before float64 `json:"-"`
+	// Least and Most are the range of the estimates of single orders, as log
+	// ratios; nil where there is one order.
+	Least *float64 `json:"least,omitempty"`
+	Most  *float64 `json:"most,omitempty"`
+}
+
+// Rest says whether it is the last part: whatever the named ones are not.
+func (s Share) Rest() bool { return s.Part == RestPart }
+
+// Unexplained is the total without the parts that have a name, block by block,
+// over the blocks in which every rung has a value.
+type Unexplained struct {
+	N int // complete blocks
+	// Estimate, Low and High are log ratios; an end without a bound is infinite.
+	Estimate, Low, High float64
+	// Exact: the named parts add up to the total in every block, since the last of
+	// them ends where the total does.
+	Exact bool
+}
+
+// Bounded says whether there is an interval.
+func (u Unexplained) Bounded() bool { return !math.IsInf(u.Low, 0) && !math.IsInf(u.High, 0) }
+
+// MarshalJSON writes an end without a bound as null.
+func (u Unexplained) MarshalJSON() ([]byte, error) {
+	finite := func(x float64) *float64 {
+		if math.IsInf(x, 0) || math.IsNaN(x) {
+			return nil
+		}
+		return &x
+	}
+	return json.Marshal(map[string]any{"n": u.N, "exact": u.Exact, "estimate": finite(u.Estimate), "low": finite(u.Low), "high": finite(u.High)})
+}
+
+// Of makes the attributions of a run whose plan has steps, of the metrics
+// that the workloads are judged by and of what operations cost. It is a pure
+// function of what the run folder has.
+func Of(plan *study.Plan, trials []bundle.Trial, contrasts []verdict.Contrast) []Attribution {
+	if len(plan.Steps) == 0 {
+		return nil
+	}
+	var all []Attribution
+	at := map[[3]string]int{}
+	for _, c := range contrasts {
+		if !c.Primary && !cost.Named(c.Metric) || c.Orders == 0 {
+			continue
+		}
+		key := [3]string{c.Workload, c.Level, c.Metric}
+		i, known := at[key]
+		if !known {
+			i = len(all)
+			at[key] = i
+			all = append(all, Attribution{Workload: c.Workload, Level: c.Level, Metric: c.Metric, Unit: c.Unit, Better: c.Better, Primary: c.Primary, Orders: 1})
+		}
+		a, share := &all[i], Share{Part: c.Part, Name: c.Name, About: aboutOf(plan, c.Part), Contrast: c, Material: material(c)}
+		if c.Part == "" {
+			a.Total, a.From, a.To = share, c.Baseline, c.Environment
+			continue
+		}
+		a.Orders = max(a.Orders, c.Orders)
+		a.Parts = append(a.Parts, share)
+	}
+	all = slices.DeleteFunc(all, func(a Attribution) bool { return a.To == "" })
+	for i := range all {
+		all[i].fill(plan, trials)
+	}
+	return all
+}
+
+func aboutOf(plan *study.Plan, part string) string {
+	i := slices.IndexFunc(plan.Steps, func(s study.Step) bool { return s.Part == part })
+	if i < 0 {
+		return ""
+	}
+	return plan.Steps[i].About
+}
+
+// material says whether a part counts.
+func material(c verdict.Contrast) bool {
+	v := stats.Interval{Estimate: c.Estimate, Low: c.Low, High: c.High}
+	return c.Bounded() && c.Verdict != verdict.Equivalent && v.ExcludesZero() && !v.Inside(math.Log1p(c.Margin))
+}
+
+// fill adds what the parts have only together.
+func (a *Attribution) fill(plan *study.Plan, trials []bundle.Trial) {
+	logs := verdict.Logs(plan, trials, a.Workload, a.Level, a.Metric)
+	sum := 0.0
+	for i := range a.Parts {
+		s := &a.Parts[i]
+		s.Before = sum
+		if e := s.Contrast.Estimate; !math.IsNaN(e) {
+			sum += e
+			s.Of = shareOf(e, a.Total.Contrast)
+		}
+		s.spread(plan.Steps, logs)
+	}
+	a.unexplained(plan, logs)
+	for _, s := range a.Parts {
+		if s.Material {
+			a.Sentences = append(a.Sentences, s.sentence(a))
+		}
+	}
+}
+
+// shareOf is a part of the total, where the total is surely something.
+func shareOf(estimate float64, total verdict.Contrast) *float64 {
+	if !total.Bounded() || total.Low <= 0 && total.High >= 0 {
+		return nil
+	}
+	share := estimate / total.Estimate
+	return &share
+}
+
+// spread is the range of what single orders say of a part.
+func (s *Share) spread(steps []study.Step, logs map[string]map[int]float64) {
+	if s.Contrast.Orders < 2 {
+		return
+	}
+	for _, step := range steps {
+		if step.Part != s.Part {
+			continue
+		}
+		var d []float64
+		for block, with := range logs[step.Environment] {
+			if without, both := logs[step.Base][block]; both {
+				d = append(d, with-without)
+			}
+		}
+		if len(d) == 0 {
+			continue
+		}
+		e := stats.NewWalsh(d).Median()
+		if s.Least == nil || e < *s.Least {
+			s.Least = &e
+		}
+		if s.Most == nil || e > *s.Most {
+			s.Most = &e
+		}
+	}
+}
+
+// rounding is how little of a log ratio is nothing but rounding.
+const rounding = 1e-9
+
+// unexplained is made block by block. Its interval is taken at the looks and the
+// level of the parts: where the last part is the rest, it is the rest's own
+// interval over the blocks that are complete, and needs no share of the error
+// of its own.
+func (a *Attribution) unexplained(plan *study.Plan, logs map[string]map[int]float64) {
+	u := &a.Unexplained
+	*u = Unexplained{Estimate: math.NaN(), Low: math.Inf(-1), High: math.Inf(1)}
+	orders := map[string]float64{}
+	for _, s := range a.Parts {
+		orders[s.Part] = float64(s.Contrast.Orders)
+	}
+	var d []float64
+	for _, block := range slices.Sorted(maps.Keys(logs[a.From])) {
+		if left, complete := remainder(plan.Steps, orders, logs, block); complete {
+			d = append(d, left)
+		}
+	}
+	if u.N = len(d); u.N == 0 {
+		return
+	}
+	u.Exact = !slices.ContainsFunc(d, func(x float64) bool { return math.Abs(x) > rounding })
+	if u.Exact {
+		u.Estimate, u.Low, u.High = 0, 0, 0
+		return
+	}
+	u.Estimate = stats.NewWalsh(d).Median()
+	n := len(d)
+	if b := plan.Design.Blocks; !b.Fixed && !b.Open {
+		n = stats.LastLook(n)
+	}
+	switch alpha := a.Total.Contrast.Alpha; {
+	case n < 6 || alpha <= 0:
+	case plan.Design.Blocks.Open:
+		v := stats.OpenInterval(d, alpha)
+		u.Estimate, u.Low, u.High = v.Estimate, v.Low, v.High
+	default:
+		v := stats.HodgesLehmann(d[:n], alpha)
+		u.Estimate, u.Low, u.High = v.Estimate, v.Low, v.High
+	}
+}
+
+// remainder of a block is its total less all parts that have a name, each the
+// mean over its orders.
+func remainder(steps []study.Step, orders map[string]float64, logs map[string]map[int]float64, block int) (left float64, complete bool) {
+	for _, s := range steps {
+		with, there := logs[s.Environment][block]
+		without, also := logs[s.Base][block]
+		switch {
+		case !there || !also:
+			return 0, false
+		case s.Part == "":
+			left += with - without
+		case s.Part != RestPart && orders[s.Part] > 0:
+			left -= (with - without) / orders[s.Part]
+		}
+	}
+	return left, true
+}
