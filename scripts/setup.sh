@@ -61,6 +61,7 @@ group() {
 		need bwrap bubblewrap "environment bubblewrap"
 		# The packs of Cassandra and JMeter fetch what no Debian package has.
 		need mvn maven "images with Maven artifacts"
+		need prometheus prometheus "the tests of metrics, which a real Prometheus scrapes"
 		need chromium chromium "the test that looks at the HTML report"
 		;;
 	web)

@@ -1,0 +1,188 @@
+package dashboard_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"flag"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"tare/internal/bundle"
+	"tare/internal/dashboard"
+	"tare/internal/exposition"
+	"tare/internal/exposition/expositiontest"
+	"tare/internal/exposition/prometheustest"
+	"tare/internal/live"
+	"tare/internal/run"
+	"tare/internal/schedule"
+)
+
+//go:generate go test -run TestTheCommittedFiles -update
+
+var update = flag.Bool("update", false, "write the dashboards")
+
+const (
+	repository = "../.."
+	folder     = repository + "/monitoring/dashboards"
+)
+
+func TestTheCommittedFilesAreWhatTheListsGive(t *testing.T) {
+	for name, d := range dashboard.Files() {
+		want, err := d.JSON()
+		if err != nil {
+			t.Fatal(err)
+		}
+		file := filepath.Join(folder, name)
+		if *update {
+			if err := os.MkdirAll(folder, 0o755); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(file, want, 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if have, err := os.ReadFile(file); err != nil || !bytes.Equal(have, want) {
+			t.Errorf("%s is not up to date (%v): go generate ./internal/dashboard", file, err)
+		}
+	}
+}
+
+// filled puts in what Grafana does for its variables.
+func filled(expression string) string {
+	return strings.NewReplacer("$run", expositiontest.Name, "$environment", ".*", "$workload", ".*", "$metric", ".*",
+		"$__rate_interval", "1m", "$__range", "1h").Replace(expression)
+}
+
+// begun is a listener that knows everything that one can know of a run.
+func begun(t *testing.T) (*live.Listener, func()) {
+	t.Helper()
+	l, err := live.Listen("127.0.0.1:0", "test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { l.Close() })
+	trials := expositiontest.Trials()
+	l.Hear(run.Event{Kind: run.Opened, Run: &bundle.Run{Manifest: expositiontest.Manifest(), Plan: expositiontest.Plan(), Trials: trials}})
+	last := trials[len(trials)-1]
+	slot := &schedule.Slot{Block: last.Block, Environment: last.Environment, Workload: last.Workload, Level: last.Level}
+	progress := schedule.Progress{Block: last.Block, MaxBlock: 60, Remaining: time.Minute}
+	l.Hear(run.Event{Kind: run.Tried, Slot: slot, Trial: &last, Contrasts: expositiontest.Contrasts(trials), Progress: progress})
+	l.Hear(run.Event{Kind: run.Trying, Slot: slot, Progress: progress})
+	hear, seconds := l.Watch(last.Environment, last.Workload), 0.0
+	return l, func() { seconds += .1; hear(expositiontest.Reading(seconds)) }
+}
+
+func TestEveryQueryOfTheLiveDashboardHasAnAnswer(t *testing.T) {
+	prometheustest.Needs(t)
+	l, goOn := begun(t)
+	s := prometheustest.Scrape(t, l.Address())
+	for _, queries := range dashboard.Live().Queries() {
+		for _, q := range queries {
+			s.Until(t, filled(q), func(found []prometheustest.Sample) bool { goOn(); return len(found) > 0 })
+		}
+	}
+}
+
+func TestEveryQueryOfTheDashboardOfFinishedRunsHasAnAnswer(t *testing.T) {
+	prometheustest.Needs(t)
+	trials := expositiontest.Trials()
+	var text bytes.Buffer
+	if err := exposition.Text(&text, exposition.Past{Manifest: expositiontest.Manifest(), Plan: expositiontest.Plan(), Trials: trials, Contrasts: expositiontest.Contrasts(trials)}); err != nil {
+		t.Fatal(err)
+	}
+	file, storage := filepath.Join(t.TempDir(), "run"), filepath.Join(t.TempDir(), "data")
+	if err := os.WriteFile(file, text.Bytes(), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	prometheustest.Promtool(t, "", "tsdb", "create-blocks-from", "openmetrics", file, storage)
+	s := prometheustest.Serve(t, storage)
+	end := trials[len(trials)-1].Ended
+	for title, queries := range dashboard.Runs().Queries() {
+		for _, q := range queries {
+			if len(s.Query(t, filled(q), end)) == 0 {
+				t.Errorf("%s: no answer to %s", title, filled(q))
+			}
+		}
+	}
+	for label, want := range map[string]int{"run": 1, "environment": 2} {
+		if got := s.Labels(t, label, "tare_trials_total", expositiontest.Began, end); len(got) != want {
+			t.Errorf("to choose a %s from there is %q", label, got)
+		}
+	}
+}
+
+func TestEveryQuantityHasAPanelOnBothDashboards(t *testing.T) {
+	for name, d := range dashboard.Files() {
+		all, err := json.Marshal(d.Queries())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range exposition.Uses {
+			if !strings.Contains(string(all), f.Name+"{") {
+				t.Errorf("%s shows no %s", name, f.Name)
+			}
+		}
+	}
+}
+
+// Grafana publishes the types of its dashboards and panels: the compiler holds
+// the files to them, keys and values.
+func TestTheDashboardsAreOfGrafanasOwnTypes(t *testing.T) {
+	web := filepath.Join(repository, "web")
+	if _, err := os.Stat(filepath.Join(web, "node_modules", "@grafana", "schema")); err != nil {
+		t.Skip("needs the package @grafana/schema: `npm ci` in web/ has not been run")
+	}
+	node, err := exec.LookPath("node")
+	if err != nil {
+		t.Skip("needs node: package nodejs is not installed")
+	}
+	check := func(files ...string) (string, error) {
+		cmd := exec.Command(node, append([]string{"dashboards.js"}, files...)...)
+		cmd.Dir = web
+		out, err := cmd.CombinedOutput()
+		return string(out), err
+	}
+	var files []string
+	for name := range dashboard.Files() {
+		file, err := filepath.Abs(filepath.Join(folder, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		files = append(files, file)
+	}
+	if said, err := check(files...); err != nil {
+		t.Fatalf("%v: %s", err, said)
+	}
+	// And it would notice.
+	text, err := os.ReadFile(files[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	wrong := string(text)
+	mistakes := []struct{ was, is, says string }{
+		{`"legendFormat"`, `"legendFromat"`, "legendFromat"},
+		{`"graphTooltip": 1`, `"graphTooltip": "1"`, "graphTooltip"},
+		{`"displayMode": "list"`, `"displayMode": "lst"`, "displayMode"},
+		{`"drawStyle": "line"`, `"drawStyle": "lines"`, "drawStyle"},
+	}
+	for _, m := range mistakes {
+		if !strings.Contains(wrong, m.was) {
+			t.Fatalf("the dashboard has no %s", m.was)
+		}
+		wrong = strings.Replace(wrong, m.was, m.is, 1)
+	}
+	file := filepath.Join(t.TempDir(), "wrong.json")
+	if err := os.WriteFile(file, []byte(wrong), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	said, err := check(file)
+	for _, m := range mistakes {
+		if err == nil || !strings.Contains(said, m.says) {
+			t.Errorf("%s was accepted: %v %s", m.is, err, said)
+		}
+	}
+}

@@ -1,0 +1,54 @@
+package exposition_test
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	"tare/internal/exposition"
+)
+
+//go:generate go test -run TestTheDocumentation -update
+
+var update = flag.Bool("update", false, "write the table of the documentation")
+
+const (
+	page  = "../../docs/live.md"
+	begin = "<!-- metrics: go generate ./internal/exposition -->\n"
+	end   = "<!-- end of metrics -->\n"
+)
+
+func table() string {
+	var b strings.Builder
+	b.WriteString("| metric | type | labels, besides `run` | live, finished | |\n|---|---|---|---|---|\n")
+	row := func(f *exposition.Family, labels string) {
+		shown := map[exposition.Shown]string{exposition.Live: "live", exposition.Finished: "finished", exposition.Both: "both"}[f.Shown]
+		fmt.Fprintf(&b, "| `%s` | %s | %s | %s | %s |\n", f.Name, f.Type, labels, shown, f.Help)
+	}
+	for _, f := range exposition.Families() {
+		row(f, strings.Join(f.Labels, ", "))
+	}
+	row(exposition.Build, strings.Join(exposition.Build.Labels, ", ")+"; no `run`")
+	return b.String()
+}
+
+func TestTheDocumentationListsAllMetrics(t *testing.T) {
+	text, err := os.ReadFile(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, rest, found := strings.Cut(string(text), begin)
+	have, after, ended := strings.Cut(rest, end)
+	if !found || !ended {
+		t.Fatalf("%s has no place for the table", page)
+	}
+	if *update {
+		if err := os.WriteFile(page, []byte(before+begin+table()+end+after), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	} else if have != table() {
+		t.Errorf("the table of %s is not up to date: go generate ./internal/exposition", page)
+	}
+}

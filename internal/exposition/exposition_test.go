@@ -1,0 +1,246 @@
+package exposition_test
+
+import (
+	"bytes"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil/promlint"
+	"github.com/prometheus/common/expfmt"
+	"pgregory.net/rapid"
+
+	dto "github.com/prometheus/client_model/go"
+
+	"tare/internal/bundle"
+	"tare/internal/exposition"
+	"tare/internal/exposition/expositiontest"
+	"tare/internal/exposition/prometheustest"
+	"tare/internal/sample"
+	"tare/internal/schedule"
+)
+
+// gather is what Prometheus is shown of a run.
+func gather(t interface{ Fatal(...any) }, r *exposition.Run) map[string]*dto.MetricFamily {
+	registry := prometheus.NewPedanticRegistry()
+	registry.MustRegister(r)
+	list, err := registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := map[string]*dto.MetricFamily{}
+	for _, f := range list {
+		all[f.GetName()] = f
+	}
+	return all
+}
+
+// value is that of the first series of a family that has the label values.
+func value(families map[string]*dto.MetricFamily, name string, labels ...string) (float64, bool) {
+	for _, m := range families[name].GetMetric() {
+		var has []string
+		for _, l := range m.Label {
+			has = append(has, l.GetValue())
+		}
+		if !slices.ContainsFunc(labels, func(want string) bool { return !slices.Contains(has, want) }) {
+			return m.GetCounter().GetValue() + m.GetGauge().GetValue(), true
+		}
+	}
+	return 0, false
+}
+
+func made(earlier ...bundle.Trial) *exposition.Run {
+	return exposition.New(expositiontest.Manifest(), expositiontest.Plan(), earlier, time.Now)
+}
+
+// underWay is a run in the middle of a trial, where everything is known.
+func underWay() *exposition.Run {
+	trials := expositiontest.Trials()
+	r := made()
+	r.Enter(exposition.Preparing)
+	r.Enter(exposition.Running)
+	for i, t := range trials {
+		r.Tried(t, expositiontest.Contrasts(trials[:i+1]))
+	}
+	r.Progress(schedule.Progress{Block: 12, MaxBlock: 60, NextLook: 15, Left: 1, Remaining: time.Minute})
+	r.Trying(schedule.Slot{Block: 12, Environment: "docker", Workload: "redis", Level: "clients=1"})
+	r.Watch("docker", "redis")(expositiontest.Reading(1))
+	usage := expositiontest.Usage()
+	usage.DiskRead = sample.Absent("the kernel counts none")
+	last := trials[0]
+	last.Usage = &usage
+	r.Tried(last, nil)
+	r.Trying(schedule.Slot{Block: 12, Environment: "docker", Workload: "redis", Level: "clients=1"})
+	return r
+}
+
+func TestAllFamiliesAreShownAndNamedAsPrometheusWantsIt(t *testing.T) {
+	families := gather(t, underWay())
+	var text bytes.Buffer
+	for _, f := range exposition.Families() {
+		if f.Shown == exposition.Finished {
+			continue
+		}
+		got := families[f.Name]
+		if got == nil {
+			t.Errorf("%s is not shown", f.Name)
+			continue
+		}
+		if !strings.EqualFold(got.GetType().String(), string(f.Type)) {
+			t.Errorf("%s is a %v, and the list says %s", f.Name, got.GetType(), f.Type)
+		}
+		if _, err := expfmt.MetricFamilyToText(&text, got); err != nil {
+			t.Fatal(err)
+		}
+		delete(families, f.Name)
+	}
+	for name := range families {
+		t.Errorf("%s is shown and not in the list", name)
+	}
+	problems, err := promlint.New(bytes.NewReader(text.Bytes())).Lint()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range problems {
+		t.Errorf("%s: %s", p.Metric, p.Text)
+	}
+	if said := prometheustest.Promtool(t, text.String(), "check", "metrics"); said != "" {
+		t.Errorf("promtool check metrics: %s", said)
+	}
+}
+
+func TestEveryQuantityIsCountedOnAfterItsTrial(t *testing.T) {
+	r := made()
+	usage := expositiontest.Usage()
+	trial := bundle.Trial{Environment: "native", Workload: "redis", Status: bundle.OK, Usage: &usage, HostSeconds: 4}
+	for range 3 {
+		r.Tried(trial, nil)
+	}
+	families := gather(t, r)
+	for i, q := range sample.Quantities {
+		name := exposition.Uses[i].Name
+		got, shown := value(families, name, "native", "redis")
+		switch {
+		case q.Kind == sample.Counter && got != 3:
+			t.Errorf("%s is %v after three trials that used 1 each", name, got)
+		case q.Kind == sample.Gauge && shown:
+			t.Errorf("%s is shown, and nothing is held between trials", name)
+		}
+	}
+	if got, _ := value(families, exposition.Watched.Name, "native"); got != 12 {
+		t.Errorf("watched for %v s, want 12", got)
+	}
+}
+
+func TestWhatTheKernelDoesNotCountIsAbsentWithTheReason(t *testing.T) {
+	r := made()
+	usage := expositiontest.Usage()
+	usage.DiskWritten = sample.Absent("io.stat is not there")
+	r.Tried(bundle.Trial{Environment: "native", Workload: "redis", Status: bundle.OK, Usage: &usage}, nil)
+	families := gather(t, r)
+	if v, shown := value(families, "tare_environment_disk_written_bytes_total"); shown {
+		t.Errorf("bytes written are %v although nothing counted them", v)
+	}
+	if _, shown := value(families, exposition.Absent.Name, "disk_written", "io.stat is not there"); !shown {
+		t.Error("nothing says why the bytes written are absent")
+	}
+}
+
+func TestCountersNeverFall(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		r := made()
+		before := map[string]float64{}
+		look := func() {
+			for name, f := range gather(rt, r) {
+				if f.GetType() != dto.MetricType_COUNTER || strings.HasPrefix(name, "tare_machine") {
+					continue
+				}
+				for _, m := range f.Metric {
+					key := name + m.String()[:0]
+					for _, l := range m.Label {
+						key += " " + l.GetValue()
+					}
+					if now := m.GetCounter().GetValue(); now < before[key] {
+						rt.Fatalf("%s fell from %v to %v", key, before[key], now)
+					} else {
+						before[key] = now
+					}
+				}
+			}
+		}
+		for range rapid.IntRange(1, 5).Draw(rt, "trials") {
+			environment := rapid.SampledFrom(expositiontest.Environments).Draw(rt, "environment")
+			var hear []func(sample.Reading)
+			for range rapid.IntRange(0, 3).Draw(rt, "instances") {
+				hear = append(hear, r.Watch(environment, "redis"))
+			}
+			seconds := 0.0
+			for range rapid.IntRange(0, 4).Draw(rt, "looks") {
+				seconds += rapid.Float64Range(0, 2).Draw(rt, "between")
+				for _, h := range hear {
+					if rapid.Bool().Draw(rt, "seen") {
+						h(expositiontest.Reading(seconds))
+					}
+				}
+				look()
+			}
+			trial := bundle.Trial{Environment: environment, Workload: "redis", Status: bundle.OK}
+			if rapid.Bool().Draw(rt, "counted") {
+				trial.Usage, trial.HostSeconds = new(expositiontest.Usage()), 1
+			}
+			r.Tried(trial, nil)
+			look()
+			for _, h := range hear {
+				h(expositiontest.Reading(100)) // too late
+			}
+			look()
+		}
+	})
+}
+
+func TestAResumedRunCountsOnFromItsJournal(t *testing.T) {
+	trials := expositiontest.Trials()
+	families := gather(t, made(trials...))
+	if got, _ := value(families, exposition.Trials.Name, "docker", "ok"); got != float64(len(trials)/2) {
+		t.Errorf("%v trials of docker, want %d", got, len(trials)/2)
+	}
+	if got, _ := value(families, exposition.LastStart.Name, "docker"); got != .04 {
+		t.Errorf("the last start took %v s, want 0.04", got)
+	}
+}
+
+func TestTheTrialUnderWayIsShownUntilItEnds(t *testing.T) {
+	r := made()
+	r.Trying(schedule.Slot{Block: 3, Environment: "docker", Workload: "redis", Level: "clients=1"})
+	if _, shown := value(gather(t, r), exposition.Trying.Name, "docker", "redis", "clients=1", "3"); !shown {
+		t.Error("the trial under way is not shown")
+	}
+	r.Tried(bundle.Trial{Block: 3, Environment: "docker", Workload: "redis", Level: "clients=1", Status: bundle.Failed, Reason: "x"}, nil)
+	families := gather(t, r)
+	if families[exposition.Trying.Name] != nil {
+		t.Error("a trial that ended is still under way")
+	}
+	if got, _ := value(families, exposition.Trials.Name, "docker", "failed"); got != 1 {
+		t.Errorf("%v failed trials, want 1", got)
+	}
+}
+
+func TestAnOpenContrastIsShownAsOpen(t *testing.T) {
+	trials := expositiontest.Trials()
+	r := made()
+	r.Tried(trials[0], expositiontest.Contrasts(trials[:16])) // four blocks: too few to say anything
+	families := gather(t, r)
+	if got, _ := value(families, exposition.Verdicts.Name, "open"); got != 2 {
+		t.Errorf("%v open contrasts, want 2", got)
+	}
+	r.Tried(trials[0], expositiontest.Contrasts(trials))
+	families = gather(t, r)
+	if got, _ := value(families, exposition.Verdict.Name, "docker", "clients=10", "get", "slower"); got != 1 {
+		t.Errorf("slower is %v, want 1", got)
+	}
+	if got, _ := value(families, exposition.Verdict.Name, "docker", "clients=10", "get", "open"); got != 0 {
+		t.Errorf("open is %v after the verdict", got)
+	}
+}

@@ -1,0 +1,241 @@
+package exposition
+
+import (
+	"bufio"
+	"cmp"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/prometheus/common/expfmt"
+
+	dto "github.com/prometheus/client_model/go"
+
+	"tare/internal/bundle"
+	"tare/internal/environment"
+	"tare/internal/sample"
+	"tare/internal/study"
+	"tare/internal/verdict"
+)
+
+// Past is a run that has ended, or was cut off.
+type Past struct {
+	Manifest  bundle.Manifest
+	Plan      *study.Plan
+	Trials    []bundle.Trial
+	Contrasts []verdict.Contrast // at the end
+	// Looks are what the samplers saw in a trial, with the moment at which they
+	// began, each instance by itself; none where nothing was kept. Nil for none
+	// of any trial.
+	Looks func(bundle.Trial) ([]Watching, error)
+}
+
+// Watching is what was seen of one instance in a trial.
+type Watching struct {
+	Began    time.Time
+	Readings []sample.Reading
+}
+
+// Text writes all that a run's values ever were as OpenMetrics, with the times
+// at which they were so. It is the live metrics of the run, played again.
+func Text(out io.Writer, p Past) error {
+	h := &history{lines: map[*Family]map[string]*line{}}
+	r := opened(p.Manifest, p.Plan, func() time.Time { return h.at })
+	r.values.changed = h.note
+	var book *verdict.Book
+	if p.Manifest.Import == nil {
+		book = verdict.NewBook(p.Plan, usable(p.Manifest))
+	}
+	trials := slices.DeleteFunc(slices.Clone(p.Trials), func(t bundle.Trial) bool { return t.Ended.IsZero() })
+	if len(trials) == 0 {
+		return fmt.Errorf("no trial of the run has a time, and without one nothing can be put into a time series")
+	}
+	for i, t := range trials {
+		if err := h.play(r, p, t); err != nil {
+			return err
+		}
+		var contrasts []verdict.Contrast
+		if book != nil {
+			book.Add(t)
+			if i+1 == len(trials) || trials[i+1].Block != t.Block {
+				contrasts = book.Contrasts()
+			}
+		}
+		if i+1 == len(trials) {
+			contrasts = p.Contrasts
+		}
+		h.at = t.Ended
+		r.Tried(t, contrasts)
+		r.again(RunInfo, Began)
+	}
+	return h.write(out, p.Manifest.Run)
+}
+
+func usable(m bundle.Manifest) (names []string) {
+	for name, facts := range m.Environments {
+		if facts.State != environment.Missing {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// again notes values that have not changed.
+func (r *Run) again(families ...*Family) {
+	for _, f := range families {
+		for _, s := range r.values.of[f] {
+			r.values.changed(f, s.labels, s.value)
+		}
+	}
+}
+
+// play shows a run what the samplers saw in a trial.
+func (h *history) play(r *Run, p Past, t bundle.Trial) error {
+	var watched []Watching
+	if p.Looks != nil {
+		var err error
+		if watched, err = p.Looks(t); err != nil {
+			return err
+		}
+	}
+	if len(watched) == 0 && t.Usage != nil {
+		watched = []Watching{ends(t)}
+	}
+	type look struct {
+		at   time.Time
+		seen sample.Reading
+		hear func(sample.Reading)
+	}
+	var looks []look
+	for _, w := range watched {
+		hear := r.Watch(t.Environment, t.Workload)
+		for _, seen := range w.Readings {
+			looks = append(looks, look{w.Began.Add(time.Duration(seen.Seconds * float64(time.Second))), seen, hear})
+		}
+	}
+	slices.SortStableFunc(looks, func(a, b look) int { return a.at.Compare(b.at) })
+	c := cell{t.Environment, t.Workload}
+	for _, l := range looks {
+		h.at = l.at
+		l.hear(l.seen)
+		r.show(c, r.use(c.environment, c.workload))
+	}
+	return nil
+}
+
+// ends are the two looks that a trial's usage stands for: at the beginning and
+// at the end of the driver, with the mean of what is held in both.
+func ends(t bundle.Trial) Watching {
+	first, last := sample.Reading{}, sample.Reading{Seconds: t.HostSeconds}
+	for _, q := range sample.Quantities {
+		figure := ofUsage[q.Name](t.Usage)
+		*q.Of(&last), *q.Of(&first) = figure, figure
+		if q.Kind == sample.Counter && figure.Missing == "" {
+			*q.Of(&first) = sample.Known(0)
+		}
+	}
+	return Watching{t.Ended.Add(-time.Duration(t.HostSeconds * float64(time.Second))), []sample.Reading{first, last}}
+}
+
+// history is every value that was set, with the moment.
+type history struct {
+	at    time.Time
+	lines map[*Family]map[string]*line
+}
+
+type line struct {
+	labels []string
+	points []point
+}
+
+type point struct {
+	at    int64 // ms
+	value float64
+}
+
+func (h *history) note(f *Family, labels []string, value float64) {
+	if f.Shown == Live {
+		return
+	}
+	if h.lines[f] == nil {
+		h.lines[f] = map[string]*line{}
+	}
+	key := strings.Join(labels, "\xff")
+	l := h.lines[f][key]
+	if l == nil {
+		l = &line{labels: labels}
+		h.lines[f][key] = l
+	}
+	l.points = append(l.points, point{h.at.UnixMilli(), value})
+}
+
+// inOrder are the points by their time, the last word of each moment.
+func (l *line) inOrder() []point {
+	points := slices.Clone(l.points)
+	slices.SortStableFunc(points, func(a, b point) int { return cmp.Compare(a.at, b.at) })
+	kept := points[:0]
+	for i, p := range points {
+		if i+1 == len(points) || points[i+1].at != p.at {
+			kept = append(kept, p)
+		}
+	}
+	return kept
+}
+
+// write writes the text, family by family in the order of the list.
+func (h *history) write(out io.Writer, run string) error {
+	buffered := bufio.NewWriter(out)
+	for _, f := range families {
+		lines := h.lines[f]
+		if len(lines) == 0 {
+			continue
+		}
+		kind := dto.MetricType_GAUGE
+		if f.Type == Counter {
+			kind = dto.MetricType_COUNTER
+		}
+		family := &dto.MetricFamily{Name: &f.Name, Help: &f.Help, Type: &kind}
+		for _, key := range sortedKeys(lines) {
+			labels := pairs(f.Labels, lines[key].labels, run)
+			for _, p := range lines[key].inOrder() {
+				m := &dto.Metric{Label: labels, TimestampMs: &p.at}
+				if f.Type == Counter {
+					m.Counter = &dto.Counter{Value: &p.value}
+				} else {
+					m.Gauge = &dto.Gauge{Value: &p.value}
+				}
+				family.Metric = append(family.Metric, m)
+			}
+		}
+		if _, err := expfmt.MetricFamilyToOpenMetrics(buffered, family); err != nil {
+			return fmt.Errorf("write the metrics %s: %w", f.Name, err)
+		}
+	}
+	if _, err := expfmt.FinalizeOpenMetrics(buffered); err != nil {
+		return err
+	}
+	return buffered.Flush()
+}
+
+func pairs(names, values []string, run string) (list []*dto.LabelPair) {
+	name, value := RunLabel, run
+	list = append(list, &dto.LabelPair{Name: &name, Value: &value})
+	for i := range names {
+		if values[i] != "" { // an empty label is none
+			list = append(list, &dto.LabelPair{Name: &names[i], Value: &values[i]})
+		}
+	}
+	slices.SortFunc(list, func(a, b *dto.LabelPair) int { return cmp.Compare(*a.Name, *b.Name) })
+	return list
+}
+
+func sortedKeys(m map[string]*line) []string {
+	keys := make([]string, 0, len(m))
+	for k := range m {
+		keys = append(keys, k)
+	}
+	slices.Sort(keys)
+	return keys
+}

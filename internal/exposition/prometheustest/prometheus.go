@@ -1,0 +1,216 @@
+// Package prometheustest is the real Prometheus for tests: one that scrapes what
+// a test serves, or reads what a test has put into its storage, and promtool
+// beside it.
+package prometheustest
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// patience is how long a test waits for what must come.
+const patience = 60 * time.Second
+
+// Server is a Prometheus.
+type Server struct {
+	address string
+	said    *bytes.Buffer
+	ended   chan struct{}
+}
+
+// Needs skips a test where there is no Prometheus.
+func Needs(t testing.TB) {
+	t.Helper()
+	for _, program := range []string{"prometheus", "promtool"} {
+		if _, err := exec.LookPath(program); err != nil {
+			t.Skipf("needs %s: package prometheus is not installed", program)
+		}
+	}
+}
+
+// Scrape starts a Prometheus that scrapes an address once a second, as the job
+// tare.
+func Scrape(t testing.TB, target string) *Server {
+	t.Helper()
+	return start(t, t.TempDir(), fmt.Sprintf(`
+global: {scrape_interval: 1s, scrape_timeout: 1s}
+scrape_configs:
+  - job_name: tare
+    static_configs: [{targets: [%q]}]
+`, target))
+}
+
+// Serve starts a Prometheus on a storage that is there already.
+func Serve(t testing.TB, storage string) *Server {
+	t.Helper()
+	return start(t, storage, "global: {scrape_interval: 1s}\n")
+}
+
+func start(t testing.TB, storage, config string) *Server {
+	t.Helper()
+	Needs(t)
+	file := filepath.Join(t.TempDir(), "prometheus.yml")
+	if err := os.WriteFile(file, []byte(config), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	// A port that was free a moment ago may be taken by the time that Prometheus
+	// asks for it.
+	for range 5 {
+		s := &Server{address: FreeAddress(t), said: &bytes.Buffer{}, ended: make(chan struct{})}
+		cmd := exec.Command("prometheus", "--config.file="+file, "--storage.tsdb.path="+storage,
+			"--storage.tsdb.retention.time=100y", "--web.listen-address="+s.address, "--log.level=warn")
+		cmd.Stderr = s.said
+		cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		go func() { cmd.Wait(); close(s.ended) }()
+		t.Cleanup(func() { cmd.Process.Signal(syscall.SIGTERM); <-s.ended })
+		if s.ready() {
+			return s
+		}
+		if !strings.Contains(s.said.String(), "address already in use") {
+			t.Fatalf("Prometheus did not come up: %s", s.said)
+		}
+	}
+	t.Fatal("Prometheus found no free port")
+	return nil
+}
+
+// FreeAddress is one of this machine that nobody listened at a moment ago.
+func FreeAddress(t testing.TB) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().String()
+}
+
+// ready waits until it answers; false when it ended instead.
+func (s *Server) ready() bool {
+	tick := time.NewTicker(50 * time.Millisecond)
+	defer tick.Stop()
+	for deadline := time.Now().Add(patience); time.Now().Before(deadline); {
+		if response, err := http.Get("http://" + s.address + "/-/ready"); err == nil {
+			response.Body.Close()
+			if response.StatusCode == http.StatusOK {
+				return true
+			}
+		}
+		select {
+		case <-s.ended:
+			return false
+		case <-tick.C:
+		}
+	}
+	return false
+}
+
+// Sample is one series of an answer, with its value.
+type Sample struct {
+	Labels map[string]string
+	Value  float64
+}
+
+// Query evaluates an expression at a moment; the zero one is now.
+func (s *Server) Query(t testing.TB, expression string, at time.Time) []Sample {
+	t.Helper()
+	form := url.Values{"query": {expression}}
+	if !at.IsZero() {
+		form.Set("time", strconv.FormatFloat(float64(at.UnixMilli())/1000, 'f', 3, 64))
+	}
+	var answer struct {
+		Status, Error string
+		Data          struct {
+			Result json.RawMessage
+		}
+	}
+	s.ask(t, "/api/v1/query", form, &answer)
+	if answer.Status != "success" {
+		t.Fatalf("Prometheus refuses %s: %s", expression, answer.Error)
+	}
+	var vector []struct {
+		Metric map[string]string
+		Value  [2]any
+	}
+	if err := json.Unmarshal(answer.Data.Result, &vector); err != nil {
+		t.Fatalf("the answer to %s is no vector: %v: %s", expression, err, answer.Data.Result)
+	}
+	var samples []Sample
+	for _, v := range vector {
+		value, err := strconv.ParseFloat(fmt.Sprint(v.Value[1]), 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		samples = append(samples, Sample{v.Metric, value})
+	}
+	return samples
+}
+
+// Labels are the values that a label of a selector has in a span of time.
+func (s *Server) Labels(t testing.TB, label, selector string, from, to time.Time) []string {
+	t.Helper()
+	var answer struct{ Data []string }
+	s.ask(t, "/api/v1/label/"+label+"/values", url.Values{"match[]": {selector},
+		"start": {strconv.FormatInt(from.Unix(), 10)}, "end": {strconv.FormatInt(to.Unix()+1, 10)}}, &answer)
+	return answer.Data
+}
+
+func (s *Server) ask(t testing.TB, path string, form url.Values, answer any) {
+	t.Helper()
+	response, err := http.Get("http://" + s.address + path + "?" + form.Encode())
+	if err != nil {
+		t.Fatalf("%v; Prometheus said: %s", err, s.said)
+	}
+	defer response.Body.Close()
+	text, err := io.ReadAll(response.Body)
+	if err == nil {
+		err = json.Unmarshal(text, answer)
+	}
+	if err != nil {
+		t.Fatalf("%s: %v: %s", path, err, text)
+	}
+}
+
+// Until asks again and again until the answer is what the test waits for.
+func (s *Server) Until(t testing.TB, expression string, enough func([]Sample) bool) []Sample {
+	t.Helper()
+	tick := time.NewTicker(100 * time.Millisecond)
+	defer tick.Stop()
+	var last []Sample
+	for deadline := time.Now().Add(patience); time.Now().Before(deadline); <-tick.C {
+		if last = s.Query(t, expression, time.Time{}); enough(last) {
+			return last
+		}
+	}
+	t.Fatalf("%s did not become what the test waits for within %v; the last answer was %v", expression, patience, last)
+	return nil
+}
+
+// Promtool runs promtool, with a text as its input, and gives what it printed.
+func Promtool(t testing.TB, input string, args ...string) string {
+	t.Helper()
+	Needs(t)
+	cmd := exec.Command("promtool", args...)
+	cmd.Stdin = strings.NewReader(input)
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("promtool %s: %v\n%s", strings.Join(args, " "), err, out)
+	}
+	return string(out)
+}

@@ -1,0 +1,248 @@
+package exposition
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"tare/internal/bundle"
+	"tare/internal/environment"
+	"tare/internal/sample"
+	"tare/internal/schedule"
+	"tare/internal/study"
+	"tare/internal/verdict"
+	"tare/internal/workload"
+)
+
+// Phase is what a run does.
+type Phase string
+
+// The phases.
+const (
+	Preparing Phase = "preparing"
+	Waiting   Phase = "waiting" // for a quiet machine
+	Running   Phase = "running"
+	Done      Phase = "done"
+)
+
+var phases = []string{string(Preparing), string(Waiting), string(Running), string(Done)}
+
+// undecided is the verdict on a contrast that more blocks can still decide.
+const undecided = "open"
+
+var verdicts = []string{string(verdict.Slower), string(verdict.Faster), string(verdict.Equivalent), string(verdict.Inconclusive), string(verdict.None), undecided}
+
+// Run is one run with the values that it has now. Whoever executes the run
+// tells it what happens; whoever serves it collects. It may be used from
+// several goroutines.
+type Run struct {
+	now       func() time.Time
+	described map[*Family]*prometheus.Desc
+	starts    *prometheus.HistogramVec
+	metrics   map[string][]workload.Metric // by the workload's name in the plan
+
+	mu     sync.Mutex
+	values values
+	uses   map[cell]*use
+	// before is what trials of earlier sessions took; began is when this
+	// session's first one did, zero before.
+	before time.Duration
+	began  time.Time
+}
+
+// New is a run that has just been opened: its plan, and the trials of earlier
+// sessions, where it goes on with one.
+func New(m bundle.Manifest, plan *study.Plan, earlier []bundle.Trial, now func() time.Time) *Run {
+	r := opened(m, plan, now)
+	for _, t := range earlier {
+		r.before += t.Ended.Sub(t.Started)
+		r.Tried(t, nil)
+	}
+	return r
+}
+
+func opened(m bundle.Manifest, plan *study.Plan, now func() time.Time) *Run {
+	constant := prometheus.Labels{RunLabel: m.Run}
+	r := &Run{now: now, described: map[*Family]*prometheus.Desc{}, uses: map[cell]*use{}, metrics: map[string][]workload.Metric{}}
+	for _, w := range plan.Workloads {
+		r.metrics[w.Name] = w.Pack.Metrics
+	}
+	for _, f := range families {
+		r.described[f] = prometheus.NewDesc(f.Name, f.Help, f.Labels, constant)
+	}
+	r.starts = prometheus.NewHistogramVec(prometheus.HistogramOpts{
+		Name: Starts.Name, Help: Starts.Help, ConstLabels: constant,
+		// From a process to a machine that boots in software.
+		Buckets: []float64{.005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 120},
+	}, Starts.Labels)
+	r.values.set(RunInfo, 1, plan.Study, plan.Baseline, m.Tare)
+	r.values.set(Began, stamp(m.Created))
+	return r
+}
+
+func stamp(t time.Time) float64 { return float64(t.UnixMilli()) / 1000 }
+
+// Enter says what the run does from now on.
+func (r *Run) Enter(p Phase) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.values.one(State, phases, string(p))
+	if p == Done {
+		r.values.drop(Trying)
+		r.values.drop(TryingSince)
+		r.values.drop(End)
+	}
+}
+
+// Progress says how far the run is.
+func (r *Run) Progress(p schedule.Progress) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	now := r.now()
+	if r.began.IsZero() {
+		r.began = now
+	}
+	r.values.set(BlockNow, float64(p.Block))
+	r.values.known(BlockLimit, float64(p.MaxBlock), p.MaxBlock > 0)
+	r.values.known(NextLook, float64(p.NextLook), p.NextLook > 0)
+	r.values.set(Left, float64(p.Left))
+	r.values.set(GivenUp, float64(len(p.GivenUp)))
+	r.values.known(End, stamp(now.Add(p.Remaining)), p.Remaining > 0)
+}
+
+// Trying says that a trial begins.
+func (r *Run) Trying(s schedule.Slot) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.values.drop(Trying)
+	r.values.set(Trying, 1, s.Environment, s.Workload, s.Level, strconv.Itoa(s.Block))
+	r.values.set(TryingSince, stamp(r.now()))
+}
+
+// Tried says that a trial ended, and what the contrasts are now.
+func (r *Run) Tried(t bundle.Trial, contrasts []verdict.Contrast) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	v := &r.values
+	v.drop(Trying)
+	v.drop(TryingSince)
+	v.add(Trials, 1, t.Environment, string(t.Status))
+	v.set(BlockNow, float64(t.Block))
+	if len(t.Phases) > 0 {
+		took := environment.StartTime(t.Phases).Seconds()
+		r.starts.WithLabelValues(t.Environment).Observe(took)
+		v.set(LastStart, took, t.Environment)
+	}
+	if !t.Traced { // its figures are of a watched kernel
+		r.measured(t)
+	}
+	r.settle(t)
+	r.judge(contrasts)
+}
+
+// measured takes in the figures of a trial.
+func (r *Run) measured(t bundle.Trial) {
+	v := &r.values
+	if t.Status == bundle.OK {
+		for _, m := range r.metrics[t.Workload] {
+			value, ok := t.Metrics[m.Name]
+			v.known(Metric, value, ok, t.Environment, t.Workload, t.Level, m.Name, m.Unit, m.Better)
+		}
+		v.known(Duration, t.HostSeconds, t.HostSeconds > 0, t.Environment, t.Workload, t.Level)
+	}
+	if p := t.Pressure; p != nil {
+		for resource, share := range map[string]*float64{"cpu": p.CPU, "io": p.IO, "memory": p.Memory} {
+			v.optional(Pressure, share, resource)
+		}
+		v.optional(Canary, p.CanarySeconds)
+	}
+}
+
+// judge takes in the contrasts as they are.
+func (r *Run) judge(contrasts []verdict.Contrast) {
+	if len(contrasts) == 0 {
+		return
+	}
+	v := &r.values
+	count := map[string]float64{}
+	for _, c := range contrasts {
+		is := string(c.Verdict)
+		if c.Open {
+			is = undecided
+		}
+		if c.Primary {
+			count[is]++
+		}
+		if c.N == 0 {
+			continue
+		}
+		labels := []string{c.Environment, c.Baseline, c.Workload, c.Level, c.Metric, strconv.FormatBool(c.Primary), c.Part}
+		ratio := c.Ratio()
+		v.known(Ratio, ratio.Estimate, finite(ratio.Estimate), labels...)
+		v.known(Low, ratio.Low, c.IntervalN > 0 && finite(c.Low), labels...)
+		v.known(High, ratio.High, c.IntervalN > 0 && finite(c.High), labels...)
+		v.set(Margin, c.Margin, labels...)
+		v.set(Pairs, float64(c.N), labels...)
+		v.one(Verdict, verdicts, is, labels...)
+	}
+	for _, name := range verdicts {
+		v.set(Verdicts, count[name], name)
+	}
+}
+
+func finite(x float64) bool { return !math.IsNaN(x) && !math.IsInf(x, 0) }
+
+// Describe and Collect make a run something that Prometheus collects.
+func (r *Run) Describe(out chan<- *prometheus.Desc) {
+	for f, d := range r.described {
+		if f != Starts {
+			out <- d
+		}
+	}
+	r.starts.Describe(out)
+}
+
+// Collect hands out the values as they are now.
+func (r *Run) Collect(out chan<- prometheus.Metric) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !r.began.IsZero() {
+		r.values.set(Elapsed, (r.before + r.now().Sub(r.began)).Seconds())
+	}
+	for c, u := range r.uses {
+		r.show(c, u)
+	}
+	host := sample.ReadHost()
+	for _, resource := range []string{"cpu", "io", "memory"} {
+		seconds, known := host.Stalled(resource)
+		r.values.known(Stall, seconds, known, resource)
+	}
+	seconds, known := host.Stolen()
+	r.values.known(Steal, seconds, known)
+	r.values.collect(r.described, out)
+	r.starts.Collect(out)
+}
+
+// String says in a line what the run does, for people.
+func (r *Run) String() string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	phase, block := "opened", ""
+	for _, s := range r.values.of[State] {
+		if s.value == 1 {
+			phase = s.labels[0]
+		}
+	}
+	for _, s := range r.values.of[BlockNow] {
+		block = fmt.Sprintf(", block %g", s.value)
+	}
+	for _, s := range r.values.of[Trying] {
+		block += fmt.Sprintf(", %s in %s", strings.TrimSpace(s.labels[1]+" "+s.labels[2]), s.labels[0])
+	}
+	return phase + block
+}

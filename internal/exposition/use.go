@@ -1,0 +1,192 @@
+package exposition
+
+import (
+	"tare/internal/bundle"
+	"tare/internal/sample"
+)
+
+// cell is what resource use is added up for.
+type cell struct{ environment, workload string }
+
+// use is what trials of a cell used: those that ended, and the one under way. A
+// meter counts from 0 in every trial, and a counter must never fall.
+type use struct {
+	ended   []total  // by quantity
+	watched float64  // seconds, in trials that ended
+	meters  []*meter // of the instances of the trial under way
+}
+
+// meter is one instance as it was last seen.
+type meter struct {
+	last        sample.Reading
+	seen, ended bool
+}
+
+// total is a sum of which nothing may be known.
+type total struct {
+	value float64
+	known bool
+}
+
+func (t *total) add(value float64) { t.value, t.known = t.value+value, true }
+
+func (r *Run) use(environment, workload string) *use {
+	c := cell{environment, workload}
+	if r.uses[c] == nil {
+		r.uses[c] = &use{ended: make([]total, len(sample.Quantities))}
+	}
+	return r.uses[c]
+}
+
+// Watch is asked for one more instance of a trial, and gives who is to hear
+// what the sampler sees of it. Hearing is quick, as there may be many instances
+// and a hundred looks a second: sums are made when somebody asks for them.
+func (r *Run) Watch(environment, workload string) func(sample.Reading) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	u, m := r.use(environment, workload), &meter{}
+	u.meters = append(u.meters, m)
+	return func(seen sample.Reading) {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		if !m.ended {
+			m.last, m.seen = seen, true
+		}
+	}
+}
+
+// show sets the series of a cell: what ended trials used and, on top, what the
+// instances of the one under way have used so far.
+func (r *Run) show(c cell, u *use) {
+	if watched := u.watched + u.sinceBegun(); watched > 0 {
+		r.values.set(Watched, watched, c.environment, c.workload)
+	}
+	for i, q := range sample.Quantities {
+		now := u.now(q)
+		if q.Kind == sample.Counter {
+			if all := u.ended[i]; now.known || all.known {
+				r.values.set(Uses[i], all.value+now.value, c.environment, c.workload)
+			}
+		} else {
+			r.values.known(Uses[i], now.value, now.known, c.environment, c.workload)
+		}
+	}
+}
+
+// sinceBegun is how long the trial under way has been watched.
+func (u *use) sinceBegun() (seconds float64) {
+	for _, m := range u.meters {
+		seconds = max(seconds, m.last.Seconds)
+	}
+	return seconds
+}
+
+// now adds up what the instances of the trial under way have of a quantity.
+func (u *use) now(q sample.Quantity) (sum total) {
+	for _, m := range u.meters {
+		if !m.seen {
+			continue
+		}
+		if f := q.Of(&m.last); f.Missing == "" {
+			sum.add(f.Value)
+		}
+	}
+	return sum
+}
+
+// settle ends the trial under way: what it used is added to that of the earlier
+// ones, and what it held is held no more. Where the trial's usage and the looks
+// differ, the larger one counts: the usage has the last moment too, and of an
+// instance on another host it is all that there is.
+func (r *Run) settle(t bundle.Trial) {
+	c := cell{t.Environment, t.Workload}
+	u := r.use(c.environment, c.workload)
+	for i, q := range sample.Quantities {
+		sum := u.now(q)
+		if t.Usage != nil {
+			if f := ofUsage[q.Name](t.Usage); f.Missing == "" && f.Value >= sum.value {
+				sum = total{f.Value, true}
+			}
+		}
+		if sum.known && q.Kind == sample.Counter {
+			u.ended[i].add(sum.value)
+		}
+	}
+	seconds := u.sinceBegun()
+	if t.Usage != nil {
+		seconds = max(seconds, t.HostSeconds)
+		r.absent(c, t.Usage)
+		r.around(c, t.Usage)
+	}
+	u.watched += seconds
+	for _, m := range u.meters {
+		m.ended = true
+	}
+	u.meters = nil
+	r.show(c, u)
+}
+
+// absent says which quantities the last trial has no figure of, and why.
+func (r *Run) absent(c cell, u *sample.Usage) {
+	r.values.drop(Absent, c.environment, c.workload)
+	for _, q := range sample.Quantities {
+		if f := ofUsage[q.Name](u); f.Missing != "" {
+			r.values.set(Absent, 1, c.environment, c.workload, q.Name, f.Missing)
+		}
+	}
+}
+
+// around takes in what is known when a trial ends: who used the processor, the
+// whole machine, and the sampler.
+func (r *Run) around(c cell, u *sample.Usage) {
+	v := &r.values
+	for _, p := range u.Parts {
+		v.add(PartCPU, p.CPU, c.environment, c.workload, p.Role, p.Name)
+	}
+	if h := u.Host; h != nil {
+		for charged, f := range map[string]sample.Figure{
+			"watched": h.Watched, "tare": h.Tare, "others": h.Others, "kernel_threads": h.KernelThreads, "unattributed": h.Unattributed,
+		} {
+			// What is left over may come out below 0, by the kernel's ticks.
+			if f.Missing == "" {
+				v.add(HostCPU, max(f.Value, 0), c.environment, charged)
+			}
+		}
+		if h.Energy.Missing == "" {
+			v.add(Energy, h.Energy.Value, c.environment)
+		}
+	}
+	if e := u.Sampler; e != nil {
+		v.add(SamplerCPU, e.CPU, c.environment)
+		v.add(SamplerPasses, float64(e.Passes), c.environment)
+		v.add(SamplerTime, e.PassMean*float64(e.Passes), c.environment)
+		v.set(SamplerMax, e.PassMax, c.environment)
+		v.add(SamplerLate, float64(e.Late), c.environment)
+	}
+}
+
+// ofUsage is where a trial's usage has the quantity: the total of a counter,
+// the mean of a gauge.
+var ofUsage = map[string]func(*sample.Usage) sample.Figure{
+	"cpu_user":         func(u *sample.Usage) sample.Figure { return u.CPUUser },
+	"cpu_system":       func(u *sample.Usage) sample.Figure { return u.CPUSystem },
+	"cpu_throttled":    func(u *sample.Usage) sample.Figure { return u.CPUThrottled },
+	"memory":           func(u *sample.Usage) sample.Figure { return u.MemoryMean },
+	"cache":            func(u *sample.Usage) sample.Figure { return u.CacheMean },
+	"disk_read":        func(u *sample.Usage) sample.Figure { return u.DiskRead },
+	"disk_written":     func(u *sample.Usage) sample.Figure { return u.DiskWritten },
+	"disk_reads":       func(u *sample.Usage) sample.Figure { return u.DiskReads },
+	"disk_writes":      func(u *sample.Usage) sample.Figure { return u.DiskWrites },
+	"net_received":     func(u *sample.Usage) sample.Figure { return u.NetReceived },
+	"net_sent":         func(u *sample.Usage) sample.Figure { return u.NetSent },
+	"packets_received": func(u *sample.Usage) sample.Figure { return u.PacketsIn },
+	"packets_sent":     func(u *sample.Usage) sample.Figure { return u.PacketsOut },
+	"switches":         func(u *sample.Usage) sample.Figure { return u.Switches },
+	"minor_faults":     func(u *sample.Usage) sample.Figure { return u.MinorFaults },
+	"major_faults":     func(u *sample.Usage) sample.Figure { return u.MajorFaults },
+	"stall_cpu":        func(u *sample.Usage) sample.Figure { return u.StallCPU },
+	"stall_io":         func(u *sample.Usage) sample.Figure { return u.StallIO },
+	"stall_memory":     func(u *sample.Usage) sample.Figure { return u.StallMemory },
+	"threads":          func(u *sample.Usage) sample.Figure { return u.ThreadsMean },
+	"processes":        func(u *sample.Usage) sample.Figure { return u.ProcessesMean },
+}

@@ -1,0 +1,105 @@
+package exposition
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// values are the series of all families, as they are now.
+type values struct {
+	of map[*Family]map[string]*series
+	// changed hears of every value that is set, also of one that was so before;
+	// nil for nobody.
+	changed func(f *Family, labels []string, value float64)
+}
+
+type series struct {
+	labels []string
+	value  float64
+}
+
+func (v *values) at(f *Family, labels []string) *series {
+	if len(labels) != len(f.Labels) {
+		panic(f.Name + ": labels " + strings.Join(labels, ", ") + " for " + strings.Join(f.Labels, ", "))
+	}
+	if v.of == nil {
+		v.of = map[*Family]map[string]*series{}
+	}
+	if v.of[f] == nil {
+		v.of[f] = map[string]*series{}
+	}
+	key := strings.Join(labels, "\xff")
+	s := v.of[f][key]
+	if s == nil {
+		s = &series{labels: slices.Clone(labels)}
+		v.of[f][key] = s
+	}
+	return s
+}
+
+func (v *values) set(f *Family, value float64, labels ...string) {
+	s := v.at(f, labels)
+	s.value = value
+	if v.changed != nil {
+		v.changed(f, s.labels, value)
+	}
+}
+
+func (v *values) add(f *Family, value float64, labels ...string) {
+	v.set(f, v.at(f, labels).value+value, labels...)
+}
+
+// drop forgets the series of a family whose first labels these are: what is no
+// longer so is absent, not 0.
+func (v *values) drop(f *Family, first ...string) {
+	for key, s := range v.of[f] {
+		if slices.Equal(s.labels[:len(first)], first) {
+			delete(v.of[f], key)
+		}
+	}
+}
+
+// known sets a value, or forgets it where there is none.
+func (v *values) known(f *Family, value float64, known bool, labels ...string) {
+	if known {
+		v.set(f, value, labels...)
+	} else {
+		v.drop(f, labels...)
+	}
+}
+
+// optional sets a value that may not be there.
+func (v *values) optional(f *Family, value *float64, labels ...string) {
+	if value == nil {
+		v.drop(f, labels...)
+	} else {
+		v.set(f, *value, labels...)
+	}
+}
+
+// one sets the series of the label's value that is the case to 1, and those of
+// the other ones to 0.
+func (v *values) one(f *Family, all []string, is string, labels ...string) {
+	for _, name := range all {
+		value := 0.0
+		if name == is {
+			value = 1
+		}
+		v.set(f, value, append(slices.Clone(labels), name)...)
+	}
+}
+
+// collect hands out all series.
+func (v *values) collect(described map[*Family]*prometheus.Desc, out chan<- prometheus.Metric) {
+	for f, all := range v.of {
+		kind := prometheus.GaugeValue
+		if f.Type == Counter {
+			kind = prometheus.CounterValue
+		}
+		for _, s := range all {
+			out <- prometheus.MustNewConstMetric(described[f], kind, s.value, s.labels...)
+		}
+	}
+}
