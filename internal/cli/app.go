@@ -42,6 +42,7 @@ func defaultHome() string {
 const (
 	ExitBadInput    = 2   // the study, a flag or a file is wrong; nothing was started
 	ExitSomeFailed  = 3   // some trials failed, the rest is reported
+	ExitConfounded  = 4   // --strict, and something besides the layer differs
 	ExitInterrupted = 130 // Ctrl-C or SIGTERM; what was measured is kept
 )
 

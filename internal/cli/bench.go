@@ -121,6 +121,7 @@ For a shell, say so: tare bench -- sh -c 'gzip -9 < /bin/bash | wc -c'`,
 	flags.StringVarP(&o.Folder, "out", "o", "", "folder of the run")
 	exports.add(flags)
 	show.add(flags)
+	show.addListen(flags)
 	return command
 }
 
@@ -202,14 +203,17 @@ func (b *benchOptions) plan(seeded bool) (*study.Plan, error) {
 	return planOf(study.File{Origin: "tare bench", Name: "bench"}, document, b.pack(), over)
 }
 
-// planOf makes the plan of a study that a command wrote for itself, with the
-// one pack that it uses.
+// planOf makes the plan of a study that a command wrote for itself, with a pack
+// that stands in no file; nil for none.
 func planOf(file study.File, document yaml.MapSlice, pack *workload.Pack, over study.Overrides) (*study.Plan, error) {
 	var err error
 	if file.Source, err = yaml.Marshal(document); err != nil {
 		return nil, err
 	}
-	plan, err := study.Resolve(file.With(pack), over)
+	if pack != nil {
+		file = *file.With(pack)
+	}
+	plan, err := study.Resolve(&file, over)
 	var problems strict.Problems
 	if errors.As(err, &problems) {
 		// The places are those of a document that nobody wrote.
@@ -359,6 +363,11 @@ func runBench(ctx context.Context, app *App, o run.Options, show displayFlags, e
 			display.Event(e)
 		}
 	}
+	stop, err := show.serve(app, &o)
+	if err != nil {
+		return err
+	}
+	defer stop()
 	result, err := run.Execute(ctx, o)
 	display.Close()
 	if err := outcome(ctx, result, err); err != nil {

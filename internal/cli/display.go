@@ -17,7 +17,10 @@ import (
 )
 
 // displayFlags choose how a run shows its progress.
-type displayFlags struct{ quiet, json bool }
+type displayFlags struct {
+	quiet, json bool
+	listen      string // an address; "" for none
+}
 
 func (d *displayFlags) add(flags *pflag.FlagSet) {
 	flags.BoolVarP(&d.quiet, "quiet", "q", false, "print nothing but the result")

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"maps"
@@ -11,8 +10,6 @@ import (
 
 	"github.com/charmbracelet/x/ansi"
 
-	"tare/internal/environment"
-	"tare/internal/quantity"
 	"tare/internal/report"
 	"tare/internal/schedule"
 	"tare/internal/study"
@@ -40,10 +37,16 @@ func printPlan(app *App, plan *study.Plan) error {
 	if plan.Pin != nil {
 		planLine(w, "pin", report.Pinned(plan.Pin))
 	}
+	if plan.Price != nil {
+		planLine(w, "price", plan.Price.String())
+	}
 	for _, e := range plan.Environments {
 		planLine(w, "environment", place(e.Name, "("+kindAndWhere(e)+")", optionsInWords(e)))
 		if limits := report.Limits(e.Limits); limits != report.Limits(plan.Limits) {
 			planLine(w, "  limits", limits)
+		}
+		for _, own := range e.Own() {
+			planLine(w, "  with", own)
 		}
 	}
 	for _, work := range plan.Workloads {
@@ -157,63 +160,14 @@ func settings(work study.Workload, l study.Level) map[string]string {
 // optionsInWords are an environment's options as key=value, those left out that
 // are the kind's defaults.
 func optionsInWords(e study.Environment) string {
-	var all, defaults map[string]any
-	if json.Unmarshal(e.Options, &all) != nil {
-		return string(e.Options)
-	}
-	if registration, known := environment.Lookup(e.Kind); known {
-		if encoded, err := json.Marshal(registration.Options()); err == nil {
-			json.Unmarshal(encoded, &defaults)
-		}
-	}
-	usual := map[string]string{}
-	for key, value := range flatten("", defaults) {
-		usual[key] = optionValue(key, value)
-	}
+	set, usual := e.OptionWords()
 	var words []string
-	set := flatten("", all)
 	for _, key := range slices.Sorted(maps.Keys(set)) {
-		if value := optionValue(key, set[key]); value != usual[key] {
-			words = append(words, key+"="+value)
+		if set[key] != usual[key] {
+			words = append(words, key+"="+set[key])
 		}
 	}
 	return strings.Join(words, " ")
-}
-
-// flatten writes what lies in an option as outer.inner.
-func flatten(before string, options map[string]any) map[string]any {
-	flat := map[string]any{}
-	for key, value := range options {
-		if inner, nested := value.(map[string]any); nested {
-			maps.Copy(flat, flatten(before+key+".", inner))
-		} else {
-			flat[before+key] = value
-		}
-	}
-	return flat
-}
-
-func optionValue(key string, value any) string {
-	switch v := value.(type) {
-	case nil:
-		return ""
-	case []any:
-		var texts []string
-		for _, one := range v {
-			texts = append(texts, optionValue(key, one))
-		}
-		return strings.Join(texts, ",")
-	case float64:
-		if strings.HasSuffix(key, "timeout") {
-			return time.Duration(v).String()
-		}
-	case string:
-		// A plan has a size in bytes, to be exact.
-		if size, err := quantity.ParseBytes(v); err == nil && strings.HasSuffix(v, "B") {
-			return size.String()
-		}
-	}
-	return fmt.Sprint(value)
 }
 
 func blocksInWords(d study.Design) string {

@@ -20,7 +20,7 @@ import (
 
 // reportFiles are the formats with the file that each is written to, in the
 // run's folder, where no other is named. Text goes to the standard output.
-var reportFiles = map[string]string{"html": "report.html", "md": "report.md", "text": "-"}
+var reportFiles = map[string]string{"html": "report.html", "md": "report.md", "text": "-", "openmetrics": "report.openmetrics"}
 
 func newReportCommand(app *App) *cobra.Command {
 	var (
@@ -32,11 +32,12 @@ func newReportCommand(app *App) *cobra.Command {
 	)
 	command := &cobra.Command{
 		Use:   "report RUN",
-		Short: "Write a run's report: one HTML file, Markdown, or tables for the terminal",
+		Short: "Write a run's report: HTML, Markdown, text, or OpenMetrics for Prometheus",
 		Long: `Write a run's report. RUN is a run's folder or its name, as tare ls prints it.
 
 HTML is one file that works offline; md is Markdown for an issue or a README;
-text is what tare run prints at its end. A report follows from the run's folder
+text is what tare run prints at its end; openmetrics is every trial, contrast and
+use of resources with its time, for promtool tsdb create-blocks-from. A report follows from the run's folder
 alone: the same folder gives the same bytes.`,
 		Example: `  tare report quick-20261121-014500
   tare report ./my-run --format html,md
@@ -45,7 +46,7 @@ alone: the same folder gives the same bytes.`,
 		RunE: func(_ *cobra.Command, args []string) error {
 			for _, f := range formats {
 				if reportFiles[f] == "" {
-					return badInput("--format %s is not known: choose html, md or text", f)
+					return badInput("--format %s is not known: choose html, md, text or openmetrics", f)
 				}
 			}
 			if out != "" && len(formats) != 1 {
@@ -78,14 +79,14 @@ alone: the same folder gives the same bytes.`,
 		},
 	}
 	flags := command.Flags()
-	flags.StringSliceVar(&formats, "format", []string{"html"}, "html, md or text; several with commas")
+	flags.StringSliceVar(&formats, "format", []string{"html"}, "html, md, text or openmetrics; several with commas")
 	flags.StringVarP(&out, "out", "o", "", "the file to write; - is the standard output (default: in the run's folder)")
 	flags.StringVar(&profile, "score", "", "add the score sheet by this profile: a built-in one's name, or a file")
 	command.RegisterFlagCompletionFunc("score", completeProfile)
 	flags.StringVar(&against, "against", "", "add the ratios that this published study printed, beside the measured ones (tare published lists them)")
 	command.RegisterFlagCompletionFunc("against", cobra.FixedCompletions(published.Names(), cobra.ShellCompDirectiveNoFileComp))
-	flags.BoolVar(&all, "all", false, "text: every metric, not only the primary ones and CPU time per operation")
-	command.RegisterFlagCompletionFunc("format", cobra.FixedCompletions([]string{"html", "md", "text"}, cobra.ShellCompDirectiveNoFileComp))
+	flags.BoolVar(&all, "all", false, "text: every metric, not only the primary ones and what operations cost")
+	command.RegisterFlagCompletionFunc("format", cobra.FixedCompletions([]string{"html", "md", "text", "openmetrics"}, cobra.ShellCompDirectiveNoFileComp))
 	return command
 }
 
@@ -100,10 +101,7 @@ func openReport(app *App, name string) (report.Input, error) {
 	if err != nil {
 		return report.Input{}, badInput("%w", err)
 	}
-	return report.Input{
-		Manifest: run.Manifest, Plan: run.Plan, Trials: run.Trials, Folder: folder,
-		Contrasts: verdict.Contrasts(run.Plan, run.Trials, run.Manifest.Environments),
-	}, nil
+	return report.Of(run, verdict.Contrasts(run.Plan, run.Trials, run.Manifest.Environments)), nil
 }
 
 // runFolder finds a run by its folder or by its name below the home folder.
@@ -144,6 +142,8 @@ func render(w io.Writer, in report.Input, format string, o report.TerminalOption
 		return report.HTML(w, in)
 	case "md":
 		return report.Markdown(w, in)
+	case "openmetrics":
+		return report.OpenMetrics(w, in)
 	}
 	return report.Terminal(w, in, o)
 }

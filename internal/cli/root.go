@@ -59,7 +59,7 @@ A first look:
 	})
 	root.PersistentFlags().StringVar(&app.Home, "home", app.Home, "folder of runs, images and work in progress; $TARE_HOME")
 	root.AddCommand(
-		newDoctorCommand(app), newRunCommand(app), newBenchCommand(app), newStatsCommand(app),
+		newDoctorCommand(app), newRunCommand(app), newBenchCommand(app), newExplainCommand(app), newParityCommand(app), newStatsCommand(app),
 		newReportCommand(app), newScoreCommand(app), newImportCommand(app), newCompareCommand(app),
 		newWorkloadCommand(app), newPublishedCommand(app), newListCommand(app), newShowCommand(app), newRemoveCommand(app), newCleanCommand(app), newHostCommand(app),
 	)

@@ -22,6 +22,7 @@ func newRunCommand(app *App) *cobra.Command {
 		seed   uint64
 		resume string
 		dry    bool
+		strict bool
 		show   displayFlags
 	)
 	command := &cobra.Command{
@@ -34,11 +35,13 @@ the machine happens to all. At the end stand the verdicts and the path of the
 HTML report. A run that was interrupted or killed goes on with --resume.
 
 Exit status: 0, 2 for a mistake in the study or a flag (nothing was started),
-3 where some trials failed and the rest is reported, 130 when interrupted.`,
+3 where some trials failed and the rest is reported, 4 where --strict found a
+confound (no trial was run), 130 when interrupted.`,
 		Example: `  tare run quick
   tare run ./redis.yaml --budget 5m
   tare run quick --only native,docker,redis --blocks 10
   tare run karna-2021 --scale small
+  tare run quick --listen 127.0.0.1:9464
   tare run --resume quick-20261121-014500`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if (len(args) == 1) == (resume != "") || len(args) > 1 {
@@ -73,6 +76,11 @@ Exit status: 0, 2 for a mistake in the study or a flag (nothing was started),
 				}
 				o.Plan = plan
 			}
+			if strict {
+				if err := refuseUnfair(command.Context(), app, o); err != nil {
+					return err
+				}
+			}
 			return execute(command.Context(), app, o, show)
 		},
 	}
@@ -85,8 +93,11 @@ Exit status: 0, 2 for a mistake in the study or a flag (nothing was started),
 	flags.StringVarP(&o.Folder, "out", "o", "", "folder of the run (default: below the home, named by study and time)")
 	flags.StringVar(&resume, "resume", "", "go on with this run: its folder or its name")
 	flags.BoolVar(&dry, "dry-run", false, "print the plan and the expected duration, and start nothing")
+	flags.BoolVar(&strict, "strict", false, "look first at what differs between the environments (tare parity), and run nothing where a confound touches a workload")
 	show.add(flags)
+	show.addListen(flags)
 	command.MarkFlagsMutuallyExclusive("resume", "dry-run")
+	command.MarkFlagsMutuallyExclusive("strict", "dry-run")
 	return command
 }
 
@@ -118,6 +129,11 @@ func resolve(name string, over study.Overrides) (*study.Plan, error) {
 func execute(ctx context.Context, app *App, o run.Options, show displayFlags) error {
 	display := show.display(app)
 	o.Events = display.Event
+	stop, err := show.serve(app, &o)
+	if err != nil {
+		return err
+	}
+	defer stop()
 	result, err := run.Execute(ctx, o)
 	display.Close()
 	if err := outcome(ctx, result, err); err != nil {

@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"tare/internal/bundle"
+	"tare/internal/cost"
 	"tare/internal/report"
 	"tare/internal/run"
 	"tare/internal/study"
@@ -132,10 +133,13 @@ func printCheck(app *App, folder string, w study.Workload, t bundle.Trial) {
 	width := terminalOptions(out, false).Width
 	if t.Status == bundle.OK {
 		rows := [][]string{{"metric", "figure", "is better", "from"}}
+		var missing []string
 		for _, m := range w.Pack.Metrics {
-			name, figure := m.Name, cmp.Or(t.Missing[m.Name], "none here")
+			name, figure := m.Name, "none"
 			if v, ok := t.Metrics[m.Name]; ok {
 				figure = report.Figure(v, m.Unit)
+			} else {
+				missing = append(missing, fmt.Sprintf("%s: %s", m.Name, cmp.Or(t.Missing[m.Name], "none here")))
 			}
 			if m.Primary {
 				name += " *"
@@ -144,6 +148,9 @@ func printCheck(app *App, folder string, w study.Workload, t bundle.Trial) {
 		}
 		table(out, width, rows)
 		fmt.Fprintf(out, "* judged by it; the others are shown beside it\n")
+		for _, line := range missing {
+			fmt.Fprintf(out, "none of %s\n", line)
+		}
 	}
 	for _, warning := range t.Warnings {
 		fmt.Fprintf(out, "warning: %s\n", warning)
@@ -165,7 +172,7 @@ func printCheck(app *App, folder string, w study.Workload, t bundle.Trial) {
 // sourceOf says in a few words where a figure came from.
 func sourceOf(p workload.Pack, m workload.Metric) string {
 	switch {
-	case m.Name == workload.CPUPerOp, m.Name == workload.CPUSeconds:
+	case cost.Named(m.Name), m.Name == workload.CPUSeconds:
 		return "tare, from outside"
 	case m.Name == workload.StartAll, p.Startup:
 		return "tare, the start"

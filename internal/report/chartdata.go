@@ -130,7 +130,7 @@ func newChartData(v *view) chartData {
 		if t.Status == bundle.OK {
 			values := make([]any, len(names[at[0]]))
 			for m, name := range names[at[0]] {
-				if x, ok := valueOf(&t, &v.Plan.Workloads[at[0]], name); ok {
+				if x, ok := valueOf(&t, name); ok {
 					values[m] = number(x)
 				}
 			}

@@ -6,14 +6,14 @@ import (
 	"slices"
 
 	"tare/internal/bundle"
-	"tare/internal/study"
+	"tare/internal/cost"
 	"tare/internal/verdict"
 )
 
 type contrast = verdict.Contrast
 
 // companion is the metric that is shown beside the primary ones.
-const companion = verdict.CPUPerOperation
+const companion = cost.CPU
 
 // word is the verdict as it is printed.
 func word(c *contrast) string {
@@ -83,21 +83,11 @@ func tails(c *contrast) string {
 	return change(math.Log(c.TailP95)) + ", " + change(math.Log(c.TailP99))
 }
 
-// valueOf is a metric of a trial. CPU time per operation is derived, as it is
-// for the verdicts, where the tool does not give it.
-func valueOf(t *bundle.Trial, w *study.Workload, metric string) (float64, bool) {
+// valueOf is a metric of a trial.
+func valueOf(t *bundle.Trial, metric string) (float64, bool) {
 	if t.Status != bundle.OK {
 		return 0, false
 	}
-	if x, ok := t.Metrics[metric]; ok {
-		return x, true
-	}
-	if metric != companion || w.Pack.Operations == "" || t.Usage == nil || t.Missing[metric] != "" {
-		return 0, false
-	}
-	n, cpu := t.Metrics[w.Pack.Operations], t.Usage.CPU()
-	if n <= 0 || cpu.Missing != "" {
-		return 0, false
-	}
-	return cpu.Value / n, true
+	x, ok := t.Metrics[metric]
+	return x, ok
 }

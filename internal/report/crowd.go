@@ -85,7 +85,7 @@ func (t *terminal) within(rows []withinRow) {
 			last = h
 		}
 		if withoutRatio(r.Contrast) {
-			t.wrap(4, r.Shown+": "+noRatio)
+			t.wrap(4, r.Shown+": "+whyNoRatio(r.Contrast))
 			continue
 		}
 		t.wrap(4, fmt.Sprintf("%s: %s to %s, %s  %s  %s  %s", r.Shown, brief(r.Contrast.Base.Median, r.Unit), brief(r.Contrast.Values.Median, r.Unit),
@@ -120,7 +120,7 @@ func markdownCrowd(b *strings.Builder, v *view) {
 		for _, r := range rows {
 			c := r.Contrast
 			if withoutRatio(c) {
-				fmt.Fprintf(b, "| %s | %s | %s | %s | | | %s | |\n", escape(place(r.Workload, r.Level)), escape(r.BaseLevel), escape(r.Metric), escape(r.Shown), noRatio)
+				fmt.Fprintf(b, "| %s | %s | %s | %s | | | %s | |\n", escape(place(r.Workload, r.Level)), escape(r.BaseLevel), escape(r.Metric), escape(r.Shown), whyNoRatio(c))
 				continue
 			}
 			fmt.Fprintf(b, "| %s | %s | %s | %s | %s | %s | %s %s | **%s** %s |\n", escape(place(r.Workload, r.Level)), escape(r.BaseLevel), escape(r.Metric), escape(r.Shown),

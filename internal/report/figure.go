@@ -4,6 +4,8 @@ import (
 	"math"
 	"strconv"
 	"strings"
+
+	"tare/internal/cost"
 )
 
 // missing stands where there is no figure; its reason stands beside it.
@@ -40,6 +42,10 @@ func scaleFor(v float64, unit string) scale {
 	tail := ""
 	if hasPer {
 		tail = "/" + per
+	}
+	// What is held for a time: B·s.
+	if held, time, both := strings.Cut(what, "·"); both {
+		what, tail = held, "·"+time+tail
 	}
 	if f, ok := timeUnits[what]; ok {
 		s := pick(v*f, seconds)
@@ -93,8 +99,12 @@ func Figure(v float64, unit string) string { return figure(v, unit) }
 // has said "requests/s" already, 12.3k/s is enough.
 func brief(v float64, unit string) string { return figure(v, nounless(unit)) }
 
-// nounless is a rate's unit without its noun; other units stay as they are.
+// nounless is a rate's unit without its noun, and a cost's without the
+// operations; other units stay as they are.
 func nounless(unit string) string {
+	if of, priced := strings.CutSuffix(unit, cost.PerUnit); priced {
+		return of
+	}
 	what, _, rate := strings.Cut(unit, "/")
 	_, time := timeUnits[what]
 	_, bytes := byteUnits[what]

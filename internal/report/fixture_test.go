@@ -9,6 +9,7 @@ import (
 
 	"tare/internal/agent"
 	"tare/internal/bundle"
+	"tare/internal/cost"
 	"tare/internal/environment"
 	"tare/internal/image"
 	"tare/internal/quantity"
@@ -95,6 +96,7 @@ func fixture() Input {
 				for li, level := range plan.Workloads[wi].Levels {
 					position++
 					t := fakeTrial(rng, w, env, level.Name, li, block, drift)
+					t.Charge(plan.Workloads[wi].Pack, nil)
 					t.Position = position
 					t.Started = clock
 					clock = clock.Add(time.Duration(t.HostSeconds*1e9) + 300*time.Millisecond)
@@ -143,6 +145,12 @@ func fakeTrial(rng *rand.Rand, w fakeWorkload, env, level string, li, block int,
 	}
 	if env == "gvisor" {
 		t.Usage.DiskRead = sample.Absent("cgroup v1 counts no bytes before a throttle rule exists")
+	}
+	t.Usage.MemorySeconds = sample.Known(t.Usage.MemoryMean.Value * t.HostSeconds)
+	t.Usage.Switches = sample.Known(math.Round(2e4 * scaleUp * overhead))
+	t.Usage.Host = &sample.HostUsage{Energy: sample.Absent("the machine has no energy counters")}
+	if env == "vm" {
+		t.Usage.Switches = sample.Absent("the guest's own are not seen from outside")
 	}
 	if w.name != "startup" {
 		t.Metrics["operations"] = math.Round(1e5 * scaleUp)
@@ -234,6 +242,9 @@ func fixturePlan() *study.Plan {
 		if w.name != "startup" {
 			pack.Operations = "operations"
 			pack.Metrics = append(pack.Metrics, workload.Metric{Name: "operations", Unit: "op", Better: "higher"})
+			for _, c := range cost.Asked(false, nil) {
+				pack.Metrics = append(pack.Metrics, workload.Metric{Name: c.Name, Unit: c.Unit, Better: "lower", About: c.About})
+			}
 		}
 		sw := study.Workload{Name: w.name, Pack: pack, Fresh: "block"}
 		if w.fresh != "" {

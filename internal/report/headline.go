@@ -28,7 +28,7 @@ func (v *view) headlines() []headline {
 	var all []headline
 	for i := range v.Environments {
 		e := &v.Environments[i]
-		if e.Baseline {
+		if e.Baseline || e.Rung {
 			continue
 		}
 		h := headline{Environment: e.Shown}
@@ -101,7 +101,7 @@ func (v *view) sumUp(e *environmentView) string {
 func (v *view) cellOf(e *environmentView) int {
 	i := 0
 	for _, other := range v.Environments[:e.Index] {
-		if !other.Baseline {
+		if !other.Baseline && !other.Rung {
 			i++
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"html/template"
 	"io"
+	"strings"
 
 	"tare/internal/verdict"
 )
@@ -18,25 +19,35 @@ var (
 	script string
 	//go:embed assets/report.css
 	style string
+	//go:embed why.tmpl
+	whyText string
+	//go:embed kernel.tmpl
+	kernelText string
 	//go:embed page.tmpl
 	pageText string
 )
 
 var pageTemplate = template.Must(template.New("page").Funcs(template.FuncMap{
-	"figure":   figure,
-	"change":   func(c *contrast) string { return typeset(change(middle(c))) },
-	"ends":     func(c *contrast) string { return typeset(ends(c)) },
-	"tails":    func(c *contrast) string { return typeset(tails(c)) },
-	"wording":  func(c *contrast) string { return typeset(verdict.Wording(*c)) },
-	"word":     word,
-	"remark":   remark,
-	"counts":   counts,
-	"place":    place,
-	"percent":  percent,
-	"blocks":   blockList,
-	"versions": versions,
-	"short":    func(sum string) string { return sum[:min(12, len(sum))] },
-}).Parse(sheetText + againstText + pageText))
+	"figure":     figure,
+	"kernelLead": func() string { return kernelLead },
+	"change":     func(c *contrast) string { return typeset(change(middle(c))) },
+	"ends":       func(c *contrast) string { return typeset(ends(c)) },
+	"tails":      func(c *contrast) string { return typeset(tails(c)) },
+	"wording":    func(c *contrast) string { return typeset(verdict.Wording(*c)) },
+	"word":       word,
+	"remark":     remark,
+	"counts":     counts,
+	"place":      place,
+	"percent":    percent,
+	"mark":       markOf,
+	"facts":      factsOf,
+	"folded":     folded,
+	"join":       func(words []string) string { return strings.Join(words, ", ") },
+	"blocks":     blockList,
+	"versions":   versions,
+	"usageOf":    func(w workloadView, t usageTable) usageIn { return usageIn{w, t} },
+	"short":      func(sum string) string { return sum[:min(12, len(sum))] },
+}).Parse(fairText + whyText + kernelText + sheetText + againstText + pageText))
 
 // HTML writes the run as one page that needs nothing but itself: it asks no
 // network for anything, and its security policy would not let it.

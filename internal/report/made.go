@@ -38,6 +38,14 @@ func (v *view) made() []fact {
 	if len(v.Plan.Pin) > 0 {
 		facts = append(facts, fact{"pinned", Pinned(v.Plan.Pin), false})
 	}
+	for _, e := range v.Environments {
+		for _, own := range e.Own() {
+			facts = append(facts, fact{"only in " + e.Shown, own, true})
+		}
+	}
+	if v.Plan.Price != nil {
+		facts = append(facts, fact{"price", v.Plan.Price.String(), false})
+	}
 	return append(facts,
 		fact{"design", design(d, v.Plan.Workloads), false},
 		fact{"sessions", sessions(v), false})

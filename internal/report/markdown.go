@@ -9,7 +9,7 @@ import (
 )
 
 // Markdown writes the verdicts as tables for an issue or a README: a row a
-// primary metric and CPU time per operation, a column an environment.
+// primary metric and CPU time per thousand operations, a column an environment.
 func Markdown(w io.Writer, in Input) error {
 	v := newView(in)
 	var b strings.Builder
@@ -23,6 +23,10 @@ func Markdown(w io.Writer, in Input) error {
 		b.WriteString("\n")
 	}
 	markdownMatrix(&b, v)
+	markdownCosts(&b, v)
+	markdownFair(&b, v)
+	markdownWhy(&b, v)
+	markdownKernel(&b, v.Kernel())
 	markdownSheet(&b, v.Sheet())
 	markdownAgainst(&b, v)
 	markdownCrowd(&b, v)
@@ -47,7 +51,7 @@ func markdownMatrix(b *strings.Builder, v *view) {
 	b.WriteString("\n| workload | metric | " + escape(v.Base.Shown))
 	rule := "|---|---|---:"
 	for _, e := range v.Environments {
-		if !e.Baseline && e.Ran() {
+		if e.Compared() {
 			b.WriteString(" | " + escape(e.Shown))
 			rule += "|---"
 		}
@@ -82,7 +86,7 @@ func markdownCell(c cell) string {
 		return missing + ", " + escape(c.Reason)
 	}
 	k := c.Contrast
-	text := fmt.Sprintf("**%s** %s %s %s", word(k), change(middle(k)), escape(ends(k)), counts(k))
+	text := fmt.Sprintf("**%s**%s %s %s %s", word(k), markOf(k), change(middle(k)), escape(ends(k)), counts(k))
 	if r := remark(k); r != "" {
 		text += ": " + escape(r)
 	}

@@ -46,9 +46,15 @@ func (v *view) gatherNotes() {
 		return &v.Notes[i]
 	}
 	for _, e := range v.Environments {
+		for _, own := range e.Own() {
+			remark(e.Shown, "parameters of its own for "+own)
+		}
 		for _, n := range e.Facts.Notes {
 			remark(e.Shown, n)
 		}
+	}
+	if v.Plan.Sampling.Syscalls {
+		remark("all environments", "system calls are counted in every trial, which slows all alike")
 	}
 	for _, t := range v.Trials {
 		for _, w := range t.Warnings {
@@ -75,8 +81,12 @@ func (v *view) brief(c *contrast, w verdict.Warning) string {
 	switch w.Code {
 	case verdict.Emulation:
 		return "" // said once, with the environment's sentence
+	case verdict.Confound:
+		return "" // marked, and said under fairness
 	case verdict.Unpaired, verdict.FreshUnknown, verdict.FewResults:
 		return "" // said once, of the import
+	case verdict.Zero:
+		return "" // no mistake: the cost is nothing
 	case verdict.NotPositive:
 		return noRatio
 	case verdict.GivenUp:

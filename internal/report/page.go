@@ -43,7 +43,7 @@ func (p *page) MachineInWords() string {
 func (p *page) Compared() []environmentView {
 	var kept []environmentView
 	for _, e := range p.Environments {
-		if !e.Baseline && e.Ran() {
+		if e.Compared() {
 			kept = append(kept, e)
 		}
 	}
@@ -140,7 +140,7 @@ type numbered struct {
 }
 
 // Plotted are the metrics that get an interval plot: the primary ones and CPU
-// time per operation.
+// time per thousand operations.
 func (w workloadView) Plotted() []numbered {
 	var kept []numbered
 	for i, m := range w.metrics() {
@@ -187,8 +187,23 @@ func (w workloadView) MetricChoices() []choice {
 // Bar is an interval as a small picture, on one scale for the whole page.
 func (p *page) Bar(c *contrast) template.HTML { return p.bars.draw(c) }
 
-// Commands are what was run for a workload at one level, in order.
-func (p *page) Commands(w workloadView, l levelView) []fact { return commands(&w.Workload, l.Level) }
+// Commands are what was run for a workload at one level, in order, and what was
+// run instead in environments with parameters of their own.
+func (p *page) Commands(w workloadView, l levelView) []fact {
+	usual := commands(&w.Workload, l.Level)
+	all := usual
+	for _, e := range p.Environments {
+		own := l.Level
+		own.Parameters = e.Parameters(w.Name, own)
+		for i, command := range commands(&w.Workload, own) {
+			if command != usual[i] {
+				command.Name += " in " + e.Shown
+				all = append(all, command)
+			}
+		}
+	}
+	return all
+}
 
 // traceRow is one trial with all that leads to what it was taken from.
 type traceRow struct {

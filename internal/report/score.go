@@ -33,7 +33,7 @@ func rated(c *contrast) score.Figure {
 	f := score.Figure{Workload: c.Workload, Metric: c.Metric, Level: c.Level, Environment: c.Environment, Base: c.Base.Median}
 	switch {
 	case withoutRatio(c):
-		f.Missing = noRatio
+		f.Missing = whyNoRatio(c)
 	case c.N == 0:
 		f.Missing = strings.TrimPrefix(c.Reason, "no figure from "+c.Environment+": ")
 		if plain(c, c.Environment) || plain(c, c.Baseline) {
@@ -313,7 +313,15 @@ const noRatio = "a figure of 0 or less has no ratio"
 
 // withoutRatio says whether a contrast was given up for figures of 0.
 func withoutRatio(c *contrast) bool {
-	return slices.ContainsFunc(c.Warnings, func(w verdict.Warning) bool { return w.Code == verdict.NotPositive })
+	return slices.ContainsFunc(c.Warnings, func(w verdict.Warning) bool { return w.Code == verdict.NotPositive || w.Code == verdict.Zero })
+}
+
+// whyNoRatio says why, of such a contrast.
+func whyNoRatio(c *contrast) string {
+	if c.Warnings[0].Code == verdict.Zero {
+		return c.Reason
+	}
+	return noRatio
 }
 
 // plain says whether a contrast was given up with no reason but that the trials

@@ -12,7 +12,7 @@ import (
 type TerminalOptions struct {
 	Width  int  // columns; 0 means 80
 	Colour bool // beside the words, never instead of them
-	All    bool // every metric, not only the primary ones and CPU per operation
+	All    bool // every metric, not only the primary ones and what operations cost
 }
 
 // Terminal writes the verdicts as tables, a workload at one level each, and
@@ -28,8 +28,13 @@ func Terminal(w io.Writer, in Input, o TerminalOptions) error {
 	for _, wv := range v.Workloads {
 		for _, l := range wv.Levels {
 			t.level(v, wv, l)
+			t.costs(v.costs(wv, []levelView{l}, false))
 		}
 	}
+	t.fair(v)
+	t.costless(v)
+	t.why(v)
+	t.kernel(v.Kernel())
 	t.sheet(v.Sheet())
 	t.against(v)
 	t.within(v.WithinRows())
@@ -115,7 +120,7 @@ func (t *terminal) row(c cell, m metricView) []string {
 		return []string{name, missing, c.Reason}
 	}
 	k := c.Contrast
-	return []string{name, brief(c.Median, m.Unit), change(middle(k)), ends(k), t.verdict(word(k)), counts(k)}
+	return []string{name, brief(c.Median, m.Unit), change(middle(k)), ends(k), t.verdict(word(k)) + markOf(k), counts(k)}
 }
 
 // widths fits the columns into the terminal: where they are too many, the last

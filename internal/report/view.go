@@ -7,8 +7,11 @@ import (
 	"strconv"
 	"strings"
 
+	"tare/internal/attribution/analysis"
 	"tare/internal/bundle"
+	"tare/internal/cost"
 	"tare/internal/environment"
+	"tare/internal/parity"
 	"tare/internal/sample"
 	"tare/internal/study"
 	"tare/internal/verdict"
@@ -25,7 +28,8 @@ type view struct {
 	Failed       []failure // trials that failed, by reason
 	Known        []failure // trials that were skipped, by reason
 	Notes        []note
-	Findings     []finding       // of imported results
+	Findings     []finding // of imported results
+	Fair         []parity.Summary
 	Base         environmentView // the baseline
 	Blocks       int
 	OK, Bad, Out int // trials that succeeded, failed, were skipped
@@ -36,7 +40,9 @@ type view struct {
 	starts []phaseRow
 	Paths  []pathRow
 	// Of workloads whose copies or neighbours are swept.
-	within  []contrast
+	within []contrast
+	// Why is where the difference comes from, of a run over a ladder.
+	Why     []analysis.Attribution
 	growths []verdict.Growth
 	usages  map[where][]*sample.Usage // metric is left empty
 	ranges  map[[2]string][2]float64  // workload and metric: the least and the largest figure
@@ -48,6 +54,7 @@ type environmentView struct {
 	Shown    string // with its label: "vm [tcg]"
 	On       string // the host of the study that it runs on: "host far (ubuntu@10.0.0.2)"; "" is this machine
 	Baseline bool
+	Rung     bool // of a ladder, between its ends
 	Index    int
 }
 
@@ -70,7 +77,7 @@ type levelView struct {
 // matrix.
 type metricView struct {
 	workload.Metric
-	Companion bool // CPU time per operation
+	Companion bool // CPU time per thousand operations
 	// Reference is the median at the baseline; NaN where it has no figure.
 	Reference float64
 	Cells     []cell // an environment each, in the study's order, without the baseline
@@ -98,9 +105,12 @@ type where struct{ workload, level, metric, environment string }
 
 func newView(in Input) *view {
 	v := &view{Input: in, absent: map[where]bool{}}
+	v.apart()
+	v.Fair = parity.Summarize(in.Parity)
+	in = v.Input
 	for i, e := range in.Plan.Environments {
 		facts := in.Manifest.Environments[e.Name]
-		ev := environmentView{Environment: e, Facts: facts, Shown: shown(e.Name, facts.Label), On: hostOf(in.Plan, e), Baseline: e.Name == in.Plan.Baseline, Index: i}
+		ev := environmentView{Environment: e, Facts: facts, Shown: shown(e.Name, facts.Label), On: hostOf(in.Plan, e), Baseline: e.Name == in.Plan.Baseline, Rung: in.Plan.Rung(e.Name), Index: i}
 		v.Environments = append(v.Environments, ev)
 		if ev.Baseline {
 			v.Base = ev
@@ -208,7 +218,7 @@ func (v *view) metric(w study.Workload, l study.Level, m workload.Metric, contra
 		Reference: median(values[where{w.Name, l.Name, m.Name, v.Plan.Baseline}])}
 	for i := range v.Environments {
 		e := &v.Environments[i]
-		if e.Baseline {
+		if e.Baseline || e.Rung {
 			continue
 		}
 		at := where{w.Name, l.Name, m.Name, e.Name}
@@ -217,7 +227,7 @@ func (v *view) metric(w study.Workload, l study.Level, m workload.Metric, contra
 		case c.Contrast == nil:
 			c.Reason = v.whyNot(at, e)
 		case withoutRatio(c.Contrast):
-			c.Contrast, c.Reason = nil, noRatio
+			c.Contrast, c.Reason = nil, whyNoRatio(c.Contrast)
 		case c.Contrast.N == 0:
 			c.Contrast, c.Reason = nil, v.whyNot(at, e)
 		}
@@ -256,11 +266,11 @@ func (v *view) shown(name string) string {
 	return shown(name, v.Manifest.Environments[name].Label)
 }
 
-// title is what a metric is called in headings: CPU time per operation has no
-// pack that names it.
+// title is what a metric is called in headings: what operations cost has a name
+// in words.
 func (m metricView) title() string {
-	if m.Companion {
-		return "CPU time per operation"
+	if c, known := cost.Lookup(m.Name); known {
+		return c.Title + " per thousand operations"
 	}
 	return m.Name
 }
@@ -268,7 +278,7 @@ func (m metricView) title() string {
 // heading is the title with the unit and the direction.
 func (m metricView) heading() string {
 	text := m.title()
-	if nounless(m.Unit) != m.Unit {
+	if nounless(m.Unit) != m.Unit && !cost.Named(m.Name) {
 		text += ", " + m.Unit // other units stand beside every figure
 	}
 	return text + ", " + m.Better + " is better"
@@ -343,12 +353,6 @@ func valuesOf(v *view) map[where][]float64 {
 		for m, x := range t.Metrics {
 			at.metric = m
 			values[at] = append(values[at], x)
-		}
-		if _, given := t.Metrics[companion]; !given {
-			if x, ok := valueOf(t, w, companion); ok {
-				at.metric = companion
-				values[at] = append(values[at], x)
-			}
 		}
 	}
 	return values

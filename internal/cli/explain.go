@@ -1,0 +1,487 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/goccy/go-yaml"
+	"github.com/spf13/cobra"
+
+	"tare/internal/attribution"
+	"tare/internal/attribution/analysis"
+	"tare/internal/environment"
+	"tare/internal/report"
+	"tare/internal/run"
+	"tare/internal/schedule"
+	"tare/internal/stats"
+	"tare/internal/study"
+)
+
+// explainOptions are what the user asked `tare explain` for.
+type explainOptions struct {
+	workload string
+	from, to string
+	study    string
+	over     study.Overrides
+	set      []string // KEY=VALUE, at both ends
+	setFrom  []string // at the one
+	setTo    []string // at the other
+	limits   []string
+	margin   string
+	parts    []string
+	groups   []string
+	order    string
+	orders   int
+	traced   int
+}
+
+func newExplainCommand(app *App) *cobra.Command {
+	var (
+		e      explainOptions
+		o      run.Options
+		seed   uint64
+		resume string
+		dry    bool
+		show   displayFlags
+	)
+	command := &cobra.Command{
+		Use:   "explain WORKLOAD --to ENV [flags] | --resume RUN",
+		Short: "Find out which part of a layer carries its cost",
+		Long: `Find out which part of a layer carries its cost. Between the two environments a
+ladder is built, each rung with one part more: a namespace, the overlay, the
+bridge, the seccomp filter, the log path. All rungs run interleaved in the same
+blocks, and what each part costs has an interval that holds for all at once.
+
+WORKLOAD is a pack's name or file. Environments are written as for tare bench:
+NAME or NAME+OPTION=VALUE... With --study, workload and environments are those
+of a study, by name, with its limits and its image.
+
+Where it matters which part is switched on first, --order shapley switches each
+on in several orders, and shows the mean over them and their spread.`,
+		Example: `  tare explain nginx --to docker+log=json-file --set access_log=/dev/stdout
+  tare explain nginx --to docker+log=json-file --set-from access_log=/data/nginx/access.log --set-to access_log=/dev/stdout
+  tare explain redis --from native --to gvisor --limits cpus=1,memory=512MiB
+  tare explain nginx --to docker --parts seccomp,network --order shapley --dry-run
+  tare explain --resume explain-nginx-20261121-014500`,
+		Args: func(_ *cobra.Command, args []string) error {
+			if (len(args) == 1) == (resume != "") || len(args) > 1 {
+				return fmt.Errorf("needs one workload, or --resume RUN")
+			}
+			return nil
+		},
+		RunE: func(command *cobra.Command, args []string) error {
+			o.Home, o.Version, o.Command = app.Home, app.Version, app.Args
+			if resume != "" {
+				folder, err := runFolder(app, resume)
+				if err != nil {
+					return err
+				}
+				o.Folder = folder
+				return explain(command.Context(), app, o, show)
+			}
+			if err := positive(command, "blocks", "budget", "orders"); err != nil {
+				return err
+			}
+			if command.Flags().Changed("seed") {
+				e.over.Seed = &seed
+			}
+			e.workload = args[0]
+			plan, err := e.plan(command.Context())
+			if err != nil {
+				return err
+			}
+			if dry {
+				return printLadder(app, plan)
+			}
+			if !show.quiet && !show.json {
+				fmt.Fprintln(app.Stderr, ladderSize(plan))
+			}
+			o.Plan = plan
+			return explain(command.Context(), app, o, show)
+		},
+	}
+	flags := command.Flags()
+	flags.StringVar(&e.from, "from", "native", "the environment that the ladder begins at")
+	flags.StringVar(&e.to, "to", "", "the environment that it ends at")
+	flags.StringVar(&e.study, "study", "", "take workload, environments, limits and image from this study: a file, or a built-in one's name")
+	flags.StringVar(&e.over.Scale, "scale", "", "with --study: the study in one of the sizes that it brings")
+	flags.StringArrayVar(&e.set, "set", nil, "a parameter of the workload: access_log=/dev/stdout")
+	flags.StringArrayVar(&e.setFrom, "set-from", nil, "the same at the ladder's beginning alone")
+	flags.StringArrayVar(&e.setTo, "set-to", nil, "the same at its end alone: what differs is a part like any other")
+	flags.StringSliceVar(&e.limits, "limits", nil, "of every rung: cpus=1,memory=512MiB,pids=100")
+	flags.StringSliceVar(&e.parts, "parts", nil, "only these parts, or groups of them, get a step each (--dry-run lists them); what lies between is one step")
+	flags.StringSliceVar(&e.groups, "group", nil, "the parts of these groups are switched at once (with --order shapley: namespaces)")
+	flags.StringVar(&e.order, "order", "ladder", "ladder: one part after another; shapley: the mean over several orders")
+	flags.IntVar(&e.orders, "orders", 4, "with --order shapley: how many orders; all there are where the parts are four or fewer")
+	flags.IntVar(&e.over.Blocks, "blocks", 0, "run exactly so many blocks, with the interval for a fixed number")
+	flags.DurationVar(&e.over.Budget, "budget", 0, "spend at most this time, where verdicts are still open")
+	flags.StringVar(&e.margin, "margin", "", "parts within it leave early, and are not material (default: 2%, or the study's)")
+	flags.Uint64Var(&seed, "seed", 0, "of the random orders")
+	flags.IntVar(&e.traced, "traced", 1, "so many trials of both ends, after the blocks, in which the kernel's work is counted")
+	flags.StringVarP(&o.Folder, "out", "o", "", "folder of the run")
+	flags.StringVar(&resume, "resume", "", "go on with this run: its folder or its name")
+	flags.BoolVar(&dry, "dry-run", false, "print the ladder and the expected duration, and start nothing")
+	show.add(flags)
+	command.MarkFlagsMutuallyExclusive("resume", "dry-run")
+	command.RegisterFlagCompletionFunc("order", cobra.FixedCompletions([]string{"ladder", "shapley"}, cobra.ShellCompDirectiveNoFileComp))
+	return command
+}
+
+// plan makes a study of the ladder, so that all that holds for studies holds for
+// it.
+func (e *explainOptions) plan(ctx context.Context) (*study.Plan, error) {
+	switch {
+	case e.to == "":
+		return nil, badInput("--to names the environment that the ladder ends at, such as docker")
+	case e.order != "ladder" && e.order != "shapley":
+		return nil, badInput("--order %s is not known: choose ladder or shapley", e.order)
+	case e.traced < 0:
+		return nil, badInput("--traced %d: must not be negative", e.traced)
+	case e.study == "" && e.over.Scale != "":
+		return nil, badInput("--scale is one of a study's sizes: name the study with --study; a workload's own parameters are set with --set")
+	}
+	plan, from, to, err := e.ends()
+	if err != nil {
+		return nil, err
+	}
+	for end, set := range map[*study.Environment][]string{&from: e.setFrom, &to: e.setTo} {
+		if err := setAt(plan.Workloads[0], end, set); err != nil {
+			return nil, err
+		}
+	}
+	ladder, err := attribution.Build(from, to, attribution.BuildOptions{Only: e.parts})
+	if err != nil {
+		return nil, badInput("%w", err)
+	}
+	groups := e.groups
+	if e.order == "shapley" && groups == nil {
+		groups = []string{"namespaces"}
+	}
+	units := attribution.Units(ladder, groups)
+	orders := [][]int{make([]int, len(units))}
+	for i := range units {
+		orders[0][i] = i
+	}
+	all := false
+	if e.order == "shapley" {
+		orders, all = attribution.Orders(units, e.orders, plan.Seed)
+	}
+	design, err := attribution.Lay(ladder, units, orders, missingHere(ctx))
+	if err != nil {
+		return nil, badInput("%w", err)
+	}
+	if all {
+		design.Remarks = append(design.Remarks, fmt.Sprintf("these are all %d orders in which the parts can be switched on", len(orders)))
+	}
+	plan.Environments, plan.Steps, plan.Remarks = design.Environments, design.Steps, design.Remarks
+	plan.Baseline = plan.Environments[0].Name
+	if why := tooFew(plan); why != "" {
+		plan.Remarks = append(plan.Remarks, why)
+	}
+	plan.Sampling.Traced = e.traced
+	return plan, nil
+}
+
+// tooFew says that no interval of so many parts has two ends with the blocks that
+// were asked for.
+func tooFew(plan *study.Plan) string {
+	parts := map[string]bool{}
+	for _, s := range plan.Steps {
+		parts[s.Part] = true
+	}
+	alpha, blocks := (1-float64(plan.Design.Confidence))/float64(len(parts)), plan.Design.Blocks
+	if !blocks.Fixed || stats.SignedRankK(blocks.Max, alpha) > 0 {
+		return ""
+	}
+	enough := blocks.Max
+	for stats.SignedRankK(enough, alpha) == 0 {
+		enough++
+	}
+	return fmt.Sprintf("%s are too few for an interval of %d comparisons at once: it takes %d, or fewer parts (--parts, --group)", counted(blocks.Max, "block", "blocks"), len(parts), enough)
+}
+
+// ends are the two environments, and the plan of a study that has the workload.
+func (e *explainOptions) ends() (plan *study.Plan, from, to study.Environment, err error) {
+	if e.study != "" {
+		return e.endsOfStudy()
+	}
+	environments := yaml.MapSlice{}
+	var names []string
+	for _, text := range []string{e.from, e.to} {
+		name, options, err := parseEnvironment(text)
+		if err != nil {
+			return nil, from, to, err
+		}
+		if slices.Contains(names, name) {
+			return nil, from, to, badInput("--from and --to are both %s: there is nothing between them", name)
+		}
+		names = append(names, name)
+		environments = append(environments, yaml.MapItem{Key: name, Value: options})
+	}
+	use := yaml.MapSlice{{Key: "use", Value: e.workload}}
+	for _, text := range e.set {
+		key, value, ok := strings.Cut(text, "=")
+		if !ok {
+			return nil, from, to, badInput("--set %s is not PARAMETER=VALUE", text)
+		}
+		use = append(use, yaml.MapItem{Key: key, Value: value})
+	}
+	limits := yaml.MapSlice{}
+	for _, text := range e.limits {
+		key, value, ok := strings.Cut(text, "=")
+		if !ok {
+			return nil, from, to, badInput("--limits %s is not LIMIT=VALUE", text)
+		}
+		limits = append(limits, yaml.MapItem{Key: key, Value: value})
+	}
+	margin := e.margin
+	if margin == "" {
+		margin = "2%"
+	}
+	document := yaml.MapSlice{
+		{Key: "study", Value: fmt.Sprintf("%s: from %s to %s", e.workload, e.from, e.to)},
+		{Key: "baseline", Value: names[0]},
+		{Key: "limits", Value: limits},
+		{Key: "environments", Value: environments},
+		{Key: "workloads", Value: []yaml.MapSlice{use}},
+		{Key: "design", Value: yaml.MapSlice{{Key: "margin", Value: margin}}},
+	}
+	name := "explain-" + strings.TrimSuffix(filepath.Base(e.workload), ".yaml")
+	plan, err = planOf(study.File{Origin: "tare explain", Name: name}, document, nil, e.over)
+	if err != nil {
+		return nil, from, to, err
+	}
+	return plan, plan.Environments[0], plan.Environments[1], nil
+}
+
+// endsOfStudy takes all but the two names from a study.
+func (e *explainOptions) endsOfStudy() (plan *study.Plan, from, to study.Environment, err error) {
+	if len(e.limits) > 0 {
+		return nil, from, to, badInput("--limits are for a workload alone: with --study the study's hold")
+	}
+	if plan, err = resolve(e.study, e.over); err != nil {
+		return nil, from, to, err
+	}
+	plan.Name = "explain-" + plan.Name
+	find := func(name string) (study.Environment, error) {
+		i := slices.IndexFunc(plan.Environments, func(p study.Environment) bool { return p.Name == name })
+		if i < 0 {
+			var names []string
+			for _, p := range plan.Environments {
+				names = append(names, p.Name)
+			}
+			return from, badInput("the study %s has no environment %s: it has %s", e.study, name, strings.Join(names, ", "))
+		}
+		return plan.Environments[i], nil
+	}
+	if from, err = find(e.from); err != nil {
+		return nil, from, to, err
+	}
+	if to, err = find(e.to); err != nil {
+		return nil, from, to, err
+	}
+	i := slices.IndexFunc(plan.Workloads, func(w study.Workload) bool { return w.Name == e.workload })
+	if i < 0 {
+		var names []string
+		for _, w := range plan.Workloads {
+			names = append(names, w.Name)
+		}
+		return nil, from, to, badInput("the study %s has no workload %s: it has %s", e.study, e.workload, strings.Join(names, ", "))
+	}
+	plan.Workloads = plan.Workloads[i : i+1]
+	plan.Study = fmt.Sprintf("%s: from %s to %s, of %s", e.workload, e.from, e.to, plan.Study)
+	for _, text := range e.set {
+		key, value, err := parameter(plan.Workloads[0], text)
+		if err != nil {
+			return nil, from, to, err
+		}
+		for _, l := range plan.Workloads[0].Levels {
+			l.Parameters[key] = value
+		}
+	}
+	if e.margin != "" {
+		if err := plan.Design.Margin.UnmarshalText([]byte(e.margin)); err != nil {
+			return nil, from, to, badInput("--margin: %w", err)
+		}
+	}
+	return plan, from, to, nil
+}
+
+// parameter reads KEY=VALUE as the workload takes it.
+func parameter(w study.Workload, text string) (key, value string, err error) {
+	key, value, _ = strings.Cut(text, "=")
+	p, known := w.Pack.Parameters[key]
+	if !known {
+		return "", "", badInput("%s: the workload %s has no such parameter", text, w.Name)
+	}
+	if err := p.Check(value); err != nil {
+		return "", "", badInput("%s: %w", text, err)
+	}
+	for _, l := range w.Levels {
+		if strings.Contains(","+l.Name, ","+key+"=") {
+			return "", "", badInput("%s: the study sweeps %s", text, key)
+		}
+	}
+	return key, value, nil
+}
+
+// setAt sets parameters of the workload in one environment alone.
+func setAt(w study.Workload, e *study.Environment, set []string) error {
+	for _, text := range set {
+		key, value, err := parameter(w, text)
+		if err != nil {
+			return err
+		}
+		with := map[string]map[string]string{}
+		for name, own := range e.With {
+			with[name] = maps.Clone(own)
+		}
+		if with[w.Name] == nil {
+			with[w.Name] = map[string]string{}
+		}
+		with[w.Name][key] = value
+		e.With = with
+	}
+	return nil
+}
+
+// missingHere asks each environment's kind whether it works on this machine, once.
+// What runs elsewhere is found out when the run begins.
+func missingHere(ctx context.Context) func(study.Environment) string {
+	known := map[string]string{}
+	return func(e study.Environment) string {
+		if e.Inside != nil || e.Host != "" {
+			return ""
+		}
+		key := e.Kind + "\x00" + string(e.Options)
+		if why, asked := known[key]; asked {
+			return why
+		}
+		known[key] = ""
+		options, err := e.Decode()
+		if err != nil {
+			known[key] = err.Error()
+		} else if state, findings := environment.Check(ctx, e.Kind, options); state == environment.Missing {
+			known[key] = missingOf(findings)
+		}
+		return known[key]
+	}
+}
+
+// missingOf is the finding that keeps an environment from working.
+func missingOf(findings []environment.Finding) string {
+	for _, f := range findings {
+		if f.State == environment.Missing {
+			return fmt.Sprintf("needs %s: %s", f.What, f.Reason)
+		}
+	}
+	return "it does not work here"
+}
+
+// explain runs the plan and prints what came out.
+func explain(ctx context.Context, app *App, o run.Options, show displayFlags) error {
+	display := show.display(app)
+	o.Events = display.Event
+	result, err := run.Execute(ctx, o)
+	display.Close()
+	if err := outcome(ctx, result, err); err != nil {
+		return err
+	}
+	in := result.ReportInput()
+	if len(in.Plan.Steps) == 0 {
+		return badInput("%s compares no steps: go on with it by tare run --resume", result.Folder)
+	}
+	if show.json {
+		err = json.NewEncoder(app.Stdout).Encode(struct {
+			Event        string                 `json:"event"`
+			Folder       string                 `json:"folder"`
+			Remarks      []string               `json:"remarks,omitempty"`
+			Attributions []analysis.Attribution `json:"attributions"`
+		}{"explained", result.Folder, in.Plan.Remarks, analysis.Of(in.Plan, in.Trials, in.Contrasts)})
+	} else {
+		var text bytes.Buffer
+		err = report.Why(&text, in, terminalOptions(app.Stdout, false))
+		fmt.Fprintf(app.Stdout, "%s\nended: %s\nreport: %s\n", text.String(), result.Stopped, filepath.Join(result.Folder, "report.html"))
+	}
+	if err != nil {
+		return err
+	}
+	return status(app, result)
+}
+
+// ladderSize says how many environments a ladder takes.
+func ladderSize(plan *study.Plan) string {
+	parts, orders := map[string]bool{}, 1
+	for _, s := range plan.Steps {
+		parts[s.Part] = true
+		orders = max(orders, s.Order)
+	}
+	text := fmt.Sprintf("%s from %s to %s: %d environments", counted(len(parts)-1, "part", "parts"), plan.Baseline, plan.Environments[len(plan.Environments)-1].Name, len(plan.Environments))
+	if orders > 1 {
+		text += fmt.Sprintf(" for %d orders", orders)
+	}
+	return text
+}
+
+func counted(n int, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, many)
+}
+
+// printLadder prints the rungs, and how long a run over them takes.
+func printLadder(app *App, plan *study.Plan) error {
+	var names []string
+	for _, e := range plan.Environments {
+		names = append(names, e.Name)
+	}
+	s, err := schedule.New(plan, names)
+	if err != nil {
+		return badInput("%w", err)
+	}
+	w := app.Stdout
+	fmt.Fprintf(w, "%s\n\n%s\n", plan.Study, ladderSize(plan))
+	order := -1
+	var rows [][]string
+	flush := func() {
+		table(w, 80, rows)
+		rows = nil
+	}
+	for _, step := range plan.Steps {
+		if step.Part == "" {
+			continue
+		}
+		if step.Order != order {
+			flush()
+			if order = step.Order; order > 0 {
+				fmt.Fprintf(w, "\norder %d\n", order)
+			} else {
+				fmt.Fprintln(w)
+			}
+			rows = append(rows, []string{"  " + step.Base, "", ""})
+		}
+		about := step.Name
+		if order <= 1 && step.About != "" {
+			about += ": " + step.About
+		}
+		rows = append(rows, []string{"  " + step.Environment, step.Part, about})
+	}
+	flush()
+	if len(plan.Remarks) > 0 {
+		fmt.Fprintln(w)
+	}
+	for _, r := range plan.Remarks {
+		fmt.Fprintln(w, strings.Join(report.Wrap("note: "+r, 78), "\n  "))
+	}
+	fmt.Fprintf(w, "\nexpected: %s\n", s.Expected(func(schedule.Slot) time.Duration { return assumed }).Words())
+	fmt.Fprintf(w, "(at %v a trial, the start of the instance included; a run measures it and tells the time to go)\n", assumed)
+	return nil
+}

@@ -1,0 +1,199 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-containerregistry/pkg/name"
+	"github.com/google/go-containerregistry/pkg/v1/random"
+	"github.com/google/go-containerregistry/pkg/v1/tarball"
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"tare/internal/agent"
+	"tare/internal/attribution/analysis"
+	"tare/internal/attribution/handicap"
+	"tare/internal/bundle"
+	"tare/internal/environment"
+	"tare/internal/environment/environmenttest"
+	"tare/internal/image"
+	"tare/internal/sample"
+	"tare/internal/verdict"
+)
+
+// layered is an environment without any isolation, the real agent as a child
+// process, whose parts have costs that the workload reads from a variable.
+type layered struct {
+	Bent    bool `yaml:"bent" json:"bent"`       // cannot be had without crooked
+	Crooked bool `yaml:"crooked" json:"crooked"` // costs nothing
+	Thick   bool `yaml:"thick" json:"thick"`     // costs a fifth
+	Thin    bool `yaml:"thin" json:"thin"`       // costs nothing
+}
+
+func init() {
+	environment.Register(environment.Registration{
+		Kind: "layered", About: "the agent as a child process",
+		Options: func() any { return &layered{} },
+		Requires: func(o any) []environment.Requirement {
+			return []environment.Requirement{{What: "nothing bent that is not crooked", Check: func(context.Context) environment.Finding {
+				if l := o.(*layered); l.Bent && !l.Crooked {
+					return environment.Finding{State: environment.Missing, Reason: "it is bent and not crooked"}
+				}
+				return environment.Finding{State: environment.Usable}
+			}}}
+		},
+		New: func(o any) (environment.Environment, error) { return o.(*layered), nil },
+	})
+}
+
+func (l *layered) Prepare(context.Context, *image.Image, func(string)) error { return nil }
+func (l *layered) Label() string                                             { return "" }
+func (l *layered) Versions(context.Context) map[string]string                { return nil }
+
+func (l *layered) Start(ctx context.Context, r environment.Request) (environment.Instance, error) {
+	program, err := agent.Binary(filepath.Join(r.Owner.Home(), "agent"))
+	if err != nil {
+		return nil, err
+	}
+	cmd := exec.Command(program, "stdio")
+	cmd.Stderr = r.Console
+	rate := 1000
+	if l.Thick {
+		rate = 800
+	}
+	cmd.Env = append(os.Environ(), fmt.Sprintf("RATE=%d", rate))
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		return nil, err
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	if err := cmd.Start(); err != nil {
+		return nil, err
+	}
+	c, err := agent.Connect(ctx, struct {
+		io.Reader
+		io.WriteCloser
+	}{out, in})
+	if err != nil {
+		return nil, err
+	}
+	return &layer{c, cmd}, nil
+}
+
+type layer struct {
+	client *agent.Client
+	cmd    *exec.Cmd
+}
+
+func (l *layer) Agent() *agent.Client { return l.client }
+func (l *layer) Phases() []environment.Phase {
+	return []environment.Phase{{Name: "agent", Duration: time.Millisecond}}
+}
+func (l *layer) Footprint() sample.Footprint { return sample.Footprint{} }
+func (l *layer) Paths() environment.Paths    { return environment.Paths{} }
+func (l *layer) Notes() []string             { return nil }
+func (l *layer) Address() string             { return "127.0.0.1" }
+func (l *layer) Stop(context.Context) error {
+	if l.cmd.ProcessState != nil {
+		return nil
+	}
+	l.client.Close()
+	l.cmd.Wait()
+	return nil
+}
+
+// The scripts run whole commands over a ladder that needs neither root nor an
+// engine, with an image that nothing reads.
+func TestScriptsOverALadder(t *testing.T) {
+	testscript.Run(t, testscript.Params{
+		Dir: "testdata/explain", RequireExplicitExec: true, RequireUniqueNames: true,
+		Setup: func(e *testscript.Env) error {
+			e.Setenv("TARE_HOME", filepath.Join(e.WorkDir, "home"))
+			img, err := random.Image(64, 1)
+			if err != nil {
+				return err
+			}
+			tag, err := name.NewTag("test:1")
+			if err != nil {
+				return err
+			}
+			return tarball.WriteToFile(filepath.Join(e.WorkDir, "image.tar"), tag, img)
+		},
+		Condition: func(c string) (bool, error) {
+			if c != "agent" {
+				return false, fmt.Errorf("unknown condition %s", c)
+			}
+			_, err := agent.Binary(t.TempDir())
+			return err == nil, nil
+		},
+	})
+}
+
+// A part that is known to cost five percent of the work: its interval has to
+// contain that, the parts that cost nothing must not be material, and what
+// remains unexplained is nothing.
+func TestAKnownCostIsFound(t *testing.T) {
+	environmenttest.NeedsRoot(t)
+	environmenttest.NeedsAgent(t)
+	environmenttest.NeedsPrograms(t, "mmdebstrap")
+	if testing.Short() {
+		t.Skip("needs a minute of measuring: left out with -short")
+	}
+	home := t.TempDir()
+	if err := os.Symlink(environmenttest.Images(), filepath.Join(home, "images")); err != nil {
+		t.Fatal(err)
+	}
+	environmenttest.Image(t)
+	pack := filepath.Join(home, "spin.yaml")
+	if err := os.WriteFile(pack, []byte(handicap.Pack), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	folder := filepath.Join(home, "run")
+	var out, errors strings.Builder
+	app := &App{Stdout: &out, Stderr: &errors, Home: home, Version: "test",
+		Args: []string{"tare", "explain", pack, "--from", "handicap", "--to", "handicap+costly=true+idle=true", "--set", "operations=6000000", "--blocks", "15", "--seed", "5", "--traced", "0", "--out", folder}}
+	if status := Main(t.Context(), app); status != 0 {
+		t.Fatalf("status %d\n%s\n%s", status, out.String(), errors.String())
+	}
+	t.Log("\n" + out.String())
+	run, err := bundle.Open(folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := false
+	for _, a := range analysis.Of(run.Plan, run.Trials, verdict.Contrasts(run.Plan, run.Trials, run.Manifest.Environments)) {
+		if a.Metric != "spin_seconds" {
+			continue
+		}
+		for _, s := range a.Parts {
+			text, _ := json.Marshal(s)
+			switch truth := math.Log(1.05); s.Part {
+			case "costly":
+				if found = true; s.Contrast.Low > truth || s.Contrast.High < truth {
+					t.Errorf("five percent is outside of %s", text)
+				}
+			case "idle":
+				if s.Contrast.Low > 0 || s.Contrast.High < 0 {
+					t.Errorf("nothing is outside of %s", text)
+				}
+			}
+		}
+		if !a.Unexplained.Exact {
+			t.Errorf("unexplained: %+v", a.Unexplained)
+		}
+	}
+	if !found {
+		t.Error("there is no part that costs anything")
+	}
+}

@@ -1,0 +1,38 @@
+package cli
+
+import (
+	"fmt"
+
+	"github.com/spf13/pflag"
+
+	"tare/internal/live"
+	"tare/internal/run"
+)
+
+func (d *displayFlags) addListen(flags *pflag.FlagSet) {
+	flags.StringVar(&d.listen, "listen", "", "serve the run's metrics for Prometheus at this address while it is under way, such as 127.0.0.1:9464")
+}
+
+// serve begins to serve the metrics of a run where that is asked for, before
+// anything of the run is started. What it returns ends it.
+func (d displayFlags) serve(app *App, o *run.Options) (stop func(), err error) {
+	if d.listen == "" {
+		return func() {}, nil
+	}
+	l, err := live.Listen(d.listen, app.Version)
+	if err != nil {
+		return nil, badInput("--listen: %w", err)
+	}
+	line := fmt.Sprintf("metrics of the run: http://%s/metrics", l.Address())
+	if !l.Local() {
+		line += " (not only this machine: anybody who reaches the address can read them)"
+	}
+	fmt.Fprintln(app.Stderr, line)
+	shown := o.Events
+	o.Watch = l.Watch
+	o.Events = func(e run.Event) {
+		l.Hear(e)
+		shown(e)
+	}
+	return func() { l.Close() }, nil
+}

@@ -1,0 +1,31 @@
+package report
+
+import (
+	"io"
+
+	"tare/internal/bundle"
+	"tare/internal/exposition"
+)
+
+// OpenMetrics writes what the run's live metrics were, with the times at which
+// they were so, for a Prometheus that takes it up later.
+func OpenMetrics(w io.Writer, in Input) error {
+	p := exposition.Past{Manifest: in.Manifest, Plan: in.Plan, Trials: in.Trials, Contrasts: in.Contrasts}
+	if in.Samples != nil {
+		p.Looks = in.looks
+	}
+	return exposition.Text(w, p)
+}
+
+// looks are the samples of a trial, as they were heard.
+func (in Input) looks(t bundle.Trial) (all []exposition.Watching, err error) {
+	watched, err := in.Samples(t)
+	for _, one := range watched {
+		w := exposition.Watching{Began: one.Began}
+		for n := range one.Len() {
+			w.Readings = append(w.Readings, one.At(n))
+		}
+		all = append(all, w)
+	}
+	return all, err
+}

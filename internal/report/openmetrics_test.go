@@ -1,0 +1,67 @@
+package report
+
+import (
+	"bytes"
+	"errors"
+	"strings"
+	"testing"
+
+	"tare/internal/bundle"
+	"tare/internal/exposition/expositiontest"
+	"tare/internal/sample"
+)
+
+func metricsRun() Input {
+	trials := expositiontest.Trials()
+	return Input{Manifest: expositiontest.Manifest(), Plan: expositiontest.Plan(), Trials: trials, Contrasts: expositiontest.Contrasts(trials)}
+}
+
+func openMetrics(t *testing.T, in Input) string {
+	t.Helper()
+	var text bytes.Buffer
+	if err := OpenMetrics(&text, in); err != nil {
+		t.Fatal(err)
+	}
+	return text.String()
+}
+
+func TestOpenMetricsHasThePointsOfTheSamples(t *testing.T) {
+	in := metricsRun()
+	const series = `tare_environment_memory_bytes{environment="native",run="` + expositiontest.Name + `",workload="redis"}`
+	without := strings.Count(openMetrics(t, in), series)
+	in.Samples = func(trial bundle.Trial) ([]bundle.Watched, error) {
+		if trial.Block > 1 || trial.Environment != "native" || trial.Level != "clients=1" {
+			return nil, nil
+		}
+		one := &sample.Series{Began: trial.Started}
+		for i := range 21 {
+			r := expositiontest.Reading(float64(i) / 10)
+			one.Add(&r)
+		}
+		return []bundle.Watched{{Instance: "native", Series: one}}, nil
+	}
+	text := openMetrics(t, in)
+	if with := strings.Count(text, series); with != without+21-2 {
+		t.Errorf("memory has %d points, and %d without samples", with, without)
+	}
+	if at := series + ` 1.0 1.7952255002e+09`; !strings.Contains(text, at) {
+		t.Errorf("there is no %s", at)
+	}
+}
+
+func TestSamplesThatCannotBeReadAreAnError(t *testing.T) {
+	in := metricsRun()
+	in.Samples = func(bundle.Trial) ([]bundle.Watched, error) { return nil, errors.New("torn") }
+	if err := OpenMetrics(&bytes.Buffer{}, in); err == nil || !strings.Contains(err.Error(), "torn") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestOpenMetricsDoesNotDependOnWhereTheRunLies(t *testing.T) {
+	in := metricsRun()
+	here := openMetrics(t, in)
+	in.Folder = "elsewhere"
+	if openMetrics(t, in) != here {
+		t.Error("the text of a copied run differs")
+	}
+}
