@@ -35,8 +35,9 @@ the machine happens to all. At the end stand the verdicts and the path of the
 HTML report. A run that was interrupted or killed goes on with --resume.
 
 Exit status: 0, 2 for a mistake in the study or a flag (nothing was started),
-3 where some trials failed and the rest is reported, 4 where --strict found a
-confound (no trial was run), 130 when interrupted.`,
+3 where some trials failed and the rest is reported, or where only the baseline
+works here, 4 where --strict found a confound (no trial was run), 130 when
+interrupted.`,
 		Example: `  tare run quick
   tare run ./redis.yaml --budget 5m
   tare run quick --only native,docker,redis --blocks 10
@@ -170,6 +171,8 @@ func status(app *App, result *run.Result) error {
 		return &ExitError{Status: ExitInterrupted, Err: fmt.Errorf("interrupted; go on with: tare run --resume %s", runName(app, result.Folder))}
 	case result.Failed > 0:
 		return &ExitError{Status: ExitSomeFailed, Err: fmt.Errorf("%d of %d trials failed; the report lists them with their reasons", result.Failed, len(result.Run.Trials))}
+	case result.Alone():
+		return &ExitError{Status: ExitSomeFailed, Err: fmt.Errorf("nothing was compared: of the environments only %s works here; the report says why the others were left out", result.Run.Plan.Baseline)}
 	}
 	return nil
 }

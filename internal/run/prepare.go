@@ -3,6 +3,7 @@ package run
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -10,6 +11,7 @@ import (
 	"tare/internal/environment"
 	"tare/internal/image"
 	"tare/internal/study"
+	"tare/internal/trial"
 	"tare/internal/workload"
 )
 
@@ -66,19 +68,38 @@ func (e *execution) prepare(ctx context.Context) (*image.Image, error) {
 		return nil, fmt.Errorf("the run began with image %s and the same source gives %s now: blocks of two images cannot be compared; begin a new run", was, img.Digest)
 	}
 	e.run.Manifest.Image = bundle.ImageFacts{Name: img.Name, Digest: img.Digest}
+	var ready []string
 	for _, name := range e.usable {
-		if err := e.prepared[name].Prepare(ctx, img, func(line string) { e.say("%s: %s", name, line) }); err != nil {
+		err := e.prepared[name].Prepare(ctx, img, func(line string) { e.say("%s: %s", name, line) })
+		switch {
+		case err == nil:
+			ready = append(ready, name)
+			facts := e.run.Manifest.Environments[name]
+			facts.Label = e.prepared[name].Label()
+			facts.Versions = e.prepared[name].Versions(ctx)
+			e.run.Manifest.Environments[name] = facts
+		case ctx.Err() != nil, name == e.Plan.Baseline, len(e.run.Trials) > 0:
 			return nil, fmt.Errorf("prepare %s: %w", name, err)
+		default: // the others can be compared without it
+			e.leaveOut(name, err)
 		}
-		facts := e.run.Manifest.Environments[name]
-		facts.Label = e.prepared[name].Label()
-		facts.Versions = e.prepared[name].Versions(ctx)
-		e.run.Manifest.Environments[name] = facts
 	}
+	e.usable = ready
 	if err := e.prepareHost(ctx, img); err != nil {
 		return nil, err
 	}
 	return img, e.preparePlaces(ctx, img)
+}
+
+// leaveOut takes an environment that could not be prepared out of the run.
+func (e *execution) leaveOut(name string, err error) {
+	facts := e.run.Manifest.Environments[name]
+	facts.State = environment.Missing
+	facts.Findings = append(facts.Findings, environment.Finding{State: environment.Missing, What: "the image in its form for " + name, Reason: err.Error()})
+	e.run.Manifest.Environments[name] = facts
+	delete(e.prepared, name)
+	maps.DeleteFunc(e.places, func(s trial.Spot, _ trial.Place) bool { return s.Environment == name })
+	e.events(Event{Kind: Skipped, Environment: name, Message: Why(facts)})
 }
 
 // prepareHost makes the environment of roles that are placed on the host: the

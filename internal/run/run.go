@@ -53,6 +53,18 @@ type Result struct {
 	Interrupted bool
 }
 
+// Alone says that there was nothing to compare the baseline with: each other
+// environment of the plan was left out.
+func (r *Result) Alone() bool {
+	left := 0
+	for _, e := range r.Run.Plan.Environments {
+		if r.Run.Manifest.Environments[e.Name].State == environment.Missing {
+			left++
+		}
+	}
+	return left > 0 && left == len(r.Run.Plan.Environments)-1
+}
+
 // InputError says that something that the user named cannot be used: the home,
 // the folder of the run, an image. Nothing was started.
 type InputError struct{ Err error }

@@ -33,6 +33,7 @@ import (
 type bare struct {
 	Broken bool `yaml:"broken" json:"broken"` // does not start
 	Leaves bool `yaml:"leaves" json:"leaves"` // does not start, and leaves a process behind
+	Unfit  bool `yaml:"unfit" json:"unfit"`   // cannot have the image
 }
 
 var bareStarts, bareStops atomic.Int64
@@ -60,9 +61,15 @@ func init() {
 	})
 }
 
-func (b *bare) Prepare(context.Context, *image.Image, func(string)) error { return nil }
-func (b *bare) Label() string                                             { return "" }
-func (b *bare) Versions(context.Context) map[string]string                { return nil }
+func (b *bare) Label() string                              { return "" }
+func (b *bare) Versions(context.Context) map[string]string { return nil }
+
+func (b *bare) Prepare(context.Context, *image.Image, func(string)) error {
+	if b.Unfit {
+		return fmt.Errorf("the image does not fit in")
+	}
+	return nil
+}
 
 func (b *bare) Start(ctx context.Context, r environment.Request) (environment.Instance, error) {
 	if b.Broken {
@@ -333,6 +340,27 @@ func TestAMissingEnvironmentIsSkippedAndSaysWhatMendsIt(t *testing.T) {
 	}
 	if len(skipped) != 1 || !strings.Contains(skipped[0], "needs a thing: looked and did not find it; mend it with: get-thing") {
 		t.Errorf("said %q", skipped)
+	}
+}
+
+func TestWhatCannotBePreparedIsLeftOutAndTheOthersAreCompared(t *testing.T) {
+	for _, c := range []struct {
+		environments string
+		trials       int
+		alone        bool
+	}{
+		{"{a: {kind: bare}, b: {kind: bare}, c: {kind: bare, unfit: true}}", 2, false},
+		{"{a: {kind: bare}, c: {kind: bare, unfit: true}}", 1, true},
+	} {
+		r := execute(t, t.Context(), Options{Plan: plan(t, "[{use: ./echo.yaml}]", "{blocks: 1, fresh: block}", c.environments)})
+		facts := r.Run.Manifest.Environments["c"]
+		if len(r.Run.Trials) != c.trials || !strings.Contains(Why(facts), "needs the image in its form for c: the image does not fit in") || r.Alone() != c.alone {
+			t.Errorf("%s: %d trials, alone %t, %+v", c.environments, len(r.Run.Trials), r.Alone(), facts)
+		}
+	}
+	_, err := Execute(t.Context(), Options{Home: t.TempDir(), Plan: plan(t, "[{use: ./echo.yaml}]", "{blocks: 1}", "{a: {kind: bare, unfit: true}, b: {kind: bare}}")})
+	if err == nil || !strings.Contains(err.Error(), "prepare a: the image does not fit in") {
+		t.Errorf("a baseline that cannot be prepared: %v", err)
 	}
 }
 

@@ -10,8 +10,8 @@ import (
 
 // checkPorts finds servers that are driven from another place and that an
 // environment does not publish: each trial would end at its time limit only.
-func checkPorts(root strict.Node, scaled section, environments []Environment, workloads []Workload) {
-	for _, e := range environments {
+func checkPorts(root strict.Node, scaled section, plan *Plan) {
+	for _, e := range plan.Environments {
 		options, err := e.Decode()
 		if err != nil {
 			continue // said already
@@ -33,7 +33,7 @@ func checkPorts(root strict.Node, scaled section, environments []Environment, wo
 				at = option
 			}
 		}
-		for _, w := range workloads {
+		for _, w := range plan.Workloads {
 			if reach := w.unpublished(e, ports); reach != nil {
 				at.Problemf("%s: the workload %s is reached at %s, which is not among %s", key, w.Name, reach, workload.Reach{Ports: ports})
 			}

@@ -27,3 +27,17 @@ workloads:
 		}
 	}
 }
+
+func TestAPortOfWhatIsLeftOutIsNotAskedFor(t *testing.T) {
+	_, err := resolveText(t, `study: a
+environments:
+  native: {}
+  d: {kind: docker, ports: [16379]}
+workloads:
+  - {use: redis, place: {driver: host}}
+  - {use: nginx, place: {driver: host}}
+`, Overrides{Only: []string{"redis"}})
+	if err != nil {
+		t.Error(err)
+	}
+}

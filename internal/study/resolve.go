@@ -73,7 +73,7 @@ func Resolve(file *File, over Overrides) (*Plan, error) {
 	plan.Price = resolvePrice(root.At("price"), d.Price)
 	plan.Workloads, recipes = resolveWorkloads(root, d.Workloads, scaled.Workloads, file, design.fresh, plan.Hosts, plan.costs(), &problems)
 	plan.resolveWith(d.Environments, scaled.Environments)
-	checkPorts(root, scaled.Environments, plan.Environments, plan.Workloads)
+	checkPorts(root, scaled.Environments, plan.only(over.Only))
 	checkRoles(limitsAt.At("pin"), plan.Pin, plan.Workloads)
 	plan.Image = d.Image.resolve(root.At("image"), recipes)
 	if err := problems.Err(); err != nil {
@@ -110,6 +110,15 @@ func drawSeed() uint64 {
 		panic(err) // documented never to happen
 	}
 	return binary.LittleEndian.Uint64(b[:]) >> 11
+}
+
+// only is the plan as it is with what the names keep, for checks that are not to
+// find fault with what is left out.
+func (p *Plan) only(names []string) *Plan {
+	kept := *p
+	kept.Environments, kept.Workloads = slices.Clone(p.Environments), slices.Clone(p.Workloads)
+	_ = kept.keepOnly(names) // an unknown name is said where the names are applied
+	return &kept
 }
 
 func (p *Plan) keepOnly(only []string) error {
