@@ -117,35 +117,46 @@ func (c *Counter) Close() {
 
 // CPU reads the processor time.
 func (c *Counter) CPU() (CPU, error) {
+	cpu, err := c.Quick()
+	if err != nil {
+		return CPU{}, err
+	}
+	if c.user == nil {
+		cpu.Throttled = c.throttled("throttled_usec", time.Microsecond)
+		return cpu, nil
+	}
+	user, errU := c.user.Number(&c.buffer)
+	system, errS := c.system.Number(&c.buffer)
+	if cpu.User, cpu.System = time.Duration(user), time.Duration(system); errU != nil || errS != nil {
+		// Before Linux 4.7: in ticks of 1/100 s.
+		text, err := c.ticks.Read(&c.buffer)
+		if err != nil {
+			return CPU{}, c.group.reading("CPU time", err)
+		}
+		for key, value := range reread.Pairs(text) {
+			switch string(key) {
+			case "user":
+				cpu.User = time.Duration(value) * 10 * time.Millisecond
+			case "system":
+				cpu.System = time.Duration(value) * 10 * time.Millisecond
+			}
+		}
+	}
+	cpu.Throttled = c.throttled("throttled_time", time.Nanosecond)
+	return cpu, nil
+}
+
+// Quick reads what one file says of the processor time: on v1 the total alone.
+func (c *Counter) Quick() (cpu CPU, err error) {
 	if c.cpu == nil {
 		return CPU{}, fmt.Errorf("reading the CPU time of cgroup %s: there is no cpuacct controller", c.group.path)
 	}
-	var cpu CPU
 	if c.user != nil {
 		total, err := c.cpu.Number(&c.buffer)
 		if err != nil {
 			return CPU{}, c.group.reading("CPU time", err)
 		}
-		cpu.Total = time.Duration(total)
-		user, errU := c.user.Number(&c.buffer)
-		system, errS := c.system.Number(&c.buffer)
-		if cpu.User, cpu.System = time.Duration(user), time.Duration(system); errU != nil || errS != nil {
-			// Before Linux 4.7: in ticks of 1/100 s.
-			text, err := c.ticks.Read(&c.buffer)
-			if err != nil {
-				return CPU{}, c.group.reading("CPU time", err)
-			}
-			for key, value := range reread.Pairs(text) {
-				switch string(key) {
-				case "user":
-					cpu.User = time.Duration(value) * 10 * time.Millisecond
-				case "system":
-					cpu.System = time.Duration(value) * 10 * time.Millisecond
-				}
-			}
-		}
-		cpu.Throttled = c.throttled("throttled_time", time.Nanosecond)
-		return cpu, nil
+		return CPU{Total: time.Duration(total)}, nil
 	}
 	text, err := c.cpu.Read(&c.buffer)
 	if err != nil {
@@ -165,7 +176,6 @@ func (c *Counter) CPU() (CPU, error) {
 	if !found {
 		return CPU{}, fmt.Errorf("reading the CPU time of cgroup %s: %s has no usage_usec", c.group.path, c.cpu.Path())
 	}
-	cpu.Throttled = c.throttled("throttled_usec", time.Microsecond)
 	return cpu, nil
 }
 

@@ -21,6 +21,7 @@ type process struct {
 	role    string
 	comm    string // the kernel's name for it
 	name    string // the same, or what it calls itself where that says nothing
+	young   int    // looks in which it may still become another program
 	threads float64
 	kernel  bool    // a thread of the kernel's
 	held    float64 // bytes, without the files that it maps
@@ -39,9 +40,13 @@ type eyes struct {
 	tasks  *taskstats // nil where there is none
 }
 
+// youth is for how many looks a process is asked again who it is: a shell that
+// starts a program becomes it a moment later.
+const youth = 5
+
 func (e *eyes) process(pid int, role string) (*process, bool) {
 	folder := filepath.Join(e.proc, strconv.Itoa(pid))
-	p := &process{pid: pid, role: role, stat: reread.At(folder + "/stat"), io: reread.At(folder + "/io"), status: reread.At(folder + "/status")}
+	p := &process{pid: pid, role: role, young: youth, stat: reread.At(folder + "/stat"), io: reread.At(folder + "/io"), status: reread.At(folder + "/status")}
 	if !e.readStat(p) {
 		p.close()
 		return nil, false

@@ -34,10 +34,13 @@ const (
 	last
 )
 
-// seldom is every how many looks is read what changes slowly or costs much: the
-// lists of what processes started, and the division of a group's processor time
-// among its processes.
-const seldom = 10
+// seldomly is how often is read what adds up by itself between two looks and
+// costs much to be read: stalls, throttling, the division of processor time into
+// user and system and among processes, and what processes have started.
+const seldomly = time.Second
+
+// skipped is why a look lacks such a figure.
+const skipped = "read once a second"
 
 // Sampler watches one instance.
 type Sampler struct {
@@ -50,6 +53,7 @@ type Sampler struct {
 	problem string // why nothing can be counted from groups and processes
 	groups  []*cgroup.Counter
 	cpu     []cgroup.CPU    // at the first look
+	divided []float64       // the share of user time at the last thorough look
 	totals  []time.Duration // processor time at the last look
 	idle    bool            // nothing in the groups has run since the last look
 	held    []cgroup.Memory // at the last look
@@ -63,8 +67,9 @@ type Sampler struct {
 
 	began, at time.Time
 	looks     int
-	ofStart   bool // what was used before the first look counts as well
-	skipped   string
+	seldom    int     // every how many looks is a thorough one
+	thorough  bool    // this look is
+	ofStart   bool    // what was used before the first look counts as well
 	now       Reading // as it is being read; counters are the kernel's own
 	base      Reading // the first one
 	last      Reading
@@ -75,7 +80,7 @@ type Sampler struct {
 }
 
 func newSampler(l *loop, t Target) *Sampler {
-	s := &Sampler{on: l.on, eyes: &l.eyes, footprint: t.Footprint, each: t.Each, loop: l, bottoms: map[string]bool{}}
+	s := &Sampler{seldom: max(1, int(seldomly/max(l.every, 1))), on: l.on, eyes: &l.eyes, footprint: t.Footprint, each: t.Each, loop: l, bottoms: map[string]bool{}}
 	s.inside.role = s.footprint.roleInside
 	if len(s.footprint.Cgroups)+len(s.footprint.Processes) == 0 {
 		s.problem = "the environment names neither a cgroup nor a process of the instance"
@@ -91,6 +96,7 @@ func newSampler(l *loop, t Target) *Sampler {
 			s.problem = err.Error()
 		}
 		s.groups, s.cpu, s.totals, s.held = append(s.groups, c), append(s.cpu, before), append(s.totals, -1), append(s.held, cgroup.Memory{})
+		s.divided = append(s.divided, 0)
 	}
 	for _, p := range s.footprint.Processes {
 		if _, lives := s.outside.admit(s.eyes, p.PID, p.Role); !lives {
@@ -107,6 +113,7 @@ func (s *Sampler) look(when stage) {
 	if when == first {
 		s.began = s.at
 	}
+	s.thorough = when != usual || s.looks%s.seldom == 0
 	s.now = Reading{Seconds: s.at.Sub(s.began).Seconds()}
 	r := &s.now
 	if s.problem == "" {
@@ -151,9 +158,15 @@ func (s *Sampler) conclude(r *Reading) {
 	s.last = *r
 	s.series.Began = s.began
 	s.series.Add(&risen)
-	if s.each != nil {
-		s.each(risen)
+	if s.each == nil {
+		return
 	}
+	for i := range Quantities { // who looks on wants no gaps
+		if f := Quantities[i].of(&risen); f.Missing == skipped {
+			*f = *Quantities[i].of(&s.risen)
+		}
+	}
+	s.each(risen)
 }
 
 func (s *Sampler) lookGroups(r *Reading, when stage) {
@@ -169,15 +182,8 @@ func (s *Sampler) lookGroups(r *Reading, when stage) {
 	}
 	v2 := s.on.groups.Mode() == "v2"
 	for i, g := range s.groups {
-		if cpu, err := g.CPU(); err != nil {
+		if err := s.lookCPU(r, i); err != nil {
 			r.CPUUser, r.CPUSystem, r.CPUThrottled = because(err), because(err), because(err)
-		} else {
-			s.idle = s.idle && cpu.Total == s.totals[i]
-			s.totals[i] = cpu.Total
-			user, system := cpu.Since(s.cpu[i])
-			r.CPUUser.more(user.Seconds())
-			r.CPUSystem.more(system.Seconds())
-			r.CPUThrottled.more(cpu.Throttled.Seconds())
 		}
 		if m, err := g.MemorySince(s.held[i], s.idle); err != nil {
 			r.Memory, r.Cache, r.MinorFaults, r.MajorFaults = because(err), because(err), because(err), because(err)
@@ -188,7 +194,9 @@ func (s *Sampler) lookGroups(r *Reading, when stage) {
 			r.MinorFaults.more(float64(m.Faults - m.MajorFaults))
 			r.MajorFaults.more(float64(m.MajorFaults))
 		}
-		if stalls, err := g.Stalls(); err != nil {
+		if !s.thorough {
+			r.StallCPU.Missing, r.StallIO.Missing, r.StallMemory.Missing = skipped, skipped, skipped
+		} else if stalls, err := g.Stalls(); err != nil {
 			r.StallCPU, r.StallIO, r.StallMemory = because(err), because(err), because(err)
 		} else {
 			r.StallCPU.more(stalls.CPU.Seconds())
@@ -215,6 +223,33 @@ func (s *Sampler) lookGroups(r *Reading, when stage) {
 	}
 }
 
+// lookCPU adds the processor time of one group.
+func (s *Sampler) lookCPU(r *Reading, i int) (err error) {
+	var cpu cgroup.CPU
+	var user float64
+	if s.thorough {
+		if cpu, err = s.groups[i].CPU(); err != nil {
+			return err
+		}
+		u, system := cpu.Since(s.cpu[i])
+		if user = u.Seconds(); u+system > 0 {
+			s.divided[i] = user / (u + system).Seconds()
+		}
+		r.CPUThrottled.more(cpu.Throttled.Seconds())
+	} else {
+		if cpu, err = s.groups[i].Quick(); err != nil {
+			return err
+		}
+		user = s.divided[i] * (cpu.Total - s.cpu[i].Total).Seconds()
+		r.CPUThrottled.Missing = skipped
+	}
+	s.idle = s.idle && cpu.Total == s.totals[i]
+	s.totals[i] = cpu.Total
+	r.CPUUser.more(user)
+	r.CPUSystem.more(max((cpu.Total-s.cpu[i].Total).Seconds()-user, 0))
+	return nil
+}
+
 // bottom says whether a device lies on no other one. What a loop or a mapped
 // device moves is moved once more by the device below it.
 func (s *Sampler) bottom(device []byte) bool {
@@ -227,199 +262,6 @@ func (s *Sampler) bottom(device []byte) bool {
 		s.bottoms[string(device)] = lies
 	}
 	return lies
-}
-
-// lookProcesses adds what processes say themselves: those outside of the groups
-// all, those in the groups what no group's file has.
-func (s *Sampler) lookProcesses(r *Reading, when stage) {
-	if !s.idle {
-		s.pids = s.pids[:0]
-		for _, g := range s.groups {
-			s.pids = g.Processes(s.pids)
-		}
-	}
-	s.lookInside(r, when)
-	s.lookOutside(when)
-	if when == first && !s.ofStart {
-		s.inside.tasks(s.eyes)
-		s.outside.tasks(s.eyes)
-	}
-	threads := 0.
-	for _, p := range s.outside.processes {
-		r.Memory.more(p.held)
-		threads += p.threads
-	}
-	r.Threads.more(threads)
-	r.Processes = Known(float64(len(s.pids) + len(s.outside.processes)))
-	spent := &s.outside.spent
-	r.CPUUser.more(spent[cpuUser])
-	r.CPUSystem.more(spent[cpuSystem])
-	r.MinorFaults.more(spent[minorFaults])
-	r.MajorFaults.more(spent[majorFaults])
-	r.DiskRead.more(spent[diskRead])
-	r.DiskWritten.more(spent[diskWritten])
-	r.Switches.more(spent[switches])
-}
-
-// lookInside reads the processes in the groups.
-func (s *Sampler) lookInside(r *Reading, when stage) {
-	if len(s.groups) == 0 {
-		return
-	}
-	countThem := false // what the groups do not
-	if !s.idle {
-		s.threads = 0
-		for _, g := range s.groups {
-			n, err := g.Threads()
-			s.threads += float64(n)
-			countThem = countThem || err != nil
-		}
-	}
-	bytes := s.on.groups.Mode() != "v2" // which v1's groups do not count
-	shares := when != usual || s.looks%seldom == 0
-	// Of many processes each is looked at more seldom, so that a look never takes
-	// long; where every thread must be asked for its switches, once a second.
-	const many = 32
-	switch stride := 1 + len(s.pids)/many; {
-	case s.idle:
-	case when == usual && s.looks%stride > 0:
-		why := Figure{Missing: "more than 32 processes are not read at every look"}
-		if r.Switches = why; bytes {
-			r.DiskRead, r.DiskWritten = why, why
-		}
-		if r.Threads.more(s.threads); countThem {
-			r.Threads = why
-		}
-		return
-	default:
-		s.readInside(r, when, shares, bytes, countThem)
-	}
-	if bytes {
-		r.DiskRead.more(s.inside.spent[diskRead])
-		r.DiskWritten.more(s.inside.spent[diskWritten])
-	}
-	r.Switches.more(s.inside.spent[switches])
-	r.Threads.more(s.threads)
-}
-
-func (s *Sampler) readInside(r *Reading, when stage, shares, bytes, countThem bool) {
-	s.inside.gather(s.eyes, s.pids)
-	heard := s.eyes.tasks != nil || shares
-	told := false
-	for _, p := range s.inside.processes {
-		if shares || countThem {
-			s.eyes.readStat(p)
-		}
-		ran := true
-		if heard {
-			var known bool
-			ran, known = s.eyes.readSwitches(p)
-			told = told || known
-			// So that one that ends has its share, though it is seldom divided: the
-			// ledger does not take the time of those in groups.
-			if time := float64(p.ran) / 1e6; time > p.own[cpuUser]+p.own[cpuSystem] {
-				p.own[cpuUser] = time - p.own[cpuSystem]
-			}
-		}
-		if bytes && ran {
-			s.eyes.readIO(p)
-		}
-		if countThem {
-			s.threads += p.threads
-		}
-		if when == last {
-			s.eyes.readStatus(p)
-		}
-	}
-	s.inside.settle(nil)
-	switch {
-	case !heard:
-		r.Switches = Figure{Missing: "read once a second, as every thread must be asked for them"}
-	case !told && len(s.inside.processes) > 0:
-		r.Switches = Figure{Missing: "the kernel tells no context switches of these processes"}
-	}
-}
-
-// lookOutside reads the listed processes and what they started.
-func (s *Sampler) lookOutside(when stage) {
-	if len(s.footprint.Processes) == 0 {
-		return
-	}
-	wanting := when != usual || s.looks%seldom == 0
-	for _, p := range s.outside.processes {
-		// Those that serve an instance sleep most of the time.
-		if ran, _ := s.eyes.readSwitches(p); !ran && when == usual {
-			continue
-		}
-		if !s.eyes.readStat(p) {
-			s.outside.dismiss(p)
-			wanting = true
-			continue
-		}
-		s.eyes.readIO(p)
-		s.eyes.readStatus(p)
-	}
-	if wanting {
-		s.family()
-	}
-	living := s.apart[:0]
-	for _, p := range s.apart {
-		if s.eyes.readStat(p) && s.eyes.readIO(p) {
-			living = append(living, p)
-		} else {
-			p.close()
-		}
-	}
-	s.apart = living
-	s.outside.settle(s.apart)
-}
-
-// family finds what the listed processes have started meanwhile. One that left
-// the family because its parent ended still counts.
-func (s *Sampler) family() {
-	queue := make([]*process, 0, len(s.outside.processes))
-	for _, p := range s.outside.processes {
-		queue = append(queue, p)
-	}
-	for ; len(queue) > 0; queue = queue[1:] {
-		parent := queue[0]
-		for _, pid := range s.eyes.children(parent.pid) {
-			if s.counted(pid) {
-				s.setApart(pid) // and its children are in the cgroup as well
-				continue
-			}
-			if _, known := s.outside.processes[pid]; known {
-				continue
-			}
-			if p, lives := s.outside.admit(s.eyes, pid, parent.role); lives {
-				s.eyes.readSwitches(p)
-				s.eyes.readIO(p)
-				s.eyes.readStatus(p)
-				queue = append(queue, p)
-			}
-		}
-	}
-}
-
-// counted says whether a process is in one of the groups.
-func (s *Sampler) counted(pid int) bool {
-	for _, p := range s.pids {
-		if p == pid {
-			return true
-		}
-	}
-	return false
-}
-
-func (s *Sampler) setApart(pid int) {
-	for _, p := range s.apart {
-		if p.pid == pid {
-			return
-		}
-	}
-	if p, lives := s.eyes.process(pid, ""); lives {
-		s.apart = append(s.apart, p)
-	}
 }
 
 // outermost drops the groups that lie in another one: it counts them already.

@@ -122,7 +122,7 @@ func TestEnergyIsCountedAcrossTheEndOfACounter(t *testing.T) {
 		}
 		lay()
 		e := openEnergy(sys)
-		for look := range rapid.IntRange(0, 20).Draw(rt, "looks") {
+		for look := range rapid.IntRange(0, 5).Draw(rt, "looks") {
 			for n := range at {
 				more := rapid.IntRange(0, whole-1).Draw(rt, "energy")
 				used[n], at[n] = used[n]+more, (at[n]+more)%whole

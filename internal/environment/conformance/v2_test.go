@@ -23,7 +23,7 @@ func TestWhatReadsAndWritesCgroupsWorksOnAMachineOfV2Alone(t *testing.T) {
 	}{
 		{"cgroup", []string{"TestEveryControllerWorksOnV2", "TestV2ThrottlesADisk", "TestLimitsTakeHoldOnThisMachine", "TestKillEndsAllThatRunsBelowAGroup",
 			"TestGroupsCanBeMadeWhereAContainersProcessesStandInTheWay", "TestAnOrdinaryUserMakesGroupsInTheSubtreeThatWasDelegated"}},
-		{"sample", []string{"TestProcessorTimeInACgroupIsCounted", "TestMemoryThatIsHeldIsCounted", "TestBytesWrittenToDiskAreCounted"}},
+		{"sample", []string{"TestProcessorTimeInACgroupIsCounted", "TestMemoryThatIsHeldIsCounted", "TestBytesWrittenToDiskAreCounted", "TestWhatAQuotaHoldsBackAndWhatWaitsIsCounted"}},
 	} {
 		t.Run(packet.name, func(t *testing.T) {
 			said := s.testInside(t, packet.name)

@@ -1,0 +1,94 @@
+package sample
+
+import (
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"tare/internal/reread"
+)
+
+// energy adds up the counters of processor packages (RAPL), which come round.
+type energy struct {
+	packages []*energyPackage
+	buffer   []byte
+	at       time.Time
+	missing  string
+}
+
+type energyPackage struct {
+	file       *reread.File
+	whole      float64 // at which the counter begins anew, in µJ
+	last, used float64
+}
+
+// often enough that no counter comes round twice: a package of 500 W takes two
+// minutes for the smallest range that is built.
+const energyEvery = 10 * time.Second
+
+func openEnergy(sys string) *energy {
+	e := &energy{missing: "the machine has no energy counters that can be read (/sys/class/powercap/intel-rapl:*)"}
+	for n := range 64 {
+		zone := filepath.Join(sys, "class", "powercap", "intel-rapl:"+strconv.Itoa(n))
+		label, err := os.ReadFile(filepath.Join(zone, "name"))
+		if err != nil {
+			break
+		}
+		// psys is the whole platform, with the packages in it.
+		if !strings.HasPrefix(string(label), "package") {
+			continue
+		}
+		p := &energyPackage{file: reread.At(filepath.Join(zone, "energy_uj"))}
+		now, err := p.file.Number(&e.buffer)
+		if err != nil {
+			e.missing = "the energy counters cannot be read: " + err.Error()
+			return e
+		}
+		p.last = float64(now)
+		whole, _ := reread.At(filepath.Join(zone, "max_energy_range_uj")).Number(&e.buffer)
+		p.whole = float64(whole)
+		e.packages = append(e.packages, p)
+	}
+	if len(e.packages) > 0 {
+		e.missing = ""
+	}
+	return e
+}
+
+func (e *energy) look(at time.Time) {
+	if at.Sub(e.at) >= energyEvery {
+		e.at = at
+		e.read()
+	}
+}
+
+func (e *energy) read() {
+	for _, p := range e.packages {
+		n, err := p.file.Number(&e.buffer)
+		if err != nil {
+			e.missing = "the energy counters cannot be read: " + err.Error()
+			return
+		}
+		now := float64(n)
+		if p.used += now - p.last; now < p.last {
+			p.used += p.whole
+		}
+		p.last = now
+	}
+}
+
+// figure is what was used since the opening, in J.
+func (e *energy) figure() Figure {
+	e.read()
+	sum := 0.
+	for _, p := range e.packages {
+		sum += p.used / 1e6
+		p.file.Close()
+	}
+	if e.missing != "" {
+		return Figure{Missing: e.missing}
+	}
+	return Known(sum)
+}

@@ -1,0 +1,194 @@
+package sample
+
+// lookProcesses adds what processes say themselves: those outside of the groups
+// all, those in the groups what no group's file has.
+func (s *Sampler) lookProcesses(r *Reading, when stage) {
+	if !s.idle {
+		s.pids = s.pids[:0]
+		for _, g := range s.groups {
+			s.pids = g.Processes(s.pids)
+		}
+	}
+	s.lookInside(r, when)
+	s.lookOutside(when)
+	if when == first && !s.ofStart {
+		s.inside.tasks(s.eyes)
+		s.outside.tasks(s.eyes)
+	}
+	threads := 0.
+	for _, p := range s.outside.processes {
+		r.Memory.more(p.held)
+		threads += p.threads
+	}
+	r.Threads.more(threads)
+	r.Processes = Known(float64(len(s.pids) + len(s.outside.processes)))
+	spent := &s.outside.spent
+	r.CPUUser.more(spent[cpuUser])
+	r.CPUSystem.more(spent[cpuSystem])
+	r.MinorFaults.more(spent[minorFaults])
+	r.MajorFaults.more(spent[majorFaults])
+	r.DiskRead.more(spent[diskRead])
+	r.DiskWritten.more(spent[diskWritten])
+	r.Switches.more(spent[switches])
+}
+
+// lookInside reads the processes in the groups.
+func (s *Sampler) lookInside(r *Reading, when stage) {
+	if len(s.groups) == 0 {
+		return
+	}
+	countThem := false // what the groups do not
+	if !s.idle {
+		s.threads = 0
+		for _, g := range s.groups {
+			n, err := g.Threads()
+			s.threads += float64(n)
+			countThem = countThem || err != nil
+		}
+	}
+	bytes := s.on.groups.Mode() != "v2" // which v1's groups do not count
+	// Of many processes each is looked at more seldom, so that a look never takes
+	// long; where every thread must be asked for its switches, once a second.
+	const many = 32
+	switch stride := 1 + len(s.pids)/many; {
+	case s.idle:
+	case when == usual && s.looks%stride > 0:
+		why := Figure{Missing: "more than 32 processes are not read at every look"}
+		if r.Switches = why; bytes {
+			r.DiskRead, r.DiskWritten = why, why
+		}
+		if r.Threads.more(s.threads); countThem {
+			r.Threads = why
+		}
+		return
+	default:
+		s.readInside(r, when, bytes, countThem)
+	}
+	if bytes {
+		r.DiskRead.more(s.inside.spent[diskRead])
+		r.DiskWritten.more(s.inside.spent[diskWritten])
+	}
+	r.Switches.more(s.inside.spent[switches])
+	r.Threads.more(s.threads)
+}
+
+func (s *Sampler) readInside(r *Reading, when stage, bytes, countThem bool) {
+	s.inside.gather(s.eyes, s.pids)
+	heard := s.eyes.tasks != nil || s.thorough // else every thread must be asked
+	told := false
+	for _, p := range s.inside.processes {
+		if s.thorough || countThem || p.young > 0 {
+			p.young--
+			s.eyes.readStat(p)
+		}
+		ran := true
+		if heard {
+			var known bool
+			ran, known = s.eyes.readSwitches(p)
+			told = told || known
+			// So that one that ends has its share, though it is seldom divided: the
+			// ledger does not take the time of those in groups.
+			if time := float64(p.ran) / 1e6; time > p.own[cpuUser]+p.own[cpuSystem] {
+				p.own[cpuUser] = time - p.own[cpuSystem]
+			}
+		}
+		if bytes && ran {
+			s.eyes.readIO(p)
+		}
+		if countThem {
+			s.threads += p.threads
+		}
+		if when == last {
+			s.eyes.readStatus(p)
+		}
+	}
+	s.inside.settle(nil)
+	switch {
+	case !heard:
+		r.Switches = Figure{Missing: skipped}
+	case !told && len(s.inside.processes) > 0:
+		r.Switches = Figure{Missing: "the kernel tells no context switches of these processes"}
+	}
+}
+
+// lookOutside reads the listed processes and what they started.
+func (s *Sampler) lookOutside(when stage) {
+	if len(s.footprint.Processes) == 0 {
+		return
+	}
+	wanting := s.thorough
+	for _, p := range s.outside.processes {
+		// Those that serve an instance sleep most of the time.
+		if ran, _ := s.eyes.readSwitches(p); !ran && when == usual {
+			continue
+		}
+		if !s.eyes.readStat(p) {
+			s.outside.dismiss(p)
+			wanting = true
+			continue
+		}
+		s.eyes.readIO(p)
+		s.eyes.readStatus(p)
+	}
+	if wanting {
+		s.family()
+	}
+	living := s.apart[:0]
+	for _, p := range s.apart {
+		if s.eyes.readStat(p) && s.eyes.readIO(p) {
+			living = append(living, p)
+		} else {
+			p.close()
+		}
+	}
+	s.apart = living
+	s.outside.settle(s.apart)
+}
+
+// family finds what the listed processes have started meanwhile. One that left
+// the family because its parent ended still counts.
+func (s *Sampler) family() {
+	queue := make([]*process, 0, len(s.outside.processes))
+	for _, p := range s.outside.processes {
+		queue = append(queue, p)
+	}
+	for ; len(queue) > 0; queue = queue[1:] {
+		parent := queue[0]
+		for _, pid := range s.eyes.children(parent.pid) {
+			if s.counted(pid) {
+				s.setApart(pid) // and its children are in the cgroup as well
+				continue
+			}
+			if _, known := s.outside.processes[pid]; known {
+				continue
+			}
+			if p, lives := s.outside.admit(s.eyes, pid, parent.role); lives {
+				s.eyes.readSwitches(p)
+				s.eyes.readIO(p)
+				s.eyes.readStatus(p)
+				queue = append(queue, p)
+			}
+		}
+	}
+}
+
+// counted says whether a process is in one of the groups.
+func (s *Sampler) counted(pid int) bool {
+	for _, p := range s.pids {
+		if p == pid {
+			return true
+		}
+	}
+	return false
+}
+
+func (s *Sampler) setApart(pid int) {
+	for _, p := range s.apart {
+		if p.pid == pid {
+			return
+		}
+	}
+	if p, lives := s.eyes.process(pid, ""); lives {
+		s.apart = append(s.apart, p)
+	}
+}
