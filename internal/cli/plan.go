@@ -41,7 +41,7 @@ func printPlan(app *App, plan *study.Plan) error {
 		planLine(w, "price", plan.Price.String())
 	}
 	for _, e := range plan.Environments {
-		planLine(w, "environment", place(e.Name, "("+kindAndWhere(e)+")", optionsInWords(e)))
+		planLine(w, "environment", place(e.Name, "("+kindAndWhere(e)+")", e.UnusualOptions()))
 		if limits := report.Limits(e.Limits); limits != report.Limits(plan.Limits) {
 			planLine(w, "  limits", limits)
 		}
@@ -155,19 +155,6 @@ func settings(work study.Workload, l study.Level) map[string]string {
 		}
 	}
 	return set
-}
-
-// optionsInWords are an environment's options as key=value, those left out that
-// are the kind's defaults.
-func optionsInWords(e study.Environment) string {
-	set, usual := e.OptionWords()
-	var words []string
-	for _, key := range slices.Sorted(maps.Keys(set)) {
-		if set[key] != usual[key] {
-			words = append(words, key+"="+set[key])
-		}
-	}
-	return strings.Join(words, " ")
 }
 
 func blocksInWords(d study.Design) string {

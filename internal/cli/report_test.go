@@ -97,7 +97,7 @@ func TestReportSaysWhatIsWrongWithItsInput(t *testing.T) {
 		want string
 	}{
 		{[]string{"nothing"}, "there is no run nothing"},
-		{[]string{"loop-1", "--format", "pdf"}, "choose html, md or text"},
+		{[]string{"loop-1", "--format", "pdf"}, "choose html, md, text or openmetrics"},
 		{[]string{"loop-1", "--format", "html,md", "--out", "x"}, "--out names one file"},
 		{[]string{home}, "is no run"},
 	} {

@@ -17,6 +17,7 @@ type costTable struct {
 	Columns []string
 	Rows    []costRow
 	Reasons []string // why figures or changes are missing, by their numbers
+	Nothing []string // costs that are 0 in all environments: they have no column
 	Absent  []string // costs that no environment has a figure of, with the reason
 }
 
@@ -28,6 +29,7 @@ type costRow struct {
 
 type costCell struct {
 	Text   string
+	Value  float64
 	Change string // against the baseline, in words; "" where there is nothing to say
 	// Contrast that the change is of; nil for none.
 	Contrast *contrast
@@ -49,7 +51,7 @@ func (v *view) costs(w workloadView, levels []levelView, all bool) (table costTa
 		c, known := cost.Lookup(m.Name)
 		everywhere := !slices.ContainsFunc(levels, func(l levelView) bool { return !v.absent[where{workload: w.Name, level: l.Name, metric: m.Name}] })
 		if known && everywhere {
-			table.Absent = append(table.Absent, c.Title+": "+v.why(w.Name, levels[0].Name, m.Name, v.Plan.Baseline))
+			table.Absent = without(table.Absent, c.Title, v.why(w.Name, levels[0].Name, m.Name, v.Plan.Baseline))
 		}
 	}
 	if len(columns) == 0 {
@@ -65,7 +67,7 @@ func (v *view) costs(w workloadView, levels []levelView, all bool) (table costTa
 			for _, column := range columns {
 				at := slices.IndexFunc(l.Metrics, func(m metricView) bool { return m.Name == column.Name })
 				if at < 0 {
-					row.Cells = append(row.Cells, costCell{Text: missing, Note: table.because(v.why(w.Name, l.Name, column.Name, e.Name))})
+					row.Cells = append(row.Cells, costCell{Text: missing, Value: math.NaN(), Note: table.because(v.why(w.Name, l.Name, column.Name, e.Name))})
 					continue
 				}
 				row.Cells = append(row.Cells, table.cell(v, l.Metrics[at], w.Name, l.Name, e))
@@ -73,33 +75,60 @@ func (v *view) costs(w workloadView, levels []levelView, all bool) (table costTa
 			table.Rows = append(table.Rows, row)
 		}
 	}
+	table.clear()
 	return table
+}
+
+// clear leaves out the columns that are 0 in all rows, and what was noted of
+// them alone.
+func (t *costTable) clear() {
+	var columns []string
+	rows, reasons := make([]costRow, len(t.Rows)), t.Reasons
+	for i, r := range t.Rows {
+		rows[i] = costRow{Environment: r.Environment, Level: r.Level}
+	}
+	t.Reasons = nil
+	for k, name := range t.Columns {
+		if !slices.ContainsFunc(t.Rows, func(r costRow) bool { return r.Cells[k].Value != 0 }) {
+			t.Nothing = append(t.Nothing, name)
+			continue
+		}
+		columns = append(columns, name)
+		for i, r := range t.Rows {
+			c := r.Cells[k]
+			if c.Note > 0 {
+				c.Note = t.because(reasons[c.Note-1])
+			}
+			rows[i].Cells = append(rows[i].Cells, c)
+		}
+	}
+	t.Columns, t.Rows = columns, rows
 }
 
 func (t *costTable) cell(v *view, m metricView, workload, level string, e *environmentView) costCell {
 	unit := strings.TrimSuffix(m.Unit, cost.PerUnit)
 	if e.Baseline {
-		c := costCell{Text: figure(m.Reference, unit)}
+		c := costCell{Text: figure(m.Reference, unit), Value: m.Reference}
 		if math.IsNaN(m.Reference) {
 			c.Note = t.because(v.why(workload, level, m.Name, e.Name))
 		}
 		return c
 	}
 	of := m.Cells[v.cellOf(e)]
-	c := costCell{Text: figure(of.Median, unit), Contrast: of.Contrast}
+	c := costCell{Text: figure(of.Median, unit), Value: of.Median, Contrast: of.Contrast}
 	switch {
 	case of.Contrast != nil:
 		c.Change = costChange(of.Contrast)
 	case math.IsNaN(of.Median):
 		c.Note = t.because(of.Reason)
-	case !math.IsNaN(m.Reference) && of.Reason != zeroBoth:
+	case math.IsNaN(m.Reference) || of.Median == 0 && m.Reference == 0: // nobody asks for a change
+	case of.NoRatio:
+		c.Note = t.because("no change is given where a side has 0: there is no ratio to make")
+	default:
 		c.Note = t.because("no change: " + of.Reason)
 	}
 	return c
 }
-
-// zeroBoth is a change that nobody asks for.
-const zeroBoth = "0 on both sides: there is no ratio to make"
 
 // because numbers a reason.
 func (t *costTable) because(reason string) int {
@@ -164,7 +193,11 @@ func (t *terminal) costs(table costTable) {
 	if len(table.Columns) == 0 || t.All {
 		return // each of them has rows of its own
 	}
-	t.wrap(2, t.paint(dim, "other costs of a thousand operations"))
+	heading := "other costs of a thousand operations"
+	if table.undecided() {
+		heading += " (in brackets: no verdict)"
+	}
+	t.wrap(2, t.paint(dim, heading))
 	for first, next := 0, 0; first < len(table.Columns); first = next {
 		next = len(table.Columns)
 		for next > first+1 && width(table.piece(first, next)) > t.Width {
@@ -175,6 +208,13 @@ func (t *terminal) costs(table costTable) {
 	for i, reason := range table.Reasons {
 		t.wrap(2, fmt.Sprintf("[%d] %s", i+1, reason))
 	}
+}
+
+// undecided says whether a change is in brackets.
+func (t costTable) undecided() bool {
+	return slices.ContainsFunc(t.Rows, func(r costRow) bool {
+		return slices.ContainsFunc(r.Cells, func(c costCell) bool { return strings.HasPrefix(c.Change, "(") })
+	})
 }
 
 // piece are the rows with the costs from first up to last: of each the figure,
@@ -205,11 +245,34 @@ func (t costTable) piece(first, last int) [][]string {
 	return rows
 }
 
-// costless are the costs that no environment has a figure of, in any workload.
+// costless are the costs that have no column, in any workload: those that are 0
+// everywhere, and those that no environment has a figure of.
 func (v *view) costless() (lines []string) {
+	var nothing []string
+	where := map[string][]string{}
+	for _, w := range v.Workloads {
+		for _, name := range v.costs(w, w.Levels, true).Nothing {
+			if where[name] == nil {
+				nothing = append(nothing, name)
+			}
+			where[name] = append(where[name], w.Name)
+		}
+	}
+	for _, name := range nothing {
+		line := name + ": 0 in all environments"
+		if len(where[name]) < len(v.Workloads) {
+			line += " in " + strings.Join(where[name], ", ")
+		}
+		lines = append(lines, line)
+	}
+	return append(lines, v.figureless()...)
+}
+
+// figureless are the costs that no environment has a figure of.
+func (v *view) figureless() (lines []string) {
 	for _, w := range v.Workloads {
 		for _, line := range v.costs(w, w.Levels, true).Absent {
-			if !slices.Contains(lines, line) {
+			if line = "no figure of " + line; !slices.Contains(lines, line) {
 				lines = append(lines, line)
 			}
 		}
@@ -218,12 +281,17 @@ func (v *view) costless() (lines []string) {
 }
 
 func (t *terminal) costless(v *view) {
-	if lines := v.costless(); len(lines) > 0 {
-		t.WriteString("\n")
-		t.wrap(0, t.paint(dim, "costs without a figure"))
-		for _, line := range lines {
-			t.wrap(2, line)
-		}
+	title, lines := "Costs without a column", v.costless()
+	if t.All { // then what is 0 has its rows
+		title, lines = "Costs without a figure", v.figureless()
+	}
+	if len(lines) == 0 {
+		return
+	}
+	t.WriteString("\n")
+	t.wrap(0, t.paint(bold, title))
+	for _, line := range lines {
+		t.wrap(2, line)
 	}
 }
 
@@ -254,10 +322,13 @@ func markdownCosts(b *strings.Builder, v *view) {
 			b.WriteString("\n")
 		}
 		for i, reason := range table.Reasons {
-			fmt.Fprintf(b, "%d. %s\n", i+1, escape(reason))
+			fmt.Fprintf(b, "[%d] %s\n", i+1, escape(reason))
 		}
 	}
-	for _, line := range v.costless() {
-		fmt.Fprintf(b, "\nNo figure of %s.\n", escape(line))
+	if lines := v.costless(); len(lines) > 0 {
+		b.WriteString("\nCosts without a column:\n\n")
+		for _, line := range lines {
+			fmt.Fprintf(b, "- %s\n", escape(line))
+		}
 	}
 }

@@ -44,7 +44,7 @@ func (v *view) Footnote() string {
 	if !v.marked() {
 		return ""
 	}
-	return mark + " something besides the layer differs there, and may be the cause: see " + fairTitle
+	return mark + " something besides the layer differs there, and may be the cause"
 }
 
 // named lists causes with the workloads that they touch.

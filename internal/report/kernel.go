@@ -62,6 +62,26 @@ func (t kernelTable) Heading() string {
 // kernelLead says how the tables came about.
 const kernelLead = "Medians of traced trials, which came after all others and are in no verdict: to be watched slows them. Times are of one operation, counts of a thousand; what is called on both sides alike, such as a driver inside, is in both."
 
+// brieflyShown is how many rows of each kind stand below the verdicts on a
+// terminal, where not all is asked for.
+const brieflyShown = 5
+
+// briefly shortens the tables, unless all is asked for.
+func briefly(tables []kernelTable, all bool) []kernelTable {
+	if all {
+		return tables
+	}
+	for i := range tables {
+		for k := range tables[i].Sections {
+			s := &tables[i].Sections[k]
+			if more := len(s.Rows) - brieflyShown; more > 0 {
+				s.Rows, s.Left = s.Rows[:brieflyShown], s.Left+more
+			}
+		}
+	}
+	return tables
+}
+
 func (t *terminal) kernel(tables []kernelTable) {
 	for i, k := range tables {
 		fmt.Fprintf(t, "\n%s\n", t.paint(bold, kernelTitle+": "+k.Heading()))

@@ -149,6 +149,15 @@ func sessions(v *view) string {
 	return strings.Join(parts, "; ")
 }
 
+// optionsOf are an environment's options in words, as far as they differ from
+// what its kind does where a study says nothing.
+func optionsOf(e environmentView) string {
+	if words := e.UnusualOptions(); words != "" {
+		return words
+	}
+	return "the usual"
+}
+
 func versions(m map[string]string) string {
 	var parts []string
 	for name, version := range m {

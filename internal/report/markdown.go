@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"tare/internal/verdict"
@@ -23,6 +24,9 @@ func Markdown(w io.Writer, in Input) error {
 		b.WriteString("\n")
 	}
 	markdownMatrix(&b, v)
+	if note := v.Footnote(); note != "" {
+		fmt.Fprintf(&b, "\n%s.\n", escape(note))
+	}
 	markdownCosts(&b, v)
 	markdownFair(&b, v)
 	markdownWhy(&b, v)
@@ -31,14 +35,14 @@ func Markdown(w io.Writer, in Input) error {
 	markdownAgainst(&b, v)
 	markdownCrowd(&b, v)
 	markdownCopies(&b, v.CopiesRows())
-	markdownPaths(&b, v.Paths)
+	markdownPaths(&b, v.Ways())
 	markdownImported(&b, v)
 	markdownSkipped(&b, v)
 	markdownFailures(&b, "Failed trials", v.Failed)
 	markdownFailures(&b, "Skipped trials", v.Known)
-	if len(v.Notes) > 0 {
+	if notes := slices.Concat(v.Notes, v.unquiet()); len(notes) > 0 {
 		b.WriteString("\n## Notes\n\n")
-		for _, n := range v.Notes {
+		for _, n := range notes {
 			fmt.Fprintf(&b, "- %s\n", escape(n.String()))
 		}
 	}
@@ -130,7 +134,7 @@ func markdownMade(b *strings.Builder, v *view) {
 	}
 	b.WriteString("\n| environment | kind | options | versions |\n|---|---|---|---|\n")
 	for _, e := range v.Environments {
-		fmt.Fprintf(b, "| %s | %s | %s | %s |\n", escape(e.shownOn()), escape(e.Kind), code(string(e.Options)), escape(versions(e.Facts.Versions)))
+		fmt.Fprintf(b, "| %s | %s | %s | %s |\n", escape(e.shownOn()), escape(e.Kind), escape(optionsOf(e)), escape(versions(e.Facts.Versions)))
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"tare/internal/environment"
 	"tare/internal/verdict"
 )
 
@@ -69,7 +70,7 @@ func (v *view) gatherNotes() {
 		for _, w := range c.Warnings {
 			if text := v.brief(c, w); text != "" {
 				n := remark(v.shown(c.Environment), text)
-				n.Places = append(n.Places, place(c.Workload, c.Level)+", "+c.Metric)
+				n.Places = append(n.Places, place(c.Workload, c.Level)+", "+inWords(c.Metric))
 			}
 		}
 	}
@@ -113,6 +114,16 @@ func (v *view) listed(environment string, c *contrast, reason string) bool {
 	return slices.ContainsFunc(slices.Concat(v.Failed, v.Known), func(f failure) bool {
 		return f.Shown == v.shown(environment) && f.Workload == c.Workload && f.Level == c.Level && f.Reason == reason
 	})
+}
+
+// unquiet is what may spoil measurements on the machine, as notes.
+func (v *view) unquiet() (notes []note) {
+	for _, f := range v.Manifest.Noise {
+		if f.Reason != "" && f.State != environment.Usable {
+			notes = append(notes, note{Environment: "this machine", Text: "wanted " + f.What + ", found " + f.Reason})
+		}
+	}
+	return notes
 }
 
 // together makes one note of those that say the same of several environments.

@@ -251,6 +251,9 @@ func (p *page) Spoilers() []environment.Finding { return p.Manifest.Noise }
 // Mendable are the findings of an environment that need something.
 func (p *page) Mendable(e environmentView) []environment.Finding { return mendable(e.Facts.Findings) }
 
+// OptionsOf an environment, in words.
+func (p *page) OptionsOf(e environmentView) string { return optionsOf(e) }
+
 // Outliers is the share of blocks far from the rest.
 func (p *page) Outliers(c *contrast) string {
 	return fmt.Sprintf("%.0f%%", 100*c.OutlierShare)

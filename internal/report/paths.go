@@ -42,6 +42,35 @@ func gatherPaths(v *view) (rows []pathRow) {
 	return rows
 }
 
+// way is what lies between instances and the machine, with the environments that
+// have it in common.
+type way struct {
+	Environments []environmentView
+	environment.Paths
+}
+
+// Ways are the paths of the run, each of them once.
+func (v *view) Ways() (ways []way) {
+	for _, r := range v.Paths {
+		i := slices.IndexFunc(ways, func(w way) bool { return w.Paths == r.Paths })
+		if i < 0 {
+			i = len(ways)
+			ways = append(ways, way{Paths: r.Paths})
+		}
+		ways[i].Environments = append(ways[i].Environments, r.Environment)
+	}
+	return ways
+}
+
+// names are the environments of a way.
+func (w way) names() string {
+	var names []string
+	for _, e := range w.Environments {
+		names = append(names, e.shownOn())
+	}
+	return strings.Join(names, "; ")
+}
+
 // hostOf names the host of the study that an environment runs on, with how it is
 // reached; "" is the machine that tare ran on.
 func hostOf(p *study.Plan, e study.Environment) string {
@@ -141,26 +170,26 @@ func on(form, below string) string {
 	return form + " (on " + below + ")"
 }
 
-func (t *terminal) paths(rows []pathRow) {
-	if len(rows) == 0 {
+func (t *terminal) paths(ways []way) {
+	if len(ways) == 0 {
 		return
 	}
 	fmt.Fprintf(t, "\n%s\n", t.paint(bold, "Paths"))
-	for _, r := range rows {
-		t.wrap(2, r.Environment.shownOn())
+	for _, r := range ways {
+		t.wrap(2, r.names())
 		t.wrap(4, "network: "+on(r.Network, ""))
 		t.wrap(4, "root: "+on(r.Root, r.RootOn))
 		t.wrap(4, "/data: "+on(r.Data, r.DataOn))
 	}
 }
 
-func markdownPaths(b *strings.Builder, rows []pathRow) {
-	if len(rows) == 0 {
+func markdownPaths(b *strings.Builder, ways []way) {
+	if len(ways) == 0 {
 		return
 	}
 	b.WriteString("\n## Paths\n\n| environment | network | root | on | /data | on |\n|---|---|---|---|---|---|\n")
-	for _, r := range rows {
-		fmt.Fprintf(b, "| %s | %s | %s | %s | %s | %s |\n", escape(r.Environment.shownOn()),
+	for _, r := range ways {
+		fmt.Fprintf(b, "| %s | %s | %s | %s | %s | %s |\n", escape(r.names()),
 			escape(on(r.Network, "")), escape(on(r.Root, "")), escape(on(r.RootOn, "")), escape(on(r.Data, "")), escape(on(r.DataOn, "")))
 	}
 }

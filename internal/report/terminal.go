@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/charmbracelet/x/ansi"
@@ -31,16 +32,16 @@ func Terminal(w io.Writer, in Input, o TerminalOptions) error {
 			t.costs(v.costs(wv, []levelView{l}, false))
 		}
 	}
-	t.fair(v)
 	t.costless(v)
+	t.fair(v)
 	t.why(v)
-	t.kernel(v.Kernel())
+	t.kernel(briefly(v.Kernel(), o.All))
 	t.sheet(v.Sheet())
 	t.against(v)
 	t.within(v.WithinRows())
 	t.growths(v.Growths())
 	t.copies(v.CopiesRows())
-	t.paths(v.Paths)
+	t.paths(v.Ways())
 	t.imported(v)
 	t.skipped(v)
 	t.failures("Failed trials", v.Failed)
@@ -207,12 +208,7 @@ func (t *terminal) notes(v *view) {
 			cautions = append(cautions, note{Environment: h.Environment, Text: h.Caution})
 		}
 	}
-	for _, f := range v.Manifest.Noise {
-		if f.Reason != "" && f.State != "usable" {
-			cautions = append(cautions, note{Environment: f.What, Text: f.Reason})
-		}
-	}
-	all := append(cautions, v.Notes...)
+	all := slices.Concat(cautions, v.Notes, v.unquiet())
 	if len(all) == 0 {
 		return
 	}

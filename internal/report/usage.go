@@ -2,7 +2,9 @@ package report
 
 import (
 	"math"
+	"slices"
 	"strconv"
+	"strings"
 
 	"tare/internal/sample"
 )
@@ -18,9 +20,10 @@ type usageRow struct {
 type usageCell struct {
 	Text string
 	// Share of the column's largest figure, for a bar; negative for none.
-	Share float64
-	Note  int // number of the reason below the table; 0 for none
-	value float64
+	Share  float64
+	Note   int // number of the reason below the table; 0 for none
+	value  float64
+	reason string
 }
 
 // usageTable are the figures of one subject.
@@ -28,7 +31,9 @@ type usageTable struct {
 	Title   string
 	Columns []string
 	Rows    []usageRow
-	Reasons []string
+	Reasons []string // why figures are missing, by their numbers
+	Nothing []string // what is 0 in all rows: it has no column
+	Absent  []string // what no row has a figure of, with the reasons
 }
 
 // usageIn is a table with the workload that it is of.
@@ -55,8 +60,8 @@ var usageSubjects = []struct {
 		{"throttled", "s", false, func(u *sample.Usage) sample.Figure { return u.CPUThrottled }},
 		{"memory peak", "B", true, func(u *sample.Usage) sample.Figure { return u.MemoryPeak }},
 		{"memory mean", "B", true, func(u *sample.Usage) sample.Figure { return u.MemoryMean }},
-		{"page cache, mean", "B", false, func(u *sample.Usage) sample.Figure { return u.CacheMean }},
-		{"threads, peak", "", false, func(u *sample.Usage) sample.Figure { return u.ThreadsPeak }},
+		{"page cache mean", "B", false, func(u *sample.Usage) sample.Figure { return u.CacheMean }},
+		{"threads peak", "", false, func(u *sample.Usage) sample.Figure { return u.ThreadsPeak }},
 	}},
 	{"Storage and network", []usageColumn{
 		{"read", "B", false, func(u *sample.Usage) sample.Figure { return u.DiskRead }},
@@ -102,55 +107,79 @@ func (p *page) eachUsage(w workloadView, visit func(e *environmentView, level st
 	}
 }
 
-func (p *page) usageTable(w workloadView, columns []usageColumn) usageTable {
-	var table usageTable
-	for _, c := range columns {
-		table.Columns = append(table.Columns, c.name)
-	}
-	largest := make([]float64, len(columns))
-	p.eachUsage(w, func(e *environmentView, level string, trials []*sample.Usage) {
-		row := usageRow{Environment: e, Level: level}
-		for k, column := range columns {
-			c := table.cell(trials, column.of, column.unit)
-			if column.bar && c.Note == 0 {
-				c.Share = 0
-				largest[k] = math.Max(largest[k], c.value)
-			}
-			row.Cells = append(row.Cells, c)
-		}
-		table.Rows = append(table.Rows, row)
+func (p *page) usageTable(w workloadView, columns []usageColumn) (table usageTable) {
+	var trials [][]*sample.Usage
+	p.eachUsage(w, func(e *environmentView, level string, of []*sample.Usage) {
+		table.Rows = append(table.Rows, usageRow{Environment: e, Level: level})
+		trials = append(trials, of)
 	})
-	for _, row := range table.Rows {
-		for k := range row.Cells {
-			if c := &row.Cells[k]; c.Share == 0 && largest[k] > 0 {
-				c.Share = math.Round(1000*c.value/largest[k]) / 10
+	for _, column := range columns {
+		cells := make([]usageCell, len(trials))
+		largest, figures := 0., 0
+		var reasons []string
+		for i, of := range trials {
+			c, reason := usageOf(of, column)
+			if cells[i] = c; reason == "" {
+				figures++
+				largest = math.Max(largest, math.Abs(c.value))
 			}
+			if cells[i].reason = reason; reason != "" && !slices.Contains(reasons, reason) {
+				reasons = append(reasons, reason)
+			}
+		}
+		switch {
+		case figures == 0:
+			table.Absent = without(table.Absent, column.name, strings.Join(reasons, "; "))
+			continue
+		case largest == 0 && figures == len(cells):
+			table.Nothing = append(table.Nothing, column.name)
+			continue
+		}
+		table.Columns = append(table.Columns, column.name)
+		for i, c := range cells {
+			if c.reason != "" {
+				c.Note = table.reason(c.reason)
+			} else if column.bar && largest > 0 {
+				c.Share = math.Round(1000*c.value/largest) / 10
+			}
+			table.Rows[i].Cells = append(table.Rows[i].Cells, c)
 		}
 	}
 	return table
 }
 
-// cell is the median of a figure, or a number for the reason why it is missing.
-func (t *usageTable) cell(trials []*sample.Usage, of func(*sample.Usage) sample.Figure, unit string) usageCell {
-	c := usageCell{Share: -1, Text: missing}
+// without adds why there is no column of something: once for all that is missing
+// for the same reason.
+func without(lines []string, name, reason string) []string {
+	for i, line := range lines {
+		if before, same := strings.CutSuffix(line, ": "+reason); same {
+			lines[i] = before + ", " + name + ": " + reason
+			return lines
+		}
+	}
+	return append(lines, name+": "+reason)
+}
+
+// usageOf is the median of a figure over trials, or the reason why it is missing.
+func usageOf(trials []*sample.Usage, column usageColumn) (c usageCell, reason string) {
+	c = usageCell{Share: -1, Text: missing}
 	var values []float64
 	reasons := map[string]int{}
 	for _, u := range trials {
-		if f := of(u); f.Missing == "" {
+		if f := column.of(u); f.Missing == "" {
 			values = append(values, f.Value)
 		} else {
 			reasons[f.Missing]++
 		}
 	}
-	if len(values) > 0 {
-		c.value = median(values)
-		if c.Text = figure(c.value, unit); unit == "" && c.value < 1000 && c.value == math.Trunc(c.value) {
-			c.Text = strconv.Itoa(int(c.value)) // a few of something
-		}
-	} else {
-		c.Note = t.reason(mostFrequent(reasons))
+	if len(values) == 0 {
+		return c, mostFrequent(reasons)
 	}
-	return c
+	c.value = median(values)
+	if c.Text = figure(c.value, column.unit); column.unit == "" && c.value < 1000 && c.value == math.Trunc(c.value) {
+		c.Text = strconv.Itoa(int(c.value)) // a few of something
+	}
+	return c, ""
 }
 
 func (t *usageTable) reason(text string) int {

@@ -104,8 +104,8 @@ func ofHost(of func(*sample.HostUsage) sample.Figure) func(*sample.Usage) sample
 var usageOfSampler = []usageColumn{
 	{"passes", "", false, ofSampler(func(e *sample.Effort) float64 { return float64(e.Passes) })},
 	{"CPU", "s", false, ofSampler(func(e *sample.Effort) float64 { return e.CPU })},
-	{"pass, mean", "s", false, ofSampler(func(e *sample.Effort) float64 { return e.PassMean })},
-	{"pass, longest", "s", false, ofSampler(func(e *sample.Effort) float64 { return e.PassMax })},
+	{"mean pass", "s", false, ofSampler(func(e *sample.Effort) float64 { return e.PassMean })},
+	{"longest pass", "s", false, ofSampler(func(e *sample.Effort) float64 { return e.PassMax })},
 	{"late", "", false, ofSampler(func(e *sample.Effort) float64 { return float64(e.Late) })},
 }
 

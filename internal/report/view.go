@@ -89,6 +89,7 @@ type cell struct {
 	Contrast    *contrast
 	Median      float64
 	Reason      string
+	NoRatio     bool // given up since a side has 0
 }
 
 type skipped struct {
@@ -227,7 +228,7 @@ func (v *view) metric(w study.Workload, l study.Level, m workload.Metric, contra
 		case c.Contrast == nil:
 			c.Reason = v.whyNot(at, e)
 		case withoutRatio(c.Contrast):
-			c.Contrast, c.Reason = nil, whyNoRatio(c.Contrast)
+			c.Contrast, c.Reason, c.NoRatio = nil, whyNoRatio(c.Contrast), true
 		case c.Contrast.N == 0:
 			c.Contrast, c.Reason = nil, v.whyNot(at, e)
 		}
@@ -266,13 +267,15 @@ func (v *view) shown(name string) string {
 	return shown(name, v.Manifest.Environments[name].Label)
 }
 
-// title is what a metric is called in headings: what operations cost has a name
-// in words.
-func (m metricView) title() string {
-	if c, known := cost.Lookup(m.Name); known {
+// title is what a metric is called in headings.
+func (m metricView) title() string { return inWords(m.Name) }
+
+// inWords is a metric's name; what operations cost has one in words.
+func inWords(metric string) string {
+	if c, known := cost.Lookup(metric); known {
 		return c.Title + " per thousand operations"
 	}
-	return m.Name
+	return metric
 }
 
 // heading is the title with the unit and the direction.

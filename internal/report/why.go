@@ -51,7 +51,24 @@ func (v *view) whyLead(a analysis.Attribution) string {
 	} else {
 		text += "one part switched on after another"
 	}
-	return text + fmt.Sprintf("; the %s intervals hold for all %s and the total at once.", v.Plan.Design.Confidence, counted(len(a.Parts), "part", "parts"))
+	parts := fmt.Sprintf("all %d parts", len(a.Parts))
+	switch len(a.Parts) {
+	case 1:
+		return text + "."
+	case 2:
+		parts = "both parts"
+	}
+	return text + fmt.Sprintf("; the %s intervals hold for %s at once, that of the whole stands by itself.", v.Plan.Design.Confidence, parts)
+}
+
+// findings are the sentences on an attribution: what each material part does, or
+// that none is, and what no part explains.
+func findings(a analysis.Attribution) []string {
+	sentences := slices.Clone(a.Sentences)
+	if len(sentences) == 0 && a.Total.Contrast.N > 0 {
+		sentences = append(sentences, "No part is material: no interval leaves both zero and the margin.")
+	}
+	return append(sentences, remains(a))
 }
 
 // remains says what no part explains.
@@ -88,17 +105,21 @@ func overOrders(s analysis.Share) string {
 // fall is the scale of a waterfall: all that any bar of it reaches.
 type fall struct{ least, most float64 }
 
-func newFall(a analysis.Attribution) fall {
+// With whiskers it has room for the intervals as well.
+func newFall(a analysis.Attribution, whiskers bool) fall {
 	var f fall
 	reach := func(x float64) {
 		if !math.IsNaN(x) && !math.IsInf(x, 0) {
 			f.least, f.most = math.Min(f.least, x), math.Max(f.most, x)
 		}
 	}
-	for _, s := range a.Parts {
+	for _, s := range append(slices.Clone(a.Parts), a.Total) {
 		reach(s.Before + s.Contrast.Estimate)
+		if whiskers && s.Contrast.Bounded() {
+			reach(s.Before + s.Contrast.Low)
+			reach(s.Before + s.Contrast.High)
+		}
 	}
-	reach(a.Total.Contrast.Estimate)
 	if f.least == f.most {
 		f.most = f.least + 1
 	}
@@ -150,13 +171,9 @@ func (t *terminal) why(v *view) {
 			t.wrap(2, v.whyLead(a))
 		}
 		t.waterfall(v, a)
-		for _, s := range a.Sentences {
+		for _, s := range findings(a) {
 			t.wrap(2, s)
 		}
-		if len(a.Sentences) == 0 && a.Total.Contrast.N > 0 {
-			t.wrap(2, "No part is material: no interval leaves both zero and the margin.")
-		}
-		t.wrap(2, remains(a))
 	}
 	if len(list) > 0 {
 		for _, r := range v.Plan.Remarks {
@@ -197,7 +214,7 @@ func (t *terminal) waterfall(v *view, a analysis.Attribution) {
 	}
 	others := 2 + widths[1] + widths[2] + widths[3] + 4 // and the blanks between
 	widths[0] = min(widths[0], mostName, max(leastName, t.Width-others-leastBar))
-	f, bar := newFall(a), min(t.Width/4, t.Width-others-widths[0])
+	f, bar := newFall(a, false), min(t.Width/4, t.Width-others-widths[0])
 	for n, r := range rows {
 		r[0] = ansi.Truncate(r[0], widths[0], "…")
 		line := "  "
@@ -245,7 +262,7 @@ func markdownWhy(b *strings.Builder, v *view) {
 			b.WriteString(" |\n")
 		}
 		b.WriteString("\n")
-		for _, s := range append(slices.Clone(a.Sentences), remains(a)) {
+		for _, s := range findings(a) {
 			fmt.Fprintf(b, "- %s\n", escape(s))
 		}
 	}
@@ -280,7 +297,7 @@ func (v *view) WhyTables() (tables []whyTable) {
 		t.Shown = slices.ContainsFunc(shown, func(s analysis.Attribution) bool {
 			return s.Workload == a.Workload && s.Level == a.Level && s.Metric == a.Metric
 		})
-		f := newFall(a)
+		f := newFall(a, true)
 		for _, s := range append(slices.Clone(a.Parts), a.Total) {
 			c := s.Contrast
 			r := whyRow{Name: s.Name, About: s.About, Change: typeset(change(middle(&c))), Ends: typeset(ends(&c)), Word: word(&c), Verdict: string(c.Verdict), N: c.N,
@@ -292,7 +309,7 @@ func (v *view) WhyTables() (tables []whyTable) {
 			}
 			t.Rows = append(t.Rows, r)
 		}
-		for _, s := range append(slices.Clone(a.Sentences), remains(a)) {
+		for _, s := range findings(a) {
 			t.Sentences = append(t.Sentences, typeset(s))
 		}
 		tables = append(tables, t)

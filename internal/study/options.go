@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -30,6 +31,19 @@ func (e Environment) OptionWords() (set, usual map[string]string) {
 		}
 	}
 	return set, usual
+}
+
+// UnusualOptions are an environment's options as key=value, those left out that
+// are the kind's defaults.
+func (e Environment) UnusualOptions() string {
+	set, usual := e.OptionWords()
+	var words []string
+	for _, key := range slices.Sorted(maps.Keys(set)) {
+		if set[key] != usual[key] {
+			words = append(words, key+"="+set[key])
+		}
+	}
+	return strings.Join(words, " ")
 }
 
 // flatten writes what lies in an option as outer.inner.

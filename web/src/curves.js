@@ -35,7 +35,7 @@ export function curves(data, { workload, metric, width }) {
 
   const y = changeScale(data, bands.flatMap((b) => [b.low, b.high, b.estimate]), 420);
   const end = (v, i) => (v === null ? y.domain[i] : v);
-  const drawings = [captioned(`Median${m.unit ? ", " + m.unit : ""}, with each trial; ${m.better} is better`, plot({
+  const drawings = [captioned(`Median${m.unit ? ", " + m.unit : ""}, with each trial; ${m.better} is better`, half, plot({
     ...frame(half, `${w.name}, ${m.title}: median by ${axis.label ?? "level"}`, present.join(", ")),
     ...common,
     y: { label: null, zero: true, nice: true },
@@ -50,7 +50,7 @@ export function curves(data, { workload, metric, width }) {
     ],
   }))];
   if (bands.length) {
-    drawings.push(captioned(`Change against ${against}, with its interval`, plot({
+    drawings.push(captioned(`Change against ${against}, with its interval`, half, plot({
       ...frame(half, `${w.name}, ${m.title}: change against ${against} by ${axis.label ?? "level"}`, bands.map((b) => `${b.environment} ${axis.name(b.x)} ${change(b.estimate)}`).join("; ")),
       ...common,
       y: { ...y, label: null },

@@ -1,6 +1,7 @@
 // Scales, colours and words that all charts share.
 
-export const symbols = ["circle", "square", "triangle", "diamond", "star", "wye", "times"];
+// Only those that are filled: a cross of strokes stands for a trial that failed.
+export const symbols = ["circle", "square", "triangle", "diamond", "star", "wye", "cross"];
 export const verdictSymbols = { slower: "circle", faster: "triangle", equivalent: "square", inconclusive: "diamond" };
 
 export const colourOf = (i) => (i === 0 ? "var(--env-0)" : `var(--env-${((i - 1) % 6) + 1})`);

@@ -38,7 +38,7 @@ function absolute(data, { rows, failed, ids, m, name, width }) {
     .map((e) => ({ environment: e, value: median(rows.filter((r) => r.environment === e).map((r) => r.value)) }));
   const marginLeft = Math.min(150, 14 + Math.max(...order.map((e) => e.length)) * 7);
   const room = Math.max(2, Math.floor((width - marginLeft) / 78));
-  return captioned(`Each trial${m.unit ? ", " + m.unit : ""}; ${m.better} is better`, plot({
+  return captioned(`Each trial${m.unit ? ", " + m.unit : ""}; ${m.better} is better`, width, plot({
     ...frame(width, `${name}: each trial by environment`, medians.map((d) => `${d.environment} median ${figure(d.value, m)}`).join("; ")),
     height: 44 + order.length * 62,
     marginLeft, marginRight: 14, marginBottom: 34, marginTop: 4,
@@ -64,7 +64,7 @@ function ratios(data, { pairs, ids, name, width }) {
   const shown = ids.domain.filter((e) => pairs.some((p) => p.environment === e));
   const height = Math.max(220, 44 + (shown.length + 1) * 62);
   const y = changeScale(data, pairs.map((p) => p.ratio), height * 1.6);
-  return captioned(data.unpaired ? `Each result against the median of ${against}` : `Change against ${against} in the same block`, plot({
+  return captioned(data.unpaired ? `Each result against the median of ${against}` : `Change against ${against} in the same block`, width, plot({
     ...frame(width, `${name}: change against ${against}, by ${noun}`, shown.map((e) => `${e} median ${change(median(pairs.filter((p) => p.environment === e).map((p) => p.ratio)))}`).join("; ")),
     height, marginLeft: 54, marginRight: 10, marginBottom: 34, marginTop: 8,
     x: { label: null, inset: 8 },
@@ -83,9 +83,12 @@ function ratios(data, { pairs, ids, name, width }) {
   }));
 }
 
-export function captioned(words, drawing) {
+// A drawing below its words, no wider than it is drawn: a long legend breaks its
+// lines and does not push the drawing below the one beside it.
+export function captioned(words, width, drawing) {
   const box = document.createElement("div");
   box.className = "panel";
+  box.style.maxWidth = `${width}px`;
   const caption = document.createElement("p");
   caption.className = "panel-title";
   caption.textContent = words;
