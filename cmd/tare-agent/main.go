@@ -9,9 +9,11 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/exec"
 	"os/signal"
 	"runtime"
 	"runtime/debug"
+	"slices"
 	"strconv"
 	"time"
 
@@ -22,6 +24,7 @@ import (
 	"tare/internal/agent/logger"
 	"tare/internal/agent/look"
 	"tare/internal/agent/native"
+	"tare/internal/agent/shim"
 )
 
 var version = "unbuilt"
@@ -43,6 +46,9 @@ const usage = `tare-agent is put into instances by tare; there is no use in star
                          shows of this instance and its servers
   tare-agent logger [--format pipe|file|json-file] [--file FILE]
                          hand standard input on, and write it down
+  tare-agent shim PIDFILE COMMAND... -- COMMAND...
+                         start a container by the second command, wait for
+                         its end, and run the first
   tare-agent init        be a guest's first process (also when called /init)
   tare-agent --version
 `
@@ -79,6 +85,8 @@ func main() {
 		err = look.Fingerprint(os.Stdin, os.Stdout)
 	case "logger":
 		err = passOn(args)
+	case "shim":
+		err = hold(args)
 	case "init":
 		guest.Run(inside.Options{Version: version, Born: born, Stop: stopSignal()})
 	case "--version", "-version", "version":
@@ -145,6 +153,19 @@ func passOn(args []string) error {
 	}
 	signal.Ignore(unix.SIGTERM, unix.SIGINT, unix.SIGHUP)
 	return logger.Pass(os.Stdin, os.Stdout, *format, *file, time.Now)
+}
+
+// hold ends with a container, and as its start did where that failed.
+func hold(args []string) error {
+	at := slices.Index(args, "--")
+	if at < 2 || at == len(args)-1 {
+		return fmt.Errorf("shim takes a file, a command, -- and another command, and not %q", args)
+	}
+	err := shim.Hold(args[0], args[at+1:], args[1:at])
+	if exit := (*exec.ExitError)(nil); errors.As(err, &exit) {
+		os.Exit(max(exit.ExitCode(), 1))
+	}
+	return err
 }
 
 // stopSignal turns a polite request to end into an orderly one. SIGPIPE is

@@ -303,6 +303,27 @@ func TestAProbeThatFailsSaysWhatFailedLast(t *testing.T) {
 	}
 }
 
+func TestAProbeCanBeTriedOnce(t *testing.T) {
+	a := start(t)
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := agent.Probe{TCP: l.Addr().String()}
+	if yes, err := a.Answers(soon(t), p); !yes || err != nil {
+		t.Errorf("somebody listens: %v, %v", yes, err)
+	}
+	l.Close()
+	if yes, err := a.Answers(soon(t), p); yes || err != nil {
+		t.Errorf("nobody does: %v, %v", yes, err)
+	}
+	gone, cancel := context.WithCancel(t.Context())
+	cancel()
+	if yes, err := a.Answers(gone, p); yes || !errors.Is(err, context.Canceled) {
+		t.Errorf("nobody waits for it: %v, %v", yes, err)
+	}
+}
+
 func TestAProbeThatIsGivenUpStillSaysWhatFailedLast(t *testing.T) {
 	a := start(t)
 	ctx, cancel := context.WithTimeout(soon(t), 50*time.Millisecond)

@@ -19,6 +19,20 @@ const defaultReadLimit = 64 << 20
 
 // Await returns how long it took until the probe succeeded.
 func (c *Client) Await(ctx context.Context, p Probe) (time.Duration, error) {
+	return c.await(ctx, wire.Await{Probe: p})
+}
+
+// Answers tries a probe once, and says whether it succeeded.
+func (c *Client) Answers(ctx context.Context, p Probe) (bool, error) {
+	_, err := c.await(ctx, wire.Await{Probe: p, Once: true})
+	var failed *RemoteError
+	if ctx.Err() == nil && errors.As(err, &failed) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+func (c *Client) await(ctx context.Context, p wire.Await) (time.Duration, error) {
 	call := c.open()
 	defer c.drop(call)
 	if err := c.ask(ctx, call, wire.TypeAwait, p); err != nil {

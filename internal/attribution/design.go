@@ -49,7 +49,7 @@ func gathered(units []Unit, group string) ([]Unit, bool) {
 	if len(members) < 2 {
 		return units, false
 	}
-	one := Unit{Part: Part{Key: group, Name: group, Group: group}}
+	one := Unit{Part: Part{Key: group, Name: group, Group: group, Subject: fmt.Sprintf("The %d parts of the group %s, switched together,", len(members), group), Many: true}}
 	var about []string
 	for _, m := range members {
 		one.Keys, one.Needs, about = append(one.Keys, m.Keys...), append(one.Needs, m.Needs...), append(about, m.About)
@@ -240,7 +240,7 @@ func (d *Design) take(base study.Environment, path []rung, missing func(study.En
 	for _, r := range path {
 		if why := missing(r.environment); why != "" {
 			carried = append(carried, r.unit)
-			d.remark("%s is switched together with what follows it, since %s cannot be had here: %s", r.unit.Name, r.environment.Name, why)
+			d.remark("the part %s is switched together with what follows it, since %s cannot be had here: %s", r.unit.Name, r.environment.Name, why)
 			continue
 		}
 		p := merged(append(carried, r.unit))
@@ -248,7 +248,7 @@ func (d *Design) take(base study.Environment, path []rung, missing func(study.En
 		if !slices.ContainsFunc(d.Environments, func(e study.Environment) bool { return e.Name == r.environment.Name }) {
 			d.Environments = append(d.Environments, r.environment)
 		}
-		d.Steps = append(d.Steps, study.Step{Part: p.Key, Name: p.Name, About: p.About, Environment: r.environment.Name, Base: base.Name, Order: order})
+		d.Steps = append(d.Steps, p.step(r.environment.Name, base.Name, order))
 		base = r.environment
 	}
 }
@@ -261,9 +261,14 @@ func (d *Design) remark(format string, values ...any) {
 
 // merged is one part made of units that are switched at once.
 func merged(units []Unit) Part {
-	p := units[0].Part
-	for _, u := range units[1:] {
-		p.Key, p.Name, p.About, p.Needs = p.Key+"+"+u.Key, p.Name+", "+u.Name, p.About+"; "+u.About, nil
+	p, named := units[0].Part, []string{units[0].Name}
+	if len(units) == 1 {
+		return p
 	}
+	p.Needs = nil
+	for _, u := range units[1:] {
+		p.Key, p.About, named = p.Key+"+"+u.Key, p.About+"; "+u.About, append(named, u.Name)
+	}
+	p.call(named)
 	return p
 }

@@ -23,6 +23,10 @@ type Part struct {
 	Name  string `json:"name"`  // for people: pid namespace
 	About string `json:"about"` // what is switched: namespaces.pid: false → true
 	Group string `json:"group"` // namespaces
+	// Subject begins a sentence about the part where "The NAME" would not. Many says
+	// that it is plural; without a subject the name tells.
+	Subject string `json:"subject,omitempty"`
+	Many    bool   `json:"many,omitempty"`
 	// Needs are the keys of the parts that must be on before.
 	Needs []string `json:"needs,omitempty"`
 }
@@ -136,10 +140,8 @@ func together(atoms []atom, list []int, n int) Part {
 	for _, at := range list {
 		keys, named = append(keys, atoms[at].Key), append(named, atoms[at].Name)
 	}
-	p := Part{Key: fmt.Sprintf("others-%d", n), Name: strings.Join(named, ", "), About: "switched at once: " + strings.Join(keys, ", "), Group: "others"}
-	if len(named) > 3 {
-		p.Name = fmt.Sprintf("%s and %d others", strings.Join(named[:2], ", "), len(named)-2)
-	}
+	p := Part{Key: fmt.Sprintf("others-%d", n), About: strings.Join(keys, ", "), Group: "others"}
+	p.call(named)
 	return p
 }
 
@@ -155,7 +157,7 @@ func (l *Ladder) climb() error {
 		}
 		base := l.Rungs[len(l.Rungs)-1]
 		l.Rungs = append(l.Rungs, rung)
-		l.Steps = append(l.Steps, study.Step{Part: p.Key, Name: p.Name, About: p.About, Environment: rung.Name, Base: base.Name})
+		l.Steps = append(l.Steps, p.step(rung.Name, base.Name, 0))
 	}
 	return nil
 }

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 
 	"tare/internal/environment"
 	"tare/internal/quantity"
@@ -225,18 +224,16 @@ func (r *route) parameters(from, to map[string]map[string]string) {
 			if had == has && before == after {
 				continue
 			}
-			r.add(atom{
-				Part: Part{Key: r.unique("with." + workload + "." + key), Name: workload + ": " + strings.ReplaceAll(key, "_", " "),
-					About: fmt.Sprintf("with.%s.%s: %s → %s", workload, key, given(before, had), given(after, has)), Group: parametersGroup},
-				apply: func(d *draft) { parameter(d, workload, key, after, has) },
-			})
+			p := parameterPart(workload, key, given(before, had), given(after, has))
+			p.Key = r.unique(p.Key)
+			r.add(atom{Part: p, apply: func(d *draft) { parameter(d, workload, key, after, has) }})
 		}
 	}
 }
 
 func given(value string, there bool) string {
 	if !there {
-		return "the study's"
+		return "the study's value"
 	}
 	return value
 }

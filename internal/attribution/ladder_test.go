@@ -307,3 +307,51 @@ func TestAnEngineThatDoesNotAnswerIsANoteAndNoEnd(t *testing.T) {
 		t.Errorf("%v: %q", err, l.Notes)
 	}
 }
+
+func TestSentencesBeginWellWithEveryPart(t *testing.T) {
+	from, to := of(t, "a", "native"), of(t, "b", "docker")
+	from.With = map[string]map[string]string{"nginx": {"access_log": "/data/nginx/access.log", "clients": "10"}}
+	to.With = map[string]map[string]string{"nginx": {"access_log": "/dev/stdout", "clients": "50"}, "redis": {"out": "/dev/stderr", "log_level": "debug"}}
+	l, err := Build(from, to, BuildOptions{Facts: theFacts, Only: []string{"masked", "network", "parameters"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, s := range l.Steps {
+		got = append(got, fmt.Sprintf("%s: %s|%s|%v", s.Part, s.Name, s.Subject, s.Many))
+	}
+	want := []string{
+		"others-1: start by a runtime, mount namespace and 5 others|Start by a runtime, mount namespace and 5 others, switched together,|true",
+		"masked: masked paths||true",
+		"others-2: smaller set of capabilities and seccomp filter|Smaller set of capabilities and seccomp filter, switched together,|true",
+		"network.bridge: network namespace and bridge||true",
+		"log.pipe: log path through a process||false",
+		"rest: engine and shim of docker||true",
+		"with.nginx.access_log: log path of nginx||false",
+		"with.nginx.clients: clients of nginx|Setting clients of nginx from 10 to 50|false",
+		"with.redis.log_level: log_level of redis|Setting log_level of redis from the study's value to debug|false",
+		"with.redis.out: log path of redis||false",
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+}
+
+func TestNamesWithMoreThanOneThingTakeThePlural(t *testing.T) {
+	var many []string
+	for _, w := range words {
+		if plural(w[0]) && !slices.Contains(many, w[0]) {
+			many = append(many, w[0])
+		}
+	}
+	slices.Sort(many)
+	want := []string{"host's programs", "image's programs", "masked paths", "network namespace and bridge", "published ports with NAT and proxy"}
+	if !slices.Equal(many, want) {
+		t.Errorf("%q", many)
+	}
+	for name, want := range map[string]bool{"cgroup limits": true, "limit of CPUs": false, "absence of the masked paths": false, "host's network": false, "virtual machine": false} {
+		if plural(name) != want {
+			t.Errorf("%s: %v", name, !want)
+		}
+	}
+}

@@ -1,9 +1,12 @@
 package attribution
 
 import (
+	"fmt"
+	"slices"
 	"strings"
 
 	"tare/internal/environment/oci"
+	"tare/internal/study"
 )
 
 // part describes a change for people. Names are such that "the ..." begins a
@@ -40,6 +43,54 @@ func part(kind string, c delta) Part {
 	return p
 }
 
+// call names a part that is made of several.
+func (p *Part) call(named []string) {
+	last := named[len(named)-1]
+	if n := len(named) - 2; n > 1 {
+		named, last = named[:3], fmt.Sprintf("%d others", n)
+	}
+	p.Name = strings.Join(named[:len(named)-1], ", ") + " and " + last
+	p.Subject, p.Many = strings.ToUpper(p.Name[:1])+p.Name[1:]+", switched together,", true
+}
+
+// step compares an environment that has the part with one that lacks it.
+func (p Part) step(environment, base string, order int) study.Step {
+	return study.Step{Part: p.Key, Name: p.Name, About: p.About, Environment: environment, Base: base, Order: order,
+		Subject: p.Subject, Many: p.Many || p.Subject == "" && plural(p.Name)}
+}
+
+// plural says whether a name takes the plural: by the noun in it that the others
+// belong to.
+func plural(name string) bool {
+	for _, after := range []string{" of ", " in ", " on ", " under ", " with ", " without ", " past ", " through ", " as ", " to ", " by ", " mode ", " type ", " ("} {
+		name, _, _ = strings.Cut(name, after)
+	}
+	return strings.Contains(name, " and ") || strings.HasSuffix(name, "s") && !strings.HasSuffix(name, "ss")
+}
+
+// parameterPart is the part that one parameter of a workload makes: where it says where a
+// log goes, the log's path.
+func parameterPart(workload, key, before, after string) Part {
+	p := Part{Key: "with." + workload + "." + key, Name: key + " of " + workload, About: fmt.Sprintf("with.%s.%s: %s → %s", workload, key, before, after), Group: parametersGroup,
+		Subject: fmt.Sprintf("Setting %s of %s from %s to %s", key, workload, before, after)}
+	if isLog(key, before, after) {
+		p.Name, p.Subject = "log path of "+workload, ""
+	}
+	return p
+}
+
+// isLog says whether a parameter says where a log goes: by its name, or by either
+// of its values.
+func isLog(key string, values ...string) bool {
+	words := strings.Split(key, "_")
+	if last := words[len(words)-1]; last == "log" || last == "logs" {
+		return true
+	}
+	return slices.ContainsFunc(values, func(v string) bool {
+		return v == "/dev/stdout" || v == "/dev/stderr" || strings.HasSuffix(v, ".log") || strings.Contains(key, "log") && strings.HasPrefix(v, "/")
+	})
+}
+
 // words are the changes that have a name of their own, and what they do to what
 // runs. Those of the runtime are also the ones of other kinds.
 var words = map[string][2]string{
@@ -60,6 +111,8 @@ var words = map[string][2]string{
 	"oci.capabilities=default":    {"smaller set of capabilities", "root inside has those that Docker gives"},
 	"oci.capabilities=all":        {"full set of capabilities", "root inside has all that the host gives"},
 	"oci.capabilities=" + podmans: {"smaller set of capabilities", "root inside has those that Podman gives"},
+	"oci.no_new_privs=true":       {"rule of no new privileges", "executing a file gives what runs no more privileges"},
+	"oci.no_new_privs=false":      {"absence of the rule of no new privileges", "executing a file may give what runs more privileges"},
 	"oci.seccomp=default":         {"seccomp filter", "each system call passes a filter first"},
 	"oci.seccomp=unconfined":      {"absence of the seccomp filter", "no system call passes a filter"},
 	"oci.network=host":            {"host's network", "packets pass the host's network stack alone"},
@@ -84,7 +137,7 @@ var words = map[string][2]string{
 	"native.rootfs=image": {"image's programs", "the image's programs run, and not the host's"},
 	"native.rootfs=host":  {"host's programs", "the host's programs run, and not the image's"},
 
-	"docker.network=publish": {"published ports: NAT and proxy", "packets to the published ports are translated, or pass a proxy"},
+	"docker.network=publish": {"published ports with NAT and proxy", "packets to the published ports are translated, or pass a proxy"},
 	"docker.data=volume":     {"volume of the engine", "/data lies in a volume of the engine"},
 
 	"qemu.machine=q35":            {"machine type q35", "a PC with firmware and PCI, in place of a microvm"},

@@ -57,7 +57,7 @@ func newExplainCommand(app *App) *cobra.Command {
 		Long: `Find out which part of a layer carries its cost. Between the two environments a
 ladder is built, each rung with one part more: a namespace, the overlay, the
 bridge, the seccomp filter, the log path. All rungs run interleaved in the same
-blocks, and what each part costs has an interval that holds for all at once.
+blocks, and what each part costs has an interval that holds for all parts at once.
 
 WORKLOAD is a pack's name or file. Environments are written as for tare bench:
 NAME or NAME+OPTION=VALUE... With --study, workload and environments are those
@@ -194,7 +194,9 @@ func (e *explainOptions) plan(ctx context.Context) (*study.Plan, error) {
 func tooFew(plan *study.Plan) string {
 	parts := map[string]bool{}
 	for _, s := range plan.Steps {
-		parts[s.Part] = true
+		if s.Part != "" {
+			parts[s.Part] = true
+		}
 	}
 	alpha, blocks := (1-float64(plan.Design.Confidence))/float64(len(parts)), plan.Design.Blocks
 	if !blocks.Fixed || stats.SignedRankK(blocks.Max, alpha) > 0 {
@@ -204,7 +206,7 @@ func tooFew(plan *study.Plan) string {
 	for stats.SignedRankK(enough, alpha) == 0 {
 		enough++
 	}
-	return fmt.Sprintf("%s are too few for an interval of %d comparisons at once: it takes %d, or fewer parts (--parts, --group)", counted(blocks.Max, "block", "blocks"), len(parts), enough)
+	return fmt.Sprintf("%s are too few for an interval of %d parts at once: it takes %d, or fewer parts (--parts, --group)", counted(blocks.Max, "block", "blocks"), len(parts), enough)
 }
 
 // ends are the two environments, and the plan of a study that has the workload.

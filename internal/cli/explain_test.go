@@ -141,8 +141,10 @@ func TestScriptsOverALadder(t *testing.T) {
 }
 
 // A part that is known to cost five percent of the work: its interval has to
-// contain that, the parts that cost nothing must not be material, and what
-// remains unexplained is nothing.
+// contain that, that of a part which costs nothing has to contain zero, and what
+// remains unexplained is nothing. Honest intervals of both at once miss in one run
+// of twenty, so a run that misses is repeated once, with another seed: both miss
+// in one of four hundred.
 func TestAKnownCostIsFound(t *testing.T) {
 	environmenttest.NeedsRoot(t)
 	environmenttest.NeedsAgent(t)
@@ -155,14 +157,27 @@ func TestAKnownCostIsFound(t *testing.T) {
 		t.Fatal(err)
 	}
 	environmenttest.Image(t)
+	misses := missesOfAKnownCost(t, home, "5")
+	if len(misses) == 0 {
+		return
+	}
+	t.Logf("once more, since %s", strings.Join(misses, ", and "))
+	for _, miss := range missesOfAKnownCost(t, home, "6") {
+		t.Errorf("%s, as in the run before", miss)
+	}
+}
+
+// missesOfAKnownCost are the intervals of one run that miss the truth.
+func missesOfAKnownCost(t *testing.T, home, seed string) (misses []string) {
+	t.Helper()
 	pack := filepath.Join(home, "spin.yaml")
 	if err := os.WriteFile(pack, []byte(handicap.Pack), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	folder := filepath.Join(home, "run")
+	folder := filepath.Join(home, "run-"+seed)
 	var out, errors strings.Builder
 	app := &App{Stdout: &out, Stderr: &errors, Home: home, Version: "test",
-		Args: []string{"tare", "explain", pack, "--from", "handicap", "--to", "handicap+costly=true+idle=true", "--set", "operations=6000000", "--blocks", "15", "--seed", "5", "--traced", "0", "--out", folder}}
+		Args: []string{"tare", "explain", pack, "--from", "handicap", "--to", "handicap+costly=true+idle=true", "--set", "operations=6000000", "--blocks", "15", "--seed", seed, "--traced", "0", "--out", folder}}
 	if status := Main(t.Context(), app); status != 0 {
 		t.Fatalf("status %d\n%s\n%s", status, out.String(), errors.String())
 	}
@@ -171,29 +186,29 @@ func TestAKnownCostIsFound(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	found := false
+	truth := map[string]float64{"costly": math.Log(1.05), "idle": 0}
+	found := 0
 	for _, a := range analysis.Of(run.Plan, run.Trials, verdict.Contrasts(run.Plan, run.Trials, run.Manifest.Environments)) {
 		if a.Metric != "spin_seconds" {
 			continue
 		}
 		for _, s := range a.Parts {
-			text, _ := json.Marshal(s)
-			switch truth := math.Log(1.05); s.Part {
-			case "costly":
-				if found = true; s.Contrast.Low > truth || s.Contrast.High < truth {
-					t.Errorf("five percent is outside of %s", text)
-				}
-			case "idle":
-				if s.Contrast.Low > 0 || s.Contrast.High < 0 {
-					t.Errorf("nothing is outside of %s", text)
-				}
+			cost, known := truth[s.Part]
+			if !known {
+				continue
+			}
+			found++
+			if s.Contrast.Low > cost || s.Contrast.High < cost {
+				text, _ := json.Marshal(s)
+				misses = append(misses, fmt.Sprintf("%.4f is outside of %s", cost, text))
 			}
 		}
 		if !a.Unexplained.Exact {
 			t.Errorf("unexplained: %+v", a.Unexplained)
 		}
 	}
-	if !found {
-		t.Error("there is no part that costs anything")
+	if found != len(truth) {
+		t.Fatalf("%d of the parts %v are there", found, truth)
 	}
+	return misses
 }

@@ -55,6 +55,7 @@ type host struct {
 	sd     func(t float64) float64
 	noise  float64 // of one trial
 	effect map[string]float64
+	still  string // an environment without noise, for which the others have that of two
 	drift  float64
 	block  int
 }
@@ -65,6 +66,13 @@ func (h *host) run(slot Slot) bundle.Trial {
 		h.drift += .05 * h.rng.NormFloat64()
 	}
 	sd := h.noise * h.sd(float64(slot.Block-1)/59)
+	switch h.still {
+	case "":
+	case slot.Environment:
+		sd = 0
+	default:
+		sd *= math.Sqrt2
+	}
 	return bundle.Trial{Block: slot.Block, Position: slot.Position, Environment: slot.Environment, Workload: slot.Workload, Level: slot.Level, Status: bundle.OK,
 		Metrics: map[string]float64{"time": math.Exp(h.effect[slot.Environment] + h.drift + sd*h.rng.NormFloat64())}}
 }

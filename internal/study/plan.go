@@ -64,6 +64,10 @@ type Step struct {
 	Base        string `json:"base"`        // without it
 	// About says what the part does to what runs, in a sentence.
 	About string `json:"about,omitempty"`
+	// Subject begins a sentence about the part where "The NAME" would not, and Many
+	// says that its verb is in the plural.
+	Subject string `json:"subject,omitempty"`
+	Many    bool   `json:"many,omitempty"`
 	// Order is which order of the parts the step belongs to, from 1; 0 where
 	// there is one.
 	Order int `json:"order,omitempty"`

@@ -66,6 +66,9 @@ func (p *part) serveAll(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if err := p.vacant(ctx); err != nil {
+		return err
+	}
 	asked := time.Now()
 	for i, server := range p.pack().Servers {
 		for _, m := range p.cast.of(server.Role) {

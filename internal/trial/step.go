@@ -24,7 +24,12 @@ const (
 	driverTimeout = time.Hour
 	readyTimeout  = time.Minute
 	stopTimeout   = 10 * time.Second
+	lookTimeout   = time.Second
 )
+
+// closingPatience is how long a port may still be answered at by what is about to
+// end.
+const closingPatience = 5 * time.Second
 
 // command is what the agent is told to run.
 func (p *part) command(s workload.Step, limit time.Duration) agent.Command {
@@ -53,6 +58,39 @@ func (p *part) step(ctx context.Context, m *member, what string, s workload.Step
 		return nil
 	}
 	return fmt.Errorf("%s command %s: %w%s", what, quoted(s), err, lastLines(out))
+}
+
+// vacant makes sure, before any server of the copy is started, that nobody answers
+// where they are going to: a stranger at a server's port would be measured in its
+// place. A server of an earlier trial may take a moment to close.
+func (p *part) vacant(ctx context.Context) error {
+	for i, server := range p.pack().Servers {
+		for _, m := range p.cast.of(server.Role) {
+			s := p.packs[m].Servers[i]
+			address := s.Ready.Address()
+			if address == "" {
+				continue
+			}
+			for began := time.Now(); ; {
+				taken, err := m.Agent().Answers(ctx, agent.Probe{TCP: address, Timeout: lookTimeout})
+				if err != nil {
+					return fmt.Errorf("asking whether something answers at %s: %w", address, err)
+				}
+				if !taken {
+					break
+				}
+				if time.Since(began) > closingPatience {
+					return fmt.Errorf("something answers at %s before server %s was started: another program or run uses the port; end it, or set another port", address, quoted(s.Step))
+				}
+				select {
+				case <-ctx.Done():
+					return context.Cause(ctx)
+				case <-time.After(closingPatience / 50):
+				}
+			}
+		}
+	}
+	return nil
 }
 
 // serve starts the server and waits until it answers. The returned function

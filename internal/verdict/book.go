@@ -81,9 +81,9 @@ func NewBook(plan *study.Plan, usable []string) *Book {
 				for _, k := range compared {
 					e := &entry{contrast: b.blank(w, l.Name, m, k.pairs[0].environment), fresh: w.Fresh, stale: true}
 					k.mark(&e.contrast)
-					e.contrast.Family = len(compared)
+					e.contrast.Family = k.family(compared)
 					if plan.Design.Family == "study" && m.Primary {
-						e.contrast.Family = primaries * len(compared)
+						e.contrast.Family *= primaries
 					}
 					for _, p := range k.pairs {
 						b.enter(e, i, place{p.environment, w.Name, l.Name}, place{p.base, w.Name, l.Name})

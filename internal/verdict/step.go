@@ -44,6 +44,21 @@ func comparisons(plan *study.Plan, usable []string) (all []comparison) {
 	return all
 }
 
+// family is how many of the comparisons share an error rate with this one: all
+// environments, or all parts. The whole of a ladder is a question of its own, as
+// it would be without the rungs between.
+func (k comparison) family(all []comparison) (m int) {
+	for _, other := range all {
+		if other.whole() == k.whole() {
+			m++
+		}
+	}
+	return m
+}
+
+// whole says whether it is all parts of a ladder together.
+func (k comparison) whole() bool { return k.stepped && k.part == "" }
+
 // byStep says whether what is compared are steps, and not each environment with
 // the baseline.
 func (b *Book) byStep() bool { return len(b.plan.Steps) > 0 }

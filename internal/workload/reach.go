@@ -3,7 +3,6 @@ package workload
 import (
 	"fmt"
 	"net"
-	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -57,14 +56,8 @@ func (p Pack) reachedFromElsewhere(role string) bool {
 func awaited(probe agent.Probe) int {
 	text := ""
 	switch {
-	case probe.TCP != "":
-		_, text, _ = net.SplitHostPort(probe.TCP)
-	case probe.HTTP != "":
-		if at, err := url.Parse(probe.HTTP); err == nil {
-			if text = at.Port(); text == "" {
-				text = "80"
-			}
-		}
+	case probe.TCP != "" || probe.HTTP != "":
+		_, text, _ = net.SplitHostPort(probe.Address())
 	default:
 		for i, word := range probe.Exec {
 			if i > 0 && slices.Contains([]string{"-p", "-P", "--port"}, probe.Exec[i-1]) {

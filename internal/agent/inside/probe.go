@@ -24,9 +24,9 @@ const (
 	dialPatience = time.Second
 )
 
-// await tries until the server answers. Its error says what failed last.
-func (s *server) await(ctx context.Context, p wire.Probe) (time.Duration, error) {
-	attempt, what, err := s.attempt(p)
+// await tries until the server answers, or once. Its error says what failed last.
+func (s *server) await(ctx context.Context, p wire.Await) (time.Duration, error) {
+	attempt, what, err := s.attempt(p.Probe)
 	if err != nil {
 		return 0, err
 	}
@@ -52,6 +52,9 @@ func (s *server) await(ctx context.Context, p wire.Probe) (time.Duration, error)
 		deadline, limited := ctx.Deadline()
 		if last == nil || ctx.Err() == nil && (!limited || time.Now().Before(deadline)) {
 			last = err // what failed by itself says more than what was cut off
+		}
+		if p.Once {
+			return 0, fmt.Errorf("%s does not answer: %w", what, last)
 		}
 		select {
 		case <-ctx.Done():

@@ -192,7 +192,7 @@ func (s *server) work(t *task, f wire.Frame) wire.Frame {
 			err = s.signal(m)
 		}
 	case wire.TypeAwait:
-		var m wire.Probe
+		var m wire.Await
 		if err = f.Decode(&m); err == nil {
 			var a wire.Awaited
 			a.Elapsed, err = s.await(t.ctx, m)

@@ -1,6 +1,9 @@
 package wire
 
 import (
+	"cmp"
+	"net"
+	"net/url"
 	"time"
 
 	"tare/internal/quantity"
@@ -90,7 +93,25 @@ type Probe struct {
 	Timeout time.Duration `json:"timeout,omitempty"`
 }
 
-// Awaited answers a Probe.
+// Address is the host:port that it connects to; "" where it asks otherwise.
+func (p Probe) Address() string {
+	if p.HTTP == "" {
+		return p.TCP
+	}
+	at, err := url.Parse(p.HTTP)
+	if err != nil {
+		return ""
+	}
+	return net.JoinHostPort(at.Hostname(), cmp.Or(at.Port(), "80"))
+}
+
+// Await asks by a probe until it succeeds, or once.
+type Await struct {
+	Probe
+	Once bool `json:"once,omitempty"`
+}
+
+// Awaited answers an Await.
 type Awaited struct {
 	Elapsed time.Duration `json:"elapsed"`
 }

@@ -49,7 +49,7 @@ type Share struct {
 	Name  string `json:"name"`
 	About string `json:"about,omitempty"`
 	// Contrast is the part's estimate, with an interval that holds for all parts
-	// and the total at once, and the verdict.
+	// at once, and the verdict; the total's interval stands by itself.
 	Contrast verdict.Contrast `json:"contrast"`
 	// Of is the estimate's part of the total's, both as log ratios; nil where the
 	// total may be nothing.
@@ -64,6 +64,8 @@ type Share struct {
 	// ratios; nil where there is one order.
 	Least *float64 `json:"least,omitempty"`
 	Most  *float64 `json:"most,omitempty"`
+
+	step study.Step // the first that switches it
 }
 
 // Rest says whether it is the last part: whatever the named ones are not.
@@ -114,7 +116,8 @@ func Of(plan *study.Plan, trials []bundle.Trial, contrasts []verdict.Contrast) [
 			at[key] = i
 			all = append(all, Attribution{Workload: c.Workload, Level: c.Level, Metric: c.Metric, Unit: c.Unit, Better: c.Better, Primary: c.Primary, Orders: 1})
 		}
-		a, share := &all[i], Share{Part: c.Part, Name: c.Name, About: aboutOf(plan, c.Part), Contrast: c, Material: material(c)}
+		step := stepOf(plan, c.Part)
+		a, share := &all[i], Share{Part: c.Part, Name: c.Name, About: step.About, Contrast: c, Material: material(c), step: step}
 		if c.Part == "" {
 			a.Total, a.From, a.To = share, c.Baseline, c.Environment
 			continue
@@ -129,12 +132,12 @@ func Of(plan *study.Plan, trials []bundle.Trial, contrasts []verdict.Contrast) [
 	return all
 }
 
-func aboutOf(plan *study.Plan, part string) string {
+func stepOf(plan *study.Plan, part string) study.Step {
 	i := slices.IndexFunc(plan.Steps, func(s study.Step) bool { return s.Part == part })
 	if i < 0 {
-		return ""
+		return study.Step{}
 	}
-	return plan.Steps[i].About
+	return plan.Steps[i]
 }
 
 // material says whether a part counts.
@@ -234,7 +237,11 @@ func (a *Attribution) unexplained(plan *study.Plan, logs map[string]map[int]floa
 	if b := plan.Design.Blocks; !b.Fixed && !b.Open {
 		n = stats.LastLook(n)
 	}
-	switch alpha := a.Total.Contrast.Alpha; {
+	alpha := 0.0
+	if len(a.Parts) > 0 {
+		alpha = a.Parts[0].Contrast.Alpha
+	}
+	switch {
 	case n < 6 || alpha <= 0:
 	case plan.Design.Blocks.Open:
 		v := stats.OpenInterval(d, alpha)

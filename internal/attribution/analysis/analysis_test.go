@@ -112,6 +112,28 @@ func TestSentencesSayWhichWayAPartWorks(t *testing.T) {
 	}
 }
 
+func TestSentencesBeginWithWhatTheStepIsCalled(t *testing.T) {
+	for _, c := range []struct {
+		step   study.Step
+		better string
+		effect float64
+		want   string
+	}{
+		{study.Step{Name: "masked paths", Many: true, About: "hidden"}, "higher", -.1, "The masked paths cost 9.5% [9.5, 9.5] of requests per second, 100% of the whole: hidden."},
+		{study.Step{Name: "a and b", Subject: "A and b, switched together,", Many: true, About: "x.a, x.b"}, "lower", -.1, "A and b, switched together, take 9.5% [9.5, 9.5] off requests per second, 100% of the whole: x.a, x.b."},
+		{study.Step{Name: "a and b", Subject: "A and b, switched together,", Many: true}, "lower", math.Log(3), "A and b, switched together, multiply requests per second by 3.00 [3.00, 3.00], 100% of the whole."},
+		{study.Step{Name: "clients of nginx", Subject: "Setting clients of nginx from 10 to 50", About: "with.nginx.clients: 10 → 50"}, "lower", .1, "Setting clients of nginx from 10 to 50 adds 10.5% [10.5, 10.5] to requests per second, 100% of the whole."},
+	} {
+		p := climbPlan(c.better, "x")
+		c.step.Part, c.step.Environment, c.step.Base = "x", p.Steps[0].Environment, p.Steps[0].Base
+		p.Steps[0] = c.step
+		a := analysed(t, p, measured(p, 12, 1, 0, map[string]float64{"r1": c.effect}))
+		if len(a.Sentences) != 1 || a.Sentences[0] != c.want {
+			t.Errorf("%q, want %q", a.Sentences, c.want)
+		}
+	}
+}
+
 func TestWithoutARestTheNamedPartsAreTheTotal(t *testing.T) {
 	p := climbPlan("higher", "a", "b")
 	a := analysed(t, p, measured(p, 10, 3, .02, map[string]float64{"r1": -.1, "r2": -.2}))

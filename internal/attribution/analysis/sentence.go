@@ -24,15 +24,15 @@ func (s Share) sentence(a *Attribution) string {
 	var text string
 	switch rises := c.Estimate > 0; {
 	case rises && c.Estimate >= math.Ln2:
-		text = fmt.Sprintf("%s multiplies %s by %s [%s, %s]", s.subject(), metric, factor(c.Estimate), factor(c.Low), factor(c.High))
+		text = fmt.Sprintf("%s %s by %s [%s, %s]", s.does("multiplies", "multiply"), metric, factor(c.Estimate), factor(c.Low), factor(c.High))
 	case rises && a.Better == "higher":
-		text = fmt.Sprintf("%s gives %s more %s", s.subject(), span(c.Estimate, c.Low, c.High), metric)
+		text = fmt.Sprintf("%s %s more %s", s.does("gives", "give"), span(c.Estimate, c.Low, c.High), metric)
 	case rises:
-		text = fmt.Sprintf("%s adds %s to %s", s.subject(), span(c.Estimate, c.Low, c.High), metric)
+		text = fmt.Sprintf("%s %s to %s", s.does("adds", "add"), span(c.Estimate, c.Low, c.High), metric)
 	case a.Better == "higher":
-		text = fmt.Sprintf("%s costs %s of %s", s.subject(), span(c.Estimate, c.High, c.Low), metric)
+		text = fmt.Sprintf("%s %s of %s", s.does("costs", "cost"), span(c.Estimate, c.High, c.Low), metric)
 	default:
-		text = fmt.Sprintf("%s takes %s off %s", s.subject(), span(c.Estimate, c.High, c.Low), metric)
+		text = fmt.Sprintf("%s %s off %s", s.does("takes", "take"), span(c.Estimate, c.High, c.Low), metric)
 	}
 	if s.Of != nil {
 		text += ", " + Percent(*s.Of) + " of the whole"
@@ -40,18 +40,26 @@ func (s Share) sentence(a *Attribution) string {
 	if s.Least != nil && s.Most != nil {
 		text += fmt.Sprintf(" (from %s to %s over the orders)", change(*s.Least), change(*s.Most))
 	}
-	if s.About != "" {
+	// A subject in the singular is the change itself, and needs no more words.
+	if s.About != "" && (s.step.Subject == "" || s.step.Many) {
 		text += ": " + strings.TrimSuffix(s.About, ".")
 	}
 	return text + "."
 }
 
-// subject is the part's name as a sentence begins with it.
-func (s Share) subject() string {
-	if s.Rest() {
-		return "What no part explains (" + s.Name + ")"
+// does is how a sentence about the part begins, with one of two verbs.
+func (s Share) does(one, many string) string {
+	subject := s.step.Subject
+	switch {
+	case s.Rest():
+		return "What no part explains (" + s.Name + ") " + one
+	case subject == "":
+		subject = "The " + s.Name
 	}
-	return "The " + s.Name
+	if s.step.Many {
+		return subject + " " + many
+	}
+	return subject + " " + one
 }
 
 // span prints a change as its size: 12% [10, 14].
