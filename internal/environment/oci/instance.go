@@ -24,7 +24,7 @@ type instance struct {
 	folder  string // the bundle
 	group   *cgroup.Group
 	seat    *seat
-	runtime *process
+	runtime *process   // or the shim in its place: it ends with the instance
 	helpers []*process // a logger, a user-mode network
 	agent   *agent.Client
 	phases  []environment.Phase
@@ -54,7 +54,7 @@ func (i *instance) Paths() environment.Paths    { return i.paths }
 // Unlimited says that the options leave the limits out.
 func (i *instance) Unlimited() bool { return !i.environ.options.Limits }
 
-// Footprint is the group, the runtime, logger and user-mode network beside it, and
+// Footprint is the group, the runtime or shim, logger and user-mode network beside it, and
 // the place where the network's bytes are counted.
 func (i *instance) Footprint() sample.Footprint {
 	footprint := i.seat.traffic

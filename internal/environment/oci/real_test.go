@@ -3,9 +3,11 @@ package oci
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"io"
 	"net"
 	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -128,7 +130,7 @@ func TestTheLogHoldsWhatPassedInDockersFormat(t *testing.T) {
 	for _, p := range i.Footprint().Processes {
 		roles = append(roles, p.Role)
 	}
-	if !slices.Equal(roles, []string{"logger", "runtime"}) {
+	if !slices.Equal(roles, []string{"logger", "shim"}) {
 		t.Errorf("beside the instance are %q", roles)
 	}
 	i.Agent().Close()
@@ -137,6 +139,53 @@ func TestTheLogHoldsWhatPassedInDockersFormat(t *testing.T) {
 	if err != nil || !strings.Contains(string(log), "some words") || !strings.HasPrefix(string(log), `{"log":"`) {
 		t.Errorf("%v: %q", err, log)
 	}
+}
+
+// With log: null both ends of the agent's stream are in tare and in the instance,
+// and in no process beside them: one that had an end could copy what passes.
+func TestWithoutALogNoProcessIsBetweenTheInstanceAndTare(t *testing.T) {
+	for _, options := range []string{`{}`, `{"namespaces": {"user": true}}`, `{"runtime": "crun"}`} {
+		i := at(t, options).(*instance)
+		ours, inside := pipesOf(os.Getpid()), environmenttest.PIDs(t, environmenttest.Cgroups(i)...)
+		shared := 0
+		for _, pid := range inside {
+			for pipe := range pipesOf(pid) {
+				if ours[pipe] {
+					shared++
+				}
+			}
+		}
+		if shared < 2 {
+			t.Errorf("%s: of the agent's stream %d ends are in the instance and the others in tare", options, shared)
+		}
+		for _, p := range i.Footprint().Processes {
+			read, write, err := passed(p.PID)
+			environmenttest.Run(t, i, "head -c 1000000 /dev/zero")
+			laterRead, laterWrite, later := passed(p.PID)
+			if err != nil || later != nil || laterRead-read > 100000 || laterWrite-write > 100000 {
+				t.Errorf("%s: a megabyte that the instance prints passes %s: it read %d and wrote %d bytes (%v, %v)",
+					options, p.Role, laterRead-read, laterWrite-write, err, later)
+			}
+		}
+	}
+}
+
+// pipesOf are the pipes that a process has an end of.
+func pipesOf(pid int) map[string]bool {
+	found := map[string]bool{}
+	open, _ := filepath.Glob(fmt.Sprintf("/proc/%d/fd/*", pid))
+	for _, fd := range open {
+		if to, err := os.Readlink(fd); err == nil && strings.HasPrefix(to, "pipe:") {
+			found[to] = true
+		}
+	}
+	return found
+}
+
+// passed is what a process read and wrote so far, in bytes.
+func passed(pid int) (read, written int, err error) {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/io", pid))
+	return atoi(field(string(text), "rchar")), atoi(field(string(text), "wchar")), err
 }
 
 // A user-mode network has no address for others, and leads to the host's.

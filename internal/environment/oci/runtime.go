@@ -41,10 +41,20 @@ func (p program) global(folder string) []string {
 	return append(list, p.options.RuntimeArgs...)
 }
 
-// run are the arguments that start the instance and stay as long as it does.
+// run are the arguments that start the instance. The runtime stays as long as it
+// does, but one that copies leaves it to itself at once.
 func (p program) run(folder, id string) []string {
-	return append(p.global(folder), "run", "--bundle", folder, "--pid-file", folder+"/pid", id)
+	list := append(p.global(folder), "run", "--bundle", folder, "--pid-file", folder+"/pid")
+	if p.copies() {
+		list = append(list, "--detach")
+	}
+	return append(list, id)
 }
+
+// copies says whether a runtime that stays beside its container hands on what the
+// container prints: runc does, through pipes of its own. The others give the
+// container theirs.
+func (p program) copies() bool { return p.options.family() == "runc" }
 
 // delete are the arguments that end whatever the runtime knows of the instance.
 func (p program) delete(folder, id string) []string {

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"tare/internal/agent"
@@ -142,9 +143,15 @@ func (i *instance) run(program string, s *stage, adopt adopter, to io.Writer) (i
 	if e.options.gvisor() {
 		first.join = i.group.ProcsFiles()
 	}
-	c := first.command(e.runtime.run(i.folder, i.id)...)
+	role, words := "runtime", e.runtime.run(i.folder, i.id)
+	if e.runtime.copies() {
+		// Somebody has to wait for the container, and clear up when tare is gone.
+		role, words = "shim", slices.Concat([]string{program, "shim", filepath.Join(i.folder, "pid")},
+			e.runtime.delete(i.folder, i.id), []string{"--"}, words)
+	}
+	c := first.command(words...)
 	c.Stdin, c.Stdout, c.Stderr = heard, said, to
-	i.runtime, err = start(c, "runtime", adopt, nil)
+	i.runtime, err = start(c, role, adopt, nil)
 	said.Close()
 	if err != nil {
 		return nil, errors.Join(err, stream.Close())
