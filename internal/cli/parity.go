@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"tare/internal/bundle"
+	"tare/internal/environment"
 	"tare/internal/parity"
 	"tare/internal/report"
 	"tare/internal/run"
@@ -37,7 +38,8 @@ each workload at its first level, looked at while the servers are up, and nothin
 is measured. RUN is a run that there is already, and what it found is shown.
 
 Exit status: 0, 2 for a mistake in the study or a flag, 3 where an environment
-could not be looked at, 4 with --strict where there is a confound.`,
+could not be looked at or does not work here, 4 with --strict where there is a
+confound.`,
 		Example: `  tare parity quick --only native,docker
   tare parity heino-2025 --scale small --workload nginx --all
   tare parity quick-20261121-014500 --json`,
@@ -68,7 +70,7 @@ could not be looked at, 4 with --strict where there is a confound.`,
 					return &ExitError{Status: ExitConfounded, Err: err}
 				}
 			}
-			return unlooked(r, compared)
+			return left(r, compared, over.Only)
 		},
 	}
 	flags := command.Flags()
@@ -180,7 +182,27 @@ func unlooked(r *bundle.Run, compared []parity.Comparison) error {
 		return nil
 	}
 	if len(names) == 0 {
-		return errors.New("nothing was compared: only one environment works here; tare doctor says what the others need")
+		return &ExitError{Status: ExitSomeFailed, Err: errors.New("nothing was compared: only one environment works here; tare doctor says what the others need")}
 	}
 	return &ExitError{Status: ExitSomeFailed, Err: fmt.Errorf("could not be looked at under every workload: %s; the reasons are above", strings.Join(names, ", "))}
+}
+
+// left is an error that names the environments that are not in a comparison: they
+// could not be looked at, or do not work here; nil where all are.
+func left(r *bundle.Run, compared []parity.Comparison, only []string) error {
+	if err := unlooked(r, compared); err != nil {
+		return err
+	}
+	some := slices.ContainsFunc(r.Plan.Environments, func(e study.Environment) bool { return slices.Contains(only, e.Name) })
+	var names []string
+	for _, e := range r.Plan.Environments {
+		facts := r.Manifest.Environments[e.Name]
+		if facts.State == environment.Missing && (!some || slices.Contains(only, e.Name)) {
+			names = append(names, e.Name+" "+run.Why(facts))
+		}
+	}
+	if len(names) == 0 {
+		return nil
+	}
+	return &ExitError{Status: ExitSomeFailed, Err: fmt.Errorf("not looked at, as it does not work here: %s", strings.Join(names, "; "))}
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"runtime"
 	"slices"
 	"strings"
 	"time"
@@ -11,6 +12,7 @@ import (
 	"github.com/charmbracelet/x/ansi"
 
 	"tare/internal/report"
+	"tare/internal/run"
 	"tare/internal/schedule"
 	"tare/internal/study"
 	"tare/internal/workload"
@@ -65,7 +67,13 @@ func printPlan(app *App, plan *study.Plan) error {
 	}
 	d := plan.Design
 	planLine(w, "design", fmt.Sprintf("%s; margin %s; confidence %s; %s", d.Order, d.Margin, d.Confidence, blocksInWords(d)))
+	if watched := plan.Sampling.Words(); watched != "" {
+		planLine(w, "sampling", watched)
+	}
 	planLine(w, "seed", fmt.Sprint(plan.Seed))
+	if err := run.TooWide(plan, runtime.NumCPU()); err != nil {
+		planLine(w, "remark", err.Error())
+	}
 	fmt.Fprintf(w, "\norder of the first block:\n")
 	printOrder(w, expected.FirstBlock)
 	fmt.Fprintf(w, "\nexpected: %s\n", expected.Words())

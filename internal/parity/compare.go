@@ -4,6 +4,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 )
 
 // Side is what the plan says of one of two environments.
@@ -102,7 +104,8 @@ func (r *Rules) Compare(baseline, environment Side, base, other Fingerprint, str
 			c.Same++
 			continue
 		}
-		f := m.finding(rule)
+		d := Difference{Fact: key, Baseline: spoken(p), Environment: spoken(q), Set: rule.Compare == compareSet}
+		f := m.finding(rule, d)
 		at := [2]string{f.Finding, string(f.Class)}
 		i, seen := index[at]
 		if !seen {
@@ -110,8 +113,9 @@ func (r *Rules) Compare(baseline, environment Side, base, other Fingerprint, str
 			index[at] = i
 			c.Findings = append(c.Findings, f)
 		}
-		c.Findings[i].add(f, Difference{Fact: key, Baseline: p, Environment: q, Set: rule.Compare == compareSet})
+		c.Findings[i].add(f, d)
 	}
+	c.Findings = withoutTold(c.Findings)
 	slices.SortStableFunc(c.Findings, func(a, b Finding) int { return r.place(a) - r.place(b) })
 	return c
 }
@@ -152,6 +156,35 @@ func (f *Finding) add(also Finding, d Difference) {
 		}
 	}
 }
+
+// withoutTold drops parameters that differ where another finding of the same
+// weight says already that the study asks for them: what they do is told there.
+func withoutTold(findings []Finding) (kept []Finding) {
+	for _, f := range findings {
+		f.Differences = slices.DeleteFunc(f.Differences, func(d Difference) bool {
+			return Match(parameters, d.Fact) && slices.ContainsFunc(findings, func(other Finding) bool {
+				return other.Finding != f.Finding && other.Class == f.Class && other.Touches == f.Touches &&
+					slices.ContainsFunc(other.Asked, func(asked string) bool {
+						return strings.Contains(asked, ": "+with+Argument(d.Fact)+"=")
+					})
+			})
+		})
+		if len(f.Differences) == 0 {
+			continue
+		}
+		f.Asked = slices.DeleteFunc(f.Asked, func(asked string) bool {
+			return Match(parameters, f.Differences[0].Fact) && !slices.ContainsFunc(f.Differences, func(d Difference) bool {
+				return strings.Contains(asked, ": "+with+Argument(d.Fact)+"=")
+			})
+		})
+		kept = append(kept, f)
+	}
+	return kept
+}
+
+// spoken is a value as people read it: words in place of what stands for
+// something that is another one in each instance.
+var spoken = strings.NewReplacer(Address, "the instance's address", Instance, "the instance's name").Replace
 
 // unseen says who does not give a fact. What neither gives is not worth a line.
 func unseen(key, baseline, environment string, x, y Fact) []Unseen {
@@ -246,15 +279,14 @@ func (m *matching) has(s Side, trait string) bool {
 	})
 }
 
-// finding is what a rule says of this comparison.
-func (m *matching) finding(r *Rule) Finding {
+// finding is what a rule says of a difference.
+func (m *matching) finding(r *Rule, d Difference) Finding {
 	f := Finding{Finding: r.Finding, Class: r.Class, Reason: r.Reason, Effect: r.Effect, Workloads: r.Workloads, Remove: r.Remove,
 		Touches: len(r.Workloads) == 0 || slices.Contains(r.Workloads, m.stresses)}
-	always := m.asked(r.ChosenBy)
-	within := m.asked(r.ChosenWithinKindBy)
-	f.Asked = append(always, within...)
+	always := m.asked(r.ChosenBy, d)
+	f.Asked = append(always, m.asked(r.ChosenWithinKindBy, d)...)
 	switch {
-	case len(always) > 0, len(within) > 0 && m.a.Kind == m.b.Kind:
+	case len(always) > 0, m.a.Kind == m.b.Kind && m.differ(r.ChosenWithinKindBy, d):
 		f.Class = Chosen
 	case r.Class == Chosen:
 		// What would be a choice was not asked for.
@@ -266,28 +298,82 @@ func (m *matching) finding(r *Rule) Finding {
 	return f
 }
 
-// asked lists what of these keys the two sides were asked for differently. What
-// both have as it usually is was asked for by nobody, though kinds have other
-// defaults.
-func (m *matching) asked(patterns []string) (list []string) {
-	keys := map[string]bool{}
-	for _, s := range []Side{m.a, m.b} {
-		for key := range s.Asked {
-			if fitsAny(patterns, key) {
-				keys[key] = true
+// with is what the keys of parameters begin with, and parameters the facts of
+// their values.
+const (
+	with       = "with."
+	parameters = "parameter[*]"
+)
+
+// asked lists what of these keys the two sides were asked for differently and has
+// to do with a difference. A parameter that only a * stands for has where its
+// value occurs in it: a configuration differs by some of them, not by each.
+func (m *matching) asked(patterns []string, d Difference) (list []string) {
+	for _, one := range m.askings(patterns, d) {
+		if !one.named && strings.HasPrefix(one.key, with) && !mentions(d.Fact, one.value) &&
+			!mentions(map[string]string{m.a.Name: d.Baseline, m.b.Name: d.Environment}[one.side], one.value) {
+			continue
+		}
+		list = append(list, one.side+": "+strings.TrimPrefix(one.key, "options.")+"="+one.value)
+	}
+	return list
+}
+
+// differ says whether the two sides were asked differently for any of these keys.
+func (m *matching) differ(patterns []string, d Difference) bool {
+	return len(m.askings(patterns, d)) > 0
+}
+
+// asking is something that a side was asked for. Named: by a key without a *.
+type asking struct {
+	side, key, value string
+	named            bool
+}
+
+// askings are what the two sides were asked for differently. What both have as it
+// usually is was asked for by nobody, though kinds have other defaults. In a key
+// {} stands for the text in the first brackets of the fact.
+func (m *matching) askings(patterns []string, d Difference) (list []asking) {
+	named := map[string]bool{}
+	for _, pattern := range patterns {
+		pattern = strings.ReplaceAll(pattern, "{}", Argument(d.Fact))
+		for _, s := range []Side{m.a, m.b} {
+			for key := range s.Asked {
+				if fits(pattern, key) {
+					named[key] = named[key] || pattern == key
+				}
 			}
 		}
 	}
-	for _, key := range slices.Sorted(maps.Keys(keys)) {
-		x, y := m.a.Asked[key], m.b.Asked[key]
-		if x == y {
+	for _, key := range slices.Sorted(maps.Keys(named)) {
+		if m.a.Asked[key] == m.b.Asked[key] {
 			continue
 		}
 		for _, s := range []Side{m.a, m.b} {
 			if s.Asked[key] != s.Usual[key] {
-				list = append(list, s.Name+": "+strings.TrimPrefix(key, "options.")+"="+s.Asked[key])
+				list = append(list, asking{s.Name, key, s.Asked[key], named[key]})
 			}
 		}
 	}
 	return list
+}
+
+// mentions says whether a text has a value in it, not as a part of a longer word.
+func mentions(text, value string) bool {
+	if value == "" {
+		return false
+	}
+	part := func(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }
+	for at := 0; ; at++ {
+		next := strings.Index(text[at:], value)
+		if next < 0 {
+			return false
+		}
+		at += next
+		before, _ := utf8.DecodeLastRuneInString(text[:at])
+		after, _ := utf8.DecodeRuneInString(text[at+len(value):])
+		if !part(before) && !part(after) {
+			return true
+		}
+	}
 }

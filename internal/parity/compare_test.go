@@ -68,6 +68,29 @@ func TestWhatTheStudyAsksOfTheLayerIsChosenAndWhatItDoesToTheWorkloadIsNot(t *te
 	}
 }
 
+func TestAFindingNamesOnlyTheParametersThatItIsAbout(t *testing.T) {
+	a := print("a", "command[server] = serve ${address} 1\nconfiguration[server/c][access_log] = off\nparameter[access_log] = off\nparameter[workers] = 1\nparameter[requests] = 2000")
+	b := print("b", "command[server] = serve 0.0.0.0 4\nconfiguration[server/c][access_log] = /dev/stdout\nparameter[access_log] = stdout\nparameter[workers] = 4\nparameter[requests] = 3000")
+	c := Builtin().Compare(side("a", "native"), side("b", "docker", "with.access_log=stdout", "with.workers=4", "with.requests=3000"), a, b, "network")
+	got := map[string]string{}
+	for _, f := range c.Findings {
+		got[f.Finding] = strings.Join(f.Asked, "; ")
+	}
+	// What the log path and the command line tell is not told again.
+	for finding, want := range map[string]string{"log path": "b: with.access_log=stdout", "command line": "b: with.workers=4", "parameters": "b: with.requests=3000"} {
+		if got[finding] != want {
+			t.Errorf("%s: %q, not %q", finding, got[finding], want)
+		}
+	}
+	i := slices.IndexFunc(c.Findings, func(f Finding) bool { return f.Finding == "command line" })
+	if text := c.Findings[i].Differences[0].Baseline; !strings.Contains(text, "the instance's address") || strings.Contains(text, "$") {
+		t.Errorf("an address is shown as %q", text)
+	}
+	if i := slices.IndexFunc(c.Findings, func(f Finding) bool { return f.Finding == "parameters" }); len(c.Findings[i].Differences) != 1 {
+		t.Errorf("%+v", c.Findings[i].Differences)
+	}
+}
+
 func TestAnOverlayBelowWhatTheWorkloadTouchesIsAConfoundAndElsewhereIsNone(t *testing.T) {
 	disk := print("a", "path[/].filesystem = ext4\npath[/data/www].filesystem = ext4\npath[/data/www].mount = /data")
 	layered := print("b", "path[/].filesystem = overlay\npath[/data/www].filesystem = overlay\npath[/data/www].mount = /")

@@ -131,6 +131,8 @@ var Keys = []Key{
 	{"entropy", "", Inside, "256 where the kernel's pool is full; less"},
 	{"entropy.source", "", Inside, "the kernel's hardware source; none"},
 
+	{"parameter[*]", "", Planned, "of the workload, where an environment sets it (with:): its value there"},
+
 	{"provider[*]", "", Outside, "what only the provider knows: provider[engine], provider[runtime], provider[machine], provider[accelerator], provider[cpu], provider[platform]"},
 }
 

@@ -12,6 +12,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync"
 	"time"
@@ -91,6 +92,11 @@ func within(ctx context.Context, o Options, folder func(*owner.Owner) (string, e
 	e := &execution{Options: o, events: o.Events}
 	if e.events == nil {
 		e.events = func(Event) {}
+	}
+	if o.Plan != nil {
+		if err := TooWide(o.Plan, runtime.NumCPU()); err != nil {
+			return &InputError{err}
+		}
 	}
 	e.owner, err = owner.Open(o.Home)
 	if err != nil {

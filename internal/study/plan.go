@@ -25,6 +25,7 @@ type Plan struct {
 	Name         string             `json:"name"`            // safe for a folder: quick
 	Origin       string             `json:"origin"`          // the file, or built-in:quick
 	Scale        string             `json:"scale,omitempty"` // of the study's scales; "" is its own
+	Scales       []string           `json:"-"`               // that the study brings; nothing that is measured rests on them
 	Baseline     string             `json:"baseline"`
 	Hosts        map[string]Host    `json:"hosts,omitempty"`
 	Environments []Environment      `json:"environments"` // in the order of the file
@@ -64,6 +65,9 @@ type Step struct {
 	Base        string `json:"base"`        // without it
 	// About says what the part does to what runs, in a sentence.
 	About string `json:"about,omitempty"`
+	// Switched is what is switched and no more: all that is said of a part that
+	// makes something cheaper.
+	Switched string `json:"switched,omitempty"`
 	// Subject begins a sentence about the part where "The NAME" would not, and Many
 	// says that its verb is in the plural.
 	Subject string `json:"subject,omitempty"`

@@ -43,6 +43,9 @@ func Resolve(file *File, over Overrides) (*Plan, error) {
 		root.At("study").Problemf("study: is missing; it is the title of the report")
 	}
 	plan.Scale = over.Scale
+	for _, p := range d.Scales.Pairs() {
+		plan.Scales = append(plan.Scales, p.Key)
+	}
 	scaled, err := resolveScale(d.Scales, over.Scale)
 	if err != nil {
 		return nil, err

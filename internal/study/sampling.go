@@ -2,6 +2,7 @@ package study
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"tare/internal/sample"
@@ -62,6 +63,27 @@ func (s Sampling) Every() time.Duration {
 		return time.Second / usualRate
 	}
 	return time.Duration(float64(time.Second) / s.Rate)
+}
+
+// Words say all that is not the usual; "" where nothing is.
+func (s Sampling) Words() string {
+	var words []string
+	switch {
+	case s.Off:
+		words = append(words, "rate off: one look at the beginning and one at the end")
+	case s.Rate != 0 && s.Rate != usualRate:
+		words = append(words, "looks "+s.String())
+	}
+	if s.Syscalls {
+		words = append(words, "system calls counted in every trial")
+	}
+	switch {
+	case s.Traced == 1:
+		words = append(words, "1 traced trial after the blocks")
+	case s.Traced > 1:
+		words = append(words, fmt.Sprintf("%d traced trials after the blocks", s.Traced))
+	}
+	return strings.Join(words, "; ")
 }
 
 // String says how often.

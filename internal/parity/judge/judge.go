@@ -8,6 +8,7 @@ package judge
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -47,6 +48,7 @@ func (b *Book) Between(environment, baseline, workload string) (parity.Compariso
 	if w := b.plan.Workload(workload); w != nil {
 		stresses = w.Pack.Stresses
 	}
+	base, other = b.planned(base, baseline, workload), b.planned(other, environment, workload)
 	return b.rules.Compare(b.side(baseline, workload), b.side(environment, workload), base, other, stresses), true
 }
 
@@ -113,6 +115,28 @@ func Names(findings []parity.Finding) (names []string) {
 		names = append(names, f.Finding)
 	}
 	return names
+}
+
+// planned adds to a fingerprint what the plan alone knows: each parameter of the
+// workload that any environment sets for itself. It may go by a file that nothing
+// else looks at.
+func (b *Book) planned(f parity.Fingerprint, name, workload string) parity.Fingerprint {
+	w := b.plan.Workload(workload)
+	i := slices.IndexFunc(b.plan.Environments, func(e study.Environment) bool { return e.Name == name })
+	if w == nil || len(w.Levels) == 0 || i < 0 {
+		return f
+	}
+	f.Facts = maps.Clone(f.Facts)
+	if f.Facts == nil {
+		f.Facts = map[string]parity.Fact{}
+	}
+	values := b.plan.Environments[i].Parameters(workload, w.Levels[0])
+	for _, e := range b.plan.Environments {
+		for parameter := range e.With[workload] {
+			f.Facts["parameter["+parameter+"]"] = parity.Fact{Value: values[parameter], Seen: parity.Planned}
+		}
+	}
+	return f
 }
 
 // side is what the plan says of an environment under a workload, at the level

@@ -79,10 +79,10 @@ func TestTheSameOptionIsChosenWithinAKindAndAConfoundBetweenTwo(t *testing.T) {
 		}
 		return list
 	}
-	if got := classes("memory", "native"); !slices.Equal(got, []string{"data directory's file system: confound", "limits: chosen"}) {
+	if got := classes("memory", "native"); !slices.Equal(got, []string{"data directory's file system: confound", "parameters: confound", "limits: chosen"}) {
 		t.Errorf("beside native: %q", got)
 	}
-	if got := classes("memory", "usual"); !slices.Equal(got, []string{"data directory's file system: chosen", "limits: chosen"}) {
+	if got := classes("memory", "usual"); !slices.Equal(got, []string{"data directory's file system: chosen", "parameters: chosen", "limits: chosen"}) {
 		t.Errorf("beside one of its kind: %q", got)
 	}
 	if _, known := b.Between("native", "native", "disk"); known {
@@ -117,5 +117,34 @@ func TestOfALadderTheTwoEndsAreCompared(t *testing.T) {
 	all := New(p, prints(map[string]string{"native": "ext4", "usual": "ext4", "memory": "tmpfs"}), unlabelled).All()
 	if len(all) != 2 || all[0].Environment != "memory" || all[0].Baseline != "native" || all[0].Workload != "disk" {
 		t.Errorf("%+v", all)
+	}
+}
+
+// Neither redis-benchmark's number of requests nor the size of nginx's page is in
+// any fact of the instance.
+func TestAParameterThatNoFactShowsIsADifferenceByItself(t *testing.T) {
+	for _, c := range []struct{ workload, parameter, usual, own string }{{"redis", "requests", "2000", "3000"}, {"nginx", "page", "1024", "65536"}} {
+		p := &study.Plan{Baseline: "native", Environments: []study.Environment{
+			{Name: "native", Kind: "native"},
+			{Name: "docker", Kind: "docker", With: map[string]map[string]string{c.workload: {c.parameter: c.own}}},
+			{Name: "same", Kind: "podman", With: map[string]map[string]string{c.workload: {c.parameter: c.usual}}},
+		}, Workloads: []study.Workload{{Name: c.workload, Pack: workload.Pack{Stresses: "network"},
+			Levels: []study.Level{{Parameters: map[string]string{c.parameter: c.usual, "threads": "1"}}}}}}
+		var prints []parity.Fingerprint
+		for _, e := range p.Environments {
+			prints = append(prints, parity.Fingerprint{Environment: e.Name, Workload: c.workload})
+		}
+		b := New(p, prints, unlabelled)
+		got, _ := b.Between("docker", "native", c.workload)
+		want := parity.Difference{Fact: "parameter[" + c.parameter + "]", Baseline: c.usual, Environment: c.own}
+		if list := got.Confounds(); len(list) != 1 || list[0].Finding != "parameters" || !slices.Equal(list[0].Differences, []parity.Difference{want}) {
+			t.Errorf("%s: %+v", c.workload, list)
+		}
+		if got, _ := b.Between("same", "native", c.workload); len(got.Findings) > 0 || got.Same != 1 {
+			t.Errorf("%s with the usual value: %+v", c.workload, got)
+		}
+		if prints[0].Facts != nil {
+			t.Error("the fingerprint itself was changed")
+		}
 	}
 }
