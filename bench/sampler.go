@@ -160,8 +160,9 @@ func measureSamplerCPU(ctx context.Context, s *session) (_ []row, err error) {
 			return nil, err
 		}
 		instances = append(instances, i)
-		// Something to look at: a server that is asked ten times a second.
-		if _, err := i.Agent().Start(ctx, agent.Command{Argv: []string{"sh", "-c", "redis-server --save '' & exec redis-cli -r -1 -i 0.1 --no-raw ping"}, Stdout: io.Discard, Stderr: io.Discard}); err != nil {
+		// Something to look at: a server that is asked ten times a second. What it
+		// prints would be this process's to read.
+		if _, err := i.Agent().Start(ctx, agent.Command{Argv: []string{"sh", "-c", "redis-server --save '' > /dev/null & exec redis-cli -r -1 -i 0.1 --no-raw ping > /dev/null"}, Stdout: io.Discard, Stderr: io.Discard}); err != nil {
 			return nil, err
 		}
 	}
@@ -198,10 +199,8 @@ func measureSamplerCPU(ctx context.Context, s *session) (_ []row, err error) {
 // sampler is at work in it, as a share of the time that passed.
 func samplerShare(ctx context.Context, instances []environment.Instance) (float64, error) {
 	before, began := ownCPU(), time.Now()
-	var meters []sample.Meter
-	for _, i := range instances {
-		meters = append(meters, environment.Meter(i, sample.Options{}))
-	}
+	nobody := func(int) func(sample.Reading) { return nil }
+	meters := environment.Meters(instances, 0, nobody) // as a trial watches its instances
 	select {
 	case <-ctx.Done():
 	case <-time.After(window):

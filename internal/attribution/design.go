@@ -50,11 +50,12 @@ func gathered(units []Unit, group string) ([]Unit, bool) {
 		return units, false
 	}
 	one := Unit{Part: Part{Key: group, Name: group, Group: group, Subject: fmt.Sprintf("The %d parts of the group %s, switched together,", len(members), group), Many: true}}
-	var about []string
+	var about, switched []string
 	for _, m := range members {
 		one.Keys, one.Needs, about = append(one.Keys, m.Keys...), append(one.Needs, m.Needs...), append(about, m.About)
+		switched = append(switched, m.Switched)
 	}
-	one.About = strings.Join(about, "; ")
+	one.About, one.Switched = several(about...), several(switched...)
 	one.Needs = outside(one.Needs, one.Keys)
 	var left []Unit
 	for _, u := range units {
@@ -267,7 +268,7 @@ func merged(units []Unit) Part {
 	}
 	p.Needs = nil
 	for _, u := range units[1:] {
-		p.Key, p.About, named = p.Key+"+"+u.Key, p.About+"; "+u.About, append(named, u.Name)
+		p.Key, p.About, p.Switched, named = p.Key+"+"+u.Key, several(p.About, u.About), several(p.Switched, u.Switched), append(named, u.Name)
 	}
 	p.call(named)
 	return p

@@ -9,11 +9,13 @@ package attribution
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"reflect"
 	"slices"
 	"strings"
 
+	"tare/internal/strict"
 	"tare/internal/study"
 )
 
@@ -22,7 +24,10 @@ type Part struct {
 	Key   string `json:"key"`   // namespaces.pid
 	Name  string `json:"name"`  // for people: pid namespace
 	About string `json:"about"` // what is switched: namespaces.pid: false → true
-	Group string `json:"group"` // namespaces
+	// Switched is what is switched and no more, where About may tell what that does:
+	// it is said of a part that makes something cheaper, of which that is no cause.
+	Switched string `json:"switched,omitempty"`
+	Group    string `json:"group"` // namespaces
 	// Subject begins a sentence about the part where "The NAME" would not. Many says
 	// that it is plural; without a subject the name tells.
 	Subject string `json:"subject,omitempty"`
@@ -52,6 +57,9 @@ type BuildOptions struct {
 	// Order has keys in the order to switch; what it does not name follows in the
 	// usual order. nil: the usual order alone.
 	Order []string
+	// Study has the values that the study gives a workload's parameters, by the
+	// workload: they hold in an environment that says nothing of them.
+	Study map[string]map[string]string
 	// Facts of the machine and its engines; nil: this machine is asked.
 	Facts *Facts
 }
@@ -61,7 +69,7 @@ func Build(from, to study.Environment, o BuildOptions) (Ladder, error) {
 	if from.Name == to.Name {
 		return Ladder{}, fmt.Errorf("a ladder from %s to %s: both have the same name; name the second otherwise, as with kind: below another name", from.Name, to.Name)
 	}
-	r := &route{facts: o.Facts}
+	r := &route{facts: o.Facts, study: o.Study}
 	if r.facts == nil {
 		r.facts = ThisMachine()
 	}
@@ -86,7 +94,7 @@ func Build(from, to study.Environment, o BuildOptions) (Ladder, error) {
 func (l *Ladder) group(order []int, only []string) error {
 	for _, name := range only {
 		if !slices.ContainsFunc(l.atoms, func(a atom) bool { return a.Key == name || a.Group == name }) {
-			return fmt.Errorf("there is no part or group %s: it has %s", name, strings.Join(names(l.atoms), ", "))
+			return unknown("part or group", name, names(l.atoms), groups(l.atoms))
 		}
 	}
 	kept := func(a atom) bool {
@@ -134,13 +142,37 @@ func (l *Ladder) group(order []int, only []string) error {
 	return nil
 }
 
+// Grouped says whether all of these are groups of the ladder's parts.
+func (l Ladder) Grouped(list []string) error {
+	known := groups(l.atoms)
+	for _, name := range list {
+		if !slices.Contains(known, name) {
+			return fmt.Errorf("a ladder from %s to %s: %w", l.from.Name, l.to.Name, unknown("group", name, nil, known))
+		}
+	}
+	return nil
+}
+
+// unknown is the mistake of a name that is none of these.
+func unknown(what, name string, parts, groups []string) error {
+	text := fmt.Sprintf("there is no %s %s", what, name)
+	if near := strict.Nearest(name, slices.Concat(parts, groups)); near != "" {
+		text += "; did you mean " + near + "?"
+	}
+	if text += " (groups: " + strings.Join(groups, ", "); parts != nil {
+		text += "; parts: " + strings.Join(parts, ", ")
+	}
+	return errors.New(text + ")")
+}
+
 // together is the n-th part that is made of several.
 func together(atoms []atom, list []int, n int) Part {
 	var keys, named []string
 	for _, at := range list {
 		keys, named = append(keys, atoms[at].Key), append(named, atoms[at].Name)
 	}
-	p := Part{Key: fmt.Sprintf("others-%d", n), About: strings.Join(keys, ", "), Group: "others"}
+	p := Part{Key: fmt.Sprintf("others-%d", n), About: strings.Join(keys, ", "), Group: othersGroup}
+	p.Switched = p.About
 	p.call(named)
 	return p
 }

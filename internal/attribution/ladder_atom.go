@@ -20,6 +20,16 @@ func names(atoms []atom) (keys []string) {
 	return keys
 }
 
+// groups are those of the atoms, each once.
+func groups(atoms []atom) (list []string) {
+	for _, a := range atoms {
+		if !slices.Contains(list, a.Group) {
+			list = append(list, a.Group)
+		}
+	}
+	return list
+}
+
 func find(atoms []atom, key string) int {
 	return slices.IndexFunc(atoms, func(a atom) bool { return a.is(key) })
 }
@@ -126,11 +136,17 @@ func next(at *draft, rest []atom) []int {
 	return all
 }
 
+// several are what is said of parts that are switched at once; of one that says
+// nothing, nothing.
+func several(said ...string) string {
+	return strings.Join(slices.DeleteFunc(said, func(text string) bool { return text == "" }), "; ")
+}
+
 // joined are two atoms that go only together.
 func joined(a, b atom) atom {
 	first, second := a.apply, b.apply
 	a.apply = func(d *draft) { first(d); second(d) }
-	a.About += "; " + b.About
+	a.About, a.Switched = several(a.About, b.About), several(a.Switched, b.Switched)
 	a.Needs = append(slices.Clone(a.Needs), b.Needs...)
 	a.also = append(append(slices.Clone(a.also), b.Key), b.also...)
 	return a

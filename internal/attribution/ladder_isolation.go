@@ -48,7 +48,7 @@ func (r *route) isolation(from, to tree) []atom {
 		}
 		own = []atom{{Part: p, apply: setting(runtime)}}
 		for _, c := range runtime[1:] {
-			own[0].About += "; " + c.String()
+			own[0].About, own[0].Switched = several(own[0].About, c.String()), several(own[0].Switched, c.String())
 		}
 		return append(own, list...)
 	}

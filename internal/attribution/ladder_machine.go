@@ -59,6 +59,7 @@ func (r *route) outright(from, to *draft) {
 	}
 	r.steps(r.switches(first))
 	p := Part{Key: RestPart, Name: "change of kind to " + to.Kind, Group: "kind", About: to.Kind + " in place of " + from.Kind}
+	p.Switched = p.About
 	switch one, two := machines[from.Kind] != nil, machines[to.Kind] != nil; {
 	case two && !one:
 		p.Key, p.Name, p.Group = "vm", "virtual machine", "vm"

@@ -18,6 +18,7 @@ type route struct {
 	facts *Facts
 	at    *draft // where it has come to
 	atoms []atom
+	study map[string]map[string]string // of workloads, their parameters
 	notes []string
 	// first are the keys of the parts of which the kind has already been left:
 	// they have to be on before anything of the next kind.
@@ -156,6 +157,7 @@ const (
 	limitsGroup     = "limits"
 	parametersGroup = "parameters"
 	placeGroup      = "place"
+	othersGroup     = "others"
 )
 
 // limits are the same in every environment of most studies; where they are not,
@@ -165,8 +167,9 @@ func (r *route) limits(from, to environment.Limits) {
 		if before == after {
 			return
 		}
+		about := fmt.Sprintf("limits.%s: %s → %s", key, before, after)
 		r.add(atom{
-			Part:  Part{Key: limitsGroup + "." + key, Name: "limit of " + name, About: fmt.Sprintf("limits.%s: %s → %s", key, before, after), Group: limitsGroup},
+			Part:  Part{Key: limitsGroup + "." + key, Name: "limit of " + name, About: about, Switched: about, Group: limitsGroup},
 			apply: func(d *draft) { set(&d.Limits) },
 		})
 	}
@@ -197,7 +200,7 @@ func (r *route) place(to study.Environment) {
 	}
 	inside, host := to.Inside, to.Host
 	before, after := where(r.at.Environment), where(to)
-	p := Part{Key: r.unique("place"), Name: "place " + after, About: before + " → " + after, Group: placeGroup, Needs: slices.Clone(r.first)}
+	p := Part{Key: r.unique("place"), Name: "place " + after, About: before + " → " + after, Switched: before + " → " + after, Group: placeGroup, Needs: slices.Clone(r.first)}
 	r.add(atom{Part: p, apply: func(d *draft) { d.Inside, d.Host = inside, host }})
 	r.first = []string{p.Key}
 	r.note("%s: the step takes the whole of it; for its parts build the ladder to the environment that lies outside", after)
@@ -224,18 +227,21 @@ func (r *route) parameters(from, to map[string]map[string]string) {
 			if had == has && before == after {
 				continue
 			}
-			p := parameterPart(workload, key, given(before, had), given(after, has))
+			p := parameterPart(workload, key, r.given(workload, key, before, had), r.given(workload, key, after, has))
 			p.Key = r.unique(p.Key)
 			r.add(atom{Part: p, apply: func(d *draft) { parameter(d, workload, key, after, has) }})
 		}
 	}
 }
 
-func given(value string, there bool) string {
+// given is the value that holds in an environment: its own, or else the study's.
+func (r *route) given(workload, key, value string, there bool) string {
 	if !there {
-		return "the study's value"
+		if value, there = r.study[workload][key]; !there {
+			return "the study's value"
+		}
 	}
-	return value
+	return show(value)
 }
 
 func parameter(d *draft, workload, key, value string, there bool) {

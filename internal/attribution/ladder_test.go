@@ -337,6 +337,49 @@ func TestSentencesBeginWellWithEveryPart(t *testing.T) {
 	}
 }
 
+// A part that makes something cheaper is told without what it puts on the way.
+func TestWhatIsSwitchedIsToldWithoutACause(t *testing.T) {
+	from, to := of(t, "a", "native"), of(t, "b", "docker")
+	to.With = map[string]map[string]string{"nginx": {"access_log": "/dev/stdout"}}
+	l, err := Build(from, to, BuildOptions{Facts: theFacts, Study: map[string]map[string]string{"nginx": {"access_log": "off"}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]string{
+		"seccomp":               "seccomp: unconfined → default",
+		"network.bridge":        "network: host → bridge; loopback inside a namespace of its own passes none of the host's netfilter rules",
+		"rest":                  "",
+		"with.nginx.access_log": "with.nginx.access_log: off → /dev/stdout",
+	}
+	for _, s := range l.Steps {
+		if text, asked := want[s.Part]; asked && text != s.Switched {
+			t.Errorf("%s: %q, want %q", s.Part, s.Switched, text)
+		}
+		delete(want, s.Part)
+	}
+	if len(want) > 0 {
+		t.Errorf("not there: %v", want)
+	}
+}
+
+func TestAnUnknownPartOrGroupIsRefusedWithThoseThatThereAre(t *testing.T) {
+	from, to := of(t, "a", "native"), of(t, "b", "docker")
+	_, err := Build(from, to, BuildOptions{Facts: theFacts, Only: []string{"rot"}})
+	if err == nil || !strings.Contains(err.Error(), "no part or group rot; did you mean root? (groups: ") || !strings.Contains(err.Error(), "parts: ") {
+		t.Error(err)
+	}
+	l, err := Build(from, to, BuildOptions{Facts: theFacts})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := l.Grouped([]string{"namespaces"}); err != nil {
+		t.Error(err)
+	}
+	if err := l.Grouped([]string{"namespace"}); err == nil || !strings.Contains(err.Error(), "no group namespace; did you mean namespaces?") {
+		t.Error(err)
+	}
+}
+
 func TestNamesWithMoreThanOneThingTakeThePlural(t *testing.T) {
 	var many []string
 	for _, w := range words {

@@ -13,7 +13,7 @@ import (
 // sentence with them.
 func part(kind string, c delta) Part {
 	group, _, _ := strings.Cut(c.path, ".")
-	p := Part{Key: c.path, Group: group, About: c.String()}
+	p := Part{Key: c.path, Group: group, About: c.String(), Switched: c.String()}
 	if kind == "podman" {
 		kind = "docker" // whose words are the same
 	}
@@ -25,6 +25,9 @@ func part(kind string, c delta) Part {
 		p.Name = w[0]
 		if w[1] != "" {
 			p.About = w[1] + " (" + p.About + ")"
+		}
+		if c.path == "network" && c.before == "host" {
+			p.Switched += "; " + ownLoopback
 		}
 		return p
 	}
@@ -43,6 +46,10 @@ func part(kind string, c delta) Part {
 	return p
 }
 
+// ownLoopback is why leaving the host's network can make something cheaper: a
+// server and its driver in one instance talk over the loopback.
+const ownLoopback = "loopback inside a namespace of its own passes none of the host's netfilter rules"
+
 // call names a part that is made of several.
 func (p *Part) call(named []string) {
 	last := named[len(named)-1]
@@ -55,7 +62,7 @@ func (p *Part) call(named []string) {
 
 // step compares an environment that has the part with one that lacks it.
 func (p Part) step(environment, base string, order int) study.Step {
-	return study.Step{Part: p.Key, Name: p.Name, About: p.About, Environment: environment, Base: base, Order: order,
+	return study.Step{Part: p.Key, Name: p.Name, About: p.About, Switched: p.Switched, Environment: environment, Base: base, Order: order,
 		Subject: p.Subject, Many: p.Many || p.Subject == "" && plural(p.Name)}
 }
 
@@ -71,7 +78,8 @@ func plural(name string) bool {
 // parameterPart is the part that one parameter of a workload makes: where it says where a
 // log goes, the log's path.
 func parameterPart(workload, key, before, after string) Part {
-	p := Part{Key: "with." + workload + "." + key, Name: key + " of " + workload, About: fmt.Sprintf("with.%s.%s: %s → %s", workload, key, before, after), Group: parametersGroup,
+	about := fmt.Sprintf("with.%s.%s: %s → %s", workload, key, before, after)
+	p := Part{Key: "with." + workload + "." + key, Name: key + " of " + workload, About: about, Switched: about, Group: parametersGroup,
 		Subject: fmt.Sprintf("Setting %s of %s from %s to %s", key, workload, before, after)}
 	if isLog(key, before, after) {
 		p.Name, p.Subject = "log path of "+workload, ""
@@ -117,7 +125,7 @@ var words = map[string][2]string{
 	"oci.seccomp=unconfined":      {"absence of the seccomp filter", "no system call passes a filter"},
 	"oci.network=host":            {"host's network", "packets pass the host's network stack alone"},
 	"oci.network=none":            {"network namespace", "the instance has a loopback of its own and no way out"},
-	"oci.network=bridge":          {"network namespace and bridge", "packets to and from the instance pass a veth pair and a bridge"},
+	"oci.network=bridge":          {"network namespace and bridge", "packets that enter or leave the instance pass a veth pair and a bridge, those inside a loopback of its own"},
 	"oci.network=nat":             {"NAT", "addresses are translated on the way out"},
 	"oci.network=user":            {"user-mode network", "a process carries packets through sockets of the host"},
 	"oci.log=null":                {"log path past all processes", "what the workload prints goes straight to tare"},

@@ -89,7 +89,11 @@ func milestone(e run.Event) string {
 		return fmt.Sprintf("verdict: %s: %s", place(e.Contrast.Workload, e.Contrast.Level, e.Contrast.Metric), e.Message)
 	case run.Tried:
 		if e.Trial.Status == bundle.Failed {
-			return fmt.Sprintf("failed: block %d, %s in %s: %s", e.Trial.Block, place(e.Trial.Workload, e.Trial.Level), e.Trial.Environment, e.Trial.Reason)
+			where := fmt.Sprintf("block %d", e.Trial.Block)
+			if e.Trial.Traced {
+				where = tracedTrials
+			}
+			return fmt.Sprintf("failed: %s, %s in %s: %s", where, place(e.Trial.Workload, e.Trial.Level), e.Trial.Environment, e.Trial.Reason)
 		}
 	}
 	return ""
@@ -105,8 +109,14 @@ func place(words ...string) string {
 	return strings.Join(kept, " ")
 }
 
+// tracedTrials come after the blocks, and are none of them.
+const tracedTrials = "traced trials"
+
 func blockLine(e run.Event) string {
 	p := e.Progress
+	if e.Slot.Traced {
+		return tracedTrials + toGo(p.Remaining)
+	}
 	text := fmt.Sprintf("block %d", e.Slot.Block)
 	if p.MaxBlock > 0 {
 		text += fmt.Sprintf(" of at most %d", p.MaxBlock)
@@ -153,14 +163,17 @@ func (l *liveDisplay) Event(e run.Event) {
 func tryingLine(e run.Event) string {
 	p := e.Progress
 	text := fmt.Sprintf("block %d", e.Slot.Block)
-	if p.MaxBlock > 0 {
+	switch {
+	case e.Slot.Traced:
+		text = tracedTrials
+	case p.MaxBlock > 0:
 		text += fmt.Sprintf("/%d", p.MaxBlock)
 	}
 	text += fmt.Sprintf(" · %s in %s", place(e.Slot.Workload, e.Slot.Level), e.Slot.Environment)
 	if all := p.Decided + p.Inconclusive + p.Open; all > 0 {
 		text += fmt.Sprintf(" · %d/%d decided", p.Decided, all)
 	}
-	if p.NextLook > 0 {
+	if p.NextLook > 0 && !e.Slot.Traced {
 		text += fmt.Sprintf(" · look at %d", p.NextLook)
 	}
 	if p.Failed > 0 {

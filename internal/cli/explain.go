@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"time"
@@ -89,6 +90,9 @@ on in several orders, and shows the mean over them and their spread.`,
 			if err := positive(command, "blocks", "budget", "orders"); err != nil {
 				return err
 			}
+			if command.Flags().Changed("orders") && e.order != "shapley" {
+				return badInput("--orders %d: a ladder has one order; several come with --order shapley", e.orders)
+			}
 			if command.Flags().Changed("seed") {
 				e.over.Seed = &seed
 			}
@@ -156,9 +160,12 @@ func (e *explainOptions) plan(ctx context.Context) (*study.Plan, error) {
 			return nil, err
 		}
 	}
-	ladder, err := attribution.Build(from, to, attribution.BuildOptions{Only: e.parts})
+	ladder, err := attribution.Build(from, to, attribution.BuildOptions{Only: e.parts, Study: map[string]map[string]string{plan.Workloads[0].Name: given(plan.Workloads[0])}})
 	if err != nil {
 		return nil, badInput("%w", err)
+	}
+	if err := ladder.Grouped(e.groups); err != nil {
+		return nil, badInput("--group: %w", err)
 	}
 	groups := e.groups
 	if e.order == "shapley" && groups == nil {
@@ -202,11 +209,11 @@ func tooFew(plan *study.Plan) string {
 	if !blocks.Fixed || stats.SignedRankK(blocks.Max, alpha) > 0 {
 		return ""
 	}
-	enough := blocks.Max
-	for stats.SignedRankK(enough, alpha) == 0 {
-		enough++
+	text, least := counted(blocks.Max, "block is", "blocks are")+" too few for an interval", stats.LeastBlocks(alpha)
+	if len(parts) == 1 {
+		return fmt.Sprintf("%s: it takes %d", text, least)
 	}
-	return fmt.Sprintf("%s are too few for an interval of %d parts at once: it takes %d, or fewer parts (--parts, --group)", counted(blocks.Max, "block", "blocks"), len(parts), enough)
+	return fmt.Sprintf("%s of %d parts at once: it takes %d, or fewer parts (--parts, --group)", text, len(parts), least)
 }
 
 // ends are the two environments, and the plan of a study that has the workload.
@@ -332,6 +339,23 @@ func parameter(w study.Workload, text string) (key, value string, err error) {
 		}
 	}
 	return key, value, nil
+}
+
+// given are the values that the study gives a workload's parameters, without those
+// that it sweeps.
+func given(w study.Workload) map[string]string {
+	values := map[string]string{}
+	for key, p := range w.Pack.Parameters {
+		values[key] = p.Default
+	}
+	maps.Copy(values, w.Levels[0].Parameters)
+	for _, l := range w.Levels {
+		maps.DeleteFunc(values, func(key, value string) bool {
+			other, set := l.Parameters[key]
+			return set && other != value
+		})
+	}
+	return values
 }
 
 // setAt sets parameters of the workload in one environment alone.
@@ -477,10 +501,14 @@ func printLadder(app *App, plan *study.Plan) error {
 		rows = append(rows, []string{"  " + step.Environment, step.Part, about})
 	}
 	flush()
-	if len(plan.Remarks) > 0 {
+	remarks := plan.Remarks
+	if err := run.TooWide(plan, runtime.NumCPU()); err != nil {
+		remarks = append(slices.Clone(remarks), err.Error())
+	}
+	if len(remarks) > 0 {
 		fmt.Fprintln(w)
 	}
-	for _, r := range plan.Remarks {
+	for _, r := range remarks {
 		fmt.Fprintln(w, strings.Join(report.Wrap("note: "+r, 78), "\n  "))
 	}
 	fmt.Fprintf(w, "\nexpected: %s\n", s.Expected(func(schedule.Slot) time.Duration { return assumed }).Words())

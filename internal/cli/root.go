@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 )
 
 // Main runs the command line and returns the exit status.
@@ -55,6 +57,10 @@ A first look:
 	root.SetErr(app.Stderr)
 	root.SetIn(app.Stdin)
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
+		var invalid *pflag.InvalidValueError
+		if wrong := new(strconv.NumError); errors.As(err, &invalid) && errors.As(err, &wrong) {
+			err = fmt.Errorf("--%s %s: %s", invalid.GetFlag().Name, invalid.GetValue(), numberNeeded(invalid.GetFlag().Value.Type(), wrong))
+		}
 		return badInput("%w; `%s --help` lists the flags", err, c.CommandPath())
 	})
 	root.PersistentFlags().StringVar(&app.Home, "home", app.Home, "folder of runs, images and work in progress; $TARE_HOME")
@@ -65,6 +71,21 @@ A first look:
 	)
 	prepare(app, root)
 	return root
+}
+
+// numberNeeded says what is wrong with the value of a flag that takes a number.
+func numberNeeded(kind string, err *strconv.NumError) string {
+	switch {
+	case kind == "bool":
+		return "must be true or false"
+	case errors.Is(err, strconv.ErrRange):
+		return "is out of range"
+	case strings.HasPrefix(kind, "float"):
+		return "must be a number"
+	case strings.HasPrefix(kind, "uint"):
+		return "must be a number, whole and not negative"
+	}
+	return "must be a number, and whole"
 }
 
 // prepare makes every command tell when its own code runs, and mistakes in its

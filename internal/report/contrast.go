@@ -38,6 +38,9 @@ func middle(c *contrast) float64 {
 // ends are both ends of the interval; of the range, and called so, where there
 // are too few blocks for an interval.
 func ends(c *contrast) string {
+	if ranged(c) && c.N == 0 {
+		return missing
+	}
 	if ranged(c) {
 		return "range " + interval(c.Least, c.Most)
 	}

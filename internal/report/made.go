@@ -46,6 +46,9 @@ func (v *view) made() []fact {
 	if v.Plan.Price != nil {
 		facts = append(facts, fact{"price", v.Plan.Price.String(), false})
 	}
+	if watched := v.Plan.Sampling.Words(); watched != "" {
+		facts = append(facts, fact{"sampling", watched, false})
+	}
 	return append(facts,
 		fact{"design", design(d, v.Plan.Workloads), false},
 		fact{"sessions", sessions(v), false})

@@ -54,6 +54,9 @@ func (v *view) gatherNotes() {
 			remark(e.Shown, n)
 		}
 	}
+	if v.Plan.Sampling.Off {
+		remark("all environments", "rate off: peaks are not seen, as what they use is looked at when the drivers begin and when they end")
+	}
 	if v.Plan.Sampling.Syscalls {
 		remark("all environments", "system calls are counted in every trial, which slows all alike")
 	}

@@ -61,30 +61,6 @@ func (v *view) whyLead(a analysis.Attribution) string {
 	return text + fmt.Sprintf("; the %s intervals hold for %s at once, that of the whole stands by itself.", v.Plan.Design.Confidence, parts)
 }
 
-// findings are the sentences on an attribution: what each material part does, or
-// that none is, and what no part explains.
-func findings(a analysis.Attribution) []string {
-	sentences := slices.Clone(a.Sentences)
-	if len(sentences) == 0 && a.Total.Contrast.N > 0 {
-		sentences = append(sentences, "No part is material: no interval leaves both zero and the margin.")
-	}
-	return append(sentences, remains(a))
-}
-
-// remains says what no part explains.
-func remains(a analysis.Attribution) string {
-	u := a.Unexplained
-	switch {
-	case u.N == 0:
-		return "What remains unexplained cannot be said: no block has a figure of every rung."
-	case u.Exact:
-		return fmt.Sprintf("Nothing remains unexplained: in each of %s the parts add up to the total.", counted(u.N, "complete block", "complete blocks"))
-	case !u.Bounded():
-		return fmt.Sprintf("Unexplained by the named parts: %s, over %s; too few for an interval.", change(u.Estimate), counted(u.N, "complete block", "complete blocks"))
-	}
-	return fmt.Sprintf("Unexplained by the named parts: %s %s, over %s.", change(u.Estimate), interval(u.Low, u.High), counted(u.N, "complete block", "complete blocks"))
-}
-
 // shareWord is the verdict on a part; for one that counts, its share of the whole.
 func shareWord(s analysis.Share) string {
 	text := word(&s.Contrast)
@@ -171,7 +147,7 @@ func (t *terminal) why(v *view) {
 			t.wrap(2, v.whyLead(a))
 		}
 		t.waterfall(v, a)
-		for _, s := range findings(a) {
+		for _, s := range v.findings(a) {
 			t.wrap(2, s)
 		}
 	}
@@ -193,8 +169,9 @@ const (
 // together, and the figure of the other end.
 func (t *terminal) waterfall(v *view, a analysis.Attribution) {
 	c := &a.Total.Contrast
-	rows := [][]string{{v.shown(a.From), brief(c.Base.Median, a.Unit), "", ""}}
-	for _, s := range append(slices.Clone(a.Parts), a.Total) {
+	lines := rows(a)
+	table := [][]string{{v.shown(a.From), end(c.Base, nounless(a.Unit)), "", ""}}
+	for _, s := range lines {
 		name := "+ " + s.Name
 		if s.Part == "" {
 			name = "= together"
@@ -203,11 +180,11 @@ func (t *terminal) waterfall(v *view, a analysis.Attribution) {
 		if overOrders(s) != "" {
 			words = overOrders(s)
 		}
-		rows = append(rows, []string{name, change(middle(&s.Contrast)), ends(&s.Contrast), words})
+		table = append(table, []string{name, change(middle(&s.Contrast)), ends(&s.Contrast), words})
 	}
-	rows = append(rows, []string{v.shown(a.To), brief(c.Values.Median, a.Unit), "", ""})
+	table = append(table, []string{v.shown(a.To), end(c.Values, nounless(a.Unit)), "", ""})
 	widths := make([]int, 4)
-	for _, r := range rows {
+	for _, r := range table {
 		for i, text := range r {
 			widths[i] = max(widths[i], ansi.StringWidth(text))
 		}
@@ -215,7 +192,7 @@ func (t *terminal) waterfall(v *view, a analysis.Attribution) {
 	others := 2 + widths[1] + widths[2] + widths[3] + 4 // and the blanks between
 	widths[0] = min(widths[0], mostName, max(leastName, t.Width-others-leastBar))
 	f, bar := newFall(a, false), min(t.Width/4, t.Width-others-widths[0])
-	for n, r := range rows {
+	for n, r := range table {
 		r[0] = ansi.Truncate(r[0], widths[0], "…")
 		line := "  "
 		for i, text := range r {
@@ -227,11 +204,8 @@ func (t *terminal) waterfall(v *view, a analysis.Attribution) {
 			}
 		}
 		if bar >= leastBar/2 {
-			switch {
-			case 0 < n && n <= len(a.Parts):
-				line += f.bar(a.Parts[n-1], bar)
-			case n == len(a.Parts)+1:
-				line += f.bar(a.Total, bar)
+			if 0 < n && n <= len(lines) {
+				line += f.bar(lines[n-1], bar)
 			}
 		}
 		fmt.Fprintln(t, strings.TrimRight(line, " "))
@@ -249,8 +223,8 @@ func markdownWhy(b *strings.Builder, v *view) {
 			head, rule = head+" | over the orders", rule+"|---"
 		}
 		fmt.Fprintf(b, "%s |\n%s|\n", head, rule)
-		fmt.Fprintf(b, "| %s | %s | | |%s |\n", escape(v.shown(a.From)), figure(a.Total.Contrast.Base.Median, a.Unit), strings.Repeat(" |", strings.Count(head, "|")-5))
-		for _, s := range append(slices.Clone(a.Parts), a.Total) {
+		fmt.Fprintf(b, "| %s | %s | | |%s |\n", escape(v.shown(a.From)), end(a.Total.Contrast.Base, a.Unit), strings.Repeat(" |", strings.Count(head, "|")-5))
+		for _, s := range rows(a) {
 			name := escape(s.Name)
 			if s.Part == "" {
 				name = "**" + escape(v.shown(a.To)) + "**"
@@ -262,7 +236,7 @@ func markdownWhy(b *strings.Builder, v *view) {
 			b.WriteString(" |\n")
 		}
 		b.WriteString("\n")
-		for _, s := range findings(a) {
+		for _, s := range v.findings(a) {
 			fmt.Fprintf(b, "- %s\n", escape(s))
 		}
 	}
@@ -293,12 +267,12 @@ type whyRow struct {
 func (v *view) WhyTables() (tables []whyTable) {
 	shown := v.whyShown()
 	for _, a := range v.Why {
-		t := whyTable{Heading: whyHeading(a), Lead: v.whyLead(a), From: v.shown(a.From), Reference: figure(a.Total.Contrast.Base.Median, a.Unit), HasOrders: a.Orders > 1}
+		t := whyTable{Heading: whyHeading(a), Lead: v.whyLead(a), From: v.shown(a.From), Reference: end(a.Total.Contrast.Base, a.Unit), HasOrders: a.Orders > 1}
 		t.Shown = slices.ContainsFunc(shown, func(s analysis.Attribution) bool {
 			return s.Workload == a.Workload && s.Level == a.Level && s.Metric == a.Metric
 		})
 		f := newFall(a, true)
-		for _, s := range append(slices.Clone(a.Parts), a.Total) {
+		for _, s := range rows(a) {
 			c := s.Contrast
 			r := whyRow{Name: s.Name, About: s.About, Change: typeset(change(middle(&c))), Ends: typeset(ends(&c)), Word: word(&c), Verdict: string(c.Verdict), N: c.N,
 				Orders: typeset(overOrders(s)), Bar: f.draw(s), Total: s.Part == ""}
@@ -309,7 +283,7 @@ func (v *view) WhyTables() (tables []whyTable) {
 			}
 			t.Rows = append(t.Rows, r)
 		}
-		for _, s := range findings(a) {
+		for _, s := range v.findings(a) {
 			t.Sentences = append(t.Sentences, typeset(s))
 		}
 		tables = append(tables, t)

@@ -123,6 +123,61 @@ func TestThePageHasTheWaterfallWithoutAScript(t *testing.T) {
 	}
 }
 
+// A run that was interrupted before its second end had run shows no figure of it,
+// and no line of what has not run.
+func TestWhatHasNotRunHasNoFigureAndNoLine(t *testing.T) {
+	in := ladderFixture()
+	in.Trials = in.Trials[:2] // native and the first rung
+	in.Contrasts = verdict.Contrasts(in.Plan, in.Trials, in.Manifest.Environments)
+	var out, document bytes.Buffer
+	if err := Why(&out, in, TerminalOptions{Width: 80}); err != nil {
+		t.Fatal(err)
+	}
+	if err := Markdown(&document, in); err != nil {
+		t.Fatal(err)
+	}
+	text := out.String()
+	for _, want := range []string{`\n  docker +no figure\n`, `\n  native +4\d\.\dk/s\n`, `\+ seccomp filter`, `No line stands for 3 of 4 parts`} {
+		if !regexp.MustCompile(want).MatchString(text) {
+			t.Errorf("there is no %s in\n%s", want, text)
+		}
+	}
+	_, section, _ := strings.Cut(document.String(), "## Why")
+	for _, absent := range []string{" 0/s", " 0 s", "range n/a", "overlay root", "together"} {
+		if strings.Contains(text, absent) || strings.Contains(section, "| overlay root") {
+			t.Errorf("there is %q in\n%s\n%s", absent, text, section)
+		}
+	}
+	in.Trials = nil
+	in.Contrasts = verdict.Contrasts(in.Plan, nil, in.Manifest.Environments)
+	out.Reset()
+	if err := Why(&out, in, TerminalOptions{Width: 80}); err != nil || strings.Contains(out.String(), " 0/s") {
+		t.Errorf("%v\n%s", err, out.String())
+	}
+}
+
+// Without an interval nothing is known of a part: not even that it is not material.
+func TestWithoutIntervalsNothingIsSaidOfTheParts(t *testing.T) {
+	for _, c := range []struct {
+		blocks int
+		design study.Blocks
+		want   string
+	}{
+		{4, study.Blocks{Min: 4, Max: 4, Fixed: true}, "Nothing can be said of the parts with 4 blocks: none has an interval, which takes 8."},
+		{7, study.Blocks{Min: 7, Max: 7, Fixed: true}, "Nothing can be said of the parts with 7 blocks: none has an interval, which takes 8."},
+		{1, study.Blocks{Min: 8, Max: 60}, "Nothing can be said of the parts with 1 block: none has an interval, which takes 10."},
+	} {
+		in := ladderFixture()
+		in.Plan.Design.Blocks = c.design
+		in.Trials = in.Trials[:c.blocks*len(in.Plan.Environments)]
+		in.Contrasts = verdict.Contrasts(in.Plan, in.Trials, in.Manifest.Environments)
+		v := newView(in)
+		if got := v.findings(v.Why[0]); got[0] != c.want {
+			t.Errorf("%q, want %q", got, c.want)
+		}
+	}
+}
+
 func TestMarkdownOfALadderIsATable(t *testing.T) {
 	var out bytes.Buffer
 	if err := Markdown(&out, ladderFixture()); err != nil {
@@ -144,5 +199,24 @@ func TestMarkdownOfALadderIsATable(t *testing.T) {
 	}
 	if rows != 8 {
 		t.Errorf("%d rows:\n%s", rows, section)
+	}
+}
+
+func TestAnUnusualSamplingIsToldWithHowItWasMade(t *testing.T) {
+	in := fixture()
+	if page := htmlOf(t, in); strings.Contains(page, "rate off") {
+		t.Error("the usual sampling is told")
+	}
+	in.Plan.Sampling.Off = true
+	var document bytes.Buffer
+	if err := Markdown(&document, in); err != nil {
+		t.Fatal(err)
+	}
+	for where, text := range map[string]string{"page": htmlOf(t, in), "document": document.String()} {
+		for _, want := range []string{"rate off: one look at the beginning", "rate off: peaks are not seen"} {
+			if !strings.Contains(text, want) {
+				t.Errorf("the %s has no %q", where, want)
+			}
+		}
 	}
 }

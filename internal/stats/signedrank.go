@@ -46,6 +46,16 @@ func SignedRankCDF(n int) []float64 {
 	return p
 }
 
+// LeastBlocks is how many blocks it takes for an interval with two ends at that
+// level, which must be above 0.
+func LeastBlocks(alpha float64) int {
+	n := 1
+	for SignedRankK(n, alpha) == 0 {
+		n++
+	}
+	return n
+}
+
 // SignedRankK is the largest k with P(W+ <= k-1) <= alpha/2. The interval of
 // Hodges and Lehmann lies between the k-th smallest and the k-th largest Walsh
 // average; with k = 0 it is unbounded. The calibrated levels are attainable

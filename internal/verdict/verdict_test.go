@@ -133,6 +133,8 @@ func TestWordingSaysEverythingThatMatters(t *testing.T) {
 	few.Verdict, few.N, few.Middle, few.Least, few.Most, few.Reason = None, 4, math.Log(1.03), math.Log(.99), math.Log(1.08), "4 blocks: below 6 there is no two-sided 95% interval"
 	unbounded := open
 	unbounded.Low, unbounded.High = math.Inf(-1), math.Inf(1)
+	more := unbounded
+	more.Open = true
 	for want, c := range map[string]Contrast{
 		"vm is 3.1% slower than native [2.2%, 4.0%] (95%), decided after 10 blocks":                                                       slower,
 		"under software emulation (tcg) vm is 3.1% slower than native [2.2%, 4.0%] (95%), decided after 10 blocks":                        emulation,
@@ -140,7 +142,8 @@ func TestWordingSaysEverythingThatMatters(t *testing.T) {
 		"docker takes 3.1% more than native [2.2%, 4.0%] (95%), decided after 10 blocks":                                                  costs,
 		"vm is equivalent to native within 2%: +1.0% [+0.5%, +1.5%] (95%), decided after 10 blocks; a real difference, inside the margin": equivalent,
 		"vm against native is inconclusive after 12 blocks: +3.1% [-2.0%, +4.0%] (95%); it would take about 85 blocks":                    open,
-		"vm against native is inconclusive after 12 blocks: +3.1%, too few blocks yet for an interval at this level":                      unbounded,
+		"vm against native is inconclusive after 12 blocks: +3.1%, too few blocks yet for an interval at this level":                      more,
+		"vm against native is inconclusive after 12 blocks: +3.1%, too few blocks for an interval at this level":                          unbounded,
 		"vm against native has no verdict: 4 blocks: below 6 there is no two-sided 95% interval; median +3.0%, range -1.0% to +8.0%":      few,
 	} {
 		if got := Wording(c); got != want {

@@ -60,7 +60,11 @@ func (c Contrast) sentence() string {
 	case Inconclusive:
 		text := fmt.Sprintf("%s against %s is inconclusive after %s: %s", c.Environment, c.Baseline, blocksOf(c.Look), Change(c.Estimate))
 		if !c.Bounded() {
-			return text + ", too few blocks yet for an interval at this level"
+			yet := ""
+			if c.Open {
+				yet = " yet"
+			}
+			return text + ", too few blocks" + yet + " for an interval at this level"
 		}
 		text += " " + c.interval(Change)
 		if c.Projection > 0 {

@@ -41,10 +41,19 @@ func (s Share) sentence(a *Attribution) string {
 		text += fmt.Sprintf(" (from %s to %s over the orders)", change(*s.Least), change(*s.Most))
 	}
 	// A subject in the singular is the change itself, and needs no more words.
-	if s.About != "" && (s.step.Subject == "" || s.step.Many) {
-		text += ": " + strings.TrimSuffix(s.About, ".")
+	if why := s.told(c.Estimate > 0 == (a.Better == "higher")); why != "" && (s.step.Subject == "" || s.step.Many) {
+		text += ": " + strings.TrimSuffix(why, ".")
 	}
 	return text + "."
+}
+
+// told is what a sentence says of the part itself. What it puts on the way can be
+// the cause of a cost and not of a gain: there only what was switched is known.
+func (s Share) told(cheaper bool) string {
+	if cheaper {
+		return s.step.Switched
+	}
+	return s.About
 }
 
 // does is how a sentence about the part begins, with one of two verbs.
