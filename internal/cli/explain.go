@@ -5,14 +5,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"maps"
 	"path/filepath"
-	"runtime"
-	"slices"
-	"strings"
-	"time"
 
-	"github.com/goccy/go-yaml"
 	"github.com/spf13/cobra"
 
 	"tare/internal/attribution"
@@ -20,7 +14,6 @@ import (
 	"tare/internal/environment"
 	"tare/internal/report"
 	"tare/internal/run"
-	"tare/internal/schedule"
 	"tare/internal/stats"
 	"tare/internal/study"
 )
@@ -216,168 +209,6 @@ func tooFew(plan *study.Plan) string {
 	return fmt.Sprintf("%s of %d parts at once: it takes %d, or fewer parts (--parts, --group)", text, len(parts), least)
 }
 
-// ends are the two environments, and the plan of a study that has the workload.
-func (e *explainOptions) ends() (plan *study.Plan, from, to study.Environment, err error) {
-	if e.study != "" {
-		return e.endsOfStudy()
-	}
-	environments := yaml.MapSlice{}
-	var names []string
-	for _, text := range []string{e.from, e.to} {
-		name, options, err := parseEnvironment(text)
-		if err != nil {
-			return nil, from, to, err
-		}
-		if slices.Contains(names, name) {
-			return nil, from, to, badInput("--from and --to are both %s: there is nothing between them", name)
-		}
-		names = append(names, name)
-		environments = append(environments, yaml.MapItem{Key: name, Value: options})
-	}
-	use := yaml.MapSlice{{Key: "use", Value: e.workload}}
-	for _, text := range e.set {
-		key, value, ok := strings.Cut(text, "=")
-		if !ok {
-			return nil, from, to, badInput("--set %s is not PARAMETER=VALUE", text)
-		}
-		use = append(use, yaml.MapItem{Key: key, Value: value})
-	}
-	limits := yaml.MapSlice{}
-	for _, text := range e.limits {
-		key, value, ok := strings.Cut(text, "=")
-		if !ok {
-			return nil, from, to, badInput("--limits %s is not LIMIT=VALUE", text)
-		}
-		limits = append(limits, yaml.MapItem{Key: key, Value: value})
-	}
-	margin := e.margin
-	if margin == "" {
-		margin = "2%"
-	}
-	document := yaml.MapSlice{
-		{Key: "study", Value: fmt.Sprintf("%s: from %s to %s", e.workload, e.from, e.to)},
-		{Key: "baseline", Value: names[0]},
-		{Key: "limits", Value: limits},
-		{Key: "environments", Value: environments},
-		{Key: "workloads", Value: []yaml.MapSlice{use}},
-		{Key: "design", Value: yaml.MapSlice{{Key: "margin", Value: margin}}},
-	}
-	name := "explain-" + strings.TrimSuffix(filepath.Base(e.workload), ".yaml")
-	plan, err = planOf(study.File{Origin: "tare explain", Name: name}, document, nil, e.over)
-	if err != nil {
-		return nil, from, to, err
-	}
-	return plan, plan.Environments[0], plan.Environments[1], nil
-}
-
-// endsOfStudy takes all but the two names from a study.
-func (e *explainOptions) endsOfStudy() (plan *study.Plan, from, to study.Environment, err error) {
-	if len(e.limits) > 0 {
-		return nil, from, to, badInput("--limits are for a workload alone: with --study the study's hold")
-	}
-	if plan, err = resolve(e.study, e.over); err != nil {
-		return nil, from, to, err
-	}
-	plan.Name = "explain-" + plan.Name
-	find := func(name string) (study.Environment, error) {
-		i := slices.IndexFunc(plan.Environments, func(p study.Environment) bool { return p.Name == name })
-		if i < 0 {
-			var names []string
-			for _, p := range plan.Environments {
-				names = append(names, p.Name)
-			}
-			return from, badInput("the study %s has no environment %s: it has %s", e.study, name, strings.Join(names, ", "))
-		}
-		return plan.Environments[i], nil
-	}
-	if from, err = find(e.from); err != nil {
-		return nil, from, to, err
-	}
-	if to, err = find(e.to); err != nil {
-		return nil, from, to, err
-	}
-	i := slices.IndexFunc(plan.Workloads, func(w study.Workload) bool { return w.Name == e.workload })
-	if i < 0 {
-		var names []string
-		for _, w := range plan.Workloads {
-			names = append(names, w.Name)
-		}
-		return nil, from, to, badInput("the study %s has no workload %s: it has %s", e.study, e.workload, strings.Join(names, ", "))
-	}
-	plan.Workloads = plan.Workloads[i : i+1]
-	plan.Study = fmt.Sprintf("%s: from %s to %s, of %s", e.workload, e.from, e.to, plan.Study)
-	for _, text := range e.set {
-		key, value, err := parameter(plan.Workloads[0], text)
-		if err != nil {
-			return nil, from, to, err
-		}
-		for _, l := range plan.Workloads[0].Levels {
-			l.Parameters[key] = value
-		}
-	}
-	if e.margin != "" {
-		if err := plan.Design.Margin.UnmarshalText([]byte(e.margin)); err != nil {
-			return nil, from, to, badInput("--margin: %w", err)
-		}
-	}
-	return plan, from, to, nil
-}
-
-// parameter reads KEY=VALUE as the workload takes it.
-func parameter(w study.Workload, text string) (key, value string, err error) {
-	key, value, _ = strings.Cut(text, "=")
-	p, known := w.Pack.Parameters[key]
-	if !known {
-		return "", "", badInput("%s: the workload %s has no such parameter", text, w.Name)
-	}
-	if err := p.Check(value); err != nil {
-		return "", "", badInput("%s: %w", text, err)
-	}
-	for _, l := range w.Levels {
-		if strings.Contains(","+l.Name, ","+key+"=") {
-			return "", "", badInput("%s: the study sweeps %s", text, key)
-		}
-	}
-	return key, value, nil
-}
-
-// given are the values that the study gives a workload's parameters, without those
-// that it sweeps.
-func given(w study.Workload) map[string]string {
-	values := map[string]string{}
-	for key, p := range w.Pack.Parameters {
-		values[key] = p.Default
-	}
-	maps.Copy(values, w.Levels[0].Parameters)
-	for _, l := range w.Levels {
-		maps.DeleteFunc(values, func(key, value string) bool {
-			other, set := l.Parameters[key]
-			return set && other != value
-		})
-	}
-	return values
-}
-
-// setAt sets parameters of the workload in one environment alone.
-func setAt(w study.Workload, e *study.Environment, set []string) error {
-	for _, text := range set {
-		key, value, err := parameter(w, text)
-		if err != nil {
-			return err
-		}
-		with := map[string]map[string]string{}
-		for name, own := range e.With {
-			with[name] = maps.Clone(own)
-		}
-		if with[w.Name] == nil {
-			with[w.Name] = map[string]string{}
-		}
-		with[w.Name][key] = value
-		e.With = with
-	}
-	return nil
-}
-
 // missingHere asks each environment's kind whether it works on this machine, once.
 // What runs elsewhere is found out when the run begins.
 func missingHere(ctx context.Context) func(study.Environment) string {
@@ -440,78 +271,4 @@ func explain(ctx context.Context, app *App, o run.Options, show displayFlags) er
 		return err
 	}
 	return status(app, result)
-}
-
-// ladderSize says how many environments a ladder takes.
-func ladderSize(plan *study.Plan) string {
-	parts, orders := map[string]bool{}, 1
-	for _, s := range plan.Steps {
-		parts[s.Part] = true
-		orders = max(orders, s.Order)
-	}
-	text := fmt.Sprintf("%s from %s to %s: %d environments", counted(len(parts)-1, "part", "parts"), plan.Baseline, plan.Environments[len(plan.Environments)-1].Name, len(plan.Environments))
-	if orders > 1 {
-		text += fmt.Sprintf(" for %d orders", orders)
-	}
-	return text
-}
-
-func counted(n int, one, many string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	return fmt.Sprintf("%d %s", n, many)
-}
-
-// printLadder prints the rungs, and how long a run over them takes.
-func printLadder(app *App, plan *study.Plan) error {
-	var names []string
-	for _, e := range plan.Environments {
-		names = append(names, e.Name)
-	}
-	s, err := schedule.New(plan, names)
-	if err != nil {
-		return badInput("%w", err)
-	}
-	w := app.Stdout
-	fmt.Fprintf(w, "%s\n\n%s\n", plan.Study, ladderSize(plan))
-	order := -1
-	var rows [][]string
-	flush := func() {
-		table(w, 80, rows)
-		rows = nil
-	}
-	for _, step := range plan.Steps {
-		if step.Part == "" {
-			continue
-		}
-		if step.Order != order {
-			flush()
-			if order = step.Order; order > 0 {
-				fmt.Fprintf(w, "\norder %d\n", order)
-			} else {
-				fmt.Fprintln(w)
-			}
-			rows = append(rows, []string{"  " + step.Base, "", ""})
-		}
-		about := step.Name
-		if order <= 1 && step.About != "" {
-			about += ": " + step.About
-		}
-		rows = append(rows, []string{"  " + step.Environment, step.Part, about})
-	}
-	flush()
-	remarks := plan.Remarks
-	if err := run.TooWide(plan, runtime.NumCPU()); err != nil {
-		remarks = append(slices.Clone(remarks), err.Error())
-	}
-	if len(remarks) > 0 {
-		fmt.Fprintln(w)
-	}
-	for _, r := range remarks {
-		fmt.Fprintln(w, strings.Join(report.Wrap("note: "+r, 78), "\n  "))
-	}
-	fmt.Fprintf(w, "\nexpected: %s\n", s.Expected(func(schedule.Slot) time.Duration { return assumed }).Words())
-	fmt.Fprintf(w, "(at %v a trial, the start of the instance included; a run measures it and tells the time to go)\n", assumed)
-	return nil
 }
