@@ -23,9 +23,6 @@ func TestTheWorkloadsRunNativelyAndInAContainer(t *testing.T) {
 	out := filepath.Join(t.TempDir(), "run")
 	p := h.tare(t, "run", "packs.yaml", "--quiet", "--out", out)
 	status, rest := p.end()
-	if status != 0 {
-		t.Errorf("status %d\n%s\n%s", status, rest, p.errs.String())
-	}
 	text, err := os.ReadFile(filepath.Join(out, "journal.jsonl"))
 	if err != nil {
 		t.Fatal(err)
@@ -43,6 +40,10 @@ func TestTheWorkloadsRunNativelyAndInAContainer(t *testing.T) {
 	}
 	if seen["native"] < 19 || seen["docker"] != seen["native"] && seen["docker"] != 0 {
 		t.Errorf("trials: %v", seen)
+	}
+	// Last, since it is long: what failed stands above it.
+	if status != 0 {
+		t.Errorf("status %d\n%s\n%s", status, rest, p.errs.String())
 	}
 	h.clean(t)
 }

@@ -38,6 +38,7 @@ type count struct {
 	out                     io.Writer
 	packages                map[string]*packageRun
 	skips                   []skip
+	failures                []string // a line each
 	passed, failed, skipped int
 }
 
@@ -86,7 +87,7 @@ func (c *count) ended(p *packageRun, e event, t *test) {
 	switch {
 	case e.Action == "fail" && t.subfailed == 0:
 		p.failed++
-		c.show("FAILED", e.Package+" "+e.Test, t.output.String())
+		c.failure(e.Package+" "+e.Test, t.output.String())
 	case e.Action == "fail" && said.MatchString(t.output.String()):
 		c.show("which is a part of", e.Package+" "+e.Test, t.output.String())
 	case e.Action == "skip":
@@ -103,6 +104,16 @@ func parentOf(name string) string {
 		return name[:i]
 	}
 	return ""
+}
+
+// failure shows a failure in full, and keeps its name and first words for the end.
+func (c *count) failure(name, output string) {
+	line := name
+	if words := said.FindStringSubmatch(output); words != nil {
+		line += ": " + strings.TrimSpace(words[1])
+	}
+	c.failures = append(c.failures, line)
+	c.show("FAILED", name, output)
 }
 
 func (c *count) show(what, name, output string) {
@@ -132,11 +143,11 @@ func (c *count) packageEnded(p *packageRun, name string, failed bool, elapsed fl
 	for _, test := range slices.Sorted(maps.Keys(p.running)) {
 		t := p.running[test]
 		p.failed++
-		c.show("FAILED", name+" "+test+" (did not end)", t.output.String())
+		c.failure(name+" "+test+" (did not end)", t.output.String())
 	}
 	if failed && p.failed == 0 {
 		p.failed++
-		c.show("FAILED", name, p.output.String())
+		c.failure(name, p.output.String())
 	}
 	word := "ok    "
 	if p.failed > 0 {
@@ -177,6 +188,17 @@ func reasonIn(output string) string {
 		return "no reason given"
 	}
 	return strings.TrimSpace(words[len(words)-1][1])
+}
+
+// printFailures lists once more what failed: it stands far above by then.
+func (c *count) printFailures() {
+	if len(c.failures) == 0 {
+		return
+	}
+	fmt.Fprintln(c.out, "\nfailed:")
+	for _, line := range c.failures {
+		fmt.Fprintf(c.out, "         %s\n", line)
+	}
 }
 
 // printSkips lists the skipped tests by reason and returns how many were

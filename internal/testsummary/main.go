@@ -1,6 +1,7 @@
 // Command testsummary reads what `go test -json` prints and says it as a person
 // wants it: a line for each package, failures in full at once, and at the end
-// what was skipped, by reason, and how many passed, failed and were skipped.
+// what was skipped, by reason, what failed, by name, and how many passed, failed
+// and were skipped.
 //
 // With -strict a skip whose reason is not among the allowed ones fails the run:
 // where everything can be installed, a test that did not run has a cause.
@@ -62,6 +63,7 @@ func run(in io.Reader, out io.Writer, allowedFile string, strict bool) (ok bool,
 	}
 	c.endOfInput()
 	unwanted := c.printSkips(allowed, strict)
+	c.printFailures()
 	fmt.Fprintf(out, "%d passed, %d failed, %d skipped\n", c.passed, c.failed, c.skipped)
 	return c.failed == 0 && c.passed > 0 && unwanted == 0, nil
 }

@@ -30,11 +30,11 @@ func TestTheSummaryCountsAndExplains(t *testing.T) {
 		"a parent is not counted beside its subtests": {
 			in: `{"Action":"run","Package":"p","Test":"TestA"}
 {"Action":"pass","Package":"p","Test":"TestA/b"}
-{"Action":"output","Package":"p","Test":"TestA/c","Output":"c broke\n"}
+{"Action":"output","Package":"p","Test":"TestA/c","Output":"    c_test.go:7: c broke\n"}
 {"Action":"fail","Package":"p","Test":"TestA/c"}
 {"Action":"fail","Package":"p","Test":"TestA"}
 {"Action":"fail","Package":"p"}
-`, want: []string{"FAILED  p TestA/c\n    c broke\n", "\n1 passed, 1 failed, 0 skipped\n"},
+`, want: []string{"FAILED  p TestA/c\n        c_test.go:7: c broke\n", "\nfailed:\n         p TestA/c: c broke\n", "\n1 passed, 1 failed, 0 skipped\n"},
 		},
 		"an allowed skip": {
 			in: skipped + `{"Action":"pass","Package":"p","Test":"TestA"}
