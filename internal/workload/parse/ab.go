@@ -50,6 +50,10 @@ var (
 		`Total (body sent|PUT|POSTed):.*`, `HTML transferred: +\d+ bytes`, ` +[0-9.]+ kb/s (sent|total)`,
 		`Connection Times \(ms\)`, ` +min +mean\[\+/-sd\] +median +max`, `Processing: +.*`,
 		`Percentage of the requests served within a certain time \(ms\)`,
+		// ab compares its mean and median after it has rounded both to milliseconds:
+		// where all requests take about as long, the rounding alone sets this off.
+		`WARNING: The median and mean for the .* time are not within a normal deviation`, ` +These results are probably not that reliable\.`,
+		`ERROR: The median and mean for the .* time are more than twice the standard`, ` +deviation apart\. These results are NOT reliable\.`,
 	}, "|") + `)?$`)
 )
 
