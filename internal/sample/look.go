@@ -3,12 +3,6 @@ package sample
 // lookProcesses adds what processes say themselves: those outside of the groups
 // all, those in the groups what no group's file has.
 func (s *Sampler) lookProcesses(r *Reading, when stage) {
-	if !s.idle {
-		s.pids = s.pids[:0]
-		for _, g := range s.groups {
-			s.pids = g.Processes(s.pids)
-		}
-	}
 	s.lookInside(r, when)
 	s.lookOutside(when)
 	if when == first && !s.ofStart {
@@ -39,11 +33,16 @@ func (s *Sampler) lookInside(r *Reading, when stage) {
 	}
 	countThem := false // what the groups do not
 	if !s.idle {
+		before := s.threads
 		s.threads = 0
 		for _, g := range s.groups {
 			n, err := g.Threads()
 			s.threads += float64(n)
 			countThem = countThem || err != nil
+		}
+		// One that comes where another one ends is found by the other's absence.
+		if s.listed = s.thorough || countThem || s.threads != before || s.eyes.tasks == nil; s.listed {
+			s.list()
 		}
 	}
 	bytes := s.on.groups.Mode() != "v2" // which v1's groups do not count
@@ -72,11 +71,42 @@ func (s *Sampler) lookInside(r *Reading, when stage) {
 	r.Threads.more(s.threads)
 }
 
+// list finds the processes in the groups.
+func (s *Sampler) list() {
+	s.pids = s.pids[:0]
+	for _, g := range s.groups {
+		s.pids = g.Processes(s.pids)
+	}
+	s.listed = true
+}
+
 func (s *Sampler) readInside(r *Reading, when stage, bytes, countThem bool) {
-	s.inside.gather(s.eyes, s.pids)
 	heard := s.eyes.tasks != nil || s.thorough // else every thread must be asked
-	told := false
+	s.inside.gather(s.eyes, s.pids)
+	told, gone := s.readEach(when, heard, bytes, countThem)
+	if gone && !s.listed {
+		s.list()
+		s.inside.gather(s.eyes, s.pids)
+		more, _ := s.readEach(when, heard, bytes, countThem)
+		told = told || more
+	}
+	s.inside.settle(nil)
+	switch {
+	case !heard:
+		r.Switches = Figure{Missing: skipped}
+	case !told && len(s.inside.processes) > 0:
+		r.Switches = Figure{Missing: "the kernel tells no context switches of these processes"}
+	}
+}
+
+// readEach reads those processes in the groups that this look has not read yet:
+// whether the kernel told switches of one, and whether one was gone.
+func (s *Sampler) readEach(when stage, heard, bytes, countThem bool) (told, gone bool) {
 	for _, p := range s.inside.processes {
+		if p.read == s.looks+1 {
+			continue
+		}
+		p.read = s.looks + 1
 		if s.thorough || countThem || p.young > 0 {
 			p.young--
 			s.eyes.readStat(p)
@@ -85,12 +115,15 @@ func (s *Sampler) readInside(r *Reading, when stage, bytes, countThem bool) {
 		if heard {
 			var known bool
 			ran, known = s.eyes.readSwitches(p)
-			told = told || known
+			told, gone = told || known, gone || !known
 			// So that one that ends has its share, though it is seldom divided: the
 			// ledger does not take the time of those in groups.
 			if time := float64(p.ran) / 1e6; time > p.own[cpuUser]+p.own[cpuSystem] {
 				p.own[cpuUser] = time - p.own[cpuSystem]
 			}
+		}
+		if !ran {
+			p.still = s.looks + 1
 		}
 		if bytes && ran {
 			s.eyes.readIO(p)
@@ -102,17 +135,12 @@ func (s *Sampler) readInside(r *Reading, when stage, bytes, countThem bool) {
 			s.eyes.readStatus(p)
 		}
 	}
-	s.inside.settle(nil)
-	switch {
-	case !heard:
-		r.Switches = Figure{Missing: skipped}
-	case !told && len(s.inside.processes) > 0:
-		r.Switches = Figure{Missing: "the kernel tells no context switches of these processes"}
-	}
+	return told, gone
 }
 
 // lookOutside reads the listed processes and what they started.
 func (s *Sampler) lookOutside(when stage) {
+	s.quiet = when == usual
 	if len(s.footprint.Processes) == 0 {
 		return
 	}
@@ -122,6 +150,7 @@ func (s *Sampler) lookOutside(when stage) {
 		if ran, _ := s.eyes.readSwitches(p); !ran && when == usual {
 			continue
 		}
+		s.quiet, s.grown = false, true
 		if !s.eyes.readStat(p) {
 			s.outside.dismiss(p)
 			wanting = true
@@ -130,12 +159,14 @@ func (s *Sampler) lookOutside(when stage) {
 		s.eyes.readIO(p)
 		s.eyes.readStatus(p)
 	}
-	if wanting {
+	// Who has not run has started nothing.
+	if wanting && s.grown {
 		s.family()
+		s.grown = false
 	}
 	living := s.apart[:0]
 	for _, p := range s.apart {
-		if s.eyes.readStat(p) && s.eyes.readIO(p) {
+		if when == usual && s.still(p.pid) || s.eyes.readStat(p) && s.eyes.readIO(p) {
 			living = append(living, p)
 		} else {
 			p.close()
@@ -143,6 +174,13 @@ func (s *Sampler) lookOutside(when stage) {
 	}
 	s.apart = living
 	s.outside.settle(s.apart)
+}
+
+// still says whether a process in the groups has certainly not run since the
+// look before this one.
+func (s *Sampler) still(pid int) bool {
+	p := s.inside.processes[pid]
+	return s.idle || p != nil && p.still == s.looks+1
 }
 
 // family finds what the listed processes have started meanwhile. One that left

@@ -22,6 +22,8 @@ type process struct {
 	comm    string // the kernel's name for it
 	name    string // the same, or what it calls itself where that says nothing
 	young   int    // looks in which it may still become another program
+	read    int    // the look that read it last, from 1
+	still   int    // the last look by which it had not run since the look before
 	threads float64
 	kernel  bool    // a thread of the kernel's
 	held    float64 // bytes, without the files that it maps

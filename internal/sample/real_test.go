@@ -268,3 +268,31 @@ func benchmarkLook(b *testing.B, script string, between time.Duration) {
 	}
 	b.ReportMetric((l.effort.CPU-used)/float64(n)*1e6, "cpu-µs/op")
 }
+
+func TestAProcessThatReplacesAnotherIsFoundAtTheSameLook(t *testing.T) {
+	g := group(t)
+	sleeper := func() *exec.Cmd {
+		cmd := exec.Command("sleep", "1000")
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { cmd.Process.Kill(); cmd.Wait() })
+		if err := g.Add(cmd.Process.Pid); err != nil {
+			t.Fatal(err)
+		}
+		return cmd
+	}
+	a := sleeper()
+	s := Start(Footprint{Cgroups: []string{g.Path()}}, Options{Every: Never})
+	defer s.Stop()
+	if s.inside.processes[a.Process.Pid] == nil {
+		t.Fatal("the first look has not found the process")
+	}
+	a.Process.Kill()
+	a.Wait()
+	b := sleeper()
+	s.loop.pass(usual) // as many threads as before
+	if len(s.inside.processes) != 1 || s.inside.processes[b.Process.Pid] == nil {
+		t.Errorf("a look after the replacement has %v, and the process is %d", s.pids, b.Process.Pid)
+	}
+}

@@ -57,7 +57,10 @@ type Sampler struct {
 	totals  []time.Duration // processor time at the last look
 	idle    bool            // nothing in the groups has run since the last look
 	held    []cgroup.Memory // at the last look
+	quiet   bool            // no listed process has run since the last look
+	grown   bool            // listed processes may have started others
 	pids    []int           // in the groups
+	listed  bool            // by this look
 	threads float64         // in the groups
 	inside  crowd           // the processes in the groups
 	outside crowd           // the listed processes and what they started
@@ -125,7 +128,9 @@ func (s *Sampler) look(when stage) {
 			*Quantities[i].of(r) = Figure{Missing: s.problem}
 		}
 	}
-	s.net.look(s.loop)
+	if !s.idle || !s.quiet { // else nobody can have sent or received anything
+		s.net.look(s.loop)
+	}
 	traffic := s.net.figures()
 	r.NetReceived, r.NetSent, r.PacketsIn, r.PacketsOut = traffic[0], traffic[1], traffic[2], traffic[3]
 	if when == first && !s.ofStart {
