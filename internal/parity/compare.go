@@ -14,6 +14,10 @@ type Side struct {
 	// Asked are the options, limits and parameters by their keys: options.network,
 	// limits.cpus, with.access_log. Usual is what each is where nobody asks.
 	Asked, Usual map[string]string
+	// Into are the parameters whose values stand in a fact as the plan makes it, by
+	// its key: what differs in command[driver] is known to come from them, also
+	// where a value is shown as another word (an address).
+	Into map[string][]string
 }
 
 // Difference is one fact in which the two sides differ. A value that is not there
@@ -39,7 +43,8 @@ type Finding struct {
 	// or not that makes it chosen: "docker: log=json-file".
 	Asked       []string     `json:"asked,omitempty"`
 	Differences []Difference `json:"differences"`
-	// Touches says whether the workload of the comparison is one that it affects.
+	// Touches says whether the workload of the comparison is one that it affects: of
+	// a confound, and of what is inherent and has an effect to be told.
 	Touches bool `json:"touches"`
 }
 
@@ -292,7 +297,7 @@ func (m *matching) finding(r *Rule, d Difference) Finding {
 		// What would be a choice was not asked for.
 		f.Class = Confound
 	}
-	if f.Class != Confound {
+	if f.Class == Chosen || f.Effect == "" {
 		f.Effect, f.Remove, f.Workloads, f.Touches = "", "", nil, false
 	}
 	return f
@@ -306,17 +311,24 @@ const (
 )
 
 // asked lists what of these keys the two sides were asked for differently and has
-// to do with a difference. A parameter that only a * stands for has where its
-// value occurs in it: a configuration differs by some of them, not by each.
+// to do with a difference. A parameter that only a * stands for has where the plan
+// puts it there, or its value occurs in it: a configuration differs by some of
+// them, not by each.
 func (m *matching) asked(patterns []string, d Difference) (list []string) {
 	for _, one := range m.askings(patterns, d) {
-		if !one.named && strings.HasPrefix(one.key, with) && !mentions(d.Fact, one.value) &&
+		if parameter, is := strings.CutPrefix(one.key, with); is && !one.named && !m.into(parameter, d.Fact) && !mentions(d.Fact, one.value) &&
 			!mentions(map[string]string{m.a.Name: d.Baseline, m.b.Name: d.Environment}[one.side], one.value) {
 			continue
 		}
 		list = append(list, one.side+": "+strings.TrimPrefix(one.key, "options.")+"="+one.value)
 	}
 	return list
+}
+
+// into says whether the plan puts a parameter into a fact.
+func (m *matching) into(parameter, fact string) bool {
+	bare, _ := Apart(fact)
+	return slices.Contains(m.a.Into[bare], parameter) || slices.Contains(m.b.Into[bare], parameter)
 }
 
 // differ says whether the two sides were asked differently for any of these keys.

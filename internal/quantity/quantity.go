@@ -11,7 +11,8 @@ import (
 )
 
 // Bytes is a size. KiB, MiB, GiB and TiB are powers of 1024; kB, MB, GB and
-// TB are powers of 1000; a bare number is bytes.
+// TB are powers of 1000. A letter alone (k, M, G, T) is the power of 1024, as
+// most programs that take a size read it; a bare number is bytes.
 type Bytes int64
 
 // The sizes that code names.
@@ -21,12 +22,26 @@ const (
 	GiB Bytes = 1 << 30
 )
 
+// Spellings of sizes, in words for messages and pages.
+const Spellings = "a number with B, kB, KiB, MB, MiB, GB, GiB, TB or TiB, such as 512MiB"
+
 var byteUnits = []struct {
 	suffix string
 	factor float64
 }{
 	{"KiB", 1 << 10}, {"MiB", 1 << 20}, {"GiB", 1 << 30}, {"TiB", 1 << 40},
 	{"kB", 1e3}, {"KB", 1e3}, {"MB", 1e6}, {"GB", 1e9}, {"TB", 1e12}, {"B", 1},
+	{"k", 1 << 10}, {"K", 1 << 10}, {"m", 1 << 20}, {"M", 1 << 20}, {"g", 1 << 30}, {"G", 1 << 30}, {"T", 1 << 40},
+}
+
+// ByteUnit is how many bytes a unit is; false for what is no unit of sizes.
+func ByteUnit(name string) (bytes Bytes, known bool) {
+	for _, u := range byteUnits {
+		if u.suffix == name && strings.HasSuffix(name, "B") {
+			return Bytes(u.factor), true
+		}
+	}
+	return 0, false
 }
 
 // ParseBytes reads a size such as "512MiB", "1.5GB" or "4096".
@@ -40,7 +55,7 @@ func ParseBytes(text string) (Bytes, error) {
 	}
 	v, err := strconv.ParseFloat(number, 64)
 	if err != nil || v < 0 || math.IsNaN(v) || v*factor > math.MaxInt64/2 {
-		return 0, fmt.Errorf("%q is not a size: write a number with B, kB, KiB, MB, MiB, GB, GiB, TB or TiB, such as 512MiB", text)
+		return 0, fmt.Errorf("%q is not a size: write %s", text, Spellings)
 	}
 	return Bytes(math.Round(v * factor)), nil
 }

@@ -9,12 +9,13 @@ import (
 func TestBytesReadAsPeopleWriteThem(t *testing.T) {
 	for text, want := range map[string]Bytes{
 		"512MiB": 512 << 20, "1.5GB": 1500000000, "4096": 4096, "0": 0, "10 kB": 10000, "2GiB": 2 << 30, "7B": 7,
+		"64k": 64 << 10, "64K": 64 << 10, "32M": 32 << 20, "512m": 512 << 20, "4G": 4 << 30, "1T": 1 << 40, "64 KiB": 64 << 10, "1.5KB": 1500,
 	} {
 		if got, err := ParseBytes(text); err != nil || got != want {
 			t.Errorf("ParseBytes(%q) = %d, %v; want %d", text, got, err, want)
 		}
 	}
-	for _, text := range []string{"", "MiB", "-1", "12 parsecs", "1e30GB", "NaN"} {
+	for _, text := range []string{"", "MiB", "-1", "12 parsecs", "1e30GB", "NaN", "64kib", "10%", "4Mbit", "k"} {
 		if got, err := ParseBytes(text); err == nil {
 			t.Errorf("ParseBytes(%q) = %d; want an error", text, got)
 		}

@@ -27,9 +27,9 @@ var crowd = map[string]struct {
 
 // sweep is a range of a parameter: from, then by step or by factor, up to to.
 type sweep struct {
-	From   *float64 `yaml:"from"`
-	To     *float64 `yaml:"to"`
-	Step   *float64 `yaml:"step"`
+	From   *string  `yaml:"from"`
+	To     *string  `yaml:"to"`
+	Step   *string  `yaml:"step"`
 	Factor *float64 `yaml:"factor"`
 }
 
@@ -87,9 +87,10 @@ func resolveLevels(pairs []strict.Pair, pack *workload.Pack) []Level {
 // parameter does not allow are problems.
 func valuesOf(p strict.Pair, parameter workload.Parameter) (values []string, swept bool) {
 	take := func(at strict.Node, value string) {
-		if err := parameter.Check(value); err != nil {
+		value, err := parameter.Read(value)
+		if err != nil {
 			at.Problemf("%s: %s", p.Key, err)
-		} else if slices.Contains(values, value) {
+		} else if slices.ContainsFunc(values, func(v string) bool { return parameter.Text(v) == parameter.Text(value) }) {
 			at.Problemf("%s: %s is there twice", p.Key, value)
 		} else {
 			values = append(values, value)
@@ -133,12 +134,26 @@ func steps(p strict.Pair, parameter workload.Parameter) []string {
 		p.Value.Problemf("%s: a range is {from: 1, to: 10, step: 3} or {from: 1, to: 100, factor: 10}", p.Key)
 		return nil
 	}
-	from, to := *s.From, *s.To
+	var from, to, step float64
+	for _, one := range []struct {
+		key  string
+		text *string
+		into *float64
+	}{{"from", s.From, &from}, {"to", s.To, &to}, {"step", s.Step, &step}} {
+		if one.text == nil {
+			continue
+		}
+		var err error
+		if *one.into, err = parameter.Number(*one.text); err != nil {
+			p.Value.At(one.key).Problemf("%s: %s: %s", p.Key, one.key, err)
+			return nil
+		}
+	}
 	switch {
 	case from > to:
 		p.Value.Problemf("%s: from is above to", p.Key)
 		return nil
-	case s.Step != nil && *s.Step <= 0:
+	case s.Step != nil && step <= 0:
 		p.Value.At("step").Problemf("%s: step must be above 0", p.Key)
 		return nil
 	case s.Factor != nil && (*s.Factor <= 1 || from <= 0):
@@ -149,7 +164,7 @@ func steps(p strict.Pair, parameter workload.Parameter) []string {
 	for i := 0; i <= mostLevels; i++ {
 		v := from
 		if s.Step != nil {
-			v += float64(i) * *s.Step
+			v += float64(i) * step
 		} else {
 			v *= math.Pow(*s.Factor, float64(i))
 		}

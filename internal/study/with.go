@@ -64,7 +64,8 @@ func (p *Plan) takeParameters(e *Environment, w *Workload, at strict.Node) {
 			continue
 		}
 		pair.Value.Decode(&value)
-		if err := parameter.Check(value); err != nil {
+		value, err := parameter.Read(value)
+		if err != nil {
 			pair.Value.Problemf("with: %s: %s", pair.Key, err)
 			continue
 		}

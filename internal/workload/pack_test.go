@@ -51,11 +51,12 @@ func TestParametersReachEveryCommand(t *testing.T) {
 }
 
 func TestNoValueMeansAnythingToAShell(t *testing.T) {
-	parameters := []Parameter{{Default: "plain"}, {Default: "5"}, {Default: "0.5"}, {Default: "a", Values: []string{"a", "b-c"}}}
+	parameters := []Parameter{{Default: "plain"}, {Default: "5"}, {Default: "0.5"}, {Default: "a", Values: []string{"a", "b-c"}}, {Default: "4k", Unit: "B"}}
 	rapid.Check(t, func(t *rapid.T) {
 		p := rapid.SampledFrom(parameters).Draw(t, "parameter")
-		value := rapid.OneOf(rapid.String(), rapid.StringMatching(`[-a-z0-9 $;&|<>(){}'"*?~#!\\`+"`"+`\n]{0,6}`)).Draw(t, "value")
-		if p.Check(value) == nil && (value == "" || strings.ContainsAny(value, " \t\n$;&|<>(){}[]'\"`*?~#!\\^")) {
+		value := rapid.OneOf(rapid.String(), rapid.StringMatching(`[-a-zB0-9 $;&|<>(){}'"*?~#!\\`+"`"+`\n]{0,6}`)).Draw(t, "value")
+		kept, err := p.Read(value)
+		if value := kept; err == nil && (value == "" || strings.ContainsAny(value, " \t\n$;&|<>(){}[]'\"`*?~#!\\^")) {
 			t.Fatalf("%q was let in for %+v", value, p)
 		}
 	})

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"tare/internal/quantity"
 	"tare/internal/strict"
 )
 
@@ -19,9 +20,12 @@ var (
 	plainWord   = regexp.MustCompile(`^[A-Za-z0-9_./][A-Za-z0-9_./:=,@%+-]*$`)
 )
 
-// Numeric says whether the parameter is a number: it has a range, or its
-// default is one and no words are listed.
+// Numeric says whether the parameter is a number: it has a range, it is a size, or
+// its default is one and no words are listed.
 func (p Parameter) Numeric() bool {
+	if _, is := p.size(); is {
+		return true
+	}
 	return p.Min != nil || p.Max != nil || len(p.Values) == 0 && plainNumber.MatchString(p.Default)
 }
 
@@ -43,13 +47,25 @@ func (p Parameter) Check(value string) error {
 		}
 		return nil
 	}
-	if p.whole() && !wholeNumber.MatchString(value) {
+	text := value
+	if _, is := p.size(); is {
+		_, err := quantity.ParseBytes(value)
+		if err == nil && !plainWord.MatchString(apart.ReplaceAllString(value, "$1$2")) {
+			err = fmt.Errorf("%q is not a size: write %s", value, quantity.Spellings)
+		}
+		if err != nil {
+			return fmt.Errorf("%w%s", err, p.span())
+		}
+		if text = p.Text(value); !wholeNumber.MatchString(text) {
+			return fmt.Errorf("%s is no whole number of %s%s", value, p.Unit, p.span())
+		}
+	} else if p.whole() && !wholeNumber.MatchString(value) {
 		return fmt.Errorf("%q is not a whole number%s", value, p.span())
 	}
-	if !plainNumber.MatchString(value) {
+	if !plainNumber.MatchString(text) {
 		return fmt.Errorf("%q is not a number%s", value, p.span())
 	}
-	v, err := strconv.ParseFloat(value, 64)
+	v, err := strconv.ParseFloat(text, 64)
 	if err != nil || p.Min != nil && v < *p.Min || p.Max != nil && v > *p.Max {
 		return fmt.Errorf("%s is out of range%s", value, p.span())
 	}
@@ -117,6 +133,9 @@ func (p Pack) Defaults() map[string]string {
 // default. spot says where the pack's commands run.
 func (p Pack) With(values map[string]string, spot Spot) (Pack, error) {
 	all := p.Defaults()
+	for name, parameter := range p.Parameters {
+		all[name] = parameter.Text(parameter.Default)
+	}
 	maps.Copy(all, spot.texts(p.RoleNames()))
 	for name, value := range values {
 		parameter, ok := p.Parameters[name]
@@ -126,7 +145,7 @@ func (p Pack) With(values map[string]string, spot Spot) (Pack, error) {
 		if err := parameter.Check(value); err != nil {
 			return Pack{}, fmt.Errorf("workload %s, parameter %s: %w", p.Name, name, err)
 		}
-		all[name] = value
+		all[name] = parameter.Text(value)
 	}
 	var first error
 	p = p.rewrite(func(_ []any, text string) string {

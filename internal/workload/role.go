@@ -72,6 +72,18 @@ func (p Pack) steps() []Step {
 	return steps
 }
 
+// Refers lists the parameters that the command has as ${name}.
+func (s Step) Refers() (names []string) {
+	for _, text := range slices.Concat([]string{s.Run, s.Dir, s.User}, s.Argv, s.Env) {
+		for _, found := range reference.FindAllStringSubmatch(text, -1) {
+			if !strings.HasPrefix(found[0], "$$") && !slices.Contains(names, found[1]) {
+				names = append(names, found[1])
+			}
+		}
+	}
+	return names
+}
+
 // Place is where a role runs; a step without a role runs together.
 func (p Pack) Place(role string) string {
 	if place := p.Roles[role].Place; place != "" {

@@ -6,6 +6,7 @@
 package judge
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -133,7 +134,7 @@ func (b *Book) planned(f parity.Fingerprint, name, workload string) parity.Finge
 	values := b.plan.Environments[i].Parameters(workload, w.Levels[0])
 	for _, e := range b.plan.Environments {
 		for parameter := range e.With[workload] {
-			f.Facts["parameter["+parameter+"]"] = parity.Fact{Value: values[parameter], Seen: parity.Planned}
+			f.Facts["parameter["+parameter+"]"] = parity.Fact{Value: w.Pack.Parameters[parameter].Text(values[parameter]), Seen: parity.Planned}
 		}
 	}
 	return f
@@ -157,6 +158,9 @@ func (b *Book) side(name, workload string) parity.Side {
 	take(&s, "limits.", limits(e.Limits), limits(b.plan.Limits))
 	if w := b.plan.Workload(workload); w != nil && len(w.Levels) > 0 {
 		take(&s, "with.", e.Parameters(workload, w.Levels[0]), w.Levels[0].Parameters)
+		if driver := w.Pack.Driver; driver != nil {
+			s.Into = map[string][]string{"command[" + cmp.Or(driver.Role, "driver") + "]": driver.Refers()}
+		}
 	}
 	if e.Inside != nil {
 		s.Asked["inside"] = e.Inside.Name

@@ -2,6 +2,7 @@ package judge
 
 import (
 	"encoding/json"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -146,5 +147,30 @@ func TestAParameterThatNoFactShowsIsADifferenceByItself(t *testing.T) {
 		if prints[0].Facts != nil {
 			t.Error("the fingerprint itself was changed")
 		}
+	}
+}
+
+// Where the driver reaches the server is in its command line, as an address that
+// the fingerprint has another word for: what the command tells is not told again.
+func TestAParameterOfTheDriversCommandStandsUnderOneFinding(t *testing.T) {
+	p := &study.Plan{Baseline: "native", Environments: []study.Environment{
+		{Name: "native", Kind: "native", With: map[string]map[string]string{"mysql": {"reach": "127.0.0.1", "rows": "9"}}},
+		{Name: "docker", Kind: "docker"},
+	}, Workloads: []study.Workload{{Name: "mysql", Pack: workload.Pack{Stresses: "disk", Driver: &workload.Step{Run: "at=${reach}; exec drive $at"}},
+		Levels: []study.Level{{Parameters: map[string]string{"reach": "instance", "rows": "5"}}}}}}
+	prints := []parity.Fingerprint{
+		{Environment: "native", Workload: "mysql", Facts: map[string]parity.Fact{"command[driver]": {Value: "at=" + parity.Address + "; exec drive $at"}}},
+		{Environment: "docker", Workload: "mysql", Facts: map[string]parity.Fact{"command[driver]": {Value: "at=instance; exec drive $at"}}},
+	}
+	got, _ := New(p, prints, unlabelled).Between("docker", "native", "mysql")
+	told := map[string]string{}
+	for _, f := range got.Confounds() {
+		for _, d := range f.Differences {
+			told[d.Fact] = f.Finding + ", asked for by " + strings.Join(f.Asked, "; ")
+		}
+	}
+	want := map[string]string{"command[driver]": "command line, asked for by native: with.reach=127.0.0.1", "parameter[rows]": "parameters, asked for by native: with.rows=9"}
+	if !maps.Equal(told, want) {
+		t.Errorf("%v, not %v", told, want)
 	}
 }
