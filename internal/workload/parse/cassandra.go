@@ -51,15 +51,22 @@ var (
 	cassandraKind     = regexp.MustCompile(`^(READ|WRITE): (.+)$`)
 	cassandraDuration = regexp.MustCompile(`^(\d+):([0-5]\d):([0-5]\d)$`)
 	cassandraSweep    = regexp.MustCompile(`^Running with \d+ threadCount$`)
-	cassandraSummary  = regexp.MustCompile(`^ *id, +type +total ops,`)
+	// Java and the driver's logger warn at any time, of a slow node perhaps, and may
+	// show a stack. What became of the operations is in the results.
+	cassandraWarning = regexp.MustCompile(`^(WARN +\S+: |OpenJDK .* warning: |\[[0-9.]+s\]\[warning\])`)
+	cassandraStack   = regexp.MustCompile(`^(\tat |\t\.\.\. |(Caused by: )?([a-z]\w*\.)+\w+(: |$))`)
+	cassandraSummary = regexp.MustCompile(`^ *id, +type +total ops,`)
 )
 
 const cassandraSettings = "******************** Stress Settings ********************"
 
 func parseCassandra(stdout []byte) (map[string]float64, error) {
 	fields, all := map[string]float64{}, lines(stdout)
-	begun, ended, blind := false, false, false
+	begun, ended, blind, warned := false, false, false, false
 	for _, line := range all {
+		if warned = cassandraWarning.MatchString(line) || warned && cassandraStack.MatchString(line); warned {
+			continue
+		}
 		switch {
 		case strings.HasPrefix(line, "Failed to connect over JMX"):
 			blind = true // and prints 0 for what it did not see
@@ -191,6 +198,9 @@ func cassandraSeries(stdout []byte) (map[string][]Point, error) {
 			continue
 		}
 		for i, name := range map[int]string{2: "op_rate", 5: "latency_mean", 8: "latency_p99"} {
+			if cells[i] == "NaN" {
+				continue // nothing ended in this interval
+			}
 			v, err := number(cells[i], line)
 			if err != nil {
 				return nil, err

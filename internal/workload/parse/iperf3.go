@@ -197,6 +197,8 @@ func iperf3Series(stdout []byte) (map[string][]Point, error) {
 		for suffix, s := range map[string]*iperf3Sum{"": interval.Sum, "_reverse": interval.Reverse} {
 			if s == nil && suffix != "" || s != nil && s.Omitted {
 				continue
+			} else if s != nil && s.Bandwidth == nil && s.Seconds != nil && *s.Seconds == 0 {
+				continue // bits in no time: iperf3 prints null
 			} else if s == nil || s.Start == nil || s.Bandwidth == nil {
 				return nil, fmt.Errorf("interval %d of iperf3's report has no start or bits_per_second", i+1)
 			}

@@ -69,6 +69,7 @@ func TestAFigureIsInItsDeclaredUnit(t *testing.T) {
 	}{
 		{"wrk", "no-latency.txt", "latency_avg", 691.52},
 		{"wrk", "no-latency.txt", "latency_stdev", 930},
+		{"wrk", "few-and-slow-answers.txt", "requests", 4},
 		{"wrk", "two-threads.txt", "latency_p99", 3640},
 		{"wrk", "two-threads.txt", "requests", 152859},
 		{"wrk", "two-threads.txt", "bytes_per_second", 24.86 * 1048576},
@@ -85,6 +86,7 @@ func TestAFigureIsInItsDeclaredUnit(t *testing.T) {
 		{"ab", "nginx.txt", "latency_p98", 4},
 		{"ab", "docker-keepalive-404.txt", "non_2xx", 1000},
 		{"ab", "answers-of-varying-length.txt", "failed_length", 1524},
+		{"ab", "one-request.txt", "latency_mean", 301},
 		{"boot-times", "minutes.txt", "real_seconds", 72.345},
 		{"cassandra-stress", "3node-mixed.txt", "op_rate", 2298},
 		{"cassandra-stress", "3node-mixed.txt", "read_latency_p999", 104.5},
@@ -113,6 +115,7 @@ func TestAFigureIsInItsDeclaredUnit(t *testing.T) {
 		{"stress-ng", "docker-text-and-yaml.txt", "user_seconds", 2.96},
 		{"sysbench-fileio", "native-rndrw.txt", "write_bandwidth", 81.53 * 1048576},
 		{"sysbench-oltp", "docker-write-only.txt", "ignored_errors", 9},
+		{"sysbench-cpu", "one-event-of-many-seconds.txt", "latency_max", 49796.80},
 		{"sysbench-threads", "native.txt", "events_per_second", 5587 / 2.0002},
 		{"vegeta-csv", "stall.txt", "service_max", 500849.67},
 	} {
@@ -186,6 +189,9 @@ func TestWhatIsNotUnderstoodIsQuoted(t *testing.T) {
 	}
 	for _, c := range []struct{ parser, output, want string }{
 		{"wrk", read("broken/wrk-non2xx.txt"), "Non-2xx or 3xx responses: 89902"},
+		{"wrk", read("broken/wrk-no-request.txt"), "no request was answered"},
+		{"redis-benchmark", read("broken/redis-benchmark-in-no-time.txt"), "it needs more requests"},
+		{"cassandra-stress", strings.Replace(read("cassandra-stress/read.txt"), "Results:\n", "java.lang.RuntimeException: Failed to execute stress action\nResults:\n", 1), "Failed to execute stress action"},
 		{"wrk", strings.Replace(read("wrk/native.txt"), "Requests/sec", "  Socket errors: connect 0, read 3, write 0, timeout 0\nRequests/sec", 1), "read 3"},
 		{"wrk", strings.Replace(read("wrk/native.txt"), "Latency Distribution", "Latenz-Verteilung", 1), "Latenz-Verteilung"},
 		{"wrk", strings.Replace(read("wrk/no-latency.txt"), "691.52us", "691.52ns", 1), "691.52ns"},
@@ -264,6 +270,53 @@ func TestLaterHPLinpacksAreRead(t *testing.T) {
 	fields, err := p.Parse([]byte(later))
 	if err != nil || fields["gflops"] != 107.51 || fields["residual"] != 2.94712345e-03 || fields["passed"] != 1 {
 		t.Errorf("%v, %v", fields, err)
+	}
+}
+
+// What a tool prints only seldom, on a slow or busy machine, and that says
+// nothing against the figures.
+func TestSeldomFormsAreRead(t *testing.T) {
+	read := func(parser, sample string) string { return string(samples(t, parser)[sample]) }
+	warning := "WARN  Connection: lost one\njava.io.IOException: Broken pipe\n\tat java.base/sun.nio.ch.FileDispatcherImpl.write0(Native Method)\n\t... 3 common frames omitted\n" +
+		"OpenJDK 64-Bit Server VM warning: late\n[9.123s][warning][safepoint] late\n"
+	for what, c := range map[string]struct {
+		parser, sample, old, new string
+		field                    string
+		want                     float64
+	}{
+		"a figure that fills its column":   {"wrk", "answers-of-a-second.txt", "20.67ms   1.04s ", "20.67ms1000.00ms", "latency_max", 1e6},
+		"a figure too long for its column": {"wrk", "answers-of-a-second.txt", "    1.03s ", " 1000.00m ", "latency_avg", 1e6},
+		"a warning before the results":     {"cassandra-stress", "read.txt", "Results:\n", warning + "Results:\n", "errors", 0},
+		"a warning among the results":      {"cassandra-stress", "read.txt", "Total errors ", warning + "Total errors ", "errors", 0},
+		"a warning behind the results":     {"cassandra-stress", "read.txt", "END\n", "END\n" + warning, "errors", 0},
+	} {
+		p, _ := Lookup(c.parser)
+		text := read(c.parser, c.sample)
+		changed := strings.Replace(text, c.old, c.new, 1)
+		if changed == text {
+			t.Fatalf("%s: %q is not in %s", what, c.old, c.sample)
+		}
+		fields, err := p.Parse([]byte(changed))
+		if got, ok := fields[c.field]; err != nil || !ok || got != c.want {
+			t.Errorf("%s: %s is %v, want %v (%v)", what, c.field, got, c.want, err)
+		}
+	}
+}
+
+// In an interval without an operation nothing can be divided.
+func TestASeriesLeavesOutWhatHasNoValue(t *testing.T) {
+	p, _ := Lookup("iperf3")
+	text := string(samples(t, "iperf3")["udp-one-datagram.txt"])
+	whole, err := p.Series([]byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	end := strings.Index(text, "\"end\":\t{")
+	odd := regexp.MustCompile(`"seconds":\s*[0-9.]+,\s*"bytes":\s*\d+,\s*"bits_per_second":\s*[0-9.]+`).
+		ReplaceAllString(text[:end], `"seconds": 0, "bytes": 0, "bits_per_second": null`) + text[end:]
+	left, err := p.Series([]byte(odd))
+	if err != nil || len(left["bandwidth_sent"]) != 0 || len(whole["bandwidth_sent"]) == 0 {
+		t.Errorf("%v became %v, %v", whole, left, err)
 	}
 }
 

@@ -117,6 +117,9 @@ func redisTest(fields map[string]float64, test, rate string, latencies []string,
 	if err != nil {
 		return err
 	}
+	if rate == "inf" {
+		return fmt.Errorf("test %q took less than the millisecond by which redis-benchmark counts, and has no rate: it needs more requests", test)
+	}
 	if fields[slug+"_rps"], err = number(rate, line); err != nil {
 		return err
 	}

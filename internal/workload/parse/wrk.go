@@ -21,10 +21,11 @@ var wrk = Parser{
 }
 
 var (
-	wrkStart    = regexp.MustCompile(`^Running \S+ test @ \S+$`)
-	wrkScale    = regexp.MustCompile(`^([0-9.]+)([A-Za-z]*)$`)
-	wrkThreads  = regexp.MustCompile(`^  \d+ threads and \d+ connections$`)
-	wrkLatency  = regexp.MustCompile(`^    Latency +(\S+) +(\S+) +(\S+) +[0-9.]+%$`)
+	wrkStart   = regexp.MustCompile(`^Running \S+ test @ \S+$`)
+	wrkScale   = regexp.MustCompile(`^([0-9.]+)([A-Za-z]*)$`)
+	wrkThreads = regexp.MustCompile(`^  \d+ threads and \d+ connections$`)
+	// The columns have a width: where a figure fills its own there is no blank.
+	wrkLatency  = regexp.MustCompile(`^    Latency +([0-9.]+[a-z]+) *([0-9.]+[a-z]+) *([0-9.]+[a-z]+) *([0-9.]+|-?nan)%$`)
 	wrkQuantile = regexp.MustCompile(`^ +(50|75|90|99)% +(\S+)$`)
 	wrkTotal    = regexp.MustCompile(`^  (\d+) requests in (\S+), (\S+) read$`)
 	wrkRate     = regexp.MustCompile(`^Requests/sec: +([0-9.]+)$`)
@@ -100,6 +101,9 @@ func wrkNumber(text, line string, units map[string]float64) (float64, error) {
 	}
 	if !known {
 		return 0, fmt.Errorf("unknown unit in %q of the line %q", text, clip(line))
+	}
+	if text == "1000.00m" {
+		factor = wrkTimes["ms"] // cut off at the column's width
 	}
 	v, err := number(m[1], line)
 	return v * factor, err
