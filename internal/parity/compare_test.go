@@ -211,3 +211,41 @@ func TestPatterns(t *testing.T) {
 		}
 	}
 }
+
+// Rules that a machine has for its engines are passed by what runs in its own
+// network alone: that is told with its effect, and is no confound. Between two
+// that share the network, or have one each, nothing implies it.
+func TestAPacketFilterThatOneSidePassesIsToldAndStandsInTheWayWhereTheNetworkIsTheSame(t *testing.T) {
+	facts := func(space, rules, tracked string) Fingerprint {
+		return print("x", "namespace[net] = "+space+"\nnetwork.filter[output] = "+rules+"\nnetwork.tracked = "+tracked)
+	}
+	host := facts("the host's", "nat: 1 to 9 rules", "on")
+	for name, c := range map[string]struct {
+		other    Fingerprint
+		b        Side
+		stresses string
+		class    Class
+		touches  bool
+	}{
+		"a container":                    {facts("own", "none", "off"), side("b", "docker"), "network", Inherent, true},
+		"a guest":                        {facts("own kernel", "none", "off"), side("b", "qemu"), "network", Inherent, true},
+		"no packets":                     {facts("own", "none", "off"), side("b", "docker"), "disk", Inherent, false},
+		"a network that was asked for":   {facts("own", "none", "off"), side("b", "docker", "options.network=nat"), "network", Chosen, false},
+		"another machine's same network": {facts("the host's", "none", "off"), side("b", "machine"), "network", Confound, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := Builtin().Compare(side("a", "native"), c.b, host, c.other, c.stresses)
+			i := slices.IndexFunc(got.Findings, func(f Finding) bool { return f.Finding == "packet filter" })
+			if i < 0 {
+				t.Fatalf("it is not found: %q", found(got))
+			}
+			f := got.Findings[i]
+			if f.Class != c.class || f.Touches != c.touches || len(f.Differences) != 2 || (f.Effect == "") != (c.class == Chosen) {
+				t.Errorf("it is %+v", f)
+			}
+			if minded := Summarize([]Comparison{got})[0].Minded(); (len(minded) == 1) != (c.class == Inherent && c.touches) {
+				t.Errorf("to be minded: %+v", minded)
+			}
+		})
+	}
+}

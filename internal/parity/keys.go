@@ -108,6 +108,8 @@ var Keys = []Key{
 	{"network.interface", "", Inside, "that the workload's packets go through, with its driver: lo, eth0 (veth)"},
 	{"network.mtu", "B", Inside, "of this interface"},
 	{"network.queue", "1", Inside, "packets that its transmit queue holds"},
+	{"network.filter[*]", "", Inside, "by the hook that a packet between two programs of the instance passes (prerouting, input, output, postrouting): tables of the packet filter that have chains there for IPv4, and how many rules these have (nat: 1 to 9 rules), without those of other chains that they jump to; none"},
+	{"network.tracked", "", Inside, "on, off: whether the kernel tracks connections over the loopback, as for NAT and rules by state"},
 	{"network.offload[*]", "", Inside, "of this interface: on, off; tso, gso, gro, tx, rx, sg, ufo, lro"},
 
 	{"libc", "", Inside, "of the server, else of the driver: glibc 2.36 (Debian GLIBC 2.36-9); musl 1.2.3; none, static"},

@@ -42,6 +42,13 @@ func Summarize(all []Comparison) (summaries []Summary) {
 	return summaries
 }
 
+// Minded are those that are inherent in the layer and have an effect on a
+// workload that a reader of its figures ought to know.
+func (s Summary) Minded() []Cause {
+	touching, _ := parted(s.Inherent)
+	return touching
+}
+
 // parted takes the causes that touch no workload apart.
 func parted(all []Cause) (touching, idle []Cause) {
 	for _, c := range all {

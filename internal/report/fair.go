@@ -62,19 +62,23 @@ func (t *terminal) fair(v *view) {
 		return
 	}
 	fmt.Fprintf(t, "\n%s\n", t.paint(bold, fairTitle))
-	confounded := false
+	told := false
 	for _, s := range v.Fair {
 		text := "no confound was found"
 		if n := len(s.Confounds); n > 0 {
-			confounded = true
+			told = true
 			text = counted(n, "confound", "confounds") + ": " + named(s.Confounds)
+		}
+		if minded := s.Minded(); len(minded) > 0 {
+			told = true
+			text += "; to be minded: " + named(minded)
 		}
 		t.wrap(2, t.shownPair(v.shown(s.Environment), s.Baseline, v.Plan.Baseline)+": "+text)
 	}
 	if note := v.Footnote(); note != "" {
 		t.wrap(2, mark+" in the tables: touched by one of them")
 	}
-	if confounded {
+	if told {
 		t.wrap(2, "their effects, and how to be rid of them: tare parity "+v.Manifest.Run)
 	}
 }
@@ -126,6 +130,15 @@ func (t *terminal) summary(s parity.Summary) {
 		}
 		t.wrap(4, "effect: "+c.Effect)
 		t.wrap(4, "remove: "+c.Remove)
+	}
+	for _, c := range s.Minded() {
+		t.WriteString("\n")
+		t.wrap(2, "to be minded: "+t.paint(bold, c.Finding.Finding)+", inherent, touches "+strings.Join(c.Over, ", "))
+		t.facts(s, c, 4)
+		t.wrap(4, "why: "+c.Reason)
+		t.wrap(4, "effect: "+c.Effect)
+		t.wrap(4, "remove: "+c.Remove)
+		t.WriteString("\n")
 	}
 	t.folded(s, "chosen by the study", s.Chosen, true)
 	t.folded(s, "inherent in the layer", s.Inherent, t.All)
@@ -228,6 +241,10 @@ func markdownFair(b *strings.Builder, v *view) {
 				reason = "<br>asked for: " + escape(strings.Join(c.Asked, "; "))
 			}
 			fmt.Fprintf(b, "| **%s** | %s | %s%s | %s | %s |\n", escape(c.Finding.Finding), escape(strings.Join(c.Over, ", ")), markdownFacts(c), reason, escape(c.Effect), escape(c.Remove))
+		}
+		for _, c := range s.Minded() {
+			fmt.Fprintf(b, "\nTo be minded under %s: **%s**. Inherent: %s. Effect: %s. Remove: %s.\n", escape(strings.Join(c.Over, ", ")),
+				escape(c.Finding.Finding), escape(c.Reason), escape(c.Effect), escape(c.Remove))
 		}
 		markdownFolded(b, "Chosen by the study", s.Chosen)
 		markdownFolded(b, "Inherent in the layer", s.Inherent)

@@ -115,3 +115,36 @@ func TestOnlyWhatAConfoundTouchesIsMarked(t *testing.T) {
 		}
 	}
 }
+
+// What is inherent and yet has an effect is told in full in every format, and
+// marks nothing.
+func TestWhatIsInherentAndToBeMindedIsToldInFullAndMarksNothing(t *testing.T) {
+	in := fixture()
+	workload := in.Plan.Workloads[0].Name
+	in.Parity = []parity.Comparison{{Environment: "docker", Baseline: "native", Workload: workload, Findings: []parity.Finding{
+		{Finding: "packet filter", Class: parity.Inherent, Reason: "a reason", Effect: "an effect", Remove: "a remedy", Touches: true,
+			Differences: []parity.Difference{{Fact: "network.tracked", Baseline: "on", Environment: "off"}}},
+		{Finding: "namespaces", Class: parity.Inherent, Reason: "why not"},
+	}}}
+	var short, long, md, page bytes.Buffer
+	for _, err := range []error{
+		Terminal(&short, in, TerminalOptions{Width: 80}), Fairness(&long, parity.Summarize(in.Parity), TerminalOptions{Width: 80}), Markdown(&md, in), HTML(&page, in),
+	} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if want := "docker: no confound was found; to be minded: packet filter (" + workload + ")"; !strings.Contains(strings.Join(strings.Fields(short.String()), " "), want) {
+		t.Errorf("there is no %q in\n%s", want, short.String())
+	}
+	for name, out := range map[string]string{"long": long.String(), "markdown": md.String(), "page": page.String()} {
+		for _, want := range []string{"packet filter", "a reason", "an effect", "a remedy"} {
+			if !strings.Contains(out, want) {
+				t.Errorf("%s: there is no %q", name, want)
+			}
+		}
+	}
+	if strings.Contains(short.String(), mark) {
+		t.Error("something is marked")
+	}
+}

@@ -22,6 +22,7 @@ type Answer struct {
 	Processes  map[string]Process `json:"processes"`
 	Programs   map[string]Program `json:"programs"`
 	Interfaces []Interface        `json:"interfaces"`
+	Filter     Filter             `json:"filter"`
 }
 
 // System is what uname says, and the size of a page.
@@ -87,4 +88,23 @@ type Interface struct {
 	// Offloads that the driver tells of; Error says why it tells of none.
 	Offloads map[string]bool `json:"offloads,omitempty"`
 	Error    string          `json:"error,omitempty"`
+}
+
+// Filter is what packets of the network namespace pass.
+type Filter struct {
+	// Space is the namespace, as the kernel calls it inside and outside alike.
+	Space  string  `json:"space,omitempty"`
+	Chains []Chain `json:"chains,omitempty"`
+	Unseen string  `json:"unseen,omitempty"` // why the chains are not known
+	// Tracked: the kernel tracks connections over the loopback.
+	Tracked bool   `json:"tracked,omitempty"`
+	Untold  string `json:"untold,omitempty"` // why that is not known
+}
+
+// Chain is a list of rules that packets pass at a hook.
+type Chain struct {
+	Table string `json:"table"`
+	Hook  string `json:"hook"`
+	// Rules of the chain itself, without those of others that it jumps to.
+	Rules int `json:"rules"`
 }

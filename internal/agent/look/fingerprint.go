@@ -38,6 +38,7 @@ func Fingerprint(from io.Reader, to io.Writer) error {
 	}
 	a.programs(r.Programs)
 	a.interfaces()
+	a.Filter = Passed()
 	return json.NewEncoder(to).Encode(a)
 }
 

@@ -7,6 +7,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"tare/internal/agent/look"
 	"tare/internal/cgroup"
 	"tare/internal/environment"
 	"tare/internal/parity"
@@ -29,6 +30,9 @@ type Outside struct {
 	Sysctls map[string]string
 	// Disks are the settings of disks, by what the provider says that a path is on.
 	Disks map[string]map[string]string
+	// Filter is what packets of the instance's network namespace pass, for where
+	// the agent may not ask.
+	Filter look.Filter
 	// Shared: the instance runs on the host's kernel.
 	Shared bool
 }

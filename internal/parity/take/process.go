@@ -1,6 +1,7 @@
 package take
 
 import (
+	"cmp"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -147,6 +148,10 @@ func (r *reading) ulimits(name string, p look.Process) {
 func (r *reading) namespaces(name string, p look.Process) {
 	for _, space := range []string{"pid", "mnt", "net", "ipc", "uts", "cgroup", "user", "time"} {
 		key, theirs := "namespace["+space+"]", p.Texts["ns/"+space]
+		if space == "net" {
+			// A server of another user shows none; in this one it is as what looks is.
+			theirs = cmp.Or(theirs, r.Filter.Space)
+		}
 		switch {
 		case r.outer.Elsewhere != "":
 			r.missing(key, parity.Inside, "%s, and with what its namespaces are to be compared is there", r.outer.Elsewhere)

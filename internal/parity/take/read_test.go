@@ -46,6 +46,7 @@ func container() (Subject, *look.Answer, Outside) {
 			"/dev/shm/x": {Path: "/dev/shm", Device: "0:51", Block: 4096},
 		},
 		Processes: map[string]look.Process{"server": server},
+		Filter:    look.Filter{Unseen: "asking the kernel for the rules of nftables: operation not permitted", Untold: "permission denied"},
 		Programs: map[string]look.Program{
 			"/usr/bin/redis-check-rdb": {Path: "/usr/bin/redis-check-rdb", SHA256: id, Loader: "/lib/ld-musl-x86_64.so.1", LoaderPackage: "musl", LoaderVersion: "1.2.4-r2", Package: "redis", Version: "7.0"},
 			"wrk":                      {Error: "no such command in PATH (/bin)"},
@@ -62,7 +63,8 @@ func container() (Subject, *look.Answer, Outside) {
 		Host:     Host{Boot: "a\n", Namespaces: map[string]string{"net": "net:[1]", "pid": "pid:[1]"}},
 		LSM:      cgroup.Bound{Value: "lockdown,capability,apparmor"}, Governor: cgroup.Bound{Value: "powersave"},
 		Weaknesses: []string{"meltdown", "retbleed"}, Sysctls: map[string]string{"net.core.busy_poll": "0"},
-		Disks: map[string]map[string]string{"xfs on nvme0n1p2": {"scheduler": "[none] mq-deadline", "write_cache": "write through"}},
+		Filter: look.Filter{Chains: []look.Chain{{Table: "nat", Hook: "output", Rules: 12}, {Table: "filter", Hook: "output"}, {Table: "nat", Hook: "prerouting", Rules: 9}}, Tracked: true},
+		Disks:  map[string]map[string]string{"xfs on nvme0n1p2": {"scheduler": "[none] mq-deadline", "write_cache": "write through"}},
 	}
 	s := Subject{Address: "172.17.0.2", Servers: []Server{{"server", "server", 7}}, Drivers: []Driver{{"driver", []string{"wrk", "http://172.17.0.2/"}}},
 		Paths: []string{"/dev/shm/x", "/dev/stdout", "/gone"}, Files: []File{{"server", "/data/my.cnf"}, {"server", "/data/no.cnf"}}}
@@ -87,6 +89,7 @@ func TestWhatAContainerShowsBecomesFacts(t *testing.T) {
 		"path[/data].filesystem": "xfs", "path[/data].source": "folder", "path[/data].options": "attr2,inode64,noatime,rw", "path[/data].readahead": "128",
 		"path[/dev/shm/x].below": environment.Memory, "path[/dev/shm/x].scheduler": environment.Memory,
 		"network.interface": "eth0 (veth)", "network.mtu": "1500", "network.offload[tso]": "on", "network.offload[gro]": "off",
+		"network.filter[output]": "filter: 0 rules, nat: 10 to 99 rules", "network.filter[prerouting]": "nat: 1 to 9 rules", "network.filter[input]": parity.None, "network.tracked": "on",
 		"program[server/redis-server].path": "/usr/bin/redis-check-rdb", "program[server/redis-server].version": "redis 7.0",
 		"program[server/redis-server].sha256": strings.Repeat("0123456789abcdef", 4), "allocator[server/redis-server]": "libjemalloc.so.2", "libc": "musl 1.2.4-r2",
 		"command[server]": "redis-server ${address}:6379", "command[driver]": "wrk http://${address}/",
@@ -137,6 +140,9 @@ func TestAGuestsDiskHasFactsOfBothKernels(t *testing.T) {
 			t.Errorf("%s becomes %q, want %q", number, got, want)
 		}
 	}
+	if got := facts["network.filter[output]"]; got.Value != "" || !strings.Contains(got.Missing, "not permitted") {
+		t.Errorf("the host's rules are taken for the guest's: %+v", got)
+	}
 	if got := facts["sysctl[net.core.busy_poll]"]; got.Value != "" {
 		t.Errorf("the host's setting is taken for the guest's: %+v", got)
 	}
@@ -175,5 +181,18 @@ func TestFactsOfARoleApartStandBesideTheFirstInstances(t *testing.T) {
 	Merge(into, map[string]parity.Fact{"kernel.version": {Value: "3"}}, "web", false)
 	if len(into) != 4 {
 		t.Errorf("a role on the host adds facts of the host: %v", into)
+	}
+}
+
+// Of a server of another user the kernel shows no namespaces to the agent, which
+// is in the same network.
+func TestTheNetworkOfAServerOfAnotherUserIsTheAgents(t *testing.T) {
+	s, answer, outer := container()
+	delete(answer.Processes["server"].Texts, "ns/net")
+	for space, want := range map[string]string{"net:[1]": parity.Hosts, "net:[2]": parity.Own, "": ""} {
+		answer.Filter.Space = space
+		if got := Read(s, answer, outer)["namespace[net]"]; got.Value != want {
+			t.Errorf("in %q it is %+v, want %q", space, got, want)
+		}
 	}
 }

@@ -25,10 +25,11 @@ import (
 )
 
 // server is a program in place of one: it has a log, a configuration and a
-// variable, and it is started through a shell.
+// variable, and it is started through a shell. What says that it is ready it makes
+// itself: before that the shell's child may still be the shell.
 const server = `echo 'user root; http { listen '"$ADDRESS"':80; }' > /data/server.conf
 exec > /data/server.log
-sleep 600; exit`
+perl -e 'open(F, ">", "/data/ready"); sleep 600'; exit`
 
 // Two fingerprints of one environment are equal, or a difference between two
 // environments would mean nothing.
@@ -101,7 +102,7 @@ func fingerprint(t *testing.T, i environment.Instance) map[string]parity.Fact {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := i.Agent().Await(t.Context(), agent.Probe{Exec: []string{"test", "-e", "/data/server.log"}}); err != nil {
+	if _, err := i.Agent().Await(t.Context(), agent.Probe{Exec: []string{"test", "-e", "/data/ready"}}); err != nil {
 		t.Fatal(err)
 	}
 	facts, err := Facts(t.Context(), Subject{
@@ -130,8 +131,8 @@ func known(t *testing.T, facts map[string]parity.Fact) {
 	for key, want := range map[string]string{
 		"log[server].stdout": "file /data/server.log on ", "log[server].stderr": parity.ToTheAgent,
 		"configuration[server/server.conf][http.listen]": parity.Address + ":80",
-		"command[server]": "sleep 600", "page.size": "4096", "libc": "glibc ",
-		"program[driver/dd].version": "coreutils ", "program[server/sleep].path": "/usr/bin/sleep",
+		"command[server]": "perl -e open", "page.size": "4096", "libc": "glibc ",
+		"program[driver/dd].version": "coreutils ", "program[server/perl].path": "/usr/bin/perl",
 		"kernel.release": "", "path[/data].filesystem": "", "network.mtu": "", "cpu.count": "", "memory.total": "",
 		"log.channel": "", "kernel.own": "", "locale": "", "process.user": "0:0", "ulimit[nofile].soft": "",
 	} {

@@ -65,7 +65,11 @@ func Facts(ctx context.Context, s Subject) (map[string]parity.Fact, error) {
 	if err != nil {
 		return nil, err
 	}
-	return Read(s, answer, outside(s.Instance)), nil
+	outer := outside(s.Instance)
+	if answer.Filter.Unseen != "" {
+		outer.Filter = filterOf(s.Instance, answer.Filter.Space)
+	}
+	return Read(s, answer, outer), nil
 }
 
 // ask has the agent's program look, as a command of the agent: what it sees is
@@ -146,6 +150,7 @@ func Read(s Subject, answer *look.Answer, outer Outside) map[string]parity.Fact 
 	r.process()
 	r.places()
 	r.network()
+	r.filter()
 	r.programs()
 	r.configuration()
 	for key, value := range outer.Provider {
