@@ -38,16 +38,17 @@ type benchSummary struct {
 }
 
 // benchResult are the figures of one environment. Times are in seconds, memory
-// in bytes. The fields up to times are those of hyperfine's export.
+// in bytes. The fields up to times are those of hyperfine's export; nil is what no
+// run has.
 type benchResult struct {
 	Command     string    `json:"command"`
-	Mean        float64   `json:"mean"`
-	Stddev      float64   `json:"stddev"`
-	Median      float64   `json:"median"`
-	User        float64   `json:"user"`
-	System      float64   `json:"system"`
-	Min         float64   `json:"min"`
-	Max         float64   `json:"max"`
+	Mean        *float64  `json:"mean"`
+	Stddev      *float64  `json:"stddev"`
+	Median      *float64  `json:"median"`
+	User        *float64  `json:"user"`
+	System      *float64  `json:"system"`
+	Min         *float64  `json:"min"`
+	Max         *float64  `json:"max"`
 	Times       []float64 `json:"times"`
 	Environment string    `json:"environment"`
 	Label       string    `json:"label,omitempty"`
@@ -105,17 +106,17 @@ func summarize(r *run.Result) benchSummary {
 }
 
 func newBenchResult(r *run.Result, e study.Environment, values map[string][]float64, failed int) benchResult {
-	times := values[workload.WallSeconds]
+	times := append([]float64{}, values[workload.WallSeconds]...)
 	b := benchResult{
 		Command: r.Run.Plan.Study, Environment: e.Name, Label: r.Run.Manifest.Environments[e.Name].Label,
 		Times: times, Failed: failed,
 		User: mean(values[workload.UserSeconds]), System: mean(values[workload.SystemSeconds]),
 	}
 	if len(times) > 0 {
-		b.Mean, b.Median, b.Min, b.Max = stat.Mean(times, nil), stats.Median(times), slices.Min(times), slices.Max(times)
+		b.Mean, b.Median, b.Min, b.Max = mean(times), new(stats.Median(times)), new(slices.Min(times)), new(slices.Max(times))
 	}
 	if len(times) > 1 {
-		b.Stddev = stat.StdDev(times, nil)
+		b.Stddev = new(stat.StdDev(times, nil))
 	}
 	for _, m := range benchMetrics {
 		if f, ok := estimate(m.name, m.unit, values[m.name]); ok {
@@ -125,11 +126,11 @@ func newBenchResult(r *run.Result, e study.Environment, values map[string][]floa
 	return b
 }
 
-func mean(values []float64) float64 {
+func mean(values []float64) *float64 {
 	if len(values) == 0 {
-		return 0
+		return nil
 	}
-	return stat.Mean(values, nil)
+	return new(stat.Mean(values, nil))
 }
 
 // estimate is the centre of one environment's values, on the log scale where
@@ -175,7 +176,7 @@ func (s benchSummary) print(w io.Writer, width int) {
 				line += fmt.Sprintf("  [%s, %s]", scale.number(*f.Low), scale.number(*f.High))
 			}
 			if f.Metric == workload.WallSeconds && len(r.Times) > 1 {
-				line = fmt.Sprintf("%-42s mean %s ± %s, %s … %s", line, scale.number(r.Mean), scale.number(r.Stddev), scale.number(r.Min), scale.number(r.Max))
+				line = fmt.Sprintf("%-42s mean %s ± %s, %s … %s", line, scale.number(*r.Mean), scale.number(*r.Stddev), scale.number(*r.Min), scale.number(*r.Max))
 			}
 			fmt.Fprintln(w, line)
 		}
@@ -276,8 +277,8 @@ func asCSV(s benchSummary) ([]byte, error) {
 	w.Write([]string{"command", "mean", "stddev", "median", "user", "system", "min", "max", "environment", "label", "estimate", "low", "high", "runs"})
 	for _, r := range s.Results {
 		row := []string{r.Command}
-		for _, v := range []float64{r.Mean, r.Stddev, r.Median, r.User, r.System, r.Min, r.Max} {
-			row = append(row, strconv.FormatFloat(v, 'g', -1, 64))
+		for _, v := range []*float64{r.Mean, r.Stddev, r.Median, r.User, r.System, r.Min, r.Max} {
+			row = append(row, bound(v))
 		}
 		row = append(row, r.Environment, r.Label)
 		if len(r.Figures) > 0 {
@@ -292,6 +293,7 @@ func asCSV(s benchSummary) ([]byte, error) {
 	return text.Bytes(), w.Error()
 }
 
+// bound is a number as it is; nothing where there is none.
 func bound(v *float64) string {
 	if v == nil {
 		return ""
@@ -315,8 +317,11 @@ func asMarkdown(s benchSummary) ([]byte, error) {
 				interval = human(*f.Low, "s") + " … " + human(*f.High, "s")
 			}
 		}
-		fmt.Fprintf(&text, "| %s | %s | %s | %s … %s | %s | %s | %s |\n", name, cells[workload.WallSeconds], interval,
-			human(r.Min, "s"), human(r.Max, "s"), cells[workload.UserSeconds], cells[workload.SystemSeconds], cells[workload.MaxRSS])
+		span := "—"
+		if r.Min != nil {
+			span = human(*r.Min, "s") + " … " + human(*r.Max, "s")
+		}
+		fmt.Fprintf(&text, "| %s | %s | %s | %s | %s | %s | %s |\n", name, cells[workload.WallSeconds], interval, span, cells[workload.UserSeconds], cells[workload.SystemSeconds], cells[workload.MaxRSS])
 	}
 	for _, line := range s.sentences {
 		fmt.Fprintf(&text, "\n%s\n", line)

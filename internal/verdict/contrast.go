@@ -110,6 +110,15 @@ type Side struct {
 	Most   float64 `json:"most"`
 }
 
+// MarshalJSON writes what no value makes as null: absent is not zero.
+func (s Side) MarshalJSON() ([]byte, error) {
+	type plain Side
+	if s.N > 0 {
+		return json.Marshal(plain(s))
+	}
+	return []byte(`{"n":0,"median":null,"least":null,"most":null}`), nil
+}
+
 // Warning is something to keep in mind with a contrast.
 type Warning struct {
 	Code string `json:"code"`
@@ -159,8 +168,10 @@ type span struct {
 type withEnds struct {
 	fields
 	span
-	Ratios span `json:"ratios"`
-	Range  span `json:"range"` // of the blocks' ratios: median, least, most
+	// Of no block there is no share.
+	OutlierShare *float64 `json:"outlier_share"`
+	Ratios       span     `json:"ratios"`
+	Range        span     `json:"range"` // of the blocks' ratios: median, least, most
 }
 
 // MarshalJSON writes what JSON has no number for as null: an end without a
@@ -172,6 +183,9 @@ func (c Contrast) MarshalJSON() ([]byte, error) {
 		span:   span{finite(c.Estimate), finite(c.Low), finite(c.High)},
 		Ratios: span{finite(r.Estimate), finite(r.Low), finite(r.High)},
 		Range:  span{finite(math.Exp(c.Middle)), finite(math.Exp(c.Least)), finite(math.Exp(c.Most))},
+	}
+	if c.N > 0 {
+		out.OutlierShare = &c.OutlierShare
 	}
 	if out.span.Low == nil {
 		out.Ratios.Low = nil // exp(-∞) is 0, and would look like a bound
@@ -186,6 +200,7 @@ func (c *Contrast) UnmarshalJSON(data []byte) error {
 		return err
 	}
 	*c = Contrast(in.fields)
+	c.OutlierShare = orElse(in.OutlierShare, 0)
 	c.Estimate = orElse(in.span.Estimate, math.NaN())
 	c.Low, c.High = orElse(in.span.Low, math.Inf(-1)), orElse(in.span.High, math.Inf(1))
 	c.Middle = math.Log(orElse(in.Range.Estimate, math.NaN()))

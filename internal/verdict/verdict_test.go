@@ -371,6 +371,9 @@ func TestAContrastSurvivesJSON(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		if absent := `"values":{"n":0,"median":null,"least":null,"most":null}`; strings.Contains(string(data), absent) != (n == 0) || strings.Contains(string(data), `"outlier_share":null`) != (n == 0) {
+			t.Errorf("n=%d: what no block has is not null: %s", n, data)
+		}
 		var back Contrast
 		if err := json.Unmarshal(data, &back); err != nil {
 			t.Fatal(err)
