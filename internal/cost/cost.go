@@ -9,6 +9,7 @@ package cost
 
 import (
 	"slices"
+	"strings"
 
 	"tare/internal/evidence"
 	"tare/internal/sample"
@@ -64,6 +65,17 @@ const (
 	money    = "money_per_kop"
 )
 
+// Currency is that of a unit which counts money for a thousand operations; false
+// for what operations cost otherwise. Its name is the study's, so that it is
+// whatever no other cost counts in.
+func Currency(unit string) (currency string, priced bool) {
+	currency, priced = strings.CutSuffix(unit, PerUnit)
+	if !priced || slices.ContainsFunc(all, func(c Cost) bool { return c.Unit == unit }) {
+		return "", false
+	}
+	return currency, true
+}
+
 // earlier is what the processor time of one operation was called in run folders
 // that know no other cost.
 const earlier = "cpu_per_op"
@@ -77,6 +89,15 @@ func Named(name string) bool {
 // Earlier says whether a metric of this name is one that run folders have no
 // more: the costs stand in its place.
 func Earlier(name string) bool { return name == earlier }
+
+// InWords is the cost in a sentence or a heading. An amount of money says by itself
+// how many operations it is for.
+func (c Cost) InWords() string {
+	if c.Name == money {
+		return c.Title + " for operations"
+	}
+	return c.Title + " per thousand operations"
+}
 
 // Lookup finds a cost by its name.
 func Lookup(name string) (Cost, bool) {

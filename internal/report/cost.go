@@ -106,7 +106,7 @@ func (t *costTable) clear() {
 }
 
 func (t *costTable) cell(v *view, m metricView, workload, level string, e *environmentView) costCell {
-	unit := strings.TrimSuffix(m.Unit, cost.PerUnit)
+	unit := nounless(m.Unit)
 	if e.Baseline {
 		c := costCell{Text: figure(m.Reference, unit), Value: m.Reference}
 		if math.IsNaN(m.Reference) {

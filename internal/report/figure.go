@@ -26,7 +26,10 @@ type step struct {
 var (
 	decimal = []step{{1e12, "T"}, {1e9, "G"}, {1e6, "M"}, {1e3, "k"}, {1, ""}}
 	binary  = []step{{1 << 40, "TiB"}, {1 << 30, "GiB"}, {1 << 20, "MiB"}, {1 << 10, "KiB"}, {1, "B"}}
-	seconds = []step{{1, "s"}, {1e-3, "ms"}, {1e-6, "µs"}, {1e-9, "ns"}}
+	// operations are what an amount of money is for, so many times a thousand: nobody
+	// reads a millionth of a cent.
+	operations = []step{{1, "thousand"}, {1e-3, "million"}, {1e-6, "billion"}, {1e-9, "trillion"}}
+	seconds    = []step{{1, "s"}, {1e-3, "ms"}, {1e-6, "µs"}, {1e-9, "ns"}}
 
 	timeUnits = map[string]float64{"s": 1, "ms": 1e-3, "us": 1e-6, "µs": 1e-6, "ns": 1e-9}
 	byteUnits = map[string]float64{
@@ -36,8 +39,13 @@ var (
 )
 
 // scaleFor chooses the scale by which v, a figure in unit, has one to three
-// digits before the point.
+// digits before the point. Money keeps its unit, and is for as many operations as
+// make an amount that people pay.
 func scaleFor(v float64, unit string) scale {
+	if currency, priced := cost.Currency(unit); priced {
+		s := pick(v*10, operations) // from a tenth of the currency on
+		return scale{1 / s.size, " " + currency + " per " + s.prefix}
+	}
 	what, per, hasPer := strings.Cut(unit, "/")
 	tail := ""
 	if hasPer {
@@ -102,7 +110,10 @@ func brief(v float64, unit string) string { return figure(v, nounless(unit)) }
 // nounless is a rate's unit without its noun, and a cost's without the
 // operations; other units stay as they are.
 func nounless(unit string) string {
-	if of, priced := strings.CutSuffix(unit, cost.PerUnit); priced {
+	if _, priced := cost.Currency(unit); priced {
+		return unit // how many operations it is for depends on the amount
+	}
+	if of, perOperation := strings.CutSuffix(unit, cost.PerUnit); perOperation {
 		return of
 	}
 	what, _, rate := strings.Cut(unit, "/")

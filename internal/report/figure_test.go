@@ -19,6 +19,8 @@ func TestFiguresAreScaledToBeRead(t *testing.T) {
 		{1.2e-6, "s/op", "1.20 µs/op"}, {310, "us", "310 µs"}, {1500, "ms", "1.50 s"}, {0, "ms", "0 s"},
 		{12 << 20, "B", "12.0 MiB"}, {9400, "MiB/s", "9.18 GiB/s"}, {0, "B", "0 B"}, {999.7, "1/s", "1.00k/s"},
 		{7.3e6, "1/s", "7.30M/s"}, {42, "", "42.0"}, {12.5, "%", "12.5%"}, {math.NaN(), "s", "n/a"}, {math.Inf(1), "s", "n/a"},
+		{2.67e-7, "EUR/kop", "0.267 EUR per billion"}, {9.99e-8, "EUR/kop", "99.9 EUR per trillion"}, {.0042, "EUR/kop", "4.20 EUR per million"}, {1.5, "€/kop", "1.50 € per thousand"},
+		{12345, "USD/kop", "12345 USD per thousand"}, {0, "EUR/kop", "0 EUR per thousand"}, {3.2e-5, "s/kop", "32.0 µs/kop"},
 		{90, "s", "90.0 s"}, {3e-12, "s", "0.00300 ns"}, {2e15, "1/s", "2000T/s"},
 	} {
 		if got := figure(c.v, c.unit); got != c.want {

@@ -273,7 +273,7 @@ func (m metricView) title() string { return inWords(m.Name) }
 // inWords is a metric's name; what operations cost has one in words.
 func inWords(metric string) string {
 	if c, known := cost.Lookup(metric); known {
-		return c.Title + " per thousand operations"
+		return c.InWords()
 	}
 	return metric
 }
