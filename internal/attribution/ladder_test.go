@@ -347,7 +347,7 @@ func TestWhatIsSwitchedIsToldWithoutACause(t *testing.T) {
 	}
 	want := map[string]string{
 		"seccomp":               "seccomp: unconfined → default",
-		"network.bridge":        "network: host → bridge; loopback inside a namespace of its own passes none of the host's netfilter rules",
+		"network.bridge":        "network: host → bridge",
 		"rest":                  "",
 		"with.nginx.access_log": "with.nginx.access_log: off → /dev/stdout",
 	}

@@ -26,9 +26,6 @@ func part(kind string, c delta) Part {
 		if w[1] != "" {
 			p.About = w[1] + " (" + p.About + ")"
 		}
-		if c.path == "network" && c.before == "host" {
-			p.Switched += "; " + ownLoopback
-		}
 		return p
 	}
 	name := strings.NewReplacer("_", " ", ".", " ").Replace(c.path)
@@ -45,10 +42,6 @@ func part(kind string, c delta) Part {
 	}
 	return p
 }
-
-// ownLoopback is why leaving the host's network can make something cheaper: a
-// server and its driver in one instance talk over the loopback.
-const ownLoopback = "loopback inside a namespace of its own passes none of the host's netfilter rules"
 
 // call names a part that is made of several.
 func (p *Part) call(named []string) {

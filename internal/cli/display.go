@@ -10,7 +10,6 @@ import (
 
 	"github.com/charmbracelet/x/ansi"
 	"github.com/spf13/pflag"
-	"golang.org/x/term"
 
 	"tare/internal/bundle"
 	"tare/internal/run"
@@ -43,12 +42,10 @@ func (d displayFlags) display(app *App) display {
 	case d.quiet:
 		return quietDisplay{}
 	}
-	if file, ok := app.Stderr.(*os.File); ok && term.IsTerminal(int(file.Fd())) && os.Getenv("TERM") != "dumb" {
-		return &liveDisplay{out: file, width: func() int {
-			if w, _, err := term.GetSize(int(file.Fd())); err == nil && w > 10 {
-				return w
-			}
-			return 80
+	if _, terminal := terminalWidth(app.Stderr); terminal && os.Getenv("TERM") != "dumb" {
+		return &liveDisplay{out: app.Stderr, width: func() int {
+			columns, _ := terminalWidth(app.Stderr)
+			return columns
 		}}
 	}
 	return &plainDisplay{out: app.Stderr}
@@ -148,7 +145,7 @@ type liveDisplay struct {
 func (l *liveDisplay) Event(e run.Event) {
 	if line := milestone(e); line != "" && e.Kind != run.Block && e.Kind != run.Preparing {
 		l.clear()
-		fmt.Fprintln(l.out, line)
+		fmt.Fprint(l.out, prose(line, l.width()))
 	}
 	switch e.Kind {
 	case run.Preparing, run.Waiting:

@@ -42,7 +42,7 @@ func newExplainCommand(app *App) *cobra.Command {
 		o      run.Options
 		seed   uint64
 		resume string
-		dry    bool
+		dryly  bool
 		show   displayFlags
 	)
 	command := &cobra.Command{
@@ -60,9 +60,10 @@ of a study, by name, with its limits and its image.
 Where it matters which part is switched on first, --order shapley switches each
 on in several orders, and shows the mean over them and their spread.`,
 		Example: `  tare explain nginx --to docker+log=json-file --set access_log=/dev/stdout
-  tare explain nginx --to docker+log=json-file --set-from access_log=/data/nginx/access.log --set-to access_log=/dev/stdout
+  tare explain nginx --to docker+log=json-file --set-to access_log=/dev/stdout \
+    --set-from access_log=/data/nginx/access.log
   tare explain redis --from native --to gvisor --limits cpus=1,memory=512MiB
-  tare explain nginx --to docker --parts seccomp,network --order shapley --dry-run
+  tare explain nginx --to docker --parts seccomp,network --order shapley
   tare explain --resume explain-nginx-20261121-014500`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if (len(args) == 1) == (resume != "") || len(args) > 1 {
@@ -94,11 +95,11 @@ on in several orders, and shows the mean over them and their spread.`,
 			if err != nil {
 				return err
 			}
-			if dry {
-				return printLadder(app, plan)
+			if dryly {
+				return dry(app, plan, show.json, printLadder)
 			}
 			if !show.quiet && !show.json {
-				fmt.Fprintln(app.Stderr, ladderSize(plan))
+				app.say("%s", ladderSize(plan))
 			}
 			o.Plan = plan
 			return explain(command.Context(), app, o, show)
@@ -124,7 +125,7 @@ on in several orders, and shows the mean over them and their spread.`,
 	flags.IntVar(&e.traced, "traced", 1, "so many trials of both ends, after the blocks, in which the kernel's work is counted")
 	flags.StringVarP(&o.Folder, "out", "o", "", "folder of the run")
 	flags.StringVar(&resume, "resume", "", "go on with this run: its folder or its name")
-	flags.BoolVar(&dry, "dry-run", false, "print the ladder and the expected duration, and start nothing")
+	flags.BoolVar(&dryly, "dry-run", false, "print the ladder and the expected duration, and start nothing; with --json as one object")
 	show.add(flags)
 	command.MarkFlagsMutuallyExclusive("resume", "dry-run")
 	command.RegisterFlagCompletionFunc("order", cobra.FixedCompletions([]string{"ladder", "shapley"}, cobra.ShellCompDirectiveNoFileComp))
@@ -261,7 +262,7 @@ func explain(ctx context.Context, app *App, o run.Options, show displayFlags) er
 			Folder       string                 `json:"folder"`
 			Remarks      []string               `json:"remarks,omitempty"`
 			Attributions []analysis.Attribution `json:"attributions"`
-		}{"explained", result.Folder, in.Plan.Remarks, analysis.Of(in.Plan, in.Trials, in.Contrasts)})
+		}{"explained", result.Folder, in.Plan.Remarks, analysis.Of(in.Plan, in.Trials, in.Contrasts, analysis.Seen{Parity: in.Parity, Traced: in.Traced})})
 	} else {
 		var text bytes.Buffer
 		err = report.Why(&text, in, terminalOptions(app.Stdout, false))

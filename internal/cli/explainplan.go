@@ -2,14 +2,9 @@ package cli
 
 import (
 	"fmt"
-	"runtime"
-	"slices"
 	"strings"
-	"time"
 
 	"tare/internal/report"
-	"tare/internal/run"
-	"tare/internal/schedule"
 	"tare/internal/study"
 )
 
@@ -35,16 +30,8 @@ func counted(n int, one, many string) string {
 }
 
 // printLadder prints the rungs, and how long a run over them takes.
-func printLadder(app *App, plan *study.Plan) error {
-	var names []string
-	for _, e := range plan.Environments {
-		names = append(names, e.Name)
-	}
-	s, err := schedule.New(plan, names)
-	if err != nil {
-		return badInput("%w", err)
-	}
-	w := app.Stdout
+func printLadder(app *App, foreseen *dryRun) error {
+	w, plan := app.Stdout, foreseen.Plan
 	fmt.Fprintf(w, "%s\n\n%s\n", plan.Study, ladderSize(plan))
 	order := -1
 	var rows [][]string
@@ -72,17 +59,12 @@ func printLadder(app *App, plan *study.Plan) error {
 		rows = append(rows, []string{"  " + step.Environment, step.Part, about})
 	}
 	flush()
-	remarks := plan.Remarks
-	if err := run.TooWide(plan, runtime.NumCPU()); err != nil {
-		remarks = append(slices.Clone(remarks), err.Error())
-	}
-	if len(remarks) > 0 {
+	if len(foreseen.Remarks) > 0 {
 		fmt.Fprintln(w)
 	}
-	for _, r := range remarks {
+	for _, r := range foreseen.Remarks {
 		fmt.Fprintln(w, strings.Join(report.Wrap("note: "+r, 78), "\n  "))
 	}
-	fmt.Fprintf(w, "\nexpected: %s\n", s.Expected(func(schedule.Slot) time.Duration { return assumed }).Words())
-	fmt.Fprintf(w, "(at %v a trial, the start of the instance included; a run measures it and tells the time to go)\n", assumed)
+	printExpected(w, foreseen)
 	return nil
 }

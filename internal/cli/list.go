@@ -263,7 +263,7 @@ options and their defaults, or a workload's commands and metrics.`,
 				if asJSON {
 					return printJSON(app.Stdout, plan)
 				}
-				return printPlan(app, plan)
+				return dry(app, plan, false, printPlan)
 			}
 			return badInput("there is no run, study, environment or workload %q; `tare ls` lists them", name)
 		},

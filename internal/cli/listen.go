@@ -27,7 +27,7 @@ func (d displayFlags) serve(app *App, o *run.Options) (stop func(), err error) {
 	if !l.Local() {
 		line += " (not only this machine: anybody who reaches the address can read them)"
 	}
-	fmt.Fprintln(app.Stderr, line)
+	app.say("%s", line)
 	shown := o.Events
 	o.Watch = l.Watch
 	o.Events = func(e run.Event) {

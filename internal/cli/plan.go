@@ -4,35 +4,19 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"runtime"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/charmbracelet/x/ansi"
 
 	"tare/internal/report"
-	"tare/internal/run"
 	"tare/internal/schedule"
 	"tare/internal/study"
 	"tare/internal/workload"
 )
 
-// assumed is how long a trial is taken to be where nothing was measured yet: a
-// second of driving and as much around it.
-const assumed = 2 * time.Second
-
-func printPlan(app *App, plan *study.Plan) error {
-	var names []string
-	for _, e := range plan.Environments {
-		names = append(names, e.Name)
-	}
-	s, err := schedule.New(plan, names)
-	if err != nil {
-		return badInput("%w", err)
-	}
-	expected := s.Expected(func(schedule.Slot) time.Duration { return assumed })
-	w := app.Stdout
+func printPlan(app *App, foreseen *dryRun) error {
+	w, plan := app.Stdout, foreseen.Plan
 	fmt.Fprintf(w, "%s (%s)\n\n", plan.Study, plan.Origin)
 	planLine(w, "baseline", plan.Baseline)
 	planLine(w, "limits", report.Limits(plan.Limits))
@@ -71,14 +55,18 @@ func printPlan(app *App, plan *study.Plan) error {
 		planLine(w, "sampling", watched)
 	}
 	planLine(w, "seed", fmt.Sprint(plan.Seed))
-	if err := run.TooWide(plan, runtime.NumCPU()); err != nil {
-		planLine(w, "remark", err.Error())
+	for _, remark := range foreseen.Remarks {
+		planLine(w, "remark", remark)
 	}
 	fmt.Fprintf(w, "\norder of the first block:\n")
-	printOrder(w, expected.FirstBlock)
-	fmt.Fprintf(w, "\nexpected: %s\n", expected.Words())
-	fmt.Fprintf(w, "(at %v a trial, the start of the instance included; a run measures it and tells the time to go)\n", assumed)
+	printOrder(w, foreseen.FirstBlock)
+	printExpected(w, foreseen)
 	return nil
+}
+
+func printExpected(w io.Writer, d *dryRun) {
+	fmt.Fprintf(w, "\nexpected: %s\n", d.words)
+	fmt.Fprintf(w, "(at %v a trial, the start of the instance included; a run measures it and\ntells the time to go)\n", assumed)
 }
 
 // planLine is one thing of a plan, wrapped beside its name.

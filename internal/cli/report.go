@@ -10,7 +10,6 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/term"
 
 	"tare/internal/bundle"
 	"tare/internal/published"
@@ -151,14 +150,12 @@ func render(w io.Writer, in report.Input, format string, o report.TerminalOption
 // terminalOptions finds out what the writer can show: colour only on a
 // terminal that has not been told to do without (NO_COLOR).
 func terminalOptions(w io.Writer, all bool) report.TerminalOptions {
-	o := report.TerminalOptions{Width: 80, All: all}
-	file, ok := w.(*os.File)
-	if !ok || !term.IsTerminal(int(file.Fd())) {
+	o := report.TerminalOptions{Width: usualWidth, All: all}
+	columns, terminal := terminalWidth(w)
+	if !terminal {
 		return o
 	}
-	if width, _, err := term.GetSize(int(file.Fd())); err == nil && width > 0 {
-		o.Width = min(width, 120)
-	}
+	o.Width = min(columns, 120)
 	o.Colour = os.Getenv("NO_COLOR") == "" && !slices.Contains([]string{"", "dumb"}, strings.ToLower(os.Getenv("TERM")))
 	return o
 }

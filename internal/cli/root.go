@@ -22,15 +22,15 @@ func Main(ctx context.Context, app *App) int {
 	var exit *ExitError
 	if errors.As(err, &exit) {
 		if exit.Err != nil {
-			fmt.Fprintf(app.Stderr, "tare: %v\n", exit.Err)
+			app.say("tare: %v", exit.Err)
 		}
 		return exit.Status
 	}
 	if !app.started { // what cobra itself finds wrong about the words
-		fmt.Fprintf(app.Stderr, "tare: %s; `tare --help` lists the commands\n", strings.Join(strings.Fields(err.Error()), " "))
+		app.say("tare: %s; `tare --help` lists the commands", strings.Join(strings.Fields(err.Error()), " "))
 		return ExitBadInput
 	}
-	fmt.Fprintf(app.Stderr, "tare: %v\n", err)
+	app.say("tare: %v", err)
 	if ctx.Err() != nil {
 		return ExitInterrupted
 	}
@@ -70,6 +70,7 @@ A first look:
 		newWorkloadCommand(app), newPublishedCommand(app), newListCommand(app), newShowCommand(app), newRemoveCommand(app), newCleanCommand(app), newHostCommand(app),
 	)
 	prepare(app, root)
+	helped(app, root)
 	return root
 }
 

@@ -21,7 +21,7 @@ func newRunCommand(app *App) *cobra.Command {
 		o      run.Options
 		seed   uint64
 		resume string
-		dry    bool
+		dryly  bool
 		strict bool
 		show   displayFlags
 	)
@@ -72,8 +72,8 @@ interrupted.`,
 				if err != nil {
 					return err
 				}
-				if dry {
-					return printPlan(app, plan)
+				if dryly {
+					return dry(app, plan, show.json, printPlan)
 				}
 				o.Plan = plan
 			}
@@ -93,7 +93,7 @@ interrupted.`,
 	flags.Uint64Var(&seed, "seed", 0, "of the random order; by default one is drawn and recorded")
 	flags.StringVarP(&o.Folder, "out", "o", "", "folder of the run (default: below the home, named by study and time)")
 	flags.StringVar(&resume, "resume", "", "go on with this run: its folder or its name")
-	flags.BoolVar(&dry, "dry-run", false, "print the plan and the expected duration, and start nothing")
+	flags.BoolVar(&dryly, "dry-run", false, "print the plan and the expected duration, and start nothing; with --json as one object")
 	flags.BoolVar(&strict, "strict", false, "look first at what differs between the environments (tare parity), and run nothing where a confound touches a workload")
 	show.add(flags)
 	show.addListen(flags)
@@ -168,7 +168,11 @@ func outcome(ctx context.Context, result *run.Result, err error) error {
 func status(app *App, result *run.Result) error {
 	switch {
 	case result.Interrupted:
-		return &ExitError{Status: ExitInterrupted, Err: fmt.Errorf("interrupted; go on with: tare run --resume %s", runName(app, result.Folder))}
+		command := "run"
+		if len(result.Run.Plan.Steps) > 0 {
+			command = "explain"
+		}
+		return &ExitError{Status: ExitInterrupted, Err: fmt.Errorf("interrupted; go on with `tare %s --resume %s`", command, runName(app, result.Folder))}
 	case result.Failed > 0:
 		return &ExitError{Status: ExitSomeFailed, Err: fmt.Errorf("%d of %d trials failed; the report lists them with their reasons", result.Failed, len(result.Run.Trials))}
 	case result.Alone():

@@ -121,6 +121,9 @@ func count(f sample.Figure) string {
 	return number(1000 * f.Value)
 }
 
+// Span prints seconds in an operation; "" where they are not known.
+func Span(f sample.Figure) string { return span(f, false) }
+
 // span prints seconds in an operation.
 func span(f sample.Figure, signed bool) string {
 	if f.Missing != "" {

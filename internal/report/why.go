@@ -13,6 +13,7 @@ import (
 
 	"tare/internal/attribution/analysis"
 	"tare/internal/cost"
+	"tare/internal/verdict"
 )
 
 const whyTitle = "Why"
@@ -20,7 +21,7 @@ const whyTitle = "Why"
 // apart takes the comparisons of single steps out of the contrasts, so that what
 // is left compares whole environments, and makes the attributions of them.
 func (v *view) apart() {
-	v.Why = analysis.Of(v.Plan, v.Trials, v.Contrasts)
+	v.Why = analysis.Of(v.Plan, v.Trials, v.Contrasts, analysis.Seen{Parity: v.Parity, Traced: v.Traced})
 	if len(v.Plan.Steps) > 0 {
 		v.Contrasts = slices.DeleteFunc(slices.Clone(v.Contrasts), func(c contrast) bool { return c.Part != "" })
 	}
@@ -170,14 +171,19 @@ const (
 func (t *terminal) waterfall(v *view, a analysis.Attribution) {
 	c := &a.Total.Contrast
 	lines := rows(a)
-	table := [][]string{{v.shown(a.From), end(c.Base, nounless(a.Unit)), "", ""}}
+	heads := v.whyHeads()
+	last := heads.Verdict
+	if a.Orders > 1 {
+		last = heads.Spread
+	}
+	table := [][]string{{heads.Part, heads.Change, heads.Interval, last}, {v.shown(a.From), end(c.Base, nounless(a.Unit)), "", ""}}
 	for _, s := range lines {
 		name := "+ " + s.Name
 		if s.Part == "" {
 			name = "= together"
 		}
 		words := t.verdict(word(&s.Contrast)) + strings.TrimPrefix(shareWord(s), word(&s.Contrast))
-		if overOrders(s) != "" {
+		if a.Orders > 1 && !nothing(s) {
 			words = overOrders(s)
 		}
 		table = append(table, []string{name, change(middle(&s.Contrast)), ends(&s.Contrast), words})
@@ -203,12 +209,14 @@ func (t *terminal) waterfall(v *view, a analysis.Attribution) {
 				line += text + pad + " "
 			}
 		}
-		if bar >= leastBar/2 {
-			if 0 < n && n <= len(lines) {
-				line += f.bar(lines[n-1], bar)
-			}
+		if part := n - 2; bar >= leastBar/2 && 0 <= part && part < len(lines) {
+			line += f.bar(lines[part], bar)
 		}
-		fmt.Fprintln(t, strings.TrimRight(line, " "))
+		line = strings.TrimRight(line, " ")
+		if n == 0 {
+			line = t.paint(dim, line)
+		}
+		fmt.Fprintln(t, line)
 	}
 }
 
@@ -218,16 +226,20 @@ func markdownWhy(b *strings.Builder, v *view) {
 		if i == 0 {
 			fmt.Fprintf(b, "%s\n\n", escape(v.whyLead(a)))
 		}
-		head, rule := "| part | change | interval | verdict, share | blocks", "|---|---:|---|---|---:"
+		h := v.whyHeads()
+		heads, rule := []string{h.Part, h.Change, h.Interval, h.Verdict, "blocks"}, "|---|---:|---|---|---:"
 		if a.Orders > 1 {
-			head, rule = head+" | over the orders", rule+"|---"
+			heads, rule = append(heads, h.Spread), rule+"|---"
 		}
-		fmt.Fprintf(b, "%s |\n%s|\n", head, rule)
-		fmt.Fprintf(b, "| %s | %s | | |%s |\n", escape(v.shown(a.From)), end(a.Total.Contrast.Base, a.Unit), strings.Repeat(" |", strings.Count(head, "|")-5))
+		fmt.Fprintf(b, "| %s |\n%s|\n", strings.Join(heads, " | "), rule)
+		one := func(name string, side verdict.Side) {
+			fmt.Fprintf(b, "| %s | %s |%s\n", escape(v.shown(name)), end(side, a.Unit), strings.Repeat(" |", len(heads)-2))
+		}
+		one(a.From, a.Total.Contrast.Base)
 		for _, s := range rows(a) {
 			name := escape(s.Name)
 			if s.Part == "" {
-				name = "**" + escape(v.shown(a.To)) + "**"
+				name = "**together**"
 			}
 			fmt.Fprintf(b, "| %s | %s | %s | %s | %d", name, change(middle(&s.Contrast)), escape(ends(&s.Contrast)), shareWord(s), s.Contrast.N)
 			if a.Orders > 1 {
@@ -235,6 +247,7 @@ func markdownWhy(b *strings.Builder, v *view) {
 			}
 			b.WriteString(" |\n")
 		}
+		one(a.To, a.Total.Contrast.Values)
 		b.WriteString("\n")
 		for _, s := range v.findings(a) {
 			fmt.Fprintf(b, "- %s\n", escape(s))
@@ -251,6 +264,7 @@ func markdownWhy(b *strings.Builder, v *view) {
 // whyTable is an attribution as the page shows it.
 type whyTable struct {
 	Heading, Lead, From, Reference string
+	Heads                          whyHeads
 	Rows                           []whyRow
 	Sentences                      []string
 	HasOrders, Shown               bool
@@ -267,7 +281,7 @@ type whyRow struct {
 func (v *view) WhyTables() (tables []whyTable) {
 	shown := v.whyShown()
 	for _, a := range v.Why {
-		t := whyTable{Heading: whyHeading(a), Lead: v.whyLead(a), From: v.shown(a.From), Reference: end(a.Total.Contrast.Base, a.Unit), HasOrders: a.Orders > 1}
+		t := whyTable{Heading: whyHeading(a), Lead: v.whyLead(a), Heads: v.whyHeads(), From: v.shown(a.From), Reference: end(a.Total.Contrast.Base, a.Unit), HasOrders: a.Orders > 1}
 		t.Shown = slices.ContainsFunc(shown, func(s analysis.Attribution) bool {
 			return s.Workload == a.Workload && s.Level == a.Level && s.Metric == a.Metric
 		})
@@ -277,11 +291,14 @@ func (v *view) WhyTables() (tables []whyTable) {
 			r := whyRow{Name: s.Name, About: s.About, Change: typeset(change(middle(&c))), Ends: typeset(ends(&c)), Word: word(&c), Verdict: string(c.Verdict), N: c.N,
 				Orders: typeset(overOrders(s)), Bar: f.draw(s), Total: s.Part == ""}
 			if r.Total {
-				r.Name = v.shown(a.To)
+				r.Name = v.endName(a)
 			} else if s.Of != nil {
 				r.Share = typeset(analysis.Percent(*s.Of))
 			}
 			t.Rows = append(t.Rows, r)
+		}
+		if !slices.ContainsFunc(t.Rows, func(r whyRow) bool { return r.Total }) {
+			t.Rows = append(t.Rows, whyRow{Name: v.endName(a), Total: true})
 		}
 		for _, s := range v.findings(a) {
 			t.Sentences = append(t.Sentences, typeset(s))
@@ -289,6 +306,11 @@ func (v *view) WhyTables() (tables []whyTable) {
 		tables = append(tables, t)
 	}
 	return tables
+}
+
+// endName is what the page's last row is called: the end, with its figure.
+func (v *view) endName(a analysis.Attribution) string {
+	return v.shown(a.To) + ", " + typeset(end(a.Total.Contrast.Values, a.Unit))
 }
 
 // draw is a part as a bar of the waterfall, with its interval as a whisker.

@@ -148,6 +148,12 @@ func TestWhatHasNotRunHasNoFigureAndNoLine(t *testing.T) {
 			t.Errorf("there is %q in\n%s\n%s", absent, text, section)
 		}
 	}
+	if !strings.Contains(section, "| docker | no figure |") {
+		t.Errorf("the document has no line for the second end:\n%s", section)
+	}
+	if page := htmlOf(t, in); !strings.Contains(page, `<tr class="total"><th scope="row">docker, no figure</th>`) {
+		t.Error("the page has no line for the second end")
+	}
 	in.Trials = nil
 	in.Contrasts = verdict.Contrasts(in.Plan, nil, in.Manifest.Environments)
 	out.Reset()
@@ -178,6 +184,40 @@ func TestWithoutIntervalsNothingIsSaidOfTheParts(t *testing.T) {
 	}
 }
 
+func TestOverSeveralOrdersTheIntervalAndTheSpreadHaveHeadsOfTheirOwn(t *testing.T) {
+	in := ladderFixture()
+	for i := range in.Plan.Steps {
+		step := &in.Plan.Steps[i]
+		if step.Part == "" {
+			continue
+		}
+		step.Order = 1
+		again := *step
+		again.Order = 2
+		in.Plan.Steps = append(in.Plan.Steps, again)
+	}
+	in.Contrasts = verdict.Contrasts(in.Plan, in.Trials, in.Manifest.Environments)
+	var out, document bytes.Buffer
+	if err := Why(&out, in, TerminalOptions{Width: 100}); err != nil {
+		t.Fatal(err)
+	}
+	if err := Markdown(&document, in); err != nil {
+		t.Fatal(err)
+	}
+	page := htmlOf(t, in)
+	if text := out.String(); !regexp.MustCompile(`\n  part +change 95% interval +spread over orders\n  native`).MatchString(text) || strings.Contains(text, "range n/a") {
+		t.Errorf("the table has no heads:\n%s", text)
+	}
+	if want := "| part | change | 95% interval | verdict, share | blocks | spread over orders |\n"; !strings.Contains(document.String(), want) {
+		t.Errorf("the document has no %s", want)
+	}
+	for _, want := range []string{`<th scope="col">95% interval</th>`, `<th scope="col">spread over orders</th>`} {
+		if !strings.Contains(page, want) {
+			t.Errorf("the page has no %s", want)
+		}
+	}
+}
+
 func TestMarkdownOfALadderIsATable(t *testing.T) {
 	var out bytes.Buffer
 	if err := Markdown(&out, ladderFixture()); err != nil {
@@ -197,7 +237,7 @@ func TestMarkdownOfALadderIsATable(t *testing.T) {
 			t.Errorf("%d bars in %s", strings.Count(line, "|"), line)
 		}
 	}
-	if rows != 8 {
+	if rows != 9 {
 		t.Errorf("%d rows:\n%s", rows, section)
 	}
 }

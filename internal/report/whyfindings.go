@@ -13,9 +13,19 @@ import (
 func nothing(s analysis.Share) bool { return s.Contrast.N == 0 }
 
 // rows are the lines between the two ends: the parts that ran, or of which there
-// is a reason why they have no figure, and what they come to together.
+// is a reason why they have no figure, and what they come to together. The ends
+// themselves have a line in every format, whatever ran.
 func rows(a analysis.Attribution) []analysis.Share {
 	return slices.DeleteFunc(append(slices.Clone(a.Parts), a.Total), func(s analysis.Share) bool { return nothing(s) && s.Contrast.Open })
+}
+
+// whyHeads are the headings of an attribution's columns, the same in every format:
+// spread is that of what single orders say of a part, for parts that were switched
+// on in several.
+type whyHeads struct{ Part, Change, Interval, Verdict, Spread string }
+
+func (v *view) whyHeads() whyHeads {
+	return whyHeads{"part", "change", v.Plan.Design.Confidence.String() + " interval", "verdict, share", "spread over orders"}
 }
 
 // end is the figure of one end of a ladder.

@@ -17,6 +17,9 @@ func TestLinesBreakAtSpacesAlone(t *testing.T) {
 		{"a so-called re-try-again-later", []string{"a so-called", "re-try-again-later"}},
 		{"  mend: modprobe kvm_intel", []string{"  mend: modprobe", "kvm_intel"}},
 		{"two  spaces\nand a line", []string{"two  spaces", "and a line"}},
+		{"undo by `tare rm a-long-name` or so", []string{"undo by", "`tare rm a-long-name`", "or so"}},
+		{"`wc -l --a-long one...`: ended", []string{"`wc -l --a-long", "one...`: ended"}},
+		{"it`s one mark alone here", []string{"it`s one mark", "alone here"}},
 		{"\x1b[1mbold words are\x1b[0m as wide", []string{"\x1b[1mbold words are\x1b[0m as", "wide"}},
 	} {
 		if got := Wrap(c.text, 17); !slices.Equal(got, c.want) {

@@ -260,7 +260,7 @@ func (e *execution) execute(ctx context.Context) (*Result, error) {
 	m.Sessions[session].Ended, m.Sessions[session].Stopped = time.Now().UTC(), stopped
 	if err := errors.Join(err, e.run.SaveManifest()); err != nil {
 		if n := len(e.run.Trials); n > 0 {
-			err = fmt.Errorf("%w\nwhat was measured is kept, %d trials in %s; with the cause mended, go on with: tare run --resume %s", err, n, e.Folder, e.Folder)
+			err = fmt.Errorf("%w\nwhat was measured is kept, %d trials in %s; with the cause mended, go on with `tare run --resume %s`", err, n, e.Folder, e.Folder)
 		}
 		return nil, err
 	}

@@ -61,7 +61,8 @@ type Share struct {
 	// begins in a waterfall.
 	Before float64 `json:"-"`
 	// Least and Most are the range of the estimates of single orders, as log
-	// ratios; nil where there is one order.
+	// ratios; nil where there is one order, or all orders compare the same two
+	// environments, as of a part that stands first in each.
 	Least *float64 `json:"least,omitempty"`
 	Most  *float64 `json:"most,omitempty"`
 
@@ -97,9 +98,10 @@ func (u Unexplained) MarshalJSON() ([]byte, error) {
 }
 
 // Of makes the attributions of a run whose plan has steps, of the metrics
-// that the workloads are judged by and of what operations cost. It is a pure
-// function of what the run folder has.
-func Of(plan *study.Plan, trials []bundle.Trial, contrasts []verdict.Contrast) []Attribution {
+// that the workloads are judged by and of what operations cost. What else was
+// seen gives causes to its sentences, and no figure. It is a pure function of
+// what the run folder has.
+func Of(plan *study.Plan, trials []bundle.Trial, contrasts []verdict.Contrast, seen Seen) []Attribution {
 	if len(plan.Steps) == 0 {
 		return nil
 	}
@@ -127,7 +129,7 @@ func Of(plan *study.Plan, trials []bundle.Trial, contrasts []verdict.Contrast) [
 	}
 	all = slices.DeleteFunc(all, func(a Attribution) bool { return a.To == "" })
 	for i := range all {
-		all[i].fill(plan, trials)
+		all[i].fill(plan, trials, seen)
 	}
 	return all
 }
@@ -147,7 +149,7 @@ func material(c verdict.Contrast) bool {
 }
 
 // fill adds what the parts have only together.
-func (a *Attribution) fill(plan *study.Plan, trials []bundle.Trial) {
+func (a *Attribution) fill(plan *study.Plan, trials []bundle.Trial, seen Seen) {
 	logs := verdict.Logs(plan, trials, a.Workload, a.Level, a.Metric)
 	sum := 0.0
 	for i := range a.Parts {
@@ -162,7 +164,7 @@ func (a *Attribution) fill(plan *study.Plan, trials []bundle.Trial) {
 	a.unexplained(plan, logs)
 	for _, s := range a.Parts {
 		if s.Material {
-			a.Sentences = append(a.Sentences, s.sentence(a))
+			a.Sentences = append(a.Sentences, s.sentence(a, seen.cause(plan, a, s.Part)))
 		}
 	}
 }
@@ -179,6 +181,15 @@ func shareOf(estimate float64, total verdict.Contrast) *float64 {
 // spread is the range of what single orders say of a part.
 func (s *Share) spread(steps []study.Step, logs map[string]map[int]float64) {
 	if s.Contrast.Orders < 2 {
+		return
+	}
+	pairs := map[[2]string]bool{}
+	for _, step := range steps {
+		if step.Part == s.Part {
+			pairs[[2]string{step.Environment, step.Base}] = true
+		}
+	}
+	if len(pairs) < 2 {
 		return
 	}
 	for _, step := range steps {

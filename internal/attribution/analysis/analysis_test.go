@@ -54,7 +54,7 @@ func analysed(t interface {
 	Fatalf(string, ...any)
 }, p *study.Plan, trials []bundle.Trial) Attribution {
 	t.Helper()
-	all := Of(p, trials, verdict.Contrasts(p, trials, nil))
+	all := Of(p, trials, verdict.Contrasts(p, trials, nil), Seen{})
 	if len(all) != 1 {
 		t.Fatalf("%d attributions", len(all))
 	}
@@ -120,12 +120,12 @@ func TestSentencesBeginWithWhatTheStepIsCalled(t *testing.T) {
 		want   string
 	}{
 		{study.Step{Name: "masked paths", Many: true, About: "hidden"}, "higher", -.1, "The masked paths cost 9.5% [9.5, 9.5] of requests per second, 100% of the whole: hidden."},
-		{study.Step{Name: "a and b", Subject: "A and b, switched together,", Many: true, About: "x.a, x.b", Switched: "x.a, x.b"}, "lower", -.1, "A and b, switched together, take 9.5% [9.5, 9.5] off requests per second, 100% of the whole: x.a, x.b."},
+		{study.Step{Name: "a and b", Subject: "A and b, switched together,", Many: true, About: "x.a, x.b", Switched: "x.a, x.b"}, "lower", -.1, "A and b, switched together, take 9.5% [9.5, 9.5] off requests per second, 100% of the whole: x.a, x.b; no cause was measured."},
 		{study.Step{Name: "a and b", Subject: "A and b, switched together,", Many: true}, "lower", math.Log(3), "A and b, switched together, multiply requests per second by 3.00 [3.00, 3.00], 100% of the whole."},
-		{study.Step{Name: "bridge", About: "packets pass a bridge (network: host → bridge)", Switched: "network: host → bridge; a fact"}, "lower", .1, "The bridge adds 10.5% [10.5, 10.5] to requests per second, 100% of the whole: packets pass a bridge (network: host → bridge)."},
-		{study.Step{Name: "bridge", About: "packets pass a bridge (network: host → bridge)", Switched: "network: host → bridge; a fact"}, "lower", -.1, "The bridge takes 9.5% [9.5, 9.5] off requests per second, 100% of the whole: network: host → bridge; a fact."},
-		{study.Step{Name: "bridge", About: "packets pass a bridge", Switched: "network: host → bridge"}, "higher", .1, "The bridge gives 10.5% [10.5, 10.5] more requests per second, 100% of the whole: network: host → bridge."},
-		{study.Step{Name: "bridge", About: "packets pass a bridge"}, "higher", .1, "The bridge gives 10.5% [10.5, 10.5] more requests per second, 100% of the whole."},
+		{study.Step{Name: "bridge", About: "packets pass a bridge (network: host → bridge)", Switched: "network: host → bridge"}, "lower", .1, "The bridge adds 10.5% [10.5, 10.5] to requests per second, 100% of the whole: packets pass a bridge (network: host → bridge)."},
+		{study.Step{Name: "bridge", About: "packets pass a bridge (network: host → bridge)", Switched: "network: host → bridge"}, "lower", -.1, "The bridge takes 9.5% [9.5, 9.5] off requests per second, 100% of the whole: network: host → bridge; no cause was measured."},
+		{study.Step{Name: "bridge", About: "packets pass a bridge", Switched: "network: host → bridge"}, "higher", .1, "The bridge gives 10.5% [10.5, 10.5] more requests per second, 100% of the whole: network: host → bridge; no cause was measured."},
+		{study.Step{Name: "bridge", About: "packets pass a bridge"}, "higher", .1, "The bridge gives 10.5% [10.5, 10.5] more requests per second, 100% of the whole: no cause was measured."},
 		{study.Step{Name: "clients of nginx", Subject: "Setting clients of nginx from 10 to 50", About: "with.nginx.clients: 10 → 50"}, "lower", .1, "Setting clients of nginx from 10 to 50 adds 10.5% [10.5, 10.5] to requests per second, 100% of the whole."},
 	} {
 		p := climbPlan(c.better, "x")

@@ -12,13 +12,14 @@ import (
 // Title is what the metric is called in sentences and headings.
 func (a Attribution) Title() string {
 	if c, known := cost.Lookup(a.Metric); known {
-		return c.Title + " per thousand operations"
+		return c.InWords()
 	}
 	return strings.ReplaceAll(a.Metric, "_", " ")
 }
 
-// sentence says of a material part what it does to the metric.
-func (s Share) sentence(a *Attribution) string {
+// sentence says of a material part what it does to the metric. The cause is told
+// where the part makes things cheaper.
+func (s Share) sentence(a *Attribution, cause string) string {
 	c := s.Contrast
 	metric := a.Title()
 	var text string
@@ -41,19 +42,25 @@ func (s Share) sentence(a *Attribution) string {
 		text += fmt.Sprintf(" (from %s to %s over the orders)", change(*s.Least), change(*s.Most))
 	}
 	// A subject in the singular is the change itself, and needs no more words.
-	if why := s.told(c.Estimate > 0 == (a.Better == "higher")); why != "" && (s.step.Subject == "" || s.step.Many) {
+	if why := s.told(c.Estimate > 0 == (a.Better == "higher"), cause); why != "" && (s.step.Subject == "" || s.step.Many) {
 		text += ": " + strings.TrimSuffix(why, ".")
 	}
 	return text + "."
 }
 
 // told is what a sentence says of the part itself. What it puts on the way can be
-// the cause of a cost and not of a gain: there only what was switched is known.
-func (s Share) told(cheaper bool) string {
-	if cheaper {
+// the cause of a cost and not of a gain: there it is what was switched, and the
+// cause if one was seen.
+func (s Share) told(cheaper bool, cause string) string {
+	switch {
+	case !cheaper:
+		return s.About
+	case s.Rest():
 		return s.step.Switched
+	case s.step.Switched == "":
+		return cause
 	}
-	return s.About
+	return s.step.Switched + "; " + cause
 }
 
 // does is how a sentence about the part begins, with one of two verbs.
