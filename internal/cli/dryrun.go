@@ -1,8 +1,10 @@
 package cli
 
 import (
+	"fmt"
 	"runtime"
 	"slices"
+	"strings"
 	"time"
 
 	"tare/internal/run"
@@ -21,7 +23,8 @@ type dryRun struct {
 	Expected   expected        `json:"expected"`
 	Remarks    []string        `json:"remarks,omitempty"`
 
-	words string // Expected, in words
+	words   string // Expected, in words
+	tooSoon string // that the budget ends before any verdict
 }
 
 // expected is how much a run will do at least and at most, as the verdicts come
@@ -53,6 +56,9 @@ func foresee(plan *study.Plan) (*dryRun, error) {
 	if err := run.TooWide(plan, runtime.NumCPU()); err != nil {
 		d.Remarks = append(d.Remarks, err.Error())
 	}
+	if d.tooSoon = d.short(e); d.tooSoon != "" {
+		d.Remarks = append(d.Remarks, d.tooSoon)
+	}
 	span := func(least, most int64) atLeast {
 		if most == 0 {
 			return atLeast{Least: least}
@@ -65,6 +71,37 @@ func foresee(plan *study.Plan) (*dryRun, error) {
 		Duration: span(int64(e.Min), int64(e.Max)), Assumed: int64(assumed),
 	}
 	return d, nil
+}
+
+// short says that the budget is too short for any verdict; "" where it is not.
+func (d *dryRun) short(e schedule.Expectation) string {
+	budget := d.Plan.Design.Budget
+	if budget == 0 || e.Verdict <= budget {
+		return ""
+	}
+	return fmt.Sprintf("a verdict takes %d blocks, and the budget of %s is likely to end before: where a trial takes %s, they take %s",
+		e.MinBlocks, spoken(budget), spoken(assumed), spoken(e.Verdict))
+}
+
+// spoken is a duration without parts that are zero: 4m, not 4m0s.
+func spoken(d time.Duration) string {
+	text := d.Round(time.Second).String()
+	if strings.HasSuffix(text, "m0s") {
+		text = strings.TrimSuffix(text, "0s")
+	}
+	if strings.HasSuffix(text, "h0m") {
+		text = strings.TrimSuffix(text, "0m")
+	}
+	return text
+}
+
+// forewarn says before a run whether its budget is too short for any verdict.
+func forewarn(app *App, plan *study.Plan) error {
+	d, err := foresee(plan)
+	if err == nil && d.tooSoon != "" {
+		app.say("note: %s", d.tooSoon)
+	}
+	return err
 }
 
 // dry prints what a run of the plan would do, as text in the way given or as JSON.

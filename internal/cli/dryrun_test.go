@@ -19,9 +19,11 @@ func told(t *testing.T, args ...string) (stdout, stderr string, status int) {
 	return out.String(), errs.String(), status
 }
 
-func TestADryRunIsOneObjectWithJSON(t *testing.T) {
+// twoLayers writes a workload, and a study of it in two environments.
+func twoLayers(t *testing.T) (rate, plan string) {
+	t.Helper()
 	folder := t.TempDir()
-	rate, plan := filepath.Join(folder, "rate.yaml"), filepath.Join(folder, "study.yaml")
+	rate, plan = filepath.Join(folder, "rate.yaml"), filepath.Join(folder, "study.yaml")
 	for path, text := range map[string]string{
 		rate: "workload: rate\nstresses: cpu\ndriver: {run: echo rate 1}\nparser: {regex: ['rate (?P<rate>\\d+)']}\nmetrics: [{name: rate, unit: op/s, better: higher, primary: true}]\n",
 		plan: "study: two\nbaseline: plain\nenvironments:\n  plain: {kind: layered}\n  thick: {kind: layered, thick: true}\nimage: {reference: 'tar:image.tar'}\nworkloads: [{use: ./rate.yaml}]\n",
@@ -30,6 +32,11 @@ func TestADryRunIsOneObjectWithJSON(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	return rate, plan
+}
+
+func TestADryRunIsOneObjectWithJSON(t *testing.T) {
+	rate, plan := twoLayers(t)
 	for _, args := range [][]string{
 		{"run", plan, "--dry-run", "--json"},
 		{"run", plan, "--dry-run", "--json", "--blocks", "7"},
@@ -54,6 +61,17 @@ func TestADryRunIsOneObjectWithJSON(t *testing.T) {
 		}
 		if steps := len(d.Plan.Steps); (steps > 0) != (args[0] == "explain") {
 			t.Errorf("%q: %d steps", args, steps)
+		}
+	}
+}
+
+func TestABudgetTooShortForAnyVerdictIsToldBeforehand(t *testing.T) {
+	_, plan := twoLayers(t)
+	for budget, short := range map[string]bool{"5s": true, "1h": false} {
+		out, errs, status := told(t, "run", plan, "--budget", budget, "--dry-run")
+		words := strings.Join(strings.Fields(out), " ")
+		if is := strings.Contains(words, "a verdict takes 8 blocks, and the budget of 5s is likely to end before: where a trial takes 2s, they take 32s"); status != 0 || is != short {
+			t.Errorf("%s: %d: %s%s", budget, status, errs, out)
 		}
 	}
 }

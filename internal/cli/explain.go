@@ -101,6 +101,9 @@ on in several orders, and shows the mean over them and their spread.`,
 			if !show.quiet && !show.json {
 				app.say("%s", ladderSize(plan))
 			}
+			if err := forewarn(app, plan); err != nil {
+				return err
+			}
 			o.Plan = plan
 			return explain(command.Context(), app, o, show)
 		},

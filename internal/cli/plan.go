@@ -65,7 +65,7 @@ func printPlan(app *App, foreseen *dryRun) error {
 }
 
 func printExpected(w io.Writer, d *dryRun) {
-	fmt.Fprintf(w, "\nexpected: %s\n", d.words)
+	fmt.Fprintf(w, "\n%s\n", strings.Join(report.Wrap("expected: "+d.words, 78), "\n  "))
 	fmt.Fprintf(w, "(at %v a trial, the start of the instance included; a run measures it and\ntells the time to go)\n", assumed)
 }
 

@@ -75,6 +75,9 @@ interrupted.`,
 				if dryly {
 					return dry(app, plan, show.json, printPlan)
 				}
+				if err := forewarn(app, plan); err != nil {
+					return err
+				}
 				o.Plan = plan
 			}
 			if strict {

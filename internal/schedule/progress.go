@@ -211,6 +211,8 @@ type Expectation struct {
 	MinBlocks, MaxBlocks int    // MaxBlocks 0: there is no maximum
 	MinTrials, MaxTrials int
 	Min, Max             time.Duration
+	// Verdict is how long it takes until a verdict can come, whatever the budget.
+	Verdict time.Duration
 }
 
 // Expected lays out the first block and counts what the plan allows. perTrial
@@ -235,6 +237,7 @@ func (s *Schedule) Expected(perTrial func(Slot) time.Duration) Expectation {
 		e.MaxBlocks = min(e.MinBlocks, blocks.Max)
 	case !s.sequential() && s.plan.Design.Drop != "never":
 		e.MaxBlocks = min(blocks.Max, max(e.MinBlocks, last[len(last)-1]))
+		e.MinBlocks = max(e.MinBlocks, s.firstLook())
 	}
 	if !blocks.Open {
 		e.MinBlocks = min(e.MinBlocks, e.MaxBlocks)
@@ -247,6 +250,7 @@ func (s *Schedule) Expected(perTrial func(Slot) time.Duration) Expectation {
 	}
 	e.MinTrials, e.MaxTrials = e.MinBlocks*len(e.FirstBlock), e.MaxBlocks*len(e.FirstBlock)
 	e.Min, e.Max = time.Duration(e.MinBlocks)*block, time.Duration(e.MaxBlocks)*block
+	e.Verdict = e.Min
 	if budget := s.plan.Design.Budget; budget > 0 && block > 0 {
 		e.Min = min(e.Min, budget)
 		if e.Max = min(e.Max, budget); blocks.Open {
@@ -254,6 +258,18 @@ func (s *Schedule) Expected(perTrial func(Slot) time.Duration) Expectation {
 		}
 	}
 	return e
+}
+
+// firstLook is the first block after which a verdict can come: where many
+// contrasts share the rate of error, the first looks are too early for any.
+func (s *Schedule) firstLook() int {
+	first := 0
+	for _, c := range s.book.Contrasts() {
+		if n := s.nextLook(c); c.Primary && (first == 0 || n < first) {
+			first = n
+		}
+	}
+	return first
 }
 
 // Words says in a line how many trials there will be and how long they take.
