@@ -244,6 +244,10 @@ my $n = 0; do { my $c = $s->accept; my $all = join "", <$c>; $n = length $all } 
 	if err != nil {
 		t.Fatal(err)
 	}
+	// From inside first: an engine's proxy answers before the program behind it does.
+	if _, err := receiver.Agent().Await(t.Context(), agent.Probe{TCP: net.JoinHostPort(environment.Listen(receiver), sink), Timeout: patience}); err != nil {
+		t.Fatal(err)
+	}
 	if _, err := sender.Agent().Await(t.Context(), agent.Probe{TCP: net.JoinHostPort(receiver.Address(), sink), Timeout: patience}); err != nil {
 		t.Fatal(err)
 	}
