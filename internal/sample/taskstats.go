@@ -7,6 +7,8 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"tare/internal/netlink"
 )
 
 // taskstats asks the kernel for the context switches of a process with all its
@@ -21,7 +23,6 @@ type taskstats struct {
 
 // What the messages consist of; the names are the kernel's.
 const (
-	genlHeader     = unix.NLMSG_HDRLEN + unix.GENL_HDRLEN
 	taskstatsGet   = 1                                               // TASKSTATS_CMD_GET
 	attributeTGID  = 2                                               // TASKSTATS_CMD_ATTR_TGID
 	aggregateTGID  = 5                                               // TASKSTATS_TYPE_AGGR_TGID
@@ -42,18 +43,18 @@ func openTaskstats() (*taskstats, error) {
 	}
 	_ = unix.SetsockoptTimeval(t.socket, unix.SOL_SOCKET, unix.SO_RCVTIMEO, &unix.Timeval{Sec: 1})
 	name := append([]byte("TASKSTATS"), 0)
-	t.request = message(unix.GENL_ID_CTRL, unix.CTRL_CMD_GETFAMILY, unix.CTRL_ATTR_FAMILY_NAME, name)
+	t.request = question(unix.GENL_ID_CTRL, unix.CTRL_CMD_GETFAMILY, unix.CTRL_ATTR_FAMILY_NAME, name)
 	answer, err := t.ask()
 	if err != nil {
 		t.close()
 		return nil, fmt.Errorf("looking up the kernel's task statistics: %w", err)
 	}
-	id := attribute(answer, unix.CTRL_ATTR_FAMILY_ID)
+	id := netlink.Find(answer, unix.CTRL_ATTR_FAMILY_ID)
 	if len(id) < 2 {
 		t.close()
 		return nil, errors.New("looking up the kernel's task statistics: it has none")
 	}
-	t.request = message(binary.NativeEndian.Uint16(id), taskstatsGet, attributeTGID, make([]byte, 4))
+	t.request = question(binary.NativeEndian.Uint16(id), taskstatsGet, attributeTGID, make([]byte, 4))
 	if _, _, err := t.switches(unix.Getpid()); err != nil {
 		t.close()
 		return nil, err
@@ -70,7 +71,7 @@ func (t *taskstats) switches(pid int) (count float64, ran uint64, err error) {
 	if err != nil {
 		return 0, 0, err
 	}
-	of := attribute(attribute(answer, aggregateTGID), statistics)
+	of := netlink.Find(netlink.Find(answer, aggregateTGID), statistics)
 	if len(of) < offsetSwitches+16 {
 		return 0, 0, errors.New("the kernel's task statistics lack context switches")
 	}
@@ -87,46 +88,16 @@ func (t *taskstats) ask() ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	answer := t.response[:n]
-	if n < genlHeader {
-		return nil, errors.New("the answer is too short")
+	body, err := netlink.Body(t.response[:n])
+	if err != nil {
+		return nil, err
 	}
-	if kind := binary.NativeEndian.Uint16(answer[4:]); kind == unix.NLMSG_ERROR {
-		if code := int32(binary.NativeEndian.Uint32(answer[unix.NLMSG_HDRLEN:])); code != 0 {
-			return nil, unix.Errno(-code)
-		}
-	}
-	return answer[genlHeader:], nil
+	return body[min(unix.GENL_HDRLEN, len(body)):], nil
 }
 
 func (t *taskstats) close() { unix.Close(t.socket) }
 
-// message is a request with one attribute.
-func message(family uint16, command, kind int, value []byte) []byte {
-	padded := (len(value) + 3) &^ 3
-	m := make([]byte, genlHeader+unix.NLA_HDRLEN+padded)
-	order := binary.NativeEndian
-	order.PutUint32(m, uint32(len(m)))
-	order.PutUint16(m[4:], family)
-	order.PutUint16(m[6:], unix.NLM_F_REQUEST)
-	m[unix.NLMSG_HDRLEN], m[unix.NLMSG_HDRLEN+1] = byte(command), 1
-	order.PutUint16(m[genlHeader:], uint16(unix.NLA_HDRLEN+len(value)))
-	order.PutUint16(m[genlHeader+2:], uint16(kind))
-	copy(m[genlHeader+unix.NLA_HDRLEN:], value)
-	return m
-}
-
-// attribute finds one by its kind.
-func attribute(list []byte, kind uint16) []byte {
-	for len(list) >= unix.NLA_HDRLEN {
-		size := int(binary.NativeEndian.Uint16(list))
-		if size < unix.NLA_HDRLEN || size > len(list) {
-			return nil
-		}
-		if binary.NativeEndian.Uint16(list[2:])&^uint16(unix.NLA_F_NESTED) == kind {
-			return list[unix.NLA_HDRLEN:size]
-		}
-		list = list[min((size+3)&^3, len(list)):]
-	}
-	return nil
+// question is a request of generic netlink with one attribute.
+func question(family uint16, command byte, kind uint16, value []byte) []byte {
+	return netlink.Message(family, 0, []byte{command, 1, 0, 0}, netlink.Attribute(kind, value))
 }

@@ -7,6 +7,8 @@ import (
 	"os"
 
 	"golang.org/x/sys/unix"
+
+	"tare/internal/netlink"
 )
 
 // connectNetworks brings the loopback up, and an interface for each address.
@@ -93,18 +95,8 @@ func routeBy(gateway netip.Addr) error {
 		return err
 	}
 	defer unix.Close(s)
-	const attribute = unix.SizeofRtAttr + 4
-	const length = unix.SizeofNlMsghdr + unix.SizeofRtMsg + attribute
-	order, b := binary.NativeEndian, []byte(nil)
-	b = order.AppendUint32(b, length)
-	b = order.AppendUint16(b, unix.RTM_NEWROUTE)
-	b = order.AppendUint16(b, unix.NLM_F_REQUEST|unix.NLM_F_ACK|unix.NLM_F_CREATE|unix.NLM_F_REPLACE)
-	b = append(b, make([]byte, 8)...) // sequence and port
-	b = append(b, unix.AF_INET, 0, 0, 0, unix.RT_TABLE_MAIN, unix.RTPROT_BOOT, unix.RT_SCOPE_UNIVERSE, unix.RTN_UNICAST)
-	b = order.AppendUint32(b, 0)
-	b = order.AppendUint16(b, attribute)
-	b = order.AppendUint16(b, unix.RTA_GATEWAY)
-	b = append(b, gateway.AsSlice()...)
+	route := []byte{unix.AF_INET, 0, 0, 0, unix.RT_TABLE_MAIN, unix.RTPROT_BOOT, unix.RT_SCOPE_UNIVERSE, unix.RTN_UNICAST, 0, 0, 0, 0}
+	b := netlink.Message(unix.RTM_NEWROUTE, unix.NLM_F_ACK|unix.NLM_F_CREATE|unix.NLM_F_REPLACE, route, netlink.Attribute(unix.RTA_GATEWAY, gateway.AsSlice()))
 	if err := unix.Sendto(s, b, 0, &unix.SockaddrNetlink{Family: unix.AF_NETLINK}); err != nil {
 		return err
 	}
@@ -113,11 +105,6 @@ func routeBy(gateway netip.Addr) error {
 	if err != nil {
 		return err
 	}
-	if n < unix.SizeofNlMsghdr+4 {
-		return fmt.Errorf("the kernel's answer is %d bytes short", n)
-	}
-	if code := int32(order.Uint32(answer[unix.SizeofNlMsghdr:])); code != 0 {
-		return unix.Errno(-code)
-	}
-	return nil
+	_, err = netlink.Body(answer[:n])
+	return err
 }

@@ -12,6 +12,8 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"tare/internal/netlink"
 )
 
 // hooks of the packet filter, by the kernel's numbers for them.
@@ -81,10 +83,7 @@ func newChains() ([]Chain, error) {
 	}
 	defer unix.Close(socket)
 	const family = 4 // and what else struct nfgenmsg has
-	question := make([]byte, unix.NLMSG_HDRLEN+family)
-	*(*unix.NlMsghdr)(unsafe.Pointer(&question[0])) = unix.NlMsghdr{
-		Len: uint32(len(question)), Type: unix.NFNL_SUBSYS_NFTABLES<<8 | unix.NFT_MSG_GETCHAIN, Flags: unix.NLM_F_REQUEST | unix.NLM_F_DUMP, Seq: 1,
-	}
+	question := netlink.Message(unix.NFNL_SUBSYS_NFTABLES<<8|unix.NFT_MSG_GETCHAIN, unix.NLM_F_DUMP, make([]byte, family))
 	if err := unix.Sendto(socket, question, 0, &unix.SockaddrNetlink{Family: unix.AF_NETLINK}); err != nil {
 		return nil, err
 	}
@@ -122,30 +121,13 @@ func newChains() ([]Chain, error) {
 // newChain reads one from the kernel's answer. What hangs at no hook is passed
 // by nothing by itself.
 func newChain(family byte, text []byte) (Chain, bool) {
-	parts := attributes(text)
-	hook, hangs := attributes(parts[unix.NFTA_CHAIN_HOOK])[unix.NFTA_HOOK_HOOKNUM]
-	if !hangs || number(hook) >= len(hooks) || family != unix.AF_INET && family != unix.NFPROTO_INET {
+	hook := netlink.Find(netlink.Find(text, unix.NFTA_CHAIN_HOOK), unix.NFTA_HOOK_HOOKNUM)
+	if hook == nil || number(hook) >= len(hooks) || family != unix.AF_INET && family != unix.NFPROTO_INET {
 		return Chain{}, false
 	}
+	table := bytes.TrimRight(netlink.Find(text, unix.NFTA_CHAIN_TABLE), "\x00")
 	// Nothing jumps to such a chain, so all that uses it are its rules.
-	return Chain{Table: string(bytes.TrimRight(parts[unix.NFTA_CHAIN_TABLE], "\x00")), Hook: hooks[number(hook)], Rules: number(parts[unix.NFTA_CHAIN_USE])}, true
-}
-
-// kindMask leaves the number of an attribute, without the flags above it.
-const kindMask = 1<<14 - 1
-
-// attributes of a netlink message, by their numbers.
-func attributes(text []byte) map[uint16][]byte {
-	found := map[uint16][]byte{}
-	for len(text) >= unix.SizeofNlAttr {
-		length := int(binary.NativeEndian.Uint16(text))
-		if length < unix.SizeofNlAttr || length > len(text) {
-			break
-		}
-		found[binary.NativeEndian.Uint16(text[2:])&kindMask] = text[unix.SizeofNlAttr:length]
-		text = text[min(len(text), (length+unix.NLA_ALIGNTO-1)&^(unix.NLA_ALIGNTO-1)):]
-	}
-	return found
+	return Chain{Table: string(table), Hook: hooks[number(hook)], Rules: number(netlink.Find(text, unix.NFTA_CHAIN_USE))}, true
 }
 
 // number as nftables sends them.
