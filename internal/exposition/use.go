@@ -168,6 +168,7 @@ func (r *Run) around(c cell, u *sample.Usage) {
 // ofUsage is where a trial's usage has the quantity: the total of a counter,
 // the mean of a gauge.
 var ofUsage = map[string]func(*sample.Usage) sample.Figure{
+	"cpu":              func(u *sample.Usage) sample.Figure { return u.CPU() },
 	"cpu_user":         func(u *sample.Usage) sample.Figure { return u.CPUUser },
 	"cpu_system":       func(u *sample.Usage) sample.Figure { return u.CPUSystem },
 	"cpu_throttled":    func(u *sample.Usage) sample.Figure { return u.CPUThrottled },

@@ -17,6 +17,7 @@ func (s *Sampler) lookProcesses(r *Reading, when stage) {
 	r.Threads.more(threads)
 	r.Processes = Known(float64(len(s.pids) + len(s.outside.processes)))
 	spent := &s.outside.spent
+	r.CPU.more(spent[cpuUser] + spent[cpuSystem])
 	r.CPUUser.more(spent[cpuUser])
 	r.CPUSystem.more(spent[cpuSystem])
 	r.MinorFaults.more(spent[minorFaults])

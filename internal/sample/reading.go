@@ -16,6 +16,7 @@ type Options struct {
 type Reading struct {
 	Seconds float64 // since the watching began
 
+	CPU          Figure // all of it; how it is divided is asked more seldom
 	CPUUser      Figure
 	CPUSystem    Figure
 	CPUThrottled Figure
@@ -60,6 +61,7 @@ func (q Quantity) Of(r *Reading) *Figure { return q.of(r) }
 
 // Quantities are all that is watched.
 var Quantities = []Quantity{
+	{"cpu", "s", Counter, "processor time", func(r *Reading) *Figure { return &r.CPU }},
 	{"cpu_user", "s", Counter, "processor time in user mode", func(r *Reading) *Figure { return &r.CPUUser }},
 	{"cpu_system", "s", Counter, "processor time in the kernel", func(r *Reading) *Figure { return &r.CPUSystem }},
 	{"cpu_throttled", "s", Counter, "time held back by a quota while there was work", func(r *Reading) *Figure { return &r.CPUThrottled }},

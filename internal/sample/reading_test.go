@@ -66,6 +66,31 @@ func TestACounterOfTheReadingsNeverFalls(t *testing.T) {
 	if u.CPUUser.Value >= seen[2].CPUUser.Value || math.Abs(u.CPU().Value-3.6) > 1e-9 {
 		t.Errorf("the usage says %v of %v", u.CPUUser, u.CPU())
 	}
+	for n, r := range seen {
+		if sum := r.CPUUser.Value + r.CPUSystem.Value; sum > r.CPU.Value+1e-9 {
+			t.Errorf("reading %d: user and system time are %v of %v", n, sum, r.CPU.Value)
+		}
+	}
+}
+
+func TestProcessorTimeIsWholeAtEachLookAndDividedWhereItWasAsked(t *testing.T) {
+	on, after := recorded(t)
+	var seen []Reading
+	s := start(on, never, false, Target{Footprint{Cgroups: []string{"/tare/o/vm"}}, func(r Reading) { seen = append(seen, r) }})[0]
+	s.seldom = 10
+	after()
+	s.loop.pass(usual)
+	u := s.Stop()
+	if r := seen[1]; r.CPU.Value <= 0 || r.CPUUser != Known(0) {
+		t.Errorf("who looks on sees %+v in user mode of %+v", r.CPUUser, r.CPU)
+	}
+	between, last := s.Series().At(1), s.Series().At(2)
+	if between.CPU.Missing != "" || between.CPUUser.Missing != skipped {
+		t.Errorf("between two divisions there is %+v in user mode of %+v", between.CPUUser, between.CPU)
+	}
+	if last.CPU != u.CPU() || math.Abs(last.CPUUser.Value+last.CPUSystem.Value-last.CPU.Value) > 1e-9 {
+		t.Errorf("the series ends with %+v and %+v of %+v, and the usage says %+v", last.CPUUser, last.CPUSystem, last.CPU, u.CPU())
+	}
 }
 
 func TestTheSeriesSurviveTheWayToAnotherMachine(t *testing.T) {

@@ -53,7 +53,6 @@ type Sampler struct {
 	problem string // why nothing can be counted from groups and processes
 	groups  []*cgroup.Counter
 	cpu     []cgroup.CPU    // at the first look
-	divided []float64       // the share of user time at the last thorough look
 	totals  []time.Duration // processor time at the last look
 	idle    bool            // nothing in the groups has run since the last look
 	held    []cgroup.Memory // at the last look
@@ -99,7 +98,6 @@ func newSampler(l *loop, t Target) *Sampler {
 			s.problem = err.Error()
 		}
 		s.groups, s.cpu, s.totals, s.held = append(s.groups, c), append(s.cpu, before), append(s.totals, -1), append(s.held, cgroup.Memory{})
-		s.divided = append(s.divided, 0)
 	}
 	for _, p := range s.footprint.Processes {
 		if _, lives := s.outside.admit(s.eyes, p.PID, p.Role); !lives {
@@ -142,7 +140,7 @@ func (s *Sampler) look(when stage) {
 
 // conclude makes a reading of what was read.
 func (s *Sampler) conclude(r *Reading) {
-	risen := *r
+	risen, user, system := *r, s.risen.CPUUser.Value, s.risen.CPUSystem.Value
 	for i := range Quantities {
 		q := &Quantities[i]
 		if q.Kind != Counter {
@@ -150,12 +148,17 @@ func (s *Sampler) conclude(r *Reading) {
 		}
 		f, highest := q.of(r), q.of(&s.risen)
 		*f = f.Minus(*q.of(&s.base))
-		// How a group's processor time is divided is sampled by the kernel, and
-		// corrected later.
 		if *q.of(&risen) = *f; f.Missing == "" {
 			highest.Value = max(highest.Value, f.Value)
 			q.of(&risen).Value = highest.Value
 		}
+	}
+	// How a group's processor time is divided is sampled by the kernel, and
+	// corrected later: neither part falls, and both make up the whole.
+	if all := risen.CPU.Plus(r.CPUUser).Plus(r.CPUSystem); all.Missing == "" {
+		user = min(max(r.CPUUser.Value, user), risen.CPU.Value-system)
+		risen.CPUUser.Value, risen.CPUSystem.Value = user, risen.CPU.Value-user
+		s.risen.CPUUser.Value, s.risen.CPUSystem.Value = user, risen.CPU.Value-user
 	}
 	for i, f := range []Figure{r.Memory, r.Cache, r.Threads, r.Processes} {
 		s.curves[i].add(s.at, f)
@@ -188,7 +191,7 @@ func (s *Sampler) lookGroups(r *Reading, when stage) {
 	v2 := s.on.groups.Mode() == "v2"
 	for i, g := range s.groups {
 		if err := s.lookCPU(r, i); err != nil {
-			r.CPUUser, r.CPUSystem, r.CPUThrottled = because(err), because(err), because(err)
+			r.CPU, r.CPUUser, r.CPUSystem, r.CPUThrottled = because(err), because(err), because(err), because(err)
 		}
 		if m, err := g.MemorySince(s.held[i], s.idle); err != nil {
 			r.Memory, r.Cache, r.MinorFaults, r.MajorFaults = because(err), because(err), because(err), because(err)
@@ -231,27 +234,23 @@ func (s *Sampler) lookGroups(r *Reading, when stage) {
 // lookCPU adds the processor time of one group.
 func (s *Sampler) lookCPU(r *Reading, i int) (err error) {
 	var cpu cgroup.CPU
-	var user float64
 	if s.thorough {
 		if cpu, err = s.groups[i].CPU(); err != nil {
 			return err
 		}
-		u, system := cpu.Since(s.cpu[i])
-		if user = u.Seconds(); u+system > 0 {
-			s.divided[i] = user / (u + system).Seconds()
-		}
+		user, system := cpu.Since(s.cpu[i])
+		r.CPUUser.more(user.Seconds())
+		r.CPUSystem.more(system.Seconds())
 		r.CPUThrottled.more(cpu.Throttled.Seconds())
 	} else {
 		if cpu, err = s.groups[i].Quick(); err != nil {
 			return err
 		}
-		user = s.divided[i] * (cpu.Total - s.cpu[i].Total).Seconds()
-		r.CPUThrottled.Missing = skipped
+		r.CPUUser.Missing, r.CPUSystem.Missing, r.CPUThrottled.Missing = skipped, skipped, skipped
 	}
+	r.CPU.more((cpu.Total - s.cpu[i].Total).Seconds())
 	s.idle = s.idle && cpu.Total == s.totals[i]
 	s.totals[i] = cpu.Total
-	r.CPUUser.more(user)
-	r.CPUSystem.more(max((cpu.Total-s.cpu[i].Total).Seconds()-user, 0))
 	return nil
 }
 
