@@ -24,7 +24,7 @@ type dryRun struct {
 	Remarks    []string        `json:"remarks,omitempty"`
 
 	words   string // Expected, in words
-	tooSoon string // that the budget ends before any verdict
+	tooSoon string // that the budget ends before any interval
 }
 
 // expected is how much a run will do at least and at most, as the verdicts come
@@ -73,14 +73,15 @@ func foresee(plan *study.Plan) (*dryRun, error) {
 	return d, nil
 }
 
-// short says that the budget is too short for any verdict; "" where it is not.
+// short says that the budget is too short for any interval; "" where it is not, or
+// where trials that are quicker than assumed would do.
 func (d *dryRun) short(e schedule.Expectation) string {
-	budget := d.Plan.Design.Budget
-	if budget == 0 || e.Verdict <= budget {
+	const quicker = 2
+	if e.Budget == 0 || e.Interval <= quicker*e.Budget {
 		return ""
 	}
-	return fmt.Sprintf("a verdict takes %d blocks, and the budget of %s is likely to end before: where a trial takes %s, they take %s",
-		e.MinBlocks, spoken(budget), spoken(assumed), spoken(e.Verdict))
+	return fmt.Sprintf("an interval takes %d blocks, and the budget of %s is likely to end before: where a trial takes %s, they take %s",
+		e.IntervalBlocks, spoken(e.Budget), spoken(assumed), spoken(e.Interval))
 }
 
 // spoken is a duration without parts that are zero: 4m, not 4m0s.
@@ -95,7 +96,7 @@ func spoken(d time.Duration) string {
 	return text
 }
 
-// forewarn says before a run whether its budget is too short for any verdict.
+// forewarn says before a run whether its budget is too short for any interval.
 func forewarn(app *App, plan *study.Plan) error {
 	d, err := foresee(plan)
 	if err == nil && d.tooSoon != "" {

@@ -65,12 +65,12 @@ func TestADryRunIsOneObjectWithJSON(t *testing.T) {
 	}
 }
 
-func TestABudgetTooShortForAnyVerdictIsToldBeforehand(t *testing.T) {
+func TestABudgetTooShortForAnyIntervalIsToldBeforehand(t *testing.T) {
 	_, plan := twoLayers(t)
 	for budget, short := range map[string]bool{"5s": true, "1h": false} {
 		out, errs, status := told(t, "run", plan, "--budget", budget, "--dry-run")
 		words := strings.Join(strings.Fields(out), " ")
-		if is := strings.Contains(words, "a verdict takes 8 blocks, and the budget of 5s is likely to end before: where a trial takes 2s, they take 32s"); status != 0 || is != short {
+		if is := strings.Contains(words, "an interval takes 8 blocks, and the budget of 5s is likely to end before: where a trial takes 2s, they take 32s"); status != 0 || is != short {
 			t.Errorf("%s: %d: %s%s", budget, status, errs, out)
 		}
 	}

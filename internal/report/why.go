@@ -131,6 +131,7 @@ func Why(w io.Writer, in Input, o TerminalOptions) error {
 	t := &terminal{TerminalOptions: o}
 	v := newView(in)
 	t.why(v)
+	t.fair(v)
 	t.kernel(v.Kernel())
 	t.failures("Failed trials", v.Failed)
 	_, err := io.WriteString(w, strings.TrimPrefix(t.String(), "\n"))

@@ -2,6 +2,7 @@ package run
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -14,15 +15,22 @@ import (
 // another machine or inside of another environment has that one's cores.
 func TooWide(plan *study.Plan, cores int) error {
 	var names []string
-	widest := 0.0
+	widest, here := 0.0, false
 	for _, e := range plan.Environments {
-		if e.Inside != nil || e.Host != "" || e.Limits.CPUs <= float64(cores) {
+		if e.Inside != nil || e.Host != "" {
+			continue
+		}
+		here = true
+		if e.Limits.CPUs <= float64(cores) {
 			continue
 		}
 		names = append(names, e.Name)
 		widest = max(widest, e.Limits.CPUs)
 	}
 	if len(names) == 0 {
+		if here {
+			return beyond(plan.Pin, cores)
+		}
 		return nil
 	}
 	who := strings.Join(names, ", ")
@@ -35,4 +43,14 @@ func TooWide(plan *study.Plan, cores int) error {
 	}
 	return fmt.Errorf("limits: cpus: the study gives %s %g CPUs, and this machine has %d: run it on a machine that has as many, or with less: %s",
 		who, widest, cores, smaller)
+}
+
+// beyond says which role is pinned to a core that the machine does not have.
+func beyond(pin map[string][]int, cores int) error {
+	for _, role := range slices.Sorted(maps.Keys(pin)) {
+		if most := slices.Max(append([]int{0}, pin[role]...)); most >= cores {
+			return fmt.Errorf("limits: pin: %s is pinned to core %d, and this machine has %d, numbered from 0: pin it to another one, or run the study on a machine that has as many", role, most, cores)
+		}
+	}
+	return nil
 }

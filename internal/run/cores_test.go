@@ -42,6 +42,20 @@ func TestALimitOfMoreCPUsThanTheMachineHasIsRefusedWithWhatToDo(t *testing.T) {
 	}
 }
 
+func TestACoreThatTheMachineLacksCannotBePinnedTo(t *testing.T) {
+	plan := &study.Plan{Environments: []study.Environment{{Name: "a"}}, Pin: map[string][]int{"server": {0, 1}, "driver": {7}}}
+	if err := TooWide(plan, 2); err == nil || !strings.Contains(err.Error(), "driver is pinned to core 7, and this machine has 2") {
+		t.Errorf("on 2 cores: %v", err)
+	}
+	if err := TooWide(plan, 8); err != nil {
+		t.Errorf("on 8 cores: %v", err)
+	}
+	plan.Environments[0].Host = "large"
+	if err := TooWide(plan, 2); err != nil {
+		t.Errorf("on another machine: %v", err)
+	}
+}
+
 func TestAStudyThatIsTooWideForTheMachineIsAMistakeAndNothingIsStarted(t *testing.T) {
 	starts := bareStarts.Load()
 	folder := filepath.Join(t.TempDir(), "run")

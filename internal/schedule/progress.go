@@ -211,8 +211,11 @@ type Expectation struct {
 	MinBlocks, MaxBlocks int    // MaxBlocks 0: there is no maximum
 	MinTrials, MaxTrials int
 	Min, Max             time.Duration
-	// Verdict is how long it takes until a verdict can come, whatever the budget.
-	Verdict time.Duration
+	Budget               time.Duration // 0: none
+	// Interval is how long it takes until a contrast has an interval, and in how
+	// many blocks.
+	Interval       time.Duration
+	IntervalBlocks int
 }
 
 // Expected lays out the first block and counts what the plan allows. perTrial
@@ -237,7 +240,8 @@ func (s *Schedule) Expected(perTrial func(Slot) time.Duration) Expectation {
 		e.MaxBlocks = min(e.MinBlocks, blocks.Max)
 	case !s.sequential() && s.plan.Design.Drop != "never":
 		e.MaxBlocks = min(blocks.Max, max(e.MinBlocks, last[len(last)-1]))
-		e.MinBlocks = max(e.MinBlocks, s.firstLook())
+		e.MinBlocks = max(e.MinBlocks, s.first(s.nextLook))
+		e.IntervalBlocks = s.first(func(c verdict.Contrast) int { return stats.FirstLook(c.Alpha) })
 	}
 	if !blocks.Open {
 		e.MinBlocks = min(e.MinBlocks, e.MaxBlocks)
@@ -250,22 +254,17 @@ func (s *Schedule) Expected(perTrial func(Slot) time.Duration) Expectation {
 	}
 	e.MinTrials, e.MaxTrials = e.MinBlocks*len(e.FirstBlock), e.MaxBlocks*len(e.FirstBlock)
 	e.Min, e.Max = time.Duration(e.MinBlocks)*block, time.Duration(e.MaxBlocks)*block
-	e.Verdict = e.Min
-	if budget := s.plan.Design.Budget; budget > 0 && block > 0 {
-		e.Min = min(e.Min, budget)
-		if e.Max = min(e.Max, budget); blocks.Open {
-			e.Max = budget
-		}
-	}
+	e.IntervalBlocks = max(e.IntervalBlocks, e.MinBlocks)
+	e.Interval, e.Budget = time.Duration(e.IntervalBlocks)*block, s.plan.Design.Budget
 	return e
 }
 
-// firstLook is the first block after which a verdict can come: where many
-// contrasts share the rate of error, the first looks are too early for any.
-func (s *Schedule) firstLook() int {
+// first is the least number of blocks that a contrast takes to something: where
+// many share the rate of error, the first looks are too early.
+func (s *Schedule) first(blocks func(verdict.Contrast) int) int {
 	first := 0
 	for _, c := range s.book.Contrasts() {
-		if n := s.nextLook(c); c.Primary && (first == 0 || n < first) {
+		if n := blocks(c); c.Primary && (first == 0 || n < first) {
 			first = n
 		}
 	}
@@ -274,13 +273,17 @@ func (s *Schedule) firstLook() int {
 
 // Words says in a line how many trials there will be and how long they take.
 func (e Expectation) Words() string {
+	text := fmt.Sprintf("%d to %d blocks, %d to %d trials%s, as the verdicts come in", e.MinBlocks, e.MaxBlocks, e.MinTrials, e.MaxTrials, spent(", ", e.Min, e.Max, ""))
 	switch {
 	case e.MaxBlocks == 0:
-		return fmt.Sprintf("from %s and %s on%s, without a maximum", counted(e.MinBlocks, "block", "blocks"), counted(e.MinTrials, "trial", "trials"), spent(" (", e.Min, e.Max, ")"))
+		text = fmt.Sprintf("from %s and %s on%s, without a maximum", counted(e.MinBlocks, "block", "blocks"), counted(e.MinTrials, "trial", "trials"), spent(" (", e.Min, e.Max, ")"))
 	case e.MinBlocks == e.MaxBlocks:
-		return fmt.Sprintf("%s, %s%s", counted(e.MaxBlocks, "block", "blocks"), counted(e.MaxTrials, "trial", "trials"), spent(", ", e.Min, e.Max, ""))
+		text = fmt.Sprintf("%s, %s%s", counted(e.MaxBlocks, "block", "blocks"), counted(e.MaxTrials, "trial", "trials"), spent(", ", e.Min, e.Max, ""))
 	}
-	return fmt.Sprintf("%d to %d blocks, %d to %d trials%s, as the verdicts come in", e.MinBlocks, e.MaxBlocks, e.MinTrials, e.MaxTrials, spent(", ", e.Min, e.Max, ""))
+	if e.Budget > 0 && (e.Max == 0 || e.Max > e.Budget) {
+		text += fmt.Sprintf("; the budget ends it after %s", e.Budget)
+	}
+	return text
 }
 
 // spent prints a span of time; nothing where none was guessed.

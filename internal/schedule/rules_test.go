@@ -269,12 +269,11 @@ func TestExpectationsFollowFromThePlan(t *testing.T) {
 		want   Expectation
 		words  string
 	}{
-		"usual":      {upTo60, nil, Expectation{MinBlocks: 8, MaxBlocks: 60, MinTrials: 32, MaxTrials: 240, Min: 32 * time.Second, Max: 4 * time.Minute, Verdict: 32 * time.Second}, "8 to 60 blocks, 32 to 240 trials, about 32s to 4m0s, as the verdicts come in"},
-		"fixed":      {study.Blocks{Min: 9, Max: 9, Fixed: true}, nil, Expectation{MinBlocks: 9, MaxBlocks: 9, MinTrials: 36, MaxTrials: 36, Min: 36 * time.Second, Max: 36 * time.Second, Verdict: 36 * time.Second}, "9 blocks, 36 trials, about 36s"},
-		"open":       {study.Blocks{Min: 8, Open: true}, nil, Expectation{MinBlocks: 8, MinTrials: 32, Min: 32 * time.Second, Verdict: 32 * time.Second}, "from 8 blocks and 32 trials on (at least 32s), without a maximum"},
-		"budget":     {upTo60, func(p *study.Plan) { p.Design.Budget = time.Minute }, Expectation{MinBlocks: 8, MaxBlocks: 60, MinTrials: 32, MaxTrials: 240, Min: 32 * time.Second, Max: time.Minute, Verdict: 32 * time.Second}, "8 to 60 blocks, 32 to 240 trials, about 32s to 1m0s, as the verdicts come in"},
-		"short":      {upTo60, func(p *study.Plan) { p.Design.Budget = 20 * time.Second }, Expectation{MinBlocks: 8, MaxBlocks: 60, MinTrials: 32, MaxTrials: 240, Min: 20 * time.Second, Max: 20 * time.Second, Verdict: 32 * time.Second}, "8 to 60 blocks, 32 to 240 trials, about 20s, as the verdicts come in"},
-		"sequential": {study.Blocks{Min: 8, Max: 10}, func(p *study.Plan) { p.Design.Order = "sequential" }, Expectation{MinBlocks: 10, MaxBlocks: 10, MinTrials: 40, MaxTrials: 40, Min: 40 * time.Second, Max: 40 * time.Second, Verdict: 40 * time.Second}, "10 blocks, 40 trials, about 40s"},
+		"usual":      {upTo60, nil, Expectation{MinBlocks: 8, MaxBlocks: 60, MinTrials: 32, MaxTrials: 240, Min: 32 * time.Second, Max: 4 * time.Minute, Interval: 32 * time.Second, IntervalBlocks: 8}, "8 to 60 blocks, 32 to 240 trials, about 32s to 4m0s, as the verdicts come in"},
+		"fixed":      {study.Blocks{Min: 9, Max: 9, Fixed: true}, nil, Expectation{MinBlocks: 9, MaxBlocks: 9, MinTrials: 36, MaxTrials: 36, Min: 36 * time.Second, Max: 36 * time.Second, Interval: 36 * time.Second, IntervalBlocks: 9}, "9 blocks, 36 trials, about 36s"},
+		"open":       {study.Blocks{Min: 8, Open: true}, nil, Expectation{MinBlocks: 8, MinTrials: 32, Min: 32 * time.Second, Interval: 32 * time.Second, IntervalBlocks: 8}, "from 8 blocks and 32 trials on (at least 32s), without a maximum"},
+		"budget":     {upTo60, func(p *study.Plan) { p.Design.Budget = time.Minute }, Expectation{MinBlocks: 8, MaxBlocks: 60, MinTrials: 32, MaxTrials: 240, Min: 32 * time.Second, Max: 4 * time.Minute, Budget: time.Minute, Interval: 32 * time.Second, IntervalBlocks: 8}, "8 to 60 blocks, 32 to 240 trials, about 32s to 4m0s, as the verdicts come in; the budget ends it after 1m0s"},
+		"sequential": {study.Blocks{Min: 8, Max: 10}, func(p *study.Plan) { p.Design.Order = "sequential" }, Expectation{MinBlocks: 10, MaxBlocks: 10, MinTrials: 40, MaxTrials: 40, Min: 40 * time.Second, Max: 40 * time.Second, Interval: 40 * time.Second, IntervalBlocks: 10}, "10 blocks, 40 trials, about 40s"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := planOf(c.blocks, []string{"native", "docker"}, "cpu:block", "disk:trial")
@@ -296,15 +295,15 @@ func TestExpectationsFollowFromThePlan(t *testing.T) {
 	}
 }
 
-func TestManyContrastsTakeMoreBlocksToAVerdict(t *testing.T) {
+func TestManyContrastsTakeMoreBlocksToAnInterval(t *testing.T) {
 	names := []string{"native"}
 	for n := range 20 {
 		names = append(names, fmt.Sprint("rung-", n))
 	}
 	few := schedule(t, planOf(upTo60, names[:3], "cpu:block")).Expected(nil)
 	many := schedule(t, planOf(upTo60, names, "cpu:block")).Expected(nil)
-	if few.MinBlocks != 8 || many.MinBlocks <= 8 {
-		t.Errorf("a verdict takes %d blocks with 2 contrasts and %d with 20", few.MinBlocks, many.MinBlocks)
+	if few.IntervalBlocks >= many.IntervalBlocks {
+		t.Errorf("an interval takes %d blocks with 2 contrasts and %d with 20", few.IntervalBlocks, many.IntervalBlocks)
 	}
 }
 
