@@ -218,8 +218,8 @@ func planOf(file study.File, document yaml.MapSlice, pack *workload.Pack, over s
 	if errors.As(err, &problems) {
 		// The places are those of a document that nobody wrote.
 		message := problems[0].Message
-		if name := environmentAt(file.Source, problems[0].Line); name != "" {
-			message = "environment " + name + ": " + message
+		if at := askedAt(file.Source, problems[0].Line); at != "" {
+			message = at + ": " + message
 		}
 		return nil, badInput("%s", message)
 	}
@@ -229,9 +229,9 @@ func planOf(file study.File, document yaml.MapSlice, pack *workload.Pack, over s
 	return plan, nil
 }
 
-// environmentAt is the environment that a line of such a document is about; ""
-// for none.
-func environmentAt(source []byte, line int) (name string) {
+// askedAt is what a line of such a document was made of: an environment, or the
+// flag whose section it is; "" for anything else.
+func askedAt(source []byte, line int) (place string) {
 	section := ""
 	for i, text := range strings.Split(string(source), "\n") {
 		if i == line {
@@ -240,21 +240,20 @@ func environmentAt(source []byte, line int) (name string) {
 		key, _, _ := strings.Cut(strings.TrimSpace(text), ":")
 		switch indent := len(text) - len(strings.TrimLeft(text, " ")); {
 		case indent == 0:
-			section, name = key, ""
+			section, place = key, map[string]string{"limits": "--limits"}[key]
 		case indent == 2 && section == "environments":
-			name = strings.Trim(key, `"'`)
+			place = "environment " + strings.Trim(key, `"'`)
+		case indent == 2 && section == "design":
+			place = map[string]string{"margin": "--margin"}[key]
 		}
 	}
-	return name
+	return place
 }
 
 // parseEnvironment reads NAME+OPTION=VALUE+...
 func parseEnvironment(text string) (string, yaml.MapSlice, error) {
 	parts := strings.Split(text, "+")
-	options := yaml.MapSlice{}
-	if kind := kindOf(parts[0]); kind != text {
-		options = append(options, yaml.MapItem{Key: "kind", Value: kind})
-	}
+	options := yaml.MapSlice{{Key: "kind", Value: kindOf(parts[0])}}
 	for _, p := range parts[1:] {
 		key, value, ok := strings.Cut(p, "=")
 		if !ok {
@@ -275,7 +274,10 @@ func (b *benchOptions) imageSection(onHost bool) (yaml.MapSlice, error) {
 	}
 	packages := slices.Clone(b.packages)
 	if _, err := exec.LookPath(b.argv[0]); onHost && len(packages) == 0 && err != nil {
-		return nil, badInput("%w", err)
+		if wrong := new(exec.Error); errors.As(err, &wrong) {
+			err = wrong.Err
+		}
+		return nil, badInput("%s: %w; native alone runs what this machine has: --package NAME makes an image with that Debian package, --image REF names one that has the command", b.argv[0], err)
 	}
 	if len(packages) == 0 && !onHost {
 		owner, err := packageOf(b.argv[0])

@@ -44,7 +44,7 @@ which the procedure allows in at most 5% of such runs.`,
 	}
 	command.Flags().BoolVar(&asJSON, "json", false, "print the findings as JSON")
 	command.Flags().BoolVar(&noise, "noise", false, "measure the noise floor too: two minutes of the native environment against itself")
-	command.MarkFlagsMutuallyExclusive("json", "noise")
+	exclude(command, "json", "noise", "the noise floor is a run of its own, with a report")
 	return command
 }
 

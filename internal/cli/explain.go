@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"path/filepath"
 
 	"github.com/spf13/cobra"
 
@@ -74,11 +73,17 @@ on in several orders, and shows the mean over them and their spread.`,
 		RunE: func(command *cobra.Command, args []string) error {
 			o.Home, o.Version, o.Command = app.Home, app.Version, app.Args
 			if resume != "" {
-				folder, err := runFolder(app, resume)
+				if err := goesOn(command); err != nil {
+					return err
+				}
+				r, err := openRun(app, resume)
 				if err != nil {
 					return err
 				}
-				o.Folder = folder
+				if len(r.Plan.Steps) == 0 {
+					return badInput("%s is a run without a ladder: go on with it by `tare run --resume %s`", resume, runName(app, r.Folder))
+				}
+				o.Folder = r.Folder
 				return explain(command.Context(), app, o, show)
 			}
 			if err := positive(command, "blocks", "budget", "orders"); err != nil {
@@ -130,7 +135,7 @@ on in several orders, and shows the mean over them and their spread.`,
 	flags.StringVar(&resume, "resume", "", "go on with this run: its folder or its name")
 	flags.BoolVar(&dryly, "dry-run", false, "print the ladder and the expected duration, and start nothing; with --json as one object")
 	show.add(flags)
-	command.MarkFlagsMutuallyExclusive("resume", "dry-run")
+	exclude(command, "resume", "dry-run", "the one goes on with a run that has its plan, the other makes a plan and starts nothing")
 	command.RegisterFlagCompletionFunc("order", cobra.FixedCompletions([]string{"ladder", "shapley"}, cobra.ShellCompDirectiveNoFileComp))
 	return command
 }
@@ -256,9 +261,6 @@ func explain(ctx context.Context, app *App, o run.Options, show displayFlags) er
 		return err
 	}
 	in := result.ReportInput()
-	if len(in.Plan.Steps) == 0 {
-		return badInput("%s compares no steps: go on with it by tare run --resume", result.Folder)
-	}
 	if show.json {
 		err = json.NewEncoder(app.Stdout).Encode(struct {
 			Event        string                 `json:"event"`
@@ -269,7 +271,7 @@ func explain(ctx context.Context, app *App, o run.Options, show displayFlags) er
 	} else {
 		var text bytes.Buffer
 		err = report.Why(&text, in, terminalOptions(app.Stdout, false))
-		fmt.Fprintf(app.Stdout, "%s\nended: %s\nreport: %s\n", text.String(), result.Stopped, filepath.Join(result.Folder, "report.html"))
+		fmt.Fprintf(app.Stdout, "%s\n%s", text.String(), app.ending(result))
 	}
 	if err != nil {
 		return err

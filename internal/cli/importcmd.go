@@ -87,7 +87,7 @@ anything is written.`,
 		slices.Sort(tools)
 		return slices.Compact(tools), cobra.ShellCompDirectiveDefault
 	})
-	command.MarkFlagsMutuallyExclusive("into", "out")
+	exclude(command, "into", "out", "the one adds to a run that there is, the other names the folder of a new one")
 	return command
 }
 

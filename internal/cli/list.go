@@ -2,7 +2,9 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -299,6 +301,9 @@ func remove(ctx context.Context, app *App, name string) error {
 	folder := filepath.Join(run.Runs(app.Home), name)
 	if name != filepath.Base(name) || name == "." || name == ".." {
 		return badInput("%s is no run's name; tare removes only runs below %s and images by their digest", name, run.Runs(app.Home))
+	}
+	if _, err := os.Lstat(folder); errors.Is(err, fs.ErrNotExist) {
+		return badInput("there is no run %s: %s does not exist; `tare ls runs` lists them", name, folder)
 	}
 	if bundle.Stillborn(folder) {
 		return os.RemoveAll(folder)

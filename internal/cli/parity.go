@@ -49,11 +49,13 @@ confound.`,
 			if err != nil {
 				return err
 			}
+			named := slices.Concat(over.Only, workloads)
 			compared := report.Judge(r).All()
-			compared = slices.DeleteFunc(compared, func(c parity.Comparison) bool {
-				return len(workloads) > 0 && !slices.Contains(workloads, c.Workload) ||
-					len(over.Only) > 0 && !concerns(over.Only, c)
-			})
+			some := len(compared) > 0
+			compared = slices.DeleteFunc(compared, func(c parity.Comparison) bool { return !concerns(r.Plan, named, c) })
+			if some && len(compared) == 0 && len(absent(r, named)) == 0 {
+				return badInput("%s compares nothing that is only of %s", args[0], strings.Join(named, ", "))
+			}
 			if asJSON {
 				err = printJSON(app.Stdout, struct {
 					Comparisons  []parity.Comparison  `json:"comparisons"`
@@ -88,10 +90,19 @@ confound.`,
 func fingerprinted(ctx context.Context, app *App, name string, over study.Overrides, workloads []string) (*bundle.Run, error) {
 	if folder, err := runFolder(app, name); err == nil {
 		r, err := openRun(app, folder)
-		if err == nil && len(r.Fingerprints) == 0 {
-			err = badInput("%s has no fingerprints: it was made by a tare that took none, or is imported; tare parity STUDY takes them", name)
+		if err != nil {
+			return nil, err
 		}
-		return r, err
+		if over.Scale != "" {
+			return nil, badInput("--scale %s: %s is a run, which has the size that it was made in; --scale is for `tare parity STUDY`", over.Scale, name)
+		}
+		if err := r.Plan.Knows(slices.Concat(over.Only, workloads)); err != nil {
+			return nil, badInput("%w", err)
+		}
+		if len(r.Fingerprints) == 0 {
+			return nil, badInput("%s has no fingerprints: it was made by a tare that took none, or is imported; `tare parity STUDY` takes them", name)
+		}
+		return r, nil
 	}
 	over.Only = slices.Concat(over.Only, workloads)
 	plan, err := resolve(name, over)
@@ -118,8 +129,11 @@ func take(ctx context.Context, app *App, plan *study.Plan) (*bundle.Run, error) 
 
 // concerns says whether a comparison is among what was named: environments,
 // where any was, and workloads, where any was.
-func concerns(only []string, c parity.Comparison) bool {
-	return slices.Contains(only, c.Environment) || slices.Contains(only, c.Workload)
+func concerns(plan *study.Plan, named []string, c parity.Comparison) bool {
+	is := func(name string) bool { return slices.Contains(named, name) }
+	environments := slices.ContainsFunc(plan.Environments, func(e study.Environment) bool { return is(e.Name) })
+	workloads := slices.ContainsFunc(plan.Workloads, func(w study.Workload) bool { return is(w.Name) })
+	return (!environments || is(c.Environment)) && (!workloads || is(c.Workload))
 }
 
 // refuseUnfair takes the fingerprints of what is to be run, and refuses it where
@@ -193,16 +207,22 @@ func left(r *bundle.Run, compared []parity.Comparison, only []string) error {
 	if err := unlooked(r, compared); err != nil {
 		return err
 	}
+	names := absent(r, only)
+	if len(names) == 0 {
+		return nil
+	}
+	return &ExitError{Status: ExitSomeFailed, Err: fmt.Errorf("not looked at, as it does not work here: %s", strings.Join(names, "; "))}
+}
+
+// absent are the environments, of those named where any was, that do not work
+// here, with the reason.
+func absent(r *bundle.Run, only []string) (names []string) {
 	some := slices.ContainsFunc(r.Plan.Environments, func(e study.Environment) bool { return slices.Contains(only, e.Name) })
-	var names []string
 	for _, e := range r.Plan.Environments {
 		facts := r.Manifest.Environments[e.Name]
 		if facts.State == environment.Missing && (!some || slices.Contains(only, e.Name)) {
 			names = append(names, e.Name+" "+run.Why(facts))
 		}
 	}
-	if len(names) == 0 {
-		return nil
-	}
-	return &ExitError{Status: ExitSomeFailed, Err: fmt.Errorf("not looked at, as it does not work here: %s", strings.Join(names, "; "))}
+	return names
 }

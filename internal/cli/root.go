@@ -4,11 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"tare/internal/strict"
 )
 
 // Main runs the command line and returns the exit status.
@@ -27,6 +30,10 @@ func Main(ctx context.Context, app *App) int {
 		return exit.Status
 	}
 	if !app.started { // what cobra itself finds wrong about the words
+		if text := unknownCommand(root, err); text != "" {
+			app.say("tare: %s", text)
+			return ExitBadInput
+		}
 		app.say("tare: %s; `tare --help` lists the commands", strings.Join(strings.Fields(err.Error()), " "))
 		return ExitBadInput
 	}
@@ -89,6 +96,61 @@ func numberNeeded(kind string, err *strconv.NumError) string {
 	return "must be a number, and whole"
 }
 
+// unknownCommand says in our words that there is no such command below one; ""
+// where the error is another.
+func unknownCommand(c *cobra.Command, err error) string {
+	var word string
+	if n, _ := fmt.Sscanf(err.Error(), "unknown command %q", &word); n == 0 {
+		return ""
+	}
+	if !c.HasAvailableSubCommands() {
+		return fmt.Sprintf("`%s` takes no argument, and %q is one; `%[1]s --help` says what it takes", c.CommandPath(), word)
+	}
+	var names []string
+	for _, below := range c.Commands() {
+		if below.IsAvailableCommand() {
+			names = append(names, below.Name())
+		}
+	}
+	// A letter that was left out is likelier than another one: rn is run, not rm.
+	slices.SortStableFunc(names, func(a, b string) int { return len(b) - len(a) })
+	text := fmt.Sprintf("unknown command %q", word)
+	if near := strict.Nearest(word, names); near != "" {
+		text += fmt.Sprintf("; did you mean %q?", near)
+	}
+	return fmt.Sprintf("%s (`%s --help` lists the commands)", text, c.CommandPath())
+}
+
+// exclude refuses two flags together, with the reason.
+func exclude(c *cobra.Command, one, other, why string) {
+	c.MarkFlagsMutuallyExclusive(one, other) // completion offers neither beside the other
+	before := c.PreRunE
+	c.PreRunE = func(c *cobra.Command, args []string) error {
+		if c.Flags().Changed(one) && c.Flags().Changed(other) {
+			return badInput("--%s and --%s exclude each other: %s", one, other, why)
+		}
+		if before != nil {
+			return before(c, args)
+		}
+		return nil
+	}
+}
+
+// goesOn refuses beside --resume every flag that is not about how a run is shown
+// or watched: the others are parts of the plan, which a run has already.
+func goesOn(c *cobra.Command) error {
+	var flags []string
+	c.Flags().Visit(func(f *pflag.Flag) {
+		if !slices.Contains([]string{"home", "resume", "strict", "quiet", "json", "listen"}, f.Name) {
+			flags = append(flags, "--"+f.Name)
+		}
+	})
+	if len(flags) == 0 {
+		return nil
+	}
+	return badInput("--resume goes on with the run's own plan and in its folder: leave out %s, or begin a new run", strings.Join(flags, ", "))
+}
+
 // prepare makes every command tell when its own code runs, and mistakes in its
 // arguments name its usage.
 func prepare(app *App, parent *cobra.Command) {
@@ -102,6 +164,9 @@ func prepare(app *App, parent *cobra.Command) {
 		if check := c.Args; check != nil {
 			c.Args = func(c *cobra.Command, args []string) error {
 				if err := check(c, args); err != nil {
+					if text := unknownCommand(c, err); text != "" {
+						return badInput("%s", text)
+					}
 					return badInput("%w; usage: %s", err, c.UseLine())
 				}
 				return nil

@@ -53,8 +53,8 @@ interrupted.`,
 		RunE: func(command *cobra.Command, args []string) error {
 			o.Home, o.Version, o.Command = app.Home, app.Version, app.Args
 			if resume != "" {
-				if over.Blocks != 0 || over.Budget != 0 || len(over.Only) > 0 || over.Scale != "" || command.Flags().Changed("seed") || o.Folder != "" {
-					return badInput("--resume goes on with the run's own plan: --scale, --blocks, --budget, --only, --seed and --out are for new runs")
+				if err := goesOn(command); err != nil {
+					return err
 				}
 				folder, err := runFolder(app, resume)
 				if err != nil {
@@ -100,8 +100,8 @@ interrupted.`,
 	flags.BoolVar(&strict, "strict", false, "look first at what differs between the environments (tare parity), and run nothing where a confound touches a workload")
 	show.add(flags)
 	show.addListen(flags)
-	command.MarkFlagsMutuallyExclusive("resume", "dry-run")
-	command.MarkFlagsMutuallyExclusive("strict", "dry-run")
+	exclude(command, "resume", "dry-run", "the one goes on with a run that has its plan, the other makes a plan and starts nothing")
+	exclude(command, "strict", "dry-run", "the one starts every environment to look at it, the other starts nothing")
 	return command
 }
 
@@ -189,7 +189,7 @@ func printResult(app *App, r *run.Result) error {
 	if err := report.Terminal(&text, r.ReportInput(), terminalOptions(app.Stdout, false)); err != nil {
 		return err
 	}
-	fmt.Fprintf(app.Stdout, "\n%s\nended: %s\nreport: %s\n", bytes.TrimRight(text.Bytes(), "\n"), r.Stopped, filepath.Join(r.Folder, "report.html"))
+	fmt.Fprintf(app.Stdout, "\n%s\n%s", bytes.TrimRight(text.Bytes(), "\n"), app.ending(r))
 	return nil
 }
 

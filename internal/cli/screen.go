@@ -4,11 +4,13 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"strings"
 
 	"golang.org/x/term"
 
 	"tare/internal/report"
+	"tare/internal/run"
 )
 
 // usualWidth is that of a terminal which does not tell its own, and of texts that
@@ -51,4 +53,13 @@ func (a *App) say(format string, args ...any) {
 		return
 	}
 	fmt.Fprintln(a.Stderr, text)
+}
+
+// ending are a run's last lines: why it ended, and where its report lies.
+func (a *App) ending(r *run.Result) string {
+	why := "ended: " + r.Stopped + "\n"
+	if columns, terminal := terminalWidth(a.Stdout); terminal {
+		why = prose("ended: "+r.Stopped, columns)
+	}
+	return why + "report: " + filepath.Join(r.Folder, "report.html") + "\n"
 }

@@ -38,14 +38,15 @@ func resolveEnvironments(root strict.Node, s, scaled section, limits environment
 			p.Value.ProblemAtKey("an environment's name has letters, digits and single dashes, not %q", p.Key)
 		}
 		kindAt := p.Value
-		if at, given := p.Value.Get("kind"); given {
+		at, given := p.Value.Get("kind")
+		if given {
 			at.Decode(&e.Kind)
 			kindAt = at
 		}
 		registration, known := environment.Lookup(e.Kind)
 		if !known {
 			message := strict.Unknown("kind of environment", e.Kind, environment.Kinds())
-			if e.Kind == p.Key {
+			if !given {
 				kindAt.ProblemAtKey("%s; where the name is not the kind, write kind: below it", message)
 			} else {
 				kindAt.Problemf("%s", message)

@@ -124,23 +124,33 @@ func (p *Plan) only(names []string) *Plan {
 	return &kept
 }
 
+// Knows refuses a name that is neither an environment's nor a workload's.
+func (p *Plan) Knows(names []string) error {
+	all := environmentNames(p.Environments)
+	for _, w := range p.Workloads {
+		all = append(all, w.Name)
+	}
+	for _, name := range names {
+		if !slices.Contains(all, name) {
+			return fmt.Errorf("only: %s", strict.Unknown("environment or workload", name, all))
+		}
+	}
+	return nil
+}
+
 func (p *Plan) keepOnly(only []string) error {
-	var environments, workloads, all []string
+	if err := p.Knows(only); err != nil {
+		return err
+	}
+	var environments, workloads []string
 	for _, e := range p.Environments {
-		all = append(all, e.Name)
 		if slices.Contains(only, e.Name) {
 			environments = append(environments, e.Name)
 		}
 	}
 	for _, w := range p.Workloads {
-		all = append(all, w.Name)
 		if slices.Contains(only, w.Name) {
 			workloads = append(workloads, w.Name)
-		}
-	}
-	for _, name := range only {
-		if !slices.Contains(all, name) {
-			return fmt.Errorf("only: %s", strict.Unknown("environment or workload", name, all))
 		}
 	}
 	if len(environments) > 0 {

@@ -80,7 +80,7 @@ func onceGood[T any](ask func(context.Context) (T, error)) func(context.Context)
 }
 
 // explain says what was tried on which engine; an engine that does not answer
-// gets the command that starts it.
+// gets what mends that.
 func (e *engine) explain(tried string, err error) error {
 	switch {
 	case err == nil:
@@ -90,7 +90,7 @@ func (e *engine) explain(tried string, err error) error {
 		if reason == nil {
 			reason = err
 		}
-		return fmt.Errorf("%s, %s: %w; start it: %s", e.name, tried, reason, e.start)
+		return fmt.Errorf("%s, %s: %w; to mend it: %s", e.name, tried, reason, e.mend(reason))
 	}
 	return fmt.Errorf("%s at %s, %s: %w", e.name, e.host, tried, err)
 }
@@ -109,9 +109,17 @@ func (e *engine) unreachable(ctx context.Context) error {
 	case errors.Is(err, syscall.ECONNREFUSED):
 		return fmt.Errorf("nobody listens at %s", path)
 	case errors.Is(err, syscall.EACCES):
-		return fmt.Errorf("this user may not use %s (be root, or in the socket's group)", path)
+		return fmt.Errorf("this user may not use %s: %w", path, syscall.EACCES)
 	}
 	return fmt.Errorf("connecting to %s: %w", path, err)
+}
+
+// mend is what to do about an engine that is unreachable.
+func (e *engine) mend(err error) string {
+	if errors.Is(err, syscall.EACCES) {
+		return "be root (sudo), or in the group that owns the socket (sudo usermod -aG GROUP USER; then log in anew)"
+	}
+	return e.start
 }
 
 // runtimes lists the engine's OCI runtimes by name.

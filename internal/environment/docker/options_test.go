@@ -1,8 +1,12 @@
 package docker
 
 import (
+	"net"
+	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
+	"syscall"
 	"testing"
 
 	"tare/internal/environment"
@@ -71,6 +75,30 @@ func TestAnAbsentEngineIsMissingWithTheCommandThatStartsIt(t *testing.T) {
 		if err := env.(*containers).engine.removeContainer(t.Context(), "x"); err == nil || !strings.Contains(err.Error(), mend) {
 			t.Errorf("%s: a call gives %v", kind, err)
 		}
+	}
+}
+
+func TestAnEngineThatThisUserMayNotUseIsNotToBeStarted(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "engine.sock")
+	listener, err := net.Listen("unix", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	if err := os.Chmod(path, 0); err != nil {
+		t.Fatal(err)
+	}
+	if os.Geteuid() == 0 { // root may use every socket, so this thread is another user to the file system
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+		if err := syscall.Setfsuid(65534); err != nil {
+			t.Fatal(err)
+		}
+		defer syscall.Setfsuid(0)
+	}
+	f := theDocker.answers(t.Context(), "unix://"+path)
+	if f.State != environment.Missing || !strings.Contains(f.Reason, "this user may not use "+path) || !strings.Contains(f.Mend, "be root") || strings.Contains(f.Mend, "start") {
+		t.Errorf("got %+v", f)
 	}
 }
 

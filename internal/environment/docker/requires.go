@@ -51,14 +51,14 @@ func (b brand) answers(ctx context.Context, host string) environment.Finding {
 	}
 	defer e.api.Close()
 	if err := e.unreachable(ctx); err != nil {
-		return missing(b.start, "%v", err)
+		return missing(e.mend(err), "%v", err)
 	}
 	if _, err := e.api.Ping(ctx, client.PingOptions{NegotiateAPIVersion: true}); err != nil {
 		return missing("install a release of the engine that speaks Docker API "+oldest+" or newer", "the %s at %s: %v", b.name, host, err)
 	}
 	info, err := e.info(ctx)
 	if err != nil {
-		return missing(b.start, "%v", err)
+		return missing(e.mend(err), "%v", err)
 	}
 	return groups(info, e.rootless(info), environment.Finding{State: environment.Usable,
 		Reason: fmt.Sprintf("release %s, API %s, default runtime %s", info.ServerVersion, e.api.ClientVersion(), info.DefaultRuntime)})
@@ -102,7 +102,7 @@ func (b brand) knows(ctx context.Context, host, runtime string) environment.Find
 	defer e.api.Close()
 	info, err := e.info(ctx)
 	if err != nil {
-		return missing(b.start, "%v", err)
+		return missing(e.mend(err), "%v", err)
 	}
 	found, ok := info.Runtimes[runtime]
 	if !ok {
@@ -146,7 +146,7 @@ func (b brand) logs(ctx context.Context, host, driver string) environment.Findin
 	defer e.api.Close()
 	info, err := e.info(ctx)
 	if err != nil {
-		return missing(b.start, "%v", err)
+		return missing(e.mend(err), "%v", err)
 	}
 	if !slices.Contains(info.Plugins.Log, driver) {
 		return missing("choose a driver that it has", "the %s has no log driver %s, only %s", b.name, driver, strings.Join(info.Plugins.Log, ", "))

@@ -1,0 +1,101 @@
+package cli
+
+import (
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"tare/internal/bundle"
+	"tare/internal/parity"
+)
+
+// toldOf is what a command that is refused says on the standard error.
+func toldOf(t *testing.T, args ...string) string {
+	t.Helper()
+	out, errs, status := told(t, args...)
+	if status != ExitBadInput || out != "" || strings.Count(errs, "\n") != 1 {
+		t.Errorf("%q: status %d: %s%s", args, status, out, errs)
+	}
+	return strings.TrimSuffix(errs, "\n")
+}
+
+func TestMistakesOfTheCommandLineAreSaidInWordsOfOurOwn(t *testing.T) {
+	for _, c := range []struct{ words, want string }{
+		{"rn quick", "unknown command \"rn\"; did you mean \"run\"? (`tare --help` lists the commands)"},
+		{"--home /nowhere parit quick", `unknown command "parit"; did you mean "parity"? (`},
+		{"perpetuate", "unknown command \"perpetuate\" (`tare --help` lists the commands)"},
+		{"workload chek x.yaml", "unknown command \"chek\"; did you mean \"check\"? (`tare workload --help` lists the commands)"},
+		{"doctor docker", "`tare doctor` takes no argument, and \"docker\" is one"},
+		{"run --resume R --dry-run", "--resume and --dry-run exclude each other: "},
+		{"explain --resume R --dry-run", "--resume and --dry-run exclude each other: "},
+		{"run quick --strict --dry-run", "--strict and --dry-run exclude each other: the one starts every environment"},
+		{"doctor --json --noise", "--json and --noise exclude each other: "},
+		{"import x.txt --into a --out b", "--into and --out exclude each other: "},
+		{"run --resume R --budget 1m --strict", "--resume goes on with the run's own plan and in its folder: leave out --budget, or"},
+		{"explain --resume R --to docker", "leave out --to, or"},
+		{"explain --resume R --parts network --set a=1 --from native --quiet", "leave out --from, --parts, --set, or"},
+		{"explain nginx --to docker --limits cpu=1", `--limits: unknown key "cpu"; did you mean "cpus"?`},
+		{"explain nginx --to docker --margin much", `--margin: "much" is not a share`},
+		{"bench --env native --margin much -- true", `--margin: "much" is not a share`},
+		{"bench --env native -- no-such-command", "no-such-command: executable file not found in $PATH; native alone runs what this machine has: --package NAME"},
+		{"rm nosuch", "there is no run nosuch: "},
+		{"rm nosuch", "/runs/nosuch does not exist; `tare ls runs` lists them"},
+	} {
+		if said := toldOf(t, strings.Fields(c.words)...); !strings.Contains(said, c.want) {
+			t.Errorf("tare %s says %q, want %q", c.words, said, c.want)
+		}
+	}
+}
+
+func TestAnUnknownEnvironmentOfTheCommandLineIsNotToldHowToWriteAStudy(t *testing.T) {
+	for _, args := range [][]string{
+		{"bench", "--env", "layerd", "--", "true"},
+		{"explain", "nginx", "--from", "layered", "--to", "layerd+thick=true"},
+	} {
+		if said := toldOf(t, args...); !strings.Contains(said, `unknown kind of environment "layerd"; did you mean "layered"?`) || strings.Contains(said, "write kind:") {
+			t.Errorf("%q: %s", args, said)
+		}
+	}
+}
+
+func TestExplainGoesOnWithALadderAlone(t *testing.T) {
+	folder := reportedRun(t, t.TempDir())
+	want := fmt.Sprintf("%s is a run without a ladder: go on with it by `tare run --resume %[1]s`", folder)
+	if said := toldOf(t, "explain", "--resume", folder); !strings.Contains(said, want) {
+		t.Errorf("%s", said)
+	}
+}
+
+func TestParityOfARunRefusesWhatItCannotShow(t *testing.T) {
+	home := t.TempDir()
+	folder := reportedRun(t, home)
+	w, err := bundle.Resume(folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"native", "docker"} {
+		if err := w.KeepFingerprint(parity.Fingerprint{Environment: name, Workload: "loop", Facts: map[string]parity.Fact{}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for flags, want := range map[string]string{
+		"--only dockr":         `only: unknown environment or workload "dockr"; did you mean "docker"? (known: native, docker, loop)`,
+		"--workload lop":       `only: unknown environment or workload "lop"; did you mean "loop"?`,
+		"--scale small":        "is a run, which has the size that it was made in",
+		"--only native":        "compares nothing that is only of native",
+		"--only native --json": "compares nothing that is only of native",
+	} {
+		if said := toldOf(t, append([]string{"parity", folder}, strings.Fields(flags)...)...); !strings.Contains(said, want) {
+			t.Errorf("%s: %s", flags, said)
+		}
+	}
+	for _, flags := range []string{"", "--only docker", "--only docker,loop", "--workload loop"} {
+		if out, errs, status := told(t, append([]string{"parity", filepath.Clean(folder)}, strings.Fields(flags)...)...); status != 0 || !strings.Contains(out, "docker beside native") {
+			t.Errorf("%q: %d: %s%s", flags, status, out, errs)
+		}
+	}
+}
