@@ -31,6 +31,7 @@ type Listener struct {
 	registry *prometheus.Registry
 	socket   net.Listener
 	server   *http.Server
+	served   chan struct{} // closed when nothing listens any more
 	run      atomic.Pointer[opened]
 }
 
@@ -51,7 +52,7 @@ func Listen(address, version string) (*Listener, error) {
 	case err != nil:
 		return nil, fmt.Errorf("cannot listen at %s: %w; choose an address of this machine, such as 127.0.0.1:9464", address, err)
 	}
-	l := &Listener{version: version, socket: socket, registry: prometheus.NewRegistry()}
+	l := &Listener{version: version, socket: socket, served: make(chan struct{}), registry: prometheus.NewRegistry()}
 	build := prometheus.NewGauge(prometheus.GaugeOpts{
 		Name: exposition.Build.Name, Help: exposition.Build.Help,
 		ConstLabels: prometheus.Labels{"version": version, "go_version": runtime.Version()},
@@ -64,7 +65,10 @@ func Listen(address, version string) (*Listener, error) {
 	}))
 	pages.HandleFunc("GET /{$}", l.index)
 	l.server = &http.Server{Handler: pages, ReadHeaderTimeout: 5 * time.Second, WriteTimeout: 20 * time.Second}
-	go l.server.Serve(socket)
+	go func() {
+		defer close(l.served)
+		l.server.Serve(socket)
+	}()
 	return l, nil
 }
 
@@ -82,10 +86,13 @@ func (l *Listener) Local() bool {
 func (l *Listener) Close() error {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
-	if err := l.server.Shutdown(ctx); err != nil {
-		return l.server.Close()
+	err := l.server.Shutdown(ctx)
+	if err != nil {
+		err = l.server.Close()
 	}
-	return nil
+	// A server that is shut down before it has begun closes its socket only then.
+	<-l.served
+	return err
 }
 
 // Hear takes an event of the run.
