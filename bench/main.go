@@ -38,9 +38,9 @@ var causes = map[string]string{
 	"start of an instance as tare times it, against `runc run`":  "tare's instance is in a group of tare's with its limits, on an overlay, with masked paths and a seccomp profile; by hand it is the bundle that `runc spec` makes, with neither overlay nor seccomp. How much each of these takes was not measured.",
 	"start of an instance as tare times it, against `bwrap`":     "by hand it runs in no cgroup, on a root that is mounted already. Joining a group in each hierarchy alone was tried and costs about half a millisecond; the rest of the difference is not isolated.",
 	"`tare bench` of one native command":                         "both include fork and exec; what is left is that tare's command runs in a cgroup of its own, and the noise of a shared machine, which the interval shows.",
-	"throughput of redis in docker with the sampler":             "the estimate is inside the margin; 250 pairs left the interval as wide as the margin on this machine.",
+	"throughput of redis in docker with the sampler":             "the noise of a shared machine leaves the interval wider than the margin.",
 	"throughput of nginx in docker with the sampler":             "nginx and wrk keep both cores busy, so what a look takes is taken from one of them: some 0.2 to 0.3% of a core by the sampler's own count, and what it displaces.",
-	"CPU of the sampler": "the figure is that of the whole process, with the timers of the Go runtime and the first and last look, which ask for every kernel thread. By its own count a pass over ten busy instances takes 0.4 to 0.5 ms.",
+	"CPU of the sampler": "the figure is that of the whole process, with the timers of the Go runtime. A look reads some fifteen files and sockets of an instance at work, each of which the kernel puts together anew.",
 }
 
 // session is what all measurements share.

@@ -39,13 +39,13 @@ var drivenBy = []driven{
 	{"redis", []string{"redis-server", "--bind", "127.0.0.1", "--port", "16379", "--save", "", "--appendonly", "no"},
 		agent.Probe{TCP: "127.0.0.1:16379", Timeout: time.Minute},
 		[]string{"redis-benchmark", "-p", "16379", "-c", "50", "-t", "get", "-n", "30000", "--csv"},
-		regexp.MustCompile(`"GET","([0-9.]+)"`), 400},
+		regexp.MustCompile(`"GET","([0-9.]+)"`), 300},
 	{"nginx", []string{"sh", "-c", `mkdir -p /data/www && head -c 1024 /dev/zero | tr '\0' x > /data/www/index.html &&
 		printf 'user root; pid /data/pid; error_log stderr error; events {} http { access_log off; server { listen 127.0.0.1:18080; root /data/www; } }' > /data/nginx.conf &&
 		exec nginx -c /data/nginx.conf -g 'daemon off;'`},
 		agent.Probe{TCP: "127.0.0.1:18080", Timeout: time.Minute},
 		[]string{"wrk", "-t1", "-c16", "-d1s", "http://127.0.0.1:18080/"},
-		regexp.MustCompile(`Requests/sec:\s+([0-9.]+)`), 250},
+		regexp.MustCompile(`Requests/sec:\s+([0-9.]+)`), 150},
 }
 
 // measureSampler compares the throughput with the sampler at its usual ten
