@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"runtime"
 	"slices"
-	"strings"
 	"time"
 
 	"tare/internal/run"
@@ -81,25 +80,13 @@ func (d *dryRun) short(e schedule.Expectation) string {
 		return ""
 	}
 	return fmt.Sprintf("an interval takes %d blocks, and the budget of %s is likely to end before: where a trial takes %s, they take %s",
-		e.IntervalBlocks, spoken(e.Budget), spoken(assumed), spoken(e.Interval))
-}
-
-// spoken is a duration without parts that are zero: 4m, not 4m0s.
-func spoken(d time.Duration) string {
-	text := d.Round(time.Second).String()
-	if strings.HasSuffix(text, "m0s") {
-		text = strings.TrimSuffix(text, "0s")
-	}
-	if strings.HasSuffix(text, "h0m") {
-		text = strings.TrimSuffix(text, "0m")
-	}
-	return text
+		e.IntervalBlocks, e.Budget, assumed, e.Interval)
 }
 
 // forewarn says before a run whether its budget is too short for any interval.
-func forewarn(app *App, plan *study.Plan) error {
+func forewarn(app *App, plan *study.Plan, show displayFlags) error {
 	d, err := foresee(plan)
-	if err == nil && d.tooSoon != "" {
+	if err == nil && d.tooSoon != "" && !show.quiet && !show.json {
 		app.say("note: %s", d.tooSoon)
 	}
 	return err

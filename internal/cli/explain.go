@@ -106,7 +106,7 @@ on in several orders, and shows the mean over them and their spread.`,
 			if !show.quiet && !show.json {
 				app.say("%s", ladderSize(plan))
 			}
-			if err := forewarn(app, plan); err != nil {
+			if err := forewarn(app, plan, show); err != nil {
 				return err
 			}
 			o.Plan = plan

@@ -75,7 +75,7 @@ interrupted.`,
 				if dryly {
 					return dry(app, plan, show.json, printPlan)
 				}
-				if err := forewarn(app, plan); err != nil {
+				if err := forewarn(app, plan, show); err != nil {
 					return err
 				}
 				o.Plan = plan

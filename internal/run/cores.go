@@ -10,7 +10,8 @@ import (
 )
 
 // TooWide says which environments of a plan are limited to more CPUs than the
-// machine has, and what to do; nil where none is. An engine refuses such a limit
+// machine has, or else which role is pinned to a core that it lacks, and what to
+// do; nil where none is. An engine refuses such a limit
 // at each start, and elsewhere it is a quota that nothing can use up. What runs on
 // another machine or inside of another environment has that one's cores.
 func TooWide(plan *study.Plan, cores int) error {

@@ -1,4 +1,4 @@
-// Names writes the names of system calls by their numbers, as golang.org/x/sys
+// Command names writes the names of system calls by their numbers, as golang.org/x/sys
 // has them for an architecture:
 //
 //	go run ./names ARCHITECTURE
