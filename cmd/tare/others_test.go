@@ -11,8 +11,8 @@ import (
 	"testing"
 
 	"tare/internal/bundle"
-	"tare/internal/cgroup"
 	"tare/internal/environment/environmenttest"
+	"tare/internal/linux/cgroup"
 	"tare/internal/owner"
 )
 

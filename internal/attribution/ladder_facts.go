@@ -7,8 +7,8 @@ import (
 	"path/filepath"
 	"time"
 
-	"tare/internal/cgroup"
 	"tare/internal/environment/docker"
+	"tare/internal/linux/cgroup"
 )
 
 // Facts are what a ladder depends on besides the options: what engines do by

@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"tare/internal/bundle"
-	"tare/internal/cgroup"
+	"tare/internal/linux/cgroup"
 	"tare/internal/quantity"
 )
 

@@ -9,8 +9,8 @@ import (
 	"strconv"
 	"strings"
 
-	"tare/internal/cgroup"
 	"tare/internal/environment"
+	"tare/internal/linux/cgroup"
 )
 
 // Noise looks for what would spoil measurements on this machine. Each finding

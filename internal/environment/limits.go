@@ -13,7 +13,7 @@ import (
 	"github.com/moby/sys/mountinfo"
 
 	"tare/internal/agent"
-	"tare/internal/cgroup"
+	"tare/internal/linux/cgroup"
 	"tare/internal/quantity"
 )
 

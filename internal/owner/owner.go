@@ -27,7 +27,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"tare/internal/cgroup"
+	"tare/internal/linux/cgroup"
 )
 
 // The labels that every container, network and volume of tare carries. The

@@ -16,7 +16,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"tare/internal/cgroup"
+	"tare/internal/linux/cgroup"
 )
 
 // A test that needs an owner in a process of its own starts this binary again.

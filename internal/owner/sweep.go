@@ -13,7 +13,7 @@ import (
 	"github.com/moby/sys/mountinfo"
 	"golang.org/x/sys/unix"
 
-	"tare/internal/cgroup"
+	"tare/internal/linux/cgroup"
 )
 
 // Sweeper removes what dead owners of one technology left, as declared in

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"tare/internal/reread"
+	"tare/internal/linux/procfile"
 )
 
 // energy adds up the counters of processor packages (RAPL), which come round.
@@ -19,7 +19,7 @@ type energy struct {
 }
 
 type energyPackage struct {
-	file       *reread.File
+	file       *procfile.File
 	whole      float64 // at which the counter begins anew, in µJ
 	last, used float64
 }
@@ -40,14 +40,14 @@ func openEnergy(sys string) *energy {
 		if !strings.HasPrefix(string(label), "package") {
 			continue
 		}
-		p := &energyPackage{file: reread.At(filepath.Join(zone, "energy_uj"))}
+		p := &energyPackage{file: procfile.At(filepath.Join(zone, "energy_uj"))}
 		now, err := p.file.Number(&e.buffer)
 		if err != nil {
 			e.missing = "the energy counters cannot be read: " + err.Error()
 			return e
 		}
 		p.last = float64(now)
-		whole, _ := reread.At(filepath.Join(zone, "max_energy_range_uj")).Number(&e.buffer)
+		whole, _ := procfile.At(filepath.Join(zone, "max_energy_range_uj")).Number(&e.buffer)
 		p.whole = float64(whole)
 		e.packages = append(e.packages, p)
 	}

@@ -5,7 +5,7 @@ import (
 	"strconv"
 	"strings"
 
-	"tare/internal/reread"
+	"tare/internal/linux/procfile"
 )
 
 // Inside is what the kernel of an instance itself counted while the driver ran,
@@ -143,7 +143,7 @@ func statOf(text string) insideStats {
 
 func pairsOf(text string) map[string]float64 {
 	table := map[string]float64{}
-	for key, value := range reread.Pairs([]byte(text)) {
+	for key, value := range procfile.Pairs([]byte(text)) {
 		table[string(key)] = float64(value)
 	}
 	return table

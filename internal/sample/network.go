@@ -8,8 +8,8 @@ import (
 	"slices"
 	"strconv"
 
-	"tare/internal/netns"
-	"tare/internal/reread"
+	"tare/internal/linux/netns"
+	"tare/internal/linux/procfile"
 )
 
 // counts of an interface: bytes received and sent, packets received and sent.
@@ -27,7 +27,7 @@ type traffic struct {
 // interfaces is a table of them, as the kernel shows it to a process or in a
 // namespace. Instances on the same network share it.
 type interfaces struct {
-	file   *reread.File
+	file   *procfile.File
 	pass   int // in which it was read last
 	buffer []byte
 	text   []byte
@@ -72,7 +72,7 @@ func (t *traffic) open(l *loop, f Footprint) error {
 	if t.table = l.tables[key]; t.table != nil {
 		return nil
 	}
-	file := reread.At(path)
+	file := procfile.At(path)
 	err := error(nil)
 	if within == "" {
 		err = file.Open()
@@ -108,7 +108,7 @@ func (t *traffic) look(l *loop) {
 	if begin {
 		t.first, t.last = map[string]counts{}, map[string]counts{}
 	}
-	for line := range reread.Lines(text) {
+	for line := range procfile.Lines(text) {
 		word, rest, is := bytes.Cut(line, colon)
 		device := bytes.TrimSpace(word)
 		if !is || !t.counted(device) {
@@ -116,8 +116,8 @@ func (t *traffic) look(l *loop) {
 		}
 		var field [10]float64
 		for i := range field {
-			word, rest = reread.Word(rest)
-			n, _ := reread.Number(word)
+			word, rest = procfile.Word(rest)
+			n, _ := procfile.Number(word)
 			field[i] = float64(n)
 		}
 		c := counts{field[0], field[8], field[1], field[9]}

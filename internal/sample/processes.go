@@ -6,7 +6,7 @@ import (
 	"path/filepath"
 	"strconv"
 
-	"tare/internal/reread"
+	"tare/internal/linux/procfile"
 )
 
 // ticks a second in which /proc counts CPU time: the kernel's interface fixes
@@ -28,7 +28,7 @@ type process struct {
 	kernel  bool    // a thread of the kernel's
 	held    float64 // bytes, without the files that it maps
 
-	stat, io, status *reread.File
+	stat, io, status *procfile.File
 	ran              uint64          // processor time of the last reading of switches, for comparison alone
 	switched         *threadBook     // where the kernel does not tell of the whole process
 	first            amounts         // own, when the watching began
@@ -48,7 +48,7 @@ const youth = 5
 
 func (e *eyes) process(pid int, role string) (*process, bool) {
 	folder := filepath.Join(e.proc, strconv.Itoa(pid))
-	p := &process{pid: pid, role: role, young: youth, stat: reread.At(folder + "/stat"), io: reread.At(folder + "/io"), status: reread.At(folder + "/status")}
+	p := &process{pid: pid, role: role, young: youth, stat: procfile.At(folder + "/stat"), io: procfile.At(folder + "/io"), status: procfile.At(folder + "/status")}
 	if !e.readStat(p) {
 		p.close()
 		return nil, false
@@ -81,12 +81,12 @@ func (e *eyes) readStat(p *process) bool {
 		p.comm = string(name)
 		renamed = true
 	}
-	state, rest := reread.Word(text[end+1:])
+	state, rest := procfile.Word(text[end+1:])
 	var field [20]int64 // from the parent's number on
 	for i := range field {
 		var word []byte
-		word, rest = reread.Word(rest)
-		field[i], _ = reread.Number(word)
+		word, rest = procfile.Word(rest)
+		field[i], _ = procfile.Number(word)
 	}
 	p.parent, p.kernel = int(field[0]), field[5]&kernelThread != 0
 	p.own[minorFaults], p.inherited[minorFaults] = float64(field[6]), float64(field[7])
@@ -125,7 +125,7 @@ func (e *eyes) readTasks(p *process, visit func(tid int, comm string, cpu float6
 	}
 	folder := filepath.Join(e.proc, strconv.Itoa(p.pid), "task")
 	for _, tid := range numbers(folder) {
-		t := &process{pid: tid, stat: reread.At(filepath.Join(folder, strconv.Itoa(tid), "stat"))}
+		t := &process{pid: tid, stat: procfile.At(filepath.Join(folder, strconv.Itoa(tid), "stat"))}
 		t.comm = p.comm // so that nobody asks for its words
 		if e.readStat(t) && t.comm != p.comm {
 			visit(tid, t.comm, t.own[cpuUser]+t.own[cpuSystem])
@@ -140,7 +140,7 @@ func (e *eyes) readIO(p *process) bool {
 	if err != nil {
 		return false
 	}
-	for key, value := range reread.Pairs(text) {
+	for key, value := range procfile.Pairs(text) {
 		switch string(key) {
 		case "read_bytes":
 			p.own[diskRead] = float64(value)
@@ -158,7 +158,7 @@ func (e *eyes) readStatus(p *process) {
 	if err != nil {
 		return
 	}
-	for key, value := range reread.Pairs(text) {
+	for key, value := range procfile.Pairs(text) {
 		switch string(key) {
 		case "RssAnon", "RssShmem":
 			p.held += float64(value) * 1024
@@ -202,12 +202,12 @@ func (b *threadBook) look(e *eyes, pid int) (sum float64, ok bool) {
 	tasks := filepath.Join(e.proc, strconv.Itoa(pid), "task")
 	now := map[int]float64{}
 	for _, tid := range numbers(tasks) {
-		status := reread.At(filepath.Join(tasks, strconv.Itoa(tid), "status"))
+		status := procfile.At(filepath.Join(tasks, strconv.Itoa(tid), "status"))
 		text, err := status.Read(&e.buffer)
 		if err != nil {
 			continue
 		}
-		for key, value := range reread.Pairs(text) {
+		for key, value := range procfile.Pairs(text) {
 			switch string(key) {
 			case "voluntary_ctxt_switches", "nonvoluntary_ctxt_switches":
 				now[tid] += float64(value)
@@ -249,12 +249,12 @@ func numbers(folder string) (list []int) {
 func (e *eyes) children(pid int) (list []int) {
 	tasks := filepath.Join(e.proc, strconv.Itoa(pid), "task")
 	for _, thread := range numbers(tasks) {
-		file := reread.At(filepath.Join(tasks, strconv.Itoa(thread), "children"))
+		file := procfile.At(filepath.Join(tasks, strconv.Itoa(thread), "children"))
 		text, err := file.Read(&e.buffer)
 		for err == nil && len(text) > 0 {
 			var word []byte
-			word, text = reread.Word(text)
-			if child, ok := reread.Number(word); ok {
+			word, text = procfile.Word(text)
+			if child, ok := procfile.Number(word); ok {
 				list = append(list, int(child))
 			}
 		}

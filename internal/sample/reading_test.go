@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"tare/internal/cgroup"
+	"tare/internal/linux/cgroup"
 	"tare/internal/quantity"
 )
 

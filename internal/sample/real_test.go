@@ -14,7 +14,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"tare/internal/cgroup"
+	"tare/internal/linux/cgroup"
 )
 
 // The tests of this file use up real resources in a process of their own.

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"tare/internal/cgroup"
+	"tare/internal/linux/cgroup"
 )
 
 // machine is where everything is read from: this one, or a recorded one.

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"tare/internal/cgroup"
+	"tare/internal/linux/cgroup"
 )
 
 // recorded is a machine with cgroup v2, as it was before; after moves it on.

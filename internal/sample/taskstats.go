@@ -8,7 +8,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"tare/internal/netlink"
+	"tare/internal/linux/netlink"
 )
 
 // taskstats asks the kernel for the context switches of a process with all its

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"tare/internal/reread"
+	"tare/internal/linux/procfile"
 )
 
 // HostUsage is what the whole machine did in the time in which instances were
@@ -138,11 +138,11 @@ func (h *hostWatch) walk(visit func(*process)) {
 
 // total reads /proc/stat.
 func (e *eyes) total() (t total, cores int, err error) {
-	file := reread.At(filepath.Join(e.proc, "stat"))
+	file := procfile.At(filepath.Join(e.proc, "stat"))
 	defer file.Close()
 	text, err := file.Read(&e.buffer)
-	for line := range reread.Lines(text) {
-		word, rest := reread.Word(line)
+	for line := range procfile.Lines(text) {
+		word, rest := procfile.Word(line)
 		if len(word) < 3 || string(word[:3]) != "cpu" {
 			continue
 		}
@@ -152,8 +152,8 @@ func (e *eyes) total() (t total, cores int, err error) {
 		}
 		var field [8]float64
 		for i := range field {
-			word, rest = reread.Word(rest)
-			n, _ := reread.Number(word)
+			word, rest = procfile.Word(rest)
+			n, _ := procfile.Number(word)
 			field[i] = float64(n) / ticks
 		}
 		// What guests use is in the time of the processes that run them.

@@ -8,7 +8,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"tare/internal/netlink"
+	"tare/internal/linux/netlink"
 )
 
 // connectNetworks brings the loopback up, and an interface for each address.

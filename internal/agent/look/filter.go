@@ -13,7 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"tare/internal/netlink"
+	"tare/internal/linux/netlink"
 )
 
 // hooks of the packet filter, by the kernel's numbers for them.

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"testing"
 
-	"tare/internal/netns"
+	"tare/internal/linux/netns"
 )
 
 // inNamespace does something in a network namespace in which nothing is but a

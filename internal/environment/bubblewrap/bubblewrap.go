@@ -16,11 +16,11 @@ import (
 
 	"tare/internal/agent"
 	"tare/internal/environment"
-	"tare/internal/environment/backing"
 	"tare/internal/environment/child"
-	"tare/internal/environment/link"
 	"tare/internal/environment/root"
 	"tare/internal/image"
+	"tare/internal/linux/fsinfo"
+	"tare/internal/linux/virtnet"
 	"tare/internal/owner"
 )
 
@@ -91,7 +91,7 @@ func (b *bubblewrap) NewNetwork(context.Context, *owner.Owner, string) (environm
 	if b.options.Network == "none" {
 		return nil, fmt.Errorf("network: none gives each instance a loopback of its own, where no other reaches it; use network: host")
 	}
-	return link.Loopback{}, nil
+	return virtnet.Loopback{}, nil
 }
 
 // instance is the child, and what it does not know of itself.
@@ -156,8 +156,8 @@ func (i *instance) root(ctx context.Context, r environment.Request) ([]string, e
 	if err != nil {
 		return nil, err
 	}
-	i.paths.Root, i.paths.RootOn = "folder, the image's programs mounted from the image", backing.Of(folder)
-	i.paths.Data, i.paths.DataOn = "bind mount of a folder", backing.Of(data)
+	i.paths.Root, i.paths.RootOn = "folder, the image's programs mounted from the image", fsinfo.Of(folder)
+	i.paths.Data, i.paths.DataOn = "bind mount of a folder", fsinfo.Of(data)
 	arguments := []string{"--bind", folder, "/"}
 	for _, bind := range binds { // SOURCE:TARGET:ro
 		words := strings.Split(bind, ":")
@@ -173,9 +173,9 @@ func (i *instance) wire(o Options, r environment.Request) ([]string, error) {
 		i.paths.Network = "none: a loopback of its own"
 		return []string{"--unshare-net"}, nil
 	}
-	i.address, i.paths.Network = link.HostAddress, "the host's network stack"
+	i.address, i.paths.Network = virtnet.HostAddress, "the host's network stack"
 	if r.Network != nil {
-		seat, err := link.Join(r.Network)
+		seat, err := virtnet.Join(r.Network)
 		if err != nil {
 			return nil, err
 		}

@@ -19,10 +19,10 @@ import (
 	"time"
 
 	"tare/internal/agent"
-	"tare/internal/cgroup"
 	"tare/internal/environment"
 	"tare/internal/environment/console"
-	"tare/internal/netns"
+	"tare/internal/linux/cgroup"
+	"tare/internal/linux/netns"
 	"tare/internal/sample"
 )
 

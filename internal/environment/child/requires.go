@@ -7,8 +7,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"tare/internal/cgroup"
 	"tare/internal/environment"
+	"tare/internal/linux/cgroup"
 )
 
 // Requires is what any child in a group and a root of its own needs.

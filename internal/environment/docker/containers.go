@@ -16,12 +16,12 @@ import (
 	"github.com/moby/moby/client"
 
 	"tare/internal/agent"
-	"tare/internal/cgroup"
 	"tare/internal/environment"
 	"tare/internal/environment/console"
 	"tare/internal/environment/device"
 	"tare/internal/environment/oci"
 	"tare/internal/image"
+	"tare/internal/linux/cgroup"
 	"tare/internal/owner"
 )
 

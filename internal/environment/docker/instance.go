@@ -12,9 +12,9 @@ import (
 	"github.com/moby/moby/client"
 
 	"tare/internal/agent"
-	"tare/internal/cgroup"
 	"tare/internal/environment"
-	"tare/internal/environment/link"
+	"tare/internal/linux/cgroup"
+	"tare/internal/linux/virtnet"
 	"tare/internal/sample"
 )
 
@@ -27,10 +27,10 @@ type instance struct {
 	folder    string
 	parent    string // the group that its own is made in; "" where the engine says
 	address   string
-	inside    string      // the container's own address, where address is the host's
-	seat      *link.Seat  // its address, where it shares the host's network
-	front     *link.Front // its address, where its ports are published
-	own       *network    // made for it alone
+	inside    string         // the container's own address, where address is the host's
+	seat      *virtnet.Seat  // its address, where it shares the host's network
+	front     *virtnet.Front // its address, where its ports are published
+	own       *network       // made for it alone
 	paths     environment.Paths
 	agent     *agent.Client
 	phases    []environment.Phase

@@ -11,7 +11,7 @@ import (
 	"github.com/moby/moby/client"
 
 	"tare/internal/environment"
-	"tare/internal/environment/link"
+	"tare/internal/linux/virtnet"
 	"tare/internal/owner"
 )
 
@@ -34,7 +34,7 @@ type network struct {
 // loopback.
 func (c *containers) NewNetwork(ctx context.Context, o *owner.Owner, name string) (_ environment.Network, err error) {
 	if c.options.Network == "host" {
-		return link.Loopback{}, nil
+		return virtnet.Loopback{}, nil
 	}
 	n := &network{engine: c.engine, name: "tare-" + o.ID() + "-" + name, path: "the engine's bridge, one veth pair each"}
 	if c.gvisor {
@@ -130,7 +130,7 @@ func (e *engine) masquerading(network string) map[string]string {
 func (c *containers) join(ctx context.Context, i *instance, r environment.Request) (_ container.NetworkMode, err error) {
 	option := c.options.Network
 	if option == "publish" {
-		if i.front, err = link.NewFront(r.Owner.ID()); err != nil {
+		if i.front, err = virtnet.NewFront(r.Owner.ID()); err != nil {
 			return "", err
 		}
 		i.address, option = i.front.Address.String(), "bridge"
@@ -139,7 +139,7 @@ func (c *containers) join(ctx context.Context, i *instance, r environment.Reques
 	case nil:
 		switch option {
 		case "host":
-			i.address = link.HostAddress
+			i.address = virtnet.HostAddress
 		case "nat":
 			made, err := c.NewNetwork(ctx, r.Owner, r.Name)
 			if err != nil {
@@ -152,7 +152,7 @@ func (c *containers) join(ctx context.Context, i *instance, r environment.Reques
 	case *network:
 		return container.NetworkMode(n.id), nil
 	}
-	seat, err := link.Join(r.Network)
+	seat, err := virtnet.Join(r.Network)
 	if err != nil {
 		return "", err
 	}

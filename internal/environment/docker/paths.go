@@ -7,7 +7,7 @@ import (
 	"github.com/moby/moby/api/types/mount"
 
 	"tare/internal/environment"
-	"tare/internal/environment/backing"
+	"tare/internal/linux/fsinfo"
 )
 
 // mount puts in place what is at /data; folder is tare's own.
@@ -37,18 +37,18 @@ func (c *containers) paths(ctx context.Context, i *instance, folder string) envi
 	if info, err := c.engine.info(ctx); err == nil { // known since Prepare
 		driver, store = info.Driver, info.DockerRootDir
 	}
-	p.Root, p.RootOn = driver, backing.Of(store)
-	p.Data, p.DataOn = "bind mount of a folder", backing.Of(folder)
+	p.Root, p.RootOn = driver, fsinfo.Of(store)
+	p.Data, p.DataOn = "bind mount of a folder", fsinfo.Of(folder)
 	switch c.options.Data {
 	case "bind":
 	case "volume":
-		p.Data, p.DataOn = "volume of the engine", backing.Of(store)
+		p.Data, p.DataOn = "volume of the engine", fsinfo.Of(store)
 	case "overlay":
 		p.Data, p.DataOn = driver, p.RootOn
 	case "tmpfs":
 		p.Data, p.DataOn = "tmpfs", environment.Memory
 	default:
-		p.Data, p.DataOn = "ext4 on the block device, volume of the engine", backing.Device(c.options.Data)
+		p.Data, p.DataOn = "ext4 on the block device, volume of the engine", fsinfo.Device(c.options.Data)
 	}
 	if c.gvisor {
 		// gVisor has a root overlay of its own above the engine's, and reaches

@@ -13,7 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"tare/internal/cgroup"
+	"tare/internal/linux/cgroup"
 )
 
 // process is held by a descriptor, so that its number cannot come to mean

@@ -9,9 +9,9 @@ import (
 	"time"
 
 	"tare/internal/agent"
-	"tare/internal/cgroup"
 	"tare/internal/environment"
 	"tare/internal/environment/environmenttest"
+	"tare/internal/linux/cgroup"
 	"tare/internal/quantity"
 	"tare/internal/sample"
 )

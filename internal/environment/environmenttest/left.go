@@ -13,8 +13,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"tare/internal/cgroup"
 	"tare/internal/environment"
+	"tare/internal/linux/cgroup"
 	"tare/internal/owner"
 )
 

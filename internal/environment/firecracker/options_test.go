@@ -11,8 +11,8 @@ import (
 	"github.com/goccy/go-yaml"
 	"github.com/google/go-cmp/cmp"
 
-	"tare/internal/environment/link"
 	"tare/internal/environment/microvm"
+	"tare/internal/linux/virtnet"
 	"tare/internal/quantity"
 )
 
@@ -70,7 +70,7 @@ func TestTheRequestsSayWhatTheOptionsAskFor(t *testing.T) {
 	o.NetOps, o.Cache, o.AIO = 50, "unsafe", "async"
 	m := &microvm.Machine{CPUs: 2, Memory: 256 * quantity.MiB, Line: "quiet",
 		Disk: &microvm.Limiter{Bandwidth: &microvm.Bucket{Size: 1000, Refill: 1000}},
-		Port: &link.Port{Device: "port2", Address: netip.MustParsePrefix("10.213.0.2/24"), MAC: net.HardwareAddr{0x52, 0x54, 10, 213, 0, 2}}}
+		Port: &virtnet.Port{Device: "port2", Address: netip.MustParsePrefix("10.213.0.2/24"), MAC: net.HardwareAddr{0x52, 0x54, 10, 213, 0, 2}}}
 	var lines []string
 	for _, s := range (&firecracker{*o}).definition(m) {
 		body, err := json.Marshal(s.body)

@@ -6,8 +6,8 @@ import (
 	"math"
 	"slices"
 
-	"tare/internal/cgroup"
 	"tare/internal/environment"
+	"tare/internal/linux/cgroup"
 )
 
 // OwnKernel says that the guest is apart from this machine.

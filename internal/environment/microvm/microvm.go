@@ -19,9 +19,9 @@ import (
 
 	"tare/internal/agent"
 	"tare/internal/environment"
-	"tare/internal/environment/link"
 	"tare/internal/environment/vmm"
 	"tare/internal/image"
+	"tare/internal/linux/virtnet"
 	"tare/internal/owner"
 	"tare/internal/quantity"
 )
@@ -78,11 +78,11 @@ type Machine struct {
 	Cores        []int
 	Line         string // of the kernel
 	RootWritable bool
-	Disk         *Limiter   // of each disk; nil for none
-	Port         *link.Port // whose tap the program opens by its name; nil without one
-	Folder       string     // that the program runs in
-	Base         string     // the guest's own, in which that is
-	User         int        // that the program runs as; 0 without a jail
+	Disk         *Limiter      // of each disk; nil for none
+	Port         *virtnet.Port // whose tap the program opens by its name; nil without one
+	Folder       string        // that the program runs in
+	Base         string        // the guest's own, in which that is
+	User         int           // that the program runs as; 0 without a jail
 	// Events is where a VMM reads what its program says, if it asked for that in
 	// its Command.
 	Events *os.File
@@ -225,11 +225,11 @@ func (e Networked) NewNetwork(_ context.Context, o *owner.Owner, _ string) (envi
 	return e.bridge(o)
 }
 
-func (e *Environment) bridge(o *owner.Owner) (*link.Bridge, error) {
+func (e *Environment) bridge(o *owner.Owner) (*virtnet.Bridge, error) {
 	if e.options.Network == "nat" {
-		return link.NewNAT(o.ID(), "a bridge with NAT, one tap and virtio network card each")
+		return virtnet.NewNAT(o.ID(), "a bridge with NAT, one tap and virtio network card each")
 	}
-	return link.NewBridge(o.ID(), "a bridge, one tap and virtio network card each")
+	return virtnet.NewBridge(o.ID(), "a bridge, one tap and virtio network card each")
 }
 
 // Version asks a program for its version.

@@ -7,9 +7,9 @@ import (
 	"path/filepath"
 
 	"tare/internal/environment"
-	"tare/internal/environment/link"
 	"tare/internal/environment/vmm"
-	"tare/internal/kvm"
+	"tare/internal/linux/kvm"
+	"tare/internal/linux/virtnet"
 )
 
 // Requirements of a kind whose program can be had by mend.
@@ -32,8 +32,8 @@ func Requirements(name string, o *Options, mend string) []environment.Requiremen
 		list = append(list, environment.Requirement{What: "taps, for the network", Check: checkTap})
 	}
 	if o.Network == "nat" {
-		list = append(list, environment.Requirement{What: link.Masquerader + ", for address translation",
-			Check: vmm.OnPath(link.Masquerader, "apt-get install -y iptables")})
+		list = append(list, environment.Requirement{What: virtnet.Masquerader + ", for address translation",
+			Check: vmm.OnPath(virtnet.Masquerader, "apt-get install -y iptables")})
 	}
 	return list
 }

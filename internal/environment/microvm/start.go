@@ -10,9 +10,9 @@ import (
 	"time"
 
 	"tare/internal/environment"
-	"tare/internal/environment/backing"
-	"tare/internal/environment/link"
 	"tare/internal/environment/vmm"
+	"tare/internal/linux/fsinfo"
+	"tare/internal/linux/virtnet"
 )
 
 // Start boots a guest, or restores one, and returns at its agent's first word.
@@ -95,7 +95,7 @@ func (e *Environment) furnish(ctx context.Context, g *vmm.Guest, r environment.R
 	if err := os.MkdirAll(m.Folder, 0o755); err != nil {
 		return nil, 0, err
 	}
-	paths := environment.Paths{Network: "none", RootOn: backing.Of(disk), DataOn: backing.Of(m.Folder),
+	paths := environment.Paths{Network: "none", RootOn: fsinfo.Of(disk), DataOn: fsinfo.Of(m.Folder),
 		Root: "overlay on ext4 on virtio-blk, raw file, " + e.vmm.Disks(), Data: "ext4 on virtio-blk, raw file, " + e.vmm.Disks()}
 	if m.Port, paths.Network, err = e.connect(g, r, m.User); err != nil {
 		return nil, 0, err
@@ -171,8 +171,8 @@ func (m *Machine) own(names ...string) error {
 // connect takes a place at the request's network, else at one of the guest's
 // own where the options ask for it. There is one network card: the program
 // finds only the taps of the one namespace that it runs in.
-func (e *Environment) connect(g *vmm.Guest, r environment.Request, user int) (*link.Port, string, error) {
-	bridge, joins := r.Network.(*link.Bridge)
+func (e *Environment) connect(g *vmm.Guest, r environment.Request, user int) (*virtnet.Port, string, error) {
+	bridge, joins := r.Network.(*virtnet.Bridge)
 	switch {
 	case r.Network != nil && !joins:
 		return nil, "", fmt.Errorf("the network that guest %s shall join is no bridge: another environment made it", r.Name)

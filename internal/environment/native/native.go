@@ -15,8 +15,8 @@ import (
 	"tare/internal/environment"
 	"tare/internal/environment/child"
 	"tare/internal/environment/device"
-	"tare/internal/environment/link"
 	"tare/internal/image"
+	"tare/internal/linux/virtnet"
 	"tare/internal/owner"
 )
 
@@ -52,7 +52,7 @@ func requirements(o *Options) []environment.Requirement {
 }
 
 func checkMasquerader(context.Context) environment.Finding {
-	if _, err := exec.LookPath(link.Masquerader); err != nil {
+	if _, err := exec.LookPath(virtnet.Masquerader); err != nil {
 		return environment.Finding{State: environment.Missing, Reason: err.Error(), Mend: "apt-get install -y iptables"}
 	}
 	return environment.Finding{State: environment.Usable}
@@ -83,7 +83,7 @@ func (n *native) Label() string {
 // bridge, and each has a namespace with a port at it.
 func (n *native) NewNetwork(_ context.Context, o *owner.Owner, _ string) (environment.Network, error) {
 	if n.options.shares() {
-		return link.Loopback{}, nil
+		return virtnet.Loopback{}, nil
 	}
 	return n.options.bridge(o)
 }

@@ -5,7 +5,7 @@ import (
 	"fmt"
 
 	"tare/internal/environment"
-	"tare/internal/environment/link"
+	"tare/internal/linux/virtnet"
 	"tare/internal/owner"
 	"tare/internal/sample"
 )
@@ -21,18 +21,18 @@ const (
 
 // bridge makes the network that an instance is in which does not share the
 // host's.
-func (o *Options) bridge(own *owner.Owner) (*link.Bridge, error) {
+func (o *Options) bridge(own *owner.Owner) (*virtnet.Bridge, error) {
 	if o.Network == "nat" {
-		return link.NewNAT(own.ID(), "a bridge, one veth pair each, a router with NAT before the host")
+		return virtnet.NewNAT(own.ID(), "a bridge, one veth pair each, a router with NAT before the host")
 	}
-	return link.NewBridge(own.ID(), "a bridge, one veth pair each")
+	return virtnet.NewBridge(own.ID(), "a bridge, one veth pair each")
 }
 
 // wire gives an instance its network.
 func (i *instance) wire(o Options, r environment.Request) (err error) {
 	switch {
 	case o.Network == "host" && r.Network == nil:
-		i.address, i.paths.Network = link.HostAddress, hostPath
+		i.address, i.paths.Network = virtnet.HostAddress, hostPath
 		return nil
 	case o.shares():
 		i.paths.Network = hostPath
@@ -41,9 +41,9 @@ func (i *instance) wire(o Options, r environment.Request) (err error) {
 			i.paths.Network = loopbackPath
 		}
 		if network == nil {
-			network = link.Loopback{}
+			network = virtnet.Loopback{}
 		}
-		seat, err := link.Join(network)
+		seat, err := virtnet.Join(network)
 		if err != nil {
 			return err
 		}
@@ -51,7 +51,7 @@ func (i *instance) wire(o Options, r environment.Request) (err error) {
 		i.address = seat.Address.String()
 		return nil
 	case o.Network == "none" && r.Network == nil:
-		if i.space, err = link.Alone(); err != nil {
+		if i.space, err = virtnet.Alone(); err != nil {
 			return err
 		}
 		i.Undo(i.space.Close)
@@ -62,13 +62,13 @@ func (i *instance) wire(o Options, r environment.Request) (err error) {
 	if o.Network == "nat" {
 		i.paths.Network = natPath
 	}
-	var bridge *link.Bridge
+	var bridge *virtnet.Bridge
 	if r.Network == nil {
 		if bridge, err = o.bridge(r.Owner); err != nil {
 			return err
 		}
 		i.Undo(func() error { return bridge.Close(context.Background()) })
-	} else if given, ok := r.Network.(*link.Bridge); ok {
+	} else if given, ok := r.Network.(*virtnet.Bridge); ok {
 		bridge = given
 	} else {
 		return fmt.Errorf("the network that it shall join is no bridge: another environment made it")

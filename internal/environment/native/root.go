@@ -10,9 +10,9 @@ import (
 	"golang.org/x/sys/unix"
 
 	"tare/internal/environment"
-	"tare/internal/environment/backing"
 	"tare/internal/environment/device"
 	"tare/internal/environment/root"
+	"tare/internal/linux/fsinfo"
 )
 
 // makeRoot makes the root file system with /data and returns the agent's
@@ -40,15 +40,15 @@ func (i *instance) makeRoot(ctx context.Context, o Options, r environment.Reques
 // fill puts the file system in place and returns what the agent has to mount.
 func (i *instance) fill(ctx context.Context, o Options, r environment.Request, folder string) (binds []string, err error) {
 	if o.RootFS == "host" {
-		i.paths.Root, i.paths.RootOn = "the host's own", backing.Of("/")
+		i.paths.Root, i.paths.RootOn = "the host's own", fsinfo.Of("/")
 		return root.Shown("/", folder, false)
 	}
 	image, err := r.Image.Folder(ctx)
 	if err != nil {
 		return nil, err
 	}
-	i.paths.RootOn = backing.Of(i.Folder())
-	if below := backing.Of(image); below != i.paths.RootOn {
+	i.paths.RootOn = fsinfo.Of(i.Folder())
+	if below := fsinfo.Of(image); below != i.paths.RootOn {
 		i.paths.RootOn += ", the image's programs " + below
 	}
 	if o.Root == "overlay" {
@@ -87,7 +87,7 @@ func (i *instance) makeData(ctx context.Context, o Options, root string) (argume
 		i.disk = environment.Memory
 		return []string{"--tmpfs", "/data"}, nil
 	case "overlay":
-		i.paths.Data, i.paths.DataOn = i.paths.Root, backing.Of(i.Folder())
+		i.paths.Data, i.paths.DataOn = i.paths.Root, fsinfo.Of(i.Folder())
 		folder = filepath.Join(root, "data")
 	}
 	if err := os.MkdirAll(folder, 0o755); err != nil {
@@ -99,14 +99,14 @@ func (i *instance) makeData(ctx context.Context, o Options, root string) (argume
 	if o.Data == "overlay" {
 		return nil, nil
 	}
-	i.paths.Data, i.paths.DataOn = "bind mount of a folder", backing.Of(folder)
+	i.paths.Data, i.paths.DataOn = "bind mount of a folder", fsinfo.Of(folder)
 	if device.Named(o.Data) {
 		if err := device.Mount(ctx, o.Data, folder); err != nil {
 			return nil, err
 		}
 		i.Undo(func() error { return device.Unmount(folder) })
 		i.disk = folder
-		i.paths.Data, i.paths.DataOn = "ext4 on the block device, bind mount", backing.Device(o.Data)
+		i.paths.Data, i.paths.DataOn = "ext4 on the block device, bind mount", fsinfo.Device(o.Data)
 	}
 	return []string{"--bind", folder + ":/data"}, nil
 }

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"tare/internal/capability"
+	"tare/internal/linux/capability"
 )
 
 // dockers are the capabilities that Docker gives.

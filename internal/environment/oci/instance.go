@@ -12,8 +12,8 @@ import (
 	"time"
 
 	"tare/internal/agent"
-	"tare/internal/cgroup"
 	"tare/internal/environment"
+	"tare/internal/linux/cgroup"
 	"tare/internal/sample"
 )
 

@@ -11,9 +11,9 @@ import (
 	"strings"
 
 	"tare/internal/agent"
-	"tare/internal/capability"
-	"tare/internal/cgroup"
 	"tare/internal/environment"
+	"tare/internal/linux/capability"
+	"tare/internal/linux/cgroup"
 )
 
 // View is what the kernel shows to a process: what a file holds, or what a link

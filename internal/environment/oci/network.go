@@ -9,7 +9,7 @@ import (
 	"os/exec"
 
 	"tare/internal/environment"
-	"tare/internal/environment/link"
+	"tare/internal/linux/virtnet"
 	"tare/internal/owner"
 	"tare/internal/sample"
 )
@@ -38,11 +38,11 @@ func (e *environ) path(words string) string {
 func (e *environ) NewNetwork(_ context.Context, o *owner.Owner, _ string) (environment.Network, error) {
 	switch e.options.Network {
 	case "host":
-		return link.Loopback{}, nil
+		return virtnet.Loopback{}, nil
 	case "nat":
-		return link.NewNAT(o.ID(), e.path("a bridge, one veth pair each; address translation on the way out"))
+		return virtnet.NewNAT(o.ID(), e.path("a bridge, one veth pair each; address translation on the way out"))
 	}
-	return link.NewBridge(o.ID(), e.path("a bridge, one veth pair each"))
+	return virtnet.NewBridge(o.ID(), e.path("a bridge, one veth pair each"))
 }
 
 // join gives the instance its place, and says how it is given back.
@@ -51,7 +51,7 @@ func (e *environ) join(ctx context.Context, r environment.Request) (_ *seat, rel
 	if r.Network == nil {
 		switch e.options.Network {
 		case "host":
-			return &seat{address: link.HostAddress, path: e.path("the host's network stack")}, nothing, nil
+			return &seat{address: virtnet.HostAddress, path: e.path("the host's network stack")}, nothing, nil
 		case "none":
 			s := &seat{path: "none: a loopback of its own"}
 			if !e.options.gvisor() {
@@ -88,7 +88,7 @@ func (e *environ) join(ctx context.Context, r environment.Request) (_ *seat, rel
 
 // alone puts a seat into a namespace with a loopback that is up.
 func (s *seat) alone() (*seat, func() error, error) {
-	space, err := link.Alone()
+	space, err := virtnet.Alone()
 	if err != nil {
 		return nil, nil, err
 	}
@@ -98,7 +98,7 @@ func (s *seat) alone() (*seat, func() error, error) {
 
 // plug takes a place at a network that is there.
 func plug(n environment.Network) (*seat, func() error, error) {
-	if bridge, ok := n.(*link.Bridge); ok {
+	if bridge, ok := n.(*virtnet.Bridge); ok {
 		port, err := bridge.Namespace()
 		if err != nil {
 			return nil, nil, err
@@ -106,7 +106,7 @@ func plug(n environment.Network) (*seat, func() error, error) {
 		return &seat{space: port.Path(), address: port.Address.Addr().String(), path: n.Path(),
 			traffic: sample.Footprint{Devices: []string{port.Device}, Space: bridge.Space()}}, port.Close, nil
 	}
-	at, err := link.Join(n)
+	at, err := virtnet.Join(n)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -16,9 +16,9 @@ import (
 	"strings"
 
 	"tare/internal/agent"
-	"tare/internal/capability"
 	"tare/internal/environment"
 	"tare/internal/image"
+	"tare/internal/linux/capability"
 	"tare/internal/owner"
 )
 

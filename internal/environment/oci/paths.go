@@ -2,13 +2,13 @@ package oci
 
 import (
 	"tare/internal/environment"
-	"tare/internal/environment/backing"
 	"tare/internal/environment/device"
+	"tare/internal/linux/fsinfo"
 )
 
 // paths are what the options come to.
 func (e *environ) paths(at *seat, s *stage) environment.Paths {
-	p := environment.Paths{Network: at.path, RootOn: backing.Of(s.root), DataOn: backing.Of(s.data)}
+	p := environment.Paths{Network: at.path, RootOn: fsinfo.Of(s.root), DataOn: fsinfo.Of(s.data)}
 	switch e.options.Root {
 	case "overlay":
 		p.Root = "overlay"
@@ -25,7 +25,7 @@ func (e *environ) paths(at *seat, s *stage) environment.Paths {
 	case "tmpfs":
 		p.Data, p.DataOn = "tmpfs", environment.Memory
 	default:
-		p.Data, p.DataOn = "ext4 on the block device", backing.Device(e.options.Data)
+		p.Data, p.DataOn = "ext4 on the block device", fsinfo.Device(e.options.Data)
 	}
 	if !e.options.gvisor() {
 		return p
@@ -40,7 +40,7 @@ func (e *environ) paths(at *seat, s *stage) environment.Paths {
 		}
 		return p
 	}
-	p.Root, p.RootOn = "gVisor's overlay in a file, above the image's folder", backing.Of(s.data)
+	p.Root, p.RootOn = "gVisor's overlay in a file, above the image's folder", fsinfo.Of(s.data)
 	if e.options.Data == "overlay" {
 		p.Data, p.DataOn = p.Root, p.RootOn
 	}

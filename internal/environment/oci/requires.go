@@ -14,7 +14,7 @@ import (
 
 	"tare/internal/environment"
 	"tare/internal/environment/device"
-	"tare/internal/environment/link"
+	"tare/internal/linux/virtnet"
 )
 
 // install says how a runtime comes to a machine.
@@ -82,9 +82,9 @@ func Requirements(o *Options) []environment.Requirement {
 	}
 	if o.Network == "nat" {
 		list = append(list, environment.Requirement{
-			What: link.Masquerader + ", which makes the rule for address translation", Check: func(context.Context) environment.Finding {
-				if !available(link.Masquerader) {
-					return missing("apt-get install -y iptables", "there is no %s on the PATH", link.Masquerader)
+			What: virtnet.Masquerader + ", which makes the rule for address translation", Check: func(context.Context) environment.Finding {
+				if !available(virtnet.Masquerader) {
+					return missing("apt-get install -y iptables", "there is no %s on the PATH", virtnet.Masquerader)
 				}
 				return environment.Finding{State: environment.Usable}
 			},

@@ -1,6 +1,6 @@
 package oci
 
-import "tare/internal/cgroup"
+import "tare/internal/linux/cgroup"
 
 // program is an OCI runtime that is there.
 type program struct {

@@ -11,7 +11,7 @@ import (
 	specs "github.com/opencontainers/runtime-spec/specs-go"
 	"pgregory.net/rapid"
 
-	"tare/internal/capability"
+	"tare/internal/linux/capability"
 )
 
 // some are parts of an instance, with a profile that says what it was made from.

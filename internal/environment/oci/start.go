@@ -11,9 +11,9 @@ import (
 	"time"
 
 	"tare/internal/agent"
-	"tare/internal/cgroup"
 	"tare/internal/environment"
 	"tare/internal/environment/console"
+	"tare/internal/linux/cgroup"
 )
 
 // Start makes a bundle and has the runtime run it, with the agent's stream as its

@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"strings"
 
-	"tare/internal/environment/link"
 	"tare/internal/image"
+	"tare/internal/linux/virtnet"
 	"tare/internal/quantity"
 )
 
@@ -35,8 +35,8 @@ type machine struct {
 	root   string   // the file or the device
 	data   string
 	tscKHz int
-	port   *link.Port // at the network between the guests; nil without one
-	disks  []disk     // besides its own two
+	port   *virtnet.Port // at the network between the guests; nil without one
+	disks  []disk        // besides its own two
 }
 
 // disk is one that a request asks for.

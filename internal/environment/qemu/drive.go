@@ -10,9 +10,9 @@ import (
 	"golang.org/x/sys/unix"
 
 	"tare/internal/environment"
-	"tare/internal/environment/backing"
 	"tare/internal/environment/device"
 	"tare/internal/environment/vmm"
+	"tare/internal/linux/fsinfo"
 )
 
 // drive is one of the guest's two disks as the options ask for it.
@@ -179,13 +179,13 @@ func (o *Options) paths(folder, base string, joined bool) environment.Paths {
 	drives := o.drives()
 	on := func(d drive) string {
 		if d.form == aDevice {
-			return backing.Device(d.path)
+			return fsinfo.Device(d.path)
 		}
-		return backing.Of(folder)
+		return fsinfo.Of(folder)
 	}
 	p := environment.Paths{Network: o.packetPath(joined), Root: drives[0].String(), Data: drives[1].String(),
 		RootOn: on(drives[0]), DataOn: on(drives[1])}
-	if below := backing.Of(base); drives[0].form == "qcow2" && below != p.RootOn {
+	if below := fsinfo.Of(base); drives[0].form == "qcow2" && below != p.RootOn {
 		p.RootOn += ", the image's disk " + below
 	}
 	return p

@@ -4,23 +4,23 @@ import (
 	"context"
 
 	"tare/internal/environment"
-	"tare/internal/environment/link"
 	"tare/internal/environment/vmm"
+	"tare/internal/linux/virtnet"
 	"tare/internal/owner"
 )
 
 // bridge makes the network at which guests have taps.
-func (o *Options) bridge(own *owner.Owner) (*link.Bridge, error) {
+func (o *Options) bridge(own *owner.Owner) (*virtnet.Bridge, error) {
 	const path = "a bridge, one tap and virtio network card each"
 	if o.Network == "nat" {
-		return link.NewNAT(own.ID(), path+", a router with NAT before the host")
+		return virtnet.NewNAT(own.ID(), path+", a router with NAT before the host")
 	}
-	return link.NewBridge(own.ID(), path)
+	return virtnet.NewBridge(own.ID(), path)
 }
 
 // join takes a place at the network between the guests, or at one that is made
 // for this guest alone.
-func (o *Options) join(g *vmm.Guest, r environment.Request) (*link.Port, error) {
+func (o *Options) join(g *vmm.Guest, r environment.Request) (*virtnet.Port, error) {
 	if r.Network != nil || o.Network != "bridge" && o.Network != "nat" {
 		return g.Join()
 	}

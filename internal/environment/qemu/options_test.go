@@ -11,8 +11,8 @@ import (
 	"github.com/goccy/go-yaml"
 	"github.com/google/go-cmp/cmp"
 
-	"tare/internal/environment/link"
 	"tare/internal/image"
+	"tare/internal/linux/virtnet"
 	"tare/internal/quantity"
 )
 
@@ -145,7 +145,7 @@ func TestDisksAsNVMeAreNamespacesOfOneController(t *testing.T) {
 }
 
 func TestAGuestOnANetworkHasACardForIt(t *testing.T) {
-	port := &link.Port{Address: netip.MustParsePrefix("10.213.0.2/24"), MAC: net.HardwareAddr{0x52, 0x54, 10, 213, 0, 2}}
+	port := &virtnet.Port{Address: netip.MustParsePrefix("10.213.0.2/24"), MAC: net.HardwareAddr{0x52, 0x54, 10, 213, 0, 2}}
 	for _, c := range []struct{ machine, network, words string }{
 		{"q35", "none", "tare.net=10.213.0.2/24"},
 		{"microvm", "user", "tare.net=10.0.2.15/24,10.0.2.2,10.0.2.3 tare.net=10.213.0.2/24"},

@@ -17,7 +17,7 @@ import (
 	"tare/internal/environment"
 	"tare/internal/environment/vmm"
 	"tare/internal/image"
-	"tare/internal/kvm"
+	"tare/internal/linux/kvm"
 	"tare/internal/owner"
 )
 

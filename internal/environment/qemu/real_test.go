@@ -14,11 +14,11 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"tare/internal/cgroup"
 	"tare/internal/environment"
 	"tare/internal/environment/environmenttest"
 	"tare/internal/environment/vmm"
 	"tare/internal/image"
+	"tare/internal/linux/cgroup"
 	"tare/internal/owner"
 	"tare/internal/quantity"
 )

@@ -10,9 +10,9 @@ import (
 
 	"tare/internal/environment"
 	"tare/internal/environment/device"
-	"tare/internal/environment/link"
 	"tare/internal/environment/vmm"
-	"tare/internal/kvm"
+	"tare/internal/linux/kvm"
+	"tare/internal/linux/virtnet"
 )
 
 // oldest is the first major version of QEMU whose microvm and options are
@@ -31,7 +31,7 @@ func requirements(o *Options) []environment.Requirement {
 		{What: "KVM that runs code at a processor's speed", Check: o.checkKVM},
 	}
 	if o.Network == "nat" {
-		list = append(list, environment.Requirement{What: "iptables, for address translation", Check: vmm.OnPath(link.Masquerader, "apt-get install -y iptables")})
+		list = append(list, environment.Requirement{What: "iptables, for address translation", Check: vmm.OnPath(virtnet.Masquerader, "apt-get install -y iptables")})
 	}
 	for _, d := range o.drives() {
 		if d.form == aDevice {

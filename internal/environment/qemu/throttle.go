@@ -4,8 +4,8 @@ import (
 	"context"
 	"fmt"
 
-	"tare/internal/cgroup"
 	"tare/internal/environment"
+	"tare/internal/linux/cgroup"
 	"tare/internal/quantity"
 )
 

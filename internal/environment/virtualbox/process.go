@@ -14,8 +14,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"tare/internal/cgroup"
 	"tare/internal/environment"
+	"tare/internal/linux/cgroup"
 )
 
 // place is where a VM's process runs: VirtualBox starts it by a daemon of its

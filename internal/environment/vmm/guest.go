@@ -20,9 +20,9 @@ import (
 	"golang.org/x/sys/unix"
 
 	"tare/internal/agent"
-	"tare/internal/cgroup"
 	"tare/internal/environment"
-	"tare/internal/environment/link"
+	"tare/internal/linux/cgroup"
+	"tare/internal/linux/virtnet"
 	"tare/internal/quantity"
 	"tare/internal/sample"
 )
@@ -98,11 +98,11 @@ func (g *Guest) Folder() (string, error) {
 }
 
 // Join takes a place at the network between the guests, if there is one.
-func (g *Guest) Join() (*link.Port, error) {
+func (g *Guest) Join() (*virtnet.Port, error) {
 	if g.request.Network == nil {
 		return nil, nil
 	}
-	bridge, ok := g.request.Network.(*link.Bridge)
+	bridge, ok := g.request.Network.(*virtnet.Bridge)
 	if !ok {
 		return nil, fmt.Errorf("the network that guest %s shall join is no bridge: another environment made it", g.request.Name)
 	}
@@ -110,7 +110,7 @@ func (g *Guest) Join() (*link.Port, error) {
 }
 
 // Plug takes a place at a bridge.
-func (g *Guest) Plug(bridge *link.Bridge) (*link.Port, error) {
+func (g *Guest) Plug(bridge *virtnet.Bridge) (*virtnet.Port, error) {
 	port, err := bridge.Tap()
 	if err != nil {
 		return nil, err

@@ -15,8 +15,8 @@ import (
 	"github.com/cilium/ebpf"
 	"golang.org/x/sys/unix"
 
-	"tare/internal/cgroup"
 	"tare/internal/evidence"
+	"tare/internal/linux/cgroup"
 	"tare/internal/sample"
 )
 

@@ -9,8 +9,8 @@ import (
 	"strconv"
 	"strings"
 
-	"tare/internal/cgroup"
 	"tare/internal/evidence"
+	"tare/internal/linux/cgroup"
 	"tare/internal/sample"
 )
 

@@ -27,9 +27,9 @@ import (
 	"golang.org/x/crypto/ssh"
 	"golang.org/x/crypto/ssh/knownhosts"
 
-	"tare/internal/environment/link"
 	"tare/internal/host"
-	"tare/internal/netns"
+	"tare/internal/linux/netns"
+	"tare/internal/linux/virtnet"
 )
 
 // port is not the usual one, so that nothing passes by luck.
@@ -37,7 +37,7 @@ const port = "2222"
 
 // Network joins machines, and this one, by a bridge.
 type Network struct {
-	bridge   *link.Bridge
+	bridge   *virtnet.Bridge
 	folder   string
 	identity string // a private key that all machines let in
 	public   ssh.PublicKey
@@ -53,7 +53,7 @@ type Machine struct {
 	Key        ssh.PublicKey
 	Home       string // of tare there, where nobody says otherwise
 
-	port  *link.Port
+	port  *virtnet.Port
 	cmd   *exec.Cmd
 	log   []string // what sshd said; to be read when it has ended
 	ended chan struct{}
@@ -83,7 +83,7 @@ func New(t testing.TB) *Network {
 
 // Open makes a network without machines, which keeps its files in a folder.
 func Open(folder string) (*Network, error) {
-	b, err := link.NewBridge("sshtest"+strings.ToLower(rand.Text()[:5]), "a bridge")
+	b, err := virtnet.NewBridge("sshtest"+strings.ToLower(rand.Text()[:5]), "a bridge")
 	if err != nil {
 		return nil, err
 	}

@@ -8,9 +8,9 @@ import (
 	"strings"
 
 	"tare/internal/agent/look"
-	"tare/internal/cgroup"
 	"tare/internal/environment"
-	"tare/internal/netns"
+	"tare/internal/linux/cgroup"
+	"tare/internal/linux/netns"
 	"tare/internal/parity"
 )
 

@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"tare/internal/agent/look"
-	"tare/internal/cgroup"
 	"tare/internal/environment"
+	"tare/internal/linux/cgroup"
 	"tare/internal/parity"
 )
 

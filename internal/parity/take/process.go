@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"tare/internal/agent/look"
-	"tare/internal/capability"
+	"tare/internal/linux/capability"
 	"tare/internal/parity"
 )
 

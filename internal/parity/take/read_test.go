@@ -5,8 +5,8 @@ import (
 	"testing"
 
 	"tare/internal/agent/look"
-	"tare/internal/cgroup"
 	"tare/internal/environment"
+	"tare/internal/linux/cgroup"
 	"tare/internal/parity"
 )
 

@@ -24,7 +24,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"tare/internal/netns"
+	"tare/internal/linux/netns"
 )
 
 // Keys is the folder of what a template would have inside, and its user outside.

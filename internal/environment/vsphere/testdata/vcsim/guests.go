@@ -10,26 +10,26 @@ import (
 	"github.com/vmware/govmomi/simulator"
 	"github.com/vmware/govmomi/vim25/types"
 
-	"tare/internal/cgroup"
 	"tare/internal/environment/hypervisor/standin"
-	"tare/internal/environment/link"
+	"tare/internal/linux/cgroup"
+	"tare/internal/linux/virtnet"
 	"tare/internal/quantity"
 )
 
 // guests are those of the VMs that are on, by the VM's reference.
 type guests struct {
 	folder string
-	bridge *link.Bridge
+	bridge *virtnet.Bridge
 	on     map[string]*guest
 }
 
 type guest struct {
-	port  *link.Port
+	port  *virtnet.Port
 	group *cgroup.Group
 }
 
 func newGuests(folder string) (*guests, error) {
-	bridge, err := link.NewBridge(fmt.Sprintf("vcsim%07d", os.Getpid()), "a bridge")
+	bridge, err := virtnet.NewBridge(fmt.Sprintf("vcsim%07d", os.Getpid()), "a bridge")
 	if err != nil {
 		return nil, err
 	}

@@ -1,4 +1,4 @@
-package reread
+package procfile
 
 import (
 	"errors"

@@ -1,4 +1,4 @@
-package link
+package virtnet
 
 import (
 	"fmt"
@@ -14,7 +14,7 @@ import (
 	"pgregory.net/rapid"
 
 	"tare/internal/environment/environmenttest"
-	"tare/internal/netns"
+	"tare/internal/linux/netns"
 	"tare/internal/sample"
 )
 

@@ -1,4 +1,4 @@
-package link
+package virtnet
 
 import (
 	"bytes"
@@ -9,7 +9,7 @@ import (
 
 	"github.com/vishvananda/netlink"
 
-	"tare/internal/netns"
+	"tare/internal/linux/netns"
 )
 
 // A bridge with NAT has two networks in its 256 addresses: the bridge with the

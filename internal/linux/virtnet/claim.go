@@ -1,4 +1,4 @@
-// Package link joins the instances of one environment by a network of their
+// Package virtnet joins the instances of one environment by a network of their
 // own: Loopback hands out addresses of the host's loopback to those that share
 // the host's network, Bridge has a port for each of the others.
 //
@@ -6,7 +6,7 @@
 // by sockets, and a bridge lies in a network namespace that nobody else holds.
 //
 // It must not know environments or instances.
-package link
+package virtnet
 
 import (
 	"errors"

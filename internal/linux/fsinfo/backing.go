@@ -1,9 +1,9 @@
-// Package backing says on which of the host's file systems a folder or a file
+// Package fsinfo says on which of the host's file systems a folder or a file
 // lies, in the words of reports: "ext4 on vda1". Two environments whose disks
 // lie on different ones have their disks compared as well.
 //
 // It must not know environments.
-package backing
+package fsinfo
 
 import (
 	"os"

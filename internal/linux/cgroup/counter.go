@@ -8,8 +8,8 @@ import (
 	"slices"
 	"time"
 
+	"tare/internal/linux/procfile"
 	"tare/internal/quantity"
-	"tare/internal/reread"
 )
 
 // Counter reads what a group uses again and again. It keeps the group's files
@@ -18,15 +18,15 @@ import (
 type Counter struct {
 	group  *Group
 	buffer []byte
-	files  []*reread.File // all, to be closed
+	files  []*procfile.File // all, to be closed
 
-	cpu, user, system *reread.File // v2 has one for all
-	ticks             *reread.File // v1's division before Linux 4.7
-	quotas            subtree      // cpu.stat of the group and of those below
-	now, peak, stat   *reread.File // of memory
-	io, served        *reread.File // v2's, and v1's operations where a rule makes it count them
-	threads           *reread.File
-	stalls            [3]*reread.File
+	cpu, user, system *procfile.File // v2 has one for all
+	ticks             *procfile.File // v1's division before Linux 4.7
+	quotas            subtree        // cpu.stat of the group and of those below
+	now, peak, stat   *procfile.File // of memory
+	io, served        *procfile.File // v2's, and v1's operations where a rule makes it count them
+	threads           *procfile.File
+	stalls            [3]*procfile.File
 	members           subtree // cgroup.procs of the group and of those below
 	noStalls          string
 	stale             bool // members must be opened anew for each reading
@@ -37,8 +37,8 @@ func (g *Group) Counter() *Counter {
 	c := &Counter{group: g}
 	v2, unified := g.dirs[""]
 	pure := unified && len(g.tree.v1) == 0
-	file := func(dir, name string) *reread.File {
-		f := reread.At(filepath.Join(dir, name))
+	file := func(dir, name string) *procfile.File {
+		f := procfile.At(filepath.Join(dir, name))
 		c.files = append(c.files, f)
 		return f
 	}
@@ -98,7 +98,7 @@ func ruled(dir string) bool {
 
 // populated says whether processes are in a v2 group or in one below.
 func populated(dir string) bool {
-	for key, value := range reread.Pairs([]byte(readString(filepath.Join(dir, "cgroup.events")))) {
+	for key, value := range procfile.Pairs([]byte(readString(filepath.Join(dir, "cgroup.events")))) {
 		if string(key) == "populated" {
 			return value == 1
 		}
@@ -133,7 +133,7 @@ func (c *Counter) CPU() (CPU, error) {
 		if err != nil {
 			return CPU{}, c.group.reading("CPU time", err)
 		}
-		for key, value := range reread.Pairs(text) {
+		for key, value := range procfile.Pairs(text) {
 			switch string(key) {
 			case "user":
 				cpu.User = time.Duration(value) * 10 * time.Millisecond
@@ -163,7 +163,7 @@ func (c *Counter) Quick() (cpu CPU, err error) {
 		return CPU{}, c.group.reading("CPU time", err)
 	}
 	found := false
-	for key, value := range reread.Pairs(text) {
+	for key, value := range procfile.Pairs(text) {
 		switch string(key) {
 		case "usage_usec":
 			cpu.Total, found = time.Duration(value)*time.Microsecond, true
@@ -187,7 +187,7 @@ func (c *Counter) throttled(name string, unit time.Duration) (sum time.Duration)
 		if err != nil {
 			continue
 		}
-		for key, value := range reread.Pairs(text) {
+		for key, value := range procfile.Pairs(text) {
 			if string(key) == name {
 				sum += time.Duration(value) * unit
 			}
@@ -218,7 +218,7 @@ func (c *Counter) MemorySince(before Memory, idle bool) (Memory, error) {
 	}
 	m := Memory{Current: quantity.Bytes(now)}
 	v1 := c.group.dirs["memory"] != ""
-	for key, value := range reread.Pairs(text) {
+	for key, value := range procfile.Pairs(text) {
 		if v1 { // with those below only where the key begins so
 			below := false
 			if key, below = bytes.CutPrefix(key, total); !below {
@@ -260,14 +260,14 @@ func (c *Counter) IO(counts func(device []byte) bool) (io IO, err error) {
 	if err != nil {
 		return IO{}, c.group.reading("disk bytes", err)
 	}
-	for line := range reread.Lines(text) {
-		device, rest := reread.Word(line)
+	for line := range procfile.Lines(text) {
+		device, rest := procfile.Word(line)
 		if len(device) == 0 || counts != nil && !counts(device) {
 			continue
 		}
-		for field, rest := reread.Word(rest); len(field) > 0; field, rest = reread.Word(rest) {
+		for field, rest := procfile.Word(rest); len(field) > 0; field, rest = procfile.Word(rest) {
 			key, value, _ := bytes.Cut(field, equals)
-			n, ok := reread.Number(value)
+			n, ok := procfile.Number(value)
 			if !ok {
 				continue
 			}
@@ -297,10 +297,10 @@ func (c *Counter) Served(counts func(device []byte) bool) (reads int64, err erro
 	if err != nil {
 		return 0, c.group.reading("disk operations", err)
 	}
-	for line := range reread.Lines(text) {
-		device, rest := reread.Word(line)
-		what, rest := reread.Word(rest)
-		if n, ok := reread.Number(rest); ok && string(what) == "Read" && (counts == nil || counts(device)) {
+	for line := range procfile.Lines(text) {
+		device, rest := procfile.Word(line)
+		what, rest := procfile.Word(rest)
+		if n, ok := procfile.Number(rest); ok && string(what) == "Read" && (counts == nil || counts(device)) {
 			reads += n
 		}
 	}
@@ -333,9 +333,9 @@ func (c *Counter) Stalls() (Stalls, error) {
 		if err != nil {
 			return s, c.group.reading("stalls", err)
 		}
-		for line := range reread.Lines(text) {
+		for line := range procfile.Lines(text) {
 			if at := bytes.Index(line, totalIs); at >= 0 && bytes.HasPrefix(line, some) {
-				us, _ := reread.Number(line[at+len(totalIs):])
+				us, _ := procfile.Number(line[at+len(totalIs):])
 				*into = time.Duration(us) * time.Microsecond
 			}
 		}
@@ -355,9 +355,9 @@ func (c *Counter) Processes(list []int) []int {
 		if err != nil {
 			continue // removed meanwhile, or a threaded group, whose processes stand in the one above
 		}
-		for line := range reread.Lines(text) {
+		for line := range procfile.Lines(text) {
 			// 0 is a process of another pid namespace that has no number here.
-			if pid, ok := reread.Number(line); ok && pid > 0 {
+			if pid, ok := procfile.Number(line); ok && pid > 0 {
 				list = append(list, int(pid))
 			}
 		}

@@ -1,4 +1,4 @@
-package link
+package virtnet
 
 import (
 	"context"
@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"tare/internal/netns"
+	"tare/internal/linux/netns"
 )
 
 func natBridge(t *testing.T) *Bridge {

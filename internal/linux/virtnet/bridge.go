@@ -1,4 +1,4 @@
-package link
+package virtnet
 
 import (
 	"context"
@@ -13,7 +13,7 @@ import (
 	"github.com/vishvananda/netlink"
 	"github.com/vishvananda/netns"
 
-	spaces "tare/internal/netns"
+	spaces "tare/internal/linux/netns"
 )
 
 // Bridge is a switch of the kernel with a port for each instance and one for

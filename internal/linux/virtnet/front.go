@@ -1,4 +1,4 @@
-package link
+package virtnet
 
 import (
 	"context"
@@ -7,7 +7,7 @@ import (
 
 	"github.com/vishvananda/netlink"
 
-	spaces "tare/internal/netns"
+	spaces "tare/internal/linux/netns"
 )
 
 // Front is an address of the host's own, for the published ports of one

@@ -1,10 +1,10 @@
-// Package reread reads small files of the kernel's again and again: it keeps
+// Package procfile reads small files of the kernel's again and again: it keeps
 // them open, reads each whole from its beginning, and finds numbers in it
 // without allocating anything. A file of /proc that is kept open stays with the
 // process that it was opened for, also when another one gets its number.
 //
 // It must not know what the files mean.
-package reread
+package procfile
 
 import (
 	"fmt"

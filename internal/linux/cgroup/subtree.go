@@ -5,7 +5,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"tare/internal/reread"
+	"tare/internal/linux/procfile"
 )
 
 // subtree is one file of a group and of all groups below it. Groups come and go
@@ -13,7 +13,7 @@ import (
 type subtree struct {
 	top, name string
 	folders   []folder
-	files     []*reread.File
+	files     []*procfile.File
 	looks     int
 }
 
@@ -27,7 +27,7 @@ type folder struct {
 }
 
 // look returns the files of the groups that are there now, the top one's last.
-func (s *subtree) look() []*reread.File {
+func (s *subtree) look() []*procfile.File {
 	s.looks++
 	if s.top == "" || len(s.files) > 0 && (s.looks%seldom > 0 || !s.changed()) {
 		return s.files
@@ -40,7 +40,7 @@ func (s *subtree) look() []*reread.File {
 		}
 		f := folder{fd, links(fd)}
 		s.folders = append(s.folders, f)
-		s.files = append(s.files, reread.At(filepath.Join(dir, s.name)))
+		s.files = append(s.files, procfile.At(filepath.Join(dir, s.name)))
 		return nil
 	})
 	return s.files

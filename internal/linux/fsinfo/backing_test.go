@@ -1,4 +1,4 @@
-package backing
+package fsinfo
 
 import (
 	"os"

@@ -1,4 +1,4 @@
-package link
+package virtnet
 
 import (
 	"errors"
@@ -11,7 +11,7 @@ import (
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 
-	"tare/internal/netns"
+	"tare/internal/linux/netns"
 )
 
 // Port is a place at a bridge, with the address that belongs to it.
