@@ -16,8 +16,8 @@ import (
 
 	"tare/internal/agent"
 	"tare/internal/environment"
-	"tare/internal/environment/child"
-	"tare/internal/environment/root"
+	"tare/internal/environment/support/childprocess"
+	"tare/internal/environment/support/rootfs"
 	"tare/internal/image"
 	"tare/internal/linux/fsinfo"
 	"tare/internal/linux/virtnet"
@@ -45,7 +45,7 @@ func init() {
 		About:   "namespaces made by bwrap, with no engine",
 		Options: func() any { return &Options{Network: "host"} },
 		Requires: func(any) []environment.Requirement {
-			return append([]environment.Requirement{{What: "the program bwrap", Check: checkProgram}}, child.Requires()...)
+			return append([]environment.Requirement{{What: "the program bwrap", Check: checkProgram}}, childprocess.Requires()...)
 		},
 		New: func(options any) (environment.Environment, error) {
 			o := options.(*Options)
@@ -96,7 +96,7 @@ func (b *bubblewrap) NewNetwork(context.Context, *owner.Owner, string) (environm
 
 // instance is the child, and what it does not know of itself.
 type instance struct {
-	*child.Instance
+	*childprocess.Instance
 	address string
 	paths   environment.Paths
 }
@@ -106,7 +106,7 @@ func (i *instance) Paths() environment.Paths { return i.paths }
 
 // Start makes a root, and has bwrap run the agent in it.
 func (b *bubblewrap) Start(ctx context.Context, r environment.Request) (_ environment.Instance, err error) {
-	made, err := child.New(r)
+	made, err := childprocess.New(r)
 	if err != nil {
 		return nil, err
 	}
@@ -130,7 +130,7 @@ func (b *bubblewrap) Start(ctx context.Context, r environment.Request) (_ enviro
 	}
 	arguments = append(append(arguments, network...),
 		"--unshare-pid", "--unshare-ipc", "--unshare-uts", "--die-with-parent", "--", "/tare-agent", "stdio", "--open", "/data")
-	if err := i.Execute(ctx, child.Joining(joins, "bwrap", arguments...), nil); err != nil {
+	if err := i.Execute(ctx, childprocess.Joining(joins, "bwrap", arguments...), nil); err != nil {
 		return nil, err
 	}
 	return i, nil
@@ -152,7 +152,7 @@ func (i *instance) root(ctx context.Context, r environment.Request) ([]string, e
 			return nil, err
 		}
 	}
-	binds, err := root.Fresh(source, folder)
+	binds, err := rootfs.Fresh(source, folder)
 	if err != nil {
 		return nil, err
 	}

@@ -14,8 +14,8 @@ import (
 	"regexp"
 
 	"tare/internal/environment"
-	"tare/internal/environment/microvm"
-	"tare/internal/environment/vmm"
+	"tare/internal/environment/support/microvm"
+	"tare/internal/environment/support/vmm"
 )
 
 func init() {

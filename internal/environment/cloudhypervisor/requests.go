@@ -3,7 +3,7 @@ package cloudhypervisor
 import (
 	"context"
 
-	"tare/internal/environment/microvm"
+	"tare/internal/environment/support/microvm"
 )
 
 // root of all paths of the API.

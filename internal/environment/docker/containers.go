@@ -17,9 +17,9 @@ import (
 
 	"tare/internal/agent"
 	"tare/internal/environment"
-	"tare/internal/environment/console"
-	"tare/internal/environment/device"
 	"tare/internal/environment/oci"
+	"tare/internal/environment/support/blockdevice"
+	"tare/internal/environment/support/console"
 	"tare/internal/image"
 	"tare/internal/linux/cgroup"
 	"tare/internal/owner"
@@ -152,7 +152,7 @@ func (c *containers) Start(ctx context.Context, r environment.Request) (_ enviro
 	if started.After(word.at) {
 		started = word.at
 	}
-	if device.Named(c.options.Data) { // which nobody formats for each start by hand
+	if blockdevice.Named(c.options.Data) { // which nobody formats for each start by hand
 		i.phases, began = []environment.Phase{{Name: environment.PreparePhase, Duration: prepared.Sub(began)}}, prepared
 	}
 	i.phases = append(i.phases,
@@ -179,10 +179,10 @@ type first struct {
 
 // makeData makes what is behind /data before the engine comes to it.
 func (c *containers) makeData(ctx context.Context, folder string) error {
-	if err := makeData(folder); err != nil || !device.Named(c.options.Data) {
+	if err := makeData(folder); err != nil || !blockdevice.Named(c.options.Data) {
 		return err
 	}
-	return device.Fresh(ctx, c.options.Data, folder)
+	return blockdevice.Fresh(ctx, c.options.Data, folder)
 }
 
 // makeData makes the folder behind /data. Servers run as users of their own and

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"tare/internal/environment/device"
+	"tare/internal/environment/support/blockdevice"
 )
 
 // Options of the kinds docker and podman.
@@ -86,8 +86,8 @@ func (o *Options) Validate() error {
 	if _, err := o.ports(); err != nil {
 		return err
 	}
-	if device.Named(o.Data) {
-		if err := device.Valid(o.Data); err != nil {
+	if blockdevice.Named(o.Data) {
+		if err := blockdevice.Valid(o.Data); err != nil {
 			return fmt.Errorf("data: %w", err)
 		}
 	} else if err := oneOf("data", o.Data, "bind", "volume", "overlay", "tmpfs", "/dev/..."); err != nil {

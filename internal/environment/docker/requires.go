@@ -12,8 +12,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"tare/internal/environment"
-	"tare/internal/environment/device"
 	"tare/internal/environment/oci"
+	"tare/internal/environment/support/blockdevice"
 )
 
 // requiresEngine lists what must hold for containers with these options.
@@ -28,8 +28,8 @@ func requiresEngine(b brand, o Options) []environment.Requirement {
 			Check: func(ctx context.Context) environment.Finding { return b.knows(ctx, o.Socket, o.Runtime) },
 		})
 	}
-	if device.Named(o.Data) {
-		list = append(list, device.Requirement(o.Data))
+	if blockdevice.Named(o.Data) {
+		list = append(list, blockdevice.Requirement(o.Data))
 	}
 	if o.Log != "none" {
 		list = append(list, environment.Requirement{

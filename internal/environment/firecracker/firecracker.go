@@ -15,8 +15,8 @@ import (
 	"strings"
 
 	"tare/internal/environment"
-	"tare/internal/environment/microvm"
-	"tare/internal/environment/vmm"
+	"tare/internal/environment/support/microvm"
+	"tare/internal/environment/support/vmm"
 )
 
 func init() {

@@ -11,7 +11,7 @@ import (
 	"github.com/goccy/go-yaml"
 	"github.com/google/go-cmp/cmp"
 
-	"tare/internal/environment/microvm"
+	"tare/internal/environment/support/microvm"
 	"tare/internal/linux/virtnet"
 	"tare/internal/quantity"
 )

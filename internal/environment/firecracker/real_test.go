@@ -14,7 +14,7 @@ import (
 
 	"tare/internal/environment/environmenttest"
 	"tare/internal/environment/microvm/microvmtest"
-	"tare/internal/environment/vmm"
+	"tare/internal/environment/support/vmm"
 )
 
 var kind = microvmtest.Kind{Key: "firecracker", Source: "firecracker", Program: "firecracker", Name: "Firecracker", Started: "InstanceStart"}

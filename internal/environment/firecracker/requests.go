@@ -5,7 +5,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"tare/internal/environment/microvm"
+	"tare/internal/environment/support/microvm"
 	"tare/internal/quantity"
 )
 

@@ -10,12 +10,12 @@ import (
 
 	"tare/internal/agent"
 	"tare/internal/environment"
-	"tare/internal/environment/child"
+	"tare/internal/environment/support/childprocess"
 )
 
 // instance is the agent in its root and its group.
 type instance struct {
-	*child.Instance
+	*childprocess.Instance
 	disk    string // a folder on the disk below /data
 	address string
 	paths   environment.Paths
@@ -30,7 +30,7 @@ func (i *instance) Paths() environment.Paths { return i.paths }
 
 // Start makes a root and a group, and puts the agent into both.
 func (n *native) Start(ctx context.Context, r environment.Request) (_ environment.Instance, err error) {
-	made, err := child.New(r)
+	made, err := childprocess.New(r)
 	if err != nil {
 		return nil, err
 	}

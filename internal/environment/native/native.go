@@ -13,8 +13,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"tare/internal/environment"
-	"tare/internal/environment/child"
-	"tare/internal/environment/device"
+	"tare/internal/environment/support/blockdevice"
+	"tare/internal/environment/support/childprocess"
 	"tare/internal/image"
 	"tare/internal/linux/virtnet"
 	"tare/internal/owner"
@@ -41,12 +41,12 @@ func init() {
 }
 
 func requirements(o *Options) []environment.Requirement {
-	list := child.Requires()
+	list := childprocess.Requires()
 	if o.Network == "nat" {
 		list = append(list, environment.Requirement{What: "iptables, for address translation", Check: checkMasquerader})
 	}
-	if device.Named(o.Data) {
-		list = append(list, device.Requirement(o.Data))
+	if blockdevice.Named(o.Data) {
+		list = append(list, blockdevice.Requirement(o.Data))
 	}
 	return list
 }

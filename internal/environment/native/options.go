@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"tare/internal/environment/device"
+	"tare/internal/environment/support/blockdevice"
 )
 
 // Options of the kind "native".
@@ -44,8 +44,8 @@ func (o *Options) Validate() error {
 	one("rootfs", o.RootFS, "image", "host")
 	one("root", o.Root, "folder", "overlay")
 	one("network", o.Network, "host", "loopback", "bridge", "nat", "none")
-	if device.Named(o.Data) {
-		if err := device.Valid(o.Data); err != nil {
+	if blockdevice.Named(o.Data) {
+		if err := blockdevice.Valid(o.Data); err != nil {
 			wrong = append(wrong, fmt.Errorf("data: %w", err))
 		}
 	} else {

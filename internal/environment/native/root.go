@@ -10,8 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"tare/internal/environment"
-	"tare/internal/environment/device"
-	"tare/internal/environment/root"
+	"tare/internal/environment/support/blockdevice"
+	"tare/internal/environment/support/rootfs"
 	"tare/internal/linux/fsinfo"
 )
 
@@ -41,7 +41,7 @@ func (i *instance) makeRoot(ctx context.Context, o Options, r environment.Reques
 func (i *instance) fill(ctx context.Context, o Options, r environment.Request, folder string) (binds []string, err error) {
 	if o.RootFS == "host" {
 		i.paths.Root, i.paths.RootOn = "the host's own", fsinfo.Of("/")
-		return root.Shown("/", folder, false)
+		return rootfs.Shown("/", folder, false)
 	}
 	image, err := r.Image.Folder(ctx)
 	if err != nil {
@@ -56,7 +56,7 @@ func (i *instance) fill(ctx context.Context, o Options, r environment.Request, f
 		return nil, i.overlay(image, folder)
 	}
 	i.paths.Root = "folder, the image's programs mounted from the image"
-	return root.Fresh(image, folder)
+	return rootfs.Fresh(image, folder)
 }
 
 // overlay mounts the image below a fresh layer.
@@ -72,8 +72,8 @@ func (i *instance) overlay(image, folder string) error {
 	if err := unix.Mount("tare", folder, "overlay", 0, options); err != nil {
 		return fmt.Errorf("mounting an overlay (%s): %w; its folders have to be on a file system that can be below one, which another overlay cannot", options, err)
 	}
-	i.Undo(func() error { return device.Unmount(folder) })
-	return root.HostNames(folder)
+	i.Undo(func() error { return blockdevice.Unmount(folder) })
+	return rootfs.HostNames(folder)
 }
 
 // makeData makes what is at /data. Servers run as users of their own and write
@@ -100,11 +100,11 @@ func (i *instance) makeData(ctx context.Context, o Options, root string) (argume
 		return nil, nil
 	}
 	i.paths.Data, i.paths.DataOn = "bind mount of a folder", fsinfo.Of(folder)
-	if device.Named(o.Data) {
-		if err := device.Mount(ctx, o.Data, folder); err != nil {
+	if blockdevice.Named(o.Data) {
+		if err := blockdevice.Mount(ctx, o.Data, folder); err != nil {
 			return nil, err
 		}
-		i.Undo(func() error { return device.Unmount(folder) })
+		i.Undo(func() error { return blockdevice.Unmount(folder) })
 		i.disk = folder
 		i.paths.Data, i.paths.DataOn = "ext4 on the block device, bind mount", fsinfo.Device(o.Data)
 	}

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"tare/internal/environment/device"
+	"tare/internal/environment/support/blockdevice"
 )
 
 // Options of the kind oci. Each part of the isolation is a switch of its own;
@@ -135,8 +135,8 @@ func (o *Options) Validate() error {
 			return fmt.Errorf("%s: %q is not known: choose one of %s", c.key, c.value, strings.TrimPrefix(strings.Join(c.known, ", "), ", "))
 		}
 	}
-	if device.Named(o.Data) {
-		if err := device.Valid(o.Data); err != nil {
+	if blockdevice.Named(o.Data) {
+		if err := blockdevice.Valid(o.Data); err != nil {
 			return fmt.Errorf("data: %w", err)
 		}
 	} else if !slices.Contains([]string{"bind", "overlay", "tmpfs"}, o.Data) {

@@ -2,7 +2,7 @@ package oci
 
 import (
 	"tare/internal/environment"
-	"tare/internal/environment/device"
+	"tare/internal/environment/support/blockdevice"
 	"tare/internal/linux/fsinfo"
 )
 
@@ -30,7 +30,7 @@ func (e *environ) paths(at *seat, s *stage) environment.Paths {
 	if !e.options.gvisor() {
 		return p
 	}
-	if e.options.Data == "bind" || device.Named(e.options.Data) {
+	if e.options.Data == "bind" || blockdevice.Named(e.options.Data) {
 		p.Data = "gVisor's gofer, " + p.Data
 	}
 	if e.options.Root != "overlay" || !e.options.Gvisor.Overlay {

@@ -13,7 +13,7 @@ import (
 	"strings"
 
 	"tare/internal/environment"
-	"tare/internal/environment/device"
+	"tare/internal/environment/support/blockdevice"
 	"tare/internal/linux/virtnet"
 )
 
@@ -64,8 +64,8 @@ func Requirements(o *Options) []environment.Requirement {
 			},
 		})
 	}
-	if device.Named(o.Data) {
-		list = append(list, device.Requirement(o.Data))
+	if blockdevice.Named(o.Data) {
+		list = append(list, blockdevice.Requirement(o.Data))
 	}
 	if o.Network == "user" {
 		list = append(list, environment.Requirement{

@@ -11,8 +11,8 @@ import (
 	specs "github.com/opencontainers/runtime-spec/specs-go"
 
 	"tare/internal/environment"
-	"tare/internal/environment/device"
-	roots "tare/internal/environment/root"
+	"tare/internal/environment/support/blockdevice"
+	roots "tare/internal/environment/support/rootfs"
 )
 
 // makePoints makes the mount points below a home, in a folder that an overlay
@@ -57,8 +57,8 @@ func (e *environ) set(ctx context.Context, r environment.Request, folder string)
 	if err = os.Mkdir(s.data, 0o755); err == nil {
 		err = os.Chmod(s.data, 0o777)
 	}
-	if err == nil && device.Named(e.options.Data) {
-		err = device.Fresh(ctx, e.options.Data, s.data)
+	if err == nil && blockdevice.Named(e.options.Data) {
+		err = blockdevice.Fresh(ctx, e.options.Data, s.data)
 		s.mounts = append(s.mounts, mount{"ext4", "nodev", e.options.Data, s.data})
 	}
 	if err != nil {

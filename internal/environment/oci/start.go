@@ -12,7 +12,7 @@ import (
 
 	"tare/internal/agent"
 	"tare/internal/environment"
-	"tare/internal/environment/console"
+	"tare/internal/environment/support/console"
 	"tare/internal/linux/cgroup"
 )
 

@@ -10,8 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"tare/internal/environment"
-	"tare/internal/environment/device"
-	"tare/internal/environment/vmm"
+	"tare/internal/environment/support/blockdevice"
+	"tare/internal/environment/support/vmm"
 	"tare/internal/linux/fsinfo"
 )
 
@@ -29,7 +29,7 @@ type drive struct {
 const aDevice = "/dev/..."
 
 func form(option string) string {
-	if device.Named(option) {
+	if blockdevice.Named(option) {
 		return aDevice
 	}
 	return option
@@ -57,7 +57,7 @@ func (o *Options) drives() [2]drive {
 func (o *Options) wrongDrives() (wrong []error) {
 	for _, d := range o.drives() {
 		if d.form == aDevice {
-			if err := device.Valid(d.path); err != nil {
+			if err := blockdevice.Valid(d.path); err != nil {
 				wrong = append(wrong, fmt.Errorf("%s_disk: %w", d.id, err))
 			}
 		}
@@ -133,14 +133,14 @@ func (o *Options) writeDrives(ctx context.Context, g *vmm.Guest, m machine, root
 	drives := o.drives()
 	switch drives[0].form {
 	case "raw":
-		err = device.Copy(base, m.root)
+		err = blockdevice.Copy(base, m.root)
 	case aDevice:
-		err = device.Write(base, m.root)
+		err = blockdevice.Write(base, m.root)
 	default:
 		err = root.Write(m.root)
 	}
 	if err == nil && drives[1].form == aDevice {
-		err = device.Format(ctx, m.data)
+		err = blockdevice.Format(ctx, m.data)
 	} else if err == nil {
 		err = data.Write(m.data)
 	}
@@ -149,7 +149,7 @@ func (o *Options) writeDrives(ctx context.Context, g *vmm.Guest, m machine, root
 	}
 	for _, d := range drives {
 		if d.form == aDevice {
-			held, err := device.Hold(d.path)
+			held, err := blockdevice.Hold(d.path)
 			if err != nil {
 				return 0, err
 			}

@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"tare/internal/environment/environmenttest"
-	"tare/internal/environment/vmm"
+	"tare/internal/environment/support/vmm"
 	"tare/internal/quantity"
 )
 

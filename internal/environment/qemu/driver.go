@@ -12,8 +12,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"tare/internal/environment"
-	"tare/internal/environment/qemu/qmp"
-	"tare/internal/environment/vmm"
+	"tare/internal/environment/support/qmp"
+	"tare/internal/environment/support/vmm"
 )
 
 // driver speaks to QEMU by its monitor, over connections that QEMU inherits.

@@ -6,7 +6,7 @@ import (
 	"fmt"
 
 	"tare/internal/environment"
-	"tare/internal/environment/vmm"
+	"tare/internal/environment/support/vmm"
 )
 
 // Start boots a guest and returns at its agent's first word.

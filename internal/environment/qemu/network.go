@@ -4,7 +4,7 @@ import (
 	"context"
 
 	"tare/internal/environment"
-	"tare/internal/environment/vmm"
+	"tare/internal/environment/support/vmm"
 	"tare/internal/linux/virtnet"
 	"tare/internal/owner"
 )

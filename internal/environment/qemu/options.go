@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"tare/internal/environment/vmm"
+	"tare/internal/environment/support/vmm"
 	"tare/internal/quantity"
 )
 

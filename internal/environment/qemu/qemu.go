@@ -15,7 +15,7 @@ import (
 
 	"tare/internal/agent"
 	"tare/internal/environment"
-	"tare/internal/environment/vmm"
+	"tare/internal/environment/support/vmm"
 	"tare/internal/image"
 	"tare/internal/linux/kvm"
 	"tare/internal/owner"

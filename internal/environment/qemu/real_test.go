@@ -16,7 +16,7 @@ import (
 
 	"tare/internal/environment"
 	"tare/internal/environment/environmenttest"
-	"tare/internal/environment/vmm"
+	"tare/internal/environment/support/vmm"
 	"tare/internal/image"
 	"tare/internal/linux/cgroup"
 	"tare/internal/owner"

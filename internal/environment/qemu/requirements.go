@@ -9,8 +9,8 @@ import (
 	"strings"
 
 	"tare/internal/environment"
-	"tare/internal/environment/device"
-	"tare/internal/environment/vmm"
+	"tare/internal/environment/support/blockdevice"
+	"tare/internal/environment/support/vmm"
 	"tare/internal/linux/kvm"
 	"tare/internal/linux/virtnet"
 )
@@ -35,7 +35,7 @@ func requirements(o *Options) []environment.Requirement {
 	}
 	for _, d := range o.drives() {
 		if d.form == aDevice {
-			list = append(list, device.Requirement(d.path))
+			list = append(list, blockdevice.Requirement(d.path))
 		}
 		if d.aio == "io_uring" {
 			list = append(list, environment.Requirement{What: "a kernel that lets io_uring be used, for the " + d.id + " disk", Check: checkRing})

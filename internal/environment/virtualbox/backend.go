@@ -11,7 +11,7 @@ import (
 	"sync"
 	"time"
 
-	"tare/internal/environment/hypervisor"
+	"tare/internal/environment/support/hypervisor"
 	"tare/internal/quantity"
 )
 

@@ -12,7 +12,7 @@ import (
 	"testing"
 
 	"tare/internal/environment/environmenttest"
-	"tare/internal/environment/hypervisor"
+	"tare/internal/environment/support/hypervisor"
 	"tare/internal/environment/virtualbox/virtualboxtest"
 )
 

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"tare/internal/environment/hypervisor"
+	"tare/internal/environment/support/hypervisor"
 )
 
 // Options of the kind virtualbox, as a study writes them.

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"tare/internal/environment/hypervisor"
+	"tare/internal/environment/support/hypervisor"
 )
 
 func TestOptionsThatCannotWorkAreRefusedWithTheReason(t *testing.T) {

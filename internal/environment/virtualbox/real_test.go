@@ -8,9 +8,9 @@ import (
 
 	"tare/internal/environment"
 	"tare/internal/environment/environmenttest"
-	"tare/internal/environment/hypervisor"
 	_ "tare/internal/environment/native" // what runs in the guest
 	"tare/internal/environment/remote"
+	"tare/internal/environment/support/hypervisor"
 	"tare/internal/image"
 	"tare/internal/owner"
 	"tare/internal/quantity"

@@ -7,7 +7,7 @@ import (
 	"os/exec"
 
 	"tare/internal/environment"
-	"tare/internal/environment/hypervisor"
+	"tare/internal/environment/support/hypervisor"
 )
 
 const install = "install VirtualBox from virtualbox.org or your distribution"

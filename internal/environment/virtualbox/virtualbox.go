@@ -14,7 +14,7 @@ import (
 	"os/exec"
 
 	"tare/internal/environment"
-	"tare/internal/environment/hypervisor"
+	"tare/internal/environment/support/hypervisor"
 	"tare/internal/image"
 	"tare/internal/owner"
 	"tare/internal/sample"

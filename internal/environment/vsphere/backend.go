@@ -14,7 +14,7 @@ import (
 	"github.com/vmware/govmomi/vim25/mo"
 	"github.com/vmware/govmomi/vim25/types"
 
-	"tare/internal/environment/hypervisor"
+	"tare/internal/environment/support/hypervisor"
 	"tare/internal/quantity"
 )
 

@@ -18,7 +18,7 @@ import (
 	"github.com/vmware/govmomi/vim25/soap"
 	"github.com/vmware/govmomi/vim25/types"
 
-	"tare/internal/environment/hypervisor"
+	"tare/internal/environment/support/hypervisor"
 )
 
 // center is a vCenter or an ESXi host with one session, which is opened when it

@@ -7,7 +7,7 @@ import (
 	"os"
 	"strings"
 
-	"tare/internal/environment/hypervisor"
+	"tare/internal/environment/support/hypervisor"
 )
 
 // Options of the kind vsphere, as a study writes them.

@@ -13,7 +13,7 @@ import (
 	"sync"
 
 	"tare/internal/environment"
-	"tare/internal/environment/hypervisor"
+	"tare/internal/environment/support/hypervisor"
 	"tare/internal/image"
 	"tare/internal/owner"
 	"tare/internal/sample"

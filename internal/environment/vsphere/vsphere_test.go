@@ -11,9 +11,9 @@ import (
 
 	"tare/internal/environment"
 	"tare/internal/environment/environmenttest"
-	"tare/internal/environment/hypervisor"
 	_ "tare/internal/environment/native" // what runs in the guest
 	"tare/internal/environment/remote"
+	"tare/internal/environment/support/hypervisor"
 	"tare/internal/environment/vsphere/vspheretest"
 	"tare/internal/image"
 	"tare/internal/owner"

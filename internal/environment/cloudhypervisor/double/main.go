@@ -16,8 +16,8 @@ import (
 	"strings"
 	"time"
 
-	"tare/internal/environment/microvm"
 	"tare/internal/environment/microvm/double"
+	"tare/internal/environment/support/microvm"
 )
 
 const version = "v45.0.0"

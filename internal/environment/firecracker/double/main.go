@@ -14,8 +14,8 @@ import (
 	"strings"
 	"time"
 
-	"tare/internal/environment/microvm"
 	"tare/internal/environment/microvm/double"
+	"tare/internal/environment/support/microvm"
 )
 
 const version = "1.12.0"

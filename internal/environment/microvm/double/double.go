@@ -25,8 +25,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"tare/internal/environment/qemu/qmp"
-	"tare/internal/environment/vmm"
+	"tare/internal/environment/support/qmp"
+	"tare/internal/environment/support/vmm"
 )
 
 // Guest is what a VMM was told of its guest.

@@ -1,8 +1,8 @@
-// Package root makes root file systems of instances on this machine out of an
+// Package rootfs makes root file systems of instances on this machine out of an
 // image's folder or another one, without a byte of that being changed.
 //
 // It must not know environments; who mounts what it returns is their business.
-package root
+package rootfs
 
 import (
 	"errors"

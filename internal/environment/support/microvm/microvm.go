@@ -19,7 +19,7 @@ import (
 
 	"tare/internal/agent"
 	"tare/internal/environment"
-	"tare/internal/environment/vmm"
+	"tare/internal/environment/support/vmm"
 	"tare/internal/image"
 	"tare/internal/linux/virtnet"
 	"tare/internal/owner"

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"tare/internal/environment/vmm"
+	"tare/internal/environment/support/vmm"
 )
 
 // These VMMs end a guest's vsock at unix sockets: a connection that the guest

@@ -10,7 +10,7 @@ import (
 	"sync"
 
 	"tare/internal/environment"
-	"tare/internal/environment/vmm"
+	"tare/internal/environment/support/vmm"
 	"tare/internal/quantity"
 )
 

@@ -1,9 +1,9 @@
-// Package device makes a block device that a study names fresh for one
+// Package blockdevice makes a block device that a study names fresh for one
 // instance. A device is written over only if it is blank or if tare wrote it:
 // whoever mistypes a name loses nothing.
 //
 // It must not know any kind of environment.
-package device
+package blockdevice
 
 import (
 	"bytes"

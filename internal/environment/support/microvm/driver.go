@@ -9,7 +9,7 @@ import (
 	"path/filepath"
 	"time"
 
-	"tare/internal/environment/vmm"
+	"tare/internal/environment/support/vmm"
 )
 
 // driver leads a program through the start of one guest.

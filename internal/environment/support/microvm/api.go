@@ -13,7 +13,7 @@ import (
 	"strings"
 	"time"
 
-	"tare/internal/environment/vmm"
+	"tare/internal/environment/support/vmm"
 )
 
 // place is a folder whose files have a short path, whatever the folder's own

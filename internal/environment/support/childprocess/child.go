@@ -1,11 +1,11 @@
-// Package child is the life of an instance whose agent is a child process of
+// Package childprocess is the life of an instance whose agent is a child process of
 // tare's on this machine, in a cgroup of its own, with its standard input and
 // output as the channel: what every program that runs another one in some
 // isolation has in common.
 //
 // It must not know what isolates: it executes a command that somebody made, and
 // ends it.
-package child
+package childprocess
 
 import (
 	"context"
@@ -20,7 +20,7 @@ import (
 
 	"tare/internal/agent"
 	"tare/internal/environment"
-	"tare/internal/environment/console"
+	"tare/internal/environment/support/console"
 	"tare/internal/linux/cgroup"
 	"tare/internal/linux/netns"
 	"tare/internal/sample"

@@ -1,4 +1,4 @@
-package child
+package childprocess
 
 // Facts: the agent's stream is a pair of pipes to tare.
 func (i *Instance) Facts() map[string]string {

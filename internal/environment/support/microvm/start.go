@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"tare/internal/environment"
-	"tare/internal/environment/vmm"
+	"tare/internal/environment/support/vmm"
 	"tare/internal/linux/fsinfo"
 	"tare/internal/linux/virtnet"
 )

@@ -7,7 +7,7 @@ import (
 	"path/filepath"
 
 	"tare/internal/environment"
-	"tare/internal/environment/vmm"
+	"tare/internal/environment/support/vmm"
 	"tare/internal/linux/kvm"
 	"tare/internal/linux/virtnet"
 )
