@@ -20,17 +20,17 @@ import (
 	"golang.org/x/sys/unix"
 
 	"tare/internal/agent/guest"
-	"tare/internal/agent/inside"
-	"tare/internal/agent/logger"
-	"tare/internal/agent/look"
+	"tare/internal/agent/logdriver"
 	"tare/internal/agent/native"
+	"tare/internal/agent/observe"
+	"tare/internal/agent/server"
 	"tare/internal/agent/shim"
 )
 
 var version = "unbuilt"
 
 // born is read before main, as near to the first instruction as Go lets it be.
-var born = inside.Monotonic()
+var born = server.Monotonic()
 
 const usage = `tare-agent is put into instances by tare; there is no use in starting it by hand.
 
@@ -80,15 +80,15 @@ func main() {
 	case "native":
 		err = enterNative(args)
 	case "look":
-		err = look.At(args, os.Stdout)
+		err = observe.At(args, os.Stdout)
 	case "fingerprint":
-		err = look.Fingerprint(os.Stdin, os.Stdout)
+		err = observe.Fingerprint(os.Stdin, os.Stdout)
 	case "logger":
 		err = passOn(args)
 	case "shim":
 		err = hold(args)
 	case "init":
-		guest.Run(inside.Options{Version: version, Born: born, Stop: stopSignal()})
+		guest.Run(server.Options{Version: version, Born: born, Stop: stopSignal()})
 	case "--version", "-version", "version":
 		fmt.Println("tare-agent", version)
 	default:
@@ -140,7 +140,7 @@ func serveStdio(args []string) error {
 		io.Reader
 		io.Writer
 	}{os.NewFile(uintptr(in), "stdin"), os.NewFile(uintptr(out), "stdout")}
-	return inside.Serve(stream, inside.Options{Version: version, Born: time.Duration(*since), Stop: stop})
+	return server.Serve(stream, server.Options{Version: version, Born: time.Duration(*since), Stop: stop})
 }
 
 // passOn is a log driver of its own: it ends with its input, and not before.
@@ -152,7 +152,7 @@ func passOn(args []string) error {
 		return err
 	}
 	signal.Ignore(unix.SIGTERM, unix.SIGINT, unix.SIGHUP)
-	return logger.Pass(os.Stdin, os.Stdout, *format, *file, time.Now)
+	return logdriver.Pass(os.Stdin, os.Stdout, *format, *file, time.Now)
 }
 
 // hold ends with a container, and as its start did where that failed.
@@ -214,7 +214,7 @@ func enterNative(args []string) error {
 
 // environment is the own one, with the two variables that nothing works without.
 func environment() []string {
-	for key, value := range map[string]string{"PATH": inside.Path, "HOME": "/root"} {
+	for key, value := range map[string]string{"PATH": server.Path, "HOME": "/root"} {
 		if os.Getenv(key) == "" {
 			os.Setenv(key, value)
 		}

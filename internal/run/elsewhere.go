@@ -11,7 +11,7 @@ import (
 
 	"tare/internal/bundle"
 	"tare/internal/environment"
-	"tare/internal/environment/inside"
+	"tare/internal/environment/nested"
 	"tare/internal/environment/remote"
 	"tare/internal/host"
 	"tare/internal/study"
@@ -94,9 +94,9 @@ func (e *execution) checkInside(ctx context.Context, p study.Environment) (envir
 	if err != nil {
 		return nil, facts, err
 	}
-	nesting := inside.Nesting{
+	nesting := nested.Nesting{
 		Outer: p.Inside.Name, Environment: outer, Limits: p.Inside.Limits, Name: p.Name, Kind: p.Kind, Options: p.Options,
-		Shares: inside.Shares(p.Options), Owner: e.owner,
+		Shares: nested.Shares(p.Options), Owner: e.owner,
 		Console: func(name string) (io.WriteCloser, error) { return e.run.Console(name) },
 	}
 	if registration, _ := environment.Lookup(p.Kind); registration.Needs != nil {
@@ -109,7 +109,7 @@ func (e *execution) checkInside(ctx context.Context, p study.Environment) (envir
 	if nesting.Needs.Packages, err = e.machinePackages(p.Inside.Name); err != nil {
 		return nil, facts, err
 	}
-	return inside.New(nesting), facts, nil
+	return nested.New(nesting), facts, nil
 }
 
 // machinePackages are those that any environment of the plan needs in an outer

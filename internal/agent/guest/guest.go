@@ -19,12 +19,12 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"tare/internal/agent/inside"
+	"tare/internal/agent/server"
 )
 
 // Run is the whole life of a guest. It does not return: a first process that
 // ends is a kernel panic.
-func Run(o inside.Options) {
+func Run(o server.Options) {
 	words := Words{}
 	defer func() {
 		if crash := recover(); crash != nil {
@@ -37,7 +37,7 @@ func Run(o inside.Options) {
 		stopTimer(words.Timer)
 	}
 	if err == nil {
-		err = inside.Serve(channel, o)
+		err = server.Serve(channel, o)
 	}
 	if err != nil {
 		say(err)
@@ -86,7 +86,7 @@ func setUp(words *Words) (io.ReadWriter, error) {
 	}
 	limitFiles()
 	os.Clearenv()
-	for _, entry := range append([]string{"PATH=" + inside.Path, "HOME=/root", "TERM=dumb"}, words.Env...) {
+	for _, entry := range append([]string{"PATH=" + server.Path, "HOME=/root", "TERM=dumb"}, words.Env...) {
 		key, value, _ := strings.Cut(entry, "=")
 		os.Setenv(key, value)
 	}

@@ -8,7 +8,7 @@ import (
 	"os"
 
 	"tare/internal/environment"
-	"tare/internal/environment/inside"
+	inside "tare/internal/environment/nested"
 	"tare/internal/image"
 	"tare/internal/owner"
 )

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"tare/internal/agent/look"
+	"tare/internal/agent/observe"
 	"tare/internal/environment"
 	"tare/internal/linux/cgroup"
 	"tare/internal/linux/netns"
@@ -69,9 +69,9 @@ func decade(n int) string {
 
 // filterOf looks at it in the network namespace of this name, through a process
 // of the instance that is there.
-func filterOf(i environment.Instance, name string) (f look.Filter) {
-	fail := func(err error) look.Filter {
-		return look.Filter{Unseen: err.Error(), Untold: err.Error()}
+func filterOf(i environment.Instance, name string) (f observe.Filter) {
+	fail := func(err error) observe.Filter {
+		return observe.Filter{Unseen: err.Error(), Untold: err.Error()}
 	}
 	groups := i.Footprint().Cgroups
 	if len(groups) == 0 {
@@ -93,7 +93,7 @@ func filterOf(i environment.Instance, name string) (f look.Filter) {
 			return fail(err)
 		}
 		defer space.Close()
-		if err := netns.Within(space, func() error { f = look.Passed(); return nil }); err != nil {
+		if err := netns.Within(space, func() error { f = observe.Passed(); return nil }); err != nil {
 			return fail(err)
 		}
 		return f

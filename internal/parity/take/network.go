@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strconv"
 
-	"tare/internal/agent/look"
+	"tare/internal/agent/observe"
 	"tare/internal/parity"
 )
 
@@ -59,7 +59,7 @@ func (r *reading) network() {
 
 // carrier has the address that servers listen at. Where none has it, as where
 // ports are published, it is the first that leads out.
-func (r *reading) carrier() (found look.Interface, ok bool) {
+func (r *reading) carrier() (found observe.Interface, ok bool) {
 	address := cmp.Or(r.Address, loopback)
 	// All of 127.0.0.0/8 is the loopback's, though it names one of them.
 	parsed, err := netip.ParseAddr(address)

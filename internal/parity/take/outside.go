@@ -7,7 +7,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"tare/internal/agent/look"
+	"tare/internal/agent/observe"
 	"tare/internal/environment"
 	"tare/internal/linux/cgroup"
 	"tare/internal/parity"
@@ -32,7 +32,7 @@ type Outside struct {
 	Disks map[string]map[string]string
 	// Filter is what packets of the instance's network namespace pass, for where
 	// the agent may not ask.
-	Filter look.Filter
+	Filter observe.Filter
 	// Shared: the instance runs on the host's kernel.
 	Shared bool
 }

@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"strings"
 
-	"tare/internal/agent/look"
+	"tare/internal/agent/observe"
 	"tare/internal/linux/capability"
 	"tare/internal/parity"
 )
@@ -109,7 +109,7 @@ var policies = map[string]string{"0": "other", "1": "fifo", "2": "rr", "3": "bat
 
 // scheduling stands in /proc/PID/stat: the nice value is the 19th field, the
 // policy the 41st.
-func (r *reading) scheduling(name string, p look.Process) {
+func (r *reading) scheduling(name string, p observe.Process) {
 	stat := p.Texts["stat"]
 	fields := strings.Fields(stat[strings.LastIndexByte(stat, ')')+1:]) // from the third on
 	if len(fields) < 39 {
@@ -122,7 +122,7 @@ func (r *reading) scheduling(name string, p look.Process) {
 	r.inside("process.policy", policies[fields[38]])
 }
 
-func (r *reading) ulimits(name string, p look.Process) {
+func (r *reading) ulimits(name string, p observe.Process) {
 	for full, short := range ulimits {
 		values := []string(nil)
 		for line := range strings.Lines(p.Texts["limits"]) {
@@ -145,7 +145,7 @@ func (r *reading) ulimits(name string, p look.Process) {
 	}
 }
 
-func (r *reading) namespaces(name string, p look.Process) {
+func (r *reading) namespaces(name string, p observe.Process) {
 	for _, space := range []string{"pid", "mnt", "net", "ipc", "uts", "cgroup", "user", "time"} {
 		key, theirs := "namespace["+space+"]", p.Texts["ns/"+space]
 		if space == "net" {
@@ -167,7 +167,7 @@ func (r *reading) namespaces(name string, p look.Process) {
 	}
 }
 
-func (r *reading) variables(name string, p look.Process) {
+func (r *reading) variables(name string, p observe.Process) {
 	environ, known := p.Texts["environ"]
 	if !known {
 		for _, key := range []string{"locale", "environment[?]"} {
@@ -199,7 +199,7 @@ func (r *reading) variables(name string, p look.Process) {
 }
 
 // logs are where what a server prints leads, and its open log files.
-func (r *reading) logs(server string, p look.Process) {
+func (r *reading) logs(server string, p observe.Process) {
 	channel := ""
 	for n, key := range []string{1: "log[" + server + "].stdout", 2: "log[" + server + "].stderr"} {
 		if key == "" {
@@ -253,7 +253,7 @@ func (r *reading) fileOn(path string) string {
 
 // logFile tells a log by its name, or by the name of a folder that it is in. It
 // is open for writing.
-func logFile(f look.File) bool {
+func logFile(f observe.File) bool {
 	flags, err := strconv.ParseInt(f.Flags, 8, 64)
 	if err == nil && flags&3 == 0 || !strings.HasPrefix(f.Target, "/") || strings.HasPrefix(f.Target, "/dev/") {
 		return false

@@ -4,7 +4,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"tare/internal/agent/look"
+	"tare/internal/agent/observe"
 	"tare/internal/parity"
 )
 
@@ -56,7 +56,7 @@ func (r *reading) programs() {
 
 // called is the name that a program was run by: where one file has several, as
 // Redis has, the kernel knows which it was.
-func called(exe string, p look.Process) string {
+func called(exe string, p observe.Process) string {
 	name := statusField(p.Texts["status"], "Name")
 	if base := filepath.Base(exe); name == "" || strings.ContainsAny(name, "[]/") || strings.HasPrefix(base, name) {
 		return base
@@ -64,7 +64,7 @@ func called(exe string, p look.Process) string {
 	return name
 }
 
-func (r *reading) program(name string, p look.Program) {
+func (r *reading) program(name string, p observe.Program) {
 	key := "program[" + name + "]."
 	known := func(part, value, why string) {
 		if value == "" {
@@ -87,7 +87,7 @@ func (r *reading) program(name string, p look.Program) {
 }
 
 // standard is the C library, by the loader that a program is started with.
-func standard(p look.Program) string {
+func standard(p observe.Program) string {
 	base := filepath.Base(p.Loader)
 	kind := "a script of " + base
 	switch {

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"tare/internal/agent/look"
+	"tare/internal/agent/observe"
 	"tare/internal/environment"
 	"tare/internal/linux/cgroup"
 	"tare/internal/parity"
@@ -12,9 +12,9 @@ import (
 
 // container is what the agent sees in a container on a machine with cgroup v2,
 // AppArmor and a disk of NVMe, put together from what such kernels print.
-func container() (Subject, *look.Answer, Outside) {
+func container() (Subject, *observe.Answer, Outside) {
 	id := strings.Repeat("0123456789abcdef", 4)
-	server := look.Process{
+	server := observe.Process{
 		Texts: map[string]string{
 			"exe": "/usr/bin/redis-check-rdb", "cmdline": "redis-server 172.17.0.2:6379\x00", "environ": "\x00\x00\x00",
 			"status":  "Name:\tredis-server\nUid:\t999\t999\t999\t999\nGid:\t999\t999\t999\t999\nCapEff:\t0000000000000000\nCapBnd:\t00000000a80425fb\nNoNewPrivs:\t0\nSeccomp:\t2\nSeccomp_filters:\t1\nCpus_allowed_list:\t0-1\n",
@@ -23,14 +23,14 @@ func container() (Subject, *look.Answer, Outside) {
 			"uid_map": "         0     100000      65536\n", "attr/current": "docker-default (enforce)\n", "ns/pid": "pid:[5]", "ns/net": "net:[1]", "oom_score_adj": "0\n",
 		},
 		Libraries: []string{"/usr/bin/redis-check-rdb", "/usr/lib/x86_64-linux-gnu/libjemalloc.so.2"},
-		Files: []look.File{
+		Files: []observe.File{
 			{Number: 0, Target: "/dev/null", Flags: "0100000"}, {Number: 1, Target: "pipe:[77]", Flags: "01"}, {Number: 2, Target: "/dev/null", Flags: "01"},
 			{Number: 5, Target: "pipe:[77]", Flags: "02001"}, {Number: 6, Target: "/var/log/redis/server", Flags: "0102001"}, {Number: 7, Target: "/data/dump.rdb", Flags: "01"},
 			{Number: 8, Target: "/data/old.log", Flags: "0100000"},
 		},
 	}
-	answer := &look.Answer{
-		System: look.System{Node: id[:12], Release: "6.8.0-45-generic", Version: "#45-Ubuntu SMP", Machine: "x86_64", PageSize: 4096},
+	answer := &observe.Answer{
+		System: observe.System{Node: id[:12], Release: "6.8.0-45-generic", Version: "#45-Ubuntu SMP", Machine: "x86_64", PageSize: 4096},
 		Texts: map[string]string{
 			bootID: "a\n", cmdline: "root=/dev/nvme0n1p2 ro quiet\n", variables: "PATH=/bin\x00HOSTNAME=" + id[:12] + "\x00LANG=C.UTF-8\x00PWD=/\x00",
 			cpuinfo: "processor\t: 0\nmodel name\t: A CPU\nflags\t\t: sse fpu\n\nprocessor\t: 1\nmodel name\t: A CPU\n", meminfo: "MemTotal:       16384500 kB\nSwapTotal:             0 kB\n",
@@ -41,17 +41,17 @@ func container() (Subject, *look.Answer, Outside) {
 			"/data/my.cnf": "[mysqld]\nbind-address=172.17.0.2\n",
 		},
 		Absent: map[string]string{clocks + "current_clocksource": "permission denied", "server: ns/time": "no such file or directory"},
-		Places: map[string]look.Place{
+		Places: map[string]observe.Place{
 			"/": {Path: "/", Device: "0:50", Block: 4096}, "/data": {Path: "/data", Device: "259:2", Block: 4096, Queue: map[string]string{"scheduler": "[none] mq-deadline", "write_cache": "write through", "read_ahead_kb": "128"}},
 			"/dev/shm/x": {Path: "/dev/shm", Device: "0:51", Block: 4096},
 		},
-		Processes: map[string]look.Process{"server": server},
-		Filter:    look.Filter{Unseen: "asking the kernel for the rules of nftables: operation not permitted", Untold: "permission denied"},
-		Programs: map[string]look.Program{
+		Processes: map[string]observe.Process{"server": server},
+		Filter:    observe.Filter{Unseen: "asking the kernel for the rules of nftables: operation not permitted", Untold: "permission denied"},
+		Programs: map[string]observe.Program{
 			"/usr/bin/redis-check-rdb": {Path: "/usr/bin/redis-check-rdb", SHA256: id, Loader: "/lib/ld-musl-x86_64.so.1", LoaderPackage: "musl", LoaderVersion: "1.2.4-r2", Package: "redis", Version: "7.0"},
 			"wrk":                      {Error: "no such command in PATH (/bin)"},
 		},
-		Interfaces: []look.Interface{
+		Interfaces: []observe.Interface{
 			{Name: "lo", MTU: 65536, Loopback: true, Up: true, Addresses: []string{"127.0.0.1"}},
 			{Name: "eth0", MTU: 1500, Up: true, Addresses: []string{"172.17.0.2"}, Driver: "veth", Offloads: map[string]bool{"tso": true, "gro": false}, Error: "operation not supported"},
 		},
@@ -63,7 +63,7 @@ func container() (Subject, *look.Answer, Outside) {
 		Host:     Host{Boot: "a\n", Namespaces: map[string]string{"net": "net:[1]", "pid": "pid:[1]"}},
 		LSM:      cgroup.Bound{Value: "lockdown,capability,apparmor"}, Governor: cgroup.Bound{Value: "powersave"},
 		Weaknesses: []string{"meltdown", "retbleed"}, Sysctls: map[string]string{"net.core.busy_poll": "0"},
-		Filter: look.Filter{Chains: []look.Chain{{Table: "nat", Hook: "output", Rules: 12}, {Table: "filter", Hook: "output"}, {Table: "nat", Hook: "prerouting", Rules: 9}}, Tracked: true},
+		Filter: observe.Filter{Chains: []observe.Chain{{Table: "nat", Hook: "output", Rules: 12}, {Table: "filter", Hook: "output"}, {Table: "nat", Hook: "prerouting", Rules: 9}}, Tracked: true},
 		Disks:  map[string]map[string]string{"xfs on nvme0n1p2": {"scheduler": "[none] mq-deadline", "write_cache": "write through"}},
 	}
 	s := Subject{Address: "172.17.0.2", Servers: []Server{{"server", "server", 7}}, Drivers: []Driver{{"driver", []string{"wrk", "http://172.17.0.2/"}}},

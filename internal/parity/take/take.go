@@ -18,7 +18,7 @@ import (
 	"time"
 
 	"tare/internal/agent"
-	"tare/internal/agent/look"
+	"tare/internal/agent/observe"
 	"tare/internal/environment"
 	"tare/internal/parity"
 )
@@ -74,7 +74,7 @@ func Facts(ctx context.Context, s Subject) (map[string]parity.Fact, error) {
 
 // ask has the agent's program look, as a command of the agent: what it sees is
 // what any command of a workload sees.
-func ask(ctx context.Context, s Subject) (*look.Answer, error) {
+func ask(ctx context.Context, s Subject) (*observe.Answer, error) {
 	a := s.Instance.Agent()
 	request, err := json.Marshal(s.request())
 	if err != nil {
@@ -90,7 +90,7 @@ func ask(ctx context.Context, s Subject) (*look.Answer, error) {
 	if err != nil {
 		return nil, fmt.Errorf("looking at the instance from inside: %w", err)
 	}
-	answer := &look.Answer{}
+	answer := &observe.Answer{}
 	if err := json.Unmarshal(out.Bytes(), answer); err != nil || !exit.OK() {
 		return nil, fmt.Errorf("looking at the instance from inside: the agent's second process (tare-agent fingerprint) ended with status %d %s and said %.300q", exit.Code, exit.Signal, errs.String())
 	}
@@ -100,8 +100,8 @@ func ask(ctx context.Context, s Subject) (*look.Answer, error) {
 // self is the process that looks: it stands for any command of the agent.
 const self = "a command"
 
-func (s Subject) request() look.Request {
-	r := look.Request{Texts: texts(), Places: append([]string{"/", "/data", "/tmp"}, s.paths()...), Processes: map[string]int{}}
+func (s Subject) request() observe.Request {
+	r := observe.Request{Texts: texts(), Places: append([]string{"/", "/data", "/tmp"}, s.paths()...), Processes: map[string]int{}}
 	for _, f := range s.Files {
 		r.Texts = append(r.Texts, f.Path)
 	}
@@ -130,14 +130,14 @@ func (s Subject) paths() (list []string) {
 // reading is the work on one subject's facts.
 type reading struct {
 	Subject
-	*look.Answer
+	*observe.Answer
 	outer Outside
 	facts map[string]parity.Fact
 	mounts
 }
 
 // Read says what an answer means. Outside is what was seen from there.
-func Read(s Subject, answer *look.Answer, outer Outside) map[string]parity.Fact {
+func Read(s Subject, answer *observe.Answer, outer Outside) map[string]parity.Fact {
 	r := &reading{Subject: s, Answer: answer, outer: outer, facts: map[string]parity.Fact{}}
 	r.Replaced = append([]Replace(nil), r.Replaced...)
 	r.outer.Shared = r.sharesKernel()

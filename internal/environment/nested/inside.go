@@ -1,11 +1,11 @@
-// Package inside runs one kind of environment in instances of another: Docker in
+// Package nested runs one kind of environment in instances of another: Docker in
 // a virtual machine. It boots the outer environment with an image of its own,
 // which has what the inner kind needs, opens a session of tare in it, and hands
 // on what is started there as one instance: its commands run innermost, and its
 // cost is the whole outer instance's.
 //
 // It must not know any kind of environment, nor workloads, studies or statistics.
-package inside
+package nested
 
 import (
 	"context"

@@ -1,8 +1,8 @@
-// Package logger stands between an instance and tare as an engine's log driver
+// Package logdriver stands between an instance and tare as an engine's log driver
 // does: what comes in goes out as it is, and is written down beside it.
 //
 // It must not know what passes.
-package logger
+package logdriver
 
 import (
 	"bytes"

@@ -1,4 +1,4 @@
-package inside
+package nested
 
 import (
 	"context"

@@ -1,4 +1,4 @@
-package look
+package observe
 
 // Request is what a fingerprint wants to know of an instance.
 type Request struct {

@@ -1,7 +1,7 @@
-// Package look says what the kernel shows to a process of the instance: the
+// Package observe says what the kernel shows to a process of the instance: the
 // texts of files and what links lead to, as they are. What they mean is for the
 // host to say, so that it can be tested on what other kernels showed.
-package look
+package observe
 
 import (
 	"encoding/json"

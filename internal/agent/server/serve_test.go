@@ -1,4 +1,4 @@
-package inside_test
+package server_test
 
 import (
 	"context"
@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"tare/internal/agent"
-	"tare/internal/agent/inside"
+	inside "tare/internal/agent/server"
 )
 
 func TestBothSidesSpeakOverAPipeInMemory(t *testing.T) {

@@ -1,11 +1,11 @@
-// Package inside is the agent's side of the protocol: it runs commands in the
+// Package server is the agent's side of the protocol: it runs commands in the
 // instance, streams their output, asks whether servers answer, reads and
 // writes files.
 //
 // It owns all children of its process, and so wants a process of its own. It
 // must not be imported by the host's side, and must not know which environment
 // it runs in. It imports as little as it can, for the sake of its size.
-package inside
+package server
 
 import (
 	"context"
