@@ -9,7 +9,7 @@ import (
 
 	"tare/internal/agent"
 	"tare/internal/environment"
-	"tare/internal/parity/take"
+	"tare/internal/parity/fingerprint"
 	"tare/internal/stats"
 )
 
@@ -23,7 +23,7 @@ func measureFingerprint(ctx context.Context, s *session) (rows []row, err error)
 	const aim = "≤ 300 ms"
 	type subject struct {
 		what    string
-		of      take.Subject
+		of      fingerprint.Subject
 		seconds []float64
 	}
 	var subjects []*subject
@@ -54,16 +54,16 @@ func measureFingerprint(ctx context.Context, s *session) (rows []row, err error)
 		if failed != nil {
 			return nil, failed
 		}
-		subjects = append(subjects, &subject{what: what, of: take.Subject{
-			Instance: i, Env: s.image.Env, Servers: []take.Server{{Name: "server", Role: "server", PID: server.PID()}},
-			Drivers: []take.Driver{{Role: "driver", Words: []string{"/bin/bash"}}}, Paths: []string{"/data/pages"},
-			Files: []take.File{{Role: "server", Path: "/etc/nsswitch.conf"}},
+		subjects = append(subjects, &subject{what: what, of: fingerprint.Subject{
+			Instance: i, Env: s.image.Env, Servers: []fingerprint.Server{{Name: "server", Role: "server", PID: server.PID()}},
+			Drivers: []fingerprint.Driver{{Role: "driver", Words: []string{"/bin/bash"}}}, Paths: []string{"/data/pages"},
+			Files: []fingerprint.File{{Role: "server", Path: "/etc/nsswitch.conf"}},
 		}})
 	}
 	for range fingerprints {
 		for _, one := range subjects {
 			began := time.Now()
-			if _, err := take.Facts(ctx, one.of); err != nil {
+			if _, err := fingerprint.Facts(ctx, one.of); err != nil {
 				return nil, fmt.Errorf("%s: %w", one.what, err)
 			}
 			one.seconds = append(one.seconds, time.Since(began).Seconds())

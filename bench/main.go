@@ -17,9 +17,9 @@ import (
 	"syscall"
 	"time"
 
+	"tare/internal/cleanup"
 	"tare/internal/doctor"
 	"tare/internal/image"
-	"tare/internal/owner"
 
 	_ "tare/internal/environment/bubblewrap"
 	_ "tare/internal/environment/docker"
@@ -47,7 +47,7 @@ var causes = map[string]string{
 type session struct {
 	home  string // of tare, with its images
 	tare  string // the program that is measured
-	owner *owner.Owner
+	owner *cleanup.Owner
 	store *image.Store
 	image *image.Image
 	pairs int
@@ -92,7 +92,7 @@ func run(ctx context.Context, tare, home, out, only string, pairs int) (err erro
 	if s.home, err = filepath.Abs(home); err != nil {
 		return err
 	}
-	if s.owner, err = owner.Open(s.home); err != nil {
+	if s.owner, err = cleanup.Open(s.home); err != nil {
 		return err
 	}
 	defer func() { err = joined(err, s.owner.Close()) }()

@@ -9,8 +9,8 @@ import (
 	"strings"
 	"time"
 
-	"tare/internal/bundle"
 	"tare/internal/environment"
+	"tare/internal/rundir"
 	"tare/internal/sample"
 	"tare/internal/study"
 	"tare/internal/workload"
@@ -79,17 +79,17 @@ func measureJournal(ctx context.Context, s *session) ([]row, error) {
 func writeJournal(folder string) (int, error) {
 	plan := &study.Plan{Format: 1, Study: "ten thousand trials", Name: "many", Baseline: "native", Seed: 1,
 		Design: study.Design{Order: "interleaved", Blocks: study.Blocks{Min: 8, Max: 60}, Margin: .02, Confidence: .95, Family: "metric", Drop: "never"}}
-	facts := map[string]bundle.EnvironmentFacts{}
+	facts := map[string]rundir.EnvironmentFacts{}
 	for _, name := range []string{"native", "docker", "gvisor", "vm"} {
 		plan.Environments = append(plan.Environments, study.Environment{Name: name, Kind: "native", Options: []byte("{}")})
-		facts[name] = bundle.EnvironmentFacts{State: environment.Usable}
+		facts[name] = rundir.EnvironmentFacts{State: environment.Usable}
 	}
 	for n := range 50 {
 		plan.Workloads = append(plan.Workloads, study.Workload{Name: fmt.Sprintf("w%d", n), Fresh: "block", Levels: []study.Level{{}},
 			Pack: workload.Pack{Name: "w", Title: "w", Metrics: []workload.Metric{
 				{Name: "rate", Unit: "op/s", Better: "higher", Primary: true}, {Name: "latency", Unit: "ms", Better: "lower"}, {Name: "cpu_per_kop", Unit: "s/kop", Better: "lower"}}}})
 	}
-	w, err := bundle.Create(folder, plan, bundle.Manifest{Run: "many", Environments: facts})
+	w, err := rundir.Create(folder, plan, rundir.Manifest{Run: "many", Environments: facts})
 	if err != nil {
 		return 0, err
 	}
@@ -116,7 +116,7 @@ func writeJournal(folder string) (int, error) {
 		for e, environment := range plan.Environments {
 			for n, work := range plan.Workloads {
 				at := time.Unix(int64(count), 0).UTC()
-				t := bundle.Trial{Block: block, Position: e*len(plan.Workloads) + n + 1, Environment: environment.Name, Workload: work.Name, Status: bundle.OK,
+				t := rundir.Trial{Block: block, Position: e*len(plan.Workloads) + n + 1, Environment: environment.Name, Workload: work.Name, Status: rundir.OK,
 					Instance: fmt.Sprintf("b%d-%s", block, environment.Name), Started: at, Ended: at.Add(time.Second), HostSeconds: 1, GuestSeconds: 1, Usage: &usage,
 					Metrics: map[string]float64{"rate": 1e4 * noise(), "latency": 3 * noise(), "cpu_per_kop": 1e-2 * noise()}}
 				if err := lines.Encode(t); err != nil {

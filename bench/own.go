@@ -13,7 +13,7 @@ import (
 	"syscall"
 	"time"
 
-	"tare/internal/bundle"
+	"tare/internal/rundir"
 	"tare/internal/stats"
 )
 
@@ -49,7 +49,7 @@ func measureOwnTime(ctx context.Context, s *session) ([]row, error) {
 	if _, err := s.command(ctx, "run", filepath.Join(folder, "own.yaml"), "--quiet", "--out", out); err != nil {
 		return nil, err
 	}
-	r, err := bundle.Open(out)
+	r, err := rundir.Open(out)
 	if err != nil {
 		return nil, err
 	}

@@ -7,9 +7,9 @@ import (
 	"strings"
 	"testing"
 
-	"tare/internal/bundle"
 	"tare/internal/environment/environmenttest"
 	"tare/internal/host/hosttest"
+	"tare/internal/rundir"
 )
 
 const hostsStudy = `study: nodes on machines of their own
@@ -41,7 +41,7 @@ func TestRolesRunOnTheHostsThatTheyArePlacedOn(t *testing.T) {
 	if status != 0 {
 		t.Errorf("status %d: %s%s", status, said, p.errs.String())
 	}
-	run, err := bundle.Open(folder)
+	run, err := rundir.Open(folder)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -50,10 +50,10 @@ func TestRolesRunOnTheHostsThatTheyArePlacedOn(t *testing.T) {
 		switch {
 		case trial.Environment == "boxed":
 			skipped++
-			if trial.Status != bundle.Skipped || !strings.Contains(trial.Reason, "known limit: ") {
+			if trial.Status != rundir.Skipped || !strings.Contains(trial.Reason, "known limit: ") {
 				t.Errorf("nothing routes between networks on several hosts, and the trial is %s: %s", trial.Status, trial.Reason)
 			}
-		case trial.Status != bundle.OK:
+		case trial.Status != rundir.OK:
 			t.Errorf("%s: %s", trial.Status, trial.Reason)
 		default:
 			ran++
@@ -105,7 +105,7 @@ func TestARoleOnAnEnvironmentsOwnHostReachesItsNetwork(t *testing.T) {
 	if status, said := p.end(); status != 0 {
 		t.Errorf("status %d: %s%s", status, said, p.errs.String())
 	}
-	run, err := bundle.Open(folder)
+	run, err := rundir.Open(folder)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -113,7 +113,7 @@ func TestARoleOnAnEnvironmentsOwnHostReachesItsNetwork(t *testing.T) {
 		t.Errorf("%d trials", len(run.Trials))
 	}
 	for _, trial := range run.Trials {
-		if trial.Status != bundle.OK {
+		if trial.Status != rundir.OK {
 			t.Errorf("%s: %s: %s", trial.Environment, trial.Status, trial.Reason)
 		}
 	}
@@ -143,7 +143,7 @@ func machinesOf(t *testing.T, names ...string) (machines map[string]*hosttest.Ma
 }
 
 // printed is a raw output of a trial.
-func printed(t *testing.T, folder string, trial bundle.Trial, name string) string {
+func printed(t *testing.T, folder string, trial rundir.Trial, name string) string {
 	t.Helper()
 	for _, raw := range trial.Raw {
 		if raw.Name == name {

@@ -11,9 +11,9 @@ import (
 	"testing"
 	"time"
 
-	"tare/internal/bundle"
 	"tare/internal/environment"
 	"tare/internal/environment/environmenttest"
+	"tare/internal/rundir"
 )
 
 func aHome(t *testing.T) home {
@@ -80,7 +80,7 @@ func TestARunThatIsKilledAgainAndAgainLosesAndRepeatsNothing(t *testing.T) {
 	if status, said := p.end(); status != 0 || said != "nothing was left behind\n" {
 		t.Errorf("tare clean: status %d: %s%s", status, said, p.errs.String())
 	}
-	run, err := bundle.Open(folder)
+	run, err := rundir.Open(folder)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -113,7 +113,7 @@ func grown(t *testing.T, folder string, was []byte) []byte {
 }
 
 // noneTwice fails where a trial was made twice, or not well.
-func noneTwice(t *testing.T, trials []bundle.Trial) {
+func noneTwice(t *testing.T, trials []rundir.Trial) {
 	t.Helper()
 	seen := map[string]bool{}
 	for _, trial := range trials {
@@ -122,7 +122,7 @@ func noneTwice(t *testing.T, trials []bundle.Trial) {
 			t.Errorf("%s was run twice", key)
 		}
 		seen[key] = true
-		if trial.Status != bundle.OK {
+		if trial.Status != rundir.OK {
 			t.Errorf("%s is %s: %s", key, trial.Status, trial.Reason)
 		}
 	}
@@ -163,7 +163,7 @@ func TestASignalEndsARunInOrder(t *testing.T) {
 		t.Errorf("status %d: %s", status, p.errs.String())
 	}
 	grown(t, folder, kept)
-	run, err := bundle.Open(folder)
+	run, err := rundir.Open(folder)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,9 +10,9 @@ import (
 	"testing"
 	"time"
 
-	"tare/internal/bundle"
 	"tare/internal/exposition"
 	"tare/internal/exposition/prometheustest"
+	"tare/internal/rundir"
 )
 
 // A real Prometheus follows a real run; the run is ended by a signal, and with
@@ -75,7 +75,7 @@ func TestPrometheusFollowsARunThatIsUnderWayAndTakesItUpWhenItHasEnded(t *testin
 	}
 	storage := filepath.Join(t.TempDir(), "data")
 	prometheustest.Promtool(t, "", "tsdb", "create-blocks-from", "openmetrics", filepath.Join(folder, "report.openmetrics"), storage)
-	run, err := bundle.Open(folder)
+	run, err := rundir.Open(folder)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,10 +7,10 @@ import (
 	"strings"
 	"testing"
 
-	"tare/internal/bundle"
+	"tare/internal/cleanup"
 	"tare/internal/environment/environmenttest"
 	"tare/internal/host/hosttest"
-	"tare/internal/owner"
+	"tare/internal/rundir"
 )
 
 const farStudy = `study: on another machine
@@ -48,7 +48,7 @@ func far(t *testing.T, baseline, others, pause string, blocks int) (m *hosttest.
 func emptyThere(t *testing.T, there string) {
 	t.Helper()
 	waitFor(t, "the end of what ran on the other machine", func() bool {
-		alive, err := owner.Alive(there)
+		alive, err := cleanup.Alive(there)
 		left, _ := filepath.Glob(filepath.Join(there, "work", "[^.]*"))
 		return err == nil && len(alive)+len(left) == 0
 	})
@@ -62,13 +62,13 @@ func TestAStudyComparesThisMachineWithAnother(t *testing.T) {
 	if status, said := p.end(); status != 0 {
 		t.Fatalf("status %d: %s%s", status, said, p.errs.String())
 	}
-	run, err := bundle.Open(folder)
+	run, err := rundir.Open(folder)
 	if err != nil {
 		t.Fatal(err)
 	}
 	ran := 0
 	for _, trial := range run.Trials {
-		if trial.Status == bundle.OK && trial.Environment == "far" && trial.Usage.CPU().Missing == "" && len(trial.Warnings) == 0 {
+		if trial.Status == rundir.OK && trial.Environment == "far" && trial.Usage.CPU().Missing == "" && len(trial.Warnings) == 0 {
 			ran++
 		} else if trial.Environment == "far" {
 			t.Errorf("%+v", trial)
@@ -96,7 +96,7 @@ func TestATrialOnAMachineThatIsCutOffFailsWithTheReason(t *testing.T) {
 	if status, said := p.end(); status != 3 {
 		t.Errorf("status %d: %s%s", status, said, p.errs.String())
 	}
-	run, err := bundle.Open(folder)
+	run, err := rundir.Open(folder)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,8 +15,8 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"tare/internal/cleanup"
 	"tare/internal/environment/environmenttest"
-	"tare/internal/owner"
 )
 
 // program is tare itself, as users get it.
@@ -136,7 +136,7 @@ func newHome(folder string) (home, error) {
 		return home{}, err
 	}
 	// Two owners of one home have the first half of their ids in common.
-	o, err := owner.Open(folder)
+	o, err := cleanup.Open(folder)
 	if err != nil {
 		return home{}, err
 	}

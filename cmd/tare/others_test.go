@@ -10,10 +10,10 @@ import (
 	"syscall"
 	"testing"
 
-	"tare/internal/bundle"
+	"tare/internal/cleanup"
 	"tare/internal/environment/environmenttest"
 	"tare/internal/linux/cgroup"
-	"tare/internal/owner"
+	"tare/internal/rundir"
 )
 
 // docker runs the engine's own command line, as a user would.
@@ -36,15 +36,15 @@ func TestNothingOfOthersIsTouched(t *testing.T) {
 	running := h.tare(t, "run", "waiting.yaml", "--json", "--out", filepath.Join(t.TempDir(), "run"))
 	var ours string
 	waitFor(t, "the run's container", func() bool {
-		ours = docker(t, "ps", "-q", "--no-trunc", "--filter", "label="+owner.HomeLabel+"="+h.folder)
+		ours = docker(t, "ps", "-q", "--no-trunc", "--filter", "label="+cleanup.HomeLabel+"="+h.folder)
 		return ours != ""
 	})
 	img := strings.Replace(environmenttest.Image(t).Digest, "sha256:", "localhost/tare:", 1)
 	others := map[string]string{}
 	for what, labels := range map[string][]string{
 		"somebody's container":             nil,
-		"one with a label of the same key": {owner.Label + "=" + h.ids + "aaaaaa"},
-		"another home's container":         {owner.Label + "=" + h.ids + "aaaaaa", owner.HomeLabel + "=/elsewhere"},
+		"one with a label of the same key": {cleanup.Label + "=" + h.ids + "aaaaaa"},
+		"another home's container":         {cleanup.Label + "=" + h.ids + "aaaaaa", cleanup.HomeLabel + "=/elsewhere"},
 	} {
 		args := []string{"run", "-d", "--rm", "--network=none"}
 		for _, l := range labels {
@@ -54,7 +54,7 @@ func TestNothingOfOthersIsTouched(t *testing.T) {
 		others[what] = id
 		t.Cleanup(func() { docker(t, "kill", id) })
 	}
-	for _, path := range []string{"/not-tare/group", owner.CgroupRoot + "/bystander/group"} {
+	for _, path := range []string{"/not-tare/group", cleanup.CgroupRoot + "/bystander/group"} {
 		group, err := cgroup.Create(path, cgroup.Limits{})
 		if err != nil {
 			t.Fatal(err)
@@ -81,7 +81,7 @@ func TestNothingOfOthersIsTouched(t *testing.T) {
 	if !strings.Contains(alive, ours) {
 		t.Error("the container of a run that is under way is gone")
 	}
-	for _, path := range []string{"/not-tare/group", owner.CgroupRoot + "/bystander/group"} {
+	for _, path := range []string{"/not-tare/group", cleanup.CgroupRoot + "/bystander/group"} {
 		if group, err := cgroup.At(path); err != nil || !group.Exists() {
 			t.Errorf("the group %s is gone (%v)", path, err)
 		}
@@ -122,12 +122,12 @@ func TestAnInstanceThatIsKilledFailsItsTrialAndTheRunGoesOn(t *testing.T) {
 	if status, _ := p.end(); status != 3 || !strings.Contains(p.errs.String(), "2 of 4 trials failed") {
 		t.Errorf("status %d: %s", status, p.errs.String())
 	}
-	run, err := bundle.Open(folder)
+	run, err := rundir.Open(folder)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, trial := range run.Trials {
-		failed := trial.Status == bundle.Failed && strings.Contains(trial.Reason, "the agent is gone")
+		failed := trial.Status == rundir.Failed && strings.Contains(trial.Reason, "the agent is gone")
 		if failed != (trial.Workload == "waits") {
 			t.Errorf("%s in %s: %s %s", trial.Workload, trial.Environment, trial.Status, trial.Reason)
 		}
@@ -139,12 +139,12 @@ func TestAnInstanceThatIsKilledFailsItsTrialAndTheRunGoesOn(t *testing.T) {
 func (h home) kill(t *testing.T, environment string) {
 	t.Helper()
 	if environment == "docker" {
-		docker(t, "kill", docker(t, "ps", "-q", "--filter", "label="+owner.HomeLabel+"="+h.folder))
+		docker(t, "kill", docker(t, "ps", "-q", "--filter", "label="+cleanup.HomeLabel+"="+h.folder))
 		return
 	}
 	groups, _ := filepath.Glob("/proc/[0-9]*/cgroup")
 	for _, file := range groups {
-		if text, err := os.ReadFile(file); err == nil && strings.Contains(string(text), owner.CgroupRoot+"/"+h.ids) {
+		if text, err := os.ReadFile(file); err == nil && strings.Contains(string(text), cleanup.CgroupRoot+"/"+h.ids) {
 			pid, _ := strconv.Atoi(strings.Split(file, "/")[2])
 			syscall.Kill(pid, syscall.SIGKILL)
 		}
@@ -180,7 +180,7 @@ func TestAFullDiskEndsARunThatCanGoOn(t *testing.T) {
 		t.Errorf("with more room: status %d: %s", status, p.errs.String())
 	}
 	grown(t, folder, kept)
-	run, err := bundle.Open(folder)
+	run, err := rundir.Open(folder)
 	if err != nil {
 		t.Fatal(err)
 	}

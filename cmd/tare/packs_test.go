@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"tare/internal/bundle"
+	"tare/internal/rundir"
 )
 
 // Every workload here is real: its servers, its driver, what they print.
@@ -29,11 +29,11 @@ func TestTheWorkloadsRunNativelyAndInAContainer(t *testing.T) {
 	}
 	seen := map[string]int{}
 	for line := range strings.Lines(string(text)) {
-		var trial bundle.Trial
+		var trial rundir.Trial
 		if err := json.Unmarshal([]byte(line), &trial); err != nil {
 			t.Fatal(err)
 		}
-		if trial.Status != bundle.OK {
+		if trial.Status != rundir.OK {
 			t.Errorf("%s in %s: %s: %s", trial.Workload, trial.Environment, trial.Status, trial.Reason)
 		}
 		seen[trial.Environment]++

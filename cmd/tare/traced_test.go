@@ -11,7 +11,7 @@ import (
 
 	"github.com/cilium/ebpf"
 
-	"tare/internal/bundle"
+	"tare/internal/rundir"
 )
 
 var objectID = regexp.MustCompile(`(?m)^(prog|map|link)_id:\s*(\d+)`)
@@ -102,7 +102,7 @@ func TestWhatWatchesTheKernelGoesWithAKilledTare(t *testing.T) {
 	}
 	grown(t, folder, kept)
 	h.clean(t)
-	run, err := bundle.Open(folder)
+	run, err := rundir.Open(folder)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,7 +15,7 @@ import (
 	"slices"
 	"strings"
 
-	"tare/internal/strict"
+	"tare/internal/strictyaml"
 	"tare/internal/study"
 )
 
@@ -156,7 +156,7 @@ func (l Ladder) Grouped(list []string) error {
 // unknown is the mistake of a name that is none of these.
 func unknown(what, name string, parts, groups []string) error {
 	text := fmt.Sprintf("there is no %s %s", what, name)
-	if near := strict.Nearest(name, slices.Concat(parts, groups)); near != "" {
+	if near := strictyaml.Nearest(name, slices.Concat(parts, groups)); near != "" {
 		text += "; did you mean " + near + "?"
 	}
 	if text += " (groups: " + strings.Join(groups, ", "); parts != nil {

@@ -18,7 +18,7 @@ import (
 
 	"tare/internal/environment"
 	"tare/internal/run"
-	"tare/internal/strict"
+	"tare/internal/strictyaml"
 	"tare/internal/study"
 	"tare/internal/workload"
 )
@@ -214,7 +214,7 @@ func planOf(file study.File, document yaml.MapSlice, pack *workload.Pack, over s
 		file = *file.With(pack)
 	}
 	plan, err := study.Resolve(&file, over)
-	var problems strict.Problems
+	var problems strictyaml.Problems
 	if errors.As(err, &problems) {
 		// The places are those of a document that nobody wrote.
 		message := problems[0].Message

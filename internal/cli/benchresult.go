@@ -16,10 +16,10 @@ import (
 	"github.com/spf13/pflag"
 	"gonum.org/v1/gonum/stat"
 
-	"tare/internal/bundle"
 	"tare/internal/environment"
 	"tare/internal/report"
 	"tare/internal/run"
+	"tare/internal/rundir"
 	"tare/internal/stats"
 	"tare/internal/study"
 	"tare/internal/verdict"
@@ -85,7 +85,7 @@ func summarize(r *run.Result) benchSummary {
 			if t.Environment != e.Name {
 				continue
 			}
-			if t.Status == bundle.Failed {
+			if t.Status == rundir.Failed {
 				failed++
 			}
 			for name, v := range t.Metrics {

@@ -5,15 +5,15 @@ import (
 	"strings"
 	"testing"
 
-	"tare/internal/bundle"
 	"tare/internal/run"
+	"tare/internal/rundir"
 	"tare/internal/study"
 )
 
 func TestWhatNoRunOfACommandHasIsNotZero(t *testing.T) {
-	r := &run.Result{Run: &bundle.Run{
+	r := &run.Result{Run: &rundir.Run{
 		Plan:   &study.Plan{Study: "gzip", Environments: []study.Environment{{Name: "native"}}},
-		Trials: []bundle.Trial{{Environment: "native", Block: 1, Status: bundle.Failed}},
+		Trials: []rundir.Trial{{Environment: "native", Block: 1, Status: rundir.Failed}},
 	}}
 	s := summarize(r)
 	text, err := json.Marshal(s.Results)

@@ -6,7 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"tare/internal/bundle"
+	"tare/internal/rundir"
 	"tare/internal/verdict"
 )
 
@@ -46,19 +46,19 @@ samples; over all comparisons of the table the error rate is 5%.`,
 	return command
 }
 
-func openRun(app *App, name string) (*bundle.Run, error) {
+func openRun(app *App, name string) (*rundir.Run, error) {
 	folder, err := runFolder(app, name)
 	if err != nil {
 		return nil, err
 	}
-	r, err := bundle.Open(folder)
+	r, err := rundir.Open(folder)
 	if err != nil {
 		return nil, badInput("%w", err)
 	}
 	return r, nil
 }
 
-func comparable(a, b *bundle.Run) error {
+func comparable(a, b *rundir.Run) error {
 	if a.Plan.Name != b.Plan.Name || a.Plan.Baseline != b.Plan.Baseline {
 		return badInput("%s is a run of %s with baseline %s, %s one of %s with baseline %s: only runs of the same study can be compared",
 			a.Manifest.Run, a.Plan.Name, a.Plan.Baseline, b.Manifest.Run, b.Plan.Name, b.Plan.Baseline)
@@ -68,7 +68,7 @@ func comparable(a, b *bundle.Run) error {
 
 // differences are the facts about the two runs that differ and may be the cause
 // of a change.
-func differences(a, b *bundle.Run) []string {
+func differences(a, b *rundir.Run) []string {
 	var list []string
 	add := func(what, x, y string) {
 		if x != y {

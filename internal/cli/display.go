@@ -11,8 +11,8 @@ import (
 	"github.com/charmbracelet/x/ansi"
 	"github.com/spf13/pflag"
 
-	"tare/internal/bundle"
 	"tare/internal/run"
+	"tare/internal/rundir"
 )
 
 // displayFlags choose how a run shows its progress.
@@ -85,7 +85,7 @@ func milestone(e run.Event) string {
 	case run.Verdict:
 		return fmt.Sprintf("verdict: %s: %s", place(e.Contrast.Workload, e.Contrast.Level, e.Contrast.Metric), e.Message)
 	case run.Tried:
-		if e.Trial.Status == bundle.Failed {
+		if e.Trial.Status == rundir.Failed {
 			where := fmt.Sprintf("block %d", e.Trial.Block)
 			if e.Trial.Traced {
 				where = tracedTrials

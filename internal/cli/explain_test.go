@@ -21,10 +21,10 @@ import (
 	"tare/internal/agent"
 	"tare/internal/attribution/analysis"
 	"tare/internal/attribution/handicap"
-	"tare/internal/bundle"
 	"tare/internal/environment"
 	"tare/internal/environment/environmenttest"
 	"tare/internal/image"
+	"tare/internal/rundir"
 	"tare/internal/sample"
 	"tare/internal/verdict"
 )
@@ -182,7 +182,7 @@ func missesOfAKnownCost(t *testing.T, home, seed string) (misses []string) {
 		t.Fatalf("status %d\n%s\n%s", status, out.String(), errors.String())
 	}
 	t.Log("\n" + out.String())
-	run, err := bundle.Open(folder)
+	run, err := rundir.Open(folder)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,12 +12,12 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"tare/internal/bundle"
-	"tare/internal/imported"
+	"tare/internal/importer"
 	"tare/internal/quantity"
 	"tare/internal/report"
 	"tare/internal/run"
-	"tare/internal/strict"
+	"tare/internal/rundir"
+	"tare/internal/strictyaml"
 	"tare/internal/workload"
 	"tare/internal/workload/parse"
 )
@@ -94,14 +94,14 @@ anything is written.`,
 // ofFiles are the flags that a manifest has keys for.
 var ofFiles = []string{"environment", "workload", "metric", "names", "time-layout", "zone", "time-in", "begins", "title", "fresh", "margin", "interleaved"}
 
-func importRequest(f *importFlags, cmd *cobra.Command, args []string) (*imported.Request, error) {
+func importRequest(f *importFlags, cmd *cobra.Command, args []string) (*importer.Request, error) {
 	if len(args) == 0 {
 		return nil, errors.New("name the files, or a manifest; `tare import --help` has examples")
 	}
 	if f.tool != "" {
 		return f.request(args)
 	}
-	if len(args) > 1 || !strict.IsPath(args[0]) {
+	if len(args) > 1 || !strictyaml.IsPath(args[0]) {
 		return nil, fmt.Errorf("say with --tool what wrote %s: a parser (%s), or a workload pack", args[0], strings.Join(parse.Names(), ", "))
 	}
 	for _, name := range ofFiles {
@@ -109,7 +109,7 @@ func importRequest(f *importFlags, cmd *cobra.Command, args []string) (*imported
 			return nil, fmt.Errorf("--%s is for files that are named here; write it into %s", name, args[0])
 		}
 	}
-	r, err := imported.ReadManifest(args[0])
+	r, err := importer.ReadManifest(args[0])
 	if err != nil {
 		return nil, err
 	}
@@ -121,8 +121,8 @@ func importRequest(f *importFlags, cmd *cobra.Command, args []string) (*imported
 }
 
 // request makes one of a command line.
-func (f *importFlags) request(paths []string) (*imported.Request, error) {
-	r := imported.New()
+func (f *importFlags) request(paths []string) (*importer.Request, error) {
+	r := importer.New()
 	r.Title, r.Baseline, r.Fresh = f.title, f.baseline, f.fresh
 	r.Interleaved, r.SkipBad = f.interleaved, f.skipBad
 	var err error
@@ -133,11 +133,11 @@ func (f *importFlags) request(paths []string) (*imported.Request, error) {
 	if err != nil {
 		return nil, err
 	}
-	pack, err := imported.Tool(f.tool, metrics)
+	pack, err := importer.Tool(f.tool, metrics)
 	if err != nil {
 		return nil, fmt.Errorf("--tool: %w", err)
 	}
-	b := imported.Batch{Tool: f.tool, Pack: pack, Workload: f.workload, TimeIn: f.timeIn}
+	b := importer.Batch{Tool: f.tool, Pack: pack, Workload: f.workload, TimeIn: f.timeIn}
 	if b.Workload == "" {
 		b.Workload = pack.Name
 	}
@@ -146,16 +146,16 @@ func (f *importFlags) request(paths []string) (*imported.Request, error) {
 			return nil, fmt.Errorf("--begins: %w", err)
 		}
 	}
-	var names *imported.Names
+	var names *importer.Names
 	if f.names != "" {
-		if names, err = imported.NewNames(f.names, f.timeLayout, f.zone); err != nil {
+		if names, err = importer.NewNames(f.names, f.timeLayout, f.zone); err != nil {
 			return nil, fmt.Errorf("--names: %w", err)
 		}
 	}
-	if b.Files, err = imported.Files(paths, f.environment, names); err != nil {
+	if b.Files, err = importer.Files(paths, f.environment, names); err != nil {
 		return nil, err
 	}
-	r.Batches = []imported.Batch{b}
+	r.Batches = []importer.Batch{b}
 	return r, r.Check()
 }
 
@@ -179,8 +179,8 @@ func parseMetrics(texts []string) ([]workload.Metric, error) {
 	return all, nil
 }
 
-func importRun(app *App, f *importFlags, request *imported.Request) error {
-	o := imported.Options{Runs: run.Runs(app.Home), Folder: f.out, Version: app.Version, Command: app.Args, Now: time.Now()}
+func importRun(app *App, f *importFlags, request *importer.Request) error {
+	o := importer.Options{Runs: run.Runs(app.Home), Folder: f.out, Version: app.Version, Command: app.Args, Now: time.Now()}
 	if f.into != "" {
 		folder, err := runFolder(app, f.into)
 		if err != nil {
@@ -189,7 +189,7 @@ func importRun(app *App, f *importFlags, request *imported.Request) error {
 		o.Into = folder
 	}
 	result, err := request.Import(o)
-	if bad := (*imported.InputError)(nil); errors.As(err, &bad) {
+	if bad := (*importer.InputError)(nil); errors.As(err, &bad) {
 		return badInput("%w", err)
 	} else if err != nil {
 		return err
@@ -210,7 +210,7 @@ func importRun(app *App, f *importFlags, request *imported.Request) error {
 
 // sealImport writes the reports and the checksums.
 func sealImport(app *App, folder string) (in report.Input, err error) {
-	w, err := bundle.Resume(folder)
+	w, err := rundir.Resume(folder)
 	if err != nil {
 		return in, err
 	}

@@ -13,10 +13,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"tare/internal/bundle"
 	"tare/internal/environment"
 	"tare/internal/image"
 	"tare/internal/run"
+	"tare/internal/rundir"
 	"tare/internal/score"
 	"tare/internal/study"
 	"tare/internal/workload"
@@ -165,7 +165,7 @@ func listRuns(app *App, width int) (listing, error) {
 	}
 	list := []runEntry{}
 	for _, f := range folders {
-		r, err := bundle.Open(filepath.Join(run.Runs(app.Home), f.Name()))
+		r, err := rundir.Open(filepath.Join(run.Runs(app.Home), f.Name()))
 		if err != nil {
 			list = append(list, runEntry{Name: f.Name(), State: "unreadable", About: err.Error()})
 			continue
@@ -195,11 +195,11 @@ const interrupted = "interrupted"
 // right sets a number to the right of a column of six.
 func right(n int) string { return fmt.Sprintf("%6d", n) }
 
-func describe(name string, r *bundle.Run) runEntry {
+func describe(name string, r *rundir.Run) runEntry {
 	e := runEntry{Name: name, Study: r.Plan.Study, Created: r.Manifest.Created, Trials: len(r.Trials), State: "not ended"}
 	for _, t := range r.Trials {
 		e.Blocks = max(e.Blocks, t.Block)
-		if t.Status == bundle.Failed {
+		if t.Status == rundir.Failed {
 			e.Failed++
 		}
 	}
@@ -305,10 +305,10 @@ func remove(ctx context.Context, app *App, name string) error {
 	if _, err := os.Lstat(folder); errors.Is(err, fs.ErrNotExist) {
 		return badInput("there is no run %s: %s does not exist; `tare ls runs` lists them", name, folder)
 	}
-	if bundle.Stillborn(folder) {
+	if rundir.Stillborn(folder) {
 		return os.RemoveAll(folder)
 	}
-	w, err := bundle.Resume(folder) // takes the lock: a run that is under way is not removed
+	w, err := rundir.Resume(folder) // takes the lock: a run that is under way is not removed
 	if err != nil {
 		return badInput("%w", err)
 	}

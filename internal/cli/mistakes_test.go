@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"tare/internal/bundle"
 	"tare/internal/parity"
+	"tare/internal/rundir"
 )
 
 // toldOf is what a command that is refused says on the standard error.
@@ -70,7 +70,7 @@ func TestExplainGoesOnWithALadderAlone(t *testing.T) {
 func TestParityOfARunRefusesWhatItCannotShow(t *testing.T) {
 	home := t.TempDir()
 	folder := reportedRun(t, home)
-	w, err := bundle.Resume(folder)
+	w, err := rundir.Resume(folder)
 	if err != nil {
 		t.Fatal(err)
 	}

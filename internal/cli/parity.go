@@ -10,11 +10,11 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"tare/internal/bundle"
 	"tare/internal/environment"
 	"tare/internal/parity"
 	"tare/internal/report"
 	"tare/internal/run"
+	"tare/internal/rundir"
 	"tare/internal/study"
 )
 
@@ -87,7 +87,7 @@ confound.`,
 
 // fingerprinted is a run with fingerprints: one that there is, or one that is
 // made of a study for them alone.
-func fingerprinted(ctx context.Context, app *App, name string, over study.Overrides, workloads []string) (*bundle.Run, error) {
+func fingerprinted(ctx context.Context, app *App, name string, over study.Overrides, workloads []string) (*rundir.Run, error) {
 	if folder, err := runFolder(app, name); err == nil {
 		r, err := openRun(app, folder)
 		if err != nil {
@@ -113,7 +113,7 @@ func fingerprinted(ctx context.Context, app *App, name string, over study.Overri
 }
 
 // take takes the fingerprints of a plan, with its progress on the standard error.
-func take(ctx context.Context, app *App, plan *study.Plan) (*bundle.Run, error) {
+func take(ctx context.Context, app *App, plan *study.Plan) (*rundir.Run, error) {
 	display := displayFlags{}.display(app)
 	r, err := run.Fingerprints(ctx, run.Options{Home: app.Home, Version: app.Version, Command: app.Args, Plan: plan, Events: display.Event})
 	display.Close()
@@ -183,7 +183,7 @@ func confounded(compared []parity.Comparison) error {
 
 // unlooked is an error that names the environments that have no fingerprint under
 // some workload, which is then not compared; nil where all have one.
-func unlooked(r *bundle.Run, compared []parity.Comparison) error {
+func unlooked(r *rundir.Run, compared []parity.Comparison) error {
 	var names []string
 	for _, e := range r.Plan.Environments {
 		for _, f := range r.Manifest.Environments[e.Name].Findings {
@@ -203,7 +203,7 @@ func unlooked(r *bundle.Run, compared []parity.Comparison) error {
 
 // left is an error that names the environments that are not in a comparison: they
 // could not be looked at, or do not work here; nil where all are.
-func left(r *bundle.Run, compared []parity.Comparison, only []string) error {
+func left(r *rundir.Run, compared []parity.Comparison, only []string) error {
 	if err := unlooked(r, compared); err != nil {
 		return err
 	}
@@ -216,7 +216,7 @@ func left(r *bundle.Run, compared []parity.Comparison, only []string) error {
 
 // absent are the environments, of those named where any was, that do not work
 // here, with the reason.
-func absent(r *bundle.Run, only []string) (names []string) {
+func absent(r *rundir.Run, only []string) (names []string) {
 	some := slices.ContainsFunc(r.Plan.Environments, func(e study.Environment) bool { return slices.Contains(only, e.Name) })
 	for _, e := range r.Plan.Environments {
 		facts := r.Manifest.Environments[e.Name]

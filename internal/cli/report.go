@@ -11,9 +11,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"tare/internal/bundle"
 	"tare/internal/published"
 	"tare/internal/report"
+	"tare/internal/rundir"
 	"tare/internal/verdict"
 )
 
@@ -96,7 +96,7 @@ func openReport(app *App, name string) (report.Input, error) {
 	if err != nil {
 		return report.Input{}, err
 	}
-	run, err := bundle.Open(folder)
+	run, err := rundir.Open(folder)
 	if err != nil {
 		return report.Input{}, badInput("%w", err)
 	}

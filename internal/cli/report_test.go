@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"tare/internal/bundle"
 	"tare/internal/environment"
+	"tare/internal/rundir"
 	"tare/internal/study"
 	"tare/internal/workload"
 )
@@ -25,7 +25,7 @@ func reportedRun(t *testing.T, home string) string {
 		Design: study.Design{Order: "interleaved", Blocks: study.Blocks{Min: 8, Max: 10}, Margin: .02, Confidence: .95, Family: "metric"},
 	}
 	folder := filepath.Join(home, "runs", "loop-1")
-	w, err := bundle.Create(folder, plan, bundle.Manifest{Run: "loop-1", Tare: "test", Environments: map[string]bundle.EnvironmentFacts{
+	w, err := rundir.Create(folder, plan, rundir.Manifest{Run: "loop-1", Tare: "test", Environments: map[string]rundir.EnvironmentFacts{
 		"native": {State: environment.Usable}, "docker": {State: environment.Usable}}})
 	if err != nil {
 		t.Fatal(err)
@@ -34,7 +34,7 @@ func reportedRun(t *testing.T, home string) string {
 	for block := 1; block <= 10; block++ {
 		for i, e := range []string{"native", "docker"} {
 			x := 1 + .001*float64(block) + .1*float64(i)
-			trial := bundle.Trial{Block: block, Position: i + 1, Environment: e, Workload: "loop", Status: bundle.OK, Metrics: map[string]float64{"time": x}}
+			trial := rundir.Trial{Block: block, Position: i + 1, Environment: e, Workload: "loop", Status: rundir.OK, Metrics: map[string]float64{"time": x}}
 			if err := w.Append(trial); err != nil {
 				t.Fatal(err)
 			}

@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"tare/internal/strict"
+	"tare/internal/strictyaml"
 )
 
 // Main runs the command line and returns the exit status.
@@ -115,7 +115,7 @@ func unknownCommand(c *cobra.Command, err error) string {
 	// A letter that was left out is likelier than another one: rn is run, not rm.
 	slices.SortStableFunc(names, func(a, b string) int { return len(b) - len(a) })
 	text := fmt.Sprintf("unknown command %q", word)
-	if near := strict.Nearest(word, names); near != "" {
+	if near := strictyaml.Nearest(word, names); near != "" {
 		text += fmt.Sprintf("; did you mean %q?", near)
 	}
 	return fmt.Sprintf("%s (`%s --help` lists the commands)", text, c.CommandPath())

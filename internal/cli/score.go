@@ -12,7 +12,7 @@ import (
 
 	"tare/internal/report"
 	"tare/internal/score"
-	"tare/internal/strict"
+	"tare/internal/strictyaml"
 )
 
 func newScoreCommand(app *App) *cobra.Command {
@@ -110,7 +110,7 @@ func scored(in report.Input, p *score.Profile) any {
 // loadProfile reads a file where the name looks like one, else the built-in
 // profile of the name.
 func loadProfile(name string) (*score.Profile, error) {
-	if !strict.IsPath(name) {
+	if !strictyaml.IsPath(name) {
 		p, err := score.Builtin(name)
 		if err != nil {
 			return nil, badInput("%w", err)

@@ -6,9 +6,9 @@ import (
 
 	"github.com/goccy/go-yaml"
 
-	"tare/internal/bundle"
 	"tare/internal/environment"
 	"tare/internal/report"
+	"tare/internal/rundir"
 	"tare/internal/verdict"
 )
 
@@ -22,7 +22,7 @@ func showRun(app *App, folder string, asJSON, verify bool) error {
 	}
 	if asJSON {
 		return printJSON(app.Stdout, struct {
-			Manifest  bundle.Manifest `json:"manifest"`
+			Manifest  rundir.Manifest `json:"manifest"`
 			Plan      any             `json:"plan"`
 			Contrasts any             `json:"contrasts"`
 			Within    any             `json:"within,omitempty"`  // each environment against itself
@@ -33,7 +33,7 @@ func showRun(app *App, folder string, asJSON, verify bool) error {
 }
 
 func verifyRun(app *App, folder string) error {
-	r, err := bundle.Open(folder)
+	r, err := rundir.Open(folder)
 	if err != nil {
 		return err
 	}

@@ -13,10 +13,10 @@ import (
 	"github.com/goccy/go-yaml"
 	"github.com/spf13/cobra"
 
-	"tare/internal/bundle"
 	"tare/internal/cost"
 	"tare/internal/report"
 	"tare/internal/run"
+	"tare/internal/rundir"
 	"tare/internal/study"
 	"tare/internal/workload"
 )
@@ -124,14 +124,14 @@ func (c checkOptions) run(ctx context.Context, app *App, plan *study.Plan, show 
 }
 
 // printCheck shows what one trial gave, and where it can be looked up.
-func printCheck(app *App, folder string, w study.Workload, t bundle.Trial) {
+func printCheck(app *App, folder string, w study.Workload, t rundir.Trial) {
 	out := app.Stdout
 	fmt.Fprintf(out, "\n%s in %s: %s\n", strings.TrimSpace(w.Name+" "+t.Level), t.Environment, t.Status)
 	if t.Reason != "" {
 		fmt.Fprintf(out, "%s\n", t.Reason)
 	}
 	width := terminalOptions(out, false).Width
-	if t.Status == bundle.OK {
+	if t.Status == rundir.OK {
 		rows := [][]string{{"metric", "figure", "is better", "from"}}
 		var missing []string
 		for _, m := range w.Pack.Metrics {
@@ -159,7 +159,7 @@ func printCheck(app *App, folder string, w study.Workload, t bundle.Trial) {
 	for _, raw := range t.Raw {
 		path := filepath.Join(folder, raw.Path)
 		fmt.Fprintf(out, "  %s (%d bytes)\n", path, raw.Bytes)
-		if t.Status == bundle.Failed && raw.Name == "driver.stdout" {
+		if t.Status == rundir.Failed && raw.Name == "driver.stdout" {
 			if text, err := os.ReadFile(path); err == nil {
 				for line := range bytes.Lines(text[:min(len(text), 800)]) {
 					fmt.Fprintf(out, "    %s\n", bytes.TrimRight(line, "\r\n"))

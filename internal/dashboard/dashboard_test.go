@@ -11,13 +11,13 @@ import (
 	"testing"
 	"time"
 
-	"tare/internal/bundle"
 	"tare/internal/dashboard"
 	"tare/internal/exposition"
 	"tare/internal/exposition/expositiontest"
 	"tare/internal/exposition/prometheustest"
 	"tare/internal/live"
 	"tare/internal/run"
+	"tare/internal/rundir"
 	"tare/internal/schedule"
 )
 
@@ -66,7 +66,7 @@ func begun(t *testing.T) (*live.Listener, func()) {
 	}
 	t.Cleanup(func() { l.Close() })
 	trials := expositiontest.Trials()
-	l.Hear(run.Event{Kind: run.Opened, Run: &bundle.Run{Manifest: expositiontest.Manifest(), Plan: expositiontest.Plan(), Trials: trials}})
+	l.Hear(run.Event{Kind: run.Opened, Run: &rundir.Run{Manifest: expositiontest.Manifest(), Plan: expositiontest.Plan(), Trials: trials}})
 	last := trials[len(trials)-1]
 	slot := &schedule.Slot{Block: last.Block, Environment: last.Environment, Workload: last.Workload, Level: last.Level}
 	progress := schedule.Progress{Block: last.Block, MaxBlock: 60, Remaining: time.Minute}

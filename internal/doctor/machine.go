@@ -8,14 +8,14 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"tare/internal/bundle"
 	"tare/internal/linux/cgroup"
 	"tare/internal/quantity"
+	"tare/internal/rundir"
 )
 
 // Machine says what this machine is.
-func Machine() bundle.Machine {
-	m := bundle.Machine{Cores: runtime.NumCPU(), Cgroups: string(cgroup.Mode())}
+func Machine() rundir.Machine {
+	m := rundir.Machine{Cores: runtime.NumCPU(), Cgroups: string(cgroup.Mode())}
 	var u unix.Utsname
 	if unix.Uname(&u) == nil {
 		m.Kernel = unix.ByteSliceToString(u.Release[:])

@@ -14,8 +14,8 @@ import (
 	"time"
 
 	"tare/internal/agent"
+	"tare/internal/cleanup"
 	"tare/internal/image"
-	"tare/internal/owner"
 	"tare/internal/quantity"
 	"tare/internal/sample"
 )
@@ -89,7 +89,7 @@ type Limits struct {
 // Request is what one instance is started from.
 type Request struct {
 	Name   string // unique within the owner; letters, digits and dashes
-	Owner  *owner.Owner
+	Owner  *cleanup.Owner
 	Image  *image.Image
 	Limits Limits
 	// Console receives what the instance's kernel or engine prints while it
@@ -141,7 +141,7 @@ type Networked interface {
 	Environment
 	// NewNetwork makes a network of its own. Whatever it makes on the host
 	// carries the owner's label, so that a dead owner's is swept.
-	NewNetwork(ctx context.Context, o *owner.Owner, name string) (Network, error)
+	NewNetwork(ctx context.Context, o *cleanup.Owner, name string) (Network, error)
 }
 
 // Network joins instances of one environment: they reach each other, and the

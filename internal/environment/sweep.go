@@ -1,9 +1,9 @@
 package environment
 
-import "tare/internal/owner"
+import "tare/internal/cleanup"
 
 // Sweepers are those of all kinds, for owner.Sweep.
-func Sweepers() (list []owner.Sweeper) {
+func Sweepers() (list []cleanup.Sweeper) {
 	for _, kind := range Kinds() {
 		if r := registry[kind]; r.Sweep != nil {
 			list = append(list, r.Sweep)

@@ -14,10 +14,10 @@ import (
 
 	dto "github.com/prometheus/client_model/go"
 
-	"tare/internal/bundle"
 	"tare/internal/exposition"
 	"tare/internal/exposition/expositiontest"
 	"tare/internal/exposition/prometheustest"
+	"tare/internal/rundir"
 	"tare/internal/sample"
 	"tare/internal/schedule"
 )
@@ -51,7 +51,7 @@ func value(families map[string]*dto.MetricFamily, name string, labels ...string)
 	return 0, false
 }
 
-func made(earlier ...bundle.Trial) *exposition.Run {
+func made(earlier ...rundir.Trial) *exposition.Run {
 	return exposition.New(expositiontest.Manifest(), expositiontest.Plan(), earlier, time.Now)
 }
 
@@ -114,7 +114,7 @@ func TestAllFamiliesAreShownAndNamedAsPrometheusWantsIt(t *testing.T) {
 func TestEveryQuantityIsCountedOnAfterItsTrial(t *testing.T) {
 	r := made()
 	usage := expositiontest.Usage()
-	trial := bundle.Trial{Environment: "native", Workload: "redis", Status: bundle.OK, Usage: &usage, HostSeconds: 4}
+	trial := rundir.Trial{Environment: "native", Workload: "redis", Status: rundir.OK, Usage: &usage, HostSeconds: 4}
 	for range 3 {
 		r.Tried(trial, nil)
 	}
@@ -141,7 +141,7 @@ func TestWhatTheKernelDoesNotCountIsAbsentWithTheReason(t *testing.T) {
 	r := made()
 	usage := expositiontest.Usage()
 	usage.DiskWritten = sample.Absent("io.stat is not there")
-	r.Tried(bundle.Trial{Environment: "native", Workload: "redis", Status: bundle.OK, Usage: &usage}, nil)
+	r.Tried(rundir.Trial{Environment: "native", Workload: "redis", Status: rundir.OK, Usage: &usage}, nil)
 	families := gather(t, r)
 	if v, shown := value(families, "tare_environment_disk_written_bytes_total"); shown {
 		t.Errorf("bytes written are %v although nothing counted them", v)
@@ -189,7 +189,7 @@ func TestCountersNeverFall(t *testing.T) {
 				}
 				look()
 			}
-			trial := bundle.Trial{Environment: environment, Workload: "redis", Status: bundle.OK}
+			trial := rundir.Trial{Environment: environment, Workload: "redis", Status: rundir.OK}
 			if rapid.Bool().Draw(rt, "counted") {
 				trial.Usage, trial.HostSeconds = new(expositiontest.Usage()), 1
 			}
@@ -220,7 +220,7 @@ func TestTheTrialUnderWayIsShownUntilItEnds(t *testing.T) {
 	if _, shown := value(gather(t, r), exposition.Trying.Name, "docker", "redis", "clients=1", "3"); !shown {
 		t.Error("the trial under way is not shown")
 	}
-	r.Tried(bundle.Trial{Block: 3, Environment: "docker", Workload: "redis", Level: "clients=1", Status: bundle.Failed, Reason: "x"}, nil)
+	r.Tried(rundir.Trial{Block: 3, Environment: "docker", Workload: "redis", Level: "clients=1", Status: rundir.Failed, Reason: "x"}, nil)
 	families := gather(t, r)
 	if families[exposition.Trying.Name] != nil {
 		t.Error("a trial that ended is still under way")

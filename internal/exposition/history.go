@@ -13,8 +13,8 @@ import (
 
 	dto "github.com/prometheus/client_model/go"
 
-	"tare/internal/bundle"
 	"tare/internal/environment"
+	"tare/internal/rundir"
 	"tare/internal/sample"
 	"tare/internal/study"
 	"tare/internal/verdict"
@@ -22,14 +22,14 @@ import (
 
 // Past is a run that has ended, or was cut off.
 type Past struct {
-	Manifest  bundle.Manifest
+	Manifest  rundir.Manifest
 	Plan      *study.Plan
-	Trials    []bundle.Trial
+	Trials    []rundir.Trial
 	Contrasts []verdict.Contrast // at the end
 	// Looks are what the samplers saw in a trial, with the moment at which they
 	// began, each instance by itself; none where nothing was kept. Nil for none
 	// of any trial.
-	Looks func(bundle.Trial) ([]Watching, error)
+	Looks func(rundir.Trial) ([]Watching, error)
 }
 
 // Watching is what was seen of one instance in a trial.
@@ -48,7 +48,7 @@ func Text(out io.Writer, p Past) error {
 	if p.Manifest.Import == nil {
 		book = verdict.NewBook(p.Plan, usable(p.Manifest))
 	}
-	trials := slices.DeleteFunc(slices.Clone(p.Trials), func(t bundle.Trial) bool { return t.Ended.IsZero() })
+	trials := slices.DeleteFunc(slices.Clone(p.Trials), func(t rundir.Trial) bool { return t.Ended.IsZero() })
 	if len(trials) == 0 {
 		return fmt.Errorf("no trial of the run has a time, and without one nothing can be put into a time series")
 	}
@@ -73,7 +73,7 @@ func Text(out io.Writer, p Past) error {
 	return h.write(out, p.Manifest.Run)
 }
 
-func usable(m bundle.Manifest) (names []string) {
+func usable(m rundir.Manifest) (names []string) {
 	for name, facts := range m.Environments {
 		if facts.State != environment.Missing {
 			names = append(names, name)
@@ -92,7 +92,7 @@ func (r *Run) again(families ...*Family) {
 }
 
 // play shows a run what the samplers saw in a trial.
-func (h *history) play(r *Run, p Past, t bundle.Trial) error {
+func (h *history) play(r *Run, p Past, t rundir.Trial) error {
 	var watched []Watching
 	if p.Looks != nil {
 		var err error
@@ -127,7 +127,7 @@ func (h *history) play(r *Run, p Past, t bundle.Trial) error {
 
 // ends are the two looks that a trial's usage stands for: at the beginning and
 // at the end of the driver, with the mean of what is held in both.
-func ends(t bundle.Trial) Watching {
+func ends(t rundir.Trial) Watching {
 	first, last := sample.Reading{}, sample.Reading{Seconds: t.HostSeconds}
 	for _, q := range sample.Quantities {
 		figure := ofUsage[q.Name](t.Usage)

@@ -10,10 +10,10 @@ import (
 	"testing"
 	"time"
 
-	"tare/internal/bundle"
 	"tare/internal/exposition"
 	"tare/internal/exposition/expositiontest"
 	"tare/internal/exposition/prometheustest"
+	"tare/internal/rundir"
 	"tare/internal/sample"
 )
 
@@ -78,7 +78,7 @@ func TestPrometheusTakesUpAFinishedRunAndAnswersForItsTime(t *testing.T) {
 func TestLooksAreShownWithTheirTimes(t *testing.T) {
 	p := past()
 	p.Trials = p.Trials[:2]
-	p.Looks = func(trial bundle.Trial) ([]exposition.Watching, error) {
+	p.Looks = func(trial rundir.Trial) ([]exposition.Watching, error) {
 		var seen []sample.Reading
 		for i := range 21 {
 			seen = append(seen, expositiontest.Reading(float64(i)/10))

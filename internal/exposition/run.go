@@ -10,8 +10,8 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"tare/internal/bundle"
 	"tare/internal/environment"
+	"tare/internal/rundir"
 	"tare/internal/sample"
 	"tare/internal/schedule"
 	"tare/internal/study"
@@ -57,7 +57,7 @@ type Run struct {
 
 // New is a run that has just been opened: its plan, and the trials of earlier
 // sessions, where it goes on with one.
-func New(m bundle.Manifest, plan *study.Plan, earlier []bundle.Trial, now func() time.Time) *Run {
+func New(m rundir.Manifest, plan *study.Plan, earlier []rundir.Trial, now func() time.Time) *Run {
 	r := opened(m, plan, now)
 	for _, t := range earlier {
 		r.before += t.Ended.Sub(t.Started)
@@ -66,7 +66,7 @@ func New(m bundle.Manifest, plan *study.Plan, earlier []bundle.Trial, now func()
 	return r
 }
 
-func opened(m bundle.Manifest, plan *study.Plan, now func() time.Time) *Run {
+func opened(m rundir.Manifest, plan *study.Plan, now func() time.Time) *Run {
 	constant := prometheus.Labels{RunLabel: m.Run}
 	r := &Run{now: now, described: map[*Family]*prometheus.Desc{}, uses: map[cell]*use{}, metrics: map[string][]workload.Metric{}}
 	for _, w := range plan.Workloads {
@@ -125,7 +125,7 @@ func (r *Run) Trying(s schedule.Slot) {
 }
 
 // Tried says that a trial ended, and what the contrasts are now.
-func (r *Run) Tried(t bundle.Trial, contrasts []verdict.Contrast) {
+func (r *Run) Tried(t rundir.Trial, contrasts []verdict.Contrast) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	v := &r.values
@@ -146,9 +146,9 @@ func (r *Run) Tried(t bundle.Trial, contrasts []verdict.Contrast) {
 }
 
 // measured takes in the figures of a trial.
-func (r *Run) measured(t bundle.Trial) {
+func (r *Run) measured(t rundir.Trial) {
 	v := &r.values
-	if t.Status == bundle.OK {
+	if t.Status == rundir.OK {
 		for _, m := range r.metrics[t.Workload] {
 			value, ok := t.Metrics[m.Name]
 			v.known(Metric, value, ok, t.Environment, t.Workload, t.Level, m.Name, m.Unit, m.Better)

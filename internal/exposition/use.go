@@ -1,7 +1,7 @@
 package exposition
 
 import (
-	"tare/internal/bundle"
+	"tare/internal/rundir"
 	"tare/internal/sample"
 )
 
@@ -98,7 +98,7 @@ func (u *use) now(q sample.Quantity) (sum total) {
 // ones, and what it held is held no more. Where the trial's usage and the looks
 // differ, the larger one counts: the usage has the last moment too, and of an
 // instance on another host it is all that there is.
-func (r *Run) settle(t bundle.Trial) {
+func (r *Run) settle(t rundir.Trial) {
 	c := cell{t.Environment, t.Workload}
 	u := r.use(c.environment, c.workload)
 	for i, q := range sample.Quantities {

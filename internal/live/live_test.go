@@ -8,11 +8,11 @@ import (
 	"testing"
 	"time"
 
-	"tare/internal/bundle"
 	"tare/internal/exposition/expositiontest"
 	"tare/internal/exposition/prometheustest"
 	"tare/internal/live"
 	"tare/internal/run"
+	"tare/internal/rundir"
 	"tare/internal/sample"
 	"tare/internal/schedule"
 )
@@ -51,7 +51,7 @@ func get(t *testing.T, l *live.Listener, path, accept string) (status int, kind,
 
 // begin tells a listener of the made-up run, up to the middle of a trial.
 func begin(l *live.Listener) {
-	l.Hear(run.Event{Kind: run.Opened, Run: &bundle.Run{Manifest: expositiontest.Manifest(), Plan: expositiontest.Plan()}})
+	l.Hear(run.Event{Kind: run.Opened, Run: &rundir.Run{Manifest: expositiontest.Manifest(), Plan: expositiontest.Plan()}})
 	l.Hear(run.Event{Kind: run.Preparing, Message: "image"})
 	for i, t := range expositiontest.Trials()[:8] {
 		slot := &schedule.Slot{Block: t.Block, Environment: t.Environment, Workload: t.Workload, Level: t.Level}

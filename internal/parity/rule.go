@@ -6,7 +6,7 @@ import (
 	"strings"
 	"sync"
 
-	"tare/internal/strict"
+	"tare/internal/strictyaml"
 )
 
 // Class says why two environments differ in something.
@@ -108,8 +108,8 @@ var Builtin = sync.OnceValue(func() *Rules {
 // Load reads rules. Everything that is wrong with them is in the error, with its
 // place in the file.
 func Load(file string, data []byte) (*Rules, error) {
-	var problems strict.Problems
-	root, err := strict.Parse(file, data, &problems)
+	var problems strictyaml.Problems
+	root, err := strictyaml.Parse(file, data, &problems)
 	if err != nil {
 		return nil, err
 	}
@@ -122,7 +122,7 @@ func Load(file string, data []byte) (*Rules, error) {
 	return r, nil
 }
 
-func (r *Rules) check(root strict.Node) {
+func (r *Rules) check(root strictyaml.Node) {
 	var traits []string
 	for i, t := range r.Traits {
 		at := root.At("traits", i)
@@ -136,7 +136,7 @@ func (r *Rules) check(root strict.Node) {
 	}
 }
 
-func (r *Rule) check(at strict.Node, traits []string) {
+func (r *Rule) check(at strictyaml.Node, traits []string) {
 	if r.Compare == "" {
 		r.Compare = compareEqual
 	}
@@ -148,12 +148,12 @@ func (r *Rule) check(at strict.Node, traits []string) {
 	}
 	for i, t := range r.When.Traits {
 		if !slices.Contains(traits, t) {
-			at.At("when", "traits", i).Problemf("%s", strict.Unknown("trait", t, traits))
+			at.At("when", "traits", i).Problemf("%s", strictyaml.Unknown("trait", t, traits))
 		}
 	}
 	for i, w := range r.Workloads {
 		if !slices.Contains(stresses, w) {
-			at.At("workloads", i).Problemf("%s", strict.Unknown("kind of workload", w, stresses))
+			at.At("workloads", i).Problemf("%s", strictyaml.Unknown("kind of workload", w, stresses))
 		}
 	}
 	if r.Compare == compareIgnore {
@@ -180,7 +180,7 @@ func (r *Rule) check(at strict.Node, traits []string) {
 		}
 	case Inherent:
 	default:
-		at.At("class").Problemf("%s", strict.Unknown("class", string(r.Class), []string{string(Inherent), string(Chosen), string(Confound)}))
+		at.At("class").Problemf("%s", strictyaml.Unknown("class", string(r.Class), []string{string(Inherent), string(Chosen), string(Confound)}))
 	}
 }
 

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"tare/internal/strict"
+	"tare/internal/strictyaml"
 )
 
 // Finding is one figure held against one statement.
@@ -41,7 +41,7 @@ func (c *Check) kinds() []string {
 // that are not there, or says what it cannot.
 func (s *Study) evaluate(c *Check) ([]Finding, error) {
 	if !slices.Contains(wordings, c.wording()) {
-		return nil, fmt.Errorf("%s", strict.Unknown("wording", c.Wording, wordings))
+		return nil, fmt.Errorf("%s", strictyaml.Unknown("wording", c.Wording, wordings))
 	}
 	switch c.kinds()[0] {
 	case "ratio":
@@ -110,7 +110,7 @@ func (s *Study) locate(c *Check, o Operand) (located, error) {
 		for _, e := range s.Environments {
 			known = append(known, e.ID)
 		}
-		return located{}, fmt.Errorf("%s", strict.Unknown("environment", o.Environment, known))
+		return located{}, fmt.Errorf("%s", strictyaml.Unknown("environment", o.Environment, known))
 	}
 	t, err := s.sheet(o.Table, o.Score)
 	if err != nil {

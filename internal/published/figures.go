@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"tare/internal/strict"
+	"tare/internal/strictyaml"
 )
 
 func (s *Study) tableByID(id string) *Table {
@@ -67,7 +67,7 @@ func (s *Study) sheet(table, score string) (*sheet, error) {
 			for _, t := range s.Tables {
 				known = append(known, t.ID)
 			}
-			return nil, fmt.Errorf("%s", strict.Unknown("table", table, known))
+			return nil, fmt.Errorf("%s", strictyaml.Unknown("table", table, known))
 		}
 		title := t.Metric
 		if t.Statistic != "" && !strings.Contains(title, t.Statistic) {
@@ -96,7 +96,7 @@ func (s *Study) scoreSheet(id string) (*sheet, error) {
 			}
 		}
 	}
-	return nil, fmt.Errorf("%s", strict.Unknown("score", id, known))
+	return nil, fmt.Errorf("%s", strictyaml.Unknown("score", id, known))
 }
 
 func scoreRows(numbers map[string]Number) []Row {
@@ -140,7 +140,7 @@ func (row Row) figure(environment, statistic string, exact bool) (figure, error)
 		cv = cv.times(100)
 		return figure{cv, fmt.Sprintf("%.1f%%", cv.mid)}, nil
 	}
-	return figure{}, fmt.Errorf("%s", strict.Unknown("statistic", statistic, []string{"value", "sd", "cv"}))
+	return figure{}, fmt.Errorf("%s", strictyaml.Unknown("statistic", statistic, []string{"value", "sd", "cv"}))
 }
 
 func (row Row) where() string {

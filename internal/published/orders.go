@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"tare/internal/strict"
+	"tare/internal/strictyaml"
 )
 
 var relations = []string{"<", ">", "<=", ">=", "="}
@@ -45,7 +45,7 @@ func (s *Study) order(c *Check) ([]Finding, error) {
 	for i, word := range words {
 		if i%2 == 1 {
 			if !slices.Contains(relations, word) {
-				return nil, fmt.Errorf("%s", strict.Unknown("relation", word, relations))
+				return nil, fmt.Errorf("%s", strictyaml.Unknown("relation", word, relations))
 			}
 			continue
 		}
@@ -184,7 +184,7 @@ func direction(extreme string, of located) (string, error) {
 	case extreme == "lowest":
 		return "<", nil
 	case extreme != "best" && extreme != "worst":
-		return "", fmt.Errorf("%s", strict.Unknown("extreme", extreme, []string{"best", "worst", "highest", "lowest"}))
+		return "", fmt.Errorf("%s", strictyaml.Unknown("extreme", extreme, []string{"best", "worst", "highest", "lowest"}))
 	case better == "neither":
 		return "", fmt.Errorf("neither higher nor lower is better here: say highest or lowest")
 	case (better == "higher") == (extreme == "best"):
@@ -215,7 +215,7 @@ func (s *Study) trend(c *Check) ([]Finding, error) {
 	kinds := map[string]string{"rising": "<", "falling": ">", "not-falling": "<=", "not-rising": ">=", "peak": ">", "trough": "<"}
 	relation, ok := kinds[c.Trend]
 	if !ok {
-		return nil, fmt.Errorf("%s", strict.Unknown("trend", c.Trend, slices.Sorted(maps.Keys(kinds))))
+		return nil, fmt.Errorf("%s", strictyaml.Unknown("trend", c.Trend, slices.Sorted(maps.Keys(kinds))))
 	}
 	list, err := s.all(c)
 	if err != nil {

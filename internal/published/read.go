@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"tare/internal/strict"
+	"tare/internal/strictyaml"
 	"tare/published"
 )
 
@@ -24,7 +24,7 @@ func Builtin(name string) (*Study, error) {
 	file := name + ".yaml"
 	data, err := fs.ReadFile(published.Files, file)
 	if err != nil {
-		return nil, fmt.Errorf("%s", strict.Unknown("published study", name, Names()))
+		return nil, fmt.Errorf("%s", strictyaml.Unknown("published study", name, Names()))
 	}
 	s, err := Parse(file, data)
 	if err == nil && s.Study != name {
@@ -36,8 +36,8 @@ func Builtin(name string) (*Study, error) {
 // Parse reads a study from a file's text and holds every reference in it
 // against what is there.
 func Parse(file string, data []byte) (*Study, error) {
-	var problems strict.Problems
-	root, err := strict.Parse(file, data, &problems)
+	var problems strictyaml.Problems
+	root, err := strictyaml.Parse(file, data, &problems)
 	if err != nil {
 		return nil, err
 	}
@@ -52,7 +52,7 @@ func Parse(file string, data []byte) (*Study, error) {
 // reader checks a study with the places of its parts.
 type reader struct {
 	*Study
-	root strict.Node
+	root strictyaml.Node
 }
 
 func (r *reader) check() {
@@ -88,7 +88,7 @@ func (r *reader) check() {
 // names finds doubled and missing ids.
 type names map[string]bool
 
-func (ids names) add(n strict.Node, what, id string) {
+func (ids names) add(n strictyaml.Node, what, id string) {
 	switch {
 	case id == "":
 		n.Problemf("a %s without an id", what)
@@ -98,17 +98,17 @@ func (ids names) add(n strict.Node, what, id string) {
 	ids[id] = true
 }
 
-func (r *reader) environment(n strict.Node, id string) {
+func (r *reader) environment(n strictyaml.Node, id string) {
 	var known []string
 	for _, e := range r.Environments {
 		known = append(known, e.ID)
 	}
 	if !slices.Contains(known, id) {
-		n.Problemf("%s", strict.Unknown("environment", id, known))
+		n.Problemf("%s", strictyaml.Unknown("environment", id, known))
 	}
 }
 
-func (r *reader) table(n strict.Node, t *Table) {
+func (r *reader) table(n strictyaml.Node, t *Table) {
 	if t.Place == "" || t.Metric == "" || t.Unit == "" {
 		n.Problemf("table %q needs a place, a metric and a unit", t.ID)
 	}
@@ -153,7 +153,7 @@ func (r *reader) table(n strict.Node, t *Table) {
 }
 
 // keys finds environments in a mapping that the study does not have.
-func (r *reader) keys(n strict.Node, cells any) {
+func (r *reader) keys(n strictyaml.Node, cells any) {
 	if !n.IsMapping() || fmt.Sprint(cells) == "map[]" {
 		return
 	}
@@ -162,7 +162,7 @@ func (r *reader) keys(n strict.Node, cells any) {
 	}
 }
 
-func (r *reader) scores(n strict.Node) {
+func (r *reader) scores(n strictyaml.Node) {
 	r.environment(n.At("baseline"), r.Scores.Baseline)
 	ids := names{}
 	for g := range r.Scores.Groups {
@@ -192,7 +192,7 @@ func (r *reader) scores(n strict.Node) {
 	}
 }
 
-func (r *reader) claim(n strict.Node, c *Claim) {
+func (r *reader) claim(n strictyaml.Node, c *Claim) {
 	if c.Place == "" || c.Says == "" || len(c.Checks) == 0 {
 		n.Problemf("claim %q needs place, says and check", c.ID)
 	}

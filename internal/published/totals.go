@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"tare/internal/strict"
+	"tare/internal/strictyaml"
 )
 
 var totals = []string{"sum", "mean", "least", "most"}
@@ -13,7 +13,7 @@ var totals = []string{"sum", "mean", "least", "most"}
 // total recomputes a printed sum, mean, least or most from what it is of.
 func (s *Study) total(c *Check) ([]Finding, error) {
 	if !slices.Contains(totals, c.Total) {
-		return nil, fmt.Errorf("%s", strict.Unknown("total", c.Total, totals))
+		return nil, fmt.Errorf("%s", strictyaml.Unknown("total", c.Total, totals))
 	}
 	if len(c.Over) == 0 {
 		return nil, fmt.Errorf("a %s of what? add `over:`", c.Total)

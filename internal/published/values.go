@@ -9,7 +9,7 @@ import (
 	"strconv"
 	"strings"
 
-	"tare/internal/strict"
+	"tare/internal/strictyaml"
 )
 
 // Number is a printed figure with its digits: 170.00 says more than 170.
@@ -53,7 +53,7 @@ func (v Number) half() float64 {
 func (v Number) span() span { return span{v.value - v.half(), v.value, v.value + v.half()} }
 
 // DecodeNode reads a figure as it is written.
-func (v *Number) DecodeNode(n strict.Node) {
+func (v *Number) DecodeNode(n strictyaml.Node) {
 	text, _ := n.Scalar()
 	number, err := parseNumber(text)
 	if err != nil {
@@ -80,7 +80,7 @@ type Cell struct {
 }
 
 // DecodeNode reads `12`, `12 ± 3` or `none`.
-func (c *Cell) DecodeNode(n strict.Node) {
+func (c *Cell) DecodeNode(n strictyaml.Node) {
 	text, ok := n.Scalar()
 	if !ok {
 		n.Problemf("expected a figure such as 12.5 or 12.5 ± 0.3, or none")
@@ -136,7 +136,7 @@ func (l Level) String() string {
 }
 
 // DecodeNode reads an environment's name, or a mapping.
-func (o *Operand) DecodeNode(n strict.Node) {
+func (o *Operand) DecodeNode(n strictyaml.Node) {
 	if text, ok := n.Scalar(); ok {
 		o.Environment = text
 		return
@@ -149,22 +149,22 @@ func (o *Operand) DecodeNode(n strict.Node) {
 type Operands []Operand
 
 // DecodeNode reads one or a list.
-func (o *Operands) DecodeNode(n strict.Node) { *o = oneOrMore[Operand](n) }
+func (o *Operands) DecodeNode(n strictyaml.Node) { *o = oneOrMore[Operand](n) }
 
 // Checks is one check or a list.
 type Checks []Check
 
 // DecodeNode reads one or a list.
-func (c *Checks) DecodeNode(n strict.Node) { *c = oneOrMore[Check](n) }
+func (c *Checks) DecodeNode(n strictyaml.Node) { *c = oneOrMore[Check](n) }
 
 // Counterparts is one counterpart or a list.
 type Counterparts []Counterpart
 
 // DecodeNode reads one or a list.
-func (c *Counterparts) DecodeNode(n strict.Node) { *c = oneOrMore[Counterpart](n) }
+func (c *Counterparts) DecodeNode(n strictyaml.Node) { *c = oneOrMore[Counterpart](n) }
 
-func oneOrMore[T any](n strict.Node) []T {
-	items := []strict.Node{n}
+func oneOrMore[T any](n strictyaml.Node) []T {
+	items := []strictyaml.Node{n}
 	if n.IsSequence() {
 		items = n.Items()
 	}

@@ -10,8 +10,8 @@ import (
 
 	"github.com/charmbracelet/x/ansi"
 
-	"tare/internal/bundle"
 	"tare/internal/published"
+	"tare/internal/rundir"
 )
 
 // besideFixture is the fixture with a study that printed some of the same.
@@ -117,7 +117,7 @@ func TestARunWithAnotherBaselineSaysThatNothingCompares(t *testing.T) {
 
 func TestWhatWasImportedIsMatchedByName(t *testing.T) {
 	in := besideFixture(t)
-	in.Manifest.Import = &bundle.Import{}
+	in.Manifest.Import = &rundir.Import{}
 	for i := range in.Plan.Environments {
 		in.Plan.Environments[i].Kind = in.Plan.Environments[i].Name
 	}

@@ -4,7 +4,7 @@ import (
 	"math"
 	"strconv"
 
-	"tare/internal/bundle"
+	"tare/internal/rundir"
 	"tare/internal/verdict"
 )
 
@@ -127,7 +127,7 @@ func newChartData(v *view) chartData {
 			continue
 		}
 		row := []any{t.Block, environments[t.Environment], at[0], at[1]}
-		if t.Status == bundle.OK {
+		if t.Status == rundir.OK {
 			values := make([]any, len(names[at[0]]))
 			for m, name := range names[at[0]] {
 				if x, ok := valueOf(&t, name); ok {

@@ -5,8 +5,8 @@ import (
 	"math"
 	"slices"
 
-	"tare/internal/bundle"
 	"tare/internal/cost"
+	"tare/internal/rundir"
 	"tare/internal/verdict"
 )
 
@@ -87,8 +87,8 @@ func tails(c *contrast) string {
 }
 
 // valueOf is a metric of a trial.
-func valueOf(t *bundle.Trial, metric string) (float64, bool) {
-	if t.Status != bundle.OK {
+func valueOf(t *rundir.Trial, metric string) (float64, bool) {
+	if t.Status != rundir.OK {
 		return 0, false
 	}
 	x, ok := t.Metrics[metric]

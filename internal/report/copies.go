@@ -8,7 +8,7 @@ import (
 
 	"gonum.org/v1/gonum/stat"
 
-	"tare/internal/bundle"
+	"tare/internal/rundir"
 	"tare/internal/stats"
 	"tare/internal/workload"
 )
@@ -54,7 +54,7 @@ func (v *view) CopiesRows() []copiesRow {
 func (v *view) fillCopies(row *copiesRow, metric string) bool {
 	var together, each, means, p95, p99, least, most, spread []float64
 	for _, t := range v.Trials {
-		if t.Status != bundle.OK || t.Workload != row.Workload || t.Level != row.Level || t.Environment != row.Environment.Name {
+		if t.Status != rundir.OK || t.Workload != row.Workload || t.Level != row.Level || t.Environment != row.Environment.Name {
 			continue
 		}
 		var figures []float64

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"tare/internal/bundle"
+	"tare/internal/rundir"
 	"tare/internal/workload"
 )
 
@@ -23,14 +23,14 @@ func TestCopiesAreShownTogetherAndApart(t *testing.T) {
 	}
 	for i := range in.Trials {
 		trial := &in.Trials[i]
-		if trial.Workload != w.Name || trial.Level != l.Name || trial.Status != bundle.OK {
+		if trial.Workload != w.Name || trial.Level != l.Name || trial.Status != rundir.OK {
 			continue
 		}
 		trial.Copies = nil
 		for _, x := range []float64{90, 100, 110} {
-			trial.Copies = append(trial.Copies, bundle.Copy{Metrics: map[string]float64{primary: x}})
+			trial.Copies = append(trial.Copies, rundir.Copy{Metrics: map[string]float64{primary: x}})
 		}
-		trial.Series = map[string][]bundle.Point{"pace": {{Second: 0, Value: 1}, {Second: 1, Value: 3}}}
+		trial.Series = map[string][]rundir.Point{"pace": {{Second: 0, Value: 1}, {Second: 1, Value: 3}}}
 	}
 	var terminal, markdown, page bytes.Buffer
 	if err := Terminal(&terminal, in, TerminalOptions{}); err != nil {
@@ -58,13 +58,13 @@ func TestCopiesAreShownTogetherAndApart(t *testing.T) {
 }
 
 func TestCurvesOverTimeAreMediansOverTheTrials(t *testing.T) {
-	curve := func(values ...float64) (c []bundle.Point) {
+	curve := func(values ...float64) (c []rundir.Point) {
 		for i, v := range values {
-			c = append(c, bundle.Point{Second: float64(i), Value: v})
+			c = append(c, rundir.Point{Second: float64(i), Value: v})
 		}
 		return c
 	}
-	got := windows([][]bundle.Point{curve(1, 2, 30), curve(3, 4, 10), curve(2, 6, 20)})
+	got := windows([][]rundir.Point{curve(1, 2, 30), curve(3, 4, 10), curve(2, 6, 20)})
 	var values []float64
 	for _, p := range got {
 		values = append(values, float64(p[1]))
@@ -72,14 +72,14 @@ func TestCurvesOverTimeAreMediansOverTheTrials(t *testing.T) {
 	if len(values) != 3 || values[0] != 2 || values[1] != 4 || values[2] != 20 {
 		t.Errorf("got %v", values)
 	}
-	if one := windows([][]bundle.Point{{{Second: 0, Value: 7}}}); len(one) != 1 || one[0][1] != 7 {
+	if one := windows([][]rundir.Point{{{Second: 0, Value: 7}}}); len(one) != 1 || one[0][1] != 7 {
 		t.Errorf("a curve of one point became %v", one)
 	}
-	long := make([]bundle.Point, 1000)
+	long := make([]rundir.Point, 1000)
 	for i := range long {
-		long[i] = bundle.Point{Second: float64(i), Value: 1}
+		long[i] = rundir.Point{Second: float64(i), Value: 1}
 	}
-	if n := len(windows([][]bundle.Point{long})); n != mostWindows {
+	if n := len(windows([][]rundir.Point{long})); n != mostWindows {
 		t.Errorf("1000 points became %d", n)
 	}
 }

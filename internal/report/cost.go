@@ -6,8 +6,8 @@ import (
 	"slices"
 	"strings"
 
-	"tare/internal/bundle"
 	"tare/internal/cost"
+	"tare/internal/rundir"
 	"tare/internal/verdict"
 )
 
@@ -143,7 +143,7 @@ func (t *costTable) because(reason string) int {
 func (v *view) why(workload, level, metric, environment string) string {
 	reasons := map[string]int{}
 	for _, t := range v.Trials {
-		if t.Workload == workload && t.Level == level && t.Environment == environment && t.Status == bundle.OK && t.Missing[metric] != "" {
+		if t.Workload == workload && t.Level == level && t.Environment == environment && t.Status == rundir.OK && t.Missing[metric] != "" {
 			reasons[t.Missing[metric]]++
 		}
 	}

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"tare/internal/bundle"
+	"tare/internal/rundir"
 	"tare/internal/verdict"
 )
 
@@ -28,10 +28,10 @@ func TestWhatComesWithMoreInstancesIsShownInEveryFormat(t *testing.T) {
 	total.Name, total.Across, total.Unit = "held", "sum", "MiB"
 	w.Pack.Metrics[primary].Across = "mean"
 	w.Pack.Metrics = append(w.Pack.Metrics, total)
-	var more []bundle.Trial
+	var more []rundir.Trial
 	for i := range in.Trials {
 		trial := &in.Trials[i]
-		if trial.Workload != w.Name || trial.Status != bundle.OK {
+		if trial.Workload != w.Name || trial.Status != rundir.OK {
 			continue
 		}
 		crowd := *trial

@@ -7,9 +7,9 @@ import (
 	"slices"
 	"strings"
 
-	"tare/internal/bundle"
 	"tare/internal/parity"
-	"tare/internal/parity/judge"
+	"tare/internal/parity/evaluate"
+	"tare/internal/rundir"
 	"tare/internal/verdict"
 )
 
@@ -30,8 +30,8 @@ func markOf(c *contrast) string {
 }
 
 // Judge compares what the fingerprints of a run say.
-func Judge(r *bundle.Run) *judge.Book {
-	return judge.New(r.Plan, r.Fingerprints, func(environment string) string { return r.Manifest.Environments[environment].Label })
+func Judge(r *rundir.Run) *evaluate.Book {
+	return evaluate.New(r.Plan, r.Fingerprints, func(environment string) string { return r.Manifest.Environments[environment].Label })
 }
 
 // marked says whether any comparison has the mark.

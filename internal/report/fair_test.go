@@ -7,8 +7,8 @@ import (
 
 	"github.com/charmbracelet/x/ansi"
 
-	"tare/internal/bundle"
 	"tare/internal/parity"
+	"tare/internal/rundir"
 	"tare/internal/verdict"
 )
 
@@ -17,7 +17,7 @@ import (
 // differs in nothing but itself.
 func unfair() Input {
 	in := fixture()
-	r := &bundle.Run{Manifest: in.Manifest, Plan: in.Plan, Trials: in.Trials, Folder: in.Folder}
+	r := &rundir.Run{Manifest: in.Manifest, Plan: in.Plan, Trials: in.Trials, Folder: in.Folder}
 	host := map[string]string{
 		"kernel.release": "6.1.0-28-amd64", "namespace[net]": "the host's", "seccomp.mode": "off", "log.driver": "none", "log.channel": "pipe",
 		"path[/].filesystem": "ext4", "path[/data].filesystem": "ext4", "path[/data].source": "folder", "sysctl[net.ipv4.tcp_congestion_control]": "bbr",

@@ -8,11 +8,11 @@ import (
 	"time"
 
 	"tare/internal/agent"
-	"tare/internal/bundle"
 	"tare/internal/cost"
 	"tare/internal/environment"
 	"tare/internal/image"
 	"tare/internal/quantity"
+	"tare/internal/rundir"
 	"tare/internal/sample"
 	"tare/internal/study"
 	"tare/internal/verdict"
@@ -110,8 +110,8 @@ func fixture() Input {
 	return in
 }
 
-func fakeTrial(rng *rand.Rand, w fakeWorkload, env, level string, li, block int, drift float64) bundle.Trial {
-	t := bundle.Trial{Block: block, Environment: env, Workload: w.name, Level: level, Status: bundle.OK,
+func fakeTrial(rng *rand.Rand, w fakeWorkload, env, level string, li, block int, drift float64) rundir.Trial {
+	t := rundir.Trial{Block: block, Environment: env, Workload: w.name, Level: level, Status: rundir.OK,
 		Instance: fmt.Sprintf("%s-%02d", env, block), Metrics: map[string]float64{}, Missing: map[string]string{}}
 	t.HostSeconds = w.cpu * 1.02
 	t.GuestSeconds = t.HostSeconds * (1 + 1e-4*rng.NormFloat64())
@@ -162,30 +162,30 @@ func fakeTrial(rng *rand.Rand, w fakeWorkload, env, level string, li, block int,
 	}
 	for _, name := range []string{"driver.stdout", "driver.stderr"} {
 		if w.driver != "" {
-			t.Raw = append(t.Raw, bundle.Raw{Name: name, Path: folder + "/" + name, SHA256: fmt.Sprintf("%064x", rng.Uint64()), Bytes: 900})
+			t.Raw = append(t.Raw, rundir.Raw{Name: name, Path: folder + "/" + name, SHA256: fmt.Sprintf("%064x", rng.Uint64()), Bytes: 900})
 		}
 	}
-	if w.name == "startup" && t.Status == bundle.OK {
+	if w.name == "startup" && t.Status == rundir.OK {
 		t.Phases = fakePhases(env, t.Metrics["ready"])
 		t.Paths = fakePaths(env)
 	}
 	psi := 20 + 30*rng.Float64()
-	t.Pressure = &bundle.Pressure{CPU: &psi}
+	t.Pressure = &rundir.Pressure{CPU: &psi}
 	return t
 }
 
 // fakeTrouble makes a few trials fail, or lack a figure, or carry a warning.
-func fakeTrouble(t *bundle.Trial, block, level int) {
-	fail := func(status bundle.Status, reason string) {
+func fakeTrouble(t *rundir.Trial, block, level int) {
+	fail := func(status rundir.Status, reason string) {
 		t.Status, t.Reason, t.Metrics, t.Usage = status, reason, nil, nil
 	}
 	switch {
 	case t.Environment == "vm" && t.Workload == "nginx" && (block == 3 || block == 9):
-		fail(bundle.Failed, "wrk exited with status 1: unable to connect to 127.0.0.1:8080 Connection refused")
+		fail(rundir.Failed, "wrk exited with status 1: unable to connect to 127.0.0.1:8080 Connection refused")
 	case t.Environment == "gvisor" && t.Workload == "fio-randwrite" && block == 6:
-		fail(bundle.Failed, "no space left on /data: 256 MiB wanted, 214 MiB free; give the environment more room")
+		fail(rundir.Failed, "no space left on /data: 256 MiB wanted, 214 MiB free; give the environment more room")
 	case t.Environment == "vm" && t.Workload == "redis" && level == 3:
-		fail(bundle.Skipped, "known limit: 200 connections need more file descriptors than this guest allows")
+		fail(rundir.Skipped, "known limit: 200 connections need more file descriptors than this guest allows")
 	case t.Environment == "gvisor" && t.Workload == "nginx":
 		delete(t.Metrics, "latency_p99")
 		t.Missing["latency_p99"] = "wrk printed no latency distribution"
@@ -261,16 +261,16 @@ func fixturePlan() *study.Plan {
 	return p
 }
 
-func fixtureManifest(began time.Time) bundle.Manifest {
-	return bundle.Manifest{Format: 1, Run: "quick-20261121-014500", Tare: "0.1.0", Command: []string{"tare", "run", "quick", "--budget", "8m"}, Created: began,
-		Machine: bundle.Machine{Kernel: "6.1.0-28-amd64", Distribution: "Debian GNU/Linux 12 (bookworm)", CPU: "Intel(R) Xeon(R) Processor @ 2.60GHz", Cores: 2, Memory: 24 * quantity.GiB, Cgroups: "hybrid", Virtualised: "kvm"},
+func fixtureManifest(began time.Time) rundir.Manifest {
+	return rundir.Manifest{Format: 1, Run: "quick-20261121-014500", Tare: "0.1.0", Command: []string{"tare", "run", "quick", "--budget", "8m"}, Created: began,
+		Machine: rundir.Machine{Kernel: "6.1.0-28-amd64", Distribution: "Debian GNU/Linux 12 (bookworm)", CPU: "Intel(R) Xeon(R) Processor @ 2.60GHz", Cores: 2, Memory: 24 * quantity.GiB, Cgroups: "hybrid", Virtualised: "kvm"},
 		Noise: []environment.Finding{
 			{State: environment.Caveat, What: "a quiet machine", Reason: "PSI cpu was 38 over the last minute: something waited for a CPU in 38% of the time", Mend: "stop what else runs here, or give more blocks"},
 			{State: environment.Caveat, What: "a fixed clock frequency", Reason: "no cpufreq here: the hypervisor decides"},
 			{State: environment.Usable, What: "swap is off"},
 		},
-		Image: bundle.ImageFacts{Name: "quick", Digest: "sha256:4f0cbb2c9f4ed8d1a6a0f3f1f9e3f8f7dd3b1f6a50c0f2f4d7f1c5a9e0b3d2c1"},
-		Environments: map[string]bundle.EnvironmentFacts{
+		Image: rundir.ImageFacts{Name: "quick", Digest: "sha256:4f0cbb2c9f4ed8d1a6a0f3f1f9e3f8f7dd3b1f6a50c0f2f4d7f1c5a9e0b3d2c1"},
+		Environments: map[string]rundir.EnvironmentFacts{
 			"native": {State: environment.Usable, Versions: map[string]string{"kernel": "6.1.0-28-amd64"}},
 			"docker": {State: environment.Usable, Versions: map[string]string{"dockerd": "20.10.24", "containerd": "1.6.20", "runc": "1.1.5"}},
 			"gvisor": {State: environment.Usable, Versions: map[string]string{"runsc": "v0.0.0-20260905035102-160fafc42237"}, Notes: []string{"the memory limit is kept by the sandbox, not by the kernel inside it"}},
@@ -280,6 +280,6 @@ func fixtureManifest(began time.Time) bundle.Manifest {
 				{State: environment.Usable, What: "the podman program"},
 				{State: environment.Missing, What: "an OCI runtime that starts here", Reason: "crun 1.8.1 refuses the hybrid cgroup hierarchy: \"cgroups in hybrid mode not supported\"", Mend: "apt-get install runc"}}},
 		},
-		Sessions: []bundle.Session{{Started: began, Ended: began.Add(9 * time.Minute), Stopped: "every verdict is in or the last block is done"}},
+		Sessions: []rundir.Session{{Started: began, Ended: began.Add(9 * time.Minute), Stopped: "every verdict is in or the last block is done"}},
 	}
 }

@@ -17,7 +17,7 @@ import (
 	"testing"
 	"time"
 
-	"tare/internal/bundle"
+	"tare/internal/rundir"
 )
 
 func htmlOf(t *testing.T, in Input) string {
@@ -99,7 +99,7 @@ func TestWhatToolsPrintCannotBecomeMarkup(t *testing.T) {
 	in := fixture()
 	evil := `</script><script>alert(1)</script><img src=x onerror=alert(2)> "quoted" & 'more'`
 	in.Plan.Study = evil
-	in.Trials[0].Status, in.Trials[0].Reason = bundle.Failed, evil
+	in.Trials[0].Status, in.Trials[0].Reason = rundir.Failed, evil
 	in.Plan.Workloads[6].Levels[0].Name = evil
 	for i := range in.Trials {
 		if in.Trials[i].Level == "clients=1" {
@@ -127,7 +127,7 @@ func TestChromiumDrawsThePage(t *testing.T) {
 	}
 	in := fixture()
 	for i := range in.Trials {
-		in.Trials[i].Series = map[string][]bundle.Point{"pace": {{Second: 0, Value: 1}, {Second: 1, Value: 3}}}
+		in.Trials[i].Series = map[string][]rundir.Point{"pace": {{Second: 0, Value: 1}, {Second: 1, Value: 3}}}
 	}
 	page := htmlOf(t, in)
 	// A server, and not a file, so that the browser's log shows the page's own

@@ -6,8 +6,8 @@ import (
 	"strings"
 	"time"
 
-	"tare/internal/bundle"
-	"tare/internal/inspect"
+	"tare/internal/anomaly"
+	"tare/internal/rundir"
 	"tare/internal/verdict"
 )
 
@@ -15,7 +15,7 @@ import (
 // shown and the place.
 type finding struct {
 	Who, Text string
-	inspect.Finding
+	anomaly.Finding
 }
 
 // Place names the figures that a finding is about.
@@ -38,7 +38,7 @@ func (f finding) String() string {
 // section of their own, since nobody saw the machine; of a run's own they are
 // notes: its blocks hold against drift and against two modes of the machine.
 func (v *view) gatherFindings() {
-	for _, f := range inspect.Run(v.Plan, v.Trials, v.Manifest.Import, figure) {
+	for _, f := range anomaly.Run(v.Plan, v.Trials, v.Manifest.Import, figure) {
 		who := ""
 		if f.Environment != "" {
 			who = v.shown(f.Environment)
@@ -99,17 +99,17 @@ func (v *view) importedFrom() []fact {
 	return facts
 }
 
-func (v *view) orderInWords(m *bundle.Import) string {
+func (v *view) orderInWords(m *rundir.Import) string {
 	text := map[string]string{
-		bundle.ImportInterleaved: "interleaved: the results of one number belong together",
-		bundle.ImportSequential:  "one environment after another",
-		bundle.ImportMixed:       "mixed: neither one environment after another nor in blocks",
-		bundle.ImportUnknown:     "not known",
+		rundir.ImportInterleaved: "interleaved: the results of one number belong together",
+		rundir.ImportSequential:  "one environment after another",
+		rundir.ImportMixed:       "mixed: neither one environment after another nor in blocks",
+		rundir.ImportUnknown:     "not known",
 	}[m.Order]
 	if m.Known != "" {
 		text += ", by " + m.Known
 	}
-	if m.Order != bundle.ImportInterleaved {
+	if m.Order != rundir.ImportInterleaved {
 		text += "; within a file, as the file has them"
 	}
 	if span := v.when(m); span != "" {
@@ -119,8 +119,8 @@ func (v *view) orderInWords(m *bundle.Import) string {
 }
 
 // when lists the environments by the time of their first result.
-func (v *view) when(m *bundle.Import) string {
-	first := map[string]bundle.ImportedFile{}
+func (v *view) when(m *rundir.Import) string {
+	first := map[string]rundir.ImportedFile{}
 	for _, f := range m.Files {
 		if f.Taken.IsZero() {
 			return ""
@@ -129,7 +129,7 @@ func (v *view) when(m *bundle.Import) string {
 			first[f.Environment] = f
 		}
 	}
-	var files []bundle.ImportedFile
+	var files []rundir.ImportedFile
 	for _, e := range v.Environments {
 		if f, ok := first[e.Name]; ok {
 			files = append(files, f)
@@ -144,9 +144,9 @@ func (v *view) when(m *bundle.Import) string {
 }
 
 // unmet are the conditions of the procedure that the results do not meet.
-func (v *view) unmet(m *bundle.Import) []string {
+func (v *view) unmet(m *rundir.Import) []string {
 	var all []string
-	if m.Order != bundle.ImportInterleaved {
+	if m.Order != rundir.ImportInterleaved {
 		all = append(all, "interleaved in random order: a drift of the machine looks like a difference, so there is an estimate with an interval and no verdict")
 	} else {
 		all = append(all, "random order within a block is not known, nor is whether the number of results was fixed beforehand, as the interval takes it to be")

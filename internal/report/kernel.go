@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"strings"
 
-	"tare/internal/bundle"
 	"tare/internal/evidence"
+	"tare/internal/rundir"
 )
 
 const kernelTitle = "What the kernel did"
@@ -28,7 +28,7 @@ func (v *view) Kernel() (tables []kernelTable) {
 		for _, l := range w.Levels {
 			counted := map[string][]evidence.Counted{}
 			for _, t := range v.Traced {
-				if t.Status == bundle.OK && t.Evidence != nil && t.Workload == w.Name && t.Level == l.Name {
+				if t.Status == rundir.OK && t.Evidence != nil && t.Workload == w.Name && t.Level == l.Name {
 					counted[t.Environment] = append(counted[t.Environment], evidence.Counted{Evidence: *t.Evidence, Operations: t.Metrics[w.Pack.Operations]})
 				}
 			}

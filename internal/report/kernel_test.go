@@ -5,8 +5,8 @@ import (
 	"strings"
 	"testing"
 
-	"tare/internal/bundle"
 	"tare/internal/evidence"
+	"tare/internal/rundir"
 	"tare/internal/sample"
 	"tare/internal/study"
 	"tare/internal/workload"
@@ -17,19 +17,19 @@ func tracedInput() Input {
 	figures := func(seconds float64) map[string]sample.Figure {
 		return map[string]sample.Figure{evidence.InKernel: sample.Known(seconds), "kernel.overlay": sample.Known(seconds / 2), evidence.Syscalls: sample.Known(seconds)}
 	}
-	trial := func(environment string, seconds float64) bundle.Trial {
-		return bundle.Trial{Block: 4, Position: 1, Environment: environment, Workload: "nginx", Status: bundle.OK, Traced: true,
+	trial := func(environment string, seconds float64) rundir.Trial {
+		return rundir.Trial{Block: 4, Position: 1, Environment: environment, Workload: "nginx", Status: rundir.OK, Traced: true,
 			Metrics: map[string]float64{"requests": 1000},
 			Evidence: &evidence.Evidence{Seconds: 1, Times: figures(seconds), Notes: []string{"<a remark>"},
 				Counts: map[string]sample.Figure{evidence.Syscalls: sample.Known(5000), evidence.Voluntary: sample.Absent("it is refused")}}}
 	}
 	failed := trial("docker", 1000)
-	failed.Status, failed.Reason = bundle.Failed, "it broke"
+	failed.Status, failed.Reason = rundir.Failed, "it broke"
 	return Input{
 		Plan: &study.Plan{Study: "evidence", Baseline: "native",
 			Environments: []study.Environment{{Name: "native", Kind: "native"}, {Name: "docker", Kind: "docker"}},
 			Workloads:    []study.Workload{{Name: "nginx", Levels: []study.Level{{}}, Pack: workload.Pack{Operations: "requests"}}}},
-		Traced: []bundle.Trial{trial("native", .1), trial("native", .1), trial("docker", .2), trial("docker", .2), failed},
+		Traced: []rundir.Trial{trial("native", .1), trial("native", .1), trial("docker", .2), trial("docker", .2), failed},
 	}
 }
 

@@ -3,8 +3,8 @@ package report
 import (
 	"io"
 
-	"tare/internal/bundle"
 	"tare/internal/exposition"
+	"tare/internal/rundir"
 )
 
 // OpenMetrics writes what the run's live metrics were, with the times at which
@@ -18,7 +18,7 @@ func OpenMetrics(w io.Writer, in Input) error {
 }
 
 // looks are the samples of a trial, as they were heard.
-func (in Input) looks(t bundle.Trial) (all []exposition.Watching, err error) {
+func (in Input) looks(t rundir.Trial) (all []exposition.Watching, err error) {
 	watched, err := in.Samples(t)
 	for _, one := range watched {
 		w := exposition.Watching{Began: one.Began}

@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"tare/internal/bundle"
 	"tare/internal/exposition/expositiontest"
+	"tare/internal/rundir"
 	"tare/internal/sample"
 )
 
@@ -29,7 +29,7 @@ func TestOpenMetricsHasThePointsOfTheSamples(t *testing.T) {
 	in := metricsRun()
 	const series = `tare_environment_memory_bytes{environment="native",run="` + expositiontest.Name + `",workload="redis"}`
 	without := strings.Count(openMetrics(t, in), series)
-	in.Samples = func(trial bundle.Trial) ([]bundle.Watched, error) {
+	in.Samples = func(trial rundir.Trial) ([]rundir.Watched, error) {
 		if trial.Block > 1 || trial.Environment != "native" || trial.Level != "clients=1" {
 			return nil, nil
 		}
@@ -38,7 +38,7 @@ func TestOpenMetricsHasThePointsOfTheSamples(t *testing.T) {
 			r := expositiontest.Reading(float64(i) / 10)
 			one.Add(&r)
 		}
-		return []bundle.Watched{{Instance: "native", Series: one}}, nil
+		return []rundir.Watched{{Instance: "native", Series: one}}, nil
 	}
 	text := openMetrics(t, in)
 	if with := strings.Count(text, series); with != without+21-2 {
@@ -51,7 +51,7 @@ func TestOpenMetricsHasThePointsOfTheSamples(t *testing.T) {
 
 func TestSamplesThatCannotBeReadAreAnError(t *testing.T) {
 	in := metricsRun()
-	in.Samples = func(bundle.Trial) ([]bundle.Watched, error) { return nil, errors.New("torn") }
+	in.Samples = func(rundir.Trial) ([]rundir.Watched, error) { return nil, errors.New("torn") }
 	if err := OpenMetrics(&bytes.Buffer{}, in); err == nil || !strings.Contains(err.Error(), "torn") {
 		t.Errorf("got %v", err)
 	}

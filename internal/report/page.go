@@ -6,8 +6,8 @@ import (
 	"regexp"
 	"strings"
 
-	"tare/internal/bundle"
 	"tare/internal/environment"
+	"tare/internal/rundir"
 )
 
 // page is what the HTML template sees beside the view.
@@ -207,7 +207,7 @@ func (p *page) Commands(w workloadView, l levelView) []fact {
 
 // traceRow is one trial with all that leads to what it was taken from.
 type traceRow struct {
-	bundle.Trial
+	rundir.Trial
 	Shown    string
 	Anchor   string // of the command
 	Headline string // the primary figures

@@ -9,8 +9,8 @@
 package report
 
 import (
-	"tare/internal/bundle"
 	"tare/internal/parity"
+	"tare/internal/rundir"
 	"tare/internal/score"
 	"tare/internal/study"
 	"tare/internal/verdict"
@@ -18,17 +18,17 @@ import (
 
 // Input is a run with its verdicts.
 type Input struct {
-	Manifest  bundle.Manifest
+	Manifest  rundir.Manifest
 	Plan      *study.Plan
-	Trials    []bundle.Trial
-	Traced    []bundle.Trial // with the kernel watched, which slows them: evidence, and no figures
+	Trials    []rundir.Trial
+	Traced    []rundir.Trial // with the kernel watched, which slows them: evidence, and no figures
 	Contrasts []verdict.Contrast
 	// Parity is each environment beside what it is compared with; nil where no
 	// fingerprints were taken.
 	Parity []parity.Comparison
 	// Samples are what was seen of a trial's instances over its time; nil where
 	// nothing was kept of any.
-	Samples func(bundle.Trial) ([]bundle.Watched, error)
+	Samples func(rundir.Trial) ([]rundir.Watched, error)
 	// Score is the run's score sheet; nil where no profile was asked for.
 	Score *score.Sheet
 	// Against is a published study beside the run; nil where none was asked for.
@@ -40,7 +40,7 @@ type Input struct {
 
 // Of is what the reports of a run are made of. A contrast that a confound touches
 // carries a warning.
-func Of(r *bundle.Run, contrasts []verdict.Contrast) Input {
+func Of(r *rundir.Run, contrasts []verdict.Contrast) Input {
 	fair := Judge(r)
 	return Input{Manifest: r.Manifest, Plan: r.Plan, Trials: r.Trials, Traced: r.Traced, Contrasts: fair.Mark(contrasts), Parity: fair.All(), Samples: r.ReadSamples, Folder: r.Folder}
 }

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strconv"
 
-	"tare/internal/bundle"
+	"tare/internal/rundir"
 )
 
 // mostWindows is how many points a curve over time has at most: more than a
@@ -26,7 +26,7 @@ type chartSeries struct {
 func (v *view) SeriesNames(workload string) []string {
 	names := map[string]bool{}
 	for _, t := range v.Trials {
-		if t.Workload == workload && t.Status == bundle.OK {
+		if t.Workload == workload && t.Status == rundir.OK {
 			for name := range t.Series {
 				names[name] = true
 			}
@@ -60,9 +60,9 @@ func (v *view) series(w workloadView, l levelView) []chartSeries {
 	var all []chartSeries
 	for _, name := range v.SeriesNames(w.Name) {
 		for _, e := range v.Environments {
-			var curves [][]bundle.Point
+			var curves [][]rundir.Point
 			for _, t := range v.Trials {
-				if t.Status == bundle.OK && t.Workload == w.Name && t.Level == l.Name && t.Environment == e.Name && len(t.Series[name]) > 0 {
+				if t.Status == rundir.OK && t.Workload == w.Name && t.Level == l.Name && t.Environment == e.Name && len(t.Series[name]) > 0 {
 					curves = append(curves, t.Series[name])
 				}
 			}
@@ -76,7 +76,7 @@ func (v *view) series(w workloadView, l levelView) []chartSeries {
 
 // windows divides the time of the longest curve and takes the median of all
 // points in each.
-func windows(curves [][]bundle.Point) [][2]number {
+func windows(curves [][]rundir.Point) [][2]number {
 	last, most := 0.0, 0
 	for _, c := range curves {
 		most = max(most, len(c))

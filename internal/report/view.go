@@ -8,10 +8,10 @@ import (
 	"strings"
 
 	"tare/internal/attribution/analysis"
-	"tare/internal/bundle"
 	"tare/internal/cost"
 	"tare/internal/environment"
 	"tare/internal/parity"
+	"tare/internal/rundir"
 	"tare/internal/sample"
 	"tare/internal/study"
 	"tare/internal/verdict"
@@ -50,7 +50,7 @@ type view struct {
 
 type environmentView struct {
 	study.Environment
-	Facts    bundle.EnvironmentFacts
+	Facts    rundir.EnvironmentFacts
 	Shown    string // with its label: "vm [tcg]"
 	On       string // the host of the study that it runs on: "host far (ubuntu@10.0.0.2)"; "" is this machine
 	Baseline bool
@@ -152,7 +152,7 @@ func newView(in Input) *view {
 	v.growths = verdict.Growths(in.Plan, in.Trials, in.Manifest.Environments)
 	v.usages, v.ranges = map[where][]*sample.Usage{}, map[[2]string][2]float64{}
 	for i := range in.Trials {
-		if t := &in.Trials[i]; t.Status == bundle.OK && t.Usage != nil {
+		if t := &in.Trials[i]; t.Status == rundir.OK && t.Usage != nil {
 			at := where{workload: t.Workload, level: t.Level, environment: t.Environment}
 			v.usages[at] = append(v.usages[at], t.Usage)
 		}
@@ -178,8 +178,8 @@ func (m metricView) nowhere() bool {
 
 // worked says whether any trial of a workload at a level gave figures.
 func (v *view) worked(workload, level string) bool {
-	return slices.ContainsFunc(v.Trials, func(t bundle.Trial) bool {
-		return t.Workload == workload && t.Level == level && t.Status == bundle.OK
+	return slices.ContainsFunc(v.Trials, func(t rundir.Trial) bool {
+		return t.Workload == workload && t.Level == level && t.Status == rundir.OK
 	})
 }
 
@@ -248,9 +248,9 @@ func (v *view) whyNot(at where, e *environmentView) string {
 			continue
 		}
 		switch {
-		case t.Status == bundle.Failed:
+		case t.Status == rundir.Failed:
 			reasons["failed: "+t.Reason]++
-		case t.Status == bundle.Skipped:
+		case t.Status == rundir.Skipped:
 			reasons["skipped: "+t.Reason]++
 		case t.Missing[at.metric] != "":
 			reasons[t.Missing[at.metric]]++
@@ -291,7 +291,7 @@ func (m metricView) heading() string {
 // order in which they happened.
 func (v *view) count() {
 	type key struct {
-		status                               bundle.Status
+		status                               rundir.Status
 		environment, workload, level, reason string
 	}
 	index := map[key]int{}
@@ -299,10 +299,10 @@ func (v *view) count() {
 		v.Blocks = max(v.Blocks, t.Block)
 		list := &v.Known
 		switch t.Status {
-		case bundle.OK:
+		case rundir.OK:
 			v.OK++
 			continue
-		case bundle.Failed:
+		case rundir.Failed:
 			v.Bad++
 			list = &v.Failed
 		default:
@@ -349,7 +349,7 @@ func valuesOf(v *view) map[where][]float64 {
 	for i := range v.Trials {
 		t := &v.Trials[i]
 		w := workloads[t.Workload]
-		if w == nil || t.Status != bundle.OK {
+		if w == nil || t.Status != rundir.OK {
 			continue
 		}
 		at := where{workload: t.Workload, level: t.Level, environment: t.Environment}

@@ -12,8 +12,8 @@ import (
 	"github.com/charmbracelet/x/ansi"
 
 	"tare/internal/attribution/analysis"
-	"tare/internal/bundle"
 	"tare/internal/environment"
+	"tare/internal/rundir"
 	"tare/internal/study"
 	"tare/internal/verdict"
 	"tare/internal/workload"
@@ -45,15 +45,15 @@ func ladderFixture() Input {
 		base = p.rung
 	}
 	plan.Steps = append(plan.Steps, study.Step{Name: "all parts", Environment: "docker", Base: "native"})
-	in := Input{Plan: plan, Manifest: bundle.Manifest{Run: "explain-nginx-1", Environments: map[string]bundle.EnvironmentFacts{}}}
+	in := Input{Plan: plan, Manifest: rundir.Manifest{Run: "explain-nginx-1", Environments: map[string]rundir.EnvironmentFacts{}}}
 	rng := rand.New(rand.NewPCG(3, 5))
 	for _, e := range plan.Environments {
-		in.Manifest.Environments[e.Name] = bundle.EnvironmentFacts{State: environment.Usable}
+		in.Manifest.Environments[e.Name] = rundir.EnvironmentFacts{State: environment.Usable}
 	}
 	for block := 1; block <= 15; block++ {
 		for i, e := range plan.Environments {
 			rate := 43000 * math.Exp(effect[e.Name]+.004*rng.NormFloat64())
-			in.Trials = append(in.Trials, bundle.Trial{Block: block, Position: i + 1, Environment: e.Name, Workload: "nginx", Status: bundle.OK,
+			in.Trials = append(in.Trials, rundir.Trial{Block: block, Position: i + 1, Environment: e.Name, Workload: "nginx", Status: rundir.OK,
 				Metrics: map[string]float64{"requests_per_second": rate, "latency_p99": 1e6 / rate}})
 		}
 	}

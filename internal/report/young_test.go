@@ -5,14 +5,14 @@ import (
 	"strings"
 	"testing"
 
-	"tare/internal/bundle"
+	"tare/internal/rundir"
 	"tare/internal/verdict"
 )
 
 // cut is the fixture after its first blocks.
 func cut(blocks int) Input {
 	in := fixture()
-	var kept []bundle.Trial
+	var kept []rundir.Trial
 	for _, t := range in.Trials {
 		if t.Block <= blocks {
 			kept = append(kept, t)
@@ -53,7 +53,7 @@ func TestARunThatHasHardlyBegunHasAReport(t *testing.T) {
 		}
 	}
 	bare := cut(0)
-	bare.Manifest, bare.Contrasts = bundle.Manifest{}, nil
+	bare.Manifest, bare.Contrasts = rundir.Manifest{}, nil
 	allFormats(t, bare)
 	if page := htmlOf(t, cut(1)); !strings.Contains(page, "raw/block-001") {
 		t.Error("the first block's trials are not listed")

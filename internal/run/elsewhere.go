@@ -9,11 +9,11 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"tare/internal/bundle"
 	"tare/internal/environment"
 	"tare/internal/environment/nested"
 	"tare/internal/environment/remote"
 	"tare/internal/host"
+	"tare/internal/rundir"
 	"tare/internal/study"
 )
 
@@ -70,7 +70,7 @@ func (e *execution) part() error {
 
 // check finds out whether an environment of a plan works here; nil and the
 // findings where it does not.
-func (e *execution) check(ctx context.Context, p study.Environment) (environment.Environment, bundle.EnvironmentFacts, error) {
+func (e *execution) check(ctx context.Context, p study.Environment) (environment.Environment, rundir.EnvironmentFacts, error) {
 	switch {
 	case p.Inside != nil:
 		return e.checkInside(ctx, p)
@@ -82,7 +82,7 @@ func (e *execution) check(ctx context.Context, p study.Environment) (environment
 
 // checkInside asks what the outer environment needs here. What the inner one
 // needs is found out in the first outer instance.
-func (e *execution) checkInside(ctx context.Context, p study.Environment) (environment.Environment, bundle.EnvironmentFacts, error) {
+func (e *execution) checkInside(ctx context.Context, p study.Environment) (environment.Environment, rundir.EnvironmentFacts, error) {
 	outer, facts, err := e.check(ctx, *p.Inside)
 	for i := range facts.Findings {
 		facts.Findings[i].What += fmt.Sprintf(" (for %s, which it is inside)", p.Inside.Name)
@@ -134,10 +134,10 @@ func (e *execution) machinePackages(outer string) ([]string, error) {
 }
 
 // checkOn asks the tare on another machine.
-func (e *execution) checkOn(ctx context.Context, p study.Environment, name string) (environment.Environment, bundle.EnvironmentFacts, error) {
+func (e *execution) checkOn(ctx context.Context, p study.Environment, name string) (environment.Environment, rundir.EnvironmentFacts, error) {
 	r := e.reach(ctx, name)
 	if r.err != nil {
-		return nil, bundle.EnvironmentFacts{State: environment.Missing, Findings: []environment.Finding{{
+		return nil, rundir.EnvironmentFacts{State: environment.Missing, Findings: []environment.Finding{{
 			State: environment.Missing, What: "host " + name + ", with a tare on it", Reason: r.err.Error(),
 		}}}, ctx.Err()
 	}
@@ -145,7 +145,7 @@ func (e *execution) checkOn(ctx context.Context, p study.Environment, name strin
 	for i := range findings {
 		findings[i].What += " (host " + name + ")"
 	}
-	facts := bundle.EnvironmentFacts{State: state, Findings: findings}
+	facts := rundir.EnvironmentFacts{State: state, Findings: findings}
 	if state == environment.Missing {
 		return nil, facts, nil
 	}

@@ -1,7 +1,7 @@
 package run
 
 import (
-	"tare/internal/bundle"
+	"tare/internal/rundir"
 	"tare/internal/schedule"
 	"tare/internal/verdict"
 )
@@ -15,12 +15,12 @@ type Event struct {
 	Folder      string            `json:"folder,omitempty"` // of the run, at its beginning and end
 	Report      string            `json:"report,omitempty"`
 	Slot        *schedule.Slot    `json:"slot,omitempty"`
-	Trial       *bundle.Trial     `json:"trial,omitempty"`
+	Trial       *rundir.Trial     `json:"trial,omitempty"`
 	Contrast    *verdict.Contrast `json:"contrast,omitempty"`
 	Progress    schedule.Progress `json:"progress,omitzero"`
 	// Run is what was opened, and Contrasts are all of them after a trial, for
 	// listeners within this process.
-	Run       *bundle.Run        `json:"-"`
+	Run       *rundir.Run        `json:"-"`
 	Contrasts []verdict.Contrast `json:"-"`
 }
 

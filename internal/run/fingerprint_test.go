@@ -6,13 +6,13 @@ import (
 	"strings"
 	"testing"
 
-	"tare/internal/bundle"
 	"tare/internal/parity"
+	"tare/internal/rundir"
 )
 
 func TestARunHasAFingerprintOfEachEnvironmentWithEachWorkload(t *testing.T) {
 	r := execute(t, t.Context(), Options{Plan: clusterPlan(t, ", nodes: [2, 3]", "{a: {kind: wired}, b: {kind: wired}}")})
-	read, err := bundle.Open(r.Folder)
+	read, err := rundir.Open(r.Folder)
 	if err != nil {
 		t.Fatal(err)
 	}

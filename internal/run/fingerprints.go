@@ -5,17 +5,17 @@ import (
 	"errors"
 	"fmt"
 
-	"tare/internal/bundle"
+	"tare/internal/cleanup"
 	"tare/internal/environment"
-	"tare/internal/owner"
+	"tare/internal/rundir"
 )
 
 // Fingerprints prepares a plan as a run does, starts each environment once with
 // each workload, and looks at it while the servers are up; nothing is measured.
 // What comes back has no trials and no folder. An environment that could not be
 // looked at is told as an event, and among the manifest's notes.
-func Fingerprints(ctx context.Context, o Options) (r *bundle.Run, err error) {
-	err = within(ctx, o, func(o *owner.Owner) (string, error) { return o.Folder("fingerprints") }, func(e *execution) error {
+func Fingerprints(ctx context.Context, o Options) (r *rundir.Run, err error) {
+	err = within(ctx, o, func(o *cleanup.Owner) (string, error) { return o.Folder("fingerprints") }, func(e *execution) error {
 		img, err := e.prepare(ctx)
 		if err != nil {
 			return err

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"tare/internal/bundle"
+	"tare/internal/rundir"
 )
 
 // An environment without any isolation has no limits either, whatever is asked.
@@ -14,12 +14,12 @@ func TestALimitThatDidNotTakeHoldFailsTheTrialWithTheReason(t *testing.T) {
 		"{a: {kind: bare}, b: {kind: bare, limits: {cpus: 0.3, pids: 7}}}")})
 	for _, trial := range r.Run.Trials {
 		if trial.Environment == "a" {
-			if trial.Status != bundle.OK {
+			if trial.Status != rundir.OK {
 				t.Errorf("nothing was asked, and the trial %s: %s", trial.Status, trial.Reason)
 			}
 			continue
 		}
-		if trial.Status != bundle.Failed {
+		if trial.Status != rundir.Failed {
 			t.Errorf("status %s", trial.Status)
 		}
 		for _, word := range []string{"a limit did not take hold", "cpus: 0.3 CPUs was asked, but ", "pids: 7 was asked, but ", " says "} {

@@ -13,8 +13,8 @@ import (
 	"syscall"
 	"testing"
 
-	"tare/internal/bundle"
 	"tare/internal/environment"
+	"tare/internal/rundir"
 	"tare/internal/study"
 )
 
@@ -82,7 +82,7 @@ func TestNoMoreInstancesStartAtATimeThanTheStudyLets(t *testing.T) {
 		resetCrowd()
 		environments := fmt.Sprintf("{a: {kind: gathered, together: %d}}", want)
 		r := execute(t, t.Context(), Options{Plan: plan(t, "[{use: startup, instances: 6, starting: "+starting+"}]", "{blocks: 1}", environments)})
-		if trial := r.Run.Trials[0]; trial.Status != bundle.OK || crowd.most != want {
+		if trial := r.Run.Trials[0]; trial.Status != rundir.OK || crowd.most != want {
 			t.Errorf("starting %s: %d at a time, not %d; %s %s", starting, crowd.most, want, trial.Status, trial.Reason)
 		}
 	}
@@ -93,7 +93,7 @@ func TestAnInstanceThatCannotStartIsNamedAndTheOthersAreStopped(t *testing.T) {
 		resetCrowd()
 		starts, stops := bareStarts.Load(), bareStops.Load()
 		r := execute(t, t.Context(), Options{Plan: plan(t, "[{use: startup, instances: 5, starting: "+c.starting+"}]", "{blocks: 1}", "{a: {kind: gathered, fails: 3}}")})
-		if trial := r.Run.Trials[0]; trial.Status != bundle.Failed || !strings.Contains(trial.Reason, c.says) || strings.Count(trial.Reason, "\n") > 0 {
+		if trial := r.Run.Trials[0]; trial.Status != rundir.Failed || !strings.Contains(trial.Reason, c.says) || strings.Count(trial.Reason, "\n") > 0 {
 			t.Errorf("starting %s: %s %q", c.starting, trial.Status, trial.Reason)
 		}
 		if begun, ended := bareStarts.Load()-starts, bareStops.Load()-stops; begun != ended || c.starting == "1" && begun != 2 {
@@ -105,7 +105,7 @@ func TestAnInstanceThatCannotStartIsNamedAndTheOthersAreStopped(t *testing.T) {
 func TestManyStartsAreMeasuredAsADistributionAndAtRest(t *testing.T) {
 	r := execute(t, t.Context(), Options{Plan: plan(t, `[{use: startup-many, instances: 4, rest: "0.1"}]`, "{blocks: 1}", "{a: {kind: bare}}")})
 	trial := r.Run.Trials[0]
-	if trial.Status != bundle.OK || len(trial.Copies) != 4 {
+	if trial.Status != rundir.OK || len(trial.Copies) != 4 {
 		t.Fatalf("%s %s, copies %v", trial.Status, trial.Reason, trial.Copies)
 	}
 	var starts []float64
@@ -160,7 +160,7 @@ func TestNeighboursAreAtWorkWhileTheFirstIsMeasured(t *testing.T) {
 	starts, stops := bareStarts.Load(), bareStops.Load()
 	r := execute(t, t.Context(), Options{Plan: beside(t, 2, hear(2), "echo noise; echo here > FIFO; exec sleep 600", "{a: {kind: bare}}")})
 	trial := r.Run.Trials[0]
-	if trial.Status != bundle.OK || trial.Metrics["rate"] != 5 || trial.Copies != nil || len(trial.Instances) != 3 {
+	if trial.Status != rundir.OK || trial.Metrics["rate"] != 5 || trial.Copies != nil || len(trial.Instances) != 3 {
 		t.Fatalf("%s %s: %v in %v, copies %v", trial.Status, trial.Reason, trial.Metrics, trial.Instances, trial.Copies)
 	}
 	if got := output(t, r, trial, "neighbour2.driver.stdout"); got != "noise" {
@@ -173,7 +173,7 @@ func TestNeighboursAreAtWorkWhileTheFirstIsMeasured(t *testing.T) {
 
 func TestANeighbourThatHasFinishedBeginsAgain(t *testing.T) {
 	r := execute(t, t.Context(), Options{Plan: beside(t, 1, hear(5), "echo here > FIFO", "{a: {kind: bare}}")})
-	if trial := r.Run.Trials[0]; trial.Status != bundle.OK {
+	if trial := r.Run.Trials[0]; trial.Status != rundir.OK {
 		t.Errorf("%s %s", trial.Status, trial.Reason)
 	}
 }
@@ -185,7 +185,7 @@ func TestANeighbourThatFailsFailsTheTrialWithItsReason(t *testing.T) {
 	} {
 		r := execute(t, t.Context(), Options{Plan: beside(t, 1, "exec sleep 600", neighbour, "{a: {kind: bare}}")})
 		trial := r.Run.Trials[0]
-		if trial.Status != bundle.Failed || !strings.HasPrefix(trial.Reason, "neighbour 1: ") || !strings.Contains(trial.Reason, says) || strings.Contains(trial.Reason, "sleep 600") {
+		if trial.Status != rundir.Failed || !strings.HasPrefix(trial.Reason, "neighbour 1: ") || !strings.Contains(trial.Reason, says) || strings.Contains(trial.Reason, "sleep 600") {
 			t.Errorf("%s: %s", trial.Status, trial.Reason)
 		}
 	}

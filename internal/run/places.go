@@ -7,9 +7,9 @@ import (
 	"net"
 	"slices"
 
-	"tare/internal/bundle"
 	"tare/internal/environment"
 	"tare/internal/image"
+	"tare/internal/rundir"
 	"tare/internal/study"
 	"tare/internal/trial"
 	"tare/internal/workload"
@@ -43,7 +43,7 @@ func unique(names []string) []string {
 // checkPlaces asks each host on which instances of an environment are wanted
 // whether it works there. An environment that does not work everywhere is left
 // out.
-func (e *execution) checkPlaces(ctx context.Context, p study.Environment, facts *bundle.EnvironmentFacts) (bool, error) {
+func (e *execution) checkPlaces(ctx context.Context, p study.Environment, facts *rundir.EnvironmentFacts) (bool, error) {
 	_, apart := roleHosts(e.Plan)
 	for _, name := range apart {
 		if p.Inside != nil {

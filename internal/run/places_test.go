@@ -5,8 +5,8 @@ import (
 	"strings"
 	"testing"
 
-	"tare/internal/bundle"
 	"tare/internal/environment"
+	"tare/internal/rundir"
 	"tare/internal/study"
 	"tare/internal/workload"
 )
@@ -28,7 +28,7 @@ func TestARolesHostIsAskedBeforeAnImageIsMade(t *testing.T) {
 
 func TestAMendIsSaidOnce(t *testing.T) {
 	for _, reason := range []string{"there is none", "there is none: mount one with `mount it`"} {
-		why := Why(bundle.EnvironmentFacts{Findings: []environment.Finding{
+		why := Why(rundir.EnvironmentFacts{Findings: []environment.Finding{
 			{State: environment.Missing, What: "a thing", Reason: reason, Mend: "mount it"},
 		}})
 		if strings.Count(why, "mount it") != 1 {

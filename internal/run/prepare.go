@@ -7,9 +7,9 @@ import (
 	"slices"
 	"strings"
 
-	"tare/internal/bundle"
 	"tare/internal/environment"
 	"tare/internal/image"
+	"tare/internal/rundir"
 	"tare/internal/study"
 	"tare/internal/trial"
 	"tare/internal/workload"
@@ -67,7 +67,7 @@ func (e *execution) prepare(ctx context.Context) (*image.Image, error) {
 	if was := e.run.Manifest.Image.Digest; was != "" && was != img.Digest {
 		return nil, fmt.Errorf("the run began with image %s and the same source gives %s now: blocks of two images cannot be compared; begin a new run", was, img.Digest)
 	}
-	e.run.Manifest.Image = bundle.ImageFacts{Name: img.Name, Digest: img.Digest}
+	e.run.Manifest.Image = rundir.ImageFacts{Name: img.Name, Digest: img.Digest}
 	var ready []string
 	for _, name := range e.usable {
 		err := e.prepared[name].Prepare(ctx, img, func(line string) { e.say("%s: %s", name, line) })
@@ -128,13 +128,13 @@ const hostKind = "native"
 
 // check finds out whether an environment of a plan works here; nil and the
 // findings where it does not.
-func check(ctx context.Context, p study.Environment) (environment.Environment, bundle.EnvironmentFacts, error) {
+func check(ctx context.Context, p study.Environment) (environment.Environment, rundir.EnvironmentFacts, error) {
 	options, err := p.Decode()
 	if err != nil {
-		return nil, bundle.EnvironmentFacts{}, err
+		return nil, rundir.EnvironmentFacts{}, err
 	}
 	state, findings := environment.Check(ctx, p.Kind, options)
-	facts := bundle.EnvironmentFacts{State: state, Findings: findings}
+	facts := rundir.EnvironmentFacts{State: state, Findings: findings}
 	if state == environment.Missing {
 		return nil, facts, nil
 	}
@@ -144,7 +144,7 @@ func check(ctx context.Context, p study.Environment) (environment.Environment, b
 }
 
 // Why is the finding that keeps an environment from working, with its mend.
-func Why(f bundle.EnvironmentFacts) string {
+func Why(f rundir.EnvironmentFacts) string {
 	for _, finding := range f.Findings {
 		if finding.State == environment.Missing {
 			text := fmt.Sprintf("needs %s: %s", finding.What, finding.Reason)

@@ -12,9 +12,9 @@ import (
 	"testing"
 
 	"tare/internal/agent"
-	"tare/internal/bundle"
+	"tare/internal/cleanup"
 	"tare/internal/environment"
-	"tare/internal/owner"
+	"tare/internal/rundir"
 	"tare/internal/study"
 )
 
@@ -23,7 +23,7 @@ type wired struct{ bare }
 
 var wiredAddresses, wiredNetworks atomic.Int64
 
-func (w *wired) NewNetwork(context.Context, *owner.Owner, string) (environment.Network, error) {
+func (w *wired) NewNetwork(context.Context, *cleanup.Owner, string) (environment.Network, error) {
 	wiredNetworks.Add(1)
 	return wire{}, nil
 }
@@ -57,7 +57,7 @@ type loneWire struct {
 	taken atomic.Bool
 }
 
-func (l *lone) NewNetwork(context.Context, *owner.Owner, string) (environment.Network, error) {
+func (l *lone) NewNetwork(context.Context, *cleanup.Owner, string) (environment.Network, error) {
 	wiredNetworks.Add(1)
 	return &loneWire{}, nil
 }
@@ -115,7 +115,7 @@ func clusterPlan(t *testing.T, entry, environments string) *study.Plan {
 	return plan(t, "[{use: "+filepath.Join(folder, "cluster.yaml")+entry+"}]", "{blocks: 1, fresh: block}", environments)
 }
 
-func output(t *testing.T, r *Result, trial bundle.Trial, name string) string {
+func output(t *testing.T, r *Result, trial rundir.Trial, name string) string {
 	t.Helper()
 	for _, raw := range trial.Raw {
 		if raw.Name == name {
@@ -133,7 +133,7 @@ func output(t *testing.T, r *Result, trial bundle.Trial, name string) string {
 func TestEachRoleRunsInItsInstancesAndKnowsTheOthersAddresses(t *testing.T) {
 	r := execute(t, t.Context(), Options{Plan: clusterPlan(t, "", "{a: {kind: wired}}")})
 	trial := r.Run.Trials[0]
-	if trial.Status != bundle.OK || len(trial.Instances) != 4 {
+	if trial.Status != rundir.OK || len(trial.Instances) != 4 {
 		t.Fatalf("%s %s in %v", trial.Status, trial.Reason, trial.Instances)
 	}
 	var nodes []string
@@ -163,7 +163,7 @@ func TestEachRoleRunsInItsInstancesAndKnowsTheOthersAddresses(t *testing.T) {
 func TestCopiesRunAtOnceAndAddUp(t *testing.T) {
 	r := execute(t, t.Context(), Options{Plan: clusterPlan(t, ", nodes: 2, instances: [1, 3]", "{a: {kind: wired}}")})
 	for _, trial := range r.Run.Trials {
-		if trial.Status != bundle.OK {
+		if trial.Status != rundir.OK {
 			t.Fatal(trial.Reason)
 		}
 		switch trial.Level {
@@ -190,7 +190,7 @@ func TestCopiesRunAtOnceAndAddUp(t *testing.T) {
 func TestADriverOnTheHostReachesTheServersOfTheEnvironment(t *testing.T) {
 	r := execute(t, t.Context(), Options{Plan: clusterPlan(t, ", nodes: 1, place: {driver: host}", "{a: {kind: wired}}")})
 	trial := r.Run.Trials[0]
-	if trial.Status != bundle.OK || !strings.Contains(strings.Join(trial.Instances, " "), "host") {
+	if trial.Status != rundir.OK || !strings.Contains(strings.Join(trial.Instances, " "), "host") {
 		t.Errorf("%s %s in %v", trial.Status, trial.Reason, trial.Instances)
 	}
 	if driver := strings.Fields(output(t, r, trial, "driver.stdout")); driver[2] != "127.0.0.1" || driver[4] == "127.0.0.1" {
@@ -201,7 +201,7 @@ func TestADriverOnTheHostReachesTheServersOfTheEnvironment(t *testing.T) {
 func TestAnEnvironmentWithoutANetworkSkipsWhatNeedsOneAndFailsNothing(t *testing.T) {
 	r := execute(t, t.Context(), Options{Plan: clusterPlan(t, "", "{a: {kind: wired}, b: {kind: bare}}")})
 	for _, trial := range r.Run.Trials {
-		if trial.Environment == "b" && (trial.Status != bundle.Skipped || !strings.Contains(trial.Reason, "known limit: its instances have no network")) {
+		if trial.Environment == "b" && (trial.Status != rundir.Skipped || !strings.Contains(trial.Reason, "known limit: its instances have no network")) {
 			t.Errorf("%s: %s", trial.Status, trial.Reason)
 		}
 	}
@@ -210,12 +210,12 @@ func TestAnEnvironmentWithoutANetworkSkipsWhatNeedsOneAndFailsNothing(t *testing
 func TestAnEnvironmentOfOneAddressSkipsWhatNeedsTwoAndRunsTheRest(t *testing.T) {
 	both := clusterPlan(t, ", nodes: 2", "{a: {kind: wired}, b: {kind: lone}}")
 	for _, trial := range execute(t, t.Context(), Options{Plan: both}).Run.Trials {
-		if trial.Environment == "b" && (trial.Status != bundle.Skipped || !strings.HasPrefix(trial.Reason, "known limit: its instances would share one address")) {
+		if trial.Environment == "b" && (trial.Status != rundir.Skipped || !strings.HasPrefix(trial.Reason, "known limit: its instances would share one address")) {
 			t.Errorf("%s: %s", trial.Status, trial.Reason)
 		}
 	}
 	outside := clusterPlan(t, ", nodes: 1, place: {driver: host}", "{a: {kind: lone}}")
-	if trial := execute(t, t.Context(), Options{Plan: outside}).Run.Trials[0]; trial.Status != bundle.OK {
+	if trial := execute(t, t.Context(), Options{Plan: outside}).Run.Trials[0]; trial.Status != rundir.OK {
 		t.Errorf("a server, driven from the host: %s: %s", trial.Status, trial.Reason)
 	}
 	if wiredNetworks.Load() != 0 {
@@ -226,7 +226,7 @@ func TestAnEnvironmentOfOneAddressSkipsWhatNeedsTwoAndRunsTheRest(t *testing.T) 
 func TestSeveralStartsAtOnceAreEachMeasuredAndTogether(t *testing.T) {
 	r := execute(t, t.Context(), Options{Plan: plan(t, "[{use: startup, instances: [1, 4]}]", "{blocks: 1}", "{a: {kind: bare}}")})
 	for _, trial := range r.Run.Trials {
-		if trial.Status != bundle.OK {
+		if trial.Status != rundir.OK {
 			t.Fatal(trial.Reason)
 		}
 		all, several := trial.Metrics["start_all"]
@@ -261,7 +261,7 @@ func TestAServerThatEndsDuringTheTrialFailsIt(t *testing.T) {
 	pack.Servers[0].Ready.Exec = []string{"true"}
 	pack.Driver.Run = "cat " + fifo + "; echo rate 1"
 	r := execute(t, t.Context(), Options{Plan: p})
-	if trial := r.Run.Trials[0]; trial.Status != bundle.Failed || !strings.Contains(trial.Reason, "status 3") || !strings.Contains(trial.Reason, "address in use") {
+	if trial := r.Run.Trials[0]; trial.Status != rundir.Failed || !strings.Contains(trial.Reason, "status 3") || !strings.Contains(trial.Reason, "address in use") {
 		t.Errorf("%s: %s", trial.Status, trial.Reason)
 	}
 }

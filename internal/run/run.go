@@ -17,11 +17,11 @@ import (
 	"sync"
 	"time"
 
-	"tare/internal/bundle"
+	"tare/internal/cleanup"
 	"tare/internal/doctor"
 	"tare/internal/environment"
 	"tare/internal/image"
-	"tare/internal/owner"
+	"tare/internal/rundir"
 	"tare/internal/sample"
 	"tare/internal/schedule"
 	"tare/internal/study"
@@ -47,7 +47,7 @@ type Options struct {
 // Result is how a run ended.
 type Result struct {
 	Folder      string
-	Run         *bundle.Run
+	Run         *rundir.Run
 	Contrasts   []verdict.Contrast
 	Failed      int    // trials, in all sessions
 	Stopped     string // why it ended, in words
@@ -88,7 +88,7 @@ func Execute(ctx context.Context, o Options) (result *Result, err error) {
 // within does something with an execution that owns what it starts. Its folder is
 // the one that the options say, unless folder names another one, which goes with
 // the owner.
-func within(ctx context.Context, o Options, folder func(*owner.Owner) (string, error), do func(*execution) error) (err error) {
+func within(ctx context.Context, o Options, folder func(*cleanup.Owner) (string, error), do func(*execution) error) (err error) {
 	e := &execution{Options: o, events: o.Events}
 	if e.events == nil {
 		e.events = func(Event) {}
@@ -98,7 +98,7 @@ func within(ctx context.Context, o Options, folder func(*owner.Owner) (string, e
 			return &InputError{err}
 		}
 	}
-	e.owner, err = owner.Open(o.Home)
+	e.owner, err = cleanup.Open(o.Home)
 	if err != nil {
 		return &InputError{err}
 	}
@@ -136,7 +136,7 @@ func within(ctx context.Context, o Options, folder func(*owner.Owner) (string, e
 // told and changes nothing in the result; what resisted is an error.
 func (e *execution) clear() error {
 	err := e.owner.Close()
-	if stood, all := err.(*owner.Stood); all {
+	if stood, all := err.(*cleanup.Stood); all {
 		e.events(Event{Kind: Cleared, Message: stood.Error()})
 		return nil
 	}
@@ -145,7 +145,7 @@ func (e *execution) clear() error {
 
 // temporaryIn makes what this process and its tools put among the temporary
 // files go with the owner, also after a kill.
-func temporaryIn(o *owner.Owner) (restore func(), err error) {
+func temporaryIn(o *cleanup.Owner) (restore func(), err error) {
 	folder, err := o.Folder("tmp")
 	if err != nil {
 		return nil, err
@@ -162,7 +162,7 @@ func temporaryIn(o *owner.Owner) (restore func(), err error) {
 
 // Sweep removes what dead runs of this home left anywhere.
 func Sweep(ctx context.Context, home string) ([]string, error) {
-	swept, err := owner.Sweep(ctx, home, environment.Sweepers()...)
+	swept, err := cleanup.Sweep(ctx, home, environment.Sweepers()...)
 	store, openErr := image.Open(Images(home))
 	if openErr != nil {
 		return swept, errors.Join(err, openErr)
@@ -180,8 +180,8 @@ func Runs(home string) string { return filepath.Join(home, "runs") }
 type execution struct {
 	Options
 	events   func(Event)
-	owner    *owner.Owner
-	run      *bundle.Writer
+	owner    *cleanup.Owner
+	run      *rundir.Writer
 	usable   []string
 	prepared map[string]environment.Environment
 	host     environment.Environment // of roles that are placed on the host
@@ -206,7 +206,7 @@ func (e *execution) say(format string, args ...any) {
 // open makes the run folder or takes up an old one.
 func (e *execution) open() (err error) {
 	if e.Plan == nil {
-		e.run, err = bundle.Resume(e.Folder)
+		e.run, err = rundir.Resume(e.Folder)
 		if err == nil && e.run.Manifest.Import != nil {
 			return errors.Join(fmt.Errorf("%s was imported: there is nothing to go on with; tare import --into adds results to it", e.Folder), e.run.Close())
 		}
@@ -221,9 +221,9 @@ func (e *execution) open() (err error) {
 			return err
 		}
 	}
-	e.run, err = bundle.Create(e.Folder, e.Plan, bundle.Manifest{
+	e.run, err = rundir.Create(e.Folder, e.Plan, rundir.Manifest{
 		Run: filepath.Base(e.Folder), Tare: e.Version, Command: e.Command, Created: time.Now().UTC(),
-		Machine: doctor.Machine(), Environments: map[string]bundle.EnvironmentFacts{},
+		Machine: doctor.Machine(), Environments: map[string]rundir.EnvironmentFacts{},
 	})
 	return err
 }
@@ -245,7 +245,7 @@ func newFolder(runs, name string, now time.Time) (string, error) {
 
 func (e *execution) execute(ctx context.Context) (*Result, error) {
 	m := &e.run.Manifest
-	m.Sessions = append(m.Sessions, bundle.Session{Started: time.Now().UTC()})
+	m.Sessions = append(m.Sessions, rundir.Session{Started: time.Now().UTC()})
 	session := len(m.Sessions) - 1
 	m.Noise = doctor.Noise()
 
@@ -269,7 +269,7 @@ func (e *execution) execute(ctx context.Context) (*Result, error) {
 		Contrasts: verdict.Contrasts(e.run.Plan, e.run.Trials, m.Environments),
 	}
 	for _, t := range e.run.Trials {
-		if t.Status == bundle.Failed {
+		if t.Status == rundir.Failed {
 			result.Failed++
 		}
 	}

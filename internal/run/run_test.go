@@ -20,10 +20,10 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
 
 	"tare/internal/agent"
-	"tare/internal/bundle"
+	"tare/internal/cleanup"
 	"tare/internal/environment"
 	"tare/internal/image"
-	"tare/internal/owner"
+	"tare/internal/rundir"
 	"tare/internal/sample"
 	"tare/internal/study"
 )
@@ -242,11 +242,11 @@ func TestARunEndsWithTrialsReportsAndNothingLeft(t *testing.T) {
 			t.Errorf("%s: %v", file, err)
 		}
 	}
-	again, _ := bundle.Open(r.Folder)
+	again, _ := rundir.Open(r.Folder)
 	if wrong, err := again.Verify(); err != nil || len(wrong) > 0 {
 		t.Errorf("checksums: %v %v", wrong, err)
 	}
-	if left, err := owner.Alive(home); err != nil || len(left) > 0 {
+	if left, err := cleanup.Alive(home); err != nil || len(left) > 0 {
 		t.Errorf("work in progress is left: %v", left)
 	}
 }
@@ -290,9 +290,9 @@ func TestAnInstanceThatDiesFailsItsTrialAndNoOther(t *testing.T) {
 	r := execute(t, t.Context(), Options{Plan: plan(t, "[{use: ./crash.yaml}, {use: ./echo.yaml}]", "{blocks: 2, fresh: block}", two)})
 	for _, trial := range r.Run.Trials {
 		switch {
-		case trial.Workload == "echo" && trial.Status != bundle.OK:
+		case trial.Workload == "echo" && trial.Status != rundir.OK:
 			t.Errorf("echo beside a crash: %s", trial.Reason)
-		case trial.Workload == "crash" && (trial.Status != bundle.Failed || !strings.Contains(trial.Reason, "words before the end")):
+		case trial.Workload == "crash" && (trial.Status != rundir.Failed || !strings.Contains(trial.Reason, "words before the end")):
 			t.Errorf("a crash is %s: %s", trial.Status, trial.Reason)
 		}
 	}
@@ -304,7 +304,7 @@ func TestAnEnvironmentThatDoesNotStartIsGivenUpWithItsReason(t *testing.T) {
 	for _, trial := range r.Run.Trials {
 		if trial.Environment == "b" {
 			failed++
-			if trial.Status != bundle.Failed || !strings.Contains(trial.Reason, "the thing is broken") {
+			if trial.Status != rundir.Failed || !strings.Contains(trial.Reason, "the thing is broken") {
 				t.Errorf("%s: %s", trial.Status, trial.Reason)
 			}
 		}

@@ -7,10 +7,10 @@ import (
 	"fmt"
 	"sync"
 
+	"tare/internal/cleanup"
 	"tare/internal/environment"
 	"tare/internal/environment/remote"
 	"tare/internal/image"
-	"tare/internal/owner"
 )
 
 // stand is the session with the machine, which is opened again where it was
@@ -130,7 +130,7 @@ func (s *standing) Start(ctx context.Context, r environment.Request) (environmen
 // networkedStanding has networks between its instances.
 type networkedStanding struct{ *standing }
 
-func (s *networkedStanding) NewNetwork(ctx context.Context, o *owner.Owner, name string) (environment.Network, error) {
+func (s *networkedStanding) NewNetwork(ctx context.Context, o *cleanup.Owner, name string) (environment.Network, error) {
 	in, err := s.again(ctx)
 	if err != nil {
 		return nil, err

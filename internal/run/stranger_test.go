@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"tare/internal/bundle"
 	"tare/internal/environment/environmenttest"
+	"tare/internal/rundir"
 	"tare/internal/study"
 )
 
@@ -48,10 +48,10 @@ func TestAStrangerAtAServersPortFailsTheTrialAndIsNotMeasured(t *testing.T) {
 	defer stranger.Close()
 	r := execute(t, t.Context(), Options{Plan: servedPlan(t, stranger.Addr().(*net.TCPAddr).Port, 1)})
 	for _, trial := range r.Run.Trials {
-		if trial.Status == bundle.Skipped {
+		if trial.Status == rundir.Skipped {
 			continue
 		}
-		if trial.Status != bundle.Failed || !strings.Contains(trial.Reason, fmt.Sprintf("something answers at %s before server `perl", stranger.Addr())) ||
+		if trial.Status != rundir.Failed || !strings.Contains(trial.Reason, fmt.Sprintf("something answers at %s before server `perl", stranger.Addr())) ||
 			!strings.Contains(trial.Reason, "end it, or set another port") {
 			t.Errorf("%s: %s", trial.Status, trial.Reason)
 		}
@@ -71,7 +71,7 @@ func TestAServerThatStillClosesIsNoStranger(t *testing.T) {
 	free.Close()
 	r := execute(t, t.Context(), Options{Plan: servedPlan(t, port, 2)})
 	for _, trial := range r.Run.Trials {
-		if trial.Status != bundle.OK {
+		if trial.Status != rundir.OK {
 			t.Errorf("block %d is %s: %s", trial.Block, trial.Status, trial.Reason)
 		}
 	}

@@ -3,7 +3,7 @@ package schedule
 import (
 	"slices"
 
-	"tare/internal/bundle"
+	"tare/internal/rundir"
 )
 
 // giveUpAfter is how many failures in a row, counted from the first trial, make
@@ -18,13 +18,13 @@ type attempts struct {
 	reason   string
 }
 
-func (a *attempts) add(t bundle.Trial) {
-	if t.Status == bundle.OK {
+func (a *attempts) add(t rundir.Trial) {
+	if t.Status == rundir.OK {
 		a.worked = true
 		return
 	}
 	a.failures++
-	if !a.worked && a.gaveUp == 0 && (t.Status == bundle.Skipped || a.failures >= giveUpAfter) {
+	if !a.worked && a.gaveUp == 0 && (t.Status == rundir.Skipped || a.failures >= giveUpAfter) {
 		a.gaveUp, a.reason = t.Block, t.Reason
 	}
 }

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"time"
 
-	"tare/internal/bundle"
+	"tare/internal/rundir"
 )
 
 // pace is how long trials take, from one end to the next: the start and the end
@@ -15,14 +15,14 @@ type pace struct {
 	environments map[string][]time.Duration
 	all          []time.Duration
 	between      []time.Duration // from the end of a block to the first trial of the next
-	previous     bundle.Trial
+	previous     rundir.Trial
 }
 
 func newPace() pace {
 	return pace{places: map[place][]time.Duration{}, environments: map[string][]time.Duration{}}
 }
 
-func (p *pace) add(at place, t bundle.Trial) {
+func (p *pace) add(at place, t rundir.Trial) {
 	previous := p.previous
 	p.previous = t
 	took := t.Ended.Sub(t.Started)
@@ -33,7 +33,7 @@ func (p *pace) add(at place, t bundle.Trial) {
 	default:
 		p.between = append(p.between, gap)
 	}
-	if t.Status != bundle.OK && t.Status != bundle.Failed || took < 0 {
+	if t.Status != rundir.OK && t.Status != rundir.Failed || took < 0 {
 		return
 	}
 	p.places[at] = append(p.places[at], took)
@@ -42,7 +42,7 @@ func (p *pace) add(at place, t bundle.Trial) {
 }
 
 // pause says that the next trial does not follow on the last one.
-func (p *pace) pause() { p.previous = bundle.Trial{} }
+func (p *pace) pause() { p.previous = rundir.Trial{} }
 
 func (p *pace) known() bool { return len(p.all) > 0 }
 

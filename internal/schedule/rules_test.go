@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
-	"tare/internal/bundle"
+	"tare/internal/rundir"
 	"tare/internal/study"
 	"tare/internal/verdict"
 	"tare/internal/workload"
@@ -19,7 +19,7 @@ import (
 
 var upTo60 = study.Blocks{Min: 8, Max: 60}
 
-func blocksOf(trials []bundle.Trial, environment, workload string) (blocks []int) {
+func blocksOf(trials []rundir.Trial, environment, workload string) (blocks []int) {
 	for _, t := range trials {
 		if t.Environment == environment && t.Workload == workload {
 			blocks = append(blocks, t.Block)
@@ -161,7 +161,7 @@ func TestAKnownLimitIsTriedOnce(t *testing.T) {
 		}
 		trial := w.run(slot)
 		if slot.Environment == "vm" {
-			trial.Status, trial.Reason, trial.Metrics = bundle.Skipped, "no such device in a guest", nil
+			trial.Status, trial.Reason, trial.Metrics = rundir.Skipped, "no such device in a guest", nil
 			n++
 		}
 		s.Record(trial)

@@ -11,7 +11,7 @@ import (
 	"slices"
 	"time"
 
-	"tare/internal/bundle"
+	"tare/internal/rundir"
 	"tare/internal/study"
 	"tare/internal/verdict"
 )
@@ -113,8 +113,8 @@ func (s *Schedule) sequential() bool { return s.plan.Design.Order == "sequential
 
 // Record takes a finished trial, whatever its status. To resume, the journal is
 // replayed through it, in its order.
-func (s *Schedule) Record(t bundle.Trial) {
-	if t.Status == bundle.Failed {
+func (s *Schedule) Record(t rundir.Trial) {
+	if t.Status == rundir.Failed {
 		s.failed++
 	}
 	at := place{t.Environment, t.Workload, t.Level}
@@ -131,7 +131,7 @@ func (s *Schedule) Record(t bundle.Trial) {
 	s.book.Add(t)
 }
 
-func (s *Schedule) stageOf(t bundle.Trial) stage {
+func (s *Schedule) stageOf(t rundir.Trial) stage {
 	if s.sequential() {
 		return stage{slices.Index(s.environments, t.Environment), t.Block}
 	}

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"tare/internal/bundle"
+	"tare/internal/rundir"
 	"tare/internal/study"
 	"tare/internal/workload"
 )
@@ -56,12 +56,12 @@ type world struct {
 	now   time.Time
 }
 
-func (w *world) run(slot Slot) bundle.Trial {
-	t := bundle.Trial{Block: slot.Block, Position: slot.Position, Environment: slot.Environment, Workload: slot.Workload, Level: slot.Level,
-		Status: bundle.OK, Traced: slot.Traced, Started: w.now, Ended: w.now.Add(w.took)}
+func (w *world) run(slot Slot) rundir.Trial {
+	t := rundir.Trial{Block: slot.Block, Position: slot.Position, Environment: slot.Environment, Workload: slot.Workload, Level: slot.Level,
+		Status: rundir.OK, Traced: slot.Traced, Started: w.now, Ended: w.now.Add(w.took)}
 	w.now = t.Ended
 	if w.fails != nil && w.fails(slot) {
-		t.Status, t.Reason = bundle.Failed, "it broke"
+		t.Status, t.Reason = rundir.Failed, "it broke"
 		return t
 	}
 	t.Metrics = map[string]float64{"time": w.value(slot)}
@@ -75,9 +75,9 @@ func newWorld(value func(Slot) float64) *world {
 }
 
 // play runs a schedule to its end, from what was recorded before.
-func play(t fataler, s *Schedule, w *world) []bundle.Trial {
+func play(t fataler, s *Schedule, w *world) []rundir.Trial {
 	t.Helper()
-	var journal []bundle.Trial
+	var journal []rundir.Trial
 	for {
 		slot, ok := s.Next(w.now.Sub(began))
 		if !ok {
@@ -105,7 +105,7 @@ func noise(seed uint64, sd float64, effect map[string]float64) func(Slot) float6
 	}
 }
 
-func words(trials []bundle.Trial) string {
+func words(trials []rundir.Trial) string {
 	var lines []string
 	block := 0
 	for _, t := range trials {

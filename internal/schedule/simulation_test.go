@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"tare/internal/bundle"
+	"tare/internal/rundir"
 	"tare/internal/study"
 	"tare/internal/verdict"
 )
@@ -60,7 +60,7 @@ type host struct {
 	block  int
 }
 
-func (h *host) run(slot Slot) bundle.Trial {
+func (h *host) run(slot Slot) rundir.Trial {
 	if slot.Block != h.block {
 		h.block = slot.Block
 		h.drift += .05 * h.rng.NormFloat64()
@@ -73,7 +73,7 @@ func (h *host) run(slot Slot) bundle.Trial {
 	default:
 		sd *= math.Sqrt2
 	}
-	return bundle.Trial{Block: slot.Block, Position: slot.Position, Environment: slot.Environment, Workload: slot.Workload, Level: slot.Level, Status: bundle.OK,
+	return rundir.Trial{Block: slot.Block, Position: slot.Position, Environment: slot.Environment, Workload: slot.Workload, Level: slot.Level, Status: rundir.OK,
 		Metrics: map[string]float64{"time": math.Exp(h.effect[slot.Environment] + h.drift + sd*h.rng.NormFloat64())}}
 }
 

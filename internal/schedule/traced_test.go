@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"testing"
 
-	"tare/internal/bundle"
+	"tare/internal/rundir"
 	"tare/internal/study"
 )
 
@@ -62,12 +62,12 @@ func TestARunGoesOnAmongItsTracedTrials(t *testing.T) {
 			s.Record(trial)
 		}
 		slot, more := s.Next(0)
-		if want := whole[cut]; !more || key(want) != key(bundle.Trial{Block: slot.Block, Environment: slot.Environment, Workload: slot.Workload, Traced: slot.Traced}) {
+		if want := whole[cut]; !more || key(want) != key(rundir.Trial{Block: slot.Block, Environment: slot.Environment, Workload: slot.Workload, Traced: slot.Traced}) {
 			t.Fatalf("after %d trials %+v follows, want %s", cut, slot, key(want))
 		}
 	}
 }
 
-func key(t bundle.Trial) string {
+func key(t rundir.Trial) string {
 	return fmt.Sprintf("%s in %s, block %d, traced %v", t.Workload, t.Environment, t.Block, t.Traced)
 }

@@ -16,7 +16,7 @@ import (
 	"github.com/goccy/go-yaml"
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
-	"tare/internal/strict"
+	"tare/internal/strictyaml"
 )
 
 // Path of a schema by its name, such as study.schema.json.
@@ -70,7 +70,7 @@ func Keys(t testing.TB, schema string, types map[string]any) {
 		for key := range s.Defs[name].Properties {
 			known = append(known, key)
 		}
-		read := strict.Keys(reflect.TypeOf(value))
+		read := strictyaml.Keys(reflect.TypeOf(value))
 		slices.Sort(known)
 		slices.Sort(read)
 		if !slices.Equal(known, read) {

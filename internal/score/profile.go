@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"tare/internal/quantity"
-	"tare/internal/strict"
+	"tare/internal/strictyaml"
 	"tare/profiles"
 )
 
@@ -88,7 +88,7 @@ func Names() []string {
 func Builtin(name string) (*Profile, error) {
 	data, err := profiles.Files.ReadFile(name + ".yaml")
 	if err != nil {
-		return nil, fmt.Errorf("%s; or name a file, with its .yaml", strict.Unknown("profile", name, Names()))
+		return nil, fmt.Errorf("%s; or name a file, with its .yaml", strictyaml.Unknown("profile", name, Names()))
 	}
 	return Load(name, name+".yaml", data)
 }
@@ -96,8 +96,8 @@ func Builtin(name string) (*Profile, error) {
 // Load reads a profile. Everything that is wrong with it is in the error, with
 // its place in the file.
 func Load(name, file string, data []byte) (*Profile, error) {
-	var problems strict.Problems
-	root, err := strict.Parse(file, data, &problems)
+	var problems strictyaml.Problems
+	root, err := strictyaml.Parse(file, data, &problems)
 	if err != nil {
 		return nil, err
 	}
@@ -110,7 +110,7 @@ func Load(name, file string, data []byte) (*Profile, error) {
 	return p, nil
 }
 
-func (p *Profile) check(root strict.Node) {
+func (p *Profile) check(root strictyaml.Node) {
 	if p.Title == "" {
 		root.Problemf("the profile has no title: profile: what it is for")
 	}
@@ -138,7 +138,7 @@ func (p *Profile) check(root strict.Node) {
 }
 
 // weigh fills in the weight.
-func (p *Profile) weigh(f *Feature, node strict.Node) {
+func (p *Profile) weigh(f *Feature, node strictyaml.Node) {
 	weight := 1.0
 	if f.Importance != "" && len(p.Importance) > 0 {
 		known, ok := p.Importance[f.Importance]
@@ -148,7 +148,7 @@ func (p *Profile) weigh(f *Feature, node strict.Node) {
 				words = append(words, word)
 			}
 			slices.Sort(words)
-			node.At("importance").Problemf("%s", strict.Unknown("importance", f.Importance, words))
+			node.At("importance").Problemf("%s", strictyaml.Unknown("importance", f.Importance, words))
 		}
 		weight = known
 	}
@@ -161,7 +161,7 @@ func (p *Profile) weigh(f *Feature, node strict.Node) {
 
 func usable(weight float64) bool { return weight >= 0 && !math.IsInf(weight, 1) }
 
-func (f *Feature) check(node strict.Node) {
+func (f *Feature) check(node strictyaml.Node) {
 	for _, needed := range [][2]string{{"name", f.Name}, {"workload", f.Workload}, {"metric", f.Metric}} {
 		if needed[1] == "" {
 			node.Problemf("the feature has no %s", needed[0])
@@ -170,7 +170,7 @@ func (f *Feature) check(node strict.Node) {
 	if f.Combine == "" {
 		f.Combine = Mean
 	} else if !slices.Contains(combinations, f.Combine) {
-		node.At("combine").Problemf("%s", strict.Unknown("way to combine levels", f.Combine, combinations))
+		node.At("combine").Problemf("%s", strictyaml.Unknown("way to combine levels", f.Combine, combinations))
 	}
 	if (len(f.AtLeast) == 0) == (len(f.AtMost) == 0) {
 		node.Problemf("give the thresholds of scores 1, 2, 3 ... as one list: at_least: [60%%, 80%%] where more is better, at_most: [140%%, 120%%] where less is")
@@ -182,7 +182,7 @@ func (f *Feature) check(node strict.Node) {
 	}
 }
 
-func inOrder(node strict.Node, thresholds []quantity.Share, how string, before func(a, b quantity.Share) bool) {
+func inOrder(node strictyaml.Node, thresholds []quantity.Share, how string, before func(a, b quantity.Share) bool) {
 	for i, t := range thresholds {
 		if t <= 0 {
 			node.At(i).Problemf("a threshold is a share of the baseline above 0%%")

@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"tare/internal/schematest"
-	"tare/internal/strict"
+	"tare/internal/strictyaml"
 	"tare/profiles"
 )
 
@@ -141,7 +141,7 @@ func TestTheSchemaKnowsExactlyTheKeysThatAreRead(t *testing.T) {
 		in    map[string]any
 		value any
 	}{"the profile": {schema.Properties, Profile{}}, "a feature": {schema.Defs["feature"].Properties, Feature{}}} {
-		want := strict.Keys(reflect.TypeOf(pair.value))
+		want := strictyaml.Keys(reflect.TypeOf(pair.value))
 		slices.Sort(want)
 		var got []string
 		for key := range pair.in {

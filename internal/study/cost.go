@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"tare/internal/cost"
-	"tare/internal/strict"
+	"tare/internal/strictyaml"
 	"tare/internal/workload"
 )
 
@@ -19,7 +19,7 @@ func costMetrics(costs []cost.Cost) (metrics []workload.Metric) {
 	return metrics
 }
 
-func resolvePrice(at strict.Node, price *cost.Price) *cost.Price {
+func resolvePrice(at strictyaml.Node, price *cost.Price) *cost.Price {
 	if price != nil {
 		validate(at, price)
 	}

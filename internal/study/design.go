@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"tare/internal/quantity"
-	"tare/internal/strict"
+	"tare/internal/strictyaml"
 )
 
 // The looks of the sequential procedure: the first, and the last one that its
@@ -41,7 +41,7 @@ type designResolved struct {
 	fresh string
 }
 
-func (s *designSection) resolve(at strict.Node) designResolved {
+func (s *designSection) resolve(at strictyaml.Node) designResolved {
 	if s == nil {
 		s = &designSection{}
 	}
@@ -99,7 +99,7 @@ type maximum struct {
 }
 
 // DecodeNode reads a number or the word none.
-func (m *maximum) DecodeNode(n strict.Node) {
+func (m *maximum) DecodeNode(n strictyaml.Node) {
 	if text, _ := n.Scalar(); text == "none" {
 		m.none = true
 		return
@@ -108,7 +108,7 @@ func (m *maximum) DecodeNode(n strict.Node) {
 }
 
 // DecodeNode reads a number or a mapping.
-func (b *blocksSection) DecodeNode(n strict.Node) {
+func (b *blocksSection) DecodeNode(n strictyaml.Node) {
 	if n.IsMapping() {
 		n.Decode(&b.bounds)
 		return
@@ -117,7 +117,7 @@ func (b *blocksSection) DecodeNode(n strict.Node) {
 	n.Decode(b.exact)
 }
 
-func (b blocksSection) resolve(at strict.Node) Blocks {
+func (b blocksSection) resolve(at strictyaml.Node) Blocks {
 	if b.exact != nil {
 		if *b.exact < 1 {
 			at.Problemf("blocks: at least 1")
@@ -147,8 +147,8 @@ func (b blocksSection) resolve(at strict.Node) Blocks {
 	return blocks
 }
 
-func oneOf(at strict.Node, key, value string, known []string) {
+func oneOf(at strictyaml.Node, key, value string, known []string) {
 	if !slices.Contains(known, value) {
-		at.Problemf("%s: %s", key, strict.Unknown("value", value, known))
+		at.Problemf("%s: %s", key, strictyaml.Unknown("value", value, known))
 	}
 }

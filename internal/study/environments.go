@@ -8,7 +8,7 @@ import (
 
 	"tare/internal/environment"
 	"tare/internal/quantity"
-	"tare/internal/strict"
+	"tare/internal/strictyaml"
 )
 
 var environmentName = regexp.MustCompile(`^[A-Za-z0-9]+(-[A-Za-z0-9]+)*$`)
@@ -26,7 +26,7 @@ type limitsOverride struct {
 	IO     *environment.IO `yaml:"io"`
 }
 
-func resolveEnvironments(root strict.Node, s, scaled section, limits environment.Limits, hosts map[string]Host) []Environment {
+func resolveEnvironments(root strictyaml.Node, s, scaled section, limits environment.Limits, hosts map[string]Host) []Environment {
 	if !s.Exists() || s.IsNull() {
 		root.At("environments").Problemf("environments: is missing; name at least one, such as native: {}")
 		return nil
@@ -45,7 +45,7 @@ func resolveEnvironments(root strict.Node, s, scaled section, limits environment
 		}
 		registration, known := environment.Lookup(e.Kind)
 		if !known {
-			message := strict.Unknown("kind of environment", e.Kind, environment.Kinds())
+			message := strictyaml.Unknown("kind of environment", e.Kind, environment.Kinds())
 			if !given {
 				kindAt.ProblemAtKey("%s; where the name is not the kind, write kind: below it", message)
 			} else {
@@ -90,7 +90,7 @@ func environmentNames(environments []Environment) []string {
 
 // validate asks the options themselves. A message that begins with an option's
 // key is shown where that option stands.
-func validate(at strict.Node, options any) {
+func validate(at strictyaml.Node, options any) {
 	v, ok := options.(interface{ Validate() error })
 	if !ok {
 		return
@@ -113,7 +113,7 @@ func validate(at strict.Node, options any) {
 	}
 }
 
-func overrideLimits(at strict.Node, limits environment.Limits) environment.Limits {
+func overrideLimits(at strictyaml.Node, limits environment.Limits) environment.Limits {
 	var o limitsOverride
 	at.Decode(&o)
 	if o.CPUs != nil {
@@ -141,7 +141,7 @@ func overrideLimits(at strict.Node, limits environment.Limits) environment.Limit
 func (e Environment) Decode() (any, error) {
 	registration, known := environment.Lookup(e.Kind)
 	if !known {
-		return nil, fmt.Errorf("environment %s: %s", e.Name, strict.Unknown("kind of environment", e.Kind, environment.Kinds()))
+		return nil, fmt.Errorf("environment %s: %s", e.Name, strictyaml.Unknown("kind of environment", e.Kind, environment.Kinds()))
 	}
 	options := registration.Options()
 	if err := json.Unmarshal(e.Options, options); err != nil {

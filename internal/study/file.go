@@ -12,7 +12,7 @@ import (
 	"tare/internal/environment"
 	"tare/internal/image"
 	"tare/internal/quantity"
-	"tare/internal/strict"
+	"tare/internal/strictyaml"
 	"tare/internal/workload"
 	"tare/studies"
 )
@@ -69,10 +69,10 @@ type imageSection struct {
 }
 
 // section is a part that is read later.
-type section struct{ strict.Node }
+type section struct{ strictyaml.Node }
 
 // DecodeNode keeps the node.
-func (s *section) DecodeNode(n strict.Node) { s.Node = n }
+func (s *section) DecodeNode(n strictyaml.Node) { s.Node = n }
 
 // Names lists the built-in studies.
 func Names() []string {
@@ -91,7 +91,7 @@ func Names() []string {
 // Load finds a study: a built-in name, or else a path. A path with a slash or
 // with .yaml at its end is never taken for a name.
 func Load(pathOrName string) (*File, error) {
-	isPath := strict.IsPath(pathOrName)
+	isPath := strictyaml.IsPath(pathOrName)
 	if !isPath {
 		if source, err := studies.Files.ReadFile(pathOrName + ".yaml"); err == nil {
 			return &File{Origin: "built-in:" + pathOrName, Name: pathOrName, Source: source}, nil
@@ -102,7 +102,7 @@ func Load(pathOrName string) (*File, error) {
 	case err == nil:
 	case !isPath && os.IsNotExist(err):
 		return nil, fmt.Errorf("%s; a file of your own is named by its path, such as ./%s.yaml",
-			strict.Unknown("study", pathOrName, Names()), pathOrName)
+			strictyaml.Unknown("study", pathOrName, Names()), pathOrName)
 	default:
 		return nil, fmt.Errorf("study file: %w", err)
 	}

@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"strings"
 
-	"tare/internal/strict"
+	"tare/internal/strictyaml"
 	"tare/internal/workload"
 )
 
@@ -35,7 +35,7 @@ type sweep struct {
 
 // resolveLevels reads the parameters of an entry. Each swept one multiplies the
 // levels; the last in the file changes fastest.
-func resolveLevels(pairs []strict.Pair, pack *workload.Pack) []Level {
+func resolveLevels(pairs []strictyaml.Pair, pack *workload.Pack) []Level {
 	var known []string
 	for name := range pack.Parameters {
 		known = append(known, name)
@@ -51,7 +51,7 @@ func resolveLevels(pairs []strict.Pair, pack *workload.Pack) []Level {
 			continue
 		}
 		if !ok {
-			p.Value.ProblemAtKey("workload %s: %s", pack.Name, strict.Unknown("parameter", p.Key, append(slices.Clone(workload.Reserved), known...)))
+			p.Value.ProblemAtKey("workload %s: %s", pack.Name, strictyaml.Unknown("parameter", p.Key, append(slices.Clone(workload.Reserved), known...)))
 			continue
 		}
 		values, swept := valuesOf(p, parameter)
@@ -85,8 +85,8 @@ func resolveLevels(pairs []strict.Pair, pack *workload.Pack) []Level {
 
 // valuesOf reads one value, a list of them or a range; the ones that the
 // parameter does not allow are problems.
-func valuesOf(p strict.Pair, parameter workload.Parameter) (values []string, swept bool) {
-	take := func(at strict.Node, value string) {
+func valuesOf(p strictyaml.Pair, parameter workload.Parameter) (values []string, swept bool) {
+	take := func(at strictyaml.Node, value string) {
 		value, err := parameter.Read(value)
 		if err != nil {
 			at.Problemf("%s: %s", p.Key, err)
@@ -123,7 +123,7 @@ func valuesOf(p strict.Pair, parameter workload.Parameter) (values []string, swe
 	return values, false
 }
 
-func steps(p strict.Pair, parameter workload.Parameter) []string {
+func steps(p strictyaml.Pair, parameter workload.Parameter) []string {
 	if !parameter.Numeric() {
 		p.Value.Problemf("%s: only a number has a range; write a list", p.Key)
 		return nil

@@ -3,7 +3,7 @@ package study
 import (
 	"slices"
 
-	"tare/internal/strict"
+	"tare/internal/strictyaml"
 	"tare/internal/workload"
 )
 
@@ -18,9 +18,9 @@ func (w Workload) HasNeighbours() bool {
 
 // resolveNeighbour finds what runs beside the measured copies: the workload that
 // the entry names, or the same one.
-func (w *Workload) resolveNeighbour(entry strict.Node, pairs []strict.Pair, file *File, problems *strict.Problems) {
-	var at strict.Node
-	if i := slices.IndexFunc(pairs, func(p strict.Pair) bool { return p.Key == "neighbour" }); i >= 0 {
+func (w *Workload) resolveNeighbour(entry strictyaml.Node, pairs []strictyaml.Pair, file *File, problems *strictyaml.Problems) {
+	var at strictyaml.Node
+	if i := slices.IndexFunc(pairs, func(p strictyaml.Pair) bool { return p.Key == "neighbour" }); i >= 0 {
 		at = pairs[i].Value
 	}
 	if !w.HasNeighbours() {
@@ -51,7 +51,7 @@ func (w *Workload) resolveNeighbour(entry strict.Node, pairs []strict.Pair, file
 		at.Problemf("neighbour: workload %s has nothing that could run beside another", pack.Name)
 		return
 	}
-	var own []strict.Pair
+	var own []strictyaml.Pair
 	for _, p := range at.Pairs() {
 		if p.Key != "use" && slices.Contains(workload.Reserved, p.Key) {
 			p.Value.ProblemAtKey("neighbour: %s: is not for neighbours: they run as their pack says, as many as neighbours: says", p.Key)

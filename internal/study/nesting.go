@@ -8,7 +8,7 @@ import (
 
 	"tare/internal/environment"
 	"tare/internal/host"
-	"tare/internal/strict"
+	"tare/internal/strictyaml"
 )
 
 // Host is a machine other than this one, on which environments and roles can be
@@ -66,21 +66,21 @@ func resolveHosts(s section) map[string]Host {
 }
 
 // checkHost finds a name that is no host of the study.
-func checkHost(at strict.Node, name string, hosts map[string]Host) bool {
+func checkHost(at strictyaml.Node, name string, hosts map[string]Host) bool {
 	if _, known := hosts[name]; known {
 		return true
 	}
 	if len(hosts) == 0 {
 		at.Problemf("host: there is no %q, since the study has no hosts; name them: hosts: {%s: {ssh: user@name}}", name, name)
 	} else {
-		at.Problemf("host: %s", strict.Unknown("host", name, slices.Sorted(maps.Keys(hosts))))
+		at.Problemf("host: %s", strictyaml.Unknown("host", name, slices.Sorted(maps.Keys(hosts))))
 	}
 	return false
 }
 
 // resolveNesting puts environments into others, and on hosts.
 func resolveNesting(s section, environments []Environment, hosts map[string]Host) {
-	at := map[string]strict.Node{}
+	at := map[string]strictyaml.Node{}
 	inside := map[string]string{}
 	for _, p := range s.Pairs() {
 		if node, given := p.Value.Get("inside"); given {
@@ -119,7 +119,7 @@ func resolveNesting(s section, environments []Environment, hosts map[string]Host
 func nestingProblem(name, outer string, inside map[string]string, environments []Environment) string {
 	if !keeps(environments, outer) {
 		others := slices.DeleteFunc(environmentNames(environments), func(n string) bool { return n == name })
-		return strict.Unknown("environment", outer, others)
+		return strictyaml.Unknown("environment", outer, others)
 	}
 	for path := []string{name}; ; {
 		last := path[len(path)-1]

@@ -1,14 +1,14 @@
 package study
 
 import (
-	"tare/internal/strict"
+	"tare/internal/strictyaml"
 	"tare/internal/workload"
 )
 
 // readPlace reads where a role runs: one of the places, or {host: NAME} for a
 // machine of the study, or {apart: [NAME, ...]} for one instance on each. "" is
 // a mistake that was noted.
-func readPlace(at strict.Node, hosts map[string]Host) (place string, on []string) {
+func readPlace(at strictyaml.Node, hosts map[string]Host) (place string, on []string) {
 	if !at.IsMapping() {
 		at.Decode(&place)
 		return place, nil

@@ -4,13 +4,13 @@ import (
 	"slices"
 
 	"tare/internal/environment"
-	"tare/internal/strict"
+	"tare/internal/strictyaml"
 	"tare/internal/workload"
 )
 
 // checkPorts finds servers that are driven from another place and that an
 // environment does not publish: each trial would end at its time limit only.
-func checkPorts(root strict.Node, scaled section, plan *Plan) {
+func checkPorts(root strictyaml.Node, scaled section, plan *Plan) {
 	for _, e := range plan.Environments {
 		options, err := e.Decode()
 		if err != nil {

@@ -12,7 +12,7 @@ import (
 
 	"tare/internal/environment"
 	"tare/internal/image"
-	"tare/internal/strict"
+	"tare/internal/strictyaml"
 )
 
 // Overrides are what a command line says instead of the file. The zero value
@@ -31,8 +31,8 @@ type Overrides struct {
 // Resolve makes the plan of a study. The error about a file is a
 // strict.Problems with every mistake found in it.
 func Resolve(file *File, over Overrides) (*Plan, error) {
-	var problems strict.Problems
-	root, err := strict.Parse(file.Origin, file.Source, &problems)
+	var problems strictyaml.Problems
+	root, err := strictyaml.Parse(file.Origin, file.Source, &problems)
 	if err != nil {
 		return nil, err
 	}
@@ -132,7 +132,7 @@ func (p *Plan) Knows(names []string) error {
 	}
 	for _, name := range names {
 		if !slices.Contains(all, name) {
-			return fmt.Errorf("only: %s", strict.Unknown("environment or workload", name, all))
+			return fmt.Errorf("only: %s", strictyaml.Unknown("environment or workload", name, all))
 		}
 	}
 	return nil
@@ -169,7 +169,7 @@ func (p *Plan) keepOnly(only []string) error {
 
 var roleName = regexp.MustCompile(`^[a-z][a-z0-9-]*$`)
 
-func (l limitsSection) resolve(at strict.Node) (environment.Limits, map[string][]int) {
+func (l limitsSection) resolve(at strictyaml.Node) (environment.Limits, map[string][]int) {
 	limits := environment.Limits{CPUs: l.CPUs, Memory: l.Memory, PIDs: l.PIDs, IO: l.IO}
 	if l.CPUs < 0 {
 		at.At("cpus").Problemf("cpus: must not be negative")
@@ -198,7 +198,7 @@ func (l limitsSection) resolve(at strict.Node) (environment.Limits, map[string][
 }
 
 // checkRoles finds a mistyped role: one that is neither usual nor in a pack.
-func checkRoles(at strict.Node, pin map[string][]int, workloads []Workload) {
+func checkRoles(at strictyaml.Node, pin map[string][]int, workloads []Workload) {
 	roles := []string{"server", "driver"}
 	for _, w := range workloads {
 		roles = append(roles, w.Pack.RoleNames()...)
@@ -211,17 +211,17 @@ func checkRoles(at strict.Node, pin map[string][]int, workloads []Workload) {
 	roles = slices.Compact(roles)
 	for role := range pin {
 		if !slices.Contains(roles, role) {
-			at.At(role).ProblemAtKey("%s", strict.Unknown("role", role, roles))
+			at.At(role).ProblemAtKey("%s", strictyaml.Unknown("role", role, roles))
 		}
 	}
 }
 
-func resolveBaseline(root strict.Node, name string, environments []Environment) string {
+func resolveBaseline(root strictyaml.Node, name string, environments []Environment) string {
 	names := environmentNames(environments)
 	switch {
 	case slices.Contains(names, name), len(names) == 0:
 	case name != "":
-		root.At("baseline").Problemf("baseline: %s", strict.Unknown("environment", name, names))
+		root.At("baseline").Problemf("baseline: %s", strictyaml.Unknown("environment", name, names))
 	case slices.Contains(names, "native"):
 		return "native"
 	default:
@@ -230,7 +230,7 @@ func resolveBaseline(root strict.Node, name string, environments []Environment) 
 	return name
 }
 
-func (s imageSection) resolve(at strict.Node, recipes []image.Recipe) image.Source {
+func (s imageSection) resolve(at strictyaml.Node, recipes []image.Recipe) image.Source {
 	additions := s.Recipe
 	if s.Reference != "" {
 		if additions.Suite != "" || len(additions.Packages)+len(additions.Files)+len(additions.Commands) > 0 {

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"tare/internal/sample"
-	"tare/internal/strict"
+	"tare/internal/strictyaml"
 )
 
 // The looks a second that the watching may make.
@@ -32,7 +32,7 @@ type rateSection struct {
 }
 
 // DecodeNode reads a number or the word off.
-func (r *rateSection) DecodeNode(n strict.Node) {
+func (r *rateSection) DecodeNode(n strictyaml.Node) {
 	r.set = true
 	if text, _ := n.Scalar(); text == "off" {
 		r.off = true
@@ -41,7 +41,7 @@ func (r *rateSection) DecodeNode(n strict.Node) {
 	n.Decode(&r.number)
 }
 
-func (s samplingSection) resolve(at strict.Node) Sampling {
+func (s samplingSection) resolve(at strictyaml.Node) Sampling {
 	sampling := Sampling{Syscalls: s.Syscalls, Traced: s.Traced, Off: s.Rate.off}
 	if s.Traced < 0 || s.Traced > mostTraced {
 		at.At("traced").Problemf("traced: from 0 to %d trials of each workload in each environment", mostTraced)

@@ -3,7 +3,7 @@ package study
 import (
 	"slices"
 
-	"tare/internal/strict"
+	"tare/internal/strictyaml"
 )
 
 // scale is the study in another size: what it says stands in place of what the
@@ -33,7 +33,7 @@ func resolveScale(scales section, name string) (scale, error) {
 		if len(names) == 0 {
 			return chosen, &unknownScale{"the study has no scales: it runs as it is written, without --scale"}
 		}
-		return chosen, &unknownScale{strict.Unknown("scale", name, names)}
+		return chosen, &unknownScale{strictyaml.Unknown("scale", name, names)}
 	}
 	return chosen, nil
 }
@@ -45,13 +45,13 @@ func (e *unknownScale) Error() string { return "scale: " + e.message }
 
 // pairsOver are the entries of a mapping with those of another one in place of
 // the same keys, and what only the other one has at the end.
-func pairsOver(entry, over strict.Node) []strict.Pair {
+func pairsOver(entry, over strictyaml.Node) []strictyaml.Pair {
 	pairs := entry.Pairs()
 	if !over.Exists() || over.IsNull() {
 		return pairs
 	}
 	for _, p := range over.Pairs() {
-		at := slices.IndexFunc(pairs, func(own strict.Pair) bool { return own.Key == p.Key })
+		at := slices.IndexFunc(pairs, func(own strictyaml.Pair) bool { return own.Key == p.Key })
 		if at < 0 {
 			pairs = append(pairs, p)
 		} else {
@@ -62,11 +62,11 @@ func pairsOver(entry, over strict.Node) []strict.Pair {
 }
 
 // at is the part of a scale about one name; nothing where it says nothing.
-func (s section) at(name string) strict.Node {
+func (s section) at(name string) strictyaml.Node {
 	if found, given := s.Get(name); given {
 		return found
 	}
-	return strict.Node{}
+	return strictyaml.Node{}
 }
 
 // checkNames finds names in a scale that the study does not have.
@@ -76,7 +76,7 @@ func (s section) checkNames(what string, known []string) {
 	}
 	for _, p := range s.Pairs() {
 		if !slices.Contains(known, p.Key) {
-			p.Value.ProblemAtKey("%s", strict.Unknown(what, p.Key, known))
+			p.Value.ProblemAtKey("%s", strictyaml.Unknown(what, p.Key, known))
 		}
 	}
 }

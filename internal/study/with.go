@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"tare/internal/strict"
+	"tare/internal/strictyaml"
 )
 
 // resolveWith reads which parameters of workloads differ in which environment,
@@ -24,7 +24,7 @@ func (p *Plan) resolveWith(environments, scaled section) {
 	}
 }
 
-func (p *Plan) takeWith(e *Environment, at strict.Node) {
+func (p *Plan) takeWith(e *Environment, at strictyaml.Node) {
 	var names []string
 	for _, w := range p.Workloads {
 		names = append(names, w.Name)
@@ -37,7 +37,7 @@ func (p *Plan) takeWith(e *Environment, at strict.Node) {
 		w := p.Workload(own.Key)
 		switch {
 		case w == nil:
-			own.Value.ProblemAtKey("with: %s", strict.Unknown("workload", own.Key, names))
+			own.Value.ProblemAtKey("with: %s", strictyaml.Unknown("workload", own.Key, names))
 		case !own.Value.IsMapping():
 			own.Value.Problemf("with: %s needs its parameters, such as {port: 8080}", own.Key)
 		default:
@@ -46,12 +46,12 @@ func (p *Plan) takeWith(e *Environment, at strict.Node) {
 	}
 }
 
-func (p *Plan) takeParameters(e *Environment, w *Workload, at strict.Node) {
+func (p *Plan) takeParameters(e *Environment, w *Workload, at strictyaml.Node) {
 	known := slices.Sorted(maps.Keys(w.Pack.Parameters))
 	for _, pair := range at.Pairs() {
 		parameter, ok := w.Pack.Parameters[pair.Key]
 		if !ok {
-			pair.Value.ProblemAtKey("with: workload %s: %s", w.Name, strict.Unknown("parameter", pair.Key, known))
+			pair.Value.ProblemAtKey("with: workload %s: %s", w.Name, strictyaml.Unknown("parameter", pair.Key, known))
 			continue
 		}
 		if slices.ContainsFunc(w.Levels, func(l Level) bool { return l.sweeps(pair.Key) }) {

@@ -10,13 +10,13 @@ import (
 
 	"tare/internal/cost"
 	"tare/internal/image"
-	"tare/internal/strict"
+	"tare/internal/strictyaml"
 	"tare/internal/workload"
 )
 
 var workloadName = regexp.MustCompile(`^[A-Za-z0-9]+([._-][A-Za-z0-9]+)*$`)
 
-func resolveWorkloads(root strict.Node, s, scaled section, file *File, fresh string, hosts map[string]Host, costs []cost.Cost, problems *strict.Problems) ([]Workload, []image.Recipe) {
+func resolveWorkloads(root strictyaml.Node, s, scaled section, file *File, fresh string, hosts map[string]Host, costs []cost.Cost, problems *strictyaml.Problems) ([]Workload, []image.Recipe) {
 	if !s.Exists() || s.IsNull() {
 		root.At("workloads").Problemf("workloads: is missing; name at least one, such as - use: %s", workload.Names()[0])
 		return nil, nil
@@ -71,7 +71,7 @@ func resolveWorkloads(root strict.Node, s, scaled section, file *File, fresh str
 }
 
 // resolvePlaces puts the roles of a pack where the study wants them.
-func resolvePlaces(pairs []strict.Pair, pack *workload.Pack, hosts map[string]Host) map[string]workload.Role {
+func resolvePlaces(pairs []strictyaml.Pair, pack *workload.Pack, hosts map[string]Host) map[string]workload.Role {
 	roles := maps.Clone(pack.Roles)
 	if roles == nil {
 		roles = map[string]workload.Role{}
@@ -85,7 +85,7 @@ func resolvePlaces(pairs []strict.Pair, pack *workload.Pack, hosts map[string]Ho
 			place, on := readPlace(at.Value, hosts)
 			switch role, listed := roles[at.Key]; {
 			case !slices.Contains(known, at.Key):
-				at.Value.ProblemAtKey("workload %s: %s", pack.Name, strict.Unknown("role", at.Key, known))
+				at.Value.ProblemAtKey("workload %s: %s", pack.Name, strictyaml.Unknown("role", at.Key, known))
 			case !slices.Contains(workload.Places, place):
 				switch _, host := hosts[place]; {
 				case host && pack.Serves(at.Key):
@@ -93,7 +93,7 @@ func resolvePlaces(pairs []strict.Pair, pack *workload.Pack, hosts map[string]Ho
 				case host:
 					at.Value.Problemf("%s is a host of the study; did you mean {host: %s}?", place, place)
 				case place != "": // else it was said already
-					at.Value.Problemf("%s", strict.Unknown("place", place, workload.Places))
+					at.Value.Problemf("%s", strictyaml.Unknown("place", place, workload.Places))
 				}
 			case listed && role.Count != "" && place != workload.Apart:
 				at.Value.Problemf("role %s of workload %s has several instances, so it is always apart", at.Key, pack.Name)
@@ -113,7 +113,7 @@ func resolvePlaces(pairs []strict.Pair, pack *workload.Pack, hosts map[string]Ho
 
 // packOf finds the pack that an entry uses: a built-in name, or a file beside
 // the study, known by a slash or .yaml.
-func packOf(entry strict.Node, file *File, problems *strict.Problems) *workload.Pack {
+func packOf(entry strictyaml.Node, file *File, problems *strictyaml.Problems) *workload.Pack {
 	if !entry.IsMapping() {
 		entry.Problemf("a workload is written as - use: NAME")
 		return nil
@@ -130,11 +130,11 @@ func packOf(entry strict.Node, file *File, problems *strict.Problems) *workload.
 	if own := file.packs[use]; own != nil {
 		return own
 	}
-	if strict.IsPath(use) && !filepath.IsAbs(use) {
+	if strictyaml.IsPath(use) && !filepath.IsAbs(use) {
 		use = filepath.Join(file.folder, use)
 	}
 	pack, err = workload.Find(use)
-	var inPack strict.Problems
+	var inPack strictyaml.Problems
 	if errors.As(err, &inPack) {
 		*problems = append(*problems, inPack...)
 		return nil

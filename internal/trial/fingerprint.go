@@ -10,9 +10,9 @@ import (
 	"strconv"
 	"time"
 
-	"tare/internal/bundle"
 	"tare/internal/parity"
-	"tare/internal/parity/take"
+	"tare/internal/parity/fingerprint"
+	"tare/internal/rundir"
 	"tare/internal/schedule"
 	"tare/internal/study"
 )
@@ -62,7 +62,7 @@ func (r *Runner) Fingerprint(ctx context.Context, environment, workload, level s
 		return f, err
 	}
 	defer func() { err = errors.Join(err, r.release(use)) }()
-	m := measurement{runner: r, trial: &bundle.Trial{Environment: environment, Workload: workload, Level: level}, held: instances}
+	m := measurement{runner: r, trial: &rundir.Trial{Environment: environment, Workload: workload, Level: level}, held: instances}
 	if m.parts, err = m.play("copy", w.Name, w.Pack, at.Parameters, instances.copies[:1]); err != nil {
 		return f, err
 	}
@@ -101,7 +101,7 @@ func (m *measurement) look(ctx context.Context, w *study.Workload, level study.L
 }
 
 // lookAtStarted is look for a workload that is the start itself.
-func (r *Runner) lookAtStarted(ctx context.Context, t *bundle.Trial, w *study.Workload, level study.Level, h *held) {
+func (r *Runner) lookAtStarted(ctx context.Context, t *rundir.Trial, w *study.Workload, level study.Level, h *held) {
 	m := measurement{runner: r, trial: t, held: h}
 	var err error
 	if m.parts, err = m.play("copy", w.Name, w.Pack, level.Parameters, h.copies[:1]); err != nil {
@@ -127,7 +127,7 @@ func (p *part) fingerprint(ctx context.Context) (parity.Fingerprint, error) {
 		first = p.driver()
 	}
 	var err error
-	if f.Facts, err = take.Facts(ctx, p.subject(first)); err != nil {
+	if f.Facts, err = fingerprint.Facts(ctx, p.subject(first)); err != nil {
 		return f, err
 	}
 	for _, role := range pack.RoleNames() {
@@ -135,29 +135,29 @@ func (p *part) fingerprint(ctx context.Context) (parity.Fingerprint, error) {
 		if other == first || other == p.cast.together {
 			continue
 		}
-		facts, err := take.Facts(ctx, p.subject(other))
+		facts, err := fingerprint.Facts(ctx, p.subject(other))
 		if err != nil {
 			return f, fmt.Errorf("role %s: %w", role, err)
 		}
-		take.Merge(f.Facts, facts, role, !other.onHost)
+		fingerprint.Merge(f.Facts, facts, role, !other.onHost)
 	}
 	if together := p.cast.together; together != nil && together != first {
-		facts, err := take.Facts(ctx, p.subject(together))
+		facts, err := fingerprint.Facts(ctx, p.subject(together))
 		if err != nil {
 			return f, err
 		}
-		take.Merge(f.Facts, facts, "together", true)
+		fingerprint.Merge(f.Facts, facts, "together", true)
 	}
 	f.Seconds = time.Since(began).Seconds()
 	return f, nil
 }
 
 // subject is what of the workload is in one instance.
-func (p *part) subject(m *member) take.Subject {
+func (p *part) subject(m *member) fingerprint.Subject {
 	pack := p.packs[m]
-	s := take.Subject{
+	s := fingerprint.Subject{
 		Instance: m.Instance, Env: p.runner.Image.Env,
-		Replaced: []take.Replace{{Text: m.name, By: parity.Instance}, {Text: m.Address(), By: parity.Address}},
+		Replaced: []fingerprint.Replace{{Text: m.name, By: parity.Instance}, {Text: m.Address(), By: parity.Address}},
 	}
 	plays := func(role string) bool { return slices.Contains(p.cast.of(role), m) }
 	seen := map[string]int{}
@@ -170,10 +170,10 @@ func (p *part) subject(m *member) take.Subject {
 		if seen[role]++; seen[role] > 1 {
 			name += "." + strconv.Itoa(seen[role])
 		}
-		s.Servers = append(s.Servers, take.Server{Name: name, Role: role, PID: r.pid})
+		s.Servers = append(s.Servers, fingerprint.Server{Name: name, Role: role, PID: r.pid})
 	}
 	if d := pack.Driver; d != nil && plays(d.Role) {
-		s.Drivers = append(s.Drivers, take.Driver{Role: cmp.Or(d.Role, "driver"), Words: d.Words()})
+		s.Drivers = append(s.Drivers, fingerprint.Driver{Role: cmp.Or(d.Role, "driver"), Words: d.Words()})
 	}
 	for _, at := range pack.Touches {
 		if plays(at.Role) {
@@ -182,7 +182,7 @@ func (p *part) subject(m *member) take.Subject {
 	}
 	for _, at := range pack.Configuration {
 		if plays(at.Role) {
-			s.Files = append(s.Files, take.File{Role: cmp.Or(at.Role, "server"), Path: at.Path})
+			s.Files = append(s.Files, fingerprint.File{Role: cmp.Or(at.Role, "server"), Path: at.Path})
 		}
 	}
 	spot := p.cast.spot(m, p.held.network, pack.RoleNames())
@@ -194,18 +194,18 @@ func (p *part) subject(m *member) take.Subject {
 				by = "${address." + role + "." + strconv.Itoa(n+1) + "}"
 			}
 			if address != s.Address {
-				s.Replaced = append(s.Replaced, take.Replace{Text: address, By: by})
+				s.Replaced = append(s.Replaced, fingerprint.Replace{Text: address, By: by})
 			}
 		}
 	}
-	slices.SortFunc(s.Replaced, func(a, b take.Replace) int { return cmp.Compare(a.Text+a.By, b.Text+b.By) })
+	slices.SortFunc(s.Replaced, func(a, b fingerprint.Replace) int { return cmp.Compare(a.Text+a.By, b.Text+b.By) })
 	return s
 }
 
 // rawFile is where an output is kept, if anybody keeps it.
-func (r *Runner) rawFile(t bundle.Trial, name string) *bundle.RawFile {
+func (r *Runner) rawFile(t rundir.Trial, name string) *rundir.RawFile {
 	if r.Keep == nil {
-		return bundle.Discard(name)
+		return rundir.Discard(name)
 	}
 	return r.Keep(t, name)
 }

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"tare/internal/agent"
-	"tare/internal/bundle"
+	"tare/internal/rundir"
 	"tare/internal/sample"
 	"tare/internal/study"
 	"tare/internal/workload"
@@ -24,7 +24,7 @@ const clockTolerance = 0.005
 // several at the same time.
 type measurement struct {
 	runner *Runner
-	trial  *bundle.Trial
+	trial  *rundir.Trial
 	held   *held
 	parts  []*part
 	beside []*part       // neighbours
@@ -122,7 +122,7 @@ func (m *measurement) drive(ctx context.Context, w *study.Workload) error {
 	}
 	t := m.trial
 	t.HostSeconds = elapsed.Seconds()
-	var copies []bundle.Copy
+	var copies []rundir.Copy
 	for _, p := range m.parts {
 		t.GuestSeconds = max(t.GuestSeconds, p.exit.Elapsed().Seconds())
 		c, err := p.read()
@@ -149,7 +149,7 @@ func (m *measurement) heard() func(sample.Reading) {
 }
 
 // together makes the trial's metrics of its copies'.
-func together(t *bundle.Trial, metrics []workload.Metric, copies []bundle.Copy) {
+func together(t *rundir.Trial, metrics []workload.Metric, copies []rundir.Copy) {
 	if len(copies) == 1 {
 		t.Metrics, t.Missing = maps.Clone(copies[0].Metrics), copies[0].Missing
 	} else {
@@ -172,7 +172,7 @@ func together(t *bundle.Trial, metrics []workload.Metric, copies []bundle.Copy) 
 	}
 }
 
-func missing(t *bundle.Trial, metric, reason string) {
+func missing(t *rundir.Trial, metric, reason string) {
 	if t.Missing == nil {
 		t.Missing = map[string]string{}
 	}
@@ -205,13 +205,13 @@ func (m *measurement) series() {
 	}
 	for name, points := range found {
 		for _, point := range points {
-			addPoint(m.trial, name, bundle.Point(point))
+			addPoint(m.trial, name, rundir.Point(point))
 		}
 	}
 }
 
 // keep ends an output; where the disk takes no more, the trial says so.
-func (m *measurement) keep(f *bundle.RawFile) {
+func (m *measurement) keep(f *rundir.RawFile) {
 	raw, ok, err := f.Close()
 	m.mu.Lock()
 	defer m.mu.Unlock()

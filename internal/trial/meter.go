@@ -5,8 +5,8 @@ import (
 	"strings"
 
 	"tare/internal/agent"
-	"tare/internal/bundle"
 	"tare/internal/environment"
+	"tare/internal/rundir"
 	"tare/internal/sample"
 )
 
@@ -66,9 +66,9 @@ func (w *metering) stop(ctx context.Context) sample.Usage {
 	usage, t := sample.Sum(usages...), w.of.trial
 	t.Usage = &usage
 	if keep := w.of.runner.KeepSamples; keep != nil {
-		var all []bundle.Watched
+		var all []rundir.Watched
 		for n, m := range w.meters {
-			all = append(all, bundle.Watched{Instance: w.members[n].name, Copy: w.copies[n], Series: m.Series()})
+			all = append(all, rundir.Watched{Instance: w.members[n].name, Copy: w.copies[n], Series: m.Series()})
 		}
 		samples, err := keep(*t, all)
 		if t.Samples = samples; err != nil {

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"tare/internal/agent"
-	"tare/internal/bundle"
+	"tare/internal/rundir"
 	"tare/internal/workload"
 )
 
@@ -167,11 +167,11 @@ func (p *part) drive(ctx context.Context) error {
 
 // read makes the copy's figures of what its driver printed and of what tare
 // measured itself.
-func (p *part) read() (bundle.Copy, error) {
+func (p *part) read() (rundir.Copy, error) {
 	pack := p.packs[p.driver()]
 	metrics, missing, err := pack.Read(p.printed.Bytes())
 	if err != nil {
-		return bundle.Copy{}, err
+		return rundir.Copy{}, err
 	}
 	wall, ready := p.exit.Elapsed(), p.ready
 	if pack.Cold {
@@ -192,11 +192,11 @@ func (p *part) read() (bundle.Copy, error) {
 			metrics[metric.Name] = float64(p.exit.MaxRSS)
 		}
 	}
-	return bundle.Copy{Metrics: metrics, Missing: missing}, nil
+	return rundir.Copy{Metrics: metrics, Missing: missing}, nil
 }
 
 // output is where something that a member prints is kept.
-func (p *part) output(m *member, name string) *bundle.RawFile {
+func (p *part) output(m *member, name string) *rundir.RawFile {
 	if m.index > 1 {
 		name = strconv.Itoa(m.index) + "." + name
 	}

@@ -14,11 +14,11 @@ import (
 	"strings"
 	"time"
 
-	"tare/internal/bundle"
+	"tare/internal/cleanup"
 	"tare/internal/environment"
 	"tare/internal/image"
-	"tare/internal/owner"
 	"tare/internal/parity"
+	"tare/internal/rundir"
 	"tare/internal/sample"
 	"tare/internal/schedule"
 	"tare/internal/study"
@@ -27,7 +27,7 @@ import (
 // Runner runs trials of one plan, one at a time.
 type Runner struct {
 	Plan  *study.Plan
-	Owner *owner.Owner
+	Owner *cleanup.Owner
 	// Session counts the processes that worked on the run, so that no two
 	// instances of a run share a name.
 	Session int
@@ -45,11 +45,11 @@ type Runner struct {
 	Fingerprinted   map[Pair]bool
 	// Keep stores what a tool printed, Console what an instance's kernel or
 	// engine prints; nil throws it away.
-	Keep    func(t bundle.Trial, name string) *bundle.RawFile
+	Keep    func(t rundir.Trial, name string) *rundir.RawFile
 	Console func(instance string) (io.WriteCloser, error)
 	// KeepSamples stores what instances used over the time of a trial; nil stores
 	// nothing.
-	KeepSamples func(t bundle.Trial, all []bundle.Watched) (*bundle.Samples, error)
+	KeepSamples func(t rundir.Trial, all []rundir.Watched) (*rundir.Samples, error)
 	// Watch is asked, for each measured instance of a trial, who hears what the
 	// sampler sees of it; nil where nobody does.
 	Watch func(environment, workload string) func(sample.Reading)
@@ -77,10 +77,10 @@ func leaseOf(slot schedule.Slot, s study.Shape) lease {
 // Run runs one trial. The error is for what the run cannot go on after: the
 // context's end, or a disk that takes nothing more. Everything else is in the
 // trial.
-func (r *Runner) Run(ctx context.Context, slot schedule.Slot) (bundle.Trial, error) {
+func (r *Runner) Run(ctx context.Context, slot schedule.Slot) (rundir.Trial, error) {
 	began := time.Now()
 	var spent time.Duration // on starts, stops and the workload's own steps
-	t := bundle.Trial{
+	t := rundir.Trial{
 		Block: slot.Block, Position: slot.Position, Environment: slot.Environment,
 		Workload: slot.Workload, Level: slot.Level, Started: began.UTC(), Traced: slot.Traced,
 	}
@@ -150,13 +150,13 @@ func (r *Runner) Run(ctx context.Context, slot schedule.Slot) (bundle.Trial, err
 	return t, nil
 }
 
-func skipped(t bundle.Trial, reason string) bundle.Trial {
-	t.Status, t.Reason, t.Ended = bundle.Skipped, "known limit: "+reason, time.Now().UTC()
+func skipped(t rundir.Trial, reason string) rundir.Trial {
+	t.Status, t.Reason, t.Ended = rundir.Skipped, "known limit: "+reason, time.Now().UTC()
 	return t
 }
 
 // describe writes down what the trial runs in.
-func (h *held) describe(t *bundle.Trial) {
+func (h *held) describe(t *rundir.Trial) {
 	t.Instance = h.members[0].name
 	if len(h.members) > 1 {
 		for _, m := range h.members {
@@ -169,12 +169,12 @@ func (h *held) describe(t *bundle.Trial) {
 	h.notes = nil
 }
 
-func (r *Runner) finish(t *bundle.Trial, err error) {
+func (r *Runner) finish(t *rundir.Trial, err error) {
 	if err != nil {
-		t.Status, t.Reason = bundle.Failed, err.Error()
+		t.Status, t.Reason = rundir.Failed, err.Error()
 		return
 	}
-	t.Status = bundle.OK
+	t.Status = rundir.OK
 }
 
 func (r *Runner) find(slot schedule.Slot) (*study.Workload, study.Level, error) {
@@ -256,9 +256,9 @@ func (r *Runner) Close() error {
 	return errors.Join(errs...)
 }
 
-func pressure(p sample.Pressure, canary time.Duration) *bundle.Pressure {
+func pressure(p sample.Pressure, canary time.Duration) *rundir.Pressure {
 	seconds := canary.Seconds()
-	return &bundle.Pressure{CPU: p.CPU, IO: p.IO, Memory: p.Memory, StealSeconds: p.Steal, CanarySeconds: &seconds}
+	return &rundir.Pressure{CPU: p.CPU, IO: p.IO, Memory: p.Memory, StealSeconds: p.Steal, CanarySeconds: &seconds}
 }
 
 func safe(name string) string {

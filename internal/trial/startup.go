@@ -8,8 +8,8 @@ import (
 	"slices"
 	"time"
 
-	"tare/internal/bundle"
 	"tare/internal/environment"
+	"tare/internal/rundir"
 	"tare/internal/sample"
 	"tare/internal/study"
 	"tare/internal/workload"
@@ -21,18 +21,18 @@ const instancesUp = "instances_up"
 
 // measureStart makes the metrics of a workload that measures starts: of each
 // instance from its phases, and of all together.
-func measureStart(ctx context.Context, t *bundle.Trial, w *study.Workload, level study.Level, h *held) error {
+func measureStart(ctx context.Context, t *rundir.Trial, w *study.Workload, level study.Level, h *held) error {
 	if !h.fresh {
 		return fmt.Errorf("the instance %s was started for an earlier trial, so its start is not measured again", h.members[0].name)
 	}
 	var usages []sample.Usage
-	var copies []bundle.Copy
+	var copies []rundir.Copy
 	for i, c := range h.copies {
 		metrics := map[string]float64{workload.StartSeconds: h.starts[i].Seconds()}
 		for _, p := range c.together.Phases() {
 			metrics[p.Name] = p.Duration.Seconds()
 		}
-		copies = append(copies, bundle.Copy{Metrics: metrics})
+		copies = append(copies, rundir.Copy{Metrics: metrics})
 		usages = append(usages, environment.UsageOfStart(c.together.Instance))
 	}
 	together(t, w.Pack.Metrics, copies)
@@ -44,7 +44,7 @@ func measureStart(ctx context.Context, t *bundle.Trial, w *study.Workload, level
 		t.HostSeconds = all.Seconds()
 		t.Metrics[workload.StartAll] = all.Seconds()
 		for i, s := range starts {
-			addPoint(t, instancesUp, bundle.Point{Second: underWay(starts, s.to).Seconds(), Value: float64(i + 1)})
+			addPoint(t, instancesUp, rundir.Point{Second: underWay(starts, s.to).Seconds(), Value: float64(i + 1)})
 		}
 	}
 	usage := sample.Sum(usages...)
@@ -177,9 +177,9 @@ func negative(f sample.Figure) sample.Figure {
 	return f
 }
 
-func addPoint(t *bundle.Trial, series string, p bundle.Point) {
+func addPoint(t *rundir.Trial, series string, p rundir.Point) {
 	if t.Series == nil {
-		t.Series = map[string][]bundle.Point{}
+		t.Series = map[string][]rundir.Point{}
 	}
 	t.Series[series] = append(t.Series[series], p)
 }

@@ -14,7 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"tare/internal/agent"
-	"tare/internal/bundle"
+	"tare/internal/rundir"
 	"tare/internal/workload"
 )
 
@@ -224,7 +224,7 @@ func quoted(s workload.Step) string {
 }
 
 // lastLines are the last lines of the first output that has any.
-func lastLines(outputs ...*bundle.RawFile) string {
+func lastLines(outputs ...*rundir.RawFile) string {
 	for _, out := range outputs {
 		text := strings.TrimSpace(string(out.Tail()))
 		if text == "" {

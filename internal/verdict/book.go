@@ -3,9 +3,9 @@ package verdict
 import (
 	"slices"
 
-	"tare/internal/bundle"
 	"tare/internal/cost"
 	"tare/internal/environment"
+	"tare/internal/rundir"
 	"tare/internal/study"
 	"tare/internal/workload"
 )
@@ -13,12 +13,12 @@ import (
 // Contrasts judges all trials of a run, in the order of the plan: workload,
 // level, metric, environment. facts name the environments that are not usable,
 // which have no contrast, and the labels; they may be nil.
-func Contrasts(plan *study.Plan, trials []bundle.Trial, facts map[string]bundle.EnvironmentFacts) []Contrast {
+func Contrasts(plan *study.Plan, trials []rundir.Trial, facts map[string]rundir.EnvironmentFacts) []Contrast {
 	return NewBook(plan, usable(plan, facts)).judged(trials, facts)
 }
 
 // usable are the environments that a plan has and that work.
-func usable(plan *study.Plan, facts map[string]bundle.EnvironmentFacts) (names []string) {
+func usable(plan *study.Plan, facts map[string]rundir.EnvironmentFacts) (names []string) {
 	for _, e := range plan.Environments {
 		if facts[e.Name].State != environment.Missing {
 			names = append(names, e.Name)
@@ -28,7 +28,7 @@ func usable(plan *study.Plan, facts map[string]bundle.EnvironmentFacts) (names [
 }
 
 // judged are the contrasts of a book when all trials have been entered.
-func (b *Book) judged(trials []bundle.Trial, facts map[string]bundle.EnvironmentFacts) []Contrast {
+func (b *Book) judged(trials []rundir.Trial, facts map[string]rundir.EnvironmentFacts) []Contrast {
 	for name, f := range facts {
 		b.Label(name, f.Label)
 	}
@@ -159,14 +159,14 @@ func (b *Book) Label(environment, label string) {
 
 // Add takes a trial, whatever its status. Trials of environments or workloads
 // that the plan does not have are passed over, and so are traced ones.
-func (b *Book) Add(t bundle.Trial) {
+func (b *Book) Add(t rundir.Trial) {
 	if t.Traced {
 		return
 	}
 	at := place{t.Environment, t.Workload, t.Level}
 	for i, m := range b.metrics[t.Workload] {
 		v, ok, reason := valueOf(t, m.Name)
-		b.at(at)[i].add(t.Block, v, ok, t.Status == bundle.Skipped, reason)
+		b.at(at)[i].add(t.Block, v, ok, t.Status == rundir.Skipped, reason)
 	}
 	for _, e := range b.touched[at] {
 		e.stale = true

@@ -7,7 +7,7 @@ import (
 	"math"
 	"slices"
 
-	"tare/internal/bundle"
+	"tare/internal/rundir"
 	"tare/internal/stats"
 	"tare/internal/study"
 )
@@ -40,7 +40,7 @@ type Moved struct {
 // the Hodges-Lehmann shift between two independent samples with the exact
 // rank-sum distribution, at 5% divided by the number of comparisons on primary
 // metrics (or of the others, for the others): the error rate is the table's.
-func Compare(plan *study.Plan, first, second []bundle.Trial) []Moved {
+func Compare(plan *study.Plan, first, second []rundir.Trial) []Moved {
 	a, b := ratios(plan, first), ratios(plan, second)
 	var changes []Moved
 	for _, w := range plan.Workloads {
@@ -115,7 +115,7 @@ type runRatios struct {
 	values map[ratioKey][]float64
 }
 
-func ratios(plan *study.Plan, trials []bundle.Trial) runRatios {
+func ratios(plan *study.Plan, trials []rundir.Trial) runRatios {
 	type at struct {
 		block int
 		ratioKey
@@ -123,7 +123,7 @@ func ratios(plan *study.Plan, trials []bundle.Trial) runRatios {
 	sums, counts := map[at]float64{}, map[at]int{}
 	out := runRatios{map[ratioKey][]float64{}, map[ratioKey][]float64{}}
 	for _, t := range trials {
-		if t.Status != bundle.OK {
+		if t.Status != rundir.OK {
 			continue
 		}
 		for name, v := range t.Metrics {

@@ -6,7 +6,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"tare/internal/bundle"
+	"tare/internal/rundir"
 	"tare/internal/study"
 	"tare/internal/workload"
 )
@@ -20,12 +20,12 @@ func comparedPlan(better string) *study.Plan {
 
 // costing makes the trials of a run whose environment has cost times the
 // baseline's value, give or take a little, on a machine with its own speed.
-func costing(blocks int, speed, cost, noise float64) (trials []bundle.Trial) {
+func costing(blocks int, speed, cost, noise float64) (trials []rundir.Trial) {
 	for b := 1; b <= blocks; b++ {
 		drift := speed * (1 + float64(b%5)/20)
 		wiggle := 1 + noise*math.Sin(float64(b))
 		for env, v := range map[string]float64{"native": drift, "docker": drift * cost * wiggle} {
-			trials = append(trials, bundle.Trial{Block: b, Environment: env, Workload: "w", Status: bundle.OK, Metrics: map[string]float64{"rate": v}})
+			trials = append(trials, rundir.Trial{Block: b, Environment: env, Workload: "w", Status: rundir.OK, Metrics: map[string]float64{"rate": v}})
 		}
 	}
 	return trials

@@ -5,7 +5,7 @@ import (
 	"math"
 	"slices"
 
-	"tare/internal/bundle"
+	"tare/internal/rundir"
 	"tare/internal/stats"
 	"tare/internal/study"
 	"tare/internal/workload"
@@ -16,7 +16,7 @@ import (
 // procedure of all contrasts, from the same blocks. What one metric of one
 // workload shows at all levels in all environments shares the error rate.
 // Figures that add up over the copies are left out: they grow by themselves.
-func Within(plan *study.Plan, trials []bundle.Trial, facts map[string]bundle.EnvironmentFacts) []Contrast {
+func Within(plan *study.Plan, trials []rundir.Trial, facts map[string]rundir.EnvironmentFacts) []Contrast {
 	if plan.Design.Order == OrderUnpaired {
 		return nil
 	}
@@ -68,7 +68,7 @@ type Growth struct {
 
 // Growths of all figures that add up over the copies and that the workload is
 // judged by, or that a workload measures of its starts.
-func Growths(plan *study.Plan, trials []bundle.Trial, facts map[string]bundle.EnvironmentFacts) (all []Growth) {
+func Growths(plan *study.Plan, trials []rundir.Trial, facts map[string]rundir.EnvironmentFacts) (all []Growth) {
 	if plan.Design.Order == OrderUnpaired {
 		return nil
 	}
@@ -96,7 +96,7 @@ func Growths(plan *study.Plan, trials []bundle.Trial, facts map[string]bundle.En
 }
 
 // slopes of one metric in one environment, by block.
-func slopes(w study.Workload, crowd study.Crowd, m workload.Metric, environment string, trials []bundle.Trial) map[int]float64 {
+func slopes(w study.Workload, crowd study.Crowd, m workload.Metric, environment string, trials []rundir.Trial) map[int]float64 {
 	counts, figures := map[int][]float64{}, map[int][]float64{}
 	for _, t := range trials {
 		if t.Workload != w.Name || t.Environment != environment {

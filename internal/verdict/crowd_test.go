@@ -7,13 +7,13 @@ import (
 	"strings"
 	"testing"
 
-	"tare/internal/bundle"
+	"tare/internal/rundir"
 	"tare/internal/study"
 )
 
 // crowded are a plan and trials in which each environment's figure is made from
 // the environment's number and the level's count.
-func crowded(blocks int, by string, counts []int, figure func(environment, block, count int) float64) (*study.Plan, []bundle.Trial) {
+func crowded(blocks int, by string, counts []int, figure func(environment, block, count int) float64) (*study.Plan, []rundir.Trial) {
 	p := planOf(study.Blocks{Min: blocks, Max: blocks, Fixed: true}, "native", "docker")
 	p.Workloads[0].Levels = nil
 	for _, n := range counts {
@@ -25,12 +25,12 @@ func crowded(blocks int, by string, counts []int, figure func(environment, block
 		}
 		p.Workloads[0].Levels = append(p.Workloads[0].Levels, l)
 	}
-	var trials []bundle.Trial
+	var trials []rundir.Trial
 	for b := range blocks {
 		for e, name := range []string{"native", "docker"} {
 			for i, n := range counts {
-				trials = append(trials, bundle.Trial{Block: b + 1, Environment: name, Workload: "w", Level: p.Workloads[0].Levels[i].Name,
-					Status: bundle.OK, Metrics: map[string]float64{"time": figure(e, b, n)}})
+				trials = append(trials, rundir.Trial{Block: b + 1, Environment: name, Workload: "w", Level: p.Workloads[0].Levels[i].Name,
+					Status: rundir.OK, Metrics: map[string]float64{"time": figure(e, b, n)}})
 			}
 		}
 	}

@@ -4,7 +4,7 @@ import (
 	"math"
 	"slices"
 
-	"tare/internal/bundle"
+	"tare/internal/rundir"
 )
 
 // giveUpAfter is how many blocks without a value, counted from the first, make
@@ -71,9 +71,9 @@ func (s *series) last() int {
 }
 
 // valueOf is a metric of a trial, with the reason where there is none.
-func valueOf(t bundle.Trial, metric string) (float64, bool, string) {
+func valueOf(t rundir.Trial, metric string) (float64, bool, string) {
 	switch t.Status {
-	case bundle.OK:
+	case rundir.OK:
 	default:
 		if t.Reason != "" {
 			return 0, false, t.Reason

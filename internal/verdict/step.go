@@ -4,7 +4,7 @@ import (
 	"math"
 	"slices"
 
-	"tare/internal/bundle"
+	"tare/internal/rundir"
 	"tare/internal/study"
 	"tare/internal/workload"
 )
@@ -108,7 +108,7 @@ func joined(all []*series) *series {
 
 // Logs are the natural logarithms of one metric of a workload at a level, by
 // environment and block: what the differences of contrasts are made of.
-func Logs(plan *study.Plan, trials []bundle.Trial, name, level, metric string) map[string]map[int]float64 {
+func Logs(plan *study.Plan, trials []rundir.Trial, name, level, metric string) map[string]map[int]float64 {
 	b := emptyBook(plan)
 	number := slices.IndexFunc(b.metrics[name], func(m workload.Metric) bool { return m.Name == metric })
 	if number < 0 {

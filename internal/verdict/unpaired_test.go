@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"tare/internal/bundle"
+	"tare/internal/rundir"
 	"tare/internal/study"
 )
 
@@ -68,7 +68,7 @@ func TestFewUnpairedResultsAreCalledFew(t *testing.T) {
 }
 
 func TestASideWithoutFiguresSaysWhose(t *testing.T) {
-	failed := bundle.Trial{Block: 1, Environment: "docker", Workload: "w", Status: bundle.Failed, Reason: "cut off"}
+	failed := rundir.Trial{Block: 1, Environment: "docker", Workload: "w", Status: rundir.Failed, Reason: "cut off"}
 	got := one(t, unpairedPlan(), append(trialsOf("time", map[string][]float64{"native": {1, 2}}), failed))
 	if got.N != 0 || !strings.Contains(got.Reason, "no figure from docker") {
 		t.Errorf("%q", got.Reason)

@@ -12,9 +12,9 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"pgregory.net/rapid"
 
-	"tare/internal/bundle"
 	"tare/internal/cost"
 	"tare/internal/environment"
+	"tare/internal/rundir"
 	"tare/internal/sample"
 	"tare/internal/study"
 	"tare/internal/workload"
@@ -34,8 +34,8 @@ func planOf(blocks study.Blocks, environments ...string) *study.Plan {
 var usual = study.Blocks{Min: 8, Max: 60}
 
 // trialsOf makes one trial a block and environment from the values.
-func trialsOf(metric string, values map[string][]float64) []bundle.Trial {
-	var trials []bundle.Trial
+func trialsOf(metric string, values map[string][]float64) []rundir.Trial {
+	var trials []rundir.Trial
 	most := 0
 	for _, v := range values {
 		most = max(most, len(v))
@@ -49,7 +49,7 @@ func trialsOf(metric string, values map[string][]float64) []bundle.Trial {
 			}
 		}) {
 			if b < len(values[name]) {
-				trials = append(trials, bundle.Trial{Block: b + 1, Environment: name, Workload: "w", Status: bundle.OK,
+				trials = append(trials, rundir.Trial{Block: b + 1, Environment: name, Workload: "w", Status: rundir.OK,
 					Metrics: map[string]float64{metric: values[name][b]}})
 			}
 		}
@@ -67,7 +67,7 @@ func noisy(n int, middle, sd float64, seed uint64) []float64 {
 	return v
 }
 
-func one(t *testing.T, p *study.Plan, trials []bundle.Trial) Contrast {
+func one(t *testing.T, p *study.Plan, trials []rundir.Trial) Contrast {
 	t.Helper()
 	all := Contrasts(p, trials, nil)
 	if len(all) != 1 {
@@ -202,7 +202,7 @@ func TestFailedTrialsLeaveABlockWithoutAPair(t *testing.T) {
 	trials := trialsOf("time", map[string][]float64{"native": noisy(12, 1, .001, 1), "docker": noisy(12, 1.5, .001, 2)})
 	for i := range trials {
 		if trials[i].Block == 4 && trials[i].Environment == "docker" {
-			trials[i].Status, trials[i].Metrics, trials[i].Reason = bundle.Failed, nil, "no answer"
+			trials[i].Status, trials[i].Metrics, trials[i].Reason = rundir.Failed, nil, "no answer"
 		}
 	}
 	c := one(t, p, trials)
@@ -212,12 +212,12 @@ func TestFailedTrialsLeaveABlockWithoutAPair(t *testing.T) {
 }
 
 func TestThreeFailuresFromTheStartOrOneSkipGiveUp(t *testing.T) {
-	for status, block := range map[bundle.Status]int{bundle.Failed: 3, bundle.Skipped: 1} {
-		var trials []bundle.Trial
+	for status, block := range map[rundir.Status]int{rundir.Failed: 3, rundir.Skipped: 1} {
+		var trials []rundir.Trial
 		for b := 1; b <= block; b++ {
 			trials = append(trials, trialsOf("time", map[string][]float64{"native": {1}})...)
 			trials[len(trials)-1].Block = b
-			trials = append(trials, bundle.Trial{Block: b, Environment: "docker", Workload: "w", Status: status, Reason: "no such device"})
+			trials = append(trials, rundir.Trial{Block: b, Environment: "docker", Workload: "w", Status: status, Reason: "no such device"})
 			c := one(t, planOf(usual, "native", "docker"), trials)
 			if c.Open != (b < block) {
 				t.Errorf("%s in %d blocks: open is %v", status, b, c.Open)
@@ -233,7 +233,7 @@ func TestFamiliesShareTheErrorRate(t *testing.T) {
 	p := planOf(usual, "native", "docker", "gvisor", "vm", "broken")
 	p.Workloads[0].Levels = []study.Level{{Name: "a"}, {Name: "b"}}
 	p.Workloads[0].Pack.Metrics = append(p.Workloads[0].Pack.Metrics, workload.Metric{Name: "other", Better: "lower"})
-	facts := map[string]bundle.EnvironmentFacts{"broken": {State: environment.Missing}, "vm": {State: environment.Usable, Label: "tcg"}}
+	facts := map[string]rundir.EnvironmentFacts{"broken": {State: environment.Missing}, "vm": {State: environment.Usable, Label: "tcg"}}
 	for family, want := range map[string][2]int{"metric": {3, 3}, "study": {6, 3}} {
 		p.Design.Family = family
 		all := Contrasts(p, nil, facts)
@@ -400,7 +400,7 @@ func TestABookForgetsNothingAndRemembersNothingWrong(t *testing.T) {
 		trials := trialsOf("time", map[string][]float64{"native": noisy(n, 1, sd, seed), "docker": noisy(n, 1.03, sd, seed+1), "gvisor": noisy(n, 1, sd, seed+2)})
 		for i := range trials {
 			if rapid.IntRange(0, 9).Draw(t, "fails") == 0 {
-				trials[i].Status, trials[i].Metrics = bundle.Failed, nil
+				trials[i].Status, trials[i].Metrics = rundir.Failed, nil
 			}
 		}
 		b := NewBook(p, []string{"native", "docker", "gvisor"})
@@ -430,7 +430,7 @@ func TestSwappingTheSidesTurnsTheVerdictRound(t *testing.T) {
 func BenchmarkTenThousandTrials(b *testing.B) {
 	p := planOf(usual, "native", "docker", "gvisor", "podman", "vm")
 	p.Workloads = nil
-	var trials []bundle.Trial
+	var trials []rundir.Trial
 	rng := rand.New(rand.NewPCG(5, 5))
 	for w := range 34 {
 		name := "w" + string(rune('a'+w))
@@ -438,7 +438,7 @@ func BenchmarkTenThousandTrials(b *testing.B) {
 			{Name: "ops", Unit: "1/s", Better: "higher", Primary: true}, {Name: "p99", Unit: "ms", Better: "lower"}}}})
 		for block := 1; block <= 60; block++ {
 			for _, e := range p.Environments {
-				trials = append(trials, bundle.Trial{Block: block, Environment: e.Name, Workload: name, Status: bundle.OK,
+				trials = append(trials, rundir.Trial{Block: block, Environment: e.Name, Workload: name, Status: rundir.OK,
 					Metrics: map[string]float64{"ops": math.Exp(rng.NormFloat64() / 10), "p99": math.Exp(rng.NormFloat64() / 10)},
 					Usage:   &sample.Usage{CPUUser: sample.Known(1), CPUSystem: sample.Known(1)}})
 			}
@@ -452,11 +452,11 @@ func BenchmarkTenThousandTrials(b *testing.B) {
 }
 
 func TestAMissingFigureKeepsItsReason(t *testing.T) {
-	for want, trial := range map[string]bundle.Trial{
-		"no such controller":    {Status: bundle.OK, Missing: map[string]string{"time": "no such controller"}},
-		"the trial has no time": {Status: bundle.OK},
-		"it broke":              {Status: bundle.Failed, Reason: "it broke"},
-		"the trial failed":      {Status: bundle.Failed},
+	for want, trial := range map[string]rundir.Trial{
+		"no such controller":    {Status: rundir.OK, Missing: map[string]string{"time": "no such controller"}},
+		"the trial has no time": {Status: rundir.OK},
+		"it broke":              {Status: rundir.Failed, Reason: "it broke"},
+		"the trial failed":      {Status: rundir.Failed},
 	} {
 		if _, ok, why := valueOf(trial, "time"); ok || why != want {
 			t.Errorf("got %q, want %q", why, want)

@@ -7,7 +7,7 @@ import (
 	"sort"
 	"strings"
 
-	"tare/internal/strict"
+	"tare/internal/strictyaml"
 	"tare/internal/workload/parse"
 )
 
@@ -73,7 +73,7 @@ var (
 )
 
 // check notes what is wrong with a pack beyond the types of its values.
-func check(p *Pack, root strict.Node) {
+func check(p *Pack, root strictyaml.Node) {
 	if !packName.MatchString(p.Name) {
 		root.At("workload").Problemf("workload: needs a name of small letters, digits and single dashes, not %q", p.Name)
 	}
@@ -88,15 +88,15 @@ func check(p *Pack, root strict.Node) {
 	checkMetrics(p, root)
 }
 
-func oneOf(at strict.Node, key, value string, known []string, must bool) {
+func oneOf(at strictyaml.Node, key, value string, known []string, must bool) {
 	if value == "" && must {
 		at.At(key).Problemf("%s: is missing; one of %s", key, strings.Join(known, ", "))
 	} else if value != "" && !slices.Contains(known, value) {
-		at.At(key).Problemf("%s", strict.Unknown(key, value, known))
+		at.At(key).Problemf("%s", strictyaml.Unknown(key, value, known))
 	}
 }
 
-func checkParameters(p *Pack, root strict.Node) {
+func checkParameters(p *Pack, root strictyaml.Node) {
 	for name, parameter := range p.Parameters {
 		at := root.At("parameters", name)
 		if !plainName.MatchString(name) {
@@ -133,7 +133,7 @@ func checkParameters(p *Pack, root strict.Node) {
 	})
 }
 
-func checkSteps(p *Pack, root strict.Node) {
+func checkSteps(p *Pack, root strictyaml.Node) {
 	for i, s := range p.Begin {
 		checkStep(s, root.At("begin", i))
 	}
@@ -164,7 +164,7 @@ func checkSteps(p *Pack, root strict.Node) {
 	}
 }
 
-func checkServer(server Server, at strict.Node) {
+func checkServer(server Server, at strictyaml.Node) {
 	checkStep(server.Step, at)
 	oneOf(at, "stop", server.Stop, signals, false)
 	ready := 0
@@ -178,7 +178,7 @@ func checkServer(server Server, at strict.Node) {
 	}
 }
 
-func checkRoles(p *Pack, root strict.Node) {
+func checkRoles(p *Pack, root strictyaml.Node) {
 	for name, role := range p.Roles {
 		at := root.At("roles", name)
 		if !roleName.MatchString(name) {
@@ -204,14 +204,14 @@ func checkRoles(p *Pack, root strict.Node) {
 	}
 }
 
-func checkPaths(p *Pack, root strict.Node, key string, list []RolePath) {
+func checkPaths(p *Pack, root strictyaml.Node, key string, list []RolePath) {
 	for i, at := range list {
 		node := root.At(key, i)
 		if !strings.HasPrefix(at.Path, "/") && !strings.HasPrefix(at.Path, "${") {
 			node.At("path").Problemf("path: %q does not begin with a slash", at.Path)
 		}
 		if at.Role != "" && !slices.Contains(p.RoleNames(), at.Role) {
-			node.At("role").Problemf("%s", strict.Unknown("role", at.Role, p.RoleNames()))
+			node.At("role").Problemf("%s", strictyaml.Unknown("role", at.Role, p.RoleNames()))
 		}
 		if slices.Index(list, at) < i {
 			node.Problemf("%s is there twice", at.Path)
@@ -219,7 +219,7 @@ func checkPaths(p *Pack, root strict.Node, key string, list []RolePath) {
 	}
 }
 
-func checkStep(s Step, at strict.Node) {
+func checkStep(s Step, at strictyaml.Node) {
 	if (s.Run != "") == (len(s.Argv) > 0) {
 		at.Problemf("a step has either run (a shell command line) or argv (the words)")
 	}
@@ -230,7 +230,7 @@ func checkStep(s Step, at strict.Node) {
 	}
 }
 
-func checkParser(p *Pack, root strict.Node) {
+func checkParser(p *Pack, root strictyaml.Node) {
 	at := root.At("parser")
 	given := 0
 	for _, set := range []bool{p.Parser.Name != "", len(p.Parser.Regex) > 0, p.Parser.JSON, p.Parser.CSV} {
@@ -251,7 +251,7 @@ func checkParser(p *Pack, root strict.Node) {
 		at.Problemf("parser: needs exactly one of name, regex, json and csv, has %d", given)
 	}
 	if p.Parser.Name != "" && !slices.Contains(parse.Names(), p.Parser.Name) {
-		at.At("name").Problemf("%s", strict.Unknown("parser", p.Parser.Name, parse.Names()))
+		at.At("name").Problemf("%s", strictyaml.Unknown("parser", p.Parser.Name, parse.Names()))
 	}
 	seen := map[string]bool{}
 	for i, text := range p.Parser.Regex {
@@ -305,7 +305,7 @@ func (p *Pack) gives(field string) bool {
 	return ok && named.Gives(field)
 }
 
-func checkMetrics(p *Pack, root strict.Node) {
+func checkMetrics(p *Pack, root strictyaml.Node) {
 	if len(p.Metrics) == 0 {
 		root.At("metrics").Problemf("metrics: is missing; name at least one figure")
 	}
@@ -329,7 +329,7 @@ func checkMetrics(p *Pack, root strict.Node) {
 		oneOf(at, "better", m.Better, betters, true)
 		oneOf(at, "across", m.Across, acrosses, false)
 		if known && !slices.Contains(fields, m.FieldName()) && !p.gives(m.FieldName()) {
-			at.At("field").Problemf("metric %s: %s", m.Name, strict.Unknown("field of the parser", m.FieldName(), fields))
+			at.At("field").Problemf("metric %s: %s", m.Name, strictyaml.Unknown("field of the parser", m.FieldName(), fields))
 		}
 		if p.Startup && p.Rest == "" && slices.Contains(restFields, m.FieldName()) {
 			at.At("field").Problemf("metric %s: instances at rest are looked at only with rest:, for how long", m.Name)
@@ -342,6 +342,6 @@ func checkMetrics(p *Pack, root strict.Node) {
 		root.At("metrics").Problemf("metrics: none is primary; mark the one that the workload is judged by")
 	}
 	if p.Operations != "" && !slices.Contains(names, p.Operations) {
-		root.At("operations").Problemf("%s", strict.Unknown("metric", p.Operations, names))
+		root.At("operations").Problemf("%s", strictyaml.Unknown("metric", p.Operations, names))
 	}
 }

@@ -8,7 +8,7 @@ import (
 	"sort"
 	"strings"
 
-	"tare/internal/strict"
+	"tare/internal/strictyaml"
 )
 
 //go:embed packs/*.yaml
@@ -33,14 +33,14 @@ func Builtin(name string) (*Pack, error) {
 	data, err := packs.ReadFile(path.Join("packs", name+".yaml"))
 	if err != nil {
 		return nil, fmt.Errorf("%s; a pack of your own is named by its file, such as ./%s.yaml",
-			strict.Unknown("workload", name, Names()), name)
+			strictyaml.Unknown("workload", name, Names()), name)
 	}
 	return Decode("built-in:"+name, data)
 }
 
 // Find is a pack by its file, or a built-in one by its name.
 func Find(pathOrName string) (*Pack, error) {
-	if strict.IsPath(pathOrName) {
+	if strictyaml.IsPath(pathOrName) {
 		return Load(pathOrName)
 	}
 	return Builtin(pathOrName)
@@ -58,8 +58,8 @@ func Load(file string) (*Pack, error) {
 // Decode reads a pack from its text. The error is a strict.Problems that lists
 // every mistake found.
 func Decode(file string, data []byte) (*Pack, error) {
-	var problems strict.Problems
-	root, err := strict.Parse(file, data, &problems)
+	var problems strictyaml.Problems
+	root, err := strictyaml.Parse(file, data, &problems)
 	if err != nil {
 		return nil, err
 	}

@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"tare/internal/quantity"
-	"tare/internal/strict"
+	"tare/internal/strictyaml"
 )
 
 // What a value may look like. Values go into shell command lines as they are,
@@ -37,7 +37,7 @@ func (p Parameter) whole() bool { return wholeNumber.MatchString(p.Default) }
 func (p Parameter) Check(value string) error {
 	if len(p.Values) > 0 {
 		if !slices.Contains(p.Values, value) {
-			return fmt.Errorf("%s", strict.Unknown("value", value, p.Values))
+			return fmt.Errorf("%s", strictyaml.Unknown("value", value, p.Values))
 		}
 		return nil
 	}
@@ -114,7 +114,7 @@ func substitute(text string, values map[string]string) (string, error) {
 			known = append(known, name)
 		}
 		slices.Sort(known)
-		return "", fmt.Errorf("%s; write $${%s} for the shell's own variable", strict.Unknown("parameter", unknown[0], known), unknown[0])
+		return "", fmt.Errorf("%s; write $${%s} for the shell's own variable", strictyaml.Unknown("parameter", unknown[0], known), unknown[0])
 	}
 	return out, nil
 }

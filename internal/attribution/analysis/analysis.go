@@ -11,8 +11,8 @@ import (
 	"math"
 	"slices"
 
-	"tare/internal/bundle"
 	"tare/internal/cost"
+	"tare/internal/rundir"
 	"tare/internal/stats"
 	"tare/internal/study"
 	"tare/internal/verdict"
@@ -101,7 +101,7 @@ func (u Unexplained) MarshalJSON() ([]byte, error) {
 // that the workloads are judged by and of what operations cost. What else was
 // seen gives causes to its sentences, and no figure. It is a pure function of
 // what the run folder has.
-func Of(plan *study.Plan, trials []bundle.Trial, contrasts []verdict.Contrast, seen Seen) []Attribution {
+func Of(plan *study.Plan, trials []rundir.Trial, contrasts []verdict.Contrast, seen Seen) []Attribution {
 	if len(plan.Steps) == 0 {
 		return nil
 	}
@@ -149,7 +149,7 @@ func material(c verdict.Contrast) bool {
 }
 
 // fill adds what the parts have only together.
-func (a *Attribution) fill(plan *study.Plan, trials []bundle.Trial, seen Seen) {
+func (a *Attribution) fill(plan *study.Plan, trials []rundir.Trial, seen Seen) {
 	logs := verdict.Logs(plan, trials, a.Workload, a.Level, a.Metric)
 	sum := 0.0
 	for i := range a.Parts {

@@ -11,7 +11,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"tare/internal/bundle"
+	"tare/internal/rundir"
 	"tare/internal/stats"
 	"tare/internal/study"
 	"tare/internal/verdict"
@@ -37,12 +37,12 @@ func climbPlan(better string, parts ...string) *study.Plan {
 
 // measured makes the trials of a plan whose environments have these effects, on
 // a machine that drifts.
-func measured(p *study.Plan, blocks int, seed uint64, noise float64, effect map[string]float64) (trials []bundle.Trial) {
+func measured(p *study.Plan, blocks int, seed uint64, noise float64, effect map[string]float64) (trials []rundir.Trial) {
 	rng, drift := rand.New(rand.NewPCG(seed, 1)), 0.0
 	for b := 1; b <= blocks; b++ {
 		drift += .1 * rng.NormFloat64()
 		for _, e := range p.Environments {
-			trials = append(trials, bundle.Trial{Block: b, Environment: e.Name, Workload: "w", Status: bundle.OK,
+			trials = append(trials, rundir.Trial{Block: b, Environment: e.Name, Workload: "w", Status: rundir.OK,
 				Metrics: map[string]float64{"requests_per_second": 40000 * math.Exp(drift+effect[e.Name]+noise*rng.NormFloat64())}})
 		}
 	}
@@ -52,7 +52,7 @@ func measured(p *study.Plan, blocks int, seed uint64, noise float64, effect map[
 func analysed(t interface {
 	Helper()
 	Fatalf(string, ...any)
-}, p *study.Plan, trials []bundle.Trial) Attribution {
+}, p *study.Plan, trials []rundir.Trial) Attribution {
 	t.Helper()
 	all := Of(p, trials, verdict.Contrasts(p, trials, nil), Seen{})
 	if len(all) != 1 {
@@ -170,7 +170,7 @@ func TestPartsAndTheRestAddUpInEveryBlock(t *testing.T) {
 		trials := measured(p, rapid.IntRange(6, 20).Draw(t, "blocks"), rapid.Uint64().Draw(t, "seed"), .05, effect)
 		for i := range trials { // trials fail, and leave their block incomplete
 			if rapid.IntRange(0, 9).Draw(t, "fails") == 0 {
-				trials[i].Status, trials[i].Metrics = bundle.Failed, nil
+				trials[i].Status, trials[i].Metrics = rundir.Failed, nil
 			}
 		}
 		a := analysed(t, p, trials)

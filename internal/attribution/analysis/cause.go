@@ -5,9 +5,9 @@ import (
 	"slices"
 	"strings"
 
-	"tare/internal/bundle"
 	"tare/internal/evidence"
 	"tare/internal/parity"
+	"tare/internal/rundir"
 	"tare/internal/study"
 )
 
@@ -15,7 +15,7 @@ import (
 // differ, and the trials in which the kernel was watched.
 type Seen struct {
 	Parity []parity.Comparison
-	Traced []bundle.Trial
+	Traced []rundir.Trial
 }
 
 // noCause ends a sentence about a part that makes things cheaper for a reason
@@ -84,7 +84,7 @@ func (s Seen) spent(plan *study.Plan, a *Attribution, section string) (before, a
 	}
 	at := func(environment string) (list []evidence.Counted) {
 		for _, t := range s.Traced {
-			if t.Environment == environment && t.Workload == a.Workload && t.Level == a.Level && t.Status == bundle.OK && t.Evidence != nil {
+			if t.Environment == environment && t.Workload == a.Workload && t.Level == a.Level && t.Status == rundir.OK && t.Evidence != nil {
 				list = append(list, evidence.Counted{Evidence: *t.Evidence, Operations: t.Metrics[w.Pack.Operations]})
 			}
 		}

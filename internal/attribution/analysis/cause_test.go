@@ -5,9 +5,9 @@ import (
 	"strings"
 	"testing"
 
-	"tare/internal/bundle"
 	"tare/internal/evidence"
 	"tare/internal/parity"
+	"tare/internal/rundir"
 	"tare/internal/sample"
 	"tare/internal/study"
 	"tare/internal/verdict"
@@ -24,9 +24,9 @@ func TestACauseIsToldWhereItWasSeenAndNoneWhereItWasNot(t *testing.T) {
 	}}}}}
 	elsewhere := []parity.Comparison{differ[0]}
 	elsewhere[0].Workload = "another"
-	watched := func(from, to float64) (trials []bundle.Trial) {
+	watched := func(from, to float64) (trials []rundir.Trial) {
 		for name, seconds := range map[string]float64{"from": from, "r1": to} {
-			trials = append(trials, bundle.Trial{Environment: name, Workload: "w", Status: bundle.OK, Traced: true, Metrics: map[string]float64{"operations": 1000},
+			trials = append(trials, rundir.Trial{Environment: name, Workload: "w", Status: rundir.OK, Traced: true, Metrics: map[string]float64{"operations": 1000},
 				Evidence: &evidence.Evidence{Seconds: 1, Times: map[string]sample.Figure{"kernel.netfilter": sample.Known(seconds), "kernel": sample.Known(1)}}})
 		}
 		return trials

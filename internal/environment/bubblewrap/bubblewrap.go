@@ -15,13 +15,13 @@ import (
 	"strings"
 
 	"tare/internal/agent"
+	"tare/internal/cleanup"
 	"tare/internal/environment"
 	"tare/internal/environment/support/childprocess"
 	"tare/internal/environment/support/rootfs"
 	"tare/internal/image"
 	"tare/internal/linux/fsinfo"
 	"tare/internal/linux/virtnet"
-	"tare/internal/owner"
 )
 
 // Options of the kind "bubblewrap".
@@ -87,7 +87,7 @@ func (b *bubblewrap) Versions(ctx context.Context) map[string]string {
 
 // NewNetwork has nothing to make: the instances share the host's network, and
 // each that joins gets an address of the loopback for itself.
-func (b *bubblewrap) NewNetwork(context.Context, *owner.Owner, string) (environment.Network, error) {
+func (b *bubblewrap) NewNetwork(context.Context, *cleanup.Owner, string) (environment.Network, error) {
 	if b.options.Network == "none" {
 		return nil, fmt.Errorf("network: none gives each instance a loopback of its own, where no other reaches it; use network: host")
 	}

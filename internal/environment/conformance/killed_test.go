@@ -11,11 +11,11 @@ import (
 	"time"
 
 	"tare/internal/agent"
+	"tare/internal/cleanup"
 	"tare/internal/environment"
 	"tare/internal/environment/environmenttest"
 	"tare/internal/environment/remote"
 	"tare/internal/image"
-	"tare/internal/owner"
 )
 
 func TestMain(m *testing.M) {
@@ -34,7 +34,7 @@ func hold(name, home string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	o, err := owner.Open(home)
+	o, err := cleanup.Open(home)
 	if err != nil {
 		return "", err
 	}
@@ -67,7 +67,7 @@ func whatAKilledTareLeavesIsSwept(t *testing.T, s *scene) {
 	}
 	processes := environmenttest.Hold(t, pids...)
 	kill()
-	removed, err := owner.Sweep(t.Context(), s.home, environment.Sweepers()...)
+	removed, err := cleanup.Sweep(t.Context(), s.home, environment.Sweepers()...)
 	t.Logf("swept: %q", removed)
 	if err != nil {
 		t.Error(err)

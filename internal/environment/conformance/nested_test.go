@@ -7,10 +7,10 @@ import (
 	"io"
 	"os"
 
+	"tare/internal/cleanup"
 	"tare/internal/environment"
 	inside "tare/internal/environment/nested"
 	"tare/internal/image"
-	"tare/internal/owner"
 )
 
 // What runs inside another has no kind of its own in a study, which names two
@@ -88,7 +88,7 @@ type nested struct {
 
 func (e *nested) Prepare(ctx context.Context, img *image.Image, progress func(string)) (err error) {
 	n := e.nesting
-	if n.Owner, err = owner.Open(e.home); err != nil {
+	if n.Owner, err = cleanup.Open(e.home); err != nil {
 		return err
 	}
 	defer func() {

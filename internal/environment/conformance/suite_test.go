@@ -18,10 +18,10 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"tare/internal/cleanup"
 	"tare/internal/environment"
 	"tare/internal/environment/environmenttest"
 	"tare/internal/image"
-	"tare/internal/owner"
 
 	_ "tare/internal/environment/bubblewrap"
 	_ "tare/internal/environment/cloudhypervisor"
@@ -131,7 +131,7 @@ type scene struct {
 	env    environment.Environment
 	image  *image.Image
 	home   string
-	owner  *owner.Owner
+	owner  *cleanup.Owner
 	shared environment.Instance // of an owner of its own
 	took   time.Duration        // its start
 	first  *inventory           // of the first provider

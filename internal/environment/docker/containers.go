@@ -16,13 +16,13 @@ import (
 	"github.com/moby/moby/client"
 
 	"tare/internal/agent"
+	"tare/internal/cleanup"
 	"tare/internal/environment"
 	"tare/internal/environment/oci"
 	"tare/internal/environment/support/blockdevice"
 	"tare/internal/environment/support/console"
 	"tare/internal/image"
 	"tare/internal/linux/cgroup"
-	"tare/internal/owner"
 )
 
 // Where the agent's program stands inside, read-only.
@@ -51,7 +51,7 @@ func newContainers(b brand, o Options) (*containers, error) {
 		defer cancel()
 		return e.versions(ctx, o.Runtime)
 	})
-	return &containers{engine: e, options: o, gvisor: isRunsc(o.Runtime), agent: owner.OnceAHome(theAgent), versions: versions}, nil
+	return &containers{engine: e, options: o, gvisor: isRunsc(o.Runtime), agent: cleanup.OnceAHome(theAgent), versions: versions}, nil
 }
 
 func (c *containers) Label() string { return "" }

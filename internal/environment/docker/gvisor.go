@@ -5,10 +5,10 @@ import (
 	"fmt"
 	"slices"
 
+	"tare/internal/cleanup"
 	"tare/internal/environment"
 	"tare/internal/environment/oci"
 	"tare/internal/image"
-	"tare/internal/owner"
 )
 
 // gvisor is the environment of either engine; which one is settled once, at
@@ -86,7 +86,7 @@ func (g *gvisor) Start(ctx context.Context, r environment.Request) (environment.
 }
 
 // NewNetwork makes what the engine that was settled on makes.
-func (g *gvisor) NewNetwork(ctx context.Context, o *owner.Owner, name string) (environment.Network, error) {
+func (g *gvisor) NewNetwork(ctx context.Context, o *cleanup.Owner, name string) (environment.Network, error) {
 	env, err := g.settled(ctx)
 	if err != nil {
 		return nil, err

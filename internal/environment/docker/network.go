@@ -10,9 +10,9 @@ import (
 	"github.com/moby/moby/api/types/container"
 	"github.com/moby/moby/client"
 
+	"tare/internal/cleanup"
 	"tare/internal/environment"
 	"tare/internal/linux/virtnet"
-	"tare/internal/owner"
 )
 
 // network is a bridge network of an engine, made for the containers of one
@@ -32,7 +32,7 @@ type network struct {
 // NewNetwork makes a bridge network in the engine, where every container that
 // joins has an address; containers in the host's network get addresses of its
 // loopback.
-func (c *containers) NewNetwork(ctx context.Context, o *owner.Owner, name string) (_ environment.Network, err error) {
+func (c *containers) NewNetwork(ctx context.Context, o *cleanup.Owner, name string) (_ environment.Network, err error) {
 	if c.options.Network == "host" {
 		return virtnet.Loopback{}, nil
 	}

@@ -18,10 +18,10 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/mutate"
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
 
+	"tare/internal/cleanup"
 	"tare/internal/environment"
 	"tare/internal/environment/environmenttest"
 	"tare/internal/image"
-	"tare/internal/owner"
 	"tare/internal/quantity"
 )
 
@@ -51,7 +51,7 @@ func try(t *testing.T, flavours []flavour, test func(t *testing.T, s *stage)) {
 type stage struct {
 	flavour
 	env    environment.Environment
-	owner  *owner.Owner
+	owner  *cleanup.Owner
 	image  *image.Image
 	engine *engine
 }
@@ -115,7 +115,7 @@ func (s *stage) left() []string {
 
 func TestSweepRemovesDeadOwnersContainersOnly(t *testing.T) {
 	try(t, flavours[:3], func(t *testing.T, s *stage) {
-		other, err := owner.Open(s.owner.Home())
+		other, err := cleanup.Open(s.owner.Home())
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -10,7 +10,7 @@ import (
 
 	"github.com/moby/moby/client"
 
-	"tare/internal/owner"
+	"tare/internal/cleanup"
 )
 
 // hostFile stands in an instance's folder and says where its engine is, when
@@ -56,10 +56,10 @@ func (b brand) sweepAt(ctx context.Context, host, home string, dead func(ownerID
 	}
 	defer e.api.Close()
 	left := func(labels map[string]string) bool {
-		id := labels[owner.Label]
-		return id != "" && labels[owner.HomeLabel] == home && dead(id)
+		id := labels[cleanup.Label]
+		return id != "" && labels[cleanup.HomeLabel] == home && dead(id)
 	}
-	ours := make(client.Filters).Add("label", owner.HomeLabel+"="+home)
+	ours := make(client.Filters).Add("label", cleanup.HomeLabel+"="+home)
 	var removed []string
 	var problems []error
 	done := func(what string, err error) {

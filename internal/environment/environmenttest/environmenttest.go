@@ -14,9 +14,9 @@ import (
 	"testing"
 
 	"tare/internal/agent"
+	"tare/internal/cleanup"
 	"tare/internal/environment"
 	"tare/internal/image"
-	"tare/internal/owner"
 )
 
 // Images is the folder of the store that all tests share: $TARE_TEST_IMAGES,
@@ -56,9 +56,9 @@ func Image(t testing.TB) *image.Image {
 
 // Owner opens one in a home and closes it at the end of the test, which fails
 // if anything still stood then.
-func Owner(t testing.TB, home string) *owner.Owner {
+func Owner(t testing.TB, home string) *cleanup.Owner {
 	t.Helper()
-	o, err := owner.Open(home)
+	o, err := cleanup.Open(home)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -73,7 +73,7 @@ func Owner(t testing.TB, home string) *owner.Owner {
 // OnlyOwner is the id of the one that is alive in a home.
 func OnlyOwner(t testing.TB, home string) string {
 	t.Helper()
-	alive, err := owner.Alive(home)
+	alive, err := cleanup.Alive(home)
 	if err != nil || len(alive) != 1 {
 		t.Fatalf("the owners in %s are %q (%v)", home, alive, err)
 	}

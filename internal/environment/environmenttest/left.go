@@ -13,9 +13,9 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"tare/internal/cleanup"
 	"tare/internal/environment"
 	"tare/internal/linux/cgroup"
-	"tare/internal/owner"
 )
 
 // Left lists what is still there of the owners of a home whose ids begin with
@@ -36,10 +36,10 @@ func Left(ctx context.Context, home, ids string) (list []string) {
 			list = append(list, fmt.Sprintf("process %d: %s", pid, line))
 		}
 	}
-	if root, err := cgroup.At(owner.CgroupRoot); err == nil {
+	if root, err := cgroup.At(cleanup.CgroupRoot); err == nil {
 		owners, _ := root.Children()
 		for _, id := range owners {
-			group, err := cgroup.At(owner.CgroupRoot + "/" + id)
+			group, err := cgroup.At(cleanup.CgroupRoot + "/" + id)
 			if err != nil || !theirs(id) {
 				continue
 			}
@@ -135,7 +135,7 @@ func Cgroups(i environment.Instance) []string {
 	if groups := i.Footprint().Cgroups; len(groups) > 0 {
 		return groups
 	}
-	if group, err := cgroup.Of(i.Agent().Hello().PID); err == nil && strings.HasPrefix(group.Path(), owner.CgroupRoot+"/") {
+	if group, err := cgroup.Of(i.Agent().Hello().PID); err == nil && strings.HasPrefix(group.Path(), cleanup.CgroupRoot+"/") {
 		return []string{group.Path()}
 	}
 	return nil

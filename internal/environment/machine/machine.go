@@ -15,12 +15,12 @@ import (
 	"strings"
 	"sync"
 
+	"tare/internal/cleanup"
 	"tare/internal/environment"
 	"tare/internal/environment/native"
 	"tare/internal/environment/remote"
 	"tare/internal/host"
 	"tare/internal/image"
-	"tare/internal/owner"
 )
 
 // kindThere is the kind that runs there.
@@ -259,7 +259,7 @@ func (m *machine) Versions(ctx context.Context) map[string]string {
 }
 
 // NewNetwork is the network that leads to the machine anyway.
-func (m networked) NewNetwork(ctx context.Context, _ *owner.Owner, _ string) (environment.Network, error) {
+func (m networked) NewNetwork(ctx context.Context, _ *cleanup.Owner, _ string) (environment.Network, error) {
 	_, s, err := m.native(ctx, nil)
 	if err != nil {
 		return nil, err

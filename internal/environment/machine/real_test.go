@@ -15,13 +15,13 @@ import (
 	"golang.org/x/sys/unix"
 
 	"tare/internal/agent"
+	"tare/internal/cleanup"
 	"tare/internal/environment"
 	"tare/internal/environment/environmenttest"
 	"tare/internal/environment/native"
 	"tare/internal/environment/remote"
 	"tare/internal/host"
 	"tare/internal/host/hosttest"
-	"tare/internal/owner"
 	"tare/internal/quantity"
 	"tare/internal/sample"
 )
@@ -80,7 +80,7 @@ func waitGone(t *testing.T, home, id string) {
 	t.Helper()
 	var left []string
 	for deadline := time.Now().Add(2 * time.Minute); time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
-		alive, err := owner.Alive(home)
+		alive, err := cleanup.Alive(home)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -200,7 +200,7 @@ func hold(text, home string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	mine, err := owner.Open(home)
+	mine, err := cleanup.Open(home)
 	if err != nil {
 		return "", err
 	}
@@ -211,7 +211,7 @@ func hold(text, home string) (string, error) {
 	if _, err := i.Agent().Start(ctx, agent.Command{Argv: []string{"sh", "-c", "trap '' TERM HUP; setsid sleep 1000 & while :; do sleep 1; done"}}); err != nil {
 		return "", err
 	}
-	alive, err := owner.Alive(o.Home)
+	alive, err := cleanup.Alive(o.Home)
 	return strings.Join(alive, " "), err
 }
 

@@ -12,12 +12,12 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"tare/internal/cleanup"
 	"tare/internal/environment"
 	"tare/internal/environment/support/blockdevice"
 	"tare/internal/environment/support/childprocess"
 	"tare/internal/image"
 	"tare/internal/linux/virtnet"
-	"tare/internal/owner"
 )
 
 func init() {
@@ -81,7 +81,7 @@ func (n *native) Label() string {
 // NewNetwork has nothing to make where the instances share the host's network:
 // each that joins gets an address of the loopback for itself. Else it makes a
 // bridge, and each has a namespace with a port at it.
-func (n *native) NewNetwork(_ context.Context, o *owner.Owner, _ string) (environment.Network, error) {
+func (n *native) NewNetwork(_ context.Context, o *cleanup.Owner, _ string) (environment.Network, error) {
 	if n.options.shares() {
 		return virtnet.Loopback{}, nil
 	}

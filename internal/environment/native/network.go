@@ -4,9 +4,9 @@ import (
 	"context"
 	"fmt"
 
+	"tare/internal/cleanup"
 	"tare/internal/environment"
 	"tare/internal/linux/virtnet"
-	"tare/internal/owner"
 	"tare/internal/sample"
 )
 
@@ -21,7 +21,7 @@ const (
 
 // bridge makes the network that an instance is in which does not share the
 // host's.
-func (o *Options) bridge(own *owner.Owner) (*virtnet.Bridge, error) {
+func (o *Options) bridge(own *cleanup.Owner) (*virtnet.Bridge, error) {
 	if o.Network == "nat" {
 		return virtnet.NewNAT(own.ID(), "a bridge, one veth pair each, a router with NAT before the host")
 	}

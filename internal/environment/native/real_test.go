@@ -11,16 +11,16 @@ import (
 	"testing"
 	"time"
 
+	"tare/internal/cleanup"
 	"tare/internal/environment"
 	"tare/internal/environment/environmenttest"
 	"tare/internal/image"
-	"tare/internal/owner"
 	"tare/internal/quantity"
 )
 
 // bench is what a test with real instances stands on.
 type bench struct {
-	owner *owner.Owner
+	owner *cleanup.Owner
 	image *image.Image
 }
 

@@ -18,9 +18,9 @@ import (
 	"os"
 	"sync"
 
+	"tare/internal/cleanup"
 	"tare/internal/environment"
 	"tare/internal/image"
-	"tare/internal/owner"
 )
 
 // Nesting says what runs in what.
@@ -38,7 +38,7 @@ type Nesting struct {
 	Shares bool
 
 	// Owner and Console are for the one start by which the machine is prepared.
-	Owner   *owner.Owner
+	Owner   *cleanup.Owner
 	Console func(instance string) (io.WriteCloser, error)
 }
 
@@ -72,7 +72,7 @@ type networked struct {
 	outer environment.Networked
 }
 
-func (e *networked) NewNetwork(ctx context.Context, o *owner.Owner, name string) (environment.Network, error) {
+func (e *networked) NewNetwork(ctx context.Context, o *cleanup.Owner, name string) (environment.Network, error) {
 	return e.outer.NewNetwork(ctx, o, name)
 }
 

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"tare/internal/agent"
+	"tare/internal/cleanup"
 	"tare/internal/environment"
 	_ "tare/internal/environment/docker"
 	"tare/internal/environment/environmenttest"
@@ -18,7 +19,6 @@ import (
 	_ "tare/internal/environment/oci"
 	_ "tare/internal/environment/qemu"
 	"tare/internal/environment/remote"
-	"tare/internal/owner"
 	"tare/internal/quantity"
 )
 
@@ -32,7 +32,7 @@ type silent struct{ io.Writer }
 func (silent) Close() error { return nil }
 
 // inMachine is a kind in a virtual machine.
-func inMachine(t *testing.T, o *owner.Owner, kind string) Nesting {
+func inMachine(t *testing.T, o *cleanup.Owner, kind string) Nesting {
 	t.Helper()
 	outer, _ := environment.Lookup("qemu")
 	options := outer.Options()
@@ -65,7 +65,7 @@ func inMachine(t *testing.T, o *owner.Owner, kind string) Nesting {
 }
 
 // start starts an instance of a kind in a virtual machine.
-func start(t *testing.T, o *owner.Owner, kind string) environment.Instance {
+func start(t *testing.T, o *cleanup.Owner, kind string) environment.Instance {
 	t.Helper()
 	image := environmenttest.Image(t)
 	e := New(inMachine(t, o, kind))

@@ -8,9 +8,9 @@ import (
 	"os"
 	"os/exec"
 
+	"tare/internal/cleanup"
 	"tare/internal/environment"
 	"tare/internal/linux/virtnet"
-	"tare/internal/owner"
 	"tare/internal/sample"
 )
 
@@ -35,7 +35,7 @@ func (e *environ) path(words string) string {
 
 // NewNetwork makes a bridge, at which each instance has a veth pair; instances in
 // the host's network get addresses of its loopback.
-func (e *environ) NewNetwork(_ context.Context, o *owner.Owner, _ string) (environment.Network, error) {
+func (e *environ) NewNetwork(_ context.Context, o *cleanup.Owner, _ string) (environment.Network, error) {
 	switch e.options.Network {
 	case "host":
 		return virtnet.Loopback{}, nil

@@ -16,10 +16,10 @@ import (
 	"strings"
 
 	"tare/internal/agent"
+	"tare/internal/cleanup"
 	"tare/internal/environment"
 	"tare/internal/image"
 	"tare/internal/linux/capability"
-	"tare/internal/owner"
 )
 
 func init() {
@@ -69,8 +69,8 @@ func New(o Options) (environment.Environment, error) {
 		return nil, fmt.Errorf("looking up the capabilities of this process: %w", err)
 	}
 	e := &environ{options: o, held: held,
-		agent:  owner.OnceAHome(func(home string) (string, error) { return agent.Binary(filepath.Join(home, "agent")) }),
-		points: owner.OnceAHome(makePoints)}
+		agent:  cleanup.OnceAHome(func(home string) (string, error) { return agent.Binary(filepath.Join(home, "agent")) }),
+		points: cleanup.OnceAHome(makePoints)}
 	e.runtime = program{path: path, options: &e.options}
 	return e, nil
 }

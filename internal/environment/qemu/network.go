@@ -3,14 +3,14 @@ package qemu
 import (
 	"context"
 
+	"tare/internal/cleanup"
 	"tare/internal/environment"
 	"tare/internal/environment/support/vmm"
 	"tare/internal/linux/virtnet"
-	"tare/internal/owner"
 )
 
 // bridge makes the network at which guests have taps.
-func (o *Options) bridge(own *owner.Owner) (*virtnet.Bridge, error) {
+func (o *Options) bridge(own *cleanup.Owner) (*virtnet.Bridge, error) {
 	const path = "a bridge, one tap and virtio network card each"
 	if o.Network == "nat" {
 		return virtnet.NewNAT(own.ID(), path+", a router with NAT before the host")

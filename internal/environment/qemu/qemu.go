@@ -14,11 +14,11 @@ import (
 	"sync"
 
 	"tare/internal/agent"
+	"tare/internal/cleanup"
 	"tare/internal/environment"
 	"tare/internal/environment/support/vmm"
 	"tare/internal/image"
 	"tare/internal/linux/kvm"
-	"tare/internal/owner"
 )
 
 func init() {
@@ -134,7 +134,7 @@ func (e *vm) Prepare(ctx context.Context, img *image.Image, progress func(string
 }
 
 // NewNetwork makes a bridge, at which each guest has a tap.
-func (e *vm) NewNetwork(_ context.Context, o *owner.Owner, _ string) (environment.Network, error) {
+func (e *vm) NewNetwork(_ context.Context, o *cleanup.Owner, _ string) (environment.Network, error) {
 	return e.options.bridge(o)
 }
 

@@ -14,18 +14,18 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"tare/internal/cleanup"
 	"tare/internal/environment"
 	"tare/internal/environment/environmenttest"
 	"tare/internal/environment/support/vmm"
 	"tare/internal/image"
 	"tare/internal/linux/cgroup"
-	"tare/internal/owner"
 	"tare/internal/quantity"
 )
 
 // bench is what a test with real guests stands on.
 type bench struct {
-	owner *owner.Owner
+	owner *cleanup.Owner
 	image *image.Image
 }
 

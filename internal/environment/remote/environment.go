@@ -10,9 +10,9 @@ import (
 	"time"
 
 	"tare/internal/agent"
+	"tare/internal/cleanup"
 	"tare/internal/environment"
 	"tare/internal/image"
-	"tare/internal/owner"
 )
 
 // Environment is one of the host's. Its options are the kind's, as JSON. It
@@ -162,7 +162,7 @@ func (s *Session) outside(i started) (address, listen string) {
 type networkedThere struct{ *there }
 
 // NewNetwork makes a network there.
-func (e *networkedThere) NewNetwork(ctx context.Context, _ *owner.Owner, name string) (environment.Network, error) {
+func (e *networkedThere) NewNetwork(ctx context.Context, _ *cleanup.Owner, name string) (environment.Network, error) {
 	r := e.request(callNetwork)
 	r.Name = name
 	n := &network{session: e.session}

@@ -15,8 +15,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"tare/internal/cleanup"
 	"tare/internal/environment"
-	"tare/internal/owner"
 )
 
 // Command is the word on tare's command line that makes it the answering side.
@@ -54,7 +54,7 @@ func Program(ctx context.Context, args []string, home, version string) error {
 	}
 	withSystemPath()
 	// What an earlier session left whose tare was killed is nobody's any more.
-	if swept, err := owner.Sweep(ctx, o.Home, environment.Sweepers()...); err != nil || len(swept) > 0 {
+	if swept, err := cleanup.Sweep(ctx, o.Home, environment.Sweepers()...); err != nil || len(swept) > 0 {
 		fmt.Fprintf(os.Stderr, "removed what a dead session left: %s (%v)\n", strings.Join(swept, "; "), err)
 	}
 	// A stream that broke must be an error where it is written to, not an end of

@@ -16,9 +16,9 @@ import (
 	"github.com/hashicorp/yamux"
 	"golang.org/x/sys/unix"
 
+	"tare/internal/cleanup"
 	"tare/internal/environment"
 	"tare/internal/image"
-	"tare/internal/owner"
 )
 
 // ending is how long what was started may take to end when the session does.
@@ -34,7 +34,7 @@ type ServeOptions struct {
 // server answers one session.
 type server struct {
 	home  string
-	owner *owner.Owner
+	owner *cleanup.Owner
 	store *image.Store
 
 	mu           sync.Mutex
@@ -54,7 +54,7 @@ func Serve(ctx context.Context, stream io.ReadWriteCloser, o ServeOptions) (err 
 	s := &server{
 		environments: map[string]environment.Environment{}, instances: map[uint64]*served{}, networks: map[uint64]environment.Network{},
 	}
-	if s.owner, err = owner.Open(o.Home); err != nil {
+	if s.owner, err = cleanup.Open(o.Home); err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, s.disown()) }()
@@ -78,7 +78,7 @@ func Serve(ctx context.Context, stream io.ReadWriteCloser, o ServeOptions) (err 
 // no fault of the session's: nobody is left to be told.
 func (s *server) disown() error {
 	err := s.owner.Close()
-	if _, all := err.(*owner.Stood); all {
+	if _, all := err.(*cleanup.Stood); all {
 		return nil
 	}
 	return err

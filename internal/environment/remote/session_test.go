@@ -11,12 +11,12 @@ import (
 	"testing"
 
 	"tare/internal/agent"
+	"tare/internal/cleanup"
 	"tare/internal/environment"
 	"tare/internal/environment/environmenttest"
 	_ "tare/internal/environment/native"
 	"tare/internal/environment/remote"
 	"tare/internal/host"
-	"tare/internal/owner"
 	"tare/internal/sample"
 )
 
@@ -111,7 +111,7 @@ func TestTheEndOfASessionEndsWhatItStarted(t *testing.T) {
 		t.Error(err)
 	}
 	nothingLeft(t, home, id)
-	if alive, err := owner.Alive(home); err != nil || len(alive) > 0 {
+	if alive, err := cleanup.Alive(home); err != nil || len(alive) > 0 {
 		t.Errorf("owners there: %v, %v", alive, err)
 	}
 	if err := i.Agent().Err(); err == nil || !strings.Contains(err.Error(), "this machine") {

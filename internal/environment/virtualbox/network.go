@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"net"
 
+	"tare/internal/cleanup"
 	"tare/internal/environment"
-	"tare/internal/owner"
 )
 
 // networked are VMs with a network on which they and this machine reach each
@@ -14,7 +14,7 @@ import (
 type networked struct{ *machines }
 
 // NewNetwork is the network that the VMs' first adapters are on anyway.
-func (n *networked) NewNetwork(context.Context, *owner.Owner, string) (environment.Network, error) {
+func (n *networked) NewNetwork(context.Context, *cleanup.Owner, string) (environment.Network, error) {
 	o := n.box.options
 	device, err := net.InterfaceByName(o.Adapter)
 	if err != nil {

@@ -6,13 +6,13 @@ import (
 	"strings"
 	"testing"
 
+	"tare/internal/cleanup"
 	"tare/internal/environment"
 	"tare/internal/environment/environmenttest"
 	_ "tare/internal/environment/native" // what runs in the guest
 	"tare/internal/environment/remote"
 	"tare/internal/environment/support/hypervisor"
 	"tare/internal/image"
-	"tare/internal/owner"
 	"tare/internal/quantity"
 )
 
@@ -26,7 +26,7 @@ type bench struct {
 	client
 	options *Options
 	image   *image.Image
-	owner   *owner.Owner
+	owner   *cleanup.Owner
 }
 
 func newBench(t *testing.T) *bench {

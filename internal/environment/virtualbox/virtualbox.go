@@ -13,10 +13,10 @@ import (
 	"fmt"
 	"os/exec"
 
+	"tare/internal/cleanup"
 	"tare/internal/environment"
 	"tare/internal/environment/support/hypervisor"
 	"tare/internal/image"
-	"tare/internal/owner"
 	"tare/internal/sample"
 )
 
@@ -189,7 +189,7 @@ func (b *box) sweep(ctx context.Context, home string, dead func(string) bool) (r
 	var problems []error
 	for _, name := range names {
 		id := hypervisor.OwnerOf(name)
-		if !owner.Of(home, id) || !dead(id) {
+		if !cleanup.Of(home, id) || !dead(id) {
 			continue
 		}
 		v := hypervisor.VM{Name: name, Mode: hypervisor.Clone, Labels: hypervisor.Labels(home, id)}

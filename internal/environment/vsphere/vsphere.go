@@ -12,10 +12,10 @@ import (
 	"fmt"
 	"sync"
 
+	"tare/internal/cleanup"
 	"tare/internal/environment"
 	"tare/internal/environment/support/hypervisor"
 	"tare/internal/image"
-	"tare/internal/owner"
 	"tare/internal/sample"
 )
 
@@ -139,7 +139,7 @@ func (i *instance) Stop(ctx context.Context) error {
 
 // NewNetwork is the port group that the VMs are on anyway, and from which they
 // and this machine reach each other.
-func (m *machines) NewNetwork(_ context.Context, _ *owner.Owner, _ string) (environment.Network, error) {
+func (m *machines) NewNetwork(_ context.Context, _ *cleanup.Owner, _ string) (environment.Network, error) {
 	u, err := m.options.address()
 	if err != nil {
 		return nil, err

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"tare/internal/cleanup"
 	"tare/internal/environment"
 	"tare/internal/environment/environmenttest"
 	_ "tare/internal/environment/native" // what runs in the guest
@@ -16,7 +17,6 @@ import (
 	"tare/internal/environment/support/hypervisor"
 	"tare/internal/environment/vsphere/vspheretest"
 	"tare/internal/image"
-	"tare/internal/owner"
 	"tare/internal/sample"
 )
 
@@ -144,7 +144,7 @@ func TestAServerThatDoesNotLetUsInIsMissingWithTheMend(t *testing.T) {
 type bench struct {
 	options *Options
 	image   *image.Image
-	owner   *owner.Owner
+	owner   *cleanup.Owner
 }
 
 func (b *bench) start(t *testing.T, name string) (environment.Instance, error) {

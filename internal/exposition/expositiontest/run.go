@@ -7,8 +7,8 @@ import (
 	"math/rand/v2"
 	"time"
 
-	"tare/internal/bundle"
 	"tare/internal/environment"
+	"tare/internal/rundir"
 	"tare/internal/sample"
 	"tare/internal/study"
 	"tare/internal/verdict"
@@ -48,10 +48,10 @@ func Plan() *study.Plan {
 }
 
 // Manifest of the run.
-func Manifest() bundle.Manifest {
-	m := bundle.Manifest{Format: bundle.Format, Run: Name, Tare: "test", Created: Began, Environments: map[string]bundle.EnvironmentFacts{}}
+func Manifest() rundir.Manifest {
+	m := rundir.Manifest{Format: rundir.Format, Run: Name, Tare: "test", Created: Began, Environments: map[string]rundir.EnvironmentFacts{}}
 	for _, e := range Environments {
-		m.Environments[e] = bundle.EnvironmentFacts{State: environment.Usable}
+		m.Environments[e] = rundir.EnvironmentFacts{State: environment.Usable}
 	}
 	return m
 }
@@ -60,7 +60,7 @@ func Manifest() bundle.Manifest {
 const TrialSeconds = 2
 
 // Trials of the run: docker does a tenth less.
-func Trials() (list []bundle.Trial) {
+func Trials() (list []rundir.Trial) {
 	rng := rand.New(rand.NewPCG(3, 5))
 	clock := Began
 	for block := 1; block <= Blocks; block++ {
@@ -71,11 +71,11 @@ func Trials() (list []bundle.Trial) {
 					get *= .9
 				}
 				usage := Usage()
-				t := bundle.Trial{
-					Block: block, Position: position*len(Levels) + k + 1, Environment: e, Workload: "redis", Level: level, Status: bundle.OK,
+				t := rundir.Trial{
+					Block: block, Position: position*len(Levels) + k + 1, Environment: e, Workload: "redis", Level: level, Status: rundir.OK,
 					Instance: e, Started: clock, HostSeconds: TrialSeconds, GuestSeconds: TrialSeconds,
 					Metrics: map[string]float64{"get": get, "get_p99": 1.5}, Usage: &usage,
-					Pressure: &bundle.Pressure{CPU: new(.25), IO: new(.01), Memory: new(0.0), StealSeconds: new(0.0), CanarySeconds: new(.004)},
+					Pressure: &rundir.Pressure{CPU: new(.25), IO: new(.01), Memory: new(0.0), StealSeconds: new(0.0), CanarySeconds: new(.004)},
 				}
 				if k == 0 {
 					t.Phases = []environment.Phase{{Name: "agent", Duration: 40 * time.Millisecond}}
@@ -90,7 +90,7 @@ func Trials() (list []bundle.Trial) {
 }
 
 // Contrasts of trials.
-func Contrasts(trials []bundle.Trial) []verdict.Contrast {
+func Contrasts(trials []rundir.Trial) []verdict.Contrast {
 	return verdict.Contrasts(Plan(), trials, Manifest().Environments)
 }
 

@@ -6,8 +6,8 @@ import (
 	"slices"
 	"strings"
 
-	"tare/internal/bundle"
 	"tare/internal/quantity"
+	"tare/internal/rundir"
 	"tare/internal/stats"
 	"tare/internal/study"
 	"tare/internal/verdict"
@@ -54,13 +54,13 @@ func (s *Sheet) paired(o Options) []verdict.Contrast {
 		plan.Environments = append(plan.Environments, study.Environment{Name: e})
 	}
 	names, groups := s.groups(plan, o)
-	trials := make([]bundle.Trial, len(s.rows))
+	trials := make([]rundir.Trial, len(s.rows))
 	type place struct{ environment, name, level string }
 	last := map[place]int{}
 	for i, r := range s.rows {
 		name := names[group{r.workload, r.metric}]
-		trials[i] = bundle.Trial{Block: r.block, Environment: r.environment, Workload: name, Level: r.level,
-			Status: bundle.OK, Metrics: map[string]float64{r.metric: r.value}}
+		trials[i] = rundir.Trial{Block: r.block, Environment: r.environment, Workload: name, Level: r.level,
+			Status: rundir.OK, Metrics: map[string]float64{r.metric: r.value}}
 		at := place{r.environment, name, r.level}
 		last[at] = max(last[at], r.block)
 	}

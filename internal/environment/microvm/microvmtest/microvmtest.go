@@ -13,10 +13,10 @@ import (
 	"testing"
 	"time"
 
+	"tare/internal/cleanup"
 	"tare/internal/environment"
 	"tare/internal/environment/environmenttest"
 	"tare/internal/image"
-	"tare/internal/owner"
 	"tare/internal/quantity"
 )
 
@@ -33,7 +33,7 @@ type Kind struct {
 type Bench struct {
 	Program string // that runs the guests
 	Double  bool
-	Owner   *owner.Owner
+	Owner   *cleanup.Owner
 	Image   *image.Image
 	kind    Kind
 }

@@ -13,8 +13,8 @@ import (
 
 	"pgregory.net/rapid"
 
+	"tare/internal/cleanup"
 	"tare/internal/environment"
-	"tare/internal/owner"
 	"tare/internal/quantity"
 )
 
@@ -129,7 +129,7 @@ func TestATemplateIsTakenOnlyWhenNobodyUsesIt(t *testing.T) {
 
 func TestASweepEndsWhatDeadOwnersNotedDownAndNothingElse(t *testing.T) {
 	home := filepath.Join(t.TempDir(), `odd [a]*\n home`)
-	o, err := owner.Open(home)
+	o, err := cleanup.Open(home)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,14 +10,14 @@ import (
 	"path/filepath"
 	"strings"
 
-	"tare/internal/owner"
+	"tare/internal/cleanup"
 )
 
 // prefix of the names of the VMs that tare makes.
 const prefix = "tare-"
 
 // nameOf an instance's own VM: whoever sees it in a list knows whose it is.
-func nameOf(o *owner.Owner, instance string) string { return prefix + o.ID() + "-" + instance }
+func nameOf(o *cleanup.Owner, instance string) string { return prefix + o.ID() + "-" + instance }
 
 // OwnerOf is the id of the owner that made the VM of this name; "" for none of
 // tare's.
@@ -33,8 +33,8 @@ func OwnerOf(name string) string {
 // The labels that a VM carries. Ids of two machines with the same home look
 // alike, and a hypervisor may be shared by machines: so the machine is named.
 const (
-	OwnerLabel   = owner.Label
-	HomeLabel    = owner.HomeLabel
+	OwnerLabel   = cleanup.Label
+	HomeLabel    = cleanup.HomeLabel
 	MachineLabel = "tare.machine"
 )
 

@@ -18,11 +18,11 @@ import (
 	"sync"
 
 	"tare/internal/agent"
+	"tare/internal/cleanup"
 	"tare/internal/environment"
 	"tare/internal/environment/support/vmm"
 	"tare/internal/image"
 	"tare/internal/linux/virtnet"
-	"tare/internal/owner"
 	"tare/internal/quantity"
 )
 
@@ -221,11 +221,11 @@ func (e *Environment) parts(ctx context.Context, img *image.Image) (guest *image
 }
 
 // NewNetwork makes a bridge, at which each guest has a tap.
-func (e Networked) NewNetwork(_ context.Context, o *owner.Owner, _ string) (environment.Network, error) {
+func (e Networked) NewNetwork(_ context.Context, o *cleanup.Owner, _ string) (environment.Network, error) {
 	return e.bridge(o)
 }
 
-func (e *Environment) bridge(o *owner.Owner) (*virtnet.Bridge, error) {
+func (e *Environment) bridge(o *cleanup.Owner) (*virtnet.Bridge, error) {
 	if e.options.Network == "nat" {
 		return virtnet.NewNAT(o.ID(), "a bridge with NAT, one tap and virtio network card each")
 	}

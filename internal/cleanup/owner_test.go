@@ -1,0 +1,386 @@
+package cleanup
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"tare/internal/linux/cgroup"
+)
+
+// A test that needs an owner in a process of its own starts this binary again.
+func TestMain(m *testing.M) {
+	if home := os.Getenv("TARE_TEST_OWNER"); home != "" {
+		if err := hold(home, os.Getenv("TARE_TEST_HOLD")); err != nil {
+			fmt.Println("error:", err)
+			os.Exit(1)
+		}
+		return
+	}
+	os.Exit(m.Run())
+}
+
+// hold opens an owner, makes what is asked for, says its id and waits to be
+// killed.
+func hold(home, what string) error {
+	o, err := Open(home)
+	if err != nil {
+		return err
+	}
+	folder, err := o.Folder("vm")
+	if err != nil {
+		return err
+	}
+	said := []string{o.ID()}
+	if strings.Contains(what, "process") {
+		cmd := exec.Command("sleep", "1000")
+		if err := cmd.Start(); err != nil {
+			return err
+		}
+		if _, err := o.Adopt(cmd.Process.Pid, "vmm of vm"); err != nil {
+			return err
+		}
+		said = append(said, fmt.Sprint(cmd.Process.Pid))
+	}
+	if strings.Contains(what, "cgroup") {
+		g, err := cgroup.Create(o.Cgroup("vm"), cgroup.Limits{})
+		if err != nil {
+			return err
+		}
+		cmd := exec.Command("sleep", "1000")
+		if err := cmd.Start(); err != nil {
+			return err
+		}
+		if err := g.Add(cmd.Process.Pid); err != nil {
+			return err
+		}
+		said = append(said, fmt.Sprint(cmd.Process.Pid))
+	}
+	if strings.Contains(what, "mount") {
+		script := `cd "$1" && truncate -s 8M disk && mkfs.ext4 -q disk && mkdir -p a "b c" && mount -o loop disk a &&
+			mkdir a/in && mount -t tmpfs none a/in && mount --bind a "b c" && losetup -f disk`
+		if out, err := exec.Command("sh", "-c", script, "sh", folder).CombinedOutput(); err != nil {
+			return fmt.Errorf("%w: %s", err, out)
+		}
+	}
+	fmt.Println(strings.Join(said, " "))
+	_, err = io.Copy(io.Discard, os.Stdin)
+	return err
+}
+
+// start returns an owner's process, its id and the processes that it holds.
+func start(t *testing.T, home, what string) (kill func(), id string, pids []string) {
+	t.Helper()
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), "TARE_TEST_OWNER="+home, "TARE_TEST_HOLD="+what)
+	in, _ := cmd.StdinPipe()
+	out, _ := cmd.StdoutPipe()
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	once := sync.OnceFunc(func() { cmd.Process.Kill(); in.Close(); cmd.Wait() })
+	t.Cleanup(once)
+	line, err := bufio.NewReader(out).ReadString('\n')
+	if err != nil || strings.HasPrefix(line, "error") {
+		t.Fatalf("the owner's process said %q, %v", line, err)
+	}
+	words := strings.Fields(line)
+	return once, words[0], words[1:]
+}
+
+func lives(pid string) bool {
+	data, err := os.ReadFile("/proc/" + pid + "/stat")
+	return err == nil && !strings.Contains(string(data), ") Z ")
+}
+
+func TestASweepRemovesAllThatAKilledOwnerHeldAndNothingOfALivingOne(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("needs root: it mounts and makes cgroups")
+	}
+	what := "process cgroup"
+	if _, err := os.Stat("/dev/loop-control"); err == nil {
+		what += " mount"
+	}
+	home := t.TempDir()
+	killDead, deadID, deadPIDs := start(t, home, what)
+	killLiving, livingID, livingPIDs := start(t, home, what)
+	t.Cleanup(func() {
+		killLiving()
+		if _, err := Sweep(context.Background(), home); err != nil {
+			t.Error(err)
+		}
+	})
+	killDead()
+
+	if !Dead(home, deadID) || Dead(home, livingID) {
+		t.Fatalf("dead: %v, living: %v", Dead(home, deadID), !Dead(home, livingID))
+	}
+	if alive, err := Alive(home); err != nil || !slices.Equal(alive, []string{livingID}) {
+		t.Errorf("alive are %v, %v", alive, err)
+	}
+	asked := map[string]bool{}
+	removed, err := Sweep(context.Background(), home, func(_ context.Context, swept string, dead func(string) bool) ([]string, error) {
+		if swept != home {
+			t.Errorf("the sweeper hears of home %s, not %s", swept, home)
+		}
+		asked[deadID], asked[livingID], asked["other"] = dead(deadID), dead(livingID), dead("other")
+		return []string{"container"}, nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !asked[deadID] || asked[livingID] || !asked["other"] {
+		t.Errorf("the sweeper was told that these are dead: %v", asked)
+	}
+	t.Logf("removed:\n%s", strings.Join(removed, "\n"))
+	want := map[string]int{"process ": 2, "cgroup ": 1, "container": 1, "folder ": 1}
+	if strings.Contains(what, "mount") {
+		want["mount "], want["loop device "] = 3, 1
+	}
+	for prefix, n := range want {
+		got := 0
+		for _, line := range removed {
+			if strings.HasPrefix(line, prefix) {
+				got++
+			}
+		}
+		if got != n {
+			t.Errorf("%d lines begin with %q, want %d", got, prefix, n)
+		}
+	}
+	mounts, _ := os.ReadFile("/proc/self/mountinfo")
+	loops, _ := exec.Command("losetup", "-a").Output()
+	for _, table := range []string{string(mounts), string(loops)} {
+		if strings.Contains(table, deadID) {
+			t.Errorf("the dead owner %s is still in:\n%s", deadID, table)
+		}
+		if strings.Contains(what, "mount") && !strings.Contains(table, livingID) {
+			t.Errorf("the living owner %s is no more in:\n%s", livingID, table)
+		}
+	}
+	for _, pid := range deadPIDs {
+		if lives(pid) {
+			t.Errorf("process %s of the dead owner lives", pid)
+		}
+	}
+	for _, pid := range livingPIDs {
+		if !lives(pid) {
+			t.Errorf("process %s of the living owner is gone", pid)
+		}
+	}
+	for id, want := range map[string]bool{deadID: false, livingID: true} {
+		if g, _ := cgroup.At(CgroupRoot + "/" + id); g.Exists() != want {
+			t.Errorf("the cgroup of owner %s exists: %v", id, !want)
+		}
+		if _, err := os.Stat(filepath.Join(home, "work", id)); (err == nil) != want {
+			t.Errorf("the folder of owner %s: %v", id, err)
+		}
+	}
+	if removed, err := Sweep(context.Background(), home); err != nil || len(removed) > 0 {
+		t.Errorf("a second sweep removed %v, %v", removed, err)
+	}
+}
+
+func TestAProcessThatTookOverANumberIsNotKilled(t *testing.T) {
+	home := t.TempDir()
+	kill, id, _ := start(t, home, "")
+	kill()
+	other := exec.Command("sleep", "1000")
+	if err := other.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { other.Process.Kill(); other.Wait() }()
+	pid := fmt.Sprint(other.Process.Pid)
+	dir := filepath.Join(folderOf(home, id), processFolder)
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, pid), []byte("1 vmm of vm\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Sweep(context.Background(), home); err != nil {
+		t.Fatal(err)
+	}
+	if !lives(pid) {
+		t.Error("a process with another start time was killed")
+	}
+}
+
+func TestCgroupsOfAHomeWhoseFoldersWereDeletedAreStillFound(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("needs root: it makes cgroups")
+	}
+	home, other := t.TempDir(), t.TempDir()
+	kill, id, pids := start(t, home, "cgroup")
+	kill()
+	killOther, otherID, otherPIDs := start(t, other, "cgroup")
+	defer func() { killOther(); Sweep(context.Background(), other) }()
+	for _, folder := range []string{folderOf(home, id), folderOf(other, otherID)} {
+		if err := os.RemoveAll(folder); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := Sweep(context.Background(), home); err != nil {
+		t.Fatal(err)
+	}
+	if lives(pids[0]) || !lives(otherPIDs[0]) {
+		t.Errorf("own process lives: %v; the other home's: %v", lives(pids[0]), lives(otherPIDs[0]))
+	}
+}
+
+func TestOwnersThatOpenWhileOthersSweepStayWhole(t *testing.T) {
+	home := t.TempDir()
+	var sweeping, opening sync.WaitGroup
+	stop := make(chan struct{})
+	for range 3 {
+		sweeping.Go(func() {
+			for {
+				select {
+				case <-stop:
+					return
+				default:
+				}
+				if _, err := Sweep(context.Background(), home); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	for range 4 {
+		opening.Go(func() {
+			for range 25 {
+				o, err := Open(home)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				folder, err := o.Folder("a-1")
+				if err != nil {
+					t.Error(err)
+				}
+				if err := os.WriteFile(filepath.Join(folder, "file"), nil, 0o644); err != nil {
+					t.Error(err)
+				}
+				if Dead(home, o.ID()) {
+					t.Errorf("living owner %s counts as dead", o.ID())
+				}
+				if err := o.Close(); err != nil {
+					t.Error(err)
+				}
+				if !Dead(home, o.ID()) {
+					t.Errorf("closed owner %s counts as alive", o.ID())
+				}
+			}
+		})
+	}
+	opening.Wait()
+	close(stop)
+	sweeping.Wait()
+	if ids, err := list(home); err != nil || len(ids) > 0 {
+		t.Errorf("left are %v, %v", ids, err)
+	}
+}
+
+func TestCloseSaysWhatStillStoodAndRemovesIt(t *testing.T) {
+	o, err := Open(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command("sleep", "1000")
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer cmd.Wait()
+	if _, err := o.Adopt(cmd.Process.Pid, "proxy"); err != nil {
+		t.Fatal(err)
+	}
+	gone := exec.Command("true")
+	if err := gone.Start(); err != nil {
+		t.Fatal(err)
+	}
+	release, err := o.Adopt(gone.Process.Pid, "logger")
+	if err != nil {
+		t.Fatal(err)
+	}
+	gone.Wait()
+	release()
+	err = o.Close()
+	if err == nil || !strings.Contains(err.Error(), fmt.Sprintf("process %d (proxy)", cmd.Process.Pid)) || strings.Contains(err.Error(), "logger") {
+		t.Errorf("closing with a process said %v", err)
+	}
+	if lives(fmt.Sprint(cmd.Process.Pid)) {
+		t.Error("the process lives")
+	}
+	if err := o.Close(); err != nil {
+		t.Errorf("closing twice said %v", err)
+	}
+}
+
+func TestABusyMountIsTakenAwayBeforeTheFolder(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("needs root: it mounts")
+	}
+	home := t.TempDir()
+	o, err := Open(home)
+	if err != nil {
+		t.Fatal(err)
+	}
+	folder, _ := o.Folder("a")
+	source := t.TempDir()
+	if err := os.WriteFile(filepath.Join(source, "precious"), nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := unix.Mount(source, folder, "", unix.MS_BIND, ""); err != nil {
+		t.Skipf("needs mounts: %v", err)
+	}
+	held, err := os.Open(filepath.Join(folder, "precious")) // busy
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer held.Close()
+	if err := o.Close(); err == nil || !strings.Contains(err.Error(), "mount "+folder) {
+		t.Errorf("closing with a mount said %v", err)
+	}
+	if _, err := os.Stat(filepath.Join(source, "precious")); err != nil {
+		t.Errorf("what was mounted below the folder was removed with it: %v", err)
+	}
+	if _, err := os.Stat(folder); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the folder: %v", err)
+	}
+}
+
+func TestNamesOfInstancesStayInsideTheFolder(t *testing.T) {
+	o, err := Open(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer o.Close()
+	for _, name := range []string{"", "..", "a/b", ".lock", "-a"} {
+		if folder, err := o.Folder(name); err == nil {
+			t.Errorf("%q became the folder %s", name, folder)
+		}
+	}
+}
+
+func TestAHomeThatEnginesWouldCutIsRefused(t *testing.T) {
+	for _, name := range []string{"a,b", "a:b", `a"b`, "a\nb"} {
+		home := filepath.Join(t.TempDir(), name)
+		if o, err := Open(home); err == nil {
+			o.Close()
+			t.Errorf("an owner was opened in %q", home)
+		} else if !strings.Contains(err.Error(), "--home") {
+			t.Error(err)
+		}
+	}
+}

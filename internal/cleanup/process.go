@@ -1,0 +1,106 @@
+package cleanup
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// A recorded process is a file named by its number that holds its start time
+// and its role.
+
+func record(folder string, pid int, role string) (file string, err error) {
+	start, err := startTime(pid)
+	if err != nil {
+		return "", err
+	}
+	dir := filepath.Join(folder, processFolder)
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return "", err
+	}
+	file = filepath.Join(dir, strconv.Itoa(pid))
+	return file, os.WriteFile(file, []byte(start+" "+role+"\n"), 0o644)
+}
+
+// startTime is field 22 of /proc/PID/stat: together with the number it names
+// one process for as long as the machine is up.
+func startTime(pid int) (string, error) {
+	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return "", err
+	}
+	// The name in field 2 may hold spaces and brackets.
+	_, after, found := strings.Cut(string(data[strings.LastIndexByte(string(data), ')')+1:]), " ")
+	fields := strings.Fields(after)
+	if !found || len(fields) < 20 {
+		return "", fmt.Errorf("/proc/%d/stat reads %q", pid, data)
+	}
+	return fields[19], nil
+}
+
+// killRecorded kills the recorded processes that still live.
+func killRecorded(ctx context.Context, folder string) (removed []string, err error) {
+	entries, err := os.ReadDir(filepath.Join(folder, processFolder))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	var problems []error
+	for _, e := range entries {
+		pid, err := strconv.Atoi(e.Name())
+		if err != nil {
+			continue
+		}
+		data, err := os.ReadFile(filepath.Join(folder, processFolder, e.Name()))
+		if err != nil {
+			continue // its owner has just released it
+		}
+		start, role, _ := strings.Cut(strings.TrimSpace(string(data)), " ")
+		killed, err := kill(ctx, pid, start)
+		if err != nil {
+			problems = append(problems, fmt.Errorf("process %d (%s): %w", pid, role, err))
+		} else if killed {
+			removed = append(removed, fmt.Sprintf("process %d (%s)", pid, role))
+		}
+	}
+	return removed, errors.Join(problems...)
+}
+
+// kill kills the process of that number and start time and waits for its end.
+func kill(ctx context.Context, pid int, start string) (killed bool, err error) {
+	fd, err := unix.PidfdOpen(pid, 0)
+	if errors.Is(err, unix.ESRCH) || errors.Is(err, unix.EINVAL) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	defer unix.Close(fd)
+	// The descriptor is of whoever has the number now; looked at after it was
+	// opened, the start time tells whether that is the recorded process.
+	if now, err := startTime(pid); err != nil || now != start {
+		return false, nil
+	}
+	ended := func(wait int) bool {
+		n, _ := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, wait)
+		return n > 0
+	}
+	if ended(0) {
+		return false, nil // a zombie that its parent has not looked at yet
+	}
+	if err := unix.PidfdSendSignal(fd, unix.SIGKILL, nil, 0); err != nil && !errors.Is(err, unix.ESRCH) {
+		return false, err
+	}
+	for !ended(50) {
+		if ctx.Err() != nil {
+			return false, fmt.Errorf("it did not end after SIGKILL: %w", ctx.Err())
+		}
+	}
+	return true, nil
+}

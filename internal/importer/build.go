@@ -1,0 +1,226 @@
+package importer
+
+import (
+	"encoding/json"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"tare/internal/environment"
+	"tare/internal/rundir"
+	"tare/internal/study"
+	"tare/internal/workload"
+)
+
+// built is what an import adds to a run, before anything is written.
+type built struct {
+	contents []*content
+	trials   []rundir.Trial // those of contents, in their order
+	files    []rundir.ImportedFile
+}
+
+// build turns contents into trials. Those of a cell are counted on from the
+// ones that the run has already.
+func (r *Request) build(contents []*content, had []rundir.Trial) (*built, error) {
+	b := &built{contents: inOrder(contents)}
+	type cell struct{ environment, workload, level string }
+	counts, taken := map[cell]int{}, map[cell]map[int]string{}
+	for _, t := range had {
+		k := cell{t.Environment, t.Workload, t.Level}
+		counts[k] = max(counts[k], t.Block)
+	}
+	for _, c := range b.contents {
+		k := cell{c.Environment, c.batch.Workload, c.Level}
+		file := rundir.ImportedFile{File: c.Path, SHA256: c.sum, Tool: c.batch.Tool, Environment: c.Environment, Workload: c.batch.Workload,
+			Level: c.Level, Taken: c.Taken, Place: c.Place, Results: len(c.results)}
+		for n, one := range c.results {
+			t := rundir.Trial{Environment: c.Environment, Workload: c.batch.Workload, Level: c.Level, Status: rundir.OK,
+				Source: c.source(n), Metrics: one.metrics, Missing: one.missing}
+			switch {
+			case !one.taken.IsZero():
+				t.Started = one.taken
+				if file.Taken.IsZero() {
+					file.Taken = one.taken
+				}
+			case n == 0:
+				t.Started = c.Taken
+			}
+			t.Ended = t.Started
+			if one.failed != "" {
+				t.Status, t.Reason = rundir.Failed, fmt.Sprintf("result %d of %s, line %d: %s", n+1, filepath.Base(c.Path), one.line, one.failed)
+			}
+			t.Block = counts[k] + 1
+			if c.Block > 0 {
+				t.Block = c.Block
+			}
+			counts[k] = t.Block
+			if first, twice := taken[k][t.Block]; twice {
+				return nil, fmt.Errorf("%s and %s are both block %d of %s in %s", first, c.Path, t.Block, c.batch.Workload, c.Environment)
+			}
+			if taken[k] == nil {
+				taken[k] = map[int]string{}
+			}
+			taken[k][t.Block] = c.Path
+			b.trials = append(b.trials, t)
+		}
+		b.files = append(b.files, file)
+	}
+	return b, nil
+}
+
+// inOrder sorts by time and place; what has neither stays as it was named.
+func inOrder(contents []*content) []*content {
+	sorted := slices.Clone(contents)
+	slices.SortStableFunc(sorted, func(x, y *content) int {
+		if x.when().IsZero() || y.when().IsZero() {
+			if x.Place == 0 || y.Place == 0 {
+				return 0
+			}
+			return x.Place - y.Place
+		}
+		return x.when().Compare(y.when())
+	})
+	return sorted
+}
+
+func (c *content) when() time.Time {
+	if len(c.results) > 0 && !c.results[0].taken.IsZero() {
+		return c.results[0].taken
+	}
+	return c.Taken
+}
+
+// plan adds the request to a plan, which may be empty.
+func (r *Request) plan(p *study.Plan) error {
+	if p.Format == 0 {
+		*p = study.Plan{Format: 1, Study: r.Title, Name: folderName(r.Title), Origin: orElse(r.Origin, "tare import"),
+			Design: study.Design{Margin: r.Margin, Confidence: r.Confidence, Family: "metric", Drop: "never"}}
+	}
+	for _, name := range r.names() {
+		if !slices.ContainsFunc(p.Environments, func(e study.Environment) bool { return e.Name == name }) {
+			e, _ := r.environment(name)
+			p.Environments = append(p.Environments, e)
+		}
+	}
+	for _, b := range r.Batches {
+		i := slices.IndexFunc(p.Workloads, func(w study.Workload) bool { return w.Name == b.Workload })
+		if i < 0 {
+			i = len(p.Workloads)
+			p.Workloads = append(p.Workloads, study.Workload{Name: b.Workload, Pack: b.Pack, Fresh: r.Fresh})
+		}
+		w := &p.Workloads[i]
+		if err := same(w.Pack, b.Pack); err != nil {
+			return fmt.Errorf("workload %s: %w", b.Workload, err)
+		}
+		if w.Fresh != r.Fresh {
+			w.Fresh = unknownFresh
+		}
+		for _, f := range b.Files {
+			if !slices.ContainsFunc(w.Levels, func(l study.Level) bool { return l.Name == f.Level }) {
+				w.Levels = append(w.Levels, study.Level{Name: f.Level, Parameters: f.Parameters})
+			}
+		}
+	}
+	if r.Baseline != "" {
+		p.Baseline = r.Baseline
+	}
+	if p.Baseline == "" {
+		p.Baseline = p.Environments[0].Name
+	}
+	if !slices.ContainsFunc(p.Environments, func(e study.Environment) bool { return e.Name == p.Baseline }) {
+		var names []string
+		for _, e := range p.Environments {
+			names = append(names, e.Name)
+		}
+		return fmt.Errorf("the baseline %s has no results; there are some of %s", p.Baseline, strings.Join(names, ", "))
+	}
+	return nil
+}
+
+// same holds the metrics of one workload together over several imports.
+func same(was, now workload.Pack) error {
+	a, _ := json.Marshal(was.Metrics)
+	b, _ := json.Marshal(now.Metrics)
+	if string(a) != string(b) || was.Parser.Name != now.Parser.Name {
+		return fmt.Errorf("the run has it with other metrics or another parser: use the same --tool and --metric, or give it another name with --workload")
+	}
+	return nil
+}
+
+// design lays the plan's design out by the order that was found.
+func design(p *study.Plan, order string, trials []rundir.Trial) {
+	most := 1
+	for _, t := range trials {
+		most = max(most, t.Block)
+	}
+	p.Design.Order, p.Design.Blocks = "unpaired", study.Blocks{Min: most, Max: most, Fixed: true}
+	if order == rundir.ImportInterleaved {
+		p.Design.Order = "interleaved"
+	}
+}
+
+// positions numbers the trials within their blocks: by time, where every trial
+// of the block has one, else by the plan's order of environments; those that
+// the run had before come first.
+func positions(p *study.Plan, trials, had []rundir.Trial) {
+	index := map[string]int{}
+	for i, e := range p.Environments {
+		index[e.Name] = i
+	}
+	type block struct {
+		workload, level string
+		number          int
+	}
+	members, before := map[block][]int{}, map[block]int{}
+	for _, t := range had {
+		before[block{t.Workload, t.Level, t.Block}]++
+	}
+	for i, t := range trials {
+		k := block{t.Workload, t.Level, t.Block}
+		members[k] = append(members[k], i)
+	}
+	for k, list := range members {
+		slices.SortFunc(list, func(i, j int) int {
+			a, b := trials[i], trials[j]
+			if c := a.Started.Compare(b.Started); c != 0 && !a.Started.IsZero() && !b.Started.IsZero() {
+				return c
+			}
+			return index[a.Environment] - index[b.Environment]
+		})
+		for at, i := range list {
+			trials[i].Position = before[k] + at + 1
+		}
+	}
+}
+
+// facts are what the manifest says of the environments.
+func (r *Request) facts(m *rundir.Manifest) {
+	if m.Environments == nil {
+		m.Environments = map[string]rundir.EnvironmentFacts{}
+	}
+	for _, name := range r.names() {
+		_, about := r.environment(name)
+		f, known := m.Environments[name]
+		if !known {
+			f = rundir.EnvironmentFacts{State: environment.Usable}
+		}
+		f.Label = orElse(about.Label, f.Label)
+		if about.About != "" && !slices.Contains(f.Notes, about.About) {
+			f.Notes = append(f.Notes, about.About)
+		}
+		m.Environments[name] = f
+	}
+}
+
+// folderName makes a name that is safe for a folder.
+func folderName(text string) string {
+	words := strings.FieldsFunc(strings.ToLower(text), func(c rune) bool {
+		return !(c >= 'a' && c <= 'z' || c >= '0' && c <= '9')
+	})
+	if len(words) == 0 {
+		return "import"
+	}
+	return strings.Join(words, "-")
+}

@@ -1,0 +1,184 @@
+package importer
+
+import (
+	"fmt"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"tare/internal/strictyaml"
+)
+
+// Names tells from the names of files what is in them: a regular expression
+// with named groups, that each name must match.
+type Names struct {
+	Pattern *regexp.Regexp
+	Layout  string         // of the time, as Go writes the second of January 2006; "" tries the usual ones
+	Zone    *time.Location // of times without an offset; nil refuses them
+}
+
+// The groups that mean something; every other one is a swept parameter.
+const (
+	groupTime        = "time"
+	groupEnvironment = "environment"
+	groupBlock       = "block"
+)
+
+var groups = []string{groupTime, groupEnvironment, groupBlock}
+
+// layouts are the usual ways of writing a time into a file's name.
+var layouts = []string{
+	time.RFC3339, "2006-01-02T15:04:05-0700", "2006-01-02T15-04-05-0700", "20060102T150405-0700", "20060102T150405Z0700",
+	"2006-01-02T15:04:05", "2006-01-02T15-04-05", "2006-01-02_15-04-05", "2006-01-02_15:04:05", "20060102-150405", "20060102T150405", "20060102_150405",
+}
+
+// NewNames checks a pattern.
+func NewNames(pattern, layout, zone string) (*Names, error) {
+	p, err := regexp.Compile(pattern)
+	if err != nil {
+		return nil, fmt.Errorf("the pattern of file names: %w", err)
+	}
+	n := &Names{Pattern: p, Layout: layout}
+	named := false
+	for _, g := range p.SubexpNames() {
+		named = named || g != ""
+		if g != "" && !slices.Contains(groups, g) {
+			if near := strictyaml.Nearest(g, groups); near != "" {
+				return nil, fmt.Errorf("the pattern of file names has a group %q; did you mean %q? (time, environment and block are known, any other is a swept parameter)", g, near)
+			}
+		}
+	}
+	if !named {
+		return nil, fmt.Errorf("the pattern of file names %q has no named group, such as (?P<environment>native|docker)", pattern)
+	}
+	if zone != "" {
+		if n.Zone, err = ParseZone(zone); err != nil {
+			return nil, err
+		}
+	}
+	return n, nil
+}
+
+// ParseZone reads an offset such as +02:00, or a place's name such as
+// Europe/Helsinki.
+func ParseZone(text string) (*time.Location, error) {
+	for _, layout := range []string{"-07:00", "-0700", "Z07:00"} {
+		if t, err := time.Parse(layout, text); err == nil {
+			_, offset := t.Zone()
+			return time.FixedZone(text, offset), nil
+		}
+	}
+	if text == "Local" {
+		return nil, fmt.Errorf("the zone Local is another one on every machine: write an offset, such as +02:00")
+	}
+	place, err := time.LoadLocation(text)
+	if err != nil {
+		return nil, fmt.Errorf("the zone %q is neither an offset such as +02:00 nor a place such as Europe/Helsinki", text)
+	}
+	return place, nil
+}
+
+// ParseTime reads a time that stands in a file's name or in a manifest.
+func ParseTime(text, layout string, zone *time.Location) (time.Time, error) {
+	tried := layouts
+	if layout != "" {
+		tried = []string{layout}
+	}
+	for _, l := range tried {
+		in := zone
+		if in == nil {
+			in = time.UTC
+		}
+		t, err := time.ParseInLocation(l, text, in)
+		if err != nil {
+			continue
+		}
+		if zone == nil && !hasOffset(l) {
+			return time.Time{}, fmt.Errorf("the time %q has no offset from UTC: say with zone: which one it is in, such as +02:00", text)
+		}
+		return t.UTC(), nil
+	}
+	if layout != "" {
+		return time.Time{}, fmt.Errorf("the time %q is not written as %q", text, layout)
+	}
+	return time.Time{}, fmt.Errorf("the time %q is written in none of the usual ways: give its layout, as the second of January 2006 would be written, such as 2006-01-02T15:04:05-0700", text)
+}
+
+func hasOffset(layout string) bool {
+	return strings.Contains(layout, "-07") || strings.Contains(layout, "Z07") || strings.Contains(layout, "MST")
+}
+
+// apply fills in what a file's name says. What is known already must agree.
+func (n *Names) apply(f *File) error {
+	name := filepath.Base(f.Path)
+	match := n.Pattern.FindStringSubmatch(name)
+	if match == nil {
+		return fmt.Errorf("the name of %s does not match %s: leave the file out, or widen the pattern", f.Path, n.Pattern)
+	}
+	for i, group := range n.Pattern.SubexpNames() {
+		text := match[i]
+		if group == "" || text == "" {
+			continue
+		}
+		switch group {
+		case groupTime:
+			t, err := ParseTime(text, n.Layout, n.Zone)
+			if err != nil {
+				return fmt.Errorf("the name of %s: %w", f.Path, err)
+			}
+			f.Taken = t
+		case groupEnvironment:
+			if f.Environment != "" && f.Environment != text {
+				return fmt.Errorf("the name of %s says environment %s, and %s was asked for", f.Path, text, f.Environment)
+			}
+			f.Environment = text
+		case groupBlock:
+			block, err := strconv.Atoi(text)
+			if err != nil || block < 1 {
+				return fmt.Errorf("the name of %s says block %q: blocks are counted from 1", f.Path, text)
+			}
+			f.Block = block
+		default:
+			if f.Parameters == nil {
+				f.Parameters = map[string]string{}
+			}
+			f.Parameters[group] = text
+		}
+	}
+	return nil
+}
+
+// levelName is how a study would name the level of these parameters.
+func levelName(parameters map[string]string) string {
+	var parts []string
+	for name, value := range parameters {
+		parts = append(parts, name+"="+value)
+	}
+	slices.Sort(parts)
+	return strings.Join(parts, ",")
+}
+
+// Files makes files of paths, by their names where a pattern is given.
+func Files(paths []string, environment string, names *Names) ([]File, error) {
+	var all []File
+	for _, path := range paths {
+		if err := exists(path); err != nil {
+			return nil, err
+		}
+		f := File{Path: path, Environment: environment}
+		if names != nil {
+			if err := names.apply(&f); err != nil {
+				return nil, err
+			}
+		}
+		if f.Environment == "" {
+			return nil, fmt.Errorf("nothing says which environment %s is of: name it with environment, or with a group (?P<environment>...) of the pattern of file names", path)
+		}
+		f.Level = levelName(f.Parameters)
+		all = append(all, f)
+	}
+	return all, nil
+}

@@ -1,0 +1,230 @@
+package importer
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"maps"
+	"math"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"tare/internal/rundir"
+	"tare/internal/workload/parse"
+)
+
+// content is a file with its results.
+type content struct {
+	File
+	batch   *Batch
+	data    []byte
+	sum     string
+	results []result
+}
+
+// result is one output of a tool.
+type result struct {
+	metrics  map[string]float64
+	missing  map[string]string
+	settings map[string]string
+	id       string
+	taken    time.Time // its own; zero where it does not say
+	line     int       // of the file, from 1, at which it begins
+	failed   string    // why it could not be read
+}
+
+// Unreadable are results that no parser understands.
+type Unreadable []string
+
+func (u Unreadable) Error() string {
+	shown := u
+	if len(u) > 10 {
+		shown = append(shown[:10:10], fmt.Sprintf("... and %d more", len(u)-10))
+	}
+	return strings.Join(shown, "\n") + "\nnothing was imported; with --skip-bad such results are kept as failed trials, with the reason"
+}
+
+// readAll reads every file, and lists all results that cannot be read.
+func (r *Request) readAll() ([]*content, error) {
+	var all []*content
+	var bad Unreadable
+	for i := range r.Batches {
+		b := &r.Batches[i]
+		for _, f := range b.Files {
+			c, err := b.read(f)
+			if err != nil {
+				return nil, err
+			}
+			for n, result := range c.results {
+				if result.failed != "" {
+					bad = append(bad, fmt.Sprintf("%s:%d: result %d: %s", f.Path, result.line, n+1, result.failed))
+				}
+			}
+			all = append(all, c)
+		}
+	}
+	if len(bad) > 0 && !r.SkipBad {
+		return nil, bad
+	}
+	return all, checkTwice(all)
+}
+
+// read cuts one file into its results and reads them.
+func (b *Batch) read(f File) (*content, error) {
+	if err := exists(f.Path); err != nil {
+		return nil, err
+	}
+	data, err := os.ReadFile(f.Path)
+	if err != nil {
+		return nil, err
+	}
+	sum := sha256.Sum256(data)
+	c := &content{File: f, batch: b, data: data, sum: hex.EncodeToString(sum[:])}
+	outputs, err := b.split(data)
+	if err != nil {
+		c.results = []result{{line: 1, failed: "the file cannot be cut into results: " + err.Error()}}
+		return c, nil
+	}
+	at := 0
+	for _, output := range outputs {
+		if i := bytes.Index(data[at:], output); i >= 0 {
+			at += i
+		}
+		one := b.result(output)
+		one.line = 1 + bytes.Count(data[:at], []byte("\n"))
+		c.results = append(c.results, one)
+		at += len(output)
+	}
+	if f.Block > 0 && len(c.results) > 1 {
+		return nil, fmt.Errorf("%s: its name says block %d, and it has %d results: a block has one of each environment", f.Path, f.Block, len(c.results))
+	}
+	return c, nil
+}
+
+func (b *Batch) split(data []byte) ([][]byte, error) {
+	if b.Begins != nil {
+		return splitBefore(data, b.Begins)
+	}
+	if p, ok := parse.Lookup(b.Pack.Parser.Name); ok && p.Split != nil {
+		return p.Split(data)
+	}
+	return [][]byte{data}, nil
+}
+
+// splitBefore cuts a file before every line that matches.
+func splitBefore(data []byte, begins *regexp.Regexp) ([][]byte, error) {
+	var outputs [][]byte
+	start := -1
+	for at := 0; at < len(data); {
+		end := len(data)
+		if i := bytes.IndexByte(data[at:], '\n'); i >= 0 {
+			end = at + i + 1
+		}
+		line := bytes.TrimRight(data[at:end], "\r\n")
+		switch {
+		case begins.Match(line):
+			if start >= 0 {
+				outputs = append(outputs, data[start:at])
+			}
+			start = at
+		case start < 0 && len(bytes.TrimSpace(line)) > 0:
+			return nil, fmt.Errorf("the line %q stands before the first result, which begins with %s", clip(line), begins)
+		}
+		at = end
+	}
+	if start < 0 {
+		return nil, fmt.Errorf("no line matches %s, with which a result begins", begins)
+	}
+	return append(outputs, data[start:]), nil
+}
+
+func clip(line []byte) string {
+	if len(line) > 120 {
+		return strings.ToValidUTF8(string(line[:120]), "") + "..."
+	}
+	return string(line)
+}
+
+func (b *Batch) result(output []byte) result {
+	var r result
+	r.settings, r.id = settingsOf(b.Pack.Parser.Name, output)
+	var err error
+	if b.TimeIn != "" {
+		if r.taken, err = timeIn(output, b.TimeIn); err != nil {
+			return result{settings: r.settings, id: r.id, failed: err.Error()}
+		}
+	}
+	if r.metrics, r.missing, err = b.Pack.Read(output); err != nil {
+		r.metrics, r.missing = nil, nil
+		whose := "the output of workload " + b.Pack.Name
+		r.failed = strings.TrimPrefix(err.Error(), whose+": ")
+		if has := b.has(output); len(has) > 0 {
+			r.failed = fmt.Sprintf("the output%s; it has %s, of which --metric (in a manifest, metrics) names what to compare",
+				strings.TrimPrefix(r.failed, whose), strings.Join(has, ", "))
+		}
+	}
+	return r
+}
+
+// has lists the fields of an output that is understood and yet lacks the
+// primary metric.
+func (b *Batch) has(output []byte) []string {
+	p, ok := parse.Lookup(b.Pack.Parser.Name)
+	if !ok {
+		return nil
+	}
+	fields, err := p.Parse(output)
+	if err != nil {
+		return nil
+	}
+	return slices.Sorted(maps.Keys(fields))
+}
+
+// timeIn reads the seconds since 1970 that stand in a result itself.
+func timeIn(output []byte, path string) (time.Time, error) {
+	fields, err := parse.JSON([]string{path}, output)
+	if err != nil {
+		return time.Time{}, err
+	}
+	seconds, ok := fields[path]
+	if !ok {
+		return time.Time{}, fmt.Errorf("it has no %s, where its time should be", path)
+	}
+	whole, part := math.Modf(seconds)
+	return time.Unix(int64(whole), int64(part*1e9)).UTC(), nil
+}
+
+// checkTwice refuses what would count a result twice: the same file under two
+// names, and the two ends of the same test.
+func checkTwice(all []*content) error {
+	sums, ids := map[[2]string]string{}, map[[2]string]string{}
+	for _, c := range all {
+		key := [2]string{c.batch.Workload, c.sum}
+		if first, twice := sums[key]; twice {
+			return fmt.Errorf("%s has the same bytes as %s: one measurement cannot stand for two", c.Path, first)
+		}
+		sums[key] = c.Path
+		for n, r := range c.results {
+			if r.id == "" {
+				continue
+			}
+			here := fmt.Sprintf("result %d of %s", n+1, c.Path)
+			key := [2]string{c.batch.Workload, r.id}
+			if first, twice := ids[key]; twice {
+				return fmt.Errorf("%s is the same test as %s, seen from the other end: what client and server saw differs, so choose the files of one side, or give each side a workload of its own", here, first)
+			}
+			ids[key] = here
+		}
+	}
+	return nil
+}
+
+// source is where a trial of this result comes from.
+func (c *content) source(n int) *rundir.Source {
+	r := c.results[n]
+	return &rundir.Source{File: c.Path, Result: n + 1, Timed: !r.taken.IsZero(), Settings: r.settings, ID: r.id}
+}

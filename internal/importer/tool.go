@@ -1,0 +1,181 @@
+package importer
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"tare/internal/strictyaml"
+	"tare/internal/workload"
+	"tare/internal/workload/parse"
+)
+
+// Tool makes a pack of a tool's name: a workload pack (built in, or the file of
+// one's own), of which the metrics and the parser count, or a parser. A
+// parser's fields are metrics where their unit says which direction is better;
+// metrics, where there are any, take the place of the tool's own.
+func Tool(name string, metrics []workload.Metric) (workload.Pack, error) {
+	pack, err := lookUp(name)
+	if err != nil {
+		return workload.Pack{}, err
+	}
+	if len(metrics) > 0 {
+		pack.Metrics, err = replaceMetrics(pack, metrics)
+	} else if len(pack.Metrics) == 0 {
+		err = fmt.Errorf("no field of parser %s says by its unit which direction is better: name what is to be compared with --metric NAME:lower or NAME:higher (fields: %s)",
+			pack.Parser.Name, fieldList(pack))
+	}
+	return pack, err
+}
+
+func lookUp(name string) (workload.Pack, error) {
+	parser, isParser := parse.Lookup(name)
+	switch {
+	case strictyaml.IsPath(name):
+		p, err := workload.Load(name)
+		if err != nil {
+			return workload.Pack{}, err
+		}
+		return trim(*p)
+	case slices.Contains(workload.Names(), name):
+		p, err := workload.Builtin(name)
+		if err != nil {
+			return workload.Pack{}, err
+		}
+		trimmed, err := trim(*p)
+		if err == nil || !isParser {
+			return trimmed, err
+		}
+	case !isParser:
+		known := append(parse.Names(), workload.Names()...)
+		slices.Sort(known)
+		return workload.Pack{}, fmt.Errorf("%s; a workload pack of your own is named by its file, such as ./%s.yaml",
+			strictyaml.Unknown("tool", name, slices.Compact(known)), name)
+	}
+	return bare(parser), nil
+}
+
+// trim leaves of a pack what reads output: what ran is not known. Metrics that
+// tare measures itself are not in any output.
+func trim(p workload.Pack) (workload.Pack, error) {
+	kept := workload.Pack{Name: p.Name, Title: p.Title, Stresses: p.Stresses, Parser: p.Parser}
+	for _, m := range p.Metrics {
+		if m.Printed() {
+			kept.Metrics = append(kept.Metrics, m)
+		}
+	}
+	none := p.Parser.Name == "" && len(p.Parser.Regex) == 0 && !p.Parser.JSON && !p.Parser.CSV
+	if len(kept.Metrics) == 0 || none {
+		return kept, fmt.Errorf("workload %s has no metric that its tool prints: tare measures them itself, so nothing can be imported", p.Name)
+	}
+	return kept, nil
+}
+
+// bare makes a pack of a parser. What its tool stresses is that of the built-in
+// pack with the same parser, where all of these agree.
+func bare(p parse.Parser) workload.Pack {
+	pack := workload.Pack{Name: p.Name, Title: p.About, Parser: workload.Parser{Name: p.Name}}
+	for _, f := range p.Fields {
+		if better := direction(f.Unit); better != "" {
+			pack.Metrics = append(pack.Metrics, workload.Metric{Name: f.Name, Unit: f.Unit, Better: better})
+		}
+	}
+	// One metric must decide what is shown first: a rate, if there is one.
+	primary := slices.IndexFunc(pack.Metrics, func(m workload.Metric) bool { return m.Better == "higher" })
+	if len(pack.Metrics) > 0 {
+		pack.Metrics[max(0, primary)].Primary = true
+	}
+	stresses := map[string]bool{}
+	for _, name := range workload.Names() {
+		if other, err := workload.Builtin(name); err == nil && other.Parser.Name == p.Name {
+			stresses[other.Stresses] = true
+		}
+	}
+	if len(stresses) == 1 {
+		for s := range stresses {
+			pack.Stresses = s
+		}
+	}
+	return pack
+}
+
+// direction is what a unit says by itself: rates are better when higher, times
+// when lower. "" where it says nothing.
+func direction(unit string) string {
+	if what, per, rate := strings.Cut(unit, "/"); rate && per == "s" && what != "" {
+		return "higher"
+	}
+	switch unit {
+	case "s", "ms", "us", "µs", "ns":
+		return "lower"
+	}
+	return ""
+}
+
+// replaceMetrics fills in what a list of metrics leaves out, from the parser's
+// fields and from the pack.
+func replaceMetrics(pack workload.Pack, wanted []workload.Metric) ([]workload.Metric, error) {
+	fields := map[string]string{} // unit
+	if p, ok := parse.Lookup(pack.Parser.Name); ok {
+		for _, f := range p.Fields {
+			fields[f.Name] = f.Unit
+		}
+	}
+	var all []workload.Metric
+	for _, m := range wanted {
+		for _, own := range pack.Metrics {
+			if own.Name == m.Name && m.Field == "" {
+				m.Field = own.Field
+				m.Unit, m.Better = orElse(m.Unit, own.Unit), orElse(m.Better, own.Better)
+			}
+		}
+		unit, known := fields[m.FieldName()]
+		if len(fields) > 0 && !known {
+			return nil, fmt.Errorf("metric %s: %s", m.Name, strictyaml.Unknown("field of parser "+pack.Parser.Name, m.FieldName(), fieldNames(pack)))
+		}
+		m.Unit = orElse(m.Unit, unit)
+		m.Better = orElse(m.Better, direction(m.Unit))
+		switch {
+		case m.Better != "lower" && m.Better != "higher" && m.Better != "":
+			return nil, fmt.Errorf("metric %s: better is %q, and must be lower or higher", m.Name, m.Better)
+		case m.Better == "":
+			return nil, fmt.Errorf("metric %s: say whether lower or higher is better: %s:lower or %s:higher", m.Name, m.Name, m.Name)
+		case m.Unit == "":
+			m.Unit = "1"
+		}
+		all = append(all, m)
+	}
+	return all, nil
+}
+
+func orElse(text, otherwise string) string {
+	if text == "" {
+		return otherwise
+	}
+	return text
+}
+
+func fieldNames(p workload.Pack) []string {
+	if parser, ok := parse.Lookup(p.Parser.Name); ok {
+		return parser.FieldNames()
+	}
+	return nil
+}
+
+func fieldList(p workload.Pack) string { return strings.Join(fieldNames(p), ", ") }
+
+// exists is whether a file is there and can be read, with the reason.
+func exists(path string) error {
+	info, err := os.Stat(path)
+	switch {
+	case os.IsNotExist(err):
+		return fmt.Errorf("there is no file %s", path)
+	case err != nil:
+		return err
+	case info.IsDir():
+		return fmt.Errorf("%s is a folder: name the files in it, such as %s", path, filepath.Join(path, "*.log"))
+	}
+	return nil
+}

@@ -1,0 +1,250 @@
+package importer
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"tare/internal/rundir"
+	"tare/internal/study"
+)
+
+// Options say where an import goes.
+type Options struct {
+	Runs    string // the folder of runs, for a run without a folder of its own
+	Folder  string // of the run; "" makes one in Runs
+	Into    string // folder of a run that an import began; "" begins a new one
+	Version string
+	Command []string
+	Now     time.Time
+}
+
+// Result is what an import came to.
+type Result struct {
+	Folder  string
+	Results int
+	Failed  int
+	Files   int
+	Order   string
+}
+
+// InputError says that what was named cannot be imported. Nothing was written.
+type InputError struct{ Err error }
+
+func (e *InputError) Error() string { return e.Err.Error() }
+func (e *InputError) Unwrap() error { return e.Err }
+
+// Import reads everything first, and then writes the run. The caller writes
+// the reports and seals it.
+func (r *Request) Import(o Options) (*Result, error) {
+	contents, err := r.prepare()
+	if err != nil {
+		return nil, &InputError{err}
+	}
+	if o.Into != "" {
+		return r.into(o, contents)
+	}
+	return r.begin(o, contents)
+}
+
+func (r *Request) prepare() ([]*content, error) {
+	if err := r.Check(); err != nil {
+		return nil, err
+	}
+	if r.Title == "" {
+		r.Title = "imported " + r.Batches[0].Workload
+	}
+	return r.readAll()
+}
+
+func (r *Request) begin(o Options, contents []*content) (*Result, error) {
+	b, err := r.build(contents, nil)
+	plan := &study.Plan{}
+	if err == nil {
+		err = r.plan(plan)
+	}
+	manifest := rundir.Manifest{Tare: o.Version, Command: o.Command, Created: o.Now.UTC(),
+		Import: &rundir.Import{Machine: r.Machine}}
+	if err == nil {
+		err = r.settle(plan, &manifest, b, nil)
+	}
+	if err != nil {
+		return nil, &InputError{err}
+	}
+	folder := o.Folder
+	if folder == "" {
+		if folder, err = newFolder(o.Runs, plan.Name, o.Now); err != nil {
+			return nil, err
+		}
+	}
+	manifest.Run = filepath.Base(filepath.Clean(folder))
+	w, err := rundir.Create(folder, plan, manifest)
+	if err != nil {
+		return nil, &InputError{err}
+	}
+	return r.write(o, w, b)
+}
+
+// into adds to a run that an import began.
+func (r *Request) into(o Options, contents []*content) (*Result, error) {
+	w, err := rundir.Resume(o.Into)
+	if err != nil {
+		return nil, &InputError{err}
+	}
+	refuse := func(err error) (*Result, error) { return nil, &InputError{errors.Join(err, w.Close())} }
+	old := w.Manifest.Import
+	if old == nil {
+		return refuse(fmt.Errorf("%s was measured by tare: results from elsewhere cannot be added to it; import them into a run of their own, and compare the two with tare compare", o.Into))
+	}
+	if err := wholeBefore(&w.Run); err != nil {
+		return refuse(err)
+	}
+	if was := old.Order == rundir.ImportInterleaved; was != r.Interleaved {
+		return refuse(fmt.Errorf("%s: its results are %s and these would %s: say the same of all with --interleaved, or leave it out of all", o.Into,
+			map[bool]string{true: "interleaved", false: "not said to be interleaved"}[was], map[bool]string{true: "not be", false: "be"}[was]))
+	}
+	if err := newTo(&w.Run, contents); err != nil {
+		return refuse(err)
+	}
+	b, err := r.build(contents, w.Trials)
+	plan := *w.Plan
+	plan.Environments, plan.Workloads = slices.Clone(plan.Environments), slices.Clone(plan.Workloads)
+	manifest := w.Manifest
+	imported := *old
+	manifest.Import = &imported
+	if err == nil {
+		err = r.plan(&plan)
+	}
+	if err == nil {
+		err = r.settle(&plan, &manifest, b, w.Trials)
+	}
+	if err != nil {
+		return refuse(err)
+	}
+	w.Plan, w.Manifest = &plan, manifest
+	return r.write(o, w, b)
+}
+
+// wholeBefore refuses a run of which an earlier import was cut off: its
+// journal has not all that its manifest names.
+func wholeBefore(run *rundir.Run) error {
+	results := 0
+	for _, f := range run.Manifest.Import.Files {
+		results += f.Results
+	}
+	if results != len(run.Trials) {
+		return fmt.Errorf("%s names %d results and has %d: an earlier import into it was cut off; remove it (tare rm) and import all again", run.Folder, results, len(run.Trials))
+	}
+	return nil
+}
+
+// newTo refuses what the run has already.
+func newTo(run *rundir.Run, contents []*content) error {
+	ids := map[[2]string]rundir.Trial{}
+	for _, t := range run.Trials {
+		if t.Source != nil && t.Source.ID != "" {
+			ids[[2]string{t.Workload, t.Source.ID}] = t
+		}
+	}
+	for _, c := range contents {
+		for _, f := range run.Manifest.Import.Files {
+			if f.SHA256 == c.sum && f.Workload == c.batch.Workload {
+				return fmt.Errorf("%s is in the run already, as %s of %s (%s): the bytes are the same", c.Path, f.Workload, f.Environment, f.File)
+			}
+		}
+		for n, one := range c.results {
+			if t, twice := ids[[2]string{c.batch.Workload, one.id}]; twice && one.id != "" {
+				return fmt.Errorf("result %d of %s is the same test as result %d of %s, seen from the other end: choose the files of one side, or give each side a workload of its own", n+1, c.Path, t.Source.Result, t.Source.File)
+			}
+		}
+	}
+	return nil
+}
+
+// settle brings plan and manifest up to date with all trials, old and new.
+func (r *Request) settle(plan *study.Plan, m *rundir.Manifest, b *built, had []rundir.Trial) error {
+	all := append(slices.Clone(had), b.trials...)
+	m.Import.Files = append(slices.Clone(m.Import.Files), b.files...)
+	m.Import.Machine = orElse(m.Import.Machine, r.Machine)
+	if r.Interleaved {
+		if err := contradicts(all); err != nil {
+			return err
+		}
+		m.Import.Order, m.Import.Known = rundir.ImportInterleaved, "the word of whoever imported them"
+	} else {
+		m.Import.Order, m.Import.Known = orderOf(all, m.Import.Files)
+	}
+	design(plan, m.Import.Order, all)
+	positions(plan, b.trials, had)
+	r.facts(m)
+	return nil
+}
+
+// write puts everything into the folder. The journal comes last, so that an
+// import that was cut off is known by what it lacks.
+func (r *Request) write(o Options, w *rundir.Writer, b *built) (result *Result, err error) {
+	defer func() { err = errors.Join(err, w.Close()) }()
+	began := o.Now.UTC()
+	result = &Result{Folder: w.Folder, Order: w.Manifest.Import.Order, Files: len(b.files)}
+	files := w.Manifest.Import.Files[len(w.Manifest.Import.Files)-len(b.files):]
+	at := 0
+	for i, c := range b.contents {
+		raw, err := w.KeepFile(c.batch.Workload, c.Environment, filepath.Base(c.Path), c.data)
+		if err != nil {
+			return nil, fmt.Errorf("keep %s: %w", c.Path, err)
+		}
+		files[i].Path = raw.Path
+		for range c.results {
+			b.trials[at].Raw = []rundir.Raw{raw}
+			at++
+		}
+	}
+	if r.Source != nil {
+		raw, err := w.KeepFile("manifest", "", filepath.Base(r.Origin), r.Source)
+		if err != nil {
+			return nil, err
+		}
+		w.Manifest.Import.Manifest = raw.Path
+	}
+	w.Manifest.Sessions = append(w.Manifest.Sessions, rundir.Session{Started: began, Ended: began,
+		Stopped: fmt.Sprintf("imported %d results from %s", len(b.trials), counted(len(b.files)))})
+	if err := errors.Join(w.SavePlan(), w.SaveManifest()); err != nil {
+		return nil, err
+	}
+	for _, t := range b.trials {
+		if err := w.Append(t); err != nil {
+			return nil, err
+		}
+		result.Results++
+		if t.Status == rundir.Failed {
+			result.Failed++
+		}
+	}
+	return result, nil
+}
+
+func counted(files int) string {
+	if files == 1 {
+		return "1 file"
+	}
+	return fmt.Sprintf("%d files", files)
+}
+
+// newFolder claims a name that nobody has.
+func newFolder(runs, name string, now time.Time) (string, error) {
+	if err := os.MkdirAll(runs, 0o755); err != nil {
+		return "", err
+	}
+	base := filepath.Join(runs, strings.TrimSuffix(name, "-")+"-"+now.Format("20060102-150405"))
+	for n, folder := 2, base; ; n++ {
+		err := os.Mkdir(folder, 0o755)
+		if err == nil || !errors.Is(err, os.ErrExist) {
+			return folder, err
+		}
+		folder = fmt.Sprintf("%s-%d", base, n)
+	}
+}

@@ -1,0 +1,176 @@
+package evaluate
+
+import (
+	"encoding/json"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"tare/internal/environment"
+	"tare/internal/environment/native"
+	"tare/internal/environment/oci"
+	"tare/internal/parity"
+	"tare/internal/quantity"
+	"tare/internal/study"
+	"tare/internal/verdict"
+	"tare/internal/workload"
+)
+
+// planned is a plan of the native environment and two of another kind, with a
+// workload of the disk and one of the processor.
+func planned(t *testing.T) *study.Plan {
+	t.Helper()
+	options := func(o any) json.RawMessage {
+		text, err := json.Marshal(o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return text
+	}
+	inMemory := oci.Default()
+	inMemory.Data = "tmpfs"
+	wide := environment.Limits{CPUs: 2}
+	p := &study.Plan{Baseline: "native", Limits: environment.Limits{CPUs: 1, Memory: quantity.MiB}, Environments: []study.Environment{
+		{Name: "native", Kind: "native", Options: options(native.Defaults()), Limits: environment.Limits{CPUs: 1, Memory: quantity.MiB}},
+		{Name: "usual", Kind: "oci", Options: options(oci.Default()), Limits: environment.Limits{CPUs: 1, Memory: quantity.MiB}},
+		{Name: "memory", Kind: "oci", Options: options(inMemory), Limits: wide, With: map[string]map[string]string{"disk": {"size": "2"}}},
+	}}
+	for _, name := range []string{"disk", "cpu"} {
+		p.Workloads = append(p.Workloads, study.Workload{Name: name, Pack: workload.Pack{Name: name, Stresses: name},
+			Levels: []study.Level{{Name: "size=1", Parameters: map[string]string{"size": "1"}}}})
+	}
+	return p
+}
+
+func prints(values map[string]string) (list []parity.Fingerprint) {
+	for environment, value := range values {
+		for _, w := range []string{"disk", "cpu"} {
+			list = append(list, parity.Fingerprint{Environment: environment, Workload: w, Facts: map[string]parity.Fact{
+				"path[/data].filesystem": {Value: value}, "limit.cpu": {Value: map[string]string{"memory": "2"}[environment]},
+			}})
+		}
+	}
+	return list
+}
+
+func unlabelled(string) string { return "" }
+
+func TestWhatIsAskedIsReadFromThePlan(t *testing.T) {
+	s := New(planned(t), nil, unlabelled).side("memory", "disk")
+	for key, want := range map[string][2]string{
+		"options.data": {"tmpfs", "bind"}, "options.namespaces.pid": {"true", "true"}, "limits.cpus": {"2", "1"}, "with.size": {"2", "1"},
+	} {
+		if got := [2]string{s.Asked[key], s.Usual[key]}; got != want {
+			t.Errorf("%s: %q, not %q", key, got, want)
+		}
+	}
+}
+
+func TestTheSameOptionIsChosenWithinAKindAndAConfoundBetweenTwo(t *testing.T) {
+	p := planned(t)
+	b := New(p, prints(map[string]string{"native": "ext4", "usual": "ext4", "memory": "tmpfs"}), unlabelled)
+	classes := func(environment, baseline string) (list []string) {
+		c, known := b.Between(environment, baseline, "disk")
+		if !known {
+			t.Fatalf("%s and %s are not compared", environment, baseline)
+		}
+		for _, f := range c.Findings {
+			list = append(list, f.Finding+": "+string(f.Class))
+		}
+		return list
+	}
+	if got := classes("memory", "native"); !slices.Equal(got, []string{"data directory's file system: confound", "parameters: confound", "limits: chosen"}) {
+		t.Errorf("beside native: %q", got)
+	}
+	if got := classes("memory", "usual"); !slices.Equal(got, []string{"data directory's file system: chosen", "parameters: chosen", "limits: chosen"}) {
+		t.Errorf("beside one of its kind: %q", got)
+	}
+	if _, known := b.Between("native", "native", "disk"); known {
+		t.Error("an environment is compared with itself")
+	}
+}
+
+func TestOnlyContrastsThatAConfoundTouchesAreMarkedAndTheInputStaysAsItWas(t *testing.T) {
+	b := New(planned(t), prints(map[string]string{"native": "ext4", "usual": "ext4", "memory": "tmpfs"}), unlabelled)
+	var contrasts []verdict.Contrast
+	for _, e := range []string{"usual", "memory"} {
+		for _, w := range []string{"disk", "cpu"} {
+			contrasts = append(contrasts, verdict.Contrast{Environment: e, Baseline: "native", Workload: w, Warnings: make([]verdict.Warning, 0, 4)})
+		}
+	}
+	contrasts = append(contrasts, verdict.Contrast{Environment: "unseen", Baseline: "native", Workload: "disk"})
+	for i, c := range b.Mark(contrasts) {
+		if touched := c.Environment == "memory" && c.Workload == "disk"; touched != (len(c.Warnings) == 1) {
+			t.Errorf("%s under %s: %v", c.Environment, c.Workload, c.Warnings)
+		} else if touched && (c.Warnings[0].Code != verdict.Confound || !strings.Contains(c.Warnings[0].Text, "from native: data directory's file system")) {
+			t.Errorf("%+v", c.Warnings)
+		}
+		if len(contrasts[i].Warnings) > 0 || len(contrasts[i].Warnings[:cap(contrasts[i].Warnings)]) > 0 && contrasts[i].Warnings[:1][0].Code != "" {
+			t.Error("the contrasts themselves were changed")
+		}
+	}
+}
+
+func TestOfALadderTheTwoEndsAreCompared(t *testing.T) {
+	p := planned(t)
+	p.Steps = []study.Step{{Part: "data", Environment: "usual", Base: "native"}, {Environment: "memory", Base: "native"}, {Part: "log", Environment: "memory", Base: "usual"}}
+	all := New(p, prints(map[string]string{"native": "ext4", "usual": "ext4", "memory": "tmpfs"}), unlabelled).All()
+	if len(all) != 2 || all[0].Environment != "memory" || all[0].Baseline != "native" || all[0].Workload != "disk" {
+		t.Errorf("%+v", all)
+	}
+}
+
+// Neither redis-benchmark's number of requests nor the size of nginx's page is in
+// any fact of the instance.
+func TestAParameterThatNoFactShowsIsADifferenceByItself(t *testing.T) {
+	for _, c := range []struct{ workload, parameter, usual, own string }{{"redis", "requests", "2000", "3000"}, {"nginx", "page", "1024", "65536"}} {
+		p := &study.Plan{Baseline: "native", Environments: []study.Environment{
+			{Name: "native", Kind: "native"},
+			{Name: "docker", Kind: "docker", With: map[string]map[string]string{c.workload: {c.parameter: c.own}}},
+			{Name: "same", Kind: "podman", With: map[string]map[string]string{c.workload: {c.parameter: c.usual}}},
+		}, Workloads: []study.Workload{{Name: c.workload, Pack: workload.Pack{Stresses: "network"},
+			Levels: []study.Level{{Parameters: map[string]string{c.parameter: c.usual, "threads": "1"}}}}}}
+		var prints []parity.Fingerprint
+		for _, e := range p.Environments {
+			prints = append(prints, parity.Fingerprint{Environment: e.Name, Workload: c.workload})
+		}
+		b := New(p, prints, unlabelled)
+		got, _ := b.Between("docker", "native", c.workload)
+		want := parity.Difference{Fact: "parameter[" + c.parameter + "]", Baseline: c.usual, Environment: c.own}
+		if list := got.Confounds(); len(list) != 1 || list[0].Finding != "parameters" || !slices.Equal(list[0].Differences, []parity.Difference{want}) {
+			t.Errorf("%s: %+v", c.workload, list)
+		}
+		if got, _ := b.Between("same", "native", c.workload); len(got.Findings) > 0 || got.Same != 1 {
+			t.Errorf("%s with the usual value: %+v", c.workload, got)
+		}
+		if prints[0].Facts != nil {
+			t.Error("the fingerprint itself was changed")
+		}
+	}
+}
+
+// Where the driver reaches the server is in its command line, as an address that
+// the fingerprint has another word for: what the command tells is not told again.
+func TestAParameterOfTheDriversCommandStandsUnderOneFinding(t *testing.T) {
+	p := &study.Plan{Baseline: "native", Environments: []study.Environment{
+		{Name: "native", Kind: "native", With: map[string]map[string]string{"mysql": {"reach": "127.0.0.1", "rows": "9"}}},
+		{Name: "docker", Kind: "docker"},
+	}, Workloads: []study.Workload{{Name: "mysql", Pack: workload.Pack{Stresses: "disk", Driver: &workload.Step{Run: "at=${reach}; exec drive $at"}},
+		Levels: []study.Level{{Parameters: map[string]string{"reach": "instance", "rows": "5"}}}}}}
+	prints := []parity.Fingerprint{
+		{Environment: "native", Workload: "mysql", Facts: map[string]parity.Fact{"command[driver]": {Value: "at=" + parity.Address + "; exec drive $at"}}},
+		{Environment: "docker", Workload: "mysql", Facts: map[string]parity.Fact{"command[driver]": {Value: "at=instance; exec drive $at"}}},
+	}
+	got, _ := New(p, prints, unlabelled).Between("docker", "native", "mysql")
+	told := map[string]string{}
+	for _, f := range got.Confounds() {
+		for _, d := range f.Differences {
+			told[d.Fact] = f.Finding + ", asked for by " + strings.Join(f.Asked, "; ")
+		}
+	}
+	want := map[string]string{"command[driver]": "command line, asked for by native: with.reach=127.0.0.1", "parameter[rows]": "parameters, asked for by native: with.rows=9"}
+	if !maps.Equal(told, want) {
+		t.Errorf("%v, not %v", told, want)
+	}
+}

@@ -1,0 +1,78 @@
+package fingerprint
+
+import (
+	"cmp"
+	"net/netip"
+	"slices"
+	"strconv"
+
+	"tare/internal/agent/observe"
+	"tare/internal/parity"
+)
+
+// offloads that a driver is asked for.
+var offloads = []string{"rx", "tx", "sg", "tso", "gso", "gro", "lro"}
+
+// network is the interface that the workload's packets go through.
+func (r *reading) network() {
+	if path := r.outer.Paths.Network; path != "" {
+		r.outside("network.path", path)
+	} else {
+		r.missing("network.path", parity.Outside, "the provider does not say")
+	}
+	keys := []string{"network.interface", "network.mtu", "network.queue"}
+	for _, name := range offloads {
+		keys = append(keys, "network.offload["+name+"]")
+	}
+	i, ok := r.carrier()
+	if !ok {
+		for _, key := range keys {
+			r.missing(key, parity.Inside, "no interface is to be seen: %s", r.why("interfaces"))
+		}
+		return
+	}
+	name := i.Name
+	if i.Driver != "" && !i.Loopback {
+		name += " (" + i.Driver + ")"
+	}
+	r.inside("network.interface", name)
+	r.inside("network.mtu", strconv.Itoa(i.MTU))
+	if i.Queue != nil {
+		r.inside("network.queue", strconv.Itoa(*i.Queue))
+	} else {
+		r.missing("network.queue", parity.Inside, "interface %s does not say", i.Name)
+	}
+	for _, name := range offloads {
+		on, known := i.Offloads[name]
+		switch key := "network.offload[" + name + "]"; {
+		case !known && i.Error != "":
+			r.missing(key, parity.Inside, "interface %s: %s", i.Name, i.Error)
+		case !known:
+			r.missing(key, parity.Inside, "interface %s does not say", i.Name)
+		case on:
+			r.inside(key, "on")
+		default:
+			r.inside(key, "off")
+		}
+	}
+}
+
+// carrier has the address that servers listen at. Where none has it, as where
+// ports are published, it is the first that leads out.
+func (r *reading) carrier() (found observe.Interface, ok bool) {
+	address := cmp.Or(r.Address, loopback)
+	// All of 127.0.0.0/8 is the loopback's, though it names one of them.
+	parsed, err := netip.ParseAddr(address)
+	local := err == nil && parsed.IsLoopback()
+	for _, i := range r.Interfaces {
+		if slices.Contains(i.Addresses, address) || i.Loopback && local {
+			return i, true
+		}
+	}
+	for _, i := range r.Interfaces {
+		if !i.Loopback && i.Up {
+			return i, true
+		}
+	}
+	return found, false
+}

@@ -1,0 +1,167 @@
+package fingerprint
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"tare/internal/agent/observe"
+	"tare/internal/environment"
+	"tare/internal/linux/cgroup"
+	"tare/internal/parity"
+)
+
+// Outside is what the host and the provider know of an instance.
+type Outside struct {
+	Paths    environment.Paths
+	Provider map[string]string // facts that only the provider knows
+	Bounds   cgroup.Bounds
+	// Elsewhere is why the host's own files do not speak of the instance; "" where
+	// they do.
+	Elsewhere string
+	Host      Host
+	LSM       cgroup.Bound
+	Governor  cgroup.Bound
+	// Weaknesses that the host's kernel has a file for.
+	Weaknesses []string
+	// Sysctls of the host, by their names.
+	Sysctls map[string]string
+	// Disks are the settings of disks, by what the provider says that a path is on.
+	Disks map[string]map[string]string
+	// Filter is what packets of the instance's network namespace pass, for where
+	// the agent may not ask.
+	Filter observe.Filter
+	// Shared: the instance runs on the host's kernel.
+	Shared bool
+}
+
+// Host is what tells an instance's parts from the host's.
+type Host struct {
+	Boot, Node, Release, Version string
+	Namespaces                   map[string]string
+}
+
+// outside looks at an instance from the host.
+func outside(i environment.Instance) Outside {
+	o := Outside{Paths: i.Paths(), Host: here(), Disks: map[string]map[string]string{}}
+	if p, knows := i.(environment.Fingerprinter); knows {
+		o.Provider = p.Facts()
+	}
+	if _, elsewhere := i.(environment.Metered); elsewhere {
+		o.Elsewhere = "it runs on another machine"
+		o.LSM, o.Governor = cgroup.Bound{Missing: o.Elsewhere}, cgroup.Bound{Missing: o.Elsewhere}
+		o.Bounds = missingBounds(o.Elsewhere)
+		return o
+	}
+	o.Bounds = bounds(i)
+	o.LSM = file(modules, ": the kernel has no security file system, or it is not mounted")
+	o.Governor = file("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor", ": the kernel does not show how it scales the frequency")
+	entries, _ := os.ReadDir(weaknesses)
+	for _, e := range entries {
+		o.Weaknesses = append(o.Weaknesses, e.Name())
+	}
+	o.Sysctls = map[string]string{}
+	for _, name := range settings {
+		if text, err := os.ReadFile(sysctlPath(name)); err == nil {
+			o.Sysctls[name] = strings.Join(strings.Fields(string(text)), " ")
+		}
+	}
+	mounts, _ := os.ReadFile(mountinfoFile)
+	for _, m := range parseMounts(string(mounts)) {
+		if device, is := strings.CutPrefix(m.source, "/dev/"); is {
+			o.Disks[m.kind+" on "+device] = queue(device)
+		}
+	}
+	for _, below := range []string{o.Paths.RootOn, o.Paths.DataOn} {
+		if device, is := strings.CutPrefix(below, "device "); is {
+			o.Disks[below] = queue(device)
+		}
+	}
+	return o
+}
+
+// here is this machine, by its kernel.
+func here() Host {
+	h := Host{Namespaces: map[string]string{}}
+	boot, _ := os.ReadFile(bootID)
+	h.Boot = string(boot)
+	var name unix.Utsname
+	if err := unix.Uname(&name); err == nil {
+		h.Node, h.Release, h.Version = unix.ByteSliceToString(name.Nodename[:]), unix.ByteSliceToString(name.Release[:]), unix.ByteSliceToString(name.Version[:])
+	}
+	entries, _ := os.ReadDir("/proc/self/ns")
+	for _, e := range entries {
+		h.Namespaces[e.Name()], _ = os.Readlink("/proc/self/ns/" + e.Name())
+	}
+	return h
+}
+
+func file(path, hint string) cgroup.Bound {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return cgroup.Bound{Missing: err.Error() + hint}
+	}
+	return cgroup.Bound{Value: strings.TrimSpace(string(text))}
+}
+
+// bounds of the group that holds the instance.
+func bounds(i environment.Instance) cgroup.Bounds {
+	groups := i.Footprint().Cgroups
+	if len(groups) == 0 {
+		return missingBounds("the instance has no cgroup of its own")
+	}
+	group, err := cgroup.At(groups[0])
+	if err != nil {
+		return missingBounds(err.Error())
+	}
+	b := group.Bounds()
+	// Where the machine has no swap, no limit of it means anything.
+	if swaps, err := os.ReadFile("/proc/swaps"); err == nil && strings.Count(string(swaps), "\n") < 2 {
+		b.Swap = cgroup.Bound{Value: "0"}
+	}
+	return b
+}
+
+func missingBounds(why string) cgroup.Bounds {
+	m := cgroup.Bound{Missing: why}
+	return cgroup.Bounds{CPUs: m, Period: m, Weight: m, Cores: m, Memory: m, Swap: m, PIDs: m}
+}
+
+// limits are the cgroup's.
+func (r *reading) limits() {
+	b := r.outer.Bounds
+	for key, bound := range map[string]cgroup.Bound{
+		"limit.cpu": b.CPUs, "limit.cpu.period": b.Period, "limit.cpu.weight": b.Weight, "limit.cores": b.Cores,
+		"limit.memory": b.Memory, "limit.swap": b.Swap, "limit.pids": b.PIDs,
+	} {
+		if bound.Missing != "" {
+			r.missing(key, parity.Outside, "%s", bound.Missing)
+		} else {
+			r.outside(key, bound.Value)
+		}
+	}
+}
+
+// queue holds the settings of a disk by their files' names; of a partition they
+// are the whole disk's.
+func queue(device string) map[string]string {
+	folder, err := filepath.EvalSymlinks("/dev/" + device)
+	if err != nil {
+		return nil
+	}
+	folder = "/sys/class/block/" + filepath.Base(folder)
+	if _, err := os.Stat(folder + "/partition"); err == nil {
+		if folder, err = filepath.EvalSymlinks(folder); err == nil {
+			folder = filepath.Dir(folder)
+		}
+	}
+	settings := map[string]string{}
+	for _, name := range []string{"scheduler", "read_ahead_kb", "write_cache"} {
+		if text, err := os.ReadFile(filepath.Join(folder, "queue", name)); err == nil {
+			settings[name] = strings.TrimSpace(string(text))
+		}
+	}
+	return settings
+}

@@ -1,0 +1,187 @@
+package rundir
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"tare/internal/study"
+)
+
+func newRun(t interface {
+	Helper()
+	Fatal(...any)
+}, folder string) *Writer {
+	t.Helper()
+	w, err := Create(folder, &study.Plan{Format: 1, Name: "small"}, Manifest{Run: "small-1"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return w
+}
+
+func trialNumber(n int) Trial {
+	return Trial{Block: 1 + n/2, Position: 1 + n%2, Environment: "native", Workload: fmt.Sprint("w", n), Status: OK,
+		Started: time.Unix(int64(n), 0).UTC(), Metrics: map[string]float64{"rate": float64(n)}}
+}
+
+// A kill can cut the journal at any byte of the line that was being written.
+// Whatever byte that is, all earlier trials are read back, the torn piece is
+// put aside, and the next trial is appended where it belongs.
+func TestAJournalCutAtAnyByteLosesNothingThatWasFinished(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		folder, err := os.MkdirTemp(t.TempDir(), "run")
+		if err != nil {
+			rt.Fatal(err)
+		}
+		w := newRun(rt, folder)
+		finished := rapid.IntRange(0, 5).Draw(rt, "finished")
+		for n := range finished {
+			if err := w.Append(trialNumber(n)); err != nil {
+				rt.Fatal(err)
+			}
+		}
+		path := filepath.Join(folder, journalFile)
+		before, _ := os.ReadFile(path)
+		if err := w.Append(trialNumber(finished)); err != nil {
+			rt.Fatal(err)
+		}
+		w.Close()
+		after, _ := os.ReadFile(path)
+		cut := rapid.IntRange(len(before), len(after)-1).Draw(rt, "cut")
+		if err := os.Truncate(path, int64(cut)); err != nil {
+			rt.Fatal(err)
+		}
+
+		r, err := Resume(folder)
+		if err != nil {
+			rt.Fatal(err)
+		}
+		defer r.Close()
+		if len(r.Trials) != finished {
+			rt.Fatalf("cut at byte %d of %d: %d trials read back, %d were finished", cut, len(after), len(r.Trials), finished)
+		}
+		torn, _ := os.ReadFile(path + ".torn")
+		if got, want := strings.TrimSuffix(string(torn), "\n"), string(after[len(before):cut]); got != want {
+			rt.Fatalf("put aside %q, torn was %q", got, want)
+		}
+		if err := r.Append(trialNumber(finished)); err != nil {
+			rt.Fatal(err)
+		}
+		if now, _ := os.ReadFile(path); string(now) != string(after) {
+			rt.Fatal("the resumed journal differs from the one that was never cut")
+		}
+	})
+}
+
+func TestADamagedLineInTheMiddleIsNotSilentlyDropped(t *testing.T) {
+	w := newRun(t, t.TempDir())
+	w.Append(trialNumber(0))
+	w.Append(trialNumber(1))
+	w.Close()
+	path := filepath.Join(w.Folder, journalFile)
+	data, _ := os.ReadFile(path)
+	data[0] = 'x'
+	os.WriteFile(path, data, 0o644)
+	if _, err := Open(w.Folder); err == nil || !strings.Contains(err.Error(), "line 1") {
+		t.Errorf("a damaged first line gives %v", err)
+	}
+}
+
+func TestTwoProcessesCannotWorkOnOneRun(t *testing.T) {
+	w := newRun(t, t.TempDir())
+	defer w.Close()
+	if _, err := Resume(w.Folder); err == nil || !strings.Contains(err.Error(), "another tare") {
+		t.Errorf("a second writer gives %v", err)
+	}
+	if _, err := Open(w.Folder); err != nil {
+		t.Errorf("a reader is let in: %v", err)
+	}
+}
+
+func TestAFolderWithSomethingElseInItIsNotTaken(t *testing.T) {
+	folder := t.TempDir()
+	os.WriteFile(filepath.Join(folder, "thesis.tex"), []byte("x"), 0o644)
+	if _, err := Create(folder, &study.Plan{}, Manifest{}); err == nil {
+		t.Error("a folder with a stranger's file was taken")
+	}
+}
+
+// A kill right after the beginning leaves a folder in which nothing was
+// measured; one later leaves files that are not whole.
+func TestWhatAKillLeftOfABeginningIsTakenAndOfAFileRemoved(t *testing.T) {
+	folder := filepath.Join(t.TempDir(), "run [1]")
+	if err := newRun(t, folder).Close(); err != nil {
+		t.Fatal(err)
+	}
+	if Stillborn(folder) {
+		t.Error("a run with a manifest is called stillborn")
+	}
+	if err := os.Remove(filepath.Join(folder, manifestFile)); err != nil {
+		t.Fatal(err)
+	}
+	half := filepath.Join(folder, newPrefix+"123")
+	os.WriteFile(half, []byte("{"), 0o600)
+	if !Stillborn(folder) {
+		t.Error("a run without a manifest and a trial is not called stillborn")
+	}
+	if err := newRun(t, folder).Close(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(half); err == nil {
+		t.Error("a file that is not whole stays")
+	}
+}
+
+func TestAnotherFormatIsRefusedByName(t *testing.T) {
+	w := newRun(t, t.TempDir())
+	w.Manifest.Format = 99
+	w.SaveManifest()
+	w.Close()
+	if _, err := Open(w.Folder); err == nil || !strings.Contains(err.Error(), "format 99") {
+		t.Errorf("format 99 gives %v", err)
+	}
+}
+
+func TestRawOutputIsKeptByteForByteAndNeverReplaced(t *testing.T) {
+	w := newRun(t, t.TempDir())
+	tr := trialNumber(0)
+	tr.Level = "path=/a b"
+	keep := func(text string) Raw {
+		t.Helper()
+		f := w.Keep(tr, "driver.stdout")
+		f.Write([]byte(text))
+		raw, ok, err := f.Close()
+		if err != nil || !ok {
+			t.Fatal(ok, err)
+		}
+		return raw
+	}
+	first, second := keep("one\x00\xff"), keep("two")
+	if _, ok, err := w.Keep(tr, "driver.stderr").Close(); ok || err != nil {
+		t.Errorf("silence left a file: %v %v", ok, err)
+	}
+	if first.Path == second.Path {
+		t.Error("the second attempt replaced the first")
+	}
+	if data, _ := os.ReadFile(filepath.Join(w.Folder, first.Path)); string(data) != "one\x00\xff" {
+		t.Errorf("kept %q", data)
+	}
+	tr.Raw = []Raw{first, second}
+	w.Append(tr)
+	w.Seal()
+	w.Close()
+	r, _ := Open(w.Folder)
+	if wrong, err := r.Verify(); err != nil || len(wrong) > 0 {
+		t.Errorf("a whole run is called damaged: %v %v", wrong, err)
+	}
+	os.WriteFile(filepath.Join(w.Folder, second.Path), []byte("2"), 0o644)
+	if wrong, _ := r.Verify(); len(wrong) != 2 {
+		t.Errorf("a changed raw file is named by the journal and by the sums: %v", wrong)
+	}
+}

@@ -1,0 +1,71 @@
+package rundir
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"tare/internal/parity"
+)
+
+// fingerprintFolder holds a file for each environment with each workload.
+const fingerprintFolder = "fingerprints"
+
+// KeepFingerprint writes a fingerprint into the folder, as a whole.
+func (w *Writer) KeepFingerprint(f parity.Fingerprint) error {
+	folder := filepath.Join(w.Folder, fingerprintFolder)
+	if err := os.MkdirAll(folder, 0o755); err != nil {
+		return err
+	}
+	name := fileName(f.Environment) + "--" + fileName(f.Workload) + ".json"
+	if err := writeJSON(filepath.Join(folder, name), f); err != nil {
+		return err
+	}
+	w.Fingerprints = slices.DeleteFunc(w.Fingerprints, func(old parity.Fingerprint) bool {
+		return old.Environment == f.Environment && old.Workload == f.Workload
+	})
+	w.Fingerprints = append(w.Fingerprints, f)
+	sortFingerprints(w.Fingerprints)
+	return nil
+}
+
+func sortFingerprints(list []parity.Fingerprint) {
+	slices.SortFunc(list, func(a, b parity.Fingerprint) int {
+		return cmp.Or(cmp.Compare(a.Workload, b.Workload), cmp.Compare(a.Environment, b.Environment))
+	})
+}
+
+// loadFingerprints reads all; a run of before they were taken has none.
+func loadFingerprints(folder string) (list []parity.Fingerprint, err error) {
+	entries, err := os.ReadDir(filepath.Join(folder, fingerprintFolder))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	for _, e := range entries {
+		if filepath.Ext(e.Name()) != ".json" || strings.HasPrefix(e.Name(), newPrefix) {
+			continue
+		}
+		var f parity.Fingerprint
+		if err := readJSON(filepath.Join(folder, fingerprintFolder, e.Name()), &f); err != nil {
+			return nil, fmt.Errorf("a fingerprint of the run: %w", err)
+		}
+		list = append(list, f)
+	}
+	sortFingerprints(list)
+	return list, err
+}
+
+// Fingerprint of an environment with a workload, if one was taken.
+func (r *Run) Fingerprint(environment, workload string) (parity.Fingerprint, bool) {
+	for _, f := range r.Fingerprints {
+		if f.Environment == environment && f.Workload == workload {
+			return f, true
+		}
+	}
+	return parity.Fingerprint{}, false
+}

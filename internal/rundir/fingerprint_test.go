@@ -1,0 +1,67 @@
+package rundir
+
+import (
+	"os"
+	"path/filepath"
+	"reflect"
+	"testing"
+
+	"tare/internal/parity"
+	"tare/internal/schematest"
+	"tare/internal/study"
+)
+
+func TestFingerprintsAreKeptOneForEachEnvironmentAndWorkload(t *testing.T) {
+	folder := filepath.Join(t.TempDir(), "run")
+	w, err := Create(folder, &study.Plan{}, Manifest{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	facts := func(release string) map[string]parity.Fact {
+		return map[string]parity.Fact{
+			"kernel.release": {Value: release, Seen: parity.Inside},
+			"lsm":            {Missing: "not mounted", Seen: parity.Outside},
+		}
+	}
+	for _, f := range []parity.Fingerprint{
+		{Environment: "vm", Workload: "a/b", Seconds: 1, Facts: facts("6.1")},
+		{Environment: "native", Workload: "a/b", Facts: facts("6.1")},
+		{Environment: "vm", Workload: "a/b", Facts: facts("6.2")},
+	} {
+		if err := w.KeepFingerprint(f); err != nil {
+			t.Fatal(err)
+		}
+	}
+	torn := filepath.Join(folder, fingerprintFolder, newPrefix+"1")
+	if err := os.WriteFile(torn, []byte("{"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	r, err := Open(folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(r.Fingerprints) != 2 || !reflect.DeepEqual(r.Fingerprints, w.Fingerprints) {
+		t.Fatalf("there are %v", r.Fingerprints)
+	}
+	if f, ok := r.Fingerprint("vm", "a/b"); !ok || f.Facts["kernel.release"].Value != "6.2" {
+		t.Errorf("the later one of the two is not there: %v", f)
+	}
+	text, err := os.ReadFile(filepath.Join(folder, fingerprintFolder, "vm--a_b.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := schematest.Validate(t, "fingerprint.schema.json", text); err != nil {
+		t.Error(err)
+	}
+	again, err := Resume(folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer again.Close()
+	if _, err := os.Stat(torn); err == nil {
+		t.Error("what a kill left is still there")
+	}
+}

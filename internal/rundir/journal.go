@@ -1,0 +1,117 @@
+package rundir
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+)
+
+// journal is an append-only file of JSON lines. A line counts only when it is
+// whole: what a kill tore off is put aside at the next open, never parsed and
+// never thrown away.
+type journal struct {
+	file *os.File
+}
+
+// openJournal opens the file for appending and mends a torn end: the torn bytes
+// are appended to path+".torn".
+func openJournal(path string) (*journal, []Trial, error) {
+	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o644)
+	if err != nil {
+		return nil, nil, err
+	}
+	trials, good, torn, err := readTrials(file)
+	if err != nil {
+		file.Close()
+		return nil, nil, fmt.Errorf("%s: %w", path, err)
+	}
+	if len(torn) > 0 {
+		if err := putAside(path+".torn", torn); err != nil {
+			file.Close()
+			return nil, nil, err
+		}
+		if err := errors.Join(file.Truncate(good), file.Sync()); err != nil {
+			file.Close()
+			return nil, nil, fmt.Errorf("cut the torn end off %s: %w", path, err)
+		}
+	}
+	if _, err := file.Seek(good, io.SeekStart); err != nil {
+		file.Close()
+		return nil, nil, err
+	}
+	return &journal{file: file}, trials, nil
+}
+
+func putAside(path string, torn []byte) error {
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o644)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(append(torn, '\n'))
+	return errors.Join(err, f.Sync(), f.Close())
+}
+
+// readTrials returns the whole lines, the offset at which they end and what
+// comes after. Only the end of the file can be torn, because each line is
+// synced before the next is begun: anything wrong before it is an error.
+func readTrials(r io.Reader) (trials []Trial, good int64, torn []byte, err error) {
+	data, err := io.ReadAll(r)
+	if err != nil {
+		return nil, 0, nil, err
+	}
+	for line := 1; len(data) > 0; line++ {
+		end := bytes.IndexByte(data, '\n')
+		if end < 0 {
+			return trials, good, data, nil
+		}
+		var t Trial
+		if err := json.Unmarshal(data[:end], &t); err != nil {
+			if end+1 == len(data) { // the last line, torn in the middle of a block of the disk
+				return trials, good, data, nil
+			}
+			return nil, 0, nil, fmt.Errorf("line %d is not a trial: %v: the file was changed after it was written; restore it, or cut it before that line", line, err)
+		}
+		trials = append(trials, t)
+		good += int64(end) + 1
+		data = data[end+1:]
+	}
+	return trials, good, nil, nil
+}
+
+// append writes one line and returns when it is on the disk.
+func (j *journal) append(t Trial) error {
+	line, err := json.Marshal(t)
+	if err != nil {
+		return err
+	}
+	if _, err := j.file.Write(append(line, '\n')); err != nil {
+		return fmt.Errorf("write a trial to %s: %w", j.file.Name(), err)
+	}
+	if err := j.file.Sync(); err != nil {
+		return fmt.Errorf("sync %s: %w", j.file.Name(), err)
+	}
+	return nil
+}
+
+func (j *journal) close() error { return j.file.Close() }
+
+// loadTrials reads a journal without changing it.
+func loadTrials(path string) ([]Trial, error) {
+	file, err := os.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	trials, _, _, err := readTrials(file)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return trials, nil
+}

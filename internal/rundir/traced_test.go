@@ -1,0 +1,55 @@
+package rundir
+
+import (
+	"path/filepath"
+	"testing"
+	"time"
+
+	"tare/internal/evidence"
+	"tare/internal/sample"
+	"tare/internal/study"
+)
+
+func TestTracedTrialsAreKeptApart(t *testing.T) {
+	file, err := study.Load("quick")
+	if err != nil {
+		t.Fatal(err)
+	}
+	plan, err := study.Resolve(file, study.Overrides{Blocks: 3})
+	if err != nil {
+		t.Fatal(err)
+	}
+	folder := filepath.Join(t.TempDir(), "traced")
+	w, err := Create(folder, plan, Manifest{Run: "traced", Tare: "test", Created: time.Now().UTC(), Command: []string{"tare"}, Environments: map[string]EnvironmentFacts{}, Sessions: []Session{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	usual := Trial{Block: 1, Position: 1, Environment: "native", Workload: "redis", Status: OK, Started: time.Now().UTC(), Ended: time.Now().UTC(), Metrics: map[string]float64{"requests": 5}}
+	usual.Evidence = &evidence.Evidence{Seconds: 1, Counts: map[string]sample.Figure{evidence.Syscalls: sample.Known(40)}}
+	traced := usual
+	traced.Block, traced.Traced = 2, true
+	traced.Evidence = &evidence.Evidence{Seconds: 1,
+		Counts: map[string]sample.Figure{"syscall.read": sample.Known(3), "fault.minor": sample.Absent("refused")},
+		Times:  map[string]sample.Figure{"kernel.overlay": sample.Known(.25)},
+		Parts:  map[string]evidence.Tally{"shim": {Counts: map[string]sample.Figure{"syscall.read": sample.Known(1)}}},
+		Notes:  []string{"a note"}}
+	for _, trial := range []Trial{usual, traced} {
+		if err := w.Append(trial); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	validFolder(t, folder)
+	run, err := Open(folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(run.Trials) != 1 || run.Trials[0].Block != 1 || len(run.Traced) != 1 || run.Traced[0].Block != 2 || len(run.Journal()) != 2 {
+		t.Fatalf("trials %+v, traced %+v", run.Trials, run.Traced)
+	}
+	if got := run.Traced[0].Evidence; got.Counts["fault.minor"].Missing != "refused" || got.Parts["shim"].Counts["syscall.read"].Value != 1 {
+		t.Errorf("the evidence came back as %+v", got)
+	}
+}

@@ -1,0 +1,114 @@
+// Package strictyaml reads YAML into Go values and forgives nothing: an unknown
+// key, a value of the wrong type or a doubled name is a problem with its file,
+// line and column and, where a word was probably mistyped, the nearest known
+// one. It goes on after a problem, so that a reader sees all of them at once.
+//
+// It must not know what the documents mean: studies and workload packs add
+// their own checks through the same Problems.
+package strictyaml
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Problem is one mistake in a document.
+type Problem struct {
+	File         string
+	Line, Column int // from 1; 0 where there is no place to point at
+	Message      string
+}
+
+func (p Problem) String() string {
+	if p.Line == 0 {
+		return p.File + ": " + p.Message
+	}
+	return fmt.Sprintf("%s:%d:%d: %s", p.File, p.Line, p.Column, p.Message)
+}
+
+// Problems collects mistakes. As an error it prints one a line, in the order
+// of the document.
+type Problems []Problem
+
+func (ps Problems) Error() string {
+	lines := make([]string, len(ps))
+	for i, p := range ps.sorted() {
+		lines[i] = p.String()
+	}
+	return strings.Join(lines, "\n")
+}
+
+// Err is nil where nothing was found.
+func (ps Problems) Err() error {
+	if len(ps) == 0 {
+		return nil
+	}
+	return ps.sorted()
+}
+
+func (ps Problems) sorted() Problems {
+	sorted, files := slices.Clone(ps), map[string]int{}
+	for _, p := range ps {
+		if _, known := files[p.File]; !known {
+			files[p.File] = len(files)
+		}
+	}
+	slices.SortStableFunc(sorted, func(a, b Problem) int {
+		if a.File != b.File {
+			return files[a.File] - files[b.File]
+		}
+		if a.Line != b.Line {
+			return a.Line - b.Line
+		}
+		return a.Column - b.Column
+	})
+	return sorted
+}
+
+// Nearest finds the candidate that a word was probably meant to be, or "".
+func Nearest(word string, candidates []string) string {
+	best, distance := "", 1+max(1, min(3, len(word)/3))
+	for _, c := range candidates {
+		if d := edits(strings.ToLower(word), strings.ToLower(c)); d < distance {
+			best, distance = c, d
+		}
+	}
+	return best
+}
+
+// Unknown words a message about a name that is not among the known ones.
+func Unknown(what, word string, known []string) string {
+	message := fmt.Sprintf("unknown %s %q", what, word)
+	if n := Nearest(word, known); n != "" {
+		return fmt.Sprintf("%s; did you mean %q? (known: %s)", message, n, strings.Join(known, ", "))
+	}
+	if len(known) == 0 {
+		return message + "; none is known here"
+	}
+	return message + "; known: " + strings.Join(known, ", ")
+}
+
+// edits is the Levenshtein distance with neighbouring letters swapped counted
+// as one edit.
+func edits(a, b string) int {
+	before, last, row := []int(nil), make([]int, len(b)+1), make([]int, len(b)+1)
+	for j := range last {
+		last[j] = j
+	}
+	for i := 1; i <= len(a); i++ {
+		row[0] = i
+		for j := 1; j <= len(b); j++ {
+			cost := 1
+			if a[i-1] == b[j-1] {
+				cost = 0
+			}
+			row[j] = min(last[j]+1, row[j-1]+1, last[j-1]+cost)
+			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
+				row[j] = min(row[j], before[j-2]+1)
+			}
+		}
+		before, last, row = last, row, make([]int, len(b)+1)
+	}
+	return last[len(b)]
+}
