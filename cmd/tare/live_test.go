@@ -10,8 +10,8 @@ import (
 	"testing"
 	"time"
 
-	"tare/internal/exposition"
 	"tare/internal/exposition/prometheustest"
+	"tare/internal/metrics"
 	"tare/internal/rundir"
 )
 
@@ -46,8 +46,8 @@ func TestPrometheusFollowsARunThatIsUnderWayAndTakesItUpWhenItHasEnded(t *testin
 	at(`tare_contrast_ratio{environment="again",baseline="native",metric="value"}`, .5)
 	at(`tare_run_verdicts{verdict="open"}`, 1)
 	at(`process_cpu_seconds_total{job="tare"}`, 1e-3)
-	for _, f := range exposition.Uses {
-		if f.Type != exposition.Counter {
+	for _, f := range metrics.Uses {
+		if f.Type != metrics.Counter {
 			continue
 		}
 		if fell := s.Query(t, "resets("+f.Name+"[5m]) > 0", time.Time{}); len(fell) > 0 {

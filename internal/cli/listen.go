@@ -5,7 +5,7 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"tare/internal/live"
+	"tare/internal/metrics/exporter"
 	"tare/internal/run"
 )
 
@@ -19,7 +19,7 @@ func (d displayFlags) serve(app *App, o *run.Options) (stop func(), err error) {
 	if d.listen == "" {
 		return func() {}, nil
 	}
-	l, err := live.Listen(d.listen, app.Version)
+	l, err := exporter.Listen(d.listen, app.Version)
 	if err != nil {
 		return nil, badInput("--listen: %w", err)
 	}

@@ -3,25 +3,25 @@ package report
 import (
 	"io"
 
-	"tare/internal/exposition"
+	"tare/internal/metrics"
 	"tare/internal/rundir"
 )
 
 // OpenMetrics writes what the run's live metrics were, with the times at which
 // they were so, for a Prometheus that takes it up later.
 func OpenMetrics(w io.Writer, in Input) error {
-	p := exposition.Past{Manifest: in.Manifest, Plan: in.Plan, Trials: in.Trials, Contrasts: in.Contrasts}
+	p := metrics.Past{Manifest: in.Manifest, Plan: in.Plan, Trials: in.Trials, Contrasts: in.Contrasts}
 	if in.Samples != nil {
 		p.Looks = in.looks
 	}
-	return exposition.Text(w, p)
+	return metrics.Text(w, p)
 }
 
 // looks are the samples of a trial, as they were heard.
-func (in Input) looks(t rundir.Trial) (all []exposition.Watching, err error) {
+func (in Input) looks(t rundir.Trial) (all []metrics.Watching, err error) {
 	watched, err := in.Samples(t)
 	for _, one := range watched {
-		w := exposition.Watching{Began: one.Began}
+		w := metrics.Watching{Began: one.Began}
 		for n := range one.Len() {
 			w.Readings = append(w.Readings, one.At(n))
 		}

@@ -11,11 +11,11 @@ import (
 	"testing"
 	"time"
 
-	"tare/internal/dashboard"
-	"tare/internal/exposition"
 	"tare/internal/exposition/expositiontest"
 	"tare/internal/exposition/prometheustest"
-	"tare/internal/live"
+	"tare/internal/metrics"
+	"tare/internal/metrics/dashboard"
+	"tare/internal/metrics/exporter"
 	"tare/internal/run"
 	"tare/internal/rundir"
 	"tare/internal/schedule"
@@ -58,9 +58,9 @@ func filled(expression string) string {
 }
 
 // begun is a listener that knows everything that one can know of a run.
-func begun(t *testing.T) (*live.Listener, func()) {
+func begun(t *testing.T) (*exporter.Listener, func()) {
 	t.Helper()
-	l, err := live.Listen("127.0.0.1:0", "test")
+	l, err := exporter.Listen("127.0.0.1:0", "test")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -91,7 +91,7 @@ func TestEveryQueryOfTheDashboardOfFinishedRunsHasAnAnswer(t *testing.T) {
 	prometheustest.Needs(t)
 	trials := expositiontest.Trials()
 	var text bytes.Buffer
-	if err := exposition.Text(&text, exposition.Past{Manifest: expositiontest.Manifest(), Plan: expositiontest.Plan(), Trials: trials, Contrasts: expositiontest.Contrasts(trials)}); err != nil {
+	if err := metrics.Text(&text, metrics.Past{Manifest: expositiontest.Manifest(), Plan: expositiontest.Plan(), Trials: trials, Contrasts: expositiontest.Contrasts(trials)}); err != nil {
 		t.Fatal(err)
 	}
 	file, storage := filepath.Join(t.TempDir(), "run"), filepath.Join(t.TempDir(), "data")
@@ -121,7 +121,7 @@ func TestEveryQuantityHasAPanelOnBothDashboards(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, f := range exposition.Uses {
+		for _, f := range metrics.Uses {
 			if !strings.Contains(string(all), f.Name+"{") {
 				t.Errorf("%s shows no %s", name, f.Name)
 			}

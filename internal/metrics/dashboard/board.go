@@ -1,6 +1,6 @@
 package dashboard
 
-import "tare/internal/exposition"
+import "tare/internal/metrics"
 
 // board is a dashboard in the making: panels are put one after another, from
 // left to right and down.
@@ -80,16 +80,16 @@ func (b *board) table(title string, w int, expressions []string, hidden map[stri
 
 // page is the finished dashboard with its variables.
 func (b *board) page(uid, title, about, refresh string, time span) Dashboard {
-	ofRun := exposition.RunInfo.Name
+	ofRun := metrics.RunInfo.Name
 	return Dashboard{
 		UID: uid, Title: title, Description: about, Tags: []string{"tare"}, Editable: true, Tooltip: 1, SchemaVersion: 39,
 		Refresh: refresh, Time: time, Panels: b.panels,
 		Templating: templating{[]variable{
 			{Type: "datasource", Name: "datasource", Label: "Prometheus", Query: "prometheus"},
 			choice("run", "Run", "label_values("+ofRun+", run)", false),
-			choice("environment", "Environment", `label_values(`+exposition.Trials.Name+`{run="$run"}, environment)`, true),
-			choice("workload", "Workload", `label_values(`+exposition.Metric.Name+`{run="$run"}, workload)`, true),
-			choice("metric", "Metric", `label_values(`+exposition.Metric.Name+`{run="$run",workload=~"$workload"}, metric)`, true),
+			choice("environment", "Environment", `label_values(`+metrics.Trials.Name+`{run="$run"}, environment)`, true),
+			choice("workload", "Workload", `label_values(`+metrics.Metric.Name+`{run="$run"}, workload)`, true),
+			choice("metric", "Metric", `label_values(`+metrics.Metric.Name+`{run="$run",workload=~"$workload"}, metric)`, true),
 		}},
 	}
 }

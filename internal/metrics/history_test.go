@@ -1,4 +1,4 @@
-package exposition_test
+package metrics_test
 
 import (
 	"bytes"
@@ -10,22 +10,22 @@ import (
 	"testing"
 	"time"
 
-	"tare/internal/exposition"
 	"tare/internal/exposition/expositiontest"
 	"tare/internal/exposition/prometheustest"
+	"tare/internal/metrics"
 	"tare/internal/rundir"
 	"tare/internal/sample"
 )
 
-func past() exposition.Past {
+func past() metrics.Past {
 	trials := expositiontest.Trials()
-	return exposition.Past{Manifest: expositiontest.Manifest(), Plan: expositiontest.Plan(), Trials: trials, Contrasts: expositiontest.Contrasts(trials)}
+	return metrics.Past{Manifest: expositiontest.Manifest(), Plan: expositiontest.Plan(), Trials: trials, Contrasts: expositiontest.Contrasts(trials)}
 }
 
-func text(t *testing.T, p exposition.Past) string {
+func text(t *testing.T, p metrics.Past) string {
 	t.Helper()
 	var out bytes.Buffer
-	if err := exposition.Text(&out, p); err != nil {
+	if err := metrics.Text(&out, p); err != nil {
 		t.Fatal(err)
 	}
 	return out.String()
@@ -78,12 +78,12 @@ func TestPrometheusTakesUpAFinishedRunAndAnswersForItsTime(t *testing.T) {
 func TestLooksAreShownWithTheirTimes(t *testing.T) {
 	p := past()
 	p.Trials = p.Trials[:2]
-	p.Looks = func(trial rundir.Trial) ([]exposition.Watching, error) {
+	p.Looks = func(trial rundir.Trial) ([]metrics.Watching, error) {
 		var seen []sample.Reading
 		for i := range 21 {
 			seen = append(seen, expositiontest.Reading(float64(i)/10))
 		}
-		return []exposition.Watching{{Began: trial.Started, Readings: seen}}, nil
+		return []metrics.Watching{{Began: trial.Started, Readings: seen}}, nil
 	}
 	s := stored(t, text(t, p))
 	name := `tare_environment_disk_written_bytes_total{environment="native",workload="redis"}`
@@ -110,7 +110,7 @@ func TestTheTextIsTheSameEachTimeAndEnds(t *testing.T) {
 func TestARunWithoutTimesIsRefused(t *testing.T) {
 	p := past()
 	p.Trials = nil
-	if err := exposition.Text(&bytes.Buffer{}, p); err == nil || !strings.Contains(fmt.Sprint(err), "no trial") {
+	if err := metrics.Text(&bytes.Buffer{}, p); err == nil || !strings.Contains(fmt.Sprint(err), "no trial") {
 		t.Errorf("got %v", err)
 	}
 }

@@ -1,4 +1,4 @@
-package exposition_test
+package metrics_test
 
 import (
 	"bytes"
@@ -14,16 +14,16 @@ import (
 
 	dto "github.com/prometheus/client_model/go"
 
-	"tare/internal/exposition"
 	"tare/internal/exposition/expositiontest"
 	"tare/internal/exposition/prometheustest"
+	"tare/internal/metrics"
 	"tare/internal/rundir"
 	"tare/internal/sample"
 	"tare/internal/schedule"
 )
 
 // gather is what Prometheus is shown of a run.
-func gather(t interface{ Fatal(...any) }, r *exposition.Run) map[string]*dto.MetricFamily {
+func gather(t interface{ Fatal(...any) }, r *metrics.Run) map[string]*dto.MetricFamily {
 	registry := prometheus.NewPedanticRegistry()
 	registry.MustRegister(r)
 	list, err := registry.Gather()
@@ -51,16 +51,16 @@ func value(families map[string]*dto.MetricFamily, name string, labels ...string)
 	return 0, false
 }
 
-func made(earlier ...rundir.Trial) *exposition.Run {
-	return exposition.New(expositiontest.Manifest(), expositiontest.Plan(), earlier, time.Now)
+func made(earlier ...rundir.Trial) *metrics.Run {
+	return metrics.New(expositiontest.Manifest(), expositiontest.Plan(), earlier, time.Now)
 }
 
 // underWay is a run in the middle of a trial, where everything is known.
-func underWay() *exposition.Run {
+func underWay() *metrics.Run {
 	trials := expositiontest.Trials()
 	r := made()
-	r.Enter(exposition.Preparing)
-	r.Enter(exposition.Running)
+	r.Enter(metrics.Preparing)
+	r.Enter(metrics.Running)
 	for i, t := range trials {
 		r.Tried(t, expositiontest.Contrasts(trials[:i+1]))
 	}
@@ -79,8 +79,8 @@ func underWay() *exposition.Run {
 func TestAllFamiliesAreShownAndNamedAsPrometheusWantsIt(t *testing.T) {
 	families := gather(t, underWay())
 	var text bytes.Buffer
-	for _, f := range exposition.Families() {
-		if f.Shown == exposition.Finished {
+	for _, f := range metrics.Families() {
+		if f.Shown == metrics.Finished {
 			continue
 		}
 		got := families[f.Name]
@@ -120,7 +120,7 @@ func TestEveryQuantityIsCountedOnAfterItsTrial(t *testing.T) {
 	}
 	families := gather(t, r)
 	for i, q := range sample.Quantities {
-		name, want := exposition.Uses[i].Name, 3.
+		name, want := metrics.Uses[i].Name, 3.
 		if q.Name == "cpu" {
 			want = 6 // in user mode and in the kernel
 		}
@@ -132,7 +132,7 @@ func TestEveryQuantityIsCountedOnAfterItsTrial(t *testing.T) {
 			t.Errorf("%s is shown, and nothing is held between trials", name)
 		}
 	}
-	if got, _ := value(families, exposition.Watched.Name, "native"); got != 12 {
+	if got, _ := value(families, metrics.Watched.Name, "native"); got != 12 {
 		t.Errorf("watched for %v s, want 12", got)
 	}
 }
@@ -146,7 +146,7 @@ func TestWhatTheKernelDoesNotCountIsAbsentWithTheReason(t *testing.T) {
 	if v, shown := value(families, "tare_environment_disk_written_bytes_total"); shown {
 		t.Errorf("bytes written are %v although nothing counted them", v)
 	}
-	if _, shown := value(families, exposition.Absent.Name, "disk_written", "io.stat is not there"); !shown {
+	if _, shown := value(families, metrics.Absent.Name, "disk_written", "io.stat is not there"); !shown {
 		t.Error("nothing says why the bytes written are absent")
 	}
 }
@@ -206,10 +206,10 @@ func TestCountersNeverFall(t *testing.T) {
 func TestAResumedRunCountsOnFromItsJournal(t *testing.T) {
 	trials := expositiontest.Trials()
 	families := gather(t, made(trials...))
-	if got, _ := value(families, exposition.Trials.Name, "docker", "ok"); got != float64(len(trials)/2) {
+	if got, _ := value(families, metrics.Trials.Name, "docker", "ok"); got != float64(len(trials)/2) {
 		t.Errorf("%v trials of docker, want %d", got, len(trials)/2)
 	}
-	if got, _ := value(families, exposition.LastStart.Name, "docker"); got != .04 {
+	if got, _ := value(families, metrics.LastStart.Name, "docker"); got != .04 {
 		t.Errorf("the last start took %v s, want 0.04", got)
 	}
 }
@@ -217,15 +217,15 @@ func TestAResumedRunCountsOnFromItsJournal(t *testing.T) {
 func TestTheTrialUnderWayIsShownUntilItEnds(t *testing.T) {
 	r := made()
 	r.Trying(schedule.Slot{Block: 3, Environment: "docker", Workload: "redis", Level: "clients=1"})
-	if _, shown := value(gather(t, r), exposition.Trying.Name, "docker", "redis", "clients=1", "3"); !shown {
+	if _, shown := value(gather(t, r), metrics.Trying.Name, "docker", "redis", "clients=1", "3"); !shown {
 		t.Error("the trial under way is not shown")
 	}
 	r.Tried(rundir.Trial{Block: 3, Environment: "docker", Workload: "redis", Level: "clients=1", Status: rundir.Failed, Reason: "x"}, nil)
 	families := gather(t, r)
-	if families[exposition.Trying.Name] != nil {
+	if families[metrics.Trying.Name] != nil {
 		t.Error("a trial that ended is still under way")
 	}
-	if got, _ := value(families, exposition.Trials.Name, "docker", "failed"); got != 1 {
+	if got, _ := value(families, metrics.Trials.Name, "docker", "failed"); got != 1 {
 		t.Errorf("%v failed trials, want 1", got)
 	}
 }
@@ -235,15 +235,15 @@ func TestAnOpenContrastIsShownAsOpen(t *testing.T) {
 	r := made()
 	r.Tried(trials[0], expositiontest.Contrasts(trials[:16])) // four blocks: too few to say anything
 	families := gather(t, r)
-	if got, _ := value(families, exposition.Verdicts.Name, "open"); got != 2 {
+	if got, _ := value(families, metrics.Verdicts.Name, "open"); got != 2 {
 		t.Errorf("%v open contrasts, want 2", got)
 	}
 	r.Tried(trials[0], expositiontest.Contrasts(trials))
 	families = gather(t, r)
-	if got, _ := value(families, exposition.Verdict.Name, "docker", "clients=10", "get", "slower"); got != 1 {
+	if got, _ := value(families, metrics.Verdict.Name, "docker", "clients=10", "get", "slower"); got != 1 {
 		t.Errorf("slower is %v, want 1", got)
 	}
-	if got, _ := value(families, exposition.Verdict.Name, "docker", "clients=10", "get", "open"); got != 0 {
+	if got, _ := value(families, metrics.Verdict.Name, "docker", "clients=10", "get", "open"); got != 0 {
 		t.Errorf("open is %v after the verdict", got)
 	}
 }

@@ -1,4 +1,4 @@
-package exposition_test
+package metrics_test
 
 import (
 	"flag"
@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"tare/internal/exposition"
+	"tare/internal/metrics"
 )
 
 //go:generate go test -run TestTheDocumentation -update
@@ -23,14 +23,14 @@ const (
 func table() string {
 	var b strings.Builder
 	b.WriteString("| metric | type | labels, besides `run` | live, finished | |\n|---|---|---|---|---|\n")
-	row := func(f *exposition.Family, labels string) {
-		shown := map[exposition.Shown]string{exposition.Live: "live", exposition.Finished: "finished", exposition.Both: "both"}[f.Shown]
+	row := func(f *metrics.Family, labels string) {
+		shown := map[metrics.Shown]string{metrics.Live: "live", metrics.Finished: "finished", metrics.Both: "both"}[f.Shown]
 		fmt.Fprintf(&b, "| `%s` | %s | %s | %s | %s |\n", f.Name, f.Type, labels, shown, f.Help)
 	}
-	for _, f := range exposition.Families() {
+	for _, f := range metrics.Families() {
 		row(f, strings.Join(f.Labels, ", "))
 	}
-	row(exposition.Build, strings.Join(exposition.Build.Labels, ", ")+"; no `run`")
+	row(metrics.Build, strings.Join(metrics.Build.Labels, ", ")+"; no `run`")
 	return b.String()
 }
 

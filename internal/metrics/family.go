@@ -1,11 +1,11 @@
-// Package exposition is what a run looks like to Prometheus: the families of
+// Package metrics is what a run looks like to Prometheus: the families of
 // metrics, each described once, and the values that the events of a run give
 // them. The listener of a run that is under way shows the values as they are
 // now; the OpenMetrics text of a finished run has all that they ever were; the
 // dashboards and the table in the documentation are made of the same list.
 //
 // It must not know how a run is executed, nor how anything is served or drawn.
-package exposition
+package metrics
 
 import (
 	"fmt"

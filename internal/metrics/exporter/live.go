@@ -1,9 +1,9 @@
-// Package live serves the metrics of a run while it is under way, for
+// Package exporter serves the metrics of a run while it is under way, for
 // Prometheus and for people with curl. It hears the events of the run and what
 // the samplers see, and ends with the run.
 //
 // It must not know how a run is executed, and nothing of the run waits for it.
-package live
+package exporter
 
 import (
 	"context"
@@ -20,7 +20,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
-	"tare/internal/exposition"
+	"tare/internal/metrics"
 	"tare/internal/run"
 	"tare/internal/sample"
 )
@@ -36,7 +36,7 @@ type Listener struct {
 }
 
 type opened struct {
-	*exposition.Run
+	*metrics.Run
 	name string
 }
 
@@ -54,7 +54,7 @@ func Listen(address, version string) (*Listener, error) {
 	}
 	l := &Listener{version: version, socket: socket, served: make(chan struct{}), registry: prometheus.NewRegistry()}
 	build := prometheus.NewGauge(prometheus.GaugeOpts{
-		Name: exposition.Build.Name, Help: exposition.Build.Help,
+		Name: metrics.Build.Name, Help: metrics.Build.Help,
 		ConstLabels: prometheus.Labels{"version": version, "go_version": runtime.Version()},
 	})
 	build.Set(1)
@@ -98,8 +98,8 @@ func (l *Listener) Close() error {
 // Hear takes an event of the run.
 func (l *Listener) Hear(e run.Event) {
 	if e.Kind == run.Opened {
-		r := exposition.New(e.Run.Manifest, e.Run.Plan, e.Run.Trials, time.Now)
-		r.Enter(exposition.Preparing)
+		r := metrics.New(e.Run.Manifest, e.Run.Plan, e.Run.Trials, time.Now)
+		r.Enter(metrics.Preparing)
 		l.registry.MustRegister(r)
 		l.run.Store(&opened{r, e.Run.Manifest.Run})
 		return
@@ -110,14 +110,14 @@ func (l *Listener) Hear(e run.Event) {
 	}
 	switch e.Kind {
 	case run.Waiting:
-		r.Enter(exposition.Waiting)
+		r.Enter(metrics.Waiting)
 	case run.Trying:
-		r.Enter(exposition.Running)
+		r.Enter(metrics.Running)
 		r.Trying(*e.Slot)
 	case run.Tried:
 		r.Tried(*e.Trial, e.Contrasts)
 	case run.Done:
-		r.Enter(exposition.Done)
+		r.Enter(metrics.Done)
 	}
 	switch e.Kind {
 	case run.Block, run.Trying, run.Tried:

@@ -11,7 +11,7 @@ import (
 	"fmt"
 	"strings"
 
-	"tare/internal/exposition"
+	"tare/internal/metrics"
 	"tare/internal/sample"
 )
 
@@ -68,7 +68,7 @@ const byRun = `run="$run"`
 
 // selects is a family's selector by what the user chose, as far as it has the
 // labels.
-func selects(f *exposition.Family, more ...string) string {
+func selects(f *metrics.Family, more ...string) string {
 	chosen := []string{byRun}
 	for _, label := range f.Labels {
 		if label == "environment" || label == "workload" {
@@ -89,50 +89,50 @@ func (b *board) now(selector string) string {
 
 func (b *board) progress() {
 	b.row("The run")
-	b.stat("Doing", 4, "", "{{state}}", selects(exposition.State)+" == 1", "name")
-	b.stat("Block", 4, "", "under way", selects(exposition.BlockNow), "value")
-	b.stat("Verdicts in", 4, "", "in", "sum("+selects(exposition.Verdicts, `verdict!="open"`)+")", "value")
-	b.stat("Verdicts open", 4, "", "open", selects(exposition.Verdicts, `verdict="open"`), "value")
-	b.stat("Time spent", 4, "s", "elapsed", selects(exposition.Elapsed), "value")
-	b.stat("Ends at the latest", 4, "dateTimeFromNow", "end", selects(exposition.End)+" * 1000", "value")
-	b.table("The trial under way", 12, []string{"max by (environment, workload, level, block) (" + selects(exposition.Trying) + ")"},
+	b.stat("Doing", 4, "", "{{state}}", selects(metrics.State)+" == 1", "name")
+	b.stat("Block", 4, "", "under way", selects(metrics.BlockNow), "value")
+	b.stat("Verdicts in", 4, "", "in", "sum("+selects(metrics.Verdicts, `verdict!="open"`)+")", "value")
+	b.stat("Verdicts open", 4, "", "open", selects(metrics.Verdicts, `verdict="open"`), "value")
+	b.stat("Time spent", 4, "s", "elapsed", selects(metrics.Elapsed), "value")
+	b.stat("Ends at the latest", 4, "dateTimeFromNow", "end", selects(metrics.End)+" * 1000", "value")
+	b.table("The trial under way", 12, []string{"max by (environment, workload, level, block) (" + selects(metrics.Trying) + ")"},
 		map[string]bool{"Time": true, "Value": true}, nil)
-	b.graph("Trials that ended", 12, "", "{{status}}", "sum by (status) ("+selects(exposition.Trials)+")")
+	b.graph("Trials that ended", 12, "", "{{status}}", "sum by (status) ("+selects(metrics.Trials)+")")
 }
 
 func (b *board) contrasts() {
 	b.row("Contrasts on primary metrics")
 	by := "max by (environment, workload, level, metric, part) ("
-	primary := func(f *exposition.Family) string { return b.now(selects(f, `primary="true"`)) }
+	primary := func(f *metrics.Family) string { return b.now(selects(f, `primary="true"`)) }
 	b.table("Against the baseline", 24, []string{
-		by + primary(exposition.Ratio) + ")",
-		by + primary(exposition.Low) + ")",
-		by + primary(exposition.High) + ")",
-		by + primary(exposition.Pairs) + ")",
-		"max by (environment, workload, level, metric, part, verdict) (" + primary(exposition.Verdict) + " == 1)",
+		by + primary(metrics.Ratio) + ")",
+		by + primary(metrics.Low) + ")",
+		by + primary(metrics.High) + ")",
+		by + primary(metrics.Pairs) + ")",
+		"max by (environment, workload, level, metric, part, verdict) (" + primary(metrics.Verdict) + " == 1)",
 	}, map[string]bool{"Time": true, "Value #E": true},
 		map[string]string{"Value #A": "ratio", "Value #B": "low", "Value #C": "high", "Value #D": "blocks"})
-	b.graph("Ratio to the baseline", 24, "", "{{workload}} {{level}} {{metric}} {{environment}}", selects(exposition.Ratio, `primary="true"`))
+	b.graph("Ratio to the baseline", 24, "", "{{workload}} {{level}} {{metric}} {{environment}}", selects(metrics.Ratio, `primary="true"`))
 }
 
 func (b *board) trials() {
 	b.row("Trials")
-	b.graph("Metrics", 12, "", "{{workload}} {{level}} {{metric}} ({{unit}}) {{environment}}", selects(exposition.Metric, `metric=~"$metric"`))
-	b.graph("Starts", 6, "s", "{{environment}}", selects(exposition.LastStart))
-	b.graph("Waiting for a resource", 6, "percentunit", "{{resource}}", selects(exposition.Pressure))
+	b.graph("Metrics", 12, "", "{{workload}} {{level}} {{metric}} ({{unit}}) {{environment}}", selects(metrics.Metric, `metric=~"$metric"`))
+	b.graph("Starts", 6, "s", "{{environment}}", selects(metrics.LastStart))
+	b.graph("Waiting for a resource", 6, "percentunit", "{{resource}}", selects(metrics.Pressure))
 	if b.live {
 		b.graph("Median start", 12, "s", "{{environment}}",
-			"histogram_quantile(0.5, sum by (environment, le) ("+exposition.Starts.Name+`_bucket{run="$run",environment=~"$environment"}))`)
+			"histogram_quantile(0.5, sum by (environment, le) ("+metrics.Starts.Name+`_bucket{run="$run",environment=~"$environment"}))`)
 	}
-	b.graph("How fast the machine is: a loop of equal work before each block", 12, "s", "loop", selects(exposition.Canary))
+	b.graph("How fast the machine is: a loop of equal work before each block", 12, "s", "loop", selects(metrics.Canary))
 }
 
 // use has one panel for every quantity that is watched.
 func (b *board) use() {
 	b.row("Resource use by environment, while it is watched")
-	watched := "sum by (environment) (rate(" + selects(exposition.Watched) + "[$__rate_interval]))"
+	watched := "sum by (environment) (rate(" + selects(metrics.Watched) + "[$__rate_interval]))"
 	for i, q := range sample.Quantities {
-		f := exposition.Uses[i]
+		f := metrics.Uses[i]
 		title := strings.ToUpper(q.About[:1]) + q.About[1:]
 		if q.Kind == sample.Gauge {
 			b.graph(title, 8, units[q.Unit].held, "{{environment}}", "sum by (environment) ("+selects(f)+")")
@@ -152,21 +152,21 @@ var units = map[string]struct{ held, rate string }{
 // around has what is known when trials end.
 func (b *board) around() {
 	b.row("Who used the processor, and what the watching cost")
-	watched := "sum by (environment) (" + b.now(selects(exposition.Watched)) + ")"
+	watched := "sum by (environment) (" + b.now(selects(metrics.Watched)) + ")"
 	b.graph("Processors in use by part of the environment, over the run so far", 12, "none", "{{environment}} {{role}} {{process}}",
-		"sum by (environment, role, process) ("+selects(exposition.PartCPU)+") / on (environment) group_left () sum by (environment) ("+selects(exposition.Watched)+")")
+		"sum by (environment, role, process) ("+selects(metrics.PartCPU)+") / on (environment) group_left () sum by (environment) ("+selects(metrics.Watched)+")")
 	b.graph("Processors in use on the machine by who is charged, over the run so far", 12, "none", "{{environment}} {{charged}}",
-		"sum by (environment, charged) ("+selects(exposition.HostCPU)+") / on (environment) group_left () sum by (environment) ("+selects(exposition.Watched)+")")
+		"sum by (environment, charged) ("+selects(metrics.HostCPU)+") / on (environment) group_left () sum by (environment) ("+selects(metrics.Watched)+")")
 	b.stat("The sampler's share of a processor", 8, "percentunit", "{{environment}}",
-		"sum by (environment) ("+b.now(selects(exposition.SamplerCPU))+") / "+watched, "value_and_name")
+		"sum by (environment) ("+b.now(selects(metrics.SamplerCPU))+") / "+watched, "value_and_name")
 	b.stat("A pass of the sampler", 8, "s", "{{environment}}",
-		b.now(selects(exposition.SamplerTime))+" / "+b.now(selects(exposition.SamplerPasses)), "value_and_name")
-	b.stat("Energy", 8, "joule", "{{environment}}", b.now(selects(exposition.Energy)), "value_and_name")
+		b.now(selects(metrics.SamplerTime))+" / "+b.now(selects(metrics.SamplerPasses)), "value_and_name")
+	b.stat("Energy", 8, "joule", "{{environment}}", b.now(selects(metrics.Energy)), "value_and_name")
 }
 
 func (b *board) machine() {
 	b.row("The machine, and tare itself")
-	b.graph("Time in which something waited", 8, "percentunit", "{{resource}}", "rate("+selects(exposition.Stall)+"[$__rate_interval])")
+	b.graph("Time in which something waited", 8, "percentunit", "{{resource}}", "rate("+selects(metrics.Stall)+"[$__rate_interval])")
 	b.graph("tare's own processor time", 8, "none", "tare", "rate(process_cpu_seconds_total{"+ofProcess+"}[$__rate_interval])")
 	b.graph("tare's own memory", 8, "bytes", "resident", "process_resident_memory_bytes{"+ofProcess+"}")
 }

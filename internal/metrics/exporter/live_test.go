@@ -1,4 +1,4 @@
-package live_test
+package exporter_test
 
 import (
 	"io"
@@ -10,16 +10,16 @@ import (
 
 	"tare/internal/exposition/expositiontest"
 	"tare/internal/exposition/prometheustest"
-	"tare/internal/live"
+	"tare/internal/metrics/exporter"
 	"tare/internal/run"
 	"tare/internal/rundir"
 	"tare/internal/sample"
 	"tare/internal/schedule"
 )
 
-func listen(t *testing.T) *live.Listener {
+func listen(t *testing.T) *exporter.Listener {
 	t.Helper()
-	l, err := live.Listen("127.0.0.1:0", "test")
+	l, err := exporter.Listen("127.0.0.1:0", "test")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -28,7 +28,7 @@ func listen(t *testing.T) *live.Listener {
 }
 
 // get asks for a page, as a program that accepts such an answer.
-func get(t *testing.T, l *live.Listener, path, accept string) (status int, kind, text string) {
+func get(t *testing.T, l *exporter.Listener, path, accept string) (status int, kind, text string) {
 	t.Helper()
 	request, err := http.NewRequest("GET", "http://"+l.Address()+path, nil)
 	if err != nil {
@@ -50,7 +50,7 @@ func get(t *testing.T, l *live.Listener, path, accept string) (status int, kind,
 }
 
 // begin tells a listener of the made-up run, up to the middle of a trial.
-func begin(l *live.Listener) {
+func begin(l *exporter.Listener) {
 	l.Hear(run.Event{Kind: run.Opened, Run: &rundir.Run{Manifest: expositiontest.Manifest(), Plan: expositiontest.Plan()}})
 	l.Hear(run.Event{Kind: run.Preparing, Message: "image"})
 	for i, t := range expositiontest.Trials()[:8] {
@@ -150,7 +150,7 @@ func TestAnAddressThatCannotBeHadIsRefusedWithWhatToDo(t *testing.T) {
 		"192.0.2.1:9464": "choose an address of this machine",
 		"127.0.0.1:port": "choose an address of this machine",
 	} {
-		l, err := live.Listen(address, "test")
+		l, err := exporter.Listen(address, "test")
 		if err == nil {
 			l.Close()
 			t.Errorf("%s was taken", address)
@@ -164,7 +164,7 @@ func TestItIsKnownWhetherOthersReachTheAddress(t *testing.T) {
 	if !listen(t).Local() {
 		t.Error("127.0.0.1 is not local")
 	}
-	l, err := live.Listen(":0", "test")
+	l, err := exporter.Listen(":0", "test")
 	if err != nil {
 		t.Fatal(err)
 	}
