@@ -48,7 +48,7 @@ bench: setup-bench build ## Measure what tare itself costs and write docs/benchm
 	$(as-root) scripts/with-engines.sh docker -- go run ./bench $(ARGS)
 
 .PHONY: fuzz
-fuzz: build ## Fuzz every fuzz target (FUZZTIME=20s PACKAGES=./internal/strict)
+fuzz: build ## Fuzz every fuzz target (FUZZTIME=20s PACKAGES=./internal/strictyaml)
 	scripts/fuzz.sh $(FUZZTIME) $(PACKAGES)
 
 .PHONY: lint

@@ -19,4 +19,4 @@ rootless=(scripts/with-rootless.sh podman docker --)
 [ "$(id -u)" = 0 ] || rootless=()
 
 scripts/with-engines.sh docker podman -- "${rootless[@]}" go test -json -count=1 -p 1 -timeout 40m "$@" |
-	go run ./internal/testsummary -allowed scripts/allowed-skips -strict="$strict"
+	go run ./internal/testing/summary -allowed scripts/allowed-skips -strict="$strict"

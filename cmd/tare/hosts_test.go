@@ -7,9 +7,9 @@ import (
 	"strings"
 	"testing"
 
-	"tare/internal/environment/environmenttest"
-	"tare/internal/host/hosttest"
 	"tare/internal/rundir"
+	"tare/internal/testing/sshhost"
+	"tare/internal/testing/testenv"
 )
 
 const hostsStudy = `study: nodes on machines of their own
@@ -123,16 +123,16 @@ func TestARoleOnAnEnvironmentsOwnHostReachesItsNetwork(t *testing.T) {
 
 // machinesOf makes machines on one network, and the lines of a study that name
 // them.
-func machinesOf(t *testing.T, names ...string) (machines map[string]*hosttest.Machine, entries string) {
+func machinesOf(t *testing.T, names ...string) (machines map[string]*sshhost.Machine, entries string) {
 	t.Helper()
-	network := hosttest.New(t)
-	machines = map[string]*hosttest.Machine{}
+	network := sshhost.New(t)
+	machines = map[string]*sshhost.Machine{}
 	for _, name := range names {
 		m := network.Machine(t)
 		if err := os.MkdirAll(m.Home, 0o755); err != nil {
 			t.Fatal(err)
 		}
-		if err := os.Symlink(environmenttest.Images(), filepath.Join(m.Home, "images")); err != nil {
+		if err := os.Symlink(testenv.Images(), filepath.Join(m.Home, "images")); err != nil {
 			t.Fatal(err)
 		}
 		d := m.Destination()

@@ -12,8 +12,8 @@ import (
 	"time"
 
 	"tare/internal/environment"
-	"tare/internal/environment/environmenttest"
 	"tare/internal/rundir"
+	"tare/internal/testing/testenv"
 )
 
 func aHome(t *testing.T) home {
@@ -32,7 +32,7 @@ func needsKind(t *testing.T, kind string) {
 	if !ok {
 		t.Fatalf("the kind %s is not registered", kind)
 	}
-	environmenttest.NeedsKind(t, kind, r.Options())
+	testenv.NeedsKind(t, kind, r.Options())
 }
 
 // A run is killed at many points, chosen by a fixed seed, from its first

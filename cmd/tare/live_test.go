@@ -10,9 +10,9 @@ import (
 	"testing"
 	"time"
 
-	"tare/internal/exposition/prometheustest"
 	"tare/internal/metrics"
 	"tare/internal/rundir"
+	"tare/internal/testing/prometheustest"
 )
 
 // A real Prometheus follows a real run; the run is ended by a signal, and with

@@ -8,9 +8,9 @@ import (
 	"testing"
 
 	"tare/internal/cleanup"
-	"tare/internal/environment/environmenttest"
-	"tare/internal/host/hosttest"
 	"tare/internal/rundir"
+	"tare/internal/testing/sshhost"
+	"tare/internal/testing/testenv"
 )
 
 const farStudy = `study: on another machine
@@ -24,11 +24,11 @@ design: {fresh: trial, blocks: %d}
 `
 
 // far is a machine over SSH, and a study of it.
-func far(t *testing.T, baseline, others, pause string, blocks int) (m *hosttest.Machine, there, study string) {
+func far(t *testing.T, baseline, others, pause string, blocks int) (m *sshhost.Machine, there, study string) {
 	t.Helper()
-	m = hosttest.New(t).Machine(t)
+	m = sshhost.New(t).Machine(t)
 	there = t.TempDir()
-	if err := os.Symlink(environmenttest.Images(), filepath.Join(there, "images")); err != nil {
+	if err := os.Symlink(testenv.Images(), filepath.Join(there, "images")); err != nil {
 		t.Fatal(err)
 	}
 	pack, err := filepath.Abs("testdata/tiny.yaml")

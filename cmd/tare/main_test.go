@@ -16,7 +16,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"tare/internal/cleanup"
-	"tare/internal/environment/environmenttest"
+	"tare/internal/testing/testenv"
 )
 
 // program is tare itself, as users get it.
@@ -84,9 +84,9 @@ func TestScripts(t *testing.T) {
 
 func needsInstances(t *testing.T) {
 	t.Helper()
-	environmenttest.NeedsRoot(t)
-	environmenttest.NeedsAgent(t)
-	environmenttest.Image(t)
+	testenv.NeedsRoot(t)
+	testenv.NeedsAgent(t)
+	testenv.Image(t)
 }
 
 func exits(ts *testscript.TestScript, negated bool, args []string) {
@@ -132,7 +132,7 @@ type home struct {
 }
 
 func newHome(folder string) (home, error) {
-	if err := os.MkdirAll(environmenttest.Images(), 0o755); err != nil {
+	if err := os.MkdirAll(testenv.Images(), 0o755); err != nil {
 		return home{}, err
 	}
 	// Two owners of one home have the first half of their ids in common.
@@ -141,12 +141,12 @@ func newHome(folder string) (home, error) {
 		return home{}, err
 	}
 	h := home{o.Home(), o.ID()[:len(o.ID())/2]}
-	return h, errors.Join(o.Close(), os.Symlink(environmenttest.Images(), filepath.Join(h.folder, "images")))
+	return h, errors.Join(o.Close(), os.Symlink(testenv.Images(), filepath.Join(h.folder, "images")))
 }
 
 // left is what is still there of all that was started below the home.
 func (h home) left() []string {
-	list := environmenttest.Left(context.Background(), h.folder, h.ids)
+	list := testenv.Left(context.Background(), h.folder, h.ids)
 	entries, _ := os.ReadDir(filepath.Join(h.folder, "work"))
 	for _, e := range entries {
 		if e.Name() != ".lock" {

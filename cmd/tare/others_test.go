@@ -11,9 +11,9 @@ import (
 	"testing"
 
 	"tare/internal/cleanup"
-	"tare/internal/environment/environmenttest"
 	"tare/internal/linux/cgroup"
 	"tare/internal/rundir"
+	"tare/internal/testing/testenv"
 )
 
 // docker runs the engine's own command line, as a user would.
@@ -31,7 +31,7 @@ func docker(t *testing.T, args ...string) string {
 // and groups.
 func TestNothingOfOthersIsTouched(t *testing.T) {
 	needsKind(t, "docker")
-	environmenttest.NeedsPrograms(t, "docker")
+	testenv.NeedsPrograms(t, "docker")
 	h := aHome(t)
 	running := h.tare(t, "run", "waiting.yaml", "--json", "--out", filepath.Join(t.TempDir(), "run"))
 	var ours string
@@ -39,7 +39,7 @@ func TestNothingOfOthersIsTouched(t *testing.T) {
 		ours = docker(t, "ps", "-q", "--no-trunc", "--filter", "label="+cleanup.HomeLabel+"="+h.folder)
 		return ours != ""
 	})
-	img := strings.Replace(environmenttest.Image(t).Digest, "sha256:", "localhost/tare:", 1)
+	img := strings.Replace(testenv.Image(t).Digest, "sha256:", "localhost/tare:", 1)
 	others := map[string]string{}
 	for what, labels := range map[string][]string{
 		"somebody's container":             nil,
@@ -97,7 +97,7 @@ func TestNothingOfOthersIsTouched(t *testing.T) {
 // with the reason, and the run goes on.
 func TestAnInstanceThatIsKilledFailsItsTrialAndTheRunGoesOn(t *testing.T) {
 	needsKind(t, "docker")
-	environmenttest.NeedsPrograms(t, "docker")
+	testenv.NeedsPrograms(t, "docker")
 	h := aHome(t)
 	folder := filepath.Join(t.TempDir(), "run")
 	p := h.tare(t, "run", "two.yaml", "--json", "--out", folder)

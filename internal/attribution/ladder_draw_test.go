@@ -7,8 +7,8 @@ import (
 
 	"pgregory.net/rapid"
 
-	"tare/internal/attribution/handicap"
 	"tare/internal/study"
+	"tare/internal/testing/knowncost"
 )
 
 // values of options from which environments are drawn.
@@ -27,8 +27,8 @@ var values = map[string]map[string][]any{
 	"qemu": {"machine": {"q35", "microvm"}, "disk_device": {"virtio-blk", "nvme"}, "cache": {"writeback", "none", "directsync", "unsafe"}, "aio": {"threads", "io_uring", "native"},
 		"root_disk": {"qcow2", "raw", "/dev/sdz1"}, "data_disk": {"qcow2", "raw", "/dev/sdz1", "/dev/sdz2"}, "root_cache": {nil, "none"}, "data_aio": {nil, "native", "threads"},
 		"network": {"none", "user", "bridge", "nat"}, "cpus": {nil, 1, 2}, "accel": {"auto", "tcg"}, "kernel_args": {nil, "quiet"}},
-	"firecracker": {"network": {"none", "tap", "nat"}, "root": {"overlay", "copy"}, "start": {"boot", "snapshot"}},
-	handicap.Kind: {"costly": {true, false}, "idle": {true, false}, "percent": {5, 7.5}},
+	"firecracker":  {"network": {"none", "tap", "nat"}, "root": {"overlay", "copy"}, "start": {"boot", "snapshot"}},
+	knowncost.Kind: {"costly": {true, false}, "idle": {true, false}, "percent": {5, 7.5}},
 }
 
 // any environment of a kind that it takes.

@@ -5,19 +5,19 @@ import (
 	"strings"
 	"testing"
 
-	"tare/internal/attribution/handicap"
 	"tare/internal/environment"
-	"tare/internal/environment/environmenttest"
 	"tare/internal/quantity"
 	"tare/internal/study"
+	"tare/internal/testing/knowncost"
+	"tare/internal/testing/testenv"
 )
 
 // Every rung is an environment that really starts, and in which a command runs.
 // The ends stand last: what they need is not missing in what lies between.
 func TestEveryRungStartsAndRunsACommand(t *testing.T) {
-	environmenttest.NeedsRoot(t)
-	environmenttest.NeedsAgent(t)
-	image, own := environmenttest.Image(t), environmenttest.Owner(t, t.TempDir())
+	testenv.NeedsRoot(t)
+	testenv.NeedsAgent(t)
+	image, own := testenv.Image(t), testenv.Owner(t, t.TempDir())
 	for _, c := range []struct{ from, to string }{
 		{"native", `docker {"log": "json-file", "network": "publish", "ports": ["18099"]}`},
 		{"native", "gvisor"},
@@ -49,7 +49,7 @@ func needsRung(t *testing.T, e study.Environment) any {
 	if err != nil {
 		t.Fatal(err)
 	}
-	environmenttest.NeedsKind(t, e.Kind, options)
+	testenv.NeedsKind(t, e.Kind, options)
 	return options
 }
 
@@ -71,9 +71,9 @@ func started(t *testing.T, e study.Environment, r environment.Request) {
 		t.Errorf("rung %s does not start: %v", e.Name, err)
 		return
 	}
-	if got := environmenttest.Run(t, i, "echo some words >/data/x && cat /data/x; echo $"+handicap.Variable); !strings.HasPrefix(got, "some words") {
+	if got := testenv.Run(t, i, "echo some words >/data/x && cat /data/x; echo $"+knowncost.Variable); !strings.HasPrefix(got, "some words") {
 		t.Errorf("rung %s: /data holds %q", e.Name, got)
-	} else if at := strings.TrimSpace(strings.TrimPrefix(got, "some words")); e.Kind == handicap.Kind && at != "1000000" && at != "1050000" {
+	} else if at := strings.TrimSpace(strings.TrimPrefix(got, "some words")); e.Kind == knowncost.Kind && at != "1000000" && at != "1050000" {
 		t.Errorf("rung %s: the workload finds %q", e.Name, at)
 	}
 	p := i.Paths()

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"tare/internal/schematest"
+	"tare/internal/testing/schematest"
 )
 
 // told is what a command prints, and the status that it ends with.

@@ -20,12 +20,12 @@ import (
 
 	"tare/internal/agent"
 	"tare/internal/attribution/analysis"
-	"tare/internal/attribution/handicap"
 	"tare/internal/environment"
-	"tare/internal/environment/environmenttest"
 	"tare/internal/image"
 	"tare/internal/rundir"
 	"tare/internal/sample"
+	"tare/internal/testing/knowncost"
+	"tare/internal/testing/testenv"
 	"tare/internal/verdict"
 )
 
@@ -146,17 +146,17 @@ func TestScriptsOverALadder(t *testing.T) {
 // of twenty, so a run that misses is repeated once, with another seed: both miss
 // in one of four hundred.
 func TestAKnownCostIsFound(t *testing.T) {
-	environmenttest.NeedsRoot(t)
-	environmenttest.NeedsAgent(t)
-	environmenttest.NeedsPrograms(t, "mmdebstrap")
+	testenv.NeedsRoot(t)
+	testenv.NeedsAgent(t)
+	testenv.NeedsPrograms(t, "mmdebstrap")
 	if testing.Short() {
 		t.Skip("needs a minute of measuring: left out with -short")
 	}
 	home := t.TempDir()
-	if err := os.Symlink(environmenttest.Images(), filepath.Join(home, "images")); err != nil {
+	if err := os.Symlink(testenv.Images(), filepath.Join(home, "images")); err != nil {
 		t.Fatal(err)
 	}
-	environmenttest.Image(t)
+	testenv.Image(t)
 	misses := missesOfAKnownCost(t, home, "5")
 	if len(misses) == 0 {
 		return
@@ -171,7 +171,7 @@ func TestAKnownCostIsFound(t *testing.T) {
 func missesOfAKnownCost(t *testing.T, home, seed string) (misses []string) {
 	t.Helper()
 	pack := filepath.Join(home, "spin.yaml")
-	if err := os.WriteFile(pack, []byte(handicap.Pack), 0o644); err != nil {
+	if err := os.WriteFile(pack, []byte(knowncost.Pack), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	folder := filepath.Join(home, "run-"+seed)

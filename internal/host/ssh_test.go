@@ -18,11 +18,11 @@ import (
 	"golang.org/x/crypto/ssh/knownhosts"
 
 	"tare/internal/host"
-	"tare/internal/host/hosttest"
+	"tare/internal/testing/sshhost"
 )
 
 func TestHostsRunOpenAndPut(t *testing.T) {
-	m := hosttest.New(t).Machine(t)
+	m := sshhost.New(t).Machine(t)
 	for name, h := range map[string]host.Host{"this machine": host.Local(), "a machine over SSH": m.Dial(t)} {
 		t.Run(name, func(t *testing.T) { doesWhatAHostDoes(t, h) })
 	}
@@ -94,7 +94,7 @@ func doesWhatAHostDoes(t *testing.T, h host.Host) {
 }
 
 func TestAMachineSaysHowItIsReached(t *testing.T) {
-	n := hosttest.New(t)
+	n := sshhost.New(t)
 	m := n.Machine(t)
 	h := m.Dial(t)
 	if h.Address() != m.Address || h.Name() != "root@"+m.Address+":2222" {
@@ -109,10 +109,10 @@ func TestAMachineSaysHowItIsReached(t *testing.T) {
 // A machine whose key is not the known one is not talked to, whatever the
 // ssh_config says.
 func TestOnlyAMachineWithTheKnownKeyIsTalkedTo(t *testing.T) {
-	n := hosttest.New(t)
+	n := sshhost.New(t)
 	m := n.Machine(t)
 	address := knownhosts.Normalize(net.JoinHostPort(m.Address, m.Port))
-	other := hosttest.Key(t, filepath.Join(t.TempDir(), "other"))
+	other := sshhost.Key(t, filepath.Join(t.TempDir(), "other"))
 	lax := write(t, "Host *\n  StrictHostKeyChecking no\n")
 	for what, c := range map[string]struct {
 		known  string
@@ -173,11 +173,11 @@ func write(t *testing.T, text string) string {
 }
 
 func TestWhoIsNotLetInIsToldWhatWasOffered(t *testing.T) {
-	m := hosttest.New(t).Machine(t)
+	m := sshhost.New(t).Machine(t)
 	t.Setenv("SSH_AUTH_SOCK", "")
 	t.Setenv("HOME", t.TempDir())
 	strange := filepath.Join(t.TempDir(), "strange")
-	hosttest.Key(t, strange)
+	sshhost.Key(t, strange)
 	for what, change := range map[string]func(*host.Destination){
 		"a key that it does not know": func(d *host.Destination) { d.Identity = strange },
 		"a user that it does not have": func(d *host.Destination) {
@@ -199,7 +199,7 @@ func TestWhoIsNotLetInIsToldWhatWasOffered(t *testing.T) {
 }
 
 func TestTheAgentsKeysAreUsed(t *testing.T) {
-	m := hosttest.New(t).Machine(t)
+	m := sshhost.New(t).Machine(t)
 	text, err := os.ReadFile(m.Identity)
 	if err != nil {
 		t.Fatal(err)
@@ -243,7 +243,7 @@ func TestTheAgentsKeysAreUsed(t *testing.T) {
 }
 
 func TestTheSSHConfigIsFollowed(t *testing.T) {
-	n := hosttest.New(t)
+	n := sshhost.New(t)
 	near, far := n.Machine(t), n.Machine(t)
 	known := write(t, read(t, near.KnownHosts)+read(t, far.KnownHosts))
 	config := write(t, fmt.Sprintf(`Host far

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"tare/internal/schematest"
+	"tare/internal/testing/schematest"
 )
 
 const ownPack = `workload: own

@@ -10,7 +10,7 @@ import (
 
 	"tare/internal/anomaly"
 	"tare/internal/rundir"
-	"tare/internal/schematest"
+	"tare/internal/testing/schematest"
 	"tare/internal/verdict"
 )
 

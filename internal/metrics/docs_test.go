@@ -16,7 +16,7 @@ var update = flag.Bool("update", false, "write the table of the documentation")
 
 const (
 	page  = "../../docs/live.md"
-	begin = "<!-- metrics: go generate ./internal/exposition -->\n"
+	begin = "<!-- metrics: go generate ./internal/metrics -->\n"
 	end   = "<!-- end of metrics -->\n"
 )
 
@@ -49,6 +49,6 @@ func TestTheDocumentationListsAllMetrics(t *testing.T) {
 			t.Fatal(err)
 		}
 	} else if have != table() {
-		t.Errorf("the table of %s is not up to date: go generate ./internal/exposition", page)
+		t.Errorf("the table of %s is not up to date: go generate ./internal/metrics", page)
 	}
 }

@@ -14,12 +14,12 @@ import (
 
 	dto "github.com/prometheus/client_model/go"
 
-	"tare/internal/exposition/expositiontest"
-	"tare/internal/exposition/prometheustest"
 	"tare/internal/metrics"
 	"tare/internal/rundir"
 	"tare/internal/sample"
 	"tare/internal/schedule"
+	"tare/internal/testing/metricstest"
+	"tare/internal/testing/prometheustest"
 )
 
 // gather is what Prometheus is shown of a run.
@@ -52,22 +52,22 @@ func value(families map[string]*dto.MetricFamily, name string, labels ...string)
 }
 
 func made(earlier ...rundir.Trial) *metrics.Run {
-	return metrics.New(expositiontest.Manifest(), expositiontest.Plan(), earlier, time.Now)
+	return metrics.New(metricstest.Manifest(), metricstest.Plan(), earlier, time.Now)
 }
 
 // underWay is a run in the middle of a trial, where everything is known.
 func underWay() *metrics.Run {
-	trials := expositiontest.Trials()
+	trials := metricstest.Trials()
 	r := made()
 	r.Enter(metrics.Preparing)
 	r.Enter(metrics.Running)
 	for i, t := range trials {
-		r.Tried(t, expositiontest.Contrasts(trials[:i+1]))
+		r.Tried(t, metricstest.Contrasts(trials[:i+1]))
 	}
 	r.Progress(schedule.Progress{Block: 12, MaxBlock: 60, NextLook: 15, Left: 1, Remaining: time.Minute})
 	r.Trying(schedule.Slot{Block: 12, Environment: "docker", Workload: "redis", Level: "clients=1"})
-	r.Watch("docker", "redis")(expositiontest.Reading(1))
-	usage := expositiontest.Usage()
+	r.Watch("docker", "redis")(metricstest.Reading(1))
+	usage := metricstest.Usage()
 	usage.DiskRead = sample.Absent("the kernel counts none")
 	last := trials[0]
 	last.Usage = &usage
@@ -113,7 +113,7 @@ func TestAllFamiliesAreShownAndNamedAsPrometheusWantsIt(t *testing.T) {
 
 func TestEveryQuantityIsCountedOnAfterItsTrial(t *testing.T) {
 	r := made()
-	usage := expositiontest.Usage()
+	usage := metricstest.Usage()
 	trial := rundir.Trial{Environment: "native", Workload: "redis", Status: rundir.OK, Usage: &usage, HostSeconds: 4}
 	for range 3 {
 		r.Tried(trial, nil)
@@ -139,7 +139,7 @@ func TestEveryQuantityIsCountedOnAfterItsTrial(t *testing.T) {
 
 func TestWhatTheKernelDoesNotCountIsAbsentWithTheReason(t *testing.T) {
 	r := made()
-	usage := expositiontest.Usage()
+	usage := metricstest.Usage()
 	usage.DiskWritten = sample.Absent("io.stat is not there")
 	r.Tried(rundir.Trial{Environment: "native", Workload: "redis", Status: rundir.OK, Usage: &usage}, nil)
 	families := gather(t, r)
@@ -174,7 +174,7 @@ func TestCountersNeverFall(t *testing.T) {
 			}
 		}
 		for range rapid.IntRange(1, 5).Draw(rt, "trials") {
-			environment := rapid.SampledFrom(expositiontest.Environments).Draw(rt, "environment")
+			environment := rapid.SampledFrom(metricstest.Environments).Draw(rt, "environment")
 			var hear []func(sample.Reading)
 			for range rapid.IntRange(0, 3).Draw(rt, "instances") {
 				hear = append(hear, r.Watch(environment, "redis"))
@@ -184,19 +184,19 @@ func TestCountersNeverFall(t *testing.T) {
 				seconds += rapid.Float64Range(0, 2).Draw(rt, "between")
 				for _, h := range hear {
 					if rapid.Bool().Draw(rt, "seen") {
-						h(expositiontest.Reading(seconds))
+						h(metricstest.Reading(seconds))
 					}
 				}
 				look()
 			}
 			trial := rundir.Trial{Environment: environment, Workload: "redis", Status: rundir.OK}
 			if rapid.Bool().Draw(rt, "counted") {
-				trial.Usage, trial.HostSeconds = new(expositiontest.Usage()), 1
+				trial.Usage, trial.HostSeconds = new(metricstest.Usage()), 1
 			}
 			r.Tried(trial, nil)
 			look()
 			for _, h := range hear {
-				h(expositiontest.Reading(100)) // too late
+				h(metricstest.Reading(100)) // too late
 			}
 			look()
 		}
@@ -204,7 +204,7 @@ func TestCountersNeverFall(t *testing.T) {
 }
 
 func TestAResumedRunCountsOnFromItsJournal(t *testing.T) {
-	trials := expositiontest.Trials()
+	trials := metricstest.Trials()
 	families := gather(t, made(trials...))
 	if got, _ := value(families, metrics.Trials.Name, "docker", "ok"); got != float64(len(trials)/2) {
 		t.Errorf("%v trials of docker, want %d", got, len(trials)/2)
@@ -231,14 +231,14 @@ func TestTheTrialUnderWayIsShownUntilItEnds(t *testing.T) {
 }
 
 func TestAnOpenContrastIsShownAsOpen(t *testing.T) {
-	trials := expositiontest.Trials()
+	trials := metricstest.Trials()
 	r := made()
-	r.Tried(trials[0], expositiontest.Contrasts(trials[:16])) // four blocks: too few to say anything
+	r.Tried(trials[0], metricstest.Contrasts(trials[:16])) // four blocks: too few to say anything
 	families := gather(t, r)
 	if got, _ := value(families, metrics.Verdicts.Name, "open"); got != 2 {
 		t.Errorf("%v open contrasts, want 2", got)
 	}
-	r.Tried(trials[0], expositiontest.Contrasts(trials))
+	r.Tried(trials[0], metricstest.Contrasts(trials))
 	families = gather(t, r)
 	if got, _ := value(families, metrics.Verdict.Name, "docker", "clients=10", "get", "slower"); got != 1 {
 		t.Errorf("slower is %v, want 1", got)

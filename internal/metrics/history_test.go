@@ -10,16 +10,16 @@ import (
 	"testing"
 	"time"
 
-	"tare/internal/exposition/expositiontest"
-	"tare/internal/exposition/prometheustest"
 	"tare/internal/metrics"
 	"tare/internal/rundir"
 	"tare/internal/sample"
+	"tare/internal/testing/metricstest"
+	"tare/internal/testing/prometheustest"
 )
 
 func past() metrics.Past {
-	trials := expositiontest.Trials()
-	return metrics.Past{Manifest: expositiontest.Manifest(), Plan: expositiontest.Plan(), Trials: trials, Contrasts: expositiontest.Contrasts(trials)}
+	trials := metricstest.Trials()
+	return metrics.Past{Manifest: metricstest.Manifest(), Plan: metricstest.Plan(), Trials: trials, Contrasts: metricstest.Contrasts(trials)}
 }
 
 func text(t *testing.T, p metrics.Past) string {
@@ -56,12 +56,12 @@ func TestPrometheusTakesUpAFinishedRunAndAnswersForItsTime(t *testing.T) {
 	p := past()
 	s := stored(t, text(t, p))
 	first, last := p.Trials[0], p.Trials[len(p.Trials)-1]
-	of := `{run="` + expositiontest.Name + `",environment="native",workload="redis"`
+	of := `{run="` + metricstest.Name + `",environment="native",workload="redis"`
 	if got := one(t, s, `tare_trial_metric`+of+`,level="clients=1",metric="get",unit="requests/s"}`, first.Ended); got != first.Metrics["get"] {
 		t.Errorf("the metric of the first trial is %v, want %v", got, first.Metrics["get"])
 	}
-	if got := one(t, s, `tare_environment_cpu_user_seconds_total`+of+`}`, last.Ended); got != expositiontest.Blocks*2 {
-		t.Errorf("user time in the end is %v, want %v", got, expositiontest.Blocks*2)
+	if got := one(t, s, `tare_environment_cpu_user_seconds_total`+of+`}`, last.Ended); got != metricstest.Blocks*2 {
+		t.Errorf("user time in the end is %v, want %v", got, metricstest.Blocks*2)
 	}
 	contrast := `tare_contrast_ratio{environment="docker",level="clients=10",metric="get"}`
 	if got, want := one(t, s, contrast, last.Ended), p.Contrasts[len(p.Contrasts)/2].Ratio().Estimate; math.Abs(got-.9) > .01 {
@@ -70,7 +70,7 @@ func TestPrometheusTakesUpAFinishedRunAndAnswersForItsTime(t *testing.T) {
 	if got := one(t, s, `tare_contrast_verdict{environment="docker",level="clients=10",metric="get"} == 1`, last.Ended); got != 1 {
 		t.Error("no verdict in the end")
 	}
-	if got := s.Query(t, contrast, expositiontest.Began.Add(-time.Minute)); len(got) > 0 {
+	if got := s.Query(t, contrast, metricstest.Began.Add(-time.Minute)); len(got) > 0 {
 		t.Errorf("the contrast is known before the run: %v", got)
 	}
 }
@@ -81,18 +81,18 @@ func TestLooksAreShownWithTheirTimes(t *testing.T) {
 	p.Looks = func(trial rundir.Trial) ([]metrics.Watching, error) {
 		var seen []sample.Reading
 		for i := range 21 {
-			seen = append(seen, expositiontest.Reading(float64(i)/10))
+			seen = append(seen, metricstest.Reading(float64(i)/10))
 		}
 		return []metrics.Watching{{Began: trial.Started, Readings: seen}}, nil
 	}
 	s := stored(t, text(t, p))
 	name := `tare_environment_disk_written_bytes_total{environment="native",workload="redis"}`
 	for seconds, want := range map[float64]float64{0: 0, 1: .5, 1.5: .75, 2: 1, 4: 1.5, 5: 2} {
-		if got := one(t, s, name, expositiontest.Began.Add(time.Duration(seconds*float64(time.Second)))); got != want {
+		if got := one(t, s, name, metricstest.Began.Add(time.Duration(seconds*float64(time.Second)))); got != want {
 			t.Errorf("after %v s %v bytes were written, want %v", seconds, got, want)
 		}
 	}
-	if got := one(t, s, `tare_environment_memory_bytes{environment="native"}`, expositiontest.Began.Add(time.Second)); got != 1 {
+	if got := one(t, s, `tare_environment_memory_bytes{environment="native"}`, metricstest.Began.Add(time.Second)); got != 1 {
 		t.Errorf("memory is %v, want 1", got)
 	}
 }

@@ -3,7 +3,7 @@
 // and rules, which are data with a reason each, that tell what is inherent in
 // the layer, what the study chose, and what is a confound.
 //
-// It must not know how a fingerprint is taken (internal/parity/take does), nor
+// It must not know how a fingerprint is taken (internal/parity/fingerprint does), nor
 // how a trial is made.
 package parity
 

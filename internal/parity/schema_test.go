@@ -3,7 +3,7 @@ package parity
 import (
 	"testing"
 
-	"tare/internal/schematest"
+	"tare/internal/testing/schematest"
 )
 
 func TestThePublishedSchemaIsThatOfTheRules(t *testing.T) {

@@ -3,7 +3,7 @@ package published
 import (
 	"testing"
 
-	"tare/internal/schematest"
+	"tare/internal/testing/schematest"
 	"tare/published"
 )
 

@@ -6,14 +6,14 @@ import (
 	"strings"
 	"testing"
 
-	"tare/internal/exposition/expositiontest"
 	"tare/internal/rundir"
 	"tare/internal/sample"
+	"tare/internal/testing/metricstest"
 )
 
 func metricsRun() Input {
-	trials := expositiontest.Trials()
-	return Input{Manifest: expositiontest.Manifest(), Plan: expositiontest.Plan(), Trials: trials, Contrasts: expositiontest.Contrasts(trials)}
+	trials := metricstest.Trials()
+	return Input{Manifest: metricstest.Manifest(), Plan: metricstest.Plan(), Trials: trials, Contrasts: metricstest.Contrasts(trials)}
 }
 
 func openMetrics(t *testing.T, in Input) string {
@@ -27,7 +27,7 @@ func openMetrics(t *testing.T, in Input) string {
 
 func TestOpenMetricsHasThePointsOfTheSamples(t *testing.T) {
 	in := metricsRun()
-	const series = `tare_environment_memory_bytes{environment="native",run="` + expositiontest.Name + `",workload="redis"}`
+	const series = `tare_environment_memory_bytes{environment="native",run="` + metricstest.Name + `",workload="redis"}`
 	without := strings.Count(openMetrics(t, in), series)
 	in.Samples = func(trial rundir.Trial) ([]rundir.Watched, error) {
 		if trial.Block > 1 || trial.Environment != "native" || trial.Level != "clients=1" {
@@ -35,7 +35,7 @@ func TestOpenMetricsHasThePointsOfTheSamples(t *testing.T) {
 		}
 		one := &sample.Series{Began: trial.Started}
 		for i := range 21 {
-			r := expositiontest.Reading(float64(i) / 10)
+			r := metricstest.Reading(float64(i) / 10)
 			one.Add(&r)
 		}
 		return []rundir.Watched{{Instance: "native", Series: one}}, nil

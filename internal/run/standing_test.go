@@ -10,11 +10,11 @@ import (
 	"testing"
 
 	"tare/internal/environment"
-	"tare/internal/environment/environmenttest"
 	"tare/internal/environment/remote"
-	"tare/internal/host/hosttest"
 	"tare/internal/image"
 	"tare/internal/study"
+	"tare/internal/testing/sshhost"
+	"tare/internal/testing/testenv"
 )
 
 func TestMain(m *testing.M) {
@@ -23,9 +23,9 @@ func TestMain(m *testing.M) {
 }
 
 // withFar is an execution of a plan with one other machine, "far".
-func withFar(t *testing.T, m *hosttest.Machine) (e *execution, said *[]string) {
+func withFar(t *testing.T, m *sshhost.Machine) (e *execution, said *[]string) {
 	t.Helper()
-	environmenttest.NeedsAgent(t)
+	testenv.NeedsAgent(t)
 	d := m.Destination()
 	said = &[]string{}
 	e = &execution{
@@ -48,13 +48,13 @@ func onFar(t *testing.T, e *execution, kind, options string) environment.Environ
 }
 
 func TestALostSessionIsOpenedAgainAtTheNextStart(t *testing.T) {
-	m := hosttest.New(t).Machine(t)
+	m := sshhost.New(t).Machine(t)
 	e, said := withFar(t, m)
 	env := onFar(t, e, "bare", `{"broken": false}`)
 	if err := env.Prepare(t.Context(), &image.Image{Name: "none"}, func(string) {}); err != nil {
 		t.Fatal(err)
 	}
-	request := environment.Request{Name: "one", Owner: environmenttest.Owner(t, t.TempDir()), Image: &image.Image{Name: "none"}, Console: struct {
+	request := environment.Request{Name: "one", Owner: testenv.Owner(t, t.TempDir()), Image: &image.Image{Name: "none"}, Console: struct {
 		io.Writer
 		io.Closer
 	}{io.Discard, io.NopCloser(nil)}}

@@ -8,16 +8,16 @@ import (
 	"strings"
 	"testing"
 
-	"tare/internal/environment/environmenttest"
 	"tare/internal/rundir"
 	"tare/internal/study"
+	"tare/internal/testing/testenv"
 )
 
 // servedPlan has a server that listens at a port, and closes it only a while after
 // it was told to end.
 func servedPlan(t *testing.T, port, blocks int) *study.Plan {
 	t.Helper()
-	environmenttest.NeedsPrograms(t, "perl")
+	testenv.NeedsPrograms(t, "perl")
 	pack := filepath.Join(t.TempDir(), "served.yaml")
 	text := fmt.Sprintf(`
 workload: served

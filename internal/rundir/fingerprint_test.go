@@ -7,8 +7,8 @@ import (
 	"testing"
 
 	"tare/internal/parity"
-	"tare/internal/schematest"
 	"tare/internal/study"
+	"tare/internal/testing/schematest"
 )
 
 func TestFingerprintsAreKeptOneForEachEnvironmentAndWorkload(t *testing.T) {

@@ -18,8 +18,8 @@ import (
 	_ "tare/internal/environment/qemu"
 	"tare/internal/parity"
 	"tare/internal/sample"
-	"tare/internal/schematest"
 	"tare/internal/study"
+	"tare/internal/testing/schematest"
 )
 
 // recordedRun is a run folder as this format's first version left it. It stays

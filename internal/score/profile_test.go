@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"tare/internal/schematest"
 	"tare/internal/strictyaml"
+	"tare/internal/testing/schematest"
 	"tare/profiles"
 )
 

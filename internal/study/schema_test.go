@@ -9,7 +9,7 @@ import (
 	"tare/internal/agent"
 	"tare/internal/cost"
 	"tare/internal/image"
-	"tare/internal/schematest"
+	"tare/internal/testing/schematest"
 	"tare/internal/workload"
 )
 

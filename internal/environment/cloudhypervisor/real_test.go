@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"tare/internal/environment/microvm/microvmtest"
+	"tare/internal/testing/microvmtest"
 )
 
 var kind = microvmtest.Kind{Key: "cloud-hypervisor", Source: "cloudhypervisor", Program: "cloud-hypervisor", Name: "Cloud Hypervisor", Started: "vm.boot"}

@@ -12,7 +12,7 @@ import (
 
 	"tare/internal/agent"
 	"tare/internal/environment"
-	"tare/internal/environment/environmenttest"
+	"tare/internal/testing/testenv"
 )
 
 func TestPortsAreReadOneByOne(t *testing.T) {
@@ -47,7 +47,7 @@ func TestPortsAreReadOneByOne(t *testing.T) {
 // test picks.
 func counted(t *testing.T, pick func(rule string) bool) (packets int) {
 	t.Helper()
-	environmenttest.NeedsPrograms(t, "iptables-save")
+	testenv.NeedsPrograms(t, "iptables-save")
 	said, err := exec.Command("iptables-save", "-c", "-t", "nat").Output()
 	if err != nil {
 		t.Skip("needs iptables-save: " + err.Error())
@@ -132,7 +132,7 @@ func TestNATTranslatesWhatLeavesTheMachine(t *testing.T) {
 			}
 			before := counted(t, rule)
 			// Nobody answers at this address, which is for documentation.
-			environmenttest.Run(t, i, `perl -MSocket -e 'socket(S, PF_INET, SOCK_DGRAM, 0); send(S, "x", 0, sockaddr_in(9, inet_aton("198.51.100.1"))) or die $!'`)
+			testenv.Run(t, i, `perl -MSocket -e 'socket(S, PF_INET, SOCK_DGRAM, 0); send(S, "x", 0, sockaddr_in(9, inet_aton("198.51.100.1"))) or die $!'`)
 			if after := counted(t, rule); after <= before {
 				t.Errorf("the rules for %s had seen %d and now %d", address, before, after)
 			}

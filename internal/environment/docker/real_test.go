@@ -20,9 +20,9 @@ import (
 
 	"tare/internal/cleanup"
 	"tare/internal/environment"
-	"tare/internal/environment/environmenttest"
 	"tare/internal/image"
 	"tare/internal/quantity"
+	"tare/internal/testing/testenv"
 )
 
 // flavour is one way of running that is tried for real.
@@ -57,20 +57,20 @@ type stage struct {
 }
 
 func setUp(t *testing.T, f flavour) *stage {
-	environmenttest.NeedsRoot(t)
-	environmenttest.NeedsAgent(t)
+	testenv.NeedsRoot(t)
+	testenv.NeedsAgent(t)
 	registration, _ := environment.Lookup(f.kind)
 	options := registration.Options()
 	f.options(options)
 	if g, ok := options.(*GvisorOptions); ok {
 		g.Binary = gvisorProgram(g.Binary)
 	}
-	environmenttest.NeedsKind(t, f.kind, options)
+	testenv.NeedsKind(t, f.kind, options)
 	env, err := registration.New(options)
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &stage{flavour: f, env: env, image: environmenttest.Image(t), owner: environmenttest.Owner(t, t.TempDir())}
+	s := &stage{flavour: f, env: env, image: testenv.Image(t), owner: testenv.Owner(t, t.TempDir())}
 	if err := env.Prepare(t.Context(), s.image, func(line string) { t.Log(line) }); err != nil {
 		t.Fatal(err)
 	}
@@ -110,7 +110,7 @@ func (s *stage) start(t *testing.T, name string, l environment.Limits) environme
 
 // left lists what of the stage's owner is still there.
 func (s *stage) left() []string {
-	return environmenttest.Left(context.Background(), s.owner.Home(), s.owner.ID())
+	return testenv.Left(context.Background(), s.owner.Home(), s.owner.ID())
 }
 
 func TestSweepRemovesDeadOwnersContainersOnly(t *testing.T) {
@@ -138,7 +138,7 @@ func TestSweepRemovesDeadOwnersContainersOnly(t *testing.T) {
 		if left := slices.DeleteFunc(s.left(), func(line string) bool { return strings.HasSuffix(line, "/dead") }); len(left) > 0 {
 			t.Errorf("left behind: %q", left)
 		}
-		if got := environmenttest.Run(t, living, "echo alive"); got != "alive" {
+		if got := testenv.Run(t, living, "echo alive"); got != "alive" {
 			t.Errorf("the living owner's instance says %q", got)
 		}
 	})

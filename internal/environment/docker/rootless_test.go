@@ -10,10 +10,10 @@ import (
 
 	"tare/internal/agent"
 	"tare/internal/environment"
-	"tare/internal/environment/environmenttest"
 	"tare/internal/linux/cgroup"
 	"tare/internal/quantity"
 	"tare/internal/sample"
+	"tare/internal/testing/testenv"
 )
 
 // An engine of an ordinary user's, which scripts/with-rootless.sh starts.
@@ -27,7 +27,7 @@ func TestARootlessEngineRunsContainersAndItsLackOfLimitsIsFound(t *testing.T) {
 			if socket == "" {
 				t.Skipf("needs a rootless engine: $%s names no socket; scripts/with-rootless.sh starts one", engine.variable)
 			}
-			environmenttest.NeedsAgent(t)
+			testenv.NeedsAgent(t)
 			rootless(t, engine.brand, socket)
 		})
 	}
@@ -39,7 +39,7 @@ func rootless(t *testing.T, b brand, socket string) {
 	if f.State != environment.Caveat || !strings.Contains(f.Reason, "rootless") {
 		t.Errorf("the user is not told that it is rootless: %+v", f)
 	}
-	img := environmenttest.Image(t)
+	img := testenv.Image(t)
 	env, err := newContainers(b, Options{Socket: socket, Network: "none", Log: "none", Seccomp: "default", Data: "bind"})
 	if err != nil {
 		t.Fatal(err)
@@ -56,7 +56,7 @@ func rootless(t *testing.T, b brand, socket string) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { os.RemoveAll(home) })
-	o := environmenttest.Owner(t, home)
+	o := testenv.Owner(t, home)
 	limits := environment.Limits{CPUs: 0.5, Memory: 192 * quantity.MiB, PIDs: 100}
 	for name, l := range map[string]environment.Limits{"free": {}, "limited": limits} {
 		i, err := env.Start(t.Context(), environment.Request{Name: name, Owner: o, Image: img, Limits: l, Console: os.Stderr})

@@ -12,9 +12,9 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"tare/internal/environment/environmenttest"
-	"tare/internal/environment/microvm/microvmtest"
 	"tare/internal/environment/support/vmm"
+	"tare/internal/testing/microvmtest"
+	"tare/internal/testing/testenv"
 )
 
 var kind = microvmtest.Kind{Key: "firecracker", Source: "firecracker", Program: "firecracker", Name: "Firecracker", Started: "InstanceStart"}
@@ -80,7 +80,7 @@ func TestAJailedGuestHasAllItNeedsInItsJail(t *testing.T) {
 		if files, _ := filepath.Glob(filepath.Join(b.Owner.Home(), "work", b.Owner.ID(), "jailed/jail/firecracker/jailed/root/*")); len(files) < 7 {
 			t.Errorf("in the jail are %v", files)
 		}
-		if said := environmenttest.Run(t, i, "echo here"); said != "here" {
+		if said := testenv.Run(t, i, "echo here"); said != "here" {
 			t.Error(said)
 		}
 		microvmtest.Stop(t, i)

@@ -17,30 +17,30 @@ import (
 	"tare/internal/agent"
 	"tare/internal/cleanup"
 	"tare/internal/environment"
-	"tare/internal/environment/environmenttest"
 	"tare/internal/environment/native"
 	"tare/internal/environment/remote"
 	"tare/internal/host"
-	"tare/internal/host/hosttest"
 	"tare/internal/quantity"
 	"tare/internal/sample"
+	"tare/internal/testing/sshhost"
+	"tare/internal/testing/testenv"
 )
 
 func TestMain(m *testing.M) {
 	remote.ServeIfAsked()
-	environmenttest.Main(m, map[string]environmenttest.Role{"hold": hold})
+	testenv.Main(m, map[string]testenv.Role{"hold": hold})
 }
 
 // place is a machine with a home of tare there, which has the images already.
-func place(t *testing.T) (*hosttest.Machine, *Options) {
+func place(t *testing.T) (*sshhost.Machine, *Options) {
 	t.Helper()
-	environmenttest.NeedsRoot(t)
-	environmenttest.NeedsAgent(t)
+	testenv.NeedsRoot(t)
+	testenv.NeedsAgent(t)
 	registration, _ := environment.Lookup(kindThere)
-	environmenttest.NeedsKind(t, kindThere, registration.Options())
-	m := hosttest.New(t).Machine(t)
+	testenv.NeedsKind(t, kindThere, registration.Options())
+	m := sshhost.New(t).Machine(t)
 	home := t.TempDir()
-	if err := os.Symlink(environmenttest.Images(), filepath.Join(home, "images")); err != nil {
+	if err := os.Symlink(testenv.Images(), filepath.Join(home, "images")); err != nil {
 		t.Fatal(err)
 	}
 	d := m.Destination()
@@ -64,7 +64,7 @@ func prepared(t *testing.T, o *Options) environment.Environment {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := e.Prepare(t.Context(), environmenttest.Image(t), func(line string) { t.Log(line) }); err != nil {
+	if err := e.Prepare(t.Context(), testenv.Image(t), func(line string) { t.Log(line) }); err != nil {
 		t.Fatal(err)
 	}
 	return e
@@ -72,7 +72,7 @@ func prepared(t *testing.T, o *Options) environment.Environment {
 
 func request(t *testing.T, name string) environment.Request {
 	t.Helper()
-	return environment.Request{Name: name, Owner: environmenttest.Owner(t, t.TempDir()), Image: environmenttest.Image(t), Console: io.Discard}
+	return environment.Request{Name: name, Owner: testenv.Owner(t, t.TempDir()), Image: testenv.Image(t), Console: io.Discard}
 }
 
 // waitGone waits until a home has neither owners nor anything of theirs.
@@ -84,7 +84,7 @@ func waitGone(t *testing.T, home, id string) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if left = append(environmenttest.Left(t.Context(), home, id), alive...); len(left) == 0 {
+		if left = append(testenv.Left(t.Context(), home, id), alive...); len(left) == 0 {
 			return
 		}
 	}
@@ -101,11 +101,11 @@ func TestAnInstanceRunsOnTheOtherMachine(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer i.Stop(context.Background())
-	id := environmenttest.OnlyOwner(t, o.Home)
+	id := testenv.OnlyOwner(t, o.Home)
 	if i.Address() != m.Address {
 		t.Errorf("its address is %q and the machine's %s", i.Address(), m.Address)
 	}
-	if got := environmenttest.Run(t, i, "cat /proc/net/fib_trie"); !strings.Contains(got, m.Address) {
+	if got := testenv.Run(t, i, "cat /proc/net/fib_trie"); !strings.Contains(got, m.Address) {
 		t.Errorf("its network is not the machine's:\n%s", got)
 	}
 	sights, err := environment.CheckLimits(t.Context(), i, r.Limits)
@@ -113,7 +113,7 @@ func TestAnInstanceRunsOnTheOtherMachine(t *testing.T) {
 		t.Errorf("of the limits there is seen %s (%v)", seen, err)
 	}
 	meter := environment.Meter(i, sample.Options{})
-	environmenttest.Run(t, i, "i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done")
+	testenv.Run(t, i, "i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done")
 	if u := meter.Stop(); u.CPU().Missing != "" || u.CPU().Value <= 0 || u.MemoryPeak.Missing != "" {
 		t.Errorf("what it used: %+v", u)
 	}
@@ -124,7 +124,7 @@ func TestAnInstanceRunsOnTheOtherMachine(t *testing.T) {
 	if err := i.Stop(t.Context()); err != nil {
 		t.Error(err)
 	}
-	for _, line := range environmenttest.Left(t.Context(), o.Home, id) {
+	for _, line := range testenv.Left(t.Context(), o.Home, id) {
 		t.Errorf("left there: %s", line)
 	}
 }
@@ -138,8 +138,8 @@ func TestAStartOnAMachineThatIsReachedBringsEverythingThere(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		id := environmenttest.OnlyOwner(t, o.Home)
-		environmenttest.Run(t, i, "true")
+		id := testenv.OnlyOwner(t, o.Home)
+		testenv.Run(t, i, "true")
 		if phases := i.Phases(); phases[0].Name != environment.PreparePhase || environment.StartTime(phases) >= phases[0].Duration+environment.StartTime(phases) {
 			t.Errorf("its phases are %v", phases)
 		}
@@ -171,7 +171,7 @@ func TestALostLinkIsNoticedOnBothSides(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer i.Stop(context.Background())
-	id := environmenttest.OnlyOwner(t, o.Home)
+	id := testenv.OnlyOwner(t, o.Home)
 	p, err := i.Agent().Start(t.Context(), agent.Command{Argv: []string{"sleep", "1000"}})
 	if err != nil {
 		t.Fatal(err)
@@ -196,7 +196,7 @@ func hold(text, home string) (string, error) {
 	if err := json.Unmarshal([]byte(text), o); err != nil {
 		return "", err
 	}
-	img, err := environmenttest.Get(ctx, nil)
+	img, err := testenv.Get(ctx, nil)
 	if err != nil {
 		return "", err
 	}
@@ -217,12 +217,12 @@ func hold(text, home string) (string, error) {
 
 func TestAKilledTareLeavesNothingOnTheOtherMachine(t *testing.T) {
 	_, o := place(t)
-	environmenttest.Image(t)
+	testenv.Image(t)
 	text, err := json.Marshal(o)
 	if err != nil {
 		t.Fatal(err)
 	}
-	owners, kill := environmenttest.Again(t, "hold", string(text), t.TempDir())
+	owners, kill := testenv.Again(t, "hold", string(text), t.TempDir())
 	kill()
 	if len(owners) != 1 {
 		t.Fatalf("the owners there were %q", owners)
@@ -271,7 +271,7 @@ func TestWhatRunsThereHasTheOptionsOfNative(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer i.Stop(context.Background())
-	if got := environmenttest.Run(t, i, "ls /sys/class/net; stat -f -c %T / /data"); got != "lo\noverlayfs\ntmpfs" {
+	if got := testenv.Run(t, i, "ls /sys/class/net; stat -f -c %T / /data"); got != "lo\noverlayfs\ntmpfs" {
 		t.Errorf("it has %q", got)
 	}
 	if p := i.Paths(); !strings.HasPrefix(p.Network, "none") || !strings.Contains(p.Data, "tmpfs") {
@@ -282,7 +282,7 @@ func TestWhatRunsThereHasTheOptionsOfNative(t *testing.T) {
 func TestOneInstanceHasTheMachinesAddress(t *testing.T) {
 	m, o := place(t)
 	e := prepared(t, o)
-	n, err := e.(environment.Networked).NewNetwork(t.Context(), environmenttest.Owner(t, t.TempDir()), "between")
+	n, err := e.(environment.Networked).NewNetwork(t.Context(), testenv.Owner(t, t.TempDir()), "between")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -296,7 +296,7 @@ func TestOneInstanceHasTheMachinesAddress(t *testing.T) {
 	if i.Address() != m.Address || n.Host() == "" || n.Host() == m.Address {
 		t.Errorf("it is at %s, and this machine at %s", i.Address(), n.Host())
 	}
-	if got := environmenttest.Run(t, i, "grep -c . /proc/net/route"); got == "0" {
+	if got := testenv.Run(t, i, "grep -c . /proc/net/route"); got == "0" {
 		t.Error("the machine has no way to anybody")
 	}
 	r = request(t, "another")

@@ -13,9 +13,9 @@ import (
 
 	"tare/internal/cleanup"
 	"tare/internal/environment"
-	"tare/internal/environment/environmenttest"
 	"tare/internal/image"
 	"tare/internal/quantity"
+	"tare/internal/testing/testenv"
 )
 
 // bench is what a test with real instances stands on.
@@ -26,9 +26,9 @@ type bench struct {
 
 func newBench(t *testing.T) *bench {
 	t.Helper()
-	environmenttest.NeedsRoot(t)
-	environmenttest.NeedsAgent(t)
-	return &bench{environmenttest.Owner(t, t.TempDir()), environmenttest.Image(t)}
+	testenv.NeedsRoot(t)
+	testenv.NeedsAgent(t)
+	return &bench{testenv.Owner(t, t.TempDir()), testenv.Image(t)}
 }
 
 // with are the defaults with this root.
@@ -45,7 +45,7 @@ func (b *bench) start(t *testing.T, options Options, l environment.Limits) envir
 	if !ok {
 		t.Fatal("the kind native is not registered")
 	}
-	environmenttest.NeedsKind(t, "native", &options)
+	testenv.NeedsKind(t, "native", &options)
 	e, err := registration.New(&options)
 	if err != nil {
 		t.Fatal(err)
@@ -69,7 +69,7 @@ func (b *bench) start(t *testing.T, options Options, l environment.Limits) envir
 // gone checks that nothing of an instance is left.
 func (b *bench) gone(t *testing.T) {
 	t.Helper()
-	for _, line := range environmenttest.Left(t.Context(), b.owner.Home(), b.owner.ID()) {
+	for _, line := range testenv.Left(t.Context(), b.owner.Home(), b.owner.ID()) {
 		t.Errorf("left behind: %s", line)
 	}
 }
@@ -85,8 +85,8 @@ func TestAnInstanceRunsInTheImageAndWritesBesideIt(t *testing.T) {
 	os.Setenv("TARE_TEST_LEAK", "yes")
 	t.Cleanup(func() { os.Unsetenv("TARE_TEST_LEAK") })
 
-	environmenttest.Run(t, i, `echo new > /etc/new && echo y > /var/lib/file && [ ! -e "`+b.owner.Home()+`" ]`)
-	if got := environmenttest.Run(t, i, "touch /usr/file 2>&1 || true"); !strings.Contains(got, "Read-only") {
+	testenv.Run(t, i, `echo new > /etc/new && echo y > /var/lib/file && [ ! -e "`+b.owner.Home()+`" ]`)
+	if got := testenv.Run(t, i, "touch /usr/file 2>&1 || true"); !strings.Contains(got, "Read-only") {
 		t.Errorf("writing below /usr said %q", got)
 	}
 	for _, path := range []string{"etc/new", "usr/file", "var/lib/file"} {
@@ -94,7 +94,7 @@ func TestAnInstanceRunsInTheImageAndWritesBesideIt(t *testing.T) {
 			t.Errorf("%s was written into the image", path)
 		}
 	}
-	if got := environmenttest.Run(t, i, "env"); strings.Contains(got, "TARE_TEST_LEAK") {
+	if got := testenv.Run(t, i, "env"); strings.Contains(got, "TARE_TEST_LEAK") {
 		t.Error("the host's environment reached the instance")
 	}
 	// The sum of a program's bytes is the image's.
@@ -102,7 +102,7 @@ func TestAnInstanceRunsInTheImageAndWritesBesideIt(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := environmenttest.Run(t, i, "sha256sum /usr/bin/env"); !strings.HasPrefix(got, strings.Fields(string(want))[0]) {
+	if got := testenv.Run(t, i, "sha256sum /usr/bin/env"); !strings.HasPrefix(got, strings.Fields(string(want))[0]) {
 		t.Errorf("the program's sum is %s, the image's %s", got, want)
 	}
 	if notes := i.Notes(); len(notes) > 0 {
@@ -118,10 +118,10 @@ func TestTheHostsRootIsShownWithoutAFolderMadeInIt(t *testing.T) {
 	b := newBench(t)
 	_, before := os.Lstat("/data")
 	i := b.start(t, with("host"), environment.Limits{})
-	if got, want := environmenttest.Run(t, i, "cat /etc/os-release"), readAll(t, "/etc/os-release"); got != want {
+	if got, want := testenv.Run(t, i, "cat /etc/os-release"), readAll(t, "/etc/os-release"); got != want {
 		t.Errorf("os-release is %q, the host's is %q", got, want)
 	}
-	environmenttest.Run(t, i, "echo x > /data/file")
+	testenv.Run(t, i, "echo x > /data/file")
 	if data := readAll(t, filepath.Join(b.owner.Home(), "work", b.owner.ID(), "a-1", "data", "file")); data != "x" {
 		t.Errorf("the data folder holds %q", data)
 	}
@@ -186,9 +186,9 @@ func readAll(t *testing.T, file string) string {
 }
 
 func BenchmarkStartAndStop(b *testing.B) {
-	environmenttest.NeedsRoot(b)
-	img := environmenttest.Image(b)
-	o := environmenttest.Owner(b, b.TempDir())
+	testenv.NeedsRoot(b)
+	img := testenv.Image(b)
+	o := testenv.Owner(b, b.TempDir())
 	e := &native{with("image")}
 	phases := map[string]time.Duration{}
 	for b.Loop() {

@@ -14,12 +14,12 @@ import (
 	"tare/internal/cleanup"
 	"tare/internal/environment"
 	_ "tare/internal/environment/docker"
-	"tare/internal/environment/environmenttest"
 	_ "tare/internal/environment/native"
 	_ "tare/internal/environment/oci"
 	_ "tare/internal/environment/qemu"
 	"tare/internal/environment/remote"
 	"tare/internal/quantity"
+	"tare/internal/testing/testenv"
 )
 
 func TestMain(m *testing.M) {
@@ -39,7 +39,7 @@ func inMachine(t *testing.T, o *cleanup.Owner, kind string) Nesting {
 	if err := json.Unmarshal([]byte(`{"accel": "tcg"}`), options); err != nil {
 		t.Fatal(err)
 	}
-	environmenttest.NeedsKind(t, "qemu", options)
+	testenv.NeedsKind(t, "qemu", options)
 	vm, err := outer.New(options)
 	if err != nil {
 		t.Fatal(err)
@@ -67,7 +67,7 @@ func inMachine(t *testing.T, o *cleanup.Owner, kind string) Nesting {
 // start starts an instance of a kind in a virtual machine.
 func start(t *testing.T, o *cleanup.Owner, kind string) environment.Instance {
 	t.Helper()
-	image := environmenttest.Image(t)
+	image := testenv.Image(t)
 	e := New(inMachine(t, o, kind))
 	if err := e.Prepare(t.Context(), image, func(line string) { t.Log(line) }); err != nil {
 		t.Fatal(err)
@@ -100,15 +100,15 @@ func said(t *testing.T, i environment.Instance, command string) string {
 }
 
 func TestWhatIsStartedInAMachineIsContainedThereAndItsCostIsTheWholeMachines(t *testing.T) {
-	environmenttest.NeedsRoot(t)
-	environmenttest.NeedsAgent(t)
+	testenv.NeedsRoot(t)
+	testenv.NeedsAgent(t)
 	for _, c := range []struct{ kind, contained string }{
 		{"native", "test -d /data"},
 		{"oci", `test "$(stat -f -c %T /)" = overlayfs`},
 		{"docker", `test "$(stat -f -c %T /)" = overlayfs && test -d /sys/class/net/eth0`},
 	} {
 		t.Run(c.kind, func(t *testing.T) {
-			o := environmenttest.Owner(t, t.TempDir())
+			o := testenv.Owner(t, t.TempDir())
 			i := start(t, o, c.kind)
 			if kernel, mine := said(t, i, "uname -r"), readFile(t, "/proc/sys/kernel/osrelease"); kernel == mine {
 				t.Errorf("it runs on the host's kernel %s", kernel)
@@ -137,9 +137,9 @@ func TestWhatIsStartedInAMachineIsContainedThereAndItsCostIsTheWholeMachines(t *
 }
 
 func TestAServiceThatEndsIsNotWaitedFor(t *testing.T) {
-	environmenttest.NeedsRoot(t)
-	environmenttest.NeedsAgent(t)
-	image, n := environmenttest.Image(t), inMachine(t, environmenttest.Owner(t, t.TempDir()), "native")
+	testenv.NeedsRoot(t)
+	testenv.NeedsAgent(t)
+	image, n := testenv.Image(t), inMachine(t, testenv.Owner(t, t.TempDir()), "native")
 	n.Needs.Services = []environment.Service{{Argv: []string{"sh", "-c", "echo there is no folder; exit 3"}, Ready: []string{"false"}}}
 	err := New(n).Prepare(t.Context(), image, nil)
 	if err == nil {

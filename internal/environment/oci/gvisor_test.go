@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"tare/internal/environment/environmenttest"
+	"tare/internal/testing/testenv"
 )
 
 func TestThePartsOfGvisorAreItsFlags(t *testing.T) {
@@ -45,7 +45,7 @@ func TestTheOverlayIsTheKernelsWhereGvisorHasNone(t *testing.T) {
 		`{"runtime": "runsc", "gvisor": {"overlay": false}}`: true,
 	} {
 		i := at(t, options)
-		environmenttest.Run(t, i, "echo new >/etc/new && cat /etc/new")
+		testenv.Run(t, i, "echo new >/etc/new && cat /etc/new")
 		if _, err := os.Stat(i.(*instance).folder + "/upper/etc/new"); (err == nil) != kernels {
 			t.Errorf("%s: in the kernel's overlay: %v", options, err)
 		}
@@ -57,7 +57,7 @@ func TestTheOverlayIsTheKernelsWhereGvisorHasNone(t *testing.T) {
 func TestTheNetworkIsReachedWithEitherStack(t *testing.T) {
 	for _, options := range []string{`{"runtime": "runsc"}`, `{"runtime": "runsc", "gvisor": {"netstack": false}}`} {
 		i := at(t, options)
-		if got := environmenttest.Run(t, i, "cat /proc/net/dev"); !strings.Contains(got, "eth0") {
+		if got := testenv.Run(t, i, "cat /proc/net/dev"); !strings.Contains(got, "eth0") {
 			t.Errorf("%s: the interfaces are %s", options, got)
 		}
 		if own := strings.HasPrefix(i.Paths().Network, "gVisor's network stack"); own != !strings.Contains(options, "false") {

@@ -14,24 +14,24 @@ import (
 	"testing"
 
 	"tare/internal/environment"
-	"tare/internal/environment/environmenttest"
+	"tare/internal/testing/testenv"
 )
 
 // at starts an instance with these options, as a study would write them.
 func at(t *testing.T, text string) environment.Instance {
 	t.Helper()
-	environmenttest.NeedsRoot(t)
-	environmenttest.NeedsAgent(t)
+	testenv.NeedsRoot(t)
+	testenv.NeedsAgent(t)
 	o := Default()
 	if err := json.Unmarshal([]byte(text), &o); err != nil {
 		t.Fatal(err)
 	}
-	environmenttest.NeedsKind(t, "oci", &o)
+	testenv.NeedsKind(t, "oci", &o)
 	env, err := New(o)
 	if err != nil {
 		t.Fatal(err)
 	}
-	img, own := environmenttest.Image(t), environmenttest.Owner(t, t.TempDir())
+	img, own := testenv.Image(t), testenv.Owner(t, t.TempDir())
 	if err := env.Prepare(t.Context(), img, nil); err != nil {
 		t.Fatal(err)
 	}
@@ -85,7 +85,7 @@ func TestTheSwitchesTakeHoldOrAreSaidToBeIgnored(t *testing.T) {
 			if got := strings.Join(ignoredBy(i), " "); got != c.ignored {
 				t.Errorf("%s: ignored is %q, want %q:\n%s", c.options, got, c.ignored, strings.Join(i.Notes(), "\n"))
 			}
-			if got := environmenttest.Run(t, i, "echo x >/data/y; cat /data/y"); got != "x" {
+			if got := testenv.Run(t, i, "echo x >/data/y; cat /data/y"); got != "x" {
 				t.Errorf("%s: /data holds %q", c.options, got)
 			}
 			if p := i.Paths(); p.Network == "" || p.Root == "" || p.Data == "" || p.RootOn == "" || p.DataOn == "" {
@@ -112,10 +112,10 @@ func TestWhatTheSwitchesMeanInside(t *testing.T) {
 		{"a mount", "mount -t tmpfs none /mnt && echo mounted || echo refused",
 			func(s string) bool { return s == "mounted" }, func(s string) bool { return strings.HasSuffix(s, "refused") }},
 	} {
-		if got := environmenttest.Run(t, wide, c.script); !c.wide(got) {
+		if got := testenv.Run(t, wide, c.script); !c.wide(got) {
 			t.Errorf("%s: with all off it is %q", c.what, got)
 		}
-		if got := environmenttest.Run(t, narrow, c.script); !c.narrow(got) {
+		if got := testenv.Run(t, narrow, c.script); !c.narrow(got) {
 			t.Errorf("%s: with all on it is %q", c.what, got)
 		}
 	}
@@ -125,7 +125,7 @@ func atoi(text string) int { n, _ := strconv.Atoi(text); return n }
 
 func TestTheLogHoldsWhatPassedInDockersFormat(t *testing.T) {
 	i := at(t, `{"log": "json-file"}`)
-	environmenttest.Run(t, i, "echo some words")
+	testenv.Run(t, i, "echo some words")
 	roles := []string{}
 	for _, p := range i.Footprint().Processes {
 		roles = append(roles, p.Role)
@@ -146,7 +146,7 @@ func TestTheLogHoldsWhatPassedInDockersFormat(t *testing.T) {
 func TestWithoutALogNoProcessIsBetweenTheInstanceAndTare(t *testing.T) {
 	for _, options := range []string{`{}`, `{"namespaces": {"user": true}}`, `{"runtime": "crun"}`} {
 		i := at(t, options).(*instance)
-		ours, inside := pipesOf(os.Getpid()), environmenttest.PIDs(t, environmenttest.Cgroups(i)...)
+		ours, inside := pipesOf(os.Getpid()), testenv.PIDs(t, testenv.Cgroups(i)...)
 		shared := 0
 		for _, pid := range inside {
 			for pipe := range pipesOf(pid) {
@@ -160,7 +160,7 @@ func TestWithoutALogNoProcessIsBetweenTheInstanceAndTare(t *testing.T) {
 		}
 		for _, p := range i.Footprint().Processes {
 			read, write, err := passed(p.PID)
-			environmenttest.Run(t, i, "head -c 1000000 /dev/zero")
+			testenv.Run(t, i, "head -c 1000000 /dev/zero")
 			laterRead, laterWrite, later := passed(p.PID)
 			if err != nil || later != nil || laterRead-read > 100000 || laterWrite-write > 100000 {
 				t.Errorf("%s: a megabyte that the instance prints passes %s: it read %d and wrote %d bytes (%v, %v)",
@@ -215,35 +215,35 @@ func TestAUserModeNetworkLeadsOut(t *testing.T) {
 	}
 	_, port, _ := net.SplitHostPort(l.Addr().String())
 	script := "perl -MIO::Socket::INET -e '$s = IO::Socket::INET->new(PeerAddr => qq(" + host + "), PeerPort => " + port + ", Timeout => 10) or die $@; print <$s>'"
-	if got := environmenttest.Run(t, i, script); got != "heard" || i.Address() != "" {
+	if got := testenv.Run(t, i, script); got != "heard" || i.Address() != "" {
 		t.Errorf("%q, address %q", got, i.Address())
 	}
 }
 
 func TestAStartThatFailsSaysWhatTheRuntimeSaidAndLeavesNothing(t *testing.T) {
-	environmenttest.NeedsRoot(t)
-	environmenttest.NeedsAgent(t)
+	testenv.NeedsRoot(t)
+	testenv.NeedsAgent(t)
 	o := Default()
-	environmenttest.NeedsKind(t, "oci", &o)
+	testenv.NeedsKind(t, "oci", &o)
 	o.RuntimeArgs = []string{"--no-such-flag"}
 	env, err := New(o)
 	if err != nil {
 		t.Fatal(err)
 	}
 	home := t.TempDir()
-	own := environmenttest.Owner(t, home)
-	_, err = env.Start(t.Context(), environment.Request{Name: "lost", Owner: own, Image: environmenttest.Image(t), Console: io.Discard})
+	own := testenv.Owner(t, home)
+	_, err = env.Start(t.Context(), environment.Request{Name: "lost", Owner: own, Image: testenv.Image(t), Console: io.Discard})
 	if err == nil || !strings.Contains(err.Error(), "no-such-flag") {
 		t.Errorf("an unknown flag gives %v", err)
 	}
-	for _, line := range environmenttest.Left(t.Context(), home, own.ID()) {
+	for _, line := range testenv.Left(t.Context(), home, own.ID()) {
 		t.Errorf("left behind: %s", line)
 	}
 }
 
 func TestLimitsThatTheStartCannotHaveAreRefusedInShort(t *testing.T) {
-	environmenttest.NeedsRoot(t)
-	environmenttest.NeedsAgent(t)
+	testenv.NeedsRoot(t)
+	testenv.NeedsAgent(t)
 	for _, c := range []struct {
 		data string
 		l    environment.Limits
@@ -253,13 +253,13 @@ func TestLimitsThatTheStartCannotHaveAreRefusedInShort(t *testing.T) {
 		{"bind", environment.Limits{PIDs: 10}, 3000},
 	} {
 		o := Default()
-		environmenttest.NeedsKind(t, "oci", &o)
+		testenv.NeedsKind(t, "oci", &o)
 		o.Data = c.data
 		env, err := New(o)
 		if err != nil {
 			t.Fatal(err)
 		}
-		own, img := environmenttest.Owner(t, t.TempDir()), environmenttest.Image(t)
+		own, img := testenv.Owner(t, t.TempDir()), testenv.Image(t)
 		if err := env.Prepare(t.Context(), img, nil); err != nil {
 			t.Fatal(err)
 		}
@@ -277,7 +277,7 @@ func TestLimitsThatTheStartCannotHaveAreRefusedInShort(t *testing.T) {
 		if text := err.Error(); len(text) > c.most || strings.Contains(text, "{Code:") {
 			t.Errorf("%d bytes: %s", len(text), text)
 		}
-		for _, line := range environmenttest.Left(t.Context(), own.Home(), own.ID()) {
+		for _, line := range testenv.Left(t.Context(), own.Home(), own.ID()) {
 			t.Errorf("left behind: %s", line)
 		}
 	}
@@ -304,7 +304,7 @@ func TestWhatIsMissingIsSaidWithTheCommandThatBringsIt(t *testing.T) {
 func TestATimeNamespaceTakesARuntimeThatListsIt(t *testing.T) {
 	o := Default()
 	o.Namespaces.Time = true
-	environmenttest.NeedsPrograms(t, "runc")
+	testenv.NeedsPrograms(t, "runc")
 	state, findings := environment.Check(t.Context(), "oci", &o)
 	last := findings[len(findings)-1]
 	if state == environment.Missing {

@@ -9,9 +9,9 @@ import (
 	"strings"
 	"testing"
 
-	"tare/internal/environment/environmenttest"
 	"tare/internal/environment/support/vmm"
 	"tare/internal/quantity"
+	"tare/internal/testing/testenv"
 )
 
 func TestADiskThatCannotWorkIsRefusedByItsKey(t *testing.T) {
@@ -106,19 +106,19 @@ func TestQEMUHasTheDisksThatTheOptionsAskFor(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			device := ""
 			if strings.Contains(c.name, "device") {
-				device = environmenttest.LoopDevice(t, 256<<20)
+				device = testenv.LoopDevice(t, 256<<20)
 			}
 			options := defaults()
 			options.Accel = "tcg"
 			c.change(options, device)
-			environmenttest.NeedsKind(t, "qemu", options)
+			testenv.NeedsKind(t, "qemu", options)
 			e := b.environment(t, func(o *Options) { o.Data = 64 * quantity.MiB; c.change(o, device) })
 			i, err := e.Start(t.Context(), b.request("disks", &bytes.Buffer{}))
 			if err != nil {
 				t.Fatal(err)
 			}
 			defer i.Stop(context.WithoutCancel(t.Context()))
-			environmenttest.Run(t, i, "dd if=/dev/zero of=/data/file bs=64k count=16 conv=fsync 2>/dev/null && echo x > /var/file && sync")
+			testenv.Run(t, i, "dd if=/dev/zero of=/data/file bs=64k count=16 conv=fsync 2>/dev/null && echo x > /var/file && sync")
 			g := i.(*vmm.Guest)
 			got := blocks(t, g)
 			for id, want := range map[string]string{"root": c.root, "data": c.data} {

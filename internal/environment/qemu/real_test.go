@@ -16,11 +16,11 @@ import (
 
 	"tare/internal/cleanup"
 	"tare/internal/environment"
-	"tare/internal/environment/environmenttest"
 	"tare/internal/environment/support/vmm"
 	"tare/internal/image"
 	"tare/internal/linux/cgroup"
 	"tare/internal/quantity"
+	"tare/internal/testing/testenv"
 )
 
 // bench is what a test with real guests stands on.
@@ -31,10 +31,10 @@ type bench struct {
 
 func newBench(t *testing.T) *bench {
 	t.Helper()
-	environmenttest.NeedsRoot(t)
-	environmenttest.NeedsAgent(t)
-	environmenttest.NeedsKind(t, "qemu", defaults())
-	return &bench{environmenttest.Owner(t, t.TempDir()), environmenttest.Image(t)}
+	testenv.NeedsRoot(t)
+	testenv.NeedsAgent(t)
+	testenv.NeedsKind(t, "qemu", defaults())
+	return &bench{testenv.Owner(t, t.TempDir()), testenv.Image(t)}
 }
 
 // environment prepares one with software emulation, which works everywhere.
@@ -67,7 +67,7 @@ func (b *bench) request(name string, console *bytes.Buffer) environment.Request 
 // nothingLeft says what still stands.
 func (b *bench) nothingLeft(t *testing.T) {
 	t.Helper()
-	for _, line := range environmenttest.Left(t.Context(), b.owner.Home(), b.owner.ID()) {
+	for _, line := range testenv.Left(t.Context(), b.owner.Home(), b.owner.ID()) {
 		t.Errorf("left behind: %s", line)
 	}
 }
@@ -91,7 +91,7 @@ func TestAGuestHasWhatItWasGivenAndNoMore(t *testing.T) {
 					t.Errorf("phase %s took %v", p.Name, p.Duration)
 				}
 			}
-			if got := environmenttest.Run(t, i, "ls /sys/class/net"); got != "lo" {
+			if got := testenv.Run(t, i, "ls /sys/class/net"); got != "lo" {
 				t.Errorf("network interfaces: %q", got)
 			}
 			if notes := i.Notes(); len(notes) > 0 {
@@ -125,7 +125,7 @@ func TestAGuestWithAUserNetworkReachesItsHost(t *testing.T) {
 			}()
 			// The gateway of QEMU's network is the host's own loopback.
 			port := listener.Addr().(*net.TCPAddr).Port
-			if got := environmenttest.Run(t, i, fmt.Sprintf("bash -c 'cat </dev/tcp/10.0.2.2/%d'", port)); got != "a word from the host" {
+			if got := testenv.Run(t, i, fmt.Sprintf("bash -c 'cat </dev/tcp/10.0.2.2/%d'", port)); got != "a word from the host" {
 				t.Errorf("heard %q", got)
 			}
 		})
@@ -240,7 +240,7 @@ func TestAGuestWithNVMeDisksRunsOnThem(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer i.Stop(t.Context())
-	if got := environmenttest.Run(t, i, "df --output=source / /data | tail -n 2"); got != "/dev/nvme0n1\n/dev/nvme0n2" && got != "/dev/root\n/dev/nvme0n2" {
+	if got := testenv.Run(t, i, "df --output=source / /data | tail -n 2"); got != "/dev/nvme0n1\n/dev/nvme0n2" && got != "/dev/root\n/dev/nvme0n2" {
 		t.Errorf("the file systems are on %q", got)
 	}
 	if p := i.Paths(); !strings.HasPrefix(p.Data, "ext4 on nvme, raw file") {

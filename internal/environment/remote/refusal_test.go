@@ -14,9 +14,9 @@ import (
 	"tare/internal/agent"
 	"tare/internal/environment"
 	_ "tare/internal/environment/docker"
-	"tare/internal/environment/environmenttest"
 	"tare/internal/environment/remote"
-	"tare/internal/host/hosttest"
+	"tare/internal/testing/sshhost"
+	"tare/internal/testing/testenv"
 )
 
 // scripted is a double of a host: it gives set answers.
@@ -86,8 +86,8 @@ func TestAHostThatDoesNotServeIsToldWithTheReason(t *testing.T) {
 
 func TestAnEngineOfAnotherMachineRunsContainers(t *testing.T) {
 	registration, _ := environment.Lookup("docker")
-	environmenttest.NeedsKind(t, "docker", registration.Options())
-	s, home := dial(t, hosttest.New(t).Machine(t).Dial(t))
+	testenv.NeedsKind(t, "docker", registration.Options())
+	s, home := dial(t, sshhost.New(t).Machine(t).Dial(t))
 	options, err := json.Marshal(registration.Options())
 	if err != nil {
 		t.Fatal(err)
@@ -99,7 +99,7 @@ func TestAnEngineOfAnotherMachineRunsContainers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := e.Prepare(t.Context(), environmenttest.Image(t), func(line string) { t.Log(line) }); err != nil {
+	if err := e.Prepare(t.Context(), testenv.Image(t), func(line string) { t.Log(line) }); err != nil {
 		t.Fatal(err)
 	}
 	i, err := e.Start(t.Context(), here(t, "contained"))
@@ -107,7 +107,7 @@ func TestAnEngineOfAnotherMachineRunsContainers(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer i.Stop(context.Background())
-	id := environmenttest.OnlyOwner(t, home)
+	id := testenv.OnlyOwner(t, home)
 	var out bytes.Buffer
 	exit, err := i.Agent().Run(t.Context(), agent.Command{Argv: []string{"sh", "-c", "echo $$; hostname"}, Stdout: &out})
 	if err != nil || !exit.OK() {

@@ -13,11 +13,11 @@ import (
 	"tare/internal/agent"
 	"tare/internal/cleanup"
 	"tare/internal/environment"
-	"tare/internal/environment/environmenttest"
 	_ "tare/internal/environment/native"
 	"tare/internal/environment/remote"
 	"tare/internal/host"
 	"tare/internal/sample"
+	"tare/internal/testing/testenv"
 )
 
 func TestMain(m *testing.M) {
@@ -28,8 +28,8 @@ func TestMain(m *testing.M) {
 // dial opens a session with this machine as the host, in a home of its own.
 func dial(t *testing.T, h host.Host) (*remote.Session, string) {
 	t.Helper()
-	environmenttest.NeedsRoot(t)
-	environmenttest.NeedsAgent(t)
+	testenv.NeedsRoot(t)
+	testenv.NeedsAgent(t)
 	home := t.TempDir()
 	s, err := remote.DialWith(t.Context(), h, remote.Options{Home: home, Progress: func(line string) { t.Log(line) }})
 	if err != nil {
@@ -46,7 +46,7 @@ func prepared(t *testing.T, s *remote.Session) environment.Environment {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := e.Prepare(t.Context(), environmenttest.Image(t), func(line string) { t.Log(line) }); err != nil {
+	if err := e.Prepare(t.Context(), testenv.Image(t), func(line string) { t.Log(line) }); err != nil {
 		t.Fatal(err)
 	}
 	return e
@@ -55,12 +55,12 @@ func prepared(t *testing.T, s *remote.Session) environment.Environment {
 // here is a request of this side.
 func here(t *testing.T, name string) environment.Request {
 	t.Helper()
-	return environment.Request{Name: name, Owner: environmenttest.Owner(t, t.TempDir()), Image: environmenttest.Image(t), Console: io.Discard}
+	return environment.Request{Name: name, Owner: testenv.Owner(t, t.TempDir()), Image: testenv.Image(t), Console: io.Discard}
 }
 
 func nothingLeft(t *testing.T, home, id string) {
 	t.Helper()
-	if left := environmenttest.Left(t.Context(), home, id); len(left) > 0 {
+	if left := testenv.Left(t.Context(), home, id); len(left) > 0 {
 		t.Errorf("left there: %q", left)
 	}
 }
@@ -76,7 +76,7 @@ func TestAnInstanceThereIsAnInstance(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer i.Stop(context.Background())
-	id := environmenttest.OnlyOwner(t, home)
+	id := testenv.OnlyOwner(t, home)
 	var out bytes.Buffer
 	exit, err := i.Agent().Run(t.Context(), agent.Command{Argv: []string{"cat", "/etc/debian_version", "-"}, Stdin: strings.NewReader("said\n"), Stdout: &out})
 	if err != nil || !exit.OK() || !strings.HasSuffix(out.String(), "\nsaid\n") {
@@ -106,7 +106,7 @@ func TestTheEndOfASessionEndsWhatItStarted(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	id := environmenttest.OnlyOwner(t, home)
+	id := testenv.OnlyOwner(t, home)
 	if err := s.Close(); err != nil {
 		t.Error(err)
 	}

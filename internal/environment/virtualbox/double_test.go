@@ -11,9 +11,9 @@ import (
 	"strings"
 	"testing"
 
-	"tare/internal/environment/environmenttest"
 	"tare/internal/environment/support/hypervisor"
-	"tare/internal/environment/virtualbox/virtualboxtest"
+	"tare/internal/testing/testenv"
+	"tare/internal/testing/virtualboxtest"
 )
 
 // double is a VBoxManage of the test's own, with a VM called template that has
@@ -48,7 +48,7 @@ func (c client) must(t *testing.T, words ...string) string {
 }
 
 func TestWhatVBoxManageRefusesIsSaidInItsWordsWithItsCode(t *testing.T) {
-	environmenttest.NeedsRoot(t) // a running VM is a guest in namespaces of its own
+	testenv.NeedsRoot(t) // a running VM is a guest in namespaces of its own
 	_, c := double(t)
 	c.must(t, "createvm", "--name", "bare", "--register")
 	c.must(t, "clonevm", "template", "--name", "running", "--register")
@@ -158,7 +158,7 @@ func TestAWarningAboveTheVersionIsAMissingModule(t *testing.T) {
 }
 
 func TestAVMsProcessAndItsVirtualCPUsAreFoundByTheirNames(t *testing.T) {
-	environmenttest.NeedsRoot(t)
+	testenv.NeedsRoot(t)
 	_, c := double(t)
 	c.must(t, "modifyvm", "template", "--cpus", "3")
 	c.must(t, "startvm", "template", "--type", "headless")

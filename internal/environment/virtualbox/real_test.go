@@ -8,17 +8,17 @@ import (
 
 	"tare/internal/cleanup"
 	"tare/internal/environment"
-	"tare/internal/environment/environmenttest"
 	_ "tare/internal/environment/native" // what runs in the guest
 	"tare/internal/environment/remote"
 	"tare/internal/environment/support/hypervisor"
 	"tare/internal/image"
 	"tare/internal/quantity"
+	"tare/internal/testing/testenv"
 )
 
 func TestMain(m *testing.M) {
 	remote.ServeIfAsked()
-	environmenttest.Main(m, nil)
+	testenv.Main(m, nil)
 }
 
 // bench is a double of VirtualBox, with an image and an owner.
@@ -31,12 +31,12 @@ type bench struct {
 
 func newBench(t *testing.T) *bench {
 	t.Helper()
-	environmenttest.NeedsRoot(t)
-	environmenttest.NeedsAgent(t)
-	environmenttest.NeedsPrograms(t, "go", "/usr/sbin/sshd", "ssh-keygen")
-	b := &bench{image: environmenttest.Image(t)}
+	testenv.NeedsRoot(t)
+	testenv.NeedsAgent(t)
+	testenv.NeedsPrograms(t, "go", "/usr/sbin/sshd", "ssh-keygen")
+	b := &bench{image: testenv.Image(t)}
 	b.options, b.client = double(t)
-	b.owner = environmenttest.Owner(t, t.TempDir())
+	b.owner = testenv.Owner(t, t.TempDir())
 	return b
 }
 

@@ -11,18 +11,18 @@ import (
 
 	"tare/internal/cleanup"
 	"tare/internal/environment"
-	"tare/internal/environment/environmenttest"
 	_ "tare/internal/environment/native" // what runs in the guest
 	"tare/internal/environment/remote"
 	"tare/internal/environment/support/hypervisor"
-	"tare/internal/environment/vsphere/vspheretest"
 	"tare/internal/image"
 	"tare/internal/sample"
+	"tare/internal/testing/testenv"
+	"tare/internal/testing/vspheretest"
 )
 
 func TestMain(m *testing.M) {
 	remote.ServeIfAsked()
-	environmenttest.Main(m, nil)
+	testenv.Main(m, nil)
 }
 
 func valid() *Options {
@@ -84,8 +84,8 @@ func TestAStudysOptionsAreReadFlat(t *testing.T) {
 // simulated are options that lead to a simulator of the test's own.
 func simulated(t *testing.T) *Options {
 	t.Helper()
-	environmenttest.NeedsRoot(t)
-	environmenttest.NeedsPrograms(t, "go", "/usr/sbin/sshd", "ssh-keygen")
+	testenv.NeedsRoot(t)
+	testenv.NeedsPrograms(t, "go", "/usr/sbin/sshd", "ssh-keygen")
 	text, err := vspheretest.Double(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
@@ -186,8 +186,8 @@ func (b *bench) names(t *testing.T) (names []string) {
 
 func TestEachModeEndsAsItBegan(t *testing.T) {
 	o := simulated(t)
-	environmenttest.NeedsAgent(t)
-	b := &bench{image: environmenttest.Image(t)}
+	testenv.NeedsAgent(t)
+	b := &bench{image: testenv.Image(t)}
 	for _, mode := range []string{hypervisor.Linked, hypervisor.Clone, hypervisor.Restore, hypervisor.Start} {
 		t.Run(mode, func(t *testing.T) {
 			changed := *o
@@ -195,7 +195,7 @@ func TestEachModeEndsAsItBegan(t *testing.T) {
 			if mode == hypervisor.Start {
 				changed.Snapshot = ""
 			}
-			b.options, b.owner = &changed, environmenttest.Owner(t, t.TempDir())
+			b.options, b.owner = &changed, testenv.Owner(t, t.TempDir())
 			i, err := b.start(t, "vm")
 			if err != nil {
 				t.Fatal(err)
@@ -230,8 +230,8 @@ func TestEachModeEndsAsItBegan(t *testing.T) {
 
 func TestAGuestWithAnotherKeyIsNotTrusted(t *testing.T) {
 	o := simulated(t)
-	environmenttest.NeedsAgent(t)
-	b := &bench{options: o, image: environmenttest.Image(t), owner: environmenttest.Owner(t, t.TempDir())}
+	testenv.NeedsAgent(t)
+	b := &bench{options: o, image: testenv.Image(t), owner: testenv.Owner(t, t.TempDir())}
 	o.HostKey = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIOMqqnkVzrm0SdG6UOoqKLsabgH5C9okWi0dh2l9GKJl stranger"
 	_, err := b.start(t, "vm")
 	if err == nil || !strings.Contains(err.Error(), "does not let tare in over SSH") || !strings.Contains(err.Error(), "its key being known as template") {
@@ -244,8 +244,8 @@ func TestAGuestWithAnotherKeyIsNotTrusted(t *testing.T) {
 
 func TestAGuestWithoutAnSSHServerEndsWithItsTime(t *testing.T) {
 	o := simulated(t)
-	environmenttest.NeedsAgent(t)
-	b := &bench{options: o, image: environmenttest.Image(t), owner: environmenttest.Owner(t, t.TempDir())}
+	testenv.NeedsAgent(t)
+	b := &bench{options: o, image: testenv.Image(t), owner: testenv.Owner(t, t.TempDir())}
 	o.Port, o.StartTimeout = 23, 3*time.Second
 	_, err := b.start(t, "vm")
 	if err == nil || !strings.Contains(err.Error(), "after start_timeout: 3s") {

@@ -13,13 +13,13 @@ import (
 
 	"pgregory.net/rapid"
 
-	"tare/internal/environment/environmenttest"
 	"tare/internal/linux/netns"
 	"tare/internal/sample"
+	"tare/internal/testing/testenv"
 )
 
 func TestMain(m *testing.M) {
-	environmenttest.Main(m, map[string]environmenttest.Role{"nobody": nobody, "holder": holder})
+	testenv.Main(m, map[string]testenv.Role{"nobody": nobody, "holder": holder})
 }
 
 // nobody makes a network without the rights, and says what came of it.
@@ -208,7 +208,7 @@ func TestAFullNetworkSaysSo(t *testing.T) {
 
 func TestWithoutTheRightsItSaysWhichAreMissing(t *testing.T) {
 	bridge(t)
-	words, _ := environmenttest.Again(t, "nobody", "", "")
+	words, _ := testenv.Again(t, "nobody", "", "")
 	if said := strings.Join(words, " "); !strings.Contains(said, "CAP_NET_ADMIN") || !strings.Contains(said, "making a network namespace") {
 		t.Errorf("%q", said)
 	}
@@ -226,7 +226,7 @@ func TestNothingIsLeftOfAClosedNetwork(t *testing.T) {
 		}
 	}
 	gone(t, b.host)
-	if spaces := environmenttest.OpenNetworkNamespaces(); len(spaces) > 0 {
+	if spaces := testenv.OpenNetworkNamespaces(); len(spaces) > 0 {
 		t.Errorf("open are still %v", spaces)
 	}
 	if _, err := b.Tap(); err == nil {
@@ -236,7 +236,7 @@ func TestNothingIsLeftOfAClosedNetwork(t *testing.T) {
 
 func TestNothingIsLeftOfANetworkWhoseProcessIsKilled(t *testing.T) {
 	bridge(t)
-	words, kill := environmenttest.Again(t, "holder", "", "")
+	words, kill := testenv.Again(t, "holder", "", "")
 	if _, err := os.Stat("/sys/class/net/" + words[0]); err != nil {
 		t.Error(err)
 	}

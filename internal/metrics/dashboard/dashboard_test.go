@@ -11,14 +11,14 @@ import (
 	"testing"
 	"time"
 
-	"tare/internal/exposition/expositiontest"
-	"tare/internal/exposition/prometheustest"
 	"tare/internal/metrics"
 	"tare/internal/metrics/dashboard"
 	"tare/internal/metrics/exporter"
 	"tare/internal/run"
 	"tare/internal/rundir"
 	"tare/internal/schedule"
+	"tare/internal/testing/metricstest"
+	"tare/internal/testing/prometheustest"
 )
 
 //go:generate go test -run TestTheCommittedFiles -update
@@ -46,14 +46,14 @@ func TestTheCommittedFilesAreWhatTheListsGive(t *testing.T) {
 			}
 		}
 		if have, err := os.ReadFile(file); err != nil || !bytes.Equal(have, want) {
-			t.Errorf("%s is not up to date (%v): go generate ./internal/dashboard", file, err)
+			t.Errorf("%s is not up to date (%v): go generate ./internal/metrics/dashboard", file, err)
 		}
 	}
 }
 
 // filled puts in what Grafana does for its variables.
 func filled(expression string) string {
-	return strings.NewReplacer("$run", expositiontest.Name, "$environment", ".*", "$workload", ".*", "$metric", ".*",
+	return strings.NewReplacer("$run", metricstest.Name, "$environment", ".*", "$workload", ".*", "$metric", ".*",
 		"$__rate_interval", "1m", "$__range", "1h").Replace(expression)
 }
 
@@ -65,15 +65,15 @@ func begun(t *testing.T) (*exporter.Listener, func()) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { l.Close() })
-	trials := expositiontest.Trials()
-	l.Hear(run.Event{Kind: run.Opened, Run: &rundir.Run{Manifest: expositiontest.Manifest(), Plan: expositiontest.Plan(), Trials: trials}})
+	trials := metricstest.Trials()
+	l.Hear(run.Event{Kind: run.Opened, Run: &rundir.Run{Manifest: metricstest.Manifest(), Plan: metricstest.Plan(), Trials: trials}})
 	last := trials[len(trials)-1]
 	slot := &schedule.Slot{Block: last.Block, Environment: last.Environment, Workload: last.Workload, Level: last.Level}
 	progress := schedule.Progress{Block: last.Block, MaxBlock: 60, Remaining: time.Minute}
-	l.Hear(run.Event{Kind: run.Tried, Slot: slot, Trial: &last, Contrasts: expositiontest.Contrasts(trials), Progress: progress})
+	l.Hear(run.Event{Kind: run.Tried, Slot: slot, Trial: &last, Contrasts: metricstest.Contrasts(trials), Progress: progress})
 	l.Hear(run.Event{Kind: run.Trying, Slot: slot, Progress: progress})
 	hear, seconds := l.Watch(last.Environment, last.Workload), 0.0
-	return l, func() { seconds += .1; hear(expositiontest.Reading(seconds)) }
+	return l, func() { seconds += .1; hear(metricstest.Reading(seconds)) }
 }
 
 func TestEveryQueryOfTheLiveDashboardHasAnAnswer(t *testing.T) {
@@ -89,9 +89,9 @@ func TestEveryQueryOfTheLiveDashboardHasAnAnswer(t *testing.T) {
 
 func TestEveryQueryOfTheDashboardOfFinishedRunsHasAnAnswer(t *testing.T) {
 	prometheustest.Needs(t)
-	trials := expositiontest.Trials()
+	trials := metricstest.Trials()
 	var text bytes.Buffer
-	if err := metrics.Text(&text, metrics.Past{Manifest: expositiontest.Manifest(), Plan: expositiontest.Plan(), Trials: trials, Contrasts: expositiontest.Contrasts(trials)}); err != nil {
+	if err := metrics.Text(&text, metrics.Past{Manifest: metricstest.Manifest(), Plan: metricstest.Plan(), Trials: trials, Contrasts: metricstest.Contrasts(trials)}); err != nil {
 		t.Fatal(err)
 	}
 	file, storage := filepath.Join(t.TempDir(), "run"), filepath.Join(t.TempDir(), "data")
@@ -109,7 +109,7 @@ func TestEveryQueryOfTheDashboardOfFinishedRunsHasAnAnswer(t *testing.T) {
 		}
 	}
 	for label, want := range map[string]int{"run": 1, "environment": 2} {
-		if got := s.Labels(t, label, "tare_trials_total", expositiontest.Began, end); len(got) != want {
+		if got := s.Labels(t, label, "tare_trials_total", metricstest.Began, end); len(got) != want {
 			t.Errorf("to choose a %s from there is %q", label, got)
 		}
 	}

@@ -12,8 +12,8 @@ import (
 	"github.com/goccy/go-yaml"
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
-	"tare/internal/exposition/prometheustest"
 	"tare/internal/metrics/dashboard"
+	"tare/internal/testing/prometheustest"
 )
 
 const monitoring = repository + "/monitoring"

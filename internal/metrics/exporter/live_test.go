@@ -8,13 +8,13 @@ import (
 	"testing"
 	"time"
 
-	"tare/internal/exposition/expositiontest"
-	"tare/internal/exposition/prometheustest"
 	"tare/internal/metrics/exporter"
 	"tare/internal/run"
 	"tare/internal/rundir"
 	"tare/internal/sample"
 	"tare/internal/schedule"
+	"tare/internal/testing/metricstest"
+	"tare/internal/testing/prometheustest"
 )
 
 func listen(t *testing.T) *exporter.Listener {
@@ -51,16 +51,16 @@ func get(t *testing.T, l *exporter.Listener, path, accept string) (status int, k
 
 // begin tells a listener of the made-up run, up to the middle of a trial.
 func begin(l *exporter.Listener) {
-	l.Hear(run.Event{Kind: run.Opened, Run: &rundir.Run{Manifest: expositiontest.Manifest(), Plan: expositiontest.Plan()}})
+	l.Hear(run.Event{Kind: run.Opened, Run: &rundir.Run{Manifest: metricstest.Manifest(), Plan: metricstest.Plan()}})
 	l.Hear(run.Event{Kind: run.Preparing, Message: "image"})
-	for i, t := range expositiontest.Trials()[:8] {
+	for i, t := range metricstest.Trials()[:8] {
 		slot := &schedule.Slot{Block: t.Block, Environment: t.Environment, Workload: t.Workload, Level: t.Level}
 		if t.Position == 1 {
 			l.Hear(run.Event{Kind: run.Block, Slot: slot, Progress: schedule.Progress{Block: t.Block, MaxBlock: 12}})
 		}
 		l.Hear(run.Event{Kind: run.Trying, Slot: slot, Progress: schedule.Progress{Block: t.Block, Done: i, Remaining: time.Minute}})
 		if i < 7 {
-			l.Hear(run.Event{Kind: run.Tried, Slot: slot, Trial: &t, Contrasts: expositiontest.Contrasts(expositiontest.Trials()[:i+1]), Progress: schedule.Progress{Block: t.Block, Done: i + 1, Remaining: time.Minute}})
+			l.Hear(run.Event{Kind: run.Tried, Slot: slot, Trial: &t, Contrasts: metricstest.Contrasts(metricstest.Trials()[:i+1]), Progress: schedule.Progress{Block: t.Block, Done: i + 1, Remaining: time.Minute}})
 		}
 	}
 }
@@ -69,12 +69,12 @@ func TestPrometheusScrapesARunAndItsCountersRise(t *testing.T) {
 	l := listen(t)
 	begin(l)
 	s := prometheustest.Scrape(t, l.Address())
-	s.Until(t, `tare_run_info{job="tare",run="`+expositiontest.Name+`",study="made up"}`, func(found []prometheustest.Sample) bool { return len(found) == 1 })
+	s.Until(t, `tare_run_info{job="tare",run="`+metricstest.Name+`",study="made up"}`, func(found []prometheustest.Sample) bool { return len(found) == 1 })
 	hear := l.Watch("docker", "redis")
 	seconds := 0.0
 	s.Until(t, `rate(tare_environment_disk_written_bytes_total{environment="docker"}[10s])`, func(found []prometheustest.Sample) bool {
 		seconds += .1
-		hear(expositiontest.Reading(seconds))
+		hear(metricstest.Reading(seconds))
 		return len(found) == 1 && found[0].Value > 0
 	})
 	for expression, want := range map[string]float64{
@@ -122,7 +122,7 @@ func TestTheIndexSaysWhatRuns(t *testing.T) {
 	}
 	begin(l)
 	status, kind, text := get(t, l, "/", "")
-	want := "run " + expositiontest.Name + ": running, block 2, redis clients=10 in docker\n"
+	want := "run " + metricstest.Name + ": running, block 2, redis clients=10 in docker\n"
 	if status != 200 || !strings.HasPrefix(kind, "text/plain") || !strings.Contains(text, want) || !strings.Contains(text, "/metrics") {
 		t.Errorf("status %d, %s:\n%s", status, kind, text)
 	}

@@ -13,9 +13,9 @@ import (
 
 	"tare/internal/agent"
 	"tare/internal/environment"
-	"tare/internal/environment/environmenttest"
 	"tare/internal/parity"
 	"tare/internal/quantity"
+	"tare/internal/testing/testenv"
 
 	_ "tare/internal/environment/bubblewrap"
 	_ "tare/internal/environment/docker"
@@ -34,8 +34,8 @@ perl -e 'open(F, ">", "/data/ready"); sleep 600'; exit`
 // Two fingerprints of one environment are equal, or a difference between two
 // environments would mean nothing.
 func TestTwoStartsOfAnEnvironmentDifferInNoFact(t *testing.T) {
-	environmenttest.NeedsRoot(t)
-	environmenttest.NeedsAgent(t)
+	testenv.NeedsRoot(t)
+	testenv.NeedsAgent(t)
 	for _, p := range []struct{ name, kind, options string }{
 		{"native", "native", `{}`},
 		{"docker", "docker", `{}`},
@@ -55,12 +55,12 @@ func TestTwoStartsOfAnEnvironmentDifferInNoFact(t *testing.T) {
 			if err := json.Unmarshal([]byte(p.options), options); err != nil {
 				t.Fatal(err)
 			}
-			environmenttest.NeedsKind(t, p.kind, options)
+			testenv.NeedsKind(t, p.kind, options)
 			env, err := registration.New(options)
 			if err != nil {
 				t.Fatal(err)
 			}
-			img, o := environmenttest.Image(t), environmenttest.Owner(t, t.TempDir())
+			img, o := testenv.Image(t), testenv.Owner(t, t.TempDir())
 			if err := env.Prepare(t.Context(), img, func(line string) { t.Log(line) }); err != nil {
 				t.Fatal(err)
 			}

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"tare/internal/environment/environmenttest"
+	"tare/internal/testing/testenv"
 )
 
 func TestANameThatIsNoDevicesIsRefused(t *testing.T) {
@@ -23,8 +23,8 @@ func TestANameThatIsNoDevicesIsRefused(t *testing.T) {
 }
 
 func TestOnlyABlankDeviceOrOneOfTaresIsWrittenOver(t *testing.T) {
-	environmenttest.NeedsPrograms(t, "mke2fs")
-	device := environmenttest.LoopDevice(t, 64<<20)
+	testenv.NeedsPrograms(t, "mke2fs")
+	device := testenv.LoopDevice(t, 64<<20)
 	if err := Check(device); err != nil {
 		t.Fatalf("a blank one: %v", err)
 	}
@@ -57,7 +57,7 @@ func TestOnlyABlankDeviceOrOneOfTaresIsWrittenOver(t *testing.T) {
 }
 
 func TestADeviceIsOneInstancesAtATime(t *testing.T) {
-	device, folder := environmenttest.LoopDevice(t, 64<<20), t.TempDir()
+	device, folder := testenv.LoopDevice(t, 64<<20), t.TempDir()
 	if err := Mount(t.Context(), device, folder); err != nil {
 		t.Fatal(err)
 	}
@@ -90,7 +90,7 @@ func TestADeviceIsOneInstancesAtATime(t *testing.T) {
 }
 
 func TestADiskArrivesWholeWithItsHoles(t *testing.T) {
-	device := environmenttest.LoopDevice(t, 8<<20)
+	device := testenv.LoopDevice(t, 8<<20)
 	disk := filepath.Join(t.TempDir(), "disk")
 	f, err := os.Create(disk)
 	if err != nil {

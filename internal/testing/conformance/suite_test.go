@@ -1,0 +1,281 @@
+// Package conformance is the one suite that every kind of environment passes:
+// what an Instance promises, asked of real instances of every provider. A new
+// provider adds one line to the table below.
+//
+// It must not know how any of them works: it sees environments and instances.
+package conformance
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"text/tabwriter"
+	"time"
+
+	"tare/internal/cleanup"
+	"tare/internal/environment"
+	"tare/internal/image"
+	"tare/internal/testing/testenv"
+
+	_ "tare/internal/environment/bubblewrap"
+	_ "tare/internal/environment/cloudhypervisor"
+	_ "tare/internal/environment/docker"
+	_ "tare/internal/environment/firecracker"
+	_ "tare/internal/environment/machine"
+	_ "tare/internal/environment/native"
+	_ "tare/internal/environment/oci"
+	_ "tare/internal/environment/qemu"
+	_ "tare/internal/environment/virtualbox"
+	_ "tare/internal/environment/vsphere"
+)
+
+// providers are all ways of running an image, with the options that a study
+// would write.
+var providers = []provider{
+	{"native", "native", `{}`, nil},
+	{"docker", "docker", `{}`, nil},
+	{"docker host network", "docker", `{"network": "host", "seccomp": "unconfined", "data": "volume"}`, nil},
+	{"docker log", "docker", `{"network": "none", "log": "json-file", "data": "overlay"}`, nil},
+	{"podman", "podman", `{}`, nil},
+	{"gvisor under docker", "gvisor", `{"engine": "docker"}`, nil},
+	{"gvisor direct", "gvisor", `{"engine": "direct"}`, nil},
+	{"gvisor direct ptrace", "gvisor", `{"engine": "direct", "platform": "ptrace", "network": "host", "data": "overlay"}`, nil},
+	{"oci runc", "oci", `{}`, nil},
+	{"oci crun", "oci", `{"runtime": "crun", "network": "nat", "log": "json-file"}`, nil},
+	{"oci runsc", "oci", `{"runtime": "runsc"}`, nil},
+	{"oci runc bare", "oci", `{"namespaces": {"pid": false, "mount": false, "ipc": false, "uts": false, "cgroup": false}, "devices": false,
+		"masked": false, "seccomp": "unconfined", "capabilities": "all", "root": "folder", "network": "host"}`, nil},
+	{"bubblewrap", "bubblewrap", `{}`, nil},
+	{"qemu q35", "qemu", `{"machine": "q35", "accel": "tcg", "data": "64MiB"}`, nil},
+	{"qemu microvm", "qemu", `{"machine": "microvm", "accel": "tcg", "data": "64MiB"}`, nil},
+	{"oci in qemu", "oci in qemu", "", inHome},
+	{"machine over ssh", "machine", "", overSSH},
+	{"virtualbox (double)", "virtualbox", "", virtualBox},
+	{"vsphere (vcsim)", "vsphere", "", vSphere},
+	{"firecracker (double)", "firecracker", "", doubled("firecracker", "firecracker", `"start": "boot"`)},
+	{"firecracker snapshot (double)", "firecracker", "", doubled("firecracker", "firecracker", `"start": "snapshot"`)},
+	{"cloud-hypervisor (double)", "cloud-hypervisor", "", doubled("cloudhypervisor", "cloud-hypervisor", `"start": "boot"`)},
+}
+
+// cases are what each must do. Those above the gap share one instance.
+var cases = []aCase{
+	{"commands", commands},
+	{"stream", outputComesAsItIsPrinted},
+	{"signal", signalsArrive},
+	{"files", filesArriveWhole},
+	{"odd names", oddNamesArriveAsTheyAre},
+	{"huge output", hugeOutputArrivesWhole},
+	{"no output", silenceIsNoError},
+	{"clock", theClockRunsAsTheHosts},
+	{"cpu counted", theCostIsSeenFromOutside},
+	{"same bytes", theBytesAreTheSameEverywhere},
+	{"loopback", aServerIsReachedOnItsLoopback},
+
+	{"start and stop", startsAndLeavesNothing},
+	{"limits", limitsTakeHold},
+	{"process limit", noMoreProcessesThanAsked},
+	{"io limit", theDiskIsThrottled},
+	{"limit ignored", aLimitThatDoesNotHoldIsFound},
+	{"two at once", twoAtOnce},
+	{"instance names", instanceNames},
+	{"cancel", aCancelledStartLeavesNothing},
+	{"killed", aDeathIsNoticed},
+	{"tare killed", whatAKilledTareLeavesIsSwept},
+	{"network", twoReachEachOther},
+	{"network closed", aClosedNetworkIsGone},
+}
+
+type provider struct {
+	name, kind, options string
+	// setup makes what the provider needs of this machine (a double, a sshd) in
+	// a home, once, and returns the options that lead to it; nil where the
+	// options above are all. A process that is started to be killed does it too,
+	// in the same home.
+	setup func(home string) (options string, err error)
+}
+
+// decode gives the provider's options as a study would.
+func (p provider) decode(home string) (any, error) {
+	text := p.options
+	if p.setup != nil {
+		var err error
+		if text, err = p.setup(home); err != nil {
+			return nil, fmt.Errorf("setting up %s: %w", p.name, err)
+		}
+	}
+	registration, ok := environment.Lookup(p.kind)
+	if !ok {
+		return nil, fmt.Errorf("the kind %s is not registered", p.kind)
+	}
+	options := registration.Options()
+	if err := json.Unmarshal([]byte(text), options); err != nil {
+		return nil, fmt.Errorf("the options of %s: %w", p.name, err)
+	}
+	return options, nil
+}
+
+type aCase struct {
+	name string
+	run  func(*testing.T, *scene)
+}
+
+// scene is a prepared environment with the owner of what a case starts.
+type scene struct {
+	provider
+	env    environment.Environment
+	image  *image.Image
+	home   string
+	owner  *cleanup.Owner
+	shared environment.Instance // of an owner of its own
+	took   time.Duration        // its start
+	first  *inventory           // of the first provider
+}
+
+func TestEveryProviderDoesWhatAnInstancePromises(t *testing.T) {
+	rows, first := map[string][]string{}, &inventory{}
+	for _, p := range providers {
+		rows[p.name] = slices.Repeat([]string{"-"}, len(cases))
+		t.Run(p.name, func(t *testing.T) {
+			s := p.prepare(t)
+			s.first = first
+			for n, c := range cases {
+				t.Run(c.name, func(t *testing.T) {
+					began := time.Now()
+					t.Cleanup(func() { rows[p.name][n] = outcome(t, time.Since(began)) })
+					c.run(t, s.own(t))
+				})
+			}
+		})
+	}
+	var table strings.Builder
+	w := tabwriter.NewWriter(&table, 0, 0, 2, ' ', 0)
+	for _, p := range providers {
+		fmt.Fprintf(w, "\t%s", p.name)
+	}
+	for n, c := range cases {
+		fmt.Fprintf(w, "\n%s", c.name)
+		for _, p := range providers {
+			fmt.Fprintf(w, "\t%s", rows[p.name][n])
+		}
+	}
+	w.Flush()
+	t.Logf("seconds of each case; -: the provider does not work here\n%s", table.String())
+}
+
+func outcome(t *testing.T, took time.Duration) string {
+	switch {
+	case t.Failed():
+		return "FAIL"
+	case t.Skipped():
+		return "skip"
+	}
+	return fmt.Sprintf("%.1f", took.Seconds())
+}
+
+func TestTheSuiteHasEveryKind(t *testing.T) {
+	for _, kind := range environment.Kinds() {
+		if !slices.ContainsFunc(providers, func(p provider) bool { return p.kind == kind }) {
+			t.Errorf("the table has no provider of the kind %s", kind)
+		}
+	}
+}
+
+// prepare skips where the provider does not work.
+func (p provider) prepare(t *testing.T) *scene {
+	t.Helper()
+	testenv.NeedsRoot(t)
+	testenv.NeedsAgent(t)
+	home := filepath.Join(t.TempDir(), oddHome)
+	options, err := p.decode(home)
+	if err != nil {
+		t.Fatal(err)
+	}
+	testenv.NeedsKind(t, p.kind, options)
+	testenv.NeedsPrograms(t, "mmdebstrap")
+	s := &scene{provider: p, home: home}
+	if s.env, s.image, err = p.environment(t.Context(), home); err != nil {
+		t.Fatal(err)
+	}
+	began := time.Now()
+	s.shared = s.own(t).start(t, "shared")
+	s.took = time.Since(began)
+	return s
+}
+
+// own is the scene with an owner that has to leave nothing at the test's end.
+func (s *scene) own(t *testing.T) *scene {
+	t.Helper()
+	mine := *s
+	mine.owner = testenv.Owner(t, s.home)
+	t.Cleanup(func() { mine.nothingLeft(t) })
+	return &mine
+}
+
+// oddHome is a folder's name that every provider has to live with.
+const oddHome = `a home of odd=things; 'ü' & more $x \n %s`
+
+// emulated says that everything inside takes its time.
+func (s *scene) emulated() bool { return s.env.Label() == "tcg" }
+
+// nested says that the instance is in a machine of another environment, which
+// has limits and a cost of its own.
+func (s *scene) nested() bool { _, is := s.shared.(environment.Stacked); return is }
+
+func (s *scene) request(name string) environment.Request {
+	return environment.Request{Name: name, Owner: s.owner, Image: s.image, Console: io.Discard}
+}
+
+// start starts an instance that the test need not stop.
+func (s *scene) start(t *testing.T, name string, change ...func(*environment.Request)) environment.Instance {
+	t.Helper()
+	r := s.request(name)
+	for _, c := range change {
+		c(&r)
+	}
+	var console bytes.Buffer
+	r.Console = &console
+	i, err := s.env.Start(t.Context(), r)
+	if err != nil {
+		t.Fatalf("%v\nits console:\n%s", err, console.String())
+	}
+	t.Cleanup(func() {
+		if err := i.Stop(context.Background()); err != nil {
+			t.Error(err)
+		}
+	})
+	return i
+}
+
+// end stops an instance for good and looks that its processes are gone.
+func (s *scene) end(t *testing.T, i environment.Instance) {
+	t.Helper()
+	processes := testenv.HoldInstance(t, i)
+	if err := i.Stop(t.Context()); err != nil {
+		t.Error(err)
+	}
+	for _, line := range processes.Running(settling) {
+		t.Error(line)
+	}
+	if err := i.Stop(t.Context()); err != nil {
+		t.Errorf("stopping again: %v", err)
+	}
+	s.nothingLeft(t)
+}
+
+// settling is how long the last process of an instance may take to be gone
+// after Stop has returned.
+const settling = 2 * time.Second
+
+// nothingLeft fails where anything of the owner stands.
+func (s *scene) nothingLeft(t *testing.T) {
+	t.Helper()
+	for _, line := range testenv.Left(context.Background(), s.home, s.owner.ID()) {
+		t.Errorf("left behind: %s", line)
+	}
+}

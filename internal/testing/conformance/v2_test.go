@@ -1,0 +1,82 @@
+package conformance
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"tare/internal/agent"
+	"tare/internal/testing/testenv"
+)
+
+// A guest is a machine of cgroup v2 alone, whatever the host is: so the tests
+// of the packages that read and write cgroups run there as well.
+func TestWhatReadsAndWritesCgroupsWorksOnAMachineOfV2Alone(t *testing.T) {
+	testenv.NeedsPrograms(t, "go")
+	s := provider{name: "a guest", kind: "qemu", options: `{"machine": "q35", "accel": "auto", "memory": "1GiB", "cpus": 2, "data": "256MiB"}`}.prepare(t)
+	for _, packet := range []struct {
+		name string
+		real []string // tests that must not have been skipped there
+	}{
+		{"cgroup", []string{"TestEveryControllerWorksOnV2", "TestV2ThrottlesADisk", "TestLimitsTakeHoldOnThisMachine", "TestKillEndsAllThatRunsBelowAGroup",
+			"TestGroupsCanBeMadeWhereAContainersProcessesStandInTheWay", "TestAnOrdinaryUserMakesGroupsInTheSubtreeThatWasDelegated"}},
+		{"sample", []string{"TestProcessorTimeInACgroupIsCounted", "TestMemoryThatIsHeldIsCounted", "TestBytesWrittenToDiskAreCounted", "TestWhatAQuotaHoldsBackAndWhatWaitsIsCounted"}},
+	} {
+		t.Run(packet.name, func(t *testing.T) {
+			said := s.testInside(t, packet.name)
+			for _, name := range packet.real {
+				if !strings.Contains(said, "--- PASS: "+name+" ") {
+					t.Errorf("%s did not pass there", name)
+				}
+			}
+		})
+	}
+}
+
+// testInside builds a package's tests and runs them in the shared instance.
+func (s *scene) testInside(t *testing.T, name string) string {
+	t.Helper()
+	program := filepath.Join(t.TempDir(), name+".test")
+	build := exec.CommandContext(t.Context(), "go", "test", "-c", "-ldflags=-s -w", "-o", program, "tare/internal/"+name)
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if said, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("building the tests of %s: %v\n%s", name, err, said)
+	}
+	data, err := os.ReadFile(program)
+	if err != nil {
+		t.Fatal(err)
+	}
+	inside := s.shared.Agent()
+	if err := inside.WriteFile(t.Context(), "/data/"+name+".test", 0o755, data); err != nil {
+		t.Fatal(err)
+	}
+	// Recorded hierarchies go along: a test runs in its package's folder.
+	recorded := filepath.Join("..", "..", name, "testdata")
+	_ = filepath.WalkDir(recorded, func(path string, entry os.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		below, err := filepath.Rel(recorded, path)
+		if err != nil {
+			return err
+		}
+		return inside.WriteFile(t.Context(), filepath.Join("/data/"+name+"/testdata", below), 0o644, text)
+	})
+	var said strings.Builder
+	exit, err := inside.Run(t.Context(), agent.Command{
+		Argv:   []string{"/bin/sh", "-c", "mkdir -p /data/" + name + " /data/tmp && cd /data/" + name + " && TMPDIR=/data/tmp exec /data/" + name + ".test -test.v -test.count=1"},
+		Stdout: &said, Stderr: &said, Timeout: 4 * time.Minute,
+	})
+	if err != nil || !exit.OK() {
+		t.Errorf("the tests of %s in a guest: %+v, %v", name, exit, err)
+	}
+	t.Log(said.String())
+	return said.String()
+}

@@ -1,0 +1,177 @@
+// vcsim is govmomi's simulator of a vCenter with guests, for tests: where the
+// simulator only notes down that a VM is on, a stand-in of a guest is started
+// here, with the CPUs and the memory that the VM has, and its address is told as
+// VMware Tools tell it. It ends when its standard input does.
+//
+//	vcsim FOLDER
+//
+// The folder has the guests' keys. The simulator's URL is printed, its
+// certificate is written to cert.pem, and the password is that in the file
+// password.
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/pem"
+	"fmt"
+	"html"
+	"io"
+	"log"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"strings"
+
+	"github.com/vmware/govmomi"
+	"github.com/vmware/govmomi/find"
+	"github.com/vmware/govmomi/object"
+	"github.com/vmware/govmomi/simulator"
+	"github.com/vmware/govmomi/vim25/types"
+
+	"tare/internal/testing/sshguest"
+)
+
+func main() {
+	sshguest.RunIfAsked()
+	log.SetOutput(io.Discard) // the simulator tells each request
+	runtime.LockOSThread()    // guests end with the thread that boots them
+	if err := serve(os.Args[1]); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+func serve(folder string) error {
+	model := simulator.VPX()
+	model.Autostart, model.Machine, model.Host, model.Cluster = false, 1, 1, 0
+	defer model.Remove()
+	if err := model.Create(); err != nil {
+		return err
+	}
+	inner := model.Service.NewServer()
+	defer inner.Close()
+	if err := furnish(inner.URL); err != nil {
+		return err
+	}
+	guests, err := newGuests(folder)
+	if err != nil {
+		return err
+	}
+	defer guests.close()
+	password, err := os.ReadFile(filepath.Join(folder, "password"))
+	if err != nil {
+		return err
+	}
+	jobs := make(chan func())
+	front := httptest.NewTLSServer(&door{model.Service.ServeMux, guests, strings.TrimSpace(string(password)), jobs})
+	defer front.Close()
+	certificate := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: front.Certificate().Raw})
+	if err := os.WriteFile(filepath.Join(folder, "cert.pem"), certificate, 0o600); err != nil {
+		return err
+	}
+	fmt.Println(front.URL)
+	over := make(chan struct{})
+	go func() {
+		io.Copy(io.Discard, os.Stdin)
+		close(over)
+	}()
+	for {
+		select {
+		case do := <-jobs:
+			do()
+		case <-over:
+			return nil
+		}
+	}
+}
+
+// furnish makes a VM called template, with a snapshot, of the one that there is.
+func furnish(at *url.URL) error {
+	ctx := context.Background()
+	c, err := govmomi.NewClient(ctx, at, true)
+	if err != nil {
+		return err
+	}
+	defer c.Logout(ctx)
+	finder := find.NewFinder(c.Client, false)
+	dc, err := finder.DefaultDatacenter(ctx)
+	if err != nil {
+		return err
+	}
+	first, err := finder.SetDatacenter(dc).VirtualMachine(ctx, "*")
+	if err != nil {
+		return err
+	}
+	folder, err := finder.DefaultFolder(ctx)
+	if err != nil {
+		return err
+	}
+	var template *object.VirtualMachine
+	for _, step := range []func() (*object.Task, error){
+		func() (*object.Task, error) {
+			return first.Clone(ctx, folder, "template", types.VirtualMachineCloneSpec{})
+		},
+		func() (*object.Task, error) { return first.Destroy(ctx) },
+		func() (_ *object.Task, err error) {
+			if template, err = finder.VirtualMachine(ctx, "template"); err != nil {
+				return nil, err
+			}
+			return template.CreateSnapshot(ctx, "fresh", "", false, false)
+		},
+	} {
+		task, err := step()
+		if err == nil {
+			err = task.Wait(ctx)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// door looks at each request before and after the simulator.
+type door struct {
+	simulator http.Handler
+	guests    *guests
+	password  string
+	jobs      chan<- func()
+}
+
+var (
+	asks = regexp.MustCompile(`<(PowerOnVM_Task|PowerOffVM_Task|Destroy_Task|Login)\b[^>]*>`)
+	this = regexp.MustCompile(`<_this type="VirtualMachine">([^<]+)</_this>`)
+	pass = regexp.MustCompile(`<password>([^<]*)</password>`)
+)
+
+func (d *door) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	ask := ""
+	if match := asks.FindSubmatch(body); match != nil {
+		ask = string(match[1])
+	}
+	if given := pass.FindSubmatch(body); ask == "Login" && (given == nil || html.UnescapeString(string(given[1])) != d.password) {
+		body = pass.ReplaceAll(body, []byte("<password></password>")) // which the simulator refuses
+	}
+	r.Body = io.NopCloser(bytes.NewReader(body))
+	d.simulator.ServeHTTP(w, r)
+	target := this.FindSubmatch(body)
+	if target == nil || ask == "" {
+		return
+	}
+	// The answer stands in a buffer until this returns.
+	done := make(chan error)
+	d.jobs <- func() { done <- d.guests.follow(ask, string(target[1])) }
+	if err := <-done; err != nil {
+		fmt.Fprintln(os.Stderr, err)
+	}
+}

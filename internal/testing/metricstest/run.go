@@ -1,0 +1,121 @@
+// Package metricstest is a run that is made up, in which everything that can
+// be shown is known: two environments, one workload at two levels.
+package metricstest
+
+import (
+	"math"
+	"math/rand/v2"
+	"time"
+
+	"tare/internal/environment"
+	"tare/internal/rundir"
+	"tare/internal/sample"
+	"tare/internal/study"
+	"tare/internal/verdict"
+	"tare/internal/workload"
+)
+
+// Name of the run.
+const Name = "made-up-20261121-014500"
+
+// Blocks that the run has.
+const Blocks = 12
+
+// Began is when the run did.
+var Began = time.Date(2026, 11, 21, 1, 45, 0, 0, time.UTC)
+
+// Environments and levels of the run.
+var (
+	Environments = []string{"native", "docker"}
+	Levels       = []string{"clients=1", "clients=10"}
+)
+
+// Plan of the run.
+func Plan() *study.Plan {
+	w := study.Workload{Name: "redis", Fresh: "block", Pack: workload.Pack{Name: "redis", Title: "Redis", Operations: "get", Metrics: []workload.Metric{
+		{Name: "get", Unit: "requests/s", Better: "higher", Primary: true},
+		{Name: "get_p99", Unit: "ms", Better: "lower"},
+	}}}
+	for _, l := range Levels {
+		w.Levels = append(w.Levels, study.Level{Name: l})
+	}
+	p := &study.Plan{Format: 1, Study: "made up", Name: "made-up", Baseline: Environments[0], Workloads: []study.Workload{w},
+		Design: study.Design{Order: "interleaved", Blocks: study.Blocks{Min: 6, Max: Blocks}, Margin: .02, Confidence: .95, Family: "metric", Drop: "never"}}
+	for _, e := range Environments {
+		p.Environments = append(p.Environments, study.Environment{Name: e, Kind: e})
+	}
+	return p
+}
+
+// Manifest of the run.
+func Manifest() rundir.Manifest {
+	m := rundir.Manifest{Format: rundir.Format, Run: Name, Tare: "test", Created: Began, Environments: map[string]rundir.EnvironmentFacts{}}
+	for _, e := range Environments {
+		m.Environments[e] = rundir.EnvironmentFacts{State: environment.Usable}
+	}
+	return m
+}
+
+// TrialSeconds is how long the driver of each trial runs.
+const TrialSeconds = 2
+
+// Trials of the run: docker does a tenth less.
+func Trials() (list []rundir.Trial) {
+	rng := rand.New(rand.NewPCG(3, 5))
+	clock := Began
+	for block := 1; block <= Blocks; block++ {
+		for position, e := range Environments {
+			for k, level := range Levels {
+				get := 20000 * float64(k+1) * math.Exp(.005*rng.NormFloat64())
+				if e == "docker" {
+					get *= .9
+				}
+				usage := Usage()
+				t := rundir.Trial{
+					Block: block, Position: position*len(Levels) + k + 1, Environment: e, Workload: "redis", Level: level, Status: rundir.OK,
+					Instance: e, Started: clock, HostSeconds: TrialSeconds, GuestSeconds: TrialSeconds,
+					Metrics: map[string]float64{"get": get, "get_p99": 1.5}, Usage: &usage,
+					Pressure: &rundir.Pressure{CPU: new(.25), IO: new(.01), Memory: new(0.0), StealSeconds: new(0.0), CanarySeconds: new(.004)},
+				}
+				if k == 0 {
+					t.Phases = []environment.Phase{{Name: "agent", Duration: 40 * time.Millisecond}}
+				}
+				clock = clock.Add(3 * time.Second)
+				t.Ended = clock
+				list = append(list, t)
+			}
+		}
+	}
+	return list
+}
+
+// Contrasts of trials.
+func Contrasts(trials []rundir.Trial) []verdict.Contrast {
+	return verdict.Contrasts(Plan(), trials, Manifest().Environments)
+}
+
+// Usage is 1 of everything.
+func Usage() sample.Usage {
+	var u sample.Usage
+	for _, f := range u.Figures() {
+		*f = sample.Known(1)
+	}
+	one := sample.Known(1)
+	u.Parts = []sample.Part{{Role: "workload", Name: "redis-server", CPU: 1.5, Share: .75}, {Role: "shim", Name: "containerd-shim", CPU: .5, Share: .25}}
+	u.Host = &sample.HostUsage{Seconds: TrialSeconds, Cores: 2, CPU: sample.Known(5), Watched: one, Tare: one, Others: one, KernelThreads: one, Unattributed: one, Energy: one}
+	u.Sampler = &sample.Effort{Passes: 20, CPU: .01, PassMean: .0005, PassMax: .001, Late: 1}
+	return u
+}
+
+// Reading is a look so long after the first one: of everything that is counted
+// half as many as seconds, and 1 of what is held.
+func Reading(seconds float64) sample.Reading {
+	r := sample.Reading{Seconds: seconds}
+	for _, q := range sample.Quantities {
+		*q.Of(&r) = sample.Known(1)
+		if q.Kind == sample.Counter {
+			*q.Of(&r) = sample.Known(seconds / 2)
+		}
+	}
+	return r
+}

@@ -1,0 +1,259 @@
+// Package microvmtest has the tests that every kind of package microvm passes,
+// with the double of its program, and with the program itself where it is on
+// the PATH and KVM works. Only tests import it.
+package microvmtest
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"tare/internal/cleanup"
+	"tare/internal/environment"
+	"tare/internal/image"
+	"tare/internal/quantity"
+	"tare/internal/testing/testenv"
+)
+
+// Kind is a kind of environment under test.
+type Kind struct {
+	Key     string // "firecracker"
+	Source  string // the folder of its package
+	Program string // on the PATH
+	Name    string // in messages
+	Started string // a word of its log once a guest was started
+}
+
+// Bench is what a test with guests stands on.
+type Bench struct {
+	Program string // that runs the guests
+	Double  bool
+	Owner   *cleanup.Owner
+	Image   *image.Image
+	kind    Kind
+}
+
+// Each runs a test with every program that works here, and looks that nothing
+// is left behind.
+func (k Kind) Each(t *testing.T, test func(*testing.T, *Bench)) {
+	t.Helper()
+	testenv.NeedsRoot(t)
+	testenv.NeedsAgent(t)
+	for _, double := range []bool{true, false} {
+		t.Run(map[bool]string{true: "double", false: "real"}[double], func(t *testing.T) {
+			b := &Bench{Program: k.Program, Double: double, kind: k}
+			if double {
+				testenv.NeedsPrograms(t, "qemu-system-x86_64", "go")
+				var err error
+				if b.Program, err = Double(t.TempDir(), k.Source, k.Program); err != nil {
+					t.Fatal(err)
+				}
+			}
+			testenv.NeedsKind(t, k.Key, b.Options(t, `{}`))
+			// A path that is too long for a socket's is no hindrance.
+			b.Owner = testenv.Owner(t, filepath.Join(t.TempDir(), strings.Repeat("a long folder ", 8)))
+			b.Image = testenv.Image(t)
+			test(t, b)
+			for _, line := range testenv.Left(context.Background(), b.Owner.Home(), b.Owner.ID()) {
+				t.Errorf("left behind: %s", line)
+			}
+		})
+	}
+}
+
+// Options are the kind's, with the bench's program.
+func (b *Bench) Options(t *testing.T, options string) any {
+	t.Helper()
+	registration, ok := environment.Lookup(b.kind.Key)
+	if !ok {
+		t.Fatalf("the kind %s is not registered", b.kind.Key)
+	}
+	program, err := json.Marshal(map[string]string{"program": b.Program, "data": "64MiB"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := registration.Options()
+	for _, text := range []string{string(program), options} {
+		if err := json.Unmarshal([]byte(text), o); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return o
+}
+
+// Environment prepares one.
+func (b *Bench) Environment(t *testing.T, options string) environment.Environment {
+	t.Helper()
+	o := b.Options(t, options)
+	testenv.NeedsKind(t, b.kind.Key, o)
+	registration, _ := environment.Lookup(b.kind.Key)
+	e, err := registration.New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := e.Prepare(t.Context(), b.Image, nil); err != nil {
+		t.Fatal(err)
+	}
+	return e
+}
+
+// Request of a small guest.
+func (b *Bench) Request(name string) environment.Request {
+	return environment.Request{Name: name, Owner: b.Owner, Image: b.Image, Console: &bytes.Buffer{},
+		Limits: environment.Limits{CPUs: 1, Memory: 256 * quantity.MiB, Cores: []int{0}}}
+}
+
+// Start starts a guest that is stopped at the test's end.
+func (b *Bench) Start(t *testing.T, e environment.Environment, name string) environment.Instance {
+	t.Helper()
+	i, err := e.Start(t.Context(), b.Request(name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { i.Stop(context.Background()) })
+	t.Logf("%s: %v, %+v, %q", name, i.Phases(), i.Paths(), i.Notes())
+	return i
+}
+
+// Stop ends a guest for good.
+func Stop(t *testing.T, i environment.Instance) {
+	t.Helper()
+	if err := i.Stop(context.Background()); err != nil {
+		t.Error(err)
+	}
+}
+
+// Boots looks at guests with a shared root disk, and with one of their own.
+func (k Kind) Boots(t *testing.T) {
+	k.Each(t, func(t *testing.T, b *Bench) {
+		for _, root := range []string{"overlay", "copy"} {
+			e := b.Environment(t, `{"root": "`+root+`", "disk_bandwidth": "100MiB", "disk_ops": 5000}`)
+			i := b.Start(t, e, root)
+			if said := testenv.Run(t, i, "stat -f -c %T /; ls /sys/class/net; ls -A /data | wc -l"); !strings.HasSuffix(said, "\nlo\n0") || strings.HasPrefix(said, "overlay") != (root == "overlay") {
+				t.Errorf("root: %s: %q", root, said)
+			}
+			testenv.Run(t, i, "echo x >/etc/new && echo x >/data/new && rm /etc/passwd")
+			if version := e.Versions(t.Context())[k.Key]; strings.Contains(version, "(double)") != b.Double || version == "" {
+				t.Errorf("version %q", version)
+			}
+			if notes := strings.Join(i.Notes(), "\n"); strings.Contains(notes, "double") != b.Double || (e.Label() == "tcg") != b.Double {
+				t.Errorf("label %q, notes %s", e.Label(), notes)
+			}
+			Stop(t, i)
+		}
+	})
+}
+
+// Throttles looks at guests with limits of io, booted and restored.
+func (k Kind) Throttles(t *testing.T) {
+	k.Each(t, func(t *testing.T, b *Bench) {
+		for _, start := range []string{"boot", "snapshot"} {
+			e := b.Environment(t, `{"start": "`+start+`"}`)
+			r := b.Request(start)
+			r.Limits.IO = environment.IO{Read: 2 * quantity.MiB, Write: 2 * quantity.MiB, ReadOps: 5000, WriteOps: 5000}
+			i, err := e.Start(t.Context(), r)
+			if err != nil {
+				t.Fatal(err)
+			}
+			sights, err := environment.CheckLimits(t.Context(), i, r.Limits)
+			own := slices.DeleteFunc(sights, func(s environment.Sight) bool { return s.Where != k.Name+"'s configuration" })
+			if err != nil || len(own) != 4 {
+				t.Errorf("start: %s: %v, %v", start, own, err)
+			}
+			began := time.Now()
+			// The bucket is full at first: 2 of the 6 MiB cost nothing.
+			testenv.Run(t, i, "dd if=/dev/zero of=/data/slow bs=64k count=96 conv=fsync 2>/dev/null")
+			if took := time.Since(began); took < time.Second {
+				t.Errorf("start: %s: 6 MiB at 2 MiB a second took only %v", start, took)
+			}
+			Stop(t, i)
+			r = b.Request("uneven")
+			r.Limits.IO = environment.IO{Read: 2 * quantity.MiB}
+			if i, err := e.Start(t.Context(), r); err == nil || !strings.Contains(err.Error(), "limits: io: "+k.Name) {
+				t.Errorf("a limit of reads alone: %v", err)
+				if err == nil {
+					Stop(t, i)
+				}
+			}
+		}
+	})
+}
+
+// Restores looks at guests that go on from a saved one.
+func (k Kind) Restores(t *testing.T) {
+	k.Each(t, func(t *testing.T, b *Bench) {
+		e := b.Environment(t, `{"start": "snapshot"}`)
+		first := b.Start(t, e, "first")
+		const id = "dmesg | head -100 | cksum" // when the kernel did what, to the microsecond
+		boot := testenv.Run(t, first, id+"; echo x >/data/mine; echo x >/etc/mine; sync")
+		second := b.Start(t, e, "second") // beside the first
+		if got := testenv.Run(t, second, id+"; ls -A /data; ls /etc/mine 2>/dev/null; true"); got != boot {
+			t.Errorf("the second is not the first's twin, or no fresh one: %q, %q", got, boot)
+		}
+		now, want := testenv.Run(t, second, "date +%s"), time.Now()
+		const tolerance = 10 * time.Second // for the machine to be slow
+		if got, err := time.ParseDuration(now + "s"); err != nil || want.Sub(time.Unix(int64(got.Seconds()), 0)).Abs() > tolerance {
+			t.Errorf("its clock shows %s at %d", now, want.Unix())
+		}
+		for _, i := range []environment.Instance{first, second} {
+			if environment.StartTime(i.Phases()) <= 0 {
+				t.Errorf("%v", i.Phases())
+			}
+			Stop(t, i)
+		}
+		if _, joins := e.(environment.Networked); joins {
+			t.Error("restored guests join networks")
+		}
+	})
+}
+
+// Reaches looks at guests with a network of their own.
+func (k Kind) Reaches(t *testing.T) {
+	k.Each(t, func(t *testing.T, b *Bench) {
+		for network, lines := range map[string]string{"tap": "2", "nat": "3"} {
+			t.Run(network, func(t *testing.T) {
+				i := b.Start(t, b.Environment(t, `{"network": "`+network+`"}`), network)
+				if got := testenv.Run(t, i, "cat /proc/net/route | wc -l"); i.Address() == "" || got != lines {
+					t.Errorf("address %q, %s lines of routes", i.Address(), got)
+				}
+				Stop(t, i)
+			})
+		}
+	})
+}
+
+// Fails looks at the messages of starts that fail.
+func (k Kind) Fails(t *testing.T) {
+	k.Each(t, func(t *testing.T, b *Bench) {
+		for _, c := range []struct {
+			name, options string
+			message       []string
+		}{
+			{"it dies", `{"kernel_args": "rdinit=/absent init=/absent loglevel=7"}`,
+				[]string{"the guest died before its agent said a word (it reset itself", "the last lines of its console", "Kernel panic", k.Name + "'s log", k.Started}},
+			{"it never answers", `{"kernel_args": "tare.await=1", "start_timeout": 8000000000}`,
+				[]string{"the guest runs, but its agent said nothing within start_timeout, 8s", k.Name + "'s log", k.Started}},
+		} {
+			t.Run(c.name, func(t *testing.T) {
+				e := b.Environment(t, c.options)
+				began := time.Now()
+				i, err := e.Start(t.Context(), b.Request("failing"))
+				if err == nil {
+					Stop(t, i)
+					t.Fatal("it started")
+				}
+				t.Logf("after %v: %v", time.Since(began), err)
+				for _, want := range c.message {
+					if !strings.Contains(err.Error(), want) {
+						t.Errorf("the message lacks %q", want)
+					}
+				}
+			})
+		}
+	})
+}

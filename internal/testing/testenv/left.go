@@ -1,0 +1,183 @@
+package testenv
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"tare/internal/cleanup"
+	"tare/internal/environment"
+	"tare/internal/linux/cgroup"
+)
+
+// Left lists what is still there of the owners of a home whose ids begin with
+// ids: containers and the like of every kind, processes, groups, network interfaces,
+// mounts, loop devices and folders of instances. It looks for itself and asks the code that
+// is tested only for what an engine holds; that is removed by being found.
+func Left(ctx context.Context, home, ids string) (list []string) {
+	theirs := func(id string) bool { return strings.HasPrefix(id, ids) }
+	for _, sweep := range environment.Sweepers() {
+		removed, err := sweep(ctx, home, theirs)
+		if err != nil {
+			removed = append(removed, err.Error())
+		}
+		list = append(list, removed...)
+	}
+	for pid, line := range commandLines() {
+		if strings.Contains(line, home+"/work/"+ids) || strings.Contains(line, "tare-"+ids) {
+			list = append(list, fmt.Sprintf("process %d: %s", pid, line))
+		}
+	}
+	if root, err := cgroup.At(cleanup.CgroupRoot); err == nil {
+		owners, _ := root.Children()
+		for _, id := range owners {
+			group, err := cgroup.At(cleanup.CgroupRoot + "/" + id)
+			if err != nil || !theirs(id) {
+				continue
+			}
+			instances, _ := group.Children()
+			for _, name := range instances {
+				list = append(list, "group "+group.Path()+"/"+name)
+			}
+		}
+	}
+	interfaces, _ := filepath.Glob("/sys/class/net/*" + ids + "*")
+	for _, path := range interfaces {
+		list = append(list, "interface "+filepath.Base(path))
+	}
+	mounts, _ := os.ReadFile("/proc/self/mountinfo")
+	for line := range strings.Lines(string(mounts)) {
+		if strings.Contains(line, home+"/work/"+ids) {
+			list = append(list, "mount "+strings.TrimSpace(line))
+		}
+	}
+	loops, _ := filepath.Glob("/sys/block/loop*/loop/backing_file")
+	for _, file := range loops {
+		if backing, err := os.ReadFile(file); err == nil && strings.Contains(string(backing), home+"/") {
+			list = append(list, fmt.Sprintf("loop device %s of %s", file, backing))
+		}
+	}
+	folders, _ := filepath.Glob(filepath.Join(home, "work", ids+"*", "[^.]*"))
+	for _, folder := range folders {
+		list = append(list, "folder "+folder)
+	}
+	return list
+}
+
+// commandLines are all processes with their words; one that has ended and that
+// nobody has waited for has none.
+func commandLines() map[int]string {
+	lines := map[int]string{}
+	files, _ := filepath.Glob("/proc/[0-9]*/cmdline")
+	for _, file := range files {
+		words, err := os.ReadFile(file)
+		pid, number := strconv.Atoi(strings.Split(file, "/")[2])
+		if err == nil && number == nil && len(words) > 0 && pid != os.Getpid() {
+			lines[pid] = string(bytes.TrimSpace(bytes.ReplaceAll(words, []byte{0}, []byte{' '})))
+		}
+	}
+	return lines
+}
+
+// Processes is a hold on processes, through which their ends can be seen.
+type Processes map[int]*held
+
+type held struct {
+	fd   int
+	line string
+}
+
+// Hold takes hold of processes that run now.
+func Hold(t testing.TB, pids ...int) Processes {
+	t.Helper()
+	lines, processes := commandLines(), Processes{}
+	for _, pid := range pids {
+		if fd, err := unix.PidfdOpen(pid, 0); err == nil {
+			processes[pid] = &held{fd, lines[pid]}
+			t.Cleanup(func() { unix.Close(fd) })
+		}
+	}
+	return processes
+}
+
+// HoldInstance takes hold of all processes of an instance that can be found
+// from outside.
+func HoldInstance(t testing.TB, i environment.Instance) Processes {
+	t.Helper()
+	pids := InstancePIDs(i)
+	if len(pids) == 0 {
+		t.Errorf("no process is in %v", i.Footprint().Cgroups)
+	}
+	return Hold(t, pids...)
+}
+
+// InstancePIDs are the processes of an instance that can be found from outside.
+func InstancePIDs(i environment.Instance) []int {
+	pids, _ := groupPIDs(Cgroups(i))
+	for _, p := range i.Footprint().Processes {
+		pids = append(pids, p.PID)
+	}
+	return pids
+}
+
+// Cgroups are the groups of an instance. One that says to run elsewhere may run
+// in a namespace of this machine all the same: then its agent's group is looked
+// up.
+func Cgroups(i environment.Instance) []string {
+	if groups := i.Footprint().Cgroups; len(groups) > 0 {
+		return groups
+	}
+	if group, err := cgroup.Of(i.Agent().Hello().PID); err == nil && strings.HasPrefix(group.Path(), cleanup.CgroupRoot+"/") {
+		return []string{group.Path()}
+	}
+	return nil
+}
+
+// PIDs are the processes in groups.
+func PIDs(t testing.TB, groups ...string) []int {
+	t.Helper()
+	pids, err := groupPIDs(groups)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return pids
+}
+
+func groupPIDs(groups []string) (pids []int, err error) {
+	for _, path := range groups {
+		group, err := cgroup.At(path)
+		if err != nil {
+			return pids, err
+		}
+		inside, err := group.PIDs()
+		if err != nil {
+			return pids, err
+		}
+		pids = append(pids, inside...)
+	}
+	return pids, nil
+}
+
+// Running lists those that have not ended in the time that is left for it.
+func (p Processes) Running(patience time.Duration) (list []string) {
+	deadline := time.Now().Add(patience)
+	for pid, h := range p {
+		left := max(0, time.Until(deadline).Milliseconds())
+		n, err := unix.Poll([]unix.PollFd{{Fd: int32(h.fd), Events: unix.POLLIN}}, int(left))
+		for err == unix.EINTR {
+			n, err = unix.Poll([]unix.PollFd{{Fd: int32(h.fd), Events: unix.POLLIN}}, int(left))
+		}
+		if n != 1 {
+			list = append(list, fmt.Sprintf("process %d still runs: %s", pid, h.line))
+		}
+	}
+	return list
+}

@@ -1,0 +1,84 @@
+// Package vspheretest starts the simulator of a vCenter, with guests, for tests:
+// see testdata/vcsim. Only tests import it.
+package vspheretest
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+
+	"tare/internal/testing/sshguest"
+	"tare/internal/testing/testenv"
+)
+
+const source = "tare/internal/testing/fakevcenter"
+
+// Password that the simulator lets in.
+const Password = "open & shut <case>"
+
+// Double starts a simulator in a folder, once, with a VM called template that
+// has a snapshot called fresh and this machine's test images inside. It ends
+// with the process that started it. It returns the options of the kind vsphere
+// that lead to it.
+func Double(folder string) (options string, err error) {
+	keys, err := sshguest.NewKeys(filepath.Join(folder, "keys"))
+	if err != nil {
+		return "", err
+	}
+	at := filepath.Join(folder, "url")
+	url, err := os.ReadFile(at)
+	if err != nil {
+		if url, err = begin(folder); err != nil {
+			return "", err
+		}
+		if err := os.WriteFile(at, url, 0o600); err != nil {
+			return "", err
+		}
+	}
+	text, err := json.Marshal(map[string]string{
+		"url": string(url), "account": "tester", "password_file": filepath.Join(folder, "password"), "ca_file": filepath.Join(folder, "cert.pem"),
+		"template": "template", "snapshot": "fresh", "identity": keys.Identity(), "host_key": keys.HostKey(),
+	})
+	return string(text), err
+}
+
+// open are the standard inputs of the simulators: they end when these are closed,
+// with this process.
+var open []io.Closer
+
+func begin(folder string) (url []byte, err error) {
+	program := filepath.Join(folder, "vcsim")
+	if said, err := exec.Command("go", "build", "-o", program, source).CombinedOutput(); err != nil {
+		return nil, fmt.Errorf("building the simulator: %w: %s", err, said)
+	}
+	if err := os.Symlink(testenv.Images(), filepath.Join(folder, "images")); err != nil {
+		return nil, err
+	}
+	if err := os.WriteFile(filepath.Join(folder, "password"), []byte(Password+"\n"), 0o600); err != nil {
+		return nil, err
+	}
+	cmd := exec.Command(program, folder)
+	cmd.Stderr = os.Stderr
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		return nil, err
+	}
+	open = append(open, in)
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	if err := cmd.Start(); err != nil {
+		return nil, err
+	}
+	line, err := bufio.NewReader(out).ReadString('\n')
+	if err != nil {
+		return nil, fmt.Errorf("the simulator did not start: %w", err)
+	}
+	return []byte(strings.TrimSpace(line)), nil
+}
