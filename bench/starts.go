@@ -26,7 +26,7 @@ type byHand func(ctx context.Context, n int) (time.Duration, error)
 // measureStarts compares the start of an instance as tare does it with the same
 // by hand, in pairs of random order.
 func measureStarts(ctx context.Context, s *session) (rows []row, err error) {
-	program, err := agent.Binary(filepath.Join(s.home, "agent"))
+	program, err := agent.WriteBinary(filepath.Join(s.home, "agent"))
 	if err != nil {
 		return nil, err
 	}

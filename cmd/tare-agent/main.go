@@ -80,7 +80,7 @@ func main() {
 	case "native":
 		err = enterNative(args)
 	case "look":
-		err = observe.At(args, os.Stdout)
+		err = observe.ReadPaths(args, os.Stdout)
 	case "fingerprint":
 		err = observe.Fingerprint(os.Stdin, os.Stdout)
 	case "logger":
@@ -152,7 +152,7 @@ func passOn(args []string) error {
 		return err
 	}
 	signal.Ignore(unix.SIGTERM, unix.SIGINT, unix.SIGHUP)
-	return logdriver.Pass(os.Stdin, os.Stdout, *format, *file, time.Now)
+	return logdriver.Copy(os.Stdin, os.Stdout, *format, *file, time.Now)
 }
 
 // hold ends with a container, and as its start did where that failed.
@@ -161,7 +161,7 @@ func hold(args []string) error {
 	if at < 2 || at == len(args)-1 {
 		return fmt.Errorf("shim takes a file, a command, -- and another command, and not %q", args)
 	}
-	err := shim.Hold(args[0], args[at+1:], args[1:at])
+	err := shim.Run(args[0], args[at+1:], args[1:at])
 	if exit := (*exec.ExitError)(nil); errors.As(err, &exit) {
 		os.Exit(max(exit.ExitCode(), 1))
 	}
@@ -190,7 +190,7 @@ func enterNative(args []string) error {
 	if err := unix.Prctl(unix.PR_SET_PDEATHSIG, uintptr(unix.SIGTERM), 0, 0, 0); err != nil {
 		return fmt.Errorf("asking to end with tare: %w", err)
 	}
-	var scene native.Scene
+	var scene native.Config
 	flags := flag.NewFlagSet("native", flag.ContinueOnError)
 	flags.StringVar(&scene.Root, "root", "/", "the image's folder; / is the host's own root")
 	flags.Var((*list)(&scene.Cgroups), "cgroup", "a cgroup.procs or tasks file to enter; may be repeated")
@@ -209,7 +209,7 @@ func enterNative(args []string) error {
 	if err := native.Enter(scene); err != nil {
 		return err
 	}
-	return native.Become(self, []string{"tare-agent", "stdio", "--born=" + strconv.FormatInt(int64(born), 10)}, environment())
+	return native.Exec(self, []string{"tare-agent", "stdio", "--born=" + strconv.FormatInt(int64(born), 10)}, environment())
 }
 
 // environment is the own one, with the two variables that nothing works without.

@@ -47,18 +47,18 @@ type Exit = wire.Exit
 // is set.
 type Probe = wire.Probe
 
-// Reading is one look at both clocks: the instance's Clock was read between
+// ClockReading is one look at both clocks: the instance's Clock was read between
 // Sent and Received of the host's.
-type Reading struct {
+type ClockReading struct {
 	Sent, Received time.Time
 	Clock          time.Duration
 }
 
-// Drift compares how far the two clocks moved between two readings. Ratio is
+// ClockDrift compares how far the two clocks moved between two readings. Ratio is
 // instance over host; Uncertainty is how far the ratio could be off because a
 // message takes time. The clocks disagree only when |Ratio-1| exceeds both the
 // tolerance and the Uncertainty.
-func Drift(before, after Reading) (ratio, uncertainty float64) {
+func ClockDrift(before, after ClockReading) (ratio, uncertainty float64) {
 	host := after.Received.Add(after.Sent.Sub(after.Received) / 2).
 		Sub(before.Received.Add(before.Sent.Sub(before.Received) / 2))
 	if host <= 0 {

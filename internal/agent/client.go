@@ -32,7 +32,7 @@ type Client struct {
 type call struct {
 	id        uint32
 	inbox     *wire.Inbox
-	allowance *wire.Allowance
+	allowance *wire.SendWindow
 }
 
 // ErrGone is in every error that comes from an agent that is no longer there.
@@ -200,7 +200,7 @@ func (c *Client) open() *call {
 	defer c.mu.Unlock()
 	for c.last++; c.last == 0 || c.calls[c.last] != nil; c.last++ {
 	}
-	call := &call{id: c.last, inbox: wire.NewInbox(), allowance: wire.NewAllowance()}
+	call := &call{id: c.last, inbox: wire.NewInbox(), allowance: wire.NewSendWindow()}
 	c.calls[call.id] = call
 	return call
 }
@@ -307,6 +307,6 @@ func (c *Client) feed(call *call, from io.Reader, stop <-chan struct{}) error {
 	}
 }
 
-// Binary writes the agent's own program, a static executable of the host's
+// WriteBinary writes the agent's own program, a static executable of the host's
 // architecture, once below the folder and returns its path.
-func Binary(folder string) (path string, err error) { return program.Write(folder) }
+func WriteBinary(folder string) (path string, err error) { return program.Write(folder) }

@@ -223,7 +223,7 @@ func TestClocksOfOneMachineAgree(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ratio, uncertainty := agent.Drift(before, after)
+	ratio, uncertainty := agent.ClockDrift(before, after)
 	if off := ratio - 1; off > uncertainty+.001 || off < -uncertainty-.001 {
 		t.Errorf("ratio %f, uncertainty %f", ratio, uncertainty)
 	}
@@ -310,16 +310,16 @@ func TestAProbeCanBeTriedOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	p := agent.Probe{TCP: l.Addr().String()}
-	if yes, err := a.Answers(soon(t), p); !yes || err != nil {
+	if yes, err := a.ProbeOnce(soon(t), p); !yes || err != nil {
 		t.Errorf("somebody listens: %v, %v", yes, err)
 	}
 	l.Close()
-	if yes, err := a.Answers(soon(t), p); yes || err != nil {
+	if yes, err := a.ProbeOnce(soon(t), p); yes || err != nil {
 		t.Errorf("nobody does: %v, %v", yes, err)
 	}
 	gone, cancel := context.WithCancel(t.Context())
 	cancel()
-	if yes, err := a.Answers(gone, p); yes || !errors.Is(err, context.Canceled) {
+	if yes, err := a.ProbeOnce(gone, p); yes || !errors.Is(err, context.Canceled) {
 		t.Errorf("nobody waits for it: %v, %v", yes, err)
 	}
 }

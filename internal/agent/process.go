@@ -132,7 +132,7 @@ func (p *Process) Wait(ctx context.Context) (Exit, error) {
 func (p *Process) deliver() {
 	defer close(p.ended)
 	defer p.client.drop(p.call)
-	var consumed wire.Consumed
+	var consumed wire.ReceiveWindow
 	for {
 		f, err := p.client.answer(context.Background(), p.call)
 		if err != nil {

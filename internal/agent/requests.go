@@ -22,8 +22,8 @@ func (c *Client) Await(ctx context.Context, p Probe) (time.Duration, error) {
 	return c.await(ctx, wire.Await{Probe: p})
 }
 
-// Answers tries a probe once, and says whether it succeeded.
-func (c *Client) Answers(ctx context.Context, p Probe) (bool, error) {
+// ProbeOnce tries a probe once, and says whether it succeeded.
+func (c *Client) ProbeOnce(ctx context.Context, p Probe) (bool, error) {
 	_, err := c.await(ctx, wire.Await{Probe: p, Once: true})
 	var failed *RemoteError
 	if ctx.Err() == nil && errors.As(err, &failed) {
@@ -67,7 +67,7 @@ func (c *Client) ReadFile(ctx context.Context, path string, limit int64) ([]byte
 		return nil, err
 	}
 	var data []byte
-	var consumed wire.Consumed
+	var consumed wire.ReceiveWindow
 	for {
 		f, err := c.answer(ctx, call)
 		switch {
@@ -128,10 +128,10 @@ func (c *Client) WriteFrom(ctx context.Context, path string, mode uint32, conten
 }
 
 // Clock reads both clocks.
-func (c *Client) Clock(ctx context.Context) (Reading, error) {
+func (c *Client) Clock(ctx context.Context) (ClockReading, error) {
 	call := c.open()
 	defer c.drop(call)
-	r := Reading{Sent: time.Now()}
+	r := ClockReading{Sent: time.Now()}
 	if err := c.send(ctx.Done(), wire.Frame{Type: wire.TypeClock, Request: call.id}); err != nil {
 		return r, c.because(ctx, err)
 	}

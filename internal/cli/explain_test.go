@@ -59,7 +59,7 @@ func (l *layered) Label() string                                             { r
 func (l *layered) Versions(context.Context) map[string]string                { return nil }
 
 func (l *layered) Start(ctx context.Context, r environment.Request) (environment.Instance, error) {
-	program, err := agent.Binary(filepath.Join(r.Owner.Home(), "agent"))
+	program, err := agent.WriteBinary(filepath.Join(r.Owner.Home(), "agent"))
 	if err != nil {
 		return nil, err
 	}
@@ -134,7 +134,7 @@ func TestScriptsOverALadder(t *testing.T) {
 			if c != "agent" {
 				return false, fmt.Errorf("unknown condition %s", c)
 			}
-			_, err := agent.Binary(t.TempDir())
+			_, err := agent.WriteBinary(t.TempDir())
 			return err == nil, nil
 		},
 	})

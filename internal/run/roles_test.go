@@ -243,7 +243,7 @@ func TestACopyThatFailsIsNamed(t *testing.T) {
 	if reason := r.Run.Trials[0].Reason; !strings.Contains(reason, "copy 1: driver") || !strings.Contains(reason, "status 7") {
 		t.Errorf("got %q", reason)
 	}
-	if _, err := agent.Binary(t.TempDir()); err == nil && wiredNetworks.Load() != 0 {
+	if _, err := agent.WriteBinary(t.TempDir()); err == nil && wiredNetworks.Load() != 0 {
 		t.Error("a network was left")
 	}
 }

@@ -85,7 +85,7 @@ func (b *bare) Start(ctx context.Context, r environment.Request) (environment.In
 		return nil, errors.Join(fmt.Errorf("the thing left something"), err)
 	}
 	began := time.Now()
-	program, err := agent.Binary(filepath.Join(r.Owner.Home(), "agent"))
+	program, err := agent.WriteBinary(filepath.Join(r.Owner.Home(), "agent"))
 	if err != nil {
 		return nil, err
 	}
@@ -200,7 +200,7 @@ const two = "{a: {kind: bare}, b: {kind: bare}}"
 
 func execute(t *testing.T, ctx context.Context, o Options) *Result {
 	t.Helper()
-	if _, err := agent.Binary(t.TempDir()); err != nil {
+	if _, err := agent.WriteBinary(t.TempDir()); err != nil {
 		t.Skip("needs the agent: " + err.Error())
 	}
 	if o.Home == "" {

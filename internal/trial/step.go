@@ -72,7 +72,7 @@ func (p *part) vacant(ctx context.Context) error {
 				continue
 			}
 			for began := time.Now(); ; {
-				taken, err := m.Agent().Answers(ctx, agent.Probe{TCP: address, Timeout: lookTimeout})
+				taken, err := m.Agent().ProbeOnce(ctx, agent.Probe{TCP: address, Timeout: lookTimeout})
 				if err != nil {
 					return fmt.Errorf("asking whether something answers at %s: %w", address, err)
 				}
@@ -192,8 +192,8 @@ func (p *part) stopServer(m *member, process *agent.Process, name string, ended 
 
 // clockWarning compares how far the two clocks moved. The clocks disagree only
 // beyond what the time of a message can explain.
-func clockWarning(before, after agent.Reading) []string {
-	ratio, uncertainty := agent.Drift(before, after)
+func clockWarning(before, after agent.ClockReading) []string {
+	ratio, uncertainty := agent.ClockDrift(before, after)
 	if off := math.Abs(ratio - 1); off > clockTolerance && off > uncertainty {
 		return []string{fmt.Sprintf("the instance's clock ran at %.4f of the host's during this trial (uncertain by %.4f): what the driver timed by it is off by as much", ratio, uncertainty)}
 	}

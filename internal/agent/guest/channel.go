@@ -13,7 +13,7 @@ import (
 )
 
 // openChannel opens what the host is at the other end of.
-func openChannel(w Words, news *news) (io.ReadWriter, error) {
+func openChannel(w Config, news *news) (io.ReadWriter, error) {
 	switch {
 	case w.VSock != 0 && w.Await:
 		return acceptVSock(w.VSock)

@@ -25,7 +25,7 @@ import (
 // Run is the whole life of a guest. It does not return: a first process that
 // ends is a kernel panic.
 func Run(o server.Options) {
-	words := Words{}
+	words := Config{}
 	defer func() {
 		if crash := recover(); crash != nil {
 			say(fmt.Errorf("it crashed: %v\n%s", crash, debug.Stack()))
@@ -45,7 +45,7 @@ func Run(o server.Options) {
 }
 
 // setUp turns a bare kernel into the image's system with a channel to the host.
-func setUp(words *Words) (io.ReadWriter, error) {
+func setUp(words *Config) (io.ReadWriter, error) {
 	for _, m := range []struct{ kind, to string }{{"proc", "/proc"}, {"sysfs", "/sys"}, {"devtmpfs", "/dev"}} {
 		if err := mount(m.kind, m.to, m.kind, 0, ""); err != nil {
 			return nil, err
@@ -56,7 +56,7 @@ func setUp(words *Words) (io.ReadWriter, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading the kernel's command line: %w", err)
 	}
-	if *words, err = Parse(string(line)); err != nil {
+	if *words, err = ParseCommandLine(string(line)); err != nil {
 		return nil, err
 	}
 	news, err := listen()
@@ -129,7 +129,7 @@ const root = "/mnt"
 
 // mountRoot mounts the disk, or lays what is written over a disk that several
 // guests share.
-func mountRoot(w Words, news *news) error {
+func mountRoot(w Config, news *news) error {
 	if !w.Over {
 		return mount(w.Root, root, "ext4", 0, "")
 	}
@@ -180,7 +180,7 @@ func enter() error {
 }
 
 // furnish mounts what programs expect, and the data disk.
-func furnish(w Words, news *news) error {
+func furnish(w Config, news *news) error {
 	for _, m := range []struct {
 		kind, to, options string
 		flags             uintptr
@@ -330,7 +330,7 @@ func say(err error) {
 }
 
 // switchOff ends the machine. It returns only where the kernel refuses.
-func switchOff(w Words) {
+func switchOff(w Config) {
 	unix.Sync()
 	how := unix.LINUX_REBOOT_CMD_POWER_OFF
 	if w.Off == "reboot" {

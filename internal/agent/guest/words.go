@@ -7,9 +7,9 @@ import (
 	"strings"
 )
 
-// Words are the parts of the kernel's command line that are meant for the
+// Config are the parts of the kernel's command line that are meant for the
 // agent.
-type Words struct {
+type Config struct {
 	Root     string   // tare.root=/dev/vda; "" stays in the initramfs
 	Over     bool     // tare.over=1: the root is read-only, and what is written lies on the data disk
 	Data     string   // tare.data=/dev/vdb, mounted on /data
@@ -32,10 +32,10 @@ type Net struct {
 	Nameserver netip.Addr
 }
 
-// Parse reads the kernel's command line. Words of others are left alone, an
+// ParseCommandLine reads the kernel's command line. Words of others are left alone, an
 // unknown one that begins with "tare." is an error.
-func Parse(line string) (Words, error) {
-	w := Words{Off: "poweroff", Hostname: "tare"}
+func ParseCommandLine(line string) (Config, error) {
+	w := Config{Off: "poweroff", Hostname: "tare"}
 	for _, word := range split(line) {
 		key, value, _ := strings.Cut(word, "=")
 		var err error

@@ -8,9 +8,9 @@ import (
 )
 
 func TestTheKernelCommandLineIsReadAsTheKernelDoes(t *testing.T) {
-	got, err := Parse("console=ttyS0 quiet panic=-1 tare.root=/dev/vda tare.data=/dev/vdb\ttare.port=tare " +
+	got, err := ParseCommandLine("console=ttyS0 quiet panic=-1 tare.root=/dev/vda tare.data=/dev/vdb\ttare.port=tare " +
 		`tare.net=10.0.2.15/24,10.0.2.2,10.0.2.3 tare.off=reboot tare.hostname=vm "tare.env=A=b c" tare.env=D="e f" -- init` + "\n")
-	want := Words{
+	want := Config{
 		Root: "/dev/vda", Data: "/dev/vdb", Port: "tare", Off: "reboot", Hostname: "vm", Env: []string{"A=b c", "D=e f"},
 		Nets: []Net{{netip.MustParsePrefix("10.0.2.15/24"), netip.MustParseAddr("10.0.2.2"), netip.MustParseAddr("10.0.2.3")}},
 	}
@@ -20,8 +20,8 @@ func TestTheKernelCommandLineIsReadAsTheKernelDoes(t *testing.T) {
 }
 
 func TestWhatIsNotSaidHasADefault(t *testing.T) {
-	got, err := Parse("tare.vsock=1024 tare.net=192.168.0.2/16 tare.net=10.213.0.2/24")
-	want := Words{VSock: 1024, Off: "poweroff", Hostname: "tare", Nets: []Net{
+	got, err := ParseCommandLine("tare.vsock=1024 tare.net=192.168.0.2/16 tare.net=10.213.0.2/24")
+	want := Config{VSock: 1024, Off: "poweroff", Hostname: "tare", Nets: []Net{
 		{Address: netip.MustParsePrefix("192.168.0.2/16")}, {Address: netip.MustParsePrefix("10.213.0.2/24")}}}
 	if err != nil || !reflect.DeepEqual(got, want) {
 		t.Errorf("%+v, %v", got, err)
@@ -29,8 +29,8 @@ func TestWhatIsNotSaidHasADefault(t *testing.T) {
 }
 
 func TestAGuestThatIsSavedAwaitsItsHost(t *testing.T) {
-	got, err := Parse("tare.root=/dev/vda tare.data=/dev/vdb tare.over=1 tare.vsock=1024 tare.await=1 tare.timer=0xd0000000 virtio_mmio.device=4K@0xd0001000:5")
-	want := Words{Root: "/dev/vda", Data: "/dev/vdb", Over: true, VSock: 1024, Await: true, Timer: 0xd0000000, Off: "poweroff", Hostname: "tare"}
+	got, err := ParseCommandLine("tare.root=/dev/vda tare.data=/dev/vdb tare.over=1 tare.vsock=1024 tare.await=1 tare.timer=0xd0000000 virtio_mmio.device=4K@0xd0001000:5")
+	want := Config{Root: "/dev/vda", Data: "/dev/vdb", Over: true, VSock: 1024, Await: true, Timer: 0xd0000000, Off: "poweroff", Hostname: "tare"}
 	if err != nil || !reflect.DeepEqual(got, want) {
 		t.Errorf("%+v, %v", got, err)
 	}
@@ -63,7 +63,7 @@ func TestAWrongWordIsNamed(t *testing.T) {
 		"tare.port=a tare.vsock=1":               "one of",
 		"tare.port=a tare.net=1.2.3.4/8,,,extra": "GATEWAY",
 	} {
-		if _, err := Parse(line); err == nil || !strings.Contains(err.Error(), word) {
+		if _, err := ParseCommandLine(line); err == nil || !strings.Contains(err.Error(), word) {
 			t.Errorf("%q: %v", line, err)
 		}
 	}
@@ -81,6 +81,6 @@ func FuzzParse(f *testing.F) {
 				t.Errorf("%q is not in %q", word, line)
 			}
 		}
-		Parse(line)
+		ParseCommandLine(line)
 	})
 }

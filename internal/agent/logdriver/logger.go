@@ -17,10 +17,10 @@ import (
 // size of the buffer: the longest line that an engine writes as one.
 const size = 16 << 10
 
-// Pass hands on what comes in until its end. Format is pipe (nothing is written
+// Copy hands on what comes in until its end. Format is pipe (nothing is written
 // down), file (to a file, as it is) or json-file (to a file, one JSON object a
 // line, in Docker's format).
-func Pass(in io.Reader, out io.Writer, format, file string, now func() time.Time) (err error) {
+func Copy(in io.Reader, out io.Writer, format, file string, now func() time.Time) (err error) {
 	note := func([]byte) error { return nil }
 	end := note
 	if format != "pipe" {

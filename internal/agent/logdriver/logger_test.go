@@ -24,7 +24,7 @@ func TestWhatComesInGoesOutAndIsWrittenDown(t *testing.T) {
 			file := filepath.Join(folder, format)
 			os.Remove(file)
 			var out bytes.Buffer
-			if err := Pass(bytes.NewReader(text), &out, format, file, clock); err != nil {
+			if err := Copy(bytes.NewReader(text), &out, format, file, clock); err != nil {
 				t.Fatal(err)
 			}
 			if !bytes.Equal(out.Bytes(), text) {
@@ -63,7 +63,7 @@ func TestWhatComesInGoesOutAndIsWrittenDown(t *testing.T) {
 
 func TestALineOfTheLogIsDockers(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "log")
-	if err := Pass(iotest.OneByteReader(strings.NewReader("one \"two\"\nthree")), &bytes.Buffer{}, "json-file", file, clock); err != nil {
+	if err := Copy(iotest.OneByteReader(strings.NewReader("one \"two\"\nthree")), &bytes.Buffer{}, "json-file", file, clock); err != nil {
 		t.Fatal(err)
 	}
 	got, _ := os.ReadFile(file)

@@ -17,8 +17,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Scene is what the command line asks for.
-type Scene struct {
+// Config is what the command line asks for.
+type Config struct {
 	Root    string   // "/" for the host's own
 	Cgroups []string // cgroup.procs or tasks files to write the own process into
 	Binds   []string // SRC:DST[:ro], DST below the root
@@ -35,7 +35,7 @@ type bind struct {
 // Enter builds the scene and moves the calling process into it. It must be
 // called on the main thread, locked: namespaces and root belong to a thread,
 // and only the caller's survives the exec that must follow.
-func Enter(s Scene) error {
+func Enter(s Config) error {
 	for _, file := range s.Cgroups {
 		if err := os.WriteFile(file, []byte(strconv.Itoa(os.Getpid())), 0); err != nil {
 			return fmt.Errorf("joining the cgroup: %w", err)
@@ -79,7 +79,7 @@ func Enter(s Scene) error {
 	return os.Chdir("/")
 }
 
-func (s Scene) open() (binds []bind, err error) {
+func (s Config) open() (binds []bind, err error) {
 	texts := s.Binds
 	if s.Root != "" && s.Root != "/" {
 		texts = append([]string{"/dev:/dev"}, texts...)
@@ -105,7 +105,7 @@ func (s Scene) open() (binds []bind, err error) {
 
 // change makes the image's folder the root. The host's mounts are left by what
 // it returns, and not before: the sources of the binds lie there.
-func (s Scene) change() (leave func() error, err error) {
+func (s Config) change() (leave func() error, err error) {
 	root, err := filepath.EvalSymlinks(s.Root)
 	if err != nil {
 		return nil, fmt.Errorf("--root %s: %w", s.Root, err)
@@ -210,9 +210,9 @@ func mount(source, to, kind string, flags uintptr, options string) error {
 	return nil
 }
 
-// Become executes a program, opened before the root was changed, in place of
+// Exec executes a program, opened before the root was changed, in place of
 // this process. It returns only on an error.
-func Become(program *os.File, argv, env []string) error {
+func Exec(program *os.File, argv, env []string) error {
 	path := fmt.Sprintf("/proc/self/fd/%d", program.Fd())
 	return fmt.Errorf("executing the agent inside its root: %w", syscall.Exec(path, argv, env))
 }

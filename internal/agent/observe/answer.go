@@ -4,8 +4,8 @@ package observe
 type Request struct {
 	// Texts are files and links to be read. Of a folder all files in it are.
 	Texts []string `json:"texts,omitempty"`
-	// Places are paths of which it is asked what they lie on.
-	Places []string `json:"places,omitempty"`
+	// Locations are paths of which it is asked what they lie on.
+	Locations []string `json:"places,omitempty"`
 	// Processes that the agent started, by the caller's names for them.
 	Processes map[string]int `json:"processes,omitempty"`
 	// Programs by their paths, or by their names as a shell looks for them.
@@ -15,14 +15,14 @@ type Request struct {
 // Answer is what was there. What could not be read is in Absent, with the
 // system's reason: a path by itself, anything else by the name of its field.
 type Answer struct {
-	Texts      map[string]string  `json:"texts"`
-	Absent     map[string]string  `json:"absent"`
-	System     System             `json:"system"`
-	Places     map[string]Place   `json:"places"`
-	Processes  map[string]Process `json:"processes"`
-	Programs   map[string]Program `json:"programs"`
-	Interfaces []Interface        `json:"interfaces"`
-	Filter     Filter             `json:"filter"`
+	Texts      map[string]string   `json:"texts"`
+	Absent     map[string]string   `json:"absent"`
+	System     System              `json:"system"`
+	Locations  map[string]Location `json:"places"`
+	Processes  map[string]Process  `json:"processes"`
+	Programs   map[string]Program  `json:"programs"`
+	Interfaces []Interface         `json:"interfaces"`
+	Filter     Filter              `json:"filter"`
 }
 
 // System is what uname says, and the size of a page.
@@ -34,8 +34,8 @@ type System struct {
 	PageSize int    `json:"page_size"`
 }
 
-// Place is what a path lies on.
-type Place struct {
+// Location is what a path lies on.
+type Location struct {
 	Path   string `json:"path"`   // without links; of the folder above, where there is no such file yet
 	Device string `json:"device"` // of the file system: 8:1
 	Block  int64  `json:"block"`
@@ -92,13 +92,13 @@ type Interface struct {
 
 // Filter is what packets of the network namespace pass.
 type Filter struct {
-	// Space is the namespace, as the kernel calls it inside and outside alike.
-	Space  string  `json:"space,omitempty"`
-	Chains []Chain `json:"chains,omitempty"`
-	Unseen string  `json:"unseen,omitempty"` // why the chains are not known
+	// Namespace is the namespace, as the kernel calls it inside and outside alike.
+	Namespace   string  `json:"space,omitempty"`
+	Chains      []Chain `json:"chains,omitempty"`
+	ChainsError string  `json:"unseen,omitempty"` // why the chains are not known
 	// Tracked: the kernel tracks connections over the loopback.
-	Tracked bool   `json:"tracked,omitempty"`
-	Untold  string `json:"untold,omitempty"` // why that is not known
+	Tracked      bool   `json:"tracked,omitempty"`
+	TrackedError string `json:"untold,omitempty"` // why that is not known
 }
 
 // Chain is a list of rules that packets pass at a hook.

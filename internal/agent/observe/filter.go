@@ -19,15 +19,15 @@ import (
 // hooks of the packet filter, by the kernel's numbers for them.
 var hooks = []string{"prerouting", "input", "forward", "output", "postrouting"}
 
-// Passed is what packets of the calling thread's network namespace pass.
-func Passed() (f Filter) {
-	f.Space, _ = os.Readlink("/proc/thread-self/ns/net")
+// PacketFilter is what packets of the calling thread's network namespace pass.
+func PacketFilter() (f Filter) {
+	f.Namespace, _ = os.Readlink("/proc/thread-self/ns/net")
 	var err error
 	if f.Chains, err = chains(); err != nil {
-		f.Unseen = err.Error()
+		f.ChainsError = err.Error()
 	}
 	if f.Tracked, err = tracked(); err != nil {
-		f.Untold = err.Error()
+		f.TrackedError = err.Error()
 	}
 	return f
 }

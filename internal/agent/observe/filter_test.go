@@ -40,7 +40,7 @@ func inNamespace(t *testing.T, do func(), commands ...[]string) {
 
 func TestANamespaceBeginsWithoutRulesAndTracksNoConnections(t *testing.T) {
 	inNamespace(t, func() {
-		if f := Passed(); len(f.Chains) != 0 || f.Unseen != "" || f.Tracked {
+		if f := PacketFilter(); len(f.Chains) != 0 || f.ChainsError != "" || f.Tracked {
 			t.Errorf("it has %+v", f)
 		}
 	})
@@ -60,7 +60,7 @@ func TestRulesAreCountedByTheirHooks(t *testing.T) {
 				commands = append(commands, []string{"ip6tables-nft", "-A", "INPUT", "-j", "ACCEPT"})
 			}
 			inNamespace(t, func() {
-				f := Passed()
+				f := PacketFilter()
 				for _, want := range []Chain{{"nat", "output", 2}, {"filter", "input", 1}} {
 					if !slices.Contains(f.Chains, want) {
 						t.Errorf("there is no %+v among %+v", want, f)

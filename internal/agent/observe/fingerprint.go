@@ -23,14 +23,14 @@ func Fingerprint(from io.Reader, to io.Writer) error {
 		return fmt.Errorf("reading what a fingerprint is asked for: %w", err)
 	}
 	a := Answer{
-		Texts: map[string]string{}, Absent: map[string]string{}, Places: map[string]Place{},
+		Texts: map[string]string{}, Absent: map[string]string{}, Locations: map[string]Location{},
 		Processes: map[string]Process{}, Programs: map[string]Program{},
 	}
 	a.system()
 	for _, path := range r.Texts {
 		a.text(path)
 	}
-	for _, path := range r.Places {
+	for _, path := range r.Locations {
 		a.place(path)
 	}
 	for name, pid := range r.Processes {
@@ -38,7 +38,7 @@ func Fingerprint(from io.Reader, to io.Writer) error {
 	}
 	a.programs(r.Programs)
 	a.interfaces()
-	a.Filter = Passed()
+	a.Filter = PacketFilter()
 	return json.NewEncoder(to).Encode(a)
 }
 
@@ -124,7 +124,7 @@ func (a *Answer) place(path string) {
 		a.absent(path, err)
 		return
 	}
-	p := Place{Path: at, Block: int64(system.Bsize), Queue: map[string]string{}}
+	p := Location{Path: at, Block: int64(system.Bsize), Queue: map[string]string{}}
 	p.Device = fmt.Sprintf("%d:%d", unix.Major(uint64(file.Dev)), unix.Minor(uint64(file.Dev)))
 	disk := "/sys/dev/block/" + p.Device
 	if _, err := os.Stat(disk + "/partition"); err == nil {
@@ -135,5 +135,5 @@ func (a *Answer) place(path string) {
 			p.Queue[name] = strings.TrimSpace(text)
 		}
 	}
-	a.Places[path] = p
+	a.Locations[path] = p
 }

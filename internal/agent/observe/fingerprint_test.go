@@ -40,7 +40,7 @@ func TestTextsLinksAndFoldersAreReadAsTheyAreAndWhatIsNotThereHasAReason(t *test
 		t.Fatal(err)
 	}
 	gone := folder + "/gone"
-	a := ask(t, Request{Texts: []string{link, gone}, Places: []string{folder + "/not/yet", "/proc"}})
+	a := ask(t, Request{Texts: []string{link, gone}, Locations: []string{folder + "/not/yet", "/proc"}})
 	for path, want := range map[string]string{link: folder, link + "/a": "one\n", link + "/b": "tw?o"} {
 		if a.Texts[path] != want {
 			t.Errorf("%s is %q, want %q", path, a.Texts[path], want)
@@ -49,7 +49,7 @@ func TestTextsLinksAndFoldersAreReadAsTheyAreAndWhatIsNotThereHasAReason(t *test
 	if _, deep := a.Texts[link+"/sub/c"]; deep || a.Absent[gone] != "no such file or directory" {
 		t.Errorf("texts %v, absent %v", a.Texts, a.Absent)
 	}
-	if p := a.Places[folder+"/not/yet"]; p.Path != folder || p.Block == 0 {
+	if p := a.Locations[folder+"/not/yet"]; p.Path != folder || p.Block == 0 {
 		t.Errorf("a file that is not there yet would lie at %+v", p)
 	}
 	if a.System.Release == "" || a.System.PageSize != os.Getpagesize() {

@@ -13,8 +13,8 @@ import (
 // most is how much of a file is read.
 const most = 256 << 10
 
-// At reads each path. What cannot be read is left out.
-func At(paths []string, to io.Writer) error {
+// ReadPaths reads each path. What cannot be read is left out.
+func ReadPaths(paths []string, to io.Writer) error {
 	seen := map[string]string{}
 	for _, path := range paths {
 		if target, err := os.Readlink(path); err == nil {

@@ -49,7 +49,7 @@ type server struct {
 type task struct {
 	id        uint32
 	inbox     *wire.Inbox
-	allowance *wire.Allowance
+	allowance *wire.SendWindow
 	ctx       context.Context
 	cancel    context.CancelFunc
 
@@ -158,7 +158,7 @@ func (s *server) read(r *wire.Reader) error {
 // begin works on a request in a goroutine of its own.
 func (s *server) begin(f wire.Frame) {
 	ctx, cancel := context.WithCancel(context.Background())
-	t := &task{id: f.Request, inbox: wire.NewInbox(), allowance: wire.NewAllowance(), ctx: ctx, cancel: cancel}
+	t := &task{id: f.Request, inbox: wire.NewInbox(), allowance: wire.NewSendWindow(), ctx: ctx, cancel: cancel}
 	s.mu.Lock()
 	s.tasks[t.id] = t
 	s.mu.Unlock()

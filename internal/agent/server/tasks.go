@@ -155,7 +155,7 @@ var errAbandoned = errors.New("the request was given up")
 // receive hands on the data of a request up to its end, and grants more as it
 // goes.
 func (s *server) receive(t *task, stop <-chan struct{}, use func([]byte) error) error {
-	var consumed wire.Consumed
+	var consumed wire.ReceiveWindow
 	for {
 		f, ok := t.inbox.Take(stop, s.over)
 		switch {

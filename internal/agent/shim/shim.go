@@ -16,11 +16,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Hold starts a container by a command that does not wait for it and writes the
+// Run starts a container by a command that does not wait for it and writes the
 // number of its first process to a file, waits for that process's end, and runs
 // another command after it, which clears up. A start that fails gives an
 // *exec.ExitError; what the commands complain of goes to standard error.
-func Hold(pidFile string, start, after []string) error {
+func Run(pidFile string, start, after []string) error {
 	// The container's orphans are ours: nobody else waits for them.
 	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
 		return fmt.Errorf("becoming the parent of the container: %w", err)

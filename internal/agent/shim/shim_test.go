@@ -15,7 +15,7 @@ import (
 // The shim is a process of its own, since it waits for whatever child it has.
 func TestMain(m *testing.M) {
 	if file := os.Getenv("SHIM_OF"); file != "" {
-		err := Hold(file, []string{"/bin/sh", "-c", os.Getenv("SHIM_START")}, []string{"/bin/sh", "-c", "echo cleared >" + file + ".after"})
+		err := Run(file, []string{"/bin/sh", "-c", os.Getenv("SHIM_START")}, []string{"/bin/sh", "-c", "echo cleared >" + file + ".after"})
 		if exit := (*exec.ExitError)(nil); errors.As(err, &exit) {
 			os.Exit(exit.ExitCode())
 		}

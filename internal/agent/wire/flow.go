@@ -71,18 +71,18 @@ func (f Frame) isData() bool {
 	return f.Type == TypeData || f.Type == TypeStdout || f.Type == TypeStderr
 }
 
-// Allowance is how many bytes a side may still send for one request.
-type Allowance struct {
+// SendWindow is how many bytes a side may still send for one request.
+type SendWindow struct {
 	mu   sync.Mutex
 	left int
 	wake chan struct{}
 }
 
-// NewAllowance starts with a whole window.
-func NewAllowance() *Allowance { return &Allowance{left: Window, wake: make(chan struct{}, 1)} }
+// NewSendWindow starts with a whole window.
+func NewSendWindow() *SendWindow { return &SendWindow{left: Window, wake: make(chan struct{}, 1)} }
 
 // Add takes a grant of the other side.
-func (a *Allowance) Add(bytes int) {
+func (a *SendWindow) Add(bytes int) {
 	a.mu.Lock()
 	a.left += bytes
 	a.mu.Unlock()
@@ -91,7 +91,7 @@ func (a *Allowance) Add(bytes int) {
 
 // Take waits until something may be sent and claims at most want bytes of it.
 // It returns 0 when a stop channel was closed.
-func (a *Allowance) Take(want int, one, two <-chan struct{}) int {
+func (a *SendWindow) Take(want int, one, two <-chan struct{}) int {
 	for {
 		a.mu.Lock()
 		got := min(want, a.left)
@@ -114,19 +114,19 @@ func (a *Allowance) Take(want int, one, two <-chan struct{}) int {
 	}
 }
 
-func (a *Allowance) signal() {
+func (a *SendWindow) signal() {
 	select {
 	case a.wake <- struct{}{}:
 	default:
 	}
 }
 
-// Consumed counts what was worked off and says when it is worth a grant: not
+// ReceiveWindow counts what was worked off and says when it is worth a grant: not
 // for every frame, and early enough that the sender never runs dry.
-type Consumed struct{ bytes int }
+type ReceiveWindow struct{ bytes int }
 
 // Add returns the bytes to grant now, 0 for none.
-func (c *Consumed) Add(bytes int) (grant int) {
+func (c *ReceiveWindow) Add(bytes int) (grant int) {
 	c.bytes += bytes
 	if c.bytes < Window/4 {
 		return 0

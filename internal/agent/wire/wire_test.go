@@ -148,7 +148,7 @@ func TestTheInboxHoldsAWindowAndNoMore(t *testing.T) {
 
 func TestSenderAndReceiverNeverHaveMoreThanAWindowUnderWay(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		a, consumed, underWay := NewAllowance(), Consumed{}, 0
+		a, consumed, underWay := NewSendWindow(), ReceiveWindow{}, 0
 		stop := make(chan struct{})
 		close(stop)
 		for _, n := range rapid.SliceOfN(rapid.IntRange(1, Chunk), 1, 200).Draw(t, "sizes") {

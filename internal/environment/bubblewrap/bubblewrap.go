@@ -142,7 +142,7 @@ func (i *instance) root(ctx context.Context, r environment.Request) ([]string, e
 	if err != nil {
 		return nil, err
 	}
-	program, err := agent.Binary(filepath.Join(r.Owner.Home(), "agent"))
+	program, err := agent.WriteBinary(filepath.Join(r.Owner.Home(), "agent"))
 	if err != nil {
 		return nil, err
 	}

@@ -68,7 +68,7 @@ func (c *containers) Prepare(ctx context.Context, img *image.Image, progress fun
 }
 
 // theAgent puts the agent's program below a home.
-func theAgent(home string) (string, error) { return agent.Binary(filepath.Join(home, "agent")) }
+func theAgent(home string) (string, error) { return agent.WriteBinary(filepath.Join(home, "agent")) }
 
 // Start asks the engine for as little as can be: create, attach, start. All
 // that has to be looked up about the container is looked up after the agent's

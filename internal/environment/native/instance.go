@@ -54,7 +54,7 @@ func (n *native) Start(ctx context.Context, r environment.Request) (_ environmen
 	for _, file := range joins {
 		arguments = append(arguments, "--cgroup", file)
 	}
-	program, err := agent.Binary(filepath.Join(r.Owner.Home(), "agent"))
+	program, err := agent.WriteBinary(filepath.Join(r.Owner.Home(), "agent"))
 	if err != nil {
 		return nil, err
 	}

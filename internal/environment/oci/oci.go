@@ -69,7 +69,7 @@ func New(o Options) (environment.Environment, error) {
 		return nil, fmt.Errorf("looking up the capabilities of this process: %w", err)
 	}
 	e := &environ{options: o, held: held,
-		agent:  cleanup.OnceAHome(func(home string) (string, error) { return agent.Binary(filepath.Join(home, "agent")) }),
+		agent:  cleanup.OnceAHome(func(home string) (string, error) { return agent.WriteBinary(filepath.Join(home, "agent")) }),
 		points: cleanup.OnceAHome(makePoints)}
 	e.runtime = program{path: path, options: &e.options}
 	return e, nil

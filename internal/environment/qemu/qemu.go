@@ -101,7 +101,7 @@ func (e *vm) Prepare(ctx context.Context, img *image.Image, progress func(string
 	defer os.RemoveAll(work)
 
 	if e.guest == nil {
-		agentProgram, err := agent.Binary(work)
+		agentProgram, err := agent.WriteBinary(work)
 		if err != nil {
 			return err
 		}

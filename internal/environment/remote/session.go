@@ -218,8 +218,8 @@ func (s *Session) Check(ctx context.Context, kind string, options json.RawMessag
 }
 
 // Clock reads both hosts' monotonic clocks.
-func (s *Session) Clock(ctx context.Context) (agent.Reading, error) {
-	r := agent.Reading{Sent: time.Now()}
+func (s *Session) Clock(ctx context.Context) (agent.ClockReading, error) {
+	r := agent.ClockReading{Sent: time.Now()}
 	err := s.simple(ctx, request{Call: callClock}, &r.Clock)
 	r.Received = time.Now()
 	return r, err

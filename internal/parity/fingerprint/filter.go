@@ -23,13 +23,13 @@ var passed = []string{"prerouting", "input", "output", "postrouting"}
 // where the kernel is its own.
 func (r *reading) filter() {
 	f, seen := r.Filter, parity.Inside
-	if f.Unseen != "" && r.outer.Shared && r.outer.Elsewhere == "" {
+	if f.ChainsError != "" && r.outer.Shared && r.outer.Elsewhere == "" {
 		f, seen = r.outer.Filter, parity.Outside
 	}
 	for _, hook := range passed {
 		key := "network.filter[" + hook + "]"
-		if f.Unseen != "" {
-			r.missing(key, seen, "%s", f.Unseen)
+		if f.ChainsError != "" {
+			r.missing(key, seen, "%s", f.ChainsError)
 			continue
 		}
 		var words []string
@@ -43,10 +43,10 @@ func (r *reading) filter() {
 	}
 	// Where there is no chain nothing asks for connections to be tracked, and the
 	// kernel may have no part that could.
-	none := f.Unseen == "" && len(f.Chains) == 0
+	none := f.ChainsError == "" && len(f.Chains) == 0
 	switch {
-	case f.Untold != "" && !none:
-		r.missing("network.tracked", seen, "%s", f.Untold)
+	case f.TrackedError != "" && !none:
+		r.missing("network.tracked", seen, "%s", f.TrackedError)
 	case f.Tracked:
 		r.fact("network.tracked", "on", seen)
 	default:
@@ -71,7 +71,7 @@ func decade(n int) string {
 // of the instance that is there.
 func filterOf(i environment.Instance, name string) (f observe.Filter) {
 	fail := func(err error) observe.Filter {
-		return observe.Filter{Unseen: err.Error(), Untold: err.Error()}
+		return observe.Filter{ChainsError: err.Error(), TrackedError: err.Error()}
 	}
 	groups := i.Footprint().Cgroups
 	if len(groups) == 0 {
@@ -93,7 +93,7 @@ func filterOf(i environment.Instance, name string) (f observe.Filter) {
 			return fail(err)
 		}
 		defer space.Close()
-		if err := netns.Within(space, func() error { f = observe.Passed(); return nil }); err != nil {
+		if err := netns.Within(space, func() error { f = observe.PacketFilter(); return nil }); err != nil {
 			return fail(err)
 		}
 		return f

@@ -78,7 +78,7 @@ func (r *reading) places() {
 }
 
 func (r *reading) pathFacts(path, key string) {
-	p, ok := r.Places[path]
+	p, ok := r.Locations[path]
 	if !ok {
 		for _, name := range []string{"filesystem", "mount", "options", "source", "block", "below"} {
 			r.missing(key+name, parity.Inside, "%s: %s", path, r.why(path))

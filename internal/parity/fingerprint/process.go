@@ -150,7 +150,7 @@ func (r *reading) namespaces(name string, p observe.Process) {
 		key, theirs := "namespace["+space+"]", p.Texts["ns/"+space]
 		if space == "net" {
 			// A server of another user shows none; in this one it is as what looks is.
-			theirs = cmp.Or(theirs, r.Filter.Space)
+			theirs = cmp.Or(theirs, r.Filter.Namespace)
 		}
 		switch {
 		case r.outer.Elsewhere != "":

@@ -41,12 +41,12 @@ func container() (Subject, *observe.Answer, Outside) {
 			"/data/my.cnf": "[mysqld]\nbind-address=172.17.0.2\n",
 		},
 		Absent: map[string]string{clocks + "current_clocksource": "permission denied", "server: ns/time": "no such file or directory"},
-		Places: map[string]observe.Place{
+		Locations: map[string]observe.Location{
 			"/": {Path: "/", Device: "0:50", Block: 4096}, "/data": {Path: "/data", Device: "259:2", Block: 4096, Queue: map[string]string{"scheduler": "[none] mq-deadline", "write_cache": "write through", "read_ahead_kb": "128"}},
 			"/dev/shm/x": {Path: "/dev/shm", Device: "0:51", Block: 4096},
 		},
 		Processes: map[string]observe.Process{"server": server},
-		Filter:    observe.Filter{Unseen: "asking the kernel for the rules of nftables: operation not permitted", Untold: "permission denied"},
+		Filter:    observe.Filter{ChainsError: "asking the kernel for the rules of nftables: operation not permitted", TrackedError: "permission denied"},
 		Programs: map[string]observe.Program{
 			"/usr/bin/redis-check-rdb": {Path: "/usr/bin/redis-check-rdb", SHA256: id, Loader: "/lib/ld-musl-x86_64.so.1", LoaderPackage: "musl", LoaderVersion: "1.2.4-r2", Package: "redis", Version: "7.0"},
 			"wrk":                      {Error: "no such command in PATH (/bin)"},
@@ -190,7 +190,7 @@ func TestTheNetworkOfAServerOfAnotherUserIsTheAgents(t *testing.T) {
 	s, answer, outer := container()
 	delete(answer.Processes["server"].Texts, "ns/net")
 	for space, want := range map[string]string{"net:[1]": parity.Hosts, "net:[2]": parity.Own, "": ""} {
-		answer.Filter.Space = space
+		answer.Filter.Namespace = space
 		if got := Read(s, answer, outer)["namespace[net]"]; got.Value != want {
 			t.Errorf("in %q it is %+v, want %q", space, got, want)
 		}

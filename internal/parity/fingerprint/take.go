@@ -66,8 +66,8 @@ func Facts(ctx context.Context, s Subject) (map[string]parity.Fact, error) {
 		return nil, err
 	}
 	outer := outside(s.Instance)
-	if answer.Filter.Unseen != "" {
-		outer.Filter = filterOf(s.Instance, answer.Filter.Space)
+	if answer.Filter.ChainsError != "" {
+		outer.Filter = filterOf(s.Instance, answer.Filter.Namespace)
 	}
 	return Read(s, answer, outer), nil
 }
@@ -101,7 +101,7 @@ func ask(ctx context.Context, s Subject) (*observe.Answer, error) {
 const self = "a command"
 
 func (s Subject) request() observe.Request {
-	r := observe.Request{Texts: texts(), Places: append([]string{"/", "/data", "/tmp"}, s.paths()...), Processes: map[string]int{}}
+	r := observe.Request{Texts: texts(), Locations: append([]string{"/", "/data", "/tmp"}, s.paths()...), Processes: map[string]int{}}
 	for _, f := range s.Files {
 		r.Texts = append(r.Texts, f.Path)
 	}

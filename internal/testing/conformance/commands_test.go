@@ -228,7 +228,7 @@ func theClockRunsAsTheHosts(t *testing.T, s *scene) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ratio, uncertainty := agent.Drift(before, after)
+	ratio, uncertainty := agent.ClockDrift(before, after)
 	if off := math.Abs(ratio - 1); off > tolerance && off > uncertainty {
 		t.Errorf("the clock inside ran at %.4f of the host's (uncertain by %.4f)", ratio, uncertainty)
 	}

@@ -104,7 +104,7 @@ var theAgent = sync.OnceValue(func() error {
 		return err
 	}
 	defer os.RemoveAll(folder)
-	_, err = agent.Binary(folder)
+	_, err = agent.WriteBinary(folder)
 	return err
 })
 

@@ -180,7 +180,7 @@ func (e *Environment) Prepare(ctx context.Context, img *image.Image, progress fu
 	}
 	defer os.RemoveAll(work)
 	if e.guest == nil {
-		program, err := agent.Binary(work)
+		program, err := agent.WriteBinary(work)
 		if err != nil {
 			return err
 		}
