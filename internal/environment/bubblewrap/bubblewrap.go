@@ -124,13 +124,13 @@ func (b *bubblewrap) Start(ctx context.Context, r environment.Request) (_ enviro
 	if err != nil {
 		return nil, err
 	}
-	joins, err := i.Limit(i.Folder())
+	joins, err := i.Limit(i.Directory())
 	if err != nil {
 		return nil, err
 	}
 	arguments = append(append(arguments, network...),
 		"--unshare-pid", "--unshare-ipc", "--unshare-uts", "--die-with-parent", "--", "/tare-agent", "stdio", "--open", "/data")
-	if err := i.Execute(ctx, childprocess.Joining(joins, "bwrap", arguments...), nil); err != nil {
+	if err := i.Execute(ctx, childprocess.InCgroup(joins, "bwrap", arguments...), nil); err != nil {
 		return nil, err
 	}
 	return i, nil
@@ -146,7 +146,7 @@ func (i *instance) root(ctx context.Context, r environment.Request) ([]string, e
 	if err != nil {
 		return nil, err
 	}
-	folder, data := filepath.Join(i.Folder(), "root"), filepath.Join(i.Folder(), "data")
+	folder, data := filepath.Join(i.Directory(), "root"), filepath.Join(i.Directory(), "data")
 	for _, made := range []string{folder, data} {
 		if err := os.Mkdir(made, 0o755); err != nil {
 			return nil, err

@@ -64,17 +64,17 @@ func requirements(o *Options) []environment.Requirement {
 
 type hypervisor struct{ options Options }
 
-func (h *hypervisor) Name() string  { return "Cloud Hypervisor" }
-func (h *hypervisor) Key() string   { return "cloud-hypervisor" }
-func (h *hypervisor) Ping() string  { return root + "/vmm.ping" }
-func (h *hypervisor) Disks() string { return "cache " + h.options.Cache }
+func (h *hypervisor) Name() string     { return "Cloud Hypervisor" }
+func (h *hypervisor) Key() string      { return "cloud-hypervisor" }
+func (h *hypervisor) PingPath() string { return root + "/vmm.ping" }
+func (h *hypervisor) DiskMode() string { return "cache " + h.options.Cache }
 
 var thread = regexp.MustCompile(`^vcpu(\d+)$`)
 
-func (h *hypervisor) Thread() *regexp.Regexp { return thread }
+func (h *hypervisor) VCPUThread() *regexp.Regexp { return thread }
 
-// Home is the guest's folder: there is no jail.
-func (h *hypervisor) Home(folder, _ string) (string, int) { return folder, 0 }
+// RunDirectory is the guest's folder: there is no jail.
+func (h *hypervisor) RunDirectory(folder, _ string) (string, int) { return folder, 0 }
 
 // Command starts the program with nothing but its API. It tells of its guest
 // through a pipe, and its log goes to a file.
@@ -82,7 +82,7 @@ func (h *hypervisor) Command(m *microvm.Machine) vmm.Command {
 	c := vmm.Command{
 		Program:   microvm.Path(h.options.Program),
 		Arguments: []string{"--api-socket", "path=" + microvm.Socket, "--log-file", microvm.Log, "-v"},
-		CleanEnd:  "it switched itself off",
+		CleanExit: "it switched itself off",
 	}
 	if ours, theirs, err := os.Pipe(); err == nil { // else its end says less
 		m.Events, c.Files = ours, []*os.File{theirs}
@@ -92,7 +92,7 @@ func (h *hypervisor) Command(m *microvm.Machine) vmm.Command {
 }
 
 // Words: the machine has ACPI, and can be switched off.
-func (h *hypervisor) Words(*microvm.Machine) []string { return []string{"tare.off=poweroff"} }
+func (h *hypervisor) KernelArgs(*microvm.Machine) []string { return []string{"tare.off=poweroff"} }
 
 // Watch reads the events. A guest that resets itself would boot again, for ever
 // if its kernel panics, so the program is ended instead.
@@ -105,8 +105,8 @@ func (h *hypervisor) Watch(m *microvm.Machine, p *vmm.Process) {
 		if err := in.Decode(&event); err != nil {
 			return // the program has ended
 		}
-		if event.Source == "vm" && (event.Event == "rebooting" || event.Event == "rebooted") && !p.Expected() {
-			p.Stopped("it reset itself, as after a kernel panic or at its own wish")
+		if event.Source == "vm" && (event.Event == "rebooting" || event.Event == "rebooted") && !p.ExitExpected() {
+			p.SetStopReason("it reset itself, as after a kernel panic or at its own wish")
 			_ = p.Kill()
 		}
 	}
@@ -120,8 +120,10 @@ func (h *hypervisor) Quit(ctx context.Context, api *microvm.API, _ *vmm.Process)
 // Finish has nothing to add.
 func (h *hypervisor) Finish(*vmm.Guest, string) {}
 
-// Saved are the files of a snapshot.
-func (h *hypervisor) Saved() []string { return []string{"config.json", "state.json", "memory-ranges"} }
+// SnapshotFiles are the files of a snapshot.
+func (h *hypervisor) SnapshotFiles() []string {
+	return []string{"config.json", "state.json", "memory-ranges"}
+}
 
 // url is that of the folder of a snapshot.
-func url(folder string) string { return "file://" + filepath.Join(folder, microvm.SavedFolder) }
+func url(folder string) string { return "file://" + filepath.Join(folder, microvm.SnapshotDirectory) }

@@ -69,7 +69,7 @@ func (h *hypervisor) config(m *microvm.Machine) config {
 	}
 	c := config{
 		CPUs: cpus{m.CPUs, m.CPUs}, Memory: memory{int64(m.Memory)},
-		Payload: payload{microvm.Kernel, microvm.Initramfs, m.Line},
+		Payload: payload{microvm.Kernel, microvm.Initramfs, m.CommandLine},
 		Disks:   []disk{drive(microvm.Root, !m.RootWritable), drive(microvm.Data, false)}, // /dev/vda and /dev/vdb
 		VSock:   vsock{microvm.GuestCID, microvm.VSock},
 		Serial:  console{"Tty"}, Console: console{"Off"},
@@ -95,13 +95,13 @@ func (h *hypervisor) Save(ctx context.Context, api *microvm.API, m *microvm.Mach
 	if err := api.Put(ctx, root+"/vm.pause", nil); err != nil {
 		return err
 	}
-	return api.Put(ctx, root+"/vm.snapshot", snapshot{url(m.Folder)})
+	return api.Put(ctx, root+"/vm.snapshot", snapshot{url(m.Directory)})
 }
 
 // Load makes a guest of a snapshot. Its disks and its vsock have the paths of
 // the guest that was saved, which begin in the folder that the program runs in.
 func (h *hypervisor) Load(ctx context.Context, api *microvm.API, m *microvm.Machine) error {
-	return api.Put(ctx, root+"/vm.restore", restore{url(m.Folder)})
+	return api.Put(ctx, root+"/vm.restore", restore{url(m.Directory)})
 }
 
 // Resume lets a loaded guest run.

@@ -83,7 +83,7 @@ func (c *containers) Start(ctx context.Context, r environment.Request) (_ enviro
 	i := &instance{engine: c.engine, options: c.options, versions: c.versions}
 	defer func() {
 		if err != nil {
-			err = fmt.Errorf("starting %s: %w%s", r.Name, err, tail.Words())
+			err = fmt.Errorf("starting %s: %w%s", r.Name, err, tail.LastLines())
 			if left := i.remove(context.WithoutCancel(ctx)); left != nil {
 				err = fmt.Errorf("%w\nand clearing up after it: %w", err, left)
 			}

@@ -101,19 +101,19 @@ func requirements(o *Options) []environment.Requirement {
 
 type firecracker struct{ options Options }
 
-func (f *firecracker) Name() string { return "Firecracker" }
-func (f *firecracker) Key() string  { return "firecracker" }
-func (f *firecracker) Ping() string { return "/" }
-func (f *firecracker) Disks() string {
+func (f *firecracker) Name() string     { return "Firecracker" }
+func (f *firecracker) Key() string      { return "firecracker" }
+func (f *firecracker) PingPath() string { return "/" }
+func (f *firecracker) DiskMode() string {
 	return "cache " + f.options.Cache + ", " + f.options.AIO
 }
 
 var thread = regexp.MustCompile(`^fc_vcpu (\d+)$`)
 
-func (f *firecracker) Thread() *regexp.Regexp { return thread }
+func (f *firecracker) VCPUThread() *regexp.Regexp { return thread }
 
-// Home is the jail that the jailer makes, by its own rule.
-func (f *firecracker) Home(folder, name string) (string, int) {
+// RunDirectory is the jail that the jailer makes, by its own rule.
+func (f *firecracker) RunDirectory(folder, name string) (string, int) {
 	if f.options.Jailer == "" {
 		return folder, 0
 	}
@@ -123,7 +123,7 @@ func (f *firecracker) Home(folder, name string) (string, int) {
 
 // Command starts Firecracker, or the jailer that becomes Firecracker.
 func (f *firecracker) Command(m *microvm.Machine) vmm.Command {
-	c := vmm.Command{CleanEnd: "it reset itself, as after a kernel panic or at its own wish"}
+	c := vmm.Command{CleanExit: "it reset itself, as after a kernel panic or at its own wish"}
 	own := []string{"--api-sock", microvm.Socket}
 	if f.options.BootTimer {
 		own = append(own, "--boot-timer")
@@ -135,14 +135,14 @@ func (f *firecracker) Command(m *microvm.Machine) vmm.Command {
 	}
 	user := strconv.Itoa(f.options.JailUser)
 	c.Arguments = append([]string{"--id", m.Name, "--exec-file", c.Program, "--uid", user, "--gid", user,
-		"--chroot-base-dir", filepath.Join(m.Base, "jail"), "--"}, own...)
+		"--chroot-base-dir", filepath.Join(m.GuestDirectory, "jail"), "--"}, own...)
 	c.Program = microvm.Path(f.options.Jailer)
 	return c
 }
 
 // Words: there is a keyboard controller with nothing but the reset line, and
 // probing it for more takes time.
-func (f *firecracker) Words(*microvm.Machine) []string {
+func (f *firecracker) KernelArgs(*microvm.Machine) []string {
 	words := []string{"reboot=k", "i8042.noaux", "i8042.nomux", "i8042.dumbkbd", "tare.off=reboot"}
 	if f.options.BootTimer {
 		words = append(words, fmt.Sprintf("tare.timer=%#x", f.timer()))

@@ -68,7 +68,7 @@ func TestAWrongOptionIsNamedWithWhatIsRight(t *testing.T) {
 func TestTheRequestsSayWhatTheOptionsAskFor(t *testing.T) {
 	o := defaults()
 	o.NetOps, o.Cache, o.AIO = 50, "unsafe", "async"
-	m := &microvm.Machine{CPUs: 2, Memory: 256 * quantity.MiB, Line: "quiet",
+	m := &microvm.Machine{CPUs: 2, Memory: 256 * quantity.MiB, CommandLine: "quiet",
 		Disk: &microvm.Limiter{Bandwidth: &microvm.Bucket{Size: 1000, Refill: 1000}},
 		Port: &virtnet.Port{Device: "port2", Address: netip.MustParsePrefix("10.213.0.2/24"), MAC: net.HardwareAddr{0x52, 0x54, 10, 213, 0, 2}}}
 	var lines []string

@@ -79,8 +79,8 @@ const (
 	memoryFile  = "memory"
 )
 
-// Saved are the two files of a snapshot.
-func (f *firecracker) Saved() []string { return []string{stateFile, memoryFile} }
+// SnapshotFiles are the two files of a snapshot.
+func (f *firecracker) SnapshotFiles() []string { return []string{stateFile, memoryFile} }
 
 // step is one request.
 type step struct {
@@ -92,7 +92,7 @@ type step struct {
 // a snapshot is loaded.
 func (f *firecracker) watched(m *microvm.Machine) ([]step, error) {
 	for _, name := range []string{microvm.Log, metricsFile} {
-		path := filepath.Join(m.Folder, name)
+		path := filepath.Join(m.Directory, name)
 		if err := os.WriteFile(path, nil, 0o600); err != nil {
 			return nil, err
 		}
@@ -116,7 +116,7 @@ func (f *firecracker) definition(m *microvm.Machine) []step {
 	}
 	steps := []step{
 		{"/machine-config", machineConfig{CPUs: m.CPUs, Memory: int(m.Memory / quantity.MiB), SMT: o.SMT}},
-		{"/boot-source", bootSource{Kernel: microvm.Kernel, Initramfs: microvm.Initramfs, Line: m.Line}},
+		{"/boot-source", bootSource{Kernel: microvm.Kernel, Initramfs: microvm.Initramfs, Line: m.CommandLine}},
 		disk(microvm.Root, !m.RootWritable), // the guest's /dev/vda
 		disk(microvm.Data, false),           // and /dev/vdb
 		{"/vsock", vsock{CID: microvm.GuestCID, Path: microvm.VSock}},
@@ -157,7 +157,7 @@ func (f *firecracker) Save(ctx context.Context, api *microvm.API, _ *microvm.Mac
 		return err
 	}
 	return api.Put(ctx, "/snapshot/create", create{Type: "Full",
-		Snapshot: filepath.Join(microvm.SavedFolder, stateFile), Memory: filepath.Join(microvm.SavedFolder, memoryFile)})
+		Snapshot: filepath.Join(microvm.SnapshotDirectory, stateFile), Memory: filepath.Join(microvm.SnapshotDirectory, memoryFile)})
 }
 
 // Load makes a guest of a snapshot. Its disks and its vsock have the paths of
@@ -168,8 +168,8 @@ func (f *firecracker) Load(ctx context.Context, api *microvm.API, m *microvm.Mac
 		return err
 	}
 	return put(ctx, api, append(steps, step{"/snapshot/load", load{
-		Snapshot: filepath.Join(microvm.SavedFolder, stateFile),
-		Memory:   backend{Type: "File", Path: filepath.Join(microvm.SavedFolder, memoryFile)},
+		Snapshot: filepath.Join(microvm.SnapshotDirectory, stateFile),
+		Memory:   backend{Type: "File", Path: filepath.Join(microvm.SnapshotDirectory, memoryFile)},
 	}}))
 }
 

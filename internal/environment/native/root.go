@@ -18,7 +18,7 @@ import (
 // makeRoot makes the root file system with /data and returns the agent's
 // arguments for it.
 func (i *instance) makeRoot(ctx context.Context, o Options, r environment.Request) ([]string, error) {
-	root := filepath.Join(i.Folder(), "root")
+	root := filepath.Join(i.Directory(), "root")
 	if err := os.Mkdir(root, 0o755); err != nil {
 		return nil, err
 	}
@@ -47,7 +47,7 @@ func (i *instance) fill(ctx context.Context, o Options, r environment.Request, f
 	if err != nil {
 		return nil, err
 	}
-	i.paths.RootOn = fsinfo.Of(i.Folder())
+	i.paths.RootOn = fsinfo.Of(i.Directory())
 	if below := fsinfo.Of(image); below != i.paths.RootOn {
 		i.paths.RootOn += ", the image's programs " + below
 	}
@@ -61,7 +61,7 @@ func (i *instance) fill(ctx context.Context, o Options, r environment.Request, f
 
 // overlay mounts the image below a fresh layer.
 func (i *instance) overlay(image, folder string) error {
-	upper, work := filepath.Join(i.Folder(), "upper"), filepath.Join(i.Folder(), "work")
+	upper, work := filepath.Join(i.Directory(), "upper"), filepath.Join(i.Directory(), "work")
 	for _, dir := range []string{upper, work} {
 		if err := os.Mkdir(dir, 0o755); err != nil {
 			return err
@@ -79,15 +79,15 @@ func (i *instance) overlay(image, folder string) error {
 // makeData makes what is at /data. Servers run as users of their own and write
 // there, so everybody may.
 func (i *instance) makeData(ctx context.Context, o Options, root string) (arguments []string, err error) {
-	folder := filepath.Join(i.Folder(), "data")
-	i.disk = i.Folder()
+	folder := filepath.Join(i.Directory(), "data")
+	i.disk = i.Directory()
 	switch o.Data {
 	case "tmpfs":
 		i.paths.Data, i.paths.DataOn = "tmpfs", environment.Memory
 		i.disk = environment.Memory
 		return []string{"--tmpfs", "/data"}, nil
 	case "overlay":
-		i.paths.Data, i.paths.DataOn = i.paths.Root, fsinfo.Of(i.Folder())
+		i.paths.Data, i.paths.DataOn = i.paths.Root, fsinfo.Of(i.Directory())
 		folder = filepath.Join(root, "data")
 	}
 	if err := os.MkdirAll(folder, 0o755); err != nil {

@@ -28,7 +28,7 @@ func (e *environ) Start(ctx context.Context, r environment.Request) (_ environme
 	i := &instance{environ: e, id: "tare-" + r.Owner.ID() + "-" + r.Name}
 	defer func() {
 		if err != nil {
-			err = fmt.Errorf("starting %s: %w%s", r.Name, err, tail.Words())
+			err = fmt.Errorf("starting %s: %w%s", r.Name, err, tail.LastLines())
 			if left := i.remove(context.WithoutCancel(ctx)); left != nil {
 				err = fmt.Errorf("%w\nand clearing up after it: %w", err, left)
 			}

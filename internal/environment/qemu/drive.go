@@ -119,7 +119,7 @@ func (o *Options) emptyData(ctx context.Context, file string) (*vmm.Template, er
 	if err != nil || o.DataDisk != "qcow2" {
 		return t, err
 	}
-	if err := vmm.Tool(ctx, "qemu-img", "convert", "-q", "-f", "raw", "-O", "qcow2", file, file+".qcow2"); err != nil {
+	if err := vmm.RunTool(ctx, "qemu-img", "convert", "-q", "-f", "raw", "-O", "qcow2", file, file+".qcow2"); err != nil {
 		return nil, err
 	}
 	return vmm.ReadTemplate(file + ".qcow2")
@@ -153,7 +153,7 @@ func (o *Options) writeDrives(ctx context.Context, g *vmm.Guest, m machine, root
 			if err != nil {
 				return 0, err
 			}
-			g.Undo(func(context.Context) error { return held.Close() })
+			g.OnStop(func(context.Context) error { return held.Close() })
 		}
 	}
 	if drives[0].form == "raw" || slices.ContainsFunc(drives[:], func(d drive) bool { return d.form == aDevice }) {

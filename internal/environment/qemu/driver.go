@@ -120,10 +120,10 @@ func (d *driver) hear(e qmp.Event) {
 	switch e.Name {
 	case "SHUTDOWN":
 		if data.Guest {
-			d.process.Stopped(data.Reason)
+			d.process.SetStopReason(data.Reason)
 		}
 	case "STOP":
-		if !d.process.Expected() {
+		if !d.process.ExitExpected() {
 			go d.condemn()
 		}
 	}
@@ -137,6 +137,6 @@ func (d *driver) condemn() {
 	if err := d.monitor.Execute(ctx, "query-status", nil, &status); err != nil || status.Status == "" {
 		status.Status = "stopped"
 	}
-	d.process.Stopped(status.Status)
+	d.process.SetStopReason(status.Status)
 	_ = d.process.Kill() // whoever waits for the end will see whether it came
 }

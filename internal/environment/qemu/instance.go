@@ -25,7 +25,7 @@ func (e *vm) Start(ctx context.Context, r environment.Request) (_ environment.In
 	if err != nil {
 		return nil, err
 	}
-	folder, err := g.Folder()
+	folder, err := g.Directory()
 	if err != nil {
 		return nil, err
 	}
@@ -43,10 +43,10 @@ func (e *vm) Start(ctx context.Context, r environment.Request) (_ environment.In
 	if m.disks, err = disks(ctx, r.Disks, folder); err != nil {
 		return nil, err
 	}
-	if err := g.Confine(); err != nil {
+	if err := g.CreateCgroup(); err != nil {
 		return nil, err
 	}
-	g.Given(e.options.Memory)
+	g.NoteMemoryOption(e.options.Memory)
 	d, theirs, err := newDriver()
 	if err != nil {
 		return nil, err

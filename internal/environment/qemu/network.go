@@ -22,14 +22,14 @@ func (o *Options) bridge(own *cleanup.Owner) (*virtnet.Bridge, error) {
 // for this guest alone.
 func (o *Options) join(g *vmm.Guest, r environment.Request) (*virtnet.Port, error) {
 	if r.Network != nil || o.Network != "bridge" && o.Network != "nat" {
-		return g.Join()
+		return g.JoinNetwork()
 	}
 	bridge, err := o.bridge(r.Owner)
 	if err != nil {
 		return nil, err
 	}
-	g.Undo(func(ctx context.Context) error { return bridge.Close(ctx) })
-	return g.Plug(bridge)
+	g.OnStop(func(ctx context.Context) error { return bridge.Close(ctx) })
+	return g.AttachBridge(bridge)
 }
 
 // packetPath is what a packet between the guest and the host passes.

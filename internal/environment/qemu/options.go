@@ -90,11 +90,11 @@ func (o *Options) Validate() error {
 	one("data_aio", o.DataAIO, "", "threads", "io_uring", "native")
 	one("network", o.Network, "none", "user", "bridge", "nat")
 	wrong = append(wrong, o.wrongDrives()...)
-	if o.Memory != 0 && o.Memory < vmm.LeastMemory {
-		wrong = append(wrong, fmt.Errorf("memory: %s is too little for a kernel: at least %s", o.Memory, vmm.LeastMemory))
+	if o.Memory != 0 && o.Memory < vmm.MinMemory {
+		wrong = append(wrong, fmt.Errorf("memory: %s is too little for a kernel: at least %s", o.Memory, vmm.MinMemory))
 	}
-	if o.Data < vmm.LeastData {
-		wrong = append(wrong, fmt.Errorf("data: %s is too little for a file system: at least %s", o.Data, vmm.LeastData))
+	if o.Data < vmm.MinData {
+		wrong = append(wrong, fmt.Errorf("data: %s is too little for a file system: at least %s", o.Data, vmm.MinData))
 	}
 	if o.CPUs < 0 || o.CPUs > 255 {
 		wrong = append(wrong, fmt.Errorf("cpus: %d is not between 1 and 255", o.CPUs))

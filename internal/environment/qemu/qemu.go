@@ -55,7 +55,7 @@ func (e *vm) accel() string {
 	if e.options.Accel != "auto" {
 		return e.options.Accel
 	}
-	if kvm.Probe(context.Background(), vmm.ProbeLimit).Usable {
+	if kvm.Probe(context.Background(), vmm.ProbeTimeout).Usable {
 		return "kvm"
 	}
 	return "tcg"
@@ -154,7 +154,7 @@ func emptyOverlay(ctx context.Context, file, base string) (*vmm.Template, error)
 	if err != nil {
 		return nil, err
 	}
-	if err := vmm.Tool(ctx, "qemu-img", "create", "-q", "-f", "qcow2", "-F", "raw", "-b", base, file); err != nil {
+	if err := vmm.RunTool(ctx, "qemu-img", "create", "-q", "-f", "qcow2", "-F", "raw", "-b", base, file); err != nil {
 		return nil, err
 	}
 	return vmm.ReadTemplate(file)

@@ -61,7 +61,7 @@ func (o *Options) checkKVM(ctx context.Context) environment.Finding {
 	if o.Accel == "tcg" {
 		return environment.Finding{State: environment.Caveat, Reason: "software emulation (tcg): the options ask for it"}
 	}
-	r := kvm.Probe(ctx, vmm.ProbeLimit)
+	r := kvm.Probe(ctx, vmm.ProbeTimeout)
 	switch {
 	case r.Usable:
 		return environment.Finding{State: environment.Usable, Reason: r.Reason}

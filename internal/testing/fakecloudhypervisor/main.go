@@ -41,7 +41,7 @@ func main() {
 	flags.Bool("v", false, "")
 	_ = flags.Parse(os.Args[1:])
 	if *show {
-		fmt.Printf("cloud-hypervisor %s %s\n", version, microvm.DoubleWord)
+		fmt.Printf("cloud-hypervisor %s %s\n", version, microvm.FakeMarker)
 		return
 	}
 	h := &hypervisor{log: os.Stderr}

@@ -49,7 +49,7 @@ func main() {
 	flags.Uint64("parent-cpu-time-us", 0, "")
 	_ = flags.Parse(os.Args[1:])
 	if *show {
-		fmt.Printf("Firecracker v%s %s\n", version, microvm.DoubleWord)
+		fmt.Printf("Firecracker v%s %s\n", version, microvm.FakeMarker)
 		return
 	}
 	if strings.Trim(*id, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-") != "" || len(*id) > 64 {

@@ -68,8 +68,8 @@ func New(r environment.Request) (*Instance, error) {
 	return i, err
 }
 
-// Folder is the instance's own, on the host; it goes with the instance.
-func (i *Instance) Folder() string { return i.folder }
+// Directory is the instance's own, on the host; it goes with the instance.
+func (i *Instance) Directory() string { return i.folder }
 
 // Undo has something done when the processes have ended; what was registered
 // last is done first.
@@ -96,8 +96,8 @@ func (i *Instance) Limit(disk string) (joins []string, err error) {
 	return i.group.ProcsFiles(), nil
 }
 
-// Joining is a command that is in a group before its program begins.
-func Joining(joins []string, program string, arguments ...string) *exec.Cmd {
+// InCgroup is a command that is in a group before its program begins.
+func InCgroup(joins []string, program string, arguments ...string) *exec.Cmd {
 	const prelude = `while [ "$1" != -- ]; do echo 0 >"$1" || exit 1; shift; done; shift; exec "$@"`
 	words := append([]string{"-c", prelude, "sh"}, joins...)
 	return exec.Command("/bin/sh", append(append(words, "--", program), arguments...)...)
@@ -113,7 +113,7 @@ func (i *Instance) Execute(ctx context.Context, command *exec.Cmd, space *os.Fil
 	}
 	executed := time.Now()
 	if i.client, err = agent.Connect(ctx, i.process.stream); err != nil {
-		return fmt.Errorf("starting %s: %w%s", i.request.Name, err, last.Words())
+		return fmt.Errorf("starting %s: %w%s", i.request.Name, err, last.LastLines())
 	}
 	i.phases = []environment.Phase{
 		{Name: environment.PreparePhase, Duration: i.prepared.Sub(i.begun)},

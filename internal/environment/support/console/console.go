@@ -34,8 +34,8 @@ func (c *Console) Write(p []byte) (int, error) {
 	return c.to.Write(p)
 }
 
-// Words are the last lines as the end of a message, or "".
-func (c *Console) Words() string {
+// LastLines are the last lines as the end of a message, or "".
+func (c *Console) LastLines() string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	lines := strings.Split(strings.TrimSpace(string(c.last)), "\n")

@@ -51,15 +51,15 @@ func newAPI(p *place) *API {
 
 func (a *API) close() { a.client.CloseIdleConnections() }
 
-// Refusal is what a VMM answers to a request that it does not carry out.
-type Refusal struct {
+// APIError is what a VMM answers to a request that it does not carry out.
+type APIError struct {
 	Request string // "PUT /drives/root"
 	Status  int
-	Says    string
+	Message string
 }
 
-func (r *Refusal) Error() string {
-	return fmt.Sprintf("%s was refused (%d %s): %s", r.Request, r.Status, http.StatusText(r.Status), r.Says)
+func (r *APIError) Error() string {
+	return fmt.Sprintf("%s was refused (%d %s): %s", r.Request, r.Status, http.StatusText(r.Status), r.Message)
 }
 
 // Put sends a body, or none for nil.
@@ -108,7 +108,7 @@ func (a *API) do(ctx context.Context, method, path string, body, result any) err
 		return fmt.Errorf("reading the VMM's answer to %s: %w", what, err)
 	}
 	if answer.StatusCode/100 != 2 {
-		return &Refusal{Request: what, Status: answer.StatusCode, Says: fault(said)}
+		return &APIError{Request: what, Status: answer.StatusCode, Message: fault(said)}
 	}
 	if result != nil {
 		if err := json.Unmarshal(said, result); err != nil {
@@ -142,7 +142,7 @@ func (a *API) await(ctx context.Context, p *vmm.Process, ping string) error {
 	const between = time.Millisecond // between two looks at a socket that nobody announces
 	for {
 		err := a.Get(ctx, ping, nil)
-		var refused *Refusal
+		var refused *APIError
 		if err == nil || errors.As(err, &refused) {
 			return err
 		}

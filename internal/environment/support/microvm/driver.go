@@ -27,7 +27,7 @@ type driver struct {
 
 // newDriver opens the guest's folder.
 func newDriver(v VMM, m *Machine, load, listens bool, note func(string, ...any)) (*driver, error) {
-	p, err := openPlace(m.Folder)
+	p, err := openPlace(m.Directory)
 	if err != nil {
 		return nil, err
 	}
@@ -49,7 +49,7 @@ func newDriver(v VMM, m *Machine, load, listens bool, note func(string, ...any))
 func (d *driver) Open(ctx context.Context, p *vmm.Process) error {
 	d.process = p
 	go d.vmm.Watch(d.machine, p)
-	if err := d.api.await(ctx, p, d.vmm.Ping()); err != nil {
+	if err := d.api.await(ctx, p, d.vmm.PingPath()); err != nil {
 		return err
 	}
 	if d.load {
@@ -77,7 +77,7 @@ func (d *driver) pin(ctx context.Context, pin func([]int) error) error {
 	if len(d.machine.Cores) == 0 {
 		return nil
 	}
-	threads, err := vmm.Threads(ctx, d.process.PID, d.vmm.Thread(), d.machine.CPUs)
+	threads, err := vmm.Threads(ctx, d.process.PID, d.vmm.VCPUThread(), d.machine.CPUs)
 	if err != nil {
 		// The cpuset holds them all the same; only which is on which is open.
 		d.note("the virtual CPUs are not pinned one by one, they share the cores %v: %v", d.machine.Cores, err)

@@ -33,24 +33,24 @@ type VMM interface {
 	Name() string
 	// Key is the name in versions: "firecracker".
 	Key() string
-	// Home is where the program runs for a guest whose folder this is, and the
+	// RunDirectory is where the program runs for a guest whose folder this is, and the
 	// user that it runs as: 0 without a jail. In a jail it reaches nothing that
 	// lies elsewhere.
-	Home(folder, name string) (home string, user int)
+	RunDirectory(folder, name string) (home string, user int)
 	// Command that starts the program for a guest, without its folder.
 	Command(m *Machine) vmm.Command
-	// Ping is a path of the API that answers as soon as anything does.
-	Ping() string
-	// Words of the kernel's command line that only this VMM's guests need.
-	Words(m *Machine) []string
+	// PingPath is a path of the API that answers as soon as anything does.
+	PingPath() string
+	// KernelArgs of the kernel's command line that only this VMM's guests need.
+	KernelArgs(m *Machine) []string
 	// Define tells the program all about its guest, which does not run yet.
 	Define(ctx context.Context, api *API, m *Machine) error
 	// Boot lets a defined guest run.
 	Boot(ctx context.Context, api *API) error
 	// Save stops a running guest and saves it to the files of Saved.
 	Save(ctx context.Context, api *API, m *Machine) error
-	// Saved are the files that a saved guest consists of, below SavedFolder.
-	Saved() []string
+	// SnapshotFiles are the files that a saved guest consists of, below SavedFolder.
+	SnapshotFiles() []string
 	// Load makes a guest of the saved files, which stands still.
 	Load(ctx context.Context, api *API, m *Machine) error
 	// Resume lets a loaded guest run.
@@ -59,30 +59,30 @@ type VMM interface {
 	Quit(ctx context.Context, api *API, p *vmm.Process)
 	// Limiters are those of the disks, asked for again.
 	Limiters(ctx context.Context, api *API) ([]*Limiter, error)
-	// Thread is what a virtual CPU's thread is called, with its number.
-	Thread() *regexp.Regexp
+	// VCPUThread is what a virtual CPU's thread is called, with its number.
+	VCPUThread() *regexp.Regexp
 	// Watch looks at a program that has started until it has ended, for what it
 	// says of its guest. The files are those that Command made for it.
 	Watch(m *Machine, p *vmm.Process)
 	// Finish adds what is known only after the start.
 	Finish(g *vmm.Guest, folder string)
-	// Disks says in a few words how the program treats disks: "cache unsafe".
-	Disks() string
+	// DiskMode says in a few words how the program treats disks: "cache unsafe".
+	DiskMode() string
 }
 
 // Machine is one guest, fully decided.
 type Machine struct {
-	Name         string // of letters, digits and dashes
-	CPUs         int
-	Memory       quantity.Bytes
-	Cores        []int
-	Line         string // of the kernel
-	RootWritable bool
-	Disk         *Limiter      // of each disk; nil for none
-	Port         *virtnet.Port // whose tap the program opens by its name; nil without one
-	Folder       string        // that the program runs in
-	Base         string        // the guest's own, in which that is
-	User         int           // that the program runs as; 0 without a jail
+	Name           string // of letters, digits and dashes
+	CPUs           int
+	Memory         quantity.Bytes
+	Cores          []int
+	CommandLine    string // of the kernel
+	RootWritable   bool
+	Disk           *Limiter      // of each disk; nil for none
+	Port           *virtnet.Port // whose tap the program opens by its name; nil without one
+	Directory      string        // that the program runs in
+	GuestDirectory string        // the guest's own, in which that is
+	User           int           // that the program runs as; 0 without a jail
 	// Events is where a VMM reads what its program says, if it asked for that in
 	// its Command.
 	Events *os.File
@@ -90,14 +90,14 @@ type Machine struct {
 
 // The files in the folder that the program runs in.
 const (
-	Kernel      = "kernel"
-	Initramfs   = "initramfs"
-	Root        = "root"
-	Data        = "data"
-	Socket      = "api.sock"
-	VSock       = "v.sock"
-	Log         = "log"
-	SavedFolder = "saved"
+	Kernel            = "kernel"
+	Initramfs         = "initramfs"
+	Root              = "root"
+	Data              = "data"
+	Socket            = "api.sock"
+	VSock             = "v.sock"
+	Log               = "log"
+	SnapshotDirectory = "saved"
 )
 
 // The guest's address on vsock, and the port that the agent speaks through.
@@ -250,7 +250,7 @@ func Version(ctx context.Context, program string) (string, error) {
 }
 
 // isDouble tells the doubles of the tests, which say so in their version.
-func isDouble(version string) bool { return strings.Contains(version, DoubleWord) }
+func isDouble(version string) bool { return strings.Contains(version, FakeMarker) }
 
-// DoubleWord stands in the version of a double.
-const DoubleWord = "(double)"
+// FakeMarker stands in the version of a double.
+const FakeMarker = "(double)"

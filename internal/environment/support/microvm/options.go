@@ -70,11 +70,11 @@ func (o *Options) Validate() error {
 	if o.Program == "" || strings.ContainsAny(o.Program, "\n") {
 		say("program: %q is no program", o.Program)
 	}
-	if o.Memory != 0 && (o.Memory < vmm.LeastMemory || o.Memory%quantity.MiB != 0) {
-		say("memory: %s: it takes whole MiB, and at least %s", o.Memory, vmm.LeastMemory)
+	if o.Memory != 0 && (o.Memory < vmm.MinMemory || o.Memory%quantity.MiB != 0) {
+		say("memory: %s: it takes whole MiB, and at least %s", o.Memory, vmm.MinMemory)
 	}
-	if o.Data < vmm.LeastData {
-		say("data: %s is too little for a file system: at least %s", o.Data, vmm.LeastData)
+	if o.Data < vmm.MinData {
+		say("data: %s is too little for a file system: at least %s", o.Data, vmm.MinData)
 	}
 	if o.CPUs < 0 || o.CPUs > 255 {
 		say("cpus: %d is not between 1 and 255", o.CPUs)

@@ -159,7 +159,7 @@ func TestARefusalNamesTheRequest(t *testing.T) {
 		t.Error(err)
 	}
 	err = api.Patch(t.Context(), "/bad", nil)
-	var refused *Refusal
+	var refused *APIError
 	if !errors.As(err, &refused) || err.Error() != "PATCH /bad was refused (400 Bad Request): Not now." {
 		t.Error(err)
 	}
@@ -200,7 +200,7 @@ func TestACallToAGuestSaysWhetherSomebodyListens(t *testing.T) {
 
 func TestADoubleIsKnownByItsVersion(t *testing.T) {
 	program := filepath.Join(t.TempDir(), "vmm")
-	if err := os.WriteFile(program, []byte("#!/bin/sh\necho 'VMM v1.2 "+DoubleWord+"'; echo more\n"), 0o755); err != nil {
+	if err := os.WriteFile(program, []byte("#!/bin/sh\necho 'VMM v1.2 "+FakeMarker+"'; echo more\n"), 0o755); err != nil {
 		t.Fatal(err)
 	}
 	version, err := Version(t.Context(), program)

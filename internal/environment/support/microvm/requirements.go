@@ -45,7 +45,7 @@ func checkKVM(ctx context.Context, name string, o *Options) environment.Finding 
 	if err == nil && isDouble(version) {
 		return environment.Finding{State: environment.Caveat, Reason: "software emulation (tcg): " + o.Program + " is the double of " + name + " that tare's own tests use"}
 	}
-	r := kvm.Probe(ctx, vmm.ProbeLimit)
+	r := kvm.Probe(ctx, vmm.ProbeTimeout)
 	if !r.Usable {
 		if err != nil {
 			r.Reason += "; and " + err.Error()

@@ -35,8 +35,8 @@ type saved struct {
 // keep takes the files of a guest that was saved.
 func (s *saved) keep(v VMM, folder string) (err error) {
 	s.files = map[string]*os.File{}
-	for _, name := range v.Saved() {
-		if s.files[name], err = os.Open(filepath.Join(folder, SavedFolder, name)); err != nil {
+	for _, name := range v.SnapshotFiles() {
+		if s.files[name], err = os.Open(filepath.Join(folder, SnapshotDirectory, name)); err != nil {
 			return fmt.Errorf("a file of the saved guest: %w", err)
 		}
 	}
@@ -46,12 +46,12 @@ func (s *saved) keep(v VMM, folder string) (err error) {
 
 // put makes the saved guest's files appear in a folder.
 func (s *saved) put(folder string) error {
-	if err := os.Mkdir(filepath.Join(folder, SavedFolder), 0o755); err != nil {
+	if err := os.Mkdir(filepath.Join(folder, SnapshotDirectory), 0o755); err != nil {
 		return err
 	}
 	for name, file := range s.files {
 		path := fmt.Sprintf("/proc/%d/fd/%d", os.Getpid(), file.Fd())
-		if err := os.Symlink(path, filepath.Join(folder, SavedFolder, name)); err != nil {
+		if err := os.Symlink(path, filepath.Join(folder, SnapshotDirectory, name)); err != nil {
 			return err
 		}
 	}
@@ -89,7 +89,7 @@ func (e *Environment) save(ctx context.Context, r environment.Request, s *saved)
 	if err != nil {
 		return err
 	}
-	if err := os.Mkdir(filepath.Join(m.Folder, SavedFolder), 0o755); err != nil {
+	if err := os.Mkdir(filepath.Join(m.Directory, SnapshotDirectory), 0o755); err != nil {
 		return err
 	}
 	d, c, err := e.launch(g, m, false, true)
@@ -105,6 +105,6 @@ func (e *Environment) save(ctx context.Context, r environment.Request, s *saved)
 		if err := e.vmm.Save(ctx, d.api, m); err != nil {
 			return err
 		}
-		return s.keep(e.vmm, m.Folder)
+		return s.keep(e.vmm, m.Directory)
 	})
 }

@@ -34,7 +34,7 @@ func (e *Environment) Start(ctx context.Context, r environment.Request) (_ envir
 		if from, err = e.savedFor(ctx, r, saving{r.Image.Digest, cpus, memory, r.Limits.PIDs, r.Limits.IO}); err != nil {
 			return nil, err
 		}
-		g.Again()
+		g.RestartClock()
 	}
 	defer func() {
 		if err != nil {
@@ -46,7 +46,7 @@ func (e *Environment) Start(ctx context.Context, r environment.Request) (_ envir
 	if err != nil {
 		return nil, err
 	}
-	g.Given(e.options.Memory)
+	g.NoteMemoryOption(e.options.Memory)
 	if !r.Limits.IO.None() {
 		g.Note("%s", togetherNote)
 	}
@@ -61,7 +61,7 @@ func (e *Environment) Start(ctx context.Context, r environment.Request) (_ envir
 	if isDouble(e.ownVersion()) {
 		g.Note("this is no %s, but its double: QEMU emulates the guest", e.vmm.Name())
 	}
-	e.vmm.Finish(g, m.Folder)
+	e.vmm.Finish(g, m.Directory)
 	return g, nil
 }
 
@@ -88,26 +88,26 @@ func (e *Environment) furnish(ctx context.Context, g *vmm.Guest, r environment.R
 	}
 	m = &Machine{Name: r.Name, Cores: r.Limits.Cores, RootWritable: e.options.Root == "copy", Disk: e.options.diskLimiter(r.Limits.IO)}
 	m.CPUs, m.Memory = vmm.Size(e.options.CPUs, e.options.Memory, r.Limits)
-	if m.Base, err = g.Folder(); err != nil {
+	if m.GuestDirectory, err = g.Directory(); err != nil {
 		return nil, 0, err
 	}
-	m.Folder, m.User = e.vmm.Home(m.Base, m.Name)
-	if err := os.MkdirAll(m.Folder, 0o755); err != nil {
+	m.Directory, m.User = e.vmm.RunDirectory(m.GuestDirectory, m.Name)
+	if err := os.MkdirAll(m.Directory, 0o755); err != nil {
 		return nil, 0, err
 	}
-	paths := environment.Paths{Network: "none", RootOn: fsinfo.Of(disk), DataOn: fsinfo.Of(m.Folder),
-		Root: "overlay on ext4 on virtio-blk, raw file, " + e.vmm.Disks(), Data: "ext4 on virtio-blk, raw file, " + e.vmm.Disks()}
+	paths := environment.Paths{Network: "none", RootOn: fsinfo.Of(disk), DataOn: fsinfo.Of(m.Directory),
+		Root: "overlay on ext4 on virtio-blk, raw file, " + e.vmm.DiskMode(), Data: "ext4 on virtio-blk, raw file, " + e.vmm.DiskMode()}
 	if m.Port, paths.Network, err = e.connect(g, r, m.User); err != nil {
 		return nil, 0, err
 	}
-	if m.Line, err = e.line(m, r, await); err != nil {
+	if m.CommandLine, err = e.line(m, r, await); err != nil {
 		return nil, 0, err
 	}
 	links := map[string]string{Kernel: guest.Vmlinux, Initramfs: guest.Initramfs, Root: disk}
 	if m.RootWritable {
 		delete(links, Root)
 		begin := time.Now()
-		if err := vmm.Tool(ctx, "cp", "--reflink=auto", "--sparse=always", disk, filepath.Join(m.Folder, Root)); err != nil {
+		if err := vmm.RunTool(ctx, "cp", "--reflink=auto", "--sparse=always", disk, filepath.Join(m.Directory, Root)); err != nil {
 			return nil, 0, err
 		}
 		copied = time.Since(begin)
@@ -115,16 +115,16 @@ func (e *Environment) furnish(ctx context.Context, g *vmm.Guest, r environment.R
 	}
 	g.SetPaths(paths)
 	g.SetFacts(map[string]string{"log.channel": "vsock", "log.driver": "none", "provider[machine]": e.vmm.Name(),
-		"disk.device": "virtio-blk", "disk.format": "raw", "disk.cache": e.vmm.Disks()})
+		"disk.device": "virtio-blk", "disk.format": "raw", "disk.cache": e.vmm.DiskMode()})
 	for name, target := range links {
 		if err := m.lay(ctx, target, name); err != nil {
 			return nil, 0, fmt.Errorf("the files of guest %s: %w", r.Name, err)
 		}
 	}
 	if from != nil {
-		err = from.put(m.Folder)
+		err = from.put(m.Directory)
 	} else {
-		err = data.Write(filepath.Join(m.Folder, Data))
+		err = data.Write(filepath.Join(m.Directory, Data))
 	}
 	if err != nil {
 		return nil, 0, fmt.Errorf("writing the disks of guest %s: %w", r.Name, err)
@@ -132,7 +132,7 @@ func (e *Environment) furnish(ctx context.Context, g *vmm.Guest, r environment.R
 	if err := m.own(Root, Data); err != nil {
 		return nil, 0, err
 	}
-	return m, copied, g.Confine()
+	return m, copied, g.CreateCgroup()
 }
 
 // lay makes a file appear in the folder that the program runs in.
@@ -141,14 +141,14 @@ func (m *Machine) lay(ctx context.Context, file, name string) error {
 	if err != nil {
 		return err
 	}
-	at := filepath.Join(m.Folder, name)
+	at := filepath.Join(m.Directory, name)
 	if m.User == 0 {
 		return os.Symlink(file, at)
 	}
 	if err := os.Link(file, at); err == nil {
 		return nil
 	}
-	return vmm.Tool(ctx, "cp", "--reflink=auto", "--sparse=always", file, at) // on another file system
+	return vmm.RunTool(ctx, "cp", "--reflink=auto", "--sparse=always", file, at) // on another file system
 }
 
 // own gives what a jailed program writes to its user. The shared disk is no
@@ -161,7 +161,7 @@ func (m *Machine) own(names ...string) error {
 		if name == Root && !m.RootWritable {
 			continue
 		}
-		if err := os.Chown(filepath.Join(m.Folder, name), m.User, m.User); err != nil {
+		if err := os.Chown(filepath.Join(m.Directory, name), m.User, m.User); err != nil {
 			return fmt.Errorf("giving a file to the jail's user: %w", err)
 		}
 	}
@@ -183,9 +183,9 @@ func (e *Environment) connect(g *vmm.Guest, r environment.Request, user int) (*v
 		if bridge, err = e.bridge(r.Owner); err != nil {
 			return nil, "", err
 		}
-		g.Undo(bridge.Close)
+		g.OnStop(bridge.Close)
 	}
-	port, err := g.Plug(bridge)
+	port, err := g.AttachBridge(bridge)
 	if err == nil {
 		err = port.Lend(user)
 	}
@@ -199,15 +199,15 @@ func (e *Environment) launch(g *vmm.Guest, m *Machine, load, listens bool) (*dri
 	if err != nil {
 		return nil, vmm.Command{}, err
 	}
-	g.Log = logLines(m.Folder)
+	g.Log = logLines(m.Directory)
 	c := e.vmm.Command(m)
-	c.Dir = m.Folder
+	c.Dir = m.Directory
 	if m.Port != nil {
-		if c.Space, err = os.Open(m.Port.Space()); err != nil {
+		if c.Namespace, err = os.Open(m.Port.Space()); err != nil {
 			d.Close()
 			return nil, c, fmt.Errorf("opening the network namespace of the tap: %w", err)
 		}
-		g.Undo(func(context.Context) error { return c.Space.Close() })
+		g.OnStop(func(context.Context) error { return c.Namespace.Close() })
 	}
 	return d, c, nil
 }
@@ -224,7 +224,7 @@ func (e *Environment) line(m *Machine, r environment.Request, await bool) (strin
 	if await {
 		words = append(words, "tare.await=1")
 	}
-	words = append(words, e.vmm.Words(m)...)
+	words = append(words, e.vmm.KernelArgs(m)...)
 	if m.Port != nil {
 		word := "tare.net=" + m.Port.Address.String()
 		if m.Port.Gateway.IsValid() {

@@ -19,15 +19,15 @@ func EmptyFileSystem(ctx context.Context, file string, size int64) (*Template, e
 	}
 	// The journal and the inode tables are holes, which read as zeros: they need
 	// no writing, here or in the background of a guest that is being measured.
-	if err := Tool(ctx, "mke2fs", "-q", "-t", "ext4", "-F", "-m", "0", "-L", "data",
+	if err := RunTool(ctx, "mke2fs", "-q", "-t", "ext4", "-F", "-m", "0", "-L", "data",
 		"-E", "lazy_itable_init=1,lazy_journal_init=1,discard", file); err != nil {
 		return nil, err
 	}
 	return ReadTemplate(file)
 }
 
-// Tool runs a program that makes something, and quotes it where it fails.
-func Tool(ctx context.Context, name string, arguments ...string) error {
+// RunTool runs a program that makes something, and quotes it where it fails.
+func RunTool(ctx context.Context, name string, arguments ...string) error {
 	said, err := exec.CommandContext(ctx, name, arguments...).CombinedOutput()
 	if err != nil {
 		return fmt.Errorf("running %s %s: %w: %s", name, strings.Join(arguments, " "), err, strings.TrimSpace(string(said)))

@@ -79,26 +79,26 @@ func New(vmm string, r environment.Request) *Guest {
 	return &Guest{Console: &Tail{to: r.Console}, vmm: vmm, request: r, began: time.Now()}
 }
 
-// Undo registers what takes a step of the start back.
-func (g *Guest) Undo(step func(context.Context) error) { g.undo = append(g.undo, step) }
+// OnStop registers what takes a step of the start back.
+func (g *Guest) OnStop(step func(context.Context) error) { g.undo = append(g.undo, step) }
 
 // Note adds a finding about the start.
 func (g *Guest) Note(format string, values ...any) {
 	g.notes = append(g.notes, fmt.Sprintf(format, values...))
 }
 
-// Folder makes the guest's own folder.
-func (g *Guest) Folder() (string, error) {
+// Directory makes the guest's own folder.
+func (g *Guest) Directory() (string, error) {
 	folder, err := g.request.Owner.Folder(g.request.Name)
 	if err != nil {
 		return "", err
 	}
-	g.Undo(func(context.Context) error { return os.RemoveAll(folder) })
+	g.OnStop(func(context.Context) error { return os.RemoveAll(folder) })
 	return folder, nil
 }
 
-// Join takes a place at the network between the guests, if there is one.
-func (g *Guest) Join() (*virtnet.Port, error) {
+// JoinNetwork takes a place at the network between the guests, if there is one.
+func (g *Guest) JoinNetwork() (*virtnet.Port, error) {
 	if g.request.Network == nil {
 		return nil, nil
 	}
@@ -106,24 +106,24 @@ func (g *Guest) Join() (*virtnet.Port, error) {
 	if !ok {
 		return nil, fmt.Errorf("the network that guest %s shall join is no bridge: another environment made it", g.request.Name)
 	}
-	return g.Plug(bridge)
+	return g.AttachBridge(bridge)
 }
 
-// Plug takes a place at a bridge.
-func (g *Guest) Plug(bridge *virtnet.Bridge) (*virtnet.Port, error) {
+// AttachBridge takes a place at a bridge.
+func (g *Guest) AttachBridge(bridge *virtnet.Bridge) (*virtnet.Port, error) {
 	port, err := bridge.Tap()
 	if err != nil {
 		return nil, err
 	}
-	g.Undo(func(context.Context) error { return port.Close() })
+	g.OnStop(func(context.Context) error { return port.Close() })
 	g.address = port.Address.Addr().String()
 	g.traffic = sample.Footprint{Devices: []string{port.Device}, Space: bridge.Space()}
 	return port, nil
 }
 
-// Confine makes the group that the VMM will run in. The guest's memory is
+// CreateCgroup makes the group that the VMM will run in. The guest's memory is
 // limited by its size; the VMM's own comes on top and is counted, not limited.
-func (g *Guest) Confine() error {
+func (g *Guest) CreateCgroup() error {
 	r := g.request
 	path := r.Owner.Cgroup(r.Name)
 	limits := cgroup.Limits{CPUs: r.Limits.CPUs, Cores: r.Limits.Cores}
@@ -132,7 +132,7 @@ func (g *Guest) Confine() error {
 		return err
 	}
 	g.cgroup = path
-	g.Undo(func(ctx context.Context) error { return errors.Join(group.Kill(ctx), group.Remove()) })
+	g.OnStop(func(ctx context.Context) error { return errors.Join(group.Kill(ctx), group.Remove()) })
 	return nil
 }
 
@@ -159,7 +159,7 @@ func (g *Guest) Run(ctx context.Context, c Command, d Driver, limit time.Duratio
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, errTooLate)
 	defer cancel()
 	g.driver = d
-	g.Undo(func(context.Context) error { d.Close(); return nil })
+	g.OnStop(func(context.Context) error { d.Close(); return nil })
 	p, err := spawn(g.vmm, c, g.Console)
 	if err != nil {
 		return err
@@ -167,9 +167,9 @@ func (g *Guest) Run(ctx context.Context, c Command, d Driver, limit time.Duratio
 	g.process = p
 	release, err := g.request.Owner.Adopt(p.PID, "vmm")
 	if err == nil {
-		g.Undo(func(context.Context) error { release(); return nil })
+		g.OnStop(func(context.Context) error { release(); return nil })
 	}
-	g.Undo(func(ctx context.Context) error {
+	g.OnStop(func(ctx context.Context) error {
 		var quit func(context.Context)
 		if g.opened {
 			quit = d.Quit
@@ -235,9 +235,9 @@ func (g *Guest) Sights(ctx context.Context, l environment.Limits) ([]environment
 	return sights, nil
 }
 
-// Given says that an option of the environment gives the guest its memory, in
+// NoteMemoryOption says that an option of the environment gives the guest its memory, in
 // place of the limit.
-func (g *Guest) Given(memory quantity.Bytes) {
+func (g *Guest) NoteMemoryOption(memory quantity.Bytes) {
 	if limit := g.request.Limits.Memory; memory > 0 && limit > 0 && memory != limit {
 		g.Note("the option memory gives the guest %s, in place of the limit of %s", memory, limit)
 		g.sights = append(g.sights, environment.Sight{Limit: "memory", Asked: limit.String(),
@@ -275,12 +275,12 @@ func (g *Guest) Process() *Process { return g.process }
 // Driver that speaks to the VMM.
 func (g *Guest) Driver() Driver { return g.driver }
 
-// Again says that the start begins only now: what came before was tare's own
+// RestartClock says that the start begins only now: what came before was tare's own
 // work.
-func (g *Guest) Again() { g.began = time.Now() }
+func (g *Guest) RestartClock() { g.began = time.Now() }
 
-// Began is the time of the call that began the start.
-func (g *Guest) Began() time.Time { return g.began }
+// StartedAt is the time of the call that began the start.
+func (g *Guest) StartedAt() time.Time { return g.began }
 
 // Agent inside.
 func (g *Guest) Agent() *agent.Client { return g.client }

@@ -20,11 +20,11 @@ type Command struct {
 	Arguments []string
 	Dir       string     // where it runs; "" is here
 	Files     []*os.File // what it inherits, as descriptors 3, 4 ..., and what is its alone
-	// Space is the network namespace that it runs in; nil is here.
-	Space *os.File
-	// CleanEnd is what an exit status of 0 says of the guest: VMMs end well when
+	// Namespace is the network namespace that it runs in; nil is here.
+	Namespace *os.File
+	// CleanExit is what an exit status of 0 says of the guest: VMMs end well when
 	// their guest resets itself. "" says nothing.
-	CleanEnd string
+	CleanExit string
 }
 
 // Process is one running VMM, and how it ended.
@@ -65,10 +65,10 @@ func spawn(name string, c Command, console *Tail) (*Process, error) {
 		// process, so that thread stays for as long as the process does.
 		runtime.LockOSThread()
 		defer runtime.UnlockOSThread()
-		err := startIn(c.Space, cmd)
+		err := startIn(c.Namespace, cmd)
 		started <- err
 		if err == nil {
-			p.buried(cmd.Wait(), c.CleanEnd)
+			p.buried(cmd.Wait(), c.CleanExit)
 		}
 	}()
 	if err := <-started; err != nil {
@@ -131,16 +131,16 @@ func (p *Process) expect() {
 	p.expected = true
 }
 
-// Expected says whether an end is wanted.
-func (p *Process) Expected() bool {
+// ExitExpected says whether an end is wanted.
+func (p *Process) ExitExpected() bool {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
 	return p.expected
 }
 
-// Stopped notes why the guest stands still or is off, as its VMM said. The
+// SetStopReason notes why the guest stands still or is off, as its VMM said. The
 // first reason stands.
-func (p *Process) Stopped(why string) {
+func (p *Process) SetStopReason(why string) {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
 	if p.stopped == "" {

@@ -13,8 +13,8 @@ import (
 	"tare/internal/quantity"
 )
 
-// ProbeLimit is how long a machine may take to show that its KVM works.
-const ProbeLimit = 2 * time.Second
+// ProbeTimeout is how long a machine may take to show that its KVM works.
+const ProbeTimeout = 2 * time.Second
 
 // Supported says whether guests run on the host's processor.
 func Supported() bool { return runtime.GOARCH == "amd64" }
@@ -49,8 +49,8 @@ func OnPath(name, mend string) func(context.Context) environment.Finding {
 // The least sizes that make sense: below them the kernel does not boot, and
 // ext4 has no journal.
 const (
-	LeastMemory = 64 * quantity.MiB
-	LeastData   = 16 * quantity.MiB
+	MinMemory = 64 * quantity.MiB
+	MinData   = 16 * quantity.MiB
 )
 
 // Size decides how many virtual CPUs and how much memory a guest gets: what the
