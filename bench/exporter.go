@@ -30,7 +30,7 @@ func startExporter(ctx context.Context, s *session) (_ *exporter, why string) {
 		ports[n] = l.Addr().String()
 		l.Close()
 	}
-	folder, err := s.owner.Folder("prometheus")
+	folder, err := s.owner.Directory("prometheus")
 	if err != nil {
 		return nil, err.Error()
 	}

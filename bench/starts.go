@@ -154,7 +154,7 @@ func dockerByHand(ctx context.Context, s *session, program, folder string) (byHa
 
 // rootByHand makes a copy of the image with the agent in it, in folder/rootfs.
 func rootByHand(ctx context.Context, s *session, program, folder string) error {
-	root, err := s.image.Folder(ctx)
+	root, err := s.image.Directory(ctx)
 	if err != nil {
 		return err
 	}

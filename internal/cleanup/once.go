@@ -2,9 +2,9 @@ package cleanup
 
 import "sync"
 
-// OnceAHome keeps what was made below a home, so that one start pays for it. What
+// OncePerHome keeps what was made below a home, so that one start pays for it. What
 // failed is tried again.
-func OnceAHome(make func(home string) (string, error)) func(home string) (string, error) {
+func OncePerHome(make func(home string) (string, error)) func(home string) (string, error) {
 	var mu sync.Mutex
 	known := map[string]string{}
 	return func(home string) (string, error) {

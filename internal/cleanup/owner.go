@@ -113,8 +113,8 @@ func (o *Owner) ID() string { return o.id }
 // symbolic links: the value of HomeLabel.
 func (o *Owner) Home() string { return o.home }
 
-// Folder makes and returns a private folder for a name (an instance).
-func (o *Owner) Folder(name string) (string, error) {
+// Directory makes and returns a private folder for a name (an instance).
+func (o *Owner) Directory(name string) (string, error) {
 	if !nameRule.MatchString(name) {
 		return "", fmt.Errorf("%q is no name for an instance: use letters, digits and dashes", name)
 	}
@@ -146,14 +146,14 @@ func (o *Owner) Adopt(pid int, role string) (release func(), err error) {
 	return func() { os.Remove(file) }, nil
 }
 
-// Stood is what still stood when an owner closed, and was removed: a fault of
+// LeftoverError is what still stood when an owner closed, and was removed: a fault of
 // whoever left it there, after which nothing is left.
-type Stood struct {
+type LeftoverError struct {
 	Owner   string
 	Removed []string
 }
 
-func (s *Stood) Error() string {
+func (s *LeftoverError) Error() string {
 	return fmt.Sprintf("at the end of owner %s this still stood and was removed: %s", s.Owner, strings.Join(s.Removed, "; "))
 }
 
@@ -175,7 +175,7 @@ func (o *Owner) Close() error {
 	if len(removed) == 0 {
 		return err
 	}
-	stood := &Stood{o.id, removed}
+	stood := &LeftoverError{o.id, removed}
 	if err == nil {
 		return stood
 	}
@@ -255,9 +255,9 @@ func isID(home, name string) bool {
 	return len(name) == 12 && strings.HasPrefix(name, prefixOf(home)) && strings.Trim(name, alphabet) == ""
 }
 
-// Of says whether an id is one of an owner of this home, on this machine or on
+// BelongsTo says whether an id is one of an owner of this home, on this machine or on
 // another one with a home of the same path.
-func Of(home, id string) bool { return isID(home, id) }
+func BelongsTo(home, id string) bool { return isID(home, id) }
 
 const alphabet = "abcdefghijklmnopqrstuvwxyz234567"
 

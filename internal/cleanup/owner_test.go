@@ -38,7 +38,7 @@ func hold(home, what string) error {
 	if err != nil {
 		return err
 	}
-	folder, err := o.Folder("vm")
+	folder, err := o.Directory("vm")
 	if err != nil {
 		return err
 	}
@@ -265,7 +265,7 @@ func TestOwnersThatOpenWhileOthersSweepStayWhole(t *testing.T) {
 					t.Error(err)
 					return
 				}
-				folder, err := o.Folder("a-1")
+				folder, err := o.Directory("a-1")
 				if err != nil {
 					t.Error(err)
 				}
@@ -336,7 +336,7 @@ func TestABusyMountIsTakenAwayBeforeTheFolder(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	folder, _ := o.Folder("a")
+	folder, _ := o.Directory("a")
 	source := t.TempDir()
 	if err := os.WriteFile(filepath.Join(source, "precious"), nil, 0o644); err != nil {
 		t.Fatal(err)
@@ -367,7 +367,7 @@ func TestNamesOfInstancesStayInsideTheFolder(t *testing.T) {
 	}
 	defer o.Close()
 	for _, name := range []string{"", "..", "a/b", ".lock", "-a"} {
-		if folder, err := o.Folder(name); err == nil {
+		if folder, err := o.Directory(name); err == nil {
 			t.Errorf("%q became the folder %s", name, folder)
 		}
 	}

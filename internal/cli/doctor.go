@@ -59,8 +59,8 @@ func printDoctor(app *App, found doctor.Report) {
 		rows = append(rows, []string{name, string(e.State), e.About})
 		for _, f := range e.Findings {
 			rows = append(rows, []string{"", "", findingLine(f)})
-			if f.Mend != "" {
-				rows = append(rows, []string{"", "", "  mend: " + f.Mend})
+			if f.Fix != "" {
+				rows = append(rows, []string{"", "", "  mend: " + f.Fix})
 			}
 		}
 	}
@@ -69,8 +69,8 @@ func printDoctor(app *App, found doctor.Report) {
 	rows = [][]string{{"MEASURING", "STATE", "FINDING"}}
 	for _, f := range found.Noise {
 		rows = append(rows, []string{f.What, state(f), f.Reason})
-		if f.Mend != "" {
-			rows = append(rows, []string{"", "", "  mend: " + f.Mend})
+		if f.Fix != "" {
+			rows = append(rows, []string{"", "", "  mend: " + f.Fix})
 		}
 	}
 	table(app.Stdout, width, rows)

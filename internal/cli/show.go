@@ -68,8 +68,8 @@ func showEnvironment(ctx context.Context, app *App, kind string, asJSON bool) er
 	fmt.Fprintf(app.Stdout, "%s: %s\n\noptions and their defaults:\n%s\nrequires:\n", kind, r.About, text)
 	for _, f := range findings {
 		fmt.Fprintf(app.Stdout, "  %s\n", findingLine(f))
-		if f.Mend != "" {
-			fmt.Fprintf(app.Stdout, "    mend: %s\n", f.Mend)
+		if f.Fix != "" {
+			fmt.Fprintf(app.Stdout, "    mend: %s\n", f.Fix)
 		}
 	}
 	return nil

@@ -34,7 +34,7 @@ func fine(what, reason string) environment.Finding {
 }
 
 func caveat(what, reason, mend string) environment.Finding {
-	return environment.Finding{State: environment.Caveat, What: what, Reason: reason, Mend: mend}
+	return environment.Finding{State: environment.Caveat, What: what, Reason: reason, Fix: mend}
 }
 
 func frequency(root string) environment.Finding {

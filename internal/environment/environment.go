@@ -72,7 +72,7 @@ type Finding struct {
 	State  State  `json:"state"`
 	What   string `json:"what,omitempty"`
 	Reason string `json:"reason,omitempty"` // what was tried and what came back
-	Mend   string `json:"mend,omitempty"`   // the command that mends it
+	Fix    string `json:"mend,omitempty"`   // the command that mends it
 }
 
 // Limits mean the same in every environment. The zero value of each is "none".

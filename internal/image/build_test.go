@@ -70,7 +70,7 @@ func TestARecipeIsTheSameBytesInEveryForm(t *testing.T) {
 	}
 
 	t.Run("folder and disk hold what the tar holds", func(t *testing.T) {
-		folder, err := img.Folder(ctx)
+		folder, err := img.Directory(ctx)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -141,7 +141,7 @@ func TestARecipeIsTheSameBytesInEveryForm(t *testing.T) {
 	})
 
 	t.Run("what a build leaves is the recipe's and nobody else's", func(t *testing.T) {
-		folder := must(img.Folder(ctx))
+		folder := must(img.Directory(ctx))
 		text := func(name string) string { return string(must(os.ReadFile(filepath.Join(folder, name)))) }
 		if got := text("etc/hosts"); got != "127.0.0.1 localhost mine\n" {
 			t.Errorf("/etc/hosts of the recipe was replaced: %q", got)

@@ -19,7 +19,7 @@ func (i *Image) Disk(ctx context.Context) (string, error) {
 	if exists(disk) {
 		return disk, nil
 	}
-	folder, err := i.Folder(ctx)
+	folder, err := i.Directory(ctx)
 	if err != nil {
 		return "", err
 	}

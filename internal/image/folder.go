@@ -6,8 +6,8 @@ import (
 	"os"
 )
 
-// Folder is the root file system unpacked. It must not be written to.
-func (i *Image) Folder(ctx context.Context) (string, error) {
+// Directory is the root file system unpacked. It must not be written to.
+func (i *Image) Directory(ctx context.Context) (string, error) {
 	if err := i.check(); err != nil {
 		return "", err
 	}

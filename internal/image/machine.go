@@ -51,7 +51,7 @@ func (d MachineDisk) Make(ctx context.Context, progress func(string)) (string, e
 	if err != nil {
 		return "", err
 	}
-	folder, err := d.Image.Folder(ctx)
+	folder, err := d.Image.Directory(ctx)
 	if err != nil {
 		return "", err
 	}

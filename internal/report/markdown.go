@@ -105,8 +105,8 @@ func markdownSkipped(b *strings.Builder, v *view) {
 	for _, s := range v.Skipped {
 		for _, f := range s.Findings {
 			mend := ""
-			if f.Mend != "" {
-				mend = code(f.Mend)
+			if f.Fix != "" {
+				mend = code(f.Fix)
 			}
 			fmt.Fprintf(b, "| %s | %s | %s | %s |\n", escape(s.Environment.Shown), escape(f.What), escape(f.Reason), mend)
 		}

@@ -184,8 +184,8 @@ func (t *terminal) skipped(v *view) {
 		t.wrap(2, s.Environment.Shown)
 		for _, f := range s.Findings {
 			t.wrap(4, "needs "+f.What+": "+f.Reason)
-			if f.Mend != "" {
-				t.wrap(4, "mend: "+f.Mend)
+			if f.Fix != "" {
+				t.wrap(4, "mend: "+f.Fix)
 			}
 		}
 	}

@@ -15,7 +15,7 @@ import (
 // What comes back has no trials and no folder. An environment that could not be
 // looked at is told as an event, and among the manifest's notes.
 func Fingerprints(ctx context.Context, o Options) (r *rundir.Run, err error) {
-	err = within(ctx, o, func(o *cleanup.Owner) (string, error) { return o.Folder("fingerprints") }, func(e *execution) error {
+	err = within(ctx, o, func(o *cleanup.Owner) (string, error) { return o.Directory("fingerprints") }, func(e *execution) error {
 		img, err := e.prepare(ctx)
 		if err != nil {
 			return err

@@ -29,7 +29,7 @@ func TestARolesHostIsAskedBeforeAnImageIsMade(t *testing.T) {
 func TestAMendIsSaidOnce(t *testing.T) {
 	for _, reason := range []string{"there is none", "there is none: mount one with `mount it`"} {
 		why := Why(rundir.EnvironmentFacts{Findings: []environment.Finding{
-			{State: environment.Missing, What: "a thing", Reason: reason, Mend: "mount it"},
+			{State: environment.Missing, What: "a thing", Reason: reason, Fix: "mount it"},
 		}})
 		if strings.Count(why, "mount it") != 1 {
 			t.Error(why)

@@ -148,8 +148,8 @@ func Why(f rundir.EnvironmentFacts) string {
 	for _, finding := range f.Findings {
 		if finding.State == environment.Missing {
 			text := fmt.Sprintf("needs %s: %s", finding.What, finding.Reason)
-			if finding.Mend != "" && !strings.Contains(finding.Reason, finding.Mend) {
-				text += "; mend it with: " + finding.Mend
+			if finding.Fix != "" && !strings.Contains(finding.Reason, finding.Fix) {
+				text += "; mend it with: " + finding.Fix
 			}
 			return text
 		}

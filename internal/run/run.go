@@ -136,7 +136,7 @@ func within(ctx context.Context, o Options, folder func(*cleanup.Owner) (string,
 // told and changes nothing in the result; what resisted is an error.
 func (e *execution) clear() error {
 	err := e.owner.Close()
-	if stood, all := err.(*cleanup.Stood); all {
+	if stood, all := err.(*cleanup.LeftoverError); all {
 		e.events(Event{Kind: Cleared, Message: stood.Error()})
 		return nil
 	}
@@ -146,7 +146,7 @@ func (e *execution) clear() error {
 // temporaryIn makes what this process and its tools put among the temporary
 // files go with the owner, also after a kill.
 func temporaryIn(o *cleanup.Owner) (restore func(), err error) {
-	folder, err := o.Folder("tmp")
+	folder, err := o.Directory("tmp")
 	if err != nil {
 		return nil, err
 	}

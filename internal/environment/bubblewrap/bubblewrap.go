@@ -59,7 +59,7 @@ func init() {
 
 func checkProgram(context.Context) environment.Finding {
 	if _, err := exec.LookPath("bwrap"); err != nil {
-		return environment.Finding{State: environment.Missing, Reason: err.Error(), Mend: "apt-get install bubblewrap"}
+		return environment.Finding{State: environment.Missing, Reason: err.Error(), Fix: "apt-get install bubblewrap"}
 	}
 	return environment.Finding{State: environment.Usable}
 }
@@ -69,7 +69,7 @@ type bubblewrap struct{ options Options }
 
 // Prepare unpacks the image.
 func (b *bubblewrap) Prepare(ctx context.Context, img *image.Image, _ func(string)) error {
-	_, err := img.Folder(ctx)
+	_, err := img.Directory(ctx)
 	return err
 }
 
@@ -138,7 +138,7 @@ func (b *bubblewrap) Start(ctx context.Context, r environment.Request) (_ enviro
 
 // root makes a fresh root with /data and returns bwrap's arguments for it.
 func (i *instance) root(ctx context.Context, r environment.Request) ([]string, error) {
-	source, err := r.Image.Folder(ctx)
+	source, err := r.Image.Directory(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -51,7 +51,7 @@ func newContainers(b brand, o Options) (*containers, error) {
 		defer cancel()
 		return e.versions(ctx, o.Runtime)
 	})
-	return &containers{engine: e, options: o, gvisor: isRunsc(o.Runtime), agent: cleanup.OnceAHome(theAgent), versions: versions}, nil
+	return &containers{engine: e, options: o, gvisor: isRunsc(o.Runtime), agent: cleanup.OncePerHome(theAgent), versions: versions}, nil
 }
 
 func (c *containers) Label() string { return "" }
@@ -89,7 +89,7 @@ func (c *containers) Start(ctx context.Context, r environment.Request) (_ enviro
 			}
 		}
 	}()
-	if i.folder, err = r.Owner.Folder(r.Name); err != nil {
+	if i.folder, err = r.Owner.Directory(r.Name); err != nil {
 		return nil, err
 	}
 	parent, err := c.parent(r)

@@ -49,7 +49,7 @@ func (c *containers) NewNetwork(ctx context.Context, o *cleanup.Owner, name stri
 		}
 	}()
 	// A folder like an instance's, where a sweep finds which engine it was.
-	if n.folder, err = o.Folder("network-" + name); err != nil {
+	if n.folder, err = o.Directory("network-" + name); err != nil {
 		return nil, err
 	}
 	if err := c.engine.remember(n.folder); err != nil {

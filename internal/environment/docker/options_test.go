@@ -62,7 +62,7 @@ func TestAnAbsentEngineIsMissingWithTheCommandThatStartsIt(t *testing.T) {
 		options := registration.Options().(*Options)
 		options.Socket = absent
 		state, findings := environment.Check(t.Context(), kind, options)
-		if state != environment.Missing || !strings.Contains(findings[0].Mend, mend) || !strings.Contains(findings[0].Reason, "there is no socket") {
+		if state != environment.Missing || !strings.Contains(findings[0].Fix, mend) || !strings.Contains(findings[0].Reason, "there is no socket") {
 			t.Errorf("%s: %s %+v", kind, state, findings)
 		}
 		if removed, err := (brand{"engine", "", func() string { return absent }, false}).sweep(t.Context(), "/home", func(string) bool { return true }); err != nil || len(removed) > 0 {
@@ -97,7 +97,7 @@ func TestAnEngineThatThisUserMayNotUseIsNotToBeStarted(t *testing.T) {
 		defer syscall.Setfsuid(0)
 	}
 	f := theDocker.answers(t.Context(), "unix://"+path)
-	if f.State != environment.Missing || !strings.Contains(f.Reason, "this user may not use "+path) || !strings.Contains(f.Mend, "be root") || strings.Contains(f.Mend, "start") {
+	if f.State != environment.Missing || !strings.Contains(f.Reason, "this user may not use "+path) || !strings.Contains(f.Fix, "be root") || strings.Contains(f.Fix, "start") {
 		t.Errorf("got %+v", f)
 	}
 }
@@ -116,7 +116,7 @@ func TestAMissingRunscIsMissingWithTheCommandThatBuildsIt(t *testing.T) {
 	o := GvisorOptions{Engine: "direct", Binary: filepath.Join(t.TempDir(), "runsc")}
 	requirements := requiresGvisor(o)
 	f := requirements[len(requirements)-1].Check(t.Context())
-	if f.State != environment.Missing || !strings.Contains(f.Mend, "install-runsc.sh") {
+	if f.State != environment.Missing || !strings.Contains(f.Fix, "install-runsc.sh") {
 		t.Errorf("got %+v", f)
 	}
 }

@@ -41,7 +41,7 @@ func requiresEngine(b brand, o Options) []environment.Requirement {
 }
 
 func missing(mend, reason string, args ...any) environment.Finding {
-	return environment.Finding{State: environment.Missing, Reason: fmt.Sprintf(reason, args...), Mend: mend}
+	return environment.Finding{State: environment.Missing, Reason: fmt.Sprintf(reason, args...), Fix: mend}
 }
 
 func (b brand) answers(ctx context.Context, host string) environment.Finding {
@@ -80,11 +80,11 @@ func groups(info system.Info, rootless bool, f environment.Finding) environment.
 	case rootless && info.CgroupVersion != "2":
 		f.State = environment.Caveat
 		f.Reason += "; rootless on cgroup v1 it limits nothing: a trial with limits fails"
-		f.Mend = "use an engine that runs as root, or a machine with cgroup v2 alone"
+		f.Fix = "use an engine that runs as root, or a machine with cgroup v2 alone"
 	case rootless:
 		f.State = environment.Caveat
 		f.Reason += "; rootless it limits only what systemd delegates to its user, by default memory and processes: a trial with other limits fails"
-		f.Mend = "for CPUs, cores and io: in /etc/systemd/system/user@.service.d/delegate.conf, below [Service], Delegate=cpu cpuset io memory pids; then systemctl daemon-reload, and log in anew"
+		f.Fix = "for CPUs, cores and io: in /etc/systemd/system/user@.service.d/delegate.conf, below [Service], Delegate=cpu cpuset io memory pids; then systemctl daemon-reload, and log in anew"
 	case info.CgroupDriver == "systemd":
 		f.Reason += ": containers lie below system.slice, and share a busy machine's CPUs in another way than groups of tare's own"
 	case info.CgroupDriver == "none":

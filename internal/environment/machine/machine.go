@@ -48,12 +48,12 @@ func init() {
 func requirements(o *Options) []environment.Requirement {
 	l := lineTo(*o)
 	missing := func(err error, mend string) environment.Finding {
-		return environment.Finding{State: environment.Missing, Reason: err.Error(), Mend: mend}
+		return environment.Finding{State: environment.Missing, Reason: err.Error(), Fix: mend}
 	}
 	return []environment.Requirement{
 		{What: "a machine that is named", Check: func(context.Context) environment.Finding {
 			if o.SSH == "" {
-				return environment.Finding{State: environment.Missing, Reason: "needs a study that names a machine", Mend: "in a study: {kind: machine, ssh: user@name}"}
+				return environment.Finding{State: environment.Missing, Reason: "needs a study that names a machine", Fix: "in a study: {kind: machine, ssh: user@name}"}
 			}
 			if err := o.Validate(); err != nil {
 				return missing(err, "name it in the study: {kind: machine, ssh: user@name}")
@@ -87,11 +87,11 @@ func there(ctx context.Context, s *remote.Session, o native.Options) environment
 			continue
 		}
 		reasons = append(reasons, strings.TrimSuffix(f.What+": "+f.Reason, ": "))
-		if f.Mend != "" {
-			mends = append(mends, f.Mend)
+		if f.Fix != "" {
+			mends = append(mends, f.Fix)
 		}
 	}
-	sum.Reason, sum.Mend = strings.Join(reasons, "; "), strings.Join(mends, "; ")
+	sum.Reason, sum.Fix = strings.Join(reasons, "; "), strings.Join(mends, "; ")
 	return sum
 }
 

@@ -53,7 +53,7 @@ func requirements(o *Options) []environment.Requirement {
 
 func checkMasquerader(context.Context) environment.Finding {
 	if _, err := exec.LookPath(virtnet.Masquerader); err != nil {
-		return environment.Finding{State: environment.Missing, Reason: err.Error(), Mend: "apt-get install -y iptables"}
+		return environment.Finding{State: environment.Missing, Reason: err.Error(), Fix: "apt-get install -y iptables"}
 	}
 	return environment.Finding{State: environment.Usable}
 }
@@ -66,7 +66,7 @@ func (n *native) Prepare(ctx context.Context, img *image.Image, progress func(st
 	if n.options.RootFS == "host" {
 		return nil
 	}
-	_, err := img.Folder(ctx)
+	_, err := img.Directory(ctx)
 	return err
 }
 

@@ -78,7 +78,7 @@ func TestAnInstanceRunsInTheImageAndWritesBesideIt(t *testing.T) {
 	b := newBench(t)
 	limits := environment.Limits{CPUs: 0.5, Memory: 128 * quantity.MiB, PIDs: 64, Cores: []int{0}}
 	i := b.start(t, with("image"), limits)
-	folder, err := b.image.Folder(t.Context())
+	folder, err := b.image.Directory(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

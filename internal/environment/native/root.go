@@ -43,7 +43,7 @@ func (i *instance) fill(ctx context.Context, o Options, r environment.Request, f
 		i.paths.Root, i.paths.RootOn = "the host's own", fsinfo.Of("/")
 		return rootfs.Shown("/", folder, false)
 	}
-	image, err := r.Image.Folder(ctx)
+	image, err := r.Image.Directory(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -69,8 +69,8 @@ func New(o Options) (environment.Environment, error) {
 		return nil, fmt.Errorf("looking up the capabilities of this process: %w", err)
 	}
 	e := &environ{options: o, held: held,
-		agent:  cleanup.OnceAHome(func(home string) (string, error) { return agent.WriteBinary(filepath.Join(home, "agent")) }),
-		points: cleanup.OnceAHome(makePoints)}
+		agent:  cleanup.OncePerHome(func(home string) (string, error) { return agent.WriteBinary(filepath.Join(home, "agent")) }),
+		points: cleanup.OncePerHome(makePoints)}
 	e.runtime = program{path: path, options: &e.options}
 	return e, nil
 }
@@ -89,7 +89,7 @@ func (e *environ) Versions(ctx context.Context) map[string]string {
 
 // Prepare unpacks the image.
 func (e *environ) Prepare(ctx context.Context, img *image.Image, _ func(string)) error {
-	_, err := img.Folder(ctx)
+	_, err := img.Directory(ctx)
 	return err
 }
 

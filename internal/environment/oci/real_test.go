@@ -288,7 +288,7 @@ func TestWhatIsMissingIsSaidWithTheCommandThatBringsIt(t *testing.T) {
 		o := Default()
 		o.Runtime = runtime
 		f := Requirements(&o)[1].Check(t.Context())
-		if f.State != environment.Missing || !strings.Contains(f.Mend, mend) {
+		if f.State != environment.Missing || !strings.Contains(f.Fix, mend) {
 			t.Errorf("%s: %+v", runtime, f)
 		}
 		if _, err := New(o); err == nil || !strings.Contains(err.Error(), mend) {
@@ -296,7 +296,7 @@ func TestWhatIsMissingIsSaidWithTheCommandThatBringsIt(t *testing.T) {
 		}
 	}
 	f := Sound("/bin/sh")
-	if f.State == environment.Missing && (!strings.Contains(f.Reason, "linked dynamically") || !strings.Contains(f.Mend, "CGO_ENABLED=0")) {
+	if f.State == environment.Missing && (!strings.Contains(f.Reason, "linked dynamically") || !strings.Contains(f.Fix, "CGO_ENABLED=0")) {
 		t.Errorf("%+v", f)
 	}
 }

@@ -33,7 +33,7 @@ func install(o *Options) string {
 }
 
 func missing(mend, reason string, args ...any) environment.Finding {
-	return environment.Finding{State: environment.Missing, Reason: fmt.Sprintf(reason, args...), Mend: mend}
+	return environment.Finding{State: environment.Missing, Reason: fmt.Sprintf(reason, args...), Fix: mend}
 }
 
 // Requirements lists what must hold for these options.

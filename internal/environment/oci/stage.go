@@ -45,7 +45,7 @@ type stage struct {
 
 // set makes the files in an instance's folder.
 func (e *environ) set(ctx context.Context, r environment.Request, folder string) (*stage, error) {
-	image, err := r.Image.Folder(ctx)
+	image, err := r.Image.Directory(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -34,7 +34,7 @@ func (e *environ) Start(ctx context.Context, r environment.Request) (_ environme
 			}
 		}
 	}()
-	if i.folder, err = r.Owner.Folder(r.Name); err != nil {
+	if i.folder, err = r.Owner.Directory(r.Name); err != nil {
 		return nil, err
 	}
 	stage, err := e.set(ctx, r, i.folder)

@@ -107,7 +107,7 @@ func checkRing(context.Context) environment.Finding {
 	if err != nil {
 		return environment.Finding{State: environment.Missing,
 			Reason: fmt.Sprintf("io_uring_setup: %v", err),
-			Mend:   "sysctl kernel.io_uring_disabled=0; in a container, a seccomp profile that lets io_uring through; or aio: threads in the study"}
+			Fix:    "sysctl kernel.io_uring_disabled=0; in a container, a seccomp profile that lets io_uring through; or aio: threads in the study"}
 	}
 	unix.Close(fd)
 	return environment.Finding{State: environment.Usable}

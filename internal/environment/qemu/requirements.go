@@ -48,9 +48,9 @@ func checkQEMU(ctx context.Context) environment.Finding {
 	v, err := version(ctx)
 	switch {
 	case err != nil:
-		return environment.Finding{State: environment.Missing, Reason: err.Error(), Mend: install}
+		return environment.Finding{State: environment.Missing, Reason: err.Error(), Fix: install}
 	case v.major < oldest:
-		return environment.Finding{State: environment.Missing, Reason: "QEMU is " + v.text, Mend: install}
+		return environment.Finding{State: environment.Missing, Reason: "QEMU is " + v.text, Fix: install}
 	}
 	return environment.Finding{State: environment.Usable, Reason: "QEMU " + v.text}
 }
@@ -66,7 +66,7 @@ func (o *Options) checkKVM(ctx context.Context) environment.Finding {
 	case r.Usable:
 		return environment.Finding{State: environment.Usable, Reason: r.Reason}
 	case o.Accel == "kvm":
-		return environment.Finding{State: environment.Missing, Reason: r.Reason, Mend: "accel: auto in the study, for software emulation"}
+		return environment.Finding{State: environment.Missing, Reason: r.Reason, Fix: "accel: auto in the study, for software emulation"}
 	}
 	return environment.Finding{State: environment.Caveat, Reason: "software emulation (tcg): " + r.Reason}
 }

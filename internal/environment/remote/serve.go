@@ -78,7 +78,7 @@ func Serve(ctx context.Context, stream io.ReadWriteCloser, o ServeOptions) (err 
 // no fault of the session's: nobody is left to be told.
 func (s *server) disown() error {
 	err := s.owner.Close()
-	if _, all := err.(*cleanup.Stood); all {
+	if _, all := err.(*cleanup.LeftoverError); all {
 		return nil
 	}
 	return err

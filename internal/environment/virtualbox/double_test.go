@@ -148,11 +148,11 @@ func TestAWarningAboveTheVersionIsAMissingModule(t *testing.T) {
 		t.Fatal(err)
 	}
 	f := client{Program: file}.check(t.Context())
-	if f.State != "missing" || !strings.Contains(f.Reason, "/dev/vboxdrv does not exist") || !strings.Contains(f.Mend, "vboxconfig") {
+	if f.State != "missing" || !strings.Contains(f.Reason, "/dev/vboxdrv does not exist") || !strings.Contains(f.Fix, "vboxconfig") {
 		t.Errorf("%+v", f)
 	}
 	f = client{Program: filepath.Join(t.TempDir(), "VBoxManage")}.check(t.Context())
-	if f.State != "missing" || !strings.Contains(f.Mend, "install VirtualBox") {
+	if f.State != "missing" || !strings.Contains(f.Fix, "install VirtualBox") {
 		t.Errorf("%+v", f)
 	}
 }

@@ -23,21 +23,21 @@ func requirements(o Options) []environment.Requirement {
 
 func checkRoot(context.Context) environment.Finding {
 	if uid := os.Geteuid(); uid != 0 {
-		return environment.Finding{State: environment.Missing, Reason: fmt.Sprintf("this is user %d", uid), Mend: "sudo tare ..., and run_as: YOU in the study for your own VMs"}
+		return environment.Finding{State: environment.Missing, Reason: fmt.Sprintf("this is user %d", uid), Fix: "sudo tare ..., and run_as: YOU in the study for your own VMs"}
 	}
 	return environment.Finding{State: environment.Usable}
 }
 
 func (c client) check(ctx context.Context) environment.Finding {
 	if _, err := exec.LookPath(c.Program); err != nil {
-		return environment.Finding{State: environment.Missing, Reason: err.Error(), Mend: install}
+		return environment.Finding{State: environment.Missing, Reason: err.Error(), Fix: install}
 	}
 	version, warning, err := c.version(ctx)
 	switch {
 	case err != nil:
-		return environment.Finding{State: environment.Missing, Reason: err.Error(), Mend: install}
+		return environment.Finding{State: environment.Missing, Reason: err.Error(), Fix: install}
 	case warning != "":
-		return environment.Finding{State: environment.Missing, Reason: warning, Mend: "/sbin/vboxconfig, or apt-get install -y virtualbox-dkms linux-headers-$(uname -r)"}
+		return environment.Finding{State: environment.Missing, Reason: warning, Fix: "/sbin/vboxconfig, or apt-get install -y virtualbox-dkms linux-headers-$(uname -r)"}
 	}
 	return environment.Finding{State: environment.Usable, Reason: "VirtualBox " + version}
 }

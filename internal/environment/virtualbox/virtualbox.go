@@ -78,7 +78,7 @@ func (m *machines) Start(ctx context.Context, r environment.Request) (_ environm
 			err = errors.Join(err, i.clear(context.WithoutCancel(ctx)))
 		}
 	}()
-	if _, err := r.Owner.Folder(r.Name); err != nil {
+	if _, err := r.Owner.Directory(r.Name); err != nil {
 		return nil, err
 	}
 	var notes []string
@@ -189,7 +189,7 @@ func (b *box) sweep(ctx context.Context, home string, dead func(string) bool) (r
 	var problems []error
 	for _, name := range names {
 		id := hypervisor.OwnerOf(name)
-		if !cleanup.Of(home, id) || !dead(id) {
+		if !cleanup.BelongsTo(home, id) || !dead(id) {
 			continue
 		}
 		v := hypervisor.VM{Name: name, Mode: hypervisor.Clone, Labels: hypervisor.Labels(home, id)}

@@ -180,7 +180,7 @@ func requirements(o Options) []environment.Requirement {
 	return append([]environment.Requirement{
 		{What: "a server and an account in the study", Check: func(context.Context) environment.Finding {
 			if o.URL == "" {
-				return environment.Finding{State: environment.Missing, Reason: "needs a study that names a vCenter or an ESXi host", Mend: "in a study: {kind: vsphere, url: https://vcenter.example.org, account: ..., template: ...}, and the password in $" + o.PasswordEnv}
+				return environment.Finding{State: environment.Missing, Reason: "needs a study that names a vCenter or an ESXi host", Fix: "in a study: {kind: vsphere, url: https://vcenter.example.org, account: ..., template: ...}, and the password in $" + o.PasswordEnv}
 			}
 			return environment.Finding{State: environment.Usable, Reason: o.Account + " at " + o.URL}
 		}},
@@ -189,7 +189,7 @@ func requirements(o Options) []environment.Requirement {
 			defer s.center.close()
 			version, err := s.version(ctx)
 			if err != nil {
-				return environment.Finding{State: environment.Missing, Reason: err.Error(), Mend: o.mend(err)}
+				return environment.Finding{State: environment.Missing, Reason: err.Error(), Fix: o.mend(err)}
 			}
 			return environment.Finding{State: environment.Usable, Reason: version}
 		}},

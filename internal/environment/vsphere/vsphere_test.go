@@ -122,10 +122,10 @@ func TestAServerThatDoesNotLetUsInIsMissingWithTheMend(t *testing.T) {
 			c.change(&changed)
 			state, findings := environment.Check(t.Context(), kind, &changed)
 			last := findings[len(findings)-1]
-			if state != environment.Missing || !strings.Contains(last.Reason, c.reason) || !strings.Contains(last.Mend, c.mend) {
+			if state != environment.Missing || !strings.Contains(last.Reason, c.reason) || !strings.Contains(last.Fix, c.mend) {
 				t.Errorf("%s, %+v", state, last)
 			}
-			if strings.Contains(last.Reason+last.Mend, vspheretest.Password) {
+			if strings.Contains(last.Reason+last.Fix, vspheretest.Password) {
 				t.Errorf("it tells the password: %+v", last)
 			}
 		})

@@ -64,7 +64,7 @@ type process struct {
 func New(r environment.Request) (*Instance, error) {
 	i := &Instance{request: r, begun: time.Now()}
 	var err error
-	i.folder, err = r.Owner.Folder(r.Name)
+	i.folder, err = r.Owner.Directory(r.Name)
 	return i, err
 }
 

@@ -29,7 +29,7 @@ func Requires() []environment.Requirement {
 }
 
 func checkRoot(context.Context) environment.Finding {
-	missing := environment.Finding{State: environment.Missing, Mend: "run tare as root (sudo)"}
+	missing := environment.Finding{State: environment.Missing, Fix: "run tare as root (sudo)"}
 	if uid := unix.Geteuid(); uid != 0 {
 		missing.Reason = fmt.Sprintf("this process runs as user %d", uid)
 		return missing
@@ -43,7 +43,7 @@ func checkRoot(context.Context) environment.Finding {
 	for name, bit := range map[string]int{"CAP_SYS_ADMIN": unix.CAP_SYS_ADMIN, "CAP_SYS_CHROOT": unix.CAP_SYS_CHROOT} {
 		if held[0].Effective&(1<<bit) == 0 {
 			missing.Reason = "root here is without " + name
-			missing.Mend = "run tare outside of this container, or start it with --privileged"
+			missing.Fix = "run tare outside of this container, or start it with --privileged"
 			return missing
 		}
 	}
@@ -53,10 +53,10 @@ func checkRoot(context.Context) environment.Finding {
 func checkCgroups(context.Context) environment.Finding {
 	tree, err := cgroup.Host()
 	if err != nil {
-		return environment.Finding{State: environment.Missing, Reason: err.Error(), Mend: "mount -t cgroup2 none /sys/fs/cgroup"}
+		return environment.Finding{State: environment.Missing, Reason: err.Error(), Fix: "mount -t cgroup2 none /sys/fs/cgroup"}
 	}
 	if err := tree.Writable(); err != nil {
-		return environment.Finding{State: environment.Missing, Reason: err.Error(), Mend: "mount -o remount,rw /sys/fs/cgroup"}
+		return environment.Finding{State: environment.Missing, Reason: err.Error(), Fix: "mount -o remount,rw /sys/fs/cgroup"}
 	}
 	return environment.Finding{State: environment.Usable, Reason: "cgroup " + tree.Mode()}
 }
@@ -74,6 +74,6 @@ func checkController(controller, limit string) environment.Finding {
 	return environment.Finding{
 		State:  environment.Caveat,
 		Reason: fmt.Sprintf("the kernel offers %s, so a trial with a limit of %s fails", strings.Join(tree.Controllers(), ", "), limit),
-		Mend:   fmt.Sprintf("add cgroup_enable=%s to the kernel's command line and restart the machine", controller),
+		Fix:    fmt.Sprintf("add cgroup_enable=%s to the kernel's command line and restart the machine", controller),
 	}
 }

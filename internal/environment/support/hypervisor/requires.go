@@ -44,10 +44,10 @@ func (o *Options) Requirements(open func(context.Context) (Hypervisor, func(), e
 func (o *Options) checkTemplate(ctx context.Context, h Hypervisor) environment.Finding {
 	s, err := h.State(ctx, o.Template)
 	if err != nil {
-		return environment.Finding{State: environment.Missing, Reason: err.Error(), Mend: "make the VM, or name another one in the study's template"}
+		return environment.Finding{State: environment.Missing, Reason: err.Error(), Fix: "make the VM, or name another one in the study's template"}
 	}
 	if !o.own() && s.On {
-		return environment.Finding{State: environment.Missing, Reason: fmt.Sprintf("it is %s, and mode: %s takes only a VM that is powered off", s.Word, o.Mode), Mend: "power it off, or mode: linked"}
+		return environment.Finding{State: environment.Missing, Reason: fmt.Sprintf("it is %s, and mode: %s takes only a VM that is powered off", s.Word, o.Mode), Fix: "power it off, or mode: linked"}
 	}
 	return environment.Finding{State: environment.Usable, Reason: fmt.Sprintf("%s, %d CPUs, %s", s.Word, s.CPUs, s.Memory)}
 }
@@ -68,9 +68,9 @@ func (o *Options) checkKey(context.Context) environment.Finding {
 	}
 	reason := fmt.Sprintf("%s has no key of %s", file, o.alias())
 	if given {
-		return environment.Finding{State: environment.Missing, Reason: reason, Mend: mend}
+		return environment.Finding{State: environment.Missing, Reason: reason, Fix: mend}
 	}
-	return environment.Finding{State: environment.Caveat, Reason: reason + "; ssh_config may name another file", Mend: mend}
+	return environment.Finding{State: environment.Caveat, Reason: reason + "; ssh_config may name another file", Fix: mend}
 }
 
 // knows says whether a known_hosts file has any key for a name: asked about a

@@ -61,7 +61,7 @@ func Begin(ctx context.Context, b Backend, o Options, r environment.Request, pow
 			err = errors.Join(err, g.Stop(context.WithoutCancel(ctx)))
 		}
 	}()
-	if g.folder, err = r.Owner.Folder(r.Name); err != nil {
+	if g.folder, err = r.Owner.Directory(r.Name); err != nil {
 		return nil, err
 	}
 	within, cancel := context.WithTimeoutCause(ctx, o.StartTimeout, errTooLate)

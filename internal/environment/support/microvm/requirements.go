@@ -22,7 +22,7 @@ func Requirements(name string, o *Options, mend string) []environment.Requiremen
 		{What: "the program " + o.Program, Check: func(ctx context.Context) environment.Finding {
 			version, err := Version(ctx, o.Program)
 			if err != nil {
-				return environment.Finding{State: environment.Missing, Reason: err.Error(), Mend: mend}
+				return environment.Finding{State: environment.Missing, Reason: err.Error(), Fix: mend}
 			}
 			return environment.Finding{State: environment.Usable, Reason: version}
 		}},
@@ -50,7 +50,7 @@ func checkKVM(ctx context.Context, name string, o *Options) environment.Finding 
 		if err != nil {
 			r.Reason += "; and " + err.Error()
 		}
-		return environment.Finding{State: environment.Missing, Reason: r.Reason, Mend: "a machine whose KVM works; " + name + " has no software emulation (kind qemu has)"}
+		return environment.Finding{State: environment.Missing, Reason: r.Reason, Fix: "a machine whose KVM works; " + name + " has no software emulation (kind qemu has)"}
 	}
 	return environment.Finding{State: environment.Usable, Reason: r.Reason}
 }
@@ -59,7 +59,7 @@ func checkTap(context.Context) environment.Finding {
 	const device = "/dev/net/tun"
 	f, err := os.OpenFile(device, os.O_RDWR, 0)
 	if err != nil {
-		return environment.Finding{State: environment.Missing, Reason: err.Error(), Mend: "modprobe tun"}
+		return environment.Finding{State: environment.Missing, Reason: err.Error(), Fix: "modprobe tun"}
 	}
 	f.Close()
 	return environment.Finding{State: environment.Usable, Reason: device}

@@ -89,7 +89,7 @@ func (g *Guest) Note(format string, values ...any) {
 
 // Directory makes the guest's own folder.
 func (g *Guest) Directory() (string, error) {
-	folder, err := g.request.Owner.Folder(g.request.Name)
+	folder, err := g.request.Owner.Directory(g.request.Name)
 	if err != nil {
 		return "", err
 	}

@@ -30,7 +30,7 @@ func CheckProcessor(context.Context) environment.Finding {
 // CheckRoot finds whether cgroups can be made.
 func CheckRoot(context.Context) environment.Finding {
 	if uid := os.Geteuid(); uid != 0 {
-		return environment.Finding{State: environment.Missing, Reason: fmt.Sprintf("this is user %d", uid), Mend: "sudo tare ..."}
+		return environment.Finding{State: environment.Missing, Reason: fmt.Sprintf("this is user %d", uid), Fix: "sudo tare ..."}
 	}
 	return environment.Finding{State: environment.Usable}
 }
@@ -40,7 +40,7 @@ func OnPath(name, mend string) func(context.Context) environment.Finding {
 	return func(context.Context) environment.Finding {
 		path, err := exec.LookPath(name)
 		if err != nil {
-			return environment.Finding{State: environment.Missing, Reason: name + " is not on the PATH", Mend: mend}
+			return environment.Finding{State: environment.Missing, Reason: name + " is not on the PATH", Fix: mend}
 		}
 		return environment.Finding{State: environment.Usable, Reason: path}
 	}
