@@ -126,7 +126,7 @@ func parameter(w study.Workload, text string) (key, value string, err error) {
 	if !known {
 		return "", "", badInput("%s: the workload %s has no such parameter", text, w.Name)
 	}
-	if value, err = p.Read(value); err != nil {
+	if value, err = p.Normalize(value); err != nil {
 		return "", "", badInput("%s: %w", text, err)
 	}
 	for _, l := range w.Levels {

@@ -158,7 +158,7 @@ func (b *Batch) result(output []byte) result {
 			return result{settings: r.settings, id: r.id, failed: err.Error()}
 		}
 	}
-	if r.metrics, r.missing, err = b.Pack.Read(output); err != nil {
+	if r.metrics, r.missing, err = b.Pack.ParseMetrics(output); err != nil {
 		r.metrics, r.missing = nil, nil
 		whose := "the output of workload " + b.Pack.Name
 		r.failed = strings.TrimPrefix(err.Error(), whose+": ")

@@ -62,7 +62,7 @@ func lookUp(name string) (workload.Pack, error) {
 func trim(p workload.Pack) (workload.Pack, error) {
 	kept := workload.Pack{Name: p.Name, Title: p.Title, Stresses: p.Stresses, Parser: p.Parser}
 	for _, m := range p.Metrics {
-		if m.Printed() {
+		if m.FromOutput() {
 			kept.Metrics = append(kept.Metrics, m)
 		}
 	}

@@ -87,10 +87,10 @@ func resolveLevels(pairs []strictyaml.Pair, pack *workload.Pack) []Level {
 // parameter does not allow are problems.
 func valuesOf(p strictyaml.Pair, parameter workload.Parameter) (values []string, swept bool) {
 	take := func(at strictyaml.Node, value string) {
-		value, err := parameter.Read(value)
+		value, err := parameter.Normalize(value)
 		if err != nil {
 			at.Problemf("%s: %s", p.Key, err)
-		} else if slices.ContainsFunc(values, func(v string) bool { return parameter.Text(v) == parameter.Text(value) }) {
+		} else if slices.ContainsFunc(values, func(v string) bool { return parameter.Format(v) == parameter.Format(value) }) {
 			at.Problemf("%s: %s is there twice", p.Key, value)
 		} else {
 			values = append(values, value)

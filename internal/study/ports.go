@@ -35,7 +35,7 @@ func checkPorts(root strictyaml.Node, scaled section, plan *Plan) {
 		}
 		for _, w := range plan.Workloads {
 			if reach := w.unpublished(e, ports); reach != nil {
-				at.Problemf("%s: the workload %s is reached at %s, which is not among %s", key, w.Name, reach, workload.Reach{Ports: ports})
+				at.Problemf("%s: the workload %s is reached at %s, which is not among %s", key, w.Name, reach, workload.ExposedRole{Ports: ports})
 			}
 		}
 	}
@@ -43,15 +43,15 @@ func checkPorts(root strictyaml.Node, scaled section, plan *Plan) {
 
 // unpublished is the first role, over all levels, that is reached at none of
 // the ports; nil where there is none.
-func (w Workload) unpublished(e Environment, ports []int) *workload.Reach {
+func (w Workload) unpublished(e Environment, ports []int) *workload.ExposedRole {
 	for _, l := range w.Levels {
 		if w.Pack.KnownLimits[e.Kind] != "" {
 			continue
 		}
-		reaches, err := w.Pack.Reaches(e.Parameters(w.Name, l))
+		reaches, err := w.Pack.ExposedRoles(e.Parameters(w.Name, l))
 		if l.Neighbours > 0 && err == nil {
-			var beside []workload.Reach
-			beside, err = w.Neighbour.Reaches(l.Neighbour)
+			var beside []workload.ExposedRole
+			beside, err = w.Neighbour.ExposedRoles(l.Neighbour)
 			reaches = append(reaches, beside...)
 		}
 		if err != nil {

@@ -41,9 +41,9 @@ func (w Workload) Shape(l Level) (Shape, error) {
 		return s, err
 	}
 	s.Starting = l.Starting
-	listens := w.Pack.Listens()
+	listens := w.Pack.UsesAddress()
 	if w.Neighbour != nil {
-		listens = listens || w.Neighbour.Listens()
+		listens = listens || w.Neighbour.UsesAddress()
 	}
 	if l.Neighbours > 0 {
 		beside, err := shapeOf(*w.Neighbour, l.Neighbour, l.Neighbours)
@@ -64,8 +64,8 @@ func (w Workload) many() bool {
 }
 
 func shapeOf(p workload.Pack, parameters map[string]string, copies int) (Shape, error) {
-	s := Shape{Copies: copies, Together: p.Driver == nil || p.Unplaced()}
-	pack, err := p.With(parameters, workload.Spot{})
+	s := Shape{Copies: copies, Together: p.Driver == nil || p.HasUnassignedSteps()}
+	pack, err := p.With(parameters, workload.InstanceVars{})
 	if err != nil {
 		return s, err
 	}

@@ -264,12 +264,12 @@ metrics: [{name: lines, unit: op, better: higher, primary: true}]
 	if err != nil {
 		t.Fatal(err)
 	}
-	pack, err := plan.Workloads[0].Pack.With(plan.Workloads[0].Levels[1].Parameters, workload.Spot{})
+	pack, err := plan.Workloads[0].Pack.With(plan.Workloads[0].Levels[1].Parameters, workload.InstanceVars{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	check(t, "its command", pack.Driver.Words(), []string{"/bin/sh", "-c", "seq 20 | wc -l"})
-	metrics, _, err := pack.Read([]byte("20\n"))
+	check(t, "its command", pack.Driver.CommandArgs(), []string{"/bin/sh", "-c", "seq 20 | wc -l"})
+	metrics, _, err := pack.ParseMetrics([]byte("20\n"))
 	check(t, "its metrics", metrics, map[string]float64{"lines": 20})
 	check(t, "its companion", pack.Metrics[1].Name, workload.CPUSeconds)
 	if err != nil {

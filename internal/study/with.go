@@ -64,7 +64,7 @@ func (p *Plan) takeParameters(e *Environment, w *Workload, at strictyaml.Node) {
 			continue
 		}
 		pair.Value.Decode(&value)
-		value, err := parameter.Read(value)
+		value, err := parameter.Normalize(value)
 		if err != nil {
 			pair.Value.Problemf("with: %s: %s", pair.Key, err)
 			continue

@@ -88,7 +88,7 @@ func resolvePlaces(pairs []strictyaml.Pair, pack *workload.Pack, hosts map[strin
 				at.Value.ProblemAtKey("workload %s: %s", pack.Name, strictyaml.Unknown("role", at.Key, known))
 			case !slices.Contains(workload.Places, place):
 				switch _, host := hosts[place]; {
-				case host && pack.Serves(at.Key):
+				case host && pack.HasServer(at.Key):
 					at.Value.Problemf("%s is a host of the study; did you mean {apart: [%s]}?", place, place)
 				case host:
 					at.Value.Problemf("%s is a host of the study; did you mean {host: %s}?", place, place)
@@ -97,7 +97,7 @@ func resolvePlaces(pairs []strictyaml.Pair, pack *workload.Pack, hosts map[strin
 				}
 			case listed && role.Count != "" && place != workload.Apart:
 				at.Value.Problemf("role %s of workload %s has several instances, so it is always apart", at.Key, pack.Name)
-			case place == workload.OnHost && pack.Serves(at.Key):
+			case place == workload.OnHost && pack.HasServer(at.Key):
 				at.Value.Problemf("role %s of workload %s is a server: what is measured is the environment that it runs in, so it cannot be on the host", at.Key, pack.Name)
 			default:
 				role.Place, role.Hosts = place, on

@@ -55,8 +55,8 @@ func (c cast) members() []*member {
 }
 
 // spot is where a member's commands run.
-func (c cast) spot(m *member, network environment.Network, roles []string) workload.Spot {
-	spot := workload.Spot{Index: m.index}
+func (c cast) spot(m *member, network environment.Network, roles []string) workload.InstanceVars {
+	spot := workload.InstanceVars{Index: m.index}
 	if network == nil {
 		return spot
 	}

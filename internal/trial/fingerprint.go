@@ -173,7 +173,7 @@ func (p *part) subject(m *member) fingerprint.Subject {
 		s.Servers = append(s.Servers, fingerprint.Server{Name: name, Role: role, PID: r.pid})
 	}
 	if d := pack.Driver; d != nil && plays(d.Role) {
-		s.Drivers = append(s.Drivers, fingerprint.Driver{Role: cmp.Or(d.Role, "driver"), Words: d.Words()})
+		s.Drivers = append(s.Drivers, fingerprint.Driver{Role: cmp.Or(d.Role, "driver"), Words: d.CommandArgs()})
 	}
 	for _, at := range pack.Touches {
 		if plays(at.Role) {

@@ -169,7 +169,7 @@ func (p *part) drive(ctx context.Context) error {
 // measured itself.
 func (p *part) read() (rundir.Copy, error) {
 	pack := p.packs[p.driver()]
-	metrics, missing, err := pack.Read(p.printed.Bytes())
+	metrics, missing, err := pack.ParseMetrics(p.printed.Bytes())
 	if err != nil {
 		return rundir.Copy{}, err
 	}

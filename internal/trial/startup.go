@@ -109,7 +109,7 @@ func underWay(spans []startSpan, until time.Time) (total time.Duration) {
 // restOf watches the instances while nothing runs in them, for as long as the
 // pack says, and gives the figures of all together by their fields.
 func restOf(ctx context.Context, w workload.Pack, level study.Level, h *held) (map[string]sample.Figure, error) {
-	pack, err := w.With(level.Parameters, workload.Spot{})
+	pack, err := w.With(level.Parameters, workload.InstanceVars{})
 	if err != nil {
 		return nil, err
 	}

@@ -37,7 +37,7 @@ func (p *part) command(s workload.Step, limit time.Duration) agent.Command {
 		limit = s.Timeout
 	}
 	return agent.Command{
-		Argv: s.Words(), Env: slices.Concat(p.runner.Image.Env, s.Env),
+		Argv: s.CommandArgs(), Env: slices.Concat(p.runner.Image.Env, s.Env),
 		Dir: s.Dir, User: s.User, CPUs: p.cores(s.Role), Timeout: limit,
 	}
 }

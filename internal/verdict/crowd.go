@@ -24,7 +24,7 @@ func Within(plan *study.Plan, trials []rundir.Trial, facts map[string]rundir.Env
 	for _, w := range plan.Workloads {
 		for _, crowd := range w.Crowds() {
 			for i, m := range b.metrics[w.Name] {
-				if crowd.By == study.ByInstances && m.AddsUp() {
+				if crowd.By == study.ByInstances && m.Additive() {
 					continue
 				}
 				for _, l := range crowd.Levels[1:] {
@@ -75,7 +75,7 @@ func Growths(plan *study.Plan, trials []rundir.Trial, facts map[string]rundir.En
 	for _, w := range plan.Workloads {
 		for _, crowd := range w.Crowds() {
 			for _, m := range metricsOf(w.Pack) {
-				if crowd.By != study.ByInstances || !m.AddsUp() || !m.Primary && !w.Pack.Startup {
+				if crowd.By != study.ByInstances || !m.Additive() || !m.Primary && !w.Pack.Startup {
 					continue
 				}
 				base := slopes(w, crowd, m, plan.Baseline, trials)

@@ -12,7 +12,7 @@ func TestEveryBuiltInPackIsSound(t *testing.T) {
 		if p.Name != name {
 			t.Errorf("the file of %s describes %s", name, p.Name)
 		}
-		if _, err := p.With(nil, Spot{}); err != nil {
+		if _, err := p.With(nil, InstanceVars{}); err != nil {
 			t.Error(err)
 		}
 	}

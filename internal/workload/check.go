@@ -124,7 +124,7 @@ func checkParameters(p *Pack, root strictyaml.Node) {
 		}
 	}
 	known := p.Defaults()
-	maps.Copy(known, Spot{}.texts(p.RoleNames()))
+	maps.Copy(known, InstanceVars{}.texts(p.RoleNames()))
 	p.rewrite(func(path []any, text string) string {
 		if _, err := substitute(text, known); err != nil {
 			root.At(path...).Problemf("%s", err)
@@ -192,7 +192,7 @@ func checkRoles(p *Pack, root strictyaml.Node) {
 	if p.Driver != nil && p.Roles[p.Driver.Role].Count != "" {
 		root.At("driver").Problemf("the driver runs once, and its role %s has a count", p.Driver.Role)
 	}
-	if with, err := p.With(nil, Spot{}); err == nil {
+	if with, err := p.With(nil, InstanceVars{}); err == nil {
 		if _, err := with.RestTime(); err != nil {
 			root.At("rest").Problemf("%s", err)
 		}
@@ -302,7 +302,7 @@ func (p *Pack) fields() ([]string, bool) {
 // gives says whether the built-in parser has the field in one of its families.
 func (p *Pack) gives(field string) bool {
 	named, ok := parse.Lookup(p.Parser.Name)
-	return ok && named.Gives(field)
+	return ok && named.HasField(field)
 }
 
 func checkMetrics(p *Pack, root strictyaml.Node) {

@@ -32,7 +32,7 @@ func TestParametersReachEveryCommand(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	with, err := p.With(map[string]string{"n": "7", "mode": "slow"}, Spot{})
+	with, err := p.With(map[string]string{"n": "7", "mode": "slow"}, InstanceVars{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -44,7 +44,7 @@ func TestParametersReachEveryCommand(t *testing.T) {
 		t.Error("the pack itself was changed")
 	}
 	for name, value := range map[string]string{"n": "0", "mode": "turbo", "word": "a b", "m": "1"} {
-		if _, err := p.With(map[string]string{name: value}, Spot{}); err == nil {
+		if _, err := p.With(map[string]string{name: value}, InstanceVars{}); err == nil {
 			t.Errorf("%s = %q was let in", name, value)
 		}
 	}
@@ -55,7 +55,7 @@ func TestNoValueMeansAnythingToAShell(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := rapid.SampledFrom(parameters).Draw(t, "parameter")
 		value := rapid.OneOf(rapid.String(), rapid.StringMatching(`[-a-zB0-9 $;&|<>(){}'"*?~#!\\`+"`"+`\n]{0,6}`)).Draw(t, "value")
-		kept, err := p.Read(value)
+		kept, err := p.Normalize(value)
 		if value := kept; err == nil && (value == "" || strings.ContainsAny(value, " \t\n$;&|<>(){}[]'\"`*?~#!\\^")) {
 			t.Fatalf("%q was let in for %+v", value, p)
 		}
@@ -67,18 +67,18 @@ func TestMetricsComeFromWhatWasPrinted(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	metrics, missing, err := p.Read([]byte("rate 2.5e3\n12 done\n"))
+	metrics, missing, err := p.ParseMetrics([]byte("rate 2.5e3\n12 done\n"))
 	if err != nil || metrics["rate"] != 2500 || metrics["total"] != 12 || len(missing) != 0 {
 		t.Errorf("got %v, %v, %v", metrics, missing, err)
 	}
-	metrics, missing, err = p.Read([]byte("rate 3\n done\n"))
+	metrics, missing, err = p.ParseMetrics([]byte("rate 3\n done\n"))
 	if _, there := metrics["total"]; err != nil || there || missing["total"] == "" {
 		t.Errorf("what was not printed came out as %v, %v, %v", metrics, missing, err)
 	}
-	if _, _, err = p.Read([]byte("rate fast\n12 done\n")); err == nil || !strings.Contains(err.Error(), `"rate fast"`) {
+	if _, _, err = p.ParseMetrics([]byte("rate fast\n12 done\n")); err == nil || !strings.Contains(err.Error(), `"rate fast"`) {
 		t.Errorf("a word for a number gave %v", err)
 	}
-	if _, _, err = p.Read([]byte("12 done\n")); err == nil || !strings.Contains(err.Error(), `the last line is "12 done"`) {
+	if _, _, err = p.ParseMetrics([]byte("12 done\n")); err == nil || !strings.Contains(err.Error(), `the last line is "12 done"`) {
 		t.Errorf("a missing line gave %v", err)
 	}
 }
@@ -128,7 +128,7 @@ func TestAPathThatIsNoneIsNotTouched(t *testing.T) {
 		t.Fatal(err)
 	}
 	for log, want := range map[string]int{"off": 1, "/data/nginx/access.log": 2, "/dev/stdout": 2} {
-		with, err := p.With(map[string]string{"access_log": log}, Spot{})
+		with, err := p.With(map[string]string{"access_log": log}, InstanceVars{})
 		if err != nil {
 			t.Fatal(err)
 		}

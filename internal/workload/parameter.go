@@ -56,7 +56,7 @@ func (p Parameter) Check(value string) error {
 		if err != nil {
 			return fmt.Errorf("%w%s", err, p.span())
 		}
-		if text = p.Text(value); !wholeNumber.MatchString(text) {
+		if text = p.Format(value); !wholeNumber.MatchString(text) {
 			return fmt.Errorf("%s is no whole number of %s%s", value, p.Unit, p.span())
 		}
 	} else if p.whole() && !wholeNumber.MatchString(value) {
@@ -131,10 +131,10 @@ func (p Pack) Defaults() map[string]string {
 // With returns the pack with the parameters put into every command, variable,
 // folder, probe and count. Parameters that values does not name have their
 // default. spot says where the pack's commands run.
-func (p Pack) With(values map[string]string, spot Spot) (Pack, error) {
+func (p Pack) With(values map[string]string, spot InstanceVars) (Pack, error) {
 	all := p.Defaults()
 	for name, parameter := range p.Parameters {
-		all[name] = parameter.Text(parameter.Default)
+		all[name] = parameter.Format(parameter.Default)
 	}
 	maps.Copy(all, spot.texts(p.RoleNames()))
 	for name, value := range values {
@@ -145,7 +145,7 @@ func (p Pack) With(values map[string]string, spot Spot) (Pack, error) {
 		if err := parameter.Check(value); err != nil {
 			return Pack{}, fmt.Errorf("workload %s, parameter %s: %w", p.Name, name, err)
 		}
-		all[name] = parameter.Text(value)
+		all[name] = parameter.Format(value)
 	}
 	var first error
 	p = p.rewrite(func(_ []any, text string) string {
@@ -227,8 +227,8 @@ func (p Pack) rewrite(change func(path []any, text string) string) Pack {
 	return p
 }
 
-// Words are the words to start: Argv, or Run through /bin/sh -c.
-func (s Step) Words() []string {
+// CommandArgs are the words to start: Argv, or Run through /bin/sh -c.
+func (s Step) CommandArgs() []string {
 	if s.Run != "" {
 		return []string{"/bin/sh", "-c", s.Run}
 	}

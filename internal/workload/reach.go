@@ -10,23 +10,23 @@ import (
 	"tare/internal/agent"
 )
 
-// Reach is a role whose servers steps in another place connect to.
-type Reach struct {
+// ExposedRole is a role whose servers steps in another place connect to.
+type ExposedRole struct {
 	Role  string
 	Ports []int // TCP, at which they are awaited; never empty
 }
 
-// Reaches are the roles that are reached from another place, once the
+// ExposedRoles are the roles that are reached from another place, once the
 // parameters are in place. Servers whose port cannot be told from how they are
 // awaited are not among them.
-func (p Pack) Reaches(parameters map[string]string) ([]Reach, error) {
-	set, err := p.With(parameters, Spot{})
+func (p Pack) ExposedRoles(parameters map[string]string) ([]ExposedRole, error) {
+	set, err := p.With(parameters, InstanceVars{})
 	if err != nil {
 		return nil, err
 	}
-	var list []Reach
+	var list []ExposedRole
 	for _, role := range set.RoleNames() {
-		reach := Reach{Role: role}
+		reach := ExposedRole{Role: role}
 		for _, server := range set.Servers {
 			if port := awaited(server.Ready); server.Role == role && port > 0 && !slices.Contains(reach.Ports, port) {
 				reach.Ports = append(reach.Ports, port)
@@ -70,7 +70,7 @@ func awaited(probe agent.Probe) int {
 }
 
 // String names the ports of a role: "16379", "8080 and 8443".
-func (r Reach) String() string {
+func (r ExposedRole) String() string {
 	var texts []string
 	for _, port := range r.Ports {
 		texts = append(texts, fmt.Sprint(port))

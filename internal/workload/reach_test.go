@@ -33,7 +33,7 @@ func TestAPackSaysAtWhichPortsItsServersAreReachedFromElsewhere(t *testing.T) {
 			}
 			p.Roles[name] = role
 		}
-		got, err := p.Reaches(c.values)
+		got, err := p.ExposedRoles(c.values)
 		if err != nil {
 			t.Fatal(err)
 		}

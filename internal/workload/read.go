@@ -23,18 +23,18 @@ func (m Metric) derived() bool {
 	return cost.Named(m.Name) || m.Name == CPUSeconds || m.Name == ReadySeconds || m.Name == StartAll
 }
 
-// Printed says whether the metric comes from what the driver printed, and not
+// FromOutput says whether the metric comes from what the driver printed, and not
 // from what tare measures itself.
-func (m Metric) Printed() bool { return !m.derived() && !slices.Contains(Measured, m.FieldName()) }
+func (m Metric) FromOutput() bool { return !m.derived() && !slices.Contains(Measured, m.FieldName()) }
 
 func (p *Pack) onlyMeasured() bool {
-	return !slices.ContainsFunc(p.Metrics, Metric.Printed)
+	return !slices.ContainsFunc(p.Metrics, Metric.FromOutput)
 }
 
-// Read turns what the driver printed into the pack's metrics. A metric that the
+// ParseMetrics turns what the driver printed into the pack's metrics. A metric that the
 // output does not have is in missing, with the reason; a missing primary one,
 // like output that is not understood, is an error.
-func (p Pack) Read(stdout []byte) (metrics map[string]float64, missing map[string]string, err error) {
+func (p Pack) ParseMetrics(stdout []byte) (metrics map[string]float64, missing map[string]string, err error) {
 	if p.onlyMeasured() {
 		return map[string]float64{}, map[string]string{}, nil
 	}
@@ -44,7 +44,7 @@ func (p Pack) Read(stdout []byte) (metrics map[string]float64, missing map[strin
 	}
 	metrics, missing = map[string]float64{}, map[string]string{}
 	for _, m := range p.Metrics {
-		if !m.Printed() {
+		if !m.FromOutput() {
 			continue
 		}
 		value, ok := fields[m.FieldName()]
@@ -63,7 +63,7 @@ func (p Pack) Read(stdout []byte) (metrics map[string]float64, missing map[strin
 func (p Pack) parse(stdout []byte) (map[string]float64, error) {
 	var names []string
 	for _, m := range p.Metrics {
-		if m.Printed() {
+		if m.FromOutput() {
 			names = append(names, m.FieldName())
 		}
 	}

@@ -14,12 +14,12 @@ import (
 // mostInstances is more than a role needs; beyond it a count was mistyped.
 const mostInstances = 1000
 
-// Spot is where commands of a pack run, as far as they can ask for it:
+// InstanceVars is where commands of a pack run, as far as they can ask for it:
 // ${address} is the address of their own instance, ${index} its number among
 // those of its role, ${address.ROLE} the address of a role's first instance and
 // ${addresses.ROLE} those of all, with commas between. The zero Spot is where
 // everything runs in one instance that nobody else reaches.
-type Spot struct {
+type InstanceVars struct {
 	Address string
 	Index   int
 	Roles   map[string][]string // the addresses of each role's instances
@@ -28,7 +28,7 @@ type Spot struct {
 // loopback is where a server listens that only its own instance reaches.
 const loopback = "127.0.0.1"
 
-func (s Spot) texts(roles []string) map[string]string {
+func (s InstanceVars) texts(roles []string) map[string]string {
 	texts := map[string]string{"address": s.Address, "index": strconv.Itoa(max(s.Index, 1))}
 	if s.Address == "" {
 		texts["address"] = loopback
@@ -72,8 +72,8 @@ func (p Pack) steps() []Step {
 	return steps
 }
 
-// Refers lists the parameters that the command has as ${name}.
-func (s Step) Refers() (names []string) {
+// References lists the parameters that the command has as ${name}.
+func (s Step) References() (names []string) {
 	for _, text := range slices.Concat([]string{s.Run, s.Dir, s.User}, s.Argv, s.Env) {
 		for _, found := range reference.FindAllStringSubmatch(text, -1) {
 			if !strings.HasPrefix(found[0], "$$") && !slices.Contains(names, found[1]) {
@@ -92,8 +92,8 @@ func (p Pack) Place(role string) string {
 	return Together
 }
 
-// Serves says whether a role has a server.
-func (p Pack) Serves(role string) bool {
+// HasServer says whether a role has a server.
+func (p Pack) HasServer(role string) bool {
 	return slices.ContainsFunc(p.Servers, func(s Server) bool { return s.Role == role })
 }
 
@@ -110,9 +110,9 @@ func (p Pack) Count(role string) (int, error) {
 	return n, nil
 }
 
-// Listens says whether anything of the pack asks for an address: then copies of
+// UsesAddress says whether anything of the pack asks for an address: then copies of
 // it need one each, where instances share the host's network.
-func (p Pack) Listens() bool {
+func (p Pack) UsesAddress() bool {
 	asks := false
 	p.rewrite(func(_ []any, text string) string {
 		for _, found := range reference.FindAllStringSubmatch(text, -1) {
@@ -140,8 +140,8 @@ func (p Pack) RestTime() (time.Duration, error) {
 // mostRest is longer than anybody watches instances that do nothing.
 const mostRest = time.Hour
 
-// Unplaced says whether a step has no role, so that it runs together.
-func (p Pack) Unplaced() bool {
+// HasUnassignedSteps says whether a step has no role, so that it runs together.
+func (p Pack) HasUnassignedSteps() bool {
 	return slices.ContainsFunc(p.steps(), func(s Step) bool { return s.Role == "" })
 }
 
@@ -169,8 +169,8 @@ func (m Metric) Combine(figures []float64) float64 {
 	return sum / float64(len(figures))
 }
 
-// AddsUp says whether the figure grows with the number of copies.
-func (m Metric) AddsUp() bool { return m.across() == "sum" }
+// Additive says whether the figure grows with the number of copies.
+func (m Metric) Additive() bool { return m.across() == "sum" }
 
 func (m Metric) across() string {
 	switch {

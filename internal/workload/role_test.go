@@ -23,7 +23,7 @@ metrics: [{name: n, unit: op, better: higher, primary: true}]
 	if err != nil {
 		t.Fatal(err)
 	}
-	with, err := p.With(nil, Spot{Address: "10.0.0.3", Index: 2, Roles: map[string][]string{"server": {"10.0.0.2", "10.0.0.3"}}})
+	with, err := p.With(nil, InstanceVars{Address: "10.0.0.3", Index: 2, Roles: map[string][]string{"server": {"10.0.0.2", "10.0.0.3"}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -31,7 +31,7 @@ metrics: [{name: n, unit: op, better: higher, primary: true}]
 	if want := "drive 10.0.0.2 10.0.0.2,10.0.0.3 ${address} serve 10.0.0.3 2 10.0.0.3:80"; got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
-	alone, err := p.With(nil, Spot{})
+	alone, err := p.With(nil, InstanceVars{})
 	if err != nil || alone.Driver.Argv[1] != "127.0.0.1" {
 		t.Errorf("all in one instance: %v, %v", alone.Driver.Argv, err)
 	}
@@ -79,7 +79,7 @@ func TestOnlyAPackThatAsksForAnAddressListens(t *testing.T) {
 		"serve ${address}": true, "serve ${address.server}": true, "ask ${addresses.server}": true,
 		"serve": false, "echo $${address}": false, "echo ${index}": false,
 	} {
-		if got := (Pack{Driver: &Step{Run: command}}).Listens(); got != want {
+		if got := (Pack{Driver: &Step{Run: command}}).UsesAddress(); got != want {
 			t.Errorf("%s: %t", command, got)
 		}
 	}

@@ -23,16 +23,16 @@ func (p Parameter) size() (unit quantity.Bytes, is bool) {
 	return unit, err == nil
 }
 
-// Read is a value as a plan keeps it, or what is wrong with it.
-func (p Parameter) Read(value string) (string, error) {
+// Normalize is a value as a plan keeps it, or what is wrong with it.
+func (p Parameter) Normalize(value string) (string, error) {
 	if _, is := p.size(); is {
 		value = apart.ReplaceAllString(value, "$1$2")
 	}
 	return value, p.Check(value)
 }
 
-// Text is a value as commands get it.
-func (p Parameter) Text(value string) string {
+// Format is a value as commands get it.
+func (p Parameter) Format(value string) string {
 	unit, is := p.size()
 	if !is || plainNumber.MatchString(value) {
 		return value
@@ -52,7 +52,7 @@ func (p Parameter) Number(value string) (float64, error) {
 			return 0, err
 		}
 	}
-	number, err := strconv.ParseFloat(p.Text(value), 64)
+	number, err := strconv.ParseFloat(p.Format(value), 64)
 	if err != nil {
 		return 0, fmt.Errorf("%q is not a number", value)
 	}

@@ -18,20 +18,20 @@ func TestASizeIsReadInEverySpellingAndHandedOverInTheParametersUnit(t *testing.T
 		{Parameter{Default: "5", Unit: "s"}, "7", "7", "7"}, {Parameter{Default: "a", Unit: "B", Values: []string{"a", "4k"}}, "4k", "4k", "4k"},
 		{Parameter{Default: "auto", Unit: "B"}, "4k", "4k", "4k"}, // a word, whatever its unit says
 	} {
-		kept, err := c.parameter.Read(c.value)
-		if err != nil || kept != c.kept || c.parameter.Text(kept) != c.handed {
-			t.Errorf("%q as %s: kept %q, handed over %q, %v", c.value, c.parameter.Unit, kept, c.parameter.Text(kept), err)
+		kept, err := c.parameter.Normalize(c.value)
+		if err != nil || kept != c.kept || c.parameter.Format(kept) != c.handed {
+			t.Errorf("%q as %s: kept %q, handed over %q, %v", c.value, c.parameter.Unit, kept, c.parameter.Format(kept), err)
 		}
 	}
 	for value, want := range map[string]string{
 		"64kib": `"64kib" is not a size: write a number with B, kB, KiB`, "much": "is not a size", "10%": "is not a size", "-4k": "is not a size",
 		"2GB": "2GB is out of range: 16 to 1000000000 B are allowed", "8": "out of range", "16.5": "16.5 is no whole number of B", "64M; rm -rf /": "is not a size",
 	} {
-		if _, err := bytes.Read(value); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := bytes.Normalize(value); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v, want %q", value, err, want)
 		}
 	}
-	if _, err := kilobytes.Read("1500B"); err == nil || !strings.Contains(err.Error(), "no whole number of KiB") {
+	if _, err := kilobytes.Normalize("1500B"); err == nil || !strings.Contains(err.Error(), "no whole number of KiB") {
 		t.Errorf("half a unit: %v", err)
 	}
 }
@@ -39,7 +39,7 @@ func TestASizeIsReadInEverySpellingAndHandedOverInTheParametersUnit(t *testing.T
 func TestCommandsGetSizesAsNumbersDefaultsIncluded(t *testing.T) {
 	pack := Pack{Name: "p", Parameters: map[string]Parameter{"block": {Default: "4k", Unit: "B"}, "file": {Default: "1M", Unit: "KiB"}}, Driver: &Step{Run: "drive ${block} ${file}"}}
 	for want, values := range map[string]map[string]string{"drive 4096 1024": nil, "drive 8000 2048": {"block": "8kB", "file": "2MiB"}} {
-		if got, err := pack.With(values, Spot{}); err != nil || got.Driver.Run != want {
+		if got, err := pack.With(values, InstanceVars{}); err != nil || got.Driver.Run != want {
 			t.Errorf("%q, %v, want %q", got.Driver.Run, err, want)
 		}
 	}

@@ -134,7 +134,7 @@ func (b *Book) planned(f parity.Fingerprint, name, workload string) parity.Finge
 	values := b.plan.Environments[i].Parameters(workload, w.Levels[0])
 	for _, e := range b.plan.Environments {
 		for parameter := range e.With[workload] {
-			f.Facts["parameter["+parameter+"]"] = parity.Fact{Value: w.Pack.Parameters[parameter].Text(values[parameter]), Seen: parity.Planned}
+			f.Facts["parameter["+parameter+"]"] = parity.Fact{Value: w.Pack.Parameters[parameter].Format(values[parameter]), Seen: parity.Planned}
 		}
 	}
 	return f
@@ -159,7 +159,7 @@ func (b *Book) side(name, workload string) parity.Side {
 	if w := b.plan.Workload(workload); w != nil && len(w.Levels) > 0 {
 		take(&s, "with.", e.Parameters(workload, w.Levels[0]), w.Levels[0].Parameters)
 		if driver := w.Pack.Driver; driver != nil {
-			s.Into = map[string][]string{"command[" + cmp.Or(driver.Role, "driver") + "]": driver.Refers()}
+			s.Into = map[string][]string{"command[" + cmp.Or(driver.Role, "driver") + "]": driver.References()}
 		}
 	}
 	if e.Inside != nil {

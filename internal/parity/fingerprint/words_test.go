@@ -50,8 +50,8 @@ func TestTheProgramsOfAllPacksDriversAreFound(t *testing.T) {
 		if pack.Driver == nil {
 			continue
 		}
-		if found := Programs(pack.Driver.Words()); len(found) == 0 {
-			t.Errorf("%s: no program is found in %q", name, pack.Driver.Words())
+		if found := Programs(pack.Driver.CommandArgs()); len(found) == 0 {
+			t.Errorf("%s: no program is found in %q", name, pack.Driver.CommandArgs())
 		} else {
 			t.Log(name, found)
 		}

@@ -38,7 +38,7 @@ func TestThePackHeedsTheHandicap(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	whole, err := pack.With(map[string]string{"operations": "200000"}, workload.Spot{})
+	whole, err := pack.With(map[string]string{"operations": "200000"}, workload.InstanceVars{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -59,11 +59,11 @@ func TestThePackHeedsTheHandicap(t *testing.T) {
 			t.Fatal(err)
 		}
 		var said strings.Builder
-		exit, err := i.Agent().Run(t.Context(), agent.Command{Argv: whole.Driver.Words(), Stdout: &said})
+		exit, err := i.Agent().Run(t.Context(), agent.Command{Argv: whole.Driver.CommandArgs(), Stdout: &said})
 		if err != nil || !exit.OK() {
 			t.Errorf("%+v, %v: %s", exit, err, &said)
 		}
-		metrics, missing, err := whole.Read([]byte(said.String()))
+		metrics, missing, err := whole.ParseMetrics([]byte(said.String()))
 		if err != nil || len(missing) > 0 || metrics["iterations"] != want || metrics["spin_seconds"] <= 0 {
 			t.Errorf("%s the handicap: %v, %v, %v: %s", name, metrics, missing, err, &said)
 		}

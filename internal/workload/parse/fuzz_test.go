@@ -31,7 +31,7 @@ func fuzz(f *testing.F, name string) {
 			t.Error("neither figures nor an error")
 		}
 		for name, v := range fields {
-			if err == nil && (!p.Gives(name) || math.IsNaN(v) || math.IsInf(v, 0)) {
+			if err == nil && (!p.HasField(name) || math.IsNaN(v) || math.IsInf(v, 0)) {
 				t.Errorf("%s = %v", name, v)
 			}
 		}

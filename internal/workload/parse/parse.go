@@ -122,9 +122,9 @@ func (p Parser) FieldNames() []string {
 	return names
 }
 
-// Gives says whether a parser can give a field. A declared name that ends in *
+// HasField says whether a parser can give a field. A declared name that ends in *
 // stands for all names that begin like it.
-func (p Parser) Gives(name string) bool {
+func (p Parser) HasField(name string) bool {
 	return slices.ContainsFunc(p.Fields, func(f Field) bool {
 		family, open := strings.CutSuffix(f.Name, "*")
 		return name == f.Name && !open || open && len(name) > len(family) && strings.HasPrefix(name, family)

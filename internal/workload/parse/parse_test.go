@@ -171,7 +171,7 @@ func TestFieldsAreDeclared(t *testing.T) {
 		for name, data := range samples(t, p.Name) {
 			fields, _ := p.Parse(data)
 			for f := range fields {
-				if !p.Gives(f) {
+				if !p.HasField(f) {
 					t.Errorf("%s gives %q for %s and does not declare it", p.Name, f, name)
 				}
 			}
@@ -384,7 +384,7 @@ func TestWhatAnEndCannotKnowIsAbsent(t *testing.T) {
 func TestAFamilyOfFieldsHasAllItsNames(t *testing.T) {
 	p, _ := Lookup("stages")
 	for name, want := range map[string]bool{"total": true, "stage_build": true, "stage_anything": true, "stage_": false, "stage": false, "": false} {
-		if p.Gives(name) != want {
+		if p.HasField(name) != want {
 			t.Errorf("stages gives %q: %v", name, !want)
 		}
 	}
