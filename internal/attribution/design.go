@@ -179,11 +179,11 @@ type Design struct {
 	Remarks      []string
 }
 
-// Lay makes the design of these orders of the units. Environments that the
+// NewDesign makes the design of these orders of the units. Environments that the
 // orders have in common are there once. missing says why an environment cannot
 // be had here, "" for one that can: with one order its step then goes into the
 // next one, with several the order is left out.
-func Lay(l Ladder, units []Unit, orders [][]int, missing func(study.Environment) string) (Design, error) {
+func NewDesign(l Ladder, units []Unit, orders [][]int, missing func(study.Environment) string) (Design, error) {
 	d := Design{Remarks: slices.Clone(l.Notes)}
 	first, last := l.Rungs[0], l.Rungs[len(l.Rungs)-1]
 	for _, end := range []study.Environment{first, last} {

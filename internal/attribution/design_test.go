@@ -108,7 +108,7 @@ func TestARungThatCannotBeHadGoesIntoTheNextStep(t *testing.T) {
 	l := ladder(t, "a", "b", "c")
 	units := Units(l, nil)
 	second := l.Rungs[2].Name
-	d, err := Lay(l, units, [][]int{{0, 1, 2}}, func(e study.Environment) string {
+	d, err := NewDesign(l, units, [][]int{{0, 1, 2}}, func(e study.Environment) string {
 		if e.Name == second {
 			return "needs crun"
 		}
@@ -128,7 +128,7 @@ func TestARungThatCannotBeHadGoesIntoTheNextStep(t *testing.T) {
 
 func TestAnEndThatCannotBeHadIsAnError(t *testing.T) {
 	l := ladder(t, "a", "b")
-	_, err := Lay(l, Units(l, nil), [][]int{{0, 1}}, func(e study.Environment) string {
+	_, err := NewDesign(l, Units(l, nil), [][]int{{0, 1}}, func(e study.Environment) string {
 		if e.Name == "to" {
 			return "no daemon answers"
 		}
@@ -143,7 +143,7 @@ func TestOrdersShareTheEnvironmentsThatTheyHaveInCommon(t *testing.T) {
 	l := ladder(t, "a", "b", "c")
 	units := Units(l, nil)
 	orders, _ := Orders(units, 1, 1)
-	d, err := Lay(l, units, orders, always)
+	d, err := NewDesign(l, units, orders, always)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -160,7 +160,7 @@ func TestAnOrderWithoutAllItsRungsIsLeftOut(t *testing.T) {
 	units := Units(l, nil)
 	orders, _ := Orders(units, 1, 1)
 	lacking := l.Rungs[1].Name
-	d, err := Lay(l, units, orders, func(e study.Environment) string {
+	d, err := NewDesign(l, units, orders, func(e study.Environment) string {
 		if e.Name == lacking {
 			return "absent"
 		}

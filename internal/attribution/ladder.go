@@ -142,8 +142,8 @@ func (l *Ladder) group(order []int, only []string) error {
 	return nil
 }
 
-// Grouped says whether all of these are groups of the ladder's parts.
-func (l Ladder) Grouped(list []string) error {
+// CheckGroups says whether all of these are groups of the ladder's parts.
+func (l Ladder) CheckGroups(list []string) error {
 	known := groups(l.atoms)
 	for _, name := range list {
 		if !slices.Contains(known, name) {

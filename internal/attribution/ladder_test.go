@@ -372,10 +372,10 @@ func TestAnUnknownPartOrGroupIsRefusedWithThoseThatThereAre(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := l.Grouped([]string{"namespaces"}); err != nil {
+	if err := l.CheckGroups([]string{"namespaces"}); err != nil {
 		t.Error(err)
 	}
-	if err := l.Grouped([]string{"namespace"}); err == nil || !strings.Contains(err.Error(), "no group namespace; did you mean namespaces?") {
+	if err := l.CheckGroups([]string{"namespace"}); err == nil || !strings.Contains(err.Error(), "no group namespace; did you mean namespaces?") {
 		t.Error(err)
 	}
 }

@@ -166,7 +166,7 @@ func (e *explainOptions) plan(ctx context.Context) (*study.Plan, error) {
 	if err != nil {
 		return nil, badInput("%w", err)
 	}
-	if err := ladder.Grouped(e.groups); err != nil {
+	if err := ladder.CheckGroups(e.groups); err != nil {
 		return nil, badInput("--group: %w", err)
 	}
 	groups := e.groups
@@ -182,7 +182,7 @@ func (e *explainOptions) plan(ctx context.Context) (*study.Plan, error) {
 	if e.order == "shapley" {
 		orders, all = attribution.Orders(units, e.orders, plan.Seed)
 	}
-	design, err := attribution.Lay(ladder, units, orders, missingHere(ctx))
+	design, err := attribution.NewDesign(ladder, units, orders, missingHere(ctx))
 	if err != nil {
 		return nil, badInput("%w", err)
 	}

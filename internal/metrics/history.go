@@ -26,10 +26,10 @@ type Past struct {
 	Plan      *study.Plan
 	Trials    []rundir.Trial
 	Contrasts []verdict.Contrast // at the end
-	// Looks are what the samplers saw in a trial, with the moment at which they
+	// Readings are what the samplers saw in a trial, with the moment at which they
 	// began, each instance by itself; none where nothing was kept. Nil for none
 	// of any trial.
-	Looks func(rundir.Trial) ([]Watching, error)
+	Readings func(rundir.Trial) ([]Watching, error)
 }
 
 // Watching is what was seen of one instance in a trial.
@@ -94,9 +94,9 @@ func (r *Run) again(families ...*Family) {
 // play shows a run what the samplers saw in a trial.
 func (h *history) play(r *Run, p Past, t rundir.Trial) error {
 	var watched []Watching
-	if p.Looks != nil {
+	if p.Readings != nil {
 		var err error
-		if watched, err = p.Looks(t); err != nil {
+		if watched, err = p.Readings(t); err != nil {
 			return err
 		}
 	}

@@ -78,7 +78,7 @@ func TestPrometheusTakesUpAFinishedRunAndAnswersForItsTime(t *testing.T) {
 func TestLooksAreShownWithTheirTimes(t *testing.T) {
 	p := past()
 	p.Trials = p.Trials[:2]
-	p.Looks = func(trial rundir.Trial) ([]metrics.Watching, error) {
+	p.Readings = func(trial rundir.Trial) ([]metrics.Watching, error) {
 		var seen []sample.Reading
 		for i := range 21 {
 			seen = append(seen, metricstest.Reading(float64(i)/10))

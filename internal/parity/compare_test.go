@@ -243,7 +243,7 @@ func TestAPacketFilterThatOneSidePassesIsToldAndStandsInTheWayWhereTheNetworkIsT
 			if f.Class != c.class || f.Touches != c.touches || len(f.Differences) != 2 || (f.Effect == "") != (c.class == Chosen) {
 				t.Errorf("it is %+v", f)
 			}
-			if minded := Summarize([]Comparison{got})[0].Minded(); (len(minded) == 1) != (c.class == Inherent && c.touches) {
+			if minded := Summarize([]Comparison{got})[0].Notes(); (len(minded) == 1) != (c.class == Inherent && c.touches) {
 				t.Errorf("to be minded: %+v", minded)
 			}
 		})

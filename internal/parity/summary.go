@@ -42,9 +42,9 @@ func Summarize(all []Comparison) (summaries []Summary) {
 	return summaries
 }
 
-// Minded are those that are inherent in the layer and have an effect on a
+// Notes are those that are inherent in the layer and have an effect on a
 // workload that a reader of its figures ought to know.
-func (s Summary) Minded() []Cause {
+func (s Summary) Notes() []Cause {
 	touching, _ := parted(s.Inherent)
 	return touching
 }

@@ -69,7 +69,7 @@ func (t *terminal) fair(v *view) {
 			told = true
 			text = counted(n, "confound", "confounds") + ": " + named(s.Confounds)
 		}
-		if minded := s.Minded(); len(minded) > 0 {
+		if minded := s.Notes(); len(minded) > 0 {
 			told = true
 			text += "; to be minded: " + named(minded)
 		}
@@ -131,7 +131,7 @@ func (t *terminal) summary(s parity.Summary) {
 		t.wrap(4, "effect: "+c.Effect)
 		t.wrap(4, "remove: "+c.Remove)
 	}
-	for _, c := range s.Minded() {
+	for _, c := range s.Notes() {
 		t.WriteString("\n")
 		t.wrap(2, "to be minded: "+t.paint(bold, c.Finding.Finding)+", inherent, touches "+strings.Join(c.Over, ", "))
 		t.facts(s, c, 4)
@@ -242,7 +242,7 @@ func markdownFair(b *strings.Builder, v *view) {
 			}
 			fmt.Fprintf(b, "| **%s** | %s | %s%s | %s | %s |\n", escape(c.Finding.Finding), escape(strings.Join(c.Over, ", ")), markdownFacts(c), reason, escape(c.Effect), escape(c.Remove))
 		}
-		for _, c := range s.Minded() {
+		for _, c := range s.Notes() {
 			fmt.Fprintf(b, "\nTo be minded under %s: **%s**. Inherent: %s. Effect: %s. Remove: %s.\n", escape(strings.Join(c.Over, ", ")),
 				escape(c.Finding.Finding), escape(c.Reason), escape(c.Effect), escape(c.Remove))
 		}

@@ -12,7 +12,7 @@ import (
 func OpenMetrics(w io.Writer, in Input) error {
 	p := metrics.Past{Manifest: in.Manifest, Plan: in.Plan, Trials: in.Trials, Contrasts: in.Contrasts}
 	if in.Samples != nil {
-		p.Looks = in.looks
+		p.Readings = in.looks
 	}
 	return metrics.Text(w, p)
 }

@@ -45,8 +45,8 @@ type HostUsage struct {
 	IRQTime string `json:"irq_time,omitempty"`
 	// Kernel are the kernel's threads that used anything, by name, and Beside the
 	// largest of the other processes that still live.
-	Kernel []Part `json:"kernel,omitempty"`
-	Beside []Part `json:"beside,omitempty"`
+	Kernel         []Part `json:"kernel,omitempty"`
+	OtherProcesses []Part `json:"beside,omitempty"`
 
 	Energy Figure `json:"energy_j"` // of all processor packages, by their counters
 
@@ -207,8 +207,8 @@ func (h *hostWatch) end() *HostUsage {
 	for _, p := range kernel {
 		u.KernelThreads.Value += p.CPU
 	}
-	u.Kernel, u.Beside = shares(kernel), shares(beside)
-	u.Beside = u.Beside[:min(len(u.Beside), largest)]
+	u.Kernel, u.OtherProcesses = shares(kernel), shares(beside)
+	u.OtherProcesses = u.OtherProcesses[:min(len(u.OtherProcesses), largest)]
 	if !sees {
 		u.KernelThreads = Absent("no thread of the kernel is seen from this namespace of processes")
 	}

@@ -115,7 +115,7 @@ func (b brand) knows(ctx context.Context, host, runtime string) environment.Find
 			return missing(b.addRuntime(runtime), "the %s looks for the runtime %s at %s: %v", b.name, runtime, found.Path, err)
 		}
 		if isRunsc(runtime) {
-			return oci.Sound(path)
+			return oci.CheckRunsc(path)
 		}
 	}
 	return environment.Finding{State: environment.Usable}

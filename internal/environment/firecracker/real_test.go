@@ -69,7 +69,7 @@ exec "$program" --id "$id" --start-time-us 1 --start-time-cpu-us 1 "$@"
 
 func TestAJailedGuestHasAllItNeedsInItsJail(t *testing.T) {
 	kind.Each(t, func(t *testing.T, b *microvmtest.Bench) {
-		if !b.Double {
+		if !b.Fake {
 			t.Skip("needs the jailer's double, which runs only Firecracker's")
 		}
 		script := filepath.Join(t.TempDir(), "jailer")

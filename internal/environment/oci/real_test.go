@@ -295,7 +295,7 @@ func TestWhatIsMissingIsSaidWithTheCommandThatBringsIt(t *testing.T) {
 			t.Errorf("%s: %v", runtime, err)
 		}
 	}
-	f := Sound("/bin/sh")
+	f := CheckRunsc("/bin/sh")
 	if f.State == environment.Missing && (!strings.Contains(f.Reason, "linked dynamically") || !strings.Contains(f.Fix, "CGO_ENABLED=0")) {
 		t.Errorf("%+v", f)
 	}

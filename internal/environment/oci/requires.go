@@ -100,7 +100,7 @@ func checkRuntime(ctx context.Context, o *Options) environment.Finding {
 	}
 	switch o.family() {
 	case "runsc":
-		return Sound(path)
+		return CheckRunsc(path)
 	case "kata":
 		if exec.CommandContext(ctx, path, "run", "--help").Run() != nil {
 			return missing("run Kata Containers 2 and newer through an engine: kind: docker with a runtime of that name",
@@ -132,9 +132,9 @@ func checkTime(ctx context.Context, o *Options) environment.Finding {
 	return environment.Finding{State: environment.Usable}
 }
 
-// Sound says whether a runsc program can run at all: the sandbox executes it
+// CheckRunsc says whether a runsc program can run at all: the sandbox executes it
 // again from within an empty root, where no loader is.
-func Sound(path string) environment.Finding {
+func CheckRunsc(path string) environment.Finding {
 	program, err := elf.Open(path)
 	if err != nil {
 		return missing("scripts/install-runsc.sh /usr/local/bin", "%s is no program: %v", path, err)

@@ -20,7 +20,7 @@ import (
 // a snapshot called fresh.
 func double(t *testing.T) (*Options, client) {
 	t.Helper()
-	text, err := virtualboxtest.Double(t.TempDir())
+	text, err := virtualboxtest.Fake(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -86,7 +86,7 @@ func simulated(t *testing.T) *Options {
 	t.Helper()
 	testenv.NeedsRoot(t)
 	testenv.NeedsPrograms(t, "go", "/usr/sbin/sshd", "ssh-keygen")
-	text, err := vspheretest.Double(t.TempDir())
+	text, err := vspheretest.Fake(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,9 +9,9 @@ import (
 type section struct {
 	Name  string
 	About string
-	// Begins are how the names of its functions begin, Modules those of its
+	// Prefixes are how the names of its functions begin, Modules those of its
 	// modules, where it is not built in.
-	Begins, Modules []string
+	Prefixes, Modules []string
 }
 
 // ownSection is what the probe itself takes.
@@ -103,7 +103,7 @@ type symbol struct {
 func (s symbol) section() string {
 	best, longest := "", 0
 	for _, one := range sections {
-		for _, begin := range one.Begins {
+		for _, begin := range one.Prefixes {
 			if len(begin) > longest && strings.HasPrefix(s.name, begin) {
 				best, longest = one.Name, len(begin)
 			}

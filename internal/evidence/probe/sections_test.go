@@ -52,10 +52,10 @@ func TestAMomentBelongsToTheInnermostFunctionThatIsKnown(t *testing.T) {
 func TestNoTwoSectionsClaimTheSame(t *testing.T) {
 	owner := map[string]string{}
 	for _, s := range sections {
-		if s.Name == "" || s.About == "" || len(s.Begins) == 0 {
+		if s.Name == "" || s.About == "" || len(s.Prefixes) == 0 {
 			t.Errorf("a section lacks something: %+v", s)
 		}
-		for _, begin := range s.Begins {
+		for _, begin := range s.Prefixes {
 			if other := owner[begin]; other != "" {
 				t.Errorf("%s and %s both claim %s", other, s.Name, begin)
 			}

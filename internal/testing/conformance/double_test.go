@@ -14,7 +14,7 @@ import (
 func doubled(source, program, options string) func(home string) (string, error) {
 	const patience = 2 * time.Minute // for guests that are emulated, on a busy machine
 	return func(home string) (string, error) {
-		path, err := microvmtest.Double(filepath.Join(filepath.Dir(home), "bin"), source, program)
+		path, err := microvmtest.BuildFake(filepath.Join(filepath.Dir(home), "bin"), source, program)
 		if err != nil {
 			return "", err
 		}

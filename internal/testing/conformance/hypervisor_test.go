@@ -10,11 +10,11 @@ import (
 // virtualBox is a double of VBoxManage beside the home, whose VMs have a real
 // sshd.
 func virtualBox(home string) (string, error) {
-	return virtualboxtest.Double(filepath.Join(filepath.Dir(home), "virtualbox"))
+	return virtualboxtest.Fake(filepath.Join(filepath.Dir(home), "virtualbox"))
 }
 
 // vSphere is the simulator of a vCenter, whose VMs have a real sshd. It lasts as
 // long as the test's process; one that is started to be killed finds it.
 func vSphere(home string) (string, error) {
-	return vspheretest.Double(filepath.Join(filepath.Dir(home), "vcsim"))
+	return vspheretest.Fake(filepath.Join(filepath.Dir(home), "vcsim"))
 }

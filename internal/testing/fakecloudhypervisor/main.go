@@ -193,7 +193,7 @@ func (h *hypervisor) boot() error {
 
 // run makes the guest, which stands still.
 func (h *hypervisor) run(saved string) (err error) {
-	if h.running, err = fakevmm.Make(context.Background(), h.guest, saved); err != nil {
+	if h.running, err = fakevmm.Start(context.Background(), h.guest, saved); err != nil {
 		return err
 	}
 	go h.bury(h.running)
@@ -203,7 +203,7 @@ func (h *hypervisor) run(saved string) (err error) {
 // bury ends the program with a guest that switched itself off. One that reset
 // itself boots again.
 func (h *hypervisor) bury(m *fakevmm.Machine) {
-	<-m.Exited()
+	<-m.Wait()
 	if err := m.Status(); err != nil {
 		h.say("ERROR", "VCPU thread error: %v", err)
 		os.Exit(1)

@@ -47,11 +47,11 @@ type (
 		Socket   *string  `json:"socket"`
 	}
 	netInterface struct {
-		ID   *string  `json:"iface_id"`
-		Tap  *string  `json:"host_dev_name"`
-		MAC  string   `json:"guest_mac"`
-		Into *limiter `json:"rx_rate_limiter"`
-		Out  *limiter `json:"tx_rate_limiter"`
+		ID  *string  `json:"iface_id"`
+		Tap *string  `json:"host_dev_name"`
+		MAC string   `json:"guest_mac"`
+		RX  *limiter `json:"rx_rate_limiter"`
+		TX  *limiter `json:"tx_rate_limiter"`
 	}
 	vsock struct {
 		ID   *string `json:"vsock_id"`
@@ -217,7 +217,7 @@ func (v *vmm) readDrive(id string, body []byte) (func() error, error) {
 func (v *vmm) readNet(id string, body []byte) (func() error, error) {
 	var n netInterface
 	if err := first(checkID(id), decode(body, &n), missing("iface_id", n.ID != nil), missing("host_dev_name", n.Tap != nil),
-		complete(n.Into), complete(n.Out)); err != nil {
+		complete(n.RX), complete(n.TX)); err != nil {
 		return nil, err
 	}
 	if *n.ID != id {

@@ -178,7 +178,7 @@ func (v *vmm) act(body []byte) error {
 // run makes the guest, and lets it run.
 func (v *vmm) run(saved string, resume bool) (err error) {
 	ctx := context.Background()
-	if v.running, err = fakevmm.Make(ctx, v.guest, saved); err != nil {
+	if v.running, err = fakevmm.Start(ctx, v.guest, saved); err != nil {
 		return err
 	}
 	go v.bury()
@@ -207,7 +207,7 @@ func (v *vmm) clock() {
 
 // bury ends the program with its guest.
 func (v *vmm) bury() {
-	<-v.running.Exited()
+	<-v.running.Wait()
 	if v.metrics != "" {
 		_ = os.WriteFile(v.metrics, []byte("{}\n"), 0o600)
 	}

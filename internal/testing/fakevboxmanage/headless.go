@@ -83,7 +83,7 @@ func headless(words []string) {
 			fail(err)
 		}
 		l.Close()
-		g.Doors = append(g.Doors, door)
+		g.Forwarded = append(g.Forwarded, door)
 	}
 	cpus, _ := strconv.Atoi(os.Getenv("CPUS"))
 	for n := range cpus {

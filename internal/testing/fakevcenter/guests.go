@@ -91,7 +91,7 @@ func (g *guests) boot(name string, m *simulator.VirtualMachine) (string, error) 
 	images, _ := filepath.EvalSymlinks(filepath.Join(g.folder, "images"))
 	process, err := sshguest.Boot(sshguest.Guest{
 		Keys: sshguest.Keys(filepath.Join(g.folder, "keys")), Folder: filepath.Join(g.folder, "disks", config.Uuid),
-		Images: images, Space: vm.port.File, Place: vm.group.Add, Visible: true,
+		Images: images, NetNS: vm.port.File, Place: vm.group.Add, Visible: true,
 	})
 	if err != nil {
 		return "", err

@@ -72,9 +72,9 @@ const (
 	agentFD   = 4
 )
 
-// Make makes a guest that stands still: one to boot, or one that was saved to a
+// Start makes a guest that stands still: one to boot, or one that was saved to a
 // file.
-func Make(ctx context.Context, g Guest, saved string) (_ *Machine, err error) {
+func Start(ctx context.Context, g Guest, saved string) (_ *Machine, err error) {
 	m := &Machine{Opened: make(chan struct{}), exited: make(chan struct{})}
 	monitor, theirMonitor, err := pair()
 	if err != nil {
@@ -242,8 +242,8 @@ func (m *Machine) moved(ctx context.Context) error {
 	}
 }
 
-// Exited is closed at QEMU's end.
-func (m *Machine) Exited() <-chan struct{} { return m.exited }
+// Wait is closed at QEMU's end.
+func (m *Machine) Wait() <-chan struct{} { return m.exited }
 
 // Reset says whether the guest reset itself, and Status how QEMU ended.
 func (m *Machine) Reset() bool {

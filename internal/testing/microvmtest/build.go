@@ -7,9 +7,9 @@ import (
 	"path/filepath"
 )
 
-// Double builds the double of a program, which lies in the folder double of its
+// BuildFake builds the double of a program, which lies in the folder double of its
 // kind's package, into a folder, unless it is there, and returns its path.
-func Double(folder, source, name string) (string, error) {
+func BuildFake(folder, source, name string) (string, error) {
 	path := filepath.Join(folder, name)
 	if _, err := os.Stat(path); err == nil {
 		return path, nil

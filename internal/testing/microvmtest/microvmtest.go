@@ -32,7 +32,7 @@ type Kind struct {
 // Bench is what a test with guests stands on.
 type Bench struct {
 	Program string // that runs the guests
-	Double  bool
+	Fake    bool
 	Owner   *cleanup.Owner
 	Image   *image.Image
 	kind    Kind
@@ -46,11 +46,11 @@ func (k Kind) Each(t *testing.T, test func(*testing.T, *Bench)) {
 	testenv.NeedsAgent(t)
 	for _, double := range []bool{true, false} {
 		t.Run(map[bool]string{true: "double", false: "real"}[double], func(t *testing.T) {
-			b := &Bench{Program: k.Program, Double: double, kind: k}
+			b := &Bench{Program: k.Program, Fake: double, kind: k}
 			if double {
 				testenv.NeedsPrograms(t, "qemu-system-x86_64", "go")
 				var err error
-				if b.Program, err = Double(t.TempDir(), k.Source, k.Program); err != nil {
+				if b.Program, err = BuildFake(t.TempDir(), k.Source, k.Program); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -138,10 +138,10 @@ func (k Kind) Boots(t *testing.T) {
 				t.Errorf("root: %s: %q", root, said)
 			}
 			testenv.Run(t, i, "echo x >/etc/new && echo x >/data/new && rm /etc/passwd")
-			if version := e.Versions(t.Context())[k.Key]; strings.Contains(version, "(double)") != b.Double || version == "" {
+			if version := e.Versions(t.Context())[k.Key]; strings.Contains(version, "(double)") != b.Fake || version == "" {
 				t.Errorf("version %q", version)
 			}
-			if notes := strings.Join(i.Notes(), "\n"); strings.Contains(notes, "double") != b.Double || (e.Label() == "tcg") != b.Double {
+			if notes := strings.Join(i.Notes(), "\n"); strings.Contains(notes, "double") != b.Fake || (e.Label() == "tcg") != b.Fake {
 				t.Errorf("label %q, notes %s", e.Label(), notes)
 			}
 			Stop(t, i)

@@ -62,12 +62,12 @@ type Guest struct {
 	Folder string // of the VM: its disk, as it were
 	// Images is a store of images that the template has inside already; "" for none.
 	Images string
-	// Doors are listeners outside that lead to the guest's sshd, as the ports do
+	// Forwarded are listeners outside that lead to the guest's sshd, as the ports do
 	// that a user-mode network stack forwards.
-	Doors []*os.File `json:"-"`
-	// Space is a network namespace with a network card for the guest; nil for
+	Forwarded []*os.File `json:"-"`
+	// NetNS is a network namespace with a network card for the guest; nil for
 	// one of its own with a loopback alone.
-	Space *os.File `json:"-"`
+	NetNS *os.File `json:"-"`
 	// Place puts the guest's first process where it belongs, before it goes on.
 	Place func(pid int) error `json:"-"`
 	// Visible leaves the guest's processes the numbers that they have here. Then
@@ -106,16 +106,16 @@ func Boot(g Guest) (*os.Process, error) {
 	cmd := exec.Command(self)
 	cmd.Args = []string{"stand-in-guest"}
 	cmd.Env = append(os.Environ(), asked+"="+string(what))
-	cmd.Stdout, cmd.Stderr, cmd.ExtraFiles = console, console, append([]*os.File{waits}, g.Doors...)
+	cmd.Stdout, cmd.Stderr, cmd.ExtraFiles = console, console, append([]*os.File{waits}, g.Forwarded...)
 	flags := unix.CLONE_NEWNS | unix.CLONE_NEWUTS | unix.CLONE_NEWIPC
 	if !g.Visible {
 		flags |= unix.CLONE_NEWPID
 	}
 	start := cmd.Start
-	if g.Space == nil {
+	if g.NetNS == nil {
 		flags |= unix.CLONE_NEWNET
 	} else {
-		start = func() error { return netns.Within(g.Space, cmd.Start) }
+		start = func() error { return netns.Within(g.NetNS, cmd.Start) }
 	}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: uintptr(flags), Pdeathsig: syscall.SIGKILL}
 	err = start()

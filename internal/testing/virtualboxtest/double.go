@@ -16,10 +16,10 @@ import (
 
 const source = "tare/internal/testing/fakevboxmanage"
 
-// Double makes a VBoxManage in a folder, with a VM called template that has a
+// Fake makes a VBoxManage in a folder, with a VM called template that has a
 // snapshot called fresh and this machine's test images inside, once. It returns the options of the kind virtualbox
 // that lead to it.
-func Double(folder string) (options string, err error) {
+func Fake(folder string) (options string, err error) {
 	program := filepath.Join(folder, "VBoxManage")
 	keys, err := sshguest.NewKeys(filepath.Join(folder, "keys"))
 	if err != nil {

@@ -21,11 +21,11 @@ const source = "tare/internal/testing/fakevcenter"
 // Password that the simulator lets in.
 const Password = "open & shut <case>"
 
-// Double starts a simulator in a folder, once, with a VM called template that
+// Fake starts a simulator in a folder, once, with a VM called template that
 // has a snapshot called fresh and this machine's test images inside. It ends
 // with the process that started it. It returns the options of the kind vsphere
 // that lead to it.
-func Double(folder string) (options string, err error) {
+func Fake(folder string) (options string, err error) {
 	keys, err := sshguest.NewKeys(filepath.Join(folder, "keys"))
 	if err != nil {
 		return "", err
