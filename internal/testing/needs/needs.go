@@ -1,0 +1,75 @@
+// Package needs skips tests that cannot run here, with a reason "needs X: why".
+//
+// With -short, which `make check` sets, it skips every test that uses more than
+// Go and the files of this repository: the quick check gives the same result for
+// every user on every machine, and `make test` runs the rest.
+//
+// It must not know this project: it imports the standard library alone, so that
+// the tests of every package can import it.
+package needs
+
+import (
+	"os"
+	"os/exec"
+	"testing"
+)
+
+// LeftOut is how the reason of each skip ends that -short alone causes.
+// scripts/allowed-skips allows it.
+const LeftOut = "left out by -short"
+
+// short skips the test with -short.
+func short(t testing.TB, what string) {
+	t.Helper()
+	if testing.Short() {
+		t.Skipf("needs %s: %s", what, LeftOut)
+	}
+}
+
+// Root skips the test unless root runs it.
+func Root(t testing.TB) {
+	t.Helper()
+	short(t, "root")
+	if uid := os.Geteuid(); uid != 0 {
+		t.Skipf("needs root: the user is %d", uid)
+	}
+}
+
+// Program skips the test unless all these programs are on the PATH.
+func Program(t testing.TB, names ...string) {
+	t.Helper()
+	for _, name := range names {
+		short(t, name)
+		if _, err := exec.LookPath(name); err != nil {
+			t.Skipf("needs %s: %v", name, err)
+		}
+	}
+}
+
+// Network skips the test with -short: it connects to other machines.
+func Network(t testing.TB) {
+	t.Helper()
+	short(t, "the network")
+}
+
+// Minutes skips the test with -short: it takes long, for the reason given.
+func Minutes(t testing.TB, why string) {
+	t.Helper()
+	short(t, "minutes: "+why)
+}
+
+// Real skips the test with -short: it starts real containers, sandboxes, guests
+// or groups, or measures time on this machine.
+func Real(t testing.TB) {
+	t.Helper()
+	short(t, "the real thing")
+}
+
+// Working skips the test if an attempt to use something of this machine failed:
+// a mount, a device, an engine. The reason is the error of the attempt.
+func Working(t testing.TB, what string, err error) {
+	t.Helper()
+	if err != nil {
+		t.Skipf("needs %s: %v", what, err)
+	}
+}
