@@ -8,6 +8,7 @@ import (
 	"syscall"
 
 	"tare/internal/cli"
+	"tare/internal/linux/kvm"
 
 	// The environments, each of which registers itself.
 	_ "tare/internal/environment/bubblewrap"
@@ -26,6 +27,7 @@ import (
 var version = "development"
 
 func main() {
+	kvm.ProbeMain()
 	// The first signal ends the run in order; the second one is the kernel's.
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	context.AfterFunc(ctx, stop)

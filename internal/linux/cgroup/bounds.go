@@ -7,19 +7,19 @@ import (
 	"strings"
 )
 
-// Bound is a limit as it stands, whoever put it there: a number as text, "none",
-// or why it cannot be read.
+// Bound is an effective limit, whoever set it: a number as text, "none", or why it
+// cannot be read.
 type Bound struct{ Value, Missing string }
 
-// Bounds are what binds a process of the group: its own limits, or tighter ones
-// of the groups above it.
+// Bounds are the effective limits of a process in the group: those of the group,
+// or tighter ones of its parents.
 type Bounds struct {
 	CPUs   Bound // in cores
 	Period Bound // of the group's own quota, in microseconds
-	Weight Bound // of the group against those beside it
+	Weight Bound // relative to sibling groups
 	Cores  Bound
 	Memory Bound // bytes
-	Swap   Bound // bytes besides the memory
+	Swap   Bound // bytes in addition to the memory
 	PIDs   Bound
 }
 
@@ -65,7 +65,7 @@ func (g *Group) weight() (weight, period Bound) {
 	return g.file(filepath.Join(dir, "cpu.weight")), period
 }
 
-// swap that may be had besides the memory. v1 limits both together.
+// swap returns the limit of swap in addition to memory. v1 limits both together.
 func (g *Group) swap(least func(string, files) Bound, memory Bound) Bound {
 	_, v1, _ := g.place("memory")
 	both := least("memory", func(dir string, v1 bool) (string, string) {

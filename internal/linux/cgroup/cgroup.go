@@ -1,16 +1,15 @@
-// Package cgroup makes control groups, puts limits on them and reads back what
-// took hold, lists and kills what runs in them, and reads what they used. It
-// speaks v1, v2 and the hybrid of both, by plain files: a Tree stands over
-// mount points, so the same code runs over a recorded hierarchy in a folder,
-// and over one that is read through somebody else's eyes.
+// Package cgroup creates control groups, sets limits and reads the effective ones
+// back, lists and kills their processes, and reads their usage. It supports v1,
+// v2 and hybrid hierarchies through their files. A Tree has the mount points, so
+// the same code works on a recorded hierarchy in a directory, and on the one that
+// a process in a container or a guest sees.
 //
-// It must not know environments, owners or trials: it is handed paths.
+// It must not know environments, owners or trials: its input is paths.
 //
-// A path such as "/tare/x/y" is below the mount point of every controller. On
-// v2 the groups above it get their controllers switched on; that needs root
-// and, at the root of the hierarchy, nobody's leave: systemd minds only the
-// groups that it made itself. Who is not root, or is root of a container, has
-// only a subtree: see Top and vacate.
+// A path such as "/tare/x/y" is below the mount point of every controller. On v2
+// the controllers are enabled in the parent groups. This needs root; at the root
+// of the hierarchy it is safe, since systemd manages only its own groups. An
+// ordinary user, or root in a container, has only a subtree: see Top and vacate.
 package cgroup
 
 import (
@@ -39,7 +38,7 @@ type Limits struct {
 	IO     Throttle
 }
 
-// Throttle is what may go to and from one block device in a second. The zero
+// Throttle limits the I/O of one block device per second. The zero
 // value of each is "none".
 type Throttle struct {
 	Device            string // MAJOR:MINOR of a whole disk, as DiskBelow finds it
@@ -47,12 +46,12 @@ type Throttle struct {
 	ReadOps, WriteOps int
 }
 
-// None says that nothing is throttled.
+// None reports whether nothing is throttled.
 func (t Throttle) None() bool {
 	return t.Read == 0 && t.Write == 0 && t.ReadOps == 0 && t.WriteOps == 0
 }
 
-// Tree is the mounted hierarchies of a machine.
+// Tree has the mounted hierarchies of a machine.
 type Tree struct {
 	unified string            // mount point of the v2 hierarchy, "" if there is none
 	v1      map[string]string // controller → mount point
@@ -62,17 +61,17 @@ type Tree struct {
 	read    func(file string) ([]byte, error)
 }
 
-// The controllers that a group of ours is made in. Others (devices, freezer,
-// hugetlb) neither limit nor count anything that is asked here, and every
-// hierarchy that a process joins costs it time at its start. Container engines
-// make their groups in all of them, so removing looks there too.
+// The controllers in which groups are created. Others (devices, freezer, hugetlb)
+// have no limit or counter that is used here, and every v1 hierarchy that a
+// process joins makes its start slower. Container engines create groups in all
+// of them, so groups are removed from all.
 var wanted = []string{"cpu", "cpuacct", "cpuset", "memory", "pids"}
 
-// throttling is v1's controller of disks, in which a group is made only where
-// a limit asks for it.
+// throttling is v1's block I/O controller. A group is created in it only for a
+// limit.
 const throttling = "blkio"
 
-// The controllers that only v1's removing looks at.
+// The v1 controllers from which groups are only removed.
 var known = []string{throttling, "devices", "freezer", "hugetlb", "misc", "net_cls", "net_prio", "perf_event", "rdma"}
 
 var host = sync.OnceValues(func() (*Tree, error) {
@@ -84,11 +83,11 @@ var host = sync.OnceValues(func() (*Tree, error) {
 	return treeFrom(f)
 })
 
-// Host is the tree of this machine, looked up once.
+// Host returns the tree of this machine. It is read once.
 func Host() (*Tree, error) { return host() }
 
-// Through is the tree that somebody else sees whose files can be read: a
-// process in a container or in a guest. It can be read only.
+// Through returns the tree that a process in a container or a guest sees, whose
+// files the function reads. It is read-only.
 func Through(read func(file string) ([]byte, error)) (*Tree, error) {
 	table, err := read("/proc/self/mountinfo")
 	if err != nil {
@@ -135,13 +134,14 @@ func treeOf(mounts []*mountinfo.Info) (*Tree, error) {
 	return t, nil
 }
 
-// V2 is a tree over a folder that looks like a v2 hierarchy; proc is a folder
-// that looks like /proc.
+// V2 returns a tree over a directory with the layout of a v2 hierarchy; proc is a
+// directory with the layout of /proc.
 func V2(folder, proc string) *Tree {
 	return &Tree{unified: folder, roots: map[string]string{folder: "/"}, proc: proc, read: os.ReadFile}
 }
 
-// V1 is a tree over folders that look like v1 hierarchies, by controller.
+// V1 returns a tree over directories with the layout of v1 hierarchies, by
+// controller.
 func V1(folders map[string]string, proc string) *Tree {
 	t := &Tree{v1: map[string]string{}, rest: map[string]string{}, roots: map[string]string{}, proc: proc, read: os.ReadFile}
 	for controller, folder := range folders {
@@ -154,7 +154,7 @@ func V1(folders map[string]string, proc string) *Tree {
 	return t
 }
 
-// Mode is v1, v2 or hybrid (v1 controllers beside a v2 hierarchy).
+// Mode returns v1, v2 or hybrid (v1 controllers and a v2 hierarchy).
 func (t *Tree) Mode() string {
 	switch {
 	case len(t.v1) == 0:
@@ -166,8 +166,7 @@ func (t *Tree) Mode() string {
 }
 
 // Controllers lists which of cpu, cpuacct, cpuset, memory, pids and io (v1's
-// blkio) there are. On v2 counting CPU time needs no controller, so cpuacct is
-// always there.
+// blkio) are available. On v2 CPU time needs no controller, so cpuacct always is.
 func (t *Tree) Controllers() []string {
 	there := []string{}
 	for c := range t.v1 {
@@ -191,7 +190,7 @@ func (t *Tree) Controllers() []string {
 	return there
 }
 
-// At is the group at a path, whether it is there or not.
+// At returns the group at a path, whether it exists or not.
 func (t *Tree) At(path string) *Group {
 	g := &Group{tree: t, path: clean(path), dirs: map[string]string{}}
 	for _, mounts := range []map[string]string{t.v1, t.rest} {
@@ -205,11 +204,10 @@ func (t *Tree) At(path string) *Group {
 	return g
 }
 
-// Of is the group that a process is in, which may be another one for each
-// controller.
+// Of returns the group of a process, which may differ by controller.
 func (t *Tree) Of(pid int) (*Group, error) { return t.of(fmt.Sprint(pid)) }
 
-// Own is the group of the process through whose eyes the tree is seen.
+// Own returns the group of the process that sees the tree.
 func (t *Tree) Own() (*Group, error) { return t.of("self") }
 
 func (t *Tree) of(pid string) (*Group, error) {
@@ -235,10 +233,10 @@ func (t *Tree) of(pid string) (*Group, error) {
 			if !ok {
 				continue
 			}
-			// The mount may show only a part of the hierarchy, as in a container.
+			// The mount may expose only a subtree, as in a container.
 			path := clean(strings.TrimPrefix(parts[2], strings.TrimSuffix(t.roots[mount], "/")))
 			if strings.HasPrefix(parts[2], "/../") {
-				continue // a group that lies outside of what this namespace shows
+				continue // a group outside the cgroup namespace
 			}
 			g.dirs[controller] = filepath.Join(mount, path)
 			if len(path) > len(g.path) {
@@ -252,8 +250,8 @@ func (t *Tree) of(pid string) (*Group, error) {
 	return g, nil
 }
 
-// Mode is the mode of this machine: v1, v2 or hybrid, or "" when no hierarchy
-// is mounted.
+// Mode returns the mode of this machine: v1, v2 or hybrid, or "" if no hierarchy is
+// mounted.
 func Mode() string {
 	t, err := Host()
 	if err != nil {
@@ -262,7 +260,7 @@ func Mode() string {
 	return t.Mode()
 }
 
-// Create makes a group on this machine and puts the limits on it.
+// Create creates a group on this machine and sets its limits.
 func Create(path string, l Limits) (*Group, error) {
 	t, err := Host()
 	if err != nil {
@@ -271,7 +269,7 @@ func Create(path string, l Limits) (*Group, error) {
 	return t.Create(path, l)
 }
 
-// At is the group at a path on this machine, whether it is there or not.
+// At returns the group at a path on this machine, whether it exists or not.
 func At(path string) (*Group, error) {
 	t, err := Host()
 	if err != nil {
@@ -280,7 +278,7 @@ func At(path string) (*Group, error) {
 	return t.At(path), nil
 }
 
-// Of is the group that a process on this machine is in.
+// Of returns the group of a process on this machine.
 func Of(pid int) (*Group, error) {
 	t, err := Host()
 	if err != nil {
@@ -293,7 +291,7 @@ func clean(path string) string { return filepath.Clean("/" + path) }
 
 func readString(file string) string { return text(os.ReadFile(file)) }
 
-// text is what stands in a file, "" where it cannot be read.
+// text returns the contents of a file, "" if it cannot be read.
 func text(data []byte, err error) string {
 	if err != nil {
 		return ""
@@ -301,9 +299,9 @@ func text(data []byte, err error) string {
 	return strings.TrimSpace(string(data))
 }
 
-// Writable says whether groups can be made here: nil, or what stands against it.
+// Writable returns nil if groups can be created here, or why not.
 func (t *Tree) Writable() error {
-	for _, dir := range t.At(t.Top()).folders() {
+	for _, dir := range t.At(t.Top()).directories() {
 		if err := unix.Access(dir, unix.W_OK); err != nil {
 			return fmt.Errorf("making cgroups in %s: %w", dir, err)
 		}

@@ -16,6 +16,7 @@ import (
 	"pgregory.net/rapid"
 
 	"tare/internal/quantity"
+	"tare/internal/testing/needs"
 )
 
 func tree(t *testing.T, mounts string) *Tree {
@@ -191,9 +192,7 @@ func TestListsOfCoresReadBackAsTheyWereWritten(t *testing.T) {
 // real makes a group on this machine that the test removes.
 func real(t *testing.T, l Limits) *Group {
 	t.Helper()
-	if os.Geteuid() != 0 {
-		t.Skip("needs root: only root makes cgroups at the root of the hierarchy")
-	}
+	needs.Root(t)
 	if Mode() == "" {
 		t.Skip("needs a cgroup hierarchy: none is mounted")
 	}
@@ -202,9 +201,7 @@ func real(t *testing.T, l Limits) *Group {
 		t.Fatal(err)
 	}
 	g, err := Create(filepath.Join("/tare-test-cgroup", strings.ToLower(t.Name())), l)
-	if err != nil {
-		t.Skipf("needs cgroups that can be written to: %v", err)
-	}
+	needs.Working(t, "cgroups that can be written to", err)
 	t.Cleanup(func() {
 		if err := g.Kill(context.Background()); err != nil {
 			t.Error(err)
@@ -297,9 +294,7 @@ func TestKillEndsAllThatRunsBelowAGroup(t *testing.T) {
 
 func TestKillRefusesTheGroupOfTheCaller(t *testing.T) {
 	g, err := Of(os.Getpid())
-	if err != nil {
-		t.Skipf("needs a cgroup hierarchy: %v", err)
-	}
+	needs.Working(t, "a cgroup hierarchy", err)
 	if len(g.own()) == 0 {
 		t.Skip("needs a test that runs in a group below the root")
 	}

@@ -10,7 +10,7 @@ import (
 	"tare/internal/quantity"
 )
 
-// Sight is what was seen of one limit at one place.
+// Sight is one effective limit, as read back.
 type Sight struct {
 	Limit string `json:"limit"` // "cpus", "memory", "swap", "pids", "cores" or "io"
 	Asked string `json:"asked"`
@@ -28,7 +28,7 @@ func (s Sight) String() string {
 	return fmt.Sprintf("%s: %s %s %s says %s", s.Limit, s.Asked, verb, s.Where, s.Seen)
 }
 
-// Wishes are the limits in the words of Check, with nothing seen yet.
+// Wishes returns the limits in the form of Check, before they are read back.
 func (l Limits) Wishes() (list []Sight) {
 	wish := func(limit, asked string) { list = append(list, Sight{Limit: limit, Asked: asked}) }
 	if l.CPUs > 0 {
@@ -49,7 +49,7 @@ func (l Limits) Wishes() (list []Sight) {
 	return list
 }
 
-// Has says whether a throttle is what a wish asks of one.
+// Has reports whether a throttle has the limit of a wish.
 func (t Throttle) Has(wish Sight) bool {
 	for _, r := range t.rates() {
 		if wish.Limit == "io" && wish.Asked == r.text() {
@@ -59,9 +59,9 @@ func (t Throttle) Has(wish Sight) bool {
 	return false
 }
 
-// Check reads the limits back, each as it binds a process of the group: its own
-// or a tighter one of a group above. One that is tighter than asked does not
-// hold either, since it is another one than the others have.
+// Check reads back the effective limits of a process in the group: those of the
+// group, or tighter ones of its parents. A limit that is tighter than requested
+// does not hold either, since other environments do not have it.
 func (g *Group) Check(l Limits) []Sight {
 	list := []Sight{}
 	if l.CPUs > 0 {
@@ -90,7 +90,7 @@ func (g *Group) Check(l Limits) []Sight {
 	return list
 }
 
-// Cautions say what limits mean less than they seem to here.
+// Cautions returns notes about limits that are weaker than they seem.
 func (g *Group) Cautions(l Limits) (notes []string) {
 	if _, v1, _ := g.place("io"); v1 && (l.IO.Write > 0 || l.IO.WriteOps > 0) {
 		notes = append(notes, "cgroup v1 throttles what a process writes itself, with O_DIRECT or by fsync; what the kernel writes back later on its own is not throttled")
@@ -101,7 +101,7 @@ func (g *Group) Cautions(l Limits) (notes []string) {
 	return notes
 }
 
-// files says in which file a limit stands, and on v1 in which one its unit does.
+// files returns the file of a limit, and on v1 that of its unit.
 type files func(dir string, v1 bool) (limit, unit string)
 
 func quotaOf(dir string, v1 bool) (limit, unit string) {
@@ -118,7 +118,7 @@ func memoryOf(dir string, v1 bool) (limit, unit string) {
 	return filepath.Join(dir, "memory.max"), ""
 }
 
-// tightest looks for the smallest value of a limit in a group and those above.
+// tightest returns the smallest value of a limit in a group and its parents.
 func (g *Group) tightest(limit, asked, controller string, want, off float64, at files, text func(float64) string) Sight {
 	s := Sight{Limit: limit, Asked: asked}
 	dir, v1, ok := g.place(controller)
@@ -155,14 +155,15 @@ func (s Sight) nothing(where, why string) Sight {
 	return s
 }
 
-// number reads a limit, +Inf for none. v2's cpu.max has the period beside it.
+// number reads a limit, +Inf for none. v2's cpu.max has the period in the same
+// file.
 func (t *Tree) number(file, unit string) (float64, bool) {
 	fields := strings.Fields(text(t.read(file)))
 	if len(fields) == 0 {
 		return math.Inf(1), false
 	}
 	value, err := strconv.ParseFloat(fields[0], 64)
-	// v1 writes no limit of memory as the largest number of pages.
+	// v1 shows no memory limit as the largest number of pages.
 	if err != nil || value < 0 || value > 1<<62 {
 		return math.Inf(1), true
 	}
@@ -199,8 +200,8 @@ func (g *Group) checkCores(cores []int) Sight {
 	return s.nothing(s.Where, "it cannot be read, so the cpuset controller is not on for this group")
 }
 
-// checkRate looks for the smallest rate of a disk in a group and those above.
-// Without a device it is content with any.
+// checkRate returns the smallest rate of a disk in a group and its parents; of any
+// disk if the device is "".
 func (g *Group) checkRate(device string, r rate) Sight {
 	s := Sight{Limit: "io", Asked: r.text()}
 	dir, v1, ok := g.place("io")

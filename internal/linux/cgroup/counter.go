@@ -12,9 +12,9 @@ import (
 	"tare/internal/quantity"
 )
 
-// Counter reads what a group uses again and again. It keeps the group's files
-// open and allocates nothing, so that it can be asked a hundred times a second.
-// It is not safe for concurrent use.
+// Counter reads the usage of a group repeatedly. It keeps the group's files open
+// and allocates nothing, so that it can be read a hundred times per second. It is
+// not safe for concurrent use.
 type Counter struct {
 	group  *Group
 	buffer []byte
@@ -32,7 +32,7 @@ type Counter struct {
 	stale             bool // members must be opened anew for each reading
 }
 
-// Counter of the group.
+// Counter returns a counter of the group.
 func (g *Group) Counter() *Counter {
 	c := &Counter{group: g}
 	v2, unified := g.dirs[""]
@@ -85,8 +85,8 @@ func (g *Group) Counter() *Counter {
 	return c
 }
 
-// ruled says whether a rule throttles a v1 group: only then does the kernel
-// count what it moves.
+// ruled reports whether a rule throttles a v1 group. Only then does the kernel
+// count its I/O.
 func ruled(dir string) bool {
 	for _, rule := range []string{"read_bps", "write_bps", "read_iops", "write_iops"} {
 		if readString(filepath.Join(dir, "blkio.throttle."+rule+"_device")) != "" {
@@ -96,7 +96,7 @@ func ruled(dir string) bool {
 	return false
 }
 
-// populated says whether processes are in a v2 group or in one below.
+// populated reports whether a v2 group or one below it has processes.
 func populated(dir string) bool {
 	for key, value := range procfile.Pairs([]byte(readString(filepath.Join(dir, "cgroup.events")))) {
 		if string(key) == "populated" {
@@ -106,7 +106,7 @@ func populated(dir string) bool {
 	return false
 }
 
-// Close gives all descriptors back.
+// Close closes all files.
 func (c *Counter) Close() {
 	for _, f := range c.files {
 		f.Close()
@@ -115,7 +115,7 @@ func (c *Counter) Close() {
 	c.members.close()
 }
 
-// CPU reads the processor time.
+// CPU reads the CPU time.
 func (c *Counter) CPU() (CPU, error) {
 	cpu, err := c.Quick()
 	if err != nil {
@@ -146,7 +146,7 @@ func (c *Counter) CPU() (CPU, error) {
 	return cpu, nil
 }
 
-// Quick reads what one file says of the processor time: on v1 the total alone.
+// Quick reads the CPU time from one file: on v1 only the total.
 func (c *Counter) Quick() (cpu CPU, err error) {
 	if c.cpu == nil {
 		return CPU{}, fmt.Errorf("reading the CPU time of cgroup %s: there is no cpuacct controller", c.group.path)
@@ -179,10 +179,10 @@ func (c *Counter) Quick() (cpu CPU, err error) {
 	return cpu, nil
 }
 
-// throttled adds a line of cpu.stat over a group and those below: the kernel
-// counts throttling in the very group whose quota it was.
+// throttled adds up a line of cpu.stat over a group and those below: the kernel
+// counts throttling only in the group that has the quota.
 func (c *Counter) throttled(name string, unit time.Duration) (sum time.Duration) {
-	for _, f := range c.quotas.look() {
+	for _, f := range c.quotas.list() {
 		text, err := f.Read(&c.buffer)
 		if err != nil {
 			continue
@@ -196,11 +196,11 @@ func (c *Counter) throttled(name string, unit time.Duration) (sum time.Duration)
 	return sum
 }
 
-// Memory reads what the group holds, and its page faults.
+// Memory reads the memory of the group and its page faults.
 func (c *Counter) Memory() (Memory, error) { return c.MemorySince(Memory{}, false) }
 
-// MemorySince is the same, but spares the long table where nothing in the group
-// has run since an earlier reading, and as much is charged to it as then.
+// MemorySince does the same, but does not read memory.stat if nothing in the group
+// has run since an earlier reading, and the charged memory is unchanged.
 func (c *Counter) MemorySince(before Memory, idle bool) (Memory, error) {
 	if c.now == nil {
 		return Memory{}, fmt.Errorf("reading the memory of cgroup %s: there is no memory controller", c.group.path)
@@ -250,8 +250,8 @@ func (c *Counter) peakSoFar() quantity.Bytes {
 	return quantity.Bytes(peak)
 }
 
-// IO reads io.stat. Only v2 has bytes worth having: v1 counts a device only
-// while it has a throttle rule, and charges written pages to nobody.
+// IO reads io.stat. Only v2 has useful values: v1 counts a device only while it has
+// a throttle rule, and does not charge written pages to a group.
 func (c *Counter) IO(counts func(device []byte) bool) (io IO, err error) {
 	if c.io == nil {
 		return IO{}, fmt.Errorf("reading the disk bytes of cgroup %s: cgroup v1 counts them only under a throttle rule", c.group.path)
@@ -288,7 +288,7 @@ func (c *Counter) IO(counts func(device []byte) bool) (io IO, err error) {
 
 var equals = []byte("=")
 
-// Served are the read operations of a v1 group that a rule throttles.
+// Served reads the read operations of a v1 group with a throttle rule.
 func (c *Counter) Served(counts func(device []byte) bool) (reads int64, err error) {
 	if c.served == nil {
 		return 0, errors.New("cgroup v1 counts operations of storage only under a throttle rule")
@@ -307,7 +307,7 @@ func (c *Counter) Served(counts func(device []byte) bool) (reads int64, err erro
 	return reads, nil
 }
 
-// Threads are the tasks in the group and in those below it.
+// Threads reads the number of tasks in the group and those below it.
 func (c *Counter) Threads() (int64, error) {
 	if c.threads == nil {
 		return 0, fmt.Errorf("counting the threads of cgroup %s: there is no pids controller", c.group.path)
@@ -319,7 +319,7 @@ func (c *Counter) Threads() (int64, error) {
 	return n, nil
 }
 
-// Stalls are for how long something in the group waited so far.
+// Stalls are the total times in which something in the group waited.
 type Stalls struct{ CPU, IO, Memory time.Duration }
 
 // Stalls reads the pressure files (some).
@@ -345,12 +345,12 @@ func (c *Counter) Stalls() (Stalls, error) {
 
 var some, totalIs = []byte("some"), []byte("total=")
 
-// Processes are those whose CPU time the group counts, in order: the same as
-// PIDs, unless somebody put a process into the group of one hierarchy only. The
-// list is appended to what is handed in.
+// Processes appends the PIDs of the processes whose CPU time the group counts, in
+// order. They are those of PIDs, unless a process is in the group of one hierarchy
+// only.
 func (c *Counter) Processes(list []int) []int {
 	begin := len(list)
-	for _, f := range c.members.look() {
+	for _, f := range c.members.list() {
 		text, err := f.Read(&c.buffer)
 		if err != nil {
 			continue // removed meanwhile, or a threaded group, whose processes stand in the one above

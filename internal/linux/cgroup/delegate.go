@@ -12,15 +12,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// aside is the group that processes are moved to which lie where groups with
-// limits are to be made: v2 gives no controller to the groups below one that
-// has processes of its own.
+// aside is the group to which processes are moved that are in the parent of groups
+// with limits: v2 enables no controller below a group that has processes.
 const aside = "tare-aside"
 
-// Top is the group below which this process may make groups: "/", or on v2,
-// for who may not write there, the subtree that was delegated to it, such as
-// systemd-run --user --scope -p Delegate=yes makes one. Where there is none
-// either it is "/", and Writable says what stands against it.
+// Top returns the group below which this process may create groups: "/", or on v2,
+// if it may not write there, the subtree that was delegated to it, for example by
+// systemd-run --user --scope -p Delegate=yes. If there is none, Top returns "/",
+// and Writable returns the error.
 func (t *Tree) Top() string {
 	if t.unified == "" || len(t.v1) > 0 || writable(t.unified) {
 		return "/"
@@ -30,8 +29,8 @@ func (t *Tree) Top() string {
 		return "/"
 	}
 	path := own.path
-	// Another process of this kind has moved the scope's processes aside, and
-	// this one was started by one of them.
+	// Another tare has moved the scope's processes aside, and one of them started
+	// this process.
 	if filepath.Base(path) == aside {
 		path = filepath.Dir(path)
 	}
@@ -41,7 +40,7 @@ func (t *Tree) Top() string {
 	return "/"
 }
 
-// Top is the group below which this process may make groups on this machine.
+// Top returns the group below which this process may create groups on this machine.
 func Top() string {
 	t, err := Host()
 	if err != nil {
@@ -50,7 +49,7 @@ func Top() string {
 	return t.Top()
 }
 
-// writable: a group is delegated together with these files, or it is not.
+// writable reports whether a group is delegated, which includes these files.
 func writable(dir string) bool {
 	for _, name := range []string{"", "cgroup.procs", "cgroup.subtree_control"} {
 		if unix.Access(filepath.Join(dir, name), unix.W_OK) != nil {
@@ -61,9 +60,9 @@ func writable(dir string) bool {
 }
 
 // vacate moves the processes of a v2 group into a group below it, as container
-// engines do that run in a container. It does so only with the top of what this
-// process was given: the root of a container's view, or a delegated subtree. In
-// the real root of the hierarchy processes are in nobody's way.
+// engines in a container do. It does so only for the top of this process's
+// subtree: the root of a container's cgroup namespace, or a delegated subtree. At
+// the real root of the hierarchy, processes do not prevent enabling controllers.
 func (t *Tree) vacate(dir string) error {
 	if dir != filepath.Join(t.unified, t.Top()) {
 		return fmt.Errorf("%s is not the top of this process's subtree", dir)
@@ -72,7 +71,7 @@ func (t *Tree) vacate(dir string) error {
 	if err := os.Mkdir(below, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
 		return fmt.Errorf("making a group for the processes of %s: %w", dir, err)
 	}
-	// Some may start others meanwhile, so it is looked again until none is left.
+	// Processes may fork in the meantime, so repeat until none is left.
 	for range 20 {
 		pids := strings.Fields(readString(filepath.Join(dir, "cgroup.procs")))
 		if len(pids) == 0 {

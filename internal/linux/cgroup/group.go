@@ -17,26 +17,26 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Group is one control group: a folder in each hierarchy.
+// Group is one control group: a directory in each hierarchy.
 type Group struct {
 	tree *Tree
 	path string
 	dirs map[string]string // controller → folder; "" is the v2 hierarchy
 }
 
-// Create makes a group and puts the limits on it. A limit whose controller is
-// missing is no error: Verify says so. A limit that the kernel refuses is.
+// Create creates a group and sets its limits. A limit whose controller is missing
+// is not an error: Check reports it. A limit that the kernel rejects is an error.
 func (t *Tree) Create(path string, l Limits) (*Group, error) {
 	g := t.At(path)
 	if g.path == "/" {
 		return nil, fmt.Errorf("creating a cgroup: %q is the root", path)
 	}
-	dirs := g.folders()
+	dirs := g.directories()
 	if dir, there := g.dirs[throttling]; there && !l.IO.None() && !slices.Contains(dirs, dir) {
 		dirs = append(dirs, dir)
 	}
 	for _, dir := range dirs {
-		if err := t.makeFolder(dir); err != nil {
+		if err := t.makeDirectory(dir); err != nil {
 			return nil, errors.Join(fmt.Errorf("creating cgroup %s: %w", dir, err), g.Remove())
 		}
 	}
@@ -46,13 +46,13 @@ func (t *Tree) Create(path string, l Limits) (*Group, error) {
 	return g, nil
 }
 
-// makeFolder makes a group and those above it, each with what a group needs
-// before the next level or a process can be in it.
-func (t *Tree) makeFolder(dir string) (err error) {
+// makeDirectory creates a group and its parents, each set up so that it can have
+// groups or processes.
+func (t *Tree) makeDirectory(dir string) (err error) {
 	mount := t.mountOf(dir)
 	below := strings.Split(strings.Trim(strings.TrimPrefix(dir, mount), "/"), "/")
-	// Whoever removes an empty group above at this moment makes mkdir find no
-	// parent; the next round makes it anew.
+	// If another process removes an empty parent at this moment, mkdir fails; the
+	// next round creates it again.
 	for range 10 {
 		at := mount
 		for _, name := range below {
@@ -77,9 +77,9 @@ func (t *Tree) makeFolder(dir string) (err error) {
 	return err
 }
 
-// enableBelow switches on, one by one, the controllers for the groups below a
-// v2 group: one that is refused does not take the others with it. What is
-// missing then is found by Verify.
+// enableBelow enables the controllers for the groups below a v2 group, one by one,
+// so that one that is rejected does not prevent the others. Check reports what is
+// missing.
 func (t *Tree) enableBelow(dir string) {
 	on := strings.Fields(readString(filepath.Join(dir, "cgroup.subtree_control")))
 	there := strings.Fields(readString(filepath.Join(dir, "cgroup.controllers")))
@@ -94,8 +94,8 @@ func (t *Tree) enableBelow(dir string) {
 	}
 }
 
-// inheritCpuset fills in what the parent has: a fresh v1 cpuset is empty, and
-// no process can be put into it.
+// inheritCpuset copies the parent's values: a new v1 cpuset is empty, and no
+// process can join it.
 func inheritCpuset(parent, child string) error {
 	for _, file := range []string{"cpuset.mems", "cpuset.cpus"} {
 		if readString(filepath.Join(child, file)) != "" {
@@ -117,10 +117,10 @@ func (t *Tree) mountOf(dir string) string {
 	return "/"
 }
 
-// folders are the group's folders, each once: controllers may share one. The
-// v2 folder comes first, since a v2 hierarchy kills at one stroke. v1's folder
-// for throttling counts only where it was made.
-func (g *Group) folders() []string {
+// directories returns the group's directories, each once: controllers may share
+// one. That of v2 comes first, since it has cgroup.kill. That of v1's throttling
+// is included only if it exists.
+func (g *Group) directories() []string {
 	seen, list := map[string]bool{}, []string{}
 	for _, c := range append([]string{""}, wanted...) {
 		if dir := g.dirs[c]; dir != "" && !seen[dir] {
@@ -136,10 +136,9 @@ func (g *Group) folders() []string {
 	return list
 }
 
-// own are the folders in all hierarchies, wanted or not, that are not the root
-// of theirs.
+// own returns the directories in all hierarchies, except roots.
 func (g *Group) own() []string {
-	list := g.folders()
+	list := g.directories()
 	for c := range g.tree.rest {
 		if dir := g.dirs[c]; dir != "" && !slices.Contains(list, dir) {
 			list = append(list, dir)
@@ -148,11 +147,11 @@ func (g *Group) own() []string {
 	return slices.DeleteFunc(list, func(dir string) bool { return dir == g.tree.mountOf(dir) })
 }
 
-// Path below each controller's mount point. For a group found by Of it is the
-// longest of its paths.
+// Path returns the path below each controller's mount point; for a group from Of,
+// the longest of its paths.
 func (g *Group) Path() string { return g.path }
 
-// Dir is the folder of a controller's files, whichever version has it.
+// Dir returns the directory of a controller's files, in v1 or v2.
 func (g *Group) Dir(controller string) (string, bool) {
 	if dir, ok := g.dirs[controller]; ok {
 		return dir, true
@@ -161,7 +160,7 @@ func (g *Group) Dir(controller string) (string, bool) {
 	return dir, ok && len(g.tree.v1) == 0
 }
 
-// Same says whether both are one group in all hierarchies that limit or count.
+// Same reports whether both are the same group in all hierarchies that are used.
 func (g *Group) Same(other *Group) bool {
 	for _, c := range append([]string{""}, wanted...) {
 		if g.dirs[c] != other.dirs[c] {
@@ -171,7 +170,7 @@ func (g *Group) Same(other *Group) bool {
 	return true
 }
 
-// Exists says whether the group is there in any hierarchy.
+// Exists reports whether the group exists in any hierarchy.
 func (g *Group) Exists() bool {
 	for _, dir := range g.own() {
 		if _, err := os.Stat(dir); err == nil {
@@ -181,17 +180,17 @@ func (g *Group) Exists() bool {
 	return false
 }
 
-// ProcsFiles are the files that a process joins the group by: it writes its
-// number, or "0" for itself, into every one of them.
+// ProcsFiles returns the files by which a process joins the group: it writes its
+// PID, or "0", to each of them.
 func (g *Group) ProcsFiles() []string {
 	list := []string{}
-	for _, dir := range g.folders() {
+	for _, dir := range g.directories() {
 		list = append(list, filepath.Join(dir, "cgroup.procs"))
 	}
 	return list
 }
 
-// Add moves a process into the group. What it started before stays outside.
+// Add moves a process into the group, without its existing children.
 func (g *Group) Add(pid int) error {
 	for _, file := range g.ProcsFiles() {
 		if err := write(file, strconv.Itoa(pid)); err != nil {
@@ -201,7 +200,7 @@ func (g *Group) Add(pid int) error {
 	return nil
 }
 
-// PIDs are the processes in the group and in the groups below it.
+// PIDs lists the processes in the group and in the groups below it.
 func (g *Group) PIDs() ([]int, error) { return g.list(g.own()) }
 
 func (g *Group) list(dirs []string) ([]int, error) {
@@ -209,8 +208,8 @@ func (g *Group) list(dirs []string) ([]int, error) {
 	for _, dir := range dirs {
 		err := walk(dir, func(at string) error {
 			data, err := os.ReadFile(filepath.Join(at, "cgroup.procs"))
-			// ENODEV and ENOENT: removed meanwhile. EOPNOTSUPP: a threaded group,
-			// whose processes stand in the group above.
+			// ENODEV and ENOENT: removed in the meantime. EOPNOTSUPP: a threaded group,
+			// whose processes are listed in its parent.
 			if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENODEV) || errors.Is(err, syscall.EOPNOTSUPP) {
 				return nil
 			}
@@ -218,7 +217,7 @@ func (g *Group) list(dirs []string) ([]int, error) {
 				return err
 			}
 			for _, field := range strings.Fields(string(data)) {
-				// 0 is a process of another pid namespace that has no number here.
+				// 0 is a process of another PID namespace.
 				if pid, err := strconv.Atoi(field); err == nil && pid > 0 && !seen[pid] {
 					seen[pid] = true
 					list = append(list, pid)
@@ -234,9 +233,8 @@ func (g *Group) list(dirs []string) ([]int, error) {
 	return list, nil
 }
 
-// Kill kills all processes of the group and of those below it, again and again
-// until none is left, also those started meanwhile. It refuses a group that
-// the caller itself is in.
+// Kill kills all processes of the group and of those below it, until none is left,
+// including those started in the meantime. It fails if the caller is in the group.
 func (g *Group) Kill(ctx context.Context) error {
 	for {
 		pids, err := g.PIDs()
@@ -285,28 +283,27 @@ func killAndWait(ctx context.Context, pid int) error {
 	}
 }
 
-// Remove removes the group and the groups below it. It is no error when it is
-// gone already; it is one when processes are in it.
+// Remove removes the group and the groups below it. It is not an error if it does
+// not exist; it is one if it has processes.
 func (g *Group) Remove() error {
 	if g.path == "/" {
 		return fmt.Errorf("removing a cgroup: %q is the root", g.path)
 	}
 	var problems []error
 	for _, dir := range g.own() {
-		problems = append(problems, walk(dir, removeFolder))
+		problems = append(problems, walk(dir, removeDirectory))
 	}
 	return errors.Join(problems...)
 }
 
-// RemoveEmpty removes the group where no group is below it and no process in
-// it, and leaves it alone where there is.
+// RemoveEmpty removes the group if it has neither groups nor processes.
 func (g *Group) RemoveEmpty() {
 	for _, dir := range g.own() {
 		_ = os.Remove(dir)
 	}
 }
 
-// Children are the names of the groups directly below, in any hierarchy.
+// Children lists the names of the groups directly below, in any hierarchy.
 func (g *Group) Children() ([]string, error) {
 	names := []string{}
 	for _, dir := range g.own() {
@@ -323,10 +320,10 @@ func (g *Group) Children() ([]string, error) {
 	return names, nil
 }
 
-// removeFolder removes one empty group. The kernel lets go of a group a moment
-// after its last process has ended and gives no event for it, so EBUSY without
-// a process is tried again, a bounded number of times.
-func removeFolder(dir string) (err error) {
+// removeDirectory removes one empty group. The kernel releases a group some time
+// after its last process has exited, without an event, so EBUSY without a process
+// is retried a limited number of times.
+func removeDirectory(dir string) (err error) {
 	pause := time.Millisecond
 	for range 10 {
 		err = os.Remove(dir)
@@ -364,8 +361,7 @@ func walk(dir string, visit func(dir string) error) error {
 	return visit(dir)
 }
 
-// write never creates: a file that is not there is a controller that is not
-// there.
+// write never creates a file: a missing file means a missing controller.
 func write(file, text string) error {
 	f, err := os.OpenFile(file, os.O_WRONLY|os.O_TRUNC, 0)
 	if err != nil {

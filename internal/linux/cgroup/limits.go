@@ -12,8 +12,8 @@ import (
 	"tare/internal/quantity"
 )
 
-// period of the CPU quota: the kernel's default, which container engines use
-// as well, so that throttling has the same grain everywhere.
+// period of the CPU quota: the kernel's default, which container engines use too,
+// so that throttling has the same granularity everywhere.
 const period = 100000 // microseconds
 
 // setting is one line to write.
@@ -60,7 +60,7 @@ type rate struct {
 	v1, v2   string // v1's file, v2's key
 }
 
-// rates are those that a throttle has.
+// rates returns the limits of a throttle that are set.
 func (t Throttle) rates() []rate {
 	list := []rate{}
 	for _, r := range []rate{
@@ -104,7 +104,7 @@ func (g *Group) limit(l Limits) error {
 	return nil
 }
 
-// place is the folder with a controller's files (of v2's name), and whether
+// place returns the directory with a controller's files (by v2's name), and whether
 // they are v1's.
 func (g *Group) place(controller string) (dir string, v1, ok bool) {
 	name := controller
@@ -118,8 +118,8 @@ func (g *Group) place(controller string) (dir string, v1, ok bool) {
 	return dir, false, ok
 }
 
-// swapOff: v2 has a limit of its own for swap; v1 limits memory and swap
-// together, which means no swap when it equals the limit of memory.
+// swapOff disables swap. v2 has a separate limit for it; v1 limits memory and swap
+// together, so swap is off if that limit equals the memory limit.
 func (g *Group) swapOff(l Limits) error {
 	file, text := "", "0"
 	if dir, v1 := g.dirs["memory"]; v1 {
@@ -164,8 +164,7 @@ func FormatCores(cores []int) string {
 	return strings.Join(parts, ",")
 }
 
-// ParseCores reads what FormatCores writes; what it does not understand it
-// leaves out.
+// ParseCores parses the format of FormatCores. It skips invalid parts.
 func ParseCores(text string) []int {
 	cores := []int{}
 	for _, part := range strings.Split(strings.TrimSpace(text), ",") {

@@ -8,28 +8,28 @@ import (
 	"tare/internal/linux/procfile"
 )
 
-// subtree is one file of a group and of all groups below it. Groups come and go
-// below it: the number of links of a folder says when to look again.
+// subtree is one file of a group and of all groups below it. A change of a
+// directory's link count shows that groups were created or removed.
 type subtree struct {
 	top, name string
 	folders   []folder
 	files     []*procfile.File
-	looks     int
+	readings  int
 }
 
-// seldom is every how many looks the folders are asked whether there are others
-// below them: what a process in a new group used by then is not lost.
-const seldom = 10
+// checkEvery is the number of readings after which the link counts are checked.
+// The counters are cumulative, so the usage of a new group is not lost.
+const checkEvery = 10
 
 type folder struct {
 	fd    int
 	links uint64
 }
 
-// look returns the files of the groups that are there now, the top one's last.
-func (s *subtree) look() []*procfile.File {
-	s.looks++
-	if s.top == "" || len(s.files) > 0 && (s.looks%seldom > 0 || !s.changed()) {
+// list returns the files of the existing groups, that of the top last.
+func (s *subtree) list() []*procfile.File {
+	s.readings++
+	if s.top == "" || len(s.files) > 0 && (s.readings%checkEvery > 0 || !s.changed()) {
 		return s.files
 	}
 	s.close()
@@ -46,8 +46,8 @@ func (s *subtree) look() []*procfile.File {
 	return s.files
 }
 
-// changed says whether groups were made or removed. A file system that does not
-// count folders among the links says 1: then it may always be so.
+// changed reports whether groups were created or removed. A file system that does
+// not count directories as links has a count of 1, so a change is assumed.
 func (s *subtree) changed() bool {
 	for _, f := range s.folders {
 		if f.links < 2 || links(f.fd) != f.links {

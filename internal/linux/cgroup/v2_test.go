@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"tare/internal/quantity"
+	"tare/internal/testing/needs"
 )
 
 // The tests of this file need a machine whose only hierarchy is v2; a virtual
@@ -111,9 +112,7 @@ func TestV2ThrottlesADisk(t *testing.T) {
 	needsV2(t)
 	file := filepath.Join(t.TempDir(), "file")
 	disk, err := DiskBelow(filepath.Dir(file))
-	if err != nil {
-		t.Skipf("needs a disk: %v", err)
-	}
+	needs.Working(t, "a disk", err)
 	l := Limits{IO: Throttle{Device: disk, Read: 8 * quantity.MiB, Write: 2 * quantity.MiB, ReadOps: 500, WriteOps: 400}}
 	g := real(t, l)
 	sights := g.Check(l)

@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The requests of linux/kvm.h that a single virtual CPU needs.
+// The ioctl requests of linux/kvm.h for a single virtual CPU.
 const (
 	getAPIVersion       = 0xAE00
 	createVM            = 0xAE01
@@ -59,14 +59,14 @@ type systemRegisters struct {
 	interrupts                      [4]uint64
 }
 
-// runState is the beginning of the page that KVM shares about a virtual CPU.
+// runState is the beginning of struct kvm_run, which KVM shares for a virtual CPU.
 type runState struct {
 	_          [8]byte
 	exitReason uint32
 }
 
-// The guest's memory: page tables that map the first 2 MiB onto themselves,
-// and the code.
+// The guest's memory: page tables that identity-map the first 2 MiB, and the
+// code.
 const (
 	pml4At     = 0x1000
 	pdptAt     = 0x2000
@@ -79,18 +79,18 @@ const (
 	largePage = 1 << 7
 )
 
-// code counts rcx down to 0 and halts: two instructions a round, in 64-bit
-// mode as a kernel runs.
+// code counts rcx down to 0 and halts: two instructions per iteration, in 64-bit
+// mode like a kernel.
 var code = []byte{
 	0x48, 0xff, 0xc9, // dec rcx
-	0x75, 0xfb, // jnz back to dec
+	0x75, 0xfb, // jnz dec
 	0xf4, // hlt
 }
 
-const instructionsPerRound = 2
+const instructionsPerIteration = 2
 
-// machine is a VM with one virtual CPU. It is never closed: the process that
-// makes it ends right after.
+// machine is a VM with one virtual CPU. It is never closed: the process exits
+// after the measurement.
 type machine struct {
 	cpu   int
 	state *runState
@@ -103,19 +103,19 @@ func newMachine(device string) (*machine, error) {
 	}
 	version, err := ioctl(kvm, getAPIVersion, 0)
 	if err != nil || version != apiVersion {
-		return nil, fmt.Errorf("%s speaks version %d of the interface instead of %d (%v)", device, version, apiVersion, err)
+		return nil, fmt.Errorf("%s has API version %d instead of %d (%v)", device, version, apiVersion, err)
 	}
 	vm, err := ioctl(kvm, createVM, 0)
 	if err != nil {
-		return nil, fmt.Errorf("%s opens, but creates no VM: %w", device, err)
+		return nil, fmt.Errorf("%s opens, but KVM_CREATE_VM failed: %w", device, err)
 	}
-	// Older Intel processors need this before a virtual CPU runs; others refuse
-	// it without harm.
+	// Older Intel processors need this before a virtual CPU runs. On others its
+	// error does not matter.
 	_, _ = ioctl(vm, setTSSAddress, 0xfffbd000)
 
 	memory, err := unix.Mmap(-1, 0, memorySize, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED|unix.MAP_ANONYMOUS)
 	if err != nil {
-		return nil, fmt.Errorf("reserving %d bytes for the guest: %w", memorySize, err)
+		return nil, fmt.Errorf("mapping %d bytes for the guest: %w", memorySize, err)
 	}
 	entry := func(at int, value uint64) { *(*uint64)(unsafe.Pointer(&memory[at])) = value }
 	entry(pml4At, pdptAt|present|writable)
@@ -124,16 +124,16 @@ func newMachine(device string) (*machine, error) {
 	copy(memory[codeAt:], code)
 	region := memoryRegion{size: memorySize, userland: uint64(uintptr(unsafe.Pointer(&memory[0])))}
 	if _, err := ioctl(vm, setUserMemoryRegion, uintptr(unsafe.Pointer(&region))); err != nil {
-		return nil, fmt.Errorf("%s opens, but takes no memory for a guest: %w", device, err)
+		return nil, fmt.Errorf("%s opens, but KVM_SET_USER_MEMORY_REGION failed: %w", device, err)
 	}
 
 	cpu, err := ioctl(vm, createVCPU, 0)
 	if err != nil {
-		return nil, fmt.Errorf("%s opens, but creates no virtual CPU: %w", device, err)
+		return nil, fmt.Errorf("%s opens, but KVM_CREATE_VCPU failed: %w", device, err)
 	}
 	size, err := ioctl(kvm, getVCPUMmapSize, 0)
 	if err != nil {
-		return nil, fmt.Errorf("%s does not say how large a virtual CPU's state is: %w", device, err)
+		return nil, fmt.Errorf("%s opens, but KVM_GET_VCPU_MMAP_SIZE failed: %w", device, err)
 	}
 	state, err := unix.Mmap(cpu, 0, size, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
 	if err != nil {
@@ -164,31 +164,31 @@ func enterLongMode(cpu int) error {
 	data := segment{limit: 0xffffffff, selector: 16, kind: readWrite, present: 1, db: 1, s: 1, g: 1}
 	s.ds, s.es, s.fs, s.gs, s.ss = data, data, data, data, data
 	if _, err := ioctl(cpu, setSystemRegisters, uintptr(unsafe.Pointer(&s))); err != nil {
-		return fmt.Errorf("putting a virtual CPU into 64-bit mode: %w", err)
+		return fmt.Errorf("switching a virtual CPU to 64-bit mode: %w", err)
 	}
 	return nil
 }
 
-// loop runs so many instructions in the guest and times them.
+// loop times a number of instructions in the guest.
 func (m *machine) loop(instructions uint64) (time.Duration, error) {
-	r := registers{rip: codeAt, rcx: instructions / instructionsPerRound, rflags: 2}
+	r := registers{rip: codeAt, rcx: instructions / instructionsPerIteration, rflags: 2}
 	if _, err := ioctl(m.cpu, setRegisters, uintptr(unsafe.Pointer(&r))); err != nil {
 		return 0, fmt.Errorf("setting a virtual CPU's registers: %w", err)
 	}
 	start := time.Now()
 	for {
 		_, err := ioctl(m.cpu, runVCPU, 0)
-		if errors.Is(err, unix.EINTR) { // a signal for the Go runtime
+		if errors.Is(err, unix.EINTR) { // a signal of the Go runtime
 			continue
 		}
 		if err != nil {
-			return 0, fmt.Errorf("%s opens, but running a virtual CPU fails: %w", Device, err)
+			return 0, fmt.Errorf("%s opens, but KVM_RUN failed: %w", Device, err)
 		}
 		break
 	}
 	elapsed := time.Since(start)
 	if reason := m.state.exitReason; reason != exitHalt {
-		return 0, fmt.Errorf("%s opens, but a virtual CPU left a loop of %d instructions with exit reason %d instead of a halt", Device, instructions, reason)
+		return 0, fmt.Errorf("%s opens, but a virtual CPU exited a loop of %d instructions with exit reason %d instead of a halt", Device, instructions, reason)
 	}
 	return elapsed, nil
 }

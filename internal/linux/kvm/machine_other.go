@@ -8,11 +8,11 @@ import (
 	"time"
 )
 
-// machine exists only where there is guest code to run.
+// machine is implemented only where there is guest code for the architecture.
 type machine struct{}
 
 func newMachine(string) (*machine, error) {
-	return nil, errors.New("there is no probe for KVM on " + runtime.GOARCH)
+	return nil, errors.New("tare has no KVM probe for " + runtime.GOARCH)
 }
 
 func (*machine) loop(uint64) (time.Duration, error) { return 0, errors.ErrUnsupported }

@@ -1,7 +1,7 @@
-// Package kvm judges whether this machine's KVM is worth using, by running
-// code in a virtual CPU and counting. That /dev/kvm opens and creates virtual
-// CPUs proves nothing: where virtualization is itself emulated, guests are
-// interpreted thousands of times too slowly and kernels die in them.
+// Package kvm checks whether this machine's KVM is usable, by timing code in a
+// virtual CPU. That /dev/kvm opens and creates virtual CPUs is not enough: where
+// virtualization is itself emulated, guests are interpreted, thousands of times
+// too slowly, and kernels crash in them.
 //
 // It must not know VMMs or environments.
 package kvm
@@ -18,45 +18,51 @@ import (
 	"os/exec"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
-// Fast is the speed, in instructions a second, from which KVM counts as
-// usable. Real virtualization is more than ten times above it, an interpreter
-// more than ten times below.
+// Fast is the speed in instructions per second from which KVM is usable.
+// Hardware virtualization is more than ten times faster, an interpreter more
+// than ten times slower.
 const Fast = 100e6
 
-// Device is what KVM is reached through.
+// Device is KVM's device file.
 const Device = "/dev/kvm"
 
-// Result is what the probe found.
+// Result is the outcome of a probe.
 type Result struct {
-	Present bool `json:"present"` // the device is there and opens
-	Usable  bool `json:"usable"`  // and runs guest code at a processor's speed
-	// InstructionsPerSecond is 0 when no guest code came to its end.
+	Present bool `json:"present"` // the device exists and opens
+	Usable  bool `json:"usable"`  // and runs guest code at the speed of hardware
+	// InstructionsPerSecond is 0 if no guest code completed.
 	InstructionsPerSecond float64 `json:"instructions_per_second,omitempty"`
-	// Reason is one sentence for people: why it is not usable, or how fast it is.
+	// Reason is one sentence: why it is not usable, or how fast it is.
 	Reason string `json:"reason"`
 }
 
-// childWord makes a process that contains this package measure, print and end,
-// at the latest after childLife.
+// childVariable makes ProbeMain measure, print the result and exit, after
+// childTimeout at the latest.
 const (
-	childWord = "TARE_KVM_PROBE"
-	childLife = 30 * time.Second
+	childVariable = "TARE_KVM_PROBE"
+	childTimeout  = 30 * time.Second
 )
 
-// The measurement runs in a process of its own, because a KVM that hangs takes
-// the calling thread with it, and a process can be abandoned where a thread
-// cannot. The process is this very program, and it turns into the probe before
-// main so that no program that imports this package can forget to do it (a
-// test binary would run its tests again instead).
-func init() {
-	if os.Getenv(childWord) == "" {
+var mainCalled atomic.Bool
+
+// ProbeMain measures and exits in a process that Probe started; in any other it
+// returns at once. A program that calls Probe calls ProbeMain first in main, and
+// a test binary in TestMain.
+//
+// The measurement needs a process of its own because a KVM that hangs blocks the
+// calling thread, and a process can be abandoned where a thread cannot. Probe
+// executes its own program for that.
+func ProbeMain() {
+	mainCalled.Store(true)
+	if os.Getenv(childVariable) == "" {
 		return
 	}
-	// A parent that was killed cannot end its probe any more.
-	time.AfterFunc(childLife, func() { os.Exit(1) })
+	// A parent that was killed cannot end its probe.
+	time.AfterFunc(childTimeout, func() { os.Exit(1) })
 	_ = json.NewEncoder(os.Stdout).Encode(measure(Device))
 	os.Exit(0)
 }
@@ -66,22 +72,23 @@ var known struct {
 	result *Result
 }
 
-// Probe runs a counted loop in a virtual CPU and returns within the limit. The
-// answer is kept for the life of the process; an interrupted probe is not.
-func Probe(ctx context.Context, limit time.Duration) Result {
+// Probe times a loop of instructions in a virtual CPU and returns within the
+// timeout. The result is kept for the lifetime of the process; that of a
+// cancelled probe is not.
+func Probe(ctx context.Context, timeout time.Duration) Result {
 	known.Lock()
 	defer known.Unlock()
 	if known.result != nil {
 		return *known.result
 	}
-	r := probe(ctx, limit, Device)
+	r := probe(ctx, timeout, Device)
 	if ctx.Err() == nil {
 		known.result = &r
 	}
 	return r
 }
 
-func probe(ctx context.Context, limit time.Duration, device string) Result {
+func probe(ctx context.Context, timeout time.Duration, device string) Result {
 	file, err := os.OpenFile(device, os.O_RDWR, 0)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -93,60 +100,62 @@ func probe(ctx context.Context, limit time.Duration, device string) Result {
 	}
 	file.Close()
 
+	if !mainCalled.Load() {
+		panic("kvm: Probe in a program that does not call ProbeMain: its child would be the whole program again")
+	}
 	self, err := os.Executable()
 	if err != nil {
-		return Result{Present: true, Reason: fmt.Sprintf("finding the own program to run the probe: %v", err)}
+		return Result{Present: true, Reason: fmt.Sprintf("finding tare's executable to run the probe: %v", err)}
 	}
 	child := exec.Command(self)
-	child.Env = append(os.Environ(), childWord+"=1")
+	child.Env = append(os.Environ(), childVariable+"=1")
 	var stderr bytes.Buffer
 	child.Stderr = &stderr
-	return run(ctx, limit, child, &stderr)
+	return run(ctx, timeout, child, &stderr)
 }
 
-// run waits for the child's verdict, but never longer than the limit: a child
-// that cannot be ended, because it sticks in the kernel, is left to be reaped
-// in the background.
-func run(ctx context.Context, limit time.Duration, child *exec.Cmd, stderr *bytes.Buffer) Result {
-	ctx, cancel := context.WithTimeout(ctx, limit)
+// run waits for the child's result, but not longer than the timeout: a child that
+// cannot be killed because it hangs in the kernel is reaped in the background.
+func run(ctx context.Context, timeout time.Duration, child *exec.Cmd, stderr *bytes.Buffer) Result {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	stdout, err := child.StdoutPipe()
 	if err != nil {
-		return Result{Present: true, Reason: fmt.Sprintf("making the probe's pipe: %v", err)}
+		return Result{Present: true, Reason: fmt.Sprintf("creating the probe's pipe: %v", err)}
 	}
 	if err := child.Start(); err != nil {
 		return Result{Present: true, Reason: fmt.Sprintf("starting the probe: %v", err)}
 	}
-	answer := make(chan Result, 1)
+	result := make(chan Result, 1)
 	go func() {
-		said, _ := io.ReadAll(stdout)
+		output, _ := io.ReadAll(stdout)
 		end := child.Wait()
 		var r Result
-		if err := json.Unmarshal(said, &r); err != nil {
-			r = Result{Present: true, Reason: fmt.Sprintf("the probe died without an answer (%v): %s", end, strings.TrimSpace(stderr.String()))}
+		if err := json.Unmarshal(output, &r); err != nil {
+			r = Result{Present: true, Reason: fmt.Sprintf("the probe exited without a result (%v): %s", end, strings.TrimSpace(stderr.String()))}
 		}
-		answer <- r
+		result <- r
 	}()
 	select {
-	case r := <-answer:
+	case r := <-result:
 		return r
 	case <-ctx.Done():
 		_ = child.Process.Kill()
 		if errors.Is(ctx.Err(), context.DeadlineExceeded) {
-			return Result{Present: true, Reason: fmt.Sprintf("%s opens, but a loop of %d instructions did not end within %v", Device, firstLoop, limit)}
+			return Result{Present: true, Reason: fmt.Sprintf("%s opens, but a loop of %d instructions did not end within %v", Device, firstLoop, timeout)}
 		}
 		return Result{Present: true, Reason: "the probe was interrupted"}
 	}
 }
 
-// firstLoop is how many instructions the first loop has: short enough for an
-// interpreter to reach its end.
+// firstLoop is the number of instructions of the first loop, few enough for an
+// interpreter to complete.
 const firstLoop = 200_000
 
-// long is how long a loop must take for its speed to be believed.
-const long = 10 * time.Millisecond
+// minDuration is how long a loop must take for its speed to be accurate.
+const minDuration = 10 * time.Millisecond
 
-// measure runs ever longer loops until one takes long enough to be timed.
+// measure runs longer and longer loops until one takes minDuration.
 func measure(device string) Result {
 	m, err := newMachine(device)
 	if err != nil {
@@ -157,18 +166,18 @@ func measure(device string) Result {
 		if err != nil {
 			return Result{Present: true, Reason: err.Error()}
 		}
-		if elapsed >= long {
-			return judge(float64(n) / elapsed.Seconds())
+		if elapsed >= minDuration {
+			return evaluate(float64(n) / elapsed.Seconds())
 		}
 	}
 }
 
-func judge(speed float64) Result {
+func evaluate(speed float64) Result {
 	r := Result{Present: true, Usable: speed >= Fast, InstructionsPerSecond: speed}
 	if r.Usable {
-		r.Reason = fmt.Sprintf("a virtual CPU runs %.0f million instructions a second", speed/1e6)
+		r.Reason = fmt.Sprintf("a virtual CPU runs %.0f million instructions per second", speed/1e6)
 	} else {
-		r.Reason = fmt.Sprintf("%s opens, but a virtual CPU runs only %.3g million instructions a second (usable from %.0f): its guests are interpreted", Device, speed/1e6, Fast/1e6)
+		r.Reason = fmt.Sprintf("%s opens, but a virtual CPU runs only %.3g million instructions per second (usable from %.0f): its guests are interpreted", Device, speed/1e6, Fast/1e6)
 	}
 	return r
 }

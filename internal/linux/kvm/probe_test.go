@@ -11,10 +11,15 @@ import (
 	"time"
 )
 
-const limit = 2 * time.Second
+const timeout = 2 * time.Second
 
-func TestAMachineWithoutTheDeviceSaysSo(t *testing.T) {
-	r := probe(context.Background(), limit, filepath.Join(t.TempDir(), "kvm"))
+func TestMain(m *testing.M) {
+	ProbeMain()
+	os.Exit(m.Run())
+}
+
+func TestWithoutTheDeviceTheReasonSaysSo(t *testing.T) {
+	r := probe(context.Background(), timeout, filepath.Join(t.TempDir(), "kvm"))
 	if r.Present || r.Usable || !strings.Contains(r.Reason, "does not exist") {
 		t.Errorf("got %+v", r)
 	}
@@ -32,14 +37,14 @@ func TestSpeedDecidesNotPresence(t *testing.T) {
 		speed  float64
 		usable bool
 	}{{2e6, false}, {99e6, false}, {100e6, true}, {4e9, true}} {
-		r := judge(c.speed)
+		r := evaluate(c.speed)
 		if r.Usable != c.usable || !r.Present || r.InstructionsPerSecond != c.speed || r.Reason == "" {
-			t.Errorf("at %g instructions a second: %+v", c.speed, r)
+			t.Errorf("at %g instructions per second: %+v", c.speed, r)
 		}
 	}
 }
 
-func TestAProbeThatHangsEndsAtTheLimit(t *testing.T) {
+func TestAProbeThatHangsEndsAtTheTimeout(t *testing.T) {
 	var stderr bytes.Buffer
 	child := exec.Command("tail", "-f", os.DevNull)
 	r := run(context.Background(), 50*time.Millisecond, child, &stderr)
@@ -48,40 +53,40 @@ func TestAProbeThatHangsEndsAtTheLimit(t *testing.T) {
 	}
 }
 
-func TestAProbeThatDiesIsNotUsableAndItsLastWordsAreKept(t *testing.T) {
+func TestAProbeThatFailsIsNotUsableAndItsStderrIsInTheReason(t *testing.T) {
 	var stderr bytes.Buffer
 	child := exec.Command("sh", "-c", "echo killed by the kernel >&2; exit 3")
 	child.Stderr = &stderr
-	r := run(context.Background(), limit, child, &stderr)
+	r := run(context.Background(), timeout, child, &stderr)
 	if r.Usable || !strings.Contains(r.Reason, "exit status 3") || !strings.Contains(r.Reason, "killed by the kernel") {
 		t.Errorf("got %+v", r)
 	}
 }
 
-func TestAnInterruptedProbeIsNotRemembered(t *testing.T) {
+func TestTheResultOfACancelledProbeIsNotKept(t *testing.T) {
 	if _, err := os.Stat(Device); err != nil {
 		t.Skip("needs " + Device + ": " + err.Error())
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	if r := Probe(ctx, limit); r.Usable || known.result != nil {
-		t.Errorf("got %+v, remembered %+v", r, known.result)
+	if r := Probe(ctx, timeout); r.Usable || known.result != nil {
+		t.Errorf("got %+v, kept %+v", r, known.result)
 	}
 }
 
-func TestTheRealProbeAnswersAndIsRemembered(t *testing.T) {
-	first := Probe(context.Background(), limit)
+func TestTheResultOfTheRealProbeIsKept(t *testing.T) {
+	first := Probe(context.Background(), timeout)
 	t.Logf("%+v", first)
 	if first.Reason == "" {
 		t.Error("a probe without a reason")
 	}
 	if first.Usable && first.InstructionsPerSecond < Fast {
-		t.Errorf("usable at %g instructions a second", first.InstructionsPerSecond)
+		t.Errorf("usable at %g instructions per second", first.InstructionsPerSecond)
 	}
 	if !first.Present && first.InstructionsPerSecond != 0 {
 		t.Errorf("absent, yet it ran: %+v", first)
 	}
-	if second := Probe(context.Background(), limit); second != first {
-		t.Errorf("asked again: %+v", second)
+	if second := Probe(context.Background(), timeout); second != first {
+		t.Errorf("a second probe: %+v", second)
 	}
 }

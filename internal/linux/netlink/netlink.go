@@ -1,8 +1,8 @@
-// Package netlink lays out requests to the kernel's netlink sockets and finds
-// attributes in its answers, without allocating anything in the latter: for the
-// agent, which is to stay small, and for what is asked many times a second.
+// Package netlink encodes requests to netlink sockets and finds attributes in the
+// responses, the latter without allocation: for the agent, which must stay small,
+// and for requests that are made many times per second.
 //
-// It must not know what is asked for.
+// It must not know the meaning of requests.
 package netlink
 
 import (

@@ -1,7 +1,7 @@
-// Package netns makes network namespaces that have no name, and does things
-// inside of one. Such a namespace lasts as long as a descriptor of it is open,
-// a process is in it, or a tap of it is: when tare is killed it vanishes by
-// itself, with every interface in it.
+// Package netns creates unnamed network namespaces and runs functions in them. A
+// namespace exists as long as a descriptor of it or of one of its taps is open, or
+// a process is in it: if tare is killed, the kernel removes it with all its
+// interfaces.
 //
 // It must not know what the namespaces are for.
 package netns
@@ -17,9 +17,9 @@ import (
 
 const own = "/proc/thread-self/ns/net"
 
-// New makes a namespace, in which nothing but a loopback is.
+// New creates a namespace, which has only a loopback.
 func New() (space *os.File, err error) {
-	err = apart(func() error {
+	err = onThread(func() error {
 		if err := unix.Unshare(unix.CLONE_NEWNET); err != nil {
 			return fmt.Errorf("making a network namespace: %w", err)
 		}
@@ -29,9 +29,9 @@ func New() (space *os.File, err error) {
 	return space, err
 }
 
-// Within does something inside of a namespace.
+// Within runs a function in a namespace.
 func Within(space *os.File, do func() error) error {
-	return apart(func() error {
+	return onThread(func() error {
 		if err := unix.Setns(int(space.Fd()), unix.CLONE_NEWNET); err != nil {
 			return fmt.Errorf("entering the network namespace %s: %w", space.Name(), err)
 		}
@@ -39,11 +39,10 @@ func Within(space *os.File, do func() error) error {
 	})
 }
 
-// apart runs a function in a thread that nobody else uses meanwhile, and brings
-// the thread back into the namespace that it came from. A thread is not simply
-// left to end with its namespace: the kernel would tell the children that it
-// once started that their parent is dead, and agents and guests end then.
-func apart(do func() error) error {
+// onThread runs a function on a locked thread, and returns the thread to its
+// namespace. Letting the thread exit instead would send the parent-death signal
+// to processes that it started, and agents and guests exit on that.
+func onThread(do func() error) error {
 	done := make(chan error)
 	go func() {
 		runtime.LockOSThread()

@@ -5,12 +5,12 @@ import (
 	"net"
 	"os"
 	"testing"
+
+	"tare/internal/testing/needs"
 )
 
 func TestWhatIsDoneInANamespaceIsNotSeenOutside(t *testing.T) {
-	if os.Geteuid() != 0 {
-		t.Skip("needs root: a network namespace is made")
-	}
+	needs.Root(t)
 	outside, err := os.Readlink("/proc/self/ns/net")
 	if err != nil {
 		t.Fatal(err)

@@ -6,14 +6,14 @@ import (
 	"runtime"
 	"syscall"
 	"testing"
+
+	"tare/internal/testing/needs"
 )
 
 // A child that the kernel ends with the thread that started it must not end
 // because that thread was in a namespace later.
 func TestAThreadThatWasInANamespaceLivesOn(t *testing.T) {
-	if os.Geteuid() != 0 {
-		t.Skip("needs root: only root makes network namespaces")
-	}
+	needs.Root(t)
 	var children []*exec.Cmd
 	for range 4 * runtime.GOMAXPROCS(0) {
 		cmd := exec.Command("cat")
@@ -36,9 +36,7 @@ func TestAThreadThatWasInANamespaceLivesOn(t *testing.T) {
 	}
 	for range 200 {
 		space, err := New()
-		if err != nil {
-			t.Skip("needs the right to make network namespaces: " + err.Error())
-		}
+		needs.Working(t, "the right to make network namespaces", err)
 		err = Within(space, func() error {
 			if inside, _ := os.Readlink(own); inside == home {
 				t.Error("it was not inside")

@@ -11,6 +11,8 @@ import (
 
 	"golang.org/x/sys/unix"
 	"pgregory.net/rapid"
+
+	"tare/internal/testing/needs"
 )
 
 func TestAFileIsReadAsItIsNow(t *testing.T) {
@@ -40,9 +42,7 @@ func TestAFileThatIsNotThereIsAnError(t *testing.T) {
 func TestAFileOfAProcessStaysWithTheProcess(t *testing.T) {
 	buffer := []byte(nil)
 	cmd, err := os.StartProcess("/bin/sleep", []string{"sleep", "100"}, &os.ProcAttr{})
-	if err != nil {
-		t.Skipf("needs /bin/sleep: %v", err)
-	}
+	needs.Working(t, "/bin/sleep", err)
 	f := At(fmt.Sprintf("/proc/%d/stat", cmd.Pid))
 	defer f.Close()
 	text, err := f.Read(&buffer)

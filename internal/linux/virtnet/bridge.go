@@ -16,10 +16,10 @@ import (
 	spaces "tare/internal/linux/netns"
 )
 
-// Bridge is a switch of the kernel with a port for each instance and one for
-// the host. It lies in a network namespace of its own, where the host's packet
-// filter has no say: Docker, for one, makes the host drop what passes between
-// the ports of other people's bridges.
+// Bridge is a Linux bridge with a port for each instance and one for the host. It
+// is in a separate network namespace, to which the host's netfilter rules do not
+// apply: Docker, for example, makes the host drop packets between ports of other
+// bridges.
 type Bridge struct {
 	path   string
 	subnet subnet

@@ -1,9 +1,9 @@
-// Package virtnet joins the instances of one environment by a network of their
-// own: Loopback hands out addresses of the host's loopback to those that share
-// the host's network, Bridge has a port for each of the others.
+// Package virtnet connects the instances of one environment. Loopback assigns
+// addresses of the host's loopback to those that share the host's network; Bridge
+// has a port for each of the others.
 //
-// Nothing of it outlives the process, however that ends: addresses are claimed
-// by sockets, and a bridge lies in a network namespace that nobody else holds.
+// Nothing outlives the process, even if it is killed: addresses are claimed by
+// sockets, and a bridge is in a network namespace that only this process holds.
 //
 // It must not know environments or instances.
 package virtnet

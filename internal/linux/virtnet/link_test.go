@@ -15,6 +15,7 @@ import (
 
 	"tare/internal/linux/netns"
 	"tare/internal/sample"
+	"tare/internal/testing/needs"
 	"tare/internal/testing/testenv"
 )
 
@@ -45,9 +46,7 @@ const someOwner = "abcdefghijkl"
 
 func bridge(t *testing.T) *Bridge {
 	t.Helper()
-	if os.Geteuid() != 0 {
-		t.Skip("needs root: interfaces are made")
-	}
+	needs.Root(t)
 	b, err := NewBridge(someOwner, "a bridge, a veth pair each")
 	if err != nil {
 		t.Fatal(err)

@@ -3,22 +3,18 @@ package virtnet
 import (
 	"context"
 	"net/netip"
-	"os"
 	"os/exec"
 	"strings"
 	"testing"
 
 	"tare/internal/linux/netns"
+	"tare/internal/testing/needs"
 )
 
 func natBridge(t *testing.T) *Bridge {
 	t.Helper()
-	if os.Geteuid() != 0 {
-		t.Skip("needs root: interfaces are made")
-	}
-	if _, err := exec.LookPath(Masquerader); err != nil {
-		t.Skip("needs iptables: " + err.Error())
-	}
+	needs.Root(t)
+	needs.Program(t, Masquerader)
 	b, err := NewNAT(someOwner, "a bridge with NAT")
 	if err != nil {
 		t.Fatal(err)
@@ -103,9 +99,7 @@ func TestNothingIsLeftOfNATThatIsClosed(t *testing.T) {
 }
 
 func TestAFrontIsAnAddressOfTheHostThatNobodyElseHas(t *testing.T) {
-	if os.Geteuid() != 0 {
-		t.Skip("needs root: interfaces are made")
-	}
+	needs.Root(t)
 	var fronts []*Front
 	for range 2 {
 		f, err := NewFront(someOwner)

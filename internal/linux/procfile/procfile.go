@@ -1,9 +1,9 @@
-// Package procfile reads small files of the kernel's again and again: it keeps
-// them open, reads each whole from its beginning, and finds numbers in it
-// without allocating anything. A file of /proc that is kept open stays with the
-// process that it was opened for, also when another one gets its number.
+// Package procfile reads small files of /proc and cgroups repeatedly: it keeps
+// them open, reads each as a whole, and parses numbers without allocation. An open
+// file of /proc refers to the process for which it was opened, even if its PID is
+// reused.
 //
-// It must not know what the files mean.
+// It must not know the meaning of the files.
 package procfile
 
 import (

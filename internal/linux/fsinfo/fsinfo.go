@@ -1,6 +1,6 @@
-// Package fsinfo says on which of the host's file systems a folder or a file
-// lies, in the words of reports: "ext4 on vda1". Two environments whose disks
-// lie on different ones have their disks compared as well.
+// Package fsinfo finds the file system of the host that a path is on, in the form
+// of reports: "ext4 on vda1". If the disks of two environments are on different
+// ones, their comparison also compares these.
 //
 // It must not know environments.
 package fsinfo
