@@ -1,8 +1,8 @@
-// Package cost says what a thousand operations of a workload cost: processor
-// time, memory held over time, bytes written, context switches, system calls,
-// energy and money, each made from what the whole environment used. An
-// environment that does half the work with half the processor is not cheaper,
-// and only this shows it.
+// Package cost computes the cost of a thousand operations of a workload: CPU time,
+// memory held over time, bytes written, context switches, system calls, energy and
+// money, each from the resource use of the whole environment. An environment that
+// does half the work with half the CPU time is not cheaper, which usage alone does
+// not show.
 //
 // It must not know how usage is measured, nor plans, trials or verdicts.
 package cost
@@ -18,14 +18,14 @@ import (
 // PerUnit ends the unit of every cost: a thousand operations.
 const PerUnit = "/kop"
 
-// CPU is the cost that stands beside every primary metric.
+// CPU is the cost that is shown with every primary metric.
 const CPU = "cpu_per_kop"
 
-// Spent is what a trial took and did.
+// Spent is the resource use of a trial and the operations that it did.
 type Spent struct {
 	Usage    *sample.Usage
 	Evidence *evidence.Evidence // nil where no system calls were counted
-	// Operations that were done, by the metric called Counted.
+	// Operations done, counted by the metric named Counted.
 	Operations float64
 	Counted    string
 }
@@ -40,8 +40,7 @@ type Cost struct {
 	of func(Spent, *Price) sample.Figure // of all operations together
 }
 
-// all costs there are. Files, tables and metrics are made from the one list, so
-// that none forgets one.
+// all is the list of costs. Files, tables and metrics are generated from it.
 var all = []Cost{
 	{CPU, "CPU time", "s/kop", "CPU time of the whole environment for a thousand operations",
 		func(s Spent, _ *Price) sample.Figure { return s.Usage.CPU() }},
@@ -65,9 +64,9 @@ const (
 	money    = "money_per_kop"
 )
 
-// Currency is that of a unit which counts money for a thousand operations; false
-// for what operations cost otherwise. Its name is the study's, so that it is
-// whatever no other cost counts in.
+// Currency is the currency of a unit of money per thousand operations; false for
+// other costs. A study may name any currency, so it is every unit that no other cost
+// has.
 func Currency(unit string) (currency string, priced bool) {
 	currency, priced = strings.CutSuffix(unit, PerUnit)
 	if !priced || slices.ContainsFunc(all, func(c Cost) bool { return c.Unit == unit }) {
@@ -76,22 +75,21 @@ func Currency(unit string) (currency string, priced bool) {
 	return currency, true
 }
 
-// earlier is what the processor time of one operation was called in run folders
-// that know no other cost.
+// earlier is the name of CPU time per operation in run directories that predate the
+// other costs.
 const earlier = "cpu_per_op"
 
-// Named says whether a metric of this name is a cost, also of an earlier run
-// folder.
+// Named reports whether a metric of this name is a cost, also in a run directory of
+// an earlier version.
 func Named(name string) bool {
 	return name == earlier || slices.ContainsFunc(all, func(c Cost) bool { return c.Name == name })
 }
 
-// Earlier says whether a metric of this name is one that run folders have no
-// more: the costs stand in its place.
+// Earlier reports whether a metric of this name was replaced by the costs.
 func Earlier(name string) bool { return name == earlier }
 
-// InWords is the cost in a sentence or a heading. An amount of money says by itself
-// how many operations it is for.
+// InWords is the cost in a sentence or a heading. An amount of money includes the
+// number of operations in its unit.
 func (c Cost) InWords() string {
 	if c.Name == money {
 		return c.Title + " for operations"
@@ -108,8 +106,8 @@ func Lookup(name string) (Cost, bool) {
 	return all[i], true
 }
 
-// Asked are the costs of a study: system calls where it counts them, money
-// where it has a price (nil for none).
+// Asked returns the costs of a study: system calls if it counts them, money if it
+// has a price (nil for none).
 func Asked(countsSyscalls bool, price *Price) []Cost {
 	var asked []Cost
 	for _, c := range all {
@@ -124,11 +122,11 @@ func Asked(countsSyscalls bool, price *Price) []Cost {
 	return asked
 }
 
-// Of is what a thousand operations cost, or why that is not known. price may be
-// nil for every cost but money.
+// Of is the cost of a thousand operations, or the reason why it is unknown. price
+// may be nil for every cost except money.
 func (c Cost) Of(s Spent, price *Price) sample.Figure {
 	if s.Usage == nil {
-		return sample.Absent("what the environment used is not known")
+		return sample.Absent("the resource use of the environment is unknown")
 	}
 	whole := c.of(s, price)
 	switch {
@@ -142,7 +140,7 @@ func (c Cost) Of(s Spent, price *Price) sample.Figure {
 
 func energy(u *sample.Usage) sample.Figure {
 	if u.Host == nil {
-		return sample.Absent("the machine as a whole was not watched")
+		return sample.Absent("the machine as a whole was not sampled")
 	}
 	return u.Host.Energy
 }

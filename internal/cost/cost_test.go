@@ -48,10 +48,10 @@ func TestWhatIsNotKnownHasNoCost(t *testing.T) {
 		"not given":                                      of("energy_per_kop").Of(energyless(), nil),
 		"no requests were counted":                       of(CPU).Of(spent(0, 8), nil),
 		"system calls were not counted":                  of("syscalls_per_kop").Of(Spent{Usage: spent(1, 1).Usage, Operations: 1}, nil),
-		"the machine as a whole was not watched":         of("energy_per_kop").Of(Spent{Usage: &sample.Usage{}, Operations: 1}, nil),
-		"what the environment used is not known":         of(CPU).Of(Spent{Operations: 1}, nil),
+		"the machine as a whole was not sampled":         of("energy_per_kop").Of(Spent{Usage: &sample.Usage{}, Operations: 1}, nil),
+		"the resource use of the environment is unknown": of(CPU).Of(Spent{Operations: 1}, nil),
 		"the study names no price":                       of("money_per_kop").Of(spent(1, 1), nil),
-		"energy_kwh is priced, and not known: not given": of("money_per_kop").Of(energyless(), &Price{Currency: "EUR", CPUHour: 1, EnergyKWh: 1}),
+		"energy_kwh has a price but no value: not given": of("money_per_kop").Of(energyless(), &Price{Currency: "EUR", CPUHour: 1, EnergyKWh: 1}),
 	} {
 		if got.Missing != want {
 			t.Errorf("%+v, want %q", got, want)

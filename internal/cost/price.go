@@ -11,8 +11,7 @@ import (
 	"tare/internal/sample"
 )
 
-// Price is what is paid for what an environment uses. What is 0 is not paid
-// for.
+// Price is the price of resource use. Resources with a price of 0 are free.
 type Price struct {
 	Currency      string  `yaml:"currency" json:"currency"`                         // EUR
 	CPUHour       float64 `yaml:"cpu_hour" json:"cpu_hour,omitempty"`               // an hour of one processor's time
@@ -27,13 +26,12 @@ const (
 	kilowattHour = 3.6e6 // joules
 )
 
-// priced is one thing that a price is for: how much was used, in the measure
-// that the price counts in.
+// priced is one resource that has a price.
 type priced struct {
 	key   string
 	price float64
 	used  func(Spent) sample.Figure
-	unit  float64 // that the price is for, in the figure's own unit
+	unit  float64 // of the price, in the unit of the figure
 }
 
 func (p *Price) parts() []priced {
@@ -45,8 +43,8 @@ func (p *Price) parts() []priced {
 	}
 }
 
-// of is the price of all that was used. It is known only where everything that
-// has a price is: a sum without one of its parts would look cheap.
+// of is the price of all resources used. It is known only if the use of every priced
+// resource is: a sum that lacks one would look cheap.
 func (p *Price) of(s Spent) sample.Figure {
 	if p == nil {
 		return sample.Absent("the study names no price")
@@ -58,7 +56,7 @@ func (p *Price) of(s Spent) sample.Figure {
 		}
 		used := part.used(s)
 		if used.Missing != "" {
-			return sample.Absent("%s is priced, and not known: %s", part.key, used.Missing)
+			return sample.Absent("%s has a price but no value: %s", part.key, used.Missing)
 		}
 		total += part.price * used.Value / part.unit
 	}
@@ -67,7 +65,7 @@ func (p *Price) of(s Spent) sample.Figure {
 
 var currency = regexp.MustCompile(`^\p{L}{1,12}$|^\p{Sc}$`)
 
-// Validate says what is wrong, each message with its key.
+// Validate returns what is wrong, each message with its key.
 func (p *Price) Validate() error {
 	var wrong []error
 	if !currency.MatchString(p.Currency) {
@@ -81,15 +79,15 @@ func (p *Price) Validate() error {
 		any = any || part.price != 0
 	}
 	if !any {
-		wrong = append(wrong, errors.New("price: nothing has one; cpu_hour, memory_gib_hour, written_gib and energy_kwh are known"))
+		wrong = append(wrong, errors.New("price: set at least one of cpu_hour, memory_gib_hour, written_gib and energy_kwh"))
 	}
 	return errors.Join(wrong...)
 }
 
-// String is the price in words: 0.03 EUR a CPU hour, 0.004 EUR a GiB of memory
-// for an hour.
+// String is the price in words: 0.03 EUR per CPU hour, 0.004 EUR per GiB-hour of
+// memory.
 func (p *Price) String() string {
-	words := map[string]string{"cpu_hour": "a CPU hour", "memory_gib_hour": "a GiB of memory for an hour", "written_gib": "a GiB written", "energy_kwh": "a kWh"}
+	words := map[string]string{"cpu_hour": "per CPU hour", "memory_gib_hour": "per GiB-hour of memory", "written_gib": "per GiB written", "energy_kwh": "per kWh"}
 	var parts []string
 	for _, part := range p.parts() {
 		if part.price != 0 {

@@ -1,6 +1,7 @@
-// Package quantity holds the units that the rest of the project counts in:
-// byte sizes and shares. It reads them as people write them ("512MiB", "2%")
-// and prints them back so. It knows nothing of studies or measurements.
+// Package quantity has byte sizes and shares: it parses them as users write them
+// ("512MiB", "2%") and prints them in the same form.
+//
+// It must not know studies or measurements.
 package quantity
 
 import (
@@ -15,14 +16,14 @@ import (
 // most programs that take a size read it; a bare number is bytes.
 type Bytes int64
 
-// The sizes that code names.
+// Common sizes.
 const (
 	KiB Bytes = 1 << 10
 	MiB Bytes = 1 << 20
 	GiB Bytes = 1 << 30
 )
 
-// Spellings of sizes, in words for messages and pages.
+// Spellings describes the syntax of sizes, for messages and documentation.
 const Spellings = "a number with B, kB, KiB, MB, MiB, GB, GiB, TB or TiB, such as 512MiB"
 
 var byteUnits = []struct {
@@ -34,7 +35,7 @@ var byteUnits = []struct {
 	{"k", 1 << 10}, {"K", 1 << 10}, {"m", 1 << 20}, {"M", 1 << 20}, {"g", 1 << 30}, {"G", 1 << 30}, {"T", 1 << 40},
 }
 
-// ByteUnit is how many bytes a unit is; false for what is no unit of sizes.
+// ByteUnit returns the number of bytes of a unit, and whether it is a unit of sizes.
 func ByteUnit(name string) (bytes Bytes, known bool) {
 	for _, u := range byteUnits {
 		if u.suffix == name && strings.HasSuffix(name, "B") {
@@ -44,7 +45,7 @@ func ByteUnit(name string) (bytes Bytes, known bool) {
 	return 0, false
 }
 
-// ParseBytes reads a size such as "512MiB", "1.5GB" or "4096".
+// ParseBytes parses a size such as "512MiB", "1.5GB" or "4096".
 func ParseBytes(text string) (Bytes, error) {
 	number, factor := strings.TrimSpace(text), 1.0
 	for _, u := range byteUnits {
@@ -60,7 +61,7 @@ func ParseBytes(text string) (Bytes, error) {
 	return Bytes(math.Round(v * factor)), nil
 }
 
-// String prints the size in the largest binary unit that keeps it readable.
+// String prints the size in the largest binary unit in which it is at least one.
 func (b Bytes) String() string {
 	switch v := float64(b); {
 	case b >= GiB:
@@ -78,22 +79,22 @@ func trim(v float64) string {
 	return strings.TrimSuffix(strings.TrimRight(strconv.FormatFloat(v, 'f', 2, 64), "0"), ".")
 }
 
-// UnmarshalText reads what ParseBytes reads.
+// UnmarshalText parses like ParseBytes.
 func (b *Bytes) UnmarshalText(text []byte) (err error) {
 	*b, err = ParseBytes(string(text))
 	return err
 }
 
-// MarshalText prints an exact number of bytes, so that nothing is lost between
-// a study and its run folder.
+// MarshalText prints the exact number of bytes, so that a run directory has the
+// value of the study.
 func (b Bytes) MarshalText() ([]byte, error) {
 	return []byte(strconv.FormatInt(int64(b), 10) + "B"), nil
 }
 
-// Share is a part of one: 0.02 is 2%.
+// Share is a fraction of one: 0.02 is 2%.
 type Share float64
 
-// ParseShare reads "2%" or "0.02".
+// ParseShare parses "2%" or "0.02".
 func ParseShare(text string) (Share, error) {
 	number, factor := strings.TrimSpace(text), 1.0
 	if strings.HasSuffix(number, "%") {
@@ -113,13 +114,13 @@ func trim4(v float64) string {
 	return strings.TrimSuffix(strings.TrimRight(strconv.FormatFloat(v, 'f', 4, 64), "0"), ".")
 }
 
-// UnmarshalText reads what ParseShare reads.
+// UnmarshalText parses like ParseShare.
 func (s *Share) UnmarshalText(text []byte) (err error) {
 	*s, err = ParseShare(string(text))
 	return err
 }
 
-// MarshalText prints the shortest number that reads back as the same share.
+// MarshalText prints the shortest number that parses as the same share.
 func (s Share) MarshalText() ([]byte, error) {
 	return []byte(strconv.FormatFloat(float64(s), 'g', -1, 64)), nil
 }

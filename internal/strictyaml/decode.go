@@ -11,12 +11,12 @@ import (
 	"github.com/goccy/go-yaml"
 )
 
-// Decoder is a type that reads itself from a node.
+// Decoder is implemented by types that decode themselves from a node.
 type Decoder interface{ DecodeNode(Node) }
 
-// Decode fills the value that into points to. Keys of structs are their yaml
-// tags, or else their json tags; what the document leaves out keeps its value.
-// Keys in reserved are left alone.
+// Decode fills the value that into points to. The keys of structs are their yaml
+// tags, or else their json tags. What the document leaves out keeps its value. Keys
+// in reserved are ignored.
 func (n Node) Decode(into any, reserved ...string) {
 	n.decode(reflect.ValueOf(into).Elem(), reserved, 0)
 }
@@ -140,7 +140,7 @@ func (n Node) decodeKind(v reflect.Value, reserved []string, depth int) {
 			v.SetFloat(number)
 		}
 	default:
-		panic("strict: cannot decode into " + v.Type().String())
+		panic("strictyaml: cannot decode into " + v.Type().String())
 	}
 }
 
@@ -194,7 +194,7 @@ func fieldsOf(t reflect.Type) []field {
 	return fields
 }
 
-// Keys lists the keys that Decode knows for a struct type.
+// Keys lists the keys that Decode accepts for a struct type.
 func Keys(t reflect.Type) []string {
 	var keys []string
 	for _, f := range fieldsOf(t) {

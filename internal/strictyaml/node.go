@@ -9,9 +9,10 @@ import (
 	"github.com/goccy/go-yaml/parser"
 )
 
-// Node is a value in a document, with its place. The zero Node is "not there".
+// Node is a value in a document, with its position. The zero Node does not exist.
 type Node struct {
 	file     string
+	origins  map[ast.Node]string // in place of file, of a composed document
 	node     ast.Node
 	key      ast.Node // the key that it is the value of; nil for others
 	anchors  map[string]ast.Node
@@ -24,8 +25,8 @@ type Pair struct {
 	Value Node
 }
 
-// Parse reads one YAML document. What is wrong with its form is the error; what
-// is wrong with its content is added to problems while it is decoded.
+// Parse reads one YAML document. The error is about its syntax; problems with its
+// content are added to problems while it is decoded.
 func Parse(file string, data []byte, problems *Problems) (Node, error) {
 	parsed, err := parser.ParseBytes(data, 0)
 	if err != nil {
@@ -41,7 +42,7 @@ func Parse(file string, data []byte, problems *Problems) (Node, error) {
 		case doc.Body == nil || doc.Body.Type() == ast.CommentType:
 		case root.node != nil:
 			return Node{}, Problems{{File: file, Line: doc.Body.GetToken().Position.Line, Column: 1,
-				Message: "a second document; write one a file"}}
+				Message: "a second document: a file must have only one"}}
 		default:
 			root.node = doc.Body
 		}
@@ -62,16 +63,16 @@ func (c anchorCollector) Visit(n ast.Node) ast.Visitor {
 	return c
 }
 
-// Exists says whether there is something.
+// Exists reports whether the node is in the document.
 func (n Node) Exists() bool { return n.node != nil }
 
-// Problemf notes a mistake at this value.
+// Problemf adds a problem at this value.
 func (n Node) Problemf(format string, args ...any) {
 	line, column := n.position()
 	*n.problems = append(*n.problems, Problem{n.file, line, column, fmt.Sprintf(format, args...)})
 }
 
-// ProblemAtKey notes a mistake in the key of this value.
+// ProblemAtKey adds a problem at the key of this value.
 func (n Node) ProblemAtKey(format string, args ...any) {
 	if n.key != nil {
 		n.node = n.key
@@ -81,31 +82,31 @@ func (n Node) ProblemAtKey(format string, args ...any) {
 
 func (n Node) position() (line, column int) {
 	node := n.node
-	// A block mapping's own token is the first colon; people look at its first key.
+	// The token of a block mapping is its first colon; its first key is more useful.
 	for i := 0; i < 8 && node != nil; i++ {
 		switch m := node.(type) {
 		case *ast.MappingNode:
 			if m.IsFlowStyle || len(m.Values) == 0 {
-				return place(node)
+				return tokenPosition(node)
 			}
 			node = m.Values[0].Key
 		case *ast.MappingValueNode:
 			node = m.Key
 		default:
-			return place(node)
+			return tokenPosition(node)
 		}
 	}
 	return 0, 0
 }
 
-func place(n ast.Node) (line, column int) {
+func tokenPosition(n ast.Node) (line, column int) {
 	if n == nil || n.GetToken() == nil || n.GetToken().Position == nil {
 		return 0, 0
 	}
 	return n.GetToken().Position.Line, n.GetToken().Position.Column
 }
 
-// value is the node behind anchors, aliases and tags.
+// value resolves anchors, aliases and tags.
 func (n Node) value() ast.Node {
 	node := n.node
 	for range 16 {
@@ -128,16 +129,19 @@ func (n Node) value() ast.Node {
 
 func (n Node) with(node, key ast.Node) Node {
 	n.node, n.key = node, key
+	if origin, ok := n.origins[node]; ok {
+		n.file = origin
+	}
 	return n
 }
 
-// IsMapping says whether this is a mapping.
+// IsMapping reports whether this is a mapping.
 func (n Node) IsMapping() bool { _, ok := n.value().(ast.MapNode); return ok }
 
-// IsSequence says whether this is a list.
+// IsSequence reports whether this is a list.
 func (n Node) IsSequence() bool { _, ok := n.value().(*ast.SequenceNode); return ok }
 
-// IsNull says whether there is nothing after the key.
+// IsNull reports whether the key has no value.
 func (n Node) IsNull() bool {
 	if n.node == nil {
 		return true
@@ -146,8 +150,8 @@ func (n Node) IsNull() bool {
 	return v != nil && v.Type() == ast.NullType
 }
 
-// Pairs are the entries of a mapping in the order of the document; a key
-// written twice is a problem. Nothing after a key counts as an empty mapping.
+// Pairs returns the entries of a mapping in the order of the document; a duplicate
+// key is a problem. A key without a value counts as an empty mapping.
 func (n Node) Pairs() []Pair { return n.pairs(0) }
 
 func (n Node) pairs(depth int) []Pair {
@@ -173,7 +177,11 @@ func (n Node) pairs(depth int) []Pair {
 		}
 		key, child := e.Key.GetToken().Value, n.with(e.Value, e.Key)
 		if first, twice := seen[key]; twice {
-			child.ProblemAtKey("%q is here twice; the first is in line %d", key, first)
+			text := fmt.Sprintf("%q is here twice", key)
+			if first > 0 {
+				text += fmt.Sprintf("; the first is in line %d", first)
+			}
+			child.ProblemAtKey("%s", text)
 			continue
 		}
 		seen[key], _ = child.with(e.Key, nil).position()
@@ -187,7 +195,7 @@ func (n Node) pairs(depth int) []Pair {
 	return pairs
 }
 
-// Items are the values of a list.
+// Items returns the values of a list.
 func (n Node) Items() []Node {
 	if n.IsNull() {
 		return nil
@@ -204,19 +212,19 @@ func (n Node) Items() []Node {
 	return items
 }
 
-// At goes down by keys (string) and positions (int). Where the way ends early
-// the last value on it is returned, so that a problem always has a place.
+// At follows a path of keys (string) and indexes (int). If the path does not exist,
+// it returns the last node on it that does, so that a problem has a position.
 func (n Node) At(path ...any) Node {
 	found, _ := n.find(path)
 	return found
 }
 
-// Get is At, and whether the whole way is there.
+// Get is At, and reports whether the path exists.
 func (n Node) Get(path ...any) (Node, bool) { return n.find(path) }
 
 func (n Node) find(path []any) (Node, bool) {
 	quiet := n
-	quiet.problems = &Problems{} // what is wrong with the form was noted by Decode
+	quiet.problems = &Problems{} // Decode reports problems of form
 	for _, step := range path {
 		next := Node{}
 		switch s := step.(type) {
@@ -250,7 +258,7 @@ func (n Node) itemsIfAny() []Node {
 	return n.Items()
 }
 
-// Scalar is the text of a plain value as it was written.
+// Scalar returns the text of a plain value as it was written.
 func (n Node) Scalar() (string, bool) {
 	switch v := n.value().(type) {
 	case *ast.StringNode:
@@ -269,7 +277,7 @@ func (n Node) describe() string {
 	}
 	switch v := n.value(); {
 	case v == nil:
-		return "an alias of an anchor that is not there"
+		return "an alias of an unknown anchor"
 	case n.IsMapping():
 		return "a mapping"
 	case n.IsSequence():

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// IsPath tells the path of a YAML file from the name of something built in: a
-// path has a slash in it, or .yaml or .yml at its end.
+// IsPath distinguishes the path of a YAML file from a built-in name: a path has a
+// slash, or ends in .yaml or .yml.
 func IsPath(name string) bool {
 	return strings.ContainsRune(name, filepath.Separator) || strings.HasSuffix(name, ".yaml") || strings.HasSuffix(name, ".yml")
 }

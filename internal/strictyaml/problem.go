@@ -1,10 +1,10 @@
-// Package strictyaml reads YAML into Go values and forgives nothing: an unknown
-// key, a value of the wrong type or a doubled name is a problem with its file,
-// line and column and, where a word was probably mistyped, the nearest known
-// one. It goes on after a problem, so that a reader sees all of them at once.
+// Package strictyaml decodes YAML into Go values strictly: an unknown key, a value of
+// the wrong type or a duplicate key is a problem with its file, line and column and,
+// for a probable typing error, the nearest known word. Decoding continues after a
+// problem, so that all of them are reported at once.
 //
-// It must not know what the documents mean: studies and workload packs add
-// their own checks through the same Problems.
+// It must not know what the documents mean: studies and workload packs add their own
+// checks through the same Problems.
 package strictyaml
 
 import (
@@ -13,22 +13,25 @@ import (
 	"strings"
 )
 
-// Problem is one mistake in a document.
+// Problem is one error in a document.
 type Problem struct {
 	File         string
-	Line, Column int // from 1; 0 where there is no place to point at
+	Line, Column int // from 1; 0 if there is no position
 	Message      string
 }
 
 func (p Problem) String() string {
-	if p.Line == 0 {
+	switch {
+	case p.File == "":
+		return p.Message
+	case p.Line == 0:
 		return p.File + ": " + p.Message
 	}
 	return fmt.Sprintf("%s:%d:%d: %s", p.File, p.Line, p.Column, p.Message)
 }
 
-// Problems collects mistakes. As an error it prints one a line, in the order
-// of the document.
+// Problems collects errors. As an error it prints one per line, in the order of the
+// document.
 type Problems []Problem
 
 func (ps Problems) Error() string {
@@ -39,7 +42,7 @@ func (ps Problems) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-// Err is nil where nothing was found.
+// Err is nil if there are no problems.
 func (ps Problems) Err() error {
 	if len(ps) == 0 {
 		return nil
@@ -66,7 +69,7 @@ func (ps Problems) sorted() Problems {
 	return sorted
 }
 
-// Nearest finds the candidate that a word was probably meant to be, or "".
+// Nearest returns the candidate that a word is probably a misspelling of, or "".
 func Nearest(word string, candidates []string) string {
 	best, distance := "", 1+max(1, min(3, len(word)/3))
 	for _, c := range candidates {
@@ -77,7 +80,7 @@ func Nearest(word string, candidates []string) string {
 	return best
 }
 
-// Unknown words a message about a name that is not among the known ones.
+// Unknown returns a message about a name that is not among the known ones.
 func Unknown(what, word string, known []string) string {
 	message := fmt.Sprintf("unknown %s %q", what, word)
 	if n := Nearest(word, known); n != "" {
@@ -89,8 +92,10 @@ func Unknown(what, word string, known []string) string {
 	return message + "; known: " + strings.Join(known, ", ")
 }
 
-// edits is the Levenshtein distance with neighbouring letters swapped counted
-// as one edit.
+// edits is the Damerau-Levenshtein distance in its restricted form (optimal string
+// alignment): insertions, deletions, substitutions and transpositions of adjacent
+// letters (Damerau, A technique for computer detection and correction of spelling
+// errors, 1964).
 func edits(a, b string) int {
 	before, last, row := []int(nil), make([]int, len(b)+1), make([]int, len(b)+1)
 	for j := range last {

@@ -111,3 +111,23 @@ func FuzzDecode(f *testing.F) {
 	f.Add("counts: &c [*c]\nwords: {<<: &d {<<: *d}}\n")
 	f.Fuzz(func(t *testing.T, text string) { read(t, text) })
 }
+
+func TestProblemsOfAComposedDocumentNameTheOrigin(t *testing.T) {
+	var problems Problems
+	root := Compose([]Entry{
+		{Key: "name", Value: "<kept>"},
+		{Key: "size", Value: "1GiB"},
+		{Key: "counts", Value: []string{"1", "two"}, Origin: "--counts"},
+		{Key: "parts", Value: [][]Entry{{{Key: "size", Value: "5"}}, {{Key: "sise", Value: "6", Origin: "--part"}}}},
+	}, &problems)
+	var o outer
+	root.Decode(&o)
+	if o.Name != "<kept>" || o.Size != 1<<30 || len(o.Parts) != 2 || o.Parts[0].Size != 5 {
+		t.Errorf("%+v", o)
+	}
+	want := `--counts: expected a whole number, found "two"
+--part: unknown key "sise"; did you mean "size"? (known: size, every)`
+	if d := cmp.Diff(want, problems.Error()); d != "" {
+		t.Error(d)
+	}
+}

@@ -1,6 +1,6 @@
-// Package program holds the agent's own executable, which `make build` puts
-// beside this file, and writes it to where an environment can take it from.
-// It must not know what the agent does.
+// Package program embeds the agent's executable, which `make build` puts next to
+// this file, and writes it to a directory for the environments. It must not know
+// what the agent does.
 package program
 
 import (
@@ -15,19 +15,19 @@ import (
 	"syscall"
 )
 
-// The pattern also matches tare-agent.txt, so that this package compiles before
-// the agent was built.
+// The pattern also matches tare-agent.txt, so that this package compiles without
+// a built agent.
 //
 //go:embed tare-agent*
 var files embed.FS
 
-// Write puts the agent's executable below the folder, once for each version of
-// it, and returns its path.
-func Write(folder string) (path string, err error) {
-	return write(files, folder)
+// Write writes the agent's executable to the directory, once per version, and
+// returns its path.
+func Write(directory string) (path string, err error) {
+	return write(files, directory)
 }
 
-func write(from fs.FS, folder string) (path string, err error) {
+func write(from fs.FS, directory string) (path string, err error) {
 	binary, err := fs.ReadFile(from, "tare-agent")
 	if errors.Is(err, fs.ErrNotExist) {
 		return "", errors.New("this tare was built without its agent; build it with `make build`")
@@ -36,19 +36,20 @@ func write(from fs.FS, folder string) (path string, err error) {
 		return "", err
 	}
 	sum := sha256.Sum256(binary)
-	path = filepath.Join(folder, "tare-agent-"+hex.EncodeToString(sum[:6]))
+	path = filepath.Join(directory, "tare-agent-"+hex.EncodeToString(sum[:6]))
 	if info, err := os.Stat(path); err == nil && info.Size() == int64(len(binary)) && info.Mode().Perm() == 0o755 {
 		return path, nil
 	}
-	if err := os.MkdirAll(folder, 0o755); err != nil {
+	if err := os.MkdirAll(directory, 0o755); err != nil {
 		return "", fmt.Errorf("writing the agent: %w", err)
 	}
-	// A child that is forked while the file is open for writing keeps it open
-	// until its own exec, and until then nobody can run the file.
+	// A child forked while the file is open for writing keeps it open until its
+	// exec, and until then executing the file fails with ETXTBSY.
 	syscall.ForkLock.RLock()
 	defer syscall.ForkLock.RUnlock()
-	// Written aside and renamed: another tare may be about to run the same file.
-	aside, err := os.CreateTemp(folder, ".tare-agent-*")
+	// Written to a temporary file and renamed, since another tare may execute the
+	// same file.
+	aside, err := os.CreateTemp(directory, ".tare-agent-*")
 	if err != nil {
 		return "", fmt.Errorf("writing the agent: %w", err)
 	}
