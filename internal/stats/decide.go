@@ -2,36 +2,41 @@ package stats
 
 import "math"
 
-// Outcome is what the data say about one contrast. The words for a direction
-// (slower, faster) come from whoever knows the metric.
+// Outcome is the result for one contrast. The caller, who knows the metric, gives
+// the direction its word (slower, faster).
 type Outcome string
 
 // The outcomes.
 const (
-	Undecided    Outcome = "undecided"    // looks are left
+	Undecided    Outcome = "undecided"    // interim analyses are left
 	Equivalent   Outcome = "equivalent"   // inside the margin
 	Different    Outcome = "different"    // zero is excluded
-	Inconclusive Outcome = "inconclusive" // the last look has passed
+	Inconclusive Outcome = "inconclusive" // after the last analysis
 )
 
 // Decision is the state of one contrast after N differences.
 type Decision struct {
-	N           int      // differences that the intervals stand on
-	Interval    Interval // at alpha: what is shown
-	Equivalence Interval // at alphaEq: what must lie inside the margin
+	N           int      // differences that the intervals are computed from
+	Interval    Interval // at alpha: the one that is reported
+	Equivalence Interval // at alphaEq: the one that must lie inside the margin
 	Outcome     Outcome
 }
 
-// Decide goes through the looks at d in order, for one contrast of a family of
-// m with the margin as a log ratio; the first outcome sticks. Without an
-// outcome it is the state at the last look that d reaches. N is 0 before the
-// first look.
+// Decide does the interim analyses of d in order, for one contrast of a family of
+// m with the margin as a log ratio. The first outcome is final. Without an
+// outcome it returns the state at the last analysis that d reaches; N is 0 before
+// the first.
+//
+// This is a group-sequential test with the same nominal level at every analysis
+// (Pocock, Group sequential methods in the design and analysis of clinical
+// trials, 1977; analyses at few fixed numbers: Lan and DeMets, Discrete
+// sequential boundaries for clinical trials, 1983). Levels has the levels.
 func Decide(d []float64, m int, margin float64) Decision {
 	return Continue(Decision{Outcome: Undecided}, d, m, margin)
 }
 
-// Continue goes on from what Decide said about the first differences of d: only
-// the looks that were not taken yet are taken.
+// Continue resumes Decide: last is its decision on the first differences of d, and
+// only later analyses are done.
 func Continue(last Decision, d []float64, m int, margin float64) Decision {
 	alpha, alphaEq := Levels(m)
 	for _, n := range looks {
@@ -49,9 +54,14 @@ func Continue(last Decision, d []float64, m int, margin float64) Decision {
 	return last
 }
 
-// DecideOnce judges d at these two-sided levels: equivalent if the alphaEq
+// DecideOnce analyses d at these two-sided levels: equivalent if the alphaEq
 // interval lies inside the margin, even if it excludes zero; else different if
 // the alpha interval excludes zero; else undecided.
+//
+// Equivalence is the test by two one-sided tests, TOST, each at alphaEq/2
+// (Schuirmann, A comparison of the two one-sided tests procedure and the power
+// approach for assessing the equivalence of average bioavailability, 1987), here
+// with signed-rank tests in place of t tests.
 func DecideOnce(d []float64, alpha, alphaEq, margin float64) Decision {
 	w := NewWalsh(d)
 	v := Decision{N: len(d), Interval: w.Interval(alpha), Equivalence: w.Interval(alphaEq), Outcome: Undecided}
@@ -69,9 +79,9 @@ func outcome(shown, equivalence Interval, margin float64) Outcome {
 	return Undecided
 }
 
-// BlocksNeeded projects the number of blocks after which the interval would be
-// as narrow as the margin, from an interval that stands on n blocks; 0 where
-// the interval is unbounded and nothing can be said.
+// BlocksNeeded projects the number of blocks after which the interval is as narrow
+// as the margin, from an interval of n blocks, whose width shrinks with the square
+// root of n; 0 where the interval is unbounded.
 func BlocksNeeded(n int, v Interval, margin float64) int {
 	if !v.Bounded() || margin <= 0 {
 		return 0
@@ -80,9 +90,9 @@ func BlocksNeeded(n int, v Interval, margin float64) int {
 	return int(math.Ceil(float64(n) * math.Pow(half/(margin/2), 2)))
 }
 
-// Narrow joins an interval with a later one that holds simultaneously with it:
-// their intersection, with the later estimate. Where the later estimate lies
-// outside the intersection the earlier interval stays as it was.
+// Narrow intersects an interval with a later one that holds simultaneously, and
+// takes the later estimate. Where that lies outside the intersection, the earlier
+// interval is returned unchanged.
 func Narrow(earlier, later Interval) Interval {
 	v := Interval{later.Estimate, math.Max(earlier.Low, later.Low), math.Min(earlier.High, later.High)}
 	if v.Low <= v.Estimate && v.Estimate <= v.High {

@@ -5,19 +5,22 @@ import (
 	"slices"
 )
 
-// HodgesLehmann is the median of the Walsh averages (d_i+d_j)/2, i <= j, with
-// its exact interval at the two-sided level alpha.
+// HodgesLehmann is the Hodges-Lehmann estimator, the median of the Walsh averages
+// (d_i+d_j)/2, i <= j, with its exact interval at the two-sided level alpha
+// (Hodges and Lehmann, Estimates of location based on rank tests, 1963; Walsh,
+// Some significance tests for the median which are valid under very general
+// conditions, 1949).
 func HodgesLehmann(d []float64, alpha float64) Interval {
 	return NewWalsh(d).Interval(alpha)
 }
 
-// Walsh answers questions about the Walsh averages of a sample without listing
-// them, so that thousands of differences are no matter.
+// Walsh gives order statistics of the Walsh averages of a sample without listing
+// them, in memory that is linear in the sample.
 type Walsh struct {
 	sorted []float64
 }
 
-// NewWalsh takes the differences of a sample, in any order.
+// NewWalsh returns the Walsh averages of a sample, in any order.
 func NewWalsh(d []float64) Walsh { return Walsh{slices.Sorted(slices.Values(d))} }
 
 // Count is the number of Walsh averages.
@@ -37,7 +40,10 @@ func (w Walsh) Median() float64 {
 	return (low + w.At(m/2+1)) / 2
 }
 
-// Interval is the estimate with its interval at the two-sided level alpha.
+// Interval is the estimate with its interval at the two-sided level alpha: the
+// signed-rank test of Wilcoxon, inverted, has the k-th smallest and the k-th
+// largest Walsh average as its ends (Hollander, Wolfe and Chicken, Nonparametric
+// Statistical Methods, 2014, section 3.3).
 func (w Walsh) Interval(alpha float64) Interval {
 	v := Interval{w.Median(), math.Inf(-1), math.Inf(1)}
 	if k := SignedRankK(len(w.sorted), alpha); k > 0 {
@@ -46,10 +52,9 @@ func (w Walsh) Interval(alpha float64) Interval {
 	return v
 }
 
-// At is the k-th smallest Walsh average, k from 1. It halves the interval of
-// floating-point numbers between the smallest and the largest difference, and
-// counts in linear time how many averages lie at or below the middle: the
-// answer is exact.
+// At is the k-th smallest Walsh average, k from 1. It bisects the floating-point
+// numbers between the smallest and the largest difference and counts in linear
+// time how many averages are at most the middle, so the result is exact.
 func (w Walsh) At(k int) float64 {
 	return kth(w.sorted[0], w.sorted[len(w.sorted)-1], func(x float64) bool { return w.atMost(x) >= k })
 }
@@ -68,12 +73,12 @@ func (w Walsh) atMost(x float64) int {
 	return count
 }
 
-// kth is the smallest floating-point number between low and high for which
-// enough holds, where enough never turns false again once it holds.
+// kth is the smallest floating-point number between low and high for which enough
+// is true; enough must be monotonic.
 func kth(low, high float64, enough func(float64) bool) float64 {
 	a, b := ordinal(low), ordinal(high)
 	for a < b {
-		// The distance may be more than an int64 holds.
+		// The distance may overflow an int64.
 		middle := a + int64((uint64(b)-uint64(a))/2)
 		if enough(fromOrdinal(middle)) {
 			b = middle
@@ -84,7 +89,7 @@ func kth(low, high float64, enough func(float64) bool) float64 {
 	return fromOrdinal(a)
 }
 
-// ordinal numbers the floating-point numbers in their order.
+// ordinal maps floating-point numbers to integers in the same order.
 func ordinal(x float64) int64 {
 	b := int64(math.Float64bits(x))
 	if b < 0 {

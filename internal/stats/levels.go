@@ -7,7 +7,8 @@ import (
 	"slices"
 )
 
-// levels.json holds the calibrated levels with a note on how they were found.
+// levels.json holds the calibrated levels, with a note on how they were found by
+// simulation.
 //
 //go:embed levels.json
 var levelsFile []byte
@@ -35,11 +36,11 @@ func readLevels() ([]int, []int, map[int]level) {
 	return f.Looks, rows, f.Levels
 }
 
-// Looks are the numbers of blocks at which the sequential procedure looks.
+// Looks are the numbers of blocks at which the sequential procedure has an interim
+// analysis ("look" in the literature on group-sequential tests).
 func Looks() []int { return slices.Clone(looks) }
 
-// LastLook is the last look that lies at or before n blocks; 0 before the
-// first.
+// LastLook is the last interim analysis at or before n blocks; 0 before the first.
 func LastLook(n int) int {
 	last := 0
 	for _, l := range looks {
@@ -50,7 +51,7 @@ func LastLook(n int) int {
 	return last
 }
 
-// NextLook is the first look after n blocks; 0 when there is none left.
+// NextLook is the first interim analysis after n blocks; 0 where none is left.
 func NextLook(n int) int {
 	for _, l := range looks {
 		if l > n {
@@ -60,8 +61,8 @@ func NextLook(n int) int {
 	return 0
 }
 
-// FirstLook is the first look at which an interval at that level has two ends:
-// the earlier ones cannot bring a verdict. 0 means that none has.
+// FirstLook is the first interim analysis at which an interval at that level is
+// bounded: earlier ones cannot give a verdict. 0 means that none is.
 func FirstLook(alpha float64) int {
 	for _, n := range looks {
 		if SignedRankK(n, alpha) > 0 {
@@ -71,10 +72,10 @@ func FirstLook(alpha float64) int {
 	return 0
 }
 
-// Levels are the nominal two-sided levels of every look for a family of m
-// contrasts: alpha for a difference, alphaEq for equivalence. An m between two
-// rows of the table takes the stricter one; beyond the table the levels are
-// Bonferroni's over ten looks.
+// Levels are the nominal two-sided levels of every interim analysis for a family
+// of m contrasts: alpha for a difference, alphaEq for equivalence. An m between
+// two rows of the table takes the stricter one. Beyond the table the levels are
+// those of Bonferroni over ten analyses.
 func Levels(m int) (alpha, alphaEq float64) {
 	for _, row := range levelRows {
 		if row >= m {
@@ -84,13 +85,13 @@ func Levels(m int) (alpha, alphaEq float64) {
 	return .05 / float64(10*m), .10 / float64(10*m)
 }
 
-// calibratedAt is the error rate of a family that levels.json was made for.
+// calibratedAt is the family-wise error rate of levels.json.
 const calibratedAt = .05
 
-// FamilyFor carries the table to another simultaneous confidence than 95%. Row
-// m holds each contrast's error at 5%/m, so an error of e over a family of m is
-// row m·5%/e, rounded up to a whole row. A confidence below 95% is therefore
-// met or exceeded; kept says what the row really keeps.
+// FamilyFor finds the row of the table for a simultaneous confidence other than
+// 95%. Row m holds the error of each contrast at 5%/m, so an error of e over a
+// family of m is row m·5%/e, rounded up. The confidence is therefore met or
+// exceeded; kept is the confidence of that row.
 func FamilyFor(m int, confidence float64) (row int, kept float64) {
 	row = max(1, int(math.Ceil(float64(m)*calibratedAt/(1-confidence)-1e-9)))
 	return row, 1 - calibratedAt*float64(m)/float64(row)

@@ -5,25 +5,32 @@ import (
 	"slices"
 )
 
-// The weights of the signed-rank e-process, each with an equal share.
+// The stakes that the signed-rank e-process mixes with equal weights (method of
+// mixtures: Robbins, Statistical methods related to the law of the iterated
+// logarithm, 1970).
 var lambdas = [...]float64{.25, .5, 1, 2, 4}
 
-// Evidence is the signed-rank e-process against one centre, fed with one
-// difference after another. Under a distribution symmetric about the centre it
-// exceeds 1/a at any time with probability at most a.
+// Evidence is the signed-rank e-process against one centre, updated with each
+// difference. Under a distribution symmetric about the centre it is a test
+// martingale, so that by Ville's inequality (Étude critique de la notion de
+// collectif, 1939) it ever exceeds 1/a with probability at most a. Anytime-valid
+// inference from such processes: Howard, Ramdas, McAuliffe and Sekhon,
+// Time-uniform, nonparametric, nonasymptotic confidence sequences, 2021.
 type Evidence struct {
 	centre      float64
 	sizes       []float64 // |d - centre| so far, in order of size
 	plus, minus [len(lambdas)]float64
 }
 
-// NewEvidence starts an e-process against the hypothesis that the differences
+// NewEvidence returns the e-process against the hypothesis that the differences
 // are symmetric about centre.
 func NewEvidence(centre float64) *Evidence { return &Evidence{centre: centre} }
 
-// Add takes the next difference. Its weight is its sequential rank: the share
-// of the differences so far, itself among them, that lie no farther from the
-// centre.
+// Add updates the process with the next difference. Its weight w is its sequential
+// rank (Reynolds, A sequential signed-rank test for symmetry, 1975): the share of
+// the differences so far, including itself, that are no farther from the centre.
+// Its sign s is a fair coin under the hypothesis, so that the factor
+// exp(λws)/cosh(λw) has the mean 1.
 func (e *Evidence) Add(d float64) {
 	x := d - e.centre
 	size := math.Abs(x)
@@ -34,7 +41,7 @@ func (e *Evidence) Add(d float64) {
 		notFarther++
 	}
 	if x == 0 {
-		return // says nothing about the sign
+		return // it has no sign
 	}
 	w := float64(notFarther) / float64(len(e.sizes))
 	if x < 0 {
@@ -48,14 +55,13 @@ func (e *Evidence) Add(d float64) {
 	}
 }
 
-// LogAbove is the log of the evidence that the differences lie above the
-// centre.
+// LogAbove is the log of the e-value against "not above the centre".
 func (e *Evidence) LogAbove() float64 { return logMeanExp(e.plus[:]) }
 
-// LogBelow is the log of the evidence that they lie below it.
+// LogBelow is the log of the e-value against "not below the centre".
 func (e *Evidence) LogBelow() float64 { return logMeanExp(e.minus[:]) }
 
-// LogEither is the log of the evidence that they lie on either side.
+// LogEither is the log of the two-sided e-value.
 func (e *Evidence) LogEither() float64 {
 	return logMeanExp([]float64{e.LogAbove(), e.LogBelow()})
 }
@@ -69,7 +75,7 @@ func logMeanExp(l []float64) float64 {
 	return top + math.Log(sum/float64(len(l)))
 }
 
-// evidence of all of d about one centre.
+// evidence is the process after all of d.
 func evidence(d []float64, centre float64) *Evidence {
 	e := NewEvidence(centre)
 	e.sizes = make([]float64, 0, len(d))
@@ -79,12 +85,13 @@ func evidence(d []float64, centre float64) *Evidence {
 	return e
 }
 
-// OpenInterval is the Hodges-Lehmann estimate with an interval that holds at
-// every number of differences at once, with error alpha in all: the centres
-// that neither one-sided e-process rejects at alpha/2. It contains the set that
-// the two-sided e-process does not reject at alpha. As the centre rises, the
-// sign and the sequential ranks of every difference can only move down, so each
-// end is found by halving.
+// OpenInterval is the Hodges-Lehmann estimate with a confidence sequence (Howard
+// and others, 2021, section 1): an interval that holds at all numbers of
+// differences simultaneously with error alpha. It is the set of centres that
+// neither one-sided e-process rejects at alpha/2, and contains the set that the
+// two-sided e-process does not reject at alpha. The sign and the sequential rank
+// of each difference are monotonic in the centre, so each end is found by
+// bisection.
 func OpenInterval(d []float64, alpha float64) Interval {
 	v := Interval{NewWalsh(d).Median(), math.Inf(-1), math.Inf(1)}
 	if len(d) == 0 {
@@ -92,8 +99,8 @@ func OpenInterval(d []float64, alpha float64) Interval {
 	}
 	limit := math.Log(2 / alpha)
 	low, high := slices.Min(d), slices.Max(d)
-	// Below the smallest and above the largest difference nothing changes any
-	// more: what is not rejected there is not rejected anywhere beyond.
+	// Below the smallest and above the largest difference the process is
+	// constant: a centre that is not rejected there makes the end infinite.
 	if evidence(d, math.Nextafter(low, math.Inf(-1))).LogAbove() >= limit {
 		v.Low = kth(low, high, func(c float64) bool { return evidence(d, c).LogAbove() < limit })
 	}
@@ -103,11 +110,12 @@ func OpenInterval(d []float64, alpha float64) Interval {
 	return v
 }
 
-// DecideOpen judges d after every difference, for one contrast of a family of
-// m, with a simultaneous error of alpha over the family and over all times:
-// equivalent if both ends of the margin are rejected, each at alpha/m; else
-// different if zero is rejected. The first outcome sticks, and the intervals
-// are those at its time; without one they are those of all of d.
+// DecideOpen analyses d after every difference, for one contrast of a family of m,
+// with a simultaneous error of alpha over the family and over all times:
+// equivalent if both ends of the margin are rejected, each at alpha/m (TOST,
+// Schuirmann 1987); else different if zero is rejected. The first outcome is
+// final, and the intervals are those at its time; without one they are those of
+// all of d.
 func DecideOpen(d []float64, m int, alpha, margin float64) Decision {
 	share := alpha / float64(m)
 	v := Decision{}
@@ -116,8 +124,8 @@ func DecideOpen(d []float64, m int, alpha, margin float64) Decision {
 	return v
 }
 
-// openOutcome is the first outcome at the level alpha and the number of
-// differences at which it fell.
+// openOutcome is the first outcome at the level alpha, with the number of
+// differences at that time.
 func openOutcome(d []float64, alpha, margin float64) (int, Outcome) {
 	zero, top, bottom := NewEvidence(0), NewEvidence(margin), NewEvidence(-margin)
 	oneSided, twoSided := math.Log(1/alpha), math.Log(2/alpha)

@@ -5,16 +5,18 @@ import (
 	"slices"
 )
 
-// Trend is what a sample does along the order in which it was taken.
+// Trend is how a sample drifts in the order in which it was taken.
 type Trend struct {
-	P     float64 // two-sided, of the test of Mann and Kendall
-	Total float64 // the slope of Theil and Sen, times the steps from the first value to the last
+	P     float64 // two-sided, of the Mann-Kendall test
+	Total float64 // the Theil-Sen slope times the steps from the first value to the last
 }
 
-// TrendOf looks for a drift along the values. The test is exact where no two
-// values are equal, and else by the normal approximation with the variance
-// corrected for ties (Kendall, Rank Correlation Methods, 1970). The slope is
-// the median of all slopes between two values (Sen, 1968).
+// TrendOf tests the values for a drift by the Mann-Kendall test (Mann,
+// Nonparametric tests against trend, 1945): exact where no two values are equal,
+// else by the normal approximation with the variance corrected for ties (Kendall,
+// Rank Correlation Methods, 1970). The slope is the Theil-Sen estimator, the
+// median of the slopes of all pairs (Sen, Estimates of the regression coefficient
+// based on Kendall's tau, 1968).
 func TrendOf(values []float64) Trend {
 	n := len(values)
 	if n < 2 {
@@ -44,21 +46,21 @@ func TrendOf(values []float64) Trend {
 	return t
 }
 
-// kendallExact is twice the chance that a random order of n values has at most
-// so many inversions.
+// kendallExact is the two-sided p-value: twice the probability that a random
+// permutation of n values has at most this number of inversions.
 func kendallExact(n, inversions int) float64 {
-	chance := []float64{1} // of 0, 1, ... inversions among the first values
+	probability := []float64{1} // of 0, 1, ... inversions among the first values
 	for k := 2; k <= n; k++ {
-		next := make([]float64, len(chance)+k-1)
-		for i, p := range chance {
-			for j := range k { // the k-th value stands before j of the earlier ones
+		next := make([]float64, len(probability)+k-1)
+		for i, p := range probability {
+			for j := range k { // the k-th value precedes j of the earlier ones
 				next[i+j] += p / float64(k)
 			}
 		}
-		chance = next
+		probability = next
 	}
 	sum := 0.0
-	for _, p := range chance[:inversions+1] {
+	for _, p := range probability[:inversions+1] {
 		sum += p
 	}
 	return min(1, 2*sum)
@@ -81,12 +83,12 @@ func kendallNormal(values []float64, s int) float64 {
 	return min(1, 2*normalCDF(-z))
 }
 
-// gapLimits are the sizes of the gap statistic that the samples of one mode
-// exceed in at most 1%, by the number of values: the largest over the uniform
-// law, which is the least favourable one of a single mode with bounded support
-// (Hartigan and Hartigan, The dip test of unimodality, 1985), the normal, the
-// exponential, the double exponential and the lognormal law, each with 100 000
-// simulated samples. From 20 values on a gap must be striking besides.
+// gapLimits are the values that the gap statistic of unimodal samples exceeds in
+// at most 1%, by the sample size: the largest over the uniform distribution, which
+// is the least favourable unimodal one with bounded support (Hartigan and
+// Hartigan, The dip test of unimodality, 1985), the normal, the exponential, the
+// double exponential and the lognormal, with 100 000 simulated samples each. From
+// 20 values on strikingGap applies.
 var gapLimits = map[int]float64{8: 6.9, 9: 2.7, 10: 2.3, 11: 2.0, 12: 1.8, 13: 1.15, 14: 1.05, 15: 1.0, 16: .97, 17: .8, 18: .74, 19: .68}
 
 const (
@@ -94,12 +96,11 @@ const (
 	strikingGap   = .65
 )
 
-// TwoModes says whether the values fall into two groups with nothing between
-// them, and where: all below the boundary are the one, all above it the other.
-// The rule is the widest gap that has at least a quarter of the values on
-// either side, against all the rest of the range; the smallest and the largest
-// value are left out of it, so that neither one outlier makes two modes nor
-// hides them. Below 8 values it finds nothing.
+// TwoModes reports whether the values form two separate groups, below and above
+// the boundary. The statistic is the widest gap with at least a quarter of the
+// values on either side, relative to the rest of the range. The range excludes the
+// smallest and the largest value, so that one outlier neither makes nor hides two
+// modes. Samples of fewer than 8 values never have two.
 func TwoModes(values []float64) (boundary float64, two bool) {
 	n := len(values)
 	if n < leastForModes {
@@ -119,10 +120,11 @@ func TwoModes(values []float64) (boundary float64, two bool) {
 	return boundary, gap > 0 && gap > limit*(x[n-2]-x[1]-gap)
 }
 
-// Alone is the position of the one value that lies apart from all others: its
-// distance to the nearest is at least eight tenths of the whole range. That is
-// Dixon's ratio (Processing data for outliers, 1953), far beyond its 1% point
-// for ten normal values: exponential ones reach it in 1% of the samples. -1 where there is none, or fewer than 8 values.
+// Alone is the position of the single value that is far from all others: its
+// distance to the nearest is at least 0.8 of the range. That is the ratio r10 of
+// Dixon (Processing data for outliers, 1953), far beyond its 1% point for ten
+// normal values; exponential samples reach it in 1% of cases. -1 where there is no
+// such value, or fewer than 8 values.
 func Alone(values []float64) int {
 	n := len(values)
 	if n < leastForModes {
@@ -141,5 +143,5 @@ func Alone(values []float64) int {
 	return -1
 }
 
-// Spread is the distance between the quartiles.
+// Spread is the interquartile range.
 func Spread(values []float64) float64 { return Quantile(values, .75) - Quantile(values, .25) }

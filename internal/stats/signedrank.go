@@ -7,9 +7,9 @@ import (
 	"sync"
 )
 
-// exactUpTo is the largest number of differences for which the null
-// distribution of the signed-rank statistic is computed exactly. Beyond it an
-// Edgeworth expansion is as good as exact; a test compares the two.
+// exactUpTo is the largest number of differences for which the null distribution
+// of the signed-rank statistic is computed exactly. Beyond it an Edgeworth
+// expansion is used; a test compares the two.
 const exactUpTo = 200
 
 var signedRankTables struct {
@@ -17,17 +17,18 @@ var signedRankTables struct {
 	cdf [exactUpTo + 1][]float64
 }
 
-// SignedRankCDF is P(W+ <= w) for w = 0 ... n(n+1)/2, where W+ is the sum of the
-// ranks of the positive differences among n that are symmetric about zero. The
-// slice is shared: do not write to it. n is at most 200.
+// SignedRankCDF is P(W+ <= w) for w = 0 ... n(n+1)/2, where W+ is the signed-rank
+// statistic of Wilcoxon (Individual comparisons by ranking methods, 1945): the sum
+// of the ranks of the positive differences, among n that are symmetric about zero.
+// The slice is shared: do not modify it. n is at most 200.
 func SignedRankCDF(n int) []float64 {
 	signedRankTables.Lock()
 	defer signedRankTables.Unlock()
 	if t := signedRankTables.cdf[n]; t != nil {
 		return t
 	}
-	// p[w] is the probability of W+ = w among the first k ranks: each rank is in
-	// the sum with probability one half.
+	// p[w] is the probability of W+ = w among the first k ranks; each rank is in
+	// the sum with probability 1/2.
 	p := make([]float64, n*(n+1)/2+1)
 	p[0] = 1
 	for k := 1; k <= n; k++ {
@@ -46,8 +47,8 @@ func SignedRankCDF(n int) []float64 {
 	return p
 }
 
-// LeastBlocks is how many blocks it takes for an interval with two ends at that
-// level, which must be above 0.
+// LeastBlocks is the least number of blocks with a bounded interval at that level,
+// which must be above 0.
 func LeastBlocks(alpha float64) int {
 	n := 1
 	for SignedRankK(n, alpha) == 0 {
@@ -56,10 +57,10 @@ func LeastBlocks(alpha float64) int {
 	return n
 }
 
-// SignedRankK is the largest k with P(W+ <= k-1) <= alpha/2. The interval of
-// Hodges and Lehmann lies between the k-th smallest and the k-th largest Walsh
+// SignedRankK is the largest k with P(W+ <= k-1) <= alpha/2. The ends of the
+// Hodges-Lehmann interval are the k-th smallest and the k-th largest Walsh
 // average; with k = 0 it is unbounded. The calibrated levels are attainable
-// p-values, so they are compared with a tolerance of 1e-9.
+// p-values, so the comparison has a relative tolerance of 1e-9.
 func SignedRankK(n int, alpha float64) int {
 	limit := alpha / 2 * (1 + 1e-9)
 	if n <= exactUpTo {
@@ -69,12 +70,14 @@ func SignedRankK(n int, alpha float64) int {
 	return sort.Search(n*(n+1)/4+1, func(w int) bool { return edgeworth(n, float64(w)) > limit })
 }
 
-// edgeworth approximates P(W+ <= w) by the normal distribution with the
-// correction for continuity and the fourth cumulant.
+// edgeworth approximates P(W+ <= w) by the normal distribution with a continuity
+// correction and the term of the fourth cumulant (Fellingham and Stoker, An
+// approximation for the exact distribution of the Wilcoxon test for symmetry,
+// 1964).
 func edgeworth(n int, w float64) float64 {
 	f := float64(n)
 	variance := f * (f + 1) * (2*f + 1) / 24
-	// The sum over ranks of k^4, times -1/8: the fourth cumulant of W+.
+	// The fourth cumulant of W+ is -1/8 of the sum of k^4 over the ranks k.
 	fourth := -f * (f + 1) * (2*f + 1) * (3*f*f + 3*f - 1) / 30 / 8
 	x := (w + .5 - f*(f+1)/4) / math.Sqrt(variance)
 	p := normalCDF(x) - math.Exp(-x*x/2)/math.Sqrt(2*math.Pi)*fourth/(variance*variance)/24*(x*x*x-3*x)
@@ -83,10 +86,10 @@ func edgeworth(n int, w float64) float64 {
 
 func normalCDF(x float64) float64 { return math.Erfc(-x/math.Sqrt2) / 2 }
 
-// SignedRankP is the exact two-sided p-value of the hypothesis that the
-// differences are symmetric about centre, for at most 200 of them. Tied
-// absolute values share their mean rank and a difference of zero counts half,
-// both rounded to the side of the larger p.
+// SignedRankP is the exact two-sided p-value of the Wilcoxon signed-rank test of
+// symmetry about centre, for at most 200 differences. Tied absolute values get
+// their mean rank and a difference of zero counts half; both are rounded towards
+// the larger p.
 func SignedRankP(d []float64, centre float64) float64 {
 	n := len(d)
 	x := make([]float64, n)

@@ -1,8 +1,9 @@
 package stats
 
-// Slope is that of Theil and Sen: the median of the slopes between any two
-// points of different x (Sen, 1968), which a few points far out do not move. It
-// is NaN where no two points have different x.
+// Slope is the Theil-Sen estimator: the median of the slopes of all pairs of
+// points with different x (Theil, A rank-invariant method of linear and polynomial
+// regression analysis, 1950; Sen, Estimates of the regression coefficient based on
+// Kendall's tau, 1968). It is NaN where all points have the same x.
 func Slope(x, y []float64) float64 {
 	var slopes []float64
 	for i := range x {

@@ -1,10 +1,11 @@
-// Package stats holds the estimators, intervals and decisions that a verdict
-// stands on, as pure functions of numbers: the Hodges-Lehmann estimate with its
-// exact signed-rank interval, the calibrated looks of the sequential procedure,
-// and the signed-rank e-process for open-ended runs.
+// Package stats holds the estimators, intervals and decisions behind a verdict, as
+// pure functions of numbers: the Hodges-Lehmann estimator with its exact
+// signed-rank interval, the calibrated interim analyses of the sequential
+// procedure, and the signed-rank e-process for open-ended runs. Each function
+// cites its source; docs/statistics.md explains the procedure.
 //
-// It must not read or write anything, and must not know trials, studies or
-// environments. All paired differences are natural-log ratios, one a block:
+// It must not do I/O, and must not know trials, studies or environments. All
+// paired differences are natural-log ratios, one per block:
 // d = ln(value in the environment) - ln(value at the baseline).
 package stats
 
@@ -13,23 +14,22 @@ import (
 	"slices"
 )
 
-// Interval is an estimate with the two ends of its interval. An end that the
-// data cannot bound is infinite.
+// Interval is an estimate with its interval. An end that the data cannot bound is
+// infinite.
 type Interval struct {
 	Estimate, Low, High float64
 }
 
-// Inside says whether the whole interval lies strictly between -margin and
-// margin.
+// Inside reports whether the interval lies strictly between -margin and margin.
 func (v Interval) Inside(margin float64) bool { return -margin < v.Low && v.High < margin }
 
-// ExcludesZero says whether zero lies strictly outside the interval.
+// ExcludesZero reports whether zero lies strictly outside the interval.
 func (v Interval) ExcludesZero() bool { return v.Low > 0 || v.High < 0 }
 
-// Bounded says whether both ends are finite.
+// Bounded reports whether both ends are finite.
 func (v Interval) Bounded() bool { return !math.IsInf(v.Low, 0) && !math.IsInf(v.High, 0) }
 
-// Median of the values; NaN of none.
+// Median is the median of the values; NaN of none.
 func Median(values []float64) float64 {
 	if len(values) == 0 {
 		return math.NaN()
@@ -39,7 +39,8 @@ func Median(values []float64) float64 {
 }
 
 // Quantile is the p-quantile of the values, interpolated linearly between the
-// order statistics (type 7 of Hyndman and Fan); NaN of none.
+// order statistics (type 7 of Hyndman and Fan, Sample quantiles in statistical
+// packages, 1996); NaN of none.
 func Quantile(values []float64, p float64) float64 {
 	if len(values) == 0 {
 		return math.NaN()
@@ -53,20 +54,20 @@ func Quantile(values []float64, p float64) float64 {
 	return s[i] + (at-float64(i))*(s[i+1]-s[i])
 }
 
-// QuantileRatio is the p-quantile of the values over that of the base: how the
-// tails compare where the medians may not.
+// QuantileRatio is the p-quantile of the values over that of the base.
 func QuantileRatio(values, base []float64, p float64) float64 {
 	return Quantile(values, p) / Quantile(base, p)
 }
 
-// madToSD makes the median absolute deviation estimate the standard deviation
-// of normal data: 1/Φ⁻¹(3/4).
+// madToSD scales the median absolute deviation to estimate the standard deviation
+// of normal data: 1/Φ⁻¹(3/4) (Hampel, The influence curve and its role in robust
+// estimation, 1974).
 const madToSD = 1.482602218505602
 
-// OutlierShare is the share of the values that lie beyond three scaled median
-// absolute deviations from the median. It is shown and nothing is dropped by
-// it. Where more than half of the values are equal there is no scale to judge
-// by, and the share is 0.
+// OutlierShare is the share of the values that are more than three scaled median
+// absolute deviations from the median. It is only reported: nothing is dropped.
+// Where more than half of the values are equal, the deviation is 0 and so is the
+// share.
 func OutlierShare(values []float64) float64 {
 	if len(values) == 0 {
 		return 0

@@ -6,10 +6,12 @@ import (
 	"sort"
 )
 
-// Shift is the Hodges-Lehmann estimate of how far the values lie above the
-// base when nothing pairs them: the median of all differences, with the
-// interval of Mann and Whitney at level alpha. It only describes: it knows
-// nothing of drift between the two samples.
+// Shift is the two-sample Hodges-Lehmann estimator of the shift of the values
+// against the base, for values that are not paired: the median of all differences
+// (Hodges and Lehmann, 1963), with the interval that inverts the rank-sum test of
+// Mann and Whitney (On a test of whether one of two random variables is
+// stochastically larger than the other, 1947) at level alpha. It is descriptive:
+// a drift of the machine between the two samples is not controlled.
 func Shift(values, base []float64, alpha float64) Interval {
 	x, y := slices.Sorted(slices.Values(values)), slices.Sorted(slices.Values(base))
 	if len(x) == 0 || len(y) == 0 {
@@ -17,7 +19,7 @@ func Shift(values, base []float64, alpha float64) Interval {
 	}
 	atMost := func(limit float64) int {
 		count, j := 0, 0
-		for _, v := range x { // the number of base values with v-y > limit grows with v
+		for _, v := range x { // as v grows, so does the number of base values with v-y > limit
 			for j < len(y) && v-y[j] > limit {
 				j++
 			}
@@ -36,9 +38,9 @@ func Shift(values, base []float64, alpha float64) Interval {
 	return v
 }
 
-// rankSumK is the largest k with P(U <= k-1) <= alpha/2, U being the statistic
-// of Mann and Whitney: exact for small samples, else by the normal
-// approximation.
+// rankSumK is the largest k with P(U <= k-1) <= alpha/2, where U is the statistic
+// of Mann and Whitney: exact for small samples by their recursion, else by the
+// normal approximation.
 func rankSumK(n, m int, alpha float64) int {
 	pairs := n * m
 	if pairs > 2500 {
@@ -48,8 +50,8 @@ func rankSumK(n, m int, alpha float64) int {
 		})
 	}
 	// ways[i][u] counts the orders of i values and j base values in which u pairs
-	// have the value above the base, for j growing from 0 to m. The largest of
-	// all is either a base value, or a value that is above all j.
+	// have the value above the base, for j from 0 to m. The largest of all is
+	// either a base value, or a value that is above all j.
 	ways := make([][]float64, n+1)
 	for i := range ways {
 		ways[i] = make([]float64, pairs+1)

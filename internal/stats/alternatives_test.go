@@ -9,10 +9,11 @@ import (
 
 // The methods of this file were compared with the procedure and are not used
 // for verdicts: intervals that assume normal differences, asymptotic confidence
-// sequences, and spending functions. They stay so that the comparison can be
-// repeated.
+// sequences, and alpha-spending functions. The comparison can be repeated with
+// them.
 
-// T is the mean with Student's interval.
+// T is the mean with Student's interval (Student, The probable error of a mean,
+// 1908).
 func T(d []float64, alpha float64) Interval {
 	return around(d, TMultiplier(len(d), alpha))
 }
@@ -23,7 +24,8 @@ func TMultiplier(n int, alpha float64) float64 {
 }
 
 // MixtureT is the anytime-valid t confidence sequence with a normal mixture of
-// variance g over the standardised effect: exact for normal differences.
+// variance g over the standardised effect (Lai, On confidence sequences, 1976):
+// exact for normal differences.
 func MixtureT(d []float64, alpha, g float64) Interval {
 	return around(d, MixtureTMultiplier(len(d), alpha, g))
 }
@@ -47,7 +49,8 @@ func MixtureTLogE(d []float64, centre, g float64) float64 {
 	return -.5*math.Log1p(n*g) + .5*n*(math.Log1p(t2/(n-1))-math.Log1p(t2/((n-1)*(1+n*g))))
 }
 
-// Asymptotic is the asymptotic confidence sequence of Waudby-Smith and others,
+// Asymptotic is the asymptotic confidence sequence of Waudby-Smith and others
+// (Time-uniform central limit theory and asymptotic confidence sequences, 2024),
 // tightest near n = target.
 func Asymptotic(d []float64, alpha float64, target int) Interval {
 	return around(d, AsymptoticMultiplier(len(d), alpha, AsymptoticRho(target, alpha)))
@@ -71,20 +74,24 @@ func around(d []float64, multiplier float64) Interval {
 	return Interval{mean, mean - h, mean + h}
 }
 
-// SpendOBrienFleming and SpendPocock are the error that has been spent when a
-// share t of the blocks is in.
+// SpendOBrienFleming is the alpha-spending function of Lan and DeMets (Discrete
+// sequential boundaries for clinical trials, 1983) that resembles the boundary
+// of O'Brien and Fleming: the error that has been spent at the information
+// fraction t.
 func SpendOBrienFleming(t, alpha float64) float64 {
 	return 4 * normalCDF(distuv.UnitNormal.Quantile(alpha/4)/math.Sqrt(t))
 }
 
-// SpendPocock spends almost evenly.
+// SpendPocock is theirs that resembles the boundary of Pocock, which spends
+// almost evenly.
 func SpendPocock(t, alpha float64) float64 {
 	return alpha * math.Log1p((math.E-1)*math.Min(t, 1))
 }
 
-// SpendingLevels are the nominal two-sided levels at the looks that spend the
-// error as spend says, by the recursion of Armitage and McPherson on a grid,
-// for normal differences.
+// SpendingLevels are the nominal two-sided levels at interim analyses that spend
+// the error as spend does, for normal differences, by the recursion of Armitage,
+// McPherson and Rowe (Repeated significance tests on accumulating data, 1969) on
+// a grid.
 func SpendingLevels(looks []int, spend func(t float64) float64) []float64 {
 	const points = 2001
 	var grid, density, levels []float64
@@ -114,8 +121,8 @@ func SpendingLevels(looks []int, spend func(t float64) float64) []float64 {
 			}
 		}
 		levels = append(levels, 2*normalCDF(-bound/math.Sqrt(n)))
-		// What stays inside goes on: density holds the weights of the
-		// trapezoidal rule already.
+		// Only paths inside the bound continue. density includes the weights of
+		// the trapezoidal rule.
 		step := 2 * bound / (points - 1)
 		next, weights := make([]float64, points), make([]float64, points)
 		for j := range next {
