@@ -2,6 +2,6 @@ package environment
 
 import "errors"
 
-// ErrOneAddress is in the error of a start that would give two instances of a
+// ErrOneAddress is wrapped by the error of a start that would give two instances of a
 // network the same address.
 var ErrOneAddress = errors.New("there is one address, and another instance of this network has it")

@@ -1,13 +1,13 @@
-// Package environment says what a way of running an image is (Environment),
-// what a started one is (Instance), and keeps the registry of kinds. Each
-// technology is one package below it that registers itself with its YAML key,
-// its option type and what it requires; nothing else changes for a new one.
+// Package environment defines the interfaces Environment (a way of running an image)
+// and Instance (a started one), and keeps the registry of kinds. Each kind is one
+// package below it that registers its YAML key, option type, requirements and parts.
 //
 // It must not know workloads, studies or statistics.
 package environment
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 	"sort"
@@ -20,8 +20,7 @@ import (
 	"tare/internal/sample"
 )
 
-// Registration is what a technology declares. Doctor and the "skipped" rows of
-// a report print Requires from this same declaration.
+// Registration declares a kind.
 type Registration struct {
 	Kind  string // the YAML key: "docker"
 	About string // one line for doctor and `tare ls environments`
@@ -29,53 +28,71 @@ type Registration struct {
 	// filled in. Its fields carry yaml and json tags; it may implement
 	// interface{ Validate() error }.
 	Options func() any
-	// Requires lists what must hold before New can work with these options.
+	// Requires lists what must hold before New can work with these options. tare
+	// doctor prints it, and a run skips environments that do not meet it.
 	Requires func(options any) []Requirement
-	// Hosts says that instances are whole machines, which boot the image of the
-	// request with a kernel of their own and show its disks: others can run in
-	// them (inside:).
+	// Hosts reports that instances are machines that boot the image with their own
+	// kernel and show the request's disks, so that other environments can run in them
+	// (inside:).
 	Hosts bool
-	// Needs of the kind on a machine that another environment started for it;
-	// nil for none.
+	// Needs returns what the kind needs on a machine that another environment started
+	// for it; nil for nothing.
 	Needs func(options any) (Needs, error)
 	// New makes an environment. It starts nothing.
 	New func(options any) (Environment, error)
-	// Sweep removes what a dead owner left: everything that carries tare's
-	// label and whose owner dead reports true for. It touches nothing else and
-	// returns a line for each thing that it removed. nil means that the
-	// technology leaves nothing that owner.Sweep does not find by itself.
+	// Parts of the kind that a ladder can switch separately (tare explain).
+	Parts Parts
+	// Sweep removes everything with tare's label for whose owner dead reports true,
+	// and nothing else. It returns a line for each thing that it removed. nil: the kind
+	// leaves only what cleanup.Sweep finds.
 	Sweep func(ctx context.Context, home string, dead func(ownerID string) bool) ([]string, error)
-	// Forget removes the technology's own copies of images that tare gave it,
-	// except those whose digest keep reports true for, and returns a line for
-	// each. nil means that it keeps none.
+	// Forget removes the kind's copies of images that tare loaded, except those for whose
+	// digest keep reports true, and returns a line for each. nil: it has no copies.
 	Forget func(ctx context.Context, keep func(digest string) bool) ([]string, error)
 }
 
-// Requirement is one thing that an environment cannot do without.
+// Requirement is one thing that an environment needs.
 type Requirement struct {
 	What  string // "a Docker daemon that answers"
 	Check func(context.Context) Finding
 }
 
-// State is what doctor says of a thing.
+// State is the result of a check.
 type State string
 
 // The three states.
 const (
 	Usable  State = "usable"
-	Caveat  State = "caveat" // usable, and Reason says what to keep in mind
+	Caveat  State = "caveat" // usable, with the limitation in Reason
 	Missing State = "missing"
 )
 
-// Finding is the outcome of a check.
+// Finding is the result of a check with its reason.
 type Finding struct {
 	State  State  `json:"state"`
 	What   string `json:"what,omitempty"`
 	Reason string `json:"reason,omitempty"` // what was tried and what came back
-	Fix    string `json:"mend,omitempty"`   // the command that mends it
+	Fix    string `json:"fix,omitempty"`    // the command that fixes it
 }
 
-// Limits mean the same in every environment. The zero value of each is "none".
+// UnmarshalJSON also accepts Fix under its earlier key, mend: manifests of runs
+// that earlier versions recorded have it.
+func (f *Finding) UnmarshalJSON(text []byte) error {
+	type plain Finding // without this method
+	read := struct {
+		*plain
+		Mend string `json:"mend"`
+	}{plain: (*plain)(f)}
+	if err := json.Unmarshal(text, &read); err != nil {
+		return err
+	}
+	if f.Fix == "" {
+		f.Fix = read.Mend
+	}
+	return nil
+}
+
+// Limits have the same meaning in every environment. The zero value of each is no limit.
 type Limits struct {
 	CPUs   float64        `yaml:"cpus" json:"cpus,omitempty"`     // quota, in cores
 	Memory quantity.Bytes `yaml:"memory" json:"memory,omitempty"` // swap is always off
@@ -95,25 +112,24 @@ type Request struct {
 	// Console receives what the instance's kernel or engine prints while it
 	// starts and runs; never nil.
 	Console io.Writer
-	// Network that the instance joins besides what its options say; nil for
-	// none. It was made by the same environment.
+	// Network that the instance joins in addition to its options; nil for none. It
+	// was made by the same environment.
 	Network Network
-	// Disks that the instance sees besides its own. Only a kind that Hosts takes
-	// them.
+	// Disks of the instance in addition to its own; only for kinds with Hosts.
 	Disks []Disk
 }
 
-// Disk is a raw file that an instance sees as a block device.
+// Disk is a raw image file that an instance has as a block device.
 type Disk struct {
-	Serial string // by which it is found inside: at most 20 letters and digits
+	Serial string // identifies it inside: at most 20 letters and digits
 	File   string
-	// Keep: what the instance writes stays in the file. Without it that goes with
-	// the instance, and several instances can have the disk at the same time.
+	// Keep: writes of the instance are kept in the file. Without it they are discarded
+	// when it stops, and several instances can use the disk at the same time.
 	Keep bool
 }
 
-// Needs are what a kind takes on a machine that has the distribution's
-// essential packages and no init.
+// Needs is what a kind needs on a machine with the distribution's essential packages and
+// without an init system.
 type Needs struct {
 	Packages []string  `json:"packages,omitempty"` // of the distribution
 	Programs []Program `json:"programs,omitempty"`
@@ -122,68 +138,67 @@ type Needs struct {
 	Folders []string `json:"folders,omitempty"`
 }
 
-// Program is one that no package has: a file of this machine, and the path that
-// it is put at.
+// Program is one without a package: a file of this machine, and the path to copy it
+// to.
 type Program struct {
 	File string `json:"file"`
 	At   string `json:"at"`
 }
 
-// Service is kept running; it is ready when another command succeeds.
+// Service is a command that is kept running; it is ready when Ready succeeds.
 type Service struct {
 	Argv  []string `json:"argv"`
 	Ready []string `json:"ready"`
 }
 
-// Networked is an environment whose instances can be joined by a private
-// network. One that is not runs only what fits into a single instance.
+// Networked is an environment whose instances can be connected by a private network. In
+// others only workloads that fit into one instance can run.
 type Networked interface {
 	Environment
-	// NewNetwork makes a network of its own. Whatever it makes on the host
-	// carries the owner's label, so that a dead owner's is swept.
+	// NewNetwork makes a new network. What it makes on the host has the owner's label,
+	// so that clean-up removes it when the owner is dead.
 	NewNetwork(ctx context.Context, o *cleanup.Owner, name string) (Network, error)
 }
 
-// Network joins instances of one environment: they reach each other, and the
-// host reaches them, by Instance.Address. Instances are stopped before it is
-// closed.
+// Network connects instances of one environment: they and the host reach each other at
+// Instance.Address. Its instances are stopped before it is closed.
 type Network interface {
-	// Path says in a few words what a packet between two instances passes, for
-	// reports: "the host's loopback", "bridge tare-1, one veth pair each".
+	// Path describes what a packet between two instances passes, for reports: "the host's
+	// loopback", "bridge tare-1, one veth pair each".
 	Path() string
-	// Host is the IPv4 address by which the instances reach the host.
+	// Host is the IPv4 address at which instances reach the host.
 	Host() string
 	// Close removes all that NewNetwork made. It may be called more than once.
 	Close(ctx context.Context) error
 }
 
-// Paths say what a packet and a block pass between an instance and the machine
-// that it is on, in a few words each, for reports.
+// Paths describe, for reports, what a packet and a block pass between an instance and
+// its machine.
 type Paths struct {
 	Network string `json:"network,omitempty"` // "bridge tare-1, one veth pair, NAT"; "none"
 	Root    string `json:"root,omitempty"`    // "overlay", "ext4 on virtio-blk, qcow2 file, cache writeback, threads"
-	Data    string `json:"data,omitempty"`    // of /data, in the same words
-	// RootOn and DataOn are the host's file systems below them: "ext4 on vda1".
-	// Where they differ between environments, the disks are compared as well.
+	Data    string `json:"data,omitempty"`    // of /data, in the same form
+	// RootOn and DataOn are the host's file systems below them: "ext4 on vda1". Where
+	// they differ, a comparison of environments also compares disks.
 	RootOn string `json:"root_on,omitempty"`
 	DataOn string `json:"data_on,omitempty"`
 }
 
-// Metered is an instance whose cost cannot be read from here by its footprint,
-// as it runs on another machine.
+// Metered is an instance on another machine, whose usage cannot be read here from its
+// footprint.
 type Metered interface {
-	// Meter begins to watch what the instance uses.
+	// Meter starts to sample the usage of the instance.
 	Meter(o sample.Options) sample.Meter
 }
 
-// Meter begins to watch what an instance uses.
+// Meter starts to sample the usage of an instance.
 func Meter(i Instance, o sample.Options) sample.Meter {
 	return Meters([]Instance{i}, o.Every, func(int) func(sample.Reading) { return o.Each })[0]
 }
 
-// Meters begin to watch several instances; each says who hears of the looks at
-// one of them. Those that can be read from here are watched together: the first
-// one's Stop is the end for all.
+// Meters starts to sample several instances; each returns the callback for the readings
+// of one of them. Instances of this machine share one sampler: Stop of the first meter
+// stops it for all.
 func Meters(instances []Instance, every time.Duration, each func(n int) func(sample.Reading)) []sample.Meter {
 	meters := make([]sample.Meter, len(instances))
 	var here []int
@@ -209,12 +224,12 @@ type Phase struct {
 	Duration time.Duration `json:"duration"`
 }
 
-// PreparePhase is tare's own work before a start, such as the copy of a root
-// that nobody would make by hand. It is written down and is no part of the start.
+// PreparePhase is tare's work before a start, such as copying a root. It is recorded, and
+// is not counted as start-up time.
 const PreparePhase = "prepare"
 
-// StartTime is how long a start took: all phases up to the agent's first word,
-// without tare's own preparation.
+// StartTime is the start-up time: all phases until the agent was ready, without
+// PreparePhase.
 func StartTime(phases []Phase) (total time.Duration) {
 	for _, p := range phases {
 		if p.Name != PreparePhase {
@@ -227,17 +242,16 @@ func StartTime(phases []Phase) (total time.Duration) {
 // Environment is a way of running an image, with its options. It is safe to
 // start several instances of one at the same time.
 type Environment interface {
-	// Prepare makes the form of the image that this environment needs, so that
-	// no start pays for it. It is called once an image, before the first start.
+	// Prepare makes the form of the image that this environment needs, so that it does
+	// not count as start-up time. It is called once per image, before the first start.
 	Prepare(ctx context.Context, img *image.Image, progress func(string)) error
-	// Start returns when the agent inside has said its first word. On an error
-	// nothing of the instance is left behind, and the message carries the last
-	// lines of the console.
+	// Start returns when the agent inside has sent its Hello. After an error nothing of
+	// the instance is left, and the message has the last lines of the console.
 	Start(ctx context.Context, r Request) (Instance, error)
-	// Label is what must stand beside every figure of this environment, such as
-	// "tcg"; "" for none.
+	// Label is shown with every result of this environment, such as "tcg"; "" for
+	// none.
 	Label() string
-	// Versions names the programs that take part, with their versions.
+	// Versions of the programs involved, by name.
 	Versions(ctx context.Context) map[string]string
 }
 
@@ -245,25 +259,25 @@ type Environment interface {
 // empty, writable and on the host's backing file system.
 type Instance interface {
 	Agent() *agent.Client
-	// Address is the IPv4 address by which other instances on the same network,
-	// and the host, reach this one; "" where nobody else does.
+	// Address is the IPv4 address at which the host and other instances of the network
+	// reach this one; "" for none.
 	Address() string
-	// Phases of the start; their sum is the time from the call to the first word.
+	// Phases of the start; their sum is the time from the call until the agent was ready.
 	Phases() []Phase
-	// Paths say what lies between the instance and the machine.
+	// Paths describe what is between the instance and the machine.
 	Paths() Paths
 	Footprint() sample.Footprint
-	// Notes are findings about this start, such as an option that the engine
-	// ignored. Whether the limits took hold CheckLimits finds out.
+	// Notes are findings about this start, such as an option that the engine ignored.
+	// CheckLimits checks whether the limits are in force.
 	Notes() []string
-	// Stop ends the instance and removes all that Start made. It may be called
-	// more than once and after the instance died by itself.
+	// Stop ends the instance and removes all that Start made. It can be called more than
+	// once, and after the instance has exited.
 	Stop(ctx context.Context) error
 }
 
 var registry = map[string]Registration{}
 
-// Register adds a technology; it is called from the technology's init.
+// Register adds a kind; the init function of its package calls it.
 func Register(r Registration) {
 	if _, twice := registry[r.Kind]; twice {
 		panic(fmt.Sprintf("environment kind %q is registered twice", r.Kind))
@@ -271,7 +285,7 @@ func Register(r Registration) {
 	registry[r.Kind] = r
 }
 
-// Lookup finds a technology by its kind.
+// Lookup finds the registration of a kind.
 func Lookup(kind string) (Registration, bool) {
 	r, ok := registry[kind]
 	return r, ok
@@ -287,9 +301,8 @@ func Kinds() []string {
 	return kinds
 }
 
-// Check runs the requirements of a kind with these options and sums them up:
-// missing if one is missing, a caveat if one has a caveat. All findings are
-// returned as well, each with its What filled in.
+// Check checks the requirements of a kind with these options. The state is missing if a
+// requirement is missing, else a caveat if one has a caveat. The findings have What set.
 func Check(ctx context.Context, kind string, options any) (State, []Finding) {
 	r, ok := registry[kind]
 	if !ok {
@@ -304,7 +317,7 @@ func Check(ctx context.Context, kind string, options any) (State, []Finding) {
 			state = f.State
 		}
 		if f.State == Missing {
-			break // what comes later stands on this
+			break // later requirements depend on this one
 		}
 	}
 	return state, findings

@@ -1,8 +1,7 @@
 package environment
 
-// Fingerprinter is an instance that knows of itself what can be seen neither
-// from inside nor by the host's kernel, such as an engine's log driver or how a
-// VMM opens a disk. The keys are those of package parity.
+// Fingerprinter is an instance with facts that are visible neither inside nor to the
+// host's kernel, such as an engine's log driver. The keys are those of package parity.
 type Fingerprinter interface {
 	Facts() map[string]string
 }

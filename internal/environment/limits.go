@@ -17,8 +17,8 @@ import (
 	"tare/internal/quantity"
 )
 
-// IO limits what goes to and from the disk below /data, a second. The zero
-// value of each is "none".
+// IO limits the rate of I/O on the disk that /data is on, per second. The zero value of
+// each is no limit.
 type IO struct {
 	Read     quantity.Bytes `yaml:"read" json:"read,omitempty"`
 	Write    quantity.Bytes `yaml:"write" json:"write,omitempty"`
@@ -26,7 +26,7 @@ type IO struct {
 	WriteOps int            `yaml:"write_ops" json:"write_ops,omitempty"`
 }
 
-// Validate says what is wrong with the limits.
+// Validate checks the limits.
 func (io *IO) Validate() error {
 	var wrong []error
 	for _, v := range []struct {
@@ -40,18 +40,18 @@ func (io *IO) Validate() error {
 	return errors.Join(wrong...)
 }
 
-// None says that nothing is limited.
+// None reports whether nothing is limited.
 func (io IO) None() bool { return io == IO{} }
 
-// Memory is where /data lies without a disk: in Paths.DataOn, and in place of
-// the folder that Group takes.
+// Memory stands for a /data without a disk: in Paths.DataOn, and for the directory that
+// Group takes.
 const Memory = "memory"
 
 // ErrMemoryIO refuses limits of IO where /data lies in memory.
-var ErrMemoryIO = errors.New("limits: io: /data lies in memory (data: tmpfs), where no disk's limit reaches; write data: bind, or leave io out")
+var ErrMemoryIO = errors.New("limits: io: /data is in memory (data: tmpfs), where a limit of a disk has no effect; use data: bind, or remove io")
 
-// Group are the limits as a cgroup takes them; folder lies on the disk that the
-// limits of IO are for, or is Memory.
+// Group converts the limits for a cgroup; folder is on the disk that the limits of IO are
+// for, or is Memory.
 func (l Limits) Group(folder string) (cgroup.Limits, error) {
 	g := l.group("")
 	if l.IO.None() {
@@ -62,24 +62,23 @@ func (l Limits) Group(folder string) (cgroup.Limits, error) {
 	}
 	disk, err := cgroup.DiskBelow(folder)
 	if err != nil {
-		return g, fmt.Errorf("limiting io: %w; put tare's home ($TARE_HOME) on a disk, or leave limits: io: out", err)
+		return g, fmt.Errorf("limiting io: %w; put tare's home ($TARE_HOME) on a disk, or remove limits: io:", err)
 	}
 	g.IO.Device = disk
 	return g, nil
 }
 
-// scarce is a number of processes and threads below which the programs that
-// start an instance may not get by: those written in Go have a dozen threads
-// each, and gVisor has more.
+// scarce is the number of processes and threads below which the programs that start an
+// instance can fail: those written in Go have a dozen threads each, and gVisor has more.
 const scarce = 40
 
-// Scarce says, as the end of a message of a start that failed, that too few
-// processes may be why; "" where there are plenty.
+// Scarce is the end of the error message of a failed start where the limit of processes
+// can be the cause; else "".
 func (l Limits) Scarce() string {
 	if l.PIDs <= 0 || l.PIDs >= scarce {
 		return ""
 	}
-	return fmt.Sprintf("; limits: pids: %d may be too few processes and threads for the start: raise it, or leave it out", l.PIDs)
+	return fmt.Sprintf("; limits: pids: %d can be too few processes and threads for the start: increase or remove it", l.PIDs)
 }
 
 func (l Limits) group(disk string) cgroup.Limits {
@@ -89,26 +88,24 @@ func (l Limits) group(disk string) cgroup.Limits {
 	}
 }
 
-// Sight is what was seen of one limit at one place.
+// Sight is what was observed of one limit at one position.
 type Sight = cgroup.Sight
 
-// Bounded is an instance that knows itself where limits of it stand which
-// neither a process inside nor a cgroup outside shows: a VMM's throttling, a
-// hypervisor's share of processor time. What it says counts like a cgroup.
+// Bounded is an instance with limits that neither a process inside nor a cgroup outside
+// shows, such as a VMM's throttling. Its sights count like those of a cgroup.
 type Bounded interface {
 	Sights(ctx context.Context, l Limits) ([]Sight, error)
 }
 
-// Unlimited is an instance that may have been started without the limits because
-// its options say so.
+// Unlimited is an instance whose options can leave the limits out.
 type Unlimited interface{ Unlimited() bool }
 
-// Apart is an instance with a kernel of its own, whatever that kernel says: the
-// guest of a hypervisor, and what stands in for one in tests.
+// Apart is an instance with a separate kernel, whatever its boot id: a hypervisor's guest,
+// and the test double of one.
 type Apart interface{ OwnKernel() }
 
-// Stacked is an instance inside another, which has limits of its own: each of
-// the two is looked at by itself.
+// Stacked is an instance inside another one that also has limits: each is checked
+// separately.
 type Stacked interface{ Given(l Limits) []Given }
 
 // Given are the limits that an instance was given.
@@ -117,7 +114,7 @@ type Given struct {
 	Limits   Limits
 }
 
-// NotHeld is a limit that did not take hold.
+// NotHeld is the error for limits that are not in force.
 type NotHeld struct{ Sights []Sight }
 
 func (e *NotHeld) Error() string {
@@ -128,15 +125,13 @@ func (e *NotHeld) Error() string {
 	return text
 }
 
-// CheckLimits looks, from inside and from outside, whether each limit holds.
-// The error is a NotHeld where one does not, with what was asked, what was seen
-// and where. The sights are all that was looked at.
+// CheckLimits checks from inside and outside whether each limit is in force. The error is
+// a NotHeld where one is not. It returns everything that was observed.
 //
-// An instance that shares this machine's kernel has to show each limit wherever
-// it can be seen. One with a kernel of its own (a guest, gVisor) is bounded from
-// outside, and what its kernel says of itself counts only for what it can know:
-// the size of its memory, the number of its processes; and for all, where there
-// is no outside, as it runs elsewhere.
+// In an instance that shares this machine's kernel each limit must be visible wherever it
+// can be read. An instance with a separate kernel (a guest, gVisor) is limited from
+// outside; its kernel counts only for memory and the number of processes, and for all
+// limits if it runs on another machine.
 func CheckLimits(ctx context.Context, i Instance, l Limits) ([]Sight, error) {
 	if len(l.group("").Wishes()) == 0 {
 		return nil, nil
@@ -162,7 +157,7 @@ func CheckLimits(ctx context.Context, i Instance, l Limits) ([]Sight, error) {
 	if b, knows := i.(Bounded); knows {
 		own, err := b.Sights(ctx, l)
 		if err != nil {
-			return nil, fmt.Errorf("asking where the limits stand: %w", err)
+			return nil, fmt.Errorf("reading the limits of the instance: %w", err)
 		}
 		outer = append(outer, own...)
 	}
@@ -170,7 +165,7 @@ func CheckLimits(ctx context.Context, i Instance, l Limits) ([]Sight, error) {
 	if len(l.Cores) > 0 {
 		inner = append(inner, look.affinity(l.Cores))
 	}
-	// What is not there inside is no sight at all.
+	// A limit that is absent inside was not observed.
 	inner = slices.DeleteFunc(inner, func(s Sight) bool { return strings.HasPrefix(s.Seen, "nothing") })
 	if !shared {
 		inner = slices.DeleteFunc(inner, func(s Sight) bool { return s.Limit == "io" && len(outer) > 0 })
@@ -180,7 +175,7 @@ func CheckLimits(ctx context.Context, i Instance, l Limits) ([]Sight, error) {
 		return nil, err
 	}
 	if err := i.Agent().Err(); err != nil {
-		return nil, fmt.Errorf("looking at the limits inside: %w", err)
+		return nil, fmt.Errorf("reading the limits inside: %w", err)
 	}
 	all := append(slices.Clone(inner), outer...)
 	var failed []Sight
@@ -211,8 +206,8 @@ func checkEach(ctx context.Context, all []Given) (sights []Sight, err error) {
 	return sights, nil
 }
 
-// wanted are the limits that have to be seen somewhere. Swap matters where it
-// was seen to, and nobody asked for anything where memory has no limit.
+// wanted are the limits that must be observed somewhere: also the absence of swap, where
+// it was observed and memory is limited.
 func wanted(l cgroup.Limits, seen []Sight) []Sight {
 	list := l.Wishes()
 	if l.Memory > 0 && slices.ContainsFunc(seen, func(s Sight) bool { return s.Limit == "swap" }) {
@@ -221,8 +216,8 @@ func wanted(l cgroup.Limits, seen []Sight) []Sight {
 	return list
 }
 
-// decide returns what was seen of a limit that does not hold; nothing where it
-// holds.
+// decide returns what was observed of a limit that is not in force; nil for one that
+// is.
 func decide(wish Sight, shared bool, inner, outer []Sight) []Sight {
 	same := func(s Sight) bool { return s.Limit == wish.Limit && s.Asked == wish.Asked }
 	in, out := pick(inner, same), pick(outer, same)
@@ -234,7 +229,7 @@ func decide(wish Sight, shared bool, inner, outer []Sight) []Sight {
 	case shared:
 		return pick(append(in, out...), fails)
 	case slices.Contains([]string{"cpus", "cores"}, wish.Limit) && len(out) > 0:
-		in = nil // the guest's own idea of them binds nobody
+		in = nil // what the guest's kernel reports limits nothing
 	}
 	all := append(in, out...)
 	if slices.ContainsFunc(all, func(s Sight) bool { return s.Holds }) {
@@ -252,7 +247,7 @@ func pick(list []Sight, which func(Sight) bool) (picked []Sight) {
 	return picked
 }
 
-// outside reads the groups that hold the instance's processes on this machine.
+// outside checks the cgroups of the instance's processes on this machine.
 func outside(i Instance, asked cgroup.Limits) (sights []Sight) {
 	if _, elsewhere := i.(Metered); elsewhere {
 		return nil
@@ -265,7 +260,7 @@ func outside(i Instance, asked cgroup.Limits) (sights []Sight) {
 	return sights
 }
 
-// inside looks through the agent's eyes.
+// inside reads files through the agent.
 type inside struct {
 	ctx   context.Context
 	agent *agent.Client
@@ -278,18 +273,18 @@ func (in inside) text(file string) string {
 	return strings.TrimSpace(string(data))
 }
 
-// sharesThisKernel: the kernel draws a number at each boot.
+// sharesThisKernel compares the boot ids.
 func (in inside) sharesThisKernel() bool {
 	const boot = "/proc/sys/kernel/random/boot_id"
 	ours, err := os.ReadFile(boot)
 	return err == nil && in.text(boot) == strings.TrimSpace(string(ours))
 }
 
-// group reads the limits of the agent's own cgroup, where one is to be seen.
+// group checks the agent's cgroup, where it is visible inside.
 func (in inside) group(asked cgroup.Limits) []Sight {
 	tree, err := cgroup.Through(in.read)
 	if err != nil {
-		return nil // the image's root shows none
+		return nil // cgroups are not mounted inside
 	}
 	own, err := tree.Own()
 	if err != nil {
@@ -302,7 +297,7 @@ func (in inside) group(asked cgroup.Limits) []Sight {
 	return sights
 }
 
-// affinity is where the scheduler lets the agent, and all it starts, run.
+// affinity checks the CPU affinity of the agent, which its children inherit.
 func (in inside) affinity(cores []int) Sight {
 	s := Sight{Limit: "cores", Asked: cgroup.FormatCores(cores), Where: "/proc/self/status inside", Seen: "nothing"}
 	for line := range strings.Lines(in.text("/proc/self/status")) {
@@ -314,7 +309,7 @@ func (in inside) affinity(cores []int) Sight {
 	return s
 }
 
-// machine is what a kernel of the instance's own says of its machine.
+// machine checks what the instance's separate kernel reports of its machine.
 func (in inside) machine(hello agent.Hello, l Limits) (sights []Sight) {
 	if l.CPUs > 0 {
 		sights = append(sights, Sight{Limit: "cpus", Asked: fmt.Sprintf("%g CPUs", l.CPUs),
@@ -326,7 +321,7 @@ func (in inside) machine(hello agent.Hello, l Limits) (sights []Sight) {
 			if total, ok := strings.CutPrefix(line, "MemTotal:"); ok {
 				kib, _ := strconv.ParseInt(strings.TrimSuffix(strings.TrimSpace(total), " kB"), 10, 64)
 				has := quantity.Bytes(kib) * quantity.KiB
-				// The kernel keeps a part to itself, and a fifth of a small machine.
+				// MemTotal is without what the kernel reserves: a fifth of a small machine.
 				s.Seen, s.Holds = has.String(), has <= l.Memory && has >= l.Memory/2
 			}
 		}
@@ -339,7 +334,7 @@ func (in inside) machine(hello agent.Hello, l Limits) (sights []Sight) {
 	return sights
 }
 
-// disk is the whole disk below a folder inside, "" where its file system shows
+// disk is the whole disk that a directory inside is on, "" if its file system has
 // none.
 func (in inside) disk(folder string) string {
 	mounts, err := mountinfo.GetMountsFromReader(bytes.NewReader([]byte(in.text("/proc/self/mountinfo"))), func(m *mountinfo.Info) (skip, stop bool) {

@@ -1,13 +1,13 @@
 package environment
 
-// Published is an instance whose Address is one of the host's, where ports of
-// it are published. Its own servers cannot listen there.
+// Published is an instance whose Address is one of the host's, at which its ports are
+// published. Its servers cannot listen at that address.
 type Published interface {
-	// Listen is the address inside at which they do; "" where nobody reaches it.
+	// Listen is the address inside at which servers listen; "" if it is not reachable.
 	Listen() string
 }
 
-// Listen is the address that servers inside of an instance listen at.
+// Listen is the address at which servers inside an instance listen.
 func Listen(i Instance) string {
 	if p, published := i.(Published); published {
 		return p.Listen()
@@ -15,10 +15,10 @@ func Listen(i Instance) string {
 	return i.Address()
 }
 
-// Publishing are options with which others may reach an instance at some ports
-// alone.
+// Publishing is implemented by options that make an instance reachable only at some
+// ports.
 type Publishing interface {
-	// Publishes are these TCP ports and the key of the option that lists them;
-	// no key where there is no such bound.
+	// Publishes returns these TCP ports and the key of the option that lists them; no key
+	// without such a restriction.
 	Publishes() (key string, ports []int)
 }
