@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"go.uber.org/goleak"
+
 	"tare/internal/agent"
 )
 
@@ -17,11 +19,11 @@ import (
 var program string
 
 func TestMain(m *testing.M) {
-	folder, err := os.MkdirTemp("", "agent")
+	dir, err := os.MkdirTemp("", "agent")
 	if err != nil {
 		panic(err)
 	}
-	program = filepath.Join(folder, "tare-agent")
+	program = filepath.Join(dir, "tare-agent")
 	build := exec.Command("go", "build", "-trimpath", "-ldflags", "-s -w -X main.version=test", "-o", program, "tare/cmd/tare-agent")
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := build.CombinedOutput(); err != nil {
@@ -29,7 +31,11 @@ func TestMain(m *testing.M) {
 		os.Exit(1)
 	}
 	status := m.Run()
-	os.RemoveAll(folder)
+	if err := goleak.Find(); err != nil && status == 0 {
+		fmt.Fprintln(os.Stderr, err)
+		status = 1
+	}
+	os.RemoveAll(dir)
 	os.Exit(status)
 }
 
@@ -42,7 +48,7 @@ type stdio struct {
 func (s stdio) Read(b []byte) (int, error) { return s.out.Read(b) }
 func (s stdio) Close() error               { s.out.Close(); return s.WriteCloser.Close() }
 
-// running is an agent in a process of its own.
+// running is an agent that runs in its own process.
 type running struct {
 	*agent.Client
 	process *os.Process
@@ -59,7 +65,7 @@ func start(t *testing.T, mode ...string) running {
 	return startProgram(t, exec.Command(program, mode...))
 }
 
-// startProgram does so with an agent that something else starts.
+// startProgram connects to an agent that another command starts.
 func startProgram(t *testing.T, cmd *exec.Cmd) running {
 	t.Helper()
 	in, _ := cmd.StdinPipe()
@@ -83,13 +89,13 @@ func startProgram(t *testing.T, cmd *exec.Cmd) running {
 	go func() { cmd.Wait(); close(r.ended) }()
 	if err != nil {
 		<-r.ended
-		t.Fatalf("%v; the agent said %q", err, stderr.String())
+		t.Fatalf("%v; the agent printed %q", err, stderr.String())
 	}
 	r.Client = c
 	return r
 }
 
-// soon is a limit for what must not hang; nothing is measured by it.
+// soon returns a context with a timeout for calls that must not hang.
 func soon(t *testing.T) context.Context {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	t.Cleanup(cancel)

@@ -16,30 +16,31 @@ import (
 type Client struct {
 	stream io.ReadWriteCloser
 	hello  Hello
-	out    chan wire.Frame // taken by the one goroutine that writes
+	out    chan wire.Frame // to the goroutine that writes
 
-	mu       sync.Mutex
-	calls    map[uint32]*call
-	last     uint32
-	relay    *relay // nil until there is one
-	leaving  bool   // the agent was asked to end, so its end is no surprise
-	gone     chan struct{}
-	goneWhy  error
-	goneOnce sync.Once
+	mu           sync.Mutex
+	calls        map[uint32]*call
+	last         uint32
+	relay        *relay // nil until Relay is called
+	shuttingDown bool   // Shutdown was requested, so that EOF is expected
+	gone         chan struct{}
+	goneWhy      error
+	goneOnce     sync.Once
 }
 
-// call is one request under way.
+// call is a pending request.
 type call struct {
-	id        uint32
-	inbox     *wire.Inbox
-	allowance *wire.SendWindow
+	id         uint32
+	inbox      *wire.Inbox
+	sendWindow *wire.SendWindow
 }
 
-// ErrGone is in every error that comes from an agent that is no longer there.
+// ErrGone is wrapped by every error of a request that failed because the agent
+// exited or the connection to it was lost.
 var ErrGone = errors.New("the agent is gone")
 
-// RemoteError is what the agent says about a request that could not be done.
-// errors.Is finds the system's error in it: fs.ErrNotExist, syscall.EACCES.
+// RemoteError is an error that the agent reported. errors.Is matches the system
+// error that caused it, such as fs.ErrNotExist or syscall.EACCES.
 type RemoteError struct {
 	Message string
 	Errno   syscall.Errno
@@ -47,7 +48,7 @@ type RemoteError struct {
 
 func (e *RemoteError) Error() string { return e.Message }
 
-// Unwrap gives the system's error number, if there is one.
+// Unwrap returns the errno, if there is one.
 func (e *RemoteError) Unwrap() error {
 	if e.Errno == 0 {
 		return nil
@@ -55,59 +56,60 @@ func (e *RemoteError) Unwrap() error {
 	return e.Errno
 }
 
-// Connect waits for the agent's first word on the stream. The client owns the
-// stream from then on, and closes it when Connect gives up.
+// Connect waits for the agent's Hello on the stream. The client owns the stream
+// from then on. Connect closes the stream if it returns an error.
 func Connect(ctx context.Context, stream io.ReadWriteCloser) (*Client, error) {
 	c := &Client{
 		stream: stream, out: make(chan wire.Frame),
 		calls: map[uint32]*call{}, gone: make(chan struct{}),
 	}
-	reader, heard := wire.NewReader(stream), make(chan error, 1)
-	go func() { heard <- c.listen(reader) }()
+	reader, hello := wire.NewReader(stream), make(chan error, 1)
+	go func() { hello <- c.readHello(reader) }()
 	select {
-	case err := <-heard:
+	case err := <-hello:
 		if err != nil {
 			stream.Close()
-			return nil, fmt.Errorf("waiting for the agent's first word: %w", err)
+			return nil, fmt.Errorf("waiting for the agent's hello: %w", err)
 		}
 	case <-ctx.Done():
 		stream.Close()
-		return nil, fmt.Errorf("waiting for the agent's first word: %w", context.Cause(ctx))
+		return nil, fmt.Errorf("waiting for the agent's hello: %w", context.Cause(ctx))
 	}
 	go c.read(reader)
 	go c.write()
 	return c, nil
 }
 
-// listen reads the first word.
-func (c *Client) listen(reader *wire.Reader) error {
+// readHello reads the preamble and the Hello, and checks the protocol version.
+func (c *Client) readHello(reader *wire.Reader) error {
 	if err := reader.Preamble(); err != nil {
 		return err
 	}
 	f, err := reader.Next()
 	if err != nil {
-		return fmt.Errorf("the stream broke off: %w", err)
+		return fmt.Errorf("the stream ended: %w", err)
 	}
 	if f.Type != wire.TypeHello {
-		return fmt.Errorf("it said something else (frame type %d)", f.Type)
+		return fmt.Errorf("the first frame has type %d, not hello", f.Type)
 	}
 	if err := f.Decode(&c.hello); err != nil {
 		return err
 	}
 	c.last = c.hello.First
 	if c.hello.Protocol != wire.Protocol {
-		return fmt.Errorf("the agent speaks protocol %d and this tare %d; build both from the same source (make build)", c.hello.Protocol, wire.Protocol)
+		return fmt.Errorf("the agent has protocol version %d and this tare %d; build both from the same source (make build)", c.hello.Protocol, wire.Protocol)
 	}
 	return nil
 }
 
-// Hello is what the agent said first.
+// Hello returns the agent's first message.
 func (c *Client) Hello() Hello { return c.hello }
 
-// Done is closed when the agent is gone; Err then says why.
+// Done is closed when the connection to the agent has ended; Err then returns
+// why.
 func (c *Client) Done() <-chan struct{} { return c.gone }
 
-// Err is nil while the agent is there.
+// Err returns nil while the agent is connected.
 func (c *Client) Err() error {
 	select {
 	case <-c.gone:
@@ -117,15 +119,15 @@ func (c *Client) Err() error {
 	}
 }
 
-// Close drops the connection. The agent then ends all that it started, and
-// itself.
+// Close closes the connection. The agent then kills all that it started and
+// exits.
 func (c *Client) Close() error {
 	c.end(errors.New("the connection was closed"))
 	return nil
 }
 
-// end makes the agent's absence known to everybody who waits. The first reason
-// counts.
+// end closes the connection and fails all pending calls. Only the first reason
+// is kept.
 func (c *Client) end(why error) {
 	c.goneOnce.Do(func() {
 		c.goneWhy = fmt.Errorf("%w: %w", ErrGone, why)
@@ -134,20 +136,20 @@ func (c *Client) end(why error) {
 	})
 }
 
-// read sorts what comes in by request. It never blocks on a request, so a slow
-// receiver of output holds up nobody else.
+// read dispatches incoming frames by request. It never blocks on a request, so
+// that a slow consumer of one request's output does not delay the others.
 func (c *Client) read(reader *wire.Reader) {
 	for {
 		f, err := reader.Next()
 		if err != nil {
 			c.mu.Lock()
-			leaving, under := c.leaving, len(c.calls)
+			expected, pending := c.shuttingDown, len(c.calls)
 			c.mu.Unlock()
 			switch {
-			case leaving && err == io.EOF:
+			case expected && err == io.EOF:
 				err = errors.New("it was shut down")
 			case err == io.EOF:
-				err = fmt.Errorf("its stream ended with %d requests under way", under)
+				err = fmt.Errorf("its stream ended with %d requests pending", pending)
 			default:
 				err = fmt.Errorf("reading its stream: %w", err)
 			}
@@ -158,11 +160,11 @@ func (c *Client) read(reader *wire.Reader) {
 		call, relay := c.calls[f.Request], c.relay
 		c.mu.Unlock()
 		if call == nil && relay != nil && relay.owns(f.Request) {
-			relay.queue.Put(f) // bounded by what its own side grants
+			relay.queue.Put(f) // bounded by the windows that the remote client grants
 			continue
 		}
 		if call == nil {
-			continue // an answer that nobody waits for any more
+			continue // the reply to a canceled request
 		}
 		if f.Type == wire.TypeCredit {
 			n, err := f.Granted()
@@ -170,9 +172,9 @@ func (c *Client) read(reader *wire.Reader) {
 				c.end(err)
 				return
 			}
-			call.allowance.Add(n)
+			call.sendWindow.Add(n)
 		} else if !call.inbox.Put(f) {
-			c.end(fmt.Errorf("it sent more for request %d than it was granted", f.Request))
+			c.end(fmt.Errorf("it exceeded the flow-control window of request %d", f.Request))
 			return
 		}
 	}
@@ -193,14 +195,13 @@ func (c *Client) write() {
 	}
 }
 
-// open registers a request; the frames that answer it go to its inbox until
-// drop is called.
+// open registers a request; frames for it go to its inbox until drop is called.
 func (c *Client) open() *call {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for c.last++; c.last == 0 || c.calls[c.last] != nil; c.last++ {
 	}
-	call := &call{id: c.last, inbox: wire.NewInbox(), allowance: wire.NewSendWindow()}
+	call := &call{id: c.last, inbox: wire.NewInbox(), sendWindow: wire.NewSendWindow()}
 	c.calls[call.id] = call
 	return call
 }
@@ -227,26 +228,26 @@ func (c *Client) send(stop <-chan struct{}, f wire.Frame) error {
 	}
 }
 
-// ask sends a message as a new request's first frame.
-func (c *Client) ask(ctx context.Context, call *call, t wire.Type, message any) error {
+// request sends a message as a new request's first frame.
+func (c *Client) request(ctx context.Context, call *call, t wire.Type, message any) error {
 	f, err := wire.JSON(t, call.id, message)
 	if err != nil {
 		return err
 	}
-	return c.because(ctx, c.send(ctx.Done(), f))
+	return c.contextError(ctx, c.send(ctx.Done(), f))
 }
 
-// because puts the context's own reason in place of the bare end of waiting.
-func (c *Client) because(ctx context.Context, err error) error {
+// contextError replaces context.Canceled with the cause of the context.
+func (c *Client) contextError(ctx context.Context, err error) error {
 	if errors.Is(err, context.Canceled) && ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
 	return err
 }
 
-// answer waits for the next frame of a request. A Failure is returned as an
-// error.
-func (c *Client) answer(ctx context.Context, call *call) (wire.Frame, error) {
+// receive waits for the next frame of a request. An error frame is returned as
+// a *RemoteError.
+func (c *Client) receive(ctx context.Context, call *call) (wire.Frame, error) {
 	f, ok := call.inbox.Take(c.gone, ctx.Done())
 	if !ok {
 		if err := c.Err(); err != nil {
@@ -255,38 +256,38 @@ func (c *Client) answer(ctx context.Context, call *call) (wire.Frame, error) {
 		return f, context.Cause(ctx)
 	}
 	if f.Type == wire.TypeError {
-		return f, failure(f)
+		return f, decodeFailure(f)
 	}
 	return f, nil
 }
 
-func failure(f wire.Frame) error {
-	var said wire.Failure
-	if err := f.Decode(&said); err != nil {
+func decodeFailure(f wire.Frame) error {
+	var m wire.Failure
+	if err := f.Decode(&m); err != nil {
 		return err
 	}
-	return &RemoteError{said.Message, syscall.Errno(said.Errno)}
+	return &RemoteError{m.Message, syscall.Errno(m.Errno)}
 }
 
-// cancel tells the agent that nobody waits for a request any more. The request
-// is told in the background, as the caller's context is over.
+// cancel tells the agent to abort a request. It sends in the background, since
+// the caller's context has ended.
 func (c *Client) cancel(call *call) {
-	go c.send(nil, wire.Frame{Type: wire.TypeCancel, Request: call.id})
+	go c.send(nil, wire.Frame{Type: wire.TypeCancel, Request: call.id}) //nolint:errcheck // a stream that fails ends the call by itself
 }
 
-// sourceError is what reading the data of a request came back with.
+// sourceError is an error of the reader that a request's data comes from.
 type sourceError struct{ error }
 
 func (e sourceError) Unwrap() error { return e.error }
 
-// feed sends data and its end, as fast as the agent takes it.
+// feed sends the data of a reader, then an end frame, within the send window.
 func (c *Client) feed(call *call, from io.Reader, stop <-chan struct{}) error {
 	for {
-		// A fresh one each time: the last frame may not be written yet.
+		// A new buffer each time: the previous frame may not be written yet.
 		data := make([]byte, wire.Chunk)
 		n, err := from.Read(data)
 		for data = data[:n]; len(data) > 0; {
-			n := call.allowance.Take(len(data), stop, c.gone)
+			n := call.sendWindow.Take(len(data), stop, c.gone)
 			if n == 0 {
 				if err := c.Err(); err != nil {
 					return err
@@ -307,6 +308,6 @@ func (c *Client) feed(call *call, from io.Reader, stop <-chan struct{}) error {
 	}
 }
 
-// WriteBinary writes the agent's own program, a static executable of the host's
-// architecture, once below the folder and returns its path.
-func WriteBinary(folder string) (path string, err error) { return program.Write(folder) }
+// WriteBinary writes the agent's executable, static and of the host's
+// architecture, to the directory unless it is there, and returns its path.
+func WriteBinary(directory string) (path string, err error) { return program.Write(directory) }

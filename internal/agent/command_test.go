@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"tare/internal/agent"
+	"tare/internal/testing/needs"
 )
 
 // lines collects output; it may be written and read at the same time.
@@ -271,9 +272,7 @@ func TestACommandRunsOnTheCoresItWasGivenAndTheAgentKeepsItsOwn(t *testing.T) {
 }
 
 func TestACommandRunsAsTheUserItWasGiven(t *testing.T) {
-	if os.Getuid() != 0 {
-		t.Skip("needs root: it starts commands as other users")
-	}
+	needs.Root(t)
 	a := start(t)
 	for user, want := range map[string]string{"": "0:0", "nobody": "65534:65534", "1234": "1234:0", "1234:55": "1234:55", "65534:7": "65534:7"} {
 		var out bytes.Buffer

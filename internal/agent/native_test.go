@@ -11,14 +11,8 @@ import (
 	"testing"
 
 	"tare/internal/agent"
+	"tare/internal/testing/needs"
 )
-
-func needsRoot(t *testing.T) {
-	t.Helper()
-	if os.Getuid() != 0 {
-		t.Skip("needs root: it makes a mount namespace")
-	}
-}
 
 // smallRoot is a root file system of one static program: the agent itself.
 func smallRoot(t *testing.T) string {
@@ -45,7 +39,7 @@ func mounts(t *testing.T) string {
 }
 
 func TestANativeAgentLivesInTheImagesRoot(t *testing.T) {
-	needsRoot(t)
+	needs.Root(t)
 	before := mounts(t)
 	root, data, file := smallRoot(t), t.TempDir(), filepath.Join(t.TempDir(), "resolv.conf")
 	os.WriteFile(file, []byte("nameserver 192.0.2.1\n"), 0o644)
@@ -91,7 +85,7 @@ func TestANativeAgentLivesInTheImagesRoot(t *testing.T) {
 }
 
 func TestANativeAgentInTheHostsRoot(t *testing.T) {
-	needsRoot(t)
+	needs.Root(t)
 	folder := t.TempDir()
 	os.WriteFile(filepath.Join(folder, "hidden"), nil, 0o644)
 	a := start(t, "native", "--root", "/", "--tmpfs", folder)
@@ -108,15 +102,13 @@ func TestANativeAgentInTheHostsRoot(t *testing.T) {
 }
 
 func TestANativeAgentEntersItsCgroupBeforeAnythingElse(t *testing.T) {
-	needsRoot(t)
+	needs.Root(t)
 	base := "/sys/fs/cgroup"
 	if _, err := os.Stat(base + "/pids"); err == nil {
 		base += "/pids" // version 1
 	}
 	group, err := os.MkdirTemp(base, "agent-test-")
-	if err != nil {
-		t.Skipf("needs a writable cgroup hierarchy: %v", err)
-	}
+	needs.Working(t, "a writable cgroup hierarchy", err)
 	t.Cleanup(func() {
 		until(t, "the cgroup is empty", func() bool { return os.Remove(group) == nil })
 	})
@@ -130,11 +122,11 @@ func TestANativeAgentEntersItsCgroupBeforeAnythingElse(t *testing.T) {
 }
 
 func TestANativeSceneThatCannotBeBuiltIsNamed(t *testing.T) {
-	needsRoot(t)
+	needs.Root(t)
 	for _, c := range []struct{ args, words []string }{
 		{[]string{"--root", "/no/such/folder"}, []string{"--root", "/no/such/folder"}},
 		{[]string{"--bind", "/no/such/source:/x"}, []string{"/no/such/source"}},
-		{[]string{"--bind", "relative:/x"}, []string{"relative:/x", "takes"}},
+		{[]string{"--bind", "relative:/x"}, []string{"relative:/x", "must be"}},
 		{[]string{"--cgroup", "/no/such/group/cgroup.procs"}, []string{"cgroup", "/no/such/group"}},
 		{[]string{"extra"}, []string{"extra"}},
 	} {

@@ -12,6 +12,7 @@ import (
 
 	"tare/internal/agent"
 	"tare/internal/agent/wire"
+	"tare/internal/testing/needs"
 )
 
 // played is an agent that a test plays by hand, over a pipe in memory.
@@ -63,7 +64,7 @@ func TestConnectSaysWhatSpokeInTheAgentsPlace(t *testing.T) {
 	for said, words := range map[string]string{
 		"OCI runtime exec failed: no such file\n": "OCI runtime exec failed",
 		"": "ended",
-		wire.Preamble + "\x00\x00\x00\x02\x01\x00\x00\x00\x00{}": "protocol 0",
+		wire.Preamble + "\x00\x00\x00\x02\x01\x00\x00\x00\x00{}": "protocol version 0",
 	} {
 		host, other := net.Pipe()
 		go func() { other.Write([]byte(said)); other.Close() }()
@@ -88,7 +89,7 @@ func TestEveryWaitingCallLearnsThatTheAgentIsGone(t *testing.T) {
 	}
 	p.conn.Close()
 	for range calls {
-		if err := <-failed; !errors.Is(err, agent.ErrGone) || !strings.Contains(err.Error(), "4 requests under way") {
+		if err := <-failed; !errors.Is(err, agent.ErrGone) || !strings.Contains(err.Error(), "4 requests pending") {
 			t.Error(err)
 		}
 	}
@@ -128,7 +129,7 @@ func TestAnAgentThatSendsMoreThanItMayIsLeft(t *testing.T) {
 		t.Fatal(err)
 	}
 	<-c.Done()
-	if err := c.Err(); !strings.Contains(err.Error(), "granted") {
+	if err := c.Err(); !strings.Contains(err.Error(), "flow-control window") {
 		t.Error(err)
 	}
 }
@@ -152,7 +153,7 @@ func TestAnswersToForgottenRequestsAreNoTrouble(t *testing.T) {
 }
 
 func TestAsProcessOneTheAgentBuriesOrphansAndKeepsItsOwnChildrensEnds(t *testing.T) {
-	needsRoot(t)
+	needs.Root(t)
 	a := startProgram(t, exec.Command("unshare", "--pid", "--fork", "--kill-child", "--mount-proc", program, "stdio"))
 	if a.Hello().PID != 1 {
 		t.Fatalf("it is process %d", a.Hello().PID)

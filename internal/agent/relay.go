@@ -8,22 +8,22 @@ import (
 	"tare/internal/agent/wire"
 )
 
-// relayRange is how many requests one side may number before it reaches the
-// numbers of the next.
+// relayRange is how many request numbers belong to each client of an agent.
 const relayRange = 1 << 28
 
-// relay is a second client of the same agent, somewhere else.
+// relay is a second, remote client of the same agent.
 type relay struct {
 	first uint32
-	queue *wire.Inbox // what the agent answers it
+	queue *wire.Inbox // frames for the remote client
 }
 
 func (r *relay) owns(request uint32) bool { return request > r.first }
 
-// Relay lets somebody at the other end of a stream talk to the agent as if he
-// stood here: he sees its first word, and his requests go beside this client's
-// own. It returns when either the stream or the agent is gone; the stream is
-// closed then. A client has one relay in its life.
+// Relay proxies the protocol to a remote client at the other end of a stream.
+// The remote client gets the agent's Hello with a range of request numbers, and
+// its requests are multiplexed with this client's. Relay returns when the stream
+// or the agent's connection ends, and closes the stream. A client can be relayed
+// once.
 func (c *Client) Relay(stream io.ReadWriteCloser) error {
 	defer stream.Close()
 	r := &relay{queue: wire.NewInbox()}
@@ -35,7 +35,7 @@ func (c *Client) Relay(stream io.ReadWriteCloser) error {
 	}
 	c.mu.Unlock()
 	if twice {
-		return errors.New("the agent is relayed to somebody already")
+		return errors.New("the agent is already relayed to another client")
 	}
 	hello := c.hello
 	hello.First = r.first
@@ -47,32 +47,32 @@ func (c *Client) Relay(stream io.ReadWriteCloser) error {
 	if err := errors.Join(writer.Preamble(), writer.Write(first)); err != nil {
 		return fmt.Errorf("relaying the agent: %w", err)
 	}
-	over := make(chan struct{})
-	asked := make(chan error, 1)
+	done := make(chan struct{})
+	forwarded := make(chan error, 1)
 	go func() {
-		asked <- c.forward(wire.NewReader(stream), r)
-		close(over)
+		forwarded <- c.forward(wire.NewReader(stream), r)
+		close(done)
 	}()
 	for {
-		f, ok := r.queue.Take(over, c.gone)
+		f, ok := r.queue.Take(done, c.gone)
 		if !ok {
 			break
 		}
 		if err := writer.Write(f); err != nil {
 			stream.Close()
-			<-over
+			<-done
 			return fmt.Errorf("relaying the agent: %w", err)
 		}
 	}
 	if err := c.Err(); err != nil {
 		stream.Close()
-		<-over
+		<-done
 		return err
 	}
-	return <-asked
+	return <-forwarded
 }
 
-// forward hands the requests of a relay on, up to the end of its stream.
+// forward sends the remote client's frames to the agent until its stream ends.
 func (c *Client) forward(reader *wire.Reader, r *relay) error {
 	for {
 		f, err := reader.Next()
@@ -83,7 +83,7 @@ func (c *Client) forward(reader *wire.Reader, r *relay) error {
 			return fmt.Errorf("relaying the agent: %w", err)
 		}
 		if !r.owns(f.Request) {
-			return fmt.Errorf("relaying the agent: request %d is not the relay's", f.Request)
+			return fmt.Errorf("relaying the agent: request %d is outside the remote client's range", f.Request)
 		}
 		if err := c.send(nil, f); err != nil {
 			return err

@@ -32,7 +32,7 @@ func TestARelayedAgentDoesWhatBothSidesAsk(t *testing.T) {
 	far, over := relayed(t, near.Client)
 	again, _ := relayed(t, far) // through a relay of a relay
 	if near.Hello().PID != far.Hello().PID || far.Hello().PID != again.Hello().PID {
-		t.Error("the agent said something else")
+		t.Error("the agents' hellos differ")
 	}
 	data := bytes.Repeat([]byte("relayed and relayed "), 100_000)
 	var all sync.WaitGroup
@@ -59,7 +59,7 @@ func TestARelayedAgentDoesWhatBothSidesAsk(t *testing.T) {
 		t.Errorf("%+v, %v", exit, err)
 	}
 	if err := near.Relay(&nobody{}); err == nil {
-		t.Error("one agent was relayed twice at the same place")
+		t.Error("one agent was relayed twice by the same client")
 	}
 	near.Close()
 	if err := <-over; !errors.Is(err, agent.ErrGone) {

@@ -11,18 +11,19 @@ import (
 	"tare/internal/agent/wire"
 )
 
-// lastWord is how long a given-up probe may take to say what failed last.
-const lastWord = 250 * time.Millisecond
+// lastErrorTimeout bounds how long a canceled probe may take to report its last
+// error.
+const lastErrorTimeout = 250 * time.Millisecond
 
-// defaultReadLimit is what ReadFile reads at most when it is not told.
+// defaultReadLimit bounds ReadFile if the caller sets no limit.
 const defaultReadLimit = 64 << 20
 
-// Await returns how long it took until the probe succeeded.
+// Await waits until the probe succeeds and returns how long that took.
 func (c *Client) Await(ctx context.Context, p Probe) (time.Duration, error) {
 	return c.await(ctx, wire.Await{Probe: p})
 }
 
-// ProbeOnce tries a probe once, and says whether it succeeded.
+// ProbeOnce runs a probe once and reports whether it succeeded.
 func (c *Client) ProbeOnce(ctx context.Context, p Probe) (bool, error) {
 	_, err := c.await(ctx, wire.Await{Probe: p, Once: true})
 	var failed *RemoteError
@@ -35,16 +36,16 @@ func (c *Client) ProbeOnce(ctx context.Context, p Probe) (bool, error) {
 func (c *Client) await(ctx context.Context, p wire.Await) (time.Duration, error) {
 	call := c.open()
 	defer c.drop(call)
-	if err := c.ask(ctx, call, wire.TypeAwait, p); err != nil {
+	if err := c.request(ctx, call, wire.TypeAwait, p); err != nil {
 		return 0, err
 	}
-	f, err := c.answer(ctx, call)
+	f, err := c.receive(ctx, call)
 	if err != nil && ctx.Err() != nil && c.Err() == nil {
 		c.cancel(call)
-		patience, enough := context.WithTimeout(context.WithoutCancel(ctx), lastWord)
-		defer enough()
-		var said *RemoteError
-		if _, last := c.answer(patience, call); errors.As(last, &said) {
+		lastCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastErrorTimeout)
+		defer cancel()
+		var remote *RemoteError
+		if _, last := c.receive(lastCtx, call); errors.As(last, &remote) {
 			return 0, fmt.Errorf("%w: %w", context.Cause(ctx), last)
 		}
 	}
@@ -56,20 +57,20 @@ func (c *Client) await(ctx context.Context, p wire.Await) (time.Duration, error)
 	return awaited.Elapsed, err
 }
 
-// ReadFile reads a file inside, at most limit bytes of it (0: 64 MiB).
+// ReadFile reads a file of the instance, at most limit bytes of it (0: 64 MiB).
 func (c *Client) ReadFile(ctx context.Context, path string, limit int64) ([]byte, error) {
 	if limit <= 0 {
 		limit = defaultReadLimit
 	}
 	call := c.open()
 	defer c.drop(call)
-	if err := c.ask(ctx, call, wire.TypeRead, wire.Read{Path: path, Limit: limit}); err != nil {
+	if err := c.request(ctx, call, wire.TypeRead, wire.Read{Path: path, Limit: limit}); err != nil {
 		return nil, err
 	}
 	var data []byte
 	var consumed wire.ReceiveWindow
 	for {
-		f, err := c.answer(ctx, call)
+		f, err := c.receive(ctx, call)
 		switch {
 		case err != nil:
 			if ctx.Err() != nil {
@@ -79,42 +80,42 @@ func (c *Client) ReadFile(ctx context.Context, path string, limit int64) ([]byte
 		case f.Type == wire.TypeEnd:
 			return data, nil
 		case f.Type != wire.TypeData:
-			return nil, fmt.Errorf("reading %s: the agent answered with a frame of type %d", path, f.Type)
+			return nil, fmt.Errorf("reading %s: the agent replied with a frame of type %d", path, f.Type)
 		}
 		data = append(data, f.Payload...)
 		if n := consumed.Add(len(f.Payload)); n > 0 {
 			if err := c.send(ctx.Done(), wire.Credit(call.id, n)); err != nil {
-				return nil, c.because(ctx, err)
+				return nil, c.contextError(ctx, err)
 			}
 		}
 	}
 }
 
-// WriteFile writes a file inside, making the folders above it.
+// WriteFile writes a file in the instance and creates its parent directories.
 func (c *Client) WriteFile(ctx context.Context, path string, mode uint32, data []byte) error {
 	return c.WriteFrom(ctx, path, mode, bytes.NewReader(data))
 }
 
-// WriteFrom writes a file inside as its content comes, making the folders above
-// it. After an error a part of it may be there.
+// WriteFrom writes the data of a reader to a file in the instance and creates
+// its parent directories. After an error the file may be incomplete.
 func (c *Client) WriteFrom(ctx context.Context, path string, mode uint32, content io.Reader) error {
 	call := c.open()
 	defer c.drop(call)
-	if err := c.ask(ctx, call, wire.TypeWrite, wire.Write{Path: path, Mode: mode}); err != nil {
+	if err := c.request(ctx, call, wire.TypeWrite, wire.Write{Path: path, Mode: mode}); err != nil {
 		return err
 	}
-	// The agent may refuse (no such user, disk full) before it has taken all.
+	// The agent may fail (no such user, disk full) before it has read all data.
 	answered, stop := make(chan error, 1), make(chan struct{})
 	go func() {
-		_, err := c.answer(ctx, call)
+		_, err := c.receive(ctx, call)
 		close(stop)
 		answered <- err
 	}()
 	feeding := c.feed(call, content, stop)
 	var source sourceError
 	if errors.As(feeding, &source) {
-		c.cancel(call) // which it answers
-		<-answered
+		c.cancel(call) // the agent still replies
+		<-answered     //nolint:errcheck // the first error is the one that is reported
 		return fmt.Errorf("writing %s: reading its content: %w", path, source.error)
 	}
 	err := <-answered
@@ -122,44 +123,44 @@ func (c *Client) WriteFrom(ctx context.Context, path string, mode uint32, conten
 		c.cancel(call)
 	}
 	if err == nil && feeding != nil {
-		return c.because(ctx, feeding)
+		return c.contextError(ctx, feeding)
 	}
 	return err
 }
 
-// Clock reads both clocks.
+// Clock reads the clocks of the host and of the instance.
 func (c *Client) Clock(ctx context.Context) (ClockReading, error) {
 	call := c.open()
 	defer c.drop(call)
 	r := ClockReading{Sent: time.Now()}
 	if err := c.send(ctx.Done(), wire.Frame{Type: wire.TypeClock, Request: call.id}); err != nil {
-		return r, c.because(ctx, err)
+		return r, c.contextError(ctx, err)
 	}
-	f, err := c.answer(ctx, call)
+	f, err := c.receive(ctx, call)
 	r.Received = time.Now()
 	if err != nil {
 		return r, err
 	}
-	var inside wire.Clock
-	err = f.Decode(&inside)
-	r.Clock = inside.Clock
+	var instance wire.Clock
+	err = f.Decode(&instance)
+	r.Clock = instance.Clock
 	return r, err
 }
 
-// Shutdown asks the agent to end what it started and itself; a guest powers
-// off. It returns when all that the agent started has ended.
+// Shutdown makes the agent kill all that it started and exit; a guest powers
+// off. It returns when all that the agent started is gone.
 func (c *Client) Shutdown(ctx context.Context) error {
 	c.mu.Lock()
-	c.leaving = true
+	c.shuttingDown = true
 	c.mu.Unlock()
 	call := c.open()
 	defer c.drop(call)
 	if err := c.send(ctx.Done(), wire.Frame{Type: wire.TypeShutdown, Request: call.id}); err != nil {
-		return c.because(ctx, err)
+		return c.contextError(ctx, err)
 	}
-	_, err := c.answer(ctx, call)
+	_, err := c.receive(ctx, call)
 	if errors.Is(err, ErrGone) {
-		return nil // it left without a last word, which is what was asked for
+		return nil // the agent exited before its reply arrived
 	}
 	return err
 }

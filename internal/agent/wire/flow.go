@@ -3,8 +3,8 @@ package wire
 import "sync"
 
 // Inbox queues the frames of one request between the goroutine that reads the
-// stream, which must never block, and the one that works on the request. The
-// window bounds it.
+// stream, which must never block, and the one that handles the request. The
+// flow-control window bounds its size.
 type Inbox struct {
 	mu    sync.Mutex
 	queue []Frame
@@ -12,11 +12,11 @@ type Inbox struct {
 	wake  chan struct{}
 }
 
-// NewInbox makes an empty inbox.
+// NewInbox returns an empty inbox.
 func NewInbox() *Inbox { return &Inbox{wake: make(chan struct{}, 1)} }
 
-// Put appends a frame. It reports false when the other side sent more data
-// than the window allows.
+// Put appends a frame. It returns false if the peer exceeded the flow-control
+// window.
 func (b *Inbox) Put(f Frame) bool {
 	b.mu.Lock()
 	if f.isData() {
@@ -32,8 +32,8 @@ func (b *Inbox) Put(f Frame) bool {
 	return fits
 }
 
-// Take returns the next frame, or false when one of the stop channels was
-// closed and nothing is queued.
+// Take waits for the next frame. It returns false if a stop channel was closed
+// and the queue is empty.
 func (b *Inbox) Take(one, two <-chan struct{}) (Frame, bool) {
 	for {
 		if f, ok := b.pop(); ok {
@@ -71,17 +71,17 @@ func (f Frame) isData() bool {
 	return f.Type == TypeData || f.Type == TypeStdout || f.Type == TypeStderr
 }
 
-// SendWindow is how many bytes a side may still send for one request.
+// SendWindow counts the bytes that a side may still send for one request.
 type SendWindow struct {
 	mu   sync.Mutex
 	left int
 	wake chan struct{}
 }
 
-// NewSendWindow starts with a whole window.
+// NewSendWindow returns a full window.
 func NewSendWindow() *SendWindow { return &SendWindow{left: Window, wake: make(chan struct{}, 1)} }
 
-// Add takes a grant of the other side.
+// Add returns bytes that the peer granted to the window.
 func (a *SendWindow) Add(bytes int) {
 	a.mu.Lock()
 	a.left += bytes
@@ -89,8 +89,8 @@ func (a *SendWindow) Add(bytes int) {
 	a.signal()
 }
 
-// Take waits until something may be sent and claims at most want bytes of it.
-// It returns 0 when a stop channel was closed.
+// Take waits until the window is not empty and takes at most want bytes of it.
+// It returns 0 if a stop channel was closed.
 func (a *SendWindow) Take(want int, one, two <-chan struct{}) int {
 	for {
 		a.mu.Lock()
@@ -100,7 +100,7 @@ func (a *SendWindow) Take(want int, one, two <-chan struct{}) int {
 		a.mu.Unlock()
 		if got > 0 {
 			if more {
-				a.signal() // another stream of the same request may wait too
+				a.signal() // stdout and stderr of one request share the window
 			}
 			return got
 		}
@@ -121,11 +121,11 @@ func (a *SendWindow) signal() {
 	}
 }
 
-// ReceiveWindow counts what was worked off and says when it is worth a grant: not
-// for every frame, and early enough that the sender never runs dry.
+// ReceiveWindow counts consumed bytes and batches them into grants: fewer than
+// one per frame, and early enough that the sender's window does not run empty.
 type ReceiveWindow struct{ bytes int }
 
-// Add returns the bytes to grant now, 0 for none.
+// Add counts consumed bytes and returns how many to grant now, 0 for none.
 func (c *ReceiveWindow) Add(bytes int) (grant int) {
 	c.bytes += bytes
 	if c.bytes < Window/4 {

@@ -9,43 +9,44 @@ import (
 	"tare/internal/quantity"
 )
 
-// Hello is the agent's first word. Its arrival is what "ready" means, in every
-// environment alike.
+// Hello is the agent's first message. An instance is ready when it arrives, in
+// every environment alike.
 type Hello struct {
 	Protocol int    `json:"protocol"`
 	Version  string `json:"version"`
 	PID      int    `json:"pid"`
-	// Uptime is the kernel's time since boot as seen inside, at the first word.
-	// In a guest, less AgentTime, that is the kernel's share of the start.
+	// Uptime is the time since boot, as the instance's kernel reports it, when
+	// Hello was sent. In a guest, less AgentTime, it is the kernel's share of the
+	// start.
 	Uptime time.Duration `json:"uptime"`
-	// Clock is the agent's monotonic clock at the first word.
+	// Clock is the agent's monotonic clock when Hello was sent.
 	Clock time.Duration `json:"clock"`
-	// AgentTime is how long the agent itself took from its first instruction to
-	// its first word (mounting the root file system, when it is a guest's init).
+	// AgentTime is the time from the agent's first instruction to Hello. As a
+	// guest's init it includes mounting the root file system.
 	AgentTime time.Duration `json:"agent_time"`
 	Kernel    string        `json:"kernel"`
 	CPUs      int           `json:"cpus"`
-	// First is above what others on the same stream number their requests with;
-	// a relay sets it, as the agent answers two sides then.
+	// First is the request number below the first that this client may use. A
+	// relay sets it, since several clients share the agent.
 	First uint32 `json:"first,omitempty"`
 }
 
-// Start is a command to start.
+// Start requests a command.
 type Start struct {
 	Argv []string `json:"argv"`
 	Env  []string `json:"env,omitempty"`
 	Dir  string   `json:"dir,omitempty"`
 	User string   `json:"user,omitempty"`
 	CPUs []int    `json:"cpus,omitempty"`
-	// Stdin says that Data frames follow, up to an End; else the command reads
-	// from /dev/null.
+	// Stdin is set if Data frames follow, up to an End; otherwise the command
+	// reads from /dev/null.
 	Stdin bool `json:"stdin,omitempty"`
-	// Stdout and Stderr say which output the host wants to see. The rest is
-	// read from the command's pipe all the same and thrown away.
+	// Stdout and Stderr select the output that is sent. The agent reads the rest
+	// from the command's pipe and discards it.
 	Stdout bool `json:"stdout,omitempty"`
 	Stderr bool `json:"stderr,omitempty"`
-	// Joined gives the command one pipe for both, so that their order is kept;
-	// it all comes as Stdout.
+	// Joined gives the command one pipe for both outputs, which keeps their
+	// order; all of it is sent as Stdout.
 	Joined  bool          `json:"joined,omitempty"`
 	Timeout time.Duration `json:"timeout,omitempty"`
 }
@@ -55,10 +56,10 @@ type Started struct {
 	PID int `json:"pid"`
 }
 
-// Exit is how a command ended. Times are the instance's monotonic clock.
+// Exit is how a command exited. Times are of the instance's monotonic clock.
 type Exit struct {
-	Code     int            `json:"code"`             // -1 when a signal ended it
-	Signal   string         `json:"signal,omitempty"` // its name, such as SIGKILL
+	Code     int            `json:"code"`             // -1 if a signal killed it
+	Signal   string         `json:"signal,omitempty"` // the signal's name, such as SIGKILL
 	TimedOut bool           `json:"timed_out,omitempty"`
 	Started  time.Duration  `json:"started"`
 	Ended    time.Duration  `json:"ended"`
@@ -67,33 +68,33 @@ type Exit struct {
 	MaxRSS   quantity.Bytes `json:"max_rss"`
 }
 
-// Elapsed is the command's wall time by the instance's clock.
+// Elapsed returns the command's wall time by the instance's clock.
 func (e Exit) Elapsed() time.Duration { return e.Ended - e.Started }
 
-// OK says whether the command ended by itself with status 0.
+// OK reports whether the command exited with status 0 before its timeout.
 func (e Exit) OK() bool { return e.Code == 0 && e.Signal == "" && !e.TimedOut }
 
-// Signal goes to the process group of the command that Process started.
+// Signal is a signal for the process group of a command.
 type Signal struct {
-	Process uint32 `json:"process"` // the request that started it
+	Process uint32 `json:"process"` // the request that started the command
 	Number  int    `json:"number"`
 }
 
-// Probe asks whether a server answers. Exactly one of TCP, HTTP, Unix and Exec
-// is set.
+// Probe is a readiness check of a server. Exactly one of TCP, HTTP, Unix and
+// Exec is set.
 type Probe struct {
-	TCP  string   `json:"tcp,omitempty"`  // host:port accepts a connection
-	HTTP string   `json:"http,omitempty"` // URL answers with a status below 500
+	TCP  string   `json:"tcp,omitempty"`  // host:port that accepts a connection
+	HTTP string   `json:"http,omitempty"` // URL that returns a status below 500
 	Unix string   `json:"unix,omitempty"` // path of a socket that accepts
 	Exec []string `json:"exec,omitempty"` // command that exits with 0
-	// Interval between attempts; 0 means 5 ms, so that a ready time is no
-	// coarser than what it is compared by.
+	// Interval between attempts; 0 means 5 ms, which bounds the resolution of
+	// the time until a server is ready.
 	Interval time.Duration `json:"interval,omitempty"`
 	// Timeout after which the probe has failed; 0 means none.
 	Timeout time.Duration `json:"timeout,omitempty"`
 }
 
-// Address is the host:port that it connects to; "" where it asks otherwise.
+// Address returns the host:port of a TCP or HTTP probe, and "" for others.
 func (p Probe) Address() string {
 	if p.HTTP == "" {
 		return p.TCP
@@ -105,7 +106,7 @@ func (p Probe) Address() string {
 	return net.JoinHostPort(at.Hostname(), cmp.Or(at.Port(), "80"))
 }
 
-// Await asks by a probe until it succeeds, or once.
+// Await requests a probe, repeated until it succeeds, or once.
 type Await struct {
 	Probe
 	Once bool `json:"once,omitempty"`
@@ -116,24 +117,24 @@ type Awaited struct {
 	Elapsed time.Duration `json:"elapsed"`
 }
 
-// Read asks for at most Limit bytes of a file.
+// Read requests at most Limit bytes of a file.
 type Read struct {
 	Path  string `json:"path"`
 	Limit int64  `json:"limit"`
 }
 
-// Write announces a file's content.
+// Write requests that a file is written; Data frames follow, up to an End.
 type Write struct {
 	Path string `json:"path"`
 	Mode uint32 `json:"mode"` // 0 means 0644
 }
 
-// Clock answers TypeClock.
+// Clock is the reply to TypeClock.
 type Clock struct {
 	Clock time.Duration `json:"clock"`
 }
 
-// Failure ends a request that could not be done.
+// Failure is the reply to a request that failed.
 type Failure struct {
 	Message string `json:"message"`
 	// Errno is the system's error number where there is one.

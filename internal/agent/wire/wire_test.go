@@ -8,8 +8,11 @@ import (
 	"testing"
 	"testing/iotest"
 
+	"go.uber.org/goleak"
 	"pgregory.net/rapid"
 )
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func frames() *rapid.Generator[Frame] {
 	return rapid.Custom(func(t *rapid.T) Frame {
