@@ -1,6 +1,6 @@
-// Command tare-agent is the small program that tare puts into every instance.
-// docs/agent.md describes its modes and its protocol. It prints to standard
-// error only: standard output may be the stream.
+// Command tare-agent is the agent that tare runs in every instance. docs/agent.md
+// describes its modes and its protocol. It prints messages to standard error
+// only, since standard output may be the stream.
 package main
 
 import (
@@ -29,35 +29,35 @@ import (
 
 var version = "unbuilt"
 
-// born is read before main, as near to the first instruction as Go lets it be.
+// born is read before main, as close to the first instruction as Go allows.
 var born = server.Monotonic()
 
-const usage = `tare-agent is put into instances by tare; there is no use in starting it by hand.
+const usage = `tare-agent runs in the instances that tare starts. It is not meant to be run by hand.
 
   tare-agent stdio [--open DIR]
-                         serve on standard input and output; every user may
-                         write to DIR
+                         serve on standard input and output; make DIR
+                         writable for all users
   tare-agent native --root DIR [--cgroup FILE] [--bind SRC:DST[:ro]]
                     [--tmpfs DST]
-                         the same in a root of its own on this machine
+                         the same on this host, in the root directory DIR
   tare-agent look PATH...
-                         print what links lead to and files hold, as JSON
-  tare-agent fingerprint read a request in JSON, and print what the kernel
+                         print contents of files and targets of links as JSON
+  tare-agent fingerprint read a request as JSON, and print what the kernel
                          shows of this instance and its servers
   tare-agent logger [--format pipe|file|json-file] [--file FILE]
-                         hand standard input on, and write it down
+                         copy standard input to standard output, and log it
   tare-agent shim PIDFILE COMMAND... -- COMMAND...
-                         start a container by the second command, wait for
-                         its end, and run the first
-  tare-agent init        be a guest's first process (also when called /init)
+                         start a container with the second command, wait for
+                         its exit, and run the first
+  tare-agent init        run as a guest's init (also when called /init)
   tare-agent --version
 `
 
 func init() {
-	// Package native changes what belongs to a thread, and only the main thread
-	// lives on after it.
+	// Package native changes per-thread state, and only the main thread survives
+	// the exec that follows.
 	runtime.LockOSThread()
-	// An idle agent is one of the costs that tare shows, so it keeps small.
+	// An idle agent is part of the cost that tare measures, so it stays small.
 	debug.SetGCPercent(50)
 	debug.SetMemoryLimit(12 << 20)
 	if runtime.GOMAXPROCS(0) > 2 {
@@ -84,9 +84,9 @@ func main() {
 	case "fingerprint":
 		err = observe.Fingerprint(os.Stdin, os.Stdout)
 	case "logger":
-		err = passOn(args)
+		err = runLogger(args)
 	case "shim":
-		err = hold(args)
+		err = runShim(args)
 	case "init":
 		guest.Run(server.Options{Version: version, Born: born, Stop: stopSignal()})
 	case "--version", "-version", "version":
@@ -101,40 +101,40 @@ func main() {
 	}
 }
 
-// serveStdio serves on what were standard input and output. They are put out of
-// everybody else's reach first: a stray print goes to standard error.
+// serveStdio serves on standard input and output. It moves them to other
+// descriptors first, so that stray output goes to standard error.
 func serveStdio(args []string) error {
 	flags := flag.NewFlagSet("stdio", flag.ContinueOnError)
-	since := flags.Int64("born", int64(born), "monotonic nanoseconds of the first instruction, where another mode came before")
-	open := flags.String("open", "", "a folder that servers write to as users of their own")
+	since := flags.Int64("born", int64(born), "monotonic time of the first instruction in nanoseconds, set if the agent executed itself")
+	open := flags.String("open", "", "directory to make writable for all users")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
 	if *open != "" {
-		// One that is open already may be somebody else's, as in a container of
-		// an engine that is not root.
+		// If it is writable already, it may belong to another user, as in a rootless
+		// container.
 		if info, err := os.Stat(*open); err != nil || info.Mode().Perm() != 0o777 {
 			if err := os.Chmod(*open, 0o777); err != nil {
-				return fmt.Errorf("opening the data folder: %w", err)
+				return fmt.Errorf("making the data directory writable: %w", err)
 			}
 		}
 	}
-	environment() // every runtime gives other variables, and some no HOME
+	environment() // runtimes set different variables, and some no HOME
 	stop := stopSignal()
 	in, err := unix.FcntlInt(0, unix.F_DUPFD_CLOEXEC, 3)
 	if err != nil {
-		return fmt.Errorf("taking standard input: %w", err)
+		return fmt.Errorf("duplicating standard input: %w", err)
 	}
 	out, err := unix.FcntlInt(1, unix.F_DUPFD_CLOEXEC, 3)
 	if err != nil {
-		return fmt.Errorf("taking standard output: %w", err)
+		return fmt.Errorf("duplicating standard output: %w", err)
 	}
 	null, err := unix.Open(os.DevNull, unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	if err == nil {
 		err = errors.Join(unix.Dup3(null, 0, 0), unix.Dup3(2, 1, 0), unix.Close(null))
 	}
 	if err != nil {
-		return fmt.Errorf("covering standard input and output: %w", err)
+		return fmt.Errorf("redirecting standard input and output: %w", err)
 	}
 	stream := struct {
 		io.Reader
@@ -143,11 +143,11 @@ func serveStdio(args []string) error {
 	return server.Serve(stream, server.Options{Version: version, Born: time.Duration(*since), Stop: stop})
 }
 
-// passOn is a log driver of its own: it ends with its input, and not before.
-func passOn(args []string) error {
+// runLogger runs the log driver. It ignores terminating signals and exits at EOF.
+func runLogger(args []string) error {
 	flags := flag.NewFlagSet("logger", flag.ContinueOnError)
 	format := flags.String("format", "pipe", "pipe, file or json-file")
-	file := flags.String("file", "", "where it is written down")
+	file := flags.String("file", "", "log file")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
@@ -155,11 +155,12 @@ func passOn(args []string) error {
 	return logdriver.Copy(os.Stdin, os.Stdout, *format, *file, time.Now)
 }
 
-// hold ends with a container, and as its start did where that failed.
-func hold(args []string) error {
+// runShim runs the shim. If the container's start fails, it exits with the status
+// of the runtime.
+func runShim(args []string) error {
 	at := slices.Index(args, "--")
 	if at < 2 || at == len(args)-1 {
-		return fmt.Errorf("shim takes a file, a command, -- and another command, and not %q", args)
+		return fmt.Errorf("shim takes a file, a command, -- and another command, not %q", args)
 	}
 	err := shim.Run(args[0], args[at+1:], args[1:at])
 	if exit := (*exec.ExitError)(nil); errors.As(err, &exit) {
@@ -168,8 +169,8 @@ func hold(args []string) error {
 	return err
 }
 
-// stopSignal turns a polite request to end into an orderly one. SIGPIPE is
-// caught and not ignored, since ignoring is what children would inherit.
+// stopSignal returns a channel that a terminating signal closes. SIGPIPE is
+// caught rather than ignored, since children would inherit an ignored signal.
 func stopSignal() <-chan struct{} {
 	stop, asked, ignored := make(chan struct{}), make(chan os.Signal, 1), make(chan os.Signal, 1)
 	signal.Notify(asked, unix.SIGTERM, unix.SIGINT, unix.SIGHUP)
@@ -178,24 +179,24 @@ func stopSignal() <-chan struct{} {
 	return stop
 }
 
-// list is a flag that may be given several times.
+// list is a flag that may be repeated.
 type list []string
 
 func (l *list) String() string       { return fmt.Sprint(*l) }
 func (l *list) Set(one string) error { *l = append(*l, one); return nil }
 
 func enterNative(args []string) error {
-	// When tare is killed the agent is asked to end, and takes its children
-	// along; killed itself, it could not.
+	// If tare is killed, the agent gets SIGTERM and kills its children; SIGKILL
+	// would leave them running.
 	if err := unix.Prctl(unix.PR_SET_PDEATHSIG, uintptr(unix.SIGTERM), 0, 0, 0); err != nil {
-		return fmt.Errorf("asking to end with tare: %w", err)
+		return fmt.Errorf("setting the parent-death signal: %w", err)
 	}
-	var scene native.Config
+	var config native.Config
 	flags := flag.NewFlagSet("native", flag.ContinueOnError)
-	flags.StringVar(&scene.Root, "root", "/", "the image's folder; / is the host's own root")
-	flags.Var((*list)(&scene.Cgroups), "cgroup", "a cgroup.procs or tasks file to enter; may be repeated")
-	flags.Var((*list)(&scene.Binds), "bind", "SRC:DST[:ro]; may be repeated")
-	flags.Var((*list)(&scene.Tmpfs), "tmpfs", "DST; may be repeated")
+	flags.StringVar(&config.Root, "root", "/", "root directory; / is the host's root")
+	flags.Var((*list)(&config.Cgroups), "cgroup", "a cgroup.procs or tasks file to enter; may be repeated")
+	flags.Var((*list)(&config.Binds), "bind", "SRC:DST[:ro]; may be repeated")
+	flags.Var((*list)(&config.Tmpfs), "tmpfs", "DST; may be repeated")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
@@ -204,19 +205,20 @@ func enterNative(args []string) error {
 	}
 	self, err := os.Open("/proc/self/exe")
 	if err != nil {
-		return fmt.Errorf("opening the agent's own program: %w", err)
+		return fmt.Errorf("opening the agent's executable: %w", err)
 	}
-	if err := native.Enter(scene); err != nil {
+	if err := native.Enter(config); err != nil {
 		return err
 	}
 	return native.Exec(self, []string{"tare-agent", "stdio", "--born=" + strconv.FormatInt(int64(born), 10)}, environment())
 }
 
-// environment is the own one, with the two variables that nothing works without.
+// environment sets PATH and HOME if they are not set, and returns the
+// environment.
 func environment() []string {
 	for key, value := range map[string]string{"PATH": server.Path, "HOME": "/root"} {
 		if os.Getenv(key) == "" {
-			os.Setenv(key, value)
+			_ = os.Setenv(key, value)
 		}
 	}
 	return os.Environ()

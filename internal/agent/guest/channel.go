@@ -12,29 +12,29 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// openChannel opens what the host is at the other end of.
-func openChannel(w Config, news *news) (io.ReadWriter, error) {
+// openChannel opens the stream to the host.
+func openChannel(c Config, uevents *ueventListener) (io.ReadWriter, error) {
 	switch {
-	case w.VSock != 0 && w.Await:
-		return acceptVSock(w.VSock)
-	case w.VSock != 0:
-		return openVSock(w.VSock)
+	case c.VSock != 0 && c.Await:
+		return acceptVSock(c.VSock)
+	case c.VSock != 0:
+		return openVSock(c.VSock)
 	}
-	port, err := openPort(w.Port, news)
-	if err == nil && w.Await {
+	port, err := openPort(c.Port, uevents)
+	if err == nil && c.Await {
 		err = readTime(port)
 	}
 	return port, err
 }
 
-// readTime reads the host's first line, nanoseconds since 1970, and sets the
-// clock: that of a guest that was saved stood still until now.
+// readTime reads the host's first line, nanoseconds since the epoch, and sets
+// the clock, which did not advance while the guest was a snapshot.
 func readTime(from io.Reader) error {
-	const longest = 20
+	const maxLength = 20
 	var line []byte
-	for b := make([]byte, 1); len(line) <= longest; line = append(line, b[0]) {
+	for b := make([]byte, 1); len(line) <= maxLength; line = append(line, b[0]) {
 		if _, err := io.ReadFull(from, b); err != nil {
-			return fmt.Errorf("awaiting the host: %w", err)
+			return fmt.Errorf("reading the time from the host: %w", err)
 		}
 		if b[0] == '\n' {
 			break
@@ -42,7 +42,7 @@ func readTime(from io.Reader) error {
 	}
 	now, err := strconv.ParseInt(string(line), 10, 64)
 	if err != nil {
-		return fmt.Errorf("the host's first line is %q and not the time: %w", line, err)
+		return fmt.Errorf("the host's first line %q is not a time: %w", line, err)
 	}
 	at := unix.NsecToTimespec(now)
 	if err := unix.ClockSettime(unix.CLOCK_REALTIME, &at); err != nil {
@@ -51,12 +51,12 @@ func readTime(from io.Reader) error {
 	return nil
 }
 
-// openPort opens the virtio-serial port of a name. The host listens before the
-// machine starts; but the kernel learns that only after it has shown the port,
-// and until then reading would look like the end of the stream.
-func openPort(name string, news *news) (io.ReadWriter, error) {
+// openPort opens the virtio-serial port with a name. The host listens before the
+// machine starts, but the kernel learns of it after the port appears; until then
+// a read returns EOF.
+func openPort(name string, uevents *ueventListener) (io.ReadWriter, error) {
 	var device string
-	err := news.until(fmt.Sprintf("a virtio-serial port named %q", name), func() bool {
+	err := uevents.waitFor(fmt.Sprintf("a virtio-serial port named %q", name), func() bool {
 		ports, _ := filepath.Glob("/sys/class/virtio-ports/*/name")
 		for _, port := range ports {
 			if got, err := os.ReadFile(port); err == nil && strings.TrimSpace(string(got)) == name {
@@ -69,14 +69,14 @@ func openPort(name string, news *news) (io.ReadWriter, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := news.waitFor(device); err != nil {
+	if err := uevents.waitForDevice(device); err != nil {
 		return nil, err
 	}
 	fd, err := unix.Open(device, unix.O_RDWR|unix.O_CLOEXEC|unix.O_NONBLOCK, 0)
 	if err != nil {
 		return nil, fmt.Errorf("opening the port %s (%s): %w", device, name, err)
 	}
-	err = news.until(fmt.Sprintf("a host at the other end of port %q", name), func() bool {
+	err = uevents.waitFor(fmt.Sprintf("a host at the other end of port %q", name), func() bool {
 		state := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN | unix.POLLOUT}}
 		_, err := unix.Poll(state, 0)
 		return err == nil && state[0].Revents&unix.POLLHUP == 0
@@ -91,7 +91,7 @@ func openPort(name string, news *news) (io.ReadWriter, error) {
 func openVSock(port uint32) (io.ReadWriter, error) {
 	fd, err := unix.Socket(unix.AF_VSOCK, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
-		return nil, fmt.Errorf("making a vsock (is its driver loaded?): %w", err)
+		return nil, fmt.Errorf("creating a vsock socket (is its driver loaded?): %w", err)
 	}
 	if err := unix.Connect(fd, &unix.SockaddrVM{CID: unix.VMADDR_CID_HOST, Port: port}); err != nil {
 		unix.Close(fd)
@@ -104,19 +104,19 @@ func openVSock(port uint32) (io.ReadWriter, error) {
 	return os.NewFile(uintptr(fd), "vsock"), nil
 }
 
-// acceptVSock waits for the host to connect and to say the time. One that
-// connects and says nothing only wanted to know whether this guest is up.
+// acceptVSock waits until the host connects and sends the time. A connection
+// that is closed without data only checked whether this guest is up.
 func acceptVSock(port uint32) (io.ReadWriter, error) {
 	listener, err := unix.Socket(unix.AF_VSOCK, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
-		return nil, fmt.Errorf("making a vsock (is its driver loaded?): %w", err)
+		return nil, fmt.Errorf("creating a vsock socket (is its driver loaded?): %w", err)
 	}
 	defer unix.Close(listener)
 	if err := unix.Bind(listener, &unix.SockaddrVM{CID: unix.VMADDR_CID_ANY, Port: port}); err != nil {
-		return nil, fmt.Errorf("taking the vsock port %d: %w", port, err)
+		return nil, fmt.Errorf("binding vsock port %d: %w", port, err)
 	}
 	if err := unix.Listen(listener, 1); err != nil {
-		return nil, fmt.Errorf("listening at the vsock port %d: %w", port, err)
+		return nil, fmt.Errorf("listening on vsock port %d: %w", port, err)
 	}
 	for {
 		fd, _, err := unix.Accept4(listener, unix.SOCK_CLOEXEC)
@@ -124,7 +124,7 @@ func acceptVSock(port uint32) (io.ReadWriter, error) {
 			continue
 		}
 		if err != nil {
-			return nil, fmt.Errorf("waiting at the vsock port %d: %w", port, err)
+			return nil, fmt.Errorf("accepting on vsock port %d: %w", port, err)
 		}
 		if err := unix.SetNonblock(fd, true); err != nil {
 			unix.Close(fd)

@@ -1,7 +1,7 @@
-// Package guest makes the agent a virtual machine's first process: it loads
-// the drivers, mounts the image's disk, opens the channel to the host, serves,
-// and switches the machine off. The kernel's command line configures it
-// (see Words).
+// Package guest is the init (PID 1) of a virtual machine: it loads kernel
+// modules, mounts the image's disk and switches root to it, opens the stream to
+// the host, runs the agent, and powers the machine off. The kernel command line
+// configures it (see Config).
 //
 // It must not know the protocol, nor which hypervisor it runs under.
 package guest
@@ -22,30 +22,31 @@ import (
 	"tare/internal/agent/server"
 )
 
-// Run is the whole life of a guest. It does not return: a first process that
-// ends is a kernel panic.
+// Run runs the guest and powers it off. It does not return, since the exit of
+// PID 1 is a kernel panic.
 func Run(o server.Options) {
-	words := Config{}
+	config := Config{}
 	defer func() {
 		if crash := recover(); crash != nil {
-			say(fmt.Errorf("it crashed: %v\n%s", crash, debug.Stack()))
+			logToConsole(fmt.Errorf("panic: %v\n%s", crash, debug.Stack()))
 		}
-		switchOff(words)
+		powerOff(config)
 	}()
-	channel, err := setUp(&words)
-	if err == nil && words.Timer != 0 {
-		stopTimer(words.Timer)
+	channel, err := setUp(&config)
+	if err == nil && config.Timer != 0 {
+		stopTimer(config.Timer)
 	}
 	if err == nil {
 		err = server.Serve(channel, o)
 	}
 	if err != nil {
-		say(err)
+		logToConsole(err)
 	}
 }
 
-// setUp turns a bare kernel into the image's system with a channel to the host.
-func setUp(words *Config) (io.ReadWriter, error) {
+// setUp mounts the image's root file system, configures the network, and opens
+// the stream to the host.
+func setUp(config *Config) (io.ReadWriter, error) {
 	for _, m := range []struct{ kind, to string }{{"proc", "/proc"}, {"sysfs", "/sys"}, {"devtmpfs", "/dev"}} {
 		if err := mount(m.kind, m.to, m.kind, 0, ""); err != nil {
 			return nil, err
@@ -56,96 +57,95 @@ func setUp(words *Config) (io.ReadWriter, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading the kernel's command line: %w", err)
 	}
-	if *words, err = ParseCommandLine(string(line)); err != nil {
+	if *config, err = ParseCommandLine(string(line)); err != nil {
 		return nil, err
 	}
-	news, err := listen()
+	uevents, err := listenUevents()
 	if err != nil {
 		return nil, err
 	}
-	defer news.close()
-	if err := loadModules("/modules", string(line), news); err != nil {
+	defer uevents.close()
+	if err := loadModules("/modules", string(line), uevents); err != nil {
 		return nil, err
 	}
-	if words.Root != "" {
-		if err := news.waitFor(words.Root); err != nil {
+	if config.Root != "" {
+		if err := uevents.waitForDevice(config.Root); err != nil {
 			return nil, err
 		}
-		if err := mountRoot(*words, news); err != nil {
+		if err := mountRoot(*config, uevents); err != nil {
 			return nil, err
 		}
-		if err := enter(); err != nil {
+		if err := switchRoot(); err != nil {
 			return nil, err
 		}
 	}
-	if err := furnish(*words, news); err != nil {
+	if err := mountFilesystems(*config, uevents); err != nil {
 		return nil, err
 	}
-	if err := connectNetworks(words.Nets, news); err != nil {
+	if err := connectNetworks(config.Nets, uevents); err != nil {
 		return nil, err
 	}
 	limitFiles()
 	os.Clearenv()
-	for _, entry := range append([]string{"PATH=" + server.Path, "HOME=/root", "TERM=dumb"}, words.Env...) {
+	for _, entry := range append([]string{"PATH=" + server.Path, "HOME=/root", "TERM=dumb"}, config.Env...) {
 		key, value, _ := strings.Cut(entry, "=")
-		os.Setenv(key, value)
+		_ = os.Setenv(key, value)
 	}
-	return openChannel(*words, news)
+	return openChannel(*config, uevents)
 }
 
-// stopTimer writes the byte that a VMM's boot timer waits for. Without it only
-// the VMM's own figure is missing.
+// stopTimer writes the byte that stops the VMM's boot timer. If it fails, only
+// the VMM's own measurement of the boot is missing.
 func stopTimer(address uint64) {
 	const up = 123
 	memory, err := os.OpenFile("/dev/mem", os.O_RDWR|unix.O_SYNC, 0)
 	if err != nil {
-		say(fmt.Errorf("stopping the boot timer: %w", err))
+		logToConsole(fmt.Errorf("stopping the boot timer: %w", err))
 		return
 	}
 	defer memory.Close()
 	page, err := unix.Mmap(int(memory.Fd()), int64(address), os.Getpagesize(), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
 	if err != nil {
-		say(fmt.Errorf("stopping the boot timer at %#x: %w", address, err))
+		logToConsole(fmt.Errorf("stopping the boot timer at %#x: %w", address, err))
 		return
 	}
 	page[0] = up
-	unix.Munmap(page)
+	_ = unix.Munmap(page)
 }
 
-// useConsole sends what the program itself prints, a crash of Go's runtime
-// too, to where the host looks.
+// useConsole redirects stdout and stderr to the console, which the host records.
 func useConsole() {
 	fd, err := unix.Open("/dev/console", unix.O_WRONLY|unix.O_NOCTTY|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return
 	}
-	unix.Dup3(fd, 1, 0)
-	unix.Dup3(fd, 2, 0)
+	_ = unix.Dup3(fd, 1, 0)
+	_ = unix.Dup3(fd, 2, 0)
 	unix.Close(fd)
 }
 
-// root is where the root file system is mounted before it becomes the root.
+// root is where the root file system is mounted before switch_root.
 const root = "/mnt"
 
-// mountRoot mounts the disk, or lays what is written over a disk that several
-// guests share.
-func mountRoot(w Config, news *news) error {
-	if !w.Over {
-		return mount(w.Root, root, "ext4", 0, "")
+// mountRoot mounts the root disk, or an overlayfs with the root disk, which
+// several guests share, as its lower layer.
+func mountRoot(c Config, uevents *ueventListener) error {
+	if !c.Over {
+		return mount(c.Root, root, "ext4", 0, "")
 	}
 	const lower, upper = "/lower", "/upper"
-	if err := mount(w.Root, lower, "ext4", unix.MS_RDONLY, ""); err != nil {
+	if err := mount(c.Root, lower, "ext4", unix.MS_RDONLY, ""); err != nil {
 		return err
 	}
-	if err := news.waitFor(w.Data); err != nil {
+	if err := uevents.waitForDevice(c.Data); err != nil {
 		return err
 	}
-	if err := mount(w.Data, upper, "ext4", 0, ""); err != nil {
+	if err := mount(c.Data, upper, "ext4", 0, ""); err != nil {
 		return err
 	}
-	for _, folder := range []string{"/root", "/work", "/data"} {
-		if err := os.MkdirAll(upper+folder, 0o755); err != nil {
-			return fmt.Errorf("making %s on the data disk: %w", folder, err)
+	for _, dir := range []string{"/root", "/work", "/data"} {
+		if err := os.MkdirAll(upper+dir, 0o755); err != nil {
+			return fmt.Errorf("creating %s on the data disk: %w", dir, err)
 		}
 	}
 	if err := mount("overlay", root, "overlay", 0, "lowerdir="+lower+",upperdir="+upper+"/root,workdir="+upper+"/work"); err != nil {
@@ -154,33 +154,35 @@ func mountRoot(w Config, news *news) error {
 	return mount(upper+"/data", root+"/data", "", unix.MS_BIND, "")
 }
 
-// enter makes the mounted file system the root and takes /dev, /proc and /sys
-// along. What lay in the initramfs is deleted, since it lies in memory.
-func enter() error {
+// switchRoot makes the mounted file system the root, as switch_root(8) does: it
+// deletes the initramfs, whose files take memory, moves /dev, /proc and /sys, and
+// moves the mount to /. pivot_root(2) does not work on an initramfs.
+func switchRoot() error {
 	os.RemoveAll("/modules")
 	os.Remove("/init")
-	for _, folder := range []string{"/dev", "/proc", "/sys"} {
-		if err := os.MkdirAll(root+folder, 0o755); err != nil {
-			return fmt.Errorf("the root file system lacks %s: %w", folder, err)
+	for _, dir := range []string{"/dev", "/proc", "/sys"} {
+		if err := os.MkdirAll(root+dir, 0o755); err != nil {
+			return fmt.Errorf("creating %s in the root file system: %w", dir, err)
 		}
-		if err := unix.Mount(folder, root+folder, "", unix.MS_MOVE, ""); err != nil {
-			return fmt.Errorf("moving %s into the root file system: %w", folder, err)
+		if err := unix.Mount(dir, root+dir, "", unix.MS_MOVE, ""); err != nil {
+			return fmt.Errorf("moving %s into the root file system: %w", dir, err)
 		}
 	}
 	if err := unix.Chdir(root); err != nil {
 		return fmt.Errorf("entering the root file system: %w", err)
 	}
 	if err := unix.Mount(".", "/", "", unix.MS_MOVE, ""); err != nil {
-		return fmt.Errorf("moving the root file system to the top: %w", err)
+		return fmt.Errorf("moving the root file system to /: %w", err)
 	}
 	if err := unix.Chroot("."); err != nil {
-		return fmt.Errorf("changing the root: %w", err)
+		return fmt.Errorf("changing root: %w", err)
 	}
 	return os.Chdir("/")
 }
 
-// furnish mounts what programs expect, and the data disk.
-func furnish(w Config, news *news) error {
+// mountFilesystems mounts the pseudo file systems that programs expect, and the
+// data disk.
+func mountFilesystems(c Config, uevents *ueventListener) error {
 	for _, m := range []struct {
 		kind, to, options string
 		flags             uintptr
@@ -193,50 +195,49 @@ func furnish(w Config, news *news) error {
 			return err
 		}
 	}
-	// What devtmpfs leaves to the first process.
+	// devtmpfs leaves these to init.
 	for link, to := range map[string]string{"fd": "/proc/self/fd", "stdin": "fd/0", "stdout": "fd/1", "stderr": "fd/2"} {
-		os.Symlink(to, "/dev/"+link)
+		_ = os.Symlink(to, "/dev/"+link)
 	}
-	// Nothing depends on it but what runs containers in here, and a limit on
-	// processes, which is looked at from outside.
-	mount("cgroup2", cgroups, "cgroup2", unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC, "")
-	if w.PIDs > 0 {
-		if err := limitProcesses(w.PIDs); err != nil {
+	// It may fail: only container engines in the guest and tare.pids need it, and
+	// the host checks the limit of processes.
+	_ = mount("cgroup2", cgroups, "cgroup2", unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC, "")
+	if c.PIDs > 0 {
+		if err := limitProcesses(c.PIDs); err != nil {
 			return err
 		}
 	}
 	if err := os.MkdirAll("/tmp", 0o1777); err != nil {
 		return err
 	}
-	os.Chmod("/tmp", os.ModeSticky|0o777)
-	if w.Data != "" && !w.Over {
-		if err := news.waitFor(w.Data); err != nil {
+	_ = os.Chmod("/tmp", os.ModeSticky|0o777)
+	if c.Data != "" && !c.Over {
+		if err := uevents.waitForDevice(c.Data); err != nil {
 			return err
 		}
-		if err := mount(w.Data, "/data", "ext4", 0, ""); err != nil {
+		if err := mount(c.Data, "/data", "ext4", 0, ""); err != nil {
 			return err
 		}
-		os.Remove("/data/lost+found") // a data folder is empty in every environment
+		os.Remove("/data/lost+found") // the data directory is empty in every environment
 	} else if err := os.MkdirAll("/data", 0o755); err != nil {
 		return err
 	}
-	// Servers run as users of their own and write there, so everybody may.
+	// Servers run as various users, and all of them write there.
 	if err := os.Chmod("/data", 0o777); err != nil {
 		return err
 	}
-	if err := unix.Sethostname([]byte(w.Hostname)); err != nil {
-		return fmt.Errorf("setting the host name %q: %w", w.Hostname, err)
+	if err := unix.Sethostname([]byte(c.Hostname)); err != nil {
+		return fmt.Errorf("setting the host name %q: %w", c.Hostname, err)
 	}
 	return nil
 }
 
-// loadModules loads the kernel modules in the order that the file "order"
-// lists. One that fails is remembered: what is missing because of it is missed
-// later, and the message then names both.
-func loadModules(folder, line string, news *news) error {
-	order, err := os.ReadFile(filepath.Join(folder, "order"))
+// loadModules loads the kernel modules that the file "order" lists. A module
+// that fails to load is recorded, and named if a device is missing later.
+func loadModules(dir, line string, uevents *ueventListener) error {
+	order, err := os.ReadFile(filepath.Join(dir, "order"))
 	if errors.Is(err, os.ErrNotExist) {
-		return nil // a kernel that has all built in
+		return nil // all drivers are built into the kernel
 	}
 	if err != nil {
 		return fmt.Errorf("reading the list of modules: %w", err)
@@ -244,18 +245,18 @@ func loadModules(folder, line string, news *news) error {
 	for _, name := range strings.Fields(string(order)) {
 		path := name
 		if !filepath.IsAbs(path) {
-			path = filepath.Join(folder, name)
+			path = filepath.Join(dir, name)
 		}
 		if err := loadModule(path, parameters(line, name)); err != nil {
-			news.failed = append(news.failed, fmt.Sprintf("%s: %v", name, err))
+			uevents.failed = append(uevents.failed, fmt.Sprintf("%s: %v", name, err))
 		}
 	}
 	return nil
 }
 
-// parameters are a module's own on the kernel's command line, MODULE.KEY=VALUE,
-// by which some VMMs say where their devices are. The kernel itself hands them
-// only to what is built in.
+// parameters returns a module's parameters on the kernel command line,
+// MODULE.KEY=VALUE, by which some VMMs pass the addresses of their devices. The
+// kernel passes them to built-in drivers only.
 func parameters(line, file string) string {
 	name, _, _ := strings.Cut(filepath.Base(file), ".ko")
 	var list []string
@@ -274,7 +275,7 @@ func loadModule(path, parameters string) error {
 	}
 	defer f.Close()
 	err = unix.FinitModule(int(f.Fd()), parameters, 0)
-	if err == unix.EEXIST || err == unix.ENODEV { // already there, or no such device
+	if err == unix.EEXIST || err == unix.ENODEV { // already loaded, or no such device
 		return nil
 	}
 	return err
@@ -282,9 +283,9 @@ func loadModule(path, parameters string) error {
 
 const cgroups = "/sys/fs/cgroup"
 
-// limitProcesses puts this process, and so all that it will start, into a group
-// that holds no more than so many. Here the limit is the guest kernel's: the
-// host's does not know what runs in here.
+// limitProcesses moves this process, and so all that it starts, to a cgroup with
+// pids.max. The guest's kernel enforces the limit, since the host's does not see
+// the guest's processes.
 func limitProcesses(n int) error {
 	const group = cgroups + "/tare"
 	for _, step := range []struct{ file, text string }{
@@ -302,15 +303,15 @@ func limitProcesses(n int) error {
 	return nil
 }
 
-// limitFiles gives commands the usual limits for open files. The kernel's own
-// for its first process are lower than servers expect.
+// limitFiles sets the usual limits of open files for commands. The kernel's
+// defaults for init are lower than servers expect.
 func limitFiles() {
-	syscall.Setrlimit(unix.RLIMIT_NOFILE, &syscall.Rlimit{Cur: 1024, Max: 524288})
+	_ = syscall.Setrlimit(unix.RLIMIT_NOFILE, &syscall.Rlimit{Cur: 1024, Max: 524288})
 }
 
 func mount(source, to, kind string, flags uintptr, options string) error {
 	if err := os.MkdirAll(to, 0o755); err != nil {
-		return fmt.Errorf("making the folder %s: %w", to, err)
+		return fmt.Errorf("creating directory %s: %w", to, err)
 	}
 	if err := unix.Mount(source, to, kind, flags, options); err != nil && err != unix.EBUSY {
 		return fmt.Errorf("mounting %s (%s) on %s: %w", source, kind, to, err)
@@ -318,23 +319,23 @@ func mount(source, to, kind string, flags uintptr, options string) error {
 	return nil
 }
 
-// say prints an error to the console and waits until it is out: the machine
-// may be switched off next.
-func say(err error) {
+// logToConsole prints an error to the console and waits until it is transmitted,
+// since the machine may be powered off next.
+func logToConsole(err error) {
 	console, opening := os.OpenFile("/dev/console", os.O_WRONLY|unix.O_NOCTTY, 0)
 	if opening != nil {
 		console = os.Stderr
 	}
 	fmt.Fprintf(console, "tare-agent: %v\n", err)
-	unix.IoctlSetInt(int(console.Fd()), unix.TCSBRK, 1) // tcdrain
+	_ = unix.IoctlSetInt(int(console.Fd()), unix.TCSBRK, 1) // tcdrain
 }
 
-// switchOff ends the machine. It returns only where the kernel refuses.
-func switchOff(w Config) {
+// powerOff powers the machine off or resets it. It returns only on an error.
+func powerOff(c Config) {
 	unix.Sync()
 	how := unix.LINUX_REBOOT_CMD_POWER_OFF
-	if w.Off == "reboot" {
+	if c.Off == "reboot" {
 		how = unix.LINUX_REBOOT_CMD_RESTART
 	}
-	say(fmt.Errorf("switching off: %w", unix.Reboot(how)))
+	logToConsole(fmt.Errorf("powering off: %w", unix.Reboot(how)))
 }

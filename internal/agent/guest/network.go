@@ -11,19 +11,20 @@ import (
 	"tare/internal/linux/netlink"
 )
 
-// connectNetworks brings the loopback up, and an interface for each address.
-func connectNetworks(nets []Net, news *news) error {
+// connectNetworks brings up the loopback and configures an interface for each
+// address.
+func connectNetworks(nets []Net, uevents *ueventListener) error {
 	control, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
 		return fmt.Errorf("network: %w", err)
 	}
 	defer unix.Close(control)
-	if err := raise(control, "lo"); err != nil {
+	if err := bringUp(control, "lo"); err != nil {
 		return err
 	}
 	for i, n := range nets {
 		name := fmt.Sprintf("eth%d", i)
-		if err := news.waitForInterface(name); err != nil {
+		if err := uevents.waitForInterface(name); err != nil {
 			return err
 		}
 		if err := connect(control, name, n); err != nil {
@@ -43,22 +44,22 @@ func connect(control int, name string, n Net) error {
 		if err != nil {
 			return err
 		}
-		ifreq.SetInet4Addr(set.value.AsSlice())
+		_ = ifreq.SetInet4Addr(set.value.AsSlice())
 		if err := unix.IoctlIfreq(control, set.request, ifreq); err != nil {
-			return fmt.Errorf("network: giving %s the address %s: %w", name, n.Address, err)
+			return fmt.Errorf("network: setting the address of %s to %s: %w", name, n.Address, err)
 		}
 	}
-	if err := raise(control, name); err != nil {
+	if err := bringUp(control, name); err != nil {
 		return err
 	}
 	if n.Gateway.IsValid() {
-		if err := routeBy(n.Gateway); err != nil {
-			return fmt.Errorf("network: routing by the gateway %s: %w", n.Gateway, err)
+		if err := addDefaultRoute(n.Gateway); err != nil {
+			return fmt.Errorf("network: adding the default route via %s: %w", n.Gateway, err)
 		}
 	}
 	if n.Nameserver.IsValid() {
-		os.MkdirAll("/etc", 0o755)
-		os.Remove("/etc/resolv.conf") // often a link to what a real init would run
+		_ = os.MkdirAll("/etc", 0o755)
+		os.Remove("/etc/resolv.conf") // often a symlink to a file of systemd-resolved
 		if err := os.WriteFile("/etc/resolv.conf", fmt.Appendf(nil, "nameserver %s\n", n.Nameserver), 0o644); err != nil {
 			return fmt.Errorf("network: %w", err)
 		}
@@ -66,14 +67,14 @@ func connect(control int, name string, n Net) error {
 	return nil
 }
 
-func (n *news) waitForInterface(name string) error {
-	return n.until("the network interface "+name, func() bool {
+func (l *ueventListener) waitForInterface(name string) error {
+	return l.waitFor("the network interface "+name, func() bool {
 		_, err := os.Stat("/sys/class/net/" + name)
 		return err == nil
 	})
 }
 
-func raise(control int, name string) error {
+func bringUp(control int, name string) error {
 	ifreq, err := unix.NewIfreq(name)
 	if err != nil {
 		return err
@@ -88,8 +89,9 @@ func raise(control int, name string) error {
 	return nil
 }
 
-// routeBy adds the default route with the one netlink message that it takes.
-func routeBy(gateway netip.Addr) error {
+// addDefaultRoute adds the default route via a gateway, with one rtnetlink
+// message.
+func addDefaultRoute(gateway netip.Addr) error {
 	s, err := unix.Socket(unix.AF_NETLINK, unix.SOCK_RAW|unix.SOCK_CLOEXEC, unix.NETLINK_ROUTE)
 	if err != nil {
 		return err

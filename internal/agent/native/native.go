@@ -1,8 +1,8 @@
-// Package native sets the scene for an agent that runs on the host itself, in
-// an image's root file system: cgroups, private mounts, chroot. All mounts lie
-// in a mount namespace of the agent's own and vanish with it.
+// Package native sets up an agent that runs on the host, in an image's root file
+// system: cgroups, a private mount namespace, pivot_root. The mounts are in the
+// agent's mount namespace and vanish with it.
 //
-// It must not know the protocol; it ends by executing the agent again.
+// It must not know the protocol. At the end the agent is executed again.
 package native
 
 import (
@@ -17,10 +17,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Config is what the command line asks for.
+// Config is the configuration from the command line.
 type Config struct {
-	Root    string   // "/" for the host's own
-	Cgroups []string // cgroup.procs or tasks files to write the own process into
+	Root    string   // "/" is the host's root
+	Cgroups []string // cgroup.procs or tasks files to write the agent's PID to
 	Binds   []string // SRC:DST[:ro], DST below the root
 	Tmpfs   []string // DST below the root
 }
@@ -29,12 +29,13 @@ type bind struct {
 	from     *os.File
 	to       string
 	readOnly bool
-	folder   bool
+	isDir    bool
 }
 
-// Enter builds the scene and moves the calling process into it. It must be
-// called on the main thread, locked: namespaces and root belong to a thread,
-// and only the caller's survives the exec that must follow.
+// Enter moves the calling process into the cgroups, the mount namespace and the
+// root. It must be called on the locked main thread, and Exec must follow:
+// namespaces and root belong to a thread, and only the main thread's survive the
+// exec.
 func Enter(s Config) error {
 	for _, file := range s.Cgroups {
 		if err := os.WriteFile(file, []byte(strconv.Itoa(os.Getpid())), 0); err != nil {
@@ -42,24 +43,24 @@ func Enter(s Config) error {
 		}
 	}
 	if err := unix.Unshare(unix.CLONE_NEWNS); err != nil {
-		return fmt.Errorf("making a mount namespace (this needs root): %w", err)
+		return fmt.Errorf("creating a mount namespace (this needs root): %w", err)
 	}
 	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
 		return fmt.Errorf("making the mounts private: %w", err)
 	}
-	// Sources are opened while the host's paths are still in sight. Everything
-	// is mounted after the chroot, so that a symbolic link in the image cannot
-	// lead a mount out of it.
-	binds, err := s.open()
+	// Sources are opened while the host's paths are reachable. All is mounted
+	// after the change of root, so that a symbolic link in the image cannot direct
+	// a mount out of it.
+	binds, err := s.openBinds()
 	if err != nil {
 		return err
 	}
 	leave := func() error { return nil }
 	if s.Root != "" && s.Root != "/" {
-		if leave, err = s.change(); err != nil {
+		if leave, err = s.changeRoot(); err != nil {
 			return err
 		}
-		if err := kernelFolders(); err != nil {
+		if err := mountKernelFilesystems(); err != nil {
 			return err
 		}
 	}
@@ -79,7 +80,7 @@ func Enter(s Config) error {
 	return os.Chdir("/")
 }
 
-func (s Config) open() (binds []bind, err error) {
+func (s Config) openBinds() (binds []bind, err error) {
 	texts := s.Binds
 	if s.Root != "" && s.Root != "/" {
 		texts = append([]string{"/dev:/dev"}, texts...)
@@ -87,7 +88,7 @@ func (s Config) open() (binds []bind, err error) {
 	for _, text := range texts {
 		parts := strings.Split(text, ":")
 		if len(parts) < 2 || len(parts) > 3 || len(parts) == 3 && parts[2] != "ro" || !filepath.IsAbs(parts[0]) || !filepath.IsAbs(parts[1]) {
-			return nil, fmt.Errorf("--bind %s: it takes /SOURCE:/TARGET or /SOURCE:/TARGET:ro", text)
+			return nil, fmt.Errorf("--bind %s: it must be /SOURCE:/TARGET or /SOURCE:/TARGET:ro", text)
 		}
 		fd, err := unix.Open(parts[0], unix.O_PATH|unix.O_CLOEXEC, 0)
 		if err != nil {
@@ -103,9 +104,10 @@ func (s Config) open() (binds []bind, err error) {
 	return binds, nil
 }
 
-// change makes the image's folder the root. The host's mounts are left by what
-// it returns, and not before: the sources of the binds lie there.
-func (s Config) change() (leave func() error, err error) {
+// changeRoot makes the image's directory the root, with pivot_root(2). The
+// function that it returns unmounts the host's root, which the sources of the
+// binds need until then.
+func (s Config) changeRoot() (leave func() error, err error) {
 	root, err := filepath.EvalSymlinks(s.Root)
 	if err != nil {
 		return nil, fmt.Errorf("--root %s: %w", s.Root, err)
@@ -120,29 +122,30 @@ func (s Config) change() (leave func() error, err error) {
 	if err := unix.Chdir(root); err != nil {
 		return nil, fmt.Errorf("entering the root %s: %w", root, err)
 	}
-	// The old root ends up on top of the new one, where only the open folder
-	// leads to it, and is taken off from there.
+	// pivot_root(".", ".") stacks the old root on top of the new one; it is
+	// unmounted through the descriptor of the old root, see pivot_root(2).
 	if err := unix.PivotRoot(".", "."); err == nil {
 		return func() error {
 			defer unix.Close(host)
 			if err := errors.Join(unix.Fchdir(host), unix.Unmount(".", unix.MNT_DETACH)); err != nil {
-				return fmt.Errorf("leaving the host's root: %w", err)
+				return fmt.Errorf("unmounting the host's root: %w", err)
 			}
 			return nil
 		}, nil
 	}
-	// A host that runs from its initramfs cannot pivot.
+	// On an initramfs pivot_root fails; move the mount and chroot instead, as
+	// switch_root does.
 	if err := unix.Mount(".", "/", "", unix.MS_MOVE, ""); err != nil {
-		return nil, fmt.Errorf("moving %s to the top: %w", root, err)
+		return nil, fmt.Errorf("moving %s to /: %w", root, err)
 	}
 	if err := unix.Chroot("."); err != nil {
-		return nil, fmt.Errorf("changing the root to %s: %w", root, err)
+		return nil, fmt.Errorf("changing root to %s: %w", root, err)
 	}
 	return func() error { return unix.Close(host) }, nil
 }
 
-// kernelFolders mounts what the kernel itself provides.
-func kernelFolders() error {
+// mountKernelFilesystems mounts what the kernel itself provides.
+func mountKernelFilesystems() error {
 	if err := mount("proc", "/proc", "proc", unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC, ""); err != nil {
 		return err
 	}
@@ -150,12 +153,12 @@ func kernelFolders() error {
 }
 
 func (b bind) mount() error {
-	if b.folder {
+	if b.isDir {
 		if err := os.MkdirAll(b.to, 0o755); err != nil {
-			return fmt.Errorf("making %s in the root: %w", b.to, err)
+			return fmt.Errorf("creating %s in the root: %w", b.to, err)
 		}
 	} else if err := b.makeFile(); err != nil {
-		return fmt.Errorf("making %s in the root: %w", b.to, err)
+		return fmt.Errorf("creating %s in the root: %w", b.to, err)
 	}
 	source := fmt.Sprintf("/proc/self/fd/%d", b.from.Fd())
 	if err := unix.Mount(source, b.to, "", unix.MS_BIND|unix.MS_REC, ""); err != nil {
@@ -183,8 +186,8 @@ func (b bind) makeFile() error {
 	return os.WriteFile(b.to, nil, 0o644)
 }
 
-// privateDevices covers what processes share through the host's /dev. It makes
-// no folder there: that would be the host's.
+// privateDevices mounts private instances over what processes share in the
+// host's /dev. It creates no directory, since that would be in the host's /dev.
 func privateDevices() error {
 	for _, m := range []struct{ kind, to, options string }{
 		{"tmpfs", "/dev/shm", "mode=1777"},
@@ -202,7 +205,7 @@ func privateDevices() error {
 
 func mount(source, to, kind string, flags uintptr, options string) error {
 	if err := os.MkdirAll(to, 0o755); err != nil {
-		return fmt.Errorf("making %s in the root: %w", to, err)
+		return fmt.Errorf("creating %s in the root: %w", to, err)
 	}
 	if err := unix.Mount(source, to, kind, flags, options); err != nil {
 		return fmt.Errorf("mounting %s on %s: %w", kind, to, err)
@@ -210,8 +213,8 @@ func mount(source, to, kind string, flags uintptr, options string) error {
 	return nil
 }
 
-// Exec executes a program, opened before the root was changed, in place of
-// this process. It returns only on an error.
+// Exec replaces this process with a program that was opened before the root was
+// changed. It returns only on an error.
 func Exec(program *os.File, argv, env []string) error {
 	path := fmt.Sprintf("/proc/self/fd/%d", program.Fd())
 	return fmt.Errorf("executing the agent inside its root: %w", syscall.Exec(path, argv, env))

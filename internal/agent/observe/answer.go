@@ -1,10 +1,10 @@
 package observe
 
-// Request is what a fingerprint wants to know of an instance.
+// Request selects what a fingerprint of an instance contains.
 type Request struct {
-	// Texts are files and links to be read. Of a folder all files in it are.
+	// Texts are files, links and directories to read; of a directory, all files.
 	Texts []string `json:"texts,omitempty"`
-	// Locations are paths of which it is asked what they lie on.
+	// Locations are paths whose file system and device are looked up.
 	Locations []string `json:"places,omitempty"`
 	// Processes that the agent started, by the caller's names for them.
 	Processes map[string]int `json:"processes,omitempty"`
@@ -12,8 +12,8 @@ type Request struct {
 	Programs []string `json:"programs,omitempty"`
 }
 
-// Answer is what was there. What could not be read is in Absent, with the
-// system's reason: a path by itself, anything else by the name of its field.
+// Answer is what was found. What could not be read is in Absent with the system's
+// reason, by its path or, for anything else, by the name of its field.
 type Answer struct {
 	Texts      map[string]string   `json:"texts"`
 	Absent     map[string]string   `json:"absent"`
@@ -25,7 +25,7 @@ type Answer struct {
 	Filter     Filter              `json:"filter"`
 }
 
-// System is what uname says, and the size of a page.
+// System is the result of uname(2), and the page size.
 type System struct {
 	Node     string `json:"node"`
 	Release  string `json:"release"`
@@ -34,9 +34,9 @@ type System struct {
 	PageSize int    `json:"page_size"`
 }
 
-// Location is what a path lies on.
+// Location is the file system and device of a path.
 type Location struct {
-	Path   string `json:"path"`   // without links; of the folder above, where there is no such file yet
+	Path   string `json:"path"`   // links resolved; of the nearest existing parent
 	Device string `json:"device"` // of the file system: 8:1
 	Block  int64  `json:"block"`
 	// Queue holds the disk's settings by their files' names: scheduler,
@@ -44,31 +44,30 @@ type Location struct {
 	Queue map[string]string `json:"queue,omitempty"`
 }
 
-// Process is a server: not the shell that it was started by.
+// Process is a server, not the shell that started it.
 type Process struct {
-	// Files below /proc/PID, and what links there lead to, by their names.
+	// Texts are files and targets of links below /proc/PID, by name.
 	Texts map[string]string `json:"texts"`
-	// Libraries are the files that it has code from.
+	// Libraries are the files that are mapped executable.
 	Libraries []string `json:"libraries,omitempty"`
 	Files     []File   `json:"files,omitempty"`
 }
 
-// File is one that a process has open.
+// File is an open file of a process.
 type File struct {
 	Number int    `json:"number"`
 	Target string `json:"target"`
-	Flags  string `json:"flags"` // octal, as the kernel prints them
+	Flags  string `json:"flags"` // octal, as in /proc/PID/fdinfo
 }
 
 // Program is an executable file.
 type Program struct {
-	Path   string `json:"path,omitempty"` // without links
+	Path   string `json:"path,omitempty"` // links resolved
 	SHA256 string `json:"sha256,omitempty"`
-	// Loader is what the kernel starts it with: a dynamic linker, or a script's
-	// interpreter.
+	// Loader is the dynamic linker, or a script's interpreter.
 	Loader string `json:"loader,omitempty"`
-	// Package and Version are of the package that it came in, and LoaderPackage
-	// and LoaderVersion of the loader's.
+	// Package and Version are those of the package that the program belongs to,
+	// LoaderPackage and LoaderVersion those of the loader.
 	Package       string `json:"package,omitempty"`
 	Version       string `json:"version,omitempty"`
 	LoaderPackage string `json:"loader_package,omitempty"`
@@ -76,7 +75,7 @@ type Program struct {
 	Error         string `json:"error,omitempty"`
 }
 
-// Interface is one of the network's.
+// Interface is a network interface.
 type Interface struct {
 	Name      string   `json:"name"`
 	MTU       int      `json:"mtu"`
@@ -85,26 +84,26 @@ type Interface struct {
 	Addresses []string `json:"addresses,omitempty"`
 	Driver    string   `json:"driver,omitempty"`
 	Queue     *int     `json:"queue,omitempty"` // packets
-	// Offloads that the driver tells of; Error says why it tells of none.
+	// Offloads that the driver reports; Error is why one could not be read.
 	Offloads map[string]bool `json:"offloads,omitempty"`
 	Error    string          `json:"error,omitempty"`
 }
 
-// Filter is what packets of the network namespace pass.
+// Filter is the netfilter state of the network namespace.
 type Filter struct {
-	// Namespace is the namespace, as the kernel calls it inside and outside alike.
+	// Namespace identifies the network namespace, as in /proc/PID/ns/net.
 	Namespace   string  `json:"space,omitempty"`
 	Chains      []Chain `json:"chains,omitempty"`
-	ChainsError string  `json:"unseen,omitempty"` // why the chains are not known
-	// Tracked: the kernel tracks connections over the loopback.
+	ChainsError string  `json:"unseen,omitempty"` // why the chains could not be read
+	// Tracked is set if conntrack tracks connections over the loopback.
 	Tracked      bool   `json:"tracked,omitempty"`
-	TrackedError string `json:"untold,omitempty"` // why that is not known
+	TrackedError string `json:"untold,omitempty"` // why Tracked could not be determined
 }
 
-// Chain is a list of rules that packets pass at a hook.
+// Chain is a base chain of netfilter.
 type Chain struct {
 	Table string `json:"table"`
 	Hook  string `json:"hook"`
-	// Rules of the chain itself, without those of others that it jumps to.
+	// Rules is the number of rules in the chain, without chains that it jumps to.
 	Rules int `json:"rules"`
 }

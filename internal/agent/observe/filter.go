@@ -16,40 +16,41 @@ import (
 	"tare/internal/linux/netlink"
 )
 
-// hooks of the packet filter, by the kernel's numbers for them.
+// hooks of netfilter, indexed by enum nf_inet_hooks.
 var hooks = []string{"prerouting", "input", "forward", "output", "postrouting"}
 
-// PacketFilter is what packets of the calling thread's network namespace pass.
+// PacketFilter returns the netfilter state of the calling thread's network
+// namespace.
 func PacketFilter() (f Filter) {
 	f.Namespace, _ = os.Readlink("/proc/thread-self/ns/net")
 	var err error
 	if f.Chains, err = chains(); err != nil {
 		f.ChainsError = err.Error()
 	}
-	if f.Tracked, err = tracked(); err != nil {
+	if f.Tracked, err = tracksConnections(); err != nil {
 		f.TrackedError = err.Error()
 	}
 	return f
 }
 
-// chains are those that IPv4 packets pass, of nftables and of the older tables of
-// iptables. To ask takes CAP_NET_ADMIN in the namespace.
+// chains lists the base chains for IPv4 of nftables and of legacy iptables. It
+// needs CAP_NET_ADMIN in the namespace.
 func chains() ([]Chain, error) {
-	list, err := newChains()
+	list, err := nftChains()
 	if err != nil {
-		return nil, fmt.Errorf("asking the kernel for the rules of nftables: %w", err)
+		return nil, fmt.Errorf("listing the chains of nftables: %w", err)
 	}
-	older, err := oldChains()
-	return append(list, older...), err
+	legacy, err := legacyChains()
+	return append(list, legacy...), err
 }
 
-// counted is where the kernel says how many connections it tracks.
-const counted = "/proc/sys/net/netfilter/nf_conntrack_count"
+// conntrackCount has the number of connections that conntrack tracks.
+const conntrackCount = "/proc/sys/net/netfilter/nf_conntrack_count"
 
-// tracked says whether the kernel tracks connections over the loopback: whether
-// it knows of any once a packet went there.
-func tracked() (bool, error) {
-	if _, err := os.Stat(counted); err != nil {
+// tracksConnections reports whether conntrack tracks connections over the
+// loopback. It sends a packet there and reads the number of connections.
+func tracksConnections() (bool, error) {
+	if _, err := os.Stat(conntrackCount); err != nil {
 		return false, err
 	}
 	socket, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
@@ -67,13 +68,13 @@ func tracked() (bool, error) {
 	if err := unix.Sendto(socket, []byte{0}, 0, own); err != nil {
 		return false, err
 	}
-	text, err := read(counted)
+	text, err := read(conntrackCount)
 	return strings.TrimSpace(text) != "0", err
 }
 
-// newChains are those of nftables. A kernel that has none says that it does not
-// know the question.
-func newChains() ([]Chain, error) {
+// nftChains lists the base chains of nftables. A kernel without nftables returns
+// an error that means that there are none.
+func nftChains() ([]Chain, error) {
 	socket, err := unix.Socket(unix.AF_NETLINK, unix.SOCK_RAW|unix.SOCK_CLOEXEC, unix.NETLINK_NETFILTER)
 	if errors.Is(err, unix.EPROTONOSUPPORT) {
 		return nil, nil
@@ -82,9 +83,9 @@ func newChains() ([]Chain, error) {
 		return nil, err
 	}
 	defer unix.Close(socket)
-	const family = 4 // and what else struct nfgenmsg has
-	question := netlink.Message(unix.NFNL_SUBSYS_NFTABLES<<8|unix.NFT_MSG_GETCHAIN, unix.NLM_F_DUMP, make([]byte, family))
-	if err := unix.Sendto(socket, question, 0, &unix.SockaddrNetlink{Family: unix.AF_NETLINK}); err != nil {
+	const nfgenmsg = 4 // size of struct nfgenmsg, which begins with the family
+	request := netlink.Message(unix.NFNL_SUBSYS_NFTABLES<<8|unix.NFT_MSG_GETCHAIN, unix.NLM_F_DUMP, make([]byte, nfgenmsg))
+	if err := unix.Sendto(socket, request, 0, &unix.SockaddrNetlink{Family: unix.AF_NETLINK}); err != nil {
 		return nil, err
 	}
 	var chains []Chain
@@ -109,8 +110,8 @@ func newChains() ([]Chain, error) {
 				default:
 					return nil, number
 				}
-			case len(m.Data) >= family:
-				if c, passed := newChain(m.Data[0], m.Data[family:]); passed {
+			case len(m.Data) >= nfgenmsg:
+				if c, ok := nftChain(m.Data[0], m.Data[nfgenmsg:]); ok {
 					chains = append(chains, c)
 				}
 			}
@@ -118,19 +119,19 @@ func newChains() ([]Chain, error) {
 	}
 }
 
-// newChain reads one from the kernel's answer. What hangs at no hook is passed
-// by nothing by itself.
-func newChain(family byte, text []byte) (Chain, bool) {
+// nftChain decodes a chain. It returns false for chains that are not base chains
+// (those without a hook) and for families other than IPv4.
+func nftChain(family byte, text []byte) (Chain, bool) {
 	hook := netlink.Find(netlink.Find(text, unix.NFTA_CHAIN_HOOK), unix.NFTA_HOOK_HOOKNUM)
 	if hook == nil || number(hook) >= len(hooks) || family != unix.AF_INET && family != unix.NFPROTO_INET {
 		return Chain{}, false
 	}
 	table := bytes.TrimRight(netlink.Find(text, unix.NFTA_CHAIN_TABLE), "\x00")
-	// Nothing jumps to such a chain, so all that uses it are its rules.
+	// No rule jumps to a base chain, so its use count is its number of rules.
 	return Chain{Table: string(table), Hook: hooks[number(hook)], Rules: number(netlink.Find(text, unix.NFTA_CHAIN_USE))}, true
 }
 
-// number as nftables sends them.
+// number decodes a big-endian attribute of nftables.
 func number(text []byte) int {
 	if len(text) < 4 {
 		return 0
@@ -138,78 +139,78 @@ func number(text []byte) int {
 	return int(binary.BigEndian.Uint32(text))
 }
 
-// oldNames is where the tables of iptables are listed that the namespace has: to
-// ask for another one would make it.
-const oldNames = "/proc/thread-self/net/ip_tables_names"
+// legacyTables lists the tables of legacy iptables in the namespace. Only these
+// are read, since reading another one would create it.
+const legacyTables = "/proc/thread-self/net/ip_tables_names"
 
-// oldChains are those of iptables' own tables.
-func oldChains() ([]Chain, error) {
-	names, err := read(oldNames)
+// legacyChains lists the base chains of legacy iptables.
+func legacyChains() ([]Chain, error) {
+	names, err := read(legacyTables)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("reading which tables iptables has: %w", err)
+		return nil, fmt.Errorf("listing the tables of iptables: %w", err)
 	}
 	var chains []Chain
 	for _, table := range strings.Fields(names) {
-		of, err := oldTable(table)
+		of, err := legacyTable(table)
 		if err != nil {
-			return nil, fmt.Errorf("asking for the table %s of iptables: %w", table, err)
+			return nil, fmt.Errorf("reading the table %s of iptables: %w", table, err)
 		}
 		chains = append(chains, of...)
 	}
 	return chains, nil
 }
 
-// Questions about a table of iptables, and how long what comes before its rules
-// is.
+// IPT_SO_GET_INFO and IPT_SO_GET_ENTRIES, the socket options that read a table of
+// legacy iptables, and the size of struct ipt_get_entries before its entries.
 const (
-	askOutline = 64
-	askRules   = 65
-	preamble   = 40
+	iptSOGetInfo        = 64
+	iptSOGetEntries     = 65
+	iptGetEntriesHeader = 40
 )
 
-// outline is the kernel's struct ipt_getinfo: at which of its rules each hook
-// begins, and which is the policy after the last.
-type outline struct {
+// iptGetInfo is struct ipt_getinfo: at which offset the rules of each hook begin
+// (hook_entry), and where its policy is (underflow).
+type iptGetInfo struct {
 	Name          [32]byte
 	Hooks         uint32
 	Begins, Ends  [5]uint32
 	Entries, Size uint32
 }
 
-func oldTable(name string) ([]Chain, error) {
+func legacyTable(name string) ([]Chain, error) {
 	socket, err := unix.Socket(unix.AF_INET, unix.SOCK_RAW|unix.SOCK_CLOEXEC, unix.IPPROTO_RAW)
 	if err != nil {
 		return nil, err
 	}
 	defer unix.Close(socket)
-	var o outline
+	var o iptGetInfo
 	copy(o.Name[:len(o.Name)-1], name)
-	if err := put(socket, askOutline, unsafe.Pointer(&o), unsafe.Sizeof(o)); err != nil {
+	if err := getsockopt(socket, iptSOGetInfo, unsafe.Pointer(&o), unsafe.Sizeof(o)); err != nil {
 		return nil, err
 	}
-	text := make([]byte, preamble+int(o.Size))
+	text := make([]byte, iptGetEntriesHeader+int(o.Size))
 	copy(text[:len(o.Name)-1], name)
 	binary.NativeEndian.PutUint32(text[len(o.Name):], o.Size)
-	if err := put(socket, askRules, unsafe.Pointer(&text[0]), uintptr(len(text))); err != nil {
+	if err := getsockopt(socket, iptSOGetEntries, unsafe.Pointer(&text[0]), uintptr(len(text))); err != nil {
 		return nil, err
 	}
 	var chains []Chain
 	for hook, what := range hooks {
 		if o.Hooks&(1<<hook) != 0 {
-			chains = append(chains, Chain{Table: name, Hook: what, Rules: rules(text[preamble:], int(o.Begins[hook]), int(o.Ends[hook]))})
+			chains = append(chains, Chain{Table: name, Hook: what, Rules: rules(text[iptGetEntriesHeader:], int(o.Begins[hook]), int(o.Ends[hook]))})
 		}
 	}
 	return chains, nil
 }
 
-// rules from one place of a table to another, each of which says how long it is.
+// rules counts the rules between two offsets of a table.
 func rules(table []byte, from, to int) (n int) {
-	const length = 90 // where struct ipt_entry has it
-	for ; from < to && from+length+2 <= len(table); n++ {
-		step := int(binary.NativeEndian.Uint16(table[from+length:]))
+	const nextOffset = 90 // offset of next_offset in struct ipt_entry
+	for ; from < to && from+nextOffset+2 <= len(table); n++ {
+		step := int(binary.NativeEndian.Uint16(table[from+nextOffset:]))
 		if step == 0 {
 			break
 		}
@@ -218,9 +219,9 @@ func rules(table []byte, from, to int) (n int) {
 	return n
 }
 
-func put(socket, question int, answer unsafe.Pointer, size uintptr) error {
+func getsockopt(socket, option int, value unsafe.Pointer, size uintptr) error {
 	length := uint32(size)
-	if _, _, number := unix.Syscall6(unix.SYS_GETSOCKOPT, uintptr(socket), unix.IPPROTO_IP, uintptr(question), uintptr(answer), uintptr(unsafe.Pointer(&length)), 0); number != 0 {
+	if _, _, number := unix.Syscall6(unix.SYS_GETSOCKOPT, uintptr(socket), unix.IPPROTO_IP, uintptr(option), uintptr(value), uintptr(unsafe.Pointer(&length)), 0); number != 0 {
 		return number
 	}
 	return nil

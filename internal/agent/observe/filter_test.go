@@ -1,31 +1,25 @@
 package observe
 
 import (
-	"os"
 	"os/exec"
 	"slices"
 	"testing"
 
 	"tare/internal/linux/netns"
+	"tare/internal/testing/needs"
 )
 
-// inNamespace does something in a network namespace in which nothing is but a
-// loopback, after these commands.
+// inNamespace calls a function in a new network namespace with only a loopback,
+// after running commands in it.
 func inNamespace(t *testing.T, do func(), commands ...[]string) {
 	t.Helper()
-	if os.Geteuid() != 0 {
-		t.Skip("needs root: only root makes network namespaces")
-	}
+	needs.Root(t)
 	space, err := netns.New()
-	if err != nil {
-		t.Skip("needs the right to make network namespaces: " + err.Error())
-	}
+	needs.Working(t, "permission to create network namespaces", err)
 	defer space.Close()
 	err = netns.Within(space, func() error {
 		for _, c := range append([][]string{{"ip", "link", "set", "lo", "up"}}, commands...) {
-			if _, err := exec.LookPath(c[0]); err != nil {
-				t.Skip("needs " + c[0] + ": it makes what is looked at")
-			}
+			needs.Program(t, c[0])
 			if out, err := exec.Command(c[0], c[1:]...).CombinedOutput(); err != nil {
 				t.Skipf("needs a kernel that takes %q: %s", c, out)
 			}

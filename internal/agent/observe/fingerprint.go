@@ -13,14 +13,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// mostFiles of a folder are read.
-const mostFiles = 64
+// maxDirectoryFiles bounds how many files of a directory are read.
+const maxDirectoryFiles = 64
 
-// Fingerprint answers one request.
+// Fingerprint reads one Request as JSON and writes the Answer.
 func Fingerprint(from io.Reader, to io.Writer) error {
 	var r Request
 	if err := json.NewDecoder(from).Decode(&r); err != nil {
-		return fmt.Errorf("reading what a fingerprint is asked for: %w", err)
+		return fmt.Errorf("reading the request for a fingerprint: %w", err)
 	}
 	a := Answer{
 		Texts: map[string]string{}, Absent: map[string]string{}, Locations: map[string]Location{},
@@ -31,7 +31,7 @@ func Fingerprint(from io.Reader, to io.Writer) error {
 		a.text(path)
 	}
 	for _, path := range r.Locations {
-		a.place(path)
+		a.locate(path)
 	}
 	for name, pid := range r.Processes {
 		a.process(name, pid)
@@ -51,14 +51,14 @@ func (a *Answer) system() {
 	a.System = System{text(name.Nodename[:]), text(name.Release[:]), text(name.Version[:]), text(name.Machine[:]), os.Getpagesize()}
 }
 
-// text reads a file, a link, or all files of a folder.
+// text reads a file, the target of a link, or all files of a directory.
 func (a *Answer) text(path string) {
 	info, err := os.Lstat(path)
 	if err == nil && info.Mode()&os.ModeSymlink != 0 {
 		if a.Texts[path], err = os.Readlink(path); err != nil {
 			a.absent(path, err)
 		}
-		// A link to a folder or a file is what it leads to, beside.
+		// If the link leads to a directory, its files are read as well.
 		info, err = os.Stat(path)
 		if err != nil || !info.IsDir() {
 			return
@@ -70,8 +70,8 @@ func (a *Answer) text(path string) {
 			a.absent(path, err)
 		}
 		for n, e := range entries {
-			if n == mostFiles {
-				a.Absent[path] = fmt.Sprintf("it holds %d files, and %d are read", len(entries), mostFiles)
+			if n == maxDirectoryFiles {
+				a.Absent[path] = fmt.Sprintf("it has %d files, only %d are read", len(entries), maxDirectoryFiles)
 				break
 			}
 			if !e.IsDir() {
@@ -96,7 +96,7 @@ func (a *Answer) file(path string) {
 	a.Texts[path] = strings.ToValidUTF8(text, "?")
 }
 
-// absent keeps the system's reason, without the path.
+// absent records the system's reason, without the path.
 func (a *Answer) absent(what string, err error) {
 	var number syscall.Errno
 	if errors.As(err, &number) {
@@ -105,8 +105,9 @@ func (a *Answer) absent(what string, err error) {
 	a.Absent[what] = err.Error()
 }
 
-// place looks where a path lies, or would.
-func (a *Answer) place(path string) {
+// locate finds the file system and device of a path, or of its nearest existing
+// parent.
+func (a *Answer) locate(path string) {
 	at, err := filepath.EvalSymlinks(path)
 	for up := path; err != nil && up != "/" && up != "."; {
 		up = filepath.Dir(up)

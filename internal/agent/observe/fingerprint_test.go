@@ -130,7 +130,7 @@ func TestProgramsAreFoundInPathWithTheirLoaders(t *testing.T) {
 }
 
 func TestPackagesAreFoundInTheRecordsOfDpkgAndApk(t *testing.T) {
-	if list := []byte("/.\n/bin\n/bin/ls\n/usr/bin/dir\n"); !lists(list, "/usr/bin/ls") || !lists(list, "/usr/bin/dir") || lists(list, "/usr/bin/l") {
+	if list := []byte("/.\n/bin\n/bin/ls\n/usr/bin/dir\n"); !ownsFile(list, "/usr/bin/ls") || !ownsFile(list, "/usr/bin/dir") || ownsFile(list, "/usr/bin/l") {
 		t.Error("a list of dpkg is misread")
 	}
 	status := []byte("Package: a\nStatus: x\nVersion: 1.0-1\n\nPackage: ab\nStatus: x\n\nPackage: b\nVersion: 2\nDepends: a\n")

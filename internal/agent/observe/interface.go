@@ -7,16 +7,16 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// offloads by the names that ethtool has for them.
+// offloads maps ethtool's names to its commands.
 var offloads = map[string]uint32{
 	"rx": unix.ETHTOOL_GRXCSUM, "tx": unix.ETHTOOL_GTXCSUM, "sg": unix.ETHTOOL_GSG,
 	"tso": unix.ETHTOOL_GTSO, "gso": unix.ETHTOOL_GGSO, "gro": unix.ETHTOOL_GGRO,
 }
 
-// lro is a bit of the flags, which have an answer of their own.
+// lro is ETH_FLAG_LRO of ETHTOOL_GFLAGS.
 const lro = 1 << 15
 
-// interfaces looks at those of the network namespace.
+// interfaces lists the interfaces of the network namespace.
 func (a *Answer) interfaces() {
 	list, err := net.Interfaces()
 	if err != nil {
@@ -37,13 +37,14 @@ func (a *Answer) interfaces() {
 				one.Addresses = append(one.Addresses, network.IP.String())
 			}
 		}
-		one.ask(socket)
+		one.queryDriver(socket)
 		a.Interfaces = append(a.Interfaces, one)
 	}
 }
 
-// ask the driver.
-func (i *Interface) ask(socket int) {
+// queryDriver reads the driver's name, the transmit queue's length and the
+// offloads.
+func (i *Interface) queryDriver(socket int) {
 	if driver, err := unix.IoctlGetEthtoolDrvinfo(socket, i.Name); err == nil {
 		i.Driver = unix.ByteSliceToString(driver.Driver[:])
 	}
@@ -54,21 +55,21 @@ func (i *Interface) ask(socket int) {
 		}
 	}
 	for name, command := range offloads {
-		if on, err := setting(socket, i.Name, command); err == nil {
+		if on, err := ethtoolValue(socket, i.Name, command); err == nil {
 			i.Offloads[name] = on != 0
 		} else {
 			i.Error = err.Error()
 		}
 	}
-	if flags, err := setting(socket, i.Name, unix.ETHTOOL_GFLAGS); err == nil {
+	if flags, err := ethtoolValue(socket, i.Name, unix.ETHTOOL_GFLAGS); err == nil {
 		i.Offloads["lro"] = flags&lro != 0
 	}
 }
 
-// setting is one that ethtool answers with a number.
-func setting(socket int, name string, command uint32) (uint32, error) {
+// ethtoolValue runs an ethtool command that returns a struct ethtool_value.
+func ethtoolValue(socket int, name string, command uint32) (uint32, error) {
 	value := struct{ command, data uint32 }{command: command}
-	// As the kernel's struct ifreq has it: a name, and a pointer.
+	// struct ifreq: a name and a pointer.
 	var request struct {
 		name [unix.IFNAMSIZ]byte
 		data unsafe.Pointer

@@ -7,17 +7,17 @@ import (
 	"strings"
 )
 
-// origin is the package of a file.
+// origin is the package that a file belongs to.
 type origin struct{ name, version string }
 
-// Where the package managers keep what they installed.
+// The databases of the package managers.
 const (
 	dpkgLists  = "/var/lib/dpkg/info"
 	dpkgStatus = "/var/lib/dpkg/status"
 	apkRecords = "/lib/apk/db/installed"
 )
 
-// packages fills in where files came from, as far as dpkg or apk know.
+// packages fills in the packages of files, from the database of dpkg or apk.
 func packages(of map[string]*origin) {
 	delete(of, "")
 	if len(of) == 0 {
@@ -39,7 +39,7 @@ func packages(of map[string]*origin) {
 			continue
 		}
 		for path, o := range of {
-			if o.name == "" && lists(list, path) {
+			if o.name == "" && ownsFile(list, path) {
 				o.name, _, _ = strings.Cut(name, ":")
 				left--
 			}
@@ -53,9 +53,9 @@ func packages(of map[string]*origin) {
 	}
 }
 
-// lists says whether a package has a file. Since /bin became a link to /usr/bin,
-// packages may name either.
-func lists(list []byte, path string) bool {
+// ownsFile reports whether a package's list has a file. With a merged /usr,
+// packages may list /bin or /usr/bin.
+func ownsFile(list []byte, path string) bool {
 	short, _ := strings.CutPrefix(path, "/usr")
 	for _, p := range []string{path, short} {
 		if bytes.Contains(list, []byte("\n"+p+"\n")) {
@@ -65,7 +65,7 @@ func lists(list []byte, path string) bool {
 	return false
 }
 
-// field of the record that begins with a line.
+// field returns a field of the record that begins with a line.
 func field(records []byte, line, key string) string {
 	at := bytes.Index(records, []byte("\n"+line))
 	if bytes.HasPrefix(records, []byte(line)) {
@@ -79,11 +79,11 @@ func field(records []byte, line, key string) string {
 	return string(value)
 }
 
-// apk's records have a letter for each field: P a package, V its version, F a
-// folder and R a file in it.
+// apk reads apk's database, in which P is a package, V its version, F a directory
+// and R a file in it.
 func apk(of map[string]*origin, records string) {
 	var now origin
-	folder := ""
+	dir := ""
 	for line := range strings.Lines(records) {
 		letter, value, _ := strings.Cut(strings.TrimSuffix(line, "\n"), ":")
 		switch letter {
@@ -92,9 +92,9 @@ func apk(of map[string]*origin, records string) {
 		case "V":
 			now.version = value
 		case "F":
-			folder = "/" + value
+			dir = "/" + value
 		case "R":
-			if o := of[folder+"/"+value]; o != nil {
+			if o := of[dir+"/"+value]; o != nil {
 				*o = now
 			}
 		}

@@ -14,51 +14,51 @@ import (
 var (
 	processTexts = []string{"status", "stat", "limits", "cmdline", "environ", "oom_score_adj", "attr/current", "uid_map"}
 	processLinks = []string{"exe", "cwd", "ns/pid", "ns/mnt", "ns/net", "ns/ipc", "ns/uts", "ns/cgroup", "ns/user", "ns/time"}
-	// starters run another program and stay until its end.
-	starters = []string{"sh", "dash", "bash", "ash", "busybox", "ksh", "zsh", "su", "sudo", "runuser", "tini", "dumb-init", "timeout", "setpriv"}
+	// launchers run another program and wait for it.
+	launchers = []string{"sh", "dash", "bash", "ash", "busybox", "ksh", "zsh", "su", "sudo", "runuser", "tini", "dumb-init", "timeout", "setpriv"}
 )
 
-// mostOpen files of a process are listed.
-const mostOpen = 512
+// maxOpenFiles bounds how many open files of a process are listed.
+const maxOpenFiles = 512
 
-// process looks at what the agent started, or at what that started in turn
-// where it is a shell or the like. 0 is the process that looks.
+// process describes a process that the agent started, or the program that it
+// runs if it is a shell or another launcher. 0 is the calling process.
 func (a *Answer) process(name string, pid int) {
-	folder := "/proc/self"
+	dir := "/proc/self"
 	if pid > 0 {
-		folder = "/proc/" + strconv.Itoa(serving(pid))
+		dir = "/proc/" + strconv.Itoa(followLaunchers(pid))
 	}
 	p := Process{Texts: map[string]string{}}
 	for _, file := range processTexts {
-		if text, err := read(filepath.Join(folder, file)); err == nil {
+		if text, err := read(filepath.Join(dir, file)); err == nil {
 			p.Texts[file] = strings.ToValidUTF8(text, "?")
 		} else {
 			a.absent(name+": "+file, err)
 		}
 	}
 	for _, link := range processLinks {
-		if target, err := os.Readlink(filepath.Join(folder, link)); err == nil {
+		if target, err := os.Readlink(filepath.Join(dir, link)); err == nil {
 			p.Texts[link] = target
 		} else {
 			a.absent(name+": "+link, err)
 		}
 	}
 	if pid > 0 {
-		p.Libraries = libraries(folder)
-		p.Files = a.open(name, folder)
-	} else if text, err := inherited(); err == nil {
+		p.Libraries = libraries(dir)
+		p.Files = a.openFiles(name, dir)
+	} else if text, err := inheritedLimits(); err == nil {
 		p.Texts["limits"] = text
 	} else {
 		delete(p.Texts, "limits")
-		a.Absent[name+": limits"] = "asking cat for them: " + err.Error()
+		a.Absent[name+": limits"] = "reading them with cat: " + err.Error()
 	}
 	a.Processes[name] = p
 }
 
-// inherited are the limits of what the agent starts. A program written in Go, as
-// this one, raises its own.
-func inherited() (string, error) {
-	path, err := inPath("cat")
+// inheritedLimits returns the limits of a process that the agent starts. The
+// agent's own differ, since the Go runtime raises RLIMIT_NOFILE.
+func inheritedLimits() (string, error) {
+	path, err := lookPath("cat")
 	if err != nil {
 		return "", err
 	}
@@ -80,11 +80,11 @@ func inherited() (string, error) {
 	return string(text), err
 }
 
-// serving follows starters to what they run.
-func serving(pid int) int {
+// followLaunchers returns the process that a chain of launchers runs.
+func followLaunchers(pid int) int {
 	for range 8 {
 		exe, err := os.Readlink("/proc/" + strconv.Itoa(pid) + "/exe")
-		if err != nil || !slices.Contains(starters, filepath.Base(exe)) {
+		if err != nil || !slices.Contains(launchers, filepath.Base(exe)) {
 			break
 		}
 		child := firstChild(pid)
@@ -96,7 +96,7 @@ func serving(pid int) int {
 	return pid
 }
 
-// firstChild is the one with the smallest number; 0 where there is none.
+// firstChild returns the child with the smallest PID, 0 if there is none.
 func firstChild(of int) (first int) {
 	entries, _ := os.ReadDir("/proc")
 	for _, e := range entries {
@@ -114,8 +114,9 @@ func firstChild(of int) (first int) {
 	return first
 }
 
-func libraries(folder string) (list []string) {
-	text, _ := read(folder + "/maps")
+// libraries lists the files that are mapped executable.
+func libraries(dir string) (list []string) {
+	text, _ := read(dir + "/maps")
 	for line := range strings.Lines(text) {
 		fields := strings.Fields(line)
 		if len(fields) == 6 && strings.Contains(fields[1], "x") && strings.HasPrefix(fields[5], "/") && !slices.Contains(list, fields[5]) {
@@ -125,14 +126,15 @@ func libraries(folder string) (list []string) {
 	return list
 }
 
-func (a *Answer) open(name, folder string) (list []File) {
-	entries, err := os.ReadDir(folder + "/fd")
+// openFiles lists the open files that are neither sockets nor anonymous inodes.
+func (a *Answer) openFiles(name, dir string) (list []File) {
+	entries, err := os.ReadDir(dir + "/fd")
 	if err != nil {
 		a.absent(name+": fd", err)
 	}
-	for _, e := range entries[:min(len(entries), mostOpen)] {
+	for _, e := range entries[:min(len(entries), maxOpenFiles)] {
 		number, err := strconv.Atoi(e.Name())
-		target, gone := os.Readlink(folder + "/fd/" + e.Name())
+		target, gone := os.Readlink(dir + "/fd/" + e.Name())
 		if errors.Is(gone, os.ErrPermission) {
 			a.absent(name+": fd", gone)
 		}
@@ -140,7 +142,7 @@ func (a *Answer) open(name, folder string) (list []File) {
 			continue
 		}
 		f := File{Number: number, Target: target}
-		info, _ := read(folder + "/fdinfo/" + e.Name())
+		info, _ := read(dir + "/fdinfo/" + e.Name())
 		for line := range strings.Lines(info) {
 			if flags, ok := strings.CutPrefix(line, "flags:"); ok {
 				f.Flags = strings.TrimSpace(flags)

@@ -13,10 +13,11 @@ import (
 	"strings"
 )
 
-// largest is what is read of a program for its checksum.
-const largest = 256 << 20
+// maxProgramBytes bounds the size of a program whose checksum is computed.
+const maxProgramBytes = 256 << 20
 
-// programs looks at files that are run, and asks for their packages in one go.
+// programs describes the named programs and those of the processes. It looks up
+// all packages at once, since reading the database is slow.
 func (a *Answer) programs(names []string) {
 	found, wanted := map[string]Program{}, map[string]*origin{}
 	for _, name := range names {
@@ -50,7 +51,7 @@ func (a *Answer) programs(names []string) {
 func program(name string) (p Program) {
 	path, err := name, error(nil)
 	if !strings.Contains(name, "/") {
-		path, err = inPath(name)
+		path, err = lookPath(name)
 	}
 	if err == nil {
 		path, err = filepath.EvalSymlinks(path)
@@ -74,22 +75,22 @@ func program(name string) (p Program) {
 	}
 	sum := sha256.New()
 	sum.Write(head[:n])
-	copied, err := io.Copy(sum, io.LimitReader(file, largest))
+	copied, err := io.Copy(sum, io.LimitReader(file, maxProgramBytes))
 	switch {
 	case err != nil:
 		p.Error = err.Error()
-	case copied == largest:
-		p.Error = fmt.Sprintf("it is larger than %d MiB", largest>>20)
+	case copied == maxProgramBytes:
+		p.Error = fmt.Sprintf("it is larger than %d MiB", maxProgramBytes>>20)
 	default:
 		p.SHA256 = hex.EncodeToString(sum.Sum(nil))
 	}
 	return p
 }
 
-// inPath does what a shell does.
-func inPath(name string) (string, error) {
-	for _, folder := range filepath.SplitList(os.Getenv("PATH")) {
-		full := filepath.Join(folder, name)
+// lookPath finds a program in PATH.
+func lookPath(name string) (string, error) {
+	for _, dir := range filepath.SplitList(os.Getenv("PATH")) {
+		full := filepath.Join(dir, name)
 		if info, err := os.Stat(full); err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0 {
 			return full, nil
 		}
@@ -97,8 +98,8 @@ func inPath(name string) (string, error) {
 	return "", errors.New("no such command in PATH (" + os.Getenv("PATH") + ")")
 }
 
-// loader is what an executable names to be started with: a script's interpreter,
-// or the program header INTERP of an ELF file.
+// loader returns the interpreter of an executable: of a script's #! line, or of
+// the PT_INTERP header of an ELF file.
 func loader(head []byte) string {
 	if script, is := bytes.CutPrefix(head, []byte("#!")); is {
 		line, _, _ := bytes.Cut(script, []byte("\n"))
@@ -109,7 +110,7 @@ func loader(head []byte) string {
 	}
 	const interp = 3
 	if len(head) < 64 || string(head[:4]) != "\x7fELF" || head[4] != 2 || head[5] != 1 {
-		return "" // not of 64 bits and little-endian, as all machines are that tare runs on
+		return "" // only 64-bit little-endian files, as on all supported hosts
 	}
 	word := binary.LittleEndian
 	at, size, count := word.Uint64(head[32:]), uint64(word.Uint16(head[54:])), int(word.Uint16(head[56:]))

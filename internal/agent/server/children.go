@@ -18,37 +18,39 @@ import (
 	"tare/internal/quantity"
 )
 
-// children starts processes and is the only one that waits for them. The agent
-// is often process 1 and inherits every orphan, so one goroutine waits for
-// all: it hands its own children their ends and buries the others.
+// children starts processes and is the only one to wait for them. The agent is
+// often PID 1 or a subreaper, to which every orphan is reparented, so one
+// goroutine waits for all: it records the exits of the children that were
+// started here and reaps the others.
 type children struct {
-	mu      sync.Mutex // held from fork to registration, so no end comes too early
+	mu      sync.Mutex // held from fork to registration, so that no exit is missed
 	alive   map[int]*child
-	closing bool // nothing new may start
+	closing bool // no new process may start
 	wake    chan struct{}
+	stop    chan struct{} // closed by close
 }
 
-// child is a process that was started here.
+// child is a process that start started.
 type child struct {
 	pid   int
-	ended chan struct{} // closed when exit is set
+	ended chan struct{} // closed after exit is set
 	exit  wire.Exit
 }
 
 func newChildren() *children {
-	// Without this, what a command leaves behind would go to the instance's
-	// init, where it could not be found again.
-	unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
-	c := &children{alive: map[int]*child{}, wake: make(chan struct{}, 1)}
+	// As a subreaper the agent is the parent of all orphans of its commands, so
+	// that killAll finds them; else they were reparented to the instance's init.
+	_ = unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+	c := &children{alive: map[int]*child{}, wake: make(chan struct{}, 1), stop: make(chan struct{})}
 	died := make(chan os.Signal, 1)
 	signal.Notify(died, unix.SIGCHLD)
 	go c.reap(died)
 	return c
 }
 
-// start forks and executes. The clock is read right before the fork.
+// start forks and executes a command. The clock is read right before the fork.
 func (c *children) start(path string, argv []string, attr *syscall.ProcAttr, cpus []int) (*child, error) {
-	// The affinity is set on this thread and inherited by the child.
+	// The affinity is set on this thread; the child inherits it.
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	if len(cpus) > 0 {
@@ -61,7 +63,7 @@ func (c *children) start(path string, argv []string, attr *syscall.ProcAttr, cpu
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.closing {
-		return nil, errors.New("the agent is ending")
+		return nil, errors.New("the agent is shutting down")
 	}
 	started := Monotonic()
 	pid, err := syscall.ForkExec(path, argv, attr)
@@ -77,11 +79,11 @@ func (c *children) start(path string, argv []string, attr *syscall.ProcAttr, cpu
 	return ch, nil
 }
 
-// pin binds the calling thread to the cores.
+// pin sets the CPU affinity of the calling thread.
 func pin(cpus []int) (restore func(), err error) {
 	var before, want, got unix.CPUSet
 	if err := unix.SchedGetaffinity(0, &before); err != nil {
-		return nil, fmt.Errorf("asking for the cores in use: %w", err)
+		return nil, fmt.Errorf("reading the CPU affinity: %w", err)
 	}
 	for _, n := range cpus {
 		want.Set(n)
@@ -91,13 +93,13 @@ func pin(cpus []int) (restore func(), err error) {
 		err = unix.SchedGetaffinity(0, &got)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("binding it to cores %v (this instance may use %s): %w", cpus, cores(&before), err)
+		return nil, fmt.Errorf("pinning it to cores %v (this instance may use %s): %w", cpus, cores(&before), err)
 	}
-	if got != want { // the kernel silently leaves out what a cpuset forbids
-		unix.SchedSetaffinity(0, &before)
-		return nil, fmt.Errorf("binding it to cores %v: the kernel allows only %s of them", cpus, cores(&got))
+	if got != want { // the kernel silently ignores cores outside of the cpuset
+		_ = unix.SchedSetaffinity(0, &before)
+		return nil, fmt.Errorf("pinning it to cores %v: the kernel allows only %s of them", cpus, cores(&got))
 	}
-	return func() { unix.SchedSetaffinity(0, &before) }, nil
+	return func() { _ = unix.SchedSetaffinity(0, &before) }, nil
 }
 
 func cores(set *unix.CPUSet) string {
@@ -110,29 +112,35 @@ func cores(set *unix.CPUSet) string {
 	return strings.Join(list, ",")
 }
 
-// reap waits for whatever ends next, for as long as the agent lives.
-func (c *children) reap(died <-chan os.Signal) {
+// close ends reap, once no child is left. It follows killAll.
+func (c *children) close() { close(c.stop) }
+
+// reap waits for children to exit, until close.
+func (c *children) reap(died chan os.Signal) {
+	defer signal.Stop(died)
 	for {
-		// WNOWAIT tells who ended and leaves the status for the wait below, so
-		// the clock is read before anything else is done.
+		// WNOWAIT returns which child exited and keeps its status for the wait in
+		// reapOne, so that the clock is read before anything else is done.
 		var info unix.Siginfo
 		err := unix.Waitid(unix.P_ALL, 0, &info, unix.WEXITED|unix.WNOWAIT, nil)
 		ended := Monotonic()
 		if err == unix.EINTR {
 			continue
 		}
-		if err != nil { // there is no child at all
+		if err != nil { // ECHILD: there is no child
 			select {
 			case <-c.wake:
 			case <-died:
+			case <-c.stop:
+				return
 			}
 			continue
 		}
-		c.bury(pidOf(&info), ended)
+		c.reapOne(pidOf(&info), ended)
 	}
 }
 
-func (c *children) bury(pid int, ended time.Duration) {
+func (c *children) reapOne(pid int, ended time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	var status unix.WaitStatus
@@ -164,7 +172,7 @@ func signalName(s syscall.Signal) string {
 	return fmt.Sprintf("signal %d", int(s)) // a real-time signal
 }
 
-// signal sends to the child's process group, which the child leads.
+// signal sends a signal to the child's process group, whose leader it is.
 func (c *children) signal(ch *child, s syscall.Signal) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -174,46 +182,45 @@ func (c *children) signal(ch *child, s syscall.Signal) error {
 	return unix.Kill(-ch.pid, s)
 }
 
-// killAll ends everything that was started and everything that came of it, and
-// returns when it is gone. Only a process in an uninterruptible wait is given
-// up, after a while.
+// killAll kills all children and their descendants, and returns when they are
+// gone. It fails if some remain, in an uninterruptible wait, after a timeout.
 func (c *children) killAll() error {
-	const patience, pause = 10 * time.Second, time.Millisecond
+	const timeout, interval = 10 * time.Second, time.Millisecond
 	c.mu.Lock()
 	c.closing = true
 	c.mu.Unlock()
-	for deadline := time.Now().Add(patience); ; time.Sleep(pause) {
+	for deadline := time.Now().Add(timeout); ; time.Sleep(interval) {
 		left := c.killOnce()
 		if left == 0 {
 			return nil
 		}
 		if time.Now().After(deadline) {
-			return fmt.Errorf("%d processes did not die of SIGKILL within %s", left, patience)
+			return fmt.Errorf("%d processes are still alive %s after SIGKILL", left, timeout)
 		}
 	}
 }
 
 func (c *children) killOnce() (left int) {
 	if os.Getpid() == 1 {
-		// Also what was not started here: a container's other processes. The
-		// answer says nothing: a guest's kernel threads take the signal, and live.
-		unix.Kill(-1, unix.SIGKILL)
+		// Also a container's other processes, which were not started here. The
+		// result means nothing: a guest's kernel threads ignore the signal.
+		_ = unix.Kill(-1, unix.SIGKILL)
 	}
 	c.mu.Lock()
 	for pid := range c.alive {
-		unix.Kill(-pid, unix.SIGKILL)
+		_ = unix.Kill(-pid, unix.SIGKILL)
 	}
 	left = len(c.alive)
 	c.mu.Unlock()
 	family := descendants(os.Getpid())
 	for _, pid := range family {
-		unix.Kill(pid, unix.SIGKILL)
+		_ = unix.Kill(pid, unix.SIGKILL)
 	}
 	return max(left, len(family))
 }
 
 // descendants lists the children of a process, their children, and so on.
-// Orphans among them have become the agent's own children.
+// Orphans among them were reparented to the agent, their subreaper.
 func descendants(of int) (family []int) {
 	entries, _ := os.ReadDir("/proc")
 	parents := map[int]int{}

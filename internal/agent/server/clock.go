@@ -7,23 +7,23 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Monotonic is the clock that everything inside is timed with.
+// Monotonic reads the clock that times everything in the instance.
 func Monotonic() time.Duration { return read(unix.CLOCK_MONOTONIC) }
 
-// Uptime is the kernel's time since boot, sleep included.
+// Uptime returns the time since boot, including suspend.
 func Uptime() time.Duration { return read(unix.CLOCK_BOOTTIME) }
 
 func read(clock int32) time.Duration {
 	var t unix.Timespec
 	if err := unix.ClockGettime(clock, &t); err != nil {
-		unix.ClockGettime(unix.CLOCK_MONOTONIC, &t)
+		_ = unix.ClockGettime(unix.CLOCK_MONOTONIC, &t)
 	}
 	return time.Duration(t.Nano())
 }
 
-// pidOf reads the process out of what waitid fills in. The package unix leaves
-// that part of the structure opaque: after three ints, aligned to a pointer,
-// come the process and its user.
+// pidOf returns si_pid of what waitid(2) filled in. Package unix leaves that
+// part of siginfo_t opaque: the PID and UID follow three ints, aligned to a
+// pointer.
 func pidOf(info *unix.Siginfo) int {
 	const head = 3 * 4
 	const word = unsafe.Sizeof(uintptr(0))

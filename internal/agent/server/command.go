@@ -16,34 +16,35 @@ import (
 	"tare/internal/agent/wire"
 )
 
-// Path is where commands are looked for when the environment does not say.
+// Path is the default of PATH, for environments that set none.
 const Path = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
-// prepared is a command with everything looked up that can be wrong with it.
-type prepared struct {
+// preparedCommand is a validated command: program, directory and user are
+// looked up.
+type preparedCommand struct {
 	path string
 	argv []string
 	attr syscall.ProcAttr
 }
 
-// prepare looks the program, the folder and the user up. Its errors name the
-// command.
-func prepare(s wire.Start) (prepared, error) {
+// prepare looks up the program, the working directory and the user. Its errors
+// name the command.
+func prepare(s wire.Start) (preparedCommand, error) {
 	if len(s.Argv) == 0 || s.Argv[0] == "" {
-		return prepared{}, errors.New("starting a command: its argv is empty")
+		return preparedCommand{}, errors.New("starting a command: its argv is empty")
 	}
-	p := prepared{argv: s.Argv}
+	p := preparedCommand{argv: s.Argv}
 	p.attr.Dir = s.Dir
 	if p.attr.Dir == "" {
 		p.attr.Dir = "/"
 	}
 	if info, err := os.Stat(p.attr.Dir); err != nil {
-		return p, fmt.Errorf("starting %s in folder %s: %w", s.Argv[0], p.attr.Dir, errors.Unwrap(err))
+		return p, fmt.Errorf("starting %s in directory %s: %w", s.Argv[0], p.attr.Dir, errors.Unwrap(err))
 	} else if !info.IsDir() {
-		return p, fmt.Errorf("starting %s in folder %s: %w", s.Argv[0], p.attr.Dir, unix.ENOTDIR)
+		return p, fmt.Errorf("starting %s in directory %s: %w", s.Argv[0], p.attr.Dir, unix.ENOTDIR)
 	}
-	// A session of its own makes it the leader of its own process group. The
-	// signal is for the case that the agent itself is killed.
+	// With setsid the command leads a new session and process group.
+	// PR_SET_PDEATHSIG kills it if the agent itself is killed.
 	p.attr.Sys = &syscall.SysProcAttr{Setsid: true, Pdeathsig: unix.SIGKILL}
 	env := os.Environ()
 	if s.User != "" {
@@ -57,31 +58,32 @@ func prepare(s wire.Start) (prepared, error) {
 		}
 	}
 	p.attr.Env = merge(env, s.Env)
-	path, err := find(s.Argv[0], p.attr.Env)
+	path, err := lookPath(s.Argv[0], p.attr.Env)
 	p.path = path
 	return p, err
 }
 
-// merge lets later values of a variable win, and keeps one of each: what a
-// program does with two is its own choice.
+// merge concatenates environments. A later value of a variable replaces an
+// earlier one, since programs differ in which of two they read.
 func merge(lists ...[]string) (env []string) {
-	place := map[string]int{}
+	index := map[string]int{}
 	for _, list := range lists {
 		for _, entry := range list {
 			key, _, _ := strings.Cut(entry, "=")
-			if at, seen := place[key]; seen {
+			if at, seen := index[key]; seen {
 				env[at] = entry
 				continue
 			}
-			place[key] = len(env)
+			index[key] = len(env)
 			env = append(env, entry)
 		}
 	}
 	return env
 }
 
-// find does what a shell does, with the PATH that the command itself gets.
-func find(name string, env []string) (string, error) {
+// lookPath finds a program as a shell does, in the PATH of the command's
+// environment.
+func lookPath(name string, env []string) (string, error) {
 	if strings.Contains(name, "/") {
 		return name, nil
 	}
@@ -91,8 +93,8 @@ func find(name string, env []string) (string, error) {
 			path = value
 		}
 	}
-	for _, folder := range filepath.SplitList(path) {
-		full := filepath.Join(folder, name)
+	for _, dir := range filepath.SplitList(path) {
+		full := filepath.Join(dir, name)
 		if info, err := os.Stat(full); err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0 {
 			return full, nil
 		}
@@ -105,8 +107,8 @@ type account struct {
 	home       string
 }
 
-// lookup reads a user as "name" or "uid[:gid]". Numbers need no entry in
-// /etc/passwd.
+// lookup resolves a user given as "name" or "uid[:gid]". Numbers need no entry
+// in /etc/passwd.
 func lookup(text string) (account, error) {
 	name, group, explicit := strings.Cut(text, ":")
 	var a account

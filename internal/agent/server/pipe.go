@@ -10,20 +10,20 @@ import (
 	"tare/internal/agent/wire"
 )
 
-// drainGrace is how long a pipe is listened to after the command has ended,
-// when something else that it started still holds the other end.
-const drainGrace = 200 * time.Millisecond
+// drainTimeout is how long an output pipe is read after the command has exited,
+// while one of its children still holds the write end.
+const drainTimeout = 200 * time.Millisecond
 
-// outlet is one output of a command: a pipe, and where its bytes go.
-type outlet struct {
-	kind wire.Type // 0 throws the output away
+// outputPipe is one output of a command, and the type of the frames for it.
+type outputPipe struct {
+	kind wire.Type // 0 discards the output
 	read *os.File
-	fd   int // of the command's end
+	fd   int // the command's end
 }
 
-// newOutlet makes the pipe. The agent's end does not block, so that it can
-// time out; the command's end is an ordinary blocking one.
-func newOutlet(kind wire.Type) (*outlet, error) {
+// newOutputPipe creates the pipe. The agent's end is non-blocking, so that reads
+// can time out; the command's end blocks.
+func newOutputPipe(kind wire.Type) (*outputPipe, error) {
 	var fds [2]int
 	if err := unix.Pipe2(fds[:], unix.O_CLOEXEC); err != nil {
 		return nil, err
@@ -33,11 +33,11 @@ func newOutlet(kind wire.Type) (*outlet, error) {
 		unix.Close(fds[1])
 		return nil, err
 	}
-	return &outlet{kind, os.NewFile(uintptr(fds[0]), "output"), fds[1]}, nil
+	return &outputPipe{kind, os.NewFile(uintptr(fds[0]), "output"), fds[1]}, nil
 }
 
-// inlet makes the pipe for standard input: the command's end and the agent's.
-func inlet() (command int, agent *os.File, err error) {
+// newInputPipe creates the pipe for standard input and returns both ends.
+func newInputPipe() (command int, agent *os.File, err error) {
 	var fds [2]int
 	if err := unix.Pipe2(fds[:], unix.O_CLOEXEC); err != nil {
 		return 0, nil, err
@@ -50,19 +50,19 @@ func inlet() (command int, agent *os.File, err error) {
 	return fds[0], os.NewFile(uintptr(fds[1]), "input"), nil
 }
 
-// pump moves everything from the pipe to send until its other end is closed
-// everywhere. Once the command has ended, all that it had written itself lies
-// in the pipe, and that is sent in any case, however slow the receiver; only
-// what others still write is cut off after the grace.
-func (o *outlet) pump(ended <-chan struct{}, send func([]byte) bool) {
+// pump passes data from the pipe to send until all write ends are closed. When
+// the command has exited, all that it wrote is in the pipe and is sent, however
+// slow the receiver is. Output of processes that it left behind is read for
+// drainTimeout more.
+func (o *outputPipe) pump(ended <-chan struct{}, send func([]byte) bool) {
 	defer o.read.Close()
-	over := make(chan struct{})
-	defer close(over)
+	done := make(chan struct{})
+	defer close(done)
 	go func() {
 		select {
 		case <-ended:
-			o.read.SetReadDeadline(time.Now().Add(drainGrace))
-		case <-over:
+			_ = o.read.SetReadDeadline(time.Now().Add(drainTimeout))
+		case <-done:
 		}
 	}()
 	buffer := make([]byte, wire.Chunk)
@@ -72,7 +72,7 @@ func (o *outlet) pump(ended <-chan struct{}, send func([]byte) bool) {
 			return
 		}
 		if errors.Is(err, os.ErrDeadlineExceeded) {
-			o.rest(buffer, send)
+			o.drain(buffer, send)
 			return
 		}
 		if err != nil {
@@ -81,13 +81,13 @@ func (o *outlet) pump(ended <-chan struct{}, send func([]byte) bool) {
 	}
 }
 
-// rest sends what lies in the pipe at this moment.
-func (o *outlet) rest(buffer []byte, send func([]byte) bool) {
+// drain sends what the pipe holds now.
+func (o *outputPipe) drain(buffer []byte, send func([]byte) bool) {
 	raw, err := o.read.SyscallConn()
 	if err != nil {
 		return
 	}
-	raw.Control(func(fd uintptr) {
+	_ = raw.Control(func(fd uintptr) {
 		left, err := unix.IoctlGetInt(int(fd), unix.TIOCINQ)
 		for err == nil && left > 0 {
 			var n int

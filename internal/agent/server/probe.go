@@ -19,12 +19,13 @@ import (
 
 const (
 	defaultInterval = 5 * time.Millisecond
-	// dialPatience bounds one attempt to connect: a lost first packet must not
-	// cost the kernel's whole retry time. An answer may take as long as it likes.
-	dialPatience = time.Second
+	// dialTimeout bounds one attempt to connect, so that a lost SYN does not cost
+	// the kernel's whole retry time. There is no timeout for the answer.
+	dialTimeout = time.Second
 )
 
-// await tries until the server answers, or once. Its error says what failed last.
+// await repeats a probe until it succeeds, or runs it once. The error has the
+// last failure.
 func (s *server) await(ctx context.Context, p wire.Await) (time.Duration, error) {
 	attempt, what, err := s.attempt(p.Probe)
 	if err != nil {
@@ -36,9 +37,9 @@ func (s *server) await(ctx context.Context, p wire.Await) (time.Duration, error)
 	}
 	began := Monotonic()
 	if p.Timeout > 0 {
-		var enough context.CancelFunc
-		ctx, enough = context.WithTimeout(ctx, p.Timeout)
-		defer enough()
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, p.Timeout)
+		defer cancel()
 	}
 	tick := time.NewTicker(interval)
 	defer tick.Stop()
@@ -51,7 +52,7 @@ func (s *server) await(ctx context.Context, p wire.Await) (time.Duration, error)
 		}
 		deadline, limited := ctx.Deadline()
 		if last == nil || ctx.Err() == nil && (!limited || time.Now().Before(deadline)) {
-			last = err // what failed by itself says more than what was cut off
+			last = err // not the error of an attempt that the deadline interrupted
 		}
 		if p.Once {
 			return 0, fmt.Errorf("%s does not answer: %w", what, last)
@@ -63,23 +64,23 @@ func (s *server) await(ctx context.Context, p wire.Await) (time.Duration, error)
 		if ctx.Err() != nil {
 			limit := p.Timeout
 			if elapsed := Monotonic() - began; limit <= 0 || elapsed < limit {
-				limit = elapsed.Round(time.Millisecond) // given up before its time
+				limit = elapsed.Round(time.Millisecond) // canceled before its timeout
 			}
 			return 0, fmt.Errorf("%s did not answer within %s (%d attempts, the last: %w)", what, limit, tries, last)
 		}
 	}
 }
 
-// attempt turns a probe into a function that tries once.
+// attempt returns a function that runs the probe once.
 func (s *server) attempt(p wire.Probe) (try func(context.Context) error, what string, err error) {
 	kinds := 0
 	if p.TCP != "" {
 		kinds, what = kinds+1, "tcp "+p.TCP
-		try = func(ctx context.Context) error { return touch(ctx, "tcp", p.TCP) }
+		try = func(ctx context.Context) error { return dialOnce(ctx, "tcp", p.TCP) }
 	}
 	if p.Unix != "" {
 		kinds, what = kinds+1, "socket "+p.Unix
-		try = func(ctx context.Context) error { return touch(ctx, "unix", p.Unix) }
+		try = func(ctx context.Context) error { return dialOnce(ctx, "unix", p.Unix) }
 	}
 	if p.HTTP != "" {
 		kinds, what = kinds+1, p.HTTP
@@ -91,7 +92,7 @@ func (s *server) attempt(p wire.Probe) (try func(context.Context) error, what st
 	}
 	if len(p.Exec) > 0 {
 		kinds, what = kinds+1, "command "+strings.Join(p.Exec, " ")
-		try = func(ctx context.Context) error { return s.succeeds(ctx, p.Exec) }
+		try = func(ctx context.Context) error { return s.execProbe(ctx, p.Exec) }
 	}
 	if kinds != 1 {
 		return nil, "", fmt.Errorf("a probe takes exactly one of tcp, http, unix and exec; this one has %d", kinds)
@@ -100,11 +101,11 @@ func (s *server) attempt(p wire.Probe) (try func(context.Context) error, what st
 }
 
 func dial(ctx context.Context, network, address string) (net.Conn, error) {
-	dialer := net.Dialer{Timeout: dialPatience}
+	dialer := net.Dialer{Timeout: dialTimeout}
 	return dialer.DialContext(ctx, network, address)
 }
 
-func touch(ctx context.Context, network, address string) error {
+func dialOnce(ctx context.Context, network, address string) error {
 	c, err := dial(ctx, network, address)
 	if err != nil {
 		return err
@@ -112,8 +113,8 @@ func touch(ctx context.Context, network, address string) error {
 	return c.Close()
 }
 
-// get speaks just enough HTTP for a status line. The standard library's client
-// would double the agent's size.
+// get sends an HTTP request and reads the status line. It does not use net/http,
+// which would double the agent's size.
 func get(ctx context.Context, target *url.URL) error {
 	address := target.Host
 	if target.Port() == "" {
@@ -124,7 +125,7 @@ func get(ctx context.Context, target *url.URL) error {
 		return err
 	}
 	defer c.Close()
-	defer context.AfterFunc(ctx, func() { c.SetDeadline(time.Unix(1, 0)) })()
+	defer context.AfterFunc(ctx, func() { _ = c.SetDeadline(time.Unix(1, 0)) })()
 	_, err = fmt.Fprintf(c, "GET %s HTTP/1.1\r\nHost: %s\r\nUser-Agent: tare-agent\r\nConnection: close\r\n\r\n",
 		target.RequestURI(), target.Host)
 	if err != nil {
@@ -137,7 +138,7 @@ func get(ctx context.Context, target *url.URL) error {
 	var version string
 	var status int
 	if n, _ := fmt.Sscanf(string(line), "HTTP/%s %d", &version, &status); n != 2 {
-		return fmt.Errorf("it answered %q, which is no HTTP", strings.TrimSpace(string(line)))
+		return fmt.Errorf("it answered %q, which is not HTTP", strings.TrimSpace(string(line)))
 	}
 	if status >= 500 {
 		return fmt.Errorf("it answered %s", strings.TrimSpace(string(line)))
@@ -145,9 +146,9 @@ func get(ctx context.Context, target *url.URL) error {
 	return nil
 }
 
-// succeeds runs a command and wants exit status 0. What it prints last is part
-// of the error.
-func (s *server) succeeds(ctx context.Context, argv []string) error {
+// execProbe runs a command and fails unless it exits with 0. The error has the
+// end of its output.
+func (s *server) execProbe(ctx context.Context, argv []string) error {
 	p, err := prepare(wire.Start{Argv: argv})
 	if err != nil {
 		return err
@@ -157,7 +158,7 @@ func (s *server) succeeds(ctx context.Context, argv []string) error {
 		return err
 	}
 	defer null.Close()
-	out, err := newOutlet(wire.TypeStdout)
+	out, err := newOutputPipe(wire.TypeStdout)
 	if err != nil {
 		return err
 	}
@@ -168,7 +169,7 @@ func (s *server) succeeds(ctx context.Context, argv []string) error {
 		out.read.Close()
 		return fmt.Errorf("starting %s: %w", argv[0], err)
 	}
-	defer context.AfterFunc(ctx, func() { s.children.signal(child, syscall.SIGKILL) })()
+	defer context.AfterFunc(ctx, func() { _ = s.children.signal(child, syscall.SIGKILL) })()
 	var tail []byte
 	out.pump(child.ended, func(b []byte) bool {
 		tail = append(tail, b...)
@@ -181,10 +182,10 @@ func (s *server) succeeds(ctx context.Context, argv []string) error {
 	}
 	why := fmt.Sprintf("exit status %d", child.exit.Code)
 	if child.exit.Signal != "" {
-		why = "ended by " + child.exit.Signal
+		why = "killed by " + child.exit.Signal
 	}
-	if said := strings.TrimSpace(string(tail)); said != "" {
-		why += ": " + said
+	if output := strings.TrimSpace(string(tail)); output != "" {
+		why += ": " + output
 	}
 	return errors.New(why)
 }

@@ -1,10 +1,9 @@
 // Package server is the agent's side of the protocol: it runs commands in the
-// instance, streams their output, asks whether servers answer, reads and
-// writes files.
+// instance, streams their output, probes servers, and reads and writes files.
 //
-// It owns all children of its process, and so wants a process of its own. It
-// must not be imported by the host's side, and must not know which environment
-// it runs in. It imports as little as it can, for the sake of its size.
+// It waits for all children of its process, so it needs a process of its own.
+// The host's side must not import it, and it must not know which environment it
+// runs in. It keeps its imports few, since they add to the agent's size.
 package server
 
 import (
@@ -24,48 +23,49 @@ import (
 	"tare/internal/agent/wire"
 )
 
-// Options are what the program knows about itself.
+// Options configure Serve.
 type Options struct {
 	Version string
 	// Born is the monotonic time of the program's first instruction.
 	Born time.Duration
-	// Stop ends serving like the end of the stream does; a signal that asks the
-	// agent to end closes it.
+	// Stop, when closed, ends serving as the end of the stream does. A terminating
+	// signal closes it.
 	Stop <-chan struct{}
 }
 
-// server is one connection's worth of requests.
+// server handles the requests of one stream.
 type server struct {
 	children *children
 	out      *wire.Writer
-	over     chan struct{} // closed when nothing can be sent any more
-	overOnce sync.Once
+	done     chan struct{} // closed when the stream is unusable
+	doneOnce sync.Once
 
 	mu    sync.Mutex
 	tasks map[uint32]*task
 }
 
-// task is one request under way.
+// task is one pending request.
 type task struct {
-	id        uint32
-	inbox     *wire.Inbox
-	allowance *wire.SendWindow
-	ctx       context.Context
-	cancel    context.CancelFunc
+	id         uint32
+	inbox      *wire.Inbox
+	sendWindow *wire.SendWindow
+	ctx        context.Context
+	cancel     context.CancelFunc
 
 	mu    sync.Mutex
-	child *child // of a Start, once it runs
+	child *child // of a Start request, once it runs
 }
 
-// Serve says hello on the stream and serves it until its end, a Shutdown
-// request or Stop. Everything that was started is dead when it returns.
+// Serve sends Hello on the stream and handles requests until the stream ends, a
+// Shutdown request, or Stop. All that it started is gone when it returns.
 func Serve(stream io.ReadWriter, o Options) error {
 	s := &server{
 		children: newChildren(), out: wire.NewWriter(stream),
-		over: make(chan struct{}), tasks: map[uint32]*task{},
+		done: make(chan struct{}), tasks: map[uint32]*task{},
 	}
-	if err := s.hello(o); err != nil {
-		return fmt.Errorf("saying hello: %w", err)
+	if err := s.sendHello(o); err != nil {
+		s.children.close()
+		return fmt.Errorf("sending hello: %w", err)
 	}
 	ended := make(chan error, 1)
 	go func() { ended <- s.read(wire.NewReader(stream)) }()
@@ -73,17 +73,18 @@ func Serve(stream io.ReadWriter, o Options) error {
 	select {
 	case err = <-ended:
 	case <-o.Stop:
-	case <-s.over:
+	case <-s.done:
 	}
 	s.end()
+	defer s.children.close()
 	return errors.Join(err, s.children.killAll())
 }
 
-func (s *server) end() { s.overOnce.Do(func() { close(s.over) }) }
+func (s *server) end() { s.doneOnce.Do(func() { close(s.done) }) }
 
-func (s *server) hello(o Options) error {
+func (s *server) sendHello(o Options) error {
 	var name unix.Utsname
-	unix.Uname(&name)
+	_ = unix.Uname(&name)
 	if err := s.out.Preamble(); err != nil {
 		return err
 	}
@@ -112,8 +113,8 @@ func (s *server) write(f wire.Frame) error {
 	return err
 }
 
-// read takes requests off the stream. It neither writes nor waits: a side that
-// does both on one stream can lock itself against the other.
+// read dispatches incoming frames. It never writes or waits: if both sides read
+// and wrote in one goroutine, they could deadlock.
 func (s *server) read(r *wire.Reader) error {
 	for {
 		f, err := r.Next()
@@ -133,32 +134,32 @@ func (s *server) read(r *wire.Reader) error {
 				return err
 			}
 			if t != nil {
-				t.allowance.Add(n)
+				t.sendWindow.Add(n)
 			}
 		case wire.TypeCancel:
 			if t != nil {
-				t.abandon(s.children)
+				t.abort(s.children)
 			}
 		case wire.TypeData, wire.TypeEnd:
 			if t != nil && !t.inbox.Put(f) {
-				return fmt.Errorf("request %d was sent more data than it had granted", f.Request)
+				return fmt.Errorf("the host exceeded the flow-control window of request %d", f.Request)
 			}
 		case wire.TypeClock:
-			now := Monotonic() // here, not in a goroutine that starts later
-			go s.send(wire.TypeReply, f.Request, wire.Clock{Clock: now})
+			now := Monotonic()                                           // before the goroutine is scheduled
+			go s.send(wire.TypeReply, f.Request, wire.Clock{Clock: now}) //nolint:errcheck // a stream that fails ends Serve
 		default:
 			if t != nil {
-				return fmt.Errorf("request %d was asked twice", f.Request)
+				return fmt.Errorf("request number %d is already in use", f.Request)
 			}
 			s.begin(f)
 		}
 	}
 }
 
-// begin works on a request in a goroutine of its own.
+// begin handles a request in a new goroutine.
 func (s *server) begin(f wire.Frame) {
 	ctx, cancel := context.WithCancel(context.Background())
-	t := &task{id: f.Request, inbox: wire.NewInbox(), allowance: wire.NewSendWindow(), ctx: ctx, cancel: cancel}
+	t := &task{id: f.Request, inbox: wire.NewInbox(), sendWindow: wire.NewSendWindow(), ctx: ctx, cancel: cancel}
 	s.mu.Lock()
 	s.tasks[t.id] = t
 	s.mu.Unlock()
@@ -168,14 +169,14 @@ func (s *server) begin(f wire.Frame) {
 		s.mu.Lock()
 		delete(s.tasks, t.id)
 		s.mu.Unlock()
-		s.write(last)
+		_ = s.write(last)
 		if f.Type == wire.TypeShutdown {
 			s.end()
 		}
 	}()
 }
 
-// work does what was asked and returns the frame that ends the request.
+// work handles a request and returns the frame that ends it.
 func (s *server) work(t *task, f wire.Frame) wire.Frame {
 	var reply any = struct{}{}
 	answer, err := wire.TypeReply, error(nil)
@@ -212,7 +213,7 @@ func (s *server) work(t *task, f wire.Frame) wire.Frame {
 	case wire.TypeShutdown:
 		err = s.children.killAll()
 	default:
-		err = fmt.Errorf("this agent knows no request of type %d", f.Type)
+		err = fmt.Errorf("unknown request type %d", f.Type)
 	}
 	last := wire.Frame{Type: answer, Request: t.id}
 	if err == nil && answer != wire.TypeEnd {
@@ -227,18 +228,18 @@ func (s *server) work(t *task, f wire.Frame) wire.Frame {
 			failed.Errno = int(unix.ENOENT)
 		}
 		last.Type = wire.TypeError
-		last.Payload, _ = json.Marshal(failed) // two plain fields
+		last.Payload, _ = json.Marshal(failed) // cannot fail
 	}
 	return last
 }
 
-// abandon is what Cancel does: a command is killed, all else just stops.
-func (t *task) abandon(c *children) {
+// abort cancels a request: a command is killed, anything else stops.
+func (t *task) abort(c *children) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.cancel()
 	if t.child != nil {
-		c.signal(t.child, unix.SIGKILL)
+		_ = c.signal(t.child, unix.SIGKILL)
 	}
 }
 
@@ -247,12 +248,12 @@ func (s *server) signal(m wire.Signal) error {
 	t := s.tasks[m.Process]
 	s.mu.Unlock()
 	if t == nil {
-		return fmt.Errorf("sending %s: the command has ended: %w", signalName(syscall.Signal(m.Number)), unix.ESRCH)
+		return fmt.Errorf("sending %s: the command has exited: %w", signalName(syscall.Signal(m.Number)), unix.ESRCH)
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.child == nil {
-		return fmt.Errorf("sending %s: the command does not run", signalName(syscall.Signal(m.Number)))
+		return fmt.Errorf("sending %s: the command is not running", signalName(syscall.Signal(m.Number)))
 	}
 	if err := s.children.signal(t.child, syscall.Signal(m.Number)); err != nil {
 		return fmt.Errorf("sending %s: %w", signalName(syscall.Signal(m.Number)), err)
@@ -260,11 +261,11 @@ func (s *server) signal(m wire.Signal) error {
 	return nil
 }
 
-// stream sends data as far as the host's window allows, waiting for more of it
-// until stop.
+// stream sends data within the send window. It returns false if the stream
+// failed or stop was closed.
 func (s *server) stream(t *task, kind wire.Type, data []byte, stop <-chan struct{}) bool {
 	for len(data) > 0 {
-		n := t.allowance.Take(min(len(data), wire.Chunk), s.over, stop)
+		n := t.sendWindow.Take(min(len(data), wire.Chunk), s.done, stop)
 		if n == 0 || s.write(wire.Frame{Type: kind, Request: t.id, Payload: data[:n]}) != nil {
 			return false
 		}

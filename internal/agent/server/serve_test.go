@@ -6,9 +6,13 @@ import (
 	"testing"
 	"time"
 
+	"go.uber.org/goleak"
+
 	"tare/internal/agent"
-	inside "tare/internal/agent/server"
+	"tare/internal/agent/server"
 )
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func TestBothSidesSpeakOverAPipeInMemory(t *testing.T) {
 	// This process starts nothing: Serve would bury it.
@@ -16,11 +20,12 @@ func TestBothSidesSpeakOverAPipeInMemory(t *testing.T) {
 	defer cancel()
 	host, conn := net.Pipe()
 	served := make(chan error, 1)
-	go func() { served <- inside.Serve(conn, inside.Options{Version: "here"}) }()
+	go func() { served <- server.Serve(conn, server.Options{Version: "here"}) }()
 	c, err := agent.Connect(ctx, host)
 	if err != nil || c.Hello().Version != "here" {
 		t.Fatal(err)
 	}
+	defer c.Close()
 	if _, err := c.Clock(ctx); err != nil {
 		t.Error(err)
 	}

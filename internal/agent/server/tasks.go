@@ -15,14 +15,13 @@ import (
 	"tare/internal/agent/wire"
 )
 
-// start runs a command to its end. The Exit is returned only when all of its
-// output was sent.
+// start runs a command. It returns the Exit after all output was sent.
 func (s *server) start(t *task, m wire.Start) (wire.Exit, error) {
 	p, err := prepare(m)
 	if err != nil {
 		return wire.Exit{}, err
 	}
-	ends, err := s.connect(m)
+	ends, err := s.openStdio(m)
 	if err != nil {
 		return wire.Exit{}, fmt.Errorf("starting %s: %w", m.Argv[0], err)
 	}
@@ -30,18 +29,18 @@ func (s *server) start(t *task, m wire.Start) (wire.Exit, error) {
 	t.mu.Lock()
 	child, err := s.children.start(p.path, p.argv, &p.attr, m.CPUs)
 	t.child = child
-	given := t.ctx.Err() != nil // cancelled before it ran
+	canceled := t.ctx.Err() != nil // before the command ran
 	t.mu.Unlock()
-	ends.closeCommand()
+	ends.closeCommandEnds()
 	if err != nil {
-		ends.closeAgent()
+		ends.closeAgentEnds()
 		if _, there := os.Stat(p.path); errors.Is(err, unix.ENOENT) && there == nil {
-			err = fmt.Errorf("the file is there, its interpreter or loader is not: %w", err)
+			err = fmt.Errorf("the file exists, its interpreter or loader does not: %w", err)
 		}
 		return wire.Exit{}, fmt.Errorf("starting %s: %w", m.Argv[0], err)
 	}
-	if given {
-		s.children.signal(child, unix.SIGKILL)
+	if canceled {
+		_ = s.children.signal(child, unix.SIGKILL)
 	}
 	var timedOut atomic.Bool
 	if m.Timeout > 0 {
@@ -52,12 +51,12 @@ func (s *server) start(t *task, m wire.Start) (wire.Exit, error) {
 		})
 		defer timer.Stop()
 	}
-	s.send(wire.TypeStarted, t.id, wire.Started{PID: child.pid})
+	_ = s.send(wire.TypeStarted, t.id, wire.Started{PID: child.pid})
 	if ends.stdin != nil {
 		go s.feed(t, ends.stdin, child)
 	}
 	var pumps sync.WaitGroup
-	for _, o := range ends.outlets {
+	for _, o := range ends.outputs {
 		pumps.Go(func() {
 			o.pump(child.ended, func(b []byte) bool {
 				return o.kind == 0 || s.stream(t, o.kind, b, nil)
@@ -71,41 +70,41 @@ func (s *server) start(t *task, m wire.Start) (wire.Exit, error) {
 	return exit, nil
 }
 
-// ends are a command's three standard files, from both sides.
-type ends struct {
-	files   []uintptr // 0, 1 and 2 of the command
+// stdioPipes are both ends of a command's standard input, output and error.
+type stdioPipes struct {
+	files   []uintptr // the command's descriptors 0, 1 and 2
 	toClose []int
 	stdin   *os.File
-	outlets []*outlet
+	outputs []*outputPipe
 }
 
-func (e *ends) closeCommand() {
+func (e *stdioPipes) closeCommandEnds() {
 	for _, fd := range e.toClose {
 		unix.Close(fd)
 	}
 	e.toClose = nil
 }
 
-func (e *ends) closeAgent() {
+func (e *stdioPipes) closeAgentEnds() {
 	if e.stdin != nil {
 		e.stdin.Close()
 	}
-	for _, o := range e.outlets {
+	for _, o := range e.outputs {
 		o.read.Close()
 	}
 }
 
-func (s *server) connect(m wire.Start) (e *ends, err error) {
-	e = &ends{}
+func (s *server) openStdio(m wire.Start) (e *stdioPipes, err error) {
+	e = &stdioPipes{}
 	defer func() {
 		if err != nil {
-			e.closeCommand()
-			e.closeAgent()
+			e.closeCommandEnds()
+			e.closeAgentEnds()
 		}
 	}()
 	var in int
 	if m.Stdin {
-		in, e.stdin, err = inlet()
+		in, e.stdin, err = newInputPipe()
 	} else {
 		in, err = unix.Open(os.DevNull, unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	}
@@ -126,41 +125,41 @@ func (s *server) connect(m wire.Start) (e *ends, err error) {
 			e.files = append(e.files, e.files[1])
 			break
 		}
-		o, err := newOutlet(kind)
+		o, err := newOutputPipe(kind)
 		if err != nil {
-			return e, fmt.Errorf("making a pipe for its output: %w", err)
+			return e, fmt.Errorf("creating a pipe for its output: %w", err)
 		}
-		e.outlets = append(e.outlets, o)
+		e.outputs = append(e.outputs, o)
 		e.toClose = append(e.toClose, o.fd)
 		e.files = append(e.files, uintptr(o.fd))
 	}
 	return e, nil
 }
 
-// feed writes standard input as it comes. A command that does not read it, or
-// ends early, is none of the host's concern; the host stops at the exit.
+// feed writes standard input to the command. That a command does not read it, or
+// exits early, is not an error; the host stops sending at the exit.
 func (s *server) feed(t *task, to *os.File, child *child) {
 	defer to.Close()
-	// A child that ends while its own children keep the pipe full.
-	go func() { <-child.ended; to.SetWriteDeadline(time.Now()) }()
-	s.receive(t, child.ended, func(b []byte) error {
+	// Unblocks the write if the command exits while its children keep the pipe full.
+	go func() { <-child.ended; _ = to.SetWriteDeadline(time.Now()) }()
+	_ = s.receive(t, child.ended, func(b []byte) error {
 		_, err := to.Write(b)
 		return err
 	})
 }
 
-// errAbandoned ends a transfer that nobody wants any more.
-var errAbandoned = errors.New("the request was given up")
+// errCanceled is the error of a transfer that the host canceled.
+var errCanceled = errors.New("the request was canceled")
 
-// receive hands on the data of a request up to its end, and grants more as it
-// goes.
+// receive passes the data of a request to use, up to its End frame, and sends
+// credit for what was consumed.
 func (s *server) receive(t *task, stop <-chan struct{}, use func([]byte) error) error {
 	var consumed wire.ReceiveWindow
 	for {
-		f, ok := t.inbox.Take(stop, s.over)
+		f, ok := t.inbox.Take(stop, s.done)
 		switch {
 		case !ok:
-			return errAbandoned
+			return errCanceled
 		case f.Type == wire.TypeEnd:
 			return nil
 		}
@@ -185,7 +184,7 @@ func (s *server) readFile(t *task, m wire.Read) error {
 	for left := m.Limit; left > 0; {
 		n, err := f.Read(buffer[:min(left, int64(len(buffer)))])
 		if t.ctx.Err() != nil || !s.stream(t, wire.TypeData, buffer[:n], t.ctx.Done()) {
-			return errAbandoned
+			return errCanceled
 		}
 		left -= int64(n)
 		if err == io.EOF {
@@ -212,7 +211,7 @@ func (s *server) writeFile(t *task, m wire.Write) (err error) {
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
 	if info, err := f.Stat(); err == nil && info.Mode().IsRegular() {
-		// The mode that was asked for, whatever the umask and whatever was there.
+		// Exactly the requested mode, independent of the umask and of an old file.
 		if err := f.Chmod(mode); err != nil {
 			return err
 		}

@@ -86,6 +86,19 @@ func TestAnOrphanOfTheContainerIsNotWaitedFor(t *testing.T) {
 	}
 }
 
+// A shell that waits for its job has reaped it before the shim can.
+func TestAnInitThatTheRuntimeReapedIsNotWaitedFor(t *testing.T) {
+	c, _, in, out, errs := held(t, `(sleep 1000 </dev/null >/dev/null 2>&1 & echo $!) & first=$!; wait $first; echo $first >"$SHIM_OF"`)
+	line := make([]byte, 20)
+	n, _ := out.Read(line)
+	orphan := strings.TrimSpace(string(line[:n]))
+	defer func() { _ = exec.Command("kill", "-9", orphan).Run() }()
+	in.Close()
+	if err := c.Wait(); err != nil {
+		t.Errorf("%v: %s", err, errs)
+	}
+}
+
 func TestAStartThatFailsSaysItsWordsAndClearsUp(t *testing.T) {
 	c, file, _, out, errs := held(t, "echo no such thing >&2; exit 7")
 	_, _ = io.ReadAll(out)

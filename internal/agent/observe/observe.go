@@ -1,6 +1,6 @@
-// Package observe says what the kernel shows to a process of the instance: the
-// texts of files and what links lead to, as they are. What they mean is for the
-// host to say, so that it can be tested on what other kernels showed.
+// Package observe reports what the kernel shows to a process of the instance:
+// contents of files and targets of symbolic links, uninterpreted. The host
+// interprets them, so that this can be tested on recorded data of other kernels.
 package observe
 
 import (
@@ -10,10 +10,11 @@ import (
 	"strings"
 )
 
-// most is how much of a file is read.
-const most = 256 << 10
+// maxFileBytes bounds how much of a file is read.
+const maxFileBytes = 256 << 10
 
-// ReadPaths reads each path. What cannot be read is left out.
+// ReadPaths writes the contents of files and targets of links as JSON. Paths that
+// cannot be read are omitted.
 func ReadPaths(paths []string, to io.Writer) error {
 	seen := map[string]string{}
 	for _, path := range paths {
@@ -32,6 +33,6 @@ func read(path string) (string, error) {
 		return "", err
 	}
 	defer file.Close()
-	text, err := io.ReadAll(io.LimitReader(file, most))
+	text, err := io.ReadAll(io.LimitReader(file, maxFileBytes))
 	return string(text), err
 }

@@ -7,91 +7,90 @@ import (
 	"strings"
 )
 
-// Config are the parts of the kernel's command line that are meant for the
-// agent.
+// Config is the agent's part of the kernel command line.
 type Config struct {
 	Root     string   // tare.root=/dev/vda; "" stays in the initramfs
-	Over     bool     // tare.over=1: the root is read-only, and what is written lies on the data disk
+	Over     bool     // tare.over=1: overlayfs with the root disk as lower layer and the data disk as upper
 	Data     string   // tare.data=/dev/vdb, mounted on /data
 	Port     string   // tare.port=NAME of a virtio-serial port
-	VSock    uint32   // tare.vsock=PORT, on the host, or the guest's own with Await
-	Await    bool     // tare.await=1: no word before the host has said the time
-	Timer    uint64   // tare.timer=ADDRESS: where a byte says that the guest is up
+	VSock    uint32   // tare.vsock=PORT, the host's, or the guest's with Await
+	Await    bool     // tare.await=1: wait for the host's time before Hello
+	Timer    uint64   // tare.timer=ADDRESS: of the VMM's boot timer
 	Nets     []Net    // tare.net=ADDRESS/PREFIX[,GATEWAY[,NAMESERVER]], one for each interface
 	Off      string   // tare.off=poweroff or reboot
 	Hostname string   // tare.hostname=NAME
 	Env      []string // tare.env=KEY=VALUE, any number of them
-	PIDs     int      // tare.pids=N, how many processes there may be beside the kernel's own; 0 is any number
+	PIDs     int      // tare.pids=N: pids.max of all user processes; 0 is no limit
 }
 
-// Net is the address of a network interface: the first word is eth0's, the next
-// one eth1's.
+// Net is the address of a network interface: the first is eth0's, the second
+// eth1's.
 type Net struct {
 	Address    netip.Prefix
 	Gateway    netip.Addr
 	Nameserver netip.Addr
 }
 
-// ParseCommandLine reads the kernel's command line. Words of others are left alone, an
-// unknown one that begins with "tare." is an error.
+// ParseCommandLine parses the kernel command line. It ignores parameters of
+// others; an unknown parameter that begins with "tare." is an error.
 func ParseCommandLine(line string) (Config, error) {
-	w := Config{Off: "poweroff", Hostname: "tare"}
+	c := Config{Off: "poweroff", Hostname: "tare"}
 	for _, word := range split(line) {
 		key, value, _ := strings.Cut(word, "=")
 		var err error
 		switch key {
 		case "tare.root":
-			w.Root = value
+			c.Root = value
 		case "tare.data":
-			w.Data = value
+			c.Data = value
 		case "tare.port":
-			w.Port = value
+			c.Port = value
 		case "tare.vsock":
-			_, err = fmt.Sscanf(value, "%d", &w.VSock)
+			_, err = fmt.Sscanf(value, "%d", &c.VSock)
 		case "tare.over":
-			w.Over, err = strconv.ParseBool(value)
+			c.Over, err = strconv.ParseBool(value)
 		case "tare.await":
-			w.Await, err = strconv.ParseBool(value)
+			c.Await, err = strconv.ParseBool(value)
 		case "tare.timer":
-			w.Timer, err = strconv.ParseUint(value, 0, 64)
+			c.Timer, err = strconv.ParseUint(value, 0, 64)
 		case "tare.net":
 			var n Net
 			n, err = parseNet(value)
-			w.Nets = append(w.Nets, n)
+			c.Nets = append(c.Nets, n)
 		case "tare.off":
-			if w.Off = value; value != "poweroff" && value != "reboot" {
-				err = fmt.Errorf("it is poweroff or reboot")
+			if c.Off = value; value != "poweroff" && value != "reboot" {
+				err = fmt.Errorf("it must be poweroff or reboot")
 			}
 		case "tare.pids":
-			if _, err = fmt.Sscanf(value, "%d", &w.PIDs); err == nil && w.PIDs < 1 {
-				err = fmt.Errorf("it is a positive number")
+			if _, err = fmt.Sscanf(value, "%d", &c.PIDs); err == nil && c.PIDs < 1 {
+				err = fmt.Errorf("it must be a positive number")
 			}
 		case "tare.hostname":
-			w.Hostname = value
+			c.Hostname = value
 		case "tare.env":
-			if w.Env = append(w.Env, value); !strings.Contains(value, "=") {
-				err = fmt.Errorf("it takes KEY=VALUE")
+			if c.Env = append(c.Env, value); !strings.Contains(value, "=") {
+				err = fmt.Errorf("it must be KEY=VALUE")
 			}
 		default:
 			if strings.HasPrefix(key, "tare.") {
-				err = fmt.Errorf("this agent does not know that word")
+				err = fmt.Errorf("unknown parameter")
 			}
 		}
 		if err != nil {
-			return w, fmt.Errorf("kernel command line, %q: %w", word, err)
+			return c, fmt.Errorf("kernel command line, %q: %w", word, err)
 		}
 	}
-	if w.Over && (w.Root == "" || w.Data == "") {
-		return w, fmt.Errorf("kernel command line: tare.over takes a root and a data disk")
+	if c.Over && (c.Root == "" || c.Data == "") {
+		return c, fmt.Errorf("kernel command line: tare.over needs tare.root and tare.data")
 	}
-	if (w.Port == "") == (w.VSock == 0) {
-		return w, fmt.Errorf("kernel command line: one of tare.port and tare.vsock must name the channel to the host")
+	if (c.Port == "") == (c.VSock == 0) {
+		return c, fmt.Errorf("kernel command line: exactly one of tare.port and tare.vsock must be set")
 	}
-	return w, nil
+	return c, nil
 }
 
-// split takes the line apart as the kernel does: at spaces, but not between
-// double quotes, which are dropped.
+// split splits the line as the kernel does: at spaces, except between double
+// quotes, which are removed.
 func split(line string) (words []string) {
 	var word strings.Builder
 	quoted, any := false, false
@@ -129,7 +128,7 @@ func parseNet(text string) (n Net, err error) {
 		}
 	}
 	if len(parts) > 3 || !n.Address.Addr().Is4() || n.Gateway.IsValid() && !n.Gateway.Is4() {
-		return n, fmt.Errorf("it takes ADDRESS/PREFIX[,GATEWAY[,NAMESERVER]] of IPv4")
+		return n, fmt.Errorf("it must be ADDRESS/PREFIX[,GATEWAY[,NAMESERVER]] of IPv4")
 	}
 	return n, nil
 }

@@ -1,7 +1,7 @@
-// Package logdriver stands between an instance and tare as an engine's log driver
-// does: what comes in goes out as it is, and is written down beside it.
+// Package logdriver copies an instance's output and logs it, as the log driver of
+// a container engine does.
 //
-// It must not know what passes.
+// It treats the stream as opaque.
 package logdriver
 
 import (
@@ -14,15 +14,15 @@ import (
 	"time"
 )
 
-// size of the buffer: the longest line that an engine writes as one.
+// size of the buffer, and the maximum length of an entry, as in Docker.
 const size = 16 << 10
 
-// Copy hands on what comes in until its end. Format is pipe (nothing is written
-// down), file (to a file, as it is) or json-file (to a file, one JSON object a
-// line, in Docker's format).
+// Copy copies in to out until EOF and logs the data. Format is pipe (no log),
+// file (a raw file) or json-file (a file in Docker's format, one JSON object per
+// line).
 func Copy(in io.Reader, out io.Writer, format, file string, now func() time.Time) (err error) {
-	note := func([]byte) error { return nil }
-	end := note
+	write := func([]byte) error { return nil }
+	flush := write
 	if format != "pipe" {
 		log, err := os.OpenFile(file, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o640)
 		if err != nil {
@@ -31,35 +31,35 @@ func Copy(in io.Reader, out io.Writer, format, file string, now func() time.Time
 		defer func() { err = errors.Join(err, log.Close()) }()
 		switch format {
 		case "file":
-			note = func(p []byte) error { _, err := log.Write(p); return err }
+			write = func(p []byte) error { _, err := log.Write(p); return err }
 		case "json-file":
 			l := &lines{to: log, now: now}
-			note, end = l.add, l.rest
+			write, flush = l.add, l.flush
 		default:
-			return fmt.Errorf("%q is no format of a log: pipe, file or json-file", format)
+			return fmt.Errorf("unknown log format %q: use pipe, file or json-file", format)
 		}
 	}
 	buffer := make([]byte, size)
 	for {
-		n, reading := in.Read(buffer)
+		n, readErr := in.Read(buffer)
 		if n > 0 {
 			if _, err := out.Write(buffer[:n]); err != nil {
-				return fmt.Errorf("handing on: %w", err)
+				return fmt.Errorf("copying the stream: %w", err)
 			}
-			if err := note(buffer[:n]); err != nil {
+			if err := write(buffer[:n]); err != nil {
 				return fmt.Errorf("writing the log: %w", err)
 			}
 		}
-		if errors.Is(reading, io.EOF) {
-			return end(nil)
+		if errors.Is(readErr, io.EOF) {
+			return flush(nil)
 		}
-		if reading != nil {
-			return errors.Join(reading, end(nil))
+		if readErr != nil {
+			return errors.Join(readErr, flush(nil))
 		}
 	}
 }
 
-// lines writes one object a line, or a part of one that is too long.
+// lines writes one JSON object per line. A line that is too long is split.
 type lines struct {
 	to   io.Writer
 	now  func() time.Time
@@ -92,7 +92,7 @@ func (l *lines) add(p []byte) error {
 	return nil
 }
 
-func (l *lines) rest([]byte) error {
+func (l *lines) flush([]byte) error {
 	if len(l.kept) == 0 {
 		return nil
 	}

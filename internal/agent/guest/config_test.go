@@ -58,9 +58,9 @@ func TestAWrongWordIsNamed(t *testing.T) {
 		"tare.port=a tare.env=A":                 "KEY=VALUE",
 		"tare.vsock=many":                        "tare.vsock=many",
 		"tare.port=a tare.await=perhaps":         "tare.await=perhaps",
-		"tare.port=a tare.over=1":                "tare.over takes",
+		"tare.port=a tare.over=1":                "tare.over needs",
 		"quiet":                                  "tare.port",
-		"tare.port=a tare.vsock=1":               "one of",
+		"tare.port=a tare.vsock=1":               "exactly one of",
 		"tare.port=a tare.net=1.2.3.4/8,,,extra": "GATEWAY",
 	} {
 		if _, err := ParseCommandLine(line); err == nil || !strings.Contains(err.Error(), word) {
