@@ -11,7 +11,7 @@ import (
 	"tare/internal/workload/parse"
 )
 
-// What the named words of a pack may be.
+// The allowed values of a pack's keys.
 var (
 	stresses = []string{"cpu", "memory", "syscalls", "disk", "network", "start"}
 	betters  = []string{"lower", "higher"}
@@ -25,21 +25,21 @@ var (
 	metricName = regexp.MustCompile(`^[a-z][a-z0-9_]*$`)
 )
 
-// Reserved are the words that a study writes beside a pack's parameters.
+// Reserved are names that parameters cannot have, since studies have keys with
+// these names next to a pack's parameters.
 var Reserved = []string{"use", "as", "fresh", "place", "instances", "starting", "neighbours", "neighbour"}
 
-// runtime are the names that commands ask for where they run by.
+// runtime are the names of InstanceVars, which parameters cannot have.
 var runtime = []string{"address", "addresses", "index"}
 
-// The metrics that do not come from the driver's output: tare adds them itself,
-// so a pack cannot name one of its own like them.
+// The metrics that tare adds. A pack cannot have metrics with these names.
 const (
-	CPUSeconds = "cpu_seconds" // s, where the pack counts no operations: else see cost
-	// ReadySeconds is how long a server took from its start to its first answer.
+	CPUSeconds = "cpu_seconds" // s, if the pack counts no operations; otherwise see package cost
+	// ReadySeconds is the time from a server's start until it is ready.
 	ReadySeconds = "ready_seconds"
 )
 
-// The fields that tare measures of the driver itself, whatever it prints.
+// The fields that tare measures of the driver, independent of its output.
 const (
 	WallSeconds   = "wall_seconds"   // s, by the instance's monotonic clock
 	UserSeconds   = "user_seconds"   // s of CPU time, of the driver and its children
@@ -50,32 +50,32 @@ const (
 // Measured lists those fields; any pack may have metrics of them.
 var Measured = []string{WallSeconds, UserSeconds, SystemSeconds, MaxRSS, ReadySeconds}
 
-// StartAll is how long it took until the last of several instances that were
-// started at once said its first word.
+// StartAll is the time until the last of several instances, started at the same
+// time, is ready.
 const StartAll = "start_all" // s
 
-// The figures of all instances that were started at once, in the fields of the
-// packs that measure starts.
+// The fields of packs that measure starts, of all instances that were started at
+// the same time.
 const (
-	StartRate    = "rate"          // instances a second, until the last one's first word
-	StartCPU     = "cpu_per_start" // s, of an instance's own processes
-	IdleMemory   = "memory"        // B, the sum of what all hold at rest, from outside
-	HostMemory   = "memory_host"   // B, by which the host's available memory shrank
-	IdleCPU      = "idle_cpu"      // s a second, of all at rest
-	StartSeconds = "start"         // s, one instance's own
+	StartRate    = "rate"          // instances per second, until the last one is ready
+	StartCPU     = "cpu_per_start" // s, of an instance's processes
+	IdleMemory   = "memory"        // B, sum over idle instances, measured on the host
+	HostMemory   = "memory_host"   // B, decrease of the host's available memory
+	IdleCPU      = "idle_cpu"      // s per second, of all idle instances
+	StartSeconds = "start"         // s, of one instance
 )
 
-// startFields are the figures of a start, for the packs that measure it;
-// restFields are those that take a look at the instances at rest.
+// startFields are the fields of a start; restFields need measurements of idle
+// instances.
 var (
 	startFields = []string{StartSeconds, "engine", "kernel", "agent", StartRate, StartCPU}
 	restFields  = []string{IdleMemory, HostMemory, IdleCPU}
 )
 
-// check notes what is wrong with a pack beyond the types of its values.
+// check reports the errors of a pack, except those of its values' types.
 func check(p *Pack, root strictyaml.Node) {
 	if !packName.MatchString(p.Name) {
-		root.At("workload").Problemf("workload: needs a name of small letters, digits and single dashes, not %q", p.Name)
+		root.At("workload").Problemf("workload: %q is not a valid name: use lower-case letters, digits and single dashes", p.Name)
 	}
 	oneOf(root, "stresses", p.Stresses, stresses, true)
 	oneOf(root, "fresh", p.Fresh, freshes, false)
@@ -100,16 +100,16 @@ func checkParameters(p *Pack, root strictyaml.Node) {
 	for name, parameter := range p.Parameters {
 		at := root.At("parameters", name)
 		if !plainName.MatchString(name) {
-			at.ProblemAtKey("a parameter's name has small letters, digits and _, not %q", name)
+			at.ProblemAtKey("%q is not a valid parameter name: use lower-case letters, digits and _", name)
 		}
 		if slices.Contains(Reserved, name) {
-			at.ProblemAtKey("a parameter cannot be called %q: a study uses the word itself", name)
+			at.ProblemAtKey("a parameter cannot be named %q: studies have a key with this name", name)
 		}
 		if slices.Contains(runtime, name) {
-			at.ProblemAtKey("a parameter cannot be called %q: commands ask by it where they run", name)
+			at.ProblemAtKey("a parameter cannot be named %q: it is a variable of the instance", name)
 		}
 		if len(parameter.Values) > 0 && (parameter.Min != nil || parameter.Max != nil) {
-			at.Problemf("parameter %s has both values and a range; write one of them", name)
+			at.Problemf("parameter %s has both values and a range; set one of them", name)
 		}
 		if parameter.Min != nil && parameter.Max != nil && *parameter.Min > *parameter.Max {
 			at.At("min").Problemf("parameter %s: min is above max", name)
@@ -151,11 +151,11 @@ func checkSteps(p *Pack, root strictyaml.Node) {
 	}
 	switch {
 	case p.Startup && (p.Driver != nil || len(p.Servers) > 0):
-		root.At("startup").Problemf("startup: the start itself is measured, so there is no driver and no server")
+		root.At("startup").Problemf("startup: a pack that measures the start cannot have a driver or servers")
 	case !p.Startup && p.Rest != "":
-		root.At("rest").Problemf("rest: only a pack that measures starts looks at instances at rest")
+		root.At("rest").Problemf("rest: only a pack with startup: true measures idle instances")
 	case !p.Startup && p.Driver == nil:
-		root.Problemf("driver: is missing; it is the command that is measured")
+		root.Problemf("driver: is missing; it is the measured command")
 	case p.Driver != nil:
 		checkStep(*p.Driver, root.At("driver"))
 	}
@@ -182,11 +182,11 @@ func checkRoles(p *Pack, root strictyaml.Node) {
 	for name, role := range p.Roles {
 		at := root.At("roles", name)
 		if !roleName.MatchString(name) {
-			at.ProblemAtKey("a role has small letters, digits and dashes, not %q", name)
+			at.ProblemAtKey("%q is not a valid role name: use lower-case letters, digits and dashes", name)
 		}
 		oneOf(at, "place", role.Place, Places, false)
 		if role.Count != "" && role.Place != Apart {
-			at.At("count").Problemf("count: several instances play a role only with place: apart")
+			at.At("count").Problemf("count: a role with several instances needs place: apart")
 		}
 	}
 	if p.Driver != nil && p.Roles[p.Driver.Role].Count != "" {
@@ -214,14 +214,14 @@ func checkPaths(p *Pack, root strictyaml.Node, key string, list []RolePath) {
 			node.At("role").Problemf("%s", strictyaml.Unknown("role", at.Role, p.RoleNames()))
 		}
 		if slices.Index(list, at) < i {
-			node.Problemf("%s is there twice", at.Path)
+			node.Problemf("%s is listed twice", at.Path)
 		}
 	}
 }
 
 func checkStep(s Step, at strictyaml.Node) {
 	if (s.Run != "") == (len(s.Argv) > 0) {
-		at.Problemf("a step has either run (a shell command line) or argv (the words)")
+		at.Problemf("a step needs either run (a shell command line) or argv (a list)")
 	}
 	for i, e := range s.Env {
 		if key, _, ok := strings.Cut(e, "="); !ok || key == "" {
@@ -240,7 +240,7 @@ func checkParser(p *Pack, root strictyaml.Node) {
 	}
 	if p.Startup {
 		if given > 0 {
-			at.Problemf("parser: a start prints nothing to parse")
+			at.Problemf("parser: a pack that measures the start has no output to parse")
 		}
 		return
 	}
@@ -266,18 +266,18 @@ func checkParser(p *Pack, root strictyaml.Node) {
 				continue
 			}
 			if named++; seen[name] {
-				at.At("regex", i).Problemf("group %q is there twice", name)
+				at.At("regex", i).Problemf("group %q is defined twice", name)
 			}
 			seen[name] = true
 		}
 		if named == 0 {
-			at.At("regex", i).Problemf("the expression names no group; write (?P<name>...) around the figure")
+			at.At("regex", i).Problemf("the expression has no named group; write (?P<name>...) around the value")
 		}
 	}
 }
 
-// fields lists what the parser can give and what is measured, and whether that
-// is known beforehand.
+// fields lists the fields of the parser and the measured ones, and reports whether
+// the list is complete.
 func (p *Pack) fields() ([]string, bool) {
 	if p.Startup {
 		return slices.Concat(startFields, restFields), true
@@ -307,7 +307,7 @@ func (p *Pack) gives(field string) bool {
 
 func checkMetrics(p *Pack, root strictyaml.Node) {
 	if len(p.Metrics) == 0 {
-		root.At("metrics").Problemf("metrics: is missing; name at least one figure")
+		root.At("metrics").Problemf("metrics: is missing; at least one is needed")
 	}
 	fields, known := p.fields()
 	var names []string
@@ -316,11 +316,11 @@ func checkMetrics(p *Pack, root strictyaml.Node) {
 		at := root.At("metrics", i)
 		switch {
 		case !metricName.MatchString(m.Name):
-			at.At("name").Problemf("a metric's name has small letters, digits and _, not %q", m.Name)
+			at.At("name").Problemf("%q is not a valid metric name: use lower-case letters, digits and _", m.Name)
 		case slices.Contains(names, m.Name):
-			at.At("name").Problemf("metric %q is there twice", m.Name)
+			at.At("name").Problemf("metric %q is defined twice", m.Name)
 		case m.derived():
-			at.At("name").Problemf("tare adds a metric %q itself; choose another name", m.Name)
+			at.At("name").Problemf("tare adds a metric %q; choose another name", m.Name)
 		}
 		names = append(names, m.Name)
 		if m.Unit == "" {
@@ -332,14 +332,14 @@ func checkMetrics(p *Pack, root strictyaml.Node) {
 			at.At("field").Problemf("metric %s: %s", m.Name, strictyaml.Unknown("field of the parser", m.FieldName(), fields))
 		}
 		if p.Startup && p.Rest == "" && slices.Contains(restFields, m.FieldName()) {
-			at.At("field").Problemf("metric %s: instances at rest are looked at only with rest:, for how long", m.Name)
+			at.At("field").Problemf("metric %s: idle instances are measured only if rest: is set", m.Name)
 		}
 		if m.Primary {
 			primaries++
 		}
 	}
 	if len(p.Metrics) > 0 && primaries == 0 {
-		root.At("metrics").Problemf("metrics: none is primary; mark the one that the workload is judged by")
+		root.At("metrics").Problemf("metrics: none is primary; mark the one that decides")
 	}
 	if p.Operations != "" && !slices.Contains(names, p.Operations) {
 		root.At("operations").Problemf("%s", strictyaml.Unknown("metric", p.Operations, names))

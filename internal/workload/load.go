@@ -28,17 +28,17 @@ func Names() []string {
 	return names
 }
 
-// Builtin returns a pack that tare brings.
+// Builtin returns a built-in pack.
 func Builtin(name string) (*Pack, error) {
 	data, err := packs.ReadFile(path.Join("packs", name+".yaml"))
 	if err != nil {
-		return nil, fmt.Errorf("%s; a pack of your own is named by its file, such as ./%s.yaml",
+		return nil, fmt.Errorf("%s; to use a pack file, give its path, such as ./%s.yaml",
 			strictyaml.Unknown("workload", name, Names()), name)
 	}
 	return Decode("built-in:"+name, data)
 }
 
-// Find is a pack by its file, or a built-in one by its name.
+// Find returns a pack by the path of its file, or a built-in one by its name.
 func Find(pathOrName string) (*Pack, error) {
 	if strictyaml.IsPath(pathOrName) {
 		return Load(pathOrName)
@@ -46,7 +46,7 @@ func Find(pathOrName string) (*Pack, error) {
 	return Builtin(pathOrName)
 }
 
-// Load reads a user's pack.
+// Load reads a pack file.
 func Load(file string) (*Pack, error) {
 	data, err := os.ReadFile(file)
 	if err != nil {
@@ -55,8 +55,7 @@ func Load(file string) (*Pack, error) {
 	return Decode(file, data)
 }
 
-// Decode reads a pack from its text. The error is a strict.Problems that lists
-// every mistake found.
+// Decode parses a pack. The error is a strictyaml.Problems with all errors found.
 func Decode(file string, data []byte) (*Pack, error) {
 	var problems strictyaml.Problems
 	root, err := strictyaml.Parse(file, data, &problems)

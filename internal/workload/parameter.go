@@ -12,16 +12,16 @@ import (
 	"tare/internal/strictyaml"
 )
 
-// What a value may look like. Values go into shell command lines as they are,
-// so nothing is let in that a shell could read as anything but a plain word.
+// The syntax of values. They are substituted into shell command lines, so they
+// must have no characters with a meaning to the shell.
 var (
 	wholeNumber = regexp.MustCompile(`^-?[0-9]{1,18}$`)
 	plainNumber = regexp.MustCompile(`^-?[0-9]{1,18}(\.[0-9]{1,9})?$`)
 	plainWord   = regexp.MustCompile(`^[A-Za-z0-9_./][A-Za-z0-9_./:=,@%+-]*$`)
 )
 
-// Numeric says whether the parameter is a number: it has a range, it is a size, or
-// its default is one and no words are listed.
+// Numeric reports whether the parameter is a number: it has a range, it is a size,
+// or its default is a number and it has no list of values.
 func (p Parameter) Numeric() bool {
 	if _, is := p.size(); is {
 		return true
@@ -29,11 +29,11 @@ func (p Parameter) Numeric() bool {
 	return p.Min != nil || p.Max != nil || len(p.Values) == 0 && plainNumber.MatchString(p.Default)
 }
 
-// whole says whether only whole numbers are allowed: the default is one.
+// whole reports whether only integers are allowed, since the default is one.
 func (p Parameter) whole() bool { return wholeNumber.MatchString(p.Default) }
 
-// Check says what is wrong with a value: not among the allowed words, not a
-// number, out of range, or not a plain word.
+// Check returns an error if a value is invalid: not one of the listed values, not
+// a number, out of range, or not a plain word.
 func (p Parameter) Check(value string) error {
 	if len(p.Values) > 0 {
 		if !slices.Contains(p.Values, value) {
@@ -50,51 +50,51 @@ func (p Parameter) Check(value string) error {
 	text := value
 	if _, is := p.size(); is {
 		_, err := quantity.ParseBytes(value)
-		if err == nil && !plainWord.MatchString(apart.ReplaceAllString(value, "$1$2")) {
+		if err == nil && !plainWord.MatchString(spacedSize.ReplaceAllString(value, "$1$2")) {
 			err = fmt.Errorf("%q is not a size: write %s", value, quantity.Spellings)
 		}
 		if err != nil {
-			return fmt.Errorf("%w%s", err, p.span())
+			return fmt.Errorf("%w%s", err, p.rangeText())
 		}
 		if text = p.Format(value); !wholeNumber.MatchString(text) {
-			return fmt.Errorf("%s is no whole number of %s%s", value, p.Unit, p.span())
+			return fmt.Errorf("%s is not a whole number of %s%s", value, p.Unit, p.rangeText())
 		}
 	} else if p.whole() && !wholeNumber.MatchString(value) {
-		return fmt.Errorf("%q is not a whole number%s", value, p.span())
+		return fmt.Errorf("%q is not a whole number%s", value, p.rangeText())
 	}
 	if !plainNumber.MatchString(text) {
-		return fmt.Errorf("%q is not a number%s", value, p.span())
+		return fmt.Errorf("%q is not a number%s", value, p.rangeText())
 	}
 	v, err := strconv.ParseFloat(text, 64)
 	if err != nil || p.Min != nil && v < *p.Min || p.Max != nil && v > *p.Max {
-		return fmt.Errorf("%s is out of range%s", value, p.span())
+		return fmt.Errorf("%s is out of range%s", value, p.rangeText())
 	}
 	return nil
 }
 
-// span words the allowed range.
-func (p Parameter) span() string {
+// rangeText describes the allowed range for error messages.
+func (p Parameter) rangeText() string {
 	unit := ""
 	if p.Unit != "" {
 		unit = " " + p.Unit
 	}
 	switch {
 	case p.Min != nil && p.Max != nil:
-		return fmt.Sprintf(": %s to %s%s are allowed", figure(*p.Min), figure(*p.Max), unit)
+		return fmt.Sprintf(": %s to %s%s are allowed", formatNumber(*p.Min), formatNumber(*p.Max), unit)
 	case p.Min != nil:
-		return fmt.Sprintf(": %s%s or more is allowed", figure(*p.Min), unit)
+		return fmt.Sprintf(": %s%s or more is allowed", formatNumber(*p.Min), unit)
 	case p.Max != nil:
-		return fmt.Sprintf(": %s%s or less is allowed", figure(*p.Max), unit)
+		return fmt.Sprintf(": %s%s or less is allowed", formatNumber(*p.Max), unit)
 	}
 	return ""
 }
 
-func figure(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) }
+func formatNumber(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) }
 
 var reference = regexp.MustCompile(`\$?\$\{([^{}]*)\}`)
 
-// substitute puts parameters into a text: ${name} becomes the value, $${name}
-// becomes ${name} for the shell.
+// substitute replaces ${name} with a parameter's value, and $${name} with ${name}
+// for the shell.
 func substitute(text string, values map[string]string) (string, error) {
 	var unknown []string
 	out := reference.ReplaceAllStringFunc(text, func(found string) string {
@@ -119,7 +119,7 @@ func substitute(text string, values map[string]string) (string, error) {
 	return out, nil
 }
 
-// Defaults are the values of the parameters that nobody set.
+// Defaults returns the parameters' default values.
 func (p Pack) Defaults() map[string]string {
 	values := map[string]string{}
 	for name, parameter := range p.Parameters {
@@ -128,15 +128,15 @@ func (p Pack) Defaults() map[string]string {
 	return values
 }
 
-// With returns the pack with the parameters put into every command, variable,
-// folder, probe and count. Parameters that values does not name have their
-// default. spot says where the pack's commands run.
-func (p Pack) With(values map[string]string, spot InstanceVars) (Pack, error) {
+// With returns the pack with the parameters and the instance's variables
+// substituted in every command, environment variable, directory, probe and count.
+// Parameters that are not in values have their default.
+func (p Pack) With(values map[string]string, vars InstanceVars) (Pack, error) {
 	all := p.Defaults()
 	for name, parameter := range p.Parameters {
 		all[name] = parameter.Format(parameter.Default)
 	}
-	maps.Copy(all, spot.texts(p.RoleNames()))
+	maps.Copy(all, vars.texts(p.RoleNames()))
 	for name, value := range values {
 		parameter, ok := p.Parameters[name]
 		if !ok {
@@ -159,13 +159,13 @@ func (p Pack) With(values map[string]string, spot InstanceVars) (Pack, error) {
 	return p, first
 }
 
-// onlyPaths leaves out what is no path, now that the parameters are in place.
+// onlyPaths removes entries that are not absolute paths after the substitution.
 func onlyPaths(list []RolePath) []RolePath {
 	return slices.DeleteFunc(list, func(at RolePath) bool { return !strings.HasPrefix(at.Path, "/") })
 }
 
-// rewrite returns a deep enough copy in which change was applied to every text
-// that may hold a parameter; path says where the text stands in the pack's file.
+// rewrite returns a copy in which change was applied to every text that may refer
+// to a parameter. path is the position of the text in the pack's file.
 func (p Pack) rewrite(change func(path []any, text string) string) Pack {
 	texts := func(list []string, path ...any) []string {
 		list = slices.Clone(list)
@@ -227,7 +227,7 @@ func (p Pack) rewrite(change func(path []any, text string) string) Pack {
 	return p
 }
 
-// CommandArgs are the words to start: Argv, or Run through /bin/sh -c.
+// CommandArgs returns the arguments of the command: Argv, or /bin/sh -c Run.
 func (s Step) CommandArgs() []string {
 	if s.Run != "" {
 		return []string{"/bin/sh", "-c", s.Run}

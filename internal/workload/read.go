@@ -10,7 +10,7 @@ import (
 	"tare/internal/workload/parse"
 )
 
-// FieldName is the field of the parser's output that the metric is.
+// FieldName returns the field of the parser's output that has the metric.
 func (m Metric) FieldName() string {
 	if m.Field != "" {
 		return m.Field
@@ -18,29 +18,29 @@ func (m Metric) FieldName() string {
 	return m.Name
 }
 
-// derived says whether tare adds the metric itself.
+// derived reports whether tare adds the metric itself.
 func (m Metric) derived() bool {
 	return cost.Named(m.Name) || m.Name == CPUSeconds || m.Name == ReadySeconds || m.Name == StartAll
 }
 
-// FromOutput says whether the metric comes from what the driver printed, and not
-// from what tare measures itself.
+// FromOutput reports whether the metric is parsed from the driver's output rather
+// than measured by tare.
 func (m Metric) FromOutput() bool { return !m.derived() && !slices.Contains(Measured, m.FieldName()) }
 
 func (p *Pack) onlyMeasured() bool {
 	return !slices.ContainsFunc(p.Metrics, Metric.FromOutput)
 }
 
-// ParseMetrics turns what the driver printed into the pack's metrics. A metric that the
-// output does not have is in missing, with the reason; a missing primary one,
-// like output that is not understood, is an error.
+// ParseMetrics parses the pack's metrics from the driver's output. A metric that
+// the output does not have is in missing, with the reason. A missing primary
+// metric is an error, and so is output that cannot be parsed.
 func (p Pack) ParseMetrics(stdout []byte) (metrics map[string]float64, missing map[string]string, err error) {
 	if p.onlyMeasured() {
 		return map[string]float64{}, map[string]string{}, nil
 	}
 	fields, err := p.parse(stdout)
 	if err != nil {
-		return nil, nil, fmt.Errorf("the output of workload %s: %w", p.Name, err)
+		return nil, nil, fmt.Errorf("parsing the output of workload %s: %w", p.Name, err)
 	}
 	metrics, missing = map[string]float64{}, map[string]string{}
 	for _, m := range p.Metrics {
@@ -85,13 +85,13 @@ func (p Pack) parse(stdout []byte) (map[string]float64, error) {
 	}
 	named, ok := parse.Lookup(p.Parser.Name)
 	if !ok {
-		return nil, fmt.Errorf("there is no parser %q; known: %s", p.Parser.Name, strings.Join(parse.Names(), ", "))
+		return nil, fmt.Errorf("unknown parser %q; known: %s", p.Parser.Name, strings.Join(parse.Names(), ", "))
 	}
 	return named.Parse(stdout)
 }
 
-// Series gives the figures over time that the driver printed, where its parser
-// knows how to find them.
+// Series parses the values over time from the driver's output, if the parser
+// supports that.
 func (p Pack) Series(stdout []byte) (map[string][]parse.Point, error) {
 	named, ok := parse.Lookup(p.Parser.Name)
 	if !ok || named.Series == nil {

@@ -11,21 +11,21 @@ import (
 	"tare/internal/stats"
 )
 
-// mostInstances is more than a role needs; beyond it a count was mistyped.
-const mostInstances = 1000
+// maxInstances bounds the count of a role; a larger one is a typing error.
+const maxInstances = 1000
 
-// InstanceVars is where commands of a pack run, as far as they can ask for it:
-// ${address} is the address of their own instance, ${index} its number among
-// those of its role, ${address.ROLE} the address of a role's first instance and
-// ${addresses.ROLE} those of all, with commas between. The zero Spot is where
-// everything runs in one instance that nobody else reaches.
+// InstanceVars are the variables of an instance for a pack's commands: ${address}
+// is its address, ${index} its number among the instances of its role,
+// ${address.ROLE} the address of a role's first instance and ${addresses.ROLE} all
+// of them, separated by commas. With the zero InstanceVars all roles run in one
+// instance, on the loopback.
 type InstanceVars struct {
 	Address string
 	Index   int
-	Roles   map[string][]string // the addresses of each role's instances
+	Roles   map[string][]string // addresses of each role's instances
 }
 
-// loopback is where a server listens that only its own instance reaches.
+// loopback is the address of servers that are not exposed.
 const loopback = "127.0.0.1"
 
 func (s InstanceVars) texts(roles []string) map[string]string {
@@ -44,7 +44,7 @@ func (s InstanceVars) texts(roles []string) map[string]string {
 	return texts
 }
 
-// RoleNames are all roles of the pack, listed or named by a step, sorted.
+// RoleNames returns the sorted names of all roles, listed or named by a step.
 func (p Pack) RoleNames() []string {
 	names := map[string]bool{}
 	for name := range p.Roles {
@@ -58,7 +58,7 @@ func (p Pack) RoleNames() []string {
 	return slices.Sorted(maps.Keys(names))
 }
 
-// steps are all commands of the pack.
+// steps returns all steps of the pack.
 func (p Pack) steps() []Step {
 	steps := slices.Concat(p.Begin, p.End, p.Setup, p.Teardown)
 	for _, s := range p.Servers {
@@ -72,7 +72,7 @@ func (p Pack) steps() []Step {
 	return steps
 }
 
-// References lists the parameters that the command has as ${name}.
+// References lists the parameters that the command refers to as ${name}.
 func (s Step) References() (names []string) {
 	for _, text := range slices.Concat([]string{s.Run, s.Dir, s.User}, s.Argv, s.Env) {
 		for _, found := range reference.FindAllStringSubmatch(text, -1) {
@@ -84,7 +84,7 @@ func (s Step) References() (names []string) {
 	return names
 }
 
-// Place is where a role runs; a step without a role runs together.
+// Place returns the place of a role. Steps without a role run together.
 func (p Pack) Place(role string) string {
 	if place := p.Roles[role].Place; place != "" {
 		return place
@@ -92,26 +92,27 @@ func (p Pack) Place(role string) string {
 	return Together
 }
 
-// HasServer says whether a role has a server.
+// HasServer reports whether a role has a server.
 func (p Pack) HasServer(role string) bool {
 	return slices.ContainsFunc(p.Servers, func(s Server) bool { return s.Role == role })
 }
 
-// Count is how many instances play a role, once the parameters are in place.
+// Count returns the number of instances of a role, with the parameters
+// substituted.
 func (p Pack) Count(role string) (int, error) {
 	text := p.Roles[role].Count
 	if text == "" {
 		return 1, nil
 	}
 	n, err := strconv.Atoi(text)
-	if err != nil || n < 1 || n > mostInstances {
-		return 0, fmt.Errorf("workload %s, role %s: count: %q is no number from 1 to %d", p.Name, role, text, mostInstances)
+	if err != nil || n < 1 || n > maxInstances {
+		return 0, fmt.Errorf("workload %s, role %s: count: %q is not a number from 1 to %d", p.Name, role, text, maxInstances)
 	}
 	return n, nil
 }
 
-// UsesAddress says whether anything of the pack asks for an address: then copies of
-// it need one each, where instances share the host's network.
+// UsesAddress reports whether the pack refers to an address. Then each copy needs
+// its own if instances share the host's network.
 func (p Pack) UsesAddress() bool {
 	asks := false
 	p.rewrite(func(_ []any, text string) string {
@@ -124,28 +125,28 @@ func (p Pack) UsesAddress() bool {
 	return asks
 }
 
-// RestTime is for how long started instances are watched at rest, once the
-// parameters are in place; 0 where they are not.
+// RestTime returns how long idle instances are measured, with the parameters
+// substituted; 0 if they are not.
 func (p Pack) RestTime() (time.Duration, error) {
 	if p.Rest == "" {
 		return 0, nil
 	}
 	seconds, err := strconv.ParseFloat(p.Rest, 64)
-	if err != nil || !(seconds > 0) || seconds > mostRest.Seconds() {
-		return 0, fmt.Errorf("workload %s: rest: %q is no number of seconds above 0 and up to %g", p.Name, p.Rest, mostRest.Seconds())
+	if err != nil || !(seconds > 0) || seconds > maxRest.Seconds() {
+		return 0, fmt.Errorf("workload %s: rest: %q is not a number of seconds above 0 and up to %g", p.Name, p.Rest, maxRest.Seconds())
 	}
 	return time.Duration(seconds * float64(time.Second)), nil
 }
 
-// mostRest is longer than anybody watches instances that do nothing.
-const mostRest = time.Hour
+// maxRest bounds the time for which idle instances are measured.
+const maxRest = time.Hour
 
-// HasUnassignedSteps says whether a step has no role, so that it runs together.
+// HasUnassignedSteps reports whether a step has no role, so that it runs together.
 func (p Pack) HasUnassignedSteps() bool {
 	return slices.ContainsFunc(p.steps(), func(s Step) bool { return s.Role == "" })
 }
 
-// Combine makes one figure of those of several copies that ran at once.
+// Combine aggregates the values of copies that ran at the same time.
 func (m Metric) Combine(figures []float64) float64 {
 	if len(figures) == 0 {
 		return 0
@@ -169,7 +170,7 @@ func (m Metric) Combine(figures []float64) float64 {
 	return sum / float64(len(figures))
 }
 
-// Additive says whether the figure grows with the number of copies.
+// Additive reports whether the aggregate is the sum of the copies' values.
 func (m Metric) Additive() bool { return m.across() == "sum" }
 
 func (m Metric) across() string {

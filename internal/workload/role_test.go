@@ -36,8 +36,8 @@ metrics: [{name: n, unit: op, better: higher, primary: true}]
 		t.Errorf("all in one instance: %v, %v", alone.Driver.Argv, err)
 	}
 	for change, says := range map[string]string{
-		"place: apart, count: 2": "", "place: apart, count: 0": "no number from 1 to 1000", "place: near": `unknown place "near"`,
-		"count: 2": "only with place: apart",
+		"place: apart, count: 2": "", "place: apart, count: 0": "not a number from 1 to 1000", "place: near": `unknown place "near"`,
+		"count: 2": "needs place: apart",
 	} {
 		_, err := Decode("pair.yaml", []byte(strings.Replace(text, "place: apart, count: 2", change, 1)))
 		if says == "" && err != nil || says != "" && (err == nil || !strings.Contains(err.Error(), says)) {
@@ -94,7 +94,7 @@ func TestOnlyStartsAreWatchedAtRestAndOnlyForAWhile(t *testing.T) {
 	if rest, err := pack.RestTime(); err != nil || rest != 1500*time.Millisecond {
 		t.Errorf("%v, %v", rest, err)
 	}
-	for change, says := range map[string]string{"rest: \"soon\"\n": "no number of seconds", "rest: \"0\"\n": "no number of seconds", "": "only with rest:"} {
+	for change, says := range map[string]string{"rest: \"soon\"\n": "not a number of seconds", "rest: \"0\"\n": "not a number of seconds", "": "only if rest: is set"} {
 		_, err := Decode("many.yaml", []byte(strings.Replace(text, "rest: \"1.5\"\n", change, 1)))
 		if err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("%q: %v, not %q", change, err, says)

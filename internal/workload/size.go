@@ -8,13 +8,13 @@ import (
 	"tare/internal/quantity"
 )
 
-// apart is a size as some write it: 64 KiB.
-var apart = regexp.MustCompile(`^([0-9.]+) +([A-Za-z]+)$`)
+// spacedSize is a size with a space before its unit: 64 KiB.
+var spacedSize = regexp.MustCompile(`^([0-9.]+) +([A-Za-z]+)$`)
 
-// size says whether the parameter is a size in bytes, and how many of them its
-// unit is. A size may be written in any spelling; commands get a bare number in
-// the parameter's unit, whichever that is, since tools read suffixes differently:
-// to most 64KiB is 65536 bytes, to fio 64000.
+// size reports whether the parameter is a size, and its unit in bytes. A size may
+// have any unit in a study. Commands get a bare number in the parameter's unit,
+// since tools parse suffixes differently: 64KiB is 65536 bytes to most, 64000 to
+// fio.
 func (p Parameter) size() (unit quantity.Bytes, is bool) {
 	if unit, is = quantity.ByteUnit(p.Unit); !is || len(p.Values) > 0 {
 		return 0, false
@@ -23,15 +23,16 @@ func (p Parameter) size() (unit quantity.Bytes, is bool) {
 	return unit, err == nil
 }
 
-// Normalize is a value as a plan keeps it, or what is wrong with it.
+// Normalize returns a value as it is stored in a plan, or an error if it is
+// invalid.
 func (p Parameter) Normalize(value string) (string, error) {
 	if _, is := p.size(); is {
-		value = apart.ReplaceAllString(value, "$1$2")
+		value = spacedSize.ReplaceAllString(value, "$1$2")
 	}
 	return value, p.Check(value)
 }
 
-// Format is a value as commands get it.
+// Format returns a value as it is substituted into commands.
 func (p Parameter) Format(value string) string {
 	unit, is := p.size()
 	if !is || plainNumber.MatchString(value) {
@@ -41,10 +42,10 @@ func (p Parameter) Format(value string) string {
 	if err != nil {
 		return value
 	}
-	return figure(float64(bytes) / float64(unit))
+	return formatNumber(float64(bytes) / float64(unit))
 }
 
-// Number is a value of a parameter that is a number, in its unit, whatever its
+// Number returns a numeric value in the parameter's unit. It does not check the
 // range.
 func (p Parameter) Number(value string) (float64, error) {
 	if _, is := p.size(); is {

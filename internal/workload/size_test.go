@@ -25,13 +25,13 @@ func TestASizeIsReadInEverySpellingAndHandedOverInTheParametersUnit(t *testing.T
 	}
 	for value, want := range map[string]string{
 		"64kib": `"64kib" is not a size: write a number with B, kB, KiB`, "much": "is not a size", "10%": "is not a size", "-4k": "is not a size",
-		"2GB": "2GB is out of range: 16 to 1000000000 B are allowed", "8": "out of range", "16.5": "16.5 is no whole number of B", "64M; rm -rf /": "is not a size",
+		"2GB": "2GB is out of range: 16 to 1000000000 B are allowed", "8": "out of range", "16.5": "16.5 is not a whole number of B", "64M; rm -rf /": "is not a size",
 	} {
 		if _, err := bytes.Normalize(value); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v, want %q", value, err, want)
 		}
 	}
-	if _, err := kilobytes.Normalize("1500B"); err == nil || !strings.Contains(err.Error(), "no whole number of KiB") {
+	if _, err := kilobytes.Normalize("1500B"); err == nil || !strings.Contains(err.Error(), "not a whole number of KiB") {
 		t.Errorf("half a unit: %v", err)
 	}
 }

@@ -8,7 +8,7 @@ import (
 
 var ab = Parser{
 	Name:     "ab",
-	About:    "ApacheBench; failed requests are a field, since ab counts answers of another length than the first among them",
+	About:    "ApacheBench; failed requests are a field, since ab counts responses whose length differs from the first one's",
 	Versions: "2.3 of Apache 2.4.68",
 	Fields: []Field{
 		{"requests", "op"}, {"failed", "op"}, {"failed_connect", "op"}, {"failed_receive", "op"}, {"failed_length", "op"}, {"failed_exceptions", "op"},
@@ -50,8 +50,9 @@ var (
 		`Total (body sent|PUT|POSTed):.*`, `HTML transferred: +\d+ bytes`, ` +[0-9.]+ kb/s (sent|total)`,
 		`Connection Times \(ms\)`, ` +min +mean\[\+/-sd\] +median +max`, `Processing: +.*`,
 		`Percentage of the requests served within a certain time \(ms\)`,
-		// ab compares its mean and median after it has rounded both to milliseconds:
-		// where all requests take about as long, the rounding alone sets this off.
+		// ab compares its mean and median after rounding both to milliseconds:
+		// if all requests take about as long, rounding alone triggers this
+		// warning.
 		`WARNING: The median and mean for the .* time are not within a normal deviation`, ` +These results are probably not that reliable\.`,
 		`ERROR: The median and mean for the .* time are more than twice the standard`, ` +deviation apart\. These results are NOT reliable\.`,
 	}, "|") + `)?$`)
@@ -65,7 +66,7 @@ func parseAB(stdout []byte) (map[string]float64, error) {
 	if !abVersion.MatchString(all[0]) {
 		return nil, fmt.Errorf("the first line %q is not that of ApacheBench 2.3", clip(all[0]))
 	}
-	// ab prints these lines only where there is something to count.
+	// ab prints these lines only if they are not zero.
 	fields := map[string]float64{"write_errors": 0, "non_2xx": 0}
 	seen := map[string]bool{}
 	for _, line := range all[1:] {

@@ -7,7 +7,7 @@ import (
 
 var bootTimes = Parser{
 	Name:     "boot-times",
-	About:    "what the shell's time printed of a start: real, user and sys, with the container's id or virsh's lines around them",
+	About:    "the output of the shell's time for a start: real, user and sys, with the container's ID or virsh's lines around them",
 	Versions: "bash 5.0, 5.2",
 	Fields:   []Field{{"real_seconds", "s"}, {"user_seconds", "s"}, {"system_seconds", "s"}},
 	Parse:    parseBootTimes,
@@ -52,8 +52,8 @@ func parseBootTimes(stdout []byte) (map[string]float64, error) {
 	return fields, nil
 }
 
-// splitBootTimes cuts behind each sys, the last of the three. What virsh says
-// when the domain is ended again stands before the next start, or at the end.
+// splitBootTimes splits after each sys, the last of the three. The output of
+// virsh about the domain's end precedes the next start, or is at the end.
 func splitBootTimes(file []byte) ([][]byte, error) {
 	last := 0
 	for at := 0; at < len(file); {

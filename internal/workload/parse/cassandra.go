@@ -25,7 +25,8 @@ var cassandraNames = []struct{ title, name, unit, printed string }{
 	{"Total partitions", "partitions", "op", ""}, {"Total errors", "errors", "op", ""},
 }
 
-// cassandraGC are of the nodes, whose JMX port has to be reachable; else absent.
+// cassandraGC are the fields of the nodes' garbage collection; absent if their
+// JMX port is not reachable.
 var cassandraGC = []struct{ title, name, unit, printed string }{
 	{"Total GC count", "gc_count", "1", ""}, {"Total GC memory", "gc_memory", "B", "KiB"}, {"Total GC time", "gc_seconds", "s", "seconds"},
 	{"Avg GC time", "gc_time_mean", "ms", "ms"}, {"StdDev GC time", "gc_time_stdev", "ms", "ms"},
@@ -51,8 +52,8 @@ var (
 	cassandraKind     = regexp.MustCompile(`^(READ|WRITE): (.+)$`)
 	cassandraDuration = regexp.MustCompile(`^(\d+):([0-5]\d):([0-5]\d)$`)
 	cassandraSweep    = regexp.MustCompile(`^Running with \d+ threadCount$`)
-	// Java and the driver's logger warn at any time, of a slow node perhaps, and may
-	// show a stack. What became of the operations is in the results.
+	// Java and the driver's logger may print warnings with stack traces at any
+	// time. The results have what became of the operations.
 	cassandraWarning = regexp.MustCompile(`^(WARN +\S+: |OpenJDK .* warning: |\[[0-9.]+s\]\[warning\])`)
 	cassandraStack   = regexp.MustCompile(`^(\tat |\t\.\.\. |(Caused by: )?([a-z]\w*\.)+\w+(: |$))`)
 	cassandraSummary = regexp.MustCompile(`^ *id, +type +total ops,`)
@@ -79,7 +80,7 @@ func parseCassandra(stdout []byte) (map[string]float64, error) {
 			begun = true
 		case !begun, line == "":
 		case ended:
-			return nil, fmt.Errorf("%q stands behind the end of cassandra-stress's report", clip(line))
+			return nil, fmt.Errorf("%q follows the end of cassandra-stress's report", clip(line))
 		case line == "END":
 			ended = true
 		default:
@@ -104,7 +105,7 @@ func parseCassandra(stdout []byte) (map[string]float64, error) {
 	return fields, nil
 }
 
-// cassandraResult reads a line such as
+// cassandraResult parses a line such as
 //
 //	Op rate                   :    2,298 op/s  [READ: 1,162 op/s, WRITE: 1,136 op/s]
 func cassandraResult(fields map[string]float64, line string) error {
@@ -169,13 +170,15 @@ func cassandraResult(fields map[string]float64, line string) error {
 	return strange
 }
 
-// cassandraColumns are those of the lines that are printed once a second.
+// cassandraColumns are the columns of the lines that are printed once per
+// second.
 var cassandraColumns = []string{
 	"type", "total ops", "op/s", "pk/s", "row/s", "mean", "med", ".95", ".99", ".999", "max", "time", "stderr",
 	"errors", "gc: #", "max ms", "sum ms", "sdv ms", "mb",
 }
 
-// cassandraSeries reads the totals. A point stands where its interval begins.
+// cassandraSeries parses the totals. A point has the time at which its interval
+// begins.
 func cassandraSeries(stdout []byte) (map[string][]Point, error) {
 	if _, err := parseCassandra(stdout); err != nil {
 		return nil, err
@@ -215,8 +218,8 @@ func cassandraSeries(stdout []byte) (map[string][]Point, error) {
 	return series, nil
 }
 
-// splitCassandra cuts where settings are printed, and a sweep over thread counts
-// into one output a count.
+// splitCassandra splits where settings are printed, and a sweep over thread
+// counts into one output per count.
 func splitCassandra(file []byte) ([][]byte, error) {
 	reports, err := splitAt(file, func(line string) bool { return line == cassandraSettings })
 	if err != nil {
@@ -251,7 +254,7 @@ func splitCassandra(file []byte) ([][]byte, error) {
 	return runs, nil
 }
 
-// cassandraPauses leaves out what a sweep prints between two thread counts.
+// cassandraPauses removes what a sweep prints between two thread counts.
 func cassandraPauses(report []byte) []byte {
 	var kept []byte
 	for at := 0; at < len(report); {

@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// distribution is a list of measured values in ascending order. Nothing is put
-// into buckets: the outputs that are read here hold every value.
+// distribution is a sorted list of measured values. The outputs that are parsed
+// here have every value, so percentiles need no histogram.
 type distribution []float64
 
 func newDistribution(values []float64) distribution {
@@ -15,8 +15,8 @@ func newDistribution(values []float64) distribution {
 	return d
 }
 
-// percentile is the nearest rank: the smallest value that is not exceeded by at
-// least p percent of all values, so always one that was measured.
+// percentile returns the nearest-rank percentile: the smallest value that at
+// least p percent of all values do not exceed, so always a measured one.
 func (d distribution) percentile(p float64) float64 {
 	rank := int(math.Ceil(p / 100 * float64(len(d))))
 	return d[min(max(rank, 1), len(d))-1]

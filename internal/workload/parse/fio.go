@@ -10,7 +10,7 @@ import (
 
 var fio = Parser{
 	Name:     "fio",
-	About:    "fio --output-format=json; latencies are completion latencies; of several jobs only counts and rates are given",
+	About:    "fio --output-format=json; latencies are completion latencies; with several jobs only counts and rates",
 	Versions: "3.33",
 	Fields:   fioFields(),
 	Parse:    parseFio,
@@ -94,7 +94,7 @@ func parseFio(stdout []byte) (map[string]float64, error) {
 	return fields, nil
 }
 
-// fioDocument finds the JSON behind the notes that fio may print before it.
+// fioDocument finds the JSON after the notes that fio may print before it.
 func fioDocument(stdout []byte) (*fioReport, error) {
 	all := stdout
 	for {
@@ -102,7 +102,7 @@ func fioDocument(stdout []byte) (*fioReport, error) {
 		if text := strings.TrimSpace(string(line)); !found || text == "{" {
 			break
 		} else if text != "" && !fioNote(text) {
-			return nil, fmt.Errorf("%q stands where fio's JSON should begin", clip(text))
+			return nil, fmt.Errorf("%q instead of fio's JSON", clip(text))
 		}
 		stdout = rest
 	}
@@ -112,7 +112,7 @@ func fioDocument(stdout []byte) (*fioReport, error) {
 		return nil, fmt.Errorf("fio's JSON: %w; %s", err, ending(lines(all)))
 	}
 	if _, err := decoder.Token(); err != io.EOF {
-		return nil, fmt.Errorf("something stands behind fio's JSON: %s", ending(lines(all)))
+		return nil, fmt.Errorf("unexpected text after fio's JSON: %s", ending(lines(all)))
 	}
 	if report.Version == nil || !strings.HasPrefix(*report.Version, "fio-3.") {
 		return nil, fmt.Errorf("the report does not name a fio of version 3")
@@ -127,7 +127,7 @@ func fioNote(line string) bool {
 	return strings.HasPrefix(line, "fio:") || strings.HasPrefix(line, "note:")
 }
 
-// splitFio cuts where a document begins; fio's notes belong to none.
+// splitFio splits where a document begins; fio's notes belong to none.
 func splitFio(file []byte) ([][]byte, error) {
 	var documents []byte
 	for at := 0; at < len(file); {

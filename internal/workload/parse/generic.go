@@ -11,7 +11,7 @@ import (
 	"strings"
 )
 
-// Regex reads by regular expressions. Each must match exactly once; named
+// Regex parses with regular expressions. Each must match exactly once; named
 // groups are the fields.
 func Regex(patterns []*regexp.Regexp, stdout []byte) (map[string]float64, error) {
 	fields := map[string]float64{}
@@ -38,7 +38,8 @@ func Regex(patterns []*regexp.Regexp, stdout []byte) (map[string]float64, error)
 	return fields, nil
 }
 
-// JSON reads the numbers at the given paths (jobs.0.read.iops) of one document.
+// JSON returns the numbers at the given paths (jobs.0.read.iops) of one
+// document.
 func JSON(paths []string, stdout []byte) (map[string]float64, error) {
 	var document any
 	decoder := json.NewDecoder(bytes.NewReader(stdout))
@@ -46,7 +47,7 @@ func JSON(paths []string, stdout []byte) (map[string]float64, error) {
 		return nil, fmt.Errorf("the output is not JSON: %w; %s", err, ending(lines(stdout)))
 	}
 	if _, err := decoder.Token(); err != io.EOF {
-		return nil, fmt.Errorf("something stands behind the JSON: %s", ending(lines(stdout)))
+		return nil, fmt.Errorf("unexpected text after the JSON: %s", ending(lines(stdout)))
 	}
 	fields := map[string]float64{}
 	for _, path := range paths {
@@ -76,12 +77,12 @@ func JSON(paths []string, stdout []byte) (map[string]float64, error) {
 	return fields, nil
 }
 
-// CSV reads a table whose first row names the columns. A field is a column's
-// name where there is one row, or ROW.COLUMN, where ROW is what stands in the
+// CSV parses a table whose first row has the names of the columns. A field is a
+// column's name if there is one row, otherwise ROW.COLUMN, where ROW is the
 // row's first cell.
 func CSV(names []string, stdout []byte) (map[string]float64, error) {
 	if len(stdout) > 0 && !bytes.HasSuffix(stdout, []byte("\n")) {
-		return nil, fmt.Errorf("the table is cut off: %s", ending(lines(stdout)))
+		return nil, fmt.Errorf("the table is truncated: %s", ending(lines(stdout)))
 	}
 	rows, err := csv.NewReader(bytes.NewReader(stdout)).ReadAll()
 	if err != nil {
@@ -98,7 +99,7 @@ func CSV(names []string, stdout []byte) (map[string]float64, error) {
 					continue
 				}
 				if _, twice := cells[name]; twice {
-					return nil, fmt.Errorf("%q is in the table twice, again in the row %q", name, clip(strings.Join(row, ",")))
+					return nil, fmt.Errorf("%q occurs twice in the table, again in the row %q", name, clip(strings.Join(row, ",")))
 				}
 				cells[name] = row[i]
 			}

@@ -15,7 +15,8 @@ var hpl = Parser{
 	Fields: []Field{
 		{"gflops", "Gflop/s"}, {"seconds", "s"}, {"n", "1"}, {"nb", "1"}, {"p", "1"}, {"q", "1"},
 		{"residual", "1"}, {"passed", "1"},
-		// Not HPL's own: a driver that knows the cores adds "efficiency SHARE of ...".
+		// Not of HPL: a driver that knows the cores prints "efficiency SHARE of
+		// ...".
 		{"efficiency", "1"},
 	},
 	Parse: parseHPL,
@@ -40,7 +41,7 @@ func parseHPL(stdout []byte) (map[string]float64, error) {
 	for _, line := range all {
 		if m := hplTitle.FindStringSubmatch(line); m != nil {
 			if m[1] != "2" {
-				return nil, fmt.Errorf("%q prints what nobody has looked at; this parser knows HPLinpack 2", clip(line))
+				return nil, fmt.Errorf("the output of %q is not supported; this parser supports HPLinpack 2", clip(line))
 			}
 			titled = true
 		} else if m := hplResult.FindStringSubmatch(line); m != nil {
@@ -59,7 +60,7 @@ func parseHPL(stdout []byte) (map[string]float64, error) {
 			return nil, fmt.Errorf("HPL does not print such a result: %q", clip(line))
 		} else if m := hplCheck.FindStringSubmatch(line); m != nil {
 			if m[2] != "PASSED" || result == "" {
-				return nil, fmt.Errorf("the residual check is not passed: %q", clip(line))
+				return nil, fmt.Errorf("the residual check failed: %q", clip(line))
 			}
 			v, err := number(m[1], line)
 			if err != nil {
@@ -91,14 +92,14 @@ func parseHPL(stdout []byte) (map[string]float64, error) {
 	case fields["passed"] != 1:
 		return nil, fmt.Errorf("no residual check follows the result %q", clip(result))
 	case !ended:
-		return nil, fmt.Errorf("HPL's report is cut off: %s", ending(all))
+		return nil, fmt.Errorf("HPL's report is truncated: %s", ending(all))
 	}
 	return fields, nil
 }
 
-// splitHPL cuts by report first: HPC Challenge's, which names HPLinpack twice,
-// or HPL's own. A report with several results then becomes as many reports of
-// one: its head, one result, and its end without the count of tests.
+// splitHPL splits by report: HPC Challenge's, which names HPLinpack twice, or
+// HPL's. A report with several results becomes several reports of one result:
+// its head, the result, and its end without the count of tests.
 func splitHPL(file []byte) ([][]byte, error) {
 	title := func(line string) bool { return hplTitle.MatchString(line) }
 	if bytes.Contains(file, []byte("HPC Challenge Benchmark version")) {
@@ -106,7 +107,7 @@ func splitHPL(file []byte) ([][]byte, error) {
 			return strings.HasPrefix(line, "This is the DARPA/DOE HPC Challenge Benchmark")
 		}
 	}
-	// The rule above a title belongs to the report before; nothing reads it.
+	// The ruler above a title belongs to the previous report; it is not parsed.
 	rule := func(line string) bool { return line != "" && strings.Trim(line, "=#") == "" }
 	begin := 0
 	for begin < len(file) {
@@ -127,8 +128,8 @@ func splitHPL(file []byte) ([][]byte, error) {
 	return runs, nil
 }
 
-// splitHPLResults leaves a report with one result as it is, and so one that does
-// not end as it should, for Parse to say so.
+// splitHPLResults keeps a report with one result as it is, and so one with an
+// unexpected end, which Parse reports.
 func splitHPLResults(report []byte) [][]byte {
 	var heads []int
 	tail, ended, whole := 0, false, true

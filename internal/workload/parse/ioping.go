@@ -11,7 +11,7 @@ import (
 
 var ioping = Parser{
 	Name:     "ioping",
-	About:    "ioping -J or -B; the first request warms up and is in none of the figures",
+	About:    "ioping -J or -B; the first request is a warm-up and is not included",
 	Versions: "1.3",
 	Fields: []Field{
 		{"requests", "op"}, {"seconds", "s"}, {"iops", "op/s"}, {"bandwidth", "B/s"},
@@ -21,9 +21,9 @@ var ioping = Parser{
 	Split: splitIOPing,
 }
 
-// iopingRaw: requests, their time, requests a second, bytes a second, least,
-// mean and greatest time and their deviation; then all requests and all time,
-// the pauses included. Times in nanoseconds.
+// ioping's raw statistics: requests, their time, requests per second, bytes per
+// second, minimum, mean, maximum and standard deviation of the time; then all
+// requests and the total time, including pauses. Times in nanoseconds.
 var iopingRaw = regexp.MustCompile(`^\d+( \d+){9}$`)
 
 type iopingEntry struct {
@@ -55,7 +55,7 @@ func parseIOPing(stdout []byte) (map[string]float64, error) {
 	}
 	for _, line := range all[1:] {
 		if line != "" {
-			return nil, fmt.Errorf("a second line behind that of ioping -B: %q", clip(line))
+			return nil, fmt.Errorf("a second line after that of ioping -B: %q", clip(line))
 		}
 	}
 	var values []*float64
@@ -76,7 +76,7 @@ func parseIOPingJSON(stdout []byte) (map[string]float64, error) {
 		return nil, fmt.Errorf("ioping's JSON: %w; %s", err, ending(lines(stdout)))
 	}
 	if _, err := decoder.Token(); err != io.EOF {
-		return nil, fmt.Errorf("something stands behind ioping's JSON: %s", ending(lines(stdout)))
+		return nil, fmt.Errorf("unexpected text after ioping's JSON: %s", ending(lines(stdout)))
 	}
 	for i, e := range entries {
 		if last := i == len(entries)-1; (e.Stat != nil) != last || (e.IO != nil) == last {

@@ -9,15 +9,15 @@ import (
 
 var iozone = Parser{
 	Name:     "iozone",
-	About:    "IOzone's table in kB/s (which are 1024 bytes) of one file size and record size; tests that were not run are absent",
+	About:    "IOzone's table in kB/s (1024 bytes) of one file size and record size; tests that were not run are absent",
 	Versions: "3.489",
 	Fields:   iozoneFields(),
 	Parse:    parseIOzone,
 	Split:    splitIOzone,
 }
 
-// Each column ends at its place in the line; a test that was not run leaves its
-// column blank.
+// Columns have a fixed position in the line; that of a test that did not run is
+// blank.
 var (
 	iozoneEnds    = []int{16, 24, 33, 42, 51, 60, 69, 78, 87, 97, 107, 116, 125, 134, 143}
 	iozoneColumns = []string{
@@ -65,7 +65,7 @@ func parseIOzone(stdout []byte) (map[string]float64, error) {
 		case text == iozoneEnd:
 			complete = true
 		case heads < 2 || complete || text == "":
-			// What was asked for, and what Excel is given.
+			// The command line, and the tables for Excel.
 		case fields != nil:
 			return nil, fmt.Errorf("a second line in the table: %q", clip(line))
 		default:
@@ -81,7 +81,7 @@ func parseIOzone(stdout []byte) (map[string]float64, error) {
 	case !complete:
 		return nil, fmt.Errorf("IOzone did not complete: %s", ending(all))
 	case len(fields) == 2:
-		return nil, fmt.Errorf("IOzone's table has no figure")
+		return nil, fmt.Errorf("IOzone's table has no values")
 	}
 	return fields, nil
 }
@@ -113,8 +113,8 @@ func iozoneLine(line string) (map[string]float64, error) {
 	return fields, nil
 }
 
-// splitIOzone cuts by IOzone's title, and a table with several lines into one
-// with each.
+// splitIOzone splits by IOzone's title, and a table with several lines into one
+// per line.
 func splitIOzone(file []byte) ([][]byte, error) {
 	reports, err := splitAt(file, func(line string) bool { return line == iozoneTitle })
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 
 var iperf3 = Parser{
 	Name: "iperf3",
-	About: "iperf3 -J of TCP or UDP, from the client or the server, which sees only its own end; all streams together; " +
+	About: "iperf3 -J of TCP or UDP, from the client or the server, which sees only its own side; sum of all streams; " +
 		"with --bidir the way from server to client has _reverse behind its fields",
 	Versions: "3.7, 3.9, 3.12",
 	Fields:   iperf3Fields(),
@@ -69,7 +69,7 @@ func iperf3Document(stdout []byte) (*iperf3Report, error) {
 		return nil, fmt.Errorf("iperf3's JSON: %w; %s", err, ending(lines(stdout)))
 	}
 	if _, err := decoder.Token(); err != io.EOF {
-		return nil, fmt.Errorf("something stands behind iperf3's JSON: %s", ending(lines(stdout)))
+		return nil, fmt.Errorf("unexpected text after iperf3's JSON: %s", ending(lines(stdout)))
 	}
 	switch {
 	case report.Error != nil:
@@ -79,12 +79,12 @@ func iperf3Document(stdout []byte) (*iperf3Report, error) {
 	case report.Start.Test == nil || len(report.Intervals) == 0:
 		return nil, fmt.Errorf("iperf3's report has no test")
 	case report.Start.Test.Protocol != "TCP" && report.Start.Test.Protocol != "UDP":
-		return nil, fmt.Errorf("iperf3 over %q prints what nobody has looked at", clip(report.Start.Test.Protocol))
+		return nil, fmt.Errorf("the output of iperf3 over %q is not supported", clip(report.Start.Test.Protocol))
 	}
 	return &report, nil
 }
 
-// sum reads one of the sums at the end; nil where the report has none.
+// sum returns one of the sums at the end, nil if the report has none.
 func (r *iperf3Report) sum(name string) (*iperf3Sum, error) {
 	raw, ok := r.End[name]
 	if !ok {
@@ -127,9 +127,9 @@ func parseIperf3(stdout []byte) (map[string]float64, error) {
 	return fields, nil
 }
 
-// way takes down one direction. What an end cannot know it gives as 0: a server
-// what was sent to it and by how much work, sum_sent jitter and loss. Such a 0 is
-// left out.
+// way adds the fields of one direction. A side reports 0 for what it cannot
+// know: a server for what was sent to it and with which CPU time, sum_sent for
+// jitter and loss. Such zeros are left out.
 func (r *iperf3Report) way(fields map[string]float64, name, suffix string) error {
 	var sums [3]*iperf3Sum
 	for i, kind := range []string{"sum", "sum_sent", "sum_received"} {
@@ -182,8 +182,8 @@ func put(fields map[string]float64, name string, v *float64) {
 	}
 }
 
-// iperf3Series are the intervals, seen from the end that reports. A point
-// stands where its interval begins; omitted ones are left out.
+// iperf3Series returns the intervals of the reporting side. A point has the time
+// at which its interval begins; omitted intervals are left out.
 func iperf3Series(stdout []byte) (map[string][]Point, error) {
 	if _, err := parseIperf3(stdout); err != nil {
 		return nil, err
@@ -216,8 +216,8 @@ func iperf3Series(stdout []byte) (map[string][]Point, error) {
 	return series, nil
 }
 
-// splitIperf3 reads reports one behind the other, or in a list. A server that
-// was ended while it waited says so in a report of its own, which is no run.
+// splitIperf3 splits concatenated reports, or a list of them. A server that was
+// stopped while it waited prints a report with an error, which is not a run.
 func splitIperf3(file []byte) ([][]byte, error) {
 	documents, err := splitJSON(file)
 	if err != nil {

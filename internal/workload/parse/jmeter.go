@@ -10,7 +10,7 @@ import (
 
 var jmeter = Parser{
 	Name:     "jmeter",
-	About:    "JMeter's result file (JTL) as CSV with its head; elapsed is from before sending to the last byte; failed samples count in all figures",
+	About:    "JMeter's result file (JTL) as CSV with its head; elapsed is from before sending to the last byte; failed samples are included",
 	Versions: "5.6.3",
 	Fields: []Field{
 		{"requests", "op"}, {"errors", "op"}, {"error_ratio", "1"}, {"throughput", "op/s"}, {"seconds", "s"}, {"users_max", "1"},
@@ -28,13 +28,13 @@ var jmeter = Parser{
 	Series: jmeterSeries,
 }
 
-// jmeterSample is one request; times in milliseconds since 1970.
+// jmeterSample is one request; times are in milliseconds since the epoch.
 type jmeterSample struct {
 	at, elapsed, bytes, users, firstByte, connect float64
 	failed                                        bool
 }
 
-// jmeterColumns must be there, in any order; others may be.
+// jmeterColumns are required, in any order; others may be there.
 var jmeterColumns = []string{"timeStamp", "elapsed", "bytes", "allThreads", "Latency", "Connect", "success", "responseMessage"}
 
 func jmeterSamples(stdout []byte) ([]jmeterSample, error) {
@@ -83,7 +83,8 @@ func jmeterSamples(stdout []byte) ([]jmeterSample, error) {
 	return samples, nil
 }
 
-// jmeterSpan is from the first request's start to the last answer's end.
+// jmeterSpan returns the time from the first request's start to the last
+// response's end.
 func jmeterSpan(samples []jmeterSample) (begin, end float64) {
 	begin = math.Inf(1)
 	for _, s := range samples {
@@ -120,8 +121,8 @@ func jmeterFigures(samples []jmeterSample) map[string]float64 {
 
 const jmeterWindows = 120 // a series has at most as many points
 
-// jmeterSeries gives windows of whole seconds, by when requests were sent. In
-// one without a request there is no response time and nobody counted users.
+// jmeterSeries returns windows of one second, by when requests were sent. A
+// window without requests has no response time and no number of users.
 func jmeterSeries(stdout []byte) (map[string][]Point, error) {
 	samples, err := jmeterSamples(stdout)
 	if err != nil {

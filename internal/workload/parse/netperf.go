@@ -36,7 +36,7 @@ func parseNetperf(stdout []byte) (map[string]float64, error) {
 	for i, line := range all {
 		if i >= len(netperfLines) {
 			if line != "" {
-				return nil, fmt.Errorf("%q stands behind the figures of netperf's test", clip(line))
+				return nil, fmt.Errorf("%q follows the values of netperf's test", clip(line))
 			}
 			continue
 		}
@@ -56,7 +56,7 @@ func parseNetperf(stdout []byte) (map[string]float64, error) {
 		}
 	}
 	if len(all) < len(netperfLines) {
-		return nil, fmt.Errorf("netperf's report is cut off: %s", ending(all))
+		return nil, fmt.Errorf("netperf's report is truncated: %s", ending(all))
 	} else if fields["transactions_per_second"] == 0 {
 		return nil, fmt.Errorf("netperf made no transaction: %s", ending(all))
 	}

@@ -1,10 +1,9 @@
-// Package parse turns what a load driver printed into named figures, one file
-// a tool. A parser never guesses: output that is cut off, or that a version
-// prints that nobody has looked at, is an error with the line that was not
-// understood.
+// Package parse parses the output of load drivers into named values, one file
+// per tool. A parser never guesses: truncated output, or output of an unknown
+// version, is an error with the line that was not understood.
 //
-// It must not know packs, trials or units that people prefer: a figure has the
-// unit that its parser declares, whatever the tool scaled it to.
+// It must not know packs, trials or preferred units: a value has the unit that
+// its parser declares, whatever the tool scaled it to.
 package parse
 
 import (
@@ -16,48 +15,49 @@ import (
 	"strings"
 )
 
-// Parser reads one tool's output.
+// Parser parses one tool's output.
 type Parser struct {
 	Name     string
 	About    string
 	Versions string // of the tool, that its output was looked at
 	Fields   []Field
-	// Parse returns the fields that the output has. A field that the tool did
-	// not print is absent, never zero.
+	// Parse returns the fields of the output. A field that the tool did not
+	// print is absent, never zero.
 	Parse func(stdout []byte) (map[string]float64, error)
-	// Split cuts a file with the output of several runs, one after another,
-	// into one output each; nil where the tool's output cannot be told apart.
-	// What is not understood between them is an error, as in Parse.
+	// Split splits a file with the output of several runs into one output each;
+	// nil if the tool's outputs cannot be separated. Unknown text between them
+	// is an error, as in Parse.
 	Split func(file []byte) ([][]byte, error)
-	// Series gives figures over the time of one output, where the tool printed
-	// them; nil where it does not. Each series is named like a field would be.
+	// Series returns values over the time of one output, if the tool prints
+	// them; nil if it does not. Series have names like fields.
 	Series func(stdout []byte) (map[string][]Point, error)
 }
 
-// Point is one figure of a series.
+// Point is one value of a series.
 type Point struct {
 	Second float64 `json:"s"` // since the driver's first figure
 	Value  float64 `json:"v"`
 }
 
-// Field is one figure that a parser gives.
+// Field is one value that a parser can return.
 type Field struct {
 	Name string
 	Unit string
 }
 
-// parsers are the built-in ones. A new tool is one file and one line here.
+// parsers are the built-in parsers. A new tool needs one file, and one line
+// here.
 var parsers = finite(
 	ab, bootTimes, cassandraStress, dd, fio, hpl, ioping, iozone, iperf3, jmeter, latencies, netperf,
 	redisBenchmark, stages, stressNG, sysbenchCPU, sysbenchFileIO, sysbenchMemory, sysbenchOLTP,
 	sysbenchThreads, vegetaCSV, wrk,
 )
 
-// finite makes an error of a figure that overflowed while it was calculated.
+// finite returns an error for a value that overflowed.
 func finite(all ...Parser) []Parser {
 	check := func(name string, v float64) error {
 		if math.IsNaN(v) || math.IsInf(v, 0) {
-			return fmt.Errorf("%s came out as %v: the output's figures are no figures of a run", name, v)
+			return fmt.Errorf("%s is %v: the output's values are not those of a run", name, v)
 		}
 		return nil
 	}
@@ -95,7 +95,7 @@ func finite(all ...Parser) []Parser {
 	return all
 }
 
-// Lookup finds a built-in parser.
+// Lookup returns a built-in parser.
 func Lookup(name string) (Parser, bool) {
 	i := slices.IndexFunc(parsers, func(p Parser) bool { return p.Name == name })
 	if i < 0 {
@@ -122,8 +122,8 @@ func (p Parser) FieldNames() []string {
 	return names
 }
 
-// HasField says whether a parser can give a field. A declared name that ends in *
-// stands for all names that begin like it.
+// HasField reports whether a parser has a field. A declared name that ends in *
+// stands for all names with that prefix.
 func (p Parser) HasField(name string) bool {
 	return slices.ContainsFunc(p.Fields, func(f Field) bool {
 		family, open := strings.CutSuffix(f.Name, "*")
@@ -131,14 +131,14 @@ func (p Parser) HasField(name string) bool {
 	})
 }
 
-// figureLine is a kind of line that is there once, with the fields in it.
+// figureLine is a kind of line that occurs once, with its fields.
 type figureLine struct {
 	pattern *regexp.Regexp
 	fields  []string
 }
 
-// lines splits what a tool printed; of a line that was drawn over with carriage
-// returns only the last state counts.
+// lines splits output into lines; of a line that was overwritten with carriage
+// returns it returns the last state.
 func lines(stdout []byte) []string {
 	all := strings.Split(string(stdout), "\n")
 	for i, l := range all {
@@ -152,16 +152,16 @@ func lastState(line string) string {
 	return strings.TrimRight(line[strings.LastIndexByte(line, '\r')+1:], " \t")
 }
 
-// endsWithALine is what every text is asked for whose last line has a figure:
-// without it, 12.5 may be what was left of 12.57.
+// endsWithALine checks that the output ends with a newline. Otherwise a value in
+// the last line may be truncated: 12.5 of 12.57.
 func endsWithALine(stdout []byte) error {
 	if !strings.HasSuffix(string(stdout), "\n") {
-		return fmt.Errorf("the output is cut off: %s", ending(lines(stdout)))
+		return fmt.Errorf("the output is truncated: %s", ending(lines(stdout)))
 	}
 	return nil
 }
 
-// number reads a finite number that stands in a line.
+// number parses a finite number of a line.
 func number(text, line string) (float64, error) {
 	v, err := strconv.ParseFloat(strings.TrimSpace(text), 64)
 	if err != nil || math.IsNaN(v) || math.IsInf(v, 0) {
@@ -170,7 +170,7 @@ func number(text, line string) (float64, error) {
 	return v, nil
 }
 
-// whole reads a whole number, too long for a float64 perhaps.
+// whole parses an integer, which may not fit a float64 exactly.
 func whole(text, line string) (int64, error) {
 	v, err := strconv.ParseInt(text, 10, 64)
 	if err != nil || v < 0 {
@@ -179,7 +179,7 @@ func whole(text, line string) (int64, error) {
 	return v, nil
 }
 
-// clip keeps a quoted line readable.
+// clip shortens a quoted line.
 func clip(line string) string {
 	if len(line) > 160 {
 		return strings.ToValidUTF8(line[:160], "") + "..."
@@ -187,7 +187,7 @@ func clip(line string) string {
 	return line
 }
 
-// ending quotes the last line that says something.
+// ending quotes the last line that is not blank.
 func ending(all []string) string {
 	for _, l := range slices.Backward(all) {
 		if strings.TrimSpace(l) != "" {

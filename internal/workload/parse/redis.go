@@ -10,14 +10,14 @@ import (
 
 var redisBenchmark = Parser{
 	Name:     "redis-benchmark",
-	About:    "redis-benchmark, as it prints by itself, with --csv, or with -q (which both leave out how many requests were made, and -q all latencies but the median)",
+	About:    "redis-benchmark, by default, with --csv, or with -q (both omit the number of requests, and -q all latencies but the median)",
 	Versions: "7.0.15",
 	Fields:   redisFields(),
 	Parse:    parseRedis,
 	Split:    splitRedis,
 }
 
-// redisTests are the names as they are printed, with what they are called here.
+// redisTests maps the names that are printed to those of the fields.
 var redisTests = map[string]string{
 	"PING_INLINE": "ping_inline", "PING_MBULK": "ping_mbulk", "SET": "set", "GET": "get", "INCR": "incr",
 	"LPUSH": "lpush", "RPUSH": "rpush", "LPOP": "lpop", "RPOP": "rpop", "SADD": "sadd", "HSET": "hset",
@@ -59,14 +59,14 @@ func parseRedis(stdout []byte) (map[string]float64, error) {
 		return parseRedisCSV(stdout)
 	}
 	if !strings.HasSuffix(string(stdout), "\n") {
-		return nil, fmt.Errorf("redis-benchmark's report is cut off: %s", ending(lines(stdout)))
+		return nil, fmt.Errorf("redis-benchmark's report is truncated: %s", ending(lines(stdout)))
 	}
 	return parseRedisText(lines(stdout))
 }
 
 func parseRedisCSV(stdout []byte) (map[string]float64, error) {
 	if !strings.HasSuffix(string(stdout), "\n") {
-		return nil, fmt.Errorf("the table is cut off: %s", ending(lines(stdout)))
+		return nil, fmt.Errorf("the table is truncated: %s", ending(lines(stdout)))
 	}
 	rows, err := csv.NewReader(strings.NewReader(string(stdout))).ReadAll()
 	if err != nil {
@@ -93,12 +93,12 @@ func redisSlug(fields map[string]float64, test, line string) (string, error) {
 		return "", fmt.Errorf("unknown test %q in the line %q", test, clip(line))
 	}
 	if _, twice := fields[slug+"_rps"]; twice {
-		return "", fmt.Errorf("test %q is there twice", test)
+		return "", fmt.Errorf("test %q occurs twice", test)
 	}
 	return slug, nil
 }
 
-// redisMedian takes down what -q prints of one test.
+// redisMedian adds the fields of one test of the output of -q.
 func redisMedian(fields map[string]float64, test, rate, median, line string) error {
 	slug, err := redisSlug(fields, test, line)
 	if err != nil {
@@ -111,7 +111,7 @@ func redisMedian(fields map[string]float64, test, rate, median, line string) err
 	return err
 }
 
-// redisTest takes down the figures of one test.
+// redisTest adds the fields of one test.
 func redisTest(fields map[string]float64, test, rate string, latencies []string, line string) error {
 	slug, err := redisSlug(fields, test, line)
 	if err != nil {
@@ -131,8 +131,8 @@ func redisTest(fields map[string]float64, test, rate string, latencies []string,
 	return nil
 }
 
-// parseRedisText reads the long form: a title, how many requests, tables that
-// are of no use here, and a summary, for each test.
+// parseRedisText parses the long form. Per test it has a title, the number of
+// requests, tables that are not used, and a summary.
 func parseRedisText(all []string) (map[string]float64, error) {
 	fields := map[string]float64{}
 	test, rate, requests, tests := "", "", -1.0, 0
@@ -155,7 +155,7 @@ func parseRedisText(all []string) (map[string]float64, error) {
 		} else if m := redisRate.FindStringSubmatch(line); m != nil {
 			rate = m[1]
 		} else if redisHead.MatchString(line) && i+1 < len(all) {
-			// The table is whole only when its line was ended.
+			// The table is complete only if its last line has a newline.
 			cells := strings.Fields(all[i+1])
 			if test == "" || rate == "" || requests < 0 || len(cells) != len(redisLatencies) || i+2 >= len(all) {
 				return nil, fmt.Errorf("the summary at %q is not complete", clip(all[i+1]))
@@ -176,8 +176,8 @@ func parseRedisText(all []string) (map[string]float64, error) {
 	return fields, nil
 }
 
-// splitRedis cuts before each head of a table; else before each test that the
-// file begins with, since a run makes each of its tests once.
+// splitRedis splits before each head of a table, or before each occurrence of
+// the file's first test, since a run has each of its tests once.
 func splitRedis(file []byte) ([][]byte, error) {
 	if strings.HasPrefix(string(file), `"test"`) {
 		return splitPrefix(`"test"`)(file)

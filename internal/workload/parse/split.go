@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// nextLine returns where the line that begins at a byte ends, its newline
-// included, and its text as lines gives it.
+// nextLine returns the end of the line at an offset, including its newline, and
+// its text as lines returns it.
 func nextLine(file []byte, at int) (end int, text string) {
 	end = len(file)
 	if i := bytes.IndexByte(file[at:], '\n'); i >= 0 {
@@ -18,7 +18,7 @@ func nextLine(file []byte, at int) (end int, text string) {
 	return end, lastState(strings.TrimSuffix(string(file[at:end]), "\n"))
 }
 
-// splitAt cuts a file before every line that a run starts with.
+// splitAt splits a file before every line with which a run begins.
 func splitAt(file []byte, starts func(line string) bool) ([][]byte, error) {
 	var runs [][]byte
 	begin := -1
@@ -30,7 +30,7 @@ func splitAt(file []byte, starts func(line string) bool) ([][]byte, error) {
 			}
 			begin = at
 		} else if begin < 0 && strings.TrimSpace(line) != "" {
-			return nil, fmt.Errorf("%q stands before the first run", clip(line))
+			return nil, fmt.Errorf("%q precedes the first run", clip(line))
 		}
 		at = end
 	}
@@ -40,7 +40,7 @@ func splitAt(file []byte, starts func(line string) bool) ([][]byte, error) {
 	return append(runs, file[begin:]), nil
 }
 
-// splitAfter cuts a file behind every line that a run ends with.
+// splitAfter splits a file after every line with which a run ends.
 func splitAfter(file []byte, ends func(line string) bool) ([][]byte, error) {
 	var runs [][]byte
 	begin := 0
@@ -53,19 +53,19 @@ func splitAfter(file []byte, ends func(line string) bool) ([][]byte, error) {
 		at = end
 	}
 	if rest := bytes.TrimSpace(file[begin:]); len(rest) > 0 || len(runs) == 0 {
-		return nil, fmt.Errorf("no run ends behind byte %d: %s", begin, ending(lines(file)))
+		return nil, fmt.Errorf("no run ends after byte %d: %s", begin, ending(lines(file)))
 	}
 	return runs, nil
 }
 
-// splitPrefix is splitAt for a first line that is known by how it begins.
+// splitPrefix is splitAt for a first line with a known prefix.
 func splitPrefix(prefix string) func([]byte) ([][]byte, error) {
 	return func(file []byte) ([][]byte, error) {
 		return splitAt(file, func(line string) bool { return strings.HasPrefix(line, prefix) })
 	}
 }
 
-// splitJSON cuts JSON documents apart that stand one behind the other.
+// splitJSON splits concatenated JSON documents.
 func splitJSON(file []byte) ([][]byte, error) {
 	var runs [][]byte
 	decoder := json.NewDecoder(bytes.NewReader(file))

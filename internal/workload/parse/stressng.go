@@ -9,7 +9,7 @@ import (
 
 var stressNG = Parser{
 	Name:     "stress-ng",
-	About:    "stress-ng --metrics or --metrics-brief (with 2>&1: it prints to standard error), --yaml (which has the more digits), or both, when the text counts; one stressor",
+	About:    "stress-ng --metrics or --metrics-brief (with 2>&1: it prints to standard error), --yaml (which has more digits), or both, when the text is used; one stressor",
 	Versions: "0.15.06",
 	Fields: []Field{
 		{"bogo_ops", "op"}, {"real_seconds", "s"}, {"user_seconds", "s"}, {"system_seconds", "s"},
@@ -56,8 +56,8 @@ func parseStressNG(stdout []byte) (map[string]float64, error) {
 			return nil, err
 		}
 	}
-	// The text stands first, so that its figures are the same with the YAML and
-	// without it.
+	// The text comes first, so that its values are the same with and without the
+	// YAML.
 	if len(text) > 0 {
 		return stressText(text)
 	}
@@ -146,8 +146,8 @@ func oneStressor(stressors, text []string) error {
 	return fmt.Errorf("metrics of %d stressors, %s: run one at a time", len(stressors), strings.Join(stressors, ", "))
 }
 
-// splitStressNG cuts where a run's first message stands, or, of YAML alone,
-// where a document begins.
+// splitStressNG splits before a run's first message or, if there is only YAML,
+// before each document.
 func splitStressNG(file []byte) ([][]byte, error) {
 	first := func(line string) bool {
 		m := stressMessage.FindStringSubmatch(line)

@@ -71,17 +71,17 @@ var (
 		{regexp.MustCompile(`^         avg: +([0-9.]+)$`), []string{"latency_avg"}},
 		{regexp.MustCompile(`^         max: +([0-9.]+)$`), []string{"latency_max"}},
 		{regexp.MustCompile(`^         95th percentile: +([0-9.]+)$`), []string{"latency_p95"}},
-		// The last line that sysbench prints: without it the output is cut off.
+		// sysbench prints this line last: without it the output is truncated.
 		{regexp.MustCompile(`^    execution time \(avg/stddev\): +[0-9.]+/[0-9.]+$`), nil},
 	}
-	// What any test prints besides, and says nothing.
+	// Lines of every test that have no values.
 	sysbenchOther = regexp.MustCompile(`^(` + strings.Join([]string{
 		`Running the test with following options:`, `Number of threads: \d+`, `Target transaction rate: \d+/sec`,
 		`Report intermediate results every \d+ second\(s\)`, `Initializing random number generator from .*`,
 		`Initializing worker threads\.\.\.`, `Threads started!`, `Warming up for \d+ seconds\.\.\.`, `Validation checks: on\.`,
 		`General statistics:`, `Latency \(ms\):`, `         sum: +[0-9.]+`, `Threads fairness:`, `    events \(avg/stddev\): +[0-9.]+/[0-9.]+`,
 	}, "|") + `)?$`)
-	// What only some tests print; threads prints none of it.
+	// Lines of some tests; threads prints none of them.
 	sysbenchOwn = regexp.MustCompile(`^(` + strings.Join([]string{
 		`Prime numbers limit: \d+`, `CPU speed:`,
 		`Running memory speed test with the following options:`, `  (block|total) size: \d+[KMGT]?i?B`, `  operation: \w+`, `  scope: \w+`,
@@ -92,8 +92,8 @@ var (
 	}, "|") + `)$`)
 )
 
-// parseSysbench wants each line that is common to all tests and each of own
-// once, and knows all others.
+// parseSysbench requires each line that is common to all tests, and each of own,
+// exactly once, and rejects unknown lines.
 func parseSysbench(stdout []byte, own []figureLine) (map[string]float64, error) {
 	all := lines(stdout)
 	version := sysbenchVersion.FindStringSubmatch(all[0])
@@ -101,7 +101,7 @@ func parseSysbench(stdout []byte, own []figureLine) (map[string]float64, error) 
 		return nil, fmt.Errorf("the first line %q does not name sysbench", clip(all[0]))
 	}
 	if !strings.HasPrefix(version[1], "1.0.") {
-		return nil, fmt.Errorf("sysbench %s prints what nobody has looked at; this parser knows 1.0", version[1])
+		return nil, fmt.Errorf("the output of sysbench %s is not supported; this parser supports 1.0", version[1])
 	}
 	fields, found := map[string]float64{}, map[*regexp.Regexp]bool{}
 	wanted := append(own, sysbenchCommon...)

@@ -2,7 +2,7 @@ package parse
 
 import "regexp"
 
-// The tests of sysbench that work on data: files and tables.
+// The tests of sysbench on data: files and tables.
 
 var sysbenchFileIO = Parser{
 	Name:     "sysbench-fileio",
@@ -33,7 +33,7 @@ var sysbenchFileIO = Parser{
 
 var sysbenchOLTP = Parser{
 	Name:     "sysbench-oltp",
-	About:    "sysbench oltp_* run; ignored_errors are transactions that were tried again, no failure",
+	About:    "sysbench oltp_* run; ignored_errors are transactions that were retried, not failures",
 	Versions: "1.0.20",
 	Fields: append([]Field{
 		{"tps", "op/s"}, {"qps", "op/s"}, {"transactions", "op"}, {"queries", "op"},
@@ -63,8 +63,8 @@ var (
 	sysbenchOtherTests = regexp.MustCompile(`^\[ \d+s \] (thds: \d+ eps: [0-9.]+ lat \(ms,95%\): [0-9.]+|reads: \S+ MiB/s writes: \S+ MiB/s fsyncs: \S+/s latency \(ms,95%\): [0-9.]+|[0-9.]+ MiB/sec)$`)
 )
 
-// sysbenchSeries reads what --report-interval prints. A point stands where its
-// interval begins.
+// sysbenchSeries parses the output of --report-interval. A point has the time at
+// which its interval begins.
 func sysbenchSeries(stdout []byte) (map[string][]Point, error) {
 	if _, err := parseSysbenchOLTP(stdout); err != nil {
 		return nil, err

@@ -12,7 +12,7 @@ import (
 
 var vegetaCSV = Parser{
 	Name: "vegeta-csv",
-	About: "first a line rate=NUMBER (requests a second that were intended), or rate=NUMBER requests=COUNT, then what vegeta encode --to csv prints " +
+	About: "first a line rate=NUMBER (the intended requests per second), or rate=NUMBER requests=COUNT, then what vegeta encode --to csv prints " +
 		"of a constant-rate attack; latency_ is from when a request should have been sent, service_ from when it was; failed requests count in both",
 	Versions: "12.13.0",
 	Fields: []Field{
@@ -28,8 +28,8 @@ var vegetaCSV = Parser{
 
 var vegetaRate = regexp.MustCompile(`^rate=([0-9.]+)(?: requests=(\d+))?$`)
 
-// The columns of vegeta's CSV: when it was sent (ns since 1970), status code,
-// latency (ns), bytes out, bytes in, error, body, attack, sequence number,
+// The columns of vegeta's CSV: time of sending (ns since the epoch), status
+// code, latency (ns), bytes out, bytes in, error, body, attack, sequence number,
 // method, URL, headers.
 const (
 	vegetaSent, vegetaCode, vegetaLatency, vegetaBytesIn, vegetaError, vegetaSeq = 0, 1, 2, 4, 5, 8
@@ -41,15 +41,16 @@ type vegetaResult struct {
 	seq           int
 }
 
-// parseVegeta gives the latency that a user saw who did not know that the load
-// generator was late. With a constant rate, request number seq should be sent at
+// parseVegeta returns latencies corrected for coordinated omission: as a user
+// saw them, independent of delays of the load generator. At a constant rate,
+// request number seq is due at
 //
 //	intended(seq) = t0 + seq / rate
 //
-// and its latency is sent + service - intended. When the attack began is not
-// printed. Vegeta never sends a request before its time, so t0 is the latest
-// time at which that holds for all of them: the least of sent(seq) - seq / rate.
-// Percentiles are nearest ranks over all requests.
+// and its latency is sent + service - intended. The start of the attack is not
+// printed. Vegeta never sends a request early, so t0 is the latest time for
+// which that holds for all requests: the minimum of sent(seq) - seq / rate.
+// Percentiles are nearest-rank over all requests.
 func parseVegeta(stdout []byte) (map[string]float64, error) {
 	if err := endsWithALine(stdout); err != nil {
 		return nil, err
@@ -104,8 +105,8 @@ func parseVegeta(stdout []byte) (map[string]float64, error) {
 	return fields, nil
 }
 
-// vegetaResults reads the rows, which stand in the order of the answers, and
-// gives them in the order in which they were sent: none may be missing.
+// vegetaResults parses the rows, which are in the order of responses, and
+// returns them in the order of requests. None may be missing.
 func vegetaResults(table []byte, fields map[string]float64) ([]vegetaResult, error) {
 	rows, err := csv.NewReader(bytes.NewReader(table)).ReadAll()
 	if err != nil {
@@ -141,7 +142,7 @@ func vegetaResults(table []byte, fields map[string]float64) ([]vegetaResult, err
 	slices.SortFunc(results, func(a, b vegetaResult) int { return a.seq - b.seq })
 	for i, r := range results {
 		if r.seq != i {
-			return nil, fmt.Errorf("request %d is not in vegeta's table, or twice: it has %d rows", i, len(results))
+			return nil, fmt.Errorf("request %d is missing from vegeta's table or occurs twice: it has %d rows", i, len(results))
 		}
 	}
 	return results, nil

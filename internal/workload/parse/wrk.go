@@ -8,7 +8,7 @@ import (
 
 var wrk = Parser{
 	Name:     "wrk",
-	About:    "wrk, with or without --latency; answers other than 2xx and 3xx, and socket errors, are an error",
+	About:    "wrk, with or without --latency; responses other than 2xx and 3xx, and socket errors, are an error",
 	Versions: "4.1.0",
 	Fields: []Field{
 		{"requests", "op"}, {"seconds", "s"}, {"bytes", "B"},
@@ -24,7 +24,8 @@ var (
 	wrkStart   = regexp.MustCompile(`^Running \S+ test @ \S+$`)
 	wrkScale   = regexp.MustCompile(`^([0-9.]+)([A-Za-z]*)$`)
 	wrkThreads = regexp.MustCompile(`^  \d+ threads and \d+ connections$`)
-	// The columns have a width: where a figure fills its own there is no blank.
+	// Columns have a fixed width: a value that fills its column has no blank
+	// before it.
 	wrkLatency  = regexp.MustCompile(`^    Latency +([0-9.]+[a-z]+) *([0-9.]+[a-z]+) *([0-9.]+[a-z]+) *([0-9.]+|-?nan)%$`)
 	wrkQuantile = regexp.MustCompile(`^ +(50|75|90|99)% +(\S+)$`)
 	wrkTotal    = regexp.MustCompile(`^  (\d+) requests in (\S+), (\S+) read$`)
@@ -33,7 +34,7 @@ var (
 	wrkOther    = regexp.MustCompile(`^(  Thread Stats .*|    Req/Sec .*|  Latency Distribution|)$`)
 
 	wrkTimes = map[string]float64{"us": 1, "ms": 1e3, "s": 1e6, "m": 60e6, "h": 3600e6}
-	// wrk's byte units are powers of 1024, whatever their names say.
+	// wrk's byte units are powers of 1024, regardless of their names.
 	wrkBytes = map[string]float64{"B": 1, "KB": 1 << 10, "MB": 1 << 20, "GB": 1 << 30, "TB": 1 << 40}
 )
 
@@ -89,11 +90,11 @@ func parseWrk(stdout []byte) (map[string]float64, error) {
 	return fields, nil
 }
 
-// wrkNumber reads a figure with wrk's unit; without units it has none.
+// wrkNumber parses a value with wrk's unit, or a plain number.
 func wrkNumber(text, line string, units map[string]float64) (float64, error) {
 	m := wrkScale.FindStringSubmatch(text)
 	if m == nil {
-		return 0, fmt.Errorf("%q in the line %q is not a figure", text, clip(line))
+		return 0, fmt.Errorf("%q in the line %q is not a number", text, clip(line))
 	}
 	factor, known := units[m[2]]
 	if units == nil && m[2] == "" {

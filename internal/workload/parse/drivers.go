@@ -6,13 +6,13 @@ import (
 	"strings"
 )
 
-// The formats that drivers of our own print: a pipeline's stages, and the
-// latencies of requests made one by one. Both end with the time in total, so
-// that an output that was cut off is told from a whole one.
+// The formats of tare's drivers: the stages of a pipeline, and the latencies of
+// requests made one by one. Both end with the total time, so that a truncated
+// output is detected.
 
 var stages = Parser{
 	Name:     "stages",
-	About:    `lines "stage NAME SECONDS", then "total SECONDS"; a stage that went on several times is their sum`,
+	About:    `lines "stage NAME SECONDS", then "total SECONDS"; repeated stages are summed`,
 	Versions: "tare's own",
 	Fields: []Field{
 		{"total", "s"}, {"stage_checkout", "s"}, {"stage_configure", "s"}, {"stage_build", "s"}, {"stage_compile", "s"},
@@ -24,7 +24,7 @@ var stages = Parser{
 
 var latencies = Parser{
 	Name:     "latencies",
-	About:    `a line "latencies us", one latency in microseconds a line, and "total SECONDS", the time of all together`,
+	About:    `a line "latencies us", one latency in microseconds per line, and "total SECONDS", the total time`,
 	Versions: "tare's own",
 	Fields: []Field{
 		{"requests", "op"}, {"requests_per_second", "op/s"}, {"total_seconds", "s"},
@@ -53,7 +53,7 @@ func parseStages(stdout []byte) (map[string]float64, error) {
 		switch {
 		case line == "":
 		case ended:
-			return nil, fmt.Errorf("%q stands behind the total", clip(line))
+			return nil, fmt.Errorf("%q follows the total", clip(line))
 		case stage != nil:
 			v, err := number(stage[2], line)
 			if err != nil {
@@ -67,7 +67,7 @@ func parseStages(stdout []byte) (map[string]float64, error) {
 			}
 			fields["total"] = v
 		default:
-			return nil, fmt.Errorf(`%q is neither "stage NAME SECONDS" (small letters, digits, _) nor, behind the stages, "total SECONDS"`, clip(line))
+			return nil, fmt.Errorf(`%q is neither "stage NAME SECONDS" (small letters, digits, _) nor, after the stages, "total SECONDS"`, clip(line))
 		}
 	}
 	if _, ended := fields["total"]; !ended {
@@ -92,7 +92,7 @@ func parseLatencies(stdout []byte) (map[string]float64, error) {
 		switch {
 		case line == "":
 		case ended:
-			return nil, fmt.Errorf("%q stands behind the total", clip(line))
+			return nil, fmt.Errorf("%q follows the total", clip(line))
 		case total != nil:
 			v, err := number(total[1], line)
 			if err != nil {
@@ -106,7 +106,7 @@ func parseLatencies(stdout []byte) (map[string]float64, error) {
 			}
 			values = append(values, v)
 		default:
-			return nil, fmt.Errorf(`%q is neither a number of microseconds nor, behind the last of them, "total SECONDS"`, clip(strings.TrimSpace(line)))
+			return nil, fmt.Errorf(`%q is neither a number of microseconds nor, after the last of them, "total SECONDS"`, clip(strings.TrimSpace(line)))
 		}
 	}
 	seconds, ended := fields["total_seconds"]

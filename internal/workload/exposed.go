@@ -10,15 +10,14 @@ import (
 	"tare/internal/agent"
 )
 
-// ExposedRole is a role whose servers steps in another place connect to.
+// ExposedRole is a role whose servers are exposed to other instances.
 type ExposedRole struct {
 	Role  string
-	Ports []int // TCP, at which they are awaited; never empty
+	Ports []int // TCP ports of the servers' probes; never empty
 }
 
-// ExposedRoles are the roles that are reached from another place, once the
-// parameters are in place. Servers whose port cannot be told from how they are
-// awaited are not among them.
+// ExposedRoles returns the roles to which steps in other instances connect, with
+// the parameters substituted. Servers whose probe has no port are not included.
 func (p Pack) ExposedRoles(parameters map[string]string) ([]ExposedRole, error) {
 	set, err := p.With(parameters, InstanceVars{})
 	if err != nil {
@@ -28,20 +27,19 @@ func (p Pack) ExposedRoles(parameters map[string]string) ([]ExposedRole, error) 
 	for _, role := range set.RoleNames() {
 		reach := ExposedRole{Role: role}
 		for _, server := range set.Servers {
-			if port := awaited(server.Ready); server.Role == role && port > 0 && !slices.Contains(reach.Ports, port) {
+			if port := probedPort(server.Ready); server.Role == role && port > 0 && !slices.Contains(reach.Ports, port) {
 				reach.Ports = append(reach.Ports, port)
 			}
 		}
-		if len(reach.Ports) > 0 && p.reachedFromElsewhere(role) {
+		if len(reach.Ports) > 0 && p.exposed(role) {
 			list = append(list, reach)
 		}
 	}
 	return list, nil
 }
 
-// reachedFromElsewhere says whether a step that is not in a role's own instance
-// asks for its address.
-func (p Pack) reachedFromElsewhere(role string) bool {
+// exposed reports whether a step in another instance uses the role's address.
+func (p Pack) exposed(role string) bool {
 	return slices.ContainsFunc(p.steps(), func(s Step) bool {
 		place := p.Place(s.Role)
 		if place == p.Place(role) && (place != Apart || s.Role == role && p.Roles[role].Count == "") {
@@ -52,8 +50,8 @@ func (p Pack) reachedFromElsewhere(role string) bool {
 	})
 }
 
-// awaited is the TCP port that a probe asks; 0 where that cannot be told.
-func awaited(probe agent.Probe) int {
+// probedPort returns the TCP port of a probe, 0 if it has none.
+func probedPort(probe agent.Probe) int {
 	text := ""
 	switch {
 	case probe.TCP != "" || probe.HTTP != "":
@@ -69,7 +67,7 @@ func awaited(probe agent.Probe) int {
 	return port
 }
 
-// String names the ports of a role: "16379", "8080 and 8443".
+// String lists the ports of a role: "16379", "8080 and 8443".
 func (r ExposedRole) String() string {
 	var texts []string
 	for _, port := range r.Ports {
