@@ -8,54 +8,53 @@ import (
 	"unicode/utf8"
 )
 
-// Side is what the plan says of one of two environments.
+// Side is one of two compared environments, as the plan configures it.
 type Side struct {
 	Name, Kind, Label string
-	// Asked are the options, limits and parameters by their keys: options.network,
-	// limits.cpus, with.access_log. Usual is what each is where nobody asks.
+	// Asked are the options, limits and parameters by key: options.network,
+	// limits.cpus, with.access_log. Usual are their defaults.
 	Asked, Usual map[string]string
-	// Into are the parameters whose values stand in a fact as the plan makes it, by
-	// its key: what differs in command[driver] is known to come from them, also
-	// where a value is shown as another word (an address).
+	// Into are the parameters from which the plan generates a fact, by its key: a
+	// difference in command[driver] is attributed to them even if a value is shown
+	// as something else (an address).
 	Into map[string][]string
 }
 
-// Difference is one fact in which the two sides differ. A value that is not there
-// is "".
+// Difference is one fact in which the two sides differ. A missing value is "".
 type Difference struct {
 	Fact        string `json:"fact"`
 	Baseline    string `json:"baseline"`
 	Environment string `json:"environment"`
-	// Set: the values are what each side has and the other has not.
+	// Set: the values are the members that only this side has.
 	Set bool `json:"set,omitempty"`
 }
 
-// Finding is a cause with all differences that it explains.
+// Finding is a cause with all the differences that it explains.
 type Finding struct {
 	Finding string `json:"finding"`
 	Class   Class  `json:"class"`
 	Reason  string `json:"reason"`
 	Effect  string `json:"effect,omitempty"`
-	// Workloads are what a workload must stress for the effect; empty is anything.
+	// Workloads are the stresses of workloads that it affects; empty for all.
 	Workloads []string `json:"workloads,omitempty"`
 	Remove    string   `json:"remove,omitempty"`
-	// Asked is what the study asks for differently and has to do with it, whether
-	// or not that makes it chosen: "docker: log=json-file".
+	// Asked are the settings of the study that are related to it and differ, whether
+	// or not they make it chosen: "docker: log=json-file".
 	Asked       []string     `json:"asked,omitempty"`
 	Differences []Difference `json:"differences"`
-	// Touches says whether the workload of the comparison is one that it affects: of
-	// a confound, and of what is inherent and has an effect to be told.
+	// Touches is whether it affects the workload of the comparison: for confounds,
+	// and for inherent findings with an effect.
 	Touches bool `json:"touches"`
 }
 
 // Unseen is a fact that could not be compared.
 type Unseen struct {
 	Fact   string `json:"fact"`
-	In     string `json:"in"` // the environment that does not give it
+	In     string `json:"in"` // the environment that does not expose it
 	Reason string `json:"reason"`
 }
 
-// Comparison is an environment beside its baseline, with one workload in both.
+// Comparison of an environment with its baseline, for one workload.
 type Comparison struct {
 	Environment string    `json:"environment"`
 	Baseline    string    `json:"baseline"`
@@ -65,28 +64,28 @@ type Comparison struct {
 	Same        int       `json:"same"` // facts that do not differ
 }
 
-// Confounds are the findings that touch the workload and are no one's choice and
-// no part of the layer.
+// Confounds returns the findings that affect the workload and are neither chosen
+// nor inherent.
 func (c Comparison) Confounds() []Finding {
 	return slices.DeleteFunc(slices.Clone(c.Findings), func(f Finding) bool { return f.Class != Confound || !f.Touches })
 }
 
-// NoRule is the finding of differences that no rule knows.
+// NoRule is the finding of differences that no rule matches.
 const NoRule = "no rule"
 
-// unknown is the rule of facts that have none.
+// unknown is the rule for facts that no rule matches.
 var unknown = Rule{
 	Finding: NoRule, Class: Confound, Compare: compareEqual,
-	Reason: "no rule knows this difference, so it may be what the layer implies or not",
+	Reason: "no rule matches this difference, so it is not known whether the layer causes it",
 	Effect: "not known",
-	Remove: "make both sides alike; or, where the layer implies it, add a rule (docs/parity.md)",
+	Remove: "make both sides the same, or, if the layer causes it, add a rule (docs/parity.md)",
 }
 
-// Compare finds all differences between two fingerprints of one workload, and
-// classes them. What the workload stresses decides what touches it.
+// Compare finds and classifies all differences between two fingerprints of one
+// workload. What the workload stresses decides which of them affect it.
 func (r *Rules) Compare(baseline, environment Side, base, other Fingerprint, stresses string) Comparison {
 	c := Comparison{Environment: environment.Name, Baseline: baseline.Name, Workload: other.Workload}
-	m := &matching{rules: r, a: baseline, b: environment, base: base.Facts, other: other.Facts, stresses: stresses}
+	m := &matcher{rules: r, a: baseline, b: environment, base: base.Facts, other: other.Facts, stresses: stresses}
 	keys := map[string]bool{}
 	for key := range base.Facts {
 		keys[key] = true
@@ -109,7 +108,7 @@ func (r *Rules) Compare(baseline, environment Side, base, other Fingerprint, str
 			c.Same++
 			continue
 		}
-		d := Difference{Fact: key, Baseline: spoken(p), Environment: spoken(q), Set: rule.Compare == compareSet}
+		d := Difference{Fact: key, Baseline: readable(p), Environment: readable(q), Set: rule.Compare == compareSet}
 		f := m.finding(rule, d)
 		at := [2]string{f.Finding, string(f.Class)}
 		i, seen := index[at]
@@ -120,14 +119,14 @@ func (r *Rules) Compare(baseline, environment Side, base, other Fingerprint, str
 		}
 		c.Findings[i].add(f, d)
 	}
-	c.Findings = withoutTold(c.Findings)
-	slices.SortStableFunc(c.Findings, func(a, b Finding) int { return r.place(a) - r.place(b) })
+	c.Findings = withoutDuplicates(c.Findings)
+	slices.SortStableFunc(c.Findings, func(a, b Finding) int { return r.rank(a) - r.rank(b) })
 	return c
 }
 
-// place is where a finding stands among others: confounds that touch the workload
+// rank returns the position of a finding: confounds that affect the workload
 // first, and within a class in the order of the rules.
-func (r *Rules) place(f Finding) int {
+func (r *Rules) rank(f Finding) int {
 	class := map[Class]int{Confound: 1, Chosen: 2, Inherent: 3}[f.Class]
 	if f.Class == Confound && f.Touches {
 		class = 0
@@ -135,8 +134,8 @@ func (r *Rules) place(f Finding) int {
 	return class*(len(r.Rules)+1) + 1 + slices.IndexFunc(r.Rules, func(rule Rule) bool { return rule.Finding == f.Finding })
 }
 
-// fact by its key. Where what lies in brackets could not be seen at all, one fact
-// with a ? there is missing, and stands for all that it would have been.
+// fact returns a fact by its key. If the arguments of a key could not be
+// enumerated, one missing fact with ? as the argument stands for all of them.
 func (f Fingerprint) fact(key string) Fact {
 	fact, there := f.Facts[key]
 	if there {
@@ -150,8 +149,8 @@ func (f Fingerprint) fact(key string) Fact {
 	return fact
 }
 
-// add takes another difference of the same cause. Two rules of one finding may
-// concern different workloads and have been asked for differently.
+// add adds another difference of the same cause. Two rules of one finding may
+// have different workloads and related settings.
 func (f *Finding) add(also Finding, d Difference) {
 	f.Differences = append(f.Differences, d)
 	f.Touches = f.Touches || also.Touches
@@ -162,9 +161,9 @@ func (f *Finding) add(also Finding, d Difference) {
 	}
 }
 
-// withoutTold drops parameters that differ where another finding of the same
-// weight says already that the study asks for them: what they do is told there.
-func withoutTold(findings []Finding) (kept []Finding) {
+// withoutDuplicates drops differing parameters that another finding of the same
+// class lists as its cause.
+func withoutDuplicates(findings []Finding) (kept []Finding) {
 	for _, f := range findings {
 		f.Differences = slices.DeleteFunc(f.Differences, func(d Difference) bool {
 			return Match(parameters, d.Fact) && slices.ContainsFunc(findings, func(other Finding) bool {
@@ -187,11 +186,10 @@ func withoutTold(findings []Finding) (kept []Finding) {
 	return kept
 }
 
-// spoken is a value as people read it: words in place of what stands for
-// something that is another one in each instance.
-var spoken = strings.NewReplacer(Address, "the instance's address", Instance, "the instance's name").Replace
+// readable replaces the placeholders in a value with words.
+var readable = strings.NewReplacer(Address, "the instance's address", Instance, "the instance's name").Replace
 
-// unseen says who does not give a fact. What neither gives is not worth a line.
+// unseen returns which side does not expose a fact; nothing if neither does.
 func unseen(key, baseline, environment string, x, y Fact) []Unseen {
 	switch {
 	case x.Missing != "" && y.Missing != "":
@@ -202,17 +200,17 @@ func unseen(key, baseline, environment string, x, y Fact) []Unseen {
 	return []Unseen{{key, environment, y.Missing}}
 }
 
-// matching finds rules for the facts of two sides.
-type matching struct {
+// matcher finds the rules for the facts of two sides.
+type matcher struct {
 	rules       *Rules
 	a, b        Side
 	base, other map[string]Fact
 	stresses    string
 }
 
-// rule is the most specific one that fits a fact: the most letters in the
+// rule returns the most specific rule that matches a fact: that with the longest
 // pattern, then the most conditions, then the first.
-func (m *matching) rule(key string) *Rule {
+func (m *matcher) rule(key string) *Rule {
 	best, long, many := &unknown, -1, -1
 	bare, _ := Apart(key)
 	for i := range m.rules.Rules {
@@ -228,7 +226,7 @@ func (m *matching) rule(key string) *Rule {
 	return best
 }
 
-func (m *matching) holds(w When, key string) bool {
+func (m *matcher) holds(w When, key string) bool {
 	if len(w.Kinds) > 0 && !slices.Contains(w.Kinds, m.a.Kind) && !slices.Contains(w.Kinds, m.b.Kind) {
 		return false
 	}
@@ -253,9 +251,9 @@ func (m *matching) holds(w When, key string) bool {
 	})
 }
 
-// any says whether something holds of the two values of a fact of this pattern,
-// in the instance that plays the role.
-func (m *matching) any(pattern, role string, holds func(x, y Fact) bool) bool {
+// any reports whether a predicate holds for the two values of any fact that
+// matches a pattern, in the instance of a role.
+func (m *matcher) any(pattern, role string, holds func(x, y Fact) bool) bool {
 	for _, facts := range []map[string]Fact{m.base, m.other} {
 		for key := range facts {
 			bare, of := Apart(key)
@@ -267,7 +265,7 @@ func (m *matching) any(pattern, role string, holds func(x, y Fact) bool) bool {
 	return false
 }
 
-func (m *matching) has(s Side, trait string) bool {
+func (m *matcher) has(s Side, trait string) bool {
 	return slices.ContainsFunc(m.rules.Traits, func(t Trait) bool {
 		if t.Name != trait {
 			return false
@@ -284,8 +282,8 @@ func (m *matching) has(s Side, trait string) bool {
 	})
 }
 
-// finding is what a rule says of a difference.
-func (m *matching) finding(r *Rule, d Difference) Finding {
+// finding returns the finding of a rule for a difference.
+func (m *matcher) finding(r *Rule, d Difference) Finding {
 	f := Finding{Finding: r.Finding, Class: r.Class, Reason: r.Reason, Effect: r.Effect, Workloads: r.Workloads, Remove: r.Remove,
 		Touches: len(r.Workloads) == 0 || slices.Contains(r.Workloads, m.stresses)}
 	always := m.asked(r.ChosenBy, d)
@@ -294,7 +292,7 @@ func (m *matching) finding(r *Rule, d Difference) Finding {
 	case len(always) > 0, m.a.Kind == m.b.Kind && m.differ(r.ChosenWithinKindBy, d):
 		f.Class = Chosen
 	case r.Class == Chosen:
-		// What would be a choice was not asked for.
+		// The study did not ask for it.
 		f.Class = Confound
 	}
 	if f.Class == Chosen || f.Effect == "" {
@@ -303,18 +301,18 @@ func (m *matching) finding(r *Rule, d Difference) Finding {
 	return f
 }
 
-// with is what the keys of parameters begin with, and parameters the facts of
-// their values.
+// with is the prefix of the keys of parameters, and parameters the pattern of the
+// facts of their values.
 const (
 	with       = "with."
 	parameters = "parameter[*]"
 )
 
-// asked lists what of these keys the two sides were asked for differently and has
-// to do with a difference. A parameter that only a * stands for has where the plan
-// puts it there, or its value occurs in it: a configuration differs by some of
-// them, not by each.
-func (m *matching) asked(patterns []string, d Difference) (list []string) {
+// asked lists the settings of these keys that differ between the sides and are
+// related to a difference. A parameter that matches only a * is related if the
+// plan uses it for the fact, or if its value occurs in it: not every parameter
+// affects every key of a configuration.
+func (m *matcher) asked(patterns []string, d Difference) (list []string) {
 	for _, one := range m.askings(patterns, d) {
 		if parameter, is := strings.CutPrefix(one.key, with); is && !one.named && !m.into(parameter, d.Fact) && !mentions(d.Fact, one.value) &&
 			!mentions(map[string]string{m.a.Name: d.Baseline, m.b.Name: d.Environment}[one.side], one.value) {
@@ -325,27 +323,27 @@ func (m *matching) asked(patterns []string, d Difference) (list []string) {
 	return list
 }
 
-// into says whether the plan puts a parameter into a fact.
-func (m *matching) into(parameter, fact string) bool {
+// into reports whether the plan uses a parameter for a fact.
+func (m *matcher) into(parameter, fact string) bool {
 	bare, _ := Apart(fact)
 	return slices.Contains(m.a.Into[bare], parameter) || slices.Contains(m.b.Into[bare], parameter)
 }
 
-// differ says whether the two sides were asked differently for any of these keys.
-func (m *matching) differ(patterns []string, d Difference) bool {
+// differ reports whether the settings of any of these keys differ.
+func (m *matcher) differ(patterns []string, d Difference) bool {
 	return len(m.askings(patterns, d)) > 0
 }
 
-// asking is something that a side was asked for. Named: by a key without a *.
+// asking is a setting of one side. named: the key was given without a *.
 type asking struct {
 	side, key, value string
 	named            bool
 }
 
-// askings are what the two sides were asked for differently. What both have as it
-// usually is was asked for by nobody, though kinds have other defaults. In a key
-// {} stands for the text in the first brackets of the fact.
-func (m *matching) askings(patterns []string, d Difference) (list []asking) {
+// askings returns the settings that differ between the sides. A setting with its
+// default value is left out, even if the defaults of two kinds differ. In a key,
+// {} stands for the argument of the fact.
+func (m *matcher) askings(patterns []string, d Difference) (list []asking) {
 	named := map[string]bool{}
 	for _, pattern := range patterns {
 		pattern = strings.ReplaceAll(pattern, "{}", Argument(d.Fact))
@@ -370,7 +368,7 @@ func (m *matching) askings(patterns []string, d Difference) (list []asking) {
 	return list
 }
 
-// mentions says whether a text has a value in it, not as a part of a longer word.
+// mentions reports whether a text contains a value as a whole word.
 func mentions(text, value string) bool {
 	if value == "" {
 		return false

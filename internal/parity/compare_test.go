@@ -118,7 +118,7 @@ func TestAConfoundTouchesOnlyWorkloadsThatItAffects(t *testing.T) {
 
 func TestAFactThatNoRuleKnowsIsAConfoundThatSaysSo(t *testing.T) {
 	c := Builtin().Compare(side("a", "native"), side("b", "docker"), print("a", "colour = red"), print("b", "colour = blue"), "cpu")
-	if len(c.Confounds()) != 1 || c.Confounds()[0].Finding != NoRule || !strings.Contains(c.Confounds()[0].Reason, "no rule knows") {
+	if len(c.Confounds()) != 1 || c.Confounds()[0].Finding != NoRule || !strings.Contains(c.Confounds()[0].Reason, "no rule matches") {
 		t.Errorf("%+v", c)
 	}
 }

@@ -5,145 +5,145 @@ import (
 	"strings"
 )
 
-// Where a fact is seen from.
+// Where a fact is read.
 const (
 	Inside  = "inside"  // by the agent
 	Outside = "outside" // by the host and the provider
-	Planned = "plan"    // it is what the study asks for
+	Planned = "plan"    // from the plan
 )
 
-// Words that facts of several keys have for a value.
+// Values that facts of several keys have.
 const (
 	None       = "none"        // no limit, no such thing
-	Own        = "own"         // a namespace of its own
-	Hosts      = "the host's"  // a namespace that is shared with the host
-	OwnKernel  = "own kernel"  // nothing of the kind is shared: another kernel runs inside
-	ToTheAgent = "the agent"   // a pipe into which the agent looks: it hands on what is printed to tare
+	Own        = "own"         // a separate namespace
+	Hosts      = "the host's"  // a namespace shared with the host
+	OwnKernel  = "own kernel"  // nothing is shared: another kernel runs inside
+	ToTheAgent = "the agent"   // a pipe to the agent, which forwards the output to tare
 	Nowhere    = "nowhere"     // /dev/null or closed
 	LibcsOwn   = "the libc's"  // no allocator library is loaded
-	Address    = "${address}"  // of the instance, wherever one stands in a text
-	Instance   = "${instance}" // its name or id, wherever one stands in a text
+	Address    = "${address}"  // in place of the instance's address in a text
+	Instance   = "${instance}" // in place of its name or ID in a text
 )
 
-// Key is a kind of fact. In its name * stands for what several facts of the
-// kind differ by: sysctl[*] is one for each setting.
+// Key defines a kind of fact. A * in its name stands for an argument: sysctl[*] has
+// one fact per setting.
 type Key struct {
 	Name  string `json:"name"`
 	Unit  string `json:"unit,omitempty"` // "" for words, B, KiB, 1 for what is counted
-	Seen  string `json:"seen"`           // from where, as a rule: a kernel of the instance's own is seen from inside alone
+	Seen  string `json:"seen"`           // usually: facts of an instance's own kernel are read inside only
 	About string `json:"about"`
 }
 
 // Keys are all kinds of facts. "The server" is the workload's first server that
-// runs in the instance; where it has none, facts of a process are those that
-// every command of the agent begins with. ROLE is the step's role, else
+// runs in the instance; if there is none, facts of a process are those that every
+// command of the agent starts with. ROLE is the step's role, else
 // "server" or "driver"; SERVER is the role, and where a role has several servers
 // ROLE.2 for the second; PROGRAM is the file's name.
 var Keys = []Key{
-	{"kernel.release", "", Inside, "as uname says it"},
-	{"kernel.version", "", Inside, "the build, as uname says it"},
+	{"kernel.release", "", Inside, "from uname"},
+	{"kernel.version", "", Inside, "build, from uname"},
 	{"kernel.cmdline", "", Inside, "the kernel's command line"},
-	{"kernel.architecture", "", Inside, "as uname says it: x86_64"},
-	{"kernel.own", "", Inside, "the host's, or own kernel where another one runs inside (boot id)"},
+	{"kernel.architecture", "", Inside, "from uname: x86_64"},
+	{"kernel.own", "", Inside, "the host's, or own kernel if another one runs inside (by boot ID)"},
 
 	{"cpu.model", "", Inside, "model name of the first processor"},
 	{"cpu.flags", "", Inside, "its features, sorted"},
-	{"cpu.count", "1", Inside, "processors that are online"},
-	{"cpu.allowed", "", Inside, "cores that the process may run on, by the numbers inside: 0-1"},
-	{"cpu.mitigation[*]", "", Inside, "by the name of the vulnerability"},
-	{"cpu.governor", "", Outside, "of the frequency of the host's first core"},
+	{"cpu.count", "1", Inside, "online processors"},
+	{"cpu.allowed", "", Inside, "cores that the process may run on, by their numbers inside: 0-1"},
+	{"cpu.mitigation[*]", "", Inside, "by vulnerability"},
+	{"cpu.governor", "", Outside, "frequency governor of the host's first core"},
 
-	{"limit.cpu", "1", Outside, "quota in cores; none"},
-	{"limit.cpu.period", "us", Outside, "of the quota; none"},
-	{"limit.cpu.weight", "1", Outside, "of its group against groups beside it: cpu.weight, or cpu.shares on cgroup v1"},
+	{"limit.cpu", "1", Outside, "CPU quota in cores; none"},
+	{"limit.cpu.period", "us", Outside, "period of the CPU quota; none"},
+	{"limit.cpu.weight", "1", Outside, "weight of its cgroup relative to its siblings: cpu.weight, or cpu.shares on cgroup v1"},
 	{"limit.cores", "", Outside, "cpuset, by the host's numbers: 0-1"},
-	{"limit.memory", "B", Outside, "of the group; none. Memory of a virtual machine is memory.total"},
-	{"limit.swap", "B", Outside, "that the group may have besides its memory; 0 is no swap, as where the machine has none; none is no limit"},
+	{"limit.memory", "B", Outside, "of the cgroup; none. The memory of a virtual machine is memory.total"},
+	{"limit.swap", "B", Outside, "swap that the cgroup may use in addition to memory; 0 also if the machine has none; none is no limit"},
 	{"limit.pids", "1", Outside, "processes and threads; none"},
 
 	{"memory.total", "B", Inside, "of the machine as the instance sees it, to 16 MiB"},
 	{"memory.swap", "B", Inside, "swap space of the machine as the instance sees it"},
 	{"memory.thp", "", Inside, "transparent huge pages: always, madvise or never"},
-	{"memory.thp.defrag", "", Inside, "when the kernel makes room for them"},
-	{"page.size", "B", Inside, "of memory"},
+	{"memory.thp.defrag", "", Inside, "when the kernel defragments memory for them"},
+	{"page.size", "B", Inside, "size of a page"},
 
-	{"clock.source", "", Inside, "the kernel's: tsc, kvm-clock, hpet"},
-	{"clock.available", "", Inside, "that it could take"},
-	{"sysctl[*]", "", Inside, "by its name with dots: sysctl[net.core.somaxconn]"},
+	{"clock.source", "", Inside, "current clocksource: tsc, kvm-clock, hpet"},
+	{"clock.available", "", Inside, "available clocksources"},
+	{"sysctl[*]", "", Inside, "by name: sysctl[net.core.somaxconn]"},
 
 	{"process.user", "", Inside, "user and group of the server: 0:0"},
 	{"process.priority", "1", Inside, "nice value of the server"},
-	{"process.policy", "", Inside, "how it is scheduled: other, fifo, rr, batch, idle, deadline"},
-	{"process.oom", "1", Inside, "its oom_score_adj"},
+	{"process.policy", "", Inside, "scheduling policy of the server: other, fifo, rr, batch, idle, deadline"},
+	{"process.oom", "1", Inside, "oom_score_adj of the server"},
 	{"ulimit[*].soft", "", Inside, "of the server: ulimit[nofile].soft; unlimited"},
 	{"ulimit[*].hard", "", Inside, "of the server"},
 	{"seccomp.mode", "", Inside, "of the server: off, strict, filter"},
-	{"seccomp.filters", "1", Inside, "how many programs each system call passes"},
+	{"seccomp.filters", "1", Inside, "number of filter programs that each system call runs"},
 	{"no_new_privileges", "", Inside, "on, off"},
 	{"capabilities.effective", "", Inside, "of the server, sorted; all; none"},
 	{"capabilities.bounding", "", Inside, "of the server, sorted; all; none"},
 	{"lsm", "", Outside, "security modules of the kernel: capability,landlock,apparmor"},
-	{"lsm.profile", "", Inside, "that the server is confined by; none"},
+	{"lsm.profile", "", Inside, "profile of the server; none"},
 	{"namespace[*]", "", Inside, "pid, mnt, net, ipc, uts, cgroup, user, time: own, the host's, own kernel"},
-	{"user.map", "", Inside, "user ids inside, and which they are outside"},
+	{"user.map", "", Inside, "user IDs inside, and their IDs outside"},
 
-	{"path[*].filesystem", "", Inside, "type that the mount shows: ext4, overlay, tmpfs, 9p"},
-	{"path[*].mount", "", Inside, "where the mount lies that the path is on"},
-	{"path[*].options", "", Inside, "of the mount and of the file system, sorted, without folders of the host"},
-	{"path[*].source", "", Inside, "device of the mount: /dev/vda; folder for a bind of a folder; none"},
+	{"path[*].filesystem", "", Inside, "type of the mount: ext4, overlay, tmpfs, 9p"},
+	{"path[*].mount", "", Inside, "mount point of the path"},
+	{"path[*].options", "", Inside, "of the mount and of the file system, sorted, without directories of the host"},
+	{"path[*].source", "", Inside, "device of the mount: /dev/vda; folder for a bind mount of a directory; none"},
 	{"path[*].block", "B", Inside, "block size of the file system"},
 	{"path[*].below", "", Outside, "file system of the host that holds it: ext4 on vda1; memory"},
-	{"path[*].layer", "", Outside, "what a block passes, in the provider's words"},
-	{"path[*].scheduler", "", Outside, "of the disk below; of a guest's own disk from inside"},
-	{"path[*].readahead", "KiB", Outside, "of the disk below; of a guest's own disk from inside"},
-	{"path[*].cache", "", Outside, "of the disk below: write back, write through; of a guest's own disk from inside"},
-	{"path[*].host.scheduler", "", Outside, "of the host's disk below a guest's"},
-	{"path[*].host.cache", "", Outside, "of the host's disk below a guest's"},
-	{"disk.cache", "", Outside, "how the VMM opens a guest's disks: writeback, none, unsafe"},
-	{"disk.aio", "", Outside, "how the VMM reads and writes: threads, native, io_uring"},
-	{"disk.format", "", Outside, "of the guest's disks: raw, qcow2"},
-	{"disk.device", "", Outside, "that the guest sees: virtio-blk"},
+	{"path[*].layer", "", Outside, "path of a block, as the provider describes it"},
+	{"path[*].scheduler", "", Outside, "of the disk below; of a guest's disk, read inside"},
+	{"path[*].readahead", "KiB", Outside, "of the disk below; of a guest's disk, read inside"},
+	{"path[*].cache", "", Outside, "of the disk below: write back, write through; of a guest's disk, read inside"},
+	{"path[*].host.scheduler", "", Outside, "of the host's disk below a guest's disk"},
+	{"path[*].host.cache", "", Outside, "of the host's disk below a guest's disk"},
+	{"disk.cache", "", Outside, "cache mode of the guest's disks: writeback, none, unsafe"},
+	{"disk.aio", "", Outside, "asynchronous I/O of the VMM: threads, native, io_uring"},
+	{"disk.format", "", Outside, "image format of the guest's disks: raw, qcow2"},
+	{"disk.device", "", Outside, "device model of the guest's disks: virtio-blk"},
 
-	{"network.path", "", Outside, "what a packet passes between the instance and the host, in the provider's words"},
-	{"network.interface", "", Inside, "that the workload's packets go through, with its driver: lo, eth0 (veth)"},
+	{"network.path", "", Outside, "path of a packet between the instance and the host, as the provider describes it"},
+	{"network.interface", "", Inside, "interface of the workload's packets, with its driver: lo, eth0 (veth)"},
 	{"network.mtu", "B", Inside, "of this interface"},
-	{"network.queue", "1", Inside, "packets that its transmit queue holds"},
-	{"network.filter[*]", "", Inside, "by the hook that a packet between two programs of the instance passes (prerouting, input, output, postrouting): tables of the packet filter that have chains there for IPv4, and how many rules these have (nat: 1 to 9 rules), without those of other chains that they jump to; none"},
-	{"network.tracked", "", Inside, "on, off: whether the kernel tracks connections over the loopback, as for NAT and rules by state"},
+	{"network.queue", "1", Inside, "length of its transmit queue in packets"},
+	{"network.filter[*]", "", Inside, "by netfilter hook of a packet between two programs of the instance (prerouting, input, output, postrouting): tables with chains for IPv4, and their number of rules (nat: 1 to 9 rules), without chains that they jump to; none"},
+	{"network.tracked", "", Inside, "on, off: whether connection tracking is active on the loopback, as for NAT and stateful rules"},
 	{"network.offload[*]", "", Inside, "of this interface: on, off; tso, gso, gro, tx, rx, sg, ufo, lro"},
 
-	{"libc", "", Inside, "of the server, else of the driver: glibc 2.36 (Debian GLIBC 2.36-9); musl 1.2.3; none, static"},
-	{"allocator[*]", "", Inside, "by ROLE/PROGRAM: library that a server loads for memory; the libc's"},
-	{"program[*].path", "", Inside, "by ROLE/PROGRAM, of servers and drivers, with links resolved"},
-	{"program[*].version", "", Inside, "by ROLE/PROGRAM: package and version that it belongs to"},
+	{"libc", "", Inside, "of the server, or of the driver: glibc 2.36 (Debian GLIBC 2.36-9); musl 1.2.3; none, static"},
+	{"allocator[*]", "", Inside, "by ROLE/PROGRAM: allocator library that a server loads; the libc's"},
+	{"program[*].path", "", Inside, "by ROLE/PROGRAM, of servers and drivers, with symbolic links resolved"},
+	{"program[*].version", "", Inside, "by ROLE/PROGRAM: its package and version"},
 	{"program[*].sha256", "", Inside, "by ROLE/PROGRAM"},
-	{"configuration[*].path", "", Inside, "by ROLE/FILE, of each file of the pack's configuration"},
-	{"configuration[*].sha256", "", Inside, "by ROLE/FILE, of the text with addresses and instances replaced"},
-	{"configuration[*][*]", "", Inside, "by ROLE/FILE and key: configuration[server/nginx.conf][http.access_log]; a key that is there several times has its values one after another"},
-	{"command[*]", "", Inside, "by SERVER, the process's command line; by ROLE for the driver, as the pack has it"},
+	{"configuration[*].path", "", Inside, "by ROLE/FILE, of each configuration file of the pack"},
+	{"configuration[*].sha256", "", Inside, "by ROLE/FILE, of the text with addresses and names of instances replaced"},
+	{"configuration[*][*]", "", Inside, "by ROLE/FILE and key: configuration[server/nginx.conf][http.access_log]; a repeated key has all its values"},
+	{"command[*]", "", Inside, "by SERVER, command line of the process; by ROLE for the driver, as in the pack"},
 	{"environment[*]", "", Inside, "variable of the server"},
-	{"log[*].stdout", "", Inside, "by SERVER, where standard output leads: the agent, nowhere, or a file and its file system"},
-	{"log[*].stderr", "", Inside, "by SERVER, the same of standard error"},
+	{"log[*].stdout", "", Inside, "by SERVER, destination of stdout: the agent, nowhere, or a file and its file system"},
+	{"log[*].stderr", "", Inside, "by SERVER, destination of stderr"},
 	{"log[*].file[*]", "", Inside, "by SERVER and path: file system of a log file that the server has open"},
-	{"log.channel", "", Outside, "what the agent's stream passes on its way to tare: pipe, the engine's attach, virtio-serial, vsock, ssh"},
-	{"log.driver", "", Outside, "the engine's log driver, which writes down all that passes the channel; none"},
+	{"log.channel", "", Outside, "transport of the agent's stream: pipe, the engine's attach, virtio-serial, vsock, ssh"},
+	{"log.driver", "", Outside, "the engine's log driver, which records everything on the channel; none"},
 
 	{"time.zone", "", Inside, "of the image: UTC"},
-	{"locale", "", Inside, "of the server: the first of LC_ALL, LC_CTYPE and LANG; POSIX"},
-	{"entropy", "", Inside, "256 where the kernel's pool is full; less"},
-	{"entropy.source", "", Inside, "the kernel's hardware source; none"},
+	{"locale", "", Inside, "of the server: the first of LC_ALL, LC_CTYPE and LANG that is set; POSIX"},
+	{"entropy", "", Inside, "size of the kernel's pool in bits: 256 if it is initialized; less"},
+	{"entropy.source", "", Inside, "hardware random number generator of the kernel; none"},
 
-	{"parameter[*]", "", Planned, "of the workload, where an environment sets it (with:): its value there"},
+	{"parameter[*]", "", Planned, "of the workload, if an environment sets it (with:): its value there"},
 
-	{"provider[*]", "", Outside, "what only the provider knows: provider[engine], provider[runtime], provider[machine], provider[accelerator], provider[cpu], provider[platform]"},
+	{"provider[*]", "", Outside, "only known to the provider: provider[engine], provider[runtime], provider[machine], provider[accelerator], provider[cpu], provider[platform]"},
 }
 
-// At is the key of a fact of a further instance, in which a role of its own
-// plays: path[/data].filesystem@driver.
+// At returns the key of a fact of another instance, that of a further role:
+// path[/data].filesystem@driver.
 func At(key, role string) string { return key + "@" + role }
 
-// Apart parts a key from the role of At; "" for the instance of the first
-// server.
+// Apart splits a key from the role of At; the role is "" for the instance of the
+// first server.
 func Apart(fact string) (key, role string) {
 	at := strings.LastIndexByte(fact, '@')
 	if at < 0 || strings.ContainsAny(fact[at:], "]") {
@@ -152,14 +152,14 @@ func Apart(fact string) (key, role string) {
 	return fact[:at], fact[at+1:]
 }
 
-// ByRole says whether a key names the role that the fact is of, so that facts of
-// several instances lie beside each other.
+// ByRole reports whether a key contains the role, so that facts of several
+// instances have different keys without At.
 func ByRole(key string) bool {
 	family, _, _ := strings.Cut(key, "[")
 	return slices.Contains([]string{"allocator", "program", "configuration", "command", "log"}, family)
 }
 
-// KeyOf finds what kind of fact a key is.
+// KeyOf returns the definition of a fact's key.
 func KeyOf(fact string) (Key, bool) {
 	fact, _ = Apart(fact)
 	for _, k := range Keys {
@@ -170,9 +170,9 @@ func KeyOf(fact string) (Key, bool) {
 	return Key{}, false
 }
 
-// Match says whether a fact's key is of a pattern. A * stands for any text that
-// is not empty: within brackets up to their end, and at the end of the pattern
-// for all the rest.
+// Match reports whether a fact's key matches a pattern. A * matches any text that
+// is not empty: within brackets up to the closing one, at the end of the pattern
+// all the rest.
 func Match(pattern, key string) bool {
 	before, after, open := strings.Cut(pattern, "*")
 	rest, ok := strings.CutPrefix(key, before)
@@ -189,8 +189,8 @@ func Match(pattern, key string) bool {
 	return at > 0 && Match(after, rest[at:])
 }
 
-// Argument is the text in a key's first brackets: nginx of a[nginx].b; "" where
-// it has none.
+// Argument returns the text in a key's first brackets: nginx for a[nginx].b; "" if
+// there is none.
 func Argument(key string) string {
 	_, rest, _ := strings.Cut(key, "[")
 	argument, _, _ := strings.Cut(rest, "]")

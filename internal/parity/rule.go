@@ -9,12 +9,12 @@ import (
 	"tare/internal/strictyaml"
 )
 
-// Class says why two environments differ in something.
+// Class is why two environments differ in a fact.
 type Class string
 
 // The classes.
 const (
-	// Inherent: the layer itself implies it.
+	// Inherent: the layer itself causes it.
 	Inherent Class = "inherent"
 	// Chosen: the study asked the layer for it.
 	Chosen Class = "chosen"
@@ -22,58 +22,56 @@ const (
 	Confound Class = "confound"
 )
 
-// Rules say of every fact how two values of it are compared, and what it means
-// where they differ.
+// Rules define for every fact how two values are compared, and how a difference
+// is classified.
 type Rules struct {
 	Traits []Trait `yaml:"traits"`
 	Rules  []Rule  `yaml:"rules"`
 }
 
-// Trait is something that environments have by their kind, by what they are
-// asked for, or by their label.
+// Trait is a property of environments, derived from their kind, settings or label.
 type Trait struct {
 	Name   string   `yaml:"trait"`
 	Kinds  []string `yaml:"kinds"`
 	Labels []string `yaml:"labels"`
-	// Asked are keys of the plan, each with a pattern that its value fits.
+	// Asked are keys of the plan, each with a pattern for its value.
 	Asked map[string]string `yaml:"asked"`
 }
 
-// Rule is about facts that differ together, for one reason.
+// Rule classifies facts that differ together, for one reason.
 type Rule struct {
-	// Finding names the cause in a few words: facts of one are shown together.
+	// Finding names the cause. Facts of the same finding are shown together.
 	Finding string   `yaml:"finding"`
 	Facts   []string `yaml:"facts"` // patterns: * stands for anything
 	When    When     `yaml:"when"`
 	Class   Class    `yaml:"class"`
-	// Compare is equal (the default), ignore, "within 5%", or set: the
-	// difference is what each side has and the other has not.
+	// Compare is equal (the default), ignore, "within 5%", or set: the difference
+	// is the members that only one side has.
 	Compare string `yaml:"compare"`
 	Reason  string `yaml:"reason"`
-	// Effect is the likely one, on workloads that stress one of Workloads (all
-	// where there are none), and Remove how to be rid of the difference.
+	// Effect is the likely effect on workloads that stress one of Workloads (all if
+	// empty), and Remove how to remove the difference.
 	Effect    string   `yaml:"effect"`
 	Workloads []string `yaml:"workloads"`
 	Remove    string   `yaml:"remove"`
-	// ChosenBy are keys of the plan. The difference is chosen where one of them
-	// was asked for differently. ChosenWithinKindBy is so between two environments
-	// of one kind alone: there the comparison is about what was asked; between two
-	// kinds it is about the kinds, and the same thing stands in its way.
+	// ChosenBy are keys of the plan: the difference is chosen if the setting of one
+	// of them differs. ChosenWithinKindBy applies only between two environments of
+	// one kind: there the comparison is about the settings; between two
+	// kinds it is about the kinds, and the difference is a confound.
 	ChosenBy           []string `yaml:"chosen_by"`
 	ChosenWithinKindBy []string `yaml:"chosen_within_kind_by"`
 }
 
-// When bounds a rule; all that is given must hold.
+// When restricts a rule. All given conditions must hold.
 type When struct {
-	Kinds  []string `yaml:"kinds"`  // one of the two is of one of these
-	Traits []string `yaml:"traits"` // one of the two has one of these
-	Values []string `yaml:"values"` // one of the two values fits one of these patterns
+	Kinds  []string `yaml:"kinds"`  // the kind of one side
+	Traits []string `yaml:"traits"` // a trait of one side
+	Values []string `yaml:"values"` // patterns for the value of one side
 	// Stresses: the workload stresses one of these.
 	Stresses []string `yaml:"stresses"`
-	// Differ are other facts in which the two differ as well, at least one of each
-	// pattern; Facts are other facts whose value fits a pattern on one of the two
-	// sides. In both {} stands for the text in the first brackets of the fact that
-	// the rule is about.
+	// Differ are patterns of other facts: at least one fact of each must differ too.
+	// Facts are other facts with a pattern for their value on one side. In both, {}
+	// stands for the argument of the fact that the rule is applied to.
 	Differ []string          `yaml:"differ"`
 	Facts  map[string]string `yaml:"facts"`
 }
@@ -82,7 +80,7 @@ func (w When) conditions() int {
 	return min(1, len(w.Kinds)) + min(1, len(w.Traits)) + min(1, len(w.Values)) + min(1, len(w.Stresses)) + len(w.Differ) + len(w.Facts)
 }
 
-// The ways in which two values are compared.
+// The methods of comparing two values.
 const (
 	compareEqual  = "equal"
 	compareSet    = "set"
@@ -90,23 +88,22 @@ const (
 	compareWithin = "within " // a share
 )
 
-// stresses are what packs say that they stress.
+// stresses are the values of stresses: in packs.
 var stresses = []string{"cpu", "memory", "syscalls", "disk", "network", "start"}
 
 //go:embed rules.yaml
 var builtinText []byte
 
-// Builtin are the rules that tare brings.
+// Builtin returns the rules that are part of tare.
 var Builtin = sync.OnceValue(func() *Rules {
 	rules, err := Load("rules.yaml", builtinText)
 	if err != nil {
-		panic(err) // they are part of the program, and a test reads them
+		panic(err) // a test loads them
 	}
 	return rules
 })
 
-// Load reads rules. Everything that is wrong with them is in the error, with its
-// place in the file.
+// Load parses rules. The error lists all problems with their positions.
 func Load(file string, data []byte) (*Rules, error) {
 	var problems strictyaml.Problems
 	root, err := strictyaml.Parse(file, data, &problems)
@@ -127,7 +124,7 @@ func (r *Rules) check(root strictyaml.Node) {
 	for i, t := range r.Traits {
 		at := root.At("traits", i)
 		if t.Name == "" || len(t.Kinds)+len(t.Labels)+len(t.Asked) == 0 {
-			at.Problemf("a trait has a name (trait:), and kinds, labels or asked by which environments have it")
+			at.Problemf("a trait needs a name (trait:), and at least one of kinds, labels and asked")
 		}
 		traits = append(traits, t.Name)
 	}
@@ -144,7 +141,7 @@ func (r *Rule) check(at strictyaml.Node, traits []string) {
 		at.At("compare").Problemf("compare: %s", err)
 	}
 	if len(r.Facts) == 0 {
-		at.Problemf("facts: is missing; name at least one, such as sysctl.net.core.*")
+		at.Problemf("facts: is missing; list at least one pattern, such as sysctl[net.core.*]")
 	}
 	for i, t := range r.When.Traits {
 		if !slices.Contains(traits, t) {
@@ -158,7 +155,7 @@ func (r *Rule) check(at strictyaml.Node, traits []string) {
 	}
 	if r.Compare == compareIgnore {
 		if r.Reason == "" {
-			at.Problemf("reason: is missing; say why the fact is not compared")
+			at.Problemf("reason: is missing; explain why the fact is not compared")
 		}
 		return
 	}
@@ -171,12 +168,12 @@ func (r *Rule) check(at strictyaml.Node, traits []string) {
 	case Confound:
 		for key, text := range map[string]string{"effect": r.Effect, "remove": r.Remove} {
 			if text == "" {
-				at.Problemf("%s: is missing, and the rule is about a confound", key)
+				at.Problemf("%s: is missing; rules for confounds need it", key)
 			}
 		}
 	case Chosen:
 		if len(r.ChosenBy)+len(r.ChosenWithinKindBy) == 0 {
-			at.Problemf("chosen_by: is missing; name the keys of the plan that ask for it, such as options.network")
+			at.Problemf("chosen_by: is missing; list the keys of the plan that choose it, such as options.network")
 		}
 	case Inherent:
 	default:
@@ -184,7 +181,7 @@ func (r *Rule) check(at strictyaml.Node, traits []string) {
 	}
 }
 
-// fits says whether text is as the pattern, in which * stands for anything.
+// fits reports whether a text matches a pattern, in which * matches any text.
 func fits(pattern, text string) bool {
 	first, rest, more := strings.Cut(pattern, "*")
 	text, begins := strings.CutPrefix(text, first)

@@ -11,7 +11,7 @@ func sample(pattern string) string { return strings.ReplaceAll(pattern, "*", "x"
 func TestEveryKindOfFactHasARuleOfItsOwn(t *testing.T) {
 	for _, k := range Keys {
 		key := sample(k.Name)
-		m := &matching{rules: Builtin(), a: Side{Kind: "native"}, b: Side{Kind: "docker"}}
+		m := &matcher{rules: Builtin(), a: Side{Kind: "native"}, b: Side{Kind: "docker"}}
 		if r := m.rule(key); r == &unknown {
 			t.Errorf("no rule knows %s", k.Name)
 		}
@@ -32,14 +32,14 @@ func TestEveryRuleIsAboutFactsThatThereAre(t *testing.T) {
 	}
 }
 
-func TestARuleThatIsWrongIsRefusedWithItsPlace(t *testing.T) {
+func TestInvalidRulesAreRefusedWithTheirPosition(t *testing.T) {
 	for text, says := range map[string]string{
 		"rules: [{finding: a, facts: [x], class: odd, reason: b}]":                                                                       `unknown class "odd"`,
 		"rules: [{finding: a, facts: [x], class: confound, reason: b, effect: c}]":                                                       "remove: is missing",
 		"rules: [{finding: a, facts: [x], class: chosen, reason: b}]":                                                                    "chosen_by: is missing",
 		"rules: [{finding: a, class: inherent, reason: b}]":                                                                              "facts: is missing",
-		"rules: [{finding: a, facts: [x], class: inherent, reason: b, compare: near}]":                                                   `"near" is not known`,
-		"rules: [{facts: [x], compare: ignore}]":                                                                                         "say why",
+		"rules: [{finding: a, facts: [x], class: inherent, reason: b, compare: near}]":                                                   `unknown comparison "near"`,
+		"rules: [{facts: [x], compare: ignore}]":                                                                                         "explain why",
 		"rules: [{finding: a, facts: [x], class: inherent, reasn: b}]":                                                                   `did you mean "reason"?`,
 		"rules: [{finding: a, facts: [x], class: inherent, reason: b, when: {traits: [guest]}}]\ntraits: [{trait: guests, kinds: [vm]}]": `did you mean "guests"?`,
 		"rules: [{finding: a, facts: [x], class: inherent, reason: b, workloads: [disc]}]":                                               `did you mean "disk"?`,

@@ -1,14 +1,18 @@
 package parity
 
-import "slices"
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
 
-// Summary is an environment beside its baseline over all workloads: what several
-// of them have in common stands there once.
+// Summary compares an environment with its baseline over all workloads. Findings
+// that several workloads share are in it once.
 type Summary struct {
 	Environment string   `json:"environment"`
 	Baseline    string   `json:"baseline"`
 	Workloads   []string `json:"workloads"` // that were compared
-	// Confounds touch a workload; Idle ones none of those that were compared.
+	// Confounds affect a compared workload; Idle ones do not.
 	Confounds []Cause  `json:"confounds"`
 	Idle      []Cause  `json:"idle_confounds,omitempty"`
 	Chosen    []Cause  `json:"chosen,omitempty"`
@@ -17,15 +21,15 @@ type Summary struct {
 	Same      int      `json:"same"` // facts that do not differ, over all workloads
 }
 
-// Cause is a finding with the workloads that it was found under, and those of
-// them that it touches.
+// Cause is a finding with the workloads for which it was found (Under), and those
+// that it affects (Over).
 type Cause struct {
 	Finding
 	Under []string `json:"under"`
 	Over  []string `json:"over,omitempty"`
 }
 
-// Summarize brings comparisons together, an environment each, in their order.
+// Summarize groups comparisons by environment, in their order.
 func Summarize(all []Comparison) (summaries []Summary) {
 	for _, c := range all {
 		i := slices.IndexFunc(summaries, func(s Summary) bool { return s.Environment == c.Environment && s.Baseline == c.Baseline })
@@ -33,24 +37,24 @@ func Summarize(all []Comparison) (summaries []Summary) {
 			i = len(summaries)
 			summaries = append(summaries, Summary{Environment: c.Environment, Baseline: c.Baseline})
 		}
-		summaries[i].take(c)
+		summaries[i].add(c)
 	}
 	for i := range summaries {
 		s := &summaries[i]
-		s.Confounds, s.Idle = parted(s.Confounds)
+		s.Confounds, s.Idle = split(s.Confounds)
 	}
 	return summaries
 }
 
-// Notes are those that are inherent in the layer and have an effect on a
-// workload that a reader of its figures ought to know.
+// Notes returns the inherent findings that affect a workload, which a reader of
+// its results should know.
 func (s Summary) Notes() []Cause {
-	touching, _ := parted(s.Inherent)
+	touching, _ := split(s.Inherent)
 	return touching
 }
 
-// parted takes the causes that touch no workload apart.
-func parted(all []Cause) (touching, idle []Cause) {
+// split separates causes that affect a workload from those that affect none.
+func split(all []Cause) (touching, idle []Cause) {
 	for _, c := range all {
 		if len(c.Over) > 0 {
 			touching = append(touching, c)
@@ -61,7 +65,7 @@ func parted(all []Cause) (touching, idle []Cause) {
 	return touching, idle
 }
 
-func (s *Summary) take(c Comparison) {
+func (s *Summary) add(c Comparison) {
 	s.Workloads = append(s.Workloads, c.Workload)
 	s.Same += c.Same
 	for _, f := range c.Findings {
@@ -72,7 +76,7 @@ func (s *Summary) take(c Comparison) {
 			*list = append(*list, Cause{Finding: f})
 			(*list)[i].Differences = nil
 		}
-		(*list)[i].take(c.Workload, f)
+		(*list)[i].add(c.Workload, f)
 	}
 	for _, u := range c.Unseen {
 		if !slices.Contains(s.Unseen, u) {
@@ -81,7 +85,7 @@ func (s *Summary) take(c Comparison) {
 	}
 }
 
-func (c *Cause) take(workload string, f Finding) {
+func (c *Cause) add(workload string, f Finding) {
 	c.Under = append(c.Under, workload)
 	if f.Touches {
 		c.Over = append(c.Over, workload)
@@ -97,4 +101,22 @@ func (c *Cause) take(workload string, f Finding) {
 			c.Differences = append(c.Differences, d)
 		}
 	}
+}
+
+// Unfair returns an error with the names of the confounds; nil if there are none.
+func Unfair(all []Comparison) error {
+	var environments []string
+	for _, s := range Summarize(all) {
+		var names []string
+		for _, c := range s.Confounds {
+			names = append(names, c.Finding.Finding)
+		}
+		if len(names) > 0 {
+			environments = append(environments, s.Environment+": "+strings.Join(names, ", "))
+		}
+	}
+	if len(environments) == 0 {
+		return nil
+	}
+	return fmt.Errorf("not fair: %s", strings.Join(environments, "; "))
 }

@@ -10,24 +10,24 @@ import (
 	"tare/internal/quantity"
 )
 
-// tolerance is how a rule compares: the way, and the share that two numbers may
-// be apart.
+// tolerance parses Compare: the method, and the share by which two numbers may
+// differ.
 func (r *Rule) tolerance() (way string, share float64, err error) {
 	if text, within := strings.CutPrefix(r.Compare, compareWithin); within {
 		var s quantity.Share
 		if err := s.UnmarshalText([]byte(text)); err != nil || s < 0 {
-			return "", 0, fmt.Errorf("%q is no share: write within 5%%", text)
+			return "", 0, fmt.Errorf("%q is not a share: write within 5%%", text)
 		}
 		return compareWithin, float64(s), nil
 	}
 	if !slices.Contains([]string{compareEqual, compareSet, compareIgnore}, r.Compare) {
-		return "", 0, fmt.Errorf("%q is not known: choose equal, ignore, set or within 5%%", r.Compare)
+		return "", 0, fmt.Errorf("unknown comparison %q: use equal, ignore, set or within 5%%", r.Compare)
 	}
 	return r.Compare, 0, nil
 }
 
-// differ compares two values as the rule says. For sets, a and b come back as
-// what each has and the other has not.
+// differ compares two values by the rule. For sets, it returns the members that
+// only a and only b have.
 func (r *Rule) differ(a, b string) (string, string, bool) {
 	way, share, _ := r.tolerance()
 	switch way {
@@ -46,15 +46,14 @@ func (r *Rule) differ(a, b string) (string, string, bool) {
 	return a, b, a != b
 }
 
-// number is the one that a value begins with, and the same unit is taken to
-// follow on both sides.
+// number parses the number at the start of a value. Both sides have the same unit.
 func number(text string) (float64, error) {
 	first, _, _ := strings.Cut(strings.TrimSpace(text), " ")
 	return strconv.ParseFloat(first, 64)
 }
 
-// without are the members of a that b has not, in a's order. Members are parted
-// by commas or spaces.
+// without returns the members of a that b lacks, in the order of a. Members are
+// separated by commas or white space.
 func without(a, b string) string {
 	parts := func(text string) []string {
 		return strings.FieldsFunc(text, func(c rune) bool { return c == ',' || c == ' ' || c == '\n' })

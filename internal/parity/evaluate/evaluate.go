@@ -1,8 +1,8 @@
-// Package evaluate asks the rules of parity about a plan: which environments are
-// compared with which, what the plan asks of each, and which contrasts a
-// confound touches. It is a pure function of the plan and the fingerprints.
+// Package evaluate applies the rules of parity to a plan: which environments are
+// compared, how the plan configures each, and which contrasts a confound affects.
+// It is a pure function of the plan and the fingerprints.
 //
-// It must not know how a fingerprint is taken, nor what the rules say.
+// It must not know how a fingerprint is taken, nor the contents of the rules.
 package evaluate
 
 import (
@@ -27,8 +27,7 @@ type Book struct {
 	prints map[[2]string]parity.Fingerprint // environment, workload
 }
 
-// New makes a book. label is what must stand beside an environment's figures,
-// such as tcg.
+// New returns a book. label returns the label of an environment, such as tcg.
 func New(plan *study.Plan, prints []parity.Fingerprint, label func(environment string) string) *Book {
 	b := &Book{plan: plan, label: label, rules: parity.Builtin(), prints: map[[2]string]parity.Fingerprint{}}
 	for _, p := range prints {
@@ -37,8 +36,8 @@ func New(plan *study.Plan, prints []parity.Fingerprint, label func(environment s
 	return b
 }
 
-// Between compares an environment with another one under a workload; false where
-// one of them has no fingerprint.
+// Between compares an environment with another one for a workload; false if one of
+// them has no fingerprint.
 func (b *Book) Between(environment, baseline, workload string) (parity.Comparison, bool) {
 	base, known := b.prints[[2]string{baseline, workload}]
 	other, also := b.prints[[2]string{environment, workload}]
@@ -53,8 +52,8 @@ func (b *Book) Between(environment, baseline, workload string) (parity.Compariso
 	return b.rules.Compare(b.side(baseline, workload), b.side(environment, workload), base, other, stresses), true
 }
 
-// All compares each environment with the one that the plan compares it with, in
-// the order of the plan: environments, and within them workloads.
+// All makes all comparisons of the plan, in its order: by environment, and within
+// one by workload.
 func (b *Book) All() (all []parity.Comparison) {
 	for _, pair := range b.pairs() {
 		for _, w := range b.plan.Workloads {
@@ -66,9 +65,9 @@ func (b *Book) All() (all []parity.Comparison) {
 	return all
 }
 
-// pairs are the environments with what each is compared with: the baseline, or
-// where steps are asked for, what those compare. Of a ladder only its two ends
-// are: what lies between differs by what the study asks for.
+// pairs returns the environments with what each is compared with: the baseline,
+// or the base of its step. Of a ladder only the two ends are compared, since its
+// steps differ by what the study asks for.
 func (b *Book) pairs() (pairs [][2]string) {
 	whole := slices.ContainsFunc(b.plan.Steps, func(s study.Step) bool { return s.Part == "" })
 	for _, s := range b.plan.Steps {
@@ -87,8 +86,8 @@ func (b *Book) pairs() (pairs [][2]string) {
 	return pairs
 }
 
-// Mark adds a warning to each contrast that a confound touches. An environment
-// that is compared with itself, at another level, is not touched.
+// Mark adds a warning to each contrast that a confound affects. A contrast of an
+// environment with itself, at another level, has none.
 func (b *Book) Mark(contrasts []verdict.Contrast) []verdict.Contrast {
 	marked := slices.Clone(contrasts)
 	names := map[[3]string]string{}
@@ -110,7 +109,7 @@ func (b *Book) Mark(contrasts []verdict.Contrast) []verdict.Contrast {
 	return marked
 }
 
-// Names are those of findings.
+// Names returns the names of findings.
 func Names(findings []parity.Finding) (names []string) {
 	for _, f := range findings {
 		names = append(names, f.Finding)
@@ -118,9 +117,8 @@ func Names(findings []parity.Finding) (names []string) {
 	return names
 }
 
-// planned adds to a fingerprint what the plan alone knows: each parameter of the
-// workload that any environment sets for itself. It may go by a file that nothing
-// else looks at.
+// planned adds to a fingerprint the facts that only the plan has: each parameter
+// of the workload that any environment sets (with:).
 func (b *Book) planned(f parity.Fingerprint, name, workload string) parity.Fingerprint {
 	w := b.plan.Workload(workload)
 	i := slices.IndexFunc(b.plan.Environments, func(e study.Environment) bool { return e.Name == name })
@@ -140,8 +138,8 @@ func (b *Book) planned(f parity.Fingerprint, name, workload string) parity.Finge
 	return f
 }
 
-// side is what the plan says of an environment under a workload, at the level
-// that fingerprints are taken at: its first.
+// side returns the settings of an environment for a workload, at the level at
+// which fingerprints are taken: the first.
 func (b *Book) side(name, workload string) parity.Side {
 	s := parity.Side{Name: name, Label: b.label(name), Asked: map[string]string{}, Usual: map[string]string{}}
 	i := slices.IndexFunc(b.plan.Environments, func(e study.Environment) bool { return e.Name == name })
@@ -152,12 +150,12 @@ func (b *Book) side(name, workload string) parity.Side {
 	s.Kind = e.Kind
 	set, usual := e.OptionWords()
 	if len(usual) == 0 {
-		usual = set // of a kind that is not known here nobody can say what was asked
+		usual = set // the defaults of an unknown kind are not known
 	}
-	take(&s, "options.", set, usual)
-	take(&s, "limits.", limits(e.Limits), limits(b.plan.Limits))
+	addSettings(&s, "options.", set, usual)
+	addSettings(&s, "limits.", limits(e.Limits), limits(b.plan.Limits))
 	if w := b.plan.Workload(workload); w != nil && len(w.Levels) > 0 {
-		take(&s, "with.", e.Parameters(workload, w.Levels[0]), w.Levels[0].Parameters)
+		addSettings(&s, "with.", e.Parameters(workload, w.Levels[0]), w.Levels[0].Parameters)
 		if driver := w.Pack.Driver; driver != nil {
 			s.Into = map[string][]string{"command[" + cmp.Or(driver.Role, "driver") + "]": driver.References()}
 		}
@@ -171,17 +169,28 @@ func (b *Book) side(name, workload string) parity.Side {
 	return s
 }
 
-func take(s *parity.Side, before string, asked, usual map[string]string) {
+func addSettings(s *parity.Side, before string, asked, usual map[string]string) {
 	for key, value := range asked {
 		s.Asked[before+key], s.Usual[before+key] = value, usual[key]
 	}
 }
 
-// limits by the names that a study has for them.
+// limits returns the limits by their YAML keys.
 func limits(l environment.Limits) map[string]string {
 	words := map[string]string{"cpus": fmt.Sprint(l.CPUs), "memory": l.Memory.String(), "pids": fmt.Sprint(l.PIDs)}
 	if io, err := json.Marshal(l.IO); err == nil {
 		words["io"] = string(io)
 	}
 	return words
+}
+
+// Only filters comparisons by names of environments, if any is among the names,
+// and of workloads, if any is.
+func Only(plan *study.Plan, names []string, all []parity.Comparison) []parity.Comparison {
+	named := func(name string) bool { return slices.Contains(names, name) }
+	environments := slices.ContainsFunc(plan.Environments, func(e study.Environment) bool { return named(e.Name) })
+	workloads := slices.ContainsFunc(plan.Workloads, func(w study.Workload) bool { return named(w.Name) })
+	return slices.DeleteFunc(slices.Clone(all), func(c parity.Comparison) bool {
+		return environments && !named(c.Environment) || workloads && !named(c.Workload)
+	})
 }
