@@ -14,12 +14,12 @@ import (
 	"strings"
 )
 
-// epoch is the newest time that a file of a recipe's image can have
+// epoch is the maximum modification time of files in a recipe's image
 // (SOURCE_DATE_EPOCH): 2024-01-01. It is constant so that the same packages
-// give the same bytes whenever they are put together.
+// result in the same bytes at any time.
 const epoch = "1704067200"
 
-// recipeEnv is the environment of an image that a recipe made.
+// recipeEnv is the environment of an image that was built from a recipe.
 var recipeEnv = []string{
 	"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
 	"LANG=C.UTF-8",
@@ -38,7 +38,7 @@ func (s *Store) fromRecipe(ctx context.Context, recipe Recipe, progress func(str
 		return nil, err
 	}
 	if recipe.Suite == "" {
-		return nil, fmt.Errorf("recipe: this host's /etc/os-release gives no VERSION_CODENAME: name the suite in the recipe")
+		return nil, fmt.Errorf("recipe: this host's /etc/os-release has no VERSION_CODENAME: set the suite in the recipe")
 	}
 	key := recipe.key(distro.id, debArchitecture())
 	name := "recipe " + key[:6]
@@ -66,7 +66,7 @@ func (s *Store) fromRecipe(ctx context.Context, recipe Recipe, progress func(str
 	if err := discard(work); err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
-	defer discard(work)
+	defer discard(work) //nolint:errcheck // what stays is removed with the store's leftovers
 	digest, err := s.build(ctx, work, recipe, distro, name, progress)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
@@ -75,11 +75,11 @@ func (s *Store) fromRecipe(ctx context.Context, recipe Recipe, progress func(str
 	if err := s.writeRecord(path, r); err != nil {
 		return nil, err
 	}
-	progress(fmt.Sprintf("%s: made, %s", name, short(digest)))
+	progress(fmt.Sprintf("%s: built, %s", name, short(digest)))
 	return s.image(r), nil
 }
 
-// build makes the root file system of a recipe and moves it into the store.
+// build builds the root file system of a recipe and moves it into the store.
 func (s *Store) build(ctx context.Context, work string, recipe Recipe, distro distribution, name string, progress func(string)) (digest string, err error) {
 	sources, err := recipeSources("/etc/apt", "/var/lib/apt/lists", distro, recipe.Suite, recipe.Components)
 	if err != nil {
@@ -90,7 +90,7 @@ func (s *Store) build(ctx context.Context, work string, recipe Recipe, distro di
 		return "", err
 	}
 	if err := layOut(work, recipe, sources); err != nil {
-		return "", fmt.Errorf("build folder: %w", explain(err))
+		return "", fmt.Errorf("build directory: %w", explain(err))
 	}
 	if _, err := exec.LookPath("mmdebstrap"); err != nil {
 		return "", notInstalled("mmdebstrap")
@@ -99,15 +99,15 @@ func (s *Store) build(ctx context.Context, work string, recipe Recipe, distro di
 		return "", err
 	}
 	argv := []string{
-		// A world of processes and mounts of its own, so that whatever happens
-		// to us nothing goes on working in there: no orphan of a kill -9, and
-		// no daemon that a command started.
+		// New PID and mount namespaces, so that no process outlives the build:
+		// no orphan after kill -9, and no daemon that a command started.
 		"unshare", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc", "--",
 		"mmdebstrap", "--variant=minbase", "--mode=root", "--format=tar",
 		"--skip=cleanup/reproducible,cleanup/apt", // customize.sh does more
 		"--include=" + strings.Join(append([]string{"netbase"}, recipe.Packages...), ","),
 		"--dpkgopt=force-unsafe-io", // a build that is cut off is thrown away
-		// openjdk's installation wants this folder, and slim set-ups lack it.
+		// The installation of openjdk needs this directory, and minimal variants
+		// lack it.
 		`--essential-hook=mkdir -p "$1/usr/share/man/man1"`,
 		"--customize-hook=" + filepath.Join(work, "customize.sh"),
 	}
@@ -159,11 +159,11 @@ func writeRootfs(path string, layers []string) (digest string, err error) {
 	return digest, nil
 }
 
-// layOut writes what customize.sh reads: the recipe's files and commands, one
-// numbered file each.
+// layOut writes the recipe's files and commands for customize.sh, one numbered
+// file each.
 func layOut(work string, recipe Recipe, sources []string) error {
-	for _, folder := range []string{"tmp", "fetch", "files", "commands"} {
-		if err := os.MkdirAll(filepath.Join(work, folder), 0o755); err != nil {
+	for _, dir := range []string{"tmp", "fetch", "files", "commands"} {
+		if err := os.MkdirAll(filepath.Join(work, dir), 0o755); err != nil {
 			return err
 		}
 	}
@@ -188,7 +188,8 @@ func layOut(work string, recipe Recipe, sources []string) error {
 	return nil
 }
 
-// buildStep picks from mmdebstrap's chatter what a waiting person wants to know.
+// buildStep returns the step that a line of mmdebstrap's output reports, for the
+// progress.
 func buildStep(line string) (string, bool) {
 	if step, ok := strings.CutPrefix(line, "tare: "); ok {
 		return step, true
@@ -212,8 +213,7 @@ var (
 	failedFetch    = regexp.MustCompile(`(?m)^[EW]: (?:Failed to fetch|The repository) .*$`)
 )
 
-// diagnoseBuild says in one sentence what mmdebstrap says in two hundred lines,
-// where it can.
+// diagnoseBuild shortens mmdebstrap's output to the cause, if it is a known one.
 func diagnoseBuild(err error, work string, recipe Recipe, distro distribution) error {
 	var failed *toolError
 	if !errors.As(err, &failed) {
@@ -241,18 +241,18 @@ func explainBuild(failed *toolError, suite string, distro distribution) error {
 		m := unknownVersion.FindStringSubmatch(out)
 		return fmt.Errorf("package %s has no version %s in %s %s: see apt-cache policy %s", m[2], m[1], distro.id, suite, m[2])
 	case strings.Contains(out, "No space left on device"):
-		return fmt.Errorf("no space left on the disk of the image store while the root file system was made: free some there, or remove images (tare ls images, tare rm)")
+		return fmt.Errorf("no space left on the disk of the image store while the root file system was built: free some space, or remove images (tare ls images, tare rm)")
 	case unreachable.MatchString(out):
-		return fmt.Errorf("a package source cannot be reached; see that the network is up, and /etc/apt for proxies and mirrors:\n%s",
+		return fmt.Errorf("a package source cannot be reached: check the network, and /etc/apt for proxies and mirrors:\n%s",
 			indent(lastLines(strings.Join(unreachable.FindAllString(out, -1), "\n"), 6)))
 	case failedFetch.MatchString(out):
-		return fmt.Errorf("a package source gave something else than was asked for; is the suite %s right, and are the sources in /etc/apt in order?\n%s",
+		return fmt.Errorf("a package source returned an unexpected response: check the suite %s and the sources in /etc/apt\n%s",
 			suite, indent(lastLines(strings.Join(failedFetch.FindAllString(out, -1), "\n"), 6)))
 	}
-	return fmt.Errorf("mmdebstrap gave up (%w); its last lines:\n%s", failed.cause, indent(lastLines(out, 30)))
+	return fmt.Errorf("mmdebstrap failed (%w); its last lines:\n%s", failed.cause, indent(lastLines(out, 30)))
 }
 
-// failedCommand reads what customize.sh left about the command that failed.
+// failedCommand reads which command failed, as customize.sh recorded it.
 func failedCommand(work string, recipe Recipe) (command string, status int, output string, ok bool) {
 	fields := strings.Fields(readText(filepath.Join(work, "failed")))
 	if len(fields) != 2 {
@@ -270,27 +270,27 @@ func failedCommand(work string, recipe Recipe) (command string, status int, outp
 	return recipe.Commands[index], status, output, true
 }
 
-// discard removes a folder that held a root file system, unless something is
-// still mounted in it: the host's /dev could be.
-func discard(folder string) error {
-	if err := noMounts(folder); err != nil {
+// discard removes a directory that held a root file system, unless something is
+// still mounted in it, such as the host's /dev.
+func discard(dir string) error {
+	if err := noMounts(dir); err != nil {
 		return err
 	}
-	if err := os.RemoveAll(folder); err != nil {
-		return fmt.Errorf("%s cannot be removed: %w", folder, explain(err))
+	if err := os.RemoveAll(dir); err != nil {
+		return fmt.Errorf("%s cannot be removed: %w", dir, explain(err))
 	}
 	return nil
 }
 
-func noMounts(folder string) error {
+func noMounts(dir string) error {
 	mounts, err := os.ReadFile("/proc/self/mountinfo")
 	if err != nil {
-		return fmt.Errorf("%s is kept, since it cannot be seen what is mounted in it: %w", folder, err)
+		return fmt.Errorf("%s is kept, since its mounts cannot be listed: %w", dir, err)
 	}
 	for _, line := range strings.Split(string(mounts), "\n") {
-		// A mount in it, or one that is made of it, such as an overlay.
-		if fields := strings.Fields(line); len(fields) > 4 && strings.Contains(line, folder) {
-			return fmt.Errorf("%s is kept, since the mount at %s uses it: umount that first", folder, fields[4])
+		// A mount in the directory, or one that uses it, such as an overlay.
+		if fields := strings.Fields(line); len(fields) > 4 && strings.Contains(line, dir) {
+			return fmt.Errorf("%s is kept, since the mount at %s uses it: unmount that first", dir, fields[4])
 		}
 	}
 	return nil

@@ -18,22 +18,16 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"tare/internal/testing/needs"
 )
 
 // needsBuild skips where no recipe can be built.
 func needsBuild(t *testing.T) {
 	t.Helper()
-	if testing.Short() {
-		t.Skip("needs minutes: builds root file systems for real")
-	}
-	if os.Geteuid() != 0 {
-		t.Skip("needs root: for a root file system's owners and device nodes")
-	}
-	for _, program := range []string{"mmdebstrap", "mke2fs", "debugfs"} {
-		if _, err := exec.LookPath(program); err != nil {
-			t.Skipf("needs %s: apt-get install mmdebstrap e2fsprogs", program)
-		}
-	}
+	needs.Minutes(t, "builds root file systems for real")
+	needs.Root(t)
+	needs.Program(t, "mmdebstrap", "mke2fs", "debugfs")
 }
 
 // The recipe has a service, a file with capabilities, hard links and odd owners.
@@ -125,14 +119,14 @@ func TestARecipeIsTheSameBytesInEveryForm(t *testing.T) {
 		var capability [64]byte
 		n, err := syscall.Getxattr(filepath.Join(folder, "usr/local/bin/capable"), "security.capability", capability[:])
 		if err != nil || n == 0 {
-			t.Errorf("folder: the capability is gone: %v", err)
+			t.Errorf("dir: the capability is gone: %v", err)
 		}
 		if out := run(t, "debugfs", "-R", "ea_list /usr/local/bin/capable", disk); !strings.Contains(out, "security.capability") {
 			t.Errorf("disk: the capability is gone: %s", out)
 		}
 		a, b := must(os.Stat(filepath.Join(folder, "etc/app/app.conf"))), must(os.Stat(filepath.Join(folder, "etc/app/same.conf")))
 		if !os.SameFile(a, b) {
-			t.Error("folder: a hard link became a copy")
+			t.Error("dir: a hard link became a copy")
 		}
 		if out := run(t, "debugfs", "-R", "stat /etc/app/same.conf", disk); !strings.Contains(out, "Links: 2") {
 			t.Errorf("disk: a hard link became a copy: %s", out)
@@ -228,7 +222,7 @@ func TestABuildThatIsCalledOffLeavesNothing(t *testing.T) {
 	if left := must(os.ReadDir(s.path("images"))); len(left) > 0 {
 		t.Errorf("left behind: %v", left)
 	}
-	if busy := workersIn(s.folder); busy != "" {
+	if busy := workersIn(s.dir); busy != "" {
 		t.Errorf("still at work: %s", busy)
 	}
 }
@@ -240,7 +234,7 @@ func TestAKilledBuildLeavesNothingButAFolderToSweep(t *testing.T) {
 	needsBuild(t)
 	s := openStore(t)
 	build := exec.Command(os.Args[0], "-test.run=^TestHelperThatBuilds$", "-test.v")
-	build.Env = append(os.Environ(), "TARE_TEST_STORE="+s.folder)
+	build.Env = append(os.Environ(), "TARE_TEST_STORE="+s.dir)
 	out := must(build.StdoutPipe())
 	if err := build.Start(); err != nil {
 		t.Fatal(err)
@@ -249,11 +243,11 @@ func TestAKilledBuildLeavesNothingButAFolderToSweep(t *testing.T) {
 	lines := bufio.NewScanner(out)
 	for lines.Scan() && !strings.Contains(lines.Text(), "installing remaining packages") {
 	}
-	mounted := func() bool { return strings.Contains(readText("/proc/self/mountinfo"), s.folder) }
+	mounted := func() bool { return strings.Contains(readText("/proc/self/mountinfo"), s.dir) }
 	if mounted() {
 		t.Error("the host sees mounts of the build")
 	}
-	if workersIn(s.folder) == "" {
+	if workersIn(s.dir) == "" {
 		t.Fatal("the build was not at work")
 	}
 	if err := build.Process.Kill(); err != nil {
@@ -262,7 +256,7 @@ func TestAKilledBuildLeavesNothingButAFolderToSweep(t *testing.T) {
 	_ = build.Wait()
 	deadline := time.After(30 * time.Second)
 	for tick := time.NewTicker(20 * time.Millisecond); ; {
-		busy := workersIn(s.folder)
+		busy := workersIn(s.dir)
 		if busy == "" {
 			break
 		}

@@ -10,7 +10,7 @@ import (
 	"syscall"
 )
 
-// Disk is an ext4 file system in a raw file. It must not be written to.
+// Disk returns an ext4 file system in a raw file. It must not be written to.
 func (i *Image) Disk(ctx context.Context) (string, error) {
 	if err := i.check(); err != nil {
 		return "", err
@@ -19,12 +19,12 @@ func (i *Image) Disk(ctx context.Context) (string, error) {
 	if exists(disk) {
 		return disk, nil
 	}
-	folder, err := i.Directory(ctx)
+	dir, err := i.Directory(ctx)
 	if err != nil {
 		return "", err
 	}
 	err = i.store.once(ctx, "disk-"+short(i.Digest), disk, func(temporary string) error {
-		return makeDisk(ctx, folder, temporary, i.Digest)
+		return makeDisk(ctx, dir, temporary, i.Digest)
 	})
 	if err != nil {
 		return "", fmt.Errorf("disk of image %s: %w", i.Name, err)
@@ -32,12 +32,12 @@ func (i *Image) Disk(ctx context.Context) (string, error) {
 	return disk, nil
 }
 
-// makeDisk puts a folder into an ext4 file system with the distribution's own
-// defaults (journal included), so that it is what the host would have. Its
-// identity comes from the digest, and nothing is left to be initialized in the
-// background of a measurement.
-func makeDisk(ctx context.Context, folder, disk, digest string) error {
-	blocks, files, err := measure(folder)
+// makeDisk creates an ext4 file system of a directory with the distribution's
+// defaults, journal included, as the host would have it. Its UUID derives from
+// the digest, and nothing is initialized lazily, in the background of a
+// measurement.
+func makeDisk(ctx context.Context, dir, disk, digest string) error {
+	blocks, files, err := measure(dir)
 	if err != nil {
 		return explain(err)
 	}
@@ -54,14 +54,15 @@ func makeDisk(ctx context.Context, folder, disk, digest string) error {
 		return explain(err)
 	}
 	argv := []string{
-		// Spelled out, since mke2fs takes small blocks for small disks.
+		// Explicit, since mke2fs uses small blocks on small disks.
 		"mke2fs", "-q", "-F", "-t", "ext4", "-b", "4096", "-i", "16384", "-I", "256",
 		"-L", "tare", "-m", "0",
 		"-U", uuid("disk " + digest),
 		"-E", "lazy_itable_init=0,lazy_journal_init=0,root_owner=0:0,hash_seed=" + uuid("hash "+digest),
-		"-d", folder,
+		"-d", dir,
 	}
-	// mke2fs makes an inode for every 16 KiB; trees of tiny files need more.
+	// By default mke2fs creates an inode per 16 KiB; trees of tiny files need
+	// more.
 	if inodes := files + files/4 + 16384; inodes > size/16384 {
 		argv = append(argv, "-N", fmt.Sprint(inodes))
 	}
@@ -72,18 +73,18 @@ func makeDisk(ctx context.Context, folder, disk, digest string) error {
 	return err
 }
 
-// diskSize leaves room for the file system's own books and for what a workload
-// writes outside of /data, in whole MiB.
+// diskSize adds room for the file system's metadata and for what a workload
+// writes outside of /data, rounded to MiB.
 func diskSize(content int64) int64 {
 	const mib = 1 << 20
 	return (content*13/10/mib + 1 + 256) * mib
 }
 
-// measure counts what a tree takes in 4 KiB blocks, each hard link once, and
-// its files.
-func measure(folder string) (size, files int64, err error) {
+// measure returns the size of a tree in 4 KiB blocks, each hard link counted
+// once, and the number of its files.
+func measure(dir string) (size, files int64, err error) {
 	seen := map[uint64]bool{}
-	err = filepath.WalkDir(folder, func(path string, entry fs.DirEntry, err error) error {
+	err = filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}
@@ -102,12 +103,12 @@ func measure(folder string) (size, files int64, err error) {
 		return nil
 	})
 	if err != nil {
-		return 0, 0, fmt.Errorf("size of %s: %w", folder, err)
+		return 0, 0, fmt.Errorf("size of %s: %w", dir, err)
 	}
 	return size, files, nil
 }
 
-// uuid is the one that belongs to a text.
+// uuid derives a UUID from a text.
 func uuid(text string) string {
 	sum := sha256.Sum256([]byte(text))
 	sum[6] = sum[6]&0x0f | 0x80 // version 8: made by a rule of one's own

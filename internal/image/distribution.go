@@ -7,14 +7,14 @@ import (
 	"strings"
 )
 
-// distribution is what /etc/os-release says of a system.
+// distribution is the distribution that /etc/os-release names.
 type distribution struct {
 	id    string // debian or ubuntu
 	suite string // the release's code name; "" when it tells none
 }
 
-// hostDistribution is the host's own. Derivatives count as the distribution
-// whose packages they use.
+// hostDistribution returns the host's distribution. Derivatives count as the
+// distribution whose packages they use.
 func hostDistribution() (distribution, error) {
 	text, err := os.ReadFile("/etc/os-release")
 	if err != nil {
@@ -46,13 +46,12 @@ func parseRelease(text string) (distribution, error) {
 		break
 	}
 	if d.id == "" {
-		return d, fmt.Errorf("recipes and guest kernels are made of Debian or Ubuntu packages, and this host is %q: use a reference to an OCI image instead", fields["ID"])
+		return d, fmt.Errorf("recipes and guest kernels need Debian or Ubuntu packages, and this host is %q: use a reference to an OCI image instead", fields["ID"])
 	}
 	return d, nil
 }
 
-// debArchitecture is Debian's name for the architecture that this program was
-// built for.
+// debArchitecture is Debian's name of this program's architecture.
 func debArchitecture() string {
 	switch runtime.GOARCH {
 	case "386":

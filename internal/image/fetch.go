@@ -18,26 +18,26 @@ import (
 	"strings"
 )
 
-// fetchFormat changes whenever the same pin gives other bytes than before.
+// fetchFormat changes whenever the same pin results in other bytes than before.
 const fetchFormat = 1
 
-// dependencyPlugin is the Maven plugin that resolves and copies.
+// dependencyPlugin is the Maven plugin that resolves and copies artifacts.
 const dependencyPlugin = "org.apache.maven.plugins:maven-dependency-plugin:3.6.1"
 
-// Fetch is a pinned thing that is no package of the distribution. The host's
-// own client gets it, so that the user's mirrors, proxies, logins and checksums
-// hold. Exactly one of Maven and Go is set.
+// Fetch is a pinned dependency that is not a package of the distribution. The
+// host's client downloads it, with the user's mirrors, proxies, credentials and
+// checksums. Exactly one of Maven and Go is set.
 type Fetch struct {
 	// Maven is an artifact: group:artifact:version[:extension[:classifier]].
 	Maven string `yaml:"maven" json:"maven,omitempty"`
 	// Go is a program: module/path@version, or a package within a module as
 	// module/path@version/package.
 	Go string `yaml:"go" json:"go,omitempty"`
-	// To is the folder in the image.
+	// To is the directory in the image.
 	To string `yaml:"to" json:"to"`
-	// Dependencies takes all that the artifact needs at run time as well.
+	// Dependencies includes the artifact's runtime dependencies.
 	Dependencies bool `yaml:"dependencies" json:"dependencies,omitempty"`
-	// Unpack takes what is inside the archive instead of the archive.
+	// Unpack extracts the archive.
 	Unpack bool `yaml:"unpack" json:"unpack,omitempty"`
 }
 
@@ -54,8 +54,8 @@ func (f Fetch) normal() Fetch {
 
 func (f Fetch) String() string { return cmp.Or(f.Maven, f.Go) }
 
-// what is the thing without its version: two recipes that put two versions of
-// it into one folder cannot share an image.
+// what identifies the dependency without its version: two recipes with two
+// versions of it in one directory cannot share an image.
 func (f Fetch) what() string {
 	if m := goProgram.FindStringSubmatch(f.Go); m != nil {
 		return m[1] + m[3]
@@ -67,7 +67,8 @@ func (f Fetch) what() string {
 	return strings.Join(parts, ":")
 }
 
-// key names what the client gives, wherever the image wants it.
+// key identifies the content that the client downloads, independent of the
+// target directory.
 func (f Fetch) key(architecture string) string {
 	f.To = ""
 	text, err := json.Marshal(struct {
@@ -87,11 +88,11 @@ func (f Fetch) validate() error {
 	case (f.Maven == "") == (f.Go == ""):
 		return fmt.Errorf("recipe: an entry of fetch has either maven or go")
 	case !path.IsAbs(f.To) || path.Clean(f.To) == "/":
-		return fmt.Errorf("recipe: fetch %s to %q: the absolute path of a folder is wanted, such as /opt/app", f, f.To)
+		return fmt.Errorf("recipe: fetch %s to %q: it must be the absolute path of a directory, such as /opt/app", f, f.To)
 	case f.Go != "" && (f.Dependencies || f.Unpack):
 		return fmt.Errorf("recipe: fetch %s: dependencies and unpack are for maven alone; a Go program is one file", f)
 	case f.Go != "" && !goProgram.MatchString(f.Go):
-		return fmt.Errorf("recipe: fetch go %q: module/path@version is wanted with a version such as v1.2.3, so that it is the same thing tomorrow", f.Go)
+		return fmt.Errorf("recipe: fetch go %q: it must be module/path@version with a fixed version such as v1.2.3", f.Go)
 	case f.Go != "":
 		return nil
 	}
@@ -102,15 +103,15 @@ func (f Fetch) validate() error {
 		}
 	}
 	if len(parts) < 3 || len(parts) > 5 {
-		return fmt.Errorf("recipe: fetch maven %q: group:artifact:version[:extension[:classifier]] is wanted", f.Maven)
+		return fmt.Errorf("recipe: fetch maven %q: it must be group:artifact:version[:extension[:classifier]]", f.Maven)
 	}
 	if floatingWord.MatchString(parts[2]) {
-		return fmt.Errorf("recipe: fetch maven %q: one fixed version is wanted, so that it is the same thing tomorrow", f.Maven)
+		return fmt.Errorf("recipe: fetch maven %q: it must have a fixed version", f.Maven)
 	}
 	return nil
 }
 
-// program is the client that gets it.
+// program returns the client that downloads it.
 func (f Fetch) program() string {
 	if f.Go != "" {
 		return "go"
@@ -118,7 +119,7 @@ func (f Fetch) program() string {
 	return "mvn"
 }
 
-// needClients says which client is missing before anything is built.
+// needClients checks that all clients are installed, before anything is built.
 func (r Recipe) needClients() error {
 	for _, f := range r.Fetch {
 		if _, err := exec.LookPath(f.program()); err != nil {
@@ -128,12 +129,12 @@ func (r Recipe) needClients() error {
 	return nil
 }
 
-// fetchAll puts what a recipe fetches into folder as one numbered tar each,
-// from the store where it has been fetched before.
-func (s *Store) fetchAll(ctx context.Context, folder string, recipe Recipe, say func(string)) error {
+// fetchAll puts a recipe's dependencies into a directory as one numbered tar
+// each, from the store if it has them.
+func (s *Store) fetchAll(ctx context.Context, dir string, recipe Recipe, say func(string)) error {
 	for i, f := range recipe.Fetch {
 		kept := s.path("fetched", f.key(debArchitecture())+".tar")
-		target := filepath.Join(folder, fmt.Sprintf("%04d.tar", i))
+		target := filepath.Join(dir, fmt.Sprintf("%04d.tar", i))
 		for {
 			err := s.once(ctx, "fetch-"+filepath.Base(kept), kept, func(temporary string) error {
 				say("fetching " + f.String())
@@ -150,14 +151,15 @@ func (s *Store) fetchAll(ctx context.Context, folder string, recipe Recipe, say 
 				return fmt.Errorf("fetch %s: %w", f, explain(err))
 			}
 		}
-		if err := os.WriteFile(filepath.Join(folder, fmt.Sprintf("%04d.path", i)), []byte(f.To), 0o644); err != nil {
+		if err := os.WriteFile(filepath.Join(dir, fmt.Sprintf("%04d.path", i)), []byte(f.To), 0o644); err != nil {
 			return explain(err)
 		}
 	}
 	return nil
 }
 
-// fetch writes a tar of what the client gives. The folder beside it is work.
+// fetch writes a tar of what the client downloads. It uses a work directory next
+// to it.
 func (f Fetch) fetch(ctx context.Context, tarFile string) error {
 	work := tarFile + ".work"
 	got := filepath.Join(work, "got")
@@ -182,17 +184,18 @@ func (f Fetch) fetch(ctx context.Context, tarFile string) error {
 		return err
 	}
 	if len(names) == 0 {
-		return fmt.Errorf("%s gave no file", f.program())
+		return fmt.Errorf("%s downloaded no file", f.program())
 	}
-	// The names instead of ".", so that unpacking leaves the folder as it is.
+	// The entries' names instead of ".", so that unpacking does not change the
+	// directory itself.
 	argv := []string{"tar", "--create", "--file", tarFile, "--directory", got, "--format=gnu", "--sort=name",
 		"--owner=0", "--group=0", "--numeric-owner", "--mtime=@" + epoch, "--mode=u+rwX,go+rX,go-w", "--"}
 	_, err = tool{argv: append(argv, names...)}.run(ctx)
 	return err
 }
 
-func entriesOf(folder string) ([]string, error) {
-	entries, err := os.ReadDir(folder)
+func entriesOf(dir string) ([]string, error) {
+	entries, err := os.ReadDir(dir)
 	if err != nil {
 		return nil, err
 	}
@@ -203,7 +206,7 @@ func entriesOf(folder string) ([]string, error) {
 	return names, nil
 }
 
-// project is the part of Maven's project file that names one dependency.
+// project is the part of Maven's POM that names one dependency.
 type project struct {
 	XMLName      xml.Name          `xml:"project"`
 	ModelVersion string            `xml:"modelVersion"`
@@ -228,7 +231,7 @@ type mavenExclusion struct {
 	ArtifactID string `xml:"artifactId"`
 }
 
-// mavenProject is a project that depends on the artifact and on nothing else.
+// mavenProject returns a POM that depends on the artifact only.
 func (f Fetch) mavenProject() []byte {
 	parts := append(strings.Split(f.Maven, ":"), "", "")
 	dependency := mavenDependency{GroupID: parts[0], ArtifactID: parts[1], Version: parts[2], Type: parts[3], Classifier: parts[4]}
@@ -255,7 +258,7 @@ func (f Fetch) askMaven(ctx context.Context, work, got string) error {
 	_, err := tool{dir: work, argv: []string{"mvn", "--batch-mode", "--quiet", "--strict-checksums", "--file", pom,
 		"--update-snapshots", // ask again for what was not to be had the last time
 		dependencyPlugin + ":" + goal, "-DincludeScope=runtime", "-DoutputDirectory=" + got,
-		// Its own bookkeeping would be unpacked beside the files.
+		// Otherwise its metadata would be unpacked among the files.
 		"-DmarkersDirectory=" + filepath.Join(work, "markers")}}.run(ctx)
 	return explainMaven(err)
 }
@@ -265,24 +268,23 @@ var (
 	mavenUnreachable = regexp.MustCompile(`(?i)could not transfer artifact (\S+) .*`)
 )
 
-// explainMaven says in one sentence what Maven says in forty lines, where it can.
+// explainMaven shortens Maven's output to the cause, if it is a known one.
 func explainMaven(err error) error {
 	var failed *toolError
 	if !errors.As(err, &failed) {
 		return err
 	}
 	if m := mavenNothing.FindStringSubmatch(failed.output); m != nil {
-		return fmt.Errorf("no artifact %s in the repositories that Maven asks: see its spelling and version, and the mirrors in settings.xml", m[1])
+		return fmt.Errorf("no artifact %s in the Maven repositories: check its spelling and version, and the mirrors in settings.xml", m[1])
 	}
 	if m := mavenUnreachable.FindString(failed.output); m != "" {
-		return fmt.Errorf("a repository that Maven asks cannot be reached or gave something else than was asked for; see that the network is up, and settings.xml for proxies and mirrors:\n%s", indent(m))
+		return fmt.Errorf("a Maven repository cannot be reached or returned an unexpected response: check the network, and settings.xml for proxies and mirrors:\n%s", indent(m))
 	}
 	return err
 }
 
-// buildGo builds within a module of its own that requires the one version:
-// `go install` would also ask for a list of all versions, which not every
-// module proxy gives.
+// buildGo builds within a new module that requires the one version. `go install`
+// would also request the list of all versions, which not every module proxy has.
 func (f Fetch) buildGo(ctx context.Context, work, got string) error {
 	m := goProgram.FindStringSubmatch(f.Go)
 	module, version, below := m[1], m[2], m[3]

@@ -6,31 +6,32 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"tare/internal/testing/needs"
 )
 
 func TestAFetchIsPinnedAndSaysWhereTo(t *testing.T) {
 	for want, f := range map[string]Fetch{
-		"has either maven or go":                        {To: "/opt/x"},
-		"either maven or go":                            {Maven: "g:a:1", Go: "example.org/m@v1.0.0", To: "/opt/x"},
-		`fetch g:a:1 to "opt": the absolute path`:       {Maven: "g:a:1", To: "opt"},
-		`fetch g:a:1 to "/": the absolute path`:         {Maven: "g:a:1", To: "/"},
-		`"g:a": group:artifact:version`:                 {Maven: "g:a", To: "/opt"},
-		`"g:a:1:jar:bin:x": group:artifact`:             {Maven: "g:a:1:jar:bin:x", To: "/opt"},
-		`"g:a:[1,2)": group:artifact`:                   {Maven: "g:a:[1,2)", To: "/opt"},
-		`"g:a:LATEST": one fixed version`:               {Maven: "g:a:LATEST", To: "/opt"},
-		`"g:a:1-SNAPSHOT": one fixed version`:           {Maven: "g:a:1-SNAPSHOT", To: "/opt"},
-		`"example.org/m@latest": module/path@version`:   {Go: "example.org/m@latest", To: "/opt"},
-		`"example.org/m": module/path@version`:          {Go: "example.org/m", To: "/opt"},
-		`"-x@v1.0.0": module/path@version`:              {Go: "-x@v1.0.0", To: "/opt"},
-		"dependencies and unpack are for maven alone":   {Go: "example.org/m@v1.0.0", To: "/opt", Unpack: true},
-		"dependencies and unpack are for maven alone; ": {Go: "example.org/m@v1.0.0", To: "/opt", Dependencies: true},
+		"has either maven or go":                                 {To: "/opt/x"},
+		"either maven or go":                                     {Maven: "g:a:1", Go: "example.org/m@v1.0.0", To: "/opt/x"},
+		`fetch g:a:1 to "opt": it must be the absolute path`:     {Maven: "g:a:1", To: "opt"},
+		`fetch g:a:1 to "/": it must be the absolute path`:       {Maven: "g:a:1", To: "/"},
+		`"g:a": it must be group:artifact:version`:               {Maven: "g:a", To: "/opt"},
+		`"g:a:1:jar:bin:x": it must be group:artifact`:           {Maven: "g:a:1:jar:bin:x", To: "/opt"},
+		`"g:a:[1,2)": it must be group:artifact`:                 {Maven: "g:a:[1,2)", To: "/opt"},
+		`"g:a:LATEST": it must have a fixed version`:             {Maven: "g:a:LATEST", To: "/opt"},
+		`"g:a:1-SNAPSHOT": it must have a fixed version`:         {Maven: "g:a:1-SNAPSHOT", To: "/opt"},
+		`"example.org/m@latest": it must be module/path@version`: {Go: "example.org/m@latest", To: "/opt"},
+		`"example.org/m": it must be module/path@version`:        {Go: "example.org/m", To: "/opt"},
+		`"-x@v1.0.0": it must be module/path@version`:            {Go: "-x@v1.0.0", To: "/opt"},
+		"dependencies and unpack are for maven alone":            {Go: "example.org/m@v1.0.0", To: "/opt", Unpack: true},
+		"dependencies and unpack are for maven alone; ":          {Go: "example.org/m@v1.0.0", To: "/opt", Dependencies: true},
 	} {
 		if err := (Recipe{Fetch: []Fetch{f}}).Validate(); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want %q", err, want)
@@ -67,7 +68,7 @@ func TestComponentsAndFetchedThingsOfSeveralRecipesAreOneImages(t *testing.T) {
 		{{Go: "example.org/m@v1.0.0", To: "/opt/a"}, {Go: "example.org/m@v1.0.1", To: "/opt/a"}},
 	} {
 		_, err := Merge(Recipe{Fetch: two[:1]}, Recipe{Fetch: two[1:]})
-		if err == nil || !strings.Contains(err.Error(), "in /opt/a in different ways") {
+		if err == nil || !strings.Contains(err.Error(), "in /opt/a with different content") {
 			t.Errorf("%v: got %v", two, err)
 		}
 	}
@@ -112,8 +113,8 @@ func TestMavenIsAskedForOneArtifactAlone(t *testing.T) {
 
 func TestMavensFailureIsSaidInOneSentence(t *testing.T) {
 	for output, want := range map[string]string{
-		"[ERROR] Failed to execute goal on project fetch: Could not find artifact g:a:jar:9 in central (x) -> [Help 1]":                        "no artifact g:a:jar:9 in the repositories",
-		"[ERROR] Could not transfer artifact g:a:pom:1 from/to central (x): repo.example: Temporary failure in name resolution -> [Help 1]\nx": "cannot be reached or gave something else",
+		"[ERROR] Failed to execute goal on project fetch: Could not find artifact g:a:jar:9 in central (x) -> [Help 1]":                        "no artifact g:a:jar:9 in the Maven repositories",
+		"[ERROR] Could not transfer artifact g:a:pom:1 from/to central (x): repo.example: Temporary failure in name resolution -> [Help 1]\nx": "cannot be reached or returned an unexpected",
 		"Killed": "mvn: exit status 1",
 	} {
 		err := explainMaven(&toolError{argv: []string{"mvn"}, cause: errors.New("exit status 1"), output: output})
@@ -195,13 +196,9 @@ var (
 
 func needsFetch(t *testing.T, fetch ...Fetch) {
 	t.Helper()
-	if testing.Short() {
-		t.Skip("needs minutes: fetches for real")
-	}
+	needs.Minutes(t, "fetches for real")
 	for _, f := range fetch {
-		if _, err := exec.LookPath(f.program()); err != nil {
-			t.Skipf("needs %s: apt-get install %s", f.program(), packageOf[f.program()])
-		}
+		needs.Program(t, f.program())
 	}
 }
 

@@ -10,20 +10,20 @@ import (
 	"io"
 	"os"
 	"path"
+	"slices"
 	"strings"
 )
 
-// place is one entry of one layer's tar.
+// place is the position of an entry: a layer, and an index in its tar.
 type place struct{ layer, entry int }
 
-// flatten writes what a stack of layers looks like from above as one tar, and
-// returns its digest. Layers are tar files, the lowest first; upper ones hide
-// lower ones by name or by OCI's whiteouts. The output is normal: numeric
-// owners, times in whole seconds, extended attributes kept, nothing else. So
-// the digest depends on the file system alone and not on who packed it.
-//
-// A hard link keeps its content when an upper layer replaces the file it was
-// made to: the first name that is still visible then carries the bytes.
+// flatten writes the union of a stack of layers as one tar, and returns its
+// digest. Layers are tar files, the lowest first; upper layers hide entries of
+// lower ones by name or by OCI's whiteouts. The output is normalized: numeric
+// owners, times in whole seconds, extended attributes, nothing else. So the
+// digest depends only on the file system, not on how it was packed. If an upper
+// layer replaces the file of a hard link, the first name that is still visible
+// gets the content.
 func flatten(layers []string, w io.Writer) (digest string, err error) {
 	plan, err := planFlatten(layers)
 	if err != nil {
@@ -49,9 +49,9 @@ func flatten(layers []string, w io.Writer) (digest string, err error) {
 	return "sha256:" + hex.EncodeToString(hash.Sum(nil)), nil
 }
 
-// flattenPlan says under which name each entry is written, if at all.
+// flattenPlan decides under which name each entry is written, if at all.
 type flattenPlan struct {
-	// carrier is the name under which an entry's bytes are written: its own, or
+	// carrier is the name under which an entry's content is written: its own, or
 	// that of the first visible hard link to it.
 	carrier map[place]string
 	// link is what a visible hard link points to.
@@ -61,35 +61,51 @@ type flattenPlan struct {
 type layerEntry struct {
 	at     place
 	name   string
-	folder bool
+	dir    bool
 	source place // of a hard link; its own place otherwise
 	linked bool
 }
 
 func planFlatten(layers []string) (*flattenPlan, error) {
-	// From below: what each hard link's bytes are.
+	all, hides, err := readLayers(layers)
+	if err != nil {
+		return nil, err
+	}
+	plan := &flattenPlan{carrier: map[place]string{}, link: map[place]place{}}
+	seen := visible(all, hides)
+	for _, e := range seen {
+		if !e.linked {
+			plan.carrier[e.at] = e.name
+		}
+	}
+	for _, e := range seen {
+		if !e.linked {
+			continue
+		}
+		if _, carried := plan.carrier[e.source]; !carried {
+			plan.carrier[e.source] = e.name // the content is written at the source's place
+		} else {
+			plan.link[e.at] = e.source
+		}
+	}
+	return plan, nil
+}
+
+// readLayers returns the entries of each layer, with the content of each hard link,
+// and what each layer hides in the layers below. An entry that a later one of the
+// same tar replaces has no name.
+func readLayers(layers []string) (all [][]layerEntry, hides []hidden, err error) {
 	current := map[string]place{}
-	all := make([][]layerEntry, len(layers))
-	hides := make([]hidden, len(layers))
+	all, hides = make([][]layerEntry, len(layers)), make([]hidden, len(layers))
 	for i, layer := range layers {
 		hides[i] = hidden{names: map[string]bool{}, below: map[string]bool{}}
 		last := map[string]int{}
 		err := eachEntry(layer, func(n int, header *tar.Header, _ io.Reader) error {
 			name := entryName(header.Name)
-			dir, base := path.Split(name)
-			if base == ".wh..wh..opq" {
-				hides[i].below[entryName(dir)] = true
+			if hides[i].whiteout(name) {
 				return nil
 			}
-			if gone, ok := strings.CutPrefix(base, ".wh."); ok {
-				if strings.HasPrefix(gone, ".wh.") {
-					return nil // bookkeeping of old union file systems
-				}
-				hides[i].names[dir+gone] = true
-				hides[i].below[dir+gone] = true
-				return nil
-			}
-			e := layerEntry{at: place{i, n}, name: name, folder: header.Typeflag == tar.TypeDir}
+			e := layerEntry{at: place{i, n}, name: name, dir: header.Typeflag == tar.TypeDir}
 			e.source = e.at
 			if header.Typeflag == tar.TypeLink {
 				source, ok := current[entryName(header.Linkname)]
@@ -100,58 +116,42 @@ func planFlatten(layers []string) (*flattenPlan, error) {
 			}
 			current[name] = e.source
 			if before, twice := last[name]; twice {
-				all[i][before].name = "" // a later entry of the same tar wins
+				all[i][before].name = ""
 			}
 			last[name] = len(all[i])
 			all[i] = append(all[i], e)
 			return nil
 		})
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 	}
+	return all, hides, nil
+}
 
-	// From above: what is still visible.
-	plan := &flattenPlan{carrier: map[place]string{}, link: map[place]place{}}
+// visible returns the entries that no layer above hides, in the order of the layers.
+func visible(all [][]layerEntry, hides []hidden) (seen []layerEntry) {
 	above := hidden{names: map[string]bool{}, below: map[string]bool{}}
-	seen := make([][]layerEntry, len(layers))
-	for i := len(layers) - 1; i >= 0; i-- {
-		for _, e := range all[i] {
+	for i, entries := range slices.Backward(all) {
+		var layer []layerEntry
+		for _, e := range entries {
 			if e.name != "" && !above.hides(e.name) {
-				seen[i] = append(seen[i], e)
+				layer = append(layer, e)
 			}
 		}
-		for _, e := range all[i] {
+		seen = append(layer, seen...)
+		for _, e := range entries {
 			if e.name == "" {
 				continue
 			}
 			above.names[e.name] = true
-			if !e.folder {
+			if !e.dir {
 				above.below[e.name] = true
 			}
 		}
 		above.add(hides[i])
 	}
-	for i := range seen {
-		for _, e := range seen[i] {
-			if !e.linked {
-				plan.carrier[e.at] = e.name
-			}
-		}
-	}
-	for i := range seen {
-		for _, e := range seen[i] {
-			if !e.linked {
-				continue
-			}
-			if _, carried := plan.carrier[e.source]; !carried {
-				plan.carrier[e.source] = e.name // the bytes are written at the source's place
-			} else {
-				plan.link[e.at] = e.source
-			}
-		}
-	}
-	return plan, nil
+	return seen
 }
 
 func (p *flattenPlan) emit(out *tar.Writer, at place, header *tar.Header, content io.Reader) error {
@@ -196,10 +196,24 @@ func (p *flattenPlan) emit(out *tar.Writer, at place, header *tar.Header, conten
 	return nil
 }
 
-// hidden is what layers hide of those below them.
+// hidden is the set of paths that layers hide in the layers below.
 type hidden struct {
-	names map[string]bool // these themselves
-	below map[string]bool // whatever lies under these
+	names map[string]bool // these paths
+	below map[string]bool // everything below these paths
+}
+
+// whiteout adds an entry if it is one of OCI's whiteouts, and reports whether it is.
+func (h hidden) whiteout(name string) bool {
+	dir, base := path.Split(name)
+	if base == ".wh..wh..opq" {
+		h.below[entryName(dir)] = true
+		return true
+	}
+	gone, ok := strings.CutPrefix(base, ".wh.")
+	if ok && !strings.HasPrefix(gone, ".wh.") { // else metadata of old union file systems
+		h.names[dir+gone], h.below[dir+gone] = true, true
+	}
+	return ok
 }
 
 func (h hidden) hides(name string) bool {
@@ -225,8 +239,8 @@ func (h hidden) add(other hidden) {
 	}
 }
 
-// entryName is the one spelling of an entry's path: relative, without "./",
-// dots and a trailing slash. The root is ".".
+// entryName normalizes an entry's path: relative, without "./", dots and a
+// trailing slash. The root is ".".
 func entryName(name string) string {
 	return path.Clean(strings.TrimPrefix(path.Clean("/"+name), "/"))
 }
@@ -245,7 +259,7 @@ func eachEntry(file string, f func(n int, header *tar.Header, content io.Reader)
 			return nil
 		}
 		if err != nil {
-			return fmt.Errorf("%s is no tar file, or damaged, at entry %d: %w", file, n+1, err)
+			return fmt.Errorf("%s is not a tar file, or is damaged, at entry %d: %w", file, n+1, err)
 		}
 		switch header.Typeflag {
 		case tar.TypeReg, tar.TypeLink, tar.TypeSymlink, tar.TypeChar, tar.TypeBlock, tar.TypeDir, tar.TypeFifo, tar.TypeGNUSparse:

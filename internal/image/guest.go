@@ -11,23 +11,23 @@ import (
 	"time"
 )
 
-// guestFormat changes whenever the same agent and kernel give another
+// guestFormat changes whenever the same agent and kernel result in another
 // initramfs than before.
 const guestFormat = 1
 
-// Guest is what boots the image's disk in a VM.
+// Guest is the kernel and initramfs that boot an image's disk in a VM.
 type Guest struct {
 	Kernel string // bzImage
-	// Vmlinux is the same kernel unpacked, with a PVH entry; "" when this
+	// Vmlinux is the uncompressed kernel with a PVH entry point; "" if this
 	// kernel has none.
 	Vmlinux string
-	// Initramfs holds the agent as /init and the virtio modules.
+	// Initramfs has the agent as /init and the virtio modules.
 	Initramfs string
 	Version   string // of the kernel
 }
 
-// Guest finds a kernel for the host's architecture and builds the initramfs
-// around the given agent program. It does not depend on the image's bytes.
+// Guest finds a kernel for the host's architecture and builds the initramfs with
+// the given agent. It does not depend on the image's content.
 func (s *Store) Guest(ctx context.Context, agentProgram string, progress func(string)) (*Guest, error) {
 	if progress == nil {
 		progress = func(string) {}
@@ -44,20 +44,20 @@ func (s *Store) Guest(ctx context.Context, agentProgram string, progress func(st
 		return nil, err
 	}
 	guest := &Guest{
-		Kernel:  filepath.Join(kernel.folder, "bzImage"),
+		Kernel:  filepath.Join(kernel.dir, "bzImage"),
 		Version: kernel.version,
 	}
-	if unpacked := filepath.Join(kernel.folder, "vmlinux"); exists(unpacked) {
+	if unpacked := filepath.Join(kernel.dir, "vmlinux"); exists(unpacked) {
 		guest.Vmlinux = unpacked
 	}
 
 	hash := sha256.New()
 	fmt.Fprintf(hash, "%d %s\n", guestFormat, strings.Join(guestModules, " "))
 	hash.Write(agent)
-	name := filepath.Base(kernel.folder) + "-" + hex.EncodeToString(hash.Sum(nil))[:12]
+	name := filepath.Base(kernel.dir) + "-" + hex.EncodeToString(hash.Sum(nil))[:12]
 	guest.Initramfs = s.path("guests", name)
 	err = s.once(ctx, "guest-"+name, guest.Initramfs, func(temporary string) error {
-		modules, err := collectModules(filepath.Join(kernel.folder, "modules"), guestModules)
+		modules, err := collectModules(filepath.Join(kernel.dir, "modules"), guestModules)
 		if err != nil {
 			return err
 		}
@@ -78,7 +78,7 @@ func (s *Store) Guest(ctx context.Context, agentProgram string, progress func(st
 	return guest, nil
 }
 
-// Guest is the store's Guest: what boots this image's disk in a VM.
+// Guest returns the kernel and initramfs that boot this image's disk in a VM.
 func (i *Image) Guest(ctx context.Context, agentProgram string, progress func(string)) (*Guest, error) {
 	if err := i.check(); err != nil {
 		return nil, err
@@ -86,8 +86,8 @@ func (i *Image) Guest(ctx context.Context, agentProgram string, progress func(st
 	return i.store.Guest(ctx, agentProgram, progress)
 }
 
-// forgetGuests removes what nobody asked for in a month: every build of the
-// agent leaves an initramfs behind.
+// forgetGuests removes initramfs files that were not used for a month; every
+// build of the agent creates one.
 func (s *Store) forgetGuests(current string) {
 	now := time.Now()
 	_ = os.Chtimes(current, now, now)

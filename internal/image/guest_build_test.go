@@ -12,15 +12,13 @@ import (
 	"testing"
 
 	"github.com/cavaliergopher/cpio"
+
+	"tare/internal/testing/needs"
 )
 
 func TestAGuestIsTheDistributionsKernelAndTheAgent(t *testing.T) {
-	if testing.Short() {
-		t.Skip("needs the network: fetches a kernel")
-	}
-	if _, err := exec.LookPath("apt-get"); err != nil {
-		t.Skip("needs apt-get: kernels come from the distribution")
-	}
+	needs.Network(t)
+	needs.Program(t, "apt-get")
 	folder := t.TempDir()
 	source := filepath.Join(folder, "main.go")
 	if err := os.WriteFile(source, []byte("package main\n\nfunc main() { select {} }\n"), 0o644); err != nil {
@@ -80,10 +78,8 @@ func TestAGuestIsTheDistributionsKernelAndTheAgent(t *testing.T) {
 
 func TestAnAgentThatNeedsLibrariesIsRefused(t *testing.T) {
 	shell, err := filepath.EvalSymlinks("/bin/sh")
-	if err != nil {
-		t.Skipf("needs a dynamically linked program: %v", err)
-	}
-	for path, want := range map[string]string{shell: "dynamically linked", "/etc/os-release": "is no ELF program", "/absent": "no such file"} {
+	needs.Working(t, "a dynamically linked program", err)
+	for path, want := range map[string]string{shell: "dynamically linked", "/etc/os-release": "is not an ELF executable", "/absent": "no such file"} {
 		if _, err := openStore(t).Guest(t.Context(), path, nil); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: got %v, want %q", path, err, want)
 		}

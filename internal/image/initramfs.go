@@ -10,10 +10,10 @@ import (
 	"github.com/cavaliergopher/cpio"
 )
 
-// writeInitramfs writes the first file system of a guest: the agent as /init,
-// the modules under /modules with their order in /modules/order, and the empty
-// folders that an init mounts on. It is not compressed: unpacking costs an
-// emulated guest more than reading. The kernel brings /dev/console itself.
+// writeInitramfs writes a guest's initramfs: the agent as /init, the modules
+// under /modules with their order in /modules/order, and empty directories as
+// mount points. It is not compressed, since decompression costs an emulated
+// guest more than reading. The kernel creates /dev/console.
 func writeInitramfs(w io.Writer, agent []byte, modules []module) error {
 	archive := cpio.NewWriter(w)
 	inode := int64(0)
@@ -28,8 +28,8 @@ func writeInitramfs(w io.Writer, agent []byte, modules []module) error {
 		}
 		return nil
 	}
-	for _, folder := range []string{"dev", "proc", "sys", "run", "tmp", "mnt", "modules"} {
-		if err := put(folder, cpio.TypeDir|0o755, nil); err != nil {
+	for _, dir := range []string{"dev", "proc", "sys", "run", "tmp", "mnt", "modules"} {
+		if err := put(dir, cpio.TypeDir|0o755, nil); err != nil {
 			return err
 		}
 	}
@@ -52,12 +52,12 @@ func writeInitramfs(w io.Writer, agent []byte, modules []module) error {
 	return nil
 }
 
-// checkStatic refuses a program that needs a dynamic linker: an initramfs has
-// none, and the kernel would only say that no init was found.
+// checkStatic rejects a program that needs a dynamic linker: an initramfs has
+// none, and the kernel would only report that there is no working init.
 func checkStatic(path string, program []byte) error {
 	file, err := elf.NewFile(bytes.NewReader(program))
 	if err != nil {
-		return fmt.Errorf("agent program %s is no ELF program: %w", path, err)
+		return fmt.Errorf("agent program %s is not an ELF executable: %w", path, err)
 	}
 	for _, p := range file.Progs {
 		if p.Type == elf.PT_INTERP {

@@ -14,15 +14,15 @@ import (
 	"time"
 )
 
-// kernel is a distribution's kernel, unpacked in the store: bzImage, vmlinux
-// (when it has a PVH entry) and modules/.
+// kernel is a distribution's kernel, unpacked in the store: bzImage, vmlinux (if
+// it has a PVH entry point) and modules/.
 type kernel struct {
-	folder  string
+	dir     string
 	version string
 }
 
-// kernelPackages are the names under which the distributions keep their newest
-// kernel for virtual machines, in the order in which they are tried.
+// kernelPackages are the distributions' packages of the newest kernel for
+// virtual machines, in the order in which they are tried.
 func kernelPackages(distribution, architecture string) []string {
 	if distribution == "ubuntu" {
 		return []string{"linux-image-virtual", "linux-image-kvm", "linux-image-generic"}
@@ -30,16 +30,16 @@ func kernelPackages(distribution, architecture string) []string {
 	return []string{"linux-image-cloud-" + architecture, "linux-image-" + architecture}
 }
 
-// kernel finds the newest kernel that apt knows and takes it out of its
-// packages. It is never installed: the host's boot loader has no part in this.
-// Without apt's help, the newest kernel that the store has is used.
+// kernel finds the newest kernel that apt knows and extracts it from its
+// packages. It is not installed, so the host's boot loader is not affected. If
+// apt fails, the newest kernel in the store is used.
 func (s *Store) kernel(ctx context.Context, progress func(string)) (*kernel, error) {
 	k, err := s.aptKernel(ctx, progress)
 	if err == nil || ctx.Err() != nil {
 		return k, err
 	}
 	if k := s.newestKernel(); k != nil {
-		progress(fmt.Sprintf("guest kernel %s from the store, since apt gave none: %v", k.version, err))
+		progress(fmt.Sprintf("guest kernel %s from the store, since apt has none: %v", k.version, err))
 		return k, nil
 	}
 	return nil, fmt.Errorf("kernel for guests: %w", err)
@@ -57,25 +57,25 @@ func (s *Store) aptKernel(ctx context.Context, progress func(string)) (*kernel, 
 		}
 		main := packages[0]
 		k := &kernel{
-			folder:  s.path("kernels", main.Name+"_"+safeName(main.Version)),
+			dir:     s.path("kernels", main.Name+"_"+safeName(main.Version)),
 			version: fmt.Sprintf("%s (%s)", main.kernelRelease(), main.Version),
 		}
-		err = s.once(ctx, "kernel", k.folder, func(temporary string) error {
+		err = s.once(ctx, "kernel", k.dir, func(temporary string) error {
 			progress("fetching the guest kernel " + k.version)
 			return fetchKernel(ctx, temporary, packages, k.version)
 		})
 		if err == nil || updated || ctx.Err() != nil {
 			return k, err
 		}
-		// Kernels are replaced often, and mirrors drop the old ones: lists of
-		// last week name what is no longer to be had.
+		// Kernels are replaced often, and mirrors delete old ones: package lists
+		// of last week may name files that are gone.
 		if updateErr := updateLists(ctx, progress); updateErr != nil {
 			return nil, err
 		}
 	}
 }
 
-// newestKernel is the kernel that was put into the store last, or nil.
+// newestKernel returns the kernel that was added to the store last, or nil.
 func (s *Store) newestKernel() *kernel {
 	found, _ := filepath.Glob(s.path("kernels", "*", "version"))
 	sort.Slice(found, func(i, j int) bool { return modified(found[i]).Before(modified(found[j])) })
@@ -87,20 +87,20 @@ func (s *Store) newestKernel() *kernel {
 	if err != nil {
 		return nil
 	}
-	return &kernel{folder: filepath.Dir(newest), version: string(version)}
+	return &kernel{dir: filepath.Dir(newest), version: string(version)}
 }
 
-// debPackage is one package at one version.
+// debPackage is a version of a package.
 type debPackage struct{ Name, Version string }
 
-// kernelRelease is what uname -r says in a guest that runs this package.
+// kernelRelease is the output of uname -r in a guest that runs this package.
 func (p debPackage) kernelRelease() string {
 	release := strings.TrimPrefix(p.Name, "linux-image-")
 	return strings.TrimPrefix(release, "unsigned-")
 }
 
-// findKernelOnce remembers what apt said for as long as apt's lists and settings
-// stay the same: asking takes seconds.
+// findKernelOnce caches apt's answer until apt's lists or settings change, since
+// apt takes seconds.
 func (s *Store) findKernelOnce(ctx context.Context, distro distribution, progress func(string)) ([]debPackage, error) {
 	type answer struct {
 		Stamp    string
@@ -129,7 +129,7 @@ func (s *Store) findKernelOnce(ctx context.Context, distro distribution, progres
 	})
 }
 
-// aptStamp changes with whatever decides which kernel is the newest.
+// aptStamp changes with everything that determines which kernel is the newest.
 func aptStamp() string {
 	stamp := debArchitecture()
 	for _, path := range []string{"/var/lib/apt/lists", "/etc/apt", "/etc/apt/sources.list.d", "/etc/apt/preferences.d"} {
@@ -138,9 +138,9 @@ func aptStamp() string {
 	return stamp
 }
 
-// findKernel asks apt for the package that holds the kernel itself (the first
-// returned) and those that hold its modules. Apt's lists are fetched when they
-// know no kernel.
+// findKernel queries apt for the package with the kernel (the first one
+// returned) and those with its modules. It updates apt's lists if they have no
+// kernel.
 func findKernel(ctx context.Context, distro distribution, progress func(string)) ([]debPackage, error) {
 	names := kernelPackages(distro.id, debArchitecture())
 	for attempt := 0; ; attempt++ {
@@ -151,11 +151,11 @@ func findKernel(ctx context.Context, distro distribution, progress func(string))
 			}
 		}
 		if attempt > 0 {
-			return nil, fmt.Errorf("apt knows none of %s, not even after apt-get update: see that %s's main component is among the package sources (apt-cache policy)",
+			return nil, fmt.Errorf("apt knows none of %s, not even after apt-get update: check that %s's main component is among the package sources (apt-cache policy)",
 				strings.Join(names, ", "), distro.id)
 		}
 		if err := updateLists(ctx, progress); err != nil {
-			return nil, fmt.Errorf("apt knows none of %s, and its lists cannot be fetched: %w", strings.Join(names, ", "), err)
+			return nil, fmt.Errorf("apt knows none of %s, and updating its lists failed: %w", strings.Join(names, ", "), err)
 		}
 	}
 }
@@ -166,8 +166,8 @@ func updateLists(ctx context.Context, progress func(string)) error {
 	return err
 }
 
-// resolveKernel follows a package that only depends on the newest kernel to the
-// one that holds it. No packages and no error mean that apt does not know it.
+// resolveKernel follows a metapackage to the package with the kernel. If it
+// returns neither packages nor an error, apt does not know the metapackage.
 func resolveKernel(ctx context.Context, name string) ([]debPackage, error) {
 	for range 4 { // generic → version → signed or unsigned: never deeper
 		depends, err := aptDepends(ctx, name)
@@ -199,8 +199,9 @@ func resolveKernel(ctx context.Context, name string) ([]debPackage, error) {
 	return nil, fmt.Errorf("%s does not lead to a package with a kernel: see apt-cache depends %s", name, name)
 }
 
-// kernelParts picks from a kernel package's dependencies the kernel package it
-// stands for, if any, and the packages with modules (Ubuntu keeps them apart).
+// kernelParts returns, from a kernel package's dependencies, the kernel package
+// that it stands for, if any, and the packages with modules (Ubuntu has separate
+// ones).
 func kernelParts(depends []string) (next string, modules []string) {
 	for _, d := range depends {
 		switch {
@@ -227,7 +228,7 @@ func aptDepends(ctx context.Context, name string) ([]string, error) {
 	return depends, nil
 }
 
-// aptCandidate is the version that apt would install, or "".
+// aptCandidate returns the version that apt would install, or "".
 func aptCandidate(ctx context.Context, name string) (string, error) {
 	out, err := tool{argv: []string{"apt-cache", "policy", name}}.run(ctx)
 	if err != nil {
@@ -241,14 +242,14 @@ func aptCandidate(ctx context.Context, name string) (string, error) {
 	return "", nil
 }
 
-// fetchKernel downloads and unpacks the packages into a new kernel folder.
-func fetchKernel(ctx context.Context, folder string, packages []debPackage, version string) error {
-	work := filepath.Join(folder, "work")
+// fetchKernel downloads and unpacks the packages into a new kernel directory.
+func fetchKernel(ctx context.Context, dir string, packages []debPackage, version string) error {
+	work := filepath.Join(dir, "work")
 	if err := os.MkdirAll(work, 0o755); err != nil {
 		return explain(err)
 	}
-	// Apt downloads as its own user where it can; a folder that it cannot
-	// write to only costs a warning.
+	// Apt downloads as user _apt if it can; it only warns if that user cannot
+	// write to the directory.
 	for _, p := range packages {
 		download := tool{argv: []string{"apt-get", "-q", "download", p.Name + "=" + p.Version}, dir: work}
 		if _, err := download.run(ctx); err != nil {
@@ -257,7 +258,7 @@ func fetchKernel(ctx context.Context, folder string, packages []debPackage, vers
 	}
 	debs, err := filepath.Glob(filepath.Join(work, "*.deb"))
 	if err != nil || len(debs) == 0 {
-		return fmt.Errorf("apt-get download of %v left no package in %s", packages, work)
+		return fmt.Errorf("apt-get download of %v put no package into %s", packages, work)
 	}
 	tree := filepath.Join(work, "tree")
 	for _, deb := range debs {
@@ -269,7 +270,7 @@ func fetchKernel(ctx context.Context, folder string, packages []debPackage, vers
 	if len(kernels) != 1 {
 		return fmt.Errorf("packages %v hold %d files /boot/vmlinuz-*, not one", packages, len(kernels))
 	}
-	if err := os.Rename(kernels[0], filepath.Join(folder, "bzImage")); err != nil {
+	if err := os.Rename(kernels[0], filepath.Join(dir, "bzImage")); err != nil {
 		return err
 	}
 	modules := ""
@@ -281,22 +282,22 @@ func fetchKernel(ctx context.Context, folder string, packages []debPackage, vers
 	if modules == "" {
 		return fmt.Errorf("packages %v hold no /lib/modules/*/kernel", packages)
 	}
-	if err := os.Rename(modules, filepath.Join(folder, "modules")); err != nil {
+	if err := os.Rename(modules, filepath.Join(dir, "modules")); err != nil {
 		return err
 	}
 	if runtime.GOARCH == "amd64" {
-		if err := unpackKernel(folder); err != nil {
+		if err := unpackKernel(dir); err != nil {
 			return err
 		}
 	}
 	if err := os.RemoveAll(work); err != nil {
 		return err
 	}
-	return os.WriteFile(filepath.Join(folder, "version"), []byte(version), 0o644)
+	return os.WriteFile(filepath.Join(dir, "version"), []byte(version), 0o644)
 }
 
-func unpackKernel(folder string) error {
-	packed, err := os.ReadFile(filepath.Join(folder, "bzImage"))
+func unpackKernel(dir string) error {
+	packed, err := os.ReadFile(filepath.Join(dir, "bzImage"))
 	if err != nil {
 		return err
 	}
@@ -307,10 +308,11 @@ func unpackKernel(folder string) error {
 	if !pvhEntry(plain) {
 		return nil
 	}
-	return explain(os.WriteFile(filepath.Join(folder, "vmlinux"), plain, 0o644))
+	return explain(os.WriteFile(filepath.Join(dir, "vmlinux"), plain, 0o644))
 }
 
-// safeName replaces what a package's version may hold and a path should not.
+// safeName replaces characters of a package's version that a path should not
+// have.
 func safeName(version string) string {
 	return strings.NewReplacer(":", "%3a", "/", "%2f").Replace(version)
 }

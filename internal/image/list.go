@@ -19,16 +19,16 @@ import (
 // Entry is one image in the store.
 type Entry struct {
 	Digest string `json:"digest"`
-	// Names are the recipes and references that lead to it.
+	// Names are the recipes and references that resolve to it.
 	Names []string `json:"names"`
-	// Size is what the image and all its forms take on the disk.
+	// Size is the disk usage of the image with all its forms.
 	Size quantity.Bytes `json:"size"`
-	// Forms are those made so far, each with what it takes on the disk.
+	// Forms are those made so far, with their disk usage.
 	Forms map[string]quantity.Bytes `json:"forms"`
 	Made  time.Time                 `json:"made"`
 }
 
-// forms are the names of the files of an image as people know them.
+// forms are the names of an image's files for users.
 var forms = map[string]string{"rootfs.tar": "tar", "folder": "folder", "disk.ext4": "disk"}
 
 // List returns the images of the store, the newest first.
@@ -44,14 +44,14 @@ func (s *Store) List() ([]Entry, error) {
 			continue // being made, or being removed
 		}
 		digest := "sha256:" + f.Name()
-		folder := s.path("images", f.Name())
-		e := Entry{Digest: digest, Names: names[digest], Forms: map[string]quantity.Bytes{}, Made: modified(filepath.Join(folder, "rootfs.tar"))}
-		parts, err := os.ReadDir(folder)
+		dir := s.path("images", f.Name())
+		e := Entry{Digest: digest, Names: names[digest], Forms: map[string]quantity.Bytes{}, Made: modified(filepath.Join(dir, "rootfs.tar"))}
+		parts, err := os.ReadDir(dir)
 		if err != nil {
 			continue // removed meanwhile
 		}
 		for _, part := range parts {
-			size := quantity.Bytes(diskUsage(filepath.Join(folder, part.Name())))
+			size := quantity.Bytes(diskUsage(filepath.Join(dir, part.Name())))
 			e.Size += size
 			if form, ok := forms[part.Name()]; ok {
 				e.Forms[form] = size
@@ -63,7 +63,7 @@ func (s *Store) List() ([]Entry, error) {
 	return entries, nil
 }
 
-// names lists the names of each digest.
+// names returns the names of each digest.
 func (s *Store) names() map[string][]string {
 	names := map[string][]string{}
 	for _, path := range s.records() {
@@ -84,8 +84,8 @@ func (s *Store) records() []string {
 	return append(recipes, references...)
 }
 
-// Remove takes an image and all its forms out of the store. The digest may be
-// shortened as far as it stays unique, or be one of the image's names.
+// Remove deletes an image and all its forms from the store. The digest may be
+// shortened as long as it is unique, or be one of the image's names.
 func (s *Store) Remove(digest string) error {
 	entries, err := s.List()
 	if err != nil {
@@ -99,7 +99,7 @@ func (s *Store) Remove(digest string) error {
 	}
 	switch {
 	case digest == "" || len(found) == 0:
-		return fmt.Errorf("no image %q in the store %s: see tare ls images", digest, s.folder)
+		return fmt.Errorf("no image %q in the store %s: see tare ls images", digest, s.dir)
 	case len(found) > 1:
 		return fmt.Errorf("%q fits %d images: give more of the digest (tare ls images)", digest, len(found))
 	}
@@ -107,8 +107,8 @@ func (s *Store) Remove(digest string) error {
 }
 
 func (s *Store) remove(digest string) error {
-	folder := s.path("images", hexOf(digest))
-	if err := noMounts(folder); err != nil {
+	dir := s.path("images", hexOf(digest))
+	if err := noMounts(dir); err != nil {
 		return fmt.Errorf("image %s is in use: %w", short(digest), err)
 	}
 	unlock, ok := s.idle("removing-" + short(digest))
@@ -116,12 +116,12 @@ func (s *Store) remove(digest string) error {
 		return fmt.Errorf("image %s is being removed by another process", short(digest))
 	}
 	defer unlock()
-	// Out of sight first: nobody finds half an image.
+	// Renamed first, so that no process finds a partly deleted image.
 	gone := s.path("images", ".removing-"+short(digest))
 	if err := discard(gone); err != nil {
 		return fmt.Errorf("image %s: %w", short(digest), err)
 	}
-	if err := os.Rename(folder, gone); err != nil {
+	if err := os.Rename(dir, gone); err != nil {
 		return fmt.Errorf("image %s: %w", short(digest), explain(err))
 	}
 	for _, path := range s.records() {
@@ -139,7 +139,7 @@ func (s *Store) remove(digest string) error {
 	return s.removeFetched()
 }
 
-// removeFetched removes what the recipes of no image in the store fetch.
+// removeFetched deletes dependencies that no image in the store needs.
 func (s *Store) removeFetched() error {
 	used := map[string]bool{}
 	for _, path := range s.records() {
@@ -163,17 +163,17 @@ func (s *Store) removeFetched() error {
 	return nil
 }
 
-// Sweep removes what builds that were killed left half made, and returns a
-// line for each. It touches nothing that a living process works on.
+// Sweep deletes what killed builds left, and returns a line for each. It does
+// not touch files that a running process works on.
 func (s *Store) Sweep() ([]string, error) {
 	var swept []string
-	for pattern, lock := range map[string]func(key, folder string) string{
+	for pattern, lock := range map[string]func(key, dir string) string{
 		"images/.building-*":         func(key, _ string) string { return "recipe-" + key },
 		"images/.pulling-*":          func(key, _ string) string { return "reference-" + key },
 		"images/.removing-*":         func(key, _ string) string { return "removing-" + key },
 		"images/.making-*":           func(key, _ string) string { return "image-" + short(key) },
-		"images/*/.making-folder":    func(_, folder string) string { return "folder-" + short(folder) },
-		"images/*/.making-disk.ext4": func(_, folder string) string { return "disk-" + short(folder) },
+		"images/*/.making-folder":    func(_, dir string) string { return "folder-" + short(dir) },
+		"images/*/.making-disk.ext4": func(_, dir string) string { return "disk-" + short(dir) },
 		"fetched/.making-*":          func(key, _ string) string { return "fetch-" + strings.TrimSuffix(key, ".work") },
 		"kernels/.making-*":          func(string, string) string { return "kernel" },
 		"guests/.making-*":           func(key, _ string) string { return "guest-" + key },
@@ -198,8 +198,8 @@ func (s *Store) Sweep() ([]string, error) {
 	return swept, nil
 }
 
-// diskUsage is what a file or tree takes, each hard link once and holes not at
-// all.
+// diskUsage returns the disk usage of a file or tree. Hard links count once,
+// holes do not count.
 func diskUsage(path string) int64 {
 	var total int64
 	seen := map[uint64]bool{}

@@ -9,11 +9,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// lock waits until this caller alone, of all goroutines of all processes that
-// share the store, holds the name. The kernel lets go of it when the process
-// dies, so a killed build blocks nobody.
+// lock waits until the caller holds the lock of a name, among all goroutines of
+// all processes that share the store. The kernel releases it when the process
+// dies, so that a killed build does not block others.
 func (s *Store) lock(ctx context.Context, name string) (unlock func(), err error) {
-	path := filepath.Join(s.folder, "locks", name)
+	path := filepath.Join(s.dir, "locks", name)
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR|unix.O_CLOEXEC, 0o644)
 	if err != nil {
 		return nil, fmt.Errorf("lock of the image store: %w", explain(err))
@@ -36,18 +36,18 @@ func (s *Store) lock(ctx context.Context, name string) (unlock func(), err error
 		}
 		return func() { f.Close() }, nil
 	case <-ctx.Done():
-		// flock cannot be called off: whenever it comes through, let go.
+		// flock cannot be canceled: release it when it returns.
 		go func() {
-			<-held
+			<-held //nolint:errcheck // the caller has given up the lock
 			f.Close()
 		}()
 		return nil, fmt.Errorf("waiting for another process that holds %s: %w", path, ctx.Err())
 	}
 }
 
-// idle takes the lock only if nobody holds it.
+// idle takes the lock only if it is free.
 func (s *Store) idle(name string) (unlock func(), ok bool) {
-	f, err := os.OpenFile(filepath.Join(s.folder, "locks", name), os.O_CREATE|os.O_RDWR|unix.O_CLOEXEC, 0o644)
+	f, err := os.OpenFile(filepath.Join(s.dir, "locks", name), os.O_CREATE|os.O_RDWR|unix.O_CLOEXEC, 0o644)
 	if err != nil {
 		return nil, false
 	}
@@ -58,9 +58,9 @@ func (s *Store) idle(name string) (unlock func(), ok bool) {
 	return func() { f.Close() }, true
 }
 
-// once makes the file or folder at path by calling build with a temporary name
-// beside it and renaming the result, unless it is there already. However many
-// processes ask at the same time, one builds and the others wait for it.
+// once creates the file or directory at path, unless it exists, by calling build
+// with a temporary name next to it and renaming the result. If several processes
+// call it at the same time, one builds and the others wait.
 func (s *Store) once(ctx context.Context, lockName, path string, build func(temporary string) error) error {
 	if _, err := os.Lstat(path); err == nil {
 		return nil
@@ -76,14 +76,15 @@ func (s *Store) once(ctx context.Context, lockName, path string, build func(temp
 	return replace(path, build)
 }
 
-// replace puts what build makes in the place of path in one step, so that no
-// reader ever sees half of it. The caller holds the lock.
+// replace replaces path with what build creates in one step, so that no reader
+// sees a partial result. The caller holds the lock.
 func replace(path string, build func(temporary string) error) error {
 	parent := filepath.Dir(path)
 	if err := os.MkdirAll(parent, 0o755); err != nil {
 		return fmt.Errorf("image store: %w", explain(err))
 	}
-	// What a killed process left half made lies here too: we hold its lock.
+	// A killed process may have left a partial result: its lock was released,
+	// and is held here.
 	temporary := filepath.Join(parent, ".making-"+filepath.Base(path))
 	if err := os.RemoveAll(temporary); err != nil {
 		return fmt.Errorf("leftover of an earlier build: %w", err)

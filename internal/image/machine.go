@@ -12,36 +12,36 @@ import (
 	"time"
 )
 
-// machinePackages are what a machine takes to have others run in it: modules
-// are loaded on demand, and networks made.
+// machinePackages are what a machine needs to run instances: tools that load
+// modules on demand and create networks.
 var machinePackages = []string{"iproute2", "kmod"}
 
-// MachineRecipe is the root file system of a machine in which something that
-// these packages bring can run.
+// MachineRecipe returns the root file system of a machine in which the programs
+// of these packages can run.
 func MachineRecipe(packages []string) Recipe {
 	return Recipe{Packages: append(append([]string{}, machinePackages...), packages...)}
 }
 
-// MachineDisk is a file system with what a machine has besides the image that it
-// boots, in a raw file that is mostly holes: the modules of the kernel that
-// guests run, below modules/RELEASE, programs, and a store with another image. It
-// is made once for a key, and prepare may change it before anybody else sees it:
-// boot a machine that writes to it.
+// MachineDisk is a sparse raw disk with what a machine needs in addition to its
+// image: the modules of the guests' kernel, below modules/RELEASE, programs, and
+// a store with another image. It is made once per key. prepare may change it
+// before it is used: it boots a machine that writes to it.
 type MachineDisk struct {
 	Key string // all that the content follows from, but for the kernel and the image
-	// Image that the store in it has, as a tar and as a folder: sent into a
-	// machine it would take its processor's time. The disk goes when the image does.
+	// Image is in the disk's store as a tar and as a directory, since
+	// transferring and unpacking it would take CPU time in the machine. The disk
+	// is removed with the image.
 	Image    *Image
 	Store    string            // path in the file system
 	Programs map[string]string // path in the file system → file
 	Prepare  func(file string) error
 }
 
-// Room for what a machine unpacks: the image as a tar, as a folder and in an
-// engine, and for what instances write. Holes take no space.
+// Room for what a machine unpacks: the image as a tar, as a directory and in an
+// engine, and for what instances write. The file is sparse.
 const machineRoom = 8 << 30
 
-// Make makes or finds the disk in the store of its image.
+// Make finds the disk in the store of its image, or creates it.
 func (d MachineDisk) Make(ctx context.Context, progress func(string)) (string, error) {
 	if err := d.Image.check(); err != nil {
 		return "", err
@@ -51,11 +51,11 @@ func (d MachineDisk) Make(ctx context.Context, progress func(string)) (string, e
 	if err != nil {
 		return "", err
 	}
-	folder, err := d.Image.Directory(ctx)
+	dir, err := d.Image.Directory(ctx)
 	if err != nil {
 		return "", err
 	}
-	sum := sha256.Sum256([]byte(kernel.folder + "\x00" + d.Key))
+	sum := sha256.Sum256([]byte(kernel.dir + "\x00" + d.Key))
 	name := machineName(d.Image.Digest) + hex.EncodeToString(sum[:8])
 	file := s.path("machines", name)
 	err = s.once(ctx, "machine-"+name, file, func(temporary string) error {
@@ -64,9 +64,9 @@ func (d MachineDisk) Make(ctx context.Context, progress func(string)) (string, e
 		release, _, _ := strings.Cut(kernel.version, " ")
 		store := filepath.Join(staging, d.Store, "images", hexOf(d.Image.Digest))
 		err := errors.Join(
-			link(ctx, filepath.Join(kernel.folder, "modules"), filepath.Join(staging, "modules", release)),
+			link(ctx, filepath.Join(kernel.dir, "modules"), filepath.Join(staging, "modules", release)),
 			link(ctx, d.Image.Tar(), filepath.Join(store, filepath.Base(d.Image.Tar()))),
-			link(ctx, folder, filepath.Join(store, filepath.Base(folder))))
+			link(ctx, dir, filepath.Join(store, filepath.Base(dir))))
 		for at, from := range d.Programs {
 			err = errors.Join(err, copyProgram(from, filepath.Join(staging, at)))
 		}
@@ -91,11 +91,11 @@ func (d MachineDisk) Make(ctx context.Context, progress func(string)) (string, e
 	return file, nil
 }
 
-// machineName begins the names of the machines' disks that hold an image.
+// machineName is the prefix of the names of disks with an image.
 func machineName(digest string) string { return short(digest) + "-" }
 
-// forgetMachines removes what nobody asked for in a month, and what holds an
-// image that is gone.
+// forgetMachines removes disks that were not used for a month, and those whose
+// image is gone.
 func (s *Store) forgetMachines() {
 	files, _ := filepath.Glob(s.path("machines", "*"))
 	for _, file := range files {
@@ -117,13 +117,13 @@ func machineFileSystem(ctx context.Context, content, file string, size int64) er
 	if err := os.Truncate(file, size); err != nil {
 		return explain(err)
 	}
-	// Holes read as zeros: nothing is left to be initialized in the background.
+	// Holes read as zeros: nothing is initialized in the background.
 	_, err := tool{argv: []string{"mke2fs", "-q", "-F", "-t", "ext4", "-m", "0", "-L", "machine",
 		"-E", "lazy_itable_init=1,lazy_journal_init=1,discard,root_owner=0:0", "-d", content, file}}.run(ctx)
 	return err
 }
 
-// link makes a file or a tree appear somewhere else, without a copy of its bytes.
+// link makes a file or tree available at another path with hard links.
 func link(ctx context.Context, from, to string) error {
 	if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
 		return explain(err)

@@ -11,10 +11,10 @@ import (
 	"strings"
 )
 
-// guestModules are what a guest may need before its root file system is
-// mounted, and its channels to the host. Every one of them is loaded, whatever
-// the machine type: a driver without its device does no harm. What a kernel
-// has built in, or not at all, is left out.
+// guestModules are what a guest may need before its root file system is mounted,
+// and for its stream to the host. All are loaded on every machine type: a driver
+// without its device does no harm. Modules that are built into the kernel, or
+// missing, are left out.
 var guestModules = []string{
 	"virtio_pci", "virtio_mmio", // the two buses: q35 and microvm
 	"virtio_blk", "virtio_net", "virtio_console", "virtio_rng",
@@ -30,16 +30,16 @@ type module struct {
 	needs   []string
 }
 
-// moduleName is the kernel's own name for a module's file.
+// moduleName returns the kernel's name for a module's file.
 func moduleName(file string) string {
 	base, _, _ := strings.Cut(filepath.Base(file), ".ko")
 	return strings.ReplaceAll(base, "-", "_")
 }
 
-// collectModules reads the wanted modules and all that they need from a
-// /lib/modules/VERSION tree, each after what it needs. The needs are read from
-// the modules themselves, since a package that was only unpacked has no
-// modules.dep yet.
+// collectModules reads the requested modules and their dependencies from a
+// /lib/modules/VERSION tree, each after its dependencies. The dependencies are
+// read from the modules, since a package that was only unpacked has no
+// modules.dep.
 func collectModules(tree string, wanted []string) ([]module, error) {
 	files := map[string]string{}
 	err := filepath.WalkDir(tree, func(path string, entry fs.DirEntry, err error) error {
@@ -60,9 +60,9 @@ func collectModules(tree string, wanted []string) ([]module, error) {
 	})
 }
 
-// orderModules lists the wanted modules and their needs in an order in which
-// they can be loaded. find returns nil for a module that the kernel has built
-// in or not at all.
+// orderModules returns the requested modules and their dependencies in an order
+// in which they can be loaded. find returns nil for a module that is built into
+// the kernel, or missing.
 func orderModules(wanted []string, find func(name string) (*module, error)) ([]module, error) {
 	var order []module
 	seen := map[string]bool{}
@@ -124,8 +124,8 @@ func readModule(path string) (*module, error) {
 	return m, nil
 }
 
-// moduleNeeds reads the hard needs (depends=) and those that must come before
-// if they exist (softdep=pre:) from a .modinfo section.
+// moduleNeeds reads the dependencies (depends=) and the optional ones that must
+// be loaded before (softdep=pre:) from a .modinfo section.
 func moduleNeeds(info []byte) []string {
 	var needs []string
 	for _, field := range strings.Split(string(info), "\x00") {

@@ -14,7 +14,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/types"
 )
 
-// OCI is the image with one layer, the root file system's tar.
+// OCI returns the image with one layer, the root file system's tar.
 func (i *Image) OCI(ctx context.Context) (v1.Image, error) {
 	if err := i.check(); err != nil {
 		return nil, err
@@ -26,7 +26,7 @@ func (i *Image) OCI(ctx context.Context) (v1.Image, error) {
 	config := &v1.ConfigFile{
 		OS:           "linux",
 		Architecture: runtime.GOARCH,
-		// Nothing of the build's own time: the same bytes are the same image.
+		// No build time, so that the same content is the same image.
 		Created: v1.Time{Time: time.Unix(0, 0).UTC()},
 		Config:  v1.Config{Env: i.Env, WorkingDir: i.Dir},
 		RootFS:  v1.RootFS{Type: "layers"},
@@ -42,7 +42,7 @@ func (i *Image) OCI(ctx context.Context) (v1.Image, error) {
 	return img, nil
 }
 
-// rootLayer is the root file system's tar as a layer, not compressed.
+// rootLayer is the root file system's tar as an uncompressed layer.
 type rootLayer struct {
 	path string
 	hash v1.Hash
@@ -68,7 +68,7 @@ func (l *rootLayer) Uncompressed() (io.ReadCloser, error) { return os.Open(l.pat
 func (l *rootLayer) Size() (int64, error)                 { return l.size, nil }
 func (l *rootLayer) MediaType() (types.MediaType, error)  { return types.OCIUncompressedLayer, nil }
 
-// contextReader stops a long copy when it is called off.
+// contextReader makes a long copy cancelable.
 type contextReader struct {
 	ctx context.Context
 	io.Reader

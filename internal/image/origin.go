@@ -23,35 +23,35 @@ import (
 	"github.com/moby/moby/client"
 )
 
-// parseReference tells the four kinds of references apart.
+// parseReference distinguishes the four kinds of references.
 func parseReference(reference string) (origin, error) {
 	kind, rest, _ := strings.Cut(reference, ":")
 	switch kind {
 	case "docker-daemon":
 		if rest == "" {
-			return nil, fmt.Errorf("image %q: a name is wanted after docker-daemon:, as docker images prints it", reference)
+			return nil, fmt.Errorf("image %q: docker-daemon: needs a name, as docker images prints it", reference)
 		}
 		return daemonOrigin{rest}, nil
 	case "oci":
 		if rest == "" {
-			return nil, fmt.Errorf("image %q: a folder is wanted after oci:", reference)
+			return nil, fmt.Errorf("image %q: oci: needs a directory", reference)
 		}
 		return layoutReference(rest), nil
 	case "tar":
 		if rest == "" {
-			return nil, fmt.Errorf("image %q: a file is wanted after tar:", reference)
+			return nil, fmt.Errorf("image %q: tar: needs a file", reference)
 		}
 		return tarOrigin{rest}, nil
 	}
 	ref, err := name.ParseReference(reference)
 	if err != nil {
-		return nil, fmt.Errorf("image %q is no reference (%w): NAME[:TAG], REGISTRY/NAME[:TAG], docker-daemon:NAME, oci:FOLDER[:TAG] or tar:FILE are", reference, err)
+		return nil, fmt.Errorf("image %q is not a reference (%w): use NAME[:TAG], REGISTRY/NAME[:TAG], docker-daemon:NAME, oci:DIRECTORY[:TAG] or tar:FILE", reference, err)
 	}
 	return registryOrigin{ref}, nil
 }
 
-// registryOrigin is an image in a registry; name and password come from where
-// `docker login` leaves them.
+// registryOrigin is an image in a registry, with the credentials of `docker
+// login`.
 type registryOrigin struct{ ref name.Reference }
 
 func (o registryOrigin) options(ctx context.Context) []remote.Option {
@@ -69,7 +69,8 @@ func (o registryOrigin) resolve(ctx context.Context) (string, error) {
 	if err == nil {
 		return descriptor.Digest.String(), nil
 	}
-	// Some registries do not know HEAD, and none explains itself to it.
+	// Some registries do not support HEAD, and a HEAD response has no error
+	// message.
 	full, err := remote.Get(o.ref, o.options(ctx)...)
 	if err != nil {
 		return "", o.explain(err)
@@ -108,7 +109,7 @@ func (o registryOrigin) explain(err error) error {
 	return fmt.Errorf("registry %s: %w", registry, err)
 }
 
-// daemonOrigin is an image in the Docker daemon that DOCKER_HOST names.
+// daemonOrigin is an image in the Docker daemon of DOCKER_HOST.
 type daemonOrigin struct{ name string }
 
 func (o daemonOrigin) with(do func(*client.Client) error) error {
@@ -160,16 +161,16 @@ func (o daemonOrigin) fetch(ctx context.Context, work string) (v1.Image, error) 
 	return tarOrigin{saved}.fetch(ctx, work)
 }
 
-// layoutOrigin is an image in an OCI layout folder.
-type layoutOrigin struct{ folder, tag string }
+// layoutOrigin is an image in an OCI layout directory.
+type layoutOrigin struct{ dir, tag string }
 
-// layoutReference takes what stands behind the last colon for the tag, unless
-// the colon belongs to the folder's name.
+// layoutReference takes what follows the last colon as the tag, unless the colon
+// belongs to the directory's name.
 func layoutReference(rest string) layoutOrigin {
 	if colon := strings.LastIndex(rest, ":"); colon > 0 && !strings.Contains(rest[colon:], "/") && !exists(rest) {
 		return layoutOrigin{rest[:colon], rest[colon+1:]}
 	}
-	return layoutOrigin{folder: rest}
+	return layoutOrigin{dir: rest}
 }
 
 func (o layoutOrigin) resolve(ctx context.Context) (string, error) {
@@ -181,15 +182,15 @@ func (o layoutOrigin) resolve(ctx context.Context) (string, error) {
 }
 
 func (o layoutOrigin) fetch(context.Context, string) (v1.Image, error) {
-	path, err := layout.FromPath(o.folder)
+	path, err := layout.FromPath(o.dir)
 	if err != nil {
-		return nil, fmt.Errorf("no OCI layout in the folder %s: %w", o.folder, err)
+		return nil, fmt.Errorf("no OCI layout in directory %s: %w", o.dir, err)
 	}
 	index, err := path.ImageIndex()
 	if err != nil {
-		return nil, fmt.Errorf("OCI layout %s: %w", o.folder, err)
+		return nil, fmt.Errorf("OCI layout %s: %w", o.dir, err)
 	}
-	return pickImage(index, o.tag, "OCI layout "+o.folder)
+	return pickImage(index, o.tag, "OCI layout "+o.dir)
 }
 
 // pickImage finds the image of a tag and of this host's platform in an index.
@@ -241,11 +242,11 @@ func orNothing(tags []string) string {
 	return strings.Join(tags, ", ")
 }
 
-// tarOrigin is a file as `docker save` writes it, or an OCI layout in a tar.
+// tarOrigin is an archive of `docker save`, or an OCI layout in a tar.
 type tarOrigin struct{ file string }
 
 func (o tarOrigin) resolve(ctx context.Context) (string, error) {
-	// Of an OCI archive only what describes the image is looked at.
+	// Of an OCI archive only the image's metadata is read.
 	work, err := os.MkdirTemp("", "tare-archive-")
 	if err != nil {
 		return "", explain(err)
@@ -263,8 +264,8 @@ func (o tarOrigin) fetch(_ context.Context, work string) (v1.Image, error) {
 	return o.open(work, math.MaxInt64)
 }
 
-// open returns the image; of an OCI archive, files larger than the limit are
-// left out.
+// open returns the image. Files of an OCI archive that are larger than the limit
+// are left out.
 func (o tarOrigin) open(work string, limit int64) (v1.Image, error) {
 	kind, err := o.kind()
 	if err != nil {
@@ -277,18 +278,18 @@ func (o tarOrigin) open(work string, limit int64) (v1.Image, error) {
 		}
 		return img, nil
 	}
-	folder := filepath.Join(work, "layout")
-	if err := unpackLayout(o.file, folder, limit); err != nil {
+	dir := filepath.Join(work, "layout")
+	if err := unpackLayout(o.file, dir, limit); err != nil {
 		return nil, fmt.Errorf("OCI archive %s: %w", o.file, err)
 	}
-	index, err := layout.ImageIndexFromPath(folder)
+	index, err := layout.ImageIndexFromPath(dir)
 	if err != nil {
 		return nil, fmt.Errorf("OCI archive %s: %w", o.file, err)
 	}
 	return pickImage(index, "", "OCI archive "+o.file)
 }
 
-// kind is the name of the entry that tells what the archive is.
+// kind returns the name of the entry that identifies the type of the archive.
 func (o tarOrigin) kind() (string, error) {
 	kind := ""
 	err := eachEntry(o.file, func(_ int, header *tar.Header, _ io.Reader) error {
@@ -306,17 +307,17 @@ func (o tarOrigin) kind() (string, error) {
 		return "", fmt.Errorf("image archive: %w", err)
 	}
 	if kind == "" {
-		return "", fmt.Errorf("%s is no image archive: neither manifest.json (docker save) nor index.json (OCI) is in it", o.file)
+		return "", fmt.Errorf("%s is not an image archive: it has neither manifest.json (docker save) nor index.json (OCI)", o.file)
 	}
 	return kind, nil
 }
 
-// unpackLayout takes the plain files of an OCI archive out of it.
-func unpackLayout(archive, folder string, limit int64) error {
-	if err := os.MkdirAll(folder, 0o755); err != nil {
+// unpackLayout extracts the regular files of an OCI archive.
+func unpackLayout(archive, dir string, limit int64) error {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return explain(err)
 	}
-	root, err := os.OpenRoot(folder) // whatever the names say, nothing gets out
+	root, err := os.OpenRoot(dir) // whatever the names say, nothing gets out
 	if err != nil {
 		return err
 	}
@@ -344,8 +345,8 @@ func unpackLayout(archive, folder string, limit int64) error {
 	})
 }
 
-// configDigest identifies an image by its configuration, which names the
-// digests of all its layers unpacked: the same however it is packed.
+// configDigest identifies an image by its configuration, which has the digests
+// of all uncompressed layers: it is the same however the image is packed.
 func configDigest(img v1.Image) (string, error) {
 	digest, err := img.ConfigName()
 	if err != nil {

@@ -13,12 +13,12 @@ import (
 
 var digestRule = regexp.MustCompile(`^sha256:[0-9a-f]{64}$`)
 
-// Receive finds an image that was made elsewhere, or takes its tar in from what
-// send opens and puts it under its digest, which must be the tar's. send is
-// called only where the store does not have the image, by one caller at a time.
+// Receive finds an image that was built elsewhere, or reads its tar from send
+// and stores it under its digest, which is verified. send is called only if the
+// store does not have the image, and by one caller at a time.
 func (s *Store) Receive(ctx context.Context, made Image, send func() (io.Reader, error)) (*Image, error) {
 	if !digestRule.MatchString(made.Digest) {
-		return nil, fmt.Errorf("image %s: %q is no digest", made.Name, made.Digest)
+		return nil, fmt.Errorf("image %s: %q is not a digest", made.Name, made.Digest)
 	}
 	r := record{Digest: made.Digest, Name: made.Name, Env: made.Env, Dir: made.Dir}
 	err := s.once(ctx, "image-"+short(made.Digest), s.path("images", hexOf(made.Digest)), func(temporary string) error {
@@ -36,15 +36,15 @@ func (s *Store) Receive(ctx context.Context, made Image, send func() (io.Reader,
 		defer f.Close()
 		sum := sha256.New()
 		if _, err := io.Copy(io.MultiWriter(f, sum), contextReader{ctx, from}); err != nil {
-			return fmt.Errorf("taking in image %s: %w", made.Name, explain(err))
+			return fmt.Errorf("receiving image %s: %w", made.Name, explain(err))
 		}
 		if got := "sha256:" + hex.EncodeToString(sum.Sum(nil)); got != made.Digest {
-			return fmt.Errorf("taking in image %s: what came has the digest %s and not %s", made.Name, short(got), short(made.Digest))
+			return fmt.Errorf("receiving image %s: the data has the digest %s, not %s", made.Name, short(got), short(made.Digest))
 		}
 		if err := f.Close(); err != nil {
 			return fmt.Errorf("image store: %w", explain(err))
 		}
-		// Its name, for those who list what is here.
+		// The name, for listings.
 		return s.writeRecord(s.path("references", "received-"+short(r.Digest)+".json"), r)
 	})
 	if err != nil {

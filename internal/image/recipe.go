@@ -12,20 +12,21 @@ import (
 	"strings"
 )
 
-// recipeFormat changes whenever the same recipe gives other bytes than before.
+// recipeFormat changes whenever the same recipe results in other bytes than
+// before.
 const recipeFormat = 1
 
-// Merge makes one recipe of several, so that one image serves several
-// workloads: all packages, fetched things and files, and the commands in their
-// order. A file that two recipes want with different content, two versions of
-// one fetched thing in one folder, or two suites, are an error.
+// Merge combines several recipes into one, so that one image serves several
+// workloads: all packages, dependencies and files, and the commands in order.
+// Conflicts are an error: a file with different contents, two versions of a
+// dependency in one directory, or two suites.
 func Merge(recipes ...Recipe) (Recipe, error) {
 	var merged Recipe
 	files := map[string]File{}
 	fetched := map[[2]string]Fetch{}
 	for _, r := range recipes {
 		if r.Suite != "" && merged.Suite != "" && r.Suite != merged.Suite {
-			return Recipe{}, fmt.Errorf("recipes of two suites, %s and %s, cannot share an image: give the workloads images of their own", merged.Suite, r.Suite)
+			return Recipe{}, fmt.Errorf("recipes of two suites, %s and %s, cannot share an image: use separate images for the workloads", merged.Suite, r.Suite)
 		}
 		merged.Suite = cmp.Or(merged.Suite, r.Suite)
 		merged.Components = append(merged.Components, r.Components...)
@@ -34,14 +35,14 @@ func Merge(recipes ...Recipe) (Recipe, error) {
 			f = f.normal()
 			place := [2]string{f.To, f.what()}
 			if other, twice := fetched[place]; twice && other != f {
-				return Recipe{}, fmt.Errorf("two recipes want %s and %s in %s in different ways: give the workloads images of their own, or the things different folders", other, f, f.To)
+				return Recipe{}, fmt.Errorf("two recipes have %s and %s in %s with different content: use separate images for the workloads, or different directories", other, f, f.To)
 			}
 			fetched[place] = f
 		}
 		for _, f := range r.Files {
 			f = f.normal()
 			if other, twice := files[f.Path]; twice && other != f {
-				return Recipe{}, fmt.Errorf("two recipes want different files at %s: give the workloads images of their own, or the files different names", f.Path)
+				return Recipe{}, fmt.Errorf("two recipes want different files at %s: use separate images for the workloads, or different file names", f.Path)
 			}
 			files[f.Path] = f
 		}
@@ -76,17 +77,16 @@ func (f File) normal() File {
 
 var componentName = regexp.MustCompile(`^[a-z][a-z0-9-]*$`)
 
-// Validate refuses what no build could make sense of, before anything is
-// fetched.
+// Validate checks a recipe before anything is fetched.
 func (r Recipe) Validate() error {
 	for _, p := range r.Packages {
 		if p == "" || strings.ContainsAny(p, " \t\n,;|&$`'\"()<>!?*~") || strings.HasPrefix(p, "-") || strings.HasPrefix(p, "/") || strings.HasPrefix(p, ".") {
-			return fmt.Errorf("recipe: %q is no package name: one name an entry, with =VERSION or /SUITE at most", p)
+			return fmt.Errorf("recipe: %q is not a package name: an entry is one name, optionally with =VERSION or /SUITE", p)
 		}
 	}
 	for _, c := range r.Components {
 		if !componentName.MatchString(c) {
-			return fmt.Errorf("recipe: %q is no component of a distribution: one name an entry is wanted, such as contrib, non-free or universe", c)
+			return fmt.Errorf("recipe: %q is not a component of a distribution: an entry is one name, such as contrib, non-free or universe", c)
 		}
 	}
 	for _, f := range r.Fetch {
@@ -97,7 +97,7 @@ func (r Recipe) Validate() error {
 	for _, f := range r.Files {
 		switch {
 		case !path.IsAbs(f.Path) || path.Clean(f.Path) == "/":
-			return fmt.Errorf("recipe: file path %q: an absolute path is wanted, such as /etc/app.conf", f.Path)
+			return fmt.Errorf("recipe: file path %q: it must be absolute, such as /etc/app.conf", f.Path)
 		case f.Mode > 0o7777:
 			return fmt.Errorf("recipe: mode %#o of %s: permission bits only, such as 0755", f.Mode, f.Path)
 		}
@@ -108,12 +108,12 @@ func (r Recipe) Validate() error {
 		}
 	}
 	if strings.ContainsAny(r.Suite, " \t\n/") {
-		return fmt.Errorf("recipe: %q is no suite: a release's code name is wanted, such as bookworm", r.Suite)
+		return fmt.Errorf("recipe: %q is not a suite: use a release's code name, such as bookworm", r.Suite)
 	}
 	return nil
 }
 
-// normal is the same recipe in the one spelling by which it is cached.
+// normal returns the recipe in the normalized form by which it is cached.
 func (r Recipe) normal(hostSuite string) (Recipe, error) {
 	if err := r.Validate(); err != nil {
 		return r, err
@@ -126,7 +126,7 @@ func (r Recipe) normal(hostSuite string) (Recipe, error) {
 	return r, nil
 }
 
-// key names a normal recipe: the same key means the same build.
+// key identifies a normalized recipe: the same key means the same build.
 func (r Recipe) key(distribution, architecture string) string {
 	text, err := json.Marshal(struct {
 		Format       int

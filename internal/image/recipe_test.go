@@ -43,12 +43,12 @@ func TestMergeRefusesWhatCannotBeOneImage(t *testing.T) {
 
 func TestValidateRefusesWhatNoBuildCouldMakeSenseOf(t *testing.T) {
 	for want, r := range map[string]Recipe{
-		`"--allow" is no package name`:   {Packages: []string{"--allow"}},
-		`"a,b" is no package name`:       {Packages: []string{"a,b"}},
-		`file path "etc/x": an absolute`: {Files: []File{{Path: "etc/x"}}},
-		"mode 0100644 of /x: permission": {Files: []File{{Path: "/x", Mode: 0o100644}}},
-		"command 2 is empty":             {Commands: []string{"true", " "}},
-		`"book worm" is no suite`:        {Suite: "book worm"},
+		`"--allow" is not a package name`:        {Packages: []string{"--allow"}},
+		`"a,b" is not a package name`:            {Packages: []string{"a,b"}},
+		`file path "etc/x": it must be absolute`: {Files: []File{{Path: "etc/x"}}},
+		"mode 0100644 of /x: permission":         {Files: []File{{Path: "/x", Mode: 0o100644}}},
+		"command 2 is empty":                     {Commands: []string{"true", " "}},
+		`"book worm" is not a suite`:             {Suite: "book worm"},
 	} {
 		if err := r.Validate(); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want %q", err, want)
@@ -101,7 +101,7 @@ func TestABuildsFailureIsSaidInOneSentence(t *testing.T) {
 		{"E: Version '9' for 'redis' was not found\n", "package redis has no version 9"},
 		{"tar: ./x: Cannot write: No space left on device\n", "no space left on the disk of the image store"},
 		{"Err:1 http://m.example bookworm InRelease\n  Temporary failure resolving 'm.example'\nE: Failed to fetch http://m.example/dists/x  Temporary failure resolving 'm.example'\n", "a package source cannot be reached"},
-		{"E: The repository 'http://m.example/debian foo Release' does not have a Release file.\n", "is the suite bookworm right"},
+		{"E: The repository 'http://m.example/debian foo Release' does not have a Release file.\n", "check the suite bookworm"},
 		{"Segmentation fault\n", "its last lines:\n  Segmentation fault"},
 	} {
 		err := explainBuild(&toolError{cause: errors.New("exit status 25"), output: c.output}, "bookworm", debian)

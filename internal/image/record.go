@@ -8,20 +8,20 @@ import (
 	"strings"
 )
 
-// record is what the store knows of a source: which image it became.
+// record is the store's entry of a source: the image that it resolved to.
 type record struct {
 	Digest string   `json:"digest"`
 	Name   string   `json:"name"`
 	Env    []string `json:"env,omitempty"`
 	Dir    string   `json:"dir,omitempty"`
-	// Source is the digest by which the registry, daemon or archive knows what
-	// the reference pointed to.
+	// Source is the digest of what the reference pointed to, in the registry,
+	// daemon or archive.
 	Source string `json:"source,omitempty"`
-	// Recipe is kept for people who want to know what an image is.
+	// Recipe is stored for users who want to know what an image is.
 	Recipe *Recipe `json:"recipe,omitempty"`
 }
 
-// readRecord reads a record whose image is still in the store; nil if there is
+// readRecord reads a record whose image is still in the store, nil if there is
 // none.
 func (s *Store) readRecord(path string) *record {
 	text, err := os.ReadFile(path)
@@ -53,8 +53,8 @@ func (s *Store) image(r record) *Image {
 	return &Image{Digest: r.Digest, Name: r.Name, Env: r.Env, Dir: r.Dir, store: s}
 }
 
-// adopt moves a finished tar (and what lies beside it) into the store under
-// its digest.
+// adopt moves a finished tar, and the files next to it, into the store under its
+// digest.
 func (s *Store) adopt(work string, digest string) error {
 	target := s.path("images", hexOf(digest))
 	if exists(filepath.Join(target, "rootfs.tar")) {

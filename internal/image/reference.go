@@ -16,31 +16,30 @@ import (
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 )
 
-// origin is where a reference points: a registry, a daemon or an archive.
+// origin is what a reference points to: a registry, a daemon or an archive.
 type origin interface {
-	// resolve returns the digest by which the origin knows what the reference
-	// points to now, without fetching it.
+	// resolve returns the digest of what the reference points to now, without
+	// fetching it.
 	resolve(ctx context.Context) (digest string, err error)
-	// fetch returns the image itself; work is a folder for what it needs on
-	// the way.
+	// fetch returns the image; work is a directory for temporary files.
 	fetch(ctx context.Context, work string) (v1.Image, error)
 }
 
-// unreachableError is an origin that did not answer, so that nothing is known
-// about the reference.
+// unreachableError is the error of an origin that did not answer, so that
+// nothing is known about the reference.
 type unreachableError struct {
 	what  string
 	cause error
-	mend  string
+	fix   string
 }
 
 func (e *unreachableError) Error() string {
-	return fmt.Sprintf("%s does not answer: %v; %s", e.what, e.cause, e.mend)
+	return fmt.Sprintf("%s does not answer: %v; %s", e.what, e.cause, e.fix)
 }
 
 func (e *unreachableError) Unwrap() error { return e.cause }
 
-// platform is what images are taken for where a reference has several.
+// platform selects the image if a reference has several.
 var platform = v1.Platform{OS: "linux", Architecture: runtime.GOARCH}
 
 func (s *Store) fromReference(ctx context.Context, reference string, progress func(string)) (*Image, error) {
@@ -54,7 +53,7 @@ func (s *Store) fromReference(ctx context.Context, reference string, progress fu
 	if err != nil {
 		var silent *unreachableError
 		if r := s.readRecord(path); r != nil && errors.As(err, &silent) && ctx.Err() == nil {
-			progress(fmt.Sprintf("image %s: the one of %s from the store, since it cannot be asked for a newer one: %v", reference, short(r.Source), err))
+			progress(fmt.Sprintf("image %s: using %s from the store, since checking for a newer one failed: %v", reference, short(r.Source), err))
 			return s.image(*r), nil
 		}
 		return nil, fmt.Errorf("image %s: %w", reference, err)
@@ -87,11 +86,11 @@ func (s *Store) fromReference(ctx context.Context, reference string, progress fu
 	if err := s.writeRecord(path, *r); err != nil {
 		return nil, err
 	}
-	progress(fmt.Sprintf("image %s: taken, %s", reference, short(r.Digest)))
+	progress(fmt.Sprintf("image %s: stored, %s", reference, short(r.Digest)))
 	return s.image(*r), nil
 }
 
-// take fetches an image and makes its layers one tar in the store.
+// take fetches an image and stores its layers as one tar.
 func (s *Store) take(ctx context.Context, from origin, work, reference string, progress func(string)) (*record, error) {
 	progress(fmt.Sprintf("image %s: fetching", reference))
 	img, err := from.fetch(ctx, work)
@@ -110,7 +109,7 @@ func (s *Store) take(ctx context.Context, from origin, work, reference string, p
 		return nil, fmt.Errorf("its layers cannot be read: %w", err)
 	}
 	if len(layers) == 0 {
-		return nil, fmt.Errorf("it has no layers, so there is no root file system in it")
+		return nil, fmt.Errorf("it has no layers, so it has no root file system")
 	}
 	var files []string
 	for n, layer := range layers {
@@ -133,8 +132,8 @@ func (s *Store) take(ctx context.Context, from origin, work, reference string, p
 	return r, s.adopt(done, digest)
 }
 
-// spool writes a layer's tar to a file and holds it against the digest that
-// the image's configuration gives for it.
+// spool writes a layer's tar to a file and verifies it against the digest in the
+// image's configuration.
 func spool(ctx context.Context, layer v1.Layer, path string) error {
 	in, err := layer.Uncompressed()
 	if err != nil {
@@ -160,8 +159,8 @@ func spool(ctx context.Context, layer v1.Layer, path string) error {
 	return explain(out.Close())
 }
 
-// known finds an image that the store took from the same digest before, by
-// whatever reference.
+// known finds an image in the store that was made from the same digest, by any
+// reference.
 func (s *Store) known(reference, source string) *record {
 	paths, _ := filepath.Glob(s.path("references", "*.json"))
 	for _, path := range paths {
@@ -173,7 +172,7 @@ func (s *Store) known(reference, source string) *record {
 	return nil
 }
 
-// writeRecordLocked notes that a reference points to an image, if that is news.
+// writeRecordLocked records that a reference points to an image, if that is new.
 func (s *Store) writeRecordLocked(ctx context.Context, key string, r record) error {
 	path := s.path("references", key+".json")
 	if old := s.readRecord(path); old != nil && old.Source == r.Source && old.Digest == r.Digest {

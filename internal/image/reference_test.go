@@ -24,6 +24,8 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/remote"
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
 	"github.com/moby/moby/client"
+
+	"tare/internal/testing/needs"
 )
 
 // twoLayers is an image whose second layer removes, replaces and adds.
@@ -182,7 +184,7 @@ func TestWhatTheStoreHasIsNotPulledAgain(t *testing.T) {
 	if offline.Digest != first.Digest {
 		t.Errorf("offline gave %s, not %s", offline.Digest, first.Digest)
 	}
-	if note := strings.Join(said, "\n"); !strings.Contains(note, "from the store, since it cannot be asked for a newer one") {
+	if note := strings.Join(said, "\n"); !strings.Contains(note, "from the store, since checking for a newer one failed") {
 		t.Errorf("the note about the silent registry is absent: %q", note)
 	}
 
@@ -244,14 +246,14 @@ func TestReferencesThatLeadNowhereSayWhere(t *testing.T) {
 		silent + "/app:1":   "registry " + silent + " does not answer",
 		strings.TrimPrefix(refusing.URL, "http://") + "/app": "refuses",
 		host + "/empty":                   "has no layers",
-		"UPPER CASE":                      "is no reference",
-		"docker-daemon:":                  "a name is wanted",
-		"oci:" + folder + "/absent:x":     "no OCI layout in the folder",
+		"UPPER CASE":                      "is not a reference",
+		"docker-daemon:":                  "needs a name",
+		"oci:" + folder + "/absent:x":     "no OCI layout in directory",
 		"oci:" + layoutFolder + ":three":  "has no image three for " + platform.String() + "; it has one, two",
 		"oci:" + layoutFolder:             "has 2 images: name one by its tag",
 		"tar:" + folder + "/absent.tar":   "no such file",
-		"tar:" + write("x.tar", plainTar): "is no image archive",
-		"tar:" + write("y.tar", []byte("not a tar, but long enough to be read as a header of one, if one were careless"+strings.Repeat(".", 512))): "is no tar file",
+		"tar:" + write("x.tar", plainTar): "is not an image archive",
+		"tar:" + write("y.tar", []byte("not a tar, but long enough to be read as a header of one, if one were careless"+strings.Repeat(".", 512))): "is not a tar file",
 	} {
 		_, err := openStore(t).Get(t.Context(), Source{Reference: reference}, nil)
 		if err == nil || !strings.Contains(err.Error(), want) {
@@ -356,10 +358,9 @@ func TestTheOCIFormHasTheTarAsItsOnlyLayer(t *testing.T) {
 }
 
 func TestADockerDaemonGivesBackWhatItWasGiven(t *testing.T) {
+	needs.Real(t)
 	engine, err := client.New(client.FromEnv)
-	if err != nil {
-		t.Skipf("needs a Docker daemon: %v", err)
-	}
+	needs.Working(t, "a Docker daemon", err)
 	defer engine.Close()
 	if _, err := engine.Ping(t.Context(), client.PingOptions{}); err != nil {
 		t.Skipf("needs a Docker daemon: %v", err)

@@ -10,19 +10,19 @@ import (
 	"strings"
 )
 
-// aptSource is one package source of apt's configuration, whichever of apt's
-// two formats it was written in.
+// aptSource is one package source of apt's configuration, in either of apt's
+// formats.
 type aptSource struct {
 	URIs, Suites, Components []string
-	// Options are what stands in brackets in a one-line source, such as
-	// signed-by and check-valid-until.
+	// Options are those in brackets in a one-line source, such as signed-by and
+	// check-valid-until.
 	Options map[string]string
 }
 
-// recipeSources are the host's own sources of its distribution for a suite, as
-// one-line sources, with the recipe's components beside those that they name.
-// Third parties' repositories are left out: an image must not depend on what
-// else somebody installed here.
+// recipeSources returns the host's sources of its distribution for a suite as
+// one-line sources, with the recipe's components added. Third-party repositories
+// are left out, since an image must not depend on what else is installed on the
+// host.
 func recipeSources(apt string, lists string, distro distribution, suite string, components []string) ([]string, error) {
 	all, err := readSources(apt)
 	if err != nil {
@@ -49,9 +49,9 @@ func recipeSources(apt string, lists string, distro distribution, suite string, 
 	return lines, nil
 }
 
-// wantedSuite says under what name a recipe for a suite uses one of the host's
-// suites: the release itself, its updates and its security fixes. Backports
-// and proposed updates are a choice of the host's, not of the release.
+// wantedSuite returns the name under which a recipe for a suite uses one of the
+// host's suites: the release, its updates and its security updates. Backports
+// and proposed updates are left out.
 func wantedSuite(hostSuite, hostRelease, suite string) (string, bool) {
 	pocket, ok := strings.CutPrefix(hostSuite, hostRelease)
 	if !ok || hostRelease == "" {
@@ -64,9 +64,9 @@ func wantedSuite(hostSuite, hostRelease, suite string) (string, bool) {
 	return "", false
 }
 
-// ownSource tells the distribution's repositories from other people's for the
-// same suite. What the repository itself says (the Origin of its release file)
-// decides; before apt has fetched any, the key it is signed with does.
+// ownSource distinguishes the distribution's repositories from third-party ones
+// for the same suite: by the Origin of the repository's release file or, before
+// apt has fetched it, by the signing key.
 func ownSource(source aptSource, uri, suite, lists string, distro distribution) bool {
 	if origin, known := sourceOrigin(lists, uri, suite); known {
 		return strings.EqualFold(origin, distro.id)
@@ -78,14 +78,14 @@ func ownSource(source aptSource, uri, suite, lists string, distro distribution) 
 	return !signed || strings.Contains(filepath.Base(key), distro.id+"-archive")
 }
 
-// sourceOrigin is the Origin that the repository's release file gives, if apt
-// has fetched one.
+// sourceOrigin returns the Origin of the repository's release file, if apt has
+// fetched it.
 func sourceOrigin(lists, uri, suite string) (string, bool) {
 	return releaseField(lists, uri, suite, "Origin")
 }
 
-// codename puts the release's name in the place of a moving one such as
-// "stable", as far as the repository tells it.
+// codename replaces an alias such as "stable" with the release's name, if the
+// repository has it.
 func codename(lists, uri, suite, release string) string {
 	if strings.HasPrefix(suite, release) {
 		return suite
@@ -96,8 +96,8 @@ func codename(lists, uri, suite, release string) string {
 	return suite
 }
 
-// releaseField reads a field from the head of the release file that apt keeps
-// of a repository.
+// releaseField reads a field of the release file of a repository that apt has
+// stored.
 func releaseField(lists, uri, suite, field string) (string, bool) {
 	_, place, ok := strings.Cut(uri, "://")
 	if !ok {
@@ -119,7 +119,7 @@ func releaseField(lists, uri, suite, field string) (string, bool) {
 	return "", false
 }
 
-// with adds the components that the source does not have.
+// with adds components that the source does not have.
 func (s aptSource) with(components []string) aptSource {
 	s.Components = slices.Clone(s.Components)
 	for _, c := range components {
@@ -130,7 +130,7 @@ func (s aptSource) with(components []string) aptSource {
 	return s
 }
 
-// line writes the source in apt's one-line format.
+// line returns the source in apt's one-line format.
 func (s aptSource) line(uri, suite string) string {
 	var options []string
 	for name, value := range s.Options {
@@ -144,7 +144,7 @@ func (s aptSource) line(uri, suite string) string {
 	return fmt.Sprintf("deb %s%s %s %s", bracket, uri, suite, strings.Join(s.Components, " "))
 }
 
-// readSources reads all sources of a /etc/apt folder.
+// readSources reads all sources of an /etc/apt directory.
 func readSources(apt string) ([]aptSource, error) {
 	files, _ := filepath.Glob(filepath.Join(apt, "sources.list.d", "*"))
 	sort.Strings(files)
@@ -171,7 +171,7 @@ func readSources(apt string) ([]aptSource, error) {
 	return all, nil
 }
 
-// parseOneLine reads "deb [option=value ...] URI SUITE COMPONENT..." lines.
+// parseOneLine parses "deb [option=value ...] URI SUITE COMPONENT..." lines.
 func parseOneLine(text string) []aptSource {
 	var sources []aptSource
 	for _, line := range strings.Split(text, "\n") {
@@ -199,7 +199,7 @@ func parseOneLine(text string) []aptSource {
 	return sources
 }
 
-// parseDeb822 reads paragraphs of "Field: value" with continuation lines.
+// parseDeb822 parses paragraphs of "Field: value" with continuation lines.
 func parseDeb822(text string) []aptSource {
 	var sources []aptSource
 	fields, last := map[string]string{}, ""
@@ -216,8 +216,8 @@ func parseDeb822(text string) []aptSource {
 		}
 		source.URIs = slices.DeleteFunc(source.URIs, func(uri string) bool { return strings.HasPrefix(uri, "cdrom:") })
 		for field, option := range deb822Options {
-			// A key written into the file itself has no one-line form; the
-			// distribution's own keys are trusted by name anyway.
+			// A key embedded in the file cannot be written as a one-line source;
+			// the distribution's keys are trusted by name anyway.
 			if value := fields[field]; value != "" && !strings.Contains(value, "BEGIN PGP") {
 				source.Options[option] = value
 			}
@@ -244,7 +244,7 @@ func parseDeb822(text string) []aptSource {
 	return sources
 }
 
-// deb822Options are the fields that a one-line source can carry as options.
+// deb822Options are the fields that a one-line source has as options.
 var deb822Options = map[string]string{
 	"signed-by":         "signed-by",
 	"architectures":     "arch",
@@ -255,8 +255,8 @@ var deb822Options = map[string]string{
 	"allow-weak":        "allow-weak",
 }
 
-// fetchOptions are the host's settings of how packages are fetched (proxies,
-// mirrors of the past), which hold for an image's build as well.
+// fetchOptions returns the host's settings for fetching packages (proxies,
+// snapshot mirrors), which apply to an image's build as well.
 func fetchOptions(ctx context.Context) ([]string, error) {
 	out, err := tool{argv: []string{"apt-config", "dump", "--format", "%f \"%v\";%n"}}.run(ctx)
 	if err != nil {

@@ -8,37 +8,37 @@ import (
 	"strings"
 )
 
-// Store keeps images and their forms in a folder, by digest. Several processes
-// may use one at the same time.
+// Store stores images and their forms in a directory, by digest. Several processes
+// may use it at the same time.
 //
 //	images/HEX/         one image: image.json, rootfs.tar, and the forms made so far
-//	recipes/KEY.json    which image a recipe became
-//	references/KEY.json which image a reference became
-//	fetched/KEY.tar     a pinned thing that a recipe fetches
-//	kernels/NAME/       a kernel, taken out of its packages
-//	guests/NAME         an initramfs around one agent and one kernel's modules
-//	machines/NAME       what a machine keeps besides its image
-//	locks/              one file a thing that is being made
+//	recipes/KEY.json    the image that was built from a recipe
+//	references/KEY.json the image that a reference resolved to
+//	fetched/KEY.tar     a pinned dependency of a recipe
+//	kernels/NAME/       a kernel, extracted from its packages
+//	guests/NAME         an initramfs with one agent and one kernel's modules
+//	machines/NAME       a machine's disk, besides its image
+//	locks/              one lock file per file that is being created
 type Store struct {
-	folder string
+	dir string
 }
 
-// Open opens the store in a folder, making it if need be.
-func Open(folder string) (*Store, error) {
-	absolute, err := filepath.Abs(folder)
+// Open opens the store in a directory, which it creates if necessary.
+func Open(dir string) (*Store, error) {
+	absolute, err := filepath.Abs(dir)
 	if err != nil {
-		return nil, fmt.Errorf("image store %s: %w", folder, err)
+		return nil, fmt.Errorf("image store %s: %w", dir, err)
 	}
 	for _, part := range []string{"images", "recipes", "references", "fetched", "kernels", "guests", "machines", "locks"} {
 		if err := os.MkdirAll(filepath.Join(absolute, part), 0o755); err != nil {
-			return nil, fmt.Errorf("image store %s: %w", folder, explain(err))
+			return nil, fmt.Errorf("image store %s: %w", dir, explain(err))
 		}
 	}
-	return &Store{folder: absolute}, nil
+	return &Store{dir: absolute}, nil
 }
 
-// Get makes or finds the image of a source. progress hears a line for each
-// thing that takes time.
+// Get returns the image of a source, and builds or fetches it if necessary.
+// progress is called with a line for each step that takes time.
 func (s *Store) Get(ctx context.Context, src Source, progress func(string)) (*Image, error) {
 	if progress == nil {
 		progress = func(string) {}
@@ -51,15 +51,15 @@ func (s *Store) Get(ctx context.Context, src Source, progress func(string)) (*Im
 	case src.Reference != "":
 		return s.fromReference(ctx, src.Reference, progress)
 	}
-	return nil, fmt.Errorf("image: neither a recipe nor a reference is given")
+	return nil, fmt.Errorf("image: it needs a recipe or a reference")
 }
 
-// path of something in the store.
+// path returns a path in the store.
 func (s *Store) path(parts ...string) string {
-	return filepath.Join(append([]string{s.folder}, parts...)...)
+	return filepath.Join(append([]string{s.dir}, parts...)...)
 }
 
-// short is the part of a digest that people read.
+// short returns a digest shortened for messages.
 func short(digest string) string {
 	hex := strings.TrimPrefix(digest, "sha256:")
 	return hex[:min(12, len(hex))]

@@ -13,8 +13,8 @@ import (
 
 func TestASourceIsExactlyOneThing(t *testing.T) {
 	for want, source := range map[string]Source{
-		"neither a recipe nor a reference": {},
-		"both a recipe and the reference":  {Recipe: &Recipe{}, Reference: "x"},
+		"a recipe or a reference":         {},
+		"both a recipe and the reference": {Recipe: &Recipe{}, Reference: "x"},
 	} {
 		if _, err := openStore(t).Get(t.Context(), source, nil); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want %q", err, want)

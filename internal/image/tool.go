@@ -15,8 +15,8 @@ import (
 	"time"
 )
 
-// packageOf names the Debian package of each program that is called here, for
-// the message when it is missing.
+// packageOf has the Debian package of each program that is called here, for the
+// message if it is missing.
 var packageOf = map[string]string{
 	"mmdebstrap": "mmdebstrap",
 	"mke2fs":     "e2fsprogs",
@@ -36,11 +36,11 @@ type tool struct {
 	argv []string
 	env  []string // added to the process's own
 	dir  string
-	// hear gets every line of both outputs as it comes; nil for none.
+	// hear is called with every line of both outputs; nil is not called.
 	hear func(line string)
 }
 
-// toolError is a program that ended with another status than 0.
+// toolError is the error of a program that exited with a non-zero status.
 type toolError struct {
 	argv   []string
 	cause  error
@@ -57,15 +57,15 @@ func (e *toolError) Error() string {
 
 func (e *toolError) Unwrap() error { return e.cause }
 
-// run calls the program and returns what it printed on its standard output.
-// Cancelling ends its whole process group, politely at first so that it can
-// remove what it made.
+// run calls the program and returns its standard output. If the context ends,
+// its process group gets SIGTERM, so that it can clean up, and later SIGKILL.
 func (t tool) run(ctx context.Context) (string, error) {
 	cmd := exec.CommandContext(ctx, t.argv[0], t.argv[1:]...)
 	cmd.Dir = t.dir
 	cmd.Env = append(append(os.Environ(), "LC_ALL=C.UTF-8", "DEBIAN_FRONTEND=noninteractive"), t.env...)
-	// The kernel sends Pdeathsig when the thread that started the program goes,
-	// so that thread must stay; then even kill -9 leaves no orphan at work.
+	// The kernel sends the parent-death signal when the thread that forked
+	// exits, so this goroutine keeps its thread; then even kill -9 leaves no
+	// orphan.
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
@@ -81,7 +81,7 @@ func (t tool) run(ctx context.Context) (string, error) {
 	out.flush()
 	errs.flush()
 	if cmd.Process != nil && ctx.Err() != nil {
-		// Whatever of the group ignored the polite signal goes now.
+		// Whatever of the group ignored SIGTERM.
 		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
 	}
 	switch {
@@ -135,8 +135,7 @@ func (w *lineWriter) flush() {
 	w.partial = nil
 }
 
-// explain adds what to do to the errors of the file system that a user can
-// mend.
+// explain adds to file system errors what to do, if a user can fix them.
 func explain(err error) error {
 	switch {
 	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):

@@ -26,7 +26,7 @@ const (
 	setupHeaderEnd   = 0x250
 )
 
-// vmlinux unpacks the ELF kernel out of a bzImage.
+// vmlinux extracts the ELF kernel from a bzImage.
 func vmlinux(bzImage []byte) ([]byte, error) {
 	if len(bzImage) < setupHeaderEnd || string(bzImage[offMagic:offMagic+4]) != "HdrS" {
 		return nil, fmt.Errorf("no bzImage: the setup header's magic HdrS is absent")
@@ -50,14 +50,14 @@ func vmlinux(bzImage []byte) ([]byte, error) {
 		return nil, fmt.Errorf("payload of the bzImage: %w", err)
 	}
 	if !bytes.HasPrefix(plain, []byte(elf.ELFMAG)) {
-		return nil, fmt.Errorf("payload of the bzImage is no ELF file: it begins with % x", plain[:min(4, len(plain))])
+		return nil, fmt.Errorf("payload of the bzImage is not an ELF file: it begins with % x", plain[:min(4, len(plain))])
 	}
 	return plain, nil
 }
 
-// unpack undoes the compression that the first bytes tell of. What follows the
-// compressed stream is ignored: the kernel's build appends four bytes with the
-// unpacked size to most formats.
+// unpack decompresses by the format that the first bytes indicate. It ignores
+// what follows the compressed stream: the kernel's build appends the
+// uncompressed size, four bytes, to most formats.
 func unpack(packed []byte) ([]byte, error) {
 	in := bytes.NewReader(packed)
 	magic := func(s string) bool { return bytes.HasPrefix(packed, []byte(s)) }
@@ -74,8 +74,8 @@ func unpack(packed []byte) ([]byte, error) {
 		if err != nil {
 			return nil, fmt.Errorf("xz: %w", err)
 		}
-		// A single stream ends with the appended size still unread, which the
-		// library reports after all the bytes were delivered.
+		// After a single stream the appended size is unread, which the library
+		// reports after all data was delivered.
 		return upToAppendedSize("xz", r, packed)
 	case magic("\x28\xb5\x2f\xfd"):
 		r, err := zstd.NewReader(in, zstd.WithDecoderMaxWindow(1<<30))
@@ -108,8 +108,8 @@ func readNamed(format string, r io.Reader) ([]byte, error) {
 	return plain, nil
 }
 
-// upToAppendedSize reads to the end, or to the size that the last four bytes
-// give, when the decoder stumbles over those.
+// upToAppendedSize reads to the end, or to the size in the last four bytes if
+// the decoder fails on them.
 func upToAppendedSize(format string, r io.Reader, packed []byte) ([]byte, error) {
 	plain, err := io.ReadAll(r)
 	if err == nil {
@@ -122,8 +122,8 @@ func upToAppendedSize(format string, r io.Reader, packed []byte) ([]byte, error)
 	return nil, fmt.Errorf("%s: %w after %d bytes", format, err, len(plain))
 }
 
-// pvhEntry tells whether an ELF kernel carries the note with its PVH entry
-// point, without which a machine without firmware cannot start it.
+// pvhEntry reports whether an ELF kernel has the note with its PVH entry point,
+// without which a machine without firmware cannot boot it.
 func pvhEntry(kernel []byte) bool {
 	const physicalEntry32 = 18 // XEN_ELFNOTE_PHYS32_ENTRY
 	file, err := elf.NewFile(bytes.NewReader(kernel))

@@ -6,13 +6,13 @@ import (
 	"os"
 )
 
-// Directory is the root file system unpacked. It must not be written to.
+// Directory returns the unpacked root file system. It must not be written to.
 func (i *Image) Directory(ctx context.Context) (string, error) {
 	if err := i.check(); err != nil {
 		return "", err
 	}
-	folder := i.path("folder")
-	err := i.store.once(ctx, "folder-"+short(i.Digest), folder, func(temporary string) error {
+	dir := i.path("folder")
+	err := i.store.once(ctx, "folder-"+short(i.Digest), dir, func(temporary string) error {
 		if os.Geteuid() != 0 {
 			return fmt.Errorf("unpacking a root file system with its owners and device nodes needs root: run as root")
 		}
@@ -27,7 +27,7 @@ func (i *Image) Directory(ctx context.Context) (string, error) {
 		return err
 	})
 	if err != nil {
-		return "", fmt.Errorf("folder of image %s: %w", i.Name, err)
+		return "", fmt.Errorf("directory of image %s: %w", i.Name, err)
 	}
-	return folder, nil
+	return dir, nil
 }
