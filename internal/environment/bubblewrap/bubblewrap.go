@@ -1,5 +1,5 @@
-// Package bubblewrap runs an image in namespaces that bwrap makes, the sandbox
-// of Flatpak: no engine, no daemon, no OCI runtime. It is also the example of
+// Package bubblewrap runs an image in namespaces made by bwrap, the sandbox of
+// Flatpak: without an engine, a daemon or an OCI runtime. It is the example in
 // docs/adding-an-environment.md.
 //
 // It must not know workloads or studies.
@@ -26,15 +26,15 @@ import (
 
 // Options of the kind "bubblewrap".
 type Options struct {
-	// Network is host, or none for a loopback of its own.
+	// Network is host, or none: a network namespace with only a loopback.
 	Network string `yaml:"network" json:"network"`
 }
 
-// Validate says what is wrong with the options; each message begins with the
-// key, so that it is shown where that stands in the study.
+// Validate checks the options. Each message begins with the key, so that tare can show
+// its position in the study.
 func (o *Options) Validate() error {
 	if o.Network != "host" && o.Network != "none" {
-		return fmt.Errorf("network: %q is neither host nor none", o.Network)
+		return fmt.Errorf("network: %q is not known: choose host or none", o.Network)
 	}
 	return nil
 }
@@ -73,28 +73,28 @@ func (b *bubblewrap) Prepare(ctx context.Context, img *image.Image, _ func(strin
 	return err
 }
 
-// Label is empty: its figures need no caution.
+// Label is empty: its results need no caution.
 func (b *bubblewrap) Label() string { return "" }
 
-// Versions names bwrap's.
+// Versions returns the version of bwrap.
 func (b *bubblewrap) Versions(ctx context.Context) map[string]string {
-	said, err := exec.CommandContext(ctx, "bwrap", "--version").Output()
+	stdout, err := exec.CommandContext(ctx, "bwrap", "--version").Output()
 	if err != nil {
 		return nil
 	}
-	return map[string]string{"bwrap": strings.TrimPrefix(strings.TrimSpace(string(said)), "bubblewrap ")}
+	return map[string]string{"bwrap": strings.TrimPrefix(strings.TrimSpace(string(stdout)), "bubblewrap ")}
 }
 
-// NewNetwork has nothing to make: the instances share the host's network, and
-// each that joins gets an address of the loopback for itself.
+// NewNetwork makes nothing: instances share the host's network, and each one that joins
+// gets its own loopback address.
 func (b *bubblewrap) NewNetwork(context.Context, *cleanup.Owner, string) (environment.Network, error) {
 	if b.options.Network == "none" {
-		return nil, fmt.Errorf("network: none gives each instance a loopback of its own, where no other reaches it; use network: host")
+		return nil, fmt.Errorf("instances with network: none cannot reach each other; use network: host")
 	}
 	return virtnet.Loopback{}, nil
 }
 
-// instance is the child, and what it does not know of itself.
+// instance adds to the child process what depends on its isolation.
 type instance struct {
 	*childprocess.Instance
 	address string
@@ -104,7 +104,7 @@ type instance struct {
 func (i *instance) Address() string          { return i.address }
 func (i *instance) Paths() environment.Paths { return i.paths }
 
-// Start makes a root, and has bwrap run the agent in it.
+// Start makes a root and runs the agent in it with bwrap.
 func (b *bubblewrap) Start(ctx context.Context, r environment.Request) (_ environment.Instance, err error) {
 	made, err := childprocess.New(r)
 	if err != nil {
@@ -136,7 +136,7 @@ func (b *bubblewrap) Start(ctx context.Context, r environment.Request) (_ enviro
 	return i, nil
 }
 
-// root makes a fresh root with /data and returns bwrap's arguments for it.
+// root makes a fresh root with /data and returns the arguments of bwrap for it.
 func (i *instance) root(ctx context.Context, r environment.Request) ([]string, error) {
 	source, err := r.Image.Directory(ctx)
 	if err != nil {
@@ -160,14 +160,15 @@ func (i *instance) root(ctx context.Context, r environment.Request) ([]string, e
 	i.paths.Data, i.paths.DataOn = "bind mount of a folder", fsinfo.Of(data)
 	arguments := []string{"--bind", folder, "/"}
 	for _, bind := range binds { // SOURCE:TARGET:ro
-		words := strings.Split(bind, ":")
-		arguments = append(arguments, "--ro-bind", words[0], words[1])
+		fields := strings.Split(bind, ":")
+		arguments = append(arguments, "--ro-bind", fields[0], fields[1])
 	}
 	return append(arguments, "--proc", "/proc", "--dev", "/dev", "--ro-bind", "/sys", "/sys",
 		"--bind", data, "/data", "--ro-bind", program, "/tare-agent"), nil
 }
 
-// wire says how the instance is reached, and returns bwrap's arguments for it.
+// wire sets the address of the instance and returns the arguments of bwrap for its
+// network.
 func (i *instance) wire(o Options, r environment.Request) ([]string, error) {
 	if o.Network == "none" {
 		i.paths.Network = "none: a loopback of its own"

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"tare/internal/testing/needs"
 	"tare/internal/testing/testenv"
 )
 
@@ -23,7 +24,7 @@ func TestANameThatIsNoDevicesIsRefused(t *testing.T) {
 }
 
 func TestOnlyABlankDeviceOrOneOfTaresIsWrittenOver(t *testing.T) {
-	testenv.NeedsPrograms(t, "mke2fs")
+	needs.Program(t, "mke2fs")
 	device := testenv.LoopDevice(t, 64<<20)
 	if err := Check(device); err != nil {
 		t.Fatalf("a blank one: %v", err)
@@ -34,8 +35,8 @@ func TestOnlyABlankDeviceOrOneOfTaresIsWrittenOver(t *testing.T) {
 	if err := Format(t.Context(), device); err != nil {
 		t.Fatalf("one of tare's own: %v", err)
 	}
-	if said, err := exec.Command("mke2fs", "-q", "-F", "-t", "ext4", "-L", "precious", device).CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, said)
+	if output, err := exec.Command("mke2fs", "-q", "-F", "-t", "ext4", "-L", "precious", device).CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, output)
 	}
 	for what, try := range map[string]func() error{
 		"checking": func() error { return Check(device) }, "formatting": func() error { return Format(t.Context(), device) },
@@ -133,7 +134,7 @@ func TestADiskArrivesWholeWithItsHoles(t *testing.T) {
 	if err := os.Truncate(disk, 9<<20); err != nil {
 		t.Fatal(err)
 	}
-	if err := Write(disk, device); err == nil || !strings.Contains(err.Error(), "room for 8388608 bytes") {
+	if err := Write(disk, device); err == nil || !strings.Contains(err.Error(), "the device has 8388608 bytes") {
 		t.Errorf("a disk that is too large: %v", err)
 	}
 }

@@ -11,11 +11,11 @@ import (
 	"tare/internal/linux/cgroup"
 )
 
-// Requires is what any child in a group and a root of its own needs.
+// Requires lists what a child process with its own cgroup and root needs.
 func Requires() []environment.Requirement {
 	list := []environment.Requirement{
-		{What: "root, with the right to mount", Check: checkRoot},
-		{What: "cgroups that can be made", Check: checkCgroups},
+		{What: "root, with the capability to mount", Check: checkRoot},
+		{What: "a writable cgroup hierarchy", Check: checkCgroups},
 	}
 	for _, c := range []struct{ controller, limit string }{
 		{"cpu", "CPUs"}, {"memory", "memory"}, {"cpuset", "cores"}, {"pids", "processes"}, {"io", "io"},
@@ -37,12 +37,12 @@ func checkRoot(context.Context) environment.Finding {
 	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
 	var held [2]unix.CapUserData
 	if err := unix.Capget(&header, &held[0]); err != nil {
-		missing.Reason = fmt.Sprintf("asking for the capabilities: %v", err)
+		missing.Reason = fmt.Sprintf("capget: %v", err)
 		return missing
 	}
 	for name, bit := range map[string]int{"CAP_SYS_ADMIN": unix.CAP_SYS_ADMIN, "CAP_SYS_CHROOT": unix.CAP_SYS_CHROOT} {
 		if held[0].Effective&(1<<bit) == 0 {
-			missing.Reason = "root here is without " + name
+			missing.Reason = "root lacks " + name
 			missing.Fix = "run tare outside of this container, or start it with --privileged"
 			return missing
 		}

@@ -1,5 +1,5 @@
-// Package console passes on what an instance's kernel, engine or agent prints,
-// and keeps the end of it for messages.
+// Package console forwards what an instance's kernel, engine or agent prints, and keeps
+// the last lines for error messages.
 package console
 
 import (
@@ -8,20 +8,20 @@ import (
 	"sync"
 )
 
-// kept is how much of the end, in bytes and in lines.
+// Limits of what is kept for LastLines.
 const (
 	kept      = 4 << 10
 	keptLines = 8
 )
 
-// Console is a writer that may be used by several at once.
+// Console is a writer for concurrent use.
 type Console struct {
 	to   io.Writer
 	mu   sync.Mutex
 	last []byte
 }
 
-// New passes on to a writer.
+// New makes a console that forwards to a writer.
 func New(to io.Writer) *Console { return &Console{to: to} }
 
 func (c *Console) Write(p []byte) (int, error) {
@@ -34,14 +34,14 @@ func (c *Console) Write(p []byte) (int, error) {
 	return c.to.Write(p)
 }
 
-// LastLines are the last lines as the end of a message, or "".
+// LastLines are the last lines, formatted as the end of an error message; "" for none.
 func (c *Console) LastLines() string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	lines := strings.Split(strings.TrimSpace(string(c.last)), "\n")
 	lines = lines[max(0, len(lines)-keptLines):]
 	if text := strings.Join(lines, "\n  "); text != "" {
-		return "\nthe console's last lines:\n  " + text
+		return "\nlast lines of the console:\n  " + text
 	}
 	return ""
 }

@@ -11,14 +11,14 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"tare/internal/testing/needs"
 )
 
 // smallImage is a folder with one of everything that a root file system holds.
 func smallImage(t *testing.T) string {
 	t.Helper()
-	if os.Geteuid() != 0 {
-		t.Skip("needs root: it makes files of other owners and device nodes")
-	}
+	needs.Root(t)
 	folder := t.TempDir()
 	script := `
 mkdir -p usr/bin etc var/lib/dpkg/info var/lib/redis var/cache/nginx proc opt tmp run

@@ -1,7 +1,7 @@
-// Package rootfs makes root file systems of instances on this machine out of an
-// image's folder or another one, without a byte of that being changed.
+// Package rootfs makes root file systems of instances on this machine from the
+// directory of an image, which it never changes.
 //
-// It must not know environments; who mounts what it returns is their business.
+// It must not know environments: they mount what it returns.
 package rootfs
 
 import (
@@ -18,20 +18,19 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// shared are the folders that an instance gets as read-only mounts of the
-// image's own: programs, and what only a package manager writes to. All else
-// is copied, so that a program writes to a plain file system, fresh in every
-// instance, and pays for no overlay.
+// shared are the directories that an instance gets as read-only bind mounts of the
+// image's: programs, and what only a package manager writes to. All others are copied,
+// so that a program writes to a plain file system without the cost of an overlay.
 var shared = []string{
 	"usr", "bin", "sbin", "lib", "lib32", "lib64", "libx32", "boot",
 	"var/lib/dpkg", "var/lib/apt", "var/cache/apt", "lib/apk",
 }
 
-// kernels are the folders that the agent covers with mounts of its own.
+// kernels are the directories on which the agent mounts kernel file systems.
 var kernels = []string{"proc", "sys", "dev"}
 
-// Fresh makes a fresh root out of an image's folder and returns what the
-// owner has to mount in it, each as SRC:DST[:ro].
+// Fresh makes a root from an image's directory and returns the bind mounts that it
+// needs, as SRC:DST[:ro].
 func Fresh(image, root string) (binds []string, err error) {
 	c := copying{links: map[[2]uint64]string{}, leaf: func(below string, info fs.FileInfo) bool {
 		if !info.IsDir() {
@@ -52,8 +51,8 @@ func Fresh(image, root string) (binds []string, err error) {
 	return binds, nil
 }
 
-// HostNames lets names be resolved as on the host, whose network it is; the
-// container engines do the same for theirs.
+// HostNames gives a root /etc/hosts and the host's /etc/resolv.conf, as container engines
+// do.
 func HostNames(root string) error {
 	hosts := filepath.Join(root, "etc/hosts")
 	if err := os.MkdirAll(filepath.Dir(hosts), 0o755); err != nil {
@@ -75,12 +74,12 @@ func HostNames(root string) error {
 	return os.WriteFile(own, resolver, 0o644)
 }
 
-// Shown makes a root of which every top-level folder is another root's, but for
-// /data, which the other needs no folder for, and what the kernel provides.
+// Shown makes a root with bind mounts of another root's top-level directories, except
+// /data and those of kernel file systems.
 func Shown(from, root string, readOnly bool) (binds []string, err error) {
 	entries, err := os.ReadDir(from)
 	if err != nil {
-		return nil, fmt.Errorf("looking at the root %s: %w", from, err)
+		return nil, fmt.Errorf("reading the root %s: %w", from, err)
 	}
 	how := ""
 	if readOnly {
@@ -111,7 +110,7 @@ func Shown(from, root string, readOnly bool) (binds []string, err error) {
 // attributes and device nodes.
 type copying struct {
 	links map[[2]uint64]string // device and inode → the copy
-	// leaf says that a folder is made but not entered.
+	// leaf reports whether a directory is made without its contents.
 	leaf func(below string, info fs.FileInfo) bool
 }
 
@@ -138,7 +137,7 @@ func (c *copying) folder(from, to, below string) error {
 			}
 		}
 	}
-	return dress(from, to, info) // last: filling a folder changes its time
+	return copyMetadata(from, to, info) // last: filling a folder changes its time
 }
 
 func (c *copying) file(from, to, _ string) error {
@@ -168,7 +167,7 @@ func (c *copying) file(from, to, _ string) error {
 	if err != nil {
 		return err
 	}
-	return dress(from, to, info)
+	return copyMetadata(from, to, info)
 }
 
 // content copies a file; the kernel shares the blocks where the file system can.
@@ -186,8 +185,8 @@ func content(from, to string) error {
 	return errors.Join(err, out.Close())
 }
 
-// dress gives a copy the owner, attributes, mode and time of the original.
-func dress(from, to string, info fs.FileInfo) error {
+// copyMetadata copies owner, extended attributes, mode and modification time.
+func copyMetadata(from, to string, info fs.FileInfo) error {
 	stat := info.Sys().(*syscall.Stat_t)
 	if int(stat.Uid) != os.Geteuid() || int(stat.Gid) != os.Getegid() {
 		if err := os.Lchown(to, int(stat.Uid), int(stat.Gid)); err != nil {
@@ -230,7 +229,7 @@ func attributes(from, to string) error {
 		if err == nil {
 			err = unix.Lsetxattr(to, name, value[:n], 0)
 		}
-		// The host's security module labels its own files by itself.
+		// SELinux labels files of the host automatically.
 		if err != nil && !strings.HasPrefix(name, "security.selinux") {
 			return &fs.PathError{Op: "copying attribute " + name, Path: from, Err: err}
 		}

@@ -1,6 +1,6 @@
-// Package blockdevice makes a block device that a study names fresh for one
-// instance. A device is written over only if it is blank or if tare wrote it:
-// whoever mistypes a name loses nothing.
+// Package blockdevice formats a block device that a study names for one instance. It
+// overwrites a device only if that is blank or has a file system made by tare, so that
+// a mistyped name destroys nothing.
 //
 // It must not know any kind of environment.
 package blockdevice
@@ -30,18 +30,18 @@ const (
 	dataLabel  = "tare-data"
 )
 
-// Named says whether an option's value names a device instead of a form.
+// Named reports whether an option's value is the path of a device.
 func Named(value string) bool { return strings.HasPrefix(value, "/") }
 
-// Valid says whether the name can be one of a device.
+// Valid checks that a path can be one of a block device.
 func Valid(path string) error {
 	if !strings.HasPrefix(path, "/dev/") || filepath.Clean(path) != path || strings.ContainsAny(path, ", \t\n") {
-		return fmt.Errorf("%q names no block device: write its path, such as /dev/sdb1", path)
+		return fmt.Errorf("%q names no block device: use its path, such as /dev/sdb1", path)
 	}
 	return nil
 }
 
-// Requirement is that of an environment that writes over a device.
+// Requirement is for an environment that overwrites a device.
 func Requirement(path string) environment.Requirement {
 	return environment.Requirement{What: "the device " + path + ", free and blank or tare's", Check: func(context.Context) environment.Finding {
 		if err := Check(path); err != nil {
@@ -51,8 +51,8 @@ func Requirement(path string) environment.Requirement {
 	}}
 }
 
-// Check says why a device may not be written over; it changes nothing. Nobody
-// else may have it open or mounted.
+// Check returns why a device must not be overwritten; it changes nothing. The device
+// must not be mounted or open exclusively.
 func Check(path string) error {
 	f, err := open(path)
 	if err != nil {
@@ -61,30 +61,30 @@ func Check(path string) error {
 	return f.Close()
 }
 
-// open opens a device that is free and may be written over.
+// open opens a device that is free and can be overwritten.
 func open(path string) (*os.File, error) {
 	info, err := os.Stat(path)
 	if err != nil {
-		return nil, fmt.Errorf("looking at the device: %w", err)
+		return nil, fmt.Errorf("examining the device: %w", err)
 	}
 	if info.Mode()&os.ModeDevice == 0 || info.Mode()&os.ModeCharDevice != 0 {
 		return nil, fmt.Errorf("%s is no block device", path)
 	}
-	// O_EXCL: the kernel refuses it while somebody has mounted it.
+	// O_EXCL: the kernel refuses it while the device is mounted.
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_EXCL, 0)
 	if errors.Is(err, unix.EBUSY) {
-		return nil, fmt.Errorf("%s is in use: it is mounted, or another instance has it; one instance at a time can have a device", path)
+		return nil, fmt.Errorf("%s is in use: it is mounted, or another instance uses it; only one instance at a time can use a device", path)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("opening the device: %w", err)
 	}
-	if err := ours(f); err != nil {
+	if err := checkContents(f); err != nil {
 		return nil, errors.Join(fmt.Errorf("%s: %w", path, err), f.Close())
 	}
 	return f, nil
 }
 
-// Where ext4 keeps its magic number and its label.
+// Offsets of the magic number and the label in an ext4 file system.
 const (
 	superblock = 1024
 	magicAt    = superblock + 56
@@ -93,18 +93,18 @@ const (
 	magic      = 0xEF53
 )
 
-// ours says why what is at the beginning of a device is neither nothing nor
-// tare's.
-func ours(device io.ReaderAt) error {
+// checkContents returns an error unless a device is blank or has a file system made by
+// tare.
+func checkContents(device io.ReaderAt) error {
 	head := make([]byte, 1<<20)
 	n, err := device.ReadAt(head, 0)
 	if err != nil && !errors.Is(err, io.EOF) {
-		return fmt.Errorf("reading its beginning: %w", err)
+		return fmt.Errorf("reading its first MiB: %w", err)
 	}
 	if head = head[:n]; len(bytes.Trim(head, "\x00")) == 0 {
 		return nil
 	}
-	what := "something that is no ext4 file system"
+	what := "data that is no ext4 file system"
 	if n > labelEnd && binary.LittleEndian.Uint16(head[magicAt:]) == magic {
 		label := string(bytes.TrimRight(head[labelAt:labelEnd], "\x00"))
 		if slices.Contains([]string{imageLabel, dataLabel}, label) {
@@ -112,15 +112,15 @@ func ours(device io.ReaderAt) error {
 		}
 		what = fmt.Sprintf("an ext4 file system with the label %q", label)
 	}
-	return fmt.Errorf("it holds %s, and tare writes over nothing that it did not make: if nobody needs it, run wipefs -a on it and empty its first MiB", what)
+	return fmt.Errorf("it contains %s, and tare overwrites only what it made: if the contents are not needed, run wipefs -a and clear the first MiB", what)
 }
 
-// Hold keeps others of this machine's from taking a device until the file is
-// closed; it has been made fresh before.
+// Hold opens a formatted device exclusively, so that no other process of this machine
+// can use it until the file is closed.
 func Hold(path string) (*os.File, error) {
 	f, err := os.OpenFile(path, os.O_RDONLY|os.O_EXCL, 0)
 	if err != nil {
-		return nil, fmt.Errorf("taking the device for an instance: %w", err)
+		return nil, fmt.Errorf("opening the device for an instance: %w", err)
 	}
 	return f, nil
 }
@@ -135,14 +135,14 @@ func Format(ctx context.Context, path string) error {
 		return err
 	}
 	argv := []string{"-q", "-F", "-t", "ext4", "-m", "0", "-L", dataLabel, "-E", "lazy_itable_init=0,lazy_journal_init=0,discard", path}
-	if said, err := exec.CommandContext(ctx, "mke2fs", argv...).CombinedOutput(); err != nil {
-		return fmt.Errorf("mke2fs %s: %w: %s", strings.Join(argv, " "), err, bytes.TrimSpace(said))
+	if output, err := exec.CommandContext(ctx, "mke2fs", argv...).CombinedOutput(); err != nil {
+		return fmt.Errorf("mke2fs %s: %w: %s", strings.Join(argv, " "), err, bytes.TrimSpace(output))
 	}
 	return nil
 }
 
-// Mount makes a fresh file system on a device and mounts it at a folder: empty,
-// and everybody may write there.
+// Mount makes a fresh file system on a device and mounts it at a directory: empty, and
+// writable by all.
 func Mount(ctx context.Context, path, folder string) error {
 	if err := Format(ctx, path); err != nil {
 		return err
@@ -160,8 +160,7 @@ func Mount(ctx context.Context, path, folder string) error {
 	return nil
 }
 
-// Fresh makes the same file system without leaving it mounted; the folder is
-// where it is for a moment.
+// Fresh makes the same file system and unmounts it again from the directory.
 func Fresh(ctx context.Context, path, folder string) error {
 	if err := Mount(ctx, path, folder); err != nil {
 		return err
@@ -169,8 +168,7 @@ func Fresh(ctx context.Context, path, folder string) error {
 	return Unmount(folder)
 }
 
-// Unmount takes off what Mount mounted; a folder that has nothing mounted is no
-// problem.
+// Unmount unmounts what Mount mounted; nothing mounted is no error.
 func Unmount(folder string) error {
 	err := unix.Unmount(folder, 0)
 	if errors.Is(err, unix.EBUSY) {
@@ -182,7 +180,7 @@ func Unmount(folder string) error {
 	return fmt.Errorf("unmounting %s: %w", folder, err)
 }
 
-// Write puts a disk's file onto a device.
+// Write writes a disk image to a device.
 func Write(disk, path string) error {
 	f, err := open(path)
 	if err != nil {
@@ -191,7 +189,7 @@ func Write(disk, path string) error {
 	err = copyTo(f, disk, func(size int64) error {
 		room, err := f.Seek(0, io.SeekEnd)
 		if err == nil && room < size {
-			err = fmt.Errorf("it has room for %d bytes, and the disk has %d", room, size)
+			err = fmt.Errorf("the device has %d bytes, and the disk image %d", room, size)
 		}
 		return err
 	}, func(from, to int64) error { return zero(f, from, to) })
@@ -201,7 +199,7 @@ func Write(disk, path string) error {
 	return nil
 }
 
-// Copy makes a whole copy of a disk's file, with its holes.
+// Copy copies a disk image with its holes.
 func Copy(disk, path string) error {
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
@@ -214,9 +212,8 @@ func Copy(disk, path string) error {
 	return nil
 }
 
-// copyTo copies what is data in a disk and asks for zeros where holes are. All
-// is on the medium when it returns: nothing is written back while an instance
-// is measured.
+// copyTo copies the data of a disk image, and calls hole for each hole. It syncs before
+// it returns, so that nothing is written back while an instance is measured.
 func copyTo(to *os.File, disk string, room func(size int64) error, hole func(from, to int64) error) error {
 	from, err := os.Open(disk)
 	if err != nil {
@@ -235,13 +232,13 @@ func copyTo(to *os.File, disk string, room func(size int64) error, hole func(fro
 		if errors.Is(err, unix.ENXIO) { // nothing but a hole is left
 			start = info.Size()
 		} else if err != nil {
-			return fmt.Errorf("looking for data: %w", err)
+			return fmt.Errorf("SEEK_DATA: %w", err)
 		}
 		if err := hole(at, start); err != nil || start == info.Size() {
 			return errors.Join(err, to.Sync())
 		}
 		if at, err = unix.Seek(int(from.Fd()), start, unix.SEEK_HOLE); err != nil {
-			return fmt.Errorf("looking for a hole: %w", err)
+			return fmt.Errorf("SEEK_HOLE: %w", err)
 		}
 		if _, err := io.Copy(io.NewOffsetWriter(to, start), io.NewSectionReader(from, start, at-start)); err != nil {
 			return err
@@ -250,7 +247,7 @@ func copyTo(to *os.File, disk string, room func(size int64) error, hole func(fro
 	return to.Sync()
 }
 
-// zero makes a part of a device read as zeros, by the device itself where it can.
+// zero writes zeros to a range of a device, by the device itself if it supports that.
 func zero(f *os.File, from, to int64) error {
 	if from == to {
 		return nil

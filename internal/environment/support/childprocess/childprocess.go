@@ -1,0 +1,234 @@
+// Package childprocess manages an instance whose agent is a child process of tare on
+// this machine: in its own cgroup, with standard input and output as the channel. The
+// kinds native and bubblewrap are built on it.
+//
+// It must not know what isolates the process: it executes a command and ends it.
+package childprocess
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"slices"
+	"sync"
+	"time"
+
+	"tare/internal/agent"
+	"tare/internal/environment"
+	"tare/internal/environment/support/console"
+	"tare/internal/linux/cgroup"
+	"tare/internal/linux/netns"
+	"tare/internal/sample"
+)
+
+// Timeouts of Stop: for the shutdown of the agent, and for the removal after it.
+const (
+	shutdownTimeout = 3 * time.Second
+	removeTimeout   = 20 * time.Second
+)
+
+// Instance implements environment.Instance except Address and Paths. A field that the
+// start has not set yet is nil.
+type Instance struct {
+	request   environment.Request
+	directory string
+	begun     time.Time
+	prepared  time.Time
+	group     *cgroup.Group
+	process   *process
+	client    *agent.Client
+	phases    []environment.Phase
+	notes     []string
+	traffic   sample.Footprint // interfaces whose bytes are the instance's
+
+	undo []func() error
+	stop sync.Once
+	end  error
+}
+
+// process is the child.
+type process struct {
+	*os.Process
+	stream io.ReadWriteCloser
+	ended  chan struct{}
+	forget func()
+}
+
+// New makes the instance's directory. From here on Stop removes what was made.
+func New(r environment.Request) (*Instance, error) {
+	i := &Instance{request: r, begun: time.Now()}
+	var err error
+	i.directory, err = r.Owner.Directory(r.Name)
+	return i, err
+}
+
+// Directory of the instance on the host; Stop removes it.
+func (i *Instance) Directory() string { return i.directory }
+
+// Undo registers a function that Stop calls after the processes have ended, in reverse
+// order of registration.
+func (i *Instance) Undo(f func() error) { i.undo = append(i.undo, f) }
+
+// Traffic sets the interfaces at which the instance's bytes are counted.
+func (i *Instance) Traffic(f sample.Footprint) { i.traffic = f }
+
+// Limit makes the cgroup with the request's limits; those of io are for the disk that a
+// directory is on. It returns the cgroup.procs files, into which a process writes 0 to
+// join. The time until now counts as tare's preparation.
+func (i *Instance) Limit(disk string) (joins []string, err error) {
+	i.prepared = time.Now()
+	limits, err := i.request.Limits.Group(disk)
+	if err != nil {
+		return nil, err
+	}
+	if i.group, err = cgroup.Create(i.request.Owner.Cgroup(i.request.Name), limits); err != nil {
+		return nil, err
+	}
+	i.notes = i.group.Cautions(limits)
+	return i.group.ProcsFiles(), nil
+}
+
+// InCgroup is a command that joins a cgroup before it executes the program.
+func InCgroup(joins []string, program string, arguments ...string) *exec.Cmd {
+	const prelude = `while [ "$1" != -- ]; do echo 0 >"$1" || exit 1; shift; done; shift; exec "$@"`
+	args := append([]string{"-c", prelude, "sh"}, joins...)
+	return exec.Command("/bin/sh", append(append(args, "--", program), arguments...)...)
+}
+
+// Execute starts the command, which has to execute the agent, in a network namespace
+// (nil: the host's), and waits until the agent is ready. The command gets the
+// environment variables of the image, and none of the host.
+func (i *Instance) Execute(ctx context.Context, command *exec.Cmd, space *os.File) (err error) {
+	last := console.New(i.request.Console)
+	if i.process, err = i.launch(command, space, last); err != nil {
+		return err
+	}
+	executed := time.Now()
+	if i.client, err = agent.Connect(ctx, i.process.stream); err != nil {
+		return fmt.Errorf("starting %s: %w%s", i.request.Name, err, last.LastLines())
+	}
+	i.phases = []environment.Phase{
+		{Name: environment.PreparePhase, Duration: i.prepared.Sub(i.begun)},
+		{Name: "engine", Duration: executed.Sub(i.prepared)},
+		{Name: "agent", Duration: time.Since(executed)},
+	}
+	return nil
+}
+
+func (i *Instance) launch(command *exec.Cmd, space *os.File, stderr io.Writer) (*process, error) {
+	stdinR, stdinW, err := os.Pipe()
+	if err != nil {
+		return nil, fmt.Errorf("making the pipes of the agent: %w", err)
+	}
+	stdoutR, stdoutW, err := os.Pipe()
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("making the pipes of the agent: %w", err), stdinR.Close(), stdinW.Close())
+	}
+	p := &process{stream: &channel{stdoutR, stdinW}, ended: make(chan struct{}), forget: func() {}}
+	command.Stdin, command.Stdout, command.Stderr = stdinR, stdoutW, stderr
+	command.Env = []string{}
+	if i.request.Image != nil {
+		command.Env = append(command.Env, i.request.Image.Env...)
+	}
+	command.WaitDelay = shutdownTimeout
+	if space == nil {
+		err = command.Start()
+	} else {
+		err = netns.Within(space, command.Start)
+	}
+	stdinR.Close()
+	stdoutW.Close()
+	if err != nil {
+		p.stream.Close()
+		return nil, fmt.Errorf("executing %s for instance %s: %w", command.Path, i.request.Name, err)
+	}
+	p.Process = command.Process
+	go func() { _ = command.Wait(); close(p.ended) }()
+	forget, err := i.request.Owner.Adopt(p.Pid, "agent of "+i.request.Name)
+	if err != nil {
+		p.Kill()
+		<-p.ended
+		p.stream.Close()
+		return nil, err
+	}
+	p.forget = forget
+	return p, nil
+}
+
+// channel is the host's end of the agent's standard input and output.
+type channel struct {
+	*os.File          // the agent's standard output
+	in       *os.File // and standard input
+}
+
+func (c *channel) Write(p []byte) (int, error) { return c.in.Write(p) }
+func (c *channel) Close() error                { return errors.Join(c.File.Close(), c.in.Close()) }
+
+// Agent is the connection to the agent.
+func (i *Instance) Agent() *agent.Client { return i.client }
+
+// Phases of the start: engine until the command was executed, agent until it was ready.
+func (i *Instance) Phases() []environment.Phase { return i.phases }
+
+// Notes about the limits.
+func (i *Instance) Notes() []string { return i.notes }
+
+// Footprint is the cgroup, and where the traffic is counted.
+func (i *Instance) Footprint() sample.Footprint {
+	footprint := i.traffic
+	if i.group != nil {
+		footprint.Cgroups = []string{i.group.Path()}
+	}
+	return footprint
+}
+
+// Stop ends the agent and all that it started, and removes cgroup and directory.
+func (i *Instance) Stop(ctx context.Context) error {
+	i.stop.Do(func() {
+		if i.client != nil {
+			bound, cancel := context.WithTimeout(ctx, shutdownTimeout)
+			_ = i.client.Shutdown(bound) // what is left is killed below
+			cancel()
+			i.client.Close()
+		}
+		// Also when the caller's context is done: nothing may be left.
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), removeTimeout)
+		defer cancel()
+		i.end = i.remove(ctx)
+	})
+	return i.end
+}
+
+// remove removes whatever the start made.
+func (i *Instance) remove(ctx context.Context) error {
+	var problems []error
+	if i.process != nil {
+		i.process.stream.Close()
+		_ = i.process.Kill() // it may have died before it joined the group
+	}
+	if i.group != nil {
+		problems = append(problems, i.group.Kill(ctx))
+	}
+	if i.process != nil {
+		select {
+		case <-i.process.ended:
+			i.process.forget()
+		case <-ctx.Done():
+			problems = append(problems, fmt.Errorf("the agent (process %d) did not exit: %w", i.process.Pid, ctx.Err()))
+		}
+	}
+	if i.group != nil {
+		problems = append(problems, i.group.Remove())
+	}
+	for _, undo := range slices.Backward(i.undo) {
+		problems = append(problems, undo())
+	}
+	// Not through a mount that is still there: a later sweep removes both.
+	if err := errors.Join(problems...); err != nil || i.directory == "" {
+		return err
+	}
+	return os.RemoveAll(i.directory)
+}
