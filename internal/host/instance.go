@@ -11,8 +11,8 @@ import (
 	"tare/internal/agent"
 )
 
-// Instance is a running instance as a host: what is done there its agent does.
-// The instance stays its owner's; Close does nothing.
+// Instance is a running instance as a host: its agent runs the commands. Close
+// does nothing, as the instance belongs to the caller.
 func Instance(name, address string, a *agent.Client) Host {
 	return &instance{name: name, address: address, agent: a}
 }
@@ -36,20 +36,20 @@ func (i *instance) Run(ctx context.Context, argv ...string) ([]byte, error) {
 	return out.Bytes(), explain(i, argv, err, errs)
 }
 
-func (i *instance) Open(ctx context.Context, complaints io.Writer, argv ...string) (io.ReadWriteCloser, error) {
-	theirIn, ourOut := io.Pipe()
-	ourIn, theirOut := io.Pipe()
-	p, err := i.agent.Start(ctx, agent.Command{Argv: argv, Stdin: theirIn, Stdout: theirOut, Stderr: complaints})
+func (i *instance) Open(ctx context.Context, stderr io.Writer, argv ...string) (io.ReadWriteCloser, error) {
+	stdinR, stdinW := io.Pipe()
+	stdoutR, stdoutW := io.Pipe()
+	p, err := i.agent.Start(ctx, agent.Command{Argv: argv, Stdin: stdinR, Stdout: stdoutW, Stderr: stderr})
 	if err != nil {
-		return nil, explain(i, argv, errors.Join(err, theirIn.Close(), theirOut.Close()), nil)
+		return nil, explain(i, argv, errors.Join(err, stdinR.Close(), stdoutW.Close()), nil)
 	}
-	opened := &program{Reader: ourIn, in: ourOut, ended: make(chan struct{}), release: func() { ourIn.Close() }}
-	opened.kill = func() { p.Signal(context.Background(), agent.Signal(9)) }
+	opened := &program{Reader: stdoutR, in: stdinW, ended: make(chan struct{}), release: func() { stdoutR.Close() }}
+	opened.kill = func() { _ = p.Signal(context.Background(), agent.Signal(9)) }
 	go func() {
 		defer close(opened.ended)
 		_, err := p.Wait(context.Background())
-		theirIn.CloseWithError(io.ErrClosedPipe)
-		theirOut.CloseWithError(err) // nil is a plain end
+		stdinR.CloseWithError(io.ErrClosedPipe)
+		stdoutW.CloseWithError(err) // nil is EOF
 	}()
 	return opened, nil
 }

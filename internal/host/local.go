@@ -25,7 +25,7 @@ func (l local) Run(ctx context.Context, argv ...string) ([]byte, error) {
 	var out bytes.Buffer
 	errs := &Tail{}
 	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
-	cmd.Stdout, cmd.Stderr, cmd.WaitDelay = &out, errs, closing
+	cmd.Stdout, cmd.Stderr, cmd.WaitDelay = &out, errs, exitTimeout
 	err := cmd.Run()
 	if ctx.Err() != nil {
 		err = context.Cause(ctx)
@@ -37,28 +37,13 @@ func (l local) Run(ctx context.Context, argv ...string) ([]byte, error) {
 	return out.Bytes(), explain(l, argv, err, errs)
 }
 
-func (l local) Open(_ context.Context, complaints io.Writer, argv ...string) (io.ReadWriteCloser, error) {
-	theirIn, ourOut, err := os.Pipe()
-	if err != nil {
-		return nil, fmt.Errorf("making a pipe to %s: %w", argv[0], err)
-	}
-	ourIn, theirOut, err := os.Pipe()
-	if err != nil {
-		return nil, errors.Join(fmt.Errorf("making a pipe to %s: %w", argv[0], err), theirIn.Close(), ourOut.Close())
-	}
+func (l local) Open(_ context.Context, stderr io.Writer, argv ...string) (io.ReadWriteCloser, error) {
 	cmd := exec.Command(argv[0], argv[1:]...)
-	cmd.Stdin, cmd.Stdout, cmd.Stderr, cmd.WaitDelay = theirIn, theirOut, complaints, closing
-	err = cmd.Start()
-	theirIn.Close()
-	theirOut.Close()
+	cmd.WaitDelay = exitTimeout
+	p, err := open(cmd, stderr, func(error) {})
 	if err != nil {
-		return nil, errors.Join(explain(l, argv, err, nil), ourIn.Close(), ourOut.Close())
+		return nil, explain(l, argv, err, nil)
 	}
-	p := &program{Reader: ourIn, in: ourOut, ended: make(chan struct{}), kill: func() { cmd.Process.Kill() }, release: func() { ourIn.Close() }}
-	go func() {
-		defer close(p.ended)
-		cmd.Wait()
-	}()
 	return p, nil
 }
 

@@ -2,40 +2,48 @@ package host
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
+	"os"
+	"os/exec"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
+	"unicode"
+
+	"golang.org/x/sys/unix"
 )
 
-// closing is how long a program may take to end when its input has ended.
-const closing = 30 * time.Second
+// exitTimeout is how long a program may take to exit after its standard input
+// was closed.
+const exitTimeout = 30 * time.Second
 
-// program is one that runs, with its standard input and output as a stream.
+// program is a running one, with its standard input and output as a stream.
 type program struct {
 	io.Reader
 	in      io.WriteCloser
 	ended   chan struct{}
 	kill    func()
-	release func() // what the reading holds
+	release func() // closes the reader
 
 	once sync.Once
 }
 
 func (p *program) Write(b []byte) (int, error) { return p.in.Write(b) }
 
-// Close ends the program's input, which is its sign to end, waits for that, and
-// kills it where it does not.
+// Close closes the program's standard input, which tells it to exit, and kills
+// it after exitTimeout.
 func (p *program) Close() error {
 	p.once.Do(func() {
 		p.in.Close()
-		go io.Copy(io.Discard, p.Reader) // it may be stuck in what it still says
-		patience := time.NewTimer(closing)
-		defer patience.Stop()
+		go io.Copy(io.Discard, p.Reader) //nolint:errcheck // a program that is blocked in writing cannot exit
+		timeout := time.NewTimer(exitTimeout)
+		defer timeout.Stop()
 		select {
 		case <-p.ended:
-		case <-patience.C:
+		case <-timeout.C:
 			p.kill()
 			<-p.ended
 		}
@@ -44,7 +52,37 @@ func (p *program) Close() error {
 	return nil
 }
 
-// ExitError says that a command ended with a status other than 0, or by a signal.
+// open starts a command with pipes. exited is called with what Wait returned,
+// before the program counts as ended.
+func open(cmd *exec.Cmd, stderr io.Writer, exited func(error)) (*program, error) {
+	stdinR, stdinW, err := os.Pipe()
+	if err != nil {
+		return nil, fmt.Errorf("making a pipe: %w", err)
+	}
+	stdoutR, stdoutW, err := os.Pipe()
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("making a pipe: %w", err), stdinR.Close(), stdinW.Close())
+	}
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = stdinR, stdoutW, stderr
+	err = cmd.Start()
+	stdinR.Close()
+	stdoutW.Close()
+	if err != nil {
+		return nil, errors.Join(err, stdoutR.Close(), stdinW.Close())
+	}
+	p := &program{
+		Reader: stdoutR, in: stdinW, ended: make(chan struct{}),
+		kill: func() { cmd.Process.Kill() }, release: func() { stdoutR.Close() },
+	}
+	go func() {
+		defer close(p.ended)
+		exited(cmd.Wait())
+	}()
+	return p, nil
+}
+
+// ExitError reports that a command ended with a status other than 0, or by a
+// signal.
 type ExitError struct {
 	Status int    // -1 when a signal ended it
 	Signal string // its name, where it is known
@@ -53,25 +91,28 @@ type ExitError struct {
 func (e *ExitError) Error() string {
 	switch {
 	case e.Signal != "":
-		return "it was ended by " + e.Signal
+		return "killed by " + e.Signal
 	case e.Status < 0:
-		return "it was ended by a signal"
+		return "killed by a signal"
+	case e.Status > 128 && unix.SignalName(unix.Signal(e.Status-128)) != "":
+		// A shell reports a signal by this status.
+		return fmt.Sprintf("exit status %d (128 + %s)", e.Status, unix.SignalName(unix.Signal(e.Status-128)))
 	}
-	return fmt.Sprintf("it ended with status %d", e.Status)
+	return fmt.Sprintf("exit status %d", e.Status)
 }
 
-// explain says what was run where, and what it complained of.
-func explain(h Host, argv []string, err error, complaints *Tail) error {
+// explain names the command and the host, and appends the command's last output.
+func explain(h Host, argv []string, err error, stderr *Tail) error {
 	if err == nil {
 		return nil
 	}
-	if complaints != nil {
-		err = fmt.Errorf("%w%s", err, complaints.Last())
+	if stderr != nil {
+		err = fmt.Errorf("%w%s", err, stderr.Last())
 	}
 	return fmt.Errorf("running %s on %s: %w", short(argv), h.Name(), err)
 }
 
-// short is a command as a message names it: a script is not told in full.
+// short is a command for a message: only the beginning of a script is quoted.
 func short(argv []string) string {
 	words := make([]string, 0, len(argv))
 	for _, word := range argv {
@@ -83,8 +124,8 @@ func short(argv []string) string {
 	return strings.Join(words, " ")
 }
 
-// Tail keeps the end of what a program complains of, to stand in a message. Its
-// zero value is ready.
+// Tail keeps the end of a program's output for an error message. Its zero value
+// is ready.
 type Tail struct {
 	mu   sync.Mutex
 	kept []byte
@@ -98,16 +139,38 @@ func (t *Tail) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// Last is "; it said: ..." with the last lines, "" if there are none.
+// Last is "; output: ..." with the last lines, "" if there are none.
 func (t *Tail) Last() string {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	text := string(bytes.TrimSpace(t.kept))
+	text := t.text()
 	switch {
 	case text == "":
 		return ""
 	case strings.Contains(text, "\n"):
-		return "; it said last:\n  " + strings.ReplaceAll(text, "\n", "\n  ")
+		return "; last output:\n  " + strings.ReplaceAll(text, "\n", "\n  ")
 	}
-	return "; it said: " + text
+	return "; output: " + text
+}
+
+// text is the output with everything escaped that a terminal would act on.
+func (t *Tail) text() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	var b strings.Builder
+	for _, r := range string(bytes.TrimSpace(bytes.ReplaceAll(t.kept, []byte("\r\n"), []byte("\n")))) {
+		if r == '\n' || r == '\t' || unicode.IsPrint(r) {
+			b.WriteRune(r)
+		} else {
+			b.WriteString(strings.Trim(strconv.QuoteRune(r), "'"))
+		}
+	}
+	return b.String()
+}
+
+// cut removes a line from the end of the output and reports whether it was there.
+func (t *Tail) cut(line string) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	rest, found := bytes.CutSuffix(t.kept, []byte(line+"\n"))
+	t.kept = rest
+	return found
 }

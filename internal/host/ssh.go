@@ -2,6 +2,7 @@ package host
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -10,288 +11,392 @@ import (
 	"io/fs"
 	"net"
 	"net/netip"
+	"os"
+	"os/exec"
 	"path"
+	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
-
-	"golang.org/x/crypto/ssh"
 )
 
-// How long a machine may take to answer a connection, and to say on an idle one
-// that it is there.
-const (
-	connecting = 20 * time.Second
-	asking     = 5 * time.Second
-	silence    = 20 * time.Second
-)
+// ErrUnreachable is in the error where no SSH server answers: the machine may
+// still be booting. A refused host key or login is not that.
+var ErrUnreachable = errors.New("unreachable")
 
-// ErrUnreachable is in the error where nobody answers as an SSH server does: the
-// machine may still be booting. A key or a user that is refused is not that.
-var ErrUnreachable = errors.New("it cannot be reached")
-
-// Facing is a host that knows how it sees this machine.
+// Facing is a host that knows by which address it reaches this machine.
 type Facing interface {
-	// Facing is the IPv4 address by which the host reaches this machine; "" where
-	// that is not known.
+	// Facing returns this machine's IPv4 address on the route to the host; "" if
+	// it is not known.
 	Facing() string
 }
 
-// SSH connects to a machine, holds its key against the known ones and logs in.
-func SSH(ctx context.Context, d Destination) (Host, error) {
-	if err := d.Validate(); err != nil {
-		return nil, err
-	}
-	s, err := readSettings(d.Config)
+// ProgramVariable is the environment variable that names the SSH client.
+const ProgramVariable = "TARE_SSH"
+
+// FindSSH returns the path of the SSH client: $TARE_SSH, or ssh on the PATH.
+func FindSSH() (string, error) {
+	path, err := exec.LookPath(cmp.Or(os.Getenv(ProgramVariable), "ssh"))
 	if err != nil {
-		return nil, err
+		return "", fmt.Errorf("finding OpenSSH's client: %w", err)
 	}
-	r, err := s.resolve(d)
-	if err != nil {
-		return nil, err
-	}
-	m := &machine{name: r.login + "@" + r.name, lost: make(chan struct{})}
-	if r.port != "22" {
-		m.name += ":" + r.port
-	}
-	// The machines on the way come from the same ssh_config. What is given for
-	// the last one alone is not theirs.
-	hops := []resolved{}
-	for _, jump := range r.jumps {
-		hop, err := s.resolve(Destination{Host: jump, KnownHosts: d.KnownHosts})
-		if err != nil {
-			return nil, fmt.Errorf("ProxyJump of %s: %w", m.name, err)
-		}
-		if len(hop.jumps) > 0 && len(hops) == 0 {
-			return nil, fmt.Errorf("ProxyJump of %s: %s is itself behind %s: name all of them, with commas", m.name, jump, strings.Join(hop.jumps, ","))
-		}
-		hops = append(hops, hop)
-	}
-	ctx, cancel := context.WithTimeoutCause(ctx, connecting, fmt.Errorf("no answer in %v", connecting))
-	defer cancel()
-	for _, hop := range append(hops, r) {
-		if err := m.connect(ctx, hop); err != nil {
-			return nil, errors.Join(fmt.Errorf("connecting to %s: %w", m.name, err), m.Close())
-		}
-	}
-	m.address(r, len(hops) == 0)
-	go m.watch()
-	return m, nil
+	return path, nil
 }
 
-// again is the time between two tries to reach a machine that boots.
-const again = 300 * time.Millisecond
+// InstallSSH is the command that installs the SSH client.
+const InstallSSH = "apt-get install -y openssh-client, or name the program in $" + ProgramVariable
 
-// WaitSSH tries again until a machine that is booting answers, or the context
+// SSH connects to a machine with OpenSSH's client, checks its host key and logs
+// in.
+func SSH(ctx context.Context, d Destination) (Host, error) {
+	c, err := newConnector(ctx, d)
+	if err != nil {
+		return nil, err
+	}
+	return c.connect(ctx)
+}
+
+// retryInterval is the time between two attempts to reach a booting machine.
+const retryInterval = 300 * time.Millisecond
+
+// WaitSSH retries SSH until a machine that is booting answers, or the context
 // ends.
 func WaitSSH(ctx context.Context, d Destination) (Host, error) {
+	c, err := newConnector(ctx, d)
+	if err != nil {
+		return nil, err
+	}
 	for {
-		h, err := SSH(ctx, d)
+		h, err := c.connect(ctx)
 		if err == nil || !errors.Is(err, ErrUnreachable) {
 			return h, err
 		}
 		select {
 		case <-ctx.Done():
 			return nil, fmt.Errorf("%w: %w", context.Cause(ctx), err)
-		case <-time.After(again):
+		case <-time.After(retryInterval):
 		}
 	}
 }
 
-// machine is one that is reached over SSH.
+// connector is a destination with what ssh's configuration says of it.
+type connector struct {
+	program  string
+	options  []string
+	target   string // ssh's argument
+	settings map[string]string
+	name     string // for messages: USER@HOST[:PORT]
+	login    string // the command by which a person logs in
+	files    string // that are searched for the host key
+}
+
+// newConnector asks ssh for the configuration of the destination (ssh -G).
+func newConnector(ctx context.Context, d Destination) (*connector, error) {
+	if err := d.Validate(); err != nil {
+		return nil, err
+	}
+	login, name, port, err := split(d.Host)
+	if err != nil {
+		return nil, err
+	}
+	c := &connector{options: d.options(login, port), target: name, settings: map[string]string{}, login: d.byHand(login, name, port), files: d.KnownHosts}
+	if c.program, err = FindSSH(); err != nil {
+		return nil, fmt.Errorf("connecting to %s: %w: %s", d.Host, err, InstallSSH)
+	}
+	ctx, cancel := context.WithTimeout(ctx, connectTimeout)
+	defer cancel()
+	stderr := &Tail{}
+	cmd := exec.CommandContext(ctx, c.program, slices.Concat([]string{"-G"}, c.options, []string{"--", name})...)
+	cmd.Stderr, cmd.Env, cmd.SysProcAttr, cmd.WaitDelay = stderr, environ(), &syscall.SysProcAttr{Setsid: true}, time.Second
+	out, err := cmd.Output()
+	if err != nil {
+		return nil, fmt.Errorf("connecting to %s: reading ssh's configuration (ssh -G): %w%s", d.Host, err, stderr.Last())
+	}
+	for line := range strings.Lines(string(out)) {
+		key, value, _ := strings.Cut(strings.TrimSpace(line), " ")
+		if _, known := c.settings[key]; !known {
+			c.settings[key] = value
+		}
+	}
+	c.name = c.settings["user"] + "@" + c.settings["hostname"]
+	if c.settings["port"] != "22" {
+		c.name += ":" + c.settings["port"]
+	}
+	if c.files == "" {
+		c.files = c.settings["userknownhostsfile"] + " " + c.settings["globalknownhostsfile"]
+	}
+	return c, nil
+}
+
+// environ keeps a jump host's ssh, which does not inherit BatchMode, from asking
+// in a window. It has no terminal to ask on, as ssh runs in a session of its own.
+func environ() []string { return append(os.Environ(), "SSH_ASKPASS_REQUIRE=never") }
+
+// proxied reports whether the connection goes through a jump host or a program.
+func (c *connector) proxied() bool {
+	for _, key := range []string{"proxyjump", "proxycommand"} {
+		if value := c.settings[key]; value != "" && value != "none" {
+			return true
+		}
+	}
+	return false
+}
+
+// machine is a host behind a master connection of ssh (ControlMaster). Every
+// command is a session of that connection.
 type machine struct {
-	name   string
-	at     string // IPv4 address
-	facing string
-	chain  []*ssh.Client // the machine's own is the last
-	closed sync.Once
-	lost   chan struct{}
+	*connector
+	address, facing string
+	directory       string // of the control socket
+	master          *exec.Cmd
+	stdin           io.Closer     // of the master: its end ends the connection
+	stderr          *Tail         // of the master
+	ended           chan struct{} // closed when the master has exited
+	close           sync.Once
+	closed          chan struct{}
 }
 
-func (m *machine) client() *ssh.Client { return m.chain[len(m.chain)-1] }
+// masterScript runs ssh until its standard input ends: a pipe from this process,
+// so that a tare that is killed ends the connection too. Then it removes the
+// control socket's directory, which is $0.
+const masterScript = `exec 3<&0
+"$@" </dev/null 3<&- & ssh=$!
+{ cat <&3; kill $ssh; } >/dev/null 2>&1 & watch=$!
+exec 3<&-
+wait $ssh; status=$?
+kill $watch 2>/dev/null
+rm -rf -- "$0"
+exit $status`
 
-// connect adds a machine to the chain.
-func (m *machine) connect(ctx context.Context, r resolved) error {
-	check, algorithms, err := r.check()
-	if err != nil {
-		return err
+// pollInterval is the time between two checks for the control socket. ssh makes it
+// after the login, when it accepts sessions.
+const pollInterval = 5 * time.Millisecond
+
+func (c *connector) connect(ctx context.Context) (Host, error) {
+	m := &machine{connector: c, stderr: &Tail{}, ended: make(chan struct{}), closed: make(chan struct{})}
+	wrap := func(err error) error { return fmt.Errorf("connecting to %s: %w", c.name, err) }
+	var err error
+	if m.directory, err = socketDirectory(); err != nil {
+		return nil, wrap(err)
 	}
-	keys, err := r.keys()
-	if err != nil {
-		return err
+	if err := m.start(); err != nil {
+		return nil, wrap(errors.Join(err, os.RemoveAll(m.directory)))
 	}
-	defer keys.close()
-	to := net.JoinHostPort(r.name, r.port)
-	var conn net.Conn
-	if len(m.chain) == 0 {
-		conn, err = (&net.Dialer{}).DialContext(ctx, "tcp", to)
-	} else {
-		conn, err = m.client().DialContext(ctx, "tcp", to)
+	ctx, cancel := context.WithTimeoutCause(ctx, connectTimeout, fmt.Errorf("no answer in %v", connectTimeout))
+	defer cancel()
+	if err := m.waitConnected(ctx); err != nil {
+		m.Close()
+		return nil, wrap(err)
 	}
-	if err != nil {
-		return fmt.Errorf("%w: %w", ErrUnreachable, err)
-	}
-	stop := context.AfterFunc(ctx, func() { conn.Close() })
-	var refused error // of the key: the library hides it
-	c, channels, requests, err := ssh.NewClientConn(conn, to, &ssh.ClientConfig{
-		User: r.login, Auth: []ssh.AuthMethod{ssh.PublicKeys(keys.signers...)},
-		HostKeyCallback: func(name string, remote net.Addr, key ssh.PublicKey) error {
-			refused = check(name, remote, key)
-			return refused
-		},
-		HostKeyAlgorithms: algorithms,
-	})
-	inTime := stop()
-	switch {
-	case err == nil && inTime:
-		m.chain = append(m.chain, ssh.NewClient(c, channels, requests))
-		return nil
-	case err == nil:
-		c.Close()
-		err = context.Cause(ctx)
-	case !inTime:
-		err = fmt.Errorf("%w: %w", ErrUnreachable, context.Cause(ctx))
-	case refused != nil:
-		err = refused
-	case strings.Contains(err.Error(), "unable to authenticate"):
-		err = fmt.Errorf("it does not let user %s in with %s; put the public key there (ssh-copy-id), or name another one (identity:)", r.login, keys.words())
-	case strings.Contains(err.Error(), "no common algorithm"):
-		err = fmt.Errorf("%w; the known keys of it in %s are of other kinds: add those that it has: ssh-keyscan -p %s %s", err, strings.Join(r.knownHosts, ", "), r.port, r.name)
-	default: // it ended before it had said who it is
-		err = fmt.Errorf("%w: %w", ErrUnreachable, err)
-	}
-	conn.Close()
-	return err
+	m.locate(ctx)
+	return m, nil
 }
 
-// address looks up by which addresses the two reach each other.
-func (m *machine) address(r resolved, direct bool) {
-	plain := func(a net.Addr) string {
-		if tcp, ok := a.(*net.TCPAddr); ok && tcp.IP.To4() != nil {
-			return tcp.IP.String()
-		}
-		return ""
-	}
-	if direct {
-		m.at, m.facing = plain(m.client().RemoteAddr()), plain(m.client().LocalAddr())
-	} else if a, err := netip.ParseAddr(r.name); err == nil && a.Is4() {
-		m.at = r.name
-	}
-}
-
-// watch asks a machine whether it is there, and drops the connection where it
-// does not say so.
-func (m *machine) watch() {
-	tick := time.NewTicker(asking)
+func (m *machine) waitConnected(ctx context.Context) error {
+	tick := time.NewTicker(pollInterval)
 	defer tick.Stop()
 	for {
+		if _, err := os.Stat(m.socket()); err == nil {
+			return nil
+		}
 		select {
-		case <-m.lost:
-			return
 		case <-tick.C:
+		case <-m.ended:
+			return m.refusal()
+		case <-ctx.Done():
+			return fmt.Errorf("%w: %w", ErrUnreachable, context.Cause(ctx))
 		}
-		answered := make(chan error, 1)
-		go func() {
-			_, _, err := m.client().SendRequest("keepalive@openssh.com", true, nil)
-			answered <- err
-		}()
-		patience := time.NewTimer(silence)
-		select {
-		case err := <-answered:
-			patience.Stop()
-			if err == nil {
-				continue
-			}
-		case <-patience.C:
+	}
+}
+
+func (m *machine) socket() string { return filepath.Join(m.directory, "s") }
+
+// socketDirectory makes a private directory for a control socket. A socket's
+// path has at most 107 bytes, and ssh appends 17 to it for a temporary name.
+func socketDirectory() (string, error) {
+	const longest = 107 - 17 - len("/tare-ssh-0123456789/s")
+	parent := os.TempDir()
+	if len(parent) > longest {
+		parent = "/tmp"
+	}
+	directory, err := os.MkdirTemp(parent, "tare-ssh-")
+	if err != nil {
+		return "", fmt.Errorf("making a directory for ssh's control socket: %w", err)
+	}
+	return directory, nil
+}
+
+// arguments of ssh: those of the master connection, or of a session in it.
+func (m *machine) arguments(master bool) []string {
+	arguments := []string{"-o", "ControlPath=" + literal(m.socket()), "-o", "ControlPersist=no"}
+	if master {
+		arguments = append(arguments, "-N", "-o", "ControlMaster=yes")
+	} else {
+		// Without a master ssh would make a connection of its own, which nobody
+		// ends. This program fails in its place.
+		arguments = append(arguments, "-o", "ControlMaster=no", "-o", "ProxyCommand=false")
+	}
+	return slices.Concat(arguments, m.options, []string{"--", m.target})
+}
+
+// start starts the master connection.
+func (m *machine) start() error {
+	m.master = exec.Command("/bin/sh", append([]string{"-c", masterScript, m.directory, m.program}, m.arguments(true)...)...)
+	// In a session of its own it gets no Ctrl-C of the terminal: tare still has
+	// to end what runs on the machine.
+	m.master.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	m.master.Env, m.master.Stderr, m.master.WaitDelay = environ(), m.stderr, time.Second
+	var err error
+	if m.stdin, err = m.master.StdinPipe(); err != nil {
+		return err
+	}
+	if err := m.master.Start(); err != nil {
+		return err
+	}
+	go func() {
+		defer close(m.ended)
+		_ = m.master.Wait()
+	}()
+	return nil
+}
+
+// locate finds the addresses by which the two machines reach each other.
+func (m *machine) locate(ctx context.Context) {
+	name := m.settings["hostname"]
+	if m.proxied() {
+		if a, err := netip.ParseAddr(name); err == nil && a.Is4() {
+			m.address = name
 		}
-		m.Close()
 		return
+	}
+	addresses, err := net.DefaultResolver.LookupNetIP(ctx, "ip4", name)
+	if err != nil || len(addresses) == 0 {
+		return
+	}
+	m.address = addresses[0].Unmap().String()
+	if len(addresses) > 1 {
+		// The server knows which of them ssh has connected to.
+		connection, _ := m.Run(ctx, "sh", "-c", "echo $SSH_CONNECTION")
+		words := strings.Fields(string(connection))
+		if m.address = ""; len(words) == 4 && slices.ContainsFunc(addresses, func(a netip.Addr) bool { return a.Unmap().String() == words[2] }) {
+			m.address = words[2]
+		}
+	}
+	// Nothing is sent: the kernel selects the route.
+	if c, err := net.Dial("udp4", net.JoinHostPort(m.address, m.settings["port"])); err == nil && m.address != "" {
+		m.facing = c.LocalAddr().(*net.UDPAddr).IP.String()
+		c.Close()
 	}
 }
 
 func (m *machine) Name() string    { return m.name }
-func (m *machine) Address() string { return m.at }
+func (m *machine) Address() string { return m.address }
 func (m *machine) Facing() string  { return m.facing }
 
-// Close ends the connection, and those on the way.
-func (m *machine) Close() error {
-	m.closed.Do(func() {
-		close(m.lost)
-		for n := len(m.chain) - 1; n >= 0; n-- {
-			m.chain[n].Close()
+// terminateTimeout is how long ssh may take to exit after SIGTERM.
+const terminateTimeout = 5 * time.Second
+
+// Close ends the connection with all its sessions, and those to jump hosts.
+func (m *machine) Close() (err error) {
+	m.close.Do(func() {
+		close(m.closed)
+		m.stdin.Close() // masterScript terminates ssh
+		select {
+		case <-m.ended:
+		case <-time.After(terminateTimeout):
+			_ = syscall.Kill(-m.master.Process.Pid, syscall.SIGKILL) // the process group
+			<-m.ended
 		}
+		err = os.RemoveAll(m.directory)
 	})
-	return nil
+	return err
+}
+
+// err is nil while the master connection is open.
+func (m *machine) err() error {
+	select {
+	case <-m.closed:
+		return errors.New("the SSH connection is closed")
+	case <-m.ended:
+		return fmt.Errorf("ssh lost the connection (exit status %d)%s", m.master.ProcessState.ExitCode(), m.stderr.Last())
+	default:
+		return nil
+	}
+}
+
+// lost is why a session ended with ssh's own exit status 255. The master may
+// still be about to exit.
+func (m *machine) lost() error {
+	select {
+	case <-m.ended:
+	case <-time.After(time.Second):
+	}
+	if err := m.err(); err != nil {
+		return err
+	}
+	return errors.New("ssh ended the session (exit status 255)")
+}
+
+// session is a command line on the machine.
+func (m *machine) session(ctx context.Context, line string) *exec.Cmd {
+	cmd := exec.CommandContext(ctx, m.program, append(m.arguments(false), line)...)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	// The master holds the pipes until the remote command ends, also where its
+	// session was killed here.
+	cmd.Env, cmd.WaitDelay = environ(), time.Second
+	return cmd
 }
 
 func (m *machine) Run(ctx context.Context, argv ...string) ([]byte, error) {
 	return m.run(ctx, nil, argv)
 }
 
+// ssh exits with 255 on its own errors, and with the remote command's status
+// otherwise. A remote command that exits with 255 is marked.
+const (
+	marked255 = "tare: the command exited with status 255"
+	runScript = `"$@"; status=$?; [ $status -ne 255 ] || echo "` + marked255 + `" >&2; exit $status`
+)
+
 func (m *machine) run(ctx context.Context, in io.Reader, argv []string) ([]byte, error) {
-	session, err := m.client().NewSession()
-	if err != nil {
+	if err := m.err(); err != nil {
 		return nil, explain(m, argv, err, nil)
 	}
-	defer session.Close()
 	var out bytes.Buffer
 	errs := &Tail{}
-	session.Stdin, session.Stdout, session.Stderr = in, &out, errs
-	done := make(chan error, 1)
-	go func() { done <- session.Run(quote(argv)) }()
-	select {
-	case err = <-done:
-		return out.Bytes(), explain(m, argv, ended(err), errs)
-	case <-ctx.Done():
-		// An sshd does not let root's commands be killed so, and says that the
-		// session has ended when they have: nobody waits for that.
-		session.Signal(ssh.SIGKILL)
-		return nil, explain(m, argv, context.Cause(ctx), errs)
-	}
-}
-
-// ended is how a command ended, in words that all hosts share.
-func ended(err error) error {
-	var exit *ssh.ExitError
-	var missing *ssh.ExitMissingError
+	cmd := m.session(ctx, quote(append([]string{"sh", "-c", runScript, "sh"}, argv...)))
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = in, &out, errs
+	err := cmd.Run()
+	var exit *exec.ExitError
 	switch {
-	case errors.As(err, &exit) && exit.Signal() != "":
-		return &ExitError{Status: -1, Signal: "SIG" + exit.Signal()}
-	case errors.As(err, &exit):
-		return &ExitError{Status: exit.ExitStatus()}
-	case errors.As(err, &missing):
-		return errors.New("the connection broke off before it ended")
+	case err == nil:
+		return out.Bytes(), nil
+	case ctx.Err() != nil:
+		return nil, explain(m, argv, context.Cause(ctx), errs)
+	case !errors.As(err, &exit):
+	case exit.ExitCode() != 255 || errs.cut(marked255):
+		err = &ExitError{Status: exit.ExitCode()}
+	default:
+		err = m.lost()
 	}
-	return err
+	return out.Bytes(), explain(m, argv, err, errs)
 }
 
-func (m *machine) Open(ctx context.Context, complaints io.Writer, argv ...string) (io.ReadWriteCloser, error) {
-	session, err := m.client().NewSession()
+func (m *machine) Open(_ context.Context, stderr io.Writer, argv ...string) (io.ReadWriteCloser, error) {
+	if err := m.err(); err != nil {
+		return nil, explain(m, argv, err, nil)
+	}
+	p, err := open(m.session(context.Background(), quote(argv)), stderr, func(err error) {
+		var exit *exec.ExitError
+		if errors.As(err, &exit) && exit.ExitCode() == 255 {
+			fmt.Fprintln(stderr, m.lost())
+		}
+	})
 	if err != nil {
 		return nil, explain(m, argv, err, nil)
 	}
-	in, inErr := session.StdinPipe()
-	out, outErr := session.StdoutPipe()
-	session.Stderr = complaints
-	stop := context.AfterFunc(ctx, func() { session.Close() })
-	if err := errors.Join(inErr, outErr, session.Start(quote(argv))); err != nil {
-		session.Close()
-		return nil, explain(m, argv, err, nil)
-	}
-	if !stop() {
-		return nil, explain(m, argv, context.Cause(ctx), nil)
-	}
-	p := &program{Reader: out, in: in, ended: make(chan struct{}), release: func() { session.Close() }}
-	end := sync.OnceFunc(func() { close(p.ended) })
-	p.kill = func() {
-		session.Signal(ssh.SIGKILL)
-		session.Close()
-		end() // see run
-	}
-	go func() {
-		session.Wait()
-		end()
-	}()
 	return p, nil
 }
 
@@ -299,22 +404,23 @@ func (m *machine) Put(ctx context.Context, file string, mode fs.FileMode, conten
 	unfinished := unfinished(file)
 	_, err := m.run(ctx, content, []string{"sh", "-c", `mkdir -p -- "$1" && cat >"$2" && chmod "$3" "$2"`, "sh", path.Dir(file), unfinished, fmt.Sprintf("%o", mode.Perm())})
 	if err == nil {
-		// Only now: a connection that breaks off looks like the end of the content.
+		// A lost connection looks like the end of the content, so the file gets
+		// its name in a second step.
 		_, err = m.Run(ctx, "mv", "-f", "--", unfinished, file)
 	}
 	if err != nil {
-		m.Run(ctx, "rm", "-f", "--", unfinished)
+		_, _ = m.Run(ctx, "rm", "-f", "--", unfinished)
 		return fmt.Errorf("writing %s on %s: %w", file, m.name, err)
 	}
 	return nil
 }
 
-// unfinished is what a file is called until all of it is there.
+// unfinished is the temporary name of a file that is being written.
 func unfinished(file string) string {
 	return path.Join(path.Dir(file), "."+path.Base(file)+"-"+rand.Text()[:8])
 }
 
-// quote makes one line of words, for the shell there.
+// quote makes a command line for the remote shell.
 func quote(argv []string) string {
 	words := make([]string, len(argv))
 	for n, word := range argv {

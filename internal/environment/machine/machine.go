@@ -1,7 +1,6 @@
 // Package machine runs an image natively on another machine, which is reached
-// over SSH: bare metal, an instance of a cloud, the guest of any hypervisor.
-// The same code as here runs there, so limits, counting and clearing away are
-// the native environment's.
+// over SSH: bare metal, a cloud instance, the guest of any hypervisor. The native
+// environment runs there, so limits, accounting and clean-up are its own.
 //
 // It must not know workloads or studies.
 package machine
@@ -31,6 +30,7 @@ func init() {
 		Kind:     "machine",
 		About:    "processes of another machine, reached over SSH, in a cgroup and the image's root file system there",
 		Options:  func() any { return defaults() },
+		Parts:    environment.Parts{Switches: environment.InOrder("network")},
 		Requires: func(options any) []environment.Requirement { return requirements(options.(*Options)) },
 		New: func(options any) (environment.Environment, error) {
 			o := options.(*Options)
@@ -39,19 +39,20 @@ func init() {
 			}
 			return newMachine(*o), nil
 		},
-		// What a dead owner left lies on the other machine, where it ends by itself
-		// with the session, and is swept by the next one.
+		// Leftovers of a dead owner are on the other machine. They end with the
+		// session, or the next session sweeps them.
 		Sweep: nil,
 	})
 }
 
 func requirements(o *Options) []environment.Requirement {
 	l := lineTo(*o)
-	missing := func(err error, mend string) environment.Finding {
-		return environment.Finding{State: environment.Missing, Reason: err.Error(), Fix: mend}
+	missing := func(err error, fix string) environment.Finding {
+		return environment.Finding{State: environment.Missing, Reason: err.Error(), Fix: fix}
 	}
 	return []environment.Requirement{
-		{What: "a machine that is named", Check: func(context.Context) environment.Finding {
+		{What: "ssh, OpenSSH's client", Check: CheckSSH},
+		{What: "the name of a machine", Check: func(context.Context) environment.Finding {
 			if o.SSH == "" {
 				return environment.Finding{State: environment.Missing, Reason: "needs a study that names a machine", Fix: "in a study: {kind: machine, ssh: user@name}"}
 			}
@@ -60,14 +61,14 @@ func requirements(o *Options) []environment.Requirement {
 			}
 			return environment.Finding{State: environment.Usable}
 		}},
-		{What: "an SSH server there that lets tare in, and tare started by it", Check: func(ctx context.Context) environment.Finding {
+		{What: "a login over SSH, and tare started there", Check: func(ctx context.Context) environment.Finding {
 			s, err := l.session(ctx, nil)
 			if err != nil {
 				return missing(err, "")
 			}
 			return environment.Finding{State: environment.Usable, Reason: s.Host().Name()}
 		}},
-		{What: "what the native environment needs, there", Check: func(ctx context.Context) environment.Finding {
+		{What: "the requirements of native, on the machine", Check: func(ctx context.Context) environment.Finding {
 			s, err := l.session(ctx, nil)
 			if err != nil {
 				return missing(err, "")
@@ -77,21 +78,30 @@ func requirements(o *Options) []environment.Requirement {
 	}
 }
 
-// there sums up what the native environment lacks on the machine.
+// CheckSSH looks for the program by which machines are reached.
+func CheckSSH(context.Context) environment.Finding {
+	path, err := host.FindSSH()
+	if err != nil {
+		return environment.Finding{State: environment.Missing, Reason: err.Error(), Fix: host.InstallSSH}
+	}
+	return environment.Finding{State: environment.Usable, Reason: path}
+}
+
+// there summarizes which requirements of native the machine lacks.
 func there(ctx context.Context, s *remote.Session, o native.Options) environment.Finding {
 	state, findings := s.Check(ctx, kindThere, text(o))
 	sum := environment.Finding{State: state}
-	var reasons, mends []string
+	var reasons, fixes []string
 	for _, f := range findings {
 		if f.State == environment.Usable {
 			continue
 		}
 		reasons = append(reasons, strings.TrimSuffix(f.What+": "+f.Reason, ": "))
 		if f.Fix != "" {
-			mends = append(mends, f.Fix)
+			fixes = append(fixes, f.Fix)
 		}
 	}
-	sum.Reason, sum.Fix = strings.Join(reasons, "; "), strings.Join(mends, "; ")
+	sum.Reason, sum.Fix = strings.Join(reasons, "; "), strings.Join(fixes, "; ")
 	return sum
 }
 
@@ -103,9 +113,9 @@ func text(o native.Options) json.RawMessage {
 	return text
 }
 
-// line is the way to a machine: dialled when it is first needed, and again after
-// it was lost. All environments that go the same way share it, and it lasts as
-// long as the process.
+// line is the connection to a machine: opened when it is first needed, and again
+// after it was lost. All environments with the same connection options share it
+// for the lifetime of the process.
 type line struct {
 	options Options
 
@@ -166,8 +176,8 @@ type machine struct {
 	env environment.Environment
 }
 
-// networked is one whose instances share the machine's network, and so are
-// reached at its address.
+// networked is a machine whose instances share its network, and are reached at
+// its address.
 type networked struct{ *machine }
 
 func newMachine(o Options) environment.Environment {
@@ -178,7 +188,7 @@ func newMachine(o Options) environment.Environment {
 	return m
 }
 
-// native is the environment on the machine, of the session that stands.
+// native returns the environment on the machine, in the current session.
 func (m *machine) native(ctx context.Context, progress func(string)) (environment.Environment, *remote.Session, error) {
 	s, err := m.line.session(ctx, progress)
 	if err != nil {
@@ -195,7 +205,7 @@ func (m *machine) native(ctx context.Context, progress func(string)) (environmen
 	return m.env, s, nil
 }
 
-// Prepare puts tare and the image onto the machine.
+// Prepare copies tare and the image to the machine.
 func (m *machine) Prepare(ctx context.Context, img *image.Image, progress func(string)) error {
 	e, _, err := m.native(ctx, progress)
 	if err != nil {
@@ -204,8 +214,8 @@ func (m *machine) Prepare(ctx context.Context, img *image.Image, progress func(s
 	return e.Prepare(ctx, needed(m.options.RootFS, img), progress)
 }
 
-// needed is the image as the machine needs it: where its own root file system
-// is used, only the image's environment counts.
+// needed is the image as the machine needs it: if its own root file system is
+// used, only the image's environment variables and working directory.
 func needed(rootfs string, img *image.Image) *image.Image {
 	if rootfs == "image" || img == nil {
 		return img
@@ -225,7 +235,7 @@ func (m *machine) Start(ctx context.Context, r environment.Request) (environment
 	}
 	n, ours := r.Network.(*network)
 	if !ours || n.host != s.Host() {
-		return nil, fmt.Errorf("starting %s on %s: its network leads to another machine, or the connection was lost since it was made", r.Name, s.Host().Name())
+		return nil, fmt.Errorf("starting %s on %s: its network is that of another machine, or the connection was lost after it was made", r.Name, s.Host().Name())
 	}
 	if err := n.take(); err != nil {
 		return nil, fmt.Errorf("starting %s on %s: %w", r.Name, s.Host().Name(), err)
@@ -239,7 +249,7 @@ func (m *machine) Start(ctx context.Context, r environment.Request) (environment
 	return &connected{i.(*remote.Instance), sync.OnceFunc(n.leave)}, nil
 }
 
-// Label says that other programs run than in the image.
+// Label marks results of other programs than those of the image.
 func (m *machine) Label() string {
 	if m.options.RootFS == "host" {
 		return "host rootfs"
@@ -258,7 +268,7 @@ func (m *machine) Versions(ctx context.Context) map[string]string {
 	return versions
 }
 
-// NewNetwork is the network that leads to the machine anyway.
+// NewNetwork returns the existing network between the two machines.
 func (m networked) NewNetwork(ctx context.Context, _ *cleanup.Owner, _ string) (environment.Network, error) {
 	_, s, err := m.native(ctx, nil)
 	if err != nil {
@@ -266,12 +276,12 @@ func (m networked) NewNetwork(ctx context.Context, _ *cleanup.Owner, _ string) (
 	}
 	facing, knows := s.Host().(host.Facing)
 	if !knows || facing.Facing() == "" || s.Host().Address() == "" {
-		return nil, fmt.Errorf("by which addresses %s and this machine reach each other is not known: it lies behind another one (ProxyJump)", s.Host().Name())
+		return nil, fmt.Errorf("the addresses by which %s and this machine reach each other are not known: it is behind a jump host (ProxyJump or ProxyCommand)", s.Host().Name())
 	}
 	return &network{host: s.Host(), facing: facing.Facing()}, nil
 }
 
-// network is the way between a machine and this one.
+// network is the network between a machine and this one.
 type network struct {
 	host   host.Host
 	facing string
@@ -292,7 +302,7 @@ func (n *network) take() error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.taken {
-		return fmt.Errorf("%w: put the others onto other machines (hosts:)", environment.ErrOneAddress)
+		return fmt.Errorf("%w: place the others on other machines (hosts:)", environment.ErrOneAddress)
 	}
 	n.taken = true
 	return nil
@@ -304,13 +314,13 @@ func (n *network) leave() {
 	n.taken = false
 }
 
-// connected is an instance that has its machine's address.
+// connected is an instance that holds its machine's address.
 type connected struct {
 	*remote.Instance
 	leave func()
 }
 
-// Stop ends the instance and gives the address back.
+// Stop ends the instance and releases the address.
 func (c *connected) Stop(ctx context.Context) error {
 	defer c.leave()
 	return c.Instance.Stop(ctx)

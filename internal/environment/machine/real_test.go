@@ -22,6 +22,7 @@ import (
 	"tare/internal/host"
 	"tare/internal/quantity"
 	"tare/internal/sample"
+	"tare/internal/testing/needs"
 	"tare/internal/testing/sshhost"
 	"tare/internal/testing/testenv"
 )
@@ -34,7 +35,7 @@ func TestMain(m *testing.M) {
 // place is a machine with a home of tare there, which has the images already.
 func place(t *testing.T) (*sshhost.Machine, *Options) {
 	t.Helper()
-	testenv.NeedsRoot(t)
+	needs.Root(t)
 	testenv.NeedsAgent(t)
 	registration, _ := environment.Lookup(kindThere)
 	testenv.NeedsKind(t, kindThere, registration.Options())

@@ -12,10 +12,10 @@ import (
 	"tare/internal/host"
 )
 
-// Start runs a request's image natively on a machine that is reached already,
-// such as a guest that was just started, through a session of its own. rootfs is
-// "image" or "host". Stop ends the session; the host stays the caller's. What it
-// takes to put tare and the image there is the phase environment.PreparePhase.
+// Start runs a request's image natively on a connected machine, such as a guest
+// that was just started, in a new session. rootfs is "image" or "host". Stop ends
+// the session but does not close the host. Copying tare and the image is the
+// phase environment.PreparePhase.
 func Start(ctx context.Context, h host.Host, rootfs string, r environment.Request) (_ environment.Instance, err error) {
 	began := time.Now()
 	s, err := remote.DialWith(ctx, h, remote.Options{Progress: func(line string) { fmt.Fprintln(r.Console, line) }})
@@ -48,14 +48,14 @@ func Start(ctx context.Context, h host.Host, rootfs string, r environment.Reques
 	return &whole{i.(*remote.Instance), s, prepared}, nil
 }
 
-// whole is an instance with the session that it came about by.
+// whole is an instance with its session.
 type whole struct {
 	*remote.Instance
 	session  *remote.Session
 	prepared time.Duration
 }
 
-// Phases of the start, with what was put onto the machine.
+// Phases of the start, with the copying of tare.
 func (w *whole) Phases() []environment.Phase {
 	phases := append([]environment.Phase(nil), w.Instance.Phases()...)
 	for n := range phases {

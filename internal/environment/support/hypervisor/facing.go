@@ -7,9 +7,9 @@ import (
 	"net/url"
 )
 
-// Facing is the IPv4 address of this machine that a host of this name sees.
+// Facing returns the IPv4 address from which this machine reaches a host.
 func Facing(name string) (string, error) {
-	// Nothing is sent: the kernel only looks for the way.
+	// Connecting a UDP socket sends nothing: the kernel only looks up the route.
 	c, err := net.Dial("udp4", net.JoinHostPort(name, "443"))
 	if err != nil {
 		return "", err
@@ -19,7 +19,8 @@ func Facing(name string) (string, error) {
 	return address, err
 }
 
-// Untrusted says whether an error is a certificate that nobody vouches for.
+// Untrusted reports whether an error is a certificate of an unknown authority or for
+// another name.
 func Untrusted(err error) bool {
 	var unknown x509.UnknownAuthorityError
 	var name x509.HostnameError

@@ -112,8 +112,8 @@ func TestATemplateIsTakenOnlyWhenNobodyUsesIt(t *testing.T) {
 		want  string
 	}{
 		{"off", State{Labels: map[string]string{}}, ""},
-		{"on", State{On: true, Word: "running", Labels: map[string]string{}}, "is running: mode: restore takes only one that is powered off"},
-		{"another's", State{Labels: map[string]string{OwnerLabel: "zzz"}}, "is taken by tare's owner zzz"},
+		{"on", State{On: true, Word: "running", Labels: map[string]string{}}, "is running: mode: restore requires one that is powered off"},
+		{"another's", State{Labels: map[string]string{OwnerLabel: "zzz"}}, "is in use by tare's owner zzz"},
 	} {
 		h := &shelf{vms: map[string]*State{"template": &c.state}}
 		err := prepare(t.Context(), h, VM{Name: "template", Template: "template", Mode: Restore, Labels: ours})
@@ -160,7 +160,7 @@ func TestASweepEndsWhatDeadOwnersNotedDownAndNothingElse(t *testing.T) {
 	dead := func(id string) bool { return id == o.ID() }
 	h.no = "off"
 	removed, err := Sweep(t.Context(), "shelf", home, dead, open)
-	if err == nil || !strings.Contains(err.Error(), "if it is gone, delete "+home) || len(removed) > 0 {
+	if err == nil || !strings.Contains(err.Error(), "if it no longer exists, delete "+home) || len(removed) > 0 {
 		t.Errorf("of a VM that resists: %q, %v", removed, err)
 	}
 	h.no = ""
@@ -207,5 +207,12 @@ func TestAKeyIsLookedUpByTheTemplatesName(t *testing.T) {
 	}
 	if !knows(file, "debian") || knows(file, "ubuntu") || knows(file+"x", "debian") {
 		t.Error("a known key is not found, or one that is not known is")
+	}
+	for line, want := range map[string]bool{
+		key: true, key + " root@debian\n": true, "": false, key[:60]: false, "ssh-rsa " + key[12:]: false, key + "\n" + key: false, "debian " + key: false,
+	} {
+		if isPublicKey(line) != want {
+			t.Errorf("%q is a public key: %t", line, !want)
+		}
 	}
 }

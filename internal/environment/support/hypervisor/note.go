@@ -16,11 +16,11 @@ import (
 // prefix of the names of the VMs that tare makes.
 const prefix = "tare-"
 
-// nameOf an instance's own VM: whoever sees it in a list knows whose it is.
+// nameOf returns the name of an instance's clone, which includes the owner.
 func nameOf(o *cleanup.Owner, instance string) string { return prefix + o.ID() + "-" + instance }
 
-// OwnerOf is the id of the owner that made the VM of this name; "" for none of
-// tare's.
+// OwnerOf returns the ID of the owner that created the VM of this name; "" if it is
+// not a VM of tare.
 func OwnerOf(name string) string {
 	rest, ours := strings.CutPrefix(name, prefix)
 	id, _, whole := strings.Cut(rest, "-")
@@ -30,23 +30,23 @@ func OwnerOf(name string) string {
 	return id
 }
 
-// The labels that a VM carries. Ids of two machines with the same home look
-// alike, and a hypervisor may be shared by machines: so the machine is named.
+// The labels of a VM. They include the machine, since several machines may share a
+// hypervisor, and owner IDs are unique only within a home.
 const (
 	OwnerLabel   = cleanup.Label
 	HomeLabel    = cleanup.HomeLabel
 	MachineLabel = "tare.machine"
 )
 
-// Labels of an owner of a home of this machine.
+// Labels returns the labels for an owner of a home on this machine.
 func Labels(home, id string) map[string]string {
 	return map[string]string{OwnerLabel: id, HomeLabel: home, MachineLabel: Machine()}
 }
 
-// Line says what a sweep removed.
+// Line is the output of a sweep for a removed VM.
 func Line(kind, name string) string { return fmt.Sprintf("virtual machine %s of %s", name, kind) }
 
-// Machine is a name of this machine that no other has.
+// Machine returns a unique name of this machine.
 func Machine() string {
 	if id, err := os.ReadFile("/etc/machine-id"); err == nil && len(strings.TrimSpace(string(id))) > 0 {
 		return strings.TrimSpace(string(id))
@@ -55,18 +55,18 @@ func Machine() string {
 	return name
 }
 
-// note is what is written down before a VM is made or taken: where it will be,
-// and what it will be. Notes are kept beside the owners' folders, since a VM may
-// be out of reach when its owner's other things are cleared away.
+// note is a file that is written before a VM is created or used, for the sweep after
+// a kill. Notes are stored outside the owners' directories, since the hypervisor may
+// be unreachable when a dead owner's other resources are removed.
 type note struct {
 	VM VM  `json:"vm"`
-	At any `json:"at"` // the backend's way back to its hypervisor, without secrets
+	At any `json:"at"` // how the backend connects to its hypervisor, without secrets
 }
 
-// notes is their folder in a home.
+// notes is the directory of the notes in a home.
 const notes = "vms"
 
-// write returns the note's file.
+// write writes the note and returns its file.
 func (n note) write(home, kind, instance string) (string, error) {
 	file := filepath.Join(home, notes, kind+"-"+n.VM.Labels[OwnerLabel]+"-"+instance+".json")
 	text, err := json.Marshal(n)
@@ -77,14 +77,14 @@ func (n note) write(home, kind, instance string) (string, error) {
 		err = os.WriteFile(file, text, 0o600)
 	}
 	if err != nil {
-		return "", fmt.Errorf("noting down virtual machine %s, for a later clean-up: %w", n.VM.Name, err)
+		return "", fmt.Errorf("writing the note of virtual machine %s for tare clean: %w", n.VM.Name, err)
 	}
 	return file, nil
 }
 
-// Sweep ends the VMs that dead owners of a home noted down. open makes the way
-// back to a hypervisor from what the note says of it. A note stays as long as
-// its VM may.
+// Sweep removes or releases the VMs that dead owners of a home have notes of. open
+// connects to a hypervisor by the At of a note. A note is kept until its VM is
+// known to be gone.
 func Sweep(ctx context.Context, kind, home string, dead func(string) bool, open func(ctx context.Context, at json.RawMessage) (Hypervisor, func(), error)) ([]string, error) {
 	files, err := os.ReadDir(filepath.Join(home, notes))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -105,7 +105,7 @@ func Sweep(ctx context.Context, kind, home string, dead func(string) bool, open 
 		}
 		text, err := os.ReadFile(file)
 		if err == nil && json.Unmarshal(text, &n) != nil {
-			os.Remove(file) // it was torn before anything was made
+			os.Remove(file) // incomplete: the owner died before it created a VM
 			continue
 		}
 		line := ""
@@ -113,7 +113,7 @@ func Sweep(ctx context.Context, kind, home string, dead func(string) bool, open 
 			line, err = sweepOne(ctx, kind, n.VM, func() (Hypervisor, func(), error) { return open(ctx, n.At) })
 		}
 		if err != nil {
-			problems = append(problems, fmt.Errorf("ending virtual machine %s of %s, which a dead tare left: %w; if it is gone, delete %s", n.VM.Name, kind, err, file))
+			problems = append(problems, fmt.Errorf("removing virtual machine %s of %s, which a dead tare process left: %w; if it no longer exists, delete %s", n.VM.Name, kind, err, file))
 			continue
 		}
 		if line != "" {

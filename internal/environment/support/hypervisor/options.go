@@ -1,6 +1,8 @@
 package hypervisor
 
 import (
+	"encoding/base64"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -9,52 +11,49 @@ import (
 	"strings"
 	"time"
 
-	"golang.org/x/crypto/ssh"
-
 	"tare/internal/environment"
 	"tare/internal/quantity"
 )
 
-// The modes: what becomes of the template for an instance.
+// The modes: how an instance is made from the template.
 const (
-	Linked  = "linked"  // a new VM whose disk is what differs from the template's snapshot
+	Linked  = "linked"  // a new VM with a differencing disk on the template's snapshot
 	Clone   = "clone"   // a new VM with a copy of the disk
-	Restore = "restore" // the template itself, put back to the snapshot before and after
-	Start   = "start"   // the template itself, as it is
+	Restore = "restore" // the template itself, reverted to the snapshot before and after
+	Start   = "start"   // the template itself, in its current state
 )
 
-// Options are those that every hypervisor's kind has, as a study writes them.
+// Options are the options that all hypervisor kinds share, as in a study.
 type Options struct {
-	// Template is the VM that instances are made from, by its name.
+	// Template is the name of the VM that instances are made from.
 	Template string `yaml:"template" json:"template"`
 	// Snapshot of the template; "" is its current one (linked, restore), or the
-	// VM's present state (clone).
+	// VM's current state (clone).
 	Snapshot string `yaml:"snapshot" json:"snapshot,omitempty"`
 	// Mode is linked, clone, restore or start.
 	Mode string `yaml:"mode" json:"mode"`
-	// CPUs is the number of virtual CPUs; 0 is one for each of the limits'
-	// cores, or the limits' cpus rounded up, or the template's.
+	// CPUs is the number of virtual CPUs; 0 is the number of cores in the limits,
+	// or else the cpus in the limits rounded up, or else the template's.
 	CPUs int `yaml:"cpus" json:"cpus,omitempty"`
 	// Memory of the VM; 0 is the study's limit, or the template's.
 	Memory quantity.Bytes `yaml:"memory" json:"memory,omitempty"`
-	// User that logs in over SSH, who has to be root by whatever name.
+	// User for SSH, with user ID 0.
 	User string `yaml:"user" json:"user"`
-	// Port that the guest's sshd listens on, inside.
+	// Port of sshd in the guest.
 	Port int `yaml:"port" json:"port"`
-	// Identity is a private key's file; "" is what ssh_config and the agent offer.
+	// Identity is a private key file; "" uses ssh_config and the SSH agent.
 	Identity string `yaml:"identity" json:"identity,omitempty"`
-	// KnownHosts is a file that has the template's key under KeyAlias.
+	// KnownHosts is a file with the template's host key under KeyAlias.
 	KnownHosts string `yaml:"known_hosts" json:"known_hosts,omitempty"`
-	// KeyAlias is the name that the key is known by; "" is the template's.
+	// KeyAlias is the name of the host key; "" is the template's name.
 	KeyAlias string `yaml:"key_alias" json:"key_alias,omitempty"`
-	// HostKey is the key itself, in place of a known_hosts file: a line of the
-	// guest's /etc/ssh/ssh_host_*_key.pub.
+	// HostKey is the host key itself, instead of a known_hosts file: the line in
+	// the guest's /etc/ssh/ssh_host_*_key.pub.
 	HostKey string `yaml:"host_key" json:"host_key,omitempty"`
-	// RootFS is image (the study's image, as everywhere) or host (what the
-	// guest has installed).
+	// RootFS is image (the study's image) or host (the files of the guest).
 	RootFS string `yaml:"rootfs" json:"rootfs"`
-	// StartTimeout is how long a start may take, from the template to the
-	// agent's first word.
+	// StartTimeout is the timeout of a start, from the template to the agent's
+	// first message.
 	StartTimeout time.Duration `yaml:"start_timeout" json:"start_timeout"`
 }
 
@@ -63,19 +62,19 @@ func Defaults() Options {
 	return Options{Mode: Linked, User: "root", Port: 22, RootFS: "image", StartTimeout: 5 * time.Minute}
 }
 
-// plain is a name that passes every command line and known_hosts file.
+// plain matches names that are safe on a command line and in a known_hosts file.
 var plain = regexp.MustCompile(`^[^\s,*?!#"'\\-][^\s,*?!"'\\]*$`)
 
-// Wrong says everything that is wrong with the options.
+// Wrong returns every error in the options.
 func (o *Options) Wrong() (wrong []error) {
 	no := func(format string, a ...any) { wrong = append(wrong, fmt.Errorf(format, a...)) }
 	if o.Template == "" {
-		no("template: names no virtual machine to start from")
+		no("template: missing; name the virtual machine to start from")
 	} else if strings.HasPrefix(o.Template, "-") || strings.ContainsAny(o.Template, "\n\r\x00") {
-		no("template: %q is no name of a virtual machine", o.Template)
+		no("template: %q is not a valid name of a virtual machine", o.Template)
 	}
 	if strings.HasPrefix(o.Snapshot, "-") || strings.ContainsAny(o.Snapshot, "\n\r\x00") {
-		no("snapshot: %q is no name of a snapshot", o.Snapshot)
+		no("snapshot: %q is not a valid name of a snapshot", o.Snapshot)
 	}
 	modes := []string{Linked, Clone, Restore, Start}
 	if !slices.Contains(modes, o.Mode) {
@@ -83,13 +82,13 @@ func (o *Options) Wrong() (wrong []error) {
 	}
 	if o.Mode == Start {
 		if o.Snapshot != "" {
-			no("snapshot: mode: start takes the VM as it is; write mode: restore to put it back to a snapshot")
+			no("snapshot: mode: start uses the VM in its current state; use mode: restore to revert it to a snapshot")
 		}
 		if o.CPUs != 0 {
-			no("cpus: mode: start changes nothing about the VM")
+			no("cpus: mode: start does not change the VM")
 		}
 		if o.Memory != 0 {
-			no("memory: mode: start changes nothing about the VM")
+			no("memory: mode: start does not change the VM")
 		}
 	}
 	if o.CPUs < 0 || o.CPUs > 255 {
@@ -99,40 +98,63 @@ func (o *Options) Wrong() (wrong []error) {
 		no("memory: %s is too little for a guest: at least %s", o.Memory, leastMemory)
 	}
 	if o.User == "" || strings.ContainsAny(o.User, "@: \t\n") {
-		no("user: %q is no user's name", o.User)
+		no("user: %q is not a valid user name", o.User)
 	}
 	if o.Port < 1 || o.Port > 65535 {
 		no("port: %d is not between 1 and 65535", o.Port)
 	}
 	if o.HostKey != "" {
 		if o.KnownHosts != "" {
-			no("host_key: known_hosts has the key already: leave one of the two out")
+			no("host_key: cannot be combined with known_hosts; remove one of them")
 		}
-		if _, _, _, rest, err := ssh.ParseAuthorizedKey([]byte(o.HostKey)); err != nil || len(rest) > 0 {
-			no("host_key: %q is no public key: copy the line of the guest's /etc/ssh/ssh_host_ed25519_key.pub", o.HostKey)
+		if !isPublicKey(o.HostKey) {
+			no("host_key: %q is not a public key: copy the line of the guest's /etc/ssh/ssh_host_ed25519_key.pub", o.HostKey)
 		}
 	}
 	if alias := o.KeyAlias; alias != "" && !plain.MatchString(alias) {
-		no("key_alias: %q cannot stand in a known_hosts file", alias)
+		no("key_alias: %q is not valid in a known_hosts file", alias)
 	}
 	if o.RootFS != "image" && o.RootFS != "host" {
 		no("rootfs: %q is none of image, host", o.RootFS)
 	}
 	if o.StartTimeout <= 0 {
-		no("start_timeout: %v is no time to start in", o.StartTimeout)
+		no("start_timeout: %v is not positive", o.StartTimeout)
 	}
 	return wrong
 }
 
-// Validate joins what is wrong with the options of a kind.
+// isPublicKey reports whether a line is a key type, the key in base64, and an
+// optional comment. The key is a sequence of fields with their lengths, the first of
+// which is its type (RFC 4253, section 6.6).
+func isPublicKey(line string) bool {
+	words := strings.Fields(line)
+	if len(words) < 2 || strings.ContainsAny(strings.TrimSpace(line), "\r\n") {
+		return false
+	}
+	rest, err := base64.StdEncoding.DecodeString(words[1])
+	if err != nil {
+		return false
+	}
+	var fields []string
+	for len(rest) >= 4 {
+		length := binary.BigEndian.Uint32(rest)
+		if rest = rest[4:]; uint64(length) > uint64(len(rest)) {
+			return false
+		}
+		fields, rest = append(fields, string(rest[:length])), rest[length:]
+	}
+	return len(rest) == 0 && len(fields) >= 2 && fields[0] == words[0]
+}
+
+// Validate joins the errors of the shared options and of a kind's own.
 func Validate(common *Options, own ...error) error {
 	return errors.Join(append(common.Wrong(), own...)...)
 }
 
 const leastMemory = 64 * quantity.MiB
 
-// alias is the name that the guest's key is known by. The template's name may
-// have what a known_hosts file cannot.
+// alias is the name of the guest's host key. The template's name is used unless it
+// has characters that are invalid in a known_hosts file.
 func (o *Options) alias() string {
 	if o.KeyAlias != "" {
 		return o.KeyAlias
@@ -143,10 +165,10 @@ func (o *Options) alias() string {
 	return "tare-template"
 }
 
-// own says whether an instance gets a VM of its own, which is deleted at its end.
+// own reports whether an instance has a clone, which is deleted when it stops.
 func (o *Options) own() bool { return o.Mode == Linked || o.Mode == Clone }
 
-// Label is what stands beside figures of other programs than the image's.
+// Label marks values of programs that are not the image's.
 func (o *Options) Label() string {
 	if o.RootFS == "host" {
 		return "host rootfs"
@@ -154,7 +176,7 @@ func (o *Options) Label() string {
 	return ""
 }
 
-// size is what the VM shall have; zeros are "the template's".
+// size returns the size of the VM; 0 keeps the template's.
 func (o *Options) size(l environment.Limits) (cpus int, memory quantity.Bytes) {
 	if cpus = o.CPUs; cpus == 0 {
 		cpus = len(l.Cores)

@@ -2,16 +2,13 @@ package hypervisor
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"net"
 	"os"
+	"os/exec"
 	"path/filepath"
 
-	"golang.org/x/crypto/ssh"
-	"golang.org/x/crypto/ssh/knownhosts"
-
 	"tare/internal/environment"
+	"tare/internal/environment/machine"
 )
 
 // Untried is the check of a kind that could only be tested against something
@@ -25,10 +22,12 @@ func Untried(reason string) func(context.Context) environment.Finding {
 // Requirements are those of every hypervisor: a template that can be used, and
 // a key by which its guest is known.
 func (o *Options) Requirements(open func(context.Context) (Hypervisor, func(), error)) []environment.Requirement {
+	ssh := environment.Requirement{What: "ssh, OpenSSH's client", Check: machine.CheckSSH}
 	if o.Template == "" {
-		return nil // no study is asked about
+		return []environment.Requirement{ssh} // no study names a template
 	}
 	return []environment.Requirement{
+		ssh,
 		{What: "the guest's host key, known beforehand", Check: o.checkKey},
 		{What: "template " + o.Template, Check: func(ctx context.Context) environment.Finding {
 			h, shut, err := open(ctx)
@@ -62,32 +61,19 @@ func (o *Options) checkKey(context.Context) environment.Finding {
 		home, _ := os.UserHomeDir()
 		file = filepath.Join(home, ".ssh", "known_hosts")
 	}
-	mend := fmt.Sprintf("log in to the template once and copy its /etc/ssh/ssh_host_ed25519_key.pub into host_key, or into a known_hosts file behind the name %s", o.alias())
+	fix := fmt.Sprintf("log in to the template once and copy its /etc/ssh/ssh_host_ed25519_key.pub into host_key, or into a known_hosts file after the name %s", o.alias())
 	if knows(file, o.alias()) {
 		return environment.Finding{State: environment.Usable, Reason: o.alias() + " in " + file}
 	}
 	reason := fmt.Sprintf("%s has no key of %s", file, o.alias())
 	if given {
-		return environment.Finding{State: environment.Missing, Reason: reason, Fix: mend}
+		return environment.Finding{State: environment.Missing, Reason: reason, Fix: fix}
 	}
-	return environment.Finding{State: environment.Caveat, Reason: reason + "; ssh_config may name another file", Fix: mend}
+	return environment.Finding{State: environment.Caveat, Reason: reason + "; ssh_config may name another file", Fix: fix}
 }
 
-// knows says whether a known_hosts file has any key for a name: asked about a
-// key that cannot be right, it says which it wanted.
+// knows reports whether a known_hosts file has a key for a name, which may be
+// hashed.
 func knows(file, name string) bool {
-	check, err := knownhosts.New(file)
-	if err != nil {
-		return false
-	}
-	var key *knownhosts.KeyError
-	err = check(net.JoinHostPort(name, "22"), &net.TCPAddr{IP: net.IPv4zero, Port: 22}, nobody{})
-	return err == nil || errors.As(err, &key) && len(key.Want) > 0
+	return exec.Command("ssh-keygen", "-F", name, "-f", file).Run() == nil
 }
-
-// nobody is a public key that no file has.
-type nobody struct{}
-
-func (nobody) Type() string                        { return "nobody" }
-func (nobody) Marshal() []byte                     { return nil }
-func (nobody) Verify([]byte, *ssh.Signature) error { return errors.New("nobody's key") }

@@ -10,12 +10,11 @@ import (
 	"tare/internal/linux/cgroup"
 )
 
-// OwnKernel says that the guest is apart from this machine.
+// OwnKernel marks the guest as having a kernel other than this machine's.
 func (g *Guest) OwnKernel() {}
 
-// Sights are where the limits of a guest stand that no group of this machine
-// shows: the VM's size, as the hypervisor has it, and what the machine inside
-// does by itself.
+// Sights reads back the limits of a guest that no cgroup of this machine has: the
+// size of the VM from the hypervisor, and the limits that apply inside the guest.
 func (g *Guest) Sights(ctx context.Context, l environment.Limits) (sights []environment.Sight, err error) {
 	s, err := g.backend.State(ctx, g.VM.Name)
 	if err != nil {
@@ -46,7 +45,8 @@ func (g *Guest) Sights(ctx context.Context, l environment.Limits) (sights []envi
 	return append(sights, there...), err
 }
 
-// inside are the limits that a VM's size is not: its guest keeps them.
+// inside returns the limits that apply inside the guest, because the size of a VM
+// does not include them.
 func inside(l environment.Limits) environment.Limits {
 	return environment.Limits{PIDs: l.PIDs, IO: l.IO}
 }

@@ -16,21 +16,20 @@ import (
 	"tare/internal/host"
 )
 
-// Backend is a hypervisor with what a note has to keep of it.
+// Backend is a hypervisor with what a note stores of it.
 type Backend struct {
 	Kind string
 	Hypervisor
-	// At is the way back to the hypervisor, without secrets: it is marshalled
+	// At is how to reach the hypervisor again, without secrets. It is marshalled
 	// into the note.
 	At any
 }
 
-// Guest is a started VM with the agent in it. It is what a backend makes its
-// instance from: who pays for the guest, and what lies between the guest and
-// its host, the backend knows.
+// Guest is a started VM with the agent in it. The backend adds what differs
+// between hypervisors: the footprint and the paths.
 type Guest struct {
 	VM      VM
-	Reached string // where its sshd is, "address:port"
+	Reached string // address of its sshd, "address:port"
 
 	inner   environment.Instance
 	host    host.Host
@@ -45,15 +44,15 @@ type Guest struct {
 	end  error
 }
 
-// ending is how long a VM may take to be gone, also when the caller's patience
-// is over: nothing may stay.
-const ending = 3 * time.Minute
+// endTimeout is how long removing a VM may take, also after the caller's context
+// has ended: nothing may stay.
+const endTimeout = 3 * time.Minute
 
-// leaving is how long what is inside may take to go by itself.
-const leaving = 20 * time.Second
+// sessionTimeout is how long the guest's session may take to end.
+const sessionTimeout = 20 * time.Second
 
-// Begin makes a VM, starts it and returns at its agent's first word. powered is
-// called when the VM runs, before its guest answers; nil for nothing.
+// Begin makes a VM, starts it and returns when its agent has connected. powered is
+// called when the VM runs, before its guest answers; it may be nil.
 func Begin(ctx context.Context, b Backend, o Options, r environment.Request, powered func(VM) (notes []string, err error)) (_ *Guest, err error) {
 	g := &Guest{backend: b}
 	defer func() {
@@ -81,7 +80,7 @@ func Begin(ctx context.Context, b Backend, o Options, r environment.Request, pow
 	return g, nil
 }
 
-var errTooLate = errors.New("the time to start in is over")
+var errTooLate = errors.New("start_timeout exceeded")
 
 func (g *Guest) start(ctx context.Context, o Options, r environment.Request, powered func(VM) ([]string, error)) error {
 	began := time.Now()
@@ -96,7 +95,7 @@ func (g *Guest) start(ctx context.Context, o Options, r environment.Request, pow
 		return err
 	}
 	if err := prepare(ctx, b, v); err != nil {
-		g.made = v.Own() // a clone that was cut off may be there in part
+		g.made = v.Own() // an interrupted clone may exist in part
 		return err
 	}
 	g.made = true
@@ -126,7 +125,7 @@ func (g *Guest) start(ctx context.Context, o Options, r environment.Request, pow
 	return g.enter(ctx, o, r)
 }
 
-// size gives the VM what the limits and options ask for.
+// size sets the size that the limits and options require.
 func (g *Guest) size(ctx context.Context, o Options, r environment.Request) error {
 	cpus, memory := o.size(r.Limits)
 	want := Size{CPUs: cpus, Memory: memory, Quota: r.Limits.CPUs, Cores: r.Limits.Cores}
@@ -148,8 +147,8 @@ func (g *Guest) size(ctx context.Context, o Options, r environment.Request) erro
 	return nil
 }
 
-// dial waits for the guest's sshd. A clone has its template's key, under an
-// address or a port that nobody knows: so the key is looked up by an alias.
+// dial waits for the guest's sshd. A clone has its template's host key under a new
+// address or port, so the key is looked up under an alias.
 func (g *Guest) dial(ctx context.Context, o Options) error {
 	address, port, err := net.SplitHostPort(g.Reached)
 	if err != nil {
@@ -159,19 +158,20 @@ func (g *Guest) dial(ctx context.Context, o Options) error {
 	if o.HostKey != "" {
 		known = filepath.Join(g.folder, "known_hosts")
 		if err := os.WriteFile(known, []byte(o.alias()+" "+o.HostKey+"\n"), 0o600); err != nil {
-			return fmt.Errorf("writing down the guest's key: %w", err)
+			return fmt.Errorf("writing the guest's known_hosts file: %w", err)
 		}
 	}
 	g.host, err = host.WaitSSH(ctx, host.Destination{
 		Host: o.User + "@" + address + ":" + port, Identity: o.Identity, KnownHosts: known, KeyAlias: o.alias(),
 	})
 	if err != nil {
-		return fmt.Errorf("virtual machine %s runs, and its guest does not let tare in over SSH at %s, its key being known as %s: %w", g.VM.Name, g.Reached, o.alias(), err)
+		return fmt.Errorf("virtual machine %s runs, but connecting to its guest over SSH at %s failed (host key alias %s): %w", g.VM.Name, g.Reached, o.alias(), err)
 	}
 	return nil
 }
 
-// enter starts the image inside, under the limits that the VM's size is not.
+// enter starts the image inside, under the limits that the VM's size does not
+// cover.
 func (g *Guest) enter(ctx context.Context, o Options, r environment.Request) error {
 	inner := r
 	inner.Limits, inner.Network = inside(r.Limits), nil
@@ -205,8 +205,8 @@ func (g *Guest) Address() string {
 	return address
 }
 
-// Facing is the address of this machine that the guest sees; "" where that is
-// not known.
+// Facing is this machine's address on the route to the guest; "" if it is not
+// known.
 func (g *Guest) Facing() string {
 	if f, knows := g.host.(host.Facing); knows {
 		return f.Facing()
@@ -220,19 +220,19 @@ func (g *Guest) Phases() []environment.Phase { return g.phases }
 // Notes of the start.
 func (g *Guest) Notes() []string { return g.notes }
 
-// Inside is the instance that the guest is for what runs in it.
+// Inside is the native instance in the guest.
 func (g *Guest) Inside() environment.Instance { return g.inner }
 
 // Stop ends the guest's session, and the VM.
 func (g *Guest) Stop(ctx context.Context) error {
 	g.stop.Do(func() {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), ending)
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), endTimeout)
 		defer cancel()
-		// The VM goes with all that is in it: what its guest says to the end is
-		// no problem of anybody's, unless the VM stays.
+		// The VM ends with everything in it, so errors of the guest's session count
+		// only if the VM stays.
 		var inside error
 		if g.inner != nil {
-			brief, cancel := context.WithTimeout(ctx, leaving)
+			brief, cancel := context.WithTimeout(ctx, sessionTimeout)
 			inside = g.inner.Stop(brief)
 			cancel()
 		}

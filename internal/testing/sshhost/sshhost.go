@@ -1,6 +1,6 @@
-// Package sshhost makes machines that are reached over SSH: each a network
-// namespace of its own with a real sshd in it. They share this machine's kernel
-// and files. A test starts them, and they end with it.
+// Package sshhost starts machines that are reached over SSH: each is a network
+// namespace with a real sshd in it. They share this machine's kernel and files,
+// and end with the test that starts them.
 //
 // Only tests import it.
 package sshhost
@@ -8,12 +8,9 @@ package sshhost
 import (
 	"bufio"
 	"context"
-	"crypto/ed25519"
 	"crypto/rand"
-	"encoding/pem"
 	"errors"
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -24,23 +21,23 @@ import (
 	"time"
 
 	"github.com/vishvananda/netlink"
-	"golang.org/x/crypto/ssh"
-	"golang.org/x/crypto/ssh/knownhosts"
 
 	"tare/internal/host"
 	"tare/internal/linux/netns"
 	"tare/internal/linux/virtnet"
+	"tare/internal/testing/needs"
 )
 
-// port is not the usual one, so that nothing passes by luck.
+// port is not the default one, so that a port that is dropped on the way is
+// noticed.
 const port = "2222"
 
-// Network joins machines, and this one, by a bridge.
+// Network connects machines, and this one, by a bridge.
 type Network struct {
-	bridge   *virtnet.Bridge
-	folder   string
-	identity string // a private key that all machines let in
-	public   ssh.PublicKey
+	bridge    *virtnet.Bridge
+	directory string
+	identity  string // a private key that all machines accept
+	public    string
 }
 
 // Machine is one of a network.
@@ -48,24 +45,22 @@ type Machine struct {
 	Address    string
 	Port       string
 	User       string
-	Identity   string // file of the private key that it lets in
-	KnownHosts string // file with its key
-	Key        ssh.PublicKey
-	Home       string // of tare there, where nobody says otherwise
+	Identity   string // file of the private key that it accepts
+	KnownHosts string // file with its host key
+	Key        string // its host key: "ssh-ed25519 AAAA..."
+	Home       string // TARE_HOME there
 
 	port  *virtnet.Port
 	cmd   *exec.Cmd
-	log   []string // what sshd said; to be read when it has ended
+	log   []string // sshd's, complete once ended is closed
 	ended chan struct{}
 }
 
-// New makes a network for the time of a test. It skips where there is no sshd, or
-// no right to make namespaces.
+// New makes a network for the duration of a test. It skips where there is no
+// sshd, or no privilege to make namespaces.
 func New(t testing.TB) *Network {
 	t.Helper()
-	if os.Geteuid() != 0 {
-		t.Skip("needs root: a machine is a network namespace")
-	}
+	needs.Root(t)
 	if _, err := sshd(); err != nil {
 		t.Skipf("needs sshd: %v", err)
 	}
@@ -81,13 +76,13 @@ func New(t testing.TB) *Network {
 	return n
 }
 
-// Open makes a network without machines, which keeps its files in a folder.
-func Open(folder string) (*Network, error) {
+// Open makes a network without machines, which keeps its files in a directory.
+func Open(directory string) (*Network, error) {
 	b, err := virtnet.NewBridge("sshtest"+strings.ToLower(rand.Text()[:5]), "a bridge")
 	if err != nil {
 		return nil, err
 	}
-	n := &Network{bridge: b, folder: folder, identity: filepath.Join(folder, "identity")}
+	n := &Network{bridge: b, directory: directory, identity: filepath.Join(directory, "identity")}
 	if n.public, err = NewKey(n.identity); err != nil {
 		return nil, errors.Join(err, n.Close())
 	}
@@ -97,7 +92,7 @@ func Open(folder string) (*Network, error) {
 // Close removes the network. Its machines have been stopped.
 func (n *Network) Close() error { return n.bridge.Close(context.Background()) }
 
-// sshd wants to be called by its whole path.
+// sshd requires its absolute path as its name.
 func sshd() (string, error) {
 	if path, err := exec.LookPath("sshd"); err == nil {
 		return path, nil
@@ -105,8 +100,8 @@ func sshd() (string, error) {
 	return exec.LookPath("/usr/sbin/sshd")
 }
 
-// Key makes a pair of keys and writes the private one to a file.
-func Key(t testing.TB, file string) ssh.PublicKey {
+// Key makes a key pair in FILE and FILE.pub, and returns the public key.
+func Key(t testing.TB, file string) string {
 	t.Helper()
 	public, err := NewKey(file)
 	if err != nil {
@@ -115,23 +110,24 @@ func Key(t testing.TB, file string) ssh.PublicKey {
 	return public
 }
 
-// NewKey is Key for those who are no test.
-func NewKey(file string) (ssh.PublicKey, error) {
-	_, private, err := ed25519.GenerateKey(rand.Reader)
-	if err != nil {
-		return nil, err
+// NewKey is Key outside of a test.
+func NewKey(file string) (string, error) {
+	if out, err := exec.Command("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", "", "-f", file).CombinedOutput(); err != nil {
+		return "", fmt.Errorf("making a key: %w: %s", err, out)
 	}
-	block, err := ssh.MarshalPrivateKey(private, "")
-	if err == nil {
-		err = os.WriteFile(file, pem.EncodeToMemory(block), 0o600)
-	}
-	if err != nil {
-		return nil, err
-	}
-	return ssh.NewPublicKey(private.Public())
+	text, err := os.ReadFile(file + ".pub")
+	return strings.TrimSpace(string(text)), err
 }
 
-// Machine starts one more, for the time of the test.
+// KnownLine is a machine's line in a known_hosts file.
+func KnownLine(address, port, key string) string {
+	if port != "22" {
+		address = "[" + address + "]:" + port
+	}
+	return address + " " + key + "\n"
+}
+
+// Machine starts a machine for the duration of the test.
 func (n *Network) Machine(t testing.TB) *Machine {
 	t.Helper()
 	m, err := n.Start()
@@ -149,21 +145,21 @@ func (n *Network) Machine(t testing.TB) *Machine {
 	return m
 }
 
-// Start starts one more. It ends with this process, if not by Stop.
+// Start starts a machine. It ends with this process at the latest.
 func (n *Network) Start() (*Machine, error) {
 	plugged, err := n.bridge.Namespace()
 	if err != nil {
 		return nil, err
 	}
 	address := plugged.Address.Addr().String()
-	file := func(what string) string { return filepath.Join(n.folder, address+"."+what) }
+	file := func(what string) string { return filepath.Join(n.directory, address+"."+what) }
 	m := &Machine{Address: address, Port: port, User: "root", Identity: n.identity, KnownHosts: file("known"), Home: file("home"), port: plugged, ended: make(chan struct{})}
 	if m.Key, err = NewKey(file("key")); err != nil {
 		return nil, errors.Join(err, plugged.Close())
 	}
 	for name, text := range map[string]string{
-		file("authorized"): string(ssh.MarshalAuthorizedKey(n.public)),
-		m.KnownHosts:       knownhosts.Line([]string{knownhosts.Normalize(net.JoinHostPort(address, port))}, m.Key) + "\n",
+		file("authorized"): n.public + "\n",
+		m.KnownHosts:       KnownLine(address, port, m.Key),
 		file("config"):     fmt.Sprintf(config, port, address, file("key"), file("authorized"), m.Home),
 	} {
 		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
@@ -176,6 +172,7 @@ func (n *Network) Start() (*Machine, error) {
 	return m, nil
 }
 
+// With SHLVL, bash does not run the user's .bashrc, which may be slow.
 const config = `Port %s
 ListenAddress %s
 HostKey "%s"
@@ -187,24 +184,24 @@ UseDNS no
 PasswordAuthentication no
 KbdInteractiveAuthentication no
 PermitRootLogin prohibit-password
-SetEnv "TARE_HOME=%s"
+SetEnv "TARE_HOME=%s" "SHLVL=1"
 LogLevel VERBOSE
 `
 
-// serve starts sshd and returns when it listens.
+// serve starts sshd and returns once it listens.
 func (m *Machine) serve(config string) error {
 	path, err := sshd()
 	if err != nil {
 		return err
 	}
-	// A place that sshd leaves its rights for, and that a distribution makes when
-	// it starts the service.
+	// sshd's directory for privilege separation, which a distribution makes when it
+	// starts the service.
 	if err := os.MkdirAll("/run/sshd", 0o755); err != nil {
 		return err
 	}
 	m.cmd = exec.Command(path, "-D", "-e", "-f", config)
 	m.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-	said, err := m.cmd.StderrPipe()
+	stderr, err := m.cmd.StderrPipe()
 	if err == nil {
 		err = netns.Within(m.port.File, m.cmd.Start)
 	}
@@ -214,7 +211,7 @@ func (m *Machine) serve(config string) error {
 	listening := make(chan struct{})
 	go func() {
 		defer close(m.ended)
-		lines := bufio.NewScanner(said)
+		lines := bufio.NewScanner(stderr)
 		for once := false; lines.Scan(); {
 			m.log = append(m.log, lines.Text())
 			if !once && strings.Contains(lines.Text(), "listening on") {
@@ -232,47 +229,48 @@ func (m *Machine) serve(config string) error {
 	}
 }
 
-// Stop ends the machine, with all that came of its sshd.
+// Stop ends the machine with all descendants of its sshd.
 func (m *Machine) Stop() error {
-	// One whose machine was cut off would wait for its connection to break.
-	for _, pid := range family(m.cmd.Process.Pid) {
+	// The sshd of a machine that was cut off would wait for its connection to
+	// time out.
+	for _, pid := range descendants(m.cmd.Process.Pid) {
 		syscall.Kill(pid, syscall.SIGKILL)
 	}
 	select {
 	case <-m.ended:
 	case <-time.After(time.Minute):
-		return fmt.Errorf("a process that sshd of %s started has its standard error open still", m.Address)
+		return fmt.Errorf("a process that the sshd of %s started still has its standard error open", m.Address)
 	}
 	return m.port.Close()
 }
 
-// HangUp ends the connections with the machine; it takes new ones.
+// HangUp ends the connections to the machine, which accepts new ones.
 func (m *Machine) HangUp() {
-	for _, pid := range family(m.cmd.Process.Pid)[1:] {
+	for _, pid := range descendants(m.cmd.Process.Pid)[1:] {
 		syscall.Kill(pid, syscall.SIGKILL)
 	}
 }
 
-// family is a process and all that came of it.
-func family(pid int) []int {
+// descendants are a process and those that it started, directly or not.
+func descendants(pid int) []int {
 	all := []int{pid}
 	text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/children", pid, pid))
 	for _, word := range strings.Fields(string(text)) {
 		if child, err := strconv.Atoi(word); err == nil {
-			all = append(all, family(child)...)
+			all = append(all, descendants(child)...)
 		}
 	}
 	return all
 }
 
-// Destination leads to the machine, with its key known.
+// Destination of the machine, whose host key is known.
 func (m *Machine) Destination() host.Destination {
 	return host.Destination{
 		Host: m.User + "@" + m.Address + ":" + m.Port, Identity: m.Identity, KnownHosts: m.KnownHosts, Config: "none",
 	}
 }
 
-// Dial connects to it for the time of the test.
+// Dial connects to the machine for the duration of the test.
 func (m *Machine) Dial(t testing.TB) host.Host {
 	t.Helper()
 	h, err := host.SSH(t.Context(), m.Destination())
@@ -283,20 +281,18 @@ func (m *Machine) Dial(t testing.TB) host.Host {
 	return h
 }
 
-// Cut takes the machine's cable out: nobody is told.
+// Cut sets the machine's network interface down, so that neither side gets a
+// packet about the end of its connections.
 func (m *Machine) Cut(t testing.TB) {
 	t.Helper()
-	if err := m.cable(netlink.LinkSetDown); err != nil {
-		t.Fatal(err)
-	}
-}
-
-func (m *Machine) cable(change func(netlink.Link) error) error {
-	return netns.Within(m.port.File, func() error {
+	err := netns.Within(m.port.File, func() error {
 		l, err := netlink.LinkByName("eth0")
 		if err != nil {
 			return err
 		}
-		return change(l)
+		return netlink.LinkSetDown(l)
 	})
+	if err != nil {
+		t.Fatal(err)
+	}
 }

@@ -1,11 +1,11 @@
-// Package sshguest stands in for the guest of a hypervisor in tests, where no
-// hypervisor is: a real sshd, up some time after its VM was started, in
-// namespaces of its own for processes, mounts, network and control groups. When
-// the process that runs the VM ends, all in the guest ends.
+// Package sshguest is a test double of a hypervisor's guest: a real sshd that is up
+// some time after its VM was started, in separate PID, mount, network and cgroup
+// namespaces. When the process of the VM exits, all processes of the guest are
+// killed.
 //
-// Its kernel and files are this machine's, except for tare's home. So it shows
-// the way to a guest and the life of a VM, and nothing of what a VM costs or
-// holds back. Only tests import it.
+// Its kernel and files are this machine's, except for tare's home. It therefore
+// tests the connection to a guest and the lifecycle of a VM, but not the cost of a
+// VM or its limits. Only tests import it.
 package sshguest
 
 import (
@@ -27,10 +27,10 @@ import (
 	"tare/internal/linux/netns"
 )
 
-// Keys is the folder of what a template would have inside, and its user outside.
+// Keys is a directory with the host key of a guest and the key of its user.
 type Keys string
 
-// NewKeys makes a host key and a user's key.
+// NewKeys creates a host key and a user's key.
 func NewKeys(folder string) (Keys, error) {
 	if err := os.MkdirAll(folder, 0o700); err != nil {
 		return "", err
@@ -40,47 +40,48 @@ func NewKeys(folder string) (Keys, error) {
 		if _, err := os.Stat(file); err == nil {
 			continue
 		}
-		if said, err := exec.Command("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", "stand-in", "-f", file).CombinedOutput(); err != nil {
-			return "", fmt.Errorf("making a key: %w: %s", err, said)
+		if output, err := exec.Command("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", "fake-guest", "-f", file).CombinedOutput(); err != nil {
+			return "", fmt.Errorf("creating a key: %w: %s", err, output)
 		}
 	}
 	return Keys(folder), nil
 }
 
-// Identity is the file of the key that the guest lets in.
+// Identity is the private key file of the user.
 func (k Keys) Identity() string { return filepath.Join(string(k), "user") }
 
-// HostKey is the guest's public key.
+// HostKey is the public host key of the guest.
 func (k Keys) HostKey() string {
 	line, _ := os.ReadFile(filepath.Join(string(k), "host.pub"))
 	return strings.TrimSpace(string(line))
 }
 
-// Guest says what a guest is booted from.
+// Guest is the configuration of a guest.
 type Guest struct {
 	Keys   Keys
-	Folder string // of the VM: its disk, as it were
-	// Images is a store of images that the template has inside already; "" for none.
+	Folder string // of the VM, in place of its disk
+	// Images is an image store that the template contains; "" for none.
 	Images string
-	// Forwarded are listeners outside that lead to the guest's sshd, as the ports do
-	// that a user-mode network stack forwards.
+	// Forwarded are listeners outside whose connections go to the guest's sshd, like
+	// the forwarded ports of a user-mode network stack.
 	Forwarded []*os.File `json:"-"`
-	// NetNS is a network namespace with a network card for the guest; nil for
-	// one of its own with a loopback alone.
+	// NetNS is the network namespace of the guest; nil for a new one with only a
+	// loopback.
 	NetNS *os.File `json:"-"`
-	// Place puts the guest's first process where it belongs, before it goes on.
+	// Place moves the guest's first process into its cgroup before it continues.
 	Place func(pid int) error `json:"-"`
-	// Visible leaves the guest's processes the numbers that they have here. Then
-	// whoever boots it ends its group, since not all end with the first process.
+	// Visible runs the guest in the host's PID namespace. The caller of Boot must
+	// then kill the cgroup, since not all processes exit with the first one.
 	Visible bool
 }
 
-const asked = "TARE_STANDIN"
+const asked = "TARE_FAKE_GUEST"
 
-// BootTime passes between a VM's start and its guest's sshd, at least.
+// BootTime is the minimum time between the start of a VM and that of its sshd.
 const BootTime = 300 * time.Millisecond
 
-// Boot starts a guest that ends with the calling thread: lock it.
+// Boot starts a guest, which is killed when the calling thread exits: call
+// runtime.LockOSThread first.
 func Boot(g Guest) (*os.Process, error) {
 	self, err := os.Executable()
 	if err != nil {
@@ -104,7 +105,7 @@ func Boot(g Guest) (*os.Process, error) {
 	}
 	defer waits.Close()
 	cmd := exec.Command(self)
-	cmd.Args = []string{"stand-in-guest"}
+	cmd.Args = []string{"fake-guest"}
 	cmd.Env = append(os.Environ(), asked+"="+string(what))
 	cmd.Stdout, cmd.Stderr, cmd.ExtraFiles = console, console, append([]*os.File{waits}, g.Forwarded...)
 	flags := unix.CLONE_NEWNS | unix.CLONE_NEWUTS | unix.CLONE_NEWIPC
@@ -126,20 +127,20 @@ func Boot(g Guest) (*os.Process, error) {
 	}
 	placed.Close()
 	if err != nil {
-		return nil, fmt.Errorf("starting the stand-in of a guest: %w", err)
+		return nil, fmt.Errorf("starting the fake guest: %w", err)
 	}
 	return cmd.Process, nil
 }
 
-// Memory places a guest into a group below this process's own, in which all may
-// take so many bytes together. It needs control groups of version 1.
+// Memory returns a Place that moves a guest into a cgroup below that of this process,
+// with a limit of memory. It has an effect only with cgroup v1.
 func Memory(bytes int64) func(pid int) error {
 	return func(pid int) error {
 		here, ok := memoryGroup()
 		if !ok {
 			return nil
 		}
-		there := filepath.Join(here, "stand-in")
+		there := filepath.Join(here, "fake-guest")
 		if err := os.Mkdir(there, 0o755); err != nil && !errors.Is(err, os.ErrExist) {
 			return err
 		}
@@ -149,8 +150,8 @@ func Memory(bytes int64) func(pid int) error {
 	}
 }
 
-// memoryGroup is the folder of this process's group of the controller memory,
-// in version 1.
+// memoryGroup returns the directory of this process's cgroup of the memory
+// controller in cgroup v1.
 func memoryGroup() (string, bool) {
 	text, _ := os.ReadFile("/proc/self/cgroup")
 	for line := range strings.Lines(string(text)) {
@@ -165,14 +166,14 @@ func memoryGroup() (string, bool) {
 }
 
 func run(words ...string) error {
-	if said, err := exec.Command(words[0], words[1:]...).CombinedOutput(); err != nil {
-		return fmt.Errorf("%s: %w: %s", strings.Join(words, " "), err, strings.TrimSpace(string(said)))
+	if output, err := exec.Command(words[0], words[1:]...).CombinedOutput(); err != nil {
+		return fmt.Errorf("%s: %w: %s", strings.Join(words, " "), err, strings.TrimSpace(string(output)))
 	}
 	return nil
 }
 
-// RunIfAsked is the first line of a program that boots guests: the same program
-// is the guest's first process.
+// RunIfAsked must be the first call in main of a program that boots guests, since the
+// guest's first process is the same program.
 func RunIfAsked() {
 	text, ok := os.LookupEnv(asked)
 	if !ok {
@@ -185,16 +186,16 @@ func RunIfAsked() {
 	if err == nil {
 		err = g.run()
 	}
-	fmt.Fprintln(os.Stderr, "stand-in of a guest:", err)
+	fmt.Fprintln(os.Stderr, "fake guest:", err)
 	os.Exit(1)
 }
 
-// run is the life of the guest's first process. What it needs of its own lies
-// below /mnt, since sshd's configuration cannot name every path.
+// run is the guest's first process. Its files are below /mnt, since sshd's
+// configuration cannot contain every path.
 func (g Guest) run() error {
 	io.Copy(io.Discard, os.NewFile(3, "placed"))
 	time.Sleep(BootTime)
-	if err := g.scene(); err != nil {
+	if err := g.isolate(); err != nil {
 		return err
 	}
 	sshd := exec.Command("/usr/sbin/sshd", "-D", "-e", "-f", "/mnt/sshd_config")
@@ -203,13 +204,13 @@ func (g Guest) run() error {
 		return err
 	}
 	for n := 0; ; n++ {
-		door, err := net.FileListener(os.NewFile(uintptr(4+n), "door"))
+		forwarded, err := net.FileListener(os.NewFile(uintptr(4+n), "forwarded"))
 		if err != nil {
-			break // there is no further one
+			break // no more listeners
 		}
-		go relay(door)
+		go forward(forwarded)
 	}
-	return fmt.Errorf("sshd ended: %w", sshd.Wait())
+	return fmt.Errorf("sshd exited: %w", sshd.Wait())
 }
 
 const config = `Port 22
@@ -224,16 +225,16 @@ MaxSessions 100
 SetEnv TARE_HOME=/var/lib/tare
 `
 
-// Home is where tare's files are inside of a machine: the guest has its own.
+// Home is tare's home in the guest, which is not that of this machine.
 const Home = "/var/lib/tare"
 
-// scene makes the mounts and the network that a guest has of its own.
-func (g Guest) scene() error {
-	if err := unix.Unshare(unix.CLONE_NEWCGROUP); err != nil { // now that it is where it belongs
-		return fmt.Errorf("control groups of its own: %w", err)
+// isolate creates the mounts and the network of the guest.
+func (g Guest) isolate() error {
+	if err := unix.Unshare(unix.CLONE_NEWCGROUP); err != nil { // now that it is in its cgroup
+		return fmt.Errorf("cgroup namespace: %w", err)
 	}
 	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
-		return fmt.Errorf("mounts of its own: %w", err)
+		return fmt.Errorf("mount propagation: %w", err)
 	}
 	if err := unix.Mount("proc", "/proc", "proc", 0, ""); err != nil {
 		return fmt.Errorf("/proc: %w", err)
@@ -266,7 +267,7 @@ func (g Guest) scene() error {
 	if err := g.images(); err != nil {
 		return err
 	}
-	// What this machine's root has its shells do is nobody's business there.
+	// The guest must not read the shell configuration of this machine's root.
 	if err := unix.Mount("tmpfs", "/root", "tmpfs", 0, "mode=700"); err != nil {
 		return fmt.Errorf("/root: %w", err)
 	}
@@ -274,8 +275,8 @@ func (g Guest) scene() error {
 	return run("ip", "link", "set", "lo", "up")
 }
 
-// images shows the template's store, and keeps what is written to it in the VM's
-// own folder, as a differencing disk does.
+// images mounts the template's store with an overlay in the VM's directory, like a
+// differencing disk.
 func (g Guest) images() error {
 	if g.Images == "" {
 		return nil
@@ -287,7 +288,7 @@ func (g Guest) images() error {
 			return err
 		}
 	}
-	// The options of an overlay cannot name every path.
+	// The mount options of overlayfs cannot contain every path.
 	return errors.Join(
 		unix.Mount(g.Images, "/mnt/below", "", unix.MS_BIND, ""),
 		unix.Mount(own, "/mnt/own", "", unix.MS_BIND, ""),
@@ -295,8 +296,8 @@ func (g Guest) images() error {
 	)
 }
 
-// ownGroups mounts the groups anew: in their namespace the guest's own group is
-// the root of each hierarchy.
+// ownGroups remounts the cgroup hierarchies: in the new namespace the guest's cgroup
+// is the root of each.
 func ownGroups() error {
 	table, err := os.ReadFile("/proc/self/mountinfo")
 	if err != nil {
@@ -304,8 +305,8 @@ func ownGroups() error {
 	}
 	for line := range strings.Lines(string(table)) {
 		// 31 24 0:27 / /sys/fs/cgroup/cpu rw,nosuid - cgroup cgroup rw,cpu
-		place, kind, _ := strings.Cut(line, " - ")
-		where, what := strings.Fields(place), strings.Fields(kind)
+		mount, filesystem, _ := strings.Cut(line, " - ")
+		where, what := strings.Fields(mount), strings.Fields(filesystem)
 		if len(where) < 5 || len(what) < 3 || !strings.HasPrefix(what[0], "cgroup") {
 			continue
 		}
@@ -323,11 +324,11 @@ func ownGroups() error {
 	return nil
 }
 
-// relay carries each connection to the sshd of the guest that it runs in. One
-// that leads nowhere is closed, as before sshd is up.
-func relay(door net.Listener) {
+// forward proxies each connection to the guest's sshd. A connection is closed if sshd
+// is not up yet.
+func forward(listener net.Listener) {
 	for {
-		outer, err := door.Accept()
+		outer, err := listener.Accept()
 		if err != nil {
 			return
 		}
@@ -338,16 +339,16 @@ func relay(door net.Listener) {
 				return
 			}
 			defer inner.Close()
-			over := make(chan struct{}, 2)
-			carry := func(to, from net.Conn) {
+			done := make(chan struct{}, 2)
+			copyTo := func(to, from net.Conn) {
 				io.Copy(to, from)
 				to.(*net.TCPConn).CloseWrite()
-				over <- struct{}{}
+				done <- struct{}{}
 			}
-			go carry(inner, outer)
-			carry(outer, inner)
-			<-over
-			<-over
+			go copyTo(inner, outer)
+			copyTo(outer, inner)
+			<-done
+			<-done
 		}()
 	}
 }
