@@ -7,6 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"tare/internal/sample"
+	"tare/internal/testing/needs"
 )
 
 // What a system call costs while it is watched, against one that is not: of a
@@ -24,10 +25,8 @@ func BenchmarkASystemCall(b *testing.B) {
 	} {
 		b.Run(c.name, func(b *testing.B) {
 			if c.of != nil {
-				p, err := startPrograms(c.depth, []sample.Footprint{*c.of})
-				if err != nil {
-					b.Skip("needs BPF: " + err.Error())
-				}
+				p, err := startTracer(c.depth, []sample.Footprint{*c.of})
+				needs.Working(b, "BPF", err)
 				defer p.stop()
 			}
 			b.ResetTimer()
@@ -49,14 +48,12 @@ func BenchmarkARoundThroughPipes(b *testing.B) {
 	}{{"unwatched", All, false}, {"syscalls", Syscalls, true}, {"all", All, true}} {
 		b.Run(c.name, func(b *testing.B) {
 			if c.watch {
-				p, err := startPrograms(c.depth, []sample.Footprint{self})
-				if err != nil {
-					b.Skip("needs BPF: " + err.Error())
-				}
+				p, err := startTracer(c.depth, []sample.Footprint{self})
+				needs.Working(b, "BPF", err)
 				defer p.stop()
 			}
 			b.ResetTimer()
-			if err := deeds["pingpong"](b.N); err != nil {
+			if err := actions["pingpong"](b.N); err != nil {
 				b.Fatal(err)
 			}
 		})

@@ -1,11 +1,10 @@
 // Package probe counts in the kernel what the processes of an instance do:
 // system calls, context switches, page faults, softirqs, and time in parts of
-// the kernel. It does so with small BPF programs that it puts together itself;
-// where BPF is refused, the kernel's performance counters give a part of it, and
-// what cannot be had is missing with the reason.
+// the kernel. It uses the BPF programs in bpf/. Where BPF is not permitted, perf
+// events give some of the counts; the others are missing, with the reason.
 //
-// It must not know environments, workloads or trials: it is handed cgroups and
-// processes. To watch is not free: docs/evidence.md says what it costs.
+// It must not know environments, workloads or trials: its input is cgroups and
+// processes. docs/evidence.md gives its overhead.
 package probe
 
 import (
@@ -22,54 +21,56 @@ type Depth int
 
 // The depths.
 const (
-	Syscalls Depth = iota // system calls by name, and nothing else
+	Syscalls Depth = iota // counts of system calls by name, and nothing else
 	All
 )
 
 // Probe counts from its start until Stop.
 type Probe struct {
-	counting counting
-	evidence *evidence.Evidence // once it has been stopped
+	backend  backend
+	evidence *evidence.Evidence // after Stop
 }
 
-// counting is one way of doing it.
-type counting interface{ stop() evidence.Evidence }
+// backend is a way of counting.
+type backend interface{ stop() evidence.Evidence }
 
-// Start begins to count what the processes of the footprints do, and all that
-// they start. It always succeeds: what the machine refuses is missing in the
-// evidence.
+// Start starts counting for the processes of the footprints and all that they
+// start. It always succeeds: what cannot be counted on this machine is missing
+// in the evidence, with the reason.
 func Start(ctx context.Context, depth Depth, footprints ...sample.Footprint) *Probe {
 	if err := ctx.Err(); err != nil {
-		return &Probe{counting: nothing{err.Error()}}
+		return &Probe{backend: unavailable{err.Error()}}
 	}
-	if c, err := startPrograms(depth, footprints); err == nil {
-		return &Probe{counting: c}
-	} else if c, otherwise := startCounters(depth, footprints, err); otherwise == nil {
-		return &Probe{counting: c}
-	} else {
-		return &Probe{counting: nothing{fmt.Sprintf("%v; %v", err, otherwise)}}
+	t, err := startTracer(depth, footprints)
+	if err == nil {
+		return &Probe{backend: t}
 	}
+	p, perfErr := startPerfCounters(depth, footprints, err)
+	if perfErr == nil {
+		return &Probe{backend: p}
+	}
+	return &Probe{backend: unavailable{fmt.Sprintf("%v; %v", err, perfErr)}}
 }
 
-// Stop ends the counting and gives back all that it took. A later call returns
-// the same.
+// Stop ends the counting, releases its resources and returns the evidence. A
+// later call returns the same.
 func (p *Probe) Stop() evidence.Evidence {
 	if p.evidence == nil {
-		e := p.counting.stop()
+		e := p.backend.stop()
 		p.evidence = &e
 	}
 	return *p.evidence
 }
 
-// nothing can be counted.
-type nothing struct{ why string }
+// unavailable is the backend where nothing can be counted.
+type unavailable struct{ reason string }
 
-func (n nothing) stop() evidence.Evidence { return Without(n.why) }
+func (u unavailable) stop() evidence.Evidence { return Without(u.reason) }
 
-// Without is the evidence where nothing can be counted.
-func Without(why string) evidence.Evidence {
+// Without returns the evidence where nothing can be counted.
+func Without(reason string) evidence.Evidence {
 	e := evidence.Evidence{Counts: map[string]sample.Figure{}}
-	absent := sample.Absent("%s", strings.TrimSpace(why))
+	absent := sample.Absent("%s", strings.TrimSpace(reason))
 	for _, name := range []string{evidence.Syscalls, evidence.Voluntary, evidence.Involuntary, evidence.MinorFaults, evidence.MajorFaults} {
 		e.Counts[name] = absent
 	}

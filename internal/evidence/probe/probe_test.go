@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -18,19 +19,20 @@ import (
 	"tare/internal/evidence"
 	"tare/internal/linux/cgroup"
 	"tare/internal/sample"
+	"tare/internal/testing/needs"
 )
 
-// TestMain is also the program that is watched: it says that it is there, and
-// does each thing that it is told, a line each.
+// TestMain is also the program that is watched: it prints that it is ready, and
+// executes one command per line of its input.
 func TestMain(m *testing.M) {
 	if os.Getenv("TARE_WATCHED") == "" {
 		os.Exit(m.Run())
 	}
-	fmt.Println("there")
+	fmt.Println("ready")
 	for lines := bufio.NewScanner(os.Stdin); lines.Scan(); {
 		what, number, _ := strings.Cut(lines.Text(), " ")
 		n, _ := strconv.Atoi(number)
-		if err := deeds[what](n); err != nil {
+		if err := actions[what](n); err != nil {
 			fmt.Println(err)
 			continue
 		}
@@ -38,7 +40,7 @@ func TestMain(m *testing.M) {
 	}
 }
 
-var deeds = map[string]func(n int) error{
+var actions = map[string]func(n int) error{
 	"getppid": func(n int) error {
 		for range n {
 			unix.RawSyscallNoError(unix.SYS_GETPPID, 0, 0, 0)
@@ -78,7 +80,7 @@ var deeds = map[string]func(n int) error{
 		to.Close()
 		return child.Wait()
 	},
-	// Children that end at once, so that their faults come from their ends alone.
+	// Children that exit at once, so that their faults are known from their exit alone.
 	"start": func(n int) error {
 		for range n {
 			if err := exec.Command("true").Run(); err != nil {
@@ -89,7 +91,7 @@ var deeds = map[string]func(n int) error{
 	},
 }
 
-// watched is the program, in a cgroup of its own.
+// watched is the program, in its own cgroup.
 type watched struct {
 	t         *testing.T
 	command   *exec.Cmd
@@ -100,9 +102,7 @@ type watched struct {
 
 func watch(t *testing.T) *watched {
 	t.Helper()
-	if os.Geteuid() != 0 {
-		t.Skip("needs root: to make a cgroup and to watch it")
-	}
+	needs.Root(t)
 	w := &watched{t: t, command: exec.Command("/proc/self/exe")}
 	w.command.Env = append(os.Environ(), "TARE_WATCHED=1")
 	to, _ := w.command.StdinPipe()
@@ -115,11 +115,9 @@ func watch(t *testing.T) *watched {
 		to.Close()
 		w.command.Wait()
 	})
-	w.answer("there")
+	w.answer("ready")
 	tree, err := cgroup.Host()
-	if err != nil {
-		t.Skip("needs cgroups: " + err.Error())
-	}
+	needs.Working(t, "cgroups", err)
 	group, err := tree.Create(fmt.Sprintf("/tare-probe-test-%d", w.command.Process.Pid), cgroup.Limits{})
 	if err != nil {
 		t.Fatal(err)
@@ -135,7 +133,7 @@ func watch(t *testing.T) *watched {
 func (w *watched) answer(want string) {
 	w.t.Helper()
 	if got, err := w.from.ReadString('\n'); err != nil || strings.TrimSpace(got) != want {
-		w.t.Fatalf("the watched program said %q, %v; want %q", got, err, want)
+		w.t.Fatalf("the watched program printed %q, %v; want %q", got, err, want)
 	}
 }
 
@@ -145,13 +143,11 @@ func (w *watched) do(what string, n int) {
 	w.answer("done")
 }
 
-// programsOrSkip counts by BPF.
-func programsOrSkip(t *testing.T, depth Depth, f ...sample.Footprint) *programs {
+// startOrSkip counts with BPF.
+func startOrSkip(t *testing.T, depth Depth, f ...sample.Footprint) *tracer {
 	t.Helper()
-	p, err := startPrograms(depth, f)
-	if err != nil {
-		t.Skip("needs BPF: " + err.Error())
-	}
+	p, err := startTracer(depth, f)
+	needs.Working(t, "BPF", err)
 	return p
 }
 
@@ -166,7 +162,7 @@ func between(t *testing.T, e evidence.Evidence, name string, least, most float64
 func TestSystemCallsAreCountedOneByOne(t *testing.T) {
 	for _, depth := range []Depth{Syscalls, All} {
 		w := watch(t)
-		p := programsOrSkip(t, depth, w.footprint)
+		p := startOrSkip(t, depth, w.footprint)
 		w.do("getppid", 12345)
 		e := p.stop()
 		between(t, e, "syscall.getppid", 12345, 12345)
@@ -186,7 +182,7 @@ func TestSystemCallsAreCountedOneByOne(t *testing.T) {
 
 func TestFaultsAndSwitchesAreCounted(t *testing.T) {
 	w := watch(t)
-	p := programsOrSkip(t, All, w.footprint)
+	p := startOrSkip(t, All, w.footprint)
 	w.do("touch", 5000)
 	w.do("pingpong", 2000)
 	e := p.stop()
@@ -200,23 +196,23 @@ func TestFaultsAndSwitchesAreCounted(t *testing.T) {
 	}
 }
 
-func TestTasksThatEndLeaveTheirCounts(t *testing.T) {
+func TestTasksThatExitAreCounted(t *testing.T) {
 	w := watch(t)
-	p := programsOrSkip(t, All, w.footprint)
+	p := startOrSkip(t, All, w.footprint)
 	w.do("start", 20)
 	e := p.stop()
-	between(t, e, "syscall.execve", 20, 40) // a name may be tried in several folders
+	between(t, e, "syscall.execve", 20, 40) // a name may be tried in several directories
 	between(t, e, evidence.MinorFaults, 20*20, 20*2000)
 	if calls := e.Counts["syscall.exit_group"]; calls.Value < 20 || calls.Value > 22 { // Go's own library may try how children are waited for
 		t.Errorf("%v children ended, 20 were started", calls.Value)
 	}
 }
 
-func TestWhatIsAroundTheInstanceIsToldApart(t *testing.T) {
+func TestProcessesAroundTheInstanceAreCountedSeparately(t *testing.T) {
 	inside, around := watch(t), watch(t)
 	f := inside.footprint
 	f.Processes = []sample.Process{{PID: around.command.Process.Pid, Role: "proxy"}}
-	p := programsOrSkip(t, All, f)
+	p := startOrSkip(t, All, f)
 	inside.do("getppid", 1000)
 	around.do("getppid", 500)
 	e := p.stop()
@@ -225,21 +221,19 @@ func TestWhatIsAroundTheInstanceIsToldApart(t *testing.T) {
 	between(t, evidence.Evidence{Counts: e.Parts["proxy"].Counts}, "syscall.getppid", 500, 500)
 }
 
-func TestWhatIsNotOfTheInstanceIsNotCounted(t *testing.T) {
+func TestProcessesOutsideTheInstanceAreNotCounted(t *testing.T) {
 	inside, other := watch(t), watch(t)
-	p := programsOrSkip(t, All, inside.footprint)
+	p := startOrSkip(t, All, inside.footprint)
 	other.do("getppid", 1000)
 	if e := p.stop(); e.Counts["syscall.getppid"].Value > 0 {
 		t.Errorf("another process's calls are in it: %+v", e.Counts["syscall.getppid"])
 	}
 }
 
-func TestPerformanceCountersStandInForBPF(t *testing.T) {
+func TestPerfEventsReplaceBPFWhereItIsNotPermitted(t *testing.T) {
 	w := watch(t)
-	p, err := startCounters(All, []sample.Footprint{w.footprint}, fmt.Errorf("BPF: refused"))
-	if err != nil {
-		t.Skip("needs performance counters: " + err.Error())
-	}
+	p, err := startPerfCounters(All, []sample.Footprint{w.footprint}, fmt.Errorf("BPF: not permitted"))
+	needs.Working(t, "perf events", err)
 	w.do("getppid", 4000)
 	w.do("touch", 3000)
 	w.do("start", 5)
@@ -247,22 +241,23 @@ func TestPerformanceCountersStandInForBPF(t *testing.T) {
 	between(t, e, evidence.Syscalls, 4000, 4000+20000)
 	between(t, e, evidence.MinorFaults, 3000, 3000+12000)
 	if f := e.Counts[evidence.Voluntary]; f.Missing == "" {
-		t.Errorf("switches are told apart: %+v", f)
+		t.Errorf("voluntary switches are counted: %+v", f)
 	}
-	if len(e.Notes) == 0 || !strings.Contains(e.Notes[0], "refused") {
-		t.Errorf("it does not say why it is less: %q", e.Notes)
+	if len(e.Notes) == 0 || !strings.Contains(e.Notes[0], "not permitted") {
+		t.Errorf("the notes lack the reason: %q", e.Notes)
 	}
 }
 
-func TestWithoutAProcessThereIsNoEvidenceButTheReason(t *testing.T) {
+func TestWithoutAProcessTheEvidenceIsMissingWithTheReason(t *testing.T) {
 	e := Start(t.Context(), All).Stop()
 	if f := e.Counts[evidence.Syscalls]; !strings.Contains(f.Missing, "neither a cgroup nor a process") {
 		t.Errorf("%+v", f)
 	}
 }
 
-// lives says whether the kernel still has what a closer stood for.
-func lives(t *testing.T, closers []io.Closer) func() []string {
+// leftInKernel returns a function that lists the programs and maps that the
+// kernel still has.
+func leftInKernel(t *testing.T, closers []io.Closer) func() []string {
 	t.Helper()
 	programs, maps := map[ebpf.ProgramID]string{}, map[ebpf.MapID]string{}
 	for _, c := range closers {
@@ -284,7 +279,7 @@ func lives(t *testing.T, closers []io.Closer) func() []string {
 		}
 	}
 	if len(programs) < 9 || len(maps) < 6 {
-		t.Fatalf("only %d programs and %d maps were there to be left", len(programs), len(maps))
+		t.Fatalf("only %d programs and %d maps were loaded", len(programs), len(maps))
 	}
 	return func() (names []string) {
 		for id, name := range programs {
@@ -303,22 +298,18 @@ func lives(t *testing.T, closers []io.Closer) func() []string {
 	}
 }
 
-func TestNothingStaysInTheKernel(t *testing.T) {
+func TestNothingIsLeftInTheKernel(t *testing.T) {
 	w := watch(t)
-	p := programsOrSkip(t, All, w.footprint)
+	p := startOrSkip(t, All, w.footprint)
 	if p.sampler.missing != "" {
 		t.Skip("needs samples: " + p.sampler.missing)
 	}
-	var closers []io.Closer
-	for _, c := range p.closers {
-		closers = append(closers, c)
-	}
-	left := lives(t, append(closers, p.sampler.closers...))
+	left := leftInKernel(t, slices.Concat(p.closers, p.sampler.closers))
 	p.stop()
-	if n := len(p.closers) + len(p.sampler.closers) + len(p.sampler.files); n != 0 {
+	if n := len(p.closers) + len(p.sampler.closers) + len(p.sampler.events); n != 0 {
 		t.Errorf("%d links, maps and events were not closed", n)
 	}
-	// The kernel frees them when nobody can be running them any more.
+	// The kernel frees them once no processor can be running them.
 	deadline := time.Now().Add(10 * time.Second)
 	for after := left(); len(after) > 0; after = left() {
 		if time.Now().After(deadline) {
@@ -328,9 +319,9 @@ func TestNothingStaysInTheKernel(t *testing.T) {
 	}
 }
 
-func TestWhereTheTimeWentIsSampled(t *testing.T) {
+func TestKernelSectionsAreSampled(t *testing.T) {
 	w := watch(t)
-	p := programsOrSkip(t, All, w.footprint)
+	p := startOrSkip(t, All, w.footprint)
 	if p.sampler.missing != "" {
 		t.Skip("needs samples: " + p.sampler.missing)
 	}
@@ -356,4 +347,24 @@ func TestWhereTheTimeWentIsSampled(t *testing.T) {
 	if host := e.Times[evidence.Host+evidence.InKernel]; host.Value < kernel.Value {
 		t.Errorf("the whole machine was %v s in the kernel, a part of it %v", host.Value, kernel.Value)
 	}
+}
+
+// The branch for kernels without the state among the tracepoint's arguments is
+// verified on this kernel too.
+func TestSwitchProgramLoadsWithoutTheStateArgument(t *testing.T) {
+	startOrSkip(t, Syscalls, sample.Footprint{Processes: []sample.Process{{PID: os.Getpid(), Role: "self"}}}).stop()
+	spec, err := loadCount()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := spec.Variables[countVarSwitchHasState].Set(false); err != nil {
+		t.Fatal(err)
+	}
+	var programs struct {
+		Switch *ebpf.Program `ebpf:"tare_switch"`
+	}
+	if err := spec.LoadAndAssign(&programs, nil); err != nil {
+		t.Fatal(err)
+	}
+	programs.Switch.Close()
 }

@@ -9,16 +9,19 @@ import (
 type section struct {
 	Name  string
 	About string
-	// Prefixes are how the names of its functions begin, Modules those of its
-	// modules, where it is not built in.
+	// Prefixes of its functions' names, and names of its modules, for where it
+	// is not built in.
 	Prefixes, Modules []string
 }
 
-// ownSection is what the probe itself takes.
-const ownSection = "probe"
+// The sections that are not about a part of the kernel.
+const (
+	probeSection = "probe" // the overhead of the probe
+	otherSection = "other" // functions that no section lists
+)
 
-// sections: a moment of the kernel belongs to the innermost function on the
-// stack that one of them knows. Of several beginnings the longest counts.
+// sections of the kernel. A sample belongs to that of the innermost function on
+// the stack that a section lists. Of several prefixes the longest counts.
 var sections = []section{
 	{"overlay", "the overlay file system, without the file systems below it",
 		[]string{"ovl_", "backing_file_"}, []string{"overlay"}},
@@ -39,7 +42,7 @@ var sections = []section{
 	{"loopback", "sending over the loopback interface", []string{"loopback_"}, nil},
 	{"tap", "interfaces and network back ends of virtual machines",
 		[]string{"tun_", "tap_", "vhost_", "handle_tx", "handle_rx"}, []string{"tun", "tap", "vhost", "vhost_net", "vhost_vsock"}},
-	{"network", "sockets, TCP, UDP, IP, and handing packets on",
+	{"network", "sockets, TCP, UDP, IP, and forwarding",
 		[]string{"tcp_", "__tcp_", "udp_", "__udp_", "ip_", "__ip_", "ip6_", "ipv6_", "inet_", "__inet_", "inet6_", "sock_", "__sock_", "sk_", "__sk_", "skb_", "__skb_", "kfree_skb", "consume_skb", "__kfree_skb", "__alloc_skb", "napi_", "__napi_", "net_rx_action", "dev_", "__dev_", "netif_", "__netif_", "process_backlog", "release_sock", "__release_sock", "lock_sock", "eth_", "neigh_", "unix_", "netlink_", "fib_", "dst_", "arp_", "packet_", "qdisc_", "__qdisc", "sch_", "fq_", "pfifo_", "__sys_sendto", "__sys_recvfrom", "__sys_sendmsg", "___sys_", "__sys_accept", "virtnet_", "start_xmit", "enqueue_to_backlog"}, nil},
 	{"epoll", "waiting for many files at once",
 		[]string{"ep_", "do_epoll", "__ep_", "do_sys_poll", "do_select", "core_sys_select", "poll_", "__pollwait", "eventfd_"}, nil},
@@ -58,54 +61,45 @@ var sections = []section{
 		[]string{"kernel_clone", "copy_process", "copy_mm", "dup_", "do_exit", "do_group_exit", "release_task", "bprm_", "do_execve", "load_elf", "begin_new_exec", "wait_", "do_wait", "kernel_wait4"}, nil},
 	{"kvm", "virtual machines", []string{"kvm_", "__kvm_", "vmx_", "svm_", "vcpu_"}, []string{"kvm", "kvm_intel", "kvm_amd"}},
 	{"timer", "timers and clocks", []string{"hrtimer_", "__hrtimer", "tick_", "timerfd_", "do_nanosleep", "clock_", "ktime_", "run_timer", "call_timer"}, nil},
-	{"entry", "the way into the kernel and out of it",
+	{"entry", "entry to and exit from the kernel",
 		[]string{"entry_SYSCALL", "do_syscall_64", "x64_sys_call", "syscall_", "exit_to_user", "irqentry_", "asm_sysvec", "asm_common", "el0_", "el0t_", "invoke_syscall", "__x64_sys", "__arm64_sys", "do_el0_svc"}, nil},
-	{"softirq", "softirqs, what no other section knows", []string{"handle_softirqs", "__do_softirq", "do_softirq", "irq_exit", "run_ksoftirqd", "__local_bh_enable"}, nil},
-	{ownSection, "what the probe takes itself", []string{"bpf_trace_run", "__bpf_trace_", "trace_call_bpf", "perf_", "__perf_", "__traceiter_"}, nil},
+	{"softirq", "softirqs, apart from the functions of other sections", []string{"handle_softirqs", "__do_softirq", "do_softirq", "irq_exit", "run_ksoftirqd", "__local_bh_enable"}, nil},
+	{probeSection, "the overhead of the probe", []string{"bpf_trace_run", "__bpf_trace_", "trace_call_bpf", "perf_", "__perf_", "__traceiter_"}, nil},
 }
 
-// idle are functions of a processor that has nothing to do.
-var idle = []string{"do_idle", "cpu_startup_entry", "default_idle", "pv_native_safe_halt", "acpi_idle", "intel_idle", "cpuidle_"}
+// idlePrefixes are of the functions that an idle processor executes.
+var idlePrefixes = []string{"do_idle", "cpu_startup_entry", "default_idle", "pv_native_safe_halt", "acpi_idle", "intel_idle", "cpuidle_"}
 
-// other is the section of what none knows.
-const other = "other"
-
-// sectionOf is the section that a stack belongs to, its innermost function
-// first; "" for a processor that is idle.
+// sectionOf returns the section of a stack, whose innermost function comes
+// first; "" for an idle processor.
 func sectionOf(stack []symbol) string {
 	for _, s := range stack {
-		if own(s.name) {
-			return ownSection
+		if isProbe(s.name) {
+			return probeSection
 		}
-		if slices.ContainsFunc(idle, func(begin string) bool { return strings.HasPrefix(s.name, begin) }) {
+		if slices.ContainsFunc(idlePrefixes, func(prefix string) bool { return strings.HasPrefix(s.name, prefix) }) {
 			return ""
 		}
 		if name := s.section(); name != "" {
 			return name
 		}
 	}
-	return other
+	return otherSection
 }
 
-// own says whether a function is a program of the probe's, as the kernel names
-// them: bpf_prog_, a checksum, and the program's own name.
-func own(function string) bool {
+// isProbe reports whether a function is a program of the probe, as the kernel
+// names them: bpf_prog_, a checksum, and the program's name.
+func isProbe(function string) bool {
 	return strings.HasPrefix(function, "bpf_prog_") && strings.Contains(function, "_tare_")
 }
 
-// symbol is a function of the kernel.
-type symbol struct {
-	at           uint64
-	name, module string
-}
-
-// section is the section that knows the function; "" if none does.
+// section returns the section that lists the function; "" if none does.
 func (s symbol) section() string {
 	best, longest := "", 0
 	for _, one := range sections {
-		for _, begin := range one.Prefixes {
-			if len(begin) > longest && strings.HasPrefix(s.name, begin) {
-				best, longest = one.Name, len(begin)
+		for _, prefix := range one.Prefixes {
+			if len(prefix) > longest && strings.HasPrefix(s.name, prefix) {
+				best, longest = one.Name, len(prefix)
 			}
 		}
 	}
@@ -114,7 +108,7 @@ func (s symbol) section() string {
 	}
 	for _, one := range sections {
 		for _, module := range one.Modules {
-			// nf_ is the beginning of the names of many.
+			// A name such as nf_ is a prefix of many modules.
 			if s.module == module || strings.HasSuffix(module, "_") && strings.HasPrefix(s.module, module) {
 				return one.Name
 			}

@@ -47,7 +47,7 @@ func TestAMomentBelongsToTheInnermostFunctionThatIsKnown(t *testing.T) {
 	}
 }
 
-// Of two beginnings of one function the longer counts; the same beginning in
+// Of two prefixes of one function the longer counts; the same prefix in
 // two sections would be decided by their order.
 func TestNoTwoSectionsClaimTheSame(t *testing.T) {
 	owner := map[string]string{}
@@ -55,11 +55,11 @@ func TestNoTwoSectionsClaimTheSame(t *testing.T) {
 		if s.Name == "" || s.About == "" || len(s.Prefixes) == 0 {
 			t.Errorf("a section lacks something: %+v", s)
 		}
-		for _, begin := range s.Prefixes {
-			if other := owner[begin]; other != "" {
-				t.Errorf("%s and %s both claim %s", other, s.Name, begin)
+		for _, prefix := range s.Prefixes {
+			if other := owner[prefix]; other != "" {
+				t.Errorf("%s and %s both claim %s", other, s.Name, prefix)
 			}
-			owner[begin] = s.Name
+			owner[prefix] = s.Name
 		}
 	}
 }
@@ -92,11 +92,11 @@ ffffffffc0001000 t br_forward	[bridge]
 
 func TestListsOfProcessorsAreRead(t *testing.T) {
 	for text, want := range map[string][]int{"0": {0}, "0-3": {0, 1, 2, 3}, "0-1,4,6-7": {0, 1, 4, 6, 7}} {
-		if got, err := parseList(text); err != nil || !reflect.DeepEqual(got, want) {
+		if got, err := parseProcessorList(text); err != nil || !reflect.DeepEqual(got, want) {
 			t.Errorf("%s: %v, %v", text, got, err)
 		}
 	}
-	if _, err := parseList("none"); err == nil {
+	if _, err := parseProcessorList("none"); err == nil {
 		t.Error("a word was read as a list")
 	}
 }

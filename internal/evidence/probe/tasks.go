@@ -14,16 +14,16 @@ import (
 	"tare/internal/sample"
 )
 
-// family is who belongs to the footprints, as far as it is known.
-type family struct {
+// taskFinder finds the tasks of the footprints.
+type taskFinder struct {
 	groups    []*cgroup.Group
 	processes []sample.Process
-	// parts of the environment by their number; the first is inside.
+	// parts of the environment by number; the first is that of the groups.
 	parts []string
 }
 
-func familyOf(footprints []sample.Footprint) (*family, error) {
-	f := &family{parts: []string{evidence.Inside}}
+func newTaskFinder(footprints []sample.Footprint) (*taskFinder, error) {
+	f := &taskFinder{parts: []string{evidence.Inside}}
 	tree, err := cgroup.Host()
 	for _, p := range footprints {
 		for _, path := range p.Cgroups {
@@ -35,28 +35,28 @@ func familyOf(footprints []sample.Footprint) (*family, error) {
 		f.processes = append(f.processes, p.Processes...)
 	}
 	if len(f.groups)+len(f.processes) == 0 {
-		return nil, errors.New("the environment names neither a cgroup nor a process of the instance")
+		return nil, errors.New("the environment reports neither a cgroup nor a process of the instance")
 	}
 	return f, nil
 }
 
-// part is the number of a role; the last number is for all that come later.
-func (f *family) part(role string) int {
+// part returns the number of a role. Roles beyond the limit share the last one.
+func (f *taskFinder) part(role string) int {
 	for i, name := range f.parts {
 		if name == role {
 			return i
 		}
 	}
-	if len(f.parts) == mostParts {
-		return mostParts - 1
+	if len(f.parts) == maxParts {
+		return maxParts - 1
 	}
 	f.parts = append(f.parts, role)
 	return len(f.parts) - 1
 }
 
-// look lists the tasks as they are now, with their parts: those in the groups
-// are inside, whoever started them.
-func (f *family) look() map[int]int {
+// list returns the existing tasks with their parts. Those in the groups belong to
+// the first part, whichever process started them.
+func (f *taskFinder) list() map[int]int {
 	tasks := map[int]int{}
 	inside := map[int]bool{}
 	for _, g := range f.groups {
@@ -72,10 +72,10 @@ func (f *family) look() map[int]int {
 		part := f.part(p.Role)
 		for queue := []int{p.PID}; len(queue) > 0; queue = queue[1:] {
 			if inside[queue[0]] {
-				continue // its children are there as well
+				continue // the group has its children as well
 			}
 			for _, tid := range threads(queue[0]) {
-				if _, twice := tasks[tid]; twice {
+				if _, known := tasks[tid]; known {
 					continue
 				}
 				tasks[tid] = part
@@ -106,20 +106,20 @@ func children(pid, tid int) (list []int) {
 	return list
 }
 
-// faults of one task since it began.
+// faults returns the page faults of a task since its start.
 func faults(tid int) (minor, major uint64, err error) {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/stat", tid, tid))
 	if err != nil {
 		return 0, 0, err
 	}
-	// The name, in brackets, may hold anything.
+	// The name, in parentheses, may contain any character.
 	_, rest, _ := strings.Cut(string(text), ")")
 	if i := strings.LastIndex(string(text), ")"); i >= 0 {
 		rest = string(text)[i+1:]
 	}
-	fields := strings.Fields(rest) // from the third on: the state
+	fields := strings.Fields(rest) // from the third on, the state
 	if len(fields) < 10 {
-		return 0, 0, fmt.Errorf("/proc/%d/stat has no faults: %q", tid, text)
+		return 0, 0, fmt.Errorf("parsing /proc/%d/task/%d/stat: too few fields: %q", tid, tid, text)
 	}
 	minor, err = strconv.ParseUint(fields[7], 10, 64)
 	if err == nil {
@@ -128,18 +128,18 @@ func faults(tid int) (minor, major uint64, err error) {
 	return minor, major, err
 }
 
-// sameNumbers says whether the numbers that this process sees are the kernel's
-// own.
-func sameNumbers() error {
-	const first = "pid:[4026531836]" // of the first namespace, on every kernel
-	space, err := os.Readlink("/proc/self/ns/pid")
+// checkPIDNamespace checks that this process is in the initial PID namespace. In
+// another one it sees other thread IDs than BPF programs do.
+func checkPIDNamespace() error {
+	const initial = "pid:[4026531836]" // the same on every kernel
+	namespace, err := os.Readlink("/proc/self/ns/pid")
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return nil // the kernel has no such namespaces
+		return nil // the kernel has no PID namespaces
 	case err != nil:
-		return fmt.Errorf("finding out the PID namespace: %w", err)
-	case space != first:
-		return fmt.Errorf("tare runs in a PID namespace (%s), where the kernel's numbers of processes are not known: run it outside of containers", space)
+		return fmt.Errorf("reading the PID namespace: %w", err)
+	case namespace != initial:
+		return fmt.Errorf("tare runs in a PID namespace (%s), in which the thread IDs differ from those that BPF programs see: run it outside of containers", namespace)
 	}
 	return nil
 }
