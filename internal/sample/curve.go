@@ -2,11 +2,11 @@ package sample
 
 import "time"
 
-// curve is a quantity that is looked at from time to time.
+// curve is a quantity that is read from time to time.
 type curve struct {
 	begun, at  time.Time
 	last, peak float64
-	area       float64 // under the straight lines between the looks
+	area       float64 // by the trapezoidal rule
 	missing    string
 }
 
@@ -24,12 +24,12 @@ func (c *curve) add(at time.Time, f Figure) {
 	c.at, c.last, c.peak = at, v, max(c.peak, v)
 }
 
-// figures are the highest value, the mean, and the area, over the time between
-// the first look and the last.
+// figures returns the highest value, the mean, and the integral over the time
+// between the first reading and the last.
 func (c *curve) figures() (peak, mean, area Figure) {
 	if c.begun.IsZero() {
-		why := Figure{Missing: c.missing}
-		return why, why, why
+		absent := Figure{Missing: c.missing}
+		return absent, absent, absent
 	}
 	if span := c.at.Sub(c.begun).Seconds(); span > 0 {
 		return Known(c.peak), Known(c.area / span), Known(c.area)

@@ -10,7 +10,7 @@ import (
 	"tare/internal/linux/procfile"
 )
 
-// energy adds up the counters of processor packages (RAPL), which come round.
+// energy adds up the counters of processor packages (RAPL), which wrap around.
 type energy struct {
 	packages []*energyPackage
 	buffer   []byte
@@ -20,35 +20,35 @@ type energy struct {
 
 type energyPackage struct {
 	file       *procfile.File
-	whole      float64 // at which the counter begins anew, in µJ
+	max        float64 // at which the counter wraps, in µJ
 	last, used float64
 }
 
-// often enough that no counter comes round twice: a package of 500 W takes two
-// minutes for the smallest range that is built.
-const energyEvery = 10 * time.Second
+// energyInterval is short enough that no counter wraps twice: a package of 500 W
+// takes two minutes for the smallest range that exists.
+const energyInterval = 10 * time.Second
 
 func openEnergy(sys string) *energy {
-	e := &energy{missing: "the machine has no energy counters that can be read (/sys/class/powercap/intel-rapl:*)"}
+	e := &energy{missing: "the machine has no readable energy counters (/sys/class/powercap/intel-rapl:*)"}
 	for n := range 64 {
 		zone := filepath.Join(sys, "class", "powercap", "intel-rapl:"+strconv.Itoa(n))
 		label, err := os.ReadFile(filepath.Join(zone, "name"))
 		if err != nil {
 			break
 		}
-		// psys is the whole platform, with the packages in it.
+		// psys is the whole platform, which includes the packages.
 		if !strings.HasPrefix(string(label), "package") {
 			continue
 		}
 		p := &energyPackage{file: procfile.At(filepath.Join(zone, "energy_uj"))}
 		now, err := p.file.Number(&e.buffer)
 		if err != nil {
-			e.missing = "the energy counters cannot be read: " + err.Error()
+			e.missing = "reading the energy counters: " + err.Error()
 			return e
 		}
 		p.last = float64(now)
-		whole, _ := procfile.At(filepath.Join(zone, "max_energy_range_uj")).Number(&e.buffer)
-		p.whole = float64(whole)
+		limit, _ := procfile.At(filepath.Join(zone, "max_energy_range_uj")).Number(&e.buffer)
+		p.max = float64(limit)
 		e.packages = append(e.packages, p)
 	}
 	if len(e.packages) > 0 {
@@ -57,8 +57,8 @@ func openEnergy(sys string) *energy {
 	return e
 }
 
-func (e *energy) look(at time.Time) {
-	if at.Sub(e.at) >= energyEvery {
+func (e *energy) poll(at time.Time) {
+	if at.Sub(e.at) >= energyInterval {
 		e.at = at
 		e.read()
 	}
@@ -68,18 +68,18 @@ func (e *energy) read() {
 	for _, p := range e.packages {
 		n, err := p.file.Number(&e.buffer)
 		if err != nil {
-			e.missing = "the energy counters cannot be read: " + err.Error()
+			e.missing = "reading the energy counters: " + err.Error()
 			return
 		}
 		now := float64(n)
 		if p.used += now - p.last; now < p.last {
-			p.used += p.whole
+			p.used += p.max
 		}
 		p.last = now
 	}
 }
 
-// figure is what was used since the opening, in J.
+// figure returns the energy since openEnergy, in J.
 func (e *energy) figure() Figure {
 	e.read()
 	sum := 0.

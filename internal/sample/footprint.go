@@ -2,33 +2,34 @@ package sample
 
 import "strings"
 
-// Footprint says where the cost of an instance is to be read from outside.
+// Footprint lists where the usage of an instance can be read from outside.
 type Footprint struct {
 	// Cgroups are the groups that hold the instance's processes, as paths below
 	// each controller's mount point ("/tare/x/y").
 	Cgroups []string
-	// Role of the processes in those groups, and where some play another one,
-	// theirs by the kernel's name for the process; "" is the workload's.
+	// Role of the processes in those groups, "" for the workload's, and the roles of
+	// those that have another one, by the kernel's name of the process.
 	Role  string
 	Roles map[string]string
-	// Processes serve the instance from outside those groups: a shim, a port
-	// proxy, a logger. Each is counted with the processes that it starts.
+	// Processes that serve the instance from outside those groups: a shim, a port
+	// proxy, a logger. Each is counted with its descendants.
 	Processes []Process
 	// NetworkPID is a process whose /proc/PID/net/dev shows the instance's
-	// network traffic; 0 when the instance has no network of its own.
+	// network traffic; 0 if the instance does not have its own network.
 	NetworkPID int
-	// Devices are host interfaces that carry the instance's traffic instead.
+	// Devices are interfaces of the host that transfer the instance's traffic
+	// instead.
 	Devices []string
 	// Space is the path of the network namespace that Devices are in; "" for
-	// the host's own.
+	// the host's.
 	Space string
 }
 
-// The roles of processes in groups that nobody names.
+// Roles of processes in groups.
 const (
 	Workload = "workload"
-	Agent    = "agent" // tare's own, inside
-	vhost    = "vhost" // a thread of the kernel's that works for one guest
+	Agent    = "agent" // tare's agent in the instance
+	vhost    = "vhost" // a kernel thread that serves one guest
 )
 
 func (f Footprint) roleInside(name string) string {
@@ -45,7 +46,7 @@ func (f Footprint) roleInside(name string) string {
 	return Workload
 }
 
-// Process is one process of the environment with the part that it plays.
+// Process is a process of the environment, with its role.
 type Process struct {
 	PID  int
 	Role string // vmm, sandbox, gofer, shim, proxy, logger

@@ -6,15 +6,15 @@ import (
 	"github.com/prometheus/procfs"
 )
 
-// Host is how much the machine as a whole had been held up at a moment.
+// Host has the machine's cumulative stall and steal times at a moment.
 type Host struct {
 	at    time.Time
 	stall map[string]float64 // seconds in which something waited for cpu, io, memory
-	steal *float64           // seconds that the hypervisor gave to others, over all cores
+	steal *float64           // seconds that the hypervisor gave to other guests, over all cores
 }
 
-// Pressure is how busy the machine was between two moments. What the kernel
-// does not tell is nil.
+// Pressure is how busy the machine was between two moments. What the kernel does
+// not report is nil.
 type Pressure struct {
 	CPU, IO, Memory *float64 // share of the time in which something waited for it
 	Steal           *float64 // seconds, over all cores
@@ -30,8 +30,8 @@ func readHost(proc string, at time.Time) Host {
 		return h
 	}
 	for _, resource := range []string{"cpu", "io", "memory"} {
-		// The total counts every microsecond; the averages beside it are smoothed
-		// over what was before.
+		// The total has every microsecond; the averages are smoothed over a longer
+		// time.
 		if psi, err := fs.PSIStatsForResource(resource); err == nil && psi.Some != nil {
 			h.stall[resource] = float64(psi.Some.Total) / 1e6
 		}
@@ -62,14 +62,14 @@ func Between(before, after Host) Pressure {
 	return p
 }
 
-// canaryRounds make the loop take a few milliseconds on a machine of today.
+// canaryRounds makes the loop take a few milliseconds on a current machine.
 const canaryRounds = 3 << 20
 
-var canarySink uint64
+var canarySink uint64 //nolint:unused // written, so that the compiler does not drop the loop
 
-// Canary times a loop that is always the same work: how fast this machine is
-// at this moment. It touches no memory and makes no system call, so it slows
-// down with the clock frequency and with whoever else is on the core.
+// Canary times a calibration loop, which always does the same work, to show how
+// fast the machine is at this moment. It touches no memory and makes no system
+// call, so it depends on the clock frequency and on contention for the core.
 func Canary() time.Duration {
 	begun := time.Now()
 	x := uint64(0x9e3779b97f4a7c15)

@@ -8,28 +8,27 @@ import (
 	"tare/internal/linux/procfile"
 )
 
-// Inside is what the kernel of an instance itself counted while the driver ran,
-// where it has one of its own: a guest's, or a sandbox's. It is no part of what
-// is seen from outside, but says how that was spent.
+// Inside is what the instance's own kernel, that of a guest or a sandbox, counted
+// while the driver ran. It is not part of the usage seen from outside, but shows
+// how that was spent.
 type Inside struct {
-	// Missing is why there is nothing: the instance shares the kernel that is
-	// seen from outside anyway.
+	// Missing is why there are no values: the instance shares the host's kernel.
 	Missing string `json:"missing,omitempty"`
 
 	CPUUser     Figure `json:"cpu_user_s,omitzero"`
 	CPUSystem   Figure `json:"cpu_system_s,omitzero"`
 	IRQ         Figure `json:"irq_s,omitzero"`
 	SoftIRQ     Figure `json:"softirq_s,omitzero"`
-	Steal       Figure `json:"steal_s,omitzero"` // wanted by the guest and not given
+	Steal       Figure `json:"steal_s,omitzero"` // wanted by the guest and not granted
 	Switches    Figure `json:"switches,omitzero"`
 	Interrupts  Figure `json:"interrupts,omitzero"`
 	Forks       Figure `json:"forks,omitzero"`
 	MinorFaults Figure `json:"minor_faults,omitzero"`
 	MajorFaults Figure `json:"major_faults,omitzero"`
 	MemoryTotal Figure `json:"memory_total_b,omitzero"`
-	MemoryUsed  Figure `json:"memory_used_b,omitzero"` // at the end: what could not be given to others
+	MemoryUsed  Figure `json:"memory_used_b,omitzero"` // at the end: what is not available
 	Cache       Figure `json:"cache_b,omitzero"`       // at the end
-	Load        Figure `json:"load,omitzero"`          // at the end: the mean of the last minute
+	Load        Figure `json:"load,omitzero"`          // at the end: average of the last minute
 }
 
 func (i *Inside) figures() []*Figure {
@@ -37,7 +36,7 @@ func (i *Inside) figures() []*Figure {
 		&i.MinorFaults, &i.MajorFaults, &i.MemoryTotal, &i.MemoryUsed, &i.Cache, &i.Load}
 }
 
-// The files that say it, and the one by which kernels are told apart.
+// The files of these values.
 const (
 	insideStat = "/proc/stat"
 	insideMem  = "/proc/meminfo"
@@ -45,10 +44,10 @@ const (
 	insideLoad = "/proc/loadavg"
 )
 
-// InsideFiles are what has to be read in the instance, before and after.
+// InsideFiles are the files to read in the instance, before and after.
 var InsideFiles = []string{insideStat, insideMem, insideVM, insideLoad}
 
-// NotInside is nothing, for a reason.
+// NotInside returns an Inside without values, with the reason.
 func NotInside(why string) *Inside {
 	i := &Inside{Missing: why}
 	for _, f := range i.figures() {
@@ -57,7 +56,8 @@ func NotInside(why string) *Inside {
 	return i
 }
 
-// UnmarshalJSON reads what was written; the rest is not known.
+// UnmarshalJSON implements json.Unmarshaler. A value that is not there is
+// missing.
 func (i *Inside) UnmarshalJSON(data []byte) error {
 	type plain Inside
 	read := *NotInside("")
@@ -68,57 +68,57 @@ func (i *Inside) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// InsideOf compares what the files said before and after; a file that could not
-// be read is not among them.
+// InsideOf compares the contents of InsideFiles before and after. A file that
+// could not be read is not in the maps.
 func InsideOf(before, after map[string]string) *Inside {
 	i := &Inside{}
 	for _, f := range i.figures() {
-		*f = Absent("the kernel inside does not tell")
+		*f = Absent("the instance's kernel does not report it")
 	}
-	a, b := statOf(before[insideStat]), statOf(after[insideStat])
+	a, b := parseGuestStat(before[insideStat]), parseGuestStat(after[insideStat])
 	for k, f := range []*Figure{&i.CPUUser, &i.CPUSystem, &i.IRQ, &i.SoftIRQ, &i.Steal} {
-		// A kernel that has seen no time at all, not even idle, counts none.
+		// A kernel without any time, not even idle, does not count it.
 		if b.time > 0 {
 			*f = Known(max(b.cpu[k]-a.cpu[k], 0))
 		} else {
-			*f = Absent("the kernel inside counts no processor time")
+			*f = Absent("the instance's kernel counts no CPU time")
 		}
 	}
 	for name, f := range map[string]*Figure{"ctxt": &i.Switches, "intr": &i.Interrupts, "processes": &i.Forks} {
-		if n, told := b.lines[name]; told && n > 0 {
+		if n, known := b.lines[name]; known && n > 0 {
 			*f = Known(max(n-a.lines[name], 0))
 		}
 	}
-	vmBefore, vm := pairsOf(before[insideVM]), pairsOf(after[insideVM])
-	if faults, told := vm["pgfault"]; told {
+	vmBefore, vm := parsePairs(before[insideVM]), parsePairs(after[insideVM])
+	if faults, known := vm["pgfault"]; known {
 		major := vm["pgmajfault"] - vmBefore["pgmajfault"]
 		i.MinorFaults, i.MajorFaults = Known(max(faults-vmBefore["pgfault"]-major, 0)), Known(max(major, 0))
 	}
-	memory := pairsOf(after[insideMem])
+	memory := parsePairs(after[insideMem])
 	if total := memory["MemTotal"]; total > 0 {
 		i.MemoryTotal = Known(total * 1024)
-		if available, told := memory["MemAvailable"]; told {
+		if available, known := memory["MemAvailable"]; known {
 			i.MemoryUsed = Known(max(total-available, 0) * 1024)
 		}
-		if cached, told := memory["Cached"]; told {
+		if cached, known := memory["Cached"]; known {
 			i.Cache = Known(max(cached+memory["Buffers"]-memory["Shmem"], 0) * 1024)
 		}
 	}
-	if load, told := number(after[insideLoad]); told && b.time > 0 {
+	if load, known := number(after[insideLoad]); known && b.time > 0 {
 		i.Load = Known(load)
 	}
 	return i
 }
 
-// insideStats are the lines of /proc/stat that are used.
-type insideStats struct {
+// guestStat has the lines of /proc/stat that are used.
+type guestStat struct {
 	cpu   [5]float64 // user, system, irq, softirq, steal
-	time  float64    // all, with idle
+	time  float64    // all, including idle
 	lines map[string]float64
 }
 
-func statOf(text string) insideStats {
-	s := insideStats{lines: map[string]float64{}}
+func parseGuestStat(text string) guestStat {
+	s := guestStat{lines: map[string]float64{}}
 	for line := range strings.Lines(text) {
 		fields := strings.Fields(line)
 		if len(fields) < 2 {
@@ -141,7 +141,7 @@ func statOf(text string) insideStats {
 	return s
 }
 
-func pairsOf(text string) map[string]float64 {
+func parsePairs(text string) map[string]float64 {
 	table := map[string]float64{}
 	for key, value := range procfile.Pairs([]byte(text)) {
 		table[string(key)] = float64(value)
@@ -149,7 +149,7 @@ func pairsOf(text string) map[string]float64 {
 	return table
 }
 
-// plus adds what was counted in another instance.
+// plus adds the values of another instance.
 func (i *Inside) plus(o *Inside) *Inside {
 	switch {
 	case i == nil || o != nil && i.Missing != "" && o.Missing == "":
@@ -165,7 +165,7 @@ func (i *Inside) plus(o *Inside) *Inside {
 	return &sum
 }
 
-// number is what a text begins with, up to a blank.
+// number parses the first field of a text.
 func number(text string) (float64, bool) {
 	text, _, _ = strings.Cut(strings.TrimSpace(text), " ")
 	n, err := strconv.ParseFloat(text, 64)

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-func TestWhatAKernelInsideCountedIsRead(t *testing.T) {
+func TestTheCountersOfTheInstancesKernelAreRead(t *testing.T) {
 	before := map[string]string{
 		"/proc/stat":   "cpu  100 10 50 1000 0 5 6 7 0 0\ncpu0 100 10 50 1000 0 5 6 7 0 0\nintr 1000 5 6\nctxt 5000\nprocesses 100\n",
 		"/proc/vmstat": "pgfault 1000\npgmajfault 10\n",
@@ -40,7 +40,7 @@ func TestASandboxThatCountsNothingHasNoFigures(t *testing.T) {
 	}
 }
 
-func TestWhatIsNotInsideIsWrittenAsItsReasonAlone(t *testing.T) {
+func TestAMissingInsideIsWrittenAsItsReasonAlone(t *testing.T) {
 	text, err := json.Marshal(NotInside("the same kernel"))
 	if err != nil || string(text) != `{"missing":"the same kernel"}` {
 		t.Errorf("%s, %v", text, err)

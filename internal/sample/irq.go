@@ -10,9 +10,9 @@ import (
 	"sync"
 )
 
-// irqTime says how the kernel of this machine counts time in interrupts and
-// softirqs, by its configuration: "apart" from the thread that is interrupted,
-// "inside" of its system time, or "" where nobody can tell.
+// irqTime returns how the kernel counts time in interrupts and softirqs, by its
+// configuration: "apart" from the interrupted thread, "inside" its system time,
+// or "" if the configuration cannot be read.
 func irqTime(proc string) string {
 	if proc != "/proc" {
 		return irqTimeOf(proc, "")

@@ -1,8 +1,7 @@
 package sample
 
-// amounts are what a process has used since it started: seconds of user and
-// system time, page faults, bytes read from and written to disk, and context
-// switches.
+// amounts are the usage of a process since it started: seconds of user and system
+// time, page faults, bytes read from and written to disk, and context switches.
 type amounts [7]float64
 
 const (
@@ -10,23 +9,23 @@ const (
 	cpuSystem
 	minorFaults
 	majorFaults
-	diskRead // from here on the kernel adds what children used to their parent's own
+	diskRead // of disk bytes the kernel adds those of children to the parent's own
 	diskWritten
-	switches // of these it tells nobody what children had
+	switches // the kernel does not report those of children
 )
 
-// account is one process at one look.
+// account is one process in one reading.
 type account struct {
 	parent  int
-	started uint64 // with the number it names one process for good
+	started uint64 // identifies a process together with its PID
 	own     amounts
-	// inherited came over from children that ended and that the process waited
-	// for. The kernel keeps it apart for CPU time and page faults; bytes are in
-	// own already, and switches nowhere.
+	// inherited is the usage of children that exited and that the process waited
+	// for. The kernel keeps it separately for CPU time and page faults; disk bytes
+	// are in own, and switches nowhere.
 	inherited amounts
-	// apart marks a process that is counted elsewhere (by its cgroup) and is
-	// only watched so that its parent's inheritance can be told from the rest.
-	apart bool
+	// elsewhere marks a process that its cgroup counts. It is here only to deduct
+	// its usage when its parent inherits it.
+	elsewhere bool
 }
 
 func (a account) total() (sum amounts) {
@@ -36,7 +35,7 @@ func (a account) total() (sum amounts) {
 	return sum
 }
 
-// grown is by how much an heir's inheritance may have grown between two looks.
+// grown returns how much the inherited usage may have grown between two readings.
 func (a account) grown(before account) (by amounts) {
 	for i := range by {
 		switch by[i] = a.inherited[i] - before.inherited[i]; i {
@@ -49,40 +48,39 @@ func (a account) grown(before account) (by amounts) {
 	return by
 }
 
-// ledger adds up a changing set of processes so that the sum never loses one
-// that ended: what a process used goes over to the parent that waits for it,
-// and where no watched parent does, the last amounts seen stand. Only what a
-// process did between the last look and its end, without a parent that
-// inherits, is lost.
+// ledger sums the usage of a changing set of processes, including those that have
+// exited: their usage goes to the parent that waits for them, or, if no parent in
+// the set does, stays at the last reading. Only the usage between the last
+// reading and the exit of a process without such a parent is lost.
 type ledger struct {
 	known    map[int]account
-	spare    map[int]account // of the look before, to be used again
-	lost     amounts         // last seen of processes that nobody inherited from
+	spare    map[int]account // of the reading before, for reuse
+	lost     amounts         // last readings of processes whose usage no parent inherited
 	deducted amounts         // inherited from processes that are counted elsewhere
-	orphans  int             // how many processes ended whose amounts nobody took over
-	ended    int             // how many processes ended
+	orphans  int             // number of processes that exited without an heir
+	exited   int             // number of processes that exited
 }
 
-// look takes the processes as they are now and returns the sum.
-func (l *ledger) look(now map[int]account) (sum amounts) {
-	var gone, goneApart map[int]amounts
-	var heirless map[int]int
+// update enters the current processes and returns the sum.
+func (l *ledger) update(now map[int]account) (sum amounts) {
+	var gone, goneElsewhere map[int]amounts
+	var childrenOf map[int]int
 	for pid, old := range l.known {
 		if a, lives := now[pid]; lives && a.started == old.started {
 			continue
 		}
-		if l.ended++; gone == nil {
-			gone, goneApart, heirless = map[int]amounts{}, map[int]amounts{}, map[int]int{}
+		if l.exited++; gone == nil {
+			gone, goneElsewhere, childrenOf = map[int]amounts{}, map[int]amounts{}, map[int]int{}
 		}
 		heir := l.heir(old, now)
 		last := old.total()
 		switch {
-		case old.apart && heir != 0:
-			goneApart[heir] = plus(goneApart[heir], last)
-		case old.apart:
+		case old.elsewhere && heir != 0:
+			goneElsewhere[heir] = plus(goneElsewhere[heir], last)
+		case old.elsewhere:
 		case heir != 0:
 			gone[heir] = plus(gone[heir], last)
-			heirless[heir]++
+			childrenOf[heir]++
 		default:
 			l.lost = plus(l.lost, last)
 			l.orphans++
@@ -97,12 +95,12 @@ func (l *ledger) look(now map[int]account) (sum amounts) {
 			}
 		}
 		if missed {
-			l.orphans += heirless[heir]
+			l.orphans += childrenOf[heir]
 		}
 	}
-	for heir, last := range goneApart {
-		if now[heir].apart {
-			continue // heir and child are both counted elsewhere
+	for heir, last := range goneElsewhere {
+		if now[heir].elsewhere {
+			continue // both are counted elsewhere
 		}
 		by := now[heir].grown(l.known[heir])
 		for i := range last {
@@ -111,7 +109,7 @@ func (l *ledger) look(now map[int]account) (sum amounts) {
 	}
 	l.known, l.spare = now, l.known
 	for _, a := range now {
-		if !a.apart {
+		if !a.elsewhere {
 			sum = plus(sum, a.total())
 		}
 	}
@@ -121,7 +119,7 @@ func (l *ledger) look(now map[int]account) (sum amounts) {
 	return sum
 }
 
-// page is an empty one for the next look.
+// page returns an empty map for the next reading.
 func (l *ledger) page() map[int]account {
 	page := l.spare
 	if l.spare = nil; page == nil {
@@ -131,7 +129,7 @@ func (l *ledger) page() map[int]account {
 	return page
 }
 
-// heir is the nearest watched ancestor that lives, or 0.
+// heir returns the PID of the nearest living ancestor in the set, or 0.
 func (l *ledger) heir(of account, now map[int]account) int {
 	for range len(l.known) {
 		parent, known := l.known[of.parent]

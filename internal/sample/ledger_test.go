@@ -69,31 +69,31 @@ func near(a, b amounts) bool {
 	return true
 }
 
-func TestALedgerThatLooksAfterEveryStepLosesNothing(t *testing.T) {
+func TestALedgerUpdatedAfterEveryStepLosesNothing(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		l, book := life{now: map[int]account{1: {}}, next: 2}, ledger{}
 		for range rapid.IntRange(1, 60).Draw(t, "steps") {
 			// Only bytes that the heir writes in the very moment of an end could
 			// hide a loss, and a step does one thing.
 			l.step(t, false)
-			if sum := book.look(maps.Clone(l.now)); !near(sum, l.truth) {
-				t.Fatalf("the ledger says %v, the truth is %v", sum, l.truth)
+			if sum := book.update(maps.Clone(l.now)); !near(sum, l.truth) {
+				t.Fatalf("the ledger has %v, the truth is %v", sum, l.truth)
 			}
 		}
 	})
 }
 
-func TestALedgerThatLooksSeldomNeverInventsAndNeverFalls(t *testing.T) {
+func TestALedgerUpdatedSeldomNeverOvercountsAndNeverFalls(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		l, book, before := life{now: map[int]account{1: {}}, next: 2}, ledger{}, amounts{}
 		for range rapid.IntRange(1, 20).Draw(t, "looks") {
 			for range rapid.IntRange(0, 20).Draw(t, "steps") {
 				l.step(t, false)
 			}
-			sum := book.look(maps.Clone(l.now))
+			sum := book.update(maps.Clone(l.now))
 			for i := range sum {
 				if sum[i] > l.truth[i]+1e-6 || sum[i] < before[i]-1e-6 {
-					t.Fatalf("the ledger says %v after %v, the truth is %v", sum, before, l.truth)
+					t.Fatalf("the ledger has %v after %v, the truth is %v", sum, before, l.truth)
 				}
 			}
 			before = sum
@@ -101,30 +101,30 @@ func TestALedgerThatLooksSeldomNeverInventsAndNeverFalls(t *testing.T) {
 	})
 }
 
-func TestWhereParentsWaitALedgerIsExactHoweverSeldomItLooks(t *testing.T) {
+func TestWhereParentsWaitALedgerIsExactHoweverSeldomItIsUpdated(t *testing.T) {
 	a := func(parent int, started uint64, own, inherited float64) account {
 		return account{parent: parent, started: started, own: amounts{own}, inherited: amounts{inherited}}
 	}
 	book := ledger{}
-	book.look(map[int]account{1: a(0, 1, 5, 0), 2: a(1, 2, 3, 0), 3: a(2, 3, 2, 0)})
+	book.update(map[int]account{1: a(0, 1, 5, 0), 2: a(1, 2, 3, 0), 3: a(2, 3, 2, 0)})
 	// 3 worked 1 more and ended, then 2; 4 lived and ended unseen and used 7.
-	if sum := book.look(map[int]account{1: a(0, 1, 6, 3+2+1+7)}); sum[0] != 19 || book.orphans != 0 {
+	if sum := book.update(map[int]account{1: a(0, 1, 6, 3+2+1+7)}); sum[0] != 19 || book.orphans != 0 {
 		t.Errorf("sum %v with %d orphans, want 19 without", sum[0], book.orphans)
 	}
 	// The number 1 is taken over by another process.
-	if sum := book.look(map[int]account{1: a(0, 9, 1, 0)}); sum[0] != 20 || book.orphans != 1 {
+	if sum := book.update(map[int]account{1: a(0, 9, 1, 0)}); sum[0] != 20 || book.orphans != 1 {
 		t.Errorf("sum %v with %d orphans, want 20 with one", sum[0], book.orphans)
 	}
 }
 
-func TestWhatIsCountedByItsCgroupIsNotCountedAgainWithItsParent(t *testing.T) {
+func TestWhatACgroupCountsIsNotCountedAgainWithItsParent(t *testing.T) {
 	book := ledger{}
-	inside := account{parent: 1, started: 2, own: amounts{100, 50}, apart: true}
-	sum := book.look(map[int]account{1: {started: 1, own: amounts{5, 5}}, 2: inside})
+	inside := account{parent: 1, started: 2, own: amounts{100, 50}, elsewhere: true}
+	sum := book.update(map[int]account{1: {started: 1, own: amounts{5, 5}}, 2: inside})
 	if sum != (amounts{5, 5}) {
 		t.Errorf("sum %v", sum)
 	}
-	sum = book.look(map[int]account{1: {started: 1, own: amounts{6, 6}, inherited: amounts{100, 50}}})
+	sum = book.update(map[int]account{1: {started: 1, own: amounts{6, 6}, inherited: amounts{100, 50}}})
 	if sum != (amounts{6, 6}) {
 		t.Errorf("sum %v after the parent inherited", sum)
 	}

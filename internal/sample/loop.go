@@ -8,72 +8,71 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Never is an Every that looks at the beginning and at the end alone.
+// Never is an Every for readings at the beginning and at the end only.
 const Never time.Duration = -1
 
-// usually is the time between two looks where nothing else is asked for.
-const usually = 100 * time.Millisecond
+// defaultInterval is the default time between two readings.
+const defaultInterval = 100 * time.Millisecond
 
-// Meter counts what an instance uses from its making until Stop.
+// Meter measures what an instance uses from the creation of the meter until Stop.
 type Meter interface {
-	// Stop ends the counting and returns the usage from beginning to end. A later
-	// call returns the same.
+	// Stop ends the measurement and returns the usage. A later call returns the
+	// same.
 	Stop() Usage
-	// Series are the readings, to be asked for after Stop.
+	// Series returns the readings. It is valid after Stop.
 	Series() *Series
 }
 
-// Target is an instance to be watched, and who hears of each look at it; nil for
-// nobody.
+// Target is an instance to sample. Each, if not nil, is called with each reading.
 type Target struct {
 	Footprint
 	Each func(Reading)
 }
 
-// loop looks at several instances, one after another, with one timer and one
-// set of buffers.
+// loop samples several instances, one after another, with one timer and one set
+// of buffers.
 type loop struct {
 	on       machine
-	eyes     eyes
+	reader   procReader
 	every    time.Duration
 	samplers []*Sampler
-	tables   map[string]*interfaces // by where they are seen
-	host     *hostWatch
+	tables   map[string]*interfaces // by path and namespace
+	host     *hostMeter
 	effort   Effort
 
 	halt, done chan struct{}
 	once       sync.Once
 }
 
-// Start begins to watch one instance.
+// Start starts sampling one instance.
 func Start(f Footprint, o Options) *Sampler {
 	return StartAll(o.Every, Target{f, o.Each})[0]
 }
 
-// StartAll begins to watch several instances of this machine, and looks at all
-// of them in each pass. The first Stop ends the watching of all, so that they
-// are counted over the same time.
+// StartAll starts sampling several instances of this machine. Each pass reads all
+// of them. The first Stop ends the sampling of all, so that they are measured
+// over the same time.
 func StartAll(every time.Duration, targets ...Target) []*Sampler {
 	return start(here(), every, false, targets...)
 }
 
-func start(on machine, every time.Duration, ofStart bool, targets ...Target) []*Sampler {
+func start(on machine, every time.Duration, sinceCreation bool, targets ...Target) []*Sampler {
 	if every == 0 {
-		every = usually
+		every = defaultInterval
 	}
-	l := &loop{on: on, every: every, eyes: eyes{proc: on.proc}, tables: map[string]*interfaces{}, halt: make(chan struct{}), done: make(chan struct{})}
+	l := &loop{on: on, every: every, reader: procReader{proc: on.proc}, tables: map[string]*interfaces{}, halt: make(chan struct{}), done: make(chan struct{})}
 	if on.proc == "/proc" {
-		l.eyes.tasks, _ = openTaskstats() // without it every thread is asked
+		l.reader.tasks, _ = openTaskstats() // without it each thread is read
 	}
 	for _, t := range targets {
 		s := newSampler(l, t)
-		if s.ofStart = ofStart; ofStart {
+		if s.sinceCreation = sinceCreation; sinceCreation {
 			clear(s.cpu)
-			s.inside.begun, s.outside.begun = true, true
+			s.inside.started, s.outside.started = true, true
 		}
 		l.samplers = append(l.samplers, s)
 	}
-	l.host = watchHost(l)
+	l.host = newHostMeter(l)
 	l.pass(first)
 	go l.run()
 	return l.samplers
@@ -100,15 +99,15 @@ func (l *loop) run() {
 	}
 }
 
-// pass looks at all instances, and at what that costs.
+// pass reads all instances, and measures its own overhead.
 func (l *loop) pass(when stage) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	began, used := time.Now(), threadTime()
 	for _, s := range l.samplers {
-		s.look(when)
+		s.read(when)
 	}
-	l.host.look(l.on.now())
+	l.host.poll(l.on.now())
 	took := time.Since(began).Seconds()
 	e := &l.effort
 	e.Passes++
@@ -117,7 +116,7 @@ func (l *loop) pass(when stage) {
 	e.PassMax = max(e.PassMax, took)
 }
 
-// threadTime is the processor time of this thread, in seconds.
+// threadTime returns the CPU time of this thread in seconds.
 func threadTime() float64 {
 	var t unix.Timespec
 	if err := unix.ClockGettime(unix.CLOCK_THREAD_CPUTIME_ID, &t); err != nil {
@@ -126,7 +125,7 @@ func threadTime() float64 {
 	return float64(t.Nano()) / 1e9
 }
 
-// end looks for the last time and sums up.
+// end makes the last pass and computes the usages.
 func (l *loop) end() {
 	l.once.Do(func() {
 		close(l.halt)
@@ -142,19 +141,20 @@ func (l *loop) end() {
 		for _, t := range l.tables {
 			t.file.Close()
 		}
-		if l.eyes.tasks != nil {
-			l.eyes.tasks.close()
+		if l.reader.tasks != nil {
+			l.reader.tasks.close()
 		}
 	})
 }
 
-// Stop ends the watching, of all that began together, and returns the usage.
+// Stop ends the sampling of all instances that were started together, and returns
+// the usage of this one.
 func (s *Sampler) Stop() Usage {
 	s.loop.end()
 	return *s.final
 }
 
-// Series are the readings.
+// Series returns the readings.
 func (s *Sampler) Series() *Series { return &s.series }
 
 func (s *Sampler) close() {
@@ -163,7 +163,7 @@ func (s *Sampler) close() {
 	}
 	s.inside.close()
 	s.outside.close()
-	for _, p := range s.apart {
+	for _, p := range s.elsewhere {
 		p.close()
 	}
 }

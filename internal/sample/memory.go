@@ -2,9 +2,9 @@ package sample
 
 import "github.com/prometheus/procfs"
 
-// AvailableMemory is how much memory the host could give to new programs now,
-// in bytes, as the kernel reckons it: page cache that it could drop counts as
-// available, and what several share, or the kernel merges, is taken once.
+// AvailableMemory returns the kernel's estimate of the memory that new programs
+// could use, in bytes (MemAvailable). Page cache that can be dropped counts as
+// available, and shared or merged pages count once.
 func AvailableMemory() Figure { return availableMemory("/proc") }
 
 func availableMemory(proc string) Figure {
@@ -14,10 +14,10 @@ func availableMemory(proc string) Figure {
 	}
 	info, err := fs.Meminfo()
 	if err != nil {
-		return Absent("the host's memory: %v", err)
+		return Absent("reading the host's memory: %v", err)
 	}
 	if info.MemAvailable == nil {
-		return Absent("the kernel does not say how much memory is available")
+		return Absent("the kernel does not report available memory (MemAvailable)")
 	}
 	return Known(float64(*info.MemAvailable) * 1024)
 }

@@ -15,26 +15,26 @@ import (
 // counts of an interface: bytes received and sent, packets received and sent.
 type counts [4]float64
 
-// traffic adds up the counters of network interfaces. Loopback is left out: its
-// bytes never leave the instance.
+// traffic adds up the counters of network interfaces, except loopback, whose
+// bytes do not leave the instance.
 type traffic struct {
 	table       *interfaces
-	devices     []string // of the host, whose ends count the other way round; none: all but loopback
+	devices     []string // on the host, where directions are reversed; none: all but loopback
 	first, last map[string]counts
 	missing     string
 }
 
-// interfaces is a table of them, as the kernel shows it to a process or in a
-// namespace. Instances on the same network share it.
+// interfaces is a net/dev file of a process or a namespace. Instances on the same
+// network share it.
 type interfaces struct {
 	file   *procfile.File
-	pass   int // in which it was read last
+	pass   int // of the last reading
 	buffer []byte
 	text   []byte
 	err    error
 }
 
-// read reads the table once in each pass.
+// read reads the file once per pass.
 func (i *interfaces) read(pass int) ([]byte, error) {
 	if i.pass != pass {
 		i.text, i.err = i.file.Read(&i.buffer)
@@ -43,7 +43,7 @@ func (i *interfaces) read(pass int) ([]byte, error) {
 	return i.text, i.err
 }
 
-// openTraffic finds out where the bytes of an instance are counted.
+// openTraffic finds the file that counts the instance's bytes.
 func openTraffic(l *loop, f Footprint) *traffic {
 	t := &traffic{devices: f.Devices}
 	if err := t.open(l, f); err != nil {
@@ -59,12 +59,12 @@ func (t *traffic) open(l *loop, f Footprint) error {
 		if shared, err := sharesNetwork(l.on.proc, f.NetworkPID); err != nil {
 			return err
 		} else if shared {
-			return fmt.Errorf("the instance shares the host's network, where its bytes cannot be told apart")
+			return fmt.Errorf("the instance shares the host's network, which does not count its bytes separately")
 		}
 		t.devices, within = nil, ""
 		path = filepath.Join(l.on.proc, strconv.Itoa(f.NetworkPID), "net", "dev")
 	case len(f.Devices) == 0:
-		return fmt.Errorf("the instance has no network of its own whose bytes could be counted")
+		return fmt.Errorf("the instance has no network that counts its bytes")
 	case within != "":
 		path = filepath.Join(l.on.proc, "thread-self", "net", "dev")
 	}
@@ -79,7 +79,7 @@ func (t *traffic) open(l *loop, f Footprint) error {
 	} else if space, no := os.Open(within); no != nil {
 		err = no
 	} else {
-		// The file shows the namespace that it was opened in, wherever it is read.
+		// The file shows the namespace in which it was opened.
 		err = netns.Within(space, file.Open)
 		space.Close()
 	}
@@ -91,8 +91,8 @@ func (t *traffic) open(l *loop, f Footprint) error {
 	return nil
 }
 
-// look reads the interfaces; one that is gone keeps its last figures.
-func (t *traffic) look(l *loop) {
+// read reads the interfaces. One that was removed keeps its last counts.
+func (t *traffic) read(l *loop) {
 	if t.table == nil {
 		return
 	}
@@ -122,7 +122,7 @@ func (t *traffic) look(l *loop) {
 		}
 		c := counts{field[0], field[8], field[1], field[9]}
 		if len(t.devices) > 0 {
-			// What the host's end sends is what the instance receives.
+			// The host's end sends what the instance receives.
 			c = counts{c[1], c[0], c[3], c[2]}
 		}
 		if begin {
@@ -149,12 +149,12 @@ func (t *traffic) counted(device []byte) bool {
 	return slices.ContainsFunc(t.devices, func(d string) bool { return d == string(device) })
 }
 
-// figures are bytes received and sent, and packets received and sent, since the
-// first look.
+// figures returns bytes received and sent, and packets received and sent, since
+// the first reading.
 func (t *traffic) figures() (since [4]Figure) {
 	if t.missing != "" {
-		why := Figure{Missing: t.missing}
-		return [4]Figure{why, why, why, why}
+		absent := Figure{Missing: t.missing}
+		return [4]Figure{absent, absent, absent, absent}
 	}
 	for device, last := range t.last {
 		first := t.first[device]
@@ -168,11 +168,11 @@ func (t *traffic) figures() (since [4]Figure) {
 func sharesNetwork(proc string, pid int) (bool, error) {
 	theirs, err := os.Readlink(filepath.Join(proc, strconv.Itoa(pid), "ns", "net"))
 	if err != nil {
-		return false, fmt.Errorf("looking up the network of process %d: %w", pid, err)
+		return false, fmt.Errorf("reading the network namespace of process %d: %w", pid, err)
 	}
 	ours, err := os.Readlink(filepath.Join(proc, "self", "ns", "net"))
 	if err != nil {
-		return false, fmt.Errorf("looking up the host's network: %w", err)
+		return false, fmt.Errorf("reading the host's network namespace: %w", err)
 	}
 	return ours == theirs, nil
 }

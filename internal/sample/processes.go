@@ -9,46 +9,46 @@ import (
 	"tare/internal/linux/procfile"
 )
 
-// ticks a second in which /proc counts CPU time: the kernel's interface fixes
-// it on every architecture that Go runs on.
+// ticks is USER_HZ, the unit of CPU times in /proc: 100 per second on every
+// architecture that Go supports.
 const ticks = 100
 
-// process is one that is watched. Its files are kept open, so they stay its own
-// when another process gets its number.
+// process is one that is sampled. Its files stay open, so they refer to it even if
+// its PID is reused.
 type process struct {
 	account
-	pid     int
-	role    string
-	comm    string // the kernel's name for it
-	name    string // the same, or what it calls itself where that says nothing
-	young   int    // looks in which it may still become another program
-	read    int    // the look that read it last, from 1
-	still   int    // the last look by which it had not run since the look before
-	threads float64
-	kernel  bool    // a thread of the kernel's
-	held    float64 // bytes, without the files that it maps
+	pid          int
+	role         string
+	comm         string // the kernel's name of it
+	name         string // comm, or argv[0] if comm is not a name
+	nameReadings int    // how many more readings check it for an exec
+	read         int    // number of the last reading of it, from 1
+	unchanged    int    // number of the last reading that found that it had not run
+	threads      float64
+	kernel       bool    // a kernel thread
+	memory       float64 // bytes, without mapped files
 
 	stat, io, status *procfile.File
-	ran              uint64          // processor time of the last reading of switches, for comparison alone
-	switched         *threadBook     // where the kernel does not tell of the whole process
-	first            amounts         // own, when the watching began
-	tasks            map[int]float64 // processor time of its threads then
+	ran              uint64          // CPU time at the last reading of switches, for comparison only
+	switched         *threadSwitches // without taskstats
+	first            amounts         // own, at the first reading
+	tasks            map[int]float64 // CPU time of its threads then
 }
 
-// eyes are what processes are read with: buffers, and the kernel's statistics.
-type eyes struct {
+// procReader reads processes.
+type procReader struct {
 	proc   string // /proc
 	buffer []byte
-	tasks  *taskstats // nil where there is none
+	tasks  *taskstats // nil if not available
 }
 
-// youth is for how many looks a process is asked again who it is: a shell that
-// starts a program becomes it a moment later.
-const youth = 5
+// nameReadings is how many readings check the name of a new process: a shell that
+// starts a program executes it a moment later.
+const nameReadings = 5
 
-func (e *eyes) process(pid int, role string) (*process, bool) {
-	folder := filepath.Join(e.proc, strconv.Itoa(pid))
-	p := &process{pid: pid, role: role, young: youth, stat: procfile.At(folder + "/stat"), io: procfile.At(folder + "/io"), status: procfile.At(folder + "/status")}
+func (e *procReader) process(pid int, role string) (*process, bool) {
+	directory := filepath.Join(e.proc, strconv.Itoa(pid))
+	p := &process{pid: pid, role: role, nameReadings: nameReadings, stat: procfile.At(directory + "/stat"), io: procfile.At(directory + "/io"), status: procfile.At(directory + "/status")}
 	if !e.readStat(p) {
 		p.close()
 		return nil, false
@@ -62,12 +62,12 @@ func (p *process) close() {
 	p.status.Close()
 }
 
-// The kernel's flag of its own threads.
+// kernelThread is PF_KTHREAD.
 const kernelThread = 0x00200000
 
-// readStat reads who a process is and what CPU time it has used; false where it
-// has ended.
-func (e *eyes) readStat(p *process) bool {
+// readStat reads the identity, CPU time and page faults of a process. It returns
+// false if the process has exited.
+func (e *procReader) readStat(p *process) bool {
 	text, err := p.stat.Read(&e.buffer)
 	if err != nil {
 		return false
@@ -82,7 +82,7 @@ func (e *eyes) readStat(p *process) bool {
 		renamed = true
 	}
 	state, rest := procfile.Word(text[end+1:])
-	var field [20]int64 // from the parent's number on
+	var field [20]int64 // from ppid on
 	for i := range field {
 		var word []byte
 		word, rest = procfile.Word(rest)
@@ -97,13 +97,13 @@ func (e *eyes) readStat(p *process) bool {
 	if renamed {
 		p.name = e.nameOf(p)
 	}
-	// One that nobody has waited for yet holds its number and nothing else.
+	// A zombie counts until its parent waits for it.
 	return len(state) == 1 && state[0] != 'X' && state[0] != 'x'
 }
 
-// nameOf is the kernel's name for a process, but for one that was started from
-// an open file: its own first word then, if it has any.
-func (e *eyes) nameOf(p *process) string {
+// nameOf returns the kernel's name of a process, or the base of its argv[0] if it
+// was executed from a file descriptor, which gives it a number for a name.
+func (e *procReader) nameOf(p *process) string {
 	if _, err := strconv.Atoi(p.comm); err != nil && p.comm != "exe" {
 		return p.comm
 	}
@@ -115,18 +115,18 @@ func (e *eyes) nameOf(p *process) string {
 	return filepath.Base(string(word))
 }
 
-// readTasks reads the processor time of the threads that have another name than
-// their process, by their numbers.
-func (e *eyes) readTasks(p *process, visit func(tid int, comm string, cpu float64)) {
-	// Of more than so many, what each one does says little.
-	const most = 256
-	if p.threads < 2 || p.threads > most {
+// readTasks reads the CPU time of the threads whose name differs from that of
+// their process.
+func (e *procReader) readTasks(p *process, visit func(tid int, comm string, cpu float64)) {
+	// With more threads than this, the time of each says little.
+	const maxThreads = 256
+	if p.threads < 2 || p.threads > maxThreads {
 		return
 	}
-	folder := filepath.Join(e.proc, strconv.Itoa(p.pid), "task")
-	for _, tid := range numbers(folder) {
-		t := &process{pid: tid, stat: procfile.At(filepath.Join(folder, strconv.Itoa(tid), "stat"))}
-		t.comm = p.comm // so that nobody asks for its words
+	directory := filepath.Join(e.proc, strconv.Itoa(p.pid), "task")
+	for _, tid := range numericEntries(directory) {
+		t := &process{pid: tid, stat: procfile.At(filepath.Join(directory, strconv.Itoa(tid), "stat"))}
+		t.comm = p.comm // avoids reading its command line
 		if e.readStat(t) && t.comm != p.comm {
 			visit(tid, t.comm, t.own[cpuUser]+t.own[cpuSystem])
 		}
@@ -134,8 +134,8 @@ func (e *eyes) readTasks(p *process, visit func(tid int, comm string, cpu float6
 	}
 }
 
-// readIO reads the bytes that a process moved to and from disks.
-func (e *eyes) readIO(p *process) bool {
+// readIO reads the bytes that a process read from and wrote to disks.
+func (e *procReader) readIO(p *process) bool {
 	text, err := p.io.Read(&e.buffer)
 	if err != nil {
 		return false
@@ -151,9 +151,9 @@ func (e *eyes) readIO(p *process) bool {
 	return true
 }
 
-// readStatus reads what a process holds.
-func (e *eyes) readStatus(p *process) {
-	p.held = 0 // of one that ended meanwhile
+// readStatus reads the memory of a process.
+func (e *procReader) readStatus(p *process) {
+	p.memory = 0 // if it has exited
 	text, err := p.status.Read(&e.buffer)
 	if err != nil {
 		return
@@ -161,20 +161,20 @@ func (e *eyes) readStatus(p *process) {
 	for key, value := range procfile.Pairs(text) {
 		switch string(key) {
 		case "RssAnon", "RssShmem":
-			p.held += float64(value) * 1024
+			p.memory += float64(value) * 1024
 		}
 	}
 }
 
 // readSwitches reads the context switches of a process with all its threads. ran
-// is false where it is certain that none of them has run since the last reading,
-// so that nothing else of the process need be read again.
-func (e *eyes) readSwitches(p *process) (ran, told bool) {
+// is false if none of them has run since the last reading, so that the rest of
+// the process need not be read.
+func (e *procReader) readSwitches(p *process) (ran, known bool) {
 	if e.tasks == nil {
 		if p.switched == nil {
-			p.switched = &threadBook{known: map[int]float64{}}
+			p.switched = &threadSwitches{known: map[int]float64{}}
 		}
-		n, ok := p.switched.look(e, p.pid)
+		n, ok := p.switched.update(e, p.pid)
 		if ok {
 			p.own[switches] = n
 		}
@@ -184,24 +184,24 @@ func (e *eyes) readSwitches(p *process) (ran, told bool) {
 	if err != nil {
 		return true, false
 	}
-	// A kernel that does not tell the time of whole processes says 0.
-	silent := time == 0 && p.own[cpuUser]+p.own[cpuSystem] > 0
-	ran = n != p.own[switches] || time != p.ran || silent
+	// A kernel that does not report the time of whole processes gives 0.
+	noTime := time == 0 && p.own[cpuUser]+p.own[cpuSystem] > 0
+	ran = n != p.own[switches] || time != p.ran || noTime
 	p.own[switches], p.ran = n, time
 	return ran, true
 }
 
-// threadBook adds up the switches of a process's threads. What a thread did
-// after the last look at it is lost with its end.
-type threadBook struct {
-	known map[int]float64
-	ended float64
+// threadSwitches adds up the switches of a process's threads. Those between the
+// last reading of a thread and its exit are lost.
+type threadSwitches struct {
+	known  map[int]float64
+	exited float64
 }
 
-func (b *threadBook) look(e *eyes, pid int) (sum float64, ok bool) {
+func (b *threadSwitches) update(e *procReader, pid int) (sum float64, ok bool) {
 	tasks := filepath.Join(e.proc, strconv.Itoa(pid), "task")
 	now := map[int]float64{}
-	for _, tid := range numbers(tasks) {
+	for _, tid := range numericEntries(tasks) {
 		status := procfile.At(filepath.Join(tasks, strconv.Itoa(tid), "status"))
 		text, err := status.Read(&e.buffer)
 		if err != nil {
@@ -218,19 +218,19 @@ func (b *threadBook) look(e *eyes, pid int) (sum float64, ok bool) {
 	}
 	for tid, last := range b.known {
 		if n, lives := now[tid]; !lives || n < last {
-			b.ended += last
+			b.exited += last
 		}
 	}
-	b.known, sum = now, b.ended
+	b.known, sum = now, b.exited
 	for _, n := range now {
 		sum += n
 	}
 	return sum, ok
 }
 
-// numbers are the entries of a folder that are numbers.
-func numbers(folder string) (list []int) {
-	dir, err := os.Open(folder)
+// numericEntries lists the entries of a directory that are numbers.
+func numericEntries(directory string) (list []int) {
+	dir, err := os.Open(directory)
 	if err != nil {
 		return nil
 	}
@@ -244,11 +244,11 @@ func numbers(folder string) (list []int) {
 	return list
 }
 
-// children lists the processes that a process and its threads have started and
-// that still live. A kernel without the file gives none.
-func (e *eyes) children(pid int) (list []int) {
+// children lists the living children of a process and its threads. It lists none
+// on a kernel without /proc/PID/task/TID/children.
+func (e *procReader) children(pid int) (list []int) {
 	tasks := filepath.Join(e.proc, strconv.Itoa(pid), "task")
-	for _, thread := range numbers(tasks) {
+	for _, thread := range numericEntries(tasks) {
 		file := procfile.At(filepath.Join(tasks, strconv.Itoa(thread), "children"))
 		text, err := file.Read(&e.buffer)
 		for err == nil && len(text) > 0 {

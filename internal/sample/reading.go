@@ -2,21 +2,21 @@ package sample
 
 import "time"
 
-// Options say how an instance is watched.
+// Options of a Sampler.
 type Options struct {
-	// Every is the time between two looks; 0 means 100 ms.
+	// Every is the time between two readings; 0 means 100 ms.
 	Every time.Duration
-	// Each is handed every look as it is made, from the watching goroutine; nil
-	// for nobody. It must not block.
+	// Each, if not nil, is called with every reading, from the sampling goroutine.
+	// It must not block.
 	Each func(Reading)
 }
 
-// Reading is one look at an instance: what has been used since the watching
-// began, and what is held at this moment.
+// Reading is one reading of an instance: its usage since the sampling began, and
+// what it holds at this moment.
 type Reading struct {
-	Seconds float64 // since the watching began
+	Seconds float64 // since the sampling began
 
-	CPU          Figure // all of it; how it is divided is asked more seldom
+	CPU          Figure // total; user and system are read less often
 	CPUUser      Figure
 	CPUSystem    Figure
 	CPUThrottled Figure
@@ -36,41 +36,41 @@ type Reading struct {
 	Threads, Processes    Figure
 }
 
-// Kind says how a quantity is to be read.
+// Kind of a quantity.
 type Kind string
 
 // The kinds.
 const (
-	Counter Kind = "counter" // grows from 0 at the first look
-	Gauge   Kind = "gauge"   // as it is at the look
+	Counter Kind = "counter" // grows, from 0 at the first reading
+	Gauge   Kind = "gauge"   // the value at the reading
 )
 
-// Quantity is one thing that is watched. Series, live metrics, tables and
-// dashboards are all made from the one list, so that none forgets one.
+// Quantity is one thing that is sampled. Series, live metrics, tables and
+// dashboards are generated from the one list, so that all have all quantities.
 type Quantity struct {
 	Name  string // cpu_user: the same in files, metrics and tables
-	Unit  string // s, B, or 1 for what is counted
+	Unit  string // s, B, or 1 for counts
 	Kind  Kind
 	About string
 
 	of func(*Reading) *Figure
 }
 
-// Of is the quantity's place in a reading.
+// Of returns the quantity's figure in a reading.
 func (q Quantity) Of(r *Reading) *Figure { return q.of(r) }
 
-// Quantities are all that is watched.
+// Quantities are all that is sampled.
 var Quantities = []Quantity{
-	{"cpu", "s", Counter, "processor time", func(r *Reading) *Figure { return &r.CPU }},
-	{"cpu_user", "s", Counter, "processor time in user mode", func(r *Reading) *Figure { return &r.CPUUser }},
-	{"cpu_system", "s", Counter, "processor time in the kernel", func(r *Reading) *Figure { return &r.CPUSystem }},
-	{"cpu_throttled", "s", Counter, "time held back by a quota while there was work", func(r *Reading) *Figure { return &r.CPUThrottled }},
-	{"memory", "B", Gauge, "working set: what is charged, without the page cache", func(r *Reading) *Figure { return &r.Memory }},
+	{"cpu", "s", Counter, "CPU time", func(r *Reading) *Figure { return &r.CPU }},
+	{"cpu_user", "s", Counter, "CPU time in user mode", func(r *Reading) *Figure { return &r.CPUUser }},
+	{"cpu_system", "s", Counter, "CPU time in the kernel", func(r *Reading) *Figure { return &r.CPUSystem }},
+	{"cpu_throttled", "s", Counter, "time throttled by the CPU quota", func(r *Reading) *Figure { return &r.CPUThrottled }},
+	{"memory", "B", Gauge, "working set: charged memory without the page cache", func(r *Reading) *Figure { return &r.Memory }},
 	{"cache", "B", Gauge, "page cache", func(r *Reading) *Figure { return &r.Cache }},
 	{"disk_read", "B", Counter, "bytes read from storage", func(r *Reading) *Figure { return &r.DiskRead }},
 	{"disk_written", "B", Counter, "bytes written to storage", func(r *Reading) *Figure { return &r.DiskWritten }},
-	{"disk_reads", "1", Counter, "read operations of storage", func(r *Reading) *Figure { return &r.DiskReads }},
-	{"disk_writes", "1", Counter, "write operations of storage", func(r *Reading) *Figure { return &r.DiskWrites }},
+	{"disk_reads", "1", Counter, "read operations on storage", func(r *Reading) *Figure { return &r.DiskReads }},
+	{"disk_writes", "1", Counter, "write operations on storage", func(r *Reading) *Figure { return &r.DiskWrites }},
 	{"net_received", "B", Counter, "bytes received", func(r *Reading) *Figure { return &r.NetReceived }},
 	{"net_sent", "B", Counter, "bytes sent", func(r *Reading) *Figure { return &r.NetSent }},
 	{"packets_received", "1", Counter, "packets received", func(r *Reading) *Figure { return &r.PacketsIn }},

@@ -73,19 +73,19 @@ func TestACounterOfTheReadingsNeverFalls(t *testing.T) {
 	}
 }
 
-func TestProcessorTimeIsWholeAtEachLookAndDividedWhereItWasAsked(t *testing.T) {
+func TestCPUTimeIsInEachReadingAndItsDivisionInFullOnes(t *testing.T) {
 	on, after := recorded(t)
 	var seen []Reading
 	s := start(on, never, false, Target{Footprint{Cgroups: []string{"/tare/o/vm"}}, func(r Reading) { seen = append(seen, r) }})[0]
-	s.seldom = 10
+	s.fullEvery = 10
 	after()
 	s.loop.pass(usual)
 	u := s.Stop()
 	if r := seen[1]; r.CPU.Value <= 0 || r.CPUUser != Known(0) {
-		t.Errorf("who looks on sees %+v in user mode of %+v", r.CPUUser, r.CPU)
+		t.Errorf("the live readings haveKernel %+v in user mode of %+v", r.CPUUser, r.CPU)
 	}
 	between, last := s.Series().At(1), s.Series().At(2)
-	if between.CPU.Missing != "" || between.CPUUser.Missing != skipped {
+	if between.CPU.Missing != "" || between.CPUUser.Missing != notRead {
 		t.Errorf("between two divisions there is %+v in user mode of %+v", between.CPUUser, between.CPU)
 	}
 	if last.CPU != u.CPU() || math.Abs(last.CPUUser.Value+last.CPUSystem.Value-last.CPU.Value) > 1e-9 {
@@ -93,7 +93,7 @@ func TestProcessorTimeIsWholeAtEachLookAndDividedWhereItWasAsked(t *testing.T) {
 	}
 }
 
-func TestTheSeriesSurviveTheWayToAnotherMachine(t *testing.T) {
+func TestSeriesSurviveTheTransferToAnotherMachine(t *testing.T) {
 	s := &Series{Began: time.Unix(5, 7).UTC()}
 	a, b := Reading{Seconds: .5, CPUUser: Known(1), Switches: Absent("nobody tells")}, Reading{Seconds: 1, CPUUser: Known(2), Switches: Known(3)}
 	s.Add(&a)
@@ -108,7 +108,7 @@ func TestTheSeriesSurviveTheWayToAnotherMachine(t *testing.T) {
 	}
 }
 
-func TestWhoUsedItIsToldByNameAndThread(t *testing.T) {
+func TestUsageIsDividedByNameAndThread(t *testing.T) {
 	on, after := recorded(t)
 	tasks := func(main, helper int) map[string]string {
 		return map[string]string{"4711/task/4711/stat": stat(4711, 1, "redis-server", false, main, 0, 0, 0), "4711/task/4712/stat": stat(4712, 1, "bio_close", false, helper, 0, 0, 0)}
@@ -151,20 +151,20 @@ func TestWhoUsedItIsToldByNameAndThread(t *testing.T) {
 	}
 }
 
-func TestWithoutTheKernelsStatisticsThreadsAreAskedForTheirSwitches(t *testing.T) {
+func TestWithoutTaskstatsTheSwitchesOfThreadsAreRead(t *testing.T) {
 	root := t.TempDir()
 	lay := func(a, b string) {
 		files(t, root, map[string]string{"7/task/7/status": "voluntary_ctxt_switches:\t" + a + "\n", "7/task/8/status": "voluntary_ctxt_switches:\t" + b + "\nnonvoluntary_ctxt_switches:\t1\n"})
 	}
-	book, eyes := threadBook{}, &eyes{proc: root}
+	book, eyes := threadSwitches{}, &procReader{proc: root}
 	lay("5", "10")
-	if n, ok := book.look(eyes, 7); !ok || n != 16 {
+	if n, ok := book.update(eyes, 7); !ok || n != 16 {
 		t.Errorf("%g, %t", n, ok)
 	}
 	if err := os.RemoveAll(filepath.Join(root, "7/task/8")); err != nil {
 		t.Fatal(err)
 	}
-	if n, _ := book.look(eyes, 7); n != 16 {
+	if n, _ := book.update(eyes, 7); n != 16 {
 		t.Errorf("after the end of a thread %g", n)
 	}
 }
@@ -180,8 +180,8 @@ func TestUsageOfBeforeAFigureWasRecordedIsNotZero(t *testing.T) {
 	}
 }
 
-// TestWhatAQuotaHoldsBackAndWhatWaitsIsCounted is real.
-func TestWhatAQuotaHoldsBackAndWhatWaitsIsCounted(t *testing.T) {
+// TestThrottlingAndStallsAreCounted runs on the real machine.
+func TestThrottlingAndStallsAreCounted(t *testing.T) {
 	group(t) // for its reasons to skip
 	g, err := cgroup.Create("/tare-test-sample-quota", cgroup.Limits{CPUs: .2, Memory: 64 * quantity.MiB})
 	if err != nil {
@@ -217,7 +217,7 @@ func TestWhatAQuotaHoldsBackAndWhatWaitsIsCounted(t *testing.T) {
 		t.Errorf("the shell that ended is not among %+v", usage.Parts)
 	}
 	if usage.Sampler.Passes < 4 || usage.Sampler.CPU <= 0 || usage.Sampler.PassMax < usage.Sampler.PassMean {
-		t.Errorf("the sampler says of itself %+v", usage.Sampler)
+		t.Errorf("the overhead of the sampler is %+v", usage.Sampler)
 	}
 	if usage.Host == nil || usage.Host.Boot != Boot() || usage.Host.CPU.Value <= 0 {
 		t.Errorf("the machine's totals are %+v", usage.Host)

@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"tare/internal/linux/cgroup"
+	"tare/internal/testing/needs"
 )
 
 // The tests of this file use up real resources in a process of their own.
@@ -105,14 +106,14 @@ func begin(t *testing.T, what string) *user {
 	}
 	t.Cleanup(func() { in.Close(); cmd.Process.Kill(); cmd.Wait() })
 	u := &user{cmd.Process.Pid, in, bufio.NewReader(out), cmd.Wait}
-	u.hear(t, "ready")
+	u.expect(t, "ready")
 	return u
 }
 
-func (u *user) hear(t *testing.T, want string) {
+func (u *user) expect(t *testing.T, want string) {
 	t.Helper()
 	if line, err := u.out.ReadString('\n'); err != nil || strings.TrimSpace(line) != want {
-		t.Fatalf("the process said %q, %v; want %q", line, err, want)
+		t.Fatalf("the process printed %q, %v; want %q", line, err, want)
 	}
 }
 
@@ -121,19 +122,15 @@ func (u *user) act(t *testing.T) {
 	if _, err := io.WriteString(u.in, "go\n"); err != nil {
 		t.Fatal(err)
 	}
-	u.hear(t, "done")
+	u.expect(t, "done")
 }
 
 // group makes a cgroup on this machine.
 func group(t *testing.T) *cgroup.Group {
 	t.Helper()
-	if os.Geteuid() != 0 {
-		t.Skip("needs root: only root makes cgroups at the root of the hierarchy")
-	}
+	needs.Root(t)
 	g, err := cgroup.Create("/tare-test-sample-"+strings.ToLower(t.Name()), cgroup.Limits{})
-	if err != nil {
-		t.Skipf("needs cgroups that can be written to: %v", err)
-	}
+	needs.Working(t, "cgroups that can be written to", err)
 	t.Cleanup(func() {
 		if err := g.Kill(context.Background()); err != nil {
 			t.Error(err)
@@ -152,7 +149,7 @@ func between(t *testing.T, what string, f Figure, low, high float64) {
 	}
 }
 
-func TestProcessorTimeInACgroupIsCounted(t *testing.T) {
+func TestCPUTimeInACgroupIsCounted(t *testing.T) {
 	g := group(t)
 	for _, what := range []string{"cpu", "child"} {
 		u := begin(t, what)
@@ -170,7 +167,7 @@ func TestProcessorTimeInACgroupIsCounted(t *testing.T) {
 	}
 }
 
-func TestProcessorTimeOfAListedProcessAndItsChildrenIsCounted(t *testing.T) {
+func TestCPUTimeOfAListedProcessAndItsChildrenIsCounted(t *testing.T) {
 	for _, what := range []string{"cpu", "child"} {
 		u := begin(t, what)
 		s := Start(Footprint{Processes: []Process{{u.pid, "proxy"}}}, Options{Every: never})
@@ -181,7 +178,7 @@ func TestProcessorTimeOfAListedProcessAndItsChildrenIsCounted(t *testing.T) {
 	}
 }
 
-func TestMemoryThatIsHeldIsCounted(t *testing.T) {
+func TestMemoryIsCounted(t *testing.T) {
 	g := group(t)
 	u := begin(t, "memory")
 	if err := g.Add(u.pid); err != nil {
@@ -223,13 +220,13 @@ func TestBytesWrittenToDiskAreCounted(t *testing.T) {
 
 // The benchmarks are one pass over ten instances, each a group with a process, a
 // network and a process beside it: all asleep, or at work between the passes.
-func BenchmarkLookAtSleepers(b *testing.B) { benchmarkLook(b, "exec sleep 1000", 0) }
+func BenchmarkPassOverSleepers(b *testing.B) { benchmarkPass(b, "exec sleep 1000", 0) }
 
-func BenchmarkLookAtWorkers(b *testing.B) {
-	benchmarkLook(b, "exec perl -e 'while (1) { select(undef, undef, undef, 0.005) }'", 100*time.Millisecond)
+func BenchmarkPassOverWorkers(b *testing.B) {
+	benchmarkPass(b, "exec perl -e 'while (1) { select(undef, undef, undef, 0.005) }'", 100*time.Millisecond)
 }
 
-func benchmarkLook(b *testing.B, script string, between time.Duration) {
+func benchmarkPass(b *testing.B, script string, between time.Duration) {
 	var targets []Target
 	for n := range 10 {
 		g, err := cgroup.Create(fmt.Sprintf("/tare-test-sample-look-%d", n), cgroup.Limits{})
@@ -269,7 +266,7 @@ func benchmarkLook(b *testing.B, script string, between time.Duration) {
 	b.ReportMetric((l.effort.CPU-used)/float64(n)*1e6, "cpu-µs/op")
 }
 
-func TestAProcessThatReplacesAnotherIsFoundAtTheSameLook(t *testing.T) {
+func TestAProcessThatReplacesAnotherIsFoundInTheSameReading(t *testing.T) {
 	g := group(t)
 	sleeper := func() *exec.Cmd {
 		cmd := exec.Command("sleep", "1000")
@@ -286,13 +283,13 @@ func TestAProcessThatReplacesAnotherIsFoundAtTheSameLook(t *testing.T) {
 	s := Start(Footprint{Cgroups: []string{g.Path()}}, Options{Every: Never})
 	defer s.Stop()
 	if s.inside.processes[a.Process.Pid] == nil {
-		t.Fatal("the first look has not found the process")
+		t.Fatal("the first reading has not found the process")
 	}
 	a.Process.Kill()
 	a.Wait()
 	b := sleeper()
 	s.loop.pass(usual) // as many threads as before
 	if len(s.inside.processes) != 1 || s.inside.processes[b.Process.Pid] == nil {
-		t.Errorf("a look after the replacement has %v, and the process is %d", s.pids, b.Process.Pid)
+		t.Errorf("a reading after the replacement has %v, and the process is %d", s.pids, b.Process.Pid)
 	}
 }

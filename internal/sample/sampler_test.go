@@ -95,7 +95,7 @@ func TestUsageOfARecordedV2Machine(t *testing.T) {
 		t.Errorf("notes: %v", u.Notes)
 	}
 	if again := s.Stop(); again.CPUUser != u.CPUUser {
-		t.Error("a second Stop says something else")
+		t.Error("a second Stop returns something else")
 	}
 }
 
@@ -114,12 +114,12 @@ func TestAFigureThatCannotBeReadIsMissingWithItsReason(t *testing.T) {
 		of        func(Usage) Figure
 		want      string
 	}{
-		"no network":     {Footprint{Cgroups: []string{"/tare/o/vm"}}, func(u Usage) Figure { return u.NetSent }, "no network of its own"},
+		"no network":     {Footprint{Cgroups: []string{"/tare/o/vm"}}, func(u Usage) Figure { return u.NetSent }, "no network that counts its bytes"},
 		"unknown device": {Footprint{Devices: []string{"tap9"}}, func(u Usage) Figure { return u.NetReceived }, "no network interface tap9"},
-		"shared network": {Footprint{NetworkPID: os.Getpid()}, func(u Usage) Figure { return u.NetReceived }, "looking up the network"},
+		"shared network": {Footprint{NetworkPID: os.Getpid()}, func(u Usage) Figure { return u.NetReceived }, "reading the network namespace"},
 		"nothing at all": {Footprint{}, func(u Usage) Figure { return u.CPU() }, "neither a cgroup nor a process"},
 		"no such group":  {Footprint{Cgroups: []string{"/gone"}}, func(u Usage) Figure { return u.MemoryPeak }, "cgroup /gone"},
-		"dead process":   {Footprint{Processes: []Process{{99, "proxy"}}}, func(u Usage) Figure { return u.CPUUser }, "process 99 (proxy) was gone"},
+		"dead process":   {Footprint{Processes: []Process{{99, "proxy"}}}, func(u Usage) Figure { return u.CPUUser }, "process 99 (proxy) had exited"},
 	} {
 		on, _ := recorded(t)
 		u := watch(on, c.footprint).Stop()
@@ -139,7 +139,7 @@ func TestANetworkThatIsTheHostsIsNotCounted(t *testing.T) {
 	}
 }
 
-func TestMemoryBetweenTwoLooksIsAStraightLine(t *testing.T) {
+func TestMemoryBetweenTwoReadingsIsInterpolated(t *testing.T) {
 	var c curve
 	at := func(s int) time.Time { return time.Unix(int64(s), 0) }
 	c.add(at(0), Known(10))
@@ -166,7 +166,7 @@ func TestPressureIsTheShareOfTheTimeBetween(t *testing.T) {
 		t.Errorf("pressure %+v", p)
 	}
 	if p.Memory != nil {
-		t.Errorf("memory pressure %v, which this kernel does not tell", *p.Memory)
+		t.Errorf("memory pressure %v, which this kernel does not report", *p.Memory)
 	}
 }
 

@@ -7,14 +7,13 @@ import (
 	"time"
 )
 
-// Series are the readings of one instance, put close together: a look takes
-// eight bytes a quantity.
+// Series holds the readings of one instance, at eight bytes per value.
 type Series struct {
 	Began   time.Time
 	seconds []float64
-	// columns stand in the order of Quantities; what is missing is no number.
+	// columns are in the order of Quantities; a missing value is NaN.
 	columns [][]float64
-	missing map[int]string // why, by quantity: the latest reason
+	missing map[int]string // the latest reason, by quantity
 }
 
 // Add appends a reading.
@@ -34,10 +33,10 @@ func (s *Series) Add(r *Reading) {
 	}
 }
 
-// Len is how many readings there are.
+// Len returns the number of readings.
 func (s *Series) Len() int { return len(s.seconds) }
 
-// At is one of them.
+// At returns a reading.
 func (s *Series) At(n int) Reading {
 	r := Reading{Seconds: s.seconds[n]}
 	for i := range Quantities {
@@ -50,7 +49,7 @@ func (s *Series) At(n int) Reading {
 	return r
 }
 
-// Missing says why a quantity lacks values; "" where it does not say so.
+// Missing returns why a quantity lacks values; "" if it has them.
 func (s *Series) Missing(quantity string) string {
 	for i := range Quantities {
 		if Quantities[i].Name == quantity {
@@ -60,17 +59,17 @@ func (s *Series) Missing(quantity string) string {
 	return ""
 }
 
-// written is a series as text: by quantity, with null for what is missing.
-type written struct {
+// seriesJSON is a series in JSON: by quantity, with null for missing values.
+type seriesJSON struct {
 	Began   time.Time             `json:"began"`
 	Seconds []float64             `json:"seconds"`
 	Columns map[string][]*float64 `json:"columns"`
 	Missing map[string]string     `json:"missing,omitempty"`
 }
 
-// MarshalJSON writes the series for the way between two machines.
+// MarshalJSON encodes the series for the transfer between machines.
 func (s *Series) MarshalJSON() ([]byte, error) {
-	w := written{Began: s.Began, Seconds: s.seconds, Columns: map[string][]*float64{}, Missing: map[string]string{}}
+	w := seriesJSON{Began: s.Began, Seconds: s.seconds, Columns: map[string][]*float64{}, Missing: map[string]string{}}
 	for i, column := range s.columns {
 		name, values := Quantities[i].Name, make([]*float64, len(column))
 		for n := range column {
@@ -85,9 +84,9 @@ func (s *Series) MarshalJSON() ([]byte, error) {
 	return json.Marshal(w)
 }
 
-// UnmarshalJSON reads what MarshalJSON writes.
+// UnmarshalJSON decodes what MarshalJSON encodes.
 func (s *Series) UnmarshalJSON(data []byte) error {
-	var w written
+	var w seriesJSON
 	if err := json.Unmarshal(data, &w); err != nil {
 		return err
 	}
@@ -99,7 +98,7 @@ func (s *Series) UnmarshalJSON(data []byte) error {
 			if n < len(column) && column[n] != nil {
 				*f = Known(*column[n])
 			} else {
-				*f = Absent("%s", cmp.Or(w.Missing[Quantities[i].Name], "the other machine's tare does not know it"))
+				*f = Absent("%s", cmp.Or(w.Missing[Quantities[i].Name], "tare on the other machine does not measure it"))
 			}
 		}
 		s.Add(&r)

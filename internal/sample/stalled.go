@@ -1,14 +1,14 @@
 package sample
 
-// Stalled is for how long, since the machine's start, something waited for cpu,
-// io or memory.
+// Stalled returns for how long something has waited for cpu, io or memory since
+// boot.
 func (h Host) Stalled(resource string) (seconds float64, known bool) {
 	seconds, known = h.stall[resource]
 	return seconds, known
 }
 
-// Stolen is the processor time that the hypervisor gave to others, over all
-// cores, since the machine's start.
+// Stolen returns the CPU time that the hypervisor has given to other guests since
+// boot, over all cores.
 func (h Host) Stolen() (seconds float64, known bool) {
 	if h.steal == nil {
 		return 0, false

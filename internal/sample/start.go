@@ -1,13 +1,13 @@
 package sample
 
-// OfStart is what an instance has used since it was made: what its groups and
-// processes counted from nothing. The daemons of an engine are not in it, and
-// the network is missing: an interface's counts are no part of the start.
+// OfStart returns what an instance has used since its creation, from the counters
+// of its groups and processes. It excludes the daemons of an engine. The network
+// is missing, since the counters of an interface do not start with the instance.
 func OfStart(f Footprint) Usage {
 	usage := start(here(), Never, true, Target{Footprint: f})[0].Stop()
-	why := Absent("not counted during the start")
-	usage.NetReceived, usage.NetSent, usage.PacketsIn, usage.PacketsOut = why, why, why, why
-	// Both are about the time between two looks, and here there is none.
+	absent := Absent("not counted during the start")
+	usage.NetReceived, usage.NetSent, usage.PacketsIn, usage.PacketsOut = absent, absent, absent, absent
+	// Both describe the time between two readings, which is none here.
 	usage.Host, usage.Sampler = nil, nil
 	return usage
 }

@@ -6,32 +6,32 @@ import (
 	"slices"
 )
 
-// Part is a share of what an environment used: of the processes that play one
-// role and have one name.
+// Part is a share of an environment's usage: that of the processes with one role
+// and name.
 type Part struct {
 	Role string `json:"role"` // workload, vmm, sandbox, gofer, shim, proxy, logger
-	// Name is the kernel's for the process; "" for processes that ended before
-	// their names were seen, and for what a look cannot divide.
+	// Name is the kernel's name of the process; "" for processes that exited
+	// before they were read, and for what cannot be divided.
 	Name string `json:"name,omitempty"`
-	// Thread is the name of a kind of thread, where a process's threads have
-	// names of their own; "" for all the others of it.
+	// Thread is the name of threads whose name differs from that of the process;
+	// "" for the other threads.
 	Thread    string  `json:"thread,omitempty"`
 	Processes int     `json:"processes,omitempty"` // at the end
 	CPU       float64 `json:"cpu_s"`
 	Memory    float64 `json:"memory_b,omitempty"` // at the end, without the page cache
-	Share     float64 `json:"share"`              // of the environment's processor time
+	Share     float64 `json:"share"`              // of the environment's CPU time
 }
 
-// Effort is what the watching itself cost, and how regular it was.
+// Effort is the overhead of the sampling, and how regular it was.
 type Effort struct {
 	Passes   int     `json:"passes"`
 	CPU      float64 `json:"cpu_s"`
 	PassMean float64 `json:"pass_mean_s"`
 	PassMax  float64 `json:"pass_max_s"`
-	Late     int     `json:"late"` // passes that began more than half a period late
+	Late     int     `json:"late"` // passes that began more than half an interval late
 }
 
-// plus adds the effort of another machine's, or of another time's.
+// plus adds the effort of another sampling.
 func (e Effort) plus(o Effort) Effort {
 	if passes := e.Passes + o.Passes; passes > 0 {
 		e.PassMean = (e.PassMean*float64(e.Passes) + o.PassMean*float64(o.Passes)) / float64(passes)
@@ -40,7 +40,7 @@ func (e Effort) plus(o Effort) Effort {
 	return e
 }
 
-// usage sums the looks up.
+// usage computes the usage from the readings.
 func (s *Sampler) usage() Usage {
 	r, u := &s.last, Usage{}
 	u.CPUUser, u.CPUSystem, u.CPUThrottled = r.CPUUser, r.CPUSystem, r.CPUThrottled
@@ -57,21 +57,21 @@ func (s *Sampler) usage() Usage {
 	}
 	u.Parts = s.parts(u.CPU())
 	if n := s.outside.orphans; n > 0 {
-		u.Notes = append(u.Notes, fmt.Sprintf("%d of the environment's processes ended without a parent that took over their counts: what they used after the last look is missing", n))
+		u.Notes = append(u.Notes, fmt.Sprintf("%d of the environment's processes exited without a parent that inherited their counters: their usage after the last reading is missing", n))
 	}
 	if n := s.inside.orphans; n > 0 && s.on.groups.Mode() != "v2" {
-		u.Notes = append(u.Notes, fmt.Sprintf("%d processes in the instance ended without a parent that took over their counts: disk bytes after the last look are missing", n))
+		u.Notes = append(u.Notes, fmt.Sprintf("%d processes in the instance exited without a parent that inherited their counters: their disk bytes after the last reading are missing", n))
 	}
-	if n := s.inside.ended + s.outside.ended; n > 0 {
-		u.Notes = append(u.Notes, fmt.Sprintf("%d processes ended: what they switched context after the last look at them is missing, and all of what lived between two looks", n))
+	if n := s.inside.exited + s.outside.exited; n > 0 {
+		u.Notes = append(u.Notes, fmt.Sprintf("%d processes exited: their context switches after the last reading are missing, and all of those that lived between two readings", n))
 	}
-	if s.loop.every < 0 && !s.ofStart {
-		u.Notes = append(u.Notes, "looked at when the driver began and when it ended alone: peaks and means are those of the two looks")
+	if s.loop.every < 0 && !s.sinceCreation {
+		u.Notes = append(u.Notes, "read only when the driver started and when it ended: peaks and means are those of the two readings")
 	}
 	return u
 }
 
-// parts divide the processor time among those who used it.
+// parts divides the CPU time among processes and threads.
 func (s *Sampler) parts(whole Figure) []Part {
 	sums := map[label]*Part{}
 	add := func(of label, processes int, cpu, memory float64) {
@@ -83,26 +83,26 @@ func (s *Sampler) parts(whole Figure) []Part {
 		p.Processes, p.CPU, p.Memory = p.Processes+processes, p.CPU+cpu, p.Memory+memory
 	}
 	seen := 0.
-	for _, c := range []*crowd{&s.inside, &s.outside} {
+	for _, c := range []*processSet{&s.inside, &s.outside} {
 		for _, p := range c.processes {
 			of, used := c.label(p), p.used()
 			cpu := used[cpuUser] + used[cpuSystem]
 			seen += cpu
-			s.eyes.readTasks(p, func(tid int, comm string, now float64) {
+			s.reader.readTasks(p, func(tid int, comm string, now float64) {
 				if ran := min(now-p.tasks[tid], cpu); ran > 0 {
 					add(label{of.role, of.name, comm}, 0, ran, 0)
 					cpu -= ran
 				}
 			})
-			add(of, 1, cpu, p.held)
+			add(of, 1, cpu, p.memory)
 		}
 		for of, used := range c.departed {
 			add(of, 0, used[cpuUser]+used[cpuSystem], 0)
 			seen += used[cpuUser] + used[cpuSystem]
 		}
 	}
-	// The group counts exactly and all of them, /proc in ticks those that were
-	// seen.
+	// The group's counter is exact and has all processes; /proc has those that were
+	// read, in ticks.
 	if rest := whole.Value - seen; whole.Missing == "" && len(s.groups) > 0 && rest > 1./ticks {
 		add(label{s.footprint.roleInside(""), "", ""}, 0, rest, 0)
 	}
@@ -126,7 +126,7 @@ func shares[K comparable](sums map[K]*Part) []Part {
 	return list
 }
 
-// mergeParts adds up what several instances' parts used.
+// mergeParts adds up the parts of several instances.
 func mergeParts(all ...[]Part) []Part {
 	sums := map[label]*Part{}
 	for _, list := range all {

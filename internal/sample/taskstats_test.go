@@ -6,19 +6,20 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"tare/internal/testing/needs"
 )
 
-func askTaskstats(t testing.TB) *taskstats {
+func openOrSkip(t testing.TB) *taskstats {
+	needs.Root(t)
 	stats, err := openTaskstats()
-	if err != nil {
-		t.Skipf("needs the kernel's task statistics: %v", err)
-	}
+	needs.Working(t, "the kernel's task statistics", err)
 	t.Cleanup(stats.close)
 	return stats
 }
 
-func TestSwitchesOfThreadsThatEndedAreCounted(t *testing.T) {
-	stats := askTaskstats(t)
+func TestSwitchesOfExitedThreadsAreCounted(t *testing.T) {
+	stats := openOrSkip(t)
 	before, _, err := stats.switches(os.Getpid())
 	if err != nil {
 		t.Fatal(err)
@@ -36,15 +37,15 @@ func TestSwitchesOfThreadsThatEndedAreCounted(t *testing.T) {
 	unix.Getrusage(unix.RUSAGE_SELF, &usage)
 	after, _, err := stats.switches(os.Getpid())
 	if err != nil || after-before < 100 || after < float64(usage.Nvcsw+usage.Nivcsw)-1 {
-		t.Errorf("%g switches and then %g, where the process itself is told %d: %v", before, after, usage.Nvcsw+usage.Nivcsw, err)
+		t.Errorf("%g switches and then %g, where getrusage gives %d: %v", before, after, usage.Nvcsw+usage.Nivcsw, err)
 	}
 	if _, _, err := stats.switches(1 << 22); err == nil {
-		t.Error("a process that is not there has switches")
+		t.Error("a process that does not exist has switches")
 	}
 }
 
 func BenchmarkSwitches(b *testing.B) {
-	stats := askTaskstats(b)
+	stats := openOrSkip(b)
 	for b.Loop() {
 		stats.switches(os.Getpid())
 	}

@@ -1,10 +1,10 @@
 // Package sample measures, from outside, what an instance uses: CPU time,
-// memory, disk and network bytes of the whole environment, from cgroup v1 or
-// v2 and /proc, whichever is there. A figure that the kernel does not give is
-// missing with its reason; absent is not zero.
+// memory, disk and network bytes of the whole environment, from cgroups (v1 and
+// v2) and /proc. If the kernel does not expose a counter, the figure is reported
+// as missing, with the reason, never as zero.
 //
-// It must not know environments or workloads: it is handed cgroups, processes
-// and devices.
+// It must not know environments or workloads: its input is cgroups, processes and
+// devices.
 package sample
 
 import (
@@ -19,15 +19,15 @@ type Figure struct {
 	Missing string // why there is no value; "" when there is one
 }
 
-// Known is a figure with a value.
+// Known returns a figure with a value.
 func Known(v float64) Figure { return Figure{Value: v} }
 
-// Absent is a figure without a value.
+// Absent returns a figure without a value, with the reason.
 func Absent(format string, args ...any) Figure {
 	return Figure{Missing: fmt.Sprintf(format, args...)}
 }
 
-// Plus adds two figures; the sum is known only when both are.
+// Plus adds two figures. The sum is known if both are.
 func (f Figure) Plus(g Figure) Figure {
 	switch {
 	case f.Missing != "":
@@ -38,8 +38,7 @@ func (f Figure) Plus(g Figure) Figure {
 	return Known(f.Value + g.Value)
 }
 
-// Minus takes one figure from another; the difference is known only when both
-// are.
+// Minus subtracts a figure. The difference is known if both are.
 func (f Figure) Minus(g Figure) Figure {
 	g.Value = -g.Value
 	return f.Plus(g)
@@ -76,12 +75,12 @@ func (f *Figure) UnmarshalJSON(data []byte) error {
 	return json.Unmarshal(data, &f.Value)
 }
 
-// unrecorded is why a figure is missing that a journal does not name: it was
-// written by a tare that did not measure it.
+// unrecorded is why a figure is missing that a journal lacks: the version of tare
+// that wrote it did not measure it.
 const unrecorded = "not recorded by the version of tare that ran the trial"
 
-// IsZero says that a figure was never asked for, so that it is not written
-// either. A figure that is 0 is no such thing.
+// IsZero reports whether the figure is not recorded, so that it is not written
+// either. It is false for a figure with the value 0.
 func (f Figure) IsZero() bool { return f.Missing == unrecorded }
 
 // Usage is what the whole environment used between two moments.
@@ -91,7 +90,7 @@ type Usage struct {
 	CPUThrottled Figure `json:"cpu_throttled_s,omitzero"` // seconds
 	MemoryPeak   Figure `json:"memory_peak_b"`            // bytes, without the page cache
 	MemoryMean   Figure `json:"memory_mean_b"`            // bytes, without the page cache
-	// MemorySeconds is memory held, over time: bytes times seconds.
+	// MemorySeconds is the integral of memory over time: bytes times seconds.
 	MemorySeconds Figure `json:"memory_b_s,omitzero"`
 	CachePeak     Figure `json:"cache_peak_b,omitzero"` // bytes of page cache
 	CacheMean     Figure `json:"cache_mean_b,omitzero"`
@@ -114,20 +113,19 @@ type Usage struct {
 	ThreadsMean   Figure `json:"threads_mean,omitzero"`
 	ProcessesPeak Figure `json:"processes_peak,omitzero"`
 	ProcessesMean Figure `json:"processes_mean,omitzero"`
-	// Parts are who used it: the processes of the environment, by the roles that
-	// they play.
+	// Parts divide the CPU time by role and process.
 	Parts []Part `json:"parts,omitempty"`
-	// Inside is what the instance's own kernel counted; nil where nobody asked it.
+	// Inside is what the instance's own kernel counted; nil if it was not read.
 	Inside *Inside `json:"inside,omitempty"`
-	// Host is what the whole machine did meanwhile, Sampler what the watching
-	// itself cost; nil where there was none.
+	// Host is the usage of the whole machine in the same time, Sampler the overhead
+	// of the sampling; nil if there was none.
 	Host    *HostUsage `json:"host,omitempty"`
 	Sampler *Effort    `json:"sampler,omitempty"`
-	// Notes say what a figure above may lack in this very trial.
+	// Notes say what the figures of this trial may lack.
 	Notes []string `json:"notes,omitempty"`
 }
 
-// Figures are all of a usage, by their places.
+// Figures returns pointers to all figures of a usage.
 func (u *Usage) Figures() []*Figure {
 	return []*Figure{
 		&u.CPUUser, &u.CPUSystem, &u.CPUThrottled, &u.MemoryPeak, &u.MemoryMean, &u.MemorySeconds,
@@ -137,7 +135,7 @@ func (u *Usage) Figures() []*Figure {
 	}
 }
 
-// Unknown is a usage without a single figure.
+// Unknown returns a usage in which all figures are missing, with the reason.
 func Unknown(format string, args ...any) Usage {
 	var u Usage
 	for _, f := range u.Figures() {
@@ -146,7 +144,8 @@ func Unknown(format string, args ...any) Usage {
 	return u
 }
 
-// UnmarshalJSON reads a usage; what is not written is not known.
+// UnmarshalJSON implements json.Unmarshaler. A figure that is not there is
+// missing.
 func (u *Usage) UnmarshalJSON(data []byte) error {
 	type plain Usage
 	read := Unknown("%s", unrecorded)
@@ -157,11 +156,11 @@ func (u *Usage) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// CPU is user and system together.
+// CPU returns user and system time together.
 func (u Usage) CPU() Figure { return u.CPUUser.Plus(u.CPUSystem) }
 
-// Sum is what several instances used in the same time. A peak is the sum of
-// their peaks, which need not have been at the same moment.
+// Sum adds up what several instances used in the same time. A peak is the sum of
+// their peaks, which may not have been at the same moment.
 func Sum(usages ...Usage) Usage {
 	if len(usages) == 0 {
 		return Usage{}

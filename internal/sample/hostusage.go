@@ -11,17 +11,17 @@ import (
 	"tare/internal/linux/procfile"
 )
 
-// HostUsage is what the whole machine did in the time in which instances were
-// watched, so that the kernel's work that is charged to no cgroup comes to light.
-// All are seconds of processor time, over all cores, but for Energy.
+// HostUsage is the usage of the whole machine while instances were sampled. It
+// shows kernel work that is charged to no cgroup. All but Energy are seconds of
+// CPU time, over all cores.
 //
 //	Unattributed = CPU − Watched − Tare − Others − KernelThreads
 //
-// is what no thread was charged with: interrupts, and softirqs outside of
-// ksoftirqd, where the kernel counts them apart, and processes that nobody
-// watched and that ended meanwhile.
+// is the time that no thread was charged with: interrupts, softirqs outside of
+// ksoftirqd if the kernel counts them apart, and other processes that exited in
+// the meantime.
 type HostUsage struct {
-	Boot    string  `json:"boot,omitempty"` // the kernel's name for itself since it started
+	Boot    string  `json:"boot,omitempty"` // the kernel's boot ID
 	Seconds float64 `json:"s"`
 	Cores   int     `json:"cores"`
 
@@ -30,30 +30,29 @@ type HostUsage struct {
 	System  Figure `json:"system_s"`
 	IRQ     Figure `json:"irq_s"`
 	SoftIRQ Figure `json:"softirq_s"`
-	Steal   Figure `json:"steal_s"` // given to others by the hypervisor; not in CPU
+	Steal   Figure `json:"steal_s"` // given to other guests by the hypervisor; not in CPU
 
 	Watched       Figure `json:"watched_s"` // by the instances
 	Tare          Figure `json:"tare_s"`    // by this process
 	Others        Figure `json:"others_s"`  // by all other processes
 	KernelThreads Figure `json:"kernel_threads_s"`
 	Unattributed  Figure `json:"unattributed_s"`
-	// Error is how far Unattributed may be off by the kernel's ticks.
+	// Error is the error of Unattributed due to the kernel's ticks.
 	Error Figure `json:"error_s"`
-	// IRQTime says whether time in interrupts and softirqs is counted "apart"
-	// from that of the thread that they interrupt, or "inside" of it; "" where the
-	// kernel's configuration cannot be read.
+	// IRQTime is how the kernel counts time in interrupts and softirqs: "apart" from
+	// the interrupted thread, "inside" its system time, or "" if the kernel's
+	// configuration cannot be read.
 	IRQTime string `json:"irq_time,omitempty"`
-	// Kernel are the kernel's threads that used anything, by name, and Beside the
-	// largest of the other processes that still live.
+	// Kernel are the kernel threads that ran, by name; OtherProcesses are the
+	// largest of the other processes that still exist.
 	Kernel         []Part `json:"kernel,omitempty"`
 	OtherProcesses []Part `json:"beside,omitempty"`
 
-	Energy Figure `json:"energy_j"` // of all processor packages, by their counters
-
+	Energy Figure `json:"energy_j"` // of all processor packages
 }
 
-// plus takes the totals of another watching of the same time in: of the same
-// machine, or of another one.
+// plus adds the totals of another sampling in the same time, of the same machine
+// or another one.
 func (h *HostUsage) plus(o *HostUsage) *HostUsage {
 	switch {
 	case h == nil:
@@ -63,7 +62,7 @@ func (h *HostUsage) plus(o *HostUsage) *HostUsage {
 	}
 	sum := *h
 	if h.Boot != "" && h.Boot == o.Boot {
-		// Either has the other's instances among the others.
+		// Each has the other's instances in Others.
 		sum.Watched = h.Watched.Plus(o.Watched)
 		if sum.Others = h.Others.Minus(o.Watched); sum.Others.Missing == "" {
 			sum.Others.Value = max(sum.Others.Value, 0)
@@ -87,28 +86,27 @@ func (h *HostUsage) figures() []*Figure {
 		&h.KernelThreads, &h.Unattributed, &h.Error, &h.Energy}
 }
 
-// total are the columns of /proc/stat that are used, in seconds.
+// total has the columns of /proc/stat that are used, in seconds.
 type total struct{ user, system, irq, softirq, steal float64 }
 
 func (t total) busy() float64 { return t.user + t.system + t.irq + t.softirq }
 
-// hostWatch reads the machine's totals when the watching begins and when it
-// ends.
-type hostWatch struct {
+// hostMeter reads the machine's totals when the sampling begins and when it ends.
+type hostMeter struct {
 	loop   *loop
 	began  time.Time
-	before map[int]account // every process, with its time so far
-	kernel map[int]bool    // those of them that are the kernel's threads
+	before map[int]account // every process
+	kernel map[int]bool    // the PIDs of kernel threads
 	stat   total
 	cores  int
 	noStat string
 	energy *energy
 }
 
-func watchHost(l *loop) *hostWatch {
-	h := &hostWatch{loop: l, began: l.on.now(), energy: openEnergy(l.on.sys)}
-	// The processes first and the totals right before the instances: at the end
-	// it is the other way round, so that what reading takes is in neither.
+func newHostMeter(l *loop) *hostMeter {
+	h := &hostMeter{loop: l, began: l.on.now(), energy: openEnergy(l.on.sys)}
+	// Processes first, totals last; at the end the other way round, so that the
+	// overhead of reading is in neither.
 	h.before, h.kernel = map[int]account{}, map[int]bool{}
 	h.walk(func(p *process) {
 		h.before[p.pid] = p.account
@@ -117,19 +115,19 @@ func watchHost(l *loop) *hostWatch {
 		}
 	})
 	var err error
-	if h.stat, h.cores, err = l.eyes.total(); err != nil {
+	if h.stat, h.cores, err = l.reader.total(); err != nil {
 		h.noStat = err.Error()
 	}
 	return h
 }
 
-// look is for counters that may come round between beginning and end.
-func (h *hostWatch) look(at time.Time) { h.energy.look(at) }
+// poll reads the counters that may wrap between the beginning and the end.
+func (h *hostMeter) poll(at time.Time) { h.energy.poll(at) }
 
 // walk visits every process of the machine.
-func (h *hostWatch) walk(visit func(*process)) {
-	for _, pid := range numbers(h.loop.on.proc) {
-		if p, lives := h.loop.eyes.process(pid, ""); lives {
+func (h *hostMeter) walk(visit func(*process)) {
+	for _, pid := range numericEntries(h.loop.on.proc) {
+		if p, lives := h.loop.reader.process(pid, ""); lives {
 			visit(p)
 			p.close()
 		}
@@ -137,7 +135,7 @@ func (h *hostWatch) walk(visit func(*process)) {
 }
 
 // total reads /proc/stat.
-func (e *eyes) total() (t total, cores int, err error) {
+func (e *procReader) total() (t total, cores int, err error) {
 	file := procfile.At(filepath.Join(e.proc, "stat"))
 	defer file.Close()
 	text, err := file.Read(&e.buffer)
@@ -156,18 +154,18 @@ func (e *eyes) total() (t total, cores int, err error) {
 			n, _ := procfile.Number(word)
 			field[i] = float64(n) / ticks
 		}
-		// What guests use is in the time of the processes that run them.
+		// The time of guests is in that of the processes that run them.
 		t = total{field[0] + field[1], field[2], field[5], field[6], field[7]}
 	}
 	return t, cores, err
 }
 
-// end compares.
-func (h *hostWatch) end() *HostUsage {
+// end returns the usage since newHostMeter.
+func (h *hostMeter) end() *HostUsage {
 	l := h.loop
 	u := &HostUsage{Cores: h.cores, Boot: bootOf(l.on.proc), Seconds: l.on.now().Sub(h.began).Seconds(), Energy: h.energy.figure(),
 		IRQTime: irqTime(l.on.proc)}
-	after, _, err := l.eyes.total()
+	after, _, err := l.reader.total()
 	if h.noStat == "" && err != nil {
 		h.noStat = err.Error()
 	}
@@ -178,8 +176,8 @@ func (h *hostWatch) end() *HostUsage {
 		maps.Copy(watched, s.inside.watched)
 		maps.Copy(watched, s.outside.watched)
 	}
-	now, kernel, beside := map[int]account{}, map[label]*Part{}, map[label]*Part{}
-	sees, moved := false, 0
+	now, kernel, others := map[int]account{}, map[label]*Part{}, map[label]*Part{}
+	seesKernel, moved := false, 0
 	h.walk(func(p *process) {
 		now[p.pid] = p.account
 		spent := p.own
@@ -192,9 +190,9 @@ func (h *hostWatch) end() *HostUsage {
 		if cpu > 0 {
 			moved++
 		}
-		sums, of := beside, label{"other", p.name, ""}
-		if sees = sees || p.kernel; p.kernel {
-			sums, of = kernel, label{"kernel", family(p.comm), ""}
+		sums, of := others, label{"other", p.name, ""}
+		if seesKernel = seesKernel || p.kernel; p.kernel {
+			sums, of = kernel, label{"kernel", threadKind(p.comm), ""}
 			h.kernel[p.pid] = true
 		}
 		if cpu > 0 && !watched[p.pid] && p.pid != os.Getpid() {
@@ -207,10 +205,10 @@ func (h *hostWatch) end() *HostUsage {
 	for _, p := range kernel {
 		u.KernelThreads.Value += p.CPU
 	}
-	u.Kernel, u.OtherProcesses = shares(kernel), shares(beside)
-	u.OtherProcesses = u.OtherProcesses[:min(len(u.OtherProcesses), largest)]
-	if !sees {
-		u.KernelThreads = Absent("no thread of the kernel is seen from this namespace of processes")
+	u.Kernel, u.OtherProcesses = shares(kernel), shares(others)
+	u.OtherProcesses = u.OtherProcesses[:min(len(u.OtherProcesses), maxNamed)]
+	if !seesKernel {
+		u.KernelThreads = Absent("kernel threads are not visible in this PID namespace")
 	}
 	self := func(pid int) bool { return pid == os.Getpid() }
 	u.Tare = h.grown(now, watched, self)
@@ -227,33 +225,34 @@ func (h *hostWatch) end() *HostUsage {
 	}
 	u.Unattributed = u.CPU.Minus(u.Watched).Minus(u.Tare).Minus(u.Others).Minus(u.KernelThreads)
 	u.Unattributed.Value = max(u.Unattributed.Value, 0)
-	// A tick at either end of each account, as likely up as down.
+	// One tick at either end of each account, with random sign.
 	u.Error = Known(math.Sqrt(2*float64(h.cores*4+moved)) / ticks)
 	return u
 }
 
-// largest is how many of the other processes are named.
-const largest = 5
+// maxNamed is the number of other processes that are named.
+const maxNamed = 5
 
-// grown is by how much the time of some processes has grown, with that of those
-// they started, waited for and did not share with the watched ones.
-func (h *hostWatch) grown(now map[int]account, watched map[int]bool, counts func(pid int) bool) Figure {
+// grown returns how much the CPU time of some processes has grown, including that
+// of children that they waited for and that are not sampled.
+func (h *hostMeter) grown(now map[int]account, watched map[int]bool, counts func(pid int) bool) Figure {
 	var l ledger
 	var sums [2]amounts
 	for i, all := range []map[int]account{h.before, now} {
 		page := map[int]account{}
 		for pid, a := range all {
-			if a.apart = watched[pid]; a.apart || counts(pid) {
+			if a.elsewhere = watched[pid]; a.elsewhere || counts(pid) {
 				page[pid] = a
 			}
 		}
-		sums[i] = l.look(page)
+		sums[i] = l.update(page)
 	}
 	return Known(max(sums[1][cpuUser]+sums[1][cpuSystem]-sums[0][cpuUser]-sums[0][cpuSystem], 0))
 }
 
-// family of a kernel's thread: kworker of kworker/0:1H-kblockd.
-func family(comm string) string {
+// threadKind returns the kind of a kernel thread: kworker for
+// kworker/0:1H-kblockd.
+func threadKind(comm string) string {
 	end := strings.IndexFunc(comm, func(r rune) bool { return r == '/' || r == ':' || r == '-' || r >= '0' && r <= '9' })
 	if end > 0 {
 		return comm[:end]
@@ -261,10 +260,10 @@ func family(comm string) string {
 	return comm
 }
 
-// BootFile holds a kernel's name for itself since it started.
+// BootFile has the kernel's boot ID.
 const BootFile = "/proc/sys/kernel/random/boot_id"
 
-// Boot is that of this machine's kernel.
+// Boot returns the boot ID of this machine's kernel.
 func Boot() string { return bootOf("/proc") }
 
 func bootOf(proc string) string {

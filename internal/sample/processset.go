@@ -2,32 +2,31 @@ package sample
 
 import "slices"
 
-// crowd is a changing set of processes that are watched, with the ledger of what
-// they used.
-type crowd struct {
+// processSet is a changing set of processes with a ledger of their usage.
+type processSet struct {
 	ledger
 	processes map[int]*process
-	departed  map[label]amounts // what those used that ended, while they were watched
-	begun     bool
-	spent     amounts // at the last look
-	// role of a process by its name, where they come without one.
+	departed  map[label]amounts // usage of those that exited or left
+	started   bool
+	spent     amounts // at the previous reading
+	// role of a process by its name, for processes added without one.
 	role func(name string) string
-	// watched are the numbers of all that were ever in it.
+	// watched has the PIDs of all that were ever in the set.
 	watched map[int]bool
 }
 
-// label is what processes and threads are summed up by in a table.
+// label is the key by which processes and threads are summed up.
 type label struct{ role, name, thread string }
 
-func (c *crowd) label(p *process) label {
+func (c *processSet) label(p *process) label {
 	if p.role == "" {
 		return label{c.role(p.name), p.name, ""}
 	}
 	return label{p.role, p.name, ""}
 }
 
-// admit takes a process in, or finds the one that is there.
-func (c *crowd) admit(e *eyes, pid int, role string) (*process, bool) {
+// add adds a process, or returns the one that is in the set.
+func (c *processSet) add(e *procReader, pid int, role string) (*process, bool) {
 	if p := c.processes[pid]; p != nil {
 		return p, true
 	}
@@ -35,7 +34,7 @@ func (c *crowd) admit(e *eyes, pid int, role string) (*process, bool) {
 	if !lives {
 		return nil, false
 	}
-	if !c.begun {
+	if !c.started {
 		p.first = p.own
 	}
 	if c.processes == nil {
@@ -46,8 +45,8 @@ func (c *crowd) admit(e *eyes, pid int, role string) (*process, bool) {
 	return p, true
 }
 
-// dismiss lets a process go that ended or left.
-func (c *crowd) dismiss(p *process) {
+// remove removes a process that exited or left.
+func (c *processSet) remove(p *process) {
 	p.close()
 	delete(c.processes, p.pid)
 	if c.departed == nil {
@@ -57,7 +56,7 @@ func (c *crowd) dismiss(p *process) {
 	c.departed[of] = plus(c.departed[of], p.used())
 }
 
-// used is what a process itself used while it was watched.
+// used returns what a process itself used while it was in the set.
 func (p *process) used() (used amounts) {
 	for i := range used {
 		used[i] = p.own[i] - p.first[i]
@@ -65,43 +64,42 @@ func (p *process) used() (used amounts) {
 	return used
 }
 
-// gather makes the crowd of those in a list, which is in order, and of no
-// others.
-func (c *crowd) gather(e *eyes, pids []int) {
+// keepOnly makes the set consist of the processes in a sorted list.
+func (c *processSet) keepOnly(e *procReader, pids []int) {
 	for pid, p := range c.processes {
 		if _, stays := slices.BinarySearch(pids, pid); !stays {
-			c.dismiss(p)
+			c.remove(p)
 		}
 	}
 	for _, pid := range pids {
-		c.admit(e, pid, "")
+		c.add(e, pid, "")
 	}
 }
 
-// settle enters the processes, and others that are counted elsewhere, into the
-// ledger.
-func (c *crowd) settle(apart []*process) {
+// updateLedger enters the processes, and others that are counted elsewhere, into
+// the ledger.
+func (c *processSet) updateLedger(apart []*process) {
 	page := c.page()
 	for pid, p := range c.processes {
 		page[pid] = p.account
 	}
 	for _, p := range apart {
 		a := p.account
-		a.apart = true
+		a.elsewhere = true
 		page[p.pid] = a
 	}
-	c.spent, c.begun = c.look(page), true
+	c.spent, c.started = c.update(page), true
 }
 
-// tasks reads the threads of all once, to be compared with later.
-func (c *crowd) tasks(e *eyes) {
+// tasks records the CPU time of all threads, for comparison at the end.
+func (c *processSet) tasks(e *procReader) {
 	for _, p := range c.processes {
 		p.tasks = map[int]float64{}
 		e.readTasks(p, func(tid int, _ string, cpu float64) { p.tasks[tid] = cpu })
 	}
 }
 
-func (c *crowd) close() {
+func (c *processSet) close() {
 	for _, p := range c.processes {
 		p.close()
 	}

@@ -12,7 +12,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// files lays files down in a folder.
+// files lays files down in a directory.
 func files(t testing.TB, root string, texts map[string]string) {
 	t.Helper()
 	for name, text := range texts {
@@ -36,7 +36,7 @@ func stat(pid, parent int, comm string, kernel bool, user, system, childUser, ch
 	return fmt.Sprintf("%d (%s) S %d 0 0 0 -1 %d 0 0 0 0 %d %d %d %d 20 0 1 0 %d 0 0\n", pid, comm, parent, flags, user, system, childUser, childSystem, pid)
 }
 
-func TestTheMachinesTimeIsDividedAmongAllThatUsedIt(t *testing.T) {
+func TestTheMachinesTimeIsDividedAmongItsUsers(t *testing.T) {
 	on, after := recorded(t)
 	files(t, on.proc, map[string]string{
 		"2/stat":  stat(2, 0, "kthreadd", true, 0, 0, 0, 0),
@@ -81,7 +81,7 @@ func TestTheMachinesTimeIsDividedAmongAllThatUsedIt(t *testing.T) {
 	}
 }
 
-func TestWhereNoThreadOfTheKernelIsSeenTheirTimeIsMissing(t *testing.T) {
+func TestWithoutVisibleKernelThreadsTheirTimeIsMissing(t *testing.T) {
 	on, _ := recorded(t)
 	h := watch(on, Footprint{Cgroups: []string{"/tare/o/vm"}}).Stop().Host
 	if h.KernelThreads.Missing == "" || h.Unattributed.Missing == "" {
@@ -104,9 +104,9 @@ func TestTotalsOfOneMachineAreNotCountedTwice(t *testing.T) {
 	}
 }
 
-// TestEnergyIsCountedAcrossTheEndOfACounter: two packages, and the whole
+// TestEnergyIsCountedAcrossAWrap: two packages, and the whole
 // platform, which must not be added to them.
-func TestEnergyIsCountedAcrossTheEndOfACounter(t *testing.T) {
+func TestEnergyIsCountedAcrossAWrap(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		sys := t.TempDir()
 		const whole = 1000
@@ -128,7 +128,7 @@ func TestEnergyIsCountedAcrossTheEndOfACounter(t *testing.T) {
 				used[n], at[n] = used[n]+more, (at[n]+more)%whole
 			}
 			lay()
-			e.look(time.Unix(int64(look)*3600, 0))
+			e.poll(time.Unix(int64(look)*3600, 0))
 		}
 		if got, want := e.figure(), float64(used[0]+used[1])/1e6; got.Missing != "" || math.Abs(got.Value-want) > 1e-12 {
 			rt.Fatalf("%+v, want %g J", got, want)
@@ -137,17 +137,17 @@ func TestEnergyIsCountedAcrossTheEndOfACounter(t *testing.T) {
 }
 
 func TestEnergyThatCannotBeReadIsMissing(t *testing.T) {
-	if f := openEnergy(t.TempDir()).figure(); !strings.Contains(f.Missing, "no energy counters") {
+	if f := openEnergy(t.TempDir()).figure(); !strings.Contains(f.Missing, "no readable energy counters") {
 		t.Errorf("%+v", f)
 	}
 	sys := t.TempDir()
 	files(t, sys, map[string]string{"class/powercap/intel-rapl:0/name": "package-0\n", "class/powercap/intel-rapl:0/energy_uj": "none\n"})
-	if f := openEnergy(sys).figure(); !strings.Contains(f.Missing, "cannot be read") {
+	if f := openEnergy(sys).figure(); !strings.Contains(f.Missing, "reading the energy counters") {
 		t.Errorf("%+v", f)
 	}
 }
 
-func TestTheKernelsWayOfCountingInterruptsIsReadFromItsConfiguration(t *testing.T) {
+func TestTheAccountingOfInterruptsIsReadFromTheKernelsConfiguration(t *testing.T) {
 	for text, want := range map[string]string{
 		"CONFIG_IRQ_TIME_ACCOUNTING=y\n": "apart", "# CONFIG_IRQ_TIME_ACCOUNTING is not set\n": "inside", "": "",
 	} {
