@@ -1,6 +1,6 @@
-// Package qmp is a thin client of QEMU's machine protocol: it greets, executes
-// commands one after the other or at the same time, and hands on events. It
-// must not know what the commands mean.
+// Package qmp is a client of the QEMU Machine Protocol (QMP): it negotiates,
+// executes commands concurrently, and delivers events. It must not know what the
+// commands mean.
 package qmp
 
 import (
@@ -12,18 +12,18 @@ import (
 	"sync"
 )
 
-// Version is what QEMU says it is when it greets.
+// Version is QEMU's version, from the greeting.
 type Version struct{ Major, Minor, Micro int }
 
 func (v Version) String() string { return fmt.Sprintf("%d.%d.%d", v.Major, v.Minor, v.Micro) }
 
-// Event is something that QEMU says by itself.
+// Event is an asynchronous event.
 type Event struct {
 	Name string          `json:"event"`
 	Data json.RawMessage `json:"data"`
 }
 
-// Error is a refused command.
+// Error is the error response to a command.
 type Error struct {
 	Command string `json:"-"`
 	Class   string `json:"class"`
@@ -34,7 +34,7 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("QEMU refused %s: %s (%s)", e.Command, e.Desc, e.Class)
 }
 
-// Monitor is one open connection. Its methods are safe for concurrent use.
+// Monitor is a QMP connection. Its methods are safe for concurrent use.
 type Monitor struct {
 	conn    io.ReadWriteCloser
 	version Version
@@ -44,11 +44,11 @@ type Monitor struct {
 	mutex   sync.Mutex
 	next    uint64
 	waiting map[uint64]chan message
-	lost    error // why the connection is gone
+	lost    error // why the connection was lost
 	done    chan struct{}
 }
 
-// message is anything that QEMU sends.
+// message is any message from QEMU.
 type message struct {
 	Greeting *struct {
 		Version struct {
@@ -61,10 +61,9 @@ type message struct {
 	Error  *Error          `json:"error"`
 }
 
-// Open waits for the greeting and leaves the negotiation, so that commands may
-// follow. events hears every event, in order, from one goroutine that serves
-// the answers as well: it must not execute commands itself. On an error the
-// connection is closed.
+// Open waits for the greeting and negotiates capabilities. events is called with
+// every event, in order, from the goroutine that also dispatches responses: it
+// must not execute commands. On an error the connection is closed.
 func Open(ctx context.Context, conn io.ReadWriteCloser, events func(Event)) (*Monitor, error) {
 	m := &Monitor{conn: conn, events: events, waiting: map[uint64]chan message{}, done: make(chan struct{})}
 	greeting := make(chan message, 1)
@@ -73,7 +72,7 @@ func Open(ctx context.Context, conn io.ReadWriteCloser, events func(Event)) (*Mo
 	case g := <-greeting:
 		if g.Greeting == nil {
 			conn.Close()
-			return nil, errors.New("the other side of the QMP connection does not greet as QEMU does")
+			return nil, errors.New("the first message of the QMP connection is not a greeting")
 		}
 		m.version = g.Greeting.Version.QEMU
 	case <-m.done:
@@ -90,17 +89,17 @@ func Open(ctx context.Context, conn io.ReadWriteCloser, events func(Event)) (*Mo
 	return m, nil
 }
 
-// Version is the one from the greeting.
+// Version returns the version from the greeting.
 func (m *Monitor) Version() Version { return m.version }
 
-// Done is closed when the connection is gone.
+// Done is closed when the connection was lost.
 func (m *Monitor) Done() <-chan struct{} { return m.done }
 
-// Close drops the connection. QEMU goes on running.
+// Close closes the connection. QEMU keeps running.
 func (m *Monitor) Close() error { return m.conn.Close() }
 
-// Execute runs a command and decodes what it returns; arguments and result may
-// be nil. A refusal is an *Error.
+// Execute runs a command and decodes its return value; arguments and result may
+// be nil. An error response is returned as an *Error.
 func (m *Monitor) Execute(ctx context.Context, command string, arguments, result any) error {
 	answer := make(chan message, 1)
 	m.mutex.Lock()
@@ -139,19 +138,18 @@ func (m *Monitor) Execute(ctx context.Context, command string, arguments, result
 			return nil
 		}
 		if err := json.Unmarshal(a.Return, result); err != nil {
-			return fmt.Errorf("QEMU's answer to %s is not as expected: %w", command, err)
+			return fmt.Errorf("decoding QEMU's response to %s: %w", command, err)
 		}
 		return nil
 	case <-m.done:
 		return fmt.Errorf("executing %s in QEMU: %w", command, m.lost)
 	case <-ctx.Done():
-		return fmt.Errorf("executing %s in QEMU: no answer: %w", command, ctx.Err())
+		return fmt.Errorf("executing %s in QEMU: no response: %w", command, ctx.Err())
 	}
 }
 
-// write does not let a QEMU that stopped reading hold the caller for ever. A
-// line that was cut off would garble all that follow, so then the connection
-// goes.
+// write writes a line. If the context ends first, it closes the connection, since
+// a truncated line would corrupt the stream.
 func (m *Monitor) write(ctx context.Context, line []byte) error {
 	m.writing.Lock()
 	defer m.writing.Unlock()

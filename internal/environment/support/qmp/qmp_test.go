@@ -147,7 +147,7 @@ func TestOpeningFailsClearly(t *testing.T) {
 		first      []string
 		answer     func(string) []string
 	}{
-		{"another protocol", "does not greet", []string{`{"hello": "world"}`}, polite},
+		{"another protocol", "is not a greeting", []string{`{"hello": "world"}`}, polite},
 		{"no JSON", "invalid character", []string{`SSH-2.0-OpenSSH_9`}, polite},
 		{"an end after the greeting", "connection was closed", []string{greeting}, func(string) []string { return nil }},
 		{"refused negotiation", "qmp_capabilities", []string{greeting}, func(line string) []string {

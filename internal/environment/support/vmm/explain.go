@@ -8,45 +8,46 @@ import (
 	"time"
 )
 
-// explain tells a guest that died from one that never answered, and quotes
-// what it and its VMM printed last.
+// explain returns the error of a failed start. It distinguishes a guest that died
+// from one whose agent did not answer, and quotes the last output of both the
+// guest and the VMM.
 func (g *Guest) explain(ctx context.Context, limit time.Duration, err error) error {
-	// A connection that broke is the VMM's end, which then follows at once.
-	dead, said := g.process.wait(ctx, haste), ""
-	switch why := g.process.why(); {
+	// If a connection broke, the VMM is exiting; wait for its exit status.
+	dead, message := g.process.wait(ctx, quitTimeout), ""
+	switch reason := g.process.getStopReason(); {
 	case dead && !g.opened:
-		said = fmt.Sprintf("%s ended before the guest began (%s)", g.vmm, ending(g.process.status))
-	case dead && why == "":
-		said = fmt.Sprintf("%s died before the guest's agent said a word (%s)", g.vmm, ending(g.process.status))
+		message = fmt.Sprintf("%s exited before the guest started (%s)", g.vmm, exitText(g.process.status))
+	case dead && reason == "":
+		message = fmt.Sprintf("%s exited before the guest's agent was ready (%s)", g.vmm, exitText(g.process.status))
 	case dead:
-		said = fmt.Sprintf("the guest died before its agent said a word (%s)", why)
-	case errors.Is(context.Cause(ctx), errTooLate) && !g.opened:
-		said = fmt.Sprintf("%s runs, but did not answer within start_timeout, %v", g.vmm, limit)
-	case errors.Is(context.Cause(ctx), errTooLate):
-		said = fmt.Sprintf("the guest runs, but its agent said nothing within start_timeout, %v", limit)
+		message = fmt.Sprintf("the guest died before its agent was ready (%s)", reason)
+	case errors.Is(context.Cause(ctx), errStartTimeout) && !g.opened:
+		message = fmt.Sprintf("%s runs, but did not answer within start_timeout, %v", g.vmm, limit)
+	case errors.Is(context.Cause(ctx), errStartTimeout):
+		message = fmt.Sprintf("the guest runs, but its agent was not ready within start_timeout, %v", limit)
 	default:
-		said = fmt.Sprintf("starting a guest: %v", err)
+		message = fmt.Sprintf("starting a guest: %v", err)
 	}
-	text := g.lastWords(said)
+	text := g.withLogs(message)
 	if len(g.Console.Lines()) == 0 && g.opened && ctx.Err() == nil {
-		text += "\nthe console is empty: kernel_args: loglevel=7 makes the kernel say more"
+		text += "\nthe console is empty: set kernel_args: loglevel=7 for more kernel messages"
 	}
 	return &startError{text, err}
 }
 
-// lastWords adds to a sentence what the guest and its VMM printed last.
-func (g *Guest) lastWords(sentence string) string {
+// withLogs appends the last output of the guest and its VMM to a message.
+func (g *Guest) withLogs(sentence string) string {
 	var text strings.Builder
 	text.WriteString(sentence)
 	quote(&text, "the last lines of its console", g.Console.Lines())
-	quote(&text, g.vmm+"'s own messages", g.process.stderr.Lines())
+	quote(&text, "the last lines of "+g.vmm+"'s stderr", g.process.stderr.Lines())
 	if g.Log != nil {
 		quote(&text, "the last lines of "+g.vmm+"'s log", g.Log())
 	}
 	return text.String()
 }
 
-// startError is a start that failed, with the story instead of the bare cause.
+// startError is the error of a failed start, with an explanation and the cause.
 type startError struct {
 	text  string
 	cause error

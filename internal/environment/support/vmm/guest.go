@@ -1,8 +1,7 @@
-// Package vmm is what virtual machines share, whatever program runs them: the
-// files that every guest gets a fresh copy of, the life of a VMM's process from
-// its cgroup to its end, the guest's console, the threads of its virtual CPUs,
-// and the message where a start fails. A kind of environment brings the Driver,
-// which speaks the VMM's own protocol, and the words of its command line.
+// Package vmm has what the kinds of virtual machines share: templates of disks,
+// the lifecycle of a VMM's process in its cgroup, the guest's console, the threads
+// of virtual CPUs, and the errors of failed starts. A kind provides the Driver,
+// which implements the VMM's protocol, and the VMM's command line.
 //
 // It must not know any VMM by name, nor workloads, studies or statistics.
 package vmm
@@ -27,89 +26,88 @@ import (
 	"tare/internal/sample"
 )
 
-// Driver speaks to one running VMM.
+// Driver controls one running VMM.
 type Driver interface {
-	// Open returns when the VMM answers and knows its guest, which does not run.
+	// Open returns when the VMM answers and its guest is configured, but paused.
 	Open(ctx context.Context, p *Process) error
-	// Go lets the guest run. Pin is called with the threads of the virtual CPUs,
-	// in their order, as soon as they exist: before the guest runs where the VMM
-	// allows that.
+	// Go runs the guest. It calls pin with the threads of the virtual CPUs, in
+	// order, as soon as they exist: before the guest runs if the VMM allows that.
 	Go(ctx context.Context, pin func(threads []int) error) error
-	// Agent is the channel to the agent inside.
+	// Agent returns the stream to the guest's agent.
 	Agent(ctx context.Context) (io.ReadWriteCloser, error)
-	// Quit asks the VMM to end. Whether it does is looked at by others.
+	// Quit requests the VMM's exit, and does not wait for it.
 	Quit(ctx context.Context)
-	// Close gives back what the driver holds, also where Open failed.
+	// Close releases the driver's resources, also after Open failed.
 	Close()
 }
 
-// Guest is one guest from the first step of its start on. Its methods are
-// called in the order in which they stand here; Stop takes back whatever was
-// done until then.
+// Guest is one guest, from the first step of its start. Its methods are called in
+// the order of their declaration; Stop undoes all steps so far.
 type Guest struct {
 	Console *Tail
-	// Log, if it is not nil, reads what the VMM wrote to its log.
+	// Log, if it is not nil, returns the last lines of the VMM's log.
 	Log func() []string
 
-	vmm     string // its name in messages: "QEMU"
-	request environment.Request
-	began   time.Time
+	vmm       string // its name in messages: "QEMU"
+	request   environment.Request
+	startedAt time.Time
 
 	client  *agent.Client
 	process *Process
 	driver  Driver
-	opened  bool // the VMM answered and took its guest
+	opened  bool // Driver.Open succeeded
 	cgroup  string
 	phases  []environment.Phase
 	notes   []string
-	sights  []environment.Sight // of limits that an option replaces
+	sights  []environment.Sight // of limits that an option overrides
 	paths   environment.Paths
 	facts   map[string]string
 	address string
 	traffic sample.Footprint // where the tap's bytes are counted
 
-	// undo holds what takes back each step of the start, in its order.
-	undo []func(context.Context) error
-	stop sync.Once
-	end  error
+	// onStop has the functions that undo the steps of the start, in order.
+	onStop []func(context.Context) error
+	stop   sync.Once
+	end    error
 }
 
 // New begins a start.
 func New(vmm string, r environment.Request) *Guest {
-	return &Guest{Console: &Tail{to: r.Console}, vmm: vmm, request: r, began: time.Now()}
+	return &Guest{Console: &Tail{to: r.Console}, vmm: vmm, request: r, startedAt: time.Now()}
 }
 
-// OnStop registers what takes a step of the start back.
-func (g *Guest) OnStop(step func(context.Context) error) { g.undo = append(g.undo, step) }
+// OnStop registers a function that undoes a step of the start.
+func (g *Guest) OnStop(step func(context.Context) error) { g.onStop = append(g.onStop, step) }
 
 // Note adds a finding about the start.
 func (g *Guest) Note(format string, values ...any) {
 	g.notes = append(g.notes, fmt.Sprintf(format, values...))
 }
 
-// Directory makes the guest's own folder.
+// Directory creates the guest's directory.
 func (g *Guest) Directory() (string, error) {
-	folder, err := g.request.Owner.Directory(g.request.Name)
+	dir, err := g.request.Owner.Directory(g.request.Name)
 	if err != nil {
 		return "", err
 	}
-	g.OnStop(func(context.Context) error { return os.RemoveAll(folder) })
-	return folder, nil
+	g.OnStop(func(context.Context) error { return os.RemoveAll(dir) })
+	return dir, nil
 }
 
-// JoinNetwork takes a place at the network between the guests, if there is one.
+// JoinNetwork attaches the guest to the network between the guests, if there is
+// one.
 func (g *Guest) JoinNetwork() (*virtnet.Port, error) {
 	if g.request.Network == nil {
 		return nil, nil
 	}
 	bridge, ok := g.request.Network.(*virtnet.Bridge)
 	if !ok {
-		return nil, fmt.Errorf("the network that guest %s shall join is no bridge: another environment made it", g.request.Name)
+		return nil, fmt.Errorf("the network of guest %s is not a bridge: another kind of environment created it", g.request.Name)
 	}
 	return g.AttachBridge(bridge)
 }
 
-// AttachBridge takes a place at a bridge.
+// AttachBridge creates a tap at a bridge for the guest.
 func (g *Guest) AttachBridge(bridge *virtnet.Bridge) (*virtnet.Port, error) {
 	port, err := bridge.Tap()
 	if err != nil {
@@ -121,8 +119,8 @@ func (g *Guest) AttachBridge(bridge *virtnet.Bridge) (*virtnet.Port, error) {
 	return port, nil
 }
 
-// CreateCgroup makes the group that the VMM will run in. The guest's memory is
-// limited by its size; the VMM's own comes on top and is counted, not limited.
+// CreateCgroup creates the VMM's cgroup. It has no memory limit: the guest's
+// memory is limited by its size, and the VMM's overhead is measured, not limited.
 func (g *Guest) CreateCgroup() error {
 	r := g.request
 	path := r.Owner.Cgroup(r.Name)
@@ -136,10 +134,10 @@ func (g *Guest) CreateCgroup() error {
 	return nil
 }
 
-var errTooLate = errors.New("the time to start in is over")
+var errStartTimeout = errors.New("start_timeout expired")
 
-// Boot starts the VMM, puts it where it belongs, lets the guest go, and waits
-// for its agent. The driver is closed at the end of the guest in any case.
+// Boot starts the VMM in its cgroup, runs the guest, and waits for its agent. Stop
+// closes the driver in any case.
 func (g *Guest) Boot(ctx context.Context, c Command, d Driver, limit time.Duration) error {
 	return g.Run(ctx, c, d, limit, func(ctx context.Context) error {
 		stream, err := d.Agent(ctx)
@@ -147,20 +145,19 @@ func (g *Guest) Boot(ctx context.Context, c Command, d Driver, limit time.Durati
 			g.client, err = agent.Connect(ctx, stream)
 		}
 		if err == nil {
-			g.phases = Phases(time.Since(g.began), g.client.Hello())
+			g.phases = Phases(time.Since(g.startedAt), g.client.Hello())
 		}
 		return err
 	})
 }
 
-// Run does all that Boot does, and what the caller likes in place of waiting
-// for the agent.
+// Run does what Boot does, but calls a function instead of waiting for the agent.
 func (g *Guest) Run(ctx context.Context, c Command, d Driver, limit time.Duration, then func(context.Context) error) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, limit, errTooLate)
+	ctx, cancel := context.WithTimeoutCause(ctx, limit, errStartTimeout)
 	defer cancel()
 	g.driver = d
 	g.OnStop(func(context.Context) error { d.Close(); return nil })
-	p, err := spawn(g.vmm, c, g.Console)
+	p, err := start(g.vmm, c, g.Console)
 	if err != nil {
 		return err
 	}
@@ -199,7 +196,7 @@ func (g *Guest) Run(ctx context.Context, c Command, d Driver, limit time.Duratio
 	return nil
 }
 
-// pin puts each virtual CPU's thread on one core.
+// pin pins each virtual CPU's thread to one core.
 func (g *Guest) pin(threads []int) error {
 	cores := g.request.Limits.Cores
 	if len(cores) == 0 {
@@ -213,7 +210,7 @@ func (g *Guest) pin(threads []int) error {
 			return fmt.Errorf("pinning virtual CPU %d (thread %d of %s) to core %d: %w", n, thread, g.vmm, core, err)
 		}
 		if err := unix.SchedGetaffinity(thread, &set); err != nil || !set.IsSet(core) || set.Count() != 1 {
-			return fmt.Errorf("virtual CPU %d (thread %d of %s) was pinned to core %d, and may run on %d cores (%v)", n, thread, g.vmm, core, set.Count(), err)
+			return fmt.Errorf("virtual CPU %d (thread %d of %s) was pinned to core %d, but may run on %d cores (%v)", n, thread, g.vmm, core, set.Count(), err)
 		}
 	}
 	if len(cores) < len(threads) {
@@ -222,7 +219,7 @@ func (g *Guest) pin(threads []int) error {
 	return nil
 }
 
-// Sights are those of the limits that the VMM itself sets and can be asked for.
+// Sights reads back the limits that the VMM itself enforces.
 func (g *Guest) Sights(ctx context.Context, l environment.Limits) ([]environment.Sight, error) {
 	sights := slices.Clone(g.sights)
 	if b, knows := g.driver.(environment.Bounded); knows {
@@ -235,18 +232,18 @@ func (g *Guest) Sights(ctx context.Context, l environment.Limits) ([]environment
 	return sights, nil
 }
 
-// NoteMemoryOption says that an option of the environment gives the guest its memory, in
-// place of the limit.
+// NoteMemoryOption notes that an option of the environment overrides the limit of
+// memory.
 func (g *Guest) NoteMemoryOption(memory quantity.Bytes) {
 	if limit := g.request.Limits.Memory; memory > 0 && limit > 0 && memory != limit {
-		g.Note("the option memory gives the guest %s, in place of the limit of %s", memory, limit)
+		g.Note("the option memory gives the guest %s instead of the limit of %s", memory, limit)
 		g.sights = append(g.sights, environment.Sight{Limit: "memory", Asked: limit.String(),
 			Seen: memory.String(), Where: "the option memory", Holds: true})
 	}
 }
 
-// Phases divides the start: what the guest's kernel and agent say of
-// themselves, and before them the engine, which is the VMM and the firmware.
+// Phases divides the time of the start into engine (the VMM and the firmware),
+// and kernel and agent, as the guest reports them.
 func Phases(total time.Duration, h agent.Hello) []environment.Phase {
 	own := min(max(h.AgentTime, 0), total)
 	kernel := min(max(h.Uptime-own, 0), total-own)
@@ -257,78 +254,77 @@ func Phases(total time.Duration, h agent.Hello) []environment.Phase {
 	}
 }
 
-// SetPhases says how the start divides where the guest does not know.
+// SetPhases sets the phases of a start that the guest cannot report.
 func (g *Guest) SetPhases(phases []environment.Phase) { g.phases = phases }
 
-// SetPaths says what lies between the guest and the machine.
+// SetPaths sets the description of the guest's network and disks.
 func (g *Guest) SetPaths(p environment.Paths) { g.paths = p }
 
-// SetFacts says what only the VMM knows of the guest.
+// SetFacts sets facts about the guest that only the VMM's configuration has.
 func (g *Guest) SetFacts(facts map[string]string) { g.facts = facts }
 
-// Facts that only the VMM knows.
+// Facts returns facts about the guest that only the VMM's configuration has.
 func (g *Guest) Facts() map[string]string { return g.facts }
 
-// Process is the VMM's.
+// Process returns the VMM's process.
 func (g *Guest) Process() *Process { return g.process }
 
-// Driver that speaks to the VMM.
+// Driver returns the VMM's driver.
 func (g *Guest) Driver() Driver { return g.driver }
 
-// RestartClock says that the start begins only now: what came before was tare's own
-// work.
-func (g *Guest) RestartClock() { g.began = time.Now() }
+// RestartClock restarts the clock of the start, after work that is not part of it.
+func (g *Guest) RestartClock() { g.startedAt = time.Now() }
 
-// StartedAt is the time of the call that began the start.
-func (g *Guest) StartedAt() time.Time { return g.began }
+// StartedAt returns when the start began.
+func (g *Guest) StartedAt() time.Time { return g.startedAt }
 
-// Agent inside.
+// Agent returns the client of the guest's agent.
 func (g *Guest) Agent() *agent.Client { return g.client }
 
-// Address at the network between the guests.
+// Address returns the address in the network between the guests.
 func (g *Guest) Address() string { return g.address }
 
-// Phases of the start.
+// Phases returns the phases of the start.
 func (g *Guest) Phases() []environment.Phase { return g.phases }
 
-// Paths between the guest and the machine.
+// Paths returns the description of the guest's network and disks.
 func (g *Guest) Paths() environment.Paths { return g.paths }
 
-// Notes of the start, and how the guest died if it did so by itself.
+// Notes returns the notes of the start, and how the guest died if it did so
+// unexpectedly.
 func (g *Guest) Notes() []string {
 	notes := slices.Clone(g.notes)
-	if death := g.process.obituary(); death != "" {
-		notes = append(notes, g.lastWords(fmt.Sprintf("the guest died by itself (%s)", death)))
+	if death := g.process.unexpectedExit(); death != "" {
+		notes = append(notes, g.withLogs(fmt.Sprintf("the guest died unexpectedly (%s)", death)))
 	}
 	return notes
 }
 
-// Footprint is the one group that the VMM runs in with all its threads, and the
-// tap.
+// Footprint returns the VMM's cgroup and the tap.
 func (g *Guest) Footprint() sample.Footprint {
 	footprint := g.traffic
 	footprint.Cgroups, footprint.Role = []string{g.cgroup}, "vmm"
 	return footprint
 }
 
-// Stop powers the guest off, ends the VMM whatever the guest does, and takes
-// back every step of the start.
+// Stop powers the guest off, ends the VMM in any case, and undoes all steps of the
+// start.
 func (g *Guest) Stop(ctx context.Context) error {
 	g.stop.Do(func() {
 		if g.client != nil {
-			g.process.expect()
-			asked, cancel := context.WithTimeout(ctx, patience)
-			if g.client.Shutdown(asked) == nil {
-				g.process.wait(asked, patience)
+			g.process.expectExit()
+			ctx, cancel := context.WithTimeout(ctx, shutdownTimeout)
+			if g.client.Shutdown(ctx) == nil {
+				g.process.wait(ctx, shutdownTimeout)
 			}
 			cancel()
 			g.client.Close()
 		}
-		// Also when the caller's patience is over: nothing may stay.
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 4*patience)
+		// Also after the caller's context has ended: nothing may be left behind.
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 4*shutdownTimeout)
 		defer cancel()
 		var problems []error
-		for _, undo := range slices.Backward(g.undo) {
+		for _, undo := range slices.Backward(g.onStop) {
 			problems = append(problems, undo(ctx))
 		}
 		g.end = errors.Join(problems...)

@@ -14,37 +14,37 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Command is what a VMM's process is started from.
+// Command is the command line and environment of a VMM's process.
 type Command struct {
 	Program   string
 	Arguments []string
-	Dir       string     // where it runs; "" is here
-	Files     []*os.File // what it inherits, as descriptors 3, 4 ..., and what is its alone
-	// Namespace is the network namespace that it runs in; nil is here.
+	Dir       string     // working directory; "" is the current one
+	Files     []*os.File // inherited as descriptors 3, 4 ..., and closed here after the start
+	// Namespace is the network namespace of the process; nil is the current one.
 	Namespace *os.File
-	// CleanExit is what an exit status of 0 says of the guest: VMMs end well when
-	// their guest resets itself. "" says nothing.
+	// CleanExit is what exit status 0 means for the guest: VMMs exit with 0 when
+	// their guest resets. "" means nothing.
 	CleanExit string
 }
 
-// Process is one running VMM, and how it ended.
+// Process is the process of one VMM.
 type Process struct {
 	PID    int
 	name   string // in messages: "QEMU"
 	stderr *Tail
 
-	exited chan struct{} // closed when the process is gone and all it printed is here
-	status error         // how it ended; read it after exited
+	exited chan struct{} // closed after the process exited and its output was read
+	status error         // of exec.Cmd.Wait; valid after exited
 
-	mutex    sync.Mutex
-	expected bool   // we want it to end
-	stopped  string // why the guest stands still or is off, as the VMM said; "" if it did not
-	death    string // how it ended although nobody wanted it to
+	mutex        sync.Mutex
+	exitExpected bool   // an exit was requested
+	stopReason   string // why the guest stopped, as the VMM reported; "" if it did not
+	exitReason   string // how it exited, if unexpectedly
 }
 
-// spawn starts a VMM whose standard output is the guest's console. It dies with
-// this process, whatever ends it.
-func spawn(name string, c Command, console *Tail) (*Process, error) {
+// start starts a VMM whose standard output is the guest's console. With
+// PR_SET_PDEATHSIG the kernel kills it when this process dies.
+func start(name string, c Command, console *Tail) (*Process, error) {
 	defer func() {
 		for _, f := range c.Files {
 			f.Close()
@@ -56,19 +56,19 @@ func spawn(name string, c Command, console *Tail) (*Process, error) {
 	cmd.Stdout, cmd.Stderr = console, p.stderr
 	cmd.WaitDelay = time.Second
 	cmd.SysProcAttr = &syscall.SysProcAttr{
-		Setsid:    true, // Ctrl-C is for tare, which then ends its guests in order
+		Setsid:    true, // Ctrl-C must reach only tare, which then stops its guests
 		Pdeathsig: syscall.SIGKILL,
 	}
 	started := make(chan error, 1)
 	go func() {
-		// The kernel sends the signal when the thread ends that started the
-		// process, so that thread stays for as long as the process does.
+		// The parent-death signal is sent when the thread that forked exits, so
+		// this goroutine keeps its thread until the process has exited.
 		runtime.LockOSThread()
 		defer runtime.UnlockOSThread()
 		err := startIn(c.Namespace, cmd)
 		started <- err
 		if err == nil {
-			p.buried(cmd.Wait(), c.CleanExit)
+			p.noteExit(cmd.Wait(), c.CleanExit)
 		}
 	}()
 	if err := <-started; err != nil {
@@ -78,15 +78,14 @@ func spawn(name string, c Command, console *Tail) (*Process, error) {
 	return p, nil
 }
 
-// startIn starts a program in a network namespace. The thread comes back out
-// of it, unless the kernel forbids that.
+// startIn starts a program in a network namespace, and moves the thread back.
 func startIn(space *os.File, cmd *exec.Cmd) error {
 	if space == nil {
 		return cmd.Start()
 	}
 	home, err := os.Open("/proc/thread-self/ns/net")
 	if err != nil {
-		return fmt.Errorf("network namespace of this thread: %w", err)
+		return fmt.Errorf("opening the thread's network namespace: %w", err)
 	}
 	defer home.Close()
 	if err := unix.Setns(int(space.Fd()), unix.CLONE_NEWNET); err != nil {
@@ -94,84 +93,83 @@ func startIn(space *os.File, cmd *exec.Cmd) error {
 	}
 	started := cmd.Start()
 	if err := unix.Setns(int(home.Fd()), unix.CLONE_NEWNET); err != nil {
-		runtime.LockOSThread() // once more than it is unlocked: the thread is nobody else's
-		return errors.Join(started, fmt.Errorf("going back to the network namespace of before: %w", err))
+		runtime.LockOSThread() // once more than unlocked, so that the runtime discards the thread
+		return errors.Join(started, fmt.Errorf("returning to the thread's network namespace: %w", err))
 	}
 	return started
 }
 
-// buried notes the end of the process.
-func (p *Process) buried(status error, cleanEnd string) {
+// noteExit records the exit of the process.
+func (p *Process) noteExit(status error, cleanEnd string) {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
 	p.status = status
-	if status == nil && p.stopped == "" {
-		p.stopped = cleanEnd
+	if status == nil && p.stopReason == "" {
+		p.stopReason = cleanEnd
 	}
-	if !p.expected {
-		p.death = p.stopped
-		if p.death == "" {
-			p.death = p.name + ": " + ending(status)
+	if !p.exitExpected {
+		p.exitReason = p.stopReason
+		if p.exitReason == "" {
+			p.exitReason = p.name + ": " + exitText(status)
 		}
 	}
 	close(p.exited)
 }
 
-func ending(status error) string {
+func exitText(status error) string {
 	if status == nil {
 		return "exit status 0"
 	}
 	return status.Error()
 }
 
-// expect tells that from now on an end is wanted.
-func (p *Process) expect() {
+// expectExit records that an exit was requested.
+func (p *Process) expectExit() {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
-	p.expected = true
+	p.exitExpected = true
 }
 
-// ExitExpected says whether an end is wanted.
+// ExitExpected reports whether an exit was requested.
 func (p *Process) ExitExpected() bool {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
-	return p.expected
+	return p.exitExpected
 }
 
-// SetStopReason notes why the guest stands still or is off, as its VMM said. The
-// first reason stands.
+// SetStopReason records why the guest stopped, as its VMM reported. The first
+// reason is kept.
 func (p *Process) SetStopReason(why string) {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
-	if p.stopped == "" {
-		p.stopped = why
+	if p.stopReason == "" {
+		p.stopReason = why
 	}
 }
 
-// why says what became of the guest, as far as the VMM said it.
-func (p *Process) why() string {
+// getStopReason returns why the guest stopped, "" if the VMM did not report it.
+func (p *Process) getStopReason() string {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
-	return p.stopped
+	return p.stopReason
 }
 
-// obituary says how a guest ended that nobody wanted to end; "" if none did.
-func (p *Process) obituary() string {
+// unexpectedExit returns how the guest ended unexpectedly, "" if it did not.
+func (p *Process) unexpectedExit() string {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
-	return p.death
+	return p.exitReason
 }
 
-// Kill ends a VMM whose guest will never say another word: what waits for the
-// agent hears of it at once.
+// Kill kills the VMM. Waiters for the guest's agent return at once.
 func (p *Process) Kill() error { return p.signal(syscall.SIGKILL) }
 
-// Terminate asks the process to end.
+// Terminate sends SIGTERM to the process.
 func (p *Process) Terminate() error { return p.signal(syscall.SIGTERM) }
 
 func (p *Process) signal(s syscall.Signal) error {
 	select {
-	case <-p.exited: // the number may be another process's by now
+	case <-p.exited: // the PID may be reused
 		return nil
 	default:
 	}
@@ -181,40 +179,40 @@ func (p *Process) signal(s syscall.Signal) error {
 	return nil
 }
 
-// The time that each way of ending a guest gets before the next one is tried.
+// The timeouts of the steps of stopping a guest.
 const (
-	patience = 5 * time.Second // for the guest to power off
-	haste    = 2 * time.Second // for the VMM to quit
+	shutdownTimeout = 5 * time.Second // for the guest to power off
+	quitTimeout     = 2 * time.Second // for the VMM to exit
 )
 
-// end asks the VMM to quit, and kills it if it does not. The guest was asked
-// before.
+// end requests the VMM's exit, and kills it after a timeout. The guest was told to
+// power off before.
 func (p *Process) end(ctx context.Context, quit func(context.Context)) error {
-	p.expect()
+	p.expectExit()
 	if p.wait(ctx, 0) {
 		return nil
 	}
 	if quit != nil {
-		asked, cancel := context.WithTimeout(ctx, haste)
-		quit(asked)
+		quitCtx, cancel := context.WithTimeout(ctx, quitTimeout)
+		quit(quitCtx)
 		cancel()
-		if p.wait(ctx, haste) {
+		if p.wait(ctx, quitTimeout) {
 			return nil
 		}
 	}
 	if err := p.Kill(); err != nil {
 		return err
 	}
-	if !p.wait(context.WithoutCancel(ctx), patience) {
-		return fmt.Errorf("%s (process %d) did not end after SIGKILL", p.name, p.PID)
+	if !p.wait(context.WithoutCancel(ctx), shutdownTimeout) {
+		return fmt.Errorf("%s (process %d) is still running after SIGKILL", p.name, p.PID)
 	}
 	return nil
 }
 
-// Exited is closed when the process is gone and all that it printed is here.
+// Exited is closed after the process exited and its output was read.
 func (p *Process) Exited() <-chan struct{} { return p.exited }
 
-// wait says whether the process has ended within the time.
+// wait reports whether the process exits within a timeout.
 func (p *Process) wait(ctx context.Context, limit time.Duration) bool {
 	select {
 	case <-p.exited:

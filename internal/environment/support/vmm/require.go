@@ -13,21 +13,21 @@ import (
 	"tare/internal/quantity"
 )
 
-// ProbeTimeout is how long a machine may take to show that its KVM works.
+// ProbeTimeout bounds the probe of KVM.
 const ProbeTimeout = 2 * time.Second
 
-// Supported says whether guests run on the host's processor.
+// Supported reports whether guests run on the host's architecture.
 func Supported() bool { return runtime.GOARCH == "amd64" }
 
-// CheckProcessor finds whether the host is one that guests are built for.
+// CheckProcessor checks the host's architecture.
 func CheckProcessor(context.Context) environment.Finding {
 	if !Supported() {
-		return environment.Finding{State: environment.Missing, Reason: "this host's processor is " + runtime.GOARCH}
+		return environment.Finding{State: environment.Missing, Reason: "this host's architecture is " + runtime.GOARCH}
 	}
 	return environment.Finding{State: environment.Usable}
 }
 
-// CheckRoot finds whether cgroups can be made.
+// CheckRoot checks for root, which creating cgroups needs.
 func CheckRoot(context.Context) environment.Finding {
 	if uid := os.Geteuid(); uid != 0 {
 		return environment.Finding{State: environment.Missing, Reason: fmt.Sprintf("this is user %d", uid), Fix: "sudo tare ..."}
@@ -35,26 +35,26 @@ func CheckRoot(context.Context) environment.Finding {
 	return environment.Finding{State: environment.Usable}
 }
 
-// OnPath finds a program.
-func OnPath(name, mend string) func(context.Context) environment.Finding {
+// OnPath returns a check that a program is on the PATH.
+func OnPath(name, fix string) func(context.Context) environment.Finding {
 	return func(context.Context) environment.Finding {
 		path, err := exec.LookPath(name)
 		if err != nil {
-			return environment.Finding{State: environment.Missing, Reason: name + " is not on the PATH", Fix: mend}
+			return environment.Finding{State: environment.Missing, Reason: name + " is not on the PATH", Fix: fix}
 		}
 		return environment.Finding{State: environment.Usable, Reason: path}
 	}
 }
 
-// The least sizes that make sense: below them the kernel does not boot, and
+// The minimum sizes: with less memory the kernel does not boot, and with less data
 // ext4 has no journal.
 const (
 	MinMemory = 64 * quantity.MiB
 	MinData   = 16 * quantity.MiB
 )
 
-// Size decides how many virtual CPUs and how much memory a guest gets: what the
-// options say, else what the limits say, else one and 512 MiB.
+// Size returns the virtual CPUs and the memory of a guest: those of the options,
+// or of the limits, or one and 512 MiB.
 func Size(cpus int, memory quantity.Bytes, l environment.Limits) (int, quantity.Bytes) {
 	switch {
 	case cpus > 0:

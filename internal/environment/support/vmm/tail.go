@@ -8,7 +8,7 @@ import (
 	"sync"
 )
 
-// Tail passes everything on and remembers the end of it, for messages.
+// Tail is a writer that forwards all data and keeps the end of it for messages.
 type Tail struct {
 	to io.Writer
 
@@ -16,7 +16,7 @@ type Tail struct {
 	end   []byte
 }
 
-// The end that a message quotes.
+// How much a message quotes.
 const (
 	tailBytes = 4096
 	tailLines = 24
@@ -33,14 +33,14 @@ func (t *Tail) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// Lines are the last ones, or nothing.
+// Lines returns the last lines.
 func (t *Tail) Lines() []string {
 	t.mutex.Lock()
 	text := string(bytes.ToValidUTF8(t.end, []byte("?")))
 	t.mutex.Unlock()
 	var lines []string
 	for _, line := range strings.Split(text, "\n") {
-		// A serial console ends lines with \r\n and firmware moves the cursor.
+		// Serial consoles end lines with \r\n, and firmware prints escape sequences.
 		if line = strings.TrimSpace(printable(line)); line != "" {
 			lines = append(lines, line)
 		}
@@ -57,7 +57,7 @@ func printable(line string) string {
 	}, line)
 }
 
-// LastLines are those at the end of a file; none where it cannot be read.
+// LastLines returns the last lines of a file, none if it cannot be read.
 func LastLines(file string) []string {
 	f, err := os.Open(file)
 	if err != nil {
@@ -65,11 +65,11 @@ func LastLines(file string) []string {
 	}
 	defer f.Close()
 	if size, err := f.Seek(0, io.SeekEnd); err != nil || size < tailBytes {
-		f.Seek(0, io.SeekStart)
+		_, _ = f.Seek(0, io.SeekStart)
 	} else {
-		f.Seek(-tailBytes, io.SeekEnd)
+		_, _ = f.Seek(-tailBytes, io.SeekEnd)
 	}
 	t := &Tail{}
-	io.Copy(t, f)
+	_, _ = io.Copy(t, f)
 	return t.Lines()
 }

@@ -10,9 +10,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Template is a file that is mostly holes, kept in memory: a fresh file system
-// or an empty overlay, made once by the tool for it and then written in a
-// millisecond for each instance.
+// Template is the content of a sparse file in memory: an empty file system or
+// overlay that a tool created once, and that each instance gets a copy of within
+// a millisecond.
 type Template struct {
 	size   int64
 	pieces []piece
@@ -25,7 +25,7 @@ type piece struct {
 
 const blockSize = 4096
 
-// ReadTemplate reads what is not zero in a file.
+// ReadTemplate reads the non-zero blocks of a file.
 func ReadTemplate(path string) (*Template, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -40,15 +40,15 @@ func ReadTemplate(path string) (*Template, error) {
 	zero := make([]byte, blockSize)
 	for at := int64(0); at < t.size; {
 		start, err := unix.Seek(int(f.Fd()), at, unix.SEEK_DATA)
-		if errors.Is(err, unix.ENXIO) { // only a hole from here on
+		if errors.Is(err, unix.ENXIO) { // only a hole follows
 			break
 		}
 		if err != nil {
-			return nil, fmt.Errorf("looking for data in %s: %w", path, err)
+			return nil, fmt.Errorf("seeking data in %s: %w", path, err)
 		}
 		end, err := unix.Seek(int(f.Fd()), start, unix.SEEK_HOLE)
 		if err != nil {
-			return nil, fmt.Errorf("looking for a hole in %s: %w", path, err)
+			return nil, fmt.Errorf("seeking a hole in %s: %w", path, err)
 		}
 		for at = start; at < end; {
 			block := make([]byte, min(blockSize, end-at))
@@ -75,7 +75,7 @@ func (t *Template) add(offset int64, data []byte) {
 	t.pieces = append(t.pieces, piece{offset, data})
 }
 
-// Write makes a file of the template; there must be none at the path.
+// Write creates a file with the template's content. The file must not exist.
 func (t *Template) Write(path string) (err error) {
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
@@ -83,7 +83,7 @@ func (t *Template) Write(path string) (err error) {
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
 	if err := f.Truncate(t.size); err != nil {
-		return fmt.Errorf("making %s %d bytes long: %w", path, t.size, err)
+		return fmt.Errorf("setting the size of %s to %d bytes: %w", path, t.size, err)
 	}
 	for _, p := range t.pieces {
 		if _, err := f.WriteAt(p.data, p.offset); err != nil {

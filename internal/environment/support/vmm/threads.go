@@ -11,13 +11,13 @@ import (
 	"time"
 )
 
-// Threads finds the threads of virtual CPUs by their names, in which the first
-// group of the expression is the number. It waits for as many as there shall
-// be, since some VMMs name them after they answered that the guest runs.
+// Threads finds the threads of virtual CPUs by name; the first group of the
+// expression is the number. It waits for all of them, since some VMMs name them
+// only after the request that runs the guest has returned.
 func Threads(ctx context.Context, pid int, name *regexp.Regexp, count int) ([]int, error) {
-	const between, patience = time.Millisecond, 200 * time.Millisecond
+	const interval, timeout = time.Millisecond, 200 * time.Millisecond
 	for began := time.Now(); ; {
-		found := named(fmt.Sprintf("/proc/%d/task", pid), name)
+		found := namedThreads(fmt.Sprintf("/proc/%d/task", pid), name)
 		threads := make([]int, 0, count)
 		for n := range count {
 			if id, ok := found[n]; ok {
@@ -27,25 +27,26 @@ func Threads(ctx context.Context, pid int, name *regexp.Regexp, count int) ([]in
 		if len(threads) == count {
 			return threads, nil
 		}
-		if time.Since(began) > patience {
-			return nil, fmt.Errorf("process %d has %d threads whose name is like %s, not %d", pid, len(threads), name, count)
+		if time.Since(began) > timeout {
+			return nil, fmt.Errorf("process %d has %d threads that match %s, not %d", pid, len(threads), name, count)
 		}
 		select {
-		case <-time.After(between):
+		case <-time.After(interval):
 		case <-ctx.Done():
 			return nil, context.Cause(ctx)
 		}
 	}
 }
 
-// named are the threads in a folder of them, by the number in their names.
-func named(folder string, name *regexp.Regexp) map[int]int {
+// namedThreads returns the thread IDs in a task directory, by the number in their
+// names.
+func namedThreads(dir string, name *regexp.Regexp) map[int]int {
 	found := map[int]int{}
-	files, _ := filepath.Glob(filepath.Join(folder, "[0-9]*", "comm"))
+	files, _ := filepath.Glob(filepath.Join(dir, "[0-9]*", "comm"))
 	for _, file := range files {
 		comm, err := os.ReadFile(file)
 		if err != nil {
-			continue // it has ended
+			continue // the thread has exited
 		}
 		match := name.FindStringSubmatch(strings.TrimSpace(string(comm)))
 		if match == nil {

@@ -9,10 +9,9 @@ import (
 // readTSC reads the processor's time stamp counter.
 func readTSC() uint64
 
-// TSCKHz measures how fast the host's time stamp counter runs. Software
-// emulation hands the guest this very counter but no way to learn its speed
-// other than by timing it against an emulated timer, which is slow, imprecise
-// on a busy host, and on a microvm never ends.
+// TSCKHz measures the frequency of the host's time stamp counter. QEMU's TCG
+// passes the host's TSC to the guest, which can calibrate it only against an
+// emulated timer: slow, imprecise on a busy host, and on microvm it never ends.
 var TSCKHz = sync.OnceValue(func() int {
 	before, beforeTSC := bothClocks()
 	time.Sleep(20 * time.Millisecond)
@@ -20,7 +19,7 @@ var TSCKHz = sync.OnceValue(func() int {
 	return int(math.Round(float64(afterTSC-beforeTSC) / (after.Sub(before).Seconds() * 1000)))
 })
 
-// bothClocks reads the two clocks as close together as a few attempts allow.
+// bothClocks reads both clocks, with the least delay of a few attempts.
 func bothClocks() (at time.Time, tsc uint64) {
 	closest := time.Duration(math.MaxInt64)
 	for range 20 {

@@ -2,5 +2,5 @@
 
 package vmm
 
-// TSCKHz is known only on processors that have the counter.
+// TSCKHz returns 0: the architecture has no time stamp counter.
 func TSCKHz() int { return 0 }
