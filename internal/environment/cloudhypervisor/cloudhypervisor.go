@@ -1,5 +1,5 @@
-// Package cloudhypervisor runs an image in a virtual machine of Cloud
-// Hypervisor, by requests to its API at a unix socket.
+// Package cloudhypervisor runs an image in a virtual machine under Cloud
+// Hypervisor, which it controls through the API at a unix socket.
 //
 // It must not know workloads, studies or statistics.
 package cloudhypervisor
@@ -21,9 +21,10 @@ import (
 func init() {
 	environment.Register(environment.Registration{
 		Kind:     "cloud-hypervisor",
-		About:    "a virtual machine under Cloud Hypervisor, booted or restored from a snapshot; needs KVM that works",
+		About:    "a virtual machine under Cloud Hypervisor, booted or restored from a snapshot; needs working KVM",
 		Options:  func() any { return defaults() },
 		Requires: func(o any) []environment.Requirement { return requirements(o.(*Options)) },
+		Parts:    microvm.LadderParts(func(o any) *microvm.Options { return &o.(*Options).Options }),
 		New: func(o any) (environment.Environment, error) {
 			options := *o.(*Options)
 			if err := options.Validate(); err != nil {
@@ -31,16 +32,16 @@ func init() {
 			}
 			return microvm.New(&hypervisor{options: options}, options.Options), nil
 		},
-		// Sweep is nil: processes, cgroups and folders are what the owner finds by
-		// itself, and a guest's bridge vanishes with the process.
+		// Sweep is nil: package cleanup removes processes, cgroups and directories,
+		// and a guest's bridge vanishes with the process.
 	})
 }
 
 // Options of the kind cloud-hypervisor, as a study writes them.
 type Options struct {
 	microvm.Options `yaml:",inline"`
-	// Cache is how the host's page cache stands behind the guest's disks:
-	// writeback, or none (past it).
+	// Cache is the cache mode of the disks: writeback (host page cache) or none
+	// (O_DIRECT).
 	Cache string `yaml:"cache" json:"cache"`
 }
 
@@ -48,7 +49,7 @@ func defaults() *Options {
 	return &Options{Options: microvm.Defaults("cloud-hypervisor"), Cache: "writeback"}
 }
 
-// Validate says everything that is wrong with the options.
+// Validate returns all errors of the options.
 func (o *Options) Validate() error {
 	wrong := []error{o.Options.Validate()}
 	say := func(format string, values ...any) { wrong = append(wrong, fmt.Errorf(format, values...)) }
@@ -56,10 +57,10 @@ func (o *Options) Validate() error {
 	return errors.Join(wrong...)
 }
 
-const mend = "put the program cloud-hypervisor of its release page on the PATH, or its path into the option program; no distribution has a package"
+const fix = "put cloud-hypervisor from its release page on the PATH, or set the option program to its path; no distribution has a package"
 
 func requirements(o *Options) []environment.Requirement {
-	return microvm.Requirements("Cloud Hypervisor", &o.Options, mend)
+	return microvm.Requirements("Cloud Hypervisor", &o.Options, fix)
 }
 
 type hypervisor struct{ options Options }
@@ -73,29 +74,28 @@ var thread = regexp.MustCompile(`^vcpu(\d+)$`)
 
 func (h *hypervisor) VCPUThread() *regexp.Regexp { return thread }
 
-// RunDirectory is the guest's folder: there is no jail.
-func (h *hypervisor) RunDirectory(folder, _ string) (string, int) { return folder, 0 }
+// RunDirectory returns the guest's directory: there is no jail.
+func (h *hypervisor) RunDirectory(dir, _ string) (string, int) { return dir, 0 }
 
-// Command starts the program with nothing but its API. It tells of its guest
-// through a pipe, and its log goes to a file.
+// Command starts Cloud Hypervisor with its API, a pipe for events, and a log file.
 func (h *hypervisor) Command(m *microvm.Machine) vmm.Command {
 	c := vmm.Command{
 		Program:   microvm.Path(h.options.Program),
 		Arguments: []string{"--api-socket", "path=" + microvm.Socket, "--log-file", microvm.Log, "-v"},
-		CleanExit: "it switched itself off",
+		CleanExit: "it powered itself off",
 	}
-	if ours, theirs, err := os.Pipe(); err == nil { // else its end says less
+	if ours, theirs, err := os.Pipe(); err == nil { // without events, messages have less detail
 		m.Events, c.Files = ours, []*os.File{theirs}
 		c.Arguments = append(c.Arguments, "--event-monitor", "fd=3")
 	}
 	return c
 }
 
-// Words: the machine has ACPI, and can be switched off.
+// KernelArgs: the machine has ACPI, and can be powered off.
 func (h *hypervisor) KernelArgs(*microvm.Machine) []string { return []string{"tare.off=poweroff"} }
 
-// Watch reads the events. A guest that resets itself would boot again, for ever
-// if its kernel panics, so the program is ended instead.
+// Watch reads the events. It kills Cloud Hypervisor if the guest resets itself,
+// since it would reboot, endlessly if its kernel panics.
 func (h *hypervisor) Watch(m *microvm.Machine, p *vmm.Process) {
 	if m.Events == nil {
 		return
@@ -103,21 +103,21 @@ func (h *hypervisor) Watch(m *microvm.Machine, p *vmm.Process) {
 	for in := json.NewDecoder(m.Events); ; {
 		var event struct{ Source, Event string }
 		if err := in.Decode(&event); err != nil {
-			return // the program has ended
+			return // Cloud Hypervisor has exited
 		}
 		if event.Source == "vm" && (event.Event == "rebooting" || event.Event == "rebooted") && !p.ExitExpected() {
-			p.SetStopReason("it reset itself, as after a kernel panic or at its own wish")
+			p.SetStopReason("it reset itself, as after a kernel panic or a reboot")
 			_ = p.Kill()
 		}
 	}
 }
 
-// Quit asks the program to end.
+// Quit requests the VMM's exit.
 func (h *hypervisor) Quit(ctx context.Context, api *microvm.API, _ *vmm.Process) {
-	_ = api.Put(ctx, root+"/vmm.shutdown", nil) // it may be gone before it answers
+	_ = api.Put(ctx, root+"/vmm.shutdown", nil) // it may exit before it answers
 }
 
-// Finish has nothing to add.
+// Finish does nothing.
 func (h *hypervisor) Finish(*vmm.Guest, string) {}
 
 // SnapshotFiles are the files of a snapshot.
@@ -125,5 +125,5 @@ func (h *hypervisor) SnapshotFiles() []string {
 	return []string{"config.json", "state.json", "memory-ranges"}
 }
 
-// url is that of the folder of a snapshot.
-func url(folder string) string { return "file://" + filepath.Join(folder, microvm.SnapshotDirectory) }
+// url returns the URL of a snapshot's directory.
+func url(dir string) string { return "file://" + filepath.Join(dir, microvm.SnapshotDirectory) }

@@ -6,7 +6,7 @@ import (
 	"tare/internal/environment/support/microvm"
 )
 
-// root of all paths of the API.
+// root is the prefix of all paths of the API.
 const root = "/api/v1"
 
 // The bodies of Cloud Hypervisor's requests, with the fields that are used here.
@@ -61,7 +61,7 @@ type (
 	}
 )
 
-// config is all that Cloud Hypervisor is told about a guest.
+// config returns the configuration of a guest.
 func (h *hypervisor) config(m *microvm.Machine) config {
 	o := &h.options
 	drive := func(id string, readOnly bool) disk {
@@ -80,17 +80,17 @@ func (h *hypervisor) config(m *microvm.Machine) config {
 	return c
 }
 
-// Define tells Cloud Hypervisor all about its guest.
+// Define configures the guest.
 func (h *hypervisor) Define(ctx context.Context, api *microvm.API, m *microvm.Machine) error {
 	return api.Put(ctx, root+"/vm.create", h.config(m))
 }
 
-// Boot lets the guest run.
+// Boot runs the guest.
 func (h *hypervisor) Boot(ctx context.Context, api *microvm.API) error {
 	return api.Put(ctx, root+"/vm.boot", nil)
 }
 
-// Save pauses the guest and writes it down. It stays paused.
+// Save pauses the guest and saves it. It stays paused.
 func (h *hypervisor) Save(ctx context.Context, api *microvm.API, m *microvm.Machine) error {
 	if err := api.Put(ctx, root+"/vm.pause", nil); err != nil {
 		return err
@@ -98,18 +98,18 @@ func (h *hypervisor) Save(ctx context.Context, api *microvm.API, m *microvm.Mach
 	return api.Put(ctx, root+"/vm.snapshot", snapshot{url(m.Directory)})
 }
 
-// Load makes a guest of a snapshot. Its disks and its vsock have the paths of
-// the guest that was saved, which begin in the folder that the program runs in.
+// Load restores a guest from a snapshot. Its disks and its vsock have the paths of
+// the saved guest, which are relative to the directory in which the VMM runs.
 func (h *hypervisor) Load(ctx context.Context, api *microvm.API, m *microvm.Machine) error {
 	return api.Put(ctx, root+"/vm.restore", restore{url(m.Directory)})
 }
 
-// Resume lets a loaded guest run.
+// Resume runs a restored guest.
 func (h *hypervisor) Resume(ctx context.Context, api *microvm.API) error {
 	return api.Put(ctx, root+"/vm.resume", nil)
 }
 
-// Limiters are those of the disks that Cloud Hypervisor says to have.
+// Limiters returns the limiters of the disks that Cloud Hypervisor reports.
 func (h *hypervisor) Limiters(ctx context.Context, api *microvm.API) (list []*microvm.Limiter, err error) {
 	var has struct {
 		Config config `json:"config"`

@@ -48,12 +48,12 @@ func TestAWrongOptionIsNamedWithWhatIsRight(t *testing.T) {
 		change func(*Options)
 		want   string
 	}{
-		{func(o *Options) { o.Cache = "none" }, `cache: "none" is none of unsafe, writeback`},
-		{func(o *Options) { o.AIO = "threads" }, `aio: "threads" is none of sync, async`},
-		{func(o *Options) { o.CPUs = 33 }, "cpus: 33: Firecracker gives a guest at most 32"},
+		{func(o *Options) { o.Cache = "none" }, `cache: "none" is not one of unsafe, writeback`},
+		{func(o *Options) { o.AIO = "threads" }, `aio: "threads" is not one of sync, async`},
+		{func(o *Options) { o.CPUs = 33 }, "cpus: 33: Firecracker supports at most 32"},
 		{func(o *Options) { o.CPUs, o.SMT = 3, true }, "cpus: 3 is odd"},
 		{func(o *Options) { o.Start, o.BootTimer = "snapshot", true }, "boot_timer: a restored guest does not boot"},
-		{func(o *Options) { o.Start, o.Jailer = "snapshot", "jailer" }, "jailer: the saved guest's memory"},
+		{func(o *Options) { o.Start, o.Jailer = "snapshot", "jailer" }, "jailer: a snapshot's memory"},
 		{func(o *Options) { o.Jailer, o.JailUser = "jailer", 0 }, "jail_user: 0"},
 		{func(o *Options) { o.Data = 0 }, "data: 0B"},
 	} {

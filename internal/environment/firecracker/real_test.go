@@ -38,7 +38,7 @@ func TestTheBootTimerIsReadFromTheLog(t *testing.T) {
 func TestARefusalIsQuoted(t *testing.T) {
 	kind.Each(t, func(t *testing.T, b *microvmtest.Bench) {
 		r := b.Request("refused")
-		r.Limits.CPUs, r.Limits.Cores = most+1, nil
+		r.Limits.CPUs, r.Limits.Cores = maxCPUs+1, nil
 		i, err := b.Environment(t, `{}`).Start(t.Context(), r)
 		if err == nil {
 			microvmtest.Stop(t, i)

@@ -9,8 +9,8 @@ import (
 	"tare/internal/quantity"
 )
 
-// The bodies of Firecracker's requests, with the fields that are used here. It
-// refuses a body with a field that it does not know.
+// The bodies of Firecracker's requests, with the fields that are used here.
+// Firecracker rejects unknown fields.
 type (
 	logger struct {
 		Path      string `json:"log_path"`
@@ -33,7 +33,7 @@ type (
 	drive struct {
 		ID       string           `json:"drive_id"`
 		Path     string           `json:"path_on_host"`
-		Root     bool             `json:"is_root_device"` // it would be the kernel's; the initramfs mounts it
+		Root     bool             `json:"is_root_device"` // false: the initramfs mounts it
 		ReadOnly bool             `json:"is_read_only"`
 		Cache    string           `json:"cache_type"`
 		Engine   string           `json:"io_engine"`
@@ -72,7 +72,7 @@ type (
 	}
 )
 
-// The files that Firecracker is given besides those of every guest.
+// The files that only Firecracker has.
 const (
 	metricsFile = "metrics"
 	stateFile   = "state"
@@ -88,9 +88,9 @@ type step struct {
 	body any
 }
 
-// watched makes Firecracker write down what it does. Only these may come before
-// a snapshot is loaded.
-func (f *firecracker) watched(m *microvm.Machine) ([]step, error) {
+// logging configures Firecracker's log and metrics. No other request may precede
+// the load of a snapshot.
+func (f *firecracker) logging(m *microvm.Machine) ([]step, error) {
 	for _, name := range []string{microvm.Log, metricsFile} {
 		path := filepath.Join(m.Directory, name)
 		if err := os.WriteFile(path, nil, 0o600); err != nil {
@@ -108,7 +108,7 @@ func (f *firecracker) watched(m *microvm.Machine) ([]step, error) {
 	}, nil
 }
 
-// definition is all that Firecracker is told about a guest that boots.
+// definition returns the requests that configure a guest that boots.
 func (f *firecracker) definition(m *microvm.Machine) []step {
 	o := &f.options
 	disk := func(id string, readOnly bool) step {
@@ -137,21 +137,21 @@ func put(ctx context.Context, api *microvm.API, steps []step) error {
 	return nil
 }
 
-// Define tells Firecracker all about its guest.
+// Define configures the guest.
 func (f *firecracker) Define(ctx context.Context, api *microvm.API, m *microvm.Machine) error {
-	steps, err := f.watched(m)
+	steps, err := f.logging(m)
 	if err != nil {
 		return err
 	}
 	return put(ctx, api, append(steps, f.definition(m)...))
 }
 
-// Boot lets the guest run.
+// Boot runs the guest.
 func (f *firecracker) Boot(ctx context.Context, api *microvm.API) error {
 	return api.Put(ctx, "/actions", action{"InstanceStart"})
 }
 
-// Save pauses the guest and writes it down. It stays paused.
+// Save pauses the guest and saves it. It stays paused.
 func (f *firecracker) Save(ctx context.Context, api *microvm.API, _ *microvm.Machine) error {
 	if err := api.Patch(ctx, "/vm", state{"Paused"}); err != nil {
 		return err
@@ -160,10 +160,10 @@ func (f *firecracker) Save(ctx context.Context, api *microvm.API, _ *microvm.Mac
 		Snapshot: filepath.Join(microvm.SnapshotDirectory, stateFile), Memory: filepath.Join(microvm.SnapshotDirectory, memoryFile)})
 }
 
-// Load makes a guest of a snapshot. Its disks and its vsock have the paths of
-// the guest that was saved, which begin in the folder that Firecracker runs in.
+// Load restores a guest from a snapshot. Its disks and its vsock have the paths of
+// the saved guest, which are relative to the directory in which Firecracker runs.
 func (f *firecracker) Load(ctx context.Context, api *microvm.API, m *microvm.Machine) error {
-	steps, err := f.watched(m)
+	steps, err := f.logging(m)
 	if err != nil {
 		return err
 	}
@@ -173,12 +173,12 @@ func (f *firecracker) Load(ctx context.Context, api *microvm.API, m *microvm.Mac
 	}}))
 }
 
-// Resume lets a loaded guest run.
+// Resume runs a restored guest.
 func (f *firecracker) Resume(ctx context.Context, api *microvm.API) error {
 	return api.Patch(ctx, "/vm", state{"Resumed"})
 }
 
-// Limiters are those of the drives that Firecracker says to have.
+// Limiters returns the limiters of the drives that Firecracker reports.
 func (f *firecracker) Limiters(ctx context.Context, api *microvm.API) (list []*microvm.Limiter, err error) {
 	var has struct {
 		Drives []drive `json:"drives"`

@@ -8,17 +8,8 @@ import (
 )
 
 // The configuration of a VM, with the fields of the published description that
-// a test may send.
+// tests send.
 type (
-	bucket struct {
-		Size   int64 `json:"size"`
-		Burst  int64 `json:"one_time_burst,omitempty"`
-		Refill int64 `json:"refill_time"`
-	}
-	limiter struct {
-		Bandwidth *bucket `json:"bandwidth,omitempty"`
-		Ops       *bucket `json:"ops,omitempty"`
-	}
 	config struct {
 		CPUs *struct {
 			Boot     int `json:"boot_vcpus"`
@@ -39,21 +30,21 @@ type (
 			Kernel    string `json:"kernel,omitempty"`
 			Line      string `json:"cmdline,omitempty"`
 			Initramfs string `json:"initramfs,omitempty"`
-		} `json:"payload"`
+		} `json:"payload" need:"yes"`
 		Disks []struct {
-			ID       string   `json:"id,omitempty"`
-			Path     string   `json:"path,omitempty"`
-			ReadOnly bool     `json:"readonly"`
-			Direct   bool     `json:"direct"`
-			Queues   int      `json:"num_queues,omitempty"`
-			Serial   string   `json:"serial,omitempty"`
-			Limiter  *limiter `json:"rate_limiter_config,omitempty"`
+			ID       string           `json:"id,omitempty"`
+			Path     string           `json:"path,omitempty"`
+			ReadOnly bool             `json:"readonly"`
+			Direct   bool             `json:"direct"`
+			Queues   int              `json:"num_queues,omitempty"`
+			Serial   string           `json:"serial,omitempty"`
+			Limiter  *fakevmm.Limiter `json:"rate_limiter_config,omitempty"`
 		} `json:"disks,omitempty"`
 		Net []struct {
-			ID      string   `json:"id,omitempty"`
-			Tap     string   `json:"tap,omitempty"`
-			MAC     string   `json:"mac,omitempty"`
-			Limiter *limiter `json:"rate_limiter_config,omitempty"`
+			ID      string           `json:"id,omitempty"`
+			Tap     string           `json:"tap,omitempty"`
+			MAC     string           `json:"mac,omitempty"`
+			Limiter *fakevmm.Limiter `json:"rate_limiter_config,omitempty"`
 		} `json:"net,omitempty"`
 		VSock *struct {
 			CID    int64  `json:"cid"`
@@ -71,31 +62,14 @@ type (
 	}
 )
 
-func malformed(says string) error {
-	return &refusal{http.StatusBadRequest, []string{"Failed to deserialize JSON", says}}
-}
-
 func decode(body []byte, into any) error {
 	if len(body) == 0 {
 		return &refusal{http.StatusBadRequest, []string{"Bad Request"}}
 	}
 	if err := fakevmm.Decode(body, into); err != nil {
-		return malformed(err.Error())
+		return &refusal{http.StatusBadRequest, []string{"Failed to deserialize JSON", err.Error()}}
 	}
 	return nil
-}
-
-func rate(l *limiter) (bytes, ops int64) {
-	each := func(b *bucket) int64 {
-		if b == nil || b.Refill == 0 {
-			return 0
-		}
-		return b.Size * 1000 / b.Refill
-	}
-	if l == nil {
-		return 0, 0
-	}
-	return each(l.Bandwidth), each(l.Ops)
 }
 
 // create takes the configuration of a VM, which does not boot yet.
@@ -105,20 +79,16 @@ func (h *hypervisor) create(body []byte) error {
 	if err := decode(body, &c); err != nil {
 		return err
 	}
-	invalid := func(why string) error {
-		return refuse(http.StatusInternalServerError, what, "The VM config is not valid", why)
-	}
+	invalid := ""
 	switch {
 	case h.config != nil:
-		return refuse(http.StatusInternalServerError, what, "VM is already created")
-	case c.Payload == nil:
-		return malformed("missing field `payload`")
+		return failed(what, "VM is already created")
 	case c.Payload.Kernel == "" && c.Payload.Firmware == "":
-		return invalid("Specify either --kernel or --firmware")
+		invalid = "Specify either --kernel or --firmware"
 	case c.CPUs != nil && (c.CPUs.Boot < 1 || c.CPUs.Boot > c.CPUs.Max):
-		return invalid("Max CPUs must be greater than or equal to boot CPUs, which are at least 1")
+		invalid = "Max CPUs must be greater than or equal to boot CPUs, which are at least 1"
 	case c.VSock != nil && c.VSock.CID < 3:
-		return invalid("Reserved CID")
+		invalid = "Reserved CID"
 	}
 	g := fakevmm.Guest{Kernel: c.Payload.Kernel, Initramfs: c.Payload.Initramfs, Line: c.Payload.Line, CPUs: 1, MemoryMiB: 512, PCI: true}
 	if c.CPUs != nil {
@@ -128,18 +98,20 @@ func (h *hypervisor) create(body []byte) error {
 		g.MemoryMiB = int(c.Memory.Size >> 20)
 	}
 	for _, d := range c.Disks {
-		if d.Path == "" {
-			return invalid("Disk path is missing")
-		}
-		if _, err := os.Stat(d.Path); err != nil {
-			return refuse(http.StatusInternalServerError, what, "Error manipulating disk file", err.Error())
+		if _, err := os.Stat(d.Path); d.Path == "" {
+			invalid = "Disk path is missing"
+		} else if err != nil {
+			return failed(what, "Error manipulating disk file", err.Error())
 		}
 		disk := fakevmm.Disk{Path: d.Path, ReadOnly: d.ReadOnly, Cache: "writeback"}
 		if d.Direct {
 			disk.Cache = "none"
 		}
-		disk.Bandwidth, disk.Ops = rate(d.Limiter)
+		disk.Bandwidth, disk.Ops = d.Limiter.Rates()
 		g.Disks = append(g.Disks, disk)
+	}
+	if invalid != "" {
+		return failed(what, "The VM config is not valid", invalid)
 	}
 	for _, n := range c.Net {
 		g.Nets = append(g.Nets, fakevmm.Net{Tap: n.Tap, MAC: n.MAC})
@@ -148,6 +120,6 @@ func (h *hypervisor) create(body []byte) error {
 		g.VSock = c.VSock.Socket
 	}
 	h.config, h.guest, h.state = &c, g, "Created"
-	h.tell("vm", "created")
+	h.event("vm", "created")
 	return nil
 }

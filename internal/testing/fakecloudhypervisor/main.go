@@ -1,6 +1,6 @@
-// Command double stands in for Cloud Hypervisor in tests: it speaks its API as
-// published in its OpenAPI description, with the refusals, and has QEMU emulate
-// the guest. See package fakevmm for what it is not.
+// Command fakecloudhypervisor is a test double of Cloud Hypervisor: it implements
+// its API as published in its OpenAPI description, with the error responses, and
+// lets QEMU emulate the guest. See package fakevmm for what it lacks.
 package main
 
 import (
@@ -11,7 +11,6 @@ import (
 	"fmt"
 	"net/http"
 	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
@@ -22,7 +21,7 @@ import (
 
 const version = "v45.0.0"
 
-// hypervisor is the state of the program.
+// hypervisor is the state of the VMM.
 type hypervisor struct {
 	log, events *os.File
 
@@ -67,14 +66,14 @@ func (h *hypervisor) say(level, format string, values ...any) {
 	fmt.Fprintf(h.log, "cloud-hypervisor: %s <http-server> %s:vmm -- %s\n", time.Now().Format("15.000000s"), level, fmt.Sprintf(format, values...))
 }
 
-// tell writes an event.
-func (h *hypervisor) tell(source, event string) {
+// event writes an event of the event monitor.
+func (h *hypervisor) event(source, event string) {
 	if h.events != nil {
 		fmt.Fprintf(h.events, "{\n  \"timestamp\": {\"secs\": 0, \"nanos\": 0},\n  \"source\": %q,\n  \"event\": %q,\n  \"properties\": null\n}\n\n", source, event)
 	}
 }
 
-// refusal is an answer of the API, with the chain of causes that it names.
+// refusal is an error response of the API, with its chain of causes.
 type refusal struct {
 	status int
 	causes []string
@@ -86,27 +85,26 @@ func refuse(status int, causes ...string) error {
 	return &refusal{status, append([]string{"Error from API"}, causes...)}
 }
 
-func (h *hypervisor) handle(w http.ResponseWriter, method, path string, body []byte) {
+func failed(causes ...string) error { return refuse(http.StatusInternalServerError, causes...) }
+
+// handle logs a request and its error response.
+func (h *hypervisor) handle(method, path string, body []byte) (int, any) {
 	h.say("INFO", "API request event: %s %s", method, path)
 	answer, err := h.do(method, strings.TrimPrefix(path, "/api/v1"), body)
-	var refused *refusal
-	switch {
-	case errors.As(err, &refused):
-	case err != nil:
-		refused = &refusal{http.StatusInternalServerError, []string{"Error from API", err.Error()}}
-	case answer == nil:
-		w.WriteHeader(http.StatusNoContent)
-		return
-	default:
-		_ = json.NewEncoder(w).Encode(answer)
-		return
+	switch refused := (*refusal)(nil); {
+	case err == nil && answer == nil:
+		return http.StatusNoContent, nil
+	case err == nil:
+		return http.StatusOK, answer
+	case !errors.As(err, &refused):
+		err = failed(err.Error())
 	}
-	h.say("INFO", "HTTP API error response: %v", refused)
-	w.WriteHeader(refused.status)
-	_ = json.NewEncoder(w).Encode(refused.causes)
+	h.say("INFO", "HTTP API error response: %v", err)
+	refused := err.(*refusal)
+	return refused.status, refused.causes
 }
 
-// do carries a request out.
+// do executes a request.
 func (h *hypervisor) do(method, path string, body []byte) (any, error) {
 	ctx := context.Background()
 	switch method + " " + path {
@@ -118,34 +116,27 @@ func (h *hypervisor) do(method, path string, body []byte) (any, error) {
 		}
 		return map[string]any{"config": h.config, "state": h.state, "memory_actual_size": h.config.Memory.Size}, nil
 	case "PUT /vmm.shutdown":
-		h.tell("vmm", "shutdown")
-		go func() {
-			time.Sleep(time.Millisecond) // for the answer to go out; what is lost harms nobody
-			os.Exit(0)
-		}()
+		h.event("vmm", "shutdown")
+		time.AfterFunc(time.Millisecond, func() { os.Exit(0) }) // after the response
 		return nil, nil
 	case "PUT /vm.create":
 		return nil, h.create(body)
 	case "PUT /vm.boot":
 		return nil, h.boot()
 	case "PUT /vm.pause":
-		if err := h.needs("The VM could not be paused", "Running"); err != nil {
+		if err := h.change("The VM could not be paused", "Running", "Paused", "paused"); err != nil {
 			return nil, err
 		}
-		h.state = "Paused"
-		h.tell("vm", "paused")
 		return nil, h.running.Pause(ctx)
 	case "PUT /vm.resume":
-		if err := h.needs("The VM could not resume", "Paused"); err != nil {
+		if err := h.change("The VM could not resume", "Paused", "Running", "resumed"); err != nil {
 			return nil, err
 		}
-		h.state = "Running"
-		h.tell("vm", "resumed")
 		return nil, h.running.Resume(ctx)
 	case "PUT /vm.snapshot":
 		return nil, h.snapshot(ctx, body)
 	case "PUT /vm.restore":
-		return nil, h.restore(body)
+		return nil, h.restore(ctx, body)
 	}
 	if strings.HasPrefix(path, "/vm.") || strings.HasPrefix(path, "/vmm.") {
 		return nil, &refusal{http.StatusBadRequest, []string{"Bad Request"}}
@@ -153,16 +144,18 @@ func (h *hypervisor) do(method, path string, body []byte) (any, error) {
 	return nil, &refusal{http.StatusNotFound, []string{"Not Found"}}
 }
 
-// needs refuses what the state of the VM does not allow.
-func (h *hypervisor) needs(what, state string) error {
+// change changes the state of the VM, and refuses any other transition.
+func (h *hypervisor) change(what, from, to, event string) error {
 	switch {
 	case h.config == nil:
 		return refuse(http.StatusNotFound, what, "VM is not created")
 	case h.running == nil:
 		return refuse(http.StatusMethodNotAllowed, what, "VM is not running")
-	case h.state != state:
-		return refuse(http.StatusMethodNotAllowed, what, fmt.Sprintf("VM is %s, not %s", h.state, state))
+	case h.state != from:
+		return refuse(http.StatusMethodNotAllowed, what, fmt.Sprintf("VM is %s, not %s", h.state, from))
 	}
+	h.state = to
+	h.event("vm", event)
 	return nil
 }
 
@@ -172,63 +165,70 @@ func (h *hypervisor) boot() error {
 	case h.config == nil:
 		return refuse(http.StatusNotFound, what, "VM is not created")
 	case h.running != nil:
-		return refuse(http.StatusInternalServerError, what, "VM is already running", "Invalid VM state transition")
+		return failed(what, "VM is already running", "Invalid VM state transition")
 	}
 	for _, path := range []string{h.guest.Kernel, h.guest.Initramfs} {
-		if path == "" {
-			continue
-		}
-		if _, err := os.Stat(path); err != nil {
-			return refuse(http.StatusInternalServerError, what, "Cannot load payload", err.Error())
+		if _, err := os.Stat(path); path != "" && err != nil {
+			return failed(what, "Cannot load payload", err.Error())
 		}
 	}
-	h.tell("vm", "booting")
+	h.event("vm", "booting")
 	if err := h.run(""); err != nil {
-		return refuse(http.StatusInternalServerError, what, err.Error())
+		return failed(what, err.Error())
 	}
 	h.state = "Running"
-	h.tell("vm", "booted")
+	h.event("vm", "booted")
 	return h.running.Resume(context.Background())
 }
 
-// run makes the guest, which stands still.
+// run starts QEMU with the guest, paused.
 func (h *hypervisor) run(saved string) (err error) {
-	if h.running, err = fakevmm.Start(context.Background(), h.guest, saved); err != nil {
-		return err
+	if h.running, err = fakevmm.Start(context.Background(), h.guest, saved); err == nil {
+		go h.wait(h.running)
 	}
-	go h.bury(h.running)
-	return h.running.Bridge(&h.guest)
+	return err
 }
 
-// bury ends the program with a guest that switched itself off. One that reset
-// itself boots again.
-func (h *hypervisor) bury(m *fakevmm.Machine) {
-	<-m.Wait()
-	if err := m.Status(); err != nil {
+// wait exits with a guest that powered off. One that reset itself boots again.
+func (h *hypervisor) wait(m *fakevmm.Machine) {
+	reset, err := m.Wait()
+	if err != nil {
 		h.say("ERROR", "VCPU thread error: %v", err)
 		os.Exit(1)
 	}
-	if !m.Reset() {
-		h.tell("vm", "shutdown")
+	if !reset {
+		h.event("vm", "shutdown")
 		os.Exit(0)
 	}
-	h.tell("vm", "rebooting")
+	h.event("vm", "rebooting")
 	_ = os.Remove(h.guest.VSock)
 	if err := h.run(""); err != nil {
 		os.Exit(1)
 	}
-	h.tell("vm", "rebooted")
+	h.event("vm", "rebooted")
 	_ = h.running.Resume(context.Background())
 }
 
-// folder is that of a snapshot's URL.
-func folder(url string) (string, error) {
+// snapshotDir returns the directory of a snapshot's URL. It is opened, since QEMU
+// passes the path to a shell.
+func snapshotDir(url string) (dir *os.File, path string, err error) {
 	path, ok := strings.CutPrefix(url, "file://")
 	if info, err := os.Stat(path); !ok || err != nil || !info.IsDir() {
-		return "", refuse(http.StatusInternalServerError, "The snapshot's URL is invalid", "Destination is not a directory: "+url)
+		return nil, "", failed("The snapshot's URL is invalid", "Destination is not a directory: "+url)
 	}
-	return path, nil
+	dir, err = os.Open(path)
+	if err != nil {
+		return nil, "", failed(err.Error())
+	}
+	return dir, fmt.Sprintf("/proc/%d/fd/%d/", os.Getpid(), dir.Fd()), nil
 }
+
+// files are those of a snapshot, beside the guest's memory.
+func (h *hypervisor) files() map[string]any {
+	return map[string]any{"config.json": &h.config, "state.json": &h.guest}
+}
+
+const memoryFile = "memory-ranges"
 
 func (h *hypervisor) snapshot(ctx context.Context, body []byte) error {
 	const what = "The VM could not be snapshotted"
@@ -238,74 +238,62 @@ func (h *hypervisor) snapshot(ctx context.Context, body []byte) error {
 	if err := decode(body, &s); err != nil {
 		return err
 	}
-	if err := h.needs(what, "Paused"); err != nil {
+	if err := h.change(what, "Paused", "Paused", "snapshotting"); err != nil {
 		return err
 	}
-	to, err := folder(s.To)
+	dir, path, err := snapshotDir(s.To)
 	if err != nil {
 		return err
 	}
-	for name, value := range map[string]any{"config.json": h.config, "state.json": h.guest} {
+	defer dir.Close()
+	for name, value := range h.files() {
 		data, err := json.Marshal(value)
 		if err == nil {
-			err = os.WriteFile(filepath.Join(to, name), data, 0o600)
+			err = os.WriteFile(path+name, data, 0o600)
 		}
 		if err != nil {
-			return refuse(http.StatusInternalServerError, what, err.Error())
+			return failed(what, err.Error())
 		}
 	}
-	// QEMU runs a shell line, which no odd path shall reach.
-	here, err := os.Open(to)
-	if err != nil {
-		return err
-	}
-	defer here.Close()
-	return h.running.Save(ctx, fmt.Sprintf("/proc/%d/fd/%d/memory-ranges", os.Getpid(), here.Fd()))
+	return h.running.Save(ctx, path+memoryFile)
 }
 
-func (h *hypervisor) restore(body []byte) error {
+func (h *hypervisor) restore(ctx context.Context, body []byte) error {
 	const what = "The VM could not be restored"
 	var r struct {
-		From     *string `json:"source_url"`
-		Prefault bool    `json:"prefault"`
-		Mode     string  `json:"memory_restore_mode"`
-		Resume   bool    `json:"resume"`
+		From     string `json:"source_url" need:"yes"`
+		Prefault bool   `json:"prefault"`
+		Mode     string `json:"memory_restore_mode"`
+		Resume   bool   `json:"resume"`
 	}
 	if err := decode(body, &r); err != nil {
 		return err
 	}
-	switch {
-	case r.From == nil:
-		return malformed("missing field `source_url`")
-	case h.config != nil:
+	if h.config != nil {
 		return refuse(http.StatusNotFound, what, "VM is already created")
 	}
-	from, err := folder(*r.From)
+	dir, path, err := snapshotDir(r.From)
 	if err != nil {
 		return err
 	}
-	for name, into := range map[string]any{"config.json": &h.config, "state.json": &h.guest} {
-		data, err := os.ReadFile(filepath.Join(from, name))
+	defer dir.Close()
+	for name, into := range h.files() {
+		data, err := os.ReadFile(path + name)
 		if err == nil {
 			err = json.Unmarshal(data, into)
 		}
 		if err != nil {
-			return refuse(http.StatusInternalServerError, what, err.Error())
+			return failed(what, err.Error())
 		}
 	}
-	memory, err := os.Open(filepath.Join(from, "memory-ranges"))
-	if err != nil {
-		return refuse(http.StatusInternalServerError, what, err.Error())
-	}
-	defer memory.Close()
-	if err := h.run(fmt.Sprintf("/proc/%d/fd/%d", os.Getpid(), memory.Fd())); err != nil {
-		return refuse(http.StatusInternalServerError, what, err.Error())
+	if err := h.run(path + memoryFile); err != nil {
+		return failed(what, err.Error())
 	}
 	h.state = "Paused"
-	h.tell("vm", "restored")
+	h.event("vm", "restored")
 	if r.Resume {
 		h.state = "Running"
-		return h.running.Resume(context.Background())
+		return h.running.Resume(ctx)
 	}
 	return nil
 }

@@ -1,16 +1,15 @@
-// Command double stands in for Firecracker in tests: it speaks its API as
-// published in its OpenAPI description, version 1.12, with the refusals, and
-// has QEMU emulate the guest. See package fakevmm for what it is not.
+// Command fakefirecracker is a test double of Firecracker: it implements its API as
+// published in its OpenAPI description, version 1.12, with the error responses, and
+// lets QEMU emulate the guest. See package fakevmm for what it lacks.
 package main
 
 import (
 	"context"
-	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
 	"net/http"
 	"os"
-	"slices"
 	"strings"
 	"time"
 
@@ -20,7 +19,7 @@ import (
 
 const version = "1.12.0"
 
-// vmm is the state of the program.
+// vmm is the state of the VMM.
 type vmm struct {
 	id, state string // Not started, Running, Paused
 	bootTimer bool
@@ -32,7 +31,7 @@ type vmm struct {
 	drives       []drive
 	nets         []netInterface
 	vsock        *vsock
-	configured   bool // something that a snapshot would bring itself
+	configured   bool // resources that a snapshot has itself
 
 	guest   fakevmm.Guest
 	running *fakevmm.Machine
@@ -73,38 +72,28 @@ func (v *vmm) say(level, format string, values ...any) {
 	}
 }
 
-// The refusals that many requests share.
-const (
-	afterStart  = "The requested operation is not supported after starting the microVM."
-	beforeStart = "The requested operation is not supported before starting the microVM."
-)
-
-func (v *vmm) handle(w http.ResponseWriter, method, path string, body []byte) {
+// handle logs a request and its error response.
+func (v *vmm) handle(method, path string, body []byte) (int, any) {
 	v.say("INFO", "The API server received a %s request on %q with body %q.", method, path, body)
 	answer, err := v.do(method, path, body)
 	switch {
 	case err != nil:
 		v.say("ERROR", "Received Error. Status code: 400 Bad Request. Message: %v", err)
-		w.WriteHeader(http.StatusBadRequest)
-		answer = map[string]string{"fault_message": err.Error()}
+		return http.StatusBadRequest, map[string]string{"fault_message": err.Error()}
 	case answer == nil:
-		w.WriteHeader(http.StatusNoContent)
-		return
+		return http.StatusNoContent, nil
 	}
-	_ = json.NewEncoder(w).Encode(answer)
+	return http.StatusOK, answer
 }
 
-// do carries a request out.
+// do executes a request.
 func (v *vmm) do(method, path string, body []byte) (any, error) {
-	parts := strings.Split(strings.Trim(path, "/"), "/")
-	route, id := parts[0], strings.Join(parts[1:], "/")
+	route, id, _ := strings.Cut(strings.Trim(path, "/"), "/")
 	switch {
 	case method == http.MethodGet && len(body) > 0:
-		return nil, fmt.Errorf("GET request cannot have a body.")
-	case method == http.MethodPut && len(body) == 0:
-		return nil, fmt.Errorf("Empty PUT request.")
-	case method == http.MethodPatch && len(body) == 0:
-		return nil, fmt.Errorf("Empty PATCH request.")
+		return nil, errors.New("GET request cannot have a body.")
+	case method != http.MethodGet && len(body) == 0:
+		return nil, fmt.Errorf("Empty %s request.", method)
 	}
 	switch method + " " + route {
 	case "GET ":
@@ -114,129 +103,114 @@ func (v *vmm) do(method, path string, body []byte) (any, error) {
 	case "GET machine-config":
 		return v.machine, nil
 	case "GET vm":
-		if id != "config" {
-			return nil, fmt.Errorf("Invalid request method and/or path: GET %s.", path)
+		if id == "config" {
+			return map[string]any{"machine-config": v.machine, "boot-source": v.boot, "drives": v.drives,
+				"network-interfaces": v.nets, "vsock": v.vsock}, nil
 		}
-		return map[string]any{"machine-config": v.machine, "boot-source": v.boot, "drives": v.drives,
-			"network-interfaces": v.nets, "vsock": v.vsock}, nil
 	case "PUT logger":
-		return nil, v.setLogger(body)
+		return nil, decoded(body, v.setLogger)
 	case "PUT metrics":
-		return nil, v.setMetrics(body)
-	case "PUT machine-config", "PUT boot-source", "PUT drives", "PUT network-interfaces", "PUT vsock":
-		return nil, v.configure(route, id, body)
+		return nil, decoded(body, v.setMetrics)
+	case "PUT machine-config":
+		return nil, configure(v, body, v.setMachine)
+	case "PUT boot-source":
+		return nil, configure(v, body, v.setBoot)
+	case "PUT drives":
+		return nil, configureID(v, id, body, &v.drives, v.checkDrive)
+	case "PUT network-interfaces":
+		return nil, configureID(v, id, body, &v.nets, v.checkNet)
+	case "PUT vsock":
+		return nil, configure(v, body, v.setVSock)
 	case "PUT actions":
-		return nil, v.act(body)
+		return nil, decoded(body, v.act)
 	case "PATCH vm":
-		return nil, v.change(body)
+		return nil, decoded(body, v.setState)
 	case "PUT snapshot":
 		switch id {
 		case "create":
-			return nil, v.create(body)
+			return nil, decoded(body, v.createSnapshot)
 		case "load":
-			return nil, v.load(body)
+			return nil, decoded(body, v.loadSnapshot)
 		}
-		return nil, fmt.Errorf("Unrecognized PUT request path `%s`.", id)
 	}
-	return nil, fmt.Errorf("Invalid request method and/or path: %s %s.", method, route)
+	return nil, fmt.Errorf("Invalid request method and/or path: %s %s.", method, strings.Trim(path, "/"))
 }
 
-func decode(body []byte, into any) error {
-	if err := fakevmm.Decode(body, into); err != nil {
-		return fmt.Errorf("An error occurred when deserializing the json body of a request: %w.", err)
-	}
-	return nil
+type action struct {
+	Type string `json:"action_type" need:"yes" one:"FlushMetrics InstanceStart SendCtrlAltDel"`
 }
 
-// act starts the guest and the like.
-func (v *vmm) act(body []byte) error {
-	var a struct {
-		Type string `json:"action_type"`
-	}
-	if err := decode(body, &a); err != nil {
-		return err
-	}
+// act starts the guest.
+func (v *vmm) act(a action) error {
 	switch {
-	case !slices.Contains([]string{"InstanceStart", "FlushMetrics", "SendCtrlAltDel"}, a.Type):
-		return fmt.Errorf("An error occurred when deserializing the json body of a request: unknown variant `%s`, expected one of `FlushMetrics`, `InstanceStart`, `SendCtrlAltDel` at line 1 column 1.", a.Type)
 	case a.Type != "InstanceStart" && v.running == nil:
-		return fmt.Errorf(beforeStart)
+		return errBeforeStart
 	case a.Type != "InstanceStart":
 		return nil
 	case v.running != nil:
-		return fmt.Errorf(afterStart)
+		return errAfterStart
 	case v.boot == nil:
-		return fmt.Errorf("Start microvm error: Cannot start microvm without kernel configuration.")
+		return errors.New("Start microvm error: Cannot start microvm without kernel configuration.")
 	}
-	v.guest = v.define()
+	v.guest = v.guestConfig()
 	if err := v.run("", true); err != nil {
 		return fmt.Errorf("Start microvm error: %w", err)
 	}
 	return nil
 }
 
-// run makes the guest, and lets it run.
+type vmState struct {
+	State string `json:"state" need:"yes" one:"Paused Resumed"`
+}
+
+// setState pauses and resumes the guest.
+func (v *vmm) setState(s vmState) error {
+	if v.running == nil {
+		return errBeforeStart
+	}
+	if s.State == "Paused" {
+		v.state = "Paused"
+		return v.running.Pause(context.Background())
+	}
+	v.state = "Running"
+	return v.running.Resume(context.Background())
+}
+
+// run starts QEMU with the guest.
 func (v *vmm) run(saved string, resume bool) (err error) {
-	ctx := context.Background()
-	if v.running, err = fakevmm.Start(ctx, v.guest, saved); err != nil {
+	if v.running, err = fakevmm.Start(context.Background(), v.guest, saved); err != nil {
 		return err
 	}
-	go v.bury()
+	go v.wait()
 	if v.bootTimer {
-		go v.clock()
-	}
-	if err := v.running.Bridge(&v.guest); err != nil {
-		return fmt.Errorf("Cannot create backend for vsock device: UnixBind(%w)", err)
+		go v.timeBoot()
 	}
 	v.state = "Paused"
 	if resume {
-		v.state = "Running"
-		return v.running.Resume(ctx)
+		return v.setState(vmState{"Resumed"})
 	}
 	return nil
 }
 
-// clock writes the boot timer's line when the agent is at its port: the double
-// has no device to be written to.
-func (v *vmm) clock() {
+// timeBoot logs the boot timer's line when the agent has opened its port: the fake
+// has no boot timer device, and does not know the processor time.
+func (v *vmm) timeBoot() {
 	began := time.Now()
 	<-v.running.Opened
 	took := time.Since(began)
-	v.say("INFO", "Guest-boot-time = %6d us %d ms, %6d CPU us %d CPU ms", took.Microseconds(), took.Milliseconds(), 0, 0) // it knows no processor time
+	v.say("INFO", "Guest-boot-time = %6d us %d ms, %6d CPU us %d CPU ms", took.Microseconds(), took.Milliseconds(), 0, 0)
 }
 
-// bury ends the program with its guest.
-func (v *vmm) bury() {
-	<-v.running.Wait()
+// wait exits with the guest.
+func (v *vmm) wait() {
+	_, err := v.running.Wait()
 	if v.metrics != "" {
 		_ = os.WriteFile(v.metrics, []byte("{}\n"), 0o600)
 	}
-	if err := v.running.Status(); err != nil {
+	if err != nil {
 		v.say("ERROR", "Vcpu error: %v", err)
 		os.Exit(1)
 	}
 	v.say("INFO", "Vmm is stopping.")
 	os.Exit(0)
-}
-
-// change pauses and resumes.
-func (v *vmm) change(body []byte) error {
-	var s struct {
-		State string `json:"state"`
-	}
-	if err := decode(body, &s); err != nil {
-		return err
-	}
-	if v.running == nil {
-		return fmt.Errorf(beforeStart)
-	}
-	switch s.State {
-	case "Paused":
-		v.state = "Paused"
-		return v.running.Pause(context.Background())
-	case "Resumed":
-		v.state = "Running"
-		return v.running.Resume(context.Background())
-	}
-	return fmt.Errorf("An error occurred when deserializing the json body of a request: unknown variant `%s`, expected `Paused` or `Resumed` at line 1 column 1.", s.State)
 }

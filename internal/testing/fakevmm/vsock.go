@@ -8,27 +8,27 @@ import (
 	"strings"
 )
 
-// Bridge joins the guest's port with the sockets that stand for vsock: a guest
-// that calls is led to the socket of its port, a guest that listens is called
-// through the socket without a number. It returns when that socket is there.
-func (m *Machine) Bridge(g *Guest) error {
+// bridge connects the guest's port with the sockets of its vsock: the agent of a
+// guest that boots is connected to the socket of its port, and one that waits for
+// the host (tare.await) to a connection to the socket without a port.
+func (m *Machine) bridge(g *Guest) error {
 	if g.VSock == "" {
 		return nil
 	}
 	listener, err := net.Listen("unix", g.VSock)
 	if err != nil {
-		return err
+		return fmt.Errorf("Cannot create backend for vsock device: UnixBind(%w)", err)
 	}
-	port := g.Port()
+	port := g.port()
 	if strings.Contains(g.Line, "tare.await=1") {
-		go m.take(listener, port)
+		go m.serve(listener, port)
 		return nil
 	}
 	go func() {
 		<-m.Opened
 		host, err := net.Dial("unix", g.VSock+"_"+port)
 		if err != nil {
-			m.agent.Close() // nobody listens: the guest's connection is reset
+			m.agent.Close() // no listener: the guest's connection is reset
 			return
 		}
 		m.join(host)
@@ -36,22 +36,23 @@ func (m *Machine) Bridge(g *Guest) error {
 	return nil
 }
 
-// take takes calls to the guest. One to a port where nobody listens is closed.
-func (m *Machine) take(l net.Listener, port string) {
+// serve accepts connections to the guest. One to a port without a listener is
+// closed.
+func (m *Machine) serve(l net.Listener, port string) {
 	for {
 		host, err := l.Accept()
 		if err != nil {
 			return
 		}
-		if m.taken(host, port) {
+		if m.connect(host, port) {
 			return
 		}
 		host.Close()
 	}
 }
 
-// taken says whether the caller spoke to the guest.
-func (m *Machine) taken(host net.Conn, port string) bool {
+// connect reports whether the host sent data to the guest.
+func (m *Machine) connect(host net.Conn, port string) bool {
 	in := bufio.NewReader(host)
 	line, err := in.ReadString('\n')
 	if err != nil || strings.TrimSpace(line) != "CONNECT "+port {

@@ -1,6 +1,6 @@
-// Package microvmtest has the tests that every kind of package microvm passes,
-// with the double of its program, and with the program itself where it is on
-// the PATH and KVM works. Only tests import it.
+// Package microvmtest has the tests that every kind of package microvm must pass,
+// with a fake VMM, and with the real one if it is on the PATH and KVM works. Only
+// tests import it.
 package microvmtest
 
 import (
@@ -17,45 +17,46 @@ import (
 	"tare/internal/environment"
 	"tare/internal/image"
 	"tare/internal/quantity"
+	"tare/internal/testing/needs"
 	"tare/internal/testing/testenv"
 )
 
 // Kind is a kind of environment under test.
 type Kind struct {
 	Key     string // "firecracker"
-	Source  string // the folder of its package
-	Program string // on the PATH
-	Name    string // in messages
-	Started string // a word of its log once a guest was started
+	Source  string // the package of its fake, without "fake"
+	Program string // its name on the PATH
+	Name    string // its name in messages
+	Started string // part of its log after a guest was started
 }
 
-// Bench is what a test with guests stands on.
+// Bench is the setup of a test with guests.
 type Bench struct {
-	Program string // that runs the guests
+	Program string // the VMM
 	Fake    bool
 	Owner   *cleanup.Owner
 	Image   *image.Image
 	kind    Kind
 }
 
-// Each runs a test with every program that works here, and looks that nothing
-// is left behind.
+// Each runs a test with the fake and with the real VMM, if it works here, and
+// checks that nothing is left behind.
 func (k Kind) Each(t *testing.T, test func(*testing.T, *Bench)) {
 	t.Helper()
-	testenv.NeedsRoot(t)
+	needs.Root(t)
 	testenv.NeedsAgent(t)
-	for _, double := range []bool{true, false} {
-		t.Run(map[bool]string{true: "double", false: "real"}[double], func(t *testing.T) {
-			b := &Bench{Program: k.Program, Fake: double, kind: k}
-			if double {
-				testenv.NeedsPrograms(t, "qemu-system-x86_64", "go")
+	for _, fake := range []bool{true, false} {
+		t.Run(map[bool]string{true: "fake", false: "real"}[fake], func(t *testing.T) {
+			b := &Bench{Program: k.Program, Fake: fake, kind: k}
+			if fake {
+				needs.Program(t, "qemu-system-x86_64", "go")
 				var err error
 				if b.Program, err = BuildFake(t.TempDir(), k.Source, k.Program); err != nil {
 					t.Fatal(err)
 				}
 			}
 			testenv.NeedsKind(t, k.Key, b.Options(t, `{}`))
-			// A path that is too long for a socket's is no hindrance.
+			// The path is longer than that of a socket may be.
 			b.Owner = testenv.Owner(t, filepath.Join(t.TempDir(), strings.Repeat("a long folder ", 8)))
 			b.Image = testenv.Image(t)
 			test(t, b)
@@ -66,7 +67,7 @@ func (k Kind) Each(t *testing.T, test func(*testing.T, *Bench)) {
 	}
 }
 
-// Options are the kind's, with the bench's program.
+// Options returns the kind's options, with the bench's program.
 func (b *Bench) Options(t *testing.T, options string) any {
 	t.Helper()
 	registration, ok := environment.Lookup(b.kind.Key)
@@ -86,7 +87,7 @@ func (b *Bench) Options(t *testing.T, options string) any {
 	return o
 }
 
-// Environment prepares one.
+// Environment returns a prepared environment.
 func (b *Bench) Environment(t *testing.T, options string) environment.Environment {
 	t.Helper()
 	o := b.Options(t, options)
@@ -102,7 +103,7 @@ func (b *Bench) Environment(t *testing.T, options string) environment.Environmen
 	return e
 }
 
-// Request of a small guest.
+// Request returns the request for a small guest.
 func (b *Bench) Request(name string) environment.Request {
 	return environment.Request{Name: name, Owner: b.Owner, Image: b.Image, Console: &bytes.Buffer{},
 		Limits: environment.Limits{CPUs: 1, Memory: 256 * quantity.MiB, Cores: []int{0}}}
@@ -120,7 +121,7 @@ func (b *Bench) Start(t *testing.T, e environment.Environment, name string) envi
 	return i
 }
 
-// Stop ends a guest for good.
+// Stop stops a guest.
 func Stop(t *testing.T, i environment.Instance) {
 	t.Helper()
 	if err := i.Stop(context.Background()); err != nil {
@@ -128,7 +129,7 @@ func Stop(t *testing.T, i environment.Instance) {
 	}
 }
 
-// Boots looks at guests with a shared root disk, and with one of their own.
+// Boots tests guests with a shared root disk, and with a copy.
 func (k Kind) Boots(t *testing.T) {
 	k.Each(t, func(t *testing.T, b *Bench) {
 		for _, root := range []string{"overlay", "copy"} {
@@ -141,7 +142,7 @@ func (k Kind) Boots(t *testing.T) {
 			if version := e.Versions(t.Context())[k.Key]; strings.Contains(version, "(double)") != b.Fake || version == "" {
 				t.Errorf("version %q", version)
 			}
-			if notes := strings.Join(i.Notes(), "\n"); strings.Contains(notes, "double") != b.Fake || (e.Label() == "tcg") != b.Fake {
+			if notes := strings.Join(i.Notes(), "\n"); strings.Contains(notes, "fake") != b.Fake || (e.Label() == "tcg") != b.Fake {
 				t.Errorf("label %q, notes %s", e.Label(), notes)
 			}
 			Stop(t, i)
@@ -149,7 +150,7 @@ func (k Kind) Boots(t *testing.T) {
 	})
 }
 
-// Throttles looks at guests with limits of io, booted and restored.
+// Throttles tests guests with limits of io, booted and restored.
 func (k Kind) Throttles(t *testing.T) {
 	k.Each(t, func(t *testing.T, b *Bench) {
 		for _, start := range []string{"boot", "snapshot"} {
@@ -166,7 +167,7 @@ func (k Kind) Throttles(t *testing.T) {
 				t.Errorf("start: %s: %v, %v", start, own, err)
 			}
 			began := time.Now()
-			// The bucket is full at first: 2 of the 6 MiB cost nothing.
+			// The bucket is full at first, so that 2 of the 6 MiB are not throttled.
 			testenv.Run(t, i, "dd if=/dev/zero of=/data/slow bs=64k count=96 conv=fsync 2>/dev/null")
 			if took := time.Since(began); took < time.Second {
 				t.Errorf("start: %s: 6 MiB at 2 MiB a second took only %v", start, took)
@@ -184,14 +185,14 @@ func (k Kind) Throttles(t *testing.T) {
 	})
 }
 
-// Restores looks at guests that go on from a saved one.
+// Restores tests guests that are restored from a snapshot.
 func (k Kind) Restores(t *testing.T) {
 	k.Each(t, func(t *testing.T, b *Bench) {
 		e := b.Environment(t, `{"start": "snapshot"}`)
 		first := b.Start(t, e, "first")
-		const id = "dmesg | head -100 | cksum" // when the kernel did what, to the microsecond
+		const id = "dmesg | head -100 | cksum" // the kernel's boot log has times in microseconds
 		boot := testenv.Run(t, first, id+"; echo x >/data/mine; echo x >/etc/mine; sync")
-		second := b.Start(t, e, "second") // beside the first
+		second := b.Start(t, e, "second") // while the first runs
 		if got := testenv.Run(t, second, id+"; ls -A /data; ls /etc/mine 2>/dev/null; true"); got != boot {
 			t.Errorf("the second is not the first's twin, or no fresh one: %q, %q", got, boot)
 		}
@@ -212,7 +213,7 @@ func (k Kind) Restores(t *testing.T) {
 	})
 }
 
-// Reaches looks at guests with a network of their own.
+// Reaches tests guests with a network card.
 func (k Kind) Reaches(t *testing.T) {
 	k.Each(t, func(t *testing.T, b *Bench) {
 		for network, lines := range map[string]string{"tap": "2", "nat": "3"} {
@@ -227,7 +228,7 @@ func (k Kind) Reaches(t *testing.T) {
 	})
 }
 
-// Fails looks at the messages of starts that fail.
+// Fails tests the messages of starts that fail.
 func (k Kind) Fails(t *testing.T) {
 	k.Each(t, func(t *testing.T, b *Bench) {
 		for _, c := range []struct {
@@ -235,9 +236,9 @@ func (k Kind) Fails(t *testing.T) {
 			message       []string
 		}{
 			{"it dies", `{"kernel_args": "rdinit=/absent init=/absent loglevel=7"}`,
-				[]string{"the guest died before its agent said a word (it reset itself", "the last lines of its console", "Kernel panic", k.Name + "'s log", k.Started}},
+				[]string{"the guest died before its agent was ready (it reset itself", "the last lines of its console", "Kernel panic", k.Name + "'s log", k.Started}},
 			{"it never answers", `{"kernel_args": "tare.await=1", "start_timeout": 8000000000}`,
-				[]string{"the guest runs, but its agent said nothing within start_timeout, 8s", k.Name + "'s log", k.Started}},
+				[]string{"the guest runs, but its agent was not ready within start_timeout, 8s", k.Name + "'s log", k.Started}},
 		} {
 			t.Run(c.name, func(t *testing.T) {
 				e := b.Environment(t, c.options)

@@ -16,33 +16,33 @@ import (
 	"tare/internal/environment/support/vmm"
 )
 
-// place is a folder whose files have a short path, whatever the folder's own
-// is: a unix socket's path has room for 107 characters.
-type place struct{ folder *os.File }
+// socketDir gives the files of a directory a short path through an open
+// descriptor, since the path of a unix socket has at most 107 characters.
+type socketDir struct{ dir *os.File }
 
-func openPlace(folder string) (*place, error) {
-	f, err := os.Open(folder)
+func openSocketDir(path string) (*socketDir, error) {
+	f, err := os.Open(path)
 	if err != nil {
-		return nil, fmt.Errorf("opening the folder of a guest: %w", err)
+		return nil, fmt.Errorf("opening a guest's directory: %w", err)
 	}
-	return &place{f}, nil
+	return &socketDir{f}, nil
 }
 
-func (p *place) path(name string) string {
-	return fmt.Sprintf("/proc/self/fd/%d/%s", p.folder.Fd(), name)
+func (p *socketDir) path(name string) string {
+	return fmt.Sprintf("/proc/self/fd/%d/%s", p.dir.Fd(), name)
 }
 
-func (p *place) dial(ctx context.Context, name string) (net.Conn, error) {
+func (p *socketDir) dial(ctx context.Context, name string) (net.Conn, error) {
 	return (&net.Dialer{}).DialContext(ctx, "unix", p.path(name))
 }
 
-// API speaks HTTP to a VMM's socket.
+// API is a client of a VMM's HTTP API at a unix socket.
 type API struct {
-	place  *place
+	dir    *socketDir
 	client *http.Client
 }
 
-func newAPI(p *place) *API {
+func newAPI(p *socketDir) *API {
 	return &API{p, &http.Client{Transport: &http.Transport{
 		DialContext:     func(ctx context.Context, _, _ string) (net.Conn, error) { return p.dial(ctx, Socket) },
 		MaxConnsPerHost: 1,
@@ -51,7 +51,7 @@ func newAPI(p *place) *API {
 
 func (a *API) close() { a.client.CloseIdleConnections() }
 
-// APIError is what a VMM answers to a request that it does not carry out.
+// APIError is an error response of the API.
 type APIError struct {
 	Request string // "PUT /drives/root"
 	Status  int
@@ -67,18 +67,18 @@ func (a *API) Put(ctx context.Context, path string, body any) error {
 	return a.do(ctx, http.MethodPut, path, body, nil)
 }
 
-// Patch changes a part.
+// Patch sends a partial update.
 func (a *API) Patch(ctx context.Context, path string, body any) error {
 	return a.do(ctx, http.MethodPatch, path, body, nil)
 }
 
-// Get reads an answer; result may be nil.
+// Get decodes a response; result may be nil.
 func (a *API) Get(ctx context.Context, path string, result any) error {
 	return a.do(ctx, http.MethodGet, path, nil, result)
 }
 
-// longestAnswer is more than any of these APIs says.
-const longestAnswer = 1 << 20
+// maxResponse bounds the size of a response.
+const maxResponse = 1 << 20
 
 func (a *API) do(ctx context.Context, method, path string, body, result any) error {
 	what := method + " " + path
@@ -100,27 +100,27 @@ func (a *API) do(ctx context.Context, method, path string, body, result any) err
 	}
 	answer, err := a.client.Do(request)
 	if err != nil {
-		return fmt.Errorf("asking the VMM, %s: %w", what, err)
+		return fmt.Errorf("requesting %s from the VMM: %w", what, err)
 	}
 	defer answer.Body.Close()
-	said, err := io.ReadAll(io.LimitReader(answer.Body, longestAnswer))
+	text, err := io.ReadAll(io.LimitReader(answer.Body, maxResponse))
 	if err != nil {
-		return fmt.Errorf("reading the VMM's answer to %s: %w", what, err)
+		return fmt.Errorf("reading the VMM's response to %s: %w", what, err)
 	}
 	if answer.StatusCode/100 != 2 {
-		return &APIError{Request: what, Status: answer.StatusCode, Message: fault(said)}
+		return &APIError{Request: what, Status: answer.StatusCode, Message: faultMessage(text)}
 	}
 	if result != nil {
-		if err := json.Unmarshal(said, result); err != nil {
-			return fmt.Errorf("the VMM answered %s with %q: %w", what, said, err)
+		if err := json.Unmarshal(text, result); err != nil {
+			return fmt.Errorf("decoding the VMM's response to %s, %q: %w", what, text, err)
 		}
 	}
 	return nil
 }
 
-// fault takes the sentence out of a refusal: {"fault_message": "..."}, a list
-// of causes, or plain text.
-func fault(body []byte) string {
+// faultMessage extracts the message of an error response: {"fault_message": ...}, a
+// list of causes, or plain text.
+func faultMessage(body []byte) string {
 	var object struct {
 		Message string `json:"fault_message"`
 	}
@@ -137,9 +137,9 @@ func fault(body []byte) string {
 	return "no reason given"
 }
 
-// await returns when the API answers, or with the reason why it never will.
+// await waits until the API answers, or the VMM exits.
 func (a *API) await(ctx context.Context, p *vmm.Process, ping string) error {
-	const between = time.Millisecond // between two looks at a socket that nobody announces
+	const interval = time.Millisecond
 	for {
 		err := a.Get(ctx, ping, nil)
 		var refused *APIError
@@ -147,7 +147,7 @@ func (a *API) await(ctx context.Context, p *vmm.Process, ping string) error {
 			return err
 		}
 		select {
-		case <-time.After(between):
+		case <-time.After(interval):
 		case <-p.Exited():
 			return err
 		case <-ctx.Done():

@@ -13,12 +13,12 @@ import (
 	"tare/internal/environment/support/vmm"
 )
 
-// These VMMs end a guest's vsock at unix sockets: a connection that the guest
-// makes to a port arrives at the socket with the port's number in its name, and
-// one to the guest begins with a line that says the port.
+// These VMMs map a guest's vsock to unix sockets ("hybrid vsock"): a connection
+// from the guest to a port arrives at the socket PATH_PORT, and one to the guest
+// begins with the line "CONNECT PORT".
 
-// hear listens for the guest's connection.
-func hear(p *place) (net.Listener, error) {
+// listenAgent listens for the guest's connection.
+func listenAgent(p *socketDir) (net.Listener, error) {
 	l, err := net.Listen("unix", p.path(fmt.Sprintf("%s_%d", VSock, agentPort)))
 	if err != nil {
 		return nil, fmt.Errorf("listening for the guest's agent: %w", err)
@@ -26,7 +26,7 @@ func hear(p *place) (net.Listener, error) {
 	return l, nil
 }
 
-// accept waits for the guest, for as long as its VMM lives.
+// accept waits for the guest's connection while its VMM runs.
 func accept(ctx context.Context, l net.Listener, p *vmm.Process) (net.Conn, error) {
 	type outcome struct {
 		conn net.Conn
@@ -50,14 +50,14 @@ func accept(ctx context.Context, l net.Listener, p *vmm.Process) (net.Conn, erro
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
-	return nil, errors.New("the VMM ended while its guest was awaited")
+	return nil, errors.New("the VMM exited before its guest connected")
 }
 
-// errNobody says that nobody listens in the guest yet.
-var errNobody = errors.New("nobody in the guest listens at the agent's port")
+// errNotListening means that the guest's agent does not listen yet.
+var errNotListening = errors.New("the guest does not listen on the agent's port")
 
-// call connects to the agent in a guest that listens.
-func call(ctx context.Context, p *place) (_ net.Conn, err error) {
+// dialAgent connects to the agent of a guest that listens.
+func dialAgent(ctx context.Context, p *socketDir) (_ net.Conn, err error) {
 	conn, err := p.dial(ctx, VSock)
 	if err != nil {
 		return nil, fmt.Errorf("connecting to the guest's vsock: %w", err)
@@ -67,36 +67,36 @@ func call(ctx context.Context, p *place) (_ net.Conn, err error) {
 			conn.Close()
 		}
 	}()
-	stop := context.AfterFunc(ctx, func() { conn.SetDeadline(time.Now()) })
+	stop := context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Now()) })
 	defer stop()
 	if _, err := fmt.Fprintf(conn, "CONNECT %d\n", agentPort); err != nil {
-		return nil, fmt.Errorf("asking for the guest's vsock port %d: %w", agentPort, err)
+		return nil, fmt.Errorf("connecting to the guest's vsock port %d: %w", agentPort, err)
 	}
-	// The agent says nothing before it is spoken to, so no byte of its is lost in
-	// the buffer.
+	// The agent sends nothing before it has read the time, so the buffer holds
+	// none of its data.
 	answer, err := bufio.NewReaderSize(conn, 64).ReadString('\n')
 	if errors.Is(err, io.EOF) {
-		return nil, errNobody
+		return nil, errNotListening
 	}
 	if err != nil {
-		return nil, fmt.Errorf("asking for the guest's vsock port %d: %w", agentPort, err)
+		return nil, fmt.Errorf("connecting to the guest's vsock port %d: %w", agentPort, err)
 	}
 	if !strings.HasPrefix(answer, "OK ") {
-		return nil, fmt.Errorf("asked for the guest's vsock port %d, the VMM answered %q", agentPort, answer)
+		return nil, fmt.Errorf("connecting to the guest's vsock port %d: the VMM answered %q", agentPort, answer)
 	}
 	return conn, nil
 }
 
-// callUntil calls again for as long as nobody listens.
-func callUntil(ctx context.Context, place *place, p *vmm.Process) (net.Conn, error) {
-	const between = 5 * time.Millisecond
+// dialAgentRetrying repeats dialAgent until it succeeds or the VMM exits.
+func dialAgentRetrying(ctx context.Context, place *socketDir, p *vmm.Process) (net.Conn, error) {
+	const interval = 5 * time.Millisecond
 	for {
-		conn, err := call(ctx, place)
+		conn, err := dialAgent(ctx, place)
 		if err == nil {
 			return conn, nil
 		}
 		select {
-		case <-time.After(between):
+		case <-time.After(interval):
 		case <-p.Exited():
 			return nil, err
 		case <-ctx.Done():

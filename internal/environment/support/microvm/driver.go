@@ -12,30 +12,30 @@ import (
 	"tare/internal/environment/support/vmm"
 )
 
-// driver leads a program through the start of one guest.
+// driver implements vmm.Driver for one guest.
 type driver struct {
 	vmm     VMM
 	machine *Machine
-	load    bool // a saved guest in place of a booted one
+	load    bool // restore a snapshot instead of booting
 
-	place   *place
+	dir     *socketDir
 	api     *API
-	agent   net.Listener // where a guest that boots calls; nil for one that listens itself
+	agent   net.Listener // for the connection of a guest that boots; nil if the guest listens
 	process *vmm.Process
 	note    func(string, ...any)
 }
 
-// newDriver opens the guest's folder.
+// newDriver opens the guest's directory.
 func newDriver(v VMM, m *Machine, load, listens bool, note func(string, ...any)) (*driver, error) {
-	p, err := openPlace(m.Directory)
+	p, err := openSocketDir(m.Directory)
 	if err != nil {
 		return nil, err
 	}
-	d := &driver{vmm: v, machine: m, load: load, place: p, api: newAPI(p), note: note}
+	d := &driver{vmm: v, machine: m, load: load, dir: p, api: newAPI(p), note: note}
 	if !listens {
-		d.agent, err = hear(p)
+		d.agent, err = listenAgent(p)
 		if err == nil {
-			err = m.own(fmt.Sprintf("%s_%d", VSock, agentPort))
+			err = m.chown(fmt.Sprintf("%s_%d", VSock, agentPort))
 		}
 		if err != nil {
 			d.Close()
@@ -45,7 +45,7 @@ func newDriver(v VMM, m *Machine, load, listens bool, note func(string, ...any))
 	return d, nil
 }
 
-// Open makes the guest, which stands still.
+// Open creates the guest, paused.
 func (d *driver) Open(ctx context.Context, p *vmm.Process) error {
 	d.process = p
 	go d.vmm.Watch(d.machine, p)
@@ -58,8 +58,8 @@ func (d *driver) Open(ctx context.Context, p *vmm.Process) error {
 	return d.vmm.Define(ctx, d.api, d.machine)
 }
 
-// Go lets the guest run. The threads of virtual CPUs exist before that only in
-// a guest that was loaded.
+// Go runs the guest. Before that the threads of virtual CPUs exist only if the
+// guest was restored.
 func (d *driver) Go(ctx context.Context, pin func([]int) error) error {
 	if d.load {
 		if err := d.pin(ctx, pin); err != nil {
@@ -79,44 +79,45 @@ func (d *driver) pin(ctx context.Context, pin func([]int) error) error {
 	}
 	threads, err := vmm.Threads(ctx, d.process.PID, d.vmm.VCPUThread(), d.machine.CPUs)
 	if err != nil {
-		// The cpuset holds them all the same; only which is on which is open.
-		d.note("the virtual CPUs are not pinned one by one, they share the cores %v: %v", d.machine.Cores, err)
+		// The cpuset still confines them to the cores.
+		d.note("the virtual CPUs are not pinned individually, they share the cores %v: %v", d.machine.Cores, err)
 		return nil
 	}
 	return pin(threads)
 }
 
-// Agent waits for a guest that booted to call, and calls one that was loaded.
+// Agent waits for the connection of a guest that booted, and connects to one that
+// was restored.
 func (d *driver) Agent(ctx context.Context) (io.ReadWriteCloser, error) {
 	if d.agent != nil {
 		return accept(ctx, d.agent, d.process)
 	}
-	conn, err := callUntil(ctx, d.place, d.process)
+	conn, err := dialAgentRetrying(ctx, d.dir, d.process)
 	if err != nil {
 		return nil, err
 	}
 	if _, err := fmt.Fprintf(conn, "%d\n", time.Now().UnixNano()); err != nil {
-		return nil, errors.Join(fmt.Errorf("speaking to the guest's agent: %w", err), conn.Close())
+		return nil, errors.Join(fmt.Errorf("sending the time to the guest's agent: %w", err), conn.Close())
 	}
 	return conn, nil
 }
 
-// Quit asks the program to end.
+// Quit requests the VMM's exit.
 func (d *driver) Quit(ctx context.Context) { d.vmm.Quit(ctx, d.api, d.process) }
 
-// Close closes what was opened.
+// Close releases the driver's resources.
 func (d *driver) Close() {
 	d.api.close()
 	if d.agent != nil {
 		d.agent.Close()
 	}
-	d.place.folder.Close()
+	d.dir.dir.Close()
 	if d.machine.Events != nil {
 		d.machine.Events.Close()
 	}
 }
 
-// logLines are the last of the program's own log.
-func logLines(folder string) func() []string {
-	return func() []string { return vmm.LastLines(filepath.Join(folder, Log)) }
+// logLines returns a function that reads the last lines of the VMM's log.
+func logLines(dir string) func() []string {
+	return func() []string { return vmm.LastLines(filepath.Join(dir, Log)) }
 }

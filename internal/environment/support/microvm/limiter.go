@@ -9,22 +9,22 @@ import (
 	"tare/internal/quantity"
 )
 
-// Bucket is a token bucket as these APIs write it: size tokens, refilled in
-// refill_time milliseconds.
+// Bucket is a token bucket of these APIs: size tokens, refilled in refill_time
+// milliseconds.
 type Bucket struct {
 	Size   int64 `json:"size"`
 	Refill int64 `json:"refill_time"`
 }
 
-// Limiter bounds bytes and operations, in both directions together.
+// Limiter is a rate limiter of bytes and operations, of both directions together.
 type Limiter struct {
 	Bandwidth *Bucket `json:"bandwidth,omitempty"`
 	Ops       *Bucket `json:"ops,omitempty"`
 }
 
-const second = 1000 // in a bucket's milliseconds
+const second = 1000 // milliseconds
 
-// limiter is nil where nothing is bounded.
+// limiter returns a rate limiter, nil if nothing is limited.
 func limiter(bytes, ops int64) *Limiter {
 	var l Limiter
 	if bytes > 0 {
@@ -39,10 +39,12 @@ func limiter(bytes, ops int64) *Limiter {
 	return &l
 }
 
-// NetLimiter is that of each direction of the network card; nil for none.
+// NetLimiter returns the limiter of each direction of the network card, nil if
+// there is none.
 func (o *Options) NetLimiter() *Limiter { return limiter(int64(o.NetBandwidth), int64(o.NetOps)) }
 
-// diskLimiter is that of each disk; nil for none. The limits are bearable.
+// diskLimiter returns the limiter of each disk, nil if there is none. checkIO has
+// accepted the limits.
 func (o *Options) diskLimiter(limits environment.IO) *Limiter {
 	if limits.None() {
 		return limiter(int64(o.DiskBandwidth), int64(o.DiskOps))
@@ -50,45 +52,45 @@ func (o *Options) diskLimiter(limits environment.IO) *Limiter {
 	return limiter(int64(limits.Read), int64(limits.ReadOps))
 }
 
-// togetherNote says in which way the limits of io are others than elsewhere.
-const togetherNote = "limits: io: reads and writes of a disk share one rate, and each of the two disks has it for itself"
+// sharedRateNote is how these limits of io differ from other environments'.
+const sharedRateNote = "limits: io: reads and writes of a disk share one rate, and each of the two disks has its own"
 
-// bearable says whether limits of io can hold: a limiter does not tell reads
-// from writes.
-func (e *Environment) bearable(limits environment.IO) error {
+// checkIO checks whether limits of io can be enforced: a limiter does not
+// distinguish reads from writes.
+func (e *Environment) checkIO(limits environment.IO) error {
 	o := &e.options
 	switch {
 	case limits.None():
 		return nil
 	case limits.Read != limits.Write:
-		return e.apart("read", "write", limits.Read.String(), limits.Write.String())
+		return e.unevenError("read", "write", limits.Read.String(), limits.Write.String())
 	case limits.ReadOps != limits.WriteOps:
-		return e.apart("read_ops", "write_ops", fmt.Sprint(limits.ReadOps), fmt.Sprint(limits.WriteOps))
+		return e.unevenError("read_ops", "write_ops", fmt.Sprint(limits.ReadOps), fmt.Sprint(limits.WriteOps))
 	case o.DiskBandwidth > 0 || o.DiskOps > 0:
-		return fmt.Errorf("limits: io: the options disk_bandwidth and disk_ops of this environment bound the same: leave them out, or write limits: {io: {}} for this environment")
+		return fmt.Errorf("limits: io: this environment's options disk_bandwidth and disk_ops set the same limit: remove them, or set limits: {io: {}} for this environment")
 	}
 	return nil
 }
 
-func (e *Environment) apart(one, other, reads, writes string) error {
-	return fmt.Errorf("limits: io: %s bounds what a disk reads and writes together, so %s: %s and %s: %s cannot both hold: write the same for both",
+func (e *Environment) unevenError(one, other, reads, writes string) error {
+	return fmt.Errorf("limits: io: %s limits reads and writes of a disk together, so %s: %s and %s: %s cannot both be enforced: set both to the same value",
 		e.vmm.Name(), one, reads, other, writes)
 }
 
-// Sights are the disks' limiters, asked for again.
+// Sights reads the disks' limiters back.
 func (d *driver) Sights(ctx context.Context, l environment.Limits) (sights []environment.Sight, err error) {
 	if l.IO.None() {
 		return nil, nil
 	}
 	disks, err := d.vmm.Limiters(ctx, d.api)
 	if err != nil {
-		return nil, fmt.Errorf("asking for the limits of the guest's disks: %w", err)
+		return nil, fmt.Errorf("reading the limits of the guest's disks: %w", err)
 	}
-	return seen(d.vmm.Name(), l.IO, disks), nil
+	return sightsOf(d.vmm.Name(), l.IO, disks), nil
 }
 
-// seen holds what each disk has to what was asked.
-func seen(name string, asked environment.IO, disks []*Limiter) (sights []environment.Sight) {
+// sightsOf compares each disk's limiter with the requested limits.
+func sightsOf(name string, asked environment.IO, disks []*Limiter) (sights []environment.Sight) {
 	throttle := cgroup.Throttle{Read: asked.Read, Write: asked.Write, ReadOps: asked.ReadOps, WriteOps: asked.WriteOps}
 	for _, wish := range (cgroup.Limits{IO: throttle}).Wishes() {
 		wish.Where, wish.Seen, wish.Holds = name+"'s configuration", wish.Asked, len(disks) > 0
@@ -105,7 +107,7 @@ func seen(name string, asked environment.IO, disks []*Limiter) (sights []environ
 	return sights
 }
 
-// throttle is what a limiter comes to in a second, in each direction alone.
+// throttle converts a limiter to rates per second, of each direction alone.
 func (l *Limiter) throttle() (t cgroup.Throttle) {
 	rate := func(b *Bucket) int64 {
 		if b == nil || b.Refill <= 0 {

@@ -1,8 +1,7 @@
-// Package microvm is what the VMMs with a REST API at a unix socket share: an
-// image in a guest with a kernel, a read-only root disk that all guests have
-// together and a data disk of their own, the agent over vsock, and a start
-// that boots or one that restores a guest that was saved. A kind of environment
-// brings a VMM: the requests of its own API.
+// Package microvm has what the VMMs with a REST API at a unix socket share: guests
+// with a kernel, a shared read-only root disk and a data disk, the agent over
+// vsock, and a start that boots or that restores a snapshot. A kind provides the
+// VMM, with the requests of its API.
 //
 // It must not know any VMM by name, nor workloads, studies or statistics.
 package microvm
@@ -26,69 +25,67 @@ import (
 	"tare/internal/quantity"
 )
 
-// VMM is what differs between the programs. All paths in its requests are
-// relative to the folder that the program runs in.
+// VMM is what differs between the VMMs. All paths in its requests are relative to
+// the directory in which the VMM runs.
 type VMM interface {
-	// Name in messages: "Firecracker".
+	// Name returns the name for messages: "Firecracker".
 	Name() string
-	// Key is the name in versions: "firecracker".
+	// Key returns the name for versions: "firecracker".
 	Key() string
-	// RunDirectory is where the program runs for a guest whose folder this is, and the
-	// user that it runs as: 0 without a jail. In a jail it reaches nothing that
-	// lies elsewhere.
-	RunDirectory(folder, name string) (home string, user int)
-	// Command that starts the program for a guest, without its folder.
+	// RunDirectory returns where the VMM runs for a guest with that directory, and
+	// its user: 0 without a jail. In a jail it has no access to other files.
+	RunDirectory(dir, name string) (runDir string, user int)
+	// Command returns the command that starts the VMM for a guest, without Dir.
 	Command(m *Machine) vmm.Command
-	// PingPath is a path of the API that answers as soon as anything does.
+	// PingPath is a path of the API that responds as soon as the API is up.
 	PingPath() string
-	// KernelArgs of the kernel's command line that only this VMM's guests need.
+	// KernelArgs returns kernel parameters that only this VMM's guests need.
 	KernelArgs(m *Machine) []string
-	// Define tells the program all about its guest, which does not run yet.
+	// Define configures the guest, which does not run yet.
 	Define(ctx context.Context, api *API, m *Machine) error
-	// Boot lets a defined guest run.
+	// Boot runs a configured guest.
 	Boot(ctx context.Context, api *API) error
-	// Save stops a running guest and saves it to the files of Saved.
+	// Save pauses a running guest and saves it to SnapshotFiles.
 	Save(ctx context.Context, api *API, m *Machine) error
-	// SnapshotFiles are the files that a saved guest consists of, below SavedFolder.
+	// SnapshotFiles are the files of a snapshot, below SnapshotDirectory.
 	SnapshotFiles() []string
-	// Load makes a guest of the saved files, which stands still.
+	// Load creates a guest from a snapshot, paused.
 	Load(ctx context.Context, api *API, m *Machine) error
-	// Resume lets a loaded guest run.
+	// Resume runs a restored guest.
 	Resume(ctx context.Context, api *API) error
-	// Quit asks the program to end.
+	// Quit requests the VMM's exit.
 	Quit(ctx context.Context, api *API, p *vmm.Process)
-	// Limiters are those of the disks, asked for again.
+	// Limiters reads back the disks' limiters.
 	Limiters(ctx context.Context, api *API) ([]*Limiter, error)
-	// VCPUThread is what a virtual CPU's thread is called, with its number.
+	// VCPUThread matches the name of a virtual CPU's thread; its first group is the
+	// CPU's number.
 	VCPUThread() *regexp.Regexp
-	// Watch looks at a program that has started until it has ended, for what it
-	// says of its guest. The files are those that Command made for it.
+	// Watch reads the VMM's events until it exits.
 	Watch(m *Machine, p *vmm.Process)
-	// Finish adds what is known only after the start.
-	Finish(g *vmm.Guest, folder string)
-	// DiskMode says in a few words how the program treats disks: "cache unsafe".
+	// Finish adds notes that are known only after the start.
+	Finish(g *vmm.Guest, dir string)
+	// DiskMode describes how the VMM handles disks: "cache unsafe".
 	DiskMode() string
 }
 
-// Machine is one guest, fully decided.
+// Machine is the full configuration of one guest.
 type Machine struct {
-	Name           string // of letters, digits and dashes
+	Name           string // letters, digits and dashes
 	CPUs           int
 	Memory         quantity.Bytes
 	Cores          []int
 	CommandLine    string // of the kernel
 	RootWritable   bool
 	Disk           *Limiter      // of each disk; nil for none
-	Port           *virtnet.Port // whose tap the program opens by its name; nil without one
-	Directory      string        // that the program runs in
-	GuestDirectory string        // the guest's own, in which that is
-	User           int           // that the program runs as; 0 without a jail
-	// Events is where a VMM reads what its program says, if it asked for that in
-	// its Command.
+	Port           *virtnet.Port // whose tap the VMM opens by name; nil without a network
+	Directory      string        // in which the VMM runs
+	GuestDirectory string        // the guest's directory; contains Directory
+	User           int           // UID of the VMM; 0 without a jail
+	// Events is the pipe of the VMM's events, if Command created one.
 	Events *os.File
 }
 
-// The files in the folder that the program runs in.
+// The files in the directory in which the VMM runs.
 const (
 	Kernel            = "kernel"
 	Initramfs         = "initramfs"
@@ -100,59 +97,58 @@ const (
 	SnapshotDirectory = "saved"
 )
 
-// The guest's address on vsock, and the port that the agent speaks through.
+// The guest's vsock address, and the agent's port.
 const (
 	GuestCID  = 3
 	agentPort = 1024
 )
 
-// Environment is a VMM with options. What it makes in Prepare is shared by all
-// instances.
+// Environment is a VMM with options. All instances share what Prepare creates.
 type Environment struct {
 	vmm     VMM
 	options Options
 
-	mutex sync.Mutex
-	guest *image.Guest
-	data  *vmm.Template     // an empty file system
-	disks map[string]string // each image's disk, by digest
-	saved map[saving]*saved
+	mutex     sync.Mutex
+	guest     *image.Guest
+	data      *vmm.Template     // an empty file system
+	disks     map[string]string // disks of images, by digest
+	snapshots map[snapshotKey]*snapshot
 
 	versions sync.Once
 	version  string
 }
 
-// Networked is one whose guests can join networks. Restored guests cannot: they
-// have the network card and address of the one that was saved.
+// Networked is an environment whose guests can join networks. Restored guests
+// cannot, since they have the network card and address of the snapshot.
 type Networked struct{ *Environment }
 
-// New makes an environment.
+// New returns an environment.
 func New(v VMM, o Options) environment.Environment {
-	e := &Environment{vmm: v, options: o, disks: map[string]string{}, saved: map[saving]*saved{}}
+	e := &Environment{vmm: v, options: o, disks: map[string]string{}, snapshots: map[snapshotKey]*snapshot{}}
 	if o.Start == Snapshot {
 		return e
 	}
 	return Networked{e}
 }
 
-// ownVersion is what the program calls itself.
-func (e *Environment) ownVersion() string {
+// programVersion returns the VMM's version, as it prints it.
+func (e *Environment) programVersion() string {
 	e.versions.Do(func() { e.version, _ = Version(context.Background(), e.options.Program) })
 	return e.version
 }
 
-// Label is "tcg" for the guests of a double, which are emulated.
+// Label returns "tcg" for a fake VMM, whose guests are emulated.
 func (e *Environment) Label() string {
-	if isDouble(e.ownVersion()) {
+	if isFake(e.programVersion()) {
 		return "tcg"
 	}
 	return ""
 }
 
-// Versions of the program and the guest's kernel.
+// Versions returns the versions of the VMM and the guest's kernel.
 func (e *Environment) Versions(context.Context) map[string]string {
 	versions := map[string]string{}
-	if v := e.ownVersion(); v != "" {
+	if v := e.programVersion(); v != "" {
 		versions[e.vmm.Key()] = v
 	}
 	e.mutex.Lock()
@@ -163,8 +159,8 @@ func (e *Environment) Versions(context.Context) map[string]string {
 	return versions
 }
 
-// Prepare makes the disk of the image, the guest that boots it, and an empty
-// data disk.
+// Prepare creates the disk of the image, the guest's kernel and initramfs, and the
+// template of the data disk.
 func (e *Environment) Prepare(ctx context.Context, img *image.Image, progress func(string)) error {
 	if progress == nil {
 		progress = func(string) {}
@@ -176,7 +172,7 @@ func (e *Environment) Prepare(ctx context.Context, img *image.Image, progress fu
 	}
 	work, err := os.MkdirTemp("", "tare-"+e.vmm.Key()+"-")
 	if err != nil {
-		return fmt.Errorf("making a folder to prepare a guest in: %w", err)
+		return fmt.Errorf("creating a directory to prepare a guest in: %w", err)
 	}
 	defer os.RemoveAll(work)
 	if e.guest == nil {
@@ -189,7 +185,7 @@ func (e *Environment) Prepare(ctx context.Context, img *image.Image, progress fu
 			return err
 		}
 		if guest.Vmlinux == "" {
-			return fmt.Errorf("kernel %s cannot be unpacked to the ELF form that %s starts", guest.Version, e.vmm.Name())
+			return fmt.Errorf("kernel %s cannot be converted to the ELF format that %s boots", guest.Version, e.vmm.Name())
 		}
 		e.guest = guest
 	}
@@ -210,8 +206,8 @@ func (e *Environment) Prepare(ctx context.Context, img *image.Image, progress fu
 	return nil
 }
 
-// parts returns what Prepare made.
-func (e *Environment) parts(ctx context.Context, img *image.Image) (guest *image.Guest, disk string, data *vmm.Template, err error) {
+// prepared returns what Prepare created.
+func (e *Environment) prepared(ctx context.Context, img *image.Image) (guest *image.Guest, disk string, data *vmm.Template, err error) {
 	if err := e.Prepare(ctx, img, nil); err != nil {
 		return nil, "", nil, err
 	}
@@ -220,7 +216,7 @@ func (e *Environment) parts(ctx context.Context, img *image.Image) (guest *image
 	return e.guest, e.disks[img.Digest], e.data, nil
 }
 
-// NewNetwork makes a bridge, at which each guest has a tap.
+// NewNetwork creates a bridge with one tap per guest.
 func (e Networked) NewNetwork(_ context.Context, o *cleanup.Owner, _ string) (environment.Network, error) {
 	return e.bridge(o)
 }
@@ -232,25 +228,25 @@ func (e *Environment) bridge(o *cleanup.Owner) (*virtnet.Bridge, error) {
 	return virtnet.NewBridge(o.ID(), "a bridge, one tap and virtio network card each")
 }
 
-// Version asks a program for its version.
+// Version runs a program to read its version.
 func Version(ctx context.Context, program string) (string, error) {
 	path, err := exec.LookPath(program)
 	if err != nil {
 		return "", fmt.Errorf("%s is not on the PATH", program)
 	}
-	said, err := exec.CommandContext(ctx, path, "--version").CombinedOutput()
+	output, err := exec.CommandContext(ctx, path, "--version").CombinedOutput()
 	if err != nil {
-		return "", fmt.Errorf("%s --version: %w: %s", program, err, strings.TrimSpace(string(said)))
+		return "", fmt.Errorf("%s --version: %w: %s", program, err, strings.TrimSpace(string(output)))
 	}
-	line, _, _ := strings.Cut(strings.TrimSpace(string(said)), "\n")
+	line, _, _ := strings.Cut(strings.TrimSpace(string(output)), "\n")
 	if line == "" {
 		return "", fmt.Errorf("%s --version printed nothing", program)
 	}
 	return line, nil
 }
 
-// isDouble tells the doubles of the tests, which say so in their version.
-func isDouble(version string) bool { return strings.Contains(version, FakeMarker) }
+// isFake reports whether a version is that of a test double.
+func isFake(version string) bool { return strings.Contains(version, FakeMarker) }
 
-// FakeMarker stands in the version of a double.
+// FakeMarker is part of the version that a fake VMM prints.
 const FakeMarker = "(double)"

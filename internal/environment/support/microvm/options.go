@@ -14,53 +14,51 @@ import (
 // The values of start.
 const (
 	Boot     = "boot"     // the guest's kernel boots
-	Snapshot = "snapshot" // a guest that was saved goes on
+	Snapshot = "snapshot" // a snapshot of a guest is restored
 )
 
-// Options are those that every kind of this package has, as a study writes
-// them.
+// Options are the options that all kinds of this package share.
 type Options struct {
-	// Program is the VMM: a name on the PATH, or a path.
+	// Program is the VMM's executable: a name on the PATH, or a path.
 	Program string `yaml:"program" json:"program"`
 	// Start is boot, or snapshot: a guest is booted and saved once, and each
-	// instance is that guest, restored.
+	// instance is restored from that snapshot.
 	Start string `yaml:"start" json:"start"`
-	// Memory of the guest; 0 is the study's limit, or 512 MiB without one.
+	// Memory of the guest; 0 is the study's limit, or 512 MiB if there is none.
 	Memory quantity.Bytes `yaml:"memory" json:"memory,omitempty"`
-	// CPUs is the number of virtual CPUs; 0 is one for each of the limits'
-	// cores, or the limits' cpus rounded up, or 1.
+	// CPUs is the number of virtual CPUs; 0 is one per core of the limits, or the
+	// limits' cpus rounded up, or 1.
 	CPUs int `yaml:"cpus" json:"cpus,omitempty"`
-	// Root is overlay (the image's disk is read-only and shared, and what is
-	// written lies on the data disk) or copy (each guest has a copy of the disk).
+	// Root is overlay (an overlayfs of the image's disk, shared and read-only, and
+	// the data disk) or copy (each guest has a copy of the image's disk).
 	Root string `yaml:"root" json:"root"`
-	// Network is none (the guest has its loopback only), tap (a bridge, which
-	// the host reaches) or nat (a bridge with address translation).
+	// Network is none (only a loopback), tap (a bridge with the host) or nat (a
+	// bridge behind a router with NAT).
 	Network string `yaml:"network" json:"network"`
-	// Data is the size of the fresh file system at /data, which holds with root:
-	// overlay what is written elsewhere too; it takes room on the host only as it
-	// is filled.
+	// Data is the size of the new file system at /data, which with root: overlay
+	// holds all writes. Its file is sparse.
 	Data quantity.Bytes `yaml:"data" json:"data"`
-	// DiskBandwidth is how many bytes a second each disk reads and writes
-	// together, DiskOps how many requests; 0 is any number.
+	// DiskBandwidth limits the bytes per second of each disk, reads and writes
+	// together, and DiskOps the requests; 0 is no limit.
 	DiskBandwidth quantity.Bytes `yaml:"disk_bandwidth" json:"disk_bandwidth,omitempty"`
 	DiskOps       int            `yaml:"disk_ops" json:"disk_ops,omitempty"`
-	// NetBandwidth is how many bytes a second the network card sends, and
-	// receives; NetOps how many packets; 0 is any number.
+	// NetBandwidth limits the bytes per second of each direction of the network
+	// card, and NetOps the packets; 0 is no limit.
 	NetBandwidth quantity.Bytes `yaml:"net_bandwidth" json:"net_bandwidth,omitempty"`
 	NetOps       int            `yaml:"net_ops" json:"net_ops,omitempty"`
-	// KernelArgs go to the end of the guest kernel's command line.
+	// KernelArgs are appended to the guest's kernel command line.
 	KernelArgs string `yaml:"kernel_args" json:"kernel_args,omitempty"`
-	// StartTimeout is how long a guest may take until its agent's first word.
+	// StartTimeout bounds the time until the guest's agent is ready.
 	StartTimeout time.Duration `yaml:"start_timeout" json:"start_timeout"`
 }
 
-// Defaults are the options where a study says nothing.
+// Defaults returns the default options.
 func Defaults(program string) Options {
 	return Options{Program: program, Start: Boot, Root: "overlay", Network: "none",
 		Data: 2 * quantity.GiB, StartTimeout: time.Minute}
 }
 
-// Validate says everything that is wrong with the options.
+// Validate returns all errors of the options.
 func (o *Options) Validate() error {
 	var wrong []error
 	say := func(format string, values ...any) { wrong = append(wrong, fmt.Errorf(format, values...)) }
@@ -68,13 +66,13 @@ func (o *Options) Validate() error {
 	OneOf(say, "root", o.Root, "overlay", "copy")
 	OneOf(say, "network", o.Network, "none", "tap", "nat")
 	if o.Program == "" || strings.ContainsAny(o.Program, "\n") {
-		say("program: %q is no program", o.Program)
+		say("program: %q is not a program", o.Program)
 	}
 	if o.Memory != 0 && (o.Memory < vmm.MinMemory || o.Memory%quantity.MiB != 0) {
-		say("memory: %s: it takes whole MiB, and at least %s", o.Memory, vmm.MinMemory)
+		say("memory: %s: it must be whole MiB, and at least %s", o.Memory, vmm.MinMemory)
 	}
 	if o.Data < vmm.MinData {
-		say("data: %s is too little for a file system: at least %s", o.Data, vmm.MinData)
+		say("data: %s is too small for a file system: at least %s", o.Data, vmm.MinData)
 	}
 	if o.CPUs < 0 || o.CPUs > 255 {
 		say("cpus: %d is not between 1 and 255", o.CPUs)
@@ -84,24 +82,24 @@ func (o *Options) Validate() error {
 		value int64
 	}{{"disk_bandwidth", int64(o.DiskBandwidth)}, {"disk_ops", int64(o.DiskOps)}, {"net_bandwidth", int64(o.NetBandwidth)}, {"net_ops", int64(o.NetOps)}} {
 		if limit.value < 0 {
-			say("%s: %d is less than nothing", limit.key, limit.value)
+			say("%s: %d is negative", limit.key, limit.value)
 		}
 	}
 	if o.StartTimeout <= 0 {
-		say("start_timeout: %v is no time to start in", o.StartTimeout)
+		say("start_timeout: %v is not positive", o.StartTimeout)
 	}
 	if o.Start == Snapshot && o.Network != "none" {
-		say("start: snapshot: a restored guest has the network card and address of the one that was saved: write network: none instead of %s", o.Network)
+		say("start: snapshot: a restored guest has the network card and address of the snapshot: set network: none instead of %s", o.Network)
 	}
 	if o.Start == Snapshot && o.Root != "overlay" {
-		say("start: snapshot: the saved guest's disk would be copied as well: write root: overlay instead of %s", o.Root)
+		say("start: snapshot: the snapshot's root disk would be copied too: set root: overlay instead of %s", o.Root)
 	}
 	return errors.Join(wrong...)
 }
 
-// OneOf says if a value is none of those allowed.
+// OneOf reports an error if a value is not one of those allowed.
 func OneOf(say func(string, ...any), key, value string, allowed ...string) {
 	if !slices.Contains(allowed, value) {
-		say("%s: %q is none of %s", key, value, strings.Join(allowed, ", "))
+		say("%s: %q is not one of %s", key, value, strings.Join(allowed, ", "))
 	}
 }

@@ -12,17 +12,17 @@ import (
 	"tare/internal/linux/virtnet"
 )
 
-// Requirements of a kind whose program can be had by mend.
-func Requirements(name string, o *Options, mend string) []environment.Requirement {
+// Requirements of a microVM kind; fix says how to install its program.
+func Requirements(name string, o *Options, fix string) []environment.Requirement {
 	list := []environment.Requirement{
 		{What: "an x86-64 host", Check: vmm.CheckProcessor},
 		{What: "root, for cgroups", Check: vmm.CheckRoot},
-		// Before the program, which is no use without it.
+		// Checked before the program, which is useless without KVM.
 		{What: "KVM that runs code at a processor's speed", Check: func(ctx context.Context) environment.Finding { return checkKVM(ctx, name, o) }},
 		{What: "the program " + o.Program, Check: func(ctx context.Context) environment.Finding {
 			version, err := Version(ctx, o.Program)
 			if err != nil {
-				return environment.Finding{State: environment.Missing, Reason: err.Error(), Fix: mend}
+				return environment.Finding{State: environment.Missing, Reason: err.Error(), Fix: fix}
 			}
 			return environment.Finding{State: environment.Usable, Reason: version}
 		}},
@@ -38,19 +38,19 @@ func Requirements(name string, o *Options, mend string) []environment.Requiremen
 	return list
 }
 
-// checkKVM: these VMMs have no other way to run a guest. Their vsock is their
-// own, so the kernel's vhost-vsock is not needed.
+// checkKVM checks KVM, which these VMMs need. They implement vsock themselves, so
+// the kernel's vhost-vsock is not needed.
 func checkKVM(ctx context.Context, name string, o *Options) environment.Finding {
 	version, err := Version(ctx, o.Program)
-	if err == nil && isDouble(version) {
-		return environment.Finding{State: environment.Caveat, Reason: "software emulation (tcg): " + o.Program + " is the double of " + name + " that tare's own tests use"}
+	if err == nil && isFake(version) {
+		return environment.Finding{State: environment.Caveat, Reason: "software emulation (tcg): " + o.Program + " is a fake " + name + " of tare's tests"}
 	}
 	r := kvm.Probe(ctx, vmm.ProbeTimeout)
 	if !r.Usable {
 		if err != nil {
 			r.Reason += "; and " + err.Error()
 		}
-		return environment.Finding{State: environment.Missing, Reason: r.Reason, Fix: "a machine whose KVM works; " + name + " has no software emulation (kind qemu has)"}
+		return environment.Finding{State: environment.Missing, Reason: r.Reason, Fix: "use a host with working KVM; " + name + " has no software emulation (kind qemu has)"}
 	}
 	return environment.Finding{State: environment.Usable, Reason: r.Reason}
 }
@@ -65,7 +65,7 @@ func checkTap(context.Context) environment.Finding {
 	return environment.Finding{State: environment.Usable, Reason: device}
 }
 
-// Path of a program, absolute; the name itself where it is not found.
+// Path returns the absolute path of a program, or its name if it is not found.
 func Path(program string) string {
 	if path, err := exec.LookPath(program); err == nil {
 		if path, err = filepath.Abs(path); err == nil {

@@ -15,23 +15,23 @@ import (
 	"tare/internal/linux/virtnet"
 )
 
-// Start boots a guest, or restores one, and returns at its agent's first word.
+// Start boots or restores a guest and returns when its agent is ready.
 func (e *Environment) Start(ctx context.Context, r environment.Request) (_ environment.Instance, err error) {
-	if err := e.bearable(r.Limits.IO); err != nil {
+	if err := e.checkIO(r.Limits.IO); err != nil {
 		return nil, err
 	}
 	if len(r.Disks) > 0 {
-		return nil, fmt.Errorf("guests of %s show no disks by their serial numbers, so nothing runs inside of them", e.vmm.Name())
+		return nil, fmt.Errorf("guests of %s have no disks with serial numbers, so no environment can run inside them", e.vmm.Name())
 	}
-	if _, _, _, err := e.parts(ctx, r.Image); err != nil {
+	if _, _, _, err := e.prepared(ctx, r.Image); err != nil {
 		return nil, err
 	}
 	begin := time.Now()
 	g := vmm.New(e.vmm.Name(), r)
-	var from *saved
+	var from *snapshot
 	if e.options.Start == Snapshot {
 		cpus, memory := vmm.Size(e.options.CPUs, e.options.Memory, r.Limits)
-		if from, err = e.savedFor(ctx, r, saving{r.Image.Digest, cpus, memory, r.Limits.PIDs, r.Limits.IO}); err != nil {
+		if from, err = e.snapshotFor(ctx, r, snapshotKey{r.Image.Digest, cpus, memory, r.Limits.PIDs, r.Limits.IO}); err != nil {
 			return nil, err
 		}
 		g.RestartClock()
@@ -42,13 +42,13 @@ func (e *Environment) Start(ctx context.Context, r environment.Request) (_ envir
 		}
 	}()
 	waited := time.Since(begin)
-	m, copied, err := e.furnish(ctx, g, r, from, from != nil)
+	m, copied, err := e.prepareGuest(ctx, g, r, from, from != nil)
 	if err != nil {
 		return nil, err
 	}
 	g.NoteMemoryOption(e.options.Memory)
 	if !r.Limits.IO.None() {
-		g.Note("%s", togetherNote)
+		g.Note("%s", sharedRateNote)
 	}
 	d, c, err := e.launch(g, m, from != nil, from != nil)
 	if err != nil {
@@ -57,17 +57,17 @@ func (e *Environment) Start(ctx context.Context, r environment.Request) (_ envir
 	if err := g.Boot(ctx, c, d, e.options.StartTimeout); err != nil {
 		return nil, err
 	}
-	e.account(g, waited, copied, time.Since(begin), from != nil)
-	if isDouble(e.ownVersion()) {
-		g.Note("this is no %s, but its double: QEMU emulates the guest", e.vmm.Name())
+	e.setPhases(g, waited, copied, time.Since(begin), from != nil)
+	if isFake(e.programVersion()) {
+		g.Note("this is a fake %s: QEMU emulates the guest", e.vmm.Name())
 	}
 	e.vmm.Finish(g, m.Directory)
 	return g, nil
 }
 
-// account divides the start. A restored guest's kernel and agent started when
-// it was saved.
-func (e *Environment) account(g *vmm.Guest, waited, copied, total time.Duration, restored bool) {
+// setPhases divides the time of the start. A restored guest has no phases kernel
+// and agent, since they ran before the snapshot.
+func (e *Environment) setPhases(g *vmm.Guest, waited, copied, total time.Duration, restored bool) {
 	prepared := waited + copied
 	own := vmm.Phases(total-prepared, g.Agent().Hello())
 	if restored {
@@ -79,10 +79,10 @@ func (e *Environment) account(g *vmm.Guest, waited, copied, total time.Duration,
 	g.SetPhases(own)
 }
 
-// furnish makes all that a guest's program finds in its folder, and the group
-// that it runs in. Copied is how long the copy of a root disk took.
-func (e *Environment) furnish(ctx context.Context, g *vmm.Guest, r environment.Request, from *saved, await bool) (m *Machine, copied time.Duration, err error) {
-	guest, disk, data, err := e.parts(ctx, r.Image)
+// prepareGuest creates the files in the VMM's directory, and its cgroup. copied is
+// how long copying a root disk took.
+func (e *Environment) prepareGuest(ctx context.Context, g *vmm.Guest, r environment.Request, from *snapshot, await bool) (m *Machine, copied time.Duration, err error) {
+	guest, disk, data, err := e.prepared(ctx, r.Image)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -100,7 +100,7 @@ func (e *Environment) furnish(ctx context.Context, g *vmm.Guest, r environment.R
 	if m.Port, paths.Network, err = e.connect(g, r, m.User); err != nil {
 		return nil, 0, err
 	}
-	if m.CommandLine, err = e.line(m, r, await); err != nil {
+	if m.CommandLine, err = e.kernelCommandLine(m, r, await); err != nil {
 		return nil, 0, err
 	}
 	links := map[string]string{Kernel: guest.Vmlinux, Initramfs: guest.Initramfs, Root: disk}
@@ -117,26 +117,27 @@ func (e *Environment) furnish(ctx context.Context, g *vmm.Guest, r environment.R
 	g.SetFacts(map[string]string{"log.channel": "vsock", "log.driver": "none", "provider[machine]": e.vmm.Name(),
 		"disk.device": "virtio-blk", "disk.format": "raw", "disk.cache": e.vmm.DiskMode()})
 	for name, target := range links {
-		if err := m.lay(ctx, target, name); err != nil {
+		if err := m.place(ctx, target, name); err != nil {
 			return nil, 0, fmt.Errorf("the files of guest %s: %w", r.Name, err)
 		}
 	}
 	if from != nil {
-		err = from.put(m.Directory)
+		err = from.install(m.Directory)
 	} else {
 		err = data.Write(filepath.Join(m.Directory, Data))
 	}
 	if err != nil {
 		return nil, 0, fmt.Errorf("writing the disks of guest %s: %w", r.Name, err)
 	}
-	if err := m.own(Root, Data); err != nil {
+	if err := m.chown(Root, Data); err != nil {
 		return nil, 0, err
 	}
 	return m, copied, g.CreateCgroup()
 }
 
-// lay makes a file appear in the folder that the program runs in.
-func (m *Machine) lay(ctx context.Context, file, name string) error {
+// place makes a file available in the VMM's directory: a symbolic link, or, in a
+// jail, a hard link or a copy.
+func (m *Machine) place(ctx context.Context, file, name string) error {
 	file, err := filepath.Abs(file)
 	if err != nil {
 		return err
@@ -148,12 +149,12 @@ func (m *Machine) lay(ctx context.Context, file, name string) error {
 	if err := os.Link(file, at); err == nil {
 		return nil
 	}
-	return vmm.RunTool(ctx, "cp", "--reflink=auto", "--sparse=always", file, at) // on another file system
+	return vmm.RunTool(ctx, "cp", "--reflink=auto", "--sparse=always", file, at) // it is on another file system
 }
 
-// own gives what a jailed program writes to its user. The shared disk is no
-// such thing.
-func (m *Machine) own(names ...string) error {
+// chown gives files that a jailed VMM writes to its user. The shared root disk is
+// read-only.
+func (m *Machine) chown(names ...string) error {
 	if m.User == 0 {
 		return nil
 	}
@@ -162,20 +163,20 @@ func (m *Machine) own(names ...string) error {
 			continue
 		}
 		if err := os.Chown(filepath.Join(m.Directory, name), m.User, m.User); err != nil {
-			return fmt.Errorf("giving a file to the jail's user: %w", err)
+			return fmt.Errorf("changing the owner of a file to the jail's user: %w", err)
 		}
 	}
 	return nil
 }
 
-// connect takes a place at the request's network, else at one of the guest's
-// own where the options ask for it. There is one network card: the program
-// finds only the taps of the one namespace that it runs in.
+// connect attaches the guest to the request's network, or to a bridge for this
+// guest alone if the options say so. There is at most one network card, since the
+// VMM sees only the taps of the namespace in which it runs.
 func (e *Environment) connect(g *vmm.Guest, r environment.Request, user int) (*virtnet.Port, string, error) {
 	bridge, joins := r.Network.(*virtnet.Bridge)
 	switch {
 	case r.Network != nil && !joins:
-		return nil, "", fmt.Errorf("the network that guest %s shall join is no bridge: another environment made it", r.Name)
+		return nil, "", fmt.Errorf("the network of guest %s is not a bridge: another kind of environment created it", r.Name)
 	case r.Network == nil && e.options.Network == "none":
 		return nil, "none", nil
 	case r.Network == nil:
@@ -192,8 +193,8 @@ func (e *Environment) connect(g *vmm.Guest, r environment.Request, user int) (*v
 	return port, bridge.Path(), err
 }
 
-// launch makes the driver, and the command that runs in the guest's folder and
-// in the namespace of its tap.
+// launch returns the driver, and the command, which runs in the guest's directory
+// and in the network namespace of its tap.
 func (e *Environment) launch(g *vmm.Guest, m *Machine, load, listens bool) (*driver, vmm.Command, error) {
 	d, err := newDriver(e.vmm, m, load, listens, g.Note)
 	if err != nil {
@@ -212,11 +213,11 @@ func (e *Environment) launch(g *vmm.Guest, m *Machine, load, listens bool) (*dri
 	return d, c, nil
 }
 
-// longestLine is what a kernel for x86 reads of its command line.
-const longestLine = 2047
+// maxCommandLine is COMMAND_LINE_SIZE of an x86 kernel, without the terminator.
+const maxCommandLine = 2047
 
-// line is the kernel's command line.
-func (e *Environment) line(m *Machine, r environment.Request, await bool) (string, error) {
+// kernelCommandLine returns the guest's kernel command line.
+func (e *Environment) kernelCommandLine(m *Machine, r environment.Request, await bool) (string, error) {
 	words := []string{"console=ttyS0", "quiet", "panic=-1", "tare.root=/dev/vda", "tare.data=/dev/vdb", fmt.Sprintf("tare.vsock=%d", agentPort)}
 	if !m.RootWritable {
 		words = append(words, "tare.over=1")
@@ -237,7 +238,7 @@ func (e *Environment) line(m *Machine, r environment.Request, await bool) (strin
 	}
 	for _, entry := range r.Image.Env {
 		if strings.ContainsAny(entry, "\"\n") {
-			return "", fmt.Errorf("the image's environment has %q, and a kernel's command line carries neither double quotes nor new lines", entry)
+			return "", fmt.Errorf("the image's environment has %q, and a kernel command line cannot have double quotes or newlines", entry)
 		}
 		words = append(words, `"tare.env=`+entry+`"`)
 	}
@@ -245,8 +246,8 @@ func (e *Environment) line(m *Machine, r environment.Request, await bool) (strin
 		words = append(words, e.options.KernelArgs)
 	}
 	line := strings.Join(words, " ")
-	if len(line) > longestLine {
-		return "", fmt.Errorf("the guest kernel's command line would have %d characters, with the image's environment and kernel_args in it, and a kernel reads only %d", len(line), longestLine)
+	if len(line) > maxCommandLine {
+		return "", fmt.Errorf("the guest's kernel command line, with the image's environment and kernel_args, has %d characters, and the kernel accepts at most %d", len(line), maxCommandLine)
 	}
 	return line, nil
 }

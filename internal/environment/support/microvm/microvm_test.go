@@ -26,19 +26,19 @@ func TestAWrongOptionIsNamedWithWhatIsRight(t *testing.T) {
 		change func(*Options)
 		want   string
 	}{
-		{func(o *Options) { o.Program = "" }, `program: "" is no program`},
-		{func(o *Options) { o.Start = "resume" }, `start: "resume" is none of boot, snapshot`},
-		{func(o *Options) { o.Root = "disk" }, `root: "disk" is none of overlay, copy`},
-		{func(o *Options) { o.Network = "user" }, `network: "user" is none of none, tap, nat`},
-		{func(o *Options) { o.Memory = quantity.MiB }, "memory: 1MiB: it takes"},
+		{func(o *Options) { o.Program = "" }, `program: "" is not a program`},
+		{func(o *Options) { o.Start = "resume" }, `start: "resume" is not one of boot, snapshot`},
+		{func(o *Options) { o.Root = "disk" }, `root: "disk" is not one of overlay, copy`},
+		{func(o *Options) { o.Network = "user" }, `network: "user" is not one of none, tap, nat`},
+		{func(o *Options) { o.Memory = quantity.MiB }, "memory: 1MiB: it must be"},
 		{func(o *Options) { o.Memory = 100*quantity.MiB + 1 }, "whole MiB"},
-		{func(o *Options) { o.Data = 0 }, "data: 0B is too little"},
+		{func(o *Options) { o.Data = 0 }, "data: 0B is too small"},
 		{func(o *Options) { o.CPUs = -1 }, "cpus: -1"},
 		{func(o *Options) { o.DiskOps = -1 }, "disk_ops: -1"},
 		{func(o *Options) { o.NetBandwidth = -1 }, "net_bandwidth: -1"},
 		{func(o *Options) { o.StartTimeout = 0 }, "start_timeout: 0s"},
-		{func(o *Options) { o.Start, o.Network = Snapshot, "tap" }, "write network: none instead of tap"},
-		{func(o *Options) { o.Start, o.Root = Snapshot, "copy" }, "write root: overlay instead of copy"},
+		{func(o *Options) { o.Start, o.Network = Snapshot, "tap" }, "set network: none instead of tap"},
+		{func(o *Options) { o.Start, o.Root = Snapshot, "copy" }, "set root: overlay instead of copy"},
 	} {
 		o := Defaults("x")
 		c.change(&o)
@@ -78,13 +78,13 @@ func TestLimitsOfIOHoldWhereReadsAndWritesAreAlike(t *testing.T) {
 		{limits: environment.IO{Read: 1000, Write: 1000}},
 		{limits: environment.IO{ReadOps: 50, WriteOps: 50}},
 		{limits: environment.IO{Read: 1000, Write: 1000, ReadOps: 50, WriteOps: 50}},
-		{environment.IO{Read: 2048, Write: 1024}, Options{}, "limits: io: Some VMM bounds what a disk reads and writes together, so read: 2KiB and write: 1KiB cannot both hold: write the same for both"},
+		{environment.IO{Read: 2048, Write: 1024}, Options{}, "limits: io: Some VMM limits reads and writes of a disk together, so read: 2KiB and write: 1KiB cannot both be enforced: set both to the same value"},
 		{environment.IO{Write: 1000}, Options{}, "read: 0B and write: 1000B"},
 		{environment.IO{Read: 1000, Write: 1000, ReadOps: 5}, Options{}, "read_ops: 5 and write_ops: 0"},
-		{environment.IO{Read: 1000, Write: 1000}, Options{DiskBandwidth: 5}, "limits: io: the options disk_bandwidth and disk_ops"},
+		{environment.IO{Read: 1000, Write: 1000}, Options{DiskBandwidth: 5}, "limits: io: this environment's options disk_bandwidth and disk_ops"},
 	} {
 		e := &Environment{vmm: named{}, options: c.options}
-		err := e.bearable(c.limits)
+		err := e.checkIO(c.limits)
 		if c.refusal != "" {
 			if err == nil || !strings.Contains(err.Error(), c.refusal) {
 				t.Errorf("%+v: %v, not %q", c.limits, err, c.refusal)
@@ -92,7 +92,7 @@ func TestLimitsOfIOHoldWhereReadsAndWritesAreAlike(t *testing.T) {
 			continue
 		}
 		has := c.options.diskLimiter(c.limits)
-		sights := seen("Some VMM", c.limits, []*Limiter{has, has})
+		sights := sightsOf("Some VMM", c.limits, []*Limiter{has, has})
 		if err != nil || !c.limits.None() && len(sights) == 0 {
 			t.Errorf("%+v: %v, %v", c.limits, sights, err)
 		}
@@ -102,7 +102,7 @@ func TestLimitsOfIOHoldWhereReadsAndWritesAreAlike(t *testing.T) {
 			}
 		}
 		for _, disks := range [][]*Limiter{nil, {has, nil}, {limiter(999, 49)}} {
-			for _, s := range seen("Some VMM", c.limits, disks) {
+			for _, s := range sightsOf("Some VMM", c.limits, disks) {
 				if s.Holds {
 					t.Errorf("%+v on %v: %v", c.limits, disks, s)
 				}
@@ -119,23 +119,23 @@ func TestTheReasonIsTakenOutOfEveryKindOfRefusal(t *testing.T) {
 		"":                            "no reason given",
 		"{}":                          "{}",
 	} {
-		if got := fault([]byte(body)); got != want {
+		if got := faultMessage([]byte(body)); got != want {
 			t.Errorf("%q: %q", body, got)
 		}
 	}
 }
 
 // here is a place whose path is too long for a socket's.
-func here(t *testing.T) *place {
+func here(t *testing.T) *socketDir {
 	folder := filepath.Join(t.TempDir(), strings.Repeat("long ", 30))
 	if err := os.MkdirAll(folder, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	p, err := openPlace(folder)
+	p, err := openSocketDir(folder)
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { p.folder.Close() })
+	t.Cleanup(func() { p.dir.Close() })
 	return p
 }
 
@@ -166,7 +166,7 @@ func TestARefusalNamesTheRequest(t *testing.T) {
 }
 
 func TestACallToAGuestSaysWhetherSomebodyListens(t *testing.T) {
-	for answer, want := range map[string]string{"OK 1073741824\n": "", "": "nobody in the guest listens", "WHAT\n": `the VMM answered "WHAT\n"`} {
+	for answer, want := range map[string]string{"OK 1073741824\n": "", "": "the guest does not listen", "WHAT\n": `the VMM answered "WHAT\n"`} {
 		p := here(t)
 		l, err := net.Listen("unix", p.path(VSock))
 		if err != nil {
@@ -184,7 +184,7 @@ func TestACallToAGuestSaysWhetherSomebodyListens(t *testing.T) {
 			conn.Write([]byte(answer))
 			conn.Close()
 		}()
-		conn, err := call(t.Context(), p)
+		conn, err := dialAgent(t.Context(), p)
 		if got := <-asked; got != "CONNECT 1024\n" {
 			t.Errorf("asked %q", got)
 		}
@@ -204,7 +204,7 @@ func TestADoubleIsKnownByItsVersion(t *testing.T) {
 		t.Fatal(err)
 	}
 	version, err := Version(t.Context(), program)
-	if err != nil || version != "VMM v1.2 (double)" || !isDouble(version) || isDouble("VMM v1.2") {
+	if err != nil || version != "VMM v1.2 (double)" || !isFake(version) || isFake("VMM v1.2") {
 		t.Errorf("%q, %v", version, err)
 	}
 	if _, err := Version(t.Context(), "/absent"); err == nil || !strings.Contains(err.Error(), "not on the PATH") {

@@ -1,12 +1,10 @@
-// Package fakevmm is the part that the doubles of VMMs have in common: programs
-// that speak a VMM's published API and refuse what it refuses, but let QEMU
-// emulate the guest, so that the whole way of a provider can be gone where KVM
-// or the VMM is missing. A double is for tests; it says what it is in its
-// version, and no figure of it is one of the VMM.
+// Package fakevmm has what the test doubles of VMMs share: programs that implement
+// a VMM's published API, with its error responses, and let QEMU emulate the guest,
+// so that a kind can be tested where KVM or the VMM is missing. A fake's version
+// says that it is one, and none of its measurements is that of the VMM.
 //
-// What it does not have: the VMM's own vsock device. The guest gets a
-// virtio-serial port in its place, and the kernel's command line is changed
-// accordingly; the sockets at the host are those of the VMM.
+// A fake has no vsock device. Its guest gets a virtio-serial port instead, and the
+// kernel command line is changed accordingly; the host's sockets are as the VMM's.
 package fakevmm
 
 import (
@@ -20,6 +18,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -29,7 +28,7 @@ import (
 	"tare/internal/environment/support/vmm"
 )
 
-// Guest is what a VMM was told of its guest.
+// Guest is the configuration of a guest.
 type Guest struct {
 	Kernel, Initramfs, Line string
 	CPUs                    int
@@ -40,29 +39,27 @@ type Guest struct {
 	PCI                     bool   // q35 in place of microvm
 }
 
-// Disk of a guest, with the limits of both directions together; 0 is none.
+// Disk is a disk of a guest. The limits are of both directions together; 0 is none.
 type Disk struct {
 	Path           string
 	ReadOnly       bool
-	Cache          string // QEMU's word
+	Cache          string // QEMU's cache mode
 	Bandwidth, Ops int64
 }
 
-// Net is a network card at a tap.
+// Net is a network card with a tap.
 type Net struct{ Tap, MAC string }
 
-// Machine is a QEMU that emulates a guest.
+// Machine is a QEMU process that emulates a guest.
 type Machine struct {
-	Opened chan struct{} // closed when the guest's agent is at its port
+	Opened chan struct{} // closed when the guest's agent has opened its port
 
 	monitor *qmp.Monitor
 	agent   net.Conn
 	exited  chan struct{}
 	status  error
 	once    sync.Once
-
-	mutex sync.Mutex
-	reset bool // the guest asked for its end
+	reset   atomic.Bool // the guest reset itself
 }
 
 const (
@@ -72,8 +69,8 @@ const (
 	agentFD   = 4
 )
 
-// Start makes a guest that stands still: one to boot, or one that was saved to a
-// file.
+// Start starts QEMU with a guest, to boot or from a file of Save, and connects the
+// sockets of its vsock. The guest is paused.
 func Start(ctx context.Context, g Guest, saved string) (_ *Machine, err error) {
 	m := &Machine{Opened: make(chan struct{}), exited: make(chan struct{})}
 	monitor, theirMonitor, err := pair()
@@ -97,7 +94,7 @@ func Start(ctx context.Context, g Guest, saved string) (_ *Machine, err error) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	started := make(chan error)
 	go func() {
-		runtime.LockOSThread() // whose end would kill QEMU
+		runtime.LockOSThread() // its exit would send the parent-death signal
 		err := cmd.Start()
 		started <- err
 		if err == nil {
@@ -108,19 +105,16 @@ func Start(ctx context.Context, g Guest, saved string) (_ *Machine, err error) {
 	if err := <-started; err != nil {
 		return nil, err
 	}
-	if m.monitor, err = qmp.Open(ctx, monitor, m.hear); err != nil {
+	if m.monitor, err = qmp.Open(ctx, monitor, m.handleEvent); err != nil {
 		return nil, err
 	}
 	if saved != "" {
-		if err := m.monitor.Execute(ctx, "migrate-incoming", map[string]string{"uri": "exec:cat " + saved}, nil); err != nil {
+		if err := m.migrate(ctx, "migrate-incoming", "exec:cat "+saved); err != nil {
 			return nil, err
 		}
-		if err := m.moved(ctx); err != nil {
-			return nil, err
-		}
-		m.once.Do(func() { close(m.Opened) }) // it was when it was saved
+		m.once.Do(func() { close(m.Opened) }) // as it was when the guest was saved
 	}
-	return m, nil
+	return m, m.bridge(&g)
 }
 
 func pair() (net.Conn, *os.File, error) {
@@ -128,13 +122,13 @@ func pair() (net.Conn, *os.File, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	ours := os.NewFile(uintptr(fds[0]), "double")
+	ours := os.NewFile(uintptr(fds[0]), "fake")
 	defer ours.Close()
 	conn, err := net.FileConn(ours)
 	return conn, os.NewFile(uintptr(fds[1]), "qemu"), err
 }
 
-// arguments of QEMU.
+// arguments returns QEMU's arguments.
 func (g *Guest) arguments() []string {
 	machine, bus := "microvm,pit=on,pic=on,rtc=on,x-option-roms=off", "-device"
 	if g.PCI {
@@ -168,8 +162,8 @@ func (g *Guest) arguments() []string {
 	return list
 }
 
-// Port is the one of vsock that the kernel's command line names.
-func (g *Guest) Port() string {
+// port returns the vsock port that the kernel command line names.
+func (g *Guest) port() string {
 	for _, word := range strings.Fields(g.Line) {
 		if port, ok := strings.CutPrefix(word, "tare.vsock="); ok {
 			return port
@@ -178,10 +172,10 @@ func (g *Guest) Port() string {
 	return ""
 }
 
-// line changes what this machine has not: vsock, a reset by the keyboard's
-// controller, and a clock whose speed the kernel finds out.
+// line adapts the kernel command line to a machine without vsock, without a reset
+// by the keyboard controller, and with a TSC that the kernel cannot calibrate.
 func (g *Guest) line() string {
-	line := strings.Replace(g.Line, "tare.vsock="+g.Port(), "tare.port="+portName, 1)
+	line := strings.Replace(g.Line, "tare.vsock="+g.port(), "tare.port="+portName, 1)
 	if !g.PCI {
 		line += " reboot=t"
 	}
@@ -191,35 +185,36 @@ func (g *Guest) line() string {
 	return line
 }
 
-func (m *Machine) hear(e qmp.Event) {
+func (m *Machine) handleEvent(e qmp.Event) {
+	data := string(e.Data)
 	switch e.Name {
 	case "VSERPORT_CHANGE":
-		if strings.Contains(string(e.Data), "true") {
+		if strings.Contains(data, "true") {
 			m.once.Do(func() { close(m.Opened) })
 		}
 	case "SHUTDOWN":
-		m.mutex.Lock()
-		m.reset = m.reset || strings.Contains(string(e.Data), "guest-reset") || strings.Contains(string(e.Data), "guest-panic")
-		m.mutex.Unlock()
+		if strings.Contains(data, "guest-reset") || strings.Contains(data, "guest-panic") {
+			m.reset.Store(true)
+		}
 	}
 }
 
-// Resume lets the guest run.
+// Resume runs the guest.
 func (m *Machine) Resume(ctx context.Context) error { return m.monitor.Execute(ctx, "cont", nil, nil) }
 
-// Pause stops it.
+// Pause pauses it.
 func (m *Machine) Pause(ctx context.Context) error { return m.monitor.Execute(ctx, "stop", nil, nil) }
 
-// Save writes a guest that stands still to a file.
+// Save writes a paused guest to a file.
 func (m *Machine) Save(ctx context.Context, file string) error {
-	if err := m.monitor.Execute(ctx, "migrate", map[string]string{"uri": "exec:cat >" + file}, nil); err != nil {
-		return err
-	}
-	return m.moved(ctx)
+	return m.migrate(ctx, "migrate", "exec:cat >"+file)
 }
 
-// moved waits until QEMU has written or read a guest.
-func (m *Machine) moved(ctx context.Context) error {
+// migrate saves or loads a guest, and waits until that is done.
+func (m *Machine) migrate(ctx context.Context, command, uri string) error {
+	if err := m.monitor.Execute(ctx, command, map[string]string{"uri": uri}, nil); err != nil {
+		return err
+	}
 	for {
 		var now struct {
 			Status string `json:"status"`
@@ -236,21 +231,14 @@ func (m *Machine) moved(ctx context.Context) error {
 		}
 		select {
 		case <-m.exited:
-			return errors.New("QEMU ended")
+			return errors.New("QEMU exited")
 		case <-time.After(5 * time.Millisecond):
 		}
 	}
 }
 
-// Wait is closed at QEMU's end.
-func (m *Machine) Wait() <-chan struct{} { return m.exited }
-
-// Reset says whether the guest reset itself, and Status how QEMU ended.
-func (m *Machine) Reset() bool {
-	m.mutex.Lock()
-	defer m.mutex.Unlock()
-	return m.reset
+// Wait waits for QEMU's exit. reset is set if the guest reset itself.
+func (m *Machine) Wait() (reset bool, err error) {
+	<-m.exited
+	return m.reset.Load(), m.status
 }
-
-// Status is how QEMU ended.
-func (m *Machine) Status() error { return m.status }
