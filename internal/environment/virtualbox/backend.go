@@ -15,17 +15,17 @@ import (
 	"tare/internal/quantity"
 )
 
-// box is VirtualBox as a hypervisor.
+// box implements hypervisor.Hypervisor for VirtualBox.
 type box struct {
 	client
 	options Options
-	// cloning is one at a time: VirtualBox locks the template's disks meanwhile.
+	// cloning serializes clones: VirtualBox locks the template's disks.
 	cloning sync.Mutex
 }
 
 func newBox(o Options) *box { return &box{client: client{o.Program, o.RunAs}, options: o} }
 
-// at is what a note keeps of the way back to the VM.
+// at returns the options that a note needs to reach the VM again.
 func (b *box) at() Options {
 	return Options{Program: b.Program, RunAs: b.RunAs, Network: b.options.Network}
 }
@@ -33,8 +33,8 @@ func (b *box) at() Options {
 // rule is the name of the forwarded port.
 const rule = "tare-ssh"
 
-// State of a VM; saved and aborted VMs are off, too, but only poweroff and
-// aborted ones can be changed.
+// State returns the state of a VM. Only VMs in the states poweroff and aborted can be
+// changed; all others, including saved, count as on.
 func (b *box) State(ctx context.Context, name string) (s hypervisor.State, err error) {
 	i, err := b.info(ctx, name)
 	if refused(err, notFound) {
@@ -59,7 +59,7 @@ func (b *box) State(ctx context.Context, name string) (s hypervisor.State, err e
 	return s, nil
 }
 
-// Clone makes a VM of its own, from a snapshot or the present state.
+// Clone creates a VM from a snapshot or the current state.
 func (b *box) Clone(ctx context.Context, v hypervisor.VM) error {
 	words := []string{"clonevm", v.Template, "--name", v.Name, "--register"}
 	if b.options.Folder != "" {
@@ -74,7 +74,7 @@ func (b *box) Clone(ctx context.Context, v hypervisor.VM) error {
 				return err
 			}
 			if snapshot = i["CurrentSnapshotUUID"]; snapshot == "" {
-				return fmt.Errorf("virtual machine %s has no snapshot to link a clone to: VBoxManage snapshot %q take tare, or mode: clone", v.Template, v.Template)
+				return fmt.Errorf("virtual machine %s has no snapshot for a linked clone; run `VBoxManage snapshot %q take tare`, or use mode: clone", v.Template, v.Template)
 			}
 		}
 	}
@@ -83,42 +83,42 @@ func (b *box) Clone(ctx context.Context, v hypervisor.VM) error {
 	}
 	b.cloning.Lock()
 	defer b.cloning.Unlock()
-	_, err := b.patiently(ctx, words...)
+	_, err := b.retryLocked(ctx, words...)
 	return err
 }
 
-// Restore puts a VM back to its snapshot.
+// Restore reverts a VM to its snapshot.
 func (b *box) Restore(ctx context.Context, v hypervisor.VM) error {
 	words := []string{"snapshot", v.Name, "restore", v.Snapshot}
 	if v.Snapshot == "" {
 		words = []string{"snapshot", v.Name, "restorecurrent"}
 	}
-	_, err := b.patiently(ctx, words...)
+	_, err := b.retryLocked(ctx, words...)
 	return err
 }
 
-// Label writes the VM's extra data.
+// Label writes labels to the VM's extra data.
 func (b *box) Label(ctx context.Context, v hypervisor.VM, labels map[string]string) error {
 	for key, value := range labels {
 		words := []string{"setextradata", v.Name, key}
 		if value != "" {
 			words = append(words, value)
 		}
-		if _, err := b.patiently(ctx, words...); err != nil {
+		if _, err := b.retryLocked(ctx, words...); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// Resize sets the CPUs, the memory and the first adapter. The quota and the
-// cores are the group's in which the VM's process runs.
+// Resize sets the CPUs, the memory and the first adapter. The CPU quota and the cores
+// are limits of the cgroup of the VM's process.
 func (b *box) Resize(ctx context.Context, v hypervisor.VM, s hypervisor.Size) ([]string, error) {
 	words := []string{"modifyvm", v.Name}
 	if s.CPUs > 0 {
 		words = append(words, "--cpus", strconv.Itoa(s.CPUs))
 		if s.CPUs > 1 {
-			words = append(words, "--ioapic", "on") // without it the guest starts one of them
+			words = append(words, "--ioapic", "on") // without an I/O APIC the guest starts only one CPU
 		}
 	}
 	if s.Memory > 0 {
@@ -131,12 +131,12 @@ func (b *box) Resize(ctx context.Context, v hypervisor.VM, s hypervisor.Size) ([
 	case bridged:
 		words = append(words, "--bridgeadapter1", b.options.Adapter)
 	}
-	_, err := b.patiently(ctx, words...)
+	_, err := b.retryLocked(ctx, words...)
 	return nil, err
 }
 
-// PowerOn forwards a port of this machine to the guest's, where the VM's
-// network needs it, and starts the VM without a window.
+// PowerOn starts the VM headless. Under NAT it first forwards a port of this machine
+// to the guest's sshd.
 func (b *box) PowerOn(ctx context.Context, v hypervisor.VM, port int) error {
 	i, err := b.info(ctx, v.Name)
 	if err != nil {
@@ -153,39 +153,39 @@ func (b *box) PowerOn(ctx context.Context, v hypervisor.VM, port int) error {
 		if err != nil {
 			return err
 		}
-		if _, err := b.patiently(ctx, "modifyvm", v.Name, "--natpf1", fmt.Sprintf("%s,tcp,127.0.0.1,%s,,%d", rule, free, port)); err != nil {
+		if _, err := b.retryLocked(ctx, "modifyvm", v.Name, "--natpf1", fmt.Sprintf("%s,tcp,127.0.0.1,%s,,%d", rule, free, port)); err != nil {
 			return err
 		}
 	}
-	_, err = b.patiently(ctx, "startvm", v.Name, "--type", "headless")
+	_, err = b.retryLocked(ctx, "startvm", v.Name, "--type", "headless")
 	return err
 }
 
-// unforward takes a rule of tare's off; one of another name stays.
+// unforward removes tare's forwarding rule; other rules are kept.
 func (b *box) unforward(ctx context.Context, v hypervisor.VM, i info) error {
 	if _, there := i.forward(rule); !there {
 		return nil
 	}
-	_, err := b.patiently(ctx, "modifyvm", v.Name, "--natpf1", "delete", rule)
+	_, err := b.retryLocked(ctx, "modifyvm", v.Name, "--natpf1", "delete", rule)
 	return err
 }
 
-// freePort is one of this machine's that nobody listens on. Somebody else may
-// take it before VirtualBox does: the guest's key tells the two apart.
+// freePort returns a free port of this machine. Another process may bind it before
+// VirtualBox does; the check of the guest's host key detects this.
 func freePort() (string, error) {
 	l, err := net.Listen("tcp4", "127.0.0.1:0")
 	if err != nil {
-		return "", fmt.Errorf("looking for a free port to reach a guest by: %w", err)
+		return "", fmt.Errorf("finding a free port to forward to a guest: %w", err)
 	}
 	defer l.Close()
 	_, port, err := net.SplitHostPort(l.Addr().String())
 	return port, err
 }
 
-// ipProperty is where the Guest Additions write the first adapter's address.
+// ipProperty is the guest property with the first adapter's address.
 const ipProperty = "/VirtualBox/GuestInfo/Net/0/V4/IP"
 
-// Reach is the forwarded port, or the address that the Guest Additions tell.
+// Reach returns the forwarded port, or the address that the Guest Additions report.
 func (b *box) Reach(ctx context.Context, v hypervisor.VM, port int) (string, error) {
 	if b.options.Network == nat {
 		i, err := b.info(ctx, v.Name)
@@ -194,7 +194,7 @@ func (b *box) Reach(ctx context.Context, v hypervisor.VM, port int) (string, err
 		}
 		forwarded, ok := i.forward(rule)
 		if !ok {
-			return "", fmt.Errorf("virtual machine %s has lost its forwarded port %s", v.Name, rule)
+			return "", fmt.Errorf("virtual machine %s has no forwarded port %s any more", v.Name, rule)
 		}
 		return net.JoinHostPort("127.0.0.1", forwarded), nil
 	}
@@ -203,22 +203,22 @@ func (b *box) Reach(ctx context.Context, v hypervisor.VM, port int) (string, err
 		if err != nil {
 			return "", err
 		}
-		value, told := strings.CutPrefix(strings.TrimSpace(out), "Value: ")
-		if address, err := netip.ParseAddr(value); told && err == nil && address.Is4() && !address.IsUnspecified() {
+		value, known := strings.CutPrefix(strings.TrimSpace(out), "Value: ")
+		if address, err := netip.ParseAddr(value); known && err == nil && address.Is4() && !address.IsUnspecified() {
 			return net.JoinHostPort(address.String(), strconv.Itoa(port)), nil
 		}
 		select {
 		case <-ctx.Done():
-			return "", fmt.Errorf("virtual machine %s never told its address (%s): has the template the Guest Additions? %w", v.Name, ipProperty, context.Cause(ctx))
+			return "", fmt.Errorf("virtual machine %s did not report its address (%s); install the Guest Additions in the template: %w", v.Name, ipProperty, context.Cause(ctx))
 		case <-time.After(pace):
 		}
 	}
 }
 
-// PowerOff pulls the plug, waits until VirtualBox has noticed, and takes the
-// forwarded port back.
+// PowerOff switches the VM off without a shutdown, waits until it is off, and removes
+// the forwarded port.
 func (b *box) PowerOff(ctx context.Context, v hypervisor.VM) error {
-	if _, err := b.patiently(ctx, "controlvm", v.Name, "poweroff"); err != nil && !off(err) {
+	if _, err := b.retryLocked(ctx, "controlvm", v.Name, "poweroff"); err != nil && !off(err) {
 		return err
 	}
 	i, err := b.info(ctx, v.Name)
@@ -230,7 +230,7 @@ func (b *box) PowerOff(ctx context.Context, v hypervisor.VM) error {
 
 // Delete unregisters the VM and deletes its files.
 func (b *box) Delete(ctx context.Context, v hypervisor.VM) error {
-	_, err := b.patiently(ctx, "unregistervm", v.Name, "--delete")
+	_, err := b.retryLocked(ctx, "unregistervm", v.Name, "--delete")
 	if refused(err, notFound) {
 		return nil
 	}

@@ -21,34 +21,34 @@ type client struct {
 	RunAs   string `json:"run_as,omitempty"`
 }
 
-// The codes by which VirtualBox says what it refuses.
+// The error codes of VirtualBox that tare handles.
 const (
 	notFound = "VBOX_E_OBJECT_NOT_FOUND"
 	badState = "VBOX_E_INVALID_OBJECT_STATE" // locked by a session
 )
 
-// refusal is a command that VBoxManage did not do.
+// refusal is a failed command of VBoxManage.
 type refusal struct {
 	words []string
 	exit  string
-	said  string // its errors, without its name and their details
-	code  string // such as VBOX_E_OBJECT_NOT_FOUND; "" for none
+	text  string // its error messages, without the prefix and the details
+	code  string // such as VBOX_E_OBJECT_NOT_FOUND; "" if there is none
 }
 
 func (r *refusal) Error() string {
-	return fmt.Sprintf("VBoxManage %s: %s (%s)", strings.Join(r.words, " "), r.said, r.exit)
+	return fmt.Sprintf("VBoxManage %s: %s (%s)", strings.Join(r.words, " "), r.text, r.exit)
 }
 
-// refused says whether an error is a refusal with this code.
+// refused reports whether an error is a refusal with this code.
 func refused(err error, code string) bool {
 	var r *refusal
 	return errors.As(err, &r) && r.code == code
 }
 
-// off says whether an error is "there is nothing to power off".
+// off reports whether an error means that the VM is already off.
 func off(err error) bool {
 	var r *refusal
-	return errors.As(err, &r) && (strings.Contains(r.said, "is not currently running") || strings.Contains(r.said, "Invalid machine state: PoweredOff"))
+	return errors.As(err, &r) && (strings.Contains(r.text, "is not currently running") || strings.Contains(r.text, "Invalid machine state: PoweredOff"))
 }
 
 var (
@@ -56,11 +56,11 @@ var (
 	codeWord  = regexp.MustCompile(`^Details: code ([A-Z_]+)`)
 )
 
-// run runs a command to its end and returns what it printed.
+// run runs a command and returns its stdout.
 func (c client) run(ctx context.Context, words ...string) (string, error) {
 	cmd := exec.CommandContext(ctx, c.Program, words...)
-	// VBoxManage takes an interrupt as a wish to cancel, and clears up; killed,
-	// it would leave half a clone.
+	// VBoxManage cancels its operation on SIGINT and cleans up; SIGKILL would leave
+	// an incomplete clone.
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
 	cmd.WaitDelay = cancelling
 	var out, errs bytes.Buffer
@@ -78,29 +78,30 @@ func (c client) run(ctx context.Context, words ...string) (string, error) {
 	return "", explain(words, err.Error(), errs.String())
 }
 
-// cancelling is how long VBoxManage may take to cancel what it does.
+// cancelling is the timeout of VBoxManage for cancelling an operation.
 const cancelling = 30 * time.Second
 
-func explain(words []string, exit, text string) *refusal {
+// explain parses the stderr of VBoxManage.
+func explain(words []string, exit, stderr string) *refusal {
 	r := &refusal{words: words, exit: exit}
-	var said []string
-	for _, match := range complaint.FindAllStringSubmatch(text, -1) {
+	var messages []string
+	for _, match := range complaint.FindAllStringSubmatch(stderr, -1) {
 		if code := codeWord.FindStringSubmatch(match[1]); code != nil {
 			r.code = code[1]
 		} else if !strings.HasPrefix(match[1], "Context: ") {
-			said = append(said, match[1])
+			messages = append(messages, match[1])
 		}
 	}
-	if r.said = strings.Join(said, "; "); r.said == "" {
-		r.said = strings.TrimSpace(text)
+	if r.text = strings.Join(messages, "; "); r.text == "" {
+		r.text = strings.TrimSpace(stderr)
 	}
 	if r.code != "" {
-		r.said += ", " + r.code
+		r.text += ", " + r.code
 	}
 	return r
 }
 
-// as makes a command the user's whose VMs they are.
+// as makes a command run as the user RunAs, who owns the VMs.
 func (c client) as(cmd *exec.Cmd) error {
 	if c.RunAs == "" {
 		return nil
@@ -127,9 +128,9 @@ func (c client) as(cmd *exec.Cmd) error {
 	return nil
 }
 
-// patiently runs a command again while the VM is locked: VirtualBox unlocks it
-// some time after the process that ran it has ended.
-func (c client) patiently(ctx context.Context, words ...string) (string, error) {
+// retryLocked runs a command, and again while the VM is locked: VirtualBox unlocks a
+// VM some time after its process has exited.
+func (c client) retryLocked(ctx context.Context, words ...string) (string, error) {
 	deadline := time.Now().Add(unlocking)
 	for {
 		out, err := c.run(ctx, words...)
@@ -149,7 +150,7 @@ const (
 	pace      = 200 * time.Millisecond
 )
 
-// info is what showvminfo --machinereadable says: key to value, without quotes.
+// info is the output of showvminfo --machinereadable: key to value, without quotes.
 type info map[string]string
 
 func (c client) info(ctx context.Context, vm string) (info, error) {
@@ -160,8 +161,8 @@ func (c client) info(ctx context.Context, vm string) (info, error) {
 	return parseInfo(out), nil
 }
 
-// parseInfo reads lines of key=value. Keys and values may stand in quotes, and
-// values with several lines are cut to their first.
+// parseInfo parses lines of key=value. Keys and values may be quoted. Of values with
+// several lines only the first is kept.
 func parseInfo(text string) info {
 	i := info{}
 	for line := range strings.Lines(text) {
@@ -180,7 +181,7 @@ func parseInfo(text string) info {
 	return i
 }
 
-// forward is the rule of a port of the guest on the VM's first adapter.
+// forward returns the host port of a forwarding rule of the VM's first adapter.
 func (i info) forward(name string) (hostPort string, ok bool) {
 	for key, value := range i {
 		// Forwarding(0)="tare-ssh,tcp,127.0.0.1,40001,,22"
@@ -191,7 +192,7 @@ func (i info) forward(name string) (hostPort string, ok bool) {
 	return "", false
 }
 
-// list is the names of all registered VMs.
+// list returns the names of all registered VMs.
 func (c client) list(ctx context.Context) ([]string, error) {
 	out, err := c.run(ctx, "list", "vms")
 	if err != nil {
@@ -207,7 +208,7 @@ func (c client) list(ctx context.Context) ([]string, error) {
 	return names, nil
 }
 
-// extra is one of the VM's extra data; "" where there is none.
+// extra returns a value of the VM's extra data; "" if it is not set.
 func (c client) extra(ctx context.Context, vm, key string) (string, error) {
 	out, err := c.run(ctx, "getextradata", vm, key)
 	if err != nil {
@@ -222,15 +223,15 @@ func (c client) extra(ctx context.Context, vm, key string) (string, error) {
 
 var versionLine = regexp.MustCompile(`(?m)^(\d+)\.\d+\.\d+\S*$`)
 
-// version is VirtualBox's, such as 7.0.20r163906, and what VBoxManage warns of
-// above it.
+// version returns the version of VirtualBox, such as 7.0.20r163906, and the warning
+// that VBoxManage prints before it.
 func (c client) version(ctx context.Context) (version, warning string, err error) {
 	out, err := c.run(ctx, "--version")
 	if err != nil {
 		return "", "", err
 	}
 	if version = versionLine.FindString(out); version == "" {
-		return "", "", fmt.Errorf("%s --version printed %q, which has no version in it", c.Program, strings.TrimSpace(out))
+		return "", "", fmt.Errorf("%s --version printed %q, which contains no version", c.Program, strings.TrimSpace(out))
 	}
 	warning, _, _ = strings.Cut(out, version)
 	return version, strings.Join(strings.Fields(warning), " "), nil

@@ -9,11 +9,10 @@ import (
 	"tare/internal/environment"
 )
 
-// networked are VMs with a network on which they and this machine reach each
-// other. It is there already: nothing is made for a study.
+// networked are VMs on an existing network that also connects them with this machine.
 type networked struct{ *machines }
 
-// NewNetwork is the network that the VMs' first adapters are on anyway.
+// NewNetwork returns the existing network of the VMs' first adapters.
 func (n *networked) NewNetwork(context.Context, *cleanup.Owner, string) (environment.Network, error) {
 	o := n.box.options
 	device, err := net.InterfaceByName(o.Adapter)

@@ -10,19 +10,19 @@ import (
 	"tare/internal/environment/support/hypervisor"
 )
 
-// Options of the kind virtualbox, as a study writes them.
+// Options of the kind virtualbox, as in a study.
 type Options struct {
 	hypervisor.Options `yaml:",inline"`
-	// Network of the VM's first adapter: nat (VirtualBox's own stack, with a
-	// forwarded port to the guest's sshd), hostonly or bridged.
+	// Network of the VM's first adapter: nat (VirtualBox's user-mode stack, with a
+	// port forwarded to the guest's sshd), hostonly or bridged.
 	Network string `yaml:"network" json:"network"`
 	// Adapter is the host's interface for hostonly and bridged.
 	Adapter string `yaml:"adapter" json:"adapter,omitempty"`
-	// Folder is where clones are made; "" is VirtualBox's own.
+	// Folder is the directory of clones; "" is VirtualBox's default.
 	Folder string `yaml:"folder" json:"folder,omitempty"`
-	// RunAs is the user of this machine whose VMs they are; "" is oneself.
+	// RunAs is the user of this machine who owns the VMs; "" is the current one.
 	RunAs string `yaml:"run_as" json:"run_as,omitempty"`
-	// Program is VBoxManage, by its name on the PATH or its path.
+	// Program is the name or the path of VBoxManage.
 	Program string `yaml:"program" json:"program"`
 }
 
@@ -37,7 +37,7 @@ const (
 	bridged  = "bridged"
 )
 
-// Validate says everything that is wrong with the options.
+// Validate returns every error in the options.
 func (o *Options) Validate() error {
 	var wrong []error
 	networks := []string{nat, hostonly, bridged}
@@ -45,20 +45,20 @@ func (o *Options) Validate() error {
 	case !slices.Contains(networks, o.Network):
 		wrong = append(wrong, fmt.Errorf("network: %q is none of %s", o.Network, strings.Join(networks, ", ")))
 	case o.Network == nat && o.Adapter != "":
-		wrong = append(wrong, fmt.Errorf("adapter: network: nat has none on the host"))
+		wrong = append(wrong, fmt.Errorf("adapter: not used with network: nat"))
 	case o.Network == hostonly && o.Adapter == "":
-		wrong = append(wrong, fmt.Errorf("adapter: network: hostonly needs the host's interface, such as vboxnet0: VBoxManage list hostonlyifs"))
+		wrong = append(wrong, fmt.Errorf("adapter: network: hostonly needs an interface of the host, such as vboxnet0; `VBoxManage list hostonlyifs` lists them"))
 	case o.Network == bridged && o.Adapter == "":
-		wrong = append(wrong, fmt.Errorf("adapter: network: bridged needs the host's interface, such as eth0: VBoxManage list bridgedifs"))
+		wrong = append(wrong, fmt.Errorf("adapter: network: bridged needs an interface of the host, such as eth0; `VBoxManage list bridgedifs` lists them"))
 	}
 	if strings.HasPrefix(o.Adapter, "-") {
-		wrong = append(wrong, fmt.Errorf("adapter: %q is no interface", o.Adapter))
+		wrong = append(wrong, fmt.Errorf("adapter: %q is not a valid interface name", o.Adapter))
 	}
 	if o.Folder != "" && !filepath.IsAbs(o.Folder) {
-		wrong = append(wrong, fmt.Errorf("folder: %q is no absolute path", o.Folder))
+		wrong = append(wrong, fmt.Errorf("folder: %q is not an absolute path", o.Folder))
 	}
 	if o.Folder != "" && o.Mode != hypervisor.Linked && o.Mode != hypervisor.Clone {
-		wrong = append(wrong, fmt.Errorf("folder: mode: %s makes no clone", o.Mode))
+		wrong = append(wrong, fmt.Errorf("folder: not used with mode: %s, which makes no clone", o.Mode))
 	}
 	if o.RunAs != "" {
 		if _, err := user.Lookup(o.RunAs); err != nil {
@@ -66,7 +66,7 @@ func (o *Options) Validate() error {
 		}
 	}
 	if o.Program == "" {
-		wrong = append(wrong, fmt.Errorf("program: no program; the default is VBoxManage"))
+		wrong = append(wrong, fmt.Errorf("program: empty; the default is VBoxManage"))
 	}
 	return hypervisor.Validate(&o.Options, wrong...)
 }

@@ -16,17 +16,17 @@ func TestOptionsThatCannotWorkAreRefusedWithTheReason(t *testing.T) {
 		want   string // "" means that they are fine
 	}{
 		{"a template", func(o *Options) {}, ""},
-		{"no template", func(o *Options) { o.Template = "" }, "template: names no virtual machine"},
-		{"a flag for a template", func(o *Options) { o.Template = "--help" }, `template: "--help" is no name`},
-		{"a flag for a snapshot", func(o *Options) { o.Snapshot = "--help" }, `snapshot: "--help" is no name`},
+		{"no template", func(o *Options) { o.Template = "" }, "template: missing"},
+		{"a flag for a template", func(o *Options) { o.Template = "--help" }, `template: "--help" is not a valid name`},
+		{"a flag for a snapshot", func(o *Options) { o.Snapshot = "--help" }, `snapshot: "--help" is not a valid name`},
 		{"an unknown network", func(o *Options) { o.Network = "intnet" }, `network: "intnet" is none of nat, hostonly, bridged`},
-		{"a network without its interface", func(o *Options) { o.Network = "hostonly" }, "adapter: network: hostonly needs the host's interface"},
+		{"a network without its interface", func(o *Options) { o.Network = "hostonly" }, "adapter: network: hostonly needs an interface of the host"},
 		{"a network with its interface", func(o *Options) { o.Network, o.Adapter = "bridged", "eth0" }, ""},
-		{"an interface for nothing", func(o *Options) { o.Adapter = "eth0" }, "adapter: network: nat has none"},
-		{"a folder from here", func(o *Options) { o.Folder = "vms" }, `folder: "vms" is no absolute path`},
-		{"a folder for no clone", func(o *Options) { o.Folder, o.Mode = "/vms", "restore" }, "folder: mode: restore makes no clone"},
+		{"an interface for nothing", func(o *Options) { o.Adapter = "eth0" }, "adapter: not used with network: nat"},
+		{"a folder from here", func(o *Options) { o.Folder = "vms" }, `folder: "vms" is not an absolute path`},
+		{"a folder for no clone", func(o *Options) { o.Folder, o.Mode = "/vms", "restore" }, "folder: not used with mode: restore"},
 		{"nobody's VMs", func(o *Options) { o.RunAs = "no such user" }, "run_as: "},
-		{"no program", func(o *Options) { o.Program = "" }, "program: no program"},
+		{"no program", func(o *Options) { o.Program = "" }, "program: empty"},
 		{"too little memory", func(o *Options) { o.Memory = 1 }, "memory: 1B is too little"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -41,7 +41,7 @@ func TestOptionsThatCannotWorkAreRefusedWithTheReason(t *testing.T) {
 }
 
 func TestAGuestOnANetworkIsReachedAtTheAddressThatItTells(t *testing.T) {
-	o, c := double(t)
+	o, c := fake(t)
 	o.Network, o.Adapter = hostonly, "lo"
 	c.must(t, "modifyvm", "template", "--nic1", "hostonly", "--hostonlyadapter1", "lo")
 	b := newBox(*o)
@@ -66,7 +66,7 @@ func TestAGuestOnANetworkIsReachedAtTheAddressThatItTells(t *testing.T) {
 	}
 }
 
-// tell has the double's one VM say its address, as the Guest Additions would.
+// tell sets the address that the fake's only VM reports, as the Guest Additions do.
 func tell(t *testing.T, folder, address string) {
 	t.Helper()
 	file := filepath.Join(folder, "state.json")

@@ -18,9 +18,9 @@ import (
 	"tare/internal/linux/cgroup"
 )
 
-// place is where a VM's process runs: VirtualBox starts it by a daemon of its
-// own, so it has to be found and brought here.
-type place struct {
+// vmGroup is the cgroup of a VM's process. VirtualBox's daemon starts the process, so
+// tare has to find it and move it into the cgroup.
+type vmGroup struct {
 	group   *cgroup.Group
 	path    string
 	limits  cgroup.Limits
@@ -28,10 +28,11 @@ type place struct {
 	pid     int
 }
 
-// reserve makes the group that a VM's process will be moved into. The guest's
-// memory is limited by its size; VirtualBox's own comes on top and is counted.
-func reserve(r environment.Request) (*place, []string, error) {
-	p := &place{path: r.Owner.Cgroup(r.Name), limits: cgroup.Limits{CPUs: r.Limits.CPUs, Cores: r.Limits.Cores}}
+// reserve creates the cgroup that a VM's process will be moved into. It has no memory
+// limit: the guest's memory is limited by the VM's size, and VirtualBox's own memory
+// is counted in addition.
+func reserve(r environment.Request) (*vmGroup, []string, error) {
+	p := &vmGroup{path: r.Owner.Cgroup(r.Name), limits: cgroup.Limits{CPUs: r.Limits.CPUs, Cores: r.Limits.Cores}}
 	var err error
 	if p.group, err = cgroup.Create(p.path, p.limits); err != nil {
 		return nil, nil, err
@@ -39,9 +40,9 @@ func reserve(r environment.Request) (*place, []string, error) {
 	return p, p.group.Cautions(p.limits), nil
 }
 
-// bring moves the process of the VM with this UUID into the group, and pins the
-// threads of its virtual CPUs to the cores one by one.
-func (p *place) bring(r environment.Request, uuid string) (notes []string, err error) {
+// adopt moves the process of the VM with this UUID into the cgroup, and pins each
+// thread of a virtual CPU to a core.
+func (p *vmGroup) adopt(r environment.Request, uuid string) (notes []string, err error) {
 	if p.pid, err = processOf("/proc", uuid); err != nil {
 		return nil, err
 	}
@@ -49,7 +50,7 @@ func (p *place) bring(r environment.Request, uuid string) (notes []string, err e
 		return nil, err
 	}
 	if err := p.group.Add(p.pid); err != nil {
-		return nil, fmt.Errorf("moving VirtualBox's process %d into its group: %w", p.pid, err)
+		return nil, fmt.Errorf("moving VirtualBox's process %d into its cgroup: %w", p.pid, err)
 	}
 	cores := r.Limits.Cores
 	if len(cores) == 0 {
@@ -65,15 +66,15 @@ func (p *place) bring(r environment.Request, uuid string) (notes []string, err e
 	}
 	switch {
 	case len(threads) == 0:
-		notes = append(notes, "the threads of the virtual CPUs (EMT) could not be told from the others: they share the cores")
+		notes = append(notes, "no threads of virtual CPUs (EMT) were found: all threads share the cores")
 	case len(cores) < len(threads):
 		notes = append(notes, fmt.Sprintf("%d virtual CPUs share %d cores", len(threads), len(cores)))
 	}
 	return notes, nil
 }
 
-// clear ends what is left of the process, and removes the group.
-func (p *place) clear(ctx context.Context) error {
+// clear kills what is left of the process, and removes the cgroup.
+func (p *vmGroup) clear(ctx context.Context) error {
 	err := errors.Join(p.group.Kill(ctx), p.group.Remove())
 	if p.release != nil {
 		p.release()
@@ -81,7 +82,7 @@ func (p *place) clear(ctx context.Context) error {
 	return err
 }
 
-// processOf finds the process that VirtualBox runs a VM in:
+// processOf returns the PID of a VM's process, whose command line is
 // "VBoxHeadless --comment NAME --startvm UUID --vrde config".
 func processOf(proc, uuid string) (int, error) {
 	files, _ := filepath.Glob(filepath.Join(proc, "[0-9]*", "cmdline"))
@@ -97,12 +98,13 @@ func processOf(proc, uuid string) (int, error) {
 		}
 		return strconv.Atoi(filepath.Base(filepath.Dir(file)))
 	}
-	return 0, fmt.Errorf("no process of this machine has --startvm %s on its command line: VirtualBox says that the VM runs, but where is its VBoxHeadless?", uuid)
+	return 0, fmt.Errorf("no process of this machine has --startvm %s on its command line, although VirtualBox reports that the VM is running", uuid)
 }
 
 var emulation = regexp.MustCompile(`^EMT(-(\d+))?$`)
 
-// virtualCPUs are the threads that run the guest's code, by the CPU's number.
+// virtualCPUs returns the emulation threads (EMT), which run the guest's code, in the
+// order of the virtual CPUs.
 func virtualCPUs(proc string, pid int) (threads []int) {
 	files, _ := filepath.Glob(filepath.Join(proc, strconv.Itoa(pid), "task", "*", "comm"))
 	byNumber := map[int]int{}

@@ -13,6 +13,7 @@ import (
 	"tare/internal/environment/support/hypervisor"
 	"tare/internal/image"
 	"tare/internal/quantity"
+	"tare/internal/testing/needs"
 	"tare/internal/testing/testenv"
 )
 
@@ -21,7 +22,7 @@ func TestMain(m *testing.M) {
 	testenv.Main(m, nil)
 }
 
-// bench is a double of VirtualBox, with an image and an owner.
+// bench is a fake VirtualBox, with an image and an owner.
 type bench struct {
 	client
 	options *Options
@@ -31,11 +32,11 @@ type bench struct {
 
 func newBench(t *testing.T) *bench {
 	t.Helper()
-	testenv.NeedsRoot(t)
+	needs.Root(t)
 	testenv.NeedsAgent(t)
-	testenv.NeedsPrograms(t, "go", "/usr/sbin/sshd", "ssh-keygen")
+	needs.Program(t, "go", "/usr/sbin/sshd", "ssh-keygen")
 	b := &bench{image: testenv.Image(t)}
-	b.options, b.client = double(t)
+	b.options, b.client = fake(t)
 	b.owner = testenv.Owner(t, t.TempDir())
 	return b
 }

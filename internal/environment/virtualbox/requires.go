@@ -17,7 +17,7 @@ func requirements(o Options) []environment.Requirement {
 	return append([]environment.Requirement{
 		{What: "root, for cgroups", Check: checkRoot},
 		{What: "VBoxManage that answers, and VirtualBox's kernel modules", Check: c.check},
-		{What: "experience with the real VirtualBox", Check: hypervisor.Untried("VBoxManage's command line was tested against a double of it, which refuses what its sources and users report that it refuses")},
+		{What: "experience with the real VirtualBox", Check: hypervisor.Untried("VBoxManage's command line was tested against a test double, which returns the errors known from its sources and from users' reports")},
 	}, o.Requirements(func(ctx context.Context) (hypervisor.Hypervisor, func(), error) { return newBox(o), func() {}, nil })...)
 }
 

@@ -1,7 +1,7 @@
 // Package virtualbox runs an image in a virtual machine of VirtualBox, through
-// VBoxManage's command line: a VM is cloned from a template or the template is
-// taken, and its guest is reached over SSH. The VM's process runs on this
-// machine, so its cost is seen from outside.
+// VBoxManage's command line. The VM is a clone of a template or the template itself,
+// and its guest is reached over SSH. The VM's process runs on this machine, so its
+// resource use is measured from outside.
 //
 // It must not know workloads, studies or statistics.
 package virtualbox
@@ -27,6 +27,7 @@ func init() {
 		Kind:     kind,
 		About:    "a virtual machine under VirtualBox, cloned from a template and reached over SSH",
 		Options:  func() any { return defaults() },
+		Parts:    environment.Parts{Switches: environment.InOrder("cpus", "memory", "network")},
 		Requires: func(o any) []environment.Requirement { return requirements(*o.(*Options)) },
 		New: func(o any) (environment.Environment, error) {
 			options := *o.(*Options)
@@ -46,11 +47,11 @@ func init() {
 // machines is the environment.
 type machines struct{ box *box }
 
-// Label says that other programs run than in the image. VirtualBox emulates no
-// processor in software.
+// Label marks values of programs that are not the image's. There is no label for
+// software emulation, since VirtualBox has none.
 func (m *machines) Label() string { return m.box.options.Label() }
 
-// Versions of VirtualBox.
+// Versions returns the version of VirtualBox.
 func (m *machines) Versions(ctx context.Context) map[string]string {
 	versions := map[string]string{}
 	if v, _, err := m.box.version(ctx); err == nil {
@@ -59,18 +60,18 @@ func (m *machines) Versions(ctx context.Context) map[string]string {
 	return versions
 }
 
-// Prepare makes nothing: the image goes to each VM when it is started.
+// Prepare does nothing: the image is copied to each VM when it is started.
 func (m *machines) Prepare(context.Context, *image.Image, func(string)) error { return nil }
 
 // instance is one VM.
 type instance struct {
 	*hypervisor.Guest
 	box   *box
-	place *place
-	host  string // the guest's address; "" under nat
+	group *vmGroup
+	host  string // the guest's address; "" with network: nat
 }
 
-// Start makes a VM and returns at its agent's first word.
+// Start starts a VM and returns after its agent's first message.
 func (m *machines) Start(ctx context.Context, r environment.Request) (_ environment.Instance, err error) {
 	i := &instance{box: m.box}
 	defer func() {
@@ -82,7 +83,7 @@ func (m *machines) Start(ctx context.Context, r environment.Request) (_ environm
 		return nil, err
 	}
 	var notes []string
-	if i.place, notes, err = reserve(r); err != nil {
+	if i.group, notes, err = reserve(r); err != nil {
 		return nil, err
 	}
 	backend := hypervisor.Backend{Kind: kind, Hypervisor: m.box, At: m.box.at()}
@@ -91,7 +92,7 @@ func (m *machines) Start(ctx context.Context, r environment.Request) (_ environm
 		if err != nil {
 			return notes, err
 		}
-		more, err := i.place.bring(r, about["UUID"])
+		more, err := i.group.adopt(r, about["UUID"])
 		return append(notes, more...), err
 	})
 	if err != nil {
@@ -103,7 +104,7 @@ func (m *machines) Start(ctx context.Context, r environment.Request) (_ environm
 	return i, nil
 }
 
-// Address by which others reach the guest.
+// Address returns the address by which other guests and this machine reach it.
 func (i *instance) Address() string { return i.host }
 
 // Paths of packets and blocks.
@@ -127,31 +128,31 @@ func (i *instance) Paths() environment.Paths {
 		}
 		*path += disk
 	}
-	paths.RootOn, paths.DataOn = "", "" // those are the guest's, not this machine's
+	paths.RootOn, paths.DataOn = "", "" // they describe the guest's file systems, not this machine's
 	return paths
 }
 
-// Footprint is the VM's process with all its threads.
+// Footprint is the cgroup of the VM's process.
 func (i *instance) Footprint() sample.Footprint {
-	return sample.Footprint{Cgroups: []string{i.place.path}, Role: "vmm"}
+	return sample.Footprint{Cgroups: []string{i.group.path}, Role: "vmm"}
 }
 
-// Stop ends and removes the VM.
+// Stop stops and removes the VM.
 func (i *instance) Stop(ctx context.Context) error {
 	return errors.Join(i.Guest.Stop(ctx), i.clear(ctx))
 }
 
 func (i *instance) clear(ctx context.Context) error {
-	if i.place == nil {
+	if i.group == nil {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cancelling)
 	defer cancel()
-	return i.place.clear(ctx)
+	return i.group.clear(ctx)
 }
 
-// sweep ends the VMs that dead owners noted down, and those that bear a dead
-// owner's name, at every VBoxManage that was noted down.
+// sweep removes the VMs that dead owners have notes of, and those with a dead owner's
+// ID in their names, with every VBoxManage that the notes name.
 func sweep(ctx context.Context, home string, dead func(string) bool) ([]string, error) {
 	boxes := map[client]*box{}
 	at := func(o Options) *box {
@@ -177,14 +178,14 @@ func sweep(ctx context.Context, home string, dead func(string) bool) ([]string, 
 	return removed, errors.Join(problems...)
 }
 
-// sweep ends the VMs of a box that bear a dead owner's name.
+// sweep removes the VMs with a dead owner's ID in their names.
 func (b *box) sweep(ctx context.Context, home string, dead func(string) bool) (removed []string, err error) {
 	if _, err := exec.LookPath(b.Program); err != nil {
-		return nil, nil // what is not installed holds nothing
+		return nil, nil // without VirtualBox there are no VMs
 	}
 	names, err := b.list(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("looking for virtual machines that a dead tare left: %w", err)
+		return nil, fmt.Errorf("listing virtual machines that a dead tare process left: %w", err)
 	}
 	var problems []error
 	for _, name := range names {

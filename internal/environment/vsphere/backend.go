@@ -18,7 +18,7 @@ import (
 	"tare/internal/quantity"
 )
 
-// sphere is vSphere as a hypervisor, with a session of its own.
+// sphere implements hypervisor.Hypervisor for vSphere, with a separate session.
 type sphere struct {
 	center  *center
 	options Options
@@ -26,7 +26,7 @@ type sphere struct {
 
 func newSphere(o Options) *sphere { return &sphere{center: &center{access: o.Access}, options: o} }
 
-// way is what a note keeps of the way back to the VM.
+// way is what a note needs to reach the VM again.
 type way struct {
 	Access
 	Folder string `json:"folder,omitempty"`
@@ -38,7 +38,7 @@ func (s *sphere) vm(ctx context.Context, name string) (*object.VirtualMachine, e
 	return s.center.vm(ctx, s.options.Folder, name)
 }
 
-// State of a VM.
+// State returns the state of a VM.
 func (s *sphere) State(ctx context.Context, name string) (state hypervisor.State, err error) {
 	vm, err := s.vm(ctx, name)
 	if err != nil {
@@ -55,7 +55,7 @@ func (s *sphere) State(ctx context.Context, name string) (state hypervisor.State
 		Labels: map[string]string{},
 	}
 	if all.Config == nil {
-		return state, nil // it is just being made
+		return state, nil // it is being created
 	}
 	state.CPUs = int(all.Config.Hardware.NumCPU)
 	state.Memory = quantity.Bytes(all.Config.Hardware.MemoryMB) * quantity.MiB
@@ -85,7 +85,7 @@ func (s *sphere) State(ctx context.Context, name string) (state hypervisor.State
 	return state, nil
 }
 
-// Clone makes a VM of its own, with its labels from the beginning.
+// Clone creates a VM, with its labels from the start.
 func (s *sphere) Clone(ctx context.Context, v hypervisor.VM) error {
 	template, err := s.vm(ctx, v.Template)
 	if err != nil {
@@ -95,7 +95,7 @@ func (s *sphere) Clone(ctx context.Context, v hypervisor.VM) error {
 	if err != nil {
 		return err
 	}
-	spec, err := s.place(ctx, all)
+	spec, err := s.cloneSpec(ctx, all)
 	if err != nil {
 		return err
 	}
@@ -111,14 +111,14 @@ func (s *sphere) Clone(ctx context.Context, v hypervisor.VM) error {
 		return fmt.Errorf("folder: %w", err)
 	}
 	task, err := template.Clone(ctx, folder, path.Base(v.Name), spec)
-	_, err = finish(ctx, fmt.Sprintf("cloning virtual machine %s as %s", v.Template, v.Name), task, err)
+	err = finish(ctx, fmt.Sprintf("cloning virtual machine %s as %s", v.Template, v.Name), task, err)
 	return err
 }
 
-// place is where a clone shall be.
-func (s *sphere) place(ctx context.Context, template mo.VirtualMachine) (spec types.VirtualMachineCloneSpec, err error) {
+// cloneSpec returns the location of a clone: resource pool, datastore and host.
+func (s *sphere) cloneSpec(ctx context.Context, template mo.VirtualMachine) (spec types.VirtualMachineCloneSpec, err error) {
 	o, finder := s.options, s.center.finder
-	if o.ResourcePool != "" || template.ResourcePool == nil { // a template proper is in none
+	if o.ResourcePool != "" || template.ResourcePool == nil { // a VM that is marked as template has none
 		pool, err := finder.ResourcePoolOrDefault(ctx, o.ResourcePool)
 		if err != nil {
 			return spec, fmt.Errorf("resource_pool: %w", err)
@@ -145,7 +145,7 @@ func (s *sphere) place(ctx context.Context, template mo.VirtualMachine) (spec ty
 	return spec, nil
 }
 
-// snapshot is the one that a clone begins with; nil for the present state.
+// snapshot returns the snapshot to clone; nil for the current state.
 func (s *sphere) snapshot(ctx context.Context, v hypervisor.VM, template *object.VirtualMachine, all mo.VirtualMachine) (*types.ManagedObjectReference, error) {
 	if v.Snapshot != "" {
 		found, err := template.FindSnapshot(ctx, v.Snapshot)
@@ -158,7 +158,7 @@ func (s *sphere) snapshot(ctx context.Context, v hypervisor.VM, template *object
 		return nil, nil
 	}
 	if all.Snapshot == nil || all.Snapshot.CurrentSnapshot == nil {
-		return nil, fmt.Errorf("virtual machine %s has no snapshot to link a clone to: take one, or mode: clone", v.Template)
+		return nil, fmt.Errorf("virtual machine %s has no snapshot for a linked clone; take one, or use mode: clone", v.Template)
 	}
 	return all.Snapshot.CurrentSnapshot, nil
 }
@@ -170,7 +170,7 @@ func extra(labels map[string]string) (list []types.BaseOptionValue) {
 	return list
 }
 
-// Restore puts a VM back to its snapshot, powered off.
+// Restore reverts a VM to its snapshot, powered off.
 func (s *sphere) Restore(ctx context.Context, v hypervisor.VM) error {
 	vm, err := s.vm(ctx, v.Name)
 	if err != nil {
@@ -183,11 +183,11 @@ func (s *sphere) Restore(ctx context.Context, v hypervisor.VM) error {
 	} else {
 		task, err = vm.RevertToSnapshot(ctx, v.Snapshot, stayOff)
 	}
-	_, err = finish(ctx, fmt.Sprintf("putting virtual machine %s back to its snapshot %s", v.Name, v.Snapshot), task, err)
+	err = finish(ctx, fmt.Sprintf("reverting virtual machine %s to its snapshot %s", v.Name, v.Snapshot), task, err)
 	return err
 }
 
-// Label writes the VM's extra configuration.
+// Label writes labels to the VM's extra configuration.
 func (s *sphere) Label(ctx context.Context, v hypervisor.VM, labels map[string]string) error {
 	return s.reconfigure(ctx, v, "labelling", types.VirtualMachineConfigSpec{ExtraConfig: extra(labels)})
 }
@@ -198,11 +198,11 @@ func (s *sphere) reconfigure(ctx context.Context, v hypervisor.VM, what string, 
 		return err
 	}
 	task, err := vm.Reconfigure(ctx, spec)
-	_, err = finish(ctx, what+" virtual machine "+v.Name, task, err)
+	err = finish(ctx, what+" virtual machine "+v.Name, task, err)
 	return err
 }
 
-// Resize sets CPUs, memory, what the CPUs may take together, and the cores.
+// Resize sets CPUs, memory, the CPU limit and the CPU affinity.
 func (s *sphere) Resize(ctx context.Context, v hypervisor.VM, size hypervisor.Size) (notes []string, err error) {
 	spec := types.VirtualMachineConfigSpec{NumCPUs: int32(size.CPUs), MemoryMB: int64(size.Memory / quantity.MiB)}
 	if size.Quota > 0 && size.Quota < float64(size.CPUs) {
@@ -232,22 +232,22 @@ func (s *sphere) Resize(ctx context.Context, v hypervisor.VM, size hypervisor.Si
 		affinity.CpuAffinity.AffinitySet = append(affinity.CpuAffinity.AffinitySet, int32(core))
 	}
 	if err := s.reconfigure(ctx, v, "pinning", affinity); err != nil {
-		notes = append(notes, fmt.Sprintf("the cores %v are not kept to: %v (in a cluster that balances load by itself no VM can be pinned)", size.Cores, err))
+		notes = append(notes, fmt.Sprintf("the VM could not be pinned to the cores %v: %v (not possible in a cluster with automatic load balancing)", size.Cores, err))
 	}
 	return notes, nil
 }
 
-// mhz is the speed of a core of the host that a VM is on.
+// mhz returns the core frequency of the host that a VM is on.
 func mhz(ctx context.Context, vm *object.VirtualMachine, all mo.VirtualMachine) (float64, error) {
 	if all.Runtime.Host == nil {
-		return 0, fmt.Errorf("virtual machine %s is on no host yet", vm.InventoryPath)
+		return 0, fmt.Errorf("virtual machine %s is not on a host yet", vm.InventoryPath)
 	}
 	var host mo.HostSystem
 	if err := vm.Properties(ctx, *all.Runtime.Host, []string{"summary.hardware"}, &host); err != nil {
-		return 0, fmt.Errorf("asking the host of virtual machine %s for its speed: %w", vm.InventoryPath, err)
+		return 0, fmt.Errorf("reading the core frequency of the host of virtual machine %s: %w", vm.InventoryPath, err)
 	}
 	if host.Summary.Hardware == nil || host.Summary.Hardware.CpuMhz <= 0 {
-		return 0, fmt.Errorf("the host of virtual machine %s does not say how fast its cores are", vm.InventoryPath)
+		return 0, fmt.Errorf("the host of virtual machine %s does not report its core frequency", vm.InventoryPath)
 	}
 	return float64(host.Summary.Hardware.CpuMhz), nil
 }
@@ -259,14 +259,14 @@ func (s *sphere) PowerOn(ctx context.Context, v hypervisor.VM, _ int) error {
 		return err
 	}
 	task, err := vm.PowerOn(ctx)
-	_, err = finish(ctx, "powering virtual machine "+v.Name+" on", task, err)
+	err = finish(ctx, "powering virtual machine "+v.Name+" on", task, err)
 	return err
 }
 
-// pace of the looks whether VMware Tools have told the guest's address.
+// pace is the interval of polling for the address that VMware Tools report.
 const pace = 250 * time.Millisecond
 
-// Reach waits for the address that VMware Tools tell.
+// Reach waits for the address that VMware Tools report.
 func (s *sphere) Reach(ctx context.Context, v hypervisor.VM, port int) (string, error) {
 	vm, err := s.vm(ctx, v.Name)
 	if err != nil {
@@ -282,7 +282,7 @@ func (s *sphere) Reach(ctx context.Context, v hypervisor.VM, port int) (string, 
 		}
 		select {
 		case <-ctx.Done():
-			return "", fmt.Errorf("virtual machine %s never told its IPv4 address: has the template VMware Tools (open-vm-tools)? %w", v.Name, context.Cause(ctx))
+			return "", fmt.Errorf("virtual machine %s did not report its IPv4 address; install VMware Tools (open-vm-tools) in the template: %w", v.Name, context.Cause(ctx))
 		case <-time.After(pace):
 		}
 	}
@@ -292,11 +292,11 @@ func addressOf(vm mo.VirtualMachine) string {
 	if vm.Guest == nil {
 		return ""
 	}
-	told := []string{vm.Guest.IpAddress}
+	reported := []string{vm.Guest.IpAddress}
 	for _, card := range vm.Guest.Net {
-		told = append(told, card.IpAddress...)
+		reported = append(reported, card.IpAddress...)
 	}
-	for _, text := range told {
+	for _, text := range reported {
 		if a, err := netip.ParseAddr(text); err == nil && a.Is4() && !a.IsUnspecified() && !a.IsLinkLocalUnicast() {
 			return text
 		}
@@ -304,7 +304,7 @@ func addressOf(vm mo.VirtualMachine) string {
 	return ""
 }
 
-// PowerOff pulls the plug.
+// PowerOff switches the VM off without a shutdown.
 func (s *sphere) PowerOff(ctx context.Context, v hypervisor.VM) error {
 	state, err := s.State(ctx, v.Name)
 	if err != nil || !state.On {
@@ -315,11 +315,11 @@ func (s *sphere) PowerOff(ctx context.Context, v hypervisor.VM) error {
 		return err
 	}
 	task, err := vm.PowerOff(ctx)
-	if _, err = finish(ctx, "powering virtual machine "+v.Name+" off", task, err); err == nil {
+	if err = finish(ctx, "powering virtual machine "+v.Name+" off", task, err); err == nil {
 		return nil
 	}
 	if state, again := s.State(ctx, v.Name); again == nil && !state.On {
-		return nil // somebody else was quicker
+		return nil // it was switched off meanwhile
 	}
 	return err
 }
@@ -331,14 +331,14 @@ func (s *sphere) Delete(ctx context.Context, v hypervisor.VM) error {
 		return err
 	}
 	task, err := vm.Destroy(ctx)
-	_, err = finish(ctx, "deleting virtual machine "+v.Name, task, err)
+	err = finish(ctx, "deleting virtual machine "+v.Name, task, err)
 	if gone(err) {
 		return nil
 	}
 	return err
 }
 
-// version is the server's, in its own words.
+// version returns the full product name and version of the server.
 func (s *sphere) version(ctx context.Context) (string, error) {
 	if _, err := s.center.open(ctx); err != nil {
 		return "", err

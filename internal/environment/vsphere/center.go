@@ -21,8 +21,8 @@ import (
 	"tare/internal/environment/support/hypervisor"
 )
 
-// center is a vCenter or an ESXi host with one session, which is opened when it
-// is first needed and again when it has run out.
+// center is a vCenter or an ESXi host with one session, which is opened on first use
+// and again when it has expired.
 type center struct {
 	access Access
 
@@ -32,7 +32,7 @@ type center struct {
 	finder  *find.Finder
 }
 
-// open returns the way into the inventory.
+// open returns a finder for the inventory, with a valid session.
 func (c *center) open(ctx context.Context) (*find.Finder, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -83,13 +83,13 @@ func (c *center) close() {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), parting)
 	defer cancel()
-	c.manager.Logout(ctx) // an idle session ends by itself
+	_ = c.manager.Logout(ctx) // an idle session expires anyway
 	c.client = nil
 }
 
 const parting = 5 * time.Second
 
-// vm finds one by its name or inventory path; folder is where clones are.
+// vm returns a VM by its name or inventory path; folder is the folder of clones.
 func (c *center) vm(ctx context.Context, folder, name string) (*object.VirtualMachine, error) {
 	finder, err := c.open(ctx)
 	if err != nil {
@@ -104,12 +104,12 @@ func (c *center) vm(ctx context.Context, folder, name string) (*object.VirtualMa
 		return nil, fmt.Errorf("%w: %s has no virtual machine %s", hypervisor.ErrNone, c.access.URL, name)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("looking for virtual machine %s at %s: %w", name, c.access.URL, err)
+		return nil, fmt.Errorf("finding virtual machine %s at %s: %w", name, c.access.URL, err)
 	}
 	return vm, nil
 }
 
-// about reads what there is to know of a VM.
+// about reads the properties of a VM.
 func (c *center) about(ctx context.Context, vm *object.VirtualMachine) (mo.VirtualMachine, error) {
 	var all mo.VirtualMachine
 	err := vm.Properties(ctx, vm.Reference(), []string{"config", "runtime", "snapshot", "guest", "resourcePool"}, &all)
@@ -119,12 +119,11 @@ func (c *center) about(ctx context.Context, vm *object.VirtualMachine) (mo.Virtu
 	return all, nil
 }
 
-// finish waits for a task. When the caller's patience is over the task is
-// cancelled, and its end is waited for all the same: what it makes has to be
-// there, or not, before anybody clears up.
-func finish(ctx context.Context, tried string, task *object.Task, err error) (*types.TaskInfo, error) {
+// finish waits for a task. When ctx is done, it cancels the task and still waits for
+// its end, so that a cleanup finds the task's result either complete or absent.
+func finish(ctx context.Context, tried string, task *object.Task, err error) error {
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", tried, err)
+		return fmt.Errorf("%s: %w", tried, err)
 	}
 	done := make(chan struct{})
 	defer close(done)
@@ -136,30 +135,30 @@ func finish(ctx context.Context, tried string, task *object.Task, err error) (*t
 			return
 		case <-ctx.Done():
 		}
-		leave, cancel := context.WithTimeout(waiting, cancelling)
+		grace, cancel := context.WithTimeout(waiting, cancelling)
 		defer cancel()
-		task.Cancel(leave)
+		_ = task.Cancel(grace)
 		select {
 		case <-done:
-		case <-leave.Done():
+		case <-grace.Done():
 			stop()
 		}
 	}()
-	info, err := task.WaitForResult(waiting, nil)
+	_, err = task.WaitForResult(waiting, nil)
 	if ctx.Err() != nil {
-		return info, fmt.Errorf("%s: %w", tried, context.Cause(ctx))
+		return fmt.Errorf("%s: %w", tried, context.Cause(ctx))
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", tried, said(err))
+		return fmt.Errorf("%s: %w", tried, named(err))
 	}
-	return info, nil
+	return nil
 }
 
-// cancelling is how long a task may take to end when it is cancelled.
+// cancelling is the timeout for the end of a cancelled task.
 const cancelling = time.Minute
 
-// said adds the fault's name to an error of a task, whose text may say nothing.
-func said(err error) error {
+// named adds the name of the fault to an error of a task, whose text may be empty.
+func named(err error) error {
 	var of interface{ Fault() types.BaseMethodFault }
 	if !errors.As(err, &of) || of.Fault() == nil {
 		return err
@@ -171,7 +170,7 @@ func said(err error) error {
 	return fmt.Errorf("%s: %w", name, err)
 }
 
-// gone says whether an error means that a VM is not there any more.
+// gone reports whether an error means that a VM does not exist any more.
 func gone(err error) bool {
 	for ; err != nil; err = errors.Unwrap(err) {
 		if soap.IsSoapFault(err) {

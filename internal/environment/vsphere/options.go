@@ -10,34 +10,34 @@ import (
 	"tare/internal/environment/support/hypervisor"
 )
 
-// Options of the kind vsphere, as a study writes them.
+// Options of the kind vsphere, as in a study.
 type Options struct {
 	Access
 	hypervisor.Options `yaml:",inline"`
-	// Folder of the inventory in which clones are made; "" is the datacenter's own.
+	// Folder is the inventory folder of clones; "" is the datacenter's VM folder.
 	Folder string `yaml:"folder" json:"folder,omitempty"`
-	// ResourcePool, Datastore and ESXiHost that clones are put on; "" is the
-	// template's, or the only one.
+	// ResourcePool, Datastore and ESXiHost of clones; "" is the template's, or the
+	// only one.
 	ResourcePool string `yaml:"resource_pool" json:"resource_pool,omitempty"`
 	Datastore    string `yaml:"datastore" json:"datastore,omitempty"`
 	ESXiHost     string `yaml:"esxi_host" json:"esxi_host,omitempty"`
 }
 
-// Access is the way to a vCenter or an ESXi host, without the password: only
-// where that is to be found.
+// Access is how to connect to a vCenter or an ESXi host. It has the source of the
+// password, not the password.
 type Access struct {
 	// URL of the server: https://vcenter.example.org, with or without /sdk.
 	URL string `yaml:"url" json:"url"`
-	// Account that logs in there.
+	// Account to log in with.
 	Account string `yaml:"account" json:"account"`
 	// PasswordEnv is the environment variable with the account's password.
 	PasswordEnv string `yaml:"password_env" json:"password_env"`
-	// PasswordFile is a file with it, in its place.
+	// PasswordFile is a file with the password, instead of PasswordEnv.
 	PasswordFile string `yaml:"password_file" json:"password_file,omitempty"`
-	// CAFile has the certificates that the server's may be signed by; "" is the
+	// CAFile has the CA certificates for the server's certificate; "" is the
 	// system's.
 	CAFile string `yaml:"ca_file" json:"ca_file,omitempty"`
-	// Insecure takes any certificate.
+	// Insecure accepts any certificate.
 	Insecure bool `yaml:"insecure" json:"insecure,omitempty"`
 	// Datacenter of the VMs; "" is the only one.
 	Datacenter string `yaml:"datacenter" json:"datacenter,omitempty"`
@@ -47,8 +47,8 @@ func defaults() *Options {
 	return &Options{Access: Access{PasswordEnv: "VSPHERE_PASSWORD"}, Options: hypervisor.Defaults()}
 }
 
-// Validate says everything that is wrong with the options. It quotes no URL
-// that has a password in it.
+// Validate returns every error in the options. It does not quote a URL that may
+// contain a password.
 func (o *Options) Validate() error {
 	var wrong []error
 	no := func(format string, a ...any) { wrong = append(wrong, fmt.Errorf(format, a...)) }
@@ -56,16 +56,16 @@ func (o *Options) Validate() error {
 		wrong = append(wrong, err)
 	}
 	if o.Account == "" {
-		no("account: nobody logs in")
+		no("account: missing; name the account to log in with")
 	}
 	if o.PasswordEnv == "" && o.PasswordFile == "" {
-		no("password_env: name the environment variable, or with password_file the file, that has the password")
+		no("password_env: missing; name the environment variable with the password, or a file with password_file")
 	}
 	if strings.ContainsAny(o.PasswordEnv, "= \t\n") {
-		no("password_env: that is no name of an environment variable")
+		no("password_env: not a valid name of an environment variable")
 	}
 	if o.Insecure && o.CAFile != "" {
-		no("insecure: takes any certificate, so ca_file would not count: leave one of the two out")
+		no("insecure: accepts any certificate, so ca_file has no effect; remove one of them")
 	}
 	return hypervisor.Validate(&o.Options, wrong...)
 }
@@ -75,13 +75,13 @@ func (a Access) address() (*url.URL, error) {
 	u, err := url.Parse(a.URL)
 	switch {
 	case a.URL == "":
-		return nil, errors.New("url: no server: https://vcenter.example.org")
+		return nil, errors.New("url: missing; for example https://vcenter.example.org")
 	case err != nil:
-		return nil, errors.New("url: that is no URL: https://vcenter.example.org is one")
+		return nil, errors.New("url: not a valid URL; for example https://vcenter.example.org")
 	case u.User != nil:
-		return nil, errors.New("url: has a user or a password in it: write account, and password_env or password_file")
+		return nil, errors.New("url: contains a user or a password; use account, and password_env or password_file")
 	case u.Scheme != "https" && u.Scheme != "http" || u.Host == "":
-		return nil, fmt.Errorf("url: %q is no https://SERVER", a.URL)
+		return nil, fmt.Errorf("url: %q is not of the form https://SERVER", a.URL)
 	}
 	if u.Path == "" || u.Path == "/" {
 		u.Path = "/sdk"
@@ -89,7 +89,7 @@ func (a Access) address() (*url.URL, error) {
 	return u, nil
 }
 
-// password is read when it is needed and kept nowhere.
+// password reads the password. It is not stored.
 func (a Access) password() (string, error) {
 	if a.PasswordFile != "" {
 		text, err := os.ReadFile(a.PasswordFile)

@@ -1,7 +1,7 @@
-// Package vsphere runs an image in a virtual machine of VMware vSphere, through
-// the API of a vCenter or an ESXi host: a VM is cloned from a template or the
-// template is taken, and its guest is reached over SSH. The VM runs on another
-// machine, so only what is inside of it is seen.
+// Package vsphere runs an image in a virtual machine of VMware vSphere, through the
+// API of a vCenter or an ESXi host. The VM is a clone of a template or the template
+// itself, and its guest is reached over SSH. The VM runs on another machine, so
+// resource use is measured only inside the guest.
 //
 // It must not know workloads, studies or statistics.
 package vsphere
@@ -26,6 +26,7 @@ func init() {
 		Kind:     kind,
 		About:    "a virtual machine under VMware vSphere, cloned from a template and reached over SSH",
 		Options:  func() any { return defaults() },
+		Parts:    environment.Parts{Switches: environment.InOrder("cpus", "memory")},
 		Requires: func(o any) []environment.Requirement { return requirements(*o.(*Options)) },
 		New: func(o any) (environment.Environment, error) {
 			options := *o.(*Options)
@@ -50,11 +51,11 @@ func init() {
 // machines is the environment.
 type machines struct{ options Options }
 
-// Label says that other programs run than in the image. ESXi emulates no
-// processor in software.
+// Label marks values of programs that are not the image's. There is no label for
+// software emulation, since ESXi has none.
 func (m *machines) Label() string { return m.options.Label() }
 
-// Versions of the server.
+// Versions returns the version of the server.
 func (m *machines) Versions(ctx context.Context) map[string]string {
 	s := newSphere(m.options)
 	defer s.center.close()
@@ -65,7 +66,7 @@ func (m *machines) Versions(ctx context.Context) map[string]string {
 	return versions
 }
 
-// Prepare makes nothing: the image goes to each VM when it is started.
+// Prepare does nothing: the image is copied to each VM when it is started.
 func (m *machines) Prepare(context.Context, *image.Image, func(string)) error { return nil }
 
 // instance is one VM.
@@ -74,7 +75,7 @@ type instance struct {
 	sphere *sphere
 }
 
-// Start makes a VM and returns at its agent's first word.
+// Start starts a VM and returns after its agent's first message.
 func (m *machines) Start(ctx context.Context, r environment.Request) (environment.Instance, error) {
 	s := newSphere(m.options)
 	g, err := hypervisor.Begin(ctx, hypervisor.Backend{Kind: kind, Hypervisor: s, At: s.way()}, m.options.Options, r, nil)
@@ -102,17 +103,17 @@ func (i *instance) Paths() environment.Paths {
 		}
 		*p += disk
 	}
-	paths.RootOn, paths.DataOn = "", "" // those are the guest's
+	paths.RootOn, paths.DataOn = "", "" // they describe the guest's file systems
 	return paths
 }
 
-// Footprint is empty: nothing of the VM runs here. See Meter.
+// Footprint is empty, since no process of the VM runs on this machine. See Meter.
 func (i *instance) Footprint() sample.Footprint { return sample.Footprint{} }
 
-// inside is what every figure lacks that is read from inside of a guest.
-const inside = "counted inside of the guest: what ESXi itself spends on the VM is not in it, and no way leads there"
+// inside is the note on values that are measured inside a guest.
+const inside = "measured inside the guest: the resource use of ESXi for the VM is not included, since tare cannot read it"
 
-// Meter counts what the guest's processes use, inside.
+// Meter measures the resource use inside the guest.
 func (i *instance) Meter(o sample.Options) sample.Meter {
 	return meter{environment.Meter(i.Inside(), o)}
 }
@@ -121,7 +122,7 @@ type meter struct{ sample.Meter }
 
 func (m meter) Stop() sample.Usage { return fromInside(m.Meter.Stop()) }
 
-// UsageOfStart is what the instance has used inside of its guest.
+// UsageOfStart is the resource use of the start, inside the guest.
 func (i *instance) UsageOfStart() sample.Usage {
 	return fromInside(environment.UsageOfStart(i.Inside()))
 }
@@ -131,14 +132,14 @@ func fromInside(u sample.Usage) sample.Usage {
 	return u
 }
 
-// Stop ends and removes the VM.
+// Stop stops and removes the VM.
 func (i *instance) Stop(ctx context.Context) error {
 	defer i.sphere.center.close()
 	return i.Guest.Stop(ctx)
 }
 
-// NewNetwork is the port group that the VMs are on anyway, and from which they
-// and this machine reach each other.
+// NewNetwork returns the existing port group of the VMs, over which they and this
+// machine communicate.
 func (m *machines) NewNetwork(_ context.Context, _ *cleanup.Owner, _ string) (environment.Network, error) {
 	u, err := m.options.address()
 	if err != nil {
@@ -146,7 +147,7 @@ func (m *machines) NewNetwork(_ context.Context, _ *cleanup.Owner, _ string) (en
 	}
 	facing, err := hypervisor.Facing(u.Hostname())
 	if err != nil {
-		return nil, fmt.Errorf("by which address this machine is reached from %s: %w", u.Hostname(), err)
+		return nil, fmt.Errorf("finding the address of this machine that %s can reach: %w", u.Hostname(), err)
 	}
 	return &network{host: facing}, nil
 }
@@ -158,8 +159,8 @@ type network struct {
 
 func (n *network) Path() string { return "port group of vSphere" }
 
-// Host is the address that the guests see; until the first one is there, that
-// which the server sees.
+// Host returns this machine's address for the guests; before the first guest is
+// started, its address for the server.
 func (n *network) Host() string {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -184,23 +185,23 @@ func requirements(o Options) []environment.Requirement {
 			}
 			return environment.Finding{State: environment.Usable, Reason: o.Account + " at " + o.URL}
 		}},
-		{What: "a vCenter or ESXi host that lets the account in", Check: func(ctx context.Context) environment.Finding {
+		{What: "a vCenter or ESXi host that accepts the account", Check: func(ctx context.Context) environment.Finding {
 			s := newSphere(o)
 			defer s.center.close()
 			version, err := s.version(ctx)
 			if err != nil {
-				return environment.Finding{State: environment.Missing, Reason: err.Error(), Fix: o.mend(err)}
+				return environment.Finding{State: environment.Missing, Reason: err.Error(), Fix: o.fix(err)}
 			}
 			return environment.Finding{State: environment.Usable, Reason: version}
 		}},
-		{What: "experience with the real vSphere", Check: hypervisor.Untried("the API was tested against its simulator vcsim alone")},
+		{What: "experience with the real vSphere", Check: hypervisor.Untried("the API was tested only against the simulator vcsim")},
 	}, o.Requirements(func(context.Context) (hypervisor.Hypervisor, func(), error) {
 		s := newSphere(o)
 		return s, s.center.close, nil
 	})...)
 }
 
-func (o Options) mend(err error) string {
+func (o Options) fix(err error) string {
 	if _, missing := o.password(); missing != nil {
 		return "export " + o.PasswordEnv + "=..., or password_file in the study"
 	}

@@ -16,6 +16,7 @@ import (
 	"tare/internal/environment/support/hypervisor"
 	"tare/internal/image"
 	"tare/internal/sample"
+	"tare/internal/testing/needs"
 	"tare/internal/testing/testenv"
 	"tare/internal/testing/vspheretest"
 )
@@ -39,22 +40,22 @@ func TestOptionsThatCannotWorkAreRefusedWithTheReason(t *testing.T) {
 		want   string // "" means that they are fine
 	}{
 		{"enough", func(o *Options) {}, ""},
-		{"nothing", func(o *Options) { *o = *defaults() }, "url: no server"},
-		{"no template", func(o *Options) { o.Template = "" }, "template: names no virtual machine"},
-		{"a password in the URL", func(o *Options) { o.URL = "https://me:" + secret + "@vcenter" }, "url: has a user or a password in it"},
-		{"a password in what is no URL", func(o *Options) { o.URL = "https://me:" + secret + "@[vcenter" }, "url: that is no URL"},
-		{"another scheme", func(o *Options) { o.URL = "ftp://vcenter" }, `url: "ftp://vcenter" is no https://SERVER`},
-		{"nobody", func(o *Options) { o.Account = "" }, "account: nobody logs in"},
-		{"no password", func(o *Options) { o.PasswordEnv = "" }, "password_env: name the environment variable"},
-		{"a password for its variable", func(o *Options) { o.PasswordEnv = secret + " =" }, "password_env: that is no name"},
-		{"two words on certificates", func(o *Options) { o.Insecure, o.CAFile = true, "/ca.pem" }, "insecure: takes any certificate"},
+		{"nothing", func(o *Options) { *o = *defaults() }, "url: missing"},
+		{"no template", func(o *Options) { o.Template = "" }, "template: missing"},
+		{"a password in the URL", func(o *Options) { o.URL = "https://me:" + secret + "@vcenter" }, "url: contains a user or a password"},
+		{"a password in what is no URL", func(o *Options) { o.URL = "https://me:" + secret + "@[vcenter" }, "url: not a valid URL"},
+		{"another scheme", func(o *Options) { o.URL = "ftp://vcenter" }, `url: "ftp://vcenter" is not of the form https://SERVER`},
+		{"nobody", func(o *Options) { o.Account = "" }, "account: missing"},
+		{"no password", func(o *Options) { o.PasswordEnv = "" }, "password_env: missing; name the environment variable"},
+		{"a password for its variable", func(o *Options) { o.PasswordEnv = secret + " =" }, "password_env: not a valid name"},
+		{"two words on certificates", func(o *Options) { o.Insecure, o.CAFile = true, "/ca.pem" }, "insecure: accepts any certificate"},
 		{"an unknown mode", func(o *Options) { o.Mode = "copy" }, `mode: "copy" is none of linked, clone, restore, start`},
-		{"a snapshot for what is taken as it is", func(o *Options) { o.Mode, o.Snapshot = "start", "fresh" }, "snapshot: mode: start takes the VM as it is"},
-		{"a size for what is taken as it is", func(o *Options) { o.Mode, o.CPUs = "start", 2 }, "cpus: mode: start changes nothing"},
-		{"a key that is none", func(o *Options) { o.HostKey = "AAAA" }, `host_key: "AAAA" is no public key`},
-		{"two keys", func(o *Options) { o.HostKey, o.KnownHosts = "AAAA", "/known" }, "host_key: known_hosts has the key already"},
-		{"an alias for many", func(o *Options) { o.KeyAlias = "*" }, `key_alias: "*" cannot stand in a known_hosts file`},
-		{"no time", func(o *Options) { o.StartTimeout = 0 }, "start_timeout: 0s is no time"},
+		{"a snapshot for what is taken as it is", func(o *Options) { o.Mode, o.Snapshot = "start", "fresh" }, "snapshot: mode: start uses the VM in its current state"},
+		{"a size for what is taken as it is", func(o *Options) { o.Mode, o.CPUs = "start", 2 }, "cpus: mode: start does not change the VM"},
+		{"a key that is none", func(o *Options) { o.HostKey = "AAAA" }, `host_key: "AAAA" is not a public key`},
+		{"two keys", func(o *Options) { o.HostKey, o.KnownHosts = "AAAA", "/known" }, "host_key: cannot be combined with known_hosts"},
+		{"an alias for many", func(o *Options) { o.KeyAlias = "*" }, `key_alias: "*" is not valid in a known_hosts file`},
+		{"no time", func(o *Options) { o.StartTimeout = 0 }, "start_timeout: 0s is not positive"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			o := valid()
@@ -84,8 +85,8 @@ func TestAStudysOptionsAreReadFlat(t *testing.T) {
 // simulated are options that lead to a simulator of the test's own.
 func simulated(t *testing.T) *Options {
 	t.Helper()
-	testenv.NeedsRoot(t)
-	testenv.NeedsPrograms(t, "go", "/usr/sbin/sshd", "ssh-keygen")
+	needs.Root(t)
+	needs.Program(t, "go", "/usr/sbin/sshd", "ssh-keygen")
 	text, err := vspheretest.Fake(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
@@ -104,9 +105,9 @@ func TestAServerThatDoesNotLetUsInIsMissingWithTheMend(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, c := range []struct {
-		name         string
-		change       func(*Options)
-		reason, mend string
+		name        string
+		change      func(*Options)
+		reason, fix string
 	}{
 		{"no variable", func(o *Options) { o.PasswordFile, o.PasswordEnv = "", "TARE_NO_SUCH" }, "the environment variable TARE_NO_SUCH", "export TARE_NO_SUCH=..."},
 		{"no file", func(o *Options) { o.PasswordFile = "/nowhere" }, "password_file: open /nowhere", "password_file"},
@@ -122,7 +123,7 @@ func TestAServerThatDoesNotLetUsInIsMissingWithTheMend(t *testing.T) {
 			c.change(&changed)
 			state, findings := environment.Check(t.Context(), kind, &changed)
 			last := findings[len(findings)-1]
-			if state != environment.Missing || !strings.Contains(last.Reason, c.reason) || !strings.Contains(last.Fix, c.mend) {
+			if state != environment.Missing || !strings.Contains(last.Reason, c.reason) || !strings.Contains(last.Fix, c.fix) {
 				t.Errorf("%s, %+v", state, last)
 			}
 			if strings.Contains(last.Reason+last.Fix, vspheretest.Password) {
@@ -135,7 +136,7 @@ func TestAServerThatDoesNotLetUsInIsMissingWithTheMend(t *testing.T) {
 		t.Errorf("%s, %+v", state, findings)
 	}
 	said, _ := json.Marshal(findings)
-	if !strings.Contains(string(said), "simulator vcsim alone") || strings.Contains(string(said), vspheretest.Password) {
+	if !strings.Contains(string(said), "only against the simulator vcsim") || strings.Contains(string(said), vspheretest.Password) {
 		t.Errorf("%s", said)
 	}
 }
@@ -210,7 +211,7 @@ func TestEachModeEndsAsItBegan(t *testing.T) {
 				}
 			}
 			usage := environment.Meter(i, sample.Options{}).Stop()
-			if !strings.Contains(strings.Join(usage.Notes, "\n"), "what ESXi itself spends on the VM is not in it") {
+			if !strings.Contains(strings.Join(usage.Notes, "\n"), "the resource use of ESXi for the VM is not included") {
 				t.Errorf("its usage has the notes %q", usage.Notes)
 			}
 			if err := i.Stop(t.Context()); err != nil {
@@ -234,7 +235,7 @@ func TestAGuestWithAnotherKeyIsNotTrusted(t *testing.T) {
 	b := &bench{options: o, image: testenv.Image(t), owner: testenv.Owner(t, t.TempDir())}
 	o.HostKey = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIOMqqnkVzrm0SdG6UOoqKLsabgH5C9okWi0dh2l9GKJl stranger"
 	_, err := b.start(t, "vm")
-	if err == nil || !strings.Contains(err.Error(), "does not let tare in over SSH") || !strings.Contains(err.Error(), "its key being known as template") {
+	if err == nil || !strings.Contains(err.Error(), "connecting to its guest over SSH") || !strings.Contains(err.Error(), "host key alias template") {
 		t.Errorf("%v", err)
 	}
 	if names := b.names(t); len(names) != 1 {

@@ -18,30 +18,30 @@ import (
 	"tare/internal/testing/sshguest"
 )
 
-// launch starts the process of a VM, as VirtualBox's daemon does it: it is
-// nobody's child here, and it stays when VBoxManage ends.
+// launch starts the process of a VM. As with VirtualBox's daemon, it is not a child
+// of tare, and it outlives VBoxManage.
 func (b *box) launch(v *machine) (pid int, err error) {
 	self, err := os.Executable()
 	if err != nil {
 		return 0, err
 	}
-	said, say, err := os.Pipe()
+	statusR, statusW, err := os.Pipe()
 	if err != nil {
 		return 0, err
 	}
-	defer said.Close()
+	defer statusR.Close()
 	s := v.Settings
 	cmd := exec.Command(self)
 	cmd.Args = append([]string{"/usr/lib/virtualbox/VBoxHeadless", "--comment", v.Name, "--startvm", v.UUID, "--vrde", "config"}, s.Forwards...)
 	cmd.Env = append(os.Environ(), "VBOX_USER_HOME="+b.folder, "DISK="+b.disk(v), "CPUS="+strconv.Itoa(s.CPUs), "MEMORY="+strconv.Itoa(s.Memory))
-	cmd.ExtraFiles = []*os.File{say}
+	cmd.ExtraFiles = []*os.File{statusW}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	if err := cmd.Start(); err != nil {
-		say.Close()
+		statusW.Close()
 		return 0, err
 	}
-	say.Close()
-	line, err := bufio.NewReader(said).ReadString('\n')
+	statusW.Close()
+	line, err := bufio.NewReader(statusR).ReadString('\n')
 	if strings.TrimSpace(line) != "running" {
 		cmd.Process.Kill()
 		cmd.Wait()
@@ -51,19 +51,19 @@ func (b *box) launch(v *machine) (pid int, err error) {
 	return pid, cmd.Process.Release()
 }
 
-// headless is the process of a VM: threads called as VirtualBox calls those
-// that run the guest's code, and the guest's stand-in.
+// headless is the process of a VM: threads with the names of VirtualBox's emulation
+// threads, and the fake guest.
 func headless(words []string) {
 	runtime.LockOSThread()
-	said := os.NewFile(3, "said")
+	status := os.NewFile(3, "status")
 	unix.CloseOnExec(3)
 	fail := func(err error) {
-		fmt.Fprintln(said, err)
+		fmt.Fprintln(status, err)
 		os.Exit(1)
 	}
 	folder := os.Getenv("VBOX_USER_HOME")
 	g := sshguest.Guest{Keys: sshguest.Keys(filepath.Join(folder, "keys")), Folder: os.Getenv("DISK")}
-	g.Images, _ = filepath.EvalSymlinks(filepath.Join(folder, "images")) // of the template, if it has any
+	g.Images, _ = filepath.EvalSymlinks(filepath.Join(folder, "images")) // of the template, if it has images
 	mib, _ := strconv.ParseInt(os.Getenv("MEMORY"), 10, 64)
 	g.Place = sshguest.Memory(mib << 20)
 	var forwards []string
@@ -76,14 +76,14 @@ func headless(words []string) {
 		parts := strings.Split(rule, ",")
 		l, err := net.Listen("tcp4", net.JoinHostPort(parts[2], parts[3]))
 		if err != nil {
-			continue // VirtualBox notes it in its log, and the VM runs on
+			continue // VirtualBox logs this, and starts the VM
 		}
-		door, err := l.(*net.TCPListener).File()
+		file, err := l.(*net.TCPListener).File()
 		if err != nil {
 			fail(err)
 		}
 		l.Close()
-		g.Forwarded = append(g.Forwarded, door)
+		g.Forwarded = append(g.Forwarded, file)
 	}
 	cpus, _ := strconv.Atoi(os.Getenv("CPUS"))
 	for n := range cpus {
@@ -93,10 +93,10 @@ func headless(words []string) {
 			select {}
 		}()
 	}
-	fmt.Fprintln(said, "running")
-	said.Close()
-	// Now this process is moved to where it belongs. A guest's code runs in the
-	// threads of its VM and goes with them; a stand-in's has to be started there.
+	fmt.Fprintln(status, "running")
+	status.Close()
+	// Now tare moves this process into its cgroup. A real guest runs in the threads of
+	// this process; the fake one must be started after the move.
 	where := group()
 	for deadline := time.Now().Add(time.Second); group() == where && time.Now().Before(deadline); {
 		time.Sleep(10 * time.Millisecond)
@@ -105,10 +105,10 @@ func headless(words []string) {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
-	var status unix.WaitStatus
+	var wait unix.WaitStatus
 	for {
-		if _, err := unix.Wait4(-1, &status, 0, nil); err != unix.EINTR {
-			return // a guest that has ended powers its VM off
+		if _, err := unix.Wait4(-1, &wait, 0, nil); err != unix.EINTR {
+			return // the exit of the guest powers off its VM
 		}
 	}
 }

@@ -16,7 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// settings are what a snapshot keeps of a VM.
+// settings are the part of a VM that a snapshot contains.
 type settings struct {
 	CPUs, Memory int
 	IOAPIC       string
@@ -36,12 +36,12 @@ type machine struct {
 	Snapshots  []snapshot
 	Extra      map[string]string
 	PID        int    // of VBoxHeadless
-	Ran        bool   // it was started, and nobody powered it off
+	Ran        bool   // it was started and not powered off
 	Address    string // of the guest
 	Locked     time.Time
 }
 
-// box is all that the double knows, while nobody else changes it.
+// box is the state of the fake, locked against other processes.
 type box struct {
 	folder string
 	lock   *os.File
@@ -118,7 +118,7 @@ func (b *box) add(name string) (*machine, error) {
 	return v, nil
 }
 
-// condition is the VM's state in VirtualBox's word.
+// condition is the VM's state as VirtualBox names it.
 func (b *box) condition(v *machine) string {
 	switch {
 	case v.PID > 0 && alive(v.PID):
@@ -221,7 +221,7 @@ func newUUID() string {
 	return fmt.Sprintf("%x-%x-%x-%x-%x", r[:4], r[4:6], r[6:8], r[8:10], r[10:])
 }
 
-// alive says whether a process runs; one that nobody has waited for does not.
+// alive reports whether a process is running; a zombie is not.
 func alive(pid int) bool {
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
@@ -231,7 +231,7 @@ func alive(pid int) bool {
 	return !strings.HasPrefix(rest, "Z") && !strings.HasPrefix(rest, "X")
 }
 
-// end kills a process and waits for its end.
+// end kills a process and waits until it has exited.
 func end(pid int) {
 	fd, err := unix.PidfdOpen(pid, 0)
 	if err != nil {

@@ -1,10 +1,9 @@
-// VBoxManage is a double of VirtualBox's command line, for tests: the commands
-// that tare uses, with the refusals that VirtualBox has for them, in its words
-// (taken from its sources and from what users report). Its VMs are files beside
-// this program, and a running one is a process called VBoxHeadless with a
-// stand-in of a guest.
+// Command fakevboxmanage is a test double of VirtualBox's VBoxManage: the commands
+// that tare uses, with VirtualBox's error messages (from its sources and from users'
+// reports). Its VMs are files in the directory of this program. A running VM is a
+// process named VBoxHeadless with a fake guest.
 //
-// What it does not know it refuses.
+// Unknown commands and options are errors.
 package main
 
 import (
@@ -18,7 +17,7 @@ import (
 	"tare/internal/testing/sshguest"
 )
 
-// version that the double prints.
+// version is the output of --version.
 const version = "7.0.20r163906"
 
 func main() {
@@ -48,7 +47,7 @@ func main() {
 	}
 }
 
-// refusal is what VBoxManage prints when it does not do a command.
+// refusal is the error output of VBoxManage.
 type refusal struct{ text, code, context string }
 
 func (r refusal) Error() string {
@@ -84,8 +83,8 @@ func (b *box) do(words []string) error {
 	return command(words[1:])
 }
 
-// flags splits words into plain ones and those of the flags named, each with
-// its value ("--name x" or "--name=x"); a flag with a trailing "!" has none.
+// flags splits words into arguments and known flags with their values ("--name x" or
+// "--name=x"); a known flag with a trailing "!" has no value.
 func flags(words []string, known ...string) (plain []string, values map[string]string, err error) {
 	values = map[string]string{}
 	for n := 0; n < len(words); n++ {
@@ -176,7 +175,7 @@ func (b *box) clone(words []string) error {
 	} else if values["--options"] == "link" {
 		return refusal{"Linked clone can only be created from a snapshot", "E_INVALIDARG (0x80070057)", "CloneTo(trgMachine, mode, ComSafeArrayAsInParam(options), progress.asOutParam())"}
 	} else if b.condition(from) == "running" {
-		// VirtualBox can clone what was saved of a VM, not what runs.
+		// VirtualBox cannot clone the current state of a running VM.
 		return refusal{fmt.Sprintf("The machine '%s' is already locked for a session (or being unlocked)", from.Name), objectState, "CloneTo(trgMachine, mode, ComSafeArrayAsInParam(options), progress.asOutParam())"}
 	}
 	made, err := b.add(values["--name"])
@@ -257,7 +256,7 @@ func (b *box) control(words []string) error {
 	}
 	fmt.Fprint(os.Stderr, "0%...10%...20%...30%...40%...50%...60%...70%...80%...90%...100%\n")
 	end(v.PID)
-	// The session is closed a moment after the machine is off.
+	// The session is closed some time after the machine is off.
 	v.PID, v.Ran, v.Locked = 0, false, time.Now().Add(400*time.Millisecond)
 	return nil
 }

@@ -16,7 +16,7 @@ import (
 	"tare/internal/testing/sshguest"
 )
 
-// guests are those of the VMs that are on, by the VM's reference.
+// guests are the fake guests of the VMs that are on, by the VM's reference.
 type guests struct {
 	folder string
 	bridge *virtnet.Bridge
@@ -43,7 +43,7 @@ func (g *guests) close() {
 	g.bridge.Close(context.Background())
 }
 
-// follow does what the simulator has noted down.
+// follow starts or stops a guest to match the simulator's state of the VM.
 func (g *guests) follow(asked, vm string) error {
 	m, there := simulator.Map.Get(types.ManagedObjectReference{Type: "VirtualMachine", Value: vm}).(*simulator.VirtualMachine)
 	on := there && m.Runtime.PowerState == types.VirtualMachinePowerStatePoweredOn
@@ -63,7 +63,7 @@ func (g *guests) follow(asked, vm string) error {
 	return nil
 }
 
-// boot starts the stand-in of a VM's guest.
+// boot starts the fake guest of a VM.
 func (g *guests) boot(name string, m *simulator.VirtualMachine) (string, error) {
 	vm := &guest{}
 	g.on[name] = vm
@@ -79,10 +79,10 @@ func (g *guests) boot(name string, m *simulator.VirtualMachine) (string, error) 
 		limits.CPUs = float64(*a.Limit) / float64(host.Summary.Hardware.CpuMhz)
 	}
 	if limits.Memory < 64*quantity.MiB {
-		limits.Memory = 512 * quantity.MiB // the simulator's VMs have 32 MiB, in which no agent runs
+		limits.Memory = 512 * quantity.MiB // the simulator's VMs have 32 MiB, too little for the agent
 	}
 	var err error
-	if vm.group, err = cgroup.Create(fmt.Sprintf("/tare/stand-in-%d-%s", os.Getpid(), name), limits); err != nil {
+	if vm.group, err = cgroup.Create(fmt.Sprintf("/tare/fake-guest-%d-%s", os.Getpid(), name), limits); err != nil {
 		return "", err
 	}
 	if vm.port, err = g.bridge.Namespace(); err != nil {

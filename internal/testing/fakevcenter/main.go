@@ -1,13 +1,12 @@
-// vcsim is govmomi's simulator of a vCenter with guests, for tests: where the
-// simulator only notes down that a VM is on, a stand-in of a guest is started
-// here, with the CPUs and the memory that the VM has, and its address is told as
-// VMware Tools tell it. It ends when its standard input does.
+// Command fakevcenter is govmomi's vCenter simulator vcsim with guests, for tests. The
+// simulator only records that a VM is on; this program also starts a fake guest with
+// the CPUs and the memory of the VM, and reports its address as VMware Tools do. It
+// exits at the end of its stdin.
 //
-//	vcsim FOLDER
+//	fakevcenter DIRECTORY
 //
-// The folder has the guests' keys. The simulator's URL is printed, its
-// certificate is written to cert.pem, and the password is that in the file
-// password.
+// The directory contains the guests' keys, and the password in the file password. The
+// program prints the simulator's URL, and writes its certificate to cert.pem.
 package main
 
 import (
@@ -38,8 +37,8 @@ import (
 
 func main() {
 	sshguest.RunIfAsked()
-	log.SetOutput(io.Discard) // the simulator tells each request
-	runtime.LockOSThread()    // guests end with the thread that boots them
+	log.SetOutput(io.Discard) // the simulator logs each request
+	runtime.LockOSThread()    // guests are killed when the thread that boots them exits
 	if err := serve(os.Args[1]); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
@@ -55,7 +54,7 @@ func serve(folder string) error {
 	}
 	inner := model.Service.NewServer()
 	defer inner.Close()
-	if err := furnish(inner.URL); err != nil {
+	if err := addTemplate(inner.URL); err != nil {
 		return err
 	}
 	guests, err := newGuests(folder)
@@ -68,30 +67,30 @@ func serve(folder string) error {
 		return err
 	}
 	jobs := make(chan func())
-	front := httptest.NewTLSServer(&door{model.Service.ServeMux, guests, strings.TrimSpace(string(password)), jobs})
+	front := httptest.NewTLSServer(&proxy{model.Service.ServeMux, guests, strings.TrimSpace(string(password)), jobs})
 	defer front.Close()
 	certificate := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: front.Certificate().Raw})
 	if err := os.WriteFile(filepath.Join(folder, "cert.pem"), certificate, 0o600); err != nil {
 		return err
 	}
 	fmt.Println(front.URL)
-	over := make(chan struct{})
+	eof := make(chan struct{})
 	go func() {
 		io.Copy(io.Discard, os.Stdin)
-		close(over)
+		close(eof)
 	}()
 	for {
 		select {
 		case do := <-jobs:
 			do()
-		case <-over:
+		case <-eof:
 			return nil
 		}
 	}
 }
 
-// furnish makes a VM called template, with a snapshot, of the one that there is.
-func furnish(at *url.URL) error {
+// addTemplate replaces the simulator's VM by one named template, with a snapshot.
+func addTemplate(at *url.URL) error {
 	ctx := context.Background()
 	c, err := govmomi.NewClient(ctx, at, true)
 	if err != nil {
@@ -135,8 +134,9 @@ func furnish(at *url.URL) error {
 	return nil
 }
 
-// door looks at each request before and after the simulator.
-type door struct {
+// proxy handles each request before and after the simulator: it checks the password
+// on login, and updates the guests after power operations.
+type proxy struct {
 	simulator http.Handler
 	guests    *guests
 	password  string
@@ -149,7 +149,7 @@ var (
 	pass = regexp.MustCompile(`<password>([^<]*)</password>`)
 )
 
-func (d *door) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (d *proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(r.Body)
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusBadRequest)
@@ -160,7 +160,7 @@ func (d *door) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		ask = string(match[1])
 	}
 	if given := pass.FindSubmatch(body); ask == "Login" && (given == nil || html.UnescapeString(string(given[1])) != d.password) {
-		body = pass.ReplaceAll(body, []byte("<password></password>")) // which the simulator refuses
+		body = pass.ReplaceAll(body, []byte("<password></password>")) // the simulator rejects it
 	}
 	r.Body = io.NopCloser(bytes.NewReader(body))
 	d.simulator.ServeHTTP(w, r)
@@ -168,7 +168,7 @@ func (d *door) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if target == nil || ask == "" {
 		return
 	}
-	// The answer stands in a buffer until this returns.
+	// The response is buffered until this returns.
 	done := make(chan error)
 	d.jobs <- func() { done <- d.guests.follow(ask, string(target[1])) }
 	if err := <-done; err != nil {

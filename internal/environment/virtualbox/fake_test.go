@@ -12,13 +12,13 @@ import (
 	"testing"
 
 	"tare/internal/environment/support/hypervisor"
-	"tare/internal/testing/testenv"
+	"tare/internal/testing/needs"
 	"tare/internal/testing/virtualboxtest"
 )
 
-// double is a VBoxManage of the test's own, with a VM called template that has
+// fake is a fake VBoxManage for one test, with a VM called template that has
 // a snapshot called fresh.
-func double(t *testing.T) (*Options, client) {
+func fake(t *testing.T) (*Options, client) {
 	t.Helper()
 	text, err := virtualboxtest.Fake(t.TempDir())
 	if err != nil {
@@ -40,7 +40,7 @@ func double(t *testing.T) (*Options, client) {
 
 func (c client) must(t *testing.T, words ...string) string {
 	t.Helper()
-	out, err := c.patiently(t.Context(), words...)
+	out, err := c.retryLocked(t.Context(), words...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -48,13 +48,13 @@ func (c client) must(t *testing.T, words ...string) string {
 }
 
 func TestWhatVBoxManageRefusesIsSaidInItsWordsWithItsCode(t *testing.T) {
-	testenv.NeedsRoot(t) // a running VM is a guest in namespaces of its own
-	_, c := double(t)
+	needs.Root(t) // a running VM is a guest in namespaces of its own
+	_, c := fake(t)
 	c.must(t, "createvm", "--name", "bare", "--register")
 	c.must(t, "clonevm", "template", "--name", "running", "--register")
 	c.must(t, "startvm", "running", "--type", "headless")
 	for _, r := range []struct {
-		words, said, code string
+		words, text, code string
 	}{
 		{"showvminfo nobody --machinereadable", "Could not find a registered machine named 'nobody'", notFound},
 		{"startvm nobody --type headless", "Could not find a registered machine named 'nobody'", notFound},
@@ -76,7 +76,7 @@ func TestWhatVBoxManageRefusesIsSaidInItsWordsWithItsCode(t *testing.T) {
 	} {
 		_, err := c.run(t.Context(), strings.Fields(r.words)...)
 		var refused *refusal
-		if !errors.As(err, &refused) || !strings.Contains(err.Error(), r.said) || refused.exit != "exit status 1" {
+		if !errors.As(err, &refused) || !strings.Contains(err.Error(), r.text) || refused.exit != "exit status 1" {
 			t.Errorf("%s: %v", r.words, err)
 		} else if r.code != "" && refused.code != r.code {
 			t.Errorf("%s: code %q", r.words, refused.code)
@@ -90,7 +90,7 @@ func TestWhatVBoxManageRefusesIsSaidInItsWordsWithItsCode(t *testing.T) {
 	}
 	c.must(t, "controlvm", "running", "poweroff")
 	if _, err := c.run(t.Context(), "unregistervm", "running", "--delete"); !refused(err, badState) {
-		t.Errorf("just after its end a VM is still locked, and the double says %v", err)
+		t.Errorf("just after its end a VM is still locked, and the fake returned %v", err)
 	}
 	c.must(t, "unregistervm", "running", "--delete")
 }
@@ -118,7 +118,7 @@ func TestInfoIsReadAsVBoxManageWritesIt(t *testing.T) {
 }
 
 func TestTheDoubleSpeaksAsTheClientListens(t *testing.T) {
-	o, c := double(t)
+	o, c := fake(t)
 	version, warning, err := c.version(t.Context())
 	if err != nil || version != "7.0.20r163906" || warning != "" {
 		t.Errorf("%q, %q, %v", version, warning, err)
@@ -158,8 +158,8 @@ func TestAWarningAboveTheVersionIsAMissingModule(t *testing.T) {
 }
 
 func TestAVMsProcessAndItsVirtualCPUsAreFoundByTheirNames(t *testing.T) {
-	testenv.NeedsRoot(t)
-	_, c := double(t)
+	needs.Root(t)
+	_, c := fake(t)
 	c.must(t, "modifyvm", "template", "--cpus", "3")
 	c.must(t, "startvm", "template", "--type", "headless")
 	about, err := c.info(t.Context(), "template")

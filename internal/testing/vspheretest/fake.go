@@ -1,5 +1,5 @@
-// Package vspheretest starts the simulator of a vCenter, with guests, for tests:
-// see testdata/vcsim. Only tests import it.
+// Package vspheretest starts the vCenter simulator of package fakevcenter, with
+// guests, for tests. Only tests import it.
 package vspheretest
 
 import (
@@ -18,13 +18,13 @@ import (
 
 const source = "tare/internal/testing/fakevcenter"
 
-// Password that the simulator lets in.
+// Password that the simulator accepts.
 const Password = "open & shut <case>"
 
-// Fake starts a simulator in a folder, once, with a VM called template that
-// has a snapshot called fresh and this machine's test images inside. It ends
-// with the process that started it. It returns the options of the kind vsphere
-// that lead to it.
+// Fake starts a simulator in a directory, unless one is running. It has a VM named
+// template with a snapshot named fresh, which contains this machine's test images.
+// It exits with the process that started it. Fake returns the options of the kind
+// vsphere for it.
 func Fake(folder string) (options string, err error) {
 	keys, err := sshguest.NewKeys(filepath.Join(folder, "keys"))
 	if err != nil {
@@ -47,14 +47,14 @@ func Fake(folder string) (options string, err error) {
 	return string(text), err
 }
 
-// open are the standard inputs of the simulators: they end when these are closed,
-// with this process.
+// open are the stdin pipes of the simulators, which exit when these are closed, at the
+// latest with this process.
 var open []io.Closer
 
 func begin(folder string) (url []byte, err error) {
 	program := filepath.Join(folder, "vcsim")
-	if said, err := exec.Command("go", "build", "-o", program, source).CombinedOutput(); err != nil {
-		return nil, fmt.Errorf("building the simulator: %w: %s", err, said)
+	if output, err := exec.Command("go", "build", "-o", program, source).CombinedOutput(); err != nil {
+		return nil, fmt.Errorf("building the simulator: %w: %s", err, output)
 	}
 	if err := os.Symlink(testenv.Images(), filepath.Join(folder, "images")); err != nil {
 		return nil, err

@@ -1,5 +1,5 @@
-// Package virtualboxtest builds the double of VBoxManage, for tests: see
-// testdata/vboxmanage. Only tests import it.
+// Package virtualboxtest builds the fake VBoxManage of package fakevboxmanage, for
+// tests. Only tests import it.
 package virtualboxtest
 
 import (
@@ -16,9 +16,9 @@ import (
 
 const source = "tare/internal/testing/fakevboxmanage"
 
-// Fake makes a VBoxManage in a folder, with a VM called template that has a
-// snapshot called fresh and this machine's test images inside, once. It returns the options of the kind virtualbox
-// that lead to it.
+// Fake builds a fake VBoxManage in a directory, unless it exists. It has a VM named
+// template with a snapshot named fresh, which contains this machine's test images.
+// Fake returns the options of the kind virtualbox for it.
 func Fake(folder string) (options string, err error) {
 	program := filepath.Join(folder, "VBoxManage")
 	keys, err := sshguest.NewKeys(filepath.Join(folder, "keys"))
@@ -32,8 +32,8 @@ func Fake(folder string) (options string, err error) {
 			{program, "createvm", "--name", "template", "--register"},
 			{program, "snapshot", "template", "take", "fresh"},
 		} {
-			if said, err := exec.Command(words[0], words[1:]...).CombinedOutput(); err != nil {
-				return "", fmt.Errorf("%q: %w: %s", words, err, said)
+			if output, err := exec.Command(words[0], words[1:]...).CombinedOutput(); err != nil {
+				return "", fmt.Errorf("%q: %w: %s", words, err, output)
 			}
 		}
 	}
