@@ -12,9 +12,9 @@ import (
 	"tare/internal/sample"
 )
 
-// instance is one inner instance, in an outer one of its own.
+// instance is an inner instance with its outer one, which has no other.
 type instance struct {
-	*way
+	*outerMachine
 	inner environment.Instance
 	once  sync.Once
 	ended error
@@ -30,8 +30,8 @@ func (i *instance) Address() string {
 	return ""
 }
 
-// Phases are those of the machine, of what was opened in it, and of the inner
-// start, each named by whose it is. Preparation is one, wherever it was.
+// Phases are those of the machine, of opening it, and of the inner start, with
+// the environment's name before each. All preparation is one phase.
 func (i *instance) Phases() []environment.Phase {
 	var list []environment.Phase
 	var prepared time.Duration
@@ -50,7 +50,7 @@ func (i *instance) Phases() []environment.Phase {
 	return append([]environment.Phase{{Name: environment.PreparePhase, Duration: prepared}}, list...)
 }
 
-// Paths go through both, the innermost first.
+// Paths join both, the inner one first.
 func (i *instance) Paths() environment.Paths {
 	inner, outer := i.inner.Paths(), i.outer.Paths()
 	return environment.Paths{
@@ -71,7 +71,7 @@ func through(inner, outer, name string) string {
 	return inner + " in " + name + ", then " + outer
 }
 
-// Facts of both: what is the inner one's counts.
+// Facts of both; the inner one overrides.
 func (i *instance) Facts() map[string]string {
 	facts := map[string]string{}
 	for _, one := range []environment.Instance{i.outer, i.inner} {
@@ -99,7 +99,7 @@ func (i *instance) Notes() []string {
 	return append(notes, i.inner.Notes()...)
 }
 
-// Stop switches the machine off, and with it all that runs in it.
+// Stop powers the machine off, which ends everything in it.
 func (i *instance) Stop(ctx context.Context) error {
 	i.once.Do(func() {
 		i.inner.Agent().Close()

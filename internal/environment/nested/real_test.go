@@ -18,11 +18,14 @@ import (
 	_ "tare/internal/environment/oci"
 	_ "tare/internal/environment/qemu"
 	"tare/internal/environment/remote"
+	"tare/internal/linux/kvm"
 	"tare/internal/quantity"
+	"tare/internal/testing/needs"
 	"tare/internal/testing/testenv"
 )
 
 func TestMain(m *testing.M) {
+	kvm.ProbeMain()
 	remote.ServeIfAsked()
 	os.Exit(m.Run())
 }
@@ -100,7 +103,7 @@ func said(t *testing.T, i environment.Instance, command string) string {
 }
 
 func TestWhatIsStartedInAMachineIsContainedThereAndItsCostIsTheWholeMachines(t *testing.T) {
-	testenv.NeedsRoot(t)
+	needs.Root(t)
 	testenv.NeedsAgent(t)
 	for _, c := range []struct{ kind, contained string }{
 		{"native", "test -d /data"},
@@ -137,7 +140,7 @@ func TestWhatIsStartedInAMachineIsContainedThereAndItsCostIsTheWholeMachines(t *
 }
 
 func TestAServiceThatEndsIsNotWaitedFor(t *testing.T) {
-	testenv.NeedsRoot(t)
+	needs.Root(t)
 	testenv.NeedsAgent(t)
 	image, n := testenv.Image(t), inMachine(t, testenv.Owner(t, t.TempDir()), "native")
 	n.Needs.Services = []environment.Service{{Argv: []string{"sh", "-c", "echo there is no folder; exit 3"}, Ready: []string{"false"}}}
@@ -145,7 +148,7 @@ func TestAServiceThatEndsIsNotWaitedFor(t *testing.T) {
 	if err == nil {
 		t.Fatal("a machine without its service is said to be ready")
 	}
-	for _, words := range []string{"the service of false in vm did not answer", "it ended with status 3", "there is no folder"} {
+	for _, words := range []string{"waiting in vm until the service of false is ready", "exit status 3", "there is no folder"} {
 		if !strings.Contains(err.Error(), words) {
 			t.Errorf("%q is missing in: %v", words, err)
 		}

@@ -30,7 +30,7 @@ func (s *Session) Environment(ctx context.Context, kind string, options json.Raw
 	return e, nil
 }
 
-// there is an environment of the host.
+// there is an environment on the host.
 type there struct {
 	session *Session
 	kind    string
@@ -44,7 +44,7 @@ func (e *there) request(call string) request {
 	return request{Call: call, Kind: e.kind, Options: e.options}
 }
 
-// Prepare sends the image and has it prepared there.
+// Prepare sends the image and prepares it there.
 func (e *there) Prepare(ctx context.Context, img *image.Image, progress func(string)) error {
 	r := e.request(callPrepare)
 	var err error
@@ -87,8 +87,8 @@ func (e *there) Versions(ctx context.Context) map[string]string {
 	return d.Versions
 }
 
-// Start starts an instance there. The sending of the image, where it is not
-// there yet, is part of the preparing.
+// Start starts an instance there. Sending the image, if necessary, counts as
+// preparation.
 func (e *there) Start(ctx context.Context, r environment.Request) (_ environment.Instance, err error) {
 	s, began := e.session, time.Now()
 	ask := e.request(callStart)
@@ -105,7 +105,7 @@ func (e *there) Start(ctx context.Context, r environment.Request) (_ environment
 	}
 	sent := time.Since(began)
 	c, answer, err := s.call(ctx, ask, func(_ *conversation, e event) error {
-		r.Console.Write(e.Console)
+		_, _ = r.Console.Write(e.Console)
 		return nil
 	})
 	if err != nil {
@@ -114,7 +114,7 @@ func (e *there) Start(ctx context.Context, r environment.Request) (_ environment
 	i := &Instance{session: s, console: c}
 	defer func() {
 		if err != nil {
-			i.Stop(context.WithoutCancel(ctx))
+			_ = i.Stop(context.WithoutCancel(ctx))
 		}
 	}()
 	if err := json.Unmarshal(answer, &i.started); err != nil {
@@ -133,8 +133,8 @@ func (e *there) Start(ctx context.Context, r environment.Request) (_ environment
 	return i, err
 }
 
-// withSending adds the sending of the image to the preparing, which is no part of
-// a start.
+// withSending adds the time of sending the image to the preparation phase, which
+// is not part of a start.
 func withSending(phases []environment.Phase, sent time.Duration) []environment.Phase {
 	for n := range phases {
 		if phases[n].Name == environment.PreparePhase {
@@ -145,15 +145,15 @@ func withSending(phases []environment.Phase, sent time.Duration) []environment.P
 	return append([]environment.Phase{{Name: environment.PreparePhase, Duration: sent}}, phases...)
 }
 
-// outside is where others than the host itself reach an instance, and where its
-// servers listen for them.
+// outside returns the address by which other machines reach an instance, and the
+// address that its servers listen on.
 func (s *Session) outside(i started) (address, listen string) {
 	host := s.host.Address()
 	if a, err := netip.ParseAddr(i.Address); err != nil || !a.IsLoopback() || host == "" {
 		return i.Address, i.Listen
 	}
 	if !slices.Contains(s.hello.Addresses, host) {
-		return host, "0.0.0.0" // somebody translates addresses on the way
+		return host, "0.0.0.0" // behind address translation
 	}
 	return host, host
 }
@@ -182,12 +182,12 @@ type network struct {
 
 func (n *network) Path() string { return n.path + " on " + n.session.host.Name() }
 
-// Host is the host's that the instances run on.
+// Host returns the address of the host, as its instances see it.
 func (n *network) Host() string { return n.host }
 
 func (n *network) Close(ctx context.Context) error {
 	if n.session.Err() != nil {
-		return nil // the other side closes it by itself
+		return nil // the other side closes it
 	}
 	return n.session.simple(ctx, request{Call: callClose, Network: n.id}, nil)
 }

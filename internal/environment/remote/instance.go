@@ -12,7 +12,7 @@ import (
 	"tare/internal/sample"
 )
 
-// channel is an agent's, through the session: where the link is lost it says so.
+// channel is an agent's stream, whose errors name a lost link.
 type channel struct {
 	io.ReadWriteCloser
 	session *Session
@@ -42,31 +42,44 @@ type Instance struct {
 func (i *Instance) listen(to io.Writer) {
 	for {
 		var e event
-		if err := i.console.hear(&e); err != nil {
+		if err := i.console.receive(&e); err != nil {
 			return
 		}
-		to.Write(e.Console)
+		_, _ = to.Write(e.Console)
 	}
 }
 
-func (i *Instance) Agent() *agent.Client        { return i.client }
-func (i *Instance) Address() string             { return i.started.Address }
-func (i *Instance) Listen() string              { return i.started.Listen }
-func (i *Instance) Phases() []environment.Phase { return i.started.Phases }
-func (i *Instance) Paths() environment.Paths    { return i.started.Paths }
-func (i *Instance) Notes() []string             { return i.started.Notes }
-func (i *Instance) Facts() map[string]string    { return i.started.Facts }
+// Agent is the agent in the instance, through the session.
+func (i *Instance) Agent() *agent.Client { return i.client }
 
-// Footprint is empty: nothing of it can be read from here. See Meter.
+// Address is where others reach the instance, as the other host says.
+func (i *Instance) Address() string { return i.started.Address }
+
+// Listen is the address at which servers in the instance listen.
+func (i *Instance) Listen() string { return i.started.Listen }
+
+// Phases are those of the start on the other host.
+func (i *Instance) Phases() []environment.Phase { return i.started.Phases }
+
+// Paths are the network and disks on the other host.
+func (i *Instance) Paths() environment.Paths { return i.started.Paths }
+
+// Notes are those of the start on the other host.
+func (i *Instance) Notes() []string { return i.started.Notes }
+
+// Facts are those that the other host knows.
+func (i *Instance) Facts() map[string]string { return i.started.Facts }
+
+// Footprint is empty: nothing of it can be read on this machine. See Meter.
 func (i *Instance) Footprint() sample.Footprint { return sample.Footprint{} }
 
-// Stop ends the instance there and removes all that its start made.
+// Stop ends the instance and removes everything that its start made.
 func (i *Instance) Stop(ctx context.Context) error {
 	i.stop.Do(func() {
 		if i.session.Err() == nil {
 			i.end = i.session.simple(ctx, request{Call: callStop, Instance: i.started.Instance}, nil)
 		}
-		// Where the link is lost the other side ends the instance by itself.
+		// After a lost link the other side ends the instance.
 		if i.client != nil {
 			i.client.Close()
 		}
@@ -81,7 +94,7 @@ func (i *Instance) Meter(o sample.Options) sample.Meter {
 	c, err := i.session.ask(request{Call: callMeter, Instance: i.started.Instance, Every: o.Every, Live: o.Each != nil})
 	if err == nil {
 		var e event
-		if err = c.hear(&e); err == nil && !e.Begun {
+		if err = c.receive(&e); err == nil && !e.Begun {
 			err = fmt.Errorf("on %s: %s", i.session.host.Name(), e.Error)
 		}
 	}
@@ -97,18 +110,18 @@ type meter struct {
 	instance     *Instance
 	conversation *conversation
 	once         sync.Once
-	ended        chan struct{} // closed when nothing more is heard
+	ended        chan struct{} // closed by listen
 	err          error
 	watched      watched
 }
 
-// listen hears the readings, where they were asked for, and the end.
+// listen receives readings, if requested, and the result.
 func (m *meter) listen(each func(sample.Reading)) {
 	defer close(m.ended)
 	var e event
 	for m.err == nil && e.Result == nil {
 		e = event{}
-		if m.err = m.conversation.hear(&e); m.err == nil && e.Error != "" {
+		if m.err = m.conversation.receive(&e); m.err == nil && e.Error != "" {
 			m.err = fmt.Errorf("on %s: %s", m.instance.session.host.Name(), e.Error)
 		}
 		if e.Reading != nil && each != nil {
@@ -120,11 +133,11 @@ func (m *meter) listen(each func(sample.Reading)) {
 	}
 }
 
-// Stop has the counting ended there and returns the usage.
+// Stop ends the measurement and returns the usage.
 func (m *meter) Stop() sample.Usage {
 	m.once.Do(func() {
 		if m.conversation != nil {
-			// Where it cannot be said the link is lost, and that is heard.
+			// If it fails the link is lost, which listen reports.
 			_, _ = m.conversation.stream.Write([]byte("\n"))
 		}
 		<-m.ended
@@ -138,7 +151,7 @@ func (m *meter) Stop() sample.Usage {
 	return m.watched.Usage
 }
 
-// Series are the readings, as they were made there.
+// Series returns the readings.
 func (m *meter) Series() *sample.Series { return m.watched.Series }
 
 // Sights are those of the limits there: from inside, and from outside of the
@@ -148,12 +161,12 @@ func (i *Instance) Sights(ctx context.Context, l environment.Limits) (sights []e
 	return sights, err
 }
 
-// Unlimited says what the instance there says.
+// Unlimited implements environment.Unlimited.
 func (i *Instance) Unlimited() bool { return i.started.Unlimited }
 
-// UsageOfStart is what the instance has used since it was made.
+// UsageOfStart returns the usage since the instance was made.
 func (i *Instance) UsageOfStart() sample.Usage {
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), callTimeout)
 	defer cancel()
 	var usage sample.Usage
 	if err := i.session.simple(ctx, request{Call: callUsed, Instance: i.started.Instance}, &usage); err != nil {
@@ -162,7 +175,7 @@ func (i *Instance) UsageOfStart() sample.Usage {
 	return usage
 }
 
-// unknown is a usage that nobody could tell.
+// unknown is a usage that could not be measured.
 func unknown(why error) sample.Usage {
 	return sample.Unknown("%v", why)
 }

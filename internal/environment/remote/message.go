@@ -15,11 +15,11 @@ import (
 	"tare/internal/sample"
 )
 
-// protocol is the version of what the two sides say to each other.
+// protocol is the version of the messages.
 const protocol = 1
 
-// preamble opens the answering side's stream, before the multiplexer, so that
-// anything else that prints there is told apart.
+// preamble is the first word of the server's stream, before the multiplexer, so
+// that output of anything else is recognized.
 const preamble = "tare-host"
 
 // hello follows the preamble and the protocol's version, on the same line.
@@ -33,24 +33,24 @@ type hello struct {
 }
 
 // The calls. Each has a stream of its own in the multiplexer: a request, then
-// events up to the one that ends the call.
+// events up to the one with the result or an error.
 const (
 	callCheck    = "check"
 	callDescribe = "describe"
 	callImage    = "image"   // after a Want event the tar follows, Size bytes
-	callPrepare  = "prepare" // may be cancelled
-	callStart    = "start"   // may be cancelled; console bytes come until the instance is stopped
-	callAgent    = "agent"   // after the request the stream is the agent's
-	callMeter    = "meter"   // a Begun event, and readings if they are wanted; then a line asks for the usage
+	callPrepare  = "prepare" // can be cancelled
+	callStart    = "start"   // can be cancelled; console events follow until the instance is stopped
+	callAgent    = "agent"   // after the request the stream carries the agent's protocol
+	callMeter    = "meter"   // a Begun event, and readings if requested; a line from the client ends it
 	callUsed     = "used"
-	callLimits   = "limits" // what is seen of them
+	callLimits   = "limits"
 	callStop     = "stop"
 	callNetwork  = "network"
 	callClose    = "close"
 	callClock    = "clock"
 )
 
-// request is what a call asks for; each call uses some of the fields.
+// request starts a call; each call uses some of the fields.
 type request struct {
 	Call     string             `json:"call"`
 	Kind     string             `json:"kind,omitempty"`
@@ -61,7 +61,7 @@ type request struct {
 	Network  uint64             `json:"network,omitempty"`
 	Instance uint64             `json:"instance,omitempty"`
 	Every    time.Duration      `json:"every,omitempty"`
-	Live     bool               `json:"live,omitempty"` // every reading is wanted as it is made
+	Live     bool               `json:"live,omitempty"` // send every reading as it is made
 }
 
 // imageFacts are an image without its bytes.
@@ -73,7 +73,7 @@ type imageFacts struct {
 	Size   int64    `json:"size,omitempty"` // of its tar
 }
 
-// event is one message of the answering side. Result or Error ends the call.
+// event is a message of the server. Result or Error ends the call.
 type event struct {
 	Say     string          `json:"say,omitempty"`
 	Console []byte          `json:"console,omitempty"`
@@ -103,7 +103,7 @@ type (
 		Paths    environment.Paths   `json:"paths"`
 		Notes    []string            `json:"notes,omitempty"`
 		Facts    map[string]string   `json:"facts,omitempty"`
-		// Unlimited is that of environment.Unlimited.
+		// Unlimited is the result of environment.Unlimited.
 		Unlimited bool `json:"unlimited,omitempty"`
 	}
 	watched struct {
@@ -127,7 +127,7 @@ func converse(stream io.ReadWriteCloser) *conversation {
 	return &conversation{stream, bufio.NewReader(stream)}
 }
 
-func (c *conversation) say(message any) error {
+func (c *conversation) send(message any) error {
 	text, err := json.Marshal(message)
 	if err != nil {
 		return err
@@ -136,7 +136,7 @@ func (c *conversation) say(message any) error {
 	return err
 }
 
-func (c *conversation) hear(message any) error {
+func (c *conversation) receive(message any) error {
 	line, err := c.reader.ReadBytes('\n')
 	if err != nil {
 		return err
@@ -144,7 +144,7 @@ func (c *conversation) hear(message any) error {
 	return json.Unmarshal(line, message)
 }
 
-// raw is the stream from here on, with what was read ahead of it.
+// raw is the rest of the stream, with what the reader has buffered.
 func (c *conversation) raw() io.ReadWriteCloser {
 	return struct {
 		io.Reader
@@ -153,31 +153,31 @@ func (c *conversation) raw() io.ReadWriteCloser {
 	}{c.reader, c.stream, c.stream}
 }
 
-// readHello reads the line that the answering side opens with.
+// readHello reads the first line of the server's stream.
 func readHello(stream io.Reader) (hello, error) {
 	var h hello
 	line, err := readLine(stream)
 	if err != nil {
-		return h, fmt.Errorf("it did not say its first word: %w", err)
+		return h, fmt.Errorf("it sent no greeting: %w", err)
 	}
 	words := strings.SplitN(line, " ", 3)
 	if len(words) < 3 || words[0] != preamble {
 		return h, fmt.Errorf("something other than tare answered: %q", line)
 	}
 	if words[1] != strconv.Itoa(protocol) {
-		return h, fmt.Errorf("the tare there speaks protocol %s and this one %d: both must be of one version", words[1], protocol)
+		return h, fmt.Errorf("the tare there uses protocol %s and this one %d: both must be the same version", words[1], protocol)
 	}
 	return h, json.Unmarshal([]byte(words[2]), &h)
 }
 
-// readLine reads byte by byte, so that what follows stays in the stream.
+// readLine reads byte by byte, so that the rest stays in the stream.
 func readLine(from io.Reader) (string, error) {
 	const longest = 4096
 	line, one := []byte{}, make([]byte, 1)
 	for len(line) < longest {
 		if _, err := io.ReadFull(from, one); err != nil {
 			if len(line) > 0 {
-				return "", fmt.Errorf("it said %q and ended", line)
+				return "", fmt.Errorf("it printed %q and exited", line)
 			}
 			return "", err
 		}
@@ -189,8 +189,8 @@ func readLine(from io.Reader) (string, error) {
 	return string(line), nil
 }
 
-// because is an error of the other side, or of the link to it, with the
-// caller's own reason to give up where he had one.
+// because adds the cause of the context's end, if it has ended, to an error of the
+// other side or of the link.
 func because(ctx context.Context, err error) error {
 	if err != nil && ctx.Err() != nil && !errors.Is(err, context.Cause(ctx)) {
 		return fmt.Errorf("%w: %w", context.Cause(ctx), err)

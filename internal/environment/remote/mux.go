@@ -11,11 +11,11 @@ import (
 	"github.com/hashicorp/yamux"
 )
 
-// Silence is how long the other side may say nothing, not even that it is there,
-// before the link counts as lost.
+// Silence is the default time without data or a keep-alive from the other side
+// after which the link counts as lost.
 const Silence = 20 * time.Second
 
-// link is a stream that remembers why it ended.
+// link is a stream that keeps the reason of its end.
 type link struct {
 	io.ReadWriteCloser
 	mu  sync.Mutex
@@ -54,26 +54,26 @@ func (l *link) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// settings are the multiplexer's. What it complains of is the link's reason.
+// settings are those of the multiplexer. Its log becomes the link's reason.
 func (l *link) settings(silence time.Duration) *yamux.Config {
 	c := yamux.DefaultConfig()
 	c.KeepAliveInterval = silence / 4
 	c.ConnectionWriteTimeout = silence * 3 / 4
 	c.StreamOpenTimeout = 0
 	c.MaxStreamWindowSize = 4 << 20
-	c.LogOutput, c.Logger = nil, log.New(complaint{l, silence}, "", 0)
+	c.LogOutput, c.Logger = nil, log.New(logWriter{l, silence}, "", 0)
 	return c
 }
 
-// complaint hears the multiplexer's log.
-type complaint struct {
+// logWriter receives the multiplexer's log.
+type logWriter struct {
 	link    *link
 	silence time.Duration
 }
 
-func (c complaint) Write(line []byte) (int, error) {
+func (c logWriter) Write(line []byte) (int, error) {
 	if strings.Contains(string(line), "keepalive failed") {
-		c.link.note(fmt.Errorf("it has said nothing for %v", c.silence))
+		c.link.note(fmt.Errorf("no data for %v", c.silence))
 	}
 	return len(line), nil
 }

@@ -19,13 +19,12 @@ import (
 	"tare/internal/environment"
 )
 
-// Command is the word on tare's command line that makes it the answering side.
+// Command is tare's hidden command that runs the server of a session.
 const Command = "host"
 
-// ServeIfAsked turns the process into the answering side of a session if its
-// command line asks for that, and then does not return. What dials a host is
-// copied there as it is: a test program calls this at the beginning of its
-// TestMain, tare itself has a hidden command.
+// ServeIfAsked runs the server of a session if the command line is Command, and
+// then does not return. Dial copies the calling program to the host, so a test
+// program calls this at the beginning of its TestMain.
 func ServeIfAsked() {
 	if len(os.Args) < 2 || os.Args[1] != Command {
 		return
@@ -39,7 +38,7 @@ func ServeIfAsked() {
 	os.Exit(0)
 }
 
-// Program is the answering side as a program, on its standard input and output.
+// Program runs the server on standard input and output.
 func Program(ctx context.Context, args []string, home, version string) error {
 	o := ServeOptions{Home: home, Version: version}
 	flags := flag.NewFlagSet(Command, flag.ContinueOnError)
@@ -50,15 +49,15 @@ func Program(ctx context.Context, args []string, home, version string) error {
 		return err
 	}
 	if err := os.MkdirAll(o.Home, 0o755); err != nil {
-		return fmt.Errorf("tare's home on this host: %w: name a folder that can be written to", err)
+		return fmt.Errorf("making tare's home on this host: %w: name a writable directory", err)
 	}
 	withSystemPath()
-	// What an earlier session left whose tare was killed is nobody's any more.
+	// An earlier session's tare may have been killed.
 	if swept, err := cleanup.Sweep(ctx, o.Home, environment.Sweepers()...); err != nil || len(swept) > 0 {
-		fmt.Fprintf(os.Stderr, "removed what a dead session left: %s (%v)\n", strings.Join(swept, "; "), err)
+		fmt.Fprintf(os.Stderr, "removed leftovers of a dead session: %s (%v)\n", strings.Join(swept, "; "), err)
 	}
-	// A stream that broke must be an error where it is written to, not an end of
-	// the process: there is something to clear.
+	// Writing to a broken stream must return an error and not end the process,
+	// which has to clean up.
 	signal.Ignore(syscall.SIGPIPE)
 	stream, err := standardStream()
 	if err != nil {
@@ -67,8 +66,8 @@ func Program(ctx context.Context, args []string, home, version string) error {
 	return Serve(ctx, stream, o)
 }
 
-// withSystemPath makes the programs of the system's administration found: a
-// login without a terminal often has only those for everybody on its PATH.
+// withSystemPath adds the directories of system programs to the PATH: a
+// non-interactive login often lacks /usr/sbin.
 func withSystemPath() {
 	folders := strings.Split(os.Getenv("PATH"), ":")
 	for _, folder := range []string{"/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin"} {
@@ -76,14 +75,14 @@ func withSystemPath() {
 			folders = append(folders, folder)
 		}
 	}
-	os.Setenv("PATH", strings.Trim(strings.Join(folders, ":"), ":"))
+	_ = os.Setenv("PATH", strings.Trim(strings.Join(folders, ":"), ":"))
 }
 
 // standard is the process's standard input and output as one stream.
 type standard struct{ in, out *os.File }
 
-// standardStream is one whose Close ends what is being read and written: where
-// the link is lost nobody else would ever do that.
+// standardStream returns a stream whose Close interrupts reads and writes that
+// are blocked, as they are when the link is lost.
 func standardStream() (standard, error) {
 	var files [2]*os.File
 	for fd, name := range []string{"standard input", "standard output"} {
@@ -106,5 +105,5 @@ func (s standard) Close() error {
 	return err
 }
 
-// patience of a word that is answered at once.
-const patience = 30 * time.Second
+// callTimeout is for calls that are answered at once.
+const callTimeout = 30 * time.Second

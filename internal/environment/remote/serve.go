@@ -21,17 +21,18 @@ import (
 	"tare/internal/image"
 )
 
-// ending is how long what was started may take to end when the session does.
-const ending = 60 * time.Second
+// endTimeout is how long everything that was started may take to end with the
+// session.
+const endTimeout = 60 * time.Second
 
-// ServeOptions are what the answering side knows about itself.
+// ServeOptions are the options of the server.
 type ServeOptions struct {
 	Home    string // of tare on this host
 	Version string
 	Silence time.Duration // 0 is Silence
 }
 
-// server answers one session.
+// server serves one session.
 type server struct {
 	home  string
 	owner *cleanup.Owner
@@ -44,8 +45,8 @@ type server struct {
 	networks     map[uint64]environment.Network
 }
 
-// Serve answers a session on a stream until it ends, or the context. Then
-// everything that was started through it is ended, and the stream closed.
+// Serve serves a session on a stream until the stream or the context ends. Then it
+// ends everything that was started through the session, and closes the stream.
 func Serve(ctx context.Context, stream io.ReadWriteCloser, o ServeOptions) (err error) {
 	defer stream.Close()
 	if o.Silence <= 0 {
@@ -63,13 +64,13 @@ func Serve(ctx context.Context, stream io.ReadWriteCloser, o ServeOptions) (err 
 		return err
 	}
 	var name unix.Utsname
-	unix.Uname(&name)
+	_ = unix.Uname(&name)
 	first, err := json.Marshal(hello{Version: o.Version, Home: s.home, CPUs: runtime.NumCPU(), Addresses: addresses(), Kernel: unix.ByteSliceToString(name.Release[:])})
 	if err != nil {
 		return err
 	}
 	if _, err := fmt.Fprintf(stream, "%s %d %s\n", preamble, protocol, first); err != nil {
-		return fmt.Errorf("saying hello: %w", err)
+		return fmt.Errorf("sending the greeting: %w", err)
 	}
 	return s.answer(ctx, stream, o.Silence)
 }
@@ -121,9 +122,9 @@ func (s *server) answer(ctx context.Context, stream io.ReadWriteCloser, silence 
 	return s.clear()
 }
 
-// clear ends all that is still there, whoever forgot it.
+// clear ends everything that the client has not ended.
 func (s *server) clear() error {
-	ctx, cancel := context.WithTimeout(context.Background(), ending)
+	ctx, cancel := context.WithTimeout(context.Background(), endTimeout)
 	defer cancel()
 	var all sync.WaitGroup
 	var mu sync.Mutex
@@ -143,10 +144,10 @@ func (s *server) clear() error {
 	return errors.Join(problems...)
 }
 
-// call hears a request, does it and says how it ended.
+// call receives a request, executes it and sends the result.
 func (s *server) call(ctx context.Context, c *conversation) {
 	var r request
-	if err := c.hear(&r); err != nil {
+	if err := c.receive(&r); err != nil {
 		return
 	}
 	if r.Call == callAgent {
@@ -161,10 +162,10 @@ func (s *server) call(ctx context.Context, c *conversation) {
 	if err != nil {
 		last = event{Error: err.Error()}
 		if last.Error == "" {
-			last.Error = "it failed without a reason"
+			last.Error = "failed without an error message"
 		}
 	}
-	if c.say(last) == nil && r.Call == callStart && err == nil {
+	if c.send(last) == nil && r.Call == callStart && err == nil {
 		s.watch(ctx, result.(started).Instance)
 	}
 }
@@ -198,18 +199,18 @@ func (s *server) do(ctx context.Context, c *conversation, r request) (any, error
 	case callClock:
 		return monotonic(), nil
 	}
-	return nil, fmt.Errorf("this tare knows no call %q: both must be of one version", r.Call)
+	return nil, fmt.Errorf("unknown call %q: both sides must be the same version of tare", r.Call)
 }
 
-// cancellable is a context that ends when the caller says a word more, or is
-// gone.
+// cancellable returns a context that ends when the client sends another byte, or
+// closes the stream.
 func cancellable(ctx context.Context, c *conversation) (context.Context, func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	go func() {
 		if _, err := c.reader.ReadByte(); err != nil {
-			cancel(errors.New("the caller is gone"))
+			cancel(errors.New("the client closed the call"))
 		} else {
-			cancel(errors.New("the caller has given up"))
+			cancel(errors.New("the client cancelled the call"))
 		}
 	}()
 	return ctx, func() { cancel(nil) }
@@ -267,16 +268,16 @@ func (s *server) describe(ctx context.Context, r request) (any, error) {
 	return description{e.Label(), able, e.Versions(ctx)}, nil
 }
 
-// image takes an image in, if it is not here.
+// image receives an image, if the store does not have it.
 func (s *server) image(ctx context.Context, c *conversation, r request) (any, error) {
 	if r.Image == nil {
 		return nil, errors.New("no image is named")
 	}
 	_, err := s.store.Receive(ctx, r.Image.made(), func() (io.Reader, error) {
 		if r.Image.Size <= 0 {
-			return nil, fmt.Errorf("image %s is not here, and was not to be sent", r.Image.Name)
+			return nil, fmt.Errorf("image %s is not in the store, and its size is missing", r.Image.Name)
 		}
-		if err := c.say(event{Want: true}); err != nil {
+		if err := c.send(event{Want: true}); err != nil {
 			return nil, err
 		}
 		return io.LimitReader(c.reader, r.Image.Size), nil
@@ -288,7 +289,7 @@ func (f imageFacts) made() image.Image {
 	return image.Image{Digest: f.Digest, Name: f.Name, Env: f.Env, Dir: f.Dir}
 }
 
-// have is an image that was sent before; nil for a request without one.
+// have returns an image that was sent before; nil for a request without one.
 func (s *server) have(ctx context.Context, r request) (*image.Image, error) {
 	if r.Image == nil {
 		return nil, nil
@@ -297,7 +298,7 @@ func (s *server) have(ctx context.Context, r request) (*image.Image, error) {
 		return &made, nil
 	}
 	return s.store.Receive(ctx, r.Image.made(), func() (io.Reader, error) {
-		return nil, fmt.Errorf("image %s is no longer in the store there: somebody removed it", r.Image.Name)
+		return nil, fmt.Errorf("image %s was removed from the store there", r.Image.Name)
 	})
 }
 
@@ -310,7 +311,7 @@ func (s *server) prepare(ctx context.Context, c *conversation, r request) (any, 
 	if err != nil {
 		return nil, err
 	}
-	err = e.Prepare(ctx, img, func(line string) { c.say(event{Say: line}) })
+	err = e.Prepare(ctx, img, func(line string) { _ = c.send(event{Say: line}) })
 	return description{Label: e.Label()}, err
 }
 

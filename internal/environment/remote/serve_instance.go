@@ -14,12 +14,12 @@ import (
 	"tare/internal/sample"
 )
 
-// served is an instance that was started for the other side.
+// served is an instance that was started for the client.
 type served struct {
 	environment.Instance
-	stopped chan struct{} // closed when it was
+	stopped chan struct{} // closed by stop
 	once    sync.Once
-	relay   io.Closer // nil until somebody talks to the agent
+	relay   io.Closer // nil until the client connects to the agent
 }
 
 func (s *server) start(ctx context.Context, c *conversation, r request) (any, error) {
@@ -40,7 +40,7 @@ func (s *server) start(ctx context.Context, c *conversation, r request) (any, er
 			return nil, fmt.Errorf("starting %s: its network is closed", r.Name)
 		}
 	}
-	// What ends the start later ends nothing.
+	// The context of the start must not end the instance later.
 	starting, started := cancellable(ctx, c)
 	i, err := e.Start(starting, ask)
 	if err == nil && starting.Err() != nil {
@@ -74,8 +74,8 @@ func startedAs(id uint64, i environment.Instance) started {
 type console struct{ c *conversation }
 
 func (w console) Write(p []byte) (int, error) {
-	// Where nobody hears it, it is nobody's trouble.
-	w.c.say(event{Console: p})
+	// A client that is gone does not need it.
+	_ = w.c.send(event{Console: p})
 	return len(p), nil
 }
 
@@ -102,7 +102,7 @@ func (s *server) instance(id uint64) (*served, error) {
 	return i, nil
 }
 
-// agent makes the call's stream the agent's.
+// agent connects the call's stream to the agent.
 func (s *server) agent(c *conversation, r request) {
 	i, err := s.instance(r.Instance)
 	if err != nil {
@@ -111,7 +111,7 @@ func (s *server) agent(c *conversation, r request) {
 	s.mu.Lock()
 	i.relay = c.stream
 	s.mu.Unlock()
-	i.Agent().Relay(c.raw())
+	_ = i.Agent().Relay(c.raw())
 }
 
 func (s *server) meter(c *conversation, r request) (any, error) {
@@ -125,24 +125,24 @@ func (s *server) meter(c *conversation, r request) (any, error) {
 		o.Each = func(seen sample.Reading) {
 			select {
 			case <-begun:
-				// Where nobody hears it, it is nobody's trouble.
-				_ = c.say(event{Reading: &seen})
+				// A client that is gone does not need it.
+				_ = c.send(event{Reading: &seen})
 			default:
 			}
 		}
 	}
 	m := environment.Meter(i.Instance, o)
-	if err := c.say(event{Begun: true}); err != nil {
+	if err := c.send(event{Begun: true}); err != nil {
 		m.Stop()
 		return nil, err
 	}
 	close(begun)
-	c.reader.ReadByte() // the word to end, or nobody who could say it
+	_, _ = c.reader.ReadByte() // the client's request to end, or the end of the stream
 	usage := m.Stop()
 	return watched{usage, m.Series()}, nil
 }
 
-// limits looks whether they hold, with the eyes of this machine.
+// limits checks from this machine whether the limits hold.
 func (s *server) limits(ctx context.Context, r request) (any, error) {
 	i, err := s.instance(r.Instance)
 	if err != nil {
@@ -151,7 +151,7 @@ func (s *server) limits(ctx context.Context, r request) (any, error) {
 	sights, err := environment.CheckLimits(ctx, i.Instance, r.Limits)
 	var not *environment.NotHeld
 	if errors.As(err, &not) {
-		err = nil // it is in the sights, and whoever asks decides
+		err = nil // the client decides by the sights
 	}
 	return sights, err
 }
@@ -182,9 +182,9 @@ func (s *server) stop(ctx context.Context, r request) error {
 	return err
 }
 
-// monotonic is this machine's clock, which nobody sets.
+// monotonic reads this machine's monotonic clock.
 func monotonic() time.Duration {
 	var t unix.Timespec
-	unix.ClockGettime(unix.CLOCK_MONOTONIC, &t)
+	_ = unix.ClockGettime(unix.CLOCK_MONOTONIC, &t)
 	return time.Duration(t.Nano())
 }

@@ -1,10 +1,10 @@
-// Package remote runs environments on another host: it puts tare there, starts
-// its hidden command, and talks to it over one multiplexed stream. What it hands
-// out are ordinary environments and instances. When the stream ends, however it
-// ends, the other side ends all that was started through it.
+// Package remote runs environments on another host: it copies tare there, starts
+// its hidden command, and calls it over one multiplexed stream. The environments
+// and instances that it returns are used like local ones. When the stream ends,
+// for whatever reason, the other side ends everything that was started through it.
 //
-// The side that asks is Session, the side that answers Serve. It must not know
-// how a host is reached, nor any kind of environment.
+// The client is Session, the server Serve. The package must not know how a host
+// is reached, nor any kind of environment.
 package remote
 
 import (
@@ -27,16 +27,15 @@ import (
 
 // Options of a session.
 type Options struct {
-	// Home is tare's folder on the host; "" is /var/lib/tare there, or what
-	// TARE_HOME says.
+	// Home is tare's home on the host; "" is its TARE_HOME, or /var/lib/tare.
 	Home string
-	// Sudo starts tare there by sudo, for a user who is not root.
+	// Sudo starts tare there with sudo, for a user who is not root.
 	Sudo bool
-	// Progress hears a line for each thing that takes time; nil is nobody.
+	// Progress is called with a line for each slow step; nil for none.
 	Progress func(string)
 
-	// Silence is how long the other side may say nothing before it counts as lost; 0
-	// is the usual.
+	// Silence is the time without data after which the link counts as lost; 0 is
+	// the default.
 	Silence time.Duration
 }
 
@@ -51,10 +50,10 @@ type Session struct {
 	closing sync.Once
 	end     error
 	sending sync.Mutex
-	sent    map[string]bool // digests of images that are there
+	sent    map[string]bool // digests of images that the host has
 }
 
-// Dial puts tare onto a host, if it is not there, and starts it. The host must
+// Dial copies tare to a host, if it is not there, and starts it. The host must
 // stay open as long as the session.
 func Dial(ctx context.Context, h host.Host) (*Session, error) { return DialWith(ctx, h, Options{}) }
 
@@ -68,7 +67,7 @@ func DialWith(ctx context.Context, h host.Host, o Options) (*Session, error) {
 	}
 	file, err := deploy(ctx, h, o)
 	if err != nil {
-		return nil, fmt.Errorf("putting tare onto %s: %w", h.Name(), err)
+		return nil, fmt.Errorf("copying tare to %s: %w", h.Name(), err)
 	}
 	tail := &host.Tail{}
 	stream, err := h.Open(ctx, tail, o.argv(file)...)
@@ -82,7 +81,7 @@ func DialWith(ctx context.Context, h host.Host, o Options) (*Session, error) {
 		return nil, fmt.Errorf("starting %s on %s: %w", file, h.Name(), context.Cause(ctx))
 	}
 	if err != nil {
-		stream.Close() // it has said all that it has to complain of
+		stream.Close() // standard error is complete then
 		return nil, refused(h, file, tail, err)
 	}
 	if s.mux, err = yamux.Client(s.link, s.link.settings(o.Silence)); err != nil {
@@ -92,13 +91,13 @@ func DialWith(ctx context.Context, h host.Host, o Options) (*Session, error) {
 	return s, nil
 }
 
-// Host is where the session leads.
+// Host returns the host of the session.
 func (s *Session) Host() host.Host { return s.host }
 
-// Done is closed when the session is over; Err then says why.
+// Done is closed when the session has ended; Err then returns the reason.
 func (s *Session) Done() <-chan struct{} { return s.mux.CloseChan() }
 
-// Err is nil while the session stands.
+// Err is nil while the session is open.
 func (s *Session) Err() error {
 	select {
 	case <-s.mux.CloseChan():
@@ -108,24 +107,24 @@ func (s *Session) Err() error {
 	if why := s.link.reason(); why != nil {
 		return fmt.Errorf("the link to tare on %s is lost: %w%s", s.host.Name(), why, s.tail.Last())
 	}
-	return fmt.Errorf("the session with tare on %s is over", s.host.Name())
+	return fmt.Errorf("the session with tare on %s has ended", s.host.Name())
 }
 
-// Close ends the session, and with it all that was started through it.
+// Close ends the session and everything that was started through it.
 func (s *Session) Close() error {
 	s.closing.Do(func() { s.end = s.mux.Close() })
 	return s.end
 }
 
-// call asks for something and hears the events up to the end of the call. The
-// conversation is returned for what follows, and is the caller's to close.
-func (s *Session) call(ctx context.Context, r request, hear func(*conversation, event) error) (*conversation, json.RawMessage, error) {
+// call sends a request and receives events up to the result. The conversation is
+// returned for further events; the caller closes it.
+func (s *Session) call(ctx context.Context, r request, handle func(*conversation, event) error) (*conversation, json.RawMessage, error) {
 	c, err := s.ask(r)
 	if err != nil {
 		return nil, nil, s.explain(ctx, err)
 	}
-	// A call that can be cancelled ends with an answer all the same, as the other
-	// side has to clear away; one that cannot is short.
+	// A call that can be cancelled still ends with an answer, since the other side
+	// cleans up first. A call that cannot be cancelled is short.
 	done := make(chan struct{})
 	defer close(done)
 	go func() {
@@ -135,19 +134,19 @@ func (s *Session) call(ctx context.Context, r request, hear func(*conversation, 
 		case <-ctx.Done():
 		}
 		if r.Call == callStart || r.Call == callPrepare {
-			c.stream.Write([]byte("\n"))
+			_, _ = c.stream.Write([]byte("\n"))
 		}
-		enough := time.NewTimer(ending)
-		defer enough.Stop()
+		timeout := time.NewTimer(endTimeout)
+		defer timeout.Stop()
 		select {
 		case <-done:
-		case <-enough.C:
+		case <-timeout.C:
 			c.stream.Close()
 		}
 	}()
 	for {
 		var e event
-		if err := c.hear(&e); err != nil {
+		if err := c.receive(&e); err != nil {
 			c.stream.Close()
 			return nil, nil, s.explain(ctx, err)
 		}
@@ -157,8 +156,8 @@ func (s *Session) call(ctx context.Context, r request, hear func(*conversation, 
 			return nil, nil, because(ctx, fmt.Errorf("on %s: %s", s.host.Name(), e.Error))
 		case e.Result != nil:
 			return c, e.Result, nil
-		case hear != nil:
-			if err := hear(c, e); err != nil {
+		case handle != nil:
+			if err := handle(c, e); err != nil {
 				c.stream.Close()
 				return nil, nil, s.explain(ctx, err)
 			}
@@ -173,26 +172,26 @@ func (s *Session) ask(r request) (*conversation, error) {
 		return nil, err
 	}
 	c := converse(stream)
-	if err := c.say(r); err != nil {
+	if err := c.send(r); err != nil {
 		stream.Close()
 		return nil, err
 	}
 	return c, nil
 }
 
-// explain says that the link is lost where that is why something did not work.
+// explain replaces an error by that of the link, if the link is lost.
 func (s *Session) explain(ctx context.Context, err error) error {
 	if lost := s.Err(); lost != nil {
 		err = lost
 	} else if errors.Is(err, io.EOF) {
-		err = fmt.Errorf("tare on %s broke a call off", s.host.Name())
+		err = fmt.Errorf("tare on %s closed the stream of a call", s.host.Name())
 	} else {
-		err = fmt.Errorf("talking to tare on %s: %w", s.host.Name(), err)
+		err = fmt.Errorf("calling tare on %s: %w", s.host.Name(), err)
 	}
 	return because(ctx, err)
 }
 
-// simple is a call with one answer.
+// simple is a call whose only event is the result.
 func (s *Session) simple(ctx context.Context, r request, result any) error {
 	c, answer, err := s.call(ctx, r, nil)
 	if err != nil {
@@ -205,7 +204,8 @@ func (s *Session) simple(ctx context.Context, r request, result any) error {
 	return json.Unmarshal(answer, result)
 }
 
-// Check runs the requirements of a kind there. The findings say where.
+// Check runs the checks of a kind's requirements on the host. The findings name the
+// host.
 func (s *Session) Check(ctx context.Context, kind string, options json.RawMessage) (environment.State, []environment.Finding) {
 	var result checkResult
 	if err := s.simple(ctx, request{Call: callCheck, Kind: kind, Options: options}, &result); err != nil {
@@ -225,14 +225,14 @@ func (s *Session) Clock(ctx context.Context) (agent.ClockReading, error) {
 	return r, err
 }
 
-// send makes sure that the host has an image. It is sent once.
+// send sends an image if the host does not have it. It is sent once.
 func (s *Session) send(ctx context.Context, img *image.Image, progress func(string)) (*imageFacts, error) {
 	if img == nil {
 		return nil, nil
 	}
 	facts := &imageFacts{Digest: img.Digest, Name: img.Name, Env: img.Env, Dir: img.Dir}
 	if img.Digest == "" {
-		return facts, nil // its bytes are not wanted there
+		return facts, nil // its root file system is not used there
 	}
 	s.sending.Lock()
 	defer s.sending.Unlock()
@@ -266,7 +266,7 @@ func (s *Session) send(ctx context.Context, img *image.Image, progress func(stri
 	return facts, nil
 }
 
-// until is read up to the end of the context.
+// until fails once the context has ended.
 type until struct {
 	ctx context.Context
 	io.Reader

@@ -17,6 +17,7 @@ import (
 	"tare/internal/environment/remote"
 	"tare/internal/host"
 	"tare/internal/sample"
+	"tare/internal/testing/needs"
 	"tare/internal/testing/testenv"
 )
 
@@ -28,7 +29,7 @@ func TestMain(m *testing.M) {
 // dial opens a session with this machine as the host, in a home of its own.
 func dial(t *testing.T, h host.Host) (*remote.Session, string) {
 	t.Helper()
-	testenv.NeedsRoot(t)
+	needs.Root(t)
 	testenv.NeedsAgent(t)
 	home := t.TempDir()
 	s, err := remote.DialWith(t.Context(), h, remote.Options{Home: home, Progress: func(line string) { t.Log(line) }})
@@ -142,7 +143,7 @@ func TestASessionLeadsIntoAnInstance(t *testing.T) {
 	}
 	// Its cgroups are the outer instance's, which are not to be seen in it.
 	state, findings := inner.Check(t.Context(), "native", nil)
-	if last := findings[len(findings)-1]; state != environment.Missing || !strings.Contains(last.What, "cgroups that can be made on the outer instance") {
+	if last := findings[len(findings)-1]; state != environment.Missing || !strings.Contains(last.What, "a writable cgroup hierarchy on the outer instance") {
 		t.Errorf("%s: %+v", state, findings)
 	}
 	if _, err := inner.Environment(t.Context(), "none", nil); err == nil || !strings.Contains(err.Error(), "the outer instance") {

@@ -1,8 +1,8 @@
 // Package nested runs one kind of environment in instances of another: Docker in
-// a virtual machine. It boots the outer environment with an image of its own,
-// which has what the inner kind needs, opens a session of tare in it, and hands
-// on what is started there as one instance: its commands run innermost, and its
-// cost is the whole outer instance's.
+// a virtual machine. It boots the outer environment with a machine image that has
+// what the inner kind needs, opens a session of tare in it, and starts the inner
+// instance there. The two are one instance: its commands run in the inner one,
+// and its resource use is that of the whole outer one.
 //
 // It must not know any kind of environment, nor workloads, studies or statistics.
 package nested
@@ -23,7 +23,7 @@ import (
 	"tare/internal/image"
 )
 
-// Nesting says what runs in what.
+// Nesting is an inner kind in an outer environment.
 type Nesting struct {
 	Outer       string // the outer environment's name, for phases, notes and messages
 	Environment environment.Environment
@@ -33,17 +33,17 @@ type Nesting struct {
 	Kind    string // its kind
 	Options json.RawMessage
 	Needs   environment.Needs
-	// Shares says that what runs inside is reached at the outer instance's
-	// address, since it has no network of its own.
+	// Shares reports that the inner instance has no separate network, so that it
+	// is reached at the outer instance's address.
 	Shares bool
 
-	// Owner and Console are for the one start by which the machine is prepared.
+	// Owner and Console are for the start that prepares the machine's disk.
 	Owner   *cleanup.Owner
 	Console func(instance string) (io.WriteCloser, error)
 }
 
-// New makes the environment. It is Networked where the outer one is and what
-// runs inside shares its address.
+// New makes the environment. It is Networked if the outer one is and the inner
+// instance shares its address.
 func New(n Nesting) environment.Environment {
 	e := &nested{Nesting: n, machines: map[string]*machine{}}
 	if outer, able := n.Environment.(environment.Networked); able && n.Shares {
@@ -57,16 +57,16 @@ type nested struct {
 
 	mu       sync.Mutex
 	machines map[string]*machine // by the digest of the image that runs inside
-	versions map[string]string   // of what takes part inside, once it is known
+	versions map[string]string   // of the inner kind's programs, once known; guarded by mu
 }
 
-// machine is what the outer instances boot.
+// machine is the image and the disk that the outer instances boot with.
 type machine struct {
 	image *image.Image
 	disk  string
 }
 
-// networked joins the outer instances.
+// networked connects the outer instances.
 type networked struct {
 	*nested
 	outer environment.Networked
@@ -76,10 +76,11 @@ func (e *networked) NewNetwork(ctx context.Context, o *cleanup.Owner, name strin
 	return e.outer.NewNetwork(ctx, o, name)
 }
 
-// Label of the outer environment: what runs on an emulated machine is emulated.
+// Label returns the outer environment's: on an emulated machine everything is
+// emulated.
 func (e *nested) Label() string { return e.Environment.Label() }
 
-// Versions of all that take part.
+// Versions returns those of the outer and the inner kind.
 func (e *nested) Versions(ctx context.Context) map[string]string {
 	versions := maps.Clone(e.Environment.Versions(ctx))
 	if versions == nil {
@@ -91,10 +92,10 @@ func (e *nested) Versions(ctx context.Context) map[string]string {
 	return versions
 }
 
-// Prepare makes the machine that the outer instances boot: the distribution with
-// what the inner kind needs, and a disk that has tare, the kernel's modules and
-// the image as the inner kind wants it. For that it is booted once, and the disk
-// kept.
+// Prepare makes the machine that the outer instances boot: an image of the
+// distribution with the packages that the inner kind needs, and a disk with tare,
+// the kernel's modules and the image as the inner kind prepares it. The machine
+// is booted once for that, and the disk is kept.
 func (e *nested) Prepare(ctx context.Context, img *image.Image, progress func(string)) error {
 	if progress == nil {
 		progress = func(string) {}
@@ -108,7 +109,7 @@ func (e *nested) Prepare(ctx context.Context, img *image.Image, progress func(st
 	recipe := image.MachineRecipe(e.Needs.Packages)
 	var err error
 	if m.image, err = img.Store().Get(ctx, image.Source{Recipe: &recipe}, progress); err != nil {
-		return fmt.Errorf("the machine that %s runs in: %w", e.Kind, err)
+		return fmt.Errorf("making the image of the machine for %s: %w", e.Kind, err)
 	}
 	if err := e.Environment.Prepare(ctx, m.image, progress); err != nil {
 		return err
@@ -121,7 +122,7 @@ func (e *nested) Prepare(ctx context.Context, img *image.Image, progress func(st
 		Key: key, Image: img, Store: "home/images", Programs: map[string]string{},
 		Prepare: func(file string) error {
 			progress(fmt.Sprintf("starting %s once, to prepare %s in it", e.Outer, e.Kind))
-			return e.furnish(ctx, img, *m, file, progress)
+			return e.prepareDisk(ctx, img, *m, file, progress)
 		},
 	}
 	for _, p := range e.Needs.Programs {
@@ -134,7 +135,8 @@ func (e *nested) Prepare(ctx context.Context, img *image.Image, progress func(st
 	return nil
 }
 
-// key is all that the disk follows from, but for the image and the kernel.
+// key identifies everything that the disk depends on, except the image and the
+// kernel.
 func (e *nested) key(machine *image.Image) (string, error) {
 	self, err := os.Executable()
 	if err != nil {
@@ -165,9 +167,9 @@ func sumOf(file string) (string, error) {
 	return hex.EncodeToString(sum.Sum(nil)), nil
 }
 
-// furnish boots the machine with a disk that it may write to, and has the inner
-// kind prepare the image there.
-func (e *nested) furnish(ctx context.Context, img *image.Image, m machine, disk string, progress func(string)) (err error) {
+// prepareDisk boots the machine with a writable disk, and has the inner kind
+// prepare the image on it.
+func (e *nested) prepareDisk(ctx context.Context, img *image.Image, m machine, disk string, progress func(string)) (err error) {
 	name := "preparing-" + e.Name
 	console, err := e.Console(name)
 	if err != nil {
@@ -181,7 +183,7 @@ func (e *nested) furnish(ctx context.Context, img *image.Image, m machine, disk 
 	if err != nil {
 		return err
 	}
-	w := &way{nested: e, outer: outer, name: name}
+	w := &outerMachine{nested: e, outer: outer, name: name}
 	defer func() {
 		if stopped := w.end(context.WithoutCancel(ctx)); err == nil {
 			err = stopped
@@ -191,7 +193,7 @@ func (e *nested) furnish(ctx context.Context, img *image.Image, m machine, disk 
 		return err
 	}
 	e.versions = w.environment.Versions(ctx)
-	return w.put(ctx)
+	return w.shutDown(ctx)
 }
 
 // Start boots a machine and starts the inner instance in it.
@@ -209,11 +211,11 @@ func (e *nested) Start(ctx context.Context, r environment.Request) (_ environmen
 	if err != nil {
 		return nil, err
 	}
-	w := &way{nested: e, outer: outer, name: r.Name}
-	i := &instance{way: w}
+	w := &outerMachine{nested: e, outer: outer, name: r.Name}
+	i := &instance{outerMachine: w}
 	defer func() {
 		if err != nil {
-			w.end(context.WithoutCancel(ctx))
+			_ = w.end(context.WithoutCancel(ctx))
 		}
 	}()
 	if err := w.open(ctx, r.Image, nil); err != nil {
@@ -221,24 +223,36 @@ func (e *nested) Start(ctx context.Context, r environment.Request) (_ environmen
 	}
 	within := r
 	within.Network, within.Disks = nil, nil
-	// The machine has no other cores than those that it was given, and numbers
-	// them anew.
+	// The machine has only the cores of its limits, under other numbers.
 	within.Limits.Cores = nil
 	if i.inner, err = w.environment.Start(ctx, within); err != nil {
 		return nil, fmt.Errorf("in %s: %w", e.Outer, err)
 	}
-	if e.versions == nil {
-		e.mu.Lock()
-		e.versions = w.environment.Versions(ctx)
-		e.mu.Unlock()
-	}
+	e.learnVersions(ctx, w.environment)
 	return i, nil
 }
 
-// Shares says whether instances with these options have no network of their
-// own, so that they are reached at their machine's address.
+// learnVersions records the versions of the inner kind, once. Instances start in
+// parallel, and a machine that was prepared by an earlier run has none recorded.
+func (e *nested) learnVersions(ctx context.Context, inner environment.Environment) {
+	e.mu.Lock()
+	known := e.versions != nil
+	e.mu.Unlock()
+	if known {
+		return
+	}
+	versions := inner.Versions(ctx)
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.versions == nil {
+		e.versions = versions
+	}
+}
+
+// Shares reports whether instances with these options have no separate network,
+// so that they are reached at their machine's address.
 func Shares(options json.RawMessage) bool {
 	var o struct{ Network string }
-	_ = json.Unmarshal(options, &o) // what has no such option says nothing
+	_ = json.Unmarshal(options, &o) // a kind may have no such option
 	return o.Network == "host" || o.Network == "loopback"
 }

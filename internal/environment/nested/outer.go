@@ -14,52 +14,52 @@ import (
 	"tare/internal/image"
 )
 
-// What a machine is laid out by.
+// The machine's disk: programs, kernel modules, images and tare's home.
 const (
-	serial   = "tare-machine" // of the disk that it keeps its things on
-	kept     = "/var/lib/tare"
+	serial   = "tare-machine"  // serial number of the disk
+	kept     = "/var/lib/tare" // mount point
 	home     = kept + "/home"
-	programs = "programs" // on that disk, below which each has its own path
+	programs = "programs" // directory on the disk, below which a program has its absolute path
 )
 
-// way is how an outer instance is entered: what has been opened so far.
-type way struct {
+// outerMachine is a started outer instance with what has been opened in it.
+type outerMachine struct {
 	*nested
 	outer       environment.Instance
 	name        string
 	session     *remote.Session
 	environment environment.Environment
-	phases      []environment.Phase // what the opening took
+	phases      []environment.Phase // of open
 }
 
-// open makes the outer instance a host, starts the services that the inner kind
-// needs, and prepares the image, which takes no time where it was prepared.
-func (w *way) open(ctx context.Context, img *image.Image, progress func(string)) (err error) {
-	part := func(name string, do func() error) {
+// open mounts the machine's disk, starts the services that the inner kind needs,
+// opens a session, and prepares the image if the disk does not have it yet.
+func (w *outerMachine) open(ctx context.Context, img *image.Image, progress func(string)) (err error) {
+	phase := func(name string, do func() error) {
 		began := time.Now()
 		if err == nil {
 			err = do()
 		}
 		w.phases = append(w.phases, environment.Phase{Name: name, Duration: time.Since(began)})
 	}
-	part(environment.PreparePhase, func() error { return w.furnish(ctx) })
+	phase(environment.PreparePhase, func() error { return w.mountDisk(ctx) })
 	if len(w.Needs.Services) > 0 {
-		part(w.Outer+" services", func() error { return w.serve(ctx) })
+		phase(w.Outer+" services", func() error { return w.startServices(ctx) })
 	}
-	part(environment.PreparePhase, func() error { return w.enter(ctx, img, progress) })
+	phase(environment.PreparePhase, func() error { return w.openSession(ctx, img, progress) })
 	return err
 }
 
-// furnish mounts the disk that the machine keeps its things on, and puts what is
-// there where programs look for it. What instances write to /data is on the
-// machine's own data disk, as it is for an instance that is the machine itself.
-func (w *way) furnish(ctx context.Context) error {
+// mountDisk mounts the machine's disk, and links its programs, modules and
+// directories to where they are looked for. /data of the inner instance is on the
+// machine's data disk, as it is where nothing is nested.
+func (w *outerMachine) mountDisk(ctx context.Context) error {
 	var s strings.Builder
 	fmt.Fprintf(&s, `set -e
 for device in /sys/block/*; do
 	test "$(cat $device/serial 2>/dev/null)" = %[1]s && disk=/dev/${device##*/}
 done
-test -n "$disk" || { echo "there is no disk with the serial number %[1]s" >&2; exit 1; }
+test -n "$disk" || { echo "no disk has the serial number %[1]s" >&2; exit 1; }
 mkdir -p %[2]s /lib/modules
 mount $disk %[2]s
 mount --bind %[2]s/modules /lib/modules
@@ -76,11 +76,11 @@ ulimit -n 524288
 	for _, folder := range w.Needs.Folders {
 		fmt.Fprintf(&s, "mkdir -p %[1]s %[2]s/folders%[1]s\nmount --bind %[2]s/folders%[1]s %[1]s\n", quote(folder), kept)
 	}
-	return w.run(ctx, "making a host of it", s.String())
+	return w.run(ctx, "mounting its disk", s.String())
 }
 
-// put takes what was prepared out of the machine's memory, in order.
-func (w *way) put(ctx context.Context) error {
+// shutDown ends the session and the services, and syncs the disk.
+func (w *outerMachine) shutDown(ctx context.Context) error {
 	err := w.session.Close()
 	w.session = nil
 	script := "sync\n"
@@ -90,19 +90,18 @@ func (w *way) put(ctx context.Context) error {
 	return errors.Join(err, w.run(ctx, "ending its services", script+"sync\n"))
 }
 
-// serve starts the services, each when the one before it answers.
-func (w *way) serve(ctx context.Context) error {
+// startServices starts the services in order, each once the previous one is ready.
+func (w *outerMachine) startServices(ctx context.Context) error {
 	for n, s := range w.Needs.Services {
-		if err := w.start(ctx, n, s); err != nil {
+		if err := w.startService(ctx, n, s); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// start starts a service, and returns when it answers. One that ends before
-// never will.
-func (w *way) start(ctx context.Context, n int, s environment.Service) error {
+// startService starts a service and waits until it is ready or has exited.
+func (w *outerMachine) startService(ctx context.Context, n int, s environment.Service) error {
 	a, file := w.outer.Agent(), fmt.Sprintf("/run/tare-service-%d", n)
 	script := fmt.Sprintf(`echo $$ >%[1]s; exec "$@" >%[1]s.log 2>&1`, file)
 	p, err := a.Start(ctx, agent.Command{Argv: append([]string{"/bin/sh", "-c", script, "sh"}, s.Argv...)})
@@ -113,30 +112,29 @@ func (w *way) start(ctx context.Context, n int, s environment.Service) error {
 	defer stop(nil)
 	go func() {
 		if exit, err := p.Wait(waiting); err == nil {
-			stop(fmt.Errorf("it ended with status %d", exit.Code))
+			stop(fmt.Errorf("exit status %d", exit.Code))
 		}
 	}()
-	if _, err := a.Await(waiting, agent.Probe{Exec: s.Ready, Interval: 50 * time.Millisecond, Timeout: servicePatience}); err != nil {
-		if ended := context.Cause(waiting); ended != nil {
-			err = ended
+	if _, err := a.Await(waiting, agent.Probe{Exec: s.Ready, Interval: 50 * time.Millisecond, Timeout: serviceTimeout}); err != nil {
+		if cause := context.Cause(waiting); cause != nil {
+			err = cause
 		}
-		var said host.Tail
-		a.Run(ctx, agent.Command{Argv: []string{"tail", "-n", "15", file + ".log"}, Stdout: &said})
-		return fmt.Errorf("the service of %s in %s did not answer: %w%s", s.Ready[0], w.Outer, err, said.Last())
+		var log host.Tail
+		_, _ = a.Run(ctx, agent.Command{Argv: []string{"tail", "-n", "15", file + ".log"}, Stdout: &log})
+		return fmt.Errorf("waiting in %s until the service of %s is ready: %w%s", w.Outer, s.Ready[0], err, log.Last())
 	}
 	return nil
 }
 
-// An emulated machine on a busy host is slow: an engine takes its time to start,
-// and its tare to say that it is still there. That the machine is gone is known
-// at once, by the end of its agent's stream.
+// Generous timeouts, since an emulated machine on a busy host is slow. The end of
+// a machine is noticed at once in any case, by the end of its agent's stream.
 const (
-	servicePatience = 10 * time.Minute
-	silence         = 5 * time.Minute
+	serviceTimeout = 10 * time.Minute
+	silence        = 5 * time.Minute
 )
 
-// enter opens a session of tare in the machine.
-func (w *way) enter(ctx context.Context, img *image.Image, progress func(string)) (err error) {
+// openSession opens a session of tare in the machine and prepares the image.
+func (w *outerMachine) openSession(ctx context.Context, img *image.Image, progress func(string)) (err error) {
 	if progress == nil {
 		progress = func(string) {}
 	}
@@ -159,18 +157,18 @@ func (w *way) enter(ctx context.Context, img *image.Image, progress func(string)
 }
 
 // run runs a script in the outer instance.
-func (w *way) run(ctx context.Context, what, script string) error {
+func (w *outerMachine) run(ctx context.Context, what, script string) error {
 	if _, err := host.Instance(w.Outer, "", w.outer.Agent()).Run(ctx, "/bin/sh", "-c", script); err != nil {
 		return fmt.Errorf("%s, %s: %w", w.Outer, what, err)
 	}
 	return nil
 }
 
-// end switches the machine off. It takes along all that runs in it.
-func (w *way) end(ctx context.Context) error {
+// end powers the machine off, which ends everything in it.
+func (w *outerMachine) end(ctx context.Context) error {
 	err := w.outer.Stop(ctx)
 	if w.session != nil {
-		w.session.Close() // the stream is gone, and it says so
+		w.session.Close() // returns an error, as the stream has ended
 	}
 	return err
 }
