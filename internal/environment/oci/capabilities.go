@@ -8,8 +8,8 @@ import (
 	"tare/internal/linux/capability"
 )
 
-// dockers are the capabilities that Docker gives.
-var dockers = []string{
+// dockerCapabilities are those that Docker gives by default.
+var dockerCapabilities = []string{
 	"CAP_AUDIT_WRITE", "CAP_CHOWN", "CAP_DAC_OVERRIDE", "CAP_FOWNER", "CAP_FSETID", "CAP_KILL", "CAP_MKNOD",
 	"CAP_NET_BIND_SERVICE", "CAP_NET_RAW", "CAP_SETFCAP", "CAP_SETGID", "CAP_SETPCAP", "CAP_SETUID", "CAP_SYS_CHROOT",
 }
@@ -17,13 +17,13 @@ var dockers = []string{
 // known are all capabilities, in the order of the kernel's numbers.
 var known = capability.Names
 
-// capabilitiesOf are those that the option asks for, and of them what tare holds
-// itself: nobody can give what he does not have. held nil stands for all.
+// capabilitiesOf are the capabilities of an option that tare itself holds, since a
+// process cannot give others. held nil stands for all.
 func capabilitiesOf(option string, held []string) ([]string, error) {
 	var asked []string
 	switch option {
 	case "default":
-		asked = dockers
+		asked = dockerCapabilities
 	case "all":
 		asked = known
 	case "none":

@@ -17,47 +17,48 @@ import (
 	"tare/internal/sample"
 )
 
-// instance is one that runs. What Start has not come to yet is nil.
+// instance is a started container. A field that Start has not set yet is nil.
 type instance struct {
-	environ *environ
-	id      string // as the runtime knows it
-	folder  string // the bundle
-	group   *cgroup.Group
-	seat    *seat
-	runtime *process   // or the shim in its place: it ends with the instance
-	helpers []*process // a logger, a user-mode network
-	agent   *agent.Client
-	phases  []environment.Phase
-	paths   environment.Paths
-	notes   []string
-	pid     int // of the first process inside, as the host numbers it
-	release []func() error
+	environ  *environ
+	id       string // as the runtime knows it
+	folder   string // the bundle
+	group    *cgroup.Group
+	network  *attachment
+	runtime  *process   // or the shim in its place: it exits with the instance
+	helpers  []*process // a logger, a user-mode network
+	agent    *agent.Client
+	phases   []environment.Phase
+	paths    environment.Paths
+	notes    []string
+	pid      int // of the first process inside, in the host's PID namespace
+	cleanups []func() error
 
 	stop    sync.Mutex
 	stopped bool
 }
 
-// How long an end may take before it is forced, and how long the forcing may.
+// Timeouts of Stop: for an orderly end, and for the removal after it.
 const (
-	grace  = 5 * time.Second
-	forced = 30 * time.Second
+	stopTimeout   = 5 * time.Second
+	removeTimeout = 30 * time.Second
 )
 
-func (i *instance) undo(step func() error) { i.release = append(i.release, step) }
+// onRemove registers what remove does after the processes have ended.
+func (i *instance) onRemove(step func() error) { i.cleanups = append(i.cleanups, step) }
 
 func (i *instance) Agent() *agent.Client        { return i.agent }
-func (i *instance) Address() string             { return i.seat.address }
+func (i *instance) Address() string             { return i.network.address }
 func (i *instance) Phases() []environment.Phase { return i.phases }
 func (i *instance) Notes() []string             { return i.notes }
 func (i *instance) Paths() environment.Paths    { return i.paths }
 
-// Unlimited says that the options leave the limits out.
+// Unlimited reports whether the options leave the limits out.
 func (i *instance) Unlimited() bool { return !i.environ.options.Limits }
 
-// Footprint is the group, the runtime or shim, logger and user-mode network beside it, and
-// the place where the network's bytes are counted.
+// Footprint is the cgroup, the processes outside of it (runtime or shim, logger,
+// user-mode network), and where the network's bytes are counted.
 func (i *instance) Footprint() sample.Footprint {
-	footprint := i.seat.traffic
+	footprint := i.network.traffic
 	footprint.Cgroups = []string{i.group.Path()}
 	for _, h := range i.helpers {
 		footprint.Processes = append(footprint.Processes, sample.Process{PID: h.Pid, Role: h.role})
@@ -67,24 +68,24 @@ func (i *instance) Footprint() sample.Footprint {
 	} else {
 		footprint.Processes = append(footprint.Processes, sample.Process{PID: i.runtime.Pid, Role: i.runtime.role})
 	}
-	if i.seat.inside {
+	if i.network.inside {
 		footprint.NetworkPID = i.pid
 	}
 	return footprint
 }
 
-// Stop ends the agent, and with it the instance and the runtime, and forces what
-// does not end.
+// Stop shuts the agent down, which ends the instance and the runtime, and kills what
+// does not exit in time.
 func (i *instance) Stop(ctx context.Context) error {
 	i.stop.Lock()
 	defer i.stop.Unlock()
 	if i.stopped {
 		return nil
 	}
-	bound, cancel := context.WithTimeout(ctx, grace)
+	bound, cancel := context.WithTimeout(ctx, stopTimeout)
 	defer cancel()
 	if i.agent.Err() == nil {
-		_ = i.agent.Shutdown(bound) // what it did not do is forced below
+		_ = i.agent.Shutdown(bound) // what is left is killed below
 	}
 	i.agent.Close()
 	select {
@@ -98,19 +99,19 @@ func (i *instance) Stop(ctx context.Context) error {
 	return nil
 }
 
-// remove makes sure that nothing of the instance is left, whatever state it is in.
-// Its mounts go with the last process of their namespace.
+// remove removes all that Start made, whatever state the instance is in. Mounts end
+// with the last process of their namespace.
 func (i *instance) remove(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, forced)
+	ctx, cancel := context.WithTimeout(ctx, removeTimeout)
 	defer cancel()
 	var problems []error
 	if i.runtime != nil {
 		i.forceRuntime(ctx)
-		i.runtime.Kill() // it may not have come as far as the group
+		i.runtime.Kill() // it may not have joined the group yet
 	}
-	// A helper in the group is told to go first, so that it can.
+	// A helper that can exit in order does so before the group is killed.
 	for _, h := range i.helpers {
-		if h.let != nil {
+		if h.requestExit != nil {
 			problems = append(problems, h.end(ctx, false))
 		}
 	}
@@ -124,11 +125,11 @@ func (i *instance) remove(ctx context.Context) error {
 		problems = append(problems, h.end(ctx, true))
 	}
 	if i.group != nil {
-		// Once more: the runtime may have put its child there before it died.
+		// Again: the runtime may have added its child before it died.
 		problems = append(problems, i.group.Kill(ctx), i.group.Remove())
 	}
-	for _, release := range i.release {
-		problems = append(problems, release())
+	for _, cleanUp := range i.cleanups {
+		problems = append(problems, cleanUp())
 	}
 	if i.folder != "" {
 		problems = append(problems, os.RemoveAll(i.folder))
@@ -136,24 +137,24 @@ func (i *instance) remove(ctx context.Context) error {
 	return errors.Join(problems...)
 }
 
-// forceRuntime asks a runtime that has not ended by itself to delete its
-// instance: it may have processes elsewhere than in the group. Whatever it says,
-// the group is killed next.
+// forceRuntime runs the delete command of a runtime that has not exited: it may have
+// processes outside of the group. Its result is ignored, since the group is killed
+// next.
 func (i *instance) forceRuntime(ctx context.Context) {
 	select {
 	case <-i.runtime.ended:
 		return
 	default:
 	}
-	words := i.environ.runtime.delete(i.folder, i.id)
-	bound, cancel := context.WithTimeout(ctx, grace)
+	args := i.environ.runtime.delete(i.folder, i.id)
+	bound, cancel := context.WithTimeout(ctx, stopTimeout)
 	defer cancel()
-	c := exec.CommandContext(bound, words[0], words[1:]...)
+	c := exec.CommandContext(bound, args[0], args[1:]...)
 	c.WaitDelay = time.Second
 	_ = c.Run()
 }
 
-// firstProcess is what the runtime wrote down; 0 if it did not.
+// firstProcess reads the pid file of the runtime; 0 if there is none.
 func (i *instance) firstProcess() int {
 	text, err := os.ReadFile(i.folder + "/pid")
 	if err != nil {

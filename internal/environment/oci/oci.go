@@ -1,10 +1,8 @@
-// Package oci runs an image through an OCI runtime (runc, crun, gVisor's runsc,
-// youki) on a bundle that it writes itself, without an engine. Each part of the
-// isolation is a switch of its own, and what a runtime made of it is looked at
-// from inside.
+// Package oci runs an image with an OCI runtime (runc, crun, gVisor's runsc, youki)
+// on a bundle that it writes, without an engine. Each part of the isolation is an
+// option, and the result is observed from inside.
 //
-// It must not know workloads, studies or statistics, nor which part costs how
-// much: it switches, and says what took hold.
+// It must not know workloads, studies or statistics, nor the cost of a part.
 package oci
 
 import (
@@ -29,13 +27,10 @@ func init() {
 		Options:  func() any { o := Default(); return &o },
 		Requires: func(o any) []environment.Requirement { return Requirements(o.(*Options)) },
 		Needs:    func(o any) (environment.Needs, error) { return o.(*Options).needs() },
-		New: func(o any) (environment.Environment, error) {
-			return New(*o.(*Options))
-		},
-		// All that an instance has is processes in a cgroup, a folder and a network
-		// that ends with tare: owner.Sweep finds them. Mounts lie in a namespace of
-		// their processes' own.
-		Sweep: nil,
+		New:      func(o any) (environment.Environment, error) { return New(*o.(*Options)) },
+		Parts:    ladderParts,
+		// Sweep is nil: an instance is processes in a cgroup, a directory, and a network
+		// that ends with tare, which cleanup finds. Its mounts end with its processes.
 	})
 }
 
@@ -43,12 +38,12 @@ func init() {
 type environ struct {
 	options Options
 	runtime program
-	held    []string // capabilities of tare's own
+	held    []string // capabilities of this process
 	agent   func(home string) (string, error)
 	points  func(home string) (string, error)
 }
 
-// New makes an environment. The runtime has to be there.
+// New makes an environment. The runtime has to be installed.
 func New(o Options) (environment.Environment, error) {
 	if err := o.Validate(); err != nil {
 		return nil, err
@@ -62,11 +57,11 @@ func New(o Options) (environment.Environment, error) {
 	}
 	status, err := os.ReadFile("/proc/self/status")
 	if err != nil {
-		return nil, fmt.Errorf("looking up the capabilities of this process: %w", err)
+		return nil, fmt.Errorf("reading the capabilities of this process: %w", err)
 	}
 	held, err := capability.Parse(field(string(status), "CapBnd"))
 	if err != nil {
-		return nil, fmt.Errorf("looking up the capabilities of this process: %w", err)
+		return nil, fmt.Errorf("reading the capabilities of this process: %w", err)
 	}
 	e := &environ{options: o, held: held,
 		agent:  cleanup.OncePerHome(func(home string) (string, error) { return agent.WriteBinary(filepath.Join(home, "agent")) }),
@@ -75,7 +70,7 @@ func New(o Options) (environment.Environment, error) {
 	return e, nil
 }
 
-// Label stands beside no figure: a container is a container.
+// Label is empty: its results need no caution.
 func (e *environ) Label() string { return "" }
 
 // Versions names the runtime.

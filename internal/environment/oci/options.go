@@ -38,7 +38,7 @@ type Options struct {
 	Seccomp string `yaml:"seccomp" json:"seccomp"`
 	// Capabilities are default (Docker's), all, none, or a list: chown,setuid.
 	Capabilities string `yaml:"capabilities" json:"capabilities"`
-	// NoNewPrivs keeps programs from getting more rights by their set-user bit.
+	// NoNewPrivs keeps programs from gaining privileges by their set-user-ID bit.
 	NoNewPrivs bool `yaml:"no_new_privs" json:"no_new_privs"`
 
 	// Root is overlay (over the image's folder), folder (a fresh copy, as native
@@ -51,11 +51,12 @@ type Options struct {
 	// Network is bridge, nat, user, none or host.
 	Network string `yaml:"network" json:"network"`
 	// Log is what the instance's output passes on its way to tare: null (nothing),
-	// pipe (a process that hands it on), file or json-file (and writes it down).
+	// pipe (a logger process that forwards it), file or json-file (a logger that also
+	// writes it to a file).
 	Log string `yaml:"log" json:"log"`
 }
 
-// Gvisor are the parts of gVisor that can be left to the kernel below.
+// Gvisor are the parts of gVisor that the host's kernel can do instead.
 type Gvisor struct {
 	// Netstack: gVisor's own network stack, and not the sockets of the kernel that
 	// it runs on. With network: host there is none.
@@ -64,7 +65,7 @@ type Gvisor struct {
 	Overlay bool `yaml:"overlay" json:"overlay"`
 	// Directfs: the sandbox opens files by itself, and not through its gofer.
 	Directfs bool `yaml:"directfs" json:"directfs"`
-	// Shared: others may change what is at /data, so it is looked at anew each time.
+	// Shared: others can change /data, so gVisor does not cache its metadata.
 	Shared bool `yaml:"shared" json:"shared"`
 }
 
@@ -87,15 +88,15 @@ func Default() Options {
 		Limits:     true, Devices: true, Masked: true,
 		Seccomp: "default", Capabilities: "default",
 		Root: "overlay", Data: "bind", Network: "bridge", Log: "null",
-		Gvisor: gvisors,
+		Gvisor: defaultGvisor,
 	}
 }
 
-// gvisors are the parts as gVisor has them by itself.
-var gvisors = Gvisor{Netstack: true, Overlay: true, Directfs: true, Shared: true}
+// defaultGvisor are the parts as gVisor has them by default.
+var defaultGvisor = Gvisor{Netstack: true, Overlay: true, Directfs: true, Shared: true}
 
-// family is how a runtime is spoken to, by its program's name; of a name that says
-// nothing, a platform says that it is gVisor.
+// family is the command line dialect of a runtime, by its program's name; with an
+// unknown name a platform means gVisor.
 func (o *Options) family() string {
 	name := filepath.Base(o.Runtime)
 	for _, known := range []string{"runsc", "runc", "crun", "kata", "youki"} {
@@ -119,7 +120,7 @@ func (o *Options) Validate() error {
 	if !o.gvisor() && o.Platform != "" {
 		return fmt.Errorf("platform: only gVisor has platforms, and the runtime is %s", o.Runtime)
 	}
-	if !o.gvisor() && o.Gvisor != gvisors {
+	if !o.gvisor() && o.Gvisor != defaultGvisor {
 		return fmt.Errorf("gvisor: only gVisor has these parts, and the runtime is %s", o.Runtime)
 	}
 	for _, c := range []struct {
@@ -150,11 +151,11 @@ func (o *Options) Validate() error {
 	}
 	switch {
 	case o.Data == "overlay" && o.Root != "overlay":
-		return fmt.Errorf("data: overlay is a part of the root, and with root: %s there is no overlay: choose bind", o.Root)
+		return fmt.Errorf("data: overlay is in the overlay of the root, and root: %s has none: use data: bind", o.Root)
 	case !o.Namespaces.Mount && o.Masked:
-		return fmt.Errorf("masked: takes a mount namespace: write masked: false beside namespaces: {mount: false}")
+		return fmt.Errorf("masked: needs a mount namespace: with namespaces: {mount: false} set masked: false")
 	case !o.Namespaces.Mount && o.Namespaces.User:
-		return fmt.Errorf("namespaces: a user namespace takes a mount namespace of its own")
+		return fmt.Errorf("namespaces: user: true needs mount: true")
 	}
 	return nil
 }

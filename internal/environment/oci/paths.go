@@ -7,7 +7,7 @@ import (
 )
 
 // paths are what the options come to.
-func (e *environ) paths(at *seat, s *stage) environment.Paths {
+func (e *environ) paths(at *attachment, s *instanceFiles) environment.Paths {
 	p := environment.Paths{Network: at.path, RootOn: fsinfo.Of(s.root), DataOn: fsinfo.Of(s.data)}
 	switch e.options.Root {
 	case "overlay":

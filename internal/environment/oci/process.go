@@ -8,7 +8,8 @@ import (
 	"syscall"
 )
 
-// adopter records a process, so that it is found when tare is killed.
+// adopter records a process with the owner, so that clean-up finds it if tare is
+// killed.
 type adopter func(pid int, role string) (forget func(), err error)
 
 // process is one that tare started for an instance.
@@ -17,30 +18,31 @@ type process struct {
 	role   string
 	ended  chan struct{}
 	forget func()
-	let    func() error // lets it end
+	// requestExit makes a process exit that has a way to be told; nil for others.
+	requestExit func() error
 }
 
-// prelude puts the process into a cgroup, hides a hierarchy from it, mounts what
-// has to be mounted, and becomes the program. It runs in a mount namespace of its
-// own: what is mounted vanishes with it.
+// prelude is a shell script that joins cgroups, unmounts a cgroup hierarchy, mounts
+// file systems, and then executes the program. It runs in a new mount namespace, so
+// that its mounts end with the program.
 const prelude = `
 while [ "$1" != -- ]; do echo 0 >"$1" || exit 1; shift; done; shift
 if [ -n "$1" ]; then umount "$1" || exit 1; fi; shift
 while [ "$1" != -- ]; do mount -t "$1" -o "$2" "$3" "$4" || exit 1; shift 4; done; shift
 exec "$@"`
 
-// before is what the prelude does.
-type before struct {
-	join   []string // the files by which a group is joined
-	hide   string   // what is mounted there is out of the program's sight
+// preparation is what the prelude does before it executes the program.
+type preparation struct {
+	join   []string // cgroup.procs files to write 0 into
+	hide   string   // a mount point to unmount; "" for none
 	mounts []mount
 }
 
 // mount is what mount(8) takes.
 type mount struct{ kind, options, from, to string }
 
-// command is a program with its prelude.
-func (b before) command(program ...string) *exec.Cmd {
+// command is the command line of a program with its prelude.
+func (b preparation) command(program ...string) *exec.Cmd {
 	words := append([]string{"-c", prelude, "sh"}, b.join...)
 	words = append(words, "--", b.hide)
 	for _, m := range b.mounts {
@@ -52,14 +54,14 @@ func (b before) command(program ...string) *exec.Cmd {
 	return c
 }
 
-// start starts a process and records it.
-func start(c *exec.Cmd, role string, adopt adopter, let func() error) (*process, error) {
+// start starts a process and records it with the owner.
+func start(c *exec.Cmd, role string, adopt adopter, requestExit func() error) (*process, error) {
 	if err := c.Start(); err != nil {
 		return nil, fmt.Errorf("starting %s: %w", role, err)
 	}
-	p := &process{Process: c.Process, role: role, ended: make(chan struct{}), let: let, forget: func() {}}
+	p := &process{Process: c.Process, role: role, ended: make(chan struct{}), requestExit: requestExit, forget: func() {}}
 	go func() {
-		c.Wait()
+		_ = c.Wait()
 		close(p.ended)
 	}()
 	forget, err := adopt(p.Pid, role)
@@ -72,12 +74,12 @@ func start(c *exec.Cmd, role string, adopt adopter, let func() error) (*process,
 	return p, nil
 }
 
-// end lets the process end, and makes it where it does not.
+// end makes the process exit and waits for it; kill sends SIGKILL.
 func (p *process) end(ctx context.Context, kill bool) error {
 	var err error
-	if p.let != nil {
-		err = p.let()
-		p.let = nil
+	if p.requestExit != nil {
+		err = p.requestExit()
+		p.requestExit = nil
 	}
 	if kill {
 		p.Kill()
@@ -85,7 +87,7 @@ func (p *process) end(ctx context.Context, kill bool) error {
 	select {
 	case <-p.ended:
 	case <-ctx.Done():
-		return fmt.Errorf("%s, process %d, does not end: %w", p.role, p.Pid, context.Cause(ctx))
+		return fmt.Errorf("%s (process %d) does not exit: %w", p.role, p.Pid, context.Cause(ctx))
 	}
 	p.forget()
 	return err

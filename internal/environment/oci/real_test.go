@@ -14,13 +14,14 @@ import (
 	"testing"
 
 	"tare/internal/environment"
+	"tare/internal/testing/needs"
 	"tare/internal/testing/testenv"
 )
 
 // at starts an instance with these options, as a study would write them.
 func at(t *testing.T, text string) environment.Instance {
 	t.Helper()
-	testenv.NeedsRoot(t)
+	needs.Root(t)
 	testenv.NeedsAgent(t)
 	o := Default()
 	if err := json.Unmarshal([]byte(text), &o); err != nil {
@@ -221,7 +222,7 @@ func TestAUserModeNetworkLeadsOut(t *testing.T) {
 }
 
 func TestAStartThatFailsSaysWhatTheRuntimeSaidAndLeavesNothing(t *testing.T) {
-	testenv.NeedsRoot(t)
+	needs.Root(t)
 	testenv.NeedsAgent(t)
 	o := Default()
 	testenv.NeedsKind(t, "oci", &o)
@@ -242,7 +243,7 @@ func TestAStartThatFailsSaysWhatTheRuntimeSaidAndLeavesNothing(t *testing.T) {
 }
 
 func TestLimitsThatTheStartCannotHaveAreRefusedInShort(t *testing.T) {
-	testenv.NeedsRoot(t)
+	needs.Root(t)
 	testenv.NeedsAgent(t)
 	for _, c := range []struct {
 		data string
@@ -284,14 +285,14 @@ func TestLimitsThatTheStartCannotHaveAreRefusedInShort(t *testing.T) {
 }
 
 func TestWhatIsMissingIsSaidWithTheCommandThatBringsIt(t *testing.T) {
-	for runtime, mend := range map[string]string{"/absent/runc": "apt-get install -y runc", "/absent/crun": "crun", "/absent/runsc": "install-runsc.sh", "/absent/kata-runtime": "katacontainers.io", "/absent/youki": "youki"} {
+	for runtime, fix := range map[string]string{"/absent/runc": "apt-get install -y runc", "/absent/crun": "crun", "/absent/runsc": "install-runsc.sh", "/absent/kata-runtime": "katacontainers.io", "/absent/youki": "youki"} {
 		o := Default()
 		o.Runtime = runtime
 		f := Requirements(&o)[1].Check(t.Context())
-		if f.State != environment.Missing || !strings.Contains(f.Fix, mend) {
+		if f.State != environment.Missing || !strings.Contains(f.Fix, fix) {
 			t.Errorf("%s: %+v", runtime, f)
 		}
-		if _, err := New(o); err == nil || !strings.Contains(err.Error(), mend) {
+		if _, err := New(o); err == nil || !strings.Contains(err.Error(), fix) {
 			t.Errorf("%s: %v", runtime, err)
 		}
 	}
@@ -304,7 +305,7 @@ func TestWhatIsMissingIsSaidWithTheCommandThatBringsIt(t *testing.T) {
 func TestATimeNamespaceTakesARuntimeThatListsIt(t *testing.T) {
 	o := Default()
 	o.Namespaces.Time = true
-	testenv.NeedsPrograms(t, "runc")
+	needs.Program(t, "runc")
 	state, findings := environment.Check(t.Context(), "oci", &o)
 	last := findings[len(findings)-1]
 	if state == environment.Missing {

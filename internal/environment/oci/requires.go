@@ -17,7 +17,7 @@ import (
 	"tare/internal/linux/virtnet"
 )
 
-// install says how a runtime comes to a machine.
+// install is how to install a runtime.
 func install(o *Options) string {
 	switch o.family() {
 	case "runsc":
@@ -32,8 +32,8 @@ func install(o *Options) string {
 	return "apt-get install -y runc"
 }
 
-func missing(mend, reason string, args ...any) environment.Finding {
-	return environment.Finding{State: environment.Missing, Reason: fmt.Sprintf(reason, args...), Fix: mend}
+func missing(fix, reason string, args ...any) environment.Finding {
+	return environment.Finding{State: environment.Missing, Reason: fmt.Sprintf(reason, args...), Fix: fix}
 }
 
 // Requirements lists what must hold for these options.
@@ -41,7 +41,7 @@ func Requirements(o *Options) []environment.Requirement {
 	list := []environment.Requirement{
 		{What: "root, to run an OCI runtime", Check: func(context.Context) environment.Finding {
 			if os.Geteuid() != 0 {
-				return missing("run tare as root (sudo)", "making namespaces and mounts takes root, and this is user %d", os.Geteuid())
+				return missing("run tare as root (sudo)", "making namespaces and mounts needs root, and this is user %d", os.Geteuid())
 			}
 			return environment.Finding{State: environment.Usable}
 		}},
@@ -110,8 +110,8 @@ func checkRuntime(ctx context.Context, o *Options) environment.Finding {
 	return environment.Finding{State: environment.Usable, Reason: strings.TrimSpace(path + " " + Version(ctx, path))}
 }
 
-// checkTime asks the runtime for its features; one that cannot say them is older
-// than its support of time namespaces.
+// checkTime reads the runtime's features; a runtime without the command is too old for
+// time namespaces.
 func checkTime(ctx context.Context, o *Options) environment.Finding {
 	if o.gvisor() {
 		return missing("namespaces: {time: false}", "gVisor has no time namespaces")
@@ -132,12 +132,12 @@ func checkTime(ctx context.Context, o *Options) environment.Finding {
 	return environment.Finding{State: environment.Usable}
 }
 
-// CheckRunsc says whether a runsc program can run at all: the sandbox executes it
-// again from within an empty root, where no loader is.
+// CheckRunsc checks that a runsc program is linked statically: the sandbox executes it
+// again in an empty root, where no dynamic loader is.
 func CheckRunsc(path string) environment.Finding {
 	program, err := elf.Open(path)
 	if err != nil {
-		return missing("scripts/install-runsc.sh /usr/local/bin", "%s is no program: %v", path, err)
+		return missing("scripts/install-runsc.sh /usr/local/bin", "%s is no ELF program: %v", path, err)
 	}
 	defer program.Close()
 	for _, part := range program.Progs {
@@ -149,7 +149,7 @@ func CheckRunsc(path string) environment.Finding {
 	return environment.Finding{State: environment.Usable, Reason: strings.TrimSpace(path + " " + Version(context.Background(), path))}
 }
 
-// Version is what a program says of itself, or the version of its Go module.
+// Version is the version of a program's Go module, or what --version prints.
 func Version(ctx context.Context, program string) string {
 	path, err := exec.LookPath(program)
 	if err != nil {

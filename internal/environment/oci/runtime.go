@@ -2,19 +2,19 @@ package oci
 
 import "tare/internal/linux/cgroup"
 
-// program is an OCI runtime that is there.
+// program is the installed OCI runtime.
 type program struct {
 	path    string
 	options *Options
 }
 
-// global are the arguments before the runtime's command.
+// global is the command line up to the runtime's command.
 func (p program) global(folder string) []string {
 	list := []string{p.path}
 	switch p.options.family() {
 	case "runsc":
-		// The cgroup is ours, and what the sandbox writes to its root goes to a file
-		// on the same file system as everybody's data.
+		// tare manages the cgroup. What the sandbox writes to its root goes to a file on
+		// the same file system as /data of other environments.
 		overlay, network := "none", "sandbox"
 		if p.options.Root == "overlay" && p.options.Gvisor.Overlay {
 			overlay = "root:dir=" + folder
@@ -41,29 +41,28 @@ func (p program) global(folder string) []string {
 	return append(list, p.options.RuntimeArgs...)
 }
 
-// run are the arguments that start the instance. The runtime stays as long as it
-// does, but one that copies leaves it to itself at once.
+// run is the command line that starts the instance. The runtime exits with it, except
+// one that would copy its output, which detaches.
 func (p program) run(folder, id string) []string {
 	list := append(p.global(folder), "run", "--bundle", folder, "--pid-file", folder+"/pid")
-	if p.copies() {
+	if p.copiesOutput() {
 		list = append(list, "--detach")
 	}
 	return append(list, id)
 }
 
-// copies says whether a runtime that stays beside its container hands on what the
-// container prints: runc does, through pipes of its own. The others give the
-// container theirs.
-func (p program) copies() bool { return p.options.family() == "runc" }
+// copiesOutput reports whether the runtime, while it stays, forwards what the
+// container prints: runc does so through pipes. Others pass their descriptors on.
+func (p program) copiesOutput() bool { return p.options.family() == "runc" }
 
-// delete are the arguments that end whatever the runtime knows of the instance.
+// delete is the command line that kills and deletes the instance.
 func (p program) delete(folder, id string) []string {
 	return append(p.global(folder), "delete", "--force", id)
 }
 
-// hides is the hierarchy that has to be out of the runtime's sight: crun takes a
-// machine with cgroup v1 and v2 at once for neither.
-func (p program) hides() string {
+// hiddenHierarchy is the mount point of the cgroup v2 hierarchy where it has to be
+// hidden from the runtime: crun refuses a machine with v1 and v2 (hybrid).
+func (p program) hiddenHierarchy() string {
 	if p.options.family() != "crun" || cgroup.Mode() != "hybrid" {
 		return ""
 	}

@@ -7,16 +7,16 @@ import (
 	specs "github.com/opencontainers/runtime-spec/specs-go"
 )
 
-// agentInside is where the agent's program stands inside, read-only.
+// agentInside is the path of the agent's program inside, read-only.
 const agentInside = "/.tare/agent"
 
-// parts are what the options do not say: an instance's own folders and names.
-type parts struct {
-	name   string   // of the machine inside
-	root   string   // the root's folder
+// bundleInput is what the configuration of an instance needs besides the options.
+type bundleInput struct {
+	name   string   // the host name inside
+	root   string   // directory of the root
 	binds  []string // mounts in the root, SRC:DST[:ro]
 	agent  string   // the agent's program
-	data   string   // the folder behind /data
+	data   string   // directory mounted at /data
 	env    []string
 	group  string   // the cgroup that the runtime makes; "" leaves it to others
 	space  string   // the network namespace to join; "" for a fresh one
@@ -24,16 +24,15 @@ type parts struct {
 	kernel seccomp  // the profile for this kernel
 }
 
-// seccomp makes the filter that goes with the rest of a specification; nil for
-// none.
+// seccomp makes the filter for the rest of a specification; nil for none.
 type seccomp func(*specs.Spec) (*specs.LinuxSeccomp, error)
 
-// ids are mapped to themselves in a user namespace: the files of the image keep
-// their owners, and the kernel translates all the same.
+// ids maps each id to itself in a user namespace: files of the image keep their
+// owners, while the kernel still translates ids.
 var ids = []specs.LinuxIDMapping{{ContainerID: 0, HostID: 0, Size: 65536}}
 
-// spec describes the instance to the runtime.
-func spec(o *Options, p parts) (*specs.Spec, error) {
+// spec is the OCI configuration of the instance.
+func spec(o *Options, p bundleInput) (*specs.Spec, error) {
 	capabilities, err := capabilitiesOf(o.Capabilities, p.held)
 	if err != nil {
 		return nil, err
@@ -96,11 +95,11 @@ func namespaces(o *Options, space string) (list []specs.LinuxNamespace) {
 	return list
 }
 
-// mounts are Docker's, and those of the root.
-func mounts(o *Options, p parts) []specs.Mount {
+// mounts are those that Docker makes, and those of the root.
+func mounts(o *Options, p bundleInput) []specs.Mount {
 	list := []specs.Mount{}
 	for _, b := range p.binds {
-		list = append(list, bound(b))
+		list = append(list, bindMount(b))
 	}
 	if o.Root == "bind" {
 		for _, to := range scratch {
@@ -109,12 +108,13 @@ func mounts(o *Options, p parts) []specs.Mount {
 	}
 	proc := specs.Mount{Destination: "/proc", Type: "proc", Source: "proc", Options: []string{"nosuid", "noexec", "nodev"}}
 	sys := specs.Mount{Destination: "/sys", Type: "sysfs", Source: "sysfs", Options: []string{"nosuid", "noexec", "nodev", "ro"}}
-	// A user namespace mounts only what belongs to namespaces of its own.
+	// In a user namespace proc and sysfs can be mounted only for namespaces that it
+	// owns.
 	if o.Namespaces.User && !o.Namespaces.PID {
-		proc = bound("/proc:/proc")
+		proc = bindMount("/proc:/proc")
 	}
 	if o.Namespaces.User && (o.Network == "host" || p.space != "") {
-		sys = bound("/sys:/sys:ro")
+		sys = bindMount("/sys:/sys:ro")
 	}
 	list = append(list, proc,
 		specs.Mount{Destination: "/dev", Type: "tmpfs", Source: "tmpfs", Options: []string{"nosuid", "strictatime", "mode=755", "size=65536k"}},
@@ -128,22 +128,22 @@ func mounts(o *Options, p parts) []specs.Mount {
 	}
 	list = append(list,
 		specs.Mount{Destination: "/dev/shm", Type: "tmpfs", Source: "shm", Options: []string{"nosuid", "noexec", "nodev", "mode=1777", "size=67108864"}},
-		bound(p.agent+":"+agentInside+":ro"))
+		bindMount(p.agent+":"+agentInside+":ro"))
 	switch o.Data {
 	case "overlay": // a folder of the root
 	case "tmpfs":
 		list = append(list, specs.Mount{Destination: "/data", Type: "tmpfs", Source: "tmpfs", Options: []string{"nosuid", "nodev", "mode=1777"}})
 	default:
-		list = append(list, bound(p.data+":/data"))
+		list = append(list, bindMount(p.data+":/data"))
 	}
 	return list
 }
 
-// scratch is where programs write whose root is read-only.
+// scratch are the directories that are writable with a read-only root.
 var scratch = []string{"/tmp", "/run", "/var/tmp"}
 
-// bound reads SRC:DST[:ro].
-func bound(text string) specs.Mount {
+// bindMount parses SRC:DST[:ro].
+func bindMount(text string) specs.Mount {
 	text, readOnly := strings.CutSuffix(text, ":ro")
 	from, to, _ := strings.Cut(text, ":")
 	m := specs.Mount{Destination: to, Type: "bind", Source: from, Options: []string{"rbind", "rprivate"}}
@@ -153,8 +153,8 @@ func bound(text string) specs.Mount {
 	return m
 }
 
-// deviceRules are Docker's: all is denied, and then a few allowed. A runtime adds
-// those that nothing works without.
+// deviceRules are Docker's: deny all, then allow a few. A runtime adds the devices that
+// every container needs.
 func deviceRules(filter bool) []specs.LinuxDeviceCgroup {
 	rules := []specs.LinuxDeviceCgroup{{Allow: !filter, Access: "rwm"}}
 	if !filter {
@@ -167,7 +167,7 @@ func deviceRules(filter bool) []specs.LinuxDeviceCgroup {
 	return rules
 }
 
-// What Docker hides and makes read-only.
+// Paths that Docker masks and makes read-only.
 var (
 	maskedPaths = []string{
 		"/proc/acpi", "/proc/asound", "/proc/interrupts", "/proc/kcore", "/proc/keys", "/proc/latency_stats",

@@ -15,8 +15,8 @@ import (
 )
 
 // some are parts of an instance, with a profile that says what it was made from.
-func some() parts {
-	return parts{name: "a-1", root: "/r", binds: []string{"/i/usr:/usr:ro"}, agent: "/agent", data: "/d", env: []string{"A=b"}, group: "/g",
+func some() bundleInput {
+	return bundleInput{name: "a-1", root: "/r", binds: []string{"/i/usr:/usr:ro"}, agent: "/agent", data: "/d", env: []string{"A=b"}, group: "/g",
 		kernel: func(s *specs.Spec) (*specs.LinuxSeccomp, error) {
 			return &specs.LinuxSeccomp{ListenerPath: strings.Join(s.Process.Capabilities.Bounding, " ")}, nil
 		}}
@@ -231,7 +231,7 @@ func TestNobodyIsGivenACapabilityThatTareDoesNotHold(t *testing.T) {
 			t.Errorf("%s: %v, %v, want %v", option, got, err, want)
 		}
 	}
-	if set, err := capability.Parse("00000000a80425fb"); err != nil || len(without(set, dockers))+len(without(dockers, set)) > 0 {
+	if set, err := capability.Parse("00000000a80425fb"); err != nil || len(without(set, dockerCapabilities))+len(without(dockerCapabilities, set)) > 0 {
 		t.Errorf("Docker's set reads as %v, %v", set, err)
 	}
 }
@@ -253,8 +253,8 @@ func TestOptionsThatCannotWorkAreRefusedWithTheReason(t *testing.T) {
 		{func(o *Options) { o.Capabilities = "chown,fly" }, "CAP_FLY is no capability"},
 		{func(o *Options) { o.Data = "volume" }, "bind, overlay, tmpfs, /dev/..."},
 		{func(o *Options) { o.Data, o.Root = "overlay", "folder" }, "data: overlay"},
-		{func(o *Options) { o.Namespaces.Mount = false }, "masked: takes a mount namespace"},
-		{func(o *Options) { o.Namespaces.Mount, o.Masked, o.Namespaces.User = false, false, true }, "namespaces: a user namespace"},
+		{func(o *Options) { o.Namespaces.Mount = false }, "masked: needs a mount namespace"},
+		{func(o *Options) { o.Namespaces.Mount, o.Masked, o.Namespaces.User = false, false, true }, "namespaces: user: true needs mount: true"},
 	} {
 		o := Default()
 		c.change(&o)

@@ -37,139 +37,152 @@ func (e *environ) Start(ctx context.Context, r environment.Request) (_ environme
 	if i.folder, err = r.Owner.Directory(r.Name); err != nil {
 		return nil, err
 	}
-	stage, err := e.set(ctx, r, i.folder)
+	files, err := e.makeFiles(ctx, r, i.folder)
 	if err != nil {
 		return nil, err
 	}
 	prepared := time.Now()
-	seat, release, err := e.join(ctx, r)
+	network, leave, err := e.join(ctx, r)
 	if err != nil {
 		return nil, err
 	}
-	i.undo(release)
-	i.seat = seat
-	limits := cgroup.Limits{}
-	if e.options.Limits {
-		if e.options.gvisor() && e.options.Data == "overlay" && !r.Limits.IO.None() {
-			return nil, ErrOverlayIO
-		}
-		disk := i.folder
-		if e.options.Data == "tmpfs" {
-			disk = environment.Memory
-		}
-		if limits, err = r.Limits.Group(disk); err != nil {
-			return nil, err
-		}
+	i.onRemove(leave)
+	i.network = network
+	limits, err := e.limits(r, i.folder)
+	if err != nil {
+		return nil, err
 	}
 	if i.group, err = cgroup.Create(r.Owner.Cgroup(r.Name), limits); err != nil {
 		return nil, err
 	}
-	p := parts{name: r.Name[:min(len(r.Name), 63)], root: stage.root, binds: stage.binds, agent: program, data: stage.data,
-		env: r.Image.Env, space: seat.space, held: e.held, kernel: filter(e.options.Seccomp)}
-	if !e.options.gvisor() {
-		p.group = i.group.Path()
-	}
-	s, err := spec(&e.options, p)
-	if err != nil {
+	if err := i.writeBundle(r, program, files); err != nil {
 		return nil, err
 	}
-	if err := write(i.folder, s); err != nil {
-		return nil, err
-	}
-	if seat.user {
-		carrier, err := carry(ctx, seat.space, r.Owner.Adopt, tail)
-		if carrier != nil {
-			i.helpers = append(i.helpers, carrier)
+	if network.user {
+		slirp, err := startSlirp4netns(ctx, network.space, r.Owner.Adopt, tail)
+		if slirp != nil {
+			i.helpers = append(i.helpers, slirp)
 		}
 		if err != nil {
 			return nil, err
 		}
 	}
-	stream, err := i.run(program, stage, r.Owner.Adopt, tail)
+	stream, err := i.run(program, files, r.Owner.Adopt, tail)
 	if err != nil {
 		return nil, err
 	}
 	if i.agent, err = agent.Connect(ctx, stream); err != nil {
 		return nil, err
 	}
-	heard, hello := time.Now(), i.agent.Hello()
-	own := min(hello.AgentTime, heard.Sub(prepared))
+	ready, hello := time.Now(), i.agent.Hello()
+	agentTime := min(hello.AgentTime, ready.Sub(prepared))
 	i.phases = []environment.Phase{
 		{Name: environment.PreparePhase, Duration: prepared.Sub(began)},
-		{Name: "engine", Duration: heard.Sub(prepared) - own},
-		{Name: "agent", Duration: own},
+		{Name: "engine", Duration: ready.Sub(prepared) - agentTime},
+		{Name: "agent", Duration: agentTime},
 	}
-	i.paths = e.paths(seat, stage)
+	i.paths = e.paths(network, files)
 	i.notes = i.group.Cautions(limits)
-	if err := i.look(ctx, r.Limits); err != nil {
+	if err := i.observe(ctx, r.Limits); err != nil {
 		return nil, errors.Join(err, i.agent.Close())
 	}
 	return i, nil
 }
 
-// ErrOverlayIO: what stays in gVisor's memory no limit of a disk reaches.
-var ErrOverlayIO = errors.New("limits: io: gVisor keeps an overlay in its own memory, from which a sync writes nothing, so a limit of the disk does not hold there; write data: bind")
+// limits of the instance's cgroup; none where the options leave them out.
+func (e *environ) limits(r environment.Request, folder string) (cgroup.Limits, error) {
+	if !e.options.Limits {
+		return cgroup.Limits{}, nil
+	}
+	if e.options.gvisor() && e.options.Data == "overlay" && !r.Limits.IO.None() {
+		return cgroup.Limits{}, ErrOverlayIO
+	}
+	if e.options.Data == "tmpfs" {
+		return r.Limits.Group(environment.Memory)
+	}
+	return r.Limits.Group(folder)
+}
 
-// run starts the runtime and returns the agent's stream. gVisor is in the group
-// itself; the others put the instance there.
-func (i *instance) run(program string, s *stage, adopt adopter, to io.Writer) (io.ReadWriteCloser, error) {
+// writeBundle writes the configuration for the runtime into the instance's
+// directory.
+func (i *instance) writeBundle(r environment.Request, program string, files *instanceFiles) error {
+	o := &i.environ.options
+	p := bundleInput{name: r.Name[:min(len(r.Name), 63)], root: files.root, binds: files.binds, agent: program, data: files.data,
+		env: r.Image.Env, space: i.network.space, held: i.environ.held, kernel: filter(o.Seccomp)}
+	if !o.gvisor() {
+		p.group = i.group.Path()
+	}
+	s, err := spec(o, p)
+	if err != nil {
+		return err
+	}
+	return write(i.folder, s)
+}
+
+// ErrOverlayIO refuses a limit of disk I/O on an overlay that gVisor keeps in memory.
+var ErrOverlayIO = errors.New("limits: io: with data: overlay gVisor keeps /data in its own memory and writes nothing to the disk on a sync, so the limit would have no effect; use data: bind")
+
+// run starts the runtime and returns the agent's stream. gVisor joins the cgroup
+// itself; other runtimes put the container into it.
+func (i *instance) run(program string, s *instanceFiles, adopt adopter, to io.Writer) (io.ReadWriteCloser, error) {
 	e := i.environ
-	// Pipes of our own: the command's would be closed when the runtime ends, with
-	// the agent's last words still in them.
-	out, said, err := os.Pipe()
+	// Not exec.Cmd's pipes: they are closed when the runtime exits, while the agent's
+	// last frames can still be in them.
+	stdoutR, stdoutW, err := os.Pipe()
 	if err != nil {
 		return nil, err
 	}
-	heard, in, err := os.Pipe()
+	stdinR, stdinW, err := os.Pipe()
 	if err != nil {
-		return nil, errors.Join(err, out.Close(), said.Close())
+		return nil, errors.Join(err, stdoutR.Close(), stdoutW.Close())
 	}
-	stream := &pipes{out, in}
-	defer heard.Close()
+	stream := &pipes{stdoutR, stdinW}
+	defer stdinR.Close()
 	if e.options.Log != "null" {
-		passed, theirs, err := os.Pipe()
+		// The logger forwards the runtime's standard output to tare.
+		logR, logW, err := os.Pipe()
 		if err != nil {
-			return nil, errors.Join(err, said.Close(), stream.Close())
+			return nil, errors.Join(err, stdoutW.Close(), stream.Close())
 		}
-		logger, err := i.log(program, passed, said, adopt, to)
-		passed.Close()
-		said.Close()
+		logger, err := i.startLogger(program, logR, stdoutW, adopt, to)
+		logR.Close()
+		stdoutW.Close()
 		if err != nil {
-			return nil, errors.Join(err, theirs.Close(), stream.Close())
+			return nil, errors.Join(err, logW.Close(), stream.Close())
 		}
-		i.helpers, said = append(i.helpers, logger), theirs
+		i.helpers, stdoutW = append(i.helpers, logger), logW
 	}
-	first := before{hide: e.runtime.hides(), mounts: s.mounts}
+	prepared := preparation{hide: e.runtime.hiddenHierarchy(), mounts: s.mounts}
 	if e.options.gvisor() {
-		first.join = i.group.ProcsFiles()
+		prepared.join = i.group.ProcsFiles()
 	}
-	role, words := "runtime", e.runtime.run(i.folder, i.id)
-	if e.runtime.copies() {
-		// Somebody has to wait for the container, and clear up when tare is gone.
-		role, words = "shim", slices.Concat([]string{program, "shim", filepath.Join(i.folder, "pid")},
-			e.runtime.delete(i.folder, i.id), []string{"--"}, words)
+	role, args := "runtime", e.runtime.run(i.folder, i.id)
+	if e.runtime.copiesOutput() {
+		// The shim waits for the container, and deletes it when tare is gone.
+		role, args = "shim", slices.Concat([]string{program, "shim", filepath.Join(i.folder, "pid")},
+			e.runtime.delete(i.folder, i.id), []string{"--"}, args)
 	}
-	c := first.command(words...)
-	c.Stdin, c.Stdout, c.Stderr = heard, said, to
+	c := prepared.command(args...)
+	c.Stdin, c.Stdout, c.Stderr = stdinR, stdoutW, to
 	i.runtime, err = start(c, role, adopt, nil)
-	said.Close()
+	stdoutW.Close()
 	if err != nil {
 		return nil, errors.Join(err, stream.Close())
 	}
 	return stream, nil
 }
 
-// log starts the process that stands between the instance and tare, outside of
-// the group, as an engine's does.
-func (i *instance) log(program string, in, out *os.File, adopt adopter, to io.Writer) (*process, error) {
-	c := before{}.command(program, "logger", "--format="+i.environ.options.Log, "--file="+filepath.Join(i.folder, "log"))
+// startLogger starts the process that forwards the instance's output to tare. Like
+// an engine's logger it is outside of the instance's cgroup.
+func (i *instance) startLogger(program string, in, out *os.File, adopt adopter, to io.Writer) (*process, error) {
+	c := preparation{}.command(program, "logger", "--format="+i.environ.options.Log, "--file="+filepath.Join(i.folder, "log"))
 	c.Stdin, c.Stdout, c.Stderr = in, out, to
 	return start(c, "logger", adopt, nil)
 }
 
 type pipes struct {
-	*os.File // what the agent says
-	in       *os.File
+	*os.File          // the container's standard output
+	in       *os.File // and its standard input
 }
 
 func (p *pipes) Write(data []byte) (int, error) { return p.in.Write(data) }

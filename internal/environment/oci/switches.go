@@ -5,12 +5,11 @@ import (
 	"strconv"
 )
 
-// Switch is one part of the isolation that can be changed by itself.
+// Switch is one part of the isolation that can be switched separately.
 type Switch struct {
 	Key  string // as a study names it: "namespaces.pid"
 	Name string // for people: "pid namespace"
-	// Values that it can take. The first is the least isolation, and the last the
-	// most; what lies between is an alternative.
+	// Values from the least isolation to the most.
 	Values []string
 
 	flag func(*Options) *bool
@@ -57,7 +56,7 @@ var Switches = []Switch{
 	{Key: "log", Name: "log path", Values: []string{"null", "pipe", "file", "json-file"}, text: func(o *Options) *string { return &o.Log }},
 }
 
-// GvisorSwitches are the parts of gVisor that can be changed by themselves.
+// GvisorSwitches are the parts of gVisor that can be switched separately.
 var GvisorSwitches = []Switch{
 	{Key: "gvisor.netstack", Name: "gVisor's network stack", flag: func(o *Options) *bool { return &o.Gvisor.Netstack }},
 	{Key: "gvisor.overlay", Name: "gVisor's overlay", flag: func(o *Options) *bool { return &o.Gvisor.Overlay }},

@@ -8,9 +8,9 @@ import (
 	"tare/internal/agent"
 )
 
-// What processes under runc, and beside them, saw.
+// What processes under runc, and on the host, observe.
 var (
-	beside = View{
+	onHost = View{
 		status: "Name:\ttare\nNoNewPrivs:\t0\nSeccomp:\t0\nCapEff:\t000001ffffffffff\n", uidMap: "         0          0 4294967295\n", bootID: "one\n",
 		ns + "pid": "pid:[1]", ns + "mnt": "mnt:[1]", ns + "ipc": "ipc:[1]", ns + "uts": "uts:[1]", ns + "cgroup": "cgroup:[1]",
 		ns + "user": "user:[1]", ns + "time": "time:[1]", ns + "net": "net:[1]",
@@ -37,15 +37,15 @@ var (
 func TestAFailureInsideIsOneShortLine(t *testing.T) {
 	crash := "runtime: failed to create new OS thread (have 5 already; errno=11)\nruntime: may need to increase max user processes (ulimit -u)\nfatal error: newosproc\n\nruntime stack:\nruntime.throw({0x1, 0x2})\n"
 	for _, c := range []struct {
-		exit agent.Exit
-		said string
-		want string
+		exit   agent.Exit
+		stderr string
+		want   string
 	}{
-		{agent.Exit{Code: 2}, crash, "ended with status 2 and said: runtime: failed to create new OS thread (have 5 already; errno=11); runtime: may need to increase max user processes (ulimit -u); fatal error: newosproc"},
-		{agent.Exit{Code: -1, Signal: "SIGKILL"}, "", "was ended by SIGKILL and said nothing of use"},
-		{agent.Exit{Code: 1}, strings.Repeat("x", 300) + "y", "ended with status 1 and said: …" + strings.Repeat("x", 199) + "y"},
+		{agent.Exit{Code: 2}, crash, "exited with status 2: runtime: failed to create new OS thread (have 5 already; errno=11); runtime: may need to increase max user processes (ulimit -u); fatal error: newosproc"},
+		{agent.Exit{Code: -1, Signal: "SIGKILL"}, "", "was killed by SIGKILL without a message"},
+		{agent.Exit{Code: 1}, strings.Repeat("x", 300) + "y", "exited with status 1: …" + strings.Repeat("x", 199) + "y"},
 	} {
-		if got := failure(c.exit, c.said); got != c.want {
+		if got := failure(c.exit, c.stderr); got != c.want {
 			t.Errorf("%+v: %s", c.exit, got)
 		}
 	}
@@ -53,7 +53,7 @@ func TestAFailureInsideIsOneShortLine(t *testing.T) {
 
 func TestNothingIsSaidOfWhatTookHold(t *testing.T) {
 	o := Default()
-	if notes := Ignored(&o, underRunc, beside, nil); len(notes) > 0 {
+	if notes := Ignored(&o, underRunc, onHost, nil); len(notes) > 0 {
 		t.Errorf("%q", notes)
 	}
 }
@@ -64,15 +64,15 @@ func TestASwitchThatDidNothingIsFoundInside(t *testing.T) {
 		option func(*Options)
 		view   func(View)
 	}{
-		{"namespaces.pid", nil, func(v View) { v[ns+"pid"] = beside[ns+"pid"] }},
-		{"namespaces.mount", nil, func(v View) { v[ns+"mnt"] = beside[ns+"mnt"] }},
+		{"namespaces.pid", nil, func(v View) { v[ns+"pid"] = onHost[ns+"pid"] }},
+		{"namespaces.mount", nil, func(v View) { v[ns+"mnt"] = onHost[ns+"mnt"] }},
 		{"namespaces.ipc", func(o *Options) { o.Namespaces.IPC = false }, nil},
-		{"namespaces.uts", nil, func(v View) { v[ns+"uts"] = beside[ns+"uts"] }},
+		{"namespaces.uts", nil, func(v View) { v[ns+"uts"] = onHost[ns+"uts"] }},
 		{"namespaces.cgroup", nil, func(v View) { delete(v, ns+"cgroup") }},
 		{"namespaces.time", func(o *Options) { o.Namespaces.Time = true }, nil},
 		{"namespaces.user", nil, func(v View) { v[uidMap] = "0 100000 65536" }},
 		{"network", func(o *Options) { o.Network = "host" }, nil},
-		{"network", nil, func(v View) { v[ns+"net"] = beside[ns+"net"] }},
+		{"network", nil, func(v View) { v[ns+"net"] = onHost[ns+"net"] }},
 		{"seccomp", nil, func(v View) { v[status] = strings.Replace(v[status], "Seccomp:\t2", "Seccomp:\t0", 1) }},
 		{"seccomp", func(o *Options) { o.Seccomp = "unconfined" }, nil},
 		{"no_new_privs", func(o *Options) { o.NoNewPrivs = true }, nil},
@@ -90,7 +90,7 @@ func TestASwitchThatDidNothingIsFoundInside(t *testing.T) {
 		if c.view != nil {
 			c.view(v)
 		}
-		if notes := Ignored(&o, v, beside, nil); len(notes) != 1 || !strings.HasPrefix(notes[0], c.key+": the runtime runc did not do as asked") {
+		if notes := Ignored(&o, v, onHost, nil); len(notes) != 1 || !strings.HasPrefix(notes[0], c.key+": the runtime runc did not do as asked") {
 			t.Errorf("%s: %q", c.key, notes)
 		}
 	}
@@ -99,8 +99,8 @@ func TestASwitchThatDidNothingIsFoundInside(t *testing.T) {
 func TestWhatGVisorMakesOfTheSwitchesIsSaid(t *testing.T) {
 	o := Default()
 	o.Runtime, o.Namespaces.PID = "runsc", false
-	notes := strings.Join(Ignored(&o, underRunsc, beside, nil), "\n")
-	for _, want := range []string{"namespaces.pid: the runtime runsc did not do as asked: the instance has a kernel of its own", "namespaces.cgroup:", "seccomp:", "lacking CAP_NET_RAW", "masked:"} {
+	notes := strings.Join(Ignored(&o, underRunsc, onHost, nil), "\n")
+	for _, want := range []string{"namespaces.pid: the runtime runsc did not do as asked: the instance has a separate kernel", "namespaces.cgroup:", "seccomp:", "missing inside: CAP_NET_RAW", "masked:"} {
 		if !strings.Contains(notes, want) {
 			t.Errorf("nothing says %q in\n%s", want, notes)
 		}
@@ -114,10 +114,10 @@ func TestWhatGVisorMakesOfTheSwitchesIsSaid(t *testing.T) {
 
 func TestWhatTareCouldNotGiveIsNoFaultOfTheRuntime(t *testing.T) {
 	o := Default()
-	held := without(dockers, []string{"CAP_MKNOD"})
+	held := without(dockerCapabilities, []string{"CAP_MKNOD"})
 	v := maps.Clone(underRunc)
 	v[status] = strings.Replace(v[status], "a80425fb", "a00425fb", 1)
-	if notes := Ignored(&o, v, beside, held); len(notes) != 1 || !strings.HasSuffix(notes[0], "could not give, CAP_MKNOD") {
+	if notes := Ignored(&o, v, onHost, held); len(notes) != 1 || !strings.HasSuffix(notes[0], "could not give, CAP_MKNOD") {
 		t.Errorf("%q", notes)
 	}
 }

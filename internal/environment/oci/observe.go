@@ -16,11 +16,11 @@ import (
 	"tare/internal/linux/cgroup"
 )
 
-// View is what the kernel shows to a process: what a file holds, or what a link
-// leads to, by its path.
+// View is what a process observes of its isolation: the contents of files and the
+// targets of links, by path.
 type View map[string]string
 
-// Where a process sees what isolates it.
+// Files and links that show the isolation of a process.
 const (
 	status    = "/proc/self/status"
 	mountinfo = "/proc/self/mountinfo"
@@ -31,29 +31,29 @@ const (
 	ns        = "/proc/self/ns/"
 )
 
-var looked = []string{status, mountinfo, uidMap, netDev, hostname, bootID,
+var observedPaths = []string{status, mountinfo, uidMap, netDev, hostname, bootID,
 	ns + "pid", ns + "mnt", ns + "ipc", ns + "uts", ns + "cgroup", ns + "user", ns + "time", ns + "net"}
 
-// look finds out what the runtime made of the options, from inside.
-func (i *instance) look(ctx context.Context, l environment.Limits) error {
+// observe compares the isolation inside with the options and notes the differences.
+func (i *instance) observe(ctx context.Context, l environment.Limits) error {
 	i.pid = i.firstProcess()
-	if i.environ.runtime.hides() != "" && i.pid > 0 {
-		// The runtime could not put it into the hierarchy that it did not see.
+	if i.environ.runtime.hiddenHierarchy() != "" && i.pid > 0 {
+		// The runtime could not add it to the hierarchy that was hidden from it.
 		if err := i.group.Add(i.pid); err != nil {
 			return err
 		}
 	}
-	var out, errs bytes.Buffer
-	exit, err := i.agent.Run(ctx, agent.Command{Argv: append([]string{agentInside, "look"}, looked...), Stdout: &out, Stderr: &errs})
+	var stdout, stderr bytes.Buffer
+	exit, err := i.agent.Run(ctx, agent.Command{Argv: append([]string{agentInside, "look"}, observedPaths...), Stdout: &stdout, Stderr: &stderr})
 	if err != nil {
-		return fmt.Errorf("looking at the isolation from inside: %w", err)
+		return fmt.Errorf("observing the isolation inside: %w", err)
 	}
 	inside := View{}
-	if err := json.Unmarshal(out.Bytes(), &inside); err != nil || !exit.OK() {
-		return fmt.Errorf("looking at the isolation from inside: the agent's second process (tare-agent look) %s", failure(exit, errs.String()))
+	if err := json.Unmarshal(stdout.Bytes(), &inside); err != nil || !exit.OK() {
+		return fmt.Errorf("observing the isolation inside: the agent's second process (tare-agent look) %s", failure(exit, stderr.String()))
 	}
 	o := &i.environ.options
-	i.notes = append(i.notes, Ignored(o, inside, i.beside(), i.environ.held)...)
+	i.notes = append(i.notes, Ignored(o, inside, i.hostView(), i.environ.held)...)
 	if n := len(l.Cores); n > 0 && o.Limits && i.agent.Hello().CPUs != n {
 		i.notes = append(i.notes, fmt.Sprintf("the instance sees %d CPUs where it may use %d cores (%s)", i.agent.Hello().CPUs, n, cgroup.FormatCores(l.Cores)))
 	}
@@ -64,50 +64,48 @@ func (i *instance) look(ctx context.Context, l environment.Limits) error {
 		i.notes = append(i.notes, GvisorNotes...)
 	}
 	if o.Log != "null" {
-		i.notes = append(i.notes, fmt.Sprintf("all that the workloads print goes through a process of the log (%s), in the agent's framing", o.Log))
+		i.notes = append(i.notes, fmt.Sprintf("the output of the workloads passes the logger process (log: %s), in the agent's framing", o.Log))
 	}
 	return nil
 }
 
-// failure is how a command ended and what it said, in one line: of a program
-// written in Go that crashes, what comes before the empty line; the stacks of
-// its threads come after.
-func failure(exit agent.Exit, complaint string) string {
-	how := fmt.Sprintf("ended with status %d", exit.Code)
+// failure is the exit and the standard error of a command in one line: of a crashed Go
+// program what comes before the empty line, after which come the stacks.
+func failure(exit agent.Exit, stderr string) string {
+	how := fmt.Sprintf("exited with status %d", exit.Code)
 	switch {
 	case exit.TimedOut:
-		how = "took too long"
+		how = "timed out"
 	case exit.Signal != "":
-		how = "was ended by " + exit.Signal
+		how = "was killed by " + exit.Signal
 	}
-	said, _, _ := strings.Cut(strings.TrimSpace(complaint), "\n\n")
-	line := []rune(strings.Join(strings.FieldsFunc(said, func(r rune) bool { return r == '\n' || r == '\r' }), "; "))
-	const most = 200
-	if len(line) > most {
-		line = append([]rune("…"), line[len(line)-most:]...)
+	message, _, _ := strings.Cut(strings.TrimSpace(stderr), "\n\n")
+	line := []rune(strings.Join(strings.FieldsFunc(message, func(r rune) bool { return r == '\n' || r == '\r' }), "; "))
+	const maxRunes = 200
+	if len(line) > maxRunes {
+		line = append([]rune("…"), line[len(line)-maxRunes:]...)
 	}
 	if len(line) == 0 {
-		return how + " and said nothing of use"
+		return how + " without a message"
 	}
-	return how + " and said: " + string(line)
+	return how + ": " + string(line)
 }
 
-// GvisorNotes hold wherever gVisor runs.
+// GvisorNotes apply wherever gVisor runs.
 var GvisorNotes = []string{
-	"gVisor keeps to itself which core a command inside is pinned to: on the host its threads run on any core of the instance",
+	"gVisor does not apply CPU affinity set inside to its threads on the host: they run on any core of the instance",
 	"gVisor's own memory and threads count towards the instance's limits",
 }
 
-// GvisorRoles are the roles of gVisor's processes, by their names. A stub runs
-// the workload's own code.
+// GvisorRoles are the roles of gVisor's processes by name. A stub executes the
+// workload's code.
 var GvisorRoles = map[string]string{"runsc-sandbox": "sandbox", "runsc-gofer": "gofer", "exe": "stub"}
 
-// beside is what the runtime had for itself, which an instance without a
-// namespace of its own shares. The runtime is in tare's namespaces, but for the
-// mounts.
-func (i *instance) beside() View {
+// hostView is the view of a process on the host: what an instance without a
+// namespace shares. The runtime is in tare's namespaces, except for the mounts.
+func (i *instance) hostView() View {
 	v := View{}
-	for _, path := range looked {
+	for _, path := range observedPaths {
 		at := path
 		if path == ns+"mnt" {
 			at = fmt.Sprintf("/proc/%d/ns/mnt", i.runtime.Pid)
@@ -121,9 +119,9 @@ func (i *instance) beside() View {
 	return v
 }
 
-// Ignored says, a line each, what inside is not as the options ask for; host is
-// what a process beside the instance sees, and held the capabilities that could
-// be given.
+// Ignored returns a note for each option that is not in force inside. host is the view
+// of a process on the host, and held are the capabilities that tare itself has and can
+// give.
 func Ignored(o *Options, inside, host View, held []string) (notes []string) {
 	note := func(key, format string, values ...any) {
 		notes = append(notes, fmt.Sprintf("%s: the runtime %s did not do as asked: ", key, o.Runtime)+fmt.Sprintf(format, values...))
@@ -132,7 +130,7 @@ func Ignored(o *Options, inside, host View, held []string) (notes []string) {
 	for _, n := range []struct {
 		name, file string
 		asked      bool
-		usual      bool // to be off takes somebody who wants it off
+		usual      bool // on by default
 	}{
 		{"pid", "pid", o.Namespaces.PID, true}, {"mount", "mnt", o.Namespaces.Mount, true}, {"ipc", "ipc", o.Namespaces.IPC, true},
 		{"uts", "uts", o.Namespaces.UTS, true}, {"cgroup", "cgroup", o.Namespaces.Cgroup, true},
@@ -142,38 +140,38 @@ func Ignored(o *Options, inside, host View, held []string) (notes []string) {
 		switch {
 		case own && !n.asked && !n.usual:
 		case own && !n.asked:
-			note(key, "the instance has a kernel of its own, and with it all that this namespace would share")
+			note(key, "the instance has a separate kernel, and so nothing that this namespace would isolate is shared")
 		case theirs == "" && n.asked:
-			note(key, "inside no such namespace is to be seen")
+			note(key, "no such namespace is visible inside")
 		case theirs != "" && theirs == ours && n.asked:
 			note(key, "inside is the host's %s", theirs)
 		case theirs != "" && theirs != ours && !n.asked:
-			note(key, "inside is %s and beside it %s", theirs, ours)
+			note(key, "inside is %s and on the host %s", theirs, ours)
 		}
 	}
 	if theirs := inside[ns+"net"]; o.Network == "host" && !own && theirs != host[ns+"net"] {
-		note("network", "inside is %s and beside it %s", theirs, host[ns+"net"])
+		note("network", "inside is %s and on the host %s", theirs, host[ns+"net"])
 	} else if o.Network != "host" && theirs != "" && theirs == host[ns+"net"] {
 		note("network", "inside is the host's %s", theirs)
 	}
 	if mapped := !slices.Equal(strings.Fields(inside[uidMap]), strings.Fields(host[uidMap])); o.Namespaces.User != mapped && inside[uidMap] != "" && !own {
 		note("namespaces.user", "the user ids inside are mapped by %q", strings.Join(strings.Fields(inside[uidMap]), " "))
 	}
-	notes = append(notes, rights(o, inside, own, held, note)...)
-	filesystems(o, inside, note)
+	notes = append(notes, checkPrivileges(o, inside, held, note)...)
+	checkMounts(o, inside, note)
 	return notes
 }
 
-// rights are what the process may do.
-func rights(o *Options, inside View, own bool, held []string, note func(key, format string, values ...any)) (more []string) {
+// checkPrivileges notes differences of seccomp, no_new_privs and capabilities.
+func checkPrivileges(o *Options, inside View, held []string, note func(key, format string, values ...any)) (more []string) {
 	filtered := field(inside[status], "Seccomp")
 	switch {
 	case o.Seccomp != "unconfined" && filtered != "2":
-		note("seccomp", "inside no filter is in force (Seccomp: %q)", filtered)
+		note("seccomp", "no filter is in force inside (Seccomp: %q)", filtered)
 	case o.Seccomp == "unconfined" && filtered == "2":
-		note("seccomp", "inside a filter is in force")
+		note("seccomp", "a filter is in force inside")
 	}
-	// A kernel that does not print the line has no such thing.
+	// A kernel without the line does not have the flag.
 	if got := field(inside[status], "NoNewPrivs"); (got == "1") != o.NoNewPrivs {
 		note("no_new_privs", "inside it reads %q", got)
 	}
@@ -182,10 +180,10 @@ func rights(o *Options, inside View, own bool, held []string, note func(key, for
 	if err != nil {
 		note("capabilities", "inside %v", err)
 	} else if lacks, has := without(want, got), without(got, want); len(lacks)+len(has) > 0 {
-		note("capabilities", "inside are lacking %s and are too many %s", list(lacks), list(has))
+		note("capabilities", "missing inside: %s; not expected inside: %s", list(lacks), list(has))
 	}
 	if all, _ := capabilitiesOf(o.Capabilities, nil); len(all) > len(want) {
-		more = append(more, "capabilities: this process does not hold itself, and could not give, "+list(without(all, want)))
+		more = append(more, "capabilities: this process does not have, and could not give, "+list(without(all, want)))
 	}
 	return more
 }
@@ -206,27 +204,27 @@ func without(names, others []string) (rest []string) {
 	return rest
 }
 
-// filesystems are what is mounted.
-func filesystems(o *Options, inside View, note func(key, format string, values ...any)) {
+// checkMounts notes differences of what is mounted.
+func checkMounts(o *Options, inside View, note func(key, format string, values ...any)) {
 	kinds, readOnly := map[string]string{}, map[string]bool{}
 	for line := range strings.Lines(inside[mountinfo]) {
-		place, kind, ok := strings.Cut(line, " - ")
-		fields, what := strings.Fields(place), strings.Fields(kind)
+		mount, filesystem, ok := strings.Cut(line, " - ")
+		fields, what := strings.Fields(mount), strings.Fields(filesystem)
 		if !ok || len(fields) < 6 || len(what) < 1 {
 			continue
 		}
 		kinds[fields[4]], readOnly[fields[4]] = what[0], slices.Contains(strings.Split(fields[5], ","), "ro")
 	}
 	if o.Root == "overlay" && kinds["/"] != "overlay" && !o.gvisor() {
-		note("root", "inside the root is a file system of the kind %q", kinds["/"])
+		note("root", "the root inside is a file system of type %q", kinds["/"])
 	}
 	if o.Root != "overlay" && kinds["/"] == "overlay" {
-		note("root", "inside the root is an overlay")
+		note("root", "the root inside is an overlay")
 	}
 	if o.Root == "bind" && !readOnly["/"] {
-		note("root", "inside the root can be written to")
+		note("root", "the root inside is writable")
 	}
-	// Of the paths, the one that every kernel has.
+	// /proc/sys stands for all paths: every kernel has it.
 	if masked := readOnly["/proc/sys"]; masked != o.Masked {
 		note("masked", "inside /proc/sys is read-only: %t", masked)
 	}

@@ -15,8 +15,8 @@ import (
 	roots "tare/internal/environment/support/rootfs"
 )
 
-// makePoints makes the mount points below a home, in a folder that an overlay
-// puts above the image: gVisor would make them in the image.
+// makePoints makes the mount points in a directory below a home. An overlay puts it
+// above the image, since gVisor would create them in the image itself.
 func makePoints(home string) (string, error) {
 	folder := filepath.Join(home, "agent", "points")
 	err := os.MkdirAll(filepath.Join(folder, "data"), 0o755)
@@ -32,28 +32,28 @@ func makePoints(home string) (string, error) {
 	return folder, nil
 }
 
-// escape is how the mount option of an overlay wants its folders.
+// escape escapes directories for the mount options of an overlay.
 var escape = strings.NewReplacer(`\`, `\\`, ":", `\:`, ",", `\,`)
 
-// stage is an instance's files: the root's folder, what is mounted in it by the
-// runtime, and what the prelude mounts.
-type stage struct {
+// instanceFiles are the directories of an instance, the bind mounts that the runtime
+// makes in the root, and the mounts that the prelude makes.
+type instanceFiles struct {
 	root, data string
 	binds      []string
 	mounts     []mount
 }
 
-// set makes the files in an instance's folder.
-func (e *environ) set(ctx context.Context, r environment.Request, folder string) (*stage, error) {
+// makeFiles makes the files in an instance's directory.
+func (e *environ) makeFiles(ctx context.Context, r environment.Request, folder string) (*instanceFiles, error) {
 	image, err := r.Image.Directory(ctx)
 	if err != nil {
 		return nil, err
 	}
-	s := &stage{root: filepath.Join(folder, "root"), data: filepath.Join(folder, "data")}
-	if err := e.setRoot(s, image, r.Owner.Home(), folder); err != nil {
+	s := &instanceFiles{root: filepath.Join(folder, "root"), data: filepath.Join(folder, "data")}
+	if err := e.makeRoot(s, image, r.Owner.Home(), folder); err != nil {
 		return nil, fmt.Errorf("making the root: %w", err)
 	}
-	// Servers run as users of their own and write there, so everybody may.
+	// Writable by all: servers run as other users.
 	if err = os.Mkdir(s.data, 0o755); err == nil {
 		err = os.Chmod(s.data, 0o777)
 	}
@@ -62,15 +62,14 @@ func (e *environ) set(ctx context.Context, r environment.Request, folder string)
 		s.mounts = append(s.mounts, mount{"ext4", "nodev", e.options.Data, s.data})
 	}
 	if err != nil {
-		return nil, fmt.Errorf("making what is behind /data: %w", err)
+		return nil, fmt.Errorf("making the directory for /data: %w", err)
 	}
 	return s, nil
 }
 
-func (e *environ) setRoot(s *stage, image, home, folder string) (err error) {
+func (e *environ) makeRoot(s *instanceFiles, image, home, folder string) (err error) {
 	if e.options.Root == "overlay" && e.options.gvisor() && e.options.Gvisor.Overlay {
-		// gVisor has an overlay of its own above this one, which adds no more than
-		// mount points.
+		// gVisor's overlay is above this one, which only adds the mount points.
 		if s.root, err = e.points(home); err != nil {
 			return err
 		}
