@@ -13,22 +13,22 @@ import (
 	"tare/internal/environment/support/childprocess"
 )
 
-// instance is the agent in its root and its group.
+// instance is the agent in its root and cgroup.
 type instance struct {
 	*childprocess.Instance
-	disk    string // a folder on the disk below /data
+	disk    string // a directory on the disk of /data
 	address string
 	paths   environment.Paths
 	space   *os.File // the network namespace; nil is the host's
 }
 
-// Address is one of the host's loopback, or that of its port at a bridge.
+// Address is a loopback address of the host, or that of its port at a bridge.
 func (i *instance) Address() string { return i.address }
 
-// Paths are what the options say.
+// Paths follow from the options.
 func (i *instance) Paths() environment.Paths { return i.paths }
 
-// Start makes a root and a group, and puts the agent into both.
+// Start makes a root and a cgroup, and starts the agent in both.
 func (n *native) Start(ctx context.Context, r environment.Request) (_ environment.Instance, err error) {
 	made, err := childprocess.New(r)
 	if err != nil {

@@ -1,7 +1,6 @@
-// Package native runs an image on the host itself: the agent in a cgroup of its
-// own, with the same limits as everywhere, in the image's root file system.
-// Processes and network are the host's. It is what the other environments are
-// compared with.
+// Package native runs an image as processes of the host: in a cgroup with the limits, in
+// the image's root file system, and by default in the host's namespaces. It is the usual
+// baseline.
 //
 // It must not know workloads or studies.
 package native
@@ -33,10 +32,9 @@ func init() {
 			}
 			return &native{*o}, nil
 		},
-		// What a dead owner leaves is processes, a cgroup, mounts and a folder:
-		// owner.Sweep finds them all. The agent's own mounts end with it, and so
-		// do networks.
-		Sweep: nil,
+		Parts: ladderParts,
+		// Sweep is nil: cleanup finds the processes, the cgroup, mounts and the directory.
+		// Mounts of the agent and networks end with their processes.
 	})
 }
 
@@ -70,7 +68,7 @@ func (n *native) Prepare(ctx context.Context, img *image.Image, progress func(st
 	return err
 }
 
-// Label says that other programs run than in the image.
+// Label marks results of other programs than the image's.
 func (n *native) Label() string {
 	if n.options.RootFS == "host" {
 		return "host rootfs"
@@ -78,9 +76,8 @@ func (n *native) Label() string {
 	return ""
 }
 
-// NewNetwork has nothing to make where the instances share the host's network:
-// each that joins gets an address of the loopback for itself. Else it makes a
-// bridge, and each has a namespace with a port at it.
+// NewNetwork makes nothing where the instances share the host's network: each gets its
+// own loopback address. Else it makes a bridge, and each has a namespace with a port at it.
 func (n *native) NewNetwork(_ context.Context, o *cleanup.Owner, _ string) (environment.Network, error) {
 	if n.options.shares() {
 		return virtnet.Loopback{}, nil

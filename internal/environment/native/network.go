@@ -19,8 +19,7 @@ const (
 	nonePath     = "none: a loopback of its own"
 )
 
-// bridge makes the network that an instance is in which does not share the
-// host's.
+// bridge makes the network of an instance that does not share the host's.
 func (o *Options) bridge(own *cleanup.Owner) (*virtnet.Bridge, error) {
 	if o.Network == "nat" {
 		return virtnet.NewNAT(own.ID(), "a bridge, one veth pair each, a router with NAT before the host")
@@ -28,7 +27,7 @@ func (o *Options) bridge(own *cleanup.Owner) (*virtnet.Bridge, error) {
 	return virtnet.NewBridge(own.ID(), "a bridge, one veth pair each")
 }
 
-// wire gives an instance its network.
+// wire attaches an instance to its network.
 func (i *instance) wire(o Options, r environment.Request) (err error) {
 	switch {
 	case o.Network == "host" && r.Network == nil:
@@ -71,7 +70,7 @@ func (i *instance) wire(o Options, r environment.Request) (err error) {
 	} else if given, ok := r.Network.(*virtnet.Bridge); ok {
 		bridge = given
 	} else {
-		return fmt.Errorf("the network that it shall join is no bridge: another environment made it")
+		return fmt.Errorf("the network is not a bridge of this environment: another environment made it")
 	}
 	port, err := bridge.Namespace()
 	if err != nil {

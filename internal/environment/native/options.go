@@ -11,8 +11,8 @@ import (
 
 // Options of the kind "native".
 type Options struct {
-	// RootFS is "image", the image's root file system, or "host", the host's
-	// own: then what the host has installed runs, and not what the others run.
+	// RootFS is "image", the image's root file system, or "host", the host's: then the
+	// programs of the host run, which can differ from those of other environments.
 	RootFS string `yaml:"rootfs" json:"rootfs"`
 	// Root is how the image's root file system is made fresh: folder (a copy of
 	// what a program may write to, over the image's own programs) or overlay.
@@ -25,15 +25,15 @@ type Options struct {
 	Data string `yaml:"data" json:"data"`
 }
 
-// Defaults are the options where a study says nothing.
+// Defaults are the default options.
 func Defaults() Options {
 	return Options{RootFS: "image", Root: "folder", Network: "host", Data: "bind"}
 }
 
-// shares says whether instances are in the host's network.
+// shares reports whether instances are in the host's network.
 func (o *Options) shares() bool { return o.Network == "host" || o.Network == "loopback" }
 
-// Validate says what is wrong with the options.
+// Validate checks the options.
 func (o *Options) Validate() error {
 	var wrong []error
 	one := func(key, value string, allowed ...string) {

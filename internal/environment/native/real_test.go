@@ -15,6 +15,7 @@ import (
 	"tare/internal/environment"
 	"tare/internal/image"
 	"tare/internal/quantity"
+	"tare/internal/testing/needs"
 	"tare/internal/testing/testenv"
 )
 
@@ -26,7 +27,7 @@ type bench struct {
 
 func newBench(t *testing.T) *bench {
 	t.Helper()
-	testenv.NeedsRoot(t)
+	needs.Root(t)
 	testenv.NeedsAgent(t)
 	return &bench{testenv.Owner(t, t.TempDir()), testenv.Image(t)}
 }
@@ -186,7 +187,7 @@ func readAll(t *testing.T, file string) string {
 }
 
 func BenchmarkStartAndStop(b *testing.B) {
-	testenv.NeedsRoot(b)
+	needs.Root(b)
 	img := testenv.Image(b)
 	o := testenv.Owner(b, b.TempDir())
 	e := &native{with("image")}

@@ -37,7 +37,7 @@ func (i *instance) makeRoot(ctx context.Context, o Options, r environment.Reques
 	return append(arguments, data...), nil
 }
 
-// fill puts the file system in place and returns what the agent has to mount.
+// fill makes the contents of the root and returns the bind mounts that the agent makes.
 func (i *instance) fill(ctx context.Context, o Options, r environment.Request, folder string) (binds []string, err error) {
 	if o.RootFS == "host" {
 		i.paths.Root, i.paths.RootOn = "the host's own", fsinfo.Of("/")
@@ -59,7 +59,7 @@ func (i *instance) fill(ctx context.Context, o Options, r environment.Request, f
 	return rootfs.Fresh(image, folder)
 }
 
-// overlay mounts the image below a fresh layer.
+// overlay mounts an overlay with the image as its lower directory.
 func (i *instance) overlay(image, folder string) error {
 	upper, work := filepath.Join(i.Directory(), "upper"), filepath.Join(i.Directory(), "work")
 	for _, dir := range []string{upper, work} {
@@ -70,14 +70,13 @@ func (i *instance) overlay(image, folder string) error {
 	escape := strings.NewReplacer(`\`, `\\`, ":", `\:`, ",", `\,`)
 	options := fmt.Sprintf("lowerdir=%s,upperdir=%s,workdir=%s", escape.Replace(image), escape.Replace(upper), escape.Replace(work))
 	if err := unix.Mount("tare", folder, "overlay", 0, options); err != nil {
-		return fmt.Errorf("mounting an overlay (%s): %w; its folders have to be on a file system that can be below one, which another overlay cannot", options, err)
+		return fmt.Errorf("mounting an overlay (%s): %w; tare's home has to be on a file system that can be an upper directory, which an overlay cannot", options, err)
 	}
 	i.Undo(func() error { return blockdevice.Unmount(folder) })
 	return rootfs.HostNames(folder)
 }
 
-// makeData makes what is at /data. Servers run as users of their own and write
-// there, so everybody may.
+// makeData makes /data. It is writable by all, since servers run as other users.
 func (i *instance) makeData(ctx context.Context, o Options, root string) (arguments []string, err error) {
 	folder := filepath.Join(i.Directory(), "data")
 	i.disk = i.Directory()

@@ -9,41 +9,41 @@ import (
 	"tare/internal/quantity"
 )
 
-// program is the emulator that is run.
+// program is QEMU's executable.
 const program = "qemu-system-x86_64"
 
-// port is the name of the virtio-serial port that the agent speaks through.
+// port is the name of the virtio-serial port of the agent.
 const port = "tare"
 
-// The file descriptors that QEMU inherits: connected sockets, so that there is
-// nothing in the file system to wait for and nothing to remove.
+// The file descriptors that QEMU inherits. They are connected sockets, so that
+// there are no socket files to wait for or to remove.
 const (
 	monitorFD = 3
 	agentFD   = 4
-	tapFD     = 5 // where there is one
+	tapFD     = 5 // if there is a tap
 )
 
-// machine is one guest, fully decided.
+// machine is the full configuration of one guest.
 type machine struct {
 	name   string
 	accel  string // kvm or tcg
 	cpus   int
 	memory quantity.Bytes
-	pids   int // 0 is any number
+	pids   int // 0 is no limit
 	guest  *image.Guest
-	env    []string // the image's own, KEY=VALUE
+	env    []string // the image's environment, KEY=VALUE
 	root   string   // the file or the device
 	data   string
 	tscKHz int
-	port   *virtnet.Port // at the network between the guests; nil without one
-	disks  []disk        // besides its own two
+	port   *virtnet.Port // of the network between the guests; nil without one
+	disks  []disk        // in addition to root and data
 }
 
-// disk is one that a request asks for.
+// disk is an additional disk from the request.
 type disk struct{ serial, format, file string }
 
-// arguments are what QEMU is started with. The guest stands still (-S) until
-// its virtual CPUs are where they belong.
+// arguments returns QEMU's command line. The guest is paused (-S) until its
+// virtual CPUs are pinned.
 func (o *Options) arguments(m machine) []string {
 	list := []string{
 		"-nodefaults", "-no-user-config", "-display", "none", "-no-reboot", "-S",
@@ -66,8 +66,8 @@ func (o *Options) arguments(m machine) []string {
 	}
 	for n, d := range o.drives() {
 		list = append(list,
-			// report: the guest sees an I/O error as a program on the host would,
-			// where QEMU's own way is to stop the guest.
+			// report: the guest sees an I/O error, as a program on the host would.
+			// QEMU's default is to stop the guest.
 			"-drive", fmt.Sprintf("if=none,id=%s,format=%s,cache=%s,aio=%s,werror=report,rerror=report,file=%s",
 				d.id, d.format(), d.cache, d.aio, strings.ReplaceAll(map[string]string{"root": m.root, "data": m.data}[d.id], ",", ",,")),
 			"-device", o.disk(n)+",drive="+d.id)
@@ -90,8 +90,8 @@ func (o *Options) arguments(m machine) []string {
 
 func (o *Options) machineType() string {
 	if o.Machine == "microvm" {
-		// The kernel of a distribution does not come up without a timer chip and
-		// an interrupt controller from the PC; firmware extensions it does not need.
+		// A distribution's kernel needs the PIT and the PIC of a PC to boot. It does
+		// not need option ROMs.
 		return "microvm,pit=on,pic=on,rtc=on,x-option-roms=off"
 	}
 	return o.Machine
@@ -99,7 +99,7 @@ func (o *Options) machineType() string {
 
 func acceleration(accel string) string {
 	if accel == "tcg" {
-		return "tcg,thread=multi" // a thread a virtual CPU, so that each can be pinned
+		return "tcg,thread=multi" // one thread per virtual CPU, so that each can be pinned
 	}
 	return accel
 }
@@ -114,7 +114,8 @@ func (o *Options) model(accel string) string {
 	return "max"
 }
 
-// kernel: the firmware of a microvm starts only a kernel with a PVH entry.
+// kernel returns the kernel's file. The firmware of microvm boots only a kernel
+// with a PVH entry point.
 func (o *Options) kernel(g *image.Guest) string {
 	if o.Machine == "microvm" {
 		return g.Vmlinux
@@ -122,7 +123,7 @@ func (o *Options) kernel(g *image.Guest) string {
 	return g.Kernel
 }
 
-// device names a virtio device on the bus that the machine has.
+// device returns the name of a virtio device for the machine's bus.
 func (o *Options) device(kind string) string {
 	if o.Machine == "microvm" {
 		return kind + "-device"
@@ -130,14 +131,15 @@ func (o *Options) device(kind string) string {
 	return kind + "-pci"
 }
 
-// What the guest sees its two disks as.
+// The values of disk_device.
 const (
 	virtioDisk = "virtio-blk"
 	nvmeDisk   = "nvme"
 )
 
-// disk is the device of one of the two disks. Those of NVMe are namespaces of one
-// controller: two controllers are numbered by the guest as they answer.
+// disk returns the device of one of the two disks. With NVMe they are namespaces
+// of one controller, since the guest numbers controllers in the order in which
+// they are probed.
 func (o *Options) disk(n int) string {
 	if o.DiskDevice == nvmeDisk {
 		return fmt.Sprintf("nvme-ns,nsid=%d", n+1)
@@ -145,7 +147,7 @@ func (o *Options) disk(n int) string {
 	return o.device("virtio-blk")
 }
 
-// diskNames are the guest's for the two.
+// diskNames returns the guest's device files of the two disks.
 func (o *Options) diskNames() (root, data string) {
 	if o.DiskDevice == nvmeDisk {
 		return "/dev/nvme0n1", "/dev/nvme0n2"
@@ -157,11 +159,11 @@ func (o *Options) kernelLine(m machine) string {
 	root, data := o.diskNames()
 	words := []string{
 		"console=ttyS0", "quiet",
-		"panic=-1", // a kernel that panics resets at once, and -no-reboot ends QEMU
+		"panic=-1", // a panic resets the machine, and with -no-reboot QEMU exits
 		"tare.root=" + root, "tare.data=" + data, "tare.port=" + port,
 	}
 	if o.Machine == "microvm" {
-		words = append(words, "reboot=t", "tare.off=reboot") // it has no power to switch off
+		words = append(words, "reboot=t", "tare.off=reboot") // microvm has no ACPI
 	} else {
 		words = append(words, "tare.off=poweroff")
 	}
@@ -190,18 +192,18 @@ func (o *Options) kernelLine(m machine) string {
 	return strings.Join(words, " ")
 }
 
-// longestLine is what a kernel for x86 reads of its command line.
-const longestLine = 2047
+// maxCommandLine is COMMAND_LINE_SIZE of an x86 kernel, without the terminator.
+const maxCommandLine = 2047
 
-// check refuses what would reach the guest garbled.
+// check returns an error if the kernel command line cannot hold the configuration.
 func (o *Options) check(m machine) error {
 	for _, entry := range m.env {
 		if strings.ContainsAny(entry, "\"\n") {
-			return fmt.Errorf("the image's environment has %q, and a kernel's command line carries neither double quotes nor new lines", entry)
+			return fmt.Errorf("the image's environment has %q, and a kernel command line cannot have double quotes or newlines", entry)
 		}
 	}
-	if n := len(o.kernelLine(m)); n > longestLine {
-		return fmt.Errorf("the guest kernel's command line would have %d characters, with the image's environment and kernel_args in it, and a kernel reads only %d", n, longestLine)
+	if n := len(o.kernelLine(m)); n > maxCommandLine {
+		return fmt.Errorf("the guest's kernel command line, with the image's environment and kernel_args, has %d characters, and the kernel accepts at most %d", n, maxCommandLine)
 	}
 	return nil
 }

@@ -15,31 +15,31 @@ import (
 	"tare/internal/linux/fsinfo"
 )
 
-// drive is one of the guest's two disks as the options ask for it.
+// drive is the configuration of one of the guest's two disks.
 type drive struct {
 	id    string // root or data
-	form  string // qcow2, raw or aDevice
-	path  string // of the device
+	form  string // qcow2, raw or deviceForm
+	path  string // of the block device
 	cache string
 	aio   string
-	as    string // what the guest sees it as
+	as    string // the guest's device: virtio-blk or nvme
 }
 
-// aDevice is the form of a disk that is a block device.
-const aDevice = "/dev/..."
+// deviceForm is the form of a disk that is a block device of the host.
+const deviceForm = "/dev/..."
 
 func form(option string) string {
 	if blockdevice.Named(option) {
-		return aDevice
+		return deviceForm
 	}
 	return option
 }
 
-// drives are the root's and that of the data, in the guest's order.
+// drives returns the root and the data disk, in the guest's order.
 func (o *Options) drives() [2]drive {
 	one := func(id, option, cache, aio string) drive {
 		d := drive{id: id, form: form(option), cache: o.Cache, aio: o.AIO, as: o.DiskDevice}
-		if d.form == aDevice {
+		if d.form == deviceForm {
 			d.path = option
 		}
 		if cache != "" {
@@ -53,10 +53,10 @@ func (o *Options) drives() [2]drive {
 	return [2]drive{one("root", o.RootDisk, o.RootCache, o.RootAIO), one("data", o.DataDisk, o.DataCache, o.DataAIO)}
 }
 
-// wrongDrives says what is wrong with each of the two as a whole.
-func (o *Options) wrongDrives() (wrong []error) {
+// validateDrives returns the errors of combinations of disk options.
+func (o *Options) validateDrives() (wrong []error) {
 	for _, d := range o.drives() {
-		if d.form == aDevice {
+		if d.form == deviceForm {
 			if err := blockdevice.Valid(d.path); err != nil {
 				wrong = append(wrong, fmt.Errorf("%s_disk: %w", d.id, err))
 			}
@@ -66,41 +66,41 @@ func (o *Options) wrongDrives() (wrong []error) {
 			if o.AIO != "native" {
 				key = d.id + "_aio"
 			}
-			wrong = append(wrong, fmt.Errorf("%s: native works only past the page cache: write cache: none or directsync instead of %s for the %s disk", key, d.cache, d.id))
+			wrong = append(wrong, fmt.Errorf("%s: native needs O_DIRECT: set cache: none or directsync instead of %s for the %s disk", key, d.cache, d.id))
 		}
 	}
-	if o.RootDisk == o.DataDisk && form(o.RootDisk) == aDevice {
-		wrong = append(wrong, fmt.Errorf("data_disk: %s is the root's already", o.DataDisk))
+	if o.RootDisk == o.DataDisk && form(o.RootDisk) == deviceForm {
+		wrong = append(wrong, fmt.Errorf("data_disk: %s is already the root disk", o.DataDisk))
 	}
 	return wrong
 }
 
-// format is what QEMU takes it for.
+// format returns QEMU's format of the disk.
 func (d drive) format() string {
-	if d.form == aDevice {
+	if d.form == deviceForm {
 		return "raw"
 	}
 	return d.form
 }
 
-// at is the file of it in the guest's folder, or the device.
-func (d drive) at(folder string) string {
-	if d.form == aDevice {
+// at returns the disk's file in the guest's directory, or the block device.
+func (d drive) at(dir string) string {
+	if d.form == deviceForm {
 		return d.path
 	}
-	return filepath.Join(folder, d.id+"."+d.form)
+	return filepath.Join(dir, d.id+"."+d.form)
 }
 
-// String says what it is, for reports.
+// String describes the disk for reports.
 func (d drive) String() string {
 	what := d.form + " file"
-	if d.form == aDevice {
+	if d.form == deviceForm {
 		what = "block device"
 	}
 	return fmt.Sprintf("ext4 on %s, %s, cache %s, %s", d.as, what, d.cache, d.aio)
 }
 
-// checkRing asks the kernel for a ring, as QEMU will.
+// checkRing checks whether io_uring is available, by creating a ring.
 func checkRing(context.Context) environment.Finding {
 	var parameters [120]byte // struct io_uring_params
 	fd, err := ring(&parameters)
@@ -113,7 +113,7 @@ func checkRing(context.Context) environment.Finding {
 	return environment.Finding{State: environment.Usable}
 }
 
-// emptyData makes the file system that every guest gets a fresh copy of.
+// emptyData creates the template of the data disk.
 func (o *Options) emptyData(ctx context.Context, file string) (*vmm.Template, error) {
 	t, err := vmm.EmptyFileSystem(ctx, file, int64(o.Data))
 	if err != nil || o.DataDisk != "qcow2" {
@@ -125,21 +125,20 @@ func (o *Options) emptyData(ctx context.Context, file string) (*vmm.Template, er
 	return vmm.ReadTemplate(file + ".qcow2")
 }
 
-// writeDrives makes both disks fresh. Copied is how long what took that nobody
-// would do for each start by hand: a whole copy of the image's disk, and
-// devices.
+// writeDrives creates both disks. copied is the time that goes to the phase
+// "prepare": for a full copy of the image's disk, or for writing block devices.
 func (o *Options) writeDrives(ctx context.Context, g *vmm.Guest, m machine, root, data *vmm.Template, base string) (copied time.Duration, err error) {
 	begun := time.Now()
 	drives := o.drives()
 	switch drives[0].form {
 	case "raw":
 		err = blockdevice.Copy(base, m.root)
-	case aDevice:
+	case deviceForm:
 		err = blockdevice.Write(base, m.root)
 	default:
 		err = root.Write(m.root)
 	}
-	if err == nil && drives[1].form == aDevice {
+	if err == nil && drives[1].form == deviceForm {
 		err = blockdevice.Format(ctx, m.data)
 	} else if err == nil {
 		err = data.Write(m.data)
@@ -148,7 +147,7 @@ func (o *Options) writeDrives(ctx context.Context, g *vmm.Guest, m machine, root
 		return 0, err
 	}
 	for _, d := range drives {
-		if d.form == aDevice {
+		if d.form == deviceForm {
 			held, err := blockdevice.Hold(d.path)
 			if err != nil {
 				return 0, err
@@ -156,14 +155,14 @@ func (o *Options) writeDrives(ctx context.Context, g *vmm.Guest, m machine, root
 			g.OnStop(func(context.Context) error { return held.Close() })
 		}
 	}
-	if drives[0].form == "raw" || slices.ContainsFunc(drives[:], func(d drive) bool { return d.form == aDevice }) {
+	if drives[0].form == "raw" || slices.ContainsFunc(drives[:], func(d drive) bool { return d.form == deviceForm }) {
 		copied = time.Since(begun)
 	}
 	return copied, nil
 }
 
-// apart takes tare's own work out of the engine's phase.
-func apart(phases []environment.Phase, prepared time.Duration) []environment.Phase {
+// withPrepare splits the time of preparing the disks off the phase "engine".
+func withPrepare(phases []environment.Phase, prepared time.Duration) []environment.Phase {
 	list := []environment.Phase{{Name: environment.PreparePhase, Duration: prepared}}
 	for _, p := range phases {
 		if p.Name == "engine" {
@@ -174,14 +173,14 @@ func apart(phases []environment.Phase, prepared time.Duration) []environment.Pha
 	return list
 }
 
-// paths are what the options come to.
-func (o *Options) paths(folder, base string, joined bool) environment.Paths {
+// paths describes the guest's network and disks.
+func (o *Options) paths(dir, base string, joined bool) environment.Paths {
 	drives := o.drives()
 	on := func(d drive) string {
-		if d.form == aDevice {
+		if d.form == deviceForm {
 			return fsinfo.Device(d.path)
 		}
-		return fsinfo.Of(folder)
+		return fsinfo.Of(dir)
 	}
 	p := environment.Paths{Network: o.packetPath(joined), Root: drives[0].String(), Data: drives[1].String(),
 		RootOn: on(drives[0]), DataOn: on(drives[1])}

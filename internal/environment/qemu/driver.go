@@ -16,16 +16,16 @@ import (
 	"tare/internal/environment/support/vmm"
 )
 
-// driver speaks to QEMU by its monitor, over connections that QEMU inherits.
+// driver controls QEMU through its monitor, over sockets that QEMU inherits.
 type driver struct {
 	monitorEnd, agentEnd net.Conn
 
 	io      environment.IO
 	process *vmm.Process
-	monitor *qmp.Monitor // nil until the negotiation is over
+	monitor *qmp.Monitor // nil until the capabilities are negotiated
 }
 
-// newDriver makes a socket pair each for the monitor and the agent. QEMU's ends
+// newDriver creates a socket pair each for the monitor and the agent. QEMU's ends
 // are its descriptors monitorFD and agentFD.
 func newDriver() (_ *driver, theirs []*os.File, err error) {
 	d := &driver{}
@@ -36,14 +36,14 @@ func newDriver() (_ *driver, theirs []*os.File, err error) {
 				f.Close()
 			}
 			d.Close()
-			return nil, nil, fmt.Errorf("making a socket pair for QEMU: %w", err)
+			return nil, nil, fmt.Errorf("creating a socket pair for QEMU: %w", err)
 		}
 		*ours, theirs = conn, append(theirs, file)
 	}
 	return d, theirs, nil
 }
 
-// socketPair is a connection of which the other end is a file to inherit.
+// socketPair returns a connection and its other end as a file to inherit.
 func socketPair() (net.Conn, *os.File, error) {
 	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
@@ -59,14 +59,14 @@ func socketPair() (net.Conn, *os.File, error) {
 	return conn, theirs, nil
 }
 
-// Open negotiates with the monitor. The guest stands still.
+// Open negotiates with the monitor. The guest is paused.
 func (d *driver) Open(ctx context.Context, p *vmm.Process) (err error) {
 	d.process = p
-	d.monitor, err = qmp.Open(ctx, d.monitorEnd, d.hear)
+	d.monitor, err = qmp.Open(ctx, d.monitorEnd, d.handleEvent)
 	return err
 }
 
-// Go pins the virtual CPUs, throttles the disks and lets the guest run.
+// Go pins the virtual CPUs, throttles the disks and resumes the guest.
 func (d *driver) Go(ctx context.Context, pin func([]int) error) error {
 	if err := d.throttle(ctx); err != nil {
 		return err
@@ -81,7 +81,7 @@ func (d *driver) Go(ctx context.Context, pin func([]int) error) error {
 	threads := make([]int, len(cpus))
 	for _, c := range cpus {
 		if c.Index < 0 || c.Index >= len(threads) {
-			return fmt.Errorf("QEMU has a virtual CPU %d among %d", c.Index, len(cpus))
+			return fmt.Errorf("QEMU reports virtual CPU %d of %d", c.Index, len(cpus))
 		}
 		threads[c.Index] = c.Thread
 	}
@@ -91,12 +91,12 @@ func (d *driver) Go(ctx context.Context, pin func([]int) error) error {
 	return d.monitor.Execute(ctx, "cont", nil, nil)
 }
 
-// Agent is the other end of the guest's virtio-serial port.
+// Agent returns the host's end of the guest's virtio-serial port.
 func (d *driver) Agent(context.Context) (io.ReadWriteCloser, error) { return d.agentEnd, nil }
 
-// Quit makes QEMU end.
+// Quit makes QEMU exit.
 func (d *driver) Quit(ctx context.Context) {
-	_ = d.monitor.Execute(ctx, "quit", nil, nil) // it may be gone before it answers
+	_ = d.monitor.Execute(ctx, "quit", nil, nil) // it may exit before it answers
 }
 
 // Close closes both connections.
@@ -108,15 +108,14 @@ func (d *driver) Close() {
 	}
 }
 
-// hear notes what became of the guest. A guest that stands still although
-// nobody asked (a virtual CPU met an internal error) never says another word,
-// so QEMU is ended then.
-func (d *driver) hear(e qmp.Event) {
+// handleEvent records why the guest stopped. A guest that stops unexpectedly (on
+// an internal error of a virtual CPU) does not recover, so QEMU is killed then.
+func (d *driver) handleEvent(e qmp.Event) {
 	var data struct {
 		Reason string `json:"reason"`
 		Guest  bool   `json:"guest"`
 	}
-	_ = json.Unmarshal(e.Data, &data) // what is missing stays empty
+	_ = json.Unmarshal(e.Data, &data) // fields may be missing
 	switch e.Name {
 	case "SHUTDOWN":
 		if data.Guest {
@@ -124,13 +123,13 @@ func (d *driver) hear(e qmp.Event) {
 		}
 	case "STOP":
 		if !d.process.ExitExpected() {
-			go d.condemn()
+			go d.killStopped()
 		}
 	}
 }
 
-// condemn asks why the guest stopped, and ends QEMU.
-func (d *driver) condemn() {
+// killStopped queries why the guest stopped, and kills QEMU.
+func (d *driver) killStopped() {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
 	var status struct{ Status string }
@@ -138,5 +137,5 @@ func (d *driver) condemn() {
 		status.Status = "stopped"
 	}
 	d.process.SetStopReason(status.Status)
-	_ = d.process.Kill() // whoever waits for the end will see whether it came
+	_ = d.process.Kill() // whoever waits for the exit reports a failure
 }

@@ -2,7 +2,7 @@ package qemu
 
 import "cmp"
 
-// facts of a guest that only QEMU's command line knows.
+// facts returns the facts of a guest that are only in QEMU's command line.
 func (e *vm) facts() map[string]string {
 	o := e.options
 	model := "max"

@@ -9,7 +9,7 @@ import (
 	"tare/internal/environment/support/vmm"
 )
 
-// Start boots a guest and returns at its agent's first word.
+// Start boots a guest and returns when its agent is ready.
 func (e *vm) Start(ctx context.Context, r environment.Request) (_ environment.Instance, err error) {
 	g := vmm.New("QEMU", r)
 	defer func() {
@@ -17,7 +17,7 @@ func (e *vm) Start(ctx context.Context, r environment.Request) (_ environment.In
 			err = errors.Join(err, g.Stop(context.WithoutCancel(ctx)))
 		}
 	}()
-	guest, root, data, err := e.parts(ctx, r.Image)
+	guest, root, data, err := e.prepared(ctx, r.Image)
 	if err != nil {
 		return nil, err
 	}
@@ -25,12 +25,12 @@ func (e *vm) Start(ctx context.Context, r environment.Request) (_ environment.In
 	if err != nil {
 		return nil, err
 	}
-	folder, err := g.Directory()
+	dir, err := g.Directory()
 	if err != nil {
 		return nil, err
 	}
-	m := e.machine(r, guest, folder)
-	if m.port, err = e.options.join(g, r); err != nil {
+	m := e.machine(r, guest, dir)
+	if m.port, err = e.options.connect(g, r); err != nil {
 		return nil, err
 	}
 	if err := e.options.check(m); err != nil {
@@ -40,7 +40,7 @@ func (e *vm) Start(ctx context.Context, r environment.Request) (_ environment.In
 	if err != nil {
 		return nil, fmt.Errorf("writing the disks of guest %s: %w", r.Name, err)
 	}
-	if m.disks, err = disks(ctx, r.Disks, folder); err != nil {
+	if m.disks, err = disks(ctx, r.Disks, dir); err != nil {
 		return nil, err
 	}
 	if err := g.CreateCgroup(); err != nil {
@@ -60,9 +60,9 @@ func (e *vm) Start(ctx context.Context, r environment.Request) (_ environment.In
 		return nil, err
 	}
 	if copied > 0 {
-		g.SetPhases(apart(g.Phases(), copied))
+		g.SetPhases(withPrepare(g.Phases(), copied))
 	}
-	g.SetPaths(e.options.paths(folder, base, m.port != nil))
+	g.SetPaths(e.options.paths(dir, base, m.port != nil))
 	g.SetFacts(e.facts())
 	return g, nil
 }

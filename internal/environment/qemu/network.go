@@ -9,7 +9,7 @@ import (
 	"tare/internal/linux/virtnet"
 )
 
-// bridge makes the network at which guests have taps.
+// bridge creates the bridge for the guests' taps.
 func (o *Options) bridge(own *cleanup.Owner) (*virtnet.Bridge, error) {
 	const path = "a bridge, one tap and virtio network card each"
 	if o.Network == "nat" {
@@ -18,9 +18,9 @@ func (o *Options) bridge(own *cleanup.Owner) (*virtnet.Bridge, error) {
 	return virtnet.NewBridge(own.ID(), path)
 }
 
-// join takes a place at the network between the guests, or at one that is made
-// for this guest alone.
-func (o *Options) join(g *vmm.Guest, r environment.Request) (*virtnet.Port, error) {
+// connect attaches the guest to the request's network, or to a bridge for this
+// guest alone.
+func (o *Options) connect(g *vmm.Guest, r environment.Request) (*virtnet.Port, error) {
 	if r.Network != nil || o.Network != "bridge" && o.Network != "nat" {
 		return g.JoinNetwork()
 	}
@@ -32,18 +32,18 @@ func (o *Options) join(g *vmm.Guest, r environment.Request) (*virtnet.Port, erro
 	return g.AttachBridge(bridge)
 }
 
-// packetPath is what a packet between the guest and the host passes.
+// packetPath describes the path of a packet between the guest and the host.
 func (o *Options) packetPath(joined bool) string {
 	const tap = "virtio network card, QEMU, tap, bridge"
 	switch {
 	case o.Network == "nat":
 		return tap + ", router with NAT, veth pair"
 	case o.Network == "user" && joined:
-		return tap + ", veth pair; beside it QEMU's user-mode stack"
+		return tap + ", veth pair; also QEMU's user-mode stack"
 	case joined:
 		return tap + ", veth pair"
 	case o.Network == "user":
 		return "virtio network card, QEMU's user-mode stack, the host's sockets"
 	}
-	return "none: a loopback of its own"
+	return "none: only a loopback"
 }

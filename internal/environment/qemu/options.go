@@ -13,48 +13,47 @@ import (
 
 // Options of the kind qemu, as a study writes them.
 type Options struct {
-	// Accel runs the guest's code: kvm, tcg (software emulation), or auto, which
-	// is kvm where a probe found it usable and else tcg.
+	// Accel is the accelerator: kvm, tcg (software emulation), or auto, which is
+	// kvm if a probe found it usable, and otherwise tcg.
 	Accel string `yaml:"accel" json:"accel"`
 	// Machine is q35, a PC with firmware and PCI, or microvm, which has neither.
 	Machine string `yaml:"machine" json:"machine"`
-	// Memory of the guest; 0 is the study's limit, or 512 MiB without one.
+	// Memory of the guest; 0 is the study's limit, or 512 MiB if there is none.
 	Memory quantity.Bytes `yaml:"memory" json:"memory,omitempty"`
-	// CPUs is the number of virtual CPUs; 0 is one for each of the limits'
-	// cores, or the limits' cpus rounded up, or 1.
+	// CPUs is the number of virtual CPUs; 0 is one per core of the limits, or the
+	// limits' cpus rounded up, or 1.
 	CPUs int `yaml:"cpus" json:"cpus,omitempty"`
 	// Model of the virtual CPUs; "" is host under kvm and max under tcg.
 	Model string `yaml:"model" json:"model,omitempty"`
-	// Cache is how the host's page cache stands behind the guest's disks:
-	// writeback, none (past it), directsync (past it, each write synced) or
-	// unsafe (the guest's syncs are ignored).
+	// Cache is QEMU's cache mode of the disks: writeback (host page cache), none
+	// (O_DIRECT), directsync (O_DIRECT, each write synced) or unsafe (the guest's
+	// flushes are ignored).
 	Cache string `yaml:"cache" json:"cache"`
 	// AIO is how QEMU does the disks' I/O: threads, io_uring or native.
 	AIO string `yaml:"aio" json:"aio"`
-	// RootDisk is what the root file system is on: qcow2 (a fresh overlay on the
-	// image's disk), raw (a copy of it), or the path of a block device that gets
-	// one. DataDisk is the same for /data: raw, qcow2, or a block device.
+	// RootDisk is the disk of the root file system: qcow2 (a new overlay on the
+	// image's disk), raw (a copy of it), or the path of a block device to which it
+	// is copied. DataDisk is the same for /data: raw, qcow2, or a block device.
 	RootDisk string `yaml:"root_disk" json:"root_disk"`
 	DataDisk string `yaml:"data_disk" json:"data_disk"`
-	// DiskDevice is what the guest sees its two disks as: virtio-blk, which is made
-	// for guests, or nvme, an emulated device as machines have them.
+	// DiskDevice is the guest's device of both disks: virtio-blk (paravirtual) or
+	// nvme (emulated hardware).
 	DiskDevice string `yaml:"disk_device" json:"disk_device"`
-	// RootCache, RootAIO, DataCache and DataAIO are Cache and AIO of one of the
-	// two; "" is what those say.
+	// RootCache, RootAIO, DataCache and DataAIO override Cache and AIO for one
+	// disk; "" does not.
 	RootCache string `yaml:"root_cache" json:"root_cache,omitempty"`
 	RootAIO   string `yaml:"root_aio" json:"root_aio,omitempty"`
 	DataCache string `yaml:"data_cache" json:"data_cache,omitempty"`
 	DataAIO   string `yaml:"data_aio" json:"data_aio,omitempty"`
-	// Network is none (the guest has its loopback only), user (QEMU's own
-	// network stack, address 10.0.2.15), bridge (a tap at a bridge that the host
-	// is at as well) or nat (the same behind a router that translates).
+	// Network is none (only a loopback), user (QEMU's user-mode network stack,
+	// address 10.0.2.15), bridge (a tap at a bridge with the host) or nat (the same
+	// behind a router with NAT).
 	Network string `yaml:"network" json:"network"`
-	// Data is the size of the fresh file system at /data; it takes room on the
-	// host only as it is filled.
+	// Data is the size of the new file system at /data. Its file is sparse.
 	Data quantity.Bytes `yaml:"data" json:"data"`
-	// KernelArgs go to the end of the guest kernel's command line.
+	// KernelArgs are appended to the guest's kernel command line.
 	KernelArgs string `yaml:"kernel_args" json:"kernel_args,omitempty"`
-	// StartTimeout is how long a guest may take until its agent's first word.
+	// StartTimeout bounds the time until the guest's agent is ready.
 	StartTimeout time.Duration `yaml:"start_timeout" json:"start_timeout"`
 }
 
@@ -66,44 +65,44 @@ func defaults() *Options {
 	}
 }
 
-// Validate says everything that is wrong with the options.
+// Validate returns all errors of the options.
 func (o *Options) Validate() error {
 	var wrong []error
 	one := func(key, value string, allowed ...string) {
 		if !slices.Contains(allowed, value) {
-			wrong = append(wrong, fmt.Errorf("%s: %q is none of %s", key, value, strings.Join(allowed, ", ")))
+			wrong = append(wrong, fmt.Errorf("%s: %q is not one of %s", key, value, strings.Join(allowed, ", ")))
 		}
 	}
 	one("accel", o.Accel, "auto", "kvm", "tcg")
 	one("machine", o.Machine, "q35", "microvm")
 	one("cache", o.Cache, "writeback", "none", "directsync", "unsafe")
 	one("aio", o.AIO, "threads", "io_uring", "native")
-	one("root_disk", form(o.RootDisk), "qcow2", "raw", aDevice)
-	one("data_disk", form(o.DataDisk), "raw", "qcow2", aDevice)
+	one("root_disk", form(o.RootDisk), "qcow2", "raw", deviceForm)
+	one("data_disk", form(o.DataDisk), "raw", "qcow2", deviceForm)
 	one("disk_device", o.DiskDevice, virtioDisk, nvmeDisk)
 	if o.DiskDevice == nvmeDisk && o.Machine == "microvm" {
-		wrong = append(wrong, fmt.Errorf("disk_device: nvme is a PCI device, and machine: microvm has no PCI: write machine: q35"))
+		wrong = append(wrong, fmt.Errorf("disk_device: nvme is a PCI device, and machine: microvm has no PCI: set machine: q35"))
 	}
 	one("root_cache", o.RootCache, "", "writeback", "none", "directsync", "unsafe")
 	one("root_aio", o.RootAIO, "", "threads", "io_uring", "native")
 	one("data_cache", o.DataCache, "", "writeback", "none", "directsync", "unsafe")
 	one("data_aio", o.DataAIO, "", "threads", "io_uring", "native")
 	one("network", o.Network, "none", "user", "bridge", "nat")
-	wrong = append(wrong, o.wrongDrives()...)
+	wrong = append(wrong, o.validateDrives()...)
 	if o.Memory != 0 && o.Memory < vmm.MinMemory {
-		wrong = append(wrong, fmt.Errorf("memory: %s is too little for a kernel: at least %s", o.Memory, vmm.MinMemory))
+		wrong = append(wrong, fmt.Errorf("memory: %s is too small to boot a kernel: at least %s", o.Memory, vmm.MinMemory))
 	}
 	if o.Data < vmm.MinData {
-		wrong = append(wrong, fmt.Errorf("data: %s is too little for a file system: at least %s", o.Data, vmm.MinData))
+		wrong = append(wrong, fmt.Errorf("data: %s is too small for a file system: at least %s", o.Data, vmm.MinData))
 	}
 	if o.CPUs < 0 || o.CPUs > 255 {
 		wrong = append(wrong, fmt.Errorf("cpus: %d is not between 1 and 255", o.CPUs))
 	}
 	if o.StartTimeout <= 0 {
-		wrong = append(wrong, fmt.Errorf("start_timeout: %v is no time to start in", o.StartTimeout))
+		wrong = append(wrong, fmt.Errorf("start_timeout: %v is not positive", o.StartTimeout))
 	}
 	if strings.ContainsAny(o.Model, " \t\n") {
-		wrong = append(wrong, fmt.Errorf("model: %q has a space in it: see qemu-system-x86_64 -cpu help", o.Model))
+		wrong = append(wrong, fmt.Errorf("model: %q contains a space: see qemu-system-x86_64 -cpu help", o.Model))
 	}
 	return errors.Join(wrong...)
 }

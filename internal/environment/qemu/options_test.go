@@ -51,15 +51,15 @@ func TestAWrongOptionIsNamedWithWhatIsRight(t *testing.T) {
 		change func(*Options)
 		want   string
 	}{
-		{func(o *Options) { o.Accel = "hvf" }, `accel: "hvf" is none of auto, kvm, tcg`},
-		{func(o *Options) { o.Machine = "pc" }, `machine: "pc" is none of q35, microvm`},
+		{func(o *Options) { o.Accel = "hvf" }, `accel: "hvf" is not one of auto, kvm, tcg`},
+		{func(o *Options) { o.Machine = "pc" }, `machine: "pc" is not one of q35, microvm`},
 		{func(o *Options) { o.Cache = "writethrough" }, `cache: "writethrough"`},
-		{func(o *Options) { o.DiskDevice = "ide" }, `disk_device: "ide" is none of virtio-blk, nvme`},
+		{func(o *Options) { o.DiskDevice = "ide" }, `disk_device: "ide" is not one of virtio-blk, nvme`},
 		{func(o *Options) { o.DiskDevice, o.Machine = "nvme", "microvm" }, "disk_device: nvme is a PCI device"},
-		{func(o *Options) { o.AIO = "native" }, "write cache: none or directsync instead of writeback"},
+		{func(o *Options) { o.AIO = "native" }, "set cache: none or directsync instead of writeback"},
 		{func(o *Options) { o.Network = "tap" }, `network: "tap"`},
-		{func(o *Options) { o.Memory = quantity.MiB }, "memory: 1MiB is too little"},
-		{func(o *Options) { o.Data = 0 }, "data: 0B is too little"},
+		{func(o *Options) { o.Memory = quantity.MiB }, "memory: 1MiB is too small"},
+		{func(o *Options) { o.Data = 0 }, "data: 0B is too small"},
 		{func(o *Options) { o.CPUs = -1 }, "cpus: -1"},
 		{func(o *Options) { o.StartTimeout = 0 }, "start_timeout: 0s"},
 		{func(o *Options) { o.Model = "host -x" }, `model: "host -x"`},
@@ -173,8 +173,8 @@ func TestAKernelLineThatWouldArriveGarbledIsRefused(t *testing.T) {
 	if err := o.check(m); err == nil || !strings.Contains(err.Error(), "double quotes") {
 		t.Errorf("a quote: %v", err)
 	}
-	m.env = []string{"LONG=" + strings.Repeat("x", longestLine)}
-	if err := o.check(m); err == nil || !strings.Contains(err.Error(), "a kernel reads only 2047") {
+	m.env = []string{"LONG=" + strings.Repeat("x", maxCommandLine)}
+	if err := o.check(m); err == nil || !strings.Contains(err.Error(), "the kernel accepts at most 2047") {
 		t.Errorf("a long line: %v", err)
 	}
 }

@@ -1,7 +1,6 @@
-// Package qemu runs an image in a virtual machine: QEMU as the VMM, a kernel
-// of the distribution, and the agent as the guest's init. Where KVM does not
-// really work the guest's code is emulated, and then the environment is
-// labelled tcg wherever a figure of it stands.
+// Package qemu runs an image in a virtual machine: QEMU as the VMM, the
+// distribution's kernel, and the agent as the guest's init. If KVM does not work,
+// the guest is emulated, and the environment is labelled tcg in all reports.
 //
 // It must not know workloads, studies or statistics.
 package qemu
@@ -24,10 +23,11 @@ import (
 func init() {
 	environment.Register(environment.Registration{
 		Kind:     "qemu",
-		About:    "a virtual machine under QEMU: KVM where it really works, else software emulation (tcg)",
+		About:    "a virtual machine under QEMU, with KVM if it works, otherwise with software emulation (tcg)",
 		Options:  func() any { return defaults() },
 		Requires: func(o any) []environment.Requirement { return requirements(o.(*Options)) },
 		Hosts:    true,
+		Parts:    ladderParts,
 		New: func(o any) (environment.Environment, error) {
 			options := *o.(*Options)
 			if err := options.Validate(); err != nil {
@@ -35,12 +35,12 @@ func init() {
 			}
 			return &vm{options: options, roots: map[string]*vmm.Template{}}, nil
 		},
-		// Sweep is nil: processes, cgroups and folders are what the owner finds by
-		// itself, and networks between guests vanish with the process.
+		// Sweep is nil: package cleanup removes processes, cgroups and directories,
+		// and networks between guests vanish with the process.
 	})
 }
 
-// vm is the environment. What it makes in Prepare is shared by all instances.
+// vm is the environment. All instances share what Prepare creates.
 type vm struct {
 	options Options
 
@@ -50,7 +50,7 @@ type vm struct {
 	data  *vmm.Template            // an empty file system
 }
 
-// accel is what the guest's code will be run by.
+// accel returns the accelerator: kvm or tcg.
 func (e *vm) accel() string {
 	if e.options.Accel != "auto" {
 		return e.options.Accel
@@ -61,7 +61,7 @@ func (e *vm) accel() string {
 	return "tcg"
 }
 
-// Label is "tcg" where the guest is emulated.
+// Label returns "tcg" if the guest is emulated.
 func (e *vm) Label() string {
 	if e.accel() == "tcg" {
 		return "tcg"
@@ -69,7 +69,7 @@ func (e *vm) Label() string {
 	return ""
 }
 
-// Versions of QEMU and the guest's kernel, and the acceleration.
+// Versions returns the versions of QEMU and the guest's kernel, and the accelerator.
 func (e *vm) Versions(ctx context.Context) map[string]string {
 	versions := map[string]string{"accel": e.accel()}
 	if v, err := version(ctx); err == nil {
@@ -83,8 +83,8 @@ func (e *vm) Versions(ctx context.Context) map[string]string {
 	return versions
 }
 
-// Prepare makes the disk of the image, the guest that boots it, and the files
-// that every instance gets a fresh copy of.
+// Prepare creates the disk of the image, the guest's kernel and initramfs, and
+// the templates of each instance's disks.
 func (e *vm) Prepare(ctx context.Context, img *image.Image, progress func(string)) error {
 	if progress == nil {
 		progress = func(string) {}
@@ -96,7 +96,7 @@ func (e *vm) Prepare(ctx context.Context, img *image.Image, progress func(string
 	}
 	work, err := os.MkdirTemp("", "tare-qemu-")
 	if err != nil {
-		return fmt.Errorf("making a folder to prepare a guest in: %w", err)
+		return fmt.Errorf("creating a directory to prepare a guest in: %w", err)
 	}
 	defer os.RemoveAll(work)
 
@@ -110,7 +110,7 @@ func (e *vm) Prepare(ctx context.Context, img *image.Image, progress func(string
 			return err
 		}
 		if e.options.Machine == "microvm" && guest.Vmlinux == "" {
-			return fmt.Errorf("machine: microvm: kernel %s has no PVH entry, which a microvm starts by; use machine: q35", guest.Version)
+			return fmt.Errorf("machine: microvm: kernel %s has no PVH entry point, which microvm boots by: set machine: q35", guest.Version)
 		}
 		e.guest = guest
 	}
@@ -128,18 +128,18 @@ func (e *vm) Prepare(ctx context.Context, img *image.Image, progress func(string
 	if err != nil {
 		return err
 	}
-	vmm.TSCKHz() // measured now, so that no start pays for it
+	vmm.TSCKHz() // measured now, so that no start includes it
 	e.roots[img.Digest] = root
 	return nil
 }
 
-// NewNetwork makes a bridge, at which each guest has a tap.
+// NewNetwork creates a bridge with one tap per guest.
 func (e *vm) NewNetwork(_ context.Context, o *cleanup.Owner, _ string) (environment.Network, error) {
 	return e.options.bridge(o)
 }
 
-// parts returns what Prepare made.
-func (e *vm) parts(ctx context.Context, img *image.Image) (guest *image.Guest, root, data *vmm.Template, err error) {
+// prepared returns what Prepare created.
+func (e *vm) prepared(ctx context.Context, img *image.Image) (guest *image.Guest, root, data *vmm.Template, err error) {
 	if err := e.Prepare(ctx, img, nil); err != nil {
 		return nil, nil, nil, err
 	}
@@ -148,7 +148,7 @@ func (e *vm) parts(ctx context.Context, img *image.Image) (guest *image.Guest, r
 	return e.guest, e.roots[img.Digest], e.data, nil
 }
 
-// emptyOverlay makes a disk that is the base as long as nothing is written.
+// emptyOverlay creates an empty qcow2 overlay on a base disk, as a template.
 func emptyOverlay(ctx context.Context, file, base string) (*vmm.Template, error) {
 	base, err := filepath.Abs(base)
 	if err != nil {
@@ -160,13 +160,13 @@ func emptyOverlay(ctx context.Context, file, base string) (*vmm.Template, error)
 	return vmm.ReadTemplate(file)
 }
 
-// disks makes what a request asks for: a file itself, or an overlay on it, which
-// goes with the instance.
-func disks(ctx context.Context, wanted []environment.Disk, folder string) (made []disk, err error) {
+// disks returns the disks of a request: the file itself, or an overlay on it that
+// is deleted with the instance.
+func disks(ctx context.Context, wanted []environment.Disk, dir string) (made []disk, err error) {
 	for n, w := range wanted {
 		d := disk{w.Serial, "raw", w.File}
 		if !w.Keep {
-			d.format, d.file = "qcow2", filepath.Join(folder, fmt.Sprintf("disk%d.qcow2", n))
+			d.format, d.file = "qcow2", filepath.Join(dir, fmt.Sprintf("disk%d.qcow2", n))
 			if _, err := emptyOverlay(ctx, d.file, w.File); err != nil {
 				return nil, fmt.Errorf("disk %s: %w", w.Serial, err)
 			}
@@ -176,14 +176,14 @@ func disks(ctx context.Context, wanted []environment.Disk, folder string) (made 
 	return made, nil
 }
 
-// machine decides everything about one guest.
-func (e *vm) machine(r environment.Request, guest *image.Guest, folder string) machine {
+// machine returns the full configuration of one guest.
+func (e *vm) machine(r environment.Request, guest *image.Guest, dir string) machine {
 	m := machine{
 		name: r.Name, accel: e.accel(), guest: guest, tscKHz: vmm.TSCKHz(), env: r.Image.Env,
 		pids: r.Limits.PIDs,
 	}
 	drives := e.options.drives()
-	m.root, m.data = drives[0].at(folder), drives[1].at(folder)
+	m.root, m.data = drives[0].at(dir), drives[1].at(dir)
 	m.cpus, m.memory = vmm.Size(e.options.CPUs, e.options.Memory, r.Limits)
 	return m
 }

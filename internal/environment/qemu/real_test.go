@@ -20,6 +20,7 @@ import (
 	"tare/internal/image"
 	"tare/internal/linux/cgroup"
 	"tare/internal/quantity"
+	"tare/internal/testing/needs"
 	"tare/internal/testing/testenv"
 )
 
@@ -31,7 +32,7 @@ type bench struct {
 
 func newBench(t *testing.T) *bench {
 	t.Helper()
-	testenv.NeedsRoot(t)
+	needs.Root(t)
 	testenv.NeedsAgent(t)
 	testenv.NeedsKind(t, "qemu", defaults())
 	return &bench{testenv.Owner(t, t.TempDir()), testenv.Image(t)}
@@ -174,9 +175,9 @@ func TestAStartThatFailsSaysWhyAndLeavesNothing(t *testing.T) {
 			[]string{"the guest died", "console", "Kernel panic"}},
 		{"a guest that hangs", func(o *Options) {
 			o.KernelArgs, o.StartTimeout = "rdinit=/nowhere init=/nowhere panic=0", 3*time.Second
-		}, []string{"the guest runs, but its agent said nothing within start_timeout, 3s"}},
+		}, []string{"the guest runs, but its agent was not ready within start_timeout, 3s"}},
 		{"a processor that QEMU does not know", func(o *Options) { o.Model = "abacus" },
-			[]string{"QEMU ended before the guest began (exit status 1)", "abacus"}},
+			[]string{"QEMU exited before the guest started (exit status 1)", "abacus"}},
 		{"no time at all", func(o *Options) { o.StartTimeout = time.Nanosecond },
 			[]string{"start_timeout, 1ns"}},
 	} {
@@ -220,7 +221,7 @@ func TestAGuestThatDiesByItselfIsNoticedAndTheReasonKept(t *testing.T) {
 			c.happens(i.(*vmm.Guest))
 			<-i.Agent().Done()
 			<-i.(*vmm.Guest).Process().Exited()
-			if notes := strings.Join(i.Notes(), "\n"); !strings.Contains(notes, "died by itself ("+c.reason+")") {
+			if notes := strings.Join(i.Notes(), "\n"); !strings.Contains(notes, "died unexpectedly ("+c.reason+")") {
 				t.Errorf("notes: %q", notes)
 			}
 			if err := i.Stop(t.Context()); err != nil {

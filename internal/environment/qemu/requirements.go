@@ -15,9 +15,9 @@ import (
 	"tare/internal/linux/virtnet"
 )
 
-// oldest is the first major version of QEMU whose microvm and options are
-// those that are used here.
-const oldest = 6
+// minVersion is the first major version of QEMU with the machine type and the
+// options that are used here.
+const minVersion = 6
 
 const install = "apt-get install -y qemu-system-x86 qemu-utils"
 
@@ -25,7 +25,7 @@ func requirements(o *Options) []environment.Requirement {
 	list := []environment.Requirement{
 		{What: "an x86-64 host", Check: vmm.CheckProcessor},
 		{What: "root, for cgroups", Check: vmm.CheckRoot},
-		{What: fmt.Sprintf("%s, version %d or newer", program, oldest), Check: checkQEMU},
+		{What: fmt.Sprintf("%s, version %d or newer", program, minVersion), Check: checkQEMU},
 		{What: "qemu-img, for a fresh root disk", Check: vmm.OnPath("qemu-img", install)},
 		{What: "mke2fs, for a fresh data disk", Check: vmm.OnPath("mke2fs", "apt-get install -y e2fsprogs")},
 		{What: "KVM that runs code at a processor's speed", Check: o.checkKVM},
@@ -34,11 +34,11 @@ func requirements(o *Options) []environment.Requirement {
 		list = append(list, environment.Requirement{What: "iptables, for address translation", Check: vmm.OnPath(virtnet.Masquerader, "apt-get install -y iptables")})
 	}
 	for _, d := range o.drives() {
-		if d.form == aDevice {
+		if d.form == deviceForm {
 			list = append(list, blockdevice.Requirement(d.path))
 		}
 		if d.aio == "io_uring" {
-			list = append(list, environment.Requirement{What: "a kernel that lets io_uring be used, for the " + d.id + " disk", Check: checkRing})
+			list = append(list, environment.Requirement{What: "a kernel that permits io_uring, for the " + d.id + " disk", Check: checkRing})
 		}
 	}
 	return list
@@ -49,17 +49,17 @@ func checkQEMU(ctx context.Context) environment.Finding {
 	switch {
 	case err != nil:
 		return environment.Finding{State: environment.Missing, Reason: err.Error(), Fix: install}
-	case v.major < oldest:
+	case v.major < minVersion:
 		return environment.Finding{State: environment.Missing, Reason: "QEMU is " + v.text, Fix: install}
 	}
 	return environment.Finding{State: environment.Usable, Reason: "QEMU " + v.text}
 }
 
-// checkKVM: without KVM a guest still runs, in software, unless the study
-// insists on it.
+// checkKVM checks KVM. Without KVM the guest is emulated, unless the options
+// require KVM.
 func (o *Options) checkKVM(ctx context.Context) environment.Finding {
 	if o.Accel == "tcg" {
-		return environment.Finding{State: environment.Caveat, Reason: "software emulation (tcg): the options ask for it"}
+		return environment.Finding{State: environment.Caveat, Reason: "software emulation (tcg): set by the option accel"}
 	}
 	r := kvm.Probe(ctx, vmm.ProbeTimeout)
 	switch {
@@ -79,22 +79,22 @@ type release struct {
 
 var versionLine = regexp.MustCompile(`version ((\d+)\.\S+(?: \([^)]*\))?)`)
 
-// version asks QEMU for its version.
+// version runs QEMU to read its version.
 func version(ctx context.Context) (release, error) {
 	if _, err := exec.LookPath(program); err != nil {
 		return release{}, fmt.Errorf("%s is not on the PATH", program)
 	}
-	said, err := exec.CommandContext(ctx, program, "--version").CombinedOutput()
+	output, err := exec.CommandContext(ctx, program, "--version").CombinedOutput()
 	if err != nil {
-		return release{}, fmt.Errorf("%s --version: %w: %s", program, err, strings.TrimSpace(string(said)))
+		return release{}, fmt.Errorf("%s --version: %w: %s", program, err, strings.TrimSpace(string(output)))
 	}
-	return parseVersion(string(said))
+	return parseVersion(string(output))
 }
 
-func parseVersion(said string) (release, error) {
-	match := versionLine.FindStringSubmatch(said)
+func parseVersion(output string) (release, error) {
+	match := versionLine.FindStringSubmatch(output)
 	if match == nil {
-		return release{}, fmt.Errorf("%s --version printed %q, which has no version in it", program, strings.TrimSpace(said))
+		return release{}, fmt.Errorf("no version in the output of %s --version: %q", program, strings.TrimSpace(output))
 	}
 	major, err := strconv.Atoi(match[2])
 	return release{major: major, text: match[1]}, err

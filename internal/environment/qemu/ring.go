@@ -6,7 +6,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ring asks for an io_uring of four entries.
+// ring creates an io_uring with four entries, as QEMU does.
 func ring(parameters *[120]byte) (fd int, err error) {
 	r, _, errno := unix.Syscall(unix.SYS_IO_URING_SETUP, 4, uintptr(unsafe.Pointer(parameters)), 0)
 	if errno != 0 {

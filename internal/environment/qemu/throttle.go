@@ -9,7 +9,7 @@ import (
 	"tare/internal/quantity"
 )
 
-// throttled is what QEMU says of a disk's limits.
+// throttled is a disk's limits in QEMU's query-block.
 type throttled struct {
 	Device   string `json:"device"`
 	Inserted *struct {
@@ -20,11 +20,11 @@ type throttled struct {
 	} `json:"inserted"`
 }
 
-// disks are those that the guest has.
+// disks lists the guest's disks.
 func (d *driver) disks(ctx context.Context) (list []throttled, err error) {
 	var all []throttled
 	if err := d.monitor.Execute(ctx, "query-block", nil, &all); err != nil {
-		return nil, fmt.Errorf("asking QEMU for the guest's disks: %w", err)
+		return nil, fmt.Errorf("listing the guest's disks: %w", err)
 	}
 	for _, t := range all {
 		if t.Inserted != nil && t.Device != "" {
@@ -34,9 +34,9 @@ func (d *driver) disks(ctx context.Context) (list []throttled, err error) {
 	return list, nil
 }
 
-// throttle limits the guest's disks together: as a process that works on one
-// file system, the guest has its rate once, not once for each disk. QEMU's own
-// throttling reaches also what it writes into the host's page cache.
+// throttle limits the guest's disks as one throttle group, since the limit is
+// for the instance, not for each disk. Unlike a cgroup's io.max, QEMU's
+// throttling also covers writes to the host's page cache.
 func (d *driver) throttle(ctx context.Context) error {
 	if d.io.None() {
 		return nil
@@ -58,7 +58,7 @@ func (d *driver) throttle(ctx context.Context) error {
 	return nil
 }
 
-// Sights are QEMU's throttling, asked for again.
+// Sights reads QEMU's throttling back.
 func (d *driver) Sights(ctx context.Context, l environment.Limits) (sights []environment.Sight, err error) {
 	if l.IO.None() {
 		return nil, nil
@@ -67,8 +67,7 @@ func (d *driver) Sights(ctx context.Context, l environment.Limits) (sights []env
 	if err != nil {
 		return nil, err
 	}
-	// The limit as the others say it, and as it is set for the disk that has
-	// the least of it: a disk without one would be the way around it.
+	// A limit holds only if every disk has it.
 	asked := cgroup.Throttle{Read: l.IO.Read, Write: l.IO.Write, ReadOps: l.IO.ReadOps, WriteOps: l.IO.WriteOps}
 	for _, wish := range (cgroup.Limits{IO: asked}).Wishes() {
 		wish.Where, wish.Seen, wish.Holds = "QEMU's query-block", wish.Asked, len(disks) > 0
