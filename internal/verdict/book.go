@@ -10,14 +10,14 @@ import (
 	"tare/internal/workload"
 )
 
-// Contrasts judges all trials of a run, in the order of the plan: workload,
-// level, metric, environment. facts name the environments that are not usable,
-// which have no contrast, and the labels; they may be nil.
+// Contrasts returns the contrasts of all trials of a run, in the order of the
+// plan: workload, level, metric, environment. facts hold the labels and the
+// environments that are not usable, which have no contrast; facts may be nil.
 func Contrasts(plan *study.Plan, trials []rundir.Trial, facts map[string]rundir.EnvironmentFacts) []Contrast {
 	return NewBook(plan, usable(plan, facts)).judged(trials, facts)
 }
 
-// usable are the environments that a plan has and that work.
+// usable returns the environments of a plan that work.
 func usable(plan *study.Plan, facts map[string]rundir.EnvironmentFacts) (names []string) {
 	for _, e := range plan.Environments {
 		if facts[e.Name].State != environment.Missing {
@@ -27,7 +27,7 @@ func usable(plan *study.Plan, facts map[string]rundir.EnvironmentFacts) (names [
 	return names
 }
 
-// judged are the contrasts of a book when all trials have been entered.
+// judged enters all trials into the book and returns its contrasts.
 func (b *Book) judged(trials []rundir.Trial, facts map[string]rundir.EnvironmentFacts) []Contrast {
 	for name, f := range facts {
 		b.Label(name, f.Label)
@@ -38,32 +38,32 @@ func (b *Book) judged(trials []rundir.Trial, facts map[string]rundir.Environment
 	return b.Contrasts()
 }
 
-// Book keeps the contrasts of a run that is under way: each trial costs only
-// the contrasts that it belongs to. How the trials are ordered does not matter.
+// Book holds the contrasts of a run while it executes. Adding a trial updates
+// only the contrasts that it belongs to; the order of trials does not matter.
 type Book struct {
 	plan    *study.Plan
 	labels  map[string]string
-	series  map[place][]*series // a metric each, in the order of metrics
+	series  map[cellKey][]*series // a metric each, in the order of metrics
 	metrics map[string][]workload.Metric
 	entries []*entry
-	touched map[place][]*entry // contrasts that a cell of an environment feeds
+	touched map[cellKey][]*entry // the contrasts that a cell is part of
 }
 
-// place is a cell of an environment.
-type place struct{ environment, workload, level string }
+// cellKey names one workload at one level in one environment.
+type cellKey struct{ environment, workload, level string }
 
-// entry is a contrast with what it is made from.
+// entry is a contrast with the series that it is computed from.
 type entry struct {
-	contrast Contrast
-	fresh    string
-	of, over []*series // what the two sides are made of, and below as one
-	s, base  *series
-	stale    bool // the verdict is not up to date
-	bare     bool // the verdict is, the description is not
-	memory   memory
+	contrast    Contrast
+	fresh       string
+	of, over    []*series // the series of either side; joined into s and base
+	s, base     *series
+	stale       bool // the verdict is out of date
+	undescribed bool // the verdict is up to date, the description is not
+	last        lastDecision
 }
 
-// NewBook starts an empty book for the usable environments.
+// NewBook returns an empty book for the usable environments.
 func NewBook(plan *study.Plan, usable []string) *Book {
 	b := emptyBook(plan)
 	compared := comparisons(plan, usable)
@@ -86,7 +86,7 @@ func NewBook(plan *study.Plan, usable []string) *Book {
 						e.contrast.Family *= primaries
 					}
 					for _, p := range k.pairs {
-						b.enter(e, i, place{p.environment, w.Name, l.Name}, place{p.base, w.Name, l.Name})
+						b.enter(e, i, cellKey{p.environment, w.Name, l.Name}, cellKey{p.base, w.Name, l.Name})
 					}
 					b.entries = append(b.entries, e)
 				}
@@ -98,27 +98,27 @@ func NewBook(plan *study.Plan, usable []string) *Book {
 
 // emptyBook has no contrasts yet.
 func emptyBook(plan *study.Plan) *Book {
-	b := &Book{plan: plan, labels: map[string]string{}, series: map[place][]*series{},
-		metrics: map[string][]workload.Metric{}, touched: map[place][]*entry{}}
+	b := &Book{plan: plan, labels: map[string]string{}, series: map[cellKey][]*series{},
+		metrics: map[string][]workload.Metric{}, touched: map[cellKey][]*entry{}}
 	for _, w := range plan.Workloads {
 		b.metrics[w.Name] = metricsOf(w.Pack)
 	}
 	return b
 }
 
-// enter makes a contrast of one metric, by its number, stand on two places, and
-// on those that it stands on already.
-func (b *Book) enter(e *entry, metric int, at, base place) {
+// enter adds two cells to a contrast of one metric, given by its index: one for
+// either side.
+func (b *Book) enter(e *entry, metric int, at, base cellKey) {
 	e.of, e.over = append(e.of, b.at(at)[metric]), append(e.over, b.at(base)[metric])
-	for _, p := range []place{at, base} {
+	for _, p := range []cellKey{at, base} {
 		if fed := b.touched[p]; len(fed) == 0 || fed[len(fed)-1] != e {
 			b.touched[p] = append(fed, e)
 		}
 	}
 }
 
-// metricsOf are the metrics of a pack that contrasts are made of. A pack that
-// marks none as primary means all of its own.
+// metricsOf returns the metrics of a pack that have contrasts. If a pack marks
+// none as primary, all except costs are.
 func metricsOf(p workload.Pack) []workload.Metric {
 	metrics := slices.Clone(p.Metrics)
 	if slices.ContainsFunc(metrics, func(m workload.Metric) bool { return m.Primary }) {
@@ -140,7 +140,7 @@ func (b *Book) blank(w study.Workload, level string, m workload.Metric, name str
 	return c
 }
 
-func (b *Book) at(p place) []*series {
+func (b *Book) at(p cellKey) []*series {
 	if b.series[p] == nil {
 		for range b.metrics[p.workload] {
 			b.series[p] = append(b.series[p], &series{})
@@ -149,7 +149,7 @@ func (b *Book) at(p place) []*series {
 	return b.series[p]
 }
 
-// Label sets what must stand beside the figures of an environment.
+// Label sets the label that is shown with every value of an environment.
 func (b *Book) Label(environment, label string) {
 	b.labels[environment] = label
 	for _, e := range b.entries {
@@ -157,13 +157,13 @@ func (b *Book) Label(environment, label string) {
 	}
 }
 
-// Add takes a trial, whatever its status. Trials of environments or workloads
-// that the plan does not have are passed over, and so are traced ones.
+// Add enters a trial, whatever its status. Traced trials, and trials of
+// environments or workloads that the plan does not have, are ignored.
 func (b *Book) Add(t rundir.Trial) {
 	if t.Traced {
 		return
 	}
-	at := place{t.Environment, t.Workload, t.Level}
+	at := cellKey{t.Environment, t.Workload, t.Level}
 	for i, m := range b.metrics[t.Workload] {
 		v, ok, reason := valueOf(t, m.Name)
 		b.at(at)[i].add(t.Block, v, ok, t.Status == rundir.Skipped, reason)
@@ -173,7 +173,7 @@ func (b *Book) Add(t rundir.Trial) {
 	}
 }
 
-// Contrasts are all contrasts as the trials so far have them.
+// Contrasts returns all contrasts, as of the trials so far.
 func (b *Book) Contrasts() []Contrast {
 	all := make([]Contrast, len(b.entries))
 	for i, e := range b.entries {
@@ -182,20 +182,20 @@ func (b *Book) Contrasts() []Contrast {
 	return all
 }
 
-// Of are the contrasts of one cell that an environment is in: against the
-// baseline, or of its steps. The baseline is in all that are made with it.
+// Of returns the contrasts that a cell is part of: with the baseline, or of its
+// steps. A cell of the baseline is part of all contrasts with it.
 func (b *Book) Of(environment, workload, level string) []Contrast {
 	var all []Contrast
-	for _, e := range b.touched[place{environment, workload, level}] {
+	for _, e := range b.touched[cellKey{environment, workload, level}] {
 		all = append(all, b.current(e))
 	}
 	return all
 }
 
-// Open says whether a verdict on a primary metric of this cell was still to
-// come when the block began.
+// Open reports whether a primary metric of this cell had no final verdict when
+// the block began.
 func (b *Book) Open(environment, workload, level string, block int) bool {
-	for _, e := range b.touched[place{environment, workload, level}] {
+	for _, e := range b.touched[cellKey{environment, workload, level}] {
 		b.refresh(e)
 		if c := &e.contrast; c.Primary && (c.Open || c.Block >= block) {
 			return true
@@ -206,16 +206,16 @@ func (b *Book) Open(environment, workload, level string, block int) bool {
 
 func (b *Book) refresh(e *entry) {
 	if e.stale {
-		b.judge(e)
-		e.stale, e.bare = false, true
+		b.evaluate(e)
+		e.stale, e.undescribed = false, true
 	}
 }
 
 func (b *Book) current(e *entry) Contrast {
 	b.refresh(e)
-	if e.bare {
+	if e.undescribed {
 		e.describe()
-		e.bare = false
+		e.undescribed = false
 	}
 	return e.contrast
 }

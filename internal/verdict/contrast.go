@@ -3,8 +3,8 @@
 // estimate, an interval and a verdict. It is a pure function of the plan and
 // the trials.
 //
-// It must not know how a trial is made, nor when a run stops; the numbers come
-// from stats, the words from here.
+// It must not know how a trial is run, nor when a run stops. The statistics are
+// in package stats.
 package verdict
 
 import (
@@ -22,17 +22,18 @@ const (
 	Slower       Verdict = "slower"       // worse, whatever the metric counts
 	Faster       Verdict = "faster"       // better
 	Equivalent   Verdict = "equivalent"   // inside the margin
-	Inconclusive Verdict = "inconclusive" // an interval, but too wide to say
+	Inconclusive Verdict = "inconclusive" // the interval is too wide to decide
 	None         Verdict = "none"         // no interval at all; Reason says why
 )
 
-// FarAway is the number of blocks beyond which a projection says only that
-// this machine will not decide: from few noisy blocks it is no better than that.
+// FarAway is the number of blocks beyond which a projection is not printed as a
+// number: extrapolated from few noisy blocks, it only says that this machine will
+// not decide.
 const FarAway = 1000
 
 // Contrast is one metric of one workload at one level, in one environment
 // against the baseline. Differences are natural-log ratios, environment over
-// baseline, one a block.
+// baseline, one per block.
 type Contrast struct {
 	Workload    string `json:"workload"`
 	Level       string `json:"level,omitempty"` // of the swept parameters: clients=10
@@ -45,20 +46,20 @@ type Contrast struct {
 	// BaseLevel is the level that this one is compared with, where the baseline
 	// is the environment itself; "" where it is another one, at the same level.
 	BaseLevel string `json:"base_level,omitempty"`
-	// Part is the key of what the two sides differ in, and Name what people call
-	// it, where a plan compares by steps; "" for all of it. Orders is how many
-	// steps it was switched on in, of which this is the mean; Environment and
-	// Baseline are then those of the first.
+	// Part is the key of the part in which the two sides of a step differ, and Name
+	// its title; "" for the total of a ladder. Orders is the number of steps that
+	// switch the part on; the contrast is their mean, and Environment and Baseline
+	// are those of the first.
 	Part   string `json:"part,omitempty"`
 	Name   string `json:"name,omitempty"`
 	Orders int    `json:"orders,omitempty"`
-	// Label must stand beside the figures of the environment, BaselineLabel
-	// beside those of the baseline: "tcg".
+	// Label is shown with every value of the environment, BaselineLabel with those
+	// of the baseline: "tcg".
 	Label         string `json:"label,omitempty"`
 	BaselineLabel string `json:"baseline_label,omitempty"`
 
-	// Unpaired: the two sides are samples that no block pairs. N is then the
-	// size of the smaller one, and there is no verdict.
+	// Unpaired: the sides are two independent samples. N is the size of the smaller
+	// one, and there is no verdict.
 	Unpaired bool `json:"unpaired,omitempty"`
 
 	N      int  `json:"n"` // blocks with a value on both sides
@@ -73,21 +74,20 @@ type Contrast struct {
 	Estimate   float64 `json:"-"`
 	Low        float64 `json:"-"`
 	High       float64 `json:"-"`
-	IntervalN  int     `json:"interval_n"`       // blocks that the interval stands on; 0 while there is none
-	Confidence float64 `json:"confidence"`       // of the interval; over all looks and the family, where the procedure has them
+	IntervalN  int     `json:"interval_n"`       // blocks that the interval is computed from; 0 while there is none
+	Confidence float64 `json:"confidence"`       // of the interval; simultaneous over all looks and the family, where the procedure has them
 	Alpha      float64 `json:"alpha"`            // two-sided level of the interval
 	AlphaEq    float64 `json:"alpha_eq"`         // two-sided level of the interval that must lie inside the margin
 	Family     int     `json:"m"`                // contrasts that share the error rate
 	Margin     float64 `json:"margin"`           // a ratio: 0.02
 	Looks      []int   `json:"looks,omitempty"`  // looks taken so far
 	Verdict    Verdict `json:"verdict"`          //
-	Look       int     `json:"look,omitempty"`   // number of blocks at which the verdict fell, or at which it was last sought
-	Block      int     `json:"block,omitempty"`  // the block in which nothing more was left open
-	Open       bool    `json:"open"`             // more blocks can still bring a verdict
+	Look       int     `json:"look,omitempty"`   // number of blocks at the interim analysis that gave the verdict, or at the last one
+	Block      int     `json:"block,omitempty"`  // the block that settled the contrast
+	Open       bool    `json:"open"`             // more blocks can still change the verdict
 	Reason     string  `json:"reason,omitempty"` // why there is none
 
-	// InsideMargin: equivalent, and yet zero is excluded: a real difference,
-	// inside the margin.
+	// InsideMargin: equivalent, although the interval excludes zero.
 	InsideMargin bool `json:"inside_margin,omitempty"`
 	// Projection is how many blocks it would take to decide; 0 where unknown.
 	Projection   int     `json:"projection,omitempty"`
@@ -96,12 +96,12 @@ type Contrast struct {
 	// environment's values over that of the baseline's. 0 while there is none.
 	TailP95 float64 `json:"tail_p95,omitempty"`
 	TailP99 float64 `json:"tail_p99,omitempty"`
-	// Companion is the metric to report beside this one.
+	// Companion is the metric to report together with this one.
 	Companion string    `json:"companion,omitempty"`
 	Warnings  []Warning `json:"warnings,omitempty"`
 }
 
-// Side sums up the values of one side, in the metric's unit: those of the
+// Side summarises the values of one side, in the metric's unit: those of the
 // blocks that both sides have, or all where no block has both.
 type Side struct {
 	N      int     `json:"n"`
@@ -110,7 +110,7 @@ type Side struct {
 	Most   float64 `json:"most"`
 }
 
-// MarshalJSON writes what no value makes as null: absent is not zero.
+// MarshalJSON writes the summary of no values as null: absent is not zero.
 func (s Side) MarshalJSON() ([]byte, error) {
 	type plain Side
 	if s.N > 0 {
@@ -119,7 +119,7 @@ func (s Side) MarshalJSON() ([]byte, error) {
 	return []byte(`{"n":0,"median":null,"least":null,"most":null}`), nil
 }
 
-// Warning is something to keep in mind with a contrast.
+// Warning is a caveat of a contrast.
 type Warning struct {
 	Code string `json:"code"`
 	Text string `json:"text"`
@@ -133,15 +133,15 @@ const (
 	MissingBlocks = "missing-blocks" // trials without a value
 	Emulation     = "emulation"      // tcg
 	NotPositive   = "not-positive"   // no ratio can be made
-	Zero          = "zero"           // the same of a cost, which may well be nothing
+	Zero          = "zero"           // the same for a cost, which may legitimately be 0
 	GivenUp       = "given-up"       // failed from the start, or skipped
 	FixedFamily   = "fixed-family"   // 5% is each contrast's, not the family's
-	UnusedBlocks  = "unused-blocks"  // after the last look
-	Unlooked      = "unlooked"       // the maximum lies before the first look
-	Unpaired      = "unpaired"       // imported: no block pairs the results
-	FreshUnknown  = "fresh-unknown"  // imported: nothing known of the instances
-	FewResults    = "few-results"    // imported: below the first look
-	Confound      = "confound"       // something besides the layer differs
+	UnusedBlocks  = "unused-blocks"  // after the last interim analysis
+	Unlooked      = "unlooked"       // the maximum is below the first interim analysis
+	Unpaired      = "unpaired"       // imported: the results are unpaired
+	FreshUnknown  = "fresh-unknown"  // imported: freshness of instances unknown
+	FewResults    = "few-results"    // imported: fewer than at the first interim analysis
+	Confound      = "confound"       // something other than the layer differs
 )
 
 func (w Warning) String() string { return w.Text }
@@ -152,7 +152,7 @@ func (c Contrast) Ratio() stats.Interval {
 	return stats.Interval{Estimate: math.Exp(c.Estimate), Low: math.Exp(c.Low), High: math.Exp(c.High)}
 }
 
-// Bounded says whether there is an interval to show.
+// Bounded reports whether there is an interval to show.
 func (c Contrast) Bounded() bool {
 	return c.IntervalN > 0 && !math.IsInf(c.Low, 0) && !math.IsInf(c.High, 0)
 }
@@ -168,14 +168,14 @@ type span struct {
 type withEnds struct {
 	fields
 	span
-	// Of no block there is no share.
+	// null without blocks
 	OutlierShare *float64 `json:"outlier_share"`
 	Ratios       span     `json:"ratios"`
 	Range        span     `json:"range"` // of the blocks' ratios: median, least, most
 }
 
-// MarshalJSON writes what JSON has no number for as null: an end without a
-// bound, an estimate of nothing.
+// MarshalJSON writes null where JSON has no number: an end without a bound, an
+// estimate from no blocks.
 func (c Contrast) MarshalJSON() ([]byte, error) {
 	r := c.Ratio()
 	out := withEnds{

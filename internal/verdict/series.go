@@ -7,11 +7,11 @@ import (
 	"tare/internal/rundir"
 )
 
-// giveUpAfter is how many blocks without a value, counted from the first, make
-// further attempts pointless.
+// giveUpAfter is the number of blocks without a value, counted from the first,
+// after which no value is expected any more.
 const giveUpAfter = 3
 
-// series is one metric of one cell in one environment: one value a block.
+// series is one metric of one cell in one environment: one value per block.
 type series struct {
 	blocks []int     // that have a value, rising
 	means  []float64 // the block's value, the geometric mean of several
@@ -19,28 +19,28 @@ type series struct {
 	counts []int     // values in the block
 	// attempts are the blocks that were tried, rising.
 	attempts []int
-	// useless is the block in which a value came that has no logarithm.
-	useless      int
-	uselessValue float64
-	// gaveUp is the block after which nothing more is expected, and why.
+	// nonPositive is the first block with a value that has no logarithm.
+	nonPositive      int
+	nonPositiveValue float64
+	// gaveUp is the block after which no value is expected any more; reason says why.
 	gaveUp int
 	reason string
 }
 
-// add takes what one trial gave: a value, or the reason why there is none.
+// add enters the outcome of one trial: a value, or the reason why there is none.
 func (s *series) add(block int, value float64, ok bool, skipped bool, reason string) {
 	if at, known := slices.BinarySearch(s.attempts, block); !known {
 		s.attempts = slices.Insert(s.attempts, at, block)
 	}
 	switch {
 	case !ok:
-		if len(s.blocks) == 0 && s.useless == 0 && s.gaveUp == 0 && (skipped || len(s.attempts) >= giveUpAfter) {
+		if len(s.blocks) == 0 && s.nonPositive == 0 && s.gaveUp == 0 && (skipped || len(s.attempts) >= giveUpAfter) {
 			s.gaveUp, s.reason = block, reason
 		}
 		return
 	case !(value > 0) || math.IsInf(value, 1):
-		if s.useless == 0 {
-			s.useless, s.uselessValue = block, value
+		if s.nonPositive == 0 {
+			s.nonPositive, s.nonPositiveValue = block, value
 		}
 		return
 	}
@@ -57,9 +57,9 @@ func (s *series) add(block int, value float64, ok bool, skipped bool, reason str
 	}
 }
 
-// nothing says whether every value so far was 0.
-func (s *series) nothing() bool {
-	return s.useless > 0 && s.uselessValue == 0 && len(s.blocks) == 0
+// allZero reports whether every value so far was 0.
+func (s *series) allZero() bool {
+	return s.nonPositive > 0 && s.nonPositiveValue == 0 && len(s.blocks) == 0
 }
 
 // last is the last block that was tried; 0 before the first.
@@ -89,7 +89,7 @@ func valueOf(t rundir.Trial, metric string) (float64, bool, string) {
 	return 0, false, "the trial has no " + metric
 }
 
-// pairs are the log ratios of the blocks that both sides have, and those blocks.
+// pairs returns the log ratios of the blocks that both sides have, and the blocks.
 func pairs(s, base *series) (d []float64, blocks []int) {
 	j := 0
 	for i, b := range s.blocks {

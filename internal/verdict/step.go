@@ -9,8 +9,7 @@ import (
 	"tare/internal/workload"
 )
 
-// comparison is what a contrast is made between: one pair of environments, or
-// several whose mean it is.
+// comparison is one pair of environments, or several pairs whose mean is compared.
 type comparison struct {
 	part, name string
 	stepped    bool
@@ -19,9 +18,9 @@ type comparison struct {
 
 type pair struct{ environment, base string }
 
-// comparisons of a plan among the environments that are usable: those of its
-// steps, or where it has none every environment with the baseline. Steps of one
-// part are one comparison.
+// comparisons returns the comparisons of a plan among its usable environments:
+// those of its steps or, without steps, every environment with the baseline. The
+// steps of one part are one comparison.
 func comparisons(plan *study.Plan, usable []string) (all []comparison) {
 	if len(plan.Steps) == 0 {
 		for _, e := range plan.Environments {
@@ -44,9 +43,9 @@ func comparisons(plan *study.Plan, usable []string) (all []comparison) {
 	return all
 }
 
-// family is how many of the comparisons share an error rate with this one: all
-// environments, or all parts. The whole of a ladder is a question of its own, as
-// it would be without the rungs between.
+// family is the number of comparisons that share an error rate with this one: all
+// environments, or all parts. The total of a ladder has an error rate of its own,
+// as it would have without rungs in between.
 func (k comparison) family(all []comparison) (m int) {
 	for _, other := range all {
 		if other.whole() == k.whole() {
@@ -56,14 +55,14 @@ func (k comparison) family(all []comparison) (m int) {
 	return m
 }
 
-// whole says whether it is all parts of a ladder together.
+// whole reports whether this is the total of a ladder.
 func (k comparison) whole() bool { return k.stepped && k.part == "" }
 
-// byStep says whether what is compared are steps, and not each environment with
-// the baseline.
+// byStep reports whether steps are compared, and not environments with the
+// baseline.
 func (b *Book) byStep() bool { return len(b.plan.Steps) > 0 }
 
-// mark says in a contrast what it compares.
+// mark records in a contrast what it compares.
 func (k comparison) mark(c *Contrast) {
 	c.Baseline = k.pairs[0].base
 	if k.stepped {
@@ -71,8 +70,7 @@ func (k comparison) mark(c *Contrast) {
 	}
 }
 
-// joined is several series as one: the geometric mean in the blocks that all of
-// them have.
+// joined merges series: the geometric mean in the blocks that all of them have.
 func joined(all []*series) *series {
 	if len(all) == 1 {
 		return all[0]
@@ -86,8 +84,8 @@ func joined(all []*series) *series {
 		one.attempts = slices.DeleteFunc(one.attempts, lacks(s.attempts))
 	}
 	for _, s := range all {
-		if s.useless > 0 && (one.useless == 0 || s.useless < one.useless) {
-			one.useless, one.uselessValue = s.useless, s.uselessValue
+		if s.nonPositive > 0 && (one.nonPositive == 0 || s.nonPositive < one.nonPositive) {
+			one.nonPositive, one.nonPositiveValue = s.nonPositive, s.nonPositiveValue
 		}
 		if s.gaveUp > 0 && (one.gaveUp == 0 || s.gaveUp < one.gaveUp) {
 			one.gaveUp, one.reason = s.gaveUp, s.reason

@@ -7,21 +7,20 @@ import (
 	"tare/internal/stats"
 )
 
-// OrderUnpaired is the order of a plan whose trials nothing pairs: imported
-// results. Its contrasts describe two samples. They have an estimate and an
-// interval, and never a verdict, since no error rate is known.
+// OrderUnpaired is the order of a plan without blocks: imported results. Its
+// contrasts describe two independent samples. They have an estimate and an
+// interval but no verdict, since no error rate is known.
 const OrderUnpaired = "unpaired"
 
-// UnknownFresh says of a workload that nobody knows whether its instances were
-// fresh.
+// UnknownFresh is the freshness of imported results.
 const UnknownFresh = "unknown"
 
-// enoughResults is the number of results from which the interval is not called
-// small: where the procedure's own first look is.
+// enoughResults is the number of results below which there is a warning: the
+// first interim analysis of the paired procedure.
 var enoughResults = stats.NextLook(0)
 
-// compare describes a contrast of two samples that nothing pairs.
-func (b *Book) compare(e *entry) {
+// describeUnpaired fills in a contrast of two samples that no block pairs.
+func (b *Book) describeUnpaired(e *entry) {
 	c := &e.contrast
 	s, base := e.s, e.base
 	own, others := s.values(s.blocks), base.values(base.blocks)
@@ -33,12 +32,12 @@ func (b *Book) compare(e *entry) {
 	c.AlphaEq = 2 * c.Alpha
 	for name, side := range b.sides(e) {
 		switch {
-		case side.useless > 0:
-			c.N, c.Reason = 0, fmt.Sprintf("%s is %g in %s, result %d: only positive figures have ratios", c.Metric, side.uselessValue, name, side.useless)
+		case side.nonPositive > 0:
+			c.N, c.Reason = 0, fmt.Sprintf("%s is %g in %s, result %d: only positive values have ratios", c.Metric, side.nonPositiveValue, name, side.nonPositive)
 			c.warning(NotPositive, "%s", c.Reason)
 			return
 		case len(side.blocks) == 0:
-			c.Reason = "no figure from " + name
+			c.Reason = "no value from " + name
 			if side.reason != "" {
 				c.Reason += ": " + side.reason
 			}
@@ -58,7 +57,7 @@ func (b *Book) compare(e *entry) {
 	b.conditions(e)
 }
 
-// appearance is what the two samples look like, in a word that no verdict uses.
+// appearance describes the two samples in words that no verdict uses.
 func (c *Contrast) appearance(equivalence stats.Interval) string {
 	shown := stats.Interval{Estimate: c.Estimate, Low: c.Low, High: c.High}
 	switch {
@@ -74,14 +73,14 @@ func (c *Contrast) appearance(equivalence stats.Interval) string {
 	return "looks undecided"
 }
 
-// conditions warns of what the procedure asks for and these results do not
-// have.
+// conditions warns of the conditions of the procedure that imported results do
+// not meet.
 func (b *Book) conditions(e *entry) {
 	c := &e.contrast
-	c.warning(Unpaired, "not interleaved, or not known to be: a drift of the machine between the two samples looks like a difference, no error rate is known, and the interval describes these samples only")
+	c.warning(Unpaired, "not interleaved, or unknown whether: drift of the machine between the two samples looks like a difference, no error rate is known, and the interval describes these samples only")
 	b.importWarnings(e)
 	if least := min(c.Values.N, c.Base.N); least < enoughResults {
-		c.warning(FewResults, "%d results of %s and %d of %s: few for an interval, and the procedure would not look before %d",
+		c.warning(FewResults, "%d results of %s and %d of %s: few for an interval; the first interim analysis of the procedure is at %d",
 			c.Values.N, c.Environment, c.Base.N, c.Baseline, enoughResults)
 	}
 }
@@ -90,14 +89,14 @@ func (b *Book) conditions(e *entry) {
 func (b *Book) importWarnings(e *entry) {
 	switch e.fresh {
 	case UnknownFresh:
-		e.contrast.warning(FreshUnknown, "nothing is known of whether the instance was fresh each time: if one instance gave all results, the variation between instances was not measured")
+		e.contrast.warning(FreshUnknown, "unknown whether each result came from a fresh instance: if one instance produced all results, the variation between instances was not measured")
 	case "run":
-		e.contrast.warning(OneInstance, "one instance gave all results: the variation between instances was not measured")
+		e.contrast.warning(OneInstance, "one instance produced all results: the variation between instances was not measured")
 	}
 }
 
-// described is the sentence for a contrast that nothing pairs.
-func (c Contrast) described() string {
+// unpairedSentence is the wording of a contrast of two unpaired samples.
+func (c Contrast) unpairedSentence() string {
 	text := fmt.Sprintf("%s against %s %s", c.Environment, c.Baseline, c.Reason)
 	if c.N == 0 {
 		return text
@@ -106,5 +105,5 @@ func (c Contrast) described() string {
 	if c.Bounded() {
 		text += " " + c.interval(Change)
 	}
-	return text + fmt.Sprintf(" from %d and %d results that nothing pairs: no verdict", c.Values.N, c.Base.N)
+	return text + fmt.Sprintf(" from %d and %d unpaired results: no verdict", c.Values.N, c.Base.N)
 }

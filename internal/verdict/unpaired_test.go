@@ -48,7 +48,7 @@ func TestResultsThatNothingPairsGetAnIntervalAndNoVerdict(t *testing.T) {
 			if want := []string{Unpaired, FreshUnknown}; !slices.Equal(codes(got), want) {
 				t.Errorf("warnings %v, want %v", codes(got), want)
 			}
-			if text := Wording(got); !strings.Contains(text, c.looks) || !strings.Contains(text, "from 12 and 10 results that nothing pairs: no verdict") {
+			if text := Wording(got); !strings.Contains(text, c.looks) || !strings.Contains(text, "from 12 and 10 unpaired results: no verdict") {
 				t.Errorf("%q", text)
 			}
 		})
@@ -70,7 +70,7 @@ func TestFewUnpairedResultsAreCalledFew(t *testing.T) {
 func TestASideWithoutFiguresSaysWhose(t *testing.T) {
 	failed := rundir.Trial{Block: 1, Environment: "docker", Workload: "w", Status: rundir.Failed, Reason: "cut off"}
 	got := one(t, unpairedPlan(), append(trialsOf("time", map[string][]float64{"native": {1, 2}}), failed))
-	if got.N != 0 || !strings.Contains(got.Reason, "no figure from docker") {
+	if got.N != 0 || !strings.Contains(got.Reason, "no value from docker") {
 		t.Errorf("%q", got.Reason)
 	}
 	got = one(t, unpairedPlan(), trialsOf("time", map[string][]float64{"native": {1, 2}, "docker": {0, 3}}))

@@ -95,8 +95,8 @@ func TestVerdictsFollowTheDirectionOfTheMetric(t *testing.T) {
 		{"less time", "lower", .9, usual, Faster, "docker is 10.0% faster than native ["},
 		{"more throughput", "higher", 1.1, usual, Faster, "docker is 10.0% faster than native ["},
 		{"less throughput", "higher", .9, usual, Slower, "docker is 10.0% slower than native ["},
-		{"three times the time", "lower", 3, usual, Slower, "docker is slower than native: 3.00 times its figure ["},
-		{"a fifth of the throughput", "higher", .2, usual, Slower, "docker is slower than native: 0.20 times its figure ["},
+		{"three times the time", "lower", 3, usual, Slower, "docker is slower than native: 3.00 times its value ["},
+		{"a fifth of the throughput", "higher", .2, usual, Slower, "docker is slower than native: 0.20 times its value ["},
 		{"the same", "lower", 1, usual, Equivalent, "docker is equivalent to native within 2%: "},
 		{"fixed number", "lower", 1.1, study.Blocks{Min: 20, Max: 20, Fixed: true}, Slower, "docker is 10.0% slower than native ["},
 		{"open-ended", "lower", 1.1, study.Blocks{Min: 8, Open: true}, Slower, "docker is 10.0% slower than native ["},
@@ -189,7 +189,7 @@ func TestZeroHasNoRatio(t *testing.T) {
 	values := noisy(12, 1, .001, 1)
 	values[2] = 0
 	c := one(t, p, trialsOf("time", map[string][]float64{"native": noisy(12, 1, .001, 2), "docker": values}))
-	if c.Verdict != None || c.Open || c.Block != 3 || !!slices.Equal(codes(c), []string{Zero}) || c.Bounded() {
+	if c.Verdict != None || c.Open || c.Block != 3 || slices.Equal(codes(c), []string{Zero}) || c.Bounded() {
 		t.Errorf("%+v", c)
 	}
 	if !strings.Contains(Wording(c), "time is 0 in docker in block 3") {
@@ -222,7 +222,7 @@ func TestThreeFailuresFromTheStartOrOneSkipGiveUp(t *testing.T) {
 			if c.Open != (b < block) {
 				t.Errorf("%s in %d blocks: open is %v", status, b, c.Open)
 			}
-			if !c.Open && (c.Block != block || c.Reason != "no figure from docker: no such device") {
+			if !c.Open && (c.Block != block || c.Reason != "no value from docker: no such device") {
 				t.Errorf("%+v", c)
 			}
 		}
@@ -264,84 +264,6 @@ func TestDesignsThatClaimLessCarryWarnings(t *testing.T) {
 		all := Contrasts(p, trialsOf("time", map[string][]float64{"native": noisy(61, 1, .001, 1), "docker": noisy(61, 1, .001, 2)}), nil)
 		if got := codes(all[0]); !slices.Contains(got, code) {
 			t.Errorf("want the warning %s, got %v", code, got)
-		}
-	}
-}
-
-// costly are the contrasts of a workload that counts operations, where one side
-// needs so much for its 100 and the other for its 50.
-func costly(native, docker func(block int) sample.Usage) []Contrast {
-	p := planOf(usual, "native", "docker")
-	pack := &p.Workloads[0].Pack
-	pack.Operations = "time"
-	for _, c := range cost.Asked(false, nil) {
-		pack.Metrics = append(pack.Metrics, workload.Metric{Name: c.Name, Unit: c.Unit, Better: "lower"})
-	}
-	trials := trialsOf("time", map[string][]float64{"native": noisy(8, 100, 0, 1), "docker": noisy(8, 50, 0, 1)})
-	for i := range trials {
-		usage := native(trials[i].Block)
-		if trials[i].Environment == "docker" {
-			usage = docker(trials[i].Block)
-		}
-		trials[i].Usage = &usage
-		trials[i].Charge(*pack, nil)
-	}
-	return Contrasts(p, trials, nil)
-}
-
-func contrastOf(t *testing.T, all []Contrast, metric string) Contrast {
-	t.Helper()
-	i := slices.IndexFunc(all, func(c Contrast) bool { return c.Metric == metric })
-	if i < 0 {
-		t.Fatalf("no contrast of %s", metric)
-	}
-	return all[i]
-}
-
-func TestWhatOperationsCostHasContrastsLikeAnyMetric(t *testing.T) {
-	same := func(int) sample.Usage {
-		u := sample.Unknown("not given")
-		u.CPUUser, u.CPUSystem, u.MemorySeconds = sample.Known(1), sample.Known(1), sample.Known(4096)
-		return u
-	}
-	all := costly(same, same)
-	if time := contrastOf(t, all, "time"); time.Companion != cost.CPU {
-		t.Errorf("%+v", time)
-	}
-	// Half the work with as much of everything costs twice as much.
-	for metric, base := range map[string]float64{cost.CPU: 20, "memory_per_kop": 40960} {
-		c := contrastOf(t, all, metric)
-		if math.Abs(c.Base.Median-base) > 1e-9 || math.Abs(c.Ratio().Estimate-2) > 1e-12 || c.Verdict != Slower || c.Primary || c.Companion != "" {
-			t.Errorf("%+v", c)
-		}
-	}
-	if c := contrastOf(t, all, "switches_per_kop"); c.Verdict != None || !strings.Contains(c.Reason, "not given") {
-		t.Errorf("%+v", c)
-	}
-}
-
-func TestACostOfNothingHasNoRatioAndIsNoMistake(t *testing.T) {
-	written := func(by func(block int) float64) func(int) sample.Usage {
-		return func(block int) sample.Usage {
-			u := sample.Unknown("not given")
-			u.DiskWritten = sample.Known(by(block))
-			return u
-		}
-	}
-	none, some := func(int) float64 { return 0 }, func(int) float64 { return 4096 }
-	once := func(block int) float64 { return float64(block/3%2) * 4096 }
-	for _, test := range []struct {
-		native, docker func(int) float64
-		reason         string
-	}{
-		{none, none, "0 on both sides: there is no ratio to make"},
-		{some, none, "0 in docker in block 1: there is no ratio to make"},
-		{none, some, "0 in native in block 1: there is no ratio to make"},
-		{once, some, "0 in native in block 1: there is no ratio to make"},
-	} {
-		c := contrastOf(t, costly(written(test.native), written(test.docker)), "written_per_kop")
-		if c.Verdict != None || c.Reason != test.reason || c.Open || slices.Contains(codes(c), NotPositive) {
-			t.Errorf("%q, want %q; warnings %v", c.Reason, test.reason, codes(c))
 		}
 	}
 }
@@ -390,7 +312,7 @@ func TestAContrastSurvivesJSON(t *testing.T) {
 }
 
 // A book that was asked on the way must say what one says that is asked once.
-func TestABookForgetsNothingAndRemembersNothingWrong(t *testing.T) {
+func TestABookUpdatedByTrialGivesTheSameContrasts(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		blocks := rapid.SampledFrom([]study.Blocks{usual, {Min: 8, Open: true}, {Min: 12, Max: 12, Fixed: true}}).Draw(t, "blocks")
 		p := planOf(blocks, "native", "docker", "gvisor")

@@ -15,11 +15,11 @@ const emulated = "tcg"
 
 var bytes = regexp.MustCompile(`^([KMGTk]i?)?B$`)
 
-// amount says whether the metric is so much of something, of which there is more
-// or less, and not a time or a rate.
+// amount reports whether the metric is an amount, of which there is more or less,
+// and not a time or a rate.
 func (c Contrast) amount() bool { return bytes.MatchString(c.Unit) || cost.Named(c.Metric) }
 
-// Wording is a contrast in one plain sentence, without a full stop.
+// Wording is a contrast as one sentence, without a full stop.
 func Wording(c Contrast) string {
 	if c.Label != "" && c.Label != emulated {
 		c.Environment += " [" + c.Label + "]"
@@ -37,8 +37,7 @@ func Wording(c Contrast) string {
 	return text
 }
 
-// sided names the two sides of a contrast of an environment with itself by their
-// levels.
+// sided names the sides of a contrast within one environment by their levels.
 func (c Contrast) sided() Contrast {
 	if c.BaseLevel != "" {
 		c.Environment, c.Baseline = c.Environment+" at "+c.Level, "at "+c.BaseLevel
@@ -77,7 +76,7 @@ func (c Contrast) sentence() string {
 		return text
 	}
 	if c.Unpaired {
-		return c.described()
+		return c.unpairedSentence()
 	}
 	text := fmt.Sprintf("%s against %s has no verdict: %s", c.Environment, c.Baseline, c.Reason)
 	if c.N > 0 {
@@ -86,15 +85,15 @@ func (c Contrast) sentence() string {
 	return text
 }
 
-// difference names the direction and the size. From twice or half on, a factor
-// is easier to read than a percentage.
+// difference names the direction and the size: a percentage, or a factor from
+// twice or half on.
 func (c Contrast) difference() string {
 	word, more := string(c.Verdict), c.Estimate > 0
 	if math.Abs(c.Estimate) >= math.Ln2 {
 		if c.amount() {
 			word = map[bool]string{true: "larger", false: "smaller"}[more]
 		}
-		return fmt.Sprintf("%s is %s than %s: %s times its figure %s", c.Environment, word, c.Baseline, times(c.Estimate), c.interval(times))
+		return fmt.Sprintf("%s is %s than %s: %s times its value %s", c.Environment, word, c.Baseline, times(c.Estimate), c.interval(times))
 	}
 	size, ends := func(d float64) string { return percent(math.Expm1(d)) }, c
 	if !more {

@@ -14,22 +14,21 @@ import (
 	"tare/internal/workload"
 )
 
-// Options say how a table is to be judged.
+// Options are the settings of the analysis.
 type Options struct {
 	Baseline   string
 	Better     string // lower or higher
 	Margin     quantity.Share
 	Confidence quantity.Share
-	// Fixed: the number of blocks was settled beforehand, and all are judged
-	// once. Otherwise the procedure looks at the calibrated numbers of blocks,
-	// as a run does.
+	// Fixed: the number of blocks was fixed in advance, and there is one analysis.
+	// Otherwise there are interim analyses, as in a run.
 	Fixed bool
 }
 
 // Unpaired is the code of the warning that a table without blocks carries.
 const Unpaired = "unpaired"
 
-// Contrasts judges the table.
+// Contrasts returns the contrasts of the table.
 func (s *Sheet) Contrasts(o Options) ([]verdict.Contrast, error) {
 	switch {
 	case !slices.Contains(s.Environments, o.Baseline):
@@ -43,11 +42,11 @@ func (s *Sheet) Contrasts(o Options) ([]verdict.Contrast, error) {
 	return s.unpaired(o), nil
 }
 
-// group is what is compared on its own: one metric of one workload.
+// group is one metric of one workload.
 type group struct{ workload, metric string }
 
-// plan and trials put the rows into the form of a run. Each group becomes a
-// workload of its own, since a row says nothing about other metrics.
+// paired puts the rows into the form of a run. Each group becomes a workload of
+// its own, since a row says nothing about other metrics.
 func (s *Sheet) paired(o Options) []verdict.Contrast {
 	plan := &study.Plan{Baseline: o.Baseline, Design: study.Design{Order: "interleaved", Margin: o.Margin, Confidence: o.Confidence, Family: "metric"}}
 	for _, e := range s.Environments {
@@ -103,8 +102,8 @@ func (s *Sheet) groups(plan *study.Plan, o Options) (map[group]string, map[strin
 	return names, groups
 }
 
-// unpaired describes a table without blocks: medians, ranges, and how far the
-// one side lies from the other. It gives no verdict.
+// unpaired describes a table without blocks: medians, ranges and the shift
+// between the sides, without a verdict.
 func (s *Sheet) unpaired(o Options) []verdict.Contrast {
 	type place struct {
 		group
@@ -129,15 +128,15 @@ func (s *Sheet) unpaired(o Options) []verdict.Contrast {
 		c := verdict.Contrast{Workload: at.workload, Level: at.level, Metric: at.metric, Better: o.Better, Primary: true,
 			Environment: at.environment, Baseline: o.Baseline, Margin: float64(o.Margin), Confidence: float64(o.Confidence),
 			Values: verdict.SideOf(own), Base: verdict.SideOf(base), Verdict: verdict.None,
-			Reason:   "without blocks nothing pairs the values",
+			Reason:   "without blocks the values are unpaired",
 			Estimate: math.NaN(), Low: math.Inf(-1), High: math.Inf(1), Middle: math.NaN(), Least: math.NaN(), Most: math.NaN(),
-			Warnings: []verdict.Warning{{Code: Unpaired, Text: "without blocks a drift of the machine between the environments cannot be told from a difference: the figures describe these samples, and no error rate is known"}}}
+			Warnings: []verdict.Warning{{Code: Unpaired, Text: "without blocks, drift of the machine between the environments looks like a difference: the values describe these samples only, and no error rate is known"}}}
 		if c.Values.Least > 0 && c.Base.Least > 0 {
 			shift := stats.Shift(logs(own), logs(base), 1-c.Confidence)
 			c.Alpha = 1 - c.Confidence
 			c.Estimate, c.Low, c.High = shift.Estimate, shift.Low, shift.High
 		} else {
-			c.Warnings = append(c.Warnings, verdict.Warning{Code: verdict.NotPositive, Text: "only positive figures have ratios"})
+			c.Warnings = append(c.Warnings, verdict.Warning{Code: verdict.NotPositive, Text: "only positive values have ratios"})
 		}
 		all = append(all, c)
 	}

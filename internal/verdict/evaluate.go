@@ -10,19 +10,19 @@ import (
 	"tare/internal/stats"
 )
 
-// leastBlocks is the smallest number of blocks that has a two-sided 95%
-// interval at all.
+// leastBlocks is the smallest number of blocks for which the Wilcoxon
+// signed-rank test has a two-sided 95% interval: 2·2⁻⁶ < 5%.
 const leastBlocks = 6
 
-// memory is the last decision with the differences that it stands on: as long
-// as those are the first ones of a contrast, nothing need be computed again.
-type memory struct {
+// lastDecision is the latest decision with the differences it was computed from.
+// While those are a prefix of the current ones, it need not be computed again.
+type lastDecision struct {
 	d        []float64
 	decision stats.Decision
 }
 
-// judge brings the verdict up to date, and all that belongs to it.
-func (b *Book) judge(e *entry) {
+// evaluate brings the verdict of a contrast up to date.
+func (b *Book) evaluate(e *entry) {
 	old, design := e.contrast, b.plan.Design
 	e.s, e.base = joined(e.of), joined(e.over)
 	e.contrast = Contrast{Workload: old.Workload, Level: old.Level, Metric: old.Metric, Unit: old.Unit, Better: old.Better,
@@ -30,7 +30,7 @@ func (b *Book) judge(e *entry) {
 		Companion: old.Companion, Label: b.labels[old.Environment], BaselineLabel: b.labels[old.Baseline],
 		Estimate: math.NaN(), Low: math.Inf(-1), High: math.Inf(1), Middle: math.NaN(), Least: math.NaN(), Most: math.NaN()}
 	if design.Order == OrderUnpaired {
-		b.compare(e)
+		b.describeUnpaired(e)
 		return
 	}
 	c := &e.contrast
@@ -49,21 +49,21 @@ func (b *Book) judge(e *entry) {
 	if v.Outcome != stats.Undecided && v.N > 0 {
 		c.Block = blocks[v.N-1]
 	}
-	b.close(e)
+	b.settle(e)
 	b.warn(e)
 }
 
-// describe fills in what no verdict stands on.
+// describe fills in the values that no verdict depends on.
 func (e *entry) describe() {
 	c := &e.contrast
 	if c.Unpaired {
-		return // compare has said all
+		return // describeUnpaired has filled it in
 	}
 	d, blocks := pairs(e.s, e.base)
 	values, base := e.s.values(blocks), e.base.values(blocks)
 	c.Values, c.Base = SideOf(values), SideOf(base)
 	if len(d) == 0 {
-		// Nothing is paired, and yet one side may have something to show.
+		// No block pairs the sides, but either may have values to show.
 		c.Values, c.Base = SideOf(e.s.values(e.s.blocks)), SideOf(e.base.values(e.base.blocks))
 		return
 	}
@@ -78,7 +78,7 @@ func (e *entry) describe() {
 // logMargin is the margin as a log ratio.
 func (c *Contrast) logMargin() float64 { return math.Log1p(c.Margin) }
 
-// sequential looks at the calibrated numbers of blocks.
+// sequential decides at the interim analyses: the calibrated numbers of blocks.
 func (b *Book) sequential(e *entry, d []float64) stats.Decision {
 	c := &e.contrast
 	row, kept := stats.FamilyFor(c.Family, float64(b.plan.Design.Confidence))
@@ -95,19 +95,20 @@ func (b *Book) sequential(e *entry, d []float64) stats.Decision {
 	}
 	c.show(v)
 	if decided(v) && last > v.N {
-		// The intervals of all looks hold at once: later blocks may narrow it.
+		// The intervals of all looks hold simultaneously, so later blocks may narrow
+		// this one.
 		c.narrow(v.Interval, stats.HodgesLehmann(d[:last], c.Alpha), last)
 	}
 	return v
 }
 
-// fixed looks once, when all blocks have been tried on both sides.
+// fixed decides once, when all blocks have been tried on both sides.
 func (b *Book) fixed(e *entry, d []float64) stats.Decision {
 	c := &e.contrast
 	c.Confidence = float64(b.plan.Design.Confidence)
 	c.Alpha = 1 - c.Confidence
 	if b.byStep() {
-		c.Alpha /= float64(c.Family) // parts are read side by side
+		c.Alpha /= float64(c.Family) // Bonferroni: the parts are read together
 	}
 	c.AlphaEq = 2 * c.Alpha
 	if len(d) < leastBlocks {
@@ -128,7 +129,7 @@ func (b *Book) fixed(e *entry, d []float64) stats.Decision {
 	return v
 }
 
-// openEnded looks after every block.
+// openEnded decides after every block, with intervals that are valid at any time.
 func (b *Book) openEnded(e *entry, d []float64) stats.Decision {
 	c := &e.contrast
 	c.Confidence = float64(b.plan.Design.Confidence)
@@ -145,19 +146,19 @@ func (b *Book) openEnded(e *entry, d []float64) stats.Decision {
 	return v
 }
 
-// recall decides about d, going on from what it decided about the first of
-// these differences; nothing is done twice.
+// recall decides about d and continues from the last decision if that was about a
+// prefix of d.
 func (e *entry) recall(d []float64, sticks bool, decide func(last stats.Decision, d []float64) stats.Decision) stats.Decision {
 	last := stats.Decision{Outcome: stats.Undecided}
-	if old := e.memory.d; len(old) <= len(d) && slices.Equal(old, d[:len(old)]) && len(old) > 0 {
-		last = e.memory.decision
+	if old := e.last.d; len(old) <= len(d) && slices.Equal(old, d[:len(old)]) && len(old) > 0 {
+		last = e.last.decision
 		if len(old) == len(d) || sticks && decided(last) {
 			return last
 		}
 	}
 	if len(d) > 0 {
 		last = decide(last, d)
-		e.memory = memory{slices.Clone(d), last}
+		e.last = lastDecision{slices.Clone(d), last}
 	}
 	return last
 }
@@ -182,7 +183,7 @@ func (c *Contrast) narrow(decisive, later stats.Interval, n int) {
 	c.Estimate, c.Low, c.High, c.IntervalN = v.Estimate, v.Low, v.High, n
 }
 
-// conclude puts the outcome into words.
+// conclude translates the outcome of the statistics into a verdict.
 func (c *Contrast) conclude(v stats.Decision) {
 	c.Verdict = None
 	if c.IntervalN == 0 {
@@ -204,30 +205,30 @@ func (c *Contrast) conclude(v stats.Decision) {
 	}
 }
 
-// allTried says whether both sides have been tried in every block of the plan.
+// allTried reports whether both sides have been tried in every block of the plan.
 func (b *Book) allTried(e *entry) bool {
 	most := b.plan.Design.Blocks.Max
 	return !b.plan.Design.Blocks.Open && e.s.last() >= most && e.base.last() >= most
 }
 
-// close finds out whether more blocks can still bring a verdict, and why not.
-func (b *Book) close(e *entry) {
+// settle decides whether more blocks can still bring a verdict, and why not.
+func (b *Book) settle(e *entry) {
 	c := &e.contrast
 	for name, s := range b.sides(e) {
 		switch {
-		case e.s.nothing() && e.base.nothing() && cost.Named(c.Metric):
-			c.withdraw(max(e.s.useless, e.base.useless), Zero, "0 on both sides: there is no ratio to make")
+		case e.s.allZero() && e.base.allZero() && cost.Named(c.Metric):
+			c.withdraw(max(e.s.nonPositive, e.base.nonPositive), Zero, "0 on both sides: there is no ratio")
 			return
-		case s.useless > 0 && s.uselessValue == 0 && cost.Named(c.Metric):
-			c.withdraw(s.useless, Zero, fmt.Sprintf("0 in %s in block %d: there is no ratio to make", name, s.useless))
+		case s.nonPositive > 0 && s.nonPositiveValue == 0 && cost.Named(c.Metric):
+			c.withdraw(s.nonPositive, Zero, fmt.Sprintf("0 in %s in block %d: there is no ratio", name, s.nonPositive))
 			return
-		case s.useless > 0 && (c.Block == 0 || s.useless <= c.Block):
-			c.withdraw(s.useless, NotPositive, fmt.Sprintf("%s is %g in %s in block %d: only positive figures have ratios", c.Metric, s.uselessValue, name, s.useless))
+		case s.nonPositive > 0 && (c.Block == 0 || s.nonPositive <= c.Block):
+			c.withdraw(s.nonPositive, NotPositive, fmt.Sprintf("%s is %g in %s in block %d: only positive values have ratios", c.Metric, s.nonPositiveValue, name, s.nonPositive))
 			return
 		case s.gaveUp > 0:
-			// Figures that come later by chance do not open it again: what has
-			// left a run stays out.
-			c.withdraw(s.gaveUp, GivenUp, fmt.Sprintf("no figure from %s: %s", name, s.reason))
+			// Values that arrive later do not reopen the contrast: what was
+			// dropped from a run stays dropped.
+			c.withdraw(s.gaveUp, GivenUp, fmt.Sprintf("no value from %s: %s", name, s.reason))
 			return
 		}
 	}
@@ -240,66 +241,19 @@ func (b *Book) close(e *entry) {
 	}
 	switch {
 	case c.N == 0:
-		c.Reason = "no block has a figure on both sides"
+		c.Reason = "no block has a value on both sides"
 	case c.N < leastBlocks:
 		c.Reason = fmt.Sprintf("%s: below %d there is no two-sided 95%% interval", blocksOf(c.N), leastBlocks)
 	default:
-		c.Reason = fmt.Sprintf("%s: the first look is at %d", blocksOf(c.N), stats.NextLook(0))
+		c.Reason = fmt.Sprintf("%s: the first interim analysis is at %d", blocksOf(c.N), stats.NextLook(0))
 	}
 }
 
-// sides are the two series of a contrast, the environment's first.
+// sides iterates over the two series of a contrast, that of the environment first.
 func (b *Book) sides(e *entry) iter.Seq2[string, *series] {
 	c := e.contrast.sided()
 	return func(yield func(string, *series) bool) {
 		_ = yield(c.Environment, e.s) && yield(c.Baseline, e.base)
-	}
-}
-
-// withdraw closes a contrast, in this block, that can have no verdict.
-func (c *Contrast) withdraw(block int, code, reason string) {
-	c.Block, c.Verdict, c.Reason = block, None, reason
-	c.Look, c.Looks, c.IntervalN, c.Projection, c.InsideMargin = 0, nil, 0, 0, false
-	c.Low, c.High = math.Inf(-1), math.Inf(1)
-	c.warning(code, "%s", reason)
-}
-
-func (c *Contrast) warning(code, format string, args ...any) {
-	c.Warnings = append(c.Warnings, Warning{code, fmt.Sprintf(format, args...)})
-}
-
-// warn adds what must be kept in mind.
-func (b *Book) warn(e *entry) {
-	c, design := &e.contrast, b.plan.Design
-	if design.Order == "sequential" {
-		c.warning(Sequential, "not interleaved: all of one environment, then all of the next, so that a drift of the machine looks like a difference")
-	}
-	if e.fresh == UnknownFresh {
-		b.importWarnings(e)
-	}
-	if e.fresh == "run" {
-		c.warning(OneInstance, "one instance served all blocks: the variation between instances was not measured")
-	}
-	if c.N > 0 && c.N < leastBlocks {
-		c.warning(FewBlocks, "%s: only the median and the range can be given", blocksOf(c.N))
-	}
-	if n := missing(e.s, e.base, c.N); n > 0 && c.N > 0 && e.s.useless == 0 && e.base.useless == 0 {
-		c.warning(MissingBlocks, "%s without a pair, since a trial gave no figure", blocksOf(n))
-	}
-	for _, side := range [][2]string{{c.Label, c.Environment}, {c.BaselineLabel, c.Baseline}} {
-		if side[0] == emulated && (c.BaseLevel == "" || len(c.Warnings) == 0 || c.Warnings[len(c.Warnings)-1].Code != Emulation) {
-			c.warning(Emulation, "%s ran under software emulation (tcg): this says nothing about virtual machines with hardware support", side[1])
-		}
-	}
-	looks := stats.Looks()
-	switch most := design.Blocks.Max; {
-	case design.Blocks.Fixed && c.Family > 1 && !b.byStep():
-		c.warning(FixedFamily, "the number of blocks is fixed: the error rate is that of each comparison, not of the %d of the family together", c.Family)
-	case design.Blocks.Fixed || design.Blocks.Open:
-	case most < looks[0]:
-		c.warning(Unlooked, "at most %s, but the first look is at %d: there can be no verdict (exactly so many blocks, fixed beforehand, can give one from %d on)", blocksOf(most), looks[0], leastBlocks)
-	case c.N > looks[len(looks)-1]:
-		c.warning(UnusedBlocks, "%s after the last look, at %d, were not used", blocksOf(c.N-looks[len(looks)-1]), looks[len(looks)-1])
 	}
 }
 
@@ -310,7 +264,7 @@ func blocksOf(n int) string {
 	return fmt.Sprintf("%d blocks", n)
 }
 
-// SideOf sums up values.
+// SideOf summarises values.
 func SideOf(values []float64) Side {
 	if len(values) == 0 {
 		return Side{}

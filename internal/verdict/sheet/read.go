@@ -1,5 +1,5 @@
-// Package sheet reads anybody's figures from a table of comma-separated values
-// and puts them through the same procedure as a run's.
+// Package sheet reads measurements from a CSV file and applies the same procedure
+// as to a run.
 //
 // It must not print anything.
 package sheet
@@ -16,7 +16,7 @@ import (
 	"strings"
 )
 
-// The columns that are understood. Environment and value must be there.
+// The known columns; environment and value are required.
 const (
 	columnBlock       = "block"
 	columnEnvironment = "environment"
@@ -33,7 +33,7 @@ type Sheet struct {
 	Name         string
 	Environments []string // in the order of their first rows
 	Paired       bool     // it has a block column
-	Unused       []string // columns that are not understood
+	Unused       []string // unknown columns
 	rows         []row
 	blocks       int
 }
@@ -44,8 +44,7 @@ type row struct {
 	value                                float64
 }
 
-// Read reads a table; name is what errors call it. Errors carry its line and
-// column.
+// Read reads a table. Errors carry the name, the line and the column.
 func Read(r io.Reader, name string) (*Sheet, error) {
 	in := bufio.NewReader(r)
 	if mark, _ := in.Peek(3); string(mark) == "\xef\xbb\xbf" { // spreadsheets put it there
@@ -117,7 +116,7 @@ func (s *Sheet) header(header []string) (map[string]int, error) {
 	for i, text := range header {
 		column := strings.ToLower(strings.TrimSpace(text))
 		if _, twice := at[column]; twice {
-			return nil, fmt.Errorf("%s:1: the column %s is there twice", s.Name, column)
+			return nil, fmt.Errorf("%s:1: duplicate column %s", s.Name, column)
 		}
 		at[column] = i
 		if !slices.Contains(columns, column) {
@@ -134,8 +133,8 @@ func (s *Sheet) header(header []string) (map[string]int, error) {
 	return at, nil
 }
 
-// number gives the blocks their order in time, which the looks depend on: that
-// of their numbers where all are whole numbers, else that of their first rows.
+// number puts the blocks into the order in time, which interim analyses depend
+// on: by number if all are integers, else by their first row.
 func (s *Sheet) number(blocks []string) {
 	order := map[string]int{}
 	var names []string
@@ -163,7 +162,7 @@ func (s *Sheet) number(blocks []string) {
 	s.blocks = len(names)
 }
 
-// positioned puts the file's name before what the reader says.
+// positioned prefixes an error of the CSV reader with the position.
 func positioned(name string, err error) error {
 	var p *csv.ParseError
 	if errors.As(err, &p) {

@@ -13,9 +13,9 @@ import (
 )
 
 // Moved compares one contrast in two runs of the same study: how much more or
-// less the environment costs in the second run. Both costs are ratios to their
-// own run's baseline, so a machine that was slower on the second day cancels
-// out. Log ratios, second run over first.
+// less the environment costs in the second run. Both costs are ratios to the
+// baseline of their run, so that a machine that was slower on the second day
+// cancels out. Log ratios, second run over first.
 type Moved struct {
 	Workload    string         `json:"workload"`
 	Level       string         `json:"level,omitempty"`
@@ -29,8 +29,8 @@ type Moved struct {
 	FirstCost   float64        `json:"first"`  // median ratio to the baseline
 	SecondCost  float64        `json:"second"` // the same in the second run
 	Shift       stats.Interval `json:"-"`
-	// Baseline is how the baseline's own median moved, as a ratio. It is no
-	// comparison: nothing was interleaved, so the machine is in it.
+	// Baseline is how the baseline's own median moved, as a ratio. It is
+	// not a comparison: without interleaving it includes the machine.
 	Baseline float64 `json:"baseline_moved"`
 	Verdict  Verdict `json:"verdict"` // slower: the layer costs more now
 	Reason   string  `json:"reason,omitempty"`
@@ -38,8 +38,9 @@ type Moved struct {
 
 // Compare compares every contrast that both runs have. The interval of each is
 // the Hodges-Lehmann shift between two independent samples with the exact
-// rank-sum distribution, at 5% divided by the number of comparisons on primary
-// metrics (or of the others, for the others): the error rate is the table's.
+// distribution of the Wilcoxon rank-sum statistic (Hodges and Lehmann 1963), at 5%
+// divided by the number of comparisons (Bonferroni), primary metrics and others
+// apart: the error rate is that of the table.
 func Compare(plan *study.Plan, first, second []rundir.Trial) []Moved {
 	a, b := ratios(plan, first), ratios(plan, second)
 	var changes []Moved
@@ -74,7 +75,7 @@ func Compare(plan *study.Plan, first, second []rundir.Trial) []Moved {
 		c.Shift = stats.Shift(b.costs[k], a.costs[k], alpha)
 		c.judge(margin, alpha)
 		if plan.Design.Order == OrderUnpaired {
-			c.Verdict, c.Reason = None, "imported, and no block pairs the results"
+			c.Verdict, c.Reason = None, "imported, and the results are unpaired"
 		}
 	}
 	slices.SortStableFunc(changes, func(x, y Moved) int { return cmp.Compare(rank(x.Primary), rank(y.Primary)) })

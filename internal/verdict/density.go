@@ -11,11 +11,11 @@ import (
 	"tare/internal/workload"
 )
 
-// Within compares each environment with itself: every level that has more
-// neighbours, or more copies at once, with the one that has the fewest, by the
-// procedure of all contrasts, from the same blocks. What one metric of one
-// workload shows at all levels in all environments shares the error rate.
-// Figures that add up over the copies are left out: they grow by themselves.
+// Within compares each environment with itself: every level with more neighbours
+// or copies with the level that has the fewest, by the same procedure and from the
+// same blocks as all contrasts. The contrasts of one metric of one workload share
+// an error rate. Metrics that add up over copies are left out, since they grow with
+// the number of copies.
 func Within(plan *study.Plan, trials []rundir.Trial, facts map[string]rundir.EnvironmentFacts) []Contrast {
 	if plan.Design.Order == OrderUnpaired {
 		return nil
@@ -32,7 +32,7 @@ func Within(plan *study.Plan, trials []rundir.Trial, facts map[string]rundir.Env
 						e := &entry{contrast: b.blank(w, l.Name, m, name), fresh: w.Fresh, stale: true}
 						e.contrast.Baseline, e.contrast.BaseLevel = name, crowd.Levels[0].Name
 						e.contrast.Family = (len(crowd.Levels) - 1) * len(environments)
-						b.enter(e, i, place{name, w.Name, l.Name}, place{name, w.Name, crowd.Levels[0].Name})
+						b.enter(e, i, cellKey{name, w.Name, l.Name}, cellKey{name, w.Name, crowd.Levels[0].Name})
 						b.entries = append(b.entries, e)
 					}
 				}
@@ -42,12 +42,12 @@ func Within(plan *study.Plan, trials []rundir.Trial, facts map[string]rundir.Env
 	return b.judged(trials, facts)
 }
 
-// Growth is by how much a figure of all copies together grows with each further
-// copy: the memory that a further instance costs. Each block gives one slope,
-// over all its levels.
+// Growth is the increase of a total over all copies with each additional copy,
+// such as the memory of an additional instance. Each block gives one Theil-Sen
+// slope over its levels.
 type Growth struct {
 	Workload    string `json:"workload"`
-	Level       string `json:"level,omitempty"` // of what else is swept
+	Level       string `json:"level,omitempty"` // of the other swept parameters
 	Metric      string `json:"metric"`
 	Unit        string `json:"unit"`
 	Better      string `json:"better"`
@@ -56,7 +56,7 @@ type Growth struct {
 	Baseline    string `json:"baseline"`
 	N           int    `json:"n"` // blocks with a slope
 	Confidence  float64
-	// Each is a further copy's share, in the metric's unit; Least and Most are
+	// Each is the increase per copy, in the unit of the metric; Least and Most are
 	// the range over the blocks.
 	Each        stats.Interval
 	Least, Most float64
@@ -66,8 +66,8 @@ type Growth struct {
 	Paired int
 }
 
-// Growths of all figures that add up over the copies and that the workload is
-// judged by, or that a workload measures of its starts.
+// Growths returns the growth of all metrics that add up over copies and are
+// primary, or are measured at a start.
 func Growths(plan *study.Plan, trials []rundir.Trial, facts map[string]rundir.EnvironmentFacts) (all []Growth) {
 	if plan.Design.Order == OrderUnpaired {
 		return nil
@@ -95,7 +95,8 @@ func Growths(plan *study.Plan, trials []rundir.Trial, facts map[string]rundir.En
 	return all
 }
 
-// slopes of one metric in one environment, by block.
+// slopes returns, per block, the slope of one metric in one environment by the
+// estimator of Theil (1950) and Sen (1968).
 func slopes(w study.Workload, crowd study.Crowd, m workload.Metric, environment string, trials []rundir.Trial) map[int]float64 {
 	counts, figures := map[int][]float64{}, map[int][]float64{}
 	for _, t := range trials {
@@ -126,18 +127,18 @@ func (g *Growth) fill(own, base map[int]float64) {
 		}
 	}
 	alpha := 1 - g.Confidence
-	g.N, g.Each = len(values), around(values, alpha)
+	g.N, g.Each = len(values), hodgesLehmann(values, alpha)
 	g.Least, g.Most = slices.Min(values), slices.Max(values)
 	g.Ratio = stats.Interval{Estimate: math.NaN(), Low: math.Inf(-1), High: math.Inf(1)}
 	if g.Environment != g.Baseline {
-		g.Paired, g.Ratio = len(ratios), around(ratios, alpha)
+		g.Paired, g.Ratio = len(ratios), hodgesLehmann(ratios, alpha)
 	}
 	g.Ratio = stats.Interval{Estimate: math.Exp(g.Ratio.Estimate), Low: math.Exp(g.Ratio.Low), High: math.Exp(g.Ratio.High)}
 }
 
-// around is the estimate of Hodges and Lehmann with its interval, which has no
-// ends below the least number of blocks.
-func around(values []float64, alpha float64) stats.Interval {
+// hodgesLehmann is the estimate of Hodges and Lehmann (1963) with its interval,
+// which is unbounded below leastBlocks.
+func hodgesLehmann(values []float64, alpha float64) stats.Interval {
 	if len(values) < leastBlocks {
 		return stats.Interval{Estimate: stats.Median(values), Low: math.Inf(-1), High: math.Inf(1)}
 	}

@@ -1,0 +1,90 @@
+package verdict
+
+import (
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"tare/internal/cost"
+	"tare/internal/sample"
+	"tare/internal/workload"
+)
+
+// costly are the contrasts of a workload that counts operations, where one side
+// needs so much for its 100 and the other for its 50.
+func costly(native, docker func(block int) sample.Usage) []Contrast {
+	p := planOf(usual, "native", "docker")
+	pack := &p.Workloads[0].Pack
+	pack.Operations = "time"
+	for _, c := range cost.Asked(false, nil) {
+		pack.Metrics = append(pack.Metrics, workload.Metric{Name: c.Name, Unit: c.Unit, Better: "lower"})
+	}
+	trials := trialsOf("time", map[string][]float64{"native": noisy(8, 100, 0, 1), "docker": noisy(8, 50, 0, 1)})
+	for i := range trials {
+		usage := native(trials[i].Block)
+		if trials[i].Environment == "docker" {
+			usage = docker(trials[i].Block)
+		}
+		trials[i].Usage = &usage
+		trials[i].Charge(*pack, nil)
+	}
+	return Contrasts(p, trials, nil)
+}
+
+func contrastOf(t *testing.T, all []Contrast, metric string) Contrast {
+	t.Helper()
+	i := slices.IndexFunc(all, func(c Contrast) bool { return c.Metric == metric })
+	if i < 0 {
+		t.Fatalf("no contrast of %s", metric)
+	}
+	return all[i]
+}
+
+func TestWhatOperationsCostHasContrastsLikeAnyMetric(t *testing.T) {
+	same := func(int) sample.Usage {
+		u := sample.Unknown("not given")
+		u.CPUUser, u.CPUSystem, u.MemorySeconds = sample.Known(1), sample.Known(1), sample.Known(4096)
+		return u
+	}
+	all := costly(same, same)
+	if time := contrastOf(t, all, "time"); time.Companion != cost.CPU {
+		t.Errorf("%+v", time)
+	}
+	// Half the work with as much of everything costs twice as much.
+	for metric, base := range map[string]float64{cost.CPU: 20, "memory_per_kop": 40960} {
+		c := contrastOf(t, all, metric)
+		if math.Abs(c.Base.Median-base) > 1e-9 || math.Abs(c.Ratio().Estimate-2) > 1e-12 || c.Verdict != Slower || c.Primary || c.Companion != "" {
+			t.Errorf("%+v", c)
+		}
+	}
+	if c := contrastOf(t, all, "switches_per_kop"); c.Verdict != None || !strings.Contains(c.Reason, "not given") {
+		t.Errorf("%+v", c)
+	}
+}
+
+func TestACostOfNothingHasNoRatioAndIsNoMistake(t *testing.T) {
+	written := func(by func(block int) float64) func(int) sample.Usage {
+		return func(block int) sample.Usage {
+			u := sample.Unknown("not given")
+			u.DiskWritten = sample.Known(by(block))
+			return u
+		}
+	}
+	none, some := func(int) float64 { return 0 }, func(int) float64 { return 4096 }
+	once := func(block int) float64 { return float64(block/3%2) * 4096 }
+	for _, test := range []struct {
+		native, docker func(int) float64
+		reason         string
+	}{
+		{none, none, "0 on both sides: there is no ratio"},
+		{some, none, "0 in docker in block 1: there is no ratio"},
+		{none, some, "0 in native in block 1: there is no ratio"},
+		{once, some, "0 in native in block 1: there is no ratio"},
+	} {
+		c := contrastOf(t, costly(written(test.native), written(test.docker)), "written_per_kop")
+		if c.Verdict != None || c.Reason != test.reason || c.Open || slices.Contains(codes(c), NotPositive) {
+			t.Errorf("%q, want %q; warnings %v", c.Reason, test.reason, codes(c))
+		}
+	}
+}

@@ -1,0 +1,83 @@
+package sheet
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"tare/internal/verdict"
+)
+
+// Procedure is how the options evaluate the table: sequential, fixed or unpaired.
+func (s *Sheet) Procedure(o Options) string {
+	switch {
+	case !s.Paired:
+		return "unpaired"
+	case o.Fixed:
+		return "fixed"
+	}
+	return "sequential"
+}
+
+// Introduction says in a sentence what the contrasts are about.
+func (s *Sheet) Introduction(o Options) string {
+	text := fmt.Sprintf("against %s, margin %s, %s intervals", o.Baseline, o.Margin, o.Confidence)
+	switch s.Procedure(o) {
+	case "unpaired":
+		return fmt.Sprintf("against %s: without a column block nothing pairs the values, so there is no verdict and the error rate is unknown: a drift of the machine between the samples looks like a difference. The table only describes the samples.", o.Baseline)
+	case "fixed":
+		return text + ", one analysis of all blocks"
+	}
+	return text + " over all interim analyses"
+}
+
+// Group names what a contrast is about: workload, level and metric.
+func Group(c verdict.Contrast) string {
+	names := slices.DeleteFunc([]string{c.Workload, c.Level, c.Metric}, func(s string) bool { return s == "" })
+	if len(names) == 0 {
+		return "value"
+	}
+	return strings.Join(names, ", ")
+}
+
+// Notes are remarks about the contrasts, each once. name shortens the name of an
+// environment.
+func (s *Sheet) Notes(contrasts []verdict.Contrast, name func(string) string) []string {
+	var notes []string
+	add := func(note string) {
+		if !slices.Contains(notes, note) {
+			notes = append(notes, note)
+		}
+	}
+	several := slices.ContainsFunc(contrasts, func(c verdict.Contrast) bool {
+		return Group(c) != Group(contrasts[0]) || c.Better != contrasts[0].Better
+	})
+	for _, c := range contrasts {
+		about := name(c.Environment) + ": "
+		if several {
+			about = Group(c) + ", " + about
+		}
+		if s.Paired && c.Verdict == verdict.None {
+			note := about + c.Reason
+			if c.N > 0 {
+				note += fmt.Sprintf("; median %s, range %s to %s", verdict.Change(c.Middle), verdict.Change(c.Least), verdict.Change(c.Most))
+			}
+			add(note)
+		}
+		for _, w := range c.Warnings {
+			if w.Code != verdict.FewBlocks && w.Code != Unpaired && w.Text != c.Reason {
+				add(about + w.Text)
+			}
+		}
+	}
+	if slices.ContainsFunc(contrasts, func(c verdict.Contrast) bool { return c.InsideMargin }) {
+		add("* a real difference, inside the margin")
+	}
+	if slices.ContainsFunc(contrasts, func(c verdict.Contrast) bool { return c.Projection > 0 }) {
+		add("needs: about as many blocks as make the interval as narrow as the margin")
+	}
+	if len(s.Unused) > 0 {
+		add("columns not used: " + strings.Join(s.Unused, ", "))
+	}
+	return notes
+}
