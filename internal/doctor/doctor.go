@@ -1,6 +1,6 @@
-// Package doctor looks at this machine: what it is, which environments work on
-// it, and what would spoil measurements. It asks the registry what each kind of
-// environment requires and has no list of its own.
+// Package doctor checks this machine: what it is, which environments work on it,
+// and what makes measurements noisy. The requirements of each kind of environment
+// come from the registry.
 //
 // It must not change anything and must not know studies.
 package doctor
@@ -11,13 +11,13 @@ import (
 	"tare/internal/environment"
 )
 
-// Report is all that doctor has to say.
+// Report is the result of all checks.
 type Report struct {
 	Environments []Environment         `json:"environments"`
 	Noise        []environment.Finding `json:"noise"`
 }
 
-// Environment is one kind with its default options, and what was found.
+// Environment is one kind with its default options, and its findings.
 type Environment struct {
 	Kind     string                `json:"kind"`
 	About    string                `json:"about"`

@@ -13,7 +13,7 @@ import (
 	"tare/internal/rundir"
 )
 
-// Machine says what this machine is.
+// Machine describes this machine.
 func Machine() rundir.Machine {
 	m := rundir.Machine{Cores: runtime.NumCPU(), Cgroups: string(cgroup.Mode())}
 	var u unix.Utsname
@@ -27,12 +27,12 @@ func Machine() rundir.Machine {
 	m.Distribution = strings.Trim(field("/etc/os-release", "PRETTY_NAME", "="), `"`)
 	m.CPU = field("/proc/cpuinfo", "model name", ":")
 	if flags := " " + field("/proc/cpuinfo", "flags", ":") + " "; strings.Contains(flags, " hypervisor ") {
-		m.Virtualised = "a hypervisor is below this machine"
+		m.Virtualised = "this machine is a virtual machine (the CPU has the hypervisor flag)"
 	}
 	return m
 }
 
-// field is the value of the first line of a file that begins with the key.
+// field returns the value of the first line of a file with this key.
 func field(path, key, separator string) string {
 	file, err := os.Open(path)
 	if err != nil {

@@ -13,13 +13,13 @@ import (
 	"tare/internal/linux/cgroup"
 )
 
-// Noise looks for what would spoil measurements on this machine. Each finding
-// is usable (nothing to mend) or a caveat.
+// Noise checks for sources of noise on this machine. Each finding is usable
+// (nothing to fix) or a caveat.
 func Noise() []environment.Finding {
 	return noise("/")
 }
 
-// noise reads below a root, so that tests can hand in a recorded machine.
+// noise reads files below a root, so that tests can use a recorded machine.
 func noise(root string) []environment.Finding {
 	checks := []func(string) environment.Finding{frequency, boost, controllers, busy, swap, pressure}
 	findings := make([]environment.Finding, len(checks))
@@ -33,15 +33,15 @@ func fine(what, reason string) environment.Finding {
 	return environment.Finding{State: environment.Usable, What: what, Reason: reason}
 }
 
-func caveat(what, reason, mend string) environment.Finding {
-	return environment.Finding{State: environment.Caveat, What: what, Reason: reason, Fix: mend}
+func caveat(what, reason, fix string) environment.Finding {
+	return environment.Finding{State: environment.Caveat, What: what, Reason: reason, Fix: fix}
 }
 
 func frequency(root string) environment.Finding {
 	const what = "steady CPU frequency"
 	files, _ := filepath.Glob(filepath.Join(root, "sys/devices/system/cpu/cpu*/cpufreq/scaling_governor"))
 	if len(files) == 0 {
-		return fine(what, "the kernel does not scale the frequency here (no cpufreq)")
+		return fine(what, "the kernel does not scale the frequency (no cpufreq)")
 	}
 	var governors []string
 	for _, f := range files {
@@ -52,7 +52,7 @@ func frequency(root string) environment.Finding {
 	if slices.Equal(governors, []string{"performance"}) {
 		return fine(what, "governor performance on every core")
 	}
-	return caveat(what, "governor "+strings.Join(governors, ", ")+": the clock follows the load, so what runs second may run faster",
+	return caveat(what, "governor "+strings.Join(governors, ", ")+": the frequency depends on the load, so what runs second may run faster",
 		"cpupower frequency-set -g performance")
 }
 
@@ -61,10 +61,10 @@ func boost(root string) environment.Finding {
 	for file, on := range map[string]string{"sys/devices/system/cpu/intel_pstate/no_turbo": "0", "sys/devices/system/cpu/cpufreq/boost": "1"} {
 		if read(filepath.Join(root, file)) == on {
 			off := map[string]string{"0": "1", "1": "0"}[on]
-			return caveat(what, "turbo is on: the clock depends on temperature and on the neighbours", fmt.Sprintf("echo %s > /%s", off, file))
+			return caveat(what, "turbo is on: the frequency depends on the temperature and on the load of other cores", fmt.Sprintf("echo %s > /%s", off, file))
 		}
 	}
-	return fine(what, "off, or not to be seen here")
+	return fine(what, "off, or not visible on this machine")
 }
 
 func controllers(string) environment.Finding {
@@ -81,7 +81,7 @@ func controllers(string) environment.Finding {
 		}
 	}
 	if len(missing) > 0 {
-		return caveat(what, fmt.Sprintf("missing: %s (have %s; %s): limits on them cannot take hold", strings.Join(missing, ", "), strings.Join(have, ", "), cgroup.Mode()),
+		return caveat(what, fmt.Sprintf("missing: %s (have %s; %s): limits on them have no effect", strings.Join(missing, ", "), strings.Join(have, ", "), cgroup.Mode()),
 			"boot with cgroup_enable="+missing[0])
 	}
 	return fine(what, fmt.Sprintf("%s, with %s", cgroup.Mode(), strings.Join(have, ", ")))
@@ -95,7 +95,7 @@ func busy(root string) environment.Finding {
 	}
 	load, _ := strconv.ParseFloat(words[0], 64)
 	if cores := float64(runtime.NumCPU()); load > cores/4 {
-		return caveat(what, fmt.Sprintf("load %.2f on %g cores in the last minute: others are working", load, cores), "stop what else runs; `top` shows it")
+		return caveat(what, fmt.Sprintf("load %.2f on %g cores in the last minute: other processes are running", load, cores), "stop other processes (`top` lists them)")
 	}
 	return fine(what, fmt.Sprintf("load %.2f on %d cores", load, runtime.NumCPU()))
 }
@@ -104,17 +104,17 @@ func swap(root string) environment.Finding {
 	const what = "no swap"
 	lines := strings.Split(strings.TrimSpace(read(filepath.Join(root, "proc/swaps"))), "\n")
 	if len(lines) > 1 {
-		return caveat(what, fmt.Sprintf("%d swap areas are on: memory figures may hide what was swapped out", len(lines)-1), "swapoff -a")
+		return caveat(what, fmt.Sprintf("%d swap areas are in use: memory that was swapped out is not measured", len(lines)-1), "swapoff -a")
 	}
-	return fine(what, "none is on")
+	return fine(what, "no swap area is in use")
 }
 
 func pressure(root string) environment.Finding {
-	const what = "pressure and steal figures"
+	const what = "pressure and steal time"
 	if _, err := os.Stat(filepath.Join(root, "proc/pressure/cpu")); err != nil {
-		return caveat(what, "the kernel gives no pressure figures (PSI), so a busy machine cannot be told from a slow one", "boot with psi=1")
+		return caveat(what, "the kernel has no pressure stall information (PSI), so a busy machine looks like a slow one", "boot with psi=1")
 	}
-	return fine(what, "the kernel gives both")
+	return fine(what, "the kernel reports both")
 }
 
 func read(path string) string {

@@ -14,15 +14,15 @@ import (
 	"tare/internal/workload"
 )
 
-// built is what an import adds to a run, before anything is written.
+// built is what an import adds to a run before anything is written.
 type built struct {
 	contents []*content
 	trials   []rundir.Trial // those of contents, in their order
 	files    []rundir.ImportedFile
 }
 
-// build turns contents into trials. Those of a cell are counted on from the
-// ones that the run has already.
+// build turns contents into trials. Their blocks continue after those of the same
+// cell that the run already has.
 func (r *Request) build(contents []*content, had []rundir.Trial) (*built, error) {
 	b := &built{contents: inOrder(contents)}
 	type cell struct{ environment, workload, level string }
@@ -70,7 +70,7 @@ func (r *Request) build(contents []*content, had []rundir.Trial) (*built, error)
 	return b, nil
 }
 
-// inOrder sorts by time and place; what has neither stays as it was named.
+// inOrder sorts by time and place, and keeps the order of those that have neither.
 func inOrder(contents []*content) []*content {
 	sorted := slices.Clone(contents)
 	slices.SortStableFunc(sorted, func(x, y *content) int {
@@ -134,22 +134,22 @@ func (r *Request) plan(p *study.Plan) error {
 		for _, e := range p.Environments {
 			names = append(names, e.Name)
 		}
-		return fmt.Errorf("the baseline %s has no results; there are some of %s", p.Baseline, strings.Join(names, ", "))
+		return fmt.Errorf("the baseline %s has no results; there are results of %s", p.Baseline, strings.Join(names, ", "))
 	}
 	return nil
 }
 
-// same holds the metrics of one workload together over several imports.
+// same refuses an import that changes the metrics or the parser of a workload.
 func same(was, now workload.Pack) error {
 	a, _ := json.Marshal(was.Metrics)
 	b, _ := json.Marshal(now.Metrics)
 	if string(a) != string(b) || was.Parser.Name != now.Parser.Name {
-		return fmt.Errorf("the run has it with other metrics or another parser: use the same --tool and --metric, or give it another name with --workload")
+		return fmt.Errorf("the run has it with other metrics or another parser: use the same --tool and --metric, or choose another name with --workload")
 	}
 	return nil
 }
 
-// design lays the plan's design out by the order that was found.
+// design sets the design of the plan from the order that was found.
 func design(p *study.Plan, order string, trials []rundir.Trial) {
 	most := 1
 	for _, t := range trials {
@@ -161,9 +161,9 @@ func design(p *study.Plan, order string, trials []rundir.Trial) {
 	}
 }
 
-// positions numbers the trials within their blocks: by time, where every trial
-// of the block has one, else by the plan's order of environments; those that
-// the run had before come first.
+// positions numbers the trials within their blocks: by time if every trial of the
+// block has one, else in the order of environments in the plan. Trials that the run
+// already had come first.
 func positions(p *study.Plan, trials, had []rundir.Trial) {
 	index := map[string]int{}
 	for i, e := range p.Environments {
@@ -195,7 +195,7 @@ func positions(p *study.Plan, trials, had []rundir.Trial) {
 	}
 }
 
-// facts are what the manifest says of the environments.
+// facts updates what the manifest says about the environments.
 func (r *Request) facts(m *rundir.Manifest) {
 	if m.Environments == nil {
 		m.Environments = map[string]rundir.EnvironmentFacts{}
@@ -214,7 +214,7 @@ func (r *Request) facts(m *rundir.Manifest) {
 	}
 }
 
-// folderName makes a name that is safe for a folder.
+// folderName makes a name that is safe for a directory.
 func folderName(text string) string {
 	words := strings.FieldsFunc(strings.ToLower(text), func(c rune) bool {
 		return !(c >= 'a' && c <= 'z' || c >= '0' && c <= '9')

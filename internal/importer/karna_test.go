@@ -121,7 +121,7 @@ func TestClientAndServerOfOneTestAreNotTwoResults(t *testing.T) {
 	r := New()
 	r.Batches = []Batch{{Tool: "iperf3", Pack: pack, Workload: "w", Files: files}}
 	folder := filepath.Join(t.TempDir(), "run")
-	if _, err := r.Import(Options{Folder: folder}); err == nil || !strings.Contains(err.Error(), "seen from the other end") {
+	if _, err := r.Import(Options{Folder: folder}); err == nil || !strings.Contains(err.Error(), "reported by the other side") {
 		t.Errorf("both sides in one workload: %v", err)
 	}
 	if _, err := os.Stat(folder); err == nil {

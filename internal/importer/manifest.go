@@ -14,8 +14,8 @@ import (
 	"tare/internal/workload"
 )
 
-// document is the form of a manifest. The environments keep the order of the
-// file, so they are read from their node.
+// document is the form of a manifest. The environments are decoded from their node,
+// to keep the order of the file.
 type document struct {
 	Import       string         `yaml:"import"`
 	Baseline     string         `yaml:"baseline"`
@@ -29,7 +29,7 @@ type document struct {
 	Results      []batch        `yaml:"results"`
 }
 
-// described are the environments that a manifest says something about.
+// described are the environments of a manifest.
 type described []Environment
 
 type environmentSection struct {
@@ -66,8 +66,8 @@ type batch struct {
 	Place       int               `yaml:"place"`
 }
 
-// ReadManifest reads a manifest and finds its files, which are named from its
-// own folder. The error lists every mistake found.
+// ReadManifest reads a manifest and finds its files, whose paths are relative to it.
+// The error lists every problem.
 func ReadManifest(path string) (*Request, error) {
 	data, err := os.ReadFile(path)
 	if err != nil {
@@ -87,13 +87,13 @@ func decodeManifest(path string, data []byte) (*Request, error) {
 	r := &Request{Title: d.Import, Baseline: d.Baseline, Machine: d.Machine, Margin: d.Margin, Confidence: d.Confidence,
 		Interleaved: d.Interleaved, Fresh: d.Fresh, SkipBad: d.SkipBad, Environments: d.Environments, Origin: path, Source: data}
 	if d.Import == "" {
-		root.Problemf("import: is missing: the title of the report")
+		root.Problemf("import: is missing; it is the title of the report")
 	}
 	if !slices.Contains(freshes, d.Fresh) {
 		root.At("fresh").Problemf("%s", strictyaml.Unknown("value", d.Fresh, freshes))
 	}
 	if len(d.Results) == 0 && len(problems) == 0 {
-		root.Problemf("results: is missing: the files, and what wrote them")
+		root.Problemf("results: is missing; it lists the files and the tools that wrote them")
 	}
 	for i, b := range d.Results {
 		r.add(b, root.At("results", i), filepath.Dir(path))
@@ -107,10 +107,10 @@ func decodeManifest(path string, data []byte) (*Request, error) {
 	return r, r.Check()
 }
 
-// add resolves one entry; what is wrong with it goes to its node.
+// add resolves one entry; problems are reported at its node.
 func (r *Request) add(b batch, at strictyaml.Node, folder string) {
 	if b.Tool == "" {
-		at.Problemf("tool: is missing: a parser or a workload pack")
+		at.Problemf("tool: is missing; name a parser or a workload pack")
 		return
 	}
 	tool := b.Tool
@@ -155,10 +155,10 @@ func (r *Request) add(b batch, at strictyaml.Node, folder string) {
 		}
 	}
 	if (b.Place != 0 || b.Taken != "") && len(paths) > 1 {
-		at.Problemf("taken and place are of one file, and this entry has %d: give each an entry of its own", len(paths))
+		at.Problemf("taken and place describe one file, but this entry has %d: write an entry for each", len(paths))
 	}
 	if b.Place < 0 {
-		at.At("place").Problemf("places are counted from 1")
+		at.At("place").Problemf("place: must be at least 1")
 	}
 	for i := range out.Files {
 		f := &out.Files[i]
@@ -175,7 +175,7 @@ func (r *Request) add(b batch, at strictyaml.Node, folder string) {
 	r.Batches = append(r.Batches, out)
 }
 
-// expand finds the files of an entry. Each pattern must find something.
+// expand finds the files of an entry. Each pattern must match a file.
 func expand(patterns []string, at strictyaml.Node, folder string) []string {
 	if len(patterns) == 0 {
 		at.Problemf("files: is missing")
@@ -199,7 +199,7 @@ func expand(patterns []string, at strictyaml.Node, folder string) []string {
 		}
 		for _, path := range found {
 			if slices.Contains(paths, path) {
-				at.At("files", i).Problemf("%s is found twice", path)
+				at.At("files", i).Problemf("%s is matched twice", path)
 				continue
 			}
 			paths = append(paths, path)
@@ -208,7 +208,7 @@ func expand(patterns []string, at strictyaml.Node, folder string) []string {
 	return paths
 }
 
-// checkNames holds what a manifest says of environments against its files.
+// checkNames compares the environments of a manifest with those of its files.
 func (r *Request) checkNames(root strictyaml.Node) {
 	names := r.names()
 	if r.Baseline != "" && !slices.Contains(names, r.Baseline) {
@@ -216,20 +216,20 @@ func (r *Request) checkNames(root strictyaml.Node) {
 	}
 	for _, e := range r.Environments {
 		if !slices.Contains(names, e.Name) {
-			root.At("environments", e.Name).ProblemAtKey("no file is of environment %q: %s", e.Name, strictyaml.Unknown("environment", e.Name, names))
+			root.At("environments", e.Name).ProblemAtKey("no file has the environment %q: %s", e.Name, strictyaml.Unknown("environment", e.Name, names))
 		}
 	}
 	if len(r.Environments) > 0 {
 		for _, name := range names {
 			if !slices.ContainsFunc(r.Environments, func(e Environment) bool { return e.Name == name }) {
-				root.At("environments").Problemf("files are of environment %q, which is not listed", name)
+				root.At("environments").Problemf("files have the environment %q, which is not listed", name)
 			}
 		}
 	}
 	tools := map[string]string{}
 	for i, b := range r.Batches {
 		if first, known := tools[b.Workload]; known && first != b.Tool {
-			root.At("results", i).Problemf("workload %s was read by %s before, and by %s here: give them two names", b.Workload, first, b.Tool)
+			root.At("results", i).Problemf("workload %s is parsed by %s above, and by %s here: give them two names", b.Workload, first, b.Tool)
 		}
 		tools[b.Workload] = b.Tool
 	}

@@ -12,15 +12,15 @@ import (
 	"tare/internal/strictyaml"
 )
 
-// Names tells from the names of files what is in them: a regular expression
-// with named groups, that each name must match.
+// Names is a regular expression with named groups that the name of each file must
+// match.
 type Names struct {
 	Pattern *regexp.Regexp
-	Layout  string         // of the time, as Go writes the second of January 2006; "" tries the usual ones
-	Zone    *time.Location // of times without an offset; nil refuses them
+	Layout  string         // of the time, as package time writes layouts; "" tries the usual ones
+	Zone    *time.Location // of times without an offset; nil refuses such times
 }
 
-// The groups that mean something; every other one is a swept parameter.
+// The groups with a meaning; all others are swept parameters.
 const (
 	groupTime        = "time"
 	groupEnvironment = "environment"
@@ -29,13 +29,13 @@ const (
 
 var groups = []string{groupTime, groupEnvironment, groupBlock}
 
-// layouts are the usual ways of writing a time into a file's name.
+// layouts are the usual forms of times in file names.
 var layouts = []string{
 	time.RFC3339, "2006-01-02T15:04:05-0700", "2006-01-02T15-04-05-0700", "20060102T150405-0700", "20060102T150405Z0700",
 	"2006-01-02T15:04:05", "2006-01-02T15-04-05", "2006-01-02_15-04-05", "2006-01-02_15:04:05", "20060102-150405", "20060102T150405", "20060102_150405",
 }
 
-// NewNames checks a pattern.
+// NewNames compiles a pattern and checks its groups.
 func NewNames(pattern, layout, zone string) (*Names, error) {
 	p, err := regexp.Compile(pattern)
 	if err != nil {
@@ -62,7 +62,7 @@ func NewNames(pattern, layout, zone string) (*Names, error) {
 	return n, nil
 }
 
-// ParseZone reads an offset such as +02:00, or a place's name such as
+// ParseZone reads an offset such as +02:00, or the name of a time zone such as
 // Europe/Helsinki.
 func ParseZone(text string) (*time.Location, error) {
 	for _, layout := range []string{"-07:00", "-0700", "Z07:00"} {
@@ -72,16 +72,16 @@ func ParseZone(text string) (*time.Location, error) {
 		}
 	}
 	if text == "Local" {
-		return nil, fmt.Errorf("the zone Local is another one on every machine: write an offset, such as +02:00")
+		return nil, fmt.Errorf("the zone Local differs between machines: write an offset, such as +02:00")
 	}
 	place, err := time.LoadLocation(text)
 	if err != nil {
-		return nil, fmt.Errorf("the zone %q is neither an offset such as +02:00 nor a place such as Europe/Helsinki", text)
+		return nil, fmt.Errorf("the zone %q is neither an offset such as +02:00 nor a name such as Europe/Helsinki", text)
 	}
 	return place, nil
 }
 
-// ParseTime reads a time that stands in a file's name or in a manifest.
+// ParseTime reads a time in the name of a file or in a manifest.
 func ParseTime(text, layout string, zone *time.Location) (time.Time, error) {
 	tried := layouts
 	if layout != "" {
@@ -97,26 +97,26 @@ func ParseTime(text, layout string, zone *time.Location) (time.Time, error) {
 			continue
 		}
 		if zone == nil && !hasOffset(l) {
-			return time.Time{}, fmt.Errorf("the time %q has no offset from UTC: say with zone: which one it is in, such as +02:00", text)
+			return time.Time{}, fmt.Errorf("the time %q has no offset from UTC: set its zone, such as +02:00", text)
 		}
 		return t.UTC(), nil
 	}
 	if layout != "" {
 		return time.Time{}, fmt.Errorf("the time %q is not written as %q", text, layout)
 	}
-	return time.Time{}, fmt.Errorf("the time %q is written in none of the usual ways: give its layout, as the second of January 2006 would be written, such as 2006-01-02T15:04:05-0700", text)
+	return time.Time{}, fmt.Errorf("the time %q has none of the usual forms: give its layout as Go writes layouts, such as 2006-01-02T15:04:05-0700", text)
 }
 
 func hasOffset(layout string) bool {
 	return strings.Contains(layout, "-07") || strings.Contains(layout, "Z07") || strings.Contains(layout, "MST")
 }
 
-// apply fills in what a file's name says. What is known already must agree.
+// apply fills in what the name of a file says, which must agree with what is known.
 func (n *Names) apply(f *File) error {
 	name := filepath.Base(f.Path)
 	match := n.Pattern.FindStringSubmatch(name)
 	if match == nil {
-		return fmt.Errorf("the name of %s does not match %s: leave the file out, or widen the pattern", f.Path, n.Pattern)
+		return fmt.Errorf("the name of %s does not match %s: leave the file out, or change the pattern", f.Path, n.Pattern)
 	}
 	for i, group := range n.Pattern.SubexpNames() {
 		text := match[i]
@@ -132,13 +132,13 @@ func (n *Names) apply(f *File) error {
 			f.Taken = t
 		case groupEnvironment:
 			if f.Environment != "" && f.Environment != text {
-				return fmt.Errorf("the name of %s says environment %s, and %s was asked for", f.Path, text, f.Environment)
+				return fmt.Errorf("the name of %s has the environment %s, but %s was given", f.Path, text, f.Environment)
 			}
 			f.Environment = text
 		case groupBlock:
 			block, err := strconv.Atoi(text)
 			if err != nil || block < 1 {
-				return fmt.Errorf("the name of %s says block %q: blocks are counted from 1", f.Path, text)
+				return fmt.Errorf("the name of %s has the block %q: blocks are numbered from 1", f.Path, text)
 			}
 			f.Block = block
 		default:
@@ -151,7 +151,7 @@ func (n *Names) apply(f *File) error {
 	return nil
 }
 
-// levelName is how a study would name the level of these parameters.
+// levelName names the level of these parameters like a study does.
 func levelName(parameters map[string]string) string {
 	var parts []string
 	for name, value := range parameters {
@@ -161,7 +161,7 @@ func levelName(parameters map[string]string) string {
 	return strings.Join(parts, ",")
 }
 
-// Files makes files of paths, by their names where a pattern is given.
+// Files returns the files of paths; names, if not nil, matches their names.
 func Files(paths []string, environment string, names *Names) ([]File, error) {
 	var all []File
 	for _, path := range paths {
@@ -175,7 +175,7 @@ func Files(paths []string, environment string, names *Names) ([]File, error) {
 			}
 		}
 		if f.Environment == "" {
-			return nil, fmt.Errorf("nothing says which environment %s is of: name it with environment, or with a group (?P<environment>...) of the pattern of file names", path)
+			return nil, fmt.Errorf("the environment of %s is unknown: name it with environment, or with a group (?P<environment>...) of the pattern of file names", path)
 		}
 		f.Level = levelName(f.Parameters)
 		all = append(all, f)

@@ -9,16 +9,16 @@ import (
 	"tare/internal/rundir"
 )
 
-// stretch is one stretch of results of one environment, at a time or place.
+// stretch is a sequence of results of one environment, at a time or place.
 type stretch struct {
 	workload, environment string
 	at                    time.Time
 	place                 int
 }
 
-// orderOf finds out in what order the results were taken: from the results' own
-// times, else from those of their files, else from the places that a manifest
-// gives the files. Where one file has none of them nothing is known.
+// orderOf determines in which order the results were taken: from the times in the
+// results, else from those of their files, else from the places in the manifest. If
+// one file has none of them, the order is unknown.
 func orderOf(trials []rundir.Trial, files []rundir.ImportedFile) (order, known string) {
 	var all []stretch
 	timed, placed, own := true, true, true
@@ -33,11 +33,11 @@ func orderOf(trials []rundir.Trial, files []rundir.ImportedFile) (order, known s
 	}
 	switch {
 	case own && len(each) > 0:
-		all, known = each, "the times that the results themselves say"
+		all, known = each, "the times in the results"
 	case timed && len(all) > 0:
 		known = "the times of the files"
 	case placed && len(all) > 0:
-		known = "the places that the manifest gives the files"
+		known = "the places in the manifest"
 	default:
 		return rundir.ImportUnknown, ""
 	}
@@ -50,8 +50,8 @@ func orderOf(trials []rundir.Trial, files []rundir.ImportedFile) (order, known s
 	return alternation(all), known
 }
 
-// alternation is sequential where every workload took all of one environment
-// before the next.
+// alternation is sequential if every workload took all results of one environment
+// before the next environment.
 func alternation(all []stretch) string {
 	last, seen := map[string]string{}, map[[2]string]bool{}
 	for _, s := range all {
@@ -64,8 +64,9 @@ func alternation(all []stretch) string {
 	return rundir.ImportSequential
 }
 
-// contradicts says why results cannot be interleaved: a block's came after
-// those of the next. It knows only where each result has a time.
+// contradicts is an error if the times of results show that they were not
+// interleaved: one of a block came after one of the next block. Without times of all
+// results it is nil.
 func contradicts(trials []rundir.Trial) error {
 	type key struct {
 		workload, level string
@@ -87,7 +88,7 @@ func contradicts(trials []rundir.Trial) error {
 	for k, l := range last {
 		next, ok := first[key{k.workload, k.level, k.block + 1}]
 		if ok && l.Started.After(next.Started) {
-			return fmt.Errorf("interleaved: the times say otherwise: in %s, %s of block %d was taken at %s, and %s of block %d before it, at %s",
+			return fmt.Errorf("interleaved: the times contradict it: in %s, %s of block %d was taken at %s, and %s of block %d before it, at %s",
 				strings.TrimSuffix(k.workload+", "+k.level, ", "), l.Environment, k.block, l.Started.Format(time.RFC3339), next.Environment, k.block+1, next.Started.Format(time.RFC3339))
 		}
 	}

@@ -32,12 +32,12 @@ type result struct {
 	missing  map[string]string
 	settings map[string]string
 	id       string
-	taken    time.Time // its own; zero where it does not say
-	line     int       // of the file, from 1, at which it begins
+	taken    time.Time // in the result; zero if it has none
+	line     int       // of the file where it begins, from 1
 	failed   string    // why it could not be read
 }
 
-// Unreadable are results that no parser understands.
+// Unreadable is the error about results that cannot be parsed.
 type Unreadable []string
 
 func (u Unreadable) Error() string {
@@ -48,7 +48,7 @@ func (u Unreadable) Error() string {
 	return strings.Join(shown, "\n") + "\nnothing was imported; with --skip-bad such results are kept as failed trials, with the reason"
 }
 
-// readAll reads every file, and lists all results that cannot be read.
+// readAll reads every file. The error lists all results that cannot be parsed.
 func (r *Request) readAll() ([]*content, error) {
 	var all []*content
 	var bad Unreadable
@@ -73,7 +73,7 @@ func (r *Request) readAll() ([]*content, error) {
 	return all, checkTwice(all)
 }
 
-// read cuts one file into its results and reads them.
+// read splits one file into its results and parses them.
 func (b *Batch) read(f File) (*content, error) {
 	if err := exists(f.Path); err != nil {
 		return nil, err
@@ -86,7 +86,7 @@ func (b *Batch) read(f File) (*content, error) {
 	c := &content{File: f, batch: b, data: data, sum: hex.EncodeToString(sum[:])}
 	outputs, err := b.split(data)
 	if err != nil {
-		c.results = []result{{line: 1, failed: "the file cannot be cut into results: " + err.Error()}}
+		c.results = []result{{line: 1, failed: "the file cannot be split into results: " + err.Error()}}
 		return c, nil
 	}
 	at := 0
@@ -100,7 +100,7 @@ func (b *Batch) read(f File) (*content, error) {
 		at += len(output)
 	}
 	if f.Block > 0 && len(c.results) > 1 {
-		return nil, fmt.Errorf("%s: its name says block %d, and it has %d results: a block has one of each environment", f.Path, f.Block, len(c.results))
+		return nil, fmt.Errorf("%s: its name has the block %d, but it has %d results: a block has one result of each environment", f.Path, f.Block, len(c.results))
 	}
 	return c, nil
 }
@@ -115,7 +115,7 @@ func (b *Batch) split(data []byte) ([][]byte, error) {
 	return [][]byte{data}, nil
 }
 
-// splitBefore cuts a file before every line that matches.
+// splitBefore splits a file before every line that matches.
 func splitBefore(data []byte, begins *regexp.Regexp) ([][]byte, error) {
 	var outputs [][]byte
 	start := -1
@@ -132,12 +132,12 @@ func splitBefore(data []byte, begins *regexp.Regexp) ([][]byte, error) {
 			}
 			start = at
 		case start < 0 && len(bytes.TrimSpace(line)) > 0:
-			return nil, fmt.Errorf("the line %q stands before the first result, which begins with %s", clip(line), begins)
+			return nil, fmt.Errorf("the line %q precedes the first result, which begins with %s", clip(line), begins)
 		}
 		at = end
 	}
 	if start < 0 {
-		return nil, fmt.Errorf("no line matches %s, with which a result begins", begins)
+		return nil, fmt.Errorf("no line matches %s, the beginning of a result", begins)
 	}
 	return append(outputs, data[start:]), nil
 }
@@ -163,15 +163,14 @@ func (b *Batch) result(output []byte) result {
 		whose := "the output of workload " + b.Pack.Name
 		r.failed = strings.TrimPrefix(err.Error(), whose+": ")
 		if has := b.has(output); len(has) > 0 {
-			r.failed = fmt.Sprintf("the output%s; it has %s, of which --metric (in a manifest, metrics) names what to compare",
+			r.failed = fmt.Sprintf("the output%s; it has %s, choose the metrics to compare with --metric (in a manifest, metrics)",
 				strings.TrimPrefix(r.failed, whose), strings.Join(has, ", "))
 		}
 	}
 	return r
 }
 
-// has lists the fields of an output that is understood and yet lacks the
-// primary metric.
+// has lists the fields of an output that can be parsed but lacks the primary metric.
 func (b *Batch) has(output []byte) []string {
 	p, ok := parse.Lookup(b.Pack.Parser.Name)
 	if !ok {
@@ -184,7 +183,7 @@ func (b *Batch) has(output []byte) []string {
 	return slices.Sorted(maps.Keys(fields))
 }
 
-// timeIn reads the seconds since 1970 that stand in a result itself.
+// timeIn reads the time of a result, in seconds since 1970, from its JSON.
 func timeIn(output []byte, path string) (time.Time, error) {
 	fields, err := parse.JSON([]string{path}, output)
 	if err != nil {
@@ -192,20 +191,20 @@ func timeIn(output []byte, path string) (time.Time, error) {
 	}
 	seconds, ok := fields[path]
 	if !ok {
-		return time.Time{}, fmt.Errorf("it has no %s, where its time should be", path)
+		return time.Time{}, fmt.Errorf("it has no field %s for its time", path)
 	}
 	whole, part := math.Modf(seconds)
 	return time.Unix(int64(whole), int64(part*1e9)).UTC(), nil
 }
 
-// checkTwice refuses what would count a result twice: the same file under two
-// names, and the two ends of the same test.
+// checkTwice refuses to count a result twice: the same file under two names, and the
+// reports of client and server of the same test.
 func checkTwice(all []*content) error {
 	sums, ids := map[[2]string]string{}, map[[2]string]string{}
 	for _, c := range all {
 		key := [2]string{c.batch.Workload, c.sum}
 		if first, twice := sums[key]; twice {
-			return fmt.Errorf("%s has the same bytes as %s: one measurement cannot stand for two", c.Path, first)
+			return fmt.Errorf("%s has the same bytes as %s: a measurement counts only once", c.Path, first)
 		}
 		sums[key] = c.Path
 		for n, r := range c.results {
@@ -215,7 +214,7 @@ func checkTwice(all []*content) error {
 			here := fmt.Sprintf("result %d of %s", n+1, c.Path)
 			key := [2]string{c.batch.Workload, r.id}
 			if first, twice := ids[key]; twice {
-				return fmt.Errorf("%s is the same test as %s, seen from the other end: what client and server saw differs, so choose the files of one side, or give each side a workload of its own", here, first)
+				return fmt.Errorf("%s is the same test as %s, reported by the other side: client and server differ, so import the files of one side, or give each side its own workload name", here, first)
 			}
 			ids[key] = here
 		}
@@ -223,7 +222,7 @@ func checkTwice(all []*content) error {
 	return nil
 }
 
-// source is where a trial of this result comes from.
+// source is the origin of the trial of result n.
 func (c *content) source(n int) *rundir.Source {
 	r := c.results[n]
 	return &rundir.Source{File: c.Path, Result: n + 1, Timed: !r.taken.IsZero(), Settings: r.settings, ID: r.id}

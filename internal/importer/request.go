@@ -1,10 +1,9 @@
-// Package importer builds a run from raw output that existed already: it finds
-// the files, tells from their names what they are, cuts them into results, has
-// the parsers read these, and writes a run folder in which every trial leads
-// back to its file and to its place in it.
+// Package importer builds a run from existing output of benchmarks: it finds the
+// files, matches their names, splits them into results, parses these, and writes a
+// run directory in which every trial records its file and position.
 //
-// It must not judge figures: what the results look like is for package inspect,
-// and what follows from them for package verdict.
+// It must not evaluate values: package anomaly checks them, and package verdict
+// draws conclusions.
 package importer
 
 import (
@@ -18,11 +17,11 @@ import (
 	"tare/internal/workload"
 )
 
-// Request is an import with nothing left to look up but the files' content.
+// Request is an import that is resolved except for the content of the files.
 type Request struct {
 	Title    string
 	Baseline string // "" is the first environment
-	Machine  string // in words
+	Machine  string // a description
 	Margin   quantity.Share
 	// Confidence of the intervals.
 	Confidence quantity.Share
@@ -30,42 +29,42 @@ type Request struct {
 	Interleaved bool
 	Fresh       string // trial, block, run or unknown
 	SkipBad     bool   // results that cannot be read become failed trials
-	// Environments that are described; others are known by their files alone.
+	// Environments that are described; others are named by files only.
 	Environments []Environment
 	Batches      []Batch
-	// Origin is where the request was written, and Source the text of it; "" and
-	// nil for a command line.
+	// Origin is the path of the manifest, and Source its text; "" and nil for a
+	// command line.
 	Origin string
 	Source []byte
 }
 
-// Environment describes one of the places that results come from.
+// Environment describes one environment of the results.
 type Environment struct {
 	Name  string
 	Kind  string // a kind that tare knows, or any other word
-	Label string // stands beside every figure
+	Label string // shown with every value
 	About string
 }
 
-// Batch is files that one tool wrote about one workload.
+// Batch are the files of one tool about one workload.
 type Batch struct {
 	Tool     string // as it was named: a pack or a parser
 	Pack     workload.Pack
 	Workload string
-	Begins   *regexp.Regexp // the first line of each result; nil is the parser's own way
+	Begins   *regexp.Regexp // the first line of each result; nil leaves it to the parser
 	TimeIn   string         // path in each result's JSON to the seconds since 1970
 	Files    []File
 }
 
-// File is one file of raw output and what is known of it beforehand.
+// File is one file of raw output, with what is known before it is read.
 type File struct {
 	Path        string
 	Environment string
 	Level       string
 	Parameters  map[string]string // of the level
 	Taken       time.Time
-	Place       int // in the order in which all were taken; 0 is not known
-	Block       int // of its only result; 0 is not known
+	Place       int // position in the order of measurement; 0 is unknown
+	Block       int // of its only result; 0 is unknown
 }
 
 // Defaults of a request.
@@ -77,13 +76,13 @@ const (
 
 var freshes = []string{"trial", "block", "run", unknownFresh}
 
-// New is a request with its defaults.
+// New returns a request with the defaults.
 func New() *Request {
 	return &Request{Margin: defaultMargin, Confidence: defaultConfidence, Fresh: unknownFresh}
 }
 
-// names lists the environments that have files, in the order in which they are
-// described or come up.
+// names lists the environments that have files: first those that are described, in
+// that order, then the others in the order of the files.
 func (r *Request) names() []string {
 	var described, found []string
 	for _, b := range r.Batches {
@@ -106,7 +105,7 @@ func (r *Request) names() []string {
 	return described
 }
 
-// Check finds what makes a request useless whatever the files hold.
+// Check validates what does not depend on the content of the files.
 func (r *Request) Check() error {
 	switch {
 	case !(r.Margin > 0 && r.Margin < 1):
@@ -114,14 +113,14 @@ func (r *Request) Check() error {
 	case !(r.Confidence >= .5 && r.Confidence < 1):
 		return fmt.Errorf("the confidence %s is not between 50%% and 100%%", r.Confidence)
 	case !slices.Contains(freshes, r.Fresh):
-		return fmt.Errorf("fresh is %q, and not one of %v", r.Fresh, freshes)
+		return fmt.Errorf("fresh is %q, but must be one of %v", r.Fresh, freshes)
 	case len(r.names()) == 0:
-		return fmt.Errorf("no file of results is named")
+		return fmt.Errorf("no files of results are given")
 	}
 	return nil
 }
 
-// environment is the plan's entry of a name.
+// environment returns the entry of the plan, and the description, of a name.
 func (r *Request) environment(name string) (study.Environment, Environment) {
 	about := Environment{Name: name}
 	for _, e := range r.Environments {

@@ -7,9 +7,9 @@ import (
 	"strings"
 )
 
-// settings are what tools print about how they ran, by the parser's name: the
-// figures of two results compare only where these agree. Each pattern has one
-// group. A tool that is not here is read without them.
+// settings are what tools print about how they ran, by the name of the parser:
+// values of two results are comparable only if these agree. Each pattern has one
+// group. Other tools have no settings.
 var settings = map[string][]setting{
 	"sysbench-cpu":     append([]setting{{"prime limit", regexp.MustCompile(`(?m)^Prime numbers limit: (\d+)$`)}}, sysbench...),
 	"sysbench-memory":  append([]setting{{"block size", regexp.MustCompile(`(?m)^ +block size: (\S+)$`)}, {"total size", regexp.MustCompile(`(?m)^ +total size: (\S+)$`)}}, sysbench...),
@@ -32,8 +32,8 @@ var sysbench = []setting{
 	{"threads", regexp.MustCompile(`(?m)^Number of threads: (\d+)$`)},
 }
 
-// settingsOf reads what a result says of how it was made, and what it calls
-// itself: two results with one id are one test, seen from its two ends.
+// settingsOf reads the settings in a result, and its identifier: results of client
+// and server of the same test have the same.
 func settingsOf(parser string, output []byte) (found map[string]string, id string) {
 	found = map[string]string{}
 	switch parser {
@@ -67,7 +67,7 @@ func iperf3Settings(output []byte, into map[string]string) (id string) {
 		} `json:"start"`
 	}
 	if json.Unmarshal(output, &report) != nil {
-		return "" // the parser says what is wrong with it
+		return "" // the parser reports the error
 	}
 	s := report.Start
 	into["version"], into["protocol"] = s.Version, s.Test.Protocol
@@ -85,7 +85,7 @@ func iperf3Settings(output []byte, into map[string]string) (id string) {
 	return s.Cookie
 }
 
-// sideSetting is the end of a connection that saw the figures.
+// sideSetting is the side of a connection that reported the values.
 const sideSetting = "side"
 
 func fioSettings(output []byte, into map[string]string) {

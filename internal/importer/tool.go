@@ -12,10 +12,10 @@ import (
 	"tare/internal/workload/parse"
 )
 
-// Tool makes a pack of a tool's name: a workload pack (built in, or the file of
-// one's own), of which the metrics and the parser count, or a parser. A
-// parser's fields are metrics where their unit says which direction is better;
-// metrics, where there are any, take the place of the tool's own.
+// Tool returns a pack for the name of a tool: a workload pack (a built-in name or a
+// file), of which the metrics and the parser are used, or a parser. Fields of a
+// parser are metrics if their unit implies which direction is better. metrics, if
+// any, replace those of the tool.
 func Tool(name string, metrics []workload.Metric) (workload.Pack, error) {
 	pack, err := lookUp(name)
 	if err != nil {
@@ -24,7 +24,7 @@ func Tool(name string, metrics []workload.Metric) (workload.Pack, error) {
 	if len(metrics) > 0 {
 		pack.Metrics, err = replaceMetrics(pack, metrics)
 	} else if len(pack.Metrics) == 0 {
-		err = fmt.Errorf("no field of parser %s says by its unit which direction is better: name what is to be compared with --metric NAME:lower or NAME:higher (fields: %s)",
+		err = fmt.Errorf("no field of parser %s has a unit that implies which direction is better: choose metrics with --metric NAME:lower or NAME:higher (fields: %s)",
 			pack.Parser.Name, fieldList(pack))
 	}
 	return pack, err
@@ -51,14 +51,14 @@ func lookUp(name string) (workload.Pack, error) {
 	case !isParser:
 		known := append(parse.Names(), workload.Names()...)
 		slices.Sort(known)
-		return workload.Pack{}, fmt.Errorf("%s; a workload pack of your own is named by its file, such as ./%s.yaml",
+		return workload.Pack{}, fmt.Errorf("%s; to use your own workload pack, give its path, such as ./%s.yaml",
 			strictyaml.Unknown("tool", name, slices.Compact(known)), name)
 	}
 	return bare(parser), nil
 }
 
-// trim leaves of a pack what reads output: what ran is not known. Metrics that
-// tare measures itself are not in any output.
+// trim keeps the part of a pack that reads output, since it is unknown what ran.
+// Metrics that tare measures itself are not in any output.
 func trim(p workload.Pack) (workload.Pack, error) {
 	kept := workload.Pack{Name: p.Name, Title: p.Title, Stresses: p.Stresses, Parser: p.Parser}
 	for _, m := range p.Metrics {
@@ -68,13 +68,13 @@ func trim(p workload.Pack) (workload.Pack, error) {
 	}
 	none := p.Parser.Name == "" && len(p.Parser.Regex) == 0 && !p.Parser.JSON && !p.Parser.CSV
 	if len(kept.Metrics) == 0 || none {
-		return kept, fmt.Errorf("workload %s has no metric that its tool prints: tare measures them itself, so nothing can be imported", p.Name)
+		return kept, fmt.Errorf("workload %s has no metric in the output of its tool: tare measures all of them itself, so nothing can be imported", p.Name)
 	}
 	return kept, nil
 }
 
-// bare makes a pack of a parser. What its tool stresses is that of the built-in
-// pack with the same parser, where all of these agree.
+// bare returns a pack for a parser. Its stresses are those of the built-in packs
+// with the same parser, if all of them agree.
 func bare(p parse.Parser) workload.Pack {
 	pack := workload.Pack{Name: p.Name, Title: p.About, Parser: workload.Parser{Name: p.Name}}
 	for _, f := range p.Fields {
@@ -82,7 +82,7 @@ func bare(p parse.Parser) workload.Pack {
 			pack.Metrics = append(pack.Metrics, workload.Metric{Name: f.Name, Unit: f.Unit, Better: better})
 		}
 	}
-	// One metric must decide what is shown first: a rate, if there is one.
+	// One metric must be primary: a rate, if there is one.
 	primary := slices.IndexFunc(pack.Metrics, func(m workload.Metric) bool { return m.Better == "higher" })
 	if len(pack.Metrics) > 0 {
 		pack.Metrics[max(0, primary)].Primary = true
@@ -101,8 +101,8 @@ func bare(p parse.Parser) workload.Pack {
 	return pack
 }
 
-// direction is what a unit says by itself: rates are better when higher, times
-// when lower. "" where it says nothing.
+// direction is what a unit implies: rates are better when higher, times when lower;
+// "" for other units.
 func direction(unit string) string {
 	if what, per, rate := strings.Cut(unit, "/"); rate && per == "s" && what != "" {
 		return "higher"
@@ -114,8 +114,8 @@ func direction(unit string) string {
 	return ""
 }
 
-// replaceMetrics fills in what a list of metrics leaves out, from the parser's
-// fields and from the pack.
+// replaceMetrics completes a list of metrics from the fields of the parser and from
+// the pack.
 func replaceMetrics(pack workload.Pack, wanted []workload.Metric) ([]workload.Metric, error) {
 	fields := map[string]string{} // unit
 	if p, ok := parse.Lookup(pack.Parser.Name); ok {
@@ -139,9 +139,9 @@ func replaceMetrics(pack workload.Pack, wanted []workload.Metric) ([]workload.Me
 		m.Better = orElse(m.Better, direction(m.Unit))
 		switch {
 		case m.Better != "lower" && m.Better != "higher" && m.Better != "":
-			return nil, fmt.Errorf("metric %s: better is %q, and must be lower or higher", m.Name, m.Better)
+			return nil, fmt.Errorf("metric %s: better is %q, but must be lower or higher", m.Name, m.Better)
 		case m.Better == "":
-			return nil, fmt.Errorf("metric %s: say whether lower or higher is better: %s:lower or %s:higher", m.Name, m.Name, m.Name)
+			return nil, fmt.Errorf("metric %s: is lower or higher better? Write %s:lower or %s:higher", m.Name, m.Name, m.Name)
 		case m.Unit == "":
 			m.Unit = "1"
 		}
@@ -166,7 +166,7 @@ func fieldNames(p workload.Pack) []string {
 
 func fieldList(p workload.Pack) string { return strings.Join(fieldNames(p), ", ") }
 
-// exists is whether a file is there and can be read, with the reason.
+// exists is an error if a file does not exist or is a directory.
 func exists(path string) error {
 	info, err := os.Stat(path)
 	switch {
@@ -175,7 +175,7 @@ func exists(path string) error {
 	case err != nil:
 		return err
 	case info.IsDir():
-		return fmt.Errorf("%s is a folder: name the files in it, such as %s", path, filepath.Join(path, "*.log"))
+		return fmt.Errorf("%s is a directory: name the files in it, such as %s", path, filepath.Join(path, "*.log"))
 	}
 	return nil
 }

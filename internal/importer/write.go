@@ -15,15 +15,15 @@ import (
 
 // Options say where an import goes.
 type Options struct {
-	Runs    string // the folder of runs, for a run without a folder of its own
+	Runs    string // the directory of runs, for a run without Folder
 	Folder  string // of the run; "" makes one in Runs
-	Into    string // folder of a run that an import began; "" begins a new one
+	Into    string // directory of an imported run to add to; "" makes a new run
 	Version string
 	Command []string
 	Now     time.Time
 }
 
-// Result is what an import came to.
+// Result is the result of an import.
 type Result struct {
 	Folder  string
 	Results int
@@ -32,14 +32,14 @@ type Result struct {
 	Order   string
 }
 
-// InputError says that what was named cannot be imported. Nothing was written.
+// InputError is the error of input that cannot be imported. Nothing was written.
 type InputError struct{ Err error }
 
 func (e *InputError) Error() string { return e.Err.Error() }
 func (e *InputError) Unwrap() error { return e.Err }
 
-// Import reads everything first, and then writes the run. The caller writes
-// the reports and seals it.
+// Import reads all input before it writes the run. The caller writes the reports and
+// the checksums.
 func (r *Request) Import(o Options) (*Result, error) {
 	contents, err := r.prepare()
 	if err != nil {
@@ -89,7 +89,7 @@ func (r *Request) begin(o Options, contents []*content) (*Result, error) {
 	return r.write(o, w, b)
 }
 
-// into adds to a run that an import began.
+// into adds to an imported run.
 func (r *Request) into(o Options, contents []*content) (*Result, error) {
 	w, err := rundir.Resume(o.Into)
 	if err != nil {
@@ -98,14 +98,14 @@ func (r *Request) into(o Options, contents []*content) (*Result, error) {
 	refuse := func(err error) (*Result, error) { return nil, &InputError{errors.Join(err, w.Close())} }
 	old := w.Manifest.Import
 	if old == nil {
-		return refuse(fmt.Errorf("%s was measured by tare: results from elsewhere cannot be added to it; import them into a run of their own, and compare the two with tare compare", o.Into))
+		return refuse(fmt.Errorf("%s was measured by tare, so results cannot be imported into it: import them into another run, and compare the two with `tare compare`", o.Into))
 	}
 	if err := wholeBefore(&w.Run); err != nil {
 		return refuse(err)
 	}
 	if was := old.Order == rundir.ImportInterleaved; was != r.Interleaved {
-		return refuse(fmt.Errorf("%s: its results are %s and these would %s: say the same of all with --interleaved, or leave it out of all", o.Into,
-			map[bool]string{true: "interleaved", false: "not said to be interleaved"}[was], map[bool]string{true: "not be", false: "be"}[was]))
+		return refuse(fmt.Errorf("%s: its results are %s, and these would %s: use --interleaved for all imports or for none", o.Into,
+			map[bool]string{true: "interleaved", false: "not interleaved"}[was], map[bool]string{true: "not be", false: "be"}[was]))
 	}
 	if err := newTo(&w.Run, contents); err != nil {
 		return refuse(err)
@@ -129,20 +129,20 @@ func (r *Request) into(o Options, contents []*content) (*Result, error) {
 	return r.write(o, w, b)
 }
 
-// wholeBefore refuses a run of which an earlier import was cut off: its
-// journal has not all that its manifest names.
+// wholeBefore refuses a run with an earlier import that was interrupted: its journal
+// has fewer results than its manifest.
 func wholeBefore(run *rundir.Run) error {
 	results := 0
 	for _, f := range run.Manifest.Import.Files {
 		results += f.Results
 	}
 	if results != len(run.Trials) {
-		return fmt.Errorf("%s names %d results and has %d: an earlier import into it was cut off; remove it (tare rm) and import all again", run.Folder, results, len(run.Trials))
+		return fmt.Errorf("%s lists %d results and has %d: an earlier import into it was interrupted; remove the run (tare rm) and import everything again", run.Folder, results, len(run.Trials))
 	}
 	return nil
 }
 
-// newTo refuses what the run has already.
+// newTo refuses what the run already has.
 func newTo(run *rundir.Run, contents []*content) error {
 	ids := map[[2]string]rundir.Trial{}
 	for _, t := range run.Trials {
@@ -153,19 +153,19 @@ func newTo(run *rundir.Run, contents []*content) error {
 	for _, c := range contents {
 		for _, f := range run.Manifest.Import.Files {
 			if f.SHA256 == c.sum && f.Workload == c.batch.Workload {
-				return fmt.Errorf("%s is in the run already, as %s of %s (%s): the bytes are the same", c.Path, f.Workload, f.Environment, f.File)
+				return fmt.Errorf("%s is already in the run, as %s of %s (%s): the bytes are the same", c.Path, f.Workload, f.Environment, f.File)
 			}
 		}
 		for n, one := range c.results {
 			if t, twice := ids[[2]string{c.batch.Workload, one.id}]; twice && one.id != "" {
-				return fmt.Errorf("result %d of %s is the same test as result %d of %s, seen from the other end: choose the files of one side, or give each side a workload of its own", n+1, c.Path, t.Source.Result, t.Source.File)
+				return fmt.Errorf("result %d of %s is the same test as result %d of %s, reported by the other side: import the files of one side, or give each side its own workload name", n+1, c.Path, t.Source.Result, t.Source.File)
 			}
 		}
 	}
 	return nil
 }
 
-// settle brings plan and manifest up to date with all trials, old and new.
+// settle updates plan and manifest for all trials, old and new.
 func (r *Request) settle(plan *study.Plan, m *rundir.Manifest, b *built, had []rundir.Trial) error {
 	all := append(slices.Clone(had), b.trials...)
 	m.Import.Files = append(slices.Clone(m.Import.Files), b.files...)
@@ -184,8 +184,8 @@ func (r *Request) settle(plan *study.Plan, m *rundir.Manifest, b *built, had []r
 	return nil
 }
 
-// write puts everything into the folder. The journal comes last, so that an
-// import that was cut off is known by what it lacks.
+// write writes the run directory. The journal comes last, so that an interrupted
+// import can be detected.
 func (r *Request) write(o Options, w *rundir.Writer, b *built) (result *Result, err error) {
 	defer func() { err = errors.Join(err, w.Close()) }()
 	began := o.Now.UTC()
@@ -234,7 +234,7 @@ func counted(files int) string {
 	return fmt.Sprintf("%d files", files)
 }
 
-// newFolder claims a name that nobody has.
+// newFolder creates a directory with an unused name.
 func newFolder(runs, name string, now time.Time) (string, error) {
 	if err := os.MkdirAll(runs, 0o755); err != nil {
 		return "", err

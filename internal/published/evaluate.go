@@ -9,15 +9,15 @@ import (
 	"tare/internal/strictyaml"
 )
 
-// Finding is one figure held against one statement.
+// Finding is the comparison of one figure with one claim.
 type Finding struct {
 	Outcome Outcome `json:"outcome"`
 	Where   string  `json:"where,omitempty"`   // the table's place, and the row
 	Figures string  `json:"figures,omitempty"` // what is printed there
 	Claimed string  `json:"claimed,omitempty"`
 	Found   string  `json:"found,omitempty"`  // recomputed
-	Bounds  string  `json:"bounds,omitempty"` // what it can be for figures that round to the printed ones
-	Off     string  `json:"off,omitempty"`    // how far it is from the claimed one
+	Bounds  string  `json:"bounds,omitempty"` // its range for figures that round to the printed ones
+	Off     string  `json:"off,omitempty"`    // the distance from the claimed one
 	Reason  string  `json:"reason,omitempty"` // why nothing can be checked
 
 	copied bool // Found is printed as it is, not recomputed
@@ -37,8 +37,8 @@ func (c *Check) kinds() []string {
 	return kinds
 }
 
-// evaluate recomputes a check. An error means that the check is about figures
-// that are not there, or says what it cannot.
+// evaluate recomputes a check. An error means that the check refers to figures that
+// do not exist, or is invalid.
 func (s *Study) evaluate(c *Check) ([]Finding, error) {
 	if !slices.Contains(wordings, c.wording()) {
 		return nil, fmt.Errorf("%s", strictyaml.Unknown("wording", c.Wording, wordings))
@@ -123,7 +123,7 @@ func (s *Study) locate(c *Check, o Operand) (located, error) {
 // all locates every operand of `of`.
 func (s *Study) all(c *Check) ([]located, error) {
 	if len(c.Of) == 0 {
-		return nil, fmt.Errorf("of which environment? add `of:`")
+		return nil, fmt.Errorf("the environment is missing: add `of:`")
 	}
 	var list []located
 	for _, o := range c.Of {
@@ -161,7 +161,7 @@ func (l located) each(do func(Row, figure) error) error {
 		}
 	}
 	if done == 0 {
-		return fmt.Errorf("there is no figure of %q in %s", l.Environment, l.sheet.place)
+		return fmt.Errorf("%[2]s has no value for %[1]q", l.Environment, l.sheet.place)
 	}
 	return nil
 }
@@ -192,7 +192,7 @@ func (l located) shown(s *Study, f figure) string {
 // compared evaluates what relates `of` to `to`: ratios and differences.
 func (s *Study) compared(c *Check, t target, claimed string, relate func(a, b span) (span, bool), format func(float64) string) ([]Finding, error) {
 	if c.To == nil {
-		return nil, fmt.Errorf("relative to what? add `to:`")
+		return nil, fmt.Errorf("the reference is missing: add `to:`")
 	}
 	list, err := s.all(c)
 	if err != nil {
@@ -265,7 +265,7 @@ func (l located) matching(row Row, own bool) (Row, error) {
 	return Row{}, fmt.Errorf("%s has no row at %s", l.sheet.place, row.At)
 }
 
-// judged holds a recomputed figure against the claimed one.
+// judged compares a recomputed figure with the claimed one.
 func judged(found span, t target, claimed, where, figures string, format func(float64) string) Finding {
 	outcome, off := t.judge(found)
 	f := Finding{Outcome: outcome, Where: where, Figures: figures, Claimed: claimed, Found: format(found.mid)}

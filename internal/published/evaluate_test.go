@@ -197,11 +197,11 @@ func TestMistakesAreFoundWithTheirPlace(t *testing.T) {
 		{"{ratio: -19%, table: rate, of: b}", "add `to:`"},
 		{"{ratio: -19%, table: time, at: {n: 7}, of: b, to: a}", "there is no row at n 7"},
 		{"{ratio: -19%, wording: nearly, table: rate, of: b, to: a}", `unknown wording "nearly"`},
-		{"{value: 1, table: rate, statistic: sd, of: c}", "there is no standard deviation"},
+		{"{value: 1, table: rate, statistic: sd, of: c}", "has no standard deviation"},
 		{"{value: 1, order: a > b, table: rate, of: c}", "exactly one kind"},
 		{"{order: a b, table: rate}", "expected an order such as"},
 		{"{extreme: greatest, table: rate, of: a}", `unknown extreme "greatest"`},
-		{"{trend: peak, table: time, of: a}", "name one row"},
+		{"{trend: peak, table: time, of: a}", "needs one row"},
 		{"{total: mean, table: mean, of: a}", "add `over:`"},
 		{"{rate: 1}", `unknown key "rate"`},
 	} {
@@ -215,7 +215,7 @@ func TestMistakesAreFoundWithTheirPlace(t *testing.T) {
 		{"b: 81.0 ± 8.1", "b: \"81,0\"", "expected a number as printed"},
 		{"c: 40.0}", "d: 40.0}", `unknown environment "d"`},
 		{"better: higher", "better: more", "expected better: higher, lower or neither"},
-		{"id: time", "id: rate", `there are two of table "rate"`},
+		{"id: time", "id: rate", `duplicate table "rate"`},
 		{"table: coarse, at_most", "table: time, at_most", "needs a table without levels"},
 	} {
 		_, err := Parse("small.yaml", []byte(strings.Replace(small, test.from, test.to, 1)+"  - {id: x, place: p, says: s, check: {unchecked: w}}\n"))

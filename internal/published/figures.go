@@ -59,7 +59,7 @@ type sheet struct {
 func (s *Study) sheet(table, score string) (*sheet, error) {
 	switch {
 	case table != "" && score != "":
-		return nil, fmt.Errorf("a figure is in a table or a score, not in both")
+		return nil, fmt.Errorf("give either table or score, not both")
 	case table != "":
 		t := s.tableByID(table)
 		if t == nil {
@@ -77,7 +77,7 @@ func (s *Study) sheet(table, score string) (*sheet, error) {
 	case score != "":
 		return s.scoreSheet(score)
 	}
-	return nil, fmt.Errorf("which table? add `table: ID` or `score: ID`")
+	return nil, fmt.Errorf("the table is missing: add `table: ID` or `score: ID`")
 }
 
 func (s *Study) scoreSheet(id string) (*sheet, error) {
@@ -117,7 +117,7 @@ type figure struct {
 func (row Row) figure(environment, statistic string, exact bool) (figure, error) {
 	c, ok := row.Cells[environment]
 	if !ok || c.Empty {
-		return figure{}, fmt.Errorf("there is no figure of %q in %s", environment, row.where())
+		return figure{}, fmt.Errorf("%[2]s has no value for %[1]q", environment, row.where())
 	}
 	value := c.Value.span()
 	if exact { // points are counted, not rounded
@@ -128,7 +128,7 @@ func (row Row) figure(environment, statistic string, exact bool) (figure, error)
 		return figure{value, c.Value.text}, nil
 	case "sd", "cv":
 		if c.SD == nil {
-			return figure{}, fmt.Errorf("there is no standard deviation of %q in %s", environment, row.where())
+			return figure{}, fmt.Errorf("%[2]s has no standard deviation for %[1]q", environment, row.where())
 		}
 		if statistic == "sd" {
 			return figure{c.SD.span(), c.SD.text}, nil

@@ -1,9 +1,9 @@
-// Package published holds what studies printed, as data: their result tables,
-// their scores and what they say about them, each statement with a check that
-// can be recomputed from the printed figures.
+// Package published holds the printed results of studies as data: result tables,
+// scores and claims, each claim with a check that is recomputed from the printed
+// figures.
 //
-// It must not know runs: a report that puts a run beside a study asks for
-// Ratios and does the rest. It never judges a study beyond arithmetic.
+// It must not know runs: a report that compares a run with a study uses Ratios. It
+// checks the arithmetic of a study and nothing else.
 package published
 
 // Study is one publication. File: published/NAME.yaml.
@@ -19,7 +19,7 @@ type Study struct {
 	Notes        []string      `yaml:"notes" json:"notes,omitempty"`
 }
 
-// Source says whose figures these are.
+// Source is the publication.
 type Source struct {
 	Title       string   `yaml:"title" json:"title"`
 	Authors     []string `yaml:"authors" json:"authors,omitempty"`
@@ -92,12 +92,11 @@ type Changes struct {
 	Parts bool `yaml:"parts" json:"parts,omitempty"`
 }
 
-// LeftOut is a figure that stands only in a picture, or a table that cannot
-// be read.
+// LeftOut is a chart without printed values, or a table that cannot be read.
 type LeftOut struct {
 	Place string `yaml:"place" json:"place"` // Figure 11
 	Shows string `yaml:"shows" json:"shows"`
-	Why   string `yaml:"why" json:"why,omitempty"` // "" means: a picture without printed figures
+	Why   string `yaml:"why" json:"why,omitempty"` // "" means: a chart without printed values
 }
 
 // Scores are an evaluation in which each environment gets points a feature.

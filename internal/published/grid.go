@@ -30,8 +30,8 @@ type gridRow struct {
 	apart bool     // an empty line before it
 }
 
-// grid prints columns as wide as their figures need; those that do not fit
-// stand below, with the titles again.
+// grid prints columns as wide as their figures; columns that do not fit continue
+// below, with the titles repeated.
 func (p *page) grid(g grid) {
 	widths := make([]int, len(g.columns))
 	for i, heading := range g.columns {
@@ -176,7 +176,7 @@ func (p *page) scored(r Result) {
 	if r.Scored == nil {
 		return
 	}
-	p.heading(fmt.Sprintf("SCORES: as printed, and in brackets where %s and the printed figures give another; relative to %s",
+	p.heading(fmt.Sprintf("SCORES: as printed, and in parentheses where %s and the printed figures give another; relative to %s",
 		r.Scored.Place, r.Study.Name(r.Scored.Baseline)))
 	var differ []string
 	for _, g := range r.Scored.Groups {
@@ -213,7 +213,7 @@ func (p *page) scored(r Result) {
 	}
 	p.line("")
 	for _, d := range differ {
-		p.item("- ", d)
+		p.item(d)
 	}
 	if len(differ) == 0 {
 		p.line("All scores follow from the printed figures.")

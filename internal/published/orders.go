@@ -11,8 +11,8 @@ import (
 
 var relations = []string{"<", ">", "<=", ">=", "="}
 
-// related says whether a and b stand in a relation. Figures that are printed
-// alike are not less than each other, but those behind them may be.
+// related compares a and b. Equal printed figures are not less than each other, but
+// the unrounded ones may be.
 func related(a span, relation string, b span) Outcome {
 	tiny := slack * max(1, a.mid, b.mid)
 	holds, possible := false, false
@@ -57,7 +57,7 @@ func (s *Study) order(c *Check) ([]Finding, error) {
 	}
 	var findings []Finding
 	for _, row := range chain[0].rows {
-		finding, err := s.chained(c, chain, words, row)
+		finding, err := s.chained(chain, words, row)
 		if err != nil {
 			if len(c.At) > 0 || len(chain[0].rows) == 1 {
 				return nil, err
@@ -72,7 +72,7 @@ func (s *Study) order(c *Check) ([]Finding, error) {
 	return findings, nil
 }
 
-func (s *Study) chained(c *Check, chain []located, words []string, row Row) (Finding, error) {
+func (s *Study) chained(chain []located, words []string, row Row) (Finding, error) {
 	f := Finding{Outcome: Holds, Where: chain[0].where(row), Claimed: s.named(words)}
 	var shown, against []string
 	var before figure
@@ -104,7 +104,7 @@ func (s *Study) named(words []string) string {
 	return strings.Join(list, " ")
 }
 
-// gap says how two figures really stand.
+// gap describes the actual order of two figures.
 func (s *Study) gap(a located, x figure, b located, y figure) string {
 	first, second := s.Name(a.Environment), s.Name(b.Environment)
 	switch {
@@ -125,7 +125,7 @@ func (s *Study) gap(a located, x figure, b located, y figure) string {
 
 func trimmed(x float64) string { return fmt.Sprintf("%.6g", x) }
 
-// extreme says whether an environment is ahead of all others, or behind.
+// extreme checks that an environment is the best or the worst of all.
 func (s *Study) extreme(c *Check) ([]Finding, error) {
 	list, err := s.all(c)
 	if err != nil {
@@ -159,7 +159,7 @@ func (s *Study) extreme(c *Check) ([]Finding, error) {
 				}
 			}
 			if len(shown) == 1 {
-				return fmt.Errorf("there is nothing to compare %q with in %s", of.Environment, row.where())
+				return fmt.Errorf("%[2]s has nothing to compare %[1]q with", of.Environment, row.where())
 			}
 			f.Figures, f.Off = strings.Join(shown, ", "), strings.Join(against, "; ")
 			findings = append(findings, f)
@@ -186,7 +186,7 @@ func direction(extreme string, of located) (string, error) {
 	case extreme != "best" && extreme != "worst":
 		return "", fmt.Errorf("%s", strictyaml.Unknown("extreme", extreme, []string{"best", "worst", "highest", "lowest"}))
 	case better == "neither":
-		return "", fmt.Errorf("neither higher nor lower is better here: say highest or lowest")
+		return "", fmt.Errorf("the table has no better direction: use highest or lowest")
 	case (better == "higher") == (extreme == "best"):
 		return ">", nil
 	}
@@ -210,7 +210,7 @@ func (s *Study) others(among []string, row Row, but string) []string {
 	return list
 }
 
-// trend says how figures go from row to row.
+// trend checks how figures change from row to row.
 func (s *Study) trend(c *Check) ([]Finding, error) {
 	kinds := map[string]string{"rising": "<", "falling": ">", "not-falling": "<=", "not-rising": ">=", "peak": ">", "trough": "<"}
 	relation, ok := kinds[c.Trend]
@@ -230,7 +230,7 @@ func (s *Study) trend(c *Check) ([]Finding, error) {
 		whole := of
 		if c.Trend == "peak" || c.Trend == "trough" {
 			if len(of.At) == 0 || len(of.rows) != 1 {
-				return nil, fmt.Errorf("%s where? name one row: `at: {clients: 10}`", c.Trend)
+				return nil, fmt.Errorf("%s needs one row: `at: {clients: 10}`", c.Trend)
 			}
 			f.Claimed += " at " + of.At.String()
 			whole.rows, whole.At = of.sheet.rows, nil

@@ -1,7 +1,6 @@
 package published
 
-// Ratio is one printed figure relative to a baseline's, for whoever has
-// measured the same.
+// Ratio is one printed figure relative to that of a baseline.
 type Ratio struct {
 	Table       *Table
 	Level       Level // nil for a table without levels

@@ -10,7 +10,7 @@ import (
 	"tare/published"
 )
 
-// Names lists the studies that tare holds.
+// Names lists the built-in studies.
 func Names() []string {
 	files, _ := fs.Glob(published.Files, "*.yaml")
 	for i := range files {
@@ -28,13 +28,12 @@ func Builtin(name string) (*Study, error) {
 	}
 	s, err := Parse(file, data)
 	if err == nil && s.Study != name {
-		err = fmt.Errorf("published/%s: the study calls itself %q", file, s.Study)
+		err = fmt.Errorf("published/%s: the file names its study %q", file, s.Study)
 	}
 	return s, err
 }
 
-// Parse reads a study from a file's text and holds every reference in it
-// against what is there.
+// Parse reads a study and checks every reference in it.
 func Parse(file string, data []byte) (*Study, error) {
 	var problems strictyaml.Problems
 	root, err := strictyaml.Parse(file, data, &problems)
@@ -49,7 +48,7 @@ func Parse(file string, data []byte) (*Study, error) {
 	return s, problems.Err()
 }
 
-// reader checks a study with the places of its parts.
+// reader checks a study and knows the positions of its nodes.
 type reader struct {
 	*Study
 	root strictyaml.Node
@@ -91,9 +90,9 @@ type names map[string]bool
 func (ids names) add(n strictyaml.Node, what, id string) {
 	switch {
 	case id == "":
-		n.Problemf("a %s without an id", what)
+		n.Problemf("a %s has no id", what)
 	case ids[id]:
-		n.At("id").Problemf("there are two of %s %q", what, id)
+		n.At("id").Problemf("duplicate %s %q", what, id)
 	}
 	ids[id] = true
 }
@@ -205,7 +204,7 @@ func (r *reader) claim(n strictyaml.Node, c *Claim) {
 			at.Problemf("a check has exactly one kind of %s; found %d", strings.Join(kindNames, ", "), len(kinds))
 			continue
 		}
-		// What cannot be evaluated is a mistake in the file.
+		// A check that cannot be evaluated is an error in the file.
 		if _, err := r.Study.evaluate(&c.Checks[i]); err != nil {
 			at.Problemf("%s", err)
 		}

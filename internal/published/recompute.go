@@ -10,22 +10,22 @@ type Result struct {
 	Claims []ClaimResult `json:"claims"`
 	Scored *Scored       `json:"scores,omitempty"`
 	// Arithmetic holds printed figures that follow from other printed ones:
-	// percentages beside a table, baselines repeated beside thresholds.
+	// percentages printed with a table, baselines repeated with thresholds.
 	Arithmetic []Finding       `json:"arithmetic,omitempty"`
 	Count      map[Outcome]int `json:"count"` // claims by outcome
 }
 
-// ClaimResult is a claim with what came of it.
+// ClaimResult is a claim with its outcome.
 type ClaimResult struct {
 	*Claim
 	Outcome  Outcome   `json:"outcome"`
 	Findings []Finding `json:"findings"`
-	// Rescored is there where the claim is about scores and comes out
-	// otherwise with the recomputed ones.
+	// Rescored is set if the claim is about scores and has another outcome with
+	// the recomputed ones.
 	Rescored *Rescored `json:"rescored,omitempty"`
 }
 
-// Rescored is what a claim would be with every score recomputed.
+// Rescored is the outcome of a claim with every score recomputed.
 type Rescored struct {
 	Outcome  Outcome   `json:"outcome"`
 	Findings []Finding `json:"findings"`
@@ -71,7 +71,7 @@ func (s *Study) held(c *Claim) (Outcome, []Finding) {
 	return outcome, all
 }
 
-// printedChanges recomputes the percentages that stand beside figures.
+// printedChanges recomputes the percentages that are printed with figures.
 func (s *Study) printedChanges() []Finding {
 	var findings []Finding
 	for i := range s.Tables {
@@ -110,7 +110,7 @@ func (s *Study) printedChange(t *Table, row Row, id string, printed Number) Find
 	return judged(found, aim(printed, "exactly"), printed.text, l.where(row), figures, format)
 }
 
-// printedBaselines holds baselines beside thresholds against the tables.
+// printedBaselines compares the baselines printed with thresholds with the tables.
 func (s *Study) printedBaselines() []Finding {
 	if s.Scores == nil {
 		return nil

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// span is a figure with the least and the most that it can be when the printed
-// figures behind it are rounded.
+// span is a figure with its range, given that the printed figures it is computed
+// from are rounded.
 type span struct{ low, mid, high float64 }
 
 func (a span) plus(b span) span  { return span{a.low + b.low, a.mid + b.mid, a.high + b.high} }
@@ -36,7 +36,7 @@ func (a span) over(b span) (_ span, ok bool) {
 // change is a ratio as a percentage more or less.
 func (a span) change() span { return span{a.low*100 - 100, a.mid*100 - 100, a.high*100 - 100} }
 
-// Outcome is how a check or a claim came out.
+// Outcome is the result of a check or a claim.
 type Outcome string
 
 // The outcomes.
@@ -63,7 +63,7 @@ type target struct {
 	from, to  float64 // the claimed figure itself, or both ends of a range
 }
 
-// slack absorbs what binary fractions do to decimal ones.
+// slack absorbs the binary rounding of decimal fractions.
 const slack = 1e-9
 
 func (t target) judge(found span) (Outcome, float64) {
@@ -87,7 +87,7 @@ func (t target) judge(found span) (Outcome, float64) {
 	return Fails, off
 }
 
-// wordings are how exact a text can be, without a leading "about".
+// wordings are the precisions that a text can claim, without a leading "about".
 var wordings = []string{"exactly", "about", "almost", "at least", "at most", "more than", "less than", "up to", "about at least", "about at most", "about up to"}
 
 // aim is the target of a claimed figure under a wording. The size counts: at

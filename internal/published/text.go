@@ -86,7 +86,7 @@ func (p *page) head(r Result) {
 	for _, e := range r.Environments {
 		kind := e.Kind
 		if kind == "" {
-			kind = "no kind of tare"
+			kind = "no environment kind of tare"
 		}
 		if e.Inside != "" {
 			kind += " inside " + e.Inside
@@ -133,7 +133,7 @@ func (r Result) derived() string {
 			bad++
 		}
 	}
-	return fmt.Sprintf("%d are printed twice or follow from others; not in agreement: %d", len(r.Arithmetic), bad)
+	return fmt.Sprintf("%d are printed twice or follow from others; %d disagree", len(r.Arithmetic), bad)
 }
 
 // list prints rows of a name and a text.
@@ -176,8 +176,8 @@ func joined(with string, parts ...string) string {
 	return strings.Join(kept, with)
 }
 
-// claims lists what does not hold first and with its figures, what holds last
-// and in short.
+// claims lists the claims that do not hold first, with their figures, and those
+// that hold last, in short.
 func (p *page) claims(r Result) {
 	p.heading("CLAIMS: " + r.counts())
 	section := func(title string, member func(ClaimResult) bool) {
@@ -203,7 +203,7 @@ func (p *page) claims(r Result) {
 	section("HOLD", is(Holds))
 }
 
-// counts is how many claims came out how.
+// counts is the number of claims by outcome.
 func (r Result) counts() string {
 	text := fmt.Sprintf("%d in all: %d hold, %d within rounding, %d do not hold, %d cannot be checked",
 		len(r.Claims), r.Count[Holds], r.Count[WithinRounding], r.Count[Fails], r.Count[NotChecked])
@@ -214,13 +214,13 @@ func (r Result) counts() string {
 		}
 	}
 	if n > 0 {
-		text += fmt.Sprintf("; %d come out otherwise with the scores recomputed", n)
+		text += fmt.Sprintf("; %d have another outcome with the recomputed scores", n)
 	}
 	return text
 }
 
 func (p *page) claim(c ClaimResult) {
-	p.item("- ", c.Place+": "+c.Says)
+	p.item(c.Place + ": " + c.Says)
 	switch {
 	case c.Rescored != nil:
 		p.paragraph("    ", fmt.Sprintf("%s with the printed scores, %s with these:", c.Outcome, c.Rescored.Outcome))
@@ -235,7 +235,7 @@ func (p *page) claim(c ClaimResult) {
 	}
 }
 
-// against shows the findings that do not simply hold.
+// against shows the findings that do not hold exactly.
 func (p *page) against(findings []Finding) {
 	for _, f := range findings {
 		if f.Outcome != Holds {
@@ -258,7 +258,8 @@ func (p *page) recomputed(findings []Finding) {
 }
 
 // item is a paragraph with a hanging mark.
-func (p *page) item(mark, text string) {
+func (p *page) item(text string) {
+	mark := "- "
 	for i, line := range wrap(text, max(p.width-len(mark), 30)) {
 		if i > 0 {
 			mark = strings.Repeat(" ", len(mark))
@@ -298,7 +299,7 @@ func (p *page) arithmetic(r Result) {
 		if f.Outcome == Holds {
 			continue
 		}
-		p.item("- ", string(f.Outcome)+": "+joined(": ", f.Where, f.Figures))
+		p.item(string(f.Outcome) + ": " + joined(": ", f.Where, f.Figures))
 		text := fmt.Sprintf("printed %s, recomputed %s: off by %s", f.Claimed, f.Found, f.Off)
 		switch {
 		case f.Outcome == NotChecked:
@@ -318,7 +319,7 @@ func (p *page) rest(s *Study) {
 		for _, l := range s.LeftOut {
 			why := l.Why
 			if why == "" {
-				why = "a picture without printed figures"
+				why = "a chart without printed values"
 			}
 			rows = append(rows, []string{l.Place, l.Shows + ": " + why})
 		}
@@ -327,7 +328,7 @@ func (p *page) rest(s *Study) {
 	if len(s.Notes) > 0 {
 		p.heading("NOTES")
 		for _, n := range s.Notes {
-			p.item("- ", n)
+			p.item(n)
 		}
 	}
 }

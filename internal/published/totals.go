@@ -16,7 +16,7 @@ func (s *Study) total(c *Check) ([]Finding, error) {
 		return nil, fmt.Errorf("%s", strictyaml.Unknown("total", c.Total, totals))
 	}
 	if len(c.Over) == 0 {
-		return nil, fmt.Errorf("a %s of what? add `over:`", c.Total)
+		return nil, fmt.Errorf("the operands of %s are missing: add `over:`", c.Total)
 	}
 	list, err := s.all(c)
 	if err != nil {
@@ -108,7 +108,7 @@ func combined(total string, parts []figure) span {
 	return all
 }
 
-// agree holds what several places print against each other.
+// agree compares what several places print.
 func agree(printed []Printed) ([]Finding, error) {
 	if len(printed) < 2 {
 		return nil, fmt.Errorf("agree needs two places at least")
@@ -130,7 +130,7 @@ func agree(printed []Printed) ([]Finding, error) {
 	return []Finding{f}, nil
 }
 
-// sameFigure says whether one rounds to the other, or the texts are equal.
+// sameFigure reports whether one rounds to the other, or the texts are equal.
 func sameFigure(a, b string) bool {
 	x, err := parseNumber(a)
 	y, err2 := parseNumber(b)

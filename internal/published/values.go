@@ -37,7 +37,7 @@ func parseNumber(text string) (Number, error) {
 
 func (v Number) String() string { return v.text }
 
-// Float is the figure as it stands; 19% is 19.
+// Float is the printed number; 19% is 19.
 func (v Number) Float() float64 { return v.value }
 
 // half is half a unit of the last printed digit.

@@ -18,7 +18,7 @@ func matching(f Feature, figures []Figure) []Figure {
 	return mine
 }
 
-// glob says whether text is as the pattern, in which * stands for anything.
+// glob reports whether text matches the pattern, in which * matches any text.
 func glob(pattern, text string) bool {
 	parts := strings.Split(pattern, "*")
 	rest, begins := strings.CutPrefix(text, parts[0])
@@ -36,8 +36,8 @@ func glob(pattern, text string) bool {
 	return strings.HasSuffix(rest, parts[last])
 }
 
-// levelsOf are the levels that any environment has, in order of appearance:
-// who lacks one of them would be compared on other ground than the rest.
+// levelsOf returns the levels that any environment has, in order of appearance. An
+// environment that lacks one of them cannot be compared with the rest.
 func levelsOf(figures []Figure) []string {
 	var levels []string
 	for _, f := range figures {
@@ -61,9 +61,8 @@ func at(figures []Figure, environment, level string) (Figure, bool) {
 	return figures[i], true
 }
 
-// combine makes one figure of those at several levels. Its interval reaches
-// from all low ends together to all high ends together, which is wide rather
-// than narrow.
+// combine merges the figures of several levels into one. Its interval reaches from
+// all low ends to all high ends, which is conservative.
 func combine(f Feature, figures []Figure) (Figure, error) {
 	if len(figures) == 1 {
 		return figures[0], nil
@@ -94,7 +93,7 @@ func combine(f Feature, figures []Figure) (Figure, error) {
 		weight := 0.0
 		for _, x := range figures {
 			if !(x.Base > 0) {
-				return Figure{}, fmt.Errorf("the mean over levels needs the baseline's figure at %s", x.Level)
+				return Figure{}, fmt.Errorf("the mean over levels needs the value of the baseline at %s", x.Level)
 			}
 			weight += x.Base
 		}

@@ -19,8 +19,7 @@ type Profile struct {
 	About string `yaml:"about" json:"about,omitempty"`
 	// Importance is the weight of each degree of importance that features name.
 	Importance map[string]float64 `yaml:"importance" json:"importance,omitempty"`
-	// Total says whether the sums of all groups are added up: true unless it is
-	// said otherwise.
+	// Total: whether the sums of all groups are added up. The default is true.
 	Total    *bool     `yaml:"total" json:"total"`
 	Features []Feature `yaml:"features" json:"features"`
 }
@@ -37,17 +36,17 @@ type Feature struct {
 
 	Workload string `yaml:"workload" json:"workload"`
 	Metric   string `yaml:"metric" json:"metric"`
-	Level    string `yaml:"level" json:"level,omitempty"` // in which * stands for anything; every level where it is left out
+	Level    string `yaml:"level" json:"level,omitempty"` // a pattern in which * matches any text; every level if empty
 	Combine  string `yaml:"combine" json:"combine"`       // of several levels: mean, geometric or worst
 
 	// AtLeast rises, AtMost falls; a feature has one of them.
 	AtLeast []quantity.Share `yaml:"at_least" json:"at_least,omitempty"`
 	AtMost  []quantity.Share `yaml:"at_most" json:"at_most,omitempty"`
-	// Minimum is the least score that is acceptable; 0 where any is.
+	// Minimum is the least acceptable score; 0 if every score is.
 	Minimum int `yaml:"minimum" json:"minimum,omitempty"`
 }
 
-// How several levels make one figure.
+// How the figures of several levels are combined.
 const (
 	Mean      = "mean"      // the mean of the values over the mean of the baseline's
 	Geometric = "geometric" // the geometric mean of the ratios: every level counts alike
@@ -56,7 +55,7 @@ const (
 
 var combinations = []string{Mean, Geometric, Worst}
 
-// HasTotal says whether there is a sum of all features.
+// HasTotal reports whether there is a sum of all features.
 func (p *Profile) HasTotal() bool { return p.Total == nil || *p.Total }
 
 // Groups are the groups in the order in which features name them; features
@@ -93,8 +92,8 @@ func Builtin(name string) (*Profile, error) {
 	return Load(name, name+".yaml", data)
 }
 
-// Load reads a profile. Everything that is wrong with it is in the error, with
-// its place in the file.
+// Load reads a profile. The error lists everything that is wrong with it, with
+// positions in the file.
 func Load(name, file string, data []byte) (*Profile, error) {
 	var problems strictyaml.Problems
 	root, err := strictyaml.Parse(file, data, &problems)
@@ -116,20 +115,20 @@ func (p *Profile) check(root strictyaml.Node) {
 	}
 	for word, weight := range p.Importance {
 		if !usable(weight) {
-			root.At("importance", word).Problemf("%s: a weight is a number from 0 on", word)
+			root.At("importance", word).Problemf("%s: a weight is a number of at least 0", word)
 		}
 	}
 	if len(p.Features) == 0 {
 		root.At("features").Problemf("the profile has no features")
 	}
 	if p.Total != nil && !*p.Total && len(p.Groups()) == 0 && len(p.Features) > 0 {
-		root.At("total").Problemf("without a total, features need a group, or nothing is added up")
+		root.At("total").Problemf("without a total, features need a group; otherwise nothing is summed")
 	}
 	names := map[string]bool{}
 	for i := range p.Features {
 		f, node := &p.Features[i], root.At("features", i)
 		if names[f.Name] {
-			node.At("name").Problemf("there is another feature %q", f.Name)
+			node.At("name").Problemf("duplicate feature %q", f.Name)
 		}
 		names[f.Name] = true
 		p.weigh(f, node)
@@ -155,7 +154,7 @@ func (p *Profile) weigh(f *Feature, node strictyaml.Node) {
 	if own, given := node.Get("weight"); !given {
 		f.Weight = weight
 	} else if !usable(f.Weight) {
-		own.Problemf("a weight is a number from 0 on")
+		own.Problemf("a weight is a number of at least 0")
 	}
 }
 
@@ -188,7 +187,7 @@ func inOrder(node strictyaml.Node, thresholds []quantity.Share, how string, befo
 			node.At(i).Problemf("a threshold is a share of the baseline above 0%%")
 		}
 		if i > 0 && !before(thresholds[i-1], t) {
-			node.At(i).Problemf("%s after %s: the thresholds must %s, as each is that of one score more", t, thresholds[i-1], how)
+			node.At(i).Problemf("%s after %s: the thresholds must %s, since each is that of the next score", t, thresholds[i-1], how)
 		}
 	}
 }

@@ -1,10 +1,11 @@
-// Package score rates environments by an evaluation profile, as the feature
-// analysis of DESMET does: each feature's figure, relative to the baseline,
-// gives a score; scores are weighed and added up by group. Where a figure has
-// an interval, its score has a range, and so have the sums. It is a pure
-// function of a profile and figures, wherever those come from.
+// Package score rates environments by an evaluation profile, after the feature
+// analysis of DESMET (Kitchenham, DESMET: A Method for Evaluating Software
+// Engineering Methods and Tools, TR96-09, Keele University, 1996): the value of each
+// feature, relative to the baseline, gives a score; scores are weighted and summed
+// by group. If a value has an interval, its score has a range, and so have the sums.
+// The sheet is a pure function of a profile and values.
 //
-// It must not know how a figure was measured, what a run folder is, nor how a
+// It must not know how a value was measured, what a run directory is, nor how a
 // sheet is printed.
 package score
 
@@ -24,13 +25,13 @@ type Figure struct {
 	Environment string
 
 	Ratio     float64 // environment over baseline
-	Low, High float64 // its interval, also ratios; both 0 where there is none
-	Base      float64 // the baseline's own figure, by which a mean over levels weighs; 0 where unknown
-	Missing   string  // why there is no figure: Ratio, Low and High then mean nothing
+	Low, High float64 // its interval, also ratios; both 0 if there is none
+	Base      float64 // the value of the baseline, the weight in a mean over levels; 0 if unknown
+	Missing   string  // why there is no value; Ratio, Low and High are then unset
 }
 
-// Of is the figure of a value and the baseline's value, without an interval:
-// what a printed table gives.
+// Of is the figure of a value and the value of the baseline, without an interval,
+// as in a printed table.
 func Of(workload, metric, level, environment string, value, base float64) Figure {
 	f := Figure{Workload: workload, Metric: metric, Level: level, Environment: environment, Base: base, Ratio: value / base}
 	if !(base > 0) || !(value >= 0) || math.IsInf(value, 0) {
@@ -39,10 +40,10 @@ func Of(workload, metric, level, environment string, value, base float64) Figure
 	return f
 }
 
-// bounded says whether there is an interval.
+// bounded reports whether there is an interval.
 func (f Figure) bounded() bool { return f.Low != 0 || f.High != 0 }
 
-// Sheet is what a profile says of environments.
+// Sheet is the evaluation of environments by a profile.
 type Sheet struct {
 	Name         string   `json:"profile"`
 	Title        string   `json:"title"`
@@ -51,7 +52,7 @@ type Sheet struct {
 	// Sums are the groups' in the order in which the profile first names them,
 	// and last the total, where the profile has one: its Group is "".
 	Sums []Sum `json:"sums"`
-	// Standings say who meets the minimums; empty where the profile has none.
+	// Standings say which environments meet the minimums; empty without minimums.
 	Standings []Standing `json:"standings,omitempty"`
 }
 
@@ -64,12 +65,12 @@ type Row struct {
 // Cell is one feature of one environment.
 type Cell struct {
 	Environment string  `json:"environment"`
-	Result      *Result `json:"result"`            // nil where there is no figure: that is no score of 0
+	Result      *Result `json:"result"`            // nil if there is no value, which is not a score of 0
 	Missing     string  `json:"missing,omitempty"` // why
-	Minimum     Minimum `json:"minimum,omitempty"` // "" where the feature has none
+	Minimum     Minimum `json:"minimum,omitempty"` // "" if the feature has none
 }
 
-// Result is a score with what it stands on.
+// Result is a score with the ratio that it is computed from.
 type Result struct {
 	Ratio    float64   `json:"ratio"`
 	Interval *Interval `json:"interval"` // of the ratio; nil where the figures have none
@@ -79,8 +80,8 @@ type Result struct {
 	Levels   []string  `json:"levels,omitempty"` // that were combined
 }
 
-// Certain says whether the interval allows this score alone; without an
-// interval nothing is certain.
+// Certain reports whether the interval allows only this score; false without an
+// interval.
 func (r Result) Certain() bool { return r.Interval != nil && r.Least == r.Most }
 
 // Interval is a range of ratios; High is infinite where it has no bound.
@@ -101,16 +102,16 @@ func (i Interval) MarshalJSON() ([]byte, error) {
 // Minimum says whether the least acceptable score is reached.
 type Minimum string
 
-// Met and Missed hold for every score that the interval allows; Open is in
-// between, or without a figure.
+// Met and Missed hold for every score that the interval allows. Open means that the
+// interval includes the minimum, or that there is no value.
 const (
 	Met    Minimum = "met"
 	Missed Minimum = "missed"
 	Open   Minimum = "open"
 )
 
-// Standing is how one environment stands against all minimums: features by
-// name, those that it misses and those that are open.
+// Standing is one environment compared with all minimums: the names of the
+// features that miss it and of those that are open.
 type Standing struct {
 	Environment string   `json:"environment"`
 	Missed      []string `json:"missed,omitempty"`
@@ -128,8 +129,8 @@ func (s Standing) Acceptable() Minimum {
 	return Met
 }
 
-// Evaluate rates the environments. Their order is that of the sheet; figures
-// of others are left alone.
+// Evaluate rates the environments, in this order. Figures of other environments
+// are ignored.
 func Evaluate(p *Profile, environments []string, figures []Figure) Sheet {
 	s := Sheet{Name: p.Name, Title: p.Title, Environments: environments}
 	for _, f := range p.Features {
@@ -151,7 +152,7 @@ func Evaluate(p *Profile, environments []string, figures []Figure) Sheet {
 	return s
 }
 
-// NotMeasured is why a feature is missing that no environment has any figure for.
+// NotMeasured is the reason of a feature for which no environment has a value.
 const NotMeasured = "not measured"
 
 // rate scores one environment.
@@ -205,7 +206,7 @@ func (f Feature) rate(environment string, levels []string, figures []Figure) Cel
 	return cell
 }
 
-// closeTo forgives the rounding of binary fractions: 0.9 of a figure meets 90%.
+// closeTo absorbs binary rounding: a ratio of 0.9 meets 90%.
 const closeTo = 1e-9
 
 // scoreOf is the number of thresholds that a ratio meets.
@@ -227,7 +228,7 @@ func (f Feature) scoreOf(ratio float64) int {
 // Best is the highest score of the feature.
 func (f Feature) Best() int { return len(f.AtLeast) + len(f.AtMost) }
 
-// lacking gathers the levels without a figure.
+// lacking collects the levels without a value.
 type lacking struct {
 	levels []string
 	reason string
@@ -244,7 +245,7 @@ func (l lacking) String() string {
 	if len(l.levels) == 0 {
 		return ""
 	}
-	text := "no figure"
+	text := "no value"
 	if levels := named(l.levels); len(levels) > 0 {
 		text += " at " + strings.Join(levels, ", ")
 	}

@@ -59,7 +59,7 @@ func TestWhatHasNoFigureHasNoScoreAndIsNamedWithItsReason(t *testing.T) {
 		Of("w", "rate", "", "b", 95, 100), {Workload: "w", Metric: "time", Environment: "b", Missing: "it crashed"},
 	}
 	s := Evaluate(p, []string{"a", "b", "c"}, figures)
-	if cell := s.Rows[1].Cells[1]; cell.Result != nil || cell.Missing != "no figure: it crashed" {
+	if cell := s.Rows[1].Cells[1]; cell.Result != nil || cell.Missing != "no value: it crashed" {
 		t.Errorf("b, time: %+v", cell)
 	}
 	sum := s.Sums[0]
@@ -163,7 +163,7 @@ func TestALevelThatOthersHaveMustBeThere(t *testing.T) {
 profile: levels
 features: [{name: rate, workload: w, metric: rate, at_least: [50%]}]`)
 	s := Evaluate(p, []string{"a", "b"}, []Figure{Of("w", "rate", "n=1", "a", 1, 1), Of("w", "rate", "n=2", "a", 1, 1), Of("w", "rate", "n=1", "b", 1, 1)})
-	if s.Rows[0].Cells[0].Result == nil || s.Rows[0].Cells[1].Missing != "no figure at n=2" {
+	if s.Rows[0].Cells[0].Result == nil || s.Rows[0].Cells[1].Missing != "no value at n=2" {
 		t.Errorf("%+v", s.Rows[0].Cells)
 	}
 }

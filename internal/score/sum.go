@@ -2,10 +2,10 @@ package score
 
 import "slices"
 
-// Sum is the weighed scores of a group of features, or of all.
+// Sum is the sum of the weighted scores of a group of features, or of all.
 type Sum struct {
 	Group string    `json:"group"` // "" is the total
-	Best  float64   `json:"best"`  // the highest that can be reached
+	Best  float64   `json:"best"`  // the highest possible
 	Cells []SumCell `json:"cells"` // an environment each, in the sheet's order
 	Pairs []Pair    `json:"pairs"` // every two environments
 }
@@ -13,19 +13,19 @@ type Sum struct {
 // SumCell is the sum of one environment.
 type SumCell struct {
 	Environment string   `json:"environment"`
-	Score       *float64 `json:"score"` // nil where no feature has a figure
+	Score       *float64 `json:"score"` // nil if no feature has a value
 	Least       float64  `json:"least"` // the sums that the intervals allow
 	Most        float64  `json:"most"`
-	Best        float64  `json:"best"`            // of the features that have a figure
-	Lacks       []string `json:"lacks,omitempty"` // features without one: they are not in the sum
+	Best        float64  `json:"best"`            // of the features with a value
+	Lacks       []string `json:"lacks,omitempty"` // features without a value, which are not in the sum
 	// Without are features whose score has no interval: the range of the sum
-	// takes them as they are.
+	// treats their scores as exact.
 	Without []string `json:"without_interval,omitempty"`
-	// Place is the best and the worst place, from 1, that the comparisons allow.
+	// Place is the best and the worst rank, from 1, that the comparisons allow.
 	Place [2]int `json:"place"`
 }
 
-// Pair compares two environments over the features for which both have a figure.
+// Pair compares two environments over the features for which both have a value.
 type Pair struct {
 	A        string   `json:"a"`
 	B        string   `json:"b"`
@@ -36,11 +36,11 @@ type Pair struct {
 	Relation Relation `json:"relation"`
 }
 
-// Relation is how A stands to B.
+// Relation is the order of A and B.
 type Relation string
 
-// Two environments tie where the ranges of their sums have a value in common,
-// equal sums among them. Nothing is known where they share no feature.
+// Two environments tie if the ranges of their sums overlap. The relation is unknown
+// if they share no feature.
 const (
 	Ahead   Relation = "ahead"
 	Behind  Relation = "behind"
@@ -123,7 +123,7 @@ func pair(rows []Row, i, j int) Pair {
 	return p
 }
 
-// place counts who is surely ahead and who is surely behind.
+// place is the range of ranks: who is certainly ahead, and who certainly behind.
 func (s Sum) place(environment string) [2]int {
 	first, last := 1, len(s.Cells)
 	for _, p := range s.Pairs {
@@ -137,7 +137,7 @@ func (s Sum) place(environment string) [2]int {
 	return [2]int{first, last}
 }
 
-// Ties are the pairs that nothing sets apart.
+// Ties returns the pairs whose ranges overlap.
 func (s Sum) Ties() []Pair {
 	return slices.DeleteFunc(slices.Clone(s.Pairs), func(p Pair) bool { return p.Relation != Tie })
 }

@@ -58,14 +58,14 @@ func TestEachSurpriseIsPointedOutInWords(t *testing.T) {
 		want, not        []string
 	}{
 		"two modes, the better one as good as the baseline": {"higher", "cpu", []float64{70, 71, 100.1, 69.5, 100, 70.5, 99.9, 70.2, 70.8, 69.9},
-			[]string{"two-modes b: two modes with nothing between them: 7 results at 69.5 1/s to 71 1/s (1-2, 4, 6, 8-10) and 3 at 99.9 1/s to 100.1 1/s (3, 5, 7), 1.42 times as much",
-				"same-best b: its best result is that of a", "spread : the middle half of the results spreads over"}, []string{"cores"}},
+			[]string{"two-modes b: two modes without values in between: 7 results at 69.5 1/s to 71 1/s (1-2, 4, 6, 8-10) and 3 at 99.9 1/s to 100.1 1/s (3, 5, 7), a factor of 1.42 apart",
+				"same-best b: its best result equals that of a", "spread : the interquartile range of the results is"}, []string{"cores"}},
 		"a mode of twice the figure": {"higher", "cpu", []float64{100, 100.1, 99.9, 100.2, 99.8, 200, 200.3, 199.8, 200.1, 199.9},
-			[]string{"was the number of cores or threads changed, which would give 2 times?"}, nil},
+			[]string{"check whether the number of cores or threads changed, which would give a factor of 2"}, nil},
 		"a drift": {"higher", "network", []float64{80, 82, 81.5, 84, 85, 84.5, 87, 88, 89, 90},
-			[]string{"drift b: a drift along the results: +11.2% from the first of 10 to the last (Mann-Kendall, p < 0.1%)"}, []string{"two-modes"}},
+			[]string{"drift b: drift over the results: +11.2% from the first of 10 to the last (Mann-Kendall, p < 0.1%)"}, []string{"two-modes"}},
 		"a cold start": {"lower", "start", []float64{180, 100, 100.3, 99.9, 100.1, 99.8, 100.2, 100.05, 99.97, 100.15},
-			[]string{"alone b: the first result lies apart from the other 9: 180 1/s against 99.8 1/s to 100.3 1/s, as after a cold start"}, []string{"two-modes"}},
+			[]string{"alone b: the first result is far from the other 9: 180 1/s vs 99.8 1/s to 100.3 1/s, as after a cold start"}, []string{"two-modes"}},
 		"more cores":                       {"higher", "cpu", times(3.96, steady), []string{"cores b: 3.96 times as fast as a"}, []string{"same-best"}},
 		"more cores, where less is better": {"lower", "cpu", times(1/3.96, steady), []string{"cores b: 3.96 times as fast as a"}, nil},
 		"a start that is faster":           {"lower", "start", times(1/3.96, steady), nil, []string{"cores", "b:"}},
@@ -111,7 +111,7 @@ func TestOtherSettingsAreNamedWithWhoHadThem(t *testing.T) {
 	day := time.Date(2024, 1, 1, 12, 0, 0, 0, time.UTC)
 	files := []rundir.ImportedFile{{Workload: "w", Environment: "a", Taken: day}, {Workload: "w", Environment: "b", Taken: day.Add(-60 * time.Hour)}}
 	got := texts(Run(plan("higher", "cpu", "a", "b"), all, &rundir.Import{Files: files}, figure))
-	for _, want := range []string{"threads differs: 1 in a and b (results 1-5), 2 in b (results 6-10)", "taken days apart, b 2.5 days before a"} {
+	for _, want := range []string{"threads differs: 1 in a and b (results 1-5), 2 in b (results 6-10)", "measured days apart, b 2.5 days before a"} {
 		if !strings.Contains(got, want) {
 			t.Errorf("%q is not said in\n%s", want, got)
 		}
@@ -169,7 +169,7 @@ func TestAMachineThatDriftsIsNoRemarkAboutABlockedRun(t *testing.T) {
 		b[i] *= math.Exp(.01 * float64(i))
 	}
 	got := texts(Run(plan("higher", "cpu", "a", "b"), append(trials("a", a...), trials("b", b...)...), nil, figure))
-	if !strings.Contains(got, "the difference from a has a drift along the blocks") {
+	if !strings.Contains(got, "difference from a: drift over the blocks") {
 		t.Errorf("a drift between the sides: %q", got)
 	}
 }
