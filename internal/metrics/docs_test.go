@@ -42,7 +42,7 @@ func TestTheDocumentationListsAllMetrics(t *testing.T) {
 	before, rest, found := strings.Cut(string(text), begin)
 	have, after, ended := strings.Cut(rest, end)
 	if !found || !ended {
-		t.Fatalf("%s has no place for the table", page)
+		t.Fatalf("%s has no markers of the table", page)
 	}
 	if *update {
 		if err := os.WriteFile(page, []byte(before+begin+table()+end+after), 0o644); err != nil {

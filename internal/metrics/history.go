@@ -20,26 +20,26 @@ import (
 	"tare/internal/verdict"
 )
 
-// Past is a run that has ended, or was cut off.
+// Past is a finished or interrupted run.
 type Past struct {
 	Manifest  rundir.Manifest
 	Plan      *study.Plan
 	Trials    []rundir.Trial
 	Contrasts []verdict.Contrast // at the end
-	// Readings are what the samplers saw in a trial, with the moment at which they
-	// began, each instance by itself; none where nothing was kept. Nil for none
-	// of any trial.
+	// Readings returns the samplers' readings in a trial, one Watching for each
+	// instance; none if the run directory has no readings of the trial. It may be
+	// nil.
 	Readings func(rundir.Trial) ([]Watching, error)
 }
 
-// Watching is what was seen of one instance in a trial.
+// Watching is the readings of one instance in a trial.
 type Watching struct {
 	Began    time.Time
 	Readings []sample.Reading
 }
 
-// Text writes all that a run's values ever were as OpenMetrics, with the times
-// at which they were so. It is the live metrics of the run, played again.
+// Text writes all values of a run's metrics over time as OpenMetrics, with
+// timestamps. It replays the trials through the live metrics.
 func Text(out io.Writer, p Past) error {
 	h := &history{lines: map[*Family]map[string]*line{}}
 	r := opened(p.Manifest, p.Plan, func() time.Time { return h.at })
@@ -50,7 +50,7 @@ func Text(out io.Writer, p Past) error {
 	}
 	trials := slices.DeleteFunc(slices.Clone(p.Trials), func(t rundir.Trial) bool { return t.Ended.IsZero() })
 	if len(trials) == 0 {
-		return fmt.Errorf("no trial of the run has a time, and without one nothing can be put into a time series")
+		return fmt.Errorf("no trial of the run has a timestamp, and OpenMetrics needs one for each value")
 	}
 	for i, t := range trials {
 		if err := h.play(r, p, t); err != nil {
@@ -82,7 +82,8 @@ func usable(m rundir.Manifest) (names []string) {
 	return names
 }
 
-// again notes values that have not changed.
+// again records the current values of families that change rarely, so that they
+// have a point after each trial.
 func (r *Run) again(families ...*Family) {
 	for _, f := range families {
 		for _, s := range r.values.of[f] {
@@ -91,7 +92,7 @@ func (r *Run) again(families ...*Family) {
 	}
 }
 
-// play shows a run what the samplers saw in a trial.
+// play feeds the readings of a trial to the run in the order of their times.
 func (h *history) play(r *Run, p Past, t rundir.Trial) error {
 	var watched []Watching
 	if p.Readings != nil {
@@ -103,30 +104,30 @@ func (h *history) play(r *Run, p Past, t rundir.Trial) error {
 	if len(watched) == 0 && t.Usage != nil {
 		watched = []Watching{ends(t)}
 	}
-	type look struct {
-		at   time.Time
-		seen sample.Reading
-		hear func(sample.Reading)
+	type timed struct {
+		at      time.Time
+		reading sample.Reading
+		update  func(sample.Reading)
 	}
-	var looks []look
+	var readings []timed
 	for _, w := range watched {
-		hear := r.Watch(t.Environment, t.Workload)
-		for _, seen := range w.Readings {
-			looks = append(looks, look{w.Began.Add(time.Duration(seen.Seconds * float64(time.Second))), seen, hear})
+		update := r.Watch(t.Environment, t.Workload)
+		for _, reading := range w.Readings {
+			readings = append(readings, timed{w.Began.Add(time.Duration(reading.Seconds * float64(time.Second))), reading, update})
 		}
 	}
-	slices.SortStableFunc(looks, func(a, b look) int { return a.at.Compare(b.at) })
+	slices.SortStableFunc(readings, func(a, b timed) int { return a.at.Compare(b.at) })
 	c := cell{t.Environment, t.Workload}
-	for _, l := range looks {
-		h.at = l.at
-		l.hear(l.seen)
+	for _, next := range readings {
+		h.at = next.at
+		next.update(next.reading)
 		r.show(c, r.use(c.environment, c.workload))
 	}
 	return nil
 }
 
-// ends are the two looks that a trial's usage stands for: at the beginning and
-// at the end of the driver, with the mean of what is held in both.
+// ends derives two readings from a trial's usage: at the start and at the end of
+// the driver, with the mean of each gauge in both.
 func ends(t rundir.Trial) Watching {
 	first, last := sample.Reading{}, sample.Reading{Seconds: t.HostSeconds}
 	for _, q := range sample.Quantities {
@@ -139,7 +140,7 @@ func ends(t rundir.Trial) Watching {
 	return Watching{t.Ended.Add(-time.Duration(t.HostSeconds * float64(time.Second))), []sample.Reading{first, last}}
 }
 
-// history is every value that was set, with the moment.
+// history is every value that was set, with its time.
 type history struct {
 	at    time.Time
 	lines map[*Family]map[string]*line
@@ -171,7 +172,8 @@ func (h *history) note(f *Family, labels []string, value float64) {
 	l.points = append(l.points, point{h.at.UnixMilli(), value})
 }
 
-// inOrder are the points by their time, the last word of each moment.
+// inOrder returns the points by time; of several at the same time, the last one
+// that was set.
 func (l *line) inOrder() []point {
 	points := slices.Clone(l.points)
 	slices.SortStableFunc(points, func(a, b point) int { return cmp.Compare(a.at, b.at) })
@@ -184,7 +186,7 @@ func (l *line) inOrder() []point {
 	return kept
 }
 
-// write writes the text, family by family in the order of the list.
+// write writes the text in the order of the list of families.
 func (h *history) write(out io.Writer, run string) error {
 	buffered := bufio.NewWriter(out)
 	for _, f := range families {
@@ -223,7 +225,7 @@ func pairs(names, values []string, run string) (list []*dto.LabelPair) {
 	name, value := RunLabel, run
 	list = append(list, &dto.LabelPair{Name: &name, Value: &value})
 	for i := range names {
-		if values[i] != "" { // an empty label is none
+		if values[i] != "" { // an empty label is the same as an absent one
 			list = append(list, &dto.LabelPair{Name: &names[i], Value: &values[i]})
 		}
 	}

@@ -19,13 +19,13 @@ import (
 	"tare/internal/workload"
 )
 
-// Phase is what a run does.
+// Phase is the state of a run.
 type Phase string
 
 // The phases.
 const (
 	Preparing Phase = "preparing"
-	Waiting   Phase = "waiting" // for a quiet machine
+	Waiting   Phase = "waiting" // until the machine is idle
 	Running   Phase = "running"
 	Done      Phase = "done"
 )
@@ -37,9 +37,8 @@ const undecided = "open"
 
 var verdicts = []string{string(verdict.Slower), string(verdict.Faster), string(verdict.Equivalent), string(verdict.Inconclusive), string(verdict.None), undecided}
 
-// Run is one run with the values that it has now. Whoever executes the run
-// tells it what happens; whoever serves it collects. It may be used from
-// several goroutines.
+// Run is the current metrics of one run: it is updated by the events of the run,
+// and Prometheus collects it. It is safe for concurrent use.
 type Run struct {
 	now       func() time.Time
 	described map[*Family]*prometheus.Desc
@@ -49,14 +48,14 @@ type Run struct {
 	mu     sync.Mutex
 	values values
 	uses   map[cell]*use
-	// before is what trials of earlier sessions took; began is when this
-	// session's first one did, zero before.
+	// before is the time that trials of earlier sessions took; began is the start
+	// of this session's first trial, zero before it.
 	before time.Duration
 	began  time.Time
 }
 
-// New is a run that has just been opened: its plan, and the trials of earlier
-// sessions, where it goes on with one.
+// New returns the metrics of a run that was just opened. earlier are the trials of
+// earlier sessions, if the run is resumed.
 func New(m rundir.Manifest, plan *study.Plan, earlier []rundir.Trial, now func() time.Time) *Run {
 	r := opened(m, plan, now)
 	for _, t := range earlier {
@@ -77,7 +76,7 @@ func opened(m rundir.Manifest, plan *study.Plan, now func() time.Time) *Run {
 	}
 	r.starts = prometheus.NewHistogramVec(prometheus.HistogramOpts{
 		Name: Starts.Name, Help: Starts.Help, ConstLabels: constant,
-		// From a process to a machine that boots in software.
+		// From a process to a virtual machine under software emulation.
 		Buckets: []float64{.005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 120},
 	}, Starts.Labels)
 	r.values.set(RunInfo, 1, plan.Study, plan.Baseline, m.Tare)
@@ -87,7 +86,7 @@ func opened(m rundir.Manifest, plan *study.Plan, now func() time.Time) *Run {
 
 func stamp(t time.Time) float64 { return float64(t.UnixMilli()) / 1000 }
 
-// Enter says what the run does from now on.
+// Enter sets the state of the run.
 func (r *Run) Enter(p Phase) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -99,7 +98,7 @@ func (r *Run) Enter(p Phase) {
 	}
 }
 
-// Progress says how far the run is.
+// Progress sets the progress of the run.
 func (r *Run) Progress(p schedule.Progress) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -115,7 +114,7 @@ func (r *Run) Progress(p schedule.Progress) {
 	r.values.known(End, stamp(now.Add(p.Remaining)), p.Remaining > 0)
 }
 
-// Trying says that a trial begins.
+// Trying records the start of a trial.
 func (r *Run) Trying(s schedule.Slot) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -124,7 +123,7 @@ func (r *Run) Trying(s schedule.Slot) {
 	r.values.set(TryingSince, stamp(r.now()))
 }
 
-// Tried says that a trial ended, and what the contrasts are now.
+// Tried records the end of a trial, and the contrasts after it.
 func (r *Run) Tried(t rundir.Trial, contrasts []verdict.Contrast) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -138,14 +137,14 @@ func (r *Run) Tried(t rundir.Trial, contrasts []verdict.Contrast) {
 		r.starts.WithLabelValues(t.Environment).Observe(took)
 		v.set(LastStart, took, t.Environment)
 	}
-	if !t.Traced { // its figures are of a watched kernel
+	if !t.Traced { // tracing distorts its metrics
 		r.measured(t)
 	}
 	r.settle(t)
 	r.judge(contrasts)
 }
 
-// measured takes in the figures of a trial.
+// measured sets the metrics that a trial measured.
 func (r *Run) measured(t rundir.Trial) {
 	v := &r.values
 	if t.Status == rundir.OK {
@@ -163,7 +162,7 @@ func (r *Run) measured(t rundir.Trial) {
 	}
 }
 
-// judge takes in the contrasts as they are.
+// judge sets the metrics of the contrasts.
 func (r *Run) judge(contrasts []verdict.Contrast) {
 	if len(contrasts) == 0 {
 		return
@@ -197,7 +196,7 @@ func (r *Run) judge(contrasts []verdict.Contrast) {
 
 func finite(x float64) bool { return !math.IsNaN(x) && !math.IsInf(x, 0) }
 
-// Describe and Collect make a run something that Prometheus collects.
+// Describe and Collect implement prometheus.Collector.
 func (r *Run) Describe(out chan<- *prometheus.Desc) {
 	for f, d := range r.described {
 		if f != Starts {
@@ -207,7 +206,7 @@ func (r *Run) Describe(out chan<- *prometheus.Desc) {
 	r.starts.Describe(out)
 }
 
-// Collect hands out the values as they are now.
+// Collect sends the current values.
 func (r *Run) Collect(out chan<- prometheus.Metric) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -228,7 +227,7 @@ func (r *Run) Collect(out chan<- prometheus.Metric) {
 	r.starts.Collect(out)
 }
 
-// String says in a line what the run does, for people.
+// String is the state of the run in one line.
 func (r *Run) String() string {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -5,24 +5,25 @@ import (
 	"tare/internal/sample"
 )
 
-// cell is what resource use is added up for.
+// cell is one environment with one workload: resource use is summed by cell.
 type cell struct{ environment, workload string }
 
-// use is what trials of a cell used: those that ended, and the one under way. A
-// meter counts from 0 in every trial, and a counter must never fall.
+// use is the resource use of a cell: of the trials that ended, and of the current
+// one. A meter counts from 0 in every trial, and a Prometheus counter must not
+// decrease.
 type use struct {
 	ended   []total  // by quantity
 	watched float64  // seconds, in trials that ended
-	meters  []*meter // of the instances of the trial under way
+	meters  []*meter // of the instances of the current trial
 }
 
-// meter is one instance as it was last seen.
+// meter is the last reading of one instance.
 type meter struct {
 	last        sample.Reading
 	seen, ended bool
 }
 
-// total is a sum of which nothing may be known.
+// total is a sum; known is false as long as nothing was added.
 type total struct {
 	value float64
 	known bool
@@ -38,9 +39,9 @@ func (r *Run) use(environment, workload string) *use {
 	return r.uses[c]
 }
 
-// Watch is asked for one more instance of a trial, and gives who is to hear
-// what the sampler sees of it. Hearing is quick, as there may be many instances
-// and a hundred looks a second: sums are made when somebody asks for them.
+// Watch adds an instance to the current trial and returns the function that
+// receives its readings. The function only stores the reading, since there may be
+// many instances and a hundred readings per second; sums are computed by Collect.
 func (r *Run) Watch(environment, workload string) func(sample.Reading) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -55,8 +56,8 @@ func (r *Run) Watch(environment, workload string) func(sample.Reading) {
 	}
 }
 
-// show sets the series of a cell: what ended trials used and, on top, what the
-// instances of the one under way have used so far.
+// show sets the series of a cell: the usage of finished trials plus that of the
+// current one.
 func (r *Run) show(c cell, u *use) {
 	if watched := u.watched + u.sinceBegun(); watched > 0 {
 		r.values.set(Watched, watched, c.environment, c.workload)
@@ -73,7 +74,7 @@ func (r *Run) show(c cell, u *use) {
 	}
 }
 
-// sinceBegun is how long the trial under way has been watched.
+// sinceBegun is for how long the current trial has been sampled.
 func (u *use) sinceBegun() (seconds float64) {
 	for _, m := range u.meters {
 		seconds = max(seconds, m.last.Seconds)
@@ -81,7 +82,7 @@ func (u *use) sinceBegun() (seconds float64) {
 	return seconds
 }
 
-// now adds up what the instances of the trial under way have of a quantity.
+// now sums a quantity over the instances of the current trial.
 func (u *use) now(q sample.Quantity) (sum total) {
 	for _, m := range u.meters {
 		if !m.seen {
@@ -94,10 +95,10 @@ func (u *use) now(q sample.Quantity) (sum total) {
 	return sum
 }
 
-// settle ends the trial under way: what it used is added to that of the earlier
-// ones, and what it held is held no more. Where the trial's usage and the looks
-// differ, the larger one counts: the usage has the last moment too, and of an
-// instance on another host it is all that there is.
+// settle ends the current trial: its usage is added to that of the earlier ones,
+// and its gauges are dropped. If the trial's usage and the readings differ, the
+// larger value counts: the usage includes the time after the last reading, and
+// readings from another host may be lost.
 func (r *Run) settle(t rundir.Trial) {
 	c := cell{t.Environment, t.Workload}
 	u := r.use(c.environment, c.workload)
@@ -126,7 +127,7 @@ func (r *Run) settle(t rundir.Trial) {
 	r.show(c, u)
 }
 
-// absent says which quantities the last trial has no figure of, and why.
+// absent sets the quantities that the last trial has no value of, with the reason.
 func (r *Run) absent(c cell, u *sample.Usage) {
 	r.values.drop(Absent, c.environment, c.workload)
 	for _, q := range sample.Quantities {
@@ -136,8 +137,8 @@ func (r *Run) absent(c cell, u *sample.Usage) {
 	}
 }
 
-// around takes in what is known when a trial ends: who used the processor, the
-// whole machine, and the sampler.
+// around sets the metrics whose values are known when a trial ends: CPU time by
+// process, the totals of the machine, and the cost of the sampler.
 func (r *Run) around(c cell, u *sample.Usage) {
 	v := &r.values
 	for _, p := range u.Parts {
@@ -147,7 +148,8 @@ func (r *Run) around(c cell, u *sample.Usage) {
 		for charged, f := range map[string]sample.Figure{
 			"watched": h.Watched, "tare": h.Tare, "others": h.Others, "kernel_threads": h.KernelThreads, "unattributed": h.Unattributed,
 		} {
-			// What is left over may come out below 0, by the kernel's ticks.
+			// Unattributed time is a difference, and can be negative by the
+			// granularity of the kernel's ticks.
 			if f.Missing == "" {
 				v.add(HostCPU, max(f.Value, 0), c.environment, charged)
 			}
@@ -165,7 +167,7 @@ func (r *Run) around(c cell, u *sample.Usage) {
 	}
 }
 
-// ofUsage is where a trial's usage has the quantity: the total of a counter,
+// ofUsage maps a quantity to its field of a trial's usage: the total of a counter,
 // the mean of a gauge.
 var ofUsage = map[string]func(*sample.Usage) sample.Figure{
 	"cpu":              func(u *sample.Usage) sample.Figure { return u.CPU() },

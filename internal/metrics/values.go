@@ -7,11 +7,11 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// values are the series of all families, as they are now.
+// values are the current series of all families.
 type values struct {
 	of map[*Family]map[string]*series
-	// changed hears of every value that is set, also of one that was so before;
-	// nil for nobody.
+	// changed, if not nil, is called for every value that is set, also if it is
+	// the same as before.
 	changed func(f *Family, labels []string, value float64)
 }
 
@@ -51,8 +51,8 @@ func (v *values) add(f *Family, value float64, labels ...string) {
 	v.set(f, v.at(f, labels).value+value, labels...)
 }
 
-// drop forgets the series of a family whose first labels these are: what is no
-// longer so is absent, not 0.
+// drop removes the series of a family whose first labels are these: a value that
+// no longer exists is absent, not 0.
 func (v *values) drop(f *Family, first ...string) {
 	for key, s := range v.of[f] {
 		if slices.Equal(s.labels[:len(first)], first) {
@@ -61,7 +61,7 @@ func (v *values) drop(f *Family, first ...string) {
 	}
 }
 
-// known sets a value, or forgets it where there is none.
+// known sets a value, or removes it if it is not known.
 func (v *values) known(f *Family, value float64, known bool, labels ...string) {
 	if known {
 		v.set(f, value, labels...)
@@ -70,7 +70,7 @@ func (v *values) known(f *Family, value float64, known bool, labels ...string) {
 	}
 }
 
-// optional sets a value that may not be there.
+// optional sets a value, or removes it if it is nil.
 func (v *values) optional(f *Family, value *float64, labels ...string) {
 	if value == nil {
 		v.drop(f, labels...)
@@ -79,8 +79,8 @@ func (v *values) optional(f *Family, value *float64, labels ...string) {
 	}
 }
 
-// one sets the series of the label's value that is the case to 1, and those of
-// the other ones to 0.
+// one sets the series with the label value `is` to 1, and those with the other
+// values of all to 0.
 func (v *values) one(f *Family, all []string, is string, labels ...string) {
 	for _, name := range all {
 		value := 0.0
@@ -91,7 +91,7 @@ func (v *values) one(f *Family, all []string, is string, labels ...string) {
 	}
 }
 
-// collect hands out all series.
+// collect sends all series.
 func (v *values) collect(described map[*Family]*prometheus.Desc, out chan<- prometheus.Metric) {
 	for f, all := range v.of {
 		kind := prometheus.GaugeValue

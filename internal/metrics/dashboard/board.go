@@ -2,16 +2,15 @@ package dashboard
 
 import "tare/internal/metrics"
 
-// board is a dashboard in the making: panels are put one after another, from
-// left to right and down.
+// board builds a dashboard: panels are placed from left to right, line by line.
 type board struct {
 	live   bool
 	panels []panel
 	x, y   int
-	height int // of the line of panels that is being filled
+	height int // of the current line of panels
 }
 
-// The width of a dashboard, and the heights of what is on it.
+// The width of a dashboard, and the heights of its panels.
 const (
 	columns = 24
 	small   = 4
@@ -48,7 +47,7 @@ func (b *board) stat(title string, w int, unit, legend, expression, text string)
 }
 
 func (b *board) graph(title string, w int, unit, legendFormat, expression string) {
-	// Trials are points with nothing known between them.
+	// Trials are points without values between them.
 	points := "auto"
 	if !b.live {
 		points = "always"
@@ -62,7 +61,7 @@ func (b *board) graph(title string, w int, unit, legendFormat, expression string
 	}, w, large)
 }
 
-// table shows several queries as one table, a column of figures each.
+// table shows several queries as one table, with a column for each.
 func (b *board) table(title string, w int, expressions []string, hidden map[string]bool, names map[string]string) {
 	p := panel{
 		Type: "table", Title: title, Datasource: source, Options: tableOptions{ShowHeader: true},
@@ -78,7 +77,7 @@ func (b *board) table(title string, w int, expressions []string, hidden map[stri
 	b.place(p, w, large)
 }
 
-// page is the finished dashboard with its variables.
+// page returns the dashboard with its variables.
 func (b *board) page(uid, title, about, refresh string, time span) Dashboard {
 	ofRun := metrics.RunInfo.Name
 	return Dashboard{
@@ -94,13 +93,13 @@ func (b *board) page(uid, title, about, refresh string, time span) Dashboard {
 	}
 }
 
-// choice is a variable whose values are those of a label.
+// choice returns a variable whose values are those of a label.
 func choice(name, label, query string, several bool) variable {
 	v := variable{Type: "query", Name: name, Label: label, Query: variableQuery{query, name}, Datasource: source, Refresh: 2, Sort: 1}
 	if several {
 		v.Multi, v.IncludeAll, v.AllValue, v.Current = true, true, ".*", &current{"All", "$__all"}
 	} else {
-		v.Sort = 2 // the last run first: names end in the time
+		v.Sort = 2 // the latest run first: names end in the time
 	}
 	return v
 }

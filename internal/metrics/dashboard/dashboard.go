@@ -1,8 +1,8 @@
-// Package dashboard makes the Grafana dashboards of tare's metrics, from the
-// same lists as the metrics themselves: one for the run that is under way, one
-// for runs that have ended. The files in monitoring/ are what it makes.
+// Package dashboard generates the Grafana dashboards of tare's metrics, from the
+// same families as the metrics: one for a run in progress, one for finished runs.
+// The files in monitoring/ are its output.
 //
-// It must not know where metrics come from, nor whether there is a Grafana.
+// It must not know where metrics come from, nor whether Grafana is running.
 package dashboard
 
 import (
@@ -20,7 +20,7 @@ func Files() map[string]Dashboard {
 	return map[string]Dashboard{"tare-live.json": Live(), "tare-runs.json": Runs()}
 }
 
-// Live is the dashboard of the run that is under way.
+// Live is the dashboard of a run in progress.
 func Live() Dashboard {
 	b := &board{live: true}
 	b.progress()
@@ -29,7 +29,7 @@ func Live() Dashboard {
 	b.use()
 	b.around()
 	b.machine()
-	return b.page("tare-live", "tare: the run under way", "What tare run --listen serves: progress, verdicts, and what each environment uses.", "5s", span{"now-15m", "now"})
+	return b.page("tare-live", "tare: the run in progress", "Metrics of tare run --listen: progress, verdicts, and the resource use of each environment.", "5s", span{"now-15m", "now"})
 }
 
 // Runs is the dashboard of runs that have ended.
@@ -39,7 +39,7 @@ func Runs() Dashboard {
 	b.trials()
 	b.use()
 	b.around()
-	return b.page("tare-runs", "tare: finished runs", "What tare report --format openmetrics writes, taken up by promtool tsdb create-blocks-from openmetrics. Choose a time range with the run in it.", "", span{"now-24h", "now"})
+	return b.page("tare-runs", "tare: finished runs", "Output of tare report --format openmetrics, imported by promtool tsdb create-blocks-from openmetrics. Choose a time range that includes the run.", "", span{"now-24h", "now"})
 }
 
 // JSON is the file of a dashboard.
@@ -63,11 +63,11 @@ func (d Dashboard) Queries() map[string][]string {
 	return all
 }
 
-// byRun is what the variable at the top of a dashboard chooses by.
+// byRun selects the run that the variable of the dashboard names.
 const byRun = `run="$run"`
 
-// selects is a family's selector by what the user chose, as far as it has the
-// labels.
+// selects returns a family's selector by the variables of the dashboard, as far as
+// the family has the labels.
 func selects(f *metrics.Family, more ...string) string {
 	chosen := []string{byRun}
 	for _, label := range f.Labels {
@@ -78,7 +78,7 @@ func selects(f *metrics.Family, more ...string) string {
 	return f.Name + "{" + strings.Join(append(chosen, more...), ",") + "}"
 }
 
-// now is a selector's last value: of a run that has ended, the last one in the
+// now returns the last value of a selector; for a finished run, the last one in the
 // time range.
 func (b *board) now(selector string) string {
 	if b.live {
@@ -89,22 +89,22 @@ func (b *board) now(selector string) string {
 
 func (b *board) progress() {
 	b.row("The run")
-	b.stat("Doing", 4, "", "{{state}}", selects(metrics.State)+" == 1", "name")
-	b.stat("Block", 4, "", "under way", selects(metrics.BlockNow), "value")
-	b.stat("Verdicts in", 4, "", "in", "sum("+selects(metrics.Verdicts, `verdict!="open"`)+")", "value")
+	b.stat("State", 4, "", "{{state}}", selects(metrics.State)+" == 1", "name")
+	b.stat("Block", 4, "", "current", selects(metrics.BlockNow), "value")
+	b.stat("Verdicts decided", 4, "", "decided", "sum("+selects(metrics.Verdicts, `verdict!="open"`)+")", "value")
 	b.stat("Verdicts open", 4, "", "open", selects(metrics.Verdicts, `verdict="open"`), "value")
 	b.stat("Time spent", 4, "s", "elapsed", selects(metrics.Elapsed), "value")
-	b.stat("Ends at the latest", 4, "dateTimeFromNow", "end", selects(metrics.End)+" * 1000", "value")
-	b.table("The trial under way", 12, []string{"max by (environment, workload, level, block) (" + selects(metrics.Trying) + ")"},
+	b.stat("Latest end", 4, "dateTimeFromNow", "end", selects(metrics.End)+" * 1000", "value")
+	b.table("Current trial", 12, []string{"max by (environment, workload, level, block) (" + selects(metrics.Trying) + ")"},
 		map[string]bool{"Time": true, "Value": true}, nil)
-	b.graph("Trials that ended", 12, "", "{{status}}", "sum by (status) ("+selects(metrics.Trials)+")")
+	b.graph("Finished trials", 12, "", "{{status}}", "sum by (status) ("+selects(metrics.Trials)+")")
 }
 
 func (b *board) contrasts() {
 	b.row("Contrasts on primary metrics")
 	by := "max by (environment, workload, level, metric, part) ("
 	primary := func(f *metrics.Family) string { return b.now(selects(f, `primary="true"`)) }
-	b.table("Against the baseline", 24, []string{
+	b.table("Compared with the baseline", 24, []string{
 		by + primary(metrics.Ratio) + ")",
 		by + primary(metrics.Low) + ")",
 		by + primary(metrics.High) + ")",
@@ -118,18 +118,18 @@ func (b *board) contrasts() {
 func (b *board) trials() {
 	b.row("Trials")
 	b.graph("Metrics", 12, "", "{{workload}} {{level}} {{metric}} ({{unit}}) {{environment}}", selects(metrics.Metric, `metric=~"$metric"`))
-	b.graph("Starts", 6, "s", "{{environment}}", selects(metrics.LastStart))
+	b.graph("Start time", 6, "s", "{{environment}}", selects(metrics.LastStart))
 	b.graph("Waiting for a resource", 6, "percentunit", "{{resource}}", selects(metrics.Pressure))
 	if b.live {
-		b.graph("Median start", 12, "s", "{{environment}}",
+		b.graph("Median start time", 12, "s", "{{environment}}",
 			"histogram_quantile(0.5, sum by (environment, le) ("+metrics.Starts.Name+`_bucket{run="$run",environment=~"$environment"}))`)
 	}
-	b.graph("How fast the machine is: a loop of equal work before each block", 12, "s", "loop", selects(metrics.Canary))
+	b.graph("Speed of the machine: run time of the calibration loop before each block", 12, "s", "loop", selects(metrics.Canary))
 }
 
-// use has one panel for every quantity that is watched.
+// use has one panel for every quantity of resource use.
 func (b *board) use() {
-	b.row("Resource use by environment, while it is watched")
+	b.row("Resource use by environment, while it is sampled")
 	watched := "sum by (environment) (rate(" + selects(metrics.Watched) + "[$__rate_interval]))"
 	for i, q := range sample.Quantities {
 		f := metrics.Uses[i]
@@ -143,34 +143,34 @@ func (b *board) use() {
 	}
 }
 
-// units are Grafana's, of what is held and of a rate. Seconds a second are a
-// share: processors in use, or of the time waited.
+// units are Grafana's, for gauges and for rates. Seconds per second are a number:
+// CPUs in use, or the share of time spent waiting.
 var units = map[string]struct{ held, rate string }{
 	"s": {"s", "none"}, "B": {"bytes", "Bps"}, "1": {"short", "cps"},
 }
 
-// around has what is known when trials end.
+// around has the metrics whose values are known when a trial ends.
 func (b *board) around() {
-	b.row("Who used the processor, and what the watching cost")
+	b.row("CPU time by process, and the cost of the sampler")
 	watched := "sum by (environment) (" + b.now(selects(metrics.Watched)) + ")"
-	b.graph("Processors in use by part of the environment, over the run so far", 12, "none", "{{environment}} {{role}} {{process}}",
+	b.graph("CPUs in use by process of the environment, mean over the run", 12, "none", "{{environment}} {{role}} {{process}}",
 		"sum by (environment, role, process) ("+selects(metrics.PartCPU)+") / on (environment) group_left () sum by (environment) ("+selects(metrics.Watched)+")")
-	b.graph("Processors in use on the machine by who is charged, over the run so far", 12, "none", "{{environment}} {{charged}}",
+	b.graph("CPUs in use on the machine by what they are charged to, mean over the run", 12, "none", "{{environment}} {{charged}}",
 		"sum by (environment, charged) ("+selects(metrics.HostCPU)+") / on (environment) group_left () sum by (environment) ("+selects(metrics.Watched)+")")
-	b.stat("The sampler's share of a processor", 8, "percentunit", "{{environment}}",
+	b.stat("CPU use of the sampler", 8, "percentunit", "{{environment}}",
 		"sum by (environment) ("+b.now(selects(metrics.SamplerCPU))+") / "+watched, "value_and_name")
-	b.stat("A pass of the sampler", 8, "s", "{{environment}}",
+	b.stat("Mean duration of a sampler pass", 8, "s", "{{environment}}",
 		b.now(selects(metrics.SamplerTime))+" / "+b.now(selects(metrics.SamplerPasses)), "value_and_name")
 	b.stat("Energy", 8, "joule", "{{environment}}", b.now(selects(metrics.Energy)), "value_and_name")
 }
 
 func (b *board) machine() {
 	b.row("The machine, and tare itself")
-	b.graph("Time in which something waited", 8, "percentunit", "{{resource}}", "rate("+selects(metrics.Stall)+"[$__rate_interval])")
-	b.graph("tare's own processor time", 8, "none", "tare", "rate(process_cpu_seconds_total{"+ofProcess+"}[$__rate_interval])")
-	b.graph("tare's own memory", 8, "bytes", "resident", "process_resident_memory_bytes{"+ofProcess+"}")
+	b.graph("Pressure of the machine (PSI, some)", 8, "percentunit", "{{resource}}", "rate("+selects(metrics.Stall)+"[$__rate_interval])")
+	b.graph("CPU use of tare", 8, "none", "tare", "rate(process_cpu_seconds_total{"+ofProcess+"}[$__rate_interval])")
+	b.graph("Memory of tare", 8, "bytes", "resident", "process_resident_memory_bytes{"+ofProcess+"}")
 }
 
-// ofProcess chooses the process that serves the run: its own metrics know no
-// run.
+// ofProcess selects the process that serves the metrics: its process metrics have
+// no run label.
 const ofProcess = `job="tare"`

@@ -18,6 +18,7 @@ import (
 	"tare/internal/rundir"
 	"tare/internal/schedule"
 	"tare/internal/testing/metricstest"
+	"tare/internal/testing/needs"
 	"tare/internal/testing/prometheustest"
 )
 
@@ -26,7 +27,7 @@ import (
 var update = flag.Bool("update", false, "write the dashboards")
 
 const (
-	repository = "../.."
+	repository = "../../.."
 	folder     = repository + "/monitoring/dashboards"
 )
 
@@ -51,13 +52,13 @@ func TestTheCommittedFilesAreWhatTheListsGive(t *testing.T) {
 	}
 }
 
-// filled puts in what Grafana does for its variables.
+// filled replaces the variables as Grafana does.
 func filled(expression string) string {
 	return strings.NewReplacer("$run", metricstest.Name, "$environment", ".*", "$workload", ".*", "$metric", ".*",
 		"$__rate_interval", "1m", "$__range", "1h").Replace(expression)
 }
 
-// begun is a listener that knows everything that one can know of a run.
+// begun is a listener with a value for every metric of a run.
 func begun(t *testing.T) (*exporter.Listener, func()) {
 	t.Helper()
 	l, err := exporter.Listen("127.0.0.1:0", "test")
@@ -132,16 +133,13 @@ func TestEveryQuantityHasAPanelOnBothDashboards(t *testing.T) {
 // Grafana publishes the types of its dashboards and panels: the compiler holds
 // the files to them, keys and values.
 func TestTheDashboardsAreOfGrafanasOwnTypes(t *testing.T) {
+	needs.Program(t, "node")
 	web := filepath.Join(repository, "web")
 	if _, err := os.Stat(filepath.Join(web, "node_modules", "@grafana", "schema")); err != nil {
 		t.Skip("needs the package @grafana/schema: `npm ci` in web/ has not been run")
 	}
-	node, err := exec.LookPath("node")
-	if err != nil {
-		t.Skip("needs node: package nodejs is not installed")
-	}
 	check := func(files ...string) (string, error) {
-		cmd := exec.Command(node, append([]string{"dashboards.js"}, files...)...)
+		cmd := exec.Command("node", append([]string{"dashboards.js"}, files...)...)
 		cmd.Dir = web
 		out, err := cmd.CombinedOutput()
 		return string(out), err
@@ -157,7 +155,7 @@ func TestTheDashboardsAreOfGrafanasOwnTypes(t *testing.T) {
 	if said, err := check(files...); err != nil {
 		t.Fatalf("%v: %s", err, said)
 	}
-	// And it would notice.
+	// The check detects errors.
 	text, err := os.ReadFile(files[0])
 	if err != nil {
 		t.Fatal(err)

@@ -1,9 +1,9 @@
 package dashboard
 
-// The part of Grafana's dashboard model that is used here. A test holds what is
-// written to Grafana's own types.
+// The subset of Grafana's dashboard model that the dashboards use. A test checks
+// the files against Grafana's own types.
 
-// Dashboard is one page.
+// Dashboard is the JSON model of one dashboard.
 type Dashboard struct {
 	UID           string     `json:"uid"`
 	Title         string     `json:"title"`

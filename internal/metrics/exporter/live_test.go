@@ -27,7 +27,7 @@ func listen(t *testing.T) *exporter.Listener {
 	return l
 }
 
-// get asks for a page, as a program that accepts such an answer.
+// get requests a page with an Accept header.
 func get(t *testing.T, l *exporter.Listener, path, accept string) (status int, kind, text string) {
 	t.Helper()
 	request, err := http.NewRequest("GET", "http://"+l.Address()+path, nil)
@@ -49,7 +49,7 @@ func get(t *testing.T, l *exporter.Listener, path, accept string) (status int, k
 	return response.StatusCode, response.Header.Get("Content-Type"), string(body)
 }
 
-// begin tells a listener of the made-up run, up to the middle of a trial.
+// begin sends a listener the events of the sample run, up to the middle of a trial.
 func begin(l *exporter.Listener) {
 	l.Hear(run.Event{Kind: run.Opened, Run: &rundir.Run{Manifest: metricstest.Manifest(), Plan: metricstest.Plan()}})
 	l.Hear(run.Event{Kind: run.Preparing, Message: "image"})
@@ -144,9 +144,9 @@ func TestMetricsOfTheProgramAreServedBeforeThereIsARun(t *testing.T) {
 func TestAnAddressThatCannotBeHadIsRefusedWithWhatToDo(t *testing.T) {
 	taken := listen(t).Address()
 	for address, want := range map[string]string{
-		taken:            "another program does",
-		"9464":           "needs HOST:PORT",
-		"127.0.0.1":      "needs HOST:PORT",
+		taken:            "the port is in use",
+		"9464":           "want HOST:PORT",
+		"127.0.0.1":      "want HOST:PORT",
 		"192.0.2.1:9464": "choose an address of this machine",
 		"127.0.0.1:port": "choose an address of this machine",
 	} {

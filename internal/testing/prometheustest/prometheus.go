@@ -1,6 +1,5 @@
-// Package prometheustest is the real Prometheus for tests: one that scrapes what
-// a test serves, or reads what a test has put into its storage, and promtool
-// beside it.
+// Package prometheustest runs a real Prometheus in tests, which scrapes a test's
+// exporter or serves existing storage, and promtool.
 package prometheustest
 
 import (
@@ -19,30 +18,28 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"tare/internal/testing/needs"
 )
 
-// patience is how long a test waits for what must come.
-const patience = 60 * time.Second
+// timeout of waiting for Prometheus.
+const timeout = 60 * time.Second
 
 // Server is a Prometheus.
 type Server struct {
 	address string
-	said    *bytes.Buffer
-	ended   chan struct{}
+	stderr  *bytes.Buffer
+	exited  chan struct{}
 }
 
-// Needs skips a test where there is no Prometheus.
+// Needs skips a test if Prometheus is not installed.
 func Needs(t testing.TB) {
 	t.Helper()
-	for _, program := range []string{"prometheus", "promtool"} {
-		if _, err := exec.LookPath(program); err != nil {
-			t.Skipf("needs %s: package prometheus is not installed", program)
-		}
-	}
+	needs.Program(t, "prometheus", "promtool")
 }
 
-// Scrape starts a Prometheus that scrapes an address once a second, as the job
-// tare.
+// Scrape starts a Prometheus that scrapes an address once per second, with the job
+// name tare.
 func Scrape(t testing.TB, target string) *Server {
 	t.Helper()
 	return start(t, t.TempDir(), fmt.Sprintf(`
@@ -53,7 +50,7 @@ scrape_configs:
 `, target))
 }
 
-// Serve starts a Prometheus on a storage that is there already.
+// Serve starts a Prometheus on existing storage.
 func Serve(t testing.TB, storage string) *Server {
 	t.Helper()
 	return start(t, storage, "global: {scrape_interval: 1s}\n")
@@ -66,31 +63,30 @@ func start(t testing.TB, storage, config string) *Server {
 	if err := os.WriteFile(file, []byte(config), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	// A port that was free a moment ago may be taken by the time that Prometheus
-	// asks for it.
+	// The free port may be in use by the time that Prometheus binds it.
 	for range 5 {
-		s := &Server{address: FreeAddress(t), said: &bytes.Buffer{}, ended: make(chan struct{})}
+		s := &Server{address: FreeAddress(t), stderr: &bytes.Buffer{}, exited: make(chan struct{})}
 		cmd := exec.Command("prometheus", "--config.file="+file, "--storage.tsdb.path="+storage,
 			"--storage.tsdb.retention.time=100y", "--web.listen-address="+s.address, "--log.level=warn")
-		cmd.Stderr = s.said
+		cmd.Stderr = s.stderr
 		cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
 		}
-		go func() { cmd.Wait(); close(s.ended) }()
-		t.Cleanup(func() { cmd.Process.Signal(syscall.SIGTERM); <-s.ended })
+		go func() { cmd.Wait(); close(s.exited) }()
+		t.Cleanup(func() { cmd.Process.Signal(syscall.SIGTERM); <-s.exited })
 		if s.ready() {
 			return s
 		}
-		if !strings.Contains(s.said.String(), "address already in use") {
-			t.Fatalf("Prometheus did not come up: %s", s.said)
+		if !strings.Contains(s.stderr.String(), "address already in use") {
+			t.Fatalf("Prometheus did not start: %s", s.stderr)
 		}
 	}
 	t.Fatal("Prometheus found no free port")
 	return nil
 }
 
-// FreeAddress is one of this machine that nobody listened at a moment ago.
+// FreeAddress returns an address of this machine with a port that was free.
 func FreeAddress(t testing.TB) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -101,11 +97,11 @@ func FreeAddress(t testing.TB) string {
 	return l.Addr().String()
 }
 
-// ready waits until it answers; false when it ended instead.
+// ready waits until Prometheus is ready, and returns false if it exits.
 func (s *Server) ready() bool {
 	tick := time.NewTicker(50 * time.Millisecond)
 	defer tick.Stop()
-	for deadline := time.Now().Add(patience); time.Now().Before(deadline); {
+	for deadline := time.Now().Add(timeout); time.Now().Before(deadline); {
 		if response, err := http.Get("http://" + s.address + "/-/ready"); err == nil {
 			response.Body.Close()
 			if response.StatusCode == http.StatusOK {
@@ -113,7 +109,7 @@ func (s *Server) ready() bool {
 			}
 		}
 		select {
-		case <-s.ended:
+		case <-s.exited:
 			return false
 		case <-tick.C:
 		}
@@ -121,13 +117,13 @@ func (s *Server) ready() bool {
 	return false
 }
 
-// Sample is one series of an answer, with its value.
+// Sample is one series of a query result, with its value.
 type Sample struct {
 	Labels map[string]string
 	Value  float64
 }
 
-// Query evaluates an expression at a moment; the zero one is now.
+// Query evaluates an expression at a time; the zero time is now.
 func (s *Server) Query(t testing.TB, expression string, at time.Time) []Sample {
 	t.Helper()
 	form := url.Values{"query": {expression}}
@@ -140,16 +136,16 @@ func (s *Server) Query(t testing.TB, expression string, at time.Time) []Sample {
 			Result json.RawMessage
 		}
 	}
-	s.ask(t, "/api/v1/query", form, &answer)
+	s.get(t, "/api/v1/query", form, &answer)
 	if answer.Status != "success" {
-		t.Fatalf("Prometheus refuses %s: %s", expression, answer.Error)
+		t.Fatalf("Prometheus rejected %s: %s", expression, answer.Error)
 	}
 	var vector []struct {
 		Metric map[string]string
 		Value  [2]any
 	}
 	if err := json.Unmarshal(answer.Data.Result, &vector); err != nil {
-		t.Fatalf("the answer to %s is no vector: %v: %s", expression, err, answer.Data.Result)
+		t.Fatalf("the result of %s is not a vector: %v: %s", expression, err, answer.Data.Result)
 	}
 	var samples []Sample
 	for _, v := range vector {
@@ -162,20 +158,20 @@ func (s *Server) Query(t testing.TB, expression string, at time.Time) []Sample {
 	return samples
 }
 
-// Labels are the values that a label of a selector has in a span of time.
+// Labels returns the values of a label of a selector in a time range.
 func (s *Server) Labels(t testing.TB, label, selector string, from, to time.Time) []string {
 	t.Helper()
 	var answer struct{ Data []string }
-	s.ask(t, "/api/v1/label/"+label+"/values", url.Values{"match[]": {selector},
+	s.get(t, "/api/v1/label/"+label+"/values", url.Values{"match[]": {selector},
 		"start": {strconv.FormatInt(from.Unix(), 10)}, "end": {strconv.FormatInt(to.Unix()+1, 10)}}, &answer)
 	return answer.Data
 }
 
-func (s *Server) ask(t testing.TB, path string, form url.Values, answer any) {
+func (s *Server) get(t testing.TB, path string, form url.Values, answer any) {
 	t.Helper()
 	response, err := http.Get("http://" + s.address + path + "?" + form.Encode())
 	if err != nil {
-		t.Fatalf("%v; Prometheus said: %s", err, s.said)
+		t.Fatalf("%v; stderr of Prometheus: %s", err, s.stderr)
 	}
 	defer response.Body.Close()
 	text, err := io.ReadAll(response.Body)
@@ -187,22 +183,22 @@ func (s *Server) ask(t testing.TB, path string, form url.Values, answer any) {
 	}
 }
 
-// Until asks again and again until the answer is what the test waits for.
+// Until repeats a query until enough accepts the result.
 func (s *Server) Until(t testing.TB, expression string, enough func([]Sample) bool) []Sample {
 	t.Helper()
 	tick := time.NewTicker(100 * time.Millisecond)
 	defer tick.Stop()
 	var last []Sample
-	for deadline := time.Now().Add(patience); time.Now().Before(deadline); <-tick.C {
+	for deadline := time.Now().Add(timeout); time.Now().Before(deadline); <-tick.C {
 		if last = s.Query(t, expression, time.Time{}); enough(last) {
 			return last
 		}
 	}
-	t.Fatalf("%s did not become what the test waits for within %v; the last answer was %v", expression, patience, last)
+	t.Fatalf("%s did not have the expected result within %v; the last result was %v", expression, timeout, last)
 	return nil
 }
 
-// Promtool runs promtool, with a text as its input, and gives what it printed.
+// Promtool runs promtool with the given stdin, and returns its output.
 func Promtool(t testing.TB, input string, args ...string) string {
 	t.Helper()
 	Needs(t)

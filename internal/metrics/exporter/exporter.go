@@ -1,8 +1,8 @@
-// Package exporter serves the metrics of a run while it is under way, for
-// Prometheus and for people with curl. It hears the events of the run and what
-// the samplers see, and ends with the run.
+// Package exporter serves the metrics of a run in progress over HTTP. It receives
+// the events of the run and the readings of the samplers, and stops when the run
+// ends.
 //
-// It must not know how a run is executed, and nothing of the run waits for it.
+// It must not know how a run is executed, and the run never waits for it.
 package exporter
 
 import (
@@ -31,7 +31,7 @@ type Listener struct {
 	registry *prometheus.Registry
 	socket   net.Listener
 	server   *http.Server
-	served   chan struct{} // closed when nothing listens any more
+	served   chan struct{} // closed when the server has stopped
 	run      atomic.Pointer[opened]
 }
 
@@ -40,17 +40,17 @@ type opened struct {
 	name string
 }
 
-// Listen takes the address and begins to serve.
+// Listen binds the address and starts to serve.
 func Listen(address, version string) (*Listener, error) {
 	if _, _, err := net.SplitHostPort(address); err != nil {
-		return nil, fmt.Errorf("%s is no address to listen at: it needs HOST:PORT, such as 127.0.0.1:9464", address)
+		return nil, fmt.Errorf("invalid address %s: want HOST:PORT, such as 127.0.0.1:9464", address)
 	}
 	socket, err := net.Listen("tcp", address)
 	switch {
 	case errors.Is(err, syscall.EADDRINUSE):
-		return nil, fmt.Errorf("cannot listen at %s: another program does, perhaps another run of tare; choose another port, or 0 for one that is free", address)
+		return nil, fmt.Errorf("cannot listen on %s: the port is in use, possibly by another run of tare; choose another port, or 0 for a free one", address)
 	case err != nil:
-		return nil, fmt.Errorf("cannot listen at %s: %w; choose an address of this machine, such as 127.0.0.1:9464", address, err)
+		return nil, fmt.Errorf("cannot listen on %s: %w; choose an address of this machine, such as 127.0.0.1:9464", address, err)
 	}
 	l := &Listener{version: version, socket: socket, served: make(chan struct{}), registry: prometheus.NewRegistry()}
 	build := prometheus.NewGauge(prometheus.GaugeOpts{
@@ -67,22 +67,23 @@ func Listen(address, version string) (*Listener, error) {
 	l.server = &http.Server{Handler: pages, ReadHeaderTimeout: 5 * time.Second, WriteTimeout: 20 * time.Second}
 	go func() {
 		defer close(l.served)
-		l.server.Serve(socket)
+		_ = l.server.Serve(socket)
 	}()
 	return l, nil
 }
 
-// Address is where it listens, with the port that was found where none was
-// chosen.
+// Address returns the address of the listener, with the actual port if port 0 was
+// requested.
 func (l *Listener) Address() string { return l.socket.Addr().String() }
 
-// Local says that only this machine can reach it.
+// Local reports whether the listener is on the loopback interface, which other
+// machines cannot reach.
 func (l *Listener) Local() bool {
 	tcp, ok := l.socket.Addr().(*net.TCPAddr)
 	return ok && tcp.IP.IsLoopback()
 }
 
-// Close stops serving; answers that have begun are finished.
+// Close stops the server; requests in progress are completed.
 func (l *Listener) Close() error {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
@@ -90,12 +91,12 @@ func (l *Listener) Close() error {
 	if err != nil {
 		err = l.server.Close()
 	}
-	// A server that is shut down before it has begun closes its socket only then.
+	// If Shutdown runs before Serve has registered the socket, Serve closes it.
 	<-l.served
 	return err
 }
 
-// Hear takes an event of the run.
+// Hear updates the metrics with an event of the run.
 func (l *Listener) Hear(e run.Event) {
 	if e.Kind == run.Opened {
 		r := metrics.New(e.Run.Manifest, e.Run.Plan, e.Run.Trials, time.Now)
@@ -125,7 +126,8 @@ func (l *Listener) Hear(e run.Event) {
 	}
 }
 
-// Watch gives who hears what the sampler sees of one more instance.
+// Watch returns the function that receives the sampler's readings of one more
+// instance, or nil before a run is opened.
 func (l *Listener) Watch(environment, workload string) func(sample.Reading) {
 	if r := l.run.Load(); r != nil {
 		return r.Watch(environment, workload)
@@ -133,7 +135,7 @@ func (l *Listener) Watch(environment, workload string) func(sample.Reading) {
 	return nil
 }
 
-// index is for people who look at the address.
+// index serves the state of the run as text.
 func (l *Listener) index(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	fmt.Fprintf(w, "tare %s\n", l.version)
@@ -142,5 +144,5 @@ func (l *Listener) index(w http.ResponseWriter, _ *http.Request) {
 	} else {
 		fmt.Fprintln(w, "no run has been opened yet")
 	}
-	fmt.Fprintln(w, "\n/metrics   the run as it is now, for Prometheus")
+	fmt.Fprintln(w, "\n/metrics   current metrics of the run, for Prometheus")
 }

@@ -1,5 +1,5 @@
-// Package metricstest is a run that is made up, in which everything that can
-// be shown is known: two environments, one workload at two levels.
+// Package metricstest is an artificial run with a value for every metric: two
+// environments, one workload at two levels.
 package metricstest
 
 import (
@@ -18,10 +18,10 @@ import (
 // Name of the run.
 const Name = "made-up-20261121-014500"
 
-// Blocks that the run has.
+// Blocks is the number of blocks of the run.
 const Blocks = 12
 
-// Began is when the run did.
+// Began is the start of the run.
 var Began = time.Date(2026, 11, 21, 1, 45, 0, 0, time.UTC)
 
 // Environments and levels of the run.
@@ -56,10 +56,10 @@ func Manifest() rundir.Manifest {
 	return m
 }
 
-// TrialSeconds is how long the driver of each trial runs.
+// TrialSeconds is the duration of the driver in each trial.
 const TrialSeconds = 2
 
-// Trials of the run: docker does a tenth less.
+// Trials of the run: the rate in docker is a tenth lower.
 func Trials() (list []rundir.Trial) {
 	rng := rand.New(rand.NewPCG(3, 5))
 	clock := Began
@@ -94,7 +94,7 @@ func Contrasts(trials []rundir.Trial) []verdict.Contrast {
 	return verdict.Contrasts(Plan(), trials, Manifest().Environments)
 }
 
-// Usage is 1 of everything.
+// Usage has the value 1 for every quantity.
 func Usage() sample.Usage {
 	var u sample.Usage
 	for _, f := range u.Figures() {
@@ -107,8 +107,8 @@ func Usage() sample.Usage {
 	return u
 }
 
-// Reading is a look so long after the first one: of everything that is counted
-// half as many as seconds, and 1 of what is held.
+// Reading returns a reading at a time after the first one: counters are half the
+// number of seconds, gauges are 1.
 func Reading(seconds float64) sample.Reading {
 	r := sample.Reading{Seconds: seconds}
 	for _, q := range sample.Quantities {
