@@ -1,0 +1,190 @@
+// Package progress shows the events of a run while it is under way: one line
+// that is redrawn on a terminal, a line for each milestone in a log, or JSON.
+//
+// It must not know how a run is executed.
+package progress
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/charmbracelet/x/ansi"
+
+	"tare/internal/run"
+	"tare/internal/rundir"
+	"tare/internal/term"
+)
+
+// Display shows events. Close removes what is not to stay on the screen.
+type Display interface {
+	Event(run.Event)
+	Close()
+}
+
+// New returns the display that suits the writer.
+func New(w io.Writer) Display {
+	if _, terminal := term.Width(w); terminal && !term.Dumb() {
+		return &Live{out: w, width: func() int {
+			columns, _ := term.Width(w)
+			return columns
+		}}
+	}
+	return &plain{out: w}
+}
+
+// Quiet shows nothing.
+type Quiet struct{}
+
+// Event ignores the event.
+func (Quiet) Event(run.Event) {}
+
+// Close does nothing.
+func (Quiet) Close() {}
+
+// JSON writes each event as a line of JSON.
+func JSON(w io.Writer) Display { return lines{json.NewEncoder(w)} }
+
+type lines struct{ out *json.Encoder }
+
+func (l lines) Event(e run.Event) { _ = l.out.Encode(e) }
+func (lines) Close()              {}
+
+// plain writes the milestones of a run for a log.
+type plain struct{ out io.Writer }
+
+func (p *plain) Event(e run.Event) {
+	if line := milestone(e); line != "" {
+		fmt.Fprintln(p.out, line)
+	}
+}
+
+func (p *plain) Close() {}
+
+// milestone is the line of an event that a log keeps: blocks, verdicts and
+// failures, but not every trial; "" for other events.
+func milestone(e run.Event) string {
+	switch e.Kind {
+	case run.Preparing, run.Waiting, run.Cleared:
+		return e.Message
+	case run.Skipped:
+		return fmt.Sprintf("skipped: %s %s", e.Environment, e.Message)
+	case run.Block:
+		return blockLine(e)
+	case run.Verdict:
+		return fmt.Sprintf("verdict: %s: %s", joined(e.Contrast.Workload, e.Contrast.Level, e.Contrast.Metric), e.Message)
+	case run.Tried:
+		if e.Trial.Status == rundir.Failed {
+			where := fmt.Sprintf("block %d", e.Trial.Block)
+			if e.Trial.Traced {
+				where = tracedTrials
+			}
+			return fmt.Sprintf("failed: %s, %s in %s: %s", where, joined(e.Trial.Workload, e.Trial.Level), e.Trial.Environment, e.Trial.Reason)
+		}
+	}
+	return ""
+}
+
+// joined are the words that are not empty.
+func joined(words ...string) string {
+	return strings.Join(strings.Fields(strings.Join(words, " ")), " ")
+}
+
+// tracedTrials follow the blocks and belong to none of them.
+const tracedTrials = "traced trials"
+
+func blockLine(e run.Event) string {
+	p := e.Progress
+	if e.Slot.Traced {
+		return tracedTrials + Remaining(", at most ", e)
+	}
+	text := fmt.Sprintf("block %d", e.Slot.Block)
+	if p.MaxBlock > 0 {
+		text += fmt.Sprintf(" of at most %d", p.MaxBlock)
+	}
+	if p.NextLook > 0 {
+		text += fmt.Sprintf(", next interim analysis at %d", p.NextLook)
+	}
+	if all := p.Decided + p.Inconclusive + p.Open; all > 0 {
+		text += fmt.Sprintf(", %d of %d verdicts", p.Decided, all)
+	}
+	return text + Remaining(", at most ", e)
+}
+
+// Remaining is the time that an event says the run takes at most, after a
+// prefix; "" where that is unknown.
+func Remaining(prefix string, e run.Event) string {
+	if e.Progress.Remaining <= 0 {
+		return ""
+	}
+	return fmt.Sprintf("%s%v left", prefix, e.Progress.Remaining.Round(time.Second))
+}
+
+// Live redraws one line at the bottom of a terminal; milestones scroll above it.
+type Live struct {
+	// Line replaces the line of a trial; nil is the usual one.
+	Line func(run.Event) string
+
+	out   io.Writer
+	width func() int
+	shown bool
+}
+
+// Event redraws the line.
+func (l *Live) Event(e run.Event) {
+	if line := milestone(e); line != "" && e.Kind != run.Block && e.Kind != run.Preparing {
+		l.Close()
+		fmt.Fprint(l.out, term.Prose(line, l.width()))
+	}
+	switch e.Kind {
+	case run.Preparing, run.Waiting:
+		l.status(e.Message)
+	case run.Block:
+		l.status(blockLine(e))
+	case run.Trying, run.Tried:
+		if l.Line != nil {
+			l.status(l.Line(e))
+		} else {
+			l.status(trialLine(e))
+		}
+	}
+}
+
+func trialLine(e run.Event) string {
+	p := e.Progress
+	text := fmt.Sprintf("block %d", e.Slot.Block)
+	switch {
+	case e.Slot.Traced:
+		text = tracedTrials
+	case p.MaxBlock > 0:
+		text += fmt.Sprintf("/%d", p.MaxBlock)
+	}
+	text += fmt.Sprintf(" · %s in %s", joined(e.Slot.Workload, e.Slot.Level), e.Slot.Environment)
+	if all := p.Decided + p.Inconclusive + p.Open; all > 0 {
+		text += fmt.Sprintf(" · %d/%d decided", p.Decided, all)
+	}
+	if p.NextLook > 0 && !e.Slot.Traced {
+		text += fmt.Sprintf(" · analysis at %d", p.NextLook)
+	}
+	if p.Failed > 0 {
+		text += fmt.Sprintf(" · %d failed", p.Failed)
+	}
+	return text + Remaining(" · ≤", e)
+}
+
+func (l *Live) status(text string) {
+	l.Close()
+	text, _, _ = strings.Cut(text, "\n")
+	fmt.Fprint(l.out, ansi.Truncate(text, l.width()-1, "…"))
+	l.shown = true
+}
+
+// Close erases the line.
+func (l *Live) Close() {
+	if l.shown {
+		fmt.Fprint(l.out, "\r\x1b[K")
+	}
+	l.shown = false
+}

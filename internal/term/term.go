@@ -1,0 +1,126 @@
+// Package term lays text out for a terminal: its width, lines that are wrapped,
+// and tables.
+//
+// It must not know what the text is about.
+package term
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/charmbracelet/x/ansi"
+	"golang.org/x/term"
+)
+
+// DefaultWidth is used where the output is no terminal, or one that does not
+// report its width.
+const DefaultWidth = 80
+
+// Width returns the number of columns of the writer, and whether it is a
+// terminal.
+func Width(w io.Writer) (columns int, terminal bool) {
+	file, ok := w.(*os.File)
+	if !ok || !term.IsTerminal(int(file.Fd())) {
+		return 0, false
+	}
+	if columns, _, err := term.GetSize(int(file.Fd())); err == nil && columns > 10 {
+		return columns, true
+	}
+	return DefaultWidth, true
+}
+
+// Dumb reports whether $TERM names a terminal that cannot move its cursor.
+func Dumb() bool { return os.Getenv("TERM") == "dumb" }
+
+// Colour reports whether a terminal shows colours: $NO_COLOR (no-color.org) and
+// $TERM decide.
+func Colour() bool {
+	return os.Getenv("NO_COLOR") == "" && !slices.Contains([]string{"", "dumb"}, strings.ToLower(os.Getenv("TERM")))
+}
+
+// Prose wraps a text to the columns and indents continuation lines.
+func Prose(text string, columns int) string {
+	var out strings.Builder
+	for _, given := range strings.Split(text, "\n") {
+		for i, line := range Wrap(given, columns-2) {
+			if i > 0 {
+				out.WriteString("  ")
+			}
+			out.WriteString(line + "\n")
+		}
+	}
+	return out.String()
+}
+
+// Flow wraps paragraphs to the columns. Indented lines are lists or commands and
+// are kept.
+func Flow(text string, columns int) string {
+	var paragraphs []string
+	for _, paragraph := range strings.Split(strings.TrimSpace(text), "\n\n") {
+		var lines []string
+		open := false
+		for _, line := range strings.Split(paragraph, "\n") {
+			indented := strings.TrimLeft(line, " \t") != line
+			if open && !indented {
+				lines[len(lines)-1] += " " + line
+			} else {
+				lines = append(lines, line)
+			}
+			open = !indented
+		}
+		var wrapped []string
+		for _, line := range lines {
+			if strings.TrimLeft(line, " \t") == line {
+				wrapped = slices.Concat(wrapped, Wrap(line, columns))
+			} else {
+				wrapped = append(wrapped, line)
+			}
+		}
+		paragraphs = append(paragraphs, strings.Join(wrapped, "\n"))
+	}
+	return strings.Join(paragraphs, "\n\n")
+}
+
+// Table prints rows in columns. The last column takes the rest of the width and
+// is wrapped.
+func Table(w io.Writer, width int, rows [][]string) {
+	if len(rows) == 0 {
+		return
+	}
+	widths := columnWidths(rows)
+	indent := TableWidth(rows)
+	lastWidth := max(width-indent, 24)
+	for _, row := range rows {
+		var line strings.Builder
+		for i, n := range widths {
+			line.WriteString(row[i] + strings.Repeat(" ", n-ansi.StringWidth(row[i])+2))
+		}
+		last := Wrap(row[len(row)-1], lastWidth)
+		fmt.Fprintln(w, strings.TrimRight(line.String()+last[0], " "))
+		for _, more := range last[1:] {
+			fmt.Fprintln(w, strings.Repeat(" ", indent)+more)
+		}
+	}
+}
+
+// TableWidth is the width of all columns of a table except the last.
+func TableWidth(rows [][]string) int {
+	total := 0
+	for _, n := range columnWidths(rows) {
+		total += n + 2
+	}
+	return total
+}
+
+func columnWidths(rows [][]string) []int {
+	widths := make([]int, len(rows[0])-1)
+	for _, row := range rows {
+		for i := range widths {
+			widths[i] = max(widths[i], ansi.StringWidth(row[i]))
+		}
+	}
+	return widths
+}
