@@ -1,0 +1,116 @@
+package model
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"tare/internal/cost"
+	"tare/internal/rundir"
+	"tare/internal/verdict"
+)
+
+// companion is the metric that is shown with the primary ones.
+const companion = cost.CPU
+
+// VerdictWord is the verdict as it is printed.
+func VerdictWord(c *verdict.Contrast) string {
+	if c.Verdict == verdict.None {
+		return "no verdict"
+	}
+	return string(c.Verdict)
+}
+
+// RangeOnly reports whether a contrast has only a median and a range.
+func RangeOnly(c *verdict.Contrast) bool { return c.Verdict == verdict.None && !c.Unpaired }
+
+// PointEstimate is the log ratio to show: the estimate, or the median of the blocks
+// where there are too few for an estimate with an interval.
+func PointEstimate(c *verdict.Contrast) float64 {
+	if RangeOnly(c) {
+		return c.Middle
+	}
+	return c.Estimate
+}
+
+// IntervalText formats the interval, or the range, named so, if there are too few
+// blocks for an interval.
+func IntervalText(c *verdict.Contrast) string {
+	if RangeOnly(c) && c.N == 0 {
+		return Missing
+	}
+	if RangeOnly(c) {
+		return "range " + Interval(c.Least, c.Most)
+	}
+	return Interval(c.Low, c.High)
+}
+
+// BlockCount formats the number of blocks of a contrast, with the look that gave the
+// verdict or the number of blocks that a verdict would take.
+func BlockCount(c *verdict.Contrast) string {
+	text := fmt.Sprintf("n=%d", c.N)
+	switch {
+	case c.Unpaired && c.Values.N != c.Base.N:
+		text = fmt.Sprintf("n=%d, %d", c.Values.N, c.Base.N)
+	case c.Verdict == verdict.None:
+	case c.Verdict == verdict.Inconclusive:
+		if c.Projection > verdict.FarAway {
+			text += fmt.Sprintf(" of over %d", verdict.FarAway)
+		} else if c.Projection > c.N {
+			text += fmt.Sprintf(" of ~%d", c.Projection)
+		}
+	case c.Look > 0 && c.Look != c.N:
+		text += fmt.Sprintf(" at %d", c.Look)
+	}
+	return text
+}
+
+// Remark is the remark that a verdict needs; "" if it needs none.
+func Remark(c *verdict.Contrast) string {
+	switch {
+	case c.InsideMargin:
+		return "a real difference, inside the margin"
+	case c.Verdict == verdict.None && !slices.ContainsFunc(c.Warnings, func(w verdict.Warning) bool { return w.Code == verdict.FewBlocks }):
+		return c.Reason // few blocks are reported once, in the notes
+	}
+	return ""
+}
+
+// Tails compares the tails over the blocks.
+func Tails(c *verdict.Contrast) string {
+	if c.TailP95 <= 0 || c.TailP99 <= 0 {
+		return Missing
+	}
+	return Change(math.Log(c.TailP95)) + ", " + Change(math.Log(c.TailP99))
+}
+
+// Value is a metric of a trial.
+func Value(t *rundir.Trial, metric string) (float64, bool) {
+	if t.Status != rundir.OK {
+		return 0, false
+	}
+	x, ok := t.Metrics[metric]
+	return x, ok
+}
+
+// noRatio is the reason for values of 0 or less.
+const noRatio = "values of 0 or less have no ratio"
+
+// HasNoRatio reports whether a contrast was given up because of values of 0.
+func HasNoRatio(c *verdict.Contrast) bool {
+	return slices.ContainsFunc(c.Warnings, func(w verdict.Warning) bool { return w.Code == verdict.NotPositive || w.Code == verdict.Zero })
+}
+
+// NoRatioReason is the reason of such a contrast.
+func NoRatioReason(c *verdict.Contrast) string {
+	if c.Warnings[0].Code == verdict.Zero {
+		return c.Reason
+	}
+	return noRatio
+}
+
+// plain reports whether a contrast was given up for no other reason than that the
+// trials of this side lack the metric.
+func plain(c *verdict.Contrast, side string) bool {
+	return c.Reason == "no value from "+side+": the trial has no "+c.Metric
+}

@@ -1,0 +1,60 @@
+package model_test
+
+import (
+	"math"
+	"strconv"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"tare/internal/report/model"
+)
+
+func TestFiguresAreScaledToBeRead(t *testing.T) {
+	for _, c := range []struct {
+		v    float64
+		unit string
+		want string
+	}{
+		{12345, "1/s", "12.3k/s"}, {12345, "requests/s", "12.3k requests/s"}, {.0012, "s", "1.20 ms"},
+		{1.2e-6, "s/op", "1.20 µs/op"}, {310, "us", "310 µs"}, {1500, "ms", "1.50 s"}, {0, "ms", "0 s"},
+		{12 << 20, "B", "12.0 MiB"}, {9400, "MiB/s", "9.18 GiB/s"}, {0, "B", "0 B"}, {999.7, "1/s", "1.00k/s"},
+		{7.3e6, "1/s", "7.30M/s"}, {42, "", "42.0"}, {12.5, "%", "12.5%"}, {math.NaN(), "s", "n/a"}, {math.Inf(1), "s", "n/a"},
+		{2.67e-7, "EUR/kop", "0.267 EUR per billion"}, {9.99e-8, "EUR/kop", "99.9 EUR per trillion"}, {.0042, "EUR/kop", "4.20 EUR per million"}, {1.5, "€/kop", "1.50 € per thousand"},
+		{12345, "USD/kop", "12345 USD per thousand"}, {0, "EUR/kop", "0 EUR per thousand"}, {3.2e-5, "s/kop", "32.0 µs/kop"},
+		{90, "s", "90.0 s"}, {3e-12, "s", "0.00300 ns"}, {2e15, "1/s", "2000T/s"},
+	} {
+		if got := model.Figure(c.v, c.unit); got != c.want {
+			t.Errorf("figure(%v, %q) = %q, want %q", c.v, c.unit, got, c.want)
+		}
+	}
+}
+
+func TestChangesAreShownAsPerCentAndFarOutAsFactors(t *testing.T) {
+	for _, c := range []struct {
+		ratio float64
+		want  string
+	}{
+		{1, "0.0%"}, {1.0001, "0.0%"}, {.9999, "0.0%"}, {1.074, "+7.4%"}, {.69, "-31.0%"}, {2.5, "+150%"}, {12.34, "×12.3"}, {0, "-100%"}, {math.Inf(1), "∞"},
+	} {
+		if got := model.Change(math.Log(c.ratio)); got != c.want {
+			t.Errorf("a ratio of %v is shown as %q, want %q", c.ratio, got, c.want)
+		}
+	}
+	if got := model.Interval(math.Inf(-1), math.Inf(1)); got != "unbounded" {
+		t.Errorf("an interval without ends is shown as %q", got)
+	}
+}
+
+func TestAFigureNeverStraysFromItsValue(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		v := math.Exp(rapid.Float64Range(-15, 25).Draw(t, "log"))
+		unit := rapid.SampledFrom([]string{"s", "1/s", "B", "MiB/s", "requests/s", ""}).Draw(t, "unit")
+		s := model.ScaleFor(v, unit)
+		back, err := strconv.ParseFloat(strings.TrimSuffix(model.Figure(v, unit), s.Suffix), 64)
+		if err != nil || math.Abs(back/s.Factor-v) > .006*v {
+			t.Fatalf("%v %s is shown as %q", v, unit, model.Figure(v, unit))
+		}
+	})
+}

@@ -1,0 +1,141 @@
+package model
+
+import (
+	"fmt"
+	"math"
+	"strings"
+
+	"tare/internal/verdict"
+)
+
+// emulated is the label of a guest that runs under software emulation.
+const emulated = "tcg"
+
+// onlyEmulation is the caution for every environment with that label.
+const onlyEmulation = "this guest ran under software emulation: its results show the cost of emulation, not that of virtual machines with hardware support"
+
+// looksSlower is the wording for unpaired results.
+const looksSlower = "looks slower"
+
+// Headline is the results of one environment as a sentence.
+type Headline struct {
+	Environment string
+	Text        string
+	Caution     string
+}
+
+// Headlines summarises the primary metrics by environment.
+func (v *Report) Headlines() []Headline {
+	var all []Headline
+	for i := range v.Environments {
+		e := &v.Environments[i]
+		if e.Baseline || e.Rung {
+			continue
+		}
+		h := Headline{Environment: e.Shown}
+		if e.Facts.Label == emulated {
+			h.Caution = onlyEmulation
+		}
+		if !e.Ran() {
+			h.Text, h.Caution = "skipped: not usable on this machine", ""
+			all = append(all, h)
+			continue
+		}
+		h.Text = v.sumUp(e)
+		all = append(all, h)
+	}
+	return all
+}
+
+func (v *Report) sumUp(e *Environment) string {
+	counts := map[string]int{}
+	total, without, largest := 0, 0, 0.0
+	var most *verdict.Contrast
+	for _, w := range v.Workloads {
+		for _, l := range w.Levels {
+			for _, m := range l.Metrics {
+				if !m.Primary {
+					continue
+				}
+				c := m.Cells[v.cellIndex(e)].Contrast
+				if c == nil {
+					without++
+					continue
+				}
+				total++
+				word := VerdictWord(c)
+				if c.Unpaired {
+					word = c.Reason
+				}
+				counts[word]++
+				if cost := costOf(c); (word == "slower" || word == looksSlower) && (most == nil || cost > largest) {
+					largest, most = cost, c
+				}
+			}
+		}
+	}
+	if total == 0 {
+		return "no comparison has a result"
+	}
+	var parts []string
+	for _, word := range []string{"slower", "faster", "equivalent", "inconclusive", looksSlower, "looks faster", "looks equivalent", "looks undecided", "too few results for an interval", "no verdict"} {
+		if counts[word] == 0 {
+			continue
+		}
+		text := fmt.Sprintf("%s in %d", word, counts[word])
+		if len(parts) == 0 {
+			text += fmt.Sprintf(" of %s", Counted(total, "comparison", "comparisons"))
+		}
+		if word == "slower" || word == looksSlower {
+			text += fmt.Sprintf(" (largest in %s: %s)", LevelTitle(most.Workload, most.Level), Change(most.Estimate))
+		}
+		parts = append(parts, text)
+	}
+	if without > 0 {
+		parts = append(parts, fmt.Sprintf("no value in %d", without))
+	}
+	return strings.Join(parts, ", ")
+}
+
+// cellIndex is the index of an environment among the cells, which leave out the
+// baseline.
+func (v *Report) cellIndex(e *Environment) int {
+	i := 0
+	for _, other := range v.Environments[:e.Index] {
+		if !other.Baseline && !other.Rung {
+			i++
+		}
+	}
+	return i
+}
+
+// costOf is the log ratio of a contrast in the direction that is worse.
+func costOf(c *verdict.Contrast) float64 {
+	if c.Better == "higher" {
+		return -c.Estimate
+	}
+	return c.Estimate
+}
+
+// Margin is the plan's margin as a log ratio.
+func (v *Report) Margin() float64 { return math.Log1p(float64(v.Plan.Design.Margin)) }
+
+// Overview is the run in one line: how much of it there is.
+func (v *Report) Overview() string {
+	parts := []string{
+		"baseline " + v.Plan.Baseline,
+		Counted(v.Blocks, "block", "blocks"),
+		Counted(len(v.Trials), "trial", "trials"),
+	}
+	if v.Manifest.Import != nil {
+		parts = []string{"imported", parts[0], Counted(len(v.Trials), "result", "results")}
+	}
+	if v.Bad > 0 {
+		parts = append(parts, fmt.Sprintf("%d failed", v.Bad))
+	}
+	if v.Out > 0 {
+		parts = append(parts, fmt.Sprintf("%d skipped", v.Out))
+	}
+	d := v.Plan.Design
+	return strings.Join(append(parts, "margin "+d.Margin.String(), d.Confidence.String()+" intervals"), ", ")
+}

@@ -1,0 +1,53 @@
+// Package model arranges what a run found for reading: every value that a report
+// shows, with its reason where there is none, in the order of the study. It is a
+// pure function of the run directory: the same directory gives the same report,
+// so nothing here reads a clock, draws a random number or depends on the order
+// of a map.
+//
+// It must not decide anything: estimates, intervals and verdicts come from
+// package verdict, and what happened comes from package rundir. It must not know
+// any format: formats import it, never the other way round.
+package model
+
+import (
+	"tare/internal/parity"
+	"tare/internal/rundir"
+	"tare/internal/score"
+	"tare/internal/study"
+	"tare/internal/verdict"
+)
+
+// Input is a run with its verdicts.
+type Input struct {
+	Manifest  rundir.Manifest
+	Plan      *study.Plan
+	Trials    []rundir.Trial
+	Traced    []rundir.Trial // traced trials, which are slower: evidence only, no metrics
+	Contrasts []verdict.Contrast
+	// Parity compares each environment with its baseline; nil without fingerprints.
+	Parity []parity.Comparison
+	// Samples returns the time series of the instances of a trial; nil if none were
+	// kept.
+	Samples func(rundir.Trial) ([]rundir.Watched, error)
+	// Score is the score sheet of the run; nil without a profile.
+	Score *score.Sheet
+	// Against compares a published study with the run; nil for none.
+	Against *Against
+	// Folder is the run directory. No format depends on it, so that a copied run
+	// gives the same report.
+	Folder string
+}
+
+// Of returns the input of the reports of a run. A contrast that a confound affects
+// has a warning.
+func Of(r *rundir.Run, contrasts []verdict.Contrast) Input {
+	fair := Fairness(r)
+	return Input{Manifest: r.Manifest, Plan: r.Plan, Trials: r.Trials, Traced: r.Traced, Contrasts: fair.Mark(contrasts), Parity: fair.All(), Samples: r.ReadSamples, Folder: r.Folder}
+}
+
+// Options are the settings of a format.
+type Options struct {
+	Width  int  // columns; 0 means 80
+	Colour bool // in addition to words, never instead of them
+	All    bool // every metric, not only the primary ones and what operations cost
+}

@@ -1,0 +1,136 @@
+package model
+
+import (
+	"fmt"
+	"sort"
+	"strconv"
+	"strings"
+	"time"
+
+	"tare/internal/study"
+)
+
+// Fact is one line about how the run was made.
+type Fact struct {
+	Name, Text string
+	Code       bool
+}
+
+// Made lists what is needed to repeat the run.
+func (v *Report) Made() []Fact {
+	if v.Manifest.Import != nil {
+		return v.importedFrom()
+	}
+	m, d := v.Manifest, v.Plan.Design
+	facts := []Fact{
+		{"command", commandLine(m.Command), true},
+		{"study", v.Plan.Study + " (" + v.Plan.Origin + ")", false},
+		{"tare", m.Tare, false},
+		{"seed", strconv.FormatUint(v.Plan.Seed, 10), true},
+		{"started", m.Created.UTC().Format(time.RFC3339), false},
+		{"machine", fmt.Sprintf("%s, %s, %s of memory", m.Machine.CPU, Counted(m.Machine.Cores, "core", "cores"), Figure(float64(m.Machine.Memory), "B")), false},
+		{"system", system(v), false},
+		{"image", strings.TrimSpace(m.Image.Name + " " + m.Image.Digest), true},
+		{"limits", Limits(v.Plan.Limits), false},
+	}
+	if len(v.Plan.Pin) > 0 {
+		facts = append(facts, Fact{"pinned", Pinned(v.Plan.Pin), false})
+	}
+	for _, e := range v.Environments {
+		for _, own := range e.Own() {
+			facts = append(facts, Fact{"only in " + e.Shown, own, true})
+		}
+	}
+	if v.Plan.Price != nil {
+		facts = append(facts, Fact{"price", v.Plan.Price.String(), false})
+	}
+	if watched := v.Plan.Sampling.Words(); watched != "" {
+		facts = append(facts, Fact{"sampling", watched, false})
+	}
+	return append(facts,
+		Fact{"design", design(d, v.Plan.Workloads), false},
+		Fact{"sessions", sessions(v), false})
+}
+
+func system(v *Report) string {
+	m := v.Manifest.Machine
+	text := fmt.Sprintf("%s, Linux %s, cgroups %s", m.Distribution, m.Kernel, m.Cgroups)
+	if m.Virtualised != "" {
+		text += ", virtualised (" + m.Virtualised + ")"
+	}
+	return text
+}
+
+func design(d study.Design, workloads []study.Workload) string {
+	blocks := fmt.Sprintf("%d to %d blocks", d.Blocks.Min, d.Blocks.Max)
+	switch {
+	case d.Blocks.Fixed:
+		blocks = fmt.Sprintf("exactly %d blocks", d.Blocks.Max)
+	case d.Blocks.Open:
+		blocks = fmt.Sprintf("at least %d blocks, no maximum", d.Blocks.Min)
+	}
+	parts := []string{d.Order, blocks, "margin " + d.Margin.String(), "confidence " + d.Confidence.String() + " per " + d.Family}
+	if d.Budget > 0 {
+		parts = append(parts, "budget "+d.Budget.String())
+	}
+	if d.Drop == "decided" {
+		parts = append(parts, "an environment is dropped once it has all its verdicts")
+	}
+	fresh := map[string][]string{}
+	for _, w := range workloads {
+		fresh[w.Fresh] = append(fresh[w.Fresh], w.Name)
+	}
+	for _, how := range []string{"trial", "block", "run"} {
+		switch names := fresh[how]; {
+		case len(names) == len(workloads) && len(names) > 0:
+			parts = append(parts, "fresh instance per "+how)
+		case len(names) > 0:
+			parts = append(parts, "fresh instance per "+how+" for "+strings.Join(names, ", "))
+		}
+	}
+	return strings.Join(parts, ", ")
+}
+
+func sessions(v *Report) string {
+	var parts []string
+	for _, s := range v.Manifest.Sessions {
+		text := s.Started.UTC().Format("2006-01-02 15:04:05") + " UTC"
+		if s.Ended.IsZero() {
+			text += ", killed"
+		} else {
+			text += fmt.Sprintf(", %s long", s.Ended.Sub(s.Started).Round(time.Second))
+		}
+		if s.Stopped != "" {
+			text += ": " + s.Stopped
+		}
+		parts = append(parts, text)
+	}
+	return strings.Join(parts, "; ")
+}
+
+// OptionsInWords formats the options of an environment that differ from the defaults
+// of its kind.
+func OptionsInWords(e Environment) string {
+	if words := e.UnusualOptions(); words != "" {
+		return words
+	}
+	return "defaults"
+}
+
+// Versions lists programs with their versions, sorted by name.
+func Versions(m map[string]string) string {
+	var parts []string
+	for name, version := range m {
+		parts = append(parts, name+" "+version)
+	}
+	sort.Strings(parts)
+	return strings.Join(parts, ", ")
+}
+
+// MachineInWords describes the machine of the run.
+func (v *Report) MachineInWords() string {
+	if v.Manifest.Import != nil {
+		return v.importedOn()
+	}
+	return v.Manifest.Machine.CPU + ", " + v.Manifest.Machine.Distribution
+}

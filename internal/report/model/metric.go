@@ -1,0 +1,187 @@
+package model
+
+import (
+	"math"
+	"slices"
+
+	"tare/internal/verdict"
+
+	"tare/internal/cost"
+	"tare/internal/rundir"
+	"tare/internal/study"
+	"tare/internal/workload"
+)
+
+// Ran leaves out the cells of environments that were skipped as a whole.
+func (m Metric) Ran() []Cell {
+	var kept []Cell
+	for _, c := range m.Cells {
+		if c.Environment.Ran() {
+			kept = append(kept, c)
+		}
+	}
+	return kept
+}
+
+// Swept reports whether the workload has more than one level.
+func (w Workload) Swept() bool { return len(w.Levels) > 1 }
+
+// AllMetrics of a workload at any level, in the order in which charts number them.
+func (w Workload) AllMetrics() []Metric {
+	var all []Metric
+	seen := map[string]bool{}
+	for _, l := range w.Levels {
+		for _, m := range l.Metrics {
+			if !seen[m.Name] {
+				seen[m.Name] = true
+				all = append(all, m)
+			}
+		}
+	}
+	return all
+}
+
+// Metric is one metric of one workload at one level: a row of the verdict
+// matrix.
+type Metric struct {
+	workload.Metric
+	Companion bool // CPU time per thousand operations
+	// Reference is the median at the baseline; NaN where it has no figure.
+	Reference float64
+	Cells     []Cell // an environment each, in the study's order, without the baseline
+}
+
+// Cell is one environment's contrast, or the reason why there is none.
+type Cell struct {
+	Environment *Environment
+	Contrast    *verdict.Contrast
+	Median      float64
+	Reason      string
+	NoRatio     bool // given up since a side has 0
+}
+
+// nowhere reports whether a metric that is not primary has no value in any
+// environment.
+func (m Metric) nowhere() bool {
+	return !m.Primary && math.IsNaN(m.Reference) && !slices.ContainsFunc(m.Cells, func(c Cell) bool { return !math.IsNaN(c.Median) })
+}
+
+// worked reports whether any trial of a workload at a level succeeded.
+func (v *Report) worked(workload, level string) bool {
+	return slices.ContainsFunc(v.Trials, func(t rundir.Trial) bool {
+		return t.Workload == workload && t.Level == level && t.Status == rundir.OK
+	})
+}
+
+// metricsOf returns the metrics of the pack, followed by derived ones in the order of
+// the contrasts. Contrasts, if there are any, decide which metrics are primary.
+func metricsOf(w study.Workload, l study.Level, contrasts []verdict.Contrast) []workload.Metric {
+	metrics := append([]workload.Metric(nil), w.Pack.Metrics...)
+	index := map[string]int{}
+	for i, m := range metrics {
+		index[m.Name] = i
+	}
+	for _, c := range contrasts {
+		if c.Workload != w.Name || c.Level != l.Name {
+			continue
+		}
+		i, known := index[c.Metric]
+		if !known {
+			i = len(metrics)
+			index[c.Metric] = i
+			metrics = append(metrics, workload.Metric{Name: c.Metric, Unit: c.Unit, Better: c.Better})
+		}
+		metrics[i].Primary = c.Primary
+	}
+	return metrics
+}
+
+func (v *Report) metric(w study.Workload, l study.Level, m workload.Metric, contrasts map[cellKey]*verdict.Contrast, values map[cellKey][]float64) Metric {
+	mv := Metric{Metric: m, Companion: m.Name == companion,
+		Reference: Median(values[cellKey{w.Name, l.Name, m.Name, v.Plan.Baseline}])}
+	for i := range v.Environments {
+		e := &v.Environments[i]
+		if e.Baseline || e.Rung {
+			continue
+		}
+		at := cellKey{w.Name, l.Name, m.Name, e.Name}
+		c := Cell{Environment: e, Contrast: contrasts[at], Median: Median(values[at])}
+		switch {
+		case c.Contrast == nil:
+			c.Reason = v.cellReason(at, e)
+		case HasNoRatio(c.Contrast):
+			c.Contrast, c.Reason, c.NoRatio = nil, NoRatioReason(c.Contrast), true
+		case c.Contrast.N == 0:
+			c.Contrast, c.Reason = nil, v.cellReason(at, e)
+		}
+		mv.Cells = append(mv.Cells, c)
+	}
+	return mv
+}
+
+// cellReason is why an environment has no value of a metric.
+func (v *Report) cellReason(at cellKey, e *Environment) string {
+	if !e.Ran() {
+		return "skipped: the environment is not usable here"
+	}
+	reasons := map[string]int{}
+	for _, t := range v.Trials {
+		if t.Workload != at.workload || t.Level != at.level || t.Environment != at.environment {
+			continue
+		}
+		switch {
+		case t.Status == rundir.Failed:
+			reasons["failed: "+t.Reason]++
+		case t.Status == rundir.Skipped:
+			reasons["skipped: "+t.Reason]++
+		case t.Missing[at.metric] != "":
+			reasons[t.Missing[at.metric]]++
+		}
+	}
+	if why := mostFrequent(reasons); why != "" {
+		return why
+	}
+	return "no block has values for both this environment and the baseline"
+}
+
+// Title is what a metric is called in headings.
+func (m Metric) Title() string { return metricTitle(m.Name) }
+
+// metricTitle is a metric's name; what operations cost has one in words.
+func metricTitle(metric string) string {
+	if c, known := cost.Lookup(metric); known {
+		return c.InWords()
+	}
+	return metric
+}
+
+// Heading is the title with the unit and the direction.
+func (m Metric) Heading() string {
+	text := m.Title()
+	if ShortUnit(m.Unit) != m.Unit && !cost.Named(m.Name) {
+		text += ", " + m.Unit // other units are printed with every value
+	}
+	return text + ", " + m.Better + " is better"
+}
+
+// valuesOf collects every figure of the run.
+func valuesOf(v *Report) map[cellKey][]float64 {
+	workloads := map[string]*study.Workload{}
+	for i := range v.Plan.Workloads {
+		workloads[v.Plan.Workloads[i].Name] = &v.Plan.Workloads[i]
+	}
+	values := map[cellKey][]float64{}
+	for i := range v.Trials {
+		t := &v.Trials[i]
+		w := workloads[t.Workload]
+		if w == nil || t.Status != rundir.OK {
+			continue
+		}
+		at := cellKey{workload: t.Workload, level: t.Level, environment: t.Environment}
+		for m, x := range t.Metrics {
+			at.metric = m
+			values[at] = append(values[at], x)
+		}
+	}
+	return values
+}

@@ -1,0 +1,61 @@
+package model
+
+import (
+	"tare/internal/environment"
+	"tare/internal/rundir"
+)
+
+// Skipped is an environment that did not take part, with the findings that say why.
+type Skipped struct {
+	Environment Environment
+	Findings    []environment.Finding
+}
+
+// Failure groups trials that failed for one reason.
+type Failure struct {
+	Shown, Workload, Level, Reason string // Shown: the environment with its label
+	Blocks                         []int
+}
+
+// count counts the trials and groups those without a result by reason, in the order
+// of the journal.
+func (v *Report) count() {
+	type key struct {
+		status                               rundir.Status
+		environment, workload, level, reason string
+	}
+	index := map[key]int{}
+	for _, t := range v.Trials {
+		v.Blocks = max(v.Blocks, t.Block)
+		list := &v.Known
+		switch t.Status {
+		case rundir.OK:
+			v.OK++
+			continue
+		case rundir.Failed:
+			v.Bad++
+			list = &v.Failed
+		default:
+			v.Out++
+		}
+		k := key{t.Status, t.Environment, t.Workload, t.Level, t.Reason}
+		i, seen := index[k]
+		if !seen {
+			i = len(*list)
+			index[k] = i
+			*list = append(*list, Failure{Shown: v.ShownName(t.Environment), Workload: t.Workload, Level: t.Level, Reason: t.Reason})
+		}
+		(*list)[i].Blocks = append((*list)[i].Blocks, t.Block)
+	}
+}
+
+// NeedingFix returns the findings other than usable.
+func NeedingFix(findings []environment.Finding) []environment.Finding {
+	var kept []environment.Finding
+	for _, f := range findings {
+		if f.State != environment.Usable {
+			kept = append(kept, f)
+		}
+	}
+	return kept
+}

@@ -1,0 +1,70 @@
+package model
+
+import (
+	"fmt"
+	"slices"
+
+	"tare/internal/verdict"
+
+	"tare/internal/attribution/analysis"
+	"tare/internal/cost"
+)
+
+// WhyTitle is the title of the section on attribution.
+const WhyTitle = "Why"
+
+// separateSteps removes the contrasts of single steps, so that the rest compares whole
+// environments, and computes attributions from them.
+func (v *Report) separateSteps() {
+	v.Why = analysis.Of(v.Plan, v.Trials, v.Contrasts, analysis.Seen{Parity: v.Parity, Traced: v.Traced})
+	if len(v.Plan.Steps) > 0 {
+		v.Contrasts = slices.DeleteFunc(slices.Clone(v.Contrasts), func(c verdict.Contrast) bool { return c.Part != "" })
+	}
+}
+
+// MainAttributions are those of primary metrics and of CPU time per operation.
+func (v *Report) MainAttributions() []analysis.Attribution {
+	return slices.DeleteFunc(slices.Clone(v.Why), func(a analysis.Attribution) bool {
+		return !a.Primary && a.Metric != cost.CPU && a.Metric != companion
+	})
+}
+
+// WhyHeading is the heading of an attribution.
+func WhyHeading(a analysis.Attribution) string {
+	return LevelTitle(a.Workload, a.Level) + ": " + a.Title() + ", " + a.Better + " is better"
+}
+
+// WhyLead explains how the parts were measured, and what their intervals cover.
+func (v *Report) WhyLead(a analysis.Attribution) string {
+	text := fmt.Sprintf("From %s to %s, ", v.ShownName(a.From), v.ShownName(a.To))
+	if a.Orders > 1 {
+		text += fmt.Sprintf("each part is switched on in %d orders of the parts, and the values are means over them", a.Orders)
+	} else {
+		text += "parts are switched on one after another"
+	}
+	parts := fmt.Sprintf("all %d parts", len(a.Parts))
+	switch len(a.Parts) {
+	case 1:
+		return text + "."
+	case 2:
+		parts = "both parts"
+	}
+	return text + fmt.Sprintf(". The %s intervals hold for %s simultaneously; that of the total is separate.", v.Plan.Design.Confidence, parts)
+}
+
+// ShareWord is the verdict on a part; for one that counts, its share of the whole.
+func ShareWord(s analysis.Share) string {
+	text := VerdictWord(&s.Contrast)
+	if s.Material && s.Of != nil && s.Part != "" {
+		text += ", " + analysis.Percent(*s.Of)
+	}
+	return text
+}
+
+// OrderSpread is the range over the orders of switching; "" if there is only one.
+func OrderSpread(s analysis.Share) string {
+	if s.Least == nil || s.Most == nil {
+		return ""
+	}
+	return Change(*s.Least) + " … " + Change(*s.Most)
+}

@@ -1,0 +1,32 @@
+package model_test
+
+import (
+	"testing"
+
+	"tare/internal/report/model"
+	"tare/internal/study"
+	"tare/internal/testing/reporttest"
+	"tare/internal/verdict"
+)
+
+// Without an interval nothing is known of a part: not even that it is not material.
+func TestWithoutIntervalsNothingIsSaidOfTheParts(t *testing.T) {
+	for _, c := range []struct {
+		blocks int
+		design study.Blocks
+		want   string
+	}{
+		{4, study.Blocks{Min: 4, Max: 4, Fixed: true}, "No part has an interval after 4 blocks; an interval takes at least 8."},
+		{7, study.Blocks{Min: 7, Max: 7, Fixed: true}, "No part has an interval after 7 blocks; an interval takes at least 8."},
+		{1, study.Blocks{Min: 8, Max: 60}, "No part has an interval after 1 block; an interval takes at least 10."},
+	} {
+		in := reporttest.Ladder()
+		in.Plan.Design.Blocks = c.design
+		in.Trials = in.Trials[:c.blocks*len(in.Plan.Environments)]
+		in.Contrasts = verdict.Contrasts(in.Plan, in.Trials, in.Manifest.Environments)
+		v := model.New(in)
+		if got := v.WhySentences(v.Why[0]); got[0] != c.want {
+			t.Errorf("%q, want %q", got, c.want)
+		}
+	}
+}

@@ -1,0 +1,90 @@
+package model
+
+import (
+	"fmt"
+	"slices"
+
+	"tare/internal/attribution/analysis"
+	"tare/internal/stats"
+	"tare/internal/verdict"
+)
+
+// WithoutBlocks reports whether no block has values on both sides of the part.
+func WithoutBlocks(s analysis.Share) bool { return s.Contrast.N == 0 }
+
+// WhyRows returns the lines between the two ends: the parts that ran or have a reason
+// for a missing value, and the total. Every format has a line for either end.
+func WhyRows(a analysis.Attribution) []analysis.Share {
+	return slices.DeleteFunc(append(slices.Clone(a.Parts), a.Total), func(s analysis.Share) bool { return WithoutBlocks(s) && s.Contrast.Open })
+}
+
+// WhyColumns are the headings of an attribution's columns, the same in every format:
+// spread is that of what single orders say of a part, for parts that were switched
+// on in several.
+type WhyColumns struct{ Part, Change, Interval, Verdict, Spread string }
+
+// WhyColumns returns the column headings for the confidence of the plan.
+func (v *Report) WhyColumns() WhyColumns {
+	return WhyColumns{"part", "change", v.Plan.Design.Confidence.String() + " interval", "verdict, share", "spread over orders"}
+}
+
+// SideFigure is the value at one end of a ladder.
+func SideFigure(side verdict.Side, unit string) string {
+	if side.N == 0 {
+		return "no value"
+	}
+	return Figure(side.Median, unit)
+}
+
+// WhySentences describes an attribution: the effect of each material part, or that
+// none is material, and the unexplained remainder.
+func (v *Report) WhySentences(a analysis.Attribution) []string {
+	sentences := slices.Clone(a.Sentences)
+	bounded := slices.ContainsFunc(a.Parts, func(s analysis.Share) bool { return s.Contrast.Bounded() })
+	switch {
+	case len(sentences) > 0 || a.Total.Contrast.N == 0:
+	case bounded:
+		sentences = append(sentences, "No part is material: no interval excludes both zero and the margin.")
+	default:
+		sentences = append(sentences, v.tooFew(a))
+	}
+	if n := len(a.Parts) - len(slices.DeleteFunc(WhyRows(a), func(s analysis.Share) bool { return s.Part == "" })); n > 0 {
+		sentences = append(sentences, fmt.Sprintf("No row for %d of %s: no block has a value on both sides.", n, Counted(len(a.Parts), "part", "parts")))
+	}
+	return append(sentences, remains(a))
+}
+
+// tooFew states that no part has an interval, and the blocks that one takes.
+func (v *Report) tooFew(a analysis.Attribution) string {
+	most, alpha := 0, 0.0
+	for _, s := range a.Parts {
+		most, alpha = max(most, s.Contrast.N), s.Contrast.Alpha
+	}
+	text := "No part has an interval after " + Counted(most, "block", "blocks")
+	least := 0
+	switch b := v.Plan.Design.Blocks; {
+	case alpha <= 0 || b.Open:
+	case b.Fixed:
+		least = stats.LeastBlocks(alpha)
+	default:
+		least = stats.FirstLook(alpha)
+	}
+	if least > most {
+		text += fmt.Sprintf("; an interval takes at least %d", least)
+	}
+	return text + "."
+}
+
+// remains states the unexplained remainder.
+func remains(a analysis.Attribution) string {
+	u := a.Unexplained
+	switch {
+	case u.N == 0:
+		return "The unexplained remainder is unknown: no block has a value for every rung."
+	case u.Exact:
+		return fmt.Sprintf("Nothing remains unexplained: in each of %s the parts add up to the total.", Counted(u.N, "complete block", "complete blocks"))
+	case !u.Bounded():
+		return fmt.Sprintf("Unexplained by the named parts: %s, over %s; too few for an interval.", Change(u.Estimate), Counted(u.N, "complete block", "complete blocks"))
+	}
+	return fmt.Sprintf("Unexplained by the named parts: %s %s, over %s.", Change(u.Estimate), Interval(u.Low, u.High), Counted(u.N, "complete block", "complete blocks"))
+}

@@ -1,0 +1,65 @@
+package model
+
+import (
+	"math"
+	"sort"
+	"strconv"
+	"strings"
+)
+
+// LevelTitle names a workload at a level.
+func LevelTitle(workload, level string) string {
+	if level == "" {
+		return workload
+	}
+	return workload + ", " + level
+}
+
+// Median is the median, or NaN of no values.
+func Median(values []float64) float64 {
+	if len(values) == 0 {
+		return math.NaN()
+	}
+	s := append([]float64(nil), values...)
+	sort.Float64s(s)
+	if n := len(s); n%2 == 0 {
+		return (s[n/2-1] + s[n/2]) / 2
+	}
+	return s[len(s)/2]
+}
+
+func mostFrequent(counts map[string]int) string {
+	best := ""
+	for text, n := range counts {
+		if n > counts[best] || n == counts[best] && text < best {
+			best = text
+		}
+	}
+	return best
+}
+
+// BlockRanges prints 1, 2, 3, 7 as "1-3, 7".
+func BlockRanges(blocks []int) string {
+	var parts []string
+	for i := 0; i < len(blocks); {
+		j := i
+		for j+1 < len(blocks) && blocks[j+1] == blocks[j]+1 {
+			j++
+		}
+		if text := strconv.Itoa(blocks[i]); j == i {
+			parts = append(parts, text)
+		} else {
+			parts = append(parts, text+"-"+strconv.Itoa(blocks[j]))
+		}
+		i = j + 1
+	}
+	return strings.Join(parts, ", ")
+}
+
+// Counted is a number with its noun: "1 block", "2 blocks".
+func Counted(n int, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return strconv.Itoa(n) + " " + many
+}
