@@ -1,16 +1,16 @@
-// Builds the report's script and style into the folder given. With --check it
-// writes nothing and says whether the folder holds what a build would give.
+// Builds the script and the style of the HTML report into a directory. With --check
+// it writes nothing, and fails if the files there differ from a build.
 import { build } from "esbuild";
 import { readFileSync, readdirSync, writeFileSync } from "node:fs";
 import { basename, join } from "node:path";
 import { fileURLToPath } from "node:url";
 
 const here = fileURLToPath(new URL(".", import.meta.url));
-const words = process.argv.slice(2);
-const check = words.includes("--check");
-const folder = words.find((w) => !w.startsWith("--"));
-if (!folder) {
-  console.error("usage: node build.js [--check] FOLDER");
+const args = process.argv.slice(2);
+const check = args.includes("--check");
+const directory = args.find((w) => !w.startsWith("--"));
+if (!directory) {
+  console.error("usage: node build.js [--check] DIRECTORY");
   process.exit(2);
 }
 
@@ -22,7 +22,7 @@ const options = {
   target: ["es2020", "chrome123", "firefox120", "safari17.5"],
   charset: "utf8",
   legalComments: "none",
-  outdir: folder,
+  outdir: directory,
   absWorkingDir: here,
   write: false,
 };
@@ -32,7 +32,7 @@ const result = await build({ ...options, banner: { js: notice(Object.keys(metafi
 let stale = 0;
 for (const file of result.outputFiles) {
   const name = basename(file.path);
-  const path = join(folder, name);
+  const path = join(directory, name);
   if (!check) {
     writeFileSync(path, file.contents);
     console.log(`${path}: ${file.contents.length} bytes`);
@@ -42,17 +42,17 @@ for (const file of result.outputFiles) {
   try {
     have = readFileSync(path);
   } catch {
-    // Absent is as stale as different.
+    // A missing file is stale too.
   }
   if (!have.equals(Buffer.from(file.contents))) {
-    console.error(`${path} is not what the source gives: run "npm ci && npm run build" in web/`);
+    console.error(`${path} is out of date: run "npm ci && npm run build" in web/`);
     stale++;
   }
 }
 process.exit(stale ? 1 : 0);
 
-// The libraries' licences ask for their notices in every copy: each text once,
-// after the packages that it holds for.
+// The licences of the libraries require their notices in every copy: each text once,
+// after the packages that it applies to.
 function notice(inputs) {
   const packages = new Set(inputs.map((p) => p.match(/node_modules\/((?:@[^/]+\/)?[^/]+)\//)?.[1]).filter(Boolean));
   const texts = new Map();

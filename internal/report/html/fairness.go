@@ -1,0 +1,39 @@
+package html
+
+import (
+	"strings"
+
+	"tare/internal/parity"
+	"tare/internal/report/model"
+)
+
+// fold is a list of causes that a reader opens.
+type fold struct {
+	Title  string
+	Causes []parity.Cause
+}
+
+func folded(title string, causes []parity.Cause) fold { return fold{title, causes} }
+
+// Names of the causes, to know what is inside before it is opened.
+func (f fold) Names() string {
+	var names []string
+	for _, c := range f.Causes {
+		names = append(names, c.Finding.Finding)
+	}
+	return strings.Join(names, ", ")
+}
+
+// factRow is one fact with the values of both sides.
+type factRow struct{ Fact, Base, Other string }
+
+// factRows are the facts of a cause.
+type factRows struct{ Facts []factRow }
+
+func factsOf(c parity.Cause) (rows factRows) {
+	for _, d := range c.Differences {
+		base, other := model.FactSides(d)
+		rows.Facts = append(rows.Facts, factRow{d.Fact, base, other})
+	}
+	return rows
+}

@@ -1,0 +1,84 @@
+// Package html writes a run as one HTML page that works offline: templates,
+// style and script are embedded. It must not decide anything: what it shows
+// comes from package model.
+package html
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"embed"
+	"encoding/base64"
+	"encoding/json"
+	"html/template"
+	"io"
+	"strings"
+
+	"tare/internal/report/model"
+	"tare/internal/verdict"
+)
+
+// The script and the style are built from web/; see docs/report.md.
+var (
+	//go:embed assets/report.js
+	script string
+	//go:embed assets/report.css
+	style string
+	//go:embed templates
+	templates embed.FS
+)
+
+var pageTemplate = template.Must(template.New("page.tmpl").Funcs(template.FuncMap{
+	"figure":        model.Figure,
+	"kernelLead":    func() string { return model.KernelLead },
+	"change":        func(c *verdict.Contrast) string { return typeset(model.Change(model.PointEstimate(c))) },
+	"ends":          func(c *verdict.Contrast) string { return typeset(model.IntervalText(c)) },
+	"tails":         func(c *verdict.Contrast) string { return typeset(model.Tails(c)) },
+	"wording":       func(c *verdict.Contrast) string { return typeset(verdict.Wording(*c)) },
+	"word":          model.VerdictWord,
+	"remark":        model.Remark,
+	"counts":        model.BlockCount,
+	"place":         model.LevelTitle,
+	"percent":       model.Percent,
+	"mark":          model.ConfoundMark,
+	"facts":         factsOf,
+	"folded":        folded,
+	"join":          func(words []string) string { return strings.Join(words, ", ") },
+	"blocks":        model.BlockRanges,
+	"versions":      model.Versions,
+	"plotted":       plotted,
+	"choices":       choices,
+	"metricChoices": metricChoices,
+	"usageOf":       func(w model.Workload, t model.UsageTable) usageIn { return usageIn{w, t} },
+	"short":         func(sum string) string { return sum[:min(12, len(sum))] },
+}).ParseFS(templates, "templates/*.tmpl"))
+
+// Write writes the run as one self-contained page. It loads nothing, and its content
+// security policy forbids it to.
+func Write(w io.Writer, in model.Input, _ model.Options) error {
+	v := model.New(in)
+	data, err := json.Marshal(newChartData(v))
+	if err != nil {
+		return err
+	}
+	sum := sha256.Sum256([]byte(script))
+	p := &page{
+		Report: v,
+		// The only script that may run is the one that tare brings.
+		Policy: "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; script-src 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'",
+		Script: template.JS(script),
+		Style:  template.CSS(style),
+		Data:   template.JS(data), // encoding/json writes < > & as escapes, so nothing ends the element
+		bars:   newBars(v),
+	}
+	var out bytes.Buffer
+	if err := pageTemplate.Execute(&out, p); err != nil {
+		return err
+	}
+	_, err = w.Write(out.Bytes())
+	return err
+}
+
+// WriteScore writes the score sheet alone, as one page that works offline.
+func WriteScore(w io.Writer, in model.Input, _ model.Options) error {
+	return pageTemplate.ExecuteTemplate(w, "score page", &page{Report: model.New(in), Style: template.CSS(style)})
+}
