@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"tare/internal/study"
+	"tare/internal/testing/needs"
 	"tare/internal/verdict"
 )
 
@@ -111,6 +112,7 @@ func TestOneFamilyHasEachPartOnceHoweverManyOrders(t *testing.T) {
 // runs in which any of them misses its truth. That of the whole has its own five
 // percent.
 func TestTheIntervalsOfAllPartsHoldAtOnce(t *testing.T) {
+	needs.Minutes(t, "simulates thousands of runs")
 	for i, c := range []struct {
 		name  string
 		noise float64
@@ -163,6 +165,7 @@ func TestTheIntervalsOfAllPartsHoldAtOnce(t *testing.T) {
 // With a number of blocks that was settled beforehand the intervals of the parts
 // hold at once as well, since they are read side by side.
 func TestTheIntervalsOfAllPartsHoldAtOnceWithAFixedNumberOfBlocks(t *testing.T) {
+	needs.Minutes(t, "simulates thousands of runs")
 	n := paths(t, 600)
 	rng := rand.New(rand.NewPCG(8, 9))
 	p := ladderOf(study.Blocks{Min: 12, Max: 12, Fixed: true}, 4, "cpu:block")
@@ -193,6 +196,7 @@ func TestTheIntervalsOfAllPartsHoldAtOnceWithAFixedNumberOfBlocks(t *testing.T) 
 // baseline they are decided more nearly together, which a thirtieth is allowed
 // for. Beyond that a difference must be within three standard errors.
 func TestALadderTakesNoMoreBlocksThanAStudyOfAsManyEnvironments(t *testing.T) {
+	needs.Minutes(t, "simulates thousands of runs")
 	for i, c := range []struct {
 		noise float64
 		costs []float64

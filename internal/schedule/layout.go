@@ -6,11 +6,11 @@ import (
 	"tare/internal/rundir"
 )
 
-// giveUpAfter is how many failures in a row, counted from the first trial, make
-// further ones pointless.
+// giveUpAfter is the number of failures in a row, from the first trial on, after
+// which a cell is given up.
 const giveUpAfter = 3
 
-// attempts is what became of a cell in an environment.
+// attempts are the results of a cell in an environment.
 type attempts struct {
 	failures int
 	worked   bool
@@ -29,46 +29,46 @@ func (a *attempts) add(t rundir.Trial) {
 	}
 }
 
-// layout is the order of a stage, from what was known before it began.
+// layout is the order of a stage. It depends only on trials before the stage.
 func (s *Schedule) layout(at stage) []Slot {
 	live := s.live(at)
 	draw := newOrder(s.plan.Seed, uint64(at.block)|uint64(at.environment+1)<<32)
 
-	// A part is run without interruption: all that shares instances, or one
-	// cell in one environment after another.
+	// The trials of a group follow each other: those of all cells that share
+	// instances, or of one cell in each environment.
 	var shared []cell
-	var parts [][]cell
+	var groups [][]cell
 	for _, c := range s.cells {
 		if len(live[c]) == 0 {
 			continue
 		}
 		if c.fresh == "trial" {
-			parts = append(parts, []cell{c})
+			groups = append(groups, []cell{c})
 		} else {
 			shared = append(shared, c)
 		}
 	}
 	if len(shared) > 0 {
-		parts = append(parts, shared)
+		groups = append(groups, shared)
 	}
-	shuffle(draw, parts)
+	shuffle(draw, groups)
 
 	var slots []Slot
-	for _, part := range parts {
+	for _, group := range groups {
 		var environments []string
 		for _, name := range s.environments {
-			if slices.ContainsFunc(part, func(c cell) bool { return slices.Contains(live[c], name) }) {
+			if slices.ContainsFunc(group, func(c cell) bool { return slices.Contains(live[c], name) }) {
 				environments = append(environments, name)
 			}
 		}
 		shuffle(draw, environments)
 		for _, name := range environments {
-			for _, c := range s.inside(draw, part, live, name) {
+			for _, c := range s.cellOrder(draw, group, live, name) {
 				slots = append(slots, Slot{Block: at.block, Environment: name, Workload: c.workload, Level: c.level, Fresh: c.fresh})
 			}
 		}
 	}
-	// In sequential order the positions of a block go on from one environment
+	// In sequential order the positions of a block continue from one environment
 	// to the next.
 	first := 1 + max(at.environment, 0)*len(s.cells)
 	for i := range slots {
@@ -77,12 +77,12 @@ func (s *Schedule) layout(at stage) []Slot {
 	return slots
 }
 
-// inside is the order of a part's cells in one environment: random, but those
-// that can use the same instances follow each other, and the start of an
-// instance, which is measured when it happens, comes first among them.
-func (s *Schedule) inside(draw order, part []cell, live map[cell][]string, environment string) []cell {
+// cellOrder is the order of a group's cells in one environment: random, but cells
+// that can use the same instances follow each other, and among them the one that
+// measures the start is first.
+func (s *Schedule) cellOrder(draw order, group []cell, live map[cell][]string, environment string) []cell {
 	var cells []cell
-	for _, c := range part {
+	for _, c := range group {
 		if slices.Contains(live[c], environment) {
 			cells = append(cells, c)
 		}
@@ -108,7 +108,7 @@ func (s *Schedule) inside(draw order, part []cell, live map[cell][]string, envir
 	return cells
 }
 
-// live are the environments that run each cell in a stage.
+// live returns, for each cell, the environments that run it in a stage.
 func (s *Schedule) live(at stage) map[cell][]string {
 	live := map[cell][]string{}
 	for _, c := range s.cells {
@@ -135,21 +135,19 @@ func (s *Schedule) live(at stage) map[cell][]string {
 	return live
 }
 
-// keepTurn leaves a cell to the one environment whose turn it is in sequential
-// order.
+// keepTurn restricts a cell to the environment of the stage in sequential order.
 func (s *Schedule) keepTurn(live map[cell][]string, c cell, at stage) {
 	if s.sequential() {
 		live[c] = slices.DeleteFunc(live[c], func(name string) bool { return name != s.environments[at.environment] })
 	}
 }
 
-// byStep says whether what is compared are steps, so that no environment is
-// needed by all others.
+// byStep says whether the steps of a ladder are compared, so that not every
+// contrast needs the baseline.
 func (s *Schedule) byStep() bool { return len(s.plan.Steps) > 0 }
 
-// liveByStep keeps each environment for as long as a comparison is open that it
-// is one side of: of a ladder, a rung leaves when the steps below and above it
-// are decided.
+// liveByStep keeps an environment while a comparison with it is open: a rung of a
+// ladder is dropped when the steps below and above it are decided.
 func (s *Schedule) liveByStep(live map[cell][]string, c cell, at stage) {
 	for _, name := range s.environments {
 		if !s.gaveUp(name, c, at) && (s.mustRun(at.block) || s.book.Open(name, c.workload, c.level, at.block)) {
@@ -159,21 +157,21 @@ func (s *Schedule) liveByStep(live map[cell][]string, c cell, at stage) {
 	s.keepTurn(live, c, at)
 }
 
-// mustRun says whether a block is run whatever has been decided.
+// mustRun says whether a block is run independent of the verdicts.
 func (s *Schedule) mustRun(block int) bool {
 	d := s.plan.Design
 	if d.Blocks.Fixed || s.sequential() {
-		return true // the number of blocks was settled beforehand
+		return true // the number of blocks is fixed
 	}
 	return block <= d.Blocks.Min || d.Drop == "never" && len(s.environments) > 1
 }
 
 // gaveUp says whether a cell was given up in an environment before a stage.
 func (s *Schedule) gaveUp(environment string, c cell, at stage) bool {
-	a := s.attempts[place{environment, c.workload, c.level}]
+	a := s.attempts[cellKey{environment, c.workload, c.level}]
 	if a == nil || a.gaveUp == 0 {
 		return false
 	}
-	// In sequential order the whole of another environment lies before or after.
+	// In sequential order all trials of another environment are before or after.
 	return a.gaveUp < at.block || s.sequential() && environment != s.environments[at.environment]
 }

@@ -7,8 +7,8 @@ import "math/rand/v2"
 // from these two numbers alone and a resumed run continues as it began.
 type order struct{ generator *rand.PCG }
 
-// newOrder scatters both numbers first: seeded with small numbers as they are,
-// the first draws of neighbouring blocks would resemble each other.
+// newOrder hashes both numbers first: with small seeds, the first draws of
+// consecutive blocks would be correlated.
 func newOrder(seed, block uint64) order {
 	return order{rand.NewPCG(splitMix64(seed), splitMix64(block))}
 }
@@ -22,8 +22,8 @@ func splitMix64(x uint64) uint64 {
 	return x ^ x>>31
 }
 
-// below is a uniform number from 0 to n-1. The lowest draws, those that would
-// favour small results, are drawn again.
+// below is a uniform number from 0 to n-1. It uses rejection sampling, so that the
+// modulo has no bias.
 func (o order) below(n uint64) uint64 {
 	for {
 		if x := o.generator.Uint64(); x >= -n%n {
@@ -32,9 +32,8 @@ func (o order) below(n uint64) uint64 {
 	}
 }
 
-// shuffle puts the items into uniformly random order, by Fisher and Yates: from
-// the last to the second, each changes places with one at or before it. It is
-// written out here so that no other version of a library changes the orders.
+// shuffle is the Fisher-Yates shuffle (Durstenfeld 1964). It is written out here
+// because a resumed run needs the same orders from every version of the library.
 func shuffle[T any](o order, items []T) {
 	for i := len(items) - 1; i > 0; i-- {
 		j := o.below(uint64(i + 1))

@@ -7,11 +7,11 @@ import (
 	"tare/internal/rundir"
 )
 
-// pace is how long trials take, from one end to the next: the start and the end
-// of instances lie between trials and count with them. Medians, so that the
-// pause before a run was resumed does not matter.
+// pace estimates how long trials take, from the end of one to the end of the next,
+// so that starts and stops of instances are included. It uses medians, which the
+// pause before a resumed session does not affect.
 type pace struct {
-	places       map[place][]time.Duration
+	cells        map[cellKey][]time.Duration
 	environments map[string][]time.Duration
 	all          []time.Duration
 	between      []time.Duration // from the end of a block to the first trial of the next
@@ -19,10 +19,10 @@ type pace struct {
 }
 
 func newPace() pace {
-	return pace{places: map[place][]time.Duration{}, environments: map[string][]time.Duration{}}
+	return pace{cells: map[cellKey][]time.Duration{}, environments: map[string][]time.Duration{}}
 }
 
-func (p *pace) add(at place, t rundir.Trial) {
+func (p *pace) add(at cellKey, t rundir.Trial) {
 	previous := p.previous
 	p.previous = t
 	took := t.Ended.Sub(t.Started)
@@ -36,19 +36,19 @@ func (p *pace) add(at place, t rundir.Trial) {
 	if t.Status != rundir.OK && t.Status != rundir.Failed || took < 0 {
 		return
 	}
-	p.places[at] = append(p.places[at], took)
+	p.cells[at] = append(p.cells[at], took)
 	p.environments[at.environment] = append(p.environments[at.environment], took)
 	p.all = append(p.all, took)
 }
 
-// pause says that the next trial does not follow on the last one.
+// pause notes that the next trial does not follow directly on the last one.
 func (p *pace) pause() { p.previous = rundir.Trial{} }
 
 func (p *pace) known() bool { return len(p.all) > 0 }
 
-// one is how long a trial takes, by the nearest that is known.
-func (p *pace) one(at place) time.Duration {
-	for _, known := range [][]time.Duration{p.places[at], p.environments[at.environment], p.all} {
+// one estimates a trial: from its cell, else its environment, else all trials.
+func (p *pace) one(at cellKey) time.Duration {
+	for _, known := range [][]time.Duration{p.cells[at], p.environments[at.environment], p.all} {
 		if len(known) > 0 {
 			return middle(known)
 		}
@@ -56,11 +56,11 @@ func (p *pace) one(at place) time.Duration {
 	return 0
 }
 
-// block is how long these trials take together.
+// block estimates these trials together.
 func (p *pace) block(slots []Slot) time.Duration {
 	total := middle(p.between)
 	for _, s := range slots {
-		total += p.one(place{s.Environment, s.Workload, s.Level})
+		total += p.one(cellKey{s.Environment, s.Workload, s.Level})
 	}
 	return total
 }

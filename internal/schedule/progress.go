@@ -64,7 +64,7 @@ func (s *Schedule) Progress(elapsed time.Duration) Progress {
 	}
 	for _, name := range s.environments {
 		for _, c := range s.cells {
-			if a := s.attempts[place{name, c.workload, c.level}]; a != nil && a.gaveUp > 0 {
+			if a := s.attempts[cellKey{name, c.workload, c.level}]; a != nil && a.gaveUp > 0 {
 				p.GivenUp = append(p.GivenUp, GivenUp{name, c.workload, c.level, a.gaveUp, a.reason})
 			}
 		}
@@ -109,10 +109,10 @@ func (s *Schedule) remaining(elapsed time.Duration) time.Duration {
 				}
 				n := s.target(name, c, here)
 				furthest = max(furthest, n)
-				left += time.Duration(max(0, n-here)) * s.pace.one(place{name, c.workload, c.level})
+				left += time.Duration(max(0, n-here)) * s.pace.one(cellKey{name, c.workload, c.level})
 			}
 			if len(s.environments) > 1 && !s.byStep() {
-				left += time.Duration(max(0, furthest-here)) * s.pace.one(place{s.plan.Baseline, c.workload, c.level})
+				left += time.Duration(max(0, furthest-here)) * s.pace.one(cellKey{s.plan.Baseline, c.workload, c.level})
 			}
 		}
 	}

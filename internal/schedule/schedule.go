@@ -1,9 +1,8 @@
-// Package schedule decides which trial is next and when a run stops. Its
-// decisions follow from the plan, the seed and the trials that were recorded,
-// so that a journal replayed through it continues where it broke off.
+// Package schedule decides which trial is next and when a run stops. Its decisions
+// depend only on the plan, its seed and the recorded trials, so that a journal that
+// is replayed through it continues where the run was interrupted.
 //
-// It must not start anything and has no clock: the time that has passed is
-// handed in.
+// It must not start anything and has no clock: the elapsed time is an argument.
 package schedule
 
 import (
@@ -25,8 +24,8 @@ type Slot struct {
 	Level       string `json:"level,omitempty"`
 	// Fresh is how often the workload gets a fresh instance: trial, block or run.
 	Fresh string `json:"fresh"`
-	// Traced: the kernel is watched closely meanwhile, so that the trial makes no
-	// verdict.
+	// Traced trials count everything in the kernel, which slows them: verdicts do
+	// not use them.
 	Traced bool `json:"traced,omitempty"`
 }
 
@@ -39,7 +38,7 @@ type Schedule struct {
 
 	recorded map[trialKey]bool
 	begun    map[stage]bool
-	attempts map[place]*attempts
+	attempts map[cellKey]*attempts
 	pace     pace
 	failed   int
 
@@ -55,28 +54,28 @@ type Schedule struct {
 type cell struct {
 	workload, level, fresh string
 	startup                bool
-	// shape is the same for cells that can use the same instances: they follow
-	// each other, so that none is started twice.
+	// shape is equal for cells that can use the same instances: they follow each
+	// other, so that no instance is started twice.
 	shape string
 }
 
-// place is a cell in an environment.
-type place struct{ environment, workload, level string }
+// cellKey names a cell in an environment.
+type cellKey struct{ environment, workload, level string }
 
-// trialKey tells trials apart.
+// trialKey identifies a trial.
 type trialKey struct {
 	block  int
 	traced bool
-	place
+	cellKey
 }
 
-// stage is what is laid out at once: a block, or in sequential order the block
-// of one environment (by its index, else -1).
+// stage is laid out at once: a block, or in sequential order a block of one
+// environment (by its index, else -1).
 type stage struct{ environment, block int }
 
 // New starts a schedule for the environments that are usable here.
 func New(plan *study.Plan, usable []string) (*Schedule, error) {
-	s := &Schedule{plan: plan, recorded: map[trialKey]bool{}, begun: map[stage]bool{}, attempts: map[place]*attempts{}, pace: newPace()}
+	s := &Schedule{plan: plan, recorded: map[trialKey]bool{}, begun: map[stage]bool{}, attempts: map[cellKey]*attempts{}, pace: newPace()}
 	for _, e := range plan.Environments {
 		if slices.Contains(usable, e.Name) {
 			s.environments = append(s.environments, e.Name)
@@ -90,7 +89,7 @@ func New(plan *study.Plan, usable []string) (*Schedule, error) {
 	blocks := plan.Design.Blocks
 	switch {
 	case !slices.Contains(s.environments, plan.Baseline):
-		return nil, fmt.Errorf("the baseline %q is not usable here, and there is nothing to compare with: mend it (`tare doctor` says how) or choose another baseline", plan.Baseline)
+		return nil, fmt.Errorf("the baseline %q is not usable here, and there is nothing to compare with: fix it (`tare doctor` says how) or choose another baseline", plan.Baseline)
 	case blocks.Open && s.sequential():
 		return nil, fmt.Errorf("order: sequential runs all blocks of an environment before the next, so it needs a maximum of blocks")
 	case !blocks.Open && blocks.Max < 1:
@@ -98,11 +97,7 @@ func New(plan *study.Plan, usable []string) (*Schedule, error) {
 	}
 	for _, w := range plan.Workloads {
 		for _, l := range w.Levels {
-			shape, err := w.Shape(l)
-			if err != nil {
-				return nil, err
-			}
-			s.cells = append(s.cells, cell{w.Name, l.Name, w.Fresh, w.Pack.Startup, shape.Key()})
+			s.cells = append(s.cells, cell{w.Name, l.Name, w.Fresh, w.Pack.Startup, l.Shape.Key()})
 		}
 	}
 	s.book = verdict.NewBook(plan, s.environments)
@@ -111,16 +106,16 @@ func New(plan *study.Plan, usable []string) (*Schedule, error) {
 
 func (s *Schedule) sequential() bool { return s.plan.Design.Order == "sequential" }
 
-// Record takes a finished trial, whatever its status. To resume, the journal is
-// replayed through it, in its order.
+// Record adds a finished trial, whatever its status. To resume a run, the trials of
+// the journal are recorded in their order.
 func (s *Schedule) Record(t rundir.Trial) {
 	if t.Status == rundir.Failed {
 		s.failed++
 	}
-	at := place{t.Environment, t.Workload, t.Level}
+	at := cellKey{t.Environment, t.Workload, t.Level}
 	s.recorded[trialKey{t.Block, t.Traced, at}] = true
 	if t.Traced {
-		return // nothing follows from it
+		return // no decision depends on it
 	}
 	s.begun[s.stageOf(t)] = true
 	if s.attempts[at] == nil {
@@ -138,13 +133,13 @@ func (s *Schedule) stageOf(t rundir.Trial) stage {
 	return stage{-1, t.Block}
 }
 
-// Next is the trial to run now. It gives the same one until that is recorded;
-// false means that the run is over, and Why says why. elapsed is the time that
-// the run has taken so far, over all its sessions.
+// Next returns the trial to run now, the same one until it is recorded; false means
+// that the run is over, and Why says why. elapsed is the time that the run has
+// taken so far, over all its sessions.
 func (s *Schedule) Next(elapsed time.Duration) (Slot, bool) {
 	if !s.asked {
 		s.asked = true
-		s.pace.pause() // what was recorded up to now is an earlier session's
+		s.pace.pause() // the trials recorded up to now are of earlier sessions
 	}
 	for {
 		if left := s.left(); len(left) > 0 {
@@ -174,7 +169,7 @@ func (s *Schedule) left() []Slot {
 }
 
 func (s *Schedule) isRecorded(slot Slot) bool {
-	return s.recorded[trialKey{slot.Block, slot.Traced, place{slot.Environment, slot.Workload, slot.Level}}]
+	return s.recorded[trialKey{slot.Block, slot.Traced, cellKey{slot.Environment, slot.Workload, slot.Level}}]
 }
 
 // advance lays out the next stage; false when there is none, and why is set.
@@ -199,7 +194,7 @@ func (s *Schedule) advance(elapsed time.Duration) bool {
 			s.why = s.budgetSpent(slots)
 			return false
 		default:
-			s.stage = stage{next.environment, s.plan.Design.Blocks.Max} // its part is spent
+			s.stage = stage{next.environment, s.plan.Design.Blocks.Max} // its share of the budget is spent
 		}
 	}
 }
@@ -218,9 +213,9 @@ func (s *Schedule) following() (stage, bool) {
 	return next, next.environment < len(s.environments)
 }
 
-// affordable says whether a stage fits into the budget. What has begun is
-// finished, and the first stage of all is begun as long as there is time at
-// all. In sequential order each environment has an equal part of the budget.
+// affordable says whether a stage fits into the budget. A stage that has begun is
+// finished, and the first stage begins if there is any time. In sequential order
+// each environment has an equal share of the budget.
 func (s *Schedule) affordable(next stage, slots []Slot, elapsed time.Duration) bool {
 	budget := s.plan.Design.Budget
 	if budget == 0 || s.begun[next] {
@@ -232,9 +227,8 @@ func (s *Schedule) affordable(next stage, slots []Slot, elapsed time.Duration) b
 	return elapsed < budget && elapsed+s.pace.block(slots) <= budget
 }
 
-// Label sets what must stand beside the figures of an environment, such as
-// "tcg", and so in the contrasts.
+// Label sets the label that every value of an environment carries, such as "tcg".
 func (s *Schedule) Label(environment, label string) { s.book.Label(environment, label) }
 
-// Contrasts are the contrasts as the trials so far have them.
+// Contrasts are the contrasts from the trials so far.
 func (s *Schedule) Contrasts() []verdict.Contrast { return s.book.Contrasts() }

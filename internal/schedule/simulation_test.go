@@ -11,6 +11,7 @@ import (
 
 	"tare/internal/rundir"
 	"tare/internal/study"
+	"tare/internal/testing/needs"
 	"tare/internal/verdict"
 )
 
@@ -107,6 +108,7 @@ func isDifferent(c verdict.Contrast) bool {
 // The environments are the same program; the noise is such that hardly any run
 // ends early as equivalent, which is when false alarms are likeliest.
 func TestFalseAlarmsStayBelowFivePercentOfRuns(t *testing.T) {
+	needs.Minutes(t, "simulates thousands of runs")
 	began, total := time.Now(), 0
 	for _, environments := range [][]string{{"a", "b"}, {"native", "docker", "gvisor", "vm"}} {
 		for i, profile := range profiles {
@@ -135,6 +137,7 @@ func TestFalseAlarmsStayBelowFivePercentOfRuns(t *testing.T) {
 // A known effect: the interval that is shown at the end, after a stop that
 // depends on the data, must contain it.
 func TestIntervalsCoverTheTruthAndEffectsAreFound(t *testing.T) {
+	needs.Minutes(t, "simulates thousands of runs")
 	for i, c := range []struct{ ratio, noise, found float64 }{{1.05, .015, .95}, {1.03, .03, .3}, {1.10, .03, .95}} {
 		for j, profile := range profiles {
 			t.Run(fmt.Sprintf("%+.0f%%, noise %.1f%%, %s", 100*(c.ratio-1), 100*c.noise, profile.name), func(t *testing.T) {
@@ -167,6 +170,7 @@ func TestIntervalsCoverTheTruthAndEffectsAreFound(t *testing.T) {
 // At the very edge of the margin equivalence is false; it may be claimed in at
 // most 5% of runs.
 func TestEquivalenceIsNotClaimedAtTheEdgeOfTheMargin(t *testing.T) {
+	needs.Minutes(t, "simulates thousands of runs")
 	for i, profile := range profiles {
 		t.Run(profile.name, func(t *testing.T) {
 			n := paths(t, 600)

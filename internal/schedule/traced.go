@@ -1,9 +1,8 @@
 package schedule
 
 // trace lays out the next block of traced trials: every cell once in each
-// environment in which it was not given up, whatever has been decided; of a
-// ladder, in its two ends. They come after all others, as they measure nothing
-// that a verdict is made from; false when there is none left.
+// environment in which it was not given up, of a ladder in its two ends. They come
+// after all others, since no verdict uses them. It returns false when none is left.
 func (s *Schedule) trace() bool {
 	for s.traced < s.plan.Sampling.Traced {
 		s.traced++
@@ -22,8 +21,8 @@ func (s *Schedule) tracedBlock(block int) (slots []Slot) {
 		environments := append([]string(nil), s.environments...)
 		shuffle(draw, environments)
 		for _, name := range environments {
-			if a := s.attempts[place{name, c.workload, c.level}]; c.startup || s.plan.Rung(name) || a != nil && a.gaveUp > 0 {
-				continue // what a start does is over when the watching could begin
+			if a := s.attempts[cellKey{name, c.workload, c.level}]; c.startup || s.plan.Rung(name) || a != nil && a.gaveUp > 0 {
+				continue // a start is over before the counting could begin
 			}
 			slots = append(slots, Slot{
 				Block: block, Position: len(slots) + 1, Environment: name,

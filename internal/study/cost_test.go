@@ -44,7 +44,7 @@ price: {currency: EUR, cpu_hour: 0.03, memory_gib_hour: 0.004}
 
 func TestAPriceThatIsNoneIsAMistake(t *testing.T) {
 	for price, want := range map[string]string{
-		"{currency: EUR}":                        "study.yaml:4:8: price: nothing has one",
+		"{currency: EUR}":                        "study.yaml:4:8: price: set at least one of cpu_hour",
 		"{cpu_hour: 1}":                          "study.yaml:4:8: currency: needs a word",
 		`{currency: "1 EUR", cpu_hour: 1}`:       "study.yaml:4:19: currency: needs a word such as EUR",
 		"{currency: EUR, written_gib: -1}":       "study.yaml:4:37: written_gib: must not be negative",

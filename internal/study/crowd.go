@@ -7,20 +7,20 @@ import (
 	"strings"
 )
 
-// Crowd are levels of a workload that differ in one count alone: how many
-// copies run at once, or how many neighbours are at work beside.
+// Crowd is a series of levels of a workload that differ in one count alone: the
+// number of copies that run at once, or of neighbours.
 type Crowd struct {
 	By     string  // instances or neighbours
 	Levels []Level // at least two, by rising count
 }
 
-// The counts that a crowd grows by.
+// The counts that the levels of a series differ in.
 const (
 	ByInstances  = "instances"
 	ByNeighbours = "neighbours"
 )
 
-// Count of a level of the crowd.
+// Count of a level in the series.
 func (c Crowd) Count(l Level) int {
 	if c.By == ByNeighbours {
 		return l.Neighbours
@@ -28,8 +28,8 @@ func (c Crowd) Count(l Level) int {
 	return max(l.Instances, 1)
 }
 
-// Rest is the name of what its levels have in common: "" where nothing else is
-// swept.
+// Rest is the part of the name that its levels have in common: "" where nothing
+// else is swept.
 func (c Crowd) Rest() string {
 	var kept []string
 	for _, part := range strings.Split(c.Levels[0].Name, ",") {
@@ -40,7 +40,7 @@ func (c Crowd) Rest() string {
 	return strings.Join(kept, ",")
 }
 
-// Crowds of a workload, those by neighbours first.
+// Crowds of a workload; those by neighbours are first.
 func (w Workload) Crowds() (crowds []Crowd) {
 	for _, by := range []string{ByNeighbours, ByInstances} {
 		var taken []Crowd
@@ -61,8 +61,7 @@ func (w Workload) Crowds() (crowds []Crowd) {
 	return crowds
 }
 
-// takes says whether a level differs from the crowd's first one in its count
-// alone.
+// takes says whether a level differs from the first one in its count alone.
 func (c Crowd) takes(l Level) bool {
 	first := c.Levels[0]
 	if c.Count(first) == c.Count(l) || first.Starting != l.Starting || !maps.Equal(first.Parameters, l.Parameters) {

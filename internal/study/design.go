@@ -8,14 +8,14 @@ import (
 	"tare/internal/strictyaml"
 )
 
-// The looks of the sequential procedure: the first, and the last one that its
-// levels are calibrated for.
+// The blocks of the first interim analysis, and of the last one that the error
+// rates of the sequential procedure are calibrated for.
 const (
 	firstLook = 8
 	lastLook  = 60
 )
 
-// The words that a design may have.
+// The values of the keys of a design.
 var (
 	orders   = []string{"interleaved", "sequential"}
 	families = []string{"metric", "study"}
@@ -35,7 +35,7 @@ type designSection struct {
 	Quiet      time.Duration   `yaml:"quiet"`
 }
 
-// designResolved is a design with the default of the workloads' freshness.
+// designResolved is a design with the default of the workloads' fresh:.
 type designResolved struct {
 	Design
 	fresh string
@@ -76,7 +76,7 @@ func (s *designSection) resolve(at strictyaml.Node) designResolved {
 	}
 	d.Blocks = s.Blocks.resolve(at.At("blocks"))
 	if d.Confidence != .95 && !d.Blocks.Fixed && !d.Blocks.Open {
-		at.At("confidence").Problemf("confidence: the looks of a study that stops by itself are calibrated for 95%%; for another one write a fixed number of blocks, or max: none")
+		at.At("confidence").Problemf("confidence: the interim analyses of a study that can stop early are calibrated for 95%%; for another confidence write a fixed number of blocks, or max: none")
 	}
 	return d
 }

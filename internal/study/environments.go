@@ -88,8 +88,8 @@ func environmentNames(environments []Environment) []string {
 	return names
 }
 
-// validate asks the options themselves. A message that begins with an option's
-// key is shown where that option stands.
+// validate calls the options' own Validate. A message that begins with the key of
+// an option gets the position of that option.
 func validate(at strictyaml.Node, options any) {
 	v, ok := options.(interface{ Validate() error })
 	if !ok {
@@ -136,8 +136,7 @@ func overrideLimits(at strictyaml.Node, limits environment.Limits) environment.L
 	return limits
 }
 
-// Decode gives the option struct of a plan's environment back, as its kind's
-// New wants it.
+// Decode returns the option struct of a plan's environment, for New of its kind.
 func (e Environment) Decode() (any, error) {
 	registration, known := environment.Lookup(e.Kind)
 	if !known {

@@ -17,17 +17,17 @@ import (
 	"tare/studies"
 )
 
-// File is a study as it was written, not yet looked into.
+// File is the text of a study, not yet parsed.
 type File struct {
 	Origin string // the path, or built-in:NAME
-	Name   string // safe for a folder
+	Name   string // safe for a directory
 	Source []byte
-	folder string // where the packs that it names by file are looked for
-	// packs that stand in no file, by the name that the study uses.
+	folder string // that the paths of packs are relative to
+	// packs that come from no file, by the name that the study uses.
 	packs map[string]*workload.Pack
 }
 
-// With returns the file with a pack that it can use by the pack's name.
+// With returns the file with a pack that the study can use by its name.
 func (f File) With(pack *workload.Pack) *File {
 	f.packs = maps.Clone(f.packs)
 	if f.packs == nil {
@@ -37,8 +37,8 @@ func (f File) With(pack *workload.Pack) *File {
 	return &f
 }
 
-// document is the form of a study file. What needs the registry, the packs or
-// the order of the file is kept as it stands and read by its own file here.
+// document is the structure of a study file. Sections that need the registry, the
+// packs or the order of their keys are kept as nodes and decoded later.
 type document struct {
 	Study        string          `yaml:"study"`
 	Baseline     string          `yaml:"baseline"`
@@ -68,7 +68,7 @@ type imageSection struct {
 	image.Recipe `yaml:",inline"`
 }
 
-// section is a part that is read later.
+// section is a node that is decoded later.
 type section struct{ strictyaml.Node }
 
 // DecodeNode keeps the node.
@@ -110,7 +110,7 @@ func Load(pathOrName string) (*File, error) {
 	return &File{Origin: pathOrName, Name: folderName(base), Source: source, folder: filepath.Dir(pathOrName)}, nil
 }
 
-// folderName makes a name that is safe for a folder.
+// folderName makes a name that is safe for a directory.
 func folderName(text string) string {
 	words := strings.FieldsFunc(strings.ToLower(text), func(r rune) bool {
 		return !(r >= 'a' && r <= 'z' || r >= '0' && r <= '9')
@@ -119,4 +119,13 @@ func folderName(text string) string {
 		return "study"
 	}
 	return strings.Join(words, "-")
+}
+
+// Open loads a study and resolves it.
+func Open(pathOrName string, over Overrides) (*Plan, error) {
+	file, err := Load(pathOrName)
+	if err != nil {
+		return nil, err
+	}
+	return Resolve(file, over)
 }

@@ -11,12 +11,12 @@ import (
 	"tare/internal/workload"
 )
 
-// mostLevels is more than anybody waits for; beyond it a range was mistyped.
+// mostLevels is the largest number of levels: a range with more was mistyped.
 const mostLevels = 1000
 
-// crowd are the keys of how many instances take part and how they start; they
-// are swept like parameters, and every pack has them.
-var crowd = map[string]struct {
+// densityKeys are the keys of how many instances take part and how they start.
+// They are swept like parameters, in every pack.
+var densityKeys = map[string]struct {
 	workload.Parameter
 	set func(*Level, int)
 }{
@@ -44,7 +44,7 @@ func resolveLevels(pairs []strictyaml.Pair, pack *workload.Pack) []Level {
 	levels := []Level{{Parameters: pack.Defaults()}}
 	for _, p := range pairs {
 		parameter, ok := pack.Parameters[p.Key]
-		of, many := crowd[p.Key]
+		of, many := densityKeys[p.Key]
 		if many {
 			parameter, ok = of.Parameter, true
 		} else if slices.Contains(workload.Reserved, p.Key) {
@@ -83,8 +83,8 @@ func resolveLevels(pairs []strictyaml.Pair, pack *workload.Pack) []Level {
 	return levels
 }
 
-// valuesOf reads one value, a list of them or a range; the ones that the
-// parameter does not allow are problems.
+// valuesOf reads one value, a list of values or a range. Values that the parameter
+// does not allow are problems.
 func valuesOf(p strictyaml.Pair, parameter workload.Parameter) (values []string, swept bool) {
 	take := func(at strictyaml.Node, value string) {
 		value, err := parameter.Normalize(value)

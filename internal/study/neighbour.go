@@ -7,17 +7,17 @@ import (
 	"tare/internal/workload"
 )
 
-// NeighbourRole is the entry of a study's pin that all steps of neighbours are
-// pinned by; without it they are pinned by their own roles.
+// NeighbourRole is the entry of pin: that applies to all steps of neighbours;
+// without it the entries of their own roles apply.
 const NeighbourRole = "neighbour"
 
-// HasNeighbours says whether any level has them.
+// HasNeighbours says whether any level has neighbours.
 func (w Workload) HasNeighbours() bool {
 	return slices.ContainsFunc(w.Levels, func(l Level) bool { return l.Neighbours > 0 })
 }
 
-// resolveNeighbour finds what runs beside the measured copies: the workload that
-// the entry names, or the same one.
+// resolveNeighbour resolves what the neighbours run: the workload that the entry
+// names, or the measured one.
 func (w *Workload) resolveNeighbour(entry strictyaml.Node, pairs []strictyaml.Pair, file *File, problems *strictyaml.Problems) {
 	var at strictyaml.Node
 	if i := slices.IndexFunc(pairs, func(p strictyaml.Pair) bool { return p.Key == "neighbour" }); i >= 0 {
@@ -30,7 +30,7 @@ func (w *Workload) resolveNeighbour(entry strictyaml.Node, pairs []strictyaml.Pa
 		return
 	}
 	same := w.Pack
-	w.Neighbour = &same // until another one is found
+	w.Neighbour = &same // unless another one is named
 	switch {
 	case w.Pack.Startup || w.Pack.Cold:
 		entry.Problemf("neighbours: workload %s measures the start of instances, which is before its neighbours are at work", w.Pack.Name)

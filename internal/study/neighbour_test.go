@@ -37,11 +37,7 @@ func TestWhatAnInstanceIsJoinedToDoesNotChangeWithTheirNumber(t *testing.T) {
 	for i, want := range []string{"true true", "false false", "false", "false false false false"} {
 		var got []string
 		for _, l := range p.Workloads[i].Levels {
-			s, err := p.Workloads[i].Shape(l)
-			if err != nil {
-				t.Fatal(err)
-			}
-			got = append(got, fmt.Sprint(s.Joined))
+			got = append(got, fmt.Sprint(l.Shape.Joined))
 		}
 		if strings.Join(got, " ") != want {
 			t.Errorf("%s: joined %v, not %s", p.Workloads[i].Name, got, want)

@@ -11,10 +11,9 @@ import (
 	"tare/internal/strictyaml"
 )
 
-// Host is a machine other than this one, on which environments and roles can be
-// put.
+// Host is another machine that environments and roles can run on.
 type Host struct {
-	// SSH is how it is reached, as ssh takes it: a name of the ssh_config,
+	// SSH is the destination, as ssh takes it: a name of the ssh_config,
 	// user@name or user@name:port.
 	SSH string `yaml:"ssh" json:"ssh"`
 	// Identity, KnownHosts and Config are files in place of what ssh would use.
@@ -65,7 +64,7 @@ func resolveHosts(s section) map[string]Host {
 	return hosts
 }
 
-// checkHost finds a name that is no host of the study.
+// checkHost reports a name that is no host of the study.
 func checkHost(at strictyaml.Node, name string, hosts map[string]Host) bool {
 	if _, known := hosts[name]; known {
 		return true
@@ -78,7 +77,7 @@ func checkHost(at strictyaml.Node, name string, hosts map[string]Host) bool {
 	return false
 }
 
-// resolveNesting puts environments into others, and on hosts.
+// resolveNesting resolves inside: and host: of environments.
 func resolveNesting(s section, environments []Environment, hosts map[string]Host) {
 	at := map[string]strictyaml.Node{}
 	inside := map[string]string{}
@@ -146,7 +145,7 @@ func nestingProblem(name, outer string, inside map[string]string, environments [
 	return ""
 }
 
-// hosting are the kinds whose instances are machines.
+// hosting are the kinds whose instances are machines that others can run in.
 func hosting() (kinds []string) {
 	for _, kind := range environment.Kinds() {
 		if r, _ := environment.Lookup(kind); r.Hosts {

@@ -56,10 +56,7 @@ workloads: [{use: redis, place: {server: {apart: [h2]}, driver: {host: client}}}
 		"h1":     {SSH: "h1", Config: "none"}, "h2": {SSH: "h2", Config: "none", Sudo: true},
 	})
 	check(t, "the environment's host", plan.Environments[1].Host, "h1")
-	shape, err := plan.Workloads[0].Shape(plan.Workloads[0].Levels[0])
-	if err != nil {
-		t.Fatal(err)
-	}
+	shape := plan.Workloads[0].Levels[0].Shape
 	check(t, "where the roles run", shape.Roles, []RoleShape{
 		{Name: "driver", OnHost: true, Count: 1, Hosts: []string{"client"}},
 		{Name: "server", Count: 1, Hosts: []string{"h2"}},
@@ -115,7 +112,7 @@ func TestMoreInstancesThanHostsAreRefused(t *testing.T) {
 		Driver:  &workload.Step{Run: "true", Role: "driver"},
 		Roles:   map[string]workload.Role{"node": {Place: workload.Apart, Count: "3", Hosts: []string{"h1", "h2"}}},
 	}}
-	if _, err := w.Shape(Level{}); err == nil || !strings.Contains(err.Error(), "3 instances, and place: names 2 hosts") {
+	if _, err := w.shape(Level{}); err == nil || !strings.Contains(err.Error(), "3 instances, and place: names 2 hosts") {
 		t.Errorf("got %v", err)
 	}
 }

@@ -12,8 +12,8 @@ import (
 	"tare/internal/quantity"
 )
 
-// OptionWords are an environment's options in words, those that lie in another
-// one as outer.inner, and beside them what each is where a study says nothing.
+// OptionWords returns an environment's options as text, nested ones as
+// outer.inner, and the kind's defaults in the same form.
 func (e Environment) OptionWords() (set, usual map[string]string) {
 	set, usual = map[string]string{}, map[string]string{}
 	var all, defaults map[string]any
@@ -22,7 +22,7 @@ func (e Environment) OptionWords() (set, usual map[string]string) {
 	}
 	if registration, known := environment.Lookup(e.Kind); known {
 		if encoded, err := json.Marshal(registration.Options()); err == nil {
-			json.Unmarshal(encoded, &defaults)
+			_ = json.Unmarshal(encoded, &defaults)
 		}
 	}
 	for words, options := range map[*map[string]string]map[string]any{&set: all, &usual: defaults} {
@@ -33,8 +33,8 @@ func (e Environment) OptionWords() (set, usual map[string]string) {
 	return set, usual
 }
 
-// UnusualOptions are an environment's options as key=value, those left out that
-// are the kind's defaults.
+// UnusualOptions are the options that differ from the kind's defaults, as
+// key=value.
 func (e Environment) UnusualOptions() string {
 	set, usual := e.OptionWords()
 	var words []string
@@ -46,7 +46,7 @@ func (e Environment) UnusualOptions() string {
 	return strings.Join(words, " ")
 }
 
-// flatten writes what lies in an option as outer.inner.
+// flatten names nested options outer.inner.
 func flatten(before string, options map[string]any) map[string]any {
 	flat := map[string]any{}
 	for key, value := range options {

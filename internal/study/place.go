@@ -5,9 +5,9 @@ import (
 	"tare/internal/workload"
 )
 
-// readPlace reads where a role runs: one of the places, or {host: NAME} for a
-// machine of the study, or {apart: [NAME, ...]} for one instance on each. "" is
-// a mistake that was noted.
+// readPlace reads where a role runs: one of workload.Places, {host: NAME} for a
+// host of the study, or {apart: [NAME, ...]} for one instance on each. "" is
+// invalid input that was reported.
 func readPlace(at strictyaml.Node, hosts map[string]Host) (place string, on []string) {
 	if !at.IsMapping() {
 		at.Decode(&place)

@@ -1,13 +1,14 @@
-// Package study reads a study file and resolves it into a plan. After it
-// nothing looks at YAML again and nothing has a default left to fill in.
+// Package study reads a study file and resolves it into a plan: every default is
+// filled in, and the instances that each workload needs are expanded. No other
+// package reads the YAML.
 //
-// It must not start anything, nor know how an environment works: it asks the
-// registry for an environment's option type and the packs for their
-// parameters.
+// It must not start anything, nor know how an environment works: the registry has
+// the option types of environments, and packs have their parameters.
 package study
 
 import (
 	"encoding/json"
+	"slices"
 	"time"
 
 	"tare/internal/cost"
@@ -18,14 +19,14 @@ import (
 )
 
 // Plan is a study with every default filled in. It is written into the run
-// folder and is all that the rest of the path sees.
+// directory; everything after resolving works from it alone.
 type Plan struct {
 	Format       int                `json:"format"` // of this structure: 1
 	Study        string             `json:"study"`
-	Name         string             `json:"name"`            // safe for a folder: quick
+	Name         string             `json:"name"`            // safe for a directory: quick
 	Origin       string             `json:"origin"`          // the file, or built-in:quick
 	Scale        string             `json:"scale,omitempty"` // of the study's scales; "" is its own
-	Scales       []string           `json:"-"`               // that the study brings; nothing that is measured rests on them
+	Scales       []string           `json:"-"`               // of the study; results do not depend on them
 	Baseline     string             `json:"baseline"`
 	Hosts        map[string]Host    `json:"hosts,omitempty"`
 	Environments []Environment      `json:"environments"` // in the order of the file
@@ -39,25 +40,25 @@ type Plan struct {
 	// Steps are what is compared where it is not every environment with the
 	// baseline: each environment with another one, as on a ladder.
 	Steps []Step `json:"steps,omitempty"`
-	// Remarks say what is to be kept in mind about the steps.
+	// Remarks are notes about the steps.
 	Remarks []string `json:"remarks,omitempty"`
 	Seed    uint64   `json:"seed"`
 }
 
-// Sampling is how closely the environments are watched. The zero value is the
-// usual: ten looks a second.
+// Sampling is how the resource use of environments is sampled. The zero value is
+// the default: ten readings a second.
 type Sampling struct {
-	Rate float64 `json:"rate,omitempty"` // looks a second, 1 to 100; 0 is 10
-	Off  bool    `json:"off,omitempty"`  // look at the beginning and the end alone
+	Rate float64 `json:"rate,omitempty"` // readings a second, 1 to 100; 0 is 10
+	Off  bool    `json:"off,omitempty"`  // one reading at the start and one at the end
 	// Syscalls counts system calls in every trial, which slows them.
 	Syscalls bool `json:"syscalls,omitempty"`
-	// Traced is how many trials of each workload in each environment come after
-	// the blocks in which the kernel is watched closely.
+	// Traced is how many traced trials of each workload in each environment are
+	// made after the blocks. They count everything in the kernel.
 	Traced int `json:"traced,omitempty"`
 }
 
-// Step is one comparison that is asked for by itself: what an environment costs
-// against another one that lacks one part of it.
+// Step is one comparison of a ladder: an environment with a part of the isolation
+// vs one without it.
 type Step struct {
 	Part        string `json:"part"`        // the key of what differs: namespaces.pid; "" for all
 	Name        string `json:"name"`        // for people: pid namespace
@@ -65,8 +66,8 @@ type Step struct {
 	Base        string `json:"base"`        // without it
 	// About says what the part does to what runs, in a sentence.
 	About string `json:"about,omitempty"`
-	// Switched is what is switched and no more: all that is said of a part that
-	// makes something cheaper.
+	// Switched names what is switched, without an explanation: for a part that makes
+	// something cheaper.
 	Switched string `json:"switched,omitempty"`
 	// Subject begins a sentence about the part where "The NAME" would not, and Many
 	// says that its verb is in the plural.
@@ -97,8 +98,7 @@ type Workload struct {
 	Name   string        `json:"name"` // unique in the plan; the pack's name by default
 	Pack   workload.Pack `json:"pack"`
 	Levels []Level       `json:"levels"` // at least one
-	// Neighbour is what runs beside the measured copies, where a level has
-	// neighbours; nil where none has.
+	// Neighbour is what the neighbours run; nil where no level has any.
 	Neighbour *workload.Pack `json:"neighbour,omitempty"`
 	Fresh     string         `json:"fresh"` // trial, block or run; unknown: imported
 }
@@ -111,10 +111,12 @@ type Level struct {
 	Instances int `json:"instances,omitempty"`
 	// Starting is how many instances at most start at the same time; 0 is all.
 	Starting int `json:"starting,omitempty"`
-	// Neighbours is how many copies of the workload's neighbour are at work
-	// beside the measured ones, with what parameters.
+	// Neighbours is how many copies of the neighbour run at the same time, and
+	// Neighbour their parameters.
 	Neighbours int               `json:"neighbours,omitempty"`
 	Neighbour  map[string]string `json:"neighbour,omitempty"`
+	// Shape says which instances the workload needs at the level.
+	Shape Shape `json:"shape,omitzero"`
 }
 
 // Design is how the trials are laid out and when they stop.
@@ -127,7 +129,7 @@ type Design struct {
 	Confidence quantity.Share `json:"confidence"`
 	Family     string         `json:"family"` // metric or study
 	Drop       string         `json:"drop"`   // decided or never
-	// Quiet is how long a block may wait for the machine to become quiet.
+	// Quiet is how long a block may wait until the machine is idle.
 	Quiet time.Duration `json:"quiet"`
 }
 
@@ -138,4 +140,31 @@ type Blocks struct {
 	Max   int  `json:"max"`
 	Fixed bool `json:"fixed,omitempty"`
 	Open  bool `json:"open,omitempty"`
+}
+
+// Workload of a plan by its name; nil where there is none.
+func (p *Plan) Workload(name string) *Workload {
+	i := slices.IndexFunc(p.Workloads, func(w Workload) bool { return w.Name == name })
+	if i < 0 {
+		return nil
+	}
+	return &p.Workloads[i]
+}
+
+// Environment of a plan by its name; nil where there is none.
+func (p *Plan) Environment(name string) *Environment {
+	i := slices.IndexFunc(p.Environments, func(e Environment) bool { return e.Name == name })
+	if i < 0 {
+		return nil
+	}
+	return &p.Environments[i]
+}
+
+// Level of a workload by its name.
+func (w *Workload) Level(name string) (Level, bool) {
+	i := slices.IndexFunc(w.Levels, func(l Level) bool { return l.Name == name })
+	if i < 0 {
+		return Level{}, false
+	}
+	return w.Levels[i], true
 }

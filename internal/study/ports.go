@@ -8,13 +8,13 @@ import (
 	"tare/internal/workload"
 )
 
-// checkPorts finds servers that are driven from another place and that an
-// environment does not publish: each trial would end at its time limit only.
+// checkPorts reports servers that are driven from outside their instance at ports
+// that the environment does not publish: each trial would fail at its timeout.
 func checkPorts(root strictyaml.Node, scaled section, plan *Plan) {
 	for _, e := range plan.Environments {
 		options, err := e.Decode()
 		if err != nil {
-			continue // said already
+			continue // reported already
 		}
 		publishing, ok := options.(environment.Publishing)
 		if !ok {
@@ -55,7 +55,7 @@ func (w Workload) unpublished(e Environment, ports []int) *workload.ExposedRole 
 			reaches = append(reaches, beside...)
 		}
 		if err != nil {
-			return nil // said already
+			return nil // reported already
 		}
 		for _, r := range reaches {
 			if !slices.ContainsFunc(r.Ports, func(port int) bool { return slices.Contains(ports, port) }) {

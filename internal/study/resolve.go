@@ -15,13 +15,13 @@ import (
 	"tare/internal/strictyaml"
 )
 
-// Overrides are what a command line says instead of the file. The zero value
-// changes nothing.
+// Overrides are values of a command line that replace those of the file. The zero
+// value changes nothing.
 type Overrides struct {
 	Blocks int           // exactly so many
 	Budget time.Duration // in place of the file's
-	// Only names environments and workloads that are kept; where none of the
-	// one sort is named, all of it stay. The baseline always stays.
+	// Only names the environments and workloads to keep; where it names none of
+	// one sort, all of that sort are kept. The baseline is always kept.
 	Only []string
 	Seed *uint64 // nil draws one
 	// Scale is one of the study's scales; "" is the study as it is written.
@@ -29,13 +29,18 @@ type Overrides struct {
 }
 
 // Resolve makes the plan of a study. The error about a file is a
-// strict.Problems with every mistake found in it.
+// strictyaml.Problems with every problem found in it.
 func Resolve(file *File, over Overrides) (*Plan, error) {
 	var problems strictyaml.Problems
 	root, err := strictyaml.Parse(file.Origin, file.Source, &problems)
 	if err != nil {
 		return nil, err
 	}
+	return resolve(root, file, over, &problems)
+}
+
+// resolve makes the plan of a document, which was read from a file or composed.
+func resolve(root strictyaml.Node, file *File, over Overrides, problems *strictyaml.Problems) (*Plan, error) {
 	var d document
 	root.Decode(&d)
 	plan := &Plan{Format: 1, Study: d.Study, Name: file.Name, Origin: file.Origin, Baseline: d.Baseline}
@@ -74,7 +79,7 @@ func Resolve(file *File, over Overrides) (*Plan, error) {
 	var recipes []image.Recipe
 	plan.Sampling = d.Sampling.resolve(root.At("sampling"))
 	plan.Price = resolvePrice(root.At("price"), d.Price)
-	plan.Workloads, recipes = resolveWorkloads(root, d.Workloads, scaled.Workloads, file, design.fresh, plan.Hosts, plan.costs(), &problems)
+	plan.Workloads, recipes = resolveWorkloads(root, d.Workloads, scaled.Workloads, file, design.fresh, plan.Hosts, plan.costs(), problems)
 	plan.resolveWith(d.Environments, scaled.Environments)
 	checkPorts(root, scaled.Environments, plan.only(over.Only))
 	checkRoles(limitsAt.At("pin"), plan.Pin, plan.Workloads)
@@ -106,7 +111,7 @@ func (o Overrides) apply(plan *Plan) error {
 	return plan.keepOnly(o.Only)
 }
 
-// drawSeed stays below 2^53, so that every reader of JSON reads it exactly.
+// drawSeed draws a number below 2^53, which every reader of JSON reads exactly.
 func drawSeed() uint64 {
 	var b [8]byte
 	if _, err := rand.Read(b[:]); err != nil {
@@ -115,16 +120,17 @@ func drawSeed() uint64 {
 	return binary.LittleEndian.Uint64(b[:]) >> 11
 }
 
-// only is the plan as it is with what the names keep, for checks that are not to
-// find fault with what is left out.
+// only is the plan with what the names keep, for checks that must not report what
+// is left out.
 func (p *Plan) only(names []string) *Plan {
 	kept := *p
 	kept.Environments, kept.Workloads = slices.Clone(p.Environments), slices.Clone(p.Workloads)
-	_ = kept.keepOnly(names) // an unknown name is said where the names are applied
+	_ = kept.keepOnly(names) // an unknown name is reported where the names are applied
 	return &kept
 }
 
-// Knows refuses a name that is neither an environment's nor a workload's.
+// Knows returns an error for a name that is neither an environment's nor a
+// workload's.
 func (p *Plan) Knows(names []string) error {
 	all := environmentNames(p.Environments)
 	for _, w := range p.Workloads {
@@ -197,7 +203,7 @@ func (l limitsSection) resolve(at strictyaml.Node) (environment.Limits, map[stri
 	return limits, l.Pin
 }
 
-// checkRoles finds a mistyped role: one that is neither usual nor in a pack.
+// checkRoles reports a mistyped role: one that no pack has.
 func checkRoles(at strictyaml.Node, pin map[string][]int, workloads []Workload) {
 	roles := []string{"server", "driver"}
 	for _, w := range workloads {

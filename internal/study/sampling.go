@@ -9,14 +9,14 @@ import (
 	"tare/internal/strictyaml"
 )
 
-// The looks a second that the watching may make.
+// The readings per second that sampling may take.
 const (
 	slowestRate = 1
 	fastestRate = 100
 	usualRate   = 10
 )
 
-// mostTraced is how many traced trials a study may ask for.
+// mostTraced is the largest number of traced trials of a study.
 const mostTraced = 100
 
 type samplingSection struct {
@@ -48,13 +48,13 @@ func (s samplingSection) resolve(at strictyaml.Node) Sampling {
 	}
 	if s.Rate.set && !s.Rate.off {
 		if sampling.Rate = s.Rate.number; sampling.Rate < slowestRate || sampling.Rate > fastestRate {
-			at.At("rate").Problemf("rate: from %d to %d looks a second, or off for one at the beginning and one at the end", slowestRate, fastestRate)
+			at.At("rate").Problemf("rate: from %d to %d readings a second, or off for one at the start and one at the end", slowestRate, fastestRate)
 		}
 	}
 	return sampling
 }
 
-// Every is the time between two looks.
+// Every is the time between two readings.
 func (s Sampling) Every() time.Duration {
 	switch {
 	case s.Off:
@@ -65,14 +65,14 @@ func (s Sampling) Every() time.Duration {
 	return time.Duration(float64(time.Second) / s.Rate)
 }
 
-// Words say all that is not the usual; "" where nothing is.
+// Words describe what differs from the defaults; "" where nothing does.
 func (s Sampling) Words() string {
 	var words []string
 	switch {
 	case s.Off:
-		words = append(words, "rate off: one look at the beginning and one at the end")
+		words = append(words, "rate off: one reading at the start and one at the end")
 	case s.Rate != 0 && s.Rate != usualRate:
-		words = append(words, "looks "+s.String())
+		words = append(words, "readings "+s.String())
 	}
 	if s.Syscalls {
 		words = append(words, "system calls counted in every trial")
@@ -86,7 +86,7 @@ func (s Sampling) Words() string {
 	return strings.Join(words, "; ")
 }
 
-// String says how often.
+// String says how often readings are taken.
 func (s Sampling) String() string {
 	if s.Off {
 		return "at the beginning and at the end"

@@ -45,11 +45,11 @@ func TestTheRateOfSamplingIsRead(t *testing.T) {
 
 func TestSamplingThatIsNotTheUsualIsToldInWords(t *testing.T) {
 	for want, s := range map[string]Sampling{
-		"":                         {Rate: 10},
-		"looks 2.5 times a second": {Rate: 2.5},
-		"rate off: one look at the beginning and one at the end; system calls counted in every trial": {Off: true, Syscalls: true},
-		"1 traced trial after the blocks":                            {Traced: 1},
-		"looks 100 times a second; 3 traced trials after the blocks": {Rate: 100, Traced: 3},
+		"":                            {Rate: 10},
+		"readings 2.5 times a second": {Rate: 2.5},
+		"rate off: one reading at the start and one at the end; system calls counted in every trial": {Off: true, Syscalls: true},
+		"1 traced trial after the blocks":                               {Traced: 1},
+		"readings 100 times a second; 3 traced trials after the blocks": {Rate: 100, Traced: 3},
 	} {
 		if got := s.Words(); got != want {
 			t.Errorf("%q, want %q", got, want)

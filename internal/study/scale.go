@@ -6,9 +6,8 @@ import (
 	"tare/internal/strictyaml"
 )
 
-// scale is the study in another size: what it says stands in place of what the
-// study says at the same key. Workloads are named; what a scale does not name
-// stays as it is.
+// scale is a variant of the study in another size: its values replace those of the
+// study at the same keys.
 type scale struct {
 	Limits       section `yaml:"limits"`
 	Environments section `yaml:"environments"`
@@ -16,8 +15,8 @@ type scale struct {
 	Design       section `yaml:"design"`
 }
 
-// resolveScale finds the scale that was asked for; all of them are read, so
-// that a mistake in one shows before anybody needs it.
+// resolveScale finds a scale by its name. All scales are decoded, so that a problem
+// in one shows at once.
 func resolveScale(scales section, name string) (scale, error) {
 	var chosen scale
 	var names []string
@@ -31,20 +30,20 @@ func resolveScale(scales section, name string) (scale, error) {
 	}
 	if name != "" && !slices.Contains(names, name) {
 		if len(names) == 0 {
-			return chosen, &unknownScale{"the study has no scales: it runs as it is written, without --scale"}
+			return chosen, &unknownScale{"the study has no scales: run it without --scale"}
 		}
 		return chosen, &unknownScale{strictyaml.Unknown("scale", name, names)}
 	}
 	return chosen, nil
 }
 
-// unknownScale is about the command line, not about the file.
+// unknownScale is an error of the command line, not of the file.
 type unknownScale struct{ message string }
 
 func (e *unknownScale) Error() string { return "scale: " + e.message }
 
-// pairsOver are the entries of a mapping with those of another one in place of
-// the same keys, and what only the other one has at the end.
+// pairsOver are the entries of a mapping, with those of another one replacing the
+// same keys or added at the end.
 func pairsOver(entry, over strictyaml.Node) []strictyaml.Pair {
 	pairs := entry.Pairs()
 	if !over.Exists() || over.IsNull() {
@@ -61,7 +60,7 @@ func pairsOver(entry, over strictyaml.Node) []strictyaml.Pair {
 	return pairs
 }
 
-// at is the part of a scale about one name; nothing where it says nothing.
+// at is the node of a scale for a name; the zero Node where it has none.
 func (s section) at(name string) strictyaml.Node {
 	if found, given := s.Get(name); given {
 		return found
@@ -69,7 +68,7 @@ func (s section) at(name string) strictyaml.Node {
 	return strictyaml.Node{}
 }
 
-// checkNames finds names in a scale that the study does not have.
+// checkNames reports names in a scale that the study does not have.
 func (s section) checkNames(what string, known []string) {
 	if !s.Exists() || s.IsNull() {
 		return

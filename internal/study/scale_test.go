@@ -117,7 +117,7 @@ metrics: [{name: n, unit: op, better: higher, primary: true}]
 		t.Fatal(err)
 	}
 	file := File{Origin: "study.yaml", Name: "x", Source: []byte("study: x\nenvironments: {native: {}}\nworkloads: [{use: crowd, nodes: [3, 2000]}]\n")}
-	if _, err := Resolve(file.With(p), Overrides{}); err == nil || !strings.Contains(err.Error(), `study.yaml:3:13: workload crowd, role node: count: "2000" is no number from 1 to 1000`) {
+	if _, err := Resolve(file.With(p), Overrides{}); err == nil || !strings.Contains(err.Error(), `study.yaml:3:13: workload crowd, role node: count: "2000" is not a number from 1 to 1000`) {
 		t.Errorf("got %v", err)
 	}
 }

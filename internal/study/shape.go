@@ -9,33 +9,52 @@ import (
 )
 
 // Shape says which instances a workload needs at a level: how many copies of
-// it, and in each an instance for what runs together and those of the roles
-// that run elsewhere.
+// it, and in each copy an instance for what runs together and those of the roles
+// with instances of their own.
 type Shape struct {
-	Copies   int
-	Together bool
-	Roles    []RoleShape
-	// Neighbours is the shape of what is at work beside the copies; nil for
-	// nothing.
-	Neighbours *Shape
+	Copies   int         `json:"copies"`
+	Together bool        `json:"together,omitempty"`
+	Roles    []RoleShape `json:"roles,omitempty"`
+	// Neighbours is the shape of what disturbs the copies; nil for nothing.
+	Neighbours *Shape `json:"neighbours,omitempty"`
 	// Starting is how many instances at most start at the same time; 0 is all.
-	Starting int
+	Starting int `json:"starting,omitempty"`
 	// Joined says that all of them are on one network.
-	Joined bool
+	Joined bool `json:"joined,omitempty"`
 }
 
 // RoleShape is a role with instances of its own.
 type RoleShape struct {
-	Name   string
-	OnHost bool
-	Count  int
+	Name   string `json:"name"`
+	OnHost bool   `json:"on_host,omitempty"`
+	Count  int    `json:"count"`
 	// Hosts that the instances are on, in their order; nil is the environment's
 	// own.
-	Hosts []string
+	Hosts []string `json:"hosts,omitempty"`
 }
 
-// Shape of the workload at a level.
-func (w Workload) Shape(l Level) (Shape, error) {
+// ExpandShapes computes the shapes of all levels. It has to be called after a
+// parameter or a role of a resolved plan was changed.
+func (p *Plan) ExpandShapes() error {
+	for i := range p.Workloads {
+		if err := p.Workloads[i].expandShapes(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (w *Workload) expandShapes() (err error) {
+	for i := range w.Levels {
+		if w.Levels[i].Shape, err = w.shape(w.Levels[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// shape of the workload at a level.
+func (w Workload) shape(l Level) (Shape, error) {
 	s, err := shapeOf(w.Pack, l.Parameters, max(l.Instances, 1))
 	if err != nil {
 		return s, err
@@ -46,14 +65,17 @@ func (w Workload) Shape(l Level) (Shape, error) {
 		listens = listens || w.Neighbour.UsesAddress()
 	}
 	if l.Neighbours > 0 {
-		beside, err := shapeOf(*w.Neighbour, l.Neighbour, l.Neighbours)
+		if w.Neighbour == nil {
+			return s, fmt.Errorf("workload %s has %d neighbours and does not say what they run", w.Name, l.Neighbours)
+		}
+		neighbours, err := shapeOf(*w.Neighbour, l.Neighbour, l.Neighbours)
 		if err != nil {
 			return s, err
 		}
-		s.Neighbours = &beside
+		s.Neighbours = &neighbours
 	}
-	// One level is joined where another one is: what an instance is attached to
-	// must not change with how many there are.
+	// Levels are alike in this: the number of instances must not change what an
+	// instance is attached to.
 	s.Joined = s.Meets() || listens && w.many()
 	return s, nil
 }

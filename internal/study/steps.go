@@ -1,7 +1,7 @@
 package study
 
-// Rung says whether an environment stands on a ladder between its two ends: it
-// is compared with its neighbours alone, and not with the baseline.
+// Rung says whether an environment is between the two ends of a ladder: it is
+// compared with the environments next to it, not with the baseline.
 func (p *Plan) Rung(name string) bool {
 	if len(p.Steps) == 0 || name == p.Baseline {
 		return false

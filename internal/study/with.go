@@ -8,8 +8,8 @@ import (
 	"tare/internal/strictyaml"
 )
 
-// resolveWith reads which parameters of workloads differ in which environment,
-// as the study has them and its scale in place of that.
+// resolveWith reads with:, the parameters of workloads that differ in an
+// environment, of the study and then of its scale.
 func (p *Plan) resolveWith(environments, scaled section) {
 	for i := range p.Environments {
 		e := &p.Environments[i]
@@ -83,18 +83,18 @@ func (p *Plan) takeParameters(e *Environment, w *Workload, at strictyaml.Node) {
 	}
 }
 
-// reshapes says whether the environment's own parameters change what instances
-// a workload needs.
+// reshapes says whether the environment's own parameters change which instances a
+// workload needs.
 func (e Environment) reshapes(w *Workload) bool {
 	return slices.ContainsFunc(w.Levels, func(l Level) bool {
-		usual, err := w.Shape(l)
+		usual, err := w.shape(l)
 		l.Parameters = e.Parameters(w.Name, l)
-		own, failed := w.Shape(l)
+		own, failed := w.shape(l)
 		return err == nil && (failed != nil || own.Key() != usual.Key())
 	})
 }
 
-// sweeps says whether the level is one of several by this parameter.
+// sweeps says whether the parameter is swept.
 func (l Level) sweeps(parameter string) bool {
 	return strings.Contains(","+l.Name, ","+parameter+"=")
 }

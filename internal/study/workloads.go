@@ -54,11 +54,8 @@ func resolveWorkloads(root strictyaml.Node, s, scaled section, file *File, fresh
 		w.Pack.Roles = resolvePlaces(pairs, pack, hosts)
 		w.resolveNeighbour(entry, pairs, file, problems)
 		w.Pack.Metrics = append(slices.Clone(pack.Metrics), derived(pack, w.Levels, costs)...)
-		for _, l := range w.Levels {
-			if _, err := w.Shape(l); err != nil {
-				entry.Problemf("%s", err)
-				break
-			}
+		if err := w.expandShapes(); err != nil {
+			entry.Problemf("%s", err)
 		}
 		workloads = append(workloads, w)
 		recipes = append(recipes, pack.Image)
@@ -70,7 +67,7 @@ func resolveWorkloads(root strictyaml.Node, s, scaled section, file *File, fresh
 	return workloads, recipes
 }
 
-// resolvePlaces puts the roles of a pack where the study wants them.
+// resolvePlaces resolves place:, where the roles of a pack run.
 func resolvePlaces(pairs []strictyaml.Pair, pack *workload.Pack, hosts map[string]Host) map[string]workload.Role {
 	roles := maps.Clone(pack.Roles)
 	if roles == nil {
@@ -92,7 +89,7 @@ func resolvePlaces(pairs []strictyaml.Pair, pack *workload.Pack, hosts map[strin
 					at.Value.Problemf("%s is a host of the study; did you mean {apart: [%s]}?", place, place)
 				case host:
 					at.Value.Problemf("%s is a host of the study; did you mean {host: %s}?", place, place)
-				case place != "": // else it was said already
+				case place != "": // else it was reported already
 					at.Value.Problemf("%s", strictyaml.Unknown("place", place, workload.Places))
 				}
 			case listed && role.Count != "" && place != workload.Apart:
@@ -111,8 +108,8 @@ func resolvePlaces(pairs []strictyaml.Pair, pack *workload.Pack, hosts map[strin
 	return roles
 }
 
-// packOf finds the pack that an entry uses: a built-in name, or a file beside
-// the study, known by a slash or .yaml.
+// packOf finds the pack that an entry uses: a built-in one by its name, or a file
+// by its path, which has a slash or ends in .yaml.
 func packOf(entry strictyaml.Node, file *File, problems *strictyaml.Problems) *workload.Pack {
 	if !entry.IsMapping() {
 		entry.Problemf("a workload is written as - use: NAME")
@@ -146,9 +143,9 @@ func packOf(entry strictyaml.Node, file *File, problems *strictyaml.Problems) *w
 	return pack
 }
 
-// derived are the metrics that do not come from the driver's output: how soon a
-// server answered, and what the whole environment spent on the trial, which is
-// the cost of operations where they are counted.
+// derived are the metrics that do not come from the driver's output: the time until
+// a server answered, and the processor time of the whole environment, or the cost
+// of operations where they are counted.
 func derived(p *workload.Pack, levels []Level, costs []cost.Cost) []workload.Metric {
 	spent := []workload.Metric{{Name: workload.CPUSeconds, Unit: "s", Better: "lower", About: "CPU time of the whole environment"}}
 	switch {

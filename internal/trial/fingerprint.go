@@ -49,10 +49,7 @@ func (r *Runner) Fingerprint(ctx context.Context, environment, workload, level s
 	if reason, known := w.Pack.KnownLimits[e.Kind]; known {
 		return f, errors.New("known limit: " + reason)
 	}
-	shape, err := w.Shape(at)
-	if err != nil {
-		return f, err
-	}
+	shape := at.Shape
 	use := leaseOf(slot, shape)
 	if err := r.enter(slot, use); err != nil {
 		return f, err

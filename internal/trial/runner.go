@@ -93,10 +93,7 @@ func (r *Runner) Run(ctx context.Context, slot schedule.Slot) (rundir.Trial, err
 	if reason, known := w.Pack.KnownLimits[e.Kind]; known {
 		return skipped(t, reason), nil
 	}
-	shape, err := w.Shape(level)
-	if err != nil {
-		return t, err
-	}
+	shape := level.Shape
 	use := leaseOf(slot, shape)
 	startBegan := time.Now()
 	if err := r.enter(slot, use); err != nil {

@@ -1,0 +1,131 @@
+package study
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"tare/internal/strictyaml"
+	"tare/internal/workload"
+)
+
+// Draft is a study that a command composes from its flags, with one workload.
+// What it leaves out has the default of a study file.
+type Draft struct {
+	Title    string
+	Name     string // safe for a directory name
+	Origin   string // the command: tare bench
+	Baseline string
+
+	Environments []DraftEnvironment
+	Limits       []Setting
+	Reference    string   // of an OCI image
+	Packages     []string // of the distribution, added to the image that tare builds
+	Use          string   // the workload: a built-in name, a file, or the name of Pack
+	Pack         *workload.Pack
+	Parameters   []Setting
+
+	Margin, Fresh string
+	Blocks        int // exactly so many; 0 is the default
+}
+
+// DraftEnvironment is one environment of a draft.
+type DraftEnvironment struct {
+	Name, Kind string
+	Options    []Setting
+}
+
+// Setting is KEY=VALUE of a command line.
+type Setting struct{ Key, Value string }
+
+// shortKinds are kinds that a command line may abbreviate.
+var shortKinds = map[string]string{"vm": "qemu"}
+
+// KindOf returns the kind that a name on a command line stands for.
+func KindOf(name string) string {
+	if kind, short := shortKinds[name]; short {
+		return kind
+	}
+	return name
+}
+
+// ParseEnvironment reads NAME or NAME+OPTION=VALUE+...
+func ParseEnvironment(text string) (DraftEnvironment, error) {
+	words := strings.Split(text, "+")
+	e := DraftEnvironment{
+		Name: strings.NewReplacer("+", "-", "=", "-", "/", "-", ":", "-", ",", "-").Replace(text),
+		Kind: KindOf(words[0]),
+	}
+	var err error
+	e.Options, err = ParseSettings(words[1:], "OPTION=VALUE")
+	return e, err
+}
+
+// ParseSettings reads KEY=VALUE texts; form is how the flag's help writes them.
+func ParseSettings(texts []string, form string) (settings []Setting, err error) {
+	for _, text := range texts {
+		key, value, ok := strings.Cut(text, "=")
+		if !ok {
+			return nil, fmt.Errorf("%q is not %s", text, form)
+		}
+		settings = append(settings, Setting{key, value})
+	}
+	return settings, nil
+}
+
+// Resolve checks the draft by the rules of study files and returns its plan. The
+// error is the first problem; it names the flag or the environment that has it.
+func (d Draft) Resolve(over Overrides) (*Plan, error) {
+	file := &File{Origin: d.Origin, Name: d.Name}
+	if d.Pack != nil {
+		file = file.With(d.Pack)
+	}
+	var problems strictyaml.Problems
+	plan, err := resolve(strictyaml.Compose(d.document(), &problems), file, over, &problems)
+	if found := (strictyaml.Problems)(nil); errors.As(err, &found) {
+		return nil, found[:1]
+	}
+	return plan, err
+}
+
+// document is the draft in the form of a study file.
+func (d Draft) document() []strictyaml.Entry {
+	var environments []strictyaml.Entry
+	for _, e := range d.Environments {
+		options := append([]strictyaml.Entry{{Key: "kind", Value: e.Kind}}, entries(e.Options)...)
+		environments = append(environments, strictyaml.Entry{Key: e.Name, Value: options, Origin: "environment " + e.Name})
+	}
+	var image, design []strictyaml.Entry
+	if d.Reference != "" {
+		image = append(image, strictyaml.Entry{Key: "reference", Value: d.Reference})
+	} else if len(d.Packages) > 0 {
+		image = append(image, strictyaml.Entry{Key: "packages", Value: d.Packages})
+	}
+	if d.Margin != "" {
+		design = append(design, strictyaml.Entry{Key: "margin", Value: d.Margin, Origin: "--margin"})
+	}
+	if d.Fresh != "" {
+		design = append(design, strictyaml.Entry{Key: "fresh", Value: d.Fresh})
+	}
+	if d.Blocks > 0 {
+		design = append(design, strictyaml.Entry{Key: "blocks", Value: strconv.Itoa(d.Blocks)})
+	}
+	workload := append([]strictyaml.Entry{{Key: "use", Value: d.Use}}, entries(d.Parameters)...)
+	return []strictyaml.Entry{
+		{Key: "study", Value: d.Title},
+		{Key: "baseline", Value: d.Baseline},
+		{Key: "limits", Value: entries(d.Limits), Origin: "--limits"},
+		{Key: "environments", Value: environments},
+		{Key: "image", Value: image},
+		{Key: "workloads", Value: [][]strictyaml.Entry{workload}},
+		{Key: "design", Value: design},
+	}
+}
+
+func entries(settings []Setting) (list []strictyaml.Entry) {
+	for _, s := range settings {
+		list = append(list, strictyaml.Entry{Key: s.Key, Value: s.Value})
+	}
+	return list
+}

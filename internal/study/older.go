@@ -1,0 +1,41 @@
+package study
+
+import (
+	"encoding/json"
+	"slices"
+
+	"tare/internal/cost"
+	"tare/internal/workload"
+)
+
+// UnmarshalJSON reads a plan, and brings one of an older version up to date: where
+// it has only the processor time of an operation, it gets all costs, which follow
+// from what its trials recorded, and where its levels have no shapes, it gets
+// them.
+func (p *Plan) UnmarshalJSON(data []byte) error {
+	type plain Plan
+	if err := json.Unmarshal(data, (*plain)(p)); err != nil {
+		return err
+	}
+	for i := range p.Workloads {
+		pack := &p.Workloads[i].Pack
+		at := slices.IndexFunc(pack.Metrics, func(m workload.Metric) bool { return cost.Earlier(m.Name) })
+		if at >= 0 {
+			pack.Metrics = slices.Replace(pack.Metrics, at, at+1, costMetrics(p.costs())...)
+		}
+	}
+	p.addShapes()
+	return nil
+}
+
+// addShapes computes the shapes that a plan lacks because an older version wrote
+// it. Where one cannot be computed it stays empty: the run can still be read.
+func (p *Plan) addShapes() {
+	for _, w := range p.Workloads {
+		for i, l := range w.Levels {
+			if s, err := w.shape(l); l.Shape.Copies == 0 && err == nil {
+				w.Levels[i].Shape = s
+			}
+		}
+	}
+}
