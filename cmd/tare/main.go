@@ -15,6 +15,7 @@ import (
 	_ "tare/internal/environment/cloudhypervisor"
 	_ "tare/internal/environment/docker"
 	_ "tare/internal/environment/firecracker"
+	_ "tare/internal/environment/gvisor"
 	_ "tare/internal/environment/machine"
 	_ "tare/internal/environment/native"
 	_ "tare/internal/environment/oci"

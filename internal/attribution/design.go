@@ -10,34 +10,34 @@ import (
 	"tare/internal/study"
 )
 
-// RestPart is the part that is whatever the named ones are not.
+// RestPart is the part that no named part explains.
 const RestPart = analysis.RestPart
 
-// Unit is a part that gets an estimate of its own: one part of a ladder, or
-// several that are switched at once.
+// Unit is a part that gets a separate estimate: one part of a ladder, or several
+// that are switched together.
 type Unit struct {
 	Part
 	Keys []string // of the ladder's parts
 }
 
-// Units are the parts of a ladder, those of each of these groups as one where
-// nothing that they need lies between them.
+// Units are the parts of a ladder. The parts of each of these groups are one unit,
+// unless a part outside the group has to be switched between them.
 func Units(l Ladder, groups []string) []Unit {
 	units := make([]Unit, len(l.Parts))
 	for i, p := range l.Parts {
 		units[i] = Unit{p, []string{p.Key}}
 	}
 	for _, g := range groups {
-		if together, ok := gathered(units, g); ok {
+		if together, ok := mergeGroup(units, g); ok {
 			units = together
 		}
 	}
 	return units
 }
 
-// gathered makes one unit of a group, at the place of its last member, if the
-// needs of all units can then still be met.
-func gathered(units []Unit, group string) ([]Unit, bool) {
+// mergeGroup makes one unit of a group, at the first position where the needs of
+// all units are met; false where there is none.
+func mergeGroup(units []Unit, group string) ([]Unit, bool) {
 	in := func(u Unit) bool { return u.Group == group }
 	members := slices.Collect(func(yield func(Unit) bool) {
 		for _, u := range units {
@@ -55,7 +55,7 @@ func gathered(units []Unit, group string) ([]Unit, bool) {
 		one.Keys, one.Needs, about = append(one.Keys, m.Keys...), append(one.Needs, m.Needs...), append(about, m.About)
 		switched = append(switched, m.Switched)
 	}
-	one.About, one.Switched = several(about...), several(switched...)
+	one.About, one.Switched = joinTexts(about...), joinTexts(switched...)
 	one.Needs = outside(one.Needs, one.Keys)
 	var left []Unit
 	for _, u := range units {
@@ -71,7 +71,7 @@ func gathered(units []Unit, group string) ([]Unit, bool) {
 	return units, false
 }
 
-// outside are those of the keys that are none of mine, each once.
+// outside returns the keys that are not among mine, each once.
 func outside(keys, mine []string) (kept []string) {
 	for _, k := range keys {
 		if !slices.Contains(mine, k) && !slices.Contains(kept, k) {
@@ -81,7 +81,7 @@ func outside(keys, mine []string) (kept []string) {
 	return kept
 }
 
-// inOrder says whether each unit has all that it needs before it.
+// inOrder reports whether each unit comes after all that it needs.
 func inOrder(units []Unit) bool {
 	on := map[string]bool{}
 	for _, u := range units {
@@ -103,16 +103,25 @@ func (u Unit) put(on map[string]bool) {
 	}
 }
 
-// few is how many parts have all their orders tried: their subsets are at most
-// sixteen environments.
-const few = 4
+// maxAllOrders is the number of units up to which every order is tried: their subsets
+// are at most sixteen environments.
+const maxAllOrders = 4
 
-// Orders are n random orders of the units, each with what it needs before it;
-// all there are where the units are few, or no more than n. They follow from the
-// seed. Where several units could be next, each is as likely.
+// Orders returns n random orders of the units in which each unit comes after what
+// it needs, or all such orders where there are few. The seed determines them.
+//
+// The mean of a part's estimates over random orders is the sampling estimator of its
+// Shapley value (Shapley 1953, "A value for n-person games", Contributions to the
+// Theory of Games II; Castro, Gómez and Tejada 2009, "Polynomial calculation of the
+// Shapley value based on sampling", Computers & Operations Research 36). With needs
+// only linear extensions of the partial order count, as in Faigle and Kern 1992,
+// "The Shapley value for cooperative games under precedence constraints",
+// International Journal of Game Theory 21. They weigh all linear extensions the
+// same; here each unit that could be next is equally likely, which can weigh
+// extensions differently where units have needs.
 func Orders(units []Unit, n int, seed uint64) (orders [][]int, all bool) {
 	limit := n
-	if len(units) <= few {
+	if len(units) <= maxAllOrders {
 		limit = 24
 	}
 	if every := extensions(units, limit+1); len(every) <= limit {
@@ -140,8 +149,8 @@ func Orders(units []Unit, n int, seed uint64) (orders [][]int, all bool) {
 	return orders, false
 }
 
-// extensions are the orders in which each unit has what it needs before it, at
-// most so many.
+// extensions returns at most that many linear extensions: orders in which each unit
+// comes after what it needs.
 func extensions(units []Unit, most int) (orders [][]int) {
 	var order []int
 	on := map[string]bool{}
@@ -171,58 +180,58 @@ func extensions(units []Unit, most int) (orders [][]int) {
 	return orders
 }
 
-// Design is what a run needs to estimate the parts: environments, what is
-// compared, and what is to be kept in mind.
+// Design is what a run needs to estimate the parts: the environments, and which of
+// them are compared.
 type Design struct {
 	Environments []study.Environment // the first is from, the last is to
 	Steps        []study.Step        // those of the parts, and the total
-	Remarks      []string
+	Remarks      []string            // limits of the design
 }
 
-// NewDesign makes the design of these orders of the units. Environments that the
-// orders have in common are there once. missing says why an environment cannot
-// be had here, "" for one that can: with one order its step then goes into the
-// next one, with several the order is left out.
+// NewDesign makes the design for these orders of the units. An environment that
+// several orders share is measured once. missing returns why an environment does not
+// work on this machine, "" for one that works: with one order its step is then
+// merged with the next one, with several the order is left out.
 func NewDesign(l Ladder, units []Unit, orders [][]int, missing func(study.Environment) string) (Design, error) {
 	d := Design{Remarks: slices.Clone(l.Notes)}
 	first, last := l.Rungs[0], l.Rungs[len(l.Rungs)-1]
 	for _, end := range []study.Environment{first, last} {
 		if why := missing(end); why != "" {
-			return d, fmt.Errorf("%s cannot be had on this machine: %s", end.Name, why)
+			return d, fmt.Errorf("%s does not work on this machine: %s", end.Name, why)
 		}
 	}
 	d.Environments = []study.Environment{first}
 	number := 0
 	for _, order := range orders {
-		path, err := ascent(l, units, order)
+		path, err := rungsOf(l, units, order)
 		if err != nil {
 			return d, err
 		}
 		lacking := slices.IndexFunc(path, func(r rung) bool { return missing(r.environment) != "" })
 		if lacking >= 0 && len(orders) > 1 {
-			d.remark("an order is left out, since %s cannot be had here: %s", path[lacking].environment.Name, missing(path[lacking].environment))
+			d.remark("an order is left out, since %s does not work here: %s", path[lacking].environment.Name, missing(path[lacking].environment))
 			continue
 		}
 		number++
-		d.take(first, path, missing, number*min(1, len(orders)-1))
+		d.addOrder(first, path, missing, number*min(1, len(orders)-1))
 	}
 	if number == 0 {
-		return d, fmt.Errorf("no order of the parts has all its environments on this machine: %s", strings.Join(d.Remarks, "; "))
+		return d, fmt.Errorf("no order of the parts has only environments that work on this machine: %s", strings.Join(d.Remarks, "; "))
 	}
-	// The end stands last, whichever order came to it first.
+	// The second end comes last, whichever order added it.
 	d.Environments = append(slices.DeleteFunc(d.Environments, func(e study.Environment) bool { return e.Name == last.Name }), last)
 	d.Steps = append(d.Steps, study.Step{Name: "all parts", Environment: last.Name, Base: first.Name})
 	return d, nil
 }
 
-// rung is an environment with the unit that was switched on last.
+// rung is an environment with the unit that was switched last.
 type rung struct {
 	environment study.Environment
 	unit        Unit
 }
 
-// ascent is the rungs of one order, without the first end.
-func ascent(l Ladder, units []Unit, order []int) (path []rung, err error) {
+// rungsOf returns the rungs of one order, without the first end.
+func rungsOf(l Ladder, units []Unit, order []int) (path []rung, err error) {
 	on := map[string]bool{}
 	for _, i := range order {
 		units[i].put(on)
@@ -235,21 +244,21 @@ func ascent(l Ladder, units []Unit, order []int) (path []rung, err error) {
 	return path, nil
 }
 
-// take adds the environments and steps of one order.
-func (d *Design) take(base study.Environment, path []rung, missing func(study.Environment) string, order int) {
-	var carried []Unit // switched in rungs that cannot be had
+// addOrder adds the environments and steps of one order.
+func (d *Design) addOrder(base study.Environment, path []rung, missing func(study.Environment) string, order int) {
+	var pending []Unit // switched in rungs that do not work here
 	for _, r := range path {
 		if why := missing(r.environment); why != "" {
-			carried = append(carried, r.unit)
-			d.remark("the part %s is switched together with what follows it, since %s cannot be had here: %s", r.unit.Name, r.environment.Name, why)
+			pending = append(pending, r.unit)
+			d.remark("the part %s is switched together with the next one, since %s does not work here: %s", r.unit.Name, r.environment.Name, why)
 			continue
 		}
-		p := merged(append(carried, r.unit))
-		carried = nil
+		p := merged(append(pending, r.unit))
+		pending = nil
 		if !slices.ContainsFunc(d.Environments, func(e study.Environment) bool { return e.Name == r.environment.Name }) {
 			d.Environments = append(d.Environments, r.environment)
 		}
-		d.Steps = append(d.Steps, p.step(r.environment.Name, base.Name, order))
+		d.Steps = append(d.Steps, step(p, r.environment.Name, base.Name, order))
 		base = r.environment
 	}
 }
@@ -260,7 +269,7 @@ func (d *Design) remark(format string, values ...any) {
 	}
 }
 
-// merged is one part made of units that are switched at once.
+// merged is one part made of units that are switched together.
 func merged(units []Unit) Part {
 	p, named := units[0].Part, []string{units[0].Name}
 	if len(units) == 1 {
@@ -268,8 +277,8 @@ func merged(units []Unit) Part {
 	}
 	p.Needs = nil
 	for _, u := range units[1:] {
-		p.Key, p.About, p.Switched, named = p.Key+"+"+u.Key, several(p.About, u.About), several(p.Switched, u.Switched), append(named, u.Name)
+		p.Key, p.About, p.Switched, named = p.Key+"+"+u.Key, joinTexts(p.About, u.About), joinTexts(p.Switched, u.Switched), append(named, u.Name)
 	}
-	p.call(named)
+	nameTogether(&p, named)
 	return p
 }

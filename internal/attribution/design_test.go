@@ -67,11 +67,11 @@ func TestAGroupIsSwitchedAtOnceIfNothingItNeedsLiesBetween(t *testing.T) {
 		}
 		return units
 	}
-	if list, ok := gathered(group(unitsOf(nil, "a", "b", "c"), "a", "c"), "g"); !ok || len(list) != 2 || !slices.Equal(list[0].Keys, []string{"a", "c"}) {
+	if list, ok := mergeGroup(group(unitsOf(nil, "a", "b", "c"), "a", "c"), "g"); !ok || len(list) != 2 || !slices.Equal(list[0].Keys, []string{"a", "c"}) {
 		t.Errorf("%+v", list)
 	}
 	// c needs b, and b needs a: a and c cannot be switched at once.
-	if list, ok := gathered(group(unitsOf(map[string][]string{"b": {"a"}, "c": {"b"}}, "a", "b", "c"), "a", "c"), "g"); ok || len(list) != 3 {
+	if list, ok := mergeGroup(group(unitsOf(map[string][]string{"b": {"a"}, "c": {"b"}}, "a", "b", "c"), "a", "c"), "g"); ok || len(list) != 3 {
 		t.Errorf("%+v", list)
 	}
 }
@@ -84,12 +84,12 @@ func ladder(t *testing.T, keys ...string) Ladder {
 	options := tree{}
 	for i, k := range keys {
 		options.set(k, true)
-		l.atoms = append(l.atoms, atom{Part: Part{Key: k, Name: k + " part", About: k}, apply: func(d *draft) { d.options.set(k, true) }})
-		l.Parts = append(l.Parts, l.atoms[i].Part)
+		l.changes = append(l.changes, change{Part: Part{Key: k, Name: k + " part", About: k}, apply: func(d *draft) { d.options.set(k, true) }})
+		l.Parts = append(l.Parts, l.changes[i].Part)
 		l.members[k] = []int{i}
 	}
 	l.to.Options = []byte(`{"` + strings.Join(keys, `":true,"`) + `":true}`)
-	if err := l.climb(); err != nil {
+	if err := l.addRungs(); err != nil {
 		t.Fatal(err)
 	}
 	return l
@@ -134,7 +134,7 @@ func TestAnEndThatCannotBeHadIsAnError(t *testing.T) {
 		}
 		return ""
 	})
-	if err == nil || !strings.Contains(err.Error(), "to cannot be had on this machine: no daemon answers") {
+	if err == nil || !strings.Contains(err.Error(), "to does not work on this machine: no daemon answers") {
 		t.Error(err)
 	}
 }

@@ -1,10 +1,10 @@
-// Package attribution makes the design by which the parts of an isolation layer
-// are told apart: a ladder of environments between two, of which each step
-// switches one part, and the orders in which the parts can be switched. The
-// package analysis below it reads from a run what each part costs.
+// Package attribution designs experiments that separate the costs of the parts of
+// an isolation layer: a ladder of environments between two, each of which differs
+// from the one before in one part, and the orders in which the parts are switched.
+// Package analysis, below it, computes from a run what each part costs.
 //
-// It must not start anything, nor know how a part works: it asks the kinds of
-// environments for their options.
+// It must not start anything, import a kind of environment or know one by name: a
+// kind declares its parts in its registration (environment.Parts).
 package attribution
 
 import (
@@ -15,100 +15,85 @@ import (
 	"slices"
 	"strings"
 
+	"tare/internal/environment"
 	"tare/internal/strictyaml"
 	"tare/internal/study"
 )
 
-// Part is one part of a layer that can be switched on alone.
-type Part struct {
-	Key   string `json:"key"`   // namespaces.pid
-	Name  string `json:"name"`  // for people: pid namespace
-	About string `json:"about"` // what is switched: namespaces.pid: false → true
-	// Switched is what is switched and no more, where About may tell what that does:
-	// it is said of a part that makes something cheaper, of which that is no cause.
-	Switched string `json:"switched,omitempty"`
-	Group    string `json:"group"` // namespaces
-	// Subject begins a sentence about the part where "The NAME" would not. Many says
-	// that it is plural; without a subject the name tells.
-	Subject string `json:"subject,omitempty"`
-	Many    bool   `json:"many,omitempty"`
-	// Needs are the keys of the parts that must be on before.
-	Needs []string `json:"needs,omitempty"`
-}
+// Part is one part of an isolation layer that can be switched on separately.
+type Part = environment.Part
 
-// Ladder is from, to, and the rungs between.
+// Ladder is a sequence of environments (rungs) between two ends.
 type Ladder struct {
 	Rungs []study.Environment // the first is from, the last is to; names are unique
 	Steps []study.Step        // Steps[i] compares Rungs[i+1] with Rungs[i]
 	Parts []Part              // of the steps, in order
-	Notes []string            // what cannot be switched apart here, and why
+	Notes []string            // what cannot be switched separately here, and why
 
 	from, to study.Environment
-	atoms    []atom           // in the order in which they are applied
-	members  map[string][]int // part → its atoms
+	changes  []change         // in the order in which they are applied
+	members  map[string][]int // part → its changes
 }
 
 // BuildOptions choose among the parts.
 type BuildOptions struct {
-	// Only are keys or groups of parts that get a step each. What lies between two
-	// of them is switched in one step of its own, so that it costs the others
-	// nothing; the rest always has one. nil: all.
+	// Only are keys or groups of parts that get a step each. The parts between two
+	// of them are switched together in another step, so that their cost is not
+	// added to a named part. RestPart always has a step. nil: all parts.
 	Only []string
-	// Order has keys in the order to switch; what it does not name follows in the
-	// usual order. nil: the usual order alone.
+	// Order has keys of parts in the order in which they are switched; parts that it
+	// does not list follow in the default order.
 	Order []string
-	// Study has the values that the study gives a workload's parameters, by the
-	// workload: they hold in an environment that says nothing of them.
+	// Study has the workload parameters that the study sets, by workload and
+	// parameter. They apply in an environment that does not set them itself.
 	Study map[string]map[string]string
-	// Facts of the machine and its engines; nil: this machine is asked.
-	Facts *Facts
+	// Facts replaces environment.Parts.Facts, for tests; nil: the kind gets its facts
+	// from this machine.
+	Facts func(kind string, options any) any
 }
 
 // Build makes the ladder between two environments of a plan.
 func Build(from, to study.Environment, o BuildOptions) (Ladder, error) {
 	if from.Name == to.Name {
-		return Ladder{}, fmt.Errorf("a ladder from %s to %s: both have the same name; name the second otherwise, as with kind: below another name", from.Name, to.Name)
+		return Ladder{}, fmt.Errorf("a ladder from %s to %s: both have the same name; give the second one another name and set its kind: in the study", from.Name, to.Name)
 	}
-	r := &route{facts: o.Facts, study: o.Study}
-	if r.facts == nil {
-		r.facts = ThisMachine()
-	}
-	if err := r.lay(from, to); err != nil {
+	b := &builder{facts: o.Facts, study: o.Study}
+	if err := b.build(from, to); err != nil {
 		return Ladder{}, fmt.Errorf("a ladder from %s to %s: %w", from.Name, to.Name, err)
 	}
-	l := Ladder{from: from, to: to, atoms: r.atoms, Notes: r.notes}
-	if len(l.atoms) == 0 {
-		return Ladder{}, fmt.Errorf("a ladder from %s to %s: the two do not differ in anything", from.Name, to.Name)
+	l := Ladder{from: from, to: to, changes: b.changes, Notes: b.notes}
+	if len(l.changes) == 0 {
+		return Ladder{}, fmt.Errorf("a ladder from %s to %s: the two environments do not differ", from.Name, to.Name)
 	}
-	order, err := ordered(l.atoms, o.Order)
+	order, err := ordered(l.changes, o.Order)
 	if err != nil {
 		return Ladder{}, fmt.Errorf("a ladder from %s to %s: %w", from.Name, to.Name, err)
 	}
 	if err := l.group(order, o.Only); err != nil {
 		return Ladder{}, fmt.Errorf("a ladder from %s to %s: %w", from.Name, to.Name, err)
 	}
-	return l, l.climb()
+	return l, l.addRungs()
 }
 
-// group makes the parts out of the atoms in the order in which they are switched.
+// group makes parts of the changes, in the order in which they are switched.
 func (l *Ladder) group(order []int, only []string) error {
 	for _, name := range only {
-		if !slices.ContainsFunc(l.atoms, func(a atom) bool { return a.Key == name || a.Group == name }) {
-			return unknown("part or group", name, names(l.atoms), groups(l.atoms))
+		if !slices.ContainsFunc(l.changes, func(c change) bool { return c.Key == name || c.Group == name }) {
+			return unknown("part or group", name, names(l.changes), groups(l.changes))
 		}
 	}
-	kept := func(a atom) bool {
-		return only == nil || a.Key == RestPart || slices.Contains(only, a.Key) || slices.Contains(only, a.Group)
+	kept := func(c change) bool {
+		return only == nil || c.Key == RestPart || slices.Contains(only, c.Key) || slices.Contains(only, c.Group)
 	}
 	l.members = map[string][]int{}
-	in := make([]string, len(l.atoms)) // atom → its part
+	in := make([]string, len(l.changes)) // change → its part
 	var between []int
 	several := 0
 	add := func(list ...int) {
-		p := l.atoms[list[0]].Part
+		p := l.changes[list[0]].Part
 		if len(list) > 1 {
 			several++
-			p = together(l.atoms, list, several)
+			p = together(l.changes, list, several)
 		}
 		p.Needs = nil
 		l.members[p.Key] = list
@@ -116,8 +101,8 @@ func (l *Ladder) group(order []int, only []string) error {
 			in[n] = p.Key
 		}
 		for _, n := range list {
-			for _, key := range l.atoms[n].Needs {
-				if need := in[find(l.atoms, key)]; need != p.Key && !slices.Contains(p.Needs, need) {
+			for _, key := range l.changes[n].Needs {
+				if need := in[find(l.changes, key)]; need != p.Key && !slices.Contains(p.Needs, need) {
 					p.Needs = append(p.Needs, need)
 				}
 			}
@@ -131,7 +116,7 @@ func (l *Ladder) group(order []int, only []string) error {
 		}
 	}
 	for _, n := range order {
-		if kept(l.atoms[n]) {
+		if kept(l.changes[n]) {
 			flush()
 			add(n)
 			continue
@@ -142,9 +127,9 @@ func (l *Ladder) group(order []int, only []string) error {
 	return nil
 }
 
-// CheckGroups says whether all of these are groups of the ladder's parts.
+// CheckGroups returns an error if one of the names is no group of the ladder's parts.
 func (l Ladder) CheckGroups(list []string) error {
-	known := groups(l.atoms)
+	known := groups(l.changes)
 	for _, name := range list {
 		if !slices.Contains(known, name) {
 			return fmt.Errorf("a ladder from %s to %s: %w", l.from.Name, l.to.Name, unknown("group", name, nil, known))
@@ -153,7 +138,7 @@ func (l Ladder) CheckGroups(list []string) error {
 	return nil
 }
 
-// unknown is the mistake of a name that is none of these.
+// unknown is the error for a name that is none of these.
 func unknown(what, name string, parts, groups []string) error {
 	text := fmt.Sprintf("there is no %s %s", what, name)
 	if near := strictyaml.Nearest(name, slices.Concat(parts, groups)); near != "" {
@@ -165,20 +150,20 @@ func unknown(what, name string, parts, groups []string) error {
 	return errors.New(text + ")")
 }
 
-// together is the n-th part that is made of several.
-func together(atoms []atom, list []int, n int) Part {
+// together is the n-th part that combines several changes.
+func together(changes []change, list []int, n int) Part {
 	var keys, named []string
 	for _, at := range list {
-		keys, named = append(keys, atoms[at].Key), append(named, atoms[at].Name)
+		keys, named = append(keys, changes[at].Key), append(named, changes[at].Name)
 	}
 	p := Part{Key: fmt.Sprintf("others-%d", n), About: strings.Join(keys, ", "), Group: othersGroup}
 	p.Switched = p.About
-	p.call(named)
+	nameTogether(&p, named)
 	return p
 }
 
-// climb makes the rungs and steps.
-func (l *Ladder) climb() error {
+// addRungs makes the rungs and steps of the default order.
+func (l *Ladder) addRungs() error {
 	on := map[string]bool{}
 	l.Rungs = []study.Environment{l.from}
 	for _, p := range l.Parts {
@@ -189,15 +174,14 @@ func (l *Ladder) climb() error {
 		}
 		base := l.Rungs[len(l.Rungs)-1]
 		l.Rungs = append(l.Rungs, rung)
-		l.Steps = append(l.Steps, p.step(rung.Name, base.Name, 0))
+		l.Steps = append(l.Steps, step(p, rung.Name, base.Name, 0))
 	}
 	return nil
 }
 
-// With makes the environment that has exactly these parts on, for other orders.
-// Without any it is from, with all it is to; the same parts give the same name
-// whatever the order in which they came. The needs of each part have to be on as
-// well.
+// With returns the environment that has exactly these parts on: the first end
+// without any, the second one with all. The same parts give an environment of the
+// same name in any order. The needs of each part have to be on as well.
 func (l Ladder) With(parts map[string]bool) (study.Environment, error) {
 	for key, on := range parts {
 		if _, known := l.members[key]; on && !known {
@@ -224,14 +208,14 @@ func (l Ladder) With(parts map[string]bool) (study.Environment, error) {
 	switch len(on) {
 	case 0:
 		return l.from, nil
-	case len(l.atoms):
+	case len(l.changes):
 		return l.to, nil
 	}
 	d, err := begin(l.from)
 	if err != nil {
 		return study.Environment{}, err
 	}
-	for n, a := range l.atoms {
+	for n, a := range l.changes {
 		if on[n] {
 			a.apply(d)
 		}
@@ -244,8 +228,8 @@ func (l Ladder) With(parts map[string]bool) (study.Environment, error) {
 	return e, nil
 }
 
-// name of an environment: of a rung, its place and what was switched last; of
-// another set of parts, which these are.
+// name of an environment: its number and the part that was switched last, for a
+// rung of the default order; else the set of parts.
 func (l *Ladder) name(parts map[string]bool, prefix int) string {
 	count, bits := 0, make([]byte, (len(l.Parts)+7)/8)
 	for n, p := range l.Parts {
@@ -260,7 +244,7 @@ func (l *Ladder) name(parts map[string]bool, prefix int) string {
 	return fmt.Sprintf("%02d-%s", count, slug(l.Parts[count-1].Key))
 }
 
-// slug is what an environment may be called after a key.
+// slug is the name of an environment that a key gives.
 func slug(key string) string {
 	words := strings.FieldsFunc(key[strings.LastIndex(key, ".")+1:], func(r rune) bool {
 		return !('a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9')
@@ -279,7 +263,7 @@ func list(parts map[string]bool) string {
 	return strings.Join(keys, ", ")
 }
 
-// same says whether two environments differ in nothing but their names.
+// same reports whether two environments are equal but for their names.
 func same(a, b study.Environment) bool {
 	var one, two any
 	if json.Unmarshal(a.Options, &one) != nil || json.Unmarshal(b.Options, &two) != nil || !reflect.DeepEqual(one, two) {

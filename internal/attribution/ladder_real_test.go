@@ -9,13 +9,14 @@ import (
 	"tare/internal/quantity"
 	"tare/internal/study"
 	"tare/internal/testing/knowncost"
+	testneeds "tare/internal/testing/needs"
 	"tare/internal/testing/testenv"
 )
 
 // Every rung is an environment that really starts, and in which a command runs.
 // The ends stand last: what they need is not missing in what lies between.
 func TestEveryRungStartsAndRunsACommand(t *testing.T) {
-	testenv.NeedsRoot(t)
+	testneeds.Root(t)
 	testenv.NeedsAgent(t)
 	image, own := testenv.Image(t), testenv.Owner(t, t.TempDir())
 	for _, c := range []struct{ from, to string }{

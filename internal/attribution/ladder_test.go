@@ -14,6 +14,7 @@ import (
 	_ "tare/internal/environment/cloudhypervisor"
 	"tare/internal/environment/docker"
 	_ "tare/internal/environment/firecracker"
+	"tare/internal/environment/gvisor"
 	_ "tare/internal/environment/native"
 	_ "tare/internal/environment/oci"
 	_ "tare/internal/environment/qemu"
@@ -21,29 +22,35 @@ import (
 )
 
 // theFacts are those of a machine with cgroup v1, Docker with runsc, and Podman.
-var theFacts = &Facts{
-	Runtime: func(kind, _, name string) (string, []string, error) {
-		switch {
-		case kind == "podman" && name == "":
-			return "crun", nil, nil
-		case name == "":
-			return "runc", nil, nil
-		case name == "absent":
-			return "", nil, errors.New("nobody answers")
-		case name == "runsc":
-			return "/usr/local/bin/runsc", []string{"--platform=ptrace"}, nil
-		}
-		return name, nil, nil
-	},
-	Gvisor: func(o docker.GvisorOptions) string {
+func theFacts(kind string, options any) any {
+	switch o := options.(type) {
+	case *docker.Options:
+		return runtimeFacts(kind, o.Runtime)
+	case *gvisor.Options:
+		engine := "docker"
 		switch {
 		case o.Engine != "auto":
-			return o.Engine
+			engine = o.Engine
 		case o.Network == "host" || o.Network == "sandbox":
-			return "direct"
+			engine = "direct"
 		}
-		return "docker"
-	},
+		return gvisor.Facts{Engine: engine, Docker: runtimeFacts("docker", o.Runtime)}
+	}
+	return nil
+}
+
+func runtimeFacts(kind, name string) docker.Facts {
+	switch {
+	case kind == "podman" && name == "":
+		return docker.Facts{Runtime: "crun"}
+	case name == "":
+		return docker.Facts{Runtime: "runc"}
+	case name == "absent":
+		return docker.Facts{Err: errors.New("nobody answers")}
+	case name == "runsc":
+		return docker.Facts{Runtime: "/usr/local/bin/runsc", Arguments: []string{"--platform=ptrace"}}
+	}
+	return docker.Facts{Runtime: name}
 }
 
 // of is an environment as a study would write it: "docker network=host".
@@ -382,9 +389,20 @@ func TestAnUnknownPartOrGroupIsRefusedWithThoseThatThereAre(t *testing.T) {
 
 func TestNamesWithMoreThanOneThingTakeThePlural(t *testing.T) {
 	var many []string
-	for _, w := range words {
-		if plural(w[0]) && !slices.Contains(many, w[0]) {
-			many = append(many, w[0])
+	check := func(values map[string]environment.Value) {
+		for _, v := range values {
+			if plural(v.Name) && !slices.Contains(many, v.Name) {
+				many = append(many, v.Name)
+			}
+		}
+	}
+	for _, values := range environment.SharedValues() {
+		check(values)
+	}
+	for _, kind := range environment.Kinds() {
+		r, _ := environment.Lookup(kind)
+		for _, s := range r.Parts.Switches {
+			check(s.Values)
 		}
 	}
 	slices.Sort(many)

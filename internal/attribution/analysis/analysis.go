@@ -1,8 +1,7 @@
-// Package analysis turns the verdicts of a run over a ladder into what each part
-// of the layer costs, and what no part explains.
+// Package analysis computes from the verdicts of a run over a ladder what each part of
+// the isolation layer costs, and what no part explains.
 //
-// It must not know how a ladder is built, nor any environment: reports are made
-// with it.
+// It must not know how a ladder is built, or any kind of environment.
 package analysis
 
 import (
@@ -18,11 +17,11 @@ import (
 	"tare/internal/verdict"
 )
 
-// RestPart is the part that is whatever the named ones are not.
+// RestPart is the part that no named part explains.
 const RestPart = "rest"
 
-// Attribution is where the difference between the two ends of a ladder comes
-// from, by one metric of one workload at one level.
+// Attribution is the decomposition of the difference between the two ends of a ladder,
+// for one metric of one workload at one level.
 type Attribution struct {
 	Workload string `json:"workload"`
 	Level    string `json:"level,omitempty"`
@@ -37,7 +36,7 @@ type Attribution struct {
 	Total  Share `json:"total"`
 	// Parts in the order in which the ladder switches them on.
 	Parts []Share `json:"parts"`
-	// Unexplained is what the total has more than all parts that have a name.
+	// Unexplained is the total without all named parts.
 	Unexplained Unexplained `json:"unexplained"`
 	// Sentences say what each material part costs.
 	Sentences []string `json:"sentences,omitempty"`
@@ -48,11 +47,11 @@ type Share struct {
 	Part  string `json:"part"` // "" for the total
 	Name  string `json:"name"`
 	About string `json:"about,omitempty"`
-	// Contrast is the part's estimate, with an interval that holds for all parts
-	// at once, and the verdict; the total's interval stands by itself.
+	// Contrast is the part's estimate and verdict. The intervals of the parts hold
+	// simultaneously; the interval of the total is separate.
 	Contrast verdict.Contrast `json:"contrast"`
-	// Of is the estimate's part of the total's, both as log ratios; nil where the
-	// total may be nothing.
+	// Of is the estimate divided by the total's, both as log ratios; nil if the interval
+	// of the total includes zero.
 	Of *float64 `json:"share"`
 	// Material: the interval excludes zero and does not lie within the margin, and
 	// the verdict is not that the part is equivalent to nothing.
@@ -69,7 +68,7 @@ type Share struct {
 	step study.Step // the first that switches it
 }
 
-// Rest says whether it is the last part: whatever the named ones are not.
+// Rest reports whether it is the part that no named part explains.
 func (s Share) Rest() bool { return s.Part == RestPart }
 
 // Unexplained is the total without the parts that have a name, block by block,
@@ -78,12 +77,12 @@ type Unexplained struct {
 	N int // complete blocks
 	// Estimate, Low and High are log ratios; an end without a bound is infinite.
 	Estimate, Low, High float64
-	// Exact: the named parts add up to the total in every block, since the last of
-	// them ends where the total does.
+	// Exact: the named parts add up to the total in every block, since no part is the
+	// rest.
 	Exact bool
 }
 
-// Bounded says whether there is an interval.
+// Bounded reports whether there is an interval.
 func (u Unexplained) Bounded() bool { return !math.IsInf(u.Low, 0) && !math.IsInf(u.High, 0) }
 
 // MarshalJSON writes an end without a bound as null.
@@ -142,13 +141,13 @@ func stepOf(plan *study.Plan, part string) study.Step {
 	return plan.Steps[i]
 }
 
-// material says whether a part counts.
+// material reports whether a part has a relevant effect; see Share.Material.
 func material(c verdict.Contrast) bool {
 	v := stats.Interval{Estimate: c.Estimate, Low: c.Low, High: c.High}
 	return c.Bounded() && c.Verdict != verdict.Equivalent && v.ExcludesZero() && !v.Inside(math.Log1p(c.Margin))
 }
 
-// fill adds what the parts have only together.
+// fill adds the values that depend on all parts.
 func (a *Attribution) fill(plan *study.Plan, trials []rundir.Trial, seen Seen) {
 	logs := verdict.Logs(plan, trials, a.Workload, a.Level, a.Metric)
 	sum := 0.0
@@ -169,7 +168,7 @@ func (a *Attribution) fill(plan *study.Plan, trials []rundir.Trial, seen Seen) {
 	}
 }
 
-// shareOf is a part of the total, where the total is surely something.
+// shareOf is the share of the total, nil if the interval of the total includes zero.
 func shareOf(estimate float64, total verdict.Contrast) *float64 {
 	if !total.Bounded() || total.Low <= 0 && total.High >= 0 {
 		return nil
@@ -178,7 +177,10 @@ func shareOf(estimate float64, total verdict.Contrast) *float64 {
 	return &share
 }
 
-// spread is the range of what single orders say of a part.
+// spread sets the range of a part's estimates by single orders. Each is a Hodges-Lehmann
+// estimate: the median of the Walsh averages of the differences in blocks (Hodges and
+// Lehmann 1963, "Estimates of location based on rank tests", Annals of Mathematical
+// Statistics 34).
 func (s *Share) spread(steps []study.Step, logs map[string]map[int]float64) {
 	if s.Contrast.Orders < 2 {
 		return
@@ -215,13 +217,13 @@ func (s *Share) spread(steps []study.Step, logs map[string]map[int]float64) {
 	}
 }
 
-// rounding is how little of a log ratio is nothing but rounding.
+// rounding is the largest log ratio that counts as a rounding error.
 const rounding = 1e-9
 
-// unexplained is made block by block. Its interval is taken at the looks and the
-// level of the parts: where the last part is the rest, it is the rest's own
-// interval over the blocks that are complete, and needs no share of the error
-// of its own.
+// unexplained computes the remainder of each block, its Hodges-Lehmann estimate and
+// interval. The interval uses the interim analyses and the level of the parts: where the
+// last part is the rest, it equals the rest's interval over the complete blocks, and
+// needs no separate share of the error probability.
 func (a *Attribution) unexplained(plan *study.Plan, logs map[string]map[int]float64) {
 	u := &a.Unexplained
 	*u = Unexplained{Estimate: math.NaN(), Low: math.Inf(-1), High: math.Inf(1)}
@@ -263,8 +265,9 @@ func (a *Attribution) unexplained(plan *study.Plan, logs map[string]map[int]floa
 	}
 }
 
-// remainder of a block is its total less all parts that have a name, each the
-// mean over its orders.
+// remainder of a block is its total without the named parts. Each part is the mean over
+// its orders: with random orders the sampling estimator of its Shapley value (see
+// attribution.Orders).
 func remainder(steps []study.Step, orders map[string]float64, logs map[string]map[int]float64, block int) (left float64, complete bool) {
 	for _, s := range steps {
 		with, there := logs[s.Environment][block]

@@ -11,15 +11,15 @@ import (
 	"tare/internal/study"
 )
 
-// Seen is what else is known of a ladder's two ends: in what their fingerprints
-// differ, and the trials in which the kernel was watched.
+// Seen is additional evidence about the ends of a ladder: the differences of their
+// fingerprints, and the trials with kernel tracing.
 type Seen struct {
 	Parity []parity.Comparison
 	Traced []rundir.Trial
 }
 
-// noCause ends a sentence about a part that makes things cheaper for a reason
-// that nothing shows.
+// noCause ends a sentence about a part that reduces the metric without evidence of a
+// cause.
 const noCause = "no cause was measured"
 
 // What a part of the network can take off the way, and where the kernel spends

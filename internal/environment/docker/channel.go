@@ -7,15 +7,15 @@ import (
 	"github.com/moby/moby/client"
 )
 
-// channel is the agent's stream over a connection attached to a container: the
-// engine packs standard output and standard error into one.
+// channel is the agent's stream over a connection attached to a container, in which the
+// engine multiplexes standard output and standard error.
 type channel struct {
 	attached client.HijackedResponse
 	out      *io.PipeReader
 }
 
-// newChannel takes the attached connection over; what the container prints to
-// standard error goes to the console.
+// newChannel takes over the attached connection; standard error of the container goes
+// to the console.
 func newChannel(attached client.HijackedResponse, console io.Writer) *channel {
 	out, in := io.Pipe()
 	go func() {

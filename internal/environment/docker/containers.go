@@ -3,6 +3,7 @@ package docker
 import (
 	"context"
 	"fmt"
+	"io"
 	"math"
 	"os"
 	"path"
@@ -25,7 +26,7 @@ import (
 	"tare/internal/linux/cgroup"
 )
 
-// Where the agent's program stands inside, read-only.
+// agentInside is the path of the agent's program inside, read-only.
 const agentInside = "/.tare/agent"
 
 // containers is the environment of an engine's containers.
@@ -34,7 +35,7 @@ type containers struct {
 	options Options
 	gvisor  bool
 	agent   func(home string) (string, error)
-	// versions of the engine and the runtime, asked for once.
+	// versions of the engine and the runtime, requested once.
 	versions func() map[string]string
 }
 
@@ -47,7 +48,7 @@ func newContainers(b brand, o Options) (*containers, error) {
 		return nil, err
 	}
 	versions := sync.OnceValue(func() map[string]string {
-		ctx, cancel := context.WithTimeout(context.Background(), asking)
+		ctx, cancel := context.WithTimeout(context.Background(), versionTimeout)
 		defer cancel()
 		return e.versions(ctx, o.Runtime)
 	})
@@ -67,12 +68,11 @@ func (c *containers) Prepare(ctx context.Context, img *image.Image, progress fun
 	return c.engine.load(ctx, img, progress)
 }
 
-// theAgent puts the agent's program below a home.
+// theAgent writes the agent's program below a home.
 func theAgent(home string) (string, error) { return agent.WriteBinary(filepath.Join(home, "agent")) }
 
-// Start asks the engine for as little as can be: create, attach, start. All
-// that has to be looked up about the container is looked up after the agent's
-// first word.
+// Start makes three requests to the engine: create, attach, start. Everything else is
+// requested after the agent is ready, so that it does not count as start-up time.
 func (c *containers) Start(ctx context.Context, r environment.Request) (_ environment.Instance, err error) {
 	began := time.Now()
 	program, err := c.agent(r.Owner.Home())
@@ -113,56 +113,25 @@ func (c *containers) Start(ctx context.Context, r environment.Request) (_ enviro
 		return nil, err
 	}
 	prepared := time.Now()
-	// Not cut short: a daemon makes the container all the same, and nobody would
-	// know its id.
-	whole, cancel := context.WithTimeout(context.WithoutCancel(ctx), forced)
-	created, err := c.engine.api.ContainerCreate(whole, c.describe(i, r, limits, program, data, parent, network))
-	cancel()
+	warnings, err := c.create(ctx, i, r, c.describe(i, r, limits, program, data, parent, network))
 	if err != nil {
-		if notFound(err) {
-			err = fmt.Errorf("%w (the image %s was not prepared, or was removed meanwhile)", err, r.Image.Name)
-		}
-		return nil, c.engine.explain("creating the container", err)
+		return nil, err
 	}
-	i.id = created.ID
-	attached, err := c.engine.api.ContainerAttach(ctx, i.id, client.ContainerAttachOptions{Stream: true, Stdin: true, Stdout: true, Stderr: true})
+	started, ready, err := c.startAgent(ctx, i, tail)
 	if err != nil {
-		return nil, c.engine.explain("attaching to the container", err)
+		return nil, err
 	}
-	// The first word may come before the engine says that it has started the
-	// container, so both are waited for at once.
-	heard := make(chan first, 1)
-	go func() {
-		client, err := agent.Connect(ctx, newChannel(attached.HijackedResponse, tail))
-		heard <- first{client, err, time.Now()}
-	}()
-	if _, err := c.engine.api.ContainerStart(ctx, i.id, client.ContainerStartOptions{}); err != nil {
-		attached.Close()
-		if word := <-heard; word.agent != nil {
-			word.agent.Close()
-		}
-		return nil, c.engine.explain("starting the container", err)
-	}
-	started := time.Now()
-	word := <-heard
-	if word.err != nil {
-		return nil, word.err
-	}
-	i.agent = word.agent
-	if started.After(word.at) {
-		started = word.at
-	}
-	if blockdevice.Named(c.options.Data) { // which nobody formats for each start by hand
+	if blockdevice.Named(c.options.Data) { // formatting it is no part of a start
 		i.phases, began = []environment.Phase{{Name: environment.PreparePhase, Duration: prepared.Sub(began)}}, prepared
 	}
 	i.phases = append(i.phases,
 		environment.Phase{Name: "engine", Duration: started.Sub(began)},
-		environment.Phase{Name: "agent", Duration: word.at.Sub(started)})
-	i.notes = append(created.Warnings, c.notes(r.Limits, i.agent.Hello())...)
+		environment.Phase{Name: "agent", Duration: ready.Sub(started)})
+	i.notes = append(warnings, c.notes(r.Limits, i.agent.Hello())...)
 	if c.gvisor {
 		i.footprint.Roles = oci.GvisorRoles
 	}
-	if err := i.look(ctx, i.address == "" || i.front != nil, limits); err != nil {
+	if err := i.inspect(ctx, i.address == "" || i.front != nil, limits); err != nil {
 		i.agent.Close()
 		return nil, err
 	}
@@ -170,11 +139,59 @@ func (c *containers) Start(ctx context.Context, r environment.Request) (_ enviro
 	return i, nil
 }
 
-// first is the agent's first word, or why there is none.
-type first struct {
-	agent *agent.Client
-	err   error
-	at    time.Time
+// create creates the container, and returns the engine's warnings.
+func (c *containers) create(ctx context.Context, i *instance, r environment.Request, options client.ContainerCreateOptions) ([]string, error) {
+	// Not canceled with the context: the daemon would still create the container, and
+	// its id would be unknown.
+	whole, cancel := context.WithTimeout(context.WithoutCancel(ctx), removeTimeout)
+	defer cancel()
+	created, err := c.engine.api.ContainerCreate(whole, options)
+	if err != nil {
+		if notFound(err) {
+			err = fmt.Errorf("%w (the image %s was not prepared, or was removed meanwhile)", err, r.Image.Name)
+		}
+		return nil, c.engine.explain("creating the container", err)
+	}
+	i.id = created.ID
+	return created.Warnings, nil
+}
+
+// startAgent attaches to the container, starts it and connects to its agent. It
+// returns when the engine reported the start, and when the agent was ready.
+func (c *containers) startAgent(ctx context.Context, i *instance, stderr io.Writer) (started, ready time.Time, err error) {
+	attached, err := c.engine.api.ContainerAttach(ctx, i.id, client.ContainerAttachOptions{Stream: true, Stdin: true, Stdout: true, Stderr: true})
+	if err != nil {
+		return started, ready, c.engine.explain("attaching to the container", err)
+	}
+	// The agent can be ready before the engine reports the start, so both are waited
+	// for at the same time.
+	type connection struct {
+		agent *agent.Client
+		at    time.Time
+		err   error
+	}
+	connected := make(chan connection, 1)
+	go func() {
+		client, err := agent.Connect(ctx, newChannel(attached.HijackedResponse, stderr))
+		connected <- connection{client, time.Now(), err}
+	}()
+	if _, err := c.engine.api.ContainerStart(ctx, i.id, client.ContainerStartOptions{}); err != nil {
+		attached.Close()
+		if made := <-connected; made.agent != nil {
+			made.agent.Close()
+		}
+		return started, ready, c.engine.explain("starting the container", err)
+	}
+	started = time.Now()
+	made := <-connected
+	if made.err != nil {
+		return started, ready, made.err
+	}
+	i.agent = made.agent
+	if started.After(made.at) {
+		started = made.at
+	}
+	return started, made.at, nil
 }
 
 // makeData makes what is behind /data before the engine comes to it.
@@ -185,24 +202,23 @@ func (c *containers) makeData(ctx context.Context, folder string) error {
 	return blockdevice.Fresh(ctx, c.options.Data, folder)
 }
 
-// makeData makes the folder behind /data. Servers run as users of their own and
-// write there, so everybody may.
+// makeData makes the directory for /data. It is writable by all, since servers run as
+// other users.
 func makeData(folder string) error {
 	err := os.Mkdir(folder, 0o755)
 	if err == nil {
 		err = os.Chmod(folder, 0o777)
 	}
 	if err != nil {
-		return fmt.Errorf("making the folder behind /data: %w", err)
+		return fmt.Errorf("making the directory for /data: %w", err)
 	}
 	return nil
 }
 
-// parent makes the group that containers are made in: the owner's, where the
-// native instances and the guests are too. The CPU is shared out between
-// groups, so an instance below another parent gets another part of a busy
-// machine. An engine that leaves groups to systemd has its own slice for them
-// and takes no path; Podman would leave a group of its own behind there.
+// parent makes the cgroup in which containers are created: the owner's, as for native
+// instances and guests. The kernel divides CPU time between sibling groups, so an
+// instance below another parent would get another share of a busy machine. An engine
+// with the systemd cgroup driver takes no path, and Podman leaves a group behind.
 func (c *containers) parent(r environment.Request) (string, error) {
 	info, err := c.engine.info(context.Background()) // known since Prepare
 	if err != nil || info.CgroupDriver != "cgroupfs" || !c.engine.takesParent {
@@ -213,8 +229,7 @@ func (c *containers) parent(r environment.Request) (string, error) {
 	return parent, err
 }
 
-// limits are the container's as its cgroup will have them; the disk is the one
-// below /data, wherever that lies.
+// limits are those of the container's cgroup; the disk is the one that /data is on.
 func (c *containers) limits(ctx context.Context, r environment.Request, folder string) (cgroup.Limits, error) {
 	if c.gvisor && c.options.Data == "overlay" && !r.Limits.IO.None() {
 		return cgroup.Limits{}, oci.ErrOverlayIO
@@ -243,7 +258,7 @@ func throttle(to *container.Resources, t cgroup.Throttle) {
 	to.BlkioDeviceReadIOps, to.BlkioDeviceWriteIOps = rate(int64(t.ReadOps)), rate(int64(t.WriteOps))
 }
 
-// describe writes down the container.
+// describe makes the request to create the container.
 func (c *containers) describe(i *instance, r environment.Request, limits cgroup.Limits, program, data, parent string, network container.NetworkMode) client.ContainerCreateOptions {
 	config := &container.Config{
 		Image:        tagOf(r.Image),
@@ -290,14 +305,14 @@ func (c *containers) describe(i *instance, r environment.Request, limits cgroup.
 	}
 }
 
-// notes are what the options and the first word say about this start.
+// notes about this start, from the options and the agent's Hello.
 func (c *containers) notes(l environment.Limits, h agent.Hello) []string {
 	notes := coresNote(l, h)
 	if c.gvisor {
 		notes = append(notes, oci.GvisorNotes...)
 	}
 	if c.options.Log != "none" {
-		notes = append(notes, fmt.Sprintf("all that the workloads print goes through the log driver %s, in the agent's framing", c.options.Log))
+		notes = append(notes, fmt.Sprintf("the output of the workloads passes the log driver %s, in the agent's framing", c.options.Log))
 	}
 	return notes
 }

@@ -1,6 +1,5 @@
 // Package docker runs images through a container engine that speaks Docker's
-// API (kinds "docker" and "podman") and through gVisor (kind "gvisor"), which
-// is either a runtime of such an engine or runsc itself on a bundle of ours.
+// API: the kinds docker and podman.
 // docs/environments/docker.md says what each option does and why.
 //
 // It must not know workloads, studies or statistics, nor how an image is made:
@@ -22,10 +21,9 @@ func init() {
 		},
 		Requires: func(o any) []environment.Requirement { return requiresEngine(theDocker, *o.(*Options)) },
 		Needs:    func(o any) (environment.Needs, error) { return theDocker.needs(*o.(*Options)), nil },
-		New: func(o any) (environment.Environment, error) {
-			return newContainers(theDocker, *o.(*Options))
-		},
-		Sweep: theDocker.sweep,
+		New:      func(o any) (environment.Environment, error) { return New(*o.(*Options)) },
+		Parts:    ladderParts(theDocker),
+		Sweep:    theDocker.sweep,
 		Forget: func(ctx context.Context, keep func(string) bool) ([]string, error) {
 			return RemoveImages(ctx, DockerHost(), keep)
 		},
@@ -41,24 +39,25 @@ func init() {
 		New: func(o any) (environment.Environment, error) {
 			return newContainers(thePodman, *o.(*Options))
 		},
+		Parts: ladderParts(thePodman),
 		Sweep: thePodman.sweep,
 		Forget: func(ctx context.Context, keep func(string) bool) ([]string, error) {
 			return RemoveImages(ctx, PodmanHost(), keep)
 		},
 	})
-	// What gVisor leaves in an engine is swept with that engine, and what runsc
-	// leaves by itself lies in the owner's folder and cgroup, or vanishes with the
-	// process, as its networks do.
-	environment.Register(environment.Registration{
-		Kind:  "gvisor",
-		About: "gVisor: a sandbox with a kernel of its own in user space",
-		Options: func() any {
-			return &GvisorOptions{Engine: "auto", Socket: DockerHost(), Runtime: "runsc", Binary: "runsc", Platform: "systrap", Data: "bind"}
-		},
-		Requires: func(o any) []environment.Requirement { return requiresGvisor(*o.(*GvisorOptions)) },
-		Needs:    func(o any) (environment.Needs, error) { return needsOfGvisor(*o.(*GvisorOptions)) },
-		New: func(o any) (environment.Environment, error) {
-			return newGvisor(*o.(*GvisorOptions))
-		},
-	})
+}
+
+// New makes the environment of the kind docker with these options.
+func New(o Options) (environment.Environment, error) { return newContainers(theDocker, o) }
+
+// Requirements lists what must hold for the kind docker with these options.
+func Requirements(o Options) []environment.Requirement { return requiresEngine(theDocker, o) }
+
+// Needs of the kind docker on a machine that another environment started.
+func Needs(o Options) environment.Needs { return theDocker.needs(o) }
+
+// CheckRuntime checks that the Docker daemon at a socket has a runtime of this
+// name, and that its program works.
+func CheckRuntime(ctx context.Context, socket, name string) environment.Finding {
+	return theDocker.knows(ctx, socket, name)
 }

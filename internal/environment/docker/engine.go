@@ -18,22 +18,23 @@ import (
 	"tare/internal/environment/oci"
 )
 
-// brand is what differs between the engines that speak Docker's API.
+// brand is what differs between the engines with Docker's API.
 type brand struct {
+	kind  string        // docker, podman
 	name  string        // in messages
 	start string        // the command that starts it
 	host  func() string // where it usually is
-	// takesParent: it makes containers in the cgroup that it is told, and leaves
-	// nothing else there.
+	// takesParent: it creates containers in the cgroup of the request, and nothing else
+	// there.
 	takesParent bool
 }
 
 var (
-	theDocker = brand{"Docker daemon", "sudo systemctl start docker (without systemd: sudo dockerd &)", DockerHost, true}
-	thePodman = brand{"Podman service", "sudo systemctl start podman.socket (without systemd: sudo podman system service --time=0 unix:///run/podman/podman.sock &)", PodmanHost, false}
+	theDocker = brand{"docker", "Docker daemon", "sudo systemctl start docker (without systemd: sudo dockerd &)", DockerHost, true}
+	thePodman = brand{"podman", "Podman service", "sudo systemctl start podman.socket (without systemd: sudo podman system service --time=0 unix:///run/podman/podman.sock &)", PodmanHost, false}
 )
 
-// engine is a daemon behind a socket of this machine.
+// engine is a daemon at a Unix socket of this machine.
 type engine struct {
 	brand
 	host string
@@ -41,11 +42,11 @@ type engine struct {
 	info func(context.Context) (system.Info, error)
 }
 
-// oldest is the API version below which nothing here was tried.
-const oldest = client.MinAPIVersion
+// minAPIVersion is the oldest API version that is supported.
+const minAPIVersion = client.MinAPIVersion
 
 func (b brand) at(host string) (*engine, error) {
-	if err := validSocket(host); err != nil {
+	if err := ValidSocket(host); err != nil {
 		return nil, err
 	}
 	api, err := client.New(client.WithHost(host))
@@ -53,15 +54,15 @@ func (b brand) at(host string) (*engine, error) {
 		return nil, fmt.Errorf("%s at %s: %w", b.name, host, err)
 	}
 	e := &engine{brand: b, host: host, api: api}
-	e.info = onceGood(func(ctx context.Context) (system.Info, error) {
+	e.info = onceSuccessful(func(ctx context.Context) (system.Info, error) {
 		result, err := api.Info(ctx, client.InfoOptions{})
-		return result.Info, e.explain("asking what it is", err)
+		return result.Info, e.explain("requesting its info", err)
 	})
 	return e, nil
 }
 
-// onceGood keeps the first answer that is no error.
-func onceGood[T any](ask func(context.Context) (T, error)) func(context.Context) (T, error) {
+// onceSuccessful keeps the first result without an error.
+func onceSuccessful[T any](ask func(context.Context) (T, error)) func(context.Context) (T, error) {
 	var mu sync.Mutex
 	var good bool
 	var answer T
@@ -79,8 +80,8 @@ func onceGood[T any](ask func(context.Context) (T, error)) func(context.Context)
 	}
 }
 
-// explain says what was tried on which engine; an engine that does not answer
-// gets what mends that.
+// explain adds to an error what was tried on which engine, and how to fix an engine
+// that does not answer.
 func (e *engine) explain(tried string, err error) error {
 	switch {
 	case err == nil:
@@ -90,12 +91,12 @@ func (e *engine) explain(tried string, err error) error {
 		if reason == nil {
 			reason = err
 		}
-		return fmt.Errorf("%s, %s: %w; to mend it: %s", e.name, tried, reason, e.mend(reason))
+		return fmt.Errorf("%s, %s: %w; to fix it: %s", e.name, tried, reason, e.fix(reason))
 	}
 	return fmt.Errorf("%s at %s, %s: %w", e.name, e.host, tried, err)
 }
 
-// unreachable is why nobody answers at the socket, or nil when somebody does.
+// unreachable returns why no engine accepts connections at the socket, or nil.
 func (e *engine) unreachable(ctx context.Context) error {
 	path := strings.TrimPrefix(e.host, "unix://")
 	dialer := net.Dialer{Timeout: 5 * time.Second}
@@ -107,17 +108,17 @@ func (e *engine) unreachable(ctx context.Context) error {
 	case errors.Is(err, syscall.ENOENT):
 		return fmt.Errorf("there is no socket %s", path)
 	case errors.Is(err, syscall.ECONNREFUSED):
-		return fmt.Errorf("nobody listens at %s", path)
+		return fmt.Errorf("no process listens at %s", path)
 	case errors.Is(err, syscall.EACCES):
-		return fmt.Errorf("this user may not use %s: %w", path, syscall.EACCES)
+		return fmt.Errorf("no permission to use %s: %w", path, syscall.EACCES)
 	}
 	return fmt.Errorf("connecting to %s: %w", path, err)
 }
 
-// mend is what to do about an engine that is unreachable.
-func (e *engine) mend(err error) string {
+// fix is how to fix an engine that is unreachable.
+func (e *engine) fix(err error) string {
 	if errors.Is(err, syscall.EACCES) {
-		return "be root (sudo), or in the group that owns the socket (sudo usermod -aG GROUP USER; then log in anew)"
+		return "run as root (sudo), or add the user to the group of the socket (sudo usermod -aG GROUP USER; then log in again)"
 	}
 	return e.start
 }

@@ -6,13 +6,12 @@ import (
 	"time"
 )
 
-// asking an engine for its versions takes no longer.
-const asking = 5 * time.Second
+// versionTimeout is for requesting the versions of an engine.
+const versionTimeout = 5 * time.Second
 
-// Facts of the container that only the engine knows. Versions are asked for
-// once.
+// Facts of the container that only the engine has. Versions are requested once.
 func (i *instance) Facts() map[string]string {
-	ctx, cancel := context.WithTimeout(context.Background(), asking)
+	ctx, cancel := context.WithTimeout(context.Background(), versionTimeout)
 	defer cancel()
 	facts := map[string]string{
 		"log.channel": "the engine's attach", "log.driver": i.options.Log,

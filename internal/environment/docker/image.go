@@ -36,7 +36,7 @@ func (e *engine) load(ctx context.Context, img *image.Image, progress func(strin
 		return nil
 	}
 	if !notFound(err) {
-		return e.explain("looking for image "+tag, err)
+		return e.explain("inspecting image "+tag, err)
 	}
 	progress(fmt.Sprintf("loading %s into the %s", img.Name, e.name))
 	oci, err := img.OCI(ctx)
@@ -66,14 +66,14 @@ func (e *engine) load(ctx context.Context, img *image.Image, progress func(strin
 	if err != nil {
 		return e.explain("loading image "+img.Name, err)
 	}
-	said, err := io.ReadAll(answer)
+	response, err := io.ReadAll(answer)
 	answer.Close()
 	if err != nil {
 		return e.explain("loading image "+img.Name, err)
 	}
 	// An engine reports what went wrong in the body of a success.
 	if _, err := e.api.ImageInspect(ctx, tag); err != nil {
-		return e.explain(fmt.Sprintf("loading image %s, to which it said %q", img.Name, strings.TrimSpace(string(said))), err)
+		return e.explain(fmt.Sprintf("loading image %s (response %q)", img.Name, strings.TrimSpace(string(response))), err)
 	}
 	return nil
 }

@@ -25,12 +25,12 @@ type instance struct {
 	versions  func() map[string]string
 	id        string // "" until it was created
 	folder    string
-	parent    string // the group that its own is made in; "" where the engine says
+	parent    string // the cgroup in which its own is created; "" if the engine decides
 	address   string
 	inside    string         // the container's own address, where address is the host's
 	seat      *virtnet.Seat  // its address, where it shares the host's network
 	front     *virtnet.Front // its address, where its ports are published
-	own       *network       // made for it alone
+	own       *network       // made for this instance alone
 	paths     environment.Paths
 	agent     *agent.Client
 	phases    []environment.Phase
@@ -42,10 +42,11 @@ type instance struct {
 	stopped bool
 }
 
-// How long an end may take before it is forced, and how long the forcing may.
+// Timeouts of Stop: for an orderly end, and for the removal after it. Requests that
+// create something get the second one.
 const (
-	grace  = 5 * time.Second
-	forced = 30 * time.Second
+	stopTimeout   = 5 * time.Second
+	removeTimeout = 30 * time.Second
 )
 
 func (i *instance) Agent() *agent.Client        { return i.agent }
@@ -65,11 +66,11 @@ func (i *instance) Listen() string {
 func (i *instance) Footprint() sample.Footprint { return i.footprint }
 func (i *instance) Notes() []string             { return i.notes }
 
-// look finds out where the container's cost is to be read.
-func (i *instance) look(ctx context.Context, ownNetwork bool, l cgroup.Limits) error {
+// inspect finds the processes and the cgroup of the container.
+func (i *instance) inspect(ctx context.Context, ownNetwork bool, l cgroup.Limits) error {
 	inspected, err := i.engine.api.ContainerInspect(ctx, i.id, client.ContainerInspectOptions{})
 	if err != nil {
-		return i.engine.explain("looking at the container", err)
+		return i.engine.explain("inspecting the container", err)
 	}
 	state := inspected.Container.State
 	if state == nil || state.Pid == 0 {
@@ -109,16 +110,16 @@ func (i *instance) look(ctx context.Context, ownNetwork bool, l cgroup.Limits) e
 		i.footprint.Cgroups = []string{group.Path()}
 		return nil
 	}
-	// A rootless engine on cgroup v1 makes none: others are in there as well.
+	// A rootless engine on cgroup v1 makes no group: other processes are in this one.
 	i.footprint.Processes = append(i.footprint.Processes, sample.Process{PID: first.pid, Role: "container"})
-	i.notes = append(i.notes, "the engine gave the container no cgroup of its own: what it uses is counted by its processes, and nothing of it is limited")
+	i.notes = append(i.notes, "the engine made no cgroup for the container: its usage is counted by its processes, and no limit applies")
 	return nil
 }
 
 func ending(s *container.State) string {
 	switch {
 	case s == nil:
-		return "the engine knows nothing of it any more"
+		return "the engine has no state of it"
 	case s.OOMKilled:
 		return "its memory limit was too small (out of memory)"
 	case s.Error != "":
@@ -127,21 +128,21 @@ func ending(s *container.State) string {
 	return fmt.Sprintf("exit status %d", s.ExitCode)
 }
 
-// Stop ends the agent, waits for the container to be gone and its processes
-// with it, and forces what does not end by itself.
+// Stop shuts the agent down, waits until the container and its processes have exited,
+// and kills what does not exit in time.
 func (i *instance) Stop(ctx context.Context) error {
 	i.stop.Lock()
 	defer i.stop.Unlock()
 	if i.stopped {
 		return nil
 	}
-	bound, cancel := context.WithTimeout(ctx, grace)
+	bound, cancel := context.WithTimeout(ctx, stopTimeout)
 	defer cancel()
 	if i.agent.Err() == nil {
-		_ = i.agent.Shutdown(bound) // what it did not do is forced below
+		_ = i.agent.Shutdown(bound) // what is left is killed below
 	}
 	i.agent.Close()
-	i.processes[0].ended(bound, grace)
+	i.processes[0].ended(bound, stopTimeout)
 	if err := i.remove(context.WithoutCancel(ctx)); err != nil {
 		return fmt.Errorf("stopping container %.12s: %w", i.id, err)
 	}
@@ -149,10 +150,9 @@ func (i *instance) Stop(ctx context.Context) error {
 	return nil
 }
 
-// remove makes sure that nothing of the container is left, whatever state it
-// is in.
+// remove removes all that Start made, whatever state the container is in.
 func (i *instance) remove(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, forced)
+	ctx, cancel := context.WithTimeout(ctx, removeTimeout)
 	defer cancel()
 	var problems []error
 	if i.id != "" {
@@ -160,7 +160,7 @@ func (i *instance) remove(ctx context.Context) error {
 		if len(i.processes) > 0 {
 			problems = append(problems, endAll(ctx, i.processes))
 		} else {
-			// Whoever fails to start has no processes that we know of.
+			// The processes of a container that failed to start are not known.
 			problems = append(problems, endHelpers(ctx, i.id, i.parent))
 		}
 	}
@@ -179,9 +179,9 @@ func (i *instance) remove(ctx context.Context) error {
 	return errors.Join(problems...)
 }
 
-// removeContainer returns when there is no such container any more. An engine
-// may be ending or removing it at this very moment, of which each has its own
-// way to complain: so it is given time, and asked again.
+// removeContainer returns when the container is gone. While an engine stops or removes
+// it already, the request fails with an error that depends on the engine, so it is
+// repeated.
 func (e *engine) removeContainer(ctx context.Context, id string) error {
 	var err error
 	for range 5 {
@@ -196,7 +196,7 @@ func (e *engine) removeContainer(ctx context.Context, id string) error {
 		gone := e.api.ContainerWait(bound, id, client.ContainerWaitOptions{Condition: container.WaitConditionRemoved})
 		select {
 		case <-gone.Result:
-		case <-gone.Error:
+		case <-gone.Error: //nolint:errcheck // the wait failed: the container is looked at instead
 		}
 		cancel()
 	}

@@ -29,9 +29,8 @@ type network struct {
 	closed bool
 }
 
-// NewNetwork makes a bridge network in the engine, where every container that
-// joins has an address; containers in the host's network get addresses of its
-// loopback.
+// NewNetwork makes a bridge network in the engine. Containers in the host's network get
+// loopback addresses instead.
 func (c *containers) NewNetwork(ctx context.Context, o *cleanup.Owner, name string) (_ environment.Network, err error) {
 	if c.options.Network == "host" {
 		return virtnet.Loopback{}, nil
@@ -48,19 +47,19 @@ func (c *containers) NewNetwork(ctx context.Context, o *cleanup.Owner, name stri
 			err = errors.Join(err, n.Close(context.WithoutCancel(ctx)))
 		}
 	}()
-	// A folder like an instance's, where a sweep finds which engine it was.
+	// A directory as an instance has it, in which a sweep finds the engine's address.
 	if n.folder, err = o.Directory("network-" + name); err != nil {
 		return nil, err
 	}
 	if err := c.engine.remember(n.folder); err != nil {
 		return nil, err
 	}
-	// Not cut short, as containers are not: nobody would know its id.
-	whole, cancel := context.WithTimeout(context.WithoutCancel(ctx), forced)
+	// Not canceled with the context: the network's id would be unknown.
+	whole, cancel := context.WithTimeout(context.WithoutCancel(ctx), removeTimeout)
 	defer cancel()
 	made, err := c.engine.api.NetworkCreate(whole, n.name, client.NetworkCreateOptions{
 		Driver: "bridge",
-		// Without a way out, where the options want no network.
+		// network: none has no route out.
 		Internal: c.options.Network == "none",
 		Options:  c.engine.masquerading(c.options.Network),
 		Labels:   o.Labels(),
@@ -71,7 +70,7 @@ func (c *containers) NewNetwork(ctx context.Context, o *cleanup.Owner, name stri
 	n.id = made.ID
 	n.gateway, err = c.engine.gateway(whole, n.id)
 	if err != nil && c.options.Network == "none" {
-		err = fmt.Errorf("%w; this engine's networks without a way out may not reach the host: use network: bridge", err)
+		err = fmt.Errorf("%w; this engine's internal networks have no address of the host: use network: bridge", err)
 	}
 	if err != nil {
 		return nil, err
@@ -83,14 +82,14 @@ func (c *containers) NewNetwork(ctx context.Context, o *cleanup.Owner, name stri
 func (e *engine) gateway(ctx context.Context, id string) (string, error) {
 	found, err := e.api.NetworkInspect(ctx, id, client.NetworkInspectOptions{})
 	if err != nil {
-		return "", e.explain("looking for the host's address on a network", err)
+		return "", e.explain("finding the host's address on a network", err)
 	}
-	for _, part := range found.Network.IPAM.Config {
-		if part.Gateway.Is4() {
-			return part.Gateway.String(), nil
+	for _, c := range found.Network.IPAM.Config {
+		if c.Gateway.Is4() {
+			return c.Gateway.String(), nil
 		}
 	}
-	return "", fmt.Errorf("%s at %s gave a network no IPv4 address for the host", e.name, e.host)
+	return "", fmt.Errorf("%s at %s made a network without an IPv4 address of the host", e.name, e.host)
 }
 
 // Path of a packet between two containers.
@@ -107,7 +106,7 @@ func (n *network) Close(ctx context.Context) error {
 		return nil
 	}
 	if n.id != "" {
-		bound, cancel := context.WithTimeout(context.WithoutCancel(ctx), forced)
+		bound, cancel := context.WithTimeout(context.WithoutCancel(ctx), removeTimeout)
 		defer cancel()
 		if _, err := n.engine.api.NetworkRemove(bound, n.id, client.NetworkRemoveOptions{}); err != nil && !notFound(err) {
 			return n.engine.explain("removing the network "+n.name, err)
@@ -117,8 +116,8 @@ func (n *network) Close(ctx context.Context) error {
 	return os.RemoveAll(n.folder)
 }
 
-// masquerading are the options of a network whose way out shall be translated.
-// Podman does that with every bridge and takes no such option.
+// masquerading are the options of a network with NAT. Podman masquerades every bridge
+// and has no such option.
 func (e *engine) masquerading(network string) map[string]string {
 	if network != "nat" || e.brand.name != theDocker.name {
 		return nil
@@ -126,7 +125,7 @@ func (e *engine) masquerading(network string) map[string]string {
 	return map[string]string{"com.docker.network.bridge.enable_ip_masquerade": "true"}
 }
 
-// join says which network of the engine a container is made in.
+// join returns the network mode of the container, and sets its address.
 func (c *containers) join(ctx context.Context, i *instance, r environment.Request) (_ container.NetworkMode, err error) {
 	option := c.options.Network
 	if option == "publish" {
@@ -160,7 +159,7 @@ func (c *containers) join(ctx context.Context, i *instance, r environment.Reques
 	return container.NetworkMode(option), nil
 }
 
-// addressOf is a container's on the one network that it is in; "" in none.
+// addressOf is the container's IPv4 address on its network; "" for none.
 func addressOf(c container.InspectResponse) string {
 	if c.NetworkSettings == nil {
 		return ""

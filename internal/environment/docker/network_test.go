@@ -12,6 +12,7 @@ import (
 
 	"tare/internal/agent"
 	"tare/internal/environment"
+	"tare/internal/testing/needs"
 	"tare/internal/testing/testenv"
 )
 
@@ -26,12 +27,12 @@ func TestPortsAreReadOneByOne(t *testing.T) {
 		{"publish", []string{"6379", "7000-7010"}, 12, ""},
 		{"bridge", nil, 0, ""},
 		{"publish", nil, 0, "such as ports: [16379]"},
-		{"bridge", []string{"6379"}, 0, "with network: publish only, and it is bridge"},
+		{"bridge", []string{"6379"}, 0, "only network: publish publishes them, and network is bridge"},
 		{"publish", []string{"redis"}, 0, `"redis" is no TCP port`},
 		{"publish", []string{"53/udp"}, 0, "is no TCP port"},
-		{"publish", []string{"80", "79-81"}, 0, "stands there twice"},
-		{"publish", []string{"80", "80"}, 0, "ports: 80 stands there twice"},
-		{"publish", []string{"0", "99999"}, 0, "ports: 0 is no port: they go from 1 to 65535\nports: 99999 is no port"},
+		{"publish", []string{"80", "79-81"}, 0, "is listed twice"},
+		{"publish", []string{"80", "80"}, 0, "ports: 80 is listed twice"},
+		{"publish", []string{"0", "99999"}, 0, "ports: 0 is no port: the range is 1 to 65535\nports: 99999 is no port"},
 		{"publish", []string{"1-70000"}, 0, "ports: 70000 is no port"},
 		{"publish", []string{"1000-1100"}, 0, "more than 100"},
 	} {
@@ -47,11 +48,9 @@ func TestPortsAreReadOneByOne(t *testing.T) {
 // test picks.
 func counted(t *testing.T, pick func(rule string) bool) (packets int) {
 	t.Helper()
-	testenv.NeedsPrograms(t, "iptables-save")
+	needs.Program(t, "iptables-save")
 	said, err := exec.Command("iptables-save", "-c", "-t", "nat").Output()
-	if err != nil {
-		t.Skip("needs iptables-save: " + err.Error())
-	}
+	needs.Working(t, "iptables-save", err)
 	for rule := range strings.Lines(string(said)) {
 		n := 0
 		if _, err := fmt.Sscanf(rule, "[%d:", &n); err == nil && pick(rule) {

@@ -35,28 +35,6 @@ type Options struct {
 	Data string `yaml:"data" json:"data"`
 }
 
-// GvisorOptions of the kind gvisor.
-type GvisorOptions struct {
-	// Engine is docker (runsc as a runtime of a Docker daemon), direct (runsc
-	// itself) or auto: docker where the daemon knows the runtime and the network
-	// asked for is one that it can give, else direct.
-	Engine string `yaml:"engine" json:"engine"`
-	// Network is bridge or none under docker; sandbox, host or none with runsc
-	// itself; "" is bridge and sandbox.
-	Network string `yaml:"network" json:"network,omitempty"`
-	// Data is bind or overlay, and under docker also volume.
-	Data string `yaml:"data" json:"data"`
-
-	// Socket and Runtime are for docker.
-	Socket  string `yaml:"socket" json:"socket"`
-	Runtime string `yaml:"runtime" json:"runtime"`
-
-	// Binary and Platform (systrap, ptrace or kvm) are for direct: under docker
-	// the daemon's configuration says them.
-	Binary   string `yaml:"binary" json:"binary"`
-	Platform string `yaml:"platform" json:"platform"`
-}
-
 // DockerHost is where the Docker daemon is expected: $DOCKER_HOST, else its
 // usual socket.
 func DockerHost() string {
@@ -97,56 +75,20 @@ func (o *Options) Validate() error {
 		return fmt.Errorf("log: no driver is named: write none, or one that the engine has, such as json-file or local")
 	}
 	if isRunsc(o.Runtime) && o.Network == "host" {
-		return errHostNetwork
+		return ErrHostNetwork
 	}
-	return validSocket(o.Socket)
+	return ValidSocket(o.Socket)
 }
 
-// Validate says what is wrong with the options.
-func (o *GvisorOptions) Validate() error {
-	if err := oneOf("engine", o.Engine, "auto", "docker", "direct"); err != nil {
-		return err
-	}
-	if err := oneOf("platform", o.Platform, "systrap", "ptrace", "kvm"); err != nil {
-		return err
-	}
-	networks := map[string][]string{
-		"auto":   {"", "bridge", "sandbox", "host", "none"},
-		"docker": {"", "bridge", "none"},
-		"direct": {"", "sandbox", "host", "none"},
-	}[o.Engine]
-	if o.Engine == "docker" && o.Network == "host" {
-		return errHostNetwork
-	}
-	if err := oneOf("network", o.Network, networks...); err != nil {
-		return fmt.Errorf("%w (with engine: %s)", err, o.Engine)
-	}
-	data := []string{"bind", "overlay"}
-	if o.Engine == "docker" {
-		data = append(data, "volume")
-	}
-	if err := oneOf("data", o.Data, data...); err != nil {
-		return fmt.Errorf("%w (with engine: %s)", err, o.Engine)
-	}
-	if o.Engine != "docker" && o.Binary == "" {
-		return fmt.Errorf("binary: name runsc's program, such as /usr/local/bin/runsc")
-	}
-	if o.Engine == "direct" {
-		return nil
-	}
-	if o.Runtime == "" {
-		return fmt.Errorf("runtime: name the Docker runtime that is gVisor, such as runsc")
-	}
-	return validSocket(o.Socket)
-}
-
-var errHostNetwork = fmt.Errorf("network: host does not work with gVisor under Docker: runsc cannot run its own network in the host's network namespace, and what it started stays behind; use network: bridge, or kind: gvisor with engine: direct")
+// ErrHostNetwork is why an option is refused: runsc under Docker cannot use the network namespace of the host.
+var ErrHostNetwork = fmt.Errorf("network: host does not work with gVisor under Docker: runsc cannot run its own network in the host's network namespace, and what it started stays behind; use network: bridge, or kind: gvisor with engine: direct")
 
 // isRunsc says whether a runtime of an engine is gVisor, by its name: runsc,
 // runsc-kvm, io.containerd.runsc.v1.
 func isRunsc(runtime string) bool { return strings.Contains(runtime, "runsc") }
 
-func validSocket(host string) error {
+// ValidSocket checks that an engine's address is a socket of this machine.
+func ValidSocket(host string) error {
 	path, ok := strings.CutPrefix(host, "unix://")
 	if !ok || !strings.HasPrefix(path, "/") {
 		return fmt.Errorf("socket: %q is no socket of this machine: write unix:///var/run/docker.sock; an engine elsewhere cannot mount the agent from here", host)

@@ -21,22 +21,15 @@ func TestOptionsThatCannotWorkAreRefusedWithTheReason(t *testing.T) {
 	}{
 		{"docker's defaults", "docker", func(any) {}, ""},
 		{"podman's defaults", "podman", func(any) {}, ""},
-		{"gvisor's defaults", "gvisor", func(any) {}, ""},
 		{"an unknown network", "docker", func(o any) { o.(*Options).Network = "brigde" }, `network: "brigde" is not known: choose one of bridge, nat, publish, host, none`},
 		{"an unknown seccomp profile", "docker", func(o any) { o.(*Options).Seccomp = "off" }, `choose one of default, unconfined`},
 		{"unknown data", "docker", func(o any) { o.(*Options).Data = "ramdisk" }, `choose one of bind, volume, overlay, tmpfs, /dev/...`},
 		{"data on a device", "docker", func(o any) { o.(*Options).Data = "/dev/sdb1" }, ""},
 		{"data on what is no device", "podman", func(o any) { o.(*Options).Data = "/srv/data" }, `data: "/srv/data" names no block device`},
-		{"ports without a network that publishes them", "docker", func(o any) { o.(*Options).Ports = []string{"80"} }, "ports: they are published with network: publish only"},
+		{"ports without a network that publishes them", "docker", func(o any) { o.(*Options).Ports = []string{"80"} }, "ports: only network: publish publishes them"},
 		{"no log driver", "podman", func(o any) { o.(*Options).Log = "" }, "log: no driver"},
 		{"an engine elsewhere", "docker", func(o any) { o.(*Options).Socket = "tcp://10.0.0.1:2375" }, "no socket of this machine"},
 		{"runsc as a runtime in the host's network", "docker", func(o any) { o.(*Options).Runtime, o.(*Options).Network = "runsc", "host" }, "engine: direct"},
-		{"gvisor under docker in the host's network", "gvisor", func(o any) { o.(*GvisorOptions).Engine, o.(*GvisorOptions).Network = "docker", "host" }, "engine: direct"},
-		{"gvisor by itself in the host's network", "gvisor", func(o any) { o.(*GvisorOptions).Engine, o.(*GvisorOptions).Network = "direct", "host" }, ""},
-		{"gvisor by itself with a bridge", "gvisor", func(o any) { o.(*GvisorOptions).Engine, o.(*GvisorOptions).Network = "direct", "bridge" }, "sandbox, host, none (with engine: direct)"},
-		{"gvisor by itself with a volume", "gvisor", func(o any) { o.(*GvisorOptions).Engine, o.(*GvisorOptions).Data = "direct", "volume" }, "bind, overlay"},
-		{"an unknown platform", "gvisor", func(o any) { o.(*GvisorOptions).Platform = "xen" }, "systrap, ptrace, kvm"},
-		{"an unknown engine", "gvisor", func(o any) { o.(*GvisorOptions).Engine = "podman" }, "auto, docker, direct"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Setenv("DOCKER_HOST", "")
@@ -57,22 +50,22 @@ func TestOptionsThatCannotWorkAreRefusedWithTheReason(t *testing.T) {
 
 func TestAnAbsentEngineIsMissingWithTheCommandThatStartsIt(t *testing.T) {
 	absent := "unix://" + filepath.Join(t.TempDir(), "none.sock")
-	for kind, mend := range map[string]string{"docker": "systemctl start docker", "podman": "podman system service"} {
+	for kind, fix := range map[string]string{"docker": "systemctl start docker", "podman": "podman system service"} {
 		registration, _ := environment.Lookup(kind)
 		options := registration.Options().(*Options)
 		options.Socket = absent
 		state, findings := environment.Check(t.Context(), kind, options)
-		if state != environment.Missing || !strings.Contains(findings[0].Fix, mend) || !strings.Contains(findings[0].Reason, "there is no socket") {
+		if state != environment.Missing || !strings.Contains(findings[0].Fix, fix) || !strings.Contains(findings[0].Reason, "there is no socket") {
 			t.Errorf("%s: %s %+v", kind, state, findings)
 		}
-		if removed, err := (brand{"engine", "", func() string { return absent }, false}).sweep(t.Context(), "/home", func(string) bool { return true }); err != nil || len(removed) > 0 {
+		if removed, err := (brand{"engine", "engine", "", func() string { return absent }, false}).sweep(t.Context(), "/home", func(string) bool { return true }); err != nil || len(removed) > 0 {
 			t.Errorf("%s: sweeping nothing gives %q, %v", kind, removed, err)
 		}
 		env, err := registration.New(options)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := env.(*containers).engine.removeContainer(t.Context(), "x"); err == nil || !strings.Contains(err.Error(), mend) {
+		if err := env.(*containers).engine.removeContainer(t.Context(), "x"); err == nil || !strings.Contains(err.Error(), fix) {
 			t.Errorf("%s: a call gives %v", kind, err)
 		}
 	}
@@ -97,26 +90,7 @@ func TestAnEngineThatThisUserMayNotUseIsNotToBeStarted(t *testing.T) {
 		defer syscall.Setfsuid(0)
 	}
 	f := theDocker.answers(t.Context(), "unix://"+path)
-	if f.State != environment.Missing || !strings.Contains(f.Reason, "this user may not use "+path) || !strings.Contains(f.Fix, "be root") || strings.Contains(f.Fix, "start") {
-		t.Errorf("got %+v", f)
-	}
-}
-
-func TestAutoTakesTheEngineThatCanGiveTheNetwork(t *testing.T) {
-	absent := "unix://" + filepath.Join(t.TempDir(), "none.sock")
-	for network, want := range map[string]string{"": "direct", "none": "direct", "sandbox": "direct", "host": "direct", "bridge": "docker"} {
-		o := GvisorOptions{Engine: "auto", Socket: absent, Runtime: "runsc", Network: network}
-		if got := o.engine(t.Context()); got != want {
-			t.Errorf("without a daemon, network %q is taken to %s, not %s", network, got, want)
-		}
-	}
-}
-
-func TestAMissingRunscIsMissingWithTheCommandThatBuildsIt(t *testing.T) {
-	o := GvisorOptions{Engine: "direct", Binary: filepath.Join(t.TempDir(), "runsc")}
-	requirements := requiresGvisor(o)
-	f := requirements[len(requirements)-1].Check(t.Context())
-	if f.State != environment.Missing || !strings.Contains(f.Fix, "install-runsc.sh") {
+	if f.State != environment.Missing || !strings.Contains(f.Reason, "no permission to use "+path) || !strings.Contains(f.Fix, "run as root") || strings.Contains(f.Fix, "start") {
 		t.Errorf("got %+v", f)
 	}
 }

@@ -16,21 +16,20 @@ import (
 	"tare/internal/linux/cgroup"
 )
 
-// process is held by a descriptor, so that its number cannot come to mean
-// another one.
+// process is referred to by a pidfd, so that a reused PID cannot stand for it.
 type process struct{ pid, fd int }
 
 func watch(pid int) (*process, error) {
 	fd, err := unix.PidfdOpen(pid, 0)
 	if err != nil {
-		return nil, fmt.Errorf("looking at process %d: %w", pid, err)
+		return nil, fmt.Errorf("opening process %d: %w", pid, err)
 	}
 	return &process{pid, fd}, nil
 }
 
 func (p *process) close() { unix.Close(p.fd) }
 
-// parent is the number of the process's parent, 0 if it cannot be read.
+// parent is the PID of the parent, 0 if it cannot be read.
 func (p *process) parent() int {
 	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", p.pid))
 	// The program's name, which comes before, may itself hold ") ".
@@ -46,9 +45,9 @@ func (p *process) parent() int {
 	return pid
 }
 
-// ended waits for the end; false when the time ran out before it.
-func (p *process) ended(ctx context.Context, patience time.Duration) bool {
-	until := time.Now().Add(patience)
+// ended waits for the exit; false after the timeout.
+func (p *process) ended(ctx context.Context, timeout time.Duration) bool {
+	until := time.Now().Add(timeout)
 	if limit, ok := ctx.Deadline(); ok && limit.Before(until) {
 		until = limit
 	}
@@ -62,20 +61,20 @@ func (p *process) ended(ctx context.Context, patience time.Duration) bool {
 	}
 }
 
-// patience with processes whose container is gone: a shim leaves a moment after
+// helperTimeout is for processes whose container is gone: a shim exits shortly after
 // its container.
-const patience = 3 * time.Second
+const helperTimeout = 3 * time.Second
 
-// endAll waits for the ends of the processes, kills those that stay, and lets
-// go of all.
+// endAll waits until the processes have exited, kills those that stay, and closes
+// all.
 func endAll(ctx context.Context, processes []*process) error {
 	var problems []error
 	for _, p := range processes {
-		if !p.ended(ctx, patience) {
+		if !p.ended(ctx, helperTimeout) {
 			if err := unix.PidfdSendSignal(p.fd, unix.SIGKILL, nil, 0); err != nil && !errors.Is(err, unix.ESRCH) {
 				problems = append(problems, fmt.Errorf("killing process %d: %w", p.pid, err))
-			} else if !p.ended(ctx, patience) {
-				problems = append(problems, fmt.Errorf("process %d does not end on SIGKILL", p.pid))
+			} else if !p.ended(ctx, helperTimeout) {
+				problems = append(problems, fmt.Errorf("process %d does not exit on SIGKILL", p.pid))
 			}
 		}
 		p.close()
@@ -83,7 +82,7 @@ func endAll(ctx context.Context, processes []*process) error {
 	return errors.Join(problems...)
 }
 
-// isHelper says whether a process is one that serves a container.
+// isHelper reports whether a process serves a container.
 func isHelper(pid int) bool {
 	words := commandLine(pid)
 	if len(words) == 0 {
@@ -106,15 +105,14 @@ func commandLine(pid int) []string {
 	return strings.Split(strings.TrimRight(string(data), "\x00"), "\x00")
 }
 
-// endHelpers ends the processes that serve a container which is gone, and
-// removes the groups that a runtime made for it: gVisor's runtime, when it
-// fails to start, leaves them all. They name the container's id, which nobody
-// else has, in their command lines. Parent is the group that the container's
-// was to be made in, "" where the engine chose it.
+// endHelpers ends the processes that serve a container which is gone, and removes the
+// cgroups that a runtime made for it: runsc leaves both when a start fails. The
+// command lines of the processes contain the container's unique id. parent is the
+// cgroup in which the container's was to be created, "" if the engine decided.
 func endHelpers(ctx context.Context, id, parent string) error {
 	entries, err := os.ReadDir("/proc")
 	if err != nil {
-		return fmt.Errorf("looking for processes of container %.12s: %w", id, err)
+		return fmt.Errorf("finding the processes of container %.12s: %w", id, err)
 	}
 	found := []*process{}
 	for _, entry := range entries {

@@ -6,14 +6,9 @@ import (
 	"strings"
 )
 
-// Runtime is the program behind the name of a runtime of an engine, "" being its
-// default one, and the arguments that the engine gives it. The kind is docker or
-// podman.
-func Runtime(ctx context.Context, kind, socket, name string) (program string, arguments []string, err error) {
-	b := theDocker
-	if kind == "podman" {
-		b = thePodman
-	}
+// runtime is the program behind the name of a runtime of an engine, "" being its
+// default one, and the arguments that the engine gives it.
+func (b brand) runtime(ctx context.Context, socket, name string) (program string, arguments []string, err error) {
 	e, err := b.at(socket)
 	if err != nil {
 		return "", nil, err
@@ -28,13 +23,10 @@ func Runtime(ctx context.Context, kind, socket, name string) (program string, ar
 	}
 	found, known := info.Runtimes[name]
 	if !known {
-		return "", nil, fmt.Errorf("the %s at %s knows no runtime %q, only %s", b.name, socket, name, strings.Join(runtimes(info), ", "))
+		return "", nil, fmt.Errorf("the %s at %s has no runtime %q, only %s", b.name, socket, name, strings.Join(runtimes(info), ", "))
 	}
-	if found.Path == "" { // a shim of containerd, which finds the program by itself
+	if found.Path == "" { // a shim of containerd, which finds the program
 		return name, found.Args, nil
 	}
 	return found.Path, found.Args, nil
 }
-
-// Settled is the engine that the options end at: docker or direct.
-func (o GvisorOptions) Settled(ctx context.Context) string { return o.engine(ctx) }

@@ -15,8 +15,8 @@ import (
 	"tare/internal/sample"
 )
 
-// mostPorts is how many one instance may publish: Docker starts a process, or
-// two, for each.
+// mostPorts is how many ports an instance can publish: Docker starts one or two
+// processes for each.
 const mostPorts = 100
 
 // ports are the published ones, one by one.
@@ -24,7 +24,7 @@ func (o *Options) ports() (list []wire.Port, err error) {
 	var wrong []error
 	for _, text := range o.Ports {
 		if n := outOfRange(text); n != "" {
-			wrong = append(wrong, fmt.Errorf("ports: %s is no port: they go from 1 to 65535", n))
+			wrong = append(wrong, fmt.Errorf("ports: %s is no port: the range is 1 to 65535", n))
 			continue
 		}
 		some, err := wire.ParsePortRange(text)
@@ -34,11 +34,11 @@ func (o *Options) ports() (list []wire.Port, err error) {
 		}
 		for port := range some.All() {
 			if slices.Contains(list, port) {
-				wrong = append(wrong, fmt.Errorf("ports: %d stands there twice", port.Num()))
+				wrong = append(wrong, fmt.Errorf("ports: %d is listed twice", port.Num()))
 				continue
 			}
 			if list = append(list, port); len(list) > mostPorts {
-				return nil, fmt.Errorf("ports: they are more than %d, and an engine may start a process for each", mostPorts)
+				return nil, fmt.Errorf("ports: more than %d, and an engine starts a process for each", mostPorts)
 			}
 		}
 	}
@@ -49,7 +49,7 @@ func (o *Options) ports() (list []wire.Port, err error) {
 		return nil, errors.New("ports: network: publish needs the ports that the workload's servers listen at, such as ports: [16379]")
 	}
 	if o.Network != "publish" && len(list) > 0 {
-		return nil, fmt.Errorf("ports: they are published with network: publish only, and it is %s", o.Network)
+		return nil, fmt.Errorf("ports: only network: publish publishes them, and network is %s", o.Network)
 	}
 	return list, nil
 }

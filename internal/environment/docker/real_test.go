@@ -22,6 +22,7 @@ import (
 	"tare/internal/environment"
 	"tare/internal/image"
 	"tare/internal/quantity"
+	"tare/internal/testing/needs"
 	"tare/internal/testing/testenv"
 )
 
@@ -36,8 +37,7 @@ type flavour struct {
 var flavours = []flavour{
 	{"docker", "docker", &theDocker, func(any) {}},
 	{"podman", "podman", &thePodman, func(any) {}},
-	{"gvisor under docker", "gvisor", &theDocker, func(o any) { o.(*GvisorOptions).Engine = "docker" }},
-	{"gvisor by itself", "gvisor", nil, func(o any) { o.(*GvisorOptions).Engine = "direct" }},
+	{"docker with gVisor", "docker", &theDocker, func(o any) { o.(*Options).Runtime = "runsc" }},
 }
 
 // try runs the test in each of the flavours that works here.
@@ -57,14 +57,11 @@ type stage struct {
 }
 
 func setUp(t *testing.T, f flavour) *stage {
-	testenv.NeedsRoot(t)
+	needs.Root(t)
 	testenv.NeedsAgent(t)
 	registration, _ := environment.Lookup(f.kind)
 	options := registration.Options()
 	f.options(options)
-	if g, ok := options.(*GvisorOptions); ok {
-		g.Binary = gvisorProgram(g.Binary)
-	}
 	testenv.NeedsKind(t, f.kind, options)
 	env, err := registration.New(options)
 	if err != nil {
@@ -80,16 +77,6 @@ func setUp(t *testing.T, f flavour) *stage {
 		}
 	}
 	return s
-}
-
-// gvisorProgram finds runsc where a Docker daemon has it, when it is not on PATH.
-func gvisorProgram(binary string) string {
-	if e, err := theDocker.at(DockerHost()); err == nil {
-		if info, err := e.info(context.Background()); err == nil && info.Runtimes["runsc"].Path != "" {
-			return info.Runtimes["runsc"].Path
-		}
-	}
-	return binary
 }
 
 var limits = environment.Limits{CPUs: 0.5, Memory: 256 * quantity.MiB, PIDs: 400, Cores: []int{0}}
@@ -114,7 +101,7 @@ func (s *stage) left() []string {
 }
 
 func TestSweepRemovesDeadOwnersContainersOnly(t *testing.T) {
-	try(t, flavours[:3], func(t *testing.T, s *stage) {
+	try(t, flavours, func(t *testing.T, s *stage) {
 		other, err := cleanup.Open(s.owner.Home())
 		if err != nil {
 			t.Fatal(err)
@@ -194,12 +181,9 @@ func TestAnUnknownRuntimeIsMissingWithTheLineThatAddsIt(t *testing.T) {
 // processes. Validate forbids it; what such a failure leaves goes all the same.
 func TestAStartThatFailsHalfwayLeavesNothing(t *testing.T) {
 	s := setUp(t, flavours[2])
-	broken, err := newContainers(theDocker, s.env.(*gvisor).options.containers())
-	if err != nil {
-		t.Fatal(err)
-	}
+	broken := s.env.(*containers)
 	broken.options.Network = "host"
-	_, err = broken.Start(t.Context(), environment.Request{Name: "broken", Owner: s.owner, Image: s.image, Limits: limits, Console: &bytes.Buffer{}})
+	_, err := broken.Start(t.Context(), environment.Request{Name: "broken", Owner: s.owner, Image: s.image, Limits: limits, Console: &bytes.Buffer{}})
 	if err == nil || !strings.Contains(err.Error(), "root network namespace") {
 		t.Errorf("gVisor in the host's network gives %v", err)
 	}

@@ -40,8 +40,8 @@ func requiresEngine(b brand, o Options) []environment.Requirement {
 	return list
 }
 
-func missing(mend, reason string, args ...any) environment.Finding {
-	return environment.Finding{State: environment.Missing, Reason: fmt.Sprintf(reason, args...), Fix: mend}
+func missing(fix, reason string, args ...any) environment.Finding {
+	return environment.Finding{State: environment.Missing, Reason: fmt.Sprintf(reason, args...), Fix: fix}
 }
 
 func (b brand) answers(ctx context.Context, host string) environment.Finding {
@@ -51,29 +51,29 @@ func (b brand) answers(ctx context.Context, host string) environment.Finding {
 	}
 	defer e.api.Close()
 	if err := e.unreachable(ctx); err != nil {
-		return missing(e.mend(err), "%v", err)
+		return missing(e.fix(err), "%v", err)
 	}
 	if _, err := e.api.Ping(ctx, client.PingOptions{NegotiateAPIVersion: true}); err != nil {
-		return missing("install a release of the engine that speaks Docker API "+oldest+" or newer", "the %s at %s: %v", b.name, host, err)
+		return missing("install a release of the engine that speaks Docker API "+minAPIVersion+" or newer", "the %s at %s: %v", b.name, host, err)
 	}
 	info, err := e.info(ctx)
 	if err != nil {
-		return missing(e.mend(err), "%v", err)
+		return missing(e.fix(err), "%v", err)
 	}
 	return groups(info, e.rootless(info), environment.Finding{State: environment.Usable,
 		Reason: fmt.Sprintf("release %s, API %s, default runtime %s", info.ServerVersion, e.api.ClientVersion(), info.DefaultRuntime)})
 }
 
-// rootless says whether the engine runs as an ordinary user. Docker says so
-// itself; Podman's answer has no place for it, but its socket has an owner.
+// rootless reports whether the engine runs as an ordinary user. Docker reports it;
+// Podman does not, but its socket belongs to the user.
 func (e *engine) rootless(info system.Info) bool {
 	var socket unix.Stat_t
 	return slices.ContainsFunc(info.SecurityOptions, func(o string) bool { return strings.Contains(o, "rootless") }) ||
 		unix.Stat(strings.TrimPrefix(e.host, "unix://"), &socket) == nil && socket.Uid != 0
 }
 
-// groups adds to what was found of an engine how it makes cgroups, and what
-// follows for limits.
+// groups adds to a finding how the engine makes cgroups, and what that means for
+// limits.
 func groups(info system.Info, rootless bool, f environment.Finding) environment.Finding {
 	f.Reason += fmt.Sprintf(", cgroup v%s by %s", info.CgroupVersion, info.CgroupDriver)
 	switch {
@@ -84,9 +84,9 @@ func groups(info system.Info, rootless bool, f environment.Finding) environment.
 	case rootless:
 		f.State = environment.Caveat
 		f.Reason += "; rootless it limits only what systemd delegates to its user, by default memory and processes: a trial with other limits fails"
-		f.Fix = "for CPUs, cores and io: in /etc/systemd/system/user@.service.d/delegate.conf, below [Service], Delegate=cpu cpuset io memory pids; then systemctl daemon-reload, and log in anew"
+		f.Fix = "for CPUs, cores and io: in /etc/systemd/system/user@.service.d/delegate.conf, below [Service], Delegate=cpu cpuset io memory pids; then systemctl daemon-reload, and log in again"
 	case info.CgroupDriver == "systemd":
-		f.Reason += ": containers lie below system.slice, and share a busy machine's CPUs in another way than groups of tare's own"
+		f.Reason += ": containers are below system.slice, and get another share of a busy machine's CPUs than the cgroups that tare makes"
 	case info.CgroupDriver == "none":
 		f.State = environment.Caveat
 		f.Reason += "; it limits nothing: a trial with limits fails"
@@ -102,13 +102,13 @@ func (b brand) knows(ctx context.Context, host, runtime string) environment.Find
 	defer e.api.Close()
 	info, err := e.info(ctx)
 	if err != nil {
-		return missing(e.mend(err), "%v", err)
+		return missing(e.fix(err), "%v", err)
 	}
 	found, ok := info.Runtimes[runtime]
 	if !ok {
-		return missing(b.addRuntime(runtime), "the %s knows no runtime %s, only %s", b.name, runtime, strings.Join(runtimes(info), ", "))
+		return missing(b.addRuntime(runtime), "the %s has no runtime %s, only %s", b.name, runtime, strings.Join(runtimes(info), ", "))
 	}
-	// Podman lists every runtime that it has heard of.
+	// Podman lists runtimes that are not installed.
 	if found.Path != "" {
 		path, err := exec.LookPath(found.Path)
 		if err != nil {
@@ -121,7 +121,7 @@ func (b brand) knows(ctx context.Context, host, runtime string) environment.Find
 	return environment.Finding{State: environment.Usable}
 }
 
-// addRuntime is how a runtime is made known.
+// addRuntime is how to add a runtime to an engine.
 func (b brand) addRuntime(runtime string) string {
 	path, err := exec.LookPath(runtime)
 	if err != nil {
@@ -146,7 +146,7 @@ func (b brand) logs(ctx context.Context, host, driver string) environment.Findin
 	defer e.api.Close()
 	info, err := e.info(ctx)
 	if err != nil {
-		return missing(e.mend(err), "%v", err)
+		return missing(e.fix(err), "%v", err)
 	}
 	if !slices.Contains(info.Plugins.Log, driver) {
 		return missing("choose a driver that it has", "the %s has no log driver %s, only %s", b.name, driver, strings.Join(info.Plugins.Log, ", "))

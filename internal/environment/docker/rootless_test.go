@@ -13,6 +13,7 @@ import (
 	"tare/internal/linux/cgroup"
 	"tare/internal/quantity"
 	"tare/internal/sample"
+	"tare/internal/testing/needs"
 	"tare/internal/testing/testenv"
 )
 
@@ -23,6 +24,7 @@ func TestARootlessEngineRunsContainersAndItsLackOfLimitsIsFound(t *testing.T) {
 		variable string
 	}{{thePodman, "TARE_TEST_ROOTLESS_PODMAN"}, {theDocker, "TARE_TEST_ROOTLESS_DOCKER"}} {
 		t.Run(strings.Fields(engine.brand.name)[0], func(t *testing.T) {
+			needs.Real(t)
 			socket := os.Getenv(engine.variable)
 			if socket == "" {
 				t.Skipf("needs a rootless engine: $%s names no socket; scripts/with-rootless.sh starts one", engine.variable)

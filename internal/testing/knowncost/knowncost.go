@@ -1,8 +1,8 @@
-// Package knowncost is an environment whose cost is known: native, in which a loop
-// does a given share more work. It is a double for tests of whatever has to find
-// a cost; only tests import it, and no released program has its kind.
+// Package knowncost is an environment with a known overhead: native, with a loop that does
+// a given share more work. Tests use it to check that the overhead is found; no released
+// program has the kind.
 //
-// It must not know who looks for the cost.
+// It must not know what measures the overhead.
 package knowncost
 
 import (
@@ -19,8 +19,8 @@ import (
 // Kind is its YAML key.
 const Kind = "handicap"
 
-// Variable is what the workload finds in its environment: how many iterations it
-// does in place of a million.
+// Variable is an environment variable of the workload: the number of iterations in place
+// of a million.
 const Variable = "TARE_HANDICAP"
 
 // Million is the variable's value without a handicap.
@@ -28,7 +28,7 @@ const Million = 1_000_000
 
 // Options of the kind handicap.
 type Options struct {
-	// Percent more work, where Costly says so.
+	// Percent more work, if Costly is set.
 	Percent float64 `yaml:"percent" json:"percent"`
 	// Costly is the part that costs exactly Percent.
 	Costly bool `yaml:"costly" json:"costly"`
@@ -36,10 +36,10 @@ type Options struct {
 	Idle bool `yaml:"idle" json:"idle"`
 }
 
-// Defaults are five percent, switched off.
+// Defaults returns five percent, switched off.
 func Defaults() Options { return Options{Percent: 5} }
 
-// Validate says what is wrong with the options.
+// Validate returns the error in the options.
 func (o *Options) Validate() error {
 	if o.Percent < 0 || o.Percent > 1000 {
 		return fmt.Errorf("percent: %v is not between 0 and 1000", o.Percent)
@@ -47,7 +47,7 @@ func (o *Options) Validate() error {
 	return nil
 }
 
-// Iterations in place of a million.
+// Iterations returns the number of iterations in place of a million.
 func (o *Options) Iterations() int {
 	if !o.Costly {
 		return Million
@@ -55,9 +55,8 @@ func (o *Options) Iterations() int {
 	return int(math.Round(Million * (1 + o.Percent/100)))
 }
 
-// Pack is a workload that heeds the variable: a loop whose time, and whose work
-// for each of its nominal operations, is exactly so much longer. It measures the
-// processor time of its loop alone.
+// Pack is a workload that reads the variable: a loop with exactly that much more work
+// for each of its nominal operations. It measures the CPU time of the loop only.
 const Pack = `workload: spin
 title: A loop of known length
 stresses: cpu
@@ -110,7 +109,7 @@ type handicap struct {
 	options Options
 }
 
-// Start is native's, with the variable among those of the image.
+// Start starts a native instance, with the variable added to those of the image.
 func (h *handicap) Start(ctx context.Context, r environment.Request) (environment.Instance, error) {
 	given := image.Image{}
 	if r.Image != nil {

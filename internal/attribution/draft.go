@@ -12,19 +12,19 @@ import (
 	"tare/internal/study"
 )
 
-// draft is an environment while its parts are switched.
+// draft is an environment whose parts are being switched.
 type draft struct {
 	study.Environment
 	options tree
 }
 
-// tree are options as JSON has them.
+// tree holds options as JSON objects.
 type tree map[string]any
 
 func begin(e study.Environment) (*draft, error) {
 	options, err := treeOf(e.Options)
 	if err != nil {
-		return nil, fmt.Errorf("environment %s: its options cannot be read: %w", e.Name, err)
+		return nil, fmt.Errorf("environment %s: reading its options: %w", e.Name, err)
 	}
 	with := map[string]map[string]string{}
 	for workload, parameters := range e.With {
@@ -52,16 +52,43 @@ func (d *draft) clone() *draft {
 	return c
 }
 
-// decode reads the options as a kind has them.
-func decode(t tree, into any) error {
-	text, err := json.Marshal(t)
-	if err == nil {
-		err = json.Unmarshal(text, into)
-	}
-	return err
+// partsOf is what a kind declares; nothing for an unknown one.
+func partsOf(kind string) environment.Parts {
+	r, _ := environment.Lookup(kind)
+	return r.Parts
 }
 
-// set changes an option; nil takes it away.
+func (d *draft) parts() environment.Parts { return partsOf(d.Kind) }
+
+// decode reads the options into the option type of the kind.
+func (d *draft) decode() (any, error) {
+	r, known := environment.Lookup(d.Kind)
+	if !known {
+		return nil, nil
+	}
+	options := r.Options()
+	text, err := json.Marshal(d.options)
+	if err == nil {
+		err = json.Unmarshal(text, options)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("options of kind %s: %w", d.Kind, err)
+	}
+	return options, nil
+}
+
+// with is the draft with another kind and its options.
+func (d *draft) with(kind string, options any) (*draft, error) {
+	other := d.clone()
+	other.Kind = kind
+	var err error
+	if other.options, err = treeOf(options); err != nil {
+		return nil, fmt.Errorf("options of kind %s: %w", kind, err)
+	}
+	return other, nil
+}
+
+// set changes an option by its path; nil removes it.
 func (t tree) set(path string, value any) {
 	key, rest, deeper := strings.Cut(path, ".")
 	switch inner, _ := t[key].(map[string]any); {
@@ -78,7 +105,7 @@ func (t tree) set(path string, value any) {
 	}
 }
 
-// leaves are the options by their paths.
+// leaves returns the options by their paths.
 func (t tree) leaves() map[string]any {
 	found := map[string]any{}
 	for key, value := range t {
@@ -93,29 +120,14 @@ func (t tree) leaves() map[string]any {
 	return found
 }
 
-// delta is one option's.
+// delta is the difference of one option.
 type delta struct {
 	path          string
 	before, after any // nil: absent
 }
 
-func (c delta) String() string { return c.path + ": " + show(c.before) + " → " + show(c.after) }
-
-func show(value any) string {
-	switch v := value.(type) {
-	case nil:
-		return "none"
-	case string:
-		if v == "" {
-			return "none"
-		}
-		return v
-	}
-	text, _ := json.Marshal(value)
-	return string(text)
-}
-
-// exact tells values apart. An option that is empty may be left out.
+// exact is a value in a form that can be compared. An empty option equals an absent
+// one.
 func exact(value any) string {
 	text, _ := json.Marshal(value)
 	if string(text) == `""` {
@@ -140,7 +152,8 @@ func differences(from, to tree) (list []delta) {
 	return list
 }
 
-// environment is the draft as a plan has it, if its kind takes its options.
+// environment is the draft as an environment of a plan, if its kind accepts the
+// options.
 func (d *draft) environment() (study.Environment, error) {
 	e := d.Environment
 	var err error
@@ -150,14 +163,13 @@ func (d *draft) environment() (study.Environment, error) {
 	if len(e.With) == 0 {
 		e.With = nil
 	}
-	registration, known := environment.Lookup(e.Kind)
-	if !known {
+	if _, known := environment.Lookup(e.Kind); !known {
 		return e, nil
 	}
 	// As the option type writes them, so that equal options are equal bytes.
-	options := registration.Options()
-	if err := json.Unmarshal(e.Options, options); err != nil {
-		return e, fmt.Errorf("options of kind %s: %w", e.Kind, err)
+	options, err := d.decode()
+	if err != nil {
+		return e, err
 	}
 	if v, ok := options.(interface{ Validate() error }); ok {
 		if err := v.Validate(); err != nil {

@@ -7,6 +7,7 @@ import (
 
 	"tare/internal/agent"
 	"tare/internal/environment"
+	"tare/internal/testing/needs"
 	"tare/internal/testing/testenv"
 	"tare/internal/workload"
 )
@@ -32,7 +33,7 @@ func TestTheWorkIsLongerByExactlyTheHandicap(t *testing.T) {
 
 // The loop of the pack does in the instance what the options say.
 func TestThePackHeedsTheHandicap(t *testing.T) {
-	testenv.NeedsRoot(t)
+	needs.Root(t)
 	testenv.NeedsAgent(t)
 	pack, err := workload.Decode("spin.yaml", []byte(Pack))
 	if err != nil {
@@ -58,14 +59,14 @@ func TestThePackHeedsTheHandicap(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		var said strings.Builder
-		exit, err := i.Agent().Run(t.Context(), agent.Command{Argv: whole.Driver.CommandArgs(), Stdout: &said})
+		var stdout strings.Builder
+		exit, err := i.Agent().Run(t.Context(), agent.Command{Argv: whole.Driver.CommandArgs(), Stdout: &stdout})
 		if err != nil || !exit.OK() {
-			t.Errorf("%+v, %v: %s", exit, err, &said)
+			t.Errorf("%+v, %v: %s", exit, err, &stdout)
 		}
-		metrics, missing, err := whole.ParseMetrics([]byte(said.String()))
+		metrics, missing, err := whole.ParseMetrics([]byte(stdout.String()))
 		if err != nil || len(missing) > 0 || metrics["iterations"] != want || metrics["spin_seconds"] <= 0 {
-			t.Errorf("%s the handicap: %v, %v, %v: %s", name, metrics, missing, err, &said)
+			t.Errorf("%s the handicap: %v, %v, %v: %s", name, metrics, missing, err, &stdout)
 		}
 		if err := i.Stop(t.Context()); err != nil {
 			t.Error(err)

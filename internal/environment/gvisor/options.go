@@ -1,0 +1,82 @@
+package gvisor
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"tare/internal/environment/docker"
+)
+
+// Options of the kind gvisor.
+type Options struct {
+	// Engine is docker (runsc as a runtime of a Docker daemon), direct (runsc
+	// itself) or auto: docker where the daemon knows the runtime and the network
+	// asked for is one that it can give, else direct.
+	Engine string `yaml:"engine" json:"engine"`
+	// Network is bridge or none under docker; sandbox, host or none with runsc
+	// itself; "" is bridge and sandbox.
+	Network string `yaml:"network" json:"network,omitempty"`
+	// Data is bind or overlay, and under docker also volume.
+	Data string `yaml:"data" json:"data"`
+
+	// Socket and Runtime are for docker.
+	Socket  string `yaml:"socket" json:"socket"`
+	Runtime string `yaml:"runtime" json:"runtime"`
+
+	// Binary and Platform (systrap, ptrace or kvm) are for direct: under docker
+	// the daemon's configuration says them.
+	Binary   string `yaml:"binary" json:"binary"`
+	Platform string `yaml:"platform" json:"platform"`
+}
+
+// defaults are the options where a study says nothing.
+func defaults() *Options {
+	return &Options{Engine: "auto", Socket: docker.DockerHost(), Runtime: "runsc", Binary: "runsc", Platform: "systrap", Data: "bind"}
+}
+
+// Validate says what is wrong with the options.
+func (o *Options) Validate() error {
+	if err := oneOf("engine", o.Engine, "auto", "docker", "direct"); err != nil {
+		return err
+	}
+	if err := oneOf("platform", o.Platform, "systrap", "ptrace", "kvm"); err != nil {
+		return err
+	}
+	networks := map[string][]string{
+		"auto":   {"", "bridge", "sandbox", "host", "none"},
+		"docker": {"", "bridge", "none"},
+		"direct": {"", "sandbox", "host", "none"},
+	}[o.Engine]
+	if o.Engine == "docker" && o.Network == "host" {
+		return docker.ErrHostNetwork
+	}
+	if err := oneOf("network", o.Network, networks...); err != nil {
+		return fmt.Errorf("%w (with engine: %s)", err, o.Engine)
+	}
+	data := []string{"bind", "overlay"}
+	if o.Engine == "docker" {
+		data = append(data, "volume")
+	}
+	if err := oneOf("data", o.Data, data...); err != nil {
+		return fmt.Errorf("%w (with engine: %s)", err, o.Engine)
+	}
+	if o.Engine != "docker" && o.Binary == "" {
+		return fmt.Errorf("binary: name runsc's program, such as /usr/local/bin/runsc")
+	}
+	if o.Engine == "direct" {
+		return nil
+	}
+	if o.Runtime == "" {
+		return fmt.Errorf("runtime: name the Docker runtime that is gVisor, such as runsc")
+	}
+	return docker.ValidSocket(o.Socket)
+}
+
+func oneOf(key, value string, known ...string) error {
+	if slices.Contains(known, value) {
+		return nil
+	}
+	names := slices.DeleteFunc(slices.Clone(known), func(s string) bool { return s == "" })
+	return fmt.Errorf("%s: %q is not known: choose one of %s", key, value, strings.Join(names, ", "))
+}
