@@ -5,9 +5,9 @@ import (
 	"tare/internal/workload"
 )
 
-// Charge works out what a thousand of the trial's operations cost, for those
-// costs that are among the pack's metrics. It follows from the rest of the trial
-// alone, so that it can be done again whenever a run is read.
+// Charge computes the cost metrics of the pack: the cost of a thousand operations
+// of the trial. It is a function of the rest of the trial, so it is repeated
+// whenever a run is read.
 func (t *Trial) Charge(pack workload.Pack, price *cost.Price) {
 	if t.Status != OK || pack.Operations == "" {
 		return

@@ -16,7 +16,7 @@ import (
 // fingerprintFolder holds a file for each environment with each workload.
 const fingerprintFolder = "fingerprints"
 
-// KeepFingerprint writes a fingerprint into the folder, as a whole.
+// KeepFingerprint writes a fingerprint into the directory, atomically.
 func (w *Writer) KeepFingerprint(f parity.Fingerprint) error {
 	folder := filepath.Join(w.Folder, fingerprintFolder)
 	if err := os.MkdirAll(folder, 0o755); err != nil {
@@ -40,7 +40,7 @@ func sortFingerprints(list []parity.Fingerprint) {
 	})
 }
 
-// loadFingerprints reads all; a run of before they were taken has none.
+// loadFingerprints reads all; runs that predate fingerprints have none.
 func loadFingerprints(folder string) (list []parity.Fingerprint, err error) {
 	entries, err := os.ReadDir(filepath.Join(folder, fingerprintFolder))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -52,7 +52,7 @@ func loadFingerprints(folder string) (list []parity.Fingerprint, err error) {
 		}
 		var f parity.Fingerprint
 		if err := readJSON(filepath.Join(folder, fingerprintFolder, e.Name()), &f); err != nil {
-			return nil, fmt.Errorf("a fingerprint of the run: %w", err)
+			return nil, fmt.Errorf("read a fingerprint of the run: %w", err)
 		}
 		list = append(list, f)
 	}
@@ -60,7 +60,7 @@ func loadFingerprints(folder string) (list []parity.Fingerprint, err error) {
 	return list, err
 }
 
-// Fingerprint of an environment with a workload, if one was taken.
+// Fingerprint returns that of an environment with a workload, if one was taken.
 func (r *Run) Fingerprint(environment, workload string) (parity.Fingerprint, bool) {
 	for _, f := range r.Fingerprints {
 		if f.Environment == environment && f.Workload == workload {

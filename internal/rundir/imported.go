@@ -9,18 +9,18 @@ import (
 	"time"
 )
 
-// Import is what is known of a run that tare did not make itself: its figures
-// come from raw output that existed already. A run that tare made has none.
+// Import has the facts about an imported run, whose values come from existing
+// output.
 type Import struct {
 	// Order is interleaved (the i-th results of all environments belong
 	// together), sequential (all of one environment, then all of the next),
 	// mixed (neither) or unknown.
 	Order string `json:"order"`
-	// Known says how the order is known; "" where it is not.
+	// Known is how the order is known; "" if it is not.
 	Known string `json:"known,omitempty"`
-	// Machine in the words of whoever imported it.
+	// Machine is a description by the user.
 	Machine string `json:"machine,omitempty"`
-	// Manifest is the manifest as it was written, below the run folder.
+	// Manifest is the path of the manifest below the run directory.
 	Manifest string         `json:"manifest,omitempty"`
 	Files    []ImportedFile `json:"files"`
 }
@@ -36,34 +36,34 @@ const (
 // ImportedFile is one file of raw output.
 type ImportedFile struct {
 	File        string `json:"file"` // as it was named
-	Path        string `json:"path"` // below the run folder, byte for byte
+	Path        string `json:"path"` // of the copy, below the run directory
 	SHA256      string `json:"sha256"`
 	Tool        string `json:"tool"`
 	Environment string `json:"environment"`
 	Workload    string `json:"workload"`
 	Level       string `json:"level,omitempty"`
-	// Taken is when the results were, or the first of them.
+	// Taken is the time of the results, or of the first.
 	Taken time.Time `json:"taken,omitzero"`
-	// Place is the file's place in the order in which all were taken, where that
-	// is known without a time; from 1.
+	// Place is the position of the file in the order of measurement, from 1; 0 if
+	// unknown.
 	Place   int `json:"place,omitempty"`
 	Results int `json:"results"`
 }
 
-// Source is where the figures of an imported trial come from.
+// Source is where the values of an imported trial come from.
 type Source struct {
 	File   string `json:"file"`   // as it was named
-	Result int    `json:"result"` // which of the file's, from 1
-	// Timed: Started is the result's own time, and not the file's.
+	Result int    `json:"result"` // its number in the file, from 1
+	// Timed: Started is the time in the result, not that of the file.
 	Timed bool `json:"timed,omitempty"`
-	// Settings that the tool printed with its figures: version, threads, ...
+	// Settings are printed by the tool: version, threads, ...
 	Settings map[string]string `json:"settings,omitempty"`
-	// ID is what the tool calls the test: both its ends print the same.
+	// ID is the tool's identifier of the test, which client and server share.
 	ID string `json:"id,omitempty"`
 }
 
-// KeepFile puts a file of raw output into the folder, byte for byte, below
-// raw/imported. Another file of the same name stays beside it.
+// KeepFile writes a file of raw output below raw/imported. A file of the same name
+// that exists already is kept, and the new one gets a number.
 func (w *Writer) KeepFile(workload, environment, name string, data []byte) (Raw, error) {
 	sum := sha256.Sum256(data)
 	raw := Raw{Name: name, SHA256: hex.EncodeToString(sum[:]), Bytes: int64(len(data))}
@@ -85,7 +85,7 @@ func (w *Writer) KeepFile(workload, environment, name string, data []byte) (Raw,
 	return raw, replaceFile(filepath.Join(w.Folder, raw.Path), data)
 }
 
-// SavePlan replaces the plan as a whole: an import adds environments to a run.
+// SavePlan replaces the plan atomically: an import adds environments to a run.
 func (w *Writer) SavePlan() error {
 	return writeJSON(filepath.Join(w.Folder, planFile), w.Plan)
 }

@@ -10,15 +10,15 @@ import (
 	"os"
 )
 
-// journal is an append-only file of JSON lines. A line counts only when it is
-// whole: what a kill tore off is put aside at the next open, never parsed and
-// never thrown away.
+// journal is an append-only file of JSON lines. Only complete lines are valid: a
+// line that a kill tore is moved to another file when the journal is opened for
+// writing, and never parsed or deleted.
 type journal struct {
 	file *os.File
 }
 
-// openJournal opens the file for appending and mends a torn end: the torn bytes
-// are appended to path+".torn".
+// openJournal opens the file for appending. The bytes of a torn line are moved to
+// path+".torn".
 func openJournal(path string) (*journal, []Trial, error) {
 	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o644)
 	if err != nil {
@@ -36,7 +36,7 @@ func openJournal(path string) (*journal, []Trial, error) {
 		}
 		if err := errors.Join(file.Truncate(good), file.Sync()); err != nil {
 			file.Close()
-			return nil, nil, fmt.Errorf("cut the torn end off %s: %w", path, err)
+			return nil, nil, fmt.Errorf("remove the torn line from %s: %w", path, err)
 		}
 	}
 	if _, err := file.Seek(good, io.SeekStart); err != nil {
@@ -55,9 +55,9 @@ func putAside(path string, torn []byte) error {
 	return errors.Join(err, f.Sync(), f.Close())
 }
 
-// readTrials returns the whole lines, the offset at which they end and what
-// comes after. Only the end of the file can be torn, because each line is
-// synced before the next is begun: anything wrong before it is an error.
+// readTrials returns the complete lines, the offset of their end and the bytes
+// after it. Only the last line can be torn, because each is synced before the next:
+// an earlier invalid line is an error.
 func readTrials(r io.Reader) (trials []Trial, good int64, torn []byte, err error) {
 	data, err := io.ReadAll(r)
 	if err != nil {
@@ -70,7 +70,7 @@ func readTrials(r io.Reader) (trials []Trial, good int64, torn []byte, err error
 		}
 		var t Trial
 		if err := json.Unmarshal(data[:end], &t); err != nil {
-			if end+1 == len(data) { // the last line, torn in the middle of a block of the disk
+			if end+1 == len(data) { // the last line, torn within a disk block
 				return trials, good, data, nil
 			}
 			return nil, 0, nil, fmt.Errorf("line %d is not a trial: %v: the file was changed after it was written; restore it, or cut it before that line", line, err)
@@ -82,7 +82,7 @@ func readTrials(r io.Reader) (trials []Trial, good int64, torn []byte, err error
 	return trials, good, nil, nil
 }
 
-// append writes one line and returns when it is on the disk.
+// append writes one line, synced to disk.
 func (j *journal) append(t Trial) error {
 	line, err := json.Marshal(t)
 	if err != nil {

@@ -7,27 +7,27 @@ import (
 	"tare/internal/quantity"
 )
 
-// Manifest is what is known of a run besides its plan and its trials.
+// Manifest has the facts about a run besides its plan and its trials.
 type Manifest struct {
-	Format  int       `json:"format"` // of the run folder: 1
-	Run     string    `json:"run"`    // the folder's name: quick-20261121-014500
+	Format  int       `json:"format"` // of the run directory: 1
+	Run     string    `json:"run"`    // the directory's name: quick-20261121-014500
 	Tare    string    `json:"tare"`   // version
 	Command []string  `json:"command"`
 	Created time.Time `json:"created"`
 	Machine Machine   `json:"machine"`
-	// Noise is what doctor found that may spoil measurements.
+	// Noise are the findings of doctor about sources of noise.
 	Noise []environment.Finding `json:"noise,omitempty"`
 	Image ImageFacts            `json:"image"`
-	// Import is there where the figures come from output that existed already.
+	// Import is set if the values come from existing output.
 	Import *Import `json:"import,omitempty"`
-	// Environments by the plan's names.
+	// Environments are by the names in the plan.
 	Environments map[string]EnvironmentFacts `json:"environments"`
-	// Sessions are the processes that worked on the run: one, and one more for
+	// Sessions are the processes that worked on the run: the first, and one for
 	// each resume.
 	Sessions []Session `json:"sessions"`
 }
 
-// Machine is where the run took place.
+// Machine is the machine of the run.
 type Machine struct {
 	Kernel       string         `json:"kernel"`
 	Distribution string         `json:"distribution"`
@@ -44,20 +44,20 @@ type ImageFacts struct {
 	Digest string `json:"digest"`
 }
 
-// EnvironmentFacts is what became of one environment of the plan.
+// EnvironmentFacts are the facts about one environment of the plan.
 type EnvironmentFacts struct {
-	State    environment.State     `json:"state"` // missing: skipped, and Findings say why
+	State    environment.State     `json:"state"` // missing: it was skipped, for the reason in Findings
 	Findings []environment.Finding `json:"findings,omitempty"`
-	Label    string                `json:"label,omitempty"` // "tcg": stands beside every figure
+	Label    string                `json:"label,omitempty"` // "tcg": shown with every value
 	Versions map[string]string     `json:"versions,omitempty"`
-	// Notes from the starts: a limit that did not take hold, and the like.
+	// Notes of its starts, such as a limit that had no effect.
 	Notes []string `json:"notes,omitempty"`
 }
 
 // Session is one process that worked on the run.
 type Session struct {
 	Started time.Time `json:"started"`
-	// Ended is zero when the process was killed.
+	// Ended is zero if the process was killed.
 	Ended   time.Time `json:"ended,omitzero"`
 	Stopped string    `json:"stopped,omitempty"` // why it stopped, in words
 }

@@ -12,12 +12,11 @@ import (
 	"sync"
 )
 
-// tailSize is how much of an output its Tail remembers.
+// tailSize is the number of bytes in a Tail.
 const tailSize = 4096
 
-// RawFile receives what a tool prints, byte for byte, as it comes. The file is
-// made with the first byte, so that silence leaves none. It is safe for
-// concurrent use.
+// RawFile stores the output of a tool, byte for byte. The file is created with the
+// first byte: without output there is none. It is safe for concurrent use.
 type RawFile struct {
 	run, folder, name string
 	nowhere           bool
@@ -31,18 +30,18 @@ type RawFile struct {
 	err  error
 }
 
-// Keep opens a raw file of a trial. What an interrupted attempt at the same
-// trial left stays beside it.
+// Keep opens a raw file of a trial. Files of an interrupted attempt at the same
+// trial are kept.
 func (w *Writer) Keep(trial Trial, name string) *RawFile {
 	folder := filepath.Join(rawFolder, fmt.Sprintf("block-%03d", trial.Block), fileName(trial.Environment, trial.Workload, trial.Level))
 	return &RawFile{run: w.Folder, folder: folder, name: name, sum: sha256.New()}
 }
 
-// Discard is a raw file that keeps nothing but its tail.
-func Discard(name string) *RawFile { return &RawFile{name: name, nowhere: true} }
+// Discard returns a raw file that stores only its tail.
+func Discard(name string) *RawFile { return &RawFile{name: name, nowhere: true, sum: sha256.New()} }
 
-// Write never fails, so that a full disk does not stop what prints: Close says
-// what went wrong.
+// Write never fails, so that a full disk does not stop the tool: Close returns the
+// error.
 func (f *RawFile) Write(p []byte) (int, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -83,14 +82,14 @@ func (f *RawFile) create() error {
 	}
 }
 
-// Tail is the end of what was printed so far.
+// Tail returns the end of the output so far.
 func (f *RawFile) Tail() []byte {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return append([]byte(nil), f.tail...)
 }
 
-// Close returns where the output lies; ok is false where nothing was printed.
+// Close returns the file of the output; ok is false if there was none.
 func (f *RawFile) Close() (raw Raw, ok bool, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

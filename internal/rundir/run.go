@@ -20,11 +20,10 @@ import (
 	"tare/internal/study"
 )
 
-// Format is the version of the run folder that this program writes. It reads
-// this one and refuses others by name.
+// Format is the version of the run directory that this program reads and writes.
 const Format = 1
 
-// The files of a run folder.
+// The files of a run directory.
 const (
 	manifestFile = "manifest.json"
 	planFile     = "plan.json"
@@ -32,37 +31,37 @@ const (
 	sumsFile     = "SHA256SUMS"
 	lockFile     = "lock"
 	rawFolder    = "raw"
-	// Reports follow from the rest and may be made again, so they have no
-	// checksum.
+	// Reports are functions of the other files and may be rewritten, so they have
+	// no checksum.
 	reportPrefix = "report."
-	// A file gets its name when it is whole.
+	// A file has this prefix until it is complete.
 	newPrefix = ".new-"
 )
 
-// Run is a run folder as it can be read at any time.
+// Run is the content of a run directory, which can be read at any time.
 type Run struct {
 	Folder   string
 	Manifest Manifest
 	Plan     *study.Plan
 	Trials   []Trial
-	// Traced are the trials that the kernel was watched closely in. They are
-	// apart, as their metrics are not to be taken with the others'.
+	// Traced are the trials with kernel tracing. They are separate because tracing
+	// changes their metrics.
 	Traced []Trial
-	// Fingerprints of the environments, one with each workload.
+	// Fingerprints has one for each environment with each workload.
 	Fingerprints []parity.Fingerprint
 }
 
-// Open reads a run folder. It changes nothing, not even a torn line.
+// Open reads a run directory. It changes nothing, not even a torn line.
 func Open(folder string) (*Run, error) {
 	r := &Run{Folder: folder, Plan: &study.Plan{}}
 	if err := readJSON(filepath.Join(folder, manifestFile), &r.Manifest); err != nil {
 		if errors.Is(err, fs.ErrNotExist) {
-			return nil, fmt.Errorf("%s is no run: it has no %s; `tare ls` lists the runs", folder, manifestFile)
+			return nil, fmt.Errorf("%s is not a run: it has no %s; `tare ls` lists the runs", folder, manifestFile)
 		}
 		return nil, err
 	}
 	if r.Manifest.Format != Format {
-		return nil, fmt.Errorf("%s was written in format %d of the run folder, and this tare reads format %d: use the version that wrote it (%s)",
+		return nil, fmt.Errorf("%s has format %d of the run directory, and this version of tare reads format %d: use the version that wrote it (%s)",
 			folder, r.Manifest.Format, Format, r.Manifest.Tare)
 	}
 	if err := readJSON(filepath.Join(folder, planFile), r.Plan); err != nil {
@@ -77,8 +76,7 @@ func Open(folder string) (*Run, error) {
 	return r, err
 }
 
-// take puts trials into the list that they belong to, with what their
-// operations cost.
+// take adds trials to their list and computes their cost metrics.
 func (r *Run) take(trials ...Trial) {
 	for _, t := range trials {
 		if w := r.Plan.Workload(t.Workload); w != nil {
@@ -92,19 +90,19 @@ func (r *Run) take(trials ...Trial) {
 	}
 }
 
-// Journal are all trials: the traced ones come last.
+// Journal returns all trials, the traced ones last.
 func (r *Run) Journal() []Trial { return slices.Concat(r.Trials, r.Traced) }
 
-// Writer is a run folder that one process works on. A lock keeps a second
-// process out.
+// Writer is a run directory that this process writes to. A lock excludes other
+// processes.
 type Writer struct {
 	Run
 	journal *journal
 	lock    *os.File
 }
 
-// Stillborn says that a folder is the beginning of a run that was killed before
-// it had a manifest: nothing was measured, and nothing else lies there.
+// Stillborn reports whether a directory has only the first files of a run that was
+// killed before it wrote its manifest: nothing was measured.
 func Stillborn(folder string) bool {
 	entries, err := os.ReadDir(folder)
 	for _, e := range entries {
@@ -119,14 +117,13 @@ func Stillborn(folder string) bool {
 	return err == nil
 }
 
-// Create makes a run folder. The folder must not exist, or be empty, or be
-// stillborn.
+// Create makes a run directory, which must not exist, or be empty or stillborn.
 func Create(folder string, plan *study.Plan, m Manifest) (*Writer, error) {
 	if entries, err := os.ReadDir(folder); err == nil && len(entries) > 0 && !Stillborn(folder) {
-		return nil, fmt.Errorf("%s is not empty: choose another --out, or go on with the run in it: --resume %s", folder, folder)
+		return nil, fmt.Errorf("%s is not empty: choose another --out, or continue the run in it with --resume %s", folder, folder)
 	}
 	if err := os.MkdirAll(folder, 0o755); err != nil {
-		return nil, fmt.Errorf("%w: choose another place with --out", err)
+		return nil, fmt.Errorf("%w: choose another directory with --out", err)
 	}
 	w := &Writer{Run: Run{Folder: folder, Manifest: m, Plan: plan}}
 	w.Manifest.Format = Format
@@ -139,8 +136,8 @@ func Create(folder string, plan *study.Plan, m Manifest) (*Writer, error) {
 	return w, w.SaveManifest()
 }
 
-// Resume opens a run folder to go on with it. A line that a kill tore is put
-// aside; everything else is kept.
+// Resume opens a run directory to continue the run. A line of the journal that a
+// kill tore is moved to another file; everything else is kept.
 func Resume(folder string) (*Writer, error) {
 	r, err := Open(folder)
 	if err != nil {
@@ -157,7 +154,7 @@ func (w *Writer) open() error {
 	}
 	if err := unix.Flock(int(lock.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
 		lock.Close()
-		return fmt.Errorf("another tare is working on %s: wait for its end, or stop it", w.Folder)
+		return fmt.Errorf("another tare process is writing to %s: wait until it exits, or stop it", w.Folder)
 	}
 	j, trials, err := openJournal(filepath.Join(w.Folder, journalFile))
 	if err != nil {
@@ -169,7 +166,7 @@ func (w *Writer) open() error {
 	return w.removeUnfinished()
 }
 
-// removeUnfinished removes files that a kill kept from getting their names.
+// removeUnfinished removes files that were not complete when a process was killed.
 func (w *Writer) removeUnfinished() error {
 	var errs []error
 	for _, folder := range []string{w.Folder, filepath.Join(w.Folder, fingerprintFolder)} {
@@ -186,8 +183,7 @@ func (w *Writer) removeUnfinished() error {
 	return errors.Join(errs...)
 }
 
-// Append writes a finished trial to the journal and returns when it is on the
-// disk.
+// Append writes a finished trial to the journal, synced to disk.
 func (w *Writer) Append(t Trial) error {
 	if err := w.journal.append(t); err != nil {
 		return err
@@ -196,7 +192,7 @@ func (w *Writer) Append(t Trial) error {
 	return nil
 }
 
-// Console opens the file that receives an instance's console.
+// Console opens the file of an instance's console output.
 func (w *Writer) Console(instance string) (*os.File, error) {
 	folder := filepath.Join(w.Folder, rawFolder, "console")
 	if err := os.MkdirAll(folder, 0o755); err != nil {
@@ -205,7 +201,7 @@ func (w *Writer) Console(instance string) (*os.File, error) {
 	return os.OpenFile(filepath.Join(folder, fileName(instance)+".log"), os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o644)
 }
 
-// fileName makes one readable name of several parts.
+// fileName joins words to a readable file name.
 func fileName(parts ...string) string {
 	var kept []string
 	for _, p := range parts {
@@ -225,12 +221,12 @@ func fileName(parts ...string) string {
 	return name
 }
 
-// SaveManifest replaces the manifest as a whole.
+// SaveManifest replaces the manifest atomically.
 func (w *Writer) SaveManifest() error {
 	return writeJSON(filepath.Join(w.Folder, manifestFile), &w.Manifest)
 }
 
-// WriteFile puts a file such as a report into the folder, as a whole.
+// WriteFile writes a file such as a report into the directory, atomically.
 func (w *Writer) WriteFile(name string, data []byte) error {
 	return replaceFile(filepath.Join(w.Folder, name), data)
 }
@@ -248,7 +244,7 @@ func (w *Writer) Seal() error {
 	return w.WriteFile(sumsFile, text.Bytes())
 }
 
-// Close ends the work on the folder.
+// Close releases the directory.
 func (w *Writer) Close() error {
 	return errors.Join(w.journal.close(), w.lock.Close())
 }
@@ -264,16 +260,16 @@ func (r *Run) Verify() ([]string, error) {
 	for _, t := range r.Journal() {
 		for _, raw := range t.Raw {
 			if have[raw.Path] != raw.SHA256 {
-				wrong = append(wrong, fmt.Sprintf("%s: not what the journal says was printed", raw.Path))
+				wrong = append(wrong, fmt.Sprintf("%s: differs from the output that the journal recorded", raw.Path))
 			}
 		}
 		if s := t.Samples; s != nil && have[s.Path] != s.SHA256 {
-			wrong = append(wrong, fmt.Sprintf("%s: not what the journal says was sampled", s.Path))
+			wrong = append(wrong, fmt.Sprintf("%s: differs from the samples that the journal recorded", s.Path))
 		}
 	}
 	text, err := os.ReadFile(filepath.Join(r.Folder, sumsFile))
 	if errors.Is(err, fs.ErrNotExist) {
-		return append(wrong, sumsFile+": not there: the run was not brought to an end"), nil
+		return append(wrong, sumsFile+": missing: the run has not ended"), nil
 	}
 	if err != nil {
 		return nil, err
@@ -281,7 +277,7 @@ func (r *Run) Verify() ([]string, error) {
 	for _, line := range strings.Split(strings.TrimSpace(string(text)), "\n") {
 		sum, name, ok := strings.Cut(line, "  ")
 		if !ok || have[name] != sum {
-			wrong = append(wrong, fmt.Sprintf("%s: not as it was when the run ended", name))
+			wrong = append(wrong, fmt.Sprintf("%s: changed since the run ended", name))
 		}
 	}
 	return wrong, nil
@@ -336,7 +332,8 @@ func writeJSON(path string, value any) error {
 	return replaceFile(path, append(data, '\n'))
 }
 
-// replaceFile writes a file so that a kill leaves either the old or the new.
+// replaceFile writes a file atomically: after a kill it is either the old or the
+// new one.
 func replaceFile(path string, data []byte) error {
 	tmp, err := os.CreateTemp(filepath.Dir(path), newPrefix+"*")
 	if err != nil {

@@ -17,19 +17,19 @@ import (
 	"tare/internal/sample"
 )
 
-// sampleFolder holds a Parquet file for each trial, with a row for each look at
+// sampleFolder holds a Parquet file for each trial, with a row for each reading of
 // one of its instances.
 const sampleFolder = "samples"
 
-// Samples names the file with what a trial's instances used over its time.
+// Samples is the file with the resource usage of a trial's instances over time.
 type Samples struct {
-	Path   string `json:"path"` // below the run folder
+	Path   string `json:"path"` // below the run directory
 	SHA256 string `json:"sha256"`
 	Bytes  int64  `json:"bytes"`
 	Rows   int    `json:"rows"`
 }
 
-// Watched is what was seen of one instance in a trial.
+// Watched are the readings of one instance in a trial.
 type Watched struct {
 	Instance string
 	Copy     int // of the workload, from 1; 0 where there is one
@@ -44,7 +44,7 @@ const (
 	columnSeconds  = "seconds"
 )
 
-// Why a column has no value stands beside the columns, under these words.
+// missingKey prefixes the metadata keys with the reasons for columns without values.
 const missingKey = "missing:"
 
 var sampleSchema = func() *parquet.Schema {
@@ -60,7 +60,7 @@ var sampleSchema = func() *parquet.Schema {
 	return parquet.NewSchema("samples", group)
 }()
 
-// columnOf are the places of the columns, by their names.
+// columnOf is the index of each column, by name.
 var columnOf = func() map[string]int {
 	places := map[string]int{}
 	for place, path := range sampleSchema.Columns() {
@@ -69,9 +69,8 @@ var columnOf = func() map[string]int {
 	return places
 }()
 
-// KeepSamples writes what a trial's instances used over its time, and returns
-// when it is on the disk. What an interrupted attempt at the same trial left
-// stays beside it.
+// KeepSamples writes the readings of a trial's instances, synced to disk. Files of
+// an interrupted attempt at the same trial are kept.
 func (w *Writer) KeepSamples(t Trial, all []Watched) (*Samples, error) {
 	data, rows, err := encodeSamples(t, all)
 	if err != nil || rows == 0 {
@@ -96,7 +95,7 @@ func (w *Writer) KeepSamples(t Trial, all []Watched) (*Samples, error) {
 	}
 }
 
-// newFile writes a file of its own and returns when it is on the disk.
+// newFile writes a file that must not exist, synced to disk.
 func newFile(path string, data []byte) error {
 	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
 	if err != nil {
@@ -110,7 +109,7 @@ func encodeSamples(t Trial, all []Watched) ([]byte, int, error) {
 	var out bytes.Buffer
 	options := []parquet.WriterOption{
 		sampleSchema, parquet.Compression(&parquet.Zstd), parquet.CreatedBy("tare", "", ""),
-		// A file is small, and written in one go.
+		// A file is small and written at once.
 		parquet.PageBufferSize(16 << 10), parquet.WriteBufferSize(0),
 		parquet.KeyValueMetadata("environment", t.Environment), parquet.KeyValueMetadata("workload", t.Workload),
 		parquet.KeyValueMetadata("level", t.Level), parquet.KeyValueMetadata("block", fmt.Sprint(t.Block)),
@@ -161,19 +160,18 @@ func encodeSamples(t Trial, all []Watched) ([]byte, int, error) {
 
 func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
 
-// ReadSamples reads what was seen of a trial's instances; none where nothing
-// was kept.
+// ReadSamples reads the readings of a trial's instances; nil if there are none.
 func (r *Run) ReadSamples(t Trial) ([]Watched, error) {
 	if t.Samples == nil {
 		return nil, nil
 	}
 	data, err := os.ReadFile(filepath.Join(r.Folder, t.Samples.Path))
 	if err != nil {
-		return nil, fmt.Errorf("the samples of a trial: %w", err)
+		return nil, fmt.Errorf("read the samples of a trial: %w", err)
 	}
 	all, err := decodeSamples(data)
 	if err != nil {
-		return nil, fmt.Errorf("the samples of a trial in %s: %w", t.Samples.Path, err)
+		return nil, fmt.Errorf("read the samples of a trial in %s: %w", t.Samples.Path, err)
 	}
 	return all, nil
 }

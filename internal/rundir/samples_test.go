@@ -27,7 +27,7 @@ func drawn(t *rapid.T) (all []Watched) {
 			}
 			r.DiskReads = sample.Absent("the kernel does not tell")
 			if look%3 > 0 {
-				r.Switches = sample.Absent("not read at every look")
+				r.Switches = sample.Absent("not read in every reading")
 			}
 			w.Add(&r)
 		}

@@ -14,6 +14,7 @@ import (
 
 	"tare/internal/environment"
 	_ "tare/internal/environment/docker"
+	_ "tare/internal/environment/gvisor"
 	_ "tare/internal/environment/native"
 	_ "tare/internal/environment/qemu"
 	"tare/internal/parity"
@@ -206,8 +207,10 @@ func (c comparison) agreeOnFields(at string, typ reflect.Type, schema object) {
 	}
 	properties, _ := schema["properties"].(object)
 	var known, required, written, always []string
-	for key := range properties {
-		known = append(known, key)
+	for key, property := range properties {
+		if p, _ := property.(object); p["deprecated"] != true { // the name of an earlier version: read, never written
+			known = append(known, key)
+		}
 	}
 	list, _ := schema["required"].([]any)
 	for _, key := range list {

@@ -1,7 +1,8 @@
-// Package schematest holds files and types to the published schemas, which are
-// kept by hand so that they explain.
+// Package schematest checks files and types against the published schemas, which are
+// written by hand so that they have descriptions.
 //
-// Only tests import it, from a package two folders below the repository's root.
+// Only tests import it, from a package two directories below the root of the
+// repository.
 package schematest
 
 import (
@@ -19,10 +20,10 @@ import (
 	"tare/internal/strictyaml"
 )
 
-// Path of a schema by its name, such as study.schema.json.
+// Path returns the path of a schema by its name, such as study.schema.json.
 func Path(name string) string { return filepath.Join("..", "..", "schema", name) }
 
-// Validate says what is wrong with a text, YAML or JSON, by a schema.
+// Validate validates a text, YAML or JSON, against a schema.
 func Validate(t testing.TB, schema string, text []byte) error {
 	t.Helper()
 	compiler := jsonschema.NewCompiler()
@@ -43,8 +44,8 @@ func Validate(t testing.TB, schema string, text []byte) error {
 	return compiled.Validate(value)
 }
 
-// Keys fails where a schema does not name exactly the keys that are read into
-// the types, each by its name among the schema's definitions; "" is the whole.
+// Keys fails the test unless the schema has exactly the keys of the types. A type is
+// named by its definition in the schema; "" is the schema itself.
 func Keys(t testing.TB, schema string, types map[string]any) {
 	t.Helper()
 	type object struct {
