@@ -1,0 +1,169 @@
+// Package bench measures one command in several environments: the plan of a
+// command line, and the summary of its run.
+//
+// It must not know flags, nor start anything: the plan is run like that of any
+// study.
+package bench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os/exec"
+	"slices"
+	"strings"
+	"time"
+
+	"tare/internal/environment"
+	"tare/internal/study"
+	"tare/internal/workload"
+)
+
+// Options are what to measure, and how.
+type Options struct {
+	Argv         []string
+	Environments []string // NAME or NAME+OPTION=VALUE...; the first is the baseline
+	Image        string   // an OCI reference; "" builds an image
+	Packages     []string // of the distribution, for an image that is built
+	Warmup       int      // runs in each fresh instance that are not counted
+	Runs         int      // exactly so many; 0 until the verdicts are in
+	Budget       time.Duration
+	Margin       string
+	Fresh        string // trial, block or run; "" chooses
+	Cold         bool   // the wall time includes the start of the environment
+	AnyStatus    bool   // of the command
+	Seed         *uint64
+
+	Setup, Prepare, Cleanup []string // shell commands around the runs
+}
+
+// DefaultEnvironments are those of a command line that names none.
+var DefaultEnvironments = []string{"native", "docker", "gvisor", "vm"}
+
+const (
+	// packName is the name of the workload that is made of the command.
+	packName = "command"
+	// singleRuns is the number of runs in a single environment, where no verdict
+	// ends them.
+	singleRuns = 10
+)
+
+// Available returns those of the environments whose requirements this machine
+// meets.
+func Available(ctx context.Context, names []string) (available []string) {
+	for _, name := range names {
+		kind := study.KindOf(name)
+		if r, ok := environment.Lookup(kind); ok {
+			if state, _ := environment.Check(ctx, kind, r.Options()); state != environment.Missing {
+				available = append(available, name)
+			}
+		}
+	}
+	return available
+}
+
+// Plan returns the plan of the run. Its errors are about invalid options.
+func (o Options) Plan() (*study.Plan, error) {
+	if len(o.Environments) == 0 {
+		return nil, fmt.Errorf("none of %s works on this machine; `tare doctor` shows why", strings.Join(DefaultEnvironments, ", "))
+	}
+	if o.Cold && o.Fresh != "" && o.Fresh != "trial" {
+		return nil, fmt.Errorf("--cold needs a fresh instance for every run, so it cannot be combined with --fresh %s", o.Fresh)
+	}
+	draft := study.Draft{
+		Title: strings.Join(o.Argv, " "), Name: "bench", Origin: "tare bench",
+		Use: packName, Pack: o.pack(), Reference: o.Image,
+		Margin: o.Margin, Fresh: o.fresh(), Blocks: o.Runs,
+	}
+	for _, text := range o.Environments {
+		e, err := study.ParseEnvironment(text)
+		if err != nil {
+			return nil, fmt.Errorf("--env %s: %w", text, err)
+		}
+		draft.Environments = append(draft.Environments, e)
+	}
+	first := &draft.Environments[0]
+	draft.Baseline = first.Name
+	if o.single() && draft.Blocks == 0 {
+		draft.Blocks = singleRuns
+	}
+	if o.onHost() {
+		first.Options = append(first.Options, study.Setting{Key: "rootfs", Value: "host"})
+	}
+	var err error
+	if draft.Packages, err = o.packages(); err != nil {
+		return nil, err
+	}
+	return draft.Resolve(study.Overrides{Budget: o.Budget, Seed: o.Seed})
+}
+
+func (o Options) single() bool { return len(o.Environments) == 1 }
+
+func (o Options) nativeAlone() bool {
+	return o.single() && study.KindOf(o.Environments[0]) == "native"
+}
+
+// onHost reports whether the command runs in this machine's own root file system.
+func (o Options) onHost() bool {
+	return o.nativeAlone() && o.Image == "" && len(o.Packages) == 0
+}
+
+func (o Options) fresh() string {
+	switch {
+	case o.Cold:
+		return "trial"
+	case o.Fresh != "":
+		return o.Fresh
+	case o.single():
+		return "run"
+	}
+	return "block"
+}
+
+// packages returns the distribution packages of the image that is built.
+func (o Options) packages() ([]string, error) {
+	switch {
+	case o.Image != "" && len(o.Packages) > 0:
+		return nil, errors.New("--package adds to the image that tare builds, but --image names a finished one: use only one of them")
+	case o.Image != "":
+		return nil, nil
+	case len(o.Packages) > 0:
+		return slices.Clone(o.Packages), nil
+	case !o.nativeAlone():
+		return packageOf(o.Argv[0])
+	}
+	if _, err := exec.LookPath(o.Argv[0]); err != nil {
+		if wrong := new(exec.Error); errors.As(err, &wrong) {
+			err = wrong.Err
+		}
+		return nil, fmt.Errorf("%s: %w; native alone runs programs of this machine: --package NAME builds an image with that Debian package, --image REF uses an image that has the command", o.Argv[0], err)
+	}
+	return nil, nil
+}
+
+// pack returns the command as a workload.
+func (o Options) pack() *workload.Pack {
+	driver := workload.Step{Argv: o.Argv, AnyStatus: o.AnyStatus}
+	p := &workload.Pack{
+		Name: packName, Title: strings.Join(o.Argv, " "), Stresses: "cpu", Cold: o.Cold, Driver: &driver,
+		Metrics: []workload.Metric{
+			{Name: workload.WallSeconds, Unit: "s", Better: "lower", Primary: true, About: "wall time by the instance's clock"},
+			{Name: workload.UserSeconds, Unit: "s", Better: "lower", About: "CPU time of the command in user mode"},
+			{Name: workload.SystemSeconds, Unit: "s", Better: "lower", About: "CPU time of the command in the kernel"},
+			{Name: workload.MaxRSS, Unit: "B", Better: "lower", About: "peak memory of the command's largest process; at least that of the agent, about 4 MiB"},
+		},
+	}
+	for _, line := range o.Setup {
+		p.Begin = append(p.Begin, workload.Step{Run: line})
+	}
+	for range o.Warmup {
+		p.Begin = append(p.Begin, driver)
+	}
+	for _, line := range o.Prepare {
+		p.Setup = append(p.Setup, workload.Step{Run: line})
+	}
+	for _, line := range o.Cleanup {
+		p.End = append(p.End, workload.Step{Run: line})
+	}
+	return p
+}

@@ -1,0 +1,155 @@
+package bench
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"gonum.org/v1/gonum/stat"
+
+	"tare/internal/environment"
+	"tare/internal/run"
+	"tare/internal/rundir"
+	"tare/internal/stats"
+	"tare/internal/study"
+	"tare/internal/verdict"
+	"tare/internal/workload"
+)
+
+// Summary is the result of a run of a command: the values of each environment,
+// and how they compare.
+type Summary struct {
+	Command   string             `json:"command"`
+	Results   []Result           `json:"results"`
+	Contrasts []verdict.Contrast `json:"contrasts"`
+	// Skipped are the environments that do not work here, with the reason.
+	Skipped map[string]string `json:"skipped,omitempty"`
+
+	sentences []string
+}
+
+// Result holds the values of one environment: times in seconds, memory in bytes.
+// The fields up to Times are those of hyperfine's JSON export; nil means that no
+// run has a value.
+type Result struct {
+	Command     string     `json:"command"`
+	Mean        *float64   `json:"mean"`
+	Stddev      *float64   `json:"stddev"`
+	Median      *float64   `json:"median"`
+	User        *float64   `json:"user"`
+	System      *float64   `json:"system"`
+	Min         *float64   `json:"min"`
+	Max         *float64   `json:"max"`
+	Times       []float64  `json:"times"`
+	Environment string     `json:"environment"`
+	Label       string     `json:"label,omitempty"`
+	Failed      int        `json:"failed,omitempty"`
+	Estimates   []Estimate `json:"figures"`
+}
+
+// Estimate is the Hodges-Lehmann estimate of one metric in one environment, with
+// its 95% interval. Low and High are nil below six runs, where no two-sided 95%
+// interval exists.
+type Estimate struct {
+	Metric   string   `json:"metric"`
+	Unit     string   `json:"unit"`
+	N        int      `json:"n"`
+	Estimate float64  `json:"estimate"`
+	Low      *float64 `json:"low"`
+	High     *float64 `json:"high"`
+}
+
+var metrics = []struct{ name, unit, title string }{
+	{workload.WallSeconds, "s", "wall"}, {workload.UserSeconds, "s", "user"},
+	{workload.SystemSeconds, "s", "system"}, {workload.MaxRSS, "B", "peak memory"},
+}
+
+// Summarize returns the summary of a run that Options.Plan planned.
+func Summarize(r *run.Result) Summary {
+	s := Summary{Command: r.Run.Plan.Study, Contrasts: r.Contrasts, Skipped: map[string]string{}}
+	for _, e := range r.Run.Plan.Environments {
+		if facts := r.Run.Manifest.Environments[e.Name]; facts.State == environment.Missing {
+			s.Skipped[e.Name] = run.Why(facts)
+			s.sentences = append(s.sentences, fmt.Sprintf("%s was skipped: it %s", e.Name, run.Why(facts)))
+			continue
+		}
+		values, failed := map[string][]float64{}, 0
+		for _, t := range r.Run.Trials {
+			if t.Environment != e.Name {
+				continue
+			}
+			if t.Status == rundir.Failed {
+				failed++
+			}
+			for name, v := range t.Metrics {
+				values[name] = append(values[name], v)
+			}
+		}
+		if len(values) == 0 && failed == 0 {
+			continue
+		}
+		s.Results = append(s.Results, newResult(r, e, values, failed))
+	}
+	for _, c := range r.Contrasts {
+		if c.Primary {
+			s.sentences = append(s.sentences, verdict.Wording(c))
+		}
+	}
+	return s
+}
+
+func newResult(r *run.Result, e study.Environment, values map[string][]float64, failed int) Result {
+	times := append([]float64{}, values[workload.WallSeconds]...)
+	b := Result{
+		Command: r.Run.Plan.Study, Environment: e.Name, Label: r.Run.Manifest.Environments[e.Name].Label,
+		Times: times, Failed: failed,
+		User: mean(values[workload.UserSeconds]), System: mean(values[workload.SystemSeconds]),
+	}
+	if len(times) > 0 {
+		b.Mean, b.Median, b.Min, b.Max = mean(times), new(stats.Median(times)), new(slices.Min(times)), new(slices.Max(times))
+	}
+	if len(times) > 1 {
+		b.Stddev = new(stat.StdDev(times, nil))
+	}
+	for _, m := range metrics {
+		if len(values[m.name]) > 0 {
+			b.Estimates = append(b.Estimates, newEstimate(m.name, m.unit, values[m.name]))
+		}
+	}
+	return b
+}
+
+func mean(values []float64) *float64 {
+	if len(values) == 0 {
+		return nil
+	}
+	return new(stat.Mean(values, nil))
+}
+
+// newEstimate works on the log scale where all values are positive, like the
+// contrasts of a study.
+func newEstimate(name, unit string, values []float64) Estimate {
+	transform, inverse := math.Log, math.Exp
+	if slices.Min(values) <= 0 {
+		identity := func(v float64) float64 { return v }
+		transform, inverse = identity, identity
+	}
+	transformed := make([]float64, len(values))
+	for i, v := range values {
+		transformed[i] = transform(v)
+	}
+	i := stats.HodgesLehmann(transformed, 0.05)
+	e := Estimate{Metric: name, Unit: unit, N: len(values), Estimate: inverse(i.Estimate)}
+	if i.Bounded() {
+		e.Low, e.High = new(inverse(i.Low)), new(inverse(i.High))
+	}
+	return e
+}
+
+// name is the environment's, with its label.
+func (r Result) name() string {
+	if r.Label == "" {
+		return r.Environment
+	}
+	return r.Environment + " [" + r.Label + "]"
+}

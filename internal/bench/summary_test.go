@@ -1,0 +1,35 @@
+package bench
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"tare/internal/run"
+	"tare/internal/rundir"
+	"tare/internal/study"
+)
+
+func TestWhatNoRunOfACommandHasIsNotZero(t *testing.T) {
+	r := &run.Result{Run: &rundir.Run{
+		Plan:   &study.Plan{Study: "gzip", Environments: []study.Environment{{Name: "native"}}},
+		Trials: []rundir.Trial{{Environment: "native", Block: 1, Status: rundir.Failed}},
+	}}
+	s := Summarize(r)
+	text, err := json.Marshal(s.Results)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{`"mean":null`, `"stddev":null`, `"median":null`, `"user":null`, `"min":null`, `"times":[]`, `"failed":1`} {
+		if !strings.Contains(string(text), want) {
+			t.Errorf("there is no %s in %s", want, text)
+		}
+	}
+	table, err := s.CSV()
+	if err != nil || !strings.Contains(string(table), "gzip,,,,,,,,native,") {
+		t.Errorf("%v\n%s", err, table)
+	}
+	if page, err := s.Markdown(); err != nil || strings.Contains(string(page), "0 s") {
+		t.Errorf("%v\n%s", err, page)
+	}
+}
