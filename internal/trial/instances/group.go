@@ -1,0 +1,169 @@
+package instances
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"sync"
+	"time"
+
+	"tare/internal/environment"
+	"tare/internal/sample"
+)
+
+// stopTimeout is how long an instance may take to stop.
+const stopTimeout = 30 * time.Second
+
+// Group is all instances that a workload needs at a level, with the network
+// between them.
+type Group struct {
+	// Copies of the workload that are measured, and Neighbours that disturb them.
+	Copies     []Roles
+	Neighbours []Roles
+	Network    environment.Network // nil where no instance has to be reached
+	// Starts are those of each copy's first instance.
+	Starts []Start
+	// HostMemory is the memory that the host had available before the starts.
+	HostMemory sample.Figure
+
+	block     int
+	instances []*Instance
+	facts     StartFacts
+	used      bool
+	giveUp    context.CancelFunc // of the starts' context
+}
+
+// Start is when an instance's start was under way.
+type Start struct {
+	Took  time.Duration // without tare's own preparation
+	Ready time.Time     // when the agent connected
+}
+
+// StartFacts are what the start of a group showed, for the first trial in it.
+type StartFacts struct {
+	Phases []environment.Phase // of a single instance
+	Paths  *environment.Paths  // of the first instance that has any
+	Notes  []string
+}
+
+// TakeFacts returns the facts of the start, once: to the first trial that uses
+// the group. first says whether this is it.
+func (g *Group) TakeFacts() (facts StartFacts, first bool) {
+	facts, first = g.facts, !g.used
+	g.facts, g.used = StartFacts{}, true
+	return facts, first
+}
+
+// Instances are all instances of the group, in the order of their starts.
+func (g *Group) Instances() []*Instance { return g.instances }
+
+// Measured are the instances of the copies: all but the neighbours'.
+func (g *Group) Measured() (list []*Instance) {
+	for _, roles := range g.Copies {
+		list = append(list, roles.Instances()...)
+	}
+	return list
+}
+
+// Lost says whether the agent of any instance is gone.
+func (g *Group) Lost() bool {
+	return slices.ContainsFunc(g.instances, func(i *Instance) bool { return i.Agent().Err() != nil })
+}
+
+// recordStart notes what the starts showed.
+func (g *Group) recordStart(single, meets bool) {
+	for _, roles := range g.Copies {
+		first := roles.Instances()[0]
+		g.Starts = append(g.Starts, Start{environment.StartTime(first.Phases()), first.ready})
+	}
+	if single {
+		g.facts.Phases = g.instances[0].Phases()
+	}
+	for _, i := range g.Measured() {
+		if paths := i.Paths(); !i.OnHost && g.facts.Paths == nil && paths != (environment.Paths{}) {
+			g.facts.Paths = &paths
+		}
+	}
+	for _, i := range g.instances {
+		for _, note := range i.Notes() {
+			if !slices.Contains(g.facts.Notes, note) {
+				g.facts.Notes = append(g.facts.Notes, note)
+			}
+		}
+	}
+	if g.Network != nil && meets {
+		g.facts.Notes = append(g.facts.Notes, "between its instances, and from the host: "+g.Network.Path())
+	}
+}
+
+// stop stops all instances at the same time, and then closes their network.
+func (g *Group) stop() error {
+	errs := make([]error, len(g.instances)+1)
+	var all sync.WaitGroup
+	for n, i := range g.instances {
+		all.Go(func() { errs[n] = i.stop() })
+	}
+	all.Wait()
+	if g.giveUp != nil {
+		g.giveUp()
+	}
+	if g.Network != nil {
+		ctx, cancel := context.WithTimeout(context.Background(), stopTimeout)
+		defer cancel()
+		errs[len(g.instances)] = g.Network.Close(ctx)
+	}
+	return errors.Join(errs...)
+}
+
+// Instance is one instance of a group.
+type Instance struct {
+	environment.Instance
+	Name   string
+	OnHost bool // runs a role on the host: its cost is not the environment's
+	Index  int  // among the instances of its role, from 1
+
+	host string // of the study, that the workload puts it on; "" is the environment's
+	// address by which the others reach it, where hosts lie between them; ""
+	// where the network between the instances says it.
+	address string
+	ready   time.Time // when its agent connected
+	ran     map[string]bool
+	atStop  []func(context.Context) error
+	console io.WriteCloser
+}
+
+// HasRun says whether MarkRun was called with this name: what has to run once in
+// an instance was done.
+func (i *Instance) HasRun(name string) bool { return i.ran[name] }
+
+// MarkRun notes that what has to run once in the instance was done.
+func (i *Instance) MarkRun(name string) {
+	if i.ran == nil {
+		i.ran = map[string]bool{}
+	}
+	i.ran[name] = true
+}
+
+// AtStop registers what runs before the instance stops. An error of it goes to
+// the instance's console.
+func (i *Instance) AtStop(do func(context.Context) error) { i.atStop = append(i.atStop, do) }
+
+func (i *Instance) stop() error {
+	if i.Instance == nil {
+		return nil // it was never started
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), stopTimeout)
+	defer cancel()
+	for _, do := range i.atStop {
+		if err := do(ctx); err != nil {
+			fmt.Fprintln(i.console, err)
+		}
+	}
+	err := i.Stop(ctx)
+	if err != nil {
+		err = fmt.Errorf("stop of %s: %w", i.Name, err)
+	}
+	return errors.Join(err, i.console.Close())
+}
