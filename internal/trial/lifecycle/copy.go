@@ -1,0 +1,256 @@
+package lifecycle
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"strconv"
+	"sync/atomic"
+	"time"
+
+	"tare/internal/agent"
+	"tare/internal/rundir"
+	"tare/internal/study"
+	"tare/internal/trial/instances"
+	"tare/internal/workload"
+)
+
+// Copy is one copy of a workload, or of a neighbour.
+type Copy struct {
+	kind   string // copy or neighbour
+	index  int    // among the copies, from 0
+	number int    // in messages and output names, from 1; 0 where there is only one
+	name   string // of the workload, for begin steps
+	roles  instances.Roles
+	// packs have the parameters, and the addresses as each instance sees them.
+	packs  map[*instances.Instance]workload.Pack
+	vars   map[*instances.Instance]workload.InstanceVars
+	env    []string
+	pin    map[string][]int
+	record *Record
+
+	begun   bool // finish has something to take down
+	servers []*server
+	ready   time.Duration
+	spent   atomic.Int64 // ns that its commands took in the present operation
+}
+
+const neighbour = "neighbour"
+
+func newCopies(c Config, kind, name string, load Load, all []instances.Roles) (copies []*Copy, err error) {
+	roleNames := load.Pack.RoleNames()
+	for n, roles := range all {
+		one := &Copy{
+			kind: kind, index: n, number: n + 1, name: name, roles: roles, env: c.Env, pin: c.Pin, record: c.Record,
+			packs: map[*instances.Instance]workload.Pack{}, vars: map[*instances.Instance]workload.InstanceVars{},
+		}
+		for _, i := range roles.Instances() {
+			one.vars[i] = roles.Vars(i, c.Network, roleNames)
+			if one.packs[i], err = load.Pack.With(load.Parameters, one.vars[i]); err != nil {
+				return nil, err
+			}
+		}
+		copies = append(copies, one)
+	}
+	return copies, nil
+}
+
+// named says which of several copies an error is about.
+func (c *Copy) named(err error) error {
+	if err == nil || c.number == 0 {
+		return err
+	}
+	return fmt.Errorf("%s %d: %w", c.kind, c.number, err)
+}
+
+// Roles says which instances play which role.
+func (c *Copy) Roles() instances.Roles { return c.roles }
+
+// Pack is the workload with the parameters and the addresses as an instance has
+// them.
+func (c *Copy) Pack(i *instances.Instance) workload.Pack { return c.packs[i] }
+
+// Vars are what the commands of an instance know of the addresses.
+func (c *Copy) Vars(i *instances.Instance) workload.InstanceVars { return c.vars[i] }
+
+// anyPack is the workload for what is the same in all instances.
+func (c *Copy) anyPack() workload.Pack { return c.packs[c.roles.Instances()[0]] }
+
+// Driver is the instance that the driver runs in; nil where there is none.
+func (c *Copy) Driver() *instances.Instance {
+	driver := c.anyPack().Driver
+	if driver == nil {
+		return nil
+	}
+	return c.roles.Of(driver.Role)[0]
+}
+
+// startServers runs begin and setup and starts the servers.
+func (c *Copy) startServers(ctx context.Context) error {
+	c.begun = true
+	if err := c.begin(ctx); err != nil {
+		return err
+	}
+	err := c.steps(func(p workload.Pack) []workload.Step { return p.Setup }, func(i *instances.Instance, s workload.Step) error {
+		return c.step(ctx, i, "setup", s)
+	})
+	if err != nil {
+		return err
+	}
+	if err := c.checkPortsFree(ctx); err != nil {
+		return err
+	}
+	began := time.Now()
+	for n, spec := range c.anyPack().Servers {
+		for _, i := range c.roles.Of(spec.Role) {
+			if err := c.startServer(ctx, i, c.packs[i].Servers[n]); err != nil {
+				return err
+			}
+		}
+	}
+	c.ready = time.Since(began)
+	return nil
+}
+
+func (c *Copy) warmUp(ctx context.Context) error {
+	warmup := c.anyPack().Warmup
+	if warmup == nil {
+		return nil
+	}
+	for _, i := range c.roles.Of(warmup.Role) {
+		if err := c.step(ctx, i, "warmup", *c.packs[i].Warmup); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// begin runs what the pack wants once in each instance, and registers what it
+// wants before the instance stops.
+func (c *Copy) begin(ctx context.Context) error {
+	first := slices.DeleteFunc(c.roles.Instances(), func(i *instances.Instance) bool { return i.HasRun(c.name) })
+	err := c.steps(func(p workload.Pack) []workload.Step { return p.Begin }, func(i *instances.Instance, s workload.Step) error {
+		if !slices.Contains(first, i) {
+			return nil
+		}
+		return c.step(ctx, i, "begin", s)
+	})
+	if err != nil {
+		return err
+	}
+	for _, i := range first {
+		i.MarkRun(c.name)
+	}
+	return c.steps(func(p workload.Pack) []workload.Step { return p.End }, func(i *instances.Instance, s workload.Step) error {
+		if slices.Contains(first, i) {
+			i.AtStop(func(ctx context.Context) error { return c.step(ctx, i, "end", s) })
+		}
+		return nil
+	})
+}
+
+// steps does something with each step of a list in each instance of its role.
+func (c *Copy) steps(list func(workload.Pack) []workload.Step, do func(*instances.Instance, workload.Step) error) error {
+	for n, step := range list(c.anyPack()) {
+		for _, i := range c.roles.Of(step.Role) {
+			if err := do(i, list(c.packs[i])[n]); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// drive runs the driver once, between two readings of its instance's clock.
+func (c *Copy) drive(ctx context.Context, sample int) (s CopySample, err error) {
+	i := c.Driver()
+	s.Pack, s.Ready = c.packs[i], c.ready
+	step := *s.Pack.Driver
+	name := "driver"
+	if sample > 1 {
+		name = fmt.Sprintf("sample%d.driver", sample)
+	}
+	out, errs := c.output(i, name+".stdout"), c.output(i, name+".stderr")
+	var stdout bytes.Buffer
+	cmd := c.command(step, driverTimeout)
+	cmd.Stdout, cmd.Stderr = io.MultiWriter(out, &stdout), errs
+	before, err := i.Agent().Clock(ctx)
+	if err != nil {
+		return s, err
+	}
+	began := time.Now()
+	s.Exit, err = i.Agent().Run(ctx, cmd)
+	s.Elapsed = time.Since(began)
+	c.spent.Add(int64(s.Elapsed))
+	c.record.keep(out)
+	c.record.keep(errs)
+	if err == nil && !accepted(step, s.Exit) {
+		err = errors.New(describeExit(s.Exit, cmd.Timeout))
+	}
+	if err != nil {
+		return s, fmt.Errorf("driver %s: %w%s", quoted(step), err, lastLines(errs, out))
+	}
+	s.Stdout = stdout.Bytes()
+	if after, err := i.Agent().Clock(ctx); err == nil {
+		c.record.Warn(clockWarning(before, after)...)
+	}
+	return s, nil
+}
+
+// clockTolerance is how far the instance's clock may run off the host's without
+// a warning.
+const clockTolerance = 0.005
+
+// clockWarning compares how far the two clocks moved. They differ only beyond
+// what the time of a message can explain.
+func clockWarning(before, after agent.ClockReading) []string {
+	ratio, uncertainty := agent.ClockDrift(before, after)
+	if off := math.Abs(ratio - 1); off > clockTolerance && off > uncertainty {
+		return []string{fmt.Sprintf("the instance's clock ran at %.4f of the host's during this trial (uncertain by %.4f): what the driver timed by it is off by as much", ratio, uncertainty)}
+	}
+	return nil
+}
+
+// finish stops the servers, the last one first, and runs the teardown. It may be
+// called again, and then does nothing.
+func (c *Copy) finish(ctx context.Context) error {
+	if !c.begun {
+		return nil
+	}
+	c.begun = false
+	var errs []error
+	for _, s := range slices.Backward(c.servers) {
+		errs = append(errs, s.stop())
+	}
+	c.servers = nil
+	_ = c.steps(func(p workload.Pack) []workload.Step { return p.Teardown }, func(i *instances.Instance, s workload.Step) error {
+		if err := c.step(ctx, i, "teardown", s); err != nil {
+			c.record.Warn(err.Error())
+		}
+		return nil
+	})
+	return errors.Join(errs...)
+}
+
+// output is where the output of a command in an instance is kept.
+func (c *Copy) output(i *instances.Instance, name string) *rundir.RawFile {
+	if i.Index > 1 {
+		name = strconv.Itoa(i.Index) + "." + name
+	}
+	if c.number > 0 {
+		name = fmt.Sprintf("%s%d.%s", c.kind, c.number, name)
+	}
+	return c.record.output(name)
+}
+
+// cores that a role is pinned to.
+func (c *Copy) cores(role string) []int {
+	if cores := c.pin[study.NeighbourRole]; cores != nil && c.kind == neighbour {
+		return cores
+	}
+	return c.pin[role]
+}

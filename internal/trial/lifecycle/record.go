@@ -1,0 +1,62 @@
+package lifecycle
+
+import (
+	"slices"
+	"sync"
+
+	"tare/internal/rundir"
+)
+
+// Record collects the outputs and warnings of a workload. It is safe for
+// concurrent use.
+type Record struct {
+	open func(name string) *rundir.RawFile
+
+	mu       sync.Mutex
+	raw      []rundir.Raw
+	warnings []string
+}
+
+// NewRecord stores outputs in the files that open returns; nil discards them.
+func NewRecord(open func(name string) *rundir.RawFile) *Record {
+	if open == nil {
+		open = rundir.Discard
+	}
+	return &Record{open: open}
+}
+
+func (r *Record) output(name string) *rundir.RawFile { return r.open(name) }
+
+// keep closes an output. Where it could not be stored, a warning says so.
+func (r *Record) keep(f *rundir.RawFile) {
+	raw, ok, err := f.Close()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	switch {
+	case err != nil:
+		r.warnings = append(r.warnings, err.Error())
+	case ok:
+		r.raw = append(r.raw, raw)
+	}
+}
+
+// Warn adds warnings.
+func (r *Record) Warn(lines ...string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.warnings = append(r.warnings, lines...)
+}
+
+// Outputs are the files that were stored so far, in the order of their ends.
+func (r *Record) Outputs() []rundir.Raw {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Clone(r.raw)
+}
+
+// Warnings so far, in their order.
+func (r *Record) Warnings() []string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Clone(r.warnings)
+}

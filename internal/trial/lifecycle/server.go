@@ -1,0 +1,200 @@
+package lifecycle
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"tare/internal/agent"
+	"tare/internal/rundir"
+	"tare/internal/trial/instances"
+	"tare/internal/workload"
+)
+
+const (
+	readyTimeout      = time.Minute      // of a server whose pack names none
+	serverStopTimeout = 10 * time.Second // after each of the two signals
+	probeTimeout      = time.Second
+	// portFreeTimeout is how long something that is about to end may still answer
+	// at a port.
+	portFreeTimeout = 5 * time.Second
+)
+
+// server is one that runs in an instance.
+type server struct {
+	owner    *Copy
+	instance *instances.Instance
+	spec     workload.Server
+	process  *agent.Process
+	out, err *rundir.RawFile
+	// exited receives the exit, once; it is closed without one where the instance
+	// is gone.
+	exited chan agent.Exit
+	giveUp context.CancelFunc
+}
+
+// RunningServer is a server of a copy.
+type RunningServer struct {
+	Instance *instances.Instance
+	Role     string
+	PID      int
+}
+
+// Servers that were started, in their order.
+func (c *Copy) Servers() (list []RunningServer) {
+	for _, s := range c.servers {
+		list = append(list, RunningServer{s.instance, s.spec.Role, s.process.PID()})
+	}
+	return list
+}
+
+// checkPortsFree makes sure, before any server of the copy is started, that
+// nothing answers at their addresses: another program there would be measured in
+// their place. A server of an earlier trial may take a moment to close.
+func (c *Copy) checkPortsFree(ctx context.Context) error {
+	for n, server := range c.anyPack().Servers {
+		for _, i := range c.roles.Of(server.Role) {
+			spec := c.packs[i].Servers[n]
+			address := spec.Ready.Address()
+			if address == "" {
+				continue
+			}
+			if err := awaitPortFree(ctx, i, address, spec); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func awaitPortFree(ctx context.Context, i *instances.Instance, address string, spec workload.Server) error {
+	for began := time.Now(); ; {
+		taken, err := i.Agent().ProbeOnce(ctx, agent.Probe{TCP: address, Timeout: probeTimeout})
+		if err != nil {
+			return fmt.Errorf("probing whether something answers at %s: %w", address, err)
+		}
+		if !taken {
+			return nil
+		}
+		if time.Since(began) > portFreeTimeout {
+			return fmt.Errorf("something answers at %s before server %s was started: another program or run uses the port; end it, or set another port", address, quoted(spec.Step))
+		}
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-time.After(portFreeTimeout / 50):
+		}
+	}
+}
+
+// startServer starts a server and waits until it answers.
+func (c *Copy) startServer(ctx context.Context, i *instances.Instance, spec workload.Server) error {
+	began := time.Now()
+	defer func() { c.spent.Add(int64(time.Since(began))) }()
+	name := cmp.Or(spec.Role, "server")
+	s := &server{
+		owner: c, instance: i, spec: spec, out: c.output(i, name+".stdout"), err: c.output(i, name+".stderr"),
+		exited: make(chan agent.Exit, 1),
+	}
+	cmd := c.command(spec.Step, 0)
+	cmd.Timeout = 0
+	cmd.Stdout, cmd.Stderr = s.out, s.err
+	var err error
+	if s.process, err = i.Agent().Start(ctx, cmd); err != nil {
+		return fmt.Errorf("server %s: %w", quoted(spec.Step), err)
+	}
+	c.servers = append(c.servers, s)
+	waiting, giveUp := context.WithCancel(context.WithoutCancel(ctx))
+	s.giveUp = giveUp
+	go func() {
+		if exit, err := s.process.Wait(waiting); err == nil {
+			s.exited <- exit
+		}
+		close(s.exited)
+	}()
+	return s.awaitReady(ctx)
+}
+
+// awaitReady waits until the server answers or exits.
+func (s *server) awaitReady(ctx context.Context) error {
+	probe := s.spec.Ready
+	if probe.Timeout == 0 {
+		probe.Timeout = readyTimeout
+	}
+	probing, cancel := context.WithCancel(ctx)
+	defer cancel()
+	ready := make(chan error, 1)
+	go func() {
+		_, err := s.instance.Agent().Await(probing, probe)
+		ready <- err
+	}()
+	select {
+	case err := <-ready:
+		if err != nil {
+			return fmt.Errorf("server %s did not get ready: %w%s", quoted(s.spec.Step), err, lastLines(s.err, s.out))
+		}
+		return nil
+	case exit, known := <-s.exited:
+		if !known {
+			return fmt.Errorf("server %s: %w", quoted(s.spec.Step), s.instance.Agent().Err())
+		}
+		return fmt.Errorf("server %s exited before it answered: %s%s", quoted(s.spec.Step), describeExit(exit, 0), lastLines(s.err, s.out))
+	}
+}
+
+// stop ends the server and keeps its output. A server that had exited before is
+// an error.
+func (s *server) stop() error {
+	began := time.Now()
+	defer func() { s.owner.spent.Add(int64(time.Since(began))) }()
+	defer s.giveUp()
+	early, err := s.terminate()
+	if early != nil {
+		err = fmt.Errorf("server %s exited during the trial: %s%s", quoted(s.spec.Step), describeExit(*early, 0), lastLines(s.err, s.out))
+	}
+	s.owner.record.keep(s.out)
+	s.owner.record.keep(s.err)
+	return err
+}
+
+// terminate signals the server until it exits. Where it had exited before the
+// first signal, early says how: its exit may not have been reported yet, but then
+// the agent finds no process to signal.
+func (s *server) terminate() (early *agent.Exit, err error) {
+	select {
+	case exit, known := <-s.exited:
+		if !known {
+			return nil, nil // the instance is gone, and its server with it
+		}
+		return &exit, nil
+	default:
+	}
+	signal := syscall.SIGTERM
+	if s.spec.Stop != "" {
+		signal = unix.SignalNum(s.spec.Stop)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 2*serverStopTimeout)
+	defer cancel()
+	for n, signal := range []syscall.Signal{signal, syscall.SIGKILL} {
+		err := s.process.Signal(ctx, signal)
+		if err != nil && s.instance.Agent().Err() != nil {
+			return nil, nil
+		}
+		timer := time.NewTimer(serverStopTimeout)
+		select {
+		case exit, known := <-s.exited:
+			timer.Stop()
+			if known && n == 0 && errors.Is(err, unix.ESRCH) {
+				return &exit, nil
+			}
+			return nil, nil
+		case <-timer.C:
+		}
+	}
+	return nil, errors.New("the server did not exit after SIGKILL")
+}

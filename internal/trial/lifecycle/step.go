@@ -1,0 +1,96 @@
+package lifecycle
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"tare/internal/agent"
+	"tare/internal/rundir"
+	"tare/internal/trial/instances"
+	"tare/internal/workload"
+)
+
+// The timeouts of steps for which the pack names none.
+const (
+	stepTimeout   = 5 * time.Minute
+	driverTimeout = time.Hour
+)
+
+// command is a step as the agent starts it.
+func (c *Copy) command(s workload.Step, timeout time.Duration) agent.Command {
+	if s.Timeout > 0 {
+		timeout = s.Timeout
+	}
+	return agent.Command{
+		Argv: s.CommandArgs(), Env: slices.Concat(c.env, s.Env),
+		Dir: s.Dir, User: s.User, CPUs: c.cores(s.Role), Timeout: timeout,
+	}
+}
+
+// step runs one command that is not measured.
+func (c *Copy) step(ctx context.Context, i *instances.Instance, what string, s workload.Step) error {
+	began := time.Now()
+	defer func() { c.spent.Add(int64(time.Since(began))) }()
+	out := c.output(i, what+".output")
+	defer c.record.keep(out)
+	cmd := c.command(s, stepTimeout)
+	cmd.Stdout, cmd.Stderr = out, out
+	exit, err := i.Agent().Run(ctx, cmd)
+	if err == nil && !accepted(s, exit) {
+		err = errors.New(describeExit(exit, cmd.Timeout))
+	}
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%s command %s: %w%s", what, quoted(s), err, lastLines(out))
+}
+
+func accepted(s workload.Step, e agent.Exit) bool {
+	return e.OK() || s.AnyStatus && e.Signal == "" && !e.TimedOut
+}
+
+// describeExit says how a command exited that should have exited with 0.
+func describeExit(e agent.Exit, timeout time.Duration) string {
+	switch {
+	case e.TimedOut:
+		return fmt.Sprintf("was killed at its timeout of %v", timeout)
+	case e.Signal != "":
+		return "was ended by " + e.Signal
+	}
+	return fmt.Sprintf("exited with status %d", e.Code)
+}
+
+// longestCommand is how much of a command a message shows.
+const longestCommand = 120
+
+// quoted is a step for a message.
+func quoted(s workload.Step) string {
+	text := strings.Join(s.Argv, " ")
+	if s.Run != "" {
+		text = strings.Join(strings.Fields(s.Run), " ")
+	}
+	if len(text) > longestCommand {
+		text = text[:longestCommand-3] + "..."
+	}
+	return "`" + text + "`"
+}
+
+// lastLines are the last lines of the first output that has any.
+func lastLines(outputs ...*rundir.RawFile) string {
+	for _, out := range outputs {
+		text := strings.TrimSpace(string(out.Tail()))
+		if text == "" {
+			continue
+		}
+		lines := strings.Split(text, "\n")
+		if len(lines) > 5 {
+			lines = lines[len(lines)-5:]
+		}
+		return "; its last output:\n  " + strings.Join(lines, "\n  ")
+	}
+	return ""
+}

@@ -1,0 +1,226 @@
+// Package lifecycle runs the commands of a workload on instances that are up:
+// Prepare brings it to where it can be measured, Sample measures it once, and
+// Finish takes it down again. A caller may interleave the three operations of
+// several workloads as it likes, such as samples of one workload on two
+// instances in turn.
+//
+// It must not know how instances are started, which figures come out of a
+// sample, nor how a trial is recorded.
+package lifecycle
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"tare/internal/agent"
+	"tare/internal/environment"
+	"tare/internal/trial/instances"
+	"tare/internal/workload"
+)
+
+// Config says what runs where.
+type Config struct {
+	// Name of the workload: begin steps run once for each name in an instance.
+	Name string
+	Load Load
+	// Copies are the roles of the instances, one element a copy.
+	Copies []instances.Roles
+	// Neighbour is what disturbs the copies; used where Neighbours are given.
+	Neighbour  Load
+	Neighbours []instances.Roles
+	Network    environment.Network // between the instances; nil for none
+	Env        []string            // of the image
+	Pin        map[string][]int    // role → cores
+	Record     *Record
+}
+
+// Load is a pack with its parameters.
+type Load struct {
+	Pack       workload.Pack
+	Parameters map[string]string
+}
+
+// Workload is one pack on running instances: in one copy, or in several that
+// run at the same time.
+type Workload struct {
+	name       string
+	copies     []*Copy
+	neighbours *neighbours // nil for none
+	prepared   bool
+	reported   bool // the failure of a neighbour was returned
+	samples    int
+	spent      time.Duration
+}
+
+// New puts the parameters and addresses into the pack's commands. It runs none.
+func New(c Config) (*Workload, error) {
+	w := &Workload{name: c.Name}
+	var err error
+	if w.copies, err = newCopies(c, "copy", c.Name, c.Load, c.Copies); err != nil {
+		return nil, err
+	}
+	if len(w.copies) == 1 {
+		w.copies[0].number = 0
+	}
+	if len(c.Neighbours) > 0 {
+		list, err := newCopies(c, neighbour, c.Name+"'s neighbour", c.Neighbour, c.Neighbours)
+		if err != nil {
+			return nil, err
+		}
+		w.neighbours = newNeighbours(list)
+	}
+	return w, nil
+}
+
+// Prepare starts the neighbours and keeps them at work, runs the setup of each
+// copy, starts its servers and warms it up. The begin steps of an instance run
+// before, at the first workload of this name in it. The context bounds Prepare
+// alone: servers and neighbours go on until Finish.
+func (w *Workload) Prepare(ctx context.Context) error {
+	if w.neighbours != nil {
+		if err := w.neighbours.start(ctx, w); err != nil {
+			return w.failure(err)
+		}
+	}
+	return w.run(ctx, func(ctx context.Context, c *Copy) error {
+		if err := c.startServers(ctx); err != nil {
+			return err
+		}
+		return c.warmUp(ctx)
+	})
+}
+
+// StartServers is Prepare without neighbours and warm-up.
+func (w *Workload) StartServers(ctx context.Context) error {
+	return w.run(ctx, func(ctx context.Context, c *Copy) error { return c.startServers(ctx) })
+}
+
+func (w *Workload) run(ctx context.Context, prepare func(context.Context, *Copy) error) error {
+	ctx, done := w.whileNeighboursWork(ctx)
+	defer done()
+	if err := w.each(w.copies, func(c *Copy) error { return prepare(ctx, c) }); err != nil {
+		return w.failure(err)
+	}
+	w.prepared = true
+	return nil
+}
+
+// Sample runs the drivers of all copies once, at the same time. It may be called
+// any number of times between Prepare and Finish; outputs after the first
+// sample's have its number in their names.
+func (w *Workload) Sample(ctx context.Context) (Sample, error) {
+	if !w.prepared {
+		return Sample{}, fmt.Errorf("workload %s: a sample was asked for before the workload was prepared", w.name)
+	}
+	ctx, done := w.whileNeighboursWork(ctx)
+	defer done()
+	w.samples++
+	s := Sample{Copies: make([]CopySample, len(w.copies))}
+	began := time.Now()
+	err := w.each(w.copies, func(c *Copy) (err error) {
+		s.Copies[c.index], err = c.drive(ctx, w.samples)
+		return err
+	})
+	s.Elapsed = time.Since(began)
+	if err != nil {
+		return s, w.failure(err)
+	}
+	return s, nil
+}
+
+// Sample is what one run of the drivers gave.
+type Sample struct {
+	Copies  []CopySample
+	Elapsed time.Duration // until the last driver ended, by the host's clock
+}
+
+// CopySample is the sample of one copy.
+type CopySample struct {
+	Exit    agent.Exit
+	Elapsed time.Duration // of the driver, by the host's clock
+	Stdout  []byte
+	// Pack is the workload as the driver's instance has it, with parameters and
+	// addresses in place.
+	Pack workload.Pack
+	// Ready is the time from the start of the first server until the last one
+	// answered.
+	Ready time.Duration
+}
+
+// finishTimeout is how long teardown may take where the context has ended.
+const finishTimeout = 10 * time.Second
+
+// Finish stops the servers, the last one first, runs the teardown, and stops the
+// neighbours. It has to be called after every Prepare, also a failed one, and
+// works after the context has ended. A server that exited before, and a neighbour
+// that failed, are errors; a failed teardown is a warning.
+func (w *Workload) Finish(ctx context.Context) error {
+	if ctx.Err() != nil {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(context.WithoutCancel(ctx), finishTimeout)
+		defer cancel()
+	}
+	w.prepared = false
+	err := w.each(w.copies, func(c *Copy) error { return c.finish(ctx) })
+	if w.neighbours == nil {
+		return err
+	}
+	failed := w.neighbours.stop()
+	switch {
+	case w.reported:
+		err = nil
+	case failed != nil:
+		err = failed // whatever else went wrong is a consequence
+	}
+	return errors.Join(err, w.each(w.neighbours.copies, func(c *Copy) error { return c.finish(ctx) }))
+}
+
+// Spent is the time that the workload's own commands took so far: of each
+// operation, in the slowest copy.
+func (w *Workload) Spent() time.Duration { return w.spent }
+
+// Copies of the workload.
+func (w *Workload) Copies() []*Copy { return w.copies }
+
+// whileNeighboursWork is a context that also ends when a neighbour fails: a value
+// that was measured with fewer neighbours than the level says would be wrong.
+func (w *Workload) whileNeighboursWork(ctx context.Context) (context.Context, func()) {
+	if w.neighbours == nil {
+		return ctx, func() {}
+	}
+	return w.neighbours.while(ctx)
+}
+
+// failure is the error of an operation: a neighbour's, where one has failed, as
+// the operation's own is a consequence of it.
+func (w *Workload) failure(err error) error {
+	if w.neighbours == nil {
+		return err
+	}
+	if failed := w.neighbours.failure(); failed != nil {
+		w.reported = true
+		return failed
+	}
+	return err
+}
+
+// each does something with all copies at the same time. The errors are in the
+// order of the copies.
+func (w *Workload) each(copies []*Copy, do func(*Copy) error) error {
+	errs := make([]error, len(copies))
+	var all sync.WaitGroup
+	for n, c := range copies {
+		c.spent.Store(0)
+		all.Go(func() { errs[n] = c.named(do(c)) })
+	}
+	all.Wait()
+	slowest := time.Duration(0)
+	for _, c := range copies {
+		slowest = max(slowest, time.Duration(c.spent.Load()))
+	}
+	w.spent += slowest
+	return errors.Join(errs...)
+}
