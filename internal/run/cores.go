@@ -9,11 +9,11 @@ import (
 	"tare/internal/study"
 )
 
-// TooWide says which environments of a plan are limited to more CPUs than the
-// machine has, or else which role is pinned to a core that it lacks, and what to
-// do; nil where none is. An engine refuses such a limit
-// at each start, and elsewhere it is a quota that nothing can use up. What runs on
-// another machine or inside of another environment has that one's cores.
+// TooWide is the error of a plan that gives environments more CPUs than the machine
+// has, or pins a role to a core that it lacks; nil where it does neither. An engine
+// refuses such a limit at each start, and elsewhere the quota has no effect. What
+// runs on another machine or in another environment is not checked: its cores are
+// those.
 func TooWide(plan *study.Plan, cores int) error {
 	var names []string
 	widest, here := 0.0, false

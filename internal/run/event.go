@@ -6,8 +6,8 @@ import (
 	"tare/internal/verdict"
 )
 
-// Event is something that happened in a run: a line of `--json`, or what a
-// progress display shows.
+// Event is something that happened in a run: a line of `--json`, or a change of
+// the progress display.
 type Event struct {
 	Kind        Kind              `json:"event"`
 	Message     string            `json:"message,omitempty"`
@@ -18,8 +18,8 @@ type Event struct {
 	Trial       *rundir.Trial     `json:"trial,omitempty"`
 	Contrast    *verdict.Contrast `json:"contrast,omitempty"`
 	Progress    schedule.Progress `json:"progress,omitzero"`
-	// Run is what was opened, and Contrasts are all of them after a trial, for
-	// listeners within this process.
+	// Run is the run that was opened, and Contrasts are all contrasts after a
+	// trial, for receivers in this process.
 	Run       *rundir.Run        `json:"-"`
 	Contrasts []verdict.Contrast `json:"-"`
 }
@@ -29,14 +29,14 @@ type Kind string
 
 // The kinds.
 const (
-	Opened    Kind = "opened"    // the run's folder is there
+	Opened    Kind = "opened"    // the run directory exists
 	Preparing Kind = "preparing" // images, checks, sweeping
 	Skipped   Kind = "skipped"   // an environment that does not work here
-	Waiting   Kind = "waiting"   // for a quiet machine
+	Waiting   Kind = "waiting"   // until the machine is idle
 	Block     Kind = "block"     // one begins
 	Trying    Kind = "trying"    // a trial begins
 	Tried     Kind = "tried"     // a trial ended
 	Verdict   Kind = "verdict"   // a primary contrast is decided
-	Cleared   Kind = "cleared"   // what still stood at the end was removed
+	Cleared   Kind = "cleared"   // what was left at the end was removed
 	Done      Kind = "done"      // the last one
 )

@@ -1,7 +1,9 @@
 package run
 
 import (
+	"fmt"
 	"maps"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -37,7 +39,7 @@ func TestARunHasAFingerprintOfEachEnvironmentWithEachWorkload(t *testing.T) {
 		"kernel.own@driver":           parity.Hosts,
 		"program[node/sleep].path":    "/usr/bin/sleep",
 		"log[node].stdout":            parity.ToTheAgent,
-		"process.user@driver":         "0:0",
+		"process.user@driver":         fmt.Sprintf("%d:%d", os.Getuid(), os.Getgid()),
 		"log[node].stdout@driver":     "",
 		"command[node.2]":             "",
 		"program[node/sleep].version": a.Facts["program[node/sleep].version"].Value,

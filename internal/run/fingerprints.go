@@ -4,16 +4,20 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 
 	"tare/internal/cleanup"
 	"tare/internal/environment"
+	"tare/internal/parity"
 	"tare/internal/rundir"
+	"tare/internal/study"
 )
 
 // Fingerprints prepares a plan as a run does, starts each environment once with
-// each workload, and looks at it while the servers are up; nothing is measured.
-// What comes back has no trials and no folder. An environment that could not be
-// looked at is told as an event, and among the manifest's notes.
+// each workload, and takes its fingerprint while the servers run; nothing is
+// measured. The run that it returns has no trials and no directory. A failure is
+// an event and a finding of the environment in the manifest.
 func Fingerprints(ctx context.Context, o Options) (r *rundir.Run, err error) {
 	err = within(ctx, o, func(o *cleanup.Owner) (string, error) { return o.Directory("fingerprints") }, func(e *execution) error {
 		img, err := e.prepare(ctx)
@@ -23,13 +27,13 @@ func Fingerprints(ctx context.Context, o Options) (r *rundir.Run, err error) {
 		runner := e.runner(img)
 		for _, name := range e.usable {
 			for _, w := range e.Plan.Workloads {
-				e.say("looking at %s under %s", name, w.Name)
+				e.say("fingerprint of %s with %s", name, w.Name)
 				f, err := runner.Fingerprint(ctx, name, w.Name, "")
 				if ctx.Err() != nil {
 					return errors.Join(ctx.Err(), runner.Close())
 				}
 				if err != nil {
-					e.unlooked(name, fmt.Sprintf("no fingerprint under %s: %v", w.Name, err))
+					e.withoutFingerprint(name, fmt.Sprintf("no fingerprint with %s: %v", w.Name, err))
 					continue
 				}
 				e.run.Fingerprints = append(e.run.Fingerprints, f)
@@ -42,14 +46,46 @@ func Fingerprints(ctx context.Context, o Options) (r *rundir.Run, err error) {
 	return r, err
 }
 
-// unlooked writes down why an environment has no fingerprint.
-func (e *execution) unlooked(name, why string) {
+// withoutFingerprint writes down why an environment has no fingerprint.
+func (e *execution) withoutFingerprint(name, why string) {
 	facts := e.run.Manifest.Environments[name]
 	facts.Findings = append(facts.Findings, environment.Finding{State: environment.Missing, What: NoFingerprint, Reason: why})
 	e.run.Manifest.Environments[name] = facts
 	e.events(Event{Kind: Skipped, Environment: name, Message: why})
 }
 
-// NoFingerprint is what a finding of an environment that could not be looked at
-// is about.
+// NoFingerprint marks the finding of an environment whose fingerprint failed.
 const NoFingerprint = "a fingerprint"
+
+// Unobserved is an error that names the environments without a fingerprint under
+// some workload, which is then not compared; nil where all have one.
+func Unobserved(r *rundir.Run, compared []parity.Comparison) error {
+	var names []string
+	for _, e := range r.Plan.Environments {
+		for _, f := range r.Manifest.Environments[e.Name].Findings {
+			if f.What == NoFingerprint && !slices.Contains(names, e.Name) {
+				names = append(names, e.Name)
+			}
+		}
+	}
+	switch {
+	case len(names) > 0:
+		return fmt.Errorf("no fingerprint under every workload: %s; the reasons are above", strings.Join(names, ", "))
+	case len(compared) == 0:
+		return errors.New("nothing was compared: only one environment works here; `tare doctor` shows what the others need")
+	}
+	return nil
+}
+
+// Absent are the environments that do not work here, with the reason: those
+// named, or all of the plan where none of it is.
+func Absent(r *rundir.Run, only []string) (names []string) {
+	some := slices.ContainsFunc(r.Plan.Environments, func(e study.Environment) bool { return slices.Contains(only, e.Name) })
+	for _, e := range r.Plan.Environments {
+		facts := r.Manifest.Environments[e.Name]
+		if facts.State == environment.Missing && (!some || slices.Contains(only, e.Name)) {
+			names = append(names, e.Name+" "+Why(facts))
+		}
+	}
+	return names
+}

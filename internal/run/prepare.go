@@ -11,18 +11,18 @@ import (
 	"tare/internal/image"
 	"tare/internal/rundir"
 	"tare/internal/study"
-	"tare/internal/trial"
+	"tare/internal/trial/instances"
 	"tare/internal/workload"
 )
 
-// prepare finds out what works here and makes the image in the forms it needs.
+// prepare checks which environments work here and prepares the image for them.
 func (e *execution) prepare(ctx context.Context) (*image.Image, error) {
-	e.prepared, e.places = map[string]environment.Environment{}, places{}
+	e.prepared, e.slots = map[string]environment.Environment{}, hostSlots{}
 	for _, p := range e.Plan.Environments {
 		env, facts, err := e.check(ctx, p)
 		if err == nil && env != nil {
 			var everywhere bool
-			if everywhere, err = e.checkPlaces(ctx, p, &facts); !everywhere {
+			if everywhere, err = e.checkHostSlots(ctx, p, &facts); !everywhere {
 				env = nil
 			}
 		}
@@ -34,7 +34,7 @@ func (e *execution) prepare(ctx context.Context) (*image.Image, error) {
 				return nil, fmt.Errorf("environment %s worked when the run began and does not now: %s", p.Name, Why(facts))
 			}
 			if old.State == environment.Missing {
-				continue // it was not in the run's first blocks, so it stays out
+				continue // it is not in the first blocks of the run, so it stays out
 			}
 			facts.Notes = old.Notes
 		}
@@ -56,7 +56,7 @@ func (e *execution) prepare(ctx context.Context) (*image.Image, error) {
 	if err != nil {
 		return nil, err
 	}
-	e.say("image: looking it up, or making it")
+	e.say("image: looking it up, or building it")
 	img, err := store.Get(ctx, e.Plan.Image, func(line string) { e.say("image: %s", line) })
 	if err != nil {
 		if e.Plan.Image.Reference != "" {
@@ -80,7 +80,7 @@ func (e *execution) prepare(ctx context.Context) (*image.Image, error) {
 			e.run.Manifest.Environments[name] = facts
 		case ctx.Err() != nil, name == e.Plan.Baseline, len(e.run.Trials) > 0:
 			return nil, fmt.Errorf("prepare %s: %w", name, err)
-		default: // the others can be compared without it
+		default: // the others are compared without it
 			e.leaveOut(name, err)
 		}
 	}
@@ -88,22 +88,22 @@ func (e *execution) prepare(ctx context.Context) (*image.Image, error) {
 	if err := e.prepareHost(ctx, img); err != nil {
 		return nil, err
 	}
-	return img, e.preparePlaces(ctx, img)
+	return img, e.prepareHostSlots(ctx, img)
 }
 
-// leaveOut takes an environment that could not be prepared out of the run.
+// leaveOut removes an environment that could not be prepared from the run.
 func (e *execution) leaveOut(name string, err error) {
 	facts := e.run.Manifest.Environments[name]
 	facts.State = environment.Missing
 	facts.Findings = append(facts.Findings, environment.Finding{State: environment.Missing, What: "the image in its form for " + name, Reason: err.Error()})
 	e.run.Manifest.Environments[name] = facts
 	delete(e.prepared, name)
-	maps.DeleteFunc(e.places, func(s trial.Spot, _ trial.Place) bool { return s.Environment == name })
+	maps.DeleteFunc(e.slots, func(s instances.HostSlot, _ instances.HostEnvironment) bool { return s.Environment == name })
 	e.events(Event{Kind: Skipped, Environment: name, Message: Why(facts)})
 }
 
-// prepareHost makes the environment of roles that are placed on the host: the
-// native one, with the same image.
+// prepareHost prepares the native environment, with the same image, for roles that
+// run on the host.
 func (e *execution) prepareHost(ctx context.Context, img *image.Image) (err error) {
 	registration, known := environment.Lookup(hostKind)
 	if !onHost(e.Plan) || !known {
@@ -115,8 +115,8 @@ func (e *execution) prepareHost(ctx context.Context, img *image.Image) (err erro
 	return e.host.Prepare(ctx, img, func(line string) { e.say("host: %s", line) })
 }
 
-// onHost says whether any role of a plan is placed on the host of its environment,
-// or on one of the study.
+// onHost says whether any role of a plan runs on the host of its environment or on
+// one of the study.
 func onHost(plan *study.Plan) bool {
 	return slices.ContainsFunc(plan.Workloads, func(w study.Workload) bool {
 		return slices.ContainsFunc(w.Pack.RoleNames(), func(role string) bool { return w.Pack.Place(role) == workload.OnHost })
@@ -126,8 +126,8 @@ func onHost(plan *study.Plan) bool {
 // hostKind is the kind of environment that runs an image on the host itself.
 const hostKind = "native"
 
-// check finds out whether an environment of a plan works here; nil and the
-// findings where it does not.
+// check checks whether an environment of a plan works here. Where it does not, the
+// environment is nil and the findings say why.
 func check(ctx context.Context, p study.Environment) (environment.Environment, rundir.EnvironmentFacts, error) {
 	options, err := p.Decode()
 	if err != nil {
@@ -143,13 +143,13 @@ func check(ctx context.Context, p study.Environment) (environment.Environment, r
 	return env, facts, err
 }
 
-// Why is the finding that keeps an environment from working, with its mend.
+// Why is the finding that keeps an environment from working, with its fix.
 func Why(f rundir.EnvironmentFacts) string {
 	for _, finding := range f.Findings {
 		if finding.State == environment.Missing {
 			text := fmt.Sprintf("needs %s: %s", finding.What, finding.Reason)
 			if finding.Fix != "" && !strings.Contains(finding.Reason, finding.Fix) {
-				text += "; mend it with: " + finding.Fix
+				text += "; fix it with: " + finding.Fix
 			}
 			return text
 		}

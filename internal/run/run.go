@@ -1,8 +1,7 @@
-// Package run is one execution of a study: it checks which environments work
-// here, makes the image, and then asks the schedule for the next trial, has it
-// run, and writes it down, until the schedule says that it is over. It wires
-// the path of the data and holds no rule of its own: which trial is next is
-// schedule's, how one is made is trial's, what follows from them is verdict's.
+// Package run executes a study: it checks which environments work here, prepares
+// the image, and then makes the trials that the schedule asks for and appends them
+// to the journal. It connects the packages and has no rules of its own: schedule
+// decides which trial is next, trial makes it, verdict draws the conclusions.
 package run
 
 import (
@@ -13,7 +12,6 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
-	"strings"
 	"sync"
 	"time"
 
@@ -26,6 +24,7 @@ import (
 	"tare/internal/schedule"
 	"tare/internal/study"
 	"tare/internal/trial"
+	"tare/internal/trial/instances"
 	"tare/internal/verdict"
 )
 
@@ -37,10 +36,10 @@ type Options struct {
 	Command []string
 	// Plan is a new run's; nil goes on with the run in Folder.
 	Plan *study.Plan
-	// Events hears what happens, in order and one at a time.
+	// Events receives what happens, in order and one at a time.
 	Events func(Event)
-	// Watch is asked, for each instance of a trial, who hears what the sampler
-	// sees of it; nil where nobody does.
+	// Watch returns, for each instance of a trial, the callback for its samples;
+	// nil where nothing receives them.
 	Watch func(environment, workload string) func(sample.Reading)
 }
 
@@ -50,12 +49,12 @@ type Result struct {
 	Run         *rundir.Run
 	Contrasts   []verdict.Contrast
 	Failed      int    // trials, in all sessions
-	Stopped     string // why it ended, in words
+	Stopped     string // why it ended
 	Interrupted bool
 }
 
-// Alone says that there was nothing to compare the baseline with: each other
-// environment of the plan was left out.
+// Alone says whether every environment other than the baseline was left out, so
+// that nothing was compared.
 func (r *Result) Alone() bool {
 	left := 0
 	for _, e := range r.Run.Plan.Environments {
@@ -66,16 +65,16 @@ func (r *Result) Alone() bool {
 	return left > 0 && left == len(r.Run.Plan.Environments)-1
 }
 
-// InputError says that something that the user named cannot be used: the home,
-// the folder of the run, an image. Nothing was started.
+// InputError is about something that the user named and that cannot be used: the
+// home, the run directory, an image. Nothing was started.
 type InputError struct{ Err error }
 
 func (e *InputError) Error() string { return e.Err.Error() }
 func (e *InputError) Unwrap() error { return e.Err }
 
-// Execute runs a study to its end, or until the context is cancelled: then what
-// was measured is kept, the result says so, and the run can be resumed. Nothing
-// that it started stays behind in any case.
+// Execute runs a study to its end, or until the context is cancelled: then the
+// trials so far are kept, the result says so, and the run can be resumed. In any
+// case everything that it started is stopped.
 func Execute(ctx context.Context, o Options) (result *Result, err error) {
 	err = within(ctx, o, nil, func(e *execution) error {
 		e.events(Event{Kind: Opened, Folder: e.Folder, Run: &e.run.Run})
@@ -85,9 +84,8 @@ func Execute(ctx context.Context, o Options) (result *Result, err error) {
 	return result, err
 }
 
-// within does something with an execution that owns what it starts. Its folder is
-// the one that the options say, unless folder names another one, which goes with
-// the owner.
+// within calls do with an execution that owns what it starts. Its directory is
+// that of the options, unless folder returns one, which is removed with the owner.
 func within(ctx context.Context, o Options, folder func(*cleanup.Owner) (string, error), do func(*execution) error) (err error) {
 	e := &execution{Options: o, events: o.Events}
 	if e.events == nil {
@@ -126,25 +124,25 @@ func within(ctx context.Context, o Options, folder func(*cleanup.Owner) (string,
 		}
 	}
 	if err := e.open(); err != nil {
-		return &InputError{fmt.Errorf("the folder of the run: %w", err)}
+		return &InputError{fmt.Errorf("the run directory: %w", err)}
 	}
-	defer func() { err = errors.Join(err, e.part(), e.run.Close()) }()
+	defer func() { err = errors.Join(err, e.closeHosts(), e.run.Close()) }()
 	return do(e)
 }
 
-// clear ends the owner. What an environment left standing, and is gone now, is
-// told and changes nothing in the result; what resisted is an error.
+// clear closes the owner. Something that an environment left behind and that was
+// removed now is an event; something that could not be removed is an error.
 func (e *execution) clear() error {
 	err := e.owner.Close()
-	if stood, all := err.(*cleanup.LeftoverError); all {
-		e.events(Event{Kind: Cleared, Message: stood.Error()})
+	if leftover, removed := err.(*cleanup.LeftoverError); removed {
+		e.events(Event{Kind: Cleared, Message: leftover.Error()})
 		return nil
 	}
 	return err
 }
 
-// temporaryIn makes what this process and its tools put among the temporary
-// files go with the owner, also after a kill.
+// temporaryIn sets TMPDIR to a directory of the owner, so that temporary files of
+// this process and its tools are removed with it, also after a kill.
 func temporaryIn(o *cleanup.Owner) (restore func(), err error) {
 	folder, err := o.Directory("tmp")
 	if err != nil {
@@ -153,9 +151,9 @@ func temporaryIn(o *cleanup.Owner) (restore func(), err error) {
 	const variable = "TMPDIR"
 	before, was := os.LookupEnv(variable)
 	return func() {
-		os.Unsetenv(variable)
+		_ = os.Unsetenv(variable)
 		if was {
-			os.Setenv(variable, before)
+			_ = os.Setenv(variable, before)
 		}
 	}, os.Setenv(variable, folder)
 }
@@ -184,10 +182,10 @@ type execution struct {
 	run      *rundir.Writer
 	usable   []string
 	prepared map[string]environment.Environment
-	host     environment.Environment // of roles that are placed on the host
-	hosts    map[string]*reached     // by the study's names
-	opening  sync.Mutex              // of a host after its session was lost
-	places   places
+	host     environment.Environment // runs the roles that are on the host
+	hosts    map[string]*studyHost   // by the study's names
+	opening  sync.Mutex              // held while a lost session is opened again
+	slots    hostSlots
 	schedule *schedule.Schedule
 	// before is the time that earlier sessions spent on trials; began is when
 	// this one's first trial did.
@@ -228,7 +226,7 @@ func (e *execution) open() (err error) {
 	return err
 }
 
-// newFolder claims a name that nobody has: two runs may begin in one second.
+// newFolder creates a directory with a new name: two runs may begin in one second.
 func newFolder(runs, name string, now time.Time) (string, error) {
 	if err := os.MkdirAll(runs, 0o755); err != nil {
 		return "", err
@@ -252,7 +250,7 @@ func (e *execution) execute(ctx context.Context) (*Result, error) {
 	stopped, err := e.work(ctx)
 	interrupted := ctx.Err() != nil
 	if interrupted {
-		stopped, err = "interrupted", nil
+		stopped, err = rundir.Interrupted, nil
 	}
 	if err != nil {
 		stopped = err.Error()
@@ -260,7 +258,7 @@ func (e *execution) execute(ctx context.Context) (*Result, error) {
 	m.Sessions[session].Ended, m.Sessions[session].Stopped = time.Now().UTC(), stopped
 	if err := errors.Join(err, e.run.SaveManifest()); err != nil {
 		if n := len(e.run.Trials); n > 0 {
-			err = fmt.Errorf("%w\nwhat was measured is kept, %d trials in %s; with the cause mended, go on with `tare run --resume %s`", err, n, e.Folder, e.Folder)
+			err = fmt.Errorf("%w\nwhat was measured is kept, %d trials in %s; with the cause fixed, go on with `tare run --resume %s`", err, n, e.Folder, e.Folder)
 		}
 		return nil, err
 	}
@@ -308,100 +306,17 @@ func (e *execution) work(ctx context.Context) (string, error) {
 
 // runner makes the trials of the plan, with the image that prepare gave.
 func (e *execution) runner(img *image.Image) *trial.Runner {
-	runner := &trial.Runner{
-		Plan: e.Plan, Owner: e.owner, Session: len(e.run.Manifest.Sessions), Image: img, Environments: e.prepared, Host: e.host, Places: e.places, Keep: e.run.Keep, KeepSamples: e.run.KeepSamples, Watch: e.Watch,
-		Console:         func(name string) (io.WriteCloser, error) { return e.run.Console(name) },
-		KeepFingerprint: e.run.KeepFingerprint, Fingerprinted: map[trial.Pair]bool{},
-	}
+	fingerprinted := map[trial.Pair]bool{}
 	for _, f := range e.run.Fingerprints {
-		runner.Fingerprinted[trial.Pair{Environment: f.Environment, Workload: f.Workload}] = true
+		fingerprinted[trial.Pair{Environment: f.Environment, Workload: f.Workload}] = true
 	}
-	return runner
-}
-
-func (e *execution) loop(ctx context.Context, runner *trial.Runner) error {
-	e.began = time.Now()
-	e.announceVerdicts() // of earlier sessions
-	block := 0
-	for {
-		slot, more := e.schedule.Next(e.elapsed())
-		if !more {
-			return nil
-		}
-		if slot.Block != block {
-			block = slot.Block
-			if err := e.quiet(ctx); err != nil {
-				return err
-			}
-			e.progress(Event{Kind: Block, Slot: &slot})
-		}
-		e.progress(Event{Kind: Trying, Slot: &slot})
-		t, err := runner.Run(ctx, slot)
-		if ctx.Err() != nil {
-			return ctx.Err() // cut off in the middle: to be run again, nothing to write down
-		}
-		if e.interrupted[[2]string{fmt.Sprint(t.Block), t.Environment}] && t.Instance != "" {
-			t.Warnings = append(t.Warnings, "the run was interrupted within this block: the environment's earlier trials in it ran in another instance, and at another time")
-		}
-		if err := errors.Join(e.run.Append(t), err); err != nil {
-			return err
-		}
-		e.schedule.Record(t)
-		e.progress(Event{Kind: Tried, Slot: &slot, Trial: &t, Contrasts: e.schedule.Contrasts()})
-		e.announceVerdicts()
-	}
-}
-
-func (e *execution) elapsed() time.Duration { return e.before + time.Since(e.began) }
-
-func (e *execution) progress(event Event) {
-	event.Progress = e.schedule.Progress(e.elapsed())
-	e.events(event)
-}
-
-// announceVerdicts tells of primary contrasts that were decided just now.
-func (e *execution) announceVerdicts() {
-	for _, c := range e.schedule.Contrasts() {
-		key := strings.Join([]string{c.Workload, c.Level, c.Metric, c.Environment, c.Part}, "\x00")
-		if !c.Primary || c.Open || e.decided[key] || c.N == 0 || c.Verdict == verdict.None {
-			continue
-		}
-		if e.decided == nil {
-			e.decided = map[string]bool{}
-		}
-		e.decided[key] = true
-		e.progress(Event{Kind: Verdict, Contrast: &c, Message: verdict.Wording(c)})
-	}
-}
-
-// quietEnough is the share of time in which something waited for a CPU, below
-// which the machine is called quiet.
-const quietEnough = 0.10
-
-// quiet waits, at most as long as the design allows, until the machine is.
-func (e *execution) quiet(ctx context.Context) error {
-	if e.Plan.Design.Quiet <= 0 {
-		return nil
-	}
-	deadline := time.Now().Add(e.Plan.Design.Quiet)
-	tick := time.NewTicker(time.Second)
-	defer tick.Stop()
-	before := sample.ReadHost()
-	for told := false; ; {
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-tick.C:
-		}
-		now := sample.ReadHost()
-		p := sample.Between(before, now)
-		before = now
-		if p.CPU == nil || *p.CPU < quietEnough || time.Now().After(deadline) {
-			return nil
-		}
-		if !told {
-			told = true
-			e.progress(Event{Kind: Waiting, Message: fmt.Sprintf("the machine is busy (CPU pressure %.0f%%): waiting up to %v for quiet", *p.CPU*100, e.Plan.Design.Quiet)})
-		}
-	}
+	return trial.NewRunner(trial.Config{
+		Instances: instances.Config{
+			Owner: e.owner, Image: img, Session: len(e.run.Manifest.Sessions), Plan: e.Plan,
+			Environments: e.prepared, Host: e.host, OnHosts: e.slots,
+			Console: func(name string) (io.WriteCloser, error) { return e.run.Console(name) },
+		},
+		Keep: e.run.Keep, KeepSamples: e.run.KeepSamples, Watch: e.Watch,
+		KeepFingerprint: e.run.KeepFingerprint, Fingerprinted: fingerprinted,
+	})
 }

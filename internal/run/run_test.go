@@ -338,7 +338,7 @@ func TestAMissingEnvironmentIsSkippedAndSaysWhatMendsIt(t *testing.T) {
 	if len(r.Run.Trials) != 1 || r.Run.Manifest.Environments["c"].State != environment.Missing {
 		t.Errorf("%+v", r.Run.Manifest.Environments)
 	}
-	if len(skipped) != 1 || !strings.Contains(skipped[0], "needs a thing: looked and did not find it; mend it with: get-thing") {
+	if len(skipped) != 1 || !strings.Contains(skipped[0], "needs a thing: looked and did not find it; fix it with: get-thing") {
 		t.Errorf("said %q", skipped)
 	}
 }

@@ -10,81 +10,98 @@ import (
 	"tare/internal/evidence"
 	"tare/internal/evidence/probe"
 	"tare/internal/sample"
+	"tare/internal/trial/instances"
 )
 
-// watch begins to count in the kernel what the measured instances do, where the
-// trial or the study asks for it. The function that it returns ends that.
-func (m *measurement) watch(ctx context.Context) func() *evidence.Evidence {
-	depth := probe.All
-	switch {
-	case m.trial.Traced:
-	case m.runner.Plan.Sampling.Syscalls:
-		depth = probe.Syscalls
-	default:
-		return func() *evidence.Evidence { return nil }
-	}
-	var footprints []sample.Footprint
-	var within *member // an instance with a kernel of its own
-	for _, member := range m.held.measured() {
-		if member.onHost {
-			continue
-		}
-		if _, elsewhere := member.Instance.(environment.Metered); elsewhere {
-			return func() *evidence.Evidence {
-				e := probe.Without("the instance is on another machine, whose kernel is not watched from here")
-				return &e
-			}
-		}
-		footprints = append(footprints, member.Footprint())
-		if within == nil && depth == probe.All && ownKernel(ctx, member) {
-			within = member
-		}
-	}
-	var before evidence.Reading
-	var refused error
-	if within != nil {
-		before, refused = readKernel(ctx, within)
-	}
-	p := probe.Start(ctx, depth, footprints...)
-	return func() *evidence.Evidence {
-		e := p.Stop()
-		if within == nil {
-			return &e
-		}
-		after, err := readKernel(ctx, within)
-		switch err = errors.Join(refused, err); {
-		case len(footprints) > 1:
-			e.NoGuest(errors.New("there are several instances"))
-		case err != nil:
-			e.NoGuest(err)
-		default:
-			e.AddGuest(before, after)
-		}
-		return &e
-	}
+// evidenceCounter counts in the kernel what the measured instances do.
+type evidenceCounter struct {
+	probe *probe.Probe
+	// fixed is the result where nothing is counted.
+	fixed *evidence.Evidence
+	// guest is the instance with a kernel of its own that is read as well; nil
+	// for none.
+	guest     *instances.Instance
+	before    evidence.Reading
+	beforeErr error
+	several   bool // instances
 }
 
-// mostOfProc is how much of a file of /proc is read.
-const mostOfProc = 1 << 20
+// startEvidence begins to count: everything for a traced trial, system calls
+// where the study asks for them, else nothing.
+func startEvidence(ctx context.Context, traced, syscalls bool, measured []*instances.Instance) *evidenceCounter {
+	c := &evidenceCounter{}
+	if !traced && !syscalls {
+		return c
+	}
+	var footprints []sample.Footprint
+	for _, i := range measured {
+		if i.OnHost {
+			continue
+		}
+		if _, elsewhere := i.Instance.(environment.Metered); elsewhere {
+			e := probe.Without("the instance is on another machine, whose kernel is not watched from here")
+			c.fixed = &e
+			return c
+		}
+		footprints = append(footprints, i.Footprint())
+		if c.guest == nil && traced && hasOwnKernel(ctx, i) {
+			c.guest = i
+		}
+	}
+	c.several = len(footprints) > 1
+	if c.guest != nil {
+		c.before, c.beforeErr = readKernel(ctx, c.guest)
+	}
+	depth := probe.Syscalls
+	if traced {
+		depth = probe.All
+	}
+	c.probe = probe.Start(ctx, depth, footprints...)
+	return c
+}
 
-// ownKernel says whether another kernel than this machine's runs in an instance:
-// each has a number of its own from when it booted.
-func ownKernel(ctx context.Context, m *member) bool {
+// stop ends the counting; nil where nothing was asked for.
+func (c *evidenceCounter) stop(ctx context.Context) *evidence.Evidence {
+	if c.probe == nil {
+		return c.fixed
+	}
+	e := c.probe.Stop()
+	if c.guest == nil {
+		return &e
+	}
+	after, err := readKernel(ctx, c.guest)
+	switch err = errors.Join(c.beforeErr, err); {
+	case c.several:
+		e.NoGuest(errors.New("there are several instances"))
+	case err != nil:
+		e.NoGuest(err)
+	default:
+		e.AddGuest(c.before, after)
+	}
+	return &e
+}
+
+// procLimit is how much of a file of /proc is read.
+const procLimit = 1 << 20
+
+// hasOwnKernel says whether an instance runs another kernel than this machine:
+// each has a random ID from when it booted.
+func hasOwnKernel(ctx context.Context, i *instances.Instance) bool {
 	const boot = "/proc/sys/kernel/random/boot_id"
 	here, err := os.ReadFile(boot)
 	if err != nil {
 		return false
 	}
-	there, err := m.Agent().ReadFile(ctx, boot, mostOfProc)
+	there, err := i.Agent().ReadFile(ctx, boot, procLimit)
 	return err != nil || !bytes.Equal(bytes.TrimSpace(here), bytes.TrimSpace(there))
 }
 
-func readKernel(ctx context.Context, m *member) (evidence.Reading, error) {
-	stat, err := m.Agent().ReadFile(ctx, "/proc/stat", mostOfProc)
+func readKernel(ctx context.Context, i *instances.Instance) (evidence.Reading, error) {
+	stat, err := i.Agent().ReadFile(ctx, "/proc/stat", procLimit)
 	if err != nil {
 		return evidence.Reading{}, err
 	}
 	// A sandbox's kernel need not have these.
-	softirqs, _ := m.Agent().ReadFile(ctx, "/proc/softirqs", mostOfProc)
+	softirqs, _ := i.Agent().ReadFile(ctx, "/proc/softirqs", procLimit)
 	return evidence.Read(string(stat), string(softirqs)), nil
 }

@@ -5,7 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
+	"maps"
 	"slices"
 	"strconv"
 	"time"
@@ -14,161 +14,147 @@ import (
 	"tare/internal/parity/fingerprint"
 	"tare/internal/rundir"
 	"tare/internal/schedule"
-	"tare/internal/study"
+	"tare/internal/trial/instances"
+	"tare/internal/trial/lifecycle"
+	"tare/internal/workload"
 )
 
 // Pair is an environment with a workload, of which there is one fingerprint.
 type Pair struct{ Environment, Workload string }
 
-// running is a server that was started.
-type running struct {
-	member *member
-	role   string
-	pid    int
+// fingerprints takes one fingerprint of each pair in a run.
+type fingerprints struct {
+	keep  func(parity.Fingerprint) error // nil takes none
+	taken map[Pair]bool
+}
+
+func newFingerprints(keep func(parity.Fingerprint) error, taken map[Pair]bool) *fingerprints {
+	f := &fingerprints{keep: keep, taken: maps.Clone(taken)}
+	if f.taken == nil {
+		f.taken = map[Pair]bool{}
+	}
+	return f
+}
+
+// wanted says whether a trial takes a fingerprint: the first one at the
+// workload's first level, since command lines contain the level.
+func (f *fingerprints) wanted(pair Pair, j job) bool {
+	return f.keep != nil && !f.taken[pair] && j.level.Name == j.workload.Levels[0].Name
+}
+
+// store keeps a fingerprint.
+func (f *fingerprints) store(print parity.Fingerprint) error {
+	if err := f.keep(print); err != nil {
+		return err
+	}
+	f.taken[Pair{print.Environment, print.Workload}] = true
+	return nil
+}
+
+// takeFingerprint takes the fingerprint of the first copy, once in a run. A
+// failure is a warning.
+func (r *Runner) takeFingerprint(ctx context.Context, pair Pair, record *lifecycle.Record, j job, w *lifecycle.Workload) {
+	if !r.fingerprints.wanted(pair, j) {
+		return
+	}
+	print, err := fingerprintOf(ctx, pair, w.Copies()[0], r.Instances.Image.Env)
+	if err == nil {
+		err = r.fingerprints.store(print)
+	}
+	if err != nil {
+		record.Warn("no fingerprint of the environment was taken: " + err.Error())
+	}
 }
 
 // Fingerprint takes the fingerprint of an environment with a workload without a
-// trial: it starts the instances, sets the workload up, starts its servers,
-// looks, and takes all down again. The level "" is the workload's first. Where
-// the environment cannot run the workload the error says why.
-func (r *Runner) Fingerprint(ctx context.Context, environment, workload, level string) (f parity.Fingerprint, err error) {
-	if level == "" {
-		for _, w := range r.Plan.Workloads {
-			if w.Name == workload && len(w.Levels) > 0 {
-				level = w.Levels[0].Name
-			}
+// trial: it starts the instances and the workload's servers, observes them, and
+// stops all again. The level "" is the workload's first. Where the environment
+// cannot run the workload the error says why.
+func (r *Runner) Fingerprint(ctx context.Context, environment, workload, level string) (print parity.Fingerprint, err error) {
+	if w := r.plan.Workload(workload); level == "" && w != nil && len(w.Levels) > 0 {
+		level = w.Levels[0].Name
+	}
+	j, err := r.job(schedule.Slot{Block: max(r.block, 1), Environment: environment, Workload: workload, Level: level, Fresh: "trial"})
+	if err != nil {
+		return print, err
+	}
+	if j.knownLimit != "" {
+		return print, errors.New("known limit: " + j.knownLimit)
+	}
+	j.request.EmptyCache = false
+	if err := r.enterBlock(j.request); err != nil {
+		return print, err
+	}
+	group, err := r.pool.Get(ctx, j.request)
+	if err != nil {
+		return print, err
+	}
+	defer func() { err = errors.Join(err, r.pool.Release(j.request)) }()
+	record := r.record(rundir.Trial{Environment: environment, Workload: workload, Level: level})
+	c := r.lifecycle(record, j, group, group.Copies[:1])
+	c.Neighbours = nil
+	w, err := lifecycle.New(c)
+	if err != nil {
+		return print, err
+	}
+	defer func() { err = errors.Join(err, w.Finish(ctx)) }()
+	if !j.workload.Pack.Startup {
+		if err := w.StartServers(ctx); err != nil {
+			return print, err
 		}
 	}
-	slot := schedule.Slot{Block: max(r.block, 1), Environment: environment, Workload: workload, Level: level, Fresh: "trial"}
-	w, at, err := r.find(slot)
-	if err != nil {
-		return f, err
-	}
-	e := r.environment(environment)
-	at.Parameters = e.Parameters(w.Name, at)
-	if reason, known := w.Pack.KnownLimits[e.Kind]; known {
-		return f, errors.New("known limit: " + reason)
-	}
-	shape := at.Shape
-	use := leaseOf(slot, shape)
-	if err := r.enter(slot, use); err != nil {
-		return f, err
-	}
-	instances, err := r.instances(ctx, slot, use, shape, false)
-	if err != nil {
-		return f, err
-	}
-	defer func() { err = errors.Join(err, r.release(use)) }()
-	m := measurement{runner: r, trial: &rundir.Trial{Environment: environment, Workload: workload, Level: level}, held: instances}
-	if m.parts, err = m.play("copy", w.Name, w.Pack, at.Parameters, instances.copies[:1]); err != nil {
-		return f, err
-	}
-	p := m.parts[0]
-	p.number = 0
-	defer func() { err = errors.Join(err, p.leave(ctx)) }()
-	if !w.Pack.Startup {
-		if err := p.serveAll(ctx); err != nil {
-			return f, err
-		}
-	}
-	return p.fingerprint(ctx)
+	return fingerprintOf(ctx, Pair{environment, workload}, w.Copies()[0], r.Instances.Image.Env)
 }
 
-// look takes the fingerprint of the first copy, once for each environment and
-// workload in a run: in the first trial at the workload's first level, since the
-// command lines say the level. One that fails is a finding.
-func (m *measurement) look(ctx context.Context, w *study.Workload, level study.Level) {
-	r := m.runner
-	pair := Pair{m.trial.Environment, m.trial.Workload}
-	if r.KeepFingerprint == nil || r.Fingerprinted[pair] || level.Name != w.Levels[0].Name || len(m.parts) == 0 {
-		return
-	}
-	f, err := m.parts[0].fingerprint(ctx)
-	if err == nil {
-		err = r.KeepFingerprint(f)
-	}
-	if err != nil {
-		m.warn("no fingerprint of the environment was taken: " + err.Error())
-		return
-	}
-	if r.Fingerprinted == nil {
-		r.Fingerprinted = map[Pair]bool{}
-	}
-	r.Fingerprinted[pair] = true
-}
-
-// lookAtStarted is look for a workload that is the start itself.
-func (r *Runner) lookAtStarted(ctx context.Context, t *rundir.Trial, w *study.Workload, level study.Level, h *held) {
-	m := measurement{runner: r, trial: t, held: h}
-	var err error
-	if m.parts, err = m.play("copy", w.Name, w.Pack, level.Parameters, h.copies[:1]); err != nil {
-		m.warn("no fingerprint of the environment was taken: " + err.Error())
-		return
-	}
-	m.look(ctx, w, level)
-}
-
-// fingerprint of the instances that play in the copy. The facts are of the
-// instance that the first server runs in (the driver's where there is none).
-// Each further role in an instance of its own has its facts beside them, marked
-// with @ROLE. A role on the host is no part of the environment: of it only
-// programs, commands and configuration count.
-func (p *part) fingerprint(ctx context.Context) (parity.Fingerprint, error) {
+// fingerprintOf the instances of a copy. The facts are of the instance that the
+// first server runs in (the driver's where there is none). Facts of each further
+// role in an instance of its own are marked with @ROLE. A role on the host is no
+// part of the environment: of it only programs, commands and configuration count.
+func fingerprintOf(ctx context.Context, pair Pair, c *lifecycle.Copy, env []string) (parity.Fingerprint, error) {
 	began := time.Now()
-	f := parity.Fingerprint{Environment: p.trial.Environment, Workload: p.trial.Workload}
-	pack := p.pack()
-	first := p.cast.members()[0]
-	if len(p.running) > 0 {
-		first = p.running[0].member
-	} else if pack.Driver != nil {
-		first = p.driver()
+	print := parity.Fingerprint{Environment: pair.Environment, Workload: pair.Workload}
+	together := c.Roles().Together()
+	first := c.Roles().Instances()[0]
+	if servers := c.Servers(); len(servers) > 0 {
+		first = servers[0].Instance
+	} else if driver := c.Driver(); driver != nil {
+		first = driver
 	}
 	var err error
-	if f.Facts, err = fingerprint.Facts(ctx, p.subject(first)); err != nil {
-		return f, err
+	if print.Facts, err = fingerprint.Facts(ctx, subject(c, first, env)); err != nil {
+		return print, err
 	}
-	for _, role := range pack.RoleNames() {
-		other := p.cast.of(role)[0]
-		if other == first || other == p.cast.together {
+	for _, role := range c.Pack(first).RoleNames() {
+		other := c.Roles().Of(role)[0]
+		if other == first || other == together {
 			continue
 		}
-		facts, err := fingerprint.Facts(ctx, p.subject(other))
+		facts, err := fingerprint.Facts(ctx, subject(c, other, env))
 		if err != nil {
-			return f, fmt.Errorf("role %s: %w", role, err)
+			return print, fmt.Errorf("role %s: %w", role, err)
 		}
-		fingerprint.Merge(f.Facts, facts, role, !other.onHost)
+		fingerprint.Merge(print.Facts, facts, role, !other.OnHost)
 	}
-	if together := p.cast.together; together != nil && together != first {
-		facts, err := fingerprint.Facts(ctx, p.subject(together))
+	if together != nil && together != first {
+		facts, err := fingerprint.Facts(ctx, subject(c, together, env))
 		if err != nil {
-			return f, err
+			return print, err
 		}
-		fingerprint.Merge(f.Facts, facts, "together", true)
+		fingerprint.Merge(print.Facts, facts, "together", true)
 	}
-	f.Seconds = time.Since(began).Seconds()
-	return f, nil
+	print.Seconds = time.Since(began).Seconds()
+	return print, nil
 }
 
 // subject is what of the workload is in one instance.
-func (p *part) subject(m *member) fingerprint.Subject {
-	pack := p.packs[m]
+func subject(c *lifecycle.Copy, i *instances.Instance, env []string) fingerprint.Subject {
+	pack := c.Pack(i)
 	s := fingerprint.Subject{
-		Instance: m.Instance, Env: p.runner.Image.Env,
-		Replaced: []fingerprint.Replace{{Text: m.name, By: parity.Instance}, {Text: m.Address(), By: parity.Address}},
+		Instance: i.Instance, Env: env,
+		Replaced: []fingerprint.Replace{{Text: i.Name, By: parity.Instance}, {Text: i.Address(), By: parity.Address}},
 	}
-	plays := func(role string) bool { return slices.Contains(p.cast.of(role), m) }
-	seen := map[string]int{}
-	for _, r := range p.running {
-		if r.member != m {
-			continue
-		}
-		role := cmp.Or(r.role, "server")
-		name := role
-		if seen[role]++; seen[role] > 1 {
-			name += "." + strconv.Itoa(seen[role])
-		}
-		s.Servers = append(s.Servers, fingerprint.Server{Name: name, Role: role, PID: r.pid})
-	}
+	plays := func(role string) bool { return slices.Contains(c.Roles().Of(role), i) }
+	s.Servers = serversIn(c, i)
 	if d := pack.Driver; d != nil && plays(d.Role) {
 		s.Drivers = append(s.Drivers, fingerprint.Driver{Role: cmp.Or(d.Role, "driver"), Words: d.CommandArgs()})
 	}
@@ -182,39 +168,41 @@ func (p *part) subject(m *member) fingerprint.Subject {
 			s.Files = append(s.Files, fingerprint.File{Role: cmp.Or(at.Role, "server"), Path: at.Path})
 		}
 	}
-	spot := p.cast.spot(m, p.held.network, pack.RoleNames())
-	s.Address = spot.Address
-	for role, addresses := range spot.Roles {
+	s.Address, s.Replaced = addresses(c.Vars(i), s.Replaced)
+	return s
+}
+
+// serversIn are the servers in one instance; the second of a role is ROLE.2.
+func serversIn(c *lifecycle.Copy, i *instances.Instance) (servers []fingerprint.Server) {
+	seen := map[string]int{}
+	for _, server := range c.Servers() {
+		if server.Instance != i {
+			continue
+		}
+		role := cmp.Or(server.Role, "server")
+		name := role
+		if seen[role]++; seen[role] > 1 {
+			name += "." + strconv.Itoa(seen[role])
+		}
+		servers = append(servers, fingerprint.Server{Name: name, Role: role, PID: server.PID})
+	}
+	return servers
+}
+
+// addresses adds those of the other instances to what is replaced by a name, so
+// that two fingerprints can be compared.
+func addresses(vars workload.InstanceVars, replaced []fingerprint.Replace) (own string, all []fingerprint.Replace) {
+	for role, addresses := range vars.Roles {
 		for n, address := range addresses {
 			by := "${address." + role + "}"
 			if n > 0 {
 				by = "${address." + role + "." + strconv.Itoa(n+1) + "}"
 			}
-			if address != s.Address {
-				s.Replaced = append(s.Replaced, fingerprint.Replace{Text: address, By: by})
+			if address != vars.Address {
+				replaced = append(replaced, fingerprint.Replace{Text: address, By: by})
 			}
 		}
 	}
-	slices.SortFunc(s.Replaced, func(a, b fingerprint.Replace) int { return cmp.Compare(a.Text+a.By, b.Text+b.By) })
-	return s
+	slices.SortFunc(replaced, func(a, b fingerprint.Replace) int { return cmp.Compare(a.Text+a.By, b.Text+b.By) })
+	return vars.Address, replaced
 }
-
-// rawFile is where an output is kept, if anybody keeps it.
-func (r *Runner) rawFile(t rundir.Trial, name string) *rundir.RawFile {
-	if r.Keep == nil {
-		return rundir.Discard(name)
-	}
-	return r.Keep(t, name)
-}
-
-// consoleOf is where an instance's console is kept, if anybody keeps it.
-func (r *Runner) consoleOf(instance string) (io.WriteCloser, error) {
-	if r.Console == nil {
-		return nobody{io.Discard}, nil
-	}
-	return r.Console(instance)
-}
-
-type nobody struct{ io.Writer }
-
-func (nobody) Close() error { return nil }

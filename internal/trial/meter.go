@@ -3,108 +3,107 @@ package trial
 import (
 	"context"
 	"strings"
+	"time"
 
 	"tare/internal/agent"
 	"tare/internal/environment"
 	"tare/internal/rundir"
 	"tare/internal/sample"
+	"tare/internal/trial/instances"
 )
 
-// metering watches what the measured instances use while the drivers run.
-type metering struct {
-	of      *measurement
-	members []*member
-	copies  []int // which copy each belongs to; 0 where there is one
-	insides []insight
-	meters  []sample.Meter
+// meters sample what the measured instances use while the drivers run.
+type meters struct {
+	instances []*instances.Instance
+	copies    []int // number of the copy that each belongs to; 0 where there is one
+	kernels   []kernelCounters
+	running   []sample.Meter
 }
 
-// insight is what an instance's own kernel said before the drivers ran.
-type insight struct {
-	kernel string // its name for itself since it started
+// metered is what the meters counted.
+type metered struct {
+	usage  sample.Usage
+	series []rundir.Watched
+}
+
+// kernelCounters are the files of an instance's kernel before the drivers run.
+type kernelCounters struct {
+	boot   string // identifies the kernel
 	before map[string]string
 }
 
-// meter begins to watch.
-func (m *measurement) meter(ctx context.Context) *metering {
-	w := &metering{of: m}
-	for n, c := range m.held.copies {
-		for _, member := range c.members() {
-			if member.onHost {
-				continue
-			}
-			if w.members = append(w.members, member); len(m.held.copies) > 1 {
-				w.copies = append(w.copies, n+1)
-			} else {
-				w.copies = append(w.copies, 0)
+// startMeters starts the meters of all instances of the copies that are not on
+// the host. callback is called once for each.
+func startMeters(ctx context.Context, copies []instances.Roles, every time.Duration, callback func() func(sample.Reading)) *meters {
+	m := &meters{}
+	for n, roles := range copies {
+		number := 0
+		if len(copies) > 1 {
+			number = n + 1
+		}
+		for _, i := range roles.Instances() {
+			if !i.OnHost {
+				m.instances, m.copies = append(m.instances, i), append(m.copies, number)
 			}
 		}
 	}
-	outside := sample.Boot()
-	var instances []environment.Instance
-	for _, member := range w.members {
-		in := insight{kernel: kernelInside(ctx, member.Agent())}
-		if in.kernel != outside {
-			in.before = read(ctx, member.Agent(), sample.InsideFiles)
+	here := sample.Boot()
+	var watched []environment.Instance
+	for _, i := range m.instances {
+		k := kernelCounters{boot: bootID(ctx, i.Agent())}
+		if k.boot != here {
+			k.before = readFiles(ctx, i.Agent(), sample.InsideFiles)
 		}
-		w.insides = append(w.insides, in)
-		instances = append(instances, member.Instance)
+		m.kernels = append(m.kernels, k)
+		watched = append(watched, i.Instance)
 	}
-	w.meters = environment.Meters(instances, m.runner.Plan.Sampling.Every(), func(int) func(sample.Reading) { return m.heard() })
-	return w
+	m.running = environment.Meters(watched, every, func(int) func(sample.Reading) { return callback() })
+	return m
 }
 
-// stop ends the watching and puts what was seen into the trial.
-func (w *metering) stop(ctx context.Context) sample.Usage {
+// stop ends the meters.
+func (m *meters) stop(ctx context.Context) metered {
 	var usages []sample.Usage
-	for _, m := range w.meters {
-		usages = append(usages, m.Stop())
+	for _, meter := range m.running {
+		usages = append(usages, meter.Stop())
 	}
-	for n, in := range w.insides {
-		usages[n].Inside = in.compare(ctx, w.members[n].Agent(), usages[n].Host)
+	for n, k := range m.kernels {
+		usages[n].Inside = k.since(ctx, m.instances[n].Agent(), usages[n].Host)
 	}
-	usage, t := sample.Sum(usages...), w.of.trial
-	t.Usage = &usage
-	if keep := w.of.runner.KeepSamples; keep != nil {
-		var all []rundir.Watched
-		for n, m := range w.meters {
-			all = append(all, rundir.Watched{Instance: w.members[n].name, Copy: w.copies[n], Series: m.Series()})
-		}
-		samples, err := keep(*t, all)
-		if t.Samples = samples; err != nil {
-			w.of.warn(err.Error())
-		}
+	all := metered{usage: sample.Sum(usages...)}
+	for n, meter := range m.running {
+		all.series = append(all.series, rundir.Watched{Instance: m.instances[n].Name, Copy: m.copies[n], Series: meter.Series()})
 	}
-	return usage
+	return all
 }
 
-// compare says what the kernel inside counted since before.
-func (in insight) compare(ctx context.Context, a *agent.Client, host *sample.HostUsage) *sample.Inside {
+// since is what the kernel inside counted since the drivers started.
+func (k kernelCounters) since(ctx context.Context, a *agent.Client, host *sample.HostUsage) *sample.Inside {
 	switch {
-	case in.before == nil || host != nil && host.Boot == in.kernel:
+	case k.before == nil || host != nil && host.Boot == k.boot:
 		return sample.NotInside("the instance has the kernel that is seen from outside")
 	case ctx.Err() != nil:
-		return sample.NotInside("the trial was cut off")
+		return sample.NotInside("the trial was interrupted")
 	}
-	after := read(ctx, a, sample.InsideFiles)
-	if len(in.before) == 0 || len(after) == 0 {
-		return sample.NotInside("the kernel inside shows nothing of what it counts")
+	after := readFiles(ctx, a, sample.InsideFiles)
+	if len(k.before) == 0 || len(after) == 0 {
+		return sample.NotInside("the kernel inside exposes none of its counters")
 	}
-	return sample.InsideOf(in.before, after)
+	return sample.InsideOf(k.before, after)
 }
 
-// kernelInside tells the kernels of instances from each other, and from that of
-// this machine.
-func kernelInside(ctx context.Context, a *agent.Client) string {
+// bootID tells the kernels of instances from each other, and from that of this
+// machine.
+func bootID(ctx context.Context, a *agent.Client) string {
 	text, err := a.ReadFile(ctx, sample.BootFile, 100)
 	if err != nil {
-		return "none that names itself"
+		return "unknown"
 	}
 	return strings.TrimSpace(string(text))
 }
 
-// read reads files of an instance; what cannot be read is left out.
-func read(ctx context.Context, a *agent.Client, files []string) map[string]string {
+// readFiles reads files of an instance; those that cannot be read are left out.
+func readFiles(ctx context.Context, a *agent.Client, files []string) map[string]string {
 	texts := map[string]string{}
 	for _, file := range files {
 		if text, err := a.ReadFile(ctx, file, 64<<10); err == nil {

@@ -1,276 +1,280 @@
-// Package trial is the life of one trial: it starts an instance or takes the
-// one that the block already has, sets the workload up, drives it, measures,
-// and stops. Whatever happens comes back as a bundle.Trial with a status and a
-// reason.
+// Package trial makes one trial: it takes the instances that the trial needs,
+// samples the workload on them or measures their start, and returns a
+// rundir.Trial with a status and a reason, whatever happens.
 //
-// It never decides which trial is next, and it must not know statistics.
+// The instances are started by trial/instances and the workload's commands run
+// by trial/lifecycle. It never decides which trial is next, and it must not know
+// statistics.
 package trial
 
 import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"strings"
 	"time"
 
-	"tare/internal/cleanup"
-	"tare/internal/environment"
-	"tare/internal/image"
 	"tare/internal/parity"
 	"tare/internal/rundir"
 	"tare/internal/sample"
 	"tare/internal/schedule"
 	"tare/internal/study"
+	"tare/internal/trial/instances"
+	"tare/internal/trial/lifecycle"
 )
 
-// Runner runs trials of one plan, one at a time.
-type Runner struct {
-	Plan  *study.Plan
-	Owner *cleanup.Owner
-	// Session counts the processes that worked on the run, so that no two
-	// instances of a run share a name.
-	Session int
-	Image   *image.Image
-	// Environments that are usable, by the plan's names.
-	Environments map[string]environment.Environment
-	// Host is where roles run that are placed on the host; nil where nothing can.
-	Host environment.Environment
-	// Places are what was made ready on hosts of the study, and with Host "" on
-	// this one, where workloads have instances on several.
-	Places map[Spot]Place
-	// KeepFingerprint stores one for each environment and workload; nil where none
-	// is wanted. Those in Fingerprinted are there already.
-	KeepFingerprint func(parity.Fingerprint) error
-	Fingerprinted   map[Pair]bool
-	// Keep stores what a tool printed, Console what an instance's kernel or
-	// engine prints; nil throws it away.
-	Keep    func(t rundir.Trial, name string) *rundir.RawFile
-	Console func(instance string) (io.WriteCloser, error)
+// Config is what trials are made from.
+type Config struct {
+	// Instances has the plan, and what its instances are started from.
+	Instances instances.Config
+	// Keep stores what a tool printed; nil discards it.
+	Keep func(t rundir.Trial, name string) *rundir.RawFile
 	// KeepSamples stores what instances used over the time of a trial; nil stores
 	// nothing.
 	KeepSamples func(t rundir.Trial, all []rundir.Watched) (*rundir.Samples, error)
-	// Watch is asked, for each measured instance of a trial, who hears what the
-	// sampler sees of it; nil where nobody does.
+	// KeepFingerprint stores a fingerprint of each environment and workload; nil
+	// takes none. Those in Fingerprinted are there already.
+	KeepFingerprint func(parity.Fingerprint) error
+	Fingerprinted   map[Pair]bool
+	// Watch returns, for each measured instance of a trial, the callback for its
+	// samples; nil where nothing receives them.
 	Watch func(environment, workload string) func(sample.Reading)
-
-	held   map[lease]*held
-	failed map[lease]error // starts that failed in this block
-	block  int
-	canary time.Duration
-	starts int
 }
 
-// lease is who may use instances: the trials of one environment that need them
-// in the same shape, and want them for as long as the run, or for less. A plan
-// may have both.
-type lease struct {
-	environment string
-	shape       string
-	forRun      bool
+// Runner makes the trials of one plan, one at a time.
+type Runner struct {
+	Config
+	plan         *study.Plan
+	pool         *instances.Pool
+	fingerprints *fingerprints
+	block        int
+	canary       time.Duration
 }
 
-func leaseOf(slot schedule.Slot, s study.Shape) lease {
-	return lease{slot.Environment, s.Key(), slot.Fresh == "run"}
+// NewRunner makes a runner without instances.
+func NewRunner(c Config) *Runner {
+	return &Runner{
+		Config: c, plan: c.Instances.Plan, pool: instances.NewPool(c.Instances),
+		fingerprints: newFingerprints(c.KeepFingerprint, c.Fingerprinted),
+	}
 }
 
-// Run runs one trial. The error is for what the run cannot go on after: the
-// context's end, or a disk that takes nothing more. Everything else is in the
-// trial.
+// Close stops every instance that is left.
+func (r *Runner) Close() error { return r.pool.Close() }
+
+// Run makes one trial. The error is for what ends the run: the context's end, or
+// a full disk. Every other failure is in the trial.
 func (r *Runner) Run(ctx context.Context, slot schedule.Slot) (rundir.Trial, error) {
 	began := time.Now()
-	var spent time.Duration // on starts, stops and the workload's own steps
 	t := rundir.Trial{
 		Block: slot.Block, Position: slot.Position, Environment: slot.Environment,
 		Workload: slot.Workload, Level: slot.Level, Started: began.UTC(), Traced: slot.Traced,
 	}
-	w, level, err := r.find(slot)
+	job, err := r.job(slot)
 	if err != nil {
 		return t, err
 	}
-	e := r.environment(slot.Environment)
-	level.Parameters = e.Parameters(w.Name, level)
-	if reason, known := w.Pack.KnownLimits[e.Kind]; known {
-		return skipped(t, reason), nil
+	if job.knownLimit != "" {
+		return skipped(t, job.knownLimit), nil
 	}
-	shape := level.Shape
-	use := leaseOf(slot, shape)
 	startBegan := time.Now()
-	if err := r.enter(slot, use); err != nil {
+	if err := r.enterBlock(job.request); err != nil {
 		return t, err
 	}
 	before := sample.ReadHost()
-	instances, err := r.instances(ctx, slot, use, shape, w.Pack.EmptyCache)
-	spent += time.Since(startBegan)
-	if limit := (*noNetwork)(nil); errors.As(err, &limit) {
-		return skipped(t, limit.reason), nil
+	group, err := r.pool.Get(ctx, job.request)
+	// Time of starts, stops and the workload's own commands: the rest is tare's.
+	elsewhere := time.Since(startBegan)
+	if limit := (*instances.Unsupported)(nil); errors.As(err, &limit) {
+		return skipped(t, limit.Reason), nil
 	}
+	record := r.record(t)
 	if err == nil {
-		instances.describe(&t)
-		if caution := w.Pack.Cautions[e.Kind]; caution != "" {
-			t.Warnings = append(t.Warnings, caution)
-		}
-		if w.Pack.Startup {
-			resting := time.Now()
-			err = measureStart(ctx, &t, w, level, instances)
-			spent += time.Since(resting)
-			if err == nil {
-				r.lookAtStarted(ctx, &t, w, level, instances)
-			}
-		} else {
-			m := measurement{runner: r, trial: &t, held: instances}
-			err = m.run(ctx, w, level)
-			spent += m.spent
-		}
-		instances.fresh = false
+		var took time.Duration
+		took, err = r.measure(ctx, &t, record, job, group)
+		elsewhere += took
 	}
-	r.finish(&t, err)
-	t.Charge(w.Pack, r.Plan.Price)
-	after := sample.ReadHost()
-	t.Pressure = pressure(sample.Between(before, after), r.canary)
+	t.Status = rundir.OK
+	if err != nil {
+		t.Status, t.Reason = rundir.Failed, err.Error()
+	}
+	t.Charge(job.workload.Pack, r.plan.Price)
+	t.Pressure = pressure(sample.Between(before, sample.ReadHost()), r.canary)
+	if ctx.Err() == nil && (slot.Fresh == "trial" || group != nil && group.Lost()) {
+		stopBegan := time.Now()
+		if err := r.pool.Release(job.request); err != nil {
+			record.Warn("after the trial: " + err.Error())
+		}
+		elsewhere += time.Since(stopBegan)
+	}
+	t.Raw, t.Warnings = record.Outputs(), record.Warnings()
+	t.Ended = time.Now().UTC()
+	t.OwnSeconds = (time.Since(began) - elsewhere).Seconds()
 	if err := ctx.Err(); err != nil {
 		return t, err
 	}
-	if slot.Fresh == "trial" || instances != nil && instances.gone() {
-		stopBegan := time.Now()
-		if err := r.release(use); err != nil {
-			t.Warnings = append(t.Warnings, "after the trial: "+err.Error())
-		}
-		spent += time.Since(stopBegan)
-	}
-	t.Ended = time.Now().UTC()
-	t.OwnSeconds = (time.Since(began) - spent).Seconds()
-	var full *diskError
+	var full *instances.DiskError
 	if errors.As(err, &full) {
 		return t, full
 	}
 	return t, nil
 }
 
+// job is a slot with what the plan says about it.
+type job struct {
+	workload   *study.Workload
+	level      study.Level // with the environment's own parameters
+	request    instances.Request
+	knownLimit string // why the workload does not run there; "" where it does
+}
+
+func (r *Runner) job(slot schedule.Slot) (job, error) {
+	w := r.plan.Workload(slot.Workload)
+	if w == nil {
+		return job{}, fmt.Errorf("the plan has no workload %s", slot.Workload)
+	}
+	level, known := w.Level(slot.Level)
+	if !known {
+		return job{}, fmt.Errorf("the plan has no level %q of workload %s", slot.Level, slot.Workload)
+	}
+	e := r.plan.Environment(slot.Environment)
+	if e == nil {
+		return job{}, fmt.Errorf("the plan has no environment %s", slot.Environment)
+	}
+	level.Parameters = e.Parameters(w.Name, level)
+	j := job{workload: w, level: level, knownLimit: w.Pack.KnownLimits[e.Kind]}
+	if level.Shape.Copies == 0 {
+		return job{}, fmt.Errorf("the plan does not say which instances workload %s needs at level %q: it was made by another version of tare; begin a new run", w.Name, level.Name)
+	}
+	j.request = instances.Request{
+		Block: slot.Block, Environment: slot.Environment, Shape: level.Shape,
+		Fresh: slot.Fresh, EmptyCache: w.Pack.EmptyCache,
+	}
+	return j, nil
+}
+
+// enterBlock times the calibration loop before the first trial of a block, and
+// stops the instances that must not run during the trial.
+func (r *Runner) enterBlock(request instances.Request) error {
+	if request.Block != r.block {
+		r.block = request.Block
+		r.pool.NextBlock()
+		r.canary = sample.Canary()
+	}
+	return r.pool.StopOthers(request)
+}
+
+func (r *Runner) record(t rundir.Trial) *lifecycle.Record {
+	if r.Keep == nil {
+		return lifecycle.NewRecord(nil)
+	}
+	return lifecycle.NewRecord(func(name string) *rundir.RawFile { return r.Keep(t, name) })
+}
+
+// measure makes the trial in its instances. It returns the time that the
+// workload's own commands took.
+func (r *Runner) measure(ctx context.Context, t *rundir.Trial, record *lifecycle.Record, j job, group *instances.Group) (time.Duration, error) {
+	facts, first := group.TakeFacts()
+	describe(t, group, facts)
+	record.Warn(facts.Notes...)
+	pack := j.workload.Pack
+	if caution := pack.Cautions[r.plan.Environment(t.Environment).Kind]; caution != "" {
+		record.Warn(caution)
+	}
+	if pack.Startup {
+		began := time.Now()
+		if !first {
+			return 0, fmt.Errorf("the instance %s was started for an earlier trial, so its start is not measured again", t.Instance)
+		}
+		if err := measureStart(ctx, t, pack, j.level, group); err != nil {
+			return time.Since(began), err
+		}
+		took := time.Since(began)
+		w, err := lifecycle.New(r.lifecycle(record, j, group, group.Copies[:1]))
+		if err != nil {
+			record.Warn("no fingerprint of the environment was taken: " + err.Error())
+			return took, nil
+		}
+		r.takeFingerprint(ctx, pairOf(t), record, j, w)
+		return took, nil
+	}
+	w, err := lifecycle.New(r.lifecycle(record, j, group, group.Copies))
+	if err != nil {
+		return 0, err
+	}
+	err = r.sampleOnce(ctx, t, record, j, group, w)
+	return w.Spent(), err
+}
+
+// sampleOnce prepares the workload, samples it once and finishes it.
+func (r *Runner) sampleOnce(ctx context.Context, t *rundir.Trial, record *lifecycle.Record, j job, group *instances.Group, w *lifecycle.Workload) (err error) {
+	defer func() { err = errors.Join(err, w.Finish(ctx)) }()
+	if err := w.Prepare(ctx); err != nil {
+		return err
+	}
+	r.takeFingerprint(ctx, pairOf(t), record, j, w)
+	meters := startMeters(ctx, group.Copies, r.plan.Sampling.Every(), r.callback(t))
+	evidence := startEvidence(ctx, t.Traced, r.plan.Sampling.Syscalls, group.Measured())
+	s, err := w.Sample(ctx)
+	metered := meters.stop(ctx)
+	t.Usage = &metered.usage
+	if r.KeepSamples != nil {
+		var keepErr error
+		if t.Samples, keepErr = r.KeepSamples(*t, metered.series); keepErr != nil {
+			record.Warn(keepErr.Error())
+		}
+	}
+	t.Evidence = evidence.stop(ctx)
+	if err != nil {
+		return err
+	}
+	warnings, err := addFigures(t, j.workload.Pack.Metrics, s, group.Starts, metered.usage)
+	record.Warn(warnings...)
+	return err
+}
+
+// callback for the samples of one more instance; nil where nothing receives them.
+func (r *Runner) callback(t *rundir.Trial) func() func(sample.Reading) {
+	return func() func(sample.Reading) {
+		if r.Watch == nil {
+			return nil
+		}
+		return r.Watch(t.Environment, t.Workload)
+	}
+}
+
+// lifecycle of a job's workload in some copies of its instances.
+func (r *Runner) lifecycle(record *lifecycle.Record, j job, group *instances.Group, copies []instances.Roles) lifecycle.Config {
+	c := lifecycle.Config{
+		Name: j.workload.Name, Load: lifecycle.Load{Pack: j.workload.Pack, Parameters: j.level.Parameters},
+		Copies: copies, Network: group.Network, Env: r.Instances.Image.Env, Pin: r.plan.Pin, Record: record,
+	}
+	if len(group.Neighbours) > 0 {
+		c.Neighbour = lifecycle.Load{Pack: *j.workload.Neighbour, Parameters: j.level.Neighbour}
+		c.Neighbours = group.Neighbours
+	}
+	return c
+}
+
+// describe writes down which instances the trial runs in, and how they started.
+func describe(t *rundir.Trial, group *instances.Group, facts instances.StartFacts) {
+	all := group.Instances()
+	t.Instance = all[0].Name
+	if len(all) > 1 {
+		for _, i := range all {
+			t.Instances = append(t.Instances, i.Name)
+		}
+	}
+	t.Phases, t.Paths = facts.Phases, facts.Paths
+}
+
+func pairOf(t *rundir.Trial) Pair { return Pair{t.Environment, t.Workload} }
+
 func skipped(t rundir.Trial, reason string) rundir.Trial {
 	t.Status, t.Reason, t.Ended = rundir.Skipped, "known limit: "+reason, time.Now().UTC()
 	return t
-}
-
-// describe writes down what the trial runs in.
-func (h *held) describe(t *rundir.Trial) {
-	t.Instance = h.members[0].name
-	if len(h.members) > 1 {
-		for _, m := range h.members {
-			t.Instances = append(t.Instances, m.name)
-		}
-	}
-	t.Phases, h.phases = h.phases, nil
-	t.Paths, h.paths = h.paths, nil
-	t.Warnings = append(t.Warnings, h.notes...)
-	h.notes = nil
-}
-
-func (r *Runner) finish(t *rundir.Trial, err error) {
-	if err != nil {
-		t.Status, t.Reason = rundir.Failed, err.Error()
-		return
-	}
-	t.Status = rundir.OK
-}
-
-func (r *Runner) find(slot schedule.Slot) (*study.Workload, study.Level, error) {
-	for i := range r.Plan.Workloads {
-		w := &r.Plan.Workloads[i]
-		if w.Name != slot.Workload {
-			continue
-		}
-		for _, l := range w.Levels {
-			if l.Name == slot.Level {
-				return w, l, nil
-			}
-		}
-	}
-	return nil, study.Level{}, fmt.Errorf("the plan has no workload %s at level %q", slot.Workload, slot.Level)
-}
-
-// enter stops what the slot must not run beside: instances of earlier blocks,
-// of other environments and of other shapes. Those that live as long as the run
-// stay.
-func (r *Runner) enter(slot schedule.Slot, use lease) error {
-	if r.held == nil {
-		r.held, r.failed = map[lease]*held{}, map[lease]error{}
-	}
-	if slot.Block != r.block {
-		r.block, r.failed = slot.Block, map[lease]error{}
-		r.canary = sample.Canary()
-	}
-	var errs []error
-	for l, h := range r.held {
-		if !l.forRun && (l != use || h.block != slot.Block) {
-			errs = append(errs, r.release(l))
-		}
-	}
-	return errors.Join(errs...)
-}
-
-// instances are those to run in: fresh ones, or the block's or run's own.
-func (r *Runner) instances(ctx context.Context, slot schedule.Slot, use lease, s study.Shape, emptyCache bool) (*held, error) {
-	if h := r.held[use]; h != nil {
-		if slot.Fresh != "trial" && !h.gone() {
-			return h, nil
-		}
-		if err := r.release(use); err != nil {
-			return nil, err
-		}
-	}
-	if err := r.failed[use]; err != nil && slot.Fresh != "trial" {
-		return nil, err
-	}
-	h, err := r.start(ctx, slot, s, emptyCache)
-	if err != nil {
-		err = fmt.Errorf("start of %s: %w", slot.Environment, err)
-		if ctx.Err() == nil {
-			r.failed[use] = err
-		}
-		return nil, err
-	}
-	r.held[use] = h
-	return h, nil
-}
-
-// release stops the instances of a lease, whatever became of the context.
-func (r *Runner) release(l lease) error {
-	h := r.held[l]
-	if h == nil {
-		return nil
-	}
-	delete(r.held, l)
-	return h.stop()
-}
-
-// Close stops every instance that is still there.
-func (r *Runner) Close() error {
-	var errs []error
-	for l := range r.held {
-		errs = append(errs, r.release(l))
-	}
-	return errors.Join(errs...)
 }
 
 func pressure(p sample.Pressure, canary time.Duration) *rundir.Pressure {
 	seconds := canary.Seconds()
 	return &rundir.Pressure{CPU: p.CPU, IO: p.IO, Memory: p.Memory, StealSeconds: p.Steal, CanarySeconds: &seconds}
 }
-
-func safe(name string) string {
-	return strings.Map(func(c rune) rune {
-		if c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' {
-			return c
-		}
-		return '-'
-	}, name)
-}
-
-// diskError ends a run: nothing that would be measured could be kept.
-type diskError struct{ err error }
-
-func (e *diskError) Error() string {
-	return e.err.Error() + ": what was measured so far is kept; make room and go on with --resume"
-}
-func (e *diskError) Unwrap() error { return e.err }

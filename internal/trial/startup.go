@@ -12,6 +12,7 @@ import (
 	"tare/internal/rundir"
 	"tare/internal/sample"
 	"tare/internal/study"
+	"tare/internal/trial/instances"
 	"tare/internal/workload"
 )
 
@@ -21,50 +22,39 @@ const instancesUp = "instances_up"
 
 // measureStart makes the metrics of a workload that measures starts: of each
 // instance from its phases, and of all together.
-func measureStart(ctx context.Context, t *rundir.Trial, w *study.Workload, level study.Level, h *held) error {
-	if !h.fresh {
-		return fmt.Errorf("the instance %s was started for an earlier trial, so its start is not measured again", h.members[0].name)
-	}
+func measureStart(ctx context.Context, t *rundir.Trial, pack workload.Pack, level study.Level, group *instances.Group) error {
 	var usages []sample.Usage
 	var copies []rundir.Copy
-	for i, c := range h.copies {
-		metrics := map[string]float64{workload.StartSeconds: h.starts[i].Seconds()}
-		for _, p := range c.together.Phases() {
+	for n, roles := range group.Copies {
+		started := roles.Together()
+		metrics := map[string]float64{workload.StartSeconds: group.Starts[n].Took.Seconds()}
+		for _, p := range started.Phases() {
 			metrics[p.Name] = p.Duration.Seconds()
 		}
 		copies = append(copies, rundir.Copy{Metrics: metrics})
-		usages = append(usages, environment.UsageOfStart(c.together.Instance))
+		usages = append(usages, environment.UsageOfStart(started.Instance))
 	}
-	together(t, w.Pack.Metrics, copies)
-	n := len(copies)
-	starts := h.startSpans()
-	all := underWay(starts, starts[n-1].to)
-	t.HostSeconds = h.starts[0].Seconds()
-	if n > 1 {
-		t.HostSeconds = all.Seconds()
-		t.Metrics[workload.StartAll] = all.Seconds()
-		for i, s := range starts {
-			addPoint(t, instancesUp, rundir.Point{Second: underWay(starts, s.to).Seconds(), Value: float64(i + 1)})
-		}
-	}
+	combine(t, pack.Metrics, copies)
 	usage := sample.Sum(usages...)
 	t.Usage = &usage
-	whole := map[string]sample.Figure{
+	all := addStartTimes(t, group.Starts)
+	n := len(copies)
+	figures := map[string]sample.Figure{
 		workload.CPUSeconds: usage.CPU(),
 		workload.StartCPU:   share(usage.CPU(), n),
 		workload.StartRate:  sample.Known(float64(n) / all.Seconds()),
 	}
-	rest, err := restOf(ctx, w.Pack, level, h)
+	idle, err := measureIdle(ctx, pack, level, group)
 	if err != nil {
 		return err
 	}
-	maps.Copy(whole, rest)
-	for _, metric := range w.Pack.Metrics {
-		figure, known := whole[metric.FieldName()]
+	maps.Copy(figures, idle)
+	for _, metric := range pack.Metrics {
+		figure, known := figures[metric.FieldName()]
 		switch {
 		case !known:
 		case figure.Missing != "":
-			missing(t, metric.Name, figure.Missing)
+			setMissing(t, metric.Name, figure.Missing)
 		default:
 			t.Metrics[metric.Name] = figure.Value
 		}
@@ -72,14 +62,29 @@ func measureStart(ctx context.Context, t *rundir.Trial, w *study.Workload, level
 	return nil
 }
 
+// addStartTimes writes down how long the starts took, and for several of them
+// when each was up. It returns how long starts were under way.
+func addStartTimes(t *rundir.Trial, starts []instances.Start) time.Duration {
+	spans := startSpans(starts)
+	all := underWay(spans, spans[len(spans)-1].to)
+	t.HostSeconds = starts[0].Took.Seconds()
+	if len(starts) > 1 {
+		t.HostSeconds = all.Seconds()
+		t.Metrics[workload.StartAll] = all.Seconds()
+		for n, s := range spans {
+			addPoint(t, instancesUp, rundir.Point{Second: underWay(spans, s.to).Seconds(), Value: float64(n + 1)})
+		}
+	}
+	return all
+}
+
 // startSpan is when an instance's start was under way.
 type startSpan struct{ from, to time.Time }
 
-// startSpans are those of the copies, in the order in which they came up.
-func (h *held) startSpans() (spans []startSpan) {
-	for i, c := range h.copies {
-		up := c.together.up
-		spans = append(spans, startSpan{up.Add(-h.starts[i]), up})
+// startSpans are in the order in which the instances got ready.
+func startSpans(starts []instances.Start) (spans []startSpan) {
+	for _, s := range starts {
+		spans = append(spans, startSpan{s.Ready.Add(-s.Took), s.Ready})
 	}
 	slices.SortFunc(spans, func(a, b startSpan) int { return a.to.Compare(b.to) })
 	return spans
@@ -106,10 +111,10 @@ func underWay(spans []startSpan, until time.Time) (total time.Duration) {
 	return total
 }
 
-// restOf watches the instances while nothing runs in them, for as long as the
-// pack says, and gives the figures of all together by their fields.
-func restOf(ctx context.Context, w workload.Pack, level study.Level, h *held) (map[string]sample.Figure, error) {
-	pack, err := w.With(level.Parameters, workload.InstanceVars{})
+// measureIdle samples the instances while nothing runs in them, for as long as
+// the pack says. The figures are of all together, by their fields.
+func measureIdle(ctx context.Context, pack workload.Pack, level study.Level, group *instances.Group) (map[string]sample.Figure, error) {
+	pack, err := pack.With(level.Parameters, workload.InstanceVars{})
 	if err != nil {
 		return nil, err
 	}
@@ -117,15 +122,16 @@ func restOf(ctx context.Context, w workload.Pack, level study.Level, h *held) (m
 	if err != nil || span == 0 {
 		return nil, err
 	}
-	var instances []environment.Instance
-	for _, m := range h.measured() {
-		instances = append(instances, m.Instance)
+	var measured []environment.Instance
+	for _, i := range group.Measured() {
+		measured = append(measured, i.Instance)
 	}
-	// A few looks are enough at rest, and many instances take long to look at.
-	meters := environment.Meters(instances, max(span/4, 100*time.Millisecond), func(int) func(sample.Reading) { return nil })
+	// Idle instances change little, and reading many of them takes long.
+	every := max(span/4, 100*time.Millisecond)
+	meters := environment.Meters(measured, every, func(int) func(sample.Reading) { return nil })
 	began := time.Now()
-	err = h.wait(ctx, span)
-	room := sample.AvailableMemory()
+	err = stayIdle(ctx, group.Instances(), span)
+	available := sample.AvailableMemory()
 	elapsed := time.Since(began)
 	usages := make([]sample.Usage, len(meters))
 	for i, m := range meters {
@@ -137,30 +143,37 @@ func restOf(ctx context.Context, w workload.Pack, level study.Level, h *held) (m
 	usage := sample.Sum(usages...)
 	return map[string]sample.Figure{
 		workload.IdleMemory: usage.MemoryMean,
-		workload.HostMemory: h.room.Plus(negative(room)),
+		workload.HostMemory: group.HostMemory.Plus(negative(available)),
 		workload.IdleCPU:    over(usage.CPU(), elapsed),
 	}, nil
 }
 
-// wait lets time pass with the instances at rest; one that ends is an error.
-func (h *held) wait(ctx context.Context, d time.Duration) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, d, errRested)
+// stayIdle lets time pass; an instance that exits meanwhile is an error.
+func stayIdle(ctx context.Context, all []*instances.Instance, span time.Duration) error {
+	waiting, cancel := context.WithTimeoutCause(ctx, span, errIdleOver)
 	defer cancel()
-	err := each(h.members, func(m *member) error {
-		select {
-		case <-m.Agent().Done():
-			return fmt.Errorf("instance %s ended at rest: %w", m.name, m.Agent().Err())
-		case <-ctx.Done():
-			return nil
-		}
-	})
-	if cause := context.Cause(ctx); err == nil && !errors.Is(cause, errRested) {
+	exited := make(chan *instances.Instance, len(all))
+	for _, i := range all {
+		go func() {
+			select {
+			case <-i.Agent().Done():
+				exited <- i
+			case <-waiting.Done():
+			}
+		}()
+	}
+	select {
+	case i := <-exited:
+		return fmt.Errorf("instance %s exited while it was idle: %w", i.Name, i.Agent().Err())
+	case <-waiting.Done():
+	}
+	if cause := context.Cause(waiting); !errors.Is(cause, errIdleOver) {
 		return cause
 	}
-	return err
+	return nil
 }
 
-var errRested = errors.New("the time at rest is over")
+var errIdleOver = errors.New("the idle time is over")
 
 func share(f sample.Figure, n int) sample.Figure {
 	f.Value /= float64(n)
@@ -175,11 +188,4 @@ func over(f sample.Figure, d time.Duration) sample.Figure {
 func negative(f sample.Figure) sample.Figure {
 	f.Value = -f.Value
 	return f
-}
-
-func addPoint(t *rundir.Trial, series string, p rundir.Point) {
-	if t.Series == nil {
-		t.Series = map[string][]rundir.Point{}
-	}
-	t.Series[series] = append(t.Series[series], p)
 }

@@ -10,14 +10,14 @@ import (
 
 	"tare/internal/rundir"
 	"tare/internal/study"
-	"tare/internal/testing/testenv"
+	"tare/internal/testing/needs"
 )
 
 // servedPlan has a server that listens at a port, and closes it only a while after
 // it was told to end.
 func servedPlan(t *testing.T, port, blocks int) *study.Plan {
 	t.Helper()
-	testenv.NeedsPrograms(t, "perl")
+	needs.Program(t, "perl")
 	pack := filepath.Join(t.TempDir(), "served.yaml")
 	text := fmt.Sprintf(`
 workload: served

@@ -11,13 +11,13 @@ import (
 	"tare/internal/image"
 	"tare/internal/rundir"
 	"tare/internal/study"
-	"tare/internal/trial"
+	"tare/internal/trial/instances"
 	"tare/internal/workload"
 )
 
-// places are the spots of a plan that lie on hosts, or that must be reached from
-// there: what checkPlaces has found and preparePlaces has made ready.
-type places map[trial.Spot]trial.Place
+// hostSlots are the environments of a plan on hosts of the study, or that are
+// reached from there: checkHostSlots finds them, prepareHostSlots prepares them.
+type hostSlots map[instances.HostSlot]instances.HostEnvironment
 
 // roleHosts are the hosts of a plan on which roles run natively, and those on
 // which instances of the environments do.
@@ -40,10 +40,9 @@ func unique(names []string) []string {
 	return slices.Compact(names)
 }
 
-// checkPlaces asks each host on which instances of an environment are wanted
-// whether it works there. An environment that does not work everywhere is left
-// out.
-func (e *execution) checkPlaces(ctx context.Context, p study.Environment, facts *rundir.EnvironmentFacts) (bool, error) {
+// checkHostSlots checks an environment on each host that has instances of it. An
+// environment that does not work on all of them is left out.
+func (e *execution) checkHostSlots(ctx context.Context, p study.Environment, facts *rundir.EnvironmentFacts) (bool, error) {
 	_, apart := roleHosts(e.Plan)
 	for _, name := range apart {
 		if p.Inside != nil {
@@ -61,31 +60,31 @@ func (e *execution) checkPlaces(ctx context.Context, p study.Environment, facts 
 			facts.State = environment.Missing
 			return false, nil
 		}
-		e.places[trial.Spot{Environment: p.Name, Host: name}] = trial.Place{Environment: env}
+		e.slots[instances.HostSlot{Environment: p.Name, Host: name}] = instances.HostEnvironment{Environment: env}
 	}
 	return true, nil
 }
 
-// checkRoleHosts asks each host on which roles run natively whether they can
-// there, before anything is made or sent.
+// checkRoleHosts checks the native environment on each host that roles run on,
+// before anything is made or sent.
 func (e *execution) checkRoleHosts(ctx context.Context) error {
 	natively, apart := roleHosts(e.Plan)
 	for _, p := range e.Plan.Environments {
 		env := e.prepared[p.Name]
 		if env == nil {
-			// It may work on some of the hosts.
-			maps.DeleteFunc(e.places, func(s trial.Spot, _ trial.Place) bool { return s.Environment == p.Name })
+			// It may have worked on some of the hosts.
+			maps.DeleteFunc(e.slots, func(s instances.HostSlot, _ instances.HostEnvironment) bool { return s.Environment == p.Name })
 			continue
 		}
 		if p.Host != "" && onHost(e.Plan) {
 			natively = append(natively, p.Host)
 		}
 		if p.Host != "" || len(natively)+len(apart) > 0 {
-			e.places[trial.Spot{Environment: p.Name, Host: p.Host}] = trial.Place{Environment: env}
+			e.slots[instances.HostSlot{Environment: p.Name, Host: p.Host}] = instances.HostEnvironment{Environment: env}
 		}
 	}
 	for _, name := range unique(natively) {
-		spot := trial.Spot{Host: name}
+		slot := instances.HostSlot{Host: name}
 		env, facts, err := e.checkOn(ctx, study.Environment{Name: hostKind, Kind: hostKind}, name)
 		if err == nil && env == nil {
 			err = fmt.Errorf("a role is placed on host %s, where it cannot run: %s", name, Why(facts))
@@ -93,28 +92,28 @@ func (e *execution) checkRoleHosts(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		e.places[spot] = trial.Place{Environment: env}
+		e.slots[slot] = instances.HostEnvironment{Environment: env}
 	}
 	return nil
 }
 
-// preparePlaces makes the image ready on all hosts, and finds out by which
+// prepareHostSlots prepares the image on all hosts, and finds out by which
 // addresses they reach each other.
-func (e *execution) preparePlaces(ctx context.Context, img *image.Image) error {
-	if len(e.places) == 0 {
+func (e *execution) prepareHostSlots(ctx context.Context, img *image.Image) error {
+	if len(e.slots) == 0 {
 		return nil
 	}
 	if e.host != nil {
-		e.places[trial.Spot{}] = trial.Place{Environment: e.host}
+		e.slots[instances.HostSlot{}] = instances.HostEnvironment{Environment: e.host}
 	}
-	for spot, place := range e.places {
-		if spot.Host != "" && place.Environment != e.prepared[spot.Environment] {
-			if err := place.Environment.Prepare(ctx, img, func(line string) { e.say("host %s: %s", spot.Host, line) }); err != nil {
-				return fmt.Errorf("prepare host %s: %w", spot.Host, err)
+	for slot, on := range e.slots {
+		if slot.Host != "" && on.Environment != e.prepared[slot.Environment] {
+			if err := on.Environment.Prepare(ctx, img, func(line string) { e.say("host %s: %s", slot.Host, line) }); err != nil {
+				return fmt.Errorf("prepare host %s: %w", slot.Host, err)
 			}
 		}
-		place.Address = e.address(spot.Host)
-		e.places[spot] = place
+		on.Address = e.address(slot.Host)
+		e.slots[slot] = on
 	}
 	return nil
 }

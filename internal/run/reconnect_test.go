@@ -34,7 +34,7 @@ func withFar(t *testing.T, m *sshhost.Machine) (e *execution, said *[]string) {
 		}}},
 		events: func(event Event) { *said = append(*said, event.Message) },
 	}
-	t.Cleanup(func() { e.part() })
+	t.Cleanup(func() { e.closeHosts() })
 	return e, said
 }
 

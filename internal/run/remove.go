@@ -1,0 +1,89 @@
+package run
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"tare/internal/environment"
+	"tare/internal/image"
+	"tare/internal/rundir"
+)
+
+// Find returns the directory of a run: a path, or the name of a run below the
+// home.
+func Find(home, pathOrName string) (string, error) {
+	named := filepath.Join(Runs(home), pathOrName)
+	for _, directory := range []string{pathOrName, named} {
+		if info, err := os.Stat(directory); err == nil && info.IsDir() {
+			return directory, nil
+		}
+	}
+	return "", &InputError{fmt.Errorf("there is no run %s: neither a directory of that name nor %s exists; `tare ls` lists the runs", pathOrName, named)}
+}
+
+// Name returns what a user can type for a run: its name below the home, or else
+// its directory.
+func Name(home, directory string) string {
+	if filepath.Dir(directory) == Runs(home) {
+		return filepath.Base(directory)
+	}
+	return directory
+}
+
+// Remove removes a run below the home that is not under way. Runs elsewhere are
+// the user's to delete.
+func Remove(home, name string) error {
+	directory := filepath.Join(Runs(home), name)
+	if name != filepath.Base(name) || name == "." || name == ".." {
+		return &InputError{fmt.Errorf("%s is not the name of a run; tare removes only runs below %s, and images by their digest", name, Runs(home))}
+	}
+	if _, err := os.Lstat(directory); errors.Is(err, fs.ErrNotExist) {
+		return &InputError{fmt.Errorf("there is no run %s: %s does not exist; `tare ls runs` lists them", name, directory)}
+	}
+	if rundir.Stillborn(directory) {
+		return os.RemoveAll(directory)
+	}
+	w, err := rundir.Resume(directory) // fails on the lock of a run that is under way
+	if err != nil {
+		return &InputError{err}
+	}
+	defer w.Close()
+	return os.RemoveAll(directory)
+}
+
+// RemoveImage removes an image, named by the beginning of its digest, and the
+// copies that engines have of it. It returns what was removed besides.
+func RemoveImage(ctx context.Context, home, digest string) (removed []string, err error) {
+	store, err := image.Open(Images(home))
+	if err != nil {
+		return nil, err
+	}
+	list, err := store.List()
+	if err != nil {
+		return nil, err
+	}
+	at := slices.IndexFunc(list, func(e image.Entry) bool { return strings.HasPrefix(e.Digest, digest) })
+	if at < 0 {
+		return nil, &InputError{fmt.Errorf("there is no image %s; `tare ls images` lists them", digest)}
+	}
+	digest = list[at].Digest
+	if err := store.Remove(digest); err != nil {
+		return nil, err
+	}
+	for _, kind := range environment.Kinds() {
+		if r, _ := environment.Lookup(kind); r.Forget != nil {
+			copies, err := r.Forget(ctx, func(d string) bool { return d != digest })
+			removed = append(removed, copies...)
+			if err != nil {
+				return removed, err
+			}
+		}
+	}
+	return removed, nil
+}
