@@ -1,30 +1,37 @@
-// Package cli is the command line: one file a command, flags in, calls out, no
-// logic. What it prints goes through App, so that tests replace the world.
+// Package cli is the command line: one file per command. A command parses its
+// flags, calls other packages, and prints their results as text or JSON to the
+// writers of App.
+//
+// It must not hold logic: a test checks that it starts no programs, computes
+// nothing, and prints nowhere else.
 package cli
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"os"
+
+	"tare/internal/run"
 )
 
-// App is the world that the commands run in.
+// App is what the commands use of the process. Tests replace it.
 type App struct {
 	Stdin          io.Reader
 	Stdout, Stderr io.Writer
-	Home           string // folder of runs, images and work in progress
+	Home           string // directory of runs, images and temporary state
 	Version        string
-	Args           []string // as typed, for the run's manifest
-	started        bool     // a command's own code runs
+	Args           []string // of the process, for the run's manifest
+	started        bool     // the code of a command runs: cobra accepted its arguments
 }
 
-// NewApp is the real world.
+// NewApp returns the App of this process.
 func NewApp(version string) *App {
 	return &App{Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Home: defaultHome(), Version: version, Args: os.Args}
 }
 
-// defaultHome is $TARE_HOME, else /var/lib/tare for root and
-// ~/.local/share/tare for everybody else.
+// defaultHome is $TARE_HOME, or else /var/lib/tare for root and
+// ~/.local/share/tare for other users.
 func defaultHome() string {
 	if h := os.Getenv("TARE_HOME"); h != "" {
 		return h
@@ -40,10 +47,10 @@ func defaultHome() string {
 
 // The exit statuses.
 const (
-	ExitBadInput    = 2   // the study, a flag or a file is wrong; nothing was started
-	ExitSomeFailed  = 3   // some trials failed, the rest is reported
-	ExitConfounded  = 4   // --strict, and something besides the layer differs
-	ExitInterrupted = 130 // Ctrl-C or SIGTERM; what was measured is kept
+	ExitBadInput    = 2   // invalid study, flag or file; nothing was started
+	ExitSomeFailed  = 3   // some trials failed; the others are reported
+	ExitConfounded  = 4   // --strict found a confound
+	ExitInterrupted = 130 // by Ctrl-C or SIGTERM; what was measured is kept
 )
 
 // ExitError carries the exit status with the message.
@@ -55,7 +62,15 @@ type ExitError struct {
 func (e *ExitError) Error() string { return e.Err.Error() }
 func (e *ExitError) Unwrap() error { return e.Err }
 
-// badInput is an error for which nothing was started.
+// badInput is the error of invalid input; nothing was started.
 func badInput(format string, args ...any) error {
 	return &ExitError{Status: ExitBadInput, Err: fmt.Errorf(format, args...)}
+}
+
+// inputError gives an InputError of package run the exit status of bad input.
+func inputError(err error) error {
+	if input := (*run.InputError)(nil); errors.As(err, &input) {
+		return badInput("%w", err)
+	}
+	return err
 }

@@ -11,11 +11,11 @@ import (
 func newCleanCommand(app *App) *cobra.Command {
 	return &cobra.Command{
 		Use:   "clean",
-		Short: "Remove what a killed run left: containers, guests, cgroups, mounts, folders",
-		Long: `Remove what a killed run left behind: containers, guests, cgroups, mounts, loop
-devices and folders that carry tare's label and whose owner is dead. Nothing
-else is touched, and neither are the runs themselves. Every start of tare does
-the same.`,
+		Short: "Remove what killed runs left behind",
+		Long: `Remove what killed runs left behind: containers, guests, cgroups, mounts, loop
+devices and temporary directories that carry tare's label and whose owner process
+is dead. Nothing else is removed, and run directories are kept. Every run does the
+same when it starts.`,
 		Args: cobra.NoArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
 			removed, err := run.Sweep(command.Context(), app.Home)

@@ -9,22 +9,23 @@ import (
 	"tare/internal/environment"
 	"tare/internal/run"
 	"tare/internal/study"
+	"tare/internal/term"
 )
 
 func newDoctorCommand(app *App) *cobra.Command {
 	var asJSON, noise bool
 	command := &cobra.Command{
 		Use:   "doctor",
-		Short: "Say which environments work on this machine, what is missing and what mends it",
-		Long: `Say which environments work on this machine: usable, usable with a caveat, or
-missing, each with the reason and the command that mends it. Whether KVM is
-usable is found out by running code in a virtual CPU, not by looking for
-/dev/kvm. Below stands what would spoil measurements.
+		Short: "Check which environments work on this machine and how to fix those that don't",
+		Long: `Check which environments work on this machine and how to fix those that don't.
+Each is usable, usable with a caveat, or missing, with the reason and the command
+that fixes it. KVM is tested by running code in a virtual CPU, not by the presence
+of /dev/kvm. A second table lists what makes measurements noisy.
 
-With --noise the built-in study "noise" is run as well: the native environment
-against itself, for two minutes. What it cannot tell from nothing is this
-machine's noise floor, and a verdict of slower or faster there is a false alarm,
-which the procedure allows in at most 5% of such runs.`,
+--noise also runs the built-in study "noise" for two minutes: the native
+environment against itself. The interval that it reports is the noise floor of
+this machine. A verdict of slower or faster is a false alarm, which the procedure
+allows in at most 5% of such runs.`,
 		Args: cobra.NoArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
 			found := doctor.Examine(command.Context())
@@ -43,8 +44,8 @@ which the procedure allows in at most 5% of such runs.`,
 		},
 	}
 	command.Flags().BoolVar(&asJSON, "json", false, "print the findings as JSON")
-	command.Flags().BoolVar(&noise, "noise", false, "measure the noise floor too: two minutes of the native environment against itself")
-	exclude(command, "json", "noise", "the noise floor is a run of its own, with a report")
+	command.Flags().BoolVar(&noise, "noise", false, "also measure the noise floor: the native environment against itself, for two minutes")
+	exclude(command, "json", "noise", "the noise floor is measured by a run, which has its own report")
 	return command
 }
 
@@ -60,23 +61,23 @@ func printDoctor(app *App, found doctor.Report) {
 		for _, f := range e.Findings {
 			rows = append(rows, []string{"", "", findingLine(f)})
 			if f.Fix != "" {
-				rows = append(rows, []string{"", "", "  mend: " + f.Fix})
+				rows = append(rows, []string{"", "", "  fix: " + f.Fix})
 			}
 		}
 	}
-	table(app.Stdout, width, rows)
+	term.Table(app.Stdout, width, rows)
 	fmt.Fprintln(app.Stdout)
 	rows = [][]string{{"MEASURING", "STATE", "FINDING"}}
 	for _, f := range found.Noise {
 		rows = append(rows, []string{f.What, state(f), f.Reason})
 		if f.Fix != "" {
-			rows = append(rows, []string{"", "", "  mend: " + f.Fix})
+			rows = append(rows, []string{"", "", "  fix: " + f.Fix})
 		}
 	}
-	table(app.Stdout, width, rows)
+	term.Table(app.Stdout, width, rows)
 }
 
-// findingLine is a requirement with how it stands.
+// findingLine is a requirement with its state.
 func findingLine(f environment.Finding) string {
 	sign := map[environment.State]string{environment.Usable: "ok", environment.Caveat: "caveat", environment.Missing: "missing"}[f.State]
 	text := sign + ": " + f.What

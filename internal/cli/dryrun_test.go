@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"tare/internal/run"
 	"tare/internal/testing/schematest"
 )
 
@@ -50,7 +51,7 @@ func TestADryRunIsOneObjectWithJSON(t *testing.T) {
 		if problem := schematest.Validate(t, "dry-run.schema.json", []byte(out)); problem != nil {
 			t.Errorf("%q: %v", args, problem)
 		}
-		var d dryRun
+		var d run.DryRun
 		in := json.NewDecoder(strings.NewReader(out))
 		in.DisallowUnknownFields()
 		if err := in.Decode(&d); err != nil || in.More() {
@@ -70,7 +71,7 @@ func TestABudgetTooShortForAnyIntervalIsToldBeforehand(t *testing.T) {
 	for budget, short := range map[string]bool{"5s": true, "1h": false} {
 		out, errs, status := told(t, "run", plan, "--budget", budget, "--dry-run")
 		words := strings.Join(strings.Fields(out), " ")
-		if is := strings.Contains(words, "an interval takes 8 blocks, and the budget of 5s is likely to end before: where a trial takes 2s, they take 32s"); status != 0 || is != short {
+		if is := strings.Contains(words, "an interval needs 8 blocks, and the budget of 5s is likely to end before: at 2s a trial they take 32s"); status != 0 || is != short {
 			t.Errorf("%s: %d: %s%s", budget, status, errs, out)
 		}
 	}

@@ -5,59 +5,46 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"tare/internal/attribution"
 	"tare/internal/attribution/analysis"
-	"tare/internal/environment"
-	"tare/internal/report"
+	"tare/internal/report/text"
 	"tare/internal/run"
-	"tare/internal/stats"
-	"tare/internal/study"
+	"tare/internal/term"
 )
 
-// explainOptions are what the user asked `tare explain` for.
-type explainOptions struct {
-	workload string
-	from, to string
-	study    string
-	over     study.Overrides
-	set      []string // KEY=VALUE, at both ends
-	setFrom  []string // at the one
-	setTo    []string // at the other
-	limits   []string
-	margin   string
-	parts    []string
-	groups   []string
-	order    string
-	orders   int
-	traced   int
+// explainFlags are the flags of tare explain.
+type explainFlags struct {
+	request attribution.Request
+	options run.Options
+	seed    uint64
+	resume  string
+	dryRun  bool
+	show    displayFlags
 }
 
 func newExplainCommand(app *App) *cobra.Command {
-	var (
-		e      explainOptions
-		o      run.Options
-		seed   uint64
-		resume string
-		dryly  bool
-		show   displayFlags
-	)
+	var e explainFlags
 	command := &cobra.Command{
 		Use:   "explain WORKLOAD --to ENV [flags] | --resume RUN",
-		Short: "Find out which part of a layer carries its cost",
-		Long: `Find out which part of a layer carries its cost. Between the two environments a
-ladder is built, each rung with one part more: a namespace, the overlay, the
-bridge, the seccomp filter, the log path. All rungs run interleaved in the same
-blocks, and what each part costs has an interval that holds for all parts at once.
+		Short: "Attribute the overhead of a layer to its parts",
+		Long: `Attribute the overhead of a layer to its parts: namespaces, the overlay file
+system, the bridge, the seccomp filter, the log path. tare builds a ladder of
+environments from one to the other, where each step adds one part, and runs all of
+them interleaved in the same blocks. The intervals of the parts' costs hold
+simultaneously.
 
-WORKLOAD is a pack's name or file. Environments are written as for tare bench:
-NAME or NAME+OPTION=VALUE... With --study, workload and environments are those
-of a study, by name, with its limits and its image.
+WORKLOAD is the name or the file of a pack. Environments are written as for
+tare bench: NAME or NAME+OPTION=VALUE... With --study, the workload and the
+environments are named as in the study, and its limits and image apply.
 
-Where it matters which part is switched on first, --order shapley switches each
-on in several orders, and shows the mean over them and their spread.`,
+If the cost of a part depends on which others are on, --order shapley adds the
+parts in several orders and shows the mean over them (the Shapley value) and the
+spread.`,
 		Example: `  tare explain nginx --to docker+log=json-file --set access_log=/dev/stdout
   tare explain nginx --to docker+log=json-file --set-to access_log=/dev/stdout \
     --set-from access_log=/data/nginx/access.log
@@ -65,199 +52,98 @@ on in several orders, and shows the mean over them and their spread.`,
   tare explain nginx --to docker --parts seccomp,network --order shapley
   tare explain --resume explain-nginx-20261121-014500`,
 		Args: func(_ *cobra.Command, args []string) error {
-			if (len(args) == 1) == (resume != "") || len(args) > 1 {
+			if (len(args) == 1) == (e.resume != "") || len(args) > 1 {
 				return fmt.Errorf("needs one workload, or --resume RUN")
 			}
 			return nil
 		},
 		RunE: func(command *cobra.Command, args []string) error {
-			o.Home, o.Version, o.Command = app.Home, app.Version, app.Args
-			if resume != "" {
-				if err := goesOn(command); err != nil {
-					return err
-				}
-				r, err := openRun(app, resume)
-				if err != nil {
-					return err
-				}
-				if len(r.Plan.Steps) == 0 {
-					return badInput("%s is a run without a ladder: go on with it by `tare run --resume %s`", resume, runName(app, r.Folder))
-				}
-				o.Folder = r.Folder
-				return explain(command.Context(), app, o, show)
+			e.options.Home, e.options.Version, e.options.Command = app.Home, app.Version, app.Args
+			if e.resume != "" {
+				return e.continueRun(command, app)
 			}
-			if err := positive(command, "blocks", "budget", "orders"); err != nil {
-				return err
-			}
-			if command.Flags().Changed("orders") && e.order != "shapley" {
-				return badInput("--orders %d: a ladder has one order; several come with --order shapley", e.orders)
-			}
-			if command.Flags().Changed("seed") {
-				e.over.Seed = &seed
-			}
-			e.workload = args[0]
-			plan, err := e.plan(command.Context())
-			if err != nil {
-				return err
-			}
-			if dryly {
-				return dry(app, plan, show.json, printLadder)
-			}
-			if !show.quiet && !show.json {
-				app.say("%s", ladderSize(plan))
-			}
-			if err := forewarn(app, plan, show); err != nil {
-				return err
-			}
-			o.Plan = plan
-			return explain(command.Context(), app, o, show)
+			return e.start(command, app, args[0])
 		},
 	}
-	flags := command.Flags()
-	flags.StringVar(&e.from, "from", "native", "the environment that the ladder begins at")
-	flags.StringVar(&e.to, "to", "", "the environment that it ends at")
-	flags.StringVar(&e.study, "study", "", "take workload, environments, limits and image from this study: a file, or a built-in one's name")
-	flags.StringVar(&e.over.Scale, "scale", "", "with --study: the study in one of the sizes that it brings")
-	flags.StringArrayVar(&e.set, "set", nil, "a parameter of the workload: access_log=/dev/stdout")
-	flags.StringArrayVar(&e.setFrom, "set-from", nil, "the same at the ladder's beginning alone")
-	flags.StringArrayVar(&e.setTo, "set-to", nil, "the same at its end alone: what differs is a part like any other")
-	flags.StringSliceVar(&e.limits, "limits", nil, "of every rung: cpus=1,memory=512MiB,pids=100")
-	flags.StringSliceVar(&e.parts, "parts", nil, "only these parts, or groups of them, get a step each (--dry-run lists them); what lies between is one step")
-	flags.StringSliceVar(&e.groups, "group", nil, "the parts of these groups are switched at once (with --order shapley: namespaces)")
-	flags.StringVar(&e.order, "order", "ladder", "ladder: one part after another; shapley: the mean over several orders")
-	flags.IntVar(&e.orders, "orders", 4, "with --order shapley: how many orders; all there are where the parts are four or fewer")
-	flags.IntVar(&e.over.Blocks, "blocks", 0, "run exactly so many blocks, with the interval for a fixed number")
-	flags.DurationVar(&e.over.Budget, "budget", 0, "spend at most this time, where verdicts are still open")
-	flags.StringVar(&e.margin, "margin", "", "parts within it leave early, and are not material (default: 2%, or the study's)")
-	flags.Uint64Var(&seed, "seed", 0, "of the random orders")
-	flags.IntVar(&e.traced, "traced", 1, "so many trials of both ends, after the blocks, in which the kernel's work is counted")
-	flags.StringVarP(&o.Folder, "out", "o", "", "folder of the run")
-	flags.StringVar(&resume, "resume", "", "go on with this run: its folder or its name")
-	flags.BoolVar(&dryly, "dry-run", false, "print the ladder and the expected duration, and start nothing; with --json as one object")
-	show.add(flags)
-	exclude(command, "resume", "dry-run", "the one goes on with a run that has its plan, the other makes a plan and starts nothing")
-	command.RegisterFlagCompletionFunc("order", cobra.FixedCompletions([]string{"ladder", "shapley"}, cobra.ShellCompDirectiveNoFileComp))
+	e.add(command.Flags())
+	exclude(command, "resume", "dry-run", "a resumed run already has its plan")
+	_ = command.RegisterFlagCompletionFunc("order", cobra.FixedCompletions([]string{"ladder", "shapley"}, cobra.ShellCompDirectiveNoFileComp))
 	return command
 }
 
-// plan makes a study of the ladder, so that all that holds for studies holds for
-// it.
-func (e *explainOptions) plan(ctx context.Context) (*study.Plan, error) {
-	switch {
-	case e.to == "":
-		return nil, badInput("--to names the environment that the ladder ends at, such as docker")
-	case e.order != "ladder" && e.order != "shapley":
-		return nil, badInput("--order %s is not known: choose ladder or shapley", e.order)
-	case e.traced < 0:
-		return nil, badInput("--traced %d: must not be negative", e.traced)
-	case e.study == "" && e.over.Scale != "":
-		return nil, badInput("--scale is one of a study's sizes: name the study with --study; a workload's own parameters are set with --set")
+func (e *explainFlags) add(flags *pflag.FlagSet) {
+	flags.StringVar(&e.request.From, "from", "native", "first `environment` of the ladder")
+	flags.StringVar(&e.request.To, "to", "", "last `environment` of the ladder")
+	flags.StringVar(&e.request.Study, "study", "", "take workload, environments, limits and image from this `study`, a file or a built-in name")
+	flags.StringVar(&e.request.Overrides.Scale, "scale", "", "with --study: the `name` of one of its scales")
+	flags.StringArrayVar(&e.request.Set, "set", nil, "set a parameter of the workload, `NAME=VALUE`")
+	flags.StringArrayVar(&e.request.SetFrom, "set-from", nil, "set it in the first environment only, `NAME=VALUE`")
+	flags.StringArrayVar(&e.request.SetTo, "set-to", nil, "set it in the last environment only, `NAME=VALUE`; the difference is a part too")
+	flags.StringSliceVar(&e.request.Limits, "limits", nil, "`limits` of all environments: cpus=1,memory=512MiB,pids=100")
+	flags.StringSliceVar(&e.request.Only, "parts", nil, "give only these `parts` or groups of parts a step each; others are joined (--dry-run lists them)")
+	flags.StringSliceVar(&e.request.Groups, "group", nil, "switch the parts of each of these `groups` at once (default with --order shapley: namespaces)")
+	flags.StringVar(&e.request.Order, "order", "ladder", "`order` of the parts: ladder adds one after another, shapley averages over several orders")
+	flags.IntVar(&e.request.Orders, "orders", 4, "with --order shapley: `number` of orders; up to four parts, all orders")
+	flags.IntVar(&e.request.Overrides.Blocks, "blocks", 0, "run exactly this `number` of blocks, and use the interval for a fixed number")
+	flags.DurationVar(&e.request.Overrides.Budget, "budget", 0, "spend at most this `time` (5m, 1h); it goes to open verdicts")
+	flags.StringVar(&e.request.Margin, "margin", "", "costs within this `share` count as equivalent, and their parts leave early (default: 2%, or that of the study)")
+	flags.Uint64Var(&e.seed, "seed", 0, "`seed` of the random orders (default: random, and recorded)")
+	flags.IntVar(&e.request.Traced, "traced", 1, "`number` of trials of the first and the last environment with kernel tracing, after the blocks")
+	flags.StringVarP(&e.options.Folder, "out", "o", "", "`directory` of the run (default: HOME/runs/explain-WORKLOAD-TIME)")
+	flags.StringVar(&e.resume, "resume", "", "continue this `run`, given by its directory or its name")
+	flags.BoolVar(&e.dryRun, "dry-run", false, "print the ladder and the expected duration, and start nothing")
+	e.show.add(flags)
+}
+
+// continueRun resumes a run over a ladder.
+func (e *explainFlags) continueRun(command *cobra.Command, app *App) error {
+	if err := checkResume(command); err != nil {
+		return err
 	}
-	plan, from, to, err := e.ends()
+	r, err := openRun(app, e.resume)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	for end, set := range map[*study.Environment][]string{&from: e.setFrom, &to: e.setTo} {
-		if err := setAt(plan.Workloads[0], end, set); err != nil {
-			return nil, err
-		}
+	if len(r.Plan.Steps) == 0 {
+		return badInput("%s is a run without a ladder: continue it with `tare run --resume %s`", e.resume, run.Name(app.Home, r.Folder))
 	}
-	ladder, err := attribution.Build(from, to, attribution.BuildOptions{Only: e.parts, Study: map[string]map[string]string{plan.Workloads[0].Name: given(plan.Workloads[0])}})
+	e.options.Folder = r.Folder
+	return explain(command.Context(), app, e.options, e.show)
+}
+
+// start makes the plan of a new run and executes it.
+func (e *explainFlags) start(command *cobra.Command, app *App, workload string) error {
+	if err := positive(command, "blocks", "budget", "orders"); err != nil {
+		return err
+	}
+	if command.Flags().Changed("orders") && e.request.Order != "shapley" {
+		return badInput("--orders %d: a ladder has one order; use --order shapley for several", e.request.Orders)
+	}
+	if command.Flags().Changed("seed") {
+		e.request.Overrides.Seed = &e.seed
+	}
+	e.request.Workload = workload
+	plan, err := e.request.Plan(command.Context())
 	if err != nil {
-		return nil, badInput("%w", err)
+		return badInput("%w", err)
 	}
-	if err := ladder.CheckGroups(e.groups); err != nil {
-		return nil, badInput("--group: %w", err)
+	if e.dryRun {
+		return printDryRun(app, plan, e.show.json, printLadder)
 	}
-	groups := e.groups
-	if e.order == "shapley" && groups == nil {
-		groups = []string{"namespaces"}
+	if !e.show.quiet && !e.show.json {
+		app.say("%s", attribution.Size(plan))
 	}
-	units := attribution.Units(ladder, groups)
-	orders := [][]int{make([]int, len(units))}
-	for i := range units {
-		orders[0][i] = i
+	if err := warnOfShortBudget(app, plan, e.show); err != nil {
+		return err
 	}
-	all := false
-	if e.order == "shapley" {
-		orders, all = attribution.Orders(units, e.orders, plan.Seed)
-	}
-	design, err := attribution.NewDesign(ladder, units, orders, missingHere(ctx))
-	if err != nil {
-		return nil, badInput("%w", err)
-	}
-	if all {
-		design.Remarks = append(design.Remarks, fmt.Sprintf("these are all %d orders in which the parts can be switched on", len(orders)))
-	}
-	plan.Environments, plan.Steps, plan.Remarks = design.Environments, design.Steps, design.Remarks
-	plan.Baseline = plan.Environments[0].Name
-	if why := tooFew(plan); why != "" {
-		plan.Remarks = append(plan.Remarks, why)
-	}
-	plan.Sampling.Traced = e.traced
-	return plan, nil
+	e.options.Plan = plan
+	return explain(command.Context(), app, e.options, e.show)
 }
 
-// tooFew says that no interval of so many parts has two ends with the blocks that
-// were asked for.
-func tooFew(plan *study.Plan) string {
-	parts := map[string]bool{}
-	for _, s := range plan.Steps {
-		if s.Part != "" {
-			parts[s.Part] = true
-		}
-	}
-	alpha, blocks := (1-float64(plan.Design.Confidence))/float64(len(parts)), plan.Design.Blocks
-	if !blocks.Fixed || stats.SignedRankK(blocks.Max, alpha) > 0 {
-		return ""
-	}
-	text, least := counted(blocks.Max, "block is", "blocks are")+" too few for an interval", stats.LeastBlocks(alpha)
-	if len(parts) == 1 {
-		return fmt.Sprintf("%s: it takes %d", text, least)
-	}
-	return fmt.Sprintf("%s of %d parts at once: it takes %d, or fewer parts (--parts, --group)", text, len(parts), least)
-}
-
-// missingHere asks each environment's kind whether it works on this machine, once.
-// What runs elsewhere is found out when the run begins.
-func missingHere(ctx context.Context) func(study.Environment) string {
-	known := map[string]string{}
-	return func(e study.Environment) string {
-		if e.Inside != nil || e.Host != "" {
-			return ""
-		}
-		key := e.Kind + "\x00" + string(e.Options)
-		if why, asked := known[key]; asked {
-			return why
-		}
-		known[key] = ""
-		options, err := e.Decode()
-		if err != nil {
-			known[key] = err.Error()
-		} else if state, findings := environment.Check(ctx, e.Kind, options); state == environment.Missing {
-			known[key] = missingOf(findings)
-		}
-		return known[key]
-	}
-}
-
-// missingOf is the finding that keeps an environment from working.
-func missingOf(findings []environment.Finding) string {
-	for _, f := range findings {
-		if f.State == environment.Missing {
-			return fmt.Sprintf("needs %s: %s", f.What, f.Reason)
-		}
-	}
-	return "it does not work here"
-}
-
-// explain runs the plan and prints what came out.
+// explain runs the plan and prints what each part costs.
 func explain(ctx context.Context, app *App, o run.Options, show displayFlags) error {
-	display := show.display(app)
-	o.Events = display.Event
-	result, err := run.Execute(ctx, o)
-	display.Close()
-	if err := outcome(ctx, result, err); err != nil {
+	result, err := executeShown(ctx, app, &o, show, show.display(app))
+	if err != nil {
 		return err
 	}
 	in := result.ReportInput()
@@ -269,12 +155,52 @@ func explain(ctx context.Context, app *App, o run.Options, show displayFlags) er
 			Attributions []analysis.Attribution `json:"attributions"`
 		}{"explained", result.Folder, in.Plan.Remarks, analysis.Of(in.Plan, in.Trials, in.Contrasts, analysis.Seen{Parity: in.Parity, Traced: in.Traced})})
 	} else {
-		var text bytes.Buffer
-		err = report.Why(&text, in, terminalOptions(app.Stdout, false))
-		fmt.Fprintf(app.Stdout, "%s\n%s", text.String(), app.ending(result))
+		var why bytes.Buffer
+		err = text.WriteWhy(&why, in, terminalOptions(app.Stdout, false))
+		fmt.Fprintf(app.Stdout, "%s\n%s", why.String(), app.ending(result))
 	}
 	if err != nil {
 		return err
 	}
 	return status(app, result)
+}
+
+// printLadder prints the environments of a ladder, and how long a run takes.
+func printLadder(app *App, d *run.DryRun) error {
+	w, plan := app.Stdout, d.Plan
+	fmt.Fprintf(w, "%s\n\n%s\n", plan.Study, attribution.Size(plan))
+	order := -1
+	var rows [][]string
+	flush := func() {
+		term.Table(w, 80, rows)
+		rows = nil
+	}
+	for _, step := range plan.Steps {
+		if step.Part == "" {
+			continue
+		}
+		if step.Order != order {
+			flush()
+			if order = step.Order; order > 0 {
+				fmt.Fprintf(w, "\norder %d\n", order)
+			} else {
+				fmt.Fprintln(w)
+			}
+			rows = append(rows, []string{"  " + step.Base, "", ""})
+		}
+		about := step.Name
+		if order <= 1 && step.About != "" {
+			about += ": " + step.About
+		}
+		rows = append(rows, []string{"  " + step.Environment, step.Part, about})
+	}
+	flush()
+	if len(d.Remarks) > 0 {
+		fmt.Fprintln(w)
+	}
+	for _, r := range d.Remarks {
+		fmt.Fprintln(w, strings.Join(term.Wrap("note: "+r, 78), "\n  "))
+	}
+	printExpected(w, d)
+	return nil
 }

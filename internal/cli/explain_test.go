@@ -25,6 +25,7 @@ import (
 	"tare/internal/rundir"
 	"tare/internal/sample"
 	"tare/internal/testing/knowncost"
+	"tare/internal/testing/needs"
 	"tare/internal/testing/testenv"
 	"tare/internal/verdict"
 )
@@ -146,12 +147,10 @@ func TestScriptsOverALadder(t *testing.T) {
 // of twenty, so a run that misses is repeated once, with another seed: both miss
 // in one of four hundred.
 func TestAKnownCostIsFound(t *testing.T) {
-	testenv.NeedsRoot(t)
+	needs.Root(t)
 	testenv.NeedsAgent(t)
-	testenv.NeedsPrograms(t, "mmdebstrap")
-	if testing.Short() {
-		t.Skip("needs a minute of measuring: left out with -short")
-	}
+	needs.Program(t, "mmdebstrap")
+	needs.Minutes(t, "measures a ladder")
 	home := t.TempDir()
 	if err := os.Symlink(testenv.Images(), filepath.Join(home, "images")); err != nil {
 		t.Fatal(err)

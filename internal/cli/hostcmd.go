@@ -6,12 +6,12 @@ import (
 	"tare/internal/environment/remote"
 )
 
-// newHostCommand is tare as the answering side of a session: another tare starts
-// it, on a host that it reaches.
+// newHostCommand is the server side of a session: tare on another machine starts it
+// over SSH.
 func newHostCommand(app *App) *cobra.Command {
 	return &cobra.Command{
 		Use:                remote.Command,
-		Short:              "Run environments for a tare elsewhere, over the standard input and output",
+		Short:              "Run environments for tare on another machine, over stdin and stdout",
 		Hidden:             true,
 		DisableFlagParsing: true,
 		RunE: func(command *cobra.Command, args []string) error {

@@ -2,14 +2,9 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io/fs"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -19,17 +14,17 @@ import (
 	"tare/internal/rundir"
 	"tare/internal/score"
 	"tare/internal/study"
+	"tare/internal/term"
 	"tare/internal/workload"
 )
 
-// listing is one sort of things: what JSON has of each, and rows under a
-// heading for people. The last column takes what is left of the width.
+// listing is a list of one type of things, as JSON and as rows of a table.
 type listing struct {
 	things any
 	rows   [][]string
 }
 
-// entry is what there is to say of things that have but a name.
+// entry is a thing with a name and a description.
 type entry struct {
 	Name  string `json:"name"`
 	About string `json:"about"`
@@ -43,7 +38,7 @@ func entries(sort string, list []entry) listing {
 	return listing{list, rows}
 }
 
-// listings are the sorts of things that `tare ls` knows, by their words.
+// listings are the lists of `tare ls`, by their names.
 func listings(app *App, width int) map[string]func() (listing, error) {
 	return map[string]func() (listing, error){
 		"runs": func() (listing, error) { return listRuns(app, width) },
@@ -92,7 +87,7 @@ func listings(app *App, width int) map[string]func() (listing, error) {
 	}
 }
 
-// sorts is the order in which they are listed.
+// sorts is the order of the lists.
 var sorts = []string{"runs", "studies", "environments", "workloads", "profiles", "images"}
 
 func newListCommand(app *App) *cobra.Command {
@@ -135,7 +130,7 @@ func newListCommand(app *App) *cobra.Command {
 				if len(list.rows) == 1 {
 					list.rows = [][]string{{strings.ToUpper(sort), ""}, {"(none)", ""}}
 				}
-				table(app.Stdout, width, list.rows)
+				term.Table(app.Stdout, width, list.rows)
 			}
 			return nil
 		},
@@ -144,43 +139,20 @@ func newListCommand(app *App) *cobra.Command {
 	return command
 }
 
-// runEntry is a run as `tare ls` has it.
-type runEntry struct {
-	Name    string    `json:"name"`
-	Study   string    `json:"study,omitempty"`
-	Created time.Time `json:"created,omitzero"`
-	Blocks  int       `json:"blocks"`
-	Trials  int       `json:"trials"`
-	Failed  int       `json:"failed"`
-	// State is a word: ended, interrupted, "not ended" while it is under way or
-	// was killed, or unreadable.
-	State string `json:"state"`
-	About string `json:"about,omitempty"` // why it ended, or cannot be read
-}
-
 func listRuns(app *App, width int) (listing, error) {
-	folders, err := os.ReadDir(run.Runs(app.Home))
-	if err != nil && !os.IsNotExist(err) {
+	list, err := rundir.List(run.Runs(app.Home))
+	if err != nil {
 		return listing{}, err
 	}
-	list := []runEntry{}
-	for _, f := range folders {
-		r, err := rundir.Open(filepath.Join(run.Runs(app.Home), f.Name()))
-		if err != nil {
-			list = append(list, runEntry{Name: f.Name(), State: "unreadable", About: err.Error()})
-			continue
-		}
-		list = append(list, describe(f.Name(), r))
-	}
 	rows := [][]string{{"RUNS", "STARTED", "BLOCKS", "TRIALS", "FAILED", "STATE"}}
-	for _, e := range list {
+	for _, r := range list {
 		started := ""
-		if !e.Created.IsZero() {
-			started = e.Created.Local().Format("2006-01-02 15:04")
+		if !r.Created.IsZero() {
+			started = r.Created.Local().Format("2006-01-02 15:04")
 		}
-		rows = append(rows, []string{e.Name, started, right(e.Blocks), right(e.Trials), right(e.Failed), e.State})
+		rows = append(rows, []string{r.Name, started, rightAligned(r.Blocks), rightAligned(r.Trials), rightAligned(r.Failed), r.State})
 	}
-	if wide(rows)+len(interrupted) > width { // a run's name has the time in it, unless it was given another
+	if term.TableWidth(rows)+len(rundir.Interrupted) > width { // the time is also in the usual name of a run
 		for i, row := range rows {
 			rows[i] = slices.Delete(row, 1, 2)
 		}
@@ -188,31 +160,10 @@ func listRuns(app *App, width int) (listing, error) {
 	return listing{list, rows}, nil
 }
 
-// interrupted is what a session that was cut off has as its reason to end, and
-// the longest state.
-const interrupted = "interrupted"
+// rightAligned is a number in a column of six.
+func rightAligned(n int) string { return fmt.Sprintf("%6d", n) }
 
-// right sets a number to the right of a column of six.
-func right(n int) string { return fmt.Sprintf("%6d", n) }
-
-func describe(name string, r *rundir.Run) runEntry {
-	e := runEntry{Name: name, Study: r.Plan.Study, Created: r.Manifest.Created, Trials: len(r.Trials), State: "not ended"}
-	for _, t := range r.Trials {
-		e.Blocks = max(e.Blocks, t.Block)
-		if t.Status == rundir.Failed {
-			e.Failed++
-		}
-	}
-	if n := len(r.Manifest.Sessions); n > 0 && !r.Manifest.Sessions[n-1].Ended.IsZero() {
-		e.State, e.About = "ended", r.Manifest.Sessions[n-1].Stopped
-		if e.About == interrupted {
-			e.State = interrupted
-		}
-	}
-	return e
-}
-
-// shortDigest is as much of a digest as tells images apart: `tare rm` takes it.
+// shortDigest is the length of the unique prefix of a digest that `tare rm` accepts.
 const shortDigest = len("sha256:") + 12
 
 func listImages(app *App) (listing, error) {
@@ -235,17 +186,17 @@ func newShowCommand(app *App) *cobra.Command {
 	var asJSON, verify bool
 	command := &cobra.Command{
 		Use:   "show NAME",
-		Short: "Show a run, a study, an environment's requirements or a workload",
-		Long: `Show a run's verdicts, a study's plan, what an environment requires with its
-options and their defaults, or a workload's commands and metrics.`,
+		Short: "Show a run, a study, an environment or a workload",
+		Long: `Show the verdicts of a run, the plan of a study, the requirements and options of an
+environment, or the commands and metrics of a workload.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(command *cobra.Command, args []string) error {
 			name := args[0]
-			if folder, err := runFolder(app, name); err == nil {
+			if folder, err := findRun(app, name); err == nil {
 				return showRun(app, folder, asJSON, verify)
 			}
 			if verify {
-				return badInput("--verify is for runs, and %s is none", name)
+				return badInput("--verify needs a run, and %s is not one", name)
 			}
 			if _, ok := environment.Lookup(name); ok {
 				return showEnvironment(command.Context(), app, name, asJSON)
@@ -265,13 +216,13 @@ options and their defaults, or a workload's commands and metrics.`,
 				if asJSON {
 					return printJSON(app.Stdout, plan)
 				}
-				return dry(app, plan, false, printPlan)
+				return printDryRun(app, plan, false, printPlan)
 			}
 			return badInput("there is no run, study, environment or workload %q; `tare ls` lists them", name)
 		},
 	}
 	command.Flags().BoolVar(&asJSON, "json", false, "print as JSON")
-	command.Flags().BoolVar(&verify, "verify", false, "of a run: compare every file with its checksum")
+	command.Flags().BoolVar(&verify, "verify", false, "run: verify the checksum of every file")
 	return command
 }
 
@@ -292,58 +243,13 @@ func newRemoveCommand(app *App) *cobra.Command {
 	}
 }
 
-// remove takes runs of the home and images of its store; a folder elsewhere is
-// the user's own to delete.
 func remove(ctx context.Context, app *App, name string) error {
-	if strings.HasPrefix(name, "sha256:") {
-		return removeImage(ctx, app, name)
+	if !strings.HasPrefix(name, "sha256:") {
+		return inputError(run.Remove(app.Home, name))
 	}
-	folder := filepath.Join(run.Runs(app.Home), name)
-	if name != filepath.Base(name) || name == "." || name == ".." {
-		return badInput("%s is no run's name; tare removes only runs below %s and images by their digest", name, run.Runs(app.Home))
+	removed, err := run.RemoveImage(ctx, app.Home, name)
+	for _, line := range removed {
+		fmt.Fprintln(app.Stdout, "removed", line)
 	}
-	if _, err := os.Lstat(folder); errors.Is(err, fs.ErrNotExist) {
-		return badInput("there is no run %s: %s does not exist; `tare ls runs` lists them", name, folder)
-	}
-	if rundir.Stillborn(folder) {
-		return os.RemoveAll(folder)
-	}
-	w, err := rundir.Resume(folder) // takes the lock: a run that is under way is not removed
-	if err != nil {
-		return badInput("%w", err)
-	}
-	defer w.Close()
-	return os.RemoveAll(folder)
-}
-
-// removeImage removes an image and the copies that engines have of it.
-func removeImage(ctx context.Context, app *App, digest string) error {
-	store, err := image.Open(run.Images(app.Home))
-	if err != nil {
-		return err
-	}
-	list, err := store.List()
-	if err != nil {
-		return err
-	}
-	at := slices.IndexFunc(list, func(e image.Entry) bool { return strings.HasPrefix(e.Digest, digest) })
-	if at < 0 {
-		return badInput("there is no image %s; `tare ls images` lists them", digest)
-	}
-	digest = list[at].Digest
-	if err := store.Remove(digest); err != nil {
-		return err
-	}
-	for _, kind := range environment.Kinds() {
-		if r, _ := environment.Lookup(kind); r.Forget != nil {
-			removed, err := r.Forget(ctx, func(d string) bool { return d != digest })
-			for _, line := range removed {
-				fmt.Fprintln(app.Stdout, "removed", line)
-			}
-			if err != nil {
-				return err
-			}
-		}
-	}
-	return nil
+	return inputError(err)
 }

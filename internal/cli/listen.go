@@ -10,11 +10,11 @@ import (
 )
 
 func (d *displayFlags) addListen(flags *pflag.FlagSet) {
-	flags.StringVar(&d.listen, "listen", "", "serve the run's metrics for Prometheus at this address while it is under way, such as 127.0.0.1:9464")
+	flags.StringVar(&d.listen, "listen", "", "serve metrics of the run for Prometheus on this `address`, such as 127.0.0.1:9464")
 }
 
-// serve begins to serve the metrics of a run where that is asked for, before
-// anything of the run is started. What it returns ends it.
+// serve serves the metrics of a run with --listen, from before the run starts until
+// stop is called.
 func (d displayFlags) serve(app *App, o *run.Options) (stop func(), err error) {
 	if d.listen == "" {
 		return func() {}, nil
@@ -25,7 +25,7 @@ func (d displayFlags) serve(app *App, o *run.Options) (stop func(), err error) {
 	}
 	line := fmt.Sprintf("metrics of the run: http://%s/metrics", l.Address())
 	if !l.Local() {
-		line += " (not only this machine: anybody who reaches the address can read them)"
+		line += " (reachable from other machines, without authentication)"
 	}
 	app.say("%s", line)
 	shown := o.Events

@@ -10,9 +10,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"tare/internal/environment"
 	"tare/internal/parity"
-	"tare/internal/report"
+	"tare/internal/parity/evaluate"
+	"tare/internal/report/model"
+	"tare/internal/report/text"
 	"tare/internal/run"
 	"tare/internal/rundir"
 	"tare/internal/study"
@@ -28,18 +29,20 @@ func newParityCommand(app *App) *cobra.Command {
 	)
 	command := &cobra.Command{
 		Use:   "parity STUDY|RUN",
-		Short: "What differs between environments besides the isolation layer",
-		Long: `What differs between each environment of a study and its baseline, in three
-classes: inherent in the layer, chosen by the study, or neither, a confound, with
-its likely effect and how to be rid of it.
+		Short: "Show what differs between environments besides the isolation layer",
+		Long: `Show what differs between each environment of a study and its baseline, in three
+classes: inherent in the layer, chosen by the study, or a confound, with its likely
+effect and how to remove it.
 
-STUDY is a file or a built-in study's name: each environment is started once with
-each workload at its first level, looked at while the servers are up, and nothing
-is measured. RUN is a run that there is already, and what it found is shown.
+STUDY is a file or the name of a built-in study: tare starts each environment once
+with each workload at its first level and takes fingerprints while the servers are
+up. Nothing is measured. RUN is an existing run, whose fingerprints are shown.
 
-Exit status: 0, 2 for a mistake in the study or a flag, 3 where an environment
-could not be looked at or does not work here, 4 with --strict where there is a
-confound.`,
+Exit status:
+  0  success
+  2  invalid study or flag
+  3  an environment has no fingerprint, or does not work here
+  4  --strict found a confound`,
 		Example: `  tare parity quick --only native,docker
   tare parity heino-2025 --scale small --workload nginx --all
   tare parity quick-20261121-014500 --json`,
@@ -50,11 +53,11 @@ confound.`,
 				return err
 			}
 			named := slices.Concat(over.Only, workloads)
-			compared := report.Judge(r).All()
+			compared := model.Fairness(r).All()
 			some := len(compared) > 0
-			compared = slices.DeleteFunc(compared, func(c parity.Comparison) bool { return !concerns(r.Plan, named, c) })
-			if some && len(compared) == 0 && len(absent(r, named)) == 0 {
-				return badInput("%s compares nothing that is only of %s", args[0], strings.Join(named, ", "))
+			compared = evaluate.Only(r.Plan, named, compared)
+			if some && len(compared) == 0 && len(run.Absent(r, named)) == 0 {
+				return badInput("%s has no comparison of %s alone", args[0], strings.Join(named, ", "))
 			}
 			if asJSON {
 				err = printJSON(app.Stdout, struct {
@@ -62,45 +65,45 @@ confound.`,
 					Fingerprints []parity.Fingerprint `json:"fingerprints"`
 				}{compared, r.Fingerprints})
 			} else {
-				err = report.Fairness(app.Stdout, parity.Summarize(compared), terminalOptions(app.Stdout, all))
+				err = text.WriteFairness(app.Stdout, parity.Summarize(compared), terminalOptions(app.Stdout, all))
 			}
 			if err != nil {
 				return err
 			}
 			if strict {
-				if err := confounded(compared); err != nil {
+				if err := parity.Unfair(compared); err != nil {
 					return &ExitError{Status: ExitConfounded, Err: err}
 				}
 			}
-			return left(r, compared, over.Only)
+			return incomplete(r, compared, over.Only)
 		},
 	}
 	flags := command.Flags()
-	flags.StringSliceVar(&over.Only, "only", nil, "only these environments and workloads; the baseline always stays")
-	flags.StringVar(&over.Scale, "scale", "", "the study in one of the sizes that it brings, such as small")
-	flags.StringSliceVar(&workloads, "workload", nil, "only these workloads")
-	flags.BoolVar(&all, "all", false, "every fact, also of what is inherent and of what could not be compared")
+	flags.StringSliceVar(&over.Only, "only", nil, "show only the environments and workloads of these `names`; the baseline is always kept")
+	flags.StringVar(&over.Scale, "scale", "", "use the study at the scale of this `name`, such as small")
+	flags.StringSliceVar(&workloads, "workload", nil, "show only the workloads of these `names`")
+	flags.BoolVar(&all, "all", false, "show every fact, including inherent ones and those that were not compared")
 	flags.BoolVar(&asJSON, "json", false, "print as JSON")
-	flags.BoolVar(&strict, "strict", false, "exit status 4 where a confound touches a workload")
+	flags.BoolVar(&strict, "strict", false, "exit with status 4 if a confound affects a workload")
 	return command
 }
 
-// fingerprinted is a run with fingerprints: one that there is, or one that is
-// made of a study for them alone.
+// fingerprinted is a run with fingerprints: an existing one, or one of a study that
+// takes only fingerprints.
 func fingerprinted(ctx context.Context, app *App, name string, over study.Overrides, workloads []string) (*rundir.Run, error) {
-	if folder, err := runFolder(app, name); err == nil {
+	if folder, err := findRun(app, name); err == nil {
 		r, err := openRun(app, folder)
 		if err != nil {
 			return nil, err
 		}
 		if over.Scale != "" {
-			return nil, badInput("--scale %s: %s is a run, which has the size that it was made in; --scale is for `tare parity STUDY`", over.Scale, name)
+			return nil, badInput("--scale %s: %s is a run, whose scale is fixed; use --scale with `tare parity STUDY`", over.Scale, name)
 		}
 		if err := r.Plan.Knows(slices.Concat(over.Only, workloads)); err != nil {
 			return nil, badInput("%w", err)
 		}
 		if len(r.Fingerprints) == 0 {
-			return nil, badInput("%s has no fingerprints: it was made by a tare that took none, or is imported; `tare parity STUDY` takes them", name)
+			return nil, badInput("%s has no fingerprints: it was imported, or made by a version without them; `tare parity STUDY` takes them", name)
 		}
 		return r, nil
 	}
@@ -112,32 +115,19 @@ func fingerprinted(ctx context.Context, app *App, name string, over study.Overri
 	return take(ctx, app, plan)
 }
 
-// take takes the fingerprints of a plan, with its progress on the standard error.
+// take takes the fingerprints of a plan and shows its progress on stderr.
 func take(ctx context.Context, app *App, plan *study.Plan) (*rundir.Run, error) {
 	display := displayFlags{}.display(app)
 	r, err := run.Fingerprints(ctx, run.Options{Home: app.Home, Version: app.Version, Command: app.Args, Plan: plan, Events: display.Event})
 	display.Close()
-	var input *run.InputError
-	switch {
-	case ctx.Err() != nil:
+	if ctx.Err() != nil {
 		return nil, &ExitError{Status: ExitInterrupted, Err: errors.New("interrupted; nothing was measured")}
-	case errors.As(err, &input):
-		return nil, badInput("%w", err)
 	}
-	return r, err
+	return r, inputError(err)
 }
 
-// concerns says whether a comparison is among what was named: environments,
-// where any was, and workloads, where any was.
-func concerns(plan *study.Plan, named []string, c parity.Comparison) bool {
-	is := func(name string) bool { return slices.Contains(named, name) }
-	environments := slices.ContainsFunc(plan.Environments, func(e study.Environment) bool { return is(e.Name) })
-	workloads := slices.ContainsFunc(plan.Workloads, func(w study.Workload) bool { return is(w.Name) })
-	return (!environments || is(c.Environment)) && (!workloads || is(c.Workload))
-}
-
-// refuseUnfair takes the fingerprints of what is to be run, and refuses it where
-// a confound touches a workload.
+// refuseUnfair takes fingerprints before a run, and refuses the run if a confound
+// affects a workload.
 func refuseUnfair(ctx context.Context, app *App, o run.Options) error {
 	plan := o.Plan
 	if plan == nil {
@@ -151,78 +141,30 @@ func refuseUnfair(ctx context.Context, app *App, o run.Options) error {
 	if err != nil {
 		return err
 	}
-	compared := report.Judge(r).All()
-	if err := confounded(compared); err != nil {
-		var text bytes.Buffer
-		if err := report.Fairness(&text, parity.Summarize(compared), terminalOptions(app.Stdout, false)); err != nil {
+	compared := model.Fairness(r).All()
+	if err := parity.Unfair(compared); err != nil {
+		var differences bytes.Buffer
+		if err := text.WriteFairness(&differences, parity.Summarize(compared), terminalOptions(app.Stdout, false)); err != nil {
 			return err
 		}
-		fmt.Fprintf(app.Stdout, "%s\n", text.Bytes())
-		return &ExitError{Status: ExitConfounded, Err: fmt.Errorf("%w: nothing was run; remove what is listed, or run without --strict", err)}
+		fmt.Fprintf(app.Stdout, "%s\n", differences.Bytes())
+		return &ExitError{Status: ExitConfounded, Err: fmt.Errorf("%w; nothing was run: remove the confounds, or run without --strict", err)}
 	}
-	return unlooked(r, compared)
+	if err := run.Unobserved(r, compared); err != nil {
+		return &ExitError{Status: ExitSomeFailed, Err: err}
+	}
+	return nil
 }
 
-// confounded is an error that names the confounds; nil where there are none.
-func confounded(compared []parity.Comparison) error {
-	var parts []string
-	for _, s := range parity.Summarize(compared) {
-		var names []string
-		for _, c := range s.Confounds {
-			names = append(names, c.Finding.Finding)
-		}
-		if len(names) > 0 {
-			parts = append(parts, s.Environment+": "+strings.Join(names, ", "))
-		}
+// incomplete is the error of a comparison that lacks environments: those without
+// a fingerprint, and those that do not work here.
+func incomplete(r *rundir.Run, compared []parity.Comparison, only []string) error {
+	err := run.Unobserved(r, compared)
+	if names := run.Absent(r, only); err == nil && len(names) > 0 {
+		err = fmt.Errorf("not compared, since it does not work here: %s", strings.Join(names, "; "))
 	}
-	if len(parts) == 0 {
+	if err == nil {
 		return nil
 	}
-	return fmt.Errorf("not fair: %s", strings.Join(parts, "; "))
-}
-
-// unlooked is an error that names the environments that have no fingerprint under
-// some workload, which is then not compared; nil where all have one.
-func unlooked(r *rundir.Run, compared []parity.Comparison) error {
-	var names []string
-	for _, e := range r.Plan.Environments {
-		for _, f := range r.Manifest.Environments[e.Name].Findings {
-			if f.What == run.NoFingerprint && !slices.Contains(names, e.Name) {
-				names = append(names, e.Name)
-			}
-		}
-	}
-	if len(names) == 0 && len(compared) > 0 {
-		return nil
-	}
-	if len(names) == 0 {
-		return &ExitError{Status: ExitSomeFailed, Err: errors.New("nothing was compared: only one environment works here; tare doctor says what the others need")}
-	}
-	return &ExitError{Status: ExitSomeFailed, Err: fmt.Errorf("could not be looked at under every workload: %s; the reasons are above", strings.Join(names, ", "))}
-}
-
-// left is an error that names the environments that are not in a comparison: they
-// could not be looked at, or do not work here; nil where all are.
-func left(r *rundir.Run, compared []parity.Comparison, only []string) error {
-	if err := unlooked(r, compared); err != nil {
-		return err
-	}
-	names := absent(r, only)
-	if len(names) == 0 {
-		return nil
-	}
-	return &ExitError{Status: ExitSomeFailed, Err: fmt.Errorf("not looked at, as it does not work here: %s", strings.Join(names, "; "))}
-}
-
-// absent are the environments, of those named where any was, that do not work
-// here, with the reason.
-func absent(r *rundir.Run, only []string) (names []string) {
-	some := slices.ContainsFunc(r.Plan.Environments, func(e study.Environment) bool { return slices.Contains(only, e.Name) })
-	for _, e := range r.Plan.Environments {
-		facts := r.Manifest.Environments[e.Name]
-		if facts.State == environment.Missing && (!some || slices.Contains(only, e.Name)) {
-			names = append(names, e.Name+" "+run.Why(facts))
-		}
-	}
-	return names
+	return &ExitError{Status: ExitSomeFailed, Err: err}
 }

@@ -6,16 +6,17 @@ import (
 	"github.com/spf13/cobra"
 
 	"tare/internal/published"
+	"tare/internal/term"
 )
 
 func newPublishedCommand(app *App) *cobra.Command {
 	var asJSON, claimsOnly bool
 	command := &cobra.Command{
 		Use:   "published [STUDY]",
-		Short: "Show what a published study printed, with its claims and scores recomputed",
-		Long: `List the published studies whose printed results tare holds as data, or show one:
-its tables, its claims and its scores, each recomputed from the printed figures,
-with those that do not hold and by how much. The exit status is 0 in any case.`,
+		Short: "Show published studies, with their claims and scores recomputed",
+		Long: `List the published studies whose results tare has as data, or show one: its tables,
+and its claims and scores recomputed from the published numbers, with those that do
+not hold and by how much. Claims that do not hold do not change the exit status.`,
 		Example: `  tare published
   tare published karna-2021 --claims`,
 		Args:              cobra.MaximumNArgs(1),
@@ -39,31 +40,22 @@ with those that do not hold and by how much. The exit status is 0 in any case.`,
 		},
 	}
 	command.Flags().BoolVar(&asJSON, "json", false, "print as JSON")
-	command.Flags().BoolVar(&claimsOnly, "claims", false, "the claims and scores without the tables")
+	command.Flags().BoolVar(&claimsOnly, "claims", false, "show only claims and scores, without the tables")
 	return command
 }
 
-// publishedEntry is a study in the list.
-type publishedEntry struct {
-	entry
-	Count map[published.Outcome]int `json:"claims"`
-}
-
 func listPublished(app *App, asJSON bool) error {
-	list := []publishedEntry{}
-	rows := [][]string{{"STUDY", "CLAIMS", "DO NOT HOLD", ""}}
-	for _, name := range published.Names() {
-		study, err := published.Builtin(name)
-		if err != nil {
-			return err
-		}
-		result := study.Recompute()
-		list = append(list, publishedEntry{entry{name, study.Source.Title}, result.Count})
-		rows = append(rows, []string{name, fmt.Sprint(len(result.Claims)), fmt.Sprint(result.Count[published.Fails]), study.Source.Title})
+	list, err := published.List()
+	if err != nil {
+		return err
 	}
 	if asJSON {
 		return printJSON(app.Stdout, list)
 	}
-	table(app.Stdout, terminalOptions(app.Stdout, false).Width, rows)
+	rows := [][]string{{"STUDY", "CLAIMS", "DO NOT HOLD", ""}}
+	for _, l := range list {
+		rows = append(rows, []string{l.Name, fmt.Sprint(l.Claims()), fmt.Sprint(l.Count[published.Fails]), l.About})
+	}
+	term.Table(app.Stdout, terminalOptions(app.Stdout, false).Width, rows)
 	return nil
 }

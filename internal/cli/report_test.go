@@ -97,9 +97,9 @@ func TestReportSaysWhatIsWrongWithItsInput(t *testing.T) {
 		want string
 	}{
 		{[]string{"nothing"}, "there is no run nothing"},
-		{[]string{"loop-1", "--format", "pdf"}, "choose html, md, text or openmetrics"},
+		{[]string{"loop-1", "--format", "pdf"}, "choose one of html, md, text, openmetrics"},
 		{[]string{"loop-1", "--format", "html,md", "--out", "x"}, "--out names one file"},
-		{[]string{home}, "is no run"},
+		{[]string{home}, "is not a run"},
 	} {
 		_, err := runReport(t, home, c.args...)
 		var status *ExitError

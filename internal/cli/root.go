@@ -29,12 +29,12 @@ func Main(ctx context.Context, app *App) int {
 		}
 		return exit.Status
 	}
-	if !app.started { // what cobra itself finds wrong about the words
+	if !app.started { // an error of cobra itself
 		if text := unknownCommand(root, err); text != "" {
 			app.say("tare: %s", text)
 			return ExitBadInput
 		}
-		app.say("tare: %s; `tare --help` lists the commands", strings.Join(strings.Fields(err.Error()), " "))
+		app.say("tare: %s (`tare --help` lists the commands)", strings.Join(strings.Fields(err.Error()), " "))
 		return ExitBadInput
 	}
 	app.say("tare: %v", err)
@@ -48,14 +48,14 @@ func newRootCommand(app *App) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "tare",
 		Short: "Measure what an isolation layer costs a real workload",
-		Long: `tare runs the same bytes natively, in containers, sandboxes and virtual
-machines, interleaved in random order, and reports what each layer costs: an
+		Long: `tare runs the same workload natively and in containers, sandboxes and virtual
+machines, interleaved in random order, and reports the overhead of each layer: an
 estimate, an interval and a verdict with a known error rate.
 
-A first look:
-  tare doctor                        which environments work on this machine
-  tare bench -- gzip -k -c /bin/bash one command, in every environment
-  tare run quick                     a small study of everything, with a report`,
+Get started:
+  tare doctor                         check which environments work here
+  tare bench -- gzip -k -c /bin/bash  measure one command in each of them
+  tare run quick                      run a small study and write its report`,
 		Version:       app.Version,
 		SilenceUsage:  true,
 		SilenceErrors: true,
@@ -68,20 +68,20 @@ A first look:
 		if wrong := new(strconv.NumError); errors.As(err, &invalid) && errors.As(err, &wrong) {
 			err = fmt.Errorf("--%s %s: %s", invalid.GetFlag().Name, invalid.GetValue(), numberNeeded(invalid.GetFlag().Value.Type(), wrong))
 		}
-		return badInput("%w; `%s --help` lists the flags", err, c.CommandPath())
+		return badInput("%w (`%s --help` lists the flags)", err, c.CommandPath())
 	})
-	root.PersistentFlags().StringVar(&app.Home, "home", app.Home, "folder of runs, images and work in progress; $TARE_HOME")
+	root.PersistentFlags().StringVar(&app.Home, "home", app.Home, "`directory` of runs, images and temporary state (env: $TARE_HOME)")
 	root.AddCommand(
 		newDoctorCommand(app), newRunCommand(app), newBenchCommand(app), newExplainCommand(app), newParityCommand(app), newStatsCommand(app),
 		newReportCommand(app), newScoreCommand(app), newImportCommand(app), newCompareCommand(app),
 		newWorkloadCommand(app), newPublishedCommand(app), newListCommand(app), newShowCommand(app), newRemoveCommand(app), newCleanCommand(app), newHostCommand(app),
 	)
 	prepare(app, root)
-	helped(app, root)
+	setHelp(app, root)
 	return root
 }
 
-// numberNeeded says what is wrong with the value of a flag that takes a number.
+// numberNeeded says what is wrong with the value of a numeric flag.
 func numberNeeded(kind string, err *strconv.NumError) string {
 	switch {
 	case kind == "bool":
@@ -91,20 +91,20 @@ func numberNeeded(kind string, err *strconv.NumError) string {
 	case strings.HasPrefix(kind, "float"):
 		return "must be a number"
 	case strings.HasPrefix(kind, "uint"):
-		return "must be a number, whole and not negative"
+		return "must be a whole number that is not negative"
 	}
-	return "must be a number, and whole"
+	return "must be a whole number"
 }
 
-// unknownCommand says in our words that there is no such command below one; ""
-// where the error is another.
+// unknownCommand rewords cobra's error about an unknown command below c; "" for
+// other errors.
 func unknownCommand(c *cobra.Command, err error) string {
 	var word string
 	if n, _ := fmt.Sscanf(err.Error(), "unknown command %q", &word); n == 0 {
 		return ""
 	}
 	if !c.HasAvailableSubCommands() {
-		return fmt.Sprintf("`%s` takes no argument, and %q is one; `%[1]s --help` says what it takes", c.CommandPath(), word)
+		return fmt.Sprintf("`%s` takes no argument, but got %q; see `%[1]s --help`", c.CommandPath(), word)
 	}
 	var names []string
 	for _, below := range c.Commands() {
@@ -112,7 +112,7 @@ func unknownCommand(c *cobra.Command, err error) string {
 			names = append(names, below.Name())
 		}
 	}
-	// A letter that was left out is likelier than another one: rn is run, not rm.
+	// A missing letter is likelier than a wrong one: rn means run, not rm.
 	slices.SortStableFunc(names, func(a, b string) int { return len(b) - len(a) })
 	text := fmt.Sprintf("unknown command %q", word)
 	if near := strictyaml.Nearest(word, names); near != "" {
@@ -121,13 +121,13 @@ func unknownCommand(c *cobra.Command, err error) string {
 	return fmt.Sprintf("%s (`%s --help` lists the commands)", text, c.CommandPath())
 }
 
-// exclude refuses two flags together, with the reason.
+// exclude refuses two flags together, with the reason why.
 func exclude(c *cobra.Command, one, other, why string) {
-	c.MarkFlagsMutuallyExclusive(one, other) // completion offers neither beside the other
+	c.MarkFlagsMutuallyExclusive(one, other) // completion then offers only one of them
 	before := c.PreRunE
 	c.PreRunE = func(c *cobra.Command, args []string) error {
 		if c.Flags().Changed(one) && c.Flags().Changed(other) {
-			return badInput("--%s and --%s exclude each other: %s", one, other, why)
+			return badInput("--%s and --%s cannot be combined: %s", one, other, why)
 		}
 		if before != nil {
 			return before(c, args)
@@ -136,9 +136,9 @@ func exclude(c *cobra.Command, one, other, why string) {
 	}
 }
 
-// goesOn refuses beside --resume every flag that is not about how a run is shown
-// or watched: the others are parts of the plan, which a run has already.
-func goesOn(c *cobra.Command) error {
+// checkResume refuses flags that change the plan, which a resumed run already has.
+// Flags about its display are allowed.
+func checkResume(c *cobra.Command) error {
 	var flags []string
 	c.Flags().Visit(func(f *pflag.Flag) {
 		if !slices.Contains([]string{"home", "resume", "strict", "quiet", "json", "listen"}, f.Name) {
@@ -148,11 +148,11 @@ func goesOn(c *cobra.Command) error {
 	if len(flags) == 0 {
 		return nil
 	}
-	return badInput("--resume goes on with the run's own plan and in its folder: leave out %s, or begin a new run", strings.Join(flags, ", "))
+	return badInput("--resume uses the plan and the directory of the run: leave out %s, or start a new run", strings.Join(flags, ", "))
 }
 
-// prepare makes every command tell when its own code runs, and mistakes in its
-// arguments name its usage.
+// prepare wraps every command: it records when its own code runs, and errors about
+// arguments show the usage.
 func prepare(app *App, parent *cobra.Command) {
 	for _, c := range parent.Commands() {
 		if run := c.RunE; run != nil {

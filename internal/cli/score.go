@@ -3,16 +3,14 @@ package cli
 import (
 	"bytes"
 	"fmt"
-	"io"
 	"os"
-	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"tare/internal/report"
+	"tare/internal/report/model"
 	"tare/internal/score"
-	"tare/internal/strictyaml"
 )
 
 func newScoreCommand(app *App) *cobra.Command {
@@ -22,25 +20,26 @@ func newScoreCommand(app *App) *cobra.Command {
 	)
 	command := &cobra.Command{
 		Use:   "score RUN --profile NAME|FILE",
-		Short: "Rate the environments of a run by an evaluation profile",
-		Long: `Rate the environments of a run by an evaluation profile: each feature's figure,
-as a share of the baseline's, gives a score, and scores are added up by group.
-Where a figure has an interval, the scores that it allows stand beside the
-score, and environments whose sums cannot be told apart tie.
+		Short: "Score the environments of a run by an evaluation profile",
+		Long: `Score the environments of a run by an evaluation profile. The value of each feature
+relative to the baseline gives a score, and scores are summed by group. If a value
+has an interval, the range of scores that it allows is shown, and environments
+whose sums cannot be distinguished tie.
 
-A profile is a built-in one (tare ls profiles) or a file; docs/scoring.md says
-how to write one.`,
+A profile is a built-in one (tare ls profiles) or a file; docs/scoring.md describes
+the format.`,
 		Example: `  tare score karna-2021-20261121-014500 --profile karna-2021
   tare score ./my-run --profile ./my-profile.yaml --format md`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
-			if write := scoreFormats[format]; write == nil {
-				return badInput("--format %s is not known: choose text, md or html", format)
+			sheet, known := report.Find(format)
+			if !known || sheet.Score == nil {
+				return badInput("--format %s is not known: choose one of %s", format, strings.Join(report.ScoreNames(), ", "))
 			}
 			if profile == "" {
 				return badInput("--profile is missing: name one of %s, or a file", strings.Join(score.Names(), ", "))
 			}
-			p, err := loadProfile(profile)
+			p, err := findProfile(profile)
 			if err != nil {
 				return err
 			}
@@ -48,16 +47,16 @@ how to write one.`,
 			if err != nil {
 				return err
 			}
-			in.Score = new(report.Score(in, p))
+			in.Score = new(model.Score(in, p))
 			var text bytes.Buffer
 			if asJSON {
 				err = printJSON(&text, scored(in, p))
 			} else {
 				o := terminalOptions(app.Stdout, false)
 				if out != "-" {
-					o = report.TerminalOptions{}
+					o = model.Options{}
 				}
-				err = scoreFormats[format](&text, in, o)
+				err = sheet.Score(&text, in, o)
 			}
 			if err != nil {
 				return err
@@ -67,31 +66,25 @@ how to write one.`,
 				return err
 			}
 			if err := os.WriteFile(out, text.Bytes(), 0o644); err != nil {
-				return fmt.Errorf("write the score sheet: %w; choose another place with --out", err)
+				return fmt.Errorf("write the score sheet: %w; choose another file with --out", err)
 			}
 			_, err = fmt.Fprintln(app.Stdout, out)
 			return err
 		},
 	}
 	flags := command.Flags()
-	flags.StringVar(&profile, "profile", "", "a built-in profile's name, or a file")
-	flags.StringVar(&format, "format", "text", "text, md or html")
-	flags.StringVarP(&out, "out", "o", "-", "the file to write; - is the standard output")
+	flags.StringVar(&profile, "profile", "", "`profile`: a built-in name or a file")
+	flags.StringVar(&format, "format", "text", "`format`: text, md or html")
+	flags.StringVarP(&out, "out", "o", "-", "`file` to write, - for stdout")
 	flags.BoolVar(&asJSON, "json", false, "print as JSON")
-	command.RegisterFlagCompletionFunc("profile", completeProfile)
-	command.RegisterFlagCompletionFunc("format", cobra.FixedCompletions([]string{"text", "md", "html"}, cobra.ShellCompDirectiveNoFileComp))
+	_ = command.RegisterFlagCompletionFunc("profile", completeProfile)
+	_ = command.RegisterFlagCompletionFunc("format", cobra.FixedCompletions(report.ScoreNames(), cobra.ShellCompDirectiveNoFileComp))
 	return command
 }
 
-var scoreFormats = map[string]func(io.Writer, report.Input, report.TerminalOptions) error{
-	"text": report.ScoreTerminal,
-	"md":   func(w io.Writer, in report.Input, _ report.TerminalOptions) error { return report.ScoreMarkdown(w, in) },
-	"html": func(w io.Writer, in report.Input, _ report.TerminalOptions) error { return report.ScoreHTML(w, in) },
-}
-
-// scored is a run's score sheet as JSON: with the labels that must stand beside
-// an environment's figures, and the profile that it follows from.
-func scored(in report.Input, p *score.Profile) any {
+// scored is the score sheet of a run as JSON, with the labels of environments and
+// the profile.
+func scored(in model.Input, p *score.Profile) any {
 	labels := map[string]string{}
 	for name, facts := range in.Manifest.Environments {
 		if facts.Label != "" {
@@ -107,28 +100,15 @@ func scored(in report.Input, p *score.Profile) any {
 	}{in.Manifest.Run, in.Plan.Baseline, labels, in.Score, p}
 }
 
-// loadProfile reads a file where the name looks like one, else the built-in
-// profile of the name.
-func loadProfile(name string) (*score.Profile, error) {
-	if !strictyaml.IsPath(name) {
-		p, err := score.Builtin(name)
-		if err != nil {
-			return nil, badInput("%w", err)
-		}
-		return p, nil
-	}
-	data, err := os.ReadFile(name)
-	if err != nil {
-		return nil, badInput("read the profile: %w; the built-in ones are %s", err, strings.Join(score.Names(), ", "))
-	}
-	p, err := score.Load(strings.TrimSuffix(filepath.Base(name), ".yaml"), name, data)
+func findProfile(name string) (*score.Profile, error) {
+	p, err := score.Find(name)
 	if err != nil {
 		return nil, badInput("%w", err)
 	}
 	return p, nil
 }
 
-// completeProfile offers the built-in profiles, and files as well.
+// completeProfile completes built-in profiles and files.
 func completeProfile(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 	return score.Names(), cobra.ShellCompDirectiveDefault
 }

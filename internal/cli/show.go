@@ -7,7 +7,7 @@ import (
 	"github.com/goccy/go-yaml"
 
 	"tare/internal/environment"
-	"tare/internal/report"
+	"tare/internal/report/text"
 	"tare/internal/rundir"
 	"tare/internal/verdict"
 )
@@ -26,10 +26,10 @@ func showRun(app *App, folder string, asJSON, verify bool) error {
 			Plan      any             `json:"plan"`
 			Contrasts any             `json:"contrasts"`
 			Within    any             `json:"within,omitempty"`  // each environment against itself
-			Growths   any             `json:"growths,omitempty"` // what a further copy adds
+			Growths   any             `json:"growths,omitempty"` // the cost of an additional copy
 		}{in.Manifest, in.Plan, in.Contrasts, verdict.Within(in.Plan, in.Trials, in.Manifest.Environments), verdict.Growths(in.Plan, in.Trials, in.Manifest.Environments)})
 	}
-	return report.Terminal(app.Stdout, in, terminalOptions(app.Stdout, true))
+	return text.Write(app.Stdout, in, terminalOptions(app.Stdout, true))
 }
 
 func verifyRun(app *App, folder string) error {
@@ -41,16 +41,16 @@ func verifyRun(app *App, folder string) error {
 	if err != nil {
 		return err
 	}
-	if n := len(r.Manifest.Sessions); len(wrong) > 0 && n > 0 && r.Manifest.Sessions[n-1].Ended.IsZero() {
-		return fmt.Errorf("%s was killed, or is under way: its files get their checksums when it ends; go on with tare run --resume", folder)
+	if len(wrong) > 0 && !r.HasEnded() {
+		return fmt.Errorf("%s is under way or was killed: checksums are written when a run ends; go on with `tare run --resume %[1]s`", folder)
 	}
 	for _, line := range wrong {
 		fmt.Fprintln(app.Stdout, line)
 	}
 	if len(wrong) > 0 {
-		return fmt.Errorf("%d files of %s are not what they were", len(wrong), folder)
+		return fmt.Errorf("%d files of %s were changed", len(wrong), folder)
 	}
-	fmt.Fprintf(app.Stdout, "%s: %d trials, every file is what it was\n", folder, len(r.Trials))
+	fmt.Fprintf(app.Stdout, "%s: %d trials, all files are unchanged\n", folder, len(r.Trials))
 	return nil
 }
 
@@ -69,7 +69,7 @@ func showEnvironment(ctx context.Context, app *App, kind string, asJSON bool) er
 	for _, f := range findings {
 		fmt.Fprintf(app.Stdout, "  %s\n", findingLine(f))
 		if f.Fix != "" {
-			fmt.Fprintf(app.Stdout, "    mend: %s\n", f.Fix)
+			fmt.Fprintf(app.Stdout, "    fix: %s\n", f.Fix)
 		}
 	}
 	return nil

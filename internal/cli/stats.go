@@ -5,13 +5,13 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"slices"
 	"strings"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
 	"tare/internal/quantity"
+	"tare/internal/term"
 	"tare/internal/verdict"
 	"tare/internal/verdict/sheet"
 )
@@ -22,18 +22,18 @@ func newStatsCommand(app *App) *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "stats FILE.csv --baseline NAME",
-		Short: "Compare anybody's figures by the procedure of a run",
-		Long: `Compare figures that exist already by the procedure that tare run uses.
+		Short: "Compare values from a CSV file by the procedure of a run",
+		Long: `Compare existing values by the procedure that tare run uses.
 
-FILE is a table of comma-separated values; - is standard input. Its first line
-names the columns: environment and value must be there, and block should be: the
-values of one block were measured close together in time. workload, metric and
-level are optional; each combination is compared on its own.
+FILE has comma-separated values, - is stdin. The first line names the columns:
+environment and value are required. block is recommended: values of one block were
+measured close together in time. workload, metric and level are optional, and each
+combination is compared separately.
 
 Without blocks there is no verdict, only a description of the samples.
 
---json prints natural-log ratios (estimate, low, high) and ratios, environment
-over baseline; null is an end that the data cannot bound.`,
+--json prints natural-log ratios (estimate, low, high) and ratios, environment over
+baseline; null is an unbounded end of an interval.`,
 		Example: `  tare stats times.csv --baseline native
   tare stats rates.csv --baseline native --better higher --margin 1% --json`,
 		Args: cobra.ExactArgs(1),
@@ -63,11 +63,11 @@ over baseline; null is an end that the data cannot bound.`,
 		},
 	}
 	o.Confidence = .95
-	cmd.Flags().StringVar(&o.Baseline, "baseline", "", "the environment that the others are compared with")
-	cmd.Flags().StringVar(&margin, "margin", "2%", "differences below it do not matter")
-	cmd.Flags().StringVar(&o.Better, "better", "lower", "whether lower or higher values are better")
-	cmd.Flags().BoolVar(&o.Fixed, "blocks-fixed", false, "the number of blocks was fixed beforehand: judge all of them once")
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	cmd.Flags().StringVar(&o.Baseline, "baseline", "", "`environment` that the others are compared with")
+	cmd.Flags().StringVar(&margin, "margin", "2%", "differences within this `share` count as equivalent")
+	cmd.Flags().StringVar(&o.Better, "better", "lower", "`direction` that is better: lower or higher")
+	cmd.Flags().BoolVar(&o.Fixed, "blocks-fixed", false, "the number of blocks was fixed in advance: analyse all of them once")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print as JSON")
 	_ = cmd.MarkFlagRequired("baseline")
 	return cmd
 }
@@ -84,6 +84,9 @@ func readSheet(app *App, name string) (*sheet.Sheet, error) {
 	return sheet.Read(f, name)
 }
 
+// statsWidth is the same on every terminal, so that the output can be compared.
+const statsWidth = 78
+
 // statsReport is what --json prints.
 type statsReport struct {
 	Format     int                `json:"format"`
@@ -95,40 +98,21 @@ type statsReport struct {
 	Contrasts  []verdict.Contrast `json:"contrasts"`
 }
 
-func procedureOf(s *sheet.Sheet, o sheet.Options) string {
-	switch {
-	case !s.Paired:
-		return "unpaired"
-	case o.Fixed:
-		return "fixed"
-	}
-	return "sequential"
-}
-
 func writeStatsJSON(w io.Writer, s *sheet.Sheet, o sheet.Options, contrasts []verdict.Contrast) error {
 	out := json.NewEncoder(w)
 	out.SetEscapeHTML(false)
 	out.SetIndent("", "  ")
 	return out.Encode(statsReport{Format: 1, File: s.Name, Baseline: o.Baseline, Margin: float64(o.Margin),
-		Confidence: float64(o.Confidence), Procedure: procedureOf(s, o), Contrasts: contrasts})
+		Confidence: float64(o.Confidence), Procedure: s.Procedure(o), Contrasts: contrasts})
 }
 
 func writeStatsTable(w io.Writer, s *sheet.Sheet, o sheet.Options, contrasts []verdict.Contrast) error {
-	intro := fmt.Sprintf("against %s, margin %s, %s intervals", o.Baseline, o.Margin, o.Confidence)
-	switch procedureOf(s, o) {
-	case "unpaired":
-		intro = fmt.Sprintf("against %s: no column block, so nothing pairs the values. No verdict can be given and no error rate is known: a drift of the machine between the samples cannot be told from a difference. This only describes the samples.", o.Baseline)
-	case "fixed":
-		intro += ", all blocks judged once"
-	case "sequential":
-		intro += " over all looks"
-	}
 	var text strings.Builder
-	text.WriteString(wrapped(intro, ""))
+	text.WriteString(strings.Join(term.Wrap(s.Introduction(o), statsWidth), "\n") + "\n")
 	table := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
 	previous := ""
 	for i, c := range contrasts {
-		heading := statsHeading(c)
+		heading := sheet.Group(c) + " (" + c.Better + " is better)"
 		if i == 0 || heading != previous {
 			_ = table.Flush()
 			fmt.Fprintf(&text, "\n%s\n", heading)
@@ -138,31 +122,14 @@ func writeStatsTable(w io.Writer, s *sheet.Sheet, o sheet.Options, contrasts []v
 		fmt.Fprintf(table, "  %s\n", strings.Join(statsRow(s, c), "\t"))
 	}
 	_ = table.Flush()
-	if notes := statsNotes(s, contrasts); len(notes) > 0 {
+	if notes := s.Notes(contrasts, shortened); len(notes) > 0 {
 		text.WriteString("\n")
 		for _, note := range notes {
-			text.WriteString(wrapped(note, "  "))
+			text.WriteString(term.Prose(note, statsWidth))
 		}
 	}
 	_, err := io.WriteString(w, trimmedLines(text.String()))
 	return err
-}
-
-func statsHeading(c verdict.Contrast) string {
-	return statsPlace(c) + " (" + c.Better + " is better)"
-}
-
-func statsPlace(c verdict.Contrast) string {
-	var parts []string
-	for _, part := range []string{c.Workload, c.Level, c.Metric} {
-		if part != "" {
-			parts = append(parts, part)
-		}
-	}
-	if len(parts) == 0 {
-		parts = []string{"value"}
-	}
-	return strings.Join(parts, ", ")
 }
 
 func statsColumns(s *sheet.Sheet) []string {
@@ -197,7 +164,7 @@ func statsRow(s *sheet.Sheet, c verdict.Contrast) []string {
 	return []string{shortened(c.Environment), fmt.Sprint(c.N), verdict.Change(c.Estimate), interval, word, look, needs}
 }
 
-// shortened keeps a row within 80 columns.
+// shortened keeps a row below 80 columns.
 func shortened(name string) string {
 	if r := []rune(name); len(r) > 18 {
 		return string(r[:17]) + "…"
@@ -205,66 +172,7 @@ func shortened(name string) string {
 	return name
 }
 
-// statsNotes are the remarks below the table, each once.
-func statsNotes(s *sheet.Sheet, contrasts []verdict.Contrast) []string {
-	var notes []string
-	add := func(note string) {
-		if !slices.Contains(notes, note) {
-			notes = append(notes, note)
-		}
-	}
-	several := slices.ContainsFunc(contrasts, func(c verdict.Contrast) bool { return statsHeading(c) != statsHeading(contrasts[0]) })
-	for _, c := range contrasts {
-		about := shortened(c.Environment) + ": "
-		if several {
-			about = statsPlace(c) + ", " + about
-		}
-		if s.Paired && c.Verdict == verdict.None {
-			note := about + c.Reason
-			if c.N > 0 {
-				note += fmt.Sprintf("; median %s, range %s to %s", verdict.Change(c.Middle), verdict.Change(c.Least), verdict.Change(c.Most))
-			}
-			add(note)
-		}
-		for _, w := range c.Warnings {
-			if w.Code != verdict.FewBlocks && w.Code != sheet.Unpaired && w.Text != c.Reason {
-				add(about + w.Text)
-			}
-		}
-	}
-	if slices.ContainsFunc(contrasts, func(c verdict.Contrast) bool { return c.InsideMargin }) {
-		add("* a real difference, inside the margin")
-	}
-	if slices.ContainsFunc(contrasts, func(c verdict.Contrast) bool { return c.Projection > 0 }) {
-		add("needs: about so many blocks would make the interval as narrow as the margin")
-	}
-	if len(s.Unused) > 0 {
-		add("columns not used: " + strings.Join(s.Unused, ", "))
-	}
-	return notes
-}
-
-// wrapped breaks a text into lines of at most 78 characters; the second and
-// later ones are indented.
-func wrapped(text, indent string) string {
-	var out strings.Builder
-	width := 0
-	for i, word := range strings.Fields(text) {
-		n := len([]rune(word))
-		switch {
-		case i > 0 && width+1+n > 78:
-			out.WriteString("\n" + indent)
-			width = len(indent)
-		case i > 0:
-			out.WriteString(" ")
-			width++
-		}
-		out.WriteString(word)
-		width += n
-	}
-	return out.String() + "\n"
-}
-
+// trimmedLines removes the spaces that the table writer leaves at the end of lines.
 func trimmedLines(text string) string {
 	lines := strings.Split(text, "\n")
 	for i := range lines {

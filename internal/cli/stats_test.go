@@ -80,7 +80,7 @@ func TestStatsNamesWhatIsWrongAndWhere(t *testing.T) {
 		"no environment":     {head + "1,,3\n", nil, `standard input:2:3: the environment is empty`},
 		"no block":           {head + ",native,3\n", nil, `standard input:2:1: the block is empty`},
 		"no value column":    {"block,environment,time\n", nil, `standard input:1: there is no column value: the first line must name environment and value, best with block, and may name workload, metric and level; it names block, environment, time`},
-		"column twice":       {"value,environment,value\n", nil, `standard input:1: the column value is there twice`},
+		"column twice":       {"value,environment,value\n", nil, `standard input:1: duplicate column value`},
 		"empty":              {"", nil, `standard input is empty`},
 		"no rows":            {head, nil, `standard input has a header and no rows`},
 		"unknown baseline":   {head + "1,bare,2\n1,docker,3\n", nil, `standard input has no environment "native" to compare with: it has bare, docker`},

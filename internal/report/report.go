@@ -1,46 +1,77 @@
-// Package report writes what a run found: for the terminal, as Markdown for an
-// issue or a README, and as one HTML file that works offline. Every format is
-// a pure function of a run folder: the same folder gives the same bytes, so
-// nothing here reads a clock, draws a random number or depends on the order of
-// a map.
-//
-// It must not decide anything: estimates, intervals and verdicts come from
-// package verdict, and what happened comes from package bundle.
+// Package report lists the formats that a run is reported in. What a report
+// says comes from package model; each format is a package of its own that
+// prints it. A new format is one package and one line in Formats.
 package report
 
 import (
-	"tare/internal/parity"
-	"tare/internal/rundir"
-	"tare/internal/score"
-	"tare/internal/study"
-	"tare/internal/verdict"
+	"bytes"
+	"io"
+	"slices"
+
+	"tare/internal/report/html"
+	"tare/internal/report/markdown"
+	"tare/internal/report/model"
+	"tare/internal/report/openmetrics"
+	"tare/internal/report/text"
 )
 
-// Input is a run with its verdicts.
-type Input struct {
-	Manifest  rundir.Manifest
-	Plan      *study.Plan
-	Trials    []rundir.Trial
-	Traced    []rundir.Trial // with the kernel watched, which slows them: evidence, and no figures
-	Contrasts []verdict.Contrast
-	// Parity is each environment beside what it is compared with; nil where no
-	// fingerprints were taken.
-	Parity []parity.Comparison
-	// Samples are what was seen of a trial's instances over its time; nil where
-	// nothing was kept of any.
-	Samples func(rundir.Trial) ([]rundir.Watched, error)
-	// Score is the run's score sheet; nil where no profile was asked for.
-	Score *score.Sheet
-	// Against is a published study beside the run; nil where none was asked for.
-	Against *Against
-	// Folder is where the run lies, for the terminal's last lines alone: no
-	// other format depends on it, so that a copied run gives the same report.
-	Folder string
+// Format is one way of writing a report.
+type Format struct {
+	Name string // as --format takes it
+	File string // in the run directory; "" for a format that goes to stdout
+	Run  bool   // whether every finished run gets the file
+
+	Write func(w io.Writer, in model.Input, o model.Options) error
+	// Score writes the score sheet alone; nil for a format that has none.
+	Score func(w io.Writer, in model.Input, o model.Options) error
 }
 
-// Of is what the reports of a run are made of. A contrast that a confound touches
-// carries a warning.
-func Of(r *rundir.Run, contrasts []verdict.Contrast) Input {
-	fair := Judge(r)
-	return Input{Manifest: r.Manifest, Plan: r.Plan, Trials: r.Trials, Traced: r.Traced, Contrasts: fair.Mark(contrasts), Parity: fair.All(), Samples: r.ReadSamples, Folder: r.Folder}
+// Formats are all formats, in the order in which help lists them.
+var Formats = []Format{
+	{Name: "html", File: "report.html", Run: true, Write: html.Write, Score: html.WriteScore},
+	{Name: "md", File: "report.md", Run: true, Write: markdown.Write, Score: markdown.WriteScore},
+	{Name: "text", Write: text.Write, Score: text.WriteScore},
+	{Name: "openmetrics", File: "report.openmetrics", Write: openmetrics.Write},
+}
+
+// Names are the names of all formats.
+func Names() []string { return namesOf(Formats) }
+
+// ScoreNames are the names of the formats that have a score sheet.
+func ScoreNames() []string {
+	return namesOf(slices.DeleteFunc(slices.Clone(Formats), func(f Format) bool { return f.Score == nil }))
+}
+
+func namesOf(formats []Format) []string {
+	var names []string
+	for _, f := range formats {
+		names = append(names, f.Name)
+	}
+	return names
+}
+
+// Find returns the format of a name.
+func Find(name string) (Format, bool) {
+	i := slices.IndexFunc(Formats, func(f Format) bool { return f.Name == name })
+	if i < 0 {
+		return Format{}, false
+	}
+	return Formats[i], true
+}
+
+// WriteFiles writes the reports that every run directory holds.
+func WriteFiles(in model.Input, write func(name string, content []byte) error) error {
+	for _, f := range Formats {
+		if !f.Run {
+			continue
+		}
+		var b bytes.Buffer
+		if err := f.Write(&b, in, model.Options{}); err != nil {
+			return err
+		}
+		if err := write(f.File, b.Bytes()); err != nil {
+			return err
+		}
+	}
+	return nil
 }

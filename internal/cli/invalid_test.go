@@ -26,19 +26,19 @@ func TestMistakesOfTheCommandLineAreSaidInWordsOfOurOwn(t *testing.T) {
 		{"--home /nowhere parit quick", `unknown command "parit"; did you mean "parity"? (`},
 		{"perpetuate", "unknown command \"perpetuate\" (`tare --help` lists the commands)"},
 		{"workload chek x.yaml", "unknown command \"chek\"; did you mean \"check\"? (`tare workload --help` lists the commands)"},
-		{"doctor docker", "`tare doctor` takes no argument, and \"docker\" is one"},
-		{"run --resume R --dry-run", "--resume and --dry-run exclude each other: "},
-		{"explain --resume R --dry-run", "--resume and --dry-run exclude each other: "},
-		{"run quick --strict --dry-run", "--strict and --dry-run exclude each other: the one starts every environment"},
-		{"doctor --json --noise", "--json and --noise exclude each other: "},
-		{"import x.txt --into a --out b", "--into and --out exclude each other: "},
-		{"run --resume R --budget 1m --strict", "--resume goes on with the run's own plan and in its folder: leave out --budget, or"},
+		{"doctor docker", "`tare doctor` takes no argument, but got \"docker\""},
+		{"run --resume R --dry-run", "--resume and --dry-run cannot be combined: "},
+		{"explain --resume R --dry-run", "--resume and --dry-run cannot be combined: "},
+		{"run quick --strict --dry-run", "--strict and --dry-run cannot be combined: --strict starts every environment"},
+		{"doctor --json --noise", "--json and --noise cannot be combined: "},
+		{"import x.txt --into a --out b", "--into and --out cannot be combined: "},
+		{"run --resume R --budget 1m --strict", "--resume uses the plan and the directory of the run: leave out --budget, or"},
 		{"explain --resume R --to docker", "leave out --to, or"},
 		{"explain --resume R --parts network --set a=1 --from native --quiet", "leave out --from, --parts, --set, or"},
 		{"explain nginx --to docker --limits cpu=1", `--limits: unknown key "cpu"; did you mean "cpus"?`},
 		{"explain nginx --to docker --margin much", `--margin: "much" is not a share`},
 		{"bench --env native --margin much -- true", `--margin: "much" is not a share`},
-		{"bench --env native -- no-such-command", "no-such-command: executable file not found in $PATH; native alone runs what this machine has: --package NAME"},
+		{"bench --env native -- no-such-command", "no-such-command: executable file not found in $PATH; native alone runs programs of this machine: --package NAME"},
 		{"rm nosuch", "there is no run nosuch: "},
 		{"rm nosuch", "/runs/nosuch does not exist; `tare ls runs` lists them"},
 	} {
@@ -61,7 +61,7 @@ func TestAnUnknownEnvironmentOfTheCommandLineIsNotToldHowToWriteAStudy(t *testin
 
 func TestExplainGoesOnWithALadderAlone(t *testing.T) {
 	folder := reportedRun(t, t.TempDir())
-	want := fmt.Sprintf("%s is a run without a ladder: go on with it by `tare run --resume %[1]s`", folder)
+	want := fmt.Sprintf("%s is a run without a ladder: continue it with `tare run --resume %[1]s`", folder)
 	if said := toldOf(t, "explain", "--resume", folder); !strings.Contains(said, want) {
 		t.Errorf("%s", said)
 	}
@@ -85,16 +85,16 @@ func TestParityOfARunRefusesWhatItCannotShow(t *testing.T) {
 	for flags, want := range map[string]string{
 		"--only dockr":         `only: unknown environment or workload "dockr"; did you mean "docker"? (known: native, docker, loop)`,
 		"--workload lop":       `only: unknown environment or workload "lop"; did you mean "loop"?`,
-		"--scale small":        "is a run, which has the size that it was made in",
-		"--only native":        "compares nothing that is only of native",
-		"--only native --json": "compares nothing that is only of native",
+		"--scale small":        "is a run, whose scale is fixed",
+		"--only native":        "has no comparison of native alone",
+		"--only native --json": "has no comparison of native alone",
 	} {
 		if said := toldOf(t, append([]string{"parity", folder}, strings.Fields(flags)...)...); !strings.Contains(said, want) {
 			t.Errorf("%s: %s", flags, said)
 		}
 	}
 	for _, flags := range []string{"", "--only docker", "--only docker,loop", "--workload loop"} {
-		if out, errs, status := told(t, append([]string{"parity", filepath.Clean(folder)}, strings.Fields(flags)...)...); status != 0 || !strings.Contains(out, "docker beside native") {
+		if out, errs, status := told(t, append([]string{"parity", filepath.Clean(folder)}, strings.Fields(flags)...)...); status != 0 || !strings.Contains(out, "docker vs native") {
 			t.Errorf("%q: %d: %s%s", flags, status, out, errs)
 		}
 	}

@@ -1,0 +1,45 @@
+package cli
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"tare/internal/run"
+	"tare/internal/term"
+)
+
+// say prints a message to stderr: wrapped on a terminal, and on one line where a
+// program or a log reads it.
+func (a *App) say(format string, args ...any) {
+	text := fmt.Sprintf(format, args...)
+	if columns, terminal := term.Width(a.Stderr); terminal {
+		fmt.Fprint(a.Stderr, term.Prose(text, columns))
+		return
+	}
+	fmt.Fprintln(a.Stderr, text)
+}
+
+// ending returns the last lines of a run: why it ended, and the path of its
+// report.
+func (a *App) ending(r *run.Result) string {
+	why := "ended: " + r.Stopped + "\n"
+	if columns, terminal := term.Width(a.Stdout); terminal {
+		why = term.Prose("ended: "+r.Stopped, columns)
+	}
+	return why + "report: " + filepath.Join(r.Folder, "report.html") + "\n"
+}
+
+func printJSON(w io.Writer, value any) error {
+	out := json.NewEncoder(w)
+	out.SetIndent("", "  ")
+	return out.Encode(value)
+}
+
+// joined joins the words that are not empty.
+func joined(words ...string) string {
+	return strings.Join(slices.DeleteFunc(words, func(w string) bool { return w == "" }), " ")
+}
