@@ -11,11 +11,13 @@ import (
 	"github.com/charmbracelet/x/ansi"
 
 	"tare/internal/published"
+	"tare/internal/report/model"
 	"tare/internal/rundir"
+	"tare/internal/testing/reporttest"
 )
 
 // besideFixture is the fixture with a study that printed some of the same.
-func besideFixture(t *testing.T) Input {
+func besideFixture(t *testing.T) model.Input {
 	t.Helper()
 	text, err := os.ReadFile("testdata/published.yaml")
 	if err != nil {
@@ -25,14 +27,14 @@ func besideFixture(t *testing.T) Input {
 	if err != nil {
 		t.Fatal(err)
 	}
-	in := fixture()
-	in.Against = Beside(in, s)
+	in := reporttest.Quick()
+	in.Against = model.ComparePublished(in, s)
 	return in
 }
 
-func TestPrintedRatiosStandBesideTheMeasuredOnes(t *testing.T) {
+func TestPrintedRatiosAreComparedWithTheMeasuredOnes(t *testing.T) {
 	in := besideFixture(t)
-	rows := map[string]AgainstRow{}
+	rows := map[string]model.AgainstRow{}
 	for _, r := range in.Against.Rows {
 		rows[r.Workload+" "+r.Level+" "+r.Environment] = r
 	}
@@ -56,20 +58,20 @@ func TestPrintedRatiosStandBesideTheMeasuredOnes(t *testing.T) {
 		}
 	}
 	var text, md bytes.Buffer
-	if err := Terminal(&text, in, TerminalOptions{}); err != nil {
+	if err := writeText(&text, in, model.Options{}); err != nil {
 		t.Fatal(err)
 	}
-	if err := Markdown(&md, in); err != nil {
+	if err := writeMarkdown(&md, in, model.Options{}); err != nil {
 		t.Fatal(err)
 	}
-	_, section, _ := strings.Cut(text.String(), "\nAgainst ")
+	_, section, _ := strings.Cut(text.String(), "\nCompared with ")
 	section, _, _ = strings.Cut(section, "\n\n")
-	golden(t, "against.txt", []byte("Against "+section+"\n"))
-	_, section, _ = strings.Cut(md.String(), "\n## Against ")
+	reporttest.Golden(t, "against.txt", []byte("Compared with "+section+"\n"))
+	_, section, _ = strings.Cut(md.String(), "\n## Compared with ")
 	section, _, _ = strings.Cut(section, "\n## ")
-	golden(t, "against.md", []byte("## Against "+section))
-	page := withoutScript(htmlOf(t, in))
-	for _, want := range []string{`id="against"`, `href="#against"`, "Ratios to Metal there", "Table 2, bad luck"} {
+	reporttest.Golden(t, "against.md", []byte("## Compared with "+section))
+	page := reporttest.WithoutScript(htmlOf(t, in))
+	for _, want := range []string{`id="against"`, `href="#against"`, "Ratios to the baseline: Metal in the study", "Table 2, bad luck"} {
 		if !strings.Contains(page, want) {
 			t.Errorf("the page lacks %q", want)
 		}
@@ -81,33 +83,16 @@ func TestPrintedRatiosStandBesideTheMeasuredOnes(t *testing.T) {
 	}
 }
 
-func TestComparedSaysHowTheTwoStand(t *testing.T) {
-	for _, test := range []struct {
-		row  AgainstRow
-		want string
-	}{
-		{AgainstRow{Published: -.1, Measured: -.12, Low: -.15, High: -.05, Bounded: true}, "inside the interval"},
-		{AgainstRow{Published: -.3, Measured: -.12, Low: -.15, High: -.05, Bounded: true}, "same direction"},
-		{AgainstRow{Published: .3, Measured: -.12, Low: -.15, High: -.05, Bounded: true}, "other direction"},
-		{AgainstRow{Published: .3, Measured: .01, Low: -.05, High: .05, Bounded: true}, "outside; no change shown here"},
-		{AgainstRow{Published: .3, Measured: .01}, "same direction"},
-	} {
-		if got := test.row.Compared(); got != test.want {
-			t.Errorf("%+v: %s, want %s", test.row, got, test.want)
-		}
-	}
-}
-
-func TestARunWithAnotherBaselineSaysThatNothingCompares(t *testing.T) {
+func TestARunWithAnotherBaselineReportsThatNothingCompares(t *testing.T) {
 	in := besideFixture(t)
 	for i := range in.Plan.Environments {
 		if in.Plan.Environments[i].Name == in.Plan.Baseline {
 			in.Plan.Environments[i].Kind = "podman"
 		}
 	}
-	in.Against = Beside(in, in.Against.Study)
+	in.Against = model.ComparePublished(in, in.Against.Study)
 	var text bytes.Buffer
-	if err := Terminal(&text, in, TerminalOptions{}); err != nil {
+	if err := writeText(&text, in, model.Options{}); err != nil {
 		t.Fatal(err)
 	}
 	if want := "so there is nothing to compare"; len(in.Against.Rows) != 0 || !strings.Contains(strings.Join(strings.Fields(text.String()), " "), want) {
@@ -121,13 +106,13 @@ func TestWhatWasImportedIsMatchedByName(t *testing.T) {
 	for i := range in.Plan.Environments {
 		in.Plan.Environments[i].Kind = in.Plan.Environments[i].Name
 	}
-	if a := Beside(in, in.Against.Study); len(a.Rows) != 0 || a.Baseline != "" {
+	if a := model.ComparePublished(in, in.Against.Study); len(a.Rows) != 0 || a.Baseline != "" {
 		t.Errorf("native is not called Metal, and yet: %+v", a)
 	}
 	study := *in.Against.Study
 	study.Environments = slices.Clone(study.Environments)
 	study.Environments[0].Name = "Native"
-	if a := Beside(in, &study); len(a.Rows) != 3 { // docker in three tables; vm is not called KVM
+	if a := model.ComparePublished(in, &study); len(a.Rows) != 3 { // docker in three tables; vm is not called KVM
 		t.Errorf("%+v", a.Rows)
 	}
 }

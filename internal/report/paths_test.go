@@ -6,15 +6,17 @@ import (
 	"strings"
 	"testing"
 
+	"tare/internal/report/model"
 	"tare/internal/study"
+	"tare/internal/testing/reporttest"
 )
 
 func TestDisksThatDifferAreWarnedOf(t *testing.T) {
-	in := fixture()
+	in := reporttest.Quick()
 	for format, write := range map[string]func(*bytes.Buffer) error{
-		"terminal": func(b *bytes.Buffer) error { return Terminal(b, in, TerminalOptions{Width: 500}) },
-		"Markdown": func(b *bytes.Buffer) error { return Markdown(b, in) },
-		"HTML":     func(b *bytes.Buffer) error { return HTML(b, in) },
+		"terminal": func(b *bytes.Buffer) error { return writeText(b, in, model.Options{Width: 500}) },
+		"Markdown": func(b *bytes.Buffer) error { return writeMarkdown(b, in, model.Options{}) },
+		"HTML":     func(b *bytes.Buffer) error { return writeHTML(b, in, model.Options{}) },
 	} {
 		var out bytes.Buffer
 		if err := write(&out); err != nil {
@@ -22,7 +24,7 @@ func TestDisksThatDifferAreWarnedOf(t *testing.T) {
 		}
 		text := strings.NewReplacer("&#39;", "'", "<strong>", "", "</strong>", "").Replace(out.String())
 		for _, want := range []string{
-			"WARNING: root file systems: not on the same file system of the host, so disks are compared as well: ext4 on nvme0n1p2 (native, vm [tcg]); xfs on nvme1n1 (docker, gvisor)",
+			"WARNING: root file systems: on different file systems of the host, so the comparison includes the disks: ext4 on nvme0n1p2 (native, vm [tcg]); xfs on nvme1n1 (docker, gvisor)",
 			"gVisor's network stack, veth pair, the engine's bridge", "qcow2 file, cache writeback, threads",
 		} {
 			if !strings.Contains(text, want) {
@@ -37,16 +39,16 @@ func TestDisksThatDifferAreWarnedOf(t *testing.T) {
 	in.Trials = slices.Clone(in.Trials)
 	for i := range in.Trials {
 		if in.Trials[i].Paths != nil {
-			in.Trials[i].Paths = fakePaths("native")
+			in.Trials[i].Paths = reporttest.Paths("native")
 		}
 	}
-	if warnings := disksDiffer(newView(in).Paths); len(warnings) > 0 {
+	if warnings := warningsOf(in, "disks"); len(warnings) > 0 {
 		t.Errorf("%v", warnings)
 	}
 }
 
 func TestMachinesThatDifferAreNamedAndWarnedOf(t *testing.T) {
-	in := fixture()
+	in := reporttest.Quick()
 	plan := *in.Plan
 	plan.Hosts = map[string]study.Host{"far": {SSH: "ubuntu@192.0.2.7"}}
 	plan.Environments = slices.Clone(plan.Environments)
@@ -60,9 +62,9 @@ func TestMachinesThatDifferAreNamedAndWarnedOf(t *testing.T) {
 	}
 	in.Plan = &plan
 	for format, write := range map[string]func(*bytes.Buffer) error{
-		"terminal": func(b *bytes.Buffer) error { return Terminal(b, in, TerminalOptions{Width: 500}) },
-		"Markdown": func(b *bytes.Buffer) error { return Markdown(b, in) },
-		"HTML":     func(b *bytes.Buffer) error { return HTML(b, in) },
+		"terminal": func(b *bytes.Buffer) error { return writeText(b, in, model.Options{Width: 500}) },
+		"Markdown": func(b *bytes.Buffer) error { return writeMarkdown(b, in, model.Options{}) },
+		"HTML":     func(b *bytes.Buffer) error { return writeHTML(b, in, model.Options{}) },
 	} {
 		var out bytes.Buffer
 		if err := write(&out); err != nil {
@@ -70,7 +72,7 @@ func TestMachinesThatDifferAreNamedAndWarnedOf(t *testing.T) {
 		}
 		text := strings.NewReplacer("<strong>", "", "</strong>", "").Replace(out.String())
 		for _, want := range []string{
-			"WARNING: docker, gvisor run on host far, native on this machine: the comparison is one of two machines as well",
+			"WARNING: docker, gvisor run on host far, native on this machine: the comparison includes the machines",
 			"on host far (ubuntu@192.0.2.7)",
 		} {
 			if !strings.Contains(text, want) {
@@ -82,7 +84,14 @@ func TestMachinesThatDifferAreNamedAndWarnedOf(t *testing.T) {
 	for i := range plan.Environments {
 		plan.Environments[i].Host, plan.Environments[i].Inside = "far", nil
 	}
-	if warnings := machinesDiffer(newView(in)); len(warnings) > 0 {
+	if warnings := warningsOf(in, "machines"); len(warnings) > 0 {
 		t.Errorf("%v", warnings)
 	}
+}
+
+// warningsOf are the warnings of a run about disks or machines that differ.
+func warningsOf(in model.Input, about string) []model.Note {
+	return slices.DeleteFunc(model.New(in).Notes, func(n model.Note) bool {
+		return n.Environment != "WARNING" || !strings.Contains(n.Text, about)
+	})
 }

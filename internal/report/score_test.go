@@ -8,11 +8,13 @@ import (
 
 	"github.com/charmbracelet/x/ansi"
 
+	"tare/internal/report/model"
 	"tare/internal/score"
+	"tare/internal/testing/reporttest"
 )
 
 // scoredFixture is the fixture with its score sheet.
-func scoredFixture(t *testing.T) Input {
+func scoredFixture(t *testing.T) model.Input {
 	t.Helper()
 	text, err := os.ReadFile("testdata/profile.yaml")
 	if err != nil {
@@ -22,8 +24,8 @@ func scoredFixture(t *testing.T) Input {
 	if err != nil {
 		t.Fatal(err)
 	}
-	in := fixture()
-	in.Score = new(Score(in, p))
+	in := reporttest.Quick()
+	in.Score = new(model.Score(in, p))
 	return in
 }
 
@@ -31,23 +33,23 @@ func TestTheScoreSheetAlone(t *testing.T) {
 	in := scoredFixture(t)
 	var text, md bytes.Buffer
 	for _, width := range []int{80, 120} {
-		if err := ScoreTerminal(&text, in, TerminalOptions{Width: width}); err != nil {
+		if err := writeScoreText(&text, in, model.Options{Width: width}); err != nil {
 			t.Fatal(err)
 		}
 		text.WriteString("\n")
 	}
-	if err := ScoreMarkdown(&md, in); err != nil {
+	if err := writeScoreMarkdown(&md, in, model.Options{}); err != nil {
 		t.Fatal(err)
 	}
-	golden(t, "score.txt", text.Bytes())
-	golden(t, "score.md", md.Bytes())
+	reporttest.Golden(t, "score.txt", text.Bytes())
+	reporttest.Golden(t, "score.md", md.Bytes())
 }
 
 func TestNoLineOfAScoreSheetIsWiderThanTheTerminal(t *testing.T) {
 	in := scoredFixture(t)
 	for _, width := range []int{40, 60, 80, 200} {
 		var text bytes.Buffer
-		if err := ScoreTerminal(&text, in, TerminalOptions{Width: width, Colour: true}); err != nil {
+		if err := writeScoreText(&text, in, model.Options{Width: width, Colour: true}); err != nil {
 			t.Fatal(err)
 		}
 		for line := range strings.Lines(text.String()) {
@@ -64,19 +66,19 @@ func TestNoLineOfAScoreSheetIsWiderThanTheTerminal(t *testing.T) {
 }
 
 func TestEveryReportHasTheScoreSheetWhereThereIsOne(t *testing.T) {
-	with, without := scoredFixture(t), fixture()
-	write := map[string]func(in Input) string{
-		"html": func(in Input) string { return withoutScript(htmlOf(t, in)) },
-		"terminal": func(in Input) string {
+	with, without := scoredFixture(t), reporttest.Quick()
+	write := map[string]func(in model.Input) string{
+		"html": func(in model.Input) string { return reporttest.WithoutScript(htmlOf(t, in)) },
+		"terminal": func(in model.Input) string {
 			var b bytes.Buffer
-			if err := Terminal(&b, in, TerminalOptions{}); err != nil {
+			if err := writeText(&b, in, model.Options{}); err != nil {
 				t.Fatal(err)
 			}
 			return b.String()
 		},
-		"markdown": func(in Input) string {
+		"markdown": func(in model.Input) string {
 			var b bytes.Buffer
-			if err := Markdown(&b, in); err != nil {
+			if err := writeMarkdown(&b, in, model.Options{}); err != nil {
 				t.Fatal(err)
 			}
 			return b.String()
@@ -96,14 +98,14 @@ func TestTheSheetAsAPageNeedsNothingAndLabelsEmulation(t *testing.T) {
 	in := scoredFixture(t)
 	in.Plan.Study = "<script>alert(1)</script>"
 	var page bytes.Buffer
-	if err := ScoreHTML(&page, in); err != nil {
+	if err := writeScoreHTML(&page, in, model.Options{}); err != nil {
 		t.Fatal(err)
 	}
 	text := page.String()
 	if strings.Contains(text, "<script") || strings.Contains(text, "http") && strings.Contains(text, "src=") {
 		t.Error("the page has a script, or asks for something")
 	}
-	for _, want := range []string{"vm [tcg]", "nothing about virtual machines with hardware support", "<strong>sum of service</strong>", "not acceptable, below the minimum in", "</html>"} {
+	for _, want := range []string{"vm [tcg]", "not that of virtual machines with hardware support", "<strong>sum of service</strong>", "not acceptable, below the minimum in", "</html>"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the page does not have %q", want)
 		}
@@ -118,13 +120,13 @@ func TestAProfileOfWhatWasNotMeasuredHasNoTables(t *testing.T) {
 	for i := range p.Features {
 		p.Features[i].Workload += "-elsewhere"
 	}
-	in := fixture()
-	in.Score = new(Score(in, p))
+	in := reporttest.Quick()
+	in.Score = new(model.Score(in, p))
 	var text bytes.Buffer
-	if err := ScoreTerminal(&text, in, TerminalOptions{}); err != nil {
+	if err := writeScoreText(&text, in, model.Options{}); err != nil {
 		t.Fatal(err)
 	}
-	if !strings.Contains(text.String(), "no figure of any feature") || strings.Contains(text.String(), "MOST") {
+	if !strings.Contains(text.String(), "no value for any feature") || strings.Contains(text.String(), "MAX") {
 		t.Error(text.String())
 	}
 }

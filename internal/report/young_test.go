@@ -5,13 +5,15 @@ import (
 	"strings"
 	"testing"
 
+	"tare/internal/report/model"
 	"tare/internal/rundir"
+	"tare/internal/testing/reporttest"
 	"tare/internal/verdict"
 )
 
 // cut is the fixture after its first blocks.
-func cut(blocks int) Input {
-	in := fixture()
+func cut(blocks int) model.Input {
+	in := reporttest.Quick()
 	var kept []rundir.Trial
 	for _, t := range in.Trials {
 		if t.Block <= blocks {
@@ -23,16 +25,16 @@ func cut(blocks int) Input {
 	return in
 }
 
-func allFormats(t *testing.T, in Input) map[string]string {
+func allFormats(t *testing.T, in model.Input) map[string]string {
 	t.Helper()
 	var text, md bytes.Buffer
-	if err := Terminal(&text, in, TerminalOptions{All: true}); err != nil {
+	if err := writeText(&text, in, model.Options{All: true}); err != nil {
 		t.Fatal(err)
 	}
-	if err := Markdown(&md, in); err != nil {
+	if err := writeMarkdown(&md, in, model.Options{}); err != nil {
 		t.Fatal(err)
 	}
-	return map[string]string{"text": text.String(), "md": md.String(), "html": withoutScript(htmlOf(t, in))}
+	return map[string]string{"text": text.String(), "md": md.String(), "html": reporttest.WithoutScript(htmlOf(t, in))}
 }
 
 func TestBelowSixBlocksThereIsARangeAndNoVerdict(t *testing.T) {
@@ -60,8 +62,8 @@ func TestARunThatHasHardlyBegunHasAReport(t *testing.T) {
 	}
 }
 
-func TestEveryFigureOfAnEmulatedGuestStandsBesideItsLabel(t *testing.T) {
-	formats := allFormats(t, fixture())
+func TestEveryValueOfAnEmulatedGuestHasItsLabel(t *testing.T) {
+	formats := allFormats(t, reporttest.Quick())
 	for _, line := range strings.Split(formats["text"], "\n") {
 		if strings.HasPrefix(line, "  vm ") && !strings.HasPrefix(line, "  vm [tcg]") {
 			t.Errorf("a line of the terminal lacks the label: %s", line)

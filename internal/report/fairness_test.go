@@ -1,0 +1,111 @@
+package report
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	"github.com/charmbracelet/x/ansi"
+
+	"tare/internal/parity"
+	"tare/internal/report/model"
+	"tare/internal/testing/reporttest"
+	"tare/internal/verdict"
+)
+
+func TestFairnessIsReported(t *testing.T) {
+	in := reporttest.Unfair()
+	var text, long, md bytes.Buffer
+	if err := writeText(&text, in, model.Options{Width: 80}); err != nil {
+		t.Fatal(err)
+	}
+	if err := writeFairness(&long, parity.Summarize(in.Parity), model.Options{Width: 80, All: true}); err != nil {
+		t.Fatal(err)
+	}
+	if err := writeMarkdown(&md, in, model.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	_, section, _ := strings.Cut(text.String(), "\n"+model.FairnessTitle+"\n")
+	section, _, _ = strings.Cut(section, "\n\n")
+	reporttest.Golden(t, "fair.txt", []byte(model.FairnessTitle+"\n"+section+"\n"))
+	reporttest.Golden(t, "fair-all.txt", long.Bytes())
+	_, section, _ = strings.Cut(md.String(), "\n## "+model.FairnessTitle)
+	section, _, _ = strings.Cut(section, "\n## ")
+	reporttest.Golden(t, "fair.md", []byte("## "+model.FairnessTitle+section))
+	for _, shown := range []string{text.String(), long.String()} {
+		for line := range strings.Lines(shown) {
+			if n := ansi.StringWidth(strings.TrimSuffix(line, "\n")); n > 80 {
+				t.Errorf("%d columns: %s", n, line)
+			}
+		}
+	}
+	page := reporttest.WithoutScript(htmlOf(t, in))
+	for _, want := range []string{`id="fair"`, `href="#fair"`, "syncs are ignored", "json-file", `<a class="confounded"`} {
+		if !strings.Contains(page, want) {
+			t.Errorf("the page lacks %q", want)
+		}
+	}
+}
+
+// A confound of disks marks the comparisons of disks, and not those of
+// processors; what has none is not marked.
+func TestOnlyWhatAConfoundTouchesIsMarked(t *testing.T) {
+	marked := map[[2]string]bool{}
+	for _, c := range reporttest.Unfair().Contrasts {
+		for _, w := range c.Warnings {
+			if w.Code == verdict.Confound {
+				marked[[2]string{c.Environment, c.Workload}] = true
+				if c.Environment == "docker" && c.Workload == "nginx" && !strings.HasSuffix(w.Text, "from native: log path, overlay") {
+					t.Errorf("it says %q", w.Text)
+				}
+			}
+		}
+	}
+	for pair, want := range map[[2]string]bool{
+		{"docker", "nginx"}: true, {"docker", "fio-randread"}: true, {"docker", "sysbench-cpu"}: false, {"gvisor", "nginx"}: false,
+		{"vm", "fio-randread"}: true, {"vm", "syscalls"}: false, {"docker", "startup"}: false,
+	} {
+		if marked[pair] != want {
+			t.Errorf("%v: marked %v", pair, marked[pair])
+		}
+	}
+	plain := reporttest.Quick()
+	for _, shown := range []string{htmlOf(t, plain), terminalOf(t, plain, model.Options{})} {
+		if strings.Contains(shown, model.FairnessTitle) || strings.Contains(shown, model.Mark) {
+			t.Error("a run without fingerprints says whether it was fair")
+		}
+	}
+}
+
+// What is inherent and yet has an effect is told in full in every format, and
+// marks nothing.
+func TestNotesOnInherentDifferencesAreShownInFullAndMarkNothing(t *testing.T) {
+	in := reporttest.Quick()
+	workload := in.Plan.Workloads[0].Name
+	in.Parity = []parity.Comparison{{Environment: "docker", Baseline: "native", Workload: workload, Findings: []parity.Finding{
+		{Finding: "packet filter", Class: parity.Inherent, Reason: "a reason", Effect: "an effect", Remove: "a remedy", Touches: true,
+			Differences: []parity.Difference{{Fact: "network.tracked", Baseline: "on", Environment: "off"}}},
+		{Finding: "namespaces", Class: parity.Inherent, Reason: "why not"},
+	}}}
+	var short, long, md, page bytes.Buffer
+	for _, err := range []error{
+		writeText(&short, in, model.Options{Width: 80}), writeFairness(&long, parity.Summarize(in.Parity), model.Options{Width: 80}), writeMarkdown(&md, in, model.Options{}), writeHTML(&page, in, model.Options{}),
+	} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if want := "docker: no confounds found; note: packet filter (" + workload + ")"; !strings.Contains(strings.Join(strings.Fields(short.String()), " "), want) {
+		t.Errorf("there is no %q in\n%s", want, short.String())
+	}
+	for name, out := range map[string]string{"long": long.String(), "markdown": md.String(), "page": page.String()} {
+		for _, want := range []string{"packet filter", "a reason", "an effect", "a remedy"} {
+			if !strings.Contains(out, want) {
+				t.Errorf("%s: there is no %q", name, want)
+			}
+		}
+	}
+	if strings.Contains(short.String(), model.Mark) {
+		t.Error("something is marked")
+	}
+}

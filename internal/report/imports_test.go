@@ -1,0 +1,56 @@
+package report
+
+import (
+	"go/parser"
+	"go/token"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// Formats import the model, never each other and never this package; the model
+// imports no format.
+func TestFormatsImportTheModelAlone(t *testing.T) {
+	const base = "tare/internal/report"
+	packages, err := os.ReadDir(".")
+	if err != nil {
+		t.Fatal(err)
+	}
+	formats := 0
+	for _, p := range packages {
+		if !p.IsDir() || p.Name() == "testdata" {
+			continue
+		}
+		allowed := []string{base + "/model"}
+		if p.Name() == "model" {
+			allowed = nil
+		} else {
+			formats++
+		}
+		files, _ := filepath.Glob(filepath.Join(p.Name(), "*.go"))
+		if len(files) == 0 {
+			t.Errorf("%s has no Go files", p.Name())
+		}
+		for _, name := range files {
+			if strings.HasSuffix(name, "_test.go") {
+				continue
+			}
+			file, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.ImportsOnly)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, i := range file.Imports {
+				path, _ := strconv.Unquote(i.Path.Value)
+				if (path == base || strings.HasPrefix(path, base+"/")) && !slices.Contains(allowed, path) {
+					t.Errorf("%s imports %s", name, path)
+				}
+			}
+		}
+	}
+	if formats != len(Formats) {
+		t.Errorf("%d packages of formats, and %d formats in the list", formats, len(Formats))
+	}
+}
