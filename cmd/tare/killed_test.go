@@ -152,7 +152,7 @@ func TestASignalEndsARunInOrder(t *testing.T) {
 			t.Fatal(err)
 		}
 		status, _ := p.end()
-		if said := p.errs.String(); status != 130 || !strings.Contains(said, "go on with `tare run --resume "+folder) {
+		if said := p.errs.String(); status != 130 || !strings.Contains(said, "continue with `tare run --resume "+folder) {
 			t.Errorf("%v at %q: status %d: %s", c.signal, c.when, status, said)
 		}
 		h.clean(t)

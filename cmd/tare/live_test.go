@@ -116,8 +116,8 @@ func TestARunWhoseMetricsNobodyCouldReadIsNotStarted(t *testing.T) {
 	defer taken.Close()
 	folder := filepath.Join(filepath.Dir(h.folder), "never")
 	for address, want := range map[string]string{
-		taken.Addr().String(): "another program does",
-		"9464":                "it needs HOST:PORT, such as 127.0.0.1:9464",
+		taken.Addr().String(): "the port is in use",
+		"9464":                "want HOST:PORT, such as 127.0.0.1:9464",
 	} {
 		for _, args := range [][]string{{"run", "live.yaml"}, {"bench", "--env", "native"}} {
 			args = append(args, "--out", folder, "--listen", address)
@@ -141,7 +141,7 @@ func TestAnOpenAddressIsSaidToBeOpen(t *testing.T) {
 	status, _ := p.end()
 	said, port := p.errs.String(), 0
 	if _, err := fmt.Sscanf(said, "metrics of the run: http://[::]:%d/metrics", &port); status != 0 || err != nil || port == 0 ||
-		!strings.Contains(said, "anybody who reaches the address can read them") {
+		!strings.Contains(said, "reachable from other machines, without authentication") {
 		t.Errorf("status %d, %v: %s", status, err, said)
 	}
 }

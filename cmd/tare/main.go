@@ -10,7 +10,7 @@ import (
 	"tare/internal/cli"
 	"tare/internal/linux/kvm"
 
-	// The environments, each of which registers itself.
+	// The environments register themselves.
 	_ "tare/internal/environment/bubblewrap"
 	_ "tare/internal/environment/cloudhypervisor"
 	_ "tare/internal/environment/docker"
@@ -29,7 +29,7 @@ var version = "development"
 
 func main() {
 	kvm.ProbeMain()
-	// The first signal ends the run in order; the second one is the kernel's.
+	// The first signal stops the run cleanly; the second has its default action.
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	context.AfterFunc(ctx, stop)
 	os.Exit(cli.Main(ctx, cli.NewApp(version)))

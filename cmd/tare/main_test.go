@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"flag"
 	"fmt"
 	"os"
 	"os/exec"
@@ -16,6 +17,8 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"tare/internal/cleanup"
+	"tare/internal/linux/kvm"
+	"tare/internal/testing/needs"
 	"tare/internal/testing/testenv"
 )
 
@@ -23,6 +26,11 @@ import (
 var program string
 
 func TestMain(m *testing.M) {
+	kvm.ProbeMain()
+	flag.Parse()
+	if testing.Short() { // which skips all tests that run the program
+		os.Exit(m.Run())
+	}
 	os.Exit(withProgram(m.Run))
 }
 
@@ -84,7 +92,7 @@ func TestScripts(t *testing.T) {
 
 func needsInstances(t *testing.T) {
 	t.Helper()
-	testenv.NeedsRoot(t)
+	needs.Root(t)
 	testenv.NeedsAgent(t)
 	testenv.Image(t)
 }

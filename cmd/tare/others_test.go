@@ -13,6 +13,7 @@ import (
 	"tare/internal/cleanup"
 	"tare/internal/linux/cgroup"
 	"tare/internal/rundir"
+	"tare/internal/testing/needs"
 	"tare/internal/testing/testenv"
 )
 
@@ -31,7 +32,7 @@ func docker(t *testing.T, args ...string) string {
 // and groups.
 func TestNothingOfOthersIsTouched(t *testing.T) {
 	needsKind(t, "docker")
-	testenv.NeedsPrograms(t, "docker")
+	needs.Program(t, "docker")
 	h := aHome(t)
 	running := h.tare(t, "run", "waiting.yaml", "--json", "--out", filepath.Join(t.TempDir(), "run"))
 	var ours string
@@ -54,7 +55,7 @@ func TestNothingOfOthersIsTouched(t *testing.T) {
 		others[what] = id
 		t.Cleanup(func() { docker(t, "kill", id) })
 	}
-	for _, path := range []string{"/not-tare/group", cleanup.CgroupRoot + "/bystander/group"} {
+	for _, path := range []string{"/not-tare/group", cleanup.CgroupRoot() + "/bystander/group"} {
 		group, err := cgroup.Create(path, cgroup.Limits{})
 		if err != nil {
 			t.Fatal(err)
@@ -81,7 +82,7 @@ func TestNothingOfOthersIsTouched(t *testing.T) {
 	if !strings.Contains(alive, ours) {
 		t.Error("the container of a run that is under way is gone")
 	}
-	for _, path := range []string{"/not-tare/group", cleanup.CgroupRoot + "/bystander/group"} {
+	for _, path := range []string{"/not-tare/group", cleanup.CgroupRoot() + "/bystander/group"} {
 		if group, err := cgroup.At(path); err != nil || !group.Exists() {
 			t.Errorf("the group %s is gone (%v)", path, err)
 		}
@@ -97,7 +98,7 @@ func TestNothingOfOthersIsTouched(t *testing.T) {
 // with the reason, and the run goes on.
 func TestAnInstanceThatIsKilledFailsItsTrialAndTheRunGoesOn(t *testing.T) {
 	needsKind(t, "docker")
-	testenv.NeedsPrograms(t, "docker")
+	needs.Program(t, "docker")
 	h := aHome(t)
 	folder := filepath.Join(t.TempDir(), "run")
 	p := h.tare(t, "run", "two.yaml", "--json", "--out", folder)
@@ -144,7 +145,7 @@ func (h home) kill(t *testing.T, environment string) {
 	}
 	groups, _ := filepath.Glob("/proc/[0-9]*/cgroup")
 	for _, file := range groups {
-		if text, err := os.ReadFile(file); err == nil && strings.Contains(string(text), cleanup.CgroupRoot+"/"+h.ids) {
+		if text, err := os.ReadFile(file); err == nil && strings.Contains(string(text), cleanup.CgroupRoot()+"/"+h.ids) {
 			pid, _ := strconv.Atoi(strings.Split(file, "/")[2])
 			syscall.Kill(pid, syscall.SIGKILL)
 		}

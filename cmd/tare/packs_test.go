@@ -8,13 +8,12 @@ import (
 	"testing"
 
 	"tare/internal/rundir"
+	"tare/internal/testing/needs"
 )
 
 // Every workload here is real: its servers, its driver, what they print.
 func TestTheWorkloadsRunNativelyAndInAContainer(t *testing.T) {
-	if testing.Short() {
-		t.Skip("needs minutes: makes an image with all servers and tools")
-	}
+	needs.Minutes(t, "makes an image with all servers and tools")
 	needsInstances(t)
 	h, err := newHome(filepath.Join(t.TempDir(), "home"))
 	if err != nil {

@@ -9,14 +9,13 @@ import (
 	"testing"
 
 	"tare/internal/parity"
+	"tare/internal/testing/needs"
 )
 
 // A published study's two sides, configured as its appendices print: what differs
 // besides the container has to come out by name.
 func TestAPublishedStudysConfigurationsAreFoundUnfair(t *testing.T) {
-	if testing.Short() {
-		t.Skip("needs minutes: makes images with the study's servers")
-	}
+	needs.Minutes(t, "makes images with the study's servers")
 	needsInstances(t)
 	h, err := newHome(filepath.Join(t.TempDir(), "home"))
 	if err != nil {

@@ -2,8 +2,8 @@ package cleanup
 
 import "sync"
 
-// OncePerHome keeps what was made below a home, so that one start pays for it. What
-// failed is tried again.
+// OncePerHome caches the path that make returns for a home, so that it is made
+// once per process. After an error it is tried again.
 func OncePerHome(make func(home string) (string, error)) func(home string) (string, error) {
 	var mu sync.Mutex
 	known := map[string]string{}

@@ -1,12 +1,11 @@
-// Package cleanup makes sure that nothing that tare started stays behind. Each
-// process of tare that starts things opens an Owner: a folder under the home
-// with a lock that lives exactly as long as the process. Everything that is
-// started carries the owner's id as its label (a container label, a cgroup
-// path, a folder); what carries the id of an owner whose lock nobody holds is
-// a dead run's leftover and is swept at the next start or by `tare clean`.
+// Package cleanup ensures that tare leaves nothing behind. Each process of tare
+// that starts resources opens an Owner: a directory in the home with a lock whose
+// lifetime is that of the process. All resources have the owner's ID as a label
+// (a container label, a cgroup path, a directory). Resources of an owner whose
+// lock is free are leftovers; the next start or `tare clean` removes them.
 //
-// It must not know any environment; an environment's own sweeping is declared
-// in its registration.
+// It must not know any environment; a kind's registration has the function that
+// sweeps its resources.
 package cleanup
 
 import (
@@ -30,136 +29,137 @@ import (
 	"tare/internal/linux/cgroup"
 )
 
-// The labels that every container, network and volume of tare carries. The
-// home stands beside the owner because two homes do not know each other's
-// owners.
+// The labels of every container, network and volume of tare. The home is a label
+// too, since the owners of one home are unknown to another.
 const (
 	Label     = "tare.owner"
 	HomeLabel = "tare.home"
 )
 
-// CgroupRoot is the group below which every cgroup of tare lies, as
-// CgroupRoot/<owner id>/<instance>: "/tare", or tare in the subtree that was
-// delegated to who is not root.
-var CgroupRoot = path.Join(cgroup.Top(), "tare")
+// CgroupRoot returns the parent of all cgroups of tare, which are
+// CgroupRoot/<owner ID>/<instance>: "/tare", or, for an ordinary user, tare in
+// the subtree that was delegated to the user.
+func CgroupRoot() string { return cgroupRoot() }
 
-// The files of an owner's folder start with a dot, which no name of an
-// instance does.
+var cgroupRoot = sync.OnceValue(func() string { return path.Join(cgroup.Top(), "tare") })
+
+// The files in an owner's directory begin with a dot, which names of instances
+// do not.
 const (
-	lockFile      = ".lock"
-	processFolder = ".processes"
-	unbornPrefix  = ".unborn-"
+	lockFile   = ".lock"
+	processDir = ".processes"
+	newPrefix  = ".unborn-" // an owner that is being opened
 )
 
-// separators cannot stand in a home, since not every engine lets them be
-// escaped where a path is one of several words.
+// separators are characters that a home's path must not have, since some engines
+// and mount options cannot escape them.
 const separators = ",:\"\n"
 
-// closing is how long Close and Sweep wait for a process that was killed.
-const closing = 20 * time.Second
+// killTimeout bounds how long Close and Sweep wait for killed processes.
+const killTimeout = 20 * time.Second
 
-// Owner is a living process's claim on what it starts.
+// Owner is the claim of a running process on the resources that it starts.
 type Owner struct {
-	id, home, folder string
-	lock             *os.File
-	mu               sync.Mutex
-	closed           bool
+	id, home, directory string
+	lock                *os.File
+	mu                  sync.Mutex
+	closed              bool
 }
 
-// Open claims a new owner below home.
+// Open opens a new owner in the home.
 func Open(home string) (*Owner, error) {
 	if err := os.MkdirAll(home, 0o755); err != nil {
-		return nil, fmt.Errorf("making tare's home: %w", err)
+		return nil, fmt.Errorf("creating tare's home: %w", err)
 	}
 	home, err := canonical(home)
 	if err != nil {
 		return nil, err
 	}
 	if strings.ContainsAny(home, separators) {
-		return nil, fmt.Errorf("tare's home %q has a comma, a colon, a double quote or a new line in its path, which engines and mounts take for something else: choose another one with --home", home)
+		return nil, fmt.Errorf("the path of tare's home %q has a comma, a colon, a double quote or a newline, which engines and mounts treat as separators: choose another directory with --home", home)
 	}
-	release, err := holdWork(home)
+	release, err := lockWork(home)
 	if err != nil {
 		return nil, err
 	}
 	defer release()
-	// The folder gets its name when its lock is held, so that no owner ever
-	// looks dead while it is being opened.
-	unborn, err := os.MkdirTemp(workOf(home), unbornPrefix)
+	// The directory is renamed to the owner's ID after its lock is taken, so that
+	// an owner never appears dead while it is being opened.
+	tmp, err := os.MkdirTemp(workOf(home), newPrefix)
 	if err != nil {
-		return nil, fmt.Errorf("making an owner's folder: %w", err)
+		return nil, fmt.Errorf("creating an owner's directory: %w", err)
 	}
-	lock, err := os.OpenFile(filepath.Join(unborn, lockFile), os.O_RDWR|os.O_CREATE, 0o644)
+	lock, err := os.OpenFile(filepath.Join(tmp, lockFile), os.O_RDWR|os.O_CREATE, 0o644)
 	if err == nil {
 		err = unix.Flock(int(lock.Fd()), unix.LOCK_EX|unix.LOCK_NB)
 	}
 	id := newID(home)
 	if err == nil {
-		err = os.Chmod(unborn, 0o755)
+		err = os.Chmod(tmp, 0o755)
 	}
 	if err == nil {
-		err = os.Rename(unborn, folderOf(home, id))
+		err = os.Rename(tmp, dirOf(home, id))
 	}
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("opening an owner in %s: %w", workOf(home), err), os.RemoveAll(unborn))
+		return nil, errors.Join(fmt.Errorf("opening an owner in %s: %w", workOf(home), err), os.RemoveAll(tmp))
 	}
-	return &Owner{id: id, home: home, folder: folderOf(home, id), lock: lock}, nil
+	return &Owner{id: id, home: home, directory: dirOf(home, id), lock: lock}, nil
 }
 
-// ID is short, unique and safe in names: lower-case letters and digits.
+// ID returns the owner's ID: short, unique, of lower-case letters and digits.
 func (o *Owner) ID() string { return o.id }
 
-// Home is the folder that the owner was opened in, absolute and without
-// symbolic links: the value of HomeLabel.
+// Home returns the home, absolute and with symbolic links resolved: the value of
+// HomeLabel.
 func (o *Owner) Home() string { return o.home }
 
-// Directory makes and returns a private folder for a name (an instance).
+// Directory creates and returns a private directory for an instance.
 func (o *Owner) Directory(name string) (string, error) {
 	if !nameRule.MatchString(name) {
-		return "", fmt.Errorf("%q is no name for an instance: use letters, digits and dashes", name)
+		return "", fmt.Errorf("invalid name of an instance %q: use letters, digits and dashes", name)
 	}
-	folder := filepath.Join(o.folder, name)
-	if err := os.MkdirAll(folder, 0o755); err != nil {
-		return "", fmt.Errorf("making the folder of instance %s: %w", name, err)
+	dir := filepath.Join(o.directory, name)
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return "", fmt.Errorf("creating the directory of instance %s: %w", name, err)
 	}
-	return folder, nil
+	return dir, nil
 }
 
 var nameRule = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9-]*$`)
 
 // Cgroup is the path of an instance's group below each controller.
-func (o *Owner) Cgroup(name string) string { return CgroupRoot + "/" + o.id + "/" + name }
+func (o *Owner) Cgroup(name string) string { return CgroupRoot() + "/" + o.id + "/" + name }
 
-// Labels are put on every container, network and volume.
+// Labels returns the labels for containers, networks and volumes.
 func (o *Owner) Labels() map[string]string {
 	return map[string]string{Label: o.id, HomeLabel: o.home}
 }
 
-// Adopt records a process that must not outlive the owner, with its start time
-// so that a later process of the same number is not mistaken for it. Release
-// forgets it after its end.
+// Adopt records a process that must not outlive the owner, with its start time,
+// so that a later process with the same PID is not mistaken for it. Call release
+// after its exit.
 func (o *Owner) Adopt(pid int, role string) (release func(), err error) {
-	file, err := record(o.folder, pid, role)
+	file, err := record(o.directory, pid, role)
 	if err != nil {
 		return nil, fmt.Errorf("recording process %d (%s): %w", pid, role, err)
 	}
 	return func() { os.Remove(file) }, nil
 }
 
-// LeftoverError is what still stood when an owner closed, and was removed: a fault of
-// whoever left it there, after which nothing is left.
+// LeftoverError reports resources that existed when an owner was closed, and were
+// removed: a bug of the code that left them.
 type LeftoverError struct {
 	Owner   string
 	Removed []string
 }
 
-func (s *LeftoverError) Error() string {
-	return fmt.Sprintf("at the end of owner %s this still stood and was removed: %s", s.Owner, strings.Join(s.Removed, "; "))
+func (e *LeftoverError) Error() string {
+	return fmt.Sprintf("closing owner %s: resources were left over, and were removed: %s", e.Owner, strings.Join(e.Removed, "; "))
 }
 
-// Close removes the owner's folder and cgroups, and says what still stood. The
-// error is a Stood alone where all of it is gone; else what resisted is in it as
-// well.
+// Close removes the owner's directory and cgroups. If resources were left over,
+// the error is a *LeftoverError, joined with the errors of those that could not
+// be removed.
 func (o *Owner) Close() error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -167,22 +167,22 @@ func (o *Owner) Close() error {
 		return nil
 	}
 	o.closed = true
-	ctx, cancel := context.WithTimeout(context.Background(), closing)
+	ctx, cancel := context.WithTimeout(context.Background(), killTimeout)
 	defer cancel()
-	removed, err := clearOwner(ctx, o.folder, o.id)
+	removed, err := clearOwner(ctx, o.directory, o.id)
 	errUnlock := unlock(o.lock)
 	err = errors.Join(err, errUnlock)
 	if len(removed) == 0 {
 		return err
 	}
-	stood := &LeftoverError{o.id, removed}
+	leftover := &LeftoverError{o.id, removed}
 	if err == nil {
-		return stood
+		return leftover
 	}
-	return errors.Join(stood, err)
+	return errors.Join(leftover, err)
 }
 
-// Alive lists the owners of a home whose process lives.
+// Alive lists the owners of a home whose process is running.
 func Alive(home string) ([]string, error) {
 	home, err := canonical(home)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -191,7 +191,7 @@ func Alive(home string) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	release, err := holdWork(home)
+	release, err := lockWork(home)
 	if err != nil {
 		return nil, err
 	}
@@ -199,32 +199,31 @@ func Alive(home string) ([]string, error) {
 	ids, err := list(home)
 	alive := []string{}
 	for _, id := range ids {
-		if !free(folderOf(home, id)) {
+		if !free(dirOf(home, id)) {
 			alive = append(alive, id)
 		}
 	}
 	return alive, err
 }
 
-// Dead says whether nobody can be behind an owner's id in this home any more:
-// its lock is free, or there is no such owner. What cannot be looked at counts
-// as alive.
+// Dead reports whether no process owns an ID in this home: its lock is free, or
+// there is no such owner. If that cannot be determined, it returns false.
 func Dead(home, id string) bool {
 	home, err := canonical(home)
 	if err != nil {
 		return errors.Is(err, fs.ErrNotExist)
 	}
-	release, err := holdWork(home)
+	release, err := lockWork(home)
 	if err != nil {
 		return false
 	}
 	defer release()
-	_, err = os.Lstat(folderOf(home, id))
-	return errors.Is(err, fs.ErrNotExist) || err == nil && free(folderOf(home, id))
+	_, err = os.Lstat(dirOf(home, id))
+	return errors.Is(err, fs.ErrNotExist) || err == nil && free(dirOf(home, id))
 }
 
-func workOf(home string) string       { return filepath.Join(home, "work") }
-func folderOf(home, id string) string { return filepath.Join(home, "work", id) }
+func workOf(home string) string    { return filepath.Join(home, "work") }
+func dirOf(home, id string) string { return filepath.Join(home, "work", id) }
 
 func canonical(home string) (string, error) {
 	absolute, err := filepath.Abs(home)
@@ -232,13 +231,13 @@ func canonical(home string) (string, error) {
 		absolute, err = filepath.EvalSymlinks(absolute)
 	}
 	if err != nil {
-		return "", fmt.Errorf("looking up tare's home: %w", err)
+		return "", fmt.Errorf("resolving tare's home: %w", err)
 	}
 	return absolute, nil
 }
 
-// newID starts with a hash of the home: a group of an owner without a folder
-// is this home's leftover, not another home's possession, when it carries it.
+// newID returns an ID that begins with a hash of the home. It tells whether a
+// cgroup whose owner has no directory is a leftover of this home or of another.
 func newID(home string) string {
 	random := make([]byte, 4)
 	rand.Read(random)
@@ -250,20 +249,20 @@ func prefixOf(home string) string {
 	return letters.EncodeToString(sum[:])[:6]
 }
 
-// isID says whether a name can be an owner's id in this home.
+// isID reports whether a name can be the ID of an owner of this home.
 func isID(home, name string) bool {
 	return len(name) == 12 && strings.HasPrefix(name, prefixOf(home)) && strings.Trim(name, alphabet) == ""
 }
 
-// BelongsTo says whether an id is one of an owner of this home, on this machine or on
-// another one with a home of the same path.
+// BelongsTo reports whether an ID is that of an owner of this home, on this host
+// or on another one whose home has the same path.
 func BelongsTo(home, id string) bool { return isID(home, id) }
 
 const alphabet = "abcdefghijklmnopqrstuvwxyz234567"
 
 var letters = base32.NewEncoding(alphabet).WithPadding(base32.NoPadding)
 
-// list names the owners that have a folder.
+// list returns the IDs of owners that have a directory.
 func list(home string) ([]string, error) {
 	entries, err := os.ReadDir(workOf(home))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -278,10 +277,10 @@ func list(home string) ([]string, error) {
 	return ids, nil
 }
 
-// holdWork keeps others from opening or claiming owners for a moment.
-func holdWork(home string) (release func(), err error) {
+// lockWork takes the lock under which owners are opened and claimed.
+func lockWork(home string) (release func(), err error) {
 	if err := os.MkdirAll(workOf(home), 0o755); err != nil {
-		return nil, fmt.Errorf("making the folder of the owners: %w", err)
+		return nil, fmt.Errorf("creating the owners' directory: %w", err)
 	}
 	file := filepath.Join(workOf(home), lockFile)
 	f, err := os.OpenFile(file, os.O_RDWR|os.O_CREATE, 0o644)
@@ -297,13 +296,13 @@ func holdWork(home string) (release func(), err error) {
 		f.Close()
 		return nil, fmt.Errorf("locking %s: %w", file, err)
 	}
-	return func() { unlock(f) }, nil
+	return func() { _ = unlock(f) }, nil
 }
 
-// tryLock takes the lock of an owner's folder. It returns EWOULDBLOCK when
-// somebody holds it, and ErrNotExist when the folder is gone or half removed.
-func tryLock(folder string) (*os.File, error) {
-	f, err := os.OpenFile(filepath.Join(folder, lockFile), os.O_RDWR, 0)
+// tryLock takes the lock of an owner's directory. It returns EWOULDBLOCK if it is
+// held, and ErrNotExist if the directory is gone or partly removed.
+func tryLock(dir string) (*os.File, error) {
+	f, err := os.OpenFile(filepath.Join(dir, lockFile), os.O_RDWR, 0)
 	if err != nil {
 		return nil, err
 	}
@@ -311,11 +310,11 @@ func tryLock(folder string) (*os.File, error) {
 		f.Close()
 		return nil, err
 	}
-	// Somebody may have removed the folder after the lock was opened.
-	here, err := f.Stat()
+	// Another process may have removed the directory after the lock was opened.
+	opened, err := f.Stat()
 	if err == nil {
-		var there fs.FileInfo
-		if there, err = os.Stat(f.Name()); err == nil && !os.SameFile(here, there) {
+		var current fs.FileInfo
+		if current, err = os.Stat(f.Name()); err == nil && !os.SameFile(opened, current) {
 			err = fs.ErrNotExist
 		}
 	}
@@ -326,17 +325,17 @@ func tryLock(folder string) (*os.File, error) {
 	return f, nil
 }
 
-// unlock frees the lock even if a child that is just being started still has
-// the file open.
+// unlock releases the lock explicitly, since a child that is being forked may
+// still have the file open.
 func unlock(f *os.File) error {
 	return errors.Join(unix.Flock(int(f.Fd()), unix.LOCK_UN), f.Close())
 }
 
-func free(folder string) bool {
-	lock, err := tryLock(folder)
+func free(dir string) bool {
+	lock, err := tryLock(dir)
 	if err != nil {
 		return errors.Is(err, fs.ErrNotExist)
 	}
-	unlock(lock)
+	_ = unlock(lock)
 	return true
 }

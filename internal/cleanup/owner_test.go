@@ -17,6 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"tare/internal/linux/cgroup"
+	"tare/internal/testing/needs"
 )
 
 // A test that needs an owner in a process of its own starts this binary again.
@@ -38,7 +39,7 @@ func hold(home, what string) error {
 	if err != nil {
 		return err
 	}
-	folder, err := o.Directory("vm")
+	dir, err := o.Directory("vm")
 	if err != nil {
 		return err
 	}
@@ -70,7 +71,7 @@ func hold(home, what string) error {
 	if strings.Contains(what, "mount") {
 		script := `cd "$1" && truncate -s 8M disk && mkfs.ext4 -q disk && mkdir -p a "b c" && mount -o loop disk a &&
 			mkdir a/in && mount -t tmpfs none a/in && mount --bind a "b c" && losetup -f disk`
-		if out, err := exec.Command("sh", "-c", script, "sh", folder).CombinedOutput(); err != nil {
+		if out, err := exec.Command("sh", "-c", script, "sh", dir).CombinedOutput(); err != nil {
 			return fmt.Errorf("%w: %s", err, out)
 		}
 	}
@@ -105,9 +106,7 @@ func lives(pid string) bool {
 }
 
 func TestASweepRemovesAllThatAKilledOwnerHeldAndNothingOfALivingOne(t *testing.T) {
-	if os.Geteuid() != 0 {
-		t.Skip("needs root: it mounts and makes cgroups")
-	}
+	needs.Root(t)
 	what := "process cgroup"
 	if _, err := os.Stat("/dev/loop-control"); err == nil {
 		what += " mount"
@@ -144,7 +143,7 @@ func TestASweepRemovesAllThatAKilledOwnerHeldAndNothingOfALivingOne(t *testing.T
 		t.Errorf("the sweeper was told that these are dead: %v", asked)
 	}
 	t.Logf("removed:\n%s", strings.Join(removed, "\n"))
-	want := map[string]int{"process ": 2, "cgroup ": 1, "container": 1, "folder ": 1}
+	want := map[string]int{"process ": 2, "cgroup ": 1, "container": 1, "directory ": 1}
 	if strings.Contains(what, "mount") {
 		want["mount "], want["loop device "] = 3, 1
 	}
@@ -180,11 +179,11 @@ func TestASweepRemovesAllThatAKilledOwnerHeldAndNothingOfALivingOne(t *testing.T
 		}
 	}
 	for id, want := range map[string]bool{deadID: false, livingID: true} {
-		if g, _ := cgroup.At(CgroupRoot + "/" + id); g.Exists() != want {
+		if g, _ := cgroup.At(CgroupRoot() + "/" + id); g.Exists() != want {
 			t.Errorf("the cgroup of owner %s exists: %v", id, !want)
 		}
 		if _, err := os.Stat(filepath.Join(home, "work", id)); (err == nil) != want {
-			t.Errorf("the folder of owner %s: %v", id, err)
+			t.Errorf("the directory of owner %s: %v", id, err)
 		}
 	}
 	if removed, err := Sweep(context.Background(), home); err != nil || len(removed) > 0 {
@@ -202,7 +201,7 @@ func TestAProcessThatTookOverANumberIsNotKilled(t *testing.T) {
 	}
 	defer func() { other.Process.Kill(); other.Wait() }()
 	pid := fmt.Sprint(other.Process.Pid)
-	dir := filepath.Join(folderOf(home, id), processFolder)
+	dir := filepath.Join(dirOf(home, id), processDir)
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		t.Fatal(err)
 	}
@@ -218,16 +217,14 @@ func TestAProcessThatTookOverANumberIsNotKilled(t *testing.T) {
 }
 
 func TestCgroupsOfAHomeWhoseFoldersWereDeletedAreStillFound(t *testing.T) {
-	if os.Geteuid() != 0 {
-		t.Skip("needs root: it makes cgroups")
-	}
+	needs.Root(t)
 	home, other := t.TempDir(), t.TempDir()
 	kill, id, pids := start(t, home, "cgroup")
 	kill()
 	killOther, otherID, otherPIDs := start(t, other, "cgroup")
 	defer func() { killOther(); Sweep(context.Background(), other) }()
-	for _, folder := range []string{folderOf(home, id), folderOf(other, otherID)} {
-		if err := os.RemoveAll(folder); err != nil {
+	for _, dir := range []string{dirOf(home, id), dirOf(other, otherID)} {
+		if err := os.RemoveAll(dir); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -265,11 +262,11 @@ func TestOwnersThatOpenWhileOthersSweepStayWhole(t *testing.T) {
 					t.Error(err)
 					return
 				}
-				folder, err := o.Directory("a-1")
+				dir, err := o.Directory("a-1")
 				if err != nil {
 					t.Error(err)
 				}
-				if err := os.WriteFile(filepath.Join(folder, "file"), nil, 0o644); err != nil {
+				if err := os.WriteFile(filepath.Join(dir, "file"), nil, 0o644); err != nil {
 					t.Error(err)
 				}
 				if Dead(home, o.ID()) {
@@ -328,35 +325,31 @@ func TestCloseSaysWhatStillStoodAndRemovesIt(t *testing.T) {
 }
 
 func TestABusyMountIsTakenAwayBeforeTheFolder(t *testing.T) {
-	if os.Geteuid() != 0 {
-		t.Skip("needs root: it mounts")
-	}
+	needs.Root(t)
 	home := t.TempDir()
 	o, err := Open(home)
 	if err != nil {
 		t.Fatal(err)
 	}
-	folder, _ := o.Directory("a")
+	dir, _ := o.Directory("a")
 	source := t.TempDir()
 	if err := os.WriteFile(filepath.Join(source, "precious"), nil, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if err := unix.Mount(source, folder, "", unix.MS_BIND, ""); err != nil {
-		t.Skipf("needs mounts: %v", err)
-	}
-	held, err := os.Open(filepath.Join(folder, "precious")) // busy
+	needs.Working(t, "mounts", unix.Mount(source, dir, "", unix.MS_BIND, ""))
+	held, err := os.Open(filepath.Join(dir, "precious")) // busy
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer held.Close()
-	if err := o.Close(); err == nil || !strings.Contains(err.Error(), "mount "+folder) {
+	if err := o.Close(); err == nil || !strings.Contains(err.Error(), "mount "+dir) {
 		t.Errorf("closing with a mount said %v", err)
 	}
 	if _, err := os.Stat(filepath.Join(source, "precious")); err != nil {
-		t.Errorf("what was mounted below the folder was removed with it: %v", err)
+		t.Errorf("what was mounted below the directory was removed with it: %v", err)
 	}
-	if _, err := os.Stat(folder); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("the folder: %v", err)
+	if _, err := os.Stat(dir); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the dir: %v", err)
 	}
 }
 
@@ -367,8 +360,8 @@ func TestNamesOfInstancesStayInsideTheFolder(t *testing.T) {
 	}
 	defer o.Close()
 	for _, name := range []string{"", "..", "a/b", ".lock", "-a"} {
-		if folder, err := o.Directory(name); err == nil {
-			t.Errorf("%q became the folder %s", name, folder)
+		if dir, err := o.Directory(name); err == nil {
+			t.Errorf("%q became the directory %s", name, dir)
 		}
 	}
 }

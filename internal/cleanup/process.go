@@ -13,15 +13,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A recorded process is a file named by its number that holds its start time
-// and its role.
+// A recorded process is a file named by its PID that has its start time and its
+// role.
 
-func record(folder string, pid int, role string) (file string, err error) {
+func record(dir string, pid int, role string) (file string, err error) {
 	start, err := startTime(pid)
 	if err != nil {
 		return "", err
 	}
-	dir := filepath.Join(folder, processFolder)
+	dir = filepath.Join(dir, processDir)
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return "", err
 	}
@@ -29,8 +29,8 @@ func record(folder string, pid int, role string) (file string, err error) {
 	return file, os.WriteFile(file, []byte(start+" "+role+"\n"), 0o644)
 }
 
-// startTime is field 22 of /proc/PID/stat: together with the number it names
-// one process for as long as the machine is up.
+// startTime returns field 22 of /proc/PID/stat. PID and start time identify a
+// process until the next boot.
 func startTime(pid int) (string, error) {
 	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
@@ -45,9 +45,9 @@ func startTime(pid int) (string, error) {
 	return fields[19], nil
 }
 
-// killRecorded kills the recorded processes that still live.
-func killRecorded(ctx context.Context, folder string) (removed []string, err error) {
-	entries, err := os.ReadDir(filepath.Join(folder, processFolder))
+// killRecorded kills the recorded processes that are still running.
+func killRecorded(ctx context.Context, dir string) (removed []string, err error) {
+	entries, err := os.ReadDir(filepath.Join(dir, processDir))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
@@ -57,9 +57,9 @@ func killRecorded(ctx context.Context, folder string) (removed []string, err err
 		if err != nil {
 			continue
 		}
-		data, err := os.ReadFile(filepath.Join(folder, processFolder, e.Name()))
+		data, err := os.ReadFile(filepath.Join(dir, processDir, e.Name()))
 		if err != nil {
-			continue // its owner has just released it
+			continue // its owner released it
 		}
 		start, role, _ := strings.Cut(strings.TrimSpace(string(data)), " ")
 		killed, err := kill(ctx, pid, start)
@@ -72,7 +72,8 @@ func killRecorded(ctx context.Context, folder string) (removed []string, err err
 	return removed, errors.Join(problems...)
 }
 
-// kill kills the process of that number and start time and waits for its end.
+// kill kills the process with that PID and start time and waits for its exit. It
+// uses a pidfd, so that no other process with the same PID is killed.
 func kill(ctx context.Context, pid int, start string) (killed bool, err error) {
 	fd, err := unix.PidfdOpen(pid, 0)
 	if errors.Is(err, unix.ESRCH) || errors.Is(err, unix.EINVAL) {
@@ -82,8 +83,8 @@ func kill(ctx context.Context, pid int, start string) (killed bool, err error) {
 		return false, err
 	}
 	defer unix.Close(fd)
-	// The descriptor is of whoever has the number now; looked at after it was
-	// opened, the start time tells whether that is the recorded process.
+	// The pidfd refers to the process that has the PID now. The start time, read
+	// after the pidfd was opened, tells whether it is the recorded one.
 	if now, err := startTime(pid); err != nil || now != start {
 		return false, nil
 	}
@@ -92,14 +93,14 @@ func kill(ctx context.Context, pid int, start string) (killed bool, err error) {
 		return n > 0
 	}
 	if ended(0) {
-		return false, nil // a zombie that its parent has not looked at yet
+		return false, nil // a zombie
 	}
 	if err := unix.PidfdSendSignal(fd, unix.SIGKILL, nil, 0); err != nil && !errors.Is(err, unix.ESRCH) {
 		return false, err
 	}
 	for !ended(50) {
 		if ctx.Err() != nil {
-			return false, fmt.Errorf("it did not end after SIGKILL: %w", ctx.Err())
+			return false, fmt.Errorf("it is still running after SIGKILL: %w", ctx.Err())
 		}
 	}
 	return true, nil

@@ -16,15 +16,15 @@ import (
 	"tare/internal/linux/cgroup"
 )
 
-// Sweeper removes what dead owners of one technology left, as declared in
-// environment.Registration.
+// Sweeper removes the resources of dead owners that one kind of environment keeps
+// elsewhere. It returns a line for each. See environment.Registration.
 type Sweeper = func(ctx context.Context, home string, dead func(id string) bool) ([]string, error)
 
-// Sweep removes what the dead owners of a home left behind: what the sweepers
-// know of, then recorded processes, cgroups, mounts, loop devices and folders.
-// It returns a line for each thing that it removed. Living owners, other homes
-// and whatever does not carry tare's label are not touched. What resists is in
-// the error, and the rest is removed all the same.
+// Sweep removes the resources of dead owners of a home: those that the sweepers
+// find, then recorded processes, cgroups, mounts, loop devices and directories.
+// It returns a line for each removed resource. Resources of live owners, of other
+// homes, and those without tare's label are not touched. Resources that cannot be
+// removed are in the error; all others are removed nevertheless.
 func Sweep(ctx context.Context, home string, sweepers ...Sweeper) ([]string, error) {
 	home, err := canonical(home)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -39,7 +39,7 @@ func Sweep(ctx context.Context, home string, sweepers ...Sweeper) ([]string, err
 	}
 	defer func() {
 		for _, lock := range claimed {
-			unlock(lock)
+			_ = unlock(lock)
 		}
 	}()
 
@@ -50,37 +50,37 @@ func Sweep(ctx context.Context, home string, sweepers ...Sweeper) ([]string, err
 		lines, err := sweep(ctx, home, dead)
 		removed, problems = append(removed, lines...), append(problems, err)
 	}
-	lonely, err := groupsWithoutFolder(home)
+	orphaned, err := orphanedCgroups(home)
 	problems = append(problems, err)
-	for _, id := range lonely {
+	for _, id := range orphaned {
 		lines, err := clearCgroup(ctx, id)
 		removed, problems = append(removed, lines...), append(problems, err)
 	}
 	for id := range claimed {
-		bound, cancel := context.WithTimeout(ctx, closing)
-		lines, err := clearOwner(bound, folderOf(home, id), id)
+		ctx, cancel := context.WithTimeout(ctx, killTimeout)
+		lines, err := clearOwner(ctx, dirOf(home, id), id)
 		cancel()
 		removed, problems = append(removed, lines...), append(problems, err)
 		if err == nil {
-			removed = append(removed, "folder "+folderOf(home, id))
+			removed = append(removed, "directory "+dirOf(home, id))
 		}
 	}
 	slices.Sort(removed)
 	return removed, errors.Join(problems...)
 }
 
-// claim takes the locks of all dead owners, so that no other sweep touches
-// them. It may have them only while nobody is opening an owner.
+// claim takes the locks of all dead owners, so that no other sweep handles them.
+// It holds the work lock, under which owners are opened.
 func claim(home string) (map[string]*os.File, error) {
-	release, err := holdWork(home)
+	release, err := lockWork(home)
 	if err != nil {
 		return nil, err
 	}
 	defer release()
-	// Nobody is opening an owner now: what is unborn died before its birth.
-	unborn, _ := filepath.Glob(filepath.Join(workOf(home), unbornPrefix+"*"))
-	for _, folder := range unborn {
-		os.RemoveAll(folder)
+	// No owner is being opened now, so these are of processes that died in Open.
+	stale, _ := filepath.Glob(filepath.Join(workOf(home), newPrefix+"*"))
+	for _, dir := range stale {
+		os.RemoveAll(dir)
 	}
 	ids, err := list(home)
 	if err != nil {
@@ -88,61 +88,61 @@ func claim(home string) (map[string]*os.File, error) {
 	}
 	claimed := map[string]*os.File{}
 	for _, id := range ids {
-		if lock, err := tryLock(folderOf(home, id)); err == nil {
+		if lock, err := tryLock(dirOf(home, id)); err == nil {
 			claimed[id] = lock
 		} else if errors.Is(err, fs.ErrNotExist) {
-			os.Remove(folderOf(home, id)) // all but the empty folder was removed
+			os.Remove(dirOf(home, id)) // only the empty directory was left
 		} else if !errors.Is(err, unix.EWOULDBLOCK) {
-			return claimed, fmt.Errorf("looking whether owner %s lives: %w", id, err)
+			return claimed, fmt.Errorf("checking whether owner %s is alive: %w", id, err)
 		}
 	}
 	return claimed, nil
 }
 
-// clearOwner removes all that an owner had on this machine, its folder last and
-// only when nothing below it is mounted any more.
-func clearOwner(ctx context.Context, folder, id string) (removed []string, err error) {
+// clearOwner removes all resources of an owner on this host. It removes the
+// directory last, and only if nothing is mounted below it.
+func clearOwner(ctx context.Context, dir, id string) (removed []string, err error) {
 	var problems []error
 	for _, step := range []func() ([]string, error){
-		func() ([]string, error) { return killRecorded(ctx, folder) },
+		func() ([]string, error) { return killRecorded(ctx, dir) },
 		func() ([]string, error) { return clearCgroup(ctx, id) },
-		func() ([]string, error) { return unmountBelow(folder) },
-		func() ([]string, error) { return detachBelow(folder) },
+		func() ([]string, error) { return unmountBelow(dir) },
+		func() ([]string, error) { return detachBelow(dir) },
 	} {
 		lines, err := step()
 		removed, problems = append(removed, lines...), append(problems, err)
 	}
 	if err := errors.Join(problems...); err != nil {
-		return removed, fmt.Errorf("clearing owner %s, whose folder %s stays: %w", id, folder, err)
+		return removed, fmt.Errorf("removing the resources of owner %s, whose directory %s is kept: %w", id, dir, err)
 	}
-	if err := removeFolder(folder); err != nil {
-		return removed, fmt.Errorf("clearing owner %s: %w", id, err)
+	if err := removeDir(dir); err != nil {
+		return removed, fmt.Errorf("removing the directory of owner %s: %w", id, err)
 	}
 	return removed, nil
 }
 
-// removeFolder removes the lock last: a removal that is cut short is a dead
-// owner still.
-func removeFolder(folder string) error {
-	entries, err := os.ReadDir(folder)
+// removeDir removes the lock last, so that after an interrupted removal the owner
+// is still found as dead.
+func removeDir(dir string) error {
+	entries, err := os.ReadDir(dir)
 	if err != nil {
 		return err
 	}
 	for _, e := range entries {
 		if e.Name() != lockFile {
-			if err := os.RemoveAll(filepath.Join(folder, e.Name())); err != nil {
+			if err := os.RemoveAll(filepath.Join(dir, e.Name())); err != nil {
 				return err
 			}
 		}
 	}
-	return os.RemoveAll(folder)
+	return os.RemoveAll(dir)
 }
 
 func clearCgroup(ctx context.Context, id string) (removed []string, err error) {
 	if cgroup.Mode() == "" {
 		return nil, nil
 	}
-	group, err := cgroup.At(CgroupRoot + "/" + id)
+	group, err := cgroup.At(CgroupRoot() + "/" + id)
 	if err != nil || !group.Exists() {
 		return nil, err
 	}
@@ -166,19 +166,19 @@ func clearCgroup(ctx context.Context, id string) (removed []string, err error) {
 	if err := group.Remove(); err != nil {
 		return removed, err
 	}
-	// The common root goes with its last group; while it has others it resists.
-	if root, err := cgroup.At(CgroupRoot); err == nil {
+	// The common root is removed with its last child; with others it is not empty.
+	if root, err := cgroup.At(CgroupRoot()); err == nil {
 		root.RemoveEmpty()
 	}
 	return removed, nil
 }
 
-// groupsWithoutFolder finds groups of this home whose owner's folder somebody
-// deleted by hand.
-func groupsWithoutFolder(home string) ([]string, error) {
-	root, err := cgroup.At(CgroupRoot)
+// orphanedCgroups finds cgroups of this home whose owner's directory was deleted
+// by hand.
+func orphanedCgroups(home string) ([]string, error) {
+	root, err := cgroup.At(CgroupRoot())
 	if err != nil {
-		return nil, nil // no cgroups at all on this machine
+		return nil, nil // this host has no cgroups
 	}
 	children, err := root.Children()
 	if err != nil {
@@ -188,17 +188,17 @@ func groupsWithoutFolder(home string) ([]string, error) {
 		if !isID(home, name) {
 			return true
 		}
-		_, err := os.Lstat(folderOf(home, name))
+		_, err := os.Lstat(dirOf(home, name))
 		return !errors.Is(err, fs.ErrNotExist)
 	}), nil
 }
 
-func unmountBelow(folder string) (removed []string, err error) {
-	mounts, err := mountinfo.GetMounts(func(m *mountinfo.Info) (skip, stop bool) { return !below(m.Mountpoint, folder), false })
+func unmountBelow(dir string) (removed []string, err error) {
+	mounts, err := mountinfo.GetMounts(func(m *mountinfo.Info) (skip, stop bool) { return !below(m.Mountpoint, dir), false })
 	if err != nil {
-		return nil, fmt.Errorf("listing the mounts below %s: %w", folder, err)
+		return nil, fmt.Errorf("listing the mounts below %s: %w", dir, err)
 	}
-	// A mount stands in the table after the one that it is mounted on.
+	// mountinfo lists a mount after the one that it is mounted on.
 	slices.Reverse(mounts)
 	var problems []error
 	for _, m := range mounts {
@@ -215,14 +215,14 @@ func unmountBelow(folder string) (removed []string, err error) {
 	return removed, errors.Join(problems...)
 }
 
-func below(path, folder string) bool { return path == folder || strings.HasPrefix(path, folder+"/") }
+func below(path, dir string) bool { return path == dir || strings.HasPrefix(path, dir+"/") }
 
-func detachBelow(folder string) (removed []string, err error) {
+func detachBelow(dir string) (removed []string, err error) {
 	files, _ := filepath.Glob("/sys/block/loop*/loop/backing_file")
 	var problems []error
 	for _, file := range files {
 		backing, err := os.ReadFile(file)
-		if err != nil || !below(strings.TrimSpace(string(backing)), folder) {
+		if err != nil || !below(strings.TrimSpace(string(backing)), dir) {
 			continue
 		}
 		device := "/dev/" + strings.Split(file, "/")[3]
@@ -241,7 +241,7 @@ func detach(device string) error {
 		return err
 	}
 	defer f.Close()
-	// ENXIO: it detached itself when its mount went.
+	// ENXIO: it was detached with its last mount (autoclear).
 	if err := unix.IoctlSetInt(int(f.Fd()), unix.LOOP_CLR_FD, 0); err != nil && !errors.Is(err, unix.ENXIO) {
 		return err
 	}

@@ -15,10 +15,12 @@ import (
 	"tare/internal/environment"
 	"tare/internal/parity"
 	"tare/internal/quantity"
+	"tare/internal/testing/needs"
 	"tare/internal/testing/testenv"
 
 	_ "tare/internal/environment/bubblewrap"
 	_ "tare/internal/environment/docker"
+	_ "tare/internal/environment/gvisor"
 	_ "tare/internal/environment/native"
 	_ "tare/internal/environment/oci"
 	_ "tare/internal/environment/qemu"
@@ -34,7 +36,7 @@ perl -e 'open(F, ">", "/data/ready"); sleep 600'; exit`
 // Two fingerprints of one environment are equal, or a difference between two
 // environments would mean nothing.
 func TestTwoStartsOfAnEnvironmentDifferInNoFact(t *testing.T) {
-	testenv.NeedsRoot(t)
+	needs.Root(t)
 	testenv.NeedsAgent(t)
 	for _, p := range []struct{ name, kind, options string }{
 		{"native", "native", `{}`},

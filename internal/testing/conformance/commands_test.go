@@ -162,10 +162,10 @@ func oddNamesArriveAsTheyAre(t *testing.T, s *scene) {
 			t.Errorf("%q: %v", name, err)
 			continue
 		}
-		var said bytes.Buffer
-		exit, err := s.shared.Agent().Run(t.Context(), agent.Command{Argv: []string{"cat", "--", name}, Dir: "/data/odd", Stdout: &said})
-		if err != nil || !exit.OK() || said.String() != name {
-			t.Errorf("%q came back as %q (%+v, %v)", name, said.String(), exit, err)
+		var output bytes.Buffer
+		exit, err := s.shared.Agent().Run(t.Context(), agent.Command{Argv: []string{"cat", "--", name}, Dir: "/data/odd", Stdout: &output})
+		if err != nil || !exit.OK() || output.String() != name {
+			t.Errorf("%q came back as %q (%+v, %v)", name, output.String(), exit, err)
 		}
 	}
 }

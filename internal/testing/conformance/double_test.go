@@ -12,13 +12,13 @@ import (
 // doubled runs a kind with the double of its program, which is built beside the
 // home: no machine without KVM runs the program itself.
 func doubled(source, program, options string) func(home string) (string, error) {
-	const patience = 2 * time.Minute // for guests that are emulated, on a busy machine
+	const timeout = 2 * time.Minute // for guests that are emulated, on a busy machine
 	return func(home string) (string, error) {
 		path, err := microvmtest.BuildFake(filepath.Join(filepath.Dir(home), "bin"), source, program)
 		if err != nil {
 			return "", err
 		}
 		quoted, err := json.Marshal(path)
-		return fmt.Sprintf(`{"program": %s, "data": "64MiB", "start_timeout": %d, %s}`, quoted, patience, options), err
+		return fmt.Sprintf(`{"program": %s, "data": "64MiB", "start_timeout": %d, %s}`, quoted, timeout, options), err
 	}
 }

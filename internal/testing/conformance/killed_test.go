@@ -15,10 +15,12 @@ import (
 	"tare/internal/environment"
 	"tare/internal/environment/remote"
 	"tare/internal/image"
+	"tare/internal/linux/kvm"
 	"tare/internal/testing/testenv"
 )
 
 func TestMain(m *testing.M) {
+	kvm.ProbeMain()
 	remote.ServeIfAsked()
 	testenv.Main(m, map[string]testenv.Role{"hold": hold})
 }
@@ -52,11 +54,11 @@ func hold(name, home string) (string, error) {
 	if _, err := i.Agent().Start(ctx, agent.Command{Argv: []string{"sh", "-c", stubborn}}); err != nil {
 		return "", err
 	}
-	said := []string{o.ID()}
+	output := []string{o.ID()}
 	for _, pid := range testenv.InstancePIDs(i) {
-		said = append(said, strconv.Itoa(pid))
+		output = append(output, strconv.Itoa(pid))
 	}
-	return strings.Join(said, " "), nil
+	return strings.Join(output, " "), nil
 }
 
 func whatAKilledTareLeavesIsSwept(t *testing.T, s *scene) {
@@ -77,7 +79,7 @@ func whatAKilledTareLeavesIsSwept(t *testing.T, s *scene) {
 	}
 	// The kernel clears the namespaces of dead processes at its leisure.
 	var left []string
-	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
+	for deadline := time.Now().Add(timeout); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
 		if left = testenv.Left(t.Context(), s.home, words[0]); len(left) == 0 {
 			return
 		}

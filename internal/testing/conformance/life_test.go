@@ -90,7 +90,7 @@ func instanceNames(t *testing.T, s *scene) {
 		if err == nil {
 			i.Stop(context.Background())
 			t.Errorf("an instance could be called %q", name)
-		} else if !strings.Contains(err.Error(), "is no name for an instance") {
+		} else if !strings.Contains(err.Error(), "invalid name of an instance") {
 			t.Errorf("%q: %v", name, err)
 		}
 	}

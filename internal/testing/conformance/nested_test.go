@@ -9,7 +9,7 @@ import (
 
 	"tare/internal/cleanup"
 	"tare/internal/environment"
-	inside "tare/internal/environment/nested"
+	"tare/internal/environment/nested"
 	"tare/internal/image"
 )
 
@@ -58,7 +58,7 @@ func registerNested(name, kind, options, outerKind, outerOptions string) {
 			if err != nil {
 				return nil, err
 			}
-			n := inside.Nesting{
+			n := nested.Nesting{
 				Outer: "vm", Name: "nested", Kind: kind,
 				Console: func(string) (io.WriteCloser, error) { return os.OpenFile(os.DevNull, os.O_WRONLY, 0) },
 			}
@@ -71,22 +71,22 @@ func registerNested(name, kind, options, outerKind, outerOptions string) {
 			if n.Needs, err = inner.Needs(choice); err != nil {
 				return nil, err
 			}
-			n.Shares = inside.Shares(n.Options)
-			e := &nested{home: o.(*within).Home, nesting: n}
-			e.Networked = inside.New(n).(environment.Networked)
+			n.Shares = nested.Shares(n.Options)
+			e := &nestedKind{home: o.(*within).Home, nesting: n}
+			e.Networked = nested.New(n).(environment.Networked)
 			return e, nil
 		},
 	})
 }
 
-// nested prepares its machine for an owner of its own.
-type nested struct {
+// nestedKind prepares its machine for an owner of its own.
+type nestedKind struct {
 	environment.Networked
 	home    string
-	nesting inside.Nesting
+	nesting nested.Nesting
 }
 
-func (e *nested) Prepare(ctx context.Context, img *image.Image, progress func(string)) (err error) {
+func (e *nestedKind) Prepare(ctx context.Context, img *image.Image, progress func(string)) (err error) {
 	n := e.nesting
 	if n.Owner, err = cleanup.Open(e.home); err != nil {
 		return err
@@ -96,6 +96,6 @@ func (e *nested) Prepare(ctx context.Context, img *image.Image, progress func(st
 			err = closed
 		}
 	}()
-	e.Networked = inside.New(n).(environment.Networked)
+	e.Networked = nested.New(n).(environment.Networked)
 	return e.Networked.Prepare(ctx, img, progress)
 }

@@ -106,19 +106,19 @@ func twoReachEachOther(t *testing.T, s *scene) {
 		client := p.one[1-n]
 		at := net.JoinHostPort(server.Address(), port)
 		// An engine's proxy answers at once, whether there is a server behind it or not.
-		if _, err := server.Agent().Await(t.Context(), agent.Probe{TCP: net.JoinHostPort(environment.Listen(server), port), Timeout: patience}); err != nil {
+		if _, err := server.Agent().Await(t.Context(), agent.Probe{TCP: net.JoinHostPort(environment.Listen(server), port), Timeout: timeout}); err != nil {
 			t.Error(err)
 		}
-		if _, err := client.Agent().Await(t.Context(), agent.Probe{TCP: at, Timeout: patience}); err != nil {
+		if _, err := client.Agent().Await(t.Context(), agent.Probe{TCP: at, Timeout: timeout}); err != nil {
 			t.Errorf("one does not reach the other: %v", err)
 			continue
 		}
-		for who, said := range map[string]func() string{
+		for who, output := range map[string]func() string{
 			"the other": func() string { return asks(t, client, at) },
 			"itself":    func() string { return asks(t, server, net.JoinHostPort(environment.Listen(server), port)) },
 			"the host":  func() string { return hostAsks(t, at) },
 		} {
-			if got := said(); got != "answer to hello" {
+			if got := output(); got != "answer to hello" {
 				t.Errorf("%s asks the one at %s, which says %q", who, at, got)
 			}
 		}
@@ -128,8 +128,8 @@ func twoReachEachOther(t *testing.T, s *scene) {
 	s.trafficIsCounted(t, p)
 }
 
-// patience of a probe: software emulation is slow.
-const patience = 30 * time.Second
+// timeout of a probe: software emulation is slow.
+const timeout = 30 * time.Second
 
 // asks has an instance send a line, and returns what comes back.
 func asks(t *testing.T, i environment.Instance, at string) string {
@@ -145,7 +145,7 @@ func asks(t *testing.T, i environment.Instance, at string) string {
 
 func hostAsks(t *testing.T, at string) string {
 	t.Helper()
-	c, err := net.DialTimeout("tcp4", at, patience)
+	c, err := net.DialTimeout("tcp4", at, timeout)
 	if err != nil {
 		t.Error(err)
 		return ""
@@ -173,7 +173,7 @@ func (s *scene) oneByItselfIsReached(t *testing.T) {
 		t.Fatal(err)
 	}
 	at := net.JoinHostPort(address, other)
-	if _, err := s.shared.Agent().Await(t.Context(), agent.Probe{TCP: net.JoinHostPort(environment.Listen(s.shared), other), Timeout: patience}); err != nil {
+	if _, err := s.shared.Agent().Await(t.Context(), agent.Probe{TCP: net.JoinHostPort(environment.Listen(s.shared), other), Timeout: timeout}); err != nil {
 		t.Error(err)
 	} else if got := hostAsks(t, at); got != "answer to hello" {
 		t.Errorf("the host asks the one at %s, which says %q", at, got)
@@ -218,7 +218,7 @@ func aServerIsReachedOnItsLoopback(t *testing.T, s *scene) {
 		t.Fatal(err)
 	}
 	at := net.JoinHostPort(local, own)
-	if _, err := s.shared.Agent().Await(t.Context(), agent.Probe{TCP: at, Timeout: patience}); err != nil {
+	if _, err := s.shared.Agent().Await(t.Context(), agent.Probe{TCP: at, Timeout: timeout}); err != nil {
 		t.Error(err)
 	} else if got := asks(t, s.shared, at); got != "answer to hello" {
 		t.Errorf("the one at %s says %q", at, got)
@@ -245,10 +245,10 @@ my $n = 0; do { my $c = $s->accept; my $all = join "", <$c>; $n = length $all } 
 		t.Fatal(err)
 	}
 	// From inside first: an engine's proxy answers before the program behind it does.
-	if _, err := receiver.Agent().Await(t.Context(), agent.Probe{TCP: net.JoinHostPort(environment.Listen(receiver), sink), Timeout: patience}); err != nil {
+	if _, err := receiver.Agent().Await(t.Context(), agent.Probe{TCP: net.JoinHostPort(environment.Listen(receiver), sink), Timeout: timeout}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := sender.Agent().Await(t.Context(), agent.Probe{TCP: net.JoinHostPort(receiver.Address(), sink), Timeout: patience}); err != nil {
+	if _, err := sender.Agent().Await(t.Context(), agent.Probe{TCP: net.JoinHostPort(receiver.Address(), sink), Timeout: timeout}); err != nil {
 		t.Fatal(err)
 	}
 	samplers := []*sample.Sampler{sample.Start(sender.Footprint(), sample.Options{}), sample.Start(receiver.Footprint(), sample.Options{})}

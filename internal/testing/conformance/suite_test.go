@@ -1,8 +1,8 @@
-// Package conformance is the one suite that every kind of environment passes:
-// what an Instance promises, asked of real instances of every provider. A new
-// provider adds one line to the table below.
+// Package conformance is the test suite that every kind of environment passes: the
+// contract of Environment and Instance, checked with real instances. A new kind adds one
+// line to the table below.
 //
-// It must not know how any of them works: it sees environments and instances.
+// It must not know how a kind works: it uses the interfaces only.
 package conformance
 
 import (
@@ -21,12 +21,14 @@ import (
 	"tare/internal/cleanup"
 	"tare/internal/environment"
 	"tare/internal/image"
+	"tare/internal/testing/needs"
 	"tare/internal/testing/testenv"
 
 	_ "tare/internal/environment/bubblewrap"
 	_ "tare/internal/environment/cloudhypervisor"
 	_ "tare/internal/environment/docker"
 	_ "tare/internal/environment/firecracker"
+	_ "tare/internal/environment/gvisor"
 	_ "tare/internal/environment/machine"
 	_ "tare/internal/environment/native"
 	_ "tare/internal/environment/oci"
@@ -189,7 +191,7 @@ func TestTheSuiteHasEveryKind(t *testing.T) {
 // prepare skips where the provider does not work.
 func (p provider) prepare(t *testing.T) *scene {
 	t.Helper()
-	testenv.NeedsRoot(t)
+	needs.Root(t)
 	testenv.NeedsAgent(t)
 	home := filepath.Join(t.TempDir(), oddHome)
 	options, err := p.decode(home)
@@ -197,7 +199,7 @@ func (p provider) prepare(t *testing.T) *scene {
 		t.Fatal(err)
 	}
 	testenv.NeedsKind(t, p.kind, options)
-	testenv.NeedsPrograms(t, "mmdebstrap")
+	needs.Program(t, "mmdebstrap")
 	s := &scene{provider: p, home: home}
 	if s.env, s.image, err = p.environment(t.Context(), home); err != nil {
 		t.Fatal(err)

@@ -9,26 +9,26 @@ import (
 	"time"
 
 	"tare/internal/agent"
-	"tare/internal/testing/testenv"
+	"tare/internal/testing/needs"
 )
 
 // A guest is a machine of cgroup v2 alone, whatever the host is: so the tests
 // of the packages that read and write cgroups run there as well.
 func TestWhatReadsAndWritesCgroupsWorksOnAMachineOfV2Alone(t *testing.T) {
-	testenv.NeedsPrograms(t, "go")
+	needs.Program(t, "go")
 	s := provider{name: "a guest", kind: "qemu", options: `{"machine": "q35", "accel": "auto", "memory": "1GiB", "cpus": 2, "data": "256MiB"}`}.prepare(t)
 	for _, packet := range []struct {
-		name string
-		real []string // tests that must not have been skipped there
+		folder string   // below internal
+		real   []string // tests that must not have been skipped there
 	}{
-		{"cgroup", []string{"TestEveryControllerWorksOnV2", "TestV2ThrottlesADisk", "TestLimitsTakeHoldOnThisMachine", "TestKillEndsAllThatRunsBelowAGroup",
+		{"linux/cgroup", []string{"TestEveryControllerWorksOnV2", "TestV2ThrottlesADisk", "TestLimitsTakeHoldOnThisMachine", "TestKillEndsAllThatRunsBelowAGroup",
 			"TestGroupsCanBeMadeWhereAContainersProcessesStandInTheWay", "TestAnOrdinaryUserMakesGroupsInTheSubtreeThatWasDelegated"}},
-		{"sample", []string{"TestProcessorTimeInACgroupIsCounted", "TestMemoryThatIsHeldIsCounted", "TestBytesWrittenToDiskAreCounted", "TestWhatAQuotaHoldsBackAndWhatWaitsIsCounted"}},
+		{"sample", []string{"TestCPUTimeInACgroupIsCounted", "TestMemoryIsCounted", "TestBytesWrittenToDiskAreCounted", "TestThrottlingAndStallsAreCounted"}},
 	} {
-		t.Run(packet.name, func(t *testing.T) {
-			said := s.testInside(t, packet.name)
+		t.Run(filepath.Base(packet.folder), func(t *testing.T) {
+			output := s.testInside(t, packet.folder)
 			for _, name := range packet.real {
-				if !strings.Contains(said, "--- PASS: "+name+" ") {
+				if !strings.Contains(output, "--- PASS: "+name+" ") {
 					t.Errorf("%s did not pass there", name)
 				}
 			}
@@ -37,13 +37,14 @@ func TestWhatReadsAndWritesCgroupsWorksOnAMachineOfV2Alone(t *testing.T) {
 }
 
 // testInside builds a package's tests and runs them in the shared instance.
-func (s *scene) testInside(t *testing.T, name string) string {
+func (s *scene) testInside(t *testing.T, folder string) string {
 	t.Helper()
+	name := filepath.Base(folder)
 	program := filepath.Join(t.TempDir(), name+".test")
-	build := exec.CommandContext(t.Context(), "go", "test", "-c", "-ldflags=-s -w", "-o", program, "tare/internal/"+name)
+	build := exec.CommandContext(t.Context(), "go", "test", "-c", "-ldflags=-s -w", "-o", program, "tare/internal/"+folder)
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if said, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("building the tests of %s: %v\n%s", name, err, said)
+	if output, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("building the tests of %s: %v\n%s", name, err, output)
 	}
 	data, err := os.ReadFile(program)
 	if err != nil {
@@ -54,7 +55,7 @@ func (s *scene) testInside(t *testing.T, name string) string {
 		t.Fatal(err)
 	}
 	// Recorded hierarchies go along: a test runs in its package's folder.
-	recorded := filepath.Join("..", "..", name, "testdata")
+	recorded := filepath.Join("..", "..", folder, "testdata")
 	_ = filepath.WalkDir(recorded, func(path string, entry os.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {
 			return err
@@ -69,14 +70,14 @@ func (s *scene) testInside(t *testing.T, name string) string {
 		}
 		return inside.WriteFile(t.Context(), filepath.Join("/data/"+name+"/testdata", below), 0o644, text)
 	})
-	var said strings.Builder
+	var output strings.Builder
 	exit, err := inside.Run(t.Context(), agent.Command{
 		Argv:   []string{"/bin/sh", "-c", "mkdir -p /data/" + name + " /data/tmp && cd /data/" + name + " && TMPDIR=/data/tmp exec /data/" + name + ".test -test.v -test.count=1"},
-		Stdout: &said, Stderr: &said, Timeout: 4 * time.Minute,
+		Stdout: &output, Stderr: &output, Timeout: 4 * time.Minute,
 	})
 	if err != nil || !exit.OK() {
 		t.Errorf("the tests of %s in a guest: %+v, %v", name, exit, err)
 	}
-	t.Log(said.String())
-	return said.String()
+	t.Log(output.String())
+	return output.String()
 }

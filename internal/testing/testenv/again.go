@@ -12,36 +12,35 @@ import (
 	"testing"
 )
 
-// Role is what a test's program does when a test starts it again: it makes
-// something in a home, says in one line what that is, and is killed.
-type Role func(name, home string) (said string, err error)
+// Role is what a test binary does when a test starts it again: it makes something in a
+// home, prints one line about it, and is killed.
+type Role func(name, home string) (line string, err error)
 
-// The variables that tell a program which role it plays, and of what and where.
+// Environment variables with the role of a program and its arguments.
 const (
 	roleVariable = "TARE_TEST_ROLE"
 	nameVariable = "TARE_TEST_NAME"
 	homeVariable = "TARE_TEST_HOME"
 )
 
-// Main is the TestMain of a package whose tests start their own program again.
+// Main is the TestMain of a package whose tests start the test binary again.
 func Main(m *testing.M, roles map[string]Role) {
 	play := roles[os.Getenv(roleVariable)]
 	if play == nil {
 		os.Exit(m.Run())
 	}
-	said, err := play(os.Getenv(nameVariable), os.Getenv(homeVariable))
+	output, err := play(os.Getenv(nameVariable), os.Getenv(homeVariable))
 	if err != nil {
 		fmt.Println("error:", strings.ReplaceAll(err.Error(), "\n", "; "))
 		os.Exit(1)
 	}
-	fmt.Println(said)
+	fmt.Println(output)
 	io.Copy(io.Discard, os.Stdin) // until it is killed, or the test itself is gone
 	os.Exit(1)
 }
 
-// Again starts the test's program again in a role and returns the words that it
-// says when it is ready. kill ends it without a warning; the test's end does so
-// too.
+// Again starts the test binary again in a role and returns the fields of the line that it
+// prints when it is ready. kill kills it, as the end of the test does.
 func Again(t testing.TB, role, name, home string) (words []string, kill func()) {
 	t.Helper()
 	cmd := exec.Command(os.Args[0])
@@ -66,7 +65,7 @@ func Again(t testing.TB, role, name, home string) (words []string, kill func()) 
 	t.Cleanup(kill)
 	line, err := bufio.NewReader(out).ReadString('\n')
 	if words = strings.Fields(line); err != nil || len(words) == 0 || words[0] == "error:" {
-		t.Fatalf("the program in the role %s said %q (%v)", role, line, err)
+		t.Fatalf("the program in the role %s printed %q (%v)", role, line, err)
 	}
 	return words, kill
 }

@@ -18,10 +18,10 @@ import (
 	"tare/internal/linux/cgroup"
 )
 
-// Left lists what is still there of the owners of a home whose ids begin with
-// ids: containers and the like of every kind, processes, groups, network interfaces,
-// mounts, loop devices and folders of instances. It looks for itself and asks the code that
-// is tested only for what an engine holds; that is removed by being found.
+// Left lists what is left of the owners of a home whose ids begin with ids: objects of
+// every kind of environment, processes, cgroups, network interfaces, mounts, loop devices
+// and directories. Only for what an engine holds it uses the code under test, which
+// removes what it finds.
 func Left(ctx context.Context, home, ids string) (list []string) {
 	theirs := func(id string) bool { return strings.HasPrefix(id, ids) }
 	for _, sweep := range environment.Sweepers() {
@@ -36,10 +36,10 @@ func Left(ctx context.Context, home, ids string) (list []string) {
 			list = append(list, fmt.Sprintf("process %d: %s", pid, line))
 		}
 	}
-	if root, err := cgroup.At(cleanup.CgroupRoot); err == nil {
+	if root, err := cgroup.At(cleanup.CgroupRoot()); err == nil {
 		owners, _ := root.Children()
 		for _, id := range owners {
-			group, err := cgroup.At(cleanup.CgroupRoot + "/" + id)
+			group, err := cgroup.At(cleanup.CgroupRoot() + "/" + id)
 			if err != nil || !theirs(id) {
 				continue
 			}
@@ -72,8 +72,7 @@ func Left(ctx context.Context, home, ids string) (list []string) {
 	return list
 }
 
-// commandLines are all processes with their words; one that has ended and that
-// nobody has waited for has none.
+// commandLines are the command lines of all processes by PID; a zombie has none.
 func commandLines() map[int]string {
 	lines := map[int]string{}
 	files, _ := filepath.Glob("/proc/[0-9]*/cmdline")
@@ -87,7 +86,7 @@ func commandLines() map[int]string {
 	return lines
 }
 
-// Processes is a hold on processes, through which their ends can be seen.
+// Processes refers to processes by pidfds, so that their exits can be observed.
 type Processes map[int]*held
 
 type held struct {
@@ -95,7 +94,7 @@ type held struct {
 	line string
 }
 
-// Hold takes hold of processes that run now.
+// Hold opens pidfds of running processes.
 func Hold(t testing.TB, pids ...int) Processes {
 	t.Helper()
 	lines, processes := commandLines(), Processes{}
@@ -108,8 +107,7 @@ func Hold(t testing.TB, pids ...int) Processes {
 	return processes
 }
 
-// HoldInstance takes hold of all processes of an instance that can be found
-// from outside.
+// HoldInstance opens pidfds of all processes of an instance that are visible outside.
 func HoldInstance(t testing.TB, i environment.Instance) Processes {
 	t.Helper()
 	pids := InstancePIDs(i)
@@ -119,7 +117,7 @@ func HoldInstance(t testing.TB, i environment.Instance) Processes {
 	return Hold(t, pids...)
 }
 
-// InstancePIDs are the processes of an instance that can be found from outside.
+// InstancePIDs are the processes of an instance that are visible outside.
 func InstancePIDs(i environment.Instance) []int {
 	pids, _ := groupPIDs(Cgroups(i))
 	for _, p := range i.Footprint().Processes {
@@ -128,20 +126,19 @@ func InstancePIDs(i environment.Instance) []int {
 	return pids
 }
 
-// Cgroups are the groups of an instance. One that says to run elsewhere may run
-// in a namespace of this machine all the same: then its agent's group is looked
-// up.
+// Cgroups are the cgroups of an instance. For one on another host, which in tests is a
+// namespace of this machine, it is the cgroup of the agent.
 func Cgroups(i environment.Instance) []string {
 	if groups := i.Footprint().Cgroups; len(groups) > 0 {
 		return groups
 	}
-	if group, err := cgroup.Of(i.Agent().Hello().PID); err == nil && strings.HasPrefix(group.Path(), cleanup.CgroupRoot+"/") {
+	if group, err := cgroup.Of(i.Agent().Hello().PID); err == nil && strings.HasPrefix(group.Path(), cleanup.CgroupRoot()+"/") {
 		return []string{group.Path()}
 	}
 	return nil
 }
 
-// PIDs are the processes in groups.
+// PIDs are the processes in cgroups.
 func PIDs(t testing.TB, groups ...string) []int {
 	t.Helper()
 	pids, err := groupPIDs(groups)
@@ -166,9 +163,9 @@ func groupPIDs(groups []string) (pids []int, err error) {
 	return pids, nil
 }
 
-// Running lists those that have not ended in the time that is left for it.
-func (p Processes) Running(patience time.Duration) (list []string) {
-	deadline := time.Now().Add(patience)
+// Running lists those that have not exited after the timeout.
+func (p Processes) Running(timeout time.Duration) (list []string) {
+	deadline := time.Now().Add(timeout)
 	for pid, h := range p {
 		left := max(0, time.Until(deadline).Milliseconds())
 		n, err := unix.Poll([]unix.PollFd{{Fd: int32(h.fd), Events: unix.POLLIN}}, int(left))

@@ -6,13 +6,15 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"tare/internal/testing/needs"
 )
 
-// LoopDevice is a blank block device of the test's own, on a sparse file.
+// LoopDevice makes a blank loop device on a sparse file, for the duration of the test.
 func LoopDevice(t testing.TB, size int64) string {
 	t.Helper()
-	NeedsRoot(t)
-	NeedsPrograms(t, "losetup")
+	needs.Root(t)
+	needs.Program(t, "losetup")
 	file := filepath.Join(t.TempDir(), "device")
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
 		t.Fatal(err)
@@ -20,14 +22,14 @@ func LoopDevice(t testing.TB, size int64) string {
 	if err := os.Truncate(file, size); err != nil {
 		t.Fatal(err)
 	}
-	said, err := exec.Command("losetup", "--find", "--show", file).CombinedOutput()
+	output, err := exec.Command("losetup", "--find", "--show", file).CombinedOutput()
 	if err != nil {
-		t.Skipf("needs a loop device: losetup: %v: %s", err, said)
+		t.Skipf("needs a loop device: losetup: %v: %s", err, output)
 	}
-	device := strings.TrimSpace(string(said))
+	device := strings.TrimSpace(string(output))
 	t.Cleanup(func() {
-		if said, err := exec.Command("losetup", "--detach", device).CombinedOutput(); err != nil {
-			t.Errorf("losetup --detach %s: %v: %s", device, err, said)
+		if output, err := exec.Command("losetup", "--detach", device).CombinedOutput(); err != nil {
+			t.Errorf("losetup --detach %s: %v: %s", device, err, output)
 		}
 	})
 	return device

@@ -9,14 +9,14 @@ import (
 	"tare/internal/environment"
 )
 
-// Run runs a shell line in an instance, which must end well, and returns what
-// it printed.
+// Run runs a shell command in an instance and returns its output. The test fails if the
+// command does.
 func Run(t testing.TB, i environment.Instance, line string) string {
 	t.Helper()
-	var said bytes.Buffer
-	exit, err := i.Agent().Run(t.Context(), agent.Command{Argv: []string{"/bin/sh", "-c", line}, Stdout: &said, Stderr: &said})
+	var output bytes.Buffer
+	exit, err := i.Agent().Run(t.Context(), agent.Command{Argv: []string{"/bin/sh", "-c", line}, Stdout: &output, Stderr: &output})
 	if err != nil || !exit.OK() {
-		t.Fatalf("%s: %+v, %v: %s", line, exit, err, said.String())
+		t.Fatalf("%s: %+v, %v: %s", line, exit, err, output.String())
 	}
-	return strings.TrimSpace(said.String())
+	return strings.TrimSpace(output.String())
 }

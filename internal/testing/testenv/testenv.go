@@ -1,6 +1,5 @@
-// Package testenv is what tests with real instances stand on: one
-// store of images for all test programs, a small image that is made once, an
-// owner that must leave nothing, and the reasons to skip.
+// Package testenv has what tests with real instances need: a store of images that all
+// tests share, a small image, an owner whose clean-up is checked, and reasons to skip.
 //
 // It must not know any kind of environment. Only tests import it.
 package testenv
@@ -8,7 +7,6 @@ package testenv
 import (
 	"context"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"sync"
 	"testing"
@@ -17,11 +15,11 @@ import (
 	"tare/internal/cleanup"
 	"tare/internal/environment"
 	"tare/internal/image"
+	"tare/internal/testing/needs"
 )
 
-// Images is the folder of the store that all tests share: $TARE_TEST_IMAGES,
-// else one below the folder for temporary files that stays, so that the second
-// run of the tests makes nothing anew.
+// Images is the directory of the store that all tests share: $TARE_TEST_IMAGES, else one
+// below the directory for temporary files. It is kept for the next test run.
 func Images() string {
 	if folder := os.Getenv("TARE_TEST_IMAGES"); folder != "" {
 		return folder
@@ -32,8 +30,7 @@ func Images() string {
 // Recipe is the smallest image: the distribution's essential packages.
 func Recipe() image.Recipe { return image.Recipe{} }
 
-// Get finds or makes the small image; for processes that are not tests
-// themselves.
+// Get finds or makes the small image, without a test.
 func Get(ctx context.Context, progress func(string)) (*image.Image, error) {
 	store, err := image.Open(Images())
 	if err != nil {
@@ -46,7 +43,7 @@ func Get(ctx context.Context, progress func(string)) (*image.Image, error) {
 // Image is the small image.
 func Image(t testing.TB) *image.Image {
 	t.Helper()
-	NeedsPrograms(t, "mmdebstrap")
+	needs.Program(t, "mmdebstrap")
 	img, err := Get(t.Context(), func(line string) { t.Log(line) })
 	if err != nil {
 		t.Fatal(err)
@@ -54,8 +51,8 @@ func Image(t testing.TB) *image.Image {
 	return img
 }
 
-// Owner opens one in a home and closes it at the end of the test, which fails
-// if anything still stood then.
+// Owner opens an owner in a home and closes it at the end of the test, which fails if
+// anything is left.
 func Owner(t testing.TB, home string) *cleanup.Owner {
 	t.Helper()
 	o, err := cleanup.Open(home)
@@ -70,7 +67,7 @@ func Owner(t testing.TB, home string) *cleanup.Owner {
 	return o
 }
 
-// OnlyOwner is the id of the one that is alive in a home.
+// OnlyOwner is the id of the only living owner of a home.
 func OnlyOwner(t testing.TB, home string) string {
 	t.Helper()
 	alive, err := cleanup.Alive(home)
@@ -78,24 +75,6 @@ func OnlyOwner(t testing.TB, home string) string {
 		t.Fatalf("the owners in %s are %q (%v)", home, alive, err)
 	}
 	return alive[0]
-}
-
-// NeedsRoot skips a test of anybody else.
-func NeedsRoot(t testing.TB) {
-	t.Helper()
-	if os.Geteuid() != 0 {
-		t.Skip("needs root: instances have a root file system and a cgroup of their own")
-	}
-}
-
-// NeedsPrograms skips a test without these on the PATH.
-func NeedsPrograms(t testing.TB, names ...string) {
-	t.Helper()
-	for _, name := range names {
-		if _, err := exec.LookPath(name); err != nil {
-			t.Skipf("needs %s: %v", name, err)
-		}
-	}
 }
 
 var theAgent = sync.OnceValue(func() error {
@@ -108,18 +87,17 @@ var theAgent = sync.OnceValue(func() error {
 	return err
 })
 
-// NeedsAgent skips a test that was built without the agent's program.
+// NeedsAgent skips a test in a binary without the agent's program.
 func NeedsAgent(t testing.TB) {
 	t.Helper()
-	if err := theAgent(); err != nil {
-		t.Skip("needs the agent's program: " + err.Error())
-	}
+	needs.Working(t, "the agent's program", theAgent())
 }
 
-// NeedsKind skips a test where a kind of environment does not work with these
-// options, with the first requirement that does not hold.
+// NeedsKind skips a test if a kind does not work here with these options, with the first
+// requirement that is not met.
 func NeedsKind(t testing.TB, kind string, options any) {
 	t.Helper()
+	needs.Real(t)
 	if state, findings := environment.Check(t.Context(), kind, options); state == environment.Missing {
 		last := findings[len(findings)-1]
 		t.Skipf("needs %s: %s", last.What, last.Reason)
