@@ -14,12 +14,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// exporter is what the source studies watched with: the node exporter, and a
-// Prometheus that scrapes it, here ten times a second.
+// exporter is the monitoring that the published studies used: the node exporter,
+// and a Prometheus that scrapes it, here ten times per second.
 type exporter struct{ commands []*exec.Cmd }
 
-// startExporter starts both on ports of their own; nil where one is not
-// installed, with the reason.
+// startExporter starts both on free ports. It returns nil and the reason if one of
+// them does not start.
 func startExporter(ctx context.Context, s *session) (_ *exporter, why string) {
 	ports := [2]string{}
 	for n := range ports {
@@ -61,7 +61,7 @@ func startExporter(ctx context.Context, s *session) (_ *exporter, why string) {
 	return e, ""
 }
 
-// answering waits until something listens at an address.
+// answering waits until an address accepts connections.
 func answering(ctx context.Context, address string) error {
 	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()
@@ -83,12 +83,13 @@ func answering(ctx context.Context, address string) error {
 func (e *exporter) stop() {
 	for _, c := range e.commands {
 		c.Process.Kill()
-		c.Wait()
+		_ = c.Wait()
 	}
 }
 
-// share is what both take of a core during one window. They go on while tare's
-// sampler has its turn, so each side's window has the same beside it.
+// share is the CPU time of both during one window, as a share of a core. They also
+// run during the windows of tare's sampler, so both sides have the same
+// background.
 func (e *exporter) share(ctx context.Context) (float64, error) {
 	used := func() (sum float64, err error) {
 		for _, c := range e.commands {
@@ -118,7 +119,7 @@ func (e *exporter) share(ctx context.Context) (float64, error) {
 	return (after - before) / time.Since(began).Seconds(), err
 }
 
-// ownCPU is the processor time of this process.
+// ownCPU is the CPU time of this process.
 func ownCPU() time.Duration {
 	var r unix.Rusage
 	_ = unix.Getrusage(unix.RUSAGE_SELF, &r)

@@ -13,14 +13,14 @@ import (
 	"tare/internal/stats"
 )
 
-// fingerprints of each environment are taken.
+// fingerprints is the number of fingerprints of each environment.
 const fingerprints = 15
 
-// measureFingerprint times the fingerprint of one instance with a server in it,
-// as a run takes it once for each environment and workload. The environments
-// take turns.
+// measureFingerprint measures the time of the fingerprint of one instance with a
+// server, which a run takes once for each environment and workload. The
+// environments are interleaved.
 func measureFingerprint(ctx context.Context, s *session) (rows []row, err error) {
-	const aim = "≤ 300 ms"
+	const target = "≤ 300 ms"
 	type subject struct {
 		what    string
 		of      fingerprint.Subject
@@ -35,7 +35,7 @@ func measureFingerprint(ctx context.Context, s *session) (rows []row, err error)
 			return nil, err
 		}
 		if state, findings := environment.Check(ctx, kind, options); state == environment.Missing {
-			rows = append(rows, row{what, aim, "not measured: " + findings[len(findings)-1].Reason, "?"})
+			rows = append(rows, row{what, target, "not measured: " + findings[len(findings)-1].Reason, "?"})
 			continue
 		}
 		env, failed := registration.New(options)
@@ -71,7 +71,7 @@ func measureFingerprint(ctx context.Context, s *session) (rows []row, err error)
 	}
 	for _, one := range subjects {
 		median, most := stats.Quantile(one.seconds, 0.5), stats.Quantile(one.seconds, 1)
-		rows = append(rows, row{one.what, aim, fmt.Sprintf("median %.0f ms, longest of %d %.0f ms", 1e3*median, fingerprints, 1e3*most), verdict(median <= 0.3)})
+		rows = append(rows, row{one.what, target, fmt.Sprintf("median %.0f ms, maximum of %d: %.0f ms", 1e3*median, fingerprints, 1e3*most), verdict(median <= 0.3)})
 	}
 	return rows, nil
 }

@@ -1,7 +1,7 @@
-// Command bench measures what tare itself costs, against the aims that it has
-// set itself, and prints a Markdown page: docs/benchmarks.md. It runs on an
-// otherwise idle machine, as root, with the engines that `make bench` starts.
-// Everything that is compared is interleaved in the same session.
+// Command bench measures the overhead of tare itself against its targets, and
+// writes docs/benchmarks.md. Run it on an otherwise idle machine, as root, with
+// the engines that `make bench` starts. All comparisons are interleaved in the
+// same session.
 package main
 
 import (
@@ -20,33 +20,34 @@ import (
 	"tare/internal/cleanup"
 	"tare/internal/doctor"
 	"tare/internal/image"
+	"tare/internal/linux/kvm"
 
 	_ "tare/internal/environment/bubblewrap"
 	_ "tare/internal/environment/docker"
+	_ "tare/internal/environment/gvisor"
 	_ "tare/internal/environment/native"
 	_ "tare/internal/environment/oci"
 	_ "tare/internal/environment/qemu"
 )
 
 // row is one line of the table.
-type row struct{ what, aim, measured, holds string }
+type row struct{ what, target, measured, met string }
 
-// causes are what is known about why an aim may be missed, by the beginning of
-// the row.
+// causes are the known reasons for a missed target, by the prefix of the row.
 var causes = map[string]string{
-	"start of an instance as tare times it, against `runsc run`": "tare makes a cgroup and reads its limits back, writes the bundle, and mounts the image read-only below the mount points; by hand a finished bundle on a private, writable copy is started in no cgroup. The difference is some 10 ms.",
-	"start of an instance as tare times it, against `runc run`":  "tare's instance is in a group of tare's with its limits, on an overlay, with masked paths and a seccomp profile; by hand it is the bundle that `runc spec` makes, with neither overlay nor seccomp. How much each of these takes was not measured.",
-	"start of an instance as tare times it, against `bwrap`":     "by hand it runs in no cgroup, on a root that is mounted already. Joining a group in each hierarchy alone was tried and costs about half a millisecond; the rest of the difference is not isolated.",
-	"`tare bench` of one native command":                         "both include fork and exec; what is left is that tare's command runs in a cgroup of its own, and the noise of a shared machine, which the interval shows.",
-	"throughput of redis in docker with the sampler":             "the noise of a shared machine leaves the interval wider than the margin.",
-	"throughput of nginx in docker with the sampler":             "nginx and wrk keep both cores busy, so what a look takes is taken from one of them: some 0.2 to 0.3% of a core by the sampler's own count, and what it displaces.",
-	"CPU of the sampler": "the figure is that of the whole process, with the timers of the Go runtime. A look reads some fifteen files and sockets of an instance at work, each of which the kernel puts together anew.",
+	"start time of an instance in tare vs `runsc run`": "tare creates a cgroup and reads its limits back, writes the bundle, and mounts the image read-only below the mount points; the manual start uses an existing bundle on a private, writable copy, without a cgroup. The difference is some 10 ms.",
+	"start time of an instance in tare vs `runc run`":  "tare's instance has a cgroup with its limits, an overlay, masked paths and a seccomp profile; the manual start uses the bundle of `runc spec`, without overlay and seccomp. The share of each was not measured.",
+	"start time of an instance in tare vs `bwrap`":     "the manual start uses no cgroup, and a root file system that is already mounted. Joining a cgroup in each hierarchy takes about half a millisecond; the cause of the rest was not determined.",
+	"`tare bench` of one native command":               "both include fork and exec; the remaining differences are that tare runs the command in a separate cgroup, and the noise of a shared machine, which the interval shows.",
+	"throughput of redis in docker with the sampler":   "the interval is wider than the margin, because of the noise of a shared machine.",
+	"throughput of nginx in docker with the sampler":   "nginx and wrk keep both cores busy, so the CPU time of a reading is missing there: some 0.2 to 0.3% of a core by the sampler's own count, plus its indirect effects.",
+	"CPU of the sampler":                               "the value is that of the whole process, including the timers of the Go runtime. A reading of a busy instance reads some fifteen files and sockets, each of which the kernel generates anew.",
 }
 
-// session is what all measurements share.
+// session is the state that all measurements share.
 type session struct {
-	home  string // of tare, with its images
-	tare  string // the program that is measured
+	home  string // tare's home, with its images
+	tare  string // the measured program
 	owner *cleanup.Owner
 	store *image.Store
 	image *image.Image
@@ -55,10 +56,11 @@ type session struct {
 }
 
 func main() {
+	kvm.ProbeMain()
 	tare := flag.String("tare", "bin/tare", "the program to measure")
-	home := flag.String("home", "build/bench", "a home for images and runs")
+	home := flag.String("home", "build/bench", "home for images and runs")
 	out := flag.String("out", "docs/benchmarks.md", "the page to write")
-	pairs := flag.Int("pairs", 15, "pairs of each start")
+	pairs := flag.Int("pairs", 15, "number of pairs for each start")
 	only := flag.String("only", "", "measure only the parts whose name contains this, and write no page")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
@@ -75,7 +77,7 @@ var parts = []struct {
 	measure func(context.Context, *session) ([]row, error)
 }{
 	{"starts", measureStarts},
-	{"own time a trial", measureOwnTime},
+	{"overhead per trial", measureOwnTime},
 	{"hyperfine", measureAgainstHyperfine},
 	{"memory", measureMemory},
 	{"journal", measureJournal},
@@ -128,18 +130,18 @@ func (s *session) page(rows []row, began time.Time) []byte {
 	m := doctor.Machine()
 	fmt.Fprintf(&b, `# Benchmarks
 
-What tare itself costs, as `+"`make bench`"+` measured it on %s. All that is
-compared was interleaved in one session; intervals are 95%% Hodges-Lehmann.
+The overhead of tare itself, measured by `+"`make bench`"+` on %s. All comparisons were
+interleaved in one session; intervals are 95%% Hodges-Lehmann.
 
-| what | aim | measured | holds |
+| what | target | measured | met |
 |---|---|---|---|
 `, began.UTC().Format("2 January 2006"))
 	for _, r := range rows {
-		fmt.Fprintf(&b, "| %s | %s | %s | %s |\n", r.what, r.aim, r.measured, r.holds)
+		fmt.Fprintf(&b, "| %s | %s | %s | %s |\n", r.what, r.target, r.measured, r.met)
 	}
 	for _, r := range rows {
 		for what, cause := range causes {
-			if r.holds != verdict(true) && strings.HasPrefix(r.what, what) {
+			if r.met != verdict(true) && strings.HasPrefix(r.what, what) {
 				fmt.Fprintf(&b, "\nMissed: %s: %s\n", r.what, cause)
 			}
 		}
@@ -147,14 +149,14 @@ compared was interleaved in one session; intervals are 95%% Hodges-Lehmann.
 	fmt.Fprintf(&b, "\nMachine: %s, %d cores, %s of memory, kernel %s, %s, cgroups %s.\n", m.CPU, m.Cores, m.Memory, m.Kernel, m.Distribution, m.Cgroups)
 	for _, f := range doctor.Noise() {
 		if f.State != "usable" {
-			fmt.Fprintf(&b, "At its end: %s: %s.\n", f.What, f.Reason)
+			fmt.Fprintf(&b, "After the run: %s: %s.\n", f.What, f.Reason)
 		}
 	}
 	return b.Bytes()
 }
 
-func verdict(holds bool) string {
-	if holds {
+func verdict(met bool) string {
+	if met {
 		return "yes"
 	}
 	return "**no**"

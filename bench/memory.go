@@ -16,8 +16,8 @@ import (
 	"tare/internal/workload"
 )
 
-// measureMemory reads the agent's memory from inside an instance, where it runs
-// as process 1, and tare's own over a small run.
+// measureMemory reads the agent's memory in an instance, where it is process 1, and
+// tare's own over a small run.
 func measureMemory(ctx context.Context, s *session) ([]row, error) {
 	registration, _ := environment.Lookup("docker")
 	env, err := registration.New(registration.Options())
@@ -38,7 +38,7 @@ func measureMemory(ctx context.Context, s *session) ([]row, error) {
 	var kib float64
 	for _, line := range strings.Split(string(text), "\n") {
 		if strings.HasPrefix(line, "VmRSS:") {
-			fmt.Sscanf(strings.TrimPrefix(line, "VmRSS:"), "%f", &kib)
+			_, _ = fmt.Sscanf(strings.TrimPrefix(line, "VmRSS:"), "%f", &kib)
 		}
 	}
 	used, err := s.command(ctx, "run", "quick", "--only", "docker,redis,nginx,startup", "--blocks", "2", "--quiet", "--out", filepath.Join(s.home, "memory-run"))
@@ -47,12 +47,13 @@ func measureMemory(ctx context.Context, s *session) ([]row, error) {
 	}
 	defer os.RemoveAll(filepath.Join(s.home, "memory-run"))
 	return []row{
-		{"idle memory of the agent (resident)", "≤ 20 MB", fmt.Sprintf("%.1f MB", kib/1e3*1.024), verdict(kib*1024 <= 20e6)},
-		{"peak memory of tare during a run (resident)", "≤ 100 MB", fmt.Sprintf("%.1f MB", peakMiB(used)*1.048576), verdict(peakMiB(used)*1.048576 <= 100)},
+		{"resident memory of the idle agent", "≤ 20 MB", fmt.Sprintf("%.1f MB", kib/1e3*1.024), verdict(kib*1024 <= 20e6)},
+		{"peak resident memory of tare during a run", "≤ 100 MB", fmt.Sprintf("%.1f MB", peakMiB(used)*1.048576), verdict(peakMiB(used)*1.048576 <= 100)},
 	}, nil
 }
 
-// measureJournal times a verdict table over ten thousand trials.
+// measureJournal measures the time to compute a verdict table from ten thousand
+// trials.
 func measureJournal(ctx context.Context, s *session) ([]row, error) {
 	folder := filepath.Join(s.home, "journal-run")
 	if err := os.RemoveAll(folder); err != nil {
@@ -70,12 +71,12 @@ func measureJournal(ctx context.Context, s *session) ([]row, error) {
 		return nil, err
 	}
 	mb := peakMiB(used) * 1.048576
-	return []row{{fmt.Sprintf("journal of %d trials to a verdict table", trials), "1 s, 200 MB",
+	return []row{{fmt.Sprintf("verdict table from a journal of %d trials", trials), "1 s, 200 MB",
 		fmt.Sprintf("%.2f s, %.0f MB", took.Seconds(), mb), verdict(took <= time.Second && mb <= 200)}}, nil
 }
 
-// writeJournal makes a run of 50 blocks, four environments and fifty cells with
-// everything that a trial of a real run has.
+// writeJournal writes a run of 50 blocks, four environments and fifty cells, with
+// all fields of a trial of a real run.
 func writeJournal(folder string) (int, error) {
 	plan := &study.Plan{Format: 1, Study: "ten thousand trials", Name: "many", Baseline: "native", Seed: 1,
 		Design: study.Design{Order: "interleaved", Blocks: study.Blocks{Min: 8, Max: 60}, Margin: .02, Confidence: .95, Family: "metric", Drop: "never"}}
@@ -96,8 +97,7 @@ func writeJournal(folder string) (int, error) {
 	if err := w.Close(); err != nil {
 		return 0, err
 	}
-	// Written at once: a sync for each of ten thousand lines is not what is
-	// measured.
+	// Written without the sync for each line, which is not part of the measurement.
 	file, err := os.Create(filepath.Join(folder, "journal.jsonl"))
 	if err != nil {
 		return 0, err

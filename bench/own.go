@@ -17,8 +17,8 @@ import (
 	"tare/internal/stats"
 )
 
-// ownStudy has trials of nothing, so that what is left is tare's own time.
-const ownStudy = `study: tare's own time
+// ownStudy has trials that do nothing, so that the rest is the overhead of tare.
+const ownStudy = `study: overhead of tare
 baseline: native
 environments: {native: {}, docker: {}}
 workloads: [{use: ./nothing.yaml}]
@@ -32,8 +32,8 @@ driver: {argv: [/bin/true]}
 metrics: [{name: wall_seconds, unit: s, better: lower, primary: true}]
 `
 
-// measureOwnTime reads from a journal what tare spent on each trial besides the
-// start of the environment and the workload.
+// measureOwnTime reads from a journal the time that tare spent on each trial, without
+// the start of the environment and the workload.
 func measureOwnTime(ctx context.Context, s *session) ([]row, error) {
 	folder, err := os.MkdirTemp(s.home, "own-")
 	if err != nil {
@@ -59,11 +59,11 @@ func measureOwnTime(ctx context.Context, s *session) ([]row, error) {
 	}
 	slices.Sort(own)
 	median := stats.Median(own)
-	return []row{{"tare's own time a trial, outside the environment's start and the workload", "≤ 30 ms",
-		fmt.Sprintf("median %.1f ms, 95%% of %d trials below %.1f ms, most %.1f ms", median, len(own), stats.Quantile(own, .95), own[len(own)-1]), verdict(stats.Quantile(own, .95) <= 30)}}, nil
+	return []row{{"overhead of tare per trial, without the environment's start and the workload", "≤ 30 ms",
+		fmt.Sprintf("median %.1f ms, 95%% of %d trials below %.1f ms, maximum %.1f ms", median, len(own), stats.Quantile(own, .95), own[len(own)-1]), verdict(stats.Quantile(own, .95) <= 30)}}, nil
 }
 
-// command runs tare on the session's home and returns what it used.
+// command runs tare on the session's home and returns its resource usage.
 func (s *session) command(ctx context.Context, args ...string) (*os.ProcessState, error) {
 	cmd := exec.CommandContext(ctx, s.tare, append([]string{"--home", s.home}, args...)...)
 	var out bytes.Buffer
@@ -74,15 +74,16 @@ func (s *session) command(ctx context.Context, args ...string) (*os.ProcessState
 	return cmd.ProcessState, nil
 }
 
-// The command that both time: CPU work of some tenths of a second.
+// The command that both measure: CPU work of some tenths of a second.
 var timed = []string{"sh", "-c", "i=0; while [ $i -lt 400000 ]; do i=$((i+1)); done"}
 
 const hyperfineRuns = 15
 
-// measureAgainstHyperfine times one native command with both, in alternation.
+// measureAgainstHyperfine measures one native command with tare bench and
+// hyperfine, alternately.
 func measureAgainstHyperfine(ctx context.Context, s *session) ([]row, error) {
 	if _, err := exec.LookPath("hyperfine"); err != nil {
-		return []row{{"`tare bench` against hyperfine", "within 1%; ≤ 1.1 times", "not measured: no hyperfine", "?"}}, nil
+		return []row{{"`tare bench` vs hyperfine", "within 1%; ≤ 1.1 times", "not measured: hyperfine is not installed", "?"}}, nil
 	}
 	type export struct {
 		Results []struct{ Mean, Median float64 }
@@ -133,9 +134,9 @@ func measureAgainstHyperfine(ctx context.Context, s *session) ([]row, error) {
 	e, t := stats.HodgesLehmann(estimates, .05), stats.HodgesLehmann(totals, .05)
 	detail := fmt.Sprintf("10 pairs of sessions of %d runs", hyperfineRuns)
 	return []row{
-		{"`tare bench` of one native command: median against hyperfine's", "within 1%",
+		{"`tare bench` of one native command: median vs hyperfine's", "within 1%",
 			fmt.Sprintf("%+.2f%% [%+.2f, %+.2f]; %s", 100*math.Expm1(e.Estimate), 100*math.Expm1(e.Low), 100*math.Expm1(e.High), detail), verdict(math.Abs(math.Expm1(e.Estimate)) <= .01)},
-		{"its total time for the same number of runs", "≤ 1.1 times",
+		{"`tare bench` vs hyperfine: total time for the same number of runs", "≤ 1.1 times",
 			fmt.Sprintf("%.3f [%.3f, %.3f]", math.Exp(t.Estimate), math.Exp(t.Low), math.Exp(t.High)), verdict(math.Exp(t.Estimate) <= 1.1)},
 	}, nil
 }

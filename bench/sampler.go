@@ -20,10 +20,10 @@ import (
 	"tare/internal/stats"
 )
 
-// samplerMargin is what the throughput may change by while the sampler looks.
+// samplerMargin is the margin for the change of throughput by the sampler.
 const samplerMargin = 0.005
 
-// driven is a server with a driver of about half a second.
+// driven is a server with a driver that runs for about half a second.
 type driven struct {
 	name   string
 	server []string
@@ -33,8 +33,8 @@ type driven struct {
 	pairs  int
 }
 
-// The two servers that cost the most system calls an operation, and so suffer
-// the most from whoever looks into /proc beside them.
+// The two servers with the most system calls per operation, which a sampler that
+// reads /proc affects most.
 var drivenBy = []driven{
 	{"redis", []string{"redis-server", "--bind", "127.0.0.1", "--port", "16379", "--save", "", "--appendonly", "no"},
 		agent.Probe{TCP: "127.0.0.1:16379", Timeout: time.Minute},
@@ -48,9 +48,10 @@ var drivenBy = []driven{
 		regexp.MustCompile(`Requests/sec:\s+([0-9.]+)`), 150},
 }
 
-// measureSampler compares the throughput with the sampler at its usual ten
-// looks a second against that without, in pairs of random order in one instance:
-// what differs between instances is no matter of the sampler's.
+// measureSampler compares the throughput with the sampler at its default of ten
+// readings per second with that without it, in pairs of random order. Both sides use
+// the same instance, since the sampler does not cause differences between
+// instances.
 func measureSampler(ctx context.Context, s *session) (rows []row, err error) {
 	img, err := s.get(ctx, &image.Recipe{Packages: []string{"redis-server", "redis-tools", "nginx-light", "wrk", "netbase"}})
 	if err != nil {
@@ -113,12 +114,12 @@ func (s *session) watched(ctx context.Context, img *image.Image, d driven) (_ ro
 	if !inside && (shown.High < 0 || shown.Low > 0) {
 		word = map[bool]string{true: "slower", false: "faster"}[shown.High < 0]
 	}
-	return row{fmt.Sprintf("throughput of %s in docker with the sampler at 10 Hz against off", d.name), "equivalent within ±0.5%",
+	return row{fmt.Sprintf("throughput of %s in docker with the sampler at 10 Hz vs without", d.name), "equivalent within ±0.5%",
 		fmt.Sprintf("%s: %+.2f%% [%+.2f, %+.2f], for equivalence [%+.2f, %+.2f]; %d pairs in one instance", word,
 			100*math.Expm1(shown.Estimate), 100*math.Expm1(shown.Low), 100*math.Expm1(shown.High), 100*math.Expm1(eq.Low), 100*math.Expm1(eq.High), d.pairs), verdict(inside)}, nil
 }
 
-// started starts one instance of a kind with its usual options.
+// started starts one instance of a kind with its default options.
 func (s *session) started(ctx context.Context, kind string, img *image.Image, name string) (environment.Instance, error) {
 	registration, _ := environment.Lookup(kind)
 	env, err := registration.New(registration.Options())
@@ -131,18 +132,19 @@ func (s *session) started(ctx context.Context, kind string, img *image.Image, na
 	return env.Start(ctx, environment.Request{Name: name, Owner: s.owner, Image: img, Console: io.Discard})
 }
 
-// crowd is how many environments the sampler's own cost is measured with.
-const crowd = 10
+// environments is the number of environments for which the overhead of the sampler
+// is measured.
+const environments = 10
 
-// window is how long each of the two watches at a time, and windows how often.
+// window is the duration of one measurement of each side, and windows their number.
 const (
 	window  = 10 * time.Second
 	windows = 6
 )
 
-// measureSamplerCPU counts what the sampler takes of a core for ten environments
-// whose servers are at work, and beside it what the node exporter and Prometheus
-// take at the same rate, in turns.
+// measureSamplerCPU measures the CPU use of the sampler for ten environments with
+// busy servers, alternating with that of the node exporter and Prometheus at the
+// same rate.
 func measureSamplerCPU(ctx context.Context, s *session) (_ []row, err error) {
 	img, err := s.get(ctx, &image.Recipe{Packages: []string{"redis-server", "redis-tools", "nginx-light", "wrk", "netbase"}})
 	if err != nil {
@@ -154,14 +156,14 @@ func measureSamplerCPU(ctx context.Context, s *session) (_ []row, err error) {
 			err = joined(err, i.Stop(context.WithoutCancel(ctx)))
 		}
 	}()
-	for n := range crowd {
-		i, err := s.started(ctx, "docker", img, fmt.Sprintf("crowd-%d", n))
+	for n := range environments {
+		i, err := s.started(ctx, "docker", img, fmt.Sprintf("sampled-%d", n))
 		if err != nil {
 			return nil, err
 		}
 		instances = append(instances, i)
-		// Something to look at: a server that is asked ten times a second. What it
-		// prints would be this process's to read.
+		// A server with ten requests per second. Its output is discarded in the
+		// instance, since this process would have to read it.
 		if _, err := i.Agent().Start(ctx, agent.Command{Argv: []string{"sh", "-c", "redis-server --save '' > /dev/null & exec redis-cli -r -1 -i 0.1 --no-raw ping > /dev/null"}, Stdout: io.Discard, Stderr: io.Discard}); err != nil {
 			return nil, err
 		}
@@ -187,22 +189,22 @@ func measureSamplerCPU(ctx context.Context, s *session) (_ []row, err error) {
 	percent := func(shares []float64) string {
 		return fmt.Sprintf("%.2f%% of a core (%.2f to %.2f over %d windows of %v)", 100*stats.Median(shares), 100*slices.Min(shares), 100*slices.Max(shares), len(shares), window)
 	}
-	beside := "the node exporter and Prometheus were not there: " + why
+	comparison := "the node exporter and Prometheus could not be started: " + why
 	if exporter != nil {
-		beside = "beside it the node exporter and a Prometheus that scrapes it at the same rate: " + percent(theirs)
+		comparison = "for comparison, the node exporter and a Prometheus that scrapes it at the same rate: " + percent(theirs)
 	}
-	return []row{{fmt.Sprintf("CPU of the sampler, %d environments at 10 Hz", crowd), "< 0.5% of a core",
-		fmt.Sprintf("%s, and %.0f ms in all for the first and the last look of a trial; %s", percent(ours), stats.Median(atEnds), beside), verdict(stats.Median(ours) < .005)}}, nil
+	return []row{{fmt.Sprintf("CPU of the sampler, %d environments at 10 Hz", environments), "< 0.5% of a core",
+		fmt.Sprintf("%s, and %.0f ms in total for the first and the last reading of a trial; %s", percent(ours), stats.Median(atEnds), comparison), verdict(stats.Median(ours) < .005)}}, nil
 }
 
-// samplerShare is the processor time of this process while nothing but the
-// sampler is at work in it, as a share of the time that passed between its first
-// look and its last one. Those two, which a trial pays once and outside of what it
-// measures, are told apart: they ask for every process of the machine.
+// samplerShare is the CPU time of this process while only the sampler runs in it, as
+// a share of the time between its first and its last reading. The CPU time of these
+// two readings is returned separately: they read every process of the machine, once
+// per trial and outside the measured interval.
 func samplerShare(ctx context.Context, instances []environment.Instance) (share float64, ends time.Duration, err error) {
 	before := ownCPU()
-	nobody := func(int) func(sample.Reading) { return nil }
-	meters := environment.Meters(instances, 0, nobody) // as a trial watches its instances
+	unobserved := func(int) func(sample.Reading) { return nil }
+	meters := environment.Meters(instances, 0, unobserved) // as a trial does
 	first, began := ownCPU(), time.Now()
 	select {
 	case <-ctx.Done():
@@ -215,7 +217,7 @@ func samplerShare(ctx context.Context, instances []environment.Instance) (share 
 	return (last - first).Seconds() / took.Seconds(), ownCPU() - last + first - before, ctx.Err()
 }
 
-// get makes or finds an image of the session's store.
+// get returns an image of the session's store, and builds it if necessary.
 func (s *session) get(ctx context.Context, r *image.Recipe) (*image.Image, error) {
 	return s.store.Get(ctx, image.Source{Recipe: r}, func(line string) { fmt.Fprintln(s.log, "image:", strings.TrimSpace(line)) })
 }

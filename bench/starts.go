@@ -19,12 +19,12 @@ import (
 	"tare/internal/stats"
 )
 
-// byHand starts the agent in an environment with the technology's own command,
-// as one would type it, and returns how long it took to the agent's first byte.
+// byHand starts the agent in an environment with the technology's own command, as
+// on a command line, and returns the time until the agent's first byte.
 type byHand func(ctx context.Context, n int) (time.Duration, error)
 
-// measureStarts compares the start of an instance as tare does it with the same
-// by hand, in pairs of random order.
+// measureStarts compares the start time of an instance in tare with that of a
+// manual start, in pairs of random order.
 func measureStarts(ctx context.Context, s *session) (rows []row, err error) {
 	program, err := agent.WriteBinary(filepath.Join(s.home, "agent"))
 	if err != nil {
@@ -55,7 +55,7 @@ func measureStarts(ctx context.Context, s *session) (rows []row, err error) {
 		if err := json.Unmarshal([]byte(c.options), options); err != nil {
 			return nil, err
 		}
-		what := "start of an instance as tare times it, against " + c.name
+		what := "start time of an instance in tare vs " + c.name
 		if state, findings := environment.Check(ctx, c.kind, options); state == environment.Missing {
 			rows = append(rows, row{what, "≤ 1.05", "not measured: " + findings[len(findings)-1].Reason, "?"})
 			continue
@@ -76,7 +76,8 @@ func measureStarts(ctx context.Context, s *session) (rows []row, err error) {
 			if err != nil {
 				return 0, err
 			}
-			// What tare gives as the start: by hand, root and bundle are finished too.
+			// The start time that tare reports excludes the preparation of root and
+			// bundle, which the manual start has done beforehand as well.
 			return environment.StartTime(i.Phases()), i.Stop(ctx)
 		}
 		row, err := s.pair(ctx, what, tare, hand, c.pairs)
@@ -88,7 +89,7 @@ func measureStarts(ctx context.Context, s *session) (rows []row, err error) {
 	return rows, nil
 }
 
-// pair measures both sides alternately and sums them up as a ratio.
+// pair measures both sides in pairs and returns the row of their ratio.
 func (s *session) pair(ctx context.Context, what string, tare, hand byHand, pairs int) (row, error) {
 	var logs, own, other []float64
 	for n := -1; n < pairs; n++ { // the first pair warms both up
@@ -132,7 +133,7 @@ func firstByte(ctx context.Context, argv []string) (time.Duration, error) {
 	_, err = out.Read(make([]byte, 1))
 	took := time.Since(began)
 	in.Close()
-	io.Copy(io.Discard, out)
+	_, _ = io.Copy(io.Discard, out)
 	if waited := cmd.Wait(); err != nil {
 		return 0, fmt.Errorf("%s: %v, %v: %s", strings.Join(argv, " "), err, waited, errs.String())
 	}
@@ -152,7 +153,7 @@ func dockerByHand(ctx context.Context, s *session, program, folder string) (byHa
 	}, nil
 }
 
-// rootByHand makes a copy of the image with the agent in it, in folder/rootfs.
+// rootByHand makes a copy of the image with the agent, in folder/rootfs.
 func rootByHand(ctx context.Context, s *session, program, folder string) error {
 	root, err := s.image.Directory(ctx)
 	if err != nil {
@@ -168,7 +169,7 @@ func rootByHand(ctx context.Context, s *session, program, folder string) error {
 	return nil
 }
 
-// runscByHand runs runsc on the plainest bundle.
+// runscByHand runs runsc on a minimal bundle.
 func runscByHand(ctx context.Context, s *session, program, folder string) (byHand, error) {
 	if err := rootByHand(ctx, s, program, folder); err != nil {
 		return nil, err
@@ -188,14 +189,14 @@ func runscByHand(ctx context.Context, s *session, program, folder string) (byHan
 		return nil, err
 	}
 	return func(ctx context.Context, n int) (time.Duration, error) {
-		// A mount namespace of its own, so that what runsc mounts goes with it.
+		// A separate mount namespace, so that runsc's mounts disappear with it.
 		return firstByte(ctx, []string{"unshare", "--mount", "runsc", "--root", filepath.Join(folder, "state"), "--ignore-cgroups", "--network=sandbox",
 			"--platform=systrap", "run", "--bundle", folder, fmt.Sprintf("by-hand-%d-%d", os.Getpid(), n)})
 	}, nil
 }
 
-// runcByHand runs runc on the bundle that `runc spec` makes, with the agent for
-// the shell.
+// runcByHand runs runc on the bundle of `runc spec`, with the agent instead of the
+// shell.
 func runcByHand(ctx context.Context, s *session, program, folder string) (byHand, error) {
 	if err := rootByHand(ctx, s, program, folder); err != nil {
 		return nil, err
@@ -225,7 +226,7 @@ func runcByHand(ctx context.Context, s *session, program, folder string) (byHand
 	}, nil
 }
 
-// bwrapByHand runs bwrap with the namespaces that tare asks for.
+// bwrapByHand runs bwrap with the namespaces that tare uses.
 func bwrapByHand(ctx context.Context, s *session, program, folder string) (byHand, error) {
 	if err := rootByHand(ctx, s, program, folder); err != nil {
 		return nil, err
@@ -277,11 +278,11 @@ func qemuByHand(ctx context.Context, s *session, program, folder string) (byHand
 		}
 		_, err = conn.Read(make([]byte, 1))
 		took := time.Since(began)
-		// Nothing of the guest is needed any more, its disks are snapshots.
+		// The guest can be killed: its disks are snapshots.
 		if killed := cmd.Process.Kill(); err == nil {
 			err = killed
 		}
-		cmd.Wait()
+		_ = cmd.Wait()
 		conn.Close()
 		if err != nil {
 			return 0, fmt.Errorf("qemu by hand: %w", err)
