@@ -2,8 +2,8 @@
 # Runs the tests, with engines, and sums them up. The arguments are those of
 # `go test`; without any it is everything.
 #
-# One package at a time: there are tests that watch cgroups, engines and clocks,
-# and a machine that is busy with other tests disturbs them.
+# internal/testing/runner builds all test programs first, runs packages side by
+# side that do not disturb each other, and then one at a time those that measure.
 set -euo pipefail
 
 cd "$(dirname "$0")/.."
@@ -18,5 +18,8 @@ strict=false
 rootless=(scripts/with-rootless.sh podman docker --)
 [ "$(id -u)" = 0 ] || rootless=()
 
-scripts/with-engines.sh docker podman -- "${rootless[@]}" go test -json -count=1 -p 1 -timeout 40m "$@" |
-	go run ./internal/testing/summary -allowed scripts/allowed-skips -strict="$strict"
+mkdir -p build/tools
+go build -o build/tools/runner ./internal/testing/runner
+go build -o build/tools/summary ./internal/testing/summary
+scripts/with-engines.sh docker podman -- "${rootless[@]}" build/tools/runner "$@" |
+	build/tools/summary -slowest 20 -allowed scripts/allowed-skips -strict="$strict"

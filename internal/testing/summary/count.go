@@ -1,12 +1,14 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"maps"
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 )
 
 // event is what `go test -json` prints; `go doc test2json` describes it.
@@ -26,7 +28,15 @@ type test struct {
 type packageRun struct {
 	output                  strings.Builder
 	running                 map[string]*test
+	last                    string // the test that started last
+	since                   time.Time
 	passed, failed, skipped int
+}
+
+// timing is how long one test took.
+type timing struct {
+	name    string
+	seconds float64
 }
 
 // skip is a test that did not run, by its full name.
@@ -38,6 +48,8 @@ type count struct {
 	out                     io.Writer
 	packages                map[string]*packageRun
 	skips                   []skip
+	starts                  bool     // whether the start of a package is shown
+	timings                 []timing // of tests without subtests
 	failures                []string // a line each
 	passed, failed, skipped int
 }
@@ -56,7 +68,7 @@ func (c *count) event(e event) {
 	}
 	p := c.packages[e.Package]
 	if p == nil {
-		p = &packageRun{running: map[string]*test{}}
+		p = &packageRun{running: map[string]*test{}, since: time.Now()}
 		c.packages[e.Package] = p
 	}
 	if e.Test == "" {
@@ -69,6 +81,8 @@ func (c *count) event(e event) {
 		p.running[e.Test] = t
 	}
 	switch e.Action {
+	case "run", "cont":
+		p.last = e.Test
 	case "output":
 		t.output.WriteString(e.Output)
 	case "pass", "fail", "skip":
@@ -78,6 +92,9 @@ func (c *count) event(e event) {
 }
 
 func (c *count) ended(p *packageRun, e event, t *test) {
+	if t.subtests == 0 {
+		c.timings = append(c.timings, timing{e.Package + " " + e.Test, e.Elapsed})
+	}
 	if parent := p.running[parentOf(e.Test)]; parent != nil {
 		parent.subtests++
 		if e.Action == "fail" {
@@ -128,6 +145,10 @@ func (c *count) show(what, name, output string) {
 
 func (c *count) packageEvent(p *packageRun, e event) {
 	switch e.Action {
+	case "start":
+		if c.starts {
+			fmt.Fprintf(c.out, "start   %s\n", e.Package)
+		}
 	case "output":
 		p.output.WriteString(e.Output)
 	case "pass", "fail":
@@ -181,11 +202,17 @@ func (c *count) endOfInput() {
 // A test's own words stand behind the file and line that said them.
 var said = regexp.MustCompile(`(?m)^\s*[\w.-]+\.go:\d+: (.*)`)
 
-// reasonIn finds why a test was skipped: the last thing that it said.
+// reasonIn finds why a test was skipped: the last line that says what it needs,
+// since testscript prints its whole log after the reason, or else the last line.
 func reasonIn(output string) string {
 	words := said.FindAllStringSubmatch(output, -1)
 	if len(words) == 0 {
 		return "no reason given"
+	}
+	for _, w := range slices.Backward(words) {
+		if strings.HasPrefix(w[1], "needs ") {
+			return strings.TrimSpace(w[1])
+		}
 	}
 	return strings.TrimSpace(words[len(words)-1][1])
 }
@@ -201,9 +228,34 @@ func (c *count) printFailures() {
 	}
 }
 
+// underWay is a line for each package whose tests run.
+func (c *count) underWay(now time.Time) (lines []string) {
+	for _, name := range slices.Sorted(maps.Keys(c.packages)) {
+		p := c.packages[name]
+		line := fmt.Sprintf("%s %.0f s, %s", name, now.Sub(p.since).Seconds(), p.words())
+		if p.running[p.last] != nil {
+			line += ", now " + p.last
+		}
+		lines = append(lines, line)
+	}
+	return lines
+}
+
+// printSlowest lists the tests that took longest.
+func (c *count) printSlowest(n int) {
+	if n = min(n, len(c.timings)); n == 0 {
+		return
+	}
+	slices.SortStableFunc(c.timings, func(a, b timing) int { return cmp.Compare(b.seconds, a.seconds) })
+	fmt.Fprintf(c.out, "\nthe %d slowest tests:\n", n)
+	for _, t := range c.timings[:n] {
+		fmt.Fprintf(c.out, "%7.1f s  %s\n", t.seconds, t.name)
+	}
+}
+
 // printSkips lists the skipped tests by reason and returns how many were
-// skipped without leave.
-func (c *count) printSkips(allowed []*regexp.Regexp, strict bool) (unwanted int) {
+// skipped for a reason that is not allowed.
+func (c *count) printSkips(allowed []*regexp.Regexp, strict, names bool) (unwanted int) {
 	byReason := map[string][]string{}
 	for _, s := range c.skips {
 		byReason[s.reason] = append(byReason[s.reason], s.name)
@@ -213,15 +265,17 @@ func (c *count) printSkips(allowed []*regexp.Regexp, strict bool) (unwanted int)
 		fmt.Fprintln(c.out, "skipped, by reason:")
 	}
 	for _, reason := range slices.Sorted(maps.Keys(byReason)) {
-		names := byReason[reason]
+		skipped := byReason[reason]
 		mark := ""
 		if strict && !slices.ContainsFunc(allowed, func(r *regexp.Regexp) bool { return r.MatchString(reason) }) {
-			unwanted += len(names)
+			unwanted += len(skipped)
 			mark = "   <- not allowed here"
 		}
-		fmt.Fprintf(c.out, "%5d  %s%s\n", len(names), reason, mark)
-		for _, name := range names {
-			fmt.Fprintf(c.out, "         %s\n", name)
+		fmt.Fprintf(c.out, "%5d  %s%s\n", len(skipped), reason, mark)
+		for _, name := range skipped {
+			if names || mark != "" {
+				fmt.Fprintf(c.out, "         %s\n", name)
+			}
 		}
 	}
 	if unwanted > 0 {

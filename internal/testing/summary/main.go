@@ -1,7 +1,7 @@
-// Command testsummary reads what `go test -json` prints and says it as a person
-// wants it: a line for each package, failures in full at once, and at the end
-// what was skipped, by reason, what failed, by name, and how many passed, failed
-// and were skipped.
+// Command summary reads what `go test -json` prints and shows it as a person wants
+// it: a line when a package starts and when it ends, progress in between, failures
+// in full at once, and at the end the slowest tests, what was skipped, by reason,
+// what failed, by name, and how many tests passed, failed and were skipped.
 //
 // With -strict a skip whose reason is not among the allowed ones fails the run:
 // where everything can be installed, a test that did not run has a cause.
@@ -19,53 +19,105 @@ import (
 	"os/signal"
 	"regexp"
 	"strings"
+	"time"
+
+	"golang.org/x/term"
 )
 
+// options are the flags.
+type options struct {
+	allowed string
+	strict  bool
+	brief   bool
+	slowest int
+}
+
 func main() {
-	allowed := flag.String("allowed", "", "file of allowed reasons to skip: one regular expression a line, # starts a comment")
-	strict := flag.Bool("strict", false, "fail when a test was skipped for a reason that is not allowed")
+	var o options
+	flag.StringVar(&o.allowed, "allowed", "", "file of allowed reasons to skip: one regular expression a line, # starts a comment")
+	flag.BoolVar(&o.strict, "strict", false, "fail when a test was skipped for a reason that is not allowed")
+	flag.BoolVar(&o.brief, "brief", false, "print neither the starts of packages nor the names of skipped tests")
+	flag.IntVar(&o.slowest, "slowest", 0, "print this many of the slowest tests")
 	flag.Parse()
 	// Ctrl-C ends the tests; what they print while ending is still wanted.
 	signal.Ignore(os.Interrupt)
-	ok, err := run(os.Stdin, os.Stdout, *allowed, *strict)
+	width := 0
+	if fd := int(os.Stdout.Fd()); term.IsTerminal(fd) {
+		width, _, _ = term.GetSize(fd)
+	}
+	ok, err := run(os.Stdin, os.Stdout, width, o)
 	if err != nil {
-		fmt.Fprintln(os.Stderr, "testsummary:", err)
+		fmt.Fprintln(os.Stderr, "summary:", err)
 	}
 	if err != nil || !ok {
 		os.Exit(1)
 	}
 }
 
-func run(in io.Reader, out io.Writer, allowedFile string, strict bool) (ok bool, err error) {
+// run summarizes a stream. A width above 0 is that of the terminal which out is.
+func run(in io.Reader, out io.Writer, width int, o options) (ok bool, err error) {
 	var allowed []*regexp.Regexp
-	if allowedFile != "" {
-		text, err := os.ReadFile(allowedFile)
+	if o.allowed != "" {
+		text, err := os.ReadFile(o.allowed)
 		if err != nil {
 			return false, err
 		}
 		if allowed, err = readAllowed(string(text)); err != nil {
-			return false, fmt.Errorf("%s: %w", allowedFile, err)
+			return false, fmt.Errorf("%s: %w", o.allowed, err)
 		}
 	}
-	c := newCount(out)
-	lines := bufio.NewReader(in)
-	for {
-		line, err := lines.ReadString('\n')
-		if line != "" {
-			c.line(line)
-		}
-		if err == io.EOF {
-			break
-		}
-		if err != nil {
-			return false, err
-		}
+	p := newProgress(out, width)
+	c := newCount(p)
+	c.starts = !o.brief
+	if err := c.read(in, p); err != nil {
+		return false, err
 	}
+	p.clear()
 	c.endOfInput()
-	unwanted := c.printSkips(allowed, strict)
+	c.printSlowest(o.slowest)
+	unwanted := c.printSkips(allowed, o.strict, !o.brief)
 	c.printFailures()
 	fmt.Fprintf(out, "%d passed, %d failed, %d skipped\n", c.passed, c.failed, c.skipped)
 	return c.failed == 0 && c.passed > 0 && unwanted == 0, nil
+}
+
+// read takes in the whole stream and shows progress while it waits.
+func (c *count) read(in io.Reader, p *progress) error {
+	lines, failed := make(chan string), make(chan error, 1)
+	go func() {
+		defer close(lines)
+		reader := bufio.NewReader(in)
+		for {
+			line, err := reader.ReadString('\n')
+			if line != "" {
+				lines <- line
+			}
+			if err != nil {
+				if err != io.EOF {
+					failed <- err
+				}
+				return
+			}
+		}
+	}()
+	tick := time.NewTicker(p.interval())
+	defer tick.Stop()
+	for {
+		select {
+		case line, more := <-lines:
+			if !more {
+				select {
+				case err := <-failed:
+					return err
+				default:
+					return nil
+				}
+			}
+			c.line(line)
+		case now := <-tick.C:
+			p.show(c.underWay(now))
+		}
+	}
 }
 
 func readAllowed(text string) ([]*regexp.Regexp, error) {

@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 )
 
 func TestTheSummaryCountsAndExplains(t *testing.T) {
@@ -17,10 +18,12 @@ func TestTheSummaryCountsAndExplains(t *testing.T) {
 {"Action":"skip","Package":"p","Test":"TestTape"}
 `
 	for name, c := range map[string]struct {
-		in     string
-		strict bool
-		ok     bool
-		want   []string // in this order
+		in      string
+		strict  bool
+		brief   bool
+		slowest int
+		ok      bool
+		want    []string // in this order
 	}{
 		"passed": {
 			in: `{"Action":"pass","Package":"p","Test":"TestA"}
@@ -66,20 +69,44 @@ func TestTheSummaryCountsAndExplains(t *testing.T) {
 			in:   `{"Action":"start","Package":"p"}` + "\nnot an event\n",
 			want: []string{"not an event\n", "FAILED  p\n", "\n0 passed, 1 failed, 0 skipped\n"},
 		},
+		"a package starts, and its tests take their time": {
+			in: `{"Action":"start","Package":"p"}
+{"Action":"run","Package":"p","Test":"TestA"}
+{"Action":"pass","Package":"p","Test":"TestA","Elapsed":1}
+{"Action":"run","Package":"p","Test":"TestB"}
+{"Action":"pass","Package":"p","Test":"TestB/c","Elapsed":7.5}
+{"Action":"pass","Package":"p","Test":"TestB","Elapsed":9}
+{"Action":"pass","Package":"p","Elapsed":10.2}
+`, slowest: 1, ok: true, want: []string{"start   p\n", "ok      p", "10.2 s  2 passed\n", "the 1 slowest tests:\n    7.5 s  p TestB/c\n\n2 passed"},
+		},
+		"in brief": {
+			in: `{"Action":"start","Package":"p"}
+` + skipped + `{"Action":"pass","Package":"p","Test":"TestA"}
+{"Action":"pass","Package":"p"}
+`, brief: true, ok: true, want: []string{"\nok      p", "    1  needs a tape: there is none\n", "1 passed, 0 failed, 1 skipped\n"},
+		},
+		"a script that prints its log after the reason": {
+			in: `{"Action":"output","Package":"p","Test":"TestTape","Output":"    testscript.go:7: needs a tape: there is none\n"}
+{"Action":"output","Package":"p","Test":"TestTape","Output":"    testscript.go:9: WORK=$WORK\n"}
+{"Action":"skip","Package":"p","Test":"TestTape"}
+{"Action":"pass","Package":"p","Test":"TestA"}
+{"Action":"pass","Package":"p"}
+`, strict: true, ok: true, want: []string{"    1  needs a tape: there is none\n"},
+		},
 		"no tests at all": {
 			in: `{"Action":"skip","Package":"p"}` + "\n", want: []string{"\n0 passed, 0 failed, 0 skipped\n"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var out strings.Builder
-			ok, err := run(strings.NewReader(c.in), &out, allowed, c.strict)
+			ok, err := run(strings.NewReader(c.in), &out, 0, options{allowed: allowed, strict: c.strict, brief: c.brief, slowest: c.slowest})
 			if err != nil {
 				t.Fatal(err)
 			}
 			if ok != c.ok {
 				t.Errorf("ok is %v", ok)
 			}
-			rest := out.String()
+			rest := "\n" + out.String()
 			for _, want := range c.want {
 				_, after, found := strings.Cut(rest, want)
 				if !found {
@@ -88,5 +115,32 @@ func TestTheSummaryCountsAndExplains(t *testing.T) {
 				rest = "\n" + after // a line's end also begins the next one
 			}
 		})
+	}
+}
+
+func TestProgressSaysWhatIsUnderWay(t *testing.T) {
+	var out strings.Builder
+	p := newProgress(&out, 40)
+	c := newCount(p)
+	for _, line := range []string{
+		`{"Action":"start","Package":"p"}`,
+		`{"Action":"run","Package":"p","Test":"TestA"}`,
+		`{"Action":"pass","Package":"p","Test":"TestA"}`,
+		`{"Action":"run","Package":"p","Test":"TestWithALongNameThatDoesNotFit"}`,
+	} {
+		c.line(line)
+	}
+	p.show(c.underWay(c.packages["p"].since.Add(3 * time.Second)))
+	if got, want := out.String(), "p 3 s, 1 passed, now TestWithALongName…"; got != want {
+		t.Errorf("on a terminal of 40 columns: %q, not %q", got, want)
+	}
+	c.line(`{"Action":"fail","Package":"p"}`)
+	if !strings.Contains(out.String(), "…\r\x1b[K\nFAILED") {
+		t.Errorf("what stays does not replace what passes: %q", out.String())
+	}
+	out.Reset()
+	newProgress(&out, 0).show([]string{"p 60 s, 1 passed"})
+	if got, want := out.String(), "...     p 60 s, 1 passed\n"; got != want {
+		t.Errorf("in a log: %q, not %q", got, want)
 	}
 }

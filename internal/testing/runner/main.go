@@ -1,0 +1,307 @@
+// Command runner runs tests as `go test -json` does and prints the same events,
+// but builds all test programs first and then runs them in two phases: packages
+// that do not disturb each other in parallel, then one at a time those that
+// measure or watch the whole machine (phases.go). So nothing is compiled while
+// something is measured.
+//
+//	runner [-race] [-run PATTERN] [other flags of go test] [PACKAGES]
+//
+// It must not know what any test does, except for the lists in phases.go.
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"syscall"
+)
+
+// pack is a package with tests.
+type pack struct{ ImportPath, Dir string }
+
+// below is the package's path inside the module.
+func (p pack) below() string { return strings.TrimPrefix(p.ImportPath, "tare/") }
+
+func main() {
+	build, test, packages, err := parse(os.Args[1:])
+	if err == nil {
+		err = run(build, test, packages)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "runner:", err)
+		os.Exit(1)
+	}
+}
+
+// parse splits arguments of go test into the flags that building takes, those
+// that a test program takes, and packages.
+func parse(args []string) (build, test, packages []string, err error) {
+	isBuild := map[string]bool{"race": false, "tags": true, "ldflags": true, "gcflags": true, "mod": true}
+	isTest := map[string]bool{"run": true, "skip": true, "count": true, "timeout": true, "parallel": true, "cpu": true, "bench": true, "benchtime": true,
+		"short": false, "failfast": false, "v": false, "benchmem": false}
+	for len(args) > 0 {
+		arg := args[0]
+		args = args[1:]
+		if !strings.HasPrefix(arg, "-") {
+			packages = append(packages, arg)
+			continue
+		}
+		name, value, joined := strings.Cut(strings.TrimLeft(arg, "-"), "=")
+		takes, toBuild := isBuild[name]
+		if !toBuild {
+			var known bool
+			if takes, known = isTest[name]; !known {
+				return nil, nil, nil, fmt.Errorf("the flag %s is not one that runner passes on", arg)
+			}
+		}
+		if takes && !joined {
+			if len(args) == 0 {
+				return nil, nil, nil, fmt.Errorf("the flag %s has no value", arg)
+			}
+			value, joined, args = args[0], true, args[1:]
+		}
+		flag := "-" + name
+		if !toBuild {
+			flag = "-test." + name
+		}
+		if joined {
+			flag += "=" + value
+		}
+		switch {
+		case toBuild:
+			build = append(build, flag)
+		case name != "v": // what a test prints is always among the events
+			test = append(test, flag)
+		}
+	}
+	if len(packages) == 0 {
+		packages = []string{"./..."}
+	}
+	return build, test, packages, nil
+}
+
+// runner is one run of the tests.
+type runner struct {
+	folder    string // of test programs
+	build     []string
+	test2json string
+
+	output  sync.Mutex
+	running sync.Mutex
+	groups  map[int]bool // process groups of test programs
+	ended   bool         // by a signal
+}
+
+func run(build, test, patterns []string) error {
+	packages, err := list(build, patterns)
+	if err != nil {
+		return err
+	}
+	r := &runner{build: build, groups: map[int]bool{}}
+	if r.test2json, err = toolPath("test2json"); err != nil {
+		return err
+	}
+	if r.folder, err = os.MkdirTemp("", "tare-tests-"); err != nil {
+		return err
+	}
+	defer os.RemoveAll(r.folder)
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	go func() {
+		for s := range signals {
+			r.end(s.(syscall.Signal))
+		}
+	}()
+
+	picked := false
+	for _, flag := range test {
+		picked = picked || strings.HasPrefix(flag, "-test.run=") || strings.HasPrefix(flag, "-test.skip=") || strings.HasPrefix(flag, "-test.bench=")
+	}
+	// What the caller says comes last and wins.
+	args := append([]string{"-test.v=test2json", "-test.paniconexit0", "-test.count=1", "-test.timeout=30m"}, test...)
+	var jobs []job
+	for _, p := range r.programs(packages) {
+		jobs = append(jobs, jobsOf(p, args, picked)...)
+	}
+	beside, serial := phases(jobs)
+	each(lanes, beside, r.job)
+	each(1, serial, r.job)
+	return nil
+}
+
+// list finds the packages that have tests.
+func list(build, patterns []string) (packages []pack, err error) {
+	args := append([]string{"list", "-f", `{{if or .TestGoFiles .XTestGoFiles}}{"ImportPath":{{printf "%q" .ImportPath}},"Dir":{{printf "%q" .Dir}}}{{end}}`}, build...)
+	command := exec.Command("go", append(args, patterns...)...)
+	command.Stderr = os.Stderr
+	text, err := command.Output()
+	if err != nil {
+		return nil, fmt.Errorf("go list: %w", err)
+	}
+	for decoder := json.NewDecoder(bytes.NewReader(text)); ; {
+		var p pack
+		if err := decoder.Decode(&p); errors.Is(err, io.EOF) {
+			return packages, nil
+		} else if err != nil {
+			return nil, fmt.Errorf("reading what go list printed: %w", err)
+		}
+		packages = append(packages, p)
+	}
+}
+
+func toolPath(name string) (string, error) {
+	path, err := exec.Command("go", "tool", "-n", name).Output()
+	if err != nil {
+		return "", fmt.Errorf("go tool -n %s: %w", name, err)
+	}
+	return strings.TrimSpace(string(path)), nil
+}
+
+// program is the path of a package's test program. It is called as `go test`
+// calls it: messages of the system name it.
+func (r *runner) program(p pack) string {
+	return filepath.Join(r.folder, strings.ReplaceAll(p.below(), "/", "_"), filepath.Base(p.ImportPath)+".test")
+}
+
+// programs builds the test programs and returns the packages whose program was
+// built. The others have failed.
+func (r *runner) programs(packages []pack) (built []pack) {
+	failed := map[string]bool{}
+	var lock sync.Mutex
+	each(runtime.NumCPU(), packages, func(p pack) {
+		// -w leaves out the debugger's tables, half of what the linker writes.
+		args := append([]string{"test", "-c", "-vet=off", "-ldflags=-w", "-o", r.program(p)}, r.build...)
+		if err := os.Mkdir(filepath.Dir(r.program(p)), 0o755); err != nil {
+			r.print(event{Action: "output", Package: p.ImportPath, Output: err.Error() + "\n"})
+		}
+		said, err := exec.Command("go", append(args, p.ImportPath)...).CombinedOutput()
+		if err == nil {
+			return
+		}
+		lock.Lock()
+		defer lock.Unlock()
+		failed[p.ImportPath] = true
+		r.print(event{Action: "start", Package: p.ImportPath},
+			event{Action: "output", Package: p.ImportPath, Output: string(said)},
+			event{Action: "output", Package: p.ImportPath, Output: fmt.Sprintf("FAIL %s [build failed: %v]\n", p.ImportPath, err)},
+			event{Action: "fail", Package: p.ImportPath})
+	})
+	for _, p := range packages {
+		if !failed[p.ImportPath] {
+			built = append(built, p)
+		}
+	}
+	return built
+}
+
+// job runs one test program to its end. Its events, with the end's, go to the
+// standard output.
+func (r *runner) job(j job) {
+	command := exec.Command(r.test2json, append([]string{"-t", "-p", j.name, r.program(j.pkg)}, j.args...)...)
+	command.Dir = j.pkg.Dir
+	command.Env = append(os.Environ(), "PWD="+j.pkg.Dir)
+	command.Stderr = os.Stderr
+	// In a group, so that a signal reaches the test program and not just
+	// test2json, which does not forward it.
+	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	out, err := command.StdoutPipe()
+	if err == nil {
+		err = r.start(command)
+	}
+	if err != nil {
+		r.print(event{Action: "start", Package: j.name}, event{Action: "output", Package: j.name, Output: err.Error() + "\n"}, event{Action: "fail", Package: j.name})
+		return
+	}
+	r.forward(out)
+	// How it ended is the last event.
+	_ = command.Wait()
+	r.running.Lock()
+	delete(r.groups, command.Process.Pid)
+	r.running.Unlock()
+}
+
+var errEnded = errors.New("not run: the tests were interrupted")
+
+func (r *runner) start(command *exec.Cmd) error {
+	r.running.Lock()
+	defer r.running.Unlock()
+	if r.ended {
+		return errEnded
+	}
+	if err := command.Start(); err != nil {
+		return err
+	}
+	r.groups[command.Process.Pid] = true
+	return nil
+}
+
+// end passes a signal on to all test programs; none starts after it.
+func (r *runner) end(s syscall.Signal) {
+	r.running.Lock()
+	defer r.running.Unlock()
+	r.ended = true
+	for group := range r.groups {
+		_ = syscall.Kill(-group, s)
+	}
+}
+
+// forward copies lines, each whole: two programs print at the same time.
+func (r *runner) forward(from io.Reader) {
+	var rest []byte
+	buffer := make([]byte, 64<<10)
+	for {
+		n, err := from.Read(buffer)
+		rest = append(rest, buffer[:n]...)
+		if end := bytes.LastIndexByte(rest, '\n') + 1; end > 0 {
+			r.output.Lock()
+			os.Stdout.Write(rest[:end])
+			r.output.Unlock()
+			rest = append(rest[:0], rest[end:]...)
+		}
+		if err != nil {
+			return
+		}
+	}
+}
+
+// event is what `go test -json` prints; `go doc test2json` describes it.
+type event struct {
+	Action, Package string
+	Output          string `json:",omitempty"`
+}
+
+func (r *runner) print(events ...event) {
+	r.output.Lock()
+	defer r.output.Unlock()
+	encoder := json.NewEncoder(os.Stdout)
+	for _, e := range events {
+		_ = encoder.Encode(e)
+	}
+}
+
+// each does something with every item, n of them at the same time.
+func each[T any](n int, items []T, do func(T)) {
+	queue := make(chan T)
+	var workers sync.WaitGroup
+	for range n {
+		workers.Go(func() {
+			for item := range queue {
+				do(item)
+			}
+		})
+	}
+	for _, item := range items {
+		queue <- item
+	}
+	close(queue)
+	workers.Wait()
+}
