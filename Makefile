@@ -1,5 +1,5 @@
-# Two commands are all that most need: make run, make test. `make help` lists the
-# rest; docs/development.md tells what stands behind them.
+# The commands that most need: make run to measure, make check and make test to
+# work on tare. `make help` lists the rest; docs/development.md explains them.
 
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
@@ -31,13 +31,24 @@ go-build = go build -trimpath -ldflags "-s -w -X main.version=$(VERSION)"
 as-root := $(if $(filter 0,$(shell id -u)),,sudo env "PATH=$(PATH)")
 
 .PHONY: build
-build: setup-build ## Build bin/tare, with its agent inside (the default)
-	$(go-build) -o $(agent) ./cmd/tare-agent
+build: setup-build agent ## Build bin/tare, with its agent inside (the default)
 	$(go-build) -o bin/tare ./cmd/tare
+
+.PHONY: agent
+agent: # after the set-up that brings Go
+	$(go-build) -o $(agent) ./cmd/tare-agent
 
 .PHONY: run
 run: setup-run build ## Install what is missing, then run a study and report it (STUDY=quick ARGS="--budget 5m")
 	$(as-root) scripts/with-engines.sh docker -- bin/tare run $(STUDY) $(ARGS)
+
+.PHONY: check
+check: setup-check agent ## Check what can be checked in two minutes: form of the code, links, all tests that need only Go (PACKAGES=./internal/stats)
+	scripts/check.sh $(PACKAGES)
+
+.PHONY: lint
+lint: setup-check ## The first part of check: gofmt, golangci-lint, shellcheck
+	scripts/lint.sh $(PACKAGES)
 
 .PHONY: test
 test: setup-test build web/node_modules/.package-lock.json ## Install what the tests need and run them all (PACKAGES=./internal/stats ARGS="-run Name")
@@ -51,9 +62,10 @@ bench: setup-bench build ## Measure what tare itself costs and write docs/benchm
 fuzz: build ## Fuzz every fuzz target (FUZZTIME=20s PACKAGES=./internal/strictyaml)
 	scripts/fuzz.sh $(FUZZTIME) $(PACKAGES)
 
-.PHONY: lint
-lint: setup-lint ## Check the form of the code: gofmt, go vet, shellcheck
-	scripts/lint.sh
+.PHONY: vulncheck
+vulncheck: setup-check agent ## Look for known vulnerabilities in dependencies; needs the network
+	scripts/install-tools.sh build/bin govulncheck
+	govulncheck $(PACKAGES)
 
 .PHONY: web
 web: web/node_modules/.package-lock.json ## Build the script and style of the HTML report from web/
@@ -66,14 +78,14 @@ web/node_modules/.package-lock.json: web/package-lock.json
 
 .PHONY: setup
 setup: ## Install what all targets need; nothing that is there already
-	@scripts/setup.sh run test lint bench
+	@scripts/setup.sh check run test bench
 
-.PHONY: setup-build setup-run setup-test setup-lint setup-bench
-setup-build setup-run setup-test setup-lint setup-bench: setup-%:
+.PHONY: setup-build setup-check setup-run setup-test setup-bench
+setup-build setup-check setup-run setup-test setup-bench: setup-%:
 	@scripts/setup.sh $*
 
 .PHONY: stop
-stop: ## End the engines that make started, where an interrupted make left them
+stop: ## Stop the engines that an interrupted make left running
 	@$(as-root) scripts/start-dockerd.sh stop docker build/engines
 	@$(as-root) scripts/start-dockerd.sh stop podman build/engines
 
@@ -83,4 +95,4 @@ clean: stop ## Remove everything that make builds: programs, runsc, test images
 
 .PHONY: help
 help: ## List the targets
-	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' $(firstword $(MAKEFILE_LIST)) | while IFS=$$'\t' read -r target what; do printf '%-8s %s\n' "$$target" "$$what"; done
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' $(firstword $(MAKEFILE_LIST)) | while IFS=$$'\t' read -r target what; do printf '%-9s %s\n' "$$target" "$$what"; done

@@ -1,13 +1,20 @@
 #!/usr/bin/env bash
-# Checks the form of the code: gofmt, go vet, shellcheck.
+# Checks the form of the code: gofmt, golangci-lint (.golangci.yml), shellcheck.
+# Arguments are packages; without any it is all of them.
 set -euo pipefail
 
 cd "$(dirname "$0")/.."
+[ $# -gt 0 ] || set -- ./...
+failed=0
+
 unformatted=$(git ls-files -z --cached --others --exclude-standard -- '*.go' | xargs -0 gofmt -l)
 [ -z "$unformatted" ] || {
-	echo "lint: not as gofmt writes it:" >&2
+	echo "lint: not formatted; run gofmt -w on:" >&2
 	echo "$unformatted" >&2
-	exit 1
+	failed=1
 }
-go vet ./...
-shellcheck scripts/*.sh .ci/run
+
+# The cache stays in the checkout, like all else that make builds.
+GOLANGCI_LINT_CACHE=${GOLANGCI_LINT_CACHE:-$PWD/build/cache/golangci-lint} golangci-lint run "$@" || failed=1
+shellcheck scripts/*.sh .ci/run || failed=1
+exit "$failed"

@@ -4,7 +4,7 @@
 #
 #   setup.sh GROUP...
 #
-# Groups: build, run, test, lint, bench, web. Packages come from the distribution;
+# Groups: build, check, run, test, bench, web. Packages come from the distribution;
 # a Go that is new enough and gVisor's runsc are left in build/bin.
 set -euo pipefail
 
@@ -23,6 +23,7 @@ usage() { sed -n '2,/^[^#]/s/^# \{0,1\}//p' "$0" >&2; exit 2; }
 missing=()
 wants_go=
 wants_runsc=
+wants_tools=
 
 need() { # COMMAND PACKAGES WHY
 	command -v "$1" >/dev/null || missing+=("$2|$3")
@@ -43,6 +44,7 @@ group() {
 		need docker "docker-cli docker.io" "environment docker"
 		need iptables iptables "networks of containers"
 		need runc runc "environment oci"
+		need ssh openssh-client "environment machine, and hosts"
 		if [ "$(uname -m)" = x86_64 ]; then
 			need qemu-system-x86_64 qemu-system-x86 "environment qemu"
 			need qemu-img qemu-utils "environment qemu"
@@ -63,14 +65,20 @@ group() {
 		need mvn maven "images with Maven artifacts"
 		need prometheus prometheus "the tests of metrics, which a real Prometheus scrapes"
 		need chromium chromium "the test that looks at the HTML report"
+		need clang clang "the test that rebuilds the BPF programs"
+		need llvm-strip llvm "the test that rebuilds the BPF programs"
+		[ -e /usr/include/bpf/bpf_helpers.h ] || missing+=("libbpf-dev|the test that rebuilds the BPF programs")
 		;;
 	web)
 		need node nodejs "the script of the HTML report"
 		need npm npm "the script of the HTML report"
 		;;
-	lint)
+	check)
 		group build
+		need gcc gcc "the race detector"
+		[ -e /usr/include/stdlib.h ] || missing+=("libc6-dev|the race detector")
 		need shellcheck shellcheck "checking the scripts"
+		wants_tools=yes
 		;;
 	bench)
 		group run
@@ -148,4 +156,5 @@ mkdir -p build
 for name; do group "$name"; done
 install_packages
 [ -z "$wants_go" ] || scripts/install-go.sh "$bin"
+[ -z "$wants_tools" ] || scripts/install-tools.sh "$bin" golangci-lint
 [ -z "$wants_runsc" ] || install_runsc

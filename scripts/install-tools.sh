@@ -1,0 +1,29 @@
+#!/usr/bin/env bash
+# Builds the programs that the checks use into a directory, in the versions that
+# tools/go.mod pins. The module is apart from tare's own, so that their
+# dependencies are not tare's.
+#
+#   install-tools.sh DIRECTORY PROGRAM...
+#
+# Nothing is built, or printed, for a program that is there in this version.
+set -euo pipefail
+
+[ $# -ge 2 ] || { sed -n '6s/^# *//p' "$0" >&2; exit 2; }
+mkdir -p "$1"
+bin=$(cd "$1" && pwd)
+shift
+cd "$(dirname "$0")/../tools"
+
+for program; do
+	package=$(sed -n "s|^\(tool \)\?[[:space:]]*\([^ ]*/cmd/$program\)\$|\2|p" go.mod)
+	[ -n "$package" ] || { echo "install-tools: tools/go.mod has no tool $program" >&2; exit 1; }
+	# Every dependency counts, and the Go that built it: it reads Go's export data.
+	version=$(go env GOVERSION && sha256sum go.mod go.sum)
+	if [ -x "$bin/$program" ] && [ "$(cat "$bin/$program.version" 2>/dev/null)" = "$version" ]; then
+		continue
+	fi
+	echo "install-tools: building $package (a minute or two)"
+	CGO_ENABLED=0 go build -trimpath -ldflags "-s -w" -o "$bin/$program.new" "$package"
+	mv "$bin/$program.new" "$bin/$program"
+	echo "$version" >"$bin/$program.version"
+done
