@@ -317,8 +317,11 @@ func (m *machine) Close() (err error) {
 // err is nil while the master connection is open.
 func (m *machine) err() error {
 	select {
-	case <-m.closed:
+	case <-m.closed: // first: once it is closed, the master has exited too
 		return errors.New("the SSH connection is closed")
+	default:
+	}
+	select {
 	case <-m.ended:
 		return fmt.Errorf("ssh lost the connection (exit status %d)%s", m.master.ProcessState.ExitCode(), m.stderr.Last())
 	default:
