@@ -45,10 +45,15 @@ func (c *Client) Start(ctx context.Context, cmd Command) (*Process, error) {
 	}
 	f, err := c.receive(ctx, p.call)
 	if err != nil && ctx.Err() != nil && c.Err() == nil {
-		// The agent may have started it already: kill it, and consume its frames.
+		// The agent may have started it already: kill it, and wait for its end, so
+		// that nothing of it runs beside what the caller does next.
 		c.cancel(p.call)
 		p.command.Stdout, p.command.Stderr = nil, nil
 		go p.deliver()
+		select {
+		case <-p.ended:
+		case <-time.After(killTimeout):
+		}
 		return nil, err
 	}
 	var started wire.Started
