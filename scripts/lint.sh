@@ -14,7 +14,10 @@ unformatted=$(git ls-files -z --cached --others --exclude-standard -- '*.go' | x
 	failed=1
 }
 
-# The cache stays in the checkout, like all else that make builds.
-GOLANGCI_LINT_CACHE=${GOLANGCI_LINT_CACHE:-$PWD/build/cache/golangci-lint} golangci-lint run "$@" || failed=1
+# The cache stays in the checkout, like all else that make builds. golangci-lint
+# reads what the compiler exports; with -race it reads what the tests of make
+# check need anyway, so that dependencies are compiled once and not twice.
+CGO_ENABLED=1 GOFLAGS="${GOFLAGS:-} -race" \
+	GOLANGCI_LINT_CACHE=${GOLANGCI_LINT_CACHE:-$PWD/build/cache/golangci-lint} golangci-lint run "$@" || failed=1
 shellcheck scripts/*.sh .ci/run || failed=1
 exit "$failed"
