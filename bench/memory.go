@@ -11,8 +11,8 @@ import (
 
 	"tare/internal/environment"
 	"tare/internal/rundir"
-	"tare/internal/sample"
 	"tare/internal/study"
+	"tare/internal/usage"
 	"tare/internal/workload"
 )
 
@@ -104,8 +104,8 @@ func writeJournal(folder string) (int, error) {
 	}
 	defer file.Close()
 	lines := json.NewEncoder(file)
-	usage := sample.Usage{CPUUser: sample.Known(1.25), CPUSystem: sample.Known(.5), MemoryPeak: sample.Known(1e8), MemoryMean: sample.Known(9e7),
-		DiskRead: sample.Known(0), DiskWritten: sample.Known(4096), NetReceived: sample.Absent("loopback only"), NetSent: sample.Absent("loopback only")}
+	usage := usage.Usage{CPUUser: usage.Known(1.25), CPUSystem: usage.Known(.5), MemoryPeak: usage.Known(1e8), MemoryMean: usage.Known(9e7),
+		DiskRead: usage.Known(0), DiskWritten: usage.Known(4096), NetReceived: usage.Absent("loopback only"), NetSent: usage.Absent("loopback only")}
 	x := uint64(1)
 	noise := func() float64 {
 		x = x*6364136223846793005 + 1442695040888963407

@@ -16,8 +16,8 @@ import (
 	"tare/internal/agent"
 	"tare/internal/environment"
 	"tare/internal/image"
-	"tare/internal/sample"
 	"tare/internal/stats"
+	"tare/internal/usage"
 )
 
 // samplerMargin is the margin for the change of throughput by the sampler.
@@ -81,7 +81,7 @@ func (s *session) watched(ctx context.Context, img *image.Image, d driven) (_ ro
 	}
 	rate := func(on bool) (float64, error) {
 		if on {
-			defer environment.Meter(i, sample.Options{}).Stop()
+			defer environment.Meter(i, usage.Options{}).Stop()
 		}
 		var out bytes.Buffer
 		exit, err := i.Agent().Run(ctx, agent.Command{Argv: d.driver, Stdout: &out, Stderr: io.Discard})
@@ -203,7 +203,7 @@ func measureSamplerCPU(ctx context.Context, s *session) (_ []row, err error) {
 // per trial and outside the measured interval.
 func samplerShare(ctx context.Context, instances []environment.Instance) (share float64, ends time.Duration, err error) {
 	before := ownCPU()
-	unobserved := func(int) func(sample.Reading) { return nil }
+	unobserved := func(int) func(usage.Reading) { return nil }
 	meters := environment.Meters(instances, 0, unobserved) // as a trial does
 	first, began := ownCPU(), time.Now()
 	select {

@@ -23,10 +23,10 @@ import (
 	"tare/internal/environment"
 	"tare/internal/image"
 	"tare/internal/rundir"
-	"tare/internal/sample"
 	"tare/internal/testing/knowncost"
 	"tare/internal/testing/needs"
 	"tare/internal/testing/testenv"
+	"tare/internal/usage"
 	"tare/internal/verdict"
 )
 
@@ -101,10 +101,10 @@ func (l *layer) Agent() *agent.Client { return l.client }
 func (l *layer) Phases() []environment.Phase {
 	return []environment.Phase{{Name: "agent", Duration: time.Millisecond}}
 }
-func (l *layer) Footprint() sample.Footprint { return sample.Footprint{} }
-func (l *layer) Paths() environment.Paths    { return environment.Paths{} }
-func (l *layer) Notes() []string             { return nil }
-func (l *layer) Address() string             { return "127.0.0.1" }
+func (l *layer) Footprint() usage.Footprint { return usage.Footprint{} }
+func (l *layer) Paths() environment.Paths   { return environment.Paths{} }
+func (l *layer) Notes() []string            { return nil }
+func (l *layer) Address() string            { return "127.0.0.1" }
 func (l *layer) Stop(context.Context) error {
 	if l.cmd.ProcessState != nil {
 		return nil

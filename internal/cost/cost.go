@@ -12,7 +12,7 @@ import (
 	"strings"
 
 	"tare/internal/evidence"
-	"tare/internal/sample"
+	"tare/internal/usage"
 )
 
 // PerUnit ends the unit of every cost: a thousand operations.
@@ -23,7 +23,7 @@ const CPU = "cpu_per_kop"
 
 // Spent is the resource use of a trial and the operations that it did.
 type Spent struct {
-	Usage    *sample.Usage
+	Usage    *usage.Usage
 	Evidence *evidence.Evidence // nil where no system calls were counted
 	// Operations done, counted by the metric named Counted.
 	Operations float64
@@ -37,25 +37,25 @@ type Cost struct {
 	Unit  string // of a thousand operations: s/kop
 	About string
 
-	of func(Spent, *Price) sample.Figure // of all operations together
+	of func(Spent, *Price) usage.Figure // of all operations together
 }
 
 // all is the list of costs. Files, tables and metrics are generated from it.
 var all = []Cost{
 	{CPU, "CPU time", "s/kop", "CPU time of the whole environment for a thousand operations",
-		func(s Spent, _ *Price) sample.Figure { return s.Usage.CPU() }},
+		func(s Spent, _ *Price) usage.Figure { return s.Usage.CPU() }},
 	{"memory_per_kop", "memory", "B·s/kop", "memory of the whole environment for a thousand operations: bytes held, without the page cache, times the seconds for which they were",
-		func(s Spent, _ *Price) sample.Figure { return s.Usage.MemorySeconds }},
+		func(s Spent, _ *Price) usage.Figure { return s.Usage.MemorySeconds }},
 	{"written_per_kop", "written", "B/kop", "bytes that the whole environment wrote to storage for a thousand operations",
-		func(s Spent, _ *Price) sample.Figure { return s.Usage.DiskWritten }},
+		func(s Spent, _ *Price) usage.Figure { return s.Usage.DiskWritten }},
 	{"switches_per_kop", "switches", "1/kop", "context switches of the whole environment for a thousand operations",
-		func(s Spent, _ *Price) sample.Figure { return s.Usage.Switches }},
+		func(s Spent, _ *Price) usage.Figure { return s.Usage.Switches }},
 	{syscalls, "system calls", "1/kop", "system calls of the whole environment for a thousand operations",
-		func(s Spent, _ *Price) sample.Figure { return calls(s.Evidence) }},
+		func(s Spent, _ *Price) usage.Figure { return calls(s.Evidence) }},
 	{"energy_per_kop", "energy", "J/kop", "energy of the machine's processor packages for a thousand operations, whatever else they did meanwhile included",
-		func(s Spent, _ *Price) sample.Figure { return energy(s.Usage) }},
+		func(s Spent, _ *Price) usage.Figure { return energy(s.Usage) }},
 	{money, "money", "1/kop", "price of what the whole environment used for a thousand operations, as the study puts it",
-		func(s Spent, p *Price) sample.Figure { return p.of(s) }},
+		func(s Spent, p *Price) usage.Figure { return p.of(s) }},
 }
 
 // The costs that only some studies have.
@@ -124,34 +124,34 @@ func Asked(countsSyscalls bool, price *Price) []Cost {
 
 // Of is the cost of a thousand operations, or the reason why it is unknown. price
 // may be nil for every cost except money.
-func (c Cost) Of(s Spent, price *Price) sample.Figure {
+func (c Cost) Of(s Spent, price *Price) usage.Figure {
 	if s.Usage == nil {
-		return sample.Absent("the resource use of the environment is unknown")
+		return usage.Absent("the resource use of the environment is unknown")
 	}
 	whole := c.of(s, price)
 	switch {
 	case whole.Missing != "":
 		return whole
 	case !(s.Operations > 0):
-		return sample.Absent("no %s were counted", s.Counted)
+		return usage.Absent("no %s were counted", s.Counted)
 	}
-	return sample.Known(whole.Value / s.Operations * 1000)
+	return usage.Known(whole.Value / s.Operations * 1000)
 }
 
-func energy(u *sample.Usage) sample.Figure {
+func energy(u *usage.Usage) usage.Figure {
 	if u.Host == nil {
-		return sample.Absent("the machine as a whole was not sampled")
+		return usage.Absent("the machine as a whole was not sampled")
 	}
 	return u.Host.Energy
 }
 
-func calls(e *evidence.Evidence) sample.Figure {
+func calls(e *evidence.Evidence) usage.Figure {
 	if e == nil {
-		return sample.Absent("system calls were not counted")
+		return usage.Absent("system calls were not counted")
 	}
 	counted, known := e.Counts[evidence.Syscalls]
 	if !known {
-		return sample.Absent("system calls were not counted")
+		return usage.Absent("system calls were not counted")
 	}
 	return counted
 }

@@ -9,24 +9,24 @@ import (
 	"pgregory.net/rapid"
 
 	"tare/internal/evidence"
-	"tare/internal/sample"
+	"tare/internal/usage"
 )
 
 // spent is a trial of so many operations that used the same of everything.
-func spent(operations, used float64) Spent {
-	usage := sample.Unknown("not given")
-	half := sample.Known(used / 2)
-	usage.CPUUser, usage.CPUSystem = half, half
-	usage.Host = &sample.HostUsage{Energy: sample.Known(used)}
-	usage.MemorySeconds, usage.DiskWritten, usage.Switches = sample.Known(used), sample.Known(used), sample.Known(used)
-	return Spent{Usage: &usage, Operations: operations, Counted: "requests",
-		Evidence: &evidence.Evidence{Counts: map[string]sample.Figure{evidence.Syscalls: sample.Known(used)}}}
+func spent(operations, each float64) Spent {
+	used := usage.Unknown("not given")
+	half := usage.Known(each / 2)
+	used.CPUUser, used.CPUSystem = half, half
+	used.Host = &usage.HostUsage{Energy: usage.Known(each)}
+	used.MemorySeconds, used.DiskWritten, used.Switches = usage.Known(each), usage.Known(each), usage.Known(each)
+	return Spent{Usage: &used, Operations: operations, Counted: "requests",
+		Evidence: &evidence.Evidence{Counts: map[string]usage.Figure{evidence.Syscalls: usage.Known(each)}}}
 }
 
 // energyless is a trial on a machine that does not count its energy.
 func energyless() Spent {
 	s := spent(1, 1)
-	s.Usage.Host = &sample.HostUsage{Energy: sample.Absent("not given")}
+	s.Usage.Host = &usage.HostUsage{Energy: usage.Absent("not given")}
 	return s
 }
 
@@ -36,7 +36,7 @@ func TestACostIsWhatWasUsedForAThousandOperations(t *testing.T) {
 		if !known {
 			t.Fatalf("there is no cost %s", name)
 		}
-		if got := c.Of(spent(4000, 8), nil); got != sample.Known(2) {
+		if got := c.Of(spent(4000, 8), nil); got != usage.Known(2) {
 			t.Errorf("%s: %+v, want 2", name, got)
 		}
 	}
@@ -44,11 +44,11 @@ func TestACostIsWhatWasUsedForAThousandOperations(t *testing.T) {
 
 func TestWhatIsNotKnownHasNoCost(t *testing.T) {
 	of := func(name string) Cost { c, _ := Lookup(name); return c }
-	for want, got := range map[string]sample.Figure{
+	for want, got := range map[string]usage.Figure{
 		"not given":                                      of("energy_per_kop").Of(energyless(), nil),
 		"no requests were counted":                       of(CPU).Of(spent(0, 8), nil),
 		"system calls were not counted":                  of("syscalls_per_kop").Of(Spent{Usage: spent(1, 1).Usage, Operations: 1}, nil),
-		"the machine as a whole was not sampled":         of("energy_per_kop").Of(Spent{Usage: &sample.Usage{}, Operations: 1}, nil),
+		"the machine as a whole was not sampled":         of("energy_per_kop").Of(Spent{Usage: &usage.Usage{}, Operations: 1}, nil),
 		"the resource use of the environment is unknown": of(CPU).Of(Spent{Operations: 1}, nil),
 		"the study names no price":                       of("money_per_kop").Of(spent(1, 1), nil),
 		"energy_kwh has a price but no value: not given": of("money_per_kop").Of(energyless(), &Price{Currency: "EUR", CPUHour: 1, EnergyKWh: 1}),
@@ -62,9 +62,9 @@ func TestWhatIsNotKnownHasNoCost(t *testing.T) {
 func TestMoneyIsTheSumOfAllThatHasAPrice(t *testing.T) {
 	c, _ := Lookup("money_per_kop")
 	s := spent(1000, 0)
-	s.Usage.CPUUser = sample.Known(1800)                       // half an hour
-	s.Usage.MemorySeconds = sample.Known(2 * 3600 * (1 << 30)) // two GiB for an hour
-	s.Usage.DiskWritten = sample.Known(3 << 30)
+	s.Usage.CPUUser = usage.Known(1800)                       // half an hour
+	s.Usage.MemorySeconds = usage.Known(2 * 3600 * (1 << 30)) // two GiB for an hour
+	s.Usage.DiskWritten = usage.Known(3 << 30)
 	for want, price := range map[float64]*Price{
 		.5:  {CPUHour: 1},
 		20:  {MemoryGiBHour: 10},

@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"strings"
 
-	"tare/internal/sample"
+	"tare/internal/usage"
 )
 
 // Price is the price of resource use. Resources with a price of 0 are free.
@@ -30,24 +30,24 @@ const (
 type priced struct {
 	key   string
 	price float64
-	used  func(Spent) sample.Figure
+	used  func(Spent) usage.Figure
 	unit  float64 // of the price, in the unit of the figure
 }
 
 func (p *Price) parts() []priced {
 	return []priced{
-		{"cpu_hour", p.CPUHour, func(s Spent) sample.Figure { return s.Usage.CPU() }, hour},
-		{"memory_gib_hour", p.MemoryGiBHour, func(s Spent) sample.Figure { return s.Usage.MemorySeconds }, gib * hour},
-		{"written_gib", p.WrittenGiB, func(s Spent) sample.Figure { return s.Usage.DiskWritten }, gib},
-		{"energy_kwh", p.EnergyKWh, func(s Spent) sample.Figure { return energy(s.Usage) }, kilowattHour},
+		{"cpu_hour", p.CPUHour, func(s Spent) usage.Figure { return s.Usage.CPU() }, hour},
+		{"memory_gib_hour", p.MemoryGiBHour, func(s Spent) usage.Figure { return s.Usage.MemorySeconds }, gib * hour},
+		{"written_gib", p.WrittenGiB, func(s Spent) usage.Figure { return s.Usage.DiskWritten }, gib},
+		{"energy_kwh", p.EnergyKWh, func(s Spent) usage.Figure { return energy(s.Usage) }, kilowattHour},
 	}
 }
 
 // of is the price of all resources used. It is known only if the use of every priced
 // resource is: a sum that lacks one would look cheap.
-func (p *Price) of(s Spent) sample.Figure {
+func (p *Price) of(s Spent) usage.Figure {
 	if p == nil {
-		return sample.Absent("the study names no price")
+		return usage.Absent("the study names no price")
 	}
 	total := 0.0
 	for _, part := range p.parts() {
@@ -56,11 +56,11 @@ func (p *Price) of(s Spent) sample.Figure {
 		}
 		used := part.used(s)
 		if used.Missing != "" {
-			return sample.Absent("%s has a price but no value: %s", part.key, used.Missing)
+			return usage.Absent("%s has a price but no value: %s", part.key, used.Missing)
 		}
 		total += part.price * used.Value / part.unit
 	}
-	return sample.Known(total)
+	return usage.Known(total)
 }
 
 var currency = regexp.MustCompile(`^\p{L}{1,12}$|^\p{Sc}$`)

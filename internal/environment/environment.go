@@ -17,7 +17,7 @@ import (
 	"tare/internal/cleanup"
 	"tare/internal/image"
 	"tare/internal/quantity"
-	"tare/internal/sample"
+	"tare/internal/usage"
 )
 
 // Registration declares a kind.
@@ -188,30 +188,30 @@ type Paths struct {
 // footprint.
 type Metered interface {
 	// Meter starts to sample the usage of the instance.
-	Meter(o sample.Options) sample.Meter
+	Meter(o usage.Options) usage.Meter
 }
 
 // Meter starts to sample the usage of an instance.
-func Meter(i Instance, o sample.Options) sample.Meter {
-	return Meters([]Instance{i}, o.Every, func(int) func(sample.Reading) { return o.Each })[0]
+func Meter(i Instance, o usage.Options) usage.Meter {
+	return Meters([]Instance{i}, o.Every, func(int) func(usage.Reading) { return o.Each })[0]
 }
 
 // Meters starts to sample several instances; each returns the callback for the readings
 // of one of them. Instances of this machine share one sampler: Stop of the first meter
 // stops it for all.
-func Meters(instances []Instance, every time.Duration, each func(n int) func(sample.Reading)) []sample.Meter {
-	meters := make([]sample.Meter, len(instances))
+func Meters(instances []Instance, every time.Duration, each func(n int) func(usage.Reading)) []usage.Meter {
+	meters := make([]usage.Meter, len(instances))
 	var here []int
-	var targets []sample.Target
+	var targets []usage.Target
 	for n, i := range instances {
 		if m, elsewhere := i.(Metered); elsewhere {
-			meters[n] = m.Meter(sample.Options{Every: every, Each: each(n)})
+			meters[n] = m.Meter(usage.Options{Every: every, Each: each(n)})
 		} else {
-			here, targets = append(here, n), append(targets, sample.Target{Footprint: i.Footprint(), Each: each(n)})
+			here, targets = append(here, n), append(targets, usage.Target{Footprint: i.Footprint(), Each: each(n)})
 		}
 	}
 	if len(targets) > 0 {
-		for k, s := range sample.StartAll(every, targets...) {
+		for k, s := range usage.StartAll(every, targets...) {
 			meters[here[k]] = s
 		}
 	}
@@ -266,7 +266,7 @@ type Instance interface {
 	Phases() []Phase
 	// Paths describe what is between the instance and the machine.
 	Paths() Paths
-	Footprint() sample.Footprint
+	Footprint() usage.Footprint
 	// Notes are findings about this start, such as an option that the engine ignored.
 	// CheckLimits checks whether the limits are in force.
 	Notes() []string

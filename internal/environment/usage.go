@@ -1,16 +1,16 @@
 package environment
 
-import "tare/internal/sample"
+import "tare/internal/usage"
 
 // StartMetered is an instance on another machine that reports the usage of its start.
 type StartMetered interface {
-	UsageOfStart() sample.Usage
+	UsageOfStart() usage.Usage
 }
 
 // UsageOfStart is the usage of an instance since it was made.
-func UsageOfStart(i Instance) sample.Usage {
+func UsageOfStart(i Instance) usage.Usage {
 	if m, elsewhere := i.(StartMetered); elsewhere {
 		return m.UsageOfStart()
 	}
-	return sample.OfStart(i.Footprint())
+	return usage.OfStart(i.Footprint())
 }

@@ -6,7 +6,7 @@ import (
 	"sort"
 	"strings"
 
-	"tare/internal/sample"
+	"tare/internal/usage"
 )
 
 // Kind says what a figure is about, and so which figures may be added up: those
@@ -30,7 +30,7 @@ type Counted struct {
 
 // Rate is how often something happens in one operation, for how many seconds it
 // runs, and for how many it waits. What is not counted of it is missing.
-type Rate struct{ Count, Seconds, Waited sample.Figure }
+type Rate struct{ Count, Seconds, Waited usage.Figure }
 
 // Change is what one operation has more of on the slow side than on the fast.
 type Change struct {
@@ -41,12 +41,12 @@ type Change struct {
 }
 
 // Count is by how much more often it happens in an operation.
-func (c Change) Count() sample.Figure { return minus(c.Slow.Count, c.Fast.Count) }
+func (c Change) Count() usage.Figure { return minus(c.Slow.Count, c.Fast.Count) }
 
 // Seconds is by how much longer it runs in an operation.
-func (c Change) Seconds() sample.Figure { return minus(c.Slow.Seconds, c.Fast.Seconds) }
+func (c Change) Seconds() usage.Figure { return minus(c.Slow.Seconds, c.Fast.Seconds) }
 
-func minus(a, b sample.Figure) sample.Figure {
+func minus(a, b usage.Figure) usage.Figure {
 	b.Value = -b.Value
 	return a.Plus(b)
 }
@@ -93,7 +93,7 @@ func sum(name string) bool {
 	return name == InKernel || name == InUser || name == Syscalls
 }
 
-func size(f sample.Figure) float64 {
+func size(f usage.Figure) float64 {
 	if f.Missing != "" {
 		return 0
 	}
@@ -119,7 +119,7 @@ func names(sides ...[]Counted) (list []string) {
 	known := map[string]bool{}
 	for _, trials := range sides {
 		for _, t := range trials {
-			for _, figures := range []map[string]sample.Figure{t.Evidence.Counts, t.Evidence.Times} {
+			for _, figures := range []map[string]usage.Figure{t.Evidence.Counts, t.Evidence.Times} {
 				for name := range figures {
 					if !known[name] && !strings.HasPrefix(name, Wait) {
 						known[name] = true
@@ -137,15 +137,15 @@ func names(sides ...[]Counted) (list []string) {
 // lacks makes it missing.
 func median(trials []Counted, name string) Rate {
 	if len(trials) == 0 {
-		absent := sample.Absent("no trial was watched")
+		absent := usage.Absent("no trial was watched")
 		return Rate{absent, absent, absent}
 	}
-	of := func(figure func(Evidence) sample.Figure) sample.Figure {
+	of := func(figure func(Evidence) usage.Figure) usage.Figure {
 		var values []float64
 		for _, t := range trials {
 			f := figure(t.Evidence)
 			if f.Missing == "" && !(t.Operations > 0) {
-				f = sample.Absent("the trial counted no operations")
+				f = usage.Absent("the trial counted no operations")
 			}
 			if f.Missing != "" {
 				return f
@@ -155,34 +155,34 @@ func median(trials []Counted, name string) Rate {
 		sort.Float64s(values)
 		middle := len(values) / 2
 		if len(values)%2 == 1 {
-			return sample.Known(values[middle])
+			return usage.Known(values[middle])
 		}
-		return sample.Known((values[middle-1] + values[middle]) / 2)
+		return usage.Known((values[middle-1] + values[middle]) / 2)
 	}
 	r := Rate{
-		Count:   of(func(e Evidence) sample.Figure { return figure(e.Counts, name, countedWith(name)) }),
-		Seconds: of(func(e Evidence) sample.Figure { return figure(e.Times, name, timedWith(name)) }),
-		Waited:  sample.Absent("only system calls wait"),
+		Count:   of(func(e Evidence) usage.Figure { return figure(e.Counts, name, countedWith(name)) }),
+		Seconds: of(func(e Evidence) usage.Figure { return figure(e.Times, name, timedWith(name)) }),
+		Waited:  usage.Absent("only system calls wait"),
 	}
 	if call, is := strings.CutPrefix(name, Syscall); is {
-		r.Waited = of(func(e Evidence) sample.Figure { return figure(e.Times, Wait+call, Syscalls) })
+		r.Waited = of(func(e Evidence) usage.Figure { return figure(e.Times, Wait+call, Syscalls) })
 	}
 	return r
 }
 
 // figure is what a name has. One that is not there did not happen, as long as
 // what is counted together with it is there.
-func figure(of map[string]sample.Figure, name, with string) sample.Figure {
+func figure(of map[string]usage.Figure, name, with string) usage.Figure {
 	if f, known := of[name]; known {
 		return f
 	}
 	switch f, known := of[with]; {
 	case !known:
-		return sample.Absent("not counted")
+		return usage.Absent("not counted")
 	case f.Missing != "":
 		return f
 	}
-	return sample.Known(0)
+	return usage.Known(0)
 }
 
 // countedWith is the count that is there whenever the one of a name would be; ""
@@ -232,7 +232,7 @@ func Remarks(sides ...[]Counted) (lines []string) {
 			for _, note := range t.Evidence.Notes {
 				add(note)
 			}
-			for _, figures := range []map[string]sample.Figure{t.Evidence.Counts, t.Evidence.Times} {
+			for _, figures := range []map[string]usage.Figure{t.Evidence.Counts, t.Evidence.Times} {
 				for name, f := range figures {
 					if f.Missing != "" && !slices.Contains(about[f.Missing], Label(name)) {
 						about[f.Missing] = append(about[f.Missing], Label(name))

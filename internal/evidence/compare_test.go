@@ -9,15 +9,15 @@ import (
 
 	"pgregory.net/rapid"
 
-	"tare/internal/sample"
+	"tare/internal/usage"
 )
 
 var update = flag.Bool("update", false, "write the golden files again")
 
-func figures(pairs ...any) map[string]sample.Figure {
-	m := map[string]sample.Figure{}
+func figures(pairs ...any) map[string]usage.Figure {
+	m := map[string]usage.Figure{}
 	for i := 0; i < len(pairs); i += 2 {
-		m[pairs[i].(string)] = sample.Known(pairs[i+1].(float64))
+		m[pairs[i].(string)] = usage.Known(pairs[i+1].(float64))
 	}
 	return m
 }
@@ -47,17 +47,17 @@ func TestTheLargestChangesOfAnOperationComeFirst(t *testing.T) {
 		t.Errorf("the places of the processors are in the order %s", got)
 	}
 	for _, c := range changes {
-		if c.Name == "syscall.write" && (c.Fast.Count != sample.Known(0) || c.Slow.Count != sample.Known(2)) {
+		if c.Name == "syscall.write" && (c.Fast.Count != usage.Known(0) || c.Slow.Count != usage.Known(2)) {
 			t.Errorf("a call that one side never makes: %+v", c)
 		}
-		if c.Name == "kernel.overlay" && (c.Fast.Seconds != sample.Known(0) || c.Fast.Count.Missing == "") {
+		if c.Name == "kernel.overlay" && (c.Fast.Seconds != usage.Known(0) || c.Fast.Count.Missing == "") {
 			t.Errorf("a place that one side never is in: %+v", c)
 		}
 	}
 }
 
 func TestWhatASideCannotCountIsNotZero(t *testing.T) {
-	blind := Evidence{Counts: map[string]sample.Figure{"syscalls": sample.Absent("BPF is refused")}}
+	blind := Evidence{Counts: map[string]usage.Figure{"syscalls": usage.Absent("BPF is refused")}}
 	for _, c := range Compare(docker, blind, 1, 1) {
 		if f := c.Fast.Count; f.Missing == "" {
 			t.Errorf("%s happened %v times on the side that counted nothing", c.Name, f.Value)
@@ -87,8 +87,8 @@ func TestComparisonsAreEven(t *testing.T) {
 		value := rapid.Float64Range(0, 1e6)
 		draw := func(label string) Evidence {
 			return Evidence{
-				Counts: rapid.MapOf(name, rapid.Map(value, sample.Known)).Draw(t, label+" counts"),
-				Times:  rapid.MapOf(name, rapid.Map(value, sample.Known)).Draw(t, label+" times"),
+				Counts: rapid.MapOf(name, rapid.Map(value, usage.Known)).Draw(t, label+" counts"),
+				Times:  rapid.MapOf(name, rapid.Map(value, usage.Known)).Draw(t, label+" times"),
 			}
 		}
 		a, b := draw("a"), draw("b")

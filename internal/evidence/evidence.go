@@ -7,7 +7,7 @@
 // environments, workloads or trials.
 package evidence
 
-import "tare/internal/sample"
+import "tare/internal/usage"
 
 // Evidence is what was counted in one trial. A figure that the kernel does not
 // give is missing, with the reason.
@@ -25,9 +25,9 @@ import "tare/internal/sample"
 //	kernel.overlay     in that part of the kernel, of which kernel is the sum
 //	host.*             the same of the whole machine, whichever task ran
 type Evidence struct {
-	Seconds float64                  `json:"seconds"` // how long it was counted
-	Counts  map[string]sample.Figure `json:"counts,omitempty"`
-	Times   map[string]sample.Figure `json:"times,omitempty"`
+	Seconds float64                 `json:"seconds"` // how long it was counted
+	Counts  map[string]usage.Figure `json:"counts,omitempty"`
+	Times   map[string]usage.Figure `json:"times,omitempty"`
 	// Parts are the same by what a process is in the environment: inside for
 	// those of the instance, and the roles of those around it (shim, proxy, vmm,
 	// sandbox). host.* belongs to none.
@@ -37,8 +37,8 @@ type Evidence struct {
 
 // Tally is how often things happened, and how long they took in seconds.
 type Tally struct {
-	Counts map[string]sample.Figure `json:"counts,omitempty"`
-	Times  map[string]sample.Figure `json:"times,omitempty"`
+	Counts map[string]usage.Figure `json:"counts,omitempty"`
+	Times  map[string]usage.Figure `json:"times,omitempty"`
 }
 
 // Syscalls is the name under which all system calls are counted together.

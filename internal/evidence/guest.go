@@ -5,7 +5,7 @@ import (
 	"strconv"
 	"strings"
 
-	"tare/internal/sample"
+	"tare/internal/usage"
 )
 
 // Guest begins the names of what a kernel counted that the instance has to
@@ -67,16 +67,16 @@ func numberAt(fields []string, i int) float64 {
 // AddGuest adds what the instance's own kernel counted between two readings. A
 // count that stands at 0 since the boot is none that the kernel keeps.
 func (e *Evidence) AddGuest(before, after Reading) {
-	add := func(to *map[string]sample.Figure, before, after map[string]float64) {
+	add := func(to *map[string]usage.Figure, before, after map[string]float64) {
 		if *to == nil {
-			*to = map[string]sample.Figure{}
+			*to = map[string]usage.Figure{}
 		}
 		for name, v := range after {
 			switch was, known := before[name]; {
 			case !known || v < was:
-				(*to)[Guest+name] = sample.Absent("the instance's kernel counted %g before and %g after", was, v)
+				(*to)[Guest+name] = usage.Absent("the instance's kernel counted %g before and %g after", was, v)
 			case v > 0:
-				(*to)[Guest+name] = sample.Known(v - was)
+				(*to)[Guest+name] = usage.Known(v - was)
 			}
 		}
 	}

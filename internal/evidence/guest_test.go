@@ -3,7 +3,7 @@ package evidence
 import (
 	"testing"
 
-	"tare/internal/sample"
+	"tare/internal/usage"
 )
 
 const stat = `cpu  100 0 50 9000 10 5 20 7 0 0
@@ -23,14 +23,14 @@ func TestWhatAGuestsKernelCountedIsTheDifference(t *testing.T) {
 	later := Read("cpu  300 0 150 9100 10 5 40 9 0 0\nintr 124456 0\nctxt 9000\nprocesses 302\n", "CPU0 CPU1\nHI: 0 0\nNET_RX: 1100 60\n")
 	var e Evidence
 	e.AddGuest(Read(stat, softirqText), later)
-	for name, want := range map[string]sample.Figure{
-		"guest.switches": sample.Known(4000), "guest.interrupts": sample.Known(1000), "guest.forks": sample.Known(2), "guest.softirq.NET_RX": sample.Known(1010),
+	for name, want := range map[string]usage.Figure{
+		"guest.switches": usage.Known(4000), "guest.interrupts": usage.Known(1000), "guest.forks": usage.Known(2), "guest.softirq.NET_RX": usage.Known(1010),
 	} {
 		if got := e.Counts[name]; got != want {
 			t.Errorf("%s is %+v, want %+v", name, got, want)
 		}
 	}
-	if got := e.Times["guest.user"]; got != sample.Known(2) {
+	if got := e.Times["guest.user"]; got != usage.Known(2) {
 		t.Errorf("user mode took %+v", got)
 	}
 	if _, known := e.Counts["guest.softirq.HI"]; known {

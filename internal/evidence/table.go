@@ -5,7 +5,7 @@ import (
 	"math"
 	"strings"
 
-	"tare/internal/sample"
+	"tare/internal/usage"
 )
 
 // Row is a line of a table, ready to print. What is not known is "".
@@ -114,7 +114,7 @@ func Label(name string) string {
 }
 
 // count prints how often, in a thousand operations.
-func count(f sample.Figure) string {
+func count(f usage.Figure) string {
 	if f.Missing != "" {
 		return ""
 	}
@@ -122,10 +122,10 @@ func count(f sample.Figure) string {
 }
 
 // Span prints seconds in an operation; "" where they are not known.
-func Span(f sample.Figure) string { return span(f, false) }
+func Span(f usage.Figure) string { return span(f, false) }
 
 // span prints seconds in an operation.
-func span(f sample.Figure, signed bool) string {
+func span(f usage.Figure, signed bool) string {
 	if f.Missing != "" {
 		return ""
 	}

@@ -16,10 +16,10 @@ import (
 
 	"tare/internal/metrics"
 	"tare/internal/rundir"
-	"tare/internal/sample"
 	"tare/internal/schedule"
 	"tare/internal/testing/metricstest"
 	"tare/internal/testing/prometheustest"
+	"tare/internal/usage"
 )
 
 // gather is what Prometheus is shown of a run.
@@ -67,10 +67,10 @@ func underWay() *metrics.Run {
 	r.Progress(schedule.Progress{Block: 12, MaxBlock: 60, NextLook: 15, Left: 1, Remaining: time.Minute})
 	r.Trying(schedule.Slot{Block: 12, Environment: "docker", Workload: "redis", Level: "clients=1"})
 	r.Watch("docker", "redis")(metricstest.Reading(1))
-	usage := metricstest.Usage()
-	usage.DiskRead = sample.Absent("the kernel counts none")
+	used := metricstest.Usage()
+	used.DiskRead = usage.Absent("the kernel counts none")
 	last := trials[0]
-	last.Usage = &usage
+	last.Usage = &used
 	r.Tried(last, nil)
 	r.Trying(schedule.Slot{Block: 12, Environment: "docker", Workload: "redis", Level: "clients=1"})
 	return r
@@ -113,22 +113,22 @@ func TestAllFamiliesAreShownAndNamedAsPrometheusWantsIt(t *testing.T) {
 
 func TestEveryQuantityIsCountedOnAfterItsTrial(t *testing.T) {
 	r := made()
-	usage := metricstest.Usage()
-	trial := rundir.Trial{Environment: "native", Workload: "redis", Status: rundir.OK, Usage: &usage, HostSeconds: 4}
+	used := metricstest.Usage()
+	trial := rundir.Trial{Environment: "native", Workload: "redis", Status: rundir.OK, Usage: &used, HostSeconds: 4}
 	for range 3 {
 		r.Tried(trial, nil)
 	}
 	families := gather(t, r)
-	for i, q := range sample.Quantities {
+	for i, q := range usage.Quantities {
 		name, want := metrics.Uses[i].Name, 3.
 		if q.Name == "cpu" {
 			want = 6 // in user mode and in the kernel
 		}
 		got, shown := value(families, name, "native", "redis")
 		switch {
-		case q.Kind == sample.Counter && got != want:
+		case q.Kind == usage.Counter && got != want:
 			t.Errorf("%s is %v after three trials that used 1 each, want %v", name, got, want)
-		case q.Kind == sample.Gauge && shown:
+		case q.Kind == usage.Gauge && shown:
 			t.Errorf("%s is shown, and nothing is held between trials", name)
 		}
 	}
@@ -139,9 +139,9 @@ func TestEveryQuantityIsCountedOnAfterItsTrial(t *testing.T) {
 
 func TestWhatTheKernelDoesNotCountIsAbsentWithTheReason(t *testing.T) {
 	r := made()
-	usage := metricstest.Usage()
-	usage.DiskWritten = sample.Absent("io.stat is not there")
-	r.Tried(rundir.Trial{Environment: "native", Workload: "redis", Status: rundir.OK, Usage: &usage}, nil)
+	used := metricstest.Usage()
+	used.DiskWritten = usage.Absent("io.stat is not there")
+	r.Tried(rundir.Trial{Environment: "native", Workload: "redis", Status: rundir.OK, Usage: &used}, nil)
 	families := gather(t, r)
 	if v, shown := value(families, "tare_environment_disk_written_bytes_total"); shown {
 		t.Errorf("bytes written are %v although nothing counted them", v)
@@ -175,7 +175,7 @@ func TestCountersNeverFall(t *testing.T) {
 		}
 		for range rapid.IntRange(1, 5).Draw(rt, "trials") {
 			environment := rapid.SampledFrom(metricstest.Environments).Draw(rt, "environment")
-			var hear []func(sample.Reading)
+			var hear []func(usage.Reading)
 			for range rapid.IntRange(0, 3).Draw(rt, "instances") {
 				hear = append(hear, r.Watch(environment, "redis"))
 			}

@@ -10,7 +10,7 @@ package metrics
 import (
 	"fmt"
 
-	"tare/internal/sample"
+	"tare/internal/usage"
 )
 
 // Type of a family.
@@ -133,9 +133,9 @@ func family(name string, t Type, shown Shown, help string, labels ...string) *Fa
 }
 
 // Uses are the families of an environment's resource use, one for each quantity,
-// in the order of sample.Quantities.
+// in the order of usage.Quantities.
 var Uses = func() (list []*Family) {
-	for _, q := range sample.Quantities {
+	for _, q := range usage.Quantities {
 		list = append(list, family("tare_environment_"+q.Name+suffix(q), typeOf(q), Both, upper(q.About), ofCell...))
 	}
 	return list
@@ -143,19 +143,19 @@ var Uses = func() (list []*Family) {
 
 // suffix is the end of a name by Prometheus's conventions: the unit, and _total
 // for a counter.
-func suffix(q sample.Quantity) string {
+func suffix(q usage.Quantity) string {
 	unit, known := map[string]string{"s": "_seconds", "B": "_bytes", "1": ""}[q.Unit]
 	if !known {
 		panic(fmt.Sprintf("quantity %s: unknown unit %q", q.Name, q.Unit))
 	}
-	if q.Kind == sample.Counter {
+	if q.Kind == usage.Counter {
 		unit += "_total"
 	}
 	return unit
 }
 
-func typeOf(q sample.Quantity) Type {
-	if q.Kind == sample.Counter {
+func typeOf(q usage.Quantity) Type {
+	if q.Kind == usage.Counter {
 		return Counter
 	}
 	return Gauge

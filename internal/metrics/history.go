@@ -15,8 +15,8 @@ import (
 
 	"tare/internal/environment"
 	"tare/internal/rundir"
-	"tare/internal/sample"
 	"tare/internal/study"
+	"tare/internal/usage"
 	"tare/internal/verdict"
 )
 
@@ -35,7 +35,7 @@ type Past struct {
 // Watching is the readings of one instance in a trial.
 type Watching struct {
 	Began    time.Time
-	Readings []sample.Reading
+	Readings []usage.Reading
 }
 
 // Text writes all values of a run's metrics over time as OpenMetrics, with
@@ -106,8 +106,8 @@ func (h *history) play(r *Run, p Past, t rundir.Trial) error {
 	}
 	type timed struct {
 		at      time.Time
-		reading sample.Reading
-		update  func(sample.Reading)
+		reading usage.Reading
+		update  func(usage.Reading)
 	}
 	var readings []timed
 	for _, w := range watched {
@@ -129,15 +129,15 @@ func (h *history) play(r *Run, p Past, t rundir.Trial) error {
 // ends derives two readings from a trial's usage: at the start and at the end of
 // the driver, with the mean of each gauge in both.
 func ends(t rundir.Trial) Watching {
-	first, last := sample.Reading{}, sample.Reading{Seconds: t.HostSeconds}
-	for _, q := range sample.Quantities {
+	first, last := usage.Reading{}, usage.Reading{Seconds: t.HostSeconds}
+	for _, q := range usage.Quantities {
 		figure := ofUsage[q.Name](t.Usage)
 		*q.Of(&last), *q.Of(&first) = figure, figure
-		if q.Kind == sample.Counter && figure.Missing == "" {
-			*q.Of(&first) = sample.Known(0)
+		if q.Kind == usage.Counter && figure.Missing == "" {
+			*q.Of(&first) = usage.Known(0)
 		}
 	}
-	return Watching{t.Ended.Add(-time.Duration(t.HostSeconds * float64(time.Second))), []sample.Reading{first, last}}
+	return Watching{t.Ended.Add(-time.Duration(t.HostSeconds * float64(time.Second))), []usage.Reading{first, last}}
 }
 
 // history is every value that was set, with its time.

@@ -12,9 +12,9 @@ import (
 
 	"tare/internal/metrics"
 	"tare/internal/rundir"
-	"tare/internal/sample"
 	"tare/internal/testing/metricstest"
 	"tare/internal/testing/prometheustest"
+	"tare/internal/usage"
 )
 
 func past() metrics.Past {
@@ -79,7 +79,7 @@ func TestLooksAreShownWithTheirTimes(t *testing.T) {
 	p := past()
 	p.Trials = p.Trials[:2]
 	p.Readings = func(trial rundir.Trial) ([]metrics.Watching, error) {
-		var seen []sample.Reading
+		var seen []usage.Reading
 		for i := range 21 {
 			seen = append(seen, metricstest.Reading(float64(i)/10))
 		}

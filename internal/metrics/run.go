@@ -12,9 +12,9 @@ import (
 
 	"tare/internal/environment"
 	"tare/internal/rundir"
-	"tare/internal/sample"
 	"tare/internal/schedule"
 	"tare/internal/study"
+	"tare/internal/usage"
 	"tare/internal/verdict"
 	"tare/internal/workload"
 )
@@ -216,7 +216,7 @@ func (r *Run) Collect(out chan<- prometheus.Metric) {
 	for c, u := range r.uses {
 		r.show(c, u)
 	}
-	host := sample.ReadHost()
+	host := usage.ReadHost()
 	for _, resource := range []string{"cpu", "io", "memory"} {
 		seconds, known := host.Stalled(resource)
 		r.values.known(Stall, seconds, known, resource)

@@ -2,7 +2,7 @@ package metrics
 
 import (
 	"tare/internal/rundir"
-	"tare/internal/sample"
+	"tare/internal/usage"
 )
 
 // cell is one environment with one workload: resource use is summed by cell.
@@ -19,7 +19,7 @@ type use struct {
 
 // meter is the last reading of one instance.
 type meter struct {
-	last        sample.Reading
+	last        usage.Reading
 	seen, ended bool
 }
 
@@ -34,7 +34,7 @@ func (t *total) add(value float64) { t.value, t.known = t.value+value, true }
 func (r *Run) use(environment, workload string) *use {
 	c := cell{environment, workload}
 	if r.uses[c] == nil {
-		r.uses[c] = &use{ended: make([]total, len(sample.Quantities))}
+		r.uses[c] = &use{ended: make([]total, len(usage.Quantities))}
 	}
 	return r.uses[c]
 }
@@ -42,12 +42,12 @@ func (r *Run) use(environment, workload string) *use {
 // Watch adds an instance to the current trial and returns the function that
 // receives its readings. The function only stores the reading, since there may be
 // many instances and a hundred readings per second; sums are computed by Collect.
-func (r *Run) Watch(environment, workload string) func(sample.Reading) {
+func (r *Run) Watch(environment, workload string) func(usage.Reading) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	u, m := r.use(environment, workload), &meter{}
 	u.meters = append(u.meters, m)
-	return func(seen sample.Reading) {
+	return func(seen usage.Reading) {
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		if !m.ended {
@@ -62,9 +62,9 @@ func (r *Run) show(c cell, u *use) {
 	if watched := u.watched + u.sinceBegun(); watched > 0 {
 		r.values.set(Watched, watched, c.environment, c.workload)
 	}
-	for i, q := range sample.Quantities {
+	for i, q := range usage.Quantities {
 		now := u.now(q)
-		if q.Kind == sample.Counter {
+		if q.Kind == usage.Counter {
 			if all := u.ended[i]; now.known || all.known {
 				r.values.set(Uses[i], all.value+now.value, c.environment, c.workload)
 			}
@@ -83,7 +83,7 @@ func (u *use) sinceBegun() (seconds float64) {
 }
 
 // now sums a quantity over the instances of the current trial.
-func (u *use) now(q sample.Quantity) (sum total) {
+func (u *use) now(q usage.Quantity) (sum total) {
 	for _, m := range u.meters {
 		if !m.seen {
 			continue
@@ -102,14 +102,14 @@ func (u *use) now(q sample.Quantity) (sum total) {
 func (r *Run) settle(t rundir.Trial) {
 	c := cell{t.Environment, t.Workload}
 	u := r.use(c.environment, c.workload)
-	for i, q := range sample.Quantities {
+	for i, q := range usage.Quantities {
 		sum := u.now(q)
 		if t.Usage != nil {
 			if f := ofUsage[q.Name](t.Usage); f.Missing == "" && f.Value >= sum.value {
 				sum = total{f.Value, true}
 			}
 		}
-		if sum.known && q.Kind == sample.Counter {
+		if sum.known && q.Kind == usage.Counter {
 			u.ended[i].add(sum.value)
 		}
 	}
@@ -128,9 +128,9 @@ func (r *Run) settle(t rundir.Trial) {
 }
 
 // absent sets the quantities that the last trial has no value of, with the reason.
-func (r *Run) absent(c cell, u *sample.Usage) {
+func (r *Run) absent(c cell, u *usage.Usage) {
 	r.values.drop(Absent, c.environment, c.workload)
-	for _, q := range sample.Quantities {
+	for _, q := range usage.Quantities {
 		if f := ofUsage[q.Name](u); f.Missing != "" {
 			r.values.set(Absent, 1, c.environment, c.workload, q.Name, f.Missing)
 		}
@@ -139,13 +139,13 @@ func (r *Run) absent(c cell, u *sample.Usage) {
 
 // around sets the metrics whose values are known when a trial ends: CPU time by
 // process, the totals of the machine, and the cost of the sampler.
-func (r *Run) around(c cell, u *sample.Usage) {
+func (r *Run) around(c cell, u *usage.Usage) {
 	v := &r.values
 	for _, p := range u.Parts {
 		v.add(PartCPU, p.CPU, c.environment, c.workload, p.Role, p.Name)
 	}
 	if h := u.Host; h != nil {
-		for charged, f := range map[string]sample.Figure{
+		for charged, f := range map[string]usage.Figure{
 			"watched": h.Watched, "tare": h.Tare, "others": h.Others, "kernel_threads": h.KernelThreads, "unattributed": h.Unattributed,
 		} {
 			// Unattributed time is a difference, and can be negative by the
@@ -169,27 +169,27 @@ func (r *Run) around(c cell, u *sample.Usage) {
 
 // ofUsage maps a quantity to its field of a trial's usage: the total of a counter,
 // the mean of a gauge.
-var ofUsage = map[string]func(*sample.Usage) sample.Figure{
-	"cpu":              func(u *sample.Usage) sample.Figure { return u.CPU() },
-	"cpu_user":         func(u *sample.Usage) sample.Figure { return u.CPUUser },
-	"cpu_system":       func(u *sample.Usage) sample.Figure { return u.CPUSystem },
-	"cpu_throttled":    func(u *sample.Usage) sample.Figure { return u.CPUThrottled },
-	"memory":           func(u *sample.Usage) sample.Figure { return u.MemoryMean },
-	"cache":            func(u *sample.Usage) sample.Figure { return u.CacheMean },
-	"disk_read":        func(u *sample.Usage) sample.Figure { return u.DiskRead },
-	"disk_written":     func(u *sample.Usage) sample.Figure { return u.DiskWritten },
-	"disk_reads":       func(u *sample.Usage) sample.Figure { return u.DiskReads },
-	"disk_writes":      func(u *sample.Usage) sample.Figure { return u.DiskWrites },
-	"net_received":     func(u *sample.Usage) sample.Figure { return u.NetReceived },
-	"net_sent":         func(u *sample.Usage) sample.Figure { return u.NetSent },
-	"packets_received": func(u *sample.Usage) sample.Figure { return u.PacketsIn },
-	"packets_sent":     func(u *sample.Usage) sample.Figure { return u.PacketsOut },
-	"switches":         func(u *sample.Usage) sample.Figure { return u.Switches },
-	"minor_faults":     func(u *sample.Usage) sample.Figure { return u.MinorFaults },
-	"major_faults":     func(u *sample.Usage) sample.Figure { return u.MajorFaults },
-	"stall_cpu":        func(u *sample.Usage) sample.Figure { return u.StallCPU },
-	"stall_io":         func(u *sample.Usage) sample.Figure { return u.StallIO },
-	"stall_memory":     func(u *sample.Usage) sample.Figure { return u.StallMemory },
-	"threads":          func(u *sample.Usage) sample.Figure { return u.ThreadsMean },
-	"processes":        func(u *sample.Usage) sample.Figure { return u.ProcessesMean },
+var ofUsage = map[string]func(*usage.Usage) usage.Figure{
+	"cpu":              func(u *usage.Usage) usage.Figure { return u.CPU() },
+	"cpu_user":         func(u *usage.Usage) usage.Figure { return u.CPUUser },
+	"cpu_system":       func(u *usage.Usage) usage.Figure { return u.CPUSystem },
+	"cpu_throttled":    func(u *usage.Usage) usage.Figure { return u.CPUThrottled },
+	"memory":           func(u *usage.Usage) usage.Figure { return u.MemoryMean },
+	"cache":            func(u *usage.Usage) usage.Figure { return u.CacheMean },
+	"disk_read":        func(u *usage.Usage) usage.Figure { return u.DiskRead },
+	"disk_written":     func(u *usage.Usage) usage.Figure { return u.DiskWritten },
+	"disk_reads":       func(u *usage.Usage) usage.Figure { return u.DiskReads },
+	"disk_writes":      func(u *usage.Usage) usage.Figure { return u.DiskWrites },
+	"net_received":     func(u *usage.Usage) usage.Figure { return u.NetReceived },
+	"net_sent":         func(u *usage.Usage) usage.Figure { return u.NetSent },
+	"packets_received": func(u *usage.Usage) usage.Figure { return u.PacketsIn },
+	"packets_sent":     func(u *usage.Usage) usage.Figure { return u.PacketsOut },
+	"switches":         func(u *usage.Usage) usage.Figure { return u.Switches },
+	"minor_faults":     func(u *usage.Usage) usage.Figure { return u.MinorFaults },
+	"major_faults":     func(u *usage.Usage) usage.Figure { return u.MajorFaults },
+	"stall_cpu":        func(u *usage.Usage) usage.Figure { return u.StallCPU },
+	"stall_io":         func(u *usage.Usage) usage.Figure { return u.StallIO },
+	"stall_memory":     func(u *usage.Usage) usage.Figure { return u.StallMemory },
+	"threads":          func(u *usage.Usage) usage.Figure { return u.ThreadsMean },
+	"processes":        func(u *usage.Usage) usage.Figure { return u.ProcessesMean },
 }

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"time"
 
-	"tare/internal/sample"
+	"tare/internal/usage"
 )
 
 // idlePressure is the CPU pressure below which the machine counts as idle: the
@@ -21,15 +21,15 @@ func (e *execution) waitUntilIdle(ctx context.Context) error {
 	deadline := time.Now().Add(e.Plan.Design.Quiet)
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
-	before := sample.ReadHost()
+	before := usage.ReadHost()
 	for announced := false; ; {
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
 		case <-tick.C:
 		}
-		now := sample.ReadHost()
-		p := sample.Between(before, now)
+		now := usage.ReadHost()
+		p := usage.Between(before, now)
 		before = now
 		if p.CPU == nil || *p.CPU < idlePressure || time.Now().After(deadline) {
 			return nil

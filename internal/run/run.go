@@ -20,11 +20,11 @@ import (
 	"tare/internal/environment"
 	"tare/internal/image"
 	"tare/internal/rundir"
-	"tare/internal/sample"
 	"tare/internal/schedule"
 	"tare/internal/study"
 	"tare/internal/trial"
 	"tare/internal/trial/instances"
+	"tare/internal/usage"
 	"tare/internal/verdict"
 )
 
@@ -38,9 +38,9 @@ type Options struct {
 	Plan *study.Plan
 	// Events receives what happens, in order and one at a time.
 	Events func(Event)
-	// Watch returns, for each instance of a trial, the callback for its samples;
+	// Watch returns, for each instance of a trial, the callback for its readings;
 	// nil where nothing receives them.
-	Watch func(environment, workload string) func(sample.Reading)
+	Watch func(environment, workload string) func(usage.Reading)
 }
 
 // Result is how a run ended.
@@ -316,7 +316,7 @@ func (e *execution) runner(img *image.Image) *trial.Runner {
 			Environments: e.prepared, Host: e.host, OnHosts: e.slots,
 			Console: func(name string) (io.WriteCloser, error) { return e.run.Console(name) },
 		},
-		Keep: e.run.Keep, KeepSamples: e.run.KeepSamples, Watch: e.Watch,
+		Keep: e.run.Keep, KeepReadings: e.run.KeepReadings, Watch: e.Watch,
 		KeepFingerprint: e.run.KeepFingerprint, Fingerprinted: fingerprinted,
 	})
 }

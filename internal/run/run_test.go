@@ -24,8 +24,8 @@ import (
 	"tare/internal/environment"
 	"tare/internal/image"
 	"tare/internal/rundir"
-	"tare/internal/sample"
 	"tare/internal/study"
+	"tare/internal/usage"
 )
 
 // bare is an environment without any isolation: the real agent as a child
@@ -123,10 +123,10 @@ func (c *child) Agent() *agent.Client { return c.client }
 func (c *child) Phases() []environment.Phase {
 	return []environment.Phase{{Name: environment.PreparePhase, Duration: time.Hour}, {Name: "agent", Duration: c.took}}
 }
-func (c *child) Footprint() sample.Footprint { return sample.Footprint{} }
-func (c *child) Paths() environment.Paths    { return environment.Paths{} }
-func (c *child) Notes() []string             { return nil }
-func (c *child) Address() string             { return "127.0.0.1" }
+func (c *child) Footprint() usage.Footprint { return usage.Footprint{} }
+func (c *child) Paths() environment.Paths   { return environment.Paths{} }
+func (c *child) Notes() []string            { return nil }
+func (c *child) Address() string            { return "127.0.0.1" }
 func (c *child) Stop(context.Context) error {
 	if c.cmd.ProcessState != nil {
 		return nil

@@ -263,7 +263,7 @@ func (r *Run) Verify() ([]string, error) {
 				wrong = append(wrong, fmt.Sprintf("%s: differs from the output that the journal recorded", raw.Path))
 			}
 		}
-		if s := t.Samples; s != nil && have[s.Path] != s.SHA256 {
+		if s := t.Readings; s != nil && have[s.Path] != s.SHA256 {
 			wrong = append(wrong, fmt.Sprintf("%s: differs from the samples that the journal recorded", s.Path))
 		}
 	}

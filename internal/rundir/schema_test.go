@@ -18,9 +18,9 @@ import (
 	_ "tare/internal/environment/native"
 	_ "tare/internal/environment/qemu"
 	"tare/internal/parity"
-	"tare/internal/sample"
 	"tare/internal/study"
 	"tare/internal/testing/schematest"
+	"tare/internal/usage"
 )
 
 // recordedRun is a run folder as this format's first version left it. It stays
@@ -84,19 +84,19 @@ func TestAFreshRunFolderIsValid(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	share, absent := 0.5, sample.Absent("the kernel does not say")
+	share, absent := 0.5, usage.Absent("the kernel does not say")
 	for _, trial := range []Trial{
 		{Block: 1, Position: 1, Environment: "native", Workload: "redis", Level: "clients=10", Status: OK, Instance: "b1-native-1",
 			Started: now, Ended: now, HostSeconds: 1, GuestSeconds: 1, OwnSeconds: .01,
 			Phases:  []environment.Phase{{Name: environment.PreparePhase, Duration: time.Second}, {Name: "engine", Duration: time.Millisecond}},
 			Paths:   &environment.Paths{Network: "veth pair, bridge", Root: "overlay", Data: "tmpfs", RootOn: "ext4 on vda1", DataOn: "memory"},
 			Metrics: map[string]float64{"get_rps": 1}, Missing: map[string]string{"set_rps": "not printed"},
-			Usage: &sample.Usage{CPUUser: sample.Known(1), CPUSystem: sample.Known(0), MemoryPeak: absent, MemoryMean: absent,
+			Usage: &usage.Usage{CPUUser: usage.Known(1), CPUSystem: usage.Known(0), MemoryPeak: absent, MemoryMean: absent,
 				DiskRead: absent, DiskWritten: absent, NetReceived: absent, NetSent: absent, Notes: []string{"a process ended unseen"},
-				Parts:  []sample.Part{{Role: "vmm", Name: "qemu", Thread: "CPU 0/KVM", Processes: 1, CPU: 1, Memory: 1, Share: 1}, {Role: "workload"}},
-				Inside: sample.NotInside("it has none"), Sampler: &sample.Effort{Passes: 1, CPU: 1e-4, PassMean: 1e-4, PassMax: 1e-4},
-				Host: &sample.HostUsage{Boot: "b", Seconds: 1, Cores: 2, Energy: absent, IRQTime: "apart", Kernel: []sample.Part{{Role: "kernel", Name: "kworker"}}}},
-			Samples:  &Samples{Path: "samples/block-001/native.redis.parquet", SHA256: strings.Repeat("0", 64), Bytes: 3, Rows: 1},
+				Parts:  []usage.Part{{Role: "vmm", Name: "qemu", Thread: "CPU 0/KVM", Processes: 1, CPU: 1, Memory: 1, Share: 1}, {Role: "workload"}},
+				Inside: usage.NotInside("it has none"), Sampler: &usage.Effort{Passes: 1, CPU: 1e-4, PassMean: 1e-4, PassMax: 1e-4},
+				Host: &usage.HostUsage{Boot: "b", Seconds: 1, Cores: 2, Energy: absent, IRQTime: "apart", Kernel: []usage.Part{{Role: "kernel", Name: "kworker"}}}},
+			Readings: &ReadingsFile{Path: "samples/block-001/native.redis.parquet", SHA256: strings.Repeat("0", 64), Bytes: 3, Rows: 1},
 			Pressure: &Pressure{CPU: &share, IO: &share, Memory: &share, StealSeconds: &share, CanarySeconds: &share},
 			Warnings: []string{"a warning"},
 			Raw:      []Raw{{Name: "driver.stdout", Path: "raw/block-001/native.redis/driver.stdout", SHA256: strings.Repeat("0", 64), Bytes: 3}}},

@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"tare/internal/evidence"
-	"tare/internal/sample"
 	"tare/internal/study"
+	"tare/internal/usage"
 )
 
 func TestTracedTrialsAreKeptApart(t *testing.T) {
@@ -25,13 +25,13 @@ func TestTracedTrialsAreKeptApart(t *testing.T) {
 		t.Fatal(err)
 	}
 	usual := Trial{Block: 1, Position: 1, Environment: "native", Workload: "redis", Status: OK, Started: time.Now().UTC(), Ended: time.Now().UTC(), Metrics: map[string]float64{"requests": 5}}
-	usual.Evidence = &evidence.Evidence{Seconds: 1, Counts: map[string]sample.Figure{evidence.Syscalls: sample.Known(40)}}
+	usual.Evidence = &evidence.Evidence{Seconds: 1, Counts: map[string]usage.Figure{evidence.Syscalls: usage.Known(40)}}
 	traced := usual
 	traced.Block, traced.Traced = 2, true
 	traced.Evidence = &evidence.Evidence{Seconds: 1,
-		Counts: map[string]sample.Figure{"syscall.read": sample.Known(3), "fault.minor": sample.Absent("refused")},
-		Times:  map[string]sample.Figure{"kernel.overlay": sample.Known(.25)},
-		Parts:  map[string]evidence.Tally{"shim": {Counts: map[string]sample.Figure{"syscall.read": sample.Known(1)}}},
+		Counts: map[string]usage.Figure{"syscall.read": usage.Known(3), "fault.minor": usage.Absent("refused")},
+		Times:  map[string]usage.Figure{"kernel.overlay": usage.Known(.25)},
+		Parts:  map[string]evidence.Tally{"shim": {Counts: map[string]usage.Figure{"syscall.read": usage.Known(1)}}},
 		Notes:  []string{"a note"}}
 	for _, trial := range []Trial{usual, traced} {
 		if err := w.Append(trial); err != nil {

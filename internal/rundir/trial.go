@@ -11,7 +11,7 @@ import (
 
 	"tare/internal/environment"
 	"tare/internal/evidence"
-	"tare/internal/sample"
+	"tare/internal/usage"
 )
 
 // Trial is one line of the journal: one workload at one level in one
@@ -53,10 +53,10 @@ type Trial struct {
 	Copies []Copy `json:"copies,omitempty"`
 	// Series are values over the time of the driver, by name.
 	Series map[string][]Point `json:"series,omitempty"`
-	Usage  *sample.Usage      `json:"usage,omitempty"`
-	// Samples is the resource usage of the instances over the time of the driver.
-	Samples  *Samples  `json:"samples,omitempty"`
-	Pressure *Pressure `json:"pressure,omitempty"`
+	Usage  *usage.Usage       `json:"usage,omitempty"`
+	// ReadingsFile is the resource usage of the instances over the time of the driver.
+	Readings *ReadingsFile `json:"samples,omitempty"`
+	Pressure *Pressure     `json:"pressure,omitempty"`
 	// Traced trials run with kernel tracing, which slows them: their metrics give
 	// no verdict.
 	Traced bool `json:"traced,omitempty"`

@@ -5,8 +5,8 @@ import (
 	"strings"
 	"time"
 
-	"tare/internal/sample"
 	"tare/internal/strictyaml"
+	"tare/internal/usage"
 )
 
 // The readings per second that sampling may take.
@@ -58,7 +58,7 @@ func (s samplingSection) resolve(at strictyaml.Node) Sampling {
 func (s Sampling) Every() time.Duration {
 	switch {
 	case s.Off:
-		return sample.Never
+		return usage.Never
 	case s.Rate == 0:
 		return time.Second / usualRate
 	}

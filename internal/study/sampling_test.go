@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"tare/internal/sample"
+	"tare/internal/usage"
 )
 
 func TestTheRateOfSamplingIsRead(t *testing.T) {
@@ -16,8 +16,8 @@ func TestTheRateOfSamplingIsRead(t *testing.T) {
 		"sampling: {rate: 1}":   time.Second,
 		"sampling: {rate: 100}": 10 * time.Millisecond,
 		"sampling: {rate: 2.5}": 400 * time.Millisecond,
-		"sampling: {rate: off}": sample.Never,
-		"sampling: {rate: 'off', syscalls: true}": sample.Never,
+		"sampling: {rate: off}": usage.Never,
+		"sampling: {rate: 'off', syscalls: true}": usage.Never,
 		"sampling: {rate: 10, syscalls: false}":   100 * time.Millisecond,
 	} {
 		plan, err := Resolve(&File{Origin: "test.yaml", Name: "test", Source: []byte(head + text + "\n")}, Overrides{})

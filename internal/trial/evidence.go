@@ -9,8 +9,8 @@ import (
 	"tare/internal/environment"
 	"tare/internal/evidence"
 	"tare/internal/evidence/probe"
-	"tare/internal/sample"
 	"tare/internal/trial/instances"
+	"tare/internal/usage"
 )
 
 // evidenceCounter counts in the kernel what the measured instances do.
@@ -33,7 +33,7 @@ func startEvidence(ctx context.Context, traced, syscalls bool, measured []*insta
 	if !traced && !syscalls {
 		return c
 	}
-	var footprints []sample.Footprint
+	var footprints []usage.Footprint
 	for _, i := range measured {
 		if i.OnHost {
 			continue

@@ -6,15 +6,15 @@ import (
 	"slices"
 
 	"tare/internal/rundir"
-	"tare/internal/sample"
 	"tare/internal/trial/instances"
 	"tare/internal/trial/lifecycle"
+	"tare/internal/usage"
 	"tare/internal/workload"
 )
 
 // addFigures puts what a sample gave into a trial: its times, the metrics of
 // each copy and of all together, and what the environment used.
-func addFigures(t *rundir.Trial, metrics []workload.Metric, s lifecycle.Sample, starts []instances.Start, usage sample.Usage) (warnings []string, err error) {
+func addFigures(t *rundir.Trial, metrics []workload.Metric, s lifecycle.Sample, starts []instances.Start, used usage.Usage) (warnings []string, err error) {
 	t.HostSeconds = s.Elapsed.Seconds()
 	var copies []rundir.Copy
 	for n, c := range s.Copies {
@@ -30,7 +30,7 @@ func addFigures(t *rundir.Trial, metrics []workload.Metric, s lifecycle.Sample, 
 		warnings = addSeries(t, s.Copies[0])
 	}
 	combine(t, metrics, copies)
-	addProcessorTime(t, metrics, usage)
+	addProcessorTime(t, metrics, used)
 	return warnings, nil
 }
 
@@ -98,11 +98,11 @@ func setMissing(t *rundir.Trial, metric, reason string) {
 
 // addProcessorTime adds what the whole environment used, where the pack counts
 // no operations: where it does, it is part of their cost.
-func addProcessorTime(t *rundir.Trial, metrics []workload.Metric, usage sample.Usage) {
+func addProcessorTime(t *rundir.Trial, metrics []workload.Metric, used usage.Usage) {
 	if !slices.ContainsFunc(metrics, func(m workload.Metric) bool { return m.Name == workload.CPUSeconds }) {
 		return
 	}
-	if cpu := usage.CPU(); cpu.Missing != "" {
+	if cpu := used.CPU(); cpu.Missing != "" {
 		setMissing(t, workload.CPUSeconds, cpu.Missing)
 	} else {
 		t.Metrics[workload.CPUSeconds] = cpu.Value

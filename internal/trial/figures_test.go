@@ -9,16 +9,16 @@ import (
 	"tare/internal/agent"
 	"tare/internal/environment"
 	"tare/internal/rundir"
-	"tare/internal/sample"
 	"tare/internal/trial/instances"
 	"tare/internal/trial/lifecycle"
+	"tare/internal/usage"
 	"tare/internal/workload"
 )
 
 // elsewhere is an instance on another machine.
 type elsewhere struct{ environment.Instance }
 
-func (elsewhere) Meter(sample.Options) sample.Meter { return nil }
+func (elsewhere) Meter(usage.Options) usage.Meter { return nil }
 
 func TestMetricsOfSeveralCopiesAreCombined(t *testing.T) {
 	metrics := []workload.Metric{
@@ -62,7 +62,7 @@ func TestTimesOfSeveralCopiesAreThoseOfTheSlowest(t *testing.T) {
 	starts := make([]instances.Start, 2)
 	for n, want := range map[int]float64{1: 2, 2: 5} {
 		var row rundir.Trial
-		if _, err := addFigures(&row, nil, lifecycle.Sample{Copies: copies[:n], Elapsed: 5 * time.Second}, starts, sample.Usage{}); err != nil {
+		if _, err := addFigures(&row, nil, lifecycle.Sample{Copies: copies[:n], Elapsed: 5 * time.Second}, starts, usage.Usage{}); err != nil {
 			t.Fatal(err)
 		}
 		if row.HostSeconds != want || row.GuestSeconds != float64(2*n-1) {
@@ -86,7 +86,7 @@ func TestTheKernelInsideIsComparedWhereItIsAnother(t *testing.T) {
 		t.Errorf("the same kernel: %+v", in)
 	}
 	own := kernelCounters{boot: "x", before: map[string]string{}}
-	if in := own.since(t.Context(), nil, &sample.HostUsage{Boot: "x"}); !strings.Contains(in.Missing, "seen from outside") {
+	if in := own.since(t.Context(), nil, &usage.HostUsage{Boot: "x"}); !strings.Contains(in.Missing, "seen from outside") {
 		t.Errorf("the kernel of another host: %+v", in)
 	}
 }

@@ -8,22 +8,22 @@ import (
 	"tare/internal/agent"
 	"tare/internal/environment"
 	"tare/internal/rundir"
-	"tare/internal/sample"
 	"tare/internal/trial/instances"
+	"tare/internal/usage"
 )
 
-// meters sample what the measured instances use while the drivers run.
+// meters count what the measured instances use while the drivers run.
 type meters struct {
 	instances []*instances.Instance
 	copies    []int // number of the copy that each belongs to; 0 where there is one
 	kernels   []kernelCounters
-	running   []sample.Meter
+	running   []usage.Meter
 }
 
 // metered is what the meters counted.
 type metered struct {
-	usage  sample.Usage
-	series []rundir.Watched
+	usage  usage.Usage
+	series []rundir.InstanceSeries
 }
 
 // kernelCounters are the files of an instance's kernel before the drivers run.
@@ -34,7 +34,7 @@ type kernelCounters struct {
 
 // startMeters starts the meters of all instances of the copies that are not on
 // the host. callback is called once for each.
-func startMeters(ctx context.Context, copies []instances.Roles, every time.Duration, callback func() func(sample.Reading)) *meters {
+func startMeters(ctx context.Context, copies []instances.Roles, every time.Duration, callback func() func(usage.Reading)) *meters {
 	m := &meters{}
 	for n, roles := range copies {
 		number := 0
@@ -47,55 +47,55 @@ func startMeters(ctx context.Context, copies []instances.Roles, every time.Durat
 			}
 		}
 	}
-	here := sample.Boot()
+	here := usage.Boot()
 	var watched []environment.Instance
 	for _, i := range m.instances {
 		k := kernelCounters{boot: bootID(ctx, i.Agent())}
 		if k.boot != here {
-			k.before = readFiles(ctx, i.Agent(), sample.InsideFiles)
+			k.before = readFiles(ctx, i.Agent(), usage.InsideFiles)
 		}
 		m.kernels = append(m.kernels, k)
 		watched = append(watched, i.Instance)
 	}
-	m.running = environment.Meters(watched, every, func(int) func(sample.Reading) { return callback() })
+	m.running = environment.Meters(watched, every, func(int) func(usage.Reading) { return callback() })
 	return m
 }
 
 // stop ends the meters.
 func (m *meters) stop(ctx context.Context) metered {
-	var usages []sample.Usage
+	var usages []usage.Usage
 	for _, meter := range m.running {
 		usages = append(usages, meter.Stop())
 	}
 	for n, k := range m.kernels {
 		usages[n].Inside = k.since(ctx, m.instances[n].Agent(), usages[n].Host)
 	}
-	all := metered{usage: sample.Sum(usages...)}
+	all := metered{usage: usage.Sum(usages...)}
 	for n, meter := range m.running {
-		all.series = append(all.series, rundir.Watched{Instance: m.instances[n].Name, Copy: m.copies[n], Series: meter.Series()})
+		all.series = append(all.series, rundir.InstanceSeries{Instance: m.instances[n].Name, Copy: m.copies[n], Series: meter.Series()})
 	}
 	return all
 }
 
 // since is what the kernel inside counted since the drivers started.
-func (k kernelCounters) since(ctx context.Context, a *agent.Client, host *sample.HostUsage) *sample.Inside {
+func (k kernelCounters) since(ctx context.Context, a *agent.Client, host *usage.HostUsage) *usage.Inside {
 	switch {
 	case k.before == nil || host != nil && host.Boot == k.boot:
-		return sample.NotInside("the instance has the kernel that is seen from outside")
+		return usage.NotInside("the instance has the kernel that is seen from outside")
 	case ctx.Err() != nil:
-		return sample.NotInside("the trial was interrupted")
+		return usage.NotInside("the trial was interrupted")
 	}
-	after := readFiles(ctx, a, sample.InsideFiles)
+	after := readFiles(ctx, a, usage.InsideFiles)
 	if len(k.before) == 0 || len(after) == 0 {
-		return sample.NotInside("the kernel inside exposes none of its counters")
+		return usage.NotInside("the kernel inside exposes none of its counters")
 	}
-	return sample.InsideOf(k.before, after)
+	return usage.InsideOf(k.before, after)
 }
 
 // bootID tells the kernels of instances from each other, and from that of this
 // machine.
 func bootID(ctx context.Context, a *agent.Client) string {
-	text, err := a.ReadFile(ctx, sample.BootFile, 100)
+	text, err := a.ReadFile(ctx, usage.BootFile, 100)
 	if err != nil {
 		return "unknown"
 	}

@@ -15,11 +15,11 @@ import (
 
 	"tare/internal/parity"
 	"tare/internal/rundir"
-	"tare/internal/sample"
 	"tare/internal/schedule"
 	"tare/internal/study"
 	"tare/internal/trial/instances"
 	"tare/internal/trial/lifecycle"
+	"tare/internal/usage"
 )
 
 // Config is what trials are made from.
@@ -28,16 +28,16 @@ type Config struct {
 	Instances instances.Config
 	// Keep stores what a tool printed; nil discards it.
 	Keep func(t rundir.Trial, name string) *rundir.RawFile
-	// KeepSamples stores what instances used over the time of a trial; nil stores
+	// KeepReadings stores the readings of the instances of a trial; nil stores
 	// nothing.
-	KeepSamples func(t rundir.Trial, all []rundir.Watched) (*rundir.Samples, error)
+	KeepReadings func(t rundir.Trial, all []rundir.InstanceSeries) (*rundir.ReadingsFile, error)
 	// KeepFingerprint stores a fingerprint of each environment and workload; nil
 	// takes none. Those in Fingerprinted are there already.
 	KeepFingerprint func(parity.Fingerprint) error
 	Fingerprinted   map[Pair]bool
 	// Watch returns, for each measured instance of a trial, the callback for its
-	// samples; nil where nothing receives them.
-	Watch func(environment, workload string) func(sample.Reading)
+	// readings; nil where nothing receives them.
+	Watch func(environment, workload string) func(usage.Reading)
 }
 
 // Runner makes the trials of one plan, one at a time.
@@ -80,7 +80,7 @@ func (r *Runner) Run(ctx context.Context, slot schedule.Slot) (rundir.Trial, err
 	if err := r.enterBlock(job.request); err != nil {
 		return t, err
 	}
-	before := sample.ReadHost()
+	before := usage.ReadHost()
 	group, err := r.pool.Get(ctx, job.request)
 	// Time of starts, stops and the workload's own commands: the rest is tare's.
 	elsewhere := time.Since(startBegan)
@@ -98,7 +98,7 @@ func (r *Runner) Run(ctx context.Context, slot schedule.Slot) (rundir.Trial, err
 		t.Status, t.Reason = rundir.Failed, err.Error()
 	}
 	t.Charge(job.workload.Pack, r.plan.Price)
-	t.Pressure = pressure(sample.Between(before, sample.ReadHost()), r.canary)
+	t.Pressure = pressure(usage.Between(before, usage.ReadHost()), r.canary)
 	if ctx.Err() == nil && (slot.Fresh == "trial" || group != nil && group.Lost()) {
 		stopBegan := time.Now()
 		if err := r.pool.Release(job.request); err != nil {
@@ -158,7 +158,7 @@ func (r *Runner) enterBlock(request instances.Request) error {
 	if request.Block != r.block {
 		r.block = request.Block
 		r.pool.NextBlock()
-		r.canary = sample.Canary()
+		r.canary = usage.Canary()
 	}
 	return r.pool.StopOthers(request)
 }
@@ -217,9 +217,9 @@ func (r *Runner) sampleOnce(ctx context.Context, t *rundir.Trial, record *lifecy
 	s, err := w.Sample(ctx)
 	metered := meters.stop(ctx)
 	t.Usage = &metered.usage
-	if r.KeepSamples != nil {
+	if r.KeepReadings != nil {
 		var keepErr error
-		if t.Samples, keepErr = r.KeepSamples(*t, metered.series); keepErr != nil {
+		if t.Readings, keepErr = r.KeepReadings(*t, metered.series); keepErr != nil {
 			record.Warn(keepErr.Error())
 		}
 	}
@@ -232,9 +232,9 @@ func (r *Runner) sampleOnce(ctx context.Context, t *rundir.Trial, record *lifecy
 	return err
 }
 
-// callback for the samples of one more instance; nil where nothing receives them.
-func (r *Runner) callback(t *rundir.Trial) func() func(sample.Reading) {
-	return func() func(sample.Reading) {
+// callback for the readings of one more instance; nil where nothing receives them.
+func (r *Runner) callback(t *rundir.Trial) func() func(usage.Reading) {
+	return func() func(usage.Reading) {
 		if r.Watch == nil {
 			return nil
 		}
@@ -274,7 +274,7 @@ func skipped(t rundir.Trial, reason string) rundir.Trial {
 	return t
 }
 
-func pressure(p sample.Pressure, canary time.Duration) *rundir.Pressure {
+func pressure(p usage.Pressure, canary time.Duration) *rundir.Pressure {
 	seconds := canary.Seconds()
 	return &rundir.Pressure{CPU: p.CPU, IO: p.IO, Memory: p.Memory, StealSeconds: p.Steal, CanarySeconds: &seconds}
 }

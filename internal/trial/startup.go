@@ -10,9 +10,9 @@ import (
 
 	"tare/internal/environment"
 	"tare/internal/rundir"
-	"tare/internal/sample"
 	"tare/internal/study"
 	"tare/internal/trial/instances"
+	"tare/internal/usage"
 	"tare/internal/workload"
 )
 
@@ -23,7 +23,7 @@ const instancesUp = "instances_up"
 // measureStart makes the metrics of a workload that measures starts: of each
 // instance from its phases, and of all together.
 func measureStart(ctx context.Context, t *rundir.Trial, pack workload.Pack, level study.Level, group *instances.Group) error {
-	var usages []sample.Usage
+	var usages []usage.Usage
 	var copies []rundir.Copy
 	for n, roles := range group.Copies {
 		started := roles.Together()
@@ -35,14 +35,14 @@ func measureStart(ctx context.Context, t *rundir.Trial, pack workload.Pack, leve
 		usages = append(usages, environment.UsageOfStart(started.Instance))
 	}
 	combine(t, pack.Metrics, copies)
-	usage := sample.Sum(usages...)
-	t.Usage = &usage
+	used := usage.Sum(usages...)
+	t.Usage = &used
 	all := addStartTimes(t, group.Starts)
 	n := len(copies)
-	figures := map[string]sample.Figure{
-		workload.CPUSeconds: usage.CPU(),
-		workload.StartCPU:   share(usage.CPU(), n),
-		workload.StartRate:  sample.Known(float64(n) / all.Seconds()),
+	figures := map[string]usage.Figure{
+		workload.CPUSeconds: used.CPU(),
+		workload.StartCPU:   share(used.CPU(), n),
+		workload.StartRate:  usage.Known(float64(n) / all.Seconds()),
 	}
 	idle, err := measureIdle(ctx, pack, level, group)
 	if err != nil {
@@ -111,9 +111,9 @@ func underWay(spans []startSpan, until time.Time) (total time.Duration) {
 	return total
 }
 
-// measureIdle samples the instances while nothing runs in them, for as long as
+// measureIdle meters the instances while nothing runs in them, for as long as
 // the pack says. The figures are of all together, by their fields.
-func measureIdle(ctx context.Context, pack workload.Pack, level study.Level, group *instances.Group) (map[string]sample.Figure, error) {
+func measureIdle(ctx context.Context, pack workload.Pack, level study.Level, group *instances.Group) (map[string]usage.Figure, error) {
 	pack, err := pack.With(level.Parameters, workload.InstanceVars{})
 	if err != nil {
 		return nil, err
@@ -128,23 +128,23 @@ func measureIdle(ctx context.Context, pack workload.Pack, level study.Level, gro
 	}
 	// Idle instances change little, and reading many of them takes long.
 	every := max(span/4, 100*time.Millisecond)
-	meters := environment.Meters(measured, every, func(int) func(sample.Reading) { return nil })
+	meters := environment.Meters(measured, every, func(int) func(usage.Reading) { return nil })
 	began := time.Now()
 	err = stayIdle(ctx, group.Instances(), span)
-	available := sample.AvailableMemory()
+	available := usage.AvailableMemory()
 	elapsed := time.Since(began)
-	usages := make([]sample.Usage, len(meters))
+	usages := make([]usage.Usage, len(meters))
 	for i, m := range meters {
 		usages[i] = m.Stop()
 	}
 	if err != nil {
 		return nil, err
 	}
-	usage := sample.Sum(usages...)
-	return map[string]sample.Figure{
-		workload.IdleMemory: usage.MemoryMean,
+	used := usage.Sum(usages...)
+	return map[string]usage.Figure{
+		workload.IdleMemory: used.MemoryMean,
 		workload.HostMemory: group.HostMemory.Plus(negative(available)),
-		workload.IdleCPU:    over(usage.CPU(), elapsed),
+		workload.IdleCPU:    over(used.CPU(), elapsed),
 	}, nil
 }
 
@@ -175,17 +175,17 @@ func stayIdle(ctx context.Context, all []*instances.Instance, span time.Duration
 
 var errIdleOver = errors.New("the idle time is over")
 
-func share(f sample.Figure, n int) sample.Figure {
+func share(f usage.Figure, n int) usage.Figure {
 	f.Value /= float64(n)
 	return f
 }
 
-func over(f sample.Figure, d time.Duration) sample.Figure {
+func over(f usage.Figure, d time.Duration) usage.Figure {
 	f.Value /= d.Seconds()
 	return f
 }
 
-func negative(f sample.Figure) sample.Figure {
+func negative(f usage.Figure) usage.Figure {
 	f.Value = -f.Value
 	return f
 }

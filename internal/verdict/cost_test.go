@@ -7,13 +7,13 @@ import (
 	"testing"
 
 	"tare/internal/cost"
-	"tare/internal/sample"
+	"tare/internal/usage"
 	"tare/internal/workload"
 )
 
 // costly are the contrasts of a workload that counts operations, where one side
 // needs so much for its 100 and the other for its 50.
-func costly(native, docker func(block int) sample.Usage) []Contrast {
+func costly(native, docker func(block int) usage.Usage) []Contrast {
 	p := planOf(usual, "native", "docker")
 	pack := &p.Workloads[0].Pack
 	pack.Operations = "time"
@@ -22,11 +22,11 @@ func costly(native, docker func(block int) sample.Usage) []Contrast {
 	}
 	trials := trialsOf("time", map[string][]float64{"native": noisy(8, 100, 0, 1), "docker": noisy(8, 50, 0, 1)})
 	for i := range trials {
-		usage := native(trials[i].Block)
+		used := native(trials[i].Block)
 		if trials[i].Environment == "docker" {
-			usage = docker(trials[i].Block)
+			used = docker(trials[i].Block)
 		}
-		trials[i].Usage = &usage
+		trials[i].Usage = &used
 		trials[i].Charge(*pack, nil)
 	}
 	return Contrasts(p, trials, nil)
@@ -42,9 +42,9 @@ func contrastOf(t *testing.T, all []Contrast, metric string) Contrast {
 }
 
 func TestWhatOperationsCostHasContrastsLikeAnyMetric(t *testing.T) {
-	same := func(int) sample.Usage {
-		u := sample.Unknown("not given")
-		u.CPUUser, u.CPUSystem, u.MemorySeconds = sample.Known(1), sample.Known(1), sample.Known(4096)
+	same := func(int) usage.Usage {
+		u := usage.Unknown("not given")
+		u.CPUUser, u.CPUSystem, u.MemorySeconds = usage.Known(1), usage.Known(1), usage.Known(4096)
 		return u
 	}
 	all := costly(same, same)
@@ -64,10 +64,10 @@ func TestWhatOperationsCostHasContrastsLikeAnyMetric(t *testing.T) {
 }
 
 func TestACostOfNothingHasNoRatioAndIsNoMistake(t *testing.T) {
-	written := func(by func(block int) float64) func(int) sample.Usage {
-		return func(block int) sample.Usage {
-			u := sample.Unknown("not given")
-			u.DiskWritten = sample.Known(by(block))
+	written := func(by func(block int) float64) func(int) usage.Usage {
+		return func(block int) usage.Usage {
+			u := usage.Unknown("not given")
+			u.DiskWritten = usage.Known(by(block))
 			return u
 		}
 	}

@@ -15,8 +15,8 @@ import (
 	"tare/internal/cost"
 	"tare/internal/environment"
 	"tare/internal/rundir"
-	"tare/internal/sample"
 	"tare/internal/study"
+	"tare/internal/usage"
 	"tare/internal/workload"
 )
 
@@ -362,7 +362,7 @@ func BenchmarkTenThousandTrials(b *testing.B) {
 			for _, e := range p.Environments {
 				trials = append(trials, rundir.Trial{Block: block, Environment: e.Name, Workload: name, Status: rundir.OK,
 					Metrics: map[string]float64{"ops": math.Exp(rng.NormFloat64() / 10), "p99": math.Exp(rng.NormFloat64() / 10)},
-					Usage:   &sample.Usage{CPUUser: sample.Known(1), CPUSystem: sample.Known(1)}})
+					Usage:   &usage.Usage{CPUUser: usage.Known(1), CPUSystem: usage.Known(1)}})
 			}
 		}
 	}

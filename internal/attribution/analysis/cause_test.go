@@ -8,8 +8,8 @@ import (
 	"tare/internal/evidence"
 	"tare/internal/parity"
 	"tare/internal/rundir"
-	"tare/internal/sample"
 	"tare/internal/study"
+	"tare/internal/usage"
 	"tare/internal/verdict"
 )
 
@@ -27,7 +27,7 @@ func TestACauseIsToldWhereItWasSeenAndNoneWhereItWasNot(t *testing.T) {
 	watched := func(from, to float64) (trials []rundir.Trial) {
 		for name, seconds := range map[string]float64{"from": from, "r1": to} {
 			trials = append(trials, rundir.Trial{Environment: name, Workload: "w", Status: rundir.OK, Traced: true, Metrics: map[string]float64{"operations": 1000},
-				Evidence: &evidence.Evidence{Seconds: 1, Times: map[string]sample.Figure{"kernel.netfilter": sample.Known(seconds), "kernel": sample.Known(1)}}})
+				Evidence: &evidence.Evidence{Seconds: 1, Times: map[string]usage.Figure{"kernel.netfilter": usage.Known(seconds), "kernel": usage.Known(1)}}})
 		}
 		return trials
 	}

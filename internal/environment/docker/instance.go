@@ -15,7 +15,7 @@ import (
 	"tare/internal/environment"
 	"tare/internal/linux/cgroup"
 	"tare/internal/linux/virtnet"
-	"tare/internal/sample"
+	"tare/internal/usage"
 )
 
 // instance is one container.
@@ -34,7 +34,7 @@ type instance struct {
 	paths     environment.Paths
 	agent     *agent.Client
 	phases    []environment.Phase
-	footprint sample.Footprint
+	footprint usage.Footprint
 	notes     []string
 	processes []*process // the container's first process and its shim
 
@@ -63,8 +63,8 @@ func (i *instance) Listen() string {
 	return i.address
 }
 
-func (i *instance) Footprint() sample.Footprint { return i.footprint }
-func (i *instance) Notes() []string             { return i.notes }
+func (i *instance) Footprint() usage.Footprint { return i.footprint }
+func (i *instance) Notes() []string            { return i.notes }
 
 // inspect finds the processes and the cgroup of the container.
 func (i *instance) inspect(ctx context.Context, ownNetwork bool, l cgroup.Limits) error {
@@ -102,7 +102,7 @@ func (i *instance) inspect(ctx context.Context, ownNetwork bool, l cgroup.Limits
 	// containers as its own children has none.
 	if shim, err := watch(first.parent()); err == nil && isHelper(shim.pid) {
 		i.processes = append(i.processes, shim)
-		i.footprint.Processes = append(i.footprint.Processes, sample.Process{PID: shim.pid, Role: "shim"})
+		i.footprint.Processes = append(i.footprint.Processes, usage.Process{PID: shim.pid, Role: "shim"})
 	} else if err == nil {
 		shim.close()
 	}
@@ -111,7 +111,7 @@ func (i *instance) inspect(ctx context.Context, ownNetwork bool, l cgroup.Limits
 		return nil
 	}
 	// A rootless engine on cgroup v1 makes no group: other processes are in this one.
-	i.footprint.Processes = append(i.footprint.Processes, sample.Process{PID: first.pid, Role: "container"})
+	i.footprint.Processes = append(i.footprint.Processes, usage.Process{PID: first.pid, Role: "container"})
 	i.notes = append(i.notes, "the engine made no cgroup for the container: its usage is counted by its processes, and no limit applies")
 	return nil
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/moby/moby/api/types/container"
 	wire "github.com/moby/moby/api/types/network"
 
-	"tare/internal/sample"
+	"tare/internal/usage"
 )
 
 // mostPorts is how many ports an instance can publish: Docker starts one or two
@@ -91,7 +91,7 @@ func (o *Options) publish(at netip.Addr, config *container.Config, host *contain
 
 // proxies are Docker's processes that pass on what the packet filter does not
 // translate: from the loopback, and from the container's own bridge.
-func proxies(address string) (list []sample.Process) {
+func proxies(address string) (list []usage.Process) {
 	entries, err := os.ReadDir("/proc")
 	if err != nil {
 		return nil
@@ -103,7 +103,7 @@ func proxies(address string) (list []sample.Process) {
 		}
 		words := commandLine(pid)
 		if at := slices.Index(words, "-host-ip"); at >= 0 && at+1 < len(words) && words[at+1] == address {
-			list = append(list, sample.Process{PID: pid, Role: "docker-proxy"})
+			list = append(list, usage.Process{PID: pid, Role: "docker-proxy"})
 		}
 	}
 	return list

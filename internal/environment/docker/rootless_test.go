@@ -12,9 +12,9 @@ import (
 	"tare/internal/environment"
 	"tare/internal/linux/cgroup"
 	"tare/internal/quantity"
-	"tare/internal/sample"
 	"tare/internal/testing/needs"
 	"tare/internal/testing/testenv"
+	"tare/internal/usage"
 )
 
 // An engine of an ordinary user's, which scripts/with-rootless.sh starts.
@@ -72,7 +72,7 @@ func rootless(t *testing.T, b brand, socket string) {
 		if notHeld := (*environment.NotHeld)(nil); name == "limited" && cgroup.Mode() != "v2" && !errors.As(err, &notHeld) {
 			t.Errorf("a rootless engine limits nothing on v1, and the check says %v", err)
 		}
-		sampler := sample.Start(i.Footprint(), sample.Options{})
+		sampler := usage.Start(i.Footprint(), usage.Options{})
 		exit, err := i.Agent().Run(t.Context(), agent.Command{Argv: []string{"/bin/sh", "-c", "echo x >/data/x; while :; do :; done"}, Timeout: time.Second / 2})
 		if err != nil || !exit.TimedOut {
 			t.Errorf("%+v, %v", exit, err)

@@ -21,10 +21,10 @@ import (
 	"tare/internal/environment/remote"
 	"tare/internal/host"
 	"tare/internal/quantity"
-	"tare/internal/sample"
 	"tare/internal/testing/needs"
 	"tare/internal/testing/sshhost"
 	"tare/internal/testing/testenv"
+	"tare/internal/usage"
 )
 
 func TestMain(m *testing.M) {
@@ -113,7 +113,7 @@ func TestAnInstanceRunsOnTheOtherMachine(t *testing.T) {
 	if seen := fmt.Sprint(sights); err != nil || !strings.Contains(seen, "/tare/"+id+"/far-away") {
 		t.Errorf("of the limits there is seen %s (%v)", seen, err)
 	}
-	meter := environment.Meter(i, sample.Options{})
+	meter := environment.Meter(i, usage.Options{})
 	testenv.Run(t, i, "i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done")
 	if u := meter.Stop(); u.CPU().Missing != "" || u.CPU().Value <= 0 || u.MemoryPeak.Missing != "" {
 		t.Errorf("what it used: %+v", u)

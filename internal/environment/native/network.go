@@ -7,7 +7,7 @@ import (
 	"tare/internal/cleanup"
 	"tare/internal/environment"
 	"tare/internal/linux/virtnet"
-	"tare/internal/sample"
+	"tare/internal/usage"
 )
 
 // What a packet passes, for reports.
@@ -78,6 +78,6 @@ func (i *instance) wire(o Options, r environment.Request) (err error) {
 	}
 	i.Undo(port.Close)
 	i.space, i.address = port.File, port.Address.Addr().String()
-	i.Traffic(sample.Footprint{Devices: []string{port.Device}, Space: bridge.Space()})
+	i.Traffic(usage.Footprint{Devices: []string{port.Device}, Space: bridge.Space()})
 	return nil
 }

@@ -9,7 +9,7 @@ import (
 
 	"tare/internal/agent"
 	"tare/internal/environment"
-	"tare/internal/sample"
+	"tare/internal/usage"
 )
 
 // instance is an inner instance with its outer one, which has no other.
@@ -83,7 +83,7 @@ func (i *instance) Facts() map[string]string {
 }
 
 // Footprint is the whole machine's.
-func (i *instance) Footprint() sample.Footprint { return i.outer.Footprint() }
+func (i *instance) Footprint() usage.Footprint { return i.outer.Footprint() }
 
 // Given are the limits of both: cores are the machine's.
 func (i *instance) Given(l environment.Limits) []environment.Given {

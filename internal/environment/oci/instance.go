@@ -14,7 +14,7 @@ import (
 	"tare/internal/agent"
 	"tare/internal/environment"
 	"tare/internal/linux/cgroup"
-	"tare/internal/sample"
+	"tare/internal/usage"
 )
 
 // instance is a started container. A field that Start has not set yet is nil.
@@ -57,16 +57,16 @@ func (i *instance) Unlimited() bool { return !i.environ.options.Limits }
 
 // Footprint is the cgroup, the processes outside of it (runtime or shim, logger,
 // user-mode network), and where the network's bytes are counted.
-func (i *instance) Footprint() sample.Footprint {
+func (i *instance) Footprint() usage.Footprint {
 	footprint := i.network.traffic
 	footprint.Cgroups = []string{i.group.Path()}
 	for _, h := range i.helpers {
-		footprint.Processes = append(footprint.Processes, sample.Process{PID: h.Pid, Role: h.role})
+		footprint.Processes = append(footprint.Processes, usage.Process{PID: h.Pid, Role: h.role})
 	}
 	if i.environ.options.gvisor() {
 		footprint.Roles = GvisorRoles
 	} else {
-		footprint.Processes = append(footprint.Processes, sample.Process{PID: i.runtime.Pid, Role: i.runtime.role})
+		footprint.Processes = append(footprint.Processes, usage.Process{PID: i.runtime.Pid, Role: i.runtime.role})
 	}
 	if i.network.inside {
 		footprint.NetworkPID = i.pid

@@ -11,17 +11,17 @@ import (
 	"tare/internal/cleanup"
 	"tare/internal/environment"
 	"tare/internal/linux/virtnet"
-	"tare/internal/sample"
+	"tare/internal/usage"
 )
 
 // attachment is how an instance is attached to a network.
 type attachment struct {
 	space   string // of its network namespace; "" for a fresh one or the host's
 	address string
-	path    string           // of a packet
-	traffic sample.Footprint // where its bytes are counted
-	inside  bool             // the bytes are counted in the namespace of its first process
-	user    bool             // slirp4netns forwards the packets
+	path    string          // of a packet
+	traffic usage.Footprint // where its bytes are counted
+	inside  bool            // the bytes are counted in the namespace of its first process
+	user    bool            // slirp4netns forwards the packets
 }
 
 // path is what a packet passes, starting with gVisor's network stack where it is
@@ -104,7 +104,7 @@ func attach(n environment.Network) (*attachment, func() error, error) {
 			return nil, nil, err
 		}
 		return &attachment{space: port.Path(), address: port.Address.Addr().String(), path: n.Path(),
-			traffic: sample.Footprint{Devices: []string{port.Device}, Space: bridge.Space()}}, port.Close, nil
+			traffic: usage.Footprint{Devices: []string{port.Device}, Space: bridge.Space()}}, port.Close, nil
 	}
 	at, err := virtnet.Join(n)
 	if err != nil {

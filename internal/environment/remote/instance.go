@@ -9,7 +9,7 @@ import (
 
 	"tare/internal/agent"
 	"tare/internal/environment"
-	"tare/internal/sample"
+	"tare/internal/usage"
 )
 
 // channel is an agent's stream, whose errors name a lost link.
@@ -71,7 +71,7 @@ func (i *Instance) Notes() []string { return i.started.Notes }
 func (i *Instance) Facts() map[string]string { return i.started.Facts }
 
 // Footprint is empty: nothing of it can be read on this machine. See Meter.
-func (i *Instance) Footprint() sample.Footprint { return sample.Footprint{} }
+func (i *Instance) Footprint() usage.Footprint { return usage.Footprint{} }
 
 // Stop ends the instance and removes everything that its start made.
 func (i *Instance) Stop(ctx context.Context) error {
@@ -89,7 +89,7 @@ func (i *Instance) Stop(ctx context.Context) error {
 }
 
 // Meter watches the instance there.
-func (i *Instance) Meter(o sample.Options) sample.Meter {
+func (i *Instance) Meter(o usage.Options) usage.Meter {
 	m := &meter{instance: i, ended: make(chan struct{})}
 	c, err := i.session.ask(request{Call: callMeter, Instance: i.started.Instance, Every: o.Every, Live: o.Each != nil})
 	if err == nil {
@@ -116,7 +116,7 @@ type meter struct {
 }
 
 // listen receives readings, if requested, and the result.
-func (m *meter) listen(each func(sample.Reading)) {
+func (m *meter) listen(each func(usage.Reading)) {
 	defer close(m.ended)
 	var e event
 	for m.err == nil && e.Result == nil {
@@ -134,7 +134,7 @@ func (m *meter) listen(each func(sample.Reading)) {
 }
 
 // Stop ends the measurement and returns the usage.
-func (m *meter) Stop() sample.Usage {
+func (m *meter) Stop() usage.Usage {
 	m.once.Do(func() {
 		if m.conversation != nil {
 			// If it fails the link is lost, which listen reports.
@@ -145,14 +145,14 @@ func (m *meter) Stop() sample.Usage {
 			m.conversation.stream.Close()
 		}
 		if m.err != nil {
-			m.watched = watched{unknown(m.instance.session.explain(context.Background(), m.err)), &sample.Series{}}
+			m.watched = watched{unknown(m.instance.session.explain(context.Background(), m.err)), &usage.Series{}}
 		}
 	})
 	return m.watched.Usage
 }
 
 // Series returns the readings.
-func (m *meter) Series() *sample.Series { return m.watched.Series }
+func (m *meter) Series() *usage.Series { return m.watched.Series }
 
 // Sights are those of the limits there: from inside, and from outside of the
 // instance.
@@ -165,17 +165,17 @@ func (i *Instance) Sights(ctx context.Context, l environment.Limits) (sights []e
 func (i *Instance) Unlimited() bool { return i.started.Unlimited }
 
 // UsageOfStart returns the usage since the instance was made.
-func (i *Instance) UsageOfStart() sample.Usage {
+func (i *Instance) UsageOfStart() usage.Usage {
 	ctx, cancel := context.WithTimeout(context.Background(), callTimeout)
 	defer cancel()
-	var usage sample.Usage
-	if err := i.session.simple(ctx, request{Call: callUsed, Instance: i.started.Instance}, &usage); err != nil {
+	var used usage.Usage
+	if err := i.session.simple(ctx, request{Call: callUsed, Instance: i.started.Instance}, &used); err != nil {
 		return unknown(err)
 	}
-	return usage
+	return used
 }
 
 // unknown is a usage that could not be measured.
-func unknown(why error) sample.Usage {
-	return sample.Unknown("%v", why)
+func unknown(why error) usage.Usage {
+	return usage.Unknown("%v", why)
 }

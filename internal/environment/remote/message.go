@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"tare/internal/environment"
-	"tare/internal/sample"
+	"tare/internal/usage"
 )
 
 // protocol is the version of the messages.
@@ -79,7 +79,7 @@ type event struct {
 	Console []byte          `json:"console,omitempty"`
 	Want    bool            `json:"want,omitempty"`
 	Begun   bool            `json:"begun,omitempty"`
-	Reading *sample.Reading `json:"reading,omitempty"`
+	Reading *usage.Reading  `json:"reading,omitempty"`
 	Result  json.RawMessage `json:"result,omitempty"`
 	Error   string          `json:"error,omitempty"`
 }
@@ -107,8 +107,8 @@ type (
 		Unlimited bool `json:"unlimited,omitempty"`
 	}
 	watched struct {
-		Usage  sample.Usage   `json:"usage"`
-		Series *sample.Series `json:"series"`
+		Usage  usage.Usage   `json:"usage"`
+		Series *usage.Series `json:"series"`
 	}
 	networked struct {
 		Network uint64 `json:"network"`

@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"tare/internal/environment"
-	"tare/internal/sample"
+	"tare/internal/usage"
 )
 
 // served is an instance that was started for the client.
@@ -119,10 +119,10 @@ func (s *server) meter(c *conversation, r request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	o := sample.Options{Every: r.Every}
+	o := usage.Options{Every: r.Every}
 	begun := make(chan struct{})
 	if r.Live {
-		o.Each = func(seen sample.Reading) {
+		o.Each = func(seen usage.Reading) {
 			select {
 			case <-begun:
 				// A client that is gone does not need it.
@@ -138,8 +138,8 @@ func (s *server) meter(c *conversation, r request) (any, error) {
 	}
 	close(begun)
 	_, _ = c.reader.ReadByte() // the client's request to end, or the end of the stream
-	usage := m.Stop()
-	return watched{usage, m.Series()}, nil
+	used := m.Stop()
+	return watched{used, m.Series()}, nil
 }
 
 // limits checks from this machine whether the limits hold.

@@ -16,9 +16,9 @@ import (
 	_ "tare/internal/environment/native"
 	"tare/internal/environment/remote"
 	"tare/internal/host"
-	"tare/internal/sample"
 	"tare/internal/testing/needs"
 	"tare/internal/testing/testenv"
+	"tare/internal/usage"
 )
 
 func TestMain(m *testing.M) {
@@ -84,7 +84,7 @@ func TestAnInstanceThereIsAnInstance(t *testing.T) {
 		t.Errorf("%+v, %v: %q", exit, err, out.String())
 	}
 	t.Log(i.Phases(), i.Address(), i.Paths(), i.Notes(), e.Versions(t.Context()))
-	meter := environment.Meter(i, sample.Options{})
+	meter := environment.Meter(i, usage.Options{})
 	if exit, err := i.Agent().Run(t.Context(), agent.Command{Argv: []string{"sh", "-c", "i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done"}}); err != nil || !exit.OK() {
 		t.Errorf("%+v, %v", exit, err)
 	}

@@ -17,7 +17,7 @@ import (
 	"tare/internal/environment"
 	"tare/internal/environment/support/hypervisor"
 	"tare/internal/image"
-	"tare/internal/sample"
+	"tare/internal/usage"
 )
 
 const kind = "virtualbox"
@@ -133,8 +133,8 @@ func (i *instance) Paths() environment.Paths {
 }
 
 // Footprint is the cgroup of the VM's process.
-func (i *instance) Footprint() sample.Footprint {
-	return sample.Footprint{Cgroups: []string{i.group.path}, Role: "vmm"}
+func (i *instance) Footprint() usage.Footprint {
+	return usage.Footprint{Cgroups: []string{i.group.path}, Role: "vmm"}
 }
 
 // Stop stops and removes the VM.

@@ -16,7 +16,7 @@ import (
 	"tare/internal/environment"
 	"tare/internal/environment/support/hypervisor"
 	"tare/internal/image"
-	"tare/internal/sample"
+	"tare/internal/usage"
 )
 
 const kind = "vsphere"
@@ -108,26 +108,26 @@ func (i *instance) Paths() environment.Paths {
 }
 
 // Footprint is empty, since no process of the VM runs on this machine. See Meter.
-func (i *instance) Footprint() sample.Footprint { return sample.Footprint{} }
+func (i *instance) Footprint() usage.Footprint { return usage.Footprint{} }
 
 // inside is the note on values that are measured inside a guest.
 const inside = "measured inside the guest: the resource use of ESXi for the VM is not included, since tare cannot read it"
 
 // Meter measures the resource use inside the guest.
-func (i *instance) Meter(o sample.Options) sample.Meter {
+func (i *instance) Meter(o usage.Options) usage.Meter {
 	return meter{environment.Meter(i.Inside(), o)}
 }
 
-type meter struct{ sample.Meter }
+type meter struct{ usage.Meter }
 
-func (m meter) Stop() sample.Usage { return fromInside(m.Meter.Stop()) }
+func (m meter) Stop() usage.Usage { return fromInside(m.Meter.Stop()) }
 
 // UsageOfStart is the resource use of the start, inside the guest.
-func (i *instance) UsageOfStart() sample.Usage {
+func (i *instance) UsageOfStart() usage.Usage {
 	return fromInside(environment.UsageOfStart(i.Inside()))
 }
 
-func fromInside(u sample.Usage) sample.Usage {
+func fromInside(u usage.Usage) usage.Usage {
 	u.Notes = append(u.Notes, inside)
 	return u
 }

@@ -15,10 +15,10 @@ import (
 	"tare/internal/environment/remote"
 	"tare/internal/environment/support/hypervisor"
 	"tare/internal/image"
-	"tare/internal/sample"
 	"tare/internal/testing/needs"
 	"tare/internal/testing/testenv"
 	"tare/internal/testing/vspheretest"
+	"tare/internal/usage"
 )
 
 func TestMain(m *testing.M) {
@@ -210,9 +210,9 @@ func TestEachModeEndsAsItBegan(t *testing.T) {
 					t.Errorf("a second instance of the template: %v", err)
 				}
 			}
-			usage := environment.Meter(i, sample.Options{}).Stop()
-			if !strings.Contains(strings.Join(usage.Notes, "\n"), "the resource use of ESXi for the VM is not included") {
-				t.Errorf("its usage has the notes %q", usage.Notes)
+			used := environment.Meter(i, usage.Options{}).Stop()
+			if !strings.Contains(strings.Join(used.Notes, "\n"), "the resource use of ESXi for the VM is not included") {
+				t.Errorf("its usage has the notes %q", used.Notes)
 			}
 			if err := i.Stop(t.Context()); err != nil {
 				t.Fatal(err)

@@ -6,26 +6,26 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"tare/internal/sample"
 	"tare/internal/testing/needs"
+	"tare/internal/usage"
 )
 
 // What a system call costs while it is watched, against one that is not: of a
 // process that is watched, and of one that has nothing to do with it.
 func BenchmarkASystemCall(b *testing.B) {
-	self := sample.Footprint{Processes: []sample.Process{{PID: os.Getpid(), Role: "self"}}}
-	other := sample.Footprint{Processes: []sample.Process{{PID: os.Getppid(), Role: "other"}}}
+	self := usage.Footprint{Processes: []usage.Process{{PID: os.Getpid(), Role: "self"}}}
+	other := usage.Footprint{Processes: []usage.Process{{PID: os.Getppid(), Role: "other"}}}
 	for _, c := range []struct {
 		name  string
 		depth Depth
-		of    *sample.Footprint
+		of    *usage.Footprint
 	}{
 		{"unwatched", All, nil}, {"syscalls", Syscalls, &self}, {"all", All, &self},
 		{"syscalls-of-another", Syscalls, &other}, {"all-of-another", All, &other},
 	} {
 		b.Run(c.name, func(b *testing.B) {
 			if c.of != nil {
-				p, err := startTracer(c.depth, []sample.Footprint{*c.of})
+				p, err := startTracer(c.depth, []usage.Footprint{*c.of})
 				needs.Working(b, "BPF", err)
 				defer p.stop()
 			}
@@ -40,7 +40,7 @@ func BenchmarkASystemCall(b *testing.B) {
 
 // A switch to another process and back, through two pipes.
 func BenchmarkARoundThroughPipes(b *testing.B) {
-	self := sample.Footprint{Processes: []sample.Process{{PID: os.Getpid(), Role: "self"}}}
+	self := usage.Footprint{Processes: []usage.Process{{PID: os.Getpid(), Role: "self"}}}
 	for _, c := range []struct {
 		name  string
 		depth Depth
@@ -48,7 +48,7 @@ func BenchmarkARoundThroughPipes(b *testing.B) {
 	}{{"unwatched", All, false}, {"syscalls", Syscalls, true}, {"all", All, true}} {
 		b.Run(c.name, func(b *testing.B) {
 			if c.watch {
-				p, err := startTracer(c.depth, []sample.Footprint{self})
+				p, err := startTracer(c.depth, []usage.Footprint{self})
 				needs.Working(b, "BPF", err)
 				defer p.stop()
 			}

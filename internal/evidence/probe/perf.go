@@ -12,7 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"tare/internal/evidence"
-	"tare/internal/sample"
+	"tare/internal/usage"
 )
 
 // perfCounters counts with perf events, where BPF is not permitted. Each task gets
@@ -31,7 +31,7 @@ type perfCounter struct {
 	events  []int
 }
 
-func startPerfCounters(depth Depth, footprints []sample.Footprint, why error) (_ *perfCounters, err error) {
+func startPerfCounters(depth Depth, footprints []usage.Footprint, why error) (_ *perfCounters, err error) {
 	finder, err := newTaskFinder(footprints)
 	if err != nil {
 		return nil, err
@@ -107,8 +107,8 @@ func (p *perfCounters) stop() evidence.Evidence {
 			sum += binary.NativeEndian.Uint64(value[:])
 			unix.Close(event)
 		}
-		if e.Counts[c.name] = sample.Known(float64(sum)); c.missing != "" {
-			e.Counts[c.name] = sample.Absent("%s", c.missing)
+		if e.Counts[c.name] = usage.Known(float64(sum)); c.missing != "" {
+			e.Counts[c.name] = usage.Absent("%s", c.missing)
 		}
 	}
 	return e

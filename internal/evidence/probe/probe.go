@@ -13,7 +13,7 @@ import (
 	"strings"
 
 	"tare/internal/evidence"
-	"tare/internal/sample"
+	"tare/internal/usage"
 )
 
 // Depth is how much is counted.
@@ -37,7 +37,7 @@ type backend interface{ stop() evidence.Evidence }
 // Start starts counting for the processes of the footprints and all that they
 // start. It always succeeds: what cannot be counted on this machine is missing
 // in the evidence, with the reason.
-func Start(ctx context.Context, depth Depth, footprints ...sample.Footprint) *Probe {
+func Start(ctx context.Context, depth Depth, footprints ...usage.Footprint) *Probe {
 	if err := ctx.Err(); err != nil {
 		return &Probe{backend: unavailable{err.Error()}}
 	}
@@ -69,8 +69,8 @@ func (u unavailable) stop() evidence.Evidence { return Without(u.reason) }
 
 // Without returns the evidence where nothing can be counted.
 func Without(reason string) evidence.Evidence {
-	e := evidence.Evidence{Counts: map[string]sample.Figure{}}
-	absent := sample.Absent("%s", strings.TrimSpace(reason))
+	e := evidence.Evidence{Counts: map[string]usage.Figure{}}
+	absent := usage.Absent("%s", strings.TrimSpace(reason))
 	for _, name := range []string{evidence.Syscalls, evidence.Voluntary, evidence.Involuntary, evidence.MinorFaults, evidence.MajorFaults} {
 		e.Counts[name] = absent
 	}

@@ -18,8 +18,8 @@ import (
 
 	"tare/internal/evidence"
 	"tare/internal/linux/cgroup"
-	"tare/internal/sample"
 	"tare/internal/testing/needs"
+	"tare/internal/usage"
 )
 
 // TestMain is also the program that is watched: it prints that it is ready, and
@@ -97,7 +97,7 @@ type watched struct {
 	command   *exec.Cmd
 	to        io.Writer
 	from      *bufio.Reader
-	footprint sample.Footprint
+	footprint usage.Footprint
 }
 
 func watch(t *testing.T) *watched {
@@ -126,7 +126,7 @@ func watch(t *testing.T) *watched {
 	if err := group.Add(w.command.Process.Pid); err != nil {
 		t.Fatal(err)
 	}
-	w.footprint = sample.Footprint{Cgroups: []string{group.Path()}}
+	w.footprint = usage.Footprint{Cgroups: []string{group.Path()}}
 	return w
 }
 
@@ -144,7 +144,7 @@ func (w *watched) do(what string, n int) {
 }
 
 // startOrSkip counts with BPF.
-func startOrSkip(t *testing.T, depth Depth, f ...sample.Footprint) *tracer {
+func startOrSkip(t *testing.T, depth Depth, f ...usage.Footprint) *tracer {
 	t.Helper()
 	p, err := startTracer(depth, f)
 	needs.Working(t, "BPF", err)
@@ -211,7 +211,7 @@ func TestTasksThatExitAreCounted(t *testing.T) {
 func TestProcessesAroundTheInstanceAreCountedSeparately(t *testing.T) {
 	inside, around := watch(t), watch(t)
 	f := inside.footprint
-	f.Processes = []sample.Process{{PID: around.command.Process.Pid, Role: "proxy"}}
+	f.Processes = []usage.Process{{PID: around.command.Process.Pid, Role: "proxy"}}
 	p := startOrSkip(t, All, f)
 	inside.do("getppid", 1000)
 	around.do("getppid", 500)
@@ -232,7 +232,7 @@ func TestProcessesOutsideTheInstanceAreNotCounted(t *testing.T) {
 
 func TestPerfEventsReplaceBPFWhereItIsNotPermitted(t *testing.T) {
 	w := watch(t)
-	p, err := startPerfCounters(All, []sample.Footprint{w.footprint}, fmt.Errorf("BPF: not permitted"))
+	p, err := startPerfCounters(All, []usage.Footprint{w.footprint}, fmt.Errorf("BPF: not permitted"))
 	needs.Working(t, "perf events", err)
 	w.do("getppid", 4000)
 	w.do("touch", 3000)
@@ -352,7 +352,7 @@ func TestKernelSectionsAreSampled(t *testing.T) {
 // The branch for kernels without the state among the tracepoint's arguments is
 // verified on this kernel too.
 func TestSwitchProgramLoadsWithoutTheStateArgument(t *testing.T) {
-	startOrSkip(t, Syscalls, sample.Footprint{Processes: []sample.Process{{PID: os.Getpid(), Role: "self"}}}).stop()
+	startOrSkip(t, Syscalls, usage.Footprint{Processes: []usage.Process{{PID: os.Getpid(), Role: "self"}}}).stop()
 	spec, err := loadCount()
 	if err != nil {
 		t.Fatal(err)

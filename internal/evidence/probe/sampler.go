@@ -13,7 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"tare/internal/evidence"
-	"tare/internal/sample"
+	"tare/internal/usage"
 )
 
 // samplePeriod is the time between two samples of a processor, in nanoseconds:
@@ -90,7 +90,7 @@ func (s *sampler) addTo(e *evidence.Evidence, parts []string) {
 		}
 	}
 	if s.missing != "" {
-		e.Times[evidence.InKernel], e.Times[evidence.InUser] = sample.Absent("%s", s.missing), sample.Absent("%s", s.missing)
+		e.Times[evidence.InKernel], e.Times[evidence.InUser] = usage.Absent("%s", s.missing), usage.Absent("%s", s.missing)
 	}
 }
 
@@ -102,8 +102,8 @@ func (s *sampler) addSamples(e *evidence.Evidence, parts []string) error {
 	names := map[int32]string{} // by stack
 	var key sampleSample
 	var samples uint64
-	add := func(times map[string]sample.Figure, name string) {
-		times[name] = sample.Known(times[name].Value + float64(samples)*samplePeriod/1e9)
+	add := func(times map[string]usage.Figure, name string) {
+		times[name] = usage.Known(times[name].Value + float64(samples)*samplePeriod/1e9)
 	}
 	for entries := s.maps.TareSamples.Iterate(); entries.Next(&key, &samples); {
 		name, known := names[key.Stack]

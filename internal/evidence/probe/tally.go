@@ -4,7 +4,7 @@ import (
 	"strings"
 
 	"tare/internal/evidence"
-	"tare/internal/sample"
+	"tare/internal/usage"
 )
 
 // newEvidence names the counters of the parts and of the host.
@@ -35,14 +35,14 @@ func newEvidence(depth Depth, parts map[string][]counter, host []counter) eviden
 }
 
 func newTally(depth Depth, c []counter) evidence.Tally {
-	t := evidence.Tally{Counts: map[string]sample.Figure{}}
+	t := evidence.Tally{Counts: map[string]usage.Figure{}}
 	if depth == All {
-		t.Times = map[string]sample.Figure{}
+		t.Times = map[string]usage.Figure{}
 	}
 	add := func(name string, c counter) {
-		t.Counts[name] = sample.Known(float64(c.Count))
+		t.Counts[name] = usage.Known(float64(c.Count))
 		if t.Times != nil {
-			t.Times[name] = sample.Known(float64(c.Nanoseconds) / 1e9)
+			t.Times[name] = usage.Known(float64(c.Nanoseconds) / 1e9)
 		}
 	}
 	var calls counter
@@ -54,7 +54,7 @@ func newTally(depth Depth, c []counter) evidence.Tally {
 		name := syscallName(number)
 		add(evidence.Syscall+name, one)
 		if depth == All && one.Waited > 0 {
-			t.Times[evidence.Wait+name] = sample.Known(float64(one.Waited) / 1e9)
+			t.Times[evidence.Wait+name] = usage.Known(float64(one.Waited) / 1e9)
 		}
 	}
 	add(evidence.Syscalls, calls)
@@ -65,7 +65,7 @@ func newTally(depth Depth, c []counter) evidence.Tally {
 		evidence.Voluntary: slotVoluntary, evidence.Involuntary: slotInvoluntary,
 		evidence.MinorFaults: slotMinor, evidence.MajorFaults: slotMajor,
 	} {
-		t.Counts[name] = sample.Known(float64(c[slot].Count))
+		t.Counts[name] = usage.Known(float64(c[slot].Count))
 	}
 	for i, name := range softirqs {
 		if one := c[slotSoftirq+i]; one.Count > 0 {

@@ -11,18 +11,18 @@ import (
 
 	"tare/internal/evidence"
 	"tare/internal/linux/cgroup"
-	"tare/internal/sample"
+	"tare/internal/usage"
 )
 
 // taskFinder finds the tasks of the footprints.
 type taskFinder struct {
 	groups    []*cgroup.Group
-	processes []sample.Process
+	processes []usage.Process
 	// parts of the environment by number; the first is that of the groups.
 	parts []string
 }
 
-func newTaskFinder(footprints []sample.Footprint) (*taskFinder, error) {
+func newTaskFinder(footprints []usage.Footprint) (*taskFinder, error) {
 	f := &taskFinder{parts: []string{evidence.Inside}}
 	tree, err := cgroup.Host()
 	for _, p := range footprints {

@@ -9,7 +9,7 @@ import (
 	"github.com/cilium/ebpf"
 
 	"tare/internal/evidence"
-	"tare/internal/sample"
+	"tare/internal/usage"
 )
 
 // tracer counts with BPF programs.
@@ -23,7 +23,7 @@ type tracer struct {
 	before  []counter // of the whole host at the start
 }
 
-func startTracer(depth Depth, footprints []sample.Footprint) (_ *tracer, err error) {
+func startTracer(depth Depth, footprints []usage.Footprint) (_ *tracer, err error) {
 	if err := checkPIDNamespace(); err != nil {
 		return nil, err
 	}

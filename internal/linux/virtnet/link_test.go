@@ -14,9 +14,9 @@ import (
 	"pgregory.net/rapid"
 
 	"tare/internal/linux/netns"
-	"tare/internal/sample"
 	"tare/internal/testing/needs"
 	"tare/internal/testing/testenv"
+	"tare/internal/usage"
 )
 
 func TestMain(m *testing.M) {
@@ -150,7 +150,7 @@ func TestAPortsBytesAreCountedFromOutside(t *testing.T) {
 	b := bridge(t)
 	one := namespace(t, b)
 	server := listen(t, nil, b.Host())
-	sampler := sample.Start(sample.Footprint{Space: b.Space(), Devices: []string{one.Device}}, sample.Options{})
+	sampler := usage.Start(usage.Footprint{Space: b.Space(), Devices: []string{one.Device}}, usage.Options{})
 	call(t, one.File, server)
 	u := sampler.Stop()
 	if u.NetReceived.Missing != "" || u.NetReceived.Value < 100 || u.NetSent.Value < 100 {

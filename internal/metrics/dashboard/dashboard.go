@@ -12,7 +12,7 @@ import (
 	"strings"
 
 	"tare/internal/metrics"
-	"tare/internal/sample"
+	"tare/internal/usage"
 )
 
 // Files are the dashboards by the names of their files.
@@ -131,10 +131,10 @@ func (b *board) trials() {
 func (b *board) use() {
 	b.row("Resource use by environment, while it is sampled")
 	watched := "sum by (environment) (rate(" + selects(metrics.Watched) + "[$__rate_interval]))"
-	for i, q := range sample.Quantities {
+	for i, q := range usage.Quantities {
 		f := metrics.Uses[i]
 		title := strings.ToUpper(q.About[:1]) + q.About[1:]
-		if q.Kind == sample.Gauge {
+		if q.Kind == usage.Gauge {
 			b.graph(title, 8, units[q.Unit].held, "{{environment}}", "sum by (environment) ("+selects(f)+")")
 			continue
 		}

@@ -22,7 +22,7 @@ import (
 
 	"tare/internal/metrics"
 	"tare/internal/run"
-	"tare/internal/sample"
+	"tare/internal/usage"
 )
 
 // Listener serves the metrics of one run.
@@ -128,7 +128,7 @@ func (l *Listener) Hear(e run.Event) {
 
 // Watch returns the function that receives the sampler's readings of one more
 // instance, or nil before a run is opened.
-func (l *Listener) Watch(environment, workload string) func(sample.Reading) {
+func (l *Listener) Watch(environment, workload string) func(usage.Reading) {
 	if r := l.run.Load(); r != nil {
 		return r.Watch(environment, workload)
 	}

@@ -11,10 +11,10 @@ import (
 	"tare/internal/metrics/exporter"
 	"tare/internal/run"
 	"tare/internal/rundir"
-	"tare/internal/sample"
 	"tare/internal/schedule"
 	"tare/internal/testing/metricstest"
 	"tare/internal/testing/prometheustest"
+	"tare/internal/usage"
 )
 
 func listen(t *testing.T) *exporter.Listener {
@@ -91,7 +91,7 @@ func TestPrometheusScrapesARunAndItsCountersRise(t *testing.T) {
 		`max(resets(tare_environment_disk_written_bytes_total{environment="docker"}[1m]))`: 0,
 		`tare_trial_metric{environment="native",level="clients=1",metric="get_p99"}`:       1.5,
 		// And who used the processor, and for how long it was watched.
-		`count(count by (__name__) ({__name__=~"tare_environment_.*",environment="docker"}))`: float64(len(sample.Quantities) + 2),
+		`count(count by (__name__) ({__name__=~"tare_environment_.*",environment="docker"}))`: float64(len(usage.Quantities) + 2),
 	} {
 		if got := s.Query(t, expression, time.Time{}); len(got) != 1 || got[0].Value != want {
 			t.Errorf("%s is %v, want %v", expression, got, want)

@@ -26,9 +26,9 @@ type Input struct {
 	Contrasts []verdict.Contrast
 	// Parity compares each environment with its baseline; nil without fingerprints.
 	Parity []parity.Comparison
-	// Samples returns the time series of the instances of a trial; nil if none were
+	// Readings returns the time series of the instances of a trial; nil if none were
 	// kept.
-	Samples func(rundir.Trial) ([]rundir.Watched, error)
+	Readings func(rundir.Trial) ([]rundir.InstanceSeries, error)
 	// Score is the score sheet of the run; nil without a profile.
 	Score *score.Sheet
 	// Against compares a published study with the run; nil for none.
@@ -42,7 +42,7 @@ type Input struct {
 // has a warning.
 func Of(r *rundir.Run, contrasts []verdict.Contrast) Input {
 	fair := Fairness(r)
-	return Input{Manifest: r.Manifest, Plan: r.Plan, Trials: r.Trials, Traced: r.Traced, Contrasts: fair.Mark(contrasts), Parity: fair.All(), Samples: r.ReadSamples, Folder: r.Folder}
+	return Input{Manifest: r.Manifest, Plan: r.Plan, Trials: r.Trials, Traced: r.Traced, Contrasts: fair.Mark(contrasts), Parity: fair.All(), Readings: r.Readings, Folder: r.Folder}
 }
 
 // Options are the settings of a format.

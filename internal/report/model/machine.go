@@ -3,26 +3,26 @@ package model
 import (
 	"slices"
 
-	"tare/internal/sample"
+	"tare/internal/usage"
 )
 
 // usageOfHost are the columns of the machine during the trials.
 var usageOfHost = []usageColumn{
-	{"machine busy", "s", true, ofHost(func(h *sample.HostUsage) sample.Figure { return h.CPU })},
-	{"this environment", "s", true, ofHost(func(h *sample.HostUsage) sample.Figure { return h.Watched })},
-	{"tare", "s", false, ofHost(func(h *sample.HostUsage) sample.Figure { return h.Tare })},
-	{"other processes", "s", true, ofHost(func(h *sample.HostUsage) sample.Figure { return h.Others })},
-	{"kernel threads", "s", true, ofHost(func(h *sample.HostUsage) sample.Figure { return h.KernelThreads })},
-	{"unattributed", "s", true, ofHost(func(h *sample.HostUsage) sample.Figure { return h.Unattributed })},
-	{"± error", "s", false, ofHost(func(h *sample.HostUsage) sample.Figure { return h.Error })},
-	{"softirq", "s", false, ofHost(func(h *sample.HostUsage) sample.Figure { return h.SoftIRQ })},
-	{"steal", "s", false, ofHost(func(h *sample.HostUsage) sample.Figure { return h.Steal })},
+	{"machine busy", "s", true, ofHost(func(h *usage.HostUsage) usage.Figure { return h.CPU })},
+	{"this environment", "s", true, ofHost(func(h *usage.HostUsage) usage.Figure { return h.Watched })},
+	{"tare", "s", false, ofHost(func(h *usage.HostUsage) usage.Figure { return h.Tare })},
+	{"other processes", "s", true, ofHost(func(h *usage.HostUsage) usage.Figure { return h.Others })},
+	{"kernel threads", "s", true, ofHost(func(h *usage.HostUsage) usage.Figure { return h.KernelThreads })},
+	{"unattributed", "s", true, ofHost(func(h *usage.HostUsage) usage.Figure { return h.Unattributed })},
+	{"± error", "s", false, ofHost(func(h *usage.HostUsage) usage.Figure { return h.Error })},
+	{"softirq", "s", false, ofHost(func(h *usage.HostUsage) usage.Figure { return h.SoftIRQ })},
+	{"steal", "s", false, ofHost(func(h *usage.HostUsage) usage.Figure { return h.Steal })},
 }
 
-func ofHost(of func(*sample.HostUsage) sample.Figure) func(*sample.Usage) sample.Figure {
-	return func(u *sample.Usage) sample.Figure {
+func ofHost(of func(*usage.HostUsage) usage.Figure) func(*usage.Usage) usage.Figure {
+	return func(u *usage.Usage) usage.Figure {
 		if u.Host == nil {
-			return sample.Absent("the machine's totals were not recorded")
+			return usage.Absent("the machine's totals were not recorded")
 		}
 		return of(u.Host)
 	}
@@ -30,19 +30,19 @@ func ofHost(of func(*sample.HostUsage) sample.Figure) func(*sample.Usage) sample
 
 // usageOfSampler are the columns of the overhead of the sampler.
 var usageOfSampler = []usageColumn{
-	{"passes", "", false, ofSampler(func(e *sample.Effort) float64 { return float64(e.Passes) })},
-	{"CPU", "s", false, ofSampler(func(e *sample.Effort) float64 { return e.CPU })},
-	{"mean pass", "s", false, ofSampler(func(e *sample.Effort) float64 { return e.PassMean })},
-	{"longest pass", "s", false, ofSampler(func(e *sample.Effort) float64 { return e.PassMax })},
-	{"late", "", false, ofSampler(func(e *sample.Effort) float64 { return float64(e.Late) })},
+	{"passes", "", false, ofSampler(func(e *usage.Effort) float64 { return float64(e.Passes) })},
+	{"CPU", "s", false, ofSampler(func(e *usage.Effort) float64 { return e.CPU })},
+	{"mean pass", "s", false, ofSampler(func(e *usage.Effort) float64 { return e.PassMean })},
+	{"longest pass", "s", false, ofSampler(func(e *usage.Effort) float64 { return e.PassMax })},
+	{"late", "", false, ofSampler(func(e *usage.Effort) float64 { return float64(e.Late) })},
 }
 
-func ofSampler(of func(*sample.Effort) float64) func(*sample.Usage) sample.Figure {
-	return func(u *sample.Usage) sample.Figure {
+func ofSampler(of func(*usage.Effort) float64) func(*usage.Usage) usage.Figure {
+	return func(u *usage.Usage) usage.Figure {
 		if u.Sampler == nil {
-			return sample.Absent("the overhead of the sampler was not recorded")
+			return usage.Absent("the overhead of the sampler was not recorded")
 		}
-		return sample.Known(of(u.Sampler))
+		return usage.Known(of(u.Sampler))
 	}
 }
 
@@ -50,8 +50,8 @@ func ofSampler(of func(*sample.Effort) float64) func(*sample.Usage) sample.Figur
 // sampler; nil if no trial recorded it.
 func (v *Report) Machine(w Workload) (tables []UsageTable) {
 	told := false
-	v.eachUsage(w, func(_ *Environment, _ string, trials []*sample.Usage) {
-		told = told || slices.ContainsFunc(trials, func(u *sample.Usage) bool { return u.Sampler != nil })
+	v.eachUsage(w, func(_ *Environment, _ string, trials []*usage.Usage) {
+		told = told || slices.ContainsFunc(trials, func(u *usage.Usage) bool { return u.Sampler != nil })
 	})
 	if !told {
 		return nil

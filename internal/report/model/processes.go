@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"slices"
 
-	"tare/internal/sample"
+	"tare/internal/usage"
 )
 
 // ProcessRow is the resource use of one process or thread name in an environment:
@@ -24,7 +24,7 @@ const smallPart = 0.01
 
 // Parts divides the CPU time of a workload's environments by process.
 func (v *Report) Parts(w Workload) (rows []ProcessRow) {
-	v.eachUsage(w, func(e *Environment, level string, trials []*sample.Usage) {
+	v.eachUsage(w, func(e *Environment, level string, trials []*usage.Usage) {
 		type label struct{ role, name string }
 		cpu, memory, processes := map[label][]float64{}, map[label][]float64{}, map[label][]float64{}
 		told := 0
@@ -67,7 +67,7 @@ func (v *Report) Parts(w Workload) (rows []ProcessRow) {
 	return rows
 }
 
-func partName(p sample.Part) string {
+func partName(p usage.Part) string {
 	switch {
 	case p.Name == "":
 		return "exited unseen, or not attributed"

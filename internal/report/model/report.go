@@ -7,8 +7,8 @@ import (
 	"tare/internal/attribution/analysis"
 	"tare/internal/parity"
 	"tare/internal/rundir"
-	"tare/internal/sample"
 	"tare/internal/study"
+	"tare/internal/usage"
 	"tare/internal/verdict"
 )
 
@@ -49,8 +49,8 @@ type Report struct {
 	// Why is the attribution of a run over a ladder.
 	Why     []analysis.Attribution
 	growths []verdict.Growth
-	usages  map[cellKey][]*sample.Usage // metric is left empty
-	Ranges  map[[2]string][2]float64    // workload and metric: the least and the largest figure
+	usages  map[cellKey][]*usage.Usage // metric is left empty
+	Ranges  map[[2]string][2]float64   // workload and metric: the least and the largest figure
 }
 
 // Workload is a workload with its levels.
@@ -130,7 +130,7 @@ func (v *Report) gatherWorkloads(values map[cellKey][]float64) {
 }
 
 func (v *Report) gatherUsages() {
-	v.usages = map[cellKey][]*sample.Usage{}
+	v.usages = map[cellKey][]*usage.Usage{}
 	for i := range v.Trials {
 		if t := &v.Trials[i]; t.Status == rundir.OK && t.Usage != nil {
 			at := cellKey{workload: t.Workload, level: t.Level, environment: t.Environment}

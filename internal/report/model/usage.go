@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"strings"
 
-	"tare/internal/sample"
+	"tare/internal/usage"
 )
 
 // UsageRow is the resource use of one environment in one workload at one level:
@@ -41,7 +41,7 @@ type usageColumn struct {
 	name string
 	unit string
 	bar  bool
-	of   func(*sample.Usage) sample.Figure
+	of   func(*usage.Usage) usage.Figure
 }
 
 // usageSubjects are the tables, each narrow enough for a page.
@@ -50,31 +50,31 @@ var usageSubjects = []struct {
 	columns []usageColumn
 }{
 	{"Processor and memory", []usageColumn{
-		{"CPU user", "s", true, func(u *sample.Usage) sample.Figure { return u.CPUUser }},
-		{"CPU system", "s", true, func(u *sample.Usage) sample.Figure { return u.CPUSystem }},
-		{"throttled", "s", false, func(u *sample.Usage) sample.Figure { return u.CPUThrottled }},
-		{"memory peak", "B", true, func(u *sample.Usage) sample.Figure { return u.MemoryPeak }},
-		{"memory mean", "B", true, func(u *sample.Usage) sample.Figure { return u.MemoryMean }},
-		{"page cache mean", "B", false, func(u *sample.Usage) sample.Figure { return u.CacheMean }},
-		{"threads peak", "", false, func(u *sample.Usage) sample.Figure { return u.ThreadsPeak }},
+		{"CPU user", "s", true, func(u *usage.Usage) usage.Figure { return u.CPUUser }},
+		{"CPU system", "s", true, func(u *usage.Usage) usage.Figure { return u.CPUSystem }},
+		{"throttled", "s", false, func(u *usage.Usage) usage.Figure { return u.CPUThrottled }},
+		{"memory peak", "B", true, func(u *usage.Usage) usage.Figure { return u.MemoryPeak }},
+		{"memory mean", "B", true, func(u *usage.Usage) usage.Figure { return u.MemoryMean }},
+		{"page cache mean", "B", false, func(u *usage.Usage) usage.Figure { return u.CacheMean }},
+		{"threads peak", "", false, func(u *usage.Usage) usage.Figure { return u.ThreadsPeak }},
 	}},
 	{"Storage and network", []usageColumn{
-		{"read", "B", false, func(u *sample.Usage) sample.Figure { return u.DiskRead }},
-		{"written", "B", false, func(u *sample.Usage) sample.Figure { return u.DiskWritten }},
-		{"read operations", "", false, func(u *sample.Usage) sample.Figure { return u.DiskReads }},
-		{"write operations", "", false, func(u *sample.Usage) sample.Figure { return u.DiskWrites }},
-		{"received", "B", false, func(u *sample.Usage) sample.Figure { return u.NetReceived }},
-		{"sent", "B", false, func(u *sample.Usage) sample.Figure { return u.NetSent }},
-		{"packets received", "", false, func(u *sample.Usage) sample.Figure { return u.PacketsIn }},
-		{"packets sent", "", false, func(u *sample.Usage) sample.Figure { return u.PacketsOut }},
+		{"read", "B", false, func(u *usage.Usage) usage.Figure { return u.DiskRead }},
+		{"written", "B", false, func(u *usage.Usage) usage.Figure { return u.DiskWritten }},
+		{"read operations", "", false, func(u *usage.Usage) usage.Figure { return u.DiskReads }},
+		{"write operations", "", false, func(u *usage.Usage) usage.Figure { return u.DiskWrites }},
+		{"received", "B", false, func(u *usage.Usage) usage.Figure { return u.NetReceived }},
+		{"sent", "B", false, func(u *usage.Usage) usage.Figure { return u.NetSent }},
+		{"packets received", "", false, func(u *usage.Usage) usage.Figure { return u.PacketsIn }},
+		{"packets sent", "", false, func(u *usage.Usage) usage.Figure { return u.PacketsOut }},
 	}},
 	{"Context switches, page faults and stalls", []usageColumn{
-		{"context switches", "", true, func(u *sample.Usage) sample.Figure { return u.Switches }},
-		{"minor faults", "", false, func(u *sample.Usage) sample.Figure { return u.MinorFaults }},
-		{"major faults", "", false, func(u *sample.Usage) sample.Figure { return u.MajorFaults }},
-		{"CPU stall", "s", true, func(u *sample.Usage) sample.Figure { return u.StallCPU }},
-		{"I/O stall", "s", false, func(u *sample.Usage) sample.Figure { return u.StallIO }},
-		{"memory stall", "s", false, func(u *sample.Usage) sample.Figure { return u.StallMemory }},
+		{"context switches", "", true, func(u *usage.Usage) usage.Figure { return u.Switches }},
+		{"minor faults", "", false, func(u *usage.Usage) usage.Figure { return u.MinorFaults }},
+		{"major faults", "", false, func(u *usage.Usage) usage.Figure { return u.MajorFaults }},
+		{"CPU stall", "s", true, func(u *usage.Usage) usage.Figure { return u.StallCPU }},
+		{"I/O stall", "s", false, func(u *usage.Usage) usage.Figure { return u.StallIO }},
+		{"memory stall", "s", false, func(u *usage.Usage) usage.Figure { return u.StallMemory }},
 	}},
 }
 
@@ -91,7 +91,7 @@ func (v *Report) Usage(w Workload) (tables []UsageTable) {
 
 // eachUsage visits the usages of a workload's trials, an environment at a level
 // at a time.
-func (v *Report) eachUsage(w Workload, visit func(e *Environment, level string, trials []*sample.Usage)) {
+func (v *Report) eachUsage(w Workload, visit func(e *Environment, level string, trials []*usage.Usage)) {
 	for _, l := range w.Levels {
 		for i := range v.Environments {
 			e := &v.Environments[i]
@@ -103,8 +103,8 @@ func (v *Report) eachUsage(w Workload, visit func(e *Environment, level string, 
 }
 
 func (v *Report) usageTable(w Workload, columns []usageColumn) (table UsageTable) {
-	var trials [][]*sample.Usage
-	v.eachUsage(w, func(e *Environment, level string, of []*sample.Usage) {
+	var trials [][]*usage.Usage
+	v.eachUsage(w, func(e *Environment, level string, of []*usage.Usage) {
 		table.Rows = append(table.Rows, UsageRow{Environment: e, Level: level})
 		trials = append(trials, of)
 	})
@@ -156,7 +156,7 @@ func without(lines []string, name, reason string) []string {
 }
 
 // usageOf is the median of a figure over trials, or the reason why it is missing.
-func usageOf(trials []*sample.Usage, column usageColumn) (c UsageCell, reason string) {
+func usageOf(trials []*usage.Usage, column usageColumn) (c UsageCell, reason string) {
 	c = UsageCell{Share: -1, Text: Missing}
 	var values []float64
 	reasons := map[string]int{}

@@ -5,15 +5,15 @@ import (
 	"testing"
 
 	"tare/internal/report/model"
-	"tare/internal/sample"
 	"tare/internal/testing/reporttest"
+	"tare/internal/usage"
 )
 
 func TestResourceUseHasColumnsOnlyOfWhatSaysSomething(t *testing.T) {
 	in := reporttest.Quick()
 	for i := range in.Trials {
 		if u := in.Trials[i].Usage; u != nil {
-			u.MajorFaults, u.StallIO = sample.Known(0), sample.Absent("the kernel counts no stalls")
+			u.MajorFaults, u.StallIO = usage.Known(0), usage.Absent("the kernel counts no stalls")
 			u.StallMemory = u.StallIO
 		}
 	}

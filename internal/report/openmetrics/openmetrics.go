@@ -14,15 +14,15 @@ import (
 // they were so, for a Prometheus that takes it up later.
 func Write(w io.Writer, in model.Input, _ model.Options) error {
 	p := metrics.Past{Manifest: in.Manifest, Plan: in.Plan, Trials: in.Trials, Contrasts: in.Contrasts}
-	if in.Samples != nil {
+	if in.Readings != nil {
 		p.Readings = func(t rundir.Trial) ([]metrics.Watching, error) { return readings(in, t) }
 	}
 	return metrics.Text(w, p)
 }
 
-// readings are the samples of a trial, as they were recorded.
+// readings returns the recorded readings of a trial.
 func readings(in model.Input, t rundir.Trial) (all []metrics.Watching, err error) {
-	watched, err := in.Samples(t)
+	watched, err := in.Readings(t)
 	for _, one := range watched {
 		w := metrics.Watching{Began: one.Began}
 		for n := range one.Len() {

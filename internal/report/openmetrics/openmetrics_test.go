@@ -8,8 +8,8 @@ import (
 
 	"tare/internal/report/model"
 	"tare/internal/rundir"
-	"tare/internal/sample"
 	"tare/internal/testing/metricstest"
+	"tare/internal/usage"
 )
 
 func metricsRun() model.Input {
@@ -26,20 +26,20 @@ func openMetrics(t *testing.T, in model.Input) string {
 	return text.String()
 }
 
-func TestOpenMetricsHasThePointsOfTheSamples(t *testing.T) {
+func TestOpenMetricsHasThePointsOfTheReadings(t *testing.T) {
 	in := metricsRun()
 	const series = `tare_environment_memory_bytes{environment="native",run="` + metricstest.Name + `",workload="redis"}`
 	without := strings.Count(openMetrics(t, in), series)
-	in.Samples = func(trial rundir.Trial) ([]rundir.Watched, error) {
+	in.Readings = func(trial rundir.Trial) ([]rundir.InstanceSeries, error) {
 		if trial.Block > 1 || trial.Environment != "native" || trial.Level != "clients=1" {
 			return nil, nil
 		}
-		one := &sample.Series{Began: trial.Started}
+		one := &usage.Series{Began: trial.Started}
 		for i := range 21 {
 			r := metricstest.Reading(float64(i) / 10)
 			one.Add(&r)
 		}
-		return []rundir.Watched{{Instance: "native", Series: one}}, nil
+		return []rundir.InstanceSeries{{Instance: "native", Series: one}}, nil
 	}
 	text := openMetrics(t, in)
 	if with := strings.Count(text, series); with != without+21-2 {
@@ -50,9 +50,9 @@ func TestOpenMetricsHasThePointsOfTheSamples(t *testing.T) {
 	}
 }
 
-func TestSamplesThatCannotBeReadAreAnError(t *testing.T) {
+func TestUnreadableReadingsAreAnError(t *testing.T) {
 	in := metricsRun()
-	in.Samples = func(rundir.Trial) ([]rundir.Watched, error) { return nil, errors.New("torn") }
+	in.Readings = func(rundir.Trial) ([]rundir.InstanceSeries, error) { return nil, errors.New("torn") }
 	if err := Write(&bytes.Buffer{}, in, model.Options{}); err == nil || !strings.Contains(err.Error(), "torn") {
 		t.Errorf("got %v", err)
 	}

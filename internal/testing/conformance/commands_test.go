@@ -20,8 +20,8 @@ import (
 
 	"tare/internal/agent"
 	"tare/internal/environment"
-	"tare/internal/sample"
 	"tare/internal/testing/testenv"
+	"tare/internal/usage"
 )
 
 var run = testenv.Run
@@ -235,17 +235,17 @@ func theClockRunsAsTheHosts(t *testing.T, s *scene) {
 }
 
 func theCostIsSeenFromOutside(t *testing.T, s *scene) {
-	sampler := environment.Meter(s.shared, sample.Options{})
+	sampler := environment.Meter(s.shared, usage.Options{})
 	turns := 300_000
 	if s.emulated() {
 		turns = 30_000
 	}
 	exit, err := s.shared.Agent().Run(t.Context(), agent.Command{Argv: []string{"/bin/sh", "-c", fmt.Sprintf("i=0; while [ $i -lt %d ]; do i=$((i+1)); done", turns)}})
-	usage := sampler.Stop()
+	used := sampler.Stop()
 	if err != nil || !exit.OK() {
 		t.Fatalf("%+v, %v", exit, err)
 	}
-	inside, outside := (exit.User + exit.System).Seconds(), usage.CPU()
+	inside, outside := (exit.User + exit.System).Seconds(), used.CPU()
 	share := 0.5
 	if s.emulated() || strings.HasPrefix(s.name, "gvisor") || strings.Contains(s.options, "runsc") {
 		share = 0.1 // a kernel of its own takes for its own what the host takes away from it
@@ -253,7 +253,7 @@ func theCostIsSeenFromOutside(t *testing.T, s *scene) {
 	if outside.Missing != "" || outside.Value <= share*inside {
 		t.Errorf("a command that took %.3f s of processor time by its own account took %+v s from outside", inside, outside)
 	}
-	if usage.MemoryPeak.Missing != "" || usage.MemoryPeak.Value <= 0 {
-		t.Errorf("memory from outside: %+v", usage.MemoryPeak)
+	if used.MemoryPeak.Missing != "" || used.MemoryPeak.Value <= 0 {
+		t.Errorf("memory from outside: %+v", used.MemoryPeak)
 	}
 }

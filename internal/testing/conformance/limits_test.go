@@ -15,8 +15,8 @@ import (
 	"tare/internal/environment"
 	"tare/internal/linux/cgroup"
 	"tare/internal/quantity"
-	"tare/internal/sample"
 	"tare/internal/testing/testenv"
+	"tare/internal/usage"
 )
 
 // limited asks for limits that each can be seen to hold.
@@ -52,7 +52,7 @@ func limitsTakeHold(t *testing.T, s *scene) {
 			t.Errorf("process %d may run on the cores %v", pid, cores)
 		}
 	}
-	sampler, began := environment.Meter(i, sample.Options{}), time.Now()
+	sampler, began := environment.Meter(i, usage.Options{}), time.Now()
 	exit, err := i.Agent().Run(t.Context(), agent.Command{Argv: []string{"/bin/sh", "-c", "while :; do :; done"}, Timeout: time.Second})
 	used, elapsed := sampler.Stop().CPU(), time.Since(began).Seconds()
 	if err != nil || !exit.TimedOut {

@@ -18,8 +18,8 @@ import (
 
 	"tare/internal/agent"
 	"tare/internal/environment"
-	"tare/internal/sample"
 	"tare/internal/testing/testenv"
+	"tare/internal/usage"
 )
 
 // answer is a server that sends back the line that it is sent; ask sends one.
@@ -251,14 +251,14 @@ my $n = 0; do { my $c = $s->accept; my $all = join "", <$c>; $n = length $all } 
 	if _, err := sender.Agent().Await(t.Context(), agent.Probe{TCP: net.JoinHostPort(receiver.Address(), sink), Timeout: timeout}); err != nil {
 		t.Fatal(err)
 	}
-	samplers := []*sample.Sampler{sample.Start(sender.Footprint(), sample.Options{}), sample.Start(receiver.Footprint(), sample.Options{})}
+	samplers := []*usage.Sampler{usage.Start(sender.Footprint(), usage.Options{}), usage.Start(receiver.Footprint(), usage.Options{})}
 	run(t, sender, fmt.Sprintf("head -c %d /dev/zero | perl -MIO::Socket::INET -e '$s = IO::Socket::INET->new(qq(%s:%s)) or die $@; print $s $_ while <STDIN>'",
 		size, receiver.Address(), sink))
 	if exit, err := taking.Wait(t.Context()); err != nil || !exit.OK() || got.String() != fmt.Sprint(size) {
 		t.Errorf("%+v, %v: %q bytes arrived of %d", exit, err, got.String(), size)
 	}
 	sent, received := samplers[0].Stop().NetSent, samplers[1].Stop().NetReceived
-	for what, figure := range map[string]sample.Figure{"sent": sent, "received": received} {
+	for what, figure := range map[string]usage.Figure{"sent": sent, "received": received} {
 		if figure.Missing != "" || figure.Value < size || figure.Value > 2*size {
 			t.Errorf("%d bytes were %s, and counted from outside %+v", size, what, figure)
 		}

@@ -16,7 +16,7 @@ import (
 	"tare/internal/cleanup"
 	"tare/internal/environment"
 	"tare/internal/image"
-	"tare/internal/sample"
+	"tare/internal/usage"
 )
 
 // Log has what happened in all environments of a test, in its order.
@@ -134,7 +134,7 @@ func (i *Instance) Phases() []environment.Phase { return i.env.Phases }
 func (i *Instance) Paths() environment.Paths { return environment.Paths{} }
 
 // Footprint is none.
-func (i *Instance) Footprint() sample.Footprint { return sample.Footprint{} }
+func (i *Instance) Footprint() usage.Footprint { return usage.Footprint{} }
 
 // Notes are the environment's.
 func (i *Instance) Notes() []string { return i.env.Notes }

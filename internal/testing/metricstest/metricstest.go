@@ -9,8 +9,8 @@ import (
 
 	"tare/internal/environment"
 	"tare/internal/rundir"
-	"tare/internal/sample"
 	"tare/internal/study"
+	"tare/internal/usage"
 	"tare/internal/verdict"
 	"tare/internal/workload"
 )
@@ -70,11 +70,11 @@ func Trials() (list []rundir.Trial) {
 				if e == "docker" {
 					get *= .9
 				}
-				usage := Usage()
+				used := Usage()
 				t := rundir.Trial{
 					Block: block, Position: position*len(Levels) + k + 1, Environment: e, Workload: "redis", Level: level, Status: rundir.OK,
 					Instance: e, Started: clock, HostSeconds: TrialSeconds, GuestSeconds: TrialSeconds,
-					Metrics: map[string]float64{"get": get, "get_p99": 1.5}, Usage: &usage,
+					Metrics: map[string]float64{"get": get, "get_p99": 1.5}, Usage: &used,
 					Pressure: &rundir.Pressure{CPU: new(.25), IO: new(.01), Memory: new(0.0), StealSeconds: new(0.0), CanarySeconds: new(.004)},
 				}
 				if k == 0 {
@@ -95,26 +95,26 @@ func Contrasts(trials []rundir.Trial) []verdict.Contrast {
 }
 
 // Usage has the value 1 for every quantity.
-func Usage() sample.Usage {
-	var u sample.Usage
+func Usage() usage.Usage {
+	var u usage.Usage
 	for _, f := range u.Figures() {
-		*f = sample.Known(1)
+		*f = usage.Known(1)
 	}
-	one := sample.Known(1)
-	u.Parts = []sample.Part{{Role: "workload", Name: "redis-server", CPU: 1.5, Share: .75}, {Role: "shim", Name: "containerd-shim", CPU: .5, Share: .25}}
-	u.Host = &sample.HostUsage{Seconds: TrialSeconds, Cores: 2, CPU: sample.Known(5), Watched: one, Tare: one, Others: one, KernelThreads: one, Unattributed: one, Energy: one}
-	u.Sampler = &sample.Effort{Passes: 20, CPU: .01, PassMean: .0005, PassMax: .001, Late: 1}
+	one := usage.Known(1)
+	u.Parts = []usage.Part{{Role: "workload", Name: "redis-server", CPU: 1.5, Share: .75}, {Role: "shim", Name: "containerd-shim", CPU: .5, Share: .25}}
+	u.Host = &usage.HostUsage{Seconds: TrialSeconds, Cores: 2, CPU: usage.Known(5), Watched: one, Tare: one, Others: one, KernelThreads: one, Unattributed: one, Energy: one}
+	u.Sampler = &usage.Effort{Passes: 20, CPU: .01, PassMean: .0005, PassMax: .001, Late: 1}
 	return u
 }
 
 // Reading returns a reading at a time after the first one: counters are half the
 // number of seconds, gauges are 1.
-func Reading(seconds float64) sample.Reading {
-	r := sample.Reading{Seconds: seconds}
-	for _, q := range sample.Quantities {
-		*q.Of(&r) = sample.Known(1)
-		if q.Kind == sample.Counter {
-			*q.Of(&r) = sample.Known(seconds / 2)
+func Reading(seconds float64) usage.Reading {
+	r := usage.Reading{Seconds: seconds}
+	for _, q := range usage.Quantities {
+		*q.Of(&r) = usage.Known(1)
+		if q.Kind == usage.Counter {
+			*q.Of(&r) = usage.Known(seconds / 2)
 		}
 	}
 	return r

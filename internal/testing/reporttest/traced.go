@@ -4,21 +4,21 @@ import (
 	"tare/internal/evidence"
 	"tare/internal/report/model"
 	"tare/internal/rundir"
-	"tare/internal/sample"
 	"tare/internal/study"
+	"tare/internal/usage"
 	"tare/internal/workload"
 )
 
 // Traced is a run with two traced trials on each side, and one that failed.
 func Traced() model.Input {
-	figures := func(seconds float64) map[string]sample.Figure {
-		return map[string]sample.Figure{evidence.InKernel: sample.Known(seconds), "kernel.overlay": sample.Known(seconds / 2), evidence.Syscalls: sample.Known(seconds)}
+	figures := func(seconds float64) map[string]usage.Figure {
+		return map[string]usage.Figure{evidence.InKernel: usage.Known(seconds), "kernel.overlay": usage.Known(seconds / 2), evidence.Syscalls: usage.Known(seconds)}
 	}
 	trial := func(environment string, seconds float64) rundir.Trial {
 		return rundir.Trial{Block: 4, Position: 1, Environment: environment, Workload: "nginx", Status: rundir.OK, Traced: true,
 			Metrics: map[string]float64{"requests": 1000},
 			Evidence: &evidence.Evidence{Seconds: 1, Times: figures(seconds), Notes: []string{"<a remark>"},
-				Counts: map[string]sample.Figure{evidence.Syscalls: sample.Known(5000), evidence.Voluntary: sample.Absent("it is refused")}}}
+				Counts: map[string]usage.Figure{evidence.Syscalls: usage.Known(5000), evidence.Voluntary: usage.Absent("it is refused")}}}
 	}
 	failed := trial("docker", 1000)
 	failed.Status, failed.Reason = rundir.Failed, "it broke"

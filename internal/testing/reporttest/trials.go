@@ -8,7 +8,7 @@ import (
 
 	"tare/internal/environment"
 	"tare/internal/rundir"
-	"tare/internal/sample"
+	"tare/internal/usage"
 )
 
 func fakeTrial(rng *rand.Rand, w fakeWorkload, env, level string, li, block int, drift float64) rundir.Trial {
@@ -33,25 +33,25 @@ func fakeTrial(rng *rand.Rand, w fakeWorkload, env, level string, li, block int,
 	}
 	overhead := map[string]float64{"native": 1, "docker": 1.03, "gvisor": 1.6, "vm": 2.4}[env]
 	cpu := w.cpu * overhead * math.Exp(.015*rng.NormFloat64())
-	t.Usage = &sample.Usage{
-		CPUUser: sample.Known(cpu * .7), CPUSystem: sample.Known(cpu * .3),
-		MemoryPeak: sample.Known(w.memory*overhead + map[string]float64{"native": 0, "docker": 9e6, "gvisor": 58e6, "vm": 310e6}[env]),
-		MemoryMean: sample.Known(w.memory*.8*overhead + map[string]float64{"native": 0, "docker": 8e6, "gvisor": 51e6, "vm": 296e6}[env]),
-		DiskRead:   sample.Known(w.disk), DiskWritten: sample.Known(w.disk * .1),
-		NetReceived: sample.Known(w.net), NetSent: sample.Known(w.net * 3),
+	t.Usage = &usage.Usage{
+		CPUUser: usage.Known(cpu * .7), CPUSystem: usage.Known(cpu * .3),
+		MemoryPeak: usage.Known(w.memory*overhead + map[string]float64{"native": 0, "docker": 9e6, "gvisor": 58e6, "vm": 310e6}[env]),
+		MemoryMean: usage.Known(w.memory*.8*overhead + map[string]float64{"native": 0, "docker": 8e6, "gvisor": 51e6, "vm": 296e6}[env]),
+		DiskRead:   usage.Known(w.disk), DiskWritten: usage.Known(w.disk * .1),
+		NetReceived: usage.Known(w.net), NetSent: usage.Known(w.net * 3),
 	}
 	if env == "native" {
-		t.Usage.NetReceived = sample.Absent("the instance has no network of its own")
+		t.Usage.NetReceived = usage.Absent("the instance has no network of its own")
 		t.Usage.NetSent = t.Usage.NetReceived
 	}
 	if env == "gvisor" {
-		t.Usage.DiskRead = sample.Absent("cgroup v1 counts no bytes before a throttle rule exists")
+		t.Usage.DiskRead = usage.Absent("cgroup v1 counts no bytes before a throttle rule exists")
 	}
-	t.Usage.MemorySeconds = sample.Known(t.Usage.MemoryMean.Value * t.HostSeconds)
-	t.Usage.Switches = sample.Known(math.Round(2e4 * scaleUp * overhead))
-	t.Usage.Host = &sample.HostUsage{Energy: sample.Absent("the machine has no energy counters")}
+	t.Usage.MemorySeconds = usage.Known(t.Usage.MemoryMean.Value * t.HostSeconds)
+	t.Usage.Switches = usage.Known(math.Round(2e4 * scaleUp * overhead))
+	t.Usage.Host = &usage.HostUsage{Energy: usage.Absent("the machine has no energy counters")}
 	if env == "vm" {
-		t.Usage.Switches = sample.Absent("the guest's own are not seen from outside")
+		t.Usage.Switches = usage.Absent("the guest's own are not seen from outside")
 	}
 	if w.name != "startup" {
 		t.Metrics["operations"] = math.Round(1e5 * scaleUp)

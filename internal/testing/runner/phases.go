@@ -19,7 +19,7 @@ var alone = map[string]string{
 	"internal/environment/docker (packet counters)": "reads counters of the host's packet filter, which other containers raise",
 	"internal/evidence/probe":                       "counts kernel events, some of them of the whole machine",
 	"internal/linux/kvm":                            "compares the speed of a virtual CPU with that of the processor",
-	"internal/sample":                               "compares what it counts with what the whole machine used",
+	"internal/usage":                                "compares what it counts with what the whole machine used",
 	"internal/testing/knowncost":                    "compares the times of two loops",
 }
 

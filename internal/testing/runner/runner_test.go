@@ -32,7 +32,7 @@ func TestArgumentsAreThoseOfGoTest(t *testing.T) {
 
 func TestPackagesThatMeasureRunAfterTheOthersAndAlone(t *testing.T) {
 	var jobs []job
-	for _, path := range []string{"tare/internal/stats", "tare/internal/sample", "tare/internal/testing/conformance", "tare/internal/image"} {
+	for _, path := range []string{"tare/internal/stats", "tare/internal/usage", "tare/internal/testing/conformance", "tare/internal/image"} {
 		jobs = append(jobs, jobsOf(pack{ImportPath: path}, []string{"-test.count=1"}, false)...)
 	}
 	beside, serial := phases(jobs)
@@ -44,7 +44,7 @@ func TestPackagesThatMeasureRunAfterTheOthersAndAlone(t *testing.T) {
 	if diff := cmp.Diff(want, names); diff != "" {
 		t.Error(diff)
 	}
-	if len(serial) != 1 || serial[0].short() != "internal/sample" {
+	if len(serial) != 1 || serial[0].short() != "internal/usage" {
 		t.Errorf("alone: %+v", serial)
 	}
 }

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"tare/internal/environment"
-	"tare/internal/sample"
+	"tare/internal/usage"
 )
 
 // stopTimeout is how long an instance may take to stop.
@@ -26,7 +26,7 @@ type Group struct {
 	// Starts are those of each copy's first instance.
 	Starts []Start
 	// HostMemory is the memory that the host had available before the starts.
-	HostMemory sample.Figure
+	HostMemory usage.Figure
 
 	block     int
 	instances []*Instance

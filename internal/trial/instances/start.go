@@ -13,8 +13,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"tare/internal/environment"
-	"tare/internal/sample"
 	"tare/internal/study"
+	"tare/internal/usage"
 )
 
 // Unsupported says that an environment cannot provide what the workload needs:
@@ -57,7 +57,7 @@ func (p *Pool) start(ctx context.Context, r Request) (_ *Group, err error) {
 			return nil, err
 		}
 	}
-	g.HostMemory = sample.AvailableMemory()
+	g.HostMemory = usage.AvailableMemory()
 	if err := p.startAll(ctx, r, g); err != nil {
 		return nil, err
 	}

@@ -21,7 +21,7 @@ import (
 	"tare/internal/environment/support/console"
 	"tare/internal/linux/cgroup"
 	"tare/internal/linux/netns"
-	"tare/internal/sample"
+	"tare/internal/usage"
 )
 
 // Timeouts of Stop: for the shutdown of the agent, and for the removal after it.
@@ -42,7 +42,7 @@ type Instance struct {
 	client    *agent.Client
 	phases    []environment.Phase
 	notes     []string
-	traffic   sample.Footprint // interfaces whose bytes are the instance's
+	traffic   usage.Footprint // interfaces whose bytes are the instance's
 
 	undo []func() error
 	stop sync.Once
@@ -73,7 +73,7 @@ func (i *Instance) Directory() string { return i.directory }
 func (i *Instance) Undo(f func() error) { i.undo = append(i.undo, f) }
 
 // Traffic sets the interfaces at which the instance's bytes are counted.
-func (i *Instance) Traffic(f sample.Footprint) { i.traffic = f }
+func (i *Instance) Traffic(f usage.Footprint) { i.traffic = f }
 
 // Limit makes the cgroup with the request's limits; those of io are for the disk that a
 // directory is on. It returns the cgroup.procs files, into which a process writes 0 to
@@ -177,7 +177,7 @@ func (i *Instance) Phases() []environment.Phase { return i.phases }
 func (i *Instance) Notes() []string { return i.notes }
 
 // Footprint is the cgroup, and where the traffic is counted.
-func (i *Instance) Footprint() sample.Footprint {
+func (i *Instance) Footprint() usage.Footprint {
 	footprint := i.traffic
 	if i.group != nil {
 		footprint.Cgroups = []string{i.group.Path()}

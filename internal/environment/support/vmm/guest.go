@@ -23,7 +23,7 @@ import (
 	"tare/internal/linux/cgroup"
 	"tare/internal/linux/virtnet"
 	"tare/internal/quantity"
-	"tare/internal/sample"
+	"tare/internal/usage"
 )
 
 // Driver controls one running VMM.
@@ -63,7 +63,7 @@ type Guest struct {
 	paths   environment.Paths
 	facts   map[string]string
 	address string
-	traffic sample.Footprint // where the tap's bytes are counted
+	traffic usage.Footprint // where the tap's bytes are counted
 
 	// onStop has the functions that undo the steps of the start, in order.
 	onStop []func(context.Context) error
@@ -115,7 +115,7 @@ func (g *Guest) AttachBridge(bridge *virtnet.Bridge) (*virtnet.Port, error) {
 	}
 	g.OnStop(func(context.Context) error { return port.Close() })
 	g.address = port.Address.Addr().String()
-	g.traffic = sample.Footprint{Devices: []string{port.Device}, Space: bridge.Space()}
+	g.traffic = usage.Footprint{Devices: []string{port.Device}, Space: bridge.Space()}
 	return port, nil
 }
 
@@ -301,7 +301,7 @@ func (g *Guest) Notes() []string {
 }
 
 // Footprint returns the VMM's cgroup and the tap.
-func (g *Guest) Footprint() sample.Footprint {
+func (g *Guest) Footprint() usage.Footprint {
 	footprint := g.traffic
 	footprint.Cgroups, footprint.Role = []string{g.cgroup}, "vmm"
 	return footprint

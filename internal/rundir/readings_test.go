@@ -1,0 +1,118 @@
+package rundir
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"reflect"
+	"testing"
+	"time"
+
+	"github.com/parquet-go/parquet-go"
+	"pgregory.net/rapid"
+
+	"tare/internal/study"
+	"tare/internal/usage"
+)
+
+// drawn are the looks at some instances; a figure that is missing is so for one
+// reason throughout.
+func drawn(t *rapid.T) (all []InstanceSeries) {
+	for n := range rapid.IntRange(0, 3).Draw(t, "instances") {
+		w := InstanceSeries{Instance: rapid.SampledFrom([]string{"b1-docker-1", "ü-2", "c"}).Draw(t, "name"), Copy: n + 1, Series: &usage.Series{Began: time.UnixMicro(1700000000123456)}}
+		for look := range rapid.IntRange(1, 200).Draw(t, "looks") {
+			r := usage.Reading{Seconds: float64(look) / 8}
+			for _, q := range usage.Quantities {
+				*q.Of(&r) = usage.Known(rapid.Float64Range(0, 1e15).Draw(t, q.Name))
+			}
+			r.DiskReads = usage.Absent("the kernel does not tell")
+			if look%3 > 0 {
+				r.Switches = usage.Absent("not read in every reading")
+			}
+			w.Add(&r)
+		}
+		all = append(all, w)
+	}
+	return all
+}
+
+func TestReadingsComeBackAsTheyWereWritten(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		all := drawn(t)
+		data, rows, err := encodeReadings(Trial{Environment: "docker", Workload: "redis", Block: 1}, all)
+		if err != nil {
+			t.Fatal(err)
+		}
+		back, err := decodeReadings(data)
+		if err != nil || len(back) != len(all) {
+			t.Fatalf("%d series of %d came back: %v", len(back), len(all), err)
+		}
+		for i, w := range all {
+			rows -= w.Len()
+			if got := back[i]; got.Instance != w.Instance || got.Copy != w.Copy || !got.Began.Equal(w.Began) || got.Len() != w.Len() {
+				t.Fatalf("%+v came back as %+v", w, got)
+			}
+			for n := range w.Len() {
+				if got, want := back[i].At(n), w.At(n); !reflect.DeepEqual(got, want) {
+					t.Fatalf("look %d: %+v came back as %+v", n, want, got)
+				}
+			}
+		}
+		if rows != 0 {
+			t.Fatalf("%d rows are too many", rows)
+		}
+	})
+}
+
+func TestReadingsAreInTheRunDirectoryWithTheirChecksum(t *testing.T) {
+	folder := filepath.Join(t.TempDir(), "run")
+	w, err := Create(folder, &study.Plan{Format: 1, Name: "x"}, Manifest{Run: "x"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close()
+	one := InstanceSeries{Instance: "b1-docker-1", Series: &usage.Series{Began: time.Unix(1, 0)}}
+	r := usage.Reading{Seconds: .5, CPUUser: usage.Known(.25), DiskReads: usage.Absent("the kernel does not tell")}
+	one.Add(&r)
+	trial := Trial{Block: 1, Position: 1, Environment: "docker", Workload: "redis", Level: "clients=1", Status: OK, Metrics: map[string]float64{}}
+	if trial.Readings, err = w.KeepReadings(trial, []InstanceSeries{one}); err != nil {
+		t.Fatal(err)
+	}
+	again, err := w.KeepReadings(trial, []InstanceSeries{one})
+	if err != nil || again.Path == trial.Readings.Path {
+		t.Errorf("a second attempt at the trial lies at %q: %v", again.Path, err)
+	}
+	if err := w.Append(trial); err != nil {
+		t.Fatal(err)
+	}
+	back, err := w.Readings(w.Trials[0])
+	if err != nil || len(back) != 1 || back[0].At(0) != r {
+		t.Errorf("%+v came back: %v", back, err)
+	}
+	path := filepath.Join(folder, trial.Readings.Path)
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	file, err := parquet.OpenFile(bytes.NewReader(data), int64(len(data)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for key, want := range map[string]string{"environment": "docker", "unit:memory": "B", "missing:disk_reads": "the kernel does not tell"} {
+		if got, _ := file.Lookup(key); got != want {
+			t.Errorf("%s is %q, want %q", key, got, want)
+		}
+	}
+	if err := w.Seal(); err != nil {
+		t.Fatal(err)
+	}
+	if wrong, err := w.Verify(); err != nil || len(wrong) > 0 {
+		t.Errorf("%v, %v", wrong, err)
+	}
+	if err := os.WriteFile(path, append(data, 0), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if wrong, _ := w.Verify(); len(wrong) != 2 {
+		t.Errorf("samples that were changed: %v", wrong)
+	}
+}

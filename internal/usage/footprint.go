@@ -1,0 +1,53 @@
+package usage
+
+import "strings"
+
+// Footprint lists where the usage of an instance can be read from outside.
+type Footprint struct {
+	// Cgroups are the groups that hold the instance's processes, as paths below
+	// each controller's mount point ("/tare/x/y").
+	Cgroups []string
+	// Role of the processes in those groups, "" for the workload's, and the roles of
+	// those that have another one, by the kernel's name of the process.
+	Role  string
+	Roles map[string]string
+	// Processes that serve the instance from outside those groups: a shim, a port
+	// proxy, a logger. Each is counted with its descendants.
+	Processes []Process
+	// NetworkPID is a process whose /proc/PID/net/dev shows the instance's
+	// network traffic; 0 if the instance does not have its own network.
+	NetworkPID int
+	// Devices are interfaces of the host that transfer the instance's traffic
+	// instead.
+	Devices []string
+	// Space is the path of the network namespace that Devices are in; "" for
+	// the host's.
+	Space string
+}
+
+// Roles of processes in groups.
+const (
+	Workload = "workload"
+	Agent    = "agent" // tare's agent in the instance
+	vhost    = "vhost" // a kernel thread that serves one guest
+)
+
+func (f Footprint) roleInside(name string) string {
+	switch {
+	case f.Roles[name] != "":
+		return f.Roles[name]
+	case name == "agent" || name == "tare-agent":
+		return Agent
+	case strings.HasPrefix(name, "vhost-"):
+		return vhost
+	case f.Role != "":
+		return f.Role
+	}
+	return Workload
+}
+
+// Process is a process of the environment, with its role.
+type Process struct {
+	PID  int
+	Role string // vmm, sandbox, gofer, shim, proxy, logger
+}

@@ -1,0 +1,86 @@
+package usage
+
+import "time"
+
+// Options of a Sampler.
+type Options struct {
+	// Every is the time between two readings; 0 means 100 ms.
+	Every time.Duration
+	// Each, if not nil, is called with every reading, from the sampling goroutine.
+	// It must not block.
+	Each func(Reading)
+}
+
+// Reading is one reading of an instance: its usage since the sampling began, and
+// what it holds at this moment.
+type Reading struct {
+	Seconds float64 // since the sampling began
+
+	CPU          Figure // total; user and system are read less often
+	CPUUser      Figure
+	CPUSystem    Figure
+	CPUThrottled Figure
+
+	Memory Figure // the working set, without the page cache
+	Cache  Figure
+
+	DiskRead, DiskWritten Figure // bytes
+	DiskReads, DiskWrites Figure // operations
+	NetReceived, NetSent  Figure // bytes
+	PacketsIn, PacketsOut Figure
+	Switches              Figure // context switches, voluntary or not
+	MinorFaults           Figure
+	MajorFaults           Figure
+	StallCPU, StallIO     Figure // seconds in which something inside waited (PSI, some)
+	StallMemory           Figure
+	Threads, Processes    Figure
+}
+
+// Kind of a quantity.
+type Kind string
+
+// The kinds.
+const (
+	Counter Kind = "counter" // grows, from 0 at the first reading
+	Gauge   Kind = "gauge"   // the value at the reading
+)
+
+// Quantity is one thing that is sampled. Series, live metrics, tables and
+// dashboards are generated from the one list, so that all have all quantities.
+type Quantity struct {
+	Name  string // cpu_user: the same in files, metrics and tables
+	Unit  string // s, B, or 1 for counts
+	Kind  Kind
+	About string
+
+	of func(*Reading) *Figure
+}
+
+// Of returns the quantity's figure in a reading.
+func (q Quantity) Of(r *Reading) *Figure { return q.of(r) }
+
+// Quantities are all that is sampled.
+var Quantities = []Quantity{
+	{"cpu", "s", Counter, "CPU time", func(r *Reading) *Figure { return &r.CPU }},
+	{"cpu_user", "s", Counter, "CPU time in user mode", func(r *Reading) *Figure { return &r.CPUUser }},
+	{"cpu_system", "s", Counter, "CPU time in the kernel", func(r *Reading) *Figure { return &r.CPUSystem }},
+	{"cpu_throttled", "s", Counter, "time throttled by the CPU quota", func(r *Reading) *Figure { return &r.CPUThrottled }},
+	{"memory", "B", Gauge, "working set: charged memory without the page cache", func(r *Reading) *Figure { return &r.Memory }},
+	{"cache", "B", Gauge, "page cache", func(r *Reading) *Figure { return &r.Cache }},
+	{"disk_read", "B", Counter, "bytes read from storage", func(r *Reading) *Figure { return &r.DiskRead }},
+	{"disk_written", "B", Counter, "bytes written to storage", func(r *Reading) *Figure { return &r.DiskWritten }},
+	{"disk_reads", "1", Counter, "read operations on storage", func(r *Reading) *Figure { return &r.DiskReads }},
+	{"disk_writes", "1", Counter, "write operations on storage", func(r *Reading) *Figure { return &r.DiskWrites }},
+	{"net_received", "B", Counter, "bytes received", func(r *Reading) *Figure { return &r.NetReceived }},
+	{"net_sent", "B", Counter, "bytes sent", func(r *Reading) *Figure { return &r.NetSent }},
+	{"packets_received", "1", Counter, "packets received", func(r *Reading) *Figure { return &r.PacketsIn }},
+	{"packets_sent", "1", Counter, "packets sent", func(r *Reading) *Figure { return &r.PacketsOut }},
+	{"switches", "1", Counter, "context switches", func(r *Reading) *Figure { return &r.Switches }},
+	{"minor_faults", "1", Counter, "page faults that needed no storage", func(r *Reading) *Figure { return &r.MinorFaults }},
+	{"major_faults", "1", Counter, "page faults that waited for storage", func(r *Reading) *Figure { return &r.MajorFaults }},
+	{"stall_cpu", "s", Counter, "time in which something waited for a processor (PSI, some)", func(r *Reading) *Figure { return &r.StallCPU }},
+	{"stall_io", "s", Counter, "time in which something waited for storage (PSI, some)", func(r *Reading) *Figure { return &r.StallIO }},
+	{"stall_memory", "s", Counter, "time in which something waited for memory (PSI, some)", func(r *Reading) *Figure { return &r.StallMemory }},
+	{"threads", "1", Gauge, "threads", func(r *Reading) *Figure { return &r.Threads }},
+	{"processes", "1", Gauge, "processes", func(r *Reading) *Figure { return &r.Processes }},
+}

@@ -1,0 +1,295 @@
+package usage
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"tare/internal/linux/cgroup"
+	"tare/internal/testing/needs"
+)
+
+// The tests of this file use up real resources in a process of their own.
+func TestMain(m *testing.M) {
+	if what := os.Getenv("TARE_TEST_USE"); what != "" {
+		if err := use(what); err != nil {
+			fmt.Println("error:", err)
+			os.Exit(1)
+		}
+		return
+	}
+	os.Exit(m.Run())
+}
+
+// use waits for a line, uses something up, says so, and waits for the end.
+func use(what string) error {
+	in := bufio.NewReader(os.Stdin)
+	fmt.Println("ready")
+	if _, err := in.ReadString('\n'); err != nil {
+		return err
+	}
+	var hog []byte
+	switch {
+	case what == "cpu":
+		burn(300 * time.Millisecond)
+	case what == "child": // and a child that ends between two looks
+		cmd := exec.Command(os.Args[0])
+		cmd.Env = append(os.Environ(), "TARE_TEST_USE=cpu")
+		cmd.Stdin = strings.NewReader("go\n")
+		if err := cmd.Run(); err != nil {
+			return err
+		}
+	case what == "memory":
+		hog = make([]byte, 64<<20)
+		for i := 0; i < len(hog); i += 4096 {
+			hog[i] = 1
+		}
+	case strings.HasPrefix(what, "disk:"):
+		f, err := os.Create(strings.TrimPrefix(what, "disk:"))
+		if err != nil {
+			return err
+		}
+		defer f.Close()
+		if _, err := f.Write(make([]byte, 8<<20)); err != nil {
+			return err
+		}
+		if err := f.Sync(); err != nil {
+			return err
+		}
+	}
+	fmt.Println("done")
+	_, err := io.Copy(io.Discard, in)
+	if len(hog) > 0 {
+		hog[0]++
+	}
+	return err
+}
+
+func burn(d time.Duration) {
+	used := func() time.Duration {
+		var r unix.Rusage
+		_ = unix.Getrusage(unix.RUSAGE_SELF, &r)
+		return time.Duration(r.Utime.Nano() + r.Stime.Nano())
+	}
+	for begun := used(); used()-begun < d; {
+		for i := range 1 << 14 {
+			canarySink += uint64(i)
+		}
+	}
+}
+
+// user is a process that does something when told to.
+type user struct {
+	pid  int
+	in   io.WriteCloser
+	out  *bufio.Reader
+	wait func() error
+}
+
+func begin(t *testing.T, what string) *user {
+	t.Helper()
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), "TARE_TEST_USE="+what)
+	in, _ := cmd.StdinPipe()
+	out, _ := cmd.StdoutPipe()
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { in.Close(); cmd.Process.Kill(); cmd.Wait() })
+	u := &user{cmd.Process.Pid, in, bufio.NewReader(out), cmd.Wait}
+	u.expect(t, "ready")
+	return u
+}
+
+func (u *user) expect(t *testing.T, want string) {
+	t.Helper()
+	if line, err := u.out.ReadString('\n'); err != nil || strings.TrimSpace(line) != want {
+		t.Fatalf("the process printed %q, %v; want %q", line, err, want)
+	}
+}
+
+func (u *user) act(t *testing.T) {
+	t.Helper()
+	if _, err := io.WriteString(u.in, "go\n"); err != nil {
+		t.Fatal(err)
+	}
+	u.expect(t, "done")
+}
+
+// group makes a cgroup on this machine.
+func group(t *testing.T) *cgroup.Group {
+	t.Helper()
+	needs.Root(t)
+	g, err := cgroup.Create("/tare-test-usage-"+strings.ToLower(t.Name()), cgroup.Limits{})
+	needs.Working(t, "cgroups that can be written to", err)
+	t.Cleanup(func() {
+		if err := g.Kill(context.Background()); err != nil {
+			t.Error(err)
+		}
+		if err := g.Remove(); err != nil {
+			t.Error(err)
+		}
+	})
+	return g
+}
+
+func between(t *testing.T, what string, f Figure, low, high float64) {
+	t.Helper()
+	if f.Missing != "" || f.Value < low || f.Value > high {
+		t.Errorf("%s is %+v, want %g to %g", what, f, low, high)
+	}
+}
+
+func TestCPUTimeInACgroupIsCounted(t *testing.T) {
+	g := group(t)
+	for _, what := range []string{"cpu", "child"} {
+		u := begin(t, what)
+		if err := g.Add(u.pid); err != nil {
+			t.Fatal(err)
+		}
+		s := Start(Footprint{Cgroups: []string{g.Path()}}, Options{})
+		u.act(t)
+		usage := s.Stop()
+		between(t, "processor time of "+what, usage.CPU(), 0.29, 0.6)
+		between(t, "user time of "+what, usage.CPUUser, 0.1, 0.6)
+		if usage.NetSent.Missing == "" {
+			t.Error("network bytes are a number although nothing could count them")
+		}
+	}
+}
+
+func TestCPUTimeOfAListedProcessAndItsChildrenIsCounted(t *testing.T) {
+	for _, what := range []string{"cpu", "child"} {
+		u := begin(t, what)
+		s := Start(Footprint{Processes: []Process{{u.pid, "proxy"}}}, Options{Every: never})
+		u.act(t)
+		usage := s.Stop()
+		between(t, "processor time of "+what, usage.CPU(), 0.25, 0.6)
+		between(t, "memory of "+what, usage.MemoryPeak, 100<<10, 1<<30)
+	}
+}
+
+func TestMemoryIsCounted(t *testing.T) {
+	g := group(t)
+	u := begin(t, "memory")
+	if err := g.Add(u.pid); err != nil {
+		t.Fatal(err)
+	}
+	s := Start(Footprint{Cgroups: []string{g.Path()}}, Options{Every: never})
+	u.act(t)
+	usage := s.Stop()
+	between(t, "peak of memory", usage.MemoryPeak, 60<<20, 90<<20)
+	if mean := usage.MemoryMean; mean.Missing != "" || mean.Value >= usage.MemoryPeak.Value {
+		t.Errorf("mean %+v of peak %+v", mean, usage.MemoryPeak)
+	}
+}
+
+func TestBytesWrittenToDiskAreCounted(t *testing.T) {
+	g := group(t)
+	folder, err := os.MkdirTemp("/var/tmp", "tare-test-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(folder) })
+	var fs unix.Statfs_t
+	if err := unix.Statfs(folder, &fs); err != nil || fs.Type == unix.TMPFS_MAGIC {
+		t.Skip("needs a disk: /var/tmp is in memory")
+	}
+	u := begin(t, "disk:"+filepath.Join(folder, "file"))
+	if err := g.Add(u.pid); err != nil {
+		t.Fatal(err)
+	}
+	s := Start(Footprint{Cgroups: []string{g.Path()}}, Options{Every: never})
+	u.act(t)
+	usage := s.Stop()
+	// The cgroup's io controller may be off on a machine with v2.
+	if usage.DiskWritten.Missing != "" {
+		t.Skipf("needs disk bytes: %s", usage.DiskWritten.Missing)
+	}
+	between(t, "bytes written", usage.DiskWritten, 8<<20, 10<<20)
+}
+
+// The benchmarks are one pass over ten instances, each a group with a process, a
+// network and a process beside it: all asleep, or at work between the passes.
+func BenchmarkPassOverSleepers(b *testing.B) { benchmarkPass(b, "exec sleep 1000", 0) }
+
+func BenchmarkPassOverWorkers(b *testing.B) {
+	benchmarkPass(b, "exec perl -e 'while (1) { select(undef, undef, undef, 0.005) }'", 100*time.Millisecond)
+}
+
+func benchmarkPass(b *testing.B, script string, between time.Duration) {
+	var targets []Target
+	for n := range 10 {
+		g, err := cgroup.Create(fmt.Sprintf("/tare-test-usage-pass-%d", n), cgroup.Limits{})
+		if err != nil {
+			b.Skip(err)
+		}
+		sleeper := func() int {
+			cmd := exec.Command("sleep", "1000")
+			if err := cmd.Start(); err != nil {
+				b.Fatal(err)
+			}
+			b.Cleanup(func() { cmd.Process.Kill(); cmd.Wait() })
+			return cmd.Process.Pid
+		}
+		cmd := exec.Command("sh", append([]string{"-c", `for p in "$@"; do echo 0 > "$p"; done; ` + script, "sh"}, g.ProcsFiles()...)...)
+		if err := cmd.Start(); err != nil {
+			b.Fatal(err)
+		}
+		b.Cleanup(func() { g.Kill(context.Background()); cmd.Wait(); g.Remove() })
+		for { // until it has moved
+			if pids, _ := g.PIDs(); len(pids) > 0 {
+				break
+			}
+		}
+		targets = append(targets, Target{Footprint: Footprint{Cgroups: []string{g.Path()}, Processes: []Process{{sleeper(), "shim"}}, Devices: []string{"lo"}}})
+	}
+	samplers := StartAll(Never, targets...)
+	defer samplers[0].Stop()
+	l := samplers[0].loop
+	b.ReportAllocs()
+	used, n := l.effort.CPU, 0
+	for b.Loop() {
+		time.Sleep(between)
+		l.pass(usual)
+		n++
+	}
+	b.ReportMetric((l.effort.CPU-used)/float64(n)*1e6, "cpu-µs/op")
+}
+
+func TestAProcessThatReplacesAnotherIsFoundInTheSameReading(t *testing.T) {
+	g := group(t)
+	sleeper := func() *exec.Cmd {
+		cmd := exec.Command("sleep", "1000")
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { cmd.Process.Kill(); cmd.Wait() })
+		if err := g.Add(cmd.Process.Pid); err != nil {
+			t.Fatal(err)
+		}
+		return cmd
+	}
+	a := sleeper()
+	s := Start(Footprint{Cgroups: []string{g.Path()}}, Options{Every: Never})
+	defer s.Stop()
+	if s.inside.processes[a.Process.Pid] == nil {
+		t.Fatal("the first reading has not found the process")
+	}
+	a.Process.Kill()
+	a.Wait()
+	b := sleeper()
+	s.loop.pass(usual) // as many threads as before
+	if len(s.inside.processes) != 1 || s.inside.processes[b.Process.Pid] == nil {
+		t.Errorf("a reading after the replacement has %v, and the process is %d", s.pids, b.Process.Pid)
+	}
+}
