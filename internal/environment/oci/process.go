@@ -87,6 +87,10 @@ func (p *process) end(ctx context.Context, kill bool) error {
 	select {
 	case <-p.ended:
 	case <-ctx.Done():
+	}
+	select { // again: it may have exited when the time was up already
+	case <-p.ended:
+	default:
 		return fmt.Errorf("%s (process %d) does not exit: %w", p.role, p.Pid, context.Cause(ctx))
 	}
 	p.forget()

@@ -215,8 +215,12 @@ func (i *Instance) remove(ctx context.Context) error {
 	if i.process != nil {
 		select {
 		case <-i.process.ended:
-			i.process.forget()
 		case <-ctx.Done():
+		}
+		select { // again: it may have exited when the time was up already
+		case <-i.process.ended:
+			i.process.forget()
+		default:
 			problems = append(problems, fmt.Errorf("the agent (process %d) did not exit: %w", i.process.Pid, ctx.Err()))
 		}
 	}

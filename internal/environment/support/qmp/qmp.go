@@ -68,20 +68,16 @@ func Open(ctx context.Context, conn io.ReadWriteCloser, events func(Event)) (*Mo
 	m := &Monitor{conn: conn, events: events, waiting: map[uint64]chan message{}, done: make(chan struct{})}
 	greeting := make(chan message, 1)
 	go m.read(greeting)
-	select {
-	case g := <-greeting:
-		if g.Greeting == nil {
-			conn.Close()
-			return nil, errors.New("the first message of the QMP connection is not a greeting")
-		}
-		m.version = g.Greeting.Version.QEMU
-	case <-m.done:
+	first, err := m.await(ctx, greeting)
+	if err != nil {
 		conn.Close()
-		return nil, fmt.Errorf("waiting for QEMU's greeting: %w", m.lost)
-	case <-ctx.Done():
-		conn.Close()
-		return nil, fmt.Errorf("waiting for QEMU's greeting: %w", ctx.Err())
+		return nil, fmt.Errorf("waiting for QEMU's greeting: %w", err)
 	}
+	if first.Greeting == nil {
+		conn.Close()
+		return nil, errors.New("the first message of the QMP connection is not a greeting")
+	}
+	m.version = first.Greeting.Version.QEMU
 	if err := m.Execute(ctx, "qmp_capabilities", nil, nil); err != nil {
 		conn.Close()
 		return nil, err
@@ -128,23 +124,38 @@ func (m *Monitor) Execute(ctx context.Context, command string, arguments, result
 	if err := m.write(ctx, append(line, '\n')); err != nil {
 		return fmt.Errorf("executing %s in QEMU: %w", command, err)
 	}
-	select {
-	case a := <-answer:
-		if a.Error != nil {
-			a.Error.Command = command
-			return a.Error
-		}
-		if result == nil {
-			return nil
-		}
-		if err := json.Unmarshal(a.Return, result); err != nil {
-			return fmt.Errorf("decoding QEMU's response to %s: %w", command, err)
-		}
+	a, err := m.await(ctx, answer)
+	if err != nil {
+		return fmt.Errorf("executing %s in QEMU: %w", command, err)
+	}
+	if a.Error != nil {
+		a.Error.Command = command
+		return a.Error
+	}
+	if result == nil {
 		return nil
+	}
+	if err := json.Unmarshal(a.Return, result); err != nil {
+		return fmt.Errorf("decoding QEMU's response to %s: %w", command, err)
+	}
+	return nil
+}
+
+// await waits for a message. One that came before the connection was lost counts:
+// QEMU answers quit and exits.
+func (m *Monitor) await(ctx context.Context, from <-chan message) (message, error) {
+	select {
+	case got := <-from:
+		return got, nil
 	case <-m.done:
-		return fmt.Errorf("executing %s in QEMU: %w", command, m.lost)
 	case <-ctx.Done():
-		return fmt.Errorf("executing %s in QEMU: no response: %w", command, ctx.Err())
+		return message{}, fmt.Errorf("no response: %w", ctx.Err())
+	}
+	select {
+	case got := <-from:
+		return got, nil
+	default:
+		return message{}, m.lost
 	}
 }
 

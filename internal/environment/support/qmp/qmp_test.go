@@ -3,8 +3,10 @@ package qmp
 import (
 	"bufio"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"strings"
 	"sync"
@@ -206,5 +208,20 @@ func TestACommandFailsWhenQEMUDiesMeanwhile(t *testing.T) {
 	<-m.Done()
 	if err := m.Execute(testContext(t), "quit", nil, nil); err == nil || !strings.Contains(err.Error(), "closed") {
 		t.Errorf("afterwards: %v", err)
+	}
+}
+
+func TestAnAnswerCountsThatCameBeforeTheConnectionWasLost(t *testing.T) {
+	m := &Monitor{done: make(chan struct{})}
+	m.lose(io.EOF)
+	for range 100 {
+		answer := make(chan message, 1)
+		answer <- message{Return: json.RawMessage("{}")}
+		if _, err := m.await(t.Context(), answer); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := m.await(t.Context(), nil); !errors.Is(err, m.lost) {
+		t.Errorf("without an answer: %v", err)
 	}
 }
