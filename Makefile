@@ -12,7 +12,7 @@ export PATH := $(CURDIR)/build/bin:$(PATH):/usr/local/go/bin:/usr/sbin:/sbin
 
 # Static programs; the version comes from below and not from Go, which asks git in
 # ways that fail where the checkout is another user's.
-export CGO_ENABLED := 0
+export CGO_ENABLED := $(if $(RACE),1,0)
 export GOFLAGS := $(strip $(GOFLAGS) -buildvcs=false)
 
 # The images that tests make stay here, for the next time.
@@ -25,7 +25,16 @@ PACKAGES ?= ./...
 FUZZTIME ?= 20s
 
 agent := internal/agent/program/tare-agent
-go-build = go build -trimpath -ldflags "-s -w -X main.version=$(VERSION)"
+go-build = go build -trimpath $(race) -ldflags "$(static) -s -w -X main.version=$(VERSION)"
+
+# RACE=1 puts the race detector, which is linked through cgo, into tare, its agent
+# and the tests. Tare and the agent stay static, since they run in images.
+ifneq ($(RACE),)
+race := -race -tags netgo,osusergo
+static := -linkmode external -extldflags -static
+# By default each of these programs sleeps for a second before it exits.
+export GORACE ?= atexit_sleep_ms=0
+endif
 
 # Measuring needs root: cgroups, mounts, engines.
 as-root := $(if $(filter 0,$(shell id -u)),,sudo env "PATH=$(PATH)")
@@ -51,8 +60,8 @@ lint: setup-check ## The first part of check: gofmt, golangci-lint, shellcheck
 	scripts/lint.sh $(PACKAGES)
 
 .PHONY: test
-test: setup-test build web/node_modules/.package-lock.json ## Install what the tests need and run them all (PACKAGES=./internal/stats ARGS="-run Name")
-	scripts/test.sh $(ARGS) $(PACKAGES)
+test: setup-test build web/node_modules/.package-lock.json ## Install what the tests need and run them all (PACKAGES=./internal/stats ARGS="-run Name" RACE=1)
+	scripts/test.sh $(if $(RACE),-race) $(ARGS) $(PACKAGES)
 
 .PHONY: bench
 bench: setup-bench build ## Measure what tare itself costs and write docs/benchmarks.md (ARGS="-only starts")

@@ -13,6 +13,7 @@ import (
 	"go.uber.org/goleak"
 
 	"tare/internal/agent"
+	"tare/internal/testing/gobuild"
 )
 
 // program is the real agent, built once for all tests of this package.
@@ -24,10 +25,8 @@ func TestMain(m *testing.M) {
 		panic(err)
 	}
 	program = filepath.Join(dir, "tare-agent")
-	build := exec.Command("go", "build", "-trimpath", "-ldflags", "-s -w -X main.version=test", "-o", program, "tare/cmd/tare-agent")
-	build.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := build.CombinedOutput(); err != nil {
-		fmt.Fprintf(os.Stderr, "building the agent: %v\n%s", err, out)
+	if err := gobuild.Build(program, "tare/cmd/tare-agent", "test"); err != nil {
+		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
 	status := m.Run()

@@ -1,10 +1,10 @@
 package microvmtest
 
 import (
-	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
+
+	"tare/internal/testing/gobuild"
 )
 
 // BuildFake builds the fake of a program, tare/internal/testing/fakeSOURCE, into a
@@ -17,10 +17,5 @@ func BuildFake(dir, source, name string) (string, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return "", err
 	}
-	cmd := exec.Command("go", "build", "-o", path, "tare/internal/testing/fake"+source)
-	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if output, err := cmd.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("building the fake %s: %w: %s", name, err, output)
-	}
-	return path, nil
+	return path, gobuild.Build(path, "tare/internal/testing/fake"+source, "")
 }

@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 
+	"tare/internal/testing/gobuild"
 	"tare/internal/testing/sshguest"
 	"tare/internal/testing/testenv"
 )
@@ -26,8 +27,10 @@ func Fake(folder string) (options string, err error) {
 		return "", err
 	}
 	if _, err := os.Stat(program); errors.Is(err, os.ErrNotExist) {
+		if err := gobuild.Build(program, source, ""); err != nil {
+			return "", err
+		}
 		for _, words := range [][]string{
-			{"go", "build", "-o", program, source},
 			{"ln", "-s", testenv.Images(), filepath.Join(folder, "images")},
 			{program, "createvm", "--name", "template", "--register"},
 			{program, "snapshot", "template", "take", "fresh"},

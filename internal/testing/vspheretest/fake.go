@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"tare/internal/testing/gobuild"
 	"tare/internal/testing/sshguest"
 	"tare/internal/testing/testenv"
 )
@@ -53,8 +54,8 @@ var open []io.Closer
 
 func begin(folder string) (url []byte, err error) {
 	program := filepath.Join(folder, "vcsim")
-	if output, err := exec.Command("go", "build", "-o", program, source).CombinedOutput(); err != nil {
-		return nil, fmt.Errorf("building the simulator: %w: %s", err, output)
+	if err := gobuild.Build(program, source, ""); err != nil {
+		return nil, err
 	}
 	if err := os.Symlink(testenv.Images(), filepath.Join(folder, "images")); err != nil {
 		return nil, err

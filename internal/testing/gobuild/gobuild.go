@@ -1,0 +1,36 @@
+// Package gobuild builds programs of this tree for tests. It must not know what
+// they do.
+package gobuild
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"runtime/debug"
+	"slices"
+)
+
+// Build builds a package's program, with the race detector if the test itself was
+// built with it. The program is static in both cases, since it may run where no C
+// library is. version is its main.version; "" leaves it as it is.
+func Build(path, pkg, version string) error {
+	cgo, linking, args := "0", "-s -w", []string{"build", "-trimpath", "-o", path}
+	if Raced() { // the detector is linked through cgo
+		cgo, linking, args = "1", "-linkmode external -extldflags -static", append(args, "-race", "-tags=netgo,osusergo")
+	}
+	if version != "" {
+		linking += " -X main.version=" + version
+	}
+	cmd := exec.Command("go", append(args, "-ldflags="+linking, pkg)...)
+	cmd.Env = append(os.Environ(), "CGO_ENABLED="+cgo)
+	if output, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("building %s: %w: %s", pkg, err, output)
+	}
+	return nil
+}
+
+// Raced tells whether this program was built with the race detector.
+func Raced() bool {
+	info, ok := debug.ReadBuildInfo()
+	return ok && slices.Contains(info.Settings, debug.BuildSetting{Key: "-race", Value: "true"})
+}
