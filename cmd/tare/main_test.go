@@ -15,9 +15,11 @@ import (
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
+	"go.uber.org/goleak"
 
 	"tare/internal/cleanup"
 	"tare/internal/linux/kvm"
+	"tare/internal/testing/gobuild"
 	"tare/internal/testing/needs"
 	"tare/internal/testing/testenv"
 )
@@ -28,11 +30,16 @@ var program string
 func TestMain(m *testing.M) {
 	kvm.ProbeMain()
 	flag.Parse()
-	if testing.Short() { // which skips all tests that run the program
-		os.Exit(m.Run())
+	run := tests(m.Run)
+	if !testing.Short() { // which skips all tests that run the program
+		run = func() int { return withProgram(m.Run) }
 	}
-	os.Exit(withProgram(m.Run))
+	goleak.VerifyTestMain(run)
 }
+
+type tests func() int
+
+func (t tests) Run() int { return t() }
 
 func withProgram(run func() int) int {
 	folder, err := os.MkdirTemp("", "tare-program-")
@@ -42,8 +49,8 @@ func withProgram(run func() int) int {
 	}
 	defer os.RemoveAll(folder)
 	program = filepath.Join(folder, "tare")
-	if said, err := exec.Command("go", "build", "-o", program, ".").CombinedOutput(); err != nil {
-		fmt.Fprintf(os.Stderr, "building tare: %v\n%s", err, said)
+	if err := gobuild.Build(program, ".", ""); err != nil {
+		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
 	return run()

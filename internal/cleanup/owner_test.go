@@ -14,6 +14,7 @@ import (
 	"sync"
 	"testing"
 
+	"go.uber.org/goleak"
 	"golang.org/x/sys/unix"
 
 	"tare/internal/linux/cgroup"
@@ -29,7 +30,7 @@ func TestMain(m *testing.M) {
 		}
 		return
 	}
-	os.Exit(m.Run())
+	goleak.VerifyTestMain(m)
 }
 
 // hold opens an owner, makes what is asked for, says its id and waits to be

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"go.uber.org/goleak"
+
 	"tare/internal/environment"
 	"tare/internal/environment/remote"
 	"tare/internal/image"
@@ -19,7 +21,7 @@ import (
 
 func TestMain(m *testing.M) {
 	remote.ServeIfAsked()
-	os.Exit(m.Run())
+	goleak.VerifyTestMain(m)
 }
 
 // withFar is an execution of a plan with one other machine, "far".

@@ -1,13 +1,14 @@
 package firecracker
 
 import (
-	"os"
 	"testing"
+
+	"go.uber.org/goleak"
 
 	"tare/internal/linux/kvm"
 )
 
 func TestMain(m *testing.M) {
 	kvm.ProbeMain()
-	os.Exit(m.Run())
+	goleak.VerifyTestMain(m)
 }

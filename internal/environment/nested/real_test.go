@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 
+	"go.uber.org/goleak"
+
 	"tare/internal/agent"
 	"tare/internal/cleanup"
 	"tare/internal/environment"
@@ -27,7 +29,7 @@ import (
 func TestMain(m *testing.M) {
 	kvm.ProbeMain()
 	remote.ServeIfAsked()
-	os.Exit(m.Run())
+	goleak.VerifyTestMain(m)
 }
 
 type silent struct{ io.Writer }

@@ -6,9 +6,10 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
-	"os"
 	"strings"
 	"testing"
+
+	"go.uber.org/goleak"
 
 	"tare/internal/agent"
 	"tare/internal/cleanup"
@@ -23,7 +24,7 @@ import (
 
 func TestMain(m *testing.M) {
 	remote.ServeIfAsked()
-	os.Exit(m.Run())
+	goleak.VerifyTestMain(m)
 }
 
 // dial opens a session with this machine as the host, in a home of its own.

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/cilium/ebpf"
+	"go.uber.org/goleak"
 	"golang.org/x/sys/unix"
 
 	"tare/internal/evidence"
@@ -26,7 +27,7 @@ import (
 // executes one command per line of its input.
 func TestMain(m *testing.M) {
 	if os.Getenv("TARE_WATCHED") == "" {
-		os.Exit(m.Run())
+		goleak.VerifyTestMain(m)
 	}
 	fmt.Println("ready")
 	for lines := bufio.NewScanner(os.Stdin); lines.Scan(); {

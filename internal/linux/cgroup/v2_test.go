@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"go.uber.org/goleak"
 	"golang.org/x/sys/unix"
 
 	"tare/internal/quantity"
@@ -26,7 +27,7 @@ import (
 func TestMain(m *testing.M) {
 	part := map[string]func() error{"container": inContainer, "delegated": inDelegated}[os.Getenv("TARE_TEST_PART")]
 	if part == nil {
-		os.Exit(m.Run())
+		goleak.VerifyTestMain(m)
 	}
 	if err := part(); err != nil {
 		fmt.Println(err)

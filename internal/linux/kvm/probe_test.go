@@ -9,13 +9,15 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"go.uber.org/goleak"
 )
 
 const timeout = 2 * time.Second
 
 func TestMain(m *testing.M) {
 	ProbeMain()
-	os.Exit(m.Run())
+	goleak.VerifyTestMain(m)
 }
 
 func TestWithoutTheDeviceTheReasonSaysSo(t *testing.T) {

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"go.uber.org/goleak"
 )
 
 // Role is what a test binary does when a test starts it again: it makes something in a
@@ -23,11 +25,12 @@ const (
 	homeVariable = "TARE_TEST_HOME"
 )
 
-// Main is the TestMain of a package whose tests start the test binary again.
+// Main is the TestMain of a package whose tests start the test binary again. Its
+// tests must leave no goroutine.
 func Main(m *testing.M, roles map[string]Role) {
 	play := roles[os.Getenv(roleVariable)]
-	if play == nil {
-		os.Exit(m.Run())
+	if play == nil { // does not return
+		goleak.VerifyTestMain(m)
 	}
 	output, err := play(os.Getenv(nameVariable), os.Getenv(homeVariable))
 	if err != nil {
