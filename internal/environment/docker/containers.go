@@ -143,7 +143,7 @@ func (c *containers) Start(ctx context.Context, r environment.Request) (_ enviro
 func (c *containers) create(ctx context.Context, i *instance, r environment.Request, options client.ContainerCreateOptions) ([]string, error) {
 	// Not canceled with the context: the daemon would still create the container, and
 	// its id would be unknown.
-	whole, cancel := context.WithTimeout(context.WithoutCancel(ctx), removeTimeout)
+	whole, cancel := context.WithTimeout(context.WithoutCancel(ctx), environment.ContainerStop.Kill)
 	defer cancel()
 	created, err := c.engine.api.ContainerCreate(whole, options)
 	if err != nil {

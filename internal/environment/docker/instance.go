@@ -42,13 +42,6 @@ type instance struct {
 	stopped bool
 }
 
-// Timeouts of Stop: for an orderly end, and for the removal after it. Requests that
-// create something get the second one.
-const (
-	stopTimeout   = 5 * time.Second
-	removeTimeout = 30 * time.Second
-)
-
 func (i *instance) Agent() *agent.Client        { return i.agent }
 func (i *instance) Address() string             { return i.address }
 func (i *instance) Phases() []environment.Phase { return i.phases }
@@ -136,13 +129,13 @@ func (i *instance) Stop(ctx context.Context) error {
 	if i.stopped {
 		return nil
 	}
-	bound, cancel := context.WithTimeout(ctx, stopTimeout)
+	bound, cancel := context.WithTimeout(ctx, environment.ContainerStop.Terminate)
 	defer cancel()
 	if i.agent.Err() == nil {
 		_ = i.agent.Shutdown(bound) // what is left is killed below
 	}
 	i.agent.Close()
-	i.processes[0].ended(bound, stopTimeout)
+	i.processes[0].ended(bound, environment.ContainerStop.Terminate)
 	if err := i.remove(context.WithoutCancel(ctx)); err != nil {
 		return fmt.Errorf("stopping container %.12s: %w", i.id, err)
 	}
@@ -152,7 +145,7 @@ func (i *instance) Stop(ctx context.Context) error {
 
 // remove removes all that Start made, whatever state the container is in.
 func (i *instance) remove(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, removeTimeout)
+	ctx, cancel := context.WithTimeout(ctx, environment.ContainerStop.Kill)
 	defer cancel()
 	var problems []error
 	if i.id != "" {

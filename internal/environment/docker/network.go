@@ -55,7 +55,7 @@ func (c *containers) NewNetwork(ctx context.Context, o *cleanup.Owner, name stri
 		return nil, err
 	}
 	// Not canceled with the context: the network's id would be unknown.
-	whole, cancel := context.WithTimeout(context.WithoutCancel(ctx), removeTimeout)
+	whole, cancel := context.WithTimeout(context.WithoutCancel(ctx), environment.ContainerStop.Kill)
 	defer cancel()
 	made, err := c.engine.api.NetworkCreate(whole, n.name, client.NetworkCreateOptions{
 		Driver: "bridge",
@@ -106,7 +106,7 @@ func (n *network) Close(ctx context.Context) error {
 		return nil
 	}
 	if n.id != "" {
-		bound, cancel := context.WithTimeout(context.WithoutCancel(ctx), removeTimeout)
+		bound, cancel := context.WithTimeout(context.WithoutCancel(ctx), environment.ContainerStop.Kill)
 		defer cancel()
 		if _, err := n.engine.api.NetworkRemove(bound, n.id, client.NetworkRemoveOptions{}); err != nil && !notFound(err) {
 			return n.engine.explain("removing the network "+n.name, err)

@@ -37,12 +37,6 @@ type instance struct {
 	stopped bool
 }
 
-// Timeouts of Stop: for an orderly end, and for the removal after it.
-const (
-	stopTimeout   = 5 * time.Second
-	removeTimeout = 30 * time.Second
-)
-
 // onRemove registers what remove does after the processes have ended.
 func (i *instance) onRemove(step func() error) { i.cleanups = append(i.cleanups, step) }
 
@@ -82,7 +76,7 @@ func (i *instance) Stop(ctx context.Context) error {
 	if i.stopped {
 		return nil
 	}
-	bound, cancel := context.WithTimeout(ctx, stopTimeout)
+	bound, cancel := context.WithTimeout(ctx, environment.ContainerStop.Terminate)
 	defer cancel()
 	if i.agent.Err() == nil {
 		_ = i.agent.Shutdown(bound) // what is left is killed below
@@ -102,7 +96,7 @@ func (i *instance) Stop(ctx context.Context) error {
 // remove removes all that Start made, whatever state the instance is in. Mounts end
 // with the last process of their namespace.
 func (i *instance) remove(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, removeTimeout)
+	ctx, cancel := context.WithTimeout(ctx, environment.ContainerStop.Kill)
 	defer cancel()
 	var problems []error
 	if i.runtime != nil {
@@ -147,7 +141,7 @@ func (i *instance) forceRuntime(ctx context.Context) {
 	default:
 	}
 	args := i.environ.runtime.delete(i.folder, i.id)
-	bound, cancel := context.WithTimeout(ctx, stopTimeout)
+	bound, cancel := context.WithTimeout(ctx, environment.ContainerStop.Terminate)
 	defer cancel()
 	c := exec.CommandContext(bound, args[0], args[1:]...)
 	c.WaitDelay = time.Second

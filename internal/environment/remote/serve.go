@@ -21,10 +21,6 @@ import (
 	"tare/internal/image"
 )
 
-// endTimeout is how long everything that was started may take to end with the
-// session.
-const endTimeout = 60 * time.Second
-
 // ServeOptions are the options of the server.
 type ServeOptions struct {
 	Home    string // of tare on this host
@@ -124,7 +120,7 @@ func (s *server) answer(ctx context.Context, stream io.ReadWriteCloser, silence 
 
 // clear ends everything that the client has not ended.
 func (s *server) clear() error {
-	ctx, cancel := context.WithTimeout(context.Background(), endTimeout)
+	ctx, cancel := context.WithTimeout(context.Background(), environment.SessionStop.Kill)
 	defer cancel()
 	var all sync.WaitGroup
 	var mu sync.Mutex

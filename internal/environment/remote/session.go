@@ -136,7 +136,7 @@ func (s *Session) call(ctx context.Context, r request, handle func(*conversation
 		if r.Call == callStart || r.Call == callPrepare {
 			_, _ = c.stream.Write([]byte("\n"))
 		}
-		timeout := time.NewTimer(endTimeout)
+		timeout := time.NewTimer(environment.SessionStop.Kill)
 		defer timeout.Stop()
 		select {
 		case <-done:

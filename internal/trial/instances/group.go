@@ -13,9 +13,6 @@ import (
 	"tare/internal/usage"
 )
 
-// stopTimeout is how long an instance may take to stop.
-const stopTimeout = 30 * time.Second
-
 // Group is all instances that a workload needs at a level, with the network
 // between them.
 type Group struct {
@@ -110,7 +107,7 @@ func (g *Group) stop() error {
 		g.giveUp()
 	}
 	if g.Network != nil {
-		ctx, cancel := context.WithTimeout(context.Background(), stopTimeout)
+		ctx, cancel := context.WithTimeout(context.Background(), environment.CallerStopTimeout)
 		defer cancel()
 		errs[len(g.instances)] = g.Network.Close(ctx)
 	}
@@ -154,7 +151,7 @@ func (i *Instance) stop() error {
 	if i.Instance == nil {
 		return nil // it was never started
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), stopTimeout)
+	ctx, cancel := context.WithTimeout(context.Background(), environment.CallerStopTimeout)
 	defer cancel()
 	for _, do := range i.atStop {
 		if err := do(ctx); err != nil {

@@ -24,12 +24,6 @@ import (
 	"tare/internal/usage"
 )
 
-// Timeouts of Stop: for the shutdown of the agent, and for the removal after it.
-const (
-	shutdownTimeout = 3 * time.Second
-	removeTimeout   = 20 * time.Second
-)
-
 // Instance implements environment.Instance except Address and Paths. A field that the
 // start has not set yet is nil.
 type Instance struct {
@@ -133,7 +127,7 @@ func (i *Instance) launch(command *exec.Cmd, space *os.File, stderr io.Writer) (
 	if i.request.Image != nil {
 		command.Env = append(command.Env, i.request.Image.Env...)
 	}
-	command.WaitDelay = shutdownTimeout
+	command.WaitDelay = environment.ProcessStop.Terminate
 	if space == nil {
 		err = command.Start()
 	} else {
@@ -189,13 +183,13 @@ func (i *Instance) Footprint() usage.Footprint {
 func (i *Instance) Stop(ctx context.Context) error {
 	i.stop.Do(func() {
 		if i.client != nil {
-			bound, cancel := context.WithTimeout(ctx, shutdownTimeout)
+			bound, cancel := context.WithTimeout(ctx, environment.ProcessStop.Terminate)
 			_ = i.client.Shutdown(bound) // what is left is killed below
 			cancel()
 			i.client.Close()
 		}
 		// Also when the caller's context is done: nothing may be left.
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), removeTimeout)
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), environment.ProcessStop.Kill)
 		defer cancel()
 		i.end = i.remove(ctx)
 	})

@@ -44,13 +44,6 @@ type Guest struct {
 	end  error
 }
 
-// endTimeout is how long removing a VM may take, also after the caller's context
-// has ended: nothing may stay.
-const endTimeout = 3 * time.Minute
-
-// sessionTimeout is how long the guest's session may take to end.
-const sessionTimeout = 20 * time.Second
-
 // Begin makes a VM, starts it and returns when its agent has connected. powered is
 // called when the VM runs, before its guest answers; it may be nil.
 func Begin(ctx context.Context, b Backend, o Options, r environment.Request, powered func(VM) (notes []string, err error)) (_ *Guest, err error) {
@@ -226,13 +219,13 @@ func (g *Guest) Inside() environment.Instance { return g.inner }
 // Stop ends the guest's session, and the VM.
 func (g *Guest) Stop(ctx context.Context) error {
 	g.stop.Do(func() {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), endTimeout)
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), environment.HypervisorStop.Kill)
 		defer cancel()
 		// The VM ends with everything in it, so errors of the guest's session count
 		// only if the VM stays.
 		var inside error
 		if g.inner != nil {
-			brief, cancel := context.WithTimeout(ctx, sessionTimeout)
+			brief, cancel := context.WithTimeout(ctx, environment.HypervisorStop.Terminate)
 			inside = g.inner.Stop(brief)
 			cancel()
 		}

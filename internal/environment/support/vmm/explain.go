@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"tare/internal/environment"
 	"time"
 )
 
@@ -13,7 +14,7 @@ import (
 // guest and the VMM.
 func (g *Guest) explain(ctx context.Context, limit time.Duration, err error) error {
 	// If a connection broke, the VMM is exiting; wait for its exit status.
-	dead, message := g.process.wait(ctx, quitTimeout), ""
+	dead, message := g.process.wait(ctx, environment.QuitTimeout), ""
 	switch reason := g.process.getStopReason(); {
 	case dead && !g.opened:
 		message = fmt.Sprintf("%s exited before the guest started (%s)", g.vmm, exitText(g.process.status))

@@ -313,15 +313,15 @@ func (g *Guest) Stop(ctx context.Context) error {
 	g.stop.Do(func() {
 		if g.client != nil {
 			g.process.expectExit()
-			ctx, cancel := context.WithTimeout(ctx, shutdownTimeout)
+			ctx, cancel := context.WithTimeout(ctx, environment.GuestStop.Terminate)
 			if g.client.Shutdown(ctx) == nil {
-				g.process.wait(ctx, shutdownTimeout)
+				g.process.wait(ctx, environment.GuestStop.Terminate)
 			}
 			cancel()
 			g.client.Close()
 		}
 		// Also after the caller's context has ended: nothing may be left behind.
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 4*shutdownTimeout)
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), environment.GuestStop.Kill)
 		defer cancel()
 		var problems []error
 		for _, undo := range slices.Backward(g.onStop) {

@@ -9,6 +9,7 @@ import (
 	"runtime"
 	"sync"
 	"syscall"
+	"tare/internal/environment"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -179,12 +180,6 @@ func (p *Process) signal(s syscall.Signal) error {
 	return nil
 }
 
-// The timeouts of the steps of stopping a guest.
-const (
-	shutdownTimeout = 5 * time.Second // for the guest to power off
-	quitTimeout     = 2 * time.Second // for the VMM to exit
-)
-
 // end requests the VMM's exit, and kills it after a timeout. The guest was told to
 // power off before.
 func (p *Process) end(ctx context.Context, quit func(context.Context)) error {
@@ -193,17 +188,17 @@ func (p *Process) end(ctx context.Context, quit func(context.Context)) error {
 		return nil
 	}
 	if quit != nil {
-		quitCtx, cancel := context.WithTimeout(ctx, quitTimeout)
+		quitCtx, cancel := context.WithTimeout(ctx, environment.QuitTimeout)
 		quit(quitCtx)
 		cancel()
-		if p.wait(ctx, quitTimeout) {
+		if p.wait(ctx, environment.QuitTimeout) {
 			return nil
 		}
 	}
 	if err := p.Kill(); err != nil {
 		return err
 	}
-	if !p.wait(context.WithoutCancel(ctx), shutdownTimeout) {
+	if !p.wait(context.WithoutCancel(ctx), environment.ExitTimeout) {
 		return fmt.Errorf("%s (process %d) is still running after SIGKILL", p.name, p.PID)
 	}
 	return nil
