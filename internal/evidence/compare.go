@@ -9,30 +9,30 @@ import (
 	"tare/internal/usage"
 )
 
-// Kind says what a figure is about, and so which figures may be added up: those
-// of two kinds may not, as a system call is also time in the kernel.
+// Kind classifies figures. Only figures of one kind may be added up: a system call
+// is also time in the kernel.
 type Kind string
 
-// The kinds, in the order of a table.
+// The kinds, in the order of the sections of a table.
 const (
-	Where  Kind = "where"  // where the processors were: the times of a kind add up
+	Where  Kind = "where"  // CPU time by mode and kernel subsystem; the times add up
 	Called Kind = "called" // system calls
-	Event  Kind = "event"  // switches, faults, softirqs
-	Whole  Kind = "whole"  // of the whole machine, and no part of the others
-	Within Kind = "within" // by the instance's own kernel
+	Event  Kind = "event"  // context switches, page faults, softirqs
+	Whole  Kind = "whole"  // of the whole machine; not part of the other kinds
+	Within Kind = "within" // counted by the guest kernel
 )
 
-// Counted is the evidence of one trial with the operations that it made.
+// Counted is the evidence of one trial and its number of operations.
 type Counted struct {
 	Evidence   Evidence
 	Operations float64
 }
 
-// Rate is how often something happens in one operation, for how many seconds it
-// runs, and for how many it waits. What is not counted of it is missing.
+// Rate holds events, seconds on a CPU and seconds of waiting, per operation.
 type Rate struct{ Count, Seconds, Waited usage.Figure }
 
-// Change is what one operation has more of on the slow side than on the fast.
+// Change is the difference of one figure, per operation, between the slow and the
+// fast side.
 type Change struct {
 	Name string // syscall.read
 	Kind Kind
@@ -40,10 +40,10 @@ type Change struct {
 	Fast Rate
 }
 
-// Count is by how much more often it happens in an operation.
+// Count is the difference in events per operation.
 func (c Change) Count() usage.Figure { return minus(c.Slow.Count, c.Fast.Count) }
 
-// Seconds is by how much longer it runs in an operation.
+// Seconds is the difference in CPU time per operation.
 func (c Change) Seconds() usage.Figure { return minus(c.Slow.Seconds, c.Fast.Seconds) }
 
 func minus(a, b usage.Figure) usage.Figure {
@@ -51,14 +51,14 @@ func minus(a, b usage.Figure) usage.Figure {
 	return a.Plus(b)
 }
 
-// Compare is all that changed between two trials, by operation.
+// Compare returns the changes between two trials, per operation.
 func Compare(slow, fast Evidence, slowOps, fastOps float64) []Change {
 	return CompareAll([]Counted{{slow, slowOps}}, []Counted{{fast, fastOps}})
 }
 
-// CompareAll is all that changed between the medians of the trials of two sides,
-// by operation: kind by kind, and within a kind what changed the most first, by
-// the time that it runs where that is known.
+// CompareAll returns the changes between the medians of the trials of two sides,
+// per operation, sorted by kind and then by size: of the time where it is known,
+// else of the count.
 func CompareAll(slow, fast []Counted) []Change {
 	var changes []Change
 	for _, name := range names(slow, fast) {
@@ -74,7 +74,7 @@ func CompareAll(slow, fast []Counted) []Change {
 			return slices.Index(order, a.Kind) < slices.Index(order, b.Kind)
 		}
 		if sumA, sumB := sum(a.Name), sum(b.Name); sumA != sumB {
-			return sumA // what the others of the kind are parts of
+			return sumA // the total first
 		}
 		if x, y := size(a.Seconds()), size(b.Seconds()); x != y {
 			return x > y
@@ -87,7 +87,7 @@ func CompareAll(slow, fast []Counted) []Change {
 	return changes
 }
 
-// sum says whether a name stands for the sum of others.
+// sum reports whether a name is the total of others.
 func sum(name string) bool {
 	name = strings.TrimPrefix(strings.TrimPrefix(name, Host), Guest)
 	return name == InKernel || name == InUser || name == Syscalls
@@ -114,7 +114,8 @@ func kindOf(name string) Kind {
 	return Event
 }
 
-// names are all that any trial knows, without the waits, which go with calls.
+// names returns the names in all trials, except the waits, which belong to their
+// system calls.
 func names(sides ...[]Counted) (list []string) {
 	known := map[string]bool{}
 	for _, trials := range sides {
@@ -133,8 +134,8 @@ func names(sides ...[]Counted) (list []string) {
 	return list
 }
 
-// median is that of the trials, each figure by itself. A figure that a trial
-// lacks makes it missing.
+// median returns the medians over the trials, each figure separately. A figure that
+// is missing in one trial is missing in the result.
 func median(trials []Counted, name string) Rate {
 	if len(trials) == 0 {
 		absent := usage.Absent("no trial was watched")
@@ -170,8 +171,8 @@ func median(trials []Counted, name string) Rate {
 	return r
 }
 
-// figure is what a name has. One that is not there did not happen, as long as
-// what is counted together with it is there.
+// figure returns the value of a name. An absent name counts as zero if the figure
+// that is always counted together with it is present.
 func figure(of map[string]usage.Figure, name, with string) usage.Figure {
 	if f, known := of[name]; known {
 		return f
@@ -185,8 +186,8 @@ func figure(of map[string]usage.Figure, name, with string) usage.Figure {
 	return usage.Known(0)
 }
 
-// countedWith is the count that is there whenever the one of a name would be; ""
-// if the name has no count.
+// countedWith is the name whose count is present whenever counts of this kind were
+// taken; "" if the name has no count.
 func countedWith(name string) string {
 	switch {
 	case strings.HasPrefix(name, Guest):
@@ -219,7 +220,7 @@ func timedWith(name string) string {
 	return ""
 }
 
-// Remarks are what the trials say about themselves: what is missing, and why.
+// Remarks lists the notes of the trials, and which figures are missing and why.
 func Remarks(sides ...[]Counted) (lines []string) {
 	about := map[string][]string{} // reason → names
 	add := func(line string) {

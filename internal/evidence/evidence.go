@@ -1,57 +1,55 @@
-// Package evidence is what the kernel counted while a workload ran: system
-// calls by name, context switches, page faults, time in softirqs and in parts
-// of the kernel. It compares two sides, each by its operations, for the largest
-// changes.
+// Package evidence compares what the kernel counted while a workload ran on two
+// sides: system calls by name, context switches, page faults, time in softirqs
+// and in kernel subsystems, all per operation, sorted by the size of the change.
 //
-// It must not know how the counting is done (internal/evidence/probe does), nor
-// environments, workloads or trials.
+// It must not know how the figures are collected (internal/evidence/probe does),
+// nor environments, workloads or trials.
 package evidence
 
 import "tare/internal/usage"
 
-// Evidence is what was counted in one trial. A figure that the kernel does not
-// give is missing, with the reason.
+// Evidence holds the counters of one trial. If the kernel does not expose a
+// counter, the figure is missing, with the reason.
 //
 // Names are the same in Counts and Times:
 //
-//	syscalls           all system calls; the time is what they ran
+//	syscalls           all system calls; the time is CPU time
 //	syscall.read       those of one name
-//	wait.read          time in which calls of the name did not run (Times alone)
-//	switch.voluntary   the task waited; switch.involuntary: it was made to
-//	fault.minor        page faults without storage; fault.major: with
-//	softirq.NET_RX     while a task of the environment was the one interrupted
-//	user, kernel       where the processor was while a task of the environment
-//	                   ran, or was interrupted (Times alone, by samples)
-//	kernel.overlay     in that part of the kernel, of which kernel is the sum
-//	host.*             the same of the whole machine, whichever task ran
+//	wait.read          time in calls of the name without running (Times only)
+//	switch.voluntary   the task blocked; switch.involuntary: it was preempted
+//	fault.minor        page faults without I/O; fault.major: with I/O
+//	softirq.NET_RX     softirqs that interrupted a task of the environment
+//	user, kernel       CPU time by mode while a task of the environment ran or was
+//	                   interrupted (Times only, from stack samples)
+//	kernel.overlay     CPU time in a kernel subsystem; kernel is the sum
+//	host.*             the same for the whole machine, whichever task ran
 type Evidence struct {
-	Seconds float64                 `json:"seconds"` // how long it was counted
+	Seconds float64                 `json:"seconds"` // duration of the counting
 	Counts  map[string]usage.Figure `json:"counts,omitempty"`
 	Times   map[string]usage.Figure `json:"times,omitempty"`
-	// Parts are the same by what a process is in the environment: inside for
-	// those of the instance, and the roles of those around it (shim, proxy, vmm,
-	// sandbox). host.* belongs to none.
+	// Parts has the same figures by the role of the process: inside for processes
+	// of the instance, else shim, proxy, vmm or sandbox. host.* is in none.
 	Parts map[string]Tally `json:"parts,omitempty"`
 	Notes []string         `json:"notes,omitempty"`
 }
 
-// Tally is how often things happened, and how long they took in seconds.
+// Tally holds counts of events, and times in seconds.
 type Tally struct {
 	Counts map[string]usage.Figure `json:"counts,omitempty"`
 	Times  map[string]usage.Figure `json:"times,omitempty"`
 }
 
-// Syscalls is the name under which all system calls are counted together.
+// Syscalls is the name of the total over all system calls.
 const Syscalls = "syscalls"
 
-// Inside is the part that the instance's own processes play.
+// Inside is the role of the instance's own processes.
 const Inside = "inside"
 
-// The names, and the beginnings of names.
+// Names and prefixes of names.
 const (
 	Voluntary   = "switch.voluntary"
 	Involuntary = "switch.involuntary"
-	// Switches are both, where they cannot be told apart.
+	// Switches is the sum of both, where they are not counted separately.
 	Switches    = "switches"
 	MinorFaults = "fault.minor"
 	MajorFaults = "fault.major"
@@ -61,6 +59,6 @@ const (
 	Kernel      = "kernel."
 	InKernel    = "kernel" // all sections together
 	InUser      = "user"
-	InProbe     = "probe" // what the counting itself took, and no part of kernel
+	InProbe     = "probe" // time in the probes themselves; not part of kernel
 	Host        = "host."
 )

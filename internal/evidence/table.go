@@ -8,20 +8,20 @@ import (
 	"tare/internal/usage"
 )
 
-// Row is a line of a table, ready to print. What is not known is "".
+// Row is a formatted line of a table. Unknown values are "".
 type Row struct {
 	What       string // "overlay", "read"
-	Fast, Slow string // times it happens in a thousand operations
-	FastTime   string // that it runs in an operation
+	Fast, Slow string // events per thousand operations
+	FastTime   string // time per operation
 	SlowTime   string
-	Change     string // of the time, or where there is none of the count
+	Change     string // of the time; without a time, of the count
 }
 
-// Section is the part of a table that is about one kind of figures.
+// Section is the part of a table with one kind of figures.
 type Section struct {
 	Title string
 	Rows  []Row
-	// Left is how many further figures changed, by less.
+	// Left is the number of further figures with smaller changes.
 	Left int
 }
 
@@ -29,15 +29,15 @@ var titles = []struct {
 	kind  Kind
 	title string
 }{
-	{Where, "where the processors were"},
+	{Where, "CPU time by mode and kernel subsystem"},
 	{Called, "system calls"},
-	{Event, "switches, faults, softirqs"},
+	{Event, "context switches, page faults, softirqs"},
 	{Whole, "the whole machine"},
-	{Within, "by the instance's own kernel"},
+	{Within, "counted by the guest kernel"},
 }
 
-// Table is the changes as sections of at most so many rows each; 0 is all. What
-// did not change is left out.
+// Table formats the changes as sections of at most `most` rows each; 0 is no
+// limit. Figures that are zero on both sides are left out.
 func Table(changes []Change, most int) (sections []Section) {
 	for _, t := range titles {
 		s := Section{Title: t.title}
@@ -58,7 +58,7 @@ func Table(changes []Change, most int) (sections []Section) {
 	return sections
 }
 
-// still says that there is nothing to see in a change.
+// still reports whether all figures of a change are zero.
 func still(c Change) bool {
 	return c.Slow.Count.Value == 0 && c.Fast.Count.Value == 0 && c.Slow.Seconds.Value == 0 && c.Fast.Seconds.Value == 0
 }
@@ -78,31 +78,31 @@ func row(c Change) Row {
 	return r
 }
 
-// Label is a name for people: the read of syscall.read. What is of the whole
-// machine is called the same.
+// Label is the displayed name: "read" for syscall.read. Figures of the whole
+// machine have the same labels.
 func Label(name string) string {
 	name = strings.TrimPrefix(strings.TrimPrefix(name, Host), Guest)
 	switch name {
 	case InKernel:
-		name = "all of the kernel"
+		name = "kernel mode"
 	case InUser:
 		name = "user mode"
 	case InProbe:
-		name = "the counting itself"
+		name = "the probes themselves"
 	case Syscalls:
 		name = "all system calls"
 	case Voluntary:
-		name = "switches, to wait"
+		name = "voluntary switches"
 	case Involuntary:
-		name = "switches, pushed aside"
+		name = "involuntary switches"
 	case MinorFaults:
-		name = "faults without storage"
+		name = "minor page faults"
 	case MajorFaults:
-		name = "faults with storage"
+		name = "major page faults"
 	case Switches:
-		name = "switches"
+		name = "context switches"
 	case "stolen":
-		name = "taken by the host"
+		name = "steal"
 	}
 	for _, prefix := range []string{Syscall, Kernel} {
 		name = strings.TrimPrefix(name, prefix)
@@ -113,7 +113,7 @@ func Label(name string) string {
 	return name
 }
 
-// count prints how often, in a thousand operations.
+// count formats the number of events per thousand operations.
 func count(f usage.Figure) string {
 	if f.Missing != "" {
 		return ""
@@ -192,7 +192,7 @@ func Text(sections []Section, slow, fast string) string {
 			fill(cells[3], 11, true), fill(cells[4], 11, true), fill(cells[5], 12, true))
 		b.WriteString(strings.TrimRight(text, " ") + "\n")
 	}
-	b.WriteString(strings.Repeat(" ", 25) + fill("count in 1000", 20, true) + fill("time in one", 22, true) + "\n")
+	b.WriteString(strings.Repeat(" ", 25) + fill("per 1000 ops", 20, true) + fill("time per op", 22, true) + "\n")
 	line(Heads(slow, fast))
 	for _, s := range sections {
 		b.WriteString(s.Title + "\n")
@@ -225,7 +225,7 @@ func fill(text string, width int, right bool) string {
 func Markdown(sections []Section, slow, fast string) string {
 	var b strings.Builder
 	for _, s := range sections {
-		fmt.Fprintf(&b, "| %s | %s: count in 1000 | %s: count in 1000 | %s: time in one | %s: time in one | change |\n|---|---:|---:|---:|---:|---:|\n", s.Title, fast, slow, fast, slow)
+		fmt.Fprintf(&b, "| %s | %s: per 1000 ops | %s: per 1000 ops | %s: time per op | %s: time per op | change |\n|---|---:|---:|---:|---:|---:|\n", s.Title, fast, slow, fast, slow)
 		for _, r := range s.Rows {
 			b.WriteString("| " + strings.Join(cellsOf(r), " | ") + " |\n")
 		}

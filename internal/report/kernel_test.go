@@ -19,7 +19,7 @@ func TestTheReportShowsWhatTheKernelDid(t *testing.T) {
 		if err := write(&b, reporttest.Traced()); err != nil {
 			t.Fatalf("%s: %v", format, err)
 		}
-		for _, want := range []string{"nginx: docker vs native", "where the processors were", "100 µs", "200 µs", "overlay", "it is refused"} {
+		for _, want := range []string{"nginx: docker vs native", "CPU time by mode and kernel subsystem", "100 µs", "200 µs", "overlay", "it is refused"} {
 			if !strings.Contains(strings.ReplaceAll(b.String(), "&#43;", "+"), want) {
 				t.Errorf("%s lacks %q:\n%s", format, want, b.String())
 			}
