@@ -13,6 +13,7 @@ import (
 	"syscall"
 	"time"
 
+	"tare/internal/lists"
 	"tare/internal/rundir"
 	"tare/internal/stats"
 )
@@ -53,10 +54,7 @@ func measureOwnTime(ctx context.Context, s *session) ([]row, error) {
 	if err != nil {
 		return nil, err
 	}
-	var own []float64
-	for _, t := range r.Trials {
-		own = append(own, t.OwnSeconds*1e3)
-	}
+	own := lists.Map(r.Trials, func(t rundir.Trial) float64 { return t.OwnSeconds * 1e3 })
 	slices.Sort(own)
 	median := stats.Median(own)
 	return []row{{"overhead of tare per trial, without the environment's start and the workload", "≤ 30 ms",

@@ -14,6 +14,7 @@ import (
 	"strconv"
 	"strings"
 
+	"tare/internal/lists"
 	"tare/internal/rundir"
 	"tare/internal/stats"
 	"tare/internal/study"
@@ -78,12 +79,7 @@ func Run(plan *study.Plan, trials []rundir.Trial, imported *rundir.Import, figur
 }
 
 func primary(p workload.Pack) []workload.Metric {
-	var kept []workload.Metric
-	for _, m := range p.Metrics {
-		if m.Primary {
-			kept = append(kept, m)
-		}
-	}
+	kept := lists.Filter(p.Metrics, func(m workload.Metric) bool { return m.Primary })
 	if len(kept) == 0 {
 		return p.Metrics
 	}

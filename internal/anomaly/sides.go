@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"tare/internal/lists"
 	"tare/internal/rundir"
 	"tare/internal/stats"
 	"tare/internal/workload"
@@ -143,10 +144,7 @@ func (c *cell) settings() []Finding {
 		if len(values) < 2 {
 			continue
 		}
-		var parts []string
-		for _, value := range slices.Sorted(maps.Keys(values)) {
-			parts = append(parts, value+" in "+c.whose(values, value))
-		}
+		parts := lists.Map(slices.Sorted(maps.Keys(values)), func(value string) string { return value + " in " + c.whose(values, value) })
 		all = append(all, Finding{Settings, "", c.workload, c.level, "",
 			fmt.Sprintf("%s differs: %s; the values measure different work, not only different environments", name, strings.Join(parts, ", "))})
 	}

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"tare/internal/environment"
+	"tare/internal/lists"
 	"tare/internal/quantity"
 	"tare/internal/study"
 )
@@ -78,10 +79,7 @@ func (b *builder) switchOptions(to *draft) error {
 	if err != nil {
 		return err
 	}
-	var candidates []change
-	for _, c := range differing {
-		candidates = append(candidates, optionChange(c))
-	}
+	candidates := lists.Map(differing, optionChange)
 	list := arrange(b.at, candidates)
 	for n := range list {
 		old := list[n].Key

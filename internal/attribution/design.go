@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"tare/internal/attribution/analysis"
+	"tare/internal/lists"
 	"tare/internal/study"
 )
 
@@ -57,12 +58,7 @@ func mergeGroup(units []Unit, group string) ([]Unit, bool) {
 	}
 	one.About, one.Switched = joinTexts(about...), joinTexts(switched...)
 	one.Needs = outside(one.Needs, one.Keys)
-	var left []Unit
-	for _, u := range units {
-		if !in(u) {
-			left = append(left, u)
-		}
-	}
+	left := lists.Filter(units, func(u Unit) bool { return !in(u) })
 	for at := range len(left) + 1 {
 		if list := slices.Insert(slices.Clone(left), at, one); inOrder(list) {
 			return list, true

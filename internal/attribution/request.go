@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"tare/internal/environment"
+	"tare/internal/lists"
 	"tare/internal/stats"
 	"tare/internal/study"
 )
@@ -165,10 +166,7 @@ func (r Request) endsOfStudy() (plan *study.Plan, from, to study.Environment, er
 	}
 	i := slices.IndexFunc(plan.Workloads, func(w study.Workload) bool { return w.Name == r.Workload })
 	if i < 0 {
-		var names []string
-		for _, w := range plan.Workloads {
-			names = append(names, w.Name)
-		}
+		names := lists.Map(plan.Workloads, func(w study.Workload) string { return w.Name })
 		return nil, from, to, fmt.Errorf("the study %s has no workload %s: it has %s", r.Study, r.Workload, strings.Join(names, ", "))
 	}
 	plan.Workloads = plan.Workloads[i : i+1]

@@ -11,6 +11,7 @@ import (
 
 	"tare/internal/environment"
 	"tare/internal/linux/cgroup"
+	"tare/internal/lists"
 )
 
 // Noise checks for sources of noise on this machine. Each finding is usable
@@ -74,12 +75,7 @@ func controllers(string) environment.Finding {
 		return caveat(what, err.Error(), "mount the cgroup file system: mount -t cgroup2 none /sys/fs/cgroup")
 	}
 	have := tree.Controllers()
-	var missing []string
-	for _, c := range []string{"cpu", "cpuset", "memory", "pids"} {
-		if !slices.Contains(have, c) {
-			missing = append(missing, c)
-		}
-	}
+	missing := lists.Filter([]string{"cpu", "cpuset", "memory", "pids"}, func(c string) bool { return !slices.Contains(have, c) })
 	if len(missing) > 0 {
 		return caveat(what, fmt.Sprintf("missing: %s (have %s; %s): limits on them have no effect", strings.Join(missing, ", "), strings.Join(have, ", "), cgroup.Mode()),
 			"boot with cgroup_enable="+missing[0])

@@ -16,6 +16,8 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+
+	"tare/internal/lists"
 )
 
 // fetchFormat changes whenever the same pin results in other bytes than before.
@@ -199,11 +201,7 @@ func entriesOf(dir string) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	var names []string
-	for _, e := range entries {
-		names = append(names, e.Name())
-	}
-	return names, nil
+	return lists.Map(entries, os.DirEntry.Name), nil
 }
 
 // project is the part of Maven's POM that names one dependency.

@@ -12,6 +12,8 @@ import (
 	"path"
 	"slices"
 	"strings"
+
+	"tare/internal/lists"
 )
 
 // place is the position of an entry: a layer, and an index in its tar.
@@ -133,12 +135,7 @@ func readLayers(layers []string) (all [][]layerEntry, hides []hidden, err error)
 func visible(all [][]layerEntry, hides []hidden) (seen []layerEntry) {
 	above := hidden{names: map[string]bool{}, below: map[string]bool{}}
 	for i, entries := range slices.Backward(all) {
-		var layer []layerEntry
-		for _, e := range entries {
-			if e.name != "" && !above.hides(e.name) {
-				layer = append(layer, e)
-			}
-		}
+		layer := lists.Filter(entries, func(e layerEntry) bool { return e.name != "" && !above.hides(e.name) })
 		seen = append(layer, seen...)
 		for _, e := range entries {
 			if e.name == "" {

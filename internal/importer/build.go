@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"tare/internal/environment"
+	"tare/internal/lists"
 	"tare/internal/rundir"
 	"tare/internal/study"
 	"tare/internal/workload"
@@ -130,10 +131,7 @@ func (r *Request) plan(p *study.Plan) error {
 		p.Baseline = p.Environments[0].Name
 	}
 	if !slices.ContainsFunc(p.Environments, func(e study.Environment) bool { return e.Name == p.Baseline }) {
-		var names []string
-		for _, e := range p.Environments {
-			names = append(names, e.Name)
-		}
+		names := lists.Map(p.Environments, func(e study.Environment) string { return e.Name })
 		return fmt.Errorf("the baseline %s has no results; there are results of %s", p.Baseline, strings.Join(names, ", "))
 	}
 	return nil

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"tare/internal/lists"
 )
 
 // Summary compares an environment with its baseline over all workloads. Findings
@@ -107,10 +109,7 @@ func (c *Cause) add(workload string, f Finding) {
 func Unfair(all []Comparison) error {
 	var environments []string
 	for _, s := range Summarize(all) {
-		var names []string
-		for _, c := range s.Confounds {
-			names = append(names, c.Finding.Finding)
-		}
+		names := lists.Map(s.Confounds, func(c Cause) string { return c.Finding.Finding })
 		if len(names) > 0 {
 			environments = append(environments, s.Environment+": "+strings.Join(names, ", "))
 		}

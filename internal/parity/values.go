@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"tare/internal/lists"
 	"tare/internal/quantity"
 )
 
@@ -62,11 +63,5 @@ func without(a, b string) string {
 	for _, member := range parts(b) {
 		have[member] = true
 	}
-	var rest []string
-	for _, member := range parts(a) {
-		if !have[member] {
-			rest = append(rest, member)
-		}
-	}
-	return strings.Join(rest, " ")
+	return strings.Join(lists.Filter(parts(a), func(member string) bool { return !have[member] }), " ")
 }

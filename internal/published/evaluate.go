@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"tare/internal/lists"
 	"tare/internal/strictyaml"
 )
 
@@ -106,10 +107,7 @@ func (s *Study) locate(c *Check, o Operand) (located, error) {
 		o.At = c.At
 	}
 	if o.Environment != "" && s.environmentByID(o.Environment) == nil {
-		var known []string
-		for _, e := range s.Environments {
-			known = append(known, e.ID)
-		}
+		known := lists.Map(s.Environments, func(e Environment) string { return e.ID })
 		return located{}, fmt.Errorf("%s", strictyaml.Unknown("environment", o.Environment, known))
 	}
 	t, err := s.sheet(o.Table, o.Score)

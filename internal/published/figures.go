@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"tare/internal/lists"
 	"tare/internal/strictyaml"
 )
 
@@ -63,10 +64,7 @@ func (s *Study) sheet(table, score string) (*sheet, error) {
 	case table != "":
 		t := s.tableByID(table)
 		if t == nil {
-			var known []string
-			for _, t := range s.Tables {
-				known = append(known, t.ID)
-			}
+			known := lists.Map(s.Tables, func(t Table) string { return t.ID })
 			return nil, fmt.Errorf("%s", strictyaml.Unknown("table", table, known))
 		}
 		title := t.Metric

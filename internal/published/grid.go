@@ -7,14 +7,12 @@ import (
 	"strings"
 
 	"github.com/charmbracelet/x/ansi"
+
+	"tare/internal/lists"
 )
 
 func sortedPairs(m map[string]string) []string {
-	var list []string
-	for _, key := range slices.Sorted(maps.Keys(m)) {
-		list = append(list, key+" "+m[key])
-	}
-	return list
+	return lists.Map(slices.Sorted(maps.Keys(m)), func(key string) string { return key + " " + m[key] })
 }
 
 // grid is a table of a terminal: a title column and one of figures an
@@ -96,11 +94,7 @@ func (p *page) gridLine(title int, columns []int, r gridRow) {
 }
 
 func (s *Study) columns() []string {
-	var names []string
-	for _, e := range s.Environments {
-		names = append(names, e.Name)
-	}
-	return names
+	return lists.Map(s.Environments, func(e Environment) string { return e.Name })
 }
 
 // tables prints tables without levels together, as they usually were, and each
@@ -241,10 +235,7 @@ func (f Feature) thresholds() string {
 	if len(f.AtMost) > 0 {
 		sign, list = "≤", f.AtMost
 	}
-	var words []string
-	for _, n := range list {
-		words = append(words, strings.TrimSuffix(n.text, "%"))
-	}
+	words := lists.Map(list, func(n Number) string { return strings.TrimSuffix(n.text, "%") })
 	return sign + " " + strings.Join(words, " ") + "%"
 }
 

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"tare/internal/lists"
 	"tare/internal/strictyaml"
 	"tare/published"
 )
@@ -98,10 +99,7 @@ func (ids names) add(n strictyaml.Node, what, id string) {
 }
 
 func (r *reader) environment(n strictyaml.Node, id string) {
-	var known []string
-	for _, e := range r.Environments {
-		known = append(known, e.ID)
-	}
+	known := lists.Map(r.Environments, func(e Environment) string { return e.ID })
 	if !slices.Contains(known, id) {
 		n.Problemf("%s", strictyaml.Unknown("environment", id, known))
 	}

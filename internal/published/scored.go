@@ -3,6 +3,7 @@ package published
 import (
 	"fmt"
 
+	"tare/internal/lists"
 	"tare/internal/quantity"
 	"tare/internal/score"
 )
@@ -62,11 +63,7 @@ func (s *Study) profile() *score.Profile {
 }
 
 func shares(percentages []Number) []quantity.Share {
-	var list []quantity.Share
-	for _, p := range percentages {
-		list = append(list, quantity.Share(p.value/100))
-	}
-	return list
+	return lists.Map(percentages, func(p Number) quantity.Share { return quantity.Share(p.value / 100) })
 }
 
 // figures are the printed ratios to the baseline that features rate, with what
@@ -95,10 +92,7 @@ func (s *Study) figures() []score.Figure {
 
 // score recomputes every score and every sum.
 func (s *Study) score() *Scored {
-	var environments []string
-	for _, e := range s.Environments {
-		environments = append(environments, e.ID)
-	}
+	environments := lists.Map(s.Environments, func(e Environment) string { return e.ID })
 	sheet := score.Evaluate(s.profile(), environments, s.figures())
 	results := map[[2]string]*score.Result{}
 	for _, row := range sheet.Rows {

@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"github.com/charmbracelet/x/ansi"
+
+	"tare/internal/lists"
 )
 
 // Text writes a study with everything recomputed for a terminal. With
@@ -167,13 +169,7 @@ func padLeft(text string, width int) string {
 }
 
 func joined(with string, parts ...string) string {
-	var kept []string
-	for _, part := range parts {
-		if part != "" {
-			kept = append(kept, part)
-		}
-	}
-	return strings.Join(kept, with)
+	return strings.Join(lists.Filter(parts, func(part string) bool { return part != "" }), with)
 }
 
 // claims lists the claims that do not hold first, with their figures, and those

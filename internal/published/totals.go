@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"tare/internal/lists"
 	"tare/internal/strictyaml"
 )
 
@@ -53,10 +54,7 @@ func (s *Study) totalled(c *Check, of located, row Row, claimed Number) (Finding
 	if err != nil {
 		return Finding{}, err
 	}
-	var texts []string
-	for _, p := range parts {
-		texts = append(texts, p.text)
-	}
+	texts := lists.Map(parts, func(p figure) string { return p.text })
 	format := s.units(c, &claimed)
 	f := judged(combined(c.Total, parts), aim(claimed, c.wording()), claimed.text+of.unitText(), of.where(row), "", format)
 	f.Figures = fmt.Sprintf("%s: %s of %s", s.Name(of.Environment), c.Total, strings.Join(texts, ", "))

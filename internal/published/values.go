@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"tare/internal/lists"
 	"tare/internal/strictyaml"
 )
 
@@ -128,11 +129,7 @@ func (c Cell) String() string {
 type Level map[string]string
 
 func (l Level) String() string {
-	var parts []string
-	for _, name := range slices.Sorted(maps.Keys(l)) {
-		parts = append(parts, name+" "+l[name])
-	}
-	return strings.Join(parts, ", ")
+	return strings.Join(lists.Map(slices.Sorted(maps.Keys(l)), func(name string) string { return name + " " + l[name] }), ", ")
 }
 
 // DecodeNode reads an environment's name, or a mapping.

@@ -8,6 +8,7 @@ import (
 	"io"
 	"slices"
 
+	"tare/internal/lists"
 	"tare/internal/report/html"
 	"tare/internal/report/markdown"
 	"tare/internal/report/model"
@@ -43,11 +44,7 @@ func ScoreNames() []string {
 }
 
 func namesOf(formats []Format) []string {
-	var names []string
-	for _, f := range formats {
-		names = append(names, f.Name)
-	}
-	return names
+	return lists.Map(formats, func(f Format) string { return f.Name })
 }
 
 // Find returns the format of a name.

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"tare/internal/lists"
 	"tare/internal/schedule"
 	"tare/internal/study"
 )
@@ -44,10 +45,7 @@ type Span struct {
 
 // NewDryRun starts nothing. The error is about the plan.
 func NewDryRun(plan *study.Plan) (*DryRun, error) {
-	var names []string
-	for _, e := range plan.Environments {
-		names = append(names, e.Name)
-	}
+	names := lists.Map(plan.Environments, func(e study.Environment) string { return e.Name })
 	s, err := schedule.New(plan, names)
 	if err != nil {
 		return nil, err

@@ -3,6 +3,7 @@ package schedule
 import (
 	"slices"
 
+	"tare/internal/lists"
 	"tare/internal/rundir"
 )
 
@@ -81,12 +82,7 @@ func (s *Schedule) layout(at stage) []Slot {
 // that can use the same instances follow each other, and among them the one that
 // measures the start is first.
 func (s *Schedule) cellOrder(draw order, group []cell, live map[cell][]string, environment string) []cell {
-	var cells []cell
-	for _, c := range group {
-		if slices.Contains(live[c], environment) {
-			cells = append(cells, c)
-		}
-	}
+	cells := lists.Filter(group, func(c cell) bool { return slices.Contains(live[c], environment) })
 	shuffle(draw, cells)
 	var shapes []string // in the order of their first cell
 	for _, c := range cells {

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"time"
 
+	"tare/internal/lists"
 	"tare/internal/rundir"
 	"tare/internal/study"
 	"tare/internal/verdict"
@@ -159,13 +160,7 @@ func (s *Schedule) left() []Slot {
 	for len(s.slots) > 0 && s.isRecorded(s.slots[0]) {
 		s.slots = s.slots[1:]
 	}
-	var left []Slot
-	for _, slot := range s.slots {
-		if !s.isRecorded(slot) {
-			left = append(left, slot)
-		}
-	}
-	return left
+	return lists.Filter(s.slots, func(slot Slot) bool { return !s.isRecorded(slot) })
 }
 
 func (s *Schedule) isRecorded(slot Slot) bool {

@@ -2,6 +2,7 @@ package score
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -142,11 +143,7 @@ func (p *Profile) weigh(f *Feature, node strictyaml.Node) {
 	if f.Importance != "" && len(p.Importance) > 0 {
 		known, ok := p.Importance[f.Importance]
 		if !ok {
-			var words []string
-			for word := range p.Importance {
-				words = append(words, word)
-			}
-			slices.Sort(words)
+			words := slices.Sorted(maps.Keys(p.Importance))
 			node.At("importance").Problemf("%s", strictyaml.Unknown("importance", f.Importance, words))
 		}
 		weight = known

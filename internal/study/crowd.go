@@ -5,6 +5,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"tare/internal/lists"
 )
 
 // Crowd is a series of levels of a workload that differ in one count alone: the
@@ -31,12 +33,7 @@ func (c Crowd) Count(l Level) int {
 // Rest is the part of the name that its levels have in common: "" where nothing
 // else is swept.
 func (c Crowd) Rest() string {
-	var kept []string
-	for _, part := range strings.Split(c.Levels[0].Name, ",") {
-		if !strings.HasPrefix(part, c.By+"=") {
-			kept = append(kept, part)
-		}
-	}
+	kept := lists.Filter(strings.Split(c.Levels[0].Name, ","), func(part string) bool { return !strings.HasPrefix(part, c.By+"=") })
 	return strings.Join(kept, ",")
 }
 

@@ -36,11 +36,7 @@ type sweep struct {
 // resolveLevels reads the parameters of an entry. Each swept one multiplies the
 // levels; the last in the file changes fastest.
 func resolveLevels(pairs []strictyaml.Pair, pack *workload.Pack) []Level {
-	var known []string
-	for name := range pack.Parameters {
-		known = append(known, name)
-	}
-	slices.Sort(known)
+	known := slices.Sorted(maps.Keys(pack.Parameters))
 	levels := []Level{{Parameters: pack.Defaults()}}
 	for _, p := range pairs {
 		parameter, ok := pack.Parameters[p.Key]

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"tare/internal/environment"
+	"tare/internal/lists"
 	"tare/internal/quantity"
 )
 
@@ -64,11 +65,7 @@ func optionValue(key string, value any) string {
 	case nil:
 		return ""
 	case []any:
-		var texts []string
-		for _, one := range v {
-			texts = append(texts, optionValue(key, one))
-		}
-		return strings.Join(texts, ",")
+		return strings.Join(lists.Map(v, func(one any) string { return optionValue(key, one) }), ",")
 	case float64:
 		if strings.HasSuffix(key, "timeout") {
 			return time.Duration(v).String()

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"tare/internal/lists"
 	"tare/internal/strictyaml"
 )
 
@@ -25,10 +26,7 @@ func (p *Plan) resolveWith(environments, scaled section) {
 }
 
 func (p *Plan) takeWith(e *Environment, at strictyaml.Node) {
-	var names []string
-	for _, w := range p.Workloads {
-		names = append(names, w.Name)
-	}
+	names := lists.Map(p.Workloads, func(w Workload) string { return w.Name })
 	if !at.IsMapping() {
 		at.Problemf("with: needs a workload and its parameters, such as {%s: {...}}", strings.Join(names, ": {...}, "))
 		return

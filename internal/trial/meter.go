@@ -7,6 +7,7 @@ import (
 
 	"tare/internal/agent"
 	"tare/internal/environment"
+	"tare/internal/lists"
 	"tare/internal/rundir"
 	"tare/internal/trial/instances"
 	"tare/internal/usage"
@@ -63,10 +64,7 @@ func startMeters(ctx context.Context, copies []instances.Roles, every time.Durat
 
 // stop ends the meters.
 func (m *meters) stop(ctx context.Context) metered {
-	var usages []usage.Usage
-	for _, meter := range m.running {
-		usages = append(usages, meter.Stop())
-	}
+	usages := lists.Map(m.running, usage.Meter.Stop)
 	for n, k := range m.kernels {
 		usages[n].Inside = k.since(ctx, m.instances[n].Agent(), usages[n].Host)
 	}

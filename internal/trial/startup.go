@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"tare/internal/environment"
+	"tare/internal/lists"
 	"tare/internal/rundir"
 	"tare/internal/study"
 	"tare/internal/trial/instances"
@@ -122,10 +123,7 @@ func measureIdle(ctx context.Context, pack workload.Pack, level study.Level, gro
 	if err != nil || span == 0 {
 		return nil, err
 	}
-	var measured []environment.Instance
-	for _, i := range group.Measured() {
-		measured = append(measured, i.Instance)
-	}
+	measured := lists.Map(group.Measured(), func(i *instances.Instance) environment.Instance { return i.Instance })
 	// Idle instances change little, and reading many of them takes long.
 	every := max(span/4, 100*time.Millisecond)
 	meters := environment.Meters(measured, every, func(int) func(usage.Reading) { return nil })

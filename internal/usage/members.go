@@ -1,5 +1,7 @@
 package usage
 
+import "slices"
+
 // readProcesses adds the counters of processes: all counters of those outside the
 // groups, and of those in the groups the counters that the group lacks.
 func (s *Sampler) readProcesses(r *Reading, when stage) {
@@ -215,12 +217,7 @@ func (s *Sampler) addDescendants() {
 
 // inGroups reports whether a process is in one of the groups.
 func (s *Sampler) inGroups(pid int) bool {
-	for _, p := range s.pids {
-		if p == pid {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(s.pids, func(p int) bool { return p == pid })
 }
 
 func (s *Sampler) addElsewhere(pid int) {

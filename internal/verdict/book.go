@@ -5,6 +5,7 @@ import (
 
 	"tare/internal/cost"
 	"tare/internal/environment"
+	"tare/internal/lists"
 	"tare/internal/rundir"
 	"tare/internal/study"
 	"tare/internal/workload"
@@ -185,11 +186,7 @@ func (b *Book) Contrasts() []Contrast {
 // Of returns the contrasts that a cell is part of: with the baseline, or of its
 // steps. A cell of the baseline is part of all contrasts with it.
 func (b *Book) Of(environment, workload, level string) []Contrast {
-	var all []Contrast
-	for _, e := range b.touched[cellKey{environment, workload, level}] {
-		all = append(all, b.current(e))
-	}
-	return all
+	return lists.Map(b.touched[cellKey{environment, workload, level}], b.current)
 }
 
 // Open reports whether a primary metric of this cell had no final verdict when

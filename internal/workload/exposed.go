@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"tare/internal/agent"
+	"tare/internal/lists"
 )
 
 // ExposedRole is a role whose servers are exposed to other instances.
@@ -69,9 +70,5 @@ func probedPort(probe agent.Probe) int {
 
 // String lists the ports of a role: "16379", "8080 and 8443".
 func (r ExposedRole) String() string {
-	var texts []string
-	for _, port := range r.Ports {
-		texts = append(texts, fmt.Sprint(port))
-	}
-	return strings.Join(texts, " and ")
+	return strings.Join(lists.Map(r.Ports, func(port int) string { return fmt.Sprint(port) }), " and ")
 }

@@ -109,11 +109,7 @@ func substitute(text string, values map[string]string) (string, error) {
 		return value
 	})
 	if len(unknown) > 0 {
-		var known []string
-		for name := range values {
-			known = append(known, name)
-		}
-		slices.Sort(known)
+		known := slices.Sorted(maps.Keys(values))
 		return "", fmt.Errorf("%s; write $${%s} for the shell's own variable", strictyaml.Unknown("parameter", unknown[0], known), unknown[0])
 	}
 	return out, nil

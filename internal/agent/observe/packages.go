@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -57,12 +58,7 @@ func packages(of map[string]*origin) {
 // packages may list /bin or /usr/bin.
 func ownsFile(list []byte, path string) bool {
 	short, _ := strings.CutPrefix(path, "/usr")
-	for _, p := range []string{path, short} {
-		if bytes.Contains(list, []byte("\n"+p+"\n")) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc([]string{path, short}, func(p string) bool { return bytes.Contains(list, []byte("\n"+p+"\n")) })
 }
 
 // field returns a field of the record that begins with a line.

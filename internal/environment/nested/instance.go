@@ -9,6 +9,7 @@ import (
 
 	"tare/internal/agent"
 	"tare/internal/environment"
+	"tare/internal/lists"
 	"tare/internal/usage"
 )
 
@@ -92,10 +93,7 @@ func (i *instance) Given(l environment.Limits) []environment.Given {
 }
 
 func (i *instance) Notes() []string {
-	var notes []string
-	for _, n := range i.outer.Notes() {
-		notes = append(notes, i.Outer+": "+strings.TrimPrefix(n, i.Outer+": "))
-	}
+	notes := lists.Map(i.outer.Notes(), func(n string) string { return i.Outer + ": " + strings.TrimPrefix(n, i.Outer+": ") })
 	return append(notes, i.inner.Notes()...)
 }
 

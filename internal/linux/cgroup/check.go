@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -51,12 +52,7 @@ func (l Limits) Wishes() (list []Sight) {
 
 // Has reports whether a throttle has the limit of a wish.
 func (t Throttle) Has(wish Sight) bool {
-	for _, r := range t.rates() {
-		if wish.Limit == "io" && wish.Asked == r.text() {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(t.rates(), func(r rate) bool { return wish.Limit == "io" && wish.Asked == r.text() })
 }
 
 // Check reads back the effective limits of a process in the group: those of the

@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"tare/internal/lists"
 )
 
 // Group is one control group: a directory in each hierarchy.
@@ -162,12 +164,7 @@ func (g *Group) Dir(controller string) (string, bool) {
 
 // Same reports whether both are the same group in all hierarchies that are used.
 func (g *Group) Same(other *Group) bool {
-	for _, c := range append([]string{""}, wanted...) {
-		if g.dirs[c] != other.dirs[c] {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(append([]string{""}, wanted...), func(c string) bool { return g.dirs[c] != other.dirs[c] })
 }
 
 // Exists reports whether the group exists in any hierarchy.
@@ -289,10 +286,7 @@ func (g *Group) Remove() error {
 	if g.path == "/" {
 		return fmt.Errorf("removing a cgroup: %q is the root", g.path)
 	}
-	var problems []error
-	for _, dir := range g.own() {
-		problems = append(problems, walk(dir, removeDirectory))
-	}
+	problems := lists.Map(g.own(), func(dir string) error { return walk(dir, removeDirectory) })
 	return errors.Join(problems...)
 }
 

@@ -2,6 +2,7 @@ package cgroup
 
 import (
 	"path/filepath"
+	"slices"
 
 	"golang.org/x/sys/unix"
 
@@ -49,12 +50,7 @@ func (s *subtree) list() []*procfile.File {
 // changed reports whether groups were created or removed. A file system that does
 // not count directories as links has a count of 1, so a change is assumed.
 func (s *subtree) changed() bool {
-	for _, f := range s.folders {
-		if f.links < 2 || links(f.fd) != f.links {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(s.folders, func(f folder) bool { return f.links < 2 || links(f.fd) != f.links })
 }
 
 func links(fd int) uint64 {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"slices"
 	"strconv"
 
 	"github.com/vishvananda/netlink"
@@ -65,12 +66,7 @@ func candidate(number int) netip.Prefix {
 }
 
 func overlaps(p netip.Prefix, taken []netip.Prefix) bool {
-	for _, t := range taken {
-		if t.Bits() > 0 && t.Overlaps(p) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(taken, func(t netip.Prefix) bool { return t.Bits() > 0 && t.Overlaps(p) })
 }
 
 // routes are the destinations that the host knows, in all of its tables.

@@ -3,6 +3,7 @@ package html
 import (
 	"strings"
 
+	"tare/internal/lists"
 	"tare/internal/parity"
 	"tare/internal/report/model"
 )
@@ -17,11 +18,7 @@ func folded(title string, causes []parity.Cause) fold { return fold{title, cause
 
 // Names of the causes, to know what is inside before it is opened.
 func (f fold) Names() string {
-	var names []string
-	for _, c := range f.Causes {
-		names = append(names, c.Finding.Finding)
-	}
-	return strings.Join(names, ", ")
+	return strings.Join(lists.Map(f.Causes, func(c parity.Cause) string { return c.Finding.Finding }), ", ")
 }
 
 // factRow is one fact with the values of both sides.

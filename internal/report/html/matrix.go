@@ -1,6 +1,7 @@
 package html
 
 import (
+	"slices"
 	"tare/internal/report/model"
 )
 
@@ -40,10 +41,5 @@ func (p *page) Matrix() []matrixRow {
 
 // Swept reports whether any workload has levels, and the matrix a column of them.
 func (p *page) Swept() bool {
-	for _, w := range p.Workloads {
-		if w.Swept() {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(p.Workloads, model.Workload.Swept)
 }

@@ -3,6 +3,7 @@ package model
 import (
 	"math"
 
+	"tare/internal/lists"
 	"tare/internal/verdict"
 )
 
@@ -32,11 +33,7 @@ func (v *Report) WithinRows() (rows []WithinRow) {
 
 // Growths returns the cost of each additional copy.
 func (v *Report) Growths() []GrowthRow {
-	var rows []GrowthRow
-	for _, g := range v.growths {
-		rows = append(rows, GrowthRow{g, v.ShownName(g.Environment)})
-	}
-	return rows
+	return lists.Map(v.growths, func(g verdict.Growth) GrowthRow { return GrowthRow{g, v.ShownName(g.Environment)} })
 }
 
 // GrowthRow is what an additional instance costs in one environment.

@@ -4,6 +4,7 @@ import (
 	"math"
 	"slices"
 
+	"tare/internal/lists"
 	"tare/internal/verdict"
 
 	"tare/internal/cost"
@@ -14,13 +15,7 @@ import (
 
 // Ran leaves out the cells of environments that were skipped as a whole.
 func (m Metric) Ran() []Cell {
-	var kept []Cell
-	for _, c := range m.Cells {
-		if c.Environment.Ran() {
-			kept = append(kept, c)
-		}
-	}
-	return kept
+	return lists.Filter(m.Cells, func(c Cell) bool { return c.Environment.Ran() })
 }
 
 // Swept reports whether the workload has more than one level.

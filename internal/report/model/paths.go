@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"tare/internal/environment"
+	"tare/internal/lists"
 )
 
 // PathRow is the network path and the storage of the instances of an environment;
@@ -62,11 +63,7 @@ func (v *Report) SharedPaths() (ways []SharedPaths) {
 
 // Names are the environments of a way.
 func (w SharedPaths) Names() string {
-	var names []string
-	for _, e := range w.Environments {
-		names = append(names, e.NameAndHost())
-	}
-	return strings.Join(names, "; ")
+	return strings.Join(lists.Map(w.Environments, Environment.NameAndHost), "; ")
 }
 
 // machinesDiffer warns about environments on another machine than the baseline: such
@@ -127,10 +124,7 @@ func disksDiffer(rows []PathRow) (warnings []Note) {
 		if len(places) < 2 {
 			continue
 		}
-		var parts []string
-		for _, on := range places {
-			parts = append(parts, fmt.Sprintf("%s (%s)", on, strings.Join(who[on], ", ")))
-		}
+		parts := lists.Map(places, func(on string) string { return fmt.Sprintf("%s (%s)", on, strings.Join(who[on], ", ")) })
 		warnings = append(warnings, Note{Environment: "WARNING", Text: fmt.Sprintf(
 			"%s: on different file systems of the host, so the comparison includes the disks: %s", of.what, strings.Join(parts, "; "))})
 	}

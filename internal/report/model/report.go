@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"tare/internal/attribution/analysis"
+	"tare/internal/lists"
 	"tare/internal/parity"
 	"tare/internal/rundir"
 	"tare/internal/study"
@@ -14,13 +15,7 @@ import (
 
 // Compared are the environments that have a column in the matrix.
 func (v *Report) Compared() []Environment {
-	var kept []Environment
-	for _, e := range v.Environments {
-		if e.Compared() {
-			kept = append(kept, e)
-		}
-	}
-	return kept
+	return lists.Filter(v.Environments, Environment.Compared)
 }
 
 // Report is a run arranged for reading, in the order of the study. Every format

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"tare/internal/lists"
 	"tare/internal/verdict"
 
 	"tare/internal/quantity"
@@ -270,11 +271,7 @@ func (v *Report) lacks() []string {
 			delete(who, c.Missing)
 		}
 	}
-	var notes []string
-	for _, reason := range reasons {
-		notes = append(notes, strings.Join(features[reason], ", ")+": "+reason)
-	}
-	return notes
+	return lists.Map(reasons, func(reason string) string { return strings.Join(features[reason], ", ") + ": " + reason })
 }
 
 func (v *Report) emulated() []string {

@@ -2,6 +2,7 @@ package model
 
 import (
 	"tare/internal/environment"
+	"tare/internal/lists"
 	"tare/internal/rundir"
 )
 
@@ -51,11 +52,5 @@ func (v *Report) count() {
 
 // NeedingFix returns the findings other than usable.
 func NeedingFix(findings []environment.Finding) []environment.Finding {
-	var kept []environment.Finding
-	for _, f := range findings {
-		if f.State != environment.Usable {
-			kept = append(kept, f)
-		}
-	}
-	return kept
+	return lists.Filter(findings, func(f environment.Finding) bool { return f.State != environment.Usable })
 }

@@ -5,16 +5,14 @@ import (
 	"io"
 	"strings"
 
+	"tare/internal/lists"
 	"tare/internal/parity"
 	"tare/internal/report/model"
 )
 
 // named lists causes with the workloads that they touch.
 func named(causes []parity.Cause) string {
-	var words []string
-	for _, c := range causes {
-		words = append(words, c.Finding.Finding+" ("+strings.Join(c.Over, ", ")+")")
-	}
+	words := lists.Map(causes, func(c parity.Cause) string { return c.Finding.Finding + " (" + strings.Join(c.Over, ", ") + ")" })
 	return strings.Join(words, ", ")
 }
 

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 
 	"tare/internal/cleanup"
 	"tare/internal/environment"
@@ -89,12 +90,7 @@ func (p *Pool) StopOthers(keep ...Request) error {
 }
 
 func kept(k key, g *Group, requests []Request) bool {
-	for _, r := range requests {
-		if r.key() == k && r.Block == g.block {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(requests, func(r Request) bool { return r.key() == k && r.Block == g.block })
 }
 
 // Get returns running instances: those that the block or the run has already,
