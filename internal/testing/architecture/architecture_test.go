@@ -174,15 +174,19 @@ var loading = map[string]string{
 func TestLoadingAPackageOnlyRegisters(t *testing.T) {
 	used := map[string]bool{}
 	for _, p := range packages(t) {
+		path, _ := below(p.ImportPath)
+		var files []*ast.File
 		for _, name := range p.GoFiles {
-			file := filepath.Join(p.Dir, name)
-			path, _ := below(p.ImportPath)
-			id := path + "/" + name
-			parsed, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.SkipObjectResolution)
+			parsed, err := parser.ParseFile(token.NewFileSet(), filepath.Join(p.Dir, name), nil, parser.SkipObjectResolution)
 			if err != nil {
 				t.Fatal(err)
 			}
-			for _, wrong := range atLoad(parsed) {
+			files = append(files, parsed)
+		}
+		functions := functionsOf(files)
+		for n, file := range files {
+			id := path + "/" + p.GoFiles[n]
+			for _, wrong := range atLoad(file, functions) {
 				if loading[id] != "" {
 					used[id] = true
 					continue
@@ -204,8 +208,44 @@ var host = []string{"os", "exec", "net", "unix", "syscall", "ioutil", "user", "s
 // harmless are calls of them that only make a value.
 var harmless = []string{"net.ParseIP", "net.IPv4", "net.CIDRMask", "net.IPv4Mask", "os.Getpagesize", "os.FileMode"}
 
-// atLoad lists what a file does at load time besides registering.
-func atLoad(file *ast.File) (wrong []string) {
+// functionsOf are a package's functions by name, without methods and init.
+func functionsOf(files []*ast.File) map[string]*ast.FuncDecl {
+	functions := map[string]*ast.FuncDecl{}
+	for _, file := range files {
+		for _, d := range file.Decls {
+			if f, is := d.(*ast.FuncDecl); is && f.Recv == nil && f.Body != nil && f.Name.Name != "init" {
+				functions[f.Name.Name] = f
+			}
+		}
+	}
+	return functions
+}
+
+// atLoad lists what a file does at load time besides registering. Calls are
+// followed into the package's own functions.
+func atLoad(file *ast.File, functions map[string]*ast.FuncDecl) (wrong []string) {
+	followed := map[string]bool{}
+	var follow func(ast.Node) bool
+	follow = func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.FuncLit: // runs when it is called
+			return false
+		case *ast.CallExpr:
+			if f, here := n.Fun.(*ast.FuncLit); here {
+				ast.Inspect(f.Body, follow)
+			}
+			name := called(n)
+			if f := functions[name]; f != nil && !followed[name] {
+				followed[name] = true
+				ast.Inspect(f.Body, follow)
+			}
+			from, _, _ := strings.Cut(name, ".")
+			if slices.Contains(host, from) && !slices.Contains(harmless, name) || strings.HasPrefix(name, "log.Fatal") {
+				wrong = append(wrong, "a variable calls "+name)
+			}
+		}
+		return true
+	}
 	for _, d := range file.Decls {
 		switch d := d.(type) {
 		case *ast.FuncDecl:
@@ -218,20 +258,9 @@ func atLoad(file *ast.File) (wrong []string) {
 				}
 			}
 		case *ast.GenDecl:
-			if d.Tok != token.VAR {
-				continue
+			if d.Tok == token.VAR {
+				ast.Inspect(d, follow)
 			}
-			ast.Inspect(d, func(n ast.Node) bool {
-				switch n := n.(type) {
-				case *ast.FuncLit: // runs when it is called
-					return false
-				case *ast.CallExpr:
-					if name := called(n); slices.Contains(host, strings.Split(name, ".")[0]) && !slices.Contains(harmless, name) {
-						wrong = append(wrong, "a variable calls "+name)
-					}
-				}
-				return true
-			})
 		}
 	}
 	return wrong
@@ -274,12 +303,16 @@ func TestWhatHappensAtLoadTimeIsFound(t *testing.T) {
 		`var home = sync.OnceValue(func() string { h, _ := os.UserHomeDir(); return h })`: "[]",
 		`var pattern = regexp.MustCompile("a")`:                                           "[]",
 		`var out = os.Stdout`:                                                             "[]",
+		`var home = func() string { h, _ := os.UserHomeDir(); return h }()`:               "[a variable calls os.UserHomeDir]",
+		`var home = find(); func find() string { return os.Getenv("HOME") }`:              "[a variable calls os.Getenv]",
+		`var home = list{find}; func find() string { return os.Getenv("HOME") }`:          "[]",
+		`var table = read(); func read() int { log.Fatalln("unreadable"); return 0 }`:     "[a variable calls log.Fatalln]",
 	} {
 		file, err := parser.ParseFile(token.NewFileSet(), "x.go", "package x\n"+text, parser.SkipObjectResolution)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := fmt.Sprint(atLoad(file)); got != want {
+		if got := fmt.Sprint(atLoad(file, functionsOf([]*ast.File{file}))); got != want {
 			t.Errorf("%s: %s, not %s", text, got, want)
 		}
 	}
