@@ -10,7 +10,7 @@ import (
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/btf"
 	"github.com/cilium/ebpf/link"
-	"github.com/cilium/ebpf/rlimit"
+	"golang.org/x/sys/unix"
 )
 
 // objects are the maps and programs of bpf/count.bpf.c that are loaded.
@@ -36,11 +36,27 @@ type timingPrograms struct {
 	Served *ebpf.Program `ebpf:"tare_served"`
 }
 
+// loaded calls load, and again without the limit of locked memory if it is not
+// permitted: before Linux 5.11 maps and programs count against that limit. It is set
+// again, as commands inherit it. Package rlimit of cilium/ebpf is no help: to find
+// out whether they count, it creates a map whenever a program starts that imports
+// it, with or without a trace.
+func loaded(load func() error) error {
+	err := load()
+	if !errors.Is(err, unix.EPERM) {
+		return err
+	}
+	var before unix.Rlimit
+	none := unix.Rlimit{Cur: unix.RLIM_INFINITY, Max: unix.RLIM_INFINITY}
+	if unix.Prlimit(0, unix.RLIMIT_MEMLOCK, &none, &before) != nil {
+		return err
+	}
+	return errors.Join(load(), unix.Prlimit(0, unix.RLIMIT_MEMLOCK, &before, nil))
+}
+
 // load loads and attaches the programs that the depth needs. They count nothing
 // until the map of tasks is filled, so the order does not matter.
 func (t *tracer) load() error {
-	// From 5.11 on the memory is charged to the cgroup, and needs no limit raised.
-	_ = rlimit.RemoveMemlock()
 	types, err := btf.LoadKernelSpec()
 	if err != nil {
 		return fmt.Errorf("reading the kernel's type information (/sys/kernel/btf/vmlinux): %w", err)
@@ -63,7 +79,9 @@ func (t *tracer) load() error {
 			*syscallPrograms
 		}{&o.countMaps, &o.syscallPrograms}
 	}
-	if err := spec.LoadAndAssign(wanted, &ebpf.CollectionOptions{Programs: ebpf.ProgramOptions{KernelTypes: types}}); err != nil {
+	if err := loaded(func() error {
+		return spec.LoadAndAssign(wanted, &ebpf.CollectionOptions{Programs: ebpf.ProgramOptions{KernelTypes: types}})
+	}); err != nil {
 		return fmt.Errorf("loading the programs: %w", err)
 	}
 	t.closers = append(t.closers, o.TareTasks, o.TareCounters, o.TareCpus, o.TareLost)

@@ -2,6 +2,7 @@ package probe
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -368,4 +369,27 @@ func TestSwitchProgramLoadsWithoutTheStateArgument(t *testing.T) {
 		t.Fatal(err)
 	}
 	programs.Switch.Close()
+}
+
+func TestTheLimitOfLockedMemoryIsSetAgain(t *testing.T) {
+	limit := func() (l unix.Rlimit) {
+		if err := unix.Prlimit(0, unix.RLIMIT_MEMLOCK, nil, &l); err != nil {
+			t.Fatal(err)
+		}
+		return l
+	}
+	before, calls := limit(), 0
+	err := loaded(func() error {
+		if calls++; calls == 2 && limit().Cur != unix.RLIM_INFINITY {
+			t.Errorf("the second time it is %+v", limit())
+		}
+		return fmt.Errorf("creating a map: %w", unix.EPERM)
+	})
+	if after := limit(); !errors.Is(err, unix.EPERM) || after != before {
+		t.Errorf("%v; the limit was %+v and is %+v", err, before, after)
+	}
+	calls = 0
+	if err := loaded(func() error { calls++; return unix.EINVAL }); err != unix.EINVAL || calls != 1 {
+		t.Errorf("another error: %d calls, %v", calls, err)
+	}
 }

@@ -40,7 +40,9 @@ func startSampler(tasks *ebpf.Map) *sampler {
 
 func (s *sampler) start(tasks *ebpf.Map) error {
 	var o sampleObjects
-	if err := loadSampleObjects(&o, &ebpf.CollectionOptions{MapReplacements: map[string]*ebpf.Map{sampleMapTareTasks: tasks}}); err != nil {
+	if err := loaded(func() error {
+		return loadSampleObjects(&o, &ebpf.CollectionOptions{MapReplacements: map[string]*ebpf.Map{sampleMapTareTasks: tasks}})
+	}); err != nil {
 		return fmt.Errorf("loading the program: %w", err)
 	}
 	s.maps = o.sampleMaps
