@@ -7,8 +7,9 @@ import (
 	"slices"
 )
 
-// levels.json holds the calibrated levels, with a note on how they were found by
-// simulation.
+// levels.json holds the interim analyses and the levels that are calibrated for
+// them, with a note on how these were found by simulation. No other file repeats
+// the numbers of blocks.
 //
 //go:embed levels.json
 var levelsFile []byte

@@ -5,14 +5,8 @@ import (
 	"time"
 
 	"tare/internal/quantity"
+	"tare/internal/stats"
 	"tare/internal/strictyaml"
-)
-
-// The blocks of the first interim analysis, and of the last one that the error
-// rates of the sequential procedure are calibrated for.
-const (
-	firstLook = 8
-	lastLook  = 60
 )
 
 // The values of the keys of a design.
@@ -124,6 +118,8 @@ func (b blocksSection) resolve(at strictyaml.Node) Blocks {
 		}
 		return Blocks{Min: *b.exact, Max: *b.exact, Fixed: true}
 	}
+	looks := stats.Looks() // the interim analyses that the error rates are calibrated for
+	firstLook, lastLook := looks[0], looks[len(looks)-1]
 	blocks := Blocks{Min: firstLook, Max: lastLook}
 	if m := b.bounds.Max; m != nil && m.none {
 		blocks.Max, blocks.Open = 0, true
