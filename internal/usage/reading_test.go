@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -188,7 +189,7 @@ func TestThrottlingAndStallsAreCounted(t *testing.T) {
 		t.Skip(err)
 	}
 	t.Cleanup(func() { g.Remove() })
-	cmd := exec.Command("sh", "-c", "i=0; while [ $i -lt 300000 ]; do i=$((i+1)); done; sleep 0.01; sleep 0.01")
+	cmd := exec.Command("sh", "-c", "trap stop=yes TERM; while [ -z \"$stop\" ]; do :; done; sleep 0.01; sleep 0.01")
 	u := begin(t, "wait")
 	if err := g.Add(u.pid); err != nil {
 		t.Fatal(err)
@@ -198,6 +199,17 @@ func TestThrottlingAndStallsAreCounted(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := g.Add(cmd.Process.Pid); err != nil {
+		t.Fatal(err)
+	}
+	// As much as is asked for below: a count of rounds would take an emulated machine minutes.
+	for tick := time.NewTicker(20 * time.Millisecond); ; <-tick.C {
+		if used, err := g.CPU(); err != nil {
+			t.Fatal(err)
+		} else if used.Total > 200*time.Millisecond && used.Throttled > 200*time.Millisecond {
+			break
+		}
+	}
+	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}
 	if err := cmd.Wait(); err != nil {
