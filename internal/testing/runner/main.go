@@ -178,8 +178,8 @@ func (r *runner) programs(packages []pack) (built []pack) {
 	failed := map[string]bool{}
 	var lock sync.Mutex
 	each(runtime.NumCPU(), packages, func(p pack) {
-		// -w leaves out the debugger's tables, half of what the linker writes.
-		args := append([]string{"test", "-c", "-vet=off", "-ldflags=-w", "-o", r.program(p)}, r.build...)
+		// -s and -w leave out the tables of debuggers, half of what the linker writes.
+		args := append([]string{"test", "-c", "-vet=off", "-ldflags=-s -w", "-o", r.program(p)}, r.build...)
 		if err := os.Mkdir(filepath.Dir(r.program(p)), 0o755); err != nil {
 			r.print(event{Action: "output", Package: p.ImportPath, Output: err.Error() + "\n"})
 		}
