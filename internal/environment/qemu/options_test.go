@@ -96,7 +96,7 @@ func TestTheCommandLineSaysWhatTheOptionsAskFor(t *testing.T) {
 	list := o.arguments(example)
 	for _, c := range [][2]string{
 		{"-machine", "q35"}, {"-accel", "tcg,thread=multi"}, {"-cpu", "max"}, {"-smp", "2"}, {"-m", "256M"},
-		{"-kernel", "/s/bzImage"}, {"-initrd", "/s/initramfs"}, {"-device", "virtio-serial-pci"},
+		{"-kernel", "/s/vmlinux"}, {"-initrd", "/s/initramfs"}, {"-device", "virtio-serial-pci"},
 		{"-drive", "if=none,id=root,format=qcow2,cache=writeback,aio=threads,werror=report,rerror=report,file=/w/a,,b/root.qcow2"},
 		{"-device", "virtio-blk-pci,drive=root"},
 	} {
@@ -104,15 +104,19 @@ func TestTheCommandLineSaysWhatTheOptionsAskFor(t *testing.T) {
 			t.Errorf("%s %s, want %s", c[0], got, c[1])
 		}
 	}
-	want := `console=ttyS0 quiet panic=-1 tare.root=/dev/vda tare.data=/dev/vdb tare.port=tare tare.off=poweroff ` +
+	want := `console=ttyS0 quiet panic=-1 tare.root=/dev/vda tare.data=/dev/vdb tare.port=tare tare.off=poweroff cryptomgr.notests ` +
 		`tsc_early_khz=2250000 tsc=reliable no_timer_check "tare.env=LANG=C.UTF-8" "tare.env=GREETING=good day"`
 	if got := after(t, list, "-append", ""); got != want {
 		t.Errorf("kernel line\n%s, want\n%s", got, want)
 	}
 
-	o.Machine, o.Network, o.Cache, o.AIO, o.KernelArgs = "microvm", "user", "none", "native", "loglevel=7"
 	m := example
 	m.accel, m.env = "kvm", nil
+	if got := after(t, o.arguments(m), "-kernel", ""); got != "/s/bzImage" {
+		t.Errorf("the kernel of a PC with KVM is %s", got)
+	}
+
+	o.Machine, o.Network, o.Cache, o.AIO, o.KernelArgs = "microvm", "user", "none", "native", "loglevel=7"
 	list = o.arguments(m)
 	for _, c := range [][2]string{
 		{"-machine", "microvm,pit=on,pic=on,rtc=on,x-option-roms=off"}, {"-accel", "kvm"}, {"-cpu", "host"},

@@ -179,6 +179,7 @@ func (g *Guest) line() string {
 	if !g.PCI {
 		line += " reboot=t"
 	}
+	line += " cryptomgr.notests" // emulated, they take half a second
 	if khz := vmm.TSCKHz(); khz > 0 {
 		line += fmt.Sprintf(" tsc_early_khz=%d tsc=reliable no_timer_check", khz)
 	}
