@@ -263,9 +263,10 @@ func TestProbesSucceedOnceTheServerAnswers(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer l.Close()
+	go http.Serve(l, server.Config.Handler)
 	status = http.StatusNotFound // below 500: it answers
 	for _, p := range []agent.Probe{
-		{TCP: server.Listener.Addr().String()}, {HTTP: server.URL + "/path?q=1"}, {Unix: socket},
+		{TCP: server.Listener.Addr().String()}, {HTTP: server.URL + "/path?q=1"}, {Unix: socket}, {HTTP: "http://any/path?q=1", Unix: socket},
 	} {
 		if took, err := a.Await(soon(t), p); err != nil || took <= 0 {
 			t.Errorf("%+v: %s, %v", p, took, err)

@@ -147,8 +147,8 @@ type Program struct {
 
 // Service is a command that is kept running; it is ready when Ready succeeds.
 type Service struct {
-	Argv  []string `json:"argv"`
-	Ready []string `json:"ready"`
+	Argv  []string    `json:"argv"`
+	Ready agent.Probe `json:"ready"`
 }
 
 // Networked is an environment whose instances can be connected by a private network. In

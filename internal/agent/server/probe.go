@@ -78,7 +78,7 @@ func (s *server) attempt(p wire.Probe) (try func(context.Context) error, what st
 		kinds, what = kinds+1, "tcp "+p.TCP
 		try = func(ctx context.Context) error { return dialOnce(ctx, "tcp", p.TCP) }
 	}
-	if p.Unix != "" {
+	if p.Unix != "" && p.HTTP == "" {
 		kinds, what = kinds+1, "socket "+p.Unix
 		try = func(ctx context.Context) error { return dialOnce(ctx, "unix", p.Unix) }
 	}
@@ -88,7 +88,10 @@ func (s *server) attempt(p wire.Probe) (try func(context.Context) error, what st
 		if err != nil || target.Scheme != "http" || target.Host == "" {
 			return nil, "", fmt.Errorf("probe %q: it takes a URL such as http://127.0.0.1:80/ (plain http only)", p.HTTP)
 		}
-		try = func(ctx context.Context) error { return get(ctx, target) }
+		if p.Unix != "" {
+			what += " at socket " + p.Unix
+		}
+		try = func(ctx context.Context) error { return get(ctx, target, p.Unix) }
 	}
 	if len(p.Exec) > 0 {
 		kinds, what = kinds+1, "command "+strings.Join(p.Exec, " ")
@@ -113,14 +116,17 @@ func dialOnce(ctx context.Context, network, address string) error {
 	return c.Close()
 }
 
-// get sends an HTTP request and reads the status line. It does not use net/http,
-// which would double the agent's size.
-func get(ctx context.Context, target *url.URL) error {
-	address := target.Host
+// get sends an HTTP request, to a socket if it has one, and reads the status line.
+// It does not use net/http, which would double the agent's size.
+func get(ctx context.Context, target *url.URL, socket string) error {
+	network, address := "tcp", target.Host
 	if target.Port() == "" {
 		address = net.JoinHostPort(target.Hostname(), "80")
 	}
-	c, err := dial(ctx, "tcp", address)
+	if socket != "" {
+		network, address = "unix", socket
+	}
+	c, err := dial(ctx, network, address)
 	if err != nil {
 		return err
 	}

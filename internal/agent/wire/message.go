@@ -85,7 +85,7 @@ type Signal struct {
 type Probe struct {
 	TCP  string   `json:"tcp,omitempty"`  // host:port that accepts a connection
 	HTTP string   `json:"http,omitempty"` // URL that returns a status below 500
-	Unix string   `json:"unix,omitempty"` // path of a socket that accepts
+	Unix string   `json:"unix,omitempty"` // path of a socket that accepts; with HTTP, the one that serves it
 	Exec []string `json:"exec,omitempty"` // command that exits with 0
 	// Interval between attempts; 0 means 5 ms, which bounds the resolution of
 	// the time until a server is ready.

@@ -1,6 +1,11 @@
 package docker
 
-import "tare/internal/environment"
+import (
+	"strings"
+
+	"tare/internal/agent"
+	"tare/internal/environment"
+)
 
 // needs of an engine on a machine that has nothing yet.
 func (b brand) needs(o Options) environment.Needs {
@@ -8,16 +13,22 @@ func (b brand) needs(o Options) environment.Needs {
 		return environment.Needs{
 			Packages: []string{"podman", "crun", "iptables", "containernetworking-plugins"},
 			Services: []environment.Service{{Argv: []string{"sh", "-c", podmanService, "podman", o.Socket},
-				Ready: []string{"podman", "--remote", "--url", o.Socket, "version"}}},
+				Ready: answers(o.Socket)}},
 			Folders: []string{"/var/lib/containers", "/var/tmp"}, // an image is unpacked in the second
 		}
 	}
 	return environment.Needs{
 		Packages: []string{"docker.io", "iptables"},
 		Services: []environment.Service{{Argv: []string{"dockerd", "--host=" + o.Socket},
-			Ready: []string{"docker", "--host", o.Socket, "version"}}},
+			Ready: answers(o.Socket)}},
 		Folders: []string{"/var/lib/docker"},
 	}
+}
+
+// answers asks the engine itself. Its client takes seconds of an emulated processor
+// for the same question, while the engine starts on that processor.
+func answers(socket string) agent.Probe {
+	return agent.Probe{HTTP: "http://engine/_ping", Unix: strings.TrimPrefix(socket, "unix://")}
 }
 
 // podmanService makes its socket's folder, as nobody else does where no init runs.

@@ -115,13 +115,15 @@ func (w *outerMachine) startService(ctx context.Context, n int, s environment.Se
 			stop(fmt.Errorf("exit status %d", exit.Code))
 		}
 	}()
-	if _, err := a.Await(waiting, agent.Probe{Exec: s.Ready, Interval: 50 * time.Millisecond, Timeout: serviceTimeout}); err != nil {
+	ready := s.Ready
+	ready.Interval, ready.Timeout = 50*time.Millisecond, serviceTimeout
+	if _, err := a.Await(waiting, ready); err != nil {
 		if cause := context.Cause(waiting); cause != nil {
 			err = cause
 		}
 		var log host.Tail
 		_, _ = a.Run(ctx, agent.Command{Argv: []string{"tail", "-n", "15", file + ".log"}, Stdout: &log})
-		return fmt.Errorf("waiting in %s until the service of %s is ready: %w%s", w.Outer, s.Ready[0], err, log.Last())
+		return fmt.Errorf("waiting in %s until the service that %s needs is ready: %w%s", w.Outer, w.Kind, err, log.Last())
 	}
 	return nil
 }

@@ -145,12 +145,12 @@ func TestAServiceThatEndsIsNotWaitedFor(t *testing.T) {
 	needs.Root(t)
 	testenv.NeedsAgent(t)
 	image, n := testenv.Image(t), inMachine(t, testenv.Owner(t, t.TempDir()), "native")
-	n.Needs.Services = []environment.Service{{Argv: []string{"sh", "-c", "echo there is no folder; exit 3"}, Ready: []string{"false"}}}
+	n.Needs.Services = []environment.Service{{Argv: []string{"sh", "-c", "echo there is no folder; exit 3"}, Ready: agent.Probe{Exec: []string{"false"}}}}
 	err := New(n).Prepare(t.Context(), image, nil)
 	if err == nil {
 		t.Fatal("a machine without its service is said to be ready")
 	}
-	for _, words := range []string{"waiting in vm until the service of false is ready", "exit status 3", "there is no folder"} {
+	for _, words := range []string{"waiting in vm until the service that native needs is ready", "exit status 3", "there is no folder"} {
 		if !strings.Contains(err.Error(), words) {
 			t.Errorf("%q is missing in: %v", words, err)
 		}
