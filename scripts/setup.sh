@@ -48,6 +48,7 @@ group() {
 		if [ "$(uname -m)" = x86_64 ]; then
 			need qemu-system-x86_64 qemu-system-x86 "environment qemu"
 			need qemu-img qemu-utils "environment qemu"
+			need depmod kmod "machines that hold other environments"
 		fi
 		wants_runsc=yes
 		;;

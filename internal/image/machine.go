@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"time"
@@ -70,6 +71,7 @@ func (d MachineDisk) Make(ctx context.Context, progress func(string)) (string, e
 		for at, from := range d.Programs {
 			err = errors.Join(err, copyProgram(from, filepath.Join(staging, at)))
 		}
+		err = errors.Join(err, listModules(ctx, filepath.Join(staging, "modules", release)))
 		if err != nil {
 			return fmt.Errorf("content of a machine's disk: %w", err)
 		}
@@ -120,6 +122,25 @@ func machineFileSystem(ctx context.Context, content, file string, size int64) er
 	// Holes read as zeros: nothing is initialized in the background.
 	_, err := tool{argv: []string{"mke2fs", "-q", "-F", "-t", "ext4", "-m", "0", "-L", "machine",
 		"-E", "lazy_itable_init=1,lazy_journal_init=1,discard,root_owner=0:0", "-d", content, file}}.run(ctx)
+	return err
+}
+
+// listModules runs depmod on modules/RELEASE if the host has it. Otherwise the
+// machine has to, on a processor that may be emulated.
+func listModules(ctx context.Context, modules string) error {
+	if _, err := exec.LookPath("depmod"); err != nil {
+		return nil
+	}
+	// It looks below lib/modules.
+	root := modules + ".root"
+	defer os.RemoveAll(root)
+	if err := os.MkdirAll(filepath.Join(root, "lib"), 0o755); err != nil {
+		return explain(err)
+	}
+	if err := os.Symlink(filepath.Dir(modules), filepath.Join(root, "lib", "modules")); err != nil {
+		return explain(err)
+	}
+	_, err := tool{argv: []string{"depmod", "-b", root, filepath.Base(modules)}}.run(ctx)
 	return err
 }
 

@@ -20,6 +20,7 @@ import (
 
 	"tare/internal/cleanup"
 	"tare/internal/environment"
+	"tare/internal/environment/remote"
 	"tare/internal/image"
 )
 
@@ -118,8 +119,12 @@ func (e *nested) Prepare(ctx context.Context, img *image.Image, progress func(st
 	if err != nil {
 		return err
 	}
+	at, own, err := remote.OwnProgram()
+	if err != nil {
+		return err
+	}
 	disk := image.MachineDisk{
-		Key: key, Image: img, Store: "home/images", Programs: map[string]string{},
+		Key: key, Image: img, Store: "home/images", Programs: map[string]string{"home/" + at: own},
 		Prepare: func(file string) error {
 			progress(fmt.Sprintf("starting %s once, to prepare %s in it", e.Outer, e.Kind))
 			return e.prepareDisk(ctx, img, *m, file, progress)

@@ -50,6 +50,16 @@ type program struct {
 
 func (p program) content() io.Reader { return io.NewSectionReader(p.file, 0, 1<<62) }
 
+// OwnProgram returns the path, below a home, where Dial looks for this program, and
+// the file to copy there. Whoever makes a host's disk saves Dial the copying.
+func OwnProgram() (at, file string, err error) {
+	p, err := ownProgram()
+	return path.Join(programs, p.name), "/proc/self/exe", err
+}
+
+// programs is the directory of the programs in a home.
+const programs = "programs"
+
 // survey prints the host's system, the user, the program's path and whether it is
 // there. Its arguments are the home, "" for the default, and the program's name.
 const survey = `home=$1
@@ -59,8 +69,8 @@ if [ -z "$home" ]; then
 fi
 uname -sm
 id -u
-printf '%s\n' "$home/programs/$2"
-if [ -x "$home/programs/$2" ]; then echo there; else echo missing; fi`
+printf '%s\n' "$home/` + programs + `/$2"
+if [ -x "$home/` + programs + `/$2" ]; then echo there; else echo missing; fi`
 
 // architectures are uname's names for those of Go.
 var architectures = map[string]string{"amd64": "x86_64", "arm64": "aarch64", "riscv64": "riscv64", "ppc64le": "ppc64le", "s390x": "s390x"}
