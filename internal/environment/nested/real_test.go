@@ -20,6 +20,7 @@ import (
 	_ "tare/internal/environment/oci"
 	_ "tare/internal/environment/qemu"
 	"tare/internal/environment/remote"
+	"tare/internal/image"
 	"tare/internal/linux/kvm"
 	"tare/internal/quantity"
 	"tare/internal/testing/needs"
@@ -61,18 +62,31 @@ func inMachine(t *testing.T, o *cleanup.Owner, kind string) Nesting {
 	if n.Options, err = json.Marshal(inner); err != nil {
 		t.Fatal(err)
 	}
-	if registration.Needs != nil {
-		if n.Needs, err = registration.Needs(inner); err != nil {
-			t.Skip("needs what the kind takes in a machine: " + err.Error())
+	if kind == "native" {
+		// It needs no package: it takes the machine of oci, and no further image is made.
+		oci, _ := environment.Lookup("oci")
+		needed, err := oci.Needs(oci.Options())
+		if err != nil {
+			t.Skip("needs what oci takes in a machine: " + err.Error())
 		}
+		n.Needs.Packages = needed.Packages
+	} else if n.Needs, err = registration.Needs(inner); err != nil {
+		t.Skip("needs what the kind takes in a machine: " + err.Error())
 	}
 	return n
+}
+
+// tiny is the image of all instances here. An engine in the machine unpacks it under
+// emulation.
+func tiny(t *testing.T) *image.Image {
+	t.Helper()
+	return testenv.Tiny(t, "df", "stat", "tail", "test", "uname")
 }
 
 // start starts an instance of a kind in a virtual machine.
 func start(t *testing.T, o *cleanup.Owner, kind string) environment.Instance {
 	t.Helper()
-	image := testenv.Image(t)
+	image := tiny(t)
 	e := New(inMachine(t, o, kind))
 	if err := e.Prepare(t.Context(), image, func(line string) { t.Log(line) }); err != nil {
 		t.Fatal(err)
@@ -144,7 +158,7 @@ func TestWhatIsStartedInAMachineIsContainedThereAndItsCostIsTheWholeMachines(t *
 func TestAServiceThatEndsIsNotWaitedFor(t *testing.T) {
 	needs.Root(t)
 	testenv.NeedsAgent(t)
-	image, n := testenv.Image(t), inMachine(t, testenv.Owner(t, t.TempDir()), "native")
+	image, n := tiny(t), inMachine(t, testenv.Owner(t, t.TempDir()), "native")
 	n.Needs.Services = []environment.Service{{Argv: []string{"sh", "-c", "echo there is no folder; exit 3"}, Ready: agent.Probe{Exec: []string{"false"}}}}
 	err := New(n).Prepare(t.Context(), image, nil)
 	if err == nil {
