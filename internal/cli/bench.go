@@ -48,7 +48,7 @@ The command is not run in a shell. To use one:
   tare bench --cold --env docker,gvisor -- true`,
 		Args: func(c *cobra.Command, args []string) error {
 			if len(args) == 0 {
-				return fmt.Errorf("needs a command after --")
+				return fmt.Errorf("the command to measure is missing: write it after --")
 			}
 			return nil
 		},

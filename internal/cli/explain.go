@@ -53,7 +53,7 @@ spread.`,
   tare explain --resume explain-nginx-20261121-014500`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if (len(args) == 1) == (e.resume != "") || len(args) > 1 {
-				return fmt.Errorf("needs one workload, or --resume RUN")
+				return fmt.Errorf("name either a workload or --resume RUN")
 			}
 			return nil
 		},

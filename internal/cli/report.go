@@ -27,17 +27,12 @@ func newReportCommand(app *App) *cobra.Command {
 	)
 	command := &cobra.Command{
 		Use:   "report RUN",
-		Short: "Write the report of a run: HTML, Markdown, text or OpenMetrics",
+		Short: "Write the report of a run: " + strings.Join(report.Names(), ", "),
 		Long: `Write the report of a run. RUN is the directory of a run or its name, as tare ls
 prints it.
 
 Formats:
-  html         one file that works offline
-  md           Markdown for an issue or a README
-  text         the tables that tare run prints at its end
-  openmetrics  trials, contrasts and resource usage with timestamps, for
-               promtool tsdb create-blocks-from openmetrics
-
+` + report.Help() + `
 A report is a function of the run directory: the same directory gives the same
 bytes.`,
 		Example: `  tare report quick-20261121-014500
@@ -80,7 +75,7 @@ bytes.`,
 		},
 	}
 	flags := command.Flags()
-	flags.StringSliceVar(&formats, "format", []string{"html"}, "html, md, text or openmetrics; several with commas")
+	flags.StringSliceVar(&formats, "format", []string{"html"}, "`formats`, separated by commas: "+strings.Join(report.Names(), ", "))
 	flags.StringVarP(&out, "out", "o", "", "`file` to write, - for stdout (default: in the run directory)")
 	flags.StringVar(&profile, "score", "", "add the score sheet of this `profile`, a built-in name or a file")
 	_ = command.RegisterFlagCompletionFunc("score", completeProfile)

@@ -65,8 +65,10 @@ Get started:
 	root.SetIn(app.Stdin)
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
 		var invalid *pflag.InvalidValueError
-		if wrong := new(strconv.NumError); errors.As(err, &invalid) && errors.As(err, &wrong) {
-			err = fmt.Errorf("--%s %s: %s", invalid.GetFlag().Name, invalid.GetValue(), numberNeeded(invalid.GetFlag().Value.Type(), wrong))
+		if errors.As(err, &invalid) {
+			if needed := valueNeeded(invalid.GetFlag().Value.Type(), err); needed != "" {
+				err = fmt.Errorf("--%s %s: %s", invalid.GetFlag().Name, invalid.GetValue(), needed)
+			}
 		}
 		return badInput("%w (`%s --help` lists the flags)", err, c.CommandPath())
 	})
@@ -76,17 +78,25 @@ Get started:
 		newReportCommand(app), newScoreCommand(app), newImportCommand(app), newCompareCommand(app),
 		newWorkloadCommand(app), newPublishedCommand(app), newListCommand(app), newShowCommand(app), newRemoveCommand(app), newCleanCommand(app), newHostCommand(app),
 	)
+	refuseUnknown(root)
 	prepare(app, root)
 	setHelp(app, root)
 	return root
 }
 
-// numberNeeded says what is wrong with the value of a numeric flag.
-func numberNeeded(kind string, err *strconv.NumError) string {
+// valueNeeded says what is wrong with the value of a flag of this type; "" for other
+// errors.
+func valueNeeded(kind string, err error) string {
+	if kind == "duration" {
+		return "must be a duration with a unit, such as 90s, 5m or 1h30m"
+	}
+	number := new(strconv.NumError)
 	switch {
+	case !errors.As(err, &number):
+		return ""
 	case kind == "bool":
 		return "must be true or false"
-	case errors.Is(err, strconv.ErrRange):
+	case errors.Is(number, strconv.ErrRange):
 		return "is out of range"
 	case strings.HasPrefix(kind, "float"):
 		return "must be a number"
@@ -119,6 +129,41 @@ func unknownCommand(c *cobra.Command, err error) string {
 		text += fmt.Sprintf("; did you mean %q?", near)
 	}
 	return fmt.Sprintf("%s (`%s --help` lists the commands)", text, c.CommandPath())
+}
+
+// argumentError rewords cobra's error about the number of arguments; other errors stay
+// as they are.
+func argumentError(err error, got int) error {
+	for _, form := range []string{"accepts %d arg(s)", "accepts at most %d arg(s)", "requires at least %d arg(s)"} {
+		var wanted int
+		if n, _ := fmt.Sscanf(err.Error(), form, &wanted); n == 1 {
+			if got < wanted {
+				return errors.New("an argument is missing")
+			}
+			return errors.New("too many arguments")
+		}
+	}
+	return err
+}
+
+// refuseUnknown makes the commands that cobra adds, completion and help, refuse unknown
+// words like all others; cobra prints a help text and succeeds.
+func refuseUnknown(root *cobra.Command) {
+	root.InitDefaultCompletionCmd()
+	root.InitDefaultHelpCmd()
+	for _, c := range root.Commands() {
+		switch c.Name() {
+		case "completion":
+			c.Args, c.RunE = cobra.NoArgs, func(c *cobra.Command, _ []string) error { return c.Help() }
+		case "help":
+			c.Args = func(_ *cobra.Command, args []string) error {
+				if _, _, err := root.Find(args); err != nil {
+					return badInput("%s", unknownCommand(root, err))
+				}
+				return nil
+			}
+		}
+	}
 }
 
 // exclude refuses two flags together, with the reason why.
@@ -164,10 +209,13 @@ func prepare(app *App, parent *cobra.Command) {
 		if check := c.Args; check != nil {
 			c.Args = func(c *cobra.Command, args []string) error {
 				if err := check(c, args); err != nil {
+					if exit := (*ExitError)(nil); errors.As(err, &exit) {
+						return err
+					}
 					if text := unknownCommand(c, err); text != "" {
 						return badInput("%s", text)
 					}
-					return badInput("%w; usage: %s", err, c.UseLine())
+					return badInput("%w; usage: %s", argumentError(err, len(args)), c.UseLine())
 				}
 				return nil
 			}

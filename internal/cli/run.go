@@ -53,7 +53,7 @@ Exit status:
   tare run --resume quick-20261121-014500`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if (len(args) == 1) == (r.resume != "") || len(args) > 1 {
-				return fmt.Errorf("needs one study, or --resume RUN")
+				return fmt.Errorf("name either a study or --resume RUN")
 			}
 			return nil
 		},

@@ -37,7 +37,7 @@ the format.`,
 				return badInput("--format %s is not known: choose one of %s", format, strings.Join(report.ScoreNames(), ", "))
 			}
 			if profile == "" {
-				return badInput("--profile is missing: name one of %s, or a file", strings.Join(score.Names(), ", "))
+				return badInput("--profile is missing: name a built-in profile (%s) or a file", strings.Join(score.Names(), ", "))
 			}
 			p, err := findProfile(profile)
 			if err != nil {
@@ -74,7 +74,7 @@ the format.`,
 	}
 	flags := command.Flags()
 	flags.StringVar(&profile, "profile", "", "`profile`: a built-in name or a file")
-	flags.StringVar(&format, "format", "text", "`format`: text, md or html")
+	flags.StringVar(&format, "format", "text", "`format`: "+strings.Join(report.ScoreNames(), ", "))
 	flags.StringVarP(&out, "out", "o", "-", "`file` to write, - for stdout")
 	flags.BoolVar(&asJSON, "json", false, "print as JSON")
 	_ = command.RegisterFlagCompletionFunc("profile", completeProfile)

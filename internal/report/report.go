@@ -5,8 +5,10 @@ package report
 
 import (
 	"bytes"
+	"fmt"
 	"io"
 	"slices"
+	"strings"
 
 	"tare/internal/lists"
 	"tare/internal/report/html"
@@ -18,9 +20,10 @@ import (
 
 // Format is one way of writing a report.
 type Format struct {
-	Name string // as --format takes it
-	File string // in the run directory; "" for a format that goes to stdout
-	Run  bool   // whether every finished run gets the file
+	Name  string // as --format takes it
+	About string // for the help text
+	File  string // in the run directory; "" for a format that goes to stdout
+	Run   bool   // whether every finished run gets the file
 
 	Write func(w io.Writer, in model.Input, o model.Options) error
 	// Score writes the score sheet alone; nil for a format that has none.
@@ -29,10 +32,10 @@ type Format struct {
 
 // Formats are all formats, in the order in which help lists them.
 var Formats = []Format{
-	{Name: "html", File: "report.html", Run: true, Write: html.Write, Score: html.WriteScore},
-	{Name: "md", File: "report.md", Run: true, Write: markdown.Write, Score: markdown.WriteScore},
-	{Name: "text", Write: text.Write, Score: text.WriteScore},
-	{Name: "openmetrics", File: "report.openmetrics", Write: openmetrics.Write},
+	{Name: "html", About: "one file that works offline", File: "report.html", Run: true, Write: html.Write, Score: html.WriteScore},
+	{Name: "md", About: "Markdown for an issue or a README", File: "report.md", Run: true, Write: markdown.Write, Score: markdown.WriteScore},
+	{Name: "text", About: "the tables that tare run prints at its end", Write: text.Write, Score: text.WriteScore},
+	{Name: "openmetrics", About: "metrics with timestamps, for Prometheus's promtool", File: "report.openmetrics", Write: openmetrics.Write},
 }
 
 // Names are the names of all formats.
@@ -41,6 +44,15 @@ func Names() []string { return namesOf(Formats) }
 // ScoreNames are the names of the formats that have a score sheet.
 func ScoreNames() []string {
 	return namesOf(slices.DeleteFunc(slices.Clone(Formats), func(f Format) bool { return f.Score == nil }))
+}
+
+// Help lists the formats, a line each.
+func Help() string {
+	var lines strings.Builder
+	for _, f := range Formats {
+		fmt.Fprintf(&lines, "  %-11s  %s\n", f.Name, f.About)
+	}
+	return lines.String()
 }
 
 func namesOf(formats []Format) []string {
