@@ -117,7 +117,7 @@ func TestARunWhoseMetricsNobodyCouldReadIsNotStarted(t *testing.T) {
 	folder := filepath.Join(filepath.Dir(h.folder), "never")
 	for address, want := range map[string]string{
 		taken.Addr().String(): "the port is in use",
-		"9464":                "want HOST:PORT, such as 127.0.0.1:9464",
+		"9464":                "write HOST:PORT, such as 127.0.0.1:9464",
 	} {
 		for _, args := range [][]string{{"run", "live.yaml"}, {"bench", "--env", "native"}} {
 			args = append(args, "--out", folder, "--listen", address)

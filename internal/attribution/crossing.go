@@ -134,14 +134,14 @@ func approach(d, other *draft) (*draft, error) {
 
 // directStep describes the change of the kind in one step.
 func (b *builder) directStep(from, to *draft) Part {
-	about := to.Kind + " in place of " + from.Kind
+	about := to.Kind + " instead of " + from.Kind
 	p := Part{Key: RestPart, Name: "change of kind to " + to.Kind, Group: "kind"}
 	one, two := from.parts().Guest, to.parts().Guest
 	switch {
 	case two != nil && one == nil:
 		p = two.Enter
 		if p.About != "" {
-			p.About += ", in place of " + from.Kind
+			p.About += ", instead of " + from.Kind
 		}
 		for _, note := range two.EnterNotes {
 			b.note("%s", note)

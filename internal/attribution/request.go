@@ -308,7 +308,7 @@ func tooFewBlocks(plan *study.Plan) string {
 	if len(parts) == 1 {
 		return fmt.Sprintf("%s: it needs %d", text, least)
 	}
-	return fmt.Sprintf("%s of %d parts at once: it needs %d, or fewer parts (--parts, --group)", text, len(parts), least)
+	return fmt.Sprintf("%s of all %d parts: they need %d blocks, or use fewer parts (--parts, --group)", text, len(parts), least)
 }
 
 // Size says how many environments a ladder has.

@@ -42,7 +42,7 @@ func verifyRun(app *App, folder string) error {
 		return err
 	}
 	if len(wrong) > 0 && !r.HasEnded() {
-		return fmt.Errorf("%s is under way or was killed: checksums are written when a run ends; go on with `tare run --resume %[1]s`", folder)
+		return fmt.Errorf("%s has not ended: checksums are written when a run ends; continue it with `tare run --resume %[1]s`", folder)
 	}
 	for _, line := range wrong {
 		fmt.Fprintln(app.Stdout, line)

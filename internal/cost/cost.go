@@ -42,19 +42,19 @@ type Cost struct {
 
 // all is the list of costs. Files, tables and metrics are generated from it.
 var all = []Cost{
-	{CPU, "CPU time", "s/kop", "CPU time of the whole environment for a thousand operations",
+	{CPU, "CPU time", "s/kop", "CPU time of the whole environment per thousand operations",
 		func(s Spent, _ *Price) usage.Figure { return s.Usage.CPU() }},
-	{"memory_per_kop", "memory", "B·s/kop", "memory of the whole environment for a thousand operations: bytes held, without the page cache, times the seconds for which they were",
+	{"memory_per_kop", "memory", "B·s/kop", "memory of the whole environment per thousand operations: bytes in use, without the page cache, times seconds",
 		func(s Spent, _ *Price) usage.Figure { return s.Usage.MemorySeconds }},
-	{"written_per_kop", "written", "B/kop", "bytes that the whole environment wrote to storage for a thousand operations",
+	{"written_per_kop", "written", "B/kop", "bytes that the whole environment wrote to storage per thousand operations",
 		func(s Spent, _ *Price) usage.Figure { return s.Usage.DiskWritten }},
-	{"switches_per_kop", "switches", "1/kop", "context switches of the whole environment for a thousand operations",
+	{"switches_per_kop", "switches", "1/kop", "context switches of the whole environment per thousand operations",
 		func(s Spent, _ *Price) usage.Figure { return s.Usage.Switches }},
-	{syscalls, "system calls", "1/kop", "system calls of the whole environment for a thousand operations",
+	{syscalls, "system calls", "1/kop", "system calls of the whole environment per thousand operations",
 		func(s Spent, _ *Price) usage.Figure { return calls(s.Evidence) }},
-	{"energy_per_kop", "energy", "J/kop", "energy of the machine's processor packages for a thousand operations, whatever else they did meanwhile included",
+	{"energy_per_kop", "energy", "J/kop", "energy of the machine's processor packages per thousand operations, including all other work on the machine",
 		func(s Spent, _ *Price) usage.Figure { return energy(s.Usage) }},
-	{money, "money", "1/kop", "price of what the whole environment used for a thousand operations, as the study puts it",
+	{money, "money", "1/kop", "price of all resources of the whole environment per thousand operations, by the study's prices",
 		func(s Spent, p *Price) usage.Figure { return p.of(s) }},
 }
 

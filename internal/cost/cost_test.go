@@ -50,7 +50,7 @@ func TestWhatIsNotKnownHasNoCost(t *testing.T) {
 		"system calls were not counted":                  of("syscalls_per_kop").Of(Spent{Usage: spent(1, 1).Usage, Operations: 1}, nil),
 		"the machine as a whole was not sampled":         of("energy_per_kop").Of(Spent{Usage: &usage.Usage{}, Operations: 1}, nil),
 		"the resource use of the environment is unknown": of(CPU).Of(Spent{Operations: 1}, nil),
-		"the study names no price":                       of("money_per_kop").Of(spent(1, 1), nil),
+		"the study has no prices":                        of("money_per_kop").Of(spent(1, 1), nil),
 		"energy_kwh has a price but no value: not given": of("money_per_kop").Of(energyless(), &Price{Currency: "EUR", CPUHour: 1, EnergyKWh: 1}),
 	} {
 		if got.Missing != want {

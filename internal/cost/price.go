@@ -47,7 +47,7 @@ func (p *Price) parts() []priced {
 // resource is: a sum that lacks one would look cheap.
 func (p *Price) of(s Spent) usage.Figure {
 	if p == nil {
-		return usage.Absent("the study names no price")
+		return usage.Absent("the study has no prices")
 	}
 	total := 0.0
 	for _, part := range p.parts() {

@@ -118,7 +118,7 @@ type Given struct {
 type NotHeld struct{ Sights []Sight }
 
 func (e *NotHeld) Error() string {
-	text := "a limit did not take hold"
+	text := "a limit did not take effect"
 	for _, s := range e.Sights {
 		text += "; " + s.String()
 	}
@@ -224,7 +224,7 @@ func decide(wish Sight, shared bool, inner, outer []Sight) []Sight {
 	fails := func(s Sight) bool { return !s.Holds }
 	switch {
 	case len(in)+len(out) == 0:
-		wish.Seen, wish.Where = "anything of it", "no cgroup of the instance's own, inside or outside,"
+		wish.Seen, wish.Where = "anything of it", "no cgroup of the instance, inside or outside,"
 		return []Sight{wish}
 	case shared:
 		return pick(append(in, out...), fails)

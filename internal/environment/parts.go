@@ -260,7 +260,7 @@ var sharedValues = map[string]map[string]Value{
 		"user":   {"user-mode network", "a process forwards packets through sockets of the host"},
 	},
 	"log": {
-		"null":      {"log path past all processes", "output of the workload goes to tare directly"},
+		"null":      {"direct log path", "output of the workload goes to tare directly"},
 		"pipe":      {"log path through a process", "output of the workload passes a process"},
 		"file":      {"log path through a process and a file", "a process writes the output of the workload to a file"},
 		"json-file": {"log path as JSON", "a process writes each line of output to a file as JSON"},

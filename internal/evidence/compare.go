@@ -138,7 +138,7 @@ func names(sides ...[]Counted) (list []string) {
 // is missing in one trial is missing in the result.
 func median(trials []Counted, name string) Rate {
 	if len(trials) == 0 {
-		absent := usage.Absent("no trial was watched")
+		absent := usage.Absent("no trial was traced")
 		return Rate{absent, absent, absent}
 	}
 	of := func(figure func(Evidence) usage.Figure) usage.Figure {

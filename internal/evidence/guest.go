@@ -82,7 +82,7 @@ func (e *Evidence) AddGuest(before, after Reading) {
 	}
 	add(&e.Counts, before.counts, after.counts)
 	add(&e.Times, before.times, after.times)
-	e.Notes = append(e.Notes, "the instance has a kernel of its own: the host's system calls and switches are those of what runs it (a VMM, a sentry), and not the workload's")
+	e.Notes = append(e.Notes, "the instance has a separate kernel: the host's system calls and switches are those of the process that runs it (VMM or sentry), not the workload's")
 }
 
 // NoGuest says why the instance's own kernel could not be read.

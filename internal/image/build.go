@@ -235,7 +235,7 @@ func explainBuild(failed *toolError, suite string, distro distribution) error {
 	}
 	switch {
 	case len(names) > 0:
-		return fmt.Errorf("no package %s in %s %s, with the components that this host's apt sources and the recipe name: see the spelling (apt-cache search), or add the component it is in to the recipe (components: [non-free], or contrib, universe)",
+		return fmt.Errorf("no package %s in %s %s, with the components that this host's apt sources and the recipe name: check the spelling (apt-cache search), or add the component it is in to the recipe (components: [non-free], or contrib, universe)",
 			strings.Join(names, ", "), distro.id, suite)
 	case unknownVersion.MatchString(out):
 		m := unknownVersion.FindStringSubmatch(out)

@@ -101,7 +101,7 @@ func (s *Store) Remove(digest string) error {
 	case digest == "" || len(found) == 0:
 		return fmt.Errorf("no image %q in the store %s: see tare ls images", digest, s.dir)
 	case len(found) > 1:
-		return fmt.Errorf("%q fits %d images: give more of the digest (tare ls images)", digest, len(found))
+		return fmt.Errorf("%q matches %d images: give more digits of the digest (tare ls images)", digest, len(found))
 	}
 	return s.remove(found[0].Digest)
 }
@@ -157,7 +157,7 @@ func (s *Store) removeFetched() error {
 			continue
 		}
 		if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return fmt.Errorf("what recipes fetched: %w", explain(err))
+			return fmt.Errorf("fetched dependencies: %w", explain(err))
 		}
 	}
 	return nil

@@ -70,7 +70,7 @@ func orderModules(wanted []string, find func(name string) (*module, error)) ([]m
 	var add func(name string) error
 	add = func(name string) error {
 		if slices.Contains(path, name) {
-			return fmt.Errorf("kernel modules need each other in a circle: %s", strings.Join(append(path, name), " → "))
+			return fmt.Errorf("kernel modules depend on each other in a cycle: %s", strings.Join(append(path, name), " → "))
 		}
 		if seen[name] {
 			return nil

@@ -93,11 +93,11 @@ func (o registryOrigin) explain(err error) error {
 		if strings.Contains(err.Error(), "no child with platform") {
 			return fmt.Errorf("registry %s has it, but not for %s", registry, platform)
 		}
-		return &unreachableError{"registry " + registry, err, "see that the network is up and the name is right"}
+		return &unreachableError{"registry " + registry, err, "check the network and the name"}
 	}
 	switch answer.StatusCode {
 	case http.StatusNotFound:
-		return fmt.Errorf("registry %s has no %s: see the spelling of name and tag", registry, o.ref.Name())
+		return fmt.Errorf("registry %s has no %s: check the spelling of name and tag", registry, o.ref.Name())
 	case http.StatusUnauthorized, http.StatusForbidden:
 		return fmt.Errorf("registry %s refuses %s: it does not exist, or needs a login (docker login %s): %w", registry, o.ref.Name(), registry, err)
 	case http.StatusTooManyRequests:

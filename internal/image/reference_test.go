@@ -242,7 +242,7 @@ func TestReferencesThatLeadNowhereSayWhere(t *testing.T) {
 	}
 
 	for reference, want := range map[string]string{
-		host + "/nothing:1": "has no " + host + "/nothing:1: see the spelling",
+		host + "/nothing:1": "has no " + host + "/nothing:1: check the spelling",
 		silent + "/app:1":   "registry " + silent + " does not answer",
 		strings.TrimPrefix(refusing.URL, "http://") + "/app": "refuses",
 		host + "/empty":                   "has no layers",

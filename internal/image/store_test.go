@@ -113,7 +113,7 @@ func TestRemoveWantsToKnowExactlyWhich(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for which, want := range map[string]string{"": "no image", "ff": "no image", "a": "fits 2 images"} {
+	for which, want := range map[string]string{"": "no image", "ff": "no image", "a": "matches 2 images"} {
 		if err := s.Remove(which); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: got %v, want %q", which, err, want)
 		}

@@ -90,7 +90,7 @@ func (t tool) run(ctx context.Context) (string, error) {
 	case errors.Is(err, exec.ErrNotFound):
 		return "", notInstalled(t.argv[0])
 	case ctx.Err() != nil:
-		return "", fmt.Errorf("%s was called off: %w", t.argv[0], ctx.Err())
+		return "", fmt.Errorf("%s was canceled: %w", t.argv[0], ctx.Err())
 	}
 	return stdout.String(), &toolError{argv: t.argv, cause: err, output: both.String()}
 }

@@ -76,7 +76,7 @@ func TestNamesTellWhatIsInAFile(t *testing.T) {
 		{name: "docker-c16-run03.json", pattern: `^(?P<environment>\w+)-c(?P<clients>\d+)-run(?P<block>\d+)\.json$`,
 			want: File{Environment: "docker", Block: 3, Level: "clients=16", Parameters: map[string]string{"clients": "16"}}},
 		{name: "vm-20240102-051839.log", pattern: `(?P<environment>vm)-(?P<time>[\d-]+)\.log`, wrong: "no offset from UTC"},
-		{name: "vm-yesterday.log", pattern: `(?P<environment>vm)-(?P<time>\w+)\.log`, wrong: "has none of the usual forms"},
+		{name: "vm-yesterday.log", pattern: `(?P<environment>vm)-(?P<time>\w+)\.log`, wrong: "has no known layout"},
 		{name: "vm-run0.log", pattern: `(?P<environment>vm)-run(?P<block>\d)`, wrong: "numbered from 1"},
 		{name: "xen.log", pattern: `(?P<environment>vm)`, wrong: "does not match"},
 		{name: "vm.log", pattern: `vm`, wrong: "no named group"},

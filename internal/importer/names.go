@@ -104,7 +104,7 @@ func ParseTime(text, layout string, zone *time.Location) (time.Time, error) {
 	if layout != "" {
 		return time.Time{}, fmt.Errorf("the time %q is not written as %q", text, layout)
 	}
-	return time.Time{}, fmt.Errorf("the time %q has none of the usual forms: give its layout as Go writes layouts, such as 2006-01-02T15:04:05-0700", text)
+	return time.Time{}, fmt.Errorf("the time %q has no known layout: give one as Go writes layouts, such as 2006-01-02T15:04:05-0700", text)
 }
 
 func hasOffset(layout string) bool {

@@ -174,7 +174,7 @@ func (r *Request) settle(plan *study.Plan, m *rundir.Manifest, b *built, had []r
 		if err := contradicts(all); err != nil {
 			return err
 		}
-		m.Import.Order, m.Import.Known = rundir.ImportInterleaved, "the word of whoever imported them"
+		m.Import.Order, m.Import.Known = rundir.ImportInterleaved, "the import, which declares it"
 	} else {
 		m.Import.Order, m.Import.Known = orderOf(all, m.Import.Files)
 	}

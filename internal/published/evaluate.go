@@ -237,7 +237,7 @@ func (s *Study) compared(c *Check, t target, claimed string, relate func(a, b sp
 			return nil, err
 		}
 		if len(mine) == 0 {
-			return nil, fmt.Errorf("no row has the figures of both %q and %q", of.Environment, to.Environment)
+			return nil, fmt.Errorf("no row has the values of both %q and %q", of.Environment, to.Environment)
 		}
 		if strings.HasSuffix(c.wording(), "up to") {
 			mine = farthest(mine, spans, t.from < 0)

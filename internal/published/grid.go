@@ -100,7 +100,7 @@ func (s *Study) columns() []string {
 // tables prints tables without levels together, as they usually were, and each
 // with levels on its own.
 func (p *page) tables(s *Study) {
-	p.heading("TABLES: means ± standard deviations as printed, where no other statistic is named")
+	p.heading("TABLES: mean ± standard deviation as printed, unless another statistic is given")
 	var together grid
 	flush := func() {
 		if len(together.rows) > 0 {
@@ -170,7 +170,7 @@ func (p *page) scored(r Result) {
 	if r.Scored == nil {
 		return
 	}
-	p.heading(fmt.Sprintf("SCORES: as printed, and in parentheses where %s and the printed figures give another; relative to %s",
+	p.heading(fmt.Sprintf("SCORES: as printed, relative to %[2]s; in parentheses the score recomputed by the scheme of %[1]s, if it differs",
 		r.Scored.Place, r.Study.Name(r.Scored.Baseline)))
 	var differ []string
 	for _, g := range r.Scored.Groups {
@@ -210,7 +210,7 @@ func (p *page) scored(r Result) {
 		p.item(d)
 	}
 	if len(differ) == 0 {
-		p.line("All scores follow from the printed figures.")
+		p.line("All scores follow from the printed values.")
 	}
 }
 
@@ -244,5 +244,5 @@ func (c ScoredCell) allowed() string {
 	if c.Least == c.Most {
 		return fmt.Sprint(c.Recomputed)
 	}
-	return fmt.Sprintf("%d (%d to %d for figures that round to the printed ones)", c.Recomputed, c.Least, c.Most)
+	return fmt.Sprintf("%d (%d to %d for values that round to the printed ones)", c.Recomputed, c.Least, c.Most)
 }

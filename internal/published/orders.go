@@ -67,7 +67,7 @@ func (s *Study) order(c *Check) ([]Finding, error) {
 		findings = append(findings, finding)
 	}
 	if len(findings) == 0 {
-		return nil, fmt.Errorf("no row of %s has the figures of all of %s", chain[0].sheet.place, c.Order)
+		return nil, fmt.Errorf("no row of %s has the values of all of %s", chain[0].sheet.place, c.Order)
 	}
 	return findings, nil
 }
@@ -246,7 +246,7 @@ func (s *Study) trend(c *Check) ([]Finding, error) {
 			return nil, err
 		}
 		if len(figures) < 2 || top < 0 && (c.Trend == "peak" || c.Trend == "trough") {
-			return nil, fmt.Errorf("a trend of %q needs figures in two rows at least", of.Environment)
+			return nil, fmt.Errorf("a trend of %q needs values in at least two rows", of.Environment)
 		}
 		var against []string
 		for i := range figures {

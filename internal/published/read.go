@@ -136,7 +136,7 @@ func (r *reader) table(n strictyaml.Node, t *Table) {
 			for id := range t.changes(row) {
 				for _, need := range []string{id, t.Changes.Over} {
 					if c, ok := row.Cells[need]; !ok || c.Empty {
-						n.At("changes").Problemf("a change of %s over %s needs the figures of both", id, t.Changes.Over)
+						n.At("changes").Problemf("a change of %s over %s needs the values of both", id, t.Changes.Over)
 					}
 				}
 			}
@@ -181,7 +181,7 @@ func (r *reader) scores(n strictyaml.Node) {
 			for id := range feature.Scores {
 				for _, need := range []string{id, r.Scores.Baseline} {
 					if c, ok := t.Cells[need]; !ok || c.Empty {
-						at.At("scores").Problemf("the score of %s needs the figures of %s and %s in table %q", id, id, r.Scores.Baseline, t.ID)
+						at.At("scores").Problemf("the score of %s needs the values of %s and %s in table %q", id, id, r.Scores.Baseline, t.ID)
 					}
 				}
 			}

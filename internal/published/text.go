@@ -119,10 +119,10 @@ func (r Result) summary() [][]string {
 				}
 			}
 		}
-		rows = append(rows, []string{"scores", fmt.Sprintf("%d in all: %d do not follow from the printed figures", all, differ)})
+		rows = append(rows, []string{"scores", fmt.Sprintf("%d in all: %d do not follow from the printed values", all, differ)})
 	}
 	if len(r.Arithmetic) > 0 {
-		rows = append(rows, []string{"figures", r.derived()})
+		rows = append(rows, []string{"values", r.derived()})
 	}
 	return rows
 }
@@ -192,11 +192,11 @@ func (p *page) claims(r Result) {
 	is := func(o Outcome) func(ClaimResult) bool {
 		return func(c ClaimResult) bool { return c.Outcome == o && c.Rescored == nil }
 	}
-	section("DO NOT HOLD", is(Fails))
-	section("COME OUT OTHERWISE WITH THE SCORES RECOMPUTED", func(c ClaimResult) bool { return c.Rescored != nil })
-	section("HOLD WITHIN ROUNDING", is(WithinRounding))
-	section("CANNOT BE CHECKED", is(NotChecked))
-	section("HOLD", is(Holds))
+	section("CLAIMS THAT DO NOT HOLD", is(Fails))
+	section("CLAIMS WITH ANOTHER OUTCOME FOR THE RECOMPUTED SCORES", func(c ClaimResult) bool { return c.Rescored != nil })
+	section("CLAIMS THAT HOLD WITHIN ROUNDING", is(WithinRounding))
+	section("CLAIMS THAT CANNOT BE CHECKED", is(NotChecked))
+	section("CLAIMS THAT HOLD", is(Holds))
 }
 
 // counts is the number of claims by outcome.
@@ -278,7 +278,7 @@ func (p *page) finding(f Finding) {
 		}
 		text := fmt.Sprintf("claimed %s, %s %s: off by %s", f.Claimed, source, f.Found, f.Off)
 		if f.Bounds != "" {
-			text += fmt.Sprintf(" (%s for figures that round to the printed ones)", f.Bounds)
+			text += fmt.Sprintf(" (%s for values that round to the printed ones)", f.Bounds)
 		}
 		p.paragraph("    ", text)
 	case f.Off != "":
@@ -290,7 +290,7 @@ func (p *page) arithmetic(r Result) {
 	if len(r.Arithmetic) == 0 {
 		return
 	}
-	p.heading("REPEATED AND DERIVED FIGURES: " + r.derived())
+	p.heading("REPEATED AND DERIVED VALUES: " + r.derived())
 	for _, f := range r.Arithmetic {
 		if f.Outcome == Holds {
 			continue

@@ -109,7 +109,7 @@ func combined(total string, parts []figure) span {
 // agree compares what several places print.
 func agree(printed []Printed) ([]Finding, error) {
 	if len(printed) < 2 {
-		return nil, fmt.Errorf("agree needs two places at least")
+		return nil, fmt.Errorf("agree needs at least two places")
 	}
 	f := Finding{Outcome: Holds}
 	var shown []string

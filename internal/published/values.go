@@ -84,7 +84,7 @@ type Cell struct {
 func (c *Cell) DecodeNode(n strictyaml.Node) {
 	text, ok := n.Scalar()
 	if !ok {
-		n.Problemf("expected a figure such as 12.5 or 12.5 ± 0.3, or none")
+		n.Problemf("expected a value such as 12.5 or 12.5 ± 0.3, or none")
 		return
 	}
 	if c.Empty = text == "none"; c.Empty {

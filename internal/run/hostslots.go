@@ -48,7 +48,7 @@ func (e *execution) checkHostSlots(ctx context.Context, p study.Environment, fac
 		if p.Inside != nil {
 			facts.State = environment.Missing
 			facts.Findings = append(facts.Findings, environment.Finding{State: environment.Missing, What: p.Name + " on host " + name,
-				Reason: "it runs inside " + p.Inside.Name + ", and only machines that are started here can have others in them"})
+				Reason: "it runs inside " + p.Inside.Name + ", and only instances that are started here can contain others"})
 			return false, nil
 		}
 		env, there, err := e.checkOn(ctx, p, name)

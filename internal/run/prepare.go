@@ -56,7 +56,7 @@ func (e *execution) prepare(ctx context.Context) (*image.Image, error) {
 	if err != nil {
 		return nil, err
 	}
-	e.say("image: looking it up, or building it")
+	e.say("image: resolving or building it")
 	img, err := store.Get(ctx, e.Plan.Image, func(line string) { e.say("image: %s", line) })
 	if err != nil {
 		if e.Plan.Image.Reference != "" {

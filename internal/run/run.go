@@ -112,10 +112,10 @@ func within(ctx context.Context, o Options, folder func(*cleanup.Owner) (string,
 	}
 	defer restore()
 	if swept, err := Sweep(ctx, o.Home); err != nil {
-		e.say("could not remove all that a dead run left: %v", err)
+		e.say("could not remove all leftovers of a dead run: %v", err)
 	} else {
 		for _, line := range swept {
-			e.say("removed what a dead run left: %s", line)
+			e.say("removed leftovers of a dead run: %s", line)
 		}
 	}
 	if folder != nil {
@@ -206,7 +206,7 @@ func (e *execution) open() (err error) {
 	if e.Plan == nil {
 		e.run, err = rundir.Resume(e.Folder)
 		if err == nil && e.run.Manifest.Import != nil {
-			return errors.Join(fmt.Errorf("%s was imported: there is nothing to go on with; tare import --into adds results to it", e.Folder), e.run.Close())
+			return errors.Join(fmt.Errorf("%s was imported, so it cannot be resumed; tare import --into adds results to it", e.Folder), e.run.Close())
 		}
 		if err == nil {
 			e.Plan = e.run.Plan
@@ -258,7 +258,7 @@ func (e *execution) execute(ctx context.Context) (*Result, error) {
 	m.Sessions[session].Ended, m.Sessions[session].Stopped = time.Now().UTC(), stopped
 	if err := errors.Join(err, e.run.SaveManifest()); err != nil {
 		if n := len(e.run.Trials); n > 0 {
-			err = fmt.Errorf("%w\nwhat was measured is kept, %d trials in %s; with the cause fixed, go on with `tare run --resume %s`", err, n, e.Folder, e.Folder)
+			err = fmt.Errorf("%w\n%d trials are kept in %s; fix the cause, then continue with `tare run --resume %s`", err, n, e.Folder, e.Folder)
 		}
 		return nil, err
 	}

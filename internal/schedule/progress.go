@@ -163,9 +163,9 @@ func (s *Schedule) tally() string {
 	case total == 0:
 		return "nothing to compare"
 	case p.Decided == total:
-		return "every verdict is in"
+		return "all verdicts are reached"
 	default:
-		return fmt.Sprintf("%d of %s in", p.Decided, counted(total, "verdict is", "verdicts are"))
+		return fmt.Sprintf("%d of %s reached", p.Decided, counted(total, "verdict", "verdicts"))
 	}
 }
 
@@ -183,9 +183,9 @@ func (s *Schedule) nothingLeft() string {
 	case len(s.environments) == 1 && len(p.GivenUp) < len(s.cells):
 		return fmt.Sprintf("%s done, and there is no other environment to compare with", done)
 	case p.Decided == 0 && len(p.GivenUp) > 0:
-		return fmt.Sprintf("nothing is left to run after %s: what was tried failed from the start or was skipped", done)
+		return fmt.Sprintf("nothing is left to run after %s: all other trials failed from the start or were skipped", done)
 	case p.Inconclusive == 0:
-		return fmt.Sprintf("every verdict is in after %s", done)
+		return fmt.Sprintf("all verdicts are reached after %s", done)
 	}
 	return fmt.Sprintf("more blocks would change nothing after %s; %s", done, s.tally())
 }
@@ -273,7 +273,7 @@ func (s *Schedule) first(blocks func(verdict.Contrast) int) int {
 
 // Words says in a line how many trials there will be and how long they take.
 func (e Expectation) Words() string {
-	text := fmt.Sprintf("%d to %d blocks, %d to %d trials%s, as the verdicts come in", e.MinBlocks, e.MaxBlocks, e.MinTrials, e.MaxTrials, spent(", ", e.Min, e.Max, ""))
+	text := fmt.Sprintf("%d to %d blocks, %d to %d trials%s, depending on when verdicts are reached", e.MinBlocks, e.MaxBlocks, e.MinTrials, e.MaxTrials, spent(", ", e.Min, e.Max, ""))
 	switch {
 	case e.MaxBlocks == 0:
 		text = fmt.Sprintf("from %s and %s on%s, without a maximum", counted(e.MinBlocks, "block", "blocks"), counted(e.MinTrials, "trial", "trials"), spent(" (", e.Min, e.Max, ")"))
@@ -281,7 +281,7 @@ func (e Expectation) Words() string {
 		text = fmt.Sprintf("%s, %s%s", counted(e.MaxBlocks, "block", "blocks"), counted(e.MaxTrials, "trial", "trials"), spent(", ", e.Min, e.Max, ""))
 	}
 	if e.Budget > 0 && (e.Max == 0 || e.Max > e.Budget) {
-		text += fmt.Sprintf("; the budget ends it after %s", e.Budget)
+		text += fmt.Sprintf("; the budget ends the run after %s", e.Budget)
 	}
 	return text
 }

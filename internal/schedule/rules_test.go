@@ -52,7 +52,7 @@ func TestAnEnvironmentLeavesWhenItsVerdictIsInAndTheBaselineStays(t *testing.T) 
 			t.Errorf("%s ran in blocks %v, want 1 to %d", name, got, last)
 		}
 	}
-	if want := "all 60 blocks are done; 1 of 2 verdicts are in"; s.Why() != want && s.Why() != strings.Replace(want, "verdicts are", "verdict is", 1) {
+	if want := "all 60 blocks are done; 1 of 2 verdicts reached"; s.Why() != want && s.Why() != strings.Replace(want, "verdicts", "verdict", 1) {
 		t.Errorf("why: %s", s.Why())
 	}
 }
@@ -64,7 +64,7 @@ func TestDropNeverGoesOnToTheMaximum(t *testing.T) {
 	if n := len(play(t, s, newWorld(noise(1, .001, nil)))); n != 60 {
 		t.Errorf("%d trials, want 60", n)
 	}
-	if s.Why() != "all 30 blocks are done; every verdict is in" {
+	if s.Why() != "all 30 blocks are done; all verdicts are reached" {
 		t.Error(s.Why())
 	}
 }
@@ -74,7 +74,7 @@ func TestNoVerdictEndsARunBeforeTheMinimum(t *testing.T) {
 	if n := len(play(t, s, newWorld(noise(1, .001, nil)))); n != 22 {
 		t.Errorf("%d trials, want 22", n)
 	}
-	if s.Why() != "every verdict is in after 11 blocks" {
+	if s.Why() != "all verdicts are reached after 11 blocks" {
 		t.Error(s.Why())
 	}
 }
@@ -187,7 +187,7 @@ func TestTheBudgetEndsARunBetweenBlocks(t *testing.T) {
 		if len(trials) != 2*blocks {
 			t.Errorf("budget %s: %d trials, want %d", budget, len(trials), 2*blocks)
 		}
-		if budget > 0 && !strings.HasPrefix(s.Why(), "the budget of "+budget.String()+" is spent; 0 of 1 verdict is in") {
+		if budget > 0 && !strings.HasPrefix(s.Why(), "the budget of "+budget.String()+" is spent; 0 of 1 verdict reached") {
 			t.Error(s.Why())
 		}
 	}
@@ -269,10 +269,10 @@ func TestExpectationsFollowFromThePlan(t *testing.T) {
 		want   Expectation
 		words  string
 	}{
-		"usual":      {upTo60, nil, Expectation{MinBlocks: 8, MaxBlocks: 60, MinTrials: 32, MaxTrials: 240, Min: 32 * time.Second, Max: 4 * time.Minute, Interval: 32 * time.Second, IntervalBlocks: 8}, "8 to 60 blocks, 32 to 240 trials, about 32s to 4m0s, as the verdicts come in"},
+		"usual":      {upTo60, nil, Expectation{MinBlocks: 8, MaxBlocks: 60, MinTrials: 32, MaxTrials: 240, Min: 32 * time.Second, Max: 4 * time.Minute, Interval: 32 * time.Second, IntervalBlocks: 8}, "8 to 60 blocks, 32 to 240 trials, about 32s to 4m0s, depending on when verdicts are reached"},
 		"fixed":      {study.Blocks{Min: 9, Max: 9, Fixed: true}, nil, Expectation{MinBlocks: 9, MaxBlocks: 9, MinTrials: 36, MaxTrials: 36, Min: 36 * time.Second, Max: 36 * time.Second, Interval: 36 * time.Second, IntervalBlocks: 9}, "9 blocks, 36 trials, about 36s"},
 		"open":       {study.Blocks{Min: 8, Open: true}, nil, Expectation{MinBlocks: 8, MinTrials: 32, Min: 32 * time.Second, Interval: 32 * time.Second, IntervalBlocks: 8}, "from 8 blocks and 32 trials on (at least 32s), without a maximum"},
-		"budget":     {upTo60, func(p *study.Plan) { p.Design.Budget = time.Minute }, Expectation{MinBlocks: 8, MaxBlocks: 60, MinTrials: 32, MaxTrials: 240, Min: 32 * time.Second, Max: 4 * time.Minute, Budget: time.Minute, Interval: 32 * time.Second, IntervalBlocks: 8}, "8 to 60 blocks, 32 to 240 trials, about 32s to 4m0s, as the verdicts come in; the budget ends it after 1m0s"},
+		"budget":     {upTo60, func(p *study.Plan) { p.Design.Budget = time.Minute }, Expectation{MinBlocks: 8, MaxBlocks: 60, MinTrials: 32, MaxTrials: 240, Min: 32 * time.Second, Max: 4 * time.Minute, Budget: time.Minute, Interval: 32 * time.Second, IntervalBlocks: 8}, "8 to 60 blocks, 32 to 240 trials, about 32s to 4m0s, depending on when verdicts are reached; the budget ends the run after 1m0s"},
 		"sequential": {study.Blocks{Min: 8, Max: 10}, func(p *study.Plan) { p.Design.Order = "sequential" }, Expectation{MinBlocks: 10, MaxBlocks: 10, MinTrials: 40, MaxTrials: 40, Min: 40 * time.Second, Max: 40 * time.Second, Interval: 40 * time.Second, IntervalBlocks: 10}, "10 blocks, 40 trials, about 40s"},
 	} {
 		t.Run(name, func(t *testing.T) {

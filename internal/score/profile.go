@@ -88,7 +88,7 @@ func Names() []string {
 func Builtin(name string) (*Profile, error) {
 	data, err := profiles.Files.ReadFile(name + ".yaml")
 	if err != nil {
-		return nil, fmt.Errorf("%s; or name a file, with its .yaml", strictyaml.Unknown("profile", name, Names()))
+		return nil, fmt.Errorf("%s; to use a file, give its path, such as ./profile.yaml", strictyaml.Unknown("profile", name, Names()))
 	}
 	return Load(name, name+".yaml", data)
 }

@@ -177,7 +177,7 @@ func (n Node) pairs(depth int) []Pair {
 		}
 		key, child := e.Key.GetToken().Value, n.with(e.Value, e.Key)
 		if first, twice := seen[key]; twice {
-			text := fmt.Sprintf("%q is here twice", key)
+			text := fmt.Sprintf("%q is set twice", key)
 			if first > 0 {
 				text += fmt.Sprintf("; the first is in line %d", first)
 			}

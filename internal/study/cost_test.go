@@ -45,8 +45,8 @@ price: {currency: EUR, cpu_hour: 0.03, memory_gib_hour: 0.004}
 func TestAPriceThatIsNoneIsAMistake(t *testing.T) {
 	for price, want := range map[string]string{
 		"{currency: EUR}":                        "study.yaml:4:8: price: set at least one of cpu_hour",
-		"{cpu_hour: 1}":                          "study.yaml:4:8: currency: needs a word",
-		`{currency: "1 EUR", cpu_hour: 1}`:       "study.yaml:4:19: currency: needs a word such as EUR",
+		"{cpu_hour: 1}":                          "study.yaml:4:8: currency: must be a word",
+		`{currency: "1 EUR", cpu_hour: 1}`:       "study.yaml:4:19: currency: must be a word such as EUR",
 		"{currency: EUR, written_gib: -1}":       "study.yaml:4:37: written_gib: must not be negative",
 		"{currency: EUR, cpu_hours: 1}":          `unknown key "cpu_hours"; did you mean "cpu_hour"?`,
 		"{currency: EUR, energy_kwh: \"cheap\"}": "energy_kwh",

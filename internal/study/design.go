@@ -70,7 +70,7 @@ func (s *designSection) resolve(at strictyaml.Node) designResolved {
 	}
 	d.Blocks = s.Blocks.resolve(at.At("blocks"))
 	if d.Confidence != .95 && !d.Blocks.Fixed && !d.Blocks.Open {
-		at.At("confidence").Problemf("confidence: the interim analyses of a study that can stop early are calibrated for 95%%; for another confidence write a fixed number of blocks, or max: none")
+		at.At("confidence").Problemf("confidence: the interim analyses of a study that can stop early are calibrated for 95%%; for another confidence set a fixed number of blocks, or max: none")
 	}
 	return d
 }
@@ -114,7 +114,7 @@ func (b *blocksSection) DecodeNode(n strictyaml.Node) {
 func (b blocksSection) resolve(at strictyaml.Node) Blocks {
 	if b.exact != nil {
 		if *b.exact < 1 {
-			at.Problemf("blocks: at least 1")
+			at.Problemf("blocks: must be at least 1")
 		}
 		return Blocks{Min: *b.exact, Max: *b.exact, Fixed: true}
 	}
@@ -131,12 +131,12 @@ func (b blocksSection) resolve(at strictyaml.Node) Blocks {
 	}
 	switch {
 	case blocks.Min < 1:
-		at.At("min").Problemf("min: at least 1")
+		at.At("min").Problemf("min: must be at least 1")
 	case blocks.Open:
 	case blocks.Max < firstLook:
-		at.At("max").Problemf("max: the first look is at %d blocks; for fewer write a fixed number, blocks: %d", firstLook, max(blocks.Max, 1))
+		at.At("max").Problemf("max: the first interim analysis is at %d blocks; for fewer, set a fixed number, blocks: %d", firstLook, max(blocks.Max, 1))
 	case blocks.Max > lastLook:
-		at.At("max").Problemf("max: the looks end at %d blocks; write a fixed number, blocks: %d, or max: none", lastLook, blocks.Max)
+		at.At("max").Problemf("max: the last interim analysis is at %d blocks; set a fixed number, blocks: %d, or max: none", lastLook, blocks.Max)
 	case blocks.Min > blocks.Max:
 		at.At("min").Problemf("min: is above max, %d", blocks.Max)
 	}

@@ -35,7 +35,7 @@ func resolveEnvironments(root strictyaml.Node, s, scaled section, limits environ
 	for _, p := range s.Pairs() {
 		e := Environment{Name: p.Key, Kind: p.Key, Limits: limits}
 		if !environmentName.MatchString(p.Key) {
-			p.Value.ProblemAtKey("an environment's name has letters, digits and single dashes, not %q", p.Key)
+			p.Value.ProblemAtKey("%q is not a valid name of an environment: use letters, digits and single dashes", p.Key)
 		}
 		kindAt := p.Value
 		at, given := p.Value.Get("kind")
@@ -47,7 +47,7 @@ func resolveEnvironments(root strictyaml.Node, s, scaled section, limits environ
 		if !known {
 			message := strictyaml.Unknown("kind of environment", e.Kind, environment.Kinds())
 			if !given {
-				kindAt.ProblemAtKey("%s; where the name is not the kind, write kind: below it", message)
+				kindAt.ProblemAtKey("%s; if the name is not the kind, add kind: below it", message)
 			} else {
 				kindAt.Problemf("%s", message)
 			}
@@ -70,7 +70,7 @@ func resolveEnvironments(root strictyaml.Node, s, scaled section, limits environ
 		}
 		encoded, err := json.Marshal(options)
 		if err != nil {
-			p.Value.Problemf("the options of kind %s cannot be kept: %s", e.Kind, err)
+			p.Value.Problemf("the options of kind %s cannot be stored: %s", e.Kind, err)
 		}
 		e.Options = encoded
 		environments = append(environments, e)

@@ -101,7 +101,7 @@ func Load(pathOrName string) (*File, error) {
 	switch {
 	case err == nil:
 	case !isPath && os.IsNotExist(err):
-		return nil, fmt.Errorf("%s; a file of your own is named by its path, such as ./%s.yaml",
+		return nil, fmt.Errorf("%s; to use a file, give its path, such as ./%s.yaml",
 			strictyaml.Unknown("study", pathOrName, Names()), pathOrName)
 	default:
 		return nil, fmt.Errorf("study file: %w", err)

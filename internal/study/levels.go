@@ -87,7 +87,7 @@ func valuesOf(p strictyaml.Pair, parameter workload.Parameter) (values []string,
 		if err != nil {
 			at.Problemf("%s: %s", p.Key, err)
 		} else if slices.ContainsFunc(values, func(v string) bool { return parameter.Format(v) == parameter.Format(value) }) {
-			at.Problemf("%s: %s is there twice", p.Key, value)
+			at.Problemf("%s: %s is listed twice", p.Key, value)
 		} else {
 			values = append(values, value)
 		}
@@ -147,7 +147,7 @@ func steps(p strictyaml.Pair, parameter workload.Parameter) []string {
 	}
 	switch {
 	case from > to:
-		p.Value.Problemf("%s: from is above to", p.Key)
+		p.Value.Problemf("%s: from is greater than to", p.Key)
 		return nil
 	case s.Step != nil && step <= 0:
 		p.Value.At("step").Problemf("%s: step must be above 0", p.Key)

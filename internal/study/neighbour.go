@@ -25,7 +25,7 @@ func (w *Workload) resolveNeighbour(entry strictyaml.Node, pairs []strictyaml.Pa
 	}
 	if !w.HasNeighbours() {
 		if at.Exists() {
-			at.Problemf("neighbour: says what runs beside the workload, and neighbours: has no number above 0")
+			at.Problemf("neighbour: has no effect without neighbours: set their number, such as neighbours: 2")
 		}
 		return
 	}
@@ -33,7 +33,7 @@ func (w *Workload) resolveNeighbour(entry strictyaml.Node, pairs []strictyaml.Pa
 	w.Neighbour = &same // unless another one is named
 	switch {
 	case w.Pack.Startup || w.Pack.Cold:
-		entry.Problemf("neighbours: workload %s measures the start of instances, which is before its neighbours are at work", w.Pack.Name)
+		entry.Problemf("neighbours: workload %s measures the start of instances, so it cannot have neighbours", w.Pack.Name)
 		return
 	case !at.Exists():
 		for i := range w.Levels {
@@ -48,20 +48,20 @@ func (w *Workload) resolveNeighbour(entry strictyaml.Node, pairs []strictyaml.Pa
 		return
 	}
 	if pack.Startup {
-		at.Problemf("neighbour: workload %s has nothing that could run beside another", pack.Name)
+		at.Problemf("neighbour: workload %s has no driver that could run as a neighbour", pack.Name)
 		return
 	}
 	var own []strictyaml.Pair
 	for _, p := range at.Pairs() {
 		if p.Key != "use" && slices.Contains(workload.Reserved, p.Key) {
-			p.Value.ProblemAtKey("neighbour: %s: is not for neighbours: they run as their pack says, as many as neighbours: says", p.Key)
+			p.Value.ProblemAtKey("neighbour: %s: not possible for neighbours: their pack defines how they run, and neighbours: their number", p.Key)
 			continue
 		}
 		own = append(own, p)
 	}
 	levels := resolveLevels(own, pack)
 	if len(levels) != 1 {
-		at.Problemf("neighbour: has several levels; sweep neighbours: alone, and give its parameters one value each")
+		at.Problemf("neighbour: has several levels; give each of its parameters one value, and sweep only neighbours:")
 		return
 	}
 	for i := range w.Levels {

@@ -57,11 +57,11 @@ func TestWhatAnInstanceIsJoinedToDoesNotChangeWithTheirNumber(t *testing.T) {
 
 func TestMistakesAboutNeighboursAreNamed(t *testing.T) {
 	for _, c := range []struct{ entry, limits, says string }{
-		{"{use: redis, neighbour: {use: redis}}", "{}", "neighbours: has no number above 0"},
-		{"{use: startup, neighbours: 2}", "{}", "before its neighbours are at work"},
-		{"{use: redis, neighbours: 1, neighbour: {use: startup}}", "{}", "nothing that could run beside"},
-		{"{use: redis, neighbours: 1, neighbour: {use: redis, clients: [1, 2]}}", "{}", "sweep neighbours: alone"},
-		{"{use: redis, neighbours: 1, neighbour: {use: redis, instances: 2}}", "{}", "instances: is not for neighbours"},
+		{"{use: redis, neighbour: {use: redis}}", "{}", "neighbour: has no effect without neighbours"},
+		{"{use: startup, neighbours: 2}", "{}", "so it cannot have neighbours"},
+		{"{use: redis, neighbours: 1, neighbour: {use: startup}}", "{}", "has no driver that could run as a neighbour"},
+		{"{use: redis, neighbours: 1, neighbour: {use: redis, clients: [1, 2]}}", "{}", "sweep only neighbours:"},
+		{"{use: redis, neighbours: 1, neighbour: {use: redis, instances: 2}}", "{}", "instances: not possible for neighbours"},
 		{"{use: redis, neighbours: -1}", "{}", "out of range: 0 to 1000"},
 		{"{use: redis, starting: many}", "{}", "not a whole number"},
 		{"{use: redis}", "{pin: {neighbour: [1]}}", `unknown role "neighbour"`},

@@ -38,12 +38,12 @@ func resolveHosts(s section) map[string]Host {
 	hosts := map[string]Host{}
 	for _, p := range s.Pairs() {
 		if !environmentName.MatchString(p.Key) {
-			p.Value.ProblemAtKey("a host's name has letters, digits and single dashes, not %q", p.Key)
+			p.Value.ProblemAtKey("%q is not a valid name of a host: use letters, digits and single dashes", p.Key)
 		}
 		var h Host
 		p.Value.Decode(&h)
 		if h.SSH == "" {
-			p.Value.Problemf("ssh: is missing; it says how the host is reached: user@name, or a name of the ssh_config")
+			p.Value.Problemf("ssh: is missing; write how to reach the host: user@name, or a Host of the ssh_config")
 		} else if err := h.Destination().Validate(); err != nil {
 			text := err.Error()
 			if rest, ours := strings.CutPrefix(text, "host:"); ours {
@@ -57,7 +57,7 @@ func resolveHosts(s section) map[string]Host {
 			at.Problemf("%s", text)
 		}
 		if a, err := netip.ParseAddr(h.Address); h.Address != "" && (err != nil || !a.Is4()) {
-			p.Value.At("address").Problemf("address: an IPv4 address is wanted, not %q", h.Address)
+			p.Value.At("address").Problemf("address: %q is not an IPv4 address", h.Address)
 		}
 		hosts[p.Key] = h
 	}
@@ -70,7 +70,7 @@ func checkHost(at strictyaml.Node, name string, hosts map[string]Host) bool {
 		return true
 	}
 	if len(hosts) == 0 {
-		at.Problemf("host: there is no %q, since the study has no hosts; name them: hosts: {%s: {ssh: user@name}}", name, name)
+		at.Problemf("host: unknown host %q: the study defines none; add hosts: {%s: {ssh: user@name}}", name, name)
 	} else {
 		at.Problemf("host: %s", strictyaml.Unknown("host", name, slices.Sorted(maps.Keys(hosts))))
 	}
@@ -92,7 +92,7 @@ func resolveNesting(s section, environments []Environment, hosts map[string]Host
 			node.Decode(&environments[i].Host)
 			checkHost(node, environments[i].Host, hosts)
 			if both, given := p.Value.Get("inside"); given {
-				both.Problemf("inside: %s is on host %s already; what runs in an environment is where that one is", p.Key, environments[i].Host)
+				both.Problemf("inside: %s also has host: %s; leave host: out, since an inner environment is on the host of its outer one", p.Key, environments[i].Host)
 				delete(inside, p.Key)
 			}
 		}
@@ -127,7 +127,7 @@ func nestingProblem(name, outer string, inside map[string]string, environments [
 			break
 		}
 		if path = append(path, next); slices.Contains(path[:len(path)-1], next) {
-			return strings.Join(path, " is inside ") + ": that is a circle"
+			return strings.Join(path, " is inside ") + ": this is a cycle"
 		}
 	}
 	o := environments[indexOf(environments, outer)]
@@ -136,11 +136,11 @@ func nestingProblem(name, outer string, inside map[string]string, environments [
 	case !known:
 		return "" // said already
 	case !registration.Hosts:
-		return "the instances of " + outer + " (kind " + o.Kind + ") are no machines that others can run in; those of these kinds are: " + strings.Join(hosting(), ", ")
+		return "the instances of " + outer + " (kind " + o.Kind + ") cannot contain other environments; those of these kinds can: " + strings.Join(hosting(), ", ")
 	case inside[outer] != "":
-		return outer + " is inside " + inside[outer] + " itself, and two levels are all that can be started"
+		return outer + " is inside " + inside[outer] + " itself, and at most two levels are possible"
 	case o.Host != "":
-		return outer + " is on host " + o.Host + ", and only machines that are started here can have others in them; write host: " + o.Host + " here to run beside it"
+		return outer + " is on host " + o.Host + ", and only instances that are started here can contain others; write host: " + o.Host + " here to run beside it"
 	}
 	return ""
 }

@@ -73,19 +73,19 @@ workloads: [{use: redis, place: {server: {apart: [h2]}, driver: {host: client}}}
 func TestWhatCannotBeNestedOrPlacedIsSaidWhereItStands(t *testing.T) {
 	for name, c := range map[string]struct{ environments, place, want string }{
 		"an unknown outer one":     {"docker: {inside: vn}\n  vm: {kind: qemu}", "", `study.yaml:5:20: inside: unknown environment "vn"; did you mean "vm"?`},
-		"itself":                   {"docker: {inside: docker}", "", "docker is inside docker: that is a circle"},
-		"a circle":                 {"a: {kind: qemu, inside: b}\n  b: {kind: qemu, inside: a}", "", "a is inside b is inside a: that is a circle"},
-		"no machine":               {"docker: {inside: native}", "", "inside: the instances of native (kind native) are no machines that others can run in; those of these kinds are: qemu"},
-		"three levels":             {"vm: {kind: qemu}\n  in: {kind: qemu, inside: vm}\n  most: {kind: docker, inside: in}", "", "in is inside vm itself, and two levels"},
-		"an outer one elsewhere":   {"vm: {kind: qemu, host: h1}\n  docker: {inside: vm}", "", "vm is on host h1, and only machines that are started here"},
-		"both":                     {"vm: {kind: qemu}\n  docker: {inside: vm, host: h1}", "", "docker is on host h1 already"},
+		"itself":                   {"docker: {inside: docker}", "", "docker is inside docker: this is a cycle"},
+		"a circle":                 {"a: {kind: qemu, inside: b}\n  b: {kind: qemu, inside: a}", "", "a is inside b is inside a: this is a cycle"},
+		"no machine":               {"docker: {inside: native}", "", "inside: the instances of native (kind native) cannot contain other environments; those of these kinds can: qemu"},
+		"three levels":             {"vm: {kind: qemu}\n  in: {kind: qemu, inside: vm}\n  most: {kind: docker, inside: in}", "", "in is inside vm itself, and at most two levels"},
+		"an outer one elsewhere":   {"vm: {kind: qemu, host: h1}\n  docker: {inside: vm}", "", "vm is on host h1, and only instances that are started here"},
+		"both":                     {"vm: {kind: qemu}\n  docker: {inside: vm, host: h1}", "", "docker also has host: h1"},
 		"an unknown host":          {"docker: {host: h3}", "", `study.yaml:5:18: host: unknown host "h3"; did you mean "h1"?`},
 		"a role on an unknown one": {"docker: {}", "place: {driver: {host: clint}}", `host: unknown host "clint"; did you mean "client"?`},
-		"a role twice on one":      {"docker: {}", "place: {server: {apart: [h1, h1]}}", "host h1 is there twice"},
-		"a server on a machine":    {"docker: {}", "place: {server: {host: h1}}", "what is measured is the environment"},
+		"a role twice on one":      {"docker: {}", "place: {server: {apart: [h1, h1]}}", "host h1 is listed twice"},
+		"a server on a machine":    {"docker: {}", "place: {server: {host: h1}}", "its environment is measured"},
 		"a host's bare name":       {"docker: {}", "place: {driver: client}", "client is a host of the study; did you mean {host: client}?"},
 		"a bare name for a server": {"docker: {}", "place: {server: h1}", "h1 is a host of the study; did you mean {apart: [h1]}?"},
-		"neither of the forms":     {"docker: {}", "place: {driver: {}}", "is written {host: NAME}, instances on several {apart: [NAME, ...]}"},
+		"neither of the forms":     {"docker: {}", "place: {driver: {}}", "write {host: NAME}; to run its instances on several, {apart: [NAME, ...]}"},
 	} {
 		text := "study: x\nhosts: {h1: {ssh: h1, config: none}, client: {ssh: c, config: none}}\nenvironments:\n  native: {}\n  " + c.environments + "\nworkloads: [{use: redis, " + c.place + "}]\n"
 		if _, err := resolveText(t, text, Overrides{}); err == nil || !strings.Contains(err.Error(), c.want) {
@@ -94,9 +94,9 @@ func TestWhatCannotBeNestedOrPlacedIsSaidWhereItStands(t *testing.T) {
 	}
 	for name, c := range map[string]struct{ hosts, want string }{
 		"no way to it":   {"h1: {}", "ssh: is missing"},
-		"no address":     {"h1: {ssh: h1, config: none, address: here}", "address: an IPv4 address is wanted"},
+		"no address":     {"h1: {ssh: h1, config: none, address: here}", "is not an IPv4 address"},
 		"no such file":   {"h1: {ssh: h1, config: /no/such/config}", "config:"},
-		"no such name":   {"h 1: {ssh: h1, config: none}", "a host's name has letters"},
+		"no such name":   {"h 1: {ssh: h1, config: none}", "is not a valid name of a host"},
 		"a mistyped key": {"h1: {shh: h1}", "shh"},
 	} {
 		text := "study: x\nhosts: {" + c.hosts + "}\nenvironments: {native: {}}\nworkloads: [{use: redis}]\n"
@@ -112,7 +112,7 @@ func TestMoreInstancesThanHostsAreRefused(t *testing.T) {
 		Driver:  &workload.Step{Run: "true", Role: "driver"},
 		Roles:   map[string]workload.Role{"node": {Place: workload.Apart, Count: "3", Hosts: []string{"h1", "h2"}}},
 	}}
-	if _, err := w.shape(Level{}); err == nil || !strings.Contains(err.Error(), "3 instances, and place: names 2 hosts") {
+	if _, err := w.shape(Level{}); err == nil || !strings.Contains(err.Error(), "3 instances, but place: lists 2 hosts") {
 		t.Errorf("got %v", err)
 	}
 }

@@ -29,7 +29,7 @@ func readPlace(at strictyaml.Node, hosts map[string]Host) (place string, on []st
 		for i, name := range form.Apart {
 			known = checkHost(at.At("apart", i), name, hosts) && known
 			if seen[name] {
-				at.At("apart", i).Problemf("host %s is there twice: instances on one host would share its addresses", name)
+				at.At("apart", i).Problemf("host %s is listed twice: instances on one host would share its addresses", name)
 				known = false
 			}
 			seen[name] = true
@@ -38,7 +38,7 @@ func readPlace(at strictyaml.Node, hosts map[string]Host) (place string, on []st
 			return workload.Apart, form.Apart
 		}
 	default:
-		at.Problemf("a role on a machine of its own is written {host: NAME}, instances on several {apart: [NAME, ...]}")
+		at.Problemf("to run a role on another host, write {host: NAME}; to run its instances on several, {apart: [NAME, ...]}")
 	}
 	return "", nil
 }

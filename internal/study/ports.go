@@ -35,7 +35,7 @@ func checkPorts(root strictyaml.Node, scaled section, plan *Plan) {
 		}
 		for _, w := range plan.Workloads {
 			if reach := w.unpublished(e, ports); reach != nil {
-				at.Problemf("%s: the workload %s is reached at %s, which is not among %s", key, w.Name, reach, workload.ExposedRole{Ports: ports})
+				at.Problemf("%s: workload %s listens on %s, which is not among %s", key, w.Name, reach, workload.ExposedRole{Ports: ports})
 			}
 		}
 	}

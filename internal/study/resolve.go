@@ -186,10 +186,10 @@ func (l limitsSection) resolve(at strictyaml.Node) (environment.Limits, map[stri
 	validate(at.At("io"), &l.IO)
 	for role, cores := range l.Pin {
 		if !roleName.MatchString(role) {
-			at.At("pin", role).ProblemAtKey("a role has small letters, digits and dashes, not %q", role)
+			at.At("pin", role).ProblemAtKey("%q is not a valid name of a role: use lower-case letters, digits and dashes", role)
 		}
 		if len(cores) == 0 {
-			at.At("pin", role).Problemf("role %s has no core; leave it out to let it run on all", role)
+			at.At("pin", role).Problemf("role %s has no cores; remove the role to let it run on all cores", role)
 		}
 		for i, c := range cores {
 			if c < 0 || c > 4095 {
@@ -240,7 +240,7 @@ func (s imageSection) resolve(at strictyaml.Node, recipes []image.Recipe) image.
 	additions := s.Recipe
 	if s.Reference != "" {
 		if additions.Suite != "" || len(additions.Packages)+len(additions.Files)+len(additions.Commands) > 0 {
-			at.Problemf("image: has a reference and a recipe; a reference is taken as it is, so build what is missing into it")
+			at.Problemf("image: has a reference and a recipe; a referenced image is used unchanged, so add what is missing to that image")
 		}
 		return image.Source{Reference: s.Reference}
 	}

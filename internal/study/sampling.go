@@ -44,11 +44,11 @@ func (r *rateSection) DecodeNode(n strictyaml.Node) {
 func (s samplingSection) resolve(at strictyaml.Node) Sampling {
 	sampling := Sampling{Syscalls: s.Syscalls, Traced: s.Traced, Off: s.Rate.off}
 	if s.Traced < 0 || s.Traced > mostTraced {
-		at.At("traced").Problemf("traced: from 0 to %d trials of each workload in each environment", mostTraced)
+		at.At("traced").Problemf("traced: must be 0 to %d trials per workload and environment", mostTraced)
 	}
 	if s.Rate.set && !s.Rate.off {
 		if sampling.Rate = s.Rate.number; sampling.Rate < slowestRate || sampling.Rate > fastestRate {
-			at.At("rate").Problemf("rate: from %d to %d readings a second, or off for one at the start and one at the end", slowestRate, fastestRate)
+			at.At("rate").Problemf("rate: must be %d to %d readings per second, or off (one reading at the start and one at the end)", slowestRate, fastestRate)
 		}
 	}
 	return sampling
@@ -91,5 +91,5 @@ func (s Sampling) String() string {
 	if s.Off {
 		return "at the beginning and at the end"
 	}
-	return fmt.Sprintf("%g times a second", float64(time.Second)/float64(s.Every()))
+	return fmt.Sprintf("%g times per second", float64(time.Second)/float64(s.Every()))
 }

@@ -29,11 +29,11 @@ func TestTheRateOfSamplingIsRead(t *testing.T) {
 		valid(t, "study.schema.json", head+text+"\n", true)
 	}
 	for text, want := range map[string]string{
-		"sampling: {rate: 0}":    "rate: from 1 to 100",
-		"sampling: {rate: 101}":  "rate: from 1 to 100",
+		"sampling: {rate: 0}":    "rate: must be 1 to 100",
+		"sampling: {rate: 101}":  "rate: must be 1 to 100",
 		"sampling: {rate: fast}": "test.yaml:5:18",
 		"sampling: {speed: 1}":   "speed",
-		"sampling: {traced: -1}": "traced: from 0 to 100",
+		"sampling: {traced: -1}": "traced: must be 0 to 100",
 	} {
 		_, err := Resolve(&File{Origin: "test.yaml", Name: "test", Source: []byte(head + text + "\n")}, Overrides{})
 		if err == nil || !strings.Contains(err.Error(), want) {
@@ -46,10 +46,10 @@ func TestTheRateOfSamplingIsRead(t *testing.T) {
 func TestSamplingThatIsNotTheUsualIsToldInWords(t *testing.T) {
 	for want, s := range map[string]Sampling{
 		"":                            {Rate: 10},
-		"readings 2.5 times a second": {Rate: 2.5},
+		"readings 2.5 times per second": {Rate: 2.5},
 		"rate off: one reading at the start and one at the end; system calls counted in every trial": {Off: true, Syscalls: true},
 		"1 traced trial after the blocks":                               {Traced: 1},
-		"readings 100 times a second; 3 traced trials after the blocks": {Rate: 100, Traced: 3},
+		"readings 100 times per second; 3 traced trials after the blocks": {Rate: 100, Traced: 3},
 	} {
 		if got := s.Words(); got != want {
 			t.Errorf("%q, want %q", got, want)

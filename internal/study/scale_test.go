@@ -90,7 +90,7 @@ design: {blocks: 1}
 		"place: {driver: moon}":  `unknown place "moon"`,
 		"place: {server: host}":  "role server of workload redis is a server",
 		"instances: 0":           "0 is out of range: 1 to 1000 are allowed",
-		"instances: [1, 1]":      "1 is there twice",
+		"instances: [1, 1]":      "1 is listed twice",
 		"instances: many":        `"many" is not a whole number`,
 		"address: 127.0.0.1":     `unknown parameter "address"`,
 		"place: {driver: apart}": "",

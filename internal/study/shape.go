@@ -66,7 +66,7 @@ func (w Workload) shape(l Level) (Shape, error) {
 	}
 	if l.Neighbours > 0 {
 		if w.Neighbour == nil {
-			return s, fmt.Errorf("workload %s has %d neighbours and does not say what they run", w.Name, l.Neighbours)
+			return s, fmt.Errorf("workload %s has %d neighbours, but does not define what they run", w.Name, l.Neighbours)
 		}
 		neighbours, err := shapeOf(*w.Neighbour, l.Neighbour, l.Neighbours)
 		if err != nil {
@@ -103,7 +103,7 @@ func shapeOf(p workload.Pack, parameters map[string]string, copies int) (Shape, 
 		}
 		on := pack.Roles[role].Hosts
 		if len(on) > 0 && len(on) < count {
-			return s, fmt.Errorf("role %s of workload %s has %d instances, and place: names %d hosts: name as many, since instances on one host would share its addresses", role, p.Name, count, len(on))
+			return s, fmt.Errorf("role %s of workload %s has %d instances, but place: lists %d hosts: list one host per instance, since instances on one host would share its addresses", role, p.Name, count, len(on))
 		}
 		s.Roles = append(s.Roles, RoleShape{role, place == workload.OnHost, count, on})
 	}

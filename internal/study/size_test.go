@@ -28,7 +28,7 @@ func TestSizesAreWrittenAsInAllOfAStudy(t *testing.T) {
 	check(t, "the levels", levels, []string{"", "size=64", "size=1KiB", "block_size=4096", "block_size=8192", "block_size=16384"})
 	check(t, "an environment's own", plan.Environments[1].With["nginx"]["page"], "4KiB")
 	for text, want := range map[string]string{
-		strings.Replace(pages, "[64, 1KiB]", "[1024, 1KiB]", 1):  "size: 1KiB is there twice",
+		strings.Replace(pages, "[64, 1KiB]", "[1024, 1KiB]", 1):  "size: 1KiB is listed twice",
 		strings.Replace(pages, "from: 4KiB", "from: 4 pages", 1): "block_size: from: \"4 pages\" is not a size: write a number with B, kB, KiB, MB, MiB, GB, GiB, TB or TiB",
 		strings.Replace(pages, "page: 4 KiB", "page: 4GB", 1):    "with: page: 4GB is out of range: 1 to 1000000000 B are allowed",
 	} {

@@ -35,7 +35,7 @@ func (o *fakeOptions) Publishes() (string, []int) {
 
 func (o *fakeOptions) Validate() error {
 	if o.Network != "bridge" && o.Network != "none" {
-		return errors.Join(fmt.Errorf("network: %q is none of bridge, none", o.Network))
+		return errors.Join(fmt.Errorf("network: %q is not known: choose one of bridge, none", o.Network))
 	}
 	return nil
 }

@@ -53,12 +53,12 @@ func (p *Plan) takeParameters(e *Environment, w *Workload, at strictyaml.Node) {
 			continue
 		}
 		if slices.ContainsFunc(w.Levels, func(l Level) bool { return l.sweeps(pair.Key) }) {
-			pair.Value.ProblemAtKey("with: %s is swept by the workload %s: its levels are the same in every environment", pair.Key, w.Name)
+			pair.Value.ProblemAtKey("with: %s is swept by workload %s, and levels must be the same in every environment", pair.Key, w.Name)
 			continue
 		}
 		var value string
 		if pair.Value.IsMapping() || pair.Value.IsSequence() || pair.Value.IsNull() {
-			pair.Value.Problemf("with: %s: needs one value; a list of them sweeps, and levels are the same in every environment", pair.Key)
+			pair.Value.Problemf("with: %s: needs one value; a list is a sweep, and levels must be the same in every environment", pair.Key)
 			continue
 		}
 		pair.Value.Decode(&value)
@@ -75,7 +75,7 @@ func (p *Plan) takeParameters(e *Environment, w *Workload, at strictyaml.Node) {
 		}
 		e.With[w.Name][pair.Key] = value
 		if e.reshapes(w) {
-			pair.Value.ProblemAtKey("with: %s decides which instances the workload %s has, and these are the same in every environment", pair.Key, w.Name)
+			pair.Value.ProblemAtKey("with: %s sets the instances of workload %s, which must be the same in every environment", pair.Key, w.Name)
 			delete(e.With[w.Name], pair.Key)
 		}
 	}

@@ -49,10 +49,10 @@ func TestAParameterOfAnEnvironmentIsChecked(t *testing.T) {
 		"{nginx: {worker: 2}}":       `study.yaml:3:27: with: workload nginx: unknown parameter "worker"; did you mean "workers"?`,
 		"{nginx: {workers: 0}}":      "study.yaml:3:36: with: workers: 0 is out of range: 1 to 1024 are allowed",
 		"{nginx: {workers: [1, 2]}}": "with: workers: needs one value",
-		"{nginx: {connections: 5}}":  "study.yaml:3:27: with: connections is swept by the workload nginx",
+		"{nginx: {connections: 5}}":  "study.yaml:3:27: with: connections is swept by workload nginx",
 		"{nginx: workers}":           "with: nginx needs its parameters",
 		"nginx":                      "with: needs a workload and its parameters",
-		"{cassandra: {nodes: 2}}":    "study.yaml:3:31: with: nodes decides which instances the workload cassandra has",
+		"{cassandra: {nodes: 2}}":    "study.yaml:3:31: with: nodes sets the instances of workload cassandra",
 	} {
 		_, err := resolveText(t, "study: x\nenvironments:\n  native: {with: "+with+"}\nworkloads: [{use: nginx, connections: [1, 2]}, {use: cassandra}]\n", Overrides{})
 		if err == nil || !strings.Contains(err.Error(), want) {

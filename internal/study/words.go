@@ -84,7 +84,7 @@ func (d Design) BlocksAndBudget() string {
 	case b.Fixed:
 		return fmt.Sprintf("exactly %d blocks", b.Max)
 	case b.Open:
-		return fmt.Sprintf("from %d blocks on until all verdicts are in", b.Min)
+		return fmt.Sprintf("at least %d blocks, until all verdicts are reached", b.Min)
 	}
 	text := fmt.Sprintf("%d to %d blocks", b.Min, b.Max)
 	if d.Budget > 0 {

@@ -35,7 +35,7 @@ func resolveWorkloads(root strictyaml.Node, s, scaled section, file *File, fresh
 		}
 		if at, given := entry.Get("as"); given {
 			if at.Decode(&w.Name); !workloadName.MatchString(w.Name) {
-				at.Problemf("as: a workload's name has letters, digits, dots and dashes, not %q", w.Name)
+				at.Problemf("as: %q is not a valid name of a workload: use letters, digits, dots and dashes", w.Name)
 			}
 		}
 		if at, given := entry.Get("fresh"); given {
@@ -43,7 +43,7 @@ func resolveWorkloads(root strictyaml.Node, s, scaled section, file *File, fresh
 			oneOf(at, "fresh", w.Fresh, freshes)
 		}
 		if names[w.Name] {
-			entry.Problemf("two workloads are called %s; give this one a name of its own with as:", w.Name)
+			entry.Problemf("two workloads are called %s; give this one another name with as:", w.Name)
 		}
 		names[w.Name] = true
 		pairs := entry.Pairs()
@@ -95,7 +95,7 @@ func resolvePlaces(pairs []strictyaml.Pair, pack *workload.Pack, hosts map[strin
 			case listed && role.Count != "" && place != workload.Apart:
 				at.Value.Problemf("role %s of workload %s has several instances, so it is always apart", at.Key, pack.Name)
 			case place == workload.OnHost && pack.HasServer(at.Key):
-				at.Value.Problemf("role %s of workload %s is a server: what is measured is the environment that it runs in, so it cannot be on the host", at.Key, pack.Name)
+				at.Value.Problemf("role %s of workload %s is a server: its environment is measured, so it cannot run on the host", at.Key, pack.Name)
 			default:
 				role.Place, role.Hosts = place, on
 				roles[at.Key] = role
@@ -112,7 +112,7 @@ func resolvePlaces(pairs []strictyaml.Pair, pack *workload.Pack, hosts map[strin
 // by its path, which has a slash or ends in .yaml.
 func packOf(entry strictyaml.Node, file *File, problems *strictyaml.Problems) *workload.Pack {
 	if !entry.IsMapping() {
-		entry.Problemf("a workload is written as - use: NAME")
+		entry.Problemf("write a workload as - use: NAME")
 		return nil
 	}
 	at, given := entry.Get("use")
@@ -150,12 +150,12 @@ func derived(p *workload.Pack, levels []Level, costs []cost.Cost) []workload.Met
 	spent := []workload.Metric{{Name: workload.CPUSeconds, Unit: "s", Better: "lower", About: "CPU time of the whole environment"}}
 	switch {
 	case p.Startup:
-		spent[0].About = "CPU time of the instance's own processes until its first word; an engine's daemons are not in it"
+		spent[0].About = "CPU time of the instance's own processes until the agent's first message, without an engine's daemons"
 	case p.Operations != "":
 		spent = costMetrics(costs)
 	}
 	if p.Startup && slices.ContainsFunc(levels, func(l Level) bool { return l.Instances > 1 }) {
-		return append([]workload.Metric{{Name: workload.StartAll, Unit: "s", Better: "lower", About: "until the last of the instances started at once said its first word"}}, spent...)
+		return append([]workload.Metric{{Name: workload.StartAll, Unit: "s", Better: "lower", About: "until the agent of the last of the instances that start together sent its first message"}}, spent...)
 	}
 	asked := func(m workload.Metric) bool { return m.FieldName() == workload.ReadySeconds }
 	if len(p.Servers) == 0 || slices.ContainsFunc(p.Metrics, asked) {

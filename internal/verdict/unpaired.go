@@ -77,7 +77,7 @@ func (c *Contrast) appearance(equivalence stats.Interval) string {
 // not meet.
 func (b *Book) conditions(e *entry) {
 	c := &e.contrast
-	c.warning(Unpaired, "not interleaved, or unknown whether: drift of the machine between the two samples looks like a difference, no error rate is known, and the interval describes these samples only")
+	c.warning(Unpaired, "not interleaved, or not known to be: drift of the machine between the two samples looks like a difference, no error rate is known, and the interval describes these samples only")
 	b.importWarnings(e)
 	if least := min(c.Values.N, c.Base.N); least < enoughResults {
 		c.warning(FewResults, "%d results of %s and %d of %s: few for an interval; the first interim analysis of the procedure is at %d",

@@ -42,7 +42,7 @@ func (o *Options) Validate() error {
 func init() {
 	environment.Register(environment.Registration{
 		Kind:    "bubblewrap",
-		About:   "namespaces made by bwrap, with no engine",
+		About:   "namespaces made by bwrap, without an engine",
 		Options: func() any { return &Options{Network: "host"} },
 		Requires: func(any) []environment.Requirement {
 			return append([]environment.Requirement{{What: "the program bwrap", Check: checkProgram}}, childprocess.Requires()...)
@@ -171,7 +171,7 @@ func (i *instance) root(ctx context.Context, r environment.Request) ([]string, e
 // network.
 func (i *instance) wire(o Options, r environment.Request) ([]string, error) {
 	if o.Network == "none" {
-		i.paths.Network = "none: a loopback of its own"
+		i.paths.Network = "none: only a loopback device"
 		return []string{"--unshare-net"}, nil
 	}
 	i.address, i.paths.Network = virtnet.HostAddress, "the host's network stack"

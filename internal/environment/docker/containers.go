@@ -85,7 +85,7 @@ func (c *containers) Start(ctx context.Context, r environment.Request) (_ enviro
 		if err != nil {
 			err = fmt.Errorf("starting %s: %w%s", r.Name, err, tail.LastLines())
 			if left := i.remove(context.WithoutCancel(ctx)); left != nil {
-				err = fmt.Errorf("%w\nand clearing up after it: %w", err, left)
+				err = fmt.Errorf("%w\nand cleaning up after it: %w", err, left)
 			}
 		}
 	}()
@@ -319,7 +319,7 @@ func (c *containers) notes(l environment.Limits, h agent.Hello) []string {
 
 func coresNote(l environment.Limits, h agent.Hello) []string {
 	if n := len(l.Cores); n > 0 && h.CPUs != n {
-		return []string{fmt.Sprintf("the instance sees %d CPUs where it may use %d cores (%s)", h.CPUs, n, cgroup.FormatCores(l.Cores))}
+		return []string{fmt.Sprintf("the instance sees %d CPUs, but may use only %d cores (%s)", h.CPUs, n, cgroup.FormatCores(l.Cores))}
 	}
 	return nil
 }

@@ -28,12 +28,12 @@ func TestPortsAreReadOneByOne(t *testing.T) {
 		{"bridge", nil, 0, ""},
 		{"publish", nil, 0, "such as ports: [16379]"},
 		{"bridge", []string{"6379"}, 0, "only network: publish publishes them, and network is bridge"},
-		{"publish", []string{"redis"}, 0, `"redis" is no TCP port`},
-		{"publish", []string{"53/udp"}, 0, "is no TCP port"},
+		{"publish", []string{"redis"}, 0, `"redis" is not a TCP port`},
+		{"publish", []string{"53/udp"}, 0, "is not a TCP port"},
 		{"publish", []string{"80", "79-81"}, 0, "is listed twice"},
 		{"publish", []string{"80", "80"}, 0, "ports: 80 is listed twice"},
-		{"publish", []string{"0", "99999"}, 0, "ports: 0 is no port: the range is 1 to 65535\nports: 99999 is no port"},
-		{"publish", []string{"1-70000"}, 0, "ports: 70000 is no port"},
+		{"publish", []string{"0", "99999"}, 0, "ports: 0 is not a port: the range is 1 to 65535\nports: 99999 is not a port"},
+		{"publish", []string{"1-70000"}, 0, "ports: 70000 is not a port"},
 		{"publish", []string{"1000-1100"}, 0, "more than 100"},
 	} {
 		o := Options{Network: c.network, Ports: c.ports}

@@ -91,7 +91,7 @@ func isRunsc(runtime string) bool { return strings.Contains(runtime, "runsc") }
 func ValidSocket(host string) error {
 	path, ok := strings.CutPrefix(host, "unix://")
 	if !ok || !strings.HasPrefix(path, "/") {
-		return fmt.Errorf("socket: %q is no socket of this machine: write unix:///var/run/docker.sock; an engine elsewhere cannot mount the agent from here", host)
+		return fmt.Errorf("socket: %q is not a socket of this machine: write unix:///var/run/docker.sock; an engine elsewhere cannot mount the agent from here", host)
 	}
 	return nil
 }

@@ -25,10 +25,10 @@ func TestOptionsThatCannotWorkAreRefusedWithTheReason(t *testing.T) {
 		{"an unknown seccomp profile", "docker", func(o any) { o.(*Options).Seccomp = "off" }, `choose one of default, unconfined`},
 		{"unknown data", "docker", func(o any) { o.(*Options).Data = "ramdisk" }, `choose one of bind, volume, overlay, tmpfs, /dev/...`},
 		{"data on a device", "docker", func(o any) { o.(*Options).Data = "/dev/sdb1" }, ""},
-		{"data on what is no device", "podman", func(o any) { o.(*Options).Data = "/srv/data" }, `data: "/srv/data" names no block device`},
+		{"data on what is no device", "podman", func(o any) { o.(*Options).Data = "/srv/data" }, `data: "/srv/data" is not a block device`},
 		{"ports without a network that publishes them", "docker", func(o any) { o.(*Options).Ports = []string{"80"} }, "ports: only network: publish publishes them"},
 		{"no log driver", "podman", func(o any) { o.(*Options).Log = "" }, "log: no driver"},
-		{"an engine elsewhere", "docker", func(o any) { o.(*Options).Socket = "tcp://10.0.0.1:2375" }, "no socket of this machine"},
+		{"an engine elsewhere", "docker", func(o any) { o.(*Options).Socket = "tcp://10.0.0.1:2375" }, "not a socket of this machine"},
 		{"runsc as a runtime in the host's network", "docker", func(o any) { o.(*Options).Runtime, o.(*Options).Network = "runsc", "host" }, "engine: direct"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -68,13 +68,13 @@ func (c *containers) paths(ctx context.Context, i *instance, folder string) envi
 func (c *containers) packetPath(i *instance) string {
 	path := map[string]string{
 		"host":    "the host's network stack",
-		"none":    "none: a loopback of its own",
+		"none":    "none: only a loopback device",
 		"bridge":  "veth pair, the engine's bridge",
-		"nat":     "veth pair, a bridge of the engine's for it alone, NAT beyond the host",
+		"nat":     "veth pair, a separate bridge of the engine, NAT beyond the host",
 		"publish": "published ports: the host's address, DNAT or the engine's proxy, the engine's bridge, veth pair",
 	}[c.options.Network]
 	if c.options.Network == "none" && i.inside != "" {
-		path = "veth pair, a bridge of the engine's without a way out"
+		path = "veth pair, an internal bridge of the engine"
 	}
 	if c.gvisor && i.inside != "" {
 		path = "gVisor's network stack, " + path

@@ -24,12 +24,12 @@ func (o *Options) ports() (list []wire.Port, err error) {
 	var wrong []error
 	for _, text := range o.Ports {
 		if n := outOfRange(text); n != "" {
-			wrong = append(wrong, fmt.Errorf("ports: %s is no port: the range is 1 to 65535", n))
+			wrong = append(wrong, fmt.Errorf("ports: %s is not a port: the range is 1 to 65535", n))
 			continue
 		}
 		some, err := wire.ParsePortRange(text)
 		if err != nil || some.Proto() != wire.TCP {
-			wrong = append(wrong, fmt.Errorf("ports: %q is no TCP port: write 16379, or 7000-7010 for several", text))
+			wrong = append(wrong, fmt.Errorf("ports: %q is not a TCP port: write 16379, or 7000-7010 for several", text))
 			continue
 		}
 		for port := range some.All() {

@@ -79,7 +79,7 @@ func groups(info system.Info, rootless bool, f environment.Finding) environment.
 	switch {
 	case rootless && info.CgroupVersion != "2":
 		f.State = environment.Caveat
-		f.Reason += "; rootless on cgroup v1 it limits nothing: a trial with limits fails"
+		f.Reason += "; rootless on cgroup v1 it enforces no limits: a trial with limits fails"
 		f.Fix = "use an engine that runs as root, or a machine with cgroup v2 alone"
 	case rootless:
 		f.State = environment.Caveat
@@ -89,7 +89,7 @@ func groups(info system.Info, rootless bool, f environment.Finding) environment.
 		f.Reason += ": containers are below system.slice, and get another share of a busy machine's CPUs than the cgroups that tare makes"
 	case info.CgroupDriver == "none":
 		f.State = environment.Caveat
-		f.Reason += "; it limits nothing: a trial with limits fails"
+		f.Reason += "; it enforces no limits: a trial with limits fails"
 	}
 	return f
 }

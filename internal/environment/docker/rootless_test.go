@@ -70,7 +70,7 @@ func rootless(t *testing.T, b brand, socket string) {
 		sights, err := environment.CheckLimits(t.Context(), i, l)
 		t.Log(sights, err)
 		if notHeld := (*environment.NotHeld)(nil); name == "limited" && cgroup.Mode() != "v2" && !errors.As(err, &notHeld) {
-			t.Errorf("a rootless engine limits nothing on v1, and the check says %v", err)
+			t.Errorf("a rootless engine enforces no limits on v1, and the check says %v", err)
 		}
 		sampler := usage.Start(i.Footprint(), usage.Options{})
 		exit, err := i.Agent().Run(t.Context(), agent.Command{Argv: []string{"/bin/sh", "-c", "echo x >/data/x; while :; do :; done"}, Timeout: time.Second / 2})

@@ -23,7 +23,7 @@ func (e *engine) remember(folder string) error {
 		return nil
 	}
 	if err := os.WriteFile(filepath.Join(folder, hostFile), []byte(e.host), 0o644); err != nil {
-		return fmt.Errorf("noting where the engine is: %w", err)
+		return fmt.Errorf("recording the address of the engine: %w", err)
 	}
 	return nil
 }

@@ -23,7 +23,7 @@ import (
 func init() {
 	environment.Register(environment.Registration{
 		Kind:     "gvisor",
-		About:    "gVisor: a sandbox with a kernel of its own in user space",
+		About:    "gVisor: a sandbox with a kernel in user space",
 		Options:  func() any { return defaults() },
 		Requires: func(o any) []environment.Requirement { return requirements(*o.(*Options)) },
 		Needs:    func(o any) (environment.Needs, error) { return needs(*o.(*Options)) },

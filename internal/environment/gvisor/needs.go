@@ -18,7 +18,7 @@ func needs(o Options) (environment.Needs, error) {
 	}
 	file, err := exec.LookPath(name)
 	if err != nil {
-		return environment.Needs{}, fmt.Errorf("gVisor's program %s, to be put into the machine: %w; install it: scripts/install-runsc.sh /usr/local/bin", name, err)
+		return environment.Needs{}, fmt.Errorf("gVisor's program %s, to copy into the machine: %w; install it: scripts/install-runsc.sh /usr/local/bin", name, err)
 	}
 	if file, err = filepath.Abs(file); err != nil {
 		return environment.Needs{}, err

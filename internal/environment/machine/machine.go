@@ -52,9 +52,9 @@ func requirements(o *Options) []environment.Requirement {
 	}
 	return []environment.Requirement{
 		{What: "ssh, OpenSSH's client", Check: CheckSSH},
-		{What: "the name of a machine", Check: func(context.Context) environment.Finding {
+		{What: "a machine to log in to", Check: func(context.Context) environment.Finding {
 			if o.SSH == "" {
-				return environment.Finding{State: environment.Missing, Reason: "needs a study that names a machine", Fix: "in a study: {kind: machine, ssh: user@name}"}
+				return environment.Finding{State: environment.Missing, Reason: "a study names it", Fix: "in a study: {kind: machine, ssh: user@name}"}
 			}
 			if err := o.Validate(); err != nil {
 				return missing(err, "name it in the study: {kind: machine, ssh: user@name}")

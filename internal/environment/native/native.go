@@ -41,7 +41,7 @@ func init() {
 func requirements(o *Options) []environment.Requirement {
 	list := childprocess.Requires()
 	if o.Network == "nat" {
-		list = append(list, environment.Requirement{What: "iptables, for address translation", Check: checkMasquerader})
+		list = append(list, environment.Requirement{What: "iptables, for NAT", Check: checkMasquerader})
 	}
 	if blockdevice.Named(o.Data) {
 		list = append(list, blockdevice.Requirement(o.Data))

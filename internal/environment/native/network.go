@@ -16,7 +16,7 @@ const (
 	loopbackPath = "the host's network stack, by its loopback"
 	bridgePath   = "veth pair, bridge"
 	natPath      = "veth pair, bridge, router with NAT"
-	nonePath     = "none: a loopback of its own"
+	nonePath     = "none: only a loopback device"
 )
 
 // bridge makes the network of an instance that does not share the host's.

@@ -38,7 +38,7 @@ func (o *Options) Validate() error {
 	var wrong []error
 	one := func(key, value string, allowed ...string) {
 		if !slices.Contains(allowed, value) {
-			wrong = append(wrong, fmt.Errorf("%s: %q is none of %s", key, value, strings.Join(allowed, ", ")))
+			wrong = append(wrong, fmt.Errorf("%s: %q is not known: choose one of %s", key, value, strings.Join(allowed, ", ")))
 		}
 	}
 	one("rootfs", o.RootFS, "image", "host")
@@ -55,7 +55,7 @@ func (o *Options) Validate() error {
 		wrong = append(wrong, errors.New("root: overlay is for the image's root file system: with rootfs: host the root is the host's own"))
 	}
 	if o.Data == "overlay" && o.Root != "overlay" {
-		wrong = append(wrong, errors.New("data: overlay lies in the root's overlay: write root: overlay as well"))
+		wrong = append(wrong, errors.New("data: overlay is part of the root's overlay: set root: overlay too"))
 	}
 	return errors.Join(wrong...)
 }

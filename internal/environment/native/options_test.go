@@ -16,14 +16,14 @@ func TestOptionsThatMeanNothingAreRefusedByTheirKey(t *testing.T) {
 		{func(o *Options) { o.Data = "tmpfs" }, ""},
 		{func(o *Options) { o.Data = "/dev/sdb1" }, ""},
 		{func(o *Options) { o.Network = "nat" }, ""},
-		{func(o *Options) { o.RootFS = "" }, `rootfs: "" is none of image, host`},
+		{func(o *Options) { o.RootFS = "" }, `rootfs: "" is not known: choose one of image, host`},
 		{func(o *Options) { o.RootFS = "guest" }, "rootfs:"},
 		{func(o *Options) { o.Root = "btrfs" }, "root:"},
 		{func(o *Options) { o.RootFS, o.Root = "host", "overlay" }, "root: overlay is for the image's"},
-		{func(o *Options) { o.Data = "overlay" }, "data: overlay lies in the root's overlay"},
-		{func(o *Options) { o.Data = "volume" }, `data: "volume" is none of bind, overlay, tmpfs, /dev/...`},
-		{func(o *Options) { o.Data = "/srv" }, `data: "/srv" names no block device`},
-		{func(o *Options) { o.Network = "user" }, `network: "user" is none of host, loopback, bridge, nat, none`},
+		{func(o *Options) { o.Data = "overlay" }, "data: overlay is part of the root's overlay"},
+		{func(o *Options) { o.Data = "volume" }, `data: "volume" is not known: choose one of bind, overlay, tmpfs, /dev/...`},
+		{func(o *Options) { o.Data = "/srv" }, `data: "/srv" is not a block device`},
+		{func(o *Options) { o.Network = "user" }, `network: "user" is not known: choose one of host, loopback, bridge, nat, none`},
 	} {
 		o := Defaults()
 		c.change(&o)

@@ -10,8 +10,8 @@ import (
 var ladderParts = environment.Parts{
 	Switches: []environment.Switch{
 		{Option: "rootfs", Values: map[string]environment.Value{
-			"image": {Name: "image's programs", Effect: "the image's programs run, and not the host's"},
-			"host":  {Name: "host's programs", Effect: "the host's programs run, and not the image's"},
+			"image": {Name: "image's programs", Effect: "the image's programs run instead of the host's"},
+			"host":  {Name: "host's programs", Effect: "the host's programs run instead of the image's"},
 		}},
 		{Option: "network", Ways: [][]string{{"host", "bridge", "nat"}}},
 	},

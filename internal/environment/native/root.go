@@ -70,7 +70,7 @@ func (i *instance) overlay(image, folder string) error {
 	escape := strings.NewReplacer(`\`, `\\`, ":", `\:`, ",", `\,`)
 	options := fmt.Sprintf("lowerdir=%s,upperdir=%s,workdir=%s", escape.Replace(image), escape.Replace(upper), escape.Replace(work))
 	if err := unix.Mount("tare", folder, "overlay", 0, options); err != nil {
-		return fmt.Errorf("mounting an overlay (%s): %w; tare's home has to be on a file system that can be an upper directory, which an overlay cannot", options, err)
+		return fmt.Errorf("mounting an overlay (%s): %w; tare's home must be on a file system that can hold the upper directory of an overlay, which overlayfs itself cannot", options, err)
 	}
 	i.Undo(func() error { return blockdevice.Unmount(folder) })
 	return rootfs.HostNames(folder)

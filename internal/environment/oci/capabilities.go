@@ -34,7 +34,7 @@ func capabilitiesOf(option string, held []string) ([]string, error) {
 				full = "CAP_" + full
 			}
 			if !slices.Contains(known, full) {
-				return nil, fmt.Errorf("capabilities: %q is neither default, all nor none, and %s is no capability: write a list such as chown,setuid", option, full)
+				return nil, fmt.Errorf("capabilities: %q is neither default, all nor none, and %s is not a capability: write a list such as chown,setuid", option, full)
 			}
 			asked = append(asked, full)
 		}

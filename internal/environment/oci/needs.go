@@ -24,7 +24,7 @@ func (o *Options) needs() (environment.Needs, error) {
 		file, err = filepath.Abs(file)
 	}
 	if err != nil {
-		return needs, fmt.Errorf("the runtime %s, to be put into the machine: %w", o.Runtime, err)
+		return needs, fmt.Errorf("the runtime %s, to copy into the machine: %w", o.Runtime, err)
 	}
 	program := environment.Program{File: file, At: o.Runtime}
 	if !filepath.IsAbs(o.Runtime) {

@@ -53,7 +53,7 @@ func (e *environ) join(ctx context.Context, r environment.Request) (_ *attachmen
 		case "host":
 			return &attachment{address: virtnet.HostAddress, path: e.path("the host's network stack")}, nothing, nil
 		case "none":
-			s := &attachment{path: "none: a loopback of its own"}
+			s := &attachment{path: "none: only a loopback device"}
 			if !e.options.gvisor() {
 				return s, nothing, nil
 			}
@@ -77,9 +77,9 @@ func (e *environ) join(ctx context.Context, r environment.Request) (_ *attachmen
 		if err != nil {
 			return nil, nil, err
 		}
-		s.path = e.path("veth pair, a bridge of tare's for it alone, veth pair")
+		s.path = e.path("veth pair, a separate bridge of tare, veth pair")
 		if e.options.Network == "nat" {
-			s.path = e.path("veth pair, a bridge of tare's for it alone, NAT, veth pair")
+			s.path = e.path("veth pair, a separate bridge of tare, NAT, veth pair")
 		}
 		return s, func() error { return errors.Join(leave(), own.Close(context.Background())) }, nil
 	}

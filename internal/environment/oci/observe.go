@@ -55,10 +55,10 @@ func (i *instance) observe(ctx context.Context, l environment.Limits) error {
 	o := &i.environ.options
 	i.notes = append(i.notes, Ignored(o, inside, i.hostView(), i.environ.held)...)
 	if n := len(l.Cores); n > 0 && o.Limits && i.agent.Hello().CPUs != n {
-		i.notes = append(i.notes, fmt.Sprintf("the instance sees %d CPUs where it may use %d cores (%s)", i.agent.Hello().CPUs, n, cgroup.FormatCores(l.Cores)))
+		i.notes = append(i.notes, fmt.Sprintf("the instance sees %d CPUs, but may use only %d cores (%s)", i.agent.Hello().CPUs, n, cgroup.FormatCores(l.Cores)))
 	}
 	if !o.Limits && !reflect.ValueOf(l).IsZero() {
-		i.notes = append(i.notes, "the study's limits are not put on the instance (cgroup_limits: false)")
+		i.notes = append(i.notes, "the study's limits are not set on the instance (cgroup_limits: false)")
 	}
 	if o.gvisor() {
 		i.notes = append(i.notes, GvisorNotes...)
@@ -124,7 +124,7 @@ func (i *instance) hostView() View {
 // give.
 func Ignored(o *Options, inside, host View, held []string) (notes []string) {
 	note := func(key, format string, values ...any) {
-		notes = append(notes, fmt.Sprintf("%s: the runtime %s did not do as asked: ", key, o.Runtime)+fmt.Sprintf(format, values...))
+		notes = append(notes, fmt.Sprintf("%s: the runtime %s ignored the option: ", key, o.Runtime)+fmt.Sprintf(format, values...))
 	}
 	own := inside[bootID] != "" && inside[bootID] != host[bootID]
 	for _, n := range []struct {
@@ -140,7 +140,7 @@ func Ignored(o *Options, inside, host View, held []string) (notes []string) {
 		switch {
 		case own && !n.asked && !n.usual:
 		case own && !n.asked:
-			note(key, "the instance has a separate kernel, and so nothing that this namespace would isolate is shared")
+			note(key, "the instance has a separate kernel, so it shares nothing that this namespace isolates")
 		case theirs == "" && n.asked:
 			note(key, "no such namespace is visible inside")
 		case theirs != "" && theirs == ours && n.asked:
@@ -183,7 +183,7 @@ func checkPrivileges(o *Options, inside View, held []string, note func(key, form
 		note("capabilities", "missing inside: %s; not expected inside: %s", list(lacks), list(has))
 	}
 	if all, _ := capabilitiesOf(o.Capabilities, nil); len(all) > len(want) {
-		more = append(more, "capabilities: this process does not have, and could not give, "+list(without(all, want)))
+		more = append(more, "capabilities: not granted, since this process does not have them: "+list(without(all, want)))
 	}
 	return more
 }
@@ -226,9 +226,9 @@ func checkMounts(o *Options, inside View, note func(key, format string, values .
 	}
 	// /proc/sys stands for all paths: every kernel has it.
 	if masked := readOnly["/proc/sys"]; masked != o.Masked {
-		note("masked", "inside /proc/sys is read-only: %t", masked)
+		note("masked", "inside, /proc/sys is read-only: %t", masked)
 	}
 	if _, bind := kinds["/data"]; bind != (o.Data != "overlay") {
-		note("data", "inside /data is a mount of its own: %t", bind)
+		note("data", "inside, /data is a separate mount: %t", bind)
 	}
 }

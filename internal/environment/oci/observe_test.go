@@ -90,7 +90,7 @@ func TestASwitchThatDidNothingIsFoundInside(t *testing.T) {
 		if c.view != nil {
 			c.view(v)
 		}
-		if notes := Ignored(&o, v, onHost, nil); len(notes) != 1 || !strings.HasPrefix(notes[0], c.key+": the runtime runc did not do as asked") {
+		if notes := Ignored(&o, v, onHost, nil); len(notes) != 1 || !strings.HasPrefix(notes[0], c.key+": the runtime runc ignored the option") {
 			t.Errorf("%s: %q", c.key, notes)
 		}
 	}
@@ -100,7 +100,7 @@ func TestWhatGVisorMakesOfTheSwitchesIsSaid(t *testing.T) {
 	o := Default()
 	o.Runtime, o.Namespaces.PID = "runsc", false
 	notes := strings.Join(Ignored(&o, underRunsc, onHost, nil), "\n")
-	for _, want := range []string{"namespaces.pid: the runtime runsc did not do as asked: the instance has a separate kernel", "namespaces.cgroup:", "seccomp:", "missing inside: CAP_NET_RAW", "masked:"} {
+	for _, want := range []string{"namespaces.pid: the runtime runsc ignored the option: the instance has a separate kernel", "namespaces.cgroup:", "seccomp:", "missing inside: CAP_NET_RAW", "masked:"} {
 		if !strings.Contains(notes, want) {
 			t.Errorf("nothing says %q in\n%s", want, notes)
 		}
@@ -117,7 +117,7 @@ func TestWhatTareCouldNotGiveIsNoFaultOfTheRuntime(t *testing.T) {
 	held := without(dockerCapabilities, []string{"CAP_MKNOD"})
 	v := maps.Clone(underRunc)
 	v[status] = strings.Replace(v[status], "a80425fb", "a00425fb", 1)
-	if notes := Ignored(&o, v, onHost, held); len(notes) != 1 || !strings.HasSuffix(notes[0], "could not give, CAP_MKNOD") {
+	if notes := Ignored(&o, v, onHost, held); len(notes) != 1 || !strings.HasSuffix(notes[0], "does not have them: CAP_MKNOD") {
 		t.Errorf("%q", notes)
 	}
 }

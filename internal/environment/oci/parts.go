@@ -38,8 +38,8 @@ var values = map[string]map[string]environment.Value{
 		PodmanCapabilities: {Name: "smaller set of capabilities", Effect: "root inside has Podman's default capabilities"},
 	},
 	"no_new_privs": {
-		"true":  {Name: "rule of no new privileges", Effect: "execve cannot add privileges"},
-		"false": {Name: "absence of the rule of no new privileges", Effect: "execve can add privileges"},
+		"true":  {Name: "no_new_privs flag", Effect: "execve cannot add privileges"},
+		"false": {Name: "absence of the no_new_privs flag", Effect: "execve can add privileges"},
 	},
 	"gvisor.netstack": {
 		"true":  {Name: "network stack of gVisor", Effect: "gVisor's network stack makes the packets"},

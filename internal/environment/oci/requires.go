@@ -82,7 +82,7 @@ func Requirements(o *Options) []environment.Requirement {
 	}
 	if o.Network == "nat" {
 		list = append(list, environment.Requirement{
-			What: virtnet.Masquerader + ", which makes the rule for address translation", Check: func(context.Context) environment.Finding {
+			What: virtnet.Masquerader + ", which adds the NAT rule", Check: func(context.Context) environment.Finding {
 				if !available(virtnet.Masquerader) {
 					return missing("apt-get install -y iptables", "there is no %s on the PATH", virtnet.Masquerader)
 				}

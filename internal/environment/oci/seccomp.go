@@ -38,7 +38,7 @@ func checkProfile(file string) error {
 	}
 	var p profiles.Seccomp
 	if err := json.Unmarshal(text, &p); err != nil {
-		return fmt.Errorf("%s is no seccomp profile for %s: %w", file, runtime.GOARCH, err)
+		return fmt.Errorf("%s is not a seccomp profile for %s: %w", file, runtime.GOARCH, err)
 	}
 	return nil
 }

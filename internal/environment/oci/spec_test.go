@@ -250,7 +250,7 @@ func TestOptionsThatCannotWorkAreRefusedWithTheReason(t *testing.T) {
 		{func(o *Options) { o.Network = "bride" }, "bridge, nat, user, none, host"},
 		{func(o *Options) { o.Log = "journald" }, "null, pipe, file, json-file"},
 		{func(o *Options) { o.Seccomp = "profile.json" }, "absolute path"},
-		{func(o *Options) { o.Capabilities = "chown,fly" }, "CAP_FLY is no capability"},
+		{func(o *Options) { o.Capabilities = "chown,fly" }, "CAP_FLY is not a capability"},
 		{func(o *Options) { o.Data = "volume" }, "bind, overlay, tmpfs, /dev/..."},
 		{func(o *Options) { o.Data, o.Root = "overlay", "folder" }, "data: overlay"},
 		{func(o *Options) { o.Namespaces.Mount = false }, "masked: needs a mount namespace"},

@@ -30,7 +30,7 @@ func (e *environ) Start(ctx context.Context, r environment.Request) (_ environme
 		if err != nil {
 			err = fmt.Errorf("starting %s: %w%s", r.Name, err, tail.LastLines())
 			if left := i.remove(context.WithoutCancel(ctx)); left != nil {
-				err = fmt.Errorf("%w\nand clearing up after it: %w", err, left)
+				err = fmt.Errorf("%w\nand cleaning up after it: %w", err, left)
 			}
 		}
 	}()

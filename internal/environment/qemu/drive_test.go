@@ -23,7 +23,7 @@ func TestADiskThatCannotWorkIsRefusedByItsKey(t *testing.T) {
 		{func(o *Options) { o.DataCache, o.DataAIO = "none", "native" }, ""},
 		{func(o *Options) { o.RootDisk, o.DataDisk = "/dev/sdb", "/dev/sdc" }, ""},
 		{func(o *Options) { o.RootDisk = "vmdk" }, `root_disk: "vmdk" is not one of qcow2, raw, /dev/...`},
-		{func(o *Options) { o.DataDisk = "/srv/disk" }, `data_disk: "/srv/disk" names no block device`},
+		{func(o *Options) { o.DataDisk = "/srv/disk" }, `data_disk: "/srv/disk" is not a block device`},
 		{func(o *Options) { o.DataDisk = "/dev/sdb,readonly=on" }, "data_disk:"},
 		{func(o *Options) { o.RootDisk, o.DataDisk = "/dev/sdb", "/dev/sdb" }, "data_disk: /dev/sdb is already the root disk"},
 		{func(o *Options) { o.RootAIO = "native" }, "root_aio: native needs O_DIRECT: set cache: none or directsync instead of writeback for the root disk"},

@@ -45,5 +45,5 @@ func (o *Options) packetPath(joined bool) string {
 	case o.Network == "user":
 		return "virtio network card, QEMU's user-mode stack, the host's sockets"
 	}
-	return "none: only a loopback"
+	return "none: only a loopback device"
 }

@@ -24,7 +24,7 @@ var ladderParts = environment.Parts{
 		[]environment.Switch{{Option: "cache", Ways: [][]string{{"unsafe", "writeback", "none", "directsync"}}, Values: map[string]environment.Value{
 			"unsafe":     {Name: "disk cache without syncs", Effect: "the guest's syncs are ignored"},
 			"writeback":  {Name: "disk cache in the host's memory", Effect: "the guest's syncs reach the host's disk"},
-			"none":       {Name: "disk cache mode none", Effect: "the guest's disks pass by the host's page cache"},
+			"none":       {Name: "disk cache mode none", Effect: "the guest's disks bypass the host's page cache"},
 			"directsync": {Name: "disk cache mode directsync", Effect: "each write of the guest is synced"},
 		}}},
 		environment.InOrder("root_cache", "data_cache", "aio", "root_aio", "data_aio"),

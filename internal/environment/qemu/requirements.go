@@ -28,10 +28,10 @@ func requirements(o *Options) []environment.Requirement {
 		{What: fmt.Sprintf("%s, version %d or newer", program, minVersion), Check: checkQEMU},
 		{What: "qemu-img, for a fresh root disk", Check: vmm.OnPath("qemu-img", install)},
 		{What: "mke2fs, for a fresh data disk", Check: vmm.OnPath("mke2fs", "apt-get install -y e2fsprogs")},
-		{What: "KVM that runs code at a processor's speed", Check: o.checkKVM},
+		{What: "KVM at hardware speed", Check: o.checkKVM},
 	}
 	if o.Network == "nat" {
-		list = append(list, environment.Requirement{What: "iptables, for address translation", Check: vmm.OnPath(virtnet.Masquerader, "apt-get install -y iptables")})
+		list = append(list, environment.Requirement{What: "iptables, for NAT", Check: vmm.OnPath(virtnet.Masquerader, "apt-get install -y iptables")})
 	}
 	for _, d := range o.drives() {
 		if d.form == deviceForm {

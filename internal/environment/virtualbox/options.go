@@ -43,7 +43,7 @@ func (o *Options) Validate() error {
 	networks := []string{nat, hostonly, bridged}
 	switch {
 	case !slices.Contains(networks, o.Network):
-		wrong = append(wrong, fmt.Errorf("network: %q is none of %s", o.Network, strings.Join(networks, ", ")))
+		wrong = append(wrong, fmt.Errorf("network: %q is not known: choose one of %s", o.Network, strings.Join(networks, ", ")))
 	case o.Network == nat && o.Adapter != "":
 		wrong = append(wrong, fmt.Errorf("adapter: not used with network: nat"))
 	case o.Network == hostonly && o.Adapter == "":

@@ -19,7 +19,7 @@ func TestOptionsThatCannotWorkAreRefusedWithTheReason(t *testing.T) {
 		{"no template", func(o *Options) { o.Template = "" }, "template: missing"},
 		{"a flag for a template", func(o *Options) { o.Template = "--help" }, `template: "--help" is not a valid name`},
 		{"a flag for a snapshot", func(o *Options) { o.Snapshot = "--help" }, `snapshot: "--help" is not a valid name`},
-		{"an unknown network", func(o *Options) { o.Network = "intnet" }, `network: "intnet" is none of nat, hostonly, bridged`},
+		{"an unknown network", func(o *Options) { o.Network = "intnet" }, `network: "intnet" is not known: choose one of nat, hostonly, bridged`},
 		{"a network without its interface", func(o *Options) { o.Network = "hostonly" }, "adapter: network: hostonly needs an interface of the host"},
 		{"a network with its interface", func(o *Options) { o.Network, o.Adapter = "bridged", "eth0" }, ""},
 		{"an interface for nothing", func(o *Options) { o.Adapter = "eth0" }, "adapter: not used with network: nat"},

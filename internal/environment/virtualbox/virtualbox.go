@@ -112,7 +112,7 @@ func (i *instance) Paths() environment.Paths {
 	o := i.box.options
 	paths := i.Inside().Paths()
 	paths.Network = map[string]string{
-		nat:      "virtual network card, VirtualBox's NAT (user-mode stack), a forwarded port of the host's for SSH",
+		nat:      "virtual network card, VirtualBox's NAT (user-mode stack), a forwarded port of the host for SSH",
 		hostonly: "virtual network card, VirtualBox's host-only network " + o.Adapter,
 		bridged:  "virtual network card, bridged to the host's " + o.Adapter + " by VirtualBox's filter",
 	}[o.Network]

@@ -179,9 +179,9 @@ func (n *network) Close(context.Context) error { return nil }
 
 func requirements(o Options) []environment.Requirement {
 	return append([]environment.Requirement{
-		{What: "a server and an account in the study", Check: func(context.Context) environment.Finding {
+		{What: "a vCenter or ESXi host to log in to", Check: func(context.Context) environment.Finding {
 			if o.URL == "" {
-				return environment.Finding{State: environment.Missing, Reason: "needs a study that names a vCenter or an ESXi host", Fix: "in a study: {kind: vsphere, url: https://vcenter.example.org, account: ..., template: ...}, and the password in $" + o.PasswordEnv}
+				return environment.Finding{State: environment.Missing, Reason: "a study names it", Fix: "in a study: {kind: vsphere, url: https://vcenter.example.org, account: ..., template: ...}, and the password in $" + o.PasswordEnv}
 			}
 			return environment.Finding{State: environment.Usable, Reason: o.Account + " at " + o.URL}
 		}},

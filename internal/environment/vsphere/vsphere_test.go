@@ -49,7 +49,7 @@ func TestOptionsThatCannotWorkAreRefusedWithTheReason(t *testing.T) {
 		{"no password", func(o *Options) { o.PasswordEnv = "" }, "password_env: missing; name the environment variable"},
 		{"a password for its variable", func(o *Options) { o.PasswordEnv = secret + " =" }, "password_env: not a valid name"},
 		{"two words on certificates", func(o *Options) { o.Insecure, o.CAFile = true, "/ca.pem" }, "insecure: accepts any certificate"},
-		{"an unknown mode", func(o *Options) { o.Mode = "copy" }, `mode: "copy" is none of linked, clone, restore, start`},
+		{"an unknown mode", func(o *Options) { o.Mode = "copy" }, `mode: "copy" is not known: choose one of linked, clone, restore, start`},
 		{"a snapshot for what is taken as it is", func(o *Options) { o.Mode, o.Snapshot = "start", "fresh" }, "snapshot: mode: start uses the VM in its current state"},
 		{"a size for what is taken as it is", func(o *Options) { o.Mode, o.CPUs = "start", 2 }, "cpus: mode: start does not change the VM"},
 		{"a key that is none", func(o *Options) { o.HostKey = "AAAA" }, `host_key: "AAAA" is not a public key`},

@@ -22,7 +22,7 @@ var Names = strings.Fields(`CAP_CHOWN CAP_DAC_OVERRIDE CAP_DAC_READ_SEARCH CAP_F
 func Parse(hex string) (set []string, err error) {
 	var bits uint64
 	if _, err := fmt.Sscanf(strings.TrimSpace(hex), "%x", &bits); err != nil {
-		return nil, fmt.Errorf("%q is no set of capabilities", hex)
+		return nil, fmt.Errorf("%q is not a set of capabilities", hex)
 	}
 	for bit := range 64 {
 		switch {

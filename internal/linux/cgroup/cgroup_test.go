@@ -153,7 +153,7 @@ func TestV2UsageIsReadFromItsFiles(t *testing.T) {
 	if err != nil || io != (IO{4096, 8192, 1, 2}) {
 		t.Errorf("IO %+v, %v", io, err)
 	}
-	if _, err := tree.At("/gone").CPU(); err == nil || !strings.Contains(err.Error(), "not there") {
+	if _, err := tree.At("/gone").CPU(); err == nil || !strings.Contains(err.Error(), "does not exist") {
 		t.Errorf("a group that is gone reads %v", err)
 	}
 }
@@ -225,7 +225,7 @@ func TestLimitsTakeHoldOnThisMachine(t *testing.T) {
 			controller = c
 		}
 		if !s.Holds && slices.Contains(tree.Controllers(), controller) {
-			t.Errorf("a limit did not take hold: %s", s)
+			t.Errorf("a limit did not take effect: %s", s)
 		}
 	}
 	if _, err := tree.Create(g.Path()+"/nowhere", Limits{Cores: []int{5000}}); err == nil || !strings.Contains(err.Error(), "cores 5000") {

@@ -252,13 +252,13 @@ func (g *Group) checkSwap(l Limits) (s Sight, matters bool) {
 	dir, v1, ok := g.place("memory")
 	switch {
 	case !ok:
-		return s.nothing("cgroup "+g.path, "there is no memory controller, and the machine has swap: switch it off with `swapoff -a`"), true
+		return s.nothing("cgroup "+g.path, "there is no memory controller, and the machine has swap: disable it with `swapoff -a`"), true
 	case !v1:
 		s.Where = filepath.Join(dir, "memory.swap.max")
 		s.Seen = text(g.tree.read(s.Where))
 		s.Holds = s.Seen == "0"
 	case l.Memory == 0:
-		return s.nothing(filepath.Join(dir, "memory.memsw.limit_in_bytes"), "without a limit of memory cgroup v1 cannot rule swap out, and the machine has some: switch it off with `swapoff -a`"), true
+		return s.nothing(filepath.Join(dir, "memory.memsw.limit_in_bytes"), "without a memory limit cgroup v1 cannot disable swap, and the machine has some: disable it with `swapoff -a`"), true
 	default:
 		s.Where = filepath.Join(dir, "memory.memsw.limit_in_bytes")
 		n, ok := g.tree.number(s.Where, "")
@@ -268,7 +268,7 @@ func (g *Group) checkSwap(l Limits) (s Sight, matters bool) {
 		if s.Seen == "" {
 			s.Seen = "nothing"
 		}
-		s.Seen += ", and the machine has swap: switch it off with `swapoff -a`"
+		s.Seen += ", and the machine has swap: disable it with `swapoff -a`"
 	}
 	return s, true
 }

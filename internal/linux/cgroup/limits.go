@@ -78,9 +78,9 @@ func (t Throttle) rates() []rate {
 
 func (r rate) text() string {
 	if r.of == "bytes" {
-		return fmt.Sprintf("%s %s a second", quantity.Bytes(r.value), r.what)
+		return fmt.Sprintf("%s %s per second", quantity.Bytes(r.value), r.what)
 	}
-	return fmt.Sprintf("%d operations %s a second", r.value, r.what)
+	return fmt.Sprintf("%d operations %s per second", r.value, r.what)
 }
 
 // limit writes the limits. A missing file is left to Check.
@@ -99,7 +99,7 @@ func (g *Group) limit(l Limits) error {
 		}
 	}
 	if err := g.swapOff(l); err != nil {
-		return fmt.Errorf("switching swap off for cgroup %s: %w", g.path, err)
+		return fmt.Errorf("disabling swap for cgroup %s: %w", g.path, err)
 	}
 	return nil
 }

@@ -89,7 +89,7 @@ func (g *Group) IO(counts func(device string) bool) (IO, error) {
 
 func (g *Group) reading(what string, err error) error {
 	if errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("reading the %s of cgroup %s: the group or its controller is not there: %w", what, g.path, err)
+		return fmt.Errorf("reading the %s of cgroup %s: the group or its controller does not exist: %w", what, g.path, err)
 	}
 	return fmt.Errorf("reading the %s of cgroup %s: %w", what, g.path, err)
 }

@@ -91,7 +91,7 @@ func TestEveryControllerWorksOnV2(t *testing.T) {
 	g := real(t, small)
 	for _, s := range g.Check(small) {
 		if t.Log(s); !s.Holds {
-			t.Errorf("a limit did not take hold: %s", s)
+			t.Errorf("a limit did not take effect: %s", s)
 		}
 	}
 	// A group of an engine's may lie below the one with the limits.
@@ -119,7 +119,7 @@ func TestV2ThrottlesADisk(t *testing.T) {
 	sights := g.Check(l)
 	for _, s := range sights {
 		if t.Log(s); !s.Holds {
-			t.Errorf("a limit did not take hold: %s", s)
+			t.Errorf("a limit did not take effect: %s", s)
 		}
 	}
 	if len(sights) != 4 {

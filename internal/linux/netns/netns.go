@@ -56,7 +56,7 @@ func onThread(do func() error) error {
 		err = do()
 		if back := unix.Setns(int(home.Fd()), unix.CLONE_NEWNET); back != nil {
 			// Locked as it is, the thread ends with this goroutine.
-			done <- errors.Join(err, fmt.Errorf("going back to the network namespace of before: %w", back))
+			done <- errors.Join(err, fmt.Errorf("returning to the original network namespace: %w", back))
 			return
 		}
 		runtime.UnlockOSThread()

@@ -61,7 +61,7 @@ func newBridge(owner string, b *Bridge) (_ *Bridge, err error) {
 		return nil, err
 	}
 	if b.there, err = netlink.NewHandleAt(netns.NsHandle(b.space.Fd()), syscall.NETLINK_ROUTE); err != nil {
-		return nil, fmt.Errorf("speaking to the network namespace: %w", err)
+		return nil, fmt.Errorf("opening netlink in the network namespace: %w", err)
 	}
 	bridge := &netlink.Bridge{LinkAttrs: named("bridge")}
 	if err := b.there.LinkAdd(bridge); err != nil {
@@ -188,7 +188,7 @@ func pathOf(space *os.File) string { return fmt.Sprintf("/proc/%d/fd/%d", os.Get
 func explain(tried string, err error) error {
 	switch {
 	case errors.Is(err, syscall.EPERM), errors.Is(err, syscall.EACCES):
-		return fmt.Errorf("%s: %w; it takes root with CAP_NET_ADMIN and CAP_SYS_ADMIN: run tare outside of containers, or in a privileged one", tried, err)
+		return fmt.Errorf("%s: %w; it requires root with CAP_NET_ADMIN and CAP_SYS_ADMIN: run tare outside of containers, or in a privileged one", tried, err)
 	case errors.Is(err, syscall.EOPNOTSUPP):
 		return fmt.Errorf("%s: %w; this kernel has no bridge or no veth: modprobe bridge veth", tried, err)
 	}

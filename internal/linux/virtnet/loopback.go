@@ -48,7 +48,7 @@ const seats = 1<<16 - 2
 // free yet.
 func Join(network any) (*Seat, error) {
 	if _, ok := network.(Loopback); !ok {
-		return nil, fmt.Errorf("the network that it shall join is no loopback: another environment made it")
+		return nil, fmt.Errorf("the network to join is not a loopback: another environment made it")
 	}
 	return join(rand.IntN(seats))
 }

@@ -58,7 +58,7 @@ func (b *Bridge) route(ours netlink.Link) error {
 		return err
 	}
 	if err := netlink.RouteAdd(&netlink.Route{LinkIndex: ours.Attrs().Index, Dst: ipNet(inner.Masked()), Gw: outer.AsSlice()}); err != nil {
-		return fmt.Errorf("leading the host to %s by %s: %w", inner.Masked(), outer, err)
+		return fmt.Errorf("adding the host's route to %s via %s: %w", inner.Masked(), outer, err)
 	}
 	return netns.Within(b.space, func() error {
 		const forward = "/proc/sys/net/ipv4/ip_forward"
@@ -67,7 +67,7 @@ func (b *Bridge) route(ours netlink.Link) error {
 		}
 		said, err := exec.Command(Masquerader, "-w", "-t", "nat", "-A", "POSTROUTING", "-o", "host", "-j", "MASQUERADE").CombinedOutput()
 		if err != nil {
-			return fmt.Errorf("making the rule for address translation: %s: %w: %s", Masquerader, err, bytes.TrimSpace(said))
+			return fmt.Errorf("adding the NAT rule: %s: %w: %s", Masquerader, err, bytes.TrimSpace(said))
 		}
 		return nil
 	})

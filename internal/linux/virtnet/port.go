@@ -145,7 +145,7 @@ func (b *Bridge) take() (*Port, error) {
 			return &Port{Device: fmt.Sprintf("port%d", b.last), Address: address, Gateway: gateway, MAC: mac, bridge: b, part: b.last}, nil
 		}
 	}
-	return nil, fmt.Errorf("%s has room for %d instances, and all are there", b.subnet, room-hostPart)
+	return nil, fmt.Errorf("%s has room for %d instances, and all places are taken", b.subnet, room-hostPart)
 }
 
 // room is the last part of the last instance's address.

@@ -56,7 +56,7 @@ func takeSubnet() (subnet, error) {
 		}
 		return subnet{prefix, number, held}, err
 	}
-	return subnet{}, fmt.Errorf("this machine has routes to all of %v, and leaves no 256 addresses for a network between instances: see ip route show table all", pools)
+	return subnet{}, fmt.Errorf("this machine has routes to all of %v, so no block of 256 addresses is free for a network between instances: see ip route show table all", pools)
 }
 
 func candidate(number int) netip.Prefix {

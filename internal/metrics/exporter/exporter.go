@@ -43,7 +43,7 @@ type opened struct {
 // Listen binds the address and starts to serve.
 func Listen(address, version string) (*Listener, error) {
 	if _, _, err := net.SplitHostPort(address); err != nil {
-		return nil, fmt.Errorf("invalid address %s: want HOST:PORT, such as 127.0.0.1:9464", address)
+		return nil, fmt.Errorf("invalid address %s: write HOST:PORT, such as 127.0.0.1:9464", address)
 	}
 	socket, err := net.Listen("tcp", address)
 	switch {

@@ -145,8 +145,8 @@ func TestAnAddressThatCannotBeHadIsRefusedWithWhatToDo(t *testing.T) {
 	taken := listen(t).Address()
 	for address, want := range map[string]string{
 		taken:            "the port is in use",
-		"9464":           "want HOST:PORT",
-		"127.0.0.1":      "want HOST:PORT",
+		"9464":           "write HOST:PORT",
+		"127.0.0.1":      "write HOST:PORT",
 		"192.0.2.1:9464": "choose an address of this machine",
 		"127.0.0.1:port": "choose an address of this machine",
 	} {

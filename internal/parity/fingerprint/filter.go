@@ -75,7 +75,7 @@ func filterOf(i environment.Instance, name string) (f observe.Filter) {
 	}
 	groups := i.Footprint().Cgroups
 	if len(groups) == 0 {
-		return fail(fmt.Errorf("the instance has no cgroup of its own, by which its network namespace is found"))
+		return fail(fmt.Errorf("the instance has no cgroup, by which its network namespace is found"))
 	}
 	group, err := cgroup.At(groups[0])
 	if err != nil {

@@ -97,7 +97,7 @@ func (r *reading) pathFacts(path, key string) {
 	r.inside(key+"block", strconv.FormatInt(p.Block, 10))
 	below := r.below(m)
 	if below == "" {
-		r.missing(key+"below", parity.Outside, "the provider does not say which file system of the host holds it")
+		r.missing(key+"below", parity.Outside, "the provider does not report which file system of the host holds it")
 	} else {
 		r.outside(key+"below", below)
 	}

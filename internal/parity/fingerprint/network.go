@@ -18,7 +18,7 @@ func (r *reading) network() {
 	if path := r.outer.Paths.Network; path != "" {
 		r.outside("network.path", path)
 	} else {
-		r.missing("network.path", parity.Outside, "the provider does not say")
+		r.missing("network.path", parity.Outside, "the provider does not report it")
 	}
 	keys := []string{"network.interface", "network.mtu", "network.queue"}
 	for _, name := range offloads {
@@ -27,7 +27,7 @@ func (r *reading) network() {
 	i, ok := r.carrier()
 	if !ok {
 		for _, key := range keys {
-			r.missing(key, parity.Inside, "no interface is to be seen: %s", r.why("interfaces"))
+			r.missing(key, parity.Inside, "no interface is visible: %s", r.why("interfaces"))
 		}
 		return
 	}
@@ -40,7 +40,7 @@ func (r *reading) network() {
 	if i.Queue != nil {
 		r.inside("network.queue", strconv.Itoa(*i.Queue))
 	} else {
-		r.missing("network.queue", parity.Inside, "interface %s does not say", i.Name)
+		r.missing("network.queue", parity.Inside, "interface %s does not report it", i.Name)
 	}
 	for _, name := range offloads {
 		on, known := i.Offloads[name]
@@ -48,7 +48,7 @@ func (r *reading) network() {
 		case !known && i.Error != "":
 			r.missing(key, parity.Inside, "interface %s: %s", i.Name, i.Error)
 		case !known:
-			r.missing(key, parity.Inside, "interface %s does not say", i.Name)
+			r.missing(key, parity.Inside, "interface %s does not report it", i.Name)
 		case on:
 			r.inside(key, "on")
 		default:

@@ -110,7 +110,7 @@ func file(path, hint string) cgroup.Bound {
 func bounds(i environment.Instance) cgroup.Bounds {
 	groups := i.Footprint().Cgroups
 	if len(groups) == 0 {
-		return missingBounds("the instance has no cgroup of its own")
+		return missingBounds("the instance has no cgroup")
 	}
 	group, err := cgroup.At(groups[0])
 	if err != nil {

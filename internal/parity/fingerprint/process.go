@@ -154,7 +154,7 @@ func (r *reading) namespaces(name string, p observe.Process) {
 		}
 		switch {
 		case r.outer.Elsewhere != "":
-			r.missing(key, parity.Inside, "%s, and with what its namespaces are to be compared is there", r.outer.Elsewhere)
+			r.missing(key, parity.Inside, "%s, and so are the namespaces to compare with", r.outer.Elsewhere)
 		case !r.outer.Shared:
 			r.inside(key, parity.OwnKernel)
 		case theirs == "":

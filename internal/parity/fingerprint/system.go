@@ -97,7 +97,7 @@ func (r *reading) system() {
 	r.text("kernel.cmdline", cmdline)
 	switch {
 	case r.outer.Elsewhere != "":
-		r.missing("kernel.own", parity.Inside, "%s, and with what its kernel is to be compared is there", r.outer.Elsewhere)
+		r.missing("kernel.own", parity.Inside, "%s, and so is the kernel to compare with", r.outer.Elsewhere)
 	case r.outer.Shared:
 		r.inside("kernel.own", parity.Hosts)
 	default:
@@ -173,7 +173,7 @@ func (r *reading) processors() {
 				return
 			}
 		}
-		r.missing(key, parity.Inside, "%s does not say", cpuinfo)
+		r.missing(key, parity.Inside, "%s does not report it", cpuinfo)
 	}
 	first("cpu.model", "model name", "Model", "cpu model", "CPU part")
 	first("cpu.flags", "flags", "Features", "isa")
@@ -223,7 +223,7 @@ func (r *reading) memory() {
 	for _, f := range []struct{ key, name string }{{"memory.total", "MemTotal"}, {"memory.swap", "SwapTotal"}} {
 		kib, ok := sizes[f.name]
 		if !ok {
-			r.missing(f.key, parity.Inside, "%s does not say", meminfo)
+			r.missing(f.key, parity.Inside, "%s does not report it", meminfo)
 			continue
 		}
 		r.inside(f.key, strconv.FormatInt(kib>>14<<24, 10)) // to 16 MiB
@@ -254,7 +254,7 @@ func (r *reading) zone() {
 	}
 	switch {
 	case name == "" && r.Texts[localtime] != "":
-		r.inside("time.zone", "of a file of its own, "+localtime)
+		r.inside("time.zone", "custom: "+localtime)
 	case name == "" || filepath.Base(name) == "UTC":
 		r.inside("time.zone", "UTC")
 	default:

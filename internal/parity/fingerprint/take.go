@@ -88,11 +88,11 @@ func ask(ctx context.Context, s Subject) (*observe.Answer, error) {
 		Stdin: bytes.NewReader(request), Stdout: &out, Stderr: &errs,
 	})
 	if err != nil {
-		return nil, fmt.Errorf("looking at the instance from inside: %w", err)
+		return nil, fmt.Errorf("observing the instance from inside: %w", err)
 	}
 	answer := &observe.Answer{}
 	if err := json.Unmarshal(out.Bytes(), answer); err != nil || !exit.OK() {
-		return nil, fmt.Errorf("looking at the instance from inside: the agent's second process (tare-agent fingerprint) ended with status %d %s and said %.300q", exit.Code, exit.Signal, errs.String())
+		return nil, fmt.Errorf("observing the instance from inside: the agent's second process (tare-agent fingerprint) exited with status %d %s and printed %.300q", exit.Code, exit.Signal, errs.String())
 	}
 	return answer, nil
 }

@@ -77,6 +77,6 @@ func quickManifest(began time.Time) rundir.Manifest {
 				{State: environment.Usable, What: "the podman program"},
 				{State: environment.Missing, What: "an OCI runtime that starts here", Reason: "crun 1.8.1 refuses the hybrid cgroup hierarchy: \"cgroups in hybrid mode not supported\"", Fix: "apt-get install runc"}}},
 		},
-		Sessions: []rundir.Session{{Started: began, Ended: began.Add(9 * time.Minute), Stopped: "every verdict is in or the last block is done"}},
+		Sessions: []rundir.Session{{Started: began, Ended: began.Add(9 * time.Minute), Stopped: "all verdicts are reached"}},
 	}
 }

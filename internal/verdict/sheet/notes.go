@@ -74,7 +74,7 @@ func (s *Sheet) Notes(contrasts []verdict.Contrast, name func(string) string) []
 		add("* a real difference, inside the margin")
 	}
 	if slices.ContainsFunc(contrasts, func(c verdict.Contrast) bool { return c.Projection > 0 }) {
-		add("needs: about as many blocks as make the interval as narrow as the margin")
+		add("needs: number of blocks at which the interval is about as narrow as the margin")
 	}
 	if len(s.Unused) > 0 {
 		add("columns not used: " + strings.Join(s.Unused, ", "))

@@ -86,7 +86,7 @@ func Read(r io.Reader, name string) (*Sheet, error) {
 		text := field(columnValue)
 		value, err := strconv.ParseFloat(text, 64)
 		if err != nil || math.IsNaN(value) || math.IsInf(value, 0) {
-			return nil, wrong(columnValue, "%q is not a number: the column value holds one finite number a row", text)
+			return nil, wrong(columnValue, "%q is not a number: the column value has one finite number per row", text)
 		}
 		environment := field(columnEnvironment)
 		if environment == "" {

@@ -67,7 +67,7 @@ func parseStages(stdout []byte) (map[string]float64, error) {
 			}
 			fields["total"] = v
 		default:
-			return nil, fmt.Errorf(`%q is neither "stage NAME SECONDS" (small letters, digits, _) nor, after the stages, "total SECONDS"`, clip(line))
+			return nil, fmt.Errorf(`%q is neither "stage NAME SECONDS" (lower-case letters, digits, _) nor, after the stages, "total SECONDS"`, clip(line))
 		}
 	}
 	if _, ended := fields["total"]; !ended {

@@ -143,7 +143,7 @@ func (r *iperf3Report) way(fields map[string]float64, name, suffix string) error
 	if total == nil && sent == nil && received == nil && suffix != "" {
 		return nil
 	} else if udp && total == nil || !udp && (sent == nil || received == nil) {
-		return fmt.Errorf("the end of iperf3's report has not the sums of a %s test", r.Start.Test.Protocol)
+		return fmt.Errorf("the end of iperf3's report does not have the sums of a %s test", r.Start.Test.Protocol)
 	}
 	if udp && sent == nil && total.Sender {
 		sent = total // before 3.12 there is one sum, with the sender's bytes

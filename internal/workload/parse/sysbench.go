@@ -107,7 +107,7 @@ func parseSysbench(stdout []byte, own []figureLine) (map[string]float64, error) 
 	wanted := append(own, sysbenchCommon...)
 	for _, line := range all[1:] {
 		if strings.HasPrefix(line, "FATAL:") {
-			return nil, fmt.Errorf("sysbench gave up: %q", clip(line))
+			return nil, fmt.Errorf("sysbench aborted: %q", clip(line))
 		}
 		known := sysbenchOther.MatchString(line) || len(own) > 0 && sysbenchOwn.MatchString(line) ||
 			sysbenchInterval.MatchString(line) || sysbenchOtherTests.MatchString(line)

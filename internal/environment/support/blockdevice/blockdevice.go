@@ -36,14 +36,14 @@ func Named(value string) bool { return strings.HasPrefix(value, "/") }
 // Valid checks that a path can be one of a block device.
 func Valid(path string) error {
 	if !strings.HasPrefix(path, "/dev/") || filepath.Clean(path) != path || strings.ContainsAny(path, ", \t\n") {
-		return fmt.Errorf("%q names no block device: use its path, such as /dev/sdb1", path)
+		return fmt.Errorf("%q is not a block device: use its path, such as /dev/sdb1", path)
 	}
 	return nil
 }
 
 // Requirement is for an environment that overwrites a device.
 func Requirement(path string) environment.Requirement {
-	return environment.Requirement{What: "the device " + path + ", free and blank or tare's", Check: func(context.Context) environment.Finding {
+	return environment.Requirement{What: "the device " + path + ", unused, and blank or written by tare", Check: func(context.Context) environment.Finding {
 		if err := Check(path); err != nil {
 			return environment.Finding{State: environment.Missing, Reason: err.Error()}
 		}
@@ -68,7 +68,7 @@ func open(path string) (*os.File, error) {
 		return nil, fmt.Errorf("examining the device: %w", err)
 	}
 	if info.Mode()&os.ModeDevice == 0 || info.Mode()&os.ModeCharDevice != 0 {
-		return nil, fmt.Errorf("%s is no block device", path)
+		return nil, fmt.Errorf("%s is not a block device", path)
 	}
 	// O_EXCL: the kernel refuses it while the device is mounted.
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_EXCL, 0)
@@ -104,7 +104,7 @@ func checkContents(device io.ReaderAt) error {
 	if head = head[:n]; len(bytes.Trim(head, "\x00")) == 0 {
 		return nil
 	}
-	what := "data that is no ext4 file system"
+	what := "data other than an ext4 file system"
 	if n > labelEnd && binary.LittleEndian.Uint16(head[magicAt:]) == magic {
 		label := string(bytes.TrimRight(head[labelAt:labelEnd], "\x00"))
 		if slices.Contains([]string{imageLabel, dataLabel}, label) {
@@ -112,7 +112,7 @@ func checkContents(device io.ReaderAt) error {
 		}
 		what = fmt.Sprintf("an ext4 file system with the label %q", label)
 	}
-	return fmt.Errorf("it contains %s, and tare overwrites only what it made: if the contents are not needed, run wipefs -a and clear the first MiB", what)
+	return fmt.Errorf("it contains %s, and tare overwrites only what it wrote: if the contents are not needed, run wipefs -a and clear the first MiB", what)
 }
 
 // Hold opens a formatted device exclusively, so that no other process of this machine

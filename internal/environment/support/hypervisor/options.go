@@ -78,7 +78,7 @@ func (o *Options) Wrong() (wrong []error) {
 	}
 	modes := []string{Linked, Clone, Restore, Start}
 	if !slices.Contains(modes, o.Mode) {
-		no("mode: %q is none of %s", o.Mode, strings.Join(modes, ", "))
+		no("mode: %q is not known: choose one of %s", o.Mode, strings.Join(modes, ", "))
 	}
 	if o.Mode == Start {
 		if o.Snapshot != "" {
@@ -115,7 +115,7 @@ func (o *Options) Wrong() (wrong []error) {
 		no("key_alias: %q is not valid in a known_hosts file", alias)
 	}
 	if o.RootFS != "image" && o.RootFS != "host" {
-		no("rootfs: %q is none of image, host", o.RootFS)
+		no("rootfs: %q is not known: choose one of image, host", o.RootFS)
 	}
 	if o.StartTimeout <= 0 {
 		no("start_timeout: %v is not positive", o.StartTimeout)

@@ -15,7 +15,7 @@ import (
 // that stands in for the real thing.
 func Untried(reason string) func(context.Context) environment.Finding {
 	return func(context.Context) environment.Finding {
-		return environment.Finding{State: environment.Caveat, Reason: reason + "; report what differs"}
+		return environment.Finding{State: environment.Caveat, Reason: reason + "; please report differences"}
 	}
 }
 
@@ -28,7 +28,7 @@ func (o *Options) Requirements(open func(context.Context) (Hypervisor, func(), e
 	}
 	return []environment.Requirement{
 		ssh,
-		{What: "the guest's host key, known beforehand", Check: o.checkKey},
+		{What: "a known host key of the guest", Check: o.checkKey},
 		{What: "template " + o.Template, Check: func(ctx context.Context) environment.Finding {
 			h, shut, err := open(ctx)
 			if err != nil {
@@ -43,10 +43,10 @@ func (o *Options) Requirements(open func(context.Context) (Hypervisor, func(), e
 func (o *Options) checkTemplate(ctx context.Context, h Hypervisor) environment.Finding {
 	s, err := h.State(ctx, o.Template)
 	if err != nil {
-		return environment.Finding{State: environment.Missing, Reason: err.Error(), Fix: "make the VM, or name another one in the study's template"}
+		return environment.Finding{State: environment.Missing, Reason: err.Error(), Fix: "create the VM, or name another one as template: in the study"}
 	}
 	if !o.own() && s.On {
-		return environment.Finding{State: environment.Missing, Reason: fmt.Sprintf("it is %s, and mode: %s takes only a VM that is powered off", s.Word, o.Mode), Fix: "power it off, or mode: linked"}
+		return environment.Finding{State: environment.Missing, Reason: fmt.Sprintf("it is %s, and mode: %s requires a VM that is powered off", s.Word, o.Mode), Fix: "power it off, or mode: linked"}
 	}
 	return environment.Finding{State: environment.Usable, Reason: fmt.Sprintf("%s, %d CPUs, %s", s.Word, s.CPUs, s.Memory)}
 }

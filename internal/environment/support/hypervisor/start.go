@@ -132,10 +132,10 @@ func (g *Guest) size(ctx context.Context, o Options, r environment.Request) erro
 		return err
 	}
 	if cpus != 0 && has.CPUs != cpus {
-		g.notes = append(g.notes, fmt.Sprintf("the VM has %d CPUs where %d are asked for, and mode: start changes nothing: the guest sees them", has.CPUs, cpus))
+		g.notes = append(g.notes, fmt.Sprintf("the VM has %d CPUs instead of %d, since mode: start does not change it: the guest sees all of them", has.CPUs, cpus))
 	}
 	if memory != 0 && has.Memory != memory {
-		g.notes = append(g.notes, fmt.Sprintf("the VM has a memory of %s where %s is asked for, and mode: start changes nothing", has.Memory, memory))
+		g.notes = append(g.notes, fmt.Sprintf("the VM has %s of memory instead of %s, since mode: start does not change it", has.Memory, memory))
 	}
 	return nil
 }
@@ -183,7 +183,7 @@ func (g *Guest) enter(ctx context.Context, o Options, r environment.Request) err
 	g.notes = append(g.notes, i.Notes()...)
 	if want, _ := o.size(r.Limits); want > 0 && o.Mode != Start {
 		if sees := i.Agent().Hello().CPUs; sees != want {
-			g.notes = append(g.notes, fmt.Sprintf("the guest sees %d CPUs, and was given %d", sees, want))
+			g.notes = append(g.notes, fmt.Sprintf("the guest sees %d CPUs instead of %d", sees, want))
 		}
 	}
 	return nil

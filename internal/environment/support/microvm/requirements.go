@@ -18,7 +18,7 @@ func Requirements(name string, o *Options, fix string) []environment.Requirement
 		{What: "an x86-64 host", Check: vmm.CheckProcessor},
 		{What: "root, for cgroups", Check: vmm.CheckRoot},
 		// Checked before the program, which is useless without KVM.
-		{What: "KVM that runs code at a processor's speed", Check: func(ctx context.Context) environment.Finding { return checkKVM(ctx, name, o) }},
+		{What: "KVM at hardware speed", Check: func(ctx context.Context) environment.Finding { return checkKVM(ctx, name, o) }},
 		{What: "the program " + o.Program, Check: func(ctx context.Context) environment.Finding {
 			version, err := Version(ctx, o.Program)
 			if err != nil {
