@@ -69,7 +69,7 @@ var currency = regexp.MustCompile(`^\p{L}{1,12}$|^\p{Sc}$`)
 func (p *Price) Validate() error {
 	var wrong []error
 	if !currency.MatchString(p.Currency) {
-		wrong = append(wrong, fmt.Errorf("currency: needs a word such as EUR, not %q", p.Currency))
+		wrong = append(wrong, fmt.Errorf("currency: must be a word such as EUR, not %q", p.Currency))
 	}
 	any := false
 	for _, part := range p.parts() {

@@ -45,10 +45,10 @@ func TestTheRateOfSamplingIsRead(t *testing.T) {
 
 func TestSamplingThatIsNotTheUsualIsToldInWords(t *testing.T) {
 	for want, s := range map[string]Sampling{
-		"":                            {Rate: 10},
+		"":                              {Rate: 10},
 		"readings 2.5 times per second": {Rate: 2.5},
 		"rate off: one reading at the start and one at the end; system calls counted in every trial": {Off: true, Syscalls: true},
-		"1 traced trial after the blocks":                               {Traced: 1},
+		"1 traced trial after the blocks":                                 {Traced: 1},
 		"readings 100 times per second; 3 traced trials after the blocks": {Rate: 100, Traced: 3},
 	} {
 		if got := s.Words(); got != want {
