@@ -15,8 +15,6 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
-
-	"tare/internal/lists"
 )
 
 // Group is one control group: a directory in each hierarchy.
@@ -286,7 +284,10 @@ func (g *Group) Remove() error {
 	if g.path == "/" {
 		return fmt.Errorf("removing a cgroup: %q is the root", g.path)
 	}
-	problems := lists.Map(g.own(), func(dir string) error { return walk(dir, removeDirectory) })
+	var problems []error
+	for _, dir := range g.own() {
+		problems = append(problems, walk(dir, removeDirectory))
+	}
 	return errors.Join(problems...)
 }
 
