@@ -73,7 +73,7 @@ printf '%s\n' "$home/` + programs + `/$2"
 if [ -x "$home/` + programs + `/$2" ]; then echo there; else echo missing; fi`
 
 // architectures are uname's names for those of Go.
-var architectures = map[string]string{"amd64": "x86_64", "arm64": "aarch64", "riscv64": "riscv64", "ppc64le": "ppc64le", "s390x": "s390x"}
+var architectures = map[string]string{"amd64": "x86_64", "arm64": "aarch64", "riscv64": "riscv64", "ppc64le": "ppc64le"}
 
 // deploy copies this program to the host, if it is not there, and returns its path
 // there.
