@@ -86,6 +86,7 @@ func RemoveImages(ctx context.Context, host string, keep func(digest string) boo
 	if err != nil || e.unreachable(ctx) != nil {
 		return nil, err
 	}
+	defer e.api.Close()
 	list, err := e.api.ImageList(ctx, client.ImageListOptions{Filters: make(client.Filters).Add("label", ImageLabel)})
 	if err != nil {
 		return nil, e.explain("listing the images that tare loaded", err)

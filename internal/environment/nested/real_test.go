@@ -30,7 +30,7 @@ import (
 func TestMain(m *testing.M) {
 	kvm.ProbeMain()
 	remote.ServeIfAsked()
-	goleak.VerifyTestMain(m)
+	goleak.VerifyTestMain(m, testenv.EngineConnections()...)
 }
 
 type silent struct{ io.Writer }

@@ -6,9 +6,10 @@ import (
 	"go.uber.org/goleak"
 
 	"tare/internal/linux/kvm"
+	"tare/internal/testing/testenv"
 )
 
 func TestMain(m *testing.M) {
 	kvm.ProbeMain()
-	goleak.VerifyTestMain(m)
+	goleak.VerifyTestMain(m, testenv.EngineConnections()...)
 }

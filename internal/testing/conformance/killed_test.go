@@ -22,7 +22,7 @@ import (
 func TestMain(m *testing.M) {
 	kvm.ProbeMain()
 	remote.ServeIfAsked()
-	testenv.Main(m, map[string]testenv.Role{"hold": hold})
+	testenv.Main(m, map[string]testenv.Role{"hold": hold}, testenv.EngineConnections()...)
 }
 
 // hold starts an instance of a provider, on a network where there is one, with

@@ -26,11 +26,11 @@ const (
 )
 
 // Main is the TestMain of a package whose tests start the test binary again. Its
-// tests must leave no goroutine.
-func Main(m *testing.M, roles map[string]Role) {
+// tests must leave no goroutine, except for what the options ignore.
+func Main(m *testing.M, roles map[string]Role, ignored ...goleak.Option) {
 	play := roles[os.Getenv(roleVariable)]
 	if play == nil { // does not return
-		goleak.VerifyTestMain(m)
+		goleak.VerifyTestMain(m, ignored...)
 	}
 	output, err := play(os.Getenv(nameVariable), os.Getenv(homeVariable))
 	if err != nil {
