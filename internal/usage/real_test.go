@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"tare/internal/linux/cgroup"
+	"tare/internal/testing/gobuild"
 	"tare/internal/testing/needs"
 )
 
@@ -188,7 +189,11 @@ func TestMemoryIsCounted(t *testing.T) {
 	s := Start(Footprint{Cgroups: []string{g.Path()}}, Options{Every: never})
 	u.act(t)
 	usage := s.Stop()
-	between(t, "peak of memory", usage.MemoryPeak, 60<<20, 90<<20)
+	most := 90.0 * (1 << 20)
+	if gobuild.Raced() { // whose memory about each byte counts too
+		most *= 2
+	}
+	between(t, "peak of memory", usage.MemoryPeak, 60<<20, most)
 	if mean := usage.MemoryMean; mean.Missing != "" || mean.Value >= usage.MemoryPeak.Value {
 		t.Errorf("mean %+v of peak %+v", mean, usage.MemoryPeak)
 	}
