@@ -13,6 +13,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -396,12 +397,18 @@ func TestALostConnectionIsNamed(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
+			running := filepath.Join(t.TempDir(), "running")
+			if err := syscall.Mkfifo(running, 0o600); err != nil {
+				t.Fatal(err)
+			}
 			ran := make(chan error, 1)
 			go func() {
-				_, err := h.Run(t.Context(), "sh", "-c", "echo begun >&2; sleep 1000")
+				_, err := h.Run(t.Context(), "sh", "-c", "echo >"+running+"; sleep 1000")
 				ran <- err
 			}()
-			time.Sleep(500 * time.Millisecond)
+			if _, err := os.ReadFile(running); err != nil { // blocks until the command writes
+				t.Fatal(err)
+			}
 			began := time.Now()
 			lose(m)
 			var exit *host.ExitError
