@@ -117,7 +117,7 @@ func TestWhatWatchesTheKernelGoesWithAKilledTare(t *testing.T) {
 	}
 	p = h.tare(t, "report", folder, "--format", "md")
 	status, _ := p.end()
-	if text, err := os.ReadFile(filepath.Join(folder, "report.md")); status != 0 || !strings.Contains(string(text), "What the kernel did") {
+	if text, err := os.ReadFile(filepath.Join(folder, "report.md")); status != 0 || !strings.Contains(string(text), "Kernel events") {
 		t.Errorf("the report ended with status %d, %v: %s\n%s", status, err, p.errs.String(), text)
 	}
 }

@@ -40,7 +40,7 @@ func TestFairnessIsReported(t *testing.T) {
 		}
 	}
 	page := reporttest.WithoutScript(htmlOf(t, in))
-	for _, want := range []string{`id="fair"`, `href="#fair"`, "syncs are ignored", "json-file", `<a class="confounded"`} {
+	for _, want := range []string{`id="parity"`, `href="#parity"`, "syncs are ignored", "json-file", `<a class="confounded"`} {
 		if !strings.Contains(page, want) {
 			t.Errorf("the page lacks %q", want)
 		}

@@ -30,7 +30,7 @@ func TestWhatHasNotRunHasNoFigureAndNoLine(t *testing.T) {
 			t.Errorf("there is no %s in\n%s", want, text)
 		}
 	}
-	_, section, _ := strings.Cut(document.String(), "## Why")
+	_, section, _ := strings.Cut(document.String(), "## Attribution")
 	for _, absent := range []string{" 0/s", " 0 s", "range n/a", "overlay root", "= total", "**total**"} {
 		if strings.Contains(text, absent) || strings.Contains(section, "| overlay root") {
 			t.Errorf("there is %q in\n%s\n%s", absent, text, section)

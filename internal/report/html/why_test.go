@@ -13,7 +13,7 @@ import (
 func TestRungsAreNotComparedWithTheBaseline(t *testing.T) {
 	in := reporttest.Ladder()
 	page := htmlOf(t, in)
-	matrix := page[strings.Index(page, `<section id="verdicts">`):strings.Index(page, `<section id="why">`)]
+	matrix := page[strings.Index(page, `<section id="verdicts">`):strings.Index(page, `<section id="attribution">`)]
 	if strings.Contains(matrix, "01-seccomp") || !strings.Contains(matrix, "docker") {
 		t.Error("the matrix has the rungs, or not the end")
 	}
@@ -30,7 +30,7 @@ func TestRungsAreNotComparedWithTheBaseline(t *testing.T) {
 
 func TestThePageHasTheWaterfallWithoutAScript(t *testing.T) {
 	page := htmlOf(t, reporttest.Ladder())
-	why := page[strings.Index(page, `<section id="why">`):]
+	why := page[strings.Index(page, `<section id="attribution">`):]
 	why = why[:strings.Index(why, "</section>")]
 	if n := strings.Count(why, `<svg class="fall"`); n != 5 {
 		t.Errorf("%d bars, want one a part and one for all", n)
@@ -40,7 +40,7 @@ func TestThePageHasTheWaterfallWithoutAScript(t *testing.T) {
 			t.Errorf("the section has no %s:\n%s", want, why)
 		}
 	}
-	if strings.Contains(htmlOf(t, reporttest.Quick()), `id="why"`) {
+	if strings.Contains(htmlOf(t, reporttest.Quick()), `id="attribution"`) {
 		t.Error("a run without steps has the section")
 	}
 }

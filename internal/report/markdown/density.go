@@ -21,7 +21,7 @@ func copies(b *strings.Builder, rows []model.CopiesRow) {
 
 func density(b *strings.Builder, v *model.Report) {
 	if rows := v.WithinRows(); len(rows) > 0 {
-		b.WriteString("\n## " + model.WithinTitle + "\n\n| workload | compared with | metric | environment | value there | value | change | verdict |\n|---|---|---|---|---:|---:|---|---|\n")
+		b.WriteString("\n## " + model.WithinTitle + "\n\n| workload | reference level | metric | environment | reference value | value | change | verdict |\n|---|---|---|---|---:|---:|---|---|\n")
 		for _, r := range rows {
 			c := r.Contrast
 			if model.HasNoRatio(c) {

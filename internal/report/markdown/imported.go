@@ -9,7 +9,7 @@ import (
 
 func imported(b *strings.Builder, v *model.Report) {
 	if facts := v.Imported(); len(facts) > 0 {
-		b.WriteString("\n## Imported\n\n")
+		b.WriteString("\n## Imported results\n\n")
 		for _, f := range facts {
 			fmt.Fprintf(b, "- %s: %s\n", escape(f.Name), escape(f.Text))
 		}

@@ -126,7 +126,7 @@ func failures(b *strings.Builder, title string, list []model.Failure) {
 }
 
 func made(b *strings.Builder, v *model.Report) {
-	b.WriteString("\n## How it was made\n\n| | |\n|---|---|\n")
+	b.WriteString("\n## Provenance\n\n| | |\n|---|---|\n")
 	for _, f := range v.Made() {
 		text := escape(f.Text)
 		if f.Code {

@@ -15,7 +15,7 @@ func TestMarkdownOfALadderIsATable(t *testing.T) {
 		t.Fatal(err)
 	}
 	text := out.String()
-	section := text[strings.Index(text, "## Why"):]
+	section := text[strings.Index(text, "## Attribution"):]
 	rows := 0
 	for line := range strings.Lines(section) {
 		if !strings.HasPrefix(line, "|") {

@@ -11,7 +11,7 @@ import (
 )
 
 // FairnessTitle is the heading of the section on confounds.
-const FairnessTitle = "Was it fair?"
+const FairnessTitle = "Parity"
 
 // Mark follows a verdict that a confound affects.
 const Mark = "†"

@@ -8,7 +8,7 @@ import (
 )
 
 // KernelTitle is the title of the section on kernel events.
-const KernelTitle = "What the kernel did"
+const KernelTitle = "Kernel events"
 
 // kernelShown is the number of rows of each kind that are shown.
 const kernelShown = 10

@@ -11,7 +11,7 @@ import (
 )
 
 // WhyTitle is the title of the section on attribution.
-const WhyTitle = "Why"
+const WhyTitle = "Attribution"
 
 // separateSteps removes the contrasts of single steps, so that the rest compares whole
 // environments, and computes attributions from them.

@@ -8,7 +8,7 @@ import (
 
 func (t *terminal) imported(v *model.Report) {
 	if facts := v.Imported(); len(facts) > 0 {
-		fmt.Fprintf(t, "\n%s\n", t.paint(bold, "Imported"))
+		fmt.Fprintf(t, "\n%s\n", t.paint(bold, "Imported results"))
 		for _, f := range facts {
 			t.wrap(2, f.Name+": "+f.Text)
 		}

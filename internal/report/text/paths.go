@@ -10,7 +10,7 @@ func (t *terminal) paths(ways []model.SharedPaths) {
 	if len(ways) == 0 {
 		return
 	}
-	fmt.Fprintf(t, "\n%s\n", t.paint(bold, "Paths"))
+	fmt.Fprintf(t, "\n%s\n", t.paint(bold, "Network and storage paths"))
 	for _, r := range ways {
 		t.wrap(2, r.Names())
 		t.wrap(4, "network: "+model.OnFileSystem(r.Network, ""))

@@ -24,7 +24,7 @@ func TestALadderIsShownAsAWaterfallThatFitsTheTerminal(t *testing.T) {
 		}
 	}
 	for _, want := range []string{
-		`Why: nginx: requests per second, higher is better`, `hold for all 4 parts`, `\n  native +4\d\.\dk/s\n`,
+		`Attribution: nginx: requests per second, higher is better`, `hold for all 4 parts`, `\n  native +4\d\.\dk/s\n`,
 		`\+ seccomp filter .* equivalent +░`, `\+ log path thr\S* .*slower, 7\d% +█+`, `= total +-2\d\.\d% .*slower +█+`, `\n  docker +3\d\.\dk/s\n`,
 		`The overlay root costs 5\.\d% \[`, `What no part explains \(engine and shim of docker\) costs`, `Unexplained by the named parts: -[23]\.\d% \[`, `note: cgroup namespace`,
 	} {
