@@ -19,7 +19,7 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
-	"runtime"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -91,7 +91,8 @@ func parse(args []string) (build, test, packages []string, err error) {
 
 // runner is one run of the tests.
 type runner struct {
-	folder    string // of test programs
+	folder    string            // of test programs
+	files     map[string]string // test programs by import path
 	build     []string
 	test2json string
 
@@ -106,7 +107,7 @@ func run(build, test, patterns []string) error {
 	if err != nil {
 		return err
 	}
-	r := &runner{build: build, groups: map[int]bool{}}
+	r := &runner{build: build, files: map[string]string{}, groups: map[int]bool{}}
 	if r.test2json, err = toolPath("test2json"); err != nil {
 		return err
 	}
@@ -166,47 +167,65 @@ func toolPath(name string) (string, error) {
 	return strings.TrimSpace(string(path)), nil
 }
 
-// program is the path of a package's test program. It is called as `go test`
-// calls it: messages of the system name it.
-func (r *runner) program(p pack) string {
-	return filepath.Join(r.folder, strings.ReplaceAll(p.below(), "/", "_"), filepath.Base(p.ImportPath)+".test")
-}
-
 // programs builds the test programs and returns the packages whose program was
-// built. The others have failed.
+// built. The others have failed. One call of go builds many, as each call reads all
+// packages anew.
 func (r *runner) programs(packages []pack) (built []pack) {
-	failed := map[string]bool{}
-	var lock sync.Mutex
-	each(runtime.NumCPU(), packages, func(p pack) {
-		// -s and -w leave out the tables of debuggers, half of what the linker writes.
-		args := append([]string{"test", "-c", "-vet=off", "-ldflags=-s -w", "-o", r.program(p)}, r.build...)
-		if err := os.Mkdir(filepath.Dir(r.program(p)), 0o755); err != nil {
-			r.print(event{Action: "output", Package: p.ImportPath, Output: err.Error() + "\n"})
+	for n, group := range byName(packages) {
+		folder := filepath.Join(r.folder, strconv.Itoa(n))
+		var paths []string
+		for _, p := range group {
+			// It is called as `go test` calls it: messages of the system name it.
+			r.files[p.ImportPath] = filepath.Join(folder, filepath.Base(p.ImportPath)+".test")
+			paths = append(paths, p.ImportPath)
 		}
-		said, err := exec.Command("go", append(args, p.ImportPath)...).CombinedOutput()
-		if err == nil {
-			return
-		}
-		lock.Lock()
-		defer lock.Unlock()
-		failed[p.ImportPath] = true
-		r.print(event{Action: "start", Package: p.ImportPath},
-			event{Action: "output", Package: p.ImportPath, Output: string(said)},
-			event{Action: "output", Package: p.ImportPath, Output: fmt.Sprintf("FAIL %s [build failed: %v]\n", p.ImportPath, err)},
-			event{Action: "fail", Package: p.ImportPath})
-	})
-	for _, p := range packages {
-		if !failed[p.ImportPath] {
-			built = append(built, p)
+		_, err := r.compile(folder+"/", paths...)
+		for _, p := range group {
+			if err == nil {
+				built = append(built, p)
+				continue
+			}
+			// Which one failed, and why, is said by a call for it alone.
+			said, failure := r.compile(r.files[p.ImportPath], p.ImportPath)
+			if failure == nil {
+				built = append(built, p)
+				continue
+			}
+			r.print(event{Action: "start", Package: p.ImportPath},
+				event{Action: "output", Package: p.ImportPath, Output: said},
+				event{Action: "output", Package: p.ImportPath, Output: fmt.Sprintf("FAIL %s [build failed: %v]\n", p.ImportPath, failure)},
+				event{Action: "fail", Package: p.ImportPath})
 		}
 	}
 	return built
 }
 
+// byName divides packages into groups in each of which no two programs have one name.
+func byName(packages []pack) (groups [][]pack) {
+	seen := map[string]int{}
+	for _, p := range packages {
+		name := filepath.Base(p.ImportPath)
+		if seen[name] == len(groups) {
+			groups = append(groups, nil)
+		}
+		groups[seen[name]] = append(groups[seen[name]], p)
+		seen[name]++
+	}
+	return groups
+}
+
+// compile builds test programs and returns what was printed.
+func (r *runner) compile(to string, paths ...string) (string, error) {
+	// -s and -w leave out the tables of debuggers, half of what the linker writes.
+	args := append([]string{"test", "-c", "-vet=off", "-ldflags=-s -w", "-o", to}, r.build...)
+	said, err := exec.Command("go", append(args, paths...)...).CombinedOutput()
+	return string(said), err
+}
+
 // job runs one test program to its end. Its events, with the end's, go to the
 // standard output.
 func (r *runner) job(j job) {
-	command := exec.Command(r.test2json, append([]string{"-t", "-p", j.name, r.program(j.pkg)}, j.args...)...)
+	command := exec.Command(r.test2json, append([]string{"-t", "-p", j.name, r.files[j.pkg.ImportPath]}, j.args...)...)
 	command.Dir = j.pkg.Dir
 	command.Env = append(os.Environ(), "PWD="+j.pkg.Dir)
 	command.Stderr = os.Stderr

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"tare/internal/testing/needs"
 )
 
 func TestArgumentsAreThoseOfGoTest(t *testing.T) {
@@ -98,7 +100,45 @@ func TestTheListsNamePackagesThatExist(t *testing.T) {
 	}
 }
 
-func TestLinesOfTwoProgramsAreNotMixed(t *testing.T) {
+func TestAPackageThatDoesNotBuildFailsAndTheOthersAreBuilt(t *testing.T) {
+	needs.Program(t, "go")
+	root := t.TempDir()
+	for name, text := range map[string]string{
+		"go.mod": "module example\n\ngo 1.25\n", "a/a_test.go": "package a", "b/a/a_test.go": "package a", "broken/x_test.go": "package broken\n\nvar x = y",
+	} {
+		file := filepath.Join(root, name)
+		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Chdir(root)
+	r := &runner{folder: t.TempDir(), files: map[string]string{}}
+	output := printed(t, func() {
+		packages, err := list(nil, []string{"./..."})
+		if err != nil {
+			t.Fatal(err)
+		}
+		built := r.programs(packages)
+		if len(packages) != 3 || len(built) != 2 {
+			t.Errorf("%+v of %+v were built", built, packages)
+		}
+		for _, p := range built {
+			if _, err := os.Stat(r.files[p.ImportPath]); err != nil || filepath.Base(r.files[p.ImportPath]) != "a.test" {
+				t.Errorf("%s is built as %s, %v", p.ImportPath, r.files[p.ImportPath], err)
+			}
+		}
+	})
+	if !strings.Contains(output, `"fail","Package":"example/broken"`) || !strings.Contains(output, "undefined: y") {
+		t.Errorf("it is told as %s", output)
+	}
+}
+
+// printed returns what a function writes to standard output.
+func printed(t *testing.T, do func()) string {
+	t.Helper()
 	file, err := os.Create(filepath.Join(t.TempDir(), "out"))
 	if err != nil {
 		t.Fatal(err)
@@ -106,15 +146,22 @@ func TestLinesOfTwoProgramsAreNotMixed(t *testing.T) {
 	defer file.Close()
 	defer func(before *os.File) { os.Stdout = before }(os.Stdout)
 	os.Stdout = file
-	r := &runner{}
-	each(2, []string{"a", "b"}, func(letter string) {
-		r.forward(strings.NewReader(strings.Repeat(strings.Repeat(letter, 1000)+"\n", 500)))
-	})
+	do()
 	text, err := os.ReadFile(file.Name())
 	if err != nil {
 		t.Fatal(err)
 	}
-	lines := strings.Split(strings.TrimSpace(string(text)), "\n")
+	return string(text)
+}
+
+func TestLinesOfTwoProgramsAreNotMixed(t *testing.T) {
+	r := &runner{}
+	text := printed(t, func() {
+		each(2, []string{"a", "b"}, func(letter string) {
+			r.forward(strings.NewReader(strings.Repeat(strings.Repeat(letter, 1000)+"\n", 500)))
+		})
+	})
+	lines := strings.Split(strings.TrimSpace(text), "\n")
 	if len(lines) != 1000 {
 		t.Errorf("%d lines", len(lines))
 	}
