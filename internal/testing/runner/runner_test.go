@@ -42,7 +42,8 @@ func TestPackagesThatMeasureRunAfterTheOthersAndAlone(t *testing.T) {
 	for _, j := range beside {
 		names = append(names, j.short())
 	}
-	want := []string{"internal/testing/conformance (nested guests)", "internal/testing/conformance (guests)", "internal/testing/conformance (rest)", "internal/image", "internal/stats"}
+	want := []string{"internal/testing/conformance (nested guests)", "internal/testing/conformance (rest)", "internal/testing/conformance (devices of guests)",
+		"internal/testing/conformance (guests)", "internal/testing/conformance (doubles)", "internal/image", "internal/stats"}
 	if diff := cmp.Diff(want, names); diff != "" {
 		t.Error(diff)
 	}
