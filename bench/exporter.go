@@ -30,19 +30,19 @@ func startExporter(ctx context.Context, s *session) (_ *exporter, why string) {
 		ports[n] = l.Addr().String()
 		l.Close()
 	}
-	folder, err := s.owner.Directory("prometheus")
+	directory, err := s.owner.Directory("prometheus")
 	if err != nil {
 		return nil, err.Error()
 	}
 	config := fmt.Sprintf("global: {scrape_interval: 100ms, scrape_timeout: 100ms}\nscrape_configs:\n  - job_name: node\n    static_configs: [{targets: [%q]}]\n", ports[0])
-	file := filepath.Join(folder, "prometheus.yml")
+	file := filepath.Join(directory, "prometheus.yml")
 	if err := os.WriteFile(file, []byte(config), 0o644); err != nil {
 		return nil, err.Error()
 	}
 	e := &exporter{}
 	for _, argv := range [][]string{
 		{"prometheus-node-exporter", "--web.listen-address=" + ports[0]},
-		{"prometheus", "--config.file=" + file, "--storage.tsdb.path=" + filepath.Join(folder, "data"), "--web.listen-address=" + ports[1]},
+		{"prometheus", "--config.file=" + file, "--storage.tsdb.path=" + filepath.Join(directory, "data"), "--web.listen-address=" + ports[1]},
 	} {
 		cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
 		cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}

@@ -55,17 +55,17 @@ func measureMemory(ctx context.Context, s *session) ([]row, error) {
 // measureJournal measures the time to compute a verdict table from ten thousand
 // trials.
 func measureJournal(ctx context.Context, s *session) ([]row, error) {
-	folder := filepath.Join(s.home, "journal-run")
-	if err := os.RemoveAll(folder); err != nil {
+	directory := filepath.Join(s.home, "journal-run")
+	if err := os.RemoveAll(directory); err != nil {
 		return nil, err
 	}
-	defer os.RemoveAll(folder)
-	trials, err := writeJournal(folder)
+	defer os.RemoveAll(directory)
+	trials, err := writeJournal(directory)
 	if err != nil {
 		return nil, err
 	}
 	began := time.Now()
-	used, err := s.command(ctx, "report", folder, "--format", "text")
+	used, err := s.command(ctx, "report", directory, "--format", "text")
 	took := time.Since(began)
 	if err != nil {
 		return nil, err
@@ -77,7 +77,7 @@ func measureJournal(ctx context.Context, s *session) ([]row, error) {
 
 // writeJournal writes a run of 50 blocks, four environments and fifty cells, with
 // all fields of a trial of a real run.
-func writeJournal(folder string) (int, error) {
+func writeJournal(directory string) (int, error) {
 	plan := &study.Plan{Format: 1, Study: "ten thousand trials", Name: "many", Baseline: "native", Seed: 1,
 		Design: study.Design{Order: "interleaved", Blocks: study.Blocks{Min: 8, Max: 60}, Margin: .02, Confidence: .95, Family: "metric", Drop: "never"}}
 	facts := map[string]rundir.EnvironmentFacts{}
@@ -90,7 +90,7 @@ func writeJournal(folder string) (int, error) {
 			Pack: workload.Pack{Name: "w", Title: "w", Metrics: []workload.Metric{
 				{Name: "rate", Unit: "op/s", Better: "higher", Primary: true}, {Name: "latency", Unit: "ms", Better: "lower"}, {Name: "cpu_per_kop", Unit: "s/kop", Better: "lower"}}}})
 	}
-	w, err := rundir.Create(folder, plan, rundir.Manifest{Run: "many", Environments: facts})
+	w, err := rundir.Create(directory, plan, rundir.Manifest{Run: "many", Environments: facts})
 	if err != nil {
 		return 0, err
 	}
@@ -98,7 +98,7 @@ func writeJournal(folder string) (int, error) {
 		return 0, err
 	}
 	// Written without the sync for each line, which is not part of the measurement.
-	file, err := os.Create(filepath.Join(folder, "journal.jsonl"))
+	file, err := os.Create(filepath.Join(directory, "journal.jsonl"))
 	if err != nil {
 		return 0, err
 	}

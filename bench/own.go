@@ -36,18 +36,18 @@ metrics: [{name: wall_seconds, unit: s, better: lower, primary: true}]
 // measureOwnTime reads from a journal the time that tare spent on each trial, without
 // the start of the environment and the workload.
 func measureOwnTime(ctx context.Context, s *session) ([]row, error) {
-	folder, err := os.MkdirTemp(s.home, "own-")
+	directory, err := os.MkdirTemp(s.home, "own-")
 	if err != nil {
 		return nil, err
 	}
-	defer os.RemoveAll(folder)
+	defer os.RemoveAll(directory)
 	for name, text := range map[string]string{"own.yaml": ownStudy, "nothing.yaml": nothingPack} {
-		if err := os.WriteFile(filepath.Join(folder, name), []byte(text), 0o644); err != nil {
+		if err := os.WriteFile(filepath.Join(directory, name), []byte(text), 0o644); err != nil {
 			return nil, err
 		}
 	}
-	out := filepath.Join(folder, "run")
-	if _, err := s.command(ctx, "run", filepath.Join(folder, "own.yaml"), "--quiet", "--out", out); err != nil {
+	out := filepath.Join(directory, "run")
+	if _, err := s.command(ctx, "run", filepath.Join(directory, "own.yaml"), "--quiet", "--out", out); err != nil {
 		return nil, err
 	}
 	r, err := rundir.Open(out)

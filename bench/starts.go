@@ -30,17 +30,17 @@ func measureStarts(ctx context.Context, s *session) (rows []row, err error) {
 	if err != nil {
 		return nil, err
 	}
-	folder := filepath.Join(s.home, "by-hand")
-	if err := os.RemoveAll(folder); err != nil {
+	directory := filepath.Join(s.home, "by-hand")
+	if err := os.RemoveAll(directory); err != nil {
 		return nil, err
 	}
-	if err := os.MkdirAll(folder, 0o755); err != nil {
+	if err := os.MkdirAll(directory, 0o755); err != nil {
 		return nil, err
 	}
-	defer os.RemoveAll(folder)
+	defer os.RemoveAll(directory)
 	cases := []struct {
 		name, kind, options string
-		hand                func(ctx context.Context, s *session, program, folder string) (byHand, error)
+		hand                func(ctx context.Context, s *session, program, directory string) (byHand, error)
 		pairs               int
 	}{
 		{"`docker run`", "docker", `{}`, dockerByHand, s.pairs},
@@ -67,7 +67,7 @@ func measureStarts(ctx context.Context, s *session) (rows []row, err error) {
 		if err := env.Prepare(ctx, s.image, func(line string) { fmt.Fprintln(s.log, line) }); err != nil {
 			return nil, err
 		}
-		hand, err := c.hand(ctx, s, program, filepath.Join(folder, c.kind))
+		hand, err := c.hand(ctx, s, program, filepath.Join(directory, c.kind))
 		if err != nil {
 			return nil, err
 		}
@@ -140,11 +140,11 @@ func firstByte(ctx context.Context, argv []string) (time.Duration, error) {
 	return took, nil
 }
 
-func dockerByHand(ctx context.Context, s *session, program, folder string) (byHand, error) {
+func dockerByHand(ctx context.Context, s *session, program, directory string) (byHand, error) {
 	// The name under which tare has loaded the image.
 	tag := "localhost/tare:" + strings.TrimPrefix(s.image.Digest, "sha256:")
 	return func(ctx context.Context, n int) (time.Duration, error) {
-		data := fmt.Sprintf("%s/%d", folder, n)
+		data := fmt.Sprintf("%s/%d", directory, n)
 		if err := os.MkdirAll(data, 0o755); err != nil {
 			return 0, err
 		}
@@ -153,25 +153,25 @@ func dockerByHand(ctx context.Context, s *session, program, folder string) (byHa
 	}, nil
 }
 
-// rootByHand makes a copy of the image with the agent, in folder/rootfs.
-func rootByHand(ctx context.Context, s *session, program, folder string) error {
+// rootByHand makes a copy of the image with the agent, in directory/rootfs.
+func rootByHand(ctx context.Context, s *session, program, directory string) error {
 	root, err := s.image.Directory(ctx)
 	if err != nil {
 		return err
 	}
-	if err := os.MkdirAll(folder, 0o755); err != nil {
+	if err := os.MkdirAll(directory, 0o755); err != nil {
 		return err
 	}
 	script := `cp -a "$1" "$3/rootfs" && mkdir -p "$3/rootfs/data" && cp "$2" "$3/rootfs/agent"`
-	if out, err := exec.CommandContext(ctx, "sh", "-c", script, "sh", root, program, folder).CombinedOutput(); err != nil {
+	if out, err := exec.CommandContext(ctx, "sh", "-c", script, "sh", root, program, directory).CombinedOutput(); err != nil {
 		return fmt.Errorf("copy of the image: %v: %s", err, out)
 	}
 	return nil
 }
 
 // runscByHand runs runsc on a minimal bundle.
-func runscByHand(ctx context.Context, s *session, program, folder string) (byHand, error) {
-	if err := rootByHand(ctx, s, program, folder); err != nil {
+func runscByHand(ctx context.Context, s *session, program, directory string) (byHand, error) {
+	if err := rootByHand(ctx, s, program, directory); err != nil {
 		return nil, err
 	}
 	config := map[string]any{
@@ -183,26 +183,26 @@ func runscByHand(ctx context.Context, s *session, program, folder string) (byHan
 	}
 	text, err := json.Marshal(config)
 	if err == nil {
-		err = os.WriteFile(filepath.Join(folder, "config.json"), text, 0o644)
+		err = os.WriteFile(filepath.Join(directory, "config.json"), text, 0o644)
 	}
 	if err != nil {
 		return nil, err
 	}
 	return func(ctx context.Context, n int) (time.Duration, error) {
 		// A separate mount namespace, so that runsc's mounts disappear with it.
-		return firstByte(ctx, []string{"unshare", "--mount", "runsc", "--root", filepath.Join(folder, "state"), "--ignore-cgroups", "--network=sandbox",
-			"--platform=systrap", "run", "--bundle", folder, fmt.Sprintf("by-hand-%d-%d", os.Getpid(), n)})
+		return firstByte(ctx, []string{"unshare", "--mount", "runsc", "--root", filepath.Join(directory, "state"), "--ignore-cgroups", "--network=sandbox",
+			"--platform=systrap", "run", "--bundle", directory, fmt.Sprintf("by-hand-%d-%d", os.Getpid(), n)})
 	}, nil
 }
 
 // runcByHand runs runc on the bundle of `runc spec`, with the agent instead of the
 // shell.
-func runcByHand(ctx context.Context, s *session, program, folder string) (byHand, error) {
-	if err := rootByHand(ctx, s, program, folder); err != nil {
+func runcByHand(ctx context.Context, s *session, program, directory string) (byHand, error) {
+	if err := rootByHand(ctx, s, program, directory); err != nil {
 		return nil, err
 	}
-	file := filepath.Join(folder, "config.json")
-	if out, err := exec.CommandContext(ctx, "runc", "spec", "--bundle", folder).CombinedOutput(); err != nil {
+	file := filepath.Join(directory, "config.json")
+	if out, err := exec.CommandContext(ctx, "runc", "spec", "--bundle", directory).CombinedOutput(); err != nil {
 		return nil, fmt.Errorf("runc spec: %v: %s", err, out)
 	}
 	text, err := os.ReadFile(file)
@@ -222,22 +222,22 @@ func runcByHand(ctx context.Context, s *session, program, folder string) (byHand
 		return nil, err
 	}
 	return func(ctx context.Context, n int) (time.Duration, error) {
-		return firstByte(ctx, []string{"runc", "--root", filepath.Join(folder, "state"), "run", "--bundle", folder, fmt.Sprintf("by-hand-%d-%d", os.Getpid(), n)})
+		return firstByte(ctx, []string{"runc", "--root", filepath.Join(directory, "state"), "run", "--bundle", directory, fmt.Sprintf("by-hand-%d-%d", os.Getpid(), n)})
 	}, nil
 }
 
 // bwrapByHand runs bwrap with the namespaces that tare uses.
-func bwrapByHand(ctx context.Context, s *session, program, folder string) (byHand, error) {
-	if err := rootByHand(ctx, s, program, folder); err != nil {
+func bwrapByHand(ctx context.Context, s *session, program, directory string) (byHand, error) {
+	if err := rootByHand(ctx, s, program, directory); err != nil {
 		return nil, err
 	}
 	return func(ctx context.Context, n int) (time.Duration, error) {
-		return firstByte(ctx, []string{"bwrap", "--bind", filepath.Join(folder, "rootfs"), "/", "--proc", "/proc", "--dev", "/dev",
+		return firstByte(ctx, []string{"bwrap", "--bind", filepath.Join(directory, "rootfs"), "/", "--proc", "/proc", "--dev", "/dev",
 			"--unshare-pid", "--unshare-ipc", "--unshare-uts", "--die-with-parent", "--", "/agent", "stdio"})
 	}, nil
 }
 
-func qemuByHand(ctx context.Context, s *session, program, folder string) (byHand, error) {
+func qemuByHand(ctx context.Context, s *session, program, directory string) (byHand, error) {
 	guest, err := s.image.Guest(ctx, program, func(string) {})
 	if err != nil {
 		return nil, err
@@ -246,15 +246,15 @@ func qemuByHand(ctx context.Context, s *session, program, folder string) (byHand
 	if err != nil {
 		return nil, err
 	}
-	if err := os.MkdirAll(folder, 0o755); err != nil {
+	if err := os.MkdirAll(directory, 0o755); err != nil {
 		return nil, err
 	}
-	data := filepath.Join(folder, "data.raw")
+	data := filepath.Join(directory, "data.raw")
 	if out, err := exec.CommandContext(ctx, "sh", "-c", `truncate -s 2G "$1" && mke2fs -q -t ext4 "$1"`, "sh", data).CombinedOutput(); err != nil {
 		return nil, fmt.Errorf("data disk: %v: %s", err, out)
 	}
 	return func(ctx context.Context, n int) (time.Duration, error) {
-		socket := filepath.Join(folder, "s")
+		socket := filepath.Join(directory, "s")
 		listener, err := net.Listen("unix", socket)
 		if err != nil {
 			return 0, err

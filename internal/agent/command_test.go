@@ -226,7 +226,7 @@ func TestInputThatIsNotReadIsNoError(t *testing.T) {
 	}
 }
 
-func TestTheEnvironmentTheFolderAndTheGroupAreThoseAskedFor(t *testing.T) {
+func TestTheEnvironmentTheDirectoryAndTheCgroupAreThoseRequested(t *testing.T) {
 	t.Setenv("OF_THE_IMAGE", "kept")
 	t.Setenv("REPLACED", "old")
 	var out bytes.Buffer

@@ -178,9 +178,9 @@ func TestStrayPrintsDoNotReachTheStream(t *testing.T) {
 }
 
 func TestFilesMakeTheRoundTrip(t *testing.T) {
-	a, folder := start(t), t.TempDir()
+	a, directory := start(t), t.TempDir()
 	for _, size := range []int{0, 1, 32 << 10, 3<<20 + 1} {
-		path := filepath.Join(folder, "new", "folders", strconv.Itoa(size))
+		path := filepath.Join(directory, "new", "folders", strconv.Itoa(size))
 		data := bytes.Repeat([]byte{0xfe, 0, '\n'}, size/3+1)[:size]
 		if err := a.WriteFile(soon(t), path, 0o750, data); err != nil {
 			t.Fatal(err)
@@ -240,12 +240,12 @@ func TestClocksOfOneMachineAgree(t *testing.T) {
 }
 
 func TestProbesSucceedOnceTheServerAnswers(t *testing.T) {
-	a, folder := start(t), t.TempDir()
+	a, directory := start(t), t.TempDir()
 	status := http.StatusServiceUnavailable
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { w.WriteHeader(status) }))
 	defer server.Close()
-	socket := filepath.Join(folder, "s")
-	later, done := filepath.Join(folder, "later"), make(chan struct{})
+	socket := filepath.Join(directory, "s")
+	later, done := filepath.Join(directory, "later"), make(chan struct{})
 	go func() { // the server gets ready while the probe asks
 		defer close(done)
 		if _, err := a.Run(soon(t), shell("sleep 0.05; touch "+later)); err != nil {

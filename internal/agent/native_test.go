@@ -53,7 +53,7 @@ func TestANativeAgentLivesInTheImagesRoot(t *testing.T) {
 		t.Fatal(err)
 	}
 	if b, err := os.ReadFile(filepath.Join(data, "file")); err != nil || string(b) != "from inside" {
-		t.Errorf("the bound folder holds %q, %v", b, err)
+		t.Errorf("the bound directory contains %q, %v", b, err)
 	}
 	if b, err := a.ReadFile(soon(t), "/lib/state/file", 0); err != nil || string(b) != "from inside" {
 		t.Errorf("through the link it reads %q, %v", b, err)
@@ -68,7 +68,7 @@ func TestANativeAgentLivesInTheImagesRoot(t *testing.T) {
 		t.Error(err)
 	}
 	if _, err := os.Stat(filepath.Join(root, "tmp", "file")); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("a file in the tmpfs lies in the image's folder: %v", err)
+		t.Errorf("a file in the tmpfs is in the image's directory: %v", err)
 	}
 	var out bytes.Buffer
 	exit, err := a.Run(soon(t), agent.Command{Argv: []string{"agent", "--version"}, Stdout: &out})
@@ -86,17 +86,17 @@ func TestANativeAgentLivesInTheImagesRoot(t *testing.T) {
 
 func TestANativeAgentInTheHostsRoot(t *testing.T) {
 	needs.Root(t)
-	folder := t.TempDir()
-	os.WriteFile(filepath.Join(folder, "hidden"), nil, 0o644)
-	a := start(t, "native", "--root", "/", "--tmpfs", folder)
+	directory := t.TempDir()
+	os.WriteFile(filepath.Join(directory, "hidden"), nil, 0o644)
+	a := start(t, "native", "--root", "/", "--tmpfs", directory)
 	var out bytes.Buffer
-	cmd := shell("cat /etc/hostname; ls " + folder)
+	cmd := shell("cat /etc/hostname; ls " + directory)
 	cmd.Stdout = &out
 	name, _ := os.ReadFile("/etc/hostname")
 	if exit, err := a.Run(soon(t), cmd); err != nil || !exit.OK() || out.String() != string(name) {
 		t.Errorf("%+v, %v, %q", exit, err, out.String())
 	}
-	if _, err := os.Stat(filepath.Join(folder, "hidden")); err != nil {
+	if _, err := os.Stat(filepath.Join(directory, "hidden")); err != nil {
 		t.Errorf("the host sees the agent's tmpfs: %v", err)
 	}
 }

@@ -217,7 +217,7 @@ func TestAProcessThatTookOverANumberIsNotKilled(t *testing.T) {
 	}
 }
 
-func TestCgroupsOfAHomeWhoseFoldersWereDeletedAreStillFound(t *testing.T) {
+func TestCgroupsOfAHomeWhoseDirectoriesWereDeletedAreStillFound(t *testing.T) {
 	needs.Root(t)
 	home, other := t.TempDir(), t.TempDir()
 	kill, id, pids := start(t, home, "cgroup")
@@ -325,7 +325,7 @@ func TestCloseSaysWhatStillStoodAndRemovesIt(t *testing.T) {
 	}
 }
 
-func TestABusyMountIsTakenAwayBeforeTheFolder(t *testing.T) {
+func TestABusyMountIsDetachedBeforeItsDirectoryIsRemoved(t *testing.T) {
 	needs.Root(t)
 	home := t.TempDir()
 	o, err := Open(home)
@@ -354,7 +354,7 @@ func TestABusyMountIsTakenAwayBeforeTheFolder(t *testing.T) {
 	}
 }
 
-func TestNamesOfInstancesStayInsideTheFolder(t *testing.T) {
+func TestInstanceNamesCannotLeaveTheDirectory(t *testing.T) {
 	o, err := Open(t.TempDir())
 	if err != nil {
 		t.Fatal(err)

@@ -90,7 +90,7 @@ The command is not run in a shell. To use one:
 	flags.StringArrayVarP(&b.Cleanup, "cleanup", "c", nil, "shell `command` once in each instance, after its last run")
 	flags.BoolVarP(&b.AnyStatus, "ignore-failure", "i", false, "ignore a non-zero exit status of the command")
 	flags.Uint64Var(&seed, "seed", 0, "`seed` of the random order (default: random, and recorded)")
-	flags.StringVarP(&o.Folder, "out", "o", "", "`directory` of the run (default: HOME/runs/bench-TIME)")
+	flags.StringVarP(&o.Directory, "out", "o", "", "`directory` of the run (default: HOME/runs/bench-TIME)")
 	exports.add(flags)
 	show.add(flags)
 	show.addListen(flags)
@@ -120,7 +120,7 @@ func runBench(ctx context.Context, app *App, o run.Options, show displayFlags, e
 	} else {
 		var text bytes.Buffer
 		summary.Text(&text, terminalOptions(app.Stdout, false).Width)
-		_, err = fmt.Fprintf(app.Stdout, "%s\nreport: %s\n", text.Bytes(), filepath.Join(result.Folder, "report.html"))
+		_, err = fmt.Fprintf(app.Stdout, "%s\nreport: %s\n", text.Bytes(), filepath.Join(result.Directory, "report.html"))
 	}
 	if err != nil {
 		return err

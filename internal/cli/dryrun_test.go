@@ -23,8 +23,8 @@ func told(t *testing.T, args ...string) (stdout, stderr string, status int) {
 // twoLayers writes a workload, and a study of it in two environments.
 func twoLayers(t *testing.T) (rate, plan string) {
 	t.Helper()
-	folder := t.TempDir()
-	rate, plan = filepath.Join(folder, "rate.yaml"), filepath.Join(folder, "study.yaml")
+	directory := t.TempDir()
+	rate, plan = filepath.Join(directory, "rate.yaml"), filepath.Join(directory, "study.yaml")
 	for path, text := range map[string]string{
 		rate: "workload: rate\nstresses: cpu\ndriver: {run: echo rate 1}\nparser: {regex: ['rate (?P<rate>\\d+)']}\nmetrics: [{name: rate, unit: op/s, better: higher, primary: true}]\n",
 		plan: "study: two\nbaseline: plain\nenvironments:\n  plain: {kind: layered}\n  thick: {kind: layered, thick: true}\nimage: {reference: 'tar:image.tar'}\nworkloads: [{use: ./rate.yaml}]\n",

@@ -89,7 +89,7 @@ func (e *explainFlags) add(flags *pflag.FlagSet) {
 	flags.StringVar(&e.request.Margin, "margin", "", "costs within this `share` count as equivalent, and their parts leave early (default: 2%, or that of the study)")
 	flags.Uint64Var(&e.seed, "seed", 0, "`seed` of the random orders (default: random, and recorded)")
 	flags.IntVar(&e.request.Traced, "traced", 1, "`number` of trials of the first and the last environment with kernel tracing, after the blocks")
-	flags.StringVarP(&e.options.Folder, "out", "o", "", "`directory` of the run (default: HOME/runs/explain-WORKLOAD-TIME)")
+	flags.StringVarP(&e.options.Directory, "out", "o", "", "`directory` of the run (default: HOME/runs/explain-WORKLOAD-TIME)")
 	flags.StringVar(&e.resume, "resume", "", "continue this `run`, given by its directory or its name")
 	flags.BoolVar(&e.dryRun, "dry-run", false, "print the ladder and the expected duration, and start nothing")
 	e.show.add(flags)
@@ -105,9 +105,9 @@ func (e *explainFlags) continueRun(command *cobra.Command, app *App) error {
 		return err
 	}
 	if len(r.Plan.Steps) == 0 {
-		return badInput("%s is a run without a ladder: continue it with `tare run --resume %s`", e.resume, run.Name(app.Home, r.Folder))
+		return badInput("%s is a run without a ladder: continue it with `tare run --resume %s`", e.resume, run.Name(app.Home, r.Directory))
 	}
-	e.options.Folder = r.Folder
+	e.options.Directory = r.Directory
 	return explain(command.Context(), app, e.options, e.show)
 }
 
@@ -150,10 +150,10 @@ func explain(ctx context.Context, app *App, o run.Options, show displayFlags) er
 	if show.json {
 		err = json.NewEncoder(app.Stdout).Encode(struct {
 			Event        string                 `json:"event"`
-			Folder       string                 `json:"folder"`
+			Directory    string                 `json:"folder"`
 			Remarks      []string               `json:"remarks,omitempty"`
 			Attributions []analysis.Attribution `json:"attributions"`
-		}{"explained", result.Folder, in.Plan.Remarks, analysis.Of(in.Plan, in.Trials, in.Contrasts, analysis.Seen{Parity: in.Parity, Traced: in.Traced})})
+		}{"explained", result.Directory, in.Plan.Remarks, analysis.Of(in.Plan, in.Trials, in.Contrasts, analysis.Seen{Parity: in.Parity, Traced: in.Traced})})
 	} else {
 		var why bytes.Buffer
 		err = text.WriteWhy(&why, in, terminalOptions(app.Stdout, false))

@@ -173,15 +173,15 @@ func missesOfAKnownCost(t *testing.T, home, seed string) (misses []string) {
 	if err := os.WriteFile(pack, []byte(knowncost.Pack), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	folder := filepath.Join(home, "run-"+seed)
+	directory := filepath.Join(home, "run-"+seed)
 	var out, errors strings.Builder
 	app := &App{Stdout: &out, Stderr: &errors, Home: home, Version: "test",
-		Args: []string{"tare", "explain", pack, "--from", "handicap", "--to", "handicap+costly=true+idle=true", "--set", "operations=6000000", "--blocks", "15", "--seed", seed, "--traced", "0", "--out", folder}}
+		Args: []string{"tare", "explain", pack, "--from", "handicap", "--to", "handicap+costly=true+idle=true", "--set", "operations=6000000", "--blocks", "15", "--seed", seed, "--traced", "0", "--out", directory}}
 	if status := Main(t.Context(), app); status != 0 {
 		t.Fatalf("status %d\n%s\n%s", status, out.String(), errors.String())
 	}
 	t.Log("\n" + out.String())
-	run, err := rundir.Open(folder)
+	run, err := rundir.Open(directory)
 	if err != nil {
 		t.Fatal(err)
 	}

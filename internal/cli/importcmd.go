@@ -112,7 +112,7 @@ func importRequest(f importer.Single, cmd *cobra.Command) (*importer.Request, er
 }
 
 func importRun(app *App, request *importer.Request, into, out string) (err error) {
-	o := importer.Options{Runs: run.Runs(app.Home), Folder: out, Version: app.Version, Command: app.Args, Now: time.Now()}
+	o := importer.Options{Runs: run.Runs(app.Home), Directory: out, Version: app.Version, Command: app.Args, Now: time.Now()}
 	if into != "" {
 		if o.Into, err = findRun(app, into); err != nil {
 			return err
@@ -124,14 +124,14 @@ func importRun(app *App, request *importer.Request, into, out string) (err error
 	} else if err != nil {
 		return err
 	}
-	in, err := run.FinishImport(result.Folder)
+	in, err := run.FinishImport(result.Directory)
 	if err != nil {
 		return inputError(err)
 	}
 	if err := text.Write(app.Stdout, in, terminalOptions(app.Stdout, false)); err != nil {
 		return err
 	}
-	fmt.Fprintf(app.Stdout, "\nrun     %s\nreport  %s\n", result.Folder, filepath.Join(result.Folder, "report.html"))
+	fmt.Fprintf(app.Stdout, "\nrun     %s\nreport  %s\n", result.Directory, filepath.Join(result.Directory, "report.html"))
 	if result.Failed > 0 {
 		return &ExitError{Status: ExitSomeFailed, Err: fmt.Errorf("%d of %d results could not be read: they are kept as failed trials", result.Failed, result.Results)}
 	}

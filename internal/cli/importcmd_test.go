@@ -57,16 +57,16 @@ Threads fairness:
 //	status N ARGUMENTS...              the same, which must end with this status
 //	sysbench FILE THREADS RATE...      what sysbench cpu prints, a result a rate
 func TestImportsAsUsersTypeThem(t *testing.T) {
-	folder, err := filepath.Abs("testdata/import")
+	directory, err := filepath.Abs("testdata/import")
 	if err != nil {
 		t.Fatal(err)
 	}
-	var oneFolder sync.Mutex
+	var oneDirectory sync.Mutex
 	run := func(ts *testscript.TestScript, args []string) int {
-		// Paths in messages are as they were typed, so the folder must be the
+		// Paths in messages are as they were typed, so the directory must be the
 		// script's, and a process has but one.
-		oneFolder.Lock()
-		defer oneFolder.Unlock()
+		oneDirectory.Lock()
+		defer oneDirectory.Unlock()
 		back, err := os.Getwd()
 		ts.Check(err)
 		ts.Check(os.Chdir(ts.MkAbs(".")))
@@ -75,7 +75,7 @@ func TestImportsAsUsersTypeThem(t *testing.T) {
 		return Main(context.Background(), app)
 	}
 	testscript.Run(t, testscript.Params{
-		Dir: folder,
+		Dir: directory,
 		Setup: func(e *testscript.Env) error {
 			e.Setenv("TARE_HOME", e.WorkDir+"/home")
 			return nil

@@ -66,17 +66,17 @@ func TestAnUnknownEnvironmentOfTheCommandLineIsNotToldHowToWriteAStudy(t *testin
 }
 
 func TestExplainGoesOnWithALadderAlone(t *testing.T) {
-	folder := reportedRun(t, t.TempDir())
-	want := fmt.Sprintf("%s is a run without a ladder: continue it with `tare run --resume %[1]s`", folder)
-	if said := toldOf(t, "explain", "--resume", folder); !strings.Contains(said, want) {
+	directory := reportedRun(t, t.TempDir())
+	want := fmt.Sprintf("%s is a run without a ladder: continue it with `tare run --resume %[1]s`", directory)
+	if said := toldOf(t, "explain", "--resume", directory); !strings.Contains(said, want) {
 		t.Errorf("%s", said)
 	}
 }
 
 func TestParityOfARunRefusesWhatItCannotShow(t *testing.T) {
 	home := t.TempDir()
-	folder := reportedRun(t, home)
-	w, err := rundir.Resume(folder)
+	directory := reportedRun(t, home)
+	w, err := rundir.Resume(directory)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -95,12 +95,12 @@ func TestParityOfARunRefusesWhatItCannotShow(t *testing.T) {
 		"--only native":        "has no comparison of native alone",
 		"--only native --json": "has no comparison of native alone",
 	} {
-		if said := toldOf(t, append([]string{"parity", folder}, strings.Fields(flags)...)...); !strings.Contains(said, want) {
+		if said := toldOf(t, append([]string{"parity", directory}, strings.Fields(flags)...)...); !strings.Contains(said, want) {
 			t.Errorf("%s: %s", flags, said)
 		}
 	}
 	for _, flags := range []string{"", "--only docker", "--only docker,loop", "--workload loop"} {
-		if out, errs, status := told(t, append([]string{"parity", filepath.Clean(folder)}, strings.Fields(flags)...)...); status != 0 || !strings.Contains(out, "docker vs native") {
+		if out, errs, status := told(t, append([]string{"parity", filepath.Clean(directory)}, strings.Fields(flags)...)...); status != 0 || !strings.Contains(out, "docker vs native") {
 			t.Errorf("%q: %d: %s%s", flags, status, out, errs)
 		}
 	}

@@ -192,8 +192,8 @@ environment, or the commands and metrics of a workload.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(command *cobra.Command, args []string) error {
 			name := args[0]
-			if folder, err := findRun(app, name); err == nil {
-				return showRun(app, folder, asJSON, verify)
+			if directory, err := findRun(app, name); err == nil {
+				return showRun(app, directory, asJSON, verify)
 			}
 			if verify {
 				return badInput("--verify needs a run, and %s is not one", name)

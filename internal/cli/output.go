@@ -30,7 +30,7 @@ func (a *App) ending(r *run.Result) string {
 	if columns, terminal := term.Width(a.Stdout); terminal {
 		why = term.Prose("ended: "+r.Stopped, columns)
 	}
-	return why + "report: " + filepath.Join(r.Folder, "report.html") + "\n"
+	return why + "report: " + filepath.Join(r.Directory, "report.html") + "\n"
 }
 
 func printJSON(w io.Writer, value any) error {

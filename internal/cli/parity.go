@@ -91,8 +91,8 @@ Exit status:
 // fingerprinted is a run with fingerprints: an existing one, or one of a study that
 // takes only fingerprints.
 func fingerprinted(ctx context.Context, app *App, name string, over study.Overrides, workloads []string) (*rundir.Run, error) {
-	if folder, err := findRun(app, name); err == nil {
-		r, err := openRun(app, folder)
+	if directory, err := findRun(app, name); err == nil {
+		r, err := openRun(app, directory)
 		if err != nil {
 			return nil, err
 		}
@@ -131,7 +131,7 @@ func take(ctx context.Context, app *App, plan *study.Plan) (*rundir.Run, error) 
 func refuseUnfair(ctx context.Context, app *App, o run.Options) error {
 	plan := o.Plan
 	if plan == nil {
-		r, err := openRun(app, o.Folder)
+		r, err := openRun(app, o.Directory)
 		if err != nil {
 			return err
 		}

@@ -107,7 +107,7 @@ func writeReport(app *App, in model.Input, name, out string, all bool) error {
 	if out == "" {
 		out = "-"
 		if format.File != "" {
-			out = filepath.Join(in.Folder, format.File)
+			out = filepath.Join(in.Directory, format.File)
 		}
 	}
 	if out == "-" {

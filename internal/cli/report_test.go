@@ -24,8 +24,8 @@ func reportedRun(t *testing.T, home string) string {
 			Pack: workload.Pack{Name: "loop", Metrics: []workload.Metric{{Name: "time", Unit: "s", Better: "lower", Primary: true}}}}},
 		Design: study.Design{Order: "interleaved", Blocks: study.Blocks{Min: 8, Max: 10}, Margin: .02, Confidence: .95, Family: "metric"},
 	}
-	folder := filepath.Join(home, "runs", "loop-1")
-	w, err := rundir.Create(folder, plan, rundir.Manifest{Run: "loop-1", Tare: "test", Environments: map[string]rundir.EnvironmentFacts{
+	directory := filepath.Join(home, "runs", "loop-1")
+	w, err := rundir.Create(directory, plan, rundir.Manifest{Run: "loop-1", Tare: "test", Environments: map[string]rundir.EnvironmentFacts{
 		"native": {State: environment.Usable}, "docker": {State: environment.Usable}}})
 	if err != nil {
 		t.Fatal(err)
@@ -40,7 +40,7 @@ func reportedRun(t *testing.T, home string) string {
 			}
 		}
 	}
-	return folder
+	return directory
 }
 
 func runReport(t *testing.T, home string, args ...string) (string, error) {
@@ -57,13 +57,13 @@ func runReport(t *testing.T, home string, args ...string) (string, error) {
 
 func TestReportFindsARunByNameAndWritesBesideIt(t *testing.T) {
 	home := t.TempDir()
-	folder := reportedRun(t, home)
+	directory := reportedRun(t, home)
 	out, err := runReport(t, home, "loop-1", "--format", "html,md,text")
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, name := range []string{"report.html", "report.md"} {
-		path := filepath.Join(folder, name)
+		path := filepath.Join(directory, name)
 		text, err := os.ReadFile(path)
 		if err != nil {
 			t.Fatal(err)
@@ -79,13 +79,13 @@ func TestReportFindsARunByNameAndWritesBesideIt(t *testing.T) {
 
 func TestReportWritesOneFormatWhereItIsTold(t *testing.T) {
 	home := t.TempDir()
-	folder := reportedRun(t, home)
-	out, err := runReport(t, home, folder, "--format", "md", "--out", "-")
+	directory := reportedRun(t, home)
+	out, err := runReport(t, home, directory, "--format", "md", "--out", "-")
 	if err != nil || !strings.HasPrefix(out, "# a loop\n") {
 		t.Errorf("%v\n%s", err, out)
 	}
-	if _, err := os.Stat(filepath.Join(folder, "report.md")); err == nil {
-		t.Error("it wrote into the run's folder as well")
+	if _, err := os.Stat(filepath.Join(directory, "report.md")); err == nil {
+		t.Error("it wrote into the run directory as well")
 	}
 }
 

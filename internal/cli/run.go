@@ -73,7 +73,7 @@ func (r *runFlags) add(flags *pflag.FlagSet) {
 	flags.StringVar(&r.over.Scale, "scale", "", "run the study at the scale of this `name`, such as small")
 	flags.StringSliceVar(&r.over.Only, "only", nil, "run only the environments and workloads of these `names`; the baseline is always kept")
 	flags.Uint64Var(&r.seed, "seed", 0, "`seed` of the random order (default: random, and recorded)")
-	flags.StringVarP(&r.options.Folder, "out", "o", "", "`directory` of the run (default: HOME/runs/STUDY-TIME)")
+	flags.StringVarP(&r.options.Directory, "out", "o", "", "`directory` of the run (default: HOME/runs/STUDY-TIME)")
 	flags.StringVar(&r.resume, "resume", "", "continue this `run`, given by its directory or its name")
 	flags.BoolVar(&r.dryRun, "dry-run", false, "print the plan and the expected duration, and start nothing")
 	flags.BoolVar(&r.strict, "strict", false, "check first what differs between the environments (tare parity); run nothing if a confound affects a workload")
@@ -88,7 +88,7 @@ func (r *runFlags) run(command *cobra.Command, app *App, args []string) (err err
 		if err := checkResume(command); err != nil {
 			return err
 		}
-		if o.Folder, err = findRun(app, r.resume); err != nil {
+		if o.Directory, err = findRun(app, r.resume); err != nil {
 			return err
 		}
 	} else {
@@ -173,7 +173,7 @@ func outcome(ctx context.Context, result *run.Result, err error) error {
 	case result == nil:
 		return inputError(err)
 	case err != nil:
-		return fmt.Errorf("the run is in %s: %w", result.Folder, err)
+		return fmt.Errorf("the run is in %s: %w", result.Directory, err)
 	}
 	return nil
 }
@@ -186,7 +186,7 @@ func status(app *App, result *run.Result) error {
 		if len(result.Run.Plan.Steps) > 0 {
 			command = "explain"
 		}
-		return &ExitError{Status: ExitInterrupted, Err: fmt.Errorf("interrupted; continue with `tare %s --resume %s`", command, run.Name(app.Home, result.Folder))}
+		return &ExitError{Status: ExitInterrupted, Err: fmt.Errorf("interrupted; continue with `tare %s --resume %s`", command, run.Name(app.Home, result.Directory))}
 	case result.Failed > 0:
 		return &ExitError{Status: ExitSomeFailed, Err: fmt.Errorf("%d of %d trials failed; the report lists them with their reasons", result.Failed, len(result.Run.Trials))}
 	case result.Alone():

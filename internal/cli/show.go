@@ -12,13 +12,13 @@ import (
 	"tare/internal/verdict"
 )
 
-func showRun(app *App, folder string, asJSON, verify bool) error {
-	in, err := openReport(app, folder)
+func showRun(app *App, directory string, asJSON, verify bool) error {
+	in, err := openReport(app, directory)
 	if err != nil {
 		return err
 	}
 	if verify {
-		return verifyRun(app, folder)
+		return verifyRun(app, directory)
 	}
 	if asJSON {
 		return printJSON(app.Stdout, struct {
@@ -32,8 +32,8 @@ func showRun(app *App, folder string, asJSON, verify bool) error {
 	return text.Write(app.Stdout, in, terminalOptions(app.Stdout, true))
 }
 
-func verifyRun(app *App, folder string) error {
-	r, err := rundir.Open(folder)
+func verifyRun(app *App, directory string) error {
+	r, err := rundir.Open(directory)
 	if err != nil {
 		return err
 	}
@@ -42,15 +42,15 @@ func verifyRun(app *App, folder string) error {
 		return err
 	}
 	if len(wrong) > 0 && !r.HasEnded() {
-		return fmt.Errorf("%s has not ended: checksums are written when a run ends; continue it with `tare run --resume %[1]s`", folder)
+		return fmt.Errorf("%s has not ended: checksums are written when a run ends; continue it with `tare run --resume %[1]s`", directory)
 	}
 	for _, line := range wrong {
 		fmt.Fprintln(app.Stdout, line)
 	}
 	if len(wrong) > 0 {
-		return fmt.Errorf("%d files of %s were changed", len(wrong), folder)
+		return fmt.Errorf("%d files of %s were changed", len(wrong), directory)
 	}
-	fmt.Fprintf(app.Stdout, "%s: %d trials, all files are unchanged\n", folder, len(r.Trials))
+	fmt.Fprintf(app.Stdout, "%s: %d trials, all files are unchanged\n", directory, len(r.Trials))
 	return nil
 }
 

@@ -108,14 +108,14 @@ func (c checkOptions) run(ctx context.Context, app *App, plan *study.Plan, show 
 	}
 	if !show.json {
 		for _, t := range result.Run.Trials {
-			printCheck(app, result.Folder, plan.Workloads[0], t)
+			printCheck(app, result.Directory, plan.Workloads[0], t)
 		}
 	}
 	return status(app, result)
 }
 
 // printCheck shows the values and the output files of one trial.
-func printCheck(app *App, folder string, w study.Workload, t rundir.Trial) {
+func printCheck(app *App, directory string, w study.Workload, t rundir.Trial) {
 	out := app.Stdout
 	fmt.Fprintf(out, "\n%s in %s: %s\n", strings.TrimSpace(w.Name+" "+t.Level), t.Environment, t.Status)
 	if t.Reason != "" {
@@ -148,7 +148,7 @@ func printCheck(app *App, folder string, w study.Workload, t rundir.Trial) {
 	}
 	fmt.Fprintf(out, "\noutput:\n")
 	for _, raw := range t.Raw {
-		path := filepath.Join(folder, raw.Path)
+		path := filepath.Join(directory, raw.Path)
 		fmt.Fprintf(out, "  %s (%d bytes)\n", path, raw.Bytes)
 		if t.Status == rundir.Failed && raw.Name == "driver.stdout" {
 			if text, err := os.ReadFile(path); err == nil {

@@ -134,8 +134,8 @@ type Needs struct {
 	Packages []string  `json:"packages,omitempty"` // of the distribution
 	Programs []Program `json:"programs,omitempty"`
 	Services []Service `json:"services,omitempty"` // in the order in which they start
-	// Folders hold what was prepared: an engine's images.
-	Folders []string `json:"folders,omitempty"`
+	// Directories hold what was prepared: an engine's images.
+	Directories []string `json:"folders,omitempty"`
 }
 
 // Program is one without a package: a file of this machine, and the path to copy it

@@ -50,17 +50,17 @@ const Memory = "memory"
 // ErrMemoryIO refuses limits of IO where /data lies in memory.
 var ErrMemoryIO = errors.New("limits: io: /data is in memory (data: tmpfs), where a limit of a disk has no effect; use data: bind, or remove io")
 
-// Group converts the limits for a cgroup; folder is on the disk that the limits of IO are
+// Group converts the limits for a cgroup; directory is on the disk that the limits of IO are
 // for, or is Memory.
-func (l Limits) Group(folder string) (cgroup.Limits, error) {
+func (l Limits) Group(directory string) (cgroup.Limits, error) {
 	g := l.group("")
 	if l.IO.None() {
 		return g, nil
 	}
-	if folder == Memory {
+	if directory == Memory {
 		return g, ErrMemoryIO
 	}
-	disk, err := cgroup.DiskBelow(folder)
+	disk, err := cgroup.DiskBelow(directory)
 	if err != nil {
 		return g, fmt.Errorf("limiting io: %w; put tare's home ($TARE_HOME) on a disk, or remove limits: io:", err)
 	}
@@ -336,10 +336,10 @@ func (in inside) machine(hello agent.Hello, l Limits) (sights []Sight) {
 
 // disk is the whole disk that a directory inside is on, "" if its file system has
 // none.
-func (in inside) disk(folder string) string {
+func (in inside) disk(directory string) string {
 	mounts, err := mountinfo.GetMountsFromReader(bytes.NewReader([]byte(in.text("/proc/self/mountinfo"))), func(m *mountinfo.Info) (skip, stop bool) {
 		point := strings.TrimSuffix(m.Mountpoint, "/")
-		return folder != point && !strings.HasPrefix(folder, point+"/"), false
+		return directory != point && !strings.HasPrefix(directory, point+"/"), false
 	})
 	if err != nil {
 		return ""

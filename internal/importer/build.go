@@ -96,7 +96,7 @@ func (c *content) when() time.Time {
 // plan adds the request to a plan, which may be empty.
 func (r *Request) plan(p *study.Plan) error {
 	if p.Format == 0 {
-		*p = study.Plan{Format: 1, Study: r.Title, Name: folderName(r.Title), Origin: orElse(r.Origin, "tare import"),
+		*p = study.Plan{Format: 1, Study: r.Title, Name: directoryName(r.Title), Origin: orElse(r.Origin, "tare import"),
 			Design: study.Design{Margin: r.Margin, Confidence: r.Confidence, Family: "metric", Drop: "never"}}
 	}
 	for _, name := range r.names() {
@@ -212,8 +212,8 @@ func (r *Request) facts(m *rundir.Manifest) {
 	}
 }
 
-// folderName makes a name that is safe for a directory.
-func folderName(text string) string {
+// directoryName makes a name that is safe for a directory.
+func directoryName(text string) string {
 	words := strings.FieldsFunc(strings.ToLower(text), func(c rune) bool {
 		return !(c >= 'a' && c <= 'z' || c >= '0' && c <= '9')
 	})

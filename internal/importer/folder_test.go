@@ -19,9 +19,9 @@ parser: {regex: ['^rate (?P<rate>\S+)']}
 metrics: [{name: rate, unit: op/s, better: higher, primary: true}]
 `
 
-// What an import writes is a run folder like any other.
+// What an import writes is a run directory like any other.
 func TestAnImportedRunIsValidByTheSchemas(t *testing.T) {
-	folder := t.TempDir()
+	directory := t.TempDir()
 	for name, text := range map[string]string{
 		"own.yaml": ownPack, "a-c1.txt": "rate 5\nrate 6\n", "b-c1.txt": "rate 4\nrate six\n", "a-c2.txt": "rate 7\n",
 		"m.yaml": `import: levels
@@ -31,15 +31,15 @@ environments: {a: {label: x, about: first}, b: }
 results:
   - {tool: own.yaml, begins: '^rate ', files: ["*-c?.txt"], names: '^(?P<environment>.)-c(?P<clients>.)'}
 `} {
-		if err := os.WriteFile(filepath.Join(folder, name), []byte(text), 0o644); err != nil {
+		if err := os.WriteFile(filepath.Join(directory, name), []byte(text), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
-	r, err := ReadManifest(filepath.Join(folder, "m.yaml"))
+	r, err := ReadManifest(filepath.Join(directory, "m.yaml"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	result, err := r.Import(Options{Runs: filepath.Join(folder, "runs"), Command: []string{"tare"}, Version: "test", Now: time.Unix(1e9, 0)})
+	result, err := r.Import(Options{Runs: filepath.Join(directory, "runs"), Command: []string{"tare"}, Version: "test", Now: time.Unix(1e9, 0)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -53,7 +53,7 @@ results:
 		}
 	}
 	read := func(name string) []byte {
-		text, err := os.ReadFile(filepath.Join(result.Folder, name))
+		text, err := os.ReadFile(filepath.Join(result.Directory, name))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -17,18 +17,18 @@ import (
 // sharedData is where the published logs of the study lie, if they do.
 func sharedData(t *testing.T) string {
 	t.Helper()
-	folder := os.Getenv("TARE_SHARED_DATA")
-	if folder == "" {
-		folder = "../../../shared/data"
+	directory := os.Getenv("TARE_SHARED_DATA")
+	if directory == "" {
+		directory = "../../../shared/data"
 	}
-	folder, err := filepath.Abs(filepath.Join(folder, "karna-2021"))
+	directory, err := filepath.Abs(filepath.Join(directory, "karna-2021"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := os.Stat(folder); err != nil {
-		t.Skip("needs the study's logs: set TARE_SHARED_DATA to the folder that holds karna-2021")
+	if _, err := os.Stat(directory); err != nil {
+		t.Skip("needs the study's logs: set TARE_SHARED_DATA to the directory that holds karna-2021")
 	}
-	return folder
+	return directory
 }
 
 // documented is the manifest that the documentation shows.
@@ -48,21 +48,21 @@ func documented(t *testing.T) []byte {
 
 // The logs hold surprises that the study's means do not show.
 func TestTheDocumentedManifestFindsWhatThePublishedLogsHide(t *testing.T) {
-	data, folder := sharedData(t), t.TempDir()
+	data, directory := sharedData(t), t.TempDir()
 	for _, name := range []string{"cpu", "network", "boot"} {
-		if err := os.Symlink(filepath.Join(data, name), filepath.Join(folder, name)); err != nil {
+		if err := os.Symlink(filepath.Join(data, name), filepath.Join(directory, name)); err != nil {
 			t.Fatal(err)
 		}
 	}
-	r, err := decodeManifest(filepath.Join(folder, "karna.yaml"), documented(t))
+	r, err := decodeManifest(filepath.Join(directory, "karna.yaml"), documented(t))
 	if err != nil {
 		t.Fatal(err)
 	}
-	result, err := r.Import(Options{Folder: filepath.Join(folder, "run"), Now: time.Unix(1e9, 0)})
+	result, err := r.Import(Options{Directory: filepath.Join(directory, "run"), Now: time.Unix(1e9, 0)})
 	if err != nil {
 		t.Fatal(err)
 	}
-	run, err := rundir.Open(result.Folder)
+	run, err := rundir.Open(result.Directory)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -70,7 +70,7 @@ func TestTheDocumentedManifestFindsWhatThePublishedLogsHide(t *testing.T) {
 		t.Errorf("%+v, %d trials", result, len(run.Trials))
 	}
 	for _, trial := range run.Trials {
-		file, err := os.ReadFile(filepath.Join(result.Folder, trial.Raw[0].Path))
+		file, err := os.ReadFile(filepath.Join(result.Directory, trial.Raw[0].Path))
 		original, _ := os.ReadFile(trial.Source.File)
 		if err != nil || string(file) != string(original) || trial.Source.Result != trial.Block {
 			t.Fatalf("%+v: %v", trial, err)
@@ -120,12 +120,12 @@ func TestClientAndServerOfOneTestAreNotTwoResults(t *testing.T) {
 	}
 	r := New()
 	r.Batches = []Batch{{Tool: "iperf3", Pack: pack, Workload: "w", Files: files}}
-	folder := filepath.Join(t.TempDir(), "run")
-	if _, err := r.Import(Options{Folder: folder}); err == nil || !strings.Contains(err.Error(), "reported by the other side") {
+	directory := filepath.Join(t.TempDir(), "run")
+	if _, err := r.Import(Options{Directory: directory}); err == nil || !strings.Contains(err.Error(), "reported by the other side") {
 		t.Errorf("both sides in one workload: %v", err)
 	}
-	if _, err := os.Stat(folder); err == nil {
-		t.Error("a folder was made")
+	if _, err := os.Stat(directory); err == nil {
+		t.Error("a directory was made")
 	}
 }
 

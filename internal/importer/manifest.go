@@ -108,14 +108,14 @@ func decodeManifest(path string, data []byte) (*Request, error) {
 }
 
 // add resolves one entry; problems are reported at its node.
-func (r *Request) add(b batch, at strictyaml.Node, folder string) {
+func (r *Request) add(b batch, at strictyaml.Node, directory string) {
 	if b.Tool == "" {
 		at.Problemf("tool: is missing; name a parser or a workload pack")
 		return
 	}
 	tool := b.Tool
 	if strictyaml.IsPath(tool) && !filepath.IsAbs(tool) {
-		tool = filepath.Join(folder, tool)
+		tool = filepath.Join(directory, tool)
 	}
 	pack, err := Tool(tool, b.Metrics)
 	if err != nil {
@@ -143,7 +143,7 @@ func (r *Request) add(b batch, at strictyaml.Node, folder string) {
 			return
 		}
 	}
-	paths := expand(b.Files, at, folder)
+	paths := expand(b.Files, at, directory)
 	if out.Files, err = Files(paths, b.Environment, names); err != nil {
 		at.At("files").Problemf("%s", err)
 		return
@@ -176,14 +176,14 @@ func (r *Request) add(b batch, at strictyaml.Node, folder string) {
 }
 
 // expand finds the files of an entry. Each pattern must match a file.
-func expand(patterns []string, at strictyaml.Node, folder string) []string {
+func expand(patterns []string, at strictyaml.Node, directory string) []string {
 	if len(patterns) == 0 {
 		at.Problemf("files: is missing")
 	}
 	var paths []string
 	for i, pattern := range patterns {
 		if !filepath.IsAbs(pattern) {
-			pattern = filepath.Join(folder, pattern)
+			pattern = filepath.Join(directory, pattern)
 		}
 		found, err := filepath.Glob(pattern)
 		if err == nil && len(found) == 0 {

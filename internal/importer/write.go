@@ -15,21 +15,21 @@ import (
 
 // Options say where an import goes.
 type Options struct {
-	Runs    string // the directory of runs, for a run without Folder
-	Folder  string // of the run; "" makes one in Runs
-	Into    string // directory of an imported run to add to; "" makes a new run
-	Version string
-	Command []string
-	Now     time.Time
+	Runs      string // the directory of runs, for a run without Directory
+	Directory string // of the run; "" makes one in Runs
+	Into      string // directory of an imported run to add to; "" makes a new run
+	Version   string
+	Command   []string
+	Now       time.Time
 }
 
 // Result is the result of an import.
 type Result struct {
-	Folder  string
-	Results int
-	Failed  int
-	Files   int
-	Order   string
+	Directory string
+	Results   int
+	Failed    int
+	Files     int
+	Order     string
 }
 
 // InputError is the error of input that cannot be imported. Nothing was written.
@@ -75,14 +75,14 @@ func (r *Request) begin(o Options, contents []*content) (*Result, error) {
 	if err != nil {
 		return nil, &InputError{err}
 	}
-	folder := o.Folder
-	if folder == "" {
-		if folder, err = newFolder(o.Runs, plan.Name, o.Now); err != nil {
+	directory := o.Directory
+	if directory == "" {
+		if directory, err = newDirectory(o.Runs, plan.Name, o.Now); err != nil {
 			return nil, err
 		}
 	}
-	manifest.Run = filepath.Base(filepath.Clean(folder))
-	w, err := rundir.Create(folder, plan, manifest)
+	manifest.Run = filepath.Base(filepath.Clean(directory))
+	w, err := rundir.Create(directory, plan, manifest)
 	if err != nil {
 		return nil, &InputError{err}
 	}
@@ -137,7 +137,7 @@ func wholeBefore(run *rundir.Run) error {
 		results += f.Results
 	}
 	if results != len(run.Trials) {
-		return fmt.Errorf("%s lists %d results and has %d: an earlier import into it was interrupted; remove the run (tare rm) and import everything again", run.Folder, results, len(run.Trials))
+		return fmt.Errorf("%s lists %d results and has %d: an earlier import into it was interrupted; remove the run (tare rm) and import everything again", run.Directory, results, len(run.Trials))
 	}
 	return nil
 }
@@ -189,7 +189,7 @@ func (r *Request) settle(plan *study.Plan, m *rundir.Manifest, b *built, had []r
 func (r *Request) write(o Options, w *rundir.Writer, b *built) (result *Result, err error) {
 	defer func() { err = errors.Join(err, w.Close()) }()
 	began := o.Now.UTC()
-	result = &Result{Folder: w.Folder, Order: w.Manifest.Import.Order, Files: len(b.files)}
+	result = &Result{Directory: w.Directory, Order: w.Manifest.Import.Order, Files: len(b.files)}
 	files := w.Manifest.Import.Files[len(w.Manifest.Import.Files)-len(b.files):]
 	at := 0
 	for i, c := range b.contents {
@@ -234,17 +234,17 @@ func counted(files int) string {
 	return fmt.Sprintf("%d files", files)
 }
 
-// newFolder creates a directory with an unused name.
-func newFolder(runs, name string, now time.Time) (string, error) {
+// newDirectory creates a directory with an unused name.
+func newDirectory(runs, name string, now time.Time) (string, error) {
 	if err := os.MkdirAll(runs, 0o755); err != nil {
 		return "", err
 	}
 	base := filepath.Join(runs, strings.TrimSuffix(name, "-")+"-"+now.Format("20060102-150405"))
-	for n, folder := 2, base; ; n++ {
-		err := os.Mkdir(folder, 0o755)
+	for n, directory := 2, base; ; n++ {
+		err := os.Mkdir(directory, 0o755)
 		if err == nil || !errors.Is(err, os.ErrExist) {
-			return folder, err
+			return directory, err
 		}
-		folder = fmt.Sprintf("%s-%d", base, n)
+		directory = fmt.Sprintf("%s-%d", base, n)
 	}
 }

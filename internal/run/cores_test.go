@@ -58,13 +58,13 @@ func TestACoreThatTheMachineLacksCannotBePinnedTo(t *testing.T) {
 
 func TestAStudyThatIsTooWideForTheMachineIsAMistakeAndNothingIsStarted(t *testing.T) {
 	starts := bareStarts.Load()
-	folder := filepath.Join(t.TempDir(), "run")
-	_, err := Execute(t.Context(), Options{Home: t.TempDir(), Folder: folder,
+	directory := filepath.Join(t.TempDir(), "run")
+	_, err := Execute(t.Context(), Options{Home: t.TempDir(), Directory: directory,
 		Plan: plan(t, "[{use: ./echo.yaml}]", "{blocks: 2}", "{a: {kind: bare}, b: {kind: bare, limits: {cpus: 100000}}}")})
 	if input := (*InputError)(nil); !errors.As(err, &input) {
 		t.Errorf("%v", err)
 	}
-	if _, missing := os.Stat(folder); missing == nil || bareStarts.Load() != starts {
+	if _, missing := os.Stat(directory); missing == nil || bareStarts.Load() != starts {
 		t.Error("something was begun")
 	}
 }

@@ -135,19 +135,19 @@ func TestManyStartsAreMeasuredAsADistributionAndAtRest(t *testing.T) {
 // commands FIFO is a named pipe by which they meet.
 func beside(t *testing.T, count int, driver, neighbour, environments string) *study.Plan {
 	t.Helper()
-	folder := t.TempDir()
-	fifo := filepath.Join(folder, "fifo")
+	directory := t.TempDir()
+	fifo := filepath.Join(directory, "fifo")
 	if err := syscall.Mkfifo(fifo, 0o600); err != nil {
 		t.Fatal(err)
 	}
 	for name, run := range map[string]string{"measured": driver, "noise": neighbour} {
 		text := fmt.Sprintf("workload: %s\nstresses: cpu\ndriver: {run: %q}\nparser: {regex: ['rate (?P<rate>\\d+)']}\nmetrics: [{name: rate, unit: op/s, better: higher, primary: true}]\n",
 			name, strings.ReplaceAll(run, "FIFO", fifo))
-		if err := os.WriteFile(filepath.Join(folder, name+".yaml"), []byte(text), 0o644); err != nil {
+		if err := os.WriteFile(filepath.Join(directory, name+".yaml"), []byte(text), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
-	entry := fmt.Sprintf("[{use: %s/measured.yaml, neighbours: %d, neighbour: {use: %s/noise.yaml}}]", folder, count, folder)
+	entry := fmt.Sprintf("[{use: %s/measured.yaml, neighbours: %d, neighbour: {use: %s/noise.yaml}}]", directory, count, directory)
 	return plan(t, entry, "{blocks: 1}", environments)
 }
 

@@ -12,7 +12,7 @@ type Event struct {
 	Kind        Kind              `json:"event"`
 	Message     string            `json:"message,omitempty"`
 	Environment string            `json:"environment,omitempty"`
-	Folder      string            `json:"folder,omitempty"` // of the run, at its beginning and end
+	Directory   string            `json:"folder,omitempty"` // of the run, at its beginning and end
 	Report      string            `json:"report,omitempty"`
 	Slot        *schedule.Slot    `json:"slot,omitempty"`
 	Trial       *rundir.Trial     `json:"trial,omitempty"`

@@ -14,7 +14,7 @@ import (
 
 func TestARunHasAFingerprintOfEachEnvironmentWithEachWorkload(t *testing.T) {
 	r := execute(t, t.Context(), Options{Plan: clusterPlan(t, ", nodes: [2, 3]", "{a: {kind: wired}, b: {kind: wired}}")})
-	read, err := rundir.Open(r.Folder)
+	read, err := rundir.Open(r.Directory)
 	if err != nil {
 		t.Fatal(err)
 	}

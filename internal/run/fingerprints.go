@@ -40,7 +40,7 @@ func Fingerprints(ctx context.Context, o Options) (r *rundir.Run, err error) {
 			}
 		}
 		r = &e.run.Run
-		r.Folder = ""
+		r.Directory = ""
 		return runner.Close()
 	})
 	return r, err

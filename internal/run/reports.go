@@ -12,7 +12,7 @@ import (
 // ReportInput is what the reports of a result are made of.
 func (r *Result) ReportInput() model.Input {
 	in := model.Of(r.Run, r.Contrasts)
-	in.Folder = r.Folder
+	in.Directory = r.Directory
 	return in
 }
 

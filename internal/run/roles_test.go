@@ -108,18 +108,18 @@ metrics:
 
 func clusterPlan(t *testing.T, entry, environments string) *study.Plan {
 	t.Helper()
-	folder := t.TempDir()
-	if err := os.WriteFile(filepath.Join(folder, "cluster.yaml"), []byte(clusterPack), 0o644); err != nil {
+	directory := t.TempDir()
+	if err := os.WriteFile(filepath.Join(directory, "cluster.yaml"), []byte(clusterPack), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	return plan(t, "[{use: "+filepath.Join(folder, "cluster.yaml")+entry+"}]", "{blocks: 1, fresh: block}", environments)
+	return plan(t, "[{use: "+filepath.Join(directory, "cluster.yaml")+entry+"}]", "{blocks: 1, fresh: block}", environments)
 }
 
 func output(t *testing.T, r *Result, trial rundir.Trial, name string) string {
 	t.Helper()
 	for _, raw := range trial.Raw {
 		if raw.Name == name {
-			text, err := os.ReadFile(filepath.Join(r.Folder, raw.Path))
+			text, err := os.ReadFile(filepath.Join(r.Directory, raw.Path))
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -30,11 +30,11 @@ import (
 
 // Options say what to execute and where.
 type Options struct {
-	Home    string // of images, runs and work in progress
-	Folder  string // of the run; "" makes one below the home
-	Version string
-	Command []string
-	// Plan is a new run's; nil goes on with the run in Folder.
+	Home      string // of images, runs and work in progress
+	Directory string // of the run; "" makes one below the home
+	Version   string
+	Command   []string
+	// Plan is a new run's; nil goes on with the run in Directory.
 	Plan *study.Plan
 	// Events receives what happens, in order and one at a time.
 	Events func(Event)
@@ -45,7 +45,7 @@ type Options struct {
 
 // Result is how a run ended.
 type Result struct {
-	Folder      string
+	Directory   string
 	Run         *rundir.Run
 	Contrasts   []verdict.Contrast
 	Failed      int    // trials, in all sessions
@@ -77,7 +77,7 @@ func (e *InputError) Unwrap() error { return e.Err }
 // case everything that it started is stopped.
 func Execute(ctx context.Context, o Options) (result *Result, err error) {
 	err = within(ctx, o, nil, func(e *execution) error {
-		e.events(Event{Kind: Opened, Folder: e.Folder, Run: &e.run.Run})
+		e.events(Event{Kind: Opened, Directory: e.Directory, Run: &e.run.Run})
 		result, err = e.execute(ctx)
 		return err
 	})
@@ -85,8 +85,8 @@ func Execute(ctx context.Context, o Options) (result *Result, err error) {
 }
 
 // within calls do with an execution that owns what it starts. Its directory is
-// that of the options, unless folder returns one, which is removed with the owner.
-func within(ctx context.Context, o Options, folder func(*cleanup.Owner) (string, error), do func(*execution) error) (err error) {
+// that of the options, unless directory returns one, which is removed with the owner.
+func within(ctx context.Context, o Options, directory func(*cleanup.Owner) (string, error), do func(*execution) error) (err error) {
 	e := &execution{Options: o, events: o.Events}
 	if e.events == nil {
 		e.events = func(Event) {}
@@ -118,8 +118,8 @@ func within(ctx context.Context, o Options, folder func(*cleanup.Owner) (string,
 			e.say("removed leftovers of a dead run: %s", line)
 		}
 	}
-	if folder != nil {
-		if e.Folder, err = folder(e.owner); err != nil {
+	if directory != nil {
+		if e.Directory, err = directory(e.owner); err != nil {
 			return err
 		}
 	}
@@ -144,7 +144,7 @@ func (e *execution) clear() error {
 // temporaryIn sets TMPDIR to a directory of the owner, so that temporary files of
 // this process and its tools are removed with it, also after a kill.
 func temporaryIn(o *cleanup.Owner) (restore func(), err error) {
-	folder, err := o.Directory("tmp")
+	directory, err := o.Directory("tmp")
 	if err != nil {
 		return nil, err
 	}
@@ -155,7 +155,7 @@ func temporaryIn(o *cleanup.Owner) (restore func(), err error) {
 		if was {
 			_ = os.Setenv(variable, before)
 		}
-	}, os.Setenv(variable, folder)
+	}, os.Setenv(variable, directory)
 }
 
 // Sweep removes what dead runs of this home left anywhere.
@@ -201,43 +201,43 @@ func (e *execution) say(format string, args ...any) {
 	e.events(Event{Kind: Preparing, Message: fmt.Sprintf(format, args...)})
 }
 
-// open makes the run folder or takes up an old one.
+// open makes the run directory or takes up an old one.
 func (e *execution) open() (err error) {
 	if e.Plan == nil {
-		e.run, err = rundir.Resume(e.Folder)
+		e.run, err = rundir.Resume(e.Directory)
 		if err == nil && e.run.Manifest.Import != nil {
-			return errors.Join(fmt.Errorf("%s was imported, so it cannot be resumed; tare import --into adds results to it", e.Folder), e.run.Close())
+			return errors.Join(fmt.Errorf("%s was imported, so it cannot be resumed; tare import --into adds results to it", e.Directory), e.run.Close())
 		}
 		if err == nil {
 			e.Plan = e.run.Plan
 		}
 		return err
 	}
-	if e.Folder == "" {
-		e.Folder, err = newFolder(Runs(e.Home), e.Plan.Name, time.Now())
+	if e.Directory == "" {
+		e.Directory, err = newDirectory(Runs(e.Home), e.Plan.Name, time.Now())
 		if err != nil {
 			return err
 		}
 	}
-	e.run, err = rundir.Create(e.Folder, e.Plan, rundir.Manifest{
-		Run: filepath.Base(e.Folder), Tare: e.Version, Command: e.Command, Created: time.Now().UTC(),
+	e.run, err = rundir.Create(e.Directory, e.Plan, rundir.Manifest{
+		Run: filepath.Base(e.Directory), Tare: e.Version, Command: e.Command, Created: time.Now().UTC(),
 		Machine: doctor.Machine(), Environments: map[string]rundir.EnvironmentFacts{},
 	})
 	return err
 }
 
-// newFolder creates a directory with a new name: two runs may begin in one second.
-func newFolder(runs, name string, now time.Time) (string, error) {
+// newDirectory creates a directory with a new name: two runs may begin in one second.
+func newDirectory(runs, name string, now time.Time) (string, error) {
 	if err := os.MkdirAll(runs, 0o755); err != nil {
 		return "", err
 	}
 	base := filepath.Join(runs, name+"-"+now.Format("20060102-150405"))
-	for n, folder := 2, base; ; n++ {
-		err := os.Mkdir(folder, 0o755)
+	for n, directory := 2, base; ; n++ {
+		err := os.Mkdir(directory, 0o755)
 		if err == nil || !errors.Is(err, os.ErrExist) {
-			return folder, err
+			return directory, err
 		}
-		folder = fmt.Sprintf("%s-%d", base, n)
+		directory = fmt.Sprintf("%s-%d", base, n)
 	}
 }
 
@@ -258,12 +258,12 @@ func (e *execution) execute(ctx context.Context) (*Result, error) {
 	m.Sessions[session].Ended, m.Sessions[session].Stopped = time.Now().UTC(), stopped
 	if err := errors.Join(err, e.run.SaveManifest()); err != nil {
 		if n := len(e.run.Trials); n > 0 {
-			err = fmt.Errorf("%w\n%d trials are kept in %s; fix the cause, then continue with `tare run --resume %s`", err, n, e.Folder, e.Folder)
+			err = fmt.Errorf("%w\n%d trials are kept in %s; fix the cause, then continue with `tare run --resume %s`", err, n, e.Directory, e.Directory)
 		}
 		return nil, err
 	}
 	result := &Result{
-		Folder: e.Folder, Run: &e.run.Run, Stopped: stopped, Interrupted: interrupted,
+		Directory: e.Directory, Run: &e.run.Run, Stopped: stopped, Interrupted: interrupted,
 		Contrasts: verdict.Contrasts(e.run.Plan, e.run.Trials, m.Environments),
 	}
 	for _, t := range e.run.Trials {
@@ -274,7 +274,7 @@ func (e *execution) execute(ctx context.Context) (*Result, error) {
 	if err := e.finish(result); err != nil {
 		return result, err
 	}
-	e.done = &Event{Kind: Done, Message: stopped, Folder: e.Folder, Report: filepath.Join(e.Folder, "report.html")}
+	e.done = &Event{Kind: Done, Message: stopped, Directory: e.Directory, Report: filepath.Join(e.Directory, "report.html")}
 	return result, nil
 }
 

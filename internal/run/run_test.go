@@ -141,12 +141,12 @@ func (c *child) Stop(context.Context) error {
 // no root to make.
 func plan(t *testing.T, workloads, design, environments string) *study.Plan {
 	t.Helper()
-	folder := t.TempDir()
+	directory := t.TempDir()
 	img, err := random.Image(64, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
-	path := filepath.Join(folder, "image.tar")
+	path := filepath.Join(directory, "image.tar")
 	tag, _ := name.NewTag("test:1")
 	if err := tarball.WriteToFile(path, tag, img); err != nil {
 		t.Fatal(err)
@@ -168,19 +168,19 @@ metrics: [{name: wall_seconds, unit: s, better: lower, primary: true}]
 `, "once.yaml": `
 workload: once
 stresses: cpu
-begin: [{run: "echo begin >> ` + folder + `/log"}]
-end: [{run: "echo end >> ` + folder + `/log"}]
-driver: {run: "echo drive >> ` + folder + `/log"}
+begin: [{run: "echo begin >> ` + directory + `/log"}]
+end: [{run: "echo end >> ` + directory + `/log"}]
+driver: {run: "echo drive >> ` + directory + `/log"}
 metrics: [{name: wall_seconds, unit: s, better: lower, primary: true}]
 `,
 	} {
-		if err := os.WriteFile(filepath.Join(folder, file), []byte(text), 0o644); err != nil {
+		if err := os.WriteFile(filepath.Join(directory, file), []byte(text), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
 	text := fmt.Sprintf("study: a test\nbaseline: a\nenvironments: %s\nworkloads: %s\nimage: {reference: 'tar:%s'}\ndesign: %s\n",
 		environments, workloads, path, design)
-	file := filepath.Join(folder, "test.yaml")
+	file := filepath.Join(directory, "test.yaml")
 	if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
 		t.Fatal(err)
 	}
@@ -238,11 +238,11 @@ func TestARunEndsWithTrialsReportsAndNothingLeft(t *testing.T) {
 		}
 	}
 	for _, file := range []string{"report.html", "report.md", "SHA256SUMS", "journal.jsonl"} {
-		if info, err := os.Stat(filepath.Join(r.Folder, file)); err != nil || info.Size() == 0 {
+		if info, err := os.Stat(filepath.Join(r.Directory, file)); err != nil || info.Size() == 0 {
 			t.Errorf("%s: %v", file, err)
 		}
 	}
-	again, _ := rundir.Open(r.Folder)
+	again, _ := rundir.Open(r.Directory)
 	if wrong, err := again.Verify(); err != nil || len(wrong) > 0 {
 		t.Errorf("checksums: %v %v", wrong, err)
 	}
@@ -276,7 +276,7 @@ func TestARunThatIsInterruptedGoesOnWhereItWas(t *testing.T) {
 		if !cut.Interrupted || len(cut.Run.Trials) != after {
 			t.Fatalf("interrupted after %d: %v, %d trials", after, cut.Interrupted, len(cut.Run.Trials))
 		}
-		resumed := execute(t, t.Context(), Options{Home: home, Folder: cut.Folder})
+		resumed := execute(t, t.Context(), Options{Home: home, Directory: cut.Directory})
 		if !slices.Equal(order(resumed), order(whole)) {
 			t.Errorf("resumed after %d trials it ran\n%v\nthe whole run\n%v", after, order(resumed), order(whole))
 		}

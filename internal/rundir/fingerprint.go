@@ -13,17 +13,17 @@ import (
 	"tare/internal/parity"
 )
 
-// fingerprintFolder holds a file for each environment with each workload.
-const fingerprintFolder = "fingerprints"
+// fingerprintDirectory holds a file for each environment with each workload.
+const fingerprintDirectory = "fingerprints"
 
 // KeepFingerprint writes a fingerprint into the directory, atomically.
 func (w *Writer) KeepFingerprint(f parity.Fingerprint) error {
-	folder := filepath.Join(w.Folder, fingerprintFolder)
-	if err := os.MkdirAll(folder, 0o755); err != nil {
+	directory := filepath.Join(w.Directory, fingerprintDirectory)
+	if err := os.MkdirAll(directory, 0o755); err != nil {
 		return err
 	}
 	name := fileName(f.Environment) + "--" + fileName(f.Workload) + ".json"
-	if err := writeJSON(filepath.Join(folder, name), f); err != nil {
+	if err := writeJSON(filepath.Join(directory, name), f); err != nil {
 		return err
 	}
 	w.Fingerprints = slices.DeleteFunc(w.Fingerprints, func(old parity.Fingerprint) bool {
@@ -41,8 +41,8 @@ func sortFingerprints(list []parity.Fingerprint) {
 }
 
 // loadFingerprints reads all; runs that predate fingerprints have none.
-func loadFingerprints(folder string) (list []parity.Fingerprint, err error) {
-	entries, err := os.ReadDir(filepath.Join(folder, fingerprintFolder))
+func loadFingerprints(directory string) (list []parity.Fingerprint, err error) {
+	entries, err := os.ReadDir(filepath.Join(directory, fingerprintDirectory))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
@@ -51,7 +51,7 @@ func loadFingerprints(folder string) (list []parity.Fingerprint, err error) {
 			continue
 		}
 		var f parity.Fingerprint
-		if err := readJSON(filepath.Join(folder, fingerprintFolder, e.Name()), &f); err != nil {
+		if err := readJSON(filepath.Join(directory, fingerprintDirectory, e.Name()), &f); err != nil {
 			return nil, fmt.Errorf("read a fingerprint of the run: %w", err)
 		}
 		list = append(list, f)

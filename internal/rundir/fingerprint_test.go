@@ -12,8 +12,8 @@ import (
 )
 
 func TestFingerprintsAreKeptOneForEachEnvironmentAndWorkload(t *testing.T) {
-	folder := filepath.Join(t.TempDir(), "run")
-	w, err := Create(folder, &study.Plan{}, Manifest{})
+	directory := filepath.Join(t.TempDir(), "run")
+	w, err := Create(directory, &study.Plan{}, Manifest{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -32,14 +32,14 @@ func TestFingerprintsAreKeptOneForEachEnvironmentAndWorkload(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	torn := filepath.Join(folder, fingerprintFolder, newPrefix+"1")
+	torn := filepath.Join(directory, fingerprintDirectory, newPrefix+"1")
 	if err := os.WriteFile(torn, []byte("{"), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	if err := w.Close(); err != nil {
 		t.Fatal(err)
 	}
-	r, err := Open(folder)
+	r, err := Open(directory)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -49,14 +49,14 @@ func TestFingerprintsAreKeptOneForEachEnvironmentAndWorkload(t *testing.T) {
 	if f, ok := r.Fingerprint("vm", "a/b"); !ok || f.Facts["kernel.release"].Value != "6.2" {
 		t.Errorf("the later one of the two is not there: %v", f)
 	}
-	text, err := os.ReadFile(filepath.Join(folder, fingerprintFolder, "vm--a_b.json"))
+	text, err := os.ReadFile(filepath.Join(directory, fingerprintDirectory, "vm--a_b.json"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	if err := schematest.Validate(t, "fingerprint.schema.json", text); err != nil {
 		t.Error(err)
 	}
-	again, err := Resume(folder)
+	again, err := Resume(directory)
 	if err != nil {
 		t.Fatal(err)
 	}

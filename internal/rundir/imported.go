@@ -67,25 +67,25 @@ type Source struct {
 func (w *Writer) KeepFile(workload, environment, name string, data []byte) (Raw, error) {
 	sum := sha256.Sum256(data)
 	raw := Raw{Name: name, SHA256: hex.EncodeToString(sum[:]), Bytes: int64(len(data))}
-	folder := filepath.Join(rawFolder, "imported", fileName(workload), fileName(environment))
-	if err := os.MkdirAll(filepath.Join(w.Folder, folder), 0o755); err != nil {
+	directory := filepath.Join(rawDirectory, "imported", fileName(workload), fileName(environment))
+	if err := os.MkdirAll(filepath.Join(w.Directory, directory), 0o755); err != nil {
 		return Raw{}, err
 	}
-	raw.Path = filepath.Join(folder, fileName(name))
+	raw.Path = filepath.Join(directory, fileName(name))
 	for again := 2; ; again++ {
-		_, err := os.Lstat(filepath.Join(w.Folder, raw.Path))
+		_, err := os.Lstat(filepath.Join(w.Directory, raw.Path))
 		if os.IsNotExist(err) {
 			break
 		}
 		if err != nil {
 			return Raw{}, err
 		}
-		raw.Path = filepath.Join(folder, fmt.Sprintf("%s.%d", fileName(name), again))
+		raw.Path = filepath.Join(directory, fmt.Sprintf("%s.%d", fileName(name), again))
 	}
-	return raw, replaceFile(filepath.Join(w.Folder, raw.Path), data)
+	return raw, replaceFile(filepath.Join(w.Directory, raw.Path), data)
 }
 
 // SavePlan replaces the plan atomically: an import adds environments to a run.
 func (w *Writer) SavePlan() error {
-	return writeJSON(filepath.Join(w.Folder, planFile), w.Plan)
+	return writeJSON(filepath.Join(w.Directory, planFile), w.Plan)
 }

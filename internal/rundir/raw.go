@@ -18,8 +18,8 @@ const tailSize = 4096
 // RawFile stores the output of a tool, byte for byte. The file is created with the
 // first byte: without output there is none. It is safe for concurrent use.
 type RawFile struct {
-	run, folder, name string
-	nowhere           bool
+	run, directory, name string
+	nowhere              bool
 
 	mu   sync.Mutex
 	file *os.File
@@ -33,8 +33,8 @@ type RawFile struct {
 // Keep opens a raw file of a trial. Files of an interrupted attempt at the same
 // trial are kept.
 func (w *Writer) Keep(trial Trial, name string) *RawFile {
-	folder := filepath.Join(rawFolder, fmt.Sprintf("block-%03d", trial.Block), fileName(trial.Environment, trial.Workload, trial.Level))
-	return &RawFile{run: w.Folder, folder: folder, name: name, sum: sha256.New()}
+	directory := filepath.Join(rawDirectory, fmt.Sprintf("block-%03d", trial.Block), fileName(trial.Environment, trial.Workload, trial.Level))
+	return &RawFile{run: w.Directory, directory: directory, name: name, sum: sha256.New()}
 }
 
 // Discard returns a raw file that stores only its tail.
@@ -65,10 +65,10 @@ func (f *RawFile) Write(p []byte) (int, error) {
 }
 
 func (f *RawFile) create() error {
-	if err := os.MkdirAll(filepath.Join(f.run, f.folder), 0o755); err != nil {
+	if err := os.MkdirAll(filepath.Join(f.run, f.directory), 0o755); err != nil {
 		return err
 	}
-	f.path = filepath.Join(f.folder, f.name)
+	f.path = filepath.Join(f.directory, f.name)
 	for attempt := 2; ; attempt++ {
 		file, err := os.OpenFile(filepath.Join(f.run, f.path), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
 		if err == nil {
@@ -78,7 +78,7 @@ func (f *RawFile) create() error {
 		if !errors.Is(err, fs.ErrExist) {
 			return err
 		}
-		f.path = filepath.Join(f.folder, fmt.Sprintf("%s.%d", f.name, attempt))
+		f.path = filepath.Join(f.directory, fmt.Sprintf("%s.%d", f.name, attempt))
 	}
 }
 
@@ -99,7 +99,7 @@ func (f *RawFile) Close() (raw Raw, ok bool, err error) {
 		f.file = nil
 	}
 	if err != nil {
-		return Raw{}, false, fmt.Errorf("keep %s: %w", filepath.Join(f.folder, f.name), err)
+		return Raw{}, false, fmt.Errorf("keep %s: %w", filepath.Join(f.directory, f.name), err)
 	}
 	return Raw{Name: f.name, Path: f.path, SHA256: hex.EncodeToString(f.sum.Sum(nil)), Bytes: f.size}, f.path != "", nil
 }

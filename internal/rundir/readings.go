@@ -76,22 +76,22 @@ func (w *Writer) KeepReadings(t Trial, all []InstanceSeries) (*ReadingsFile, err
 	if err != nil || rows == 0 {
 		return nil, err
 	}
-	folder := filepath.Join(readingsDirectory, fmt.Sprintf("block-%03d", t.Block))
-	if err := os.MkdirAll(filepath.Join(w.Folder, folder), 0o755); err != nil {
+	directory := filepath.Join(readingsDirectory, fmt.Sprintf("block-%03d", t.Block))
+	if err := os.MkdirAll(filepath.Join(w.Directory, directory), 0o755); err != nil {
 		return nil, err
 	}
 	name := fileName(t.Environment, t.Workload, t.Level)
 	sum := sha256.Sum256(data)
-	kept := &ReadingsFile{Path: filepath.Join(folder, name+".parquet"), SHA256: hex.EncodeToString(sum[:]), Bytes: int64(len(data)), Rows: rows}
+	kept := &ReadingsFile{Path: filepath.Join(directory, name+".parquet"), SHA256: hex.EncodeToString(sum[:]), Bytes: int64(len(data)), Rows: rows}
 	for attempt := 2; ; attempt++ {
-		err := newFile(filepath.Join(w.Folder, kept.Path), data)
+		err := newFile(filepath.Join(w.Directory, kept.Path), data)
 		if !errors.Is(err, fs.ErrExist) {
 			if err != nil {
 				err = fmt.Errorf("keep %s: %w", kept.Path, err)
 			}
 			return kept, err
 		}
-		kept.Path = filepath.Join(folder, fmt.Sprintf("%s.%d.parquet", name, attempt))
+		kept.Path = filepath.Join(directory, fmt.Sprintf("%s.%d.parquet", name, attempt))
 	}
 }
 
@@ -165,7 +165,7 @@ func (r *Run) Readings(t Trial) ([]InstanceSeries, error) {
 	if t.Readings == nil {
 		return nil, nil
 	}
-	data, err := os.ReadFile(filepath.Join(r.Folder, t.Readings.Path))
+	data, err := os.ReadFile(filepath.Join(r.Directory, t.Readings.Path))
 	if err != nil {
 		return nil, fmt.Errorf("read the readings of a trial: %w", err)
 	}

@@ -65,8 +65,8 @@ func TestReadingsComeBackAsTheyWereWritten(t *testing.T) {
 }
 
 func TestReadingsAreInTheRunDirectoryWithTheirChecksum(t *testing.T) {
-	folder := filepath.Join(t.TempDir(), "run")
-	w, err := Create(folder, &study.Plan{Format: 1, Name: "x"}, Manifest{Run: "x"})
+	directory := filepath.Join(t.TempDir(), "run")
+	w, err := Create(directory, &study.Plan{Format: 1, Name: "x"}, Manifest{Run: "x"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -89,7 +89,7 @@ func TestReadingsAreInTheRunDirectoryWithTheirChecksum(t *testing.T) {
 	if err != nil || len(back) != 1 || back[0].At(0) != r {
 		t.Errorf("%+v came back: %v", back, err)
 	}
-	path := filepath.Join(folder, trial.Readings.Path)
+	path := filepath.Join(directory, trial.Readings.Path)
 	data, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)

@@ -30,7 +30,7 @@ const (
 	journalFile  = "journal.jsonl"
 	sumsFile     = "SHA256SUMS"
 	lockFile     = "lock"
-	rawFolder    = "raw"
+	rawDirectory = "raw"
 	// Reports are functions of the other files and may be rewritten, so they have
 	// no checksum.
 	reportPrefix = "report."
@@ -40,10 +40,10 @@ const (
 
 // Run is the content of a run directory, which can be read at any time.
 type Run struct {
-	Folder   string
-	Manifest Manifest
-	Plan     *study.Plan
-	Trials   []Trial
+	Directory string
+	Manifest  Manifest
+	Plan      *study.Plan
+	Trials    []Trial
 	// Traced are the trials with kernel tracing. They are separate because tracing
 	// changes their metrics.
 	Traced []Trial
@@ -52,27 +52,27 @@ type Run struct {
 }
 
 // Open reads a run directory. It changes nothing, not even a torn line.
-func Open(folder string) (*Run, error) {
-	r := &Run{Folder: folder, Plan: &study.Plan{}}
-	if err := readJSON(filepath.Join(folder, manifestFile), &r.Manifest); err != nil {
+func Open(directory string) (*Run, error) {
+	r := &Run{Directory: directory, Plan: &study.Plan{}}
+	if err := readJSON(filepath.Join(directory, manifestFile), &r.Manifest); err != nil {
 		if errors.Is(err, fs.ErrNotExist) {
-			return nil, fmt.Errorf("%s is not a run: it has no %s; `tare ls` lists the runs", folder, manifestFile)
+			return nil, fmt.Errorf("%s is not a run: it has no %s; `tare ls` lists the runs", directory, manifestFile)
 		}
 		return nil, err
 	}
 	if r.Manifest.Format != Format {
 		return nil, fmt.Errorf("%s has format %d of the run directory, and this version of tare reads format %d: use the version that wrote it (%s)",
-			folder, r.Manifest.Format, Format, r.Manifest.Tare)
+			directory, r.Manifest.Format, Format, r.Manifest.Tare)
 	}
-	if err := readJSON(filepath.Join(folder, planFile), r.Plan); err != nil {
+	if err := readJSON(filepath.Join(directory, planFile), r.Plan); err != nil {
 		return nil, err
 	}
-	trials, err := loadTrials(filepath.Join(folder, journalFile))
+	trials, err := loadTrials(filepath.Join(directory, journalFile))
 	r.take(trials...)
 	if err != nil {
 		return r, err
 	}
-	r.Fingerprints, err = loadFingerprints(folder)
+	r.Fingerprints, err = loadFingerprints(directory)
 	return r, err
 }
 
@@ -103,8 +103,8 @@ type Writer struct {
 
 // Stillborn reports whether a directory has only the first files of a run that was
 // killed before it wrote its manifest: nothing was measured.
-func Stillborn(folder string) bool {
-	entries, err := os.ReadDir(folder)
+func Stillborn(directory string) bool {
+	entries, err := os.ReadDir(directory)
 	for _, e := range entries {
 		info, err := e.Info()
 		switch known := e.Name() == lockFile || e.Name() == planFile || strings.HasPrefix(e.Name(), newPrefix); {
@@ -118,19 +118,19 @@ func Stillborn(folder string) bool {
 }
 
 // Create makes a run directory, which must not exist, or be empty or stillborn.
-func Create(folder string, plan *study.Plan, m Manifest) (*Writer, error) {
-	if entries, err := os.ReadDir(folder); err == nil && len(entries) > 0 && !Stillborn(folder) {
-		return nil, fmt.Errorf("%s is not empty: choose another --out, or continue the run in it with --resume %s", folder, folder)
+func Create(directory string, plan *study.Plan, m Manifest) (*Writer, error) {
+	if entries, err := os.ReadDir(directory); err == nil && len(entries) > 0 && !Stillborn(directory) {
+		return nil, fmt.Errorf("%s is not empty: choose another --out, or continue the run in it with --resume %s", directory, directory)
 	}
-	if err := os.MkdirAll(folder, 0o755); err != nil {
+	if err := os.MkdirAll(directory, 0o755); err != nil {
 		return nil, fmt.Errorf("%w: choose another directory with --out", err)
 	}
-	w := &Writer{Run: Run{Folder: folder, Manifest: m, Plan: plan}}
+	w := &Writer{Run: Run{Directory: directory, Manifest: m, Plan: plan}}
 	w.Manifest.Format = Format
 	if err := w.open(); err != nil {
 		return nil, err
 	}
-	if err := writeJSON(filepath.Join(folder, planFile), plan); err != nil {
+	if err := writeJSON(filepath.Join(directory, planFile), plan); err != nil {
 		return nil, errors.Join(err, w.Close())
 	}
 	return w, w.SaveManifest()
@@ -138,8 +138,8 @@ func Create(folder string, plan *study.Plan, m Manifest) (*Writer, error) {
 
 // Resume opens a run directory to continue the run. A line of the journal that a
 // kill tore is moved to another file; everything else is kept.
-func Resume(folder string) (*Writer, error) {
-	r, err := Open(folder)
+func Resume(directory string) (*Writer, error) {
+	r, err := Open(directory)
 	if err != nil {
 		return nil, err
 	}
@@ -148,15 +148,15 @@ func Resume(folder string) (*Writer, error) {
 }
 
 func (w *Writer) open() error {
-	lock, err := os.OpenFile(filepath.Join(w.Folder, lockFile), os.O_RDWR|os.O_CREATE, 0o644)
+	lock, err := os.OpenFile(filepath.Join(w.Directory, lockFile), os.O_RDWR|os.O_CREATE, 0o644)
 	if err != nil {
 		return err
 	}
 	if err := unix.Flock(int(lock.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
 		lock.Close()
-		return fmt.Errorf("another tare process is writing to %s: wait until it exits, or stop it", w.Folder)
+		return fmt.Errorf("another tare process is writing to %s: wait until it exits, or stop it", w.Directory)
 	}
-	j, trials, err := openJournal(filepath.Join(w.Folder, journalFile))
+	j, trials, err := openJournal(filepath.Join(w.Directory, journalFile))
 	if err != nil {
 		lock.Close()
 		return err
@@ -169,14 +169,14 @@ func (w *Writer) open() error {
 // removeUnfinished removes files that were not complete when a process was killed.
 func (w *Writer) removeUnfinished() error {
 	var errs []error
-	for _, folder := range []string{w.Folder, filepath.Join(w.Folder, fingerprintFolder)} {
-		entries, err := os.ReadDir(folder)
+	for _, directory := range []string{w.Directory, filepath.Join(w.Directory, fingerprintDirectory)} {
+		entries, err := os.ReadDir(directory)
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			errs = append(errs, err)
 		}
 		for _, e := range entries {
 			if strings.HasPrefix(e.Name(), newPrefix) {
-				errs = append(errs, os.Remove(filepath.Join(folder, e.Name())))
+				errs = append(errs, os.Remove(filepath.Join(directory, e.Name())))
 			}
 		}
 	}
@@ -194,11 +194,11 @@ func (w *Writer) Append(t Trial) error {
 
 // Console opens the file of an instance's console output.
 func (w *Writer) Console(instance string) (*os.File, error) {
-	folder := filepath.Join(w.Folder, rawFolder, "console")
-	if err := os.MkdirAll(folder, 0o755); err != nil {
+	directory := filepath.Join(w.Directory, rawDirectory, "console")
+	if err := os.MkdirAll(directory, 0o755); err != nil {
 		return nil, err
 	}
-	return os.OpenFile(filepath.Join(folder, fileName(instance)+".log"), os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o644)
+	return os.OpenFile(filepath.Join(directory, fileName(instance)+".log"), os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o644)
 }
 
 // fileName joins words to a readable file name.
@@ -223,17 +223,17 @@ func fileName(parts ...string) string {
 
 // SaveManifest replaces the manifest atomically.
 func (w *Writer) SaveManifest() error {
-	return writeJSON(filepath.Join(w.Folder, manifestFile), &w.Manifest)
+	return writeJSON(filepath.Join(w.Directory, manifestFile), &w.Manifest)
 }
 
 // WriteFile writes a file such as a report into the directory, atomically.
 func (w *Writer) WriteFile(name string, data []byte) error {
-	return replaceFile(filepath.Join(w.Folder, name), data)
+	return replaceFile(filepath.Join(w.Directory, name), data)
 }
 
 // Seal writes the checksums of all files.
 func (w *Writer) Seal() error {
-	sums, err := checksums(w.Folder)
+	sums, err := checksums(w.Directory)
 	if err != nil {
 		return err
 	}
@@ -253,7 +253,7 @@ func (w *Writer) Close() error {
 // journal, and returns a line for each that differs.
 func (r *Run) Verify() ([]string, error) {
 	var wrong []string
-	have, err := checksums(r.Folder)
+	have, err := checksums(r.Directory)
 	if err != nil {
 		return nil, err
 	}
@@ -267,7 +267,7 @@ func (r *Run) Verify() ([]string, error) {
 			wrong = append(wrong, fmt.Sprintf("%s: differs from the samples that the journal recorded", s.Path))
 		}
 	}
-	text, err := os.ReadFile(filepath.Join(r.Folder, sumsFile))
+	text, err := os.ReadFile(filepath.Join(r.Directory, sumsFile))
 	if errors.Is(err, fs.ErrNotExist) {
 		return append(wrong, sumsFile+": missing: the run has not ended"), nil
 	}
@@ -283,13 +283,13 @@ func (r *Run) Verify() ([]string, error) {
 	return wrong, nil
 }
 
-func checksums(folder string) (map[string]string, error) {
+func checksums(directory string) (map[string]string, error) {
 	sums := map[string]string{}
-	err := filepath.WalkDir(folder, func(path string, d fs.DirEntry, err error) error {
+	err := filepath.WalkDir(directory, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || !d.Type().IsRegular() {
 			return err
 		}
-		name, err := filepath.Rel(folder, path)
+		name, err := filepath.Rel(directory, path)
 		if err != nil || name == sumsFile || name == lockFile || strings.HasPrefix(name, reportPrefix) {
 			return err
 		}

@@ -23,7 +23,7 @@ import (
 	"tare/internal/usage"
 )
 
-// recordedRun is a run folder as this format's first version left it. It stays
+// recordedRun is a run directory as this format's first version left it. It stays
 // readable for as long as the format is 1.
 const recordedRun = "testdata/run-format-1"
 
@@ -54,10 +54,10 @@ func TestARecordedRunIsReadableAndValid(t *testing.T) {
 	if len(run.Trials) == 0 {
 		t.Fatal("it has no trials")
 	}
-	validFolder(t, recordedRun)
+	validDirectory(t, recordedRun)
 }
 
-func TestAFreshRunFolderIsValid(t *testing.T) {
+func TestANewRunDirectoryIsValid(t *testing.T) {
 	file, err := study.Load("quick")
 	if err != nil {
 		t.Fatal(err)
@@ -66,10 +66,10 @@ func TestAFreshRunFolderIsValid(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	folder := filepath.Join(t.TempDir(), "full")
+	directory := filepath.Join(t.TempDir(), "full")
 	now := time.Now().UTC()
 	finding := environment.Finding{State: environment.Missing, What: "a daemon", Reason: "none answers", Fix: "start it"}
-	w, err := Create(folder, plan, Manifest{
+	w, err := Create(directory, plan, Manifest{
 		Run: "full", Tare: "test", Command: []string{"tare", "run", "quick"}, Created: now,
 		Machine: Machine{Kernel: "6.1", Distribution: "Debian", CPU: "a CPU", Cores: 2, Memory: 1 << 30, Cgroups: "v2", Virtualised: "kvm"},
 		Noise:   []environment.Finding{finding},
@@ -110,7 +110,7 @@ func TestAFreshRunFolderIsValid(t *testing.T) {
 	if err := w.Close(); err != nil {
 		t.Fatal(err)
 	}
-	validFolder(t, folder)
+	validDirectory(t, directory)
 }
 
 func TestWhatIsNoTrialIsNotValid(t *testing.T) {
@@ -132,11 +132,11 @@ func TestWhatIsNoTrialIsNotValid(t *testing.T) {
 	}
 }
 
-// validFolder holds the files of a run folder against the schemas.
-func validFolder(t *testing.T, folder string) {
+// validDirectory holds the files of a run directory against the schemas.
+func validDirectory(t *testing.T, directory string) {
 	t.Helper()
 	read := func(name string) []byte {
-		data, err := os.ReadFile(filepath.Join(folder, name))
+		data, err := os.ReadFile(filepath.Join(directory, name))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -19,8 +19,8 @@ func TestTracedTrialsAreKeptApart(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	folder := filepath.Join(t.TempDir(), "traced")
-	w, err := Create(folder, plan, Manifest{Run: "traced", Tare: "test", Created: time.Now().UTC(), Command: []string{"tare"}, Environments: map[string]EnvironmentFacts{}, Sessions: []Session{}})
+	directory := filepath.Join(t.TempDir(), "traced")
+	w, err := Create(directory, plan, Manifest{Run: "traced", Tare: "test", Created: time.Now().UTC(), Command: []string{"tare"}, Environments: map[string]EnvironmentFacts{}, Sessions: []Session{}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -41,8 +41,8 @@ func TestTracedTrialsAreKeptApart(t *testing.T) {
 	if err := w.Close(); err != nil {
 		t.Fatal(err)
 	}
-	validFolder(t, folder)
-	run, err := Open(folder)
+	validDirectory(t, directory)
+	run, err := Open(directory)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -19,10 +19,10 @@ import (
 
 // File is the text of a study, not yet parsed.
 type File struct {
-	Origin string // the path, or built-in:NAME
-	Name   string // safe for a directory
-	Source []byte
-	folder string // that the paths of packs are relative to
+	Origin    string // the path, or built-in:NAME
+	Name      string // safe for a directory
+	Source    []byte
+	directory string // that the paths of packs are relative to
 	// packs that come from no file, by the name that the study uses.
 	packs map[string]*workload.Pack
 }
@@ -107,11 +107,11 @@ func Load(pathOrName string) (*File, error) {
 		return nil, fmt.Errorf("study file: %w", err)
 	}
 	base := strings.TrimSuffix(strings.TrimSuffix(filepath.Base(pathOrName), ".yaml"), ".yml")
-	return &File{Origin: pathOrName, Name: folderName(base), Source: source, folder: filepath.Dir(pathOrName)}, nil
+	return &File{Origin: pathOrName, Name: directoryName(base), Source: source, directory: filepath.Dir(pathOrName)}, nil
 }
 
-// folderName makes a name that is safe for a directory.
-func folderName(text string) string {
+// directoryName makes a name that is safe for a directory.
+func directoryName(text string) string {
 	words := strings.FieldsFunc(strings.ToLower(text), func(r rune) bool {
 		return !(r >= 'a' && r <= 'z' || r >= '0' && r <= '9')
 	})

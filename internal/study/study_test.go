@@ -239,9 +239,9 @@ func TestQuickIsSound(t *testing.T) {
 }
 
 func TestAUsersWorkloadNeedsNothingButItsFile(t *testing.T) {
-	folder := t.TempDir()
+	directory := t.TempDir()
 	write := func(name, text string) string {
-		path := filepath.Join(folder, name)
+		path := filepath.Join(directory, name)
 		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
 			t.Fatal(err)
 		}

@@ -128,7 +128,7 @@ func packOf(entry strictyaml.Node, file *File, problems *strictyaml.Problems) *w
 		return own
 	}
 	if strictyaml.IsPath(use) && !filepath.IsAbs(use) {
-		use = filepath.Join(file.folder, use)
+		use = filepath.Join(file.directory, use)
 	}
 	pack, err = workload.Find(use)
 	var inPack strictyaml.Problems

@@ -201,16 +201,16 @@ func TestMemoryIsCounted(t *testing.T) {
 
 func TestBytesWrittenToDiskAreCounted(t *testing.T) {
 	g := group(t)
-	folder, err := os.MkdirTemp("/var/tmp", "tare-test-")
+	directory, err := os.MkdirTemp("/var/tmp", "tare-test-")
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { os.RemoveAll(folder) })
+	t.Cleanup(func() { os.RemoveAll(directory) })
 	var fs unix.Statfs_t
-	if err := unix.Statfs(folder, &fs); err != nil || fs.Type == unix.TMPFS_MAGIC {
+	if err := unix.Statfs(directory, &fs); err != nil || fs.Type == unix.TMPFS_MAGIC {
 		t.Skip("needs a disk: /var/tmp is in memory")
 	}
-	u := begin(t, "disk:"+filepath.Join(folder, "file"))
+	u := begin(t, "disk:"+filepath.Join(directory, "file"))
 	if err := g.Add(u.pid); err != nil {
 		t.Fatal(err)
 	}

@@ -16,12 +16,12 @@ import (
 func clock() time.Time { return time.Date(2026, 1, 2, 3, 4, 5, 678, time.UTC) }
 
 func TestWhatComesInGoesOutAndIsWrittenDown(t *testing.T) {
-	folder := t.TempDir()
+	directory := t.TempDir()
 	rapid.Check(t, func(t *rapid.T) {
 		text := rapid.SliceOf(rapid.SampledFrom([]byte("ab\n\x00\"é"))).Draw(t, "text")
 		text = bytes.Repeat(text, rapid.SampledFrom([]int{1, 5000}).Draw(t, "times"))
 		for _, format := range []string{"pipe", "file", "json-file"} {
-			file := filepath.Join(folder, format)
+			file := filepath.Join(directory, format)
 			os.Remove(file)
 			var out bytes.Buffer
 			if err := Copy(bytes.NewReader(text), &out, format, file, clock); err != nil {

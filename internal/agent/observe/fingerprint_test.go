@@ -27,21 +27,21 @@ func ask(t *testing.T, r Request) Answer {
 	return a
 }
 
-func TestTextsLinksAndFoldersAreReadAsTheyAreAndWhatIsNotThereHasAReason(t *testing.T) {
-	folder := t.TempDir()
+func TestTextsLinksAndDirectoriesAreReadAsTheyAreAndAnAbsentOneHasAReason(t *testing.T) {
+	directory := t.TempDir()
 	for name, text := range map[string]string{"a": "one\n", "b": "tw\xffo", "sub/c": "three"} {
-		os.MkdirAll(filepath.Dir(filepath.Join(folder, name)), 0o755)
-		if err := os.WriteFile(filepath.Join(folder, name), []byte(text), 0o644); err != nil {
+		os.MkdirAll(filepath.Dir(filepath.Join(directory, name)), 0o755)
+		if err := os.WriteFile(filepath.Join(directory, name), []byte(text), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
 	link := filepath.Join(t.TempDir(), "link")
-	if err := os.Symlink(folder, link); err != nil {
+	if err := os.Symlink(directory, link); err != nil {
 		t.Fatal(err)
 	}
-	gone := folder + "/gone"
-	a := ask(t, Request{Texts: []string{link, gone}, Locations: []string{folder + "/not/yet", "/proc"}})
-	for path, want := range map[string]string{link: folder, link + "/a": "one\n", link + "/b": "tw?o"} {
+	gone := directory + "/gone"
+	a := ask(t, Request{Texts: []string{link, gone}, Locations: []string{directory + "/not/yet", "/proc"}})
+	for path, want := range map[string]string{link: directory, link + "/a": "one\n", link + "/b": "tw?o"} {
 		if a.Texts[path] != want {
 			t.Errorf("%s is %q, want %q", path, a.Texts[path], want)
 		}
@@ -49,7 +49,7 @@ func TestTextsLinksAndFoldersAreReadAsTheyAreAndWhatIsNotThereHasAReason(t *test
 	if _, deep := a.Texts[link+"/sub/c"]; deep || a.Absent[gone] != "no such file or directory" {
 		t.Errorf("texts %v, absent %v", a.Texts, a.Absent)
 	}
-	if p := a.Locations[folder+"/not/yet"]; p.Path != folder || p.Block == 0 {
+	if p := a.Locations[directory+"/not/yet"]; p.Path != directory || p.Block == 0 {
 		t.Errorf("a file that is not there yet would lie at %+v", p)
 	}
 	if a.System.Release == "" || a.System.PageSize != os.Getpagesize() {
@@ -105,13 +105,13 @@ func TestAServerIsWhatItsShellStarted(t *testing.T) {
 }
 
 func TestProgramsAreFoundInPathWithTheirLoaders(t *testing.T) {
-	folder := t.TempDir()
-	t.Setenv("PATH", folder+":"+os.Getenv("PATH"))
-	script := filepath.Join(folder, "script")
+	directory := t.TempDir()
+	t.Setenv("PATH", directory+":"+os.Getenv("PATH"))
+	script := filepath.Join(directory, "script")
 	if err := os.WriteFile(script, []byte("#! /bin/sh -e\n"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Symlink("script", filepath.Join(folder, "by-another-name")); err != nil {
+	if err := os.Symlink("script", filepath.Join(directory, "by-another-name")); err != nil {
 		t.Fatal(err)
 	}
 	a := ask(t, Request{Programs: []string{"by-another-name", "not-there"}})

@@ -8,9 +8,9 @@ import (
 )
 
 func TestTheProgramIsWrittenOnceForEachVersion(t *testing.T) {
-	folder := t.TempDir() + "/new"
+	directory := t.TempDir() + "/new"
 	one := fstest.MapFS{"tare-agent": {Data: []byte("one")}}
-	path, err := write(one, folder)
+	path, err := write(one, directory)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -18,28 +18,28 @@ func TestTheProgramIsWrittenOnceForEachVersion(t *testing.T) {
 	if err != nil || info.Mode().Perm() != 0o755 {
 		t.Fatal(info, err)
 	}
-	again, err := write(one, folder)
+	again, err := write(one, directory)
 	later, _ := os.Stat(again)
 	if err != nil || again != path || !os.SameFile(info, later) {
 		t.Errorf("it was written twice: %s, %s, %v", path, again, err)
 	}
-	other, err := write(fstest.MapFS{"tare-agent": {Data: []byte("two")}}, folder)
+	other, err := write(fstest.MapFS{"tare-agent": {Data: []byte("two")}}, directory)
 	if err != nil || other == path {
 		t.Errorf("another version lies at %s, %v", other, err)
 	}
-	if entries, _ := os.ReadDir(folder); len(entries) != 2 {
-		t.Errorf("the folder holds %v", entries)
+	if entries, _ := os.ReadDir(directory); len(entries) != 2 {
+		t.Errorf("the directory contains %v", entries)
 	}
 }
 
 func TestAFileThatIsNotWholeIsReplaced(t *testing.T) {
-	folder, files := t.TempDir(), fstest.MapFS{"tare-agent": {Data: []byte("whole")}}
-	path, err := write(files, folder)
+	directory, files := t.TempDir(), fstest.MapFS{"tare-agent": {Data: []byte("whole")}}
+	path, err := write(files, directory)
 	if err != nil {
 		t.Fatal(err)
 	}
 	os.WriteFile(path, []byte("ha"), 0o755)
-	if _, err := write(files, folder); err != nil {
+	if _, err := write(files, directory); err != nil {
 		t.Fatal(err)
 	}
 	if b, _ := os.ReadFile(path); string(b) != "whole" {

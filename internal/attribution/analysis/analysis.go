@@ -99,7 +99,7 @@ func (u Unexplained) MarshalJSON() ([]byte, error) {
 // Of makes the attributions of a run whose plan has steps, of the metrics
 // that the workloads are judged by and of what operations cost. What else was
 // seen gives causes to its sentences, and no figure. It is a pure function of
-// what the run folder has.
+// what the run directory has.
 func Of(plan *study.Plan, trials []rundir.Trial, contrasts []verdict.Contrast, seen Seen) []Attribution {
 	if len(plan.Steps) == 0 {
 		return nil

@@ -146,19 +146,19 @@ func (i *instance) root(ctx context.Context, r environment.Request) ([]string, e
 	if err != nil {
 		return nil, err
 	}
-	folder, data := filepath.Join(i.Directory(), "root"), filepath.Join(i.Directory(), "data")
-	for _, made := range []string{folder, data} {
+	directory, data := filepath.Join(i.Directory(), "root"), filepath.Join(i.Directory(), "data")
+	for _, made := range []string{directory, data} {
 		if err := os.Mkdir(made, 0o755); err != nil {
 			return nil, err
 		}
 	}
-	binds, err := rootfs.Fresh(source, folder)
+	binds, err := rootfs.Fresh(source, directory)
 	if err != nil {
 		return nil, err
 	}
-	i.paths.Root, i.paths.RootOn = "folder, the image's programs mounted from the image", fsinfo.Of(folder)
+	i.paths.Root, i.paths.RootOn = "folder, the image's programs mounted from the image", fsinfo.Of(directory)
 	i.paths.Data, i.paths.DataOn = "bind mount of a folder", fsinfo.Of(data)
-	arguments := []string{"--bind", folder, "/"}
+	arguments := []string{"--bind", directory, "/"}
 	for _, bind := range binds { // SOURCE:TARGET:ro
 		fields := strings.Split(bind, ":")
 		arguments = append(arguments, "--ro-bind", fields[0], fields[1])

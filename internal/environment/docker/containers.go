@@ -89,7 +89,7 @@ func (c *containers) Start(ctx context.Context, r environment.Request) (_ enviro
 			}
 		}
 	}()
-	if i.folder, err = r.Owner.Directory(r.Name); err != nil {
+	if i.directory, err = r.Owner.Directory(r.Name); err != nil {
 		return nil, err
 	}
 	parent, err := c.parent(r)
@@ -97,18 +97,18 @@ func (c *containers) Start(ctx context.Context, r environment.Request) (_ enviro
 		return nil, err
 	}
 	i.parent = parent
-	limits, err := c.limits(ctx, r, i.folder)
+	limits, err := c.limits(ctx, r, i.directory)
 	if err != nil {
 		return nil, err
 	}
-	if err := c.engine.remember(i.folder); err != nil {
+	if err := c.engine.remember(i.directory); err != nil {
 		return nil, err
 	}
 	network, err := c.join(ctx, i, r)
 	if err != nil {
 		return nil, err
 	}
-	data := filepath.Join(i.folder, "data")
+	data := filepath.Join(i.directory, "data")
 	if err := c.makeData(ctx, data); err != nil {
 		return nil, err
 	}
@@ -195,19 +195,19 @@ func (c *containers) startAgent(ctx context.Context, i *instance, stderr io.Writ
 }
 
 // makeData makes what is behind /data before the engine comes to it.
-func (c *containers) makeData(ctx context.Context, folder string) error {
-	if err := makeData(folder); err != nil || !blockdevice.Named(c.options.Data) {
+func (c *containers) makeData(ctx context.Context, directory string) error {
+	if err := makeData(directory); err != nil || !blockdevice.Named(c.options.Data) {
 		return err
 	}
-	return blockdevice.Fresh(ctx, c.options.Data, folder)
+	return blockdevice.Fresh(ctx, c.options.Data, directory)
 }
 
 // makeData makes the directory for /data. It is writable by all, since servers run as
 // other users.
-func makeData(folder string) error {
-	err := os.Mkdir(folder, 0o755)
+func makeData(directory string) error {
+	err := os.Mkdir(directory, 0o755)
 	if err == nil {
-		err = os.Chmod(folder, 0o777)
+		err = os.Chmod(directory, 0o777)
 	}
 	if err != nil {
 		return fmt.Errorf("making the directory for /data: %w", err)
@@ -230,13 +230,13 @@ func (c *containers) parent(r environment.Request) (string, error) {
 }
 
 // limits are those of the container's cgroup; the disk is the one that /data is on.
-func (c *containers) limits(ctx context.Context, r environment.Request, folder string) (cgroup.Limits, error) {
+func (c *containers) limits(ctx context.Context, r environment.Request, directory string) (cgroup.Limits, error) {
 	if c.gvisor && c.options.Data == "overlay" && !r.Limits.IO.None() {
 		return cgroup.Limits{}, oci.ErrOverlayIO
 	}
 	switch c.options.Data {
 	case "bind":
-		return r.Limits.Group(folder)
+		return r.Limits.Group(directory)
 	case "tmpfs":
 		return r.Limits.Group(environment.Memory)
 	}

@@ -24,7 +24,7 @@ type instance struct {
 	options   Options
 	versions  func() map[string]string
 	id        string // "" until it was created
-	folder    string
+	directory string
 	parent    string // the cgroup in which its own is created; "" if the engine decides
 	address   string
 	inside    string         // the container's own address, where address is the host's
@@ -166,8 +166,8 @@ func (i *instance) remove(ctx context.Context) error {
 	if i.own != nil {
 		problems = append(problems, i.own.Close(ctx))
 	}
-	if i.folder != "" {
-		problems = append(problems, os.RemoveAll(i.folder))
+	if i.directory != "" {
+		problems = append(problems, os.RemoveAll(i.directory))
 	}
 	return errors.Join(problems...)
 }

@@ -14,14 +14,14 @@ func (b brand) needs(o Options) environment.Needs {
 			Packages: []string{"podman", "crun", "iptables", "containernetworking-plugins"},
 			Services: []environment.Service{{Argv: []string{"sh", "-c", podmanService, "podman", o.Socket},
 				Ready: answers(o.Socket)}},
-			Folders: []string{"/var/lib/containers", "/var/tmp"}, // an image is unpacked in the second
+			Directories: []string{"/var/lib/containers", "/var/tmp"}, // an image is unpacked in the second
 		}
 	}
 	return environment.Needs{
 		Packages: []string{"docker.io", "iptables"},
 		Services: []environment.Service{{Argv: []string{"dockerd", "--host=" + o.Socket},
 			Ready: answers(o.Socket)}},
-		Folders: []string{"/var/lib/docker"},
+		Directories: []string{"/var/lib/docker"},
 	}
 }
 
@@ -31,5 +31,5 @@ func answers(socket string) agent.Probe {
 	return agent.Probe{HTTP: "http://engine/_ping", Unix: strings.TrimPrefix(socket, "unix://")}
 }
 
-// podmanService makes its socket's folder, as nobody else does where no init runs.
+// podmanService makes its socket's directory, as nobody else does where no init runs.
 const podmanService = `mkdir -p "$(dirname "${1#unix://}")" && exec podman --cgroup-manager=cgroupfs system service --time=0 "$1"`

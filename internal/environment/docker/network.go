@@ -18,12 +18,12 @@ import (
 // network is a bridge network of an engine, made for the containers of one
 // owner.
 type network struct {
-	engine  *engine
-	id      string // "" until it was made
-	name    string
-	folder  string
-	gateway string
-	path    string
+	engine    *engine
+	id        string // "" until it was made
+	name      string
+	directory string
+	gateway   string
+	path      string
 
 	mu     sync.Mutex
 	closed bool
@@ -48,10 +48,10 @@ func (c *containers) NewNetwork(ctx context.Context, o *cleanup.Owner, name stri
 		}
 	}()
 	// A directory as an instance has it, in which a sweep finds the engine's address.
-	if n.folder, err = o.Directory("network-" + name); err != nil {
+	if n.directory, err = o.Directory("network-" + name); err != nil {
 		return nil, err
 	}
-	if err := c.engine.remember(n.folder); err != nil {
+	if err := c.engine.remember(n.directory); err != nil {
 		return nil, err
 	}
 	// Not canceled with the context: the network's id would be unknown.
@@ -113,7 +113,7 @@ func (n *network) Close(ctx context.Context) error {
 		}
 	}
 	n.closed = true
-	return os.RemoveAll(n.folder)
+	return os.RemoveAll(n.directory)
 }
 
 // masquerading are the options of a network with NAT. Podman masquerades every bridge

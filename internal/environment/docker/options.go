@@ -12,7 +12,7 @@ import (
 // Options of the kinds docker and podman.
 type Options struct {
 	// Socket is the engine's, unix:///path. It has to be on this machine,
-	// since the agent and the data folder are mounted from here.
+	// since the agent and the data directory are mounted from here.
 	Socket string `yaml:"socket" json:"socket"`
 	// Runtime is one of the engine's OCI runtimes; "" is the engine's default.
 	Runtime string `yaml:"runtime" json:"runtime,omitempty"`
@@ -29,7 +29,7 @@ type Options struct {
 	Log string `yaml:"log" json:"log"`
 	// Seccomp is default (the engine's profile) or unconfined.
 	Seccomp string `yaml:"seccomp" json:"seccomp"`
-	// Data is where /data lies: in a bind mount of a folder of tare's, in a
+	// Data is where /data lies: in a bind mount of a directory of tare's, in a
 	// volume of the engine, in the container's own overlay, in a tmpfs, or on the
 	// block device whose path it is.
 	Data string `yaml:"data" json:"data"`

@@ -10,13 +10,13 @@ import (
 	"tare/internal/linux/fsinfo"
 )
 
-// mount puts in place what is at /data; folder is tare's own.
-func (o *Options) mount(r environment.Request, folder string, config *container.Config, host *container.HostConfig) {
+// mount puts in place what is at /data; directory is tare's own.
+func (o *Options) mount(r environment.Request, directory string, config *container.Config, host *container.HostConfig) {
 	volume := mount.Mount{Type: mount.TypeVolume, Target: "/data",
 		VolumeOptions: &mount.VolumeOptions{NoCopy: true, Labels: r.Owner.Labels()}}
 	switch o.Data {
 	case "bind":
-		host.Mounts = append(host.Mounts, mount.Mount{Type: mount.TypeBind, Source: folder, Target: "/data"})
+		host.Mounts = append(host.Mounts, mount.Mount{Type: mount.TypeBind, Source: directory, Target: "/data"})
 	case "volume":
 		host.Mounts = append(host.Mounts, volume)
 	case "overlay":
@@ -31,14 +31,14 @@ func (o *Options) mount(r environment.Request, folder string, config *container.
 }
 
 // paths are what the options come to with this engine.
-func (c *containers) paths(ctx context.Context, i *instance, folder string) environment.Paths {
+func (c *containers) paths(ctx context.Context, i *instance, directory string) environment.Paths {
 	p := environment.Paths{Network: c.packetPath(i)}
 	driver, store := "overlay", ""
 	if info, err := c.engine.info(ctx); err == nil { // known since Prepare
 		driver, store = info.Driver, info.DockerRootDir
 	}
 	p.Root, p.RootOn = driver, fsinfo.Of(store)
-	p.Data, p.DataOn = "bind mount of a folder", fsinfo.Of(folder)
+	p.Data, p.DataOn = "bind mount of a folder", fsinfo.Of(directory)
 	switch c.options.Data {
 	case "bind":
 	case "volume":

@@ -138,7 +138,7 @@ func TestSweepFindsAnEngineAtAnUnusualPlace(t *testing.T) {
 	usual := s.engine.host
 	t.Setenv("DOCKER_HOST", "unix://"+filepath.Join(t.TempDir(), "none.sock"))
 	instance := i.(*instance)
-	if err := instance.engine.remember(instance.folder); err != nil {
+	if err := instance.engine.remember(instance.directory); err != nil {
 		t.Fatal(err)
 	}
 	removed, err := theDocker.sweep(t.Context(), s.owner.Home(), func(id string) bool { return id == s.owner.ID() })

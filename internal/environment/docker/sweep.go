@@ -13,16 +13,16 @@ import (
 	"tare/internal/cleanup"
 )
 
-// hostFile stands in an instance's folder and says where its engine is, when
+// hostFile stands in an instance's directory and says where its engine is, when
 // that is not the usual place.
 const hostFile = "engine"
 
 // remember makes a later sweep look at this engine too.
-func (e *engine) remember(folder string) error {
+func (e *engine) remember(directory string) error {
 	if e.host == e.brand.host() {
 		return nil
 	}
-	if err := os.WriteFile(filepath.Join(folder, hostFile), []byte(e.host), 0o644); err != nil {
+	if err := os.WriteFile(filepath.Join(directory, hostFile), []byte(e.host), 0o644); err != nil {
 		return fmt.Errorf("recording the address of the engine: %w", err)
 	}
 	return nil

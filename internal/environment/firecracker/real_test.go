@@ -51,7 +51,7 @@ func TestARefusalIsQuoted(t *testing.T) {
 }
 
 // The jailer's double checks its arguments as the jailer does, makes the jail's
-// folder and runs the program there, without a chroot or another user: QEMU,
+// directory and runs the program there, without a chroot or another user: QEMU,
 // which emulates the guest of the double, would not be found in the jail.
 const jailer = `#!/bin/sh
 set -e

@@ -14,13 +14,13 @@ type Options struct {
 	// RootFS is "image", the image's root file system, or "host", the host's: then the
 	// programs of the host run, which can differ from those of other environments.
 	RootFS string `yaml:"rootfs" json:"rootfs"`
-	// Root is how the image's root file system is made fresh: folder (a copy of
+	// Root is how the image's root file system is made fresh: directory (a copy of
 	// what a program may write to, over the image's own programs) or overlay.
 	Root string `yaml:"root" json:"root"`
 	// Network is host, loopback (the same with an address for itself), bridge,
 	// nat or none: the last three in a network namespace.
 	Network string `yaml:"network" json:"network"`
-	// Data is where /data lies: bind (a folder on the host's file system),
+	// Data is where /data lies: bind (a directory on the host's file system),
 	// overlay (the root's), tmpfs, or the path of a block device.
 	Data string `yaml:"data" json:"data"`
 }

@@ -79,7 +79,7 @@ func TestAnInstanceRunsInTheImageAndWritesBesideIt(t *testing.T) {
 	b := newBench(t)
 	limits := environment.Limits{CPUs: 0.5, Memory: 128 * quantity.MiB, PIDs: 64, Cores: []int{0}}
 	i := b.start(t, with("image"), limits)
-	folder, err := b.image.Directory(t.Context())
+	directory, err := b.image.Directory(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -91,7 +91,7 @@ func TestAnInstanceRunsInTheImageAndWritesBesideIt(t *testing.T) {
 		t.Errorf("writing below /usr said %q", got)
 	}
 	for _, path := range []string{"etc/new", "usr/file", "var/lib/file"} {
-		if _, err := os.Lstat(filepath.Join(folder, path)); err == nil {
+		if _, err := os.Lstat(filepath.Join(directory, path)); err == nil {
 			t.Errorf("%s was written into the image", path)
 		}
 	}
@@ -99,7 +99,7 @@ func TestAnInstanceRunsInTheImageAndWritesBesideIt(t *testing.T) {
 		t.Error("the host's environment reached the instance")
 	}
 	// The sum of a program's bytes is the image's.
-	want, err := exec.Command("sha256sum", filepath.Join(folder, "usr/bin/env")).Output()
+	want, err := exec.Command("sha256sum", filepath.Join(directory, "usr/bin/env")).Output()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -115,7 +115,7 @@ func TestAnInstanceRunsInTheImageAndWritesBesideIt(t *testing.T) {
 	b.gone(t)
 }
 
-func TestTheHostsRootIsShownWithoutAFolderMadeInIt(t *testing.T) {
+func TestTheHostsRootIsShownWithoutCreatingADirectoryInIt(t *testing.T) {
 	b := newBench(t)
 	_, before := os.Lstat("/data")
 	i := b.start(t, with("host"), environment.Limits{})
@@ -124,7 +124,7 @@ func TestTheHostsRootIsShownWithoutAFolderMadeInIt(t *testing.T) {
 	}
 	testenv.Run(t, i, "echo x > /data/file")
 	if data := readAll(t, filepath.Join(b.owner.Home(), "work", b.owner.ID(), "a-1", "data", "file")); data != "x" {
-		t.Errorf("the data folder holds %q", data)
+		t.Errorf("the data directory contains %q", data)
 	}
 	if err := i.Stop(t.Context()); err != nil {
 		t.Error(err)

@@ -38,10 +38,10 @@ func (i *instance) makeRoot(ctx context.Context, o Options, r environment.Reques
 }
 
 // fill makes the contents of the root and returns the bind mounts that the agent makes.
-func (i *instance) fill(ctx context.Context, o Options, r environment.Request, folder string) (binds []string, err error) {
+func (i *instance) fill(ctx context.Context, o Options, r environment.Request, directory string) (binds []string, err error) {
 	if o.RootFS == "host" {
 		i.paths.Root, i.paths.RootOn = "the host's own", fsinfo.Of("/")
-		return rootfs.Shown("/", folder, false)
+		return rootfs.Shown("/", directory, false)
 	}
 	image, err := r.Image.Directory(ctx)
 	if err != nil {
@@ -53,14 +53,14 @@ func (i *instance) fill(ctx context.Context, o Options, r environment.Request, f
 	}
 	if o.Root == "overlay" {
 		i.paths.Root = "overlay"
-		return nil, i.overlay(image, folder)
+		return nil, i.overlay(image, directory)
 	}
 	i.paths.Root = "folder, the image's programs mounted from the image"
-	return rootfs.Fresh(image, folder)
+	return rootfs.Fresh(image, directory)
 }
 
 // overlay mounts an overlay with the image as its lower directory.
-func (i *instance) overlay(image, folder string) error {
+func (i *instance) overlay(image, directory string) error {
 	upper, work := filepath.Join(i.Directory(), "upper"), filepath.Join(i.Directory(), "work")
 	for _, dir := range []string{upper, work} {
 		if err := os.Mkdir(dir, 0o755); err != nil {
@@ -69,16 +69,16 @@ func (i *instance) overlay(image, folder string) error {
 	}
 	escape := strings.NewReplacer(`\`, `\\`, ":", `\:`, ",", `\,`)
 	options := fmt.Sprintf("lowerdir=%s,upperdir=%s,workdir=%s", escape.Replace(image), escape.Replace(upper), escape.Replace(work))
-	if err := unix.Mount("tare", folder, "overlay", 0, options); err != nil {
+	if err := unix.Mount("tare", directory, "overlay", 0, options); err != nil {
 		return fmt.Errorf("mounting an overlay (%s): %w; tare's home must be on a file system that can hold the upper directory of an overlay, which overlayfs itself cannot", options, err)
 	}
-	i.Undo(func() error { return blockdevice.Unmount(folder) })
-	return rootfs.HostNames(folder)
+	i.Undo(func() error { return blockdevice.Unmount(directory) })
+	return rootfs.HostNames(directory)
 }
 
 // makeData makes /data. It is writable by all, since servers run as other users.
 func (i *instance) makeData(ctx context.Context, o Options, root string) (arguments []string, err error) {
-	folder := filepath.Join(i.Directory(), "data")
+	directory := filepath.Join(i.Directory(), "data")
 	i.disk = i.Directory()
 	switch o.Data {
 	case "tmpfs":
@@ -87,25 +87,25 @@ func (i *instance) makeData(ctx context.Context, o Options, root string) (argume
 		return []string{"--tmpfs", "/data"}, nil
 	case "overlay":
 		i.paths.Data, i.paths.DataOn = i.paths.Root, fsinfo.Of(i.Directory())
-		folder = filepath.Join(root, "data")
+		directory = filepath.Join(root, "data")
 	}
-	if err := os.MkdirAll(folder, 0o755); err != nil {
+	if err := os.MkdirAll(directory, 0o755); err != nil {
 		return nil, err
 	}
-	if err := os.Chmod(folder, 0o777); err != nil {
+	if err := os.Chmod(directory, 0o777); err != nil {
 		return nil, err
 	}
 	if o.Data == "overlay" {
 		return nil, nil
 	}
-	i.paths.Data, i.paths.DataOn = "bind mount of a folder", fsinfo.Of(folder)
+	i.paths.Data, i.paths.DataOn = "bind mount of a folder", fsinfo.Of(directory)
 	if blockdevice.Named(o.Data) {
-		if err := blockdevice.Mount(ctx, o.Data, folder); err != nil {
+		if err := blockdevice.Mount(ctx, o.Data, directory); err != nil {
 			return nil, err
 		}
-		i.Undo(func() error { return blockdevice.Unmount(folder) })
-		i.disk = folder
+		i.Undo(func() error { return blockdevice.Unmount(directory) })
+		i.disk = directory
 		i.paths.Data, i.paths.DataOn = "ext4 on the block device, bind mount", fsinfo.Device(o.Data)
 	}
-	return []string{"--bind", folder + ":/data"}, nil
+	return []string{"--bind", directory + ":/data"}, nil
 }

@@ -18,18 +18,18 @@ import (
 // makePoints makes the mount points in a directory below a home. An overlay puts it
 // above the image, since gVisor would create them in the image itself.
 func makePoints(home string) (string, error) {
-	folder := filepath.Join(home, "agent", "points")
-	err := os.MkdirAll(filepath.Join(folder, "data"), 0o755)
+	directory := filepath.Join(home, "agent", "points")
+	err := os.MkdirAll(filepath.Join(directory, "data"), 0o755)
 	if err == nil {
-		err = os.MkdirAll(filepath.Join(folder, filepath.Dir(agentInside)), 0o755)
+		err = os.MkdirAll(filepath.Join(directory, filepath.Dir(agentInside)), 0o755)
 	}
 	if err == nil {
-		err = os.WriteFile(filepath.Join(folder, agentInside), nil, 0o755)
+		err = os.WriteFile(filepath.Join(directory, agentInside), nil, 0o755)
 	}
 	if err != nil {
 		return "", fmt.Errorf("making the mount points: %w", err)
 	}
-	return folder, nil
+	return directory, nil
 }
 
 // escape escapes directories for the mount options of an overlay.
@@ -44,13 +44,13 @@ type instanceFiles struct {
 }
 
 // makeFiles makes the files in an instance's directory.
-func (e *environ) makeFiles(ctx context.Context, r environment.Request, folder string) (*instanceFiles, error) {
+func (e *environ) makeFiles(ctx context.Context, r environment.Request, directory string) (*instanceFiles, error) {
 	image, err := r.Image.Directory(ctx)
 	if err != nil {
 		return nil, err
 	}
-	s := &instanceFiles{root: filepath.Join(folder, "root"), data: filepath.Join(folder, "data")}
-	if err := e.makeRoot(s, image, r.Owner.Home(), folder); err != nil {
+	s := &instanceFiles{root: filepath.Join(directory, "root"), data: filepath.Join(directory, "data")}
+	if err := e.makeRoot(s, image, r.Owner.Home(), directory); err != nil {
 		return nil, fmt.Errorf("making the root: %w", err)
 	}
 	// Writable by all: servers run as other users.
@@ -67,7 +67,7 @@ func (e *environ) makeFiles(ctx context.Context, r environment.Request, folder s
 	return s, nil
 }
 
-func (e *environ) makeRoot(s *instanceFiles, image, home, folder string) (err error) {
+func (e *environ) makeRoot(s *instanceFiles, image, home, directory string) (err error) {
 	if e.options.Root == "overlay" && e.options.gvisor() && e.options.Gvisor.Overlay {
 		// gVisor's overlay is above this one, which only adds the mount points.
 		if s.root, err = e.points(home); err != nil {
@@ -87,7 +87,7 @@ func (e *environ) makeRoot(s *instanceFiles, image, home, folder string) (err er
 		s.binds, err = roots.Shown(image, s.root, true)
 		return err
 	}
-	upper, work := filepath.Join(folder, "upper"), filepath.Join(folder, "work")
+	upper, work := filepath.Join(directory, "upper"), filepath.Join(directory, "work")
 	for _, dir := range []string{upper, work, filepath.Join(upper, "data")} {
 		if err := os.Mkdir(dir, 0o755); err != nil {
 			return err
@@ -97,13 +97,13 @@ func (e *environ) makeRoot(s *instanceFiles, image, home, folder string) (err er
 	return nil
 }
 
-func write(folder string, s *specs.Spec) error {
+func write(directory string, s *specs.Spec) error {
 	text, err := json.Marshal(s)
 	if err == nil {
-		err = os.WriteFile(filepath.Join(folder, "config.json"), text, 0o644)
+		err = os.WriteFile(filepath.Join(directory, "config.json"), text, 0o644)
 	}
 	if err != nil {
-		return fmt.Errorf("writing the bundle in %s: %w", folder, err)
+		return fmt.Errorf("writing the bundle in %s: %w", directory, err)
 	}
 	return nil
 }

@@ -46,7 +46,7 @@ func TestTheOverlayIsTheKernelsWhereGvisorHasNone(t *testing.T) {
 	} {
 		i := at(t, options)
 		testenv.Run(t, i, "echo new >/etc/new && cat /etc/new")
-		if _, err := os.Stat(i.(*instance).folder + "/upper/etc/new"); (err == nil) != kernels {
+		if _, err := os.Stat(i.(*instance).directory + "/upper/etc/new"); (err == nil) != kernels {
 			t.Errorf("%s: in the kernel's overlay: %v", options, err)
 		}
 	}

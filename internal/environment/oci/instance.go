@@ -19,19 +19,19 @@ import (
 
 // instance is a started container. A field that Start has not set yet is nil.
 type instance struct {
-	environ  *environ
-	id       string // as the runtime knows it
-	folder   string // the bundle
-	group    *cgroup.Group
-	network  *attachment
-	runtime  *process   // or the shim in its place: it exits with the instance
-	helpers  []*process // a logger, a user-mode network
-	agent    *agent.Client
-	phases   []environment.Phase
-	paths    environment.Paths
-	notes    []string
-	pid      int // of the first process inside, in the host's PID namespace
-	cleanups []func() error
+	environ   *environ
+	id        string // as the runtime knows it
+	directory string // the bundle
+	group     *cgroup.Group
+	network   *attachment
+	runtime   *process   // or the shim in its place: it exits with the instance
+	helpers   []*process // a logger, a user-mode network
+	agent     *agent.Client
+	phases    []environment.Phase
+	paths     environment.Paths
+	notes     []string
+	pid       int // of the first process inside, in the host's PID namespace
+	cleanups  []func() error
 
 	stop    sync.Mutex
 	stopped bool
@@ -87,7 +87,7 @@ func (i *instance) Stop(ctx context.Context) error {
 	case <-bound.Done():
 	}
 	if err := i.remove(context.WithoutCancel(ctx)); err != nil {
-		return fmt.Errorf("stopping %s in %s: %w", i.id, i.folder, err)
+		return fmt.Errorf("stopping %s in %s: %w", i.id, i.directory, err)
 	}
 	i.stopped = true
 	return nil
@@ -125,8 +125,8 @@ func (i *instance) remove(ctx context.Context) error {
 	for _, cleanUp := range i.cleanups {
 		problems = append(problems, cleanUp())
 	}
-	if i.folder != "" {
-		problems = append(problems, os.RemoveAll(i.folder))
+	if i.directory != "" {
+		problems = append(problems, os.RemoveAll(i.directory))
 	}
 	return errors.Join(problems...)
 }
@@ -140,7 +140,7 @@ func (i *instance) forceRuntime(ctx context.Context) {
 		return
 	default:
 	}
-	args := i.environ.runtime.delete(i.folder, i.id)
+	args := i.environ.runtime.delete(i.directory, i.id)
 	bound, cancel := context.WithTimeout(ctx, environment.ContainerStop.Terminate)
 	defer cancel()
 	c := exec.CommandContext(bound, args[0], args[1:]...)
@@ -150,7 +150,7 @@ func (i *instance) forceRuntime(ctx context.Context) {
 
 // firstProcess reads the pid file of the runtime; 0 if there is none.
 func (i *instance) firstProcess() int {
-	text, err := os.ReadFile(i.folder + "/pid")
+	text, err := os.ReadFile(i.directory + "/pid")
 	if err != nil {
 		return 0
 	}

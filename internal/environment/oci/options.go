@@ -41,11 +41,11 @@ type Options struct {
 	// NoNewPrivs keeps programs from gaining privileges by their set-user-ID bit.
 	NoNewPrivs bool `yaml:"no_new_privs" json:"no_new_privs"`
 
-	// Root is overlay (over the image's folder), folder (a fresh copy, as native
-	// has it) or bind (the image's folder, read-only, with a tmpfs where programs
+	// Root is overlay (over the image's directory), directory (a fresh copy, as native
+	// has it) or bind (the image's directory, read-only, with a tmpfs where programs
 	// write).
 	Root string `yaml:"root" json:"root"`
-	// Data is where /data lies: bind (a folder of tare's), overlay (in the root),
+	// Data is where /data lies: bind (a directory of tare's), overlay (in the root),
 	// tmpfs, or the path of a block device.
 	Data string `yaml:"data" json:"data"`
 	// Network is bridge, nat, user, none or host.

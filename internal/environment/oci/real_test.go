@@ -136,7 +136,7 @@ func TestTheLogHoldsWhatPassedInDockersFormat(t *testing.T) {
 	}
 	i.Agent().Close()
 	<-i.(*instance).helpers[0].ended // the log is written after the words are handed on
-	log, err := os.ReadFile(i.(*instance).folder + "/log")
+	log, err := os.ReadFile(i.(*instance).directory + "/log")
 	if err != nil || !strings.Contains(string(log), "some words") || !strings.HasPrefix(string(log), `{"log":"`) {
 		t.Errorf("%v: %q", err, log)
 	}

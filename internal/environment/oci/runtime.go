@@ -9,7 +9,7 @@ type program struct {
 }
 
 // global is the command line up to the runtime's command.
-func (p program) global(folder string) []string {
+func (p program) global(directory string) []string {
 	list := []string{p.path}
 	switch p.options.family() {
 	case "runsc":
@@ -17,7 +17,7 @@ func (p program) global(folder string) []string {
 		// the same file system as /data of other environments.
 		overlay, network := "none", "sandbox"
 		if p.options.Root == "overlay" && p.options.Gvisor.Overlay {
-			overlay = "root:dir=" + folder
+			overlay = "root:dir=" + directory
 		}
 		if p.options.Network == "host" || !p.options.Gvisor.Netstack {
 			network = "host"
@@ -26,7 +26,7 @@ func (p program) global(folder string) []string {
 		if platform == "" {
 			platform = "systrap"
 		}
-		list = append(list, "--root="+folder, "--ignore-cgroups", "--overlay2="+overlay, "--platform="+platform, "--network="+network)
+		list = append(list, "--root="+directory, "--ignore-cgroups", "--overlay2="+overlay, "--platform="+platform, "--network="+network)
 		if !p.options.Gvisor.Directfs {
 			list = append(list, "--directfs=false")
 		}
@@ -34,17 +34,17 @@ func (p program) global(folder string) []string {
 			list = append(list, "--file-access-mounts=exclusive")
 		}
 	case "crun":
-		list = append(list, "--root="+folder+"/state", "--cgroup-manager=cgroupfs")
+		list = append(list, "--root="+directory+"/state", "--cgroup-manager=cgroupfs")
 	default:
-		list = append(list, "--root", folder+"/state")
+		list = append(list, "--root", directory+"/state")
 	}
 	return append(list, p.options.RuntimeArgs...)
 }
 
 // run is the command line that starts the instance. The runtime exits with it, except
 // one that would copy its output, which detaches.
-func (p program) run(folder, id string) []string {
-	list := append(p.global(folder), "run", "--bundle", folder, "--pid-file", folder+"/pid")
+func (p program) run(directory, id string) []string {
+	list := append(p.global(directory), "run", "--bundle", directory, "--pid-file", directory+"/pid")
 	if p.copiesOutput() {
 		list = append(list, "--detach")
 	}
@@ -56,8 +56,8 @@ func (p program) run(folder, id string) []string {
 func (p program) copiesOutput() bool { return p.options.family() == "runc" }
 
 // delete is the command line that kills and deletes the instance.
-func (p program) delete(folder, id string) []string {
-	return append(p.global(folder), "delete", "--force", id)
+func (p program) delete(directory, id string) []string {
+	return append(p.global(directory), "delete", "--force", id)
 }
 
 // hiddenHierarchy is the mount point of the cgroup v2 hierarchy where it has to be

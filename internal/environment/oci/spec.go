@@ -130,7 +130,7 @@ func mounts(o *Options, p bundleInput) []specs.Mount {
 		specs.Mount{Destination: "/dev/shm", Type: "tmpfs", Source: "shm", Options: []string{"nosuid", "noexec", "nodev", "mode=1777", "size=67108864"}},
 		bindMount(p.agent+":"+agentInside+":ro"))
 	switch o.Data {
-	case "overlay": // a folder of the root
+	case "overlay": // a directory of the root
 	case "tmpfs":
 		list = append(list, specs.Mount{Destination: "/data", Type: "tmpfs", Source: "tmpfs", Options: []string{"nosuid", "nodev", "mode=1777"}})
 	default:

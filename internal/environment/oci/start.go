@@ -34,10 +34,10 @@ func (e *environ) Start(ctx context.Context, r environment.Request) (_ environme
 			}
 		}
 	}()
-	if i.folder, err = r.Owner.Directory(r.Name); err != nil {
+	if i.directory, err = r.Owner.Directory(r.Name); err != nil {
 		return nil, err
 	}
-	files, err := e.makeFiles(ctx, r, i.folder)
+	files, err := e.makeFiles(ctx, r, i.directory)
 	if err != nil {
 		return nil, err
 	}
@@ -48,7 +48,7 @@ func (e *environ) Start(ctx context.Context, r environment.Request) (_ environme
 	}
 	i.onRemove(leave)
 	i.network = network
-	limits, err := e.limits(r, i.folder)
+	limits, err := e.limits(r, i.directory)
 	if err != nil {
 		return nil, err
 	}
@@ -90,7 +90,7 @@ func (e *environ) Start(ctx context.Context, r environment.Request) (_ environme
 }
 
 // limits of the instance's cgroup; none where the options leave them out.
-func (e *environ) limits(r environment.Request, folder string) (cgroup.Limits, error) {
+func (e *environ) limits(r environment.Request, directory string) (cgroup.Limits, error) {
 	if !e.options.Limits {
 		return cgroup.Limits{}, nil
 	}
@@ -100,7 +100,7 @@ func (e *environ) limits(r environment.Request, folder string) (cgroup.Limits, e
 	if e.options.Data == "tmpfs" {
 		return r.Limits.Group(environment.Memory)
 	}
-	return r.Limits.Group(folder)
+	return r.Limits.Group(directory)
 }
 
 // writeBundle writes the configuration for the runtime into the instance's
@@ -116,7 +116,7 @@ func (i *instance) writeBundle(r environment.Request, program string, files *ins
 	if err != nil {
 		return err
 	}
-	return write(i.folder, s)
+	return write(i.directory, s)
 }
 
 // ErrOverlayIO refuses a limit of disk I/O on an overlay that gVisor keeps in memory.
@@ -156,11 +156,11 @@ func (i *instance) run(program string, s *instanceFiles, adopt adopter, to io.Wr
 	if e.options.gvisor() {
 		prepared.join = i.group.ProcsFiles()
 	}
-	role, args := "runtime", e.runtime.run(i.folder, i.id)
+	role, args := "runtime", e.runtime.run(i.directory, i.id)
 	if e.runtime.copiesOutput() {
 		// The shim waits for the container, and deletes it when tare is gone.
-		role, args = "shim", slices.Concat([]string{program, "shim", filepath.Join(i.folder, "pid")},
-			e.runtime.delete(i.folder, i.id), []string{"--"}, args)
+		role, args = "shim", slices.Concat([]string{program, "shim", filepath.Join(i.directory, "pid")},
+			e.runtime.delete(i.directory, i.id), []string{"--"}, args)
 	}
 	c := prepared.command(args...)
 	c.Stdin, c.Stdout, c.Stderr = stdinR, stdoutW, to
@@ -175,7 +175,7 @@ func (i *instance) run(program string, s *instanceFiles, adopt adopter, to io.Wr
 // startLogger starts the process that forwards the instance's output to tare. Like
 // an engine's logger it is outside of the instance's cgroup.
 func (i *instance) startLogger(program string, in, out *os.File, adopt adopter, to io.Writer) (*process, error) {
-	c := preparation{}.command(program, "logger", "--format="+i.environ.options.Log, "--file="+filepath.Join(i.folder, "log"))
+	c := preparation{}.command(program, "logger", "--format="+i.environ.options.Log, "--file="+filepath.Join(i.directory, "log"))
 	c.Stdin, c.Stdout, c.Stderr = in, out, to
 	return start(c, "logger", adopt, nil)
 }

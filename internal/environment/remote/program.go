@@ -69,13 +69,13 @@ func Program(ctx context.Context, args []string, home, version string) error {
 // withSystemPath adds the directories of system programs to the PATH: a
 // non-interactive login often lacks /usr/sbin.
 func withSystemPath() {
-	folders := strings.Split(os.Getenv("PATH"), ":")
-	for _, folder := range []string{"/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin"} {
-		if !slices.Contains(folders, folder) {
-			folders = append(folders, folder)
+	directories := strings.Split(os.Getenv("PATH"), ":")
+	for _, directory := range []string{"/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin"} {
+		if !slices.Contains(directories, directory) {
+			directories = append(directories, directory)
 		}
 	}
-	_ = os.Setenv("PATH", strings.Trim(strings.Join(folders, ":"), ":"))
+	_ = os.Setenv("PATH", strings.Trim(strings.Join(directories, ":"), ":"))
 }
 
 // standard is the process's standard input and output as one stream.

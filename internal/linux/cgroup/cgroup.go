@@ -136,19 +136,19 @@ func treeOf(mounts []*mountinfo.Info) (*Tree, error) {
 
 // V2 returns a tree over a directory with the layout of a v2 hierarchy; proc is a
 // directory with the layout of /proc.
-func V2(folder, proc string) *Tree {
-	return &Tree{unified: folder, roots: map[string]string{folder: "/"}, proc: proc, read: os.ReadFile}
+func V2(directory, proc string) *Tree {
+	return &Tree{unified: directory, roots: map[string]string{directory: "/"}, proc: proc, read: os.ReadFile}
 }
 
 // V1 returns a tree over directories with the layout of v1 hierarchies, by
 // controller.
-func V1(folders map[string]string, proc string) *Tree {
+func V1(directories map[string]string, proc string) *Tree {
 	t := &Tree{v1: map[string]string{}, rest: map[string]string{}, roots: map[string]string{}, proc: proc, read: os.ReadFile}
-	for controller, folder := range folders {
-		if t.roots[folder] = "/"; controller == throttling {
-			t.rest[controller] = folder
+	for controller, directory := range directories {
+		if t.roots[directory] = "/"; controller == throttling {
+			t.rest[controller] = directory
 		} else {
-			t.v1[controller] = folder
+			t.v1[controller] = directory
 		}
 	}
 	return t

@@ -54,7 +54,7 @@ func TestTheMountTableTellsTheMode(t *testing.T) {
 	}
 }
 
-// recorded makes a folder that looks like a v2 hierarchy with one group.
+// recorded makes a directory that looks like a v2 hierarchy with one group.
 func recorded(t *testing.T, files map[string]string) *Tree {
 	t.Helper()
 	root := t.TempDir()

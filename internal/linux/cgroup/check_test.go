@@ -144,7 +144,7 @@ func TestAContainersViewIsReadThroughItsOwnEyes(t *testing.T) {
 	}
 }
 
-func TestTheDiskBelowAFolderIsAWholeOne(t *testing.T) {
+func TestTheDiskBelowADirectoryIsAWholeDisk(t *testing.T) {
 	sys := t.TempDir()
 	for file, text := range map[string]string{"devices/vda/dev": "254:0\n", "devices/vda/vda1/dev": "254:1\n", "devices/vda/vda1/partition": "1\n"} {
 		path := filepath.Join(sys, file)

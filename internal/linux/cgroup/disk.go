@@ -57,11 +57,11 @@ func diskBelow(path string, mounts []*mountinfo.Info, sys string, depth int) (st
 // WholeDisk is the disk that a partition is on, and any other device itself.
 // sys is where /sys is.
 func WholeDisk(device, sys string) string {
-	folder := filepath.Join(sys, "dev", "block", device)
-	if _, err := os.Stat(filepath.Join(folder, "partition")); err != nil {
+	directory := filepath.Join(sys, "dev", "block", device)
+	if _, err := os.Stat(filepath.Join(directory, "partition")); err != nil {
 		return device
 	}
-	real, err := filepath.EvalSymlinks(folder)
+	real, err := filepath.EvalSymlinks(directory)
 	if err != nil {
 		return device
 	}

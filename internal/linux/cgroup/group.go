@@ -21,7 +21,7 @@ import (
 type Group struct {
 	tree *Tree
 	path string
-	dirs map[string]string // controller → folder; "" is the v2 hierarchy
+	dirs map[string]string // controller → directory; "" is the v2 hierarchy
 }
 
 // Create creates a group and sets its limits. A limit whose controller is missing

@@ -12,17 +12,17 @@ import (
 // subtree is one file of a group and of all groups below it. A change of a
 // directory's link count shows that groups were created or removed.
 type subtree struct {
-	top, name string
-	folders   []folder
-	files     []*procfile.File
-	readings  int
+	top, name   string
+	directories []directory
+	files       []*procfile.File
+	readings    int
 }
 
 // checkEvery is the number of readings after which the link counts are checked.
 // The counters are cumulative, so the usage of a new group is not lost.
 const checkEvery = 10
 
-type folder struct {
+type directory struct {
 	fd    int
 	links uint64
 }
@@ -39,8 +39,8 @@ func (s *subtree) list() []*procfile.File {
 		if err != nil {
 			return nil
 		}
-		f := folder{fd, links(fd)}
-		s.folders = append(s.folders, f)
+		f := directory{fd, links(fd)}
+		s.directories = append(s.directories, f)
 		s.files = append(s.files, procfile.At(filepath.Join(dir, s.name)))
 		return nil
 	})
@@ -50,7 +50,7 @@ func (s *subtree) list() []*procfile.File {
 // changed reports whether groups were created or removed. A file system that does
 // not count directories as links has a count of 1, so a change is assumed.
 func (s *subtree) changed() bool {
-	return slices.ContainsFunc(s.folders, func(f folder) bool { return f.links < 2 || links(f.fd) != f.links })
+	return slices.ContainsFunc(s.directories, func(f directory) bool { return f.links < 2 || links(f.fd) != f.links })
 }
 
 func links(fd int) uint64 {
@@ -62,11 +62,11 @@ func links(fd int) uint64 {
 }
 
 func (s *subtree) close() {
-	for _, f := range s.folders {
+	for _, f := range s.directories {
 		unix.Close(f.fd)
 	}
 	for _, f := range s.files {
 		f.Close()
 	}
-	s.folders, s.files = nil, nil
+	s.directories, s.files = nil, nil
 }

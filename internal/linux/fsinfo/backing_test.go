@@ -31,19 +31,19 @@ func TestThePathIsOnTheDeepestMountAboveIt(t *testing.T) {
 	}
 }
 
-func TestAFolderOfThisMachineIsOnSomething(t *testing.T) {
-	folder, err := os.MkdirTemp("", "")
+func TestADirectoryOfThisMachineHasAFileSystem(t *testing.T) {
+	directory, err := os.MkdirTemp("", "")
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer os.Remove(folder)
-	if got := Of(folder); got == "" {
+	defer os.Remove(directory)
+	if got := Of(directory); got == "" {
 		t.Error("the kernel does not say")
 	}
 	if got := Of("/proc"); !strings.HasPrefix(got, "proc") {
 		t.Errorf("/proc is on %q", got)
 	}
-	if got := Of(folder + "/absent"); got != "" {
+	if got := Of(directory + "/absent"); got != "" {
 		t.Errorf("what is not there is on %q", got)
 	}
 }

@@ -28,7 +28,7 @@ var update = flag.Bool("update", false, "write the dashboards")
 
 const (
 	repository = "../../.."
-	folder     = repository + "/monitoring/dashboards"
+	directory  = repository + "/monitoring/dashboards"
 )
 
 func TestTheCommittedFilesAreWhatTheListsGive(t *testing.T) {
@@ -37,9 +37,9 @@ func TestTheCommittedFilesAreWhatTheListsGive(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		file := filepath.Join(folder, name)
+		file := filepath.Join(directory, name)
 		if *update {
-			if err := os.MkdirAll(folder, 0o755); err != nil {
+			if err := os.MkdirAll(directory, 0o755); err != nil {
 				t.Fatal(err)
 			}
 			if err := os.WriteFile(file, want, 0o644); err != nil {
@@ -146,7 +146,7 @@ func TestTheDashboardsAreOfGrafanasOwnTypes(t *testing.T) {
 	}
 	var files []string
 	for name := range dashboard.Files() {
-		file, err := filepath.Abs(filepath.Join(folder, name))
+		file, err := filepath.Abs(filepath.Join(directory, name))
 		if err != nil {
 			t.Fatal(err)
 		}

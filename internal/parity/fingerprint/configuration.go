@@ -14,7 +14,7 @@ import (
 // longest value of a configuration key that is kept as it is.
 const longest = 200
 
-// configuration is each file of the pack's, and each key in it. Of a folder it
+// configuration is each file of the pack's, and each key in it. Of a directory it
 // is all files in it.
 func (r *reading) configuration() {
 	names := map[string]bool{}
@@ -31,7 +31,7 @@ func (r *reading) configuration() {
 		}
 		for _, path := range paths {
 			name := f.Role + "/" + filepath.Base(path)
-			if names[name] { // another folder has a file of this name
+			if names[name] { // another directory has a file of this name
 				name = f.Role + path
 			}
 			names[name] = true

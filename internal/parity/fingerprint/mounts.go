@@ -45,7 +45,7 @@ func (l mounts) on(path string) (at mount) {
 	return at
 }
 
-// told are options that name folders of the host, descriptors or numbers, which
+// told are options that name directories of the host, descriptors or numbers, which
 // say nothing of how the file system works.
 var told = []string{"lowerdir", "upperdir", "workdir", "rfdno", "wfdno", "fd", "pgrp", "pipe_ino", "subvolid", "subvol",
 	"context", "fscontext", "defcontext", "rootcontext", "user_id", "group_id", "lowerdir+", "uuid"}

@@ -147,19 +147,19 @@ func (r *reading) limits() {
 // queue holds the settings of a disk by their files' names; of a partition they
 // are the whole disk's.
 func queue(device string) map[string]string {
-	folder, err := filepath.EvalSymlinks("/dev/" + device)
+	directory, err := filepath.EvalSymlinks("/dev/" + device)
 	if err != nil {
 		return nil
 	}
-	folder = "/sys/class/block/" + filepath.Base(folder)
-	if _, err := os.Stat(folder + "/partition"); err == nil {
-		if folder, err = filepath.EvalSymlinks(folder); err == nil {
-			folder = filepath.Dir(folder)
+	directory = "/sys/class/block/" + filepath.Base(directory)
+	if _, err := os.Stat(directory + "/partition"); err == nil {
+		if directory, err = filepath.EvalSymlinks(directory); err == nil {
+			directory = filepath.Dir(directory)
 		}
 	}
 	settings := map[string]string{}
 	for _, name := range []string{"scheduler", "read_ahead_kb", "write_cache"} {
-		if text, err := os.ReadFile(filepath.Join(folder, "queue", name)); err == nil {
+		if text, err := os.ReadFile(filepath.Join(directory, "queue", name)); err == nil {
 			settings[name] = strings.TrimSpace(string(text))
 		}
 	}

@@ -75,7 +75,7 @@ func statusField(status, key string) string {
 	return ""
 }
 
-// processText is a file below a process's folder as one fact.
+// processText is a file below a process's directory as one fact.
 func (r *reading) processText(key, name, file string) {
 	if text, ok := r.Processes[name].Texts[file]; ok {
 		r.inside(key, strings.Join(strings.Fields(text), " "))
@@ -251,7 +251,7 @@ func (r *reading) fileOn(path string) string {
 	return fmt.Sprintf("file %s on %s", path, r.on(path).kind)
 }
 
-// logFile tells a log by its name, or by the name of a folder that it is in. It
+// logFile tells a log by its name, or by the name of a directory that it is in. It
 // is open for writing.
 func logFile(f observe.File) bool {
 	flags, err := strconv.ParseInt(f.Flags, 8, 64)
@@ -262,6 +262,6 @@ func logFile(f observe.File) bool {
 	case ".log", ".err", ".out":
 		return true
 	}
-	folders := strings.Split(filepath.Dir(f.Target), "/")
-	return slices.Contains(folders, "log") || slices.Contains(folders, "logs")
+	directories := strings.Split(filepath.Dir(f.Target), "/")
+	return slices.Contains(directories, "log") || slices.Contains(directories, "logs")
 }

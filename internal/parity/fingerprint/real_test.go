@@ -146,8 +146,8 @@ func known(t *testing.T, facts map[string]parity.Fact) {
 
 // show writes a fingerprint to $TARE_FINGERPRINTS, for those who want to read it.
 func show(t *testing.T, name string, facts map[string]parity.Fact) {
-	folder := os.Getenv("TARE_FINGERPRINTS")
-	if folder == "" {
+	directory := os.Getenv("TARE_FINGERPRINTS")
+	if directory == "" {
 		return
 	}
 	var text strings.Builder
@@ -158,7 +158,7 @@ func show(t *testing.T, name string, facts map[string]parity.Fact) {
 		}
 		fmt.Fprintf(&text, "%-45s %-8s %s\n", key, f.Seen, f.Value)
 	}
-	if err := os.WriteFile(folder+"/"+name+".txt", []byte(text.String()), 0o644); err != nil {
+	if err := os.WriteFile(directory+"/"+name+".txt", []byte(text.String()), 0o644); err != nil {
 		t.Error(err)
 	}
 }

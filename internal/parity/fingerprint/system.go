@@ -12,24 +12,24 @@ import (
 
 // Files of /proc and /sys that facts come from.
 const (
-	bootID        = "/proc/sys/kernel/random/boot_id"
-	cmdline       = "/proc/cmdline"
-	variables     = "/proc/self/environ"
-	cpuinfo       = "/proc/cpuinfo"
-	meminfo       = "/proc/meminfo"
-	mountinfoFile = "/proc/self/mountinfo"
-	online        = "/sys/devices/system/cpu/online"
-	weaknesses    = "/sys/devices/system/cpu/vulnerabilities"
-	hugePages     = "/sys/kernel/mm/transparent_hugepage/"
-	clocks        = "/sys/devices/system/clocksource/clocksource0/"
-	entropy       = "/proc/sys/kernel/random/entropy_avail"
-	generator     = "/sys/class/misc/hw_random/rng_current"
-	modules       = "/sys/kernel/security/lsm"
-	lastCap       = "/proc/sys/kernel/cap_last_cap"
-	localtime     = "/etc/localtime"
-	zone          = "/etc/timezone"
-	fullEntropy   = 256
-	sysctlFolder  = "/proc/sys/"
+	bootID          = "/proc/sys/kernel/random/boot_id"
+	cmdline         = "/proc/cmdline"
+	variables       = "/proc/self/environ"
+	cpuinfo         = "/proc/cpuinfo"
+	meminfo         = "/proc/meminfo"
+	mountinfoFile   = "/proc/self/mountinfo"
+	online          = "/sys/devices/system/cpu/online"
+	weaknesses      = "/sys/devices/system/cpu/vulnerabilities"
+	hugePages       = "/sys/kernel/mm/transparent_hugepage/"
+	clocks          = "/sys/devices/system/clocksource/clocksource0/"
+	entropy         = "/proc/sys/kernel/random/entropy_avail"
+	generator       = "/sys/class/misc/hw_random/rng_current"
+	modules         = "/sys/kernel/security/lsm"
+	lastCap         = "/proc/sys/kernel/cap_last_cap"
+	localtime       = "/etc/localtime"
+	zone            = "/etc/timezone"
+	fullEntropy     = 256
+	sysctlDirectory = "/proc/sys/"
 )
 
 // settings are the sysctls that bear on what servers do.
@@ -66,7 +66,7 @@ func about(number string) string {
 	return "about " + strconv.FormatUint(1<<(bits.Len64(n)-1), 10)
 }
 
-func sysctlPath(name string) string { return sysctlFolder + strings.ReplaceAll(name, ".", "/") }
+func sysctlPath(name string) string { return sysctlDirectory + strings.ReplaceAll(name, ".", "/") }
 
 // texts are the files that the agent is asked for in any instance.
 func texts() []string {

@@ -37,7 +37,7 @@ func htmlOf(t *testing.T, in model.Input) string {
 func TestTheSameRunGivesTheSamePage(t *testing.T) {
 	first := htmlOf(t, reporttest.Quick())
 	moved := reporttest.Quick()
-	moved.Folder = "somewhere/else"
+	moved.Directory = "somewhere/else"
 	if first != htmlOf(t, moved) {
 		t.Error("two pages of one run differ, or depend on where the run lies")
 	}

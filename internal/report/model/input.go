@@ -33,16 +33,16 @@ type Input struct {
 	Score *score.Sheet
 	// Against compares a published study with the run; nil for none.
 	Against *Against
-	// Folder is the run directory. No format depends on it, so that a copied run
+	// Directory is the run directory. No format depends on it, so that a copied run
 	// gives the same report.
-	Folder string
+	Directory string
 }
 
 // Of returns the input of the reports of a run. A contrast that a confound affects
 // has a warning.
 func Of(r *rundir.Run, contrasts []verdict.Contrast) Input {
 	fair := Fairness(r)
-	return Input{Manifest: r.Manifest, Plan: r.Plan, Trials: r.Trials, Traced: r.Traced, Contrasts: fair.Mark(contrasts), Parity: fair.All(), Readings: r.Readings, Folder: r.Folder}
+	return Input{Manifest: r.Manifest, Plan: r.Plan, Trials: r.Trials, Traced: r.Traced, Contrasts: fair.Mark(contrasts), Parity: fair.All(), Readings: r.Readings, Directory: r.Directory}
 }
 
 // Options are the settings of a format.

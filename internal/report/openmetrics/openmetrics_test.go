@@ -61,7 +61,7 @@ func TestUnreadableReadingsAreAnError(t *testing.T) {
 func TestOpenMetricsDoesNotDependOnWhereTheRunLies(t *testing.T) {
 	in := metricsRun()
 	here := openMetrics(t, in)
-	in.Folder = "elsewhere"
+	in.Directory = "elsewhere"
 	if openMetrics(t, in) != here {
 		t.Error("the text of a copied run differs")
 	}

@@ -71,7 +71,7 @@ func Quick() model.Input {
 	rng := rand.New(rand.NewPCG(7, 11))
 	began := time.Date(2026, 11, 21, 1, 45, 0, 0, time.UTC)
 	plan := quickPlan()
-	in := model.Input{Plan: plan, Manifest: quickManifest(began), Folder: "quick-20261121-014500"}
+	in := model.Input{Plan: plan, Manifest: quickManifest(began), Directory: "quick-20261121-014500"}
 	clock := began
 	for block := 1; block <= QuickBlocks; block++ {
 		drift := math.Exp(.06 * math.Sin(float64(block)/2))

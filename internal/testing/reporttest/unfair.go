@@ -11,7 +11,7 @@ import (
 // differs in nothing but itself.
 func Unfair() model.Input {
 	in := Quick()
-	r := &rundir.Run{Manifest: in.Manifest, Plan: in.Plan, Trials: in.Trials, Folder: in.Folder}
+	r := &rundir.Run{Manifest: in.Manifest, Plan: in.Plan, Trials: in.Trials, Directory: in.Directory}
 	host := map[string]string{
 		"kernel.release": "6.1.0-28-amd64", "namespace[net]": "the host's", "seccomp.mode": "off", "log.driver": "none", "log.channel": "pipe",
 		"path[/].filesystem": "ext4", "path[/data].filesystem": "ext4", "path[/data].source": "folder", "sysctl[net.ipv4.tcp_congestion_control]": "bbr",
@@ -42,6 +42,6 @@ func Unfair() model.Input {
 		}
 	}
 	judged := model.Of(r, in.Contrasts)
-	judged.Folder = in.Folder
+	judged.Directory = in.Directory
 	return judged
 }

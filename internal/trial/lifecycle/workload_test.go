@@ -165,8 +165,8 @@ func TestABeginThatFailedRunsAgainInTheNextTrial(t *testing.T) {
 }
 
 func TestTwoSamplesHaveSeparateOutputs(t *testing.T) {
-	folder := t.TempDir()
-	writer, err := rundir.Create(folder+"/run", &study.Plan{Format: 1, Name: "x"}, rundir.Manifest{Run: "x"})
+	directory := t.TempDir()
+	writer, err := rundir.Create(directory+"/run", &study.Plan{Format: 1, Name: "x"}, rundir.Manifest{Run: "x"})
 	must(t, err)
 	defer writer.Close()
 	n := 0
@@ -187,7 +187,7 @@ func TestTwoSamplesHaveSeparateOutputs(t *testing.T) {
 	must(t, w.Finish(t.Context()))
 	contents := map[string]string{}
 	for _, raw := range record.Outputs() {
-		text, err := os.ReadFile(folder + "/run/" + raw.Path)
+		text, err := os.ReadFile(directory + "/run/" + raw.Path)
 		must(t, err)
 		contents[raw.Name] = string(text)
 	}

@@ -11,12 +11,12 @@ import (
 // What the author of a published study recorded on five platforms, ten repeats a
 // file; it is no part of the project.
 func TestPublishedRawLogsAreRead(t *testing.T) {
-	folder := os.Getenv("TARE_SHARED_DATA")
-	if folder == "" {
-		folder = filepath.Join("..", "..", "..", "..", "shared", "data")
+	directory := os.Getenv("TARE_SHARED_DATA")
+	if directory == "" {
+		directory = filepath.Join("..", "..", "..", "..", "shared", "data")
 	}
-	folder = filepath.Join(folder, "karna-2021")
-	if _, err := os.Stat(folder); err != nil {
+	directory = filepath.Join(directory, "karna-2021")
+	if _, err := os.Stat(directory); err != nil {
 		t.Skipf("needs the raw logs of karna-2021 (TARE_SHARED_DATA=FOLDER): %v", err)
 	}
 	for _, c := range []struct{ files, parser, field string }{
@@ -27,7 +27,7 @@ func TestPublishedRawLogsAreRead(t *testing.T) {
 		{"network/*jitter.log", "iperf3", "jitter_ms"},
 		{"network/*jitter-server.log", "iperf3", "jitter_ms"},
 	} {
-		files, _ := filepath.Glob(filepath.Join(folder, c.files))
+		files, _ := filepath.Glob(filepath.Join(directory, c.files))
 		if len(files) != 5 {
 			t.Errorf("%s: %d platforms", c.files, len(files))
 		}

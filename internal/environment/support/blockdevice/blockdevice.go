@@ -143,41 +143,41 @@ func Format(ctx context.Context, path string) error {
 
 // Mount makes a fresh file system on a device and mounts it at a directory: empty, and
 // writable by all.
-func Mount(ctx context.Context, path, folder string) error {
+func Mount(ctx context.Context, path, directory string) error {
 	if err := Format(ctx, path); err != nil {
 		return err
 	}
-	if err := unix.Mount(path, folder, "ext4", unix.MS_NODEV, ""); err != nil {
-		return fmt.Errorf("mounting %s at %s: %w", path, folder, err)
+	if err := unix.Mount(path, directory, "ext4", unix.MS_NODEV, ""); err != nil {
+		return fmt.Errorf("mounting %s at %s: %w", path, directory, err)
 	}
-	err := os.Remove(filepath.Join(folder, "lost+found"))
+	err := os.Remove(filepath.Join(directory, "lost+found"))
 	if err == nil {
-		err = os.Chmod(folder, 0o777)
+		err = os.Chmod(directory, 0o777)
 	}
 	if err != nil {
-		return errors.Join(fmt.Errorf("opening the fresh file system on %s: %w", path, err), Unmount(folder))
+		return errors.Join(fmt.Errorf("opening the fresh file system on %s: %w", path, err), Unmount(directory))
 	}
 	return nil
 }
 
 // Fresh makes the same file system and unmounts it again from the directory.
-func Fresh(ctx context.Context, path, folder string) error {
-	if err := Mount(ctx, path, folder); err != nil {
+func Fresh(ctx context.Context, path, directory string) error {
+	if err := Mount(ctx, path, directory); err != nil {
 		return err
 	}
-	return Unmount(folder)
+	return Unmount(directory)
 }
 
 // Unmount unmounts what Mount mounted; nothing mounted is no error.
-func Unmount(folder string) error {
-	err := unix.Unmount(folder, 0)
+func Unmount(directory string) error {
+	err := unix.Unmount(directory, 0)
 	if errors.Is(err, unix.EBUSY) {
-		err = unix.Unmount(folder, unix.MNT_DETACH)
+		err = unix.Unmount(directory, unix.MNT_DETACH)
 	}
 	if err == nil || errors.Is(err, unix.EINVAL) || errors.Is(err, unix.ENOENT) {
 		return nil
 	}
-	return fmt.Errorf("unmounting %s: %w", folder, err)
+	return fmt.Errorf("unmounting %s: %w", directory, err)
 }
 
 // Write writes a disk image to a device.

@@ -58,21 +58,21 @@ func TestOnlyABlankDeviceOrOneOfTaresIsWrittenOver(t *testing.T) {
 }
 
 func TestADeviceIsOneInstancesAtATime(t *testing.T) {
-	device, folder := testenv.LoopDevice(t, 64<<20), t.TempDir()
-	if err := Mount(t.Context(), device, folder); err != nil {
+	device, directory := testenv.LoopDevice(t, 64<<20), t.TempDir()
+	if err := Mount(t.Context(), device, directory); err != nil {
 		t.Fatal(err)
 	}
-	defer Unmount(folder)
-	if entries, err := os.ReadDir(folder); err != nil || len(entries) > 0 {
+	defer Unmount(directory)
+	if entries, err := os.ReadDir(directory); err != nil || len(entries) > 0 {
 		t.Errorf("fresh it holds %v, %v", entries, err)
 	}
 	if err := Mount(t.Context(), device, t.TempDir()); err == nil || !strings.Contains(err.Error(), "is in use") {
 		t.Errorf("a second instance: %v", err)
 	}
-	if err := Unmount(folder); err != nil {
+	if err := Unmount(directory); err != nil {
 		t.Error(err)
 	}
-	if err := Unmount(folder); err != nil {
+	if err := Unmount(directory); err != nil {
 		t.Errorf("again: %v", err)
 	}
 	held, err := Hold(device)

@@ -31,14 +31,14 @@ type Guest struct {
 	VM      VM
 	Reached string // address of its sshd, "address:port"
 
-	inner   environment.Instance
-	host    host.Host
-	phases  []environment.Phase
-	notes   []string
-	backend Backend
-	folder  string
-	note    string // file
-	made    bool
+	inner     environment.Instance
+	host      host.Host
+	phases    []environment.Phase
+	notes     []string
+	backend   Backend
+	directory string
+	note      string // file
+	made      bool
 
 	stop sync.Once
 	end  error
@@ -53,7 +53,7 @@ func Begin(ctx context.Context, b Backend, o Options, r environment.Request, pow
 			err = errors.Join(err, g.Stop(context.WithoutCancel(ctx)))
 		}
 	}()
-	if g.folder, err = r.Owner.Directory(r.Name); err != nil {
+	if g.directory, err = r.Owner.Directory(r.Name); err != nil {
 		return nil, err
 	}
 	within, cancel := context.WithTimeoutCause(ctx, o.StartTimeout, errTooLate)
@@ -149,7 +149,7 @@ func (g *Guest) dial(ctx context.Context, o Options) error {
 	}
 	known := o.KnownHosts
 	if o.HostKey != "" {
-		known = filepath.Join(g.folder, "known_hosts")
+		known = filepath.Join(g.directory, "known_hosts")
 		if err := os.WriteFile(known, []byte(o.alias()+" "+o.HostKey+"\n"), 0o600); err != nil {
 			return fmt.Errorf("writing the guest's known_hosts file: %w", err)
 		}
@@ -245,8 +245,8 @@ func (g *Guest) Stop(ctx context.Context) error {
 			os.Remove(g.note)
 		}
 		g.end = errors.Join(inside, ended)
-		if g.folder != "" {
-			g.end = errors.Join(g.end, os.RemoveAll(g.folder))
+		if g.directory != "" {
+			g.end = errors.Join(g.end, os.RemoveAll(g.directory))
 		}
 	})
 	return g.end

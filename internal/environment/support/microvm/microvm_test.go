@@ -127,11 +127,11 @@ func TestTheReasonIsTakenOutOfEveryKindOfRefusal(t *testing.T) {
 
 // here is a place whose path is too long for a socket's.
 func here(t *testing.T) *socketDir {
-	folder := filepath.Join(t.TempDir(), strings.Repeat("long ", 30))
-	if err := os.MkdirAll(folder, 0o755); err != nil {
+	directory := filepath.Join(t.TempDir(), strings.Repeat("long ", 30))
+	if err := os.MkdirAll(directory, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	p, err := openSocketDir(folder)
+	p, err := openSocketDir(directory)
 	if err != nil {
 		t.Fatal(err)
 	}

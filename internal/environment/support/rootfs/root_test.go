@@ -15,11 +15,11 @@ import (
 	"tare/internal/testing/needs"
 )
 
-// smallImage is a folder with one of everything that a root file system holds.
+// smallImage is a directory with one of everything that a root file system holds.
 func smallImage(t *testing.T) string {
 	t.Helper()
 	needs.Root(t)
-	folder := t.TempDir()
+	directory := t.TempDir()
 	script := `
 mkdir -p usr/bin etc var/lib/dpkg/info var/lib/redis var/cache/nginx proc opt tmp run
 ln -s usr/bin bin
@@ -32,17 +32,17 @@ chmod 1777 tmp; mkfifo run/fifo; mknod opt/null c 1 3
 touch -d 2001-02-03T04:05:06.7Z etc/one etc opt/suid; touch -h -d 2002-02-03 etc/link
 `
 	cmd := exec.Command("sh", "-e", "-c", script)
-	cmd.Dir = folder
+	cmd.Dir = directory
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
-	if err := unix.Setxattr(filepath.Join(folder, "etc/one"), "trusted.tare", []byte("kept"), 0); err != nil {
+	if err := unix.Setxattr(filepath.Join(directory, "etc/one"), "trusted.tare", []byte("kept"), 0); err != nil {
 		t.Logf("without extended attributes: %v", err)
 	}
-	return folder
+	return directory
 }
 
-func TestAFreshRootEqualsTheImageOutsideOfItsSharedFolders(t *testing.T) {
+func TestANewRootEqualsTheImageOutsideOfItsSharedDirectories(t *testing.T) {
 	image, root := smallImage(t), filepath.Join(t.TempDir(), "root")
 	binds, err := Fresh(image, root)
 	if err != nil {
@@ -96,7 +96,7 @@ func TestAFreshRootEqualsTheImageOutsideOfItsSharedFolders(t *testing.T) {
 	}
 }
 
-func TestARootThatShowsTheHostsHasNoFolderThatTheKernelProvides(t *testing.T) {
+func TestARootThatShowsTheHostsHasNoDirectoryThatTheKernelProvides(t *testing.T) {
 	root := t.TempDir()
 	binds, err := Shown("/", root, false)
 	if err != nil {

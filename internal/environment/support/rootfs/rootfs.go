@@ -42,7 +42,7 @@ func Fresh(image, root string) (binds []string, err error) {
 		}
 		return slices.Contains(kernels, below)
 	}}
-	if err := c.folder(image, root, ""); err != nil {
+	if err := c.directory(image, root, ""); err != nil {
 		return nil, fmt.Errorf("making a root from %s: %w", image, err)
 	}
 	if err := HostNames(root); err != nil {
@@ -114,7 +114,7 @@ type copying struct {
 	leaf func(below string, info fs.FileInfo) bool
 }
 
-func (c *copying) folder(from, to, below string) error {
+func (c *copying) directory(from, to, below string) error {
 	info, err := os.Lstat(from)
 	if err != nil {
 		return err
@@ -130,14 +130,14 @@ func (c *copying) folder(from, to, below string) error {
 		for _, e := range entries {
 			inner, next := filepath.Join(below, e.Name()), c.file
 			if e.IsDir() {
-				next = c.folder
+				next = c.directory
 			}
 			if err := next(filepath.Join(from, e.Name()), filepath.Join(to, e.Name()), inner); err != nil {
 				return err
 			}
 		}
 	}
-	return copyMetadata(from, to, info) // last: filling a folder changes its time
+	return copyMetadata(from, to, info) // last: filling a directory changes its time
 }
 
 func (c *copying) file(from, to, _ string) error {

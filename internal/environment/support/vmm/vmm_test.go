@@ -18,7 +18,7 @@ import (
 )
 
 func TestATemplateWritesTheFileThatItRead(t *testing.T) {
-	folder := t.TempDir()
+	directory := t.TempDir()
 	rapid.Check(t, func(t *rapid.T) {
 		size := rapid.IntRange(1, 1<<20).Draw(t, "size")
 		want := make([]byte, size)
@@ -26,7 +26,7 @@ func TestATemplateWritesTheFileThatItRead(t *testing.T) {
 			at := rapid.IntRange(0, size-1).Draw(t, "at")
 			copy(want[at:], rapid.SliceOfN(rapid.Byte(), 1, 100).Draw(t, "piece"))
 		}
-		from, to := filepath.Join(folder, "from"), filepath.Join(folder, "to")
+		from, to := filepath.Join(directory, "from"), filepath.Join(directory, "to")
 		defer os.Remove(to)
 		if err := os.WriteFile(from, want, 0o600); err != nil {
 			t.Fatal(err)

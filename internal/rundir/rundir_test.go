@@ -16,9 +16,9 @@ import (
 func newRun(t interface {
 	Helper()
 	Fatal(...any)
-}, folder string) *Writer {
+}, directory string) *Writer {
 	t.Helper()
-	w, err := Create(folder, &study.Plan{Format: 1, Name: "small"}, Manifest{Run: "small-1"})
+	w, err := Create(directory, &study.Plan{Format: 1, Name: "small"}, Manifest{Run: "small-1"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -35,18 +35,18 @@ func trialNumber(n int) Trial {
 // put aside, and the next trial is appended where it belongs.
 func TestAJournalCutAtAnyByteLosesNothingThatWasFinished(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
-		folder, err := os.MkdirTemp(t.TempDir(), "run")
+		directory, err := os.MkdirTemp(t.TempDir(), "run")
 		if err != nil {
 			rt.Fatal(err)
 		}
-		w := newRun(rt, folder)
+		w := newRun(rt, directory)
 		finished := rapid.IntRange(0, 5).Draw(rt, "finished")
 		for n := range finished {
 			if err := w.Append(trialNumber(n)); err != nil {
 				rt.Fatal(err)
 			}
 		}
-		path := filepath.Join(folder, journalFile)
+		path := filepath.Join(directory, journalFile)
 		before, _ := os.ReadFile(path)
 		if err := w.Append(trialNumber(finished)); err != nil {
 			rt.Fatal(err)
@@ -58,7 +58,7 @@ func TestAJournalCutAtAnyByteLosesNothingThatWasFinished(t *testing.T) {
 			rt.Fatal(err)
 		}
 
-		r, err := Resume(folder)
+		r, err := Resume(directory)
 		if err != nil {
 			rt.Fatal(err)
 		}
@@ -84,11 +84,11 @@ func TestADamagedLineInTheMiddleIsNotSilentlyDropped(t *testing.T) {
 	w.Append(trialNumber(0))
 	w.Append(trialNumber(1))
 	w.Close()
-	path := filepath.Join(w.Folder, journalFile)
+	path := filepath.Join(w.Directory, journalFile)
 	data, _ := os.ReadFile(path)
 	data[0] = 'x'
 	os.WriteFile(path, data, 0o644)
-	if _, err := Open(w.Folder); err == nil || !strings.Contains(err.Error(), "line 1") {
+	if _, err := Open(w.Directory); err == nil || !strings.Contains(err.Error(), "line 1") {
 		t.Errorf("a damaged first line gives %v", err)
 	}
 }
@@ -96,41 +96,41 @@ func TestADamagedLineInTheMiddleIsNotSilentlyDropped(t *testing.T) {
 func TestTwoProcessesCannotWorkOnOneRun(t *testing.T) {
 	w := newRun(t, t.TempDir())
 	defer w.Close()
-	if _, err := Resume(w.Folder); err == nil || !strings.Contains(err.Error(), "another tare") {
+	if _, err := Resume(w.Directory); err == nil || !strings.Contains(err.Error(), "another tare") {
 		t.Errorf("a second writer gives %v", err)
 	}
-	if _, err := Open(w.Folder); err != nil {
+	if _, err := Open(w.Directory); err != nil {
 		t.Errorf("a reader is let in: %v", err)
 	}
 }
 
-func TestAFolderWithSomethingElseInItIsNotTaken(t *testing.T) {
-	folder := t.TempDir()
-	os.WriteFile(filepath.Join(folder, "thesis.tex"), []byte("x"), 0o644)
-	if _, err := Create(folder, &study.Plan{}, Manifest{}); err == nil {
-		t.Error("a folder with a stranger's file was taken")
+func TestADirectoryWithOtherFilesIsRefused(t *testing.T) {
+	directory := t.TempDir()
+	os.WriteFile(filepath.Join(directory, "thesis.tex"), []byte("x"), 0o644)
+	if _, err := Create(directory, &study.Plan{}, Manifest{}); err == nil {
+		t.Error("a directory with a foreign file was taken")
 	}
 }
 
-// A kill right after the beginning leaves a folder in which nothing was
+// A kill right after the beginning leaves a directory in which nothing was
 // measured; one later leaves files that are not whole.
 func TestWhatAKillLeftOfABeginningIsTakenAndOfAFileRemoved(t *testing.T) {
-	folder := filepath.Join(t.TempDir(), "run [1]")
-	if err := newRun(t, folder).Close(); err != nil {
+	directory := filepath.Join(t.TempDir(), "run [1]")
+	if err := newRun(t, directory).Close(); err != nil {
 		t.Fatal(err)
 	}
-	if Stillborn(folder) {
+	if Stillborn(directory) {
 		t.Error("a run with a manifest is called stillborn")
 	}
-	if err := os.Remove(filepath.Join(folder, manifestFile)); err != nil {
+	if err := os.Remove(filepath.Join(directory, manifestFile)); err != nil {
 		t.Fatal(err)
 	}
-	half := filepath.Join(folder, newPrefix+"123")
+	half := filepath.Join(directory, newPrefix+"123")
 	os.WriteFile(half, []byte("{"), 0o600)
-	if !Stillborn(folder) {
+	if !Stillborn(directory) {
 		t.Error("a run without a manifest and a trial is not called stillborn")
 	}
-	if err := newRun(t, folder).Close(); err != nil {
+	if err := newRun(t, directory).Close(); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := os.Stat(half); err == nil {
@@ -143,7 +143,7 @@ func TestAnotherFormatIsRefusedByName(t *testing.T) {
 	w.Manifest.Format = 99
 	w.SaveManifest()
 	w.Close()
-	if _, err := Open(w.Folder); err == nil || !strings.Contains(err.Error(), "format 99") {
+	if _, err := Open(w.Directory); err == nil || !strings.Contains(err.Error(), "format 99") {
 		t.Errorf("format 99 gives %v", err)
 	}
 }
@@ -169,18 +169,18 @@ func TestRawOutputIsKeptByteForByteAndNeverReplaced(t *testing.T) {
 	if first.Path == second.Path {
 		t.Error("the second attempt replaced the first")
 	}
-	if data, _ := os.ReadFile(filepath.Join(w.Folder, first.Path)); string(data) != "one\x00\xff" {
+	if data, _ := os.ReadFile(filepath.Join(w.Directory, first.Path)); string(data) != "one\x00\xff" {
 		t.Errorf("kept %q", data)
 	}
 	tr.Raw = []Raw{first, second}
 	w.Append(tr)
 	w.Seal()
 	w.Close()
-	r, _ := Open(w.Folder)
+	r, _ := Open(w.Directory)
 	if wrong, err := r.Verify(); err != nil || len(wrong) > 0 {
 		t.Errorf("a whole run is called damaged: %v %v", wrong, err)
 	}
-	os.WriteFile(filepath.Join(w.Folder, second.Path), []byte("2"), 0o644)
+	os.WriteFile(filepath.Join(w.Directory, second.Path), []byte("2"), 0o644)
 	if wrong, _ := r.Verify(); len(wrong) != 2 {
 		t.Errorf("a changed raw file is named by the journal and by the sums: %v", wrong)
 	}
