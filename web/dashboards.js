@@ -1,4 +1,4 @@
-// Holds Grafana dashboards to the types that Grafana publishes for them:
+// Checks Grafana dashboards against the types that Grafana publishes for them:
 //
 //   node dashboards.js FILE...
 //
@@ -21,7 +21,7 @@ type Plain<T> = T extends string ? \`\${T}\`
   : T extends number | boolean | null | undefined ? T
   : T extends (infer U)[] ? Plain<U>[]
   : T extends object ? { [K in keyof T]: Plain<T[K]> } : T;
-// What Prometheus is asked: its plug-in publishes no types of its own.
+// The query of Prometheus: its plug-in publishes no types.
 type Query = DataQuery & { expr: string; legendFormat?: string; instant?: boolean; range?: boolean; format?: "table" | "time_series" };
 `;
 for (const [name, path] of Object.entries(panels)) {

@@ -85,8 +85,8 @@ func kendallNormal(values []float64, s int) float64 {
 
 // gapLimits are the values that the gap statistic of unimodal samples exceeds in
 // at most 1%, by the sample size: the largest over the uniform distribution, which
-// is the least favourable unimodal one with bounded support (Hartigan and
-// Hartigan, The dip test of unimodality, 1985), the normal, the exponential, the
+// is asymptotically the least favourable unimodal one for the dip statistic
+// (Hartigan and Hartigan, The dip test of unimodality, 1985), the normal, the exponential, the
 // double exponential and the lognormal, with 100 000 simulated samples each. From
 // 20 values on strikingGap applies.
 var gapLimits = map[int]float64{8: 6.9, 9: 2.7, 10: 2.3, 11: 2.0, 12: 1.8, 13: 1.15, 14: 1.05, 15: 1.0, 16: .97, 17: .8, 18: .74, 19: .68}

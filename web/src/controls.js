@@ -1,4 +1,4 @@
-// The theme button, and what printing needs.
+// The theme button, and the preparation for printing.
 
 const order = ["auto", "light", "dark"];
 
@@ -8,7 +8,7 @@ export function prepareControls() {
   try {
     theme = localStorage.getItem("tare-theme") ?? "auto";
   } catch {
-    // A page from a file may have no storage: then the choice lasts a visit.
+    // A page opened from a file may have no storage: the choice then lasts one visit.
   }
   const apply = () => {
     if (theme === "auto") delete document.documentElement.dataset.theme;
@@ -28,7 +28,7 @@ export function prepareControls() {
   if (!order.includes(theme)) theme = "auto";
   apply();
 
-  // What is folded away is printed too, but for the long list of trials.
+  // Folded sections are printed too, except for the long list of trials.
   let opened = [];
   addEventListener("beforeprint", () => {
     opened = [...document.querySelectorAll("details:not([open]):not(.long)")];

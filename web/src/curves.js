@@ -1,5 +1,5 @@
-// A swept workload as curves over its levels: what was measured, and the
-// change against the baseline with its interval as a band.
+// A swept workload over its levels: the measured values, and the change vs the
+// baseline with its interval as a band.
 import { areaY, axisX, axisY, dot, gridY, line, plot, rect, ruleY } from "@observablehq/plot";
 import { change, changeScale, figure, frame, identities, median, tick } from "./scales.js";
 import { captioned } from "./trials.js";
@@ -70,8 +70,8 @@ export function curves(data, { workload, metric, width }) {
   return drawings;
 }
 
-// Levels of one parameter with numbers stand where their number is; all others
-// stand side by side in the study's order.
+// Levels of one numeric parameter are placed at their number, all others side by
+// side in the study's order.
 function levelAxis(levels) {
   const parts = levels.map((l) => l.match(/^([^=,]+)=(-?[0-9.]+)$/));
   const one = parts.every(Boolean) && new Set(parts.map((p) => p[1])).size === 1;

@@ -1,5 +1,5 @@
-// The interval plot: an environment a row, the estimate and its interval
-// against the margin.
+// The forest plot: one row per environment, with the estimate, its interval and
+// the margin.
 import { axisX, axisY, dot, gridX, plot, rect, ruleX, ruleY, text } from "@observablehq/plot";
 import { change, changeScale, frame, verdictColour, verdictSymbols } from "./scales.js";
 

@@ -1,4 +1,4 @@
-// The start of an instance, a bar an environment: mean time in each phase.
+// The start of an instance, one bar per environment: mean time in each phase.
 import { axisX, axisY, barX, gridX, plot } from "@observablehq/plot";
 import { figure, frame, tick } from "./scales.js";
 

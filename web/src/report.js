@@ -1,5 +1,5 @@
-// Draws the charts of the report from the figures that the page carries. The
-// tables say the same without it.
+// Draws the charts of the report from the data in the page. The tables show the
+// same data without JavaScript.
 import { prepareControls } from "./controls.js";
 import { curves } from "./curves.js";
 import { forest } from "./forest.js";
@@ -12,12 +12,12 @@ const data = JSON.parse(document.getElementById("data").textContent);
 
 function draw(figure) {
   const width = Math.floor(figure.clientWidth);
-  // Too narrow for a chart: the page is being laid out, and will tell again.
+  // Too narrow for a chart: layout is in progress, and another resize follows.
   if (width < 200 || figure.drawnAt === width) return;
   figure.drawnAt = width;
   const place = figure.querySelector(".drawing") ?? figure;
   const chosen = figure.querySelector("select")?.value ?? "0,0";
-  // Metrics have numbers, figures over time have names.
+  // Metrics are referenced by number, time series by name.
   const [metric, level] = chosen.split(",").map((word) => (Number.isNaN(Number(word)) ? word : Number(word)));
   place.replaceChildren(...charts[figure.dataset.chart](data, {
     workload: Number(figure.dataset.workload),

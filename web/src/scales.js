@@ -1,6 +1,6 @@
-// Scales, colours and words that all charts share.
+// Scales, colours and labels that all charts share.
 
-// Only those that are filled: a cross of strokes stands for a trial that failed.
+// Only filled symbols: a cross of strokes marks a failed trial.
 export const symbols = ["circle", "square", "triangle", "diamond", "star", "wye", "cross"];
 export const verdictSymbols = { slower: "circle", faster: "triangle", equivalent: "square", inconclusive: "diamond" };
 
@@ -19,8 +19,8 @@ export function identities(data) {
   };
 }
 
-// A change is shown on a scale that is linear near zero, where the margin is,
-// and logarithmic far out: a difference of 3% and a factor of 40 fit on one.
+// Changes use a scale that is linear near zero, where the margin is, and
+// logarithmic further out, so that 3% and a factor of 40 fit on one axis.
 export function changeScale(data, values, width) {
   const constant = 5 * data.margin;
   const reach = Math.max(3 * data.margin, ...values.filter(Number.isFinite).map(Math.abs));
@@ -31,8 +31,7 @@ export function changeScale(data, values, width) {
 
 const ratios = [1, 0.5, 2, 0.1, 10, 0.9, 1.1, 0.2, 5, 0.01, 100, 0.8, 1.2, 0.95, 1.05, 1.02, 0.98, 0.02, 50, 0.05, 20, 1.5, 3, 0.7, 0.001, 1000];
 
-// The most telling ratios come first; those that would overlap one that is
-// there already are left out.
+// Ticks by priority; a tick that would overlap an earlier one is left out.
 function changeTicks(low, high, constant, width) {
   const bend = (d) => Math.sign(d) * Math.log1p(Math.abs(d) / constant);
   const pixel = (d) => ((bend(d) - bend(low)) / (bend(high) - bend(low))) * width;
@@ -61,8 +60,8 @@ export function plain(v) {
   return String(Number(v.toPrecision(3)));
 }
 
-// A figure of a metric with its unit, in the larger of the metric's two scales
-// that keeps a digit before the point.
+// A value of a metric with its unit, in the larger of the metric's two scales
+// that keeps a digit before the decimal point.
 export function figure(v, metric) {
   return written(v, metric.scale, metric.small);
 }
@@ -83,7 +82,7 @@ export function median(values) {
   return n % 2 ? s[(n - 1) / 2] : (s[n / 2 - 1] + s[n / 2]) / 2;
 }
 
-// Every chart gets the same face, and words for those who cannot see it.
+// Every chart gets the same font, and a description for screen readers.
 export function frame(width, label, description) {
   return {
     width,

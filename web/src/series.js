@@ -1,5 +1,5 @@
-// A figure over the time of the driver, a curve an environment: medians over
-// the trials.
+// A metric over the run time of the driver, one curve per environment: medians
+// over the trials.
 import { axisX, axisY, gridY, line, plot } from "@observablehq/plot";
 import { frame, identities, plain } from "./scales.js";
 

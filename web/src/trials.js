@@ -1,6 +1,6 @@
-// Every trial as a point: what was measured, an environment a strip with the
-// blocks from top to bottom, and beside it the ratio to the baseline of the
-// same block; of imported results that nothing pairs, to the baseline's median.
+// Every trial as a point. On the left the measured value, one strip per environment
+// with the blocks from top to bottom; on the right the ratio to the baseline in the
+// same block or, for unpaired imported results, to the baseline's median.
 import { axisX, axisY, dot, gridX, gridY, plot, rect, ruleY, tickX } from "@observablehq/plot";
 import { change, changeScale, figure, frame, identities, median, plain, tick } from "./scales.js";
 
@@ -83,8 +83,8 @@ function ratios(data, { pairs, ids, name, width }) {
   }));
 }
 
-// A drawing below its words, no wider than it is drawn: a long legend breaks its
-// lines and does not push the drawing below the one beside it.
+// A drawing below its caption, no wider than the drawing: a long legend wraps
+// instead of pushing the drawing below its neighbour.
 export function captioned(words, width, drawing) {
   const box = document.createElement("div");
   box.className = "panel";
