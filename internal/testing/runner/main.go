@@ -1,8 +1,8 @@
 // Command runner runs tests as `go test -json` does and prints the same events,
-// but builds all test programs first and then runs them in two phases: packages
-// that do not disturb each other in parallel, then one at a time those that
-// measure or watch the whole machine (phases.go). So nothing is compiled while
-// something is measured.
+// but in two phases: packages that do not disturb each other in parallel, then one
+// at a time those that measure or watch the whole machine (phases.go). All test
+// programs are built by then, so that nothing is compiled while something is
+// measured.
 //
 //	runner [-race] [-run PATTERN] [other flags of go test] [PACKAGES]
 //
@@ -19,6 +19,7 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -91,8 +92,7 @@ func parse(args []string) (build, test, packages []string, err error) {
 
 // runner is one run of the tests.
 type runner struct {
-	folder    string            // of test programs
-	files     map[string]string // test programs by import path
+	folder    string // of test programs
 	build     []string
 	test2json string
 
@@ -107,7 +107,7 @@ func run(build, test, patterns []string) error {
 	if err != nil {
 		return err
 	}
-	r := &runner{build: build, files: map[string]string{}, groups: map[int]bool{}}
+	r := &runner{build: build, groups: map[int]bool{}}
 	if r.test2json, err = toolPath("test2json"); err != nil {
 		return err
 	}
@@ -130,13 +130,42 @@ func run(build, test, patterns []string) error {
 	// What the caller says comes last and wins.
 	args := append([]string{"-test.v=test2json", "-test.paniconexit0", "-test.count=1", "-test.timeout=30m"}, test...)
 	var jobs []job
-	for _, p := range r.programs(packages) {
+	for _, p := range packages {
 		jobs = append(jobs, jobsOf(p, args, picked)...)
 	}
-	beside, serial := phases(jobs)
-	each(lanes, beside, r.job)
-	each(1, serial, r.job)
+	r.runAll(packages, jobs)
 	return nil
+}
+
+// runAll builds the programs of the first jobs, and the others while those run: at
+// the beginning they wait for downloads and disks.
+func (r *runner) runAll(packages []pack, jobs []job) {
+	beside, serial := phases(jobs)
+	var urgent, others []pack
+	for _, p := range packages {
+		if slices.ContainsFunc(beside[:min(lanes, len(beside))], func(j job) bool { return j.pkg == p }) {
+			urgent = append(urgent, p)
+		} else {
+			others = append(others, p)
+		}
+	}
+	files := r.programs("first", urgent)
+	var building sync.WaitGroup
+	var later map[string]string
+	building.Go(func() { later = r.programs("others", others) })
+	do := func(j job) {
+		file, built := files[j.pkg.ImportPath]
+		if !slices.Contains(urgent, j.pkg) {
+			building.Wait()
+			file, built = later[j.pkg.ImportPath]
+		}
+		if built {
+			r.job(j, file)
+		}
+	}
+	each(lanes, beside, do)
+	building.Wait()
+	each(1, serial, do)
 }
 
 // list finds the packages that have tests.
@@ -167,28 +196,27 @@ func toolPath(name string) (string, error) {
 	return strings.TrimSpace(string(path)), nil
 }
 
-// programs builds the test programs and returns the packages whose program was
-// built. The others have failed. One call of go builds many, as each call reads all
-// packages anew.
-func (r *runner) programs(packages []pack) (built []pack) {
+// programs builds test programs and returns their files by import path. Packages
+// whose program was not built have failed. One call of go builds many, as each call
+// reads all packages anew.
+func (r *runner) programs(name string, packages []pack) map[string]string {
+	files := map[string]string{}
 	for n, group := range byName(packages) {
-		folder := filepath.Join(r.folder, strconv.Itoa(n))
+		folder := filepath.Join(r.folder, name+strconv.Itoa(n))
 		var paths []string
 		for _, p := range group {
-			// It is called as `go test` calls it: messages of the system name it.
-			r.files[p.ImportPath] = filepath.Join(folder, filepath.Base(p.ImportPath)+".test")
 			paths = append(paths, p.ImportPath)
 		}
 		_, err := r.compile(folder+"/", paths...)
 		for _, p := range group {
-			if err == nil {
-				built = append(built, p)
-				continue
+			// It is called as `go test` calls it: messages of the system name it.
+			file := filepath.Join(folder, filepath.Base(p.ImportPath)+".test")
+			said, failure := "", err
+			if err != nil { // which one failed, and why, is said by a call for it alone
+				said, failure = r.compile(file, p.ImportPath)
 			}
-			// Which one failed, and why, is said by a call for it alone.
-			said, failure := r.compile(r.files[p.ImportPath], p.ImportPath)
 			if failure == nil {
-				built = append(built, p)
+				files[p.ImportPath] = file
 				continue
 			}
 			r.print(event{Action: "start", Package: p.ImportPath},
@@ -197,7 +225,7 @@ func (r *runner) programs(packages []pack) (built []pack) {
 				event{Action: "fail", Package: p.ImportPath})
 		}
 	}
-	return built
+	return files
 }
 
 // byName divides packages into groups in each of which no two programs have one name.
@@ -222,10 +250,10 @@ func (r *runner) compile(to string, paths ...string) (string, error) {
 	return string(said), err
 }
 
-// job runs one test program to its end. Its events, with the end's, go to the
+// job runs a test program to its end. Its events, with the end's, go to the
 // standard output.
-func (r *runner) job(j job) {
-	command := exec.Command(r.test2json, append([]string{"-t", "-p", j.name, r.files[j.pkg.ImportPath]}, j.args...)...)
+func (r *runner) job(j job, program string) {
+	command := exec.Command(r.test2json, append([]string{"-t", "-p", j.name, program}, j.args...)...)
 	command.Dir = j.pkg.Dir
 	command.Env = append(os.Environ(), "PWD="+j.pkg.Dir)
 	command.Stderr = os.Stderr

@@ -62,18 +62,19 @@ var parts = map[string][]part{
 const providers = "TestEveryProviderDoesWhatAnInstancePromises/"
 
 // first are the jobs that take longest. They are started first, so that none of
-// them is still under way when everything else has ended.
+// them is still under way when everything else has ended. Among the first of all
+// are some that build images of their own: others wait for the one that all share.
 var first = []string{
 	"internal/testing/conformance (nested guests)",
 	"internal/environment/nested (docker)",
 	"cmd/tare (packs)",
+	"internal/image",
 	"internal/environment/machine",
 	"internal/testing/conformance (rest)",
 	"internal/testing/conformance (devices of guests)",
 	"cmd/tare (rest)",
 	"internal/testing/conformance (guests)",
 	"internal/testing/conformance (doubles)",
-	"internal/image",
 	"internal/environment/nested (rest)",
 	"internal/environment/cloudhypervisor",
 	"internal/environment/firecracker",

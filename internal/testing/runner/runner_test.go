@@ -42,8 +42,8 @@ func TestPackagesThatMeasureRunAfterTheOthersAndAlone(t *testing.T) {
 	for _, j := range beside {
 		names = append(names, j.short())
 	}
-	want := []string{"internal/testing/conformance (nested guests)", "internal/testing/conformance (rest)", "internal/testing/conformance (devices of guests)",
-		"internal/testing/conformance (guests)", "internal/testing/conformance (doubles)", "internal/image", "internal/stats"}
+	want := []string{"internal/testing/conformance (nested guests)", "internal/image", "internal/testing/conformance (rest)", "internal/testing/conformance (devices of guests)",
+		"internal/testing/conformance (guests)", "internal/testing/conformance (doubles)", "internal/stats"}
 	if diff := cmp.Diff(want, names); diff != "" {
 		t.Error(diff)
 	}
@@ -116,19 +116,19 @@ func TestAPackageThatDoesNotBuildFailsAndTheOthersAreBuilt(t *testing.T) {
 		}
 	}
 	t.Chdir(root)
-	r := &runner{folder: t.TempDir(), files: map[string]string{}}
+	r := &runner{folder: t.TempDir()}
 	output := printed(t, func() {
 		packages, err := list(nil, []string{"./..."})
 		if err != nil {
 			t.Fatal(err)
 		}
-		built := r.programs(packages)
+		built := r.programs("all", packages)
 		if len(packages) != 3 || len(built) != 2 {
 			t.Errorf("%+v of %+v were built", built, packages)
 		}
-		for _, p := range built {
-			if _, err := os.Stat(r.files[p.ImportPath]); err != nil || filepath.Base(r.files[p.ImportPath]) != "a.test" {
-				t.Errorf("%s is built as %s, %v", p.ImportPath, r.files[p.ImportPath], err)
+		for path, file := range built {
+			if _, err := os.Stat(file); err != nil || filepath.Base(file) != "a.test" {
+				t.Errorf("%s is built as %s, %v", path, file, err)
 			}
 		}
 	})
