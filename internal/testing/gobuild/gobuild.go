@@ -12,12 +12,12 @@ import (
 
 // Build builds a package's program, with the race detector if the test itself was
 // built with it. The program is static in both cases, since it may run where no C
-// library is. version is its main.version; "" leaves it as it is. It is compiled
-// with the flags of the test, so that what both import is compiled once.
+// library is; a static C library's look-ups of users and hosts would crash, so that
+// Go's are taken. version is its main.version; "" leaves it as it is.
 func Build(path, pkg, version string) error {
 	cgo, linking, args := "0", "-s -w", []string{"build", "-o", path}
 	if Raced() { // the detector is linked through cgo
-		cgo, linking, args = "1", "-linkmode external -extldflags -static", append(args, "-race")
+		cgo, linking, args = "1", "-linkmode external -extldflags -static", append(args, "-race", "-tags=netgo,osusergo")
 	}
 	if version != "" {
 		linking += " -X main.version=" + version
