@@ -116,7 +116,7 @@ func (s *Store) build(ctx context.Context, work string, recipe Recipe, distro di
 	}
 	raw := filepath.Join(work, "raw.tar")
 	argv = append(argv, recipe.Suite, raw, filepath.Join(work, "sources.list"))
-	progress(fmt.Sprintf("%s: making a root file system of %s %s with %d packages", name, distro.id, recipe.Suite, len(recipe.Packages)))
+	progress(fmt.Sprintf("%s: building a root file system of %s %s, packages: %d", name, distro.id, recipe.Suite, len(recipe.Packages)))
 	_, err = tool{
 		argv: argv,
 		env:  []string{"SOURCE_DATE_EPOCH=" + epoch, "TMPDIR=" + filepath.Join(work, "tmp"), "TARE_BUILD=" + work},
