@@ -51,15 +51,10 @@ func minus(a, b usage.Figure) usage.Figure {
 	return a.Plus(b)
 }
 
-// Compare returns the changes between two trials, per operation.
-func Compare(slow, fast Evidence, slowOps, fastOps float64) []Change {
-	return CompareAll([]Counted{{slow, slowOps}}, []Counted{{fast, fastOps}})
-}
-
-// CompareAll returns the changes between the medians of the trials of two sides,
+// Compare returns the changes between the medians of the trials of two sides,
 // per operation, sorted by kind and then by size: of the time where it is known,
 // else of the count.
-func CompareAll(slow, fast []Counted) []Change {
+func Compare(slow, fast []Counted) []Change {
 	var changes []Change
 	for _, name := range names(slow, fast) {
 		c := Change{Name: name, Kind: kindOf(name), Slow: median(slow, name), Fast: median(fast, name)}

@@ -22,6 +22,11 @@ func figures(pairs ...any) map[string]usage.Figure {
 	return m
 }
 
+// compareTwo compares two trials.
+func compareTwo(slow, fast Evidence, slowOps, fastOps float64) []Change {
+	return Compare([]Counted{{slow, slowOps}}, []Counted{{fast, fastOps}})
+}
+
 // Native, and a container with a bridge, an overlay and a log in a pipe.
 var (
 	native = Evidence{Seconds: 10,
@@ -35,7 +40,7 @@ var (
 )
 
 func TestTheLargestChangesOfAnOperationComeFirst(t *testing.T) {
-	changes := Compare(docker, native, 5e4, 1e5)
+	changes := compareTwo(docker, native, 5e4, 1e5)
 	first := map[Kind][]string{}
 	for _, c := range changes {
 		first[c.Kind] = append(first[c.Kind], c.Name)
@@ -58,7 +63,7 @@ func TestTheLargestChangesOfAnOperationComeFirst(t *testing.T) {
 
 func TestWhatASideCannotCountIsNotZero(t *testing.T) {
 	blind := Evidence{Counts: map[string]usage.Figure{"syscalls": usage.Absent("BPF is refused")}}
-	for _, c := range Compare(docker, blind, 1, 1) {
+	for _, c := range compareTwo(docker, blind, 1, 1) {
 		if f := c.Fast.Count; f.Missing == "" {
 			t.Errorf("%s happened %v times on the side that counted nothing", c.Name, f.Value)
 		}
@@ -72,7 +77,7 @@ func TestWhatASideCannotCountIsNotZero(t *testing.T) {
 }
 
 func TestWithoutOperationsNothingIsCompared(t *testing.T) {
-	for _, c := range Compare(docker, native, 0, 1e5) {
+	for _, c := range compareTwo(docker, native, 0, 1e5) {
 		if c.Slow.Count.Missing == "" || c.Slow.Seconds.Missing == "" {
 			t.Fatalf("%s is %+v of an operation where none was counted", c.Name, c.Slow)
 		}
@@ -92,17 +97,17 @@ func TestComparisonsAreEven(t *testing.T) {
 			}
 		}
 		a, b := draw("a"), draw("b")
-		for _, c := range Compare(a, a, 7, 7) {
+		for _, c := range compareTwo(a, a, 7, 7) {
 			if c.Count().Value != 0 || c.Seconds().Value != 0 {
 				t.Fatalf("%s changed against itself", c.Name)
 			}
 		}
 		back := map[string]Change{}
-		for _, c := range Compare(b, a, 5, 3) {
+		for _, c := range compareTwo(b, a, 5, 3) {
 			back[c.Name] = c
 		}
-		thrice := CompareAll([]Counted{{a, 3}, {a, 3}, {a, 3}}, []Counted{{b, 5}, {b, 5}})
-		for i, c := range Compare(a, b, 3, 5) {
+		thrice := Compare([]Counted{{a, 3}, {a, 3}, {a, 3}}, []Counted{{b, 5}, {b, 5}})
+		for i, c := range compareTwo(a, b, 3, 5) {
 			if other := back[c.Name]; c.Slow != other.Fast || c.Fast != other.Slow {
 				t.Fatalf("%s is %+v one way and %+v the other", c.Name, c, other)
 			}
@@ -114,7 +119,7 @@ func TestComparisonsAreEven(t *testing.T) {
 }
 
 func TestTablesAreAsTheyWere(t *testing.T) {
-	sections := Table(Compare(docker, native, 5e4, 1e5), 6)
+	sections := Table(compareTwo(docker, native, 5e4, 1e5), 6)
 	for file, text := range map[string]string{
 		"testdata/table.txt": Text(sections, "docker", "native"),
 		"testdata/table.md":  Markdown(sections, "docker", "native"),
@@ -135,7 +140,7 @@ func TestTablesAreAsTheyWere(t *testing.T) {
 }
 
 func TestALineFitsATerminal(t *testing.T) {
-	text := Text(Table(Compare(docker, native, 5e4, 1e5), 0), "a-very-long-name-of-an-environment", "another-very-long-name")
+	text := Text(Table(compareTwo(docker, native, 5e4, 1e5), 0), "a-very-long-name-of-an-environment", "another-very-long-name")
 	for _, line := range strings.Split(text, "\n") {
 		if n := len([]rune(line)); n > 80 {
 			t.Errorf("%d letters: %s", n, line)

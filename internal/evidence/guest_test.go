@@ -39,7 +39,7 @@ func TestWhatAGuestsKernelCountedIsTheDifference(t *testing.T) {
 	if len(e.Notes) != 1 {
 		t.Errorf("it does not say whose the host's system calls are: %q", e.Notes)
 	}
-	for _, c := range Compare(e, Evidence{}, 100, 100) {
+	for _, c := range compareTwo(e, Evidence{}, 100, 100) {
 		if c.Kind != Within || c.Fast.Count.Missing == "" || c.Count().Missing == "" {
 			t.Errorf("against a side without a kernel of its own: %+v", c)
 		}

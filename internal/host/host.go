@@ -1,6 +1,6 @@
-// Package host runs commands in three places: on this machine, on a machine over
-// SSH, and in a running instance. It runs a command to its end, keeps a program
-// running with a stream to it, and writes files.
+// Package host runs commands on a machine over SSH and in a running instance: it runs
+// a command to its end, keeps a program running with a stream to it, and writes
+// files.
 //
 // It must not know environments, images, workloads or studies.
 package host

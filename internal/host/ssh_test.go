@@ -22,13 +22,7 @@ import (
 )
 
 func TestHostsRunOpenAndPut(t *testing.T) {
-	m := sshhost.New(t).Machine(t)
-	for name, h := range map[string]host.Host{"this machine": host.Local(), "a machine over SSH": m.Dial(t)} {
-		t.Run(name, func(t *testing.T) { doesWhatAHostDoes(t, h) })
-	}
-}
-
-func doesWhatAHostDoes(t *testing.T, h host.Host) {
+	h := sshhost.New(t).Machine(t).Dial(t)
 	odd := `a 'quoted' $HOME "thing"; and` + "\nmore"
 	out, err := h.Run(t.Context(), "printf", "%s", odd)
 	if err != nil || string(out) != odd {

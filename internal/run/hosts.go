@@ -45,7 +45,7 @@ func (e *execution) openHost(ctx context.Context, name string) *studyHost {
 			r.host = nil
 			return err
 		}
-		r.session, err = remote.DialWith(ctx, r.host, remote.Options{Sudo: h.Sudo, Progress: func(line string) { r.say("%s", line) }})
+		r.session, err = remote.Dial(ctx, r.host, remote.Options{Sudo: h.Sudo, Progress: func(line string) { r.say("%s", line) }})
 		return err
 	}
 	r.say("opening %s", h.SSH)

@@ -12,15 +12,15 @@ import (
 	"go.uber.org/goleak"
 
 	"tare/internal/environment"
-	"tare/internal/environment/remote"
 	"tare/internal/image"
 	"tare/internal/study"
+	"tare/internal/testing/localhost"
 	"tare/internal/testing/sshhost"
 	"tare/internal/testing/testenv"
 )
 
 func TestMain(m *testing.M) {
-	remote.ServeIfAsked()
+	localhost.ServeIfAsked()
 	goleak.VerifyTestMain(m)
 }
 

@@ -94,7 +94,7 @@ func (s Seen) spent(plan *study.Plan, a *Attribution, section string) (before, a
 	if len(from) == 0 || len(to) == 0 {
 		return "", "", false
 	}
-	for _, c := range evidence.CompareAll(to, from) {
+	for _, c := range evidence.Compare(to, from) {
 		if more := c.Seconds(); c.Name == section && more.Missing == "" && more.Value < 0 {
 			return evidence.Span(c.Fast.Seconds), evidence.Span(c.Slow.Seconds), true
 		}

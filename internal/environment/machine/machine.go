@@ -150,7 +150,7 @@ func (l *line) session(ctx context.Context, progress func(string)) (*remote.Sess
 	if err != nil {
 		return nil, err
 	}
-	s, err := remote.DialWith(ctx, h, remote.Options{Home: l.options.Home, Sudo: l.options.Sudo, Progress: progress})
+	s, err := remote.Dial(ctx, h, remote.Options{Home: l.options.Home, Sudo: l.options.Sudo, Progress: progress})
 	if err != nil {
 		return nil, errors.Join(err, h.Close())
 	}

@@ -18,9 +18,9 @@ import (
 	"tare/internal/cleanup"
 	"tare/internal/environment"
 	"tare/internal/environment/native"
-	"tare/internal/environment/remote"
 	"tare/internal/host"
 	"tare/internal/quantity"
+	"tare/internal/testing/localhost"
 	"tare/internal/testing/needs"
 	"tare/internal/testing/sshhost"
 	"tare/internal/testing/testenv"
@@ -28,7 +28,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	remote.ServeIfAsked()
+	localhost.ServeIfAsked()
 	testenv.Main(m, map[string]testenv.Role{"hold": hold})
 }
 

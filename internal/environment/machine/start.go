@@ -18,7 +18,7 @@ import (
 // phase environment.PreparePhase.
 func Start(ctx context.Context, h host.Host, rootfs string, r environment.Request) (_ environment.Instance, err error) {
 	began := time.Now()
-	s, err := remote.DialWith(ctx, h, remote.Options{Progress: func(line string) { fmt.Fprintln(r.Console, line) }})
+	s, err := remote.Dial(ctx, h, remote.Options{Progress: func(line string) { fmt.Fprintln(r.Console, line) }})
 	if err != nil {
 		return nil, fmt.Errorf("starting %s: %w", r.Name, err)
 	}

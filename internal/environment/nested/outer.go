@@ -141,7 +141,7 @@ func (w *outerMachine) openSession(ctx context.Context, img *image.Image, progre
 		progress = func(string) {}
 	}
 	at := host.Instance(w.Outer, w.outer.Address(), w.outer.Agent())
-	w.session, err = remote.DialWith(ctx, at, remote.Options{Home: home, Progress: progress, Silence: silence})
+	w.session, err = remote.Dial(ctx, at, remote.Options{Home: home, Progress: progress, Silence: silence})
 	if err != nil {
 		return err
 	}

@@ -19,17 +19,17 @@ import (
 	_ "tare/internal/environment/native"
 	_ "tare/internal/environment/oci"
 	_ "tare/internal/environment/qemu"
-	"tare/internal/environment/remote"
 	"tare/internal/image"
 	"tare/internal/linux/kvm"
 	"tare/internal/quantity"
+	"tare/internal/testing/localhost"
 	"tare/internal/testing/needs"
 	"tare/internal/testing/testenv"
 )
 
 func TestMain(m *testing.M) {
 	kvm.ProbeMain()
-	remote.ServeIfAsked()
+	localhost.ServeIfAsked()
 	goleak.VerifyTestMain(m, testenv.EngineConnections()...)
 }
 

@@ -22,22 +22,6 @@ import (
 // Command is tare's hidden command that runs the server of a session.
 const Command = "host"
 
-// ServeIfAsked runs the server of a session if the command line is Command, and
-// then does not return. Dial copies the calling program to the host, so a test
-// program calls this at the beginning of its TestMain.
-func ServeIfAsked() {
-	if len(os.Args) < 2 || os.Args[1] != Command {
-		return
-	}
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
-	defer stop()
-	if err := Program(ctx, os.Args[2:], os.Getenv("TARE_HOME"), "test"); err != nil {
-		fmt.Fprintln(os.Stderr, "tare:", err)
-		os.Exit(1)
-	}
-	os.Exit(0)
-}
-
 // Program runs the server on standard input and output.
 func Program(ctx context.Context, args []string, home, version string) error {
 	o := ServeOptions{Home: home, Version: version}

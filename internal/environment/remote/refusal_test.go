@@ -70,7 +70,7 @@ func TestAHostThatDoesNotServeIsToldWithTheReason(t *testing.T) {
 		"an end at once":       {scripted{survey: fits, moans: "it is broken"}, "it is broken"},
 		"no rights":            {scripted{survey: fits, moans: "sh: tare: Permission denied"}, "noexec"},
 	} {
-		_, err := remote.Dial(t.Context(), &c.host)
+		_, err := remote.Dial(t.Context(), &c.host, remote.Options{})
 		if err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), "me@there") {
 			t.Errorf("%s: %v", what, err)
 		}
@@ -79,7 +79,7 @@ func TestAHostThatDoesNotServeIsToldWithTheReason(t *testing.T) {
 		}
 	}
 	missing := scripted{survey: "Last login: today\n" + strings.Replace(fits, "there\n", "missing\n", 1), says: "tare-host 99 {}\n"}
-	if _, err := remote.Dial(t.Context(), &missing); err == nil || !missing.put {
+	if _, err := remote.Dial(t.Context(), &missing, remote.Options{}); err == nil || !missing.put {
 		t.Errorf("where it is missing it is not copied (%v)", err)
 	}
 }

@@ -55,10 +55,7 @@ type Session struct {
 
 // Dial copies tare to a host, if it is not there, and starts it. The host must
 // stay open as long as the session.
-func Dial(ctx context.Context, h host.Host) (*Session, error) { return DialWith(ctx, h, Options{}) }
-
-// DialWith is Dial with options.
-func DialWith(ctx context.Context, h host.Host, o Options) (*Session, error) {
+func Dial(ctx context.Context, h host.Host, o Options) (*Session, error) {
 	if o.Progress == nil {
 		o.Progress = func(string) {}
 	}

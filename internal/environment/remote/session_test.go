@@ -17,13 +17,14 @@ import (
 	_ "tare/internal/environment/native"
 	"tare/internal/environment/remote"
 	"tare/internal/host"
+	"tare/internal/testing/localhost"
 	"tare/internal/testing/needs"
 	"tare/internal/testing/testenv"
 	"tare/internal/usage"
 )
 
 func TestMain(m *testing.M) {
-	remote.ServeIfAsked()
+	localhost.ServeIfAsked()
 	goleak.VerifyTestMain(m)
 }
 
@@ -33,7 +34,7 @@ func dial(t *testing.T, h host.Host) (*remote.Session, string) {
 	needs.Root(t)
 	testenv.NeedsAgent(t)
 	home := t.TempDir()
-	s, err := remote.DialWith(t.Context(), h, remote.Options{Home: home, Progress: func(line string) { t.Log(line) }})
+	s, err := remote.Dial(t.Context(), h, remote.Options{Home: home, Progress: func(line string) { t.Log(line) }})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -68,7 +69,7 @@ func nothingLeft(t *testing.T, home, id string) {
 }
 
 func TestAnInstanceThereIsAnInstance(t *testing.T) {
-	s, home := dial(t, host.Local())
+	s, home := dial(t, localhost.Host{})
 	if state, findings := s.Check(t.Context(), "native", nil); state == environment.Missing {
 		t.Skipf("needs the native environment: %+v", findings)
 	}
@@ -102,7 +103,7 @@ func TestAnInstanceThereIsAnInstance(t *testing.T) {
 }
 
 func TestTheEndOfASessionEndsWhatItStarted(t *testing.T) {
-	s, home := dial(t, host.Local())
+	s, home := dial(t, localhost.Host{})
 	e := prepared(t, s)
 	i, err := e.Start(t.Context(), here(t, "forgotten"))
 	if err != nil {
@@ -126,14 +127,14 @@ func TestTheEndOfASessionEndsWhatItStarted(t *testing.T) {
 
 // An instance is a host, so a session leads into it.
 func TestASessionLeadsIntoAnInstance(t *testing.T) {
-	outer, _ := dial(t, host.Local())
+	outer, _ := dial(t, localhost.Host{})
 	i, err := prepared(t, outer).Start(t.Context(), here(t, "outer"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer i.Stop(context.Background())
 	h := host.Instance("the outer instance", i.Address(), i.Agent())
-	inner, err := remote.DialWith(t.Context(), h, remote.Options{Home: "/data/tare", Progress: func(line string) { t.Log(line) }})
+	inner, err := remote.Dial(t.Context(), h, remote.Options{Home: "/data/tare", Progress: func(line string) { t.Log(line) }})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,16 +9,16 @@ import (
 	"tare/internal/cleanup"
 	"tare/internal/environment"
 	_ "tare/internal/environment/native" // what runs in the guest
-	"tare/internal/environment/remote"
 	"tare/internal/environment/support/hypervisor"
 	"tare/internal/image"
 	"tare/internal/quantity"
+	"tare/internal/testing/localhost"
 	"tare/internal/testing/needs"
 	"tare/internal/testing/testenv"
 )
 
 func TestMain(m *testing.M) {
-	remote.ServeIfAsked()
+	localhost.ServeIfAsked()
 	testenv.Main(m, nil)
 }
 

@@ -40,7 +40,7 @@ func (v *Report) Kernel() (tables []KernelTable) {
 				}
 				t := KernelTable{
 					Place: LevelTitle(w.Name, l.Name), Slow: v.ShownName(e.Name), Fast: v.ShownName(v.Plan.Baseline),
-					Sections: evidence.Table(evidence.CompareAll(here, base), kernelShown),
+					Sections: evidence.Table(evidence.Compare(here, base), kernelShown),
 					Remarks:  evidence.Remarks(here, base),
 				}
 				t.Heads = evidence.Heads(t.Slow, t.Fast)

@@ -13,15 +13,15 @@ import (
 	"tare/internal/agent"
 	"tare/internal/cleanup"
 	"tare/internal/environment"
-	"tare/internal/environment/remote"
 	"tare/internal/image"
 	"tare/internal/linux/kvm"
+	"tare/internal/testing/localhost"
 	"tare/internal/testing/testenv"
 )
 
 func TestMain(m *testing.M) {
 	kvm.ProbeMain()
-	remote.ServeIfAsked()
+	localhost.ServeIfAsked()
 	testenv.Main(m, map[string]testenv.Role{"hold": hold}, testenv.EngineConnections()...)
 }
 
