@@ -68,14 +68,12 @@ func parseAB(stdout []byte) (map[string]float64, error) {
 	}
 	// ab prints these lines only if they are not zero.
 	fields := map[string]float64{"write_errors": 0, "non_2xx": 0}
-	seen := map[string]bool{}
+	seen := map[*regexp.Regexp]bool{}
 	for _, line := range all[1:] {
 		if m := abPercentile.FindStringSubmatch(line); m != nil {
-			v, err := number(m[2], line)
-			if err != nil {
+			if err := take(fields, line, m[2:], "latency_p"+m[1]); err != nil {
 				return nil, err
 			}
-			fields["latency_p"+m[1]] = v
 			continue
 		}
 		known := abOther.MatchString(line)
@@ -85,16 +83,12 @@ func parseAB(stdout []byte) (map[string]float64, error) {
 				continue
 			}
 			known = true
-			for i, name := range l.fields {
-				if seen[name] {
-					return nil, fmt.Errorf("a second line of the same kind: %q", clip(line))
-				}
-				seen[name] = true
-				v, err := number(m[i+1], line)
-				if err != nil {
-					return nil, err
-				}
-				fields[name] = v
+			if seen[l.pattern] {
+				return nil, fmt.Errorf("a second line of the same kind: %q", clip(line))
+			}
+			seen[l.pattern] = true
+			if err := take(fields, line, m[1:], l.fields...); err != nil {
+				return nil, err
 			}
 		}
 		if !known {
@@ -105,10 +99,8 @@ func parseAB(stdout []byte) (map[string]float64, error) {
 	if fields["requests"] > 1 { // of one request ab prints no percentiles
 		wanted = append(wanted, "latency_p50", "latency_p100")
 	}
-	for _, must := range wanted {
-		if _, ok := fields[must]; !ok {
-			return nil, fmt.Errorf("no %s: ab's report is not complete, %s", strings.ReplaceAll(must, "_", " "), ending(all))
-		}
+	if err := complete("ab", fields, all, wanted...); err != nil {
+		return nil, err
 	}
 	fields["bytes_per_second"] *= 1024
 	return fields, nil

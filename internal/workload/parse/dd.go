@@ -41,11 +41,7 @@ func parseDD(stdout []byte) (map[string]float64, error) {
 			if _, twice := fields["bytes"]; twice {
 				return nil, fmt.Errorf("two results; the second is %q", clip(line))
 			}
-			var err error
-			if fields["bytes"], err = number(m[1], line); err != nil {
-				return nil, err
-			}
-			if fields["seconds"], err = number(m[2], line); err != nil {
+			if err := take(fields, line, m[1:], "bytes", "seconds"); err != nil {
 				return nil, err
 			}
 		} else if line != "" {

@@ -61,11 +61,9 @@ func parseStages(stdout []byte) (map[string]float64, error) {
 			}
 			fields["stage_"+stage[1]] += v
 		case total != nil && len(fields) > 0:
-			v, err := number(total[1], line)
-			if err != nil {
+			if err := take(fields, line, total[1:], "total"); err != nil {
 				return nil, err
 			}
-			fields["total"] = v
 		default:
 			return nil, fmt.Errorf(`%q is neither "stage NAME SECONDS" (lower-case letters, digits, _) nor, after the stages, "total SECONDS"`, clip(line))
 		}
@@ -94,11 +92,9 @@ func parseLatencies(stdout []byte) (map[string]float64, error) {
 		case ended:
 			return nil, fmt.Errorf("%q follows the total", clip(line))
 		case total != nil:
-			v, err := number(total[1], line)
-			if err != nil {
+			if err := take(fields, line, total[1:], "total_seconds"); err != nil {
 				return nil, err
 			}
-			fields["total_seconds"] = v
 		case ownValue.MatchString(line):
 			v, err := number(line, line)
 			if err != nil {

@@ -49,12 +49,8 @@ func parseHPL(stdout []byte) (map[string]float64, error) {
 				return nil, fmt.Errorf("two results; after %q comes %q", clip(result), clip(line))
 			}
 			result = line
-			for i, name := range []string{"n", "nb", "p", "q", "seconds", "gflops"} {
-				v, err := number(m[i+1], line)
-				if err != nil {
-					return nil, err
-				}
-				fields[name] = v
+			if err := take(fields, line, m[1:], "n", "nb", "p", "q", "seconds", "gflops"); err != nil {
+				return nil, err
 			}
 		} else if strings.HasPrefix(line, "WR") || strings.HasPrefix(line, "WC") {
 			return nil, fmt.Errorf("HPL does not print such a result: %q", clip(line))
@@ -62,17 +58,14 @@ func parseHPL(stdout []byte) (map[string]float64, error) {
 			if m[2] != "PASSED" || result == "" {
 				return nil, fmt.Errorf("the residual check failed: %q", clip(line))
 			}
-			v, err := number(m[1], line)
-			if err != nil {
+			if err := take(fields, line, m[1:], "residual"); err != nil {
 				return nil, err
 			}
-			fields["residual"], fields["passed"] = v, 1
+			fields["passed"] = 1
 		} else if m := hplShare.FindStringSubmatch(line); m != nil {
-			v, err := number(m[1], line)
-			if err != nil {
+			if err := take(fields, line, m[1:], "efficiency"); err != nil {
 				return nil, err
 			}
-			fields["efficiency"] = v
 		} else if hplFailed.MatchString(line) {
 			failed = strings.TrimSpace(line) // before a result it is PTRANS's, another part of HPC Challenge
 			if result != "" {

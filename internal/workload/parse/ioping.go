@@ -2,9 +2,7 @@ package parse
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
-	"io"
 	"regexp"
 	"strings"
 )
@@ -71,12 +69,8 @@ func parseIOPing(stdout []byte) (map[string]float64, error) {
 
 func parseIOPingJSON(stdout []byte) (map[string]float64, error) {
 	var entries []iopingEntry
-	decoder := json.NewDecoder(bytes.NewReader(stdout))
-	if err := decoder.Decode(&entries); err != nil {
-		return nil, fmt.Errorf("ioping's JSON: %w; %s", err, ending(lines(stdout)))
-	}
-	if _, err := decoder.Token(); err != io.EOF {
-		return nil, fmt.Errorf("unexpected text after ioping's JSON: %s", ending(lines(stdout)))
+	if err := decode("ioping's JSON", stdout, &entries); err != nil {
+		return nil, err
 	}
 	for i, e := range entries {
 		if last := i == len(entries)-1; (e.Stat != nil) != last || (e.IO != nil) == last {

@@ -1,10 +1,8 @@
 package parse
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
-	"io"
 	"strings"
 )
 
@@ -64,12 +62,8 @@ type iperf3Sum struct {
 
 func iperf3Document(stdout []byte) (*iperf3Report, error) {
 	var report iperf3Report
-	decoder := json.NewDecoder(bytes.NewReader(stdout))
-	if err := decoder.Decode(&report); err != nil {
-		return nil, fmt.Errorf("iperf3's JSON: %w; %s", err, ending(lines(stdout)))
-	}
-	if _, err := decoder.Token(); err != io.EOF {
-		return nil, fmt.Errorf("unexpected text after iperf3's JSON: %s", ending(lines(stdout)))
+	if err := decode("iperf3's JSON", stdout, &report); err != nil {
+		return nil, err
 	}
 	switch {
 	case report.Error != nil:

@@ -47,12 +47,8 @@ func parseNetperf(stdout []byte) (map[string]float64, error) {
 		if len(m) < 5 {
 			continue
 		}
-		for j, name := range []string{"request_size", "response_size", "seconds", "transactions_per_second"} {
-			v, err := number(m[j+1], line)
-			if err != nil {
-				return nil, err
-			}
-			fields[name] = v
+		if err := take(fields, line, m[1:], "request_size", "response_size", "seconds", "transactions_per_second"); err != nil {
+			return nil, err
 		}
 	}
 	if len(all) < len(netperfLines) {

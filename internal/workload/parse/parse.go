@@ -7,7 +7,10 @@
 package parse
 
 import (
+	"bytes"
+	"encoding/json"
 	"fmt"
+	"io"
 	"math"
 	"regexp"
 	"slices"
@@ -168,6 +171,40 @@ func number(text, line string) (float64, error) {
 		return 0, fmt.Errorf("%q in the line %q is not a number", strings.TrimSpace(text), clip(line))
 	}
 	return v, nil
+}
+
+// take adds the values found in a line to the fields of these names.
+func take(fields map[string]float64, line string, found []string, names ...string) error {
+	for i, name := range names {
+		v, err := number(found[i], line)
+		if err != nil {
+			return err
+		}
+		fields[name] = v
+	}
+	return nil
+}
+
+// complete checks that the output had all of these fields.
+func complete(tool string, fields map[string]float64, all []string, wanted ...string) error {
+	for _, name := range wanted {
+		if _, ok := fields[name]; !ok {
+			return fmt.Errorf("no %s: %s's report is not complete, %s", strings.ReplaceAll(name, "_", " "), tool, ending(all))
+		}
+	}
+	return nil
+}
+
+// decode reads one JSON document, after which nothing may follow.
+func decode(what string, stdout []byte, into any) error {
+	decoder := json.NewDecoder(bytes.NewReader(stdout))
+	if err := decoder.Decode(into); err != nil {
+		return fmt.Errorf("%s: %w; %s", what, err, ending(lines(stdout)))
+	}
+	if _, err := decoder.Token(); err != io.EOF {
+		return fmt.Errorf("unexpected text after %s: %s", what, ending(lines(stdout)))
+	}
+	return nil
 }
 
 // whole parses an integer, which may not fit a float64 exactly.

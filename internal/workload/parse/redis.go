@@ -58,8 +58,8 @@ func parseRedis(stdout []byte) (map[string]float64, error) {
 	if strings.HasPrefix(string(stdout), `"test"`) {
 		return parseRedisCSV(stdout)
 	}
-	if !strings.HasSuffix(string(stdout), "\n") {
-		return nil, fmt.Errorf("redis-benchmark's report is truncated: %s", ending(lines(stdout)))
+	if err := endsWithALine(stdout); err != nil {
+		return nil, err
 	}
 	return parseRedisText(lines(stdout))
 }
@@ -104,11 +104,7 @@ func redisMedian(fields map[string]float64, test, rate, median, line string) err
 	if err != nil {
 		return err
 	}
-	if fields[slug+"_rps"], err = number(rate, line); err != nil {
-		return err
-	}
-	fields[slug+"_latency_p50"], err = number(median, line)
-	return err
+	return take(fields, line, []string{rate, median}, slug+"_rps", slug+"_latency_p50")
 }
 
 // redisTest adds the fields of one test.

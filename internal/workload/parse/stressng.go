@@ -81,12 +81,8 @@ func stressText(text []string) (map[string]float64, error) {
 				return nil, fmt.Errorf("stress-ng 0.15 does not print such a line: %q", clip(line))
 			}
 			stressors = append(stressors, row[1])
-			for i, name := range stressColumns {
-				v, err := number(row[i+2], line)
-				if err != nil {
-					return nil, err
-				}
-				fields[name] = v
+			if err := take(fields, line, row[2:], stressColumns...); err != nil {
+				return nil, err
 			}
 		}
 	}
@@ -114,11 +110,9 @@ func stressYAML(yaml []string) (map[string]float64, error) {
 			if _, twice := fields[name]; twice && len(stressors) < 2 {
 				return nil, fmt.Errorf("a second line of the same kind: %q", clip(line))
 			}
-			v, err := number(m[2], line)
-			if err != nil {
+			if err := take(fields, line, m[2:], name); err != nil {
 				return nil, err
 			}
-			fields[name] = v
 		} else if line == "system-info:" || line == "metrics:" {
 			section = line
 		} else {

@@ -120,12 +120,8 @@ func parseSysbench(stdout []byte, own []figureLine) (map[string]float64, error) 
 				return nil, fmt.Errorf("a second line of the same kind: %q", clip(line))
 			}
 			known, found[want.pattern] = true, true
-			for i, f := range want.fields {
-				v, err := number(m[i+1], line)
-				if err != nil {
-					return nil, err
-				}
-				fields[f] = v
+			if err := take(fields, line, m[1:], want.fields...); err != nil {
+				return nil, err
 			}
 		}
 		if !known {

@@ -79,10 +79,8 @@ func parseWrk(stdout []byte) (map[string]float64, error) {
 			return nil, err
 		}
 	}
-	for _, must := range []string{"latency_avg", "requests", "requests_per_second", "bytes_per_second"} {
-		if _, ok := fields[must]; !ok {
-			return nil, fmt.Errorf("no %s: wrk's report is not complete, %s", strings.ReplaceAll(must, "_", " "), ending(all))
-		}
+	if err := complete("wrk", fields, all, "latency_avg", "requests", "requests_per_second", "bytes_per_second"); err != nil {
+		return nil, err
 	}
 	if fields["requests"] == 0 {
 		return nil, fmt.Errorf("no request was answered: %s", ending(all))
