@@ -12,6 +12,9 @@ import (
 	"io"
 	"os"
 
+	"github.com/spf13/cobra"
+
+	"tare/internal/environment/remote"
 	"tare/internal/run"
 )
 
@@ -73,4 +76,18 @@ func inputError(err error) error {
 		return badInput("%w", err)
 	}
 	return err
+}
+
+// newHostCommand is the server side of a session: tare on another machine starts it
+// over SSH.
+func newHostCommand(app *App) *cobra.Command {
+	return &cobra.Command{
+		Use:                remote.Command,
+		Short:              "Run environments for tare on another machine, over stdin and stdout",
+		Hidden:             true,
+		DisableFlagParsing: true,
+		RunE: func(command *cobra.Command, args []string) error {
+			return remote.Program(command.Context(), args, app.Home, app.Version)
+		},
+	}
 }

@@ -8,6 +8,7 @@ package environment
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"sort"
@@ -321,4 +322,60 @@ func Check(ctx context.Context, kind string, options any) (State, []Finding) {
 		}
 	}
 	return state, findings
+}
+
+// ErrOneAddress is wrapped by the error of a start that would give two instances of a
+// network the same address.
+var ErrOneAddress = errors.New("another instance of this network has its only address")
+
+// Fingerprinter is an instance with facts that are visible neither inside nor to the
+// host's kernel, such as an engine's log driver. The keys are those of package parity.
+type Fingerprinter interface {
+	Facts() map[string]string
+}
+
+// StartMetered is an instance on another machine that reports the usage of its start.
+type StartMetered interface {
+	UsageOfStart() usage.Usage
+}
+
+// UsageOfStart is the usage of an instance since it was made.
+func UsageOfStart(i Instance) usage.Usage {
+	if m, elsewhere := i.(StartMetered); elsewhere {
+		return m.UsageOfStart()
+	}
+	return usage.OfStart(i.Footprint())
+}
+
+// Published is an instance whose Address is one of the host's, at which its ports are
+// published. Its servers cannot listen at that address.
+type Published interface {
+	// Listen is the address inside at which servers listen; "" if it is not reachable.
+	Listen() string
+}
+
+// Listen is the address at which servers inside an instance listen.
+func Listen(i Instance) string {
+	if p, published := i.(Published); published {
+		return p.Listen()
+	}
+	return i.Address()
+}
+
+// Publishing is implemented by options that make an instance reachable only at some
+// ports.
+type Publishing interface {
+	// Publishes returns these TCP ports and the key of the option that lists them; no key
+	// without such a restriction.
+	Publishes() (key string, ports []int)
+}
+
+// Sweepers are those of all kinds, for cleanup.Sweep.
+func Sweepers() (list []cleanup.Sweeper) {
+	for _, kind := range Kinds() {
+		if r := registry[kind]; r.Sweep != nil {
+			list = append(list, r.Sweep)
+		}
+	}
+	return list
 }

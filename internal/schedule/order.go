@@ -1,6 +1,8 @@
 package schedule
 
-import "math/rand/v2"
+import (
+	"math/rand/v2"
+)
 
 // order draws the random orders of one block. The generator is PCG-DXSM of 128
 // bits, seeded from the plan's seed and the block, so that an order follows
@@ -39,4 +41,37 @@ func shuffle[T any](o order, items []T) {
 		j := o.below(uint64(i + 1))
 		items[i], items[j] = items[j], items[i]
 	}
+}
+
+// trace lays out the next block of traced trials: every cell once in each
+// environment in which it was not given up, of a ladder in its two ends. They come
+// after all others, since no verdict uses them. It returns false when none is left.
+func (s *Schedule) trace() bool {
+	for s.traced < s.plan.Sampling.Traced {
+		s.traced++
+		if s.slots = s.tracedBlock(s.stage.block + s.traced); len(s.slots) > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+func (s *Schedule) tracedBlock(block int) (slots []Slot) {
+	draw := newOrder(s.plan.Seed, uint64(block)|1<<63)
+	cells := append([]cell(nil), s.cells...)
+	shuffle(draw, cells)
+	for _, c := range cells {
+		environments := append([]string(nil), s.environments...)
+		shuffle(draw, environments)
+		for _, name := range environments {
+			if a := s.attempts[cellKey{name, c.workload, c.level}]; c.startup || s.plan.Rung(name) || a != nil && a.gaveUp > 0 {
+				continue // a start is over before the counting could begin
+			}
+			slots = append(slots, Slot{
+				Block: block, Position: len(slots) + 1, Environment: name,
+				Workload: c.workload, Level: c.level, Fresh: c.fresh, Traced: true,
+			})
+		}
+	}
+	return slots
 }

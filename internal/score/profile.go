@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"maps"
 	"math"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -187,4 +189,17 @@ func inOrder(node strictyaml.Node, thresholds []quantity.Share, how string, befo
 			node.At(i).Problemf("%s after %s: the thresholds must %s, since each is that of the next score", t, thresholds[i-1], how)
 		}
 	}
+}
+
+// Find returns a profile: a file where the name looks like a path, else the
+// built-in one.
+func Find(pathOrName string) (*Profile, error) {
+	if !strictyaml.IsPath(pathOrName) {
+		return Builtin(pathOrName)
+	}
+	data, err := os.ReadFile(pathOrName)
+	if err != nil {
+		return nil, fmt.Errorf("read the profile: %w; the built-in profiles are %s", err, strings.Join(Names(), ", "))
+	}
+	return Load(strings.TrimSuffix(filepath.Base(pathOrName), ".yaml"), pathOrName, data)
 }

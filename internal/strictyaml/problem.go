@@ -9,6 +9,7 @@ package strictyaml
 
 import (
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 )
@@ -116,4 +117,10 @@ func edits(a, b string) int {
 		before, last, row = last, row, make([]int, len(b)+1)
 	}
 	return last[len(b)]
+}
+
+// IsPath distinguishes the path of a YAML file from a built-in name: a path has a
+// slash, or ends in .yaml or .yml.
+func IsPath(name string) bool {
+	return strings.ContainsRune(name, filepath.Separator) || strings.HasSuffix(name, ".yaml") || strings.HasSuffix(name, ".yml")
 }

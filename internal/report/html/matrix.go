@@ -2,7 +2,9 @@ package html
 
 import (
 	"slices"
+
 	"tare/internal/report/model"
+	"tare/internal/verdict"
 )
 
 // matrixRow is one row of the verdict matrix; cells that span rows are in the first.
@@ -42,4 +44,14 @@ func (p *page) Matrix() []matrixRow {
 // Swept reports whether any workload has levels, and the matrix a column of them.
 func (p *page) Swept() bool {
 	return slices.ContainsFunc(p.Workloads, model.Workload.Swept)
+}
+
+// AgainstRows are the cells of the page's table.
+func (p *page) AgainstRows() [][]string {
+	var rows [][]string
+	for _, r := range p.Against.Rows {
+		rows = append(rows, []string{model.LevelTitle(r.Workload, r.Level), r.Metric, p.AgainstName(r), typeset(verdict.Change(r.Published)),
+			typeset(verdict.Change(r.Measured)), typeset(r.Interval()), r.Compared(), r.Place})
+	}
+	return rows
 }

@@ -17,6 +17,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 
@@ -262,6 +263,15 @@ func zero(f *os.File, from, to int64) error {
 			return err
 		}
 		from += int64(n)
+	}
+	return nil
+}
+
+// zeroOut asks the device to make a range read as zeros.
+func zeroOut(f *os.File, from, length int64) error {
+	extent := [2]uint64{uint64(from), uint64(length)}
+	if _, _, errno := unix.Syscall(unix.SYS_IOCTL, f.Fd(), unix.BLKZEROOUT, uintptr(unsafe.Pointer(&extent))); errno != 0 {
+		return errno
 	}
 	return nil
 }

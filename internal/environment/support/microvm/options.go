@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"tare/internal/environment"
 	"tare/internal/environment/support/vmm"
 	"tare/internal/quantity"
 )
@@ -101,5 +102,20 @@ func (o *Options) Validate() error {
 func OneOf(say func(string, ...any), key, value string, allowed ...string) {
 	if !slices.Contains(allowed, value) {
 		say("%s: %q is not one of %s", key, value, strings.Join(allowed, ", "))
+	}
+}
+
+// LadderParts declares what a microVM kind offers to ladders; of gives its options
+// among those of the kind.
+func LadderParts(of func(options any) *Options) environment.Parts {
+	return environment.Parts{
+		Switches: environment.InOrder("cpus", "memory", "kernel_args", "cache", "aio", "network"),
+		Guest:    vmm.LadderGuest(func(options any) bool { return slices.Contains([]string{"tap", "nat"}, of(options).Network) }),
+		// Address translation is switched after the guest.
+		Approach: func(options any, _ environment.Other) {
+			if o := of(options); o.Network == "nat" {
+				o.Network = "tap"
+			}
+		},
 	}
 }
