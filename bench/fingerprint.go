@@ -2,7 +2,7 @@ package main
 
 import (
 	"context"
-	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"time"
@@ -29,27 +29,19 @@ func measureFingerprint(ctx context.Context, s *session) (rows []row, err error)
 	var subjects []*subject
 	for _, kind := range []string{"native", "docker", "gvisor", "oci", "bubblewrap"} {
 		what := "fingerprint of one instance: " + kind
-		registration, _ := environment.Lookup(kind)
-		options := registration.Options()
-		if err := json.Unmarshal([]byte("{}"), options); err != nil {
-			return nil, err
-		}
-		if state, findings := environment.Check(ctx, kind, options); state == environment.Missing {
-			rows = append(rows, row{what, target, "not measured: " + findings[len(findings)-1].Reason, "?"})
-			continue
-		}
-		env, failed := registration.New(options)
+		env, missing, failed := s.environment(ctx, kind, "{}", s.image)
 		if failed != nil {
 			return nil, failed
 		}
-		if err := env.Prepare(ctx, s.image, func(line string) { fmt.Fprintln(s.log, line) }); err != nil {
-			return nil, err
+		if missing != "" {
+			rows = append(rows, row{what, target, "not measured: " + missing, "?"})
+			continue
 		}
 		i, failed := env.Start(ctx, environment.Request{Name: "fingerprint-" + kind, Owner: s.owner, Image: s.image, Console: io.Discard})
 		if failed != nil {
 			return nil, failed
 		}
-		defer func() { err = joined(err, i.Stop(context.WithoutCancel(ctx))) }()
+		defer func() { err = errors.Join(err, i.Stop(context.WithoutCancel(ctx))) }()
 		server, failed := i.Agent().Start(ctx, agent.Command{Argv: []string{"/bin/sh", "-c", "exec sleep 3600"}, Stdout: io.Discard, Stderr: io.Discard})
 		if failed != nil {
 			return nil, failed

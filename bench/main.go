@@ -7,6 +7,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -97,7 +98,7 @@ func run(ctx context.Context, tare, home, out, only string, pairs int) (err erro
 	if s.owner, err = cleanup.Open(s.home); err != nil {
 		return err
 	}
-	defer func() { err = joined(err, s.owner.Close()) }()
+	defer func() { err = errors.Join(err, s.owner.Close()) }()
 	if s.store, err = image.Open(filepath.Join(s.home, "images")); err != nil {
 		return err
 	}
@@ -160,11 +161,4 @@ func verdict(met bool) string {
 		return "yes"
 	}
 	return "**no**"
-}
-
-func joined(a, b error) error {
-	if a != nil {
-		return a
-	}
-	return b
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -19,20 +20,12 @@ import (
 // measureMemory reads the agent's memory in an instance, where it is process 1, and
 // tare's own over a small run.
 func measureMemory(ctx context.Context, s *session) ([]row, error) {
-	registration, _ := environment.Lookup("docker")
-	env, err := registration.New(registration.Options())
-	if err != nil {
-		return nil, err
-	}
-	if err := env.Prepare(ctx, s.image, func(string) {}); err != nil {
-		return nil, err
-	}
-	i, err := env.Start(ctx, environment.Request{Name: "memory", Owner: s.owner, Image: s.image, Console: os.Stderr})
+	i, err := s.started(ctx, "docker", s.image, "memory")
 	if err != nil {
 		return nil, err
 	}
 	text, err := i.Agent().ReadFile(ctx, "/proc/1/status", 0)
-	if err = joined(err, i.Stop(ctx)); err != nil {
+	if err = errors.Join(err, i.Stop(ctx)); err != nil {
 		return nil, err
 	}
 	var kib float64

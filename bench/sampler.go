@@ -3,6 +3,8 @@ package main
 import (
 	"bytes"
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -72,7 +74,7 @@ func (s *session) watched(ctx context.Context, img *image.Image, d driven) (_ ro
 	if err != nil {
 		return row{}, err
 	}
-	defer func() { err = joined(err, i.Stop(ctx)) }()
+	defer func() { err = errors.Join(err, i.Stop(ctx)) }()
 	if _, err := i.Agent().Start(ctx, agent.Command{Argv: d.server, Stdout: io.Discard, Stderr: io.Discard}); err != nil {
 		return row{}, err
 	}
@@ -121,15 +123,32 @@ func (s *session) watched(ctx context.Context, img *image.Image, d driven) (_ ro
 
 // started starts one instance of a kind with its default options.
 func (s *session) started(ctx context.Context, kind string, img *image.Image, name string) (environment.Instance, error) {
-	registration, _ := environment.Lookup(kind)
-	env, err := registration.New(registration.Options())
+	env, missing, err := s.environment(ctx, kind, "{}", img)
+	if missing != "" {
+		err = errors.New(missing)
+	}
 	if err != nil {
 		return nil, err
 	}
-	if err := env.Prepare(ctx, img, func(line string) { fmt.Fprintln(s.log, line) }); err != nil {
-		return nil, err
-	}
 	return env.Start(ctx, environment.Request{Name: name, Owner: s.owner, Image: img, Console: io.Discard})
+}
+
+// environment prepares an environment of a kind with these options, or returns what
+// it lacks on this machine.
+func (s *session) environment(ctx context.Context, kind, with string, img *image.Image) (_ environment.Environment, missing string, err error) {
+	registration, _ := environment.Lookup(kind)
+	options := registration.Options()
+	if err := json.Unmarshal([]byte(with), options); err != nil {
+		return nil, "", err
+	}
+	if state, findings := environment.Check(ctx, kind, options); state == environment.Missing {
+		return nil, findings[len(findings)-1].Reason, nil
+	}
+	env, err := registration.New(options)
+	if err != nil {
+		return nil, "", err
+	}
+	return env, "", env.Prepare(ctx, img, func(line string) { fmt.Fprintln(s.log, line) })
 }
 
 // environments is the number of environments for which the overhead of the sampler
@@ -153,7 +172,7 @@ func measureSamplerCPU(ctx context.Context, s *session) (_ []row, err error) {
 	var instances []environment.Instance
 	defer func() {
 		for _, i := range instances {
-			err = joined(err, i.Stop(context.WithoutCancel(ctx)))
+			err = errors.Join(err, i.Stop(context.WithoutCancel(ctx)))
 		}
 	}()
 	for n := range environments {

@@ -50,22 +50,14 @@ func measureStarts(ctx context.Context, s *session) (rows []row, err error) {
 		{"qemu q35 with the same kernel", "qemu", `{"machine": "q35"}`, qemuByHand, max(6, s.pairs*2/3)},
 	}
 	for _, c := range cases {
-		registration, _ := environment.Lookup(c.kind)
-		options := registration.Options()
-		if err := json.Unmarshal([]byte(c.options), options); err != nil {
-			return nil, err
-		}
 		what := "start time of an instance in tare vs " + c.name
-		if state, findings := environment.Check(ctx, c.kind, options); state == environment.Missing {
-			rows = append(rows, row{what, "≤ 1.05", "not measured: " + findings[len(findings)-1].Reason, "?"})
-			continue
-		}
-		env, err := registration.New(options)
+		env, missing, err := s.environment(ctx, c.kind, c.options, s.image)
 		if err != nil {
 			return nil, err
 		}
-		if err := env.Prepare(ctx, s.image, func(line string) { fmt.Fprintln(s.log, line) }); err != nil {
-			return nil, err
+		if missing != "" {
+			rows = append(rows, row{what, "≤ 1.05", "not measured: " + missing, "?"})
+			continue
 		}
 		hand, err := c.hand(ctx, s, program, filepath.Join(directory, c.kind))
 		if err != nil {

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"slices"
 	"time"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 
@@ -188,4 +189,13 @@ func (o *Options) paths(dir, base string, joined bool) environment.Paths {
 		p.RootOn += ", the image's disk " + below
 	}
 	return p
+}
+
+// ring creates an io_uring with four entries, as QEMU does.
+func ring(parameters *[120]byte) (fd int, err error) {
+	r, _, errno := unix.Syscall(unix.SYS_IO_URING_SETUP, 4, uintptr(unsafe.Pointer(parameters)), 0)
+	if errno != 0 {
+		return -1, errno
+	}
+	return int(r), nil
 }

@@ -7,9 +7,6 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
-	"unsafe"
-
-	"golang.org/x/sys/unix"
 
 	"tare/internal/environment"
 	"tare/internal/environment/support/blockdevice"
@@ -101,13 +98,4 @@ func parseVersion(output string) (release, error) {
 	}
 	major, err := strconv.Atoi(match[2])
 	return release{major: major, text: match[1]}, err
-}
-
-// ring creates an io_uring with four entries, as QEMU does.
-func ring(parameters *[120]byte) (fd int, err error) {
-	r, _, errno := unix.Syscall(unix.SYS_IO_URING_SETUP, 4, uintptr(unsafe.Pointer(parameters)), 0)
-	if errno != 0 {
-		return -1, errno
-	}
-	return int(r), nil
 }
