@@ -22,8 +22,6 @@ func against(b *strings.Builder, v *model.Report) {
 	}
 	if remarks := v.AgainstRemarks(); len(remarks) > 0 {
 		b.WriteString("\n")
-		for _, remark := range remarks {
-			fmt.Fprintf(b, "- %s\n", escape(remark))
-		}
+		bullets(b, remarks)
 	}
 }

@@ -39,8 +39,6 @@ func costs(b *strings.Builder, v *model.Report) {
 	}
 	if lines := v.CostsWithoutColumn(); len(lines) > 0 {
 		b.WriteString("\nCosts that are zero or missing:\n\n")
-		for _, line := range lines {
-			fmt.Fprintf(b, "- %s\n", escape(line))
-		}
+		bullets(b, lines)
 	}
 }

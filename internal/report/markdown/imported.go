@@ -16,8 +16,6 @@ func imported(b *strings.Builder, v *model.Report) {
 	}
 	if len(v.Findings) > 0 {
 		b.WriteString("\n## Anomalies in the data\n\n")
-		for _, f := range v.Findings {
-			fmt.Fprintf(b, "- %s\n", escape(f.String()))
-		}
+		bullets(b, v.Findings)
 	}
 }

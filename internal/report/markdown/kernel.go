@@ -18,8 +18,6 @@ func kernel(b *strings.Builder, tables []model.KernelTable) {
 		if len(k.Remarks) > 0 {
 			b.WriteString("\n")
 		}
-		for _, r := range k.Remarks {
-			fmt.Fprintf(b, "- %s\n", escape(r))
-		}
+		bullets(b, k.Remarks)
 	}
 }

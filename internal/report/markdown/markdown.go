@@ -44,9 +44,7 @@ func Write(w io.Writer, in model.Input, _ model.Options) error {
 	failures(&b, "Skipped trials", v.Known)
 	if notes := slices.Concat(v.Notes, v.MachineNotes()); len(notes) > 0 {
 		b.WriteString("\n## Notes\n\n")
-		for _, n := range notes {
-			fmt.Fprintf(&b, "- %s\n", escape(n.String()))
-		}
+		bullets(&b, notes)
 	}
 	made(&b, v)
 	_, err := io.WriteString(w, b.String())
@@ -137,6 +135,12 @@ func made(b *strings.Builder, v *model.Report) {
 	b.WriteString("\n| environment | kind | options | versions |\n|---|---|---|---|\n")
 	for _, e := range v.Environments {
 		fmt.Fprintf(b, "| %s | %s | %s | %s |\n", escape(e.NameAndHost()), escape(e.Kind), escape(model.OptionsInWords(e)), escape(model.Versions(e.Facts.Versions)))
+	}
+}
+
+func bullets[T any](b *strings.Builder, items []T) {
+	for _, item := range items {
+		fmt.Fprintf(b, "- %s\n", escape(fmt.Sprint(item)))
 	}
 }
 

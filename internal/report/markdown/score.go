@@ -35,9 +35,7 @@ func scoreSheet(b *strings.Builder, s *model.ScoreSheet) {
 		}
 	}
 	b.WriteString("\n")
-	for _, n := range s.Notes {
-		fmt.Fprintf(b, "- %s\n", escape(n))
-	}
+	bullets(b, s.Notes)
 	fmt.Fprintf(b, "\n%s\n", escape(s.Legend()))
 }
 

@@ -37,9 +37,7 @@ func why(b *strings.Builder, v *model.Report) {
 		}
 		one(a.To, a.Total.Contrast.Values)
 		b.WriteString("\n")
-		for _, s := range v.WhySentences(a) {
-			fmt.Fprintf(b, "- %s\n", escape(s))
-		}
+		bullets(b, v.WhySentences(a))
 	}
 	if len(v.Why) > 0 && len(v.Plan.Remarks) > 0 {
 		b.WriteString("\n")

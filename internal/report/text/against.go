@@ -15,17 +15,14 @@ func (t *terminal) against(v *model.Report) {
 	if v.Against == nil {
 		return
 	}
-	fmt.Fprintf(t, "\n%s\n", t.paint(bold, "Compared with "+v.Against.Study.Study))
+	t.heading("Compared with " + v.Against.Study.Study)
 	t.wrap(2, v.AgainstLead())
 	last, width := "", 0
 	for _, r := range v.Against.Rows {
 		width = max(width, ansi.StringWidth(v.AgainstName(r)))
 	}
 	for _, r := range v.Against.Rows {
-		if heading := model.LevelTitle(r.Workload, r.Level) + ": " + r.Metric + " (" + r.Place + ")"; heading != last {
-			t.wrap(2, t.paint(dim, heading))
-			last = heading
-		}
+		last = t.group(last, model.LevelTitle(r.Workload, r.Level)+": "+r.Metric+" ("+r.Place+")")
 		name := v.AgainstName(r)
 		t.wrap(4, fmt.Sprintf("%s%s  published %s, measured %s; %s", name, strings.Repeat(" ", width-ansi.StringWidth(name)),
 			verdict.Change(r.Published), strings.TrimSpace(verdict.Change(r.Measured)+" "+r.Interval()), r.Compared()))

@@ -11,14 +11,11 @@ func (t *terminal) copies(rows []model.CopiesRow) {
 	if len(rows) == 0 {
 		return
 	}
-	fmt.Fprintf(t, "\n%s\n", t.paint(bold, "Concurrent copies"))
+	t.heading("Concurrent copies")
 	t.wrap(2, "medians over trials; min to max within a trial")
 	last := ""
 	for _, r := range rows {
-		if heading := model.LevelTitle(r.Workload, r.Level) + ": " + r.Metric; heading != last {
-			t.wrap(2, t.paint(dim, heading))
-			last = heading
-		}
+		last = t.group(last, model.LevelTitle(r.Workload, r.Level)+": "+r.Metric)
 		t.wrap(4, fmt.Sprintf("%s: %d copies, combined %s; median %s, mean %s, p95 %s, p99 %s (%s to %s, spread %s)", r.Environment.Shown, r.Copies,
 			model.ShortFigure(r.Together, r.Unit), model.ShortFigure(r.Each, r.Unit), model.ShortFigure(r.Mean, r.Unit), model.ShortFigure(r.P95, r.Unit), model.ShortFigure(r.P99, r.Unit), model.ShortFigure(r.Least, r.Unit), model.ShortFigure(r.Most, r.Unit), model.Percent(r.Spread)))
 	}
@@ -29,13 +26,10 @@ func (t *terminal) within(rows []model.WithinRow) {
 	if len(rows) == 0 {
 		return
 	}
-	fmt.Fprintf(t, "\n%s\n", t.paint(bold, model.WithinTitle))
+	t.heading(model.WithinTitle)
 	last := ""
 	for _, r := range rows {
-		if h := r.Heading(); h != last {
-			t.wrap(2, t.paint(dim, h))
-			last = h
-		}
+		last = t.group(last, r.Heading())
 		if model.HasNoRatio(r.Contrast) {
 			t.wrap(4, r.Shown+": "+model.NoRatioReason(r.Contrast))
 			continue
@@ -50,14 +44,11 @@ func (t *terminal) growths(rows []model.GrowthRow) {
 	if len(rows) == 0 {
 		return
 	}
-	fmt.Fprintf(t, "\n%s\n", t.paint(bold, model.GrowthTitle))
+	t.heading(model.GrowthTitle)
 	t.wrap(2, "Theil-Sen slope over the levels of a block; Hodges-Lehmann estimate over the blocks")
 	last := ""
 	for _, r := range rows {
-		if h := model.LevelTitle(r.Workload, r.Level) + ": " + r.Metric; h != last {
-			t.wrap(2, t.paint(dim, h))
-			last = h
-		}
+		last = t.group(last, model.LevelTitle(r.Workload, r.Level)+": "+r.Metric)
 		text := fmt.Sprintf("%s: %s %s", r.Shown, model.Figure(r.Each.Estimate, r.Unit), r.Span())
 		if against := r.Against(); against != "" {
 			text += ", " + against + " of " + r.Baseline + "'s"

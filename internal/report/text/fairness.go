@@ -21,7 +21,7 @@ func (t *terminal) fair(v *model.Report) {
 	if len(v.Fair) == 0 {
 		return
 	}
-	fmt.Fprintf(t, "\n%s\n", t.paint(bold, model.FairnessTitle))
+	t.heading(model.FairnessTitle)
 	told := false
 	for _, s := range v.Fair {
 		text := "no confounds found"
@@ -55,10 +55,7 @@ func (t *terminal) shownPair(environment, base, usual string) string {
 // WriteFairness writes what differs between environments as text, with the confounds
 // in full.
 func WriteFairness(w io.Writer, summaries []parity.Summary, o model.Options) error {
-	if o.Width <= 0 {
-		o.Width = 80
-	}
-	t := &terminal{Options: o}
+	t := newTerminal(o)
 	for i, s := range summaries {
 		if i > 0 {
 			t.WriteString("\n")

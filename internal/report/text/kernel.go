@@ -1,8 +1,6 @@
 package text
 
 import (
-	"fmt"
-
 	"tare/internal/evidence"
 	"tare/internal/report/model"
 )
@@ -29,7 +27,7 @@ func briefly(tables []model.KernelTable, all bool) []model.KernelTable {
 
 func (t *terminal) kernel(tables []model.KernelTable) {
 	for i, k := range tables {
-		fmt.Fprintf(t, "\n%s\n", t.paint(bold, model.KernelTitle+": "+k.Heading()))
+		t.heading(model.KernelTitle + ": " + k.Heading())
 		if i == 0 {
 			t.wrap(2, model.KernelLead)
 		}

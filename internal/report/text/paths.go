@@ -1,8 +1,6 @@
 package text
 
 import (
-	"fmt"
-
 	"tare/internal/report/model"
 )
 
@@ -10,7 +8,7 @@ func (t *terminal) paths(ways []model.SharedPaths) {
 	if len(ways) == 0 {
 		return
 	}
-	fmt.Fprintf(t, "\n%s\n", t.paint(bold, "Network and storage paths"))
+	t.heading("Network and storage paths")
 	for _, r := range ways {
 		t.wrap(2, r.Names())
 		t.wrap(4, "network: "+model.OnFileSystem(r.Network, ""))

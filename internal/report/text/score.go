@@ -81,11 +81,8 @@ func sheetTable(s *model.ScoreSheet, part model.ScoreGroup, first, last int, sha
 
 // WriteScore writes the score sheet alone, for the terminal.
 func WriteScore(w io.Writer, in model.Input, o model.Options) error {
-	if o.Width <= 0 {
-		o.Width = 80
-	}
 	v := model.New(in)
-	t := &terminal{Options: o}
+	t := newTerminal(o)
 	t.wrap(0, t.paint(bold, v.Plan.Study)+"  "+v.Manifest.Run)
 	t.sheet(v.ScoreSheet())
 	_, err := io.WriteString(w, t.String())

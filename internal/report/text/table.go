@@ -1,7 +1,6 @@
 package text
 
 import (
-	"fmt"
 	"strings"
 
 	"github.com/charmbracelet/x/ansi"
@@ -74,7 +73,7 @@ func (t *terminal) level(v *model.Report, w model.Workload, l model.Level) {
 		return
 	}
 	title := model.LevelTitle(w.Name, l.Name)
-	fmt.Fprintf(t, "\n%s\n", t.paint(bold, title))
+	t.heading(title)
 	widths := t.widths(rows)
 	for i, r := range rows {
 		if h, ok := headings[i]; ok {

@@ -14,11 +14,8 @@ import (
 // Write writes the verdicts as tables, a workload at one level each, and
 // after them what was skipped, what failed and what was remarked.
 func Write(w io.Writer, in model.Input, o model.Options) error {
-	if o.Width <= 0 {
-		o.Width = 80
-	}
 	v := model.New(in)
-	t := &terminal{Options: o}
+	t := newTerminal(o)
 	t.wrap(0, t.paint(bold, v.Plan.Study)+"  "+v.Manifest.Run)
 	t.wrap(0, v.Overview())
 	for _, wv := range v.Workloads {
@@ -51,6 +48,24 @@ type terminal struct {
 	strings.Builder
 }
 
+func newTerminal(o model.Options) *terminal {
+	if o.Width <= 0 {
+		o.Width = term.DefaultWidth
+	}
+	return &terminal{Options: o}
+}
+
+// heading begins a section.
+func (t *terminal) heading(title string) { fmt.Fprintf(t, "\n%s\n", t.paint(bold, title)) }
+
+// group prints a title above rows, unless the row before was in the same group.
+func (t *terminal) group(last, title string) string {
+	if title != last {
+		t.wrap(2, t.paint(dim, title))
+	}
+	return title
+}
+
 // The few renditions that the tables use.
 const (
 	bold   = "1"
@@ -80,7 +95,7 @@ func (t *terminal) skipped(v *model.Report) {
 	if len(v.Skipped) == 0 {
 		return
 	}
-	fmt.Fprintf(t, "\n%s\n", t.paint(bold, "Skipped environments"))
+	t.heading("Skipped environments")
 	for _, s := range v.Skipped {
 		t.wrap(2, s.Environment.Shown)
 		for _, f := range s.Findings {
@@ -96,7 +111,7 @@ func (t *terminal) failures(title string, list []model.Failure) {
 	if len(list) == 0 {
 		return
 	}
-	fmt.Fprintf(t, "\n%s\n", t.paint(bold, title))
+	t.heading(title)
 	for _, f := range list {
 		t.wrap(2, fmt.Sprintf("%d × %s, %s: %s", len(f.Blocks), f.Shown, model.LevelTitle(f.Workload, f.Level), f.Reason))
 	}
@@ -113,7 +128,7 @@ func (t *terminal) notes(v *model.Report) {
 	if len(all) == 0 {
 		return
 	}
-	fmt.Fprintf(t, "\n%s\n", t.paint(bold, "Notes"))
+	t.heading("Notes")
 	for _, n := range all {
 		t.wrap(2, n.String())
 	}

@@ -31,10 +31,7 @@ func waterfallBar(f model.Waterfall, s analysis.Share, columns int) string {
 // WriteWhy writes the attribution of a run over a ladder, and what the kernel counted
 // at both ends.
 func WriteWhy(w io.Writer, in model.Input, o model.Options) error {
-	if o.Width <= 0 {
-		o.Width = 80
-	}
-	t := &terminal{Options: o}
+	t := newTerminal(o)
 	v := model.New(in)
 	t.why(v)
 	t.fair(v)
@@ -50,7 +47,7 @@ func (t *terminal) why(v *model.Report) {
 		list = v.Why
 	}
 	for i, a := range list {
-		fmt.Fprintf(t, "\n%s\n", t.paint(bold, model.WhyTitle+": "+model.WhyHeading(a)))
+		t.heading(model.WhyTitle + ": " + model.WhyHeading(a))
 		if i == 0 {
 			t.wrap(2, v.WhyLead(a))
 		}
