@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"tare/internal/environment"
+	"tare/internal/lists"
 )
 
 // change is the smallest change of an environment that a ladder can make: one
@@ -25,11 +26,8 @@ func optionChange(c environment.Change) change {
 	}}
 }
 
-func names(changes []change) (keys []string) {
-	for _, a := range changes {
-		keys = append(keys, a.Key)
-	}
-	return keys
+func names(changes []change) []string {
+	return lists.Map(changes, func(a change) string { return a.Key })
 }
 
 // groups of the changes, each once.

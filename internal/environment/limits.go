@@ -14,6 +14,7 @@ import (
 
 	"tare/internal/agent"
 	"tare/internal/linux/cgroup"
+	"tare/internal/lists"
 	"tare/internal/quantity"
 )
 
@@ -238,13 +239,8 @@ func decide(wish Sight, shared bool, inner, outer []Sight) []Sight {
 	return all
 }
 
-func pick(list []Sight, which func(Sight) bool) (picked []Sight) {
-	for _, s := range list {
-		if which(s) {
-			picked = append(picked, s)
-		}
-	}
-	return picked
+func pick(list []Sight, which func(Sight) bool) []Sight {
+	return lists.Filter(list, which)
 }
 
 // outside checks the cgroups of the instance's processes on this machine.

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"slices"
 	"strings"
+
+	"tare/internal/lists"
 )
 
 // Part is one part of an isolation layer that can be switched on separately.
@@ -124,11 +126,8 @@ type Other struct {
 }
 
 // InOrder are switches without names, in this order.
-func InOrder(options ...string) (list []Switch) {
-	for _, o := range options {
-		list = append(list, Switch{Option: o})
-	}
-	return list
+func InOrder(options ...string) []Switch {
+	return lists.Map(options, func(o string) Switch { return Switch{Option: o} })
 }
 
 // Position of an option in the order in which options are switched; -1 for one

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"tare/internal/lists"
 	"tare/internal/strictyaml"
 	"tare/internal/workload"
 )
@@ -123,9 +124,6 @@ func (d Draft) document() []strictyaml.Entry {
 	}
 }
 
-func entries(settings []Setting) (list []strictyaml.Entry) {
-	for _, s := range settings {
-		list = append(list, strictyaml.Entry{Key: s.Key, Value: s.Value})
-	}
-	return list
+func entries(settings []Setting) []strictyaml.Entry {
+	return lists.Map(settings, func(s Setting) strictyaml.Entry { return strictyaml.Entry{Key: s.Key, Value: s.Value} })
 }

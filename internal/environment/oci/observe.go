@@ -14,6 +14,7 @@ import (
 	"tare/internal/environment"
 	"tare/internal/linux/capability"
 	"tare/internal/linux/cgroup"
+	"tare/internal/lists"
 )
 
 // View is what a process observes of its isolation: the contents of files and the
@@ -195,13 +196,8 @@ func list(names []string) string {
 	return strings.Join(names, ", ")
 }
 
-func without(names, others []string) (rest []string) {
-	for _, n := range names {
-		if !slices.Contains(others, n) {
-			rest = append(rest, n)
-		}
-	}
-	return rest
+func without(names, others []string) []string {
+	return lists.Filter(names, func(n string) bool { return !slices.Contains(others, n) })
 }
 
 // checkMounts notes differences of what is mounted.

@@ -14,6 +14,7 @@ import (
 	"strings"
 
 	"tare/internal/environment"
+	"tare/internal/lists"
 	"tare/internal/parity"
 	"tare/internal/study"
 	"tare/internal/verdict"
@@ -110,11 +111,8 @@ func (b *Book) Mark(contrasts []verdict.Contrast) []verdict.Contrast {
 }
 
 // Names returns the names of findings.
-func Names(findings []parity.Finding) (names []string) {
-	for _, f := range findings {
-		names = append(names, f.Finding)
-	}
-	return names
+func Names(findings []parity.Finding) []string {
+	return lists.Map(findings, func(f parity.Finding) string { return f.Finding })
 }
 
 // planned adds to a fingerprint the facts that only the plan has: each parameter

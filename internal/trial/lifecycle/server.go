@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"tare/internal/agent"
+	"tare/internal/lists"
 	"tare/internal/rundir"
 	"tare/internal/trial/instances"
 	"tare/internal/workload"
@@ -46,11 +47,8 @@ type RunningServer struct {
 }
 
 // Servers that were started, in their order.
-func (c *Copy) Servers() (list []RunningServer) {
-	for _, s := range c.servers {
-		list = append(list, RunningServer{s.instance, s.spec.Role, s.process.PID()})
-	}
-	return list
+func (c *Copy) Servers() []RunningServer {
+	return lists.Map(c.servers, func(s *server) RunningServer { return RunningServer{s.instance, s.spec.Role, s.process.PID()} })
 }
 
 // checkPortsFree makes sure, before any server of the copy is started, that
