@@ -63,7 +63,7 @@ func printPlan(app *App, d *run.DryRun) error {
 
 func printExpected(w io.Writer, d *run.DryRun) {
 	fmt.Fprintf(w, "\n%s\n", strings.Join(term.Wrap("expected: "+d.Words, 78), "\n  "))
-	fmt.Fprintf(w, "(assuming %v a trial with the start of its instance; a run measures it and\nshows the time left)\n", run.AssumedTrial)
+	fmt.Fprintf(w, "(assuming %v per trial, including the start of its instance; a run measures this\nand shows the time left)\n", run.AssumedTrial)
 }
 
 // planLine prints a property of a plan, wrapped after its name.

@@ -79,6 +79,6 @@ func shortBudget(e schedule.Expectation) string {
 	if e.Budget == 0 || e.Interval <= 2*e.Budget {
 		return ""
 	}
-	return fmt.Sprintf("an interval needs %d blocks, and the budget of %s is likely to end before: at %s a trial they take %s",
+	return fmt.Sprintf("an interval needs %d blocks, and the budget of %s is likely to end before: at %s per trial they take %s",
 		e.IntervalBlocks, e.Budget, AssumedTrial, e.Interval)
 }
