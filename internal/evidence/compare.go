@@ -6,6 +6,7 @@ import (
 	"sort"
 	"strings"
 
+	"tare/internal/stats"
 	"tare/internal/usage"
 )
 
@@ -148,12 +149,7 @@ func median(trials []Counted, name string) Rate {
 			}
 			values = append(values, f.Value/t.Operations)
 		}
-		sort.Float64s(values)
-		middle := len(values) / 2
-		if len(values)%2 == 1 {
-			return usage.Known(values[middle])
-		}
-		return usage.Known((values[middle-1] + values[middle]) / 2)
+		return usage.Known(stats.Median(values))
 	}
 	r := Rate{
 		Count:   of(func(e Evidence) usage.Figure { return figure(e.Counts, name, countedWith(name)) }),

@@ -7,6 +7,7 @@ import (
 
 	"tare/internal/report/model"
 	"tare/internal/rundir"
+	"tare/internal/stats"
 )
 
 // mostWindows is how many points a curve over time has at most: more than a
@@ -100,7 +101,7 @@ func windows(curves [][]rundir.Point) [][2]number {
 	var points [][2]number
 	for i, list := range values {
 		if len(list) > 0 {
-			points = append(points, [2]number{number((float64(i) + .5) * width), number(model.Median(list))})
+			points = append(points, [2]number{number((float64(i) + .5) * width), number(stats.Median(list))})
 		}
 	}
 	return points

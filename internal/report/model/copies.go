@@ -66,7 +66,7 @@ func (v *Report) fillCopies(row *CopiesRow, metric string) bool {
 		}
 		row.Copies = len(figures)
 		mean, deviation := stat.MeanStdDev(figures, nil)
-		each, spread = append(each, Median(figures)), append(spread, deviation/math.Abs(mean))
+		each, spread = append(each, stats.Median(figures)), append(spread, deviation/math.Abs(mean))
 		means = append(means, mean)
 		p95, p99 = append(p95, stats.Quantile(figures, .95)), append(p99, stats.Quantile(figures, .99))
 		least, most = append(least, slices.Min(figures)), append(most, slices.Max(figures))
@@ -74,7 +74,7 @@ func (v *Report) fillCopies(row *CopiesRow, metric string) bool {
 			together = append(together, x)
 		}
 	}
-	row.Together, row.Each, row.Mean, row.P95, row.P99 = Median(together), Median(each), Median(means), Median(p95), Median(p99)
-	row.Least, row.Most, row.Spread = Median(least), Median(most), Median(spread)
+	row.Together, row.Each, row.Mean, row.P95, row.P99 = stats.Median(together), stats.Median(each), stats.Median(means), stats.Median(p95), stats.Median(p99)
+	row.Least, row.Most, row.Spread = stats.Median(least), stats.Median(most), stats.Median(spread)
 	return len(each) > 0
 }

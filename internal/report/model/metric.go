@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"tare/internal/lists"
+	"tare/internal/stats"
 	"tare/internal/verdict"
 
 	"tare/internal/cost"
@@ -93,14 +94,14 @@ func metricsOf(w study.Workload, l study.Level, contrasts []verdict.Contrast) []
 
 func (v *Report) metric(w study.Workload, l study.Level, m workload.Metric, contrasts map[cellKey]*verdict.Contrast, values map[cellKey][]float64) Metric {
 	mv := Metric{Metric: m, Companion: m.Name == companion,
-		Reference: Median(values[cellKey{w.Name, l.Name, m.Name, v.Plan.Baseline}])}
+		Reference: stats.Median(values[cellKey{w.Name, l.Name, m.Name, v.Plan.Baseline}])}
 	for i := range v.Environments {
 		e := &v.Environments[i]
 		if e.Baseline || e.Rung {
 			continue
 		}
 		at := cellKey{w.Name, l.Name, m.Name, e.Name}
-		c := Cell{Environment: e, Contrast: contrasts[at], Median: Median(values[at])}
+		c := Cell{Environment: e, Contrast: contrasts[at], Median: stats.Median(values[at])}
 		switch {
 		case c.Contrast == nil:
 			c.Reason = v.cellReason(at, e)

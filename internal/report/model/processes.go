@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 
+	"tare/internal/stats"
 	"tare/internal/usage"
 )
 
@@ -45,8 +46,8 @@ func (v *Report) Parts(w Workload) (rows []ProcessRow) {
 			for len(seen) < told { // it did not run in the other trials
 				seen = append(seen, 0)
 			}
-			row := ProcessRow{Environment: e, Level: level, Role: of.role, Name: of.name, CPU: Median(seen), Processes: int(Median(processes[of]))}
-			if held := Median(memory[of]); held > 0 {
+			row := ProcessRow{Environment: e, Level: level, Role: of.role, Name: of.name, CPU: stats.Median(seen), Processes: int(stats.Median(processes[of]))}
+			if held := stats.Median(memory[of]); held > 0 {
 				row.Memory = Figure(held, "B")
 			}
 			whole += row.CPU

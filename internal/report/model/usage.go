@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"tare/internal/stats"
 	"tare/internal/usage"
 )
 
@@ -170,7 +171,7 @@ func usageOf(trials []*usage.Usage, column usageColumn) (c UsageCell, reason str
 	if len(values) == 0 {
 		return c, mostFrequent(reasons)
 	}
-	c.value = Median(values)
+	c.value = stats.Median(values)
 	if c.Text = Figure(c.value, column.unit); column.unit == "" && c.value < 1000 && c.value == math.Trunc(c.value) {
 		c.Text = strconv.Itoa(int(c.value)) // a few of something
 	}

@@ -1,8 +1,6 @@
 package model
 
 import (
-	"math"
-	"sort"
 	"strconv"
 	"strings"
 )
@@ -13,19 +11,6 @@ func LevelTitle(workload, level string) string {
 		return workload
 	}
 	return workload + ", " + level
-}
-
-// Median is the median, or NaN of no values.
-func Median(values []float64) float64 {
-	if len(values) == 0 {
-		return math.NaN()
-	}
-	s := append([]float64(nil), values...)
-	sort.Float64s(s)
-	if n := len(s); n%2 == 0 {
-		return (s[n/2-1] + s[n/2]) / 2
-	}
-	return s[len(s)/2]
 }
 
 func mostFrequent(counts map[string]int) string {
