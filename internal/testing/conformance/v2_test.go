@@ -23,7 +23,7 @@ func TestWhatReadsAndWritesCgroupsWorksOnAMachineOfV2Alone(t *testing.T) {
 	}{
 		{"linux/cgroup", []string{"TestEveryControllerWorksOnV2", "TestV2ThrottlesADisk", "TestLimitsTakeHoldOnThisMachine", "TestKillEndsAllThatRunsBelowAGroup",
 			"TestGroupsCanBeMadeWhereAContainersProcessesStandInTheWay", "TestAnOrdinaryUserMakesGroupsInTheSubtreeThatWasDelegated"}},
-		{"sample", []string{"TestCPUTimeInACgroupIsCounted", "TestMemoryIsCounted", "TestBytesWrittenToDiskAreCounted", "TestThrottlingAndStallsAreCounted"}},
+		{"usage", []string{"TestCPUTimeInACgroupIsCounted", "TestMemoryIsCounted", "TestBytesWrittenToDiskAreCounted", "TestThrottlingAndStallsAreCounted"}},
 	} {
 		t.Run(filepath.Base(packet.folder), func(t *testing.T) {
 			output := s.testInside(t, packet.folder)
