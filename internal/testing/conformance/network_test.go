@@ -23,14 +23,13 @@ import (
 )
 
 // answer is a server that sends back the line that it is sent; ask sends one.
-// Both are given an address and a port.
+// Both are given an address and a port. ask is for bash, which an emulated processor
+// starts faster than Perl.
 const (
 	answer = `use IO::Socket::INET; $SIG{PIPE} = "IGNORE";
 my $s = IO::Socket::INET->new(LocalAddr => $ARGV[0], LocalPort => $ARGV[1], Listen => 5, ReuseAddr => 1) or die "listening: $@";
 while (my $c = $s->accept) { my $line = <$c>; print $c "answer to $line" if defined $line; close $c }`
-	ask = `use IO::Socket::INET;
-my $s = IO::Socket::INET->new(PeerAddr => $ARGV[0], PeerPort => $ARGV[1], Timeout => 20) or die "connecting: $@";
-print $s "$ARGV[2]\n"; print <$s>`
+	ask = `exec 3<>"/dev/tcp/$0/$1" && echo "$2" >&3 && cat <&3`
 )
 
 const port = "7213"
@@ -136,7 +135,7 @@ func asks(t *testing.T, i environment.Instance, at string) string {
 	t.Helper()
 	host, port, _ := net.SplitHostPort(at)
 	var out bytes.Buffer
-	exit, err := i.Agent().Run(t.Context(), agent.Command{Argv: []string{"perl", "-e", ask, host, port, "hello"}, Stdout: &out, Stderr: &out})
+	exit, err := i.Agent().Run(t.Context(), agent.Command{Argv: []string{"bash", "-c", ask, host, port, "hello"}, Stdout: &out, Stderr: &out, Timeout: timeout})
 	if err != nil || !exit.OK() {
 		t.Errorf("%s: %+v, %v: %s", at, exit, err, out.String())
 	}
@@ -252,8 +251,7 @@ my $n = 0; do { my $c = $s->accept; my $all = join "", <$c>; $n = length $all } 
 		t.Fatal(err)
 	}
 	samplers := []*usage.Sampler{usage.Start(sender.Footprint(), usage.Options{}), usage.Start(receiver.Footprint(), usage.Options{})}
-	run(t, sender, fmt.Sprintf("head -c %d /dev/zero | perl -MIO::Socket::INET -e '$s = IO::Socket::INET->new(qq(%s:%s)) or die $@; print $s $_ while <STDIN>'",
-		size, receiver.Address(), sink))
+	run(t, sender, fmt.Sprintf("bash -c 'head -c %d /dev/zero >/dev/tcp/%s/%s'", size, receiver.Address(), sink))
 	if exit, err := taking.Wait(t.Context()); err != nil || !exit.OK() || got.String() != fmt.Sprint(size) {
 		t.Errorf("%+v, %v: %q bytes arrived of %d", exit, err, got.String(), size)
 	}
