@@ -48,8 +48,7 @@ type Field struct {
 	Unit string
 }
 
-// parsers are the built-in parsers. A new tool needs one file, and one line
-// here.
+// parsers are the built-in parsers. docs/parsers.md lists what a new one needs.
 var parsers = finite(
 	ab, bootTimes, cassandraStress, dd, fio, hpl, ioping, iozone, iperf3, jmeter, latencies, netperf,
 	redisBenchmark, stages, stressNG, sysbenchCPU, sysbenchFileIO, sysbenchMemory, sysbenchOLTP,
