@@ -158,7 +158,7 @@ func aLimitThatDoesNotHoldIsFound(t *testing.T, s *scene) {
 	}
 	t.Log(err)
 	words := []string{"cpus: 0.5 CPUs was asked, but ", "memory: 192MiB was asked, but ", "pids: 400 was asked, but ",
-		"io: 1MiB written a second was asked, but "}
+		"io: 1MiB written per second was asked, but "}
 	if len(r.Limits.Cores) > 0 {
 		words = append(words, "cores: 0 was asked, but ")
 	}
