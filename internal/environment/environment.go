@@ -11,7 +11,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"sort"
+	"maps"
+	"slices"
 	"time"
 
 	"tare/internal/agent"
@@ -294,12 +295,7 @@ func Lookup(kind string) (Registration, bool) {
 
 // Kinds lists the registered kinds by name.
 func Kinds() []string {
-	kinds := make([]string, 0, len(registry))
-	for k := range registry {
-		kinds = append(kinds, k)
-	}
-	sort.Strings(kinds)
-	return kinds
+	return slices.Sorted(maps.Keys(registry))
 }
 
 // Check checks the requirements of a kind with these options. The state is missing if a

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -199,7 +200,7 @@ func (h *history) write(out io.Writer, run string) error {
 			kind = dto.MetricType_COUNTER
 		}
 		family := &dto.MetricFamily{Name: &f.Name, Help: &f.Help, Type: &kind}
-		for _, key := range sortedKeys(lines) {
+		for _, key := range slices.Sorted(maps.Keys(lines)) {
 			labels := pairs(f.Labels, lines[key].labels, run)
 			for _, p := range lines[key].inOrder() {
 				m := &dto.Metric{Label: labels, TimestampMs: &p.at}
@@ -231,13 +232,4 @@ func pairs(names, values []string, run string) (list []*dto.LabelPair) {
 	}
 	slices.SortFunc(list, func(a, b *dto.LabelPair) int { return cmp.Compare(*a.Name, *b.Name) })
 	return list
-}
-
-func sortedKeys(m map[string]*line) []string {
-	keys := make([]string, 0, len(m))
-	for k := range m {
-		keys = append(keys, k)
-	}
-	slices.Sort(keys)
-	return keys
 }

@@ -8,10 +8,10 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
-	"sort"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -238,7 +238,7 @@ func (w *Writer) Seal() error {
 		return err
 	}
 	var text bytes.Buffer
-	for _, name := range sortedKeys(sums) {
+	for _, name := range slices.Sorted(maps.Keys(sums)) {
 		fmt.Fprintf(&text, "%s  %s\n", sums[name], name)
 	}
 	return w.WriteFile(sumsFile, text.Bytes())
@@ -302,15 +302,6 @@ func checksums(directory string) (map[string]string, error) {
 		return nil
 	})
 	return sums, err
-}
-
-func sortedKeys(m map[string]string) []string {
-	keys := make([]string, 0, len(m))
-	for k := range m {
-		keys = append(keys, k)
-	}
-	sort.Strings(keys)
-	return keys
 }
 
 func readJSON(path string, into any) error {

@@ -3,6 +3,7 @@ package stats
 import (
 	_ "embed"
 	"encoding/json"
+	"maps"
 	"math"
 	"slices"
 )
@@ -29,11 +30,7 @@ func readLevels() ([]int, []int, map[int]level) {
 	if err := json.Unmarshal(levelsFile, &f); err != nil {
 		panic("levels.json, embedded: " + err.Error())
 	}
-	rows := make([]int, 0, len(f.Levels))
-	for m := range f.Levels {
-		rows = append(rows, m)
-	}
-	slices.Sort(rows)
+	rows := slices.Sorted(maps.Keys(f.Levels))
 	return f.Looks, rows, f.Levels
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"slices"
 	"strings"
@@ -125,12 +126,7 @@ func (e *engine) fix(err error) string {
 
 // runtimes lists the engine's OCI runtimes by name.
 func runtimes(info system.Info) []string {
-	names := []string{}
-	for name := range info.Runtimes {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	return names
+	return slices.Sorted(maps.Keys(info.Runtimes))
 }
 
 // versions names the daemon and the runtime, with their versions.

@@ -1,6 +1,7 @@
 package html
 
 import (
+	"maps"
 	"math"
 	"slices"
 	"strconv"
@@ -34,12 +35,7 @@ func seriesNames(v *model.Report, workload string) []string {
 			}
 		}
 	}
-	list := make([]string, 0, len(names))
-	for name := range names {
-		list = append(list, name)
-	}
-	slices.Sort(list)
-	return list
+	return slices.Sorted(maps.Keys(names))
 }
 
 // SeriesChoices are what the chart over time of a workload can show.
