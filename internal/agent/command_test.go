@@ -42,7 +42,7 @@ func (l *lines) String() string {
 
 func shell(script string) agent.Command { return agent.Command{Argv: []string{"sh", "-c", script}} }
 
-func TestTheFirstWordTellsWhoSpeaks(t *testing.T) {
+func TestTheHelloDescribesTheAgent(t *testing.T) {
 	a := start(t)
 	h := a.Hello()
 	if h.Version != "test" || h.PID != a.process.Pid || h.CPUs < 1 || !strings.HasPrefix(h.Kernel, "Linux ") {
@@ -176,7 +176,7 @@ func TestASlowReceiverHoldsUpOnlyItsOwnCommand(t *testing.T) {
 	}
 }
 
-func TestWhatACommandWroteIsWholeEvenWhenItsReceiverIsSlowAndADaemonHoldsThePipe(t *testing.T) {
+func TestOutputIsCompleteForASlowReceiverWhileADaemonHoldsThePipe(t *testing.T) {
 	a := start(t)
 	hold, arrived := make(chan struct{}), make(chan struct{})
 	var once sync.Once
@@ -285,7 +285,7 @@ func TestACommandRunsAsTheUserItWasGiven(t *testing.T) {
 	}
 }
 
-func TestWhatCannotBeStartedIsNamed(t *testing.T) {
+func TestACommandThatCannotStartIsNamed(t *testing.T) {
 	a := start(t)
 	script := t.TempDir() + "/script"
 	os.WriteFile(script, []byte("#!/no/such/interpreter\n"), 0o755)
@@ -367,7 +367,7 @@ func TestRunKillsItsCommandWhenItsContextEnds(t *testing.T) {
 	gone(t, strings.TrimSpace(out.String()))
 }
 
-func TestManyCommandsAtOnceEachGetTheirOwn(t *testing.T) {
+func TestParallelCommandsKeepTheirOwnOutput(t *testing.T) {
 	a := start(t)
 	var all sync.WaitGroup
 	for i := range 40 {

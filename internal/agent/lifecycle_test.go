@@ -108,7 +108,7 @@ func family(t *testing.T, a running) (pids []string) {
 	return append(strings.Fields(out.String()), strconv.Itoa(p.PID()))
 }
 
-func TestNothingStaysWhenTheStreamEnds(t *testing.T) {
+func TestClosingTheStreamEndsAllCommands(t *testing.T) {
 	a := start(t)
 	pids := family(t, a)
 	a.Close()
@@ -118,7 +118,7 @@ func TestNothingStaysWhenTheStreamEnds(t *testing.T) {
 	}
 }
 
-func TestNothingStaysAfterShutdown(t *testing.T) {
+func TestShutdownEndsAllCommands(t *testing.T) {
 	a := start(t)
 	pids := family(t, a)
 	if err := a.Shutdown(soon(t)); err != nil {
@@ -136,7 +136,7 @@ func TestNothingStaysAfterShutdown(t *testing.T) {
 	}
 }
 
-func TestNothingStaysAfterATerminatingSignal(t *testing.T) {
+func TestSIGTERMEndsAllCommands(t *testing.T) {
 	a := start(t)
 	pids := family(t, a)
 	a.process.Signal(syscall.SIGTERM)
@@ -165,7 +165,7 @@ func TestACommandDiesWithAnAgentThatIsKilled(t *testing.T) {
 	}
 }
 
-func TestStrayPrintsDoNotReachTheStream(t *testing.T) {
+func TestOtherWritesToStdoutDoNotReachTheStream(t *testing.T) {
 	a := start(t)
 	// What a command finds as the agent's standard output is not the stream.
 	cmd := agent.Command{Argv: []string{"sh", "-c", fmt.Sprintf("echo stray > /proc/%d/fd/1", a.process.Pid)}}
@@ -275,7 +275,7 @@ func TestProbesSucceedOnceTheServerAnswers(t *testing.T) {
 	}
 }
 
-func TestAProbeThatFailsSaysWhatFailedLast(t *testing.T) {
+func TestAFailedProbeReturnsItsLastFailure(t *testing.T) {
 	a := start(t)
 	unavailable := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { w.WriteHeader(503) }))
 	defer unavailable.Close()
@@ -340,7 +340,7 @@ func TestAProbeCanBeTriedOnce(t *testing.T) {
 	}
 }
 
-func TestAProbeThatIsGivenUpStillSaysWhatFailedLast(t *testing.T) {
+func TestACancelledProbeReturnsItsLastFailure(t *testing.T) {
 	a := start(t)
 	ctx, cancel := context.WithTimeout(soon(t), 500*time.Millisecond)
 	defer cancel()

@@ -121,7 +121,7 @@ func TestANativeAgentEntersItsCgroupBeforeAnythingElse(t *testing.T) {
 	}
 }
 
-func TestANativeSceneThatCannotBeBuiltIsNamed(t *testing.T) {
+func TestANativeRootThatCannotBePreparedIsNamed(t *testing.T) {
 	needs.Root(t)
 	for _, c := range []struct{ args, words []string }{
 		{[]string{"--root", "/no/such/folder"}, []string{"--root", "/no/such/folder"}},

@@ -60,21 +60,21 @@ func TestConnectGivesUpWithItsContextAndClosesTheStream(t *testing.T) {
 	}
 }
 
-func TestConnectSaysWhatSpokeInTheAgentsPlace(t *testing.T) {
-	for said, words := range map[string]string{
+func TestConnectQuotesOutputOfAProgramThatIsNotTheAgent(t *testing.T) {
+	for output, words := range map[string]string{
 		"OCI runtime exec failed: no such file\n": "OCI runtime exec failed",
 		"": "ended",
 		wire.Preamble + "\x00\x00\x00\x02\x01\x00\x00\x00\x00{}": "protocol version 0",
 	} {
 		host, other := net.Pipe()
-		go func() { other.Write([]byte(said)); other.Close() }()
+		go func() { other.Write([]byte(output)); other.Close() }()
 		if _, err := agent.Connect(soon(t), host); err == nil || !strings.Contains(err.Error(), words) {
-			t.Errorf("%q: %v", said, err)
+			t.Errorf("%q: %v", output, err)
 		}
 	}
 }
 
-func TestEveryWaitingCallLearnsThatTheAgentIsGone(t *testing.T) {
+func TestEveryPendingCallFailsWhenTheAgentExits(t *testing.T) {
 	c, p := play(t)
 	const calls = 4
 	failed := make(chan error, calls)
@@ -96,7 +96,7 @@ func TestEveryWaitingCallLearnsThatTheAgentIsGone(t *testing.T) {
 	<-c.Done()
 }
 
-func TestAnEndThatCameBeforeTheBreakIsNotLost(t *testing.T) {
+func TestAnExitStatusSentBeforeTheConnectionBreaksIsKept(t *testing.T) {
 	c, p := play(t)
 	go func() {
 		f, _ := p.Next()
@@ -112,7 +112,7 @@ func TestAnEndThatCameBeforeTheBreakIsNotLost(t *testing.T) {
 	}
 }
 
-func TestAnAgentThatSendsMoreThanItMayIsLeft(t *testing.T) {
+func TestAnAgentThatExceedsItsWindowIsDisconnected(t *testing.T) {
 	c, p := play(t)
 	hold := make(chan struct{})
 	defer close(hold)
@@ -134,7 +134,7 @@ func TestAnAgentThatSendsMoreThanItMayIsLeft(t *testing.T) {
 	}
 }
 
-func TestAnswersToForgottenRequestsAreNoTrouble(t *testing.T) {
+func TestResponsesToCancelledRequestsAreIgnored(t *testing.T) {
 	c, p := play(t)
 	ctx, cancel := context.WithCancel(soon(t))
 	go func() {
@@ -152,7 +152,7 @@ func TestAnswersToForgottenRequestsAreNoTrouble(t *testing.T) {
 	}
 }
 
-func TestAsProcessOneTheAgentBuriesOrphansAndKeepsItsOwnChildrensEnds(t *testing.T) {
+func TestAsPID1TheAgentReapsOrphansAndKeepsTheExitStatusOfItsChildren(t *testing.T) {
 	needs.Root(t)
 	a := startProgram(t, exec.Command("unshare", "--pid", "--fork", "--kill-child", "--mount-proc", program, "stdio"))
 	if a.Hello().PID != 1 {

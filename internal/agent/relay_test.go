@@ -27,7 +27,7 @@ func relayed(t *testing.T, c *agent.Client) (far *agent.Client, over <-chan erro
 	return far, ended
 }
 
-func TestARelayedAgentDoesWhatBothSidesAsk(t *testing.T) {
+func TestARelayedAgentServesBothClients(t *testing.T) {
 	near := start(t)
 	far, over := relayed(t, near.Client)
 	again, _ := relayed(t, far) // through a relay of a relay
@@ -74,7 +74,7 @@ func (*nobody) Read([]byte) (int, error)    { return 0, io.EOF }
 func (*nobody) Write(p []byte) (int, error) { return len(p), nil }
 func (*nobody) Close() error                { return nil }
 
-func TestTheEndOfARelayLeavesTheAgentToItsOwnSide(t *testing.T) {
+func TestClosingARelayKeepsTheLocalClient(t *testing.T) {
 	near := start(t)
 	far, over := relayed(t, near.Client)
 	far.Close()
@@ -97,7 +97,7 @@ func (b broken) Read(p []byte) (int, error) {
 	return n, err
 }
 
-func TestWhatCannotBeReadToItsEndIsNotTakenForWhole(t *testing.T) {
+func TestAnInputThatFailsPartwayIsAnError(t *testing.T) {
 	a := start(t)
 	if _, err := a.Run(soon(t), agent.Command{Argv: []string{"cat"}, Stdin: broken{strings.NewReader("a part")}, Stdout: io.Discard}); err == nil || !strings.Contains(err.Error(), "the disk is gone") {
 		t.Errorf("a command's standard input: %v", err)
@@ -109,7 +109,7 @@ func TestWhatCannotBeReadToItsEndIsNotTakenForWhole(t *testing.T) {
 
 func TestStandardInputComesAsTheCommandTakesIt(t *testing.T) {
 	in, out := io.Pipe()
-	heard, say := io.Pipe()
+	received, say := io.Pipe()
 	p, err := start(t).Start(soon(t), agent.Command{Argv: []string{"cat"}, Stdin: in, Stdout: say})
 	if err != nil {
 		t.Fatal(err)
@@ -119,7 +119,7 @@ func TestStandardInputComesAsTheCommandTakesIt(t *testing.T) {
 			t.Fatal(err)
 		}
 		got := make([]byte, len(word))
-		if _, err := io.ReadFull(heard, got); err != nil || string(got) != word {
+		if _, err := io.ReadFull(received, got); err != nil || string(got) != word {
 			t.Fatalf("%q, %v", got, err)
 		}
 	}

@@ -51,7 +51,7 @@ func times(by float64, values []float64) []float64 {
 	return all
 }
 
-func TestEachSurpriseIsPointedOutInWords(t *testing.T) {
+func TestEachAnomalyHasASentence(t *testing.T) {
 	for name, c := range map[string]struct {
 		better, stresses string
 		values           []float64
@@ -88,7 +88,7 @@ func TestEachSurpriseIsPointedOutInWords(t *testing.T) {
 	}
 }
 
-func TestWhatAllEnvironmentsMeetAtIsNoFigureOfAnyOfThem(t *testing.T) {
+func TestAValueThatAllEnvironmentsReachIsASharedLimit(t *testing.T) {
 	same := append(append(trials("a", times(1, []float64{1, 1.0001, 1.0002, 1, 1.0001, 1})...), trials("b", 1, 1, 1.0001, 1, 1.0002, 1)...), trials("c", 1, 1, 1, 1, 1, 1)...)
 	if got := texts(Run(plan("higher", "network", "a", "b", "c"), same, &rundir.Import{}, figure)); !strings.HasPrefix(got, "constant : all 18 results") || strings.Contains(got, "\n") {
 		t.Errorf("a set rate: %s", got)
@@ -99,7 +99,7 @@ func TestWhatAllEnvironmentsMeetAtIsNoFigureOfAnyOfThem(t *testing.T) {
 	}
 }
 
-func TestOtherSettingsAreNamedWithWhoHadThem(t *testing.T) {
+func TestDifferentSettingsAreNamedWithTheirEnvironments(t *testing.T) {
 	all := append(trials("a", steady...), trials("b", steady...)...)
 	for i := range all {
 		threads := "1"
@@ -123,7 +123,7 @@ func TestOtherSettingsAreNamedWithWhoHadThem(t *testing.T) {
 
 // Two environments that do not differ: about 1 in 100 looks at two modes, a
 // drift or a lone result finds one by chance, whatever the law of the noise.
-func TestLooksAtHarmlessFiguresRarelyFindAnything(t *testing.T) {
+func TestNormalValuesRarelyGiveARemark(t *testing.T) {
 	r := rand.New(rand.NewPCG(11, 1))
 	for name, noise := range map[string]func() float64{
 		"normal":      r.NormFloat64,
@@ -155,7 +155,7 @@ func TestLooksAtHarmlessFiguresRarelyFindAnything(t *testing.T) {
 
 // A run of tare's own is looked at block by block: what both sides do alike is
 // no remark.
-func TestAMachineThatDriftsIsNoRemarkAboutABlockedRun(t *testing.T) {
+func TestDriftOfTheMachineGivesNoRemarkOnABlockedRun(t *testing.T) {
 	var a, b []float64
 	for i := range 20 {
 		a = append(a, 100*math.Exp(.02*float64(i)))

@@ -104,7 +104,7 @@ func stepWords(d Design) (steps []string) {
 	return steps
 }
 
-func TestARungThatCannotBeHadGoesIntoTheNextStep(t *testing.T) {
+func TestAnUnavailableRungIsMergedIntoTheNextStep(t *testing.T) {
 	l := ladder(t, "a", "b", "c")
 	units := Units(l, nil)
 	second := l.Rungs[2].Name
@@ -126,7 +126,7 @@ func TestARungThatCannotBeHadGoesIntoTheNextStep(t *testing.T) {
 	}
 }
 
-func TestAnEndThatCannotBeHadIsAnError(t *testing.T) {
+func TestAnUnavailableEndIsAnError(t *testing.T) {
 	l := ladder(t, "a", "b")
 	_, err := NewDesign(l, Units(l, nil), [][]int{{0, 1}}, func(e study.Environment) string {
 		if e.Name == "to" {

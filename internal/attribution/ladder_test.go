@@ -244,7 +244,7 @@ func TestPartsCanBeSwitchedInAnyOrderThatRespectsTheirNeeds(t *testing.T) {
 	})
 }
 
-func TestOnlyTheChosenPartsHaveAStepAndTheOthersDoNotFallToThem(t *testing.T) {
+func TestOnlyTheChosenPartsHaveAStep(t *testing.T) {
 	from, to := of(t, "native", "native"), of(t, "docker", "docker")
 	l, err := Build(from, to, BuildOptions{Facts: theFacts, Only: []string{"seccomp", "network"}})
 	if err != nil {
@@ -308,14 +308,14 @@ func TestLimitsPlaceAndParametersAreParts(t *testing.T) {
 	}
 }
 
-func TestAnEngineThatDoesNotAnswerIsANoteAndNoEnd(t *testing.T) {
+func TestAnEngineThatDoesNotAnswerIsANoteNotAnError(t *testing.T) {
 	l, err := Build(of(t, "native", "native"), of(t, "docker", `docker {"runtime": "absent"}`), BuildOptions{Facts: theFacts})
 	if err != nil || !slices.ContainsFunc(l.Notes, func(n string) bool { return strings.Contains(n, "nobody answers") }) {
 		t.Errorf("%v: %q", err, l.Notes)
 	}
 }
 
-func TestSentencesBeginWellWithEveryPart(t *testing.T) {
+func TestSentencesCanBeginWithEveryPart(t *testing.T) {
 	from, to := of(t, "a", "native"), of(t, "b", "docker")
 	from.With = map[string]map[string]string{"nginx": {"access_log": "/data/nginx/access.log", "clients": "10"}}
 	to.With = map[string]map[string]string{"nginx": {"access_log": "/dev/stdout", "clients": "50"}, "redis": {"out": "/dev/stderr", "log_level": "debug"}}
@@ -345,7 +345,7 @@ func TestSentencesBeginWellWithEveryPart(t *testing.T) {
 }
 
 // A part that makes something cheaper is told without what it puts on the way.
-func TestWhatIsSwitchedIsToldWithoutACause(t *testing.T) {
+func TestASwitchIsDescribedWithoutACause(t *testing.T) {
 	from, to := of(t, "a", "native"), of(t, "b", "docker")
 	to.With = map[string]map[string]string{"nginx": {"access_log": "/dev/stdout"}}
 	l, err := Build(from, to, BuildOptions{Facts: theFacts, Study: map[string]map[string]string{"nginx": {"access_log": "off"}}})
@@ -369,7 +369,7 @@ func TestWhatIsSwitchedIsToldWithoutACause(t *testing.T) {
 	}
 }
 
-func TestAnUnknownPartOrGroupIsRefusedWithThoseThatThereAre(t *testing.T) {
+func TestAnUnknownPartOrGroupIsRejectedWithTheKnownOnes(t *testing.T) {
 	from, to := of(t, "a", "native"), of(t, "b", "docker")
 	_, err := Build(from, to, BuildOptions{Facts: theFacts, Only: []string{"rot"}})
 	if err == nil || !strings.Contains(err.Error(), "no part or group rot; did you mean root? (groups: ") || !strings.Contains(err.Error(), "parts: ") {
@@ -387,7 +387,7 @@ func TestAnUnknownPartOrGroupIsRefusedWithThoseThatThereAre(t *testing.T) {
 	}
 }
 
-func TestNamesWithMoreThanOneThingTakeThePlural(t *testing.T) {
+func TestNamesOfSeveralPartsTakeThePlural(t *testing.T) {
 	var many []string
 	check := func(values map[string]environment.Value) {
 		for _, v := range values {

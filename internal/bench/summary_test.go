@@ -10,7 +10,7 @@ import (
 	"tare/internal/study"
 )
 
-func TestWhatNoRunOfACommandHasIsNotZero(t *testing.T) {
+func TestAMetricThatNoRunHasIsAbsentNotZero(t *testing.T) {
 	r := &run.Result{Run: &rundir.Run{
 		Plan:   &study.Plan{Study: "gzip", Environments: []study.Environment{{Name: "native"}}},
 		Trials: []rundir.Trial{{Environment: "native", Block: 1, Status: rundir.Failed}},

@@ -44,7 +44,7 @@ func hold(home, what string) error {
 	if err != nil {
 		return err
 	}
-	said := []string{o.ID()}
+	output := []string{o.ID()}
 	if strings.Contains(what, "process") {
 		cmd := exec.Command("sleep", "1000")
 		if err := cmd.Start(); err != nil {
@@ -53,7 +53,7 @@ func hold(home, what string) error {
 		if _, err := o.Adopt(cmd.Process.Pid, "vmm of vm"); err != nil {
 			return err
 		}
-		said = append(said, fmt.Sprint(cmd.Process.Pid))
+		output = append(output, fmt.Sprint(cmd.Process.Pid))
 	}
 	if strings.Contains(what, "cgroup") {
 		g, err := cgroup.Create(o.Cgroup("vm"), cgroup.Limits{})
@@ -67,7 +67,7 @@ func hold(home, what string) error {
 		if err := g.Add(cmd.Process.Pid); err != nil {
 			return err
 		}
-		said = append(said, fmt.Sprint(cmd.Process.Pid))
+		output = append(output, fmt.Sprint(cmd.Process.Pid))
 	}
 	if strings.Contains(what, "mount") {
 		script := `cd "$1" && truncate -s 8M disk && mkfs.ext4 -q disk && mkdir -p a "b c" && mount -o loop disk a &&
@@ -76,7 +76,7 @@ func hold(home, what string) error {
 			return fmt.Errorf("%w: %s", err, out)
 		}
 	}
-	fmt.Println(strings.Join(said, " "))
+	fmt.Println(strings.Join(output, " "))
 	_, err = io.Copy(io.Discard, os.Stdin)
 	return err
 }
@@ -106,7 +106,7 @@ func lives(pid string) bool {
 	return err == nil && !strings.Contains(string(data), ") Z ")
 }
 
-func TestASweepRemovesAllThatAKilledOwnerHeldAndNothingOfALivingOne(t *testing.T) {
+func TestASweepRemovesEverythingOfAKilledOwnerAndNothingOfARunningOne(t *testing.T) {
 	needs.Root(t)
 	what := "process cgroup"
 	if _, err := os.Stat("/dev/loop-control"); err == nil {
@@ -192,7 +192,7 @@ func TestASweepRemovesAllThatAKilledOwnerHeldAndNothingOfALivingOne(t *testing.T
 	}
 }
 
-func TestAProcessThatTookOverANumberIsNotKilled(t *testing.T) {
+func TestAProcessWithAReusedPIDIsNotKilled(t *testing.T) {
 	home := t.TempDir()
 	kill, id, _ := start(t, home, "")
 	kill()
@@ -237,7 +237,7 @@ func TestCgroupsOfAHomeWhoseDirectoriesWereDeletedAreStillFound(t *testing.T) {
 	}
 }
 
-func TestOwnersThatOpenWhileOthersSweepStayWhole(t *testing.T) {
+func TestOpeningAnOwnerDuringASweepIsSafe(t *testing.T) {
 	home := t.TempDir()
 	var sweeping, opening sync.WaitGroup
 	stop := make(chan struct{})
@@ -290,7 +290,7 @@ func TestOwnersThatOpenWhileOthersSweepStayWhole(t *testing.T) {
 	}
 }
 
-func TestCloseSaysWhatStillStoodAndRemovesIt(t *testing.T) {
+func TestCloseReportsAndRemovesLeftovers(t *testing.T) {
 	o, err := Open(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
@@ -367,7 +367,7 @@ func TestInstanceNamesCannotLeaveTheDirectory(t *testing.T) {
 	}
 }
 
-func TestAHomeThatEnginesWouldCutIsRefused(t *testing.T) {
+func TestAHomeThatEnginesWouldTruncateIsRejected(t *testing.T) {
 	for _, name := range []string{"a,b", "a:b", `a"b`, "a\nb"} {
 		home := filepath.Join(t.TempDir(), name)
 		if o, err := Open(home); err == nil {

@@ -55,7 +55,7 @@ func (d displayFlags) serve(app *App, o *run.Options) (stop func(), err error) {
 	shown := o.Events
 	o.Watch = l.Watch
 	o.Events = func(e run.Event) {
-		l.Hear(e)
+		l.Update(e)
 		shown(e)
 	}
 	return func() { l.Close() }, nil

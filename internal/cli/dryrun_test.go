@@ -66,7 +66,7 @@ func TestADryRunIsOneObjectWithJSON(t *testing.T) {
 	}
 }
 
-func TestABudgetTooShortForAnyIntervalIsToldBeforehand(t *testing.T) {
+func TestABudgetTooShortForAnyIntervalGivesANoteBeforeTheRun(t *testing.T) {
 	_, plan := twoLayers(t)
 	for budget, short := range map[string]bool{"5s": true, "1h": false} {
 		out, errs, status := told(t, "run", plan, "--budget", budget, "--dry-run")

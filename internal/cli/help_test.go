@@ -33,7 +33,7 @@ func TestHelpFitsEightyColumns(t *testing.T) {
 	}
 }
 
-func TestAMessageStaysInOneLineWhereNoTerminalShowsIt(t *testing.T) {
+func TestMessagesAreNotWrappedWithoutATerminal(t *testing.T) {
 	var out strings.Builder
 	long := strings.Repeat("word ", 60) + "end"
 	(&App{Stderr: &out}).say("%s", long)

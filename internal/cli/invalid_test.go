@@ -20,7 +20,7 @@ func toldOf(t *testing.T, args ...string) string {
 	return strings.TrimSuffix(errs, "\n")
 }
 
-func TestMistakesOfTheCommandLineAreSaidInWordsOfOurOwn(t *testing.T) {
+func TestCommandLineErrorsHaveTheirOwnMessages(t *testing.T) {
 	for _, c := range []struct{ words, want string }{
 		{"rn quick", "unknown command \"rn\"; did you mean \"run\"? (`tare --help` lists the commands)"},
 		{"--home /nowhere parit quick", `unknown command "parit"; did you mean "parity"? (`},
@@ -48,32 +48,32 @@ func TestMistakesOfTheCommandLineAreSaidInWordsOfOurOwn(t *testing.T) {
 		{"rm nosuch", "there is no run nosuch: "},
 		{"rm nosuch", "/runs/nosuch does not exist; `tare ls runs` lists them"},
 	} {
-		if said := toldOf(t, strings.Fields(c.words)...); !strings.Contains(said, c.want) {
-			t.Errorf("tare %s says %q, want %q", c.words, said, c.want)
+		if output := toldOf(t, strings.Fields(c.words)...); !strings.Contains(output, c.want) {
+			t.Errorf("tare %s says %q, want %q", c.words, output, c.want)
 		}
 	}
 }
 
-func TestAnUnknownEnvironmentOfTheCommandLineIsNotToldHowToWriteAStudy(t *testing.T) {
+func TestAnUnknownEnvironmentOnTheCommandLineGivesNoHintAboutStudyFiles(t *testing.T) {
 	for _, args := range [][]string{
 		{"bench", "--env", "layerd", "--", "true"},
 		{"explain", "nginx", "--from", "layered", "--to", "layerd+thick=true"},
 	} {
-		if said := toldOf(t, args...); !strings.Contains(said, `unknown kind of environment "layerd"; did you mean "layered"?`) || strings.Contains(said, "write kind:") {
-			t.Errorf("%q: %s", args, said)
+		if output := toldOf(t, args...); !strings.Contains(output, `unknown kind of environment "layerd"; did you mean "layered"?`) || strings.Contains(output, "write kind:") {
+			t.Errorf("%q: %s", args, output)
 		}
 	}
 }
 
-func TestExplainGoesOnWithALadderAlone(t *testing.T) {
+func TestExplainResumesOnlyALadder(t *testing.T) {
 	directory := reportedRun(t, t.TempDir())
 	want := fmt.Sprintf("%s is a run without a ladder: continue it with `tare run --resume %[1]s`", directory)
-	if said := toldOf(t, "explain", "--resume", directory); !strings.Contains(said, want) {
-		t.Errorf("%s", said)
+	if output := toldOf(t, "explain", "--resume", directory); !strings.Contains(output, want) {
+		t.Errorf("%s", output)
 	}
 }
 
-func TestParityOfARunRefusesWhatItCannotShow(t *testing.T) {
+func TestParityOfARunRejectsUnsupportedOptions(t *testing.T) {
 	home := t.TempDir()
 	directory := reportedRun(t, home)
 	w, err := rundir.Resume(directory)
@@ -95,8 +95,8 @@ func TestParityOfARunRefusesWhatItCannotShow(t *testing.T) {
 		"--only native":        "has no comparison of native alone",
 		"--only native --json": "has no comparison of native alone",
 	} {
-		if said := toldOf(t, append([]string{"parity", directory}, strings.Fields(flags)...)...); !strings.Contains(said, want) {
-			t.Errorf("%s: %s", flags, said)
+		if output := toldOf(t, append([]string{"parity", directory}, strings.Fields(flags)...)...); !strings.Contains(output, want) {
+			t.Errorf("%s: %s", flags, output)
 		}
 	}
 	for _, flags := range []string{"", "--only docker", "--only docker,loop", "--workload loop"} {

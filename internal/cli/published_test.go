@@ -29,7 +29,7 @@ func TestPublishedListsTheStudies(t *testing.T) {
 	}
 }
 
-func TestClaimsThatDoNotHoldAreFindingsAndNoFailure(t *testing.T) {
+func TestClaimsThatDoNotHoldAreFindingsNotErrors(t *testing.T) {
 	status, out, _ := publishedCommand(t, "karna-2021", "--claims")
 	if status != 0 || !strings.Contains(out, "DO NOT HOLD") || strings.Contains(out, "TABLES") {
 		t.Errorf("status %d:\n%s", status, out)

@@ -55,7 +55,7 @@ func runReport(t *testing.T, home string, args ...string) (string, error) {
 	return out.String(), err
 }
 
-func TestReportFindsARunByNameAndWritesBesideIt(t *testing.T) {
+func TestReportFindsARunByNameAndWritesIntoIt(t *testing.T) {
 	home := t.TempDir()
 	directory := reportedRun(t, home)
 	out, err := runReport(t, home, "loop-1", "--format", "html,md,text")
@@ -89,7 +89,7 @@ func TestReportWritesOneFormatWhereItIsTold(t *testing.T) {
 	}
 }
 
-func TestReportSaysWhatIsWrongWithItsInput(t *testing.T) {
+func TestReportRejectsInvalidInputWithTheReason(t *testing.T) {
 	home := t.TempDir()
 	reportedRun(t, home)
 	for _, c := range []struct {

@@ -66,7 +66,7 @@ func TestStatsPrintsTheGoldenTables(t *testing.T) {
 	}
 }
 
-func TestStatsNamesWhatIsWrongAndWhere(t *testing.T) {
+func TestStatsReportsErrorsWithTheirPosition(t *testing.T) {
 	const head = "block,environment,value\n"
 	for name, c := range map[string]struct {
 		input string

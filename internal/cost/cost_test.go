@@ -42,7 +42,7 @@ func TestACostIsWhatWasUsedForAThousandOperations(t *testing.T) {
 	}
 }
 
-func TestWhatIsNotKnownHasNoCost(t *testing.T) {
+func TestAMissingFigureHasNoCost(t *testing.T) {
 	of := func(name string) Cost { c, _ := Lookup(name); return c }
 	for want, got := range map[string]usage.Figure{
 		"not given":                                      of("energy_per_kop").Of(energyless(), nil),
@@ -59,7 +59,7 @@ func TestWhatIsNotKnownHasNoCost(t *testing.T) {
 	}
 }
 
-func TestMoneyIsTheSumOfAllThatHasAPrice(t *testing.T) {
+func TestMoneyIsTheSumOfAllPricedResources(t *testing.T) {
 	c, _ := Lookup("money_per_kop")
 	s := spent(1000, 0)
 	s.Usage.CPUUser = usage.Known(1800)                       // half an hour
@@ -97,7 +97,7 @@ func TestACostIsARate(t *testing.T) {
 	})
 }
 
-func TestAStudyAsksForWhatItCanHave(t *testing.T) {
+func TestAStudyRequestsOnlyAvailableCosts(t *testing.T) {
 	names := func(costs []Cost) (text string) {
 		for _, c := range costs {
 			text += c.Name + " " + c.Unit + "\n"

@@ -73,9 +73,9 @@ func (l Limits) Group(directory string) (cgroup.Limits, error) {
 // instance can fail: those written in Go have a dozen threads each, and gVisor has more.
 const scarce = 40
 
-// Scarce is the end of the error message of a failed start where the limit of processes
+// ProcessLimitHint is the end of the error message of a failed start where the limit of processes
 // can be the cause; else "".
-func (l Limits) Scarce() string {
+func (l Limits) ProcessLimitHint() string {
 	if l.PIDs <= 0 || l.PIDs >= scarce {
 		return ""
 	}
@@ -89,25 +89,25 @@ func (l Limits) group(disk string) cgroup.Limits {
 	}
 }
 
-// Sight is what was observed of one limit at one position.
-type Sight = cgroup.Sight
+// EffectiveLimit is what was observed of one limit at one position.
+type EffectiveLimit = cgroup.EffectiveLimit
 
 // Bounded is an instance with limits that neither a process inside nor a cgroup outside
-// shows, such as a VMM's throttling. Its sights count like those of a cgroup.
+// shows, such as a VMM's throttling. Its effective limits count like those of a cgroup.
 type Bounded interface {
-	Sights(ctx context.Context, l Limits) ([]Sight, error)
+	EffectiveLimits(ctx context.Context, l Limits) ([]EffectiveLimit, error)
 }
 
 // Unlimited is an instance whose options can leave the limits out.
 type Unlimited interface{ Unlimited() bool }
 
-// Apart is an instance with a separate kernel, whatever its boot id: a hypervisor's guest,
+// SeparateKernel is an instance with a separate kernel, whatever its boot id: a hypervisor's guest,
 // and the test double of one.
-type Apart interface{ OwnKernel() }
+type SeparateKernel interface{ OwnKernel() }
 
-// Stacked is an instance inside another one that also has limits: each is checked
+// Nested is an instance inside another one that also has limits: each is checked
 // separately.
-type Stacked interface{ Given(l Limits) []Given }
+type Nested interface{ Given(l Limits) []Given }
 
 // Given are the limits that an instance was given.
 type Given struct {
@@ -115,62 +115,62 @@ type Given struct {
 	Limits   Limits
 }
 
-// NotHeld is the error for limits that are not in force.
-type NotHeld struct{ Sights []Sight }
+// LimitsError is the error for limits that are not in force.
+type LimitsError struct{ Limits []EffectiveLimit }
 
-func (e *NotHeld) Error() string {
+func (e *LimitsError) Error() string {
 	text := "a limit did not take effect"
-	for _, s := range e.Sights {
+	for _, s := range e.Limits {
 		text += "; " + s.String()
 	}
 	return text
 }
 
 // CheckLimits checks from inside and outside whether each limit is in force. The error is
-// a NotHeld where one is not. It returns everything that was observed.
+// a LimitsError where one is not. It returns everything that was observed.
 //
 // In an instance that shares this machine's kernel each limit must be visible wherever it
 // can be read. An instance with a separate kernel (a guest, gVisor) is limited from
 // outside; its kernel counts only for memory and the number of processes, and for all
 // limits if it runs on another machine.
-func CheckLimits(ctx context.Context, i Instance, l Limits) ([]Sight, error) {
-	if len(l.group("").Wishes()) == 0 {
+func CheckLimits(ctx context.Context, i Instance, l Limits) ([]EffectiveLimit, error) {
+	if len(l.group("").Requested()) == 0 {
 		return nil, nil
 	}
 	if u, may := i.(Unlimited); may && u.Unlimited() {
 		return nil, nil
 	}
-	if s, is := i.(Stacked); is {
+	if s, is := i.(Nested); is {
 		return checkEach(ctx, s.Given(l))
 	}
 	if !l.IO.None() && i.Paths().DataOn == Memory {
 		return nil, ErrMemoryIO
 	}
-	look := inside{ctx, i.Agent()}
-	_, apart := i.(Apart)
-	shared := !apart && look.sharesThisKernel()
+	in := inside{ctx, i.Agent()}
+	_, apart := i.(SeparateKernel)
+	shared := !apart && in.sharesThisKernel()
 	disk := ""
 	if shared && !l.IO.None() {
-		disk = look.disk("/data")
+		disk = in.disk("/data")
 	}
 	asked := l.group(disk)
 	outer := outside(i, asked)
 	if b, knows := i.(Bounded); knows {
-		own, err := b.Sights(ctx, l)
+		own, err := b.EffectiveLimits(ctx, l)
 		if err != nil {
 			return nil, fmt.Errorf("reading the limits of the instance: %w", err)
 		}
 		outer = append(outer, own...)
 	}
-	inner := look.group(asked)
+	inner := in.group(asked)
 	if len(l.Cores) > 0 {
-		inner = append(inner, look.affinity(l.Cores))
+		inner = append(inner, in.affinity(l.Cores))
 	}
 	// A limit that is absent inside was not observed.
-	inner = slices.DeleteFunc(inner, func(s Sight) bool { return strings.HasPrefix(s.Seen, "nothing") })
+	inner = slices.DeleteFunc(inner, func(s EffectiveLimit) bool { return strings.HasPrefix(s.Seen, "nothing") })
 	if !shared {
-		inner = slices.DeleteFunc(inner, func(s Sight) bool { return s.Limit == "io" && len(outer) > 0 })
-		inner = append(inner, look.machine(i.Agent().Hello(), l)...)
+		inner = slices.DeleteFunc(inner, func(s EffectiveLimit) bool { return s.Limit == "io" && len(outer) > 0 })
+		inner = append(inner, in.machine(i.Agent().Hello(), l)...)
 	}
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -179,81 +179,81 @@ func CheckLimits(ctx context.Context, i Instance, l Limits) ([]Sight, error) {
 		return nil, fmt.Errorf("reading the limits inside: %w", err)
 	}
 	all := append(slices.Clone(inner), outer...)
-	var failed []Sight
+	var failed []EffectiveLimit
 	for _, s := range wanted(asked, all) {
 		failed = append(failed, decide(s, shared, inner, outer)...)
 	}
 	if len(failed) > 0 {
-		return all, &NotHeld{failed}
+		return all, &LimitsError{failed}
 	}
 	return all, nil
 }
 
-func checkEach(ctx context.Context, all []Given) (sights []Sight, err error) {
-	var failed []Sight
+func checkEach(ctx context.Context, all []Given) (limits []EffectiveLimit, err error) {
+	var failed []EffectiveLimit
 	for _, g := range all {
 		seen, err := CheckLimits(ctx, g.Instance, g.Limits)
-		var not *NotHeld
+		var not *LimitsError
 		if errors.As(err, &not) {
-			failed = append(failed, not.Sights...)
+			failed = append(failed, not.Limits...)
 		} else if err != nil {
 			return nil, err
 		}
-		sights = append(sights, seen...)
+		limits = append(limits, seen...)
 	}
 	if len(failed) > 0 {
-		return sights, &NotHeld{failed}
+		return limits, &LimitsError{failed}
 	}
-	return sights, nil
+	return limits, nil
 }
 
 // wanted are the limits that must be observed somewhere: also the absence of swap, where
 // it was observed and memory is limited.
-func wanted(l cgroup.Limits, seen []Sight) []Sight {
-	list := l.Wishes()
-	if l.Memory > 0 && slices.ContainsFunc(seen, func(s Sight) bool { return s.Limit == "swap" }) {
-		list = append(list, Sight{Limit: "swap", Asked: "no swap"})
+func wanted(l cgroup.Limits, seen []EffectiveLimit) []EffectiveLimit {
+	list := l.Requested()
+	if l.Memory > 0 && slices.ContainsFunc(seen, func(s EffectiveLimit) bool { return s.Limit == "swap" }) {
+		list = append(list, EffectiveLimit{Limit: "swap", Asked: "no swap"})
 	}
 	return list
 }
 
 // decide returns what was observed of a limit that is not in force; nil for one that
 // is.
-func decide(wish Sight, shared bool, inner, outer []Sight) []Sight {
-	same := func(s Sight) bool { return s.Limit == wish.Limit && s.Asked == wish.Asked }
+func decide(wish EffectiveLimit, shared bool, inner, outer []EffectiveLimit) []EffectiveLimit {
+	same := func(s EffectiveLimit) bool { return s.Limit == wish.Limit && s.Asked == wish.Asked }
 	in, out := pick(inner, same), pick(outer, same)
-	fails := func(s Sight) bool { return !s.Holds }
+	fails := func(s EffectiveLimit) bool { return !s.Holds }
 	switch {
 	case len(in)+len(out) == 0:
 		wish.Seen, wish.Where = "anything of it", "no cgroup of the instance, inside or outside,"
-		return []Sight{wish}
+		return []EffectiveLimit{wish}
 	case shared:
 		return pick(append(in, out...), fails)
 	case slices.Contains([]string{"cpus", "cores"}, wish.Limit) && len(out) > 0:
 		in = nil // what the guest's kernel reports limits nothing
 	}
 	all := append(in, out...)
-	if slices.ContainsFunc(all, func(s Sight) bool { return s.Holds }) {
+	if slices.ContainsFunc(all, func(s EffectiveLimit) bool { return s.Holds }) {
 		return nil
 	}
 	return all
 }
 
-func pick(list []Sight, which func(Sight) bool) []Sight {
+func pick(list []EffectiveLimit, which func(EffectiveLimit) bool) []EffectiveLimit {
 	return lists.Filter(list, which)
 }
 
 // outside checks the cgroups of the instance's processes on this machine.
-func outside(i Instance, asked cgroup.Limits) (sights []Sight) {
+func outside(i Instance, asked cgroup.Limits) (limits []EffectiveLimit) {
 	if _, elsewhere := i.(Metered); elsewhere {
 		return nil
 	}
 	for _, path := range i.Footprint().Cgroups {
 		if group, err := cgroup.At(path); err == nil {
-			sights = append(sights, group.Check(asked)...)
+			limits = append(limits, group.Check(asked)...)
 		}
 	}
-	return sights
+	return limits
 }
 
 // inside reads files through the agent.
@@ -277,7 +277,7 @@ func (in inside) sharesThisKernel() bool {
 }
 
 // group checks the agent's cgroup, where it is visible inside.
-func (in inside) group(asked cgroup.Limits) []Sight {
+func (in inside) group(asked cgroup.Limits) []EffectiveLimit {
 	tree, err := cgroup.Through(in.read)
 	if err != nil {
 		return nil // cgroups are not mounted inside
@@ -286,16 +286,16 @@ func (in inside) group(asked cgroup.Limits) []Sight {
 	if err != nil {
 		return nil
 	}
-	sights := own.Check(asked)
-	for n := range sights {
-		sights[n].Where += " inside"
+	limits := own.Check(asked)
+	for n := range limits {
+		limits[n].Where += " inside"
 	}
-	return sights
+	return limits
 }
 
 // affinity checks the CPU affinity of the agent, which its children inherit.
-func (in inside) affinity(cores []int) Sight {
-	s := Sight{Limit: "cores", Asked: cgroup.FormatCores(cores), Where: "/proc/self/status inside", Seen: "nothing"}
+func (in inside) affinity(cores []int) EffectiveLimit {
+	s := EffectiveLimit{Limit: "cores", Asked: cgroup.FormatCores(cores), Where: "/proc/self/status inside", Seen: "nothing"}
 	for line := range strings.Lines(in.text("/proc/self/status")) {
 		if list, ok := strings.CutPrefix(line, "Cpus_allowed_list:"); ok {
 			s.Seen = cgroup.FormatCores(cgroup.ParseCores(list))
@@ -306,13 +306,13 @@ func (in inside) affinity(cores []int) Sight {
 }
 
 // machine checks what the instance's separate kernel reports of its machine.
-func (in inside) machine(hello agent.Hello, l Limits) (sights []Sight) {
+func (in inside) machine(hello agent.Hello, l Limits) (limits []EffectiveLimit) {
 	if l.CPUs > 0 {
-		sights = append(sights, Sight{Limit: "cpus", Asked: fmt.Sprintf("%g CPUs", l.CPUs),
+		limits = append(limits, EffectiveLimit{Limit: "cpus", Asked: fmt.Sprintf("%g CPUs", l.CPUs),
 			Where: "the machine inside", Seen: fmt.Sprintf("%d CPUs", hello.CPUs), Holds: float64(hello.CPUs) == l.CPUs})
 	}
 	if l.Memory > 0 {
-		s := Sight{Limit: "memory", Asked: l.Memory.String(), Where: "/proc/meminfo inside", Seen: "nothing"}
+		s := EffectiveLimit{Limit: "memory", Asked: l.Memory.String(), Where: "/proc/meminfo inside", Seen: "nothing"}
 		for line := range strings.Lines(in.text("/proc/meminfo")) {
 			if total, ok := strings.CutPrefix(line, "MemTotal:"); ok {
 				kib, _ := strconv.ParseInt(strings.TrimSuffix(strings.TrimSpace(total), " kB"), 10, 64)
@@ -321,13 +321,13 @@ func (in inside) machine(hello agent.Hello, l Limits) (sights []Sight) {
 				s.Seen, s.Holds = has.String(), has <= l.Memory && has >= l.Memory/2
 			}
 		}
-		sights = append(sights, s)
+		limits = append(limits, s)
 		swaps := strings.Split(in.text("/proc/swaps"), "\n")
 		if len(swaps) < 2 {
-			sights = append(sights, Sight{Limit: "swap", Asked: "no swap", Where: "/proc/swaps inside", Seen: "none", Holds: true})
+			limits = append(limits, EffectiveLimit{Limit: "swap", Asked: "no swap", Where: "/proc/swaps inside", Seen: "none", Holds: true})
 		}
 	}
-	return sights
+	return limits
 }
 
 // disk is the whole disk that a directory inside is on, "" if its file system has

@@ -13,7 +13,7 @@ type inMemory struct{ Instance }
 
 func (inMemory) Paths() Paths { return Paths{Data: "tmpfs", DataOn: Memory} }
 
-func TestALimitOfIOIsRefusedWhereDataLiesInMemory(t *testing.T) {
+func TestAnIOLimitOnDataInMemoryIsRejected(t *testing.T) {
 	l := Limits{IO: IO{Write: quantity.MiB}}
 	if _, err := l.Group(Memory); !errors.Is(err, ErrMemoryIO) {
 		t.Errorf("a group with it: %v", err)
@@ -26,9 +26,9 @@ func TestALimitOfIOIsRefusedWhereDataLiesInMemory(t *testing.T) {
 	}
 }
 
-func TestFewProcessesAreNamedWhereAStartFails(t *testing.T) {
+func TestAFailedStartHintsAtALowProcessLimit(t *testing.T) {
 	for pids, want := range map[int]bool{0: false, 1: true, 39: true, 40: false, 500: false} {
-		hint := Limits{PIDs: pids}.Scarce()
+		hint := Limits{PIDs: pids}.ProcessLimitHint()
 		if (hint != "") != want || want && !strings.Contains(hint, "limits: pids: ") {
 			t.Errorf("pids: %d says %q", pids, hint)
 		}

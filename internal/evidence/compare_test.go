@@ -61,7 +61,7 @@ func TestTheLargestChangesOfAnOperationComeFirst(t *testing.T) {
 	}
 }
 
-func TestWhatASideCannotCountIsNotZero(t *testing.T) {
+func TestAnUncountedValueIsNotZero(t *testing.T) {
 	blind := Evidence{Counts: map[string]usage.Figure{"syscalls": usage.Absent("BPF is refused")}}
 	for _, c := range compareTwo(docker, blind, 1, 1) {
 		if f := c.Fast.Count; f.Missing == "" {
@@ -86,7 +86,7 @@ func TestWithoutOperationsNothingIsCompared(t *testing.T) {
 
 // A side against itself changes nothing, sides exchanged turn every change
 // round, and the median of a trial given several times is the trial.
-func TestComparisonsAreEven(t *testing.T) {
+func TestComparisonsAreSymmetric(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		name := rapid.SampledFrom([]string{"syscall.read", "syscall.write", "syscalls", "switch.voluntary", "kernel", "kernel.overlay", "softirq.NET_RX"})
 		value := rapid.Float64Range(0, 1e6)

@@ -26,11 +26,11 @@ import (
 // still be booting. A refused host key or login is not that.
 var ErrUnreachable = errors.New("unreachable")
 
-// Facing is a host that knows by which address it reaches this machine.
-type Facing interface {
-	// Facing returns this machine's IPv4 address on the route to the host; "" if
+// LocalAddresser is a host that knows by which address it reaches this machine.
+type LocalAddresser interface {
+	// LocalAddresser returns this machine's IPv4 address on the route to the host; "" if
 	// it is not known.
-	Facing() string
+	LocalAddress() string
 }
 
 // ProgramVariable is the environment variable that names the SSH client.
@@ -148,14 +148,14 @@ func (c *connector) proxied() bool {
 // command is a session of that connection.
 type machine struct {
 	*connector
-	address, facing string
-	directory       string // of the control socket
-	master          *exec.Cmd
-	stdin           io.Closer     // of the master: its end ends the connection
-	stderr          *Tail         // of the master
-	ended           chan struct{} // closed when the master has exited
-	close           sync.Once
-	closed          chan struct{}
+	address, localAddress string
+	directory             string // of the control socket
+	master                *exec.Cmd
+	stdin                 io.Closer     // of the master: its end ends the connection
+	stderr                *Tail         // of the master
+	ended                 chan struct{} // closed when the master has exited
+	close                 sync.Once
+	closed                chan struct{}
 }
 
 // masterScript runs ssh until its standard input ends: a pipe from this process,
@@ -286,14 +286,14 @@ func (m *machine) locate(ctx context.Context) {
 	}
 	// Nothing is sent: the kernel selects the route.
 	if c, err := net.Dial("udp4", net.JoinHostPort(m.address, m.settings["port"])); err == nil && m.address != "" {
-		m.facing = c.LocalAddr().(*net.UDPAddr).IP.String()
+		m.localAddress = c.LocalAddr().(*net.UDPAddr).IP.String()
 		c.Close()
 	}
 }
 
-func (m *machine) Name() string    { return m.name }
-func (m *machine) Address() string { return m.address }
-func (m *machine) Facing() string  { return m.facing }
+func (m *machine) Name() string         { return m.name }
+func (m *machine) Address() string      { return m.address }
+func (m *machine) LocalAddress() string { return m.localAddress }
 
 // terminateTimeout is how long ssh may take to exit after SIGTERM.
 const terminateTimeout = 5 * time.Second

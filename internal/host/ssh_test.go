@@ -95,14 +95,14 @@ func TestAMachineSaysHowItIsReached(t *testing.T) {
 		t.Errorf("%s is at %s", h.Name(), h.Address())
 	}
 	out, err := h.Run(t.Context(), "sh", "-c", "echo $SSH_CONNECTION")
-	if facing := h.(host.Facing).Facing(); err != nil || !strings.HasPrefix(string(out), facing+" ") || facing == "" {
+	if facing := h.(host.LocalAddresser).LocalAddress(); err != nil || !strings.HasPrefix(string(out), facing+" ") || facing == "" {
 		t.Errorf("it sees this machine as %q, and says itself %q (%v)", facing, out, err)
 	}
 }
 
 // A machine whose host key is not known is refused, also where the ssh_config
 // would accept it.
-func TestOnlyAMachineWithTheKnownKeyIsTalkedTo(t *testing.T) {
+func TestAnUnknownHostKeyIsRejected(t *testing.T) {
 	n := sshhost.New(t)
 	m := n.Machine(t)
 	address := "[" + m.Address + "]:" + m.Port
@@ -184,7 +184,7 @@ func write(t *testing.T, text string) string {
 	return f.Name()
 }
 
-func TestWhoIsNotLetInIsToldWhatWasOffered(t *testing.T) {
+func TestARejectedLoginSaysWhatWasOffered(t *testing.T) {
 	m := sshhost.New(t).Machine(t)
 	t.Setenv("SSH_AUTH_SOCK", "")
 	strange := filepath.Join(t.TempDir(), "strange")
@@ -293,7 +293,7 @@ Include %[4]s
 		}
 		defer h.Close()
 		if from == "" {
-			from = h.(host.Facing).Facing()
+			from = h.(host.LocalAddresser).LocalAddress()
 		}
 		out, err := h.Run(t.Context(), "sh", "-c", "echo $SSH_CONNECTION")
 		if words := strings.Fields(string(out)); err != nil || len(words) != 4 || words[0] != from || words[2] != far.Address {
@@ -367,7 +367,7 @@ func TestAnotherProgramIsUsed(t *testing.T) {
 }
 
 // ssh's own exit status is 255.
-func TestACommandsStatusIsToldFromSSHs(t *testing.T) {
+func TestTheExitStatusOfACommandIsDistinguishedFromSSHs(t *testing.T) {
 	h := sshhost.New(t).Machine(t).Dial(t)
 	for script, want := range map[string]int{"exit 255": 255, "exit 254": 254, "kill -9 $$": 137, "exec no-such-program": 127} {
 		_, err := h.Run(t.Context(), "sh", "-c", "echo moan >&2; "+script)
@@ -469,7 +469,7 @@ func TestCloseEndsTheConnectionAndRemovesItsSocket(t *testing.T) {
 	}
 }
 
-func TestWhatIsNoDestinationIsSaid(t *testing.T) {
+func TestAnInvalidDestinationIsRejected(t *testing.T) {
 	for text, want := range map[string]string{
 		"": "ssh:", "a b": "ssh:", "-oProxyCommand=x": "ssh:", "@x": "ssh:", "x:0": "ssh:", "x:none": "ssh:", "u@": "ssh:", "x;y": "ssh:",
 	} {

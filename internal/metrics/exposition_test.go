@@ -106,12 +106,12 @@ func TestAllFamiliesAreShownAndNamedAsPrometheusWantsIt(t *testing.T) {
 	for _, p := range problems {
 		t.Errorf("%s: %s", p.Metric, p.Text)
 	}
-	if said := prometheustest.Promtool(t, text.String(), "check", "metrics"); said != "" {
-		t.Errorf("promtool check metrics: %s", said)
+	if output := prometheustest.Promtool(t, text.String(), "check", "metrics"); output != "" {
+		t.Errorf("promtool check metrics: %s", output)
 	}
 }
 
-func TestEveryQuantityIsCountedOnAfterItsTrial(t *testing.T) {
+func TestEveryCounterContinuesAfterItsTrial(t *testing.T) {
 	r := made()
 	used := metricstest.Usage()
 	trial := rundir.Trial{Environment: "native", Workload: "redis", Status: rundir.OK, Usage: &used, HostSeconds: 4}
@@ -155,7 +155,7 @@ func TestCountersNeverFall(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		r := made()
 		before := map[string]float64{}
-		look := func() {
+		read := func() {
 			for name, f := range gather(rt, r) {
 				if f.GetType() != dto.MetricType_COUNTER || strings.HasPrefix(name, "tare_machine") {
 					continue
@@ -175,35 +175,35 @@ func TestCountersNeverFall(t *testing.T) {
 		}
 		for range rapid.IntRange(1, 5).Draw(rt, "trials") {
 			environment := rapid.SampledFrom(metricstest.Environments).Draw(rt, "environment")
-			var hear []func(usage.Reading)
+			var onReading []func(usage.Reading)
 			for range rapid.IntRange(0, 3).Draw(rt, "instances") {
-				hear = append(hear, r.Watch(environment, "redis"))
+				onReading = append(onReading, r.Watch(environment, "redis"))
 			}
 			seconds := 0.0
 			for range rapid.IntRange(0, 4).Draw(rt, "looks") {
 				seconds += rapid.Float64Range(0, 2).Draw(rt, "between")
-				for _, h := range hear {
+				for _, h := range onReading {
 					if rapid.Bool().Draw(rt, "seen") {
 						h(metricstest.Reading(seconds))
 					}
 				}
-				look()
+				read()
 			}
 			trial := rundir.Trial{Environment: environment, Workload: "redis", Status: rundir.OK}
 			if rapid.Bool().Draw(rt, "counted") {
 				trial.Usage, trial.HostSeconds = new(metricstest.Usage()), 1
 			}
 			r.Tried(trial, nil)
-			look()
-			for _, h := range hear {
+			read()
+			for _, h := range onReading {
 				h(metricstest.Reading(100)) // too late
 			}
-			look()
+			read()
 		}
 	})
 }
 
-func TestAResumedRunCountsOnFromItsJournal(t *testing.T) {
+func TestAResumedRunContinuesItsCountersFromTheJournal(t *testing.T) {
 	trials := metricstest.Trials()
 	families := gather(t, made(trials...))
 	if got, _ := value(families, metrics.Trials.Name, "docker", "ok"); got != float64(len(trials)/2) {

@@ -212,7 +212,7 @@ type matcher struct {
 // pattern, then the most conditions, then the first.
 func (m *matcher) rule(key string) *Rule {
 	best, long, many := &unknown, -1, -1
-	bare, _ := Apart(key)
+	bare, _ := SplitRole(key)
 	for i := range m.rules.Rules {
 		r := &m.rules.Rules[i]
 		for _, pattern := range r.Facts {
@@ -239,7 +239,7 @@ func (m *matcher) holds(w When, key string) bool {
 	if len(w.Stresses) > 0 && !slices.Contains(w.Stresses, m.stresses) {
 		return false
 	}
-	_, role := Apart(key)
+	_, role := SplitRole(key)
 	own := func(pattern string) string { return strings.ReplaceAll(pattern, "{}", Argument(key)) }
 	for pattern, value := range w.Facts {
 		if !m.any(own(pattern), role, func(x, y Fact) bool { return fits(value, x.Value) || fits(value, y.Value) }) {
@@ -256,7 +256,7 @@ func (m *matcher) holds(w When, key string) bool {
 func (m *matcher) any(pattern, role string, holds func(x, y Fact) bool) bool {
 	for _, facts := range []map[string]Fact{m.base, m.other} {
 		for key := range facts {
-			bare, of := Apart(key)
+			bare, of := SplitRole(key)
 			if (of == role || ByRole(bare)) && fits(pattern, bare) && holds(m.base[key], m.other[key]) {
 				return true
 			}
@@ -325,7 +325,7 @@ func (m *matcher) asked(patterns []string, d Difference) (list []string) {
 
 // into reports whether the plan uses a parameter for a fact.
 func (m *matcher) into(parameter, fact string) bool {
-	bare, _ := Apart(fact)
+	bare, _ := SplitRole(fact)
 	return slices.Contains(m.a.Into[bare], parameter) || slices.Contains(m.b.Into[bare], parameter)
 }
 

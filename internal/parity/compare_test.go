@@ -45,7 +45,7 @@ func found(c Comparison) (list []string) {
 	return list
 }
 
-func TestWhatTheStudyAsksOfTheLayerIsChosenAndWhatItDoesToTheWorkloadIsNot(t *testing.T) {
+func TestOptionsOfTheIsolationLayerAreChosenAndThoseOfTheWorkloadAreNot(t *testing.T) {
 	host := print("a", "namespace[net] = the host's\nlog.driver = none\nconfiguration[server/nginx.conf][http.access_log] = /data/a.log\nconfiguration[server/nginx.conf][worker_processes] = 1")
 	own := print("b", "namespace[net] = own\nlog.driver = json-file\nconfiguration[server/nginx.conf][http.access_log] = /dev/stdout\nconfiguration[server/nginx.conf][worker_processes] = 2")
 	with := []string{"options.network=nat", "options.log=json-file", "with.access_log=/dev/stdout", "with.workers=2"}
@@ -91,7 +91,7 @@ func TestAFindingNamesOnlyTheParametersThatItIsAbout(t *testing.T) {
 	}
 }
 
-func TestAnOverlayBelowWhatTheWorkloadTouchesIsAConfoundAndElsewhereIsNone(t *testing.T) {
+func TestAnOverlayIsAConfoundOnlyBelowPathsOfTheWorkload(t *testing.T) {
 	disk := print("a", "path[/].filesystem = ext4\npath[/data/www].filesystem = ext4\npath[/data/www].mount = /data")
 	layered := print("b", "path[/].filesystem = overlay\npath[/data/www].filesystem = overlay\npath[/data/www].mount = /")
 	got := Builtin().Compare(side("a", "native"), side("b", "docker", "options.data=overlay"), disk, layered, "network")
@@ -116,14 +116,14 @@ func TestAConfoundTouchesOnlyWorkloadsThatItAffects(t *testing.T) {
 	}
 }
 
-func TestAFactThatNoRuleKnowsIsAConfoundThatSaysSo(t *testing.T) {
+func TestAFactWithoutARuleIsAConfound(t *testing.T) {
 	c := Builtin().Compare(side("a", "native"), side("b", "docker"), print("a", "colour = red"), print("b", "colour = blue"), "cpu")
 	if len(c.Confounds()) != 1 || c.Confounds()[0].Finding != NoRule || !strings.Contains(c.Confounds()[0].Reason, "no rule matches") {
 		t.Errorf("%+v", c)
 	}
 }
 
-func TestWhatOneSideCannotSeeIsNoDifferenceAndIsSaid(t *testing.T) {
+func TestAFactOfOneSideIsReportedAsNotCompared(t *testing.T) {
 	c := Builtin().Compare(side("a", "native"), side("b", "gvisor"),
 		print("a", "memory.thp = always\nlocale = C\nlsm = ?no access"), print("b", "memory.thp = ?gVisor has no such file\nlocale = C\nlsm = ?no such file"), "cpu")
 	if len(c.Findings) > 0 || c.Same != 1 || len(c.Unseen) != 1 || c.Unseen[0] != (Unseen{"memory.thp", "b", "gVisor has no such file"}) {
@@ -131,7 +131,7 @@ func TestWhatOneSideCannotSeeIsNoDifferenceAndIsSaid(t *testing.T) {
 	}
 }
 
-func TestAFactWithAQuestionMarkStandsForAllThatCouldNotBeSeen(t *testing.T) {
+func TestAFactWithAQuestionMarkStandsForAllUnreadableFacts(t *testing.T) {
 	c := Builtin().Compare(side("a", "native"), side("b", "docker"),
 		print("a", "program[database/mariadbd].sha256 = 9b44\nenvironment[LANG] = C\nprogram[driver/sysbench].path = /usr/bin/sysbench"),
 		print("b", "program[database/?].path = ?permission denied\nenvironment[?] = ?permission denied\nprogram[driver/sysbench].path = /usr/bin/sysbench"), "disk")
@@ -215,7 +215,7 @@ func TestPatterns(t *testing.T) {
 // Rules that a machine has for its engines are passed by what runs in its own
 // network alone: that is told with its effect, and is no confound. Between two
 // that share the network, or have one each, nothing implies it.
-func TestAPacketFilterThatOneSidePassesIsToldAndStandsInTheWayWhereTheNetworkIsTheSame(t *testing.T) {
+func TestAPacketFilterOnOneSideIsAConfoundOnlyOnTheSameNetwork(t *testing.T) {
 	facts := func(space, rules, tracked string) Fingerprint {
 		return print("x", "namespace[net] = "+space+"\nnetwork.filter[output] = "+rules+"\nnetwork.tracked = "+tracked)
 	}

@@ -142,9 +142,9 @@ var Keys = []Key{
 // path[/data].filesystem@driver.
 func At(key, role string) string { return key + "@" + role }
 
-// Apart splits a key from the role of At; the role is "" for the instance of the
+// SplitRole splits a key from the role of At; the role is "" for the instance of the
 // first server.
-func Apart(fact string) (key, role string) {
+func SplitRole(fact string) (key, role string) {
 	at := strings.LastIndexByte(fact, '@')
 	if at < 0 || strings.ContainsAny(fact[at:], "]") {
 		return fact, ""
@@ -161,7 +161,7 @@ func ByRole(key string) bool {
 
 // KeyOf returns the definition of a fact's key.
 func KeyOf(fact string) (Key, bool) {
-	fact, _ = Apart(fact)
+	fact, _ = SplitRole(fact)
 	for _, k := range Keys {
 		if Match(k.Name, fact) {
 			return k, true

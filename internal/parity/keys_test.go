@@ -42,7 +42,7 @@ func TestThePageListsAllKeys(t *testing.T) {
 	}
 }
 
-func TestNoTwoKeysAreOne(t *testing.T) {
+func TestKeysAreUnique(t *testing.T) {
 	seen := map[string]bool{}
 	for _, k := range Keys {
 		if seen[k.Name] || k.About == "" || k.Seen != Inside && k.Seen != Outside && k.Seen != Planned {
@@ -63,10 +63,10 @@ func TestAKeyIsOfTheKindWhosePatternItFits(t *testing.T) {
 			t.Errorf("%s is taken for %q, want %q", fact, k.Name, want)
 		}
 	}
-	if key, role := Apart("log[server].file[/a@b]"); role != "" || key != "log[server].file[/a@b]" {
+	if key, role := SplitRole("log[server].file[/a@b]"); role != "" || key != "log[server].file[/a@b]" {
 		t.Errorf("a role %q was found in a path", role)
 	}
-	if key, role := Apart(At("path[/data].below", "driver")); role != "driver" || key != "path[/data].below" || Argument(key) != "/data" {
+	if key, role := SplitRole(At("path[/data].below", "driver")); role != "driver" || key != "path[/data].below" || Argument(key) != "/data" {
 		t.Errorf("%q %q", key, role)
 	}
 }

@@ -85,7 +85,7 @@ func brings(t *testing.T, c Comparison, confounds map[string]string) {
 	}
 }
 
-func TestAPublishedStudysOwnConfigurationsBringOutItsConfounds(t *testing.T) {
+func TestThePublishedConfigurationsShowTheirConfounds(t *testing.T) {
 	nginx := Builtin().Compare(side("native", "native"), side("docker", "docker", "options.log=json-file", "options.network=host", "with.access_log=stdout"),
 		recorded(t, "heino-2025-nginx", "native"), recorded(t, "heino-2025-nginx", "docker"), "network")
 	brings(t, nginx, map[string]string{

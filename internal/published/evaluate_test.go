@@ -162,7 +162,7 @@ func TestAFailingClaimSaysByHowMuch(t *testing.T) {
 	}
 }
 
-func TestClaimsAboutScoresAreLookedAtAgainWithTheRecomputedOnes(t *testing.T) {
+func TestClaimsAboutScoresAreCheckedAgainstRecomputedScores(t *testing.T) {
 	text := strings.Replace(small, "scores: {b: 2, c: 0}}\n        - {id: s-coarse", "scores: {b: 1, c: 0}}\n        - {id: s-coarse", 1) +
 		"  - {id: x, place: section 1, says: something, check: {value: 1, score: s-rate, of: b}}\n"
 	s, err := Parse("small.yaml", []byte(text))
@@ -189,7 +189,7 @@ func TestClaimsAboutScoresAreLookedAtAgainWithTheRecomputedOnes(t *testing.T) {
 	}
 }
 
-func TestMistakesAreFoundWithTheirPlace(t *testing.T) {
+func TestErrorsHaveTheirPosition(t *testing.T) {
 	for _, test := range []struct{ check, want string }{
 		{"{ratio: -19%, table: rat, of: b, to: a}", `unknown table "rat"; did you mean "rate"`},
 		{"{ratio: -19, table: rate, of: b, to: a}", "expected a change (-19%), a multiple (3x) or a range"},
@@ -238,7 +238,7 @@ func TestPrintedPercentagesAreRecomputed(t *testing.T) {
 	}
 }
 
-func TestWhatIsRoundedFromTrueFiguresNeverFails(t *testing.T) {
+func TestClaimsRoundedFromTrueValuesNeverFail(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		a, b := rapid.Float64Range(.5, 1e4).Draw(t, "a"), rapid.Float64Range(.5, 1e4).Draw(t, "b")
 		decimals := rapid.IntRange(1, 3).Draw(t, "decimals")

@@ -8,7 +8,7 @@ import (
 )
 
 // What the figures of karna-2021 contradict in its own text and scores.
-func TestWhatDoesNotHoldInKarna(t *testing.T) {
+func TestClaimsOfKarnaThatDoNotHold(t *testing.T) {
 	s, err := Builtin("karna-2021")
 	if err != nil {
 		t.Fatal(err)

@@ -100,7 +100,7 @@ func TestARunWithAnotherBaselineReportsThatNothingCompares(t *testing.T) {
 	}
 }
 
-func TestWhatWasImportedIsMatchedByName(t *testing.T) {
+func TestImportedEnvironmentsAreMatchedByName(t *testing.T) {
 	in := besideFixture(t)
 	in.Manifest.Import = &rundir.Import{}
 	for i := range in.Plan.Environments {

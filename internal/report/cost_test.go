@@ -15,7 +15,7 @@ import (
 	"tare/internal/workload"
 )
 
-func TestMoneyIsForAsManyOperationsAsMakeAnAmountThatPeoplePayInEveryFormat(t *testing.T) {
+func TestMoneyIsScaledToReadableAmountsInEveryFormat(t *testing.T) {
 	in := reporttest.Quick()
 	plan := *in.Plan
 	plan.Price = &cost.Price{Currency: "EUR", CPUHour: .03}

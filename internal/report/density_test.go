@@ -13,7 +13,7 @@ import (
 	"tare/internal/workload"
 )
 
-func TestCopiesAreShownTogetherAndApart(t *testing.T) {
+func TestCopiesAreShownTogetherAndSeparately(t *testing.T) {
 	in := reporttest.Quick()
 	w := &in.Plan.Workloads[0]
 	l := &w.Levels[0]
@@ -61,7 +61,7 @@ func TestCopiesAreShownTogetherAndApart(t *testing.T) {
 	}
 }
 
-func TestAMetricThatNobodyHasIsNoRow(t *testing.T) {
+func TestAMetricWithoutValuesHasNoRow(t *testing.T) {
 	in := reporttest.Quick()
 	w := &in.Plan.Workloads[0]
 	w.Pack.Metrics = append(w.Pack.Metrics, workload.Metric{Name: "of_another_test", Unit: "op/s", Better: "higher"})
@@ -79,7 +79,7 @@ func TestAMetricThatNobodyHasIsNoRow(t *testing.T) {
 
 // A run whose first workload was measured with one copy and with three: what
 // adds up has a slope, and what does not is compared with the first level.
-func TestWhatComesWithMoreInstancesIsShownInEveryFormat(t *testing.T) {
+func TestDensityIsShownInEveryFormat(t *testing.T) {
 	in := reporttest.Quick()
 	w := &in.Plan.Workloads[0]
 	w.Levels = append(w.Levels[:1:1], w.Levels[0])

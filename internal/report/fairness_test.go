@@ -49,7 +49,7 @@ func TestFairnessIsReported(t *testing.T) {
 
 // A confound of disks marks the comparisons of disks, and not those of
 // processors; what has none is not marked.
-func TestOnlyWhatAConfoundTouchesIsMarked(t *testing.T) {
+func TestOnlyAffectedContrastsAreMarked(t *testing.T) {
 	marked := map[[2]string]bool{}
 	for _, c := range reporttest.Unfair().Contrasts {
 		for _, w := range c.Warnings {

@@ -11,7 +11,7 @@ import (
 	"tare/internal/testing/reporttest"
 )
 
-func TestDisksThatDifferAreWarnedOf(t *testing.T) {
+func TestDifferentDisksGiveAWarning(t *testing.T) {
 	in := reporttest.Quick()
 	for format, write := range map[string]func(*bytes.Buffer) error{
 		"terminal": func(b *bytes.Buffer) error { return writeText(b, in, model.Options{Width: 500}) },
@@ -47,7 +47,7 @@ func TestDisksThatDifferAreWarnedOf(t *testing.T) {
 	}
 }
 
-func TestMachinesThatDifferAreNamedAndWarnedOf(t *testing.T) {
+func TestDifferentMachinesGiveAWarning(t *testing.T) {
 	in := reporttest.Quick()
 	plan := *in.Plan
 	plan.Hosts = map[string]study.Host{"far": {SSH: "ubuntu@192.0.2.7"}}

@@ -13,7 +13,7 @@ import (
 
 // A run that was interrupted before its second end had run shows no figure of it,
 // and no line of what has not run.
-func TestWhatHasNotRunHasNoFigureAndNoLine(t *testing.T) {
+func TestAnEnvironmentThatHasNotRunHasNoRow(t *testing.T) {
 	in := reporttest.Ladder()
 	in.Trials = in.Trials[:2] // native and the first rung
 	in.Contrasts = verdict.Contrasts(in.Plan, in.Trials, in.Manifest.Environments)

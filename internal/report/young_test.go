@@ -48,7 +48,7 @@ func TestBelowSixBlocksThereIsARangeAndNoVerdict(t *testing.T) {
 	}
 }
 
-func TestARunThatHasHardlyBegunHasAReport(t *testing.T) {
+func TestARunWithoutTrialsHasAReport(t *testing.T) {
 	for name, text := range allFormats(t, cut(0)) {
 		if !strings.Contains(text, "quick: what isolation costs") || strings.Contains(text, "NaN") {
 			t.Errorf("%s of a run without a trial is not as it should be", name)

@@ -42,7 +42,7 @@ func TestALimitOfMoreCPUsThanTheMachineHasIsRefusedWithWhatToDo(t *testing.T) {
 	}
 }
 
-func TestACoreThatTheMachineLacksCannotBePinnedTo(t *testing.T) {
+func TestPinningToAnAbsentCoreIsRejected(t *testing.T) {
 	plan := &study.Plan{Environments: []study.Environment{{Name: "a"}}, Pin: map[string][]int{"server": {0, 1}, "driver": {7}}}
 	if err := TooWide(plan, 2); err == nil || !strings.Contains(err.Error(), "driver is pinned to core 7, and this machine has 2") {
 		t.Errorf("on 2 cores: %v", err)
@@ -56,7 +56,7 @@ func TestACoreThatTheMachineLacksCannotBePinnedTo(t *testing.T) {
 	}
 }
 
-func TestAStudyThatIsTooWideForTheMachineIsAMistakeAndNothingIsStarted(t *testing.T) {
+func TestAStudyThatNeedsMoreThanTheMachineHasStartsNothing(t *testing.T) {
 	starts := bareStarts.Load()
 	directory := filepath.Join(t.TempDir(), "run")
 	_, err := Execute(t.Context(), Options{Home: t.TempDir(), Directory: directory,

@@ -77,7 +77,7 @@ func init() {
 	})
 }
 
-func TestNoMoreInstancesStartAtATimeThanTheStudyLets(t *testing.T) {
+func TestParallelStartsAreLimitedByTheStudy(t *testing.T) {
 	for starting, want := range map[string]int{"2": 2, "0": 6} {
 		resetCrowd()
 		environments := fmt.Sprintf("{a: {kind: gathered, together: %d}}", want)
@@ -123,7 +123,7 @@ func TestManyStartsAreMeasuredAsADistributionAndAtRest(t *testing.T) {
 	if len(up) != 4 || up[3].Value != 4 || up[3].Second != m["start_all"] || up[0].Second > up[3].Second {
 		t.Errorf("instances that were up: %v", up)
 	}
-	if _, looked := m["memory_host"]; !looked {
+	if _, count := m["memory_host"]; !count {
 		t.Error("the host's memory was not looked at")
 	}
 	if trial.Missing["memory"] == "" || trial.Missing["idle_cpu"] == "" {
@@ -151,14 +151,14 @@ func beside(t *testing.T, count int, driver, neighbour, environments string) *st
 	return plan(t, entry, "{blocks: 1}", environments)
 }
 
-// hear reads so many lines of the pipe, whoever writes them.
-func hear(lines int) string {
+// onReading reads so many lines of the pipe, whoever writes them.
+func onReading(lines int) string {
 	return fmt.Sprintf("exec 3<>FIFO; for i in $(seq %d); do read line <&3; done; echo rate 5", lines)
 }
 
 func TestNeighboursAreAtWorkWhileTheFirstIsMeasured(t *testing.T) {
 	starts, stops := bareStarts.Load(), bareStops.Load()
-	r := execute(t, t.Context(), Options{Plan: beside(t, 2, hear(2), "echo noise; echo here > FIFO; exec sleep 600", "{a: {kind: bare}}")})
+	r := execute(t, t.Context(), Options{Plan: beside(t, 2, onReading(2), "echo noise; echo here > FIFO; exec sleep 600", "{a: {kind: bare}}")})
 	trial := r.Run.Trials[0]
 	if trial.Status != rundir.OK || trial.Metrics["rate"] != 5 || trial.Copies != nil || len(trial.Instances) != 3 {
 		t.Fatalf("%s %s: %v in %v, copies %v", trial.Status, trial.Reason, trial.Metrics, trial.Instances, trial.Copies)
@@ -172,7 +172,7 @@ func TestNeighboursAreAtWorkWhileTheFirstIsMeasured(t *testing.T) {
 }
 
 func TestANeighbourThatHasFinishedBeginsAgain(t *testing.T) {
-	r := execute(t, t.Context(), Options{Plan: beside(t, 1, hear(5), "echo here > FIFO", "{a: {kind: bare}}")})
+	r := execute(t, t.Context(), Options{Plan: beside(t, 1, onReading(5), "echo here > FIFO", "{a: {kind: bare}}")})
 	if trial := r.Run.Trials[0]; trial.Status != rundir.OK {
 		t.Errorf("%s %s", trial.Status, trial.Reason)
 	}

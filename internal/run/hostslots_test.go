@@ -11,22 +11,22 @@ import (
 	"tare/internal/workload"
 )
 
-func TestARolesHostIsAskedBeforeAnImageIsMade(t *testing.T) {
+func TestARolesHostIsCheckedBeforeAnImageIsBuilt(t *testing.T) {
 	p := clusterPlan(t, ", nodes: 1, place: {driver: host}", "{a: {kind: wired}}")
 	nobody := filepath.Join(t.TempDir(), "none")
 	p.Hosts = map[string]study.Host{"far": {SSH: "root@127.0.0.1:1", Config: "none", KnownHosts: nobody}}
 	p.Workloads[0].Pack.Roles["driver"] = workload.Role{Place: workload.OnHost, Hosts: []string{"far"}}
-	var said []string
-	_, err := Execute(t.Context(), Options{Home: t.TempDir(), Plan: p, Events: func(e Event) { said = append(said, e.Message) }})
+	var output []string
+	_, err := Execute(t.Context(), Options{Home: t.TempDir(), Plan: p, Events: func(e Event) { output = append(output, e.Message) }})
 	if err == nil || !strings.Contains(err.Error(), "a role is placed on host far, where it cannot run: needs host far") {
 		t.Errorf("the error is %v", err)
 	}
-	if all := strings.Join(said, "\n"); !strings.Contains(all, "host far: opening") || strings.Contains(all, "image:") {
-		t.Errorf("it said %q", said)
+	if all := strings.Join(output, "\n"); !strings.Contains(all, "host far: opening") || strings.Contains(all, "image:") {
+		t.Errorf("it said %q", output)
 	}
 }
 
-func TestAMendIsSaidOnce(t *testing.T) {
+func TestAFixIsPrintedOnce(t *testing.T) {
 	for _, reason := range []string{"there is none", "there is none: mount one with `mount it`"} {
 		why := Why(rundir.EnvironmentFacts{Findings: []environment.Finding{
 			{State: environment.Missing, What: "a thing", Reason: reason, Fix: "mount it"},

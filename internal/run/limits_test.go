@@ -8,7 +8,7 @@ import (
 )
 
 // An environment without any isolation has no limits either, whatever is asked.
-func TestALimitThatDidNotTakeHoldFailsTheTrialWithTheReason(t *testing.T) {
+func TestALimitNotInForceFailsTheTrialWithTheReason(t *testing.T) {
 	starts, stops := bareStarts.Load(), bareStops.Load()
 	r := execute(t, t.Context(), Options{Plan: plan(t, "[{use: ./echo.yaml}]", "{blocks: 2, fresh: block}",
 		"{a: {kind: bare}, b: {kind: bare, limits: {cpus: 0.3, pids: 7}}}")})

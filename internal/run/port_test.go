@@ -40,7 +40,7 @@ metrics: [{name: rate, unit: op/s, better: higher, primary: true}]
 	return plan(t, "[{use: "+pack+"}]", fmt.Sprintf("{blocks: %d, fresh: run}", blocks), "{a: {kind: bare}}")
 }
 
-func TestAStrangerAtAServersPortFailsTheTrialAndIsNotMeasured(t *testing.T) {
+func TestAnotherProcessOnAServersPortFailsTheTrial(t *testing.T) {
 	stranger, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -62,7 +62,7 @@ func TestAStrangerAtAServersPortFailsTheTrialAndIsNotMeasured(t *testing.T) {
 }
 
 // The second trial comes while the first one's server still listens.
-func TestAServerThatStillClosesIsNoStranger(t *testing.T) {
+func TestAServerThatIsStillClosingIsWaitedFor(t *testing.T) {
 	free, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)

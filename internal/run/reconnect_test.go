@@ -25,19 +25,19 @@ func TestMain(m *testing.M) {
 }
 
 // withFar is an execution of a plan with one other machine, "far".
-func withFar(t *testing.T, m *sshhost.Machine) (e *execution, said *[]string) {
+func withFar(t *testing.T, m *sshhost.Machine) (e *execution, output *[]string) {
 	t.Helper()
 	testenv.NeedsAgent(t)
 	d := m.Destination()
-	said = &[]string{}
+	output = &[]string{}
 	e = &execution{
 		Options: Options{Plan: &study.Plan{Hosts: map[string]study.Host{
 			"far": {SSH: d.Host, Identity: d.Identity, KnownHosts: d.KnownHosts, Config: d.Config},
 		}}},
-		events: func(event Event) { *said = append(*said, event.Message) },
+		events: func(event Event) { *output = append(*output, event.Message) },
 	}
 	t.Cleanup(func() { e.closeHosts() })
-	return e, said
+	return e, output
 }
 
 func onFar(t *testing.T, e *execution, kind, options string) environment.Environment {
@@ -49,9 +49,9 @@ func onFar(t *testing.T, e *execution, kind, options string) environment.Environ
 	return env
 }
 
-func TestALostSessionIsOpenedAgainAtTheNextStart(t *testing.T) {
+func TestALostSessionIsReopenedAtTheNextStart(t *testing.T) {
 	m := sshhost.New(t).Machine(t)
-	e, said := withFar(t, m)
+	e, output := withFar(t, m)
 	env := onFar(t, e, "bare", `{"broken": false}`)
 	if err := env.Prepare(t.Context(), &image.Image{Name: "none"}, func(string) {}); err != nil {
 		t.Fatal(err)
@@ -110,8 +110,8 @@ func TestALostSessionIsOpenedAgainAtTheNextStart(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	tries := slices.DeleteFunc(slices.Clone(*said), func(line string) bool { return !strings.Contains(line, "connecting again") })
+	tries := slices.DeleteFunc(slices.Clone(*output), func(line string) bool { return !strings.Contains(line, "connecting again") })
 	if len(tries) != 3 {
-		t.Errorf("it connected again %d times: %q", len(tries), *said)
+		t.Errorf("it connected again %d times: %q", len(tries), *output)
 	}
 }

@@ -251,7 +251,7 @@ func TestARunEndsWithTrialsReportsAndNothingLeft(t *testing.T) {
 	}
 }
 
-func TestARunThatIsInterruptedGoesOnWhereItWas(t *testing.T) {
+func TestAnInterruptedRunResumesWhereItStopped(t *testing.T) {
 	home := t.TempDir()
 	p := plan(t, "[{use: ./echo.yaml, say: [1, 2, 3]}]", "{blocks: 4, fresh: block}", two)
 	whole := execute(t, t.Context(), Options{Home: home, Plan: p})
@@ -314,7 +314,7 @@ func TestAnEnvironmentThatDoesNotStartIsGivenUpWithItsReason(t *testing.T) {
 	}
 }
 
-func TestWhatAnEnvironmentLeftIsRemovedAndToldAndTheResultStands(t *testing.T) {
+func TestLeftoversOfAnEnvironmentAreRemovedAndReported(t *testing.T) {
 	var events []Event
 	r := execute(t, t.Context(), Options{Plan: plan(t, "[{use: ./echo.yaml}]", "{blocks: 1, fresh: block}", "{a: {kind: bare}, b: {kind: bare, leaves: true}}"),
 		Events: func(e Event) { events = append(events, e) }})
@@ -326,7 +326,7 @@ func TestWhatAnEnvironmentLeftIsRemovedAndToldAndTheResultStands(t *testing.T) {
 	}
 }
 
-func TestAMissingEnvironmentIsSkippedAndSaysWhatMendsIt(t *testing.T) {
+func TestAMissingEnvironmentIsSkippedWithItsFix(t *testing.T) {
 	var skipped []string
 	r := execute(t, t.Context(), Options{
 		Plan: plan(t, "[{use: ./echo.yaml}]", "{blocks: 1, fresh: block}", "{a: {kind: bare}, c: {kind: absent}}"),
@@ -343,7 +343,7 @@ func TestAMissingEnvironmentIsSkippedAndSaysWhatMendsIt(t *testing.T) {
 	}
 }
 
-func TestWhatCannotBePreparedIsLeftOutAndTheOthersAreCompared(t *testing.T) {
+func TestAnEnvironmentThatCannotBePreparedIsLeftOut(t *testing.T) {
 	for _, c := range []struct {
 		environments string
 		trials       int
@@ -389,7 +389,7 @@ func TestBeginAndEndRunOnceInAnInstance(t *testing.T) {
 	}
 }
 
-func TestAnInstanceForTheWholeRunOutlivesTheBlocksBesideIt(t *testing.T) {
+func TestAnInstanceOfTheRunOutlivesBlocks(t *testing.T) {
 	r := execute(t, t.Context(), Options{Plan: plan(t, "[{use: ./once.yaml, fresh: run}, {use: ./echo.yaml}]", "{blocks: 3, fresh: block}", two)})
 	instances := map[string]map[string]bool{"once": {}, "echo": {}}
 	for _, trial := range r.Run.Trials {

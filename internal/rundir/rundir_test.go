@@ -114,7 +114,7 @@ func TestADirectoryWithOtherFilesIsRefused(t *testing.T) {
 
 // A kill right after the beginning leaves a directory in which nothing was
 // measured; one later leaves files that are not whole.
-func TestWhatAKillLeftOfABeginningIsTakenAndOfAFileRemoved(t *testing.T) {
+func TestLeftoversOfAKilledStartAreTakenOver(t *testing.T) {
 	directory := filepath.Join(t.TempDir(), "run [1]")
 	if err := newRun(t, directory).Close(); err != nil {
 		t.Fatal(err)

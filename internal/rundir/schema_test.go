@@ -113,7 +113,7 @@ func TestANewRunDirectoryIsValid(t *testing.T) {
 	validDirectory(t, directory)
 }
 
-func TestWhatIsNoTrialIsNotValid(t *testing.T) {
+func TestAnInvalidTrialIsRejectedByTheSchema(t *testing.T) {
 	const schema = "journal-trial.schema.json"
 	const trial = `"block":1,"position":1,"environment":"native","workload":"w","started":"2026-01-01T00:00:00Z","ended":"2026-01-01T00:00:00Z"`
 	for name, line := range map[string]string{

@@ -10,7 +10,7 @@ import (
 	"tare/internal/usage"
 )
 
-func TestTracedTrialsAreKeptApart(t *testing.T) {
+func TestTracedTrialsAreKeptSeparately(t *testing.T) {
 	file, err := study.Load("quick")
 	if err != nil {
 		t.Fatal(err)

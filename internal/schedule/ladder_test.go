@@ -74,7 +74,7 @@ func TestARungLeavesWhenTheStepsNextToItAreDecided(t *testing.T) {
 	}
 }
 
-func TestARungThatGivesUpTakesOnlyItsOwnStepsAlong(t *testing.T) {
+func TestARungThatIsGivenUpEndsOnlyItsOwnSteps(t *testing.T) {
 	w := newWorld(noise(1, .001, heights(.1, .1, .1, .1)))
 	w.fails = func(s Slot) bool { return s.Environment == "r2" }
 	s := schedule(t, ladderOf(study.Blocks{Min: 8, Max: 60}, 4, "cpu:block"))

@@ -124,7 +124,7 @@ func TestTheBaselineAloneRunsTheMinimum(t *testing.T) {
 	}
 }
 
-func TestWhatFailsFromTheStartIsGivenUp(t *testing.T) {
+func TestAWorkloadThatFailsFromTheStartIsGivenUp(t *testing.T) {
 	p := planOf(upTo60, []string{"native", "docker", "vm"}, "cpu:block", "disk:block")
 	for name, c := range map[string]struct {
 		fails func(Slot) bool

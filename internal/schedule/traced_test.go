@@ -54,7 +54,7 @@ func TestTracedTrialsComeLastAndMakeNoVerdict(t *testing.T) {
 	}
 }
 
-func TestARunGoesOnAmongItsTracedTrials(t *testing.T) {
+func TestARunResumesAmongItsTracedTrials(t *testing.T) {
 	whole := play(t, schedule(t, tracedPlan()), tracedWorld())
 	for cut := range whole {
 		s := schedule(t, tracedPlan())

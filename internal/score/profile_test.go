@@ -13,7 +13,7 @@ import (
 	"tare/profiles"
 )
 
-func TestMistakesInAProfileAreNamedWithTheirPlace(t *testing.T) {
+func TestErrorsInAProfileHaveTheirPosition(t *testing.T) {
 	for _, c := range []struct{ text, want string }{
 		{"about: x\nfeatures: []", "test.yaml:1:1: the profile has no title"},
 		{"profile: x\nfeatures: []", "test.yaml:2:11: the profile has no features"},

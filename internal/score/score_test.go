@@ -52,7 +52,7 @@ func TestAThresholdThatIsJustMetCounts(t *testing.T) {
 	}
 }
 
-func TestWhatHasNoFigureHasNoScoreAndIsNamedWithItsReason(t *testing.T) {
+func TestAMissingFigureHasNoScoreAndAReason(t *testing.T) {
 	p := load(t, twoFeatures)
 	figures := []Figure{
 		Of("w", "rate", "", "a", 95, 100), Of("w", "time", "", "a", 1, 1),

@@ -7,7 +7,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-func TestASlopeIsThatOfTheLineWhateverOnePointSays(t *testing.T) {
+func TestTheSlopeIsRobustAgainstOnePoint(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		a, b := rapid.Float64Range(-1e3, 1e3).Draw(t, "a"), rapid.Float64Range(-1e3, 1e3).Draw(t, "b")
 		n := rapid.IntRange(5, 20).Draw(t, "n")

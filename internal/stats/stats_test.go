@@ -178,7 +178,7 @@ func TestTheRankSumTableIsThePublishedOne(t *testing.T) {
 	}
 }
 
-func TestTheExpansionGoesOnWhereTheExactTableEnds(t *testing.T) {
+func TestTheExpansionContinuesTheExactTable(t *testing.T) {
 	cdf := SignedRankCDF(exactUpTo)
 	for _, p := range []float64{.0001, .001, .005, .025, .05} {
 		w, _ := slices.BinarySearch(cdf, p)
@@ -224,7 +224,7 @@ func TestTheOpenIntervalIsTheSetThatIsNotRejected(t *testing.T) {
 
 // The whole point of the open-ended procedure: looking after every block, for
 // as long as one likes, calls an A/A comparison different in at most 5%.
-func TestOpenEndedLookingKeepsItsErrorRate(t *testing.T) {
+func TestOpenEndedAnalysesKeepTheErrorRate(t *testing.T) {
 	const paths, blocks = 1000, 200
 	rng := rand.New(rand.NewPCG(7, 11))
 	wrong := 0

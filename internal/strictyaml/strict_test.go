@@ -41,7 +41,7 @@ func read(t *testing.T, text string) (outer, string) {
 	return o, ""
 }
 
-func TestValuesAreReadByTheTypeThatWaitsForThem(t *testing.T) {
+func TestValuesAreDecodedByTheirType(t *testing.T) {
 	got, problems := read(t, `
 size: 512MiB
 every: 1m30s

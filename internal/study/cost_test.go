@@ -42,7 +42,7 @@ price: {currency: EUR, cpu_hour: 0.03, memory_gib_hour: 0.004}
 	check(t, "the costs, read back", costsOf(again.Workloads[0].Pack), costs)
 }
 
-func TestAPriceThatIsNoneIsAMistake(t *testing.T) {
+func TestAnInvalidPriceIsAnError(t *testing.T) {
 	for price, want := range map[string]string{
 		"{currency: EUR}":                        "study.yaml:4:8: price: set at least one of cpu_hour",
 		"{cpu_hour: 1}":                          "study.yaml:4:8: currency: must be a word",

@@ -29,7 +29,7 @@ func TestNeighboursRunTheWorkloadItselfOrTheOneThatIsNamed(t *testing.T) {
 	}
 }
 
-func TestWhatAnInstanceIsJoinedToDoesNotChangeWithTheirNumber(t *testing.T) {
+func TestJoiningANetworkDoesNotDependOnTheNumberOfNeighbours(t *testing.T) {
 	p, err := neighbourly(`{use: redis, neighbours: [0, 2]}, {use: sysbench-cpu, neighbours: [0, 2]}, {use: redis, as: alone}, {use: startup-many, instances: [1, 3], starting: [0, 2]}`, "{}")
 	if err != nil {
 		t.Fatal(err)
@@ -45,7 +45,7 @@ func TestWhatAnInstanceIsJoinedToDoesNotChangeWithTheirNumber(t *testing.T) {
 	}
 	var crowds []string
 	for _, w := range p.Workloads {
-		for _, c := range w.Crowds() {
+		for _, c := range w.CountSeries() {
 			crowds = append(crowds, fmt.Sprintf("%s by %s, %d levels, %q", w.Name, c.By, len(c.Levels), c.Rest()))
 		}
 	}
@@ -55,7 +55,7 @@ func TestWhatAnInstanceIsJoinedToDoesNotChangeWithTheirNumber(t *testing.T) {
 	}
 }
 
-func TestMistakesAboutNeighboursAreNamed(t *testing.T) {
+func TestInvalidNeighboursAreRejected(t *testing.T) {
 	for _, c := range []struct{ entry, limits, says string }{
 		{"{use: redis, neighbour: {use: redis}}", "{}", "neighbour: has no effect without neighbours"},
 		{"{use: startup, neighbours: 2}", "{}", "so it cannot have neighbours"},

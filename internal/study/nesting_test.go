@@ -70,7 +70,7 @@ workloads: [{use: redis, place: {server: {apart: [h2]}, driver: {host: client}}}
 	check(t, "the same with the environment here", together.On(""), []string{"", "h1"})
 }
 
-func TestWhatCannotBeNestedOrPlacedIsSaidWhereItStands(t *testing.T) {
+func TestInvalidNestingAndPlacementAreReportedWithTheirPosition(t *testing.T) {
 	for name, c := range map[string]struct{ environments, place, want string }{
 		"an unknown outer one":     {"docker: {inside: vn}\n  vm: {kind: qemu}", "", `study.yaml:5:20: inside: unknown environment "vn"; did you mean "vm"?`},
 		"itself":                   {"docker: {inside: docker}", "", "docker is inside docker: this is a cycle"},

@@ -28,7 +28,7 @@ workloads:
 	}
 }
 
-func TestAPortOfWhatIsLeftOutIsNotAskedFor(t *testing.T) {
+func TestAPortOfAnExcludedWorkloadIsNotPublished(t *testing.T) {
 	_, err := resolveText(t, `study: a
 environments:
   native: {}

@@ -43,7 +43,7 @@ func TestTheRateOfSamplingIsRead(t *testing.T) {
 	}
 }
 
-func TestSamplingThatIsNotTheUsualIsToldInWords(t *testing.T) {
+func TestUnusualSamplingIsDescribed(t *testing.T) {
 	for want, s := range map[string]Sampling{
 		"":                              {Rate: 10},
 		"readings 2.5 times per second": {Rate: 2.5},

@@ -26,7 +26,7 @@ scales:
     design: {blocks: 2}
 `
 
-func TestAScaleStandsInPlaceOfWhatItNamesAndOfNothingElse(t *testing.T) {
+func TestAScaleReplacesOnlyWhatItNames(t *testing.T) {
 	whole, err := resolveText(t, scaledStudy, Overrides{})
 	if err != nil {
 		t.Fatal(err)
@@ -63,7 +63,7 @@ func TestAScaleCannotNameWhatTheStudyDoesNotHave(t *testing.T) {
 	}
 }
 
-func TestAStudyPutsRolesWhereItWantsThem(t *testing.T) {
+func TestAStudyPlacesRoles(t *testing.T) {
 	const text = `
 study: apart
 environments: {native: {}}

@@ -26,7 +26,7 @@ func TestTheSchemasKnowExactlyTheKeysThatAreRead(t *testing.T) {
 	}
 }
 
-func TestWhatTareBringsIsValidByTheSchemas(t *testing.T) {
+func TestBuiltInFilesAreValidByTheSchemas(t *testing.T) {
 	const study, pack = "study.schema.json", "workload.schema.json"
 	valid(t, study, redisStudy, true)
 	valid(t, study, "study: x\nenvironments: {native: {}}\nworkloads: [{use: redis}]\nbaselin: native\n", false)

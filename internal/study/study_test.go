@@ -143,7 +143,7 @@ func TestAStudyBecomesAPlanWithNothingLeftOpen(t *testing.T) {
 	check(t, "options read back", options, any(&fakeOptions{Network: "bridge", Memory: 768 * quantity.MiB}))
 }
 
-func TestEveryMistakeIsNamedWithItsPlaceAndTheNearestWord(t *testing.T) {
+func TestEveryErrorHasItsPositionAndASuggestion(t *testing.T) {
 	_, err := resolveText(t, `study: many mistakes
 baselin: nativ
 limits: {cpus: -1, memory: 12 parsecs, io: {reads: 1MiB, read_ops: -1}, pin: {serwer: [0], driver: [-1]}}
@@ -176,7 +176,7 @@ design:
 	golden(t, "testdata/mistakes.txt", text+"\n")
 }
 
-func TestWhatCannotBeDecidedIsAnError(t *testing.T) {
+func TestAStudyThatCannotReachAVerdictIsAnError(t *testing.T) {
 	body := "environments: {native: {}, docker: {}}\nworkloads: [{use: startup}]\n"
 	for name, c := range map[string]struct{ text, want string }{
 		"no title":              {body, "study: is missing"},

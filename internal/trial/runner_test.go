@@ -93,7 +93,7 @@ func TestATrialIsARowWithFiguresOfOneSample(t *testing.T) {
 	}
 }
 
-func TestWhateverHappensIsARowWithAReason(t *testing.T) {
+func TestEveryOutcomeIsARowWithAReason(t *testing.T) {
 	broken := errors.New("broken")
 	for name, c := range map[string]struct {
 		change func(*study.Plan, *fakeenv.Environment)
@@ -142,7 +142,7 @@ func TestAnInstanceOfOneTrialStopsWithIt(t *testing.T) {
 	}
 }
 
-func TestAnInterruptedTrialIsTakenDown(t *testing.T) {
+func TestAnInterruptedTrialStopsItsInstances(t *testing.T) {
 	r, log, a := newRunner(t, webPack(), study.Level{})
 	ctx, cancel := context.WithCancel(t.Context())
 	a.Script = func(_, command string) fakeenv.Result {
@@ -163,7 +163,7 @@ func TestAnInterruptedTrialIsTakenDown(t *testing.T) {
 	}
 }
 
-func TestNoTrialRunsBesideAnotherEnvironmentsInstances(t *testing.T) {
+func TestInstancesOfOtherEnvironmentsStopBeforeATrial(t *testing.T) {
 	r, log, _ := newRunner(t, webPack(), study.Level{})
 	r.plan.Workloads[0].Pack.Setup, r.plan.Workloads[0].Pack.Teardown = nil, nil
 	for _, environment := range []string{"a", "b"} {

@@ -122,13 +122,13 @@ func TestEnergyIsCountedAcrossAWrap(t *testing.T) {
 		}
 		lay()
 		e := openEnergy(sys)
-		for look := range rapid.IntRange(0, 5).Draw(rt, "looks") {
+		for read := range rapid.IntRange(0, 5).Draw(rt, "looks") {
 			for n := range at {
 				more := rapid.IntRange(0, whole-1).Draw(rt, "energy")
 				used[n], at[n] = used[n]+more, (at[n]+more)%whole
 			}
 			lay()
-			e.poll(time.Unix(int64(look)*3600, 0))
+			e.poll(time.Unix(int64(read)*3600, 0))
 		}
 		if got, want := e.figure(), float64(used[0]+used[1])/1e6; got.Missing != "" || math.Abs(got.Value-want) > 1e-12 {
 			rt.Fatalf("%+v, want %g J", got, want)

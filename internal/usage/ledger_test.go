@@ -117,7 +117,7 @@ func TestWhereParentsWaitALedgerIsExactHoweverSeldomItIsUpdated(t *testing.T) {
 	}
 }
 
-func TestWhatACgroupCountsIsNotCountedAgainWithItsParent(t *testing.T) {
+func TestACgroupIsNotCountedAgainWithItsParent(t *testing.T) {
 	book := ledger{}
 	inside := account{parent: 1, started: 2, own: amounts{100, 50}, elsewhere: true}
 	sum := book.update(map[int]account{1: {started: 1, own: amounts{5, 5}}, 2: inside})

@@ -170,7 +170,7 @@ func TestWithoutTaskstatsTheSwitchesOfThreadsAreRead(t *testing.T) {
 	}
 }
 
-func TestUsageOfBeforeAFigureWasRecordedIsNotZero(t *testing.T) {
+func TestFiguresThatAnOlderVersionDidNotRecordAreMissing(t *testing.T) {
 	var u Usage
 	if err := json.Unmarshal([]byte(`{"cpu_user_s":1,"cpu_system_s":0}`), &u); err != nil || u.CPUSystem != Known(0) || u.Switches.Missing == "" {
 		t.Errorf("%+v, %v", u, err)

@@ -41,7 +41,7 @@ func contrastOf(t *testing.T, all []Contrast, metric string) Contrast {
 	return all[i]
 }
 
-func TestWhatOperationsCostHasContrastsLikeAnyMetric(t *testing.T) {
+func TestCostsHaveContrastsLikeAnyMetric(t *testing.T) {
 	same := func(int) usage.Usage {
 		u := usage.Unknown("not given")
 		u.CPUUser, u.CPUSystem, u.MemorySeconds = usage.Known(1), usage.Known(1), usage.Known(4096)
@@ -63,7 +63,7 @@ func TestWhatOperationsCostHasContrastsLikeAnyMetric(t *testing.T) {
 	}
 }
 
-func TestACostOfNothingHasNoRatioAndIsNoMistake(t *testing.T) {
+func TestAZeroCostHasNoRatioAndIsNoError(t *testing.T) {
 	written := func(by func(block int) float64) func(int) usage.Usage {
 		return func(block int) usage.Usage {
 			u := usage.Unknown("not given")

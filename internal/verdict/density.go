@@ -22,17 +22,17 @@ func Within(plan *study.Plan, trials []rundir.Trial, facts map[string]rundir.Env
 	}
 	b, environments := emptyBook(plan), usable(plan, facts)
 	for _, w := range plan.Workloads {
-		for _, crowd := range w.Crowds() {
+		for _, series := range w.CountSeries() {
 			for i, m := range b.metrics[w.Name] {
-				if crowd.By == study.ByInstances && m.Additive() {
+				if series.By == study.ByInstances && m.Additive() {
 					continue
 				}
-				for _, l := range crowd.Levels[1:] {
+				for _, l := range series.Levels[1:] {
 					for _, name := range environments {
 						e := &entry{contrast: b.blank(w, l.Name, m, name), fresh: w.Fresh, stale: true}
-						e.contrast.Baseline, e.contrast.BaseLevel = name, crowd.Levels[0].Name
-						e.contrast.Family = (len(crowd.Levels) - 1) * len(environments)
-						b.enter(e, i, cellKey{name, w.Name, l.Name}, cellKey{name, w.Name, crowd.Levels[0].Name})
+						e.contrast.Baseline, e.contrast.BaseLevel = name, series.Levels[0].Name
+						e.contrast.Family = (len(series.Levels) - 1) * len(environments)
+						b.enter(e, i, cellKey{name, w.Name, l.Name}, cellKey{name, w.Name, series.Levels[0].Name})
 						b.entries = append(b.entries, e)
 					}
 				}
@@ -73,18 +73,18 @@ func Growths(plan *study.Plan, trials []rundir.Trial, facts map[string]rundir.En
 		return nil
 	}
 	for _, w := range plan.Workloads {
-		for _, crowd := range w.Crowds() {
+		for _, series := range w.CountSeries() {
 			for _, m := range metricsOf(w.Pack) {
-				if crowd.By != study.ByInstances || !m.Additive() || !m.Primary && !w.Pack.Startup {
+				if series.By != study.ByInstances || !m.Additive() || !m.Primary && !w.Pack.Startup {
 					continue
 				}
-				base := slopes(w, crowd, m, plan.Baseline, trials)
+				base := slopes(w, series, m, plan.Baseline, trials)
 				for _, name := range usable(plan, facts) {
-					own := slopes(w, crowd, m, name, trials)
+					own := slopes(w, series, m, name, trials)
 					if len(own) == 0 {
 						continue
 					}
-					g := Growth{Workload: w.Name, Level: crowd.Rest(), Metric: m.Name, Unit: m.Unit, Better: m.Better,
+					g := Growth{Workload: w.Name, Level: series.Rest(), Metric: m.Name, Unit: m.Unit, Better: m.Better,
 						Environment: name, Label: facts[name].Label, Baseline: plan.Baseline, Confidence: float64(plan.Design.Confidence)}
 					g.fill(own, base)
 					all = append(all, g)
@@ -97,15 +97,15 @@ func Growths(plan *study.Plan, trials []rundir.Trial, facts map[string]rundir.En
 
 // slopes returns, per block, the slope of one metric in one environment by the
 // estimator of Theil (1950) and Sen (1968).
-func slopes(w study.Workload, crowd study.Crowd, m workload.Metric, environment string, trials []rundir.Trial) map[int]float64 {
+func slopes(w study.Workload, series study.CountSeries, m workload.Metric, environment string, trials []rundir.Trial) map[int]float64 {
 	counts, figures := map[int][]float64{}, map[int][]float64{}
 	for _, t := range trials {
 		if t.Workload != w.Name || t.Environment != environment {
 			continue
 		}
-		at := slices.IndexFunc(crowd.Levels, func(l study.Level) bool { return l.Name == t.Level })
+		at := slices.IndexFunc(series.Levels, func(l study.Level) bool { return l.Name == t.Level })
 		if v, ok, _ := valueOf(t, m.Name); ok && at >= 0 {
-			counts[t.Block] = append(counts[t.Block], float64(crowd.Count(crowd.Levels[at])))
+			counts[t.Block] = append(counts[t.Block], float64(series.Count(series.Levels[at])))
 			figures[t.Block] = append(figures[t.Block], v)
 		}
 	}

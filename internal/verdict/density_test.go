@@ -43,9 +43,9 @@ func TestEachEnvironmentIsComparedWithItselfWithoutNeighbours(t *testing.T) {
 		return float64(1+b) * (1 + float64(e)) * math.Pow(1+.1*float64(1+e), float64(n))
 	})
 	all := Within(p, trials, nil)
-	var said []string
+	var output []string
 	for _, c := range all {
-		said = append(said, strings.SplitN(Wording(c), " [", 2)[0])
+		output = append(output, strings.SplitN(Wording(c), " [", 2)[0])
 		if c.Family != 4 || c.Baseline != c.Environment || c.BaseLevel != "neighbours=0" {
 			t.Errorf("%+v", c)
 		}
@@ -54,15 +54,15 @@ func TestEachEnvironmentIsComparedWithItselfWithoutNeighbours(t *testing.T) {
 		"native at neighbours=1 is 10.0% slower than at neighbours=0", "docker at neighbours=1 is 20.0% slower than at neighbours=0",
 		"native at neighbours=2 is 21.0% slower than at neighbours=0", "docker at neighbours=2 is 44.0% slower than at neighbours=0",
 	}
-	if !slices.Equal(said, want) {
-		t.Errorf("got\n%s\nwant\n%s", strings.Join(said, "\n"), strings.Join(want, "\n"))
+	if !slices.Equal(output, want) {
+		t.Errorf("got\n%s\nwant\n%s", strings.Join(output, "\n"), strings.Join(want, "\n"))
 	}
 	if against := Contrasts(p, trials, nil); len(against) != 3 || against[0].BaseLevel != "" {
 		t.Errorf("the contrasts with the baseline have changed: %v", against)
 	}
 }
 
-func TestWhatAFurtherInstanceCostsIsTheSlopeWithinABlock(t *testing.T) {
+func TestTheCostOfAFurtherInstanceIsTheSlopeWithinABlock(t *testing.T) {
 	figures := func(e, b, n int) float64 {
 		return 100*float64(1+b) + float64(n)*10*float64(1+e) // the first cost differs, the further ones do not
 	}

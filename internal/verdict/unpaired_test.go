@@ -16,7 +16,7 @@ func unpairedPlan() *study.Plan {
 	return p
 }
 
-func TestResultsThatNothingPairsGetAnIntervalAndNoVerdict(t *testing.T) {
+func TestUnpairedResultsGetAnIntervalAndNoVerdict(t *testing.T) {
 	for _, c := range []struct {
 		name, better, looks string
 		ratio               float64
@@ -67,7 +67,7 @@ func TestFewUnpairedResultsAreCalledFew(t *testing.T) {
 	}
 }
 
-func TestASideWithoutFiguresSaysWhose(t *testing.T) {
+func TestASideWithoutFiguresIsNamed(t *testing.T) {
 	failed := rundir.Trial{Block: 1, Environment: "docker", Workload: "w", Status: rundir.Failed, Reason: "cut off"}
 	got := one(t, unpairedPlan(), append(trialsOf("time", map[string][]float64{"native": {1, 2}}), failed))
 	if got.N != 0 || !strings.Contains(got.Reason, "no value from docker") {
@@ -80,7 +80,7 @@ func TestASideWithoutFiguresSaysWhose(t *testing.T) {
 }
 
 // The interval must not depend on which results share a number.
-func TestTheOrderOfUnpairedResultsIsNoMatter(t *testing.T) {
+func TestTheOrderOfUnpairedResultsDoesNotMatter(t *testing.T) {
 	native, docker := noisy(10, 7, .05, 3), noisy(10, 8, .05, 4)
 	first := one(t, unpairedPlan(), trialsOf("time", map[string][]float64{"native": native, "docker": docker}))
 	slices.Reverse(docker)

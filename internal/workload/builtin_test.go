@@ -2,7 +2,7 @@ package workload
 
 import "testing"
 
-func TestEveryBuiltInPackIsSound(t *testing.T) {
+func TestEveryBuiltInPackIsValid(t *testing.T) {
 	for _, name := range Names() {
 		p, err := Builtin(name)
 		if err != nil {

@@ -50,7 +50,7 @@ func TestParametersReachEveryCommand(t *testing.T) {
 	}
 }
 
-func TestNoValueMeansAnythingToAShell(t *testing.T) {
+func TestValuesWithShellCharactersAreRejected(t *testing.T) {
 	parameters := []Parameter{{Default: "plain"}, {Default: "5"}, {Default: "0.5"}, {Default: "a", Values: []string{"a", "b-c"}}, {Default: "4k", Unit: "B"}}
 	rapid.Check(t, func(t *rapid.T) {
 		p := rapid.SampledFrom(parameters).Draw(t, "parameter")
@@ -83,7 +83,7 @@ func TestMetricsComeFromWhatWasPrinted(t *testing.T) {
 	}
 }
 
-func TestMistakesInAPackAreAllNamed(t *testing.T) {
+func TestAllErrorsInAPackAreReported(t *testing.T) {
 	for change, want := range map[[2]string]string{
 		{"title:", "titel:"}:                                                    `small.yaml:2:1: unknown key "titel"; did you mean "title"?`,
 		{"stresses: cpu", "stresses: cpus"}:                                     `small.yaml:3:11: unknown stresses "cpus"; did you mean "cpu"?`,
@@ -122,7 +122,7 @@ func TestMistakesInAPackAreAllNamed(t *testing.T) {
 	}
 }
 
-func TestAPathThatIsNoneIsNotTouched(t *testing.T) {
+func TestAParameterThatIsNoPathIsNotTouched(t *testing.T) {
 	p, err := Builtin("nginx")
 	if err != nil {
 		t.Fatal(err)

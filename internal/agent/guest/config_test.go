@@ -19,7 +19,7 @@ func TestTheKernelCommandLineIsReadAsTheKernelDoes(t *testing.T) {
 	}
 }
 
-func TestWhatIsNotSaidHasADefault(t *testing.T) {
+func TestAbsentParametersHaveDefaults(t *testing.T) {
 	got, err := ParseCommandLine("tare.vsock=1024 tare.net=192.168.0.2/16 tare.net=10.213.0.2/24")
 	want := Config{VSock: 1024, Off: "poweroff", Hostname: "tare", Nets: []Net{
 		{Address: netip.MustParsePrefix("192.168.0.2/16")}, {Address: netip.MustParsePrefix("10.213.0.2/24")}}}
@@ -36,7 +36,7 @@ func TestAGuestThatIsSavedAwaitsItsHost(t *testing.T) {
 	}
 }
 
-func TestAModuleIsToldWhatTheCommandLineSaysOfIt(t *testing.T) {
+func TestAModuleGetsItsParametersFromTheCommandLine(t *testing.T) {
 	const line = "quiet virtio_mmio.device=4K@0xd0001000:5 virtio_mmio.device=4K@0xd0002000:6 virtio_blk.queues=1 tare.off=reboot"
 	for file, want := range map[string]string{
 		"virtio_mmio.ko": "device=4K@0xd0001000:5 device=4K@0xd0002000:6", "/m/virtio-mmio.ko.xz": "device=4K@0xd0001000:5 device=4K@0xd0002000:6",
@@ -48,7 +48,7 @@ func TestAModuleIsToldWhatTheCommandLineSaysOfIt(t *testing.T) {
 	}
 }
 
-func TestAWrongWordIsNamed(t *testing.T) {
+func TestAnInvalidParameterIsNamed(t *testing.T) {
 	for line, word := range map[string]string{
 		"tare.port=a tare.rood=/dev/vda":         "tare.rood=/dev/vda",
 		"tare.port=a tare.off=maybe":             "tare.off=maybe",

@@ -15,7 +15,7 @@ import (
 
 func clock() time.Time { return time.Date(2026, 1, 2, 3, 4, 5, 678, time.UTC) }
 
-func TestWhatComesInGoesOutAndIsWrittenDown(t *testing.T) {
+func TestTheStreamIsForwardedAndLogged(t *testing.T) {
 	directory := t.TempDir()
 	rapid.Check(t, func(t *rapid.T) {
 		text := rapid.SliceOf(rapid.SampledFrom([]byte("ab\n\x00\"é"))).Draw(t, "text")
@@ -61,7 +61,7 @@ func TestWhatComesInGoesOutAndIsWrittenDown(t *testing.T) {
 	})
 }
 
-func TestALineOfTheLogIsDockers(t *testing.T) {
+func TestLogLinesHaveDockersFormat(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "log")
 	if err := Copy(iotest.OneByteReader(strings.NewReader("one \"two\"\nthree")), &bytes.Buffer{}, "json-file", file, clock); err != nil {
 		t.Fatal(err)

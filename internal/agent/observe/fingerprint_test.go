@@ -57,7 +57,7 @@ func TestTextsLinksAndDirectoriesAreReadAsTheyAreAndAnAbsentOneHasAReason(t *tes
 	}
 }
 
-func TestAServerIsWhatItsShellStarted(t *testing.T) {
+func TestTheServerIsTheProcessThatItsShellStarted(t *testing.T) {
 	log := filepath.Join(t.TempDir(), "server.log")
 	c := exec.Command("/bin/sh", "-c", "sleep 600 > "+log+" & echo; wait")
 	c.Env = []string{"A=b"}
@@ -146,7 +146,7 @@ func TestPackagesAreFoundInTheRecordsOfDpkgAndApk(t *testing.T) {
 	}
 }
 
-func TestTheLoopbackIsSeen(t *testing.T) {
+func TestTheLoopbackIsListed(t *testing.T) {
 	a := ask(t, Request{})
 	i := slices.IndexFunc(a.Interfaces, func(i Interface) bool { return i.Loopback })
 	if i < 0 {

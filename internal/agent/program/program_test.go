@@ -32,7 +32,7 @@ func TestTheProgramIsWrittenOnceForEachVersion(t *testing.T) {
 	}
 }
 
-func TestAFileThatIsNotWholeIsReplaced(t *testing.T) {
+func TestAnIncompleteFileIsReplaced(t *testing.T) {
 	directory, files := t.TempDir(), fstest.MapFS{"tare-agent": {Data: []byte("whole")}}
 	path, err := write(files, directory)
 	if err != nil {
@@ -47,7 +47,7 @@ func TestAFileThatIsNotWholeIsReplaced(t *testing.T) {
 	}
 }
 
-func TestWithoutTheAgentTheWayToBuildItIsTold(t *testing.T) {
+func TestAMissingAgentIsReportedWithTheBuildCommand(t *testing.T) {
 	if _, err := write(fstest.MapFS{}, t.TempDir()); err == nil || !strings.Contains(err.Error(), "make build") {
 		t.Error(err)
 	}

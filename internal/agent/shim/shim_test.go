@@ -54,16 +54,16 @@ func held(t *testing.T, start string) (c *exec.Cmd, file string, in io.WriteClos
 // descriptor of its own.
 const detached = `exec 3<&0; cat <&3 3<&- & echo $! >"$SHIM_OF"`
 
-func TestTheContainerHasTheStreamToItselfAndIsWaitedFor(t *testing.T) {
+func TestTheContainerOwnsTheStreamAndIsWaitedFor(t *testing.T) {
 	c, file, in, out, errs := held(t, detached)
 	if _, err := io.WriteString(in, "there and back"); err != nil {
 		t.Fatal(err)
 	}
 	in.Close()
 	// It ends with the container, since nobody else holds it.
-	said, err := io.ReadAll(out)
-	if err != nil || string(said) != "there and back" {
-		t.Errorf("%q, %v", said, err)
+	output, err := io.ReadAll(out)
+	if err != nil || string(output) != "there and back" {
+		t.Errorf("%q, %v", output, err)
 	}
 	if err := c.Wait(); err != nil {
 		t.Errorf("%v: %s", err, errs)
@@ -101,7 +101,7 @@ func TestAnInitThatTheRuntimeReapedIsNotWaitedFor(t *testing.T) {
 	}
 }
 
-func TestAStartThatFailsSaysItsWordsAndClearsUp(t *testing.T) {
+func TestAFailedStartReturnsTheRuntimesOutputAndCleansUp(t *testing.T) {
 	c, file, _, out, errs := held(t, "echo no such thing >&2; exit 7")
 	_, _ = io.ReadAll(out)
 	err := c.Wait()

@@ -28,7 +28,7 @@ func equal(a, b Frame) bool {
 	return a.Type == b.Type && a.Request == b.Request && bytes.Equal(a.Payload, b.Payload)
 }
 
-func TestFramesComeBackAsTheyWentHoweverTheStreamIsCut(t *testing.T) {
+func TestFramesSurviveAnyFragmentationOfTheStream(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		sent := rapid.SliceOfN(frames(), 0, 8).Draw(t, "frames")
 		var stream bytes.Buffer
@@ -61,7 +61,7 @@ func TestFramesComeBackAsTheyWentHoweverTheStreamIsCut(t *testing.T) {
 	})
 }
 
-func TestAStreamThatEndsInsideAFrameIsNoOrderlyEnd(t *testing.T) {
+func TestAStreamThatEndsInsideAFrameIsAnError(t *testing.T) {
 	var whole bytes.Buffer
 	NewWriter(&whole).Write(Frame{TypeStdout, 7, []byte("hello")})
 	for cut := 1; cut < whole.Len(); cut++ {
@@ -72,7 +72,7 @@ func TestAStreamThatEndsInsideAFrameIsNoOrderlyEnd(t *testing.T) {
 	}
 }
 
-func TestWhatIsNoAgentIsQuoted(t *testing.T) {
+func TestOutputOfAProgramThatIsNotTheAgentIsQuoted(t *testing.T) {
 	for text, words := range map[string]string{
 		"exec: tare-agent: not found\n": `exec: tare-agent: not found`,
 		"tare-agent 2\n":                `tare-agent 2`,
@@ -149,7 +149,7 @@ func TestTheInboxHoldsAWindowAndNoMore(t *testing.T) {
 	}
 }
 
-func TestSenderAndReceiverNeverHaveMoreThanAWindowUnderWay(t *testing.T) {
+func TestNeverMoreThanAWindowIsInFlight(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		a, consumed, underWay := NewSendWindow(), ReceiveWindow{}, 0
 		stop := make(chan struct{})

@@ -92,7 +92,7 @@ func TestEachPartHasItsCostAndMaterialOnesASentence(t *testing.T) {
 	}
 }
 
-func TestSentencesSayWhichWayAPartWorks(t *testing.T) {
+func TestSentencesSayWhetherAPartAddsOrSaves(t *testing.T) {
 	for _, c := range []struct {
 		better string
 		effect float64

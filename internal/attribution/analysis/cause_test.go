@@ -15,7 +15,7 @@ import (
 
 // A part of the network that makes things cheaper has the packet filter for its
 // cause where that was seen, and no other part has.
-func TestACauseIsToldWhereItWasSeenAndNoneWhereItWasNot(t *testing.T) {
+func TestACauseIsGivenOnlyWhereItWasObserved(t *testing.T) {
 	differ := []parity.Comparison{{Environment: "r1", Baseline: "from", Workload: "w", Findings: []parity.Finding{{Differences: []parity.Difference{
 		{Fact: "network.filter[output]", Baseline: "nat: 1 to 9 rules", Environment: parity.None},
 		{Fact: "network.filter[prerouting]", Baseline: "nat: 1 to 9 rules", Environment: parity.None},
@@ -61,7 +61,7 @@ func TestACauseIsToldWhereItWasSeenAndNoneWhereItWasNot(t *testing.T) {
 }
 
 // The rest is what nothing explains, with or without a cause.
-func TestOfTheRestNoCauseIsSpokenOf(t *testing.T) {
+func TestTheRestHasNoCause(t *testing.T) {
 	p := climbPlan("higher", RestPart)
 	a := analysed(t, p, measured(p, 12, 1, 0, map[string]float64{"r1": .1}))
 	if len(a.Sentences) != 1 || strings.Contains(a.Sentences[0], noCause) {
@@ -70,7 +70,7 @@ func TestOfTheRestNoCauseIsSpokenOf(t *testing.T) {
 }
 
 // A part that stands at one place in all orders has no range over them.
-func TestOnlyWhatWasComparedInSeveralWaysHasARangeOverTheOrders(t *testing.T) {
+func TestOnlyAPartOfSeveralOrdersHasARange(t *testing.T) {
 	p := climbPlan("higher", "a", "b", "c")
 	steps := p.Steps[:3:3]
 	second := []study.Step{steps[0], {Part: "c", Name: "c part", Environment: "r4", Base: "r1", Order: 2}, {Part: "b", Name: "b part", Environment: "r3", Base: "r4", Order: 2}}

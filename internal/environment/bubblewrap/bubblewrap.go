@@ -176,12 +176,12 @@ func (i *instance) wire(o Options, r environment.Request) ([]string, error) {
 	}
 	i.address, i.paths.Network = virtnet.HostAddress, "the host's network stack"
 	if r.Network != nil {
-		seat, err := virtnet.Join(r.Network)
+		loopback, err := virtnet.ClaimLoopback(r.Network)
 		if err != nil {
 			return nil, err
 		}
-		i.Undo(seat.Close)
-		i.address = seat.Address.String()
+		i.Undo(loopback.Close)
+		i.address = loopback.Address.String()
 	}
 	return nil, nil
 }

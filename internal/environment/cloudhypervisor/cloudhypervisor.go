@@ -84,8 +84,8 @@ func (h *hypervisor) Command(m *microvm.Machine) vmm.Command {
 		Arguments: []string{"--api-socket", "path=" + microvm.Socket, "--log-file", microvm.Log, "-v"},
 		CleanExit: "it powered itself off",
 	}
-	if ours, theirs, err := os.Pipe(); err == nil { // without events, messages have less detail
-		m.Events, c.Files = ours, []*os.File{theirs}
+	if ours, peer, err := os.Pipe(); err == nil { // without events, messages have less detail
+		m.Events, c.Files = ours, []*os.File{peer}
 		c.Arguments = append(c.Arguments, "--event-monitor", "fd=3")
 	}
 	return c

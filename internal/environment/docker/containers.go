@@ -131,7 +131,7 @@ func (c *containers) Start(ctx context.Context, r environment.Request) (_ enviro
 	if c.gvisor {
 		i.footprint.Roles = oci.GvisorRoles
 	}
-	if err := i.inspect(ctx, i.address == "" || i.front != nil, limits); err != nil {
+	if err := i.inspect(ctx, i.address == "" || i.published != nil, limits); err != nil {
 		i.agent.Close()
 		return nil, err
 	}
@@ -294,8 +294,8 @@ func (c *containers) describe(i *instance, r environment.Request, limits cgroup.
 	if c.options.Seccomp == "unconfined" {
 		host.SecurityOpt = []string{"seccomp=unconfined"}
 	}
-	if i.front != nil {
-		c.options.publish(i.front.Address, config, host)
+	if i.published != nil {
+		c.options.publish(i.published.Address, config, host)
 	}
 	c.options.mount(r, data, config, host)
 	return client.ContainerCreateOptions{

@@ -28,10 +28,10 @@ type instance struct {
 	directory string
 	parent    string // the cgroup in which its own is created; "" if the engine decides
 	address   string
-	inside    string         // the container's own address, where address is the host's
-	seat      *virtnet.Seat  // its address, where it shares the host's network
-	front     *virtnet.Front // its address, where its ports are published
-	own       *network       // made for this instance alone
+	inside    string                    // the container's own address, where address is the host's
+	loopback  *virtnet.LoopbackAddress  // its address, where it shares the host's network
+	published *virtnet.PublishedAddress // its address, where its ports are published
+	own       *network                  // made for this instance alone
 	paths     environment.Paths
 	agent     *agent.Client
 	phases    []environment.Phase
@@ -51,7 +51,7 @@ func (i *instance) Paths() environment.Paths { return i.paths }
 
 // Listen is the address that servers in the container listen at.
 func (i *instance) Listen() string {
-	if i.front != nil {
+	if i.published != nil {
 		return i.inside
 	}
 	return i.address
@@ -89,8 +89,8 @@ func (i *instance) inspect(ctx context.Context, ownNetwork bool, l cgroup.Limits
 	if i.inside != "" {
 		i.footprint.NetworkPID = first.pid
 	}
-	if i.front != nil {
-		i.footprint.Processes = append(i.footprint.Processes, proxies(i.front.Address.String())...)
+	if i.published != nil {
+		i.footprint.Processes = append(i.footprint.Processes, proxies(i.published.Address.String())...)
 	}
 	// The parent is containerd's shim or Podman's conmon; a daemon that runs
 	// containers as its own children has none.
@@ -158,11 +158,11 @@ func (i *instance) remove(ctx context.Context) error {
 			problems = append(problems, endHelpers(ctx, i.id, i.parent))
 		}
 	}
-	if i.seat != nil {
-		problems = append(problems, i.seat.Close())
+	if i.loopback != nil {
+		problems = append(problems, i.loopback.Close())
 	}
-	if i.front != nil {
-		problems = append(problems, i.front.Close())
+	if i.published != nil {
+		problems = append(problems, i.published.Close())
 	}
 	if i.own != nil {
 		problems = append(problems, i.own.Close(ctx))

@@ -129,10 +129,10 @@ func (e *engine) masquerading(network string) map[string]string {
 func (c *containers) join(ctx context.Context, i *instance, r environment.Request) (_ container.NetworkMode, err error) {
 	option := c.options.Network
 	if option == "publish" {
-		if i.front, err = virtnet.NewFront(r.Owner.ID()); err != nil {
+		if i.published, err = virtnet.NewPublishedAddress(r.Owner.ID()); err != nil {
 			return "", err
 		}
-		i.address, option = i.front.Address.String(), "bridge"
+		i.address, option = i.published.Address.String(), "bridge"
 	}
 	switch n := r.Network.(type) {
 	case nil:
@@ -151,11 +151,11 @@ func (c *containers) join(ctx context.Context, i *instance, r environment.Reques
 	case *network:
 		return container.NetworkMode(n.id), nil
 	}
-	seat, err := virtnet.Join(r.Network)
+	loopback, err := virtnet.ClaimLoopback(r.Network)
 	if err != nil {
 		return "", err
 	}
-	i.seat, i.address = seat, seat.Address.String()
+	i.loopback, i.address = loopback, loopback.Address.String()
 	return container.NetworkMode(option), nil
 }
 

@@ -49,9 +49,9 @@ func TestPortsAreReadOneByOne(t *testing.T) {
 func counted(t *testing.T, pick func(rule string) bool) (packets int) {
 	t.Helper()
 	needs.Program(t, "iptables-save")
-	said, err := exec.Command("iptables-save", "-c", "-t", "nat").Output()
+	output, err := exec.Command("iptables-save", "-c", "-t", "nat").Output()
 	needs.Working(t, "iptables-save", err)
-	for rule := range strings.Lines(string(said)) {
+	for rule := range strings.Lines(string(output)) {
 		n := 0
 		if _, err := fmt.Sscanf(rule, "[%d:", &n); err == nil && pick(rule) {
 			packets += n
@@ -92,8 +92,8 @@ func TestAPublishedPortIsReachedThroughTheRuleForIt(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer c.Close()
-			if said, err := io.ReadAll(c); err != nil || string(said) != "here" {
-				t.Errorf("it says %q, %v", said, err)
+			if output, err := io.ReadAll(c); err != nil || string(output) != "here" {
+				t.Errorf("it says %q, %v", output, err)
 			}
 			if after := counted(t, rule); after != before+1 {
 				t.Errorf("the rule had seen %d connections and now %d", before, after)

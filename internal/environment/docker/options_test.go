@@ -71,7 +71,7 @@ func TestAnAbsentEngineIsMissingWithTheCommandThatStartsIt(t *testing.T) {
 	}
 }
 
-func TestAnEngineThatThisUserMayNotUseIsNotToBeStarted(t *testing.T) {
+func TestAnEngineWithoutPermissionIsNotReportedAsStopped(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "engine.sock")
 	listener, err := net.Listen("unix", path)
 	if err != nil {

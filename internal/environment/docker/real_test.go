@@ -147,7 +147,7 @@ func TestSweepFindsAnEngineAtAnUnusualPlace(t *testing.T) {
 	}
 }
 
-func TestAStartThatFailsSaysWhyAndLeavesNothing(t *testing.T) {
+func TestAFailedStartSaysWhyAndLeavesNothing(t *testing.T) {
 	s := setUp(t, flavours[0])
 	strange := *s.image
 	strange.Digest = "sha256:" + strings.Repeat("0", 64)
@@ -216,7 +216,7 @@ func TestALimitOfIOOnDataInMemoryIsRefused(t *testing.T) {
 
 // gVisor leaves the container's group behind when it gets too few threads; the
 // owner, who closes at the end, must find nothing.
-func TestASandboxWithTooFewThreadsLeavesNoGroup(t *testing.T) {
+func TestASandboxWithTooFewThreadsLeavesNoCgroup(t *testing.T) {
 	s := setUp(t, flavours[2])
 	_, err := s.env.Start(t.Context(), environment.Request{Name: "few", Owner: s.owner, Image: s.image,
 		Limits: environment.Limits{PIDs: 10}, Console: &bytes.Buffer{}})

@@ -18,7 +18,7 @@ import (
 )
 
 // An engine of an ordinary user's, which scripts/with-rootless.sh starts.
-func TestARootlessEngineRunsContainersAndItsLackOfLimitsIsFound(t *testing.T) {
+func TestARootlessEngineRunsContainersAndMissingLimitsAreDetected(t *testing.T) {
 	for _, engine := range []struct {
 		brand    brand
 		variable string
@@ -67,9 +67,9 @@ func rootless(t *testing.T, b brand, socket string) {
 		}
 		t.Cleanup(func() { i.Stop(context.Background()) })
 		t.Log(i.Notes())
-		sights, err := environment.CheckLimits(t.Context(), i, l)
-		t.Log(sights, err)
-		if notHeld := (*environment.NotHeld)(nil); name == "limited" && cgroup.Mode() != "v2" && !errors.As(err, &notHeld) {
+		limits, err := environment.CheckLimits(t.Context(), i, l)
+		t.Log(limits, err)
+		if notHeld := (*environment.LimitsError)(nil); name == "limited" && cgroup.Mode() != "v2" && !errors.As(err, &notHeld) {
 			t.Errorf("a rootless engine enforces no limits on v1, and the check says %v", err)
 		}
 		sampler := usage.Start(i.Footprint(), usage.Options{})

@@ -65,7 +65,7 @@ func TestAWrongOptionIsNamedWithWhatIsRight(t *testing.T) {
 	}
 }
 
-func TestTheRequestsSayWhatTheOptionsAskFor(t *testing.T) {
+func TestTheRequestsMatchTheOptions(t *testing.T) {
 	o := defaults()
 	o.NetOps, o.Cache, o.AIO = 50, "unsafe", "async"
 	m := &microvm.Machine{CPUs: 2, Memory: 256 * quantity.MiB, CommandLine: "quiet",

@@ -80,8 +80,8 @@ func TestAJailedGuestHasAllItNeedsInItsJail(t *testing.T) {
 		if files, _ := filepath.Glob(filepath.Join(b.Owner.Home(), "work", b.Owner.ID(), "jailed/jail/firecracker/jailed/root/*")); len(files) < 7 {
 			t.Errorf("in the jail are %v", files)
 		}
-		if said := testenv.Run(t, i, "echo here"); said != "here" {
-			t.Error(said)
+		if output := testenv.Run(t, i, "echo here"); output != "here" {
+			t.Error(output)
 		}
 		microvmtest.Stop(t, i)
 	})

@@ -38,7 +38,7 @@ func TestOptionsThatCannotWorkAreRefusedWithTheReason(t *testing.T) {
 	}
 }
 
-func TestAutoTakesTheEngineThatCanGiveTheNetwork(t *testing.T) {
+func TestAutoChoosesAnEngineThatSupportsTheNetwork(t *testing.T) {
 	absent := "unix://" + filepath.Join(t.TempDir(), "none.sock")
 	for network, want := range map[string]string{"": "direct", "none": "direct", "sandbox": "direct", "host": "direct", "bridge": "docker"} {
 		o := Options{Engine: "auto", Socket: absent, Runtime: "runsc", Network: network}

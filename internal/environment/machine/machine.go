@@ -274,11 +274,11 @@ func (m networked) NewNetwork(ctx context.Context, _ *cleanup.Owner, _ string) (
 	if err != nil {
 		return nil, err
 	}
-	facing, knows := s.Host().(host.Facing)
-	if !knows || facing.Facing() == "" || s.Host().Address() == "" {
+	facing, knows := s.Host().(host.LocalAddresser)
+	if !knows || facing.LocalAddress() == "" || s.Host().Address() == "" {
 		return nil, fmt.Errorf("the addresses by which %s and this machine reach each other are not known: it is behind a jump host (ProxyJump or ProxyCommand)", s.Host().Name())
 	}
-	return &network{host: s.Host(), facing: facing.Facing()}, nil
+	return &network{host: s.Host(), facing: facing.LocalAddress()}, nil
 }
 
 // network is the network between a machine and this one.

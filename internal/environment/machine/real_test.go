@@ -109,8 +109,8 @@ func TestAnInstanceRunsOnTheOtherMachine(t *testing.T) {
 	if got := testenv.Run(t, i, "cat /proc/net/fib_trie"); !strings.Contains(got, m.Address) {
 		t.Errorf("its network is not the machine's:\n%s", got)
 	}
-	sights, err := environment.CheckLimits(t.Context(), i, r.Limits)
-	if seen := fmt.Sprint(sights); err != nil || !strings.Contains(seen, "/tare/"+id+"/far-away") {
+	limits, err := environment.CheckLimits(t.Context(), i, r.Limits)
+	if seen := fmt.Sprint(limits); err != nil || !strings.Contains(seen, "/tare/"+id+"/far-away") {
 		t.Errorf("of the limits there is seen %s (%v)", seen, err)
 	}
 	meter := environment.Meter(i, usage.Options{})
@@ -130,7 +130,7 @@ func TestAnInstanceRunsOnTheOtherMachine(t *testing.T) {
 	}
 }
 
-func TestAStartOnAMachineThatIsReachedBringsEverythingThere(t *testing.T) {
+func TestAStartCopiesEverythingToTheMachine(t *testing.T) {
 	m, o := place(t)
 	t.Setenv("TARE_HOME", o.Home) // sshd does not hand it on, a machine's own profile would
 	h := &homed{m.Dial(t), o.Home}
@@ -165,7 +165,7 @@ func (h *homed) Open(ctx context.Context, complaints io.Writer, argv ...string) 
 	return h.Host.Open(ctx, complaints, append([]string{"env", "TARE_HOME=" + h.home}, argv...)...)
 }
 
-func TestALostLinkIsNoticedOnBothSides(t *testing.T) {
+func TestALostConnectionIsDetectedOnBothSides(t *testing.T) {
 	m, o := place(t)
 	i, err := prepared(t, o).Start(t.Context(), request(t, "cut-off"))
 	if err != nil {
@@ -231,7 +231,7 @@ func TestAKilledTareLeavesNothingOnTheOtherMachine(t *testing.T) {
 	waitGone(t, o.Home, owners[0])
 }
 
-func TestWhereTareCannotBePutIsSaid(t *testing.T) {
+func TestAMachineWhereTareCannotBeInstalledIsReported(t *testing.T) {
 	_, o := place(t)
 	mounted := t.TempDir()
 	mount := func(flags uintptr) {
@@ -260,7 +260,7 @@ func TestWhereTareCannotBePutIsSaid(t *testing.T) {
 	}
 }
 
-func TestWhatRunsThereHasTheOptionsOfNative(t *testing.T) {
+func TestTheOptionsAreThoseOfNative(t *testing.T) {
 	_, o := place(t)
 	o.Network, o.Root, o.Data = "none", "overlay", "tmpfs"
 	e := prepared(t, o)
@@ -307,7 +307,7 @@ func TestOneInstanceHasTheMachinesAddress(t *testing.T) {
 	}
 }
 
-func TestWhatIsWrongWithTheOptionsIsSaid(t *testing.T) {
+func TestInvalidOptionsAreRejectedWithTheReason(t *testing.T) {
 	for want, o := range map[string]Options{
 		"ssh:":      {},
 		"rootfs:":   {SSH: "x", Options: native.Options{RootFS: "both", Root: "folder", Network: "host", Data: "bind"}},

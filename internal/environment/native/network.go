@@ -42,12 +42,12 @@ func (i *instance) wire(o Options, r environment.Request) (err error) {
 		if network == nil {
 			network = virtnet.Loopback{}
 		}
-		seat, err := virtnet.Join(network)
+		loopback, err := virtnet.ClaimLoopback(network)
 		if err != nil {
 			return err
 		}
-		i.Undo(seat.Close)
-		i.address = seat.Address.String()
+		i.Undo(loopback.Close)
+		i.address = loopback.Address.String()
 		return nil
 	case o.Network == "none" && r.Network == nil:
 		if i.space, err = virtnet.Alone(); err != nil {

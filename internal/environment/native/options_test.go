@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-func TestOptionsThatMeanNothingAreRefusedByTheirKey(t *testing.T) {
+func TestInvalidOptionsAreRejectedByKey(t *testing.T) {
 	for _, c := range []struct {
 		change func(*Options)
 		want   string // "" means that they are fine

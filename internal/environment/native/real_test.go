@@ -75,7 +75,7 @@ func (b *bench) gone(t *testing.T) {
 	}
 }
 
-func TestAnInstanceRunsInTheImageAndWritesBesideIt(t *testing.T) {
+func TestAnInstanceRunsInTheImageAndDoesNotWriteToIt(t *testing.T) {
 	b := newBench(t)
 	limits := environment.Limits{CPUs: 0.5, Memory: 128 * quantity.MiB, PIDs: 64, Cores: []int{0}}
 	i := b.start(t, with("image"), limits)
@@ -138,7 +138,7 @@ func TestTheHostsRootIsShownWithoutCreatingADirectoryInIt(t *testing.T) {
 	b.gone(t)
 }
 
-func TestAStartThatFailsSaysWhyAndLeavesNothing(t *testing.T) {
+func TestAFailedStartSaysWhyAndLeavesNothing(t *testing.T) {
 	b := newBench(t)
 	e, err := (&native{with("image")}), error(nil)
 	if err = e.Prepare(t.Context(), b.image, func(string) {}); err != nil {

@@ -106,7 +106,7 @@ func attach(n environment.Network) (*attachment, func() error, error) {
 		return &attachment{space: port.Path(), address: port.Address.Addr().String(), path: n.Path(),
 			traffic: usage.Footprint{Devices: []string{port.Device}, Space: bridge.Space()}}, port.Close, nil
 	}
-	at, err := virtnet.Join(n)
+	at, err := virtnet.ClaimLoopback(n)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -51,14 +51,14 @@ func TestAFailureInsideIsOneShortLine(t *testing.T) {
 	}
 }
 
-func TestNothingIsSaidOfWhatTookHold(t *testing.T) {
+func TestOptionsInEffectGiveNoNote(t *testing.T) {
 	o := Default()
 	if notes := Ignored(&o, underRunc, onHost, nil); len(notes) > 0 {
 		t.Errorf("%q", notes)
 	}
 }
 
-func TestASwitchThatDidNothingIsFoundInside(t *testing.T) {
+func TestASwitchWithoutEffectIsDetectedInside(t *testing.T) {
 	for _, c := range []struct {
 		key    string
 		option func(*Options)
@@ -96,7 +96,7 @@ func TestASwitchThatDidNothingIsFoundInside(t *testing.T) {
 	}
 }
 
-func TestWhatGVisorMakesOfTheSwitchesIsSaid(t *testing.T) {
+func TestSwitchesThatGVisorIgnoresGiveANote(t *testing.T) {
 	o := Default()
 	o.Runtime, o.Namespaces.PID = "runsc", false
 	notes := strings.Join(Ignored(&o, underRunsc, onHost, nil), "\n")
@@ -112,7 +112,7 @@ func TestWhatGVisorMakesOfTheSwitchesIsSaid(t *testing.T) {
 	}
 }
 
-func TestWhatTareCouldNotGiveIsNoFaultOfTheRuntime(t *testing.T) {
+func TestWhatTareCannotGrantIsNotBlamedOnTheRuntime(t *testing.T) {
 	o := Default()
 	held := without(dockerCapabilities, []string{"CAP_MKNOD"})
 	v := maps.Clone(underRunc)

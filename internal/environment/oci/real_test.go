@@ -64,7 +64,7 @@ const off = `"namespaces": {"pid": false, "mount": false, "ipc": false, "uts": f
 	"masked": false, "seccomp": "unconfined", "capabilities": "all", "root": "folder", "network": "host"`
 
 // What each runtime makes of the switches, seen from inside.
-func TestTheSwitchesTakeHoldOrAreSaidToBeIgnored(t *testing.T) {
+func TestSwitchesTakeEffectOrGiveANote(t *testing.T) {
 	for _, c := range []struct{ options, ignored string }{
 		{`{}`, ""},
 		{`{"runtime": "crun"}`, ""},
@@ -124,7 +124,7 @@ func TestWhatTheSwitchesMeanInside(t *testing.T) {
 
 func atoi(text string) int { n, _ := strconv.Atoi(text); return n }
 
-func TestTheLogHoldsWhatPassedInDockersFormat(t *testing.T) {
+func TestTheLogHasTheStreamInDockersFormat(t *testing.T) {
 	i := at(t, `{"log": "json-file"}`)
 	testenv.Run(t, i, "echo some words")
 	roles := []string{}
@@ -190,7 +190,7 @@ func passed(pid int) (read, written int, err error) {
 }
 
 // A user-mode network has no address for others, and leads to the host's.
-func TestAUserModeNetworkLeadsOut(t *testing.T) {
+func TestAUserModeNetworkReachesTheHost(t *testing.T) {
 	i := at(t, `{"network": "user"}`)
 	l, err := net.Listen("tcp4", "0.0.0.0:0")
 	if err != nil {
@@ -221,7 +221,7 @@ func TestAUserModeNetworkLeadsOut(t *testing.T) {
 	}
 }
 
-func TestAStartThatFailsSaysWhatTheRuntimeSaidAndLeavesNothing(t *testing.T) {
+func TestAFailedStartQuotesTheRuntimeAndLeavesNothing(t *testing.T) {
 	needs.Root(t)
 	testenv.NeedsAgent(t)
 	o := Default()
@@ -242,7 +242,7 @@ func TestAStartThatFailsSaysWhatTheRuntimeSaidAndLeavesNothing(t *testing.T) {
 	}
 }
 
-func TestLimitsThatTheStartCannotHaveAreRefusedInShort(t *testing.T) {
+func TestLimitsThatAStartCannotHaveAreRejectedBriefly(t *testing.T) {
 	needs.Root(t)
 	testenv.NeedsAgent(t)
 	for _, c := range []struct {
@@ -284,7 +284,7 @@ func TestLimitsThatTheStartCannotHaveAreRefusedInShort(t *testing.T) {
 	}
 }
 
-func TestWhatIsMissingIsSaidWithTheCommandThatBringsIt(t *testing.T) {
+func TestAMissingProgramIsReportedWithTheInstallCommand(t *testing.T) {
 	for runtime, fix := range map[string]string{"/absent/runc": "apt-get install -y runc", "/absent/crun": "crun", "/absent/runsc": "install-runsc.sh", "/absent/kata-runtime": "katacontainers.io", "/absent/youki": "youki"} {
 		o := Default()
 		o.Runtime = runtime

@@ -221,7 +221,7 @@ func TestDockersProfileIsForThisKernel(t *testing.T) {
 	}
 }
 
-func TestNobodyIsGivenACapabilityThatTareDoesNotHold(t *testing.T) {
+func TestOnlyCapabilitiesOfTareAreGranted(t *testing.T) {
 	held := []string{"CAP_CHOWN", "CAP_KILL"}
 	for option, want := range map[string][]string{
 		"default": {"CAP_CHOWN", "CAP_KILL"}, "all": {"CAP_CHOWN", "CAP_KILL"}, "none": {}, "kill, sys_admin,CAP_KILL": {"CAP_KILL"},

@@ -86,7 +86,7 @@ func engines(t *testing.T, pid int) string {
 	return strings.Join(found, " ")
 }
 
-func TestQEMUHasTheDisksThatTheOptionsAskFor(t *testing.T) {
+func TestQEMUHasTheConfiguredDisks(t *testing.T) {
 	b := newBench(t)
 	for _, c := range []struct {
 		name       string
@@ -123,15 +123,15 @@ func TestQEMUHasTheDisksThatTheOptionsAskFor(t *testing.T) {
 			got := blocks(t, g)
 			for id, want := range map[string]string{"root": c.root, "data": c.data} {
 				in := got[id].Inserted
-				if said := fmt.Sprintf("%s %v %v %v", in.Drv, in.Cache.Writeback, in.Cache.Direct, in.Cache.NoFlush); said != want {
-					t.Errorf("%s is %s, want %s (%s)", id, said, want, in.File)
+				if output := fmt.Sprintf("%s %v %v %v", in.Drv, in.Cache.Writeback, in.Cache.Direct, in.Cache.NoFlush); output != want {
+					t.Errorf("%s is %s, want %s (%s)", id, output, want, in.File)
 				}
 			}
 			if device != "" && got["data"].Inserted.File != device {
 				t.Errorf("data is on %s, want %s", got["data"].Inserted.File, device)
 			}
-			if said := engines(t, g.Process().PID); said != c.engines {
-				t.Errorf("its I/O is done by %q, want %q", said, c.engines)
+			if output := engines(t, g.Process().PID); output != c.engines {
+				t.Errorf("its I/O is done by %q, want %q", output, c.engines)
 			}
 			t.Logf("%+v, phases %v", i.Paths(), i.Phases())
 		})

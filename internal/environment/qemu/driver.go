@@ -27,20 +27,20 @@ type driver struct {
 
 // newDriver creates a socket pair each for the monitor and the agent. QEMU's ends
 // are its descriptors monitorFD and agentFD.
-func newDriver() (_ *driver, theirs []*os.File, err error) {
+func newDriver() (_ *driver, files []*os.File, err error) {
 	d := &driver{}
 	for _, ours := range []*net.Conn{&d.monitorEnd, &d.agentEnd} {
 		conn, file, err := socketPair()
 		if err != nil {
-			for _, f := range theirs {
+			for _, f := range files {
 				f.Close()
 			}
 			d.Close()
 			return nil, nil, fmt.Errorf("creating a socket pair for QEMU: %w", err)
 		}
-		*ours, theirs = conn, append(theirs, file)
+		*ours, files = conn, append(files, file)
 	}
-	return d, theirs, nil
+	return d, files, nil
 }
 
 // socketPair returns a connection and its other end as a file to inherit.
@@ -49,14 +49,14 @@ func socketPair() (net.Conn, *os.File, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	ours, theirs := os.NewFile(uintptr(fds[0]), "tare"), os.NewFile(uintptr(fds[1]), "qemu")
+	ours, peer := os.NewFile(uintptr(fds[0]), "tare"), os.NewFile(uintptr(fds[1]), "qemu")
 	conn, err := net.FileConn(ours)
 	ours.Close() // FileConn has its own copy
 	if err != nil {
-		theirs.Close()
+		peer.Close()
 		return nil, nil, err
 	}
-	return conn, theirs, nil
+	return conn, peer, nil
 }
 
 // Open negotiates with the monitor. The guest is paused.

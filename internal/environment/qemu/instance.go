@@ -48,15 +48,15 @@ func (e *vm) Start(ctx context.Context, r environment.Request) (_ environment.In
 		return nil, err
 	}
 	g.NoteMemoryOption(e.options.Memory)
-	d, theirs, err := newDriver()
+	d, files, err := newDriver()
 	if err != nil {
 		return nil, err
 	}
 	d.io = r.Limits.IO
 	if m.port != nil {
-		theirs = append(theirs, m.port.File)
+		files = append(files, m.port.File)
 	}
-	command := vmm.Command{Program: program, Arguments: e.options.arguments(m), Files: theirs}
+	command := vmm.Command{Program: program, Arguments: e.options.arguments(m), Files: files}
 	if err := g.Boot(ctx, command, d, e.options.StartTimeout); err != nil {
 		return nil, err
 	}

@@ -91,7 +91,7 @@ func after(t *testing.T, list []string, flag, start string) string {
 	return ""
 }
 
-func TestTheCommandLineSaysWhatTheOptionsAskFor(t *testing.T) {
+func TestTheCommandLineMatchesTheOptions(t *testing.T) {
 	o := defaults()
 	list := o.arguments(example)
 	for _, c := range [][2]string{
@@ -167,7 +167,7 @@ func TestAGuestOnANetworkHasACardForIt(t *testing.T) {
 	}
 }
 
-func TestAKernelLineThatWouldArriveGarbledIsRefused(t *testing.T) {
+func TestAKernelCommandLineThatWouldBeGarbledIsRejected(t *testing.T) {
 	o := defaults()
 	if err := o.check(example); err != nil {
 		t.Error(err)

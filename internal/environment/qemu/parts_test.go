@@ -8,12 +8,12 @@ import (
 )
 
 func TestTheVersionIsReadFromWhatQEMUPrints(t *testing.T) {
-	for said, want := range map[string]release{
+	for output, want := range map[string]release{
 		"QEMU emulator version 7.2.22 (Debian 1:7.2+dfsg-7+deb12u18+b3)\nCopyright": {7, "7.2.22 (Debian 1:7.2+dfsg-7+deb12u18+b3)"},
 		"QEMU emulator version 10.0.2\nCopyright (c) 2003-2025":                     {10, "10.0.2"},
 	} {
-		if got, err := parseVersion(said); err != nil || got != want {
-			t.Errorf("%q: %+v, %v", said, got, err)
+		if got, err := parseVersion(output); err != nil || got != want {
+			t.Errorf("%q: %+v, %v", output, got, err)
 		}
 	}
 	if _, err := parseVersion("command not understood"); err == nil {

@@ -164,7 +164,7 @@ func pinned(t *testing.T, i environment.Instance) {
 	}
 }
 
-func TestAStartThatFailsSaysWhyAndLeavesNothing(t *testing.T) {
+func TestAFailedStartSaysWhyAndLeavesNothing(t *testing.T) {
 	b := newBench(t)
 	for _, c := range []struct {
 		name   string

@@ -58,8 +58,8 @@ func (d *driver) throttle(ctx context.Context) error {
 	return nil
 }
 
-// Sights reads QEMU's throttling back.
-func (d *driver) Sights(ctx context.Context, l environment.Limits) (sights []environment.Sight, err error) {
+// EffectiveLimits reads QEMU's throttling back.
+func (d *driver) EffectiveLimits(ctx context.Context, l environment.Limits) (limits []environment.EffectiveLimit, err error) {
 	if l.IO.None() {
 		return nil, nil
 	}
@@ -69,7 +69,7 @@ func (d *driver) Sights(ctx context.Context, l environment.Limits) (sights []env
 	}
 	// A limit holds only if every disk has it.
 	asked := cgroup.Throttle{Read: l.IO.Read, Write: l.IO.Write, ReadOps: l.IO.ReadOps, WriteOps: l.IO.WriteOps}
-	for _, wish := range (cgroup.Limits{IO: asked}).Wishes() {
+	for _, wish := range (cgroup.Limits{IO: asked}).Requested() {
 		wish.Where, wish.Seen, wish.Holds = "QEMU's query-block", wish.Asked, len(disks) > 0
 		for _, disk := range disks {
 			has := cgroup.Throttle{Read: quantity.Bytes(disk.Inserted.Read), Write: quantity.Bytes(disk.Inserted.Write),
@@ -78,7 +78,7 @@ func (d *driver) Sights(ctx context.Context, l environment.Limits) (sights []env
 				wish.Seen, wish.Holds = fmt.Sprintf("%+v on disk %s", has, disk.Device), false
 			}
 		}
-		sights = append(sights, wish)
+		limits = append(limits, wish)
 	}
-	return sights, nil
+	return limits, nil
 }

@@ -154,11 +154,11 @@ func (m *meter) Stop() usage.Usage {
 // Series returns the readings.
 func (m *meter) Series() *usage.Series { return m.watched.Series }
 
-// Sights are those of the limits there: from inside, and from outside of the
+// EffectiveLimits are those of the limits there: from inside, and from outside of the
 // instance.
-func (i *Instance) Sights(ctx context.Context, l environment.Limits) (sights []environment.Sight, err error) {
-	err = i.session.simple(ctx, request{Call: callLimits, Instance: i.started.Instance, Limits: l}, &sights)
-	return sights, err
+func (i *Instance) EffectiveLimits(ctx context.Context, l environment.Limits) (limits []environment.EffectiveLimit, err error) {
+	err = i.session.simple(ctx, request{Call: callLimits, Instance: i.started.Instance, Limits: l}, &limits)
+	return limits, err
 }
 
 // Unlimited implements environment.Unlimited.

@@ -51,7 +51,7 @@ func (s *scripted) Open(_ context.Context, complaints io.Writer, _ ...string) (i
 	}{strings.NewReader(s.says), io.Discard, io.NopCloser(nil)}, nil
 }
 
-func TestAHostThatDoesNotServeIsToldWithTheReason(t *testing.T) {
+func TestAHostThatCannotServeIsReportedWithTheReason(t *testing.T) {
 	machine := map[string]string{"amd64": "x86_64", "arm64": "aarch64"}[runtime.GOARCH]
 	if machine == "" {
 		t.Skip("needs amd64 or arm64")

@@ -148,12 +148,12 @@ func (s *server) limits(ctx context.Context, r request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	sights, err := environment.CheckLimits(ctx, i.Instance, r.Limits)
-	var not *environment.NotHeld
+	limits, err := environment.CheckLimits(ctx, i.Instance, r.Limits)
+	var not *environment.LimitsError
 	if errors.As(err, &not) {
-		err = nil // the client decides by the sights
+		err = nil // the client decides by the effective limits
 	}
-	return sights, err
+	return limits, err
 }
 
 func (s *server) used(r request) (any, error) {

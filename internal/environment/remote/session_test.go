@@ -126,7 +126,7 @@ func TestTheEndOfASessionEndsWhatItStarted(t *testing.T) {
 }
 
 // An instance is a host, so a session leads into it.
-func TestASessionLeadsIntoAnInstance(t *testing.T) {
+func TestASessionRunsInsideAnInstance(t *testing.T) {
 	outer, _ := dial(t, localhost.Host{})
 	i, err := prepared(t, outer).Start(t.Context(), here(t, "outer"))
 	if err != nil {

@@ -117,7 +117,7 @@ func TestInfoIsReadAsVBoxManageWritesIt(t *testing.T) {
 	}
 }
 
-func TestTheDoubleSpeaksAsTheClientListens(t *testing.T) {
+func TestTheTestDoubleMatchesTheClient(t *testing.T) {
 	o, c := fake(t)
 	version, warning, err := c.version(t.Context())
 	if err != nil || version != "7.0.20r163906" || warning != "" {

@@ -40,7 +40,7 @@ func TestOptionsThatCannotWorkAreRefusedWithTheReason(t *testing.T) {
 	}
 }
 
-func TestAGuestOnANetworkIsReachedAtTheAddressThatItTells(t *testing.T) {
+func TestAGuestOnANetworkIsReachedAtTheAddressItReports(t *testing.T) {
 	o, c := fake(t)
 	o.Network, o.Adapter = hostonly, "lo"
 	c.must(t, "modifyvm", "template", "--nic1", "hostonly", "--hostonlyadapter1", "lo")

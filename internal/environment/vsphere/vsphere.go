@@ -84,7 +84,7 @@ func (m *machines) Start(ctx context.Context, r environment.Request) (environmen
 		return nil, err
 	}
 	if n, ours := r.Network.(*network); ours {
-		n.learn(g.Facing())
+		n.learn(g.LocalAddress())
 	}
 	return &instance{g, s}, nil
 }
@@ -145,7 +145,7 @@ func (m *machines) NewNetwork(_ context.Context, _ *cleanup.Owner, _ string) (en
 	if err != nil {
 		return nil, err
 	}
-	facing, err := hypervisor.Facing(u.Hostname())
+	facing, err := hypervisor.LocalAddress(u.Hostname())
 	if err != nil {
 		return nil, fmt.Errorf("finding the address of this machine that %s can reach: %w", u.Hostname(), err)
 	}

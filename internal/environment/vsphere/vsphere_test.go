@@ -98,7 +98,7 @@ func simulated(t *testing.T) *Options {
 	return o
 }
 
-func TestAServerThatDoesNotLetUsInIsMissingWithTheMend(t *testing.T) {
+func TestAServerThatRejectsTheLoginIsReportedWithTheFix(t *testing.T) {
 	o := simulated(t)
 	wrong := t.TempDir() + "/wrong"
 	if err := os.WriteFile(wrong, []byte("wrong"), 0o600); err != nil {
@@ -135,9 +135,9 @@ func TestAServerThatDoesNotLetUsInIsMissingWithTheMend(t *testing.T) {
 	if state != environment.Caveat {
 		t.Errorf("%s, %+v", state, findings)
 	}
-	said, _ := json.Marshal(findings)
-	if !strings.Contains(string(said), "only against the simulator vcsim") || strings.Contains(string(said), vspheretest.Password) {
-		t.Errorf("%s", said)
+	output, _ := json.Marshal(findings)
+	if !strings.Contains(string(output), "only against the simulator vcsim") || strings.Contains(string(output), vspheretest.Password) {
+		t.Errorf("%s", output)
 	}
 }
 

@@ -17,7 +17,7 @@ func stackOf(text string) (stack []symbol) {
 	return stack
 }
 
-func TestAMomentBelongsToTheInnermostFunctionThatIsKnown(t *testing.T) {
+func TestASampleCountsForTheInnermostKnownFunction(t *testing.T) {
 	for stack, want := range map[string]string{
 		"memcpy_orig ovl_lookup_single ovl_lookup path_openat do_filp_open do_sys_openat2 do_syscall_64":                    "overlay",
 		"ext4_file_read_iter backing_file_read_iter ovl_read_iter vfs_read do_syscall_64":                                   "filesystem",

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-func TestBoundsOfARecordedV2MachineAreWhatStands(t *testing.T) {
+func TestBoundsOfARecordedV2MachineAreRead(t *testing.T) {
 	_, g := theRecorded(t)
 	b := g.Bounds()
 	for what, c := range map[string]struct {

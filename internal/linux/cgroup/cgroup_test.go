@@ -109,19 +109,19 @@ func TestV2LimitsAreWrittenAndReadBack(t *testing.T) {
 	}
 }
 
-func TestALimitThatReadsBackOtherwiseIsNamed(t *testing.T) {
+func TestALimitThatReadsBackDifferentlyIsNamed(t *testing.T) {
 	tree := recorded(t, map[string]string{
 		"cgroup/x/memory.max":      "max\n",
 		"cgroup/x/memory.swap.max": "max\n",
 		"proc/swaps":               "Filename Type Size Used Priority\n/dev/sda2 partition 8 0 -2\n",
 	})
-	said := ""
+	output := ""
 	for _, s := range tree.At("/x").Check(Limits{Memory: quantity.GiB}) {
-		said += s.String() + "\n"
+		output += s.String() + "\n"
 	}
 	for _, want := range []string{"memory: 1GiB was asked, but ", "x/memory.max says none\n", "swapoff -a"} {
-		if !strings.Contains(said, want) {
-			t.Errorf("%q is missing in: %s", want, said)
+		if !strings.Contains(output, want) {
+			t.Errorf("%q is missing in: %s", want, output)
 		}
 	}
 }

@@ -11,8 +11,8 @@ import (
 	"tare/internal/quantity"
 )
 
-// Sight is one effective limit, as read back.
-type Sight struct {
+// EffectiveLimit is one effective limit, as read back.
+type EffectiveLimit struct {
 	Limit string `json:"limit"` // "cpus", "memory", "swap", "pids", "cores" or "io"
 	Asked string `json:"asked"`
 	Seen  string `json:"seen"` // in the same words; "nothing" and why, where none can be read
@@ -21,7 +21,7 @@ type Sight struct {
 }
 
 // String is one sentence.
-func (s Sight) String() string {
+func (s EffectiveLimit) String() string {
 	verb := "was asked, but"
 	if s.Holds {
 		verb = "was asked, and"
@@ -29,9 +29,9 @@ func (s Sight) String() string {
 	return fmt.Sprintf("%s: %s %s %s says %s", s.Limit, s.Asked, verb, s.Where, s.Seen)
 }
 
-// Wishes returns the limits in the form of Check, before they are read back.
-func (l Limits) Wishes() (list []Sight) {
-	wish := func(limit, asked string) { list = append(list, Sight{Limit: limit, Asked: asked}) }
+// Requested returns the limits in the form of Check, before they are read back.
+func (l Limits) Requested() (list []EffectiveLimit) {
+	wish := func(limit, asked string) { list = append(list, EffectiveLimit{Limit: limit, Asked: asked}) }
 	if l.CPUs > 0 {
 		wish("cpus", fmt.Sprintf("%g CPUs", l.CPUs))
 	}
@@ -51,15 +51,15 @@ func (l Limits) Wishes() (list []Sight) {
 }
 
 // Has reports whether a throttle has the limit of a wish.
-func (t Throttle) Has(wish Sight) bool {
+func (t Throttle) Has(wish EffectiveLimit) bool {
 	return slices.ContainsFunc(t.rates(), func(r rate) bool { return wish.Limit == "io" && wish.Asked == r.text() })
 }
 
 // Check reads back the effective limits of a process in the group: those of the
 // group, or tighter ones of its parents. A limit that is tighter than requested
 // does not hold either, since other environments do not have it.
-func (g *Group) Check(l Limits) []Sight {
-	list := []Sight{}
+func (g *Group) Check(l Limits) []EffectiveLimit {
+	list := []EffectiveLimit{}
 	if l.CPUs > 0 {
 		list = append(list, g.tightest("cpus", fmt.Sprintf("%g CPUs", l.CPUs), "cpu", l.CPUs, 0.01*l.CPUs, quotaOf,
 			func(v float64) string { return fmt.Sprintf("%.4g CPUs", v) }))
@@ -115,8 +115,8 @@ func memoryOf(dir string, v1 bool) (limit, unit string) {
 }
 
 // tightest returns the smallest value of a limit in a group and its parents.
-func (g *Group) tightest(limit, asked, controller string, want, off float64, at files, text func(float64) string) Sight {
-	s := Sight{Limit: limit, Asked: asked}
+func (g *Group) tightest(limit, asked, controller string, want, off float64, at files, text func(float64) string) EffectiveLimit {
+	s := EffectiveLimit{Limit: limit, Asked: asked}
 	dir, v1, ok := g.place(controller)
 	if !ok {
 		return s.nothing("cgroup "+g.path, "there is no "+controller+" controller")
@@ -146,7 +146,7 @@ func (g *Group) tightest(limit, asked, controller string, want, off float64, at 
 	return s
 }
 
-func (s Sight) nothing(where, why string) Sight {
+func (s EffectiveLimit) nothing(where, why string) EffectiveLimit {
 	s.Where, s.Seen = where, "nothing: "+why
 	return s
 }
@@ -175,8 +175,8 @@ func (t *Tree) number(file, unit string) (float64, bool) {
 	return value, true
 }
 
-func (g *Group) checkCores(cores []int) Sight {
-	s := Sight{Limit: "cores", Asked: FormatCores(cores)}
+func (g *Group) checkCores(cores []int) EffectiveLimit {
+	s := EffectiveLimit{Limit: "cores", Asked: FormatCores(cores)}
 	dir, v1, ok := g.place("cpuset")
 	if !ok {
 		return s.nothing("cgroup "+g.path, "there is no cpuset controller")
@@ -198,8 +198,8 @@ func (g *Group) checkCores(cores []int) Sight {
 
 // checkRate returns the smallest rate of a disk in a group and its parents; of any
 // disk if the device is "".
-func (g *Group) checkRate(device string, r rate) Sight {
-	s := Sight{Limit: "io", Asked: r.text()}
+func (g *Group) checkRate(device string, r rate) EffectiveLimit {
+	s := EffectiveLimit{Limit: "io", Asked: r.text()}
 	dir, v1, ok := g.place("io")
 	if !ok {
 		return s.nothing("cgroup "+g.path, "there is no io controller")
@@ -243,12 +243,12 @@ func (g *Group) checkRate(device string, r rate) Sight {
 }
 
 // checkSwap matters only on a machine that has swap.
-func (g *Group) checkSwap(l Limits) (s Sight, matters bool) {
+func (g *Group) checkSwap(l Limits) (s EffectiveLimit, matters bool) {
 	swaps := strings.Split(text(g.tree.read(filepath.Join(g.tree.proc, "swaps"))), "\n")
 	if len(swaps) < 2 {
 		return s, false
 	}
-	s = Sight{Limit: "swap", Asked: "no swap"}
+	s = EffectiveLimit{Limit: "swap", Asked: "no swap"}
 	dir, v1, ok := g.place("memory")
 	switch {
 	case !ok:

@@ -32,11 +32,11 @@ func TestLimitsOfARecordedV2MachineAreSeen(t *testing.T) {
 	if g.Path() != "/system.slice/docker-4f5a2c9f0f3b.scope" {
 		t.Errorf("the process is in %s", g.Path())
 	}
-	sights := g.Check(asked)
-	if len(sights) != len(asked.Wishes()) {
-		t.Errorf("%d of %d limits were looked at", len(sights), len(asked.Wishes()))
+	limits := g.Check(asked)
+	if len(limits) != len(asked.Requested()) {
+		t.Errorf("%d of %d limits were looked at", len(limits), len(asked.Requested()))
 	}
-	for _, s := range sights {
+	for _, s := range limits {
 		if !s.Holds {
 			t.Error(s)
 		}
@@ -106,7 +106,7 @@ func TestALimitOfAGroupAboveBindsAsWell(t *testing.T) {
 
 // What a process in a container sees of a hybrid machine: each hierarchy begins
 // at its own group.
-func TestAContainersViewIsReadThroughItsOwnEyes(t *testing.T) {
+func TestAContainersCgroupsAreReadFromItsOwnView(t *testing.T) {
 	files := map[string]string{
 		"/proc/self/mountinfo": "32 31 0:29 /docker/c1 /sys/fs/cgroup/cpu ro - cgroup cgroup rw,cpu\n" +
 			"33 31 0:30 /docker/c1 /sys/fs/cgroup/memory ro - cgroup cgroup rw,memory\n" +

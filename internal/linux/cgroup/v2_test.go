@@ -59,8 +59,8 @@ func part(t *testing.T, name string, g *Group, how syscall.SysProcAttr) {
 	cmd := exec.Command("/proc/self/exe")
 	cmd.Env = append(os.Environ(), "TARE_TEST_PART="+name)
 	cmd.SysProcAttr = &how
-	if said, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, said)
+	if output, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, output)
 	}
 }
 
@@ -116,20 +116,20 @@ func TestV2ThrottlesADisk(t *testing.T) {
 	needs.Working(t, "a disk", err)
 	l := Limits{IO: Throttle{Device: disk, Read: 8 * quantity.MiB, Write: 2 * quantity.MiB, ReadOps: 500, WriteOps: 400}}
 	g := real(t, l)
-	sights := g.Check(l)
-	for _, s := range sights {
+	limits := g.Check(l)
+	for _, s := range limits {
 		if t.Log(s); !s.Holds {
 			t.Errorf("a limit did not take effect: %s", s)
 		}
 	}
-	if len(sights) != 4 {
-		t.Errorf("%d of four limits were looked at", len(sights))
+	if len(limits) != 4 {
+		t.Errorf("%d of four limits were looked at", len(limits))
 	}
 	cmd := exec.Command("/bin/sh", append([]string{"-c", `f=$1; shift; for p in "$@"; do echo 0 > "$p" || exit 1; done; exec dd if=/dev/zero of="$f" bs=64k count=64 conv=fsync`, "sh", file},
 		g.ProcsFiles()...)...)
 	began := time.Now()
-	if said, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, said)
+	if output, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, output)
 	}
 	if took := time.Since(began); took < time.Second {
 		t.Errorf("4 MiB at 2 MiB a second took %v", took)
@@ -137,7 +137,7 @@ func TestV2ThrottlesADisk(t *testing.T) {
 }
 
 // A container's processes lie in the very group that it sees as the root.
-func TestGroupsCanBeMadeWhereAContainersProcessesStandInTheWay(t *testing.T) {
+func TestCgroupsCanBeCreatedInAContainerWithProcesses(t *testing.T) {
 	needsV2(t)
 	box := real(t, Limits{Memory: quantity.GiB})
 	part(t, "container", box, syscall.SysProcAttr{Cloneflags: unix.CLONE_NEWNS | unix.CLONE_NEWCGROUP})

@@ -108,7 +108,7 @@ func in(where *os.File, do func() error) error {
 // call returns what the answer is.
 func call(t *testing.T, where *os.File, address string) string {
 	t.Helper()
-	said := ""
+	output := ""
 	err := in(where, func() error {
 		c, err := net.DialTimeout("tcp4", address, 10*time.Second)
 		if err != nil {
@@ -116,13 +116,13 @@ func call(t *testing.T, where *os.File, address string) string {
 		}
 		defer c.Close()
 		answer, err := io.ReadAll(c)
-		said = string(answer)
+		output = string(answer)
 		return err
 	})
 	if err != nil {
 		t.Errorf("calling %s: %v", address, err)
 	}
-	return said
+	return output
 }
 
 func TestInstancesAndTheHostReachEachOther(t *testing.T) {
@@ -139,8 +139,8 @@ func TestInstancesAndTheHostReachEachOther(t *testing.T) {
 	for _, to := range places {
 		server := listen(t, to.space, to.address)
 		for _, from := range places {
-			if said := call(t, from.space, server); said != from.address {
-				t.Errorf("%s calls %s from %s, and is taken for %q", from.name, to.name, from.address, said)
+			if output := call(t, from.space, server); output != from.address {
+				t.Errorf("%s calls %s from %s, and is taken for %q", from.name, to.name, from.address, output)
 			}
 		}
 	}
@@ -179,7 +179,7 @@ func TestATapIsAPortForAsLongAsItsFileIsOpen(t *testing.T) {
 	}
 }
 
-func TestNetworksOfOneMachineAreApart(t *testing.T) {
+func TestNetworksOfOneMachineAreSeparate(t *testing.T) {
 	a, b := bridge(t), bridge(t)
 	if a.subnet.Overlaps(b.subnet.Prefix) || a.host == b.host {
 		t.Errorf("%s at %s and %s at %s", a.host, a.subnet, b.host, b.subnet)
@@ -189,7 +189,7 @@ func TestNetworksOfOneMachineAreApart(t *testing.T) {
 	}
 }
 
-func TestAFullNetworkSaysSo(t *testing.T) {
+func TestAFullNetworkIsAnError(t *testing.T) {
 	b := bridge(t)
 	for range lastPart - hostPart {
 		p, err := b.take()
@@ -205,11 +205,11 @@ func TestAFullNetworkSaysSo(t *testing.T) {
 	}
 }
 
-func TestWithoutTheRightsItSaysWhichAreMissing(t *testing.T) {
+func TestMissingCapabilitiesAreNamed(t *testing.T) {
 	bridge(t)
 	words, _ := testenv.Again(t, "nobody", "", "")
-	if said := strings.Join(words, " "); !strings.Contains(said, "CAP_NET_ADMIN") || !strings.Contains(said, "making a network namespace") {
-		t.Errorf("%q", said)
+	if output := strings.Join(words, " "); !strings.Contains(output, "CAP_NET_ADMIN") || !strings.Contains(output, "making a network namespace") {
+		t.Errorf("%q", output)
 	}
 }
 
@@ -256,10 +256,10 @@ func gone(t *testing.T, name string) {
 	}
 }
 
-func TestNoTwoHaveTheSameAddressOfTheLoopback(t *testing.T) {
+func TestLoopbackAddressesAreUnique(t *testing.T) {
 	seen := map[netip.Addr]bool{}
 	for range 50 {
-		s, err := join(7) // all begin at the same place
+		s, err := claimLoopback(7) // all begin at the same place
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -270,12 +270,12 @@ func TestNoTwoHaveTheSameAddressOfTheLoopback(t *testing.T) {
 		seen[s.Address] = true
 		listen(t, nil, s.Address.String())
 	}
-	s, err := join(7)
+	s, err := claimLoopback(7)
 	if err != nil {
 		t.Fatal(err)
 	}
 	s.Close()
-	again, err := join(7)
+	again, err := claimLoopback(7)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -285,9 +285,9 @@ func TestNoTwoHaveTheSameAddressOfTheLoopback(t *testing.T) {
 	}
 }
 
-func TestEveryAddressOfTheLoopbackIsOneOfAnInstance(t *testing.T) {
+func TestEveryLoopbackAddressCanBeClaimed(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		s, err := join(rapid.IntRange(0, seats-1).Draw(t, "begin"))
+		s, err := claimLoopback(rapid.IntRange(0, loopbackAddresses-1).Draw(t, "begin"))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -298,7 +298,7 @@ func TestEveryAddressOfTheLoopbackIsOneOfAnInstance(t *testing.T) {
 	})
 }
 
-func TestASubnetKeepsClearOfTheHostsRoutes(t *testing.T) {
+func TestASubnetDoesNotOverlapTheHostsRoutes(t *testing.T) {
 	prefixes := func(list ...string) (p []netip.Prefix) {
 		for _, text := range list {
 			p = append(p, netip.MustParsePrefix(text))

@@ -34,9 +34,9 @@ func (Loopback) Host() string { return HostAddress }
 // Close has nothing to remove: the loopback is the host's.
 func (Loopback) Close(context.Context) error { return nil }
 
-// Seat is an address of the loopback that nobody else on the machine is given
+// LoopbackAddress is an address of the loopback that nobody else on the machine is given
 // before it is closed.
-type Seat struct {
+type LoopbackAddress struct {
 	Address netip.Addr
 	held    net.Conn
 	close   sync.Once
@@ -44,27 +44,27 @@ type Seat struct {
 }
 
 // Close gives the address back.
-func (s *Seat) Close() error {
+func (s *LoopbackAddress) Close() error {
 	s.close.Do(func() { s.end = s.held.Close() })
 	return s.end
 }
 
-// seats is how many addresses there are: 127.213.0.1 to 127.213.255.254.
-const seats = 1<<16 - 2
+// loopbackAddresses is how many addresses there are: 127.213.0.1 to 127.213.255.254.
+const loopbackAddresses = 1<<16 - 2
 
-// Join takes a free address of a network that has to be the loopback. It begins
+// ClaimLoopback takes a free address of a network that has to be the loopback. It begins
 // anywhere, because a port of an address that was just given back may not be
 // free yet.
-func Join(network any) (*Seat, error) {
+func ClaimLoopback(network any) (*LoopbackAddress, error) {
 	if _, ok := network.(Loopback); !ok {
 		return nil, fmt.Errorf("the network to join is not a loopback: another environment made it")
 	}
-	return join(rand.IntN(seats))
+	return claimLoopback(rand.IntN(loopbackAddresses))
 }
 
-func join(begin int) (*Seat, error) {
-	for i := range seats {
-		n := (begin+i)%seats + 1
+func claimLoopback(begin int) (*LoopbackAddress, error) {
+	for i := range loopbackAddresses {
+		n := (begin+i)%loopbackAddresses + 1
 		address := netip.AddrFrom4([4]byte{127, 213, byte(n >> 8), byte(n)})
 		held, err := claim(address.String())
 		if errors.Is(err, errTaken) {
@@ -73,9 +73,9 @@ func join(begin int) (*Seat, error) {
 		if err != nil {
 			return nil, err
 		}
-		return &Seat{Address: address, held: held}, nil
+		return &LoopbackAddress{Address: address, held: held}, nil
 	}
-	return nil, fmt.Errorf("all %d addresses of 127.213.0.0/16 are given to instances", seats)
+	return nil, fmt.Errorf("all %d addresses of 127.213.0.0/16 are given to instances", loopbackAddresses)
 }
 
 // claim holds a name against everybody who shares this machine's network, until

@@ -65,9 +65,9 @@ func (b *Bridge) route(ours netlink.Link) error {
 		if err := os.WriteFile(forward, []byte("1"), 0); err != nil {
 			return fmt.Errorf("making the network namespace a router: %w", err)
 		}
-		said, err := exec.Command(Masquerader, "-w", "-t", "nat", "-A", "POSTROUTING", "-o", "host", "-j", "MASQUERADE").CombinedOutput()
+		output, err := exec.Command(Masquerader, "-w", "-t", "nat", "-A", "POSTROUTING", "-o", "host", "-j", "MASQUERADE").CombinedOutput()
 		if err != nil {
-			return fmt.Errorf("adding the NAT rule: %s: %w: %s", Masquerader, err, bytes.TrimSpace(said))
+			return fmt.Errorf("adding the NAT rule: %s: %w: %s", Masquerader, err, bytes.TrimSpace(output))
 		}
 		return nil
 	})

@@ -31,8 +31,8 @@ func natBridge(t *testing.T) *Bridge {
 func translated(t *testing.T, b *Bridge) (packets string) {
 	t.Helper()
 	if err := netns.Within(b.space, func() error {
-		said, err := exec.Command(Masquerader, "-w", "-t", "nat", "-L", "POSTROUTING", "-v", "-x", "-n").Output()
-		for line := range strings.Lines(string(said)) {
+		output, err := exec.Command(Masquerader, "-w", "-t", "nat", "-L", "POSTROUTING", "-v", "-x", "-n").Output()
+		for line := range strings.Lines(string(output)) {
 			if strings.Contains(line, "MASQUERADE") {
 				packets = strings.Fields(line)[0]
 			}
@@ -44,25 +44,25 @@ func translated(t *testing.T, b *Bridge) (packets string) {
 	return packets
 }
 
-func TestBehindNATAnInstanceIsTakenForTheRouter(t *testing.T) {
+func TestBehindNATAnInstanceHasTheRoutersAddress(t *testing.T) {
 	b := natBridge(t)
 	one, two := namespace(t, b), namespace(t, b)
 	router := b.subnet.at(outerPart).Addr().String()
 	if before := translated(t, b); before != "0" {
 		t.Errorf("%s connections were translated before the first", before)
 	}
-	if said := call(t, one.File, listen(t, nil, b.Host())); said != router {
-		t.Errorf("the host takes an instance for %s, want the router, %s", said, router)
+	if output := call(t, one.File, listen(t, nil, b.Host())); output != router {
+		t.Errorf("the host takes an instance for %s, want the router, %s", output, router)
 	}
 	if after := translated(t, b); after != "1" {
 		t.Errorf("%s connections were translated, want 1", after)
 	}
-	if said := call(t, nil, listen(t, two.File, two.Address.Addr().String())); said != b.Host() {
-		t.Errorf("an instance takes the host for %s, want %s", said, b.Host())
+	if output := call(t, nil, listen(t, two.File, two.Address.Addr().String())); output != b.Host() {
+		t.Errorf("an instance takes the host for %s, want %s", output, b.Host())
 	}
 	// Between the instances there is the bridge alone.
-	if said := call(t, one.File, listen(t, two.File, two.Address.Addr().String())); said != one.Address.Addr().String() {
-		t.Errorf("an instance takes another for %s", said)
+	if output := call(t, one.File, listen(t, two.File, two.Address.Addr().String())); output != one.Address.Addr().String() {
+		t.Errorf("an instance takes another for %s", output)
 	}
 	if after := translated(t, b); after != "1" {
 		t.Errorf("%s connections were translated, want still 1", after)
@@ -98,11 +98,11 @@ func TestNothingIsLeftOfNATThatIsClosed(t *testing.T) {
 	}
 }
 
-func TestAFrontIsAnAddressOfTheHostThatNobodyElseHas(t *testing.T) {
+func TestAPublishedAddressIsUniqueOnTheHost(t *testing.T) {
 	needs.Root(t)
-	var fronts []*Front
+	var fronts []*PublishedAddress
 	for range 2 {
-		f, err := NewFront(someOwner)
+		f, err := NewPublishedAddress(someOwner)
 		if err != nil {
 			t.Fatal(err)
 		}

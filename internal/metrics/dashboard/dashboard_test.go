@@ -67,14 +67,14 @@ func begun(t *testing.T) (*exporter.Listener, func()) {
 	}
 	t.Cleanup(func() { l.Close() })
 	trials := metricstest.Trials()
-	l.Hear(run.Event{Kind: run.Opened, Run: &rundir.Run{Manifest: metricstest.Manifest(), Plan: metricstest.Plan(), Trials: trials}})
+	l.Update(run.Event{Kind: run.Opened, Run: &rundir.Run{Manifest: metricstest.Manifest(), Plan: metricstest.Plan(), Trials: trials}})
 	last := trials[len(trials)-1]
 	slot := &schedule.Slot{Block: last.Block, Environment: last.Environment, Workload: last.Workload, Level: last.Level}
 	progress := schedule.Progress{Block: last.Block, MaxBlock: 60, Remaining: time.Minute}
-	l.Hear(run.Event{Kind: run.Tried, Slot: slot, Trial: &last, Contrasts: metricstest.Contrasts(trials), Progress: progress})
-	l.Hear(run.Event{Kind: run.Trying, Slot: slot, Progress: progress})
-	hear, seconds := l.Watch(last.Environment, last.Workload), 0.0
-	return l, func() { seconds += .1; hear(metricstest.Reading(seconds)) }
+	l.Update(run.Event{Kind: run.Tried, Slot: slot, Trial: &last, Contrasts: metricstest.Contrasts(trials), Progress: progress})
+	l.Update(run.Event{Kind: run.Trying, Slot: slot, Progress: progress})
+	onReading, seconds := l.Watch(last.Environment, last.Workload), 0.0
+	return l, func() { seconds += .1; onReading(metricstest.Reading(seconds)) }
 }
 
 func TestEveryQueryOfTheLiveDashboardHasAnAnswer(t *testing.T) {
@@ -152,8 +152,8 @@ func TestTheDashboardsAreOfGrafanasOwnTypes(t *testing.T) {
 		}
 		files = append(files, file)
 	}
-	if said, err := check(files...); err != nil {
-		t.Fatalf("%v: %s", err, said)
+	if output, err := check(files...); err != nil {
+		t.Fatalf("%v: %s", err, output)
 	}
 	// The check detects errors.
 	text, err := os.ReadFile(files[0])
@@ -177,10 +177,10 @@ func TestTheDashboardsAreOfGrafanasOwnTypes(t *testing.T) {
 	if err := os.WriteFile(file, []byte(wrong), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	said, err := check(file)
+	output, err := check(file)
 	for _, m := range mistakes {
-		if err == nil || !strings.Contains(said, m.says) {
-			t.Errorf("%s was accepted: %v %s", m.is, err, said)
+		if err == nil || !strings.Contains(output, m.says) {
+			t.Errorf("%s was accepted: %v %s", m.is, err, output)
 		}
 	}
 }

@@ -144,7 +144,7 @@ func TestGrafanaIsTheVersionWhoseTypesTheDashboardsAreHeldTo(t *testing.T) {
 
 func TestPrometheusAcceptsItsConfiguration(t *testing.T) {
 	prometheustest.Needs(t)
-	if said := prometheustest.Promtool(t, "", "check", "config", filepath.Join(monitoring, "prometheus.yml")); !strings.Contains(said, "SUCCESS") {
-		t.Error(said)
+	if output := prometheustest.Promtool(t, "", "check", "config", filepath.Join(monitoring, "prometheus.yml")); !strings.Contains(output, "SUCCESS") {
+		t.Error(output)
 	}
 }

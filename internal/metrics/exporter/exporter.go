@@ -96,8 +96,8 @@ func (l *Listener) Close() error {
 	return err
 }
 
-// Hear updates the metrics with an event of the run.
-func (l *Listener) Hear(e run.Event) {
+// Update updates the metrics with an event of the run.
+func (l *Listener) Update(e run.Event) {
 	if e.Kind == run.Opened {
 		r := metrics.New(e.Run.Manifest, e.Run.Plan, e.Run.Trials, time.Now)
 		r.Enter(metrics.Preparing)

@@ -51,16 +51,16 @@ func get(t *testing.T, l *exporter.Listener, path, accept string) (status int, k
 
 // begin sends a listener the events of the sample run, up to the middle of a trial.
 func begin(l *exporter.Listener) {
-	l.Hear(run.Event{Kind: run.Opened, Run: &rundir.Run{Manifest: metricstest.Manifest(), Plan: metricstest.Plan()}})
-	l.Hear(run.Event{Kind: run.Preparing, Message: "image"})
+	l.Update(run.Event{Kind: run.Opened, Run: &rundir.Run{Manifest: metricstest.Manifest(), Plan: metricstest.Plan()}})
+	l.Update(run.Event{Kind: run.Preparing, Message: "image"})
 	for i, t := range metricstest.Trials()[:8] {
 		slot := &schedule.Slot{Block: t.Block, Environment: t.Environment, Workload: t.Workload, Level: t.Level}
 		if t.Position == 1 {
-			l.Hear(run.Event{Kind: run.Block, Slot: slot, Progress: schedule.Progress{Block: t.Block, MaxBlock: 12}})
+			l.Update(run.Event{Kind: run.Block, Slot: slot, Progress: schedule.Progress{Block: t.Block, MaxBlock: 12}})
 		}
-		l.Hear(run.Event{Kind: run.Trying, Slot: slot, Progress: schedule.Progress{Block: t.Block, Done: i, Remaining: time.Minute}})
+		l.Update(run.Event{Kind: run.Trying, Slot: slot, Progress: schedule.Progress{Block: t.Block, Done: i, Remaining: time.Minute}})
 		if i < 7 {
-			l.Hear(run.Event{Kind: run.Tried, Slot: slot, Trial: &t, Contrasts: metricstest.Contrasts(metricstest.Trials()[:i+1]), Progress: schedule.Progress{Block: t.Block, Done: i + 1, Remaining: time.Minute}})
+			l.Update(run.Event{Kind: run.Tried, Slot: slot, Trial: &t, Contrasts: metricstest.Contrasts(metricstest.Trials()[:i+1]), Progress: schedule.Progress{Block: t.Block, Done: i + 1, Remaining: time.Minute}})
 		}
 	}
 }
@@ -70,11 +70,11 @@ func TestPrometheusScrapesARunAndItsCountersRise(t *testing.T) {
 	begin(l)
 	s := prometheustest.Scrape(t, l.Address())
 	s.Until(t, `tare_run_info{job="tare",run="`+metricstest.Name+`",study="made up"}`, func(found []prometheustest.Sample) bool { return len(found) == 1 })
-	hear := l.Watch("docker", "redis")
+	onReading := l.Watch("docker", "redis")
 	seconds := 0.0
 	s.Until(t, `rate(tare_environment_disk_written_bytes_total{environment="docker"}[10s])`, func(found []prometheustest.Sample) bool {
 		seconds += .1
-		hear(metricstest.Reading(seconds))
+		onReading(metricstest.Reading(seconds))
 		return len(found) == 1 && found[0].Value > 0
 	})
 	for expression, want := range map[string]float64{
@@ -99,15 +99,15 @@ func TestPrometheusScrapesARunAndItsCountersRise(t *testing.T) {
 	}
 }
 
-func TestTheTextIsWhatPromtoolAcceptsAndOpenMetricsForWhoAsks(t *testing.T) {
+func TestPromtoolAcceptsTheTextAndOpenMetricsIsNegotiated(t *testing.T) {
 	l := listen(t)
 	begin(l)
 	_, kind, text := get(t, l, "/metrics", "")
 	if !strings.HasPrefix(kind, "text/plain") {
 		t.Errorf("the plain text is %s", kind)
 	}
-	if said := prometheustest.Promtool(t, text, "check", "metrics"); said != "" {
-		t.Errorf("promtool check metrics: %s", said)
+	if output := prometheustest.Promtool(t, text, "check", "metrics"); output != "" {
+		t.Errorf("promtool check metrics: %s", output)
 	}
 	_, kind, text = get(t, l, "/metrics", "application/openmetrics-text; version=1.0.0")
 	if !strings.HasPrefix(kind, "application/openmetrics-text") || !strings.HasSuffix(text, "# EOF\n") {
@@ -141,7 +141,7 @@ func TestMetricsOfTheProgramAreServedBeforeThereIsARun(t *testing.T) {
 	}
 }
 
-func TestAnAddressThatCannotBeHadIsRefusedWithWhatToDo(t *testing.T) {
+func TestAnUnavailableAddressIsRejectedWithAHint(t *testing.T) {
 	taken := listen(t).Address()
 	for address, want := range map[string]string{
 		taken:            "the port is in use",
@@ -174,7 +174,7 @@ func TestItIsKnownWhetherOthersReachTheAddress(t *testing.T) {
 	}
 }
 
-func TestNothingListensAfterTheEnd(t *testing.T) {
+func TestCloseStopsListening(t *testing.T) {
 	l := listen(t)
 	if err := l.Close(); err != nil {
 		t.Fatal(err)

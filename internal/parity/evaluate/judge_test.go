@@ -56,7 +56,7 @@ func prints(values map[string]string) (list []parity.Fingerprint) {
 
 func unlabelled(string) string { return "" }
 
-func TestWhatIsAskedIsReadFromThePlan(t *testing.T) {
+func TestTheRequestIsReadFromThePlan(t *testing.T) {
 	s := New(planned(t), nil, unlabelled).side("memory", "disk")
 	for key, want := range map[string][2]string{
 		"options.data": {"tmpfs", "bind"}, "options.namespaces.pid": {"true", "true"}, "limits.cpus": {"2", "1"}, "with.size": {"2", "1"},
@@ -123,7 +123,7 @@ func TestOfALadderTheTwoEndsAreCompared(t *testing.T) {
 
 // Neither redis-benchmark's number of requests nor the size of nginx's page is in
 // any fact of the instance.
-func TestAParameterThatNoFactShowsIsADifferenceByItself(t *testing.T) {
+func TestAParameterWithoutAFactIsADifference(t *testing.T) {
 	for _, c := range []struct{ workload, parameter, usual, own string }{{"redis", "requests", "2000", "3000"}, {"nginx", "page", "1024", "65536"}} {
 		p := &study.Plan{Baseline: "native", Environments: []study.Environment{
 			{Name: "native", Kind: "native"},
@@ -152,7 +152,7 @@ func TestAParameterThatNoFactShowsIsADifferenceByItself(t *testing.T) {
 
 // Where the driver reaches the server is in its command line, as an address that
 // the fingerprint has another word for: what the command tells is not told again.
-func TestAParameterOfTheDriversCommandStandsUnderOneFinding(t *testing.T) {
+func TestAParameterOfTheDriversCommandGivesOneFinding(t *testing.T) {
 	p := &study.Plan{Baseline: "native", Environments: []study.Environment{
 		{Name: "native", Kind: "native", With: map[string]map[string]string{"mysql": {"reach": "127.0.0.1", "rows": "9"}}},
 		{Name: "docker", Kind: "docker"},

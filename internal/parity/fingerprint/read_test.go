@@ -71,7 +71,7 @@ func container() (Subject, *observe.Answer, Outside) {
 	return s, answer, outer
 }
 
-func TestWhatAContainerShowsBecomesFacts(t *testing.T) {
+func TestObservationsOfAContainerBecomeFacts(t *testing.T) {
 	s, answer, outer := container()
 	facts := Read(s, answer, outer)
 	for key, want := range map[string]string{
@@ -148,7 +148,7 @@ func TestAGuestsDiskHasFactsOfBothKernels(t *testing.T) {
 	}
 }
 
-func TestOfAnotherMachineNothingIsSaidThatIsSeenThereAlone(t *testing.T) {
+func TestFactsVisibleOnlyOnAnotherMachineAreMissing(t *testing.T) {
 	s, answer, outer := container()
 	outer.Host.Boot, outer.Elsewhere = "b\n", "it runs on another machine"
 	facts := Read(s, answer, outer)
@@ -169,7 +169,7 @@ func TestPacketsGoThroughTheInterfaceThatHasTheAddress(t *testing.T) {
 	}
 }
 
-func TestFactsOfARoleApartStandBesideTheFirstInstances(t *testing.T) {
+func TestFactsOfASeparateRoleAreAddedToThoseOfTheFirstInstance(t *testing.T) {
 	into := map[string]parity.Fact{"kernel.release": {Value: "1"}, "command[server]": {Value: "a"}}
 	other := map[string]parity.Fact{"kernel.release": {Value: "2"}, "command[driver]": {Value: "b"}, "command[server]": {Value: "c"}}
 	Merge(into, other, "driver", true)

@@ -54,12 +54,12 @@ type File struct{ Role, Path string }
 // Replace is a text that differs from instance to instance, and the word for it.
 type Replace struct{ Text, By string }
 
-// patience with one fingerprint: software emulation is slow.
-const patience = 2 * time.Minute
+// timeout with one fingerprint: software emulation is slow.
+const timeout = 2 * time.Minute
 
 // Facts are what was found out.
 func Facts(ctx context.Context, s Subject) (map[string]parity.Fact, error) {
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	answer, err := ask(ctx, s)
 	if err != nil {

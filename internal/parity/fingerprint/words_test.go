@@ -10,7 +10,7 @@ import (
 	"tare/internal/workload"
 )
 
-func TestProgramsOfAShellsTextAreWhatItBecomesElseWhatItRuns(t *testing.T) {
+func TestProgramsOfAShellCommandAreFound(t *testing.T) {
 	for text, want := range map[string][]string{
 		"ulimit -n 65536 2> /dev/null || ulimit -n \"$(ulimit -H -n)\"\nexec wrk -t2 http://a/": {"wrk"},
 		"exec redis-benchmark -n $(cat /data/n)":                                                {"redis-benchmark"},
@@ -58,7 +58,7 @@ func TestTheProgramsOfAllPacksDriversAreFound(t *testing.T) {
 	}
 }
 
-func TestAnyTextHasAnEnd(t *testing.T) {
+func TestParsingAnyShellTextTerminates(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		Programs([]string{"sh", "-c", rapid.StringMatching("(<<-?'?[A-Z]*'?|\n|[a-z $;|&(){}=]*){0,20}").Draw(t, "text")})
 	})

@@ -46,7 +46,7 @@ func TestTheSameRunGivesTheSamePage(t *testing.T) {
 	}
 }
 
-func TestThePageNeedsNothingFromOutside(t *testing.T) {
+func TestThePageLoadsNothingFromOutside(t *testing.T) {
 	page := htmlOf(t, reporttest.Quick())
 	// Names of XML vocabularies, and the address in a library's licence: text,
 	// never fetched.
@@ -69,7 +69,7 @@ func TestThePageNeedsNothingFromOutside(t *testing.T) {
 	}
 }
 
-func TestThePageSaysItAllWithoutJavaScript(t *testing.T) {
+func TestThePageIsCompleteWithoutJavaScript(t *testing.T) {
 	page := reporttest.WithoutScript(htmlOf(t, reporttest.Quick()))
 	for what, text := range map[string]string{
 		"verdict word":               `<span class="verdict slower">slower</span>`,
@@ -95,7 +95,7 @@ func TestThePageSaysItAllWithoutJavaScript(t *testing.T) {
 	}
 }
 
-func TestWhatToolsPrintCannotBecomeMarkup(t *testing.T) {
+func TestOutputOfToolsIsEscaped(t *testing.T) {
 	in := reporttest.Quick()
 	evil := `</script><script>alert(1)</script><img src=x onerror=alert(2)> "quoted" & 'more'`
 	in.Plan.Study = evil

@@ -9,7 +9,7 @@ import (
 	"tare/internal/testing/reporttest"
 )
 
-func TestACostThatIsNothingAnywhereHasNoColumn(t *testing.T) {
+func TestACostThatIsZeroEverywhereHasNoColumn(t *testing.T) {
 	v := model.New(reporttest.Quick())
 	for _, w := range v.Workloads {
 		table := v.CostTable(w, w.Levels, true)

@@ -47,7 +47,7 @@ func TestChangesAreShownAsPerCentAndFarOutAsFactors(t *testing.T) {
 	}
 }
 
-func TestAFigureNeverStraysFromItsValue(t *testing.T) {
+func TestARoundedFigureStaysCloseToItsValue(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		v := math.Exp(rapid.Float64Range(-15, 25).Draw(t, "log"))
 		unit := rapid.SampledFrom([]string{"s", "1/s", "B", "MiB/s", "requests/s", ""}).Draw(t, "unit")

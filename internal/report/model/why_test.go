@@ -10,7 +10,7 @@ import (
 )
 
 // Without an interval nothing is known of a part: not even that it is not material.
-func TestWithoutIntervalsNothingIsSaidOfTheParts(t *testing.T) {
+func TestWithoutIntervalsPartsHaveNoSentences(t *testing.T) {
 	for _, c := range []struct {
 		blocks int
 		design study.Blocks

@@ -152,7 +152,7 @@ func aLimitThatDoesNotHoldIsFound(t *testing.T, s *scene) {
 	s.limited()(&r)
 	r.Limits.IO = environment.IO{Write: quantity.MiB}
 	_, err := environment.CheckLimits(t.Context(), i, r.Limits)
-	var notHeld *environment.NotHeld
+	var notHeld *environment.LimitsError
 	if !errors.As(err, &notHeld) {
 		t.Fatalf("no limit was given, and the check says %v", err)
 	}

@@ -135,8 +135,8 @@ func (k Kind) Boots(t *testing.T) {
 		for _, root := range []string{"overlay", "copy"} {
 			e := b.Environment(t, `{"root": "`+root+`", "disk_bandwidth": "100MiB", "disk_ops": 5000}`)
 			i := b.Start(t, e, root)
-			if said := testenv.Run(t, i, "stat -f -c %T /; ls /sys/class/net; ls -A /data | wc -l"); !strings.HasSuffix(said, "\nlo\n0") || strings.HasPrefix(said, "overlay") != (root == "overlay") {
-				t.Errorf("root: %s: %q", root, said)
+			if output := testenv.Run(t, i, "stat -f -c %T /; ls /sys/class/net; ls -A /data | wc -l"); !strings.HasSuffix(output, "\nlo\n0") || strings.HasPrefix(output, "overlay") != (root == "overlay") {
+				t.Errorf("root: %s: %q", root, output)
 			}
 			testenv.Run(t, i, "echo x >/etc/new && echo x >/data/new && rm /etc/passwd")
 			if version := e.Versions(t.Context())[k.Key]; strings.Contains(version, "(double)") != b.Fake || version == "" {
@@ -161,8 +161,8 @@ func (k Kind) Throttles(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			sights, err := environment.CheckLimits(t.Context(), i, r.Limits)
-			own := slices.DeleteFunc(sights, func(s environment.Sight) bool { return s.Where != k.Name+"'s configuration" })
+			limits, err := environment.CheckLimits(t.Context(), i, r.Limits)
+			own := slices.DeleteFunc(limits, func(s environment.EffectiveLimit) bool { return s.Where != k.Name+"'s configuration" })
 			if err != nil || len(own) != 4 {
 				t.Errorf("start: %s: %v, %v", start, own, err)
 			}

@@ -78,7 +78,7 @@ func TestInstancesLiveAsLongAsTheirTrialsWant(t *testing.T) {
 	}
 }
 
-func TestSeveralGroupsLiveAtOnceWhereTheCallerWantsThem(t *testing.T) {
+func TestSeveralGroupsCanLiveAtOnce(t *testing.T) {
 	p, log, _ := newPool(t, Config{})
 	both := []Request{request(1, "a", "block"), request(1, "b", "block")}
 	first := get(t, p, both[0])
@@ -191,7 +191,7 @@ func TestEveryConsoleIsClosedAndAFullDiskEndsTheRun(t *testing.T) {
 	}
 }
 
-func TestWhatAnEnvironmentCannotProvideIsUnsupported(t *testing.T) {
+func TestARoleThatTheEnvironmentCannotProvideIsUnsupported(t *testing.T) {
 	p, _, a := newPool(t, Config{})
 	a.Fails = func(string) error { return environment.ErrOneAddress }
 	apart := study.Shape{Copies: 1, Joined: true, Roles: []study.RoleShape{{Name: "server", Count: 1}}}

@@ -228,7 +228,7 @@ func startError(ctx context.Context, err error, limits environment.Limits) error
 	if errors.Is(err, environment.ErrOneAddress) {
 		err = &Unsupported{"its instances would share one address, and the workload needs one for each: put its roles onto several hosts (hosts: and place:)"}
 	}
-	if hint := limits.Scarce(); hint != "" && ctx.Err() == nil && !errors.Is(err, environment.ErrMemoryIO) {
+	if hint := limits.ProcessLimitHint(); hint != "" && ctx.Err() == nil && !errors.Is(err, environment.ErrMemoryIO) {
 		err = fmt.Errorf("%w%s", err, hint)
 	}
 	return err

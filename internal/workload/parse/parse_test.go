@@ -188,7 +188,7 @@ func TestFieldsAreDeclared(t *testing.T) {
 	}
 }
 
-func TestWhatIsNotUnderstoodIsQuoted(t *testing.T) {
+func TestUnparsedOutputIsQuoted(t *testing.T) {
 	read := func(name string) string {
 		data, err := os.ReadFile(filepath.Join("testdata", name))
 		if err != nil {
@@ -284,7 +284,7 @@ func TestLaterHPLinpacksAreRead(t *testing.T) {
 
 // What a tool prints only seldom, on a slow or busy machine, and that says
 // nothing against the figures.
-func TestSeldomFormsAreRead(t *testing.T) {
+func TestRareFormatsAreRead(t *testing.T) {
 	read := func(parser, sample string) string { return string(samples(t, parser)[sample]) }
 	warning := "WARN  Connection: lost one\njava.io.IOException: Broken pipe\n\tat java.base/sun.nio.ch.FileDispatcherImpl.write0(Native Method)\n\t... 3 common frames omitted\n" +
 		"OpenJDK 64-Bit Server VM warning: late\n[9.123s][warning][safepoint] late\n"
@@ -364,7 +364,7 @@ func TestAStallShowsInTheLatencyFromTheIntendedTime(t *testing.T) {
 }
 
 // An end of a connection that does not know a figure prints 0 for it.
-func TestWhatAnEndCannotKnowIsAbsent(t *testing.T) {
+func TestValuesThatOneSideDoesNotReportAreAbsent(t *testing.T) {
 	for _, c := range []struct {
 		parser, sample string
 		absent         []string

@@ -45,7 +45,7 @@ func TestAFileOfSeveralRunsIsCutIntoEachOfThem(t *testing.T) {
 	}
 }
 
-func TestWhatStandsBetweenRunsIsNotLost(t *testing.T) {
+func TestTextBetweenRunsIsKept(t *testing.T) {
 	for _, p := range parsers {
 		if strings.HasSuffix(p.Name, "-csv") || p.Name == "jmeter" || p.Name == "fio" {
 			continue // fields of a table, and notes, may say anything

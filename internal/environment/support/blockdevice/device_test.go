@@ -12,7 +12,7 @@ import (
 	"tare/internal/testing/testenv"
 )
 
-func TestANameThatIsNoDevicesIsRefused(t *testing.T) {
+func TestANameThatIsNotADeviceIsRejected(t *testing.T) {
 	for path, ok := range map[string]bool{
 		"/dev/sdb": true, "/dev/mapper/vg-data": true, "/dev/disk/by-id/x": true,
 		"/srv/disk": false, "/dev/../etc/passwd": false, "/dev/sdb,readonly=on": false, "/dev/a b": false, "sdb": false,

@@ -74,7 +74,7 @@ func (s *shelf) Delete(_ context.Context, v VM) error {
 
 var ours = Labels("/home", "abcdefghijkl")
 
-func TestNothingIsEndedThatDoesNotCarryTheLabels(t *testing.T) {
+func TestOnlyVMsWithTheLabelsAreRemoved(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		v := VM{Name: "template", Template: "template", Mode: rapid.SampledFrom([]string{Linked, Clone, Restore, Start}).Draw(t, "mode"), Labels: ours}
 		if v.Own() {
@@ -127,7 +127,7 @@ func TestATemplateIsTakenOnlyWhenNobodyUsesIt(t *testing.T) {
 	}
 }
 
-func TestASweepEndsWhatDeadOwnersNotedDownAndNothingElse(t *testing.T) {
+func TestASweepRemovesOnlyVMsRecordedByDeadOwners(t *testing.T) {
 	home := filepath.Join(t.TempDir(), `odd [a]*\n home`)
 	o, err := cleanup.Open(home)
 	if err != nil {

@@ -198,11 +198,11 @@ func (g *Guest) Address() string {
 	return address
 }
 
-// Facing is this machine's address on the route to the guest; "" if it is not
+// LocalAddress is this machine's address on the route to the guest; "" if it is not
 // known.
-func (g *Guest) Facing() string {
-	if f, knows := g.host.(host.Facing); knows {
-		return f.Facing()
+func (g *Guest) LocalAddress() string {
+	if f, knows := g.host.(host.LocalAddresser); knows {
+		return f.LocalAddress()
 	}
 	return ""
 }

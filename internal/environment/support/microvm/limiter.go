@@ -77,8 +77,8 @@ func (e *Environment) unevenError(one, other, reads, writes string) error {
 		e.vmm.Name(), one, reads, other, writes)
 }
 
-// Sights reads the disks' limiters back.
-func (d *driver) Sights(ctx context.Context, l environment.Limits) (sights []environment.Sight, err error) {
+// EffectiveLimits reads the disks' limiters back.
+func (d *driver) EffectiveLimits(ctx context.Context, l environment.Limits) (limits []environment.EffectiveLimit, err error) {
 	if l.IO.None() {
 		return nil, nil
 	}
@@ -86,13 +86,13 @@ func (d *driver) Sights(ctx context.Context, l environment.Limits) (sights []env
 	if err != nil {
 		return nil, fmt.Errorf("reading the limits of the guest's disks: %w", err)
 	}
-	return sightsOf(d.vmm.Name(), l.IO, disks), nil
+	return effectiveLimits(d.vmm.Name(), l.IO, disks), nil
 }
 
-// sightsOf compares each disk's limiter with the requested limits.
-func sightsOf(name string, asked environment.IO, disks []*Limiter) (sights []environment.Sight) {
+// effectiveLimits compares each disk's limiter with the requested limits.
+func effectiveLimits(name string, asked environment.IO, disks []*Limiter) (limits []environment.EffectiveLimit) {
 	throttle := cgroup.Throttle{Read: asked.Read, Write: asked.Write, ReadOps: asked.ReadOps, WriteOps: asked.WriteOps}
-	for _, wish := range (cgroup.Limits{IO: throttle}).Wishes() {
+	for _, wish := range (cgroup.Limits{IO: throttle}).Requested() {
 		wish.Where, wish.Seen, wish.Holds = name+"'s configuration", wish.Asked, len(disks) > 0
 		if len(disks) == 0 {
 			wish.Seen = "no disk"
@@ -102,9 +102,9 @@ func sightsOf(name string, asked environment.IO, disks []*Limiter) (sights []env
 				wish.Seen, wish.Holds = fmt.Sprintf("%+v on disk %d", has, n+1), false
 			}
 		}
-		sights = append(sights, wish)
+		limits = append(limits, wish)
 	}
-	return sights
+	return limits
 }
 
 // throttle converts a limiter to rates per second, of each direction alone.

@@ -92,17 +92,17 @@ func TestLimitsOfIOHoldWhereReadsAndWritesAreAlike(t *testing.T) {
 			continue
 		}
 		has := c.options.diskLimiter(c.limits)
-		sights := sightsOf("Some VMM", c.limits, []*Limiter{has, has})
-		if err != nil || !c.limits.None() && len(sights) == 0 {
-			t.Errorf("%+v: %v, %v", c.limits, sights, err)
+		limits := effectiveLimits("Some VMM", c.limits, []*Limiter{has, has})
+		if err != nil || !c.limits.None() && len(limits) == 0 {
+			t.Errorf("%+v: %v, %v", c.limits, limits, err)
 		}
-		for _, s := range sights {
+		for _, s := range limits {
 			if !s.Holds {
 				t.Errorf("%+v: %v", c.limits, s)
 			}
 		}
 		for _, disks := range [][]*Limiter{nil, {has, nil}, {limiter(999, 49)}} {
-			for _, s := range sightsOf("Some VMM", c.limits, disks) {
+			for _, s := range effectiveLimits("Some VMM", c.limits, disks) {
 				if s.Holds {
 					t.Errorf("%+v on %v: %v", c.limits, disks, s)
 				}
@@ -165,7 +165,7 @@ func TestARefusalNamesTheRequest(t *testing.T) {
 	}
 }
 
-func TestACallToAGuestSaysWhetherSomebodyListens(t *testing.T) {
+func TestDiallingAGuestReportsWhetherItListens(t *testing.T) {
 	for answer, want := range map[string]string{"OK 1073741824\n": "", "": "the guest does not listen", "WHAT\n": `the VMM answered "WHAT\n"`} {
 		p := here(t)
 		l, err := net.Listen("unix", p.path(VSock))
@@ -198,7 +198,7 @@ func TestACallToAGuestSaysWhetherSomebodyListens(t *testing.T) {
 	}
 }
 
-func TestADoubleIsKnownByItsVersion(t *testing.T) {
+func TestATestDoubleIsRecognizedByItsVersion(t *testing.T) {
 	program := filepath.Join(t.TempDir(), "vmm")
 	if err := os.WriteFile(program, []byte("#!/bin/sh\necho 'VMM v1.2 "+FakeMarker+"'; echo more\n"), 0o755); err != nil {
 		t.Fatal(err)

@@ -20,23 +20,23 @@ const greeting = `{"QMP": {"version": {"qemu": {"micro": 22, "minor": 2, "major"
 // the lines that answer returns.
 func script(t *testing.T, first []string, answer func(line string) []string) net.Conn {
 	t.Helper()
-	ours, theirs := net.Pipe()
+	ours, peer := net.Pipe()
 	var done sync.WaitGroup
 	done.Go(func() {
-		defer theirs.Close()
+		defer peer.Close()
 		for _, line := range first {
-			if _, err := fmt.Fprintln(theirs, line); err != nil {
+			if _, err := fmt.Fprintln(peer, line); err != nil {
 				return
 			}
 		}
-		scanner := bufio.NewScanner(theirs)
+		scanner := bufio.NewScanner(peer)
 		for scanner.Scan() {
 			lines := answer(scanner.Text())
 			if lines == nil {
 				return
 			}
 			for _, line := range lines {
-				if _, err := fmt.Fprintln(theirs, line); err != nil {
+				if _, err := fmt.Fprintln(peer, line); err != nil {
 					return
 				}
 			}
@@ -61,9 +61,9 @@ func testContext(t *testing.T) context.Context {
 }
 
 func TestAMonitorGreetsNegotiatesAndExecutes(t *testing.T) {
-	var heard []string
+	var received []string
 	conn := script(t, []string{greeting}, func(line string) []string {
-		heard = append(heard, line)
+		received = append(received, line)
 		if strings.Contains(line, "query-status") {
 			return []string{
 				`{"event": "RESUME", "timestamp": {"seconds": 1, "microseconds": 2}}`,
@@ -88,7 +88,7 @@ func TestAMonitorGreetsNegotiatesAndExecutes(t *testing.T) {
 		t.Errorf("event %+v", e)
 	}
 	want := `{"execute":"qmp_capabilities","id":1}|{"execute":"query-status","arguments":{"x":1},"id":2}`
-	if got := strings.Join(heard, "|"); got != want {
+	if got := strings.Join(received, "|"); got != want {
 		t.Errorf("sent %s, want %s", got, want)
 	}
 }
@@ -111,7 +111,7 @@ func TestARefusalNamesTheCommandAndTheReason(t *testing.T) {
 	}
 }
 
-func TestAnswersFindTheirQuestionsWhateverTheirOrder(t *testing.T) {
+func TestResponsesAreMatchedToRequestsInAnyOrder(t *testing.T) {
 	var held []string
 	conn := script(t, []string{greeting}, func(line string) []string {
 		if strings.Contains(line, "qmp_capabilities") {
@@ -168,8 +168,8 @@ func TestOpeningFailsClearly(t *testing.T) {
 func TestAQEMUThatIsSilentDoesNotHoldTheCaller(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 	defer cancel()
-	ours, theirs := net.Pipe() // nobody reads or writes at the other end
-	defer theirs.Close()
+	ours, peer := net.Pipe() // nobody reads or writes at the other end
+	defer peer.Close()
 	if _, err := Open(ctx, ours, nil); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("without a greeting: %v", err)
 	}
@@ -211,7 +211,7 @@ func TestACommandFailsWhenQEMUDiesMeanwhile(t *testing.T) {
 	}
 }
 
-func TestAnAnswerCountsThatCameBeforeTheConnectionWasLost(t *testing.T) {
+func TestAResponseReceivedBeforeTheConnectionIsLostCounts(t *testing.T) {
 	m := &Monitor{done: make(chan struct{})}
 	m.lose(io.EOF)
 	for range 100 {

@@ -59,7 +59,7 @@ type Guest struct {
 	cgroup  string
 	phases  []environment.Phase
 	notes   []string
-	sights  []environment.Sight // of limits that an option overrides
+	limits  []environment.EffectiveLimit // of limits that an option overrides
 	paths   environment.Paths
 	facts   map[string]string
 	address string
@@ -219,17 +219,17 @@ func (g *Guest) pin(threads []int) error {
 	return nil
 }
 
-// Sights reads back the limits that the VMM itself enforces.
-func (g *Guest) Sights(ctx context.Context, l environment.Limits) ([]environment.Sight, error) {
-	sights := slices.Clone(g.sights)
+// EffectiveLimits reads back the limits that the VMM itself enforces.
+func (g *Guest) EffectiveLimits(ctx context.Context, l environment.Limits) ([]environment.EffectiveLimit, error) {
+	limits := slices.Clone(g.limits)
 	if b, knows := g.driver.(environment.Bounded); knows {
-		own, err := b.Sights(ctx, l)
+		own, err := b.EffectiveLimits(ctx, l)
 		if err != nil {
 			return nil, err
 		}
-		sights = append(sights, own...)
+		limits = append(limits, own...)
 	}
-	return sights, nil
+	return limits, nil
 }
 
 // NoteMemoryOption notes that an option of the environment overrides the limit of
@@ -237,7 +237,7 @@ func (g *Guest) Sights(ctx context.Context, l environment.Limits) ([]environment
 func (g *Guest) NoteMemoryOption(memory quantity.Bytes) {
 	if limit := g.request.Limits.Memory; memory > 0 && limit > 0 && memory != limit {
 		g.Note("the option memory gives the guest %s instead of the limit of %s", memory, limit)
-		g.sights = append(g.sights, environment.Sight{Limit: "memory", Asked: limit.String(),
+		g.limits = append(g.limits, environment.EffectiveLimit{Limit: "memory", Asked: limit.String(),
 			Seen: memory.String(), Where: "the option memory", Holds: true})
 	}
 }

@@ -10,18 +10,18 @@ import (
 	spaces "tare/internal/linux/netns"
 )
 
-// Front is an address of the host's own, for the published ports of one
+// PublishedAddress is an address of the host's own, for the published ports of one
 // instance: several may publish the same port, each at its own address. It is
 // no address of the loopback, for which engines translate nothing.
-type Front struct {
+type PublishedAddress struct {
 	Address netip.Addr
 	bridge  Bridge // the parts of one that have to be taken back
 }
 
-// NewFront makes one. The interface that carries it has its other end in a
+// NewPublishedAddress makes one. The interface that carries it has its other end in a
 // namespace that ends with this process.
-func NewFront(owner string) (f *Front, err error) {
-	f = &Front{}
+func NewPublishedAddress(owner string) (f *PublishedAddress, err error) {
+	f = &PublishedAddress{}
 	defer func() {
 		if err != nil {
 			err = errors.Join(explain("making an address to publish ports at", err), f.Close())
@@ -44,4 +44,4 @@ func NewFront(owner string) (f *Front, err error) {
 }
 
 // Close takes the address back.
-func (f *Front) Close() error { return f.bridge.Close(context.Background()) }
+func (f *PublishedAddress) Close() error { return f.bridge.Close(context.Background()) }

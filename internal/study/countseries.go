@@ -9,9 +9,9 @@ import (
 	"tare/internal/lists"
 )
 
-// Crowd is a series of levels of a workload that differ in one count alone: the
+// CountSeries is a series of levels of a workload that differ in one count alone: the
 // number of copies that run at once, or of neighbours.
-type Crowd struct {
+type CountSeries struct {
 	By     string  // instances or neighbours
 	Levels []Level // at least two, by rising count
 }
@@ -23,7 +23,7 @@ const (
 )
 
 // Count of a level in the series.
-func (c Crowd) Count(l Level) int {
+func (c CountSeries) Count(l Level) int {
 	if c.By == ByNeighbours {
 		return l.Neighbours
 	}
@@ -32,34 +32,34 @@ func (c Crowd) Count(l Level) int {
 
 // Rest is the part of the name that its levels have in common: "" where nothing
 // else is swept.
-func (c Crowd) Rest() string {
+func (c CountSeries) Rest() string {
 	kept := lists.Filter(strings.Split(c.Levels[0].Name, ","), func(part string) bool { return !strings.HasPrefix(part, c.By+"=") })
 	return strings.Join(kept, ",")
 }
 
-// Crowds of a workload; those by neighbours are first.
-func (w Workload) Crowds() (crowds []Crowd) {
+// CountSeries of a workload; those by neighbours are first.
+func (w Workload) CountSeries() (series []CountSeries) {
 	for _, by := range []string{ByNeighbours, ByInstances} {
-		var taken []Crowd
+		var taken []CountSeries
 		for _, l := range w.Levels {
-			i := slices.IndexFunc(taken, func(c Crowd) bool { return c.takes(l) })
+			i := slices.IndexFunc(taken, func(c CountSeries) bool { return c.takes(l) })
 			if i < 0 {
-				i, taken = len(taken), append(taken, Crowd{By: by})
+				i, taken = len(taken), append(taken, CountSeries{By: by})
 			}
 			taken[i].Levels = append(taken[i].Levels, l)
 		}
 		for _, c := range taken {
 			if len(c.Levels) > 1 {
 				slices.SortStableFunc(c.Levels, func(a, b Level) int { return cmp.Compare(c.Count(a), c.Count(b)) })
-				crowds = append(crowds, c)
+				series = append(series, c)
 			}
 		}
 	}
-	return crowds
+	return series
 }
 
 // takes says whether a level differs from the first one in its count alone.
-func (c Crowd) takes(l Level) bool {
+func (c CountSeries) takes(l Level) bool {
 	first := c.Levels[0]
 	if c.Count(first) == c.Count(l) || first.Starting != l.Starting || !maps.Equal(first.Parameters, l.Parameters) {
 		return false

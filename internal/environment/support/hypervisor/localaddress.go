@@ -7,8 +7,8 @@ import (
 	"net/url"
 )
 
-// Facing returns the IPv4 address from which this machine reaches a host.
-func Facing(name string) (string, error) {
+// LocalAddress returns the IPv4 address from which this machine reaches a host.
+func LocalAddress(name string) (string, error) {
 	// Connecting a UDP socket sends nothing: the kernel only looks up the route.
 	c, err := net.Dial("udp4", net.JoinHostPort(name, "443"))
 	if err != nil {

@@ -13,14 +13,14 @@ import (
 // OwnKernel marks the guest as having a kernel other than this machine's.
 func (g *Guest) OwnKernel() {}
 
-// Sights reads back the limits of a guest that no cgroup of this machine has: the
+// EffectiveLimits reads back the limits of a guest that no cgroup of this machine has: the
 // size of the VM from the hypervisor, and the limits that apply inside the guest.
-func (g *Guest) Sights(ctx context.Context, l environment.Limits) (sights []environment.Sight, err error) {
+func (g *Guest) EffectiveLimits(ctx context.Context, l environment.Limits) (limits []environment.EffectiveLimit, err error) {
 	s, err := g.backend.State(ctx, g.VM.Name)
 	if err != nil {
 		return nil, err
 	}
-	for _, wish := range (cgroup.Limits{CPUs: l.CPUs, Memory: l.Memory, Cores: l.Cores}).Wishes() {
+	for _, wish := range (cgroup.Limits{CPUs: l.CPUs, Memory: l.Memory, Cores: l.Cores}).Requested() {
 		wish.Where = g.backend.Kind + "'s configuration of the VM"
 		switch {
 		case wish.Limit == "memory":
@@ -35,14 +35,14 @@ func (g *Guest) Sights(ctx context.Context, l environment.Limits) (sights []envi
 				wish.Seen = "all"
 			}
 		}
-		sights = append(sights, wish)
+		limits = append(limits, wish)
 	}
 	inner := inside(l)
-	if len((cgroup.Limits{PIDs: inner.PIDs}).Wishes()) == 0 && inner.IO.None() {
-		return sights, nil
+	if len((cgroup.Limits{PIDs: inner.PIDs}).Requested()) == 0 && inner.IO.None() {
+		return limits, nil
 	}
-	there, err := g.inner.(environment.Bounded).Sights(ctx, inner)
-	return append(sights, there...), err
+	there, err := g.inner.(environment.Bounded).EffectiveLimits(ctx, inner)
+	return append(limits, there...), err
 }
 
 // inside returns the limits that apply inside the guest, because the size of a VM
