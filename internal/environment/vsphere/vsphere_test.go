@@ -115,7 +115,7 @@ func TestAServerThatRejectsTheLoginIsReportedWithTheFix(t *testing.T) {
 		{"an unknown certificate", func(o *Options) { o.CAFile = "" }, "certificate", "ca_file"},
 		{"nobody there", func(o *Options) { o.URL = "https://127.0.0.1:1" }, "connection refused", ""},
 		{"an unknown datacenter", func(o *Options) { o.Datacenter = "Atlantis" }, "datacenter: at " + o.URL, ""},
-		{"an unknown template", func(o *Options) { o.Template = "nobody" }, "has no virtual machine nobody", "make the VM"},
+		{"an unknown template", func(o *Options) { o.Template = "nobody" }, "has no virtual machine nobody", "create the VM"},
 		{"a key that is not known", func(o *Options) { o.HostKey, o.KnownHosts = "", "/dev/null" }, "/dev/null has no key of template", "ssh_host_ed25519_key.pub"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
