@@ -243,8 +243,8 @@ func TestAPacketFilterOnOneSideIsAConfoundOnlyOnTheSameNetwork(t *testing.T) {
 			if f.Class != c.class || f.Touches != c.touches || len(f.Differences) != 2 || (f.Effect == "") != (c.class == Chosen) {
 				t.Errorf("it is %+v", f)
 			}
-			if minded := Summarize([]Comparison{got})[0].Notes(); (len(minded) == 1) != (c.class == Inherent && c.touches) {
-				t.Errorf("to be minded: %+v", minded)
+			if notes := Summarize([]Comparison{got})[0].Notes(); (len(notes) == 1) != (c.class == Inherent && c.touches) {
+				t.Errorf("notes: %+v", notes)
 			}
 		})
 	}

@@ -22,7 +22,7 @@ func TestALimitNotInForceFailsTheTrialWithTheReason(t *testing.T) {
 		if trial.Status != rundir.Failed {
 			t.Errorf("status %s", trial.Status)
 		}
-		for _, word := range []string{"a limit did not take effect", "cpus: 0.3 CPUs was asked, but ", "pids: 7 was asked, but ", " says "} {
+		for _, word := range []string{"a limit did not take effect", "cpus: 0.3 CPUs requested, but ", "pids: 7 requested, but ", " shows "} {
 			if !strings.Contains(trial.Reason, word) {
 				t.Errorf("%q is missing in the reason: %s", word, trial.Reason)
 			}

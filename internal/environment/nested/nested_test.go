@@ -38,7 +38,7 @@ func TestInstancesThatStartInParallelLearnTheVersionsOnce(t *testing.T) {
 	}
 }
 
-func TestWhoeverHasNoNetworkOfHisOwnIsReachedAtTheMachinesAddress(t *testing.T) {
+func TestAnInnerInstanceWithoutANetworkUsesTheMachinesAddress(t *testing.T) {
 	for options, want := range map[string]bool{
 		`{"network": "host"}`: true, `{"network": "loopback"}`: true,
 		`{"network": "bridge"}`: false, `{"network": ""}`: false, `{}`: false, `null`: false,

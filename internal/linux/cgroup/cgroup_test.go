@@ -119,7 +119,7 @@ func TestALimitThatReadsBackDifferentlyIsNamed(t *testing.T) {
 	for _, s := range tree.At("/x").Check(Limits{Memory: quantity.GiB}) {
 		output += s.String() + "\n"
 	}
-	for _, want := range []string{"memory: 1GiB was asked, but ", "x/memory.max says none\n", "swapoff -a"} {
+	for _, want := range []string{"memory: 1GiB requested, but ", "x/memory.max shows none\n", "swapoff -a"} {
 		if !strings.Contains(output, want) {
 			t.Errorf("%q is missing in: %s", want, output)
 		}

@@ -22,11 +22,11 @@ type EffectiveLimit struct {
 
 // String is one sentence.
 func (s EffectiveLimit) String() string {
-	verb := "was asked, but"
+	verb := "requested, but"
 	if s.Holds {
-		verb = "was asked, and"
+		verb = "requested, and"
 	}
-	return fmt.Sprintf("%s: %s %s %s says %s", s.Limit, s.Asked, verb, s.Where, s.Seen)
+	return fmt.Sprintf("%s: %s %s %s shows %s", s.Limit, s.Asked, verb, s.Where, s.Seen)
 }
 
 // Requested returns the limits in the form of Check, before they are read back.

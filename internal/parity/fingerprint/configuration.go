@@ -14,8 +14,8 @@ import (
 // longest value of a configuration key that is kept as it is.
 const longest = 200
 
-// configuration is each file of the pack's, and each key in it. Of a directory it
-// is all files in it.
+// configuration adds each configuration file of the pack, and each key in it; for
+// a directory, all files in it.
 func (r *reading) configuration() {
 	names := map[string]bool{}
 	for _, f := range r.Files {
@@ -51,5 +51,5 @@ func (r *reading) configuration() {
 	}
 }
 
-// bare has no brackets, which keys of facts are made with.
+// bare removes brackets, which delimit the parts of a fact's key.
 func bare(key string) string { return strings.NewReplacer("[", "(", "]", ")").Replace(key) }

@@ -14,13 +14,12 @@ import (
 	"tare/internal/parity"
 )
 
-// passed are the hooks on the way between two programs of one instance. What only
-// crosses the instance passes another.
+// passed lists the netfilter hooks between two programs of one instance. Forwarded
+// packets pass another one.
 var passed = []string{"prerouting", "input", "output", "postrouting"}
 
-// filter is what packets pass on their way. The agent is a command of the
-// workload, and seldom has the right to ask for the rules: then the host does,
-// where the kernel is its own.
+// filter adds the rules and chains that packets pass. The agent rarely has the
+// right to list them; then the host does, if the instance runs on its kernel.
 func (r *reading) filter() {
 	f, seen := r.Filter, parity.Inside
 	if f.ChainsError != "" && r.outer.Shared && r.outer.Elsewhere == "" {
@@ -41,8 +40,8 @@ func (r *reading) filter() {
 		slices.Sort(words)
 		r.fact(key, cmp.Or(strings.Join(words, ", "), parity.None), seen)
 	}
-	// Where there is no chain nothing asks for connections to be tracked, and the
-	// kernel may have no part that could.
+	// Without a chain nothing requires connection tracking, and the kernel may
+	// have no module for it.
 	none := f.ChainsError == "" && len(f.Chains) == 0
 	switch {
 	case f.TrackedError != "" && !none:
@@ -54,8 +53,8 @@ func (r *reading) filter() {
 	}
 }
 
-// decade is between which powers of ten a number lies: engines add and remove
-// single rules as other containers come and go.
+// decade returns the powers of ten that a number lies between: engines add and
+// remove single rules as other containers start and stop.
 func decade(n int) string {
 	if n == 0 {
 		return "0"
@@ -67,8 +66,8 @@ func decade(n int) string {
 	return fmt.Sprintf("%d to %d", least, 10*least-1)
 }
 
-// filterOf looks at it in the network namespace of this name, through a process
-// of the instance that is there.
+// filterOf reads the packet filter in this network namespace, through a process of
+// the instance that is in it.
 func filterOf(i environment.Instance, name string) (f observe.Filter) {
 	fail := func(err error) observe.Filter {
 		return observe.Filter{ChainsError: err.Error(), TrackedError: err.Error()}

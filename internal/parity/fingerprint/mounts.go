@@ -12,7 +12,7 @@ import (
 	"tare/internal/parity"
 )
 
-// mount is one of the instance's.
+// mount is one mount of the instance.
 type mount struct {
 	point, kind, source, root string
 	major                     int
@@ -33,8 +33,8 @@ func parseMounts(text string) (list mounts) {
 	return list
 }
 
-// on is the mount that a path is on: the deepest above it, and of several at
-// one place the last.
+// on returns the mount that contains a path: the one with the longest mount point,
+// and of several with the same mount point the last.
 func (l mounts) on(path string) (at mount) {
 	for _, m := range l {
 		point := strings.TrimSuffix(m.point, "/")
@@ -45,12 +45,12 @@ func (l mounts) on(path string) (at mount) {
 	return at
 }
 
-// told are options that name directories of the host, descriptors or numbers, which
-// say nothing of how the file system works.
+// told matches mount options that name directories of the host, descriptors or
+// numbers. They do not affect how the file system works.
 var told = []string{"lowerdir", "upperdir", "workdir", "rfdno", "wfdno", "fd", "pgrp", "pipe_ino", "subvolid", "subvol",
 	"context", "fscontext", "defcontext", "rootcontext", "user_id", "group_id", "lowerdir+", "uuid"}
 
-// options of the mount and of the file system together.
+// options joins the options of the mount and of the file system.
 func options(mount, system []string) (list []string) {
 	for _, option := range slices.Concat(mount, system) {
 		name, _, _ := strings.Cut(option, "=")
@@ -65,7 +65,7 @@ func options(mount, system []string) (list []string) {
 	return list
 }
 
-// places are what the paths lie on that the workload touches.
+// places adds the file system and the disk of each path that the workload uses.
 func (r *reading) places() {
 	for path, layer := range map[string]string{"/": r.outer.Paths.Root, "/data": r.outer.Paths.Data} {
 		if layer != "" {
@@ -104,7 +104,7 @@ func (r *reading) pathFacts(path, key string) {
 	r.disk(key, below, p.Queue)
 }
 
-// device of a mount, in words that are the same at each start.
+// device describes the device of a mount in a form that is equal at each start.
 func (m mount) device() string {
 	device := strings.HasPrefix(m.source, "/dev/")
 	name := strings.TrimRight(m.source, "0123456789")
@@ -119,7 +119,7 @@ func (m mount) device() string {
 	return m.source
 }
 
-// below is the host's file system that holds a mount.
+// below adds the host's file system that contains a mount.
 func (r *reading) below(m mount) string {
 	switch {
 	case m.kind == "tmpfs" || m.kind == "ramfs":
@@ -134,8 +134,8 @@ func (r *reading) below(m mount) string {
 	return ""
 }
 
-// disk is what the kernels say of the disks below a path: the guest's of its
-// own, the host's of what holds it.
+// disk adds the settings of the disks below a path: of the guest's disk by the
+// guest's kernel, and of the disk that contains it by the host's.
 func (r *reading) disk(key, below string, queue map[string]string) {
 	hosts := r.outer.Disks[below]
 	if below == environment.Memory {

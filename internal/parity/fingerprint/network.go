@@ -10,10 +10,10 @@ import (
 	"tare/internal/parity"
 )
 
-// offloads that a driver is asked for.
+// offloads that are read from the driver.
 var offloads = []string{"rx", "tx", "sg", "tso", "gso", "gro", "lro"}
 
-// network is the interface that the workload's packets go through.
+// network adds the interface that the workload's packets pass.
 func (r *reading) network() {
 	if path := r.outer.Paths.Network; path != "" {
 		r.outside("network.path", path)
@@ -57,11 +57,12 @@ func (r *reading) network() {
 	}
 }
 
-// carrier has the address that servers listen at. Where none has it, as where
-// ports are published, it is the first that leads out.
+// carrier returns the interface with the address that servers listen on. If none
+// has it, as with published ports, it is the first one that is not loopback.
 func (r *reading) carrier() (found observe.Interface, ok bool) {
 	address := cmp.Or(r.Address, loopback)
-	// All of 127.0.0.0/8 is the loopback's, though it names one of them.
+	// All of 127.0.0.0/8 belongs to the loopback interface, which lists one
+	// address only.
 	parsed, err := netip.ParseAddr(address)
 	local := err == nil && parsed.IsLoopback()
 	for _, i := range r.Interfaces {

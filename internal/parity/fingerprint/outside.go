@@ -13,37 +13,38 @@ import (
 	"tare/internal/parity"
 )
 
-// Outside is what the host and the provider know of an instance.
+// Outside holds the facts about an instance that only the host and the provider
+// have.
 type Outside struct {
 	Paths    environment.Paths
 	Provider map[string]string // facts that only the provider knows
 	Bounds   cgroup.Bounds
-	// Elsewhere is why the host's own files do not speak of the instance; "" where
-	// they do.
+	// Elsewhere is the reason why the host's files do not describe the instance;
+	// "" if they do.
 	Elsewhere string
 	Host      Host
 	LSM       cgroup.Bound
 	Governor  cgroup.Bound
-	// Weaknesses that the host's kernel has a file for.
+	// Weaknesses are the CPU vulnerabilities that the host's kernel lists.
 	Weaknesses []string
 	// Sysctls of the host, by their names.
 	Sysctls map[string]string
-	// Disks are the settings of disks, by what the provider says that a path is on.
+	// Disks are the settings of disks, by the path that the provider reports.
 	Disks map[string]map[string]string
-	// Filter is what packets of the instance's network namespace pass, for where
-	// the agent may not ask.
+	// Filter is the packet filter in the instance's network namespace, for agents
+	// without the right to read it.
 	Filter observe.Filter
-	// Shared: the instance runs on the host's kernel.
+	// Shared is true if the instance runs on the host's kernel.
 	Shared bool
 }
 
-// Host is what tells an instance's parts from the host's.
+// Host identifies namespaces and other objects of the host.
 type Host struct {
 	Boot, Node, Release, Version string
 	Namespaces                   map[string]string
 }
 
-// outside looks at an instance from the host.
+// outside collects the facts about an instance that the host shows.
 func outside(i environment.Instance) Outside {
 	o := Outside{Paths: i.Paths(), Host: here(), Disks: map[string]map[string]string{}}
 	if p, knows := i.(environment.Fingerprinter); knows {
@@ -82,7 +83,7 @@ func outside(i environment.Instance) Outside {
 	return o
 }
 
-// here is this machine, by its kernel.
+// here reads this machine's facts from its kernel.
 func here() Host {
 	h := Host{Namespaces: map[string]string{}}
 	boot, _ := os.ReadFile(bootID)
@@ -106,7 +107,7 @@ func file(path, hint string) cgroup.Bound {
 	return cgroup.Bound{Value: strings.TrimSpace(string(text))}
 }
 
-// bounds of the group that holds the instance.
+// bounds returns the limits of the cgroup that contains the instance.
 func bounds(i environment.Instance) cgroup.Bounds {
 	groups := i.Footprint().Cgroups
 	if len(groups) == 0 {
@@ -117,7 +118,7 @@ func bounds(i environment.Instance) cgroup.Bounds {
 		return missingBounds(err.Error())
 	}
 	b := group.Bounds()
-	// Where the machine has no swap, no limit of it means anything.
+	// Without swap a limit of swap has no effect.
 	if swaps, err := os.ReadFile("/proc/swaps"); err == nil && strings.Count(string(swaps), "\n") < 2 {
 		b.Swap = cgroup.Bound{Value: "0"}
 	}
@@ -129,7 +130,7 @@ func missingBounds(why string) cgroup.Bounds {
 	return cgroup.Bounds{CPUs: m, Period: m, Weight: m, Cores: m, Memory: m, Swap: m, PIDs: m}
 }
 
-// limits are the cgroup's.
+// limits adds the limits of the cgroup.
 func (r *reading) limits() {
 	b := r.outer.Bounds
 	for key, bound := range map[string]cgroup.Bound{
@@ -144,8 +145,8 @@ func (r *reading) limits() {
 	}
 }
 
-// queue holds the settings of a disk by their files' names; of a partition they
-// are the whole disk's.
+// queue returns the settings of a disk by their file names; for a partition those
+// of the whole disk.
 func queue(device string) map[string]string {
 	directory, err := filepath.EvalSymlinks("/dev/" + device)
 	if err != nil {

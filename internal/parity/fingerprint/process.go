@@ -22,10 +22,11 @@ var ulimits = map[string]string{
 	"Max resident set": "rss", "Max file locks": "locks",
 }
 
-// own are variables that a shell makes itself.
+// own lists the variables that a shell sets itself.
 var own = []string{"_", "SHLVL", "PWD", "OLDPWD"}
 
-// process is the first server, or a command where there is none.
+// process adds the facts of the first server; without a server, those of a
+// command.
 func (r *reading) process() {
 	name := self
 	if len(r.Servers) > 0 {
@@ -75,7 +76,7 @@ func statusField(status, key string) string {
 	return ""
 }
 
-// processText is a file below a process's directory as one fact.
+// processText adds a file of /proc/PID as one fact.
 func (r *reading) processText(key, name, file string) {
 	if text, ok := r.Processes[name].Texts[file]; ok {
 		r.inside(key, strings.Join(strings.Fields(text), " "))
@@ -84,7 +85,7 @@ func (r *reading) processText(key, name, file string) {
 	r.missing(key, parity.Inside, "/proc/PID/%s: %s", file, r.why(name+": "+file))
 }
 
-// capabilities of a set in hexadecimal, by their names.
+// capabilities returns the names in a capability set, which is in hexadecimal.
 func (r *reading) capabilities(hex string) string {
 	set, err := capability.Parse(hex)
 	if err != nil {
@@ -104,11 +105,11 @@ func (r *reading) capabilities(hex string) string {
 	return strings.ToLower(strings.ReplaceAll(strings.Join(set, ","), "CAP_", ""))
 }
 
-// policies by their numbers.
+// policies are the scheduling policies by number.
 var policies = map[string]string{"0": "other", "1": "fifo", "2": "rr", "3": "batch", "5": "idle", "6": "deadline", "7": "ext"}
 
-// scheduling stands in /proc/PID/stat: the nice value is the 19th field, the
-// policy the 41st.
+// scheduling parses /proc/PID/stat: the nice value is field 19, the policy field
+// 41 (proc_pid_stat(5)).
 func (r *reading) scheduling(name string, p observe.Process) {
 	stat := p.Texts["stat"]
 	fields := strings.Fields(stat[strings.LastIndexByte(stat, ')')+1:]) // from the third on
@@ -149,7 +150,8 @@ func (r *reading) namespaces(name string, p observe.Process) {
 	for _, space := range []string{"pid", "mnt", "net", "ipc", "uts", "cgroup", "user", "time"} {
 		key, theirs := "namespace["+space+"]", p.Texts["ns/"+space]
 		if space == "net" {
-			// A server of another user shows none; in this one it is as what looks is.
+			// /proc of another user's server has no link; it is in the same
+			// namespace as the agent.
 			theirs = cmp.Or(theirs, r.Filter.Namespace)
 		}
 		switch {
@@ -175,8 +177,8 @@ func (r *reading) variables(name string, p observe.Process) {
 		}
 		return
 	}
-	// A server that shows a title of its own has written over its variables:
-	// then they are those that any command begins with.
+	// A server that sets its process title overwrites its environment: use that
+	// of any command.
 	if !strings.Contains(environ, "PATH=") && r.Texts[variables] != "" {
 		environ = r.Texts[variables]
 	}
@@ -198,7 +200,8 @@ func (r *reading) variables(name string, p observe.Process) {
 	r.inside("locale", locale)
 }
 
-// logs are where what a server prints leads, and its open log files.
+// logs adds the targets of a server's standard output and error, and its open log
+// files.
 func (r *reading) logs(server string, p observe.Process) {
 	channel := ""
 	for n, key := range []string{1: "log[" + server + "].stdout", 2: "log[" + server + "].stderr"} {
@@ -251,8 +254,8 @@ func (r *reading) fileOn(path string) string {
 	return fmt.Sprintf("file %s on %s", path, r.on(path).kind)
 }
 
-// logFile tells a log by its name, or by the name of a directory that it is in. It
-// is open for writing.
+// logFile reports whether a file that is open for writing is a log, by its name or
+// that of its directory.
 func logFile(f observe.File) bool {
 	flags, err := strconv.ParseInt(f.Flags, 8, 64)
 	if err == nil && flags&3 == 0 || !strings.HasPrefix(f.Target, "/") || strings.HasPrefix(f.Target, "/dev/") {

@@ -8,7 +8,7 @@ import (
 	"tare/internal/parity"
 )
 
-// programs are those of servers, as they run, and of drivers, as they will.
+// programs adds the programs of the running servers and of the drivers.
 func (r *reading) programs() {
 	libc := ""
 	for _, s := range r.Servers {
@@ -54,8 +54,8 @@ func (r *reading) programs() {
 	}
 }
 
-// called is the name that a program was run by: where one file has several, as
-// Redis has, the kernel knows which it was.
+// called returns the name that a program was started by. A file can have several,
+// as with Redis.
 func called(exe string, p observe.Process) string {
 	name := statusField(p.Texts["status"], "Name")
 	if base := filepath.Base(exe); name == "" || strings.ContainsAny(name, "[]/") || strings.HasPrefix(base, name) {
@@ -86,7 +86,7 @@ func (r *reading) program(name string, p observe.Program) {
 	known("version", strings.TrimSpace(p.Package+" "+p.Version), why)
 }
 
-// standard is the C library, by the loader that a program is started with.
+// standard returns the C library, from the program's dynamic loader.
 func standard(p observe.Program) string {
 	base := filepath.Base(p.Loader)
 	kind := "a script of " + base
@@ -108,7 +108,7 @@ func standard(p observe.Program) string {
 	return kind
 }
 
-// allocators by what the names of their libraries begin with.
+// allocators by the prefix of their library's name.
 var allocators = []string{"libjemalloc", "libtcmalloc", "libmimalloc", "libhoard", "libsnmalloc", "libscudo", "librpmalloc"}
 
 func allocator(libraries []string) string {

@@ -8,17 +8,17 @@ import (
 	"tare/internal/parity"
 )
 
-// loopback is where a server listens that only its own instance reaches: it is
-// an address like any other.
+// loopback is the address of servers that only their own instance reaches. It is
+// replaced like any other.
 const loopback = "127.0.0.1"
 
-// id of a container, a layer or the like: it is drawn anew at each start.
+// id of a container, a layer or similar: it differs at each start.
 var id = regexp.MustCompile(`\b[0-9a-f]{64}\b|\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b`)
 
-// drawn is the name of a machine that an engine made of a container's id.
+// drawn is a host name that an engine derived from a container's ID.
 var drawn = regexp.MustCompile(`^[0-9a-f]{12}$`)
 
-// plain puts words in place of what is another one in each instance.
+// plain replaces texts that differ between instances.
 func (r *reading) plain(text string) string {
 	list := append([]Replace{{loopback, parity.Address}, {r.Address, parity.Address}}, r.Replaced...)
 	slices.SortStableFunc(list, func(a, b Replace) int { return len(b.Text) - len(a.Text) })
@@ -28,7 +28,7 @@ func (r *reading) plain(text string) string {
 	return id.ReplaceAllLiteralString(text, "${id}")
 }
 
-// word replaces a text where it is not a part of a longer number or name.
+// word replaces a text unless it is part of a longer number or name.
 func word(text, old, by string) string {
 	if old == "" {
 		return text

@@ -11,11 +11,11 @@ import (
 	"github.com/goccy/go-yaml"
 )
 
-// Settings reads a configuration file into its keys, each with its values in
-// their order, by the syntax that the text looks like: YAML and JSON by the
+// Settings parses a configuration file into keys, each with its values in order.
+// It detects the syntax: YAML and JSON by the
 // file's name; nginx's blocks and semicolons; sections in brackets (ini, my.cnf);
-// sections in angle brackets (Apache's); key = value; key value (Redis). Of a
-// text in none of them nothing comes back.
+// sections in angle brackets (Apache's); key = value; key value (Redis). For
+// any other text it returns nothing.
 func Settings(path, text string) map[string][]string {
 	switch filepath.Ext(path) {
 	case ".yaml", ".yml", ".json":
@@ -38,7 +38,7 @@ var (
 	nginxWord = regexp.MustCompile(`"(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*'|#[^\n]*|[{};]|(?:\$\{\w+\}|[^\s{};])+`)
 )
 
-// settingsOfLines has one setting a line.
+// settingsOfLines parses one setting per line.
 func settingsOfLines(path, text string) map[string][]string {
 	found, within := map[string][]string{}, []string{}
 	lines := 0
@@ -79,8 +79,8 @@ func settingsOfLines(path, text string) map[string][]string {
 	return found
 }
 
-// settingsOfBlocks is nginx's syntax: words up to a semicolon are a directive,
-// and up to a brace begin a block.
+// settingsOfBlocks parses nginx's syntax: words up to a semicolon are a directive,
+// words up to a brace begin a block.
 func settingsOfBlocks(text string) map[string][]string {
 	found, within, words := map[string][]string{}, []string{}, []string{}
 	for _, word := range nginxWord.FindAllString(text, -1) {

@@ -10,7 +10,7 @@ import (
 	"tare/internal/parity"
 )
 
-// Files of /proc and /sys that facts come from.
+// Files of /proc and /sys that are read.
 const (
 	bootID          = "/proc/sys/kernel/random/boot_id"
 	cmdline         = "/proc/cmdline"
@@ -32,7 +32,7 @@ const (
 	sysctlDirectory = "/proc/sys/"
 )
 
-// settings are the sysctls that bear on what servers do.
+// settings are the sysctls that affect servers.
 var settings = strings.Fields(`
 	net.core.somaxconn net.core.rmem_max net.core.wmem_max net.core.rmem_default net.core.wmem_default
 	net.core.netdev_max_backlog net.core.netdev_budget net.core.optmem_max net.core.default_qdisc
@@ -51,13 +51,13 @@ var settings = strings.Fields(`
 	kernel.numa_balancing kernel.sched_autogroup_enabled kernel.sched_rt_runtime_us kernel.timer_migration kernel.nmi_watchdog
 	kernel.io_uring_disabled`)
 
-// grown are those that a kernel computes from the memory that it finds free when
-// it boots: a guest's differ a little from boot to boot.
+// grown are sysctls that a kernel computes from its free memory at boot: those of a
+// guest differ slightly from boot to boot.
 var grown = strings.Fields(`fs.file-max fs.inotify.max_user_watches kernel.threads-max net.ipv4.tcp_mem net.ipv4.tcp_rmem net.ipv4.tcp_wmem
 	net.ipv4.tcp_max_tw_buckets vm.min_free_kbytes`)
 
-// about is the power of two at or below a number, which a small difference does
-// not change; a text that is no number stays.
+// about rounds a number down to a power of two, so that small differences
+// disappear; other texts stay.
 func about(number string) string {
 	n, err := strconv.ParseUint(number, 10, 64)
 	if err != nil || n == 0 {
@@ -68,7 +68,7 @@ func about(number string) string {
 
 func sysctlPath(name string) string { return sysctlDirectory + strings.ReplaceAll(name, ".", "/") }
 
-// texts are the files that the agent is asked for in any instance.
+// texts are the files that the agent reads in any instance.
 func texts() []string {
 	list := []string{bootID, cmdline, variables, cpuinfo, meminfo, mountinfoFile, online, weaknesses,
 		hugePages + "enabled", hugePages + "defrag", clocks + "current_clocksource", clocks + "available_clocksource",
@@ -79,8 +79,7 @@ func texts() []string {
 	return list
 }
 
-// sharesKernel: the kernel draws a number at each boot. What shows none is told
-// by its version.
+// sharesKernel compares boot IDs, and versions where there is no boot ID.
 func (r *reading) sharesKernel() bool {
 	if boot := r.Texts[bootID]; boot != "" {
 		return boot == r.outer.Host.Boot
@@ -88,7 +87,7 @@ func (r *reading) sharesKernel() bool {
 	return r.System.Release == r.outer.Host.Release && r.System.Version == r.outer.Host.Version
 }
 
-// system is what holds for the whole machine that the instance sees.
+// system adds the facts about the whole machine as the instance sees it.
 func (r *reading) system() {
 	r.inside("kernel.release", r.System.Release)
 	r.inside("kernel.version", r.System.Version)
@@ -109,7 +108,7 @@ func (r *reading) system() {
 	r.text("clock.available", clocks+"available_clocksource")
 	for _, name := range settings {
 		key := "sysctl[" + name + "]"
-		// What a network namespace of its own does not show is the whole kernel's.
+		// A sysctl that a separate network namespace does not show is global.
 		if whole, known := r.outer.Sysctls[name]; known && r.outer.Shared && r.Texts[sysctlPath(name)] == "" {
 			r.outside(key, whole)
 			continue
@@ -195,7 +194,7 @@ func (r *reading) processors() {
 	}
 }
 
-// members counts what a list such as 0-3,6 holds.
+// members counts the elements of a list such as 0-3,6.
 func members(list string) (count int) {
 	for _, span := range strings.Split(strings.TrimSpace(list), ",") {
 		from, to, ok := strings.Cut(span, "-")
@@ -237,7 +236,7 @@ func (r *reading) memory() {
 	}
 }
 
-// chosen is the word in brackets, of those that the kernel lists.
+// chosen returns the word in brackets among those that the kernel lists.
 func chosen(list string) string {
 	_, rest, _ := strings.Cut(list, "[")
 	word, _, closed := strings.Cut(rest, "]")

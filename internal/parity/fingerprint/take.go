@@ -1,11 +1,11 @@
 // Package fingerprint takes the fingerprint of an instance in which a workload's
-// servers are up: it asks the agent inside, in one go, for what the kernel shows
-// there, reads outside what only the host and the provider know, and says what
-// both mean, as facts by the keys of package parity.
+// servers are running: the agent reads, in one request, what the kernel shows
+// inside; the rest comes from the host and the provider. Both become facts with
+// the keys of package parity.
 //
-// What differs between two starts of one environment (numbers of processes,
-// addresses, names of instances) is replaced, so that two fingerprints of it are
-// equal. It must not know which difference is fair, nor how trials are made.
+// Values that differ between two starts of one environment (process IDs,
+// addresses, names of instances) are replaced, so that its fingerprints are equal.
+// It must not know which difference is fair, nor how trials are run.
 package fingerprint
 
 import (
@@ -23,7 +23,7 @@ import (
 	"tare/internal/parity"
 )
 
-// Subject is an instance, and what of a workload is in it.
+// Subject is an instance, and the parts of a workload that run in it.
 type Subject struct {
 	Instance environment.Instance
 	Env      []string  // that the workload's commands run with
@@ -35,29 +35,29 @@ type Subject struct {
 	Replaced []Replace // in all texts
 }
 
-// Server is one that runs.
+// Server is a running server.
 type Server struct {
 	Name string // server, or database.2
 	Role string
 	PID  int // of what the agent started
 }
 
-// Driver is a command that will run.
+// Driver is a command of the load driver.
 type Driver struct {
 	Role  string
 	Words []string // of the command; a shell's are found in its text
 }
 
-// File is one of the workload's configuration.
+// File is a configuration file of the workload.
 type File struct{ Role, Path string }
 
-// Replace is a text that differs from instance to instance, and the word for it.
+// Replace is a text that differs between instances, and its replacement.
 type Replace struct{ Text, By string }
 
 // timeout with one fingerprint: software emulation is slow.
 const timeout = 2 * time.Minute
 
-// Facts are what was found out.
+// Facts are the collected facts.
 func Facts(ctx context.Context, s Subject) (map[string]parity.Fact, error) {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
@@ -72,8 +72,8 @@ func Facts(ctx context.Context, s Subject) (map[string]parity.Fact, error) {
 	return Read(s, answer, outer), nil
 }
 
-// ask has the agent's program look, as a command of the agent: what it sees is
-// what any command of a workload sees.
+// ask runs the agent's program as a command of the agent, so that it sees what any
+// command of a workload sees.
 func ask(ctx context.Context, s Subject) (*observe.Answer, error) {
 	a := s.Instance.Agent()
 	request, err := json.Marshal(s.request())
@@ -82,8 +82,8 @@ func ask(ctx context.Context, s Subject) (*observe.Answer, error) {
 	}
 	var out, errs bytes.Buffer
 	exit, err := a.Run(ctx, agent.Command{
-		// Resolved by the child of the agent itself: once the agent has started a
-		// command as another user, its own /proc entry is closed to others.
+		// Resolved by the child of the agent: once the agent has started a command
+		// as another user, its own /proc entry is unreadable to others.
 		Argv: []string{"/proc/self/exe", "fingerprint"}, Env: s.Env,
 		Stdin: bytes.NewReader(request), Stdout: &out, Stderr: &errs,
 	})
@@ -97,7 +97,7 @@ func ask(ctx context.Context, s Subject) (*observe.Answer, error) {
 	return answer, nil
 }
 
-// self is the process that looks: it stands for any command of the agent.
+// self is the process that reads: it represents any command of the agent.
 const self = "a command"
 
 func (s Subject) request() observe.Request {
@@ -117,7 +117,7 @@ func (s Subject) request() observe.Request {
 	return r
 }
 
-// paths that the workload touches, without devices such as /dev/stdout.
+// paths that the workload uses, without devices such as /dev/stdout.
 func (s Subject) paths() (list []string) {
 	for _, p := range s.Paths {
 		if strings.HasPrefix(p, "/dev/shm") || !strings.HasPrefix(p, "/dev/") {
@@ -127,7 +127,7 @@ func (s Subject) paths() (list []string) {
 	return list
 }
 
-// reading is the work on one subject's facts.
+// reading collects the facts of one subject.
 type reading struct {
 	Subject
 	*observe.Answer
@@ -136,7 +136,7 @@ type reading struct {
 	mounts
 }
 
-// Read says what an answer means. Outside is what was seen from there.
+// Read turns the agent's answer and the facts from outside into facts.
 func Read(s Subject, answer *observe.Answer, outer Outside) map[string]parity.Fact {
 	r := &reading{Subject: s, Answer: answer, outer: outer, facts: map[string]parity.Fact{}}
 	r.Replaced = append([]Replace(nil), r.Replaced...)
@@ -159,12 +159,12 @@ func Read(s Subject, answer *observe.Answer, outer Outside) map[string]parity.Fa
 	return r.facts
 }
 
-// fact with its instance's names replaced.
+// fact adds a fact with the instance's names replaced.
 func (r *reading) fact(key, value, seen string) {
 	r.facts[key] = parity.Fact{Value: r.plain(value), Seen: seen}
 }
 
-// sum is a checksum, in which nothing is replaced.
+// sum adds a checksum, in which nothing is replaced.
 func (r *reading) sum(key, value string) {
 	r.facts[key] = parity.Fact{Value: value, Seen: parity.Inside}
 }
@@ -172,12 +172,12 @@ func (r *reading) sum(key, value string) {
 func (r *reading) inside(key, value string)  { r.fact(key, value, parity.Inside) }
 func (r *reading) outside(key, value string) { r.fact(key, value, parity.Outside) }
 
-// missing says why a fact is not there.
+// missing adds the reason why a fact is missing.
 func (r *reading) missing(key, seen, format string, values ...any) {
 	r.facts[key] = parity.Fact{Missing: r.plain(fmt.Sprintf(format, values...)), Seen: seen}
 }
 
-// text is a file's, from inside, as one fact.
+// text adds a file from inside as one fact.
 func (r *reading) text(key, path string) {
 	if text, ok := r.Texts[path]; ok {
 		r.inside(key, strings.Join(strings.Fields(text), " "))
@@ -193,8 +193,8 @@ func (r *reading) why(what string) string {
 	return "not there"
 }
 
-// Merge adds the facts of another instance of the workload. What is told by the
-// role goes beside the first's; the rest is marked with the role.
+// Merge adds the facts of another instance of the workload. Facts that have a role
+// in their key are added as they are; the others get the role as a mark.
 func Merge(into, other map[string]parity.Fact, role string, own bool) {
 	for key, fact := range maps.All(other) {
 		switch {

@@ -7,14 +7,14 @@ import (
 	"strings"
 )
 
-// Words of a shell that are no programs, or none that anybody measures.
+// Shell words that are not programs, or not programs that matter.
 var (
 	grammar  = strings.Fields("if then elif else fi while until do done case esac ! { } time")
 	builtins = strings.Fields(`. : [ alias bg break cd command continue echo eval exit export false fg getopts hash jobs kill local printf
 		pwd read readonly return set shift test times trap true type ulimit umask unalias unset wait function for in select`)
 	everyday = strings.Fields(`awk basename cat chmod chown cp cut date dirname env expr find grep head ln ls mkdir mktemp mv nproc ps
 		rm rmdir sed seq sleep sort sync tail tee touch tr uniq wc xargs sh bash dash`)
-	// before run another program that comes after their own options.
+	// before are programs that run another one, named after their options.
 	before = strings.Fields("exec env nice ionice nohup setsid stdbuf taskset chrt numactl timeout su sudo runuser setpriv")
 )
 
@@ -25,15 +25,14 @@ var (
 	function   = regexp.MustCompile(`(?m)^\s*([A-Za-z_][A-Za-z0-9_]*)\s*\(\)`)
 	quoted     = regexp.MustCompile(`'[^']*'|"(?:\\.|[^"\\])*"`)
 	redirect   = regexp.MustCompile(`[0-9]*(>>?|<)(&[0-9-]|\s*[^\s;|&()<>]+)`)
-	// document is a text that a command reads: up to the line that ends it.
+	// document is a here-document, up to its last line.
 	document  = regexp.MustCompile(`<<-?\s*['"]?([A-Za-z_]+)['"]?`)
 	separator = regexp.MustCompile("[\n;|&()`]+|\\$\\(")
 )
 
-// Programs are those that a command runs: its first word; of a shell's text the
-// programs that it becomes (exec NAME), and where there are none all that it
-// runs but for what every script uses (cat, mkdir, ...). A name that the text
-// makes up as it goes ("$x") is not found.
+// Programs returns the programs that a command runs: its first word; for a shell
+// script the programs that replace it (exec NAME), else all that it runs except
+// common tools (cat, mkdir, ...). Names in variables ("$x") are not found.
 func Programs(words []string) []string {
 	if len(words) == 0 {
 		return nil
@@ -88,7 +87,8 @@ func inScript(text string) []string {
 	return runs
 }
 
-// first program of a command's words, past those that only run it.
+// first returns the first program of a command's words, after those that only run
+// another one.
 func first(words []string) string {
 	wrapped := false
 	for len(words) > 0 {

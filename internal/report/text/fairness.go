@@ -29,9 +29,9 @@ func (t *terminal) fair(v *model.Report) {
 			told = true
 			text = model.Counted(n, "confound", "confounds") + ": " + named(s.Confounds)
 		}
-		if minded := s.Notes(); len(minded) > 0 {
+		if notes := s.Notes(); len(notes) > 0 {
 			told = true
-			text += "; note: " + named(minded)
+			text += "; note: " + named(notes)
 		}
 		t.wrap(2, t.shownPair(v.ShownName(s.Environment), s.Baseline, v.Plan.Baseline)+": "+text)
 	}

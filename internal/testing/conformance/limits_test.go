@@ -157,10 +157,10 @@ func aLimitThatDoesNotHoldIsFound(t *testing.T, s *scene) {
 		t.Fatalf("no limit was given, and the check says %v", err)
 	}
 	t.Log(err)
-	words := []string{"cpus: 0.5 CPUs was asked, but ", "memory: 192MiB was asked, but ", "pids: 400 was asked, but ",
-		"io: 1MiB written per second was asked, but "}
+	words := []string{"cpus: 0.5 CPUs requested, but ", "memory: 192MiB requested, but ", "pids: 400 requested, but ",
+		"io: 1MiB written per second requested, but "}
 	if len(r.Limits.Cores) > 0 {
-		words = append(words, "cores: 0 was asked, but ")
+		words = append(words, "cores: 0 requested, but ")
 	}
 	for _, word := range words {
 		if !strings.Contains(err.Error(), word) {
