@@ -99,7 +99,7 @@ func TestAnEngineOfAnotherMachineRunsContainers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := e.Prepare(t.Context(), testenv.Image(t), func(line string) { t.Log(line) }); err != nil {
+	if err := e.Prepare(t.Context(), tiny(t), func(line string) { t.Log(line) }); err != nil {
 		t.Fatal(err)
 	}
 	i, err := e.Start(t.Context(), here(t, "contained"))

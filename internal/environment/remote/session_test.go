@@ -17,6 +17,7 @@ import (
 	_ "tare/internal/environment/native"
 	"tare/internal/environment/remote"
 	"tare/internal/host"
+	"tare/internal/image"
 	"tare/internal/testing/localhost"
 	"tare/internal/testing/needs"
 	"tare/internal/testing/testenv"
@@ -49,16 +50,23 @@ func prepared(t *testing.T, s *remote.Session) environment.Environment {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := e.Prepare(t.Context(), testenv.Image(t), func(line string) { t.Log(line) }); err != nil {
+	if err := e.Prepare(t.Context(), tiny(t), func(line string) { t.Log(line) }); err != nil {
 		t.Fatal(err)
 	}
 	return e
 }
 
+// tiny is the image of all instances here: every home there is sent it. The programs
+// beside cat are those that a session takes where it leads.
+func tiny(t *testing.T) *image.Image {
+	t.Helper()
+	return testenv.Tiny(t, "cat", "chmod", "find", "hostname", "id", "mkdir", "mv", "uname")
+}
+
 // here is a request of this side.
 func here(t *testing.T, name string) environment.Request {
 	t.Helper()
-	return environment.Request{Name: name, Owner: testenv.Owner(t, t.TempDir()), Image: testenv.Image(t), Console: io.Discard}
+	return environment.Request{Name: name, Owner: testenv.Owner(t, t.TempDir()), Image: tiny(t), Console: io.Discard}
 }
 
 func nothingLeft(t *testing.T, home, id string) {
@@ -81,7 +89,7 @@ func TestAnInstanceThereIsAnInstance(t *testing.T) {
 	defer i.Stop(context.Background())
 	id := testenv.OnlyOwner(t, home)
 	var out bytes.Buffer
-	exit, err := i.Agent().Run(t.Context(), agent.Command{Argv: []string{"cat", "/etc/debian_version", "-"}, Stdin: strings.NewReader("said\n"), Stdout: &out})
+	exit, err := i.Agent().Run(t.Context(), agent.Command{Argv: []string{"cat", "/proc/version", "-"}, Stdin: strings.NewReader("said\n"), Stdout: &out})
 	if err != nil || !exit.OK() || !strings.HasSuffix(out.String(), "\nsaid\n") {
 		t.Errorf("%+v, %v: %q", exit, err, out.String())
 	}
