@@ -9,7 +9,7 @@ import (
 )
 
 // ladderParts declares what the kind offers to ladders: the parts of a sandbox are
-// those of runsc on a bundle, which the kind oci has.
+// those of runsc on a bundle (GvisorSwitches and enterGvisor of the kind oci).
 var ladderParts = environment.Parts{
 	Switches: environment.InOrder("network"),
 	Facts:    func(ctx context.Context, options any) any { return factsOf(ctx, *options.(*Options)) },
