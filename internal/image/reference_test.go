@@ -361,7 +361,7 @@ func TestADockerDaemonGivesBackWhatItWasGiven(t *testing.T) {
 	needs.Real(t)
 	engine, err := client.New(client.FromEnv)
 	needs.Working(t, "a Docker daemon", err)
-	defer engine.Close()
+	t.Cleanup(func() { engine.Close() }) // after the removal of the image
 	if _, err := engine.Ping(t.Context(), client.PingOptions{}); err != nil {
 		t.Skipf("needs a Docker daemon: %v", err)
 	}
