@@ -165,7 +165,7 @@ func TestAFullDiskEndsARunThatCanGoOn(t *testing.T) {
 	p := h.tare(t, "run", "loud-study.yaml", "--out", folder)
 	status, _ := p.end()
 	if said := p.errs.String(); status != 1 || !strings.Contains(said, "no space left on device") ||
-		!strings.Contains(said, "what was measured is kept") || !strings.Contains(said, "tare run --resume "+folder) {
+		!strings.Contains(said, "trials are kept in "+folder) || !strings.Contains(said, "tare run --resume "+folder) {
 		t.Errorf("status %d: %s", status, said)
 	}
 	h.clean(t)

@@ -91,7 +91,7 @@ func TestEachModeEndsAsItBegan(t *testing.T) {
 				t.Errorf("%+v, %v", s, err)
 			}
 			sized := s.CPUs == 2 && s.Memory == 512*quantity.MiB
-			if noted := strings.Contains(strings.Join(i.Notes(), "\n"), "mode: start changes nothing"); sized == noted {
+			if noted := strings.Contains(strings.Join(i.Notes(), "\n"), "mode: start does not change it"); sized == noted {
 				t.Errorf("the VM has %d CPUs and %s, and the notes are %q", s.CPUs, s.Memory, i.Notes())
 			}
 			if !own {

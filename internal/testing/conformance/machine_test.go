@@ -13,9 +13,12 @@ import (
 	"tare/internal/testing/testenv"
 )
 
+// sshMachines end the machines that overSSH has started.
+var sshMachines []func() error
+
 // overSSH makes a machine that is reached over SSH: a real sshd in a network
-// namespace of its own. It lasts as long as the test's process; one that is
-// started to be killed finds it.
+// namespace of its own. It lasts until the provider's tests end; a process that
+// is started to be killed finds it.
 func overSSH(home string) (string, error) {
 	beside := filepath.Join(filepath.Dir(home), "machine")
 	file := filepath.Join(beside, "options.json")
@@ -38,6 +41,7 @@ func overSSH(home string) (string, error) {
 	if err != nil {
 		return "", errors.Join(err, n.Close())
 	}
+	sshMachines = append(sshMachines, func() error { return errors.Join(m.Stop(), n.Close()) })
 	d := m.Destination()
 	text, err := json.Marshal(machine.Options{SSH: d.Host, Identity: d.Identity, KnownHosts: d.KnownHosts, Config: d.Config, Home: there, Options: native.Defaults()})
 	if err == nil {

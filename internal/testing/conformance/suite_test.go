@@ -194,6 +194,14 @@ func (p provider) prepare(t *testing.T) *scene {
 	needs.Root(t)
 	testenv.NeedsAgent(t)
 	home := filepath.Join(t.TempDir(), oddHome)
+	t.Cleanup(func() {
+		for _, end := range sshMachines {
+			if err := end(); err != nil {
+				t.Error(err)
+			}
+		}
+		sshMachines = nil
+	})
 	options, err := p.decode(home)
 	if err != nil {
 		t.Fatal(err)

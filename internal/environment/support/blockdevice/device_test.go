@@ -49,10 +49,10 @@ func TestOnlyABlankDeviceOrOneOfTaresIsWrittenOver(t *testing.T) {
 	if err := os.WriteFile(device, bytes.Repeat([]byte("key"), 1<<19), 0); err != nil {
 		t.Fatal(err)
 	}
-	if err := Check(device); err == nil || !strings.Contains(err.Error(), "no ext4 file system") {
+	if err := Check(device); err == nil || !strings.Contains(err.Error(), "data other than an ext4 file system") {
 		t.Errorf("one with something else: %v", err)
 	}
-	if err := Check("/dev/null"); err == nil || !strings.Contains(err.Error(), "no block device") {
+	if err := Check("/dev/null"); err == nil || !strings.Contains(err.Error(), "is not a block device") {
 		t.Errorf("no block device: %v", err)
 	}
 }
