@@ -58,11 +58,13 @@ func (c *center) open(ctx context.Context) (*find.Finder, error) {
 	}
 	if c.client, err = vim25.NewClient(ctx, wire); err != nil {
 		c.client = nil
+		wire.CloseIdleConnections()
 		return nil, fmt.Errorf("%s: %w", tried, err)
 	}
 	c.manager = session.NewManager(c.client)
 	if err := c.manager.Login(ctx, url.UserPassword(c.access.Account, password)); err != nil {
 		c.client = nil
+		wire.CloseIdleConnections()
 		return nil, fmt.Errorf("%s: %w", tried, err)
 	}
 	finder := find.NewFinder(c.client, false)
@@ -84,6 +86,7 @@ func (c *center) close() {
 	ctx, cancel := context.WithTimeout(context.Background(), parting)
 	defer cancel()
 	_ = c.manager.Logout(ctx) // an idle session expires anyway
+	c.client.CloseIdleConnections()
 	c.client = nil
 }
 
