@@ -44,7 +44,11 @@ func (i *instance) Open(ctx context.Context, stderr io.Writer, argv ...string) (
 		return nil, explain(i, argv, errors.Join(err, stdinR.Close(), stdoutW.Close()), nil)
 	}
 	opened := &program{Reader: stdoutR, in: stdinW, ended: make(chan struct{}), release: func() { stdoutR.Close() }}
-	opened.kill = func() { _ = p.Signal(context.Background(), agent.Signal(9)) }
+	opened.kill = func() {
+		ctx, cancel := context.WithTimeout(context.Background(), killTimeout)
+		defer cancel()
+		_ = p.Signal(ctx, agent.Signal(9))
+	}
 	go func() {
 		defer close(opened.ended)
 		_, err := p.Wait(context.Background())

@@ -20,6 +20,10 @@ import (
 // was closed.
 const exitTimeout = 30 * time.Second
 
+// killTimeout is how long a killed program may take to be gone. The kernel that it
+// runs on may be a frozen guest's, which answers no more.
+const killTimeout = 5 * time.Second
+
 // program is a running one, with its standard input and output as a stream.
 type program struct {
 	io.Reader
@@ -34,7 +38,7 @@ type program struct {
 func (p *program) Write(b []byte) (int, error) { return p.in.Write(b) }
 
 // Close closes the program's standard input, which tells it to exit, and kills
-// it after exitTimeout.
+// it after exitTimeout. It returns at the latest after killTimeout more.
 func (p *program) Close() error {
 	p.once.Do(func() {
 		p.in.Close()
@@ -45,7 +49,11 @@ func (p *program) Close() error {
 		case <-p.ended:
 		case <-timeout.C:
 			p.kill()
-			<-p.ended
+			timeout.Reset(killTimeout)
+			select {
+			case <-p.ended:
+			case <-timeout.C:
+			}
 		}
 		p.release()
 	})
