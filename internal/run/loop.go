@@ -17,30 +17,34 @@ func (e *execution) loop(ctx context.Context, runner *trial.Runner) error {
 	e.announceVerdicts() // of earlier sessions
 	block := 0
 	for {
-		slot, more := e.schedule.Next(e.elapsed())
+		batch, more := e.schedule.NextBatch(e.elapsed())
 		if !more {
 			return nil
 		}
-		if slot.Block != block {
-			block = slot.Block
+		if next := batch.Slots[0]; next.Block != block {
+			block = next.Block
 			if err := e.waitUntilIdle(ctx); err != nil {
 				return err
 			}
-			e.progress(Event{Kind: Block, Slot: &slot})
+			e.progress(Event{Kind: Block, Slot: &next})
 		}
-		e.progress(Event{Kind: Trying, Slot: &slot})
-		t, err := runner.Run(ctx, slot)
+		e.progress(Event{Kind: Trying, Slot: &batch.Slots[0]})
+		trials, err := runner.Run(ctx, batch)
 		if ctx.Err() != nil {
-			return ctx.Err() // the trial is made again by --resume
+			return ctx.Err() // the trials are made again by --resume
 		}
-		if e.interrupted[[2]string{fmt.Sprint(t.Block), t.Environment}] && t.Instance != "" {
-			t.Warnings = append(t.Warnings, "the run was interrupted within this block: the environment's earlier trials in it ran in another instance, and at another time")
+		for i := range trials {
+			if t := &trials[i]; e.interrupted[[2]string{fmt.Sprint(t.Block), t.Environment}] && t.Instance != "" {
+				t.Warnings = append(t.Warnings, "the run was interrupted within this block: the environment's earlier trials in it ran in another instance, and at another time")
+			}
 		}
-		if err := errors.Join(e.run.Append(t), err); err != nil {
+		if err := errors.Join(e.run.Append(trials...), err); err != nil {
 			return err
 		}
-		e.schedule.Record(t)
-		e.progress(Event{Kind: Tried, Slot: &slot, Trial: &t, Contrasts: e.schedule.Contrasts()})
+		for i := range trials {
+			e.schedule.Record(trials[i])
+			e.progress(Event{Kind: Tried, Slot: &batch.Slots[i], Trial: &trials[i], Contrasts: e.schedule.Contrasts()})
+		}
 		e.announceVerdicts()
 	}
 }

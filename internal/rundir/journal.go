@@ -82,14 +82,18 @@ func readTrials(r io.Reader) (trials []Trial, good int64, torn []byte, err error
 	return trials, good, nil, nil
 }
 
-// append writes one line, synced to disk.
-func (j *journal) append(t Trial) error {
-	line, err := json.Marshal(t)
-	if err != nil {
-		return err
+// append writes a line for each trial, synced to disk together.
+func (j *journal) append(trials []Trial) error {
+	var lines []byte
+	for _, t := range trials {
+		line, err := json.Marshal(t)
+		if err != nil {
+			return err
+		}
+		lines = append(append(lines, line...), '\n')
 	}
-	if _, err := j.file.Write(append(line, '\n')); err != nil {
-		return fmt.Errorf("write a trial to %s: %w", j.file.Name(), err)
+	if _, err := j.file.Write(lines); err != nil {
+		return fmt.Errorf("write trials to %s: %w", j.file.Name(), err)
 	}
 	if err := j.file.Sync(); err != nil {
 		return fmt.Errorf("sync %s: %w", j.file.Name(), err)

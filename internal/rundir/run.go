@@ -183,12 +183,14 @@ func (w *Writer) removeUnfinished() error {
 	return errors.Join(errs...)
 }
 
-// Append writes a finished trial to the journal, synced to disk.
-func (w *Writer) Append(t Trial) error {
-	if err := w.journal.append(t); err != nil {
+// Append writes finished trials to the journal, synced to disk together.
+func (w *Writer) Append(trials ...Trial) error {
+	if err := w.journal.append(trials); err != nil {
 		return err
 	}
-	w.take(t)
+	for _, t := range trials {
+		w.take(t)
+	}
 	return nil
 }
 

@@ -44,10 +44,14 @@ type Trial struct {
 	// Phases of the start, on the first trial of each instance.
 	Phases []environment.Phase `json:"phases,omitempty"`
 	// Paths of a packet and a block, on the first trial of each instance.
-	Paths   *environment.Paths `json:"paths,omitempty"`
+	Paths *environment.Paths `json:"paths,omitempty"`
+	// Metrics summarise the rounds where the trial has them.
 	Metrics map[string]float64 `json:"metrics,omitempty"`
 	// Missing has the reason for each metric without a value in this trial.
 	Missing map[string]string `json:"missing,omitempty"`
+	// Rounds are the samples of the trial, in order, if it gave several that
+	// alternated with those of other environments.
+	Rounds []Round `json:"rounds,omitempty"`
 	// Copies are the values of each copy of the workload, if several ran at once;
 	// Metrics then has their totals.
 	Copies []Copy `json:"copies,omitempty"`
@@ -65,6 +69,23 @@ type Trial struct {
 	Evidence *evidence.Evidence `json:"evidence,omitempty"`
 	Warnings []string           `json:"warnings,omitempty"`
 	Raw      []Raw              `json:"raw,omitempty"`
+}
+
+// Round is one sample of a trial in a block whose environments alternate. Samples
+// with the same number lie next to each other in time, so that they can be
+// compared as a pair.
+type Round struct {
+	Number   int                `json:"round"`    // from 1, the same in all environments of the block
+	Position int                `json:"position"` // in the order of the round, from 1
+	Metrics  map[string]float64 `json:"metrics,omitempty"`
+	// Missing has the reason for each metric without a value in this round.
+	Missing map[string]string `json:"missing,omitempty"`
+	// HostSeconds and GuestSeconds are the duration of the driver by each clock.
+	HostSeconds  float64 `json:"host_s,omitempty"`
+	GuestSeconds float64 `json:"guest_s,omitempty"`
+	// StealSeconds is the time that the hypervisor took from the machine's cores
+	// during the sample.
+	StealSeconds *float64 `json:"steal_s,omitempty"`
 }
 
 // Copy is one of several copies of a workload that ran at once.

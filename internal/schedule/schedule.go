@@ -28,6 +28,9 @@ type Slot struct {
 	// Traced trials count everything in the kernel, which slows them: verdicts do
 	// not use them.
 	Traced bool `json:"traced,omitempty"`
+	// Rounds is how many samples the trial gives, alternating with those of the
+	// other trials of its batch; 0 is one sample in a trial of its own.
+	Rounds int `json:"rounds,omitempty"`
 }
 
 // Schedule is the state of one run.

@@ -121,10 +121,18 @@ type Level struct {
 
 // Design is how the trials are laid out and when they stop.
 type Design struct {
-	Order  string         `json:"order"` // interleaved or sequential; unpaired: imported, and nothing pairs the trials
-	Blocks Blocks         `json:"blocks"`
-	Budget time.Duration  `json:"budget"` // 0 is none
-	Margin quantity.Share `json:"margin"`
+	// Order is alternating, interleaved or sequential; unpaired: imported, and
+	// nothing pairs the trials.
+	Order string `json:"order"`
+	// Rounds is how many samples each environment gives in a block of order
+	// alternating; 0 in other orders.
+	Rounds int `json:"rounds,omitempty"`
+	// Waiting is what an instance does between its samples: frozen or idle; "" in
+	// other orders.
+	Waiting string         `json:"waiting,omitempty"`
+	Blocks  Blocks         `json:"blocks"`
+	Budget  time.Duration  `json:"budget"` // 0 is none
+	Margin  quantity.Share `json:"margin"`
 	// Confidence is the simultaneous confidence of a family, 0.95.
 	Confidence quantity.Share `json:"confidence"`
 	Family     string         `json:"family"` // metric or study

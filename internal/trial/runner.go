@@ -61,9 +61,23 @@ func NewRunner(c Config) *Runner {
 // Close stops every instance that is left.
 func (r *Runner) Close() error { return r.pool.Close() }
 
-// Run makes one trial. The error is for what ends the run: the context's end, or
-// a full disk. Every other failure is in the trial.
-func (r *Runner) Run(ctx context.Context, slot schedule.Slot) (rundir.Trial, error) {
+// Run makes the trials of a batch, in the order of its slots. The error is for
+// what ends the run: the context's end, or a full disk. Every other failure is in
+// a trial.
+func (r *Runner) Run(ctx context.Context, batch schedule.Batch) ([]rundir.Trial, error) {
+	var trials []rundir.Trial
+	for _, slot := range batch.Slots {
+		t, err := r.single(ctx, slot)
+		trials = append(trials, t)
+		if err != nil {
+			return trials, err
+		}
+	}
+	return trials, nil
+}
+
+// single makes a trial of one sample.
+func (r *Runner) single(ctx context.Context, slot schedule.Slot) (rundir.Trial, error) {
 	began := time.Now()
 	t := rundir.Trial{
 		Block: slot.Block, Position: slot.Position, Environment: slot.Environment,

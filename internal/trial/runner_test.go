@@ -64,6 +64,12 @@ func newRunner(t *testing.T, pack workload.Pack, levels ...study.Level) (*Runner
 	return r, log, a
 }
 
+// single makes a trial of its own.
+func single(ctx context.Context, r *Runner, slot schedule.Slot) (rundir.Trial, error) {
+	trials, err := r.Run(ctx, schedule.Batch{Slots: []schedule.Slot{slot}})
+	return trials[0], err
+}
+
 func slot(environment, level, fresh string) schedule.Slot {
 	return schedule.Slot{Block: 1, Position: 1, Environment: environment, Workload: "web", Level: level, Fresh: fresh}
 }
@@ -71,7 +77,7 @@ func slot(environment, level, fresh string) schedule.Slot {
 func TestATrialIsARowWithFiguresOfOneSample(t *testing.T) {
 	r, log, a := newRunner(t, webPack(), study.Level{})
 	a.Notes = []string{"a note"}
-	row, err := r.Run(t.Context(), slot("a", "", "block"))
+	row, err := single(t.Context(), r, slot("a", "", "block"))
 	if err != nil || row.Status != rundir.OK {
 		t.Fatalf("%v: %s %s", err, row.Status, row.Reason)
 	}
@@ -84,7 +90,7 @@ func TestATrialIsARowWithFiguresOfOneSample(t *testing.T) {
 	if row.Instance != "b1-a-1" || row.Instances != nil || !slices.Contains(row.Warnings, "a note") {
 		t.Errorf("in %s and %v, warnings %q", row.Instance, row.Instances, row.Warnings)
 	}
-	if again, _ := r.Run(t.Context(), slot("a", "", "block")); slices.Contains(again.Warnings, "a note") || again.Instance != "b1-a-1" {
+	if again, _ := single(t.Context(), r, slot("a", "", "block")); slices.Contains(again.Warnings, "a note") || again.Instance != "b1-a-1" {
 		t.Errorf("the second trial in %s has the warnings %q", again.Instance, again.Warnings)
 	}
 	trial := []string{"b1-a-1: setup", "b1-a-1: drive", "b1-a-1: teardown"}
@@ -123,7 +129,7 @@ func TestEveryOutcomeIsARowWithAReason(t *testing.T) {
 			if err := r.plan.ExpandShapes(); err != nil {
 				t.Fatal(err)
 			}
-			row, err := r.Run(t.Context(), slot("a", "", "trial"))
+			row, err := single(t.Context(), r, slot("a", "", "trial"))
 			if err != nil || row.Status != c.status || !strings.Contains(row.Reason, c.reason) || row.Ended.IsZero() {
 				t.Errorf("%v: %s %q, ended %v", err, row.Status, row.Reason, row.Ended)
 			}
@@ -134,7 +140,7 @@ func TestEveryOutcomeIsARowWithAReason(t *testing.T) {
 func TestAnInstanceOfOneTrialStopsWithIt(t *testing.T) {
 	r, log, _ := newRunner(t, webPack(), study.Level{})
 	r.plan.Workloads[0].Pack.End = []workload.Step{{Run: "end"}}
-	if row, err := r.Run(t.Context(), slot("a", "", "trial")); err != nil || row.Status != rundir.OK {
+	if row, err := single(t.Context(), r, slot("a", "", "trial")); err != nil || row.Status != rundir.OK {
 		t.Fatalf("%v: %s", err, row.Reason)
 	}
 	if got := strings.Join(log.Lines(), ", "); got != "start b1-a-1, b1-a-1: setup, b1-a-1: drive, b1-a-1: teardown, b1-a-1: end, stop b1-a-1" {
@@ -152,7 +158,7 @@ func TestAnInterruptedTrialStopsItsInstances(t *testing.T) {
 		}
 		return fakeenv.Result{}
 	}
-	if _, err := r.Run(ctx, slot("a", "", "block")); !errors.Is(err, context.Canceled) {
+	if _, err := single(ctx, r, slot("a", "", "block")); !errors.Is(err, context.Canceled) {
 		t.Errorf("the error is %v", err)
 	}
 	if err := r.Close(); err != nil {
@@ -167,7 +173,7 @@ func TestInstancesOfOtherEnvironmentsStopBeforeATrial(t *testing.T) {
 	r, log, _ := newRunner(t, webPack(), study.Level{})
 	r.plan.Workloads[0].Pack.Setup, r.plan.Workloads[0].Pack.Teardown = nil, nil
 	for _, environment := range []string{"a", "b"} {
-		if _, err := r.Run(t.Context(), slot(environment, "", "block")); err != nil {
+		if _, err := single(t.Context(), r, slot(environment, "", "block")); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -182,7 +188,7 @@ func TestAStartIsMeasuredOnceAndItsInstancesWhileIdle(t *testing.T) {
 	}}
 	r, _, a := newRunner(t, pack, study.Level{Instances: 2})
 	a.Phases = []environment.Phase{{Name: environment.PreparePhase, Duration: time.Hour}, {Name: "agent", Duration: 2 * time.Second}}
-	row, err := r.Run(t.Context(), slot("a", "", "block"))
+	row, err := single(t.Context(), r, slot("a", "", "block"))
 	if err != nil || row.Status != rundir.OK {
 		t.Fatalf("%v: %s", err, row.Reason)
 	}
@@ -193,7 +199,7 @@ func TestAStartIsMeasuredOnceAndItsInstancesWhileIdle(t *testing.T) {
 	if len(row.Series[instancesUp]) != 2 || row.Missing["idle"] == "" {
 		t.Errorf("up: %v; missing: %v", row.Series, row.Missing)
 	}
-	again, err := r.Run(t.Context(), slot("a", "", "block"))
+	again, err := single(t.Context(), r, slot("a", "", "block"))
 	if err != nil || again.Status != rundir.Failed || !strings.Contains(again.Reason, "b1-a-1 was started for an earlier trial") {
 		t.Errorf("%v: %s %s", err, again.Status, again.Reason)
 	}
