@@ -343,6 +343,24 @@ func UsageOfStart(i Instance) usage.Usage {
 	return usage.OfStart(i.Footprint())
 }
 
+// Freezer is an instance that can wait without working, while others are measured.
+//
+// A frozen instance uses no CPU. Its agent is frozen too, so nothing may be asked of it
+// until Thaw has returned; connections to it stay open. Clocks inside may jump at the
+// thaw, so no duration is measured across a freeze. What the host's kernel does for an
+// instance goes on: it writes dirty pages back and keeps received packets.
+//
+// Freezing a frozen instance and thawing a running one change nothing. Stop works on a
+// frozen instance.
+type Freezer interface {
+	// Freeze returns when the instance has stopped working. After an error it runs. An
+	// error that wraps errors.ErrUnsupported says why this instance, where it runs now,
+	// can only wait idle.
+	Freeze(ctx context.Context) error
+	// Thaw returns when the instance works on.
+	Thaw(ctx context.Context) error
+}
+
 // Published is an instance whose Address is one of the host's, at which its ports are
 // published. Its servers cannot listen at that address.
 type Published interface {
