@@ -9,9 +9,17 @@ import (
 	"tare/internal/strictyaml"
 )
 
+// Alternating is the order of a design in which the environments of a block give
+// short samples in turn.
+const Alternating = "alternating"
+
+// usualRounds and mostRounds bound the samples of an environment in a block.
+const usualRounds, mostRounds = 16, 1000
+
 // The values of the keys of a design.
 var (
-	orders   = []string{"interleaved", "sequential"}
+	orders   = []string{Alternating, "interleaved", "sequential"}
+	waitings = []string{"frozen", "idle"}
 	families = []string{"metric", "study"}
 	drops    = []string{"decided", "never"}
 	freshes  = []string{"trial", "block", "run"}
@@ -19,6 +27,8 @@ var (
 
 type designSection struct {
 	Order      string          `yaml:"order"`
+	Rounds     *int            `yaml:"rounds"`
+	Waiting    string          `yaml:"waiting"`
 	Blocks     blocksSection   `yaml:"blocks"`
 	Margin     *quantity.Share `yaml:"margin"`
 	Confidence *quantity.Share `yaml:"confidence"`
@@ -56,8 +66,8 @@ func (s *designSection) resolve(at strictyaml.Node) designResolved {
 			Drop:       pick("drop", s.Drop, "decided", drops),
 			Quiet:      s.Quiet,
 		},
-		fresh: pick("fresh", s.Fresh, "trial", freshes),
 	}
+	d.fresh = pick("fresh", s.Fresh, s.alternate(at, &d.Design, pick), freshes)
 	if s.Margin != nil {
 		if d.Margin = *s.Margin; d.Margin <= 0 || d.Margin >= 1 {
 			at.At("margin").Problemf("margin: must lie between 0%% and 100%%, such as 2%%")
@@ -73,6 +83,26 @@ func (s *designSection) resolve(at strictyaml.Node) designResolved {
 		at.At("confidence").Problemf("confidence: the interim analyses of a study that can stop early are calibrated for 95%%; for another confidence set a fixed number of blocks, or max: none")
 	}
 	return d
+}
+
+// alternate resolves the keys of order alternating. It returns the default of
+// fresh: instances that are kept for a block can give several samples.
+func (s *designSection) alternate(at strictyaml.Node, d *Design, pick func(key, value, otherwise string, known []string) string) (fresh string) {
+	if d.Order != Alternating {
+		for key, given := range map[string]bool{"rounds": s.Rounds != nil, "waiting": s.Waiting != ""} {
+			if given {
+				at.At(key).ProblemAtKey("%s: needs order: alternating; in order %s an environment gives one sample per trial", key, d.Order)
+			}
+		}
+		return "trial"
+	}
+	d.Rounds, d.Waiting = usualRounds, pick("waiting", s.Waiting, "idle", waitings)
+	if s.Rounds != nil {
+		if d.Rounds = *s.Rounds; d.Rounds < 1 || d.Rounds > mostRounds {
+			at.At("rounds").Problemf("rounds: must be 1 to %d samples of each environment per block", mostRounds)
+		}
+	}
+	return "block"
 }
 
 // blocksSection is a number, or {min, max}, where max may be none.

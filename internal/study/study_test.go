@@ -198,6 +198,36 @@ func TestAStudyThatCannotReachAVerdictIsAnError(t *testing.T) {
 	}
 }
 
+func TestAlternatingOrderKeepsInstancesForABlock(t *testing.T) {
+	body := "environments: {native: {}, docker: {}}\nworkloads: [{use: redis}]\n"
+	for text, want := range map[string]string{
+		"{order: alternating}": "alternating 16 idle block",
+		"{order: alternating, rounds: 5, waiting: frozen, fresh: trial}": "alternating 5 frozen trial",
+		"{order: alternating, blocks: {max: none}}":                      "alternating 16 idle block",
+		"{order: interleaved}":                                           "interleaved 0  trial",
+		"{}":                                                             "interleaved 0  trial",
+	} {
+		plan, err := resolveText(t, "study: x\ndesign: "+text+"\n"+body, Overrides{})
+		if err != nil {
+			t.Fatal(text, err)
+		}
+		d := plan.Design
+		check(t, text, fmt.Sprint(d.Order, " ", d.Rounds, " ", d.Waiting, " ", plan.Workloads[0].Fresh), want)
+	}
+	for text, want := range map[string]string{
+		"{order: alternating, rounds: 0}":      "study.yaml:2:38: rounds: must be 1 to 1000 samples of each environment per block",
+		"{order: alternating, rounds: 1001}":   "study.yaml:2:38: rounds: must be 1 to 1000",
+		"{order: alternating, waiting: froze}": `study.yaml:2:39: waiting: unknown value "froze"; did you mean "frozen"?`,
+		"{rounds: 8}":                          "study.yaml:2:10: rounds: needs order: alternating; in order interleaved an environment gives one sample per trial",
+		"{order: sequential, waiting: idle}":   "study.yaml:2:29: waiting: needs order: alternating; in order sequential",
+		"{order: unpaired}":                    `order: unknown value "unpaired"; known: alternating, interleaved, sequential`,
+	} {
+		if _, err := resolveText(t, "study: x\ndesign: "+text+"\n"+body, Overrides{}); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: got %v, want %q in it", text, err, want)
+		}
+	}
+}
+
 func TestACommandLineOverridesTheFile(t *testing.T) {
 	text := "study: x\nenvironments: {native: {}, docker: {}, gvisor: {}}\nworkloads: [{use: startup}, {use: nginx}]\n"
 	plan, err := resolveText(t, text, Overrides{Blocks: 20, Budget: 1e9, Only: []string{"gvisor"}})
