@@ -59,7 +59,7 @@ func TestAnUnknownEnvironmentOnTheCommandLineGivesNoHintAboutStudyFiles(t *testi
 		{"bench", "--env", "layerd", "--", "true"},
 		{"explain", "nginx", "--from", "layered", "--to", "layerd+thick=true"},
 	} {
-		if output := toldOf(t, args...); !strings.Contains(output, `unknown kind of environment "layerd"; did you mean "layered"?`) || strings.Contains(output, "write kind:") {
+		if output := toldOf(t, args...); !strings.Contains(output, `unknown kind of environment "layerd"; did you mean "layered"?`) || strings.Contains(output, "add kind:") {
 			t.Errorf("%q: %s", args, output)
 		}
 	}
