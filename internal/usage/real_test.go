@@ -32,13 +32,15 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// use waits for a line, uses something up, says so, and waits for the end.
+// use waits for a line, uses something up, prints how much processor time that
+// took, and waits for the end.
 func use(what string) error {
 	in := bufio.NewReader(os.Stdin)
 	fmt.Println("ready")
 	if _, err := in.ReadString('\n'); err != nil {
 		return err
 	}
+	begun := spent()
 	var hog []byte
 	switch {
 	case what == "cpu":
@@ -68,7 +70,7 @@ func use(what string) error {
 			return err
 		}
 	}
-	fmt.Println("done")
+	fmt.Println("done", (spent() - begun).Seconds())
 	_, err := io.Copy(io.Discard, in)
 	if len(hog) > 0 {
 		hog[0]++
@@ -76,13 +78,18 @@ func use(what string) error {
 	return err
 }
 
-func burn(d time.Duration) {
-	used := func() time.Duration {
+// spent is the processor time of this process and of its children that ended.
+func spent() (total time.Duration) {
+	for _, who := range []int{unix.RUSAGE_SELF, unix.RUSAGE_CHILDREN} {
 		var r unix.Rusage
-		_ = unix.Getrusage(unix.RUSAGE_SELF, &r)
-		return time.Duration(r.Utime.Nano() + r.Stime.Nano())
+		_ = unix.Getrusage(who, &r)
+		total += time.Duration(r.Utime.Nano() + r.Stime.Nano())
 	}
-	for begun := used(); used()-begun < d; {
+	return total
+}
+
+func burn(d time.Duration) {
+	for begun := spent(); spent()-begun < d; {
 		for i := range 1 << 14 {
 			canarySink += uint64(i)
 		}
@@ -108,23 +115,31 @@ func begin(t *testing.T, what string) *user {
 	}
 	t.Cleanup(func() { in.Close(); cmd.Process.Kill(); cmd.Wait() })
 	u := &user{cmd.Process.Pid, in, bufio.NewReader(out), cmd.Wait}
-	u.expect(t, "ready")
+	u.expect(t, "ready\n")
 	return u
 }
 
-func (u *user) expect(t *testing.T, want string) {
+// expect scans the next line of the process as fmt.Sscanf does.
+func (u *user) expect(t *testing.T, format string, values ...any) {
 	t.Helper()
-	if line, err := u.out.ReadString('\n'); err != nil || strings.TrimSpace(line) != want {
-		t.Fatalf("the process printed %q, %v; want %q", line, err, want)
+	line, err := u.out.ReadString('\n')
+	if err == nil {
+		_, err = fmt.Sscanf(line, format, values...)
+	}
+	if err != nil {
+		t.Fatalf("the process printed %q, want %q: %v", line, format, err)
 	}
 }
 
-func (u *user) act(t *testing.T) {
+// act lets the process do it, and returns the seconds of processor time that it
+// took by the process's own account.
+func (u *user) act(t *testing.T) (cpu float64) {
 	t.Helper()
 	if _, err := io.WriteString(u.in, "go\n"); err != nil {
 		t.Fatal(err)
 	}
-	u.expect(t, "done")
+	u.expect(t, "done %g\n", &cpu)
+	return cpu
 }
 
 // group makes a cgroup on this machine.
@@ -151,9 +166,10 @@ func between(t *testing.T, what string, f Figure, low, high float64) {
 	}
 }
 
-// childStart is what the start of a process may take beside its work: in an
-// emulated guest that is not little.
-const childStart = .6
+// betweenReadings is how much more or less processor time than the process's own
+// account two readings around it may show: ticks of 10 ms, and what the process
+// does before and after. It is less than the work, which must not count twice.
+const betweenReadings = .1
 
 func TestCPUTimeInACgroupIsCounted(t *testing.T) {
 	g := group(t)
@@ -163,10 +179,10 @@ func TestCPUTimeInACgroupIsCounted(t *testing.T) {
 			t.Fatal(err)
 		}
 		s := Start(Footprint{Cgroups: []string{g.Path()}}, Options{})
-		u.act(t)
+		want := u.act(t)
 		usage := s.Stop()
-		between(t, "processor time of "+what, usage.CPU(), 0.29, 0.6+childStart)
-		between(t, "user time of "+what, usage.CPUUser, 0.1, 0.6+childStart)
+		between(t, "processor time of "+what, usage.CPU(), want-betweenReadings, want+betweenReadings)
+		between(t, "user time of "+what, usage.CPUUser, 0.1, want+betweenReadings)
 		if usage.NetSent.Missing == "" {
 			t.Error("network bytes are a number although nothing could count them")
 		}
@@ -177,9 +193,9 @@ func TestCPUTimeOfAListedProcessAndItsChildrenIsCounted(t *testing.T) {
 	for _, what := range []string{"cpu", "child"} {
 		u := begin(t, what)
 		s := Start(Footprint{Processes: []Process{{u.pid, "proxy"}}}, Options{Every: never})
-		u.act(t)
+		want := u.act(t)
 		usage := s.Stop()
-		between(t, "processor time of "+what, usage.CPU(), 0.25, 0.6+childStart)
+		between(t, "processor time of "+what, usage.CPU(), want-betweenReadings, want+betweenReadings)
 		between(t, "memory of "+what, usage.MemoryPeak, 100<<10, 1<<30)
 	}
 }
