@@ -112,6 +112,25 @@ func TestWhatIsNoKernelIsRefused(t *testing.T) {
 	}
 }
 
+func TestWhatUnpacksToMoreThanTheLimitIsRefused(t *testing.T) {
+	const limit = 1 << 16
+	for name, with := range compressors {
+		if with == nil {
+			continue
+		}
+		for _, size := range []int{limit, limit + 1} {
+			payload := binary.LittleEndian.AppendUint32(pack(make([]byte, size), with), uint32(size))
+			plain, err := unpack(payload, limit)
+			if size <= limit && (err != nil || len(plain) != size) {
+				t.Errorf("%s: %d bytes: %d came out: %v", name, size, len(plain), err)
+			}
+			if size > limit && (err == nil || !strings.Contains(err.Error(), "more than 65536 bytes")) {
+				t.Errorf("%s: %d bytes: %d came out: %v", name, size, len(plain), err)
+			}
+		}
+	}
+}
+
 func TestModulesComeAfterWhatTheyNeed(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		// m0 needs nothing; every other one some with lower numbers.

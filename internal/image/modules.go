@@ -104,7 +104,7 @@ func readModule(path string) (*module, error) {
 	if err != nil {
 		return nil, fmt.Errorf("kernel module: %w", err)
 	}
-	if content, err = unpack(content); err != nil {
+	if content, err = unpack(content, maxUnpacked); err != nil {
 		return nil, fmt.Errorf("kernel module %s: %w", path, err)
 	}
 	file, err := elf.NewFile(bytes.NewReader(content))

@@ -26,6 +26,10 @@ const (
 	setupHeaderEnd   = 0x250
 )
 
+// maxUnpacked is the most that a kernel or a module may unpack to, ten times the
+// size of Debian's kernel for clouds: a damaged file cannot fill the memory.
+const maxUnpacked = 512 << 20
+
 // vmlinux extracts the ELF kernel from a bzImage.
 func vmlinux(bzImage []byte) ([]byte, error) {
 	if len(bzImage) < setupHeaderEnd || string(bzImage[offMagic:offMagic+4]) != "HdrS" {
@@ -45,7 +49,7 @@ func vmlinux(bzImage []byte) ([]byte, error) {
 		return nil, fmt.Errorf("bzImage says that its payload is at %d to %d, but it has %d bytes", start, end, len(bzImage))
 	}
 	payload := bzImage[start:end]
-	plain, err := unpack(payload)
+	plain, err := unpack(payload, maxUnpacked)
 	if err != nil {
 		return nil, fmt.Errorf("payload of the bzImage: %w", err)
 	}
@@ -57,8 +61,9 @@ func vmlinux(bzImage []byte) ([]byte, error) {
 
 // unpack decompresses by the format that the first bytes indicate. It ignores
 // what follows the compressed stream: the kernel's build appends the
-// uncompressed size, four bytes, to most formats.
-func unpack(packed []byte) ([]byte, error) {
+// uncompressed size, four bytes, to most formats. More than limit bytes are an
+// error.
+func unpack(packed []byte, limit int64) ([]byte, error) {
 	in := bytes.NewReader(packed)
 	magic := func(s string) bool { return bytes.HasPrefix(packed, []byte(s)) }
 	switch {
@@ -68,7 +73,7 @@ func unpack(packed []byte) ([]byte, error) {
 			return nil, fmt.Errorf("gzip: %w", err)
 		}
 		r.Multistream(false)
-		return readNamed("gzip", r)
+		return readNamed("gzip", r, limit)
 	case magic("\xfd7zXZ\x00"):
 		r, err := xz.ReaderConfig{SingleStream: true}.NewReader(in)
 		if err != nil {
@@ -76,50 +81,49 @@ func unpack(packed []byte) ([]byte, error) {
 		}
 		// After a single stream the appended size is unread, which the library
 		// reports after all data was delivered.
-		return upToAppendedSize("xz", r, packed)
+		return upToAppendedSize("xz", r, packed, limit)
 	case magic("\x28\xb5\x2f\xfd"):
-		r, err := zstd.NewReader(in, zstd.WithDecoderMaxWindow(1<<30))
+		r, err := zstd.NewReader(in, zstd.WithDecoderMaxWindow(maxUnpacked))
 		if err != nil {
 			return nil, fmt.Errorf("zstd: %w", err)
 		}
 		defer r.Close()
-		return upToAppendedSize("zstd", r, packed)
+		return upToAppendedSize("zstd", r, packed, limit)
 	case magic("\x02\x21\x4c\x18"):
-		return upToAppendedSize("lz4", lz4.NewReader(in), packed)
+		return upToAppendedSize("lz4", lz4.NewReader(in), packed, limit)
 	case magic("BZh"):
-		return upToAppendedSize("bzip2", bzip2.NewReader(in), packed)
+		return upToAppendedSize("bzip2", bzip2.NewReader(in), packed, limit)
 	case magic("\x5d\x00\x00"):
 		r, err := lzma.NewReader(in)
 		if err != nil {
 			return nil, fmt.Errorf("lzma: %w", err)
 		}
-		return upToAppendedSize("lzma", r, packed)
+		return upToAppendedSize("lzma", r, packed, limit)
 	case magic(elf.ELFMAG):
 		return packed, nil
 	}
 	return nil, fmt.Errorf("unknown compression: it begins with % x", packed[:min(6, len(packed))])
 }
 
-func readNamed(format string, r io.Reader) ([]byte, error) {
-	plain, err := io.ReadAll(r)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", format, err)
+func readNamed(format string, r io.Reader, limit int64) ([]byte, error) {
+	plain, err := io.ReadAll(io.LimitReader(r, limit+1))
+	switch {
+	case int64(len(plain)) > limit:
+		return nil, fmt.Errorf("%s: it unpacks to more than %d bytes", format, limit)
+	case err != nil:
+		return plain, fmt.Errorf("%s: %w after %d bytes", format, err, len(plain))
 	}
 	return plain, nil
 }
 
 // upToAppendedSize reads to the end, or to the size in the last four bytes if
 // the decoder fails on them.
-func upToAppendedSize(format string, r io.Reader, packed []byte) ([]byte, error) {
-	plain, err := io.ReadAll(r)
-	if err == nil {
+func upToAppendedSize(format string, r io.Reader, packed []byte, limit int64) ([]byte, error) {
+	plain, err := readNamed(format, r, limit)
+	if err != nil && len(plain) > 0 && uint64(len(plain)) == uint64(binary.LittleEndian.Uint32(packed[len(packed)-4:])) {
 		return plain, nil
 	}
-	size := binary.LittleEndian.Uint32(packed[len(packed)-4:])
-	if uint64(len(plain)) == uint64(size) {
-		return plain, nil
-	}
-	return nil, fmt.Errorf("%s: %w after %d bytes", format, err, len(plain))
+	return plain, err
 }
 
 // pvhEntry reports whether an ELF kernel has the note with its PVH entry point,
