@@ -76,9 +76,8 @@ func (i *instance) overlay(image, directory string) error {
 	return rootfs.HostNames(directory)
 }
 
-// makeData makes /data. It is writable by all, since servers run as other users.
+// makeData makes /data, writable by all.
 func (i *instance) makeData(ctx context.Context, o Options, root string) (arguments []string, err error) {
-	directory := filepath.Join(i.Directory(), "data")
 	i.disk = i.Directory()
 	switch o.Data {
 	case "tmpfs":
@@ -87,16 +86,14 @@ func (i *instance) makeData(ctx context.Context, o Options, root string) (argume
 		return []string{"--tmpfs", "/data"}, nil
 	case "overlay":
 		i.paths.Data, i.paths.DataOn = i.paths.Root, fsinfo.Of(i.Directory())
-		directory = filepath.Join(root, "data")
+		return nil, rootfs.Data(root)
 	}
+	directory := filepath.Join(i.Directory(), "data")
 	if err := os.MkdirAll(directory, 0o755); err != nil {
 		return nil, err
 	}
 	if err := os.Chmod(directory, 0o777); err != nil {
 		return nil, err
-	}
-	if o.Data == "overlay" {
-		return nil, nil
 	}
 	i.paths.Data, i.paths.DataOn = "bind mount of a folder", fsinfo.Of(directory)
 	if blockdevice.Named(o.Data) {

@@ -1,6 +1,7 @@
 package rootfs
 
 import (
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -93,6 +94,35 @@ func TestANewRootEqualsTheImageOutsideOfItsSharedDirectories(t *testing.T) {
 	}
 	if at, _ := os.Stat(filepath.Join(image, "etc/one")); !at.ModTime().Equal(time.Date(2001, 2, 3, 4, 5, 6, 7e8, time.UTC)) {
 		t.Error("the image was changed")
+	}
+}
+
+func TestALinkOfTheImageLeadsNowhereOutOfTheRoot(t *testing.T) {
+	for name, change := range map[string]func(string) error{"etc": HostNames, "data": Data} {
+		host, root := t.TempDir(), t.TempDir()
+		for _, to := range []string{host, "../" + filepath.Base(host)} {
+			if err := os.Symlink(to, filepath.Join(root, name)); err != nil {
+				t.Fatal(err)
+			}
+			if err := change(root); err == nil || !strings.Contains(err.Error(), "escapes") {
+				t.Errorf("/%s is a link to %s: %v", name, to, err)
+			}
+			if err := os.Remove(filepath.Join(root, name)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if info, err := os.Stat(host); err != nil || info.Mode().Perm() != 0o755 {
+			t.Errorf("the link's target has mode %v: %v", info.Mode(), err)
+		}
+		if entries, err := os.ReadDir(host); err != nil || len(entries) > 0 {
+			t.Errorf("the link's target has %v: %v", entries, err)
+		}
+		if err := errors.Join(os.Mkdir(filepath.Join(root, "inside"), 0o755), os.Symlink("inside", filepath.Join(root, name))); err != nil {
+			t.Fatal(err)
+		}
+		if err := change(root); err != nil {
+			t.Errorf("/%s is a link within the root: %v", name, err)
+		}
 	}
 }
 

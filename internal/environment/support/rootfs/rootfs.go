@@ -52,14 +52,19 @@ func Fresh(image, root string) (binds []string, err error) {
 }
 
 // HostNames gives a root /etc/hosts and the host's /etc/resolv.conf, as container engines
-// do.
-func HostNames(root string) error {
-	hosts := filepath.Join(root, "etc/hosts")
-	if err := os.MkdirAll(filepath.Dir(hosts), 0o755); err != nil {
+// do. It follows no link of the image out of the root.
+func HostNames(directory string) error {
+	root, err := os.OpenRoot(directory)
+	if err != nil {
 		return err
 	}
-	if _, err := os.Lstat(hosts); errors.Is(err, fs.ErrNotExist) {
-		if err := os.WriteFile(hosts, []byte("127.0.0.1\tlocalhost\n::1\tlocalhost\n"), 0o644); err != nil {
+	defer root.Close()
+	const hosts, own = "etc/hosts", "etc/resolv.conf"
+	if err := root.MkdirAll("etc", 0o755); err != nil {
+		return fmt.Errorf("/etc of the root: %w", err)
+	}
+	if _, err := root.Lstat(hosts); errors.Is(err, fs.ErrNotExist) {
+		if err := root.WriteFile(hosts, []byte("127.0.0.1\tlocalhost\n::1\tlocalhost\n"), 0o644); err != nil {
 			return err
 		}
 	}
@@ -67,11 +72,28 @@ func HostNames(root string) error {
 	if err != nil {
 		return nil // a host without one resolves nothing either
 	}
-	own := filepath.Join(root, "etc/resolv.conf")
-	if err := os.Remove(own); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err // it may be a link that leads out of the root
+	if err := root.Remove(own); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err // it is often a link to what only a running system has
 	}
-	return os.WriteFile(own, resolver, 0o644)
+	return root.WriteFile(own, resolver, 0o644)
+}
+
+// Data makes /data in a root, writable by all, since servers run as other users. It
+// follows no link of the image out of the root.
+func Data(directory string) error {
+	root, err := os.OpenRoot(directory)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	err = root.MkdirAll("data", 0o755)
+	if err == nil {
+		err = root.Chmod("data", 0o777)
+	}
+	if err != nil {
+		return fmt.Errorf("/data of the root: %w", err)
+	}
+	return nil
 }
 
 // Shown makes a root with bind mounts of another root's top-level directories, except
