@@ -59,8 +59,9 @@ type entry struct {
 	fresh       string
 	of, over    []*series // the series of either side; joined into s and base
 	s, base     *series
-	stale       bool // the verdict is out of date
-	undescribed bool // the verdict is up to date, the description is not
+	sums        map[int]Sum // the log ratios of the blocks, as far as they are known
+	stale       bool        // the verdict is out of date
+	undescribed bool        // the verdict is up to date, the description is not
 	last        lastDecision
 }
 
@@ -80,7 +81,7 @@ func NewBook(plan *study.Plan, usable []string) *Book {
 		for _, l := range w.Levels {
 			for i, m := range b.metrics[w.Name] {
 				for _, k := range compared {
-					e := &entry{contrast: b.blank(w, l.Name, m, k.pairs[0].environment), fresh: w.Fresh, stale: true}
+					e := newEntry(b.blank(w, l.Name, m, k.pairs[0].environment), w.Fresh)
 					k.mark(&e.contrast)
 					e.contrast.Family = k.family(compared)
 					if plan.Design.Family == "study" && m.Primary {
@@ -105,6 +106,10 @@ func emptyBook(plan *study.Plan) *Book {
 		b.metrics[w.Name] = metricsOf(w.Pack)
 	}
 	return b
+}
+
+func newEntry(c Contrast, fresh string) *entry {
+	return &entry{contrast: c, fresh: fresh, sums: map[int]Sum{}, stale: true}
 }
 
 // enter adds two cells to a contrast of one metric, given by its index: one for
@@ -167,10 +172,11 @@ func (b *Book) Add(t rundir.Trial) {
 	at := cellKey{t.Environment, t.Workload, t.Level}
 	for i, m := range b.metrics[t.Workload] {
 		v, ok, reason := valueOf(t, m.Name)
-		b.at(at)[i].add(t.Block, v, ok, t.Status == rundir.Skipped, reason)
+		b.at(at)[i].add(t.Block, v, roundLogs(t.Rounds, m.Name), ok, t.Status == rundir.Skipped, reason)
 	}
 	for _, e := range b.touched[at] {
 		e.stale = true
+		delete(e.sums, t.Block)
 	}
 }
 

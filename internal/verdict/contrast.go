@@ -131,6 +131,7 @@ const (
 	OneInstance   = "one-instance"   // fresh: run: nothing known between instances
 	FewBlocks     = "few-blocks"     // below six: median and range only
 	MissingBlocks = "missing-blocks" // trials without a value
+	FewRounds     = "few-rounds"     // blocks in which the sides have few rounds in common
 	Emulation     = "emulation"      // tcg
 	NotPositive   = "not-positive"   // no ratio can be made
 	Zero          = "zero"           // the same for a cost, which may legitimately be 0

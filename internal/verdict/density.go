@@ -29,7 +29,7 @@ func Within(plan *study.Plan, trials []rundir.Trial, facts map[string]rundir.Env
 				}
 				for _, l := range series.Levels[1:] {
 					for _, name := range environments {
-						e := &entry{contrast: b.blank(w, l.Name, m, name), fresh: w.Fresh, stale: true}
+						e := newEntry(b.blank(w, l.Name, m, name), w.Fresh)
 						e.contrast.Baseline, e.contrast.BaseLevel = name, series.Levels[0].Name
 						e.contrast.Family = (len(series.Levels) - 1) * len(environments)
 						b.enter(e, i, cellKey{name, w.Name, l.Name}, cellKey{name, w.Name, series.Levels[0].Name})

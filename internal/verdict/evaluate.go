@@ -34,7 +34,7 @@ func (b *Book) evaluate(e *entry) {
 		return
 	}
 	c := &e.contrast
-	d, blocks := pairs(e.s, e.base)
+	d, blocks, sparse := e.pairs()
 	c.N = len(d)
 	var v stats.Decision
 	switch {
@@ -50,7 +50,7 @@ func (b *Book) evaluate(e *entry) {
 		c.Block = blocks[v.N-1]
 	}
 	b.settle(e)
-	b.warn(e)
+	b.warn(e, sparse)
 }
 
 // describe fills in the values that no verdict depends on.
@@ -59,7 +59,7 @@ func (e *entry) describe() {
 	if c.Unpaired {
 		return // describeUnpaired has filled it in
 	}
-	d, blocks := pairs(e.s, e.base)
+	d, blocks, _ := e.pairs()
 	values, base := e.s.values(blocks), e.base.values(blocks)
 	c.Values, c.Base = SideOf(values), SideOf(base)
 	if len(d) == 0 {

@@ -13,10 +13,11 @@ const giveUpAfter = 3
 
 // series is one metric of one cell in one environment: one value per block.
 type series struct {
-	blocks []int     // that have a value, rising
-	means  []float64 // the block's value, the geometric mean of several
-	logs   []float64 // its logarithm
-	counts []int     // values in the block
+	blocks []int       // that have a value, rising
+	means  []float64   // the block's value, the geometric mean of several
+	logs   []float64   // its logarithm
+	counts []int       // values in the block
+	rounds [][]float64 // the logarithms of its rounds; see Logs
 	// attempts are the blocks that were tried, rising.
 	attempts []int
 	// nonPositive is the first block with a value that has no logarithm.
@@ -27,8 +28,9 @@ type series struct {
 	reason string
 }
 
-// add enters the outcome of one trial: a value, or the reason why there is none.
-func (s *series) add(block int, value float64, ok bool, skipped bool, reason string) {
+// add enters the outcome of one trial: a value with the logarithms of its rounds,
+// or the reason why there is none.
+func (s *series) add(block int, value float64, rounds []float64, ok bool, skipped bool, reason string) {
 	if at, known := slices.BinarySearch(s.attempts, block); !known {
 		s.attempts = slices.Insert(s.attempts, at, block)
 	}
@@ -48,12 +50,13 @@ func (s *series) add(block int, value float64, ok bool, skipped bool, reason str
 	if !known {
 		s.blocks = slices.Insert(s.blocks, at, block)
 		s.means, s.logs = slices.Insert(s.means, at, value), slices.Insert(s.logs, at, 0)
-		s.counts = slices.Insert(s.counts, at, 0)
+		s.counts, s.rounds = slices.Insert(s.counts, at, 0), slices.Insert(s.rounds, at, rounds)
 	}
 	s.counts[at]++
 	s.logs[at] += (math.Log(value) - s.logs[at]) / float64(s.counts[at])
 	if s.counts[at] > 1 {
-		s.means[at] = math.Exp(s.logs[at])
+		// Rounds of several trials are not the same rounds.
+		s.means[at], s.rounds[at] = math.Exp(s.logs[at]), nil
 	}
 }
 
@@ -89,18 +92,51 @@ func valueOf(t rundir.Trial, metric string) (float64, bool, string) {
 	return 0, false, "the trial has no " + metric
 }
 
+// in is what the series has in a block, which it must have.
+func (s *series) in(block int) Logs {
+	at, _ := slices.BinarySearch(s.blocks, block)
+	return Logs{s.logs[at], s.rounds[at]}
+}
+
 // pairs returns the log ratios of the blocks that both sides have, and the blocks.
-func pairs(s, base *series) (d []float64, blocks []int) {
+// A block whose sides have too few rounds in common has no ratio; sparse counts
+// those.
+func (e *entry) pairs() (d []float64, blocks []int, sparse int) {
 	j := 0
-	for i, b := range s.blocks {
-		for j < len(base.blocks) && base.blocks[j] < b {
+	for _, b := range e.s.blocks {
+		for j < len(e.base.blocks) && e.base.blocks[j] < b {
 			j++
 		}
-		if j < len(base.blocks) && base.blocks[j] == b {
-			d, blocks = append(d, s.logs[i]-base.logs[j]), append(blocks, b)
+		if j == len(e.base.blocks) || e.base.blocks[j] != b {
+			continue
 		}
+		sum, known := e.sums[b]
+		if !known {
+			sum = e.difference(b)
+			e.sums[b] = sum
+		}
+		if sum.Sparse() {
+			sparse++
+			continue
+		}
+		d, blocks = append(d, sum.Log), append(blocks, b)
 	}
-	return d, blocks
+	return d, blocks, sparse
+}
+
+// difference is the log ratio of a block that all series have: the mean of the
+// environments' logarithms without that of the baselines'.
+func (e *entry) difference(block int) Sum {
+	terms := make([]Term, 0, 2*len(e.of))
+	for i := range e.of {
+		of, over := e.of[i].in(block), e.over[i].in(block)
+		if e.contrast.BaseLevel != "" {
+			of.Rounds, over.Rounds = nil, nil // the rounds of two levels are not adjacent
+		}
+		weight := 1 / float64(len(e.of))
+		terms = append(terms, Term{weight, of}, Term{-weight, over})
+	}
+	return SumOf(terms)
 }
 
 // values of these blocks, which the series must have.

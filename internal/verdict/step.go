@@ -70,7 +70,8 @@ func (k comparison) mark(c *Contrast) {
 	}
 }
 
-// joined merges series: the geometric mean in the blocks that all of them have.
+// joined merges series: the geometric mean in the blocks that all of them have. It
+// has no rounds; differences are made of those of the series.
 func joined(all []*series) *series {
 	if len(all) == 1 {
 		return all[0]
@@ -104,9 +105,9 @@ func joined(all []*series) *series {
 	return one
 }
 
-// Logs are the natural logarithms of one metric of a workload at a level, by
-// environment and block: what the differences of contrasts are made of.
-func Logs(plan *study.Plan, trials []rundir.Trial, name, level, metric string) map[string]map[int]float64 {
+// LogsOf returns one metric of a workload at a level, by environment and block: what
+// the differences of contrasts are made of, by SumOf.
+func LogsOf(plan *study.Plan, trials []rundir.Trial, name, level, metric string) map[string]map[int]Logs {
 	b := emptyBook(plan)
 	number := slices.IndexFunc(b.metrics[name], func(m workload.Metric) bool { return m.Name == metric })
 	if number < 0 {
@@ -117,12 +118,12 @@ func Logs(plan *study.Plan, trials []rundir.Trial, name, level, metric string) m
 			b.Add(t)
 		}
 	}
-	logs := map[string]map[int]float64{}
+	logs := map[string]map[int]Logs{}
 	for at, all := range b.series {
 		s := all[number]
-		byBlock := make(map[int]float64, len(s.blocks))
-		for i, block := range s.blocks {
-			byBlock[block] = s.logs[i]
+		byBlock := make(map[int]Logs, len(s.blocks))
+		for _, block := range s.blocks {
+			byBlock[block] = s.in(block)
 		}
 		logs[at.environment] = byBlock
 	}

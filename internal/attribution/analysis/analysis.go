@@ -149,7 +149,7 @@ func material(c verdict.Contrast) bool {
 
 // fill adds the values that depend on all parts.
 func (a *Attribution) fill(plan *study.Plan, trials []rundir.Trial, seen Seen) {
-	logs := verdict.Logs(plan, trials, a.Workload, a.Level, a.Metric)
+	logs := verdict.LogsOf(plan, trials, a.Workload, a.Level, a.Metric)
 	sum := 0.0
 	for i := range a.Parts {
 		s := &a.Parts[i]
@@ -181,7 +181,7 @@ func shareOf(estimate float64, total verdict.Contrast) *float64 {
 // estimate: the median of the Walsh averages of the differences in blocks (Hodges and
 // Lehmann 1963, "Estimates of location based on rank tests", Annals of Mathematical
 // Statistics 34).
-func (s *Share) spread(steps []study.Step, logs map[string]map[int]float64) {
+func (s *Share) spread(steps []study.Step, logs map[string]map[int]verdict.Logs) {
 	if s.Contrast.Orders < 2 {
 		return
 	}
@@ -200,8 +200,12 @@ func (s *Share) spread(steps []study.Step, logs map[string]map[int]float64) {
 		}
 		var d []float64
 		for block, with := range logs[step.Environment] {
-			if without, both := logs[step.Base][block]; both {
-				d = append(d, with-without)
+			without, both := logs[step.Base][block]
+			if !both {
+				continue
+			}
+			if sum := verdict.SumOf([]verdict.Term{{Weight: 1, Logs: with}, {Weight: -1, Logs: without}}); !sum.Sparse() {
+				d = append(d, sum.Log)
 			}
 		}
 		if len(d) == 0 {
@@ -224,7 +228,7 @@ const rounding = 1e-9
 // interval. The interval uses the interim analyses and the level of the parts: where the
 // last part is the rest, it equals the rest's interval over the complete blocks, and
 // needs no separate share of the error probability.
-func (a *Attribution) unexplained(plan *study.Plan, logs map[string]map[int]float64) {
+func (a *Attribution) unexplained(plan *study.Plan, logs map[string]map[int]verdict.Logs) {
 	u := &a.Unexplained
 	*u = Unexplained{Estimate: math.NaN(), Low: math.Inf(-1), High: math.Inf(1)}
 	orders := map[string]float64{}
@@ -267,19 +271,28 @@ func (a *Attribution) unexplained(plan *study.Plan, logs map[string]map[int]floa
 
 // remainder of a block is its total without the named parts. Each part is the mean over
 // its orders: with random orders the sampling estimator of its Shapley value (see
-// attribution.Orders).
-func remainder(steps []study.Step, orders map[string]float64, logs map[string]map[int]float64, block int) (left float64, complete bool) {
+// attribution.Orders). If the environments alternated, the remainder is that of each
+// round, and the block's is their location: a location is not additive, so the
+// difference between the locations of the total and of the parts would not be 0 where
+// nothing remains.
+func remainder(steps []study.Step, orders map[string]float64, logs map[string]map[int]verdict.Logs, block int) (left float64, complete bool) {
+	var terms []verdict.Term
 	for _, s := range steps {
 		with, there := logs[s.Environment][block]
 		without, also := logs[s.Base][block]
+		weight := 0.0
 		switch {
 		case !there || !also:
 			return 0, false
 		case s.Part == "":
-			left += with - without
+			weight = 1
 		case s.Part != RestPart && orders[s.Part] > 0:
-			left -= (with - without) / orders[s.Part]
+			weight = -1 / orders[s.Part]
+		default:
+			continue
 		}
+		terms = append(terms, verdict.Term{Weight: weight, Logs: with}, verdict.Term{Weight: -weight, Logs: without})
 	}
-	return left, true
+	sum := verdict.SumOf(terms)
+	return sum.Log, !sum.Sparse()
 }

@@ -264,3 +264,28 @@ func TestIntervalsOfRandomLaddersHoldAtOnce(t *testing.T) {
 		t.Errorf("%d of %d ladders have an interval that misses its truth", missed, ladders)
 	}
 }
+
+// Locations are not additive: the parts' and the total's differ, and yet nothing
+// remains where no part is the rest.
+func TestNothingRemainsOfAlternatingSamplesWithoutARest(t *testing.T) {
+	p := climbPlan("higher", "seccomp", "overlay", "log")
+	rng := rand.New(rand.NewPCG(3, 0))
+	var trials []rundir.Trial
+	for b := 1; b <= 10; b++ {
+		for _, e := range p.Environments {
+			r := rundir.Trial{Block: b, Environment: e.Name, Workload: "w", Status: rundir.OK, Metrics: map[string]float64{"requests_per_second": 40000}}
+			for n := range 16 {
+				r.Rounds = append(r.Rounds, rundir.Round{Number: n + 1, Metrics: map[string]float64{"requests_per_second": 40000 * math.Exp(.1*rng.ExpFloat64())}})
+			}
+			trials = append(trials, r)
+		}
+	}
+	a := analysed(t, p, trials)
+	sum := 0.0
+	for _, s := range a.Parts {
+		sum += s.Contrast.Estimate
+	}
+	if u := a.Unexplained; !u.Exact || u.N != 10 || math.Abs(sum-a.Total.Contrast.Estimate) < 1e-6 {
+		t.Errorf("%+v, and the parts add up to %.4f of %.4f", u, sum, a.Total.Contrast.Estimate)
+	}
+}

@@ -1,0 +1,98 @@
+package verdict
+
+import (
+	"math"
+
+	"tare/internal/rundir"
+	"tare/internal/stats"
+)
+
+// Logs are the natural logarithms of one metric of one environment in a block.
+type Logs struct {
+	Trial float64
+	// Rounds are those of the rounds, the first at index 0; NaN where a round has no
+	// value. Nil if the trial has no rounds, or none of them has the metric.
+	Rounds []float64
+}
+
+// Term is one environment in a sum of logarithms: a difference has the weights 1
+// and -1.
+type Term struct {
+	Weight float64
+	Logs
+}
+
+// Sum is a weighted sum of the logarithms of one block.
+type Sum struct {
+	Log    float64
+	Rounds int // that it is computed from; 0 if it is that of the trials
+	Of     int // rounds of the block; 0 if a term has none
+}
+
+// Sparse reports whether fewer than half of the rounds of the block have values in
+// all terms, so that there is no sum.
+func (s Sum) Sparse() bool { return 2*s.Rounds < s.Of }
+
+// SumOf adds up the terms of one block. If all of them have rounds, the terms of
+// each round are added, and the sum is the location of these sums: what a round's
+// samples have in common, since they lie next to each other in time, then cancels.
+// Otherwise the logarithms of the trials are added.
+//
+// Adding within the rounds keeps the sum linear in each round. Sums that cancel
+// there, such as a total without all its parts, are 0; the location itself is not
+// additive.
+func SumOf(terms []Term) Sum {
+	s, most := Sum{}, 0
+	for _, t := range terms {
+		s.Log += t.Weight * t.Trial
+		if t.Rounds == nil {
+			most = -1
+		}
+		if most >= 0 {
+			most = max(most, len(t.Rounds))
+		}
+	}
+	if most <= 0 {
+		return s
+	}
+	sums := make([]float64, 0, most)
+	for round := range most {
+		sum := 0.0
+		for _, t := range terms {
+			if round >= len(t.Rounds) {
+				sum = math.NaN()
+				break
+			}
+			sum += t.Weight * t.Rounds[round]
+		}
+		if !math.IsNaN(sum) {
+			sums = append(sums, sum)
+		}
+	}
+	return Sum{stats.Location(sums), len(sums), most}
+}
+
+// roundLogs are the logarithms of a metric in the rounds of a trial. They are nil
+// if no round has the metric, or if a value has no logarithm: the medians of the
+// rounds, which the trial has, take such a value as what it is, a very small one,
+// where leaving the round out would favour the side that it belongs to.
+func roundLogs(rounds []rundir.Round, metric string) []float64 {
+	var logs []float64
+	some := false
+	for _, r := range rounds {
+		for len(logs) < r.Number {
+			logs = append(logs, math.NaN())
+		}
+		switch v, there := r.Metrics[metric]; {
+		case !there || r.Number < 1:
+		case !(v > 0) || math.IsInf(v, 1):
+			return nil
+		default:
+			logs[r.Number-1], some = math.Log(v), true
+		}
+	}
+	if !some {
+		return nil
+	}
+	return logs
+}
