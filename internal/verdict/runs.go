@@ -117,35 +117,22 @@ type runRatios struct {
 }
 
 func ratios(plan *study.Plan, trials []rundir.Trial) runRatios {
-	type at struct {
-		block int
-		ratioKey
-	}
-	sums, counts := map[at]float64{}, map[at]int{}
-	out := runRatios{map[ratioKey][]float64{}, map[ratioKey][]float64{}}
+	b := emptyBook(plan)
 	for _, t := range trials {
-		if t.Status != rundir.OK {
-			continue
-		}
-		for name, v := range t.Metrics {
-			if v > 0 {
-				k := ratioKey{t.Environment, t.Workload, t.Level, name}
-				sums[at{t.Block, k}] += math.Log(v)
-				counts[at{t.Block, k}]++
-				out.values[k] = append(out.values[k], v)
+		b.Add(t)
+	}
+	out := runRatios{map[ratioKey][]float64{}, map[ratioKey][]float64{}}
+	for _, w := range plan.Workloads {
+		for _, l := range w.Levels {
+			for i, m := range w.Pack.Metrics {
+				for _, of := range plan.Environments {
+					e, k := newEntry(Contrast{}, w.Fresh), ratioKey{of.Name, w.Name, l.Name, m.Name}
+					b.enter(e, i, cellKey{of.Name, w.Name, l.Name}, cellKey{plan.Baseline, w.Name, l.Name})
+					e.s, e.base = joined(e.of), joined(e.over)
+					out.values[k] = e.s.means
+					out.costs[k], _, _ = e.pairs()
+				}
 			}
-		}
-	}
-	keys := make([]at, 0, len(sums))
-	for k := range sums {
-		keys = append(keys, k)
-	}
-	slices.SortFunc(keys, func(x, y at) int { return cmp.Compare(x.block, y.block) })
-	for _, k := range keys {
-		base := k
-		base.environment = plan.Baseline
-		if n := counts[base]; n > 0 {
-			out.costs[k.ratioKey] = append(out.costs[k.ratioKey], sums[k]/float64(counts[k])-sums[base]/float64(n))
 		}
 	}
 	return out
