@@ -15,19 +15,25 @@ import (
 // tailSize is the number of bytes in a Tail.
 const tailSize = 4096
 
-// RawFile stores the output of a tool, byte for byte. The file is created with the
-// first byte: without output there is none. It is safe for concurrent use.
+// bufferSize is how much of an output stays in memory until there is more or it is
+// closed, so that a file is not written while something is measured.
+const bufferSize = 64 << 10
+
+// RawFile stores the output of a tool, byte for byte. Without output there is no
+// file. It is safe for concurrent use.
 type RawFile struct {
 	run, directory, name string
 	nowhere              bool
 
-	mu   sync.Mutex
-	file *os.File
-	path string
-	sum  hash.Hash
-	size int64
-	tail []byte
-	err  error
+	mu      sync.Mutex
+	file    *os.File
+	path    string
+	sum     hash.Hash
+	size    int64 // with what is in the buffer
+	buffer  []byte
+	samples []int64 // sizes of the outputs before the present one
+	tail    []byte
+	err     error
 }
 
 // Keep opens a raw file of a trial. Files of an interrupted attempt at the same
@@ -49,19 +55,42 @@ func (f *RawFile) Write(p []byte) (int, error) {
 	if over := len(f.tail) - tailSize; over > 0 {
 		f.tail = append(f.tail[:0], f.tail[over:]...)
 	}
-	if len(p) == 0 || f.err != nil || f.nowhere {
+	f.size += int64(len(p))
+	if f.nowhere {
 		return len(p), nil
 	}
-	if f.file == nil {
-		if f.err = f.create(); f.err != nil {
-			return len(p), nil
-		}
+	if f.buffer = append(f.buffer, p...); len(f.buffer) > bufferSize {
+		f.flush()
 	}
-	n, err := f.file.Write(p)
-	f.sum.Write(p[:n])
-	f.size += int64(n)
-	f.err = err
 	return len(p), nil
+}
+
+// flush writes the buffer to the file.
+func (f *RawFile) flush() {
+	if len(f.buffer) > 0 && f.err == nil && f.file == nil {
+		f.err = f.create()
+	}
+	if f.err == nil && f.file != nil {
+		_, f.err = f.file.Write(f.buffer)
+		f.sum.Write(f.buffer)
+	}
+	f.buffer = f.buffer[:0]
+}
+
+// NextSample says that the output of the next one of several samples follows.
+func (f *RawFile) NextSample() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.endSample()
+	f.tail = f.tail[:0]
+}
+
+func (f *RawFile) endSample() {
+	before := int64(0)
+	for _, n := range f.samples {
+		before += n
+	}
+	f.samples = append(f.samples, f.size-before)
 }
 
 func (f *RawFile) create() error {
@@ -82,7 +111,7 @@ func (f *RawFile) create() error {
 	}
 }
 
-// Tail returns the end of the output so far.
+// Tail returns the end of the present sample's output so far.
 func (f *RawFile) Tail() []byte {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -93,13 +122,16 @@ func (f *RawFile) Tail() []byte {
 func (f *RawFile) Close() (raw Raw, ok bool, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	err = f.err
-	if f.file != nil {
+	f.flush()
+	if err = f.err; f.file != nil {
 		err = errors.Join(err, f.file.Close())
 		f.file = nil
 	}
 	if err != nil {
 		return Raw{}, false, fmt.Errorf("keep %s: %w", filepath.Join(f.directory, f.name), err)
 	}
-	return Raw{Name: f.name, Path: f.path, SHA256: hex.EncodeToString(f.sum.Sum(nil)), Bytes: f.size}, f.path != "", nil
+	if len(f.samples) > 0 {
+		f.endSample()
+	}
+	return Raw{Name: f.name, Path: f.path, SHA256: hex.EncodeToString(f.sum.Sum(nil)), Bytes: f.size, Samples: f.samples}, f.path != "", nil
 }

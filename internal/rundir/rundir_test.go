@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -145,6 +146,30 @@ func TestAnotherFormatIsRefusedByName(t *testing.T) {
 	w.Close()
 	if _, err := Open(w.Directory); err == nil || !strings.Contains(err.Error(), "format 99") {
 		t.Errorf("format 99 gives %v", err)
+	}
+}
+
+func TestOutputsOfSeveralSamplesAreInOneFile(t *testing.T) {
+	w := newRun(t, t.TempDir())
+	f := w.Keep(trialNumber(0), "driver.stdout")
+	f.Write([]byte("one"))
+	f.NextSample()
+	if tail := f.Tail(); len(tail) > 0 {
+		t.Errorf("the second sample begins with %q", tail)
+	}
+	f.NextSample()
+	long := strings.Repeat("x", bufferSize-3)
+	f.Write([]byte(long))
+	if files, _ := filepath.Glob(filepath.Join(w.Directory, rawDirectory, "*")); files != nil {
+		t.Errorf("a buffer that is not full was written to %q", files)
+	}
+	f.Write([]byte("y"))
+	raw, ok, err := f.Close()
+	if want := []int64{3, 0, bufferSize - 2}; err != nil || !ok || !slices.Equal(raw.Samples, want) || raw.Bytes != bufferSize+1 {
+		t.Errorf("%+v, %t, %v", raw, ok, err)
+	}
+	if data, _ := os.ReadFile(filepath.Join(w.Directory, raw.Path)); string(data) != "one"+long+"y" {
+		t.Errorf("kept %d bytes", len(data))
 	}
 }
 

@@ -99,7 +99,7 @@ func TestANewRunDirectoryIsValid(t *testing.T) {
 			Readings: &ReadingsFile{Path: "samples/block-001/native.redis.parquet", SHA256: strings.Repeat("0", 64), Bytes: 3, Rows: 1},
 			Pressure: &Pressure{CPU: &share, IO: &share, Memory: &share, StealSeconds: &share, CanarySeconds: &share},
 			Warnings: []string{"a warning"},
-			Raw:      []Raw{{Name: "driver.stdout", Path: "raw/block-001/native.redis/driver.stdout", SHA256: strings.Repeat("0", 64), Bytes: 3}}},
+			Raw:      []Raw{{Name: "driver.stdout", Path: "raw/block-001/native.redis/driver.stdout", SHA256: strings.Repeat("0", 64), Bytes: 3, Samples: []int64{0, 3}}}},
 		{Block: 1, Position: 2, Environment: "vm", Workload: "redis", Status: Failed, Reason: "start of vm: no kernel", Started: now, Ended: now, Pressure: &Pressure{}},
 		{Block: 1, Position: 3, Environment: "docker", Workload: "redis", Status: Skipped, Reason: "known limit: none", Started: now, Ended: now},
 	} {

@@ -116,6 +116,9 @@ type Raw struct {
 	Path   string `json:"path"` // below the run directory
 	SHA256 string `json:"sha256"`
 	Bytes  int64  `json:"bytes"`
+	// Samples are the sizes of the outputs of several samples, which are in the file
+	// one after another.
+	Samples []int64 `json:"samples,omitempty"`
 }
 
 // Pressure is how busy the machine was. It is reported, and never used to drop a

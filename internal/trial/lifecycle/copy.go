@@ -35,8 +35,11 @@ type Copy struct {
 
 	begun   bool // finish has something to take down
 	servers []*server
-	ready   time.Duration
-	spent   atomic.Int64 // ns that its commands took in the present operation
+	// out and errs are the driver's outputs; nil before the first sample.
+	out, errs *rundir.RawFile
+	clockOff  bool // a warning about the instance's clock was given
+	ready     time.Duration
+	spent     atomic.Int64 // ns that its commands took in the present operation
 }
 
 const neighbour = "neighbour"
@@ -165,19 +168,21 @@ func (c *Copy) steps(list func(workload.Pack) []workload.Step, do func(*instance
 	return nil
 }
 
-// drive runs the driver once, between two readings of its instance's clock.
-func (c *Copy) drive(ctx context.Context, sample int) (s CopySample, err error) {
+// drive runs the driver once, between two readings of its instance's clock. The
+// outputs of all samples go into the same files.
+func (c *Copy) drive(ctx context.Context) (s CopySample, err error) {
 	i := c.Driver()
 	s.Pack, s.Ready = c.packs[i], c.ready
 	step := *s.Pack.Driver
-	name := "driver"
-	if sample > 1 {
-		name = fmt.Sprintf("sample%d.driver", sample)
+	if c.out == nil {
+		c.out, c.errs = c.output(i, "driver.stdout"), c.output(i, "driver.stderr")
+	} else {
+		c.out.NextSample()
+		c.errs.NextSample()
 	}
-	out, errs := c.output(i, name+".stdout"), c.output(i, name+".stderr")
 	var stdout bytes.Buffer
 	cmd := c.command(step, driverTimeout)
-	cmd.Stdout, cmd.Stderr = io.MultiWriter(out, &stdout), errs
+	cmd.Stdout, cmd.Stderr = io.MultiWriter(c.out, &stdout), c.errs
 	before, err := i.Agent().Clock(ctx)
 	if err != nil {
 		return s, err
@@ -186,17 +191,17 @@ func (c *Copy) drive(ctx context.Context, sample int) (s CopySample, err error) 
 	s.Exit, err = i.Agent().Run(ctx, cmd)
 	s.Elapsed = time.Since(began)
 	c.spent.Add(int64(s.Elapsed))
-	c.record.keep(out)
-	c.record.keep(errs)
 	if err == nil && !accepted(step, s.Exit) {
 		err = errors.New(describeExit(s.Exit, cmd.Timeout))
 	}
 	if err != nil {
-		return s, fmt.Errorf("driver %s: %w%s", quoted(step), err, lastLines(errs, out))
+		return s, fmt.Errorf("driver %s: %w%s", quoted(step), err, lastLines(c.errs, c.out))
 	}
 	s.Stdout = stdout.Bytes()
-	if after, err := i.Agent().Clock(ctx); err == nil {
-		c.record.Warn(clockWarning(before, after)...)
+	if after, err := i.Agent().Clock(ctx); err == nil && !c.clockOff {
+		warnings := clockWarning(before, after)
+		c.clockOff = len(warnings) > 0
+		c.record.Warn(warnings...)
 	}
 	return s, nil
 }
@@ -222,6 +227,11 @@ func (c *Copy) finish(ctx context.Context) error {
 		return nil
 	}
 	c.begun = false
+	if c.out != nil {
+		c.record.keep(c.out)
+		c.record.keep(c.errs)
+		c.out, c.errs = nil, nil
+	}
 	var errs []error
 	for _, s := range slices.Backward(c.servers) {
 		errs = append(errs, s.stop())

@@ -51,7 +51,6 @@ type Workload struct {
 	neighbours *neighbours // nil for none
 	prepared   bool
 	reported   bool // the failure of a neighbour was returned
-	samples    int
 	spent      time.Duration
 }
 
@@ -109,19 +108,17 @@ func (w *Workload) run(ctx context.Context, prepare func(context.Context, *Copy)
 }
 
 // Sample runs the drivers of all copies once, at the same time. It may be called
-// any number of times between Prepare and Finish; outputs after the first
-// sample's have its number in their names.
+// any number of times between Prepare and Finish.
 func (w *Workload) Sample(ctx context.Context) (Sample, error) {
 	if !w.prepared {
 		return Sample{}, fmt.Errorf("workload %s: a sample was asked for before the workload was prepared", w.name)
 	}
 	ctx, done := w.whileNeighboursWork(ctx)
 	defer done()
-	w.samples++
 	s := Sample{Copies: make([]CopySample, len(w.copies))}
 	began := time.Now()
 	err := w.each(w.copies, func(c *Copy) (err error) {
-		s.Copies[c.index], err = c.drive(ctx, w.samples)
+		s.Copies[c.index], err = c.drive(ctx)
 		return err
 	})
 	s.Elapsed = time.Since(began)

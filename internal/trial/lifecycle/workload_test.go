@@ -164,7 +164,7 @@ func TestABeginThatFailedRunsAgainInTheNextTrial(t *testing.T) {
 	b.logged(t, "start b1-a-1", "b1-a-1: begin", "b1-a-1: begin")
 }
 
-func TestTwoSamplesHaveSeparateOutputs(t *testing.T) {
+func TestTwoSamplesPrintIntoOneFile(t *testing.T) {
 	directory := t.TempDir()
 	writer, err := rundir.Create(directory+"/run", &study.Plan{Format: 1, Name: "x"}, rundir.Manifest{Run: "x"})
 	must(t, err)
@@ -185,14 +185,12 @@ func TestTwoSamplesHaveSeparateOutputs(t *testing.T) {
 		}
 	}
 	must(t, w.Finish(t.Context()))
-	contents := map[string]string{}
-	for _, raw := range record.Outputs() {
-		text, err := os.ReadFile(directory + "/run/" + raw.Path)
-		must(t, err)
-		contents[raw.Name] = string(text)
+	outputs := record.Outputs()
+	if len(outputs) != 1 || outputs[0].Name != "driver.stdout" || !slices.Equal(outputs[0].Samples, []int64{1, 2}) {
+		t.Fatalf("the outputs are %+v", outputs)
 	}
-	if len(contents) != 2 || contents["driver.stdout"] != "x" || contents["sample2.driver.stdout"] != "xx" {
-		t.Errorf("the outputs are %v", contents)
+	if text, err := os.ReadFile(directory + "/run/" + outputs[0].Path); err != nil || string(text) != "xxx" {
+		t.Errorf("the samples printed %q, %v", text, err)
 	}
 }
 
