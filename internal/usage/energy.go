@@ -79,14 +79,25 @@ func (e *energy) read() {
 	}
 }
 
-// figure returns the energy since openEnergy, in J.
-func (e *energy) figure() Figure {
+// total reads the energy since openEnergy, in J.
+func (e *energy) total() (sum float64) {
 	e.read()
-	sum := 0.
 	for _, p := range e.packages {
 		sum += p.used / 1e6
+	}
+	return sum
+}
+
+func (e *energy) close() {
+	for _, p := range e.packages {
 		p.file.Close()
 	}
+}
+
+// figure returns the energy since openEnergy, in J, and ends its readings.
+func (e *energy) figure() Figure {
+	sum := e.total()
+	e.close()
 	if e.missing != "" {
 		return Figure{Missing: e.missing}
 	}

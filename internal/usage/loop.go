@@ -38,6 +38,7 @@ type loop struct {
 	samplers []*Sampler
 	tables   map[string]*interfaces // by path and namespace
 	host     *hostMeter
+	edges    *Edges // instead of the timer and host, if readings are made by hand
 	effort   Effort
 
 	halt, done chan struct{}
@@ -57,6 +58,14 @@ func StartAll(every time.Duration, targets ...Target) []*Sampler {
 }
 
 func start(on machine, every time.Duration, sinceCreation bool, targets ...Target) []*Sampler {
+	l := newLoop(on, every, sinceCreation, targets...)
+	l.host = newHostMeter(l)
+	l.pass(first)
+	go l.run()
+	return l.samplers
+}
+
+func newLoop(on machine, every time.Duration, sinceCreation bool, targets ...Target) *loop {
 	if every == 0 {
 		every = defaultInterval
 	}
@@ -72,10 +81,7 @@ func start(on machine, every time.Duration, sinceCreation bool, targets ...Targe
 		}
 		l.samplers = append(l.samplers, s)
 	}
-	l.host = newHostMeter(l)
-	l.pass(first)
-	go l.run()
-	return l.samplers
+	return l
 }
 
 func (l *loop) run() {
@@ -107,7 +113,9 @@ func (l *loop) pass(when stage) {
 	for _, s := range l.samplers {
 		s.read(when)
 	}
-	l.host.poll(l.on.now())
+	if l.host != nil {
+		l.host.poll(l.on.now())
+	}
 	took := time.Since(began).Seconds()
 	e := &l.effort
 	e.Passes++
@@ -128,10 +136,16 @@ func threadTime() float64 {
 // end makes the last pass and computes the usages.
 func (l *loop) end() {
 	l.once.Do(func() {
-		close(l.halt)
-		<-l.done
-		l.pass(last)
-		host, effort := l.host.end(), l.effort
+		var host *HostUsage
+		if l.edges != nil {
+			host = l.edges.finish()
+		} else {
+			close(l.halt)
+			<-l.done
+			l.pass(last)
+			host = l.host.end()
+		}
+		effort := l.effort
 		for _, s := range l.samplers {
 			u := s.usage()
 			u.Host, u.Sampler = host, &effort

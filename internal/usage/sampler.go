@@ -31,6 +31,7 @@ type stage int
 const (
 	first stage = iota
 	usual
+	edge // of a sample
 	last
 )
 
@@ -76,6 +77,8 @@ type Sampler struct {
 	now           Reading // in progress; its counters are the kernel's values
 	base          Reading // the first
 	last          Reading
+	mark, sum     Reading // at the beginning of a sample, and the counters' sums over the samples
+	resume        bool    // the time since the previous reading does not count
 	highest       Reading // the highest value of each counter, since none may fall
 	series        Series
 	curves        [4]curve // memory, cache, threads, processes
@@ -162,7 +165,7 @@ func (s *Sampler) record(r *Reading) {
 		s.highest.CPUUser.Value, s.highest.CPUSystem.Value = user, risen.CPU.Value-user
 	}
 	for i, f := range []Figure{r.Memory, r.Cache, r.Threads, r.Processes} {
-		s.curves[i].add(s.at, f)
+		s.curves[i].add(s.at, f, !s.resume)
 	}
 	s.last = *r
 	s.series.Began = s.began

@@ -142,9 +142,9 @@ func TestANetworkThatIsTheHostsIsNotCounted(t *testing.T) {
 func TestMemoryBetweenTwoReadingsIsInterpolated(t *testing.T) {
 	var c curve
 	at := func(s int) time.Time { return time.Unix(int64(s), 0) }
-	c.add(at(0), Known(10))
-	c.add(at(1), Known(30))
-	c.add(at(4), Known(30))
+	c.add(at(0), Known(10), true)
+	c.add(at(1), Known(30), true)
+	c.add(at(4), Known(30), true)
 	if peak, mean, area := c.figures(); peak != Known(30) || mean != Known((20+3*30)/4.) || area != Known(20+3*30) {
 		t.Errorf("peak %v, mean %v, area %v", peak, mean, area)
 	}

@@ -65,7 +65,10 @@ func (s *Sampler) usage() Usage {
 	if n := s.inside.exited + s.outside.exited; n > 0 {
 		u.Notes = append(u.Notes, fmt.Sprintf("%d processes exited: their context switches after the last reading are missing, and all of those that lived between two readings", n))
 	}
-	if s.loop.every < 0 && !s.sinceCreation {
+	switch {
+	case s.loop.edges != nil:
+		u.Notes = append(u.Notes, "read only at the beginning and at the end of each sample: peaks and means are those of these readings, and the division by process has the time between the samples as well")
+	case s.loop.every < 0 && !s.sinceCreation:
 		u.Notes = append(u.Notes, "read only when the driver started and when it ended: peaks and means are those of the two readings")
 	}
 	return u
