@@ -1,8 +1,8 @@
 // Package cgroup creates control groups, sets limits and reads the effective ones
-// back, lists and kills their processes, and reads their usage. It supports v1,
-// v2 and hybrid hierarchies through their files. A Tree has the mount points, so
-// the same code works on a recorded hierarchy in a directory, and on the one that
-// a process in a container or a guest sees.
+// back, lists, freezes and kills their processes, and reads their usage. It supports
+// v1, v2 and hybrid hierarchies through their files. A Tree has the mount points,
+// so the same code works on a recorded hierarchy in a directory, and on the one
+// that a process in a container or a guest sees.
 //
 // It must not know environments, owners or trials: its input is paths.
 //
@@ -61,9 +61,9 @@ type Tree struct {
 	read    func(file string) ([]byte, error)
 }
 
-// The controllers in which groups are created. Others (devices, freezer, hugetlb)
-// have no limit or counter that is used here, and every v1 hierarchy that a
-// process joins makes its start slower. Container engines create groups in all
+// The controllers in which groups are created. Others (devices, hugetlb) have no
+// limit or counter that is used here, and every v1 hierarchy that a process joins
+// makes its start slower. v1's freezer is joined at the first freeze, see Freezer. Container engines create groups in all
 // of them, so groups are removed from all.
 var wanted = []string{"cpu", "cpuacct", "cpuset", "memory", "pids"}
 
@@ -145,7 +145,7 @@ func V2(directory, proc string) *Tree {
 func V1(directories map[string]string, proc string) *Tree {
 	t := &Tree{v1: map[string]string{}, rest: map[string]string{}, roots: map[string]string{}, proc: proc, read: os.ReadFile}
 	for controller, directory := range directories {
-		if t.roots[directory] = "/"; controller == throttling {
+		if t.roots[directory] = "/"; slices.Contains(known, controller) {
 			t.rest[controller] = directory
 		} else {
 			t.v1[controller] = directory

@@ -229,7 +229,8 @@ func (g *Group) list(dirs []string) ([]int, error) {
 }
 
 // Kill kills all processes of the group and of those below it, until none is left,
-// including those started in the meantime. It fails if the caller is in the group.
+// including those started in the meantime, and frozen ones. It fails if the caller is
+// in the group.
 func (g *Group) Kill(ctx context.Context) error {
 	for {
 		pids, err := g.PIDs()
@@ -240,6 +241,9 @@ func (g *Group) Kill(ctx context.Context) error {
 			if pid == os.Getpid() {
 				return fmt.Errorf("killing cgroup %s: process %d in it is this one", g.path, pid)
 			}
+		}
+		if err := g.Thaw(); err != nil {
+			return err
 		}
 		if dir, ok := g.dirs[""]; ok && dir != g.tree.mountOf(dir) {
 			_ = write(filepath.Join(dir, "cgroup.kill"), "1") // absent before Linux 5.14

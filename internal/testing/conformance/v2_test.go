@@ -22,6 +22,7 @@ func TestWhatReadsAndWritesCgroupsWorksOnAMachineOfV2Alone(t *testing.T) {
 		real   []string // tests that must not have been skipped there
 	}{
 		{"linux/cgroup", []string{"TestEveryControllerWorksOnV2", "TestV2ThrottlesADisk", "TestLimitsTakeHoldOnThisMachine", "TestKillEndsAllThatRunsBelowAGroup",
+			"TestAFrozenGroupStandsStillUntilItIsThawed", "TestAFrozenGroupCanBeKilled",
 			"TestCgroupsCanBeCreatedInAContainerWithProcesses", "TestAnOrdinaryUserMakesGroupsInTheSubtreeThatWasDelegated"}},
 		{"usage", []string{"TestCPUTimeInACgroupIsCounted", "TestMemoryIsCounted", "TestBytesWrittenToDiskAreCounted", "TestThrottlingAndStallsAreCounted"}},
 	} {
