@@ -34,12 +34,12 @@ func (s *Store) lock(ctx context.Context, name string) (unlock func(), err error
 			f.Close()
 			return nil, fmt.Errorf("lock %s: %w", path, err)
 		}
-		return func() { f.Close() }, nil
+		return func() { release(f) }, nil
 	case <-ctx.Done():
 		// flock cannot be canceled: release it when it returns.
 		go func() {
 			<-held //nolint:errcheck // the caller has given up the lock
-			f.Close()
+			release(f)
 		}()
 		return nil, fmt.Errorf("waiting for another process that holds %s: %w", path, ctx.Err())
 	}
@@ -55,7 +55,14 @@ func (s *Store) idle(name string) (unlock func(), ok bool) {
 		f.Close()
 		return nil, false
 	}
-	return func() { f.Close() }, true
+	return func() { release(f) }, true
+}
+
+// release gives a lock back explicitly, since a child that is being forked may
+// still have the file open.
+func release(f *os.File) {
+	_ = unix.Flock(int(f.Fd()), unix.LOCK_UN)
+	f.Close()
 }
 
 // once creates the file or directory at path, unless it exists, by calling build

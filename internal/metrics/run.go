@@ -59,9 +59,9 @@ type Run struct {
 func New(m rundir.Manifest, plan *study.Plan, earlier []rundir.Trial, now func() time.Time) *Run {
 	r := opened(m, plan, now)
 	for _, t := range earlier {
-		r.before += t.Ended.Sub(t.Started)
 		r.Tried(t, nil)
 	}
+	r.before = rundir.Elapsed(earlier)
 	return r
 }
 

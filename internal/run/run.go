@@ -294,8 +294,8 @@ func (e *execution) work(ctx context.Context) (string, error) {
 	for _, t := range e.run.Journal() {
 		e.interrupted[[2]string{fmt.Sprint(t.Block), t.Environment}] = true
 		e.schedule.Record(t)
-		e.before += t.Ended.Sub(t.Started)
 	}
+	e.before = rundir.Elapsed(e.run.Journal())
 	if err := e.run.SaveManifest(); err != nil {
 		return "", err
 	}

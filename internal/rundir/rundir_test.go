@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sys/unix"
 	"pgregory.net/rapid"
 
 	"tare/internal/study"
@@ -29,6 +30,25 @@ func newRun(t interface {
 func trialNumber(n int) Trial {
 	return Trial{Block: 1 + n/2, Position: 1 + n%2, Environment: "native", Workload: fmt.Sprint("w", n), Status: OK,
 		Started: time.Unix(int64(n), 0).UTC(), Metrics: map[string]float64{"rate": float64(n)}}
+}
+
+// A child between its fork and its exec has all files of the process, as after a dup.
+func TestAClosedRunIsFreeAlthoughAChildStillHasItsLockOpen(t *testing.T) {
+	directory := t.TempDir()
+	w := newRun(t, directory)
+	child, err := unix.Dup(int(w.lock.Fd()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Close(child) //nolint:errcheck // only read from
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	again, err := Resume(directory)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer again.Close()
 }
 
 // A kill can cut the journal at any byte of the line that was being written.

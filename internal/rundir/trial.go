@@ -94,6 +94,23 @@ type Copy struct {
 	Missing map[string]string  `json:"missing,omitempty"`
 }
 
+// Elapsed is the time that trials took, in the order of the journal. Those of
+// environments that alternate lie over each other: their time counts once.
+func Elapsed(trials []Trial) (total time.Duration) {
+	var until time.Time
+	for _, t := range trials {
+		from := t.Started
+		if from.Before(until) {
+			from = until
+		}
+		if t.Ended.After(from) {
+			total += t.Ended.Sub(from)
+			until = t.Ended
+		}
+	}
+	return total
+}
+
 // Point is one value of a series.
 type Point struct {
 	Second float64 `json:"s"` // since the first value of the driver
