@@ -110,8 +110,7 @@ func (i *instance) Address() string { return i.host }
 // Paths of packets and blocks.
 func (i *instance) Paths() environment.Paths {
 	o := i.box.options
-	paths := i.Inside().Paths()
-	paths.Network = map[string]string{
+	network := map[string]string{
 		nat:      "virtual network card, VirtualBox's NAT (user-mode stack), a forwarded port of the host for SSH",
 		hostonly: "virtual network card, VirtualBox's host-only network " + o.Adapter,
 		bridged:  "virtual network card, bridged to the host's " + o.Adapter + " by VirtualBox's filter",
@@ -122,14 +121,7 @@ func (i *instance) Paths() environment.Paths {
 		hypervisor.Restore: "VirtualBox's virtual disk, the template's at its snapshot",
 		hypervisor.Start:   "VirtualBox's virtual disk, the template's own",
 	}[o.Mode]
-	for _, path := range []*string{&paths.Root, &paths.Data} {
-		if *path != "" {
-			*path += " on "
-		}
-		*path += disk
-	}
-	paths.RootOn, paths.DataOn = "", "" // they describe the guest's file systems, not this machine's
-	return paths
+	return i.PathsOn(disk, network)
 }
 
 // Footprint is the cgroup of the VM's process.

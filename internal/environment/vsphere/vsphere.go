@@ -91,20 +91,11 @@ func (m *machines) Start(ctx context.Context, r environment.Request) (environmen
 
 // Paths of packets and blocks.
 func (i *instance) Paths() environment.Paths {
-	paths := i.Inside().Paths()
-	paths.Network = "virtual network card, port group of vSphere"
 	disk := "vSphere's virtual disk"
 	if i.VM.Mode == hypervisor.Linked {
 		disk += ", what differs from the template's"
 	}
-	for _, p := range []*string{&paths.Root, &paths.Data} {
-		if *p != "" {
-			*p += " on "
-		}
-		*p += disk
-	}
-	paths.RootOn, paths.DataOn = "", "" // they describe the guest's file systems
-	return paths
+	return i.PathsOn(disk, "virtual network card, port group of vSphere")
 }
 
 // Footprint is empty, since no process of the VM runs on this machine. See Meter.

@@ -216,6 +216,21 @@ func (g *Guest) Notes() []string { return g.notes }
 // Inside is the native instance in the guest.
 func (g *Guest) Inside() environment.Instance { return g.inner }
 
+// PathsOn returns the paths inside the guest, on a virtual disk of the hypervisor, and
+// its network.
+func (g *Guest) PathsOn(disk, network string) environment.Paths {
+	paths := g.inner.Paths()
+	paths.Network = network
+	for _, path := range []*string{&paths.Root, &paths.Data} {
+		if *path != "" {
+			*path += " on "
+		}
+		*path += disk
+	}
+	paths.RootOn, paths.DataOn = "", "" // they describe the guest's file systems, not this machine's
+	return paths
+}
+
 // Stop ends the guest's session, and the VM.
 func (g *Guest) Stop(ctx context.Context) error {
 	g.stop.Do(func() {
