@@ -68,7 +68,8 @@ func listings(app *App, width int) map[string]func() (listing, error) {
 				if err != nil {
 					return listing{}, err
 				}
-				list = append(list, entry{name, plan.Study})
+				// A heading in a report begins with the name, which is the first column here.
+				list = append(list, entry{name, strings.TrimPrefix(plan.Study, name+": ")})
 			}
 			return entries("studies", list), nil
 		},

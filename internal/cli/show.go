@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"fmt"
+	"strconv"
 
 	"github.com/goccy/go-yaml"
 
@@ -79,7 +80,8 @@ func showYAML(app *App, value any, asJSON bool) error {
 	if asJSON {
 		return printJSON(app.Stdout, value)
 	}
-	text, err := yaml.MarshalWithOptions(value, yaml.OmitEmpty(), yaml.UseLiteralStyleIfMultiline(true))
+	text, err := yaml.MarshalWithOptions(value, yaml.OmitEmpty(), yaml.UseLiteralStyleIfMultiline(true),
+		yaml.CustomMarshaler(func(v float64) ([]byte, error) { return strconv.AppendFloat(nil, v, 'f', -1, 64), nil }))
 	if err != nil {
 		return err
 	}
