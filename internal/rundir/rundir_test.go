@@ -40,7 +40,7 @@ func TestAClosedRunIsFreeAlthoughAChildStillHasItsLockOpen(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer unix.Close(child) //nolint:errcheck // only read from
+	defer unix.Close(child)
 	if err := w.Close(); err != nil {
 		t.Fatal(err)
 	}
