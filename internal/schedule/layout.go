@@ -35,27 +35,23 @@ func (s *Schedule) layout(at stage) []Slot {
 	live := s.live(at)
 	draw := newOrder(s.plan.Seed, uint64(at.block)|uint64(at.environment+1)<<32)
 
-	// The trials of a group follow each other: those of all cells that share
-	// instances, or of one cell in each environment.
-	var shared []cell
-	var groups [][]cell
-	for _, c := range s.cells {
-		if len(live[c]) == 0 {
+	groups := s.groups(live)
+	shuffle(draw, groups)
+	var slots []Slot
+	add := func(c cell, environment string) {
+		slots = append(slots, Slot{Block: at.block, Environment: environment, Workload: c.workload, Level: c.level, Fresh: c.fresh, Rounds: c.rounds})
+	}
+	for _, group := range groups {
+		if s.alternating() {
+			for _, c := range cellOrder(draw, slices.Clone(group)) {
+				environments := lists.Filter(s.environments, func(name string) bool { return slices.Contains(live[c], name) })
+				shuffle(newOrder(s.batchSeed(at.block, c.workload, c.level), 0), environments)
+				for _, name := range environments {
+					add(c, name)
+				}
+			}
 			continue
 		}
-		if c.fresh == "trial" {
-			groups = append(groups, []cell{c})
-		} else {
-			shared = append(shared, c)
-		}
-	}
-	if len(shared) > 0 {
-		groups = append(groups, shared)
-	}
-	shuffle(draw, groups)
-
-	var slots []Slot
-	for _, group := range groups {
 		var environments []string
 		for _, name := range s.environments {
 			if slices.ContainsFunc(group, func(c cell) bool { return slices.Contains(live[c], name) }) {
@@ -64,8 +60,8 @@ func (s *Schedule) layout(at stage) []Slot {
 		}
 		shuffle(draw, environments)
 		for _, name := range environments {
-			for _, c := range s.cellOrder(draw, group, live, name) {
-				slots = append(slots, Slot{Block: at.block, Environment: name, Workload: c.workload, Level: c.level, Fresh: c.fresh})
+			for _, c := range cellOrder(draw, lists.Filter(group, func(c cell) bool { return slices.Contains(live[c], name) })) {
+				add(c, name)
 			}
 		}
 	}
@@ -78,11 +74,32 @@ func (s *Schedule) layout(at stage) []Slot {
 	return slots
 }
 
-// cellOrder is the order of a group's cells in one environment: random, but cells
-// that can use the same instances follow each other, and among them the one that
-// measures the start is first.
-func (s *Schedule) cellOrder(draw order, group []cell, live map[cell][]string, environment string) []cell {
-	cells := lists.Filter(group, func(c cell) bool { return slices.Contains(live[c], environment) })
+// groups are the cells whose trials follow each other: all that can share
+// instances, or one with fresh instances for each trial. In alternating order the
+// instances of all environments live at the same time, so that only cells that
+// need the same ones form a group.
+func (s *Schedule) groups(live map[cell][]string) (groups [][]cell) {
+	var shared [][]cell
+	for _, c := range s.cells {
+		switch at := slices.IndexFunc(shared, func(group []cell) bool {
+			return !s.alternating() || group[0].shape == c.shape && group[0].fresh == c.fresh
+		}); {
+		case len(live[c]) == 0:
+		case c.fresh == "trial":
+			groups = append(groups, []cell{c})
+		case at < 0:
+			shared = append(shared, []cell{c})
+		default:
+			shared[at] = append(shared[at], c)
+		}
+	}
+	return append(groups, shared...)
+}
+
+// cellOrder puts cells in a random order, but those that can use the same
+// instances follow each other, and among them the one that measures the start is
+// first.
+func cellOrder(draw order, cells []cell) []cell {
 	shuffle(draw, cells)
 	var shapes []string // in the order of their first cell
 	for _, c := range cells {

@@ -326,7 +326,10 @@ func plans(t *rapid.T) *study.Plan {
 	if blocks.Open {
 		p.Design.Budget = 2 * time.Minute // or it may never end
 	} else {
-		p.Design.Order = rapid.SampledFrom([]string{"interleaved", "interleaved", "sequential"}).Draw(t, "order")
+		p.Design.Order = rapid.SampledFrom([]string{"interleaved", "alternating", "sequential"}).Draw(t, "order")
+	}
+	if p.Design.Order == study.Alternating {
+		alternating(p)
 	}
 	for i := range p.Workloads {
 		if rapid.Bool().Draw(t, "two levels") {
@@ -383,7 +386,7 @@ func TestABlockRunsWhatIsLiveOnce(t *testing.T) {
 			environment, workload, level string
 		}
 		seen, positions := map[key]bool{}, map[[2]int]bool{}
-		others := map[[2]any]bool{} // block, environment: a shared instance has run something
+		others := map[[3]any]bool{} // block, environment, lifetime: a shared instance has run something
 		shared := map[int][]string{}
 		for _, trial := range play(t, schedule(t, p), worlds(t)()) {
 			k := key{trial.Block, trial.Environment, trial.Workload, trial.Level}
@@ -395,11 +398,17 @@ func TestABlockRunsWhatIsLiveOnce(t *testing.T) {
 			if fresh[trial.Workload] == "trial" {
 				continue
 			}
-			instance := [2]any{trial.Block, trial.Environment}
+			instance := [3]any{trial.Block, trial.Environment}
+			if p.Design.Order == study.Alternating {
+				instance[2] = fresh[trial.Workload]
+			}
 			if startup[trial.Workload] && others[instance] {
 				t.Fatalf("%+v comes after other work in its instance", trial)
 			}
 			others[instance] = others[instance] || !startup[trial.Workload]
+			if p.Design.Order == study.Alternating {
+				continue
+			}
 			if order := shared[trial.Block]; len(order) == 0 || order[len(order)-1] != trial.Environment {
 				if slices.Contains(order, trial.Environment) {
 					t.Fatalf("block %d leaves %s and comes back to it", trial.Block, trial.Environment)

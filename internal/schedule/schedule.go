@@ -58,6 +58,7 @@ type Schedule struct {
 type cell struct {
 	workload, level, fresh string
 	startup                bool
+	rounds                 int // of samples; 0: one sample in a trial of its own
 	// shape is equal for cells that can use the same instances: they follow each
 	// other, so that no instance is started twice.
 	shape string
@@ -101,7 +102,7 @@ func New(plan *study.Plan, usable []string) (*Schedule, error) {
 	}
 	for _, w := range plan.Workloads {
 		for _, l := range w.Levels {
-			s.cells = append(s.cells, cell{w.Name, l.Name, w.Fresh, w.Pack.Startup, l.Shape.Key()})
+			s.cells = append(s.cells, cell{w.Name, l.Name, w.Fresh, w.Pack.Startup, plan.Rounds(w, l), l.Shape.Key()})
 		}
 	}
 	s.book = verdict.NewBook(plan, s.environments)
@@ -109,6 +110,8 @@ func New(plan *study.Plan, usable []string) (*Schedule, error) {
 }
 
 func (s *Schedule) sequential() bool { return s.plan.Design.Order == "sequential" }
+
+func (s *Schedule) alternating() bool { return s.plan.Design.Order == study.Alternating }
 
 // Record adds a finished trial, whatever its status. To resume a run, the trials of
 // the journal are recorded in their order.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -26,6 +27,12 @@ func planOf(blocks study.Blocks, environments []string, workloads ...string) *st
 		p.Workloads = append(p.Workloads, study.Workload{Name: f[0], Fresh: f[1], Levels: []study.Level{{}}, Pack: workload.Pack{Startup: len(f) > 2,
 			Metrics: []workload.Metric{{Name: "time", Unit: "s", Better: "lower", Primary: true}}}})
 	}
+	return p
+}
+
+// alternating has four rounds in each block.
+func alternating(p *study.Plan) *study.Plan {
+	p.Design.Order, p.Design.Rounds, p.Design.Waiting = study.Alternating, 4, "idle"
 	return p
 }
 
@@ -79,16 +86,21 @@ func play(t fataler, s *Schedule, w *world) []rundir.Trial {
 	t.Helper()
 	var journal []rundir.Trial
 	for {
-		slot, ok := s.Next(w.now.Sub(began))
+		batch, ok := s.NextBatch(w.now.Sub(began))
 		if !ok {
 			return journal
 		}
-		if again, _ := s.Next(w.now.Sub(began)); again != slot {
-			t.Fatal("asked twice, Next gave", slot, "and", again)
+		if again, _ := s.NextBatch(w.now.Sub(began)); !reflect.DeepEqual(again, batch) {
+			t.Fatal("asked twice, NextBatch gave", batch, "and", again)
 		}
-		trial := w.run(slot)
-		s.Record(trial)
-		if journal = append(journal, trial); len(journal) > 20000 {
+		var trials []rundir.Trial
+		for _, slot := range batch.Slots {
+			trials = append(trials, w.run(slot))
+		}
+		for _, trial := range trials {
+			s.Record(trial)
+		}
+		if journal = append(journal, trials...); len(journal) > 20000 {
 			t.Fatal("the schedule does not end")
 		}
 	}
@@ -140,6 +152,12 @@ func TestOrdersFollowFromTheSeed(t *testing.T) {
 		{"one instance for all", planOf(two, three, "cpu:run", "disk:run"), `
 1: vm/disk vm/cpu native/cpu native/disk docker/disk docker/cpu
 2: native/disk native/cpu vm/cpu vm/disk docker/disk docker/cpu`},
+		{"alternating, an instance a block", alternating(planOf(two, three, "start:block:startup", "cpu:block", "disk:block")), `
+1: docker/start vm/start native/start docker/disk vm/disk native/disk docker/cpu native/cpu vm/cpu
+2: native/start vm/start docker/start native/disk vm/disk docker/disk native/cpu docker/cpu vm/cpu`},
+		{"alternating, mixed", alternating(planOf(two, three, "cpu:block", "disk:run", "db:trial")), `
+1: docker/disk vm/disk native/disk native/db vm/db docker/db docker/cpu native/cpu vm/cpu
+2: native/db vm/db docker/db native/disk vm/disk docker/disk native/cpu docker/cpu vm/cpu`},
 		{"sequential", func() *study.Plan {
 			p := planOf(two, three, "cpu:block", "disk:block")
 			p.Design.Order = "sequential"

@@ -159,6 +159,17 @@ func (p *Plan) Workload(name string) *Workload {
 	return &p.Workloads[i]
 }
 
+// Rounds is how many samples a trial of a workload at a level gives, alternating
+// with those of the other environments; 0 is one sample in a trial of its own. A
+// start can be measured once in an instance, and neighbours would disturb the
+// samples of the other environments too.
+func (p *Plan) Rounds(w Workload, l Level) int {
+	if p.Design.Order != Alternating || w.Fresh == "trial" || w.Pack.Startup || w.Pack.Cold || w.Pack.EmptyCache || l.Neighbours > 0 {
+		return 0
+	}
+	return max(1, p.Design.Rounds)
+}
+
 // Environment of a plan by its name; nil where there is none.
 func (p *Plan) Environment(name string) *Environment {
 	i := slices.IndexFunc(p.Environments, func(e Environment) bool { return e.Name == name })

@@ -1,0 +1,213 @@
+package schedule
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"tare/internal/lists"
+	"tare/internal/study"
+)
+
+// batches plays a schedule to its end and returns its batches.
+func batches(t fataler, s *Schedule, w *world) (all []Batch) {
+	t.Helper()
+	for {
+		batch, ok := s.NextBatch(w.now.Sub(began))
+		if !ok {
+			return all
+		}
+		for _, slot := range batch.Slots {
+			s.Record(w.run(slot))
+		}
+		if all = append(all, batch); len(all) > 20000 {
+			t.Fatal("the schedule does not end")
+		}
+	}
+}
+
+func environmentsOf(b Batch) []string {
+	return lists.Map(b.Slots, func(s Slot) string { return s.Environment })
+}
+
+func TestEveryRoundHasEveryEnvironmentOnce(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		p := alternating(plans(t))
+		p.Design.Rounds = rapid.IntRange(1, 20).Draw(t, "rounds")
+		for _, b := range batches(t, schedule(t, p), worlds(t)()) {
+			first := b.Slots[0]
+			if first.Rounds != p.Rounds(*p.Workload(first.Workload), study.Level{}) || first.Rounds == 0 && len(b.Slots) > 1 {
+				t.Fatalf("%+v", b)
+			}
+			for _, slot := range b.Slots {
+				if slot.Rounds != first.Rounds || slot.Workload != first.Workload || slot.Level != first.Level || slot.Block != first.Block {
+					t.Fatalf("%+v is in a batch with %+v", slot, first)
+				}
+			}
+			for n := 1; n <= b.Rounds(); n++ {
+				if got := slices.Sorted(slices.Values(b.Round(n))); !slices.Equal(got, lists.Map(upTo(len(b.Slots)), func(i int) int { return i - 1 })) {
+					t.Fatalf("round %d is %v", n, b.Round(n))
+				}
+			}
+		}
+	})
+}
+
+// What is live in a block runs there once, those of a cell together.
+func TestABatchHasAllLiveEnvironmentsOfItsCell(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		p := alternating(plans(t))
+		s, w := schedule(t, p), worlds(t)()
+		var live map[cell][]string
+		block := 0
+		seen := map[cell]bool{}
+		whole := func() {
+			for c, names := range live {
+				if !seen[c] && len(names) > 0 {
+					t.Fatalf("block %d lost %s %s", block, c.workload, c.level)
+				}
+			}
+			clear(seen)
+		}
+		for {
+			b, ok := s.NextBatch(w.now.Sub(began))
+			if !ok {
+				break
+			}
+			if b.Slots[0].Block != block {
+				whole()
+				block = b.Slots[0].Block
+				live = s.live(stage{-1, block})
+			}
+			for c, names := range live {
+				if c.workload != b.Slots[0].Workload || c.level != b.Slots[0].Level {
+					continue
+				}
+				seen[c] = true
+				if got := environmentsOf(b); c.rounds > 0 && !slices.Equal(slices.Sorted(slices.Values(got)), slices.Sorted(slices.Values(names))) {
+					t.Fatalf("block %d runs %s in %v, live are %v", block, c.workload, got, names)
+				}
+			}
+			for _, slot := range b.Slots {
+				s.Record(w.run(slot))
+			}
+		}
+		whole()
+	})
+}
+
+// Other workloads, and what was recorded before, do not change the orders of a
+// cell: they follow from the seed, the block, the cell and the round.
+func TestTheOrderOfARoundFollowsFromSeedBlockCellAndRound(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		p, other := alternating(plans(t)), alternating(plans(t))
+		other.Seed = p.Seed
+		orders := map[string]string{} // block, cell → orders of environments
+		for i, s := range []*Schedule{schedule(t, p), schedule(t, other)} {
+			for _, b := range batches(t, s, worlds(t)()) {
+				first := b.Slots[0]
+				if first.Rounds == 0 {
+					continue
+				}
+				var order []string
+				for n := 0; n <= b.Rounds(); n++ { // 0 is that of the block
+					indices := upTo(len(b.Slots))
+					if n > 0 {
+						indices = lists.Map(b.Round(n), func(i int) int { return i + 1 })
+					}
+					order = append(order, strings.Join(lists.Map(indices, func(i int) string { return b.Slots[i-1].Environment }), " "))
+				}
+				key := fmt.Sprint(first.Block, first.Workload, first.Level, slices.Sorted(slices.Values(environmentsOf(b))))
+				if known := orders[key]; i == 1 && known != "" && known != fmt.Sprint(order) {
+					t.Fatalf("%s: the orders are %v, and %s in the other plan", key, order, known)
+				}
+				orders[key] = fmt.Sprint(order)
+			}
+		}
+	})
+}
+
+func TestOrdersOfRoundsAreUniformAndIndependent(t *testing.T) {
+	const blocks, rounds = 1500, 16
+	s := schedule(t, alternating(planOf(two, []string{"a", "b", "c", "d"}, "cpu:block", "disk:block")))
+	for _, workload := range []string{"cpu", "disk"} {
+		counts, next := map[string]int{}, map[[2]int]int{}
+		before := 3
+		for block := 1; block <= blocks; block++ {
+			b := Batch{Slots: make([]Slot, 4), seed: s.batchSeed(block, workload, "")}
+			b.Slots[0].Rounds = rounds
+			for n := 1; n <= rounds; n++ {
+				order := b.Round(n)
+				counts[fmt.Sprint(order)]++
+				next[[2]int{before, order[0]}]++
+				before = order[0]
+			}
+		}
+		if chi := chiSquared(counts, blocks*rounds, 24); chi > 58 { // 23 degrees of freedom, p = 0.0001
+			t.Errorf("%s: chi-squared of the orders is %.1f", workload, chi)
+		}
+		if chi := chiSquared(next, blocks*rounds, 16); chi > 44 { // 15 degrees of freedom, p = 0.0001
+			t.Errorf("%s: chi-squared of neighbouring rounds is %.1f", workload, chi)
+		}
+	}
+}
+
+// A journal that ends within a batch: what is missing is a batch of its own.
+func TestTheRestOfATornBatchIsABatch(t *testing.T) {
+	p := alternating(planOf(two, []string{"a", "b", "c"}, "cpu:block"))
+	s := schedule(t, p)
+	whole, _ := s.NextBatch(0)
+	w := newWorld(noise(1, .1, nil))
+	s = schedule(t, p)
+	s.Record(w.run(whole.Slots[0]))
+	rest, ok := s.NextBatch(0)
+	if !ok || !slices.Equal(rest.Slots, whole.Slots[1:]) || rest.Rounds() != 4 {
+		t.Errorf("after the first of %+v comes %+v", whole, rest)
+	}
+}
+
+func TestAnEnvironmentWithItsVerdictLeavesTheRounds(t *testing.T) {
+	s := schedule(t, alternating(planOf(upTo60, []string{"native", "docker", "vm"}, "cpu:block")))
+	clear, noisy := noise(1, .001, map[string]float64{"docker": .5}), noise(2, .5, nil)
+	all := batches(t, s, newWorld(func(s Slot) float64 {
+		if s.Environment == "vm" {
+			return noisy(s)
+		}
+		return clear(s)
+	}))
+	for _, b := range all {
+		if has := slices.Contains(environmentsOf(b), "docker"); has != (b.Slots[0].Block <= 10) {
+			t.Errorf("block %d has %v", b.Slots[0].Block, environmentsOf(b))
+		}
+	}
+	if len(all) != 60 {
+		t.Errorf("%d batches", len(all))
+	}
+}
+
+func TestWhatIsOneSampleAlternatesAsTrials(t *testing.T) {
+	p := alternating(planOf(two, []string{"a", "b"}, "start:block:startup", "db:trial", "cold:block", "cpu:block"))
+	p.Workload("cold").Pack.Cold = true
+	p.Workload("cpu").Levels = []study.Level{{Name: "alone"}, {Name: "beside", Neighbours: 2}}
+	p.Sampling.Traced = 1
+	rounds := map[string]int{}
+	last := Slot{}
+	for _, b := range batches(t, schedule(t, p), newWorld(noise(1, .1, nil))) {
+		slot := b.Slots[0]
+		key := strings.TrimSpace(slot.Workload + " " + slot.Level)
+		if slot.Traced {
+			key = "traced"
+		}
+		rounds[key] = max(rounds[key], slot.Rounds)
+		if slot.Position%2 == 0 && len(b.Slots) == 1 && (last.Workload != slot.Workload || last.Level != slot.Level) {
+			t.Errorf("%+v does not follow a trial of its own cell", slot)
+		}
+		last = b.Slots[len(b.Slots)-1]
+	}
+	if got, want := fmt.Sprint(rounds), fmt.Sprint(map[string]int{"start": 0, "db": 0, "cold": 0, "cpu alone": 4, "cpu beside": 0, "traced": 0}); got != want {
+		t.Errorf("rounds are %s, want %s", got, want)
+	}
+}
