@@ -5,10 +5,12 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"pgregory.net/rapid"
 
 	"tare/internal/lists"
+	"tare/internal/rundir"
 	"tare/internal/study"
 )
 
@@ -209,5 +211,42 @@ func TestWhatIsOneSampleAlternatesAsTrials(t *testing.T) {
 	}
 	if got, want := fmt.Sprint(rounds), fmt.Sprint(map[string]int{"start": 0, "db": 0, "cold": 0, "cpu alone": 4, "cpu beside": 0, "traced": 0}); got != want {
 		t.Errorf("rounds are %s, want %s", got, want)
+	}
+}
+
+// The trials of a batch lie over each other in time: a batch of three that takes
+// three seconds is three seconds of the run, not nine.
+func TestTheTimeOfABatchCountsOnce(t *testing.T) {
+	for name, times := range map[string]func(i int) (from, to time.Duration){
+		"all from its beginning to its end": func(int) (time.Duration, time.Duration) { return 0, 3 * time.Second },
+		"all from their own beginnings": func(i int) (time.Duration, time.Duration) {
+			return time.Duration(i) * time.Second / 10, 3 * time.Second
+		},
+		"one is over at once": func(i int) (time.Duration, time.Duration) { return 0, 3 * time.Second / time.Duration(1+i%2*29) },
+		"one after the other": func(i int) (time.Duration, time.Duration) {
+			return time.Duration(i) * time.Second, time.Duration(i+1) * time.Second
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := schedule(t, alternating(planOf(study.Blocks{Min: 8, Max: 8, Fixed: true}, []string{"a", "b", "c"}, "cpu:block", "disk:block")))
+			now := began
+			var journal []rundir.Trial
+			for range 4 { // two blocks
+				b, _ := s.NextBatch(0)
+				for i, slot := range b.Slots {
+					from, to := times(i)
+					trial := rundir.Trial{Block: slot.Block, Environment: slot.Environment, Workload: slot.Workload, Status: rundir.OK, Started: now.Add(from), Ended: now.Add(to)}
+					s.Record(trial)
+					journal = append(journal, trial)
+				}
+				now = now.Add(3 * time.Second)
+			}
+			if got := s.Progress(0).Remaining; got != 6*6*time.Second {
+				t.Errorf("%v are left of six blocks of six seconds", got)
+			}
+			if got := rundir.Elapsed(journal); got != 12*time.Second {
+				t.Errorf("the trials took %v of twelve seconds", got)
+			}
+		})
 	}
 }
