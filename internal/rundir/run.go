@@ -246,9 +246,10 @@ func (w *Writer) Seal() error {
 	return w.WriteFile(sumsFile, text.Bytes())
 }
 
-// Close releases the directory.
+// Close releases the directory. The lock is released explicitly, since a child
+// that is being forked may still have the file open.
 func (w *Writer) Close() error {
-	return errors.Join(w.journal.close(), w.lock.Close())
+	return errors.Join(w.journal.close(), unix.Flock(int(w.lock.Fd()), unix.LOCK_UN), w.lock.Close())
 }
 
 // Verify compares every file with the checksums and every raw file with the
