@@ -1,0 +1,343 @@
+package stats
+
+import (
+	"encoding/csv"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// trace is a recording of samples that alternated between two sides; see
+// testdata/traces/README.md. The logarithms of the rates are by block and round.
+type trace struct {
+	name string
+	a, b [][]float64
+}
+
+// same reports whether both sides are the same environment.
+func (r trace) same() bool { n := len(r.name); return r.name[n-1] == r.name[n-2] }
+
+func traces(t *testing.T) (all []trace) {
+	t.Helper()
+	files, err := filepath.Glob("testdata/traces/*.csv")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("traces: %v, %v", files, err)
+	}
+	for _, file := range files {
+		data, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		rows, err := csv.NewReader(strings.NewReader(string(data))).ReadAll()
+		if err != nil {
+			t.Fatalf("%s: %v", file, err)
+		}
+		r := trace{name: strings.TrimSuffix(filepath.Base(file), ".csv")}
+		for _, row := range rows[1:] {
+			block, _ := strconv.Atoi(row[0])
+			rate, err := strconv.ParseFloat(row[5], 64)
+			if err != nil {
+				t.Fatalf("%s: %v", file, err)
+			}
+			side := &r.a
+			if row[2] == "b" {
+				side = &r.b
+			}
+			for len(*side) <= block {
+				*side = append(*side, nil)
+			}
+			(*side)[block] = append((*side)[block], math.Log(rate))
+		}
+		all = append(all, r)
+	}
+	return all
+}
+
+func mean(x []float64) float64 {
+	sum := 0.0
+	for _, v := range x {
+		sum += v
+	}
+	return sum / float64(len(x))
+}
+
+// withinBlock are the candidates for the log ratio of a block, from the logarithms
+// of both sides' samples in its rounds. Location, the one in use, is the first.
+var withinBlock = []struct {
+	name string
+	of   func(a, b []float64) float64
+}{
+	{"Hodges-Lehmann", ofRounds(Location)},
+	{"mean", ofRounds(mean)},
+	{"median", ofRounds(Median)},
+	{"mean of the middle 60%", ofRounds(func(d []float64) float64 { // 20% at either end
+		cut := len(d) / 5
+		return mean(slices.Sorted(slices.Values(d))[cut : len(d)-cut])
+	})},
+	{"mean of the middle third", ofRounds(func(d []float64) float64 { // 35% at either end
+		cut := len(d) * 35 / 100
+		return mean(slices.Sorted(slices.Values(d))[cut : len(d)-cut])
+	})},
+	{"ratio of medians", func(a, b []float64) float64 { return Median(b) - Median(a) }},
+	{"ratio of means", func(a, b []float64) float64 { return meanRate(b) - meanRate(a) }},
+}
+
+// meanRate is the logarithm of the rate of all samples together, each of the same
+// amount of work: what one long trial gives.
+func meanRate(logs []float64) float64 {
+	seconds := 0.0
+	for _, v := range logs {
+		seconds += math.Exp(-v)
+	}
+	return -math.Log(seconds / float64(len(logs)))
+}
+
+func ofRounds(location func([]float64) float64) func(a, b []float64) float64 {
+	return func(a, b []float64) float64 {
+		d := make([]float64, len(a))
+		for i := range a {
+			d[i] = b[i] - a[i]
+		}
+		return location(d)
+	}
+}
+
+// deviation is the standard deviation of the blocks' log ratios from this many
+// rounds. A block that is long enough for several gives several.
+func (r trace) deviation(rounds int, of func(a, b []float64) float64) float64 {
+	variance, n := 0.0, 0
+	for from := 0; from+rounds <= len(r.a[0]); from += rounds {
+		var d []float64
+		for k := range r.a {
+			d = append(d, of(r.a[k][from:from+rounds], r.b[k][from:from+rounds]))
+		}
+		m := mean(d)
+		for _, v := range d {
+			variance += (v - m) * (v - m) / float64(len(d)-1)
+		}
+		n++
+	}
+	return math.Sqrt(variance / float64(n))
+}
+
+// The median and the mean of the middle third are narrower where a third of the
+// samples is disturbed, as where a daemon starts each, and no narrower where a waiting
+// process takes them. They are wider by 18% and 9% where the noise is normal, and see
+// less of stalls that belong to an environment.
+func TestTheLocationOfABlockIsAmongTheNarrowest(t *testing.T) {
+	all := traces(t)
+	for _, rounds := range []int{4, 8, 16} {
+		over := make([]float64, len(withinBlock)) // mean log ratio to the first
+		for _, r := range all {
+			row := fmt.Sprintf("%2d rounds, %-18s", rounds, r.name)
+			first := r.deviation(rounds, withinBlock[0].of)
+			for i, c := range withinBlock {
+				sd := r.deviation(rounds, c.of)
+				over[i] += math.Log(sd/first) / float64(len(all))
+				row += fmt.Sprintf("  %s %.2f%%", c.name, 100*sd)
+			}
+			t.Log(row)
+		}
+		for i, c := range withinBlock {
+			ratio := math.Exp(over[i])
+			t.Logf("%2d rounds: %s %.2f", rounds, c.name, ratio)
+			if ratio < .85 {
+				t.Errorf("%d rounds: the deviation of the %s is %.2f of that of the location in use", rounds, c.name, ratio)
+			}
+		}
+	}
+}
+
+// Blocks are made from a trace by the moving-block bootstrap (Künsch, The jackknife
+// and the bootstrap for general stationary observations, 1989): long pieces of rounds
+// that follow one another, so that bursts and the likeness of neighbours stay, all
+// from one block of the trace, so that the difference between instances stays, and
+// some blocks that follow one another, so that slow changes of the machine stay.
+const (
+	pieceOfRounds = 8
+	pieceOfBlocks = 4
+)
+
+// resampled are the differences of the rounds of n blocks. Where both sides are the
+// same, they are interchangeable, and each block is turned over with probability 1/2:
+// the true difference is then exactly 0.
+func (r trace) resampled(rng *rand.Rand, n, rounds int) [][]float64 {
+	var all [][]float64
+	from := 0
+	for i := range n {
+		if i%pieceOfBlocks == 0 {
+			from = rng.IntN(len(r.a))
+		}
+		k := (from + i) % len(r.a)
+		turned := 1.0
+		if r.same() && rng.IntN(2) == 0 {
+			turned = -1
+		}
+		var d []float64
+		for len(d) < rounds {
+			at := rng.IntN(len(r.a[k]))
+			for j := range min(pieceOfRounds, rounds-len(d)) {
+				j = (at + j) % len(r.a[k])
+				d = append(d, turned*(r.b[k][j]-r.a[k][j]))
+			}
+		}
+		all = append(all, d)
+	}
+	return all
+}
+
+// profile makes the rounds of the blocks of a run. Its true difference is centre.
+type profile struct {
+	name   string
+	blocks func(rng *rand.Rand, n, rounds int) [][]float64
+	centre float64
+}
+
+// madeUp are worst cases. Each side of a round has the noise that the name says; the
+// blocks differ by 1% besides, as instances do.
+func madeUp(name string, symmetric bool, noise func(rng *rand.Rand, rounds int) (a, b []float64)) profile {
+	p := profile{name: name, blocks: func(rng *rand.Rand, n, rounds int) (all [][]float64) {
+		for range n {
+			between := .01 * rng.NormFloat64()
+			a, b := noise(rng, rounds)
+			for i := range b {
+				b[i] += between - a[i]
+			}
+			all = append(all, b)
+		}
+		return all
+	}}
+	if !symmetric {
+		p.centre = p.location()
+	}
+	return p
+}
+
+// location of the differences that a profile's blocks have in the long run, which is
+// what the procedure estimates: where the noise of the two sides differs, no other
+// figure is the true one.
+func (p profile) location() float64 {
+	rng := rand.New(rand.NewPCG(11, 5))
+	var d []float64
+	for _, rounds := range p.blocks(rng, 20000, 16) {
+		d = append(d, Location(rounds))
+	}
+	return NewWalsh(d).Median()
+}
+
+func profiles(t *testing.T) (all []profile) {
+	for _, r := range traces(t) {
+		p := profile{name: r.name, blocks: r.resampled}
+		if !r.same() {
+			p.centre = p.location()
+		}
+		all = append(all, p)
+	}
+	each := func(draw func(rng *rand.Rand) float64) func(*rand.Rand, int) (a, b []float64) {
+		return func(rng *rand.Rand, rounds int) (a, b []float64) {
+			for range rounds {
+				a, b = append(a, draw(rng)), append(b, draw(rng))
+			}
+			return a, b
+		}
+	}
+	return append(all,
+		madeUp("normal", true, each(func(rng *rand.Rand) float64 { return .05 * rng.NormFloat64() })),
+		madeUp("heavy tails", true, each(func(rng *rand.Rand) float64 { // Cauchy
+			return .02 * math.Tan(math.Pi*(rng.Float64()-.5))
+		})),
+		madeUp("bursts", true, func(rng *rand.Rand, rounds int) (a, b []float64) {
+			burst := false
+			for range rounds {
+				if rng.Float64() < .25 {
+					burst = !burst
+				}
+				noise := func() float64 {
+					if burst {
+						return .01*rng.NormFloat64() - .5*rng.ExpFloat64()
+					}
+					return .01 * rng.NormFloat64()
+				}
+				a, b = append(a, noise()), append(b, noise())
+			}
+			return a, b
+		}),
+		madeUp("each side drifts by itself", true, func(rng *rand.Rand, rounds int) (a, b []float64) {
+			x, y := .05*rng.NormFloat64(), .05*rng.NormFloat64()
+			for range rounds { // autocorrelation 0.9
+				x, y = .9*x+.0218*rng.NormFloat64(), .9*y+.0218*rng.NormFloat64()
+				a, b = append(a, x), append(b, y)
+			}
+			return a, b
+		}),
+		madeUp("only one side skewed", false, func(rng *rand.Rand, rounds int) (a, b []float64) {
+			for range rounds {
+				a, b = append(a, .01*rng.NormFloat64()), append(b, -.2*rng.ExpFloat64())
+			}
+			return a, b
+		}),
+	)
+}
+
+// concluded is what the procedure says about a profile with an effect, from at most
+// 60 blocks of so many rounds.
+func (p profile) concluded(rng *rand.Rand, rounds int, effect, margin float64, location func([]float64) float64) Decision {
+	looks := Looks()
+	d := make([]float64, 0, looks[len(looks)-1])
+	for _, block := range p.blocks(rng, looks[len(looks)-1], rounds) {
+		d = append(d, location(block)-p.centre+effect)
+	}
+	return Decide(d, 1, margin)
+}
+
+// The procedure as a whole, from rounds to a verdict, on what was recorded and on
+// worst cases. TARE_SIM_PATHS sets the number of runs for each profile.
+func TestAlternatingSamplesKeepThePromises(t *testing.T) {
+	n, short := 60, true
+	if text := os.Getenv("TARE_SIM_PATHS"); text != "" {
+		var err error
+		if n, err = strconv.Atoi(text); err != nil || n < 1 {
+			t.Fatalf("TARE_SIM_PATHS=%s is not a number of runs", text)
+		}
+		short = false
+	}
+	const rounds = 16
+	margin := math.Log(1.02)
+	for i, p := range profiles(t) {
+		row := fmt.Sprintf("%-26s", p.name)
+		for j, effect := range []float64{0, margin, math.Log(1.05)} {
+			if short && j == 1 {
+				continue
+			}
+			rng := rand.New(rand.NewPCG(uint64(i), uint64(j)))
+			wrong, missed, decided, blocks := 0, 0, 0, 0
+			for range n {
+				v := p.concluded(rng, rounds, effect, margin, Location)
+				if v.Interval.Low > effect || v.Interval.High < effect {
+					missed++
+				}
+				if v.Outcome != Inconclusive {
+					decided++
+				}
+				if j == 0 && v.Outcome == Different || j == 1 && v.Outcome == Equivalent || j == 2 && v.Outcome == Different && v.Interval.Estimate < 0 {
+					wrong++
+				}
+				blocks += v.N
+			}
+			share := func(count int) float64 { return 100 * float64(count) / float64(n) }
+			row += fmt.Sprintf(" | %+.0f%%: wrong %.1f%%, missed %.1f%%, decided %.0f%%, %.1f blocks", 100*math.Expm1(effect), share(wrong), share(missed), share(decided), float64(blocks)/float64(n))
+			// Three standard errors of the simulation.
+			limit := 5 + 300*math.Sqrt(.05*.95/float64(n))
+			if share(wrong) > limit || share(missed) > limit {
+				t.Errorf("%s, %+.0f%%: %.1f%% wrong verdicts, %.1f%% intervals without the truth", p.name, 100*math.Expm1(effect), share(wrong), share(missed))
+			}
+		}
+		t.Log(row)
+	}
+}
