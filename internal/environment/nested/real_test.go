@@ -108,16 +108,6 @@ func start(t *testing.T, o *cleanup.Owner, kind string) environment.Instance {
 	return i
 }
 
-func said(t *testing.T, i environment.Instance, command string) string {
-	t.Helper()
-	var out bytes.Buffer
-	exit, err := i.Agent().Run(t.Context(), agent.Command{Argv: []string{"/bin/sh", "-c", command}, Stdout: &out, Stderr: &out})
-	if err != nil || !exit.OK() {
-		t.Fatalf("%s: %+v, %v: %s", command, exit, err, out.String())
-	}
-	return strings.TrimSpace(out.String())
-}
-
 func TestWhatIsStartedInAMachineIsContainedThereAndItsCostIsTheWholeMachines(t *testing.T) {
 	needs.Root(t)
 	testenv.NeedsAgent(t)
@@ -129,11 +119,11 @@ func TestWhatIsStartedInAMachineIsContainedThereAndItsCostIsTheWholeMachines(t *
 		t.Run(c.kind, func(t *testing.T) {
 			o := testenv.Owner(t, t.TempDir())
 			i := start(t, o, c.kind)
-			if kernel, mine := said(t, i, "uname -r"), readFile(t, "/proc/sys/kernel/osrelease"); kernel == mine {
+			if kernel, mine := testenv.Run(t, i, "uname -r"), readFile(t, "/proc/sys/kernel/osrelease"); kernel == mine {
 				t.Errorf("it runs on the host's kernel %s", kernel)
 			}
-			said(t, i, c.contained)
-			if disk := said(t, i, "df --output=source /data | tail -n 1"); disk != "/dev/vdb" {
+			testenv.Run(t, i, c.contained)
+			if disk := testenv.Run(t, i, "df --output=source /data | tail -n 1"); disk != "/dev/vdb" {
 				t.Errorf("/data is on %s, not on the machine's data disk", disk)
 			}
 			if groups := i.Footprint().Cgroups; len(groups) != 1 || !strings.Contains(groups[0], o.ID()) {
@@ -159,12 +149,12 @@ func TestAServiceThatEndsIsNotWaitedFor(t *testing.T) {
 	needs.Root(t)
 	testenv.NeedsAgent(t)
 	image, n := tiny(t), inMachine(t, testenv.Owner(t, t.TempDir()), "native")
-	n.Needs.Services = []environment.Service{{Argv: []string{"sh", "-c", "echo there is no folder; exit 3"}, Ready: agent.Probe{Exec: []string{"false"}}}}
+	n.Needs.Services = []environment.Service{{Argv: []string{"sh", "-c", "echo there is no directory; exit 3"}, Ready: agent.Probe{Exec: []string{"false"}}}}
 	err := New(n).Prepare(t.Context(), image, nil)
 	if err == nil {
-		t.Fatal("a machine without its service is said to be ready")
+		t.Fatal("a machine without its service is reported as ready")
 	}
-	for _, words := range []string{"waiting in vm until the service that native needs is ready", "exit status 3", "there is no folder"} {
+	for _, words := range []string{"waiting in vm until the service that native needs is ready", "exit status 3", "there is no directory"} {
 		if !strings.Contains(err.Error(), words) {
 			t.Errorf("%q is missing in: %v", words, err)
 		}
