@@ -63,8 +63,8 @@ func TestARecipeIsTheSameBytesInEveryForm(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	t.Run("folder and disk hold what the tar holds", func(t *testing.T) {
-		folder, err := img.Directory(ctx)
+	t.Run("directory and disk hold what the tar holds", func(t *testing.T) {
+		directory, err := img.Directory(ctx)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -77,21 +77,21 @@ func TestARecipeIsTheSameBytesInEveryForm(t *testing.T) {
 			t.Fatal(err)
 		}
 		run(t, "debugfs", "-R", "rdump / "+fromDisk, disk)
-		inTar, inFolder, inDisk := lookTar(t, img.Tar()), lookFolder(t, folder), lookFolder(t, fromDisk)
+		inTar, inDirectory, inDisk := lookTar(t, img.Tar()), lookDirectory(t, directory), lookDirectory(t, fromDisk)
 		delete(inDisk, "lost+found")
 		for name := range inTar {
 			// debugfs does not take out devices.
 			if inTar[name].Kind&fs.ModeDevice != 0 {
 				delete(inDisk, name)
-				if inFolder[name] != inTar[name] {
-					t.Errorf("%s: folder %+v, tar %+v", name, inFolder[name], inTar[name])
+				if inDirectory[name] != inTar[name] {
+					t.Errorf("%s: directory %+v, tar %+v", name, inDirectory[name], inTar[name])
 				}
-				delete(inFolder, name)
+				delete(inDirectory, name)
 				delete(inTar, name)
 			}
 		}
-		if diff := cmp.Diff(inTar, inFolder); diff != "" {
-			t.Errorf("tar - folder +:\n%s", diff)
+		if diff := cmp.Diff(inTar, inDirectory); diff != "" {
+			t.Errorf("tar - directory +:\n%s", diff)
 		}
 		// Nor does it take out the owners of links and the special bits of
 		// modes, so those of the disk are looked at below.
@@ -117,14 +117,14 @@ func TestARecipeIsTheSameBytesInEveryForm(t *testing.T) {
 		t.Logf("%d files compared", len(inTar))
 
 		var capability [64]byte
-		n, err := syscall.Getxattr(filepath.Join(folder, "usr/local/bin/capable"), "security.capability", capability[:])
+		n, err := syscall.Getxattr(filepath.Join(directory, "usr/local/bin/capable"), "security.capability", capability[:])
 		if err != nil || n == 0 {
 			t.Errorf("dir: the capability is gone: %v", err)
 		}
 		if out := run(t, "debugfs", "-R", "ea_list /usr/local/bin/capable", disk); !strings.Contains(out, "security.capability") {
 			t.Errorf("disk: the capability is gone: %s", out)
 		}
-		a, b := must(os.Stat(filepath.Join(folder, "etc/app/app.conf"))), must(os.Stat(filepath.Join(folder, "etc/app/same.conf")))
+		a, b := must(os.Stat(filepath.Join(directory, "etc/app/app.conf"))), must(os.Stat(filepath.Join(directory, "etc/app/same.conf")))
 		if !os.SameFile(a, b) {
 			t.Error("dir: a hard link became a copy")
 		}
@@ -135,8 +135,8 @@ func TestARecipeIsTheSameBytesInEveryForm(t *testing.T) {
 	})
 
 	t.Run("what a build leaves is the recipe's and nobody else's", func(t *testing.T) {
-		folder := must(img.Directory(ctx))
-		text := func(name string) string { return string(must(os.ReadFile(filepath.Join(folder, name)))) }
+		directory := must(img.Directory(ctx))
+		text := func(name string) string { return string(must(os.ReadFile(filepath.Join(directory, name)))) }
 		if got := text("etc/hosts"); got != "127.0.0.1 localhost mine\n" {
 			t.Errorf("/etc/hosts of the recipe was replaced: %q", got)
 		}
@@ -146,20 +146,20 @@ func TestARecipeIsTheSameBytesInEveryForm(t *testing.T) {
 		if !strings.Contains(text("etc/services"), "6379/tcp") && !strings.Contains(text("etc/services"), "http") {
 			t.Error("/etc/services names no services")
 		}
-		if info := must(os.Stat(filepath.Join(folder, "usr/local/bin/hello"))); info.Mode()&fs.ModeSetuid == 0 || info.Mode().Perm() != 0o755 {
+		if info := must(os.Stat(filepath.Join(directory, "usr/local/bin/hello"))); info.Mode()&fs.ModeSetuid == 0 || info.Mode().Perm() != 0o755 {
 			t.Errorf("mode of a file: %v", info.Mode())
 		}
 		for _, absent := range []string{"usr/sbin/policy-rc.d", "var/log/dpkg.log", "etc/apt/apt.conf.d/99mmdebstrap", "etc/dpkg/dpkg.cfg.d/99mmdebstrap", "etc/apt/sources.list"} {
-			if exists(filepath.Join(folder, absent)) {
+			if exists(filepath.Join(directory, absent)) {
 				t.Errorf("/%s was left", absent)
 			}
 		}
 		for _, empty := range []string{"var/lib/apt/lists/*", "var/cache/apt/archives/*", "tmp/*", "run/*.pid"} {
-			if left := must(filepath.Glob(filepath.Join(folder, empty))); len(left) > 0 {
+			if left := must(filepath.Glob(filepath.Join(directory, empty))); len(left) > 0 {
 				t.Errorf("/%s holds %v", empty, left)
 			}
 		}
-		if !exists(filepath.Join(folder, "usr/share/man/man1")) {
+		if !exists(filepath.Join(directory, "usr/share/man/man1")) {
 			t.Error("/usr/share/man/man1 is missing")
 		}
 		if !strings.Contains(img.Packages(), "redis-server ") {
@@ -229,8 +229,8 @@ func TestABuildThatIsCalledOffLeavesNothing(t *testing.T) {
 
 // A build is killed, so hard that tare cannot clean up: nothing goes on working
 // in the store, nothing of it is ever mounted where others see it (removing the
-// folder would reach into the host's /dev/shm), and the next build sweeps.
-func TestAKilledBuildLeavesNothingButAFolderToSweep(t *testing.T) {
+// directory would reach into the host's /dev/shm), and the next build sweeps.
+func TestAKilledBuildLeavesNothingButADirectoryToSweep(t *testing.T) {
 	needsBuild(t)
 	s := openStore(t)
 	build := exec.Command(os.Args[0], "-test.run=^TestHelperThatBuilds$", "-test.v")
@@ -280,22 +280,22 @@ func TestAKilledBuildLeavesNothingButAFolderToSweep(t *testing.T) {
 
 // TestHelperThatBuilds is the process that the test above kills.
 func TestHelperThatBuilds(t *testing.T) {
-	folder := os.Getenv("TARE_TEST_STORE")
-	if folder == "" {
+	directory := os.Getenv("TARE_TEST_STORE")
+	if directory == "" {
 		t.Skip("needs another test to start it")
 	}
-	_, err := must(Open(folder)).Get(t.Context(), Source{Recipe: &Recipe{}}, func(line string) { fmt.Println(line) })
+	_, err := must(Open(directory)).Get(t.Context(), Source{Recipe: &Recipe{}}, func(line string) { fmt.Println(line) })
 	t.Fatalf("the build was to be killed, but ended with %v", err)
 }
 
 // workersIn names a process that works in a store, as its command line tells.
-func workersIn(folder string) string {
+func workersIn(directory string) string {
 	processes, _ := filepath.Glob("/proc/[0-9]*")
 	for _, p := range processes {
-		if command := readText(p + "/cmdline"); strings.Contains(command, folder) {
+		if command := readText(p + "/cmdline"); strings.Contains(command, directory) {
 			return strings.ReplaceAll(command, "\x00", " ")
 		}
-		if root, _ := os.Readlink(p + "/root"); strings.HasPrefix(root, folder) {
+		if root, _ := os.Readlink(p + "/root"); strings.HasPrefix(root, directory) {
 			return p + " in " + root
 		}
 	}
@@ -336,10 +336,10 @@ func lookTar(t *testing.T, file string) map[string]seen {
 	return found
 }
 
-func lookFolder(t *testing.T, folder string) map[string]seen {
+func lookDirectory(t *testing.T, directory string) map[string]seen {
 	t.Helper()
 	found := map[string]seen{}
-	err := filepath.WalkDir(folder, func(path string, entry fs.DirEntry, err error) error {
+	err := filepath.WalkDir(directory, func(path string, entry fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}
@@ -361,7 +361,7 @@ func lookFolder(t *testing.T, folder string) map[string]seen {
 				return err
 			}
 		}
-		name, err := filepath.Rel(folder, path)
+		name, err := filepath.Rel(directory, path)
 		found[name] = s
 		return err
 	})

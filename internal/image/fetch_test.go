@@ -91,7 +91,7 @@ func TestWhatIsFetchedCountsForTheKeys(t *testing.T) {
 	}
 	a, b := Fetch{Maven: "g:a:1", To: "/opt"}, Fetch{Maven: "g:a:1", To: "/srv"}
 	if a.key("amd64") != b.key("amd64") {
-		t.Error("the same thing for another folder is fetched again")
+		t.Error("the same thing for another directory is fetched again")
 	}
 	if a.key("amd64") == a.key("arm64") {
 		t.Error("another architecture's thing is taken")
@@ -111,7 +111,7 @@ func TestMavenIsAskedForOneArtifactAlone(t *testing.T) {
 	}
 }
 
-func TestMavensFailureIsSaidInOneSentence(t *testing.T) {
+func TestMavensFailureIsExplainedInOneSentence(t *testing.T) {
 	for output, want := range map[string]string{
 		"[ERROR] Failed to execute goal on project fetch: Could not find artifact g:a:jar:9 in central (x) -> [Help 1]":                        "no artifact g:a:jar:9 in the Maven repositories",
 		"[ERROR] Could not transfer artifact g:a:pom:1 from/to central (x): repo.example: Temporary failure in name resolution -> [Help 1]\nx": "cannot be reached or returned an unexpected",
@@ -124,7 +124,7 @@ func TestMavensFailureIsSaidInOneSentence(t *testing.T) {
 	}
 }
 
-func TestAMissingClientIsSaidBeforeAnythingIsBuilt(t *testing.T) {
+func TestAMissingClientIsReportedBeforeAnythingIsBuilt(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
 	for want, f := range map[string]Fetch{
 		"g:a:1 is fetched with mvn: mvn is not installed: apt-get install maven":                  {Maven: "g:a:1", To: "/opt"},
@@ -254,7 +254,7 @@ func TestFetchedBytesAreTheSameEachTime(t *testing.T) {
 	}
 }
 
-func TestAnArtifactThatDoesNotExistIsSaidPlainly(t *testing.T) {
+func TestAnArtifactThatDoesNotExistIsReportedPlainly(t *testing.T) {
 	f := Fetch{Maven: "org.slf4j:slf4j-simple:0.0.1", To: "/opt"}
 	needsFetch(t, f)
 	err := f.fetch(t.Context(), filepath.Join(t.TempDir(), "x.tar"))

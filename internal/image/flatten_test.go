@@ -17,9 +17,9 @@ import (
 	"pgregory.net/rapid"
 )
 
-// A layer is written as "path=content", "path/" (folder), "path->target"
+// A layer is written as "path=content", "path/" (directory), "path->target"
 // (symlink) and "path==target" (hard link).
-func writeLayer(t interface{ Fatal(...any) }, folder string, entries ...string) string {
+func writeLayer(t interface{ Fatal(...any) }, directory string, entries ...string) string {
 	var buffer bytes.Buffer
 	out := tar.NewWriter(&buffer)
 	for _, e := range entries {
@@ -49,7 +49,7 @@ func writeLayer(t interface{ Fatal(...any) }, folder string, entries ...string) 
 	if err := out.Close(); err != nil {
 		t.Fatal(err)
 	}
-	file, err := os.CreateTemp(folder, "layer-")
+	file, err := os.CreateTemp(directory, "layer-")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -116,11 +116,11 @@ func TestFlatten(t *testing.T) {
 			[][]string{{"a=1", "d/", "d/x=1"}, {".wh.a", ".wh.d"}}, nil},
 		{"what is made anew beside its whiteout stays",
 			[][]string{{"d/", "d/x=1"}, {".wh.d", "d/", "d/y=2"}}, []string{"d/", "d/y=2"}},
-		{"an opaque folder hides all that was below",
+		{"an opaque directory hides all that was below",
 			[][]string{{"d/", "d/x=1", "d/e/", "d/e/y=1"}, {"d/", "d/.wh..wh..opq", "d/z=2"}}, []string{"d/", "d/z=2"}},
 		{"a file hides a tree of its name",
 			[][]string{{"d/", "d/x=1"}, {"d=file"}}, []string{"d=file"}},
-		{"a folder takes the place of a file",
+		{"a directory takes the place of a file",
 			[][]string{{"d=file"}, {"d/", "d/x=1"}}, []string{"d/", "d/x=1"}},
 		{"a link hides a tree of its name",
 			[][]string{{"lib/", "lib/x=1"}, {"lib->usr/lib"}}, []string{"lib->usr/lib"}},
@@ -168,11 +168,11 @@ func TestFlattenRefusesAHardLinkToNothing(t *testing.T) {
 // Any stack of layers looks the same whether it is flattened at once, or its
 // lower part first and the rest onto that.
 func TestFlatteningInStepsGivesTheSame(t *testing.T) {
-	folder := t.TempDir()
+	directory := t.TempDir()
 	rapid.Check(t, func(t *rapid.T) {
 		var layers []string
 		for range rapid.IntRange(2, 5).Draw(t, "layers") {
-			layers = append(layers, writeLayer(t, folder, drawLayer(t)...))
+			layers = append(layers, writeLayer(t, directory, drawLayer(t)...))
 		}
 		var atOnce, lower, inSteps bytes.Buffer
 		if _, err := flatten(layers, &atOnce); err != nil {
@@ -182,7 +182,7 @@ func TestFlatteningInStepsGivesTheSame(t *testing.T) {
 		if _, err := flatten(layers[:split], &lower); err != nil {
 			t.Fatal(err)
 		}
-		base := filepath.Join(folder, "base")
+		base := filepath.Join(directory, "base")
 		if err := os.WriteFile(base, lower.Bytes(), 0o644); err != nil {
 			t.Fatal(err)
 		}
@@ -201,9 +201,9 @@ func drawLayer(t *rapid.T) []string {
 	for i := range rapid.IntRange(0, 8).Draw(t, "entries") {
 		dir := rapid.SampledFrom([]string{"", "d/", "d/e/"}).Draw(t, "dir")
 		name := dir + rapid.SampledFrom([]string{"a", "b", "d", "e"}).Draw(t, "name")
-		kind := rapid.SampledFrom([]string{"file", "folder", "whiteout", "opaque", "link"}).Draw(t, "kind")
+		kind := rapid.SampledFrom([]string{"file", "directory", "whiteout", "opaque", "link"}).Draw(t, "kind")
 		switch {
-		case kind == "folder":
+		case kind == "directory":
 			entries = append(entries, name+"/")
 			files = slices.DeleteFunc(files, func(f string) bool { return f == name })
 		case kind == "whiteout":

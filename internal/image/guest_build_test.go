@@ -19,12 +19,12 @@ import (
 func TestAGuestIsTheDistributionsKernelAndTheAgent(t *testing.T) {
 	needs.Network(t)
 	needs.Program(t, "apt-get")
-	folder := t.TempDir()
-	source := filepath.Join(folder, "main.go")
+	directory := t.TempDir()
+	source := filepath.Join(directory, "main.go")
 	if err := os.WriteFile(source, []byte("package main\n\nfunc main() { select {} }\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	agent := filepath.Join(folder, "agent")
+	agent := filepath.Join(directory, "agent")
 	build := exec.Command("go", "build", "-o", agent, source)
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := build.CombinedOutput(); err != nil {

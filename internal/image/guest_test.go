@@ -209,13 +209,13 @@ func TestTheInitramfsHoldsTheAgentAndTheModulesInOrder(t *testing.T) {
 			t.Fatal(err)
 		}
 		if header.Mode.IsDir() {
-			got[header.Name] = "folder"
+			got[header.Name] = "directory"
 			continue
 		}
 		got[header.Name] = fmt.Sprintf("%o %s", header.Mode.Perm(), must(io.ReadAll(in)))
 	}
 	want := map[string]string{
-		"dev": "folder", "proc": "folder", "sys": "folder", "run": "folder", "tmp": "folder", "mnt": "folder", "modules": "folder",
+		"dev": "directory", "proc": "directory", "sys": "directory", "run": "directory", "tmp": "directory", "mnt": "directory", "modules": "directory",
 		"modules/virtio.ko": "644 v", "modules/virtio_pci.ko": "644 vp", "modules/order": "644 virtio.ko\nvirtio_pci.ko\n", "init": "755 agent",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {

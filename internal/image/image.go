@@ -38,7 +38,7 @@ type File struct {
 type Source struct {
 	Recipe *Recipe `yaml:"recipe" json:"recipe,omitempty"`
 	// Reference is an OCI image: "debian:12" or "registry/name:tag" from a
-	// registry, "docker-daemon:NAME", "oci:FOLDER[:TAG]", "tar:FILE".
+	// registry, "docker-daemon:NAME", "oci:DIRECTORY[:TAG]", "tar:FILE".
 	Reference string `yaml:"reference" json:"reference,omitempty"`
 }
 

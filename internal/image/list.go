@@ -33,13 +33,13 @@ var forms = map[string]string{"rootfs.tar": "tar", "folder": "folder", "disk.ext
 
 // List returns the images of the store, the newest first.
 func (s *Store) List() ([]Entry, error) {
-	folders, err := os.ReadDir(s.path("images"))
+	directories, err := os.ReadDir(s.path("images"))
 	if err != nil {
 		return nil, fmt.Errorf("image store: %w", explain(err))
 	}
 	names := s.names()
 	entries := []Entry{}
-	for _, f := range folders {
+	for _, f := range directories {
 		if strings.HasPrefix(f.Name(), ".") {
 			continue // being made, or being removed
 		}

@@ -92,7 +92,7 @@ func TestTheKeyIsThatOfTheBuild(t *testing.T) {
 	}
 }
 
-func TestABuildsFailureIsSaidInOneSentence(t *testing.T) {
+func TestABuildsFailureIsExplainedInOneSentence(t *testing.T) {
 	debian := distribution{"debian", "bookworm"}
 	for _, c := range []struct{ output, want string }{
 		{"Reading package lists...\nE: Unable to locate package redis-sever\nE: Unable to locate package ngnix\nE: apt-get failed", "no package redis-sever, ngnix in debian bookworm"},

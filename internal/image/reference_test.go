@@ -31,13 +31,13 @@ import (
 // twoLayers is an image whose second layer removes, replaces and adds.
 func twoLayers(t *testing.T) v1.Image {
 	t.Helper()
-	folder := t.TempDir()
+	directory := t.TempDir()
 	img := empty.Image
 	for _, entries := range [][]string{
 		{"etc/", "etc/a=1", "etc/b=1", "bin/", "bin/tool=elf", "bin/alias==bin/tool"},
 		{"etc/", "etc/.wh.a", "etc/b=2", "etc/c=3"},
 	} {
-		layer, err := tarball.LayerFromFile(writeLayer(t, folder, entries...))
+		layer, err := tarball.LayerFromFile(writeLayer(t, directory, entries...))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -81,34 +81,34 @@ func loopRegistry(t *testing.T) (host string, blobs *int, server *httptest.Serve
 
 func TestEveryKindOfReferenceGivesTheSameImage(t *testing.T) {
 	img := twoLayers(t)
-	folder := t.TempDir()
+	directory := t.TempDir()
 
 	host, _, _ := loopRegistry(t)
 	inRegistry := host + "/team/app:1"
 	if err := remote.Write(must(name.ParseReference(inRegistry)), img); err != nil {
 		t.Fatal(err)
 	}
-	layoutFolder := filepath.Join(folder, "layout")
-	path := must(layout.Write(layoutFolder, empty.Index))
+	layoutDirectory := filepath.Join(directory, "layout")
+	path := must(layout.Write(layoutDirectory, empty.Index))
 	if err := path.AppendImage(img, layout.WithAnnotations(map[string]string{"org.opencontainers.image.ref.name": "one"})); err != nil {
 		t.Fatal(err)
 	}
 	if err := path.AppendImage(empty.Image, layout.WithAnnotations(map[string]string{"org.opencontainers.image.ref.name": "other"})); err != nil {
 		t.Fatal(err)
 	}
-	saved := filepath.Join(folder, "saved.tar")
+	saved := filepath.Join(directory, "saved.tar")
 	if err := tarball.WriteToFile(saved, must(name.NewTag("team/app:1")), img); err != nil {
 		t.Fatal(err)
 	}
-	archive := filepath.Join(folder, "archive.tar")
-	single := filepath.Join(folder, "single")
+	archive := filepath.Join(directory, "archive.tar")
+	single := filepath.Join(directory, "single")
 	if err := must(layout.Write(single, empty.Index)).AppendImage(img); err != nil {
 		t.Fatal(err)
 	}
-	tarFolder(t, single, archive)
+	tarDirectory(t, single, archive)
 
 	var digest string
-	for _, reference := range []string{inRegistry, "oci:" + layoutFolder + ":one", "oci:" + single, "tar:" + saved, "tar:" + archive} {
+	for _, reference := range []string{inRegistry, "oci:" + layoutDirectory + ":one", "oci:" + single, "tar:" + saved, "tar:" + archive} {
 		t.Run(strings.SplitN(reference, ":", 2)[0], func(t *testing.T) {
 			got, err := openStore(t).Get(t.Context(), Source{Reference: reference}, func(line string) { t.Log(line) })
 			if err != nil {
@@ -161,12 +161,12 @@ func TestWhatTheStoreHasIsNotPulledAgain(t *testing.T) {
 	}
 	s := openStore(t)
 	get := func(reference string) (*Image, []string) {
-		var said []string
-		got, err := s.Get(t.Context(), Source{Reference: reference}, func(line string) { said = append(said, line) })
+		var output []string
+		got, err := s.Get(t.Context(), Source{Reference: reference}, func(line string) { output = append(output, line) })
 		if err != nil {
 			t.Fatal(err)
 		}
-		return got, said
+		return got, output
 	}
 	first, _ := get(host + "/app:1")
 	pulled := *blobs
@@ -180,11 +180,11 @@ func TestWhatTheStoreHasIsNotPulledAgain(t *testing.T) {
 	}
 
 	server.Close()
-	offline, said := get(host + "/app:latest")
+	offline, output := get(host + "/app:latest")
 	if offline.Digest != first.Digest {
 		t.Errorf("offline gave %s, not %s", offline.Digest, first.Digest)
 	}
-	if note := strings.Join(said, "\n"); !strings.Contains(note, "from the store, since checking for a newer one failed") {
+	if note := strings.Join(output, "\n"); !strings.Contains(note, "from the store, since checking for a newer one failed") {
 		t.Errorf("the note about the silent registry is absent: %q", note)
 	}
 
@@ -219,17 +219,17 @@ func TestReferencesThatLeadNowhereSayWhere(t *testing.T) {
 	host, _, _ := loopRegistry(t)
 	silent, _, closed := loopRegistry(t)
 	closed.Close()
-	folder := t.TempDir()
+	directory := t.TempDir()
 	write := func(name string, content []byte) string {
-		path := filepath.Join(folder, name)
+		path := filepath.Join(directory, name)
 		if err := os.WriteFile(path, content, 0o644); err != nil {
 			t.Fatal(err)
 		}
 		return path
 	}
-	plainTar := must(os.ReadFile(writeLayer(t, folder, "a=1")))
-	layoutFolder := filepath.Join(folder, "layout")
-	path := must(layout.Write(layoutFolder, empty.Index))
+	plainTar := must(os.ReadFile(writeLayer(t, directory, "a=1")))
+	layoutDirectory := filepath.Join(directory, "layout")
+	path := must(layout.Write(layoutDirectory, empty.Index))
 	for _, tag := range []string{"one", "two"} {
 		if err := path.AppendImage(twoLayers(t), layout.WithAnnotations(map[string]string{"org.opencontainers.image.ref.name": tag})); err != nil {
 			t.Fatal(err)
@@ -245,14 +245,14 @@ func TestReferencesThatLeadNowhereSayWhere(t *testing.T) {
 		host + "/nothing:1": "has no " + host + "/nothing:1: check the spelling",
 		silent + "/app:1":   "registry " + silent + " does not answer",
 		strings.TrimPrefix(refusing.URL, "http://") + "/app": "refuses",
-		host + "/empty":                   "has no layers",
-		"UPPER CASE":                      "is not a reference",
-		"docker-daemon:":                  "needs a name",
-		"oci:" + folder + "/absent:x":     "no OCI layout in directory",
-		"oci:" + layoutFolder + ":three":  "has no image three for " + platform.String() + "; it has one, two",
-		"oci:" + layoutFolder:             "has 2 images: name one by its tag",
-		"tar:" + folder + "/absent.tar":   "no such file",
-		"tar:" + write("x.tar", plainTar): "is not an image archive",
+		host + "/empty":                     "has no layers",
+		"UPPER CASE":                        "is not a reference",
+		"docker-daemon:":                    "needs a name",
+		"oci:" + directory + "/absent:x":    "no OCI layout in directory",
+		"oci:" + layoutDirectory + ":three": "has no image three for " + platform.String() + "; it has one, two",
+		"oci:" + layoutDirectory:            "has 2 images: name one by its tag",
+		"tar:" + directory + "/absent.tar":  "no such file",
+		"tar:" + write("x.tar", plainTar):   "is not an image archive",
 		"tar:" + write("y.tar", []byte("not a tar, but long enough to be read as a header of one, if one were careless"+strings.Repeat(".", 512))): "is not a tar file",
 	} {
 		_, err := openStore(t).Get(t.Context(), Source{Reference: reference}, nil)
@@ -277,11 +277,11 @@ func TestAnImageForAnotherArchitectureIsRefused(t *testing.T) {
 }
 
 func TestADamagedLayerIsNoticed(t *testing.T) {
-	folder := t.TempDir()
-	saved := filepath.Join(folder, "saved.tar")
+	directory := t.TempDir()
+	saved := filepath.Join(directory, "saved.tar")
 	// A tar as docker save writes it, with a layer that its configuration does
 	// not name.
-	layer := must(os.ReadFile(writeLayer(t, folder, "a=1")))
+	layer := must(os.ReadFile(writeLayer(t, directory, "a=1")))
 	config := []byte(`{"os":"linux","rootfs":{"type":"layers","diff_ids":["sha256:` + strings.Repeat("0", 64) + `"]}}`)
 	var buffer bytes.Buffer
 	out := tar.NewWriter(&buffer)
@@ -402,15 +402,15 @@ func TestADockerDaemonGivesBackWhatItWasGiven(t *testing.T) {
 	}
 }
 
-func TestATagIsWhatFollowsTheLastColonUnlessTheFolderHasIt(t *testing.T) {
+func TestATagIsWhatFollowsTheLastColonUnlessTheDirectoryHasIt(t *testing.T) {
 	odd := filepath.Join(t.TempDir(), "a:b")
 	if err := os.Mkdir(odd, 0o755); err != nil {
 		t.Fatal(err)
 	}
 	for rest, want := range map[string]layoutOrigin{
-		"folder":       {"folder", ""},
-		"folder:tag":   {"folder", "tag"},
-		"/x:y/folder":  {"/x:y/folder", ""},
+		"layout":       {"layout", ""},
+		"layout:tag":   {"layout", "tag"},
+		"/x:y/layout":  {"/x:y/layout", ""},
 		"/x:y/f:1.0":   {"/x:y/f", "1.0"},
 		odd:            {odd, ""},
 		odd + ":three": {odd, "three"},
@@ -421,12 +421,12 @@ func TestATagIsWhatFollowsTheLastColonUnlessTheFolderHasIt(t *testing.T) {
 	}
 }
 
-func tarFolder(t *testing.T, folder, file string) {
+func tarDirectory(t *testing.T, directory, file string) {
 	t.Helper()
 	out := must(os.Create(file))
 	defer out.Close()
 	w := tar.NewWriter(out)
-	if err := w.AddFS(os.DirFS(folder)); err != nil {
+	if err := w.AddFS(os.DirFS(directory)); err != nil {
 		t.Fatal(err)
 	}
 	if err := w.Close(); err != nil {

@@ -108,9 +108,9 @@ Components: main
 	} {
 		t.Run(c.what, func(t *testing.T) {
 			apt, lists := t.TempDir(), t.TempDir()
-			for folder, files := range map[string]map[string]string{apt: c.apt, lists: c.lists} {
+			for directory, files := range map[string]map[string]string{apt: c.apt, lists: c.lists} {
 				for name, text := range files {
-					path := filepath.Join(folder, name)
+					path := filepath.Join(directory, name)
 					if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 						t.Fatal(err)
 					}

@@ -23,12 +23,12 @@ func TestASourceIsExactlyOneThing(t *testing.T) {
 }
 
 func TestManyAskAndOneBuilds(t *testing.T) {
-	folder := t.TempDir()
-	path := filepath.Join(folder, "thing")
+	directory := t.TempDir()
+	path := filepath.Join(directory, "thing")
 	var built atomic.Int32
 	var all sync.WaitGroup
 	for range 20 {
-		s, err := Open(folder) // a store of its own each, as several processes have
+		s, err := Open(directory) // a store of its own each, as several processes have
 		if err != nil {
 			t.Fatal(err)
 		}
