@@ -32,16 +32,16 @@ func TestRolesRunOnTheHostsThatTheyArePlacedOn(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	study, folder := filepath.Join(t.TempDir(), "hosts.yaml"), filepath.Join(t.TempDir(), "run")
+	study, directory := filepath.Join(t.TempDir(), "hosts.yaml"), filepath.Join(t.TempDir(), "run")
 	if err := os.WriteFile(study, fmt.Appendf(nil, hostsStudy, entries, pack), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	p := h.tare(t, "run", study, "--quiet", "--out", folder)
-	status, said := p.end()
+	p := h.tare(t, "run", study, "--quiet", "--out", directory)
+	status, output := p.end()
 	if status != 0 {
-		t.Errorf("status %d: %s%s", status, said, p.errs.String())
+		t.Errorf("status %d: %s%s", status, output, p.errs.String())
 	}
-	run, err := rundir.Open(folder)
+	run, err := rundir.Open(directory)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -60,7 +60,7 @@ func TestRolesRunOnTheHostsThatTheyArePlacedOn(t *testing.T) {
 			if cpu := trial.Usage.CPU(); cpu.Missing != "" || cpu.Value <= 0 {
 				t.Errorf("what the nodes used of the processors: %+v", cpu)
 			}
-			heard := printed(t, folder, trial, "driver.stdout")
+			heard := printed(t, directory, trial, "driver.stdout")
 			for n, name := range []string{"h1", "h2", "h3"} {
 				if want := fmt.Sprintf("heard node %d on %s to %s\n", n+1, machines[name].Address, machines["client"].Address); !strings.Contains(heard, want) {
 					t.Errorf("the driver heard %q, without %q", heard, want)
@@ -97,15 +97,15 @@ func TestARoleOnAnEnvironmentsOwnHostReachesItsNetwork(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	study, folder := filepath.Join(t.TempDir(), "host.yaml"), filepath.Join(t.TempDir(), "run")
+	study, directory := filepath.Join(t.TempDir(), "host.yaml"), filepath.Join(t.TempDir(), "run")
 	if err := os.WriteFile(study, fmt.Appendf(nil, oneHostStudy, entries, pack), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	p := h.tare(t, "run", study, "--quiet", "--out", folder)
-	if status, said := p.end(); status != 0 {
-		t.Errorf("status %d: %s%s", status, said, p.errs.String())
+	p := h.tare(t, "run", study, "--quiet", "--out", directory)
+	if status, output := p.end(); status != 0 {
+		t.Errorf("status %d: %s%s", status, output, p.errs.String())
 	}
-	run, err := rundir.Open(folder)
+	run, err := rundir.Open(directory)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -143,11 +143,11 @@ func machinesOf(t *testing.T, names ...string) (machines map[string]*sshhost.Mac
 }
 
 // printed is a raw output of a trial.
-func printed(t *testing.T, folder string, trial rundir.Trial, name string) string {
+func printed(t *testing.T, directory string, trial rundir.Trial, name string) string {
 	t.Helper()
 	for _, raw := range trial.Raw {
 		if raw.Name == name {
-			text, err := os.ReadFile(filepath.Join(folder, raw.Path))
+			text, err := os.ReadFile(filepath.Join(directory, raw.Path))
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -43,8 +43,8 @@ func TestARunThatIsKilledAgainAndAgainLosesAndRepeatsNothing(t *testing.T) {
 	needsKind(t, "docker")
 	h, dice := aHome(t), rand.New(rand.NewPCG(1, 2))
 	const kills, blocks, trialsABlock = 14, 8, 4
-	folder := filepath.Join(filepath.Dir(h.folder), "run")
-	session := []string{"run", "killed.yaml", "--json", "--out", folder}
+	directory := filepath.Join(filepath.Dir(h.directory), "run")
+	session := []string{"run", "killed.yaml", "--json", "--out", directory}
 	var kept []byte
 	for n := range kills {
 		p := h.tare(t, session...)
@@ -61,10 +61,10 @@ func TestARunThatIsKilledAgainAndAgainLosesAndRepeatsNothing(t *testing.T) {
 		}
 		time.AfterFunc(more, func() { p.Process.Kill() })
 		p.end()
-		kept = grown(t, folder, kept)
+		kept = grown(t, directory, kept)
 		t.Logf("killed %v after event %d: %d trials", more, events, bytes.Count(kept, []byte("\n")))
-		if _, err := os.Stat(filepath.Join(folder, "manifest.json")); err == nil {
-			session = []string{"run", "--json", "--resume", folder}
+		if _, err := os.Stat(filepath.Join(directory, "manifest.json")); err == nil {
+			session = []string{"run", "--json", "--resume", directory}
 		}
 	}
 	if done := bytes.Count(kept, []byte("\n")); done == 0 || done == blocks*trialsABlock {
@@ -74,13 +74,13 @@ func TestARunThatIsKilledAgainAndAgainLosesAndRepeatsNothing(t *testing.T) {
 	if status, _ := p.end(); status != 0 {
 		t.Fatalf("the last session ended with status %d: %s", status, p.errs.String())
 	}
-	grown(t, folder, kept)
+	grown(t, directory, kept)
 	h.clean(t)
 	p = h.tare(t, "clean")
-	if status, said := p.end(); status != 0 || said != "nothing was left behind\n" {
-		t.Errorf("tare clean: status %d: %s%s", status, said, p.errs.String())
+	if status, output := p.end(); status != 0 || output != "nothing was left behind\n" {
+		t.Errorf("tare clean: status %d: %s%s", status, output, p.errs.String())
 	}
-	run, err := rundir.Open(folder)
+	run, err := rundir.Open(directory)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -91,7 +91,7 @@ func TestARunThatIsKilledAgainAndAgainLosesAndRepeatsNothing(t *testing.T) {
 	if wrong, err := run.Verify(); err != nil || len(wrong) > 0 {
 		t.Errorf("%q, %v", wrong, err)
 	}
-	unfinished, _ := filepath.Glob(filepath.Join(folder, ".*"))
+	unfinished, _ := filepath.Glob(filepath.Join(directory, ".*"))
 	if len(unfinished) > 0 {
 		t.Errorf("half-written files are left: %q", unfinished)
 	}
@@ -99,9 +99,9 @@ func TestARunThatIsKilledAgainAndAgainLosesAndRepeatsNothing(t *testing.T) {
 
 // grown reads a run's journal up to its last whole line and fails where that is
 // not a continuation of what it was.
-func grown(t *testing.T, folder string, was []byte) []byte {
+func grown(t *testing.T, directory string, was []byte) []byte {
 	t.Helper()
-	is, err := os.ReadFile(filepath.Join(folder, "journal.jsonl"))
+	is, err := os.ReadFile(filepath.Join(directory, "journal.jsonl"))
 	if err != nil && len(was) > 0 {
 		t.Fatal(err)
 	}
@@ -132,38 +132,38 @@ func noneTwice(t *testing.T, trials []rundir.Trial) {
 func TestASignalEndsARunInOrder(t *testing.T) {
 	needsKind(t, "docker")
 	h := aHome(t)
-	folder := filepath.Join(filepath.Dir(h.folder), "run")
+	directory := filepath.Join(filepath.Dir(h.directory), "run")
 	var kept []byte
 	for n, c := range []struct {
 		signal os.Signal
 		when   []string
 		args   []string
 	}{
-		{syscall.SIGINT, []string{`"preparing"`}, []string{"run", "killed.yaml", "--blocks", "2", "--out", folder}},
-		{syscall.SIGINT, []string{`"trying"`, `"docker"`}, []string{"run", "--resume", folder}},
-		{syscall.SIGTERM, []string{`"trying"`, `"native"`}, []string{"run", "--resume", folder}},
-		{syscall.SIGHUP, []string{`"tried"`}, []string{"run", "--resume", folder}},
+		{syscall.SIGINT, []string{`"preparing"`}, []string{"run", "killed.yaml", "--blocks", "2", "--out", directory}},
+		{syscall.SIGINT, []string{`"trying"`, `"docker"`}, []string{"run", "--resume", directory}},
+		{syscall.SIGTERM, []string{`"trying"`, `"native"`}, []string{"run", "--resume", directory}},
+		{syscall.SIGHUP, []string{`"tried"`}, []string{"run", "--resume", directory}},
 	} {
 		p := h.tare(t, append(c.args, "--json")...)
 		if !p.until(c.when...) {
-			t.Fatalf("session %d said nothing of %q: %s", n, c.when, p.errs.String())
+			t.Fatalf("session %d printed nothing of %q: %s", n, c.when, p.errs.String())
 		}
 		if err := p.Process.Signal(c.signal); err != nil {
 			t.Fatal(err)
 		}
 		status, _ := p.end()
-		if said := p.errs.String(); status != 130 || !strings.Contains(said, "continue with `tare run --resume "+folder) {
-			t.Errorf("%v at %q: status %d: %s", c.signal, c.when, status, said)
+		if output := p.errs.String(); status != 130 || !strings.Contains(output, "continue with `tare run --resume "+directory) {
+			t.Errorf("%v at %q: status %d: %s", c.signal, c.when, status, output)
 		}
 		h.clean(t)
-		kept = grown(t, folder, kept)
+		kept = grown(t, directory, kept)
 	}
-	p := h.tare(t, "run", "--json", "--resume", folder)
+	p := h.tare(t, "run", "--json", "--resume", directory)
 	if status, _ := p.end(); status != 0 {
 		t.Errorf("status %d: %s", status, p.errs.String())
 	}
-	grown(t, folder, kept)
-	run, err := rundir.Open(folder)
+	grown(t, directory, kept)
+	run, err := rundir.Open(directory)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -179,8 +179,8 @@ func TestASignalEndsARunInOrder(t *testing.T) {
 func TestAGuestGoesWithAKilledTare(t *testing.T) {
 	needsKind(t, "qemu")
 	h := aHome(t)
-	folder := filepath.Join(filepath.Dir(h.folder), "run")
-	p := h.tare(t, "run", "guest.yaml", "--json", "--out", folder)
+	directory := filepath.Join(filepath.Dir(h.directory), "run")
+	p := h.tare(t, "run", "guest.yaml", "--json", "--out", directory)
 	if !p.until(`"preparing"`, "vm: disk") {
 		t.Fatal(p.errs.String())
 	}
@@ -189,17 +189,17 @@ func TestAGuestGoesWithAKilledTare(t *testing.T) {
 	if h.left() == nil {
 		t.Error("the killed session left nothing: that is no test")
 	}
-	p = h.tare(t, "run", "--json", "--resume", folder)
-	raw := filepath.Join(folder, "raw", "block-001", "vm.tiny", "driver.stderr")
+	p = h.tare(t, "run", "--json", "--resume", directory)
+	raw := filepath.Join(directory, "raw", "block-001", "vm.tiny", "driver.stderr")
 	waitFor(t, "the driver in the guest", func() bool { _, err := os.Stat(raw); return err == nil })
 	p.Process.Kill()
 	p.end()
 	p = h.tare(t, "clean")
-	if status, said := p.end(); status != 0 || !strings.Contains(said, "removed ") {
-		t.Errorf("status %d: %s%s", status, said, p.errs.String())
+	if status, output := p.end(); status != 0 || !strings.Contains(output, "removed ") {
+		t.Errorf("status %d: %s%s", status, output, p.errs.String())
 	}
 	h.clean(t)
-	p = h.tare(t, "run", "--json", "--resume", folder)
+	p = h.tare(t, "run", "--json", "--resume", directory)
 	if status, _ := p.end(); status != 0 {
 		t.Errorf("status %d: %s", status, p.errs.String())
 	}

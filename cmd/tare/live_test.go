@@ -21,9 +21,9 @@ import (
 func TestPrometheusFollowsARunThatIsUnderWayAndTakesItUpWhenItHasEnded(t *testing.T) {
 	prometheustest.Needs(t)
 	h := aHome(t)
-	folder := filepath.Join(filepath.Dir(h.folder), "watched")
+	directory := filepath.Join(filepath.Dir(h.directory), "watched")
 	address := prometheustest.FreeAddress(t)
-	p := h.tare(t, "run", "live.yaml", "--quiet", "--listen", address, "--out", folder)
+	p := h.tare(t, "run", "live.yaml", "--quiet", "--listen", address, "--out", directory)
 	s := prometheustest.Scrape(t, address)
 
 	at := func(expression string, least float64) {
@@ -59,8 +59,8 @@ func TestPrometheusFollowsARunThatIsUnderWayAndTakesItUpWhenItHasEnded(t *testin
 		t.Fatal(err)
 	}
 	status, _ := p.end()
-	if said := p.errs.String(); status != 130 || !strings.Contains(said, "metrics of the run: http://"+address+"/metrics\n") {
-		t.Errorf("status %d: %s", status, said)
+	if output := p.errs.String(); status != 130 || !strings.Contains(output, "metrics of the run: http://"+address+"/metrics\n") {
+		t.Errorf("status %d: %s", status, output)
 	}
 	if c, err := net.Dial("tcp", address); err == nil {
 		c.Close()
@@ -69,13 +69,13 @@ func TestPrometheusFollowsARunThatIsUnderWayAndTakesItUpWhenItHasEnded(t *testin
 	at(`1 - up{job="tare"}`, 1)
 	h.clean(t)
 
-	p = h.tare(t, "report", folder, "--format", "openmetrics")
-	if status, said := p.end(); status != 0 || said != filepath.Join(folder, "report.openmetrics")+"\n" {
-		t.Fatalf("status %d: %s%s", status, said, p.errs.String())
+	p = h.tare(t, "report", directory, "--format", "openmetrics")
+	if status, output := p.end(); status != 0 || output != filepath.Join(directory, "report.openmetrics")+"\n" {
+		t.Fatalf("status %d: %s%s", status, output, p.errs.String())
 	}
 	storage := filepath.Join(t.TempDir(), "data")
-	prometheustest.Promtool(t, "", "tsdb", "create-blocks-from", "openmetrics", filepath.Join(folder, "report.openmetrics"), storage)
-	run, err := rundir.Open(folder)
+	prometheustest.Promtool(t, "", "tsdb", "create-blocks-from", "openmetrics", filepath.Join(directory, "report.openmetrics"), storage)
+	run, err := rundir.Open(directory)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -114,13 +114,13 @@ func TestARunWhoseMetricsNobodyCouldReadIsNotStarted(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer taken.Close()
-	folder := filepath.Join(filepath.Dir(h.folder), "never")
+	directory := filepath.Join(filepath.Dir(h.directory), "never")
 	for address, want := range map[string]string{
 		taken.Addr().String(): "the port is in use",
 		"9464":                "write HOST:PORT, such as 127.0.0.1:9464",
 	} {
 		for _, args := range [][]string{{"run", "live.yaml"}, {"bench", "--env", "native"}} {
-			args = append(args, "--out", folder, "--listen", address)
+			args = append(args, "--out", directory, "--listen", address)
 			if args[0] == "bench" {
 				args = append(args, "--", "true")
 			}
@@ -130,18 +130,18 @@ func TestARunWhoseMetricsNobodyCouldReadIsNotStarted(t *testing.T) {
 			}
 		}
 	}
-	if _, err := os.Stat(folder); err == nil {
+	if _, err := os.Stat(directory); err == nil {
 		t.Error("the run was begun all the same")
 	}
 }
 
-func TestAnOpenAddressIsSaidToBeOpen(t *testing.T) {
+func TestAnOpenAddressIsReportedAsOpen(t *testing.T) {
 	h := aHome(t)
-	p := h.tare(t, "bench", "--env", "native", "--runs", "1", "--quiet", "--listen", ":0", "--out", filepath.Join(filepath.Dir(h.folder), "open"), "--", "true")
+	p := h.tare(t, "bench", "--env", "native", "--runs", "1", "--quiet", "--listen", ":0", "--out", filepath.Join(filepath.Dir(h.directory), "open"), "--", "true")
 	status, _ := p.end()
-	said, port := p.errs.String(), 0
-	if _, err := fmt.Sscanf(said, "metrics of the run: http://[::]:%d/metrics", &port); status != 0 || err != nil || port == 0 ||
-		!strings.Contains(said, "reachable from other machines, without authentication") {
-		t.Errorf("status %d, %v: %s", status, err, said)
+	output, port := p.errs.String(), 0
+	if _, err := fmt.Sscanf(output, "metrics of the run: http://[::]:%d/metrics", &port); status != 0 || err != nil || port == 0 ||
+		!strings.Contains(output, "reachable from other machines, without authentication") {
+		t.Errorf("status %d, %v: %s", status, err, output)
 	}
 }

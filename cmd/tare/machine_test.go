@@ -57,12 +57,12 @@ func emptyThere(t *testing.T, there string) {
 func TestAStudyComparesThisMachineWithAnother(t *testing.T) {
 	h := aHome(t)
 	_, there, study := far(t, "native", "  native: {}\n", "0.01", 3)
-	folder := filepath.Join(t.TempDir(), "run")
-	p := h.tare(t, "run", study, "--quiet", "--out", folder)
-	if status, said := p.end(); status != 0 {
-		t.Fatalf("status %d: %s%s", status, said, p.errs.String())
+	directory := filepath.Join(t.TempDir(), "run")
+	p := h.tare(t, "run", study, "--quiet", "--out", directory)
+	if status, output := p.end(); status != 0 {
+		t.Fatalf("status %d: %s%s", status, output, p.errs.String())
 	}
-	run, err := rundir.Open(folder)
+	run, err := rundir.Open(directory)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -86,17 +86,17 @@ func TestAStudyComparesThisMachineWithAnother(t *testing.T) {
 func TestATrialOnAMachineThatIsCutOffFailsWithTheReason(t *testing.T) {
 	h := aHome(t)
 	m, there, study := far(t, "far", "", "1000", 1)
-	folder := filepath.Join(t.TempDir(), "run")
-	p := h.tare(t, "run", study, "--only", "far", "--json", "--out", folder)
+	directory := filepath.Join(t.TempDir(), "run")
+	p := h.tare(t, "run", study, "--only", "far", "--json", "--out", directory)
 	waitFor(t, "the driver on the other machine", func() bool {
 		begun, _ := filepath.Glob(filepath.Join(there, "work", "*", "*far*", "root"))
 		return len(begun) > 0
 	})
 	m.Cut(t)
-	if status, said := p.end(); status != 3 {
-		t.Errorf("status %d: %s%s", status, said, p.errs.String())
+	if status, output := p.end(); status != 3 {
+		t.Errorf("status %d: %s%s", status, output, p.errs.String())
 	}
-	run, err := rundir.Open(folder)
+	run, err := rundir.Open(directory)
 	if err != nil {
 		t.Fatal(err)
 	}

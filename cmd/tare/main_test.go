@@ -42,13 +42,13 @@ type tests func() int
 func (t tests) Run() int { return t() }
 
 func withProgram(run func() int) int {
-	folder, err := os.MkdirTemp("", "tare-program-")
+	directory, err := os.MkdirTemp("", "tare-program-")
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
-	defer os.RemoveAll(folder)
-	program = filepath.Join(folder, "tare")
+	defer os.RemoveAll(directory)
+	program = filepath.Join(directory, "tare")
 	if err := gobuild.Build(program, ".", ""); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
@@ -79,7 +79,7 @@ func TestScripts(t *testing.T) {
 					return err
 				}
 			}
-			e.Setenv("TARE_HOME", home.folder)
+			e.Setenv("TARE_HOME", home.directory)
 			e.Setenv("TARE", program)
 			e.Setenv("HOME", e.WorkDir)
 			e.Setenv("PATH", filepath.Dir(program)+string(filepath.ListSeparator)+os.Getenv("PATH"))
@@ -142,27 +142,27 @@ func jsonLines(ts *testscript.TestScript, negated bool, args []string) {
 
 // home is a home of tare that shares the tests' images.
 type home struct {
-	folder string
-	ids    string // what the ids of its owners begin with
+	directory string
+	ids       string // what the ids of its owners begin with
 }
 
-func newHome(folder string) (home, error) {
+func newHome(directory string) (home, error) {
 	if err := os.MkdirAll(testenv.Images(), 0o755); err != nil {
 		return home{}, err
 	}
 	// Two owners of one home have the first half of their ids in common.
-	o, err := cleanup.Open(folder)
+	o, err := cleanup.Open(directory)
 	if err != nil {
 		return home{}, err
 	}
 	h := home{o.Home(), o.ID()[:len(o.ID())/2]}
-	return h, errors.Join(o.Close(), os.Symlink(testenv.Images(), filepath.Join(h.folder, "images")))
+	return h, errors.Join(o.Close(), os.Symlink(testenv.Images(), filepath.Join(h.directory, "images")))
 }
 
 // left is what is still there of all that was started below the home.
 func (h home) left() []string {
-	list := testenv.Left(context.Background(), h.folder, h.ids)
-	entries, _ := os.ReadDir(filepath.Join(h.folder, "work"))
+	list := testenv.Left(context.Background(), h.directory, h.ids)
+	entries, _ := os.ReadDir(filepath.Join(h.directory, "work"))
 	for _, e := range entries {
 		if e.Name() != ".lock" {
 			list = append(list, "owner "+e.Name())
@@ -182,7 +182,7 @@ func (h home) tare(t *testing.T, args ...string) *tare {
 	t.Helper()
 	p := &tare{Cmd: exec.Command(program, args...)}
 	p.Dir = "testdata"
-	p.Env = append(os.Environ(), "TARE_HOME="+h.folder, "TMPDIR="+h.temporary(t))
+	p.Env = append(os.Environ(), "TARE_HOME="+h.directory, "TMPDIR="+h.temporary(t))
 	p.Stderr = &p.errs
 	out, err := p.StdoutPipe()
 	if err != nil {
@@ -197,13 +197,13 @@ func (h home) tare(t *testing.T, args ...string) *tare {
 	return p
 }
 
-// temporary is the folder for temporary files, in which nothing may stay.
+// temporary is the directory for temporary files, in which nothing may stay.
 func (h home) temporary(t *testing.T) string {
-	folder := h.folder + ".temporary"
-	if err := os.MkdirAll(folder, 0o755); err != nil {
+	directory := h.directory + ".temporary"
+	if err := os.MkdirAll(directory, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	return folder
+	return directory
 }
 
 // until reads what the process prints up to a line with these words in it.

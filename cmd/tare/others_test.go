@@ -20,11 +20,11 @@ import (
 // docker runs the engine's own command line, as a user would.
 func docker(t *testing.T, args ...string) string {
 	t.Helper()
-	said, err := exec.Command("docker", args...).CombinedOutput()
+	output, err := exec.Command("docker", args...).CombinedOutput()
 	if err != nil {
-		t.Fatalf("docker %q: %v: %s", args, err, said)
+		t.Fatalf("docker %q: %v: %s", args, err, output)
 	}
-	return strings.TrimSpace(string(said))
+	return strings.TrimSpace(string(output))
 }
 
 // What does not carry the label of this home's dead owners is not touched:
@@ -37,7 +37,7 @@ func TestNothingOfOthersIsTouched(t *testing.T) {
 	running := h.tare(t, "run", "waiting.yaml", "--json", "--out", filepath.Join(t.TempDir(), "run"))
 	var ours string
 	waitFor(t, "the run's container", func() bool {
-		ours = docker(t, "ps", "-q", "--no-trunc", "--filter", "label="+cleanup.HomeLabel+"="+h.folder)
+		ours = docker(t, "ps", "-q", "--no-trunc", "--filter", "label="+cleanup.HomeLabel+"="+h.directory)
 		return ours != ""
 	})
 	img := strings.Replace(testenv.Image(t).Digest, "sha256:", "localhost/tare:", 1)
@@ -69,8 +69,8 @@ func TestNothingOfOthersIsTouched(t *testing.T) {
 	}
 	for _, args := range [][]string{{"clean"}, {"run", "study.yaml", "--quiet", "--blocks", "1"}} {
 		p := h.tare(t, args...)
-		if status, said := p.end(); status != 0 {
-			t.Errorf("%q: status %d: %s%s", args, status, said, p.errs.String())
+		if status, output := p.end(); status != 0 {
+			t.Errorf("%q: status %d: %s%s", args, status, output, p.errs.String())
 		}
 	}
 	alive := docker(t, "ps", "-q", "--no-trunc")
@@ -100,8 +100,8 @@ func TestAnInstanceThatIsKilledFailsItsTrialAndTheRunGoesOn(t *testing.T) {
 	needsKind(t, "docker")
 	needs.Program(t, "docker")
 	h := aHome(t)
-	folder := filepath.Join(t.TempDir(), "run")
-	p := h.tare(t, "run", "two.yaml", "--json", "--out", folder)
+	directory := filepath.Join(t.TempDir(), "run")
+	p := h.tare(t, "run", "two.yaml", "--json", "--out", directory)
 	for range 2 {
 		if !p.until(`"trying"`, `"workload":"waits"`) {
 			t.Fatal(p.errs.String())
@@ -112,7 +112,7 @@ func TestAnInstanceThatIsKilledFailsItsTrialAndTheRunGoesOn(t *testing.T) {
 		}
 		where := event.Slot.Environment
 		waitFor(t, "the driver in "+where, func() bool {
-			_, err := os.Stat(filepath.Join(folder, "raw", "block-001", where+".waits", "driver.stderr"))
+			_, err := os.Stat(filepath.Join(directory, "raw", "block-001", where+".waits", "driver.stderr"))
 			return err == nil
 		})
 		h.kill(t, where)
@@ -123,7 +123,7 @@ func TestAnInstanceThatIsKilledFailsItsTrialAndTheRunGoesOn(t *testing.T) {
 	if status, _ := p.end(); status != 3 || !strings.Contains(p.errs.String(), "2 of 4 trials failed") {
 		t.Errorf("status %d: %s", status, p.errs.String())
 	}
-	run, err := rundir.Open(folder)
+	run, err := rundir.Open(directory)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -140,7 +140,7 @@ func TestAnInstanceThatIsKilledFailsItsTrialAndTheRunGoesOn(t *testing.T) {
 func (h home) kill(t *testing.T, environment string) {
 	t.Helper()
 	if environment == "docker" {
-		docker(t, "kill", docker(t, "ps", "-q", "--filter", "label="+cleanup.HomeLabel+"="+h.folder))
+		docker(t, "kill", docker(t, "ps", "-q", "--filter", "label="+cleanup.HomeLabel+"="+h.directory))
 		return
 	}
 	groups, _ := filepath.Glob("/proc/[0-9]*/cgroup")
@@ -161,27 +161,27 @@ func TestAFullDiskEndsARunThatCanGoOn(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { syscall.Unmount(disk, syscall.MNT_DETACH) })
-	folder := filepath.Join(disk, "run")
-	p := h.tare(t, "run", "loud-study.yaml", "--out", folder)
+	directory := filepath.Join(disk, "run")
+	p := h.tare(t, "run", "loud-study.yaml", "--out", directory)
 	status, _ := p.end()
-	if said := p.errs.String(); status != 1 || !strings.Contains(said, "no space left on device") ||
-		!strings.Contains(said, "trials are kept in "+folder) || !strings.Contains(said, "tare run --resume "+folder) {
-		t.Errorf("status %d: %s", status, said)
+	if output := p.errs.String(); status != 1 || !strings.Contains(output, "no space left on device") ||
+		!strings.Contains(output, "trials are kept in "+directory) || !strings.Contains(output, "tare run --resume "+directory) {
+		t.Errorf("status %d: %s", status, output)
 	}
 	h.clean(t)
-	kept := grown(t, folder, nil)
+	kept := grown(t, directory, nil)
 	if len(kept) == 0 {
 		t.Error("nothing was kept")
 	}
 	if err := syscall.Mount("tare-test", disk, "tmpfs", syscall.MS_REMOUNT, "size=16m"); err != nil {
 		t.Fatal(err)
 	}
-	p = h.tare(t, "run", "--resume", folder)
+	p = h.tare(t, "run", "--resume", directory)
 	if status, _ := p.end(); status != 0 {
 		t.Errorf("with more room: status %d: %s", status, p.errs.String())
 	}
-	grown(t, folder, kept)
-	run, err := rundir.Open(folder)
+	grown(t, directory, kept)
+	run, err := rundir.Open(directory)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -63,13 +63,13 @@ func gone(t *testing.T, object string) bool {
 func TestWhatWatchesTheKernelGoesWithAKilledTare(t *testing.T) {
 	needsKind(t, "docker")
 	h := aHome(t)
-	folder := filepath.Join(filepath.Dir(h.folder), "run")
-	session := []string{"run", "traced.yaml", "--json", "--out", folder}
+	directory := filepath.Join(filepath.Dir(h.directory), "run")
+	session := []string{"run", "traced.yaml", "--json", "--out", directory}
 	var kept []byte
 	for _, block := range []string{"block-002", "block-003"} {
 		p := h.tare(t, session...)
-		session = []string{"run", "--json", "--resume", folder}
-		raw := filepath.Join(folder, "raw", block, "docker.tiny", "driver.stderr")
+		session = []string{"run", "--json", "--resume", directory}
+		raw := filepath.Join(directory, "raw", block, "docker.tiny", "driver.stderr")
 		waitFor(t, "the driver of a traced trial", func() bool {
 			text, _ := os.ReadFile(raw)
 			return len(text) > 0
@@ -89,20 +89,20 @@ func TestWhatWatchesTheKernelGoesWithAKilledTare(t *testing.T) {
 			}
 			return true
 		})
-		kept = grown(t, folder, kept)
+		kept = grown(t, directory, kept)
 	}
 	p := h.tare(t, "clean")
-	if status, said := p.end(); status != 0 {
-		t.Errorf("tare clean: status %d: %s%s", status, said, p.errs.String())
+	if status, output := p.end(); status != 0 {
+		t.Errorf("tare clean: status %d: %s%s", status, output, p.errs.String())
 	}
 	h.clean(t)
 	p = h.tare(t, session...)
 	if status, _ := p.end(); status != 0 {
 		t.Fatalf("the last session ended with status %d: %s", status, p.errs.String())
 	}
-	grown(t, folder, kept)
+	grown(t, directory, kept)
 	h.clean(t)
-	run, err := rundir.Open(folder)
+	run, err := rundir.Open(directory)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -115,9 +115,9 @@ func TestWhatWatchesTheKernelGoesWithAKilledTare(t *testing.T) {
 			t.Errorf("a traced trial of %s has no evidence", trial.Environment)
 		}
 	}
-	p = h.tare(t, "report", folder, "--format", "md")
+	p = h.tare(t, "report", directory, "--format", "md")
 	status, _ := p.end()
-	if text, err := os.ReadFile(filepath.Join(folder, "report.md")); status != 0 || !strings.Contains(string(text), "Kernel events") {
+	if text, err := os.ReadFile(filepath.Join(directory, "report.md")); status != 0 || !strings.Contains(string(text), "Kernel events") {
 		t.Errorf("the report ended with status %d, %v: %s\n%s", status, err, p.errs.String(), text)
 	}
 }
