@@ -43,7 +43,7 @@ func commands(t *testing.T, s *scene) {
 		{what: "an end by a signal", cmd: agent.Command{Argv: sh("kill -9 $$")}, code: -1, signal: "SIGKILL"},
 		{what: "standard input", cmd: agent.Command{Argv: []string{"cat"}, Stdin: strings.NewReader("in\n")}, out: "in\n"},
 		{what: "no standard input", cmd: agent.Command{Argv: []string{"cat"}}},
-		{what: "environment and folder", cmd: agent.Command{Argv: sh("echo $A; pwd"), Env: []string{"A=b c"}, Dir: "/usr"}, out: "b c\n/usr\n"},
+		{what: "environment and directory", cmd: agent.Command{Argv: sh("echo $A; pwd"), Env: []string{"A=b c"}, Dir: "/usr"}, out: "b c\n/usr\n"},
 		{what: "a user", cmd: agent.Command{Argv: []string{"id", "-un"}, User: "nobody"}, out: "nobody\n"},
 		{what: "root", cmd: agent.Command{Argv: []string{"id", "-u"}}, out: "0\n"},
 	} {

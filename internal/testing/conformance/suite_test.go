@@ -227,7 +227,7 @@ func (s *scene) own(t *testing.T) *scene {
 	return &mine
 }
 
-// oddHome is a folder's name that every provider has to live with.
+// oddHome is a directory's name that every provider has to live with.
 const oddHome = `a home of odd=things; 'ü' & more $x \n %s`
 
 // emulated says that everything inside takes its time.

@@ -18,16 +18,16 @@ func TestWhatReadsAndWritesCgroupsWorksOnAMachineOfV2Alone(t *testing.T) {
 	needs.Program(t, "go")
 	s := provider{name: "a guest", kind: "qemu", options: `{"machine": "q35", "accel": "auto", "memory": "1GiB", "cpus": 2, "data": "256MiB"}`}.prepare(t)
 	for _, packet := range []struct {
-		folder string   // below internal
-		real   []string // tests that must not have been skipped there
+		directory string   // below internal
+		real      []string // tests that must not have been skipped there
 	}{
 		{"linux/cgroup", []string{"TestEveryControllerWorksOnV2", "TestV2ThrottlesADisk", "TestLimitsTakeHoldOnThisMachine", "TestKillEndsAllThatRunsBelowAGroup",
 			"TestAFrozenGroupStandsStillUntilItIsThawed", "TestAFrozenGroupCanBeKilled",
 			"TestCgroupsCanBeCreatedInAContainerWithProcesses", "TestAnOrdinaryUserMakesGroupsInTheSubtreeThatWasDelegated"}},
 		{"usage", []string{"TestCPUTimeInACgroupIsCounted", "TestMemoryIsCounted", "TestBytesWrittenToDiskAreCounted", "TestThrottlingAndStallsAreCounted"}},
 	} {
-		t.Run(filepath.Base(packet.folder), func(t *testing.T) {
-			output := s.testInside(t, packet.folder)
+		t.Run(filepath.Base(packet.directory), func(t *testing.T) {
+			output := s.testInside(t, packet.directory)
 			for _, name := range packet.real {
 				if !strings.Contains(output, "--- PASS: "+name+" ") {
 					t.Errorf("%s did not pass there", name)
@@ -38,11 +38,11 @@ func TestWhatReadsAndWritesCgroupsWorksOnAMachineOfV2Alone(t *testing.T) {
 }
 
 // testInside builds a package's tests and runs them in the shared instance.
-func (s *scene) testInside(t *testing.T, folder string) string {
+func (s *scene) testInside(t *testing.T, directory string) string {
 	t.Helper()
-	name := filepath.Base(folder)
+	name := filepath.Base(directory)
 	program := filepath.Join(t.TempDir(), name+".test")
-	build := exec.CommandContext(t.Context(), "go", "test", "-c", "-ldflags=-s -w", "-o", program, "tare/internal/"+folder)
+	build := exec.CommandContext(t.Context(), "go", "test", "-c", "-ldflags=-s -w", "-o", program, "tare/internal/"+directory)
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if output, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("building the tests of %s: %v\n%s", name, err, output)
@@ -55,8 +55,8 @@ func (s *scene) testInside(t *testing.T, folder string) string {
 	if err := inside.WriteFile(t.Context(), "/data/"+name+".test", 0o755, data); err != nil {
 		t.Fatal(err)
 	}
-	// Recorded hierarchies go along: a test runs in its package's folder.
-	recorded := filepath.Join("..", "..", folder, "testdata")
+	// Recorded hierarchies go along: a test runs in its package's directory.
+	recorded := filepath.Join("..", "..", directory, "testdata")
 	_ = filepath.WalkDir(recorded, func(path string, entry os.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {
 			return err

@@ -92,7 +92,7 @@ func parse(args []string) (build, test, packages []string, err error) {
 
 // runner is one run of the tests.
 type runner struct {
-	folder    string // of test programs
+	directory string // of test programs
 	build     []string
 	test2json string
 
@@ -111,10 +111,10 @@ func run(build, test, patterns []string) error {
 	if r.test2json, err = toolPath("test2json"); err != nil {
 		return err
 	}
-	if r.folder, err = os.MkdirTemp("", "tare-tests-"); err != nil {
+	if r.directory, err = os.MkdirTemp("", "tare-tests-"); err != nil {
 		return err
 	}
-	defer os.RemoveAll(r.folder)
+	defer os.RemoveAll(r.directory)
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	go func() {
@@ -202,25 +202,25 @@ func toolPath(name string) (string, error) {
 func (r *runner) programs(name string, packages []pack) map[string]string {
 	files := map[string]string{}
 	for n, group := range byName(packages) {
-		folder := filepath.Join(r.folder, name+strconv.Itoa(n))
+		directory := filepath.Join(r.directory, name+strconv.Itoa(n))
 		var paths []string
 		for _, p := range group {
 			paths = append(paths, p.ImportPath)
 		}
-		_, err := r.compile(folder+"/", paths...)
+		_, err := r.compile(directory+"/", paths...)
 		for _, p := range group {
 			// It is called as `go test` calls it: messages of the system name it.
-			file := filepath.Join(folder, filepath.Base(p.ImportPath)+".test")
-			said, failure := "", err
-			if err != nil { // which one failed, and why, is said by a call for it alone
-				said, failure = r.compile(file, p.ImportPath)
+			file := filepath.Join(directory, filepath.Base(p.ImportPath)+".test")
+			output, failure := "", err
+			if err != nil { // which one failed, and why, is in the output of a call for it alone
+				output, failure = r.compile(file, p.ImportPath)
 			}
 			if failure == nil {
 				files[p.ImportPath] = file
 				continue
 			}
 			r.print(event{Action: "start", Package: p.ImportPath},
-				event{Action: "output", Package: p.ImportPath, Output: said},
+				event{Action: "output", Package: p.ImportPath, Output: output},
 				event{Action: "output", Package: p.ImportPath, Output: fmt.Sprintf("FAIL %s [build failed: %v]\n", p.ImportPath, failure)},
 				event{Action: "fail", Package: p.ImportPath})
 		}
@@ -246,8 +246,8 @@ func byName(packages []pack) (groups [][]pack) {
 func (r *runner) compile(to string, paths ...string) (string, error) {
 	// -s and -w leave out the tables of debuggers, half of what the linker writes.
 	args := append([]string{"test", "-c", "-vet=off", "-ldflags=-s -w", "-o", to}, r.build...)
-	said, err := exec.Command("go", append(args, paths...)...).CombinedOutput()
-	return string(said), err
+	output, err := exec.Command("go", append(args, paths...)...).CombinedOutput()
+	return string(output), err
 }
 
 // job runs a test program to its end. Its events, with the end's, go to the

@@ -116,7 +116,7 @@ func TestAPackageThatDoesNotBuildFailsAndTheOthersAreBuilt(t *testing.T) {
 		}
 	}
 	t.Chdir(root)
-	r := &runner{folder: t.TempDir()}
+	r := &runner{directory: t.TempDir()}
 	output := printed(t, func() {
 		packages, err := list(nil, []string{"./..."})
 		if err != nil {

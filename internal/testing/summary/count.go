@@ -105,7 +105,7 @@ func (c *count) ended(p *packageRun, e event, t *test) {
 	case e.Action == "fail" && t.subfailed == 0:
 		p.failed++
 		c.failure(e.Package+" "+e.Test, t.output.String())
-	case e.Action == "fail" && said.MatchString(t.output.String()):
+	case e.Action == "fail" && message.MatchString(t.output.String()):
 		c.show("which is a part of", e.Package+" "+e.Test, t.output.String())
 	case e.Action == "skip":
 		p.skipped++
@@ -126,7 +126,7 @@ func parentOf(name string) string {
 // failure shows a failure in full, and keeps its name and first words for the end.
 func (c *count) failure(name, output string) {
 	line := name
-	if words := said.FindStringSubmatch(output); words != nil {
+	if words := message.FindStringSubmatch(output); words != nil {
 		line += ": " + strings.TrimSpace(words[1])
 	}
 	c.failures = append(c.failures, line)
@@ -199,13 +199,13 @@ func (c *count) endOfInput() {
 	}
 }
 
-// A test's own words stand behind the file and line that said them.
-var said = regexp.MustCompile(`(?m)^\s*[\w.-]+\.go:\d+: (.*)`)
+// message matches what a test logs, behind the file and line.
+var message = regexp.MustCompile(`(?m)^\s*[\w.-]+\.go:\d+: (.*)`)
 
 // reasonIn finds why a test was skipped: the last line that says what it needs,
 // since testscript prints its whole log after the reason, or else the last line.
 func reasonIn(output string) string {
-	words := said.FindAllStringSubmatch(output, -1)
+	words := message.FindAllStringSubmatch(output, -1)
 	if len(words) == 0 {
 		return "no reason given"
 	}

@@ -65,9 +65,9 @@ func Left(ctx context.Context, home, ids string) (list []string) {
 			list = append(list, fmt.Sprintf("loop device %s of %s", file, backing))
 		}
 	}
-	folders, _ := filepath.Glob(filepath.Join(home, "work", ids+"*", "[^.]*"))
-	for _, folder := range folders {
-		list = append(list, "folder "+folder)
+	directories, _ := filepath.Glob(filepath.Join(home, "work", ids+"*", "[^.]*"))
+	for _, directory := range directories {
+		list = append(list, "directory "+directory)
 	}
 	return list
 }

@@ -21,8 +21,8 @@ import (
 // Images is the directory of the store that all tests share: $TARE_TEST_IMAGES, else one
 // below the directory for temporary files. It is kept for the next test run.
 func Images() string {
-	if folder := os.Getenv("TARE_TEST_IMAGES"); folder != "" {
-		return folder
+	if directory := os.Getenv("TARE_TEST_IMAGES"); directory != "" {
+		return directory
 	}
 	return filepath.Join(os.TempDir(), "tare-test-images")
 }
@@ -78,12 +78,12 @@ func OnlyOwner(t testing.TB, home string) string {
 }
 
 var theAgent = sync.OnceValue(func() error {
-	folder, err := os.MkdirTemp("", "tare-agent-")
+	directory, err := os.MkdirTemp("", "tare-agent-")
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(folder)
-	_, err = agent.WriteBinary(folder)
+	defer os.RemoveAll(directory)
+	_, err = agent.WriteBinary(directory)
 	return err
 })
 
