@@ -220,6 +220,27 @@ func Meters(instances []Instance, every time.Duration, each func(n int) func(usa
 	return meters
 }
 
+// EdgeMeters are meters that read only at the edges of samples: the caller calls Begin
+// and End of the edges around each. Instances on another machine are read once before
+// the first sample and once after the last; their meters say so.
+func EdgeMeters(instances []Instance, each func(n int) func(usage.Reading)) ([]usage.Meter, *usage.Edges) {
+	meters := make([]usage.Meter, len(instances))
+	var here []int
+	var targets []usage.Target
+	for n, i := range instances {
+		if m, elsewhere := i.(Metered); elsewhere {
+			meters[n] = m.Meter(usage.Options{Every: usage.Never, Each: each(n)})
+		} else {
+			here, targets = append(here, n), append(targets, usage.Target{Footprint: i.Footprint(), Each: each(n)})
+		}
+	}
+	edges, samplers := usage.NewEdges(targets...)
+	for k, s := range samplers {
+		meters[here[k]] = s
+	}
+	return meters, edges
+}
+
 // Phase is a part of the start-up time.
 type Phase struct {
 	Name     string        `json:"name"` // prepare, engine, kernel, agent

@@ -12,26 +12,48 @@ import (
 	"tare/internal/workload"
 )
 
+// figures are what one sample gave.
+type figures struct {
+	rundir.Copy               // of all copies together
+	copies      []rundir.Copy // of each of several
+	host, guest float64       // duration of the driver by each clock
+}
+
 // addFigures puts what a sample gave into a trial: its times, the metrics of
 // each copy and of all together, and what the environment used.
 func addFigures(t *rundir.Trial, metrics []workload.Metric, s lifecycle.Sample, starts []instances.Start, used usage.Usage) (warnings []string, err error) {
-	t.HostSeconds = s.Elapsed.Seconds()
+	f, err := figuresOf(metrics, s, starts, used.CPU())
+	t.HostSeconds, t.GuestSeconds = f.host, f.guest
+	if err != nil {
+		return nil, err
+	}
+	t.Metrics, t.Missing, t.Copies = f.Metrics, f.Missing, f.copies
+	if len(s.Copies) == 1 {
+		warnings = addSeries(t, s.Copies[0])
+	}
+	return warnings, nil
+}
+
+// figuresOf a sample in which the environment used so much CPU time.
+func figuresOf(metrics []workload.Metric, s lifecycle.Sample, starts []instances.Start, cpu usage.Figure) (f figures, err error) {
+	f.host = s.Elapsed.Seconds()
+	if len(s.Copies) == 1 {
+		f.host = s.Copies[0].Elapsed.Seconds()
+	}
 	var copies []rundir.Copy
 	for n, c := range s.Copies {
-		t.GuestSeconds = max(t.GuestSeconds, c.Exit.Elapsed().Seconds())
+		f.guest = max(f.guest, c.Exit.Elapsed().Seconds())
 		one, err := copyFigures(c, starts[n])
 		if err != nil {
-			return nil, err
+			return f, err
 		}
 		copies = append(copies, one)
 	}
-	if len(s.Copies) == 1 {
-		t.HostSeconds = s.Copies[0].Elapsed.Seconds()
-		warnings = addSeries(t, s.Copies[0])
+	if f.Copy = combine(metrics, copies); len(copies) > 1 {
+		f.copies = copies
 	}
-	combine(t, metrics, copies)
-	addProcessorTime(t, metrics, used)
-	return warnings, nil
+	f.addProcessorTime(metrics, cpu)
+	return f, nil
 }
 
 // copyFigures are the metrics of one copy: from its driver's output, and from
@@ -62,12 +84,11 @@ func copyFigures(s lifecycle.CopySample, start instances.Start) (rundir.Copy, er
 	return rundir.Copy{Metrics: metrics, Missing: missing}, nil
 }
 
-// combine makes the trial's metrics of its copies'.
-func combine(t *rundir.Trial, metrics []workload.Metric, copies []rundir.Copy) {
+// combine makes the metrics of all copies together of those of each.
+func combine(metrics []workload.Metric, copies []rundir.Copy) rundir.Copy {
+	all := rundir.Copy{Metrics: map[string]float64{}}
 	if len(copies) == 1 {
-		t.Metrics, t.Missing = maps.Clone(copies[0].Metrics), copies[0].Missing
-	} else {
-		t.Copies, t.Metrics = copies, map[string]float64{}
+		all = rundir.Copy{Metrics: maps.Clone(copies[0].Metrics), Missing: copies[0].Missing}
 	}
 	for _, metric := range metrics {
 		var figures []float64
@@ -75,37 +96,38 @@ func combine(t *rundir.Trial, metrics []workload.Metric, copies []rundir.Copy) {
 			if v, ok := c.Metrics[metric.Name]; ok {
 				figures = append(figures, v)
 			} else if why := c.Missing[metric.Name]; why != "" {
-				setMissing(t, metric.Name, fmt.Sprintf("copy %d: %s", i+1, why))
+				setMissing(&all.Missing, metric.Name, fmt.Sprintf("copy %d: %s", i+1, why))
 			} else if v, ok := c.Metrics[metric.FieldName()]; ok {
 				figures = append(figures, v) // several metrics of one field
 			}
 		}
 		if len(figures) == len(copies) {
-			t.Metrics[metric.Name] = metric.Combine(figures)
+			all.Metrics[metric.Name] = metric.Combine(figures)
 		}
 	}
+	return all
 }
 
 // setMissing gives the reason why a metric has no value. The first one stays.
-func setMissing(t *rundir.Trial, metric, reason string) {
-	if t.Missing == nil {
-		t.Missing = map[string]string{}
+func setMissing(missing *map[string]string, metric, reason string) {
+	if *missing == nil {
+		*missing = map[string]string{}
 	}
-	if t.Missing[metric] == "" {
-		t.Missing[metric] = reason
+	if (*missing)[metric] == "" {
+		(*missing)[metric] = reason
 	}
 }
 
 // addProcessorTime adds what the whole environment used, where the pack counts
 // no operations: where it does, it is part of their cost.
-func addProcessorTime(t *rundir.Trial, metrics []workload.Metric, used usage.Usage) {
+func (f *figures) addProcessorTime(metrics []workload.Metric, cpu usage.Figure) {
 	if !slices.ContainsFunc(metrics, func(m workload.Metric) bool { return m.Name == workload.CPUSeconds }) {
 		return
 	}
-	if cpu := used.CPU(); cpu.Missing != "" {
-		setMissing(t, workload.CPUSeconds, cpu.Missing)
+	if cpu.Missing != "" {
+		setMissing(&f.Missing, workload.CPUSeconds, cpu.Missing)
 	} else {
-		t.Metrics[workload.CPUSeconds] = cpu.Value
+		f.Metrics[workload.CPUSeconds] = cpu.Value
 	}
 }
 

@@ -82,7 +82,8 @@ func (r *Runner) Fingerprint(ctx context.Context, environment, workload, level s
 		return print, errors.New("known limit: " + j.knownLimit)
 	}
 	j.request.EmptyCache = false
-	if err := r.enterBlock(j.request); err != nil {
+	r.enterBlock(j.request.Block)
+	if err := r.pool.StopOthers(j.request); err != nil {
 		return print, err
 	}
 	group, err := r.pool.Get(ctx, j.request)

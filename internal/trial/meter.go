@@ -2,6 +2,7 @@ package trial
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"time"
 
@@ -19,6 +20,8 @@ type meters struct {
 	copies    []int // number of the copy that each belongs to; 0 where there is one
 	kernels   []kernelCounters
 	running   []usage.Meter
+	edges     *usage.Edges // of samples that alternate; nil where a timer reads
+	remote    bool         // an instance is on another machine
 }
 
 // metered is what the meters counted.
@@ -36,7 +39,32 @@ type kernelCounters struct {
 // startMeters starts the meters of all instances of the copies that are not on
 // the host. callback is called once for each.
 func startMeters(ctx context.Context, copies []instances.Roles, every time.Duration, callback func() func(usage.Reading)) *meters {
-	m := &meters{}
+	m, watched := newMeters(ctx, copies)
+	m.running = environment.Meters(watched, every, func(int) func(usage.Reading) { return callback() })
+	return m
+}
+
+// openEdges is startMeters for several samples that alternate with those of
+// other environments.
+func openEdges(ctx context.Context, copies []instances.Roles, callback func() func(usage.Reading)) *meters {
+	m, watched := newMeters(ctx, copies)
+	m.running, m.edges = environment.EdgeMeters(watched, func(int) func(usage.Reading) { return callback() })
+	m.remote = slices.ContainsFunc(watched, func(i environment.Instance) bool { _, elsewhere := i.(environment.Metered); return elsewhere })
+	return m
+}
+
+// endSample ends a sample whose beginning the edges have read.
+func (m *meters) endSample() usage.Edge {
+	took := m.edges.End()
+	if m.remote {
+		took.CPU = usage.Absent("an instance is on another machine, which is read only before the first sample and after the last one")
+	}
+	return took
+}
+
+// newMeters finds what is metered, and reads the counters of the kernels inside.
+func newMeters(ctx context.Context, copies []instances.Roles) (m *meters, watched []environment.Instance) {
+	m = &meters{}
 	for n, roles := range copies {
 		number := 0
 		if len(copies) > 1 {
@@ -49,7 +77,6 @@ func startMeters(ctx context.Context, copies []instances.Roles, every time.Durat
 		}
 	}
 	here := usage.Boot()
-	var watched []environment.Instance
 	for _, i := range m.instances {
 		k := kernelCounters{boot: bootID(ctx, i.Agent())}
 		if k.boot != here {
@@ -58,12 +85,14 @@ func startMeters(ctx context.Context, copies []instances.Roles, every time.Durat
 		m.kernels = append(m.kernels, k)
 		watched = append(watched, i.Instance)
 	}
-	m.running = environment.Meters(watched, every, func(int) func(usage.Reading) { return callback() })
-	return m
+	return m, watched
 }
 
 // stop ends the meters.
 func (m *meters) stop(ctx context.Context) metered {
+	if m.edges != nil {
+		m.edges.Close()
+	}
 	usages := lists.Map(m.running, usage.Meter.Stop)
 	for n, k := range m.kernels {
 		usages[n].Inside = k.since(ctx, m.instances[n].Agent(), usages[n].Host)

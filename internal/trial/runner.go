@@ -65,6 +65,9 @@ func (r *Runner) Close() error { return r.pool.Close() }
 // what ends the run: the context's end, or a full disk. Every other failure is in
 // a trial.
 func (r *Runner) Run(ctx context.Context, batch schedule.Batch) ([]rundir.Trial, error) {
+	if batch.Slots[0].Rounds > 0 {
+		return r.alternate(ctx, batch)
+	}
 	var trials []rundir.Trial
 	for _, slot := range batch.Slots {
 		t, err := r.single(ctx, slot)
@@ -79,10 +82,7 @@ func (r *Runner) Run(ctx context.Context, batch schedule.Batch) ([]rundir.Trial,
 // single makes a trial of one sample.
 func (r *Runner) single(ctx context.Context, slot schedule.Slot) (rundir.Trial, error) {
 	began := time.Now()
-	t := rundir.Trial{
-		Block: slot.Block, Position: slot.Position, Environment: slot.Environment,
-		Workload: slot.Workload, Level: slot.Level, Started: began.UTC(), Traced: slot.Traced,
-	}
+	t := newTrial(slot, began)
 	job, err := r.job(slot)
 	if err != nil {
 		return t, err
@@ -91,7 +91,8 @@ func (r *Runner) single(ctx context.Context, slot schedule.Slot) (rundir.Trial, 
 		return skipped(t, job.knownLimit), nil
 	}
 	startBegan := time.Now()
-	if err := r.enterBlock(job.request); err != nil {
+	r.enterBlock(slot.Block)
+	if err := r.pool.StopOthers(job.request); err != nil {
 		return t, err
 	}
 	before := usage.ReadHost()
@@ -133,6 +134,13 @@ func (r *Runner) single(ctx context.Context, slot schedule.Slot) (rundir.Trial, 
 	return t, nil
 }
 
+func newTrial(slot schedule.Slot, began time.Time) rundir.Trial {
+	return rundir.Trial{
+		Block: slot.Block, Position: slot.Position, Environment: slot.Environment,
+		Workload: slot.Workload, Level: slot.Level, Started: began.UTC(), Traced: slot.Traced,
+	}
+}
+
 // job is a slot with what the plan says about it.
 type job struct {
 	workload   *study.Workload
@@ -166,15 +174,13 @@ func (r *Runner) job(slot schedule.Slot) (job, error) {
 	return j, nil
 }
 
-// enterBlock times the calibration loop before the first trial of a block, and
-// stops the instances that must not run during the trial.
-func (r *Runner) enterBlock(request instances.Request) error {
-	if request.Block != r.block {
-		r.block = request.Block
+// enterBlock times the calibration loop before the first trial of a block.
+func (r *Runner) enterBlock(block int) {
+	if block != r.block {
+		r.block = block
 		r.pool.NextBlock()
 		r.canary = usage.Canary()
 	}
-	return r.pool.StopOthers(request)
 }
 
 func (r *Runner) record(t rundir.Trial) *lifecycle.Record {
@@ -190,10 +196,8 @@ func (r *Runner) measure(ctx context.Context, t *rundir.Trial, record *lifecycle
 	facts, first := group.TakeFacts()
 	describe(t, group, facts)
 	record.Warn(facts.Notes...)
+	r.caution(t, record, j)
 	pack := j.workload.Pack
-	if caution := pack.Cautions[r.plan.Environment(t.Environment).Kind]; caution != "" {
-		record.Warn(caution)
-	}
 	if pack.Startup {
 		began := time.Now()
 		if !first {
@@ -217,6 +221,13 @@ func (r *Runner) measure(ctx context.Context, t *rundir.Trial, record *lifecycle
 	}
 	err = r.sampleOnce(ctx, t, record, j, group, w)
 	return w.Spent(), err
+}
+
+// caution warns of what the pack knows about the kind of environment.
+func (r *Runner) caution(t *rundir.Trial, record *lifecycle.Record, j job) {
+	if caution := j.workload.Pack.Cautions[r.plan.Environment(t.Environment).Kind]; caution != "" {
+		record.Warn(caution)
+	}
 }
 
 // sampleOnce prepares the workload, samples it once and finishes it.

@@ -35,7 +35,10 @@ func measureStart(ctx context.Context, t *rundir.Trial, pack workload.Pack, leve
 		copies = append(copies, rundir.Copy{Metrics: metrics})
 		usages = append(usages, environment.UsageOfStart(started.Instance))
 	}
-	combine(t, pack.Metrics, copies)
+	together := combine(pack.Metrics, copies)
+	if t.Metrics, t.Missing = together.Metrics, together.Missing; len(copies) > 1 {
+		t.Copies = copies
+	}
 	used := usage.Sum(usages...)
 	t.Usage = &used
 	all := addStartTimes(t, group.Starts)
@@ -55,7 +58,7 @@ func measureStart(ctx context.Context, t *rundir.Trial, pack workload.Pack, leve
 		switch {
 		case !known:
 		case figure.Missing != "":
-			setMissing(t, metric.Name, figure.Missing)
+			setMissing(&t.Missing, metric.Name, figure.Missing)
 		default:
 			t.Metrics[metric.Name] = figure.Value
 		}

@@ -62,6 +62,8 @@ type Environment struct {
 	// Notes and Phases of each instance.
 	Notes  []string
 	Phases []environment.Phase
+	// Freezes: instances can be frozen.
+	Freezes bool
 	// Address of each instance; "" for none.
 	Address string
 }
@@ -138,6 +140,21 @@ func (i *Instance) Footprint() usage.Footprint { return usage.Footprint{} }
 
 // Notes are the environment's.
 func (i *Instance) Notes() []string { return i.env.Notes }
+
+// Freeze logs "freeze NAME".
+func (i *Instance) Freeze(context.Context) error {
+	if !i.env.Freezes {
+		return fmt.Errorf("no freezer: %w", errors.ErrUnsupported)
+	}
+	i.env.Log.Add("freeze %s", i.name)
+	return nil
+}
+
+// Thaw logs "thaw NAME".
+func (i *Instance) Thaw(context.Context) error {
+	i.env.Log.Add("thaw %s", i.name)
+	return nil
+}
 
 // Stop logs "stop NAME", once.
 func (i *Instance) Stop(ctx context.Context) error {

@@ -126,6 +126,8 @@ type Instance struct {
 	// where the network between the instances says it.
 	address string
 	ready   time.Time // when its agent connected
+	frozen  bool
+	idle    bool // it cannot be frozen
 	ran     map[string]bool
 	atStop  []func(context.Context) error
 	console io.WriteCloser

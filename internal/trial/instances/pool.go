@@ -89,6 +89,20 @@ func (p *Pool) StopOthers(keep ...Request) error {
 	return errors.Join(errs...)
 }
 
+// StopOtherShapes is StopOthers, but also keeps the instances of other
+// environments that were started in the same block and in the same shape: they
+// wait for the block's next workload.
+func (p *Pool) StopOtherShapes(keep ...Request) error {
+	var errs []error
+	for k, g := range p.groups {
+		same := slices.ContainsFunc(keep, func(r Request) bool { return r.Block == g.block && r.key().shape == k.shape })
+		if !k.wholeRun && !same {
+			errs = append(errs, p.stop(k))
+		}
+	}
+	return errors.Join(errs...)
+}
+
 func kept(k key, g *Group, requests []Request) bool {
 	return slices.ContainsFunc(requests, func(r Request) bool { return r.key() == k && r.Block == g.block })
 }

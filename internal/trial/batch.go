@@ -1,0 +1,187 @@
+package trial
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"tare/internal/lists"
+	"tare/internal/rundir"
+	"tare/internal/schedule"
+	"tare/internal/trial/instances"
+	"tare/internal/trial/lifecycle"
+	"tare/internal/usage"
+)
+
+// participant is one slot of a batch whose samples alternate, with its trial.
+type participant struct {
+	*Runner
+	job
+	slot     schedule.Slot
+	trial    rundir.Trial
+	group    *instances.Group
+	record   *lifecycle.Record
+	workload *lifecycle.Workload
+	meters   *meters
+	evidence *evidenceCounter
+	rounds   []figures // of each of the trial's rounds
+	skipped  bool
+	err      error // why the trial failed; it then has no more samples
+	// spent is the time that the participant took so far, and elsewhere what of
+	// it is no overhead of tare: starts, stops and the workload's own commands.
+	spent, elsewhere time.Duration
+}
+
+// alternate makes the trials of a batch whose environments give samples in turn:
+// all instances live at the same time, and each waits while the others work.
+// Where the error is not nil there are no trials.
+func (r *Runner) alternate(ctx context.Context, batch schedule.Batch) ([]rundir.Trial, error) {
+	all, err := r.participants(batch)
+	if err != nil {
+		return nil, err
+	}
+	r.enterBlock(batch.Slots[0].Block)
+	requests := lists.Map(all, func(p *participant) instances.Request { return p.request })
+	if err := r.pool.StopOtherShapes(requests...); err != nil {
+		return nil, err
+	}
+	before := usage.ReadHost()
+	var full *instances.DiskError
+	for _, p := range all {
+		if p.takesPart() && ctx.Err() == nil && full == nil {
+			p.prepare(ctx)
+			errors.As(p.err, &full)
+		}
+	}
+	if full == nil {
+		sampleRounds(ctx, batch, all)
+	}
+	during := usage.Between(before, usage.ReadHost())
+	for _, p := range all {
+		p.trial.Pressure = pressure(during, r.canary)
+		p.finish(ctx)
+	}
+	switch {
+	case ctx.Err() != nil:
+		return nil, ctx.Err()
+	case full != nil:
+		return nil, full
+	}
+	return lists.Map(all, func(p *participant) rundir.Trial { return p.trial }), nil
+}
+
+// participants of a batch. Those that a known limit excludes are skipped.
+func (r *Runner) participants(batch schedule.Batch) (all []*participant, err error) {
+	for _, slot := range batch.Slots {
+		p := &participant{Runner: r, slot: slot, trial: newTrial(slot, time.Now())}
+		p.record = r.record(p.trial)
+		if p.job, err = r.job(slot); err != nil {
+			return nil, err
+		}
+		if p.knownLimit != "" {
+			p.skip(p.knownLimit)
+		}
+		all = append(all, p)
+	}
+	return all, nil
+}
+
+func (p *participant) skip(reason string) {
+	p.trial, p.skipped = skipped(p.trial, reason), true
+}
+
+// takesPart says whether the participant still gives samples.
+func (p *participant) takesPart() bool { return !p.skipped && p.err == nil }
+
+// timed adds the time until the returned function is called to what the
+// participant took.
+func (p *participant) timed() (done func()) {
+	began := time.Now()
+	return func() { p.spent += time.Since(began) }
+}
+
+// prepare starts the instances and brings the workload to where it can be
+// sampled.
+func (p *participant) prepare(ctx context.Context) {
+	defer p.timed()()
+	p.trial.Started = time.Now().UTC()
+	began := time.Now()
+	p.group, p.err = p.pool.Get(ctx, p.request)
+	p.elsewhere += time.Since(began)
+	if limit := (*instances.Unsupported)(nil); errors.As(p.err, &limit) {
+		p.skip(limit.Reason)
+	}
+	if !p.takesPart() {
+		return
+	}
+	facts, _ := p.group.TakeFacts()
+	describe(&p.trial, p.group, facts)
+	p.record.Warn(facts.Notes...)
+	p.caution(&p.trial, p.record, p.job)
+	if p.workload, p.err = lifecycle.New(p.lifecycle(p.record, p.job, p.group, p.group.Copies)); p.err != nil {
+		return
+	}
+	if p.err = p.workload.Prepare(ctx); p.err != nil {
+		return
+	}
+	p.takeFingerprint(ctx, pairOf(&p.trial), p.record, p.job, p.workload)
+	p.meters = openEdges(ctx, p.group.Copies, p.callback(&p.trial))
+	p.evidence = startEvidence(ctx, p.trial.Traced, p.plan.Sampling.Syscalls, p.group.Measured())
+	p.wait(ctx)
+}
+
+// finish takes the workload down and completes the trial.
+func (p *participant) finish(ctx context.Context) {
+	if p.skipped {
+		return
+	}
+	defer func() { p.trial.OwnSeconds = (p.spent - p.elsewhere).Seconds() }()
+	defer p.timed()()
+	if p.workload != nil {
+		p.takeDown(ctx)
+	}
+	t := &p.trial
+	p.summarize()
+	if t.Status = rundir.OK; p.err != nil {
+		t.Status, t.Reason, t.Metrics, t.Missing, t.Copies = rundir.Failed, p.err.Error(), nil, nil, nil
+	}
+	t.Charge(p.job.workload.Pack, p.plan.Price)
+	if p.group != nil && ctx.Err() == nil && (p.slot.Fresh == "trial" || p.group.Lost()) {
+		began := time.Now()
+		if err := p.pool.Release(p.request); err != nil {
+			p.record.Warn("after the trial: " + err.Error())
+		}
+		p.elsewhere += time.Since(began)
+	}
+	t.Raw, t.Warnings = p.record.Outputs(), p.record.Warnings()
+	t.Ended = time.Now().UTC()
+}
+
+// thawTimeout is how long a thaw may take after the context has ended.
+const thawTimeout = 10 * time.Second
+
+// takeDown ends the measurement and the workload, also after the context's end.
+func (p *participant) takeDown(ctx context.Context) {
+	thawing, cancel := context.WithTimeout(context.WithoutCancel(ctx), thawTimeout)
+	defer cancel()
+	p.err = errors.Join(p.err, p.group.Thaw(thawing))
+	if p.meters != nil {
+		p.trial.Evidence = p.evidence.stop(ctx)
+		metered := p.meters.stop(ctx)
+		p.trial.Usage = &metered.usage
+		if p.KeepReadings != nil && ctx.Err() == nil {
+			var err error
+			if p.trial.Readings, err = p.KeepReadings(p.trial, metered.series); err != nil {
+				p.record.Warn(err.Error())
+			}
+		}
+	}
+	if err := p.workload.Finish(ctx); err != nil {
+		p.err = errors.Join(p.err, err)
+	}
+	p.elsewhere += p.workload.Spent()
+}
+
+// fail ends the participation.
+func (p *participant) fail(round int, err error) { p.err = fmt.Errorf("round %d: %w", round, err) }

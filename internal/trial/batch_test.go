@@ -1,0 +1,224 @@
+package trial
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"tare/internal/rundir"
+	"tare/internal/schedule"
+	"tare/internal/study"
+	"tare/internal/testing/fakeenv"
+	"tare/internal/workload"
+)
+
+// alternating has a slot for each environment, with rounds.
+func alternating(rounds int, environments ...string) schedule.Batch {
+	var b schedule.Batch
+	for n, name := range environments {
+		s := slot(name, "", "block")
+		s.Position, s.Rounds = n+1, rounds
+		b.Slots = append(b.Slots, s)
+	}
+	return b
+}
+
+// rated drives with a rate that is higher by 1 in each sample of an instance.
+func rated(change func(instance string, sample int, r *fakeenv.Result)) func(string, string) fakeenv.Result {
+	samples := map[string]int{}
+	return func(instance, command string) fakeenv.Result {
+		r := fakeenv.Result{}
+		if command == "drive" {
+			samples[instance]++
+			r.Stdout, r.After = fmt.Sprintf("rate %d\n", samples[instance]), time.Second
+			if change != nil {
+				change(instance, samples[instance], &r)
+			}
+		}
+		return r
+	}
+}
+
+func TestSamplesAlternateInTheOrderOfTheRounds(t *testing.T) {
+	r, log, a := newRunner(t, webPack(), study.Level{})
+	a.Script = rated(nil)
+	batch := alternating(5, "a", "b")
+	trials, err := r.Run(t.Context(), batch)
+	if err != nil || len(trials) != 2 {
+		t.Fatalf("%d trials, %v", len(trials), err)
+	}
+	want := []string{"start b1-a-1", "b1-a-1: setup", "start b1-b-2", "b1-b-2: setup"}
+	for number := range 5 {
+		for _, i := range batch.Round(number + 1) {
+			want = append(want, []string{"b1-a-1", "b1-b-2"}[i]+": drive")
+		}
+	}
+	if got := log.Lines(); !slices.Equal(got, append(want, "b1-a-1: teardown", "b1-b-2: teardown")) {
+		t.Errorf("it ran %q", got)
+	}
+	for n, one := range trials {
+		if one.Status != rundir.OK || len(one.Rounds) != 5 || one.Metrics["rate"] != 3 || one.Metrics["wall"] != 1 || one.GuestSeconds != 5 {
+			t.Errorf("%s %s: %v in %g s, %d rounds", one.Status, one.Reason, one.Metrics, one.GuestSeconds, len(one.Rounds))
+		}
+		for k, round := range one.Rounds {
+			if round.Number != k+1 || round.Metrics["rate"] != float64(k+1) || round.GuestSeconds != 1 || batch.Round(k + 1)[round.Position-1] != n {
+				t.Errorf("round %d of %s is %+v", k+1, one.Environment, round)
+			}
+		}
+		if one.Usage == nil || one.Pressure == nil || one.Missing[workload.CPUSeconds] == "" || one.Ended.IsZero() {
+			t.Errorf("usage %v, pressure %v, missing %v", one.Usage, one.Pressure, one.Missing)
+		}
+	}
+}
+
+func TestOperationsAreSummedUpOverTheRounds(t *testing.T) {
+	pack := webPack()
+	pack.Operations = "rate"
+	r, _, a := newRunner(t, pack, study.Level{})
+	a.Script = rated(nil)
+	trials, err := r.Run(t.Context(), alternating(4, "a"))
+	if err != nil || trials[0].Metrics["rate"] != 1+2+3+4 || trials[0].Metrics["wall"] != 1 {
+		t.Errorf("%v: %v", err, trials[0].Metrics)
+	}
+}
+
+func TestInstancesOfABlockStayForItsNextWorkload(t *testing.T) {
+	r, log, a := newRunner(t, webPack(), study.Level{})
+	a.Script = rated(nil)
+	for _, environments := range [][]string{{"a", "b"}, {"a"}, {"b", "a"}} {
+		if _, err := r.Run(t.Context(), alternating(1, environments...)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	next := alternating(1, "b")
+	next.Slots[0].Block = 2
+	if _, err := r.Run(t.Context(), next); err != nil {
+		t.Fatal(err)
+	}
+	got := slices.DeleteFunc(log.Lines(), func(line string) bool { return strings.Contains(line, ":") })
+	slices.Sort(got[2:4])
+	if !slices.Equal(got, []string{"start b1-a-1", "start b1-b-2", "stop b1-a-1", "stop b1-b-2", "start b2-b-3"}) {
+		t.Errorf("it ran %q", got)
+	}
+}
+
+func TestASampleThatFailsFailsItsTrialAlone(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(*fakeenv.Result)
+		reason string
+	}{
+		"the driver":   {func(r *fakeenv.Result) { r.Code = 3 }, "round 2: driver `drive`: exited with status 3"},
+		"its output":   {func(r *fakeenv.Result) { r.Stdout = "none" }, "round 2: "},
+		"the instance": {func(r *fakeenv.Result) { r.Dies = true }, "round 2: "},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r, log, a := newRunner(t, webPack(), study.Level{})
+			a.Script = rated(func(instance string, sample int, r *fakeenv.Result) {
+				if instance == "b1-a-1" && sample == 2 {
+					c.change(r)
+				}
+			})
+			trials, err := r.Run(t.Context(), alternating(4, "a", "b"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			failed, other := trials[0], trials[1]
+			if failed.Status != rundir.Failed || !strings.HasPrefix(failed.Reason, c.reason) || len(failed.Rounds) != 1 || failed.Metrics != nil {
+				t.Errorf("%s %q, %d rounds, %v", failed.Status, failed.Reason, len(failed.Rounds), failed.Metrics)
+			}
+			if other.Status != rundir.OK || len(other.Rounds) != 4 {
+				t.Errorf("the other is %s %q with %d rounds", other.Status, other.Reason, len(other.Rounds))
+			}
+			lost := slices.Contains(log.Lines(), "stop b1-a-1")
+			if want := name == "the instance"; lost != want {
+				t.Errorf("the instance was stopped: %t", lost)
+			}
+		})
+	}
+}
+
+func TestWhatDoesNotWorkLeavesTheOthersOfItsBatch(t *testing.T) {
+	r, _, a := newRunner(t, webPack(), study.Level{})
+	a.Script = rated(nil)
+	a.Fails = func(instance string) error {
+		if strings.Contains(instance, "-b-") {
+			return errors.New("broken")
+		}
+		return nil
+	}
+	trials, err := r.Run(t.Context(), alternating(2, "a", "b"))
+	if err != nil || trials[0].Status != rundir.OK || trials[1].Status != rundir.Failed || trials[1].Reason != "start of b: broken" {
+		t.Errorf("%v: %+v", err, trials)
+	}
+	r.plan.Workloads[0].Pack.KnownLimits = map[string]string{"other": "no clock"}
+	trials, err = r.Run(t.Context(), alternating(2, "b", "a"))
+	if err != nil || trials[0].Status != rundir.Skipped || trials[0].Reason != "known limit: no clock" || trials[1].Status != rundir.OK {
+		t.Errorf("%v: %+v", err, trials)
+	}
+}
+
+func TestAFrozenInstanceWorksInItsSamplesAlone(t *testing.T) {
+	pack := webPack()
+	pack.Setup, pack.Teardown = nil, nil
+	r, log, a := newRunner(t, pack, study.Level{})
+	r.plan.Design.Waiting = frozen
+	a.Script, a.Freezes = rated(nil), true
+	batch := alternating(2, "a", "b")
+	if _, err := r.Run(t.Context(), batch); err != nil {
+		t.Fatal(err)
+	}
+	want := []string{"start b1-a-1", "freeze b1-a-1", "start b1-b-2", "freeze b1-b-2"}
+	for number := range 2 {
+		for _, i := range batch.Round(number + 1) {
+			name := []string{"b1-a-1", "b1-b-2"}[i]
+			want = append(want, "thaw "+name, name+": drive", "freeze "+name)
+		}
+	}
+	if got := log.Lines(); !slices.Equal(got, append(want, "thaw b1-a-1", "thaw b1-b-2")) {
+		t.Errorf("it ran %q", got)
+	}
+}
+
+func TestANoteSaysOnceThatAnInstanceCannotBeFrozen(t *testing.T) {
+	r, _, a := newRunner(t, webPack(), study.Level{})
+	r.plan.Design.Waiting = frozen
+	a.Script = rated(nil)
+	trials, err := r.Run(t.Context(), alternating(3, "a"))
+	if err != nil || !slices.Equal(trials[0].Warnings, []string{"b1-a-1 waits idle between its samples and not frozen: no freezer: unsupported operation"}) {
+		t.Errorf("%v: %q", err, trials[0].Warnings)
+	}
+}
+
+func TestAnInterruptedBatchLeavesNothing(t *testing.T) {
+	r, log, a := newRunner(t, webPack(), study.Level{})
+	r.plan.Design.Waiting = frozen
+	ctx, cancel := context.WithCancel(t.Context())
+	kept := 0
+	r.KeepReadings = func(rundir.Trial, []rundir.InstanceSeries) (*rundir.ReadingsFile, error) { kept++; return nil, nil }
+	a.Freezes = true
+	a.Script = rated(func(_ string, sample int, r *fakeenv.Result) {
+		if sample == 2 {
+			cancel()
+			*r = fakeenv.Result{Runs: true}
+		}
+	})
+	trials, err := r.Run(ctx, alternating(4, "a", "b"))
+	if !errors.Is(err, context.Canceled) || trials != nil || kept > 0 {
+		t.Errorf("%d trials, %d readings, %v", len(trials), kept, err)
+	}
+	if err := r.Close(); err != nil {
+		t.Error(err)
+	}
+	lines := log.Lines()
+	for _, name := range []string{"b1-a-1", "b1-b-2"} {
+		of := slices.DeleteFunc(slices.Clone(lines), func(line string) bool { return !strings.Contains(line, name) })
+		thaw, teardown, stop := slices.Index(of[len(of)-3:], "thaw "+name), slices.Index(of, name+": teardown"), slices.Index(of, "stop "+name)
+		if thaw != 0 || teardown != len(of)-2 || stop != len(of)-1 {
+			t.Errorf("%q", of)
+		}
+	}
+}

@@ -1,0 +1,51 @@
+package instances
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"tare/internal/environment"
+)
+
+// Freeze freezes all instances of the group, also those of neighbours and on the
+// host: what works while others are measured disturbs them. An instance that
+// cannot be frozen waits idle, and the first time a note says why.
+func (g *Group) Freeze(ctx context.Context) (notes []string) {
+	for _, i := range g.instances {
+		if i.idle || i.frozen {
+			continue
+		}
+		err := i.freeze(ctx)
+		if i.idle = err != nil; i.idle {
+			notes = append(notes, fmt.Sprintf("%s waits idle between its samples and not frozen: %v", i.Name, err))
+		}
+	}
+	return notes
+}
+
+func (i *Instance) freeze(ctx context.Context) error {
+	able, ok := i.Instance.(environment.Freezer)
+	if !ok {
+		return errors.New("its environment cannot freeze instances")
+	}
+	err := able.Freeze(ctx)
+	i.frozen = err == nil
+	return err
+}
+
+// Thaw lets all instances of the group that are frozen go on.
+func (g *Group) Thaw(ctx context.Context) error {
+	var errs []error
+	for _, i := range g.instances {
+		if !i.frozen {
+			continue
+		}
+		if err := i.Instance.(environment.Freezer).Thaw(ctx); err != nil {
+			errs = append(errs, fmt.Errorf("thawing %s: %w", i.Name, err))
+			continue
+		}
+		i.frozen = false
+	}
+	return errors.Join(errs...)
+}

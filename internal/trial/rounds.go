@@ -1,0 +1,83 @@
+package trial
+
+import (
+	"context"
+
+	"tare/internal/lists"
+	"tare/internal/rundir"
+	"tare/internal/schedule"
+)
+
+// frozen is the design's word for instances that are frozen between their
+// samples.
+const frozen = "frozen"
+
+// sampleRounds takes the samples of all rounds. Between two samples nothing else
+// works: outputs stay in memory, and counters are read at the edges of the
+// samples alone.
+func sampleRounds(ctx context.Context, batch schedule.Batch, all []*participant) {
+	for number := 1; number <= batch.Rounds(); number++ {
+		position := 0
+		for _, i := range batch.Round(number) {
+			p := all[i]
+			if !p.takesPart() || ctx.Err() != nil {
+				continue
+			}
+			position++
+			p.sample(ctx, number, position)
+		}
+	}
+}
+
+// sample takes one sample. Its failure fails this trial alone.
+func (p *participant) sample(ctx context.Context, number, position int) {
+	defer p.timed()()
+	if err := p.group.Thaw(ctx); err != nil {
+		p.fail(number, err)
+		return
+	}
+	p.meters.edges.Begin()
+	s, err := p.workload.Sample(ctx)
+	took := p.meters.endSample()
+	p.wait(ctx)
+	if err != nil {
+		p.fail(number, err)
+		return
+	}
+	f, err := figuresOf(p.job.workload.Pack.Metrics, s, p.group.Starts, took.CPU)
+	if err != nil {
+		p.fail(number, err)
+		return
+	}
+	p.rounds = append(p.rounds, f)
+	round := rundir.Round{
+		Number: number, Position: position, Metrics: f.Metrics, Missing: f.Missing, HostSeconds: f.host, GuestSeconds: f.guest,
+	}
+	if steal := took.Steal; steal.Missing == "" {
+		round.StealSeconds = &steal.Value
+	}
+	p.trial.Rounds = append(p.trial.Rounds, round)
+}
+
+// wait lets the instances wait as the design says.
+func (p *participant) wait(ctx context.Context) {
+	if p.plan.Design.Waiting == frozen {
+		p.record.Warn(p.group.Freeze(ctx)...)
+	}
+}
+
+// summarize makes the trial's metrics and times of its rounds.
+func (p *participant) summarize() {
+	t, operations := &p.trial, p.job.workload.Pack.Operations
+	for _, f := range p.rounds {
+		t.HostSeconds, t.GuestSeconds = t.HostSeconds+f.host, t.GuestSeconds+f.guest
+	}
+	if len(p.rounds) == 0 {
+		return
+	}
+	all := rundir.OfRounds(lists.Map(p.rounds, func(f figures) rundir.Copy { return f.Copy }), operations)
+	t.Metrics, t.Missing = all.Metrics, all.Missing
+	for n := range p.rounds[0].copies {
+		t.Copies = append(t.Copies, rundir.OfRounds(lists.Map(p.rounds, func(f figures) rundir.Copy { return f.copies[n] }), operations))
+	}
+}
