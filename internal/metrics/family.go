@@ -68,7 +68,7 @@ var (
 	Trials     = family("tare_trials_total", Counter, Both, "Finished trials", "environment", "status")
 	Verdicts   = family("tare_run_verdicts", Gauge, Both, "Contrasts on primary metrics by verdict; open ones are undecided", "verdict")
 
-	Trying      = family("tare_trial_running_info", Gauge, Live, "The current trial: always 1; absent between trials", "environment", "workload", "level", "block")
+	Trying      = family("tare_trial_running_info", Gauge, Live, "The current trial, or those whose samples alternate: always 1; absent between trials", "environment", "workload", "level", "block")
 	TryingSince = family("tare_trial_running_start_timestamp_seconds", Gauge, Live, "Start of the current trial, in Unix time")
 )
 

@@ -114,12 +114,14 @@ func (r *Run) Progress(p schedule.Progress) {
 	r.values.known(End, stamp(now.Add(p.Remaining)), p.Remaining > 0)
 }
 
-// Trying records the start of a trial.
-func (r *Run) Trying(s schedule.Slot) {
+// Trying records the start of a trial, or of those whose samples alternate.
+func (r *Run) Trying(slots ...schedule.Slot) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.values.drop(Trying)
-	r.values.set(Trying, 1, s.Environment, s.Workload, s.Level, strconv.Itoa(s.Block))
+	for _, s := range slots {
+		r.values.set(Trying, 1, s.Environment, s.Workload, s.Level, strconv.Itoa(s.Block))
+	}
 	r.values.set(TryingSince, stamp(r.now()))
 }
 

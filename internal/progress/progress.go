@@ -15,6 +15,7 @@ import (
 
 	"tare/internal/run"
 	"tare/internal/rundir"
+	"tare/internal/schedule"
 	"tare/internal/term"
 )
 
@@ -161,7 +162,11 @@ func trialLine(e run.Event) string {
 	case p.MaxBlock > 0:
 		text += fmt.Sprintf("/%d", p.MaxBlock)
 	}
-	text += fmt.Sprintf(" · %s in %s", joined(e.Slot.Workload, e.Slot.Level), e.Slot.Environment)
+	if e.Batch != nil {
+		text += " · " + schedule.BatchWords(e.Batch)
+	} else {
+		text += fmt.Sprintf(" · %s in %s", joined(e.Slot.Workload, e.Slot.Level), e.Slot.Environment)
+	}
 	if all := p.Decided + p.Inconclusive + p.Open; all > 0 {
 		text += fmt.Sprintf(" · %d/%d decided", p.Decided, all)
 	}

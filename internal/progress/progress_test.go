@@ -26,3 +26,20 @@ func TestTracedTrialsAreCalledSoInTheProgress(t *testing.T) {
 		t.Error(got)
 	}
 }
+
+func TestTheProgressNamesTheEnvironmentsThatAlternate(t *testing.T) {
+	slot := func(environment string) schedule.Slot {
+		return schedule.Slot{Block: 3, Workload: "redis", Level: "clients=1", Environment: environment, Rounds: 16}
+	}
+	batch := []schedule.Slot{slot("native"), slot("docker"), slot("gvisor")}
+	e := run.Event{Kind: run.Trying, Slot: &batch[0], Batch: batch, Progress: schedule.Progress{MaxBlock: 60, NextLook: 8, Open: 2}}
+	if got := trialLine(e); got != "block 3/60 · redis clients=1: native, docker, gvisor alternating, 16 rounds · 0/2 decided · analysis at 8" {
+		t.Error(got)
+	}
+	if e.Batch = batch[:1]; !strings.Contains(trialLine(e), "redis clients=1: native, 16 rounds") {
+		t.Error(trialLine(e))
+	}
+	if e.Batch = nil; !strings.Contains(trialLine(e), "redis clients=1 in native") {
+		t.Error(trialLine(e))
+	}
+}

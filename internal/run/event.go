@@ -9,15 +9,18 @@ import (
 // Event is something that happened in a run: a line of `--json`, or a change of
 // the progress display.
 type Event struct {
-	Kind        Kind              `json:"event"`
-	Message     string            `json:"message,omitempty"`
-	Environment string            `json:"environment,omitempty"`
-	Directory   string            `json:"folder,omitempty"` // of the run, at its beginning and end
-	Report      string            `json:"report,omitempty"`
-	Slot        *schedule.Slot    `json:"slot,omitempty"`
-	Trial       *rundir.Trial     `json:"trial,omitempty"`
-	Contrast    *verdict.Contrast `json:"contrast,omitempty"`
-	Progress    schedule.Progress `json:"progress,omitzero"`
+	Kind        Kind           `json:"event"`
+	Message     string         `json:"message,omitempty"`
+	Environment string         `json:"environment,omitempty"`
+	Directory   string         `json:"folder,omitempty"` // of the run, at its beginning and end
+	Report      string         `json:"report,omitempty"`
+	Slot        *schedule.Slot `json:"slot,omitempty"`
+	// Batch are the slots of the trials that begin together since their samples
+	// alternate; nil for a trial of one sample.
+	Batch    []schedule.Slot   `json:"batch,omitempty"`
+	Trial    *rundir.Trial     `json:"trial,omitempty"`
+	Contrast *verdict.Contrast `json:"contrast,omitempty"`
+	Progress schedule.Progress `json:"progress,omitzero"`
 	// Run is the run that was opened, and Contrasts are all contrasts after a
 	// trial, for receivers in this process.
 	Run       *rundir.Run        `json:"-"`
@@ -34,7 +37,7 @@ const (
 	Skipped   Kind = "skipped"   // an environment that does not work here
 	Waiting   Kind = "waiting"   // until the machine is idle
 	Block     Kind = "block"     // one begins
-	Trying    Kind = "trying"    // a trial begins
+	Trying    Kind = "trying"    // a trial, or several that alternate, begin
 	Tried     Kind = "tried"     // a trial ended
 	Verdict   Kind = "verdict"   // a primary contrast is decided
 	Cleared   Kind = "cleared"   // what was left at the end was removed

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"tare/internal/rundir"
 	"tare/internal/trial"
 	"tare/internal/verdict"
 )
@@ -28,24 +29,40 @@ func (e *execution) loop(ctx context.Context, runner *trial.Runner) error {
 			}
 			e.progress(Event{Kind: Block, Slot: &next})
 		}
-		e.progress(Event{Kind: Trying, Slot: &batch.Slots[0]})
+		trying := Event{Kind: Trying, Slot: &batch.Slots[0]}
+		if batch.Slots[0].Rounds > 0 {
+			trying.Batch = batch.Slots
+		}
+		e.progress(trying)
 		trials, err := runner.Run(ctx, batch)
 		if ctx.Err() != nil {
 			return ctx.Err() // the trials are made again by --resume
 		}
 		for i := range trials {
-			if t := &trials[i]; e.interrupted[[2]string{fmt.Sprint(t.Block), t.Environment}] && t.Instance != "" {
-				t.Warnings = append(t.Warnings, "the run was interrupted within this block: the environment's earlier trials in it ran in another instance, and at another time")
-			}
+			e.warnInterrupted(&trials[i])
 		}
 		if err := errors.Join(e.run.Append(trials...), err); err != nil {
 			return err
 		}
 		for i := range trials {
 			e.schedule.Record(trials[i])
+		}
+		for i := range trials {
 			e.progress(Event{Kind: Tried, Slot: &batch.Slots[i], Trial: &trials[i], Contrasts: e.schedule.Contrasts()})
 		}
 		e.announceVerdicts()
+	}
+}
+
+// warnInterrupted adds a warning to a trial whose block was begun by an earlier
+// session.
+func (e *execution) warnInterrupted(t *rundir.Trial) {
+	switch {
+	case t.Instance == "":
+	case e.interrupted[[2]string{fmt.Sprint(t.Block), t.Environment}]:
+		t.Warnings = append(t.Warnings, "the run was interrupted within this block: the environment's earlier trials in it ran in another instance, and at another time")
+	case len(t.Rounds) > 0 && e.torn[batchKey{t.Block, t.Workload, t.Level}]:
+		t.Warnings = append(t.Warnings, "the run was killed while it wrote this block: the samples of other environments with the same round were taken at another time")
 	}
 }
 

@@ -195,6 +195,14 @@ type execution struct {
 	done    *Event // the last one, once there is a result
 	// interrupted are the blocks and environments that earlier sessions began.
 	interrupted map[[2]string]bool
+	// torn are the batches of which earlier sessions recorded trials.
+	torn map[batchKey]bool
+}
+
+// batchKey names the trials of a workload at a level in a block.
+type batchKey struct {
+	block           int
+	workload, level string
 }
 
 func (e *execution) say(format string, args ...any) {
@@ -290,9 +298,10 @@ func (e *execution) work(ctx context.Context) (string, error) {
 	for _, name := range e.usable {
 		e.schedule.Label(name, e.run.Manifest.Environments[name].Label)
 	}
-	e.interrupted = map[[2]string]bool{}
+	e.interrupted, e.torn = map[[2]string]bool{}, map[batchKey]bool{}
 	for _, t := range e.run.Journal() {
 		e.interrupted[[2]string{fmt.Sprint(t.Block), t.Environment}] = true
+		e.torn[batchKey{t.Block, t.Workload, t.Level}] = true
 		e.schedule.Record(t)
 	}
 	e.before = rundir.Elapsed(e.run.Journal())

@@ -3,6 +3,7 @@ package schedule
 import (
 	"fmt"
 	"hash/fnv"
+	"strings"
 	"time"
 
 	"tare/internal/lists"
@@ -32,6 +33,32 @@ func (b Batch) Round(number int) []int {
 	return indices
 }
 
+// Together is how many slots from the first on are made together with it.
+func Together(slots []Slot) int {
+	n := 1
+	for first := slots[0]; first.Rounds > 0 && n < len(slots) && slots[n].Workload == first.Workload && slots[n].Level == first.Level; {
+		n++
+	}
+	return n
+}
+
+// BatchWords says which samples the trials that are made together give.
+func BatchWords(slots []Slot) string {
+	first := slots[0]
+	text := first.Workload
+	if first.Level != "" {
+		text += " " + first.Level
+	}
+	if first.Rounds == 0 {
+		return text + " in " + first.Environment
+	}
+	text += ": " + strings.Join(lists.Map(slots, func(s Slot) string { return s.Environment }), ", ")
+	if len(slots) > 1 {
+		text += " alternating"
+	}
+	return text + ", " + counted(first.Rounds, "round", "rounds")
+}
+
 // NextBatch is Next for all trials that are made together with the next one. After
 // a batch of which only some trials were recorded, it is the rest.
 func (s *Schedule) NextBatch(elapsed time.Duration) (Batch, bool) {
@@ -39,8 +66,8 @@ func (s *Schedule) NextBatch(elapsed time.Duration) (Batch, bool) {
 	if slot.Rounds == 0 {
 		return Batch{Slots: []Slot{slot}}, ok
 	}
-	same := func(other Slot) bool { return other.Workload == slot.Workload && other.Level == slot.Level }
-	return Batch{Slots: lists.Filter(s.left(), same), seed: s.batchSeed(slot.Block, slot.Workload, slot.Level)}, ok
+	left := s.left()
+	return Batch{Slots: left[:Together(left)], seed: s.batchSeed(slot.Block, slot.Workload, slot.Level)}, ok
 }
 
 // batchSeed is different for each cell of each block, and depends on nothing but

@@ -77,6 +77,14 @@ func (w Workload) settings(l Level) map[string]string {
 	return set
 }
 
+// OrderWords says how the trials of the environments follow each other.
+func (d Design) OrderWords() string {
+	if d.Order != Alternating {
+		return d.Order
+	}
+	return fmt.Sprintf("%s, %d rounds of samples in each block, waiting instances %s", d.Order, d.Rounds, d.Waiting)
+}
+
 // BlocksAndBudget says when a run ends.
 func (d Design) BlocksAndBudget() string {
 	b := d.Blocks

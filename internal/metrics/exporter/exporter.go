@@ -114,7 +114,11 @@ func (l *Listener) Update(e run.Event) {
 		r.Enter(metrics.Waiting)
 	case run.Trying:
 		r.Enter(metrics.Running)
-		r.Trying(*e.Slot)
+		if e.Batch != nil {
+			r.Trying(e.Batch...)
+		} else {
+			r.Trying(*e.Slot)
+		}
 	case run.Tried:
 		r.Tried(*e.Trial, e.Contrasts)
 	case run.Done:
