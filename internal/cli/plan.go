@@ -47,7 +47,7 @@ func printPlan(app *App, d *run.DryRun) error {
 			}
 		}
 	}
-	planLine(w, "design", fmt.Sprintf("%s; margin %s; confidence %s; %s", plan.Design.Order, plan.Design.Margin, plan.Design.Confidence, plan.Design.BlocksAndBudget()))
+	planLine(w, "design", fmt.Sprintf("%s; margin %s; confidence %s; %s", plan.Design.OrderWords(), plan.Design.Margin, plan.Design.Confidence, plan.Design.BlocksAndBudget()))
 	if watched := plan.Sampling.Words(); watched != "" {
 		planLine(w, "sampling", watched)
 	}
@@ -71,14 +71,26 @@ func planLine(w io.Writer, name, text string) {
 	fmt.Fprintf(w, "%-12s  %s\n", name, strings.Join(term.Wrap(text, 66), "\n              "))
 }
 
+// printOrder prints a line for each trial, or for those whose samples alternate.
 func printOrder(w io.Writer, slots []schedule.Slot) {
-	environments, workloads := 0, 0
+	environments, workloads, positions := 0, 0, 3
 	for _, slot := range slots {
 		environments = max(environments, ansi.StringWidth(slot.Environment))
 		workloads = max(workloads, ansi.StringWidth(slot.Workload))
+		if slot.Rounds > 0 {
+			positions = max(positions, len(fmt.Sprintf("%d-%d", len(slots), len(slots))))
+		}
 	}
-	for _, slot := range slots {
-		line := fmt.Sprintf("  %3d  %-*s  %-*s  %s", slot.Position, environments, slot.Environment, workloads, slot.Workload, slot.Level)
-		fmt.Fprintln(w, strings.TrimRight(line, " "))
+	for len(slots) > 0 {
+		first, n := slots[0], schedule.Together(slots)
+		position, line := fmt.Sprint(first.Position), fmt.Sprintf("%-*s  %-*s  %s", environments, first.Environment, workloads, first.Workload, first.Level)
+		if n > 1 {
+			position += fmt.Sprintf("-%d", slots[n-1].Position)
+		}
+		if first.Rounds > 0 {
+			line = strings.Join(term.Wrap(schedule.BatchWords(slots[:n]), 76-positions), "\n"+strings.Repeat(" ", positions+6))
+		}
+		fmt.Fprintln(w, strings.TrimRight(fmt.Sprintf("  %*s  %s", positions, position, line), " "))
+		slots = slots[n:]
 	}
 }

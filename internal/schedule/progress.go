@@ -216,6 +216,7 @@ type Expectation struct {
 	// many blocks.
 	Interval       time.Duration
 	IntervalBlocks int
+	Rounds         int // of samples in each block; 0: one sample per trial
 }
 
 // Expected lays out the first block and counts what the plan allows. perTrial
@@ -252,6 +253,9 @@ func (s *Schedule) Expected(perTrial func(Slot) time.Duration) Expectation {
 			block += perTrial(slot)
 		}
 	}
+	for _, slot := range e.FirstBlock {
+		e.Rounds = max(e.Rounds, slot.Rounds)
+	}
 	e.MinTrials, e.MaxTrials = e.MinBlocks*len(e.FirstBlock), e.MaxBlocks*len(e.FirstBlock)
 	e.Min, e.Max = time.Duration(e.MinBlocks)*block, time.Duration(e.MaxBlocks)*block
 	e.IntervalBlocks = max(e.IntervalBlocks, e.MinBlocks)
@@ -279,6 +283,9 @@ func (e Expectation) Words() string {
 		text = fmt.Sprintf("from %s and %s on%s, without a maximum", counted(e.MinBlocks, "block", "blocks"), counted(e.MinTrials, "trial", "trials"), spent(" (", e.Min, e.Max, ")"))
 	case e.MinBlocks == e.MaxBlocks:
 		text = fmt.Sprintf("%s, %s%s", counted(e.MaxBlocks, "block", "blocks"), counted(e.MaxTrials, "trial", "trials"), spent(", ", e.Min, e.Max, ""))
+	}
+	if e.Rounds > 0 {
+		text += fmt.Sprintf("; %s of samples in each block", counted(e.Rounds, "round", "rounds"))
 	}
 	if e.Budget > 0 && (e.Max == 0 || e.Max > e.Budget) {
 		text += fmt.Sprintf("; the budget ends the run after %s", e.Budget)

@@ -69,7 +69,7 @@ func design(d study.Design, workloads []study.Workload) string {
 	case d.Blocks.Open:
 		blocks = fmt.Sprintf("at least %d blocks, no maximum", d.Blocks.Min)
 	}
-	parts := []string{d.Order, blocks, "margin " + d.Margin.String(), "confidence " + d.Confidence.String() + " per " + d.Family}
+	parts := []string{d.OrderWords(), blocks, "margin " + d.Margin.String(), "confidence " + d.Confidence.String() + " per " + d.Family}
 	if d.Budget > 0 {
 		parts = append(parts, "budget "+d.Budget.String())
 	}
