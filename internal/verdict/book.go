@@ -15,7 +15,9 @@ import (
 // plan: workload, level, metric, environment. facts hold the labels and the
 // environments that are not usable, which have no contrast; facts may be nil.
 func Contrasts(plan *study.Plan, trials []rundir.Trial, facts map[string]rundir.EnvironmentFacts) []Contrast {
-	return NewBook(plan, usable(plan, facts)).judged(trials, facts)
+	all := NewBook(plan, usable(plan, facts)).judged(trials, facts)
+	warnOfCarryOver(plan, trials, all)
+	return all
 }
 
 // usable returns the environments of a plan that work.

@@ -132,6 +132,7 @@ const (
 	FewBlocks     = "few-blocks"     // below six: median and range only
 	MissingBlocks = "missing-blocks" // trials without a value
 	FewRounds     = "few-rounds"     // blocks in which the sides have few rounds in common
+	CarryOver     = "carry-over"     // it matters whose sample came before
 	Emulation     = "emulation"      // tcg
 	NotPositive   = "not-positive"   // no ratio can be made
 	Zero          = "zero"           // the same for a cost, which may legitimately be 0

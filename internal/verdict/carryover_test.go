@@ -1,0 +1,116 @@
+package verdict
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"tare/internal/rundir"
+)
+
+// taken makes the trials of blocks whose rounds have random orders. noise is called
+// for the samples in the order of time, with whose it is and whose came before.
+func taken(rng *rand.Rand, environments []string, blocks, rounds int, noise func(environment, before string) float64) (trials []rundir.Trial) {
+	for block := 1; block <= blocks; block++ {
+		all := make([]rundir.Trial, len(environments))
+		for i, name := range environments {
+			all[i] = rundir.Trial{Block: block, Environment: name, Workload: "w", Status: rundir.OK, Metrics: map[string]float64{"time": 1}}
+		}
+		before := ""
+		for round := 1; round <= rounds; round++ {
+			for position, i := range rng.Perm(len(all)) {
+				v := math.Exp(noise(environments[i], before))
+				all[i].Rounds = append(all[i].Rounds, rundir.Round{Number: round, Position: position + 1, Metrics: map[string]float64{"time": v}})
+				before = environments[i]
+			}
+		}
+		trials = append(trials, all...)
+	}
+	return trials
+}
+
+// kinds of noise that do not depend on the order.
+var orderless = map[string]func(rng *rand.Rand) func(string, string) float64{
+	"normal": func(rng *rand.Rand) func(string, string) float64 {
+		return func(string, string) float64 { return .05 * rng.NormFloat64() }
+	},
+	"slow": func(rng *rand.Rand) func(string, string) float64 {
+		x := 0.0
+		return func(string, string) float64 { x = .95*x + .05*rng.NormFloat64(); return x }
+	},
+	"bursts": func(rng *rand.Rand) func(string, string) float64 {
+		burst := false
+		return func(string, string) float64 {
+			if rng.Float64() < .1 {
+				burst = !burst
+			}
+			if burst {
+				return rng.ExpFloat64()
+			}
+			return .01 * rng.NormFloat64()
+		}
+	},
+	"one environment much noisier": func(rng *rand.Rand) func(string, string) float64 {
+		return func(environment, _ string) float64 {
+			return map[bool]float64{true: 1, false: .01}[environment == "native"] * math.Tan(math.Pi*(rng.Float64()-.5)) / 10
+		}
+	},
+	"few values": func(rng *rand.Rand) func(string, string) float64 {
+		return func(string, string) float64 { return math.Log(float64(1 + rng.IntN(3))) }
+	},
+}
+
+func TestFalseCarryOversAreRare(t *testing.T) {
+	for name, noise := range orderless {
+		for _, environments := range [][]string{{"native", "docker"}, {"native", "docker", "gvisor", "vm"}} {
+			rng := rand.New(rand.NewPCG(1, uint64(len(environments))))
+			const n = 150
+			alarms := 0
+			for range n {
+				if len(carryOvers(taken(rng, environments, 2+rng.IntN(9), 16, noise(rng)), "time")) > 0 {
+					alarms++
+				}
+			}
+			t.Logf("%s, %d environments: %d of %d", name, len(environments), alarms, n)
+			// 1%, and three standard errors
+			if limit := n*carryOverLevel + 3*math.Sqrt(n*carryOverLevel); float64(alarms) > limit {
+				t.Errorf("%s, %d environments: %d of %d, at most %.0f are to be expected", name, len(environments), alarms, n, limit)
+			}
+		}
+	}
+}
+
+func TestACarryOverIsFoundAndSaid(t *testing.T) {
+	rng := rand.New(rand.NewPCG(7, 0))
+	noise := orderless["slow"](rng)
+	trials := taken(rng, []string{"native", "docker", "gvisor"}, 12, 16, func(environment, before string) float64 {
+		v := .1 * noise(environment, before)
+		if environment == "docker" && before == "gvisor" {
+			v += .05
+		}
+		return v
+	})
+	found := carryOvers(trials, "time")
+	if len(found) != 1 || found[0].environment != "docker" || found[0].after != "gvisor" || found[0].estimate.Low > .05 || found[0].estimate.High < .05 || found[0].estimate.Low < 0 {
+		t.Fatalf("%+v", found)
+	}
+	p := planOf(usual, "native", "docker", "gvisor")
+	for _, c := range Contrasts(p, trials, nil) {
+		if at := slices.Index(codes(c), CarryOver); (at >= 0) != (c.Environment == "docker") {
+			t.Errorf("%s: %v", c.Environment, c.Warnings)
+		} else if at >= 0 && !strings.HasPrefix(c.Warnings[at].Text, "samples of docker that follow one of gvisor differ from its others by +") {
+			t.Error(c.Warnings[at].Text)
+		}
+	}
+	// Trials that were not made together have no predecessors.
+	for i := range trials {
+		for j := range trials[i].Rounds {
+			trials[i].Rounds[j].Position = 1
+		}
+	}
+	if found := carryOvers(trials, "time"); len(found) > 0 {
+		t.Errorf("%+v", found)
+	}
+}
