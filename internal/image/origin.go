@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"net"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -119,10 +120,14 @@ func (o daemonOrigin) with(do func(*client.Client) error) error {
 	}
 	defer engine.Close()
 	err = do(engine)
+	var dial *net.OpError
 	switch {
 	case errdefs.IsNotFound(err):
 		return fmt.Errorf("the Docker daemon has no image %s: see docker images, or docker pull it", o.name)
 	case client.IsErrConnectionFailed(err):
+		if errors.As(err, &dial) { // without the advice of the client, which is in the fix
+			err = dial
+		}
 		return &unreachableError{"the Docker daemon", err, "start it (systemctl start docker), or see DOCKER_HOST"}
 	}
 	return err

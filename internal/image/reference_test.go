@@ -241,6 +241,8 @@ func TestReferencesThatLeadNowhereSayWhere(t *testing.T) {
 		t.Fatal(err)
 	}
 
+	t.Setenv("DOCKER_HOST", "unix:///nowhere/docker.sock")
+
 	for reference, want := range map[string]string{
 		host + "/nothing:1": "has no " + host + "/nothing:1: check the spelling",
 		silent + "/app:1":   "registry " + silent + " does not answer",
@@ -248,6 +250,7 @@ func TestReferencesThatLeadNowhereSayWhere(t *testing.T) {
 		host + "/empty":                     "has no layers",
 		"UPPER CASE":                        "is not a reference",
 		"docker-daemon:":                    "needs a name",
+		"docker-daemon:a":                   "image docker-daemon:a: the Docker daemon does not answer: dial unix /nowhere/docker.sock: connect: no such file or directory; start it",
 		"oci:" + directory + "/absent:x":    "no OCI layout in directory",
 		"oci:" + layoutDirectory + ":three": "has no image three for " + platform.String() + "; it has one, two",
 		"oci:" + layoutDirectory:            "has 2 images: name one by its tag",
