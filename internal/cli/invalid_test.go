@@ -28,6 +28,7 @@ func TestCommandLineErrorsHaveTheirOwnMessages(t *testing.T) {
 		{"workload chek x.yaml", "unknown command \"chek\"; did you mean \"check\"? (`tare workload --help` lists the commands)"},
 		{"completion fsh", "unknown command \"fsh\"; did you mean \"fish\"? (`tare completion --help` lists the commands)"},
 		{"help rn", "unknown command \"rn\"; did you mean \"run\"? (`tare --help` lists the commands)"},
+		{"run ./missing.yaml", "tare: study file ./missing.yaml: no such file or directory"},
 		{"report", "an argument is missing; usage: tare report RUN"},
 		{"report a b", "too many arguments; usage: tare report RUN"},
 		{"rm", "an argument is missing; usage: tare rm NAME..."},

@@ -1,7 +1,9 @@
 package study
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
@@ -98,13 +100,17 @@ func Load(pathOrName string) (*File, error) {
 		}
 	}
 	source, err := os.ReadFile(pathOrName)
+	var failed *fs.PathError
 	switch {
 	case err == nil:
 	case !isPath && os.IsNotExist(err):
 		return nil, fmt.Errorf("%s; to use a file, give its path, such as ./%s.yaml",
 			strictyaml.Unknown("study", pathOrName, Names()), pathOrName)
 	default:
-		return nil, fmt.Errorf("study file: %w", err)
+		if errors.As(err, &failed) { // without the name of the system call
+			err = failed.Err
+		}
+		return nil, fmt.Errorf("study file %s: %w", pathOrName, err)
 	}
 	base := strings.TrimSuffix(strings.TrimSuffix(filepath.Base(pathOrName), ".yaml"), ".yml")
 	return &File{Origin: pathOrName, Name: directoryName(base), Source: source, directory: filepath.Dir(pathOrName)}, nil
