@@ -92,7 +92,11 @@ func (r *Runner) single(ctx context.Context, slot schedule.Slot) (rundir.Trial, 
 	}
 	startBegan := time.Now()
 	r.enterBlock(slot.Block)
-	if err := r.pool.StopOthers(job.request); err != nil {
+	stopOthers := r.pool.StopOthers
+	if job.workload.Pack.Startup && r.plan.Design.Order == study.Alternating {
+		stopOthers = r.pool.StopOtherShapes // what starts here serves the block
+	}
+	if err := stopOthers(job.request); err != nil {
 		return t, err
 	}
 	before := usage.ReadHost()
