@@ -1,0 +1,204 @@
+package run
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+
+	"tare/internal/cleanup"
+	"tare/internal/rundir"
+	"tare/internal/study"
+	"tare/internal/testing/testenv"
+	"tare/internal/usage"
+)
+
+const (
+	threeBare      = "{a: {kind: bare}, b: {kind: bare}, c: {kind: bare}}"
+	alternating    = "{order: alternating, rounds: 3, blocks: 2}"
+	levelsOfEcho   = "[{use: ./echo.yaml, say: [1, 2]}]"
+	killedRunTests = "TARE_TEST_KILLED_RUN" // the home of the run that the test process kills itself in
+)
+
+// orderOf are the trials with what decides about their order.
+func orderOf(r *Result) (list []string) {
+	for _, t := range r.Run.Trials {
+		list = append(list, fmt.Sprint(t.Block, t.Position, t.Environment, t.Level, positions(t)))
+	}
+	return list
+}
+
+// positions of a trial in its rounds, which follow from their orders.
+func positions(t rundir.Trial) (list []int) {
+	for _, round := range t.Rounds {
+		list = append(list, round.Position)
+	}
+	return list
+}
+
+func TestEnvironmentsAlternateWithinABlock(t *testing.T) {
+	var batches, blocks, tried int
+	starts := bareStarts.Load()
+	r := execute(t, t.Context(), Options{Plan: plan(t, levelsOfEcho, alternating, threeBare), Events: func(e Event) {
+		switch e.Kind {
+		case Block:
+			blocks++
+		case Tried:
+			tried++
+		case Trying:
+			if batches++; len(e.Batch) != 3 || e.Batch[0] != *e.Slot || e.Slot.Rounds != 3 {
+				t.Errorf("a batch is %+v", e.Batch)
+			}
+		}
+	}})
+	if blocks != 2 || batches != 4 || tried != 12 || len(r.Run.Trials) != 12 || r.Failed != 0 {
+		t.Fatalf("%d blocks, %d batches, %d trials tried, %d recorded, %d failed", blocks, batches, tried, len(r.Run.Trials), r.Failed)
+	}
+	if n := bareStarts.Load() - starts; n != 6 {
+		t.Errorf("%d starts of three environments in two blocks", n)
+	}
+	for at := 0; at < 12; at += 3 {
+		for round := range 3 {
+			var order []int
+			for _, trial := range r.Run.Trials[at : at+3] {
+				if len(trial.Rounds) != 3 || trial.Rounds[round].Number != round+1 || trial.Metrics["rate"] != trial.Rounds[round].Metrics["rate"] {
+					t.Fatalf("a trial has rounds %+v and metrics %v", trial.Rounds, trial.Metrics)
+				}
+				order = append(order, trial.Rounds[round].Position)
+			}
+			if slices.Sort(order); !slices.Equal(order, []int{1, 2, 3}) {
+				t.Errorf("positions of a round are %v", order)
+			}
+		}
+	}
+}
+
+// Wherever a run is cut, its batches are whole, and the rest is made as it would
+// have been.
+func TestAnInterruptedBatchIsMadeAgainWhole(t *testing.T) {
+	home, p := t.TempDir(), plan(t, levelsOfEcho, alternating, threeBare)
+	whole := execute(t, t.Context(), Options{Home: home, Plan: p})
+	for _, started := range []int{1, 2, 5, 9, 12} { // trials that were under way or made
+		ctx, cancel := context.WithCancel(t.Context())
+		n := 0
+		cut := execute(t, ctx, Options{Home: home, Plan: p, Watch: func(string, string) func(usage.Reading) {
+			if n++; n == started {
+				cancel()
+			}
+			return nil
+		}})
+		cancel()
+		kept := (started - 1) / 3 * 3
+		if !cut.Interrupted || len(cut.Run.Trials) != kept {
+			t.Fatalf("interrupted in trial %d: %t, %d trials are kept", started, cut.Interrupted, len(cut.Run.Trials))
+		}
+		resumed := execute(t, t.Context(), Options{Home: home, Directory: cut.Directory})
+		if !slices.Equal(orderOf(resumed), orderOf(whole)) {
+			t.Errorf("resumed in trial %d it ran\n%v\nthe whole run\n%v", started, orderOf(resumed), orderOf(whole))
+		}
+		for i, trial := range resumed.Run.Trials {
+			other := i >= kept && i/6 == kept/6 && kept%6 > 0 // the block has trials of the earlier session
+			if warned := strings.Contains(fmt.Sprint(trial.Warnings), "interrupted within this block"); warned != other {
+				t.Errorf("interrupted in trial %d: block %d, position %d has the warnings %v", started, trial.Block, trial.Position, trial.Warnings)
+			}
+		}
+	}
+}
+
+// A line of a batch can be torn, though all are one write: then the rest of the
+// batch is made alone, and says so.
+func TestTheRestOfATornBatchIsMadeWithAWarning(t *testing.T) {
+	home := t.TempDir()
+	r := execute(t, t.Context(), Options{Home: home, Plan: plan(t, "[{use: ./echo.yaml}]", "{order: alternating, rounds: 3, blocks: 1}", threeBare)})
+	journal := filepath.Join(r.Directory, "journal.jsonl")
+	text, err := os.ReadFile(journal)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := bytes.SplitAfter(text, []byte("\n"))
+	if err := os.WriteFile(journal, append(lines[0], lines[1][:20]...), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	var batch []string
+	resumed := execute(t, t.Context(), Options{Home: home, Directory: r.Directory, Events: func(e Event) {
+		for _, slot := range e.Batch {
+			batch = append(batch, slot.Environment)
+		}
+	}})
+	if len(batch) != 2 || len(resumed.Run.Trials) != 3 || resumed.Failed != 0 {
+		t.Fatalf("resumed with %v, %d trials", batch, len(resumed.Run.Trials))
+	}
+	for i, trial := range resumed.Run.Trials {
+		if warned := strings.Contains(fmt.Sprint(trial.Warnings), "killed while it wrote this block"); warned != (i > 0) || len(trial.Rounds) != 3 {
+			t.Errorf("trial %d has %d rounds and the warnings %v", i, len(trial.Rounds), trial.Warnings)
+		}
+	}
+}
+
+// The test process kills itself between the starts of a batch's instances.
+func TestARunThatIsKilledWithinABatchResumes(t *testing.T) {
+	testenv.NeedsAgent(t)
+	if home := os.Getenv(killedRunTests); home != "" {
+		n := 0
+		_, err := Execute(t.Context(), Options{Home: home, Directory: filepath.Join(home, "run"), Plan: plan(t, levelsOfEcho, alternating, threeBare),
+			Watch: func(string, string) func(usage.Reading) {
+				if n++; n == 5 { // the second of the second batch
+					err := syscall.Kill(os.Getpid(), syscall.SIGKILL)
+					t.Error(err)
+				}
+				return nil
+			}})
+		t.Fatal("it was not killed:", err)
+	}
+	home := t.TempDir()
+	child := exec.Command(os.Args[0], "-test.run=^"+t.Name()+"$")
+	child.Env = append(os.Environ(), killedRunTests+"="+home, "TMPDIR="+t.TempDir())
+	output, err := child.CombinedOutput()
+	if failed := (*exec.ExitError)(nil); !errors.As(err, &failed) || failed.Sys().(syscall.WaitStatus).Signal() != syscall.SIGKILL {
+		t.Fatalf("the run ended with %v: %s", err, output)
+	}
+	killed, err := rundir.Open(filepath.Join(home, "run"))
+	if err != nil || len(killed.Trials) != 3 {
+		t.Fatalf("%d trials are kept, %v", len(killed.Trials), err)
+	}
+	resumed := execute(t, t.Context(), Options{Home: home, Directory: filepath.Join(home, "run")})
+	whole := execute(t, t.Context(), Options{Plan: plan(t, levelsOfEcho, alternating, threeBare)})
+	if !slices.Equal(orderOf(resumed), orderOf(whole)) {
+		t.Errorf("resumed it ran\n%v\nthe whole run\n%v", orderOf(resumed), orderOf(whole))
+	}
+	if left, err := cleanup.Alive(home); err != nil || len(left) > 0 {
+		t.Errorf("work in progress is left: %v, %v", left, err)
+	}
+}
+
+// What is measured once in an instance comes first, and the instances that it
+// started serve the block.
+func TestAStartAlternatesAndItsInstancesServeTheBlock(t *testing.T) {
+	starts := bareStarts.Load()
+	r := execute(t, t.Context(), Options{Plan: plan(t, "[{use: ./echo.yaml}, {use: startup}]", alternating, two)})
+	if n := bareStarts.Load() - starts; n != 4 || r.Failed != 0 {
+		t.Errorf("%d starts of two environments in two blocks, %d trials failed", n, r.Failed)
+	}
+	for _, trial := range r.Run.Trials {
+		if rounds := map[string]int{"startup": 0, "echo": 3}[trial.Workload]; len(trial.Rounds) != rounds || trial.Position > 2 != (trial.Workload == "echo") {
+			t.Errorf("%s is at position %d and has %d rounds", trial.Workload, trial.Position, len(trial.Rounds))
+		}
+	}
+}
+
+func TestADryRunSaysHowManyRoundsABlockHas(t *testing.T) {
+	d, err := NewDryRun(plan(t, "[{use: ./echo.yaml}, {use: startup}]", "{order: alternating}", two))
+	if err != nil || !strings.Contains(d.Words, "16 rounds of samples in each block") {
+		t.Errorf("%q, %v", d.Words, err)
+	}
+	if p := plan(t, "[{use: startup}]", "{order: alternating}", two); p.Rounds(p.Workloads[0], study.Level{}) != 0 {
+		t.Error("a start has rounds")
+	}
+}
