@@ -102,8 +102,11 @@ type sample struct {
 	environment string
 	values      []float64
 	logs        []float64
+	rounds      [][]float64 // the logarithms of the rounds
 	blocks      []int
 }
+
+func (s sample) at(i int) stats.Logs { return stats.Logs{Trial: s.logs[i], Rounds: s.rounds[i]} }
 
 func (c *cell) samples(metric string) []sample {
 	var all []sample
@@ -112,7 +115,7 @@ func (c *cell) samples(metric string) []sample {
 		for _, t := range c.trials {
 			if v, ok := t.Metrics[metric]; ok && t.Environment == e.Name && t.Status == rundir.OK && v > 0 {
 				s.values, s.blocks = append(s.values, v), append(s.blocks, t.Block)
-				s.logs = append(s.logs, math.Log(v))
+				s.logs, s.rounds = append(s.logs, math.Log(v)), append(s.rounds, t.RoundLogs(metric))
 			}
 		}
 		if len(s.values) > 0 {
@@ -172,8 +175,12 @@ func (c *cell) ratios(m workload.Metric, samples []sample) []Finding {
 		}
 		r := sample{environment: s.environment}
 		for i, block := range s.blocks {
-			if j := slices.Index(samples[base].blocks, block); j >= 0 {
-				d := s.logs[i] - samples[base].logs[j]
+			j := slices.Index(samples[base].blocks, block)
+			if j < 0 {
+				continue
+			}
+			sum := stats.SumOf(stats.Difference(1, s.at(i), samples[base].at(j)))
+			if d := sum.Log; !sum.Sparse() {
 				r.logs, r.values, r.blocks = append(r.logs, d), append(r.values, math.Exp(d)), append(r.blocks, block)
 			}
 		}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -171,5 +172,26 @@ func TestDriftOfTheMachineGivesNoRemarkOnABlockedRun(t *testing.T) {
 	got := texts(Run(plan("higher", "cpu", "a", "b"), append(trials("a", a...), trials("b", b...)...), nil, figure))
 	if !strings.Contains(got, "difference from a: drift over the blocks") {
 		t.Errorf("a drift between the sides: %q", got)
+	}
+}
+
+// The medians of the trials drift apart, the samples of the rounds do not.
+func TestRoundsAreComparedInPairs(t *testing.T) {
+	p := plan("higher", "cpu", "native", "docker")
+	var drifting []float64
+	for i := range 20 {
+		drifting = append(drifting, 100+float64(i))
+	}
+	all := append(trials("native", times(1, slices.Repeat(steady, 2))...), trials("docker", drifting...)...)
+	if found := texts(Run(p, all, nil, figure)); !strings.Contains(found, Drift+" docker") {
+		t.Errorf("without rounds: %s", found)
+	}
+	for i := range all {
+		for round := range 8 {
+			all[i].Rounds = append(all[i].Rounds, rundir.Round{Number: round + 1, Metrics: map[string]float64{"rate": steady[(i+round)%10]}})
+		}
+	}
+	if found := texts(Run(p, all, nil, figure)); found != "" {
+		t.Errorf("with rounds: %s", found)
 	}
 }

@@ -7,6 +7,7 @@
 package rundir
 
 import (
+	"math"
 	"time"
 
 	"tare/internal/environment"
@@ -86,6 +87,31 @@ type Round struct {
 	// StealSeconds is the time that the hypervisor took from the machine's cores
 	// during the sample.
 	StealSeconds *float64 `json:"steal_s,omitempty"`
+}
+
+// RoundLogs are the logarithms of a metric in the rounds of the trial, the first at
+// index 0; NaN where a round has no value. They are nil if no round has the metric, or if a value has no logarithm: the medians of the
+// rounds, which the trial has, take such a value as what it is, a very small one,
+// where leaving the round out would favour the side that it belongs to.
+func (t Trial) RoundLogs(metric string) []float64 {
+	var logs []float64
+	some := false
+	for _, r := range t.Rounds {
+		for len(logs) < r.Number {
+			logs = append(logs, math.NaN())
+		}
+		switch v, there := r.Metrics[metric]; {
+		case !there || r.Number < 1:
+		case !(v > 0) || math.IsInf(v, 1):
+			return nil
+		default:
+			logs[r.Number-1], some = math.Log(v), true
+		}
+	}
+	if !some {
+		return nil
+	}
+	return logs
 }
 
 // Copy is one of several copies of a workload that ran at once.

@@ -1,7 +1,78 @@
 package stats
 
+import "math"
+
 // Location is what one block says about a difference, from the differences of its
 // rounds: the Hodges-Lehmann estimator; NaN of none. Rounds are not independent,
 // so they give a value and no interval. docs/statistics.md compares it with others on
 // recorded samples.
 func Location(rounds []float64) float64 { return NewWalsh(rounds).Median() }
+
+// Logs are the natural logarithms of one metric of one environment in a block.
+type Logs struct {
+	Trial float64
+	// Rounds are those of the rounds, the first at index 0; NaN where a round has no
+	// value. Nil if the trial has no rounds, or none of them has the metric.
+	Rounds []float64
+}
+
+// Term is one environment in a sum of logarithms.
+type Term struct {
+	Weight float64
+	Logs
+}
+
+// Difference is the terms of a difference, times a weight.
+func Difference(weight float64, of, over Logs) []Term {
+	return []Term{{weight, of}, {-weight, over}}
+}
+
+// Sum is a weighted sum of the logarithms of one block.
+type Sum struct {
+	Log    float64
+	Rounds int // that it is computed from; 0 if it is that of the trials
+	Of     int // rounds of the block; 0 if a term has none
+}
+
+// Sparse reports whether fewer than half of the rounds of the block have values in
+// all terms, so that there is no sum.
+func (s Sum) Sparse() bool { return 2*s.Rounds < s.Of }
+
+// SumOf adds up the terms of one block. If all of them have rounds, the terms of
+// each round are added, and the sum is the location of these sums: what a round's
+// samples have in common, since they lie next to each other in time, then cancels.
+// Otherwise the logarithms of the trials are added.
+//
+// Adding within the rounds keeps the sum linear in each round. Sums that cancel
+// there, such as a total without all its parts, are 0; the location itself is not
+// additive.
+func SumOf(terms []Term) Sum {
+	s, most := Sum{}, 0
+	for _, t := range terms {
+		s.Log += t.Weight * t.Trial
+		if t.Rounds == nil {
+			most = -1
+		}
+		if most >= 0 {
+			most = max(most, len(t.Rounds))
+		}
+	}
+	if most <= 0 {
+		return s
+	}
+	sums := make([]float64, 0, most)
+	for round := range most {
+		sum := 0.0
+		for _, t := range terms {
+			if round >= len(t.Rounds) {
+				sum = math.NaN()
+				break
+			}
+			sum += t.Weight * t.Rounds[round]
+		}
+		if !math.IsNaN(sum) {
+			sums = append(sums, sum)
+		}
+	}
+	return Sum{Location(sums), len(sums), most}
+}

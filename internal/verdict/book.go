@@ -7,6 +7,7 @@ import (
 	"tare/internal/environment"
 	"tare/internal/lists"
 	"tare/internal/rundir"
+	"tare/internal/stats"
 	"tare/internal/study"
 	"tare/internal/workload"
 )
@@ -61,9 +62,9 @@ type entry struct {
 	fresh       string
 	of, over    []*series // the series of either side; joined into s and base
 	s, base     *series
-	sums        map[int]Sum // the log ratios of the blocks, as far as they are known
-	stale       bool        // the verdict is out of date
-	undescribed bool        // the verdict is up to date, the description is not
+	sums        map[int]stats.Sum // the log ratios of the blocks, as far as they are known
+	stale       bool              // the verdict is out of date
+	undescribed bool              // the verdict is up to date, the description is not
 	last        lastDecision
 }
 
@@ -111,7 +112,7 @@ func emptyBook(plan *study.Plan) *Book {
 }
 
 func newEntry(c Contrast, fresh string) *entry {
-	return &entry{contrast: c, fresh: fresh, sums: map[int]Sum{}, stale: true}
+	return &entry{contrast: c, fresh: fresh, sums: map[int]stats.Sum{}, stale: true}
 }
 
 // enter adds two cells to a contrast of one metric, given by its index: one for
@@ -174,7 +175,7 @@ func (b *Book) Add(t rundir.Trial) {
 	at := cellKey{t.Environment, t.Workload, t.Level}
 	for i, m := range b.metrics[t.Workload] {
 		v, ok, reason := valueOf(t, m.Name)
-		b.at(at)[i].add(t.Block, v, roundLogs(t.Rounds, m.Name), ok, t.Status == rundir.Skipped, reason)
+		b.at(at)[i].add(t.Block, v, t.RoundLogs(m.Name), ok, t.Status == rundir.Skipped, reason)
 	}
 	for _, e := range b.touched[at] {
 		e.stale = true

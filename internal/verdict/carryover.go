@@ -106,7 +106,7 @@ func followersOf(trials []rundir.Trial, metric string, enter func(environment, a
 		}
 	}
 	for _, t := range trials {
-		logs := roundLogs(t.Rounds, metric)
+		logs := t.RoundLogs(metric)
 		if logs == nil {
 			continue
 		}

@@ -156,15 +156,14 @@ func TestABookWithRoundsForgetsNothingAndKeepsNothingStale(t *testing.T) {
 
 func TestASumIsLinearInEachRound(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		logs := func(name string) Logs {
-			return Logs{0, rapid.SliceOfN(rapid.Float64Range(-9, 9), 16, 16).Draw(t, name)}
+		logs := func(name string) stats.Logs {
+			return stats.Logs{Rounds: rapid.SliceOfN(rapid.Float64Range(-9, 9), 16, 16).Draw(t, name)}
 		}
 		a, b, c := logs("a"), logs("b"), logs("c")
-		difference := func(x, y Logs, w float64) []Term { return []Term{{w, x}, {-w, y}} }
-		if s := SumOf(slices.Concat(difference(c, a, 1), difference(b, a, -1), difference(c, b, -1))); math.Abs(s.Log) > 1e-9 || s.Rounds != 16 {
+		if s := stats.SumOf(slices.Concat(stats.Difference(1, c, a), stats.Difference(-1, b, a), stats.Difference(-1, c, b))); math.Abs(s.Log) > 1e-9 || s.Rounds != 16 {
 			t.Fatalf("a total without all its parts is %+v", s)
 		}
-		there, back := SumOf(difference(a, b, 1)), SumOf(difference(b, a, 1))
+		there, back := stats.SumOf(stats.Difference(1, a, b)), stats.SumOf(stats.Difference(1, b, a))
 		if math.Abs(there.Log+back.Log) > 1e-9 {
 			t.Fatalf("%v there, %v back", there, back)
 		}

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"tare/internal/rundir"
+	"tare/internal/stats"
 )
 
 // giveUpAfter is the number of blocks without a value, counted from the first,
@@ -93,9 +94,9 @@ func valueOf(t rundir.Trial, metric string) (float64, bool, string) {
 }
 
 // in is what the series has in a block, which it must have.
-func (s *series) in(block int) Logs {
+func (s *series) in(block int) stats.Logs {
 	at, _ := slices.BinarySearch(s.blocks, block)
-	return Logs{s.logs[at], s.rounds[at]}
+	return stats.Logs{Trial: s.logs[at], Rounds: s.rounds[at]}
 }
 
 // pairs returns the log ratios of the blocks that both sides have, and the blocks.
@@ -126,17 +127,16 @@ func (e *entry) pairs() (d []float64, blocks []int, sparse int) {
 
 // difference is the log ratio of a block that all series have: the mean of the
 // environments' logarithms without that of the baselines'.
-func (e *entry) difference(block int) Sum {
-	terms := make([]Term, 0, 2*len(e.of))
+func (e *entry) difference(block int) stats.Sum {
+	terms := make([]stats.Term, 0, 2*len(e.of))
 	for i := range e.of {
 		of, over := e.of[i].in(block), e.over[i].in(block)
 		if e.contrast.BaseLevel != "" {
 			of.Rounds, over.Rounds = nil, nil // the rounds of two levels are not adjacent
 		}
-		weight := 1 / float64(len(e.of))
-		terms = append(terms, Term{weight, of}, Term{-weight, over})
+		terms = append(terms, stats.Difference(1/float64(len(e.of)), of, over)...)
 	}
-	return SumOf(terms)
+	return stats.SumOf(terms)
 }
 
 // values of these blocks, which the series must have.

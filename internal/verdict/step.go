@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"tare/internal/rundir"
+	"tare/internal/stats"
 	"tare/internal/study"
 	"tare/internal/workload"
 )
@@ -107,7 +108,7 @@ func joined(all []*series) *series {
 
 // LogsOf returns one metric of a workload at a level, by environment and block: what
 // the differences of contrasts are made of, by SumOf.
-func LogsOf(plan *study.Plan, trials []rundir.Trial, name, level, metric string) map[string]map[int]Logs {
+func LogsOf(plan *study.Plan, trials []rundir.Trial, name, level, metric string) map[string]map[int]stats.Logs {
 	b := emptyBook(plan)
 	number := slices.IndexFunc(b.metrics[name], func(m workload.Metric) bool { return m.Name == metric })
 	if number < 0 {
@@ -118,10 +119,10 @@ func LogsOf(plan *study.Plan, trials []rundir.Trial, name, level, metric string)
 			b.Add(t)
 		}
 	}
-	logs := map[string]map[int]Logs{}
+	logs := map[string]map[int]stats.Logs{}
 	for at, all := range b.series {
 		s := all[number]
-		byBlock := make(map[int]Logs, len(s.blocks))
+		byBlock := make(map[int]stats.Logs, len(s.blocks))
 		for _, block := range s.blocks {
 			byBlock[block] = s.in(block)
 		}

@@ -181,7 +181,7 @@ func shareOf(estimate float64, total verdict.Contrast) *float64 {
 // estimate: the median of the Walsh averages of the differences in blocks (Hodges and
 // Lehmann 1963, "Estimates of location based on rank tests", Annals of Mathematical
 // Statistics 34).
-func (s *Share) spread(steps []study.Step, logs map[string]map[int]verdict.Logs) {
+func (s *Share) spread(steps []study.Step, logs map[string]map[int]stats.Logs) {
 	if s.Contrast.Orders < 2 {
 		return
 	}
@@ -204,7 +204,7 @@ func (s *Share) spread(steps []study.Step, logs map[string]map[int]verdict.Logs)
 			if !both {
 				continue
 			}
-			if sum := verdict.SumOf([]verdict.Term{{Weight: 1, Logs: with}, {Weight: -1, Logs: without}}); !sum.Sparse() {
+			if sum := stats.SumOf(stats.Difference(1, with, without)); !sum.Sparse() {
 				d = append(d, sum.Log)
 			}
 		}
@@ -228,7 +228,7 @@ const rounding = 1e-9
 // interval. The interval uses the interim analyses and the level of the parts: where the
 // last part is the rest, it equals the rest's interval over the complete blocks, and
 // needs no separate share of the error probability.
-func (a *Attribution) unexplained(plan *study.Plan, logs map[string]map[int]verdict.Logs) {
+func (a *Attribution) unexplained(plan *study.Plan, logs map[string]map[int]stats.Logs) {
 	u := &a.Unexplained
 	*u = Unexplained{Estimate: math.NaN(), Low: math.Inf(-1), High: math.Inf(1)}
 	orders := map[string]float64{}
@@ -275,8 +275,8 @@ func (a *Attribution) unexplained(plan *study.Plan, logs map[string]map[int]verd
 // round, and the block's is their location: a location is not additive, so the
 // difference between the locations of the total and of the parts would not be 0 where
 // nothing remains.
-func remainder(steps []study.Step, orders map[string]float64, logs map[string]map[int]verdict.Logs, block int) (left float64, complete bool) {
-	var terms []verdict.Term
+func remainder(steps []study.Step, orders map[string]float64, logs map[string]map[int]stats.Logs, block int) (left float64, complete bool) {
+	var terms []stats.Term
 	for _, s := range steps {
 		with, there := logs[s.Environment][block]
 		without, also := logs[s.Base][block]
@@ -291,8 +291,8 @@ func remainder(steps []study.Step, orders map[string]float64, logs map[string]ma
 		default:
 			continue
 		}
-		terms = append(terms, verdict.Term{Weight: weight, Logs: with}, verdict.Term{Weight: -weight, Logs: without})
+		terms = append(terms, stats.Difference(weight, with, without)...)
 	}
-	sum := verdict.SumOf(terms)
+	sum := stats.SumOf(terms)
 	return sum.Log, !sum.Sparse()
 }
