@@ -28,6 +28,7 @@ func Differences(a, b *Run) (list []string) {
 	add("image", a.Manifest.Image.Digest, b.Manifest.Image.Digest)
 	add("kernel", a.Manifest.Machine.Kernel, b.Manifest.Machine.Kernel)
 	add("CPU", a.Manifest.Machine.CPU, b.Manifest.Machine.CPU)
+	add("order", a.Plan.Design.OrderWords(), b.Plan.Design.OrderWords())
 	add("cores", fmt.Sprint(a.Manifest.Machine.Cores), fmt.Sprint(b.Manifest.Machine.Cores))
 	for _, e := range a.Plan.Environments {
 		x, y := a.Manifest.Environments[e.Name], b.Manifest.Environments[e.Name]
