@@ -54,6 +54,11 @@ func hold(home, what string) error {
 			return err
 		}
 		output = append(output, fmt.Sprint(cmd.Process.Pid))
+		if strings.Contains(what, "frozen") {
+			if err := freeze(o.Cgroup("vm"), cmd.Process.Pid); err != nil {
+				return err
+			}
+		}
 	}
 	if strings.Contains(what, "cgroup") {
 		g, err := cgroup.Create(o.Cgroup("vm"), cgroup.Limits{})
@@ -79,6 +84,22 @@ func hold(home, what string) error {
 	fmt.Println(strings.Join(output, " "))
 	_, err = io.Copy(io.Discard, os.Stdin)
 	return err
+}
+
+// freeze freezes a process in a group of its own, by v1's freezer if there is one, since
+// SIGKILL alone does not end it there.
+func freeze(path string, pid int) error {
+	const v1 = "/sys/fs/cgroup/freezer"
+	if _, err := os.Stat(v1); err != nil {
+		g, err := cgroup.Create(path, cgroup.Limits{})
+		if err != nil {
+			return err
+		}
+		return errors.Join(g.Add(pid), g.Freezer(true).Freeze(context.Background()))
+	}
+	return errors.Join(os.MkdirAll(v1+path, 0o755),
+		os.WriteFile(v1+path+"/cgroup.procs", []byte(fmt.Sprint(pid)), 0),
+		os.WriteFile(v1+path+"/freezer.state", []byte("FROZEN"), 0))
 }
 
 // start returns an owner's process, its id and the processes that it holds.
@@ -189,6 +210,31 @@ func TestASweepRemovesEverythingOfAKilledOwnerAndNothingOfARunningOne(t *testing
 	}
 	if removed, err := Sweep(context.Background(), home); err != nil || len(removed) > 0 {
 		t.Errorf("a second sweep removed %v, %v", removed, err)
+	}
+}
+
+func TestASweepEndsFrozenProcesses(t *testing.T) {
+	needs.Root(t)
+	if cgroup.Mode() == "" {
+		t.Skip("needs a cgroup hierarchy: none is mounted")
+	}
+	home := t.TempDir()
+	kill, id, pids := start(t, home, "process frozen")
+	kill()
+	if _, err := Sweep(t.Context(), home, func(context.Context, string, func(string) bool) ([]string, error) {
+		frozen, _ := os.ReadFile("/sys/fs/cgroup/freezer" + CgroupRoot() + "/" + id + "/vm/freezer.state")
+		if strings.Contains(string(frozen), "FR") {
+			t.Errorf("a sweeper is called while the instance is %s", frozen)
+		}
+		return nil, nil
+	}); err != nil {
+		t.Error(err)
+	}
+	if lives(pids[0]) {
+		t.Errorf("process %s lives", pids[0])
+	}
+	if g, _ := cgroup.At(CgroupRoot() + "/" + id); g.Exists() {
+		t.Errorf("the cgroup %s exists", g.Path())
 	}
 }
 

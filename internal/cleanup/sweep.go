@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -46,12 +47,16 @@ func Sweep(ctx context.Context, home string, sweepers ...Sweeper) ([]string, err
 	var removed []string
 	var problems []error
 	dead := func(id string) bool { return claimed[id] != nil || Dead(home, id) }
+	orphaned, err := orphanedCgroups(home)
+	problems = append(problems, err)
+	// Sweepers ask instances to end, which frozen ones cannot.
+	for _, id := range slices.AppendSeq(slices.Clone(orphaned), maps.Keys(claimed)) {
+		problems = append(problems, thaw(id))
+	}
 	for _, sweep := range sweepers {
 		lines, err := sweep(ctx, home, dead)
 		removed, problems = append(removed, lines...), append(problems, err)
 	}
-	orphaned, err := orphanedCgroups(home)
-	problems = append(problems, err)
 	for _, id := range orphaned {
 		lines, err := clearCgroup(ctx, id)
 		removed, problems = append(removed, lines...), append(problems, err)
@@ -104,6 +109,7 @@ func claim(home string) (map[string]*os.File, error) {
 func clearOwner(ctx context.Context, dir, id string) (removed []string, err error) {
 	var problems []error
 	for _, step := range []func() ([]string, error){
+		func() ([]string, error) { return nil, thaw(id) }, // cgroup v1 delays SIGKILL until the thaw
 		func() ([]string, error) { return killRecorded(ctx, dir) },
 		func() ([]string, error) { return clearCgroup(ctx, id) },
 		func() ([]string, error) { return unmountBelow(dir) },
@@ -136,6 +142,18 @@ func removeDir(dir string) error {
 		}
 	}
 	return os.RemoveAll(dir)
+}
+
+// thaw thaws the owner's instances that were frozen in their cgroups.
+func thaw(id string) error {
+	if cgroup.Mode() == "" {
+		return nil
+	}
+	group, err := cgroup.At(CgroupRoot() + "/" + id)
+	if err != nil {
+		return err
+	}
+	return group.Thaw()
 }
 
 func clearCgroup(ctx context.Context, id string) (removed []string, err error) {
