@@ -36,6 +36,7 @@ type instance struct {
 	agent     *agent.Client
 	phases    []environment.Phase
 	footprint usage.Footprint
+	freezer   *cgroup.Freezer // of the container's cgroup; nil if the engine made none
 	notes     []string
 	processes []*process // the container's first process and its shim
 
@@ -102,6 +103,7 @@ func (i *instance) inspect(ctx context.Context, ownNetwork bool, l cgroup.Limits
 	}
 	if around, err := cgroup.Of(first.parent()); group.Path() != "/" && (err != nil || !group.Same(around)) {
 		i.footprint.Cgroups = []string{group.Path()}
+		i.freezer = group.Freezer(false)
 		return nil
 	}
 	// A rootless engine on cgroup v1 makes no group: other processes are in this one.
@@ -122,6 +124,23 @@ func ending(s *container.State) string {
 	return fmt.Sprintf("exit status %d", s.ExitCode)
 }
 
+// Freeze freezes the container's cgroup, without the engine: a request would wake its
+// daemons, and the engine would record a paused container.
+func (i *instance) Freeze(ctx context.Context) error {
+	if i.freezer == nil {
+		return fmt.Errorf("freezing container %.12s: %w: the engine made no cgroup for it", i.id, errors.ErrUnsupported)
+	}
+	return i.freezer.Freeze(ctx)
+}
+
+// Thaw thaws it.
+func (i *instance) Thaw(ctx context.Context) error {
+	if i.freezer == nil {
+		return nil
+	}
+	return i.freezer.Thaw(ctx)
+}
+
 // Stop shuts the agent down, waits until the container and its processes have exited,
 // and kills what does not exit in time.
 func (i *instance) Stop(ctx context.Context) error {
@@ -132,13 +151,14 @@ func (i *instance) Stop(ctx context.Context) error {
 	}
 	bound, cancel := context.WithTimeout(ctx, environment.ContainerStop.Terminate)
 	defer cancel()
+	thawed := i.Thaw(bound)
 	if i.agent.Err() == nil {
 		_ = i.agent.Shutdown(bound) // what is left is killed below
 	}
 	i.agent.Close()
 	i.processes[0].ended(bound, environment.ContainerStop.Terminate)
 	if err := i.remove(context.WithoutCancel(ctx)); err != nil {
-		return fmt.Errorf("stopping container %.12s: %w", i.id, err)
+		return fmt.Errorf("stopping container %.12s: %w", i.id, errors.Join(thawed, err))
 	}
 	i.stopped = true
 	return nil

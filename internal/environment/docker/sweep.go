@@ -7,10 +7,12 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/moby/moby/client"
 
 	"tare/internal/cleanup"
+	"tare/internal/linux/cgroup"
 )
 
 // hostFile stands in an instance's directory and says where its engine is, when
@@ -76,6 +78,7 @@ func (b brand) sweepAt(ctx context.Context, host, home string, dead func(ownerID
 	}
 	for _, c := range containers.Items {
 		if left(c.Labels) {
+			e.thaw(ctx, c.ID)
 			err := e.removeContainer(ctx, c.ID)
 			done(fmt.Sprintf("container %.12s", c.ID), errors.Join(err, endHelpers(ctx, c.ID, "")))
 		}
@@ -101,4 +104,17 @@ func (b brand) sweepAt(ctx context.Context, host, home string, dead func(ownerID
 		}
 	}
 	return removed, errors.Join(problems...)
+}
+
+// thaw thaws a container that tare has frozen: with cgroup v1 it does not end on SIGKILL.
+// Its cgroup may be outside of tare's, where package cleanup does not look. An error
+// shows in the removal that follows.
+func (e *engine) thaw(ctx context.Context, id string) {
+	inspected, err := e.api.ContainerInspect(ctx, id, client.ContainerInspectOptions{})
+	if err != nil || inspected.Container.State == nil || inspected.Container.State.Pid == 0 {
+		return
+	}
+	if group, err := cgroup.Of(inspected.Container.State.Pid); err == nil && strings.Contains(group.Path(), id) {
+		_ = group.Thaw()
+	}
 }

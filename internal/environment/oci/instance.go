@@ -24,6 +24,7 @@ type instance struct {
 	id        string // as the runtime knows it
 	directory string // the bundle
 	group     *cgroup.Group
+	freezer   *cgroup.Freezer // of the group
 	network   *attachment
 	runtime   *process   // or the shim in its place: it exits with the instance
 	helpers   []*process // a logger, a user-mode network
@@ -69,6 +70,13 @@ func (i *instance) Footprint() usage.Footprint {
 	return footprint
 }
 
+// Freeze freezes the cgroup. Processes outside of it (runtime or shim, logger, user-mode
+// network) have nothing to do then.
+func (i *instance) Freeze(ctx context.Context) error { return i.freezer.Freeze(ctx) }
+
+// Thaw thaws it.
+func (i *instance) Thaw(ctx context.Context) error { return i.freezer.Thaw(ctx) }
+
 // Stop shuts the agent down, which ends the instance and the runtime, and kills what
 // does not exit in time.
 func (i *instance) Stop(ctx context.Context) error {
@@ -79,6 +87,7 @@ func (i *instance) Stop(ctx context.Context) error {
 	}
 	bound, cancel := context.WithTimeout(ctx, environment.ContainerStop.Terminate)
 	defer cancel()
+	_ = i.freezer.Thaw(bound) // the kill below thaws too
 	if i.agent.Err() == nil {
 		_ = i.agent.Shutdown(bound) // what is left is killed below
 	}

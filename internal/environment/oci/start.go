@@ -55,6 +55,7 @@ func (e *environ) Start(ctx context.Context, r environment.Request) (_ environme
 	if i.group, err = cgroup.Create(r.Owner.Cgroup(r.Name), limits); err != nil {
 		return nil, err
 	}
+	i.freezer = i.group.Freezer(true)
 	if err := i.writeBundle(r, program, files); err != nil {
 		return nil, err
 	}

@@ -22,13 +22,17 @@ import (
 func TestMain(m *testing.M) {
 	kvm.ProbeMain()
 	localhost.ServeIfAsked()
-	testenv.Main(m, map[string]testenv.Role{"hold": hold}, testenv.EngineConnections()...)
+	testenv.Main(m, map[string]testenv.Role{"hold": hold, "freeze": holdFrozen}, testenv.EngineConnections()...)
 }
 
-// hold starts an instance of a provider, on a network where there is one, with
+func hold(name, home string) (string, error) { return holdAn(name, home, false) }
+
+func holdFrozen(name, home string) (string, error) { return holdAn(name, home, true) }
+
+// holdAn starts an instance of a provider, on a network where there is one, with
 // a command in it that does not want to end, and says its owner and its
 // processes.
-func hold(name, home string) (string, error) {
+func holdAn(name, home string, frozen bool) (string, error) {
 	ctx := context.Background()
 	all := slices.Concat(providers, marked)
 	n := slices.IndexFunc(all, func(p provider) bool { return p.name == name })
@@ -58,11 +62,20 @@ func hold(name, home string) (string, error) {
 	for _, pid := range testenv.InstancePIDs(i) {
 		output = append(output, strconv.Itoa(pid))
 	}
+	if frozen {
+		if err := i.(environment.Freezer).Freeze(ctx); err != nil {
+			return "", err
+		}
+	}
 	return strings.Join(output, " "), nil
 }
 
-func whatAKilledTareLeavesIsSwept(t *testing.T, s *scene) {
-	words, kill := testenv.Again(t, "hold", s.name, s.home)
+func whatAKilledTareLeavesIsSwept(t *testing.T, s *scene) { s.killedTare(t, "hold") }
+
+// killedTare kills a process with an instance, and sweeps what it leaves.
+func (s *scene) killedTare(t *testing.T, role string) {
+	t.Helper()
+	words, kill := testenv.Again(t, role, s.name, s.home)
 	var pids []int
 	for _, word := range words[1:] {
 		pids = append(pids, int(atoi(word)))

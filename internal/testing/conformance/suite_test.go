@@ -89,6 +89,9 @@ var cases = []aCase{
 	{"cancel", aCancelledStartLeavesNothing},
 	{"killed", aDeathIsNoticed},
 	{"tare killed", whatAKilledTareLeavesIsSwept},
+	{"frozen", aFrozenInstanceDoesNothing},
+	{"frozen and stopped", aFrozenInstanceIsStopped},
+	{"frozen, tare killed", whatAKilledTareLeavesFrozenIsSwept},
 	{"network", twoReachEachOther},
 	{"network closed", aClosedNetworkIsGone},
 }

@@ -32,6 +32,7 @@ type Instance struct {
 	begun     time.Time
 	prepared  time.Time
 	group     *cgroup.Group
+	freezer   *cgroup.Freezer // of the group
 	process   *process
 	client    *agent.Client
 	phases    []environment.Phase
@@ -81,6 +82,7 @@ func (i *Instance) Limit(disk string) (joins []string, err error) {
 	if i.group, err = cgroup.Create(i.request.Owner.Cgroup(i.request.Name), limits); err != nil {
 		return nil, err
 	}
+	i.freezer = i.group.Freezer(true)
 	i.notes = i.group.Cautions(limits)
 	return i.group.ProcsFiles(), nil
 }
@@ -179,10 +181,17 @@ func (i *Instance) Footprint() usage.Footprint {
 	return footprint
 }
 
+// Freeze freezes the cgroup.
+func (i *Instance) Freeze(ctx context.Context) error { return i.freezer.Freeze(ctx) }
+
+// Thaw thaws it.
+func (i *Instance) Thaw(ctx context.Context) error { return i.freezer.Thaw(ctx) }
+
 // Stop ends the agent and all that it started, and removes cgroup and directory.
 func (i *Instance) Stop(ctx context.Context) error {
 	i.stop.Do(func() {
 		if i.client != nil {
+			_ = i.freezer.Thaw(ctx) // the kill below thaws too
 			bound, cancel := context.WithTimeout(ctx, environment.ProcessStop.Terminate)
 			_ = i.client.Shutdown(bound) // what is left is killed below
 			cancel()

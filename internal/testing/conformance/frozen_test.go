@@ -1,0 +1,132 @@
+package conformance
+
+import (
+	"bytes"
+	"errors"
+	"testing"
+	"time"
+
+	"tare/internal/agent"
+	"tare/internal/environment"
+	"tare/internal/usage"
+)
+
+// toFreeze starts an instance, and skips where the provider does not freeze any.
+func (s *scene) toFreeze(t *testing.T) (environment.Instance, environment.Freezer) {
+	t.Helper()
+	if _, offered := s.shared.(environment.Freezer); !offered {
+		t.Skip("instances of this kind wait idle")
+	}
+	i := s.start(t, "frozen")
+	return i, i.(environment.Freezer)
+}
+
+func freeze(t *testing.T, f environment.Freezer) {
+	t.Helper()
+	if err := f.Freeze(t.Context()); errors.Is(err, errors.ErrUnsupported) {
+		t.Skip(err)
+	} else if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// counters are readings of an instance's CPU time, taken from outside.
+func counters(t *testing.T, i environment.Instance) (next func() usage.Reading) {
+	t.Helper()
+	latest := make(chan usage.Reading, 1)
+	m := environment.Meter(i, usage.Options{Every: 50 * time.Millisecond, Each: func(r usage.Reading) {
+		select {
+		case <-latest:
+		default:
+		}
+		latest <- r
+	}})
+	t.Cleanup(func() { m.Stop() })
+	return func() usage.Reading {
+		select {
+		case r := <-latest:
+			return r
+		case <-time.After(30 * time.Second):
+			t.Fatal("the CPU time of the instance is not read")
+			panic("unreachable")
+		}
+	}
+}
+
+func aFrozenInstanceDoesNothing(t *testing.T, s *scene) {
+	i, f := s.toFreeze(t)
+	// Prints lines too, so that something is under way in the agent at the freeze.
+	const busy = "while :; do i=0; while [ $i -lt 1000 ]; do i=$((i+1)); done; echo still here; done"
+	var output bytes.Buffer
+	p, err := i.Agent().Start(t.Context(), agent.Command{Argv: []string{"/bin/sh", "-c", busy}, Stdout: &output})
+	if err != nil {
+		t.Fatal(err)
+	}
+	next := counters(t, i)
+	for from := next().CPU.Value; next().CPU.Value < from+0.2; { // it works
+	}
+	for range 2 {
+		freeze(t, f)
+	}
+	next() // this one and the next may have been begun before the freeze
+	next()
+	first := next()
+	last := first
+	for range 8 {
+		last = next()
+	}
+	if used, passed := last.CPU.Value-first.CPU.Value, last.Seconds-first.Seconds; last.CPU.Missing != "" || used > s.frozenShare()*passed {
+		t.Errorf("a frozen instance used %.4f s of CPU time in %.3f s (%+v)", used, passed, last.CPU)
+	} else {
+		t.Logf("%.6f s of CPU time in %.3f s", used, passed)
+	}
+	for range 2 {
+		if err := f.Thaw(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := run(t, i, "echo alive"); got != "alive" {
+		t.Errorf("after the thaw: %q", got)
+	}
+	for at := last.CPU.Value + 0.2; next().CPU.Value < at; { // it works on
+	}
+	for range 5 {
+		if err := errors.Join(f.Freeze(t.Context()), f.Thaw(t.Context())); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := p.Signal(t.Context(), agent.Signal(9)); err != nil {
+		t.Error(err)
+	}
+	if exit, err := p.Wait(t.Context()); err != nil || exit.Signal != "SIGKILL" {
+		t.Errorf("the command ended with %+v, %v", exit, err)
+	}
+	if output.Len() == 0 {
+		t.Error("nothing was printed")
+	}
+	s.end(t, i)
+}
+
+// frozenShare is the share of a core that a frozen instance may use: that of a VMM
+// whose guest is paused.
+func (s *scene) frozenShare() float64 {
+	switch s.kind {
+	case "qemu", "firecracker", "cloud-hypervisor":
+		return 0.01
+	}
+	return 0
+}
+
+func aFrozenInstanceIsStopped(t *testing.T, s *scene) {
+	i, f := s.toFreeze(t)
+	run(t, i, "setsid sleep 1000 >/dev/null 2>&1 </dev/null & setsid sleep 1000 & true")
+	freeze(t, f)
+	s.end(t, i)
+}
+
+func whatAKilledTareLeavesFrozenIsSwept(t *testing.T, s *scene) {
+	i, f := s.toFreeze(t)
+	freeze(t, f)
+	s.end(t, i)
+	s.killedTare(t, "freeze")
+}
