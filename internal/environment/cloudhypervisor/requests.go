@@ -92,7 +92,7 @@ func (h *hypervisor) Boot(ctx context.Context, api *microvm.API) error {
 
 // Save pauses the guest and saves it. It stays paused.
 func (h *hypervisor) Save(ctx context.Context, api *microvm.API, m *microvm.Machine) error {
-	if err := api.Put(ctx, root+"/vm.pause", nil); err != nil {
+	if err := h.Pause(ctx, api); err != nil {
 		return err
 	}
 	return api.Put(ctx, root+"/vm.snapshot", snapshot{url(m.Directory)})
@@ -104,7 +104,12 @@ func (h *hypervisor) Load(ctx context.Context, api *microvm.API, m *microvm.Mach
 	return api.Put(ctx, root+"/vm.restore", restore{url(m.Directory)})
 }
 
-// Resume runs a restored guest.
+// Pause stops the virtual CPUs.
+func (h *hypervisor) Pause(ctx context.Context, api *microvm.API) error {
+	return api.Put(ctx, root+"/vm.pause", nil)
+}
+
+// Resume runs a restored or paused guest.
 func (h *hypervisor) Resume(ctx context.Context, api *microvm.API) error {
 	return api.Put(ctx, root+"/vm.resume", nil)
 }

@@ -153,7 +153,7 @@ func (f *firecracker) Boot(ctx context.Context, api *microvm.API) error {
 
 // Save pauses the guest and saves it. It stays paused.
 func (f *firecracker) Save(ctx context.Context, api *microvm.API, _ *microvm.Machine) error {
-	if err := api.Patch(ctx, "/vm", state{"Paused"}); err != nil {
+	if err := f.Pause(ctx, api); err != nil {
 		return err
 	}
 	return api.Put(ctx, "/snapshot/create", create{Type: "Full",
@@ -173,7 +173,12 @@ func (f *firecracker) Load(ctx context.Context, api *microvm.API, m *microvm.Mac
 	}}))
 }
 
-// Resume runs a restored guest.
+// Pause stops the virtual CPUs.
+func (f *firecracker) Pause(ctx context.Context, api *microvm.API) error {
+	return api.Patch(ctx, "/vm", state{"Paused"})
+}
+
+// Resume runs a restored or paused guest.
 func (f *firecracker) Resume(ctx context.Context, api *microvm.API) error {
 	return api.Patch(ctx, "/vm", state{"Resumed"})
 }

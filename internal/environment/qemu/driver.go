@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"os"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -23,6 +24,7 @@ type driver struct {
 	io      environment.IO
 	process *vmm.Process
 	monitor *qmp.Monitor // nil until the capabilities are negotiated
+	paused  atomic.Bool  // a pause was requested
 }
 
 // newDriver creates a socket pair each for the monitor and the agent. QEMU's ends
@@ -94,6 +96,21 @@ func (d *driver) Go(ctx context.Context, pin func([]int) error) error {
 // Agent returns the host's end of the guest's virtio-serial port.
 func (d *driver) Agent(context.Context) (io.ReadWriteCloser, error) { return d.agentEnd, nil }
 
+// Pause stops the guest. QEMU waits for its disk requests, and flushes the disks.
+func (d *driver) Pause(ctx context.Context) error {
+	d.paused.Store(true)
+	return d.monitor.Execute(ctx, "stop", nil, nil)
+}
+
+// Resume continues the guest.
+func (d *driver) Resume(ctx context.Context) error {
+	err := d.monitor.Execute(ctx, "cont", nil, nil)
+	if err == nil {
+		d.paused.Store(false) // events arrive before the response
+	}
+	return err
+}
+
 // Quit makes QEMU exit.
 func (d *driver) Quit(ctx context.Context) {
 	_ = d.monitor.Execute(ctx, "quit", nil, nil) // it may exit before it answers
@@ -122,7 +139,7 @@ func (d *driver) handleEvent(e qmp.Event) {
 			d.process.SetStopReason(data.Reason)
 		}
 	case "STOP":
-		if !d.process.ExitExpected() {
+		if !d.process.ExitExpected() && !d.paused.Load() {
 			go d.killStopped()
 		}
 	}

@@ -102,6 +102,12 @@ func (d *driver) Agent(ctx context.Context) (io.ReadWriteCloser, error) {
 	return conn, nil
 }
 
+// Pause stops the guest's virtual CPUs.
+func (d *driver) Pause(ctx context.Context) error { return d.vmm.Pause(ctx, d.api) }
+
+// Resume continues the guest.
+func (d *driver) Resume(ctx context.Context) error { return d.vmm.Resume(ctx, d.api) }
+
 // Quit requests the VMM's exit.
 func (d *driver) Quit(ctx context.Context) { d.vmm.Quit(ctx, d.api, d.process) }
 

@@ -51,7 +51,9 @@ type VMM interface {
 	SnapshotFiles() []string
 	// Load creates a guest from a snapshot, paused.
 	Load(ctx context.Context, api *API, m *Machine) error
-	// Resume runs a restored guest.
+	// Pause stops the virtual CPUs of a running guest.
+	Pause(ctx context.Context, api *API) error
+	// Resume runs a restored or paused guest.
 	Resume(ctx context.Context, api *API) error
 	// Quit requests the VMM's exit.
 	Quit(ctx context.Context, api *API, p *vmm.Process)

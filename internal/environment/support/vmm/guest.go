@@ -35,6 +35,10 @@ type Driver interface {
 	Go(ctx context.Context, pin func(threads []int) error) error
 	// Agent returns the stream to the guest's agent.
 	Agent(ctx context.Context) (io.ReadWriteCloser, error)
+	// Pause stops the virtual CPUs, and returns when they stand still.
+	Pause(ctx context.Context) error
+	// Resume runs a guest after Pause, whether Pause succeeded or not.
+	Resume(ctx context.Context) error
 	// Quit requests the VMM's exit, and does not wait for it.
 	Quit(ctx context.Context)
 	// Close releases the driver's resources, also after Open failed.
@@ -69,6 +73,9 @@ type Guest struct {
 	onStop []func(context.Context) error
 	stop   sync.Once
 	end    error
+
+	freezing sync.Mutex
+	frozen   bool
 }
 
 // New begins a start.
@@ -307,6 +314,45 @@ func (g *Guest) Footprint() usage.Footprint {
 	return footprint
 }
 
+// freezeTimeout bounds a freeze, which waits for the guest's disk requests, and a thaw.
+const freezeTimeout = 10 * time.Second
+
+// Freeze makes the VMM pause the guest, so that the guest's clocks stand still too. With
+// its process frozen instead, the guest would take the time for that of a CPU that hangs.
+func (g *Guest) Freeze(ctx context.Context) error {
+	g.freezing.Lock()
+	defer g.freezing.Unlock()
+	if g.frozen {
+		return nil
+	}
+	if err := bounded(ctx, g.driver.Pause); err != nil {
+		err = fmt.Errorf("freezing guest %s: %w", g.request.Name, err)
+		return errors.Join(err, bounded(context.WithoutCancel(ctx), g.driver.Resume))
+	}
+	g.frozen = true
+	return nil
+}
+
+// Thaw makes the VMM resume the guest.
+func (g *Guest) Thaw(ctx context.Context) error {
+	g.freezing.Lock()
+	defer g.freezing.Unlock()
+	if !g.frozen {
+		return nil
+	}
+	if err := bounded(ctx, g.driver.Resume); err != nil {
+		return fmt.Errorf("thawing guest %s: %w", g.request.Name, err)
+	}
+	g.frozen = false
+	return nil
+}
+
+func bounded(ctx context.Context, request func(context.Context) error) error {
+	ctx, cancel := context.WithTimeout(ctx, freezeTimeout)
+	defer cancel()
+	return request(ctx)
+}
+
 // Stop powers the guest off, ends the VMM in any case, and undoes all steps of the
 // start.
 func (g *Guest) Stop(ctx context.Context) error {
@@ -314,6 +360,7 @@ func (g *Guest) Stop(ctx context.Context) error {
 		if g.client != nil {
 			g.process.expectExit()
 			ctx, cancel := context.WithTimeout(ctx, environment.GuestStop.Terminate)
+			_ = g.Thaw(ctx) // one that stays paused is killed below
 			if g.client.Shutdown(ctx) == nil {
 				g.process.wait(ctx, environment.GuestStop.Terminate)
 			}
