@@ -3,6 +3,7 @@ package remote
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"sync"
@@ -72,6 +73,21 @@ func (i *Instance) Facts() map[string]string { return i.started.Facts }
 
 // Footprint is empty: nothing of it can be read on this machine. See Meter.
 func (i *Instance) Footprint() usage.Footprint { return usage.Footprint{} }
+
+// Freeze freezes the instance there.
+func (i *Instance) Freeze(ctx context.Context) error {
+	var result frozen
+	err := i.session.simple(ctx, request{Call: callFreeze, Instance: i.started.Instance}, &result)
+	if err == nil && result.Unsupported != "" {
+		err = fmt.Errorf("on %s: %w: %s", i.session.host.Name(), errors.ErrUnsupported, result.Unsupported)
+	}
+	return err
+}
+
+// Thaw thaws it.
+func (i *Instance) Thaw(ctx context.Context) error {
+	return i.session.simple(ctx, request{Call: callThaw, Instance: i.started.Instance}, nil)
+}
 
 // Stop ends the instance and removes everything that its start made.
 func (i *Instance) Stop(ctx context.Context) error {

@@ -44,6 +44,8 @@ const (
 	callMeter    = "meter"   // a Begun event, and readings if requested; a line from the client ends it
 	callUsed     = "used"
 	callLimits   = "limits"
+	callFreeze   = "freeze"
+	callThaw     = "thaw"
 	callStop     = "stop"
 	callNetwork  = "network"
 	callClose    = "close"
@@ -109,6 +111,10 @@ type (
 	watched struct {
 		Usage  usage.Usage   `json:"usage"`
 		Series *usage.Series `json:"series"`
+	}
+	// frozen is the result of a freeze: why the instance can only wait idle, or "".
+	frozen struct {
+		Unsupported string `json:"unsupported,omitempty"`
 	}
 	networked struct {
 		Network uint64 `json:"network"`

@@ -184,6 +184,10 @@ func (s *server) do(ctx context.Context, c *conversation, r request) (any, error
 		return s.meter(c, r)
 	case callLimits:
 		return s.limits(ctx, r)
+	case callFreeze:
+		return s.freeze(ctx, r)
+	case callThaw:
+		return struct{}{}, s.thaw(ctx, r)
 	case callUsed:
 		return s.used(r)
 	case callStop:

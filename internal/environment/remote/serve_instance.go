@@ -156,6 +156,32 @@ func (s *server) limits(ctx context.Context, r request) (any, error) {
 	return limits, err
 }
 
+func (s *server) freeze(ctx context.Context, r request) (any, error) {
+	i, err := s.instance(r.Instance)
+	if err != nil {
+		return nil, err
+	}
+	f, offered := i.Instance.(environment.Freezer)
+	if !offered {
+		return frozen{"instances of this kind cannot be frozen"}, nil
+	}
+	if err = f.Freeze(ctx); errors.Is(err, errors.ErrUnsupported) {
+		return frozen{err.Error()}, nil
+	}
+	return frozen{}, err
+}
+
+func (s *server) thaw(ctx context.Context, r request) error {
+	i, err := s.instance(r.Instance)
+	if err != nil {
+		return err
+	}
+	if f, offered := i.Instance.(environment.Freezer); offered {
+		return f.Thaw(ctx)
+	}
+	return nil
+}
+
 func (s *server) used(r request) (any, error) {
 	i, err := s.instance(r.Instance)
 	if err != nil {
