@@ -9,6 +9,7 @@ package verdict
 
 import (
 	"encoding/json"
+	"fmt"
 	"math"
 
 	"tare/internal/stats"
@@ -62,9 +63,12 @@ type Contrast struct {
 	// one, and there is no verdict.
 	Unpaired bool `json:"unpaired,omitempty"`
 
-	N      int  `json:"n"` // blocks with a value on both sides
-	Values Side `json:"values"`
-	Base   Side `json:"baseline_values"`
+	N int `json:"n"` // blocks with a value on both sides
+	// Rounds are those that the blocks were compared by; nil if any block was compared
+	// by its trials.
+	Rounds *Rounds `json:"rounds,omitempty"`
+	Values Side    `json:"values"`
+	Base   Side    `json:"baseline_values"`
 	// Middle, Least and Most are the median and the range of the log ratios.
 	Middle float64 `json:"-"`
 	Least  float64 `json:"-"`
@@ -99,6 +103,23 @@ type Contrast struct {
 	// Companion is the metric to report together with this one.
 	Companion string    `json:"companion,omitempty"`
 	Warnings  []Warning `json:"warnings,omitempty"`
+}
+
+// Rounds is the range of the number of rounds in a block that both sides have.
+type Rounds struct {
+	Least int `json:"least"`
+	Most  int `json:"most"`
+}
+
+// String is "16 rounds", or "12 to 16 rounds".
+func (r Rounds) String() string {
+	switch {
+	case r.Least < r.Most:
+		return fmt.Sprintf("%d to %d rounds", r.Least, r.Most)
+	case r.Most == 1:
+		return "1 round"
+	}
+	return fmt.Sprintf("%d rounds", r.Most)
 }
 
 // Side summarises the values of one side, in the metric's unit: those of the

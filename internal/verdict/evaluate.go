@@ -35,7 +35,7 @@ func (b *Book) evaluate(e *entry) {
 	}
 	c := &e.contrast
 	d, blocks, sparse := e.pairs()
-	c.N = len(d)
+	c.N, c.Rounds = len(d), e.rounds(blocks)
 	var v stats.Decision
 	switch {
 	case design.Blocks.Fixed:

@@ -125,6 +125,22 @@ func (e *entry) pairs() (d []float64, blocks []int, sparse int) {
 	return d, blocks, sparse
 }
 
+// rounds is how many rounds these blocks have.
+func (e *entry) rounds(blocks []int) *Rounds {
+	var r *Rounds
+	for _, b := range blocks {
+		switch n := e.sums[b].Rounds; {
+		case n == 0:
+			return nil
+		case r == nil:
+			r = &Rounds{n, n}
+		default:
+			r.Least, r.Most = min(r.Least, n), max(r.Most, n)
+		}
+	}
+	return r
+}
+
 // difference is the log ratio of a block that all series have: the mean of the
 // environments' logarithms without that of the baselines'.
 func (e *entry) difference(block int) stats.Sum {

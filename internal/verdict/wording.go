@@ -48,16 +48,16 @@ func (c Contrast) sided() Contrast {
 func (c Contrast) sentence() string {
 	switch c.Verdict {
 	case Slower, Faster:
-		return fmt.Sprintf("%s, decided after %s", c.difference(), blocksOf(c.Look))
+		return fmt.Sprintf("%s, decided after %s", c.difference(), c.look())
 	case Equivalent:
 		text := fmt.Sprintf("%s is equivalent to %s within %s: %s %s, decided after %s",
-			c.Environment, c.Baseline, quantity.Share(c.Margin), Change(c.Estimate), c.interval(Change), blocksOf(c.Look))
+			c.Environment, c.Baseline, quantity.Share(c.Margin), Change(c.Estimate), c.interval(Change), c.look())
 		if c.InsideMargin {
 			text += "; a real difference, inside the margin"
 		}
 		return text
 	case Inconclusive:
-		text := fmt.Sprintf("%s against %s is inconclusive after %s: %s", c.Environment, c.Baseline, blocksOf(c.Look), Change(c.Estimate))
+		text := fmt.Sprintf("%s against %s is inconclusive after %s: %s", c.Environment, c.Baseline, c.look(), Change(c.Estimate))
 		if !c.Bounded() {
 			yet := ""
 			if c.Open {
@@ -83,6 +83,14 @@ func (c Contrast) sentence() string {
 		text += fmt.Sprintf("; median %s, range %s to %s", Change(c.Middle), Change(c.Least), Change(c.Most))
 	}
 	return text
+}
+
+// look is how much the verdict is based on.
+func (c Contrast) look() string {
+	if c.Rounds == nil {
+		return blocksOf(c.Look)
+	}
+	return blocksOf(c.Look) + " of " + c.Rounds.String()
 }
 
 // difference names the direction and the size: a percentage, or a factor from

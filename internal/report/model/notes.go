@@ -60,6 +60,9 @@ func (v *Report) gatherNotes() {
 	if v.Plan.Sampling.Syscalls {
 		remark("all environments", "system calls are counted in every trial, which slows all environments")
 	}
+	for _, text := range v.alternated() {
+		remark("all environments", text)
+	}
 	for _, t := range v.Trials {
 		for _, w := range t.Warnings {
 			remark(v.ShownName(t.Environment), w)
