@@ -27,7 +27,7 @@ var (
 
 // Reserved are names that parameters cannot have, since studies have keys with
 // these names next to a pack's parameters.
-var Reserved = []string{"use", "as", "fresh", "place", "instances", "starting", "neighbours", "neighbour"}
+var Reserved = []string{"use", "as", "fresh", "place", "instances", "starting", "neighbours", "neighbour", "sample"}
 
 // runtime are the names of InstanceVars, which parameters cannot have.
 var runtime = []string{"address", "addresses", "index"}
@@ -84,6 +84,7 @@ func check(p *Pack, root strictyaml.Node) {
 	checkSteps(p, root)
 	checkPaths(p, root, "touches", p.Touches)
 	checkPaths(p, root, "configuration", p.Configuration)
+	checkLength(p, root)
 	checkParser(p, root)
 	checkMetrics(p, root)
 }
@@ -330,6 +331,9 @@ func checkMetrics(p *Pack, root strictyaml.Node) {
 		oneOf(at, "across", m.Across, acrosses, false)
 		if known && !slices.Contains(fields, m.FieldName()) && !p.gives(m.FieldName()) {
 			at.At("field").Problemf("metric %s: %s", m.Name, strictyaml.Unknown("field of the parser", m.FieldName(), fields))
+		}
+		if other, ok := p.otherParser(); ok && m.Primary && m.FromOutput() && !other.HasField(m.FieldName()) {
+			at.At("field").Problemf("metric %s is primary, and the parser %s of length has no field %s", m.Name, other.Name, m.FieldName())
 		}
 		if p.Startup && p.Rest == "" && slices.Contains(restFields, m.FieldName()) {
 			at.At("field").Problemf("metric %s: idle instances are measured only if rest: is set", m.Name)

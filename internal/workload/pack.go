@@ -41,6 +41,9 @@ type Pack struct {
 	Warmup *Step `yaml:"warmup" json:"warmup,omitempty"`
 	// Driver is the load driver, which is measured. It is nil only with Startup.
 	Driver *Step `yaml:"driver" json:"driver,omitempty"`
+	// Length says how the length of a sample is set; nil where the driver does a
+	// fixed amount of work.
+	Length *Length `yaml:"length" json:"length,omitempty"`
 	// Teardown runs after every trial, failed or not. It is not measured.
 	Teardown []Step `yaml:"teardown" json:"teardown,omitempty"`
 	// Cold adds the instance's start to the measured wall time and to the time until

@@ -126,7 +126,8 @@ func (p Pack) Defaults() map[string]string {
 
 // With returns the pack with the parameters and the instance's variables
 // substituted in every command, environment variable, directory, probe and count.
-// Parameters that are not in values have their default.
+// Parameters that are not in values have their default. With an amount the driver
+// and the parser are those of Length, if it has its own.
 func (p Pack) With(values map[string]string, vars InstanceVars) (Pack, error) {
 	all := p.Defaults()
 	for name, parameter := range p.Parameters {
@@ -152,6 +153,14 @@ func (p Pack) With(values map[string]string, vars InstanceVars) (Pack, error) {
 		return out
 	})
 	p.Touches, p.Configuration = onlyPaths(p.Touches), onlyPaths(p.Configuration)
+	if p.amount(values) > 0 {
+		if p.Length.Driver != nil {
+			p.Driver = p.Length.Driver
+		}
+		if p.Length.Parser != "" {
+			p.Parser = Parser{Name: p.Length.Parser}
+		}
+	}
 	return p, first
 }
 
@@ -195,6 +204,10 @@ func (p Pack) rewrite(change func(path []any, text string) string) Pack {
 	if p.Driver != nil {
 		s := step(*p.Driver, "driver")
 		p.Driver = &s
+	}
+	if p.Length != nil && p.Length.Driver != nil {
+		l, s := *p.Length, step(*p.Length.Driver, "length", "driver")
+		l.Driver, p.Length = &s, &l
 	}
 	p.Servers = slices.Clone(p.Servers)
 	for i, server := range p.Servers {
