@@ -84,7 +84,7 @@ func (p Pack) value(parameters map[string]string, name string) string {
 
 // Amounts returns the first amount that is tried, and the largest one.
 func (p Pack) Amounts() (start, most int64) {
-	most = 1e18
+	most = 1e17
 	if limit := p.Parameters[p.Length.Amount].Max; limit != nil {
 		most = int64(*limit)
 	}

@@ -26,6 +26,9 @@ type Copy struct {
 	number int    // in messages and output names, from 1; 0 where there is only one
 	name   string // of the workload, for begin steps
 	roles  instances.Roles
+	load   Load
+	find   time.Duration // the wanted length of a sample, for which the amount is to be found
+	amount int64         // that was found; 0 for none
 	// packs have the parameters, and the addresses as each instance sees them.
 	packs  map[*instances.Instance]workload.Pack
 	vars   map[*instances.Instance]workload.InstanceVars
@@ -46,9 +49,14 @@ const neighbour = "neighbour"
 
 func newCopies(c Config, kind, name string, load Load, all []instances.Roles) (copies []*Copy, err error) {
 	roleNames := load.Pack.RoleNames()
+	parameters, find, err := load.Pack.WithSample(load.Parameters, load.Sample)
+	if err != nil {
+		return nil, err
+	}
+	load.Parameters = parameters
 	for n, roles := range all {
 		one := &Copy{
-			kind: kind, index: n, number: n + 1, name: name, roles: roles, env: c.Env, pin: c.Pin, record: c.Record,
+			kind: kind, index: n, number: n + 1, name: name, roles: roles, load: load, find: find, env: c.Env, pin: c.Pin, record: c.Record,
 			packs: map[*instances.Instance]workload.Pack{}, vars: map[*instances.Instance]workload.InstanceVars{},
 		}
 		for _, i := range roles.Instances() {
@@ -172,8 +180,10 @@ func (c *Copy) steps(list func(workload.Pack) []workload.Step, do func(*instance
 // outputs of all samples go into the same files.
 func (c *Copy) drive(ctx context.Context) (s CopySample, err error) {
 	i := c.Driver()
-	s.Pack, s.Ready = c.packs[i], c.ready
-	step := *s.Pack.Driver
+	if c.find > 0 && c.amount == 0 {
+		return s, errNotCalibrated
+	}
+	s.Pack, s.Ready, s.Amount = c.packs[i], c.ready, c.amount
 	if c.out == nil {
 		c.out, c.errs = c.output(i, "driver.stdout"), c.output(i, "driver.stderr")
 	} else {
@@ -181,21 +191,12 @@ func (c *Copy) drive(ctx context.Context) (s CopySample, err error) {
 		c.errs.NextSample()
 	}
 	var stdout bytes.Buffer
-	cmd := c.command(step, driverTimeout)
-	cmd.Stdout, cmd.Stderr = io.MultiWriter(c.out, &stdout), c.errs
 	before, err := i.Agent().Clock(ctx)
 	if err != nil {
 		return s, err
 	}
-	began := time.Now()
-	s.Exit, err = i.Agent().Run(ctx, cmd)
-	s.Elapsed = time.Since(began)
-	c.spent.Add(int64(s.Elapsed))
-	if err == nil && !accepted(step, s.Exit) {
-		err = errors.New(describeExit(s.Exit, cmd.Timeout))
-	}
-	if err != nil {
-		return s, fmt.Errorf("driver %s: %w%s", quoted(step), err, lastLines(c.errs, c.out))
+	if s.Exit, s.Elapsed, err = c.runDriver(ctx, c.out, c.errs, &stdout); err != nil {
+		return s, err
 	}
 	s.Stdout = stdout.Bytes()
 	if after, err := i.Agent().Clock(ctx); err == nil && !c.clockOff {
@@ -204,6 +205,25 @@ func (c *Copy) drive(ctx context.Context) (s CopySample, err error) {
 		c.record.Warn(warnings...)
 	}
 	return s, nil
+}
+
+// runDriver runs the driver once. The time is by the host's clock.
+func (c *Copy) runDriver(ctx context.Context, out, errs *rundir.RawFile, stdout io.Writer) (exit agent.Exit, took time.Duration, err error) {
+	i := c.Driver()
+	step := *c.packs[i].Driver
+	cmd := c.command(step, driverTimeout)
+	cmd.Stdout, cmd.Stderr = io.MultiWriter(out, stdout), errs
+	began := time.Now()
+	exit, err = i.Agent().Run(ctx, cmd)
+	took = time.Since(began)
+	c.spent.Add(int64(took))
+	if err == nil && !accepted(step, exit) {
+		err = errors.New(describeExit(exit, cmd.Timeout))
+	}
+	if err != nil {
+		err = fmt.Errorf("driver %s: %w%s", quoted(step), err, lastLines(errs, out))
+	}
+	return exit, took, err
 }
 
 // clockTolerance is how far the instance's clock may run off the host's without

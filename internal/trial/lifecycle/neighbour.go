@@ -39,7 +39,10 @@ func (n *neighbours) start(ctx context.Context, w *Workload) error {
 		if err := c.startServers(ctx); err != nil {
 			return err
 		}
-		return c.warmUp(ctx)
+		if err := c.warmUp(ctx); err != nil {
+			return err
+		}
+		return c.calibrate(ctx)
 	})
 	if err != nil {
 		return err

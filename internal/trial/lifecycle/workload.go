@@ -41,6 +41,8 @@ type Config struct {
 type Load struct {
 	Pack       workload.Pack
 	Parameters map[string]string
+	// Sample is how long each sample shall be; 0 is what the parameters say.
+	Sample time.Duration
 }
 
 // Workload is one pack on running instances: in one copy, or in several that
@@ -75,21 +77,27 @@ func New(c Config) (*Workload, error) {
 }
 
 // Prepare starts the neighbours and keeps them at work, runs the setup of each
-// copy, starts its servers and warms it up. The begin steps of an instance run
-// before, at the first workload of this name in it. The context bounds Prepare
-// alone: servers and neighbours go on until Finish.
+// copy, starts its servers, warms it up and finds the amount of work for the wanted
+// length of a sample. The begin steps of an instance run before, at the first
+// workload of this name in it. The context bounds Prepare alone: servers and
+// neighbours go on until Finish.
 func (w *Workload) Prepare(ctx context.Context) error {
 	if w.neighbours != nil {
 		if err := w.neighbours.start(ctx, w); err != nil {
 			return w.failure(err)
 		}
 	}
-	return w.run(ctx, func(ctx context.Context, c *Copy) error {
+	err := w.run(ctx, func(ctx context.Context, c *Copy) error {
 		if err := c.startServers(ctx); err != nil {
 			return err
 		}
 		return c.warmUp(ctx)
 	})
+	if err != nil {
+		return err
+	}
+	// All copies at the same time, as in a sample.
+	return w.run(ctx, func(ctx context.Context, c *Copy) error { return c.calibrate(ctx) })
 }
 
 // StartServers is Prepare without neighbours and warm-up.
@@ -142,6 +150,9 @@ type CopySample struct {
 	// Pack is the workload as the driver's instance has it, with parameters and
 	// addresses in place.
 	Pack workload.Pack
+	// Amount of work that was found for the wanted length; 0 where the driver keeps
+	// the length itself, or the parameters have the amount.
+	Amount int64
 	// Ready is the time from the start of the first server until the last one
 	// answered.
 	Ready time.Duration

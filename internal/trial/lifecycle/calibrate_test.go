@@ -1,0 +1,198 @@
+package lifecycle_test
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"tare/internal/study"
+	"tare/internal/testing/fakeenv"
+	"tare/internal/trial/lifecycle"
+	"tare/internal/workload"
+)
+
+// counted is a workload whose driver is limited by a count.
+func counted() workload.Pack {
+	smallest, largest := 0.0, 1e9
+	return workload.Pack{
+		Name: "web", Driver: &workload.Step{Run: "drive ${requests}", Role: "driver"},
+		Servers: []workload.Server{{Step: workload.Step{Run: "server"}}},
+		Parameters: map[string]workload.Parameter{
+			"seconds":  {Default: "1", Unit: "s", Min: &smallest},
+			"requests": {Default: "0", Min: &smallest, Max: &largest},
+		},
+		Length: &workload.Length{Time: "seconds", Sample: 100 * time.Millisecond, Amount: "requests", Start: 1000},
+	}
+}
+
+// speed is a script of instances whose driver takes some time to start and then
+// some for each request.
+type speed struct{ start, request time.Duration }
+
+func script(of map[string]speed) func(instance, command string) fakeenv.Result {
+	return func(instance, command string) fakeenv.Result {
+		var n int64
+		if _, err := fmt.Sscanf(command, "drive %d", &n); err != nil {
+			return servers(instance, command)
+		}
+		s := of[instance]
+		return fakeenv.Result{After: s.start + time.Duration(n)*s.request}
+	}
+}
+
+// prepared is a workload that was prepared in one or more copies.
+func prepared(t *testing.T, b *bench, load lifecycle.Load, copies int) (*lifecycle.Workload, error) {
+	t.Helper()
+	return recorded(t, b, load, copies, lifecycle.NewRecord(nil))
+}
+
+func recorded(t *testing.T, b *bench, load lifecycle.Load, copies int, record *lifecycle.Record) (*lifecycle.Workload, error) {
+	t.Helper()
+	r := request("a")
+	r.Shape = study.Shape{Copies: copies, Together: true}
+	group, err := b.pool.Get(t.Context(), r)
+	must(t, err)
+	w, err := lifecycle.New(lifecycle.Config{Name: "web", Load: load, Copies: group.Copies, Record: record})
+	if err != nil {
+		return nil, err
+	}
+	t.Cleanup(func() { must(t, w.Finish(t.Context())) })
+	return w, w.Prepare(t.Context())
+}
+
+func TestTheAmountForAWantedLengthIsFound(t *testing.T) {
+	for name, c := range map[string]struct {
+		speed  speed
+		sample time.Duration
+		tries  int // at most
+	}{
+		"fast":                         {speed{2 * time.Millisecond, 5 * time.Microsecond}, 100 * time.Millisecond, 4},
+		"without a start":              {speed{0, time.Microsecond}, 100 * time.Millisecond, 5},
+		"a start longer than a sample": {speed{time.Second, 20 * time.Microsecond}, 100 * time.Millisecond, 8},
+		"slow":                         {speed{50 * time.Millisecond, time.Millisecond}, 100 * time.Millisecond, 3},
+		"one is longer than a sample":  {speed{50 * time.Millisecond, 400 * time.Millisecond}, 100 * time.Millisecond, 5},
+		"very fast":                    {speed{time.Millisecond, 20 * time.Nanosecond}, 100 * time.Millisecond, 8},
+		"a long sample":                {speed{2 * time.Millisecond, 5 * time.Microsecond}, time.Minute, 6},
+		"the default":                  {speed{2 * time.Millisecond, 5 * time.Microsecond}, 0, 6},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t, script(map[string]speed{"b1-a-1": c.speed}), "a")
+			w, err := prepared(t, b, lifecycle.Load{Pack: counted(), Sample: c.sample}, 1)
+			must(t, err)
+			tries, spent := 0, time.Duration(0)
+			for _, line := range b.log.Lines() {
+				if _, command, _ := strings.Cut(line, ": "); strings.HasPrefix(command, "drive") {
+					tries++
+					spent += script(map[string]speed{"": c.speed})("", command).After
+				}
+			}
+			one := sampled(t, w).Copies[0]
+			wanted := c.sample
+			if wanted == 0 {
+				wanted = time.Second
+			}
+			work := one.Exit.Elapsed() - c.speed.start
+			if want := fmt.Sprintf("drive %d", one.Amount); one.Pack.Driver.Run != want {
+				t.Errorf("the driver was %q, want %q", one.Pack.Driver.Run, want)
+			}
+			if off := (work - wanted).Abs(); off > wanted/10 && one.Amount > 1 {
+				t.Errorf("%d requests take %v, want %v", one.Amount, work, wanted)
+			}
+			if tries > c.tries {
+				t.Errorf("%d tries in %v", tries, spent)
+			}
+		})
+	}
+}
+
+func TestEachCopyHasItsOwnAmount(t *testing.T) {
+	speeds := map[string]speed{"b1-a-1": {0, 10 * time.Microsecond}, "b1-a-2": {0, 100 * time.Microsecond}}
+	b := newBench(t, script(speeds), "a")
+	w, err := prepared(t, b, lifecycle.Load{Pack: counted(), Sample: 200 * time.Millisecond}, 2)
+	must(t, err)
+	got := map[string]int64{}
+	for n, one := range sampled(t, w).Copies {
+		got[w.Copies()[n].Driver().Name] = one.Amount
+	}
+	if want := map[string]int64{"b1-a-1": 20000, "b1-a-2": 2000}; !maps.Equal(got, want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+}
+
+func TestAnAmountThatIsSetIsUsed(t *testing.T) {
+	b := newBench(t, script(map[string]speed{"b1-a-1": {0, time.Second}}), "a")
+	w, err := prepared(t, b, lifecycle.Load{Pack: counted(), Parameters: map[string]string{"requests": "7"}, Sample: time.Millisecond}, 1)
+	must(t, err)
+	if one := sampled(t, w).Copies[0]; one.Pack.Driver.Run != "drive 7" || one.Amount != 0 {
+		t.Errorf("the driver was %q with the amount %d", one.Pack.Driver.Run, one.Amount)
+	}
+	b.logged(t, "start b1-a-1", "b1-a-1: server", "b1-a-1: drive 7")
+}
+
+func TestACalibrationThatEndsNowhereSaysWhatItTried(t *testing.T) {
+	pack := counted()
+	pack.Parameters["requests"] = workload.Parameter{Default: "0"}
+	b := newBench(t, script(map[string]speed{"b1-a-1": {3 * time.Millisecond, 0}}), "a")
+	_, err := prepared(t, b, lifecycle.Load{Pack: pack, Sample: 100 * time.Millisecond}, 1)
+	if err == nil || !strings.HasPrefix(err.Error(), "no value of requests was found with which the driver takes 100ms: it took 3ms with 1000, 3ms with 10000, 3ms with 100000,") ||
+		!strings.HasSuffix(err.Error(), "; set requests") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestTheLargestAmountIsUsedForAShorterSample(t *testing.T) {
+	pack := counted()
+	largest := 50000.0
+	pack.Parameters["requests"] = workload.Parameter{Default: "0", Max: &largest}
+	b := newBench(t, script(map[string]speed{"b1-a-1": {0, 10 * time.Nanosecond}}), "a")
+	record := lifecycle.NewRecord(nil)
+	w, err := recorded(t, b, lifecycle.Load{Pack: pack, Sample: 100 * time.Millisecond}, 1, record)
+	must(t, err)
+	if one := sampled(t, w).Copies[0]; one.Amount != 50000 {
+		t.Errorf("the amount is %d", one.Amount)
+	}
+	if got, want := record.Warnings(), []string{"samples may be shorter than 100ms: requests is at its largest value, 50000, and it took 10µs with 1000, 100µs with 10000, 500µs with 50000"}; !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+func TestADriverThatFailsInACalibrationFailsPrepare(t *testing.T) {
+	b := newBench(t, func(instance, command string) fakeenv.Result {
+		if strings.HasPrefix(command, "drive") {
+			return fakeenv.Result{Code: 1, Stdout: "too few"}
+		}
+		return servers(instance, command)
+	}, "a")
+	_, err := prepared(t, b, lifecycle.Load{Pack: counted(), Sample: 100 * time.Millisecond}, 1)
+	if err == nil || err.Error() != "finding requests for samples of 100ms, with 1000: driver `drive 1000`: exited with status 1; its last output:\n  too few" {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestNeighboursAreCalibratedBeforeTheyWork(t *testing.T) {
+	tried := 0
+	b := newBench(t, func(instance, command string) fakeenv.Result {
+		if instance == "b1-a-2" && strings.HasPrefix(command, "drive") {
+			if tried++; command == "drive 200000" {
+				return fakeenv.Result{Runs: true}
+			}
+		}
+		return script(map[string]speed{"b1-a-2": {0, 5 * time.Microsecond}})(instance, command)
+	}, "a")
+	group, err := b.pool.Get(t.Context(), requestWithNeighbours(1))
+	must(t, err)
+	w, err := lifecycle.New(lifecycle.Config{
+		Name: "web", Load: lifecycle.Load{Pack: served("web")}, Copies: group.Copies, Record: lifecycle.NewRecord(nil),
+		Neighbours: group.Neighbours, Neighbour: lifecycle.Load{Pack: counted()},
+	})
+	must(t, err)
+	must(t, w.Prepare(t.Context()))
+	sampled(t, w)
+	must(t, w.Finish(t.Context()))
+	if tried < 3 {
+		t.Errorf("the neighbour's driver ran %d times", tried)
+	}
+}
