@@ -43,6 +43,7 @@ func FuzzBootTimes(f *testing.F)       { fuzz(f, "boot-times") }
 func FuzzCassandraStress(f *testing.F) { fuzz(f, "cassandra-stress") }
 func FuzzDD(f *testing.F)              { fuzz(f, "dd") }
 func FuzzFio(f *testing.F)             { fuzz(f, "fio") }
+func FuzzH2load(f *testing.F)          { fuzz(f, "h2load") }
 func FuzzHPL(f *testing.F)             { fuzz(f, "hpl") }
 func FuzzIOPing(f *testing.F)          { fuzz(f, "ioping") }
 func FuzzIOzone(f *testing.F)          { fuzz(f, "iozone") }
