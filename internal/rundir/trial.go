@@ -42,6 +42,11 @@ type Trial struct {
 	// of the environment and the workload.
 	OwnSeconds float64 `json:"own_s,omitempty"`
 
+	// Amounts of work of a sample, one a copy, where they were found for the wanted
+	// length: values of the parameter that the pack names. Absent where the driver
+	// keeps the length itself, or the study sets the amount.
+	Amounts []int64 `json:"amounts,omitempty"`
+
 	// Phases of the start, on the first trial of each instance.
 	Phases []environment.Phase `json:"phases,omitempty"`
 	// Paths of a packet and a block, on the first trial of each instance.

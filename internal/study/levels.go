@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"tare/internal/strictyaml"
 	"tare/internal/workload"
@@ -43,6 +44,8 @@ func resolveLevels(pairs []strictyaml.Pair, pack *workload.Pack) []Level {
 		of, many := densityKeys[p.Key]
 		if many {
 			parameter, ok = of.Parameter, true
+		} else if p.Key == sampleKey {
+			parameter, ok = workload.Parameter{Default: "100ms"}, true
 		} else if slices.Contains(workload.Reserved, p.Key) {
 			continue
 		}
@@ -60,7 +63,9 @@ func resolveLevels(pairs []strictyaml.Pair, pack *workload.Pack) []Level {
 			for _, v := range values {
 				n := l
 				n.Parameters = maps.Clone(l.Parameters)
-				if many {
+				if p.Key == sampleKey {
+					n.Sample, _ = time.ParseDuration(v) // see resolveSamples
+				} else if many {
 					count, _ := strconv.Atoi(v) // the parameter is a whole number
 					of.set(&n, count)
 				} else {

@@ -115,6 +115,9 @@ type Level struct {
 	// Neighbour their parameters.
 	Neighbours int               `json:"neighbours,omitempty"`
 	Neighbour  map[string]string `json:"neighbour,omitempty"`
+	// Sample is the length of a sample that the study asks for, with sample: or with
+	// the pack's parameter; 0 is the pack's default.
+	Sample time.Duration `json:"sample,omitempty"`
 	// Shape says which instances the workload needs at the level.
 	Shape Shape `json:"shape,omitzero"`
 }

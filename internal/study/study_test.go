@@ -240,7 +240,7 @@ func TestACommandLineOverridesTheFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	check(t, "one workload", []int{len(plan.Environments), len(plan.Workloads)}, []int{3, 1})
-	check(t, "the image does not change with the selection", plan.Image.Recipe.Packages, []string{"netbase", "nginx-light", "wrk"})
+	check(t, "the image does not change with the selection", plan.Image.Recipe.Packages, []string{"netbase", "nghttp2-client", "nginx-light", "wrk"})
 	if _, err = resolveText(t, text, Overrides{Only: []string{"gvisr"}}); err == nil || !strings.Contains(err.Error(), `did you mean "gvisor"?`) {
 		t.Errorf("an unknown name in only gave %v", err)
 	}

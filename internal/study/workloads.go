@@ -51,6 +51,7 @@ func resolveWorkloads(root strictyaml.Node, s, scaled section, file *File, fresh
 			pairs = pairsOver(entry, scaled.at(w.Name))
 		}
 		w.Levels = resolveLevels(pairs, pack)
+		resolveSamples(pairs, pack, w.Levels)
 		w.Pack.Roles = resolvePlaces(pairs, pack, hosts)
 		w.resolveNeighbour(entry, pairs, file, problems)
 		w.Pack.Metrics = append(slices.Clone(pack.Metrics), derived(pack, w.Levels, costs)...)

@@ -125,6 +125,7 @@ func (p *participant) prepare(ctx context.Context) {
 	if p.err = p.workload.Prepare(ctx); p.err != nil {
 		return
 	}
+	p.trial.Amounts = p.workload.Amounts()
 	p.takeFingerprint(ctx, pairOf(&p.trial), p.record, p.job, p.workload)
 	p.meters = openEdges(ctx, p.group.Copies, p.callback(&p.trial))
 	p.evidence = startEvidence(ctx, p.trial.Traced, p.plan.Sampling.Syscalls, p.group.Measured())

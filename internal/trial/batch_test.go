@@ -222,3 +222,34 @@ func TestAnInterruptedBatchLeavesNothing(t *testing.T) {
 		}
 	}
 }
+
+func TestEachEnvironmentGetsTheAmountForTheLengthOfASample(t *testing.T) {
+	pack := webPack()
+	pack.Parameters = map[string]workload.Parameter{"seconds": {Default: "1.0", Unit: "s"}, "requests": {Default: "0"}}
+	pack.Driver = &workload.Step{Run: "drive ${requests}"}
+	pack.Length = &workload.Length{Time: "seconds", Sample: 100 * time.Millisecond, Amount: "requests", Start: 1000}
+	r, _, a := newRunner(t, pack, study.Level{})
+	a.Script = func(instance, command string) (res fakeenv.Result) {
+		var n int
+		if _, err := fmt.Sscanf(command, "drive %d", &n); err == nil {
+			each := map[bool]time.Duration{true: 10 * time.Microsecond, false: 50 * time.Microsecond}[strings.Contains(instance, "-a-")]
+			res.Stdout, res.After = "rate 5\n", time.Duration(n)*each
+		}
+		return res
+	}
+	trials, err := r.Run(t.Context(), alternating(3, "a", "b"))
+	if err != nil || !slices.Equal(trials[0].Amounts, []int64{10000}) || !slices.Equal(trials[1].Amounts, []int64{2000}) {
+		t.Fatalf("the amounts are %v and %v, %v", trials[0].Amounts, trials[1].Amounts, err)
+	}
+	for _, one := range trials {
+		for _, round := range one.Rounds {
+			if round.GuestSeconds != .1 {
+				t.Errorf("a sample of %s took %g s", one.Environment, round.GuestSeconds)
+			}
+		}
+	}
+	one, err := single(t.Context(), r, slot("a", "", "block"))
+	if err != nil || !slices.Equal(one.Amounts, []int64{100000}) || one.GuestSeconds != 1 {
+		t.Errorf("one sample: %v of %g s, %v", one.Amounts, one.GuestSeconds, err)
+	}
+}

@@ -156,7 +156,7 @@ func subject(c *lifecycle.Copy, i *instances.Instance, env []string) fingerprint
 	}
 	plays := func(role string) bool { return slices.Contains(c.Roles().Of(role), i) }
 	s.Servers = serversIn(c, i)
-	if d := pack.Driver; d != nil && plays(d.Role) {
+	if d := c.DriverStep(); d != nil && plays(d.Role) {
 		s.Drivers = append(s.Drivers, fingerprint.Driver{Role: cmp.Or(d.Role, "driver"), Words: d.CommandArgs()})
 	}
 	for _, at := range pack.Touches {

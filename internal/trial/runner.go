@@ -148,7 +148,8 @@ func newTrial(slot schedule.Slot, began time.Time) rundir.Trial {
 // job is a slot with what the plan says about it.
 type job struct {
 	workload   *study.Workload
-	level      study.Level // with the environment's own parameters
+	level      study.Level   // with the environment's own parameters
+	sample     time.Duration // how long a sample shall be; 0 is what the parameters say
 	request    instances.Request
 	knownLimit string // why the workload does not run there; "" where it does
 }
@@ -166,8 +167,9 @@ func (r *Runner) job(slot schedule.Slot) (job, error) {
 	if e == nil {
 		return job{}, fmt.Errorf("the plan has no environment %s", slot.Environment)
 	}
+	sample := w.SampleLength(level, e, slot.Rounds > 0)
 	level.Parameters = e.Parameters(w.Name, level)
-	j := job{workload: w, level: level, knownLimit: w.Pack.KnownLimits[e.Kind]}
+	j := job{workload: w, level: level, sample: sample, knownLimit: w.Pack.KnownLimits[e.Kind]}
 	if level.Shape.Copies == 0 {
 		return job{}, fmt.Errorf("the plan does not say which instances workload %s needs at level %q: it was made by another version of tare; begin a new run", w.Name, level.Name)
 	}
@@ -240,6 +242,7 @@ func (r *Runner) sampleOnce(ctx context.Context, t *rundir.Trial, record *lifecy
 	if err := w.Prepare(ctx); err != nil {
 		return err
 	}
+	t.Amounts = w.Amounts()
 	r.takeFingerprint(ctx, pairOf(t), record, j, w)
 	meters := startMeters(ctx, group.Copies, r.plan.Sampling.Every(), r.callback(t))
 	evidence := startEvidence(ctx, t.Traced, r.plan.Sampling.Syscalls, group.Measured())
@@ -274,7 +277,7 @@ func (r *Runner) callback(t *rundir.Trial) func() func(usage.Reading) {
 // lifecycle of a job's workload in some copies of its instances.
 func (r *Runner) lifecycle(record *lifecycle.Record, j job, group *instances.Group, copies []instances.Roles) lifecycle.Config {
 	c := lifecycle.Config{
-		Name: j.workload.Name, Load: lifecycle.Load{Pack: j.workload.Pack, Parameters: j.level.Parameters},
+		Name: j.workload.Name, Load: lifecycle.Load{Pack: j.workload.Pack, Parameters: j.level.Parameters, Sample: j.sample},
 		Copies: copies, Network: group.Network, Env: r.Instances.Image.Env, Pin: r.plan.Pin, Record: record,
 	}
 	if len(group.Neighbours) > 0 {

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strconv"
 	"time"
 
 	"tare/internal/strictyaml"
@@ -38,17 +37,13 @@ var timeUnits = map[string]time.Duration{"s": time.Second, "ms": time.Millisecon
 // where the driver keeps the length itself, or the parameters have an amount.
 func (p Pack) WithSample(parameters map[string]string, sample time.Duration) (with map[string]string, find time.Duration, err error) {
 	l := p.Length
-	if l == nil || p.amount(parameters) > 0 {
+	if l == nil || p.Amount(parameters) > 0 {
 		return parameters, 0, nil
 	}
 	spec := p.Parameters[l.Time]
 	unit := timeUnits[spec.Unit]
 	if sample == 0 {
-		number, err := spec.Number(p.value(parameters, l.Time))
-		if err != nil {
-			return nil, 0, fmt.Errorf("workload %s, parameter %s: %w", p.Name, l.Time, err)
-		}
-		sample = time.Duration(number * float64(unit))
+		sample = p.SampleLength(parameters)
 	}
 	text := formatNumber(float64(sample) / float64(unit))
 	err = spec.Check(text)
@@ -66,13 +61,20 @@ func (p Pack) WithSample(parameters map[string]string, sample time.Duration) (wi
 	return parameters, sample, nil
 }
 
-// amount that the parameters have; 0 for none.
-func (p Pack) amount(parameters map[string]string) int64 {
+// SampleLength returns the length that the parameters have.
+func (p Pack) SampleLength(parameters map[string]string) time.Duration {
+	spec := p.Parameters[p.Length.Time]
+	number, _ := spec.Number(p.value(parameters, p.Length.Time)) // With checks it
+	return time.Duration(number * float64(timeUnits[spec.Unit]))
+}
+
+// Amount returns the amount of work that the parameters have; 0 for none.
+func (p Pack) Amount(parameters map[string]string) int64 {
 	if p.Length == nil || p.Length.Amount == "" {
 		return 0
 	}
-	n, _ := strconv.ParseInt(p.value(parameters, p.Length.Amount), 10, 64) // With checks it
-	return n
+	n, _ := p.Parameters[p.Length.Amount].Number(p.value(parameters, p.Length.Amount)) // With checks it
+	return int64(n)
 }
 
 func (p Pack) value(parameters map[string]string, name string) string {

@@ -63,6 +63,9 @@ func TestADriverKeepsALengthOrGetsAnAmount(t *testing.T) {
 			t.Errorf("%s: driver %q, parser %s, find %v, %v", c.name, with.Driver.Run, with.Parser.Name, find, err)
 		}
 	}
+	if open, err := timed.WithoutAmount(nil, InstanceVars{}); err != nil || open.Driver.Run != "count ${requests}" {
+		t.Errorf("without an amount: %q, %v", open.Driver.Run, err)
+	}
 	if timed.Driver.Run != "drive --time ${seconds}" || timed.Length.Driver.Run != "count ${requests}" {
 		t.Error("the pack itself was changed")
 	}

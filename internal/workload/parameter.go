@@ -129,6 +129,16 @@ func (p Pack) Defaults() map[string]string {
 // Parameters that are not in values have their default. With an amount the driver
 // and the parser are those of Length, if it has its own.
 func (p Pack) With(values map[string]string, vars InstanceVars) (Pack, error) {
+	return p.with(values, vars, p.Amount(values) > 0, nil)
+}
+
+// WithoutAmount is With, for an amount that is still to be found: the driver has
+// ${name} in its place.
+func (p Pack) WithoutAmount(values map[string]string, vars InstanceVars) (Pack, error) {
+	return p.with(values, vars, true, map[string]string{p.Length.Amount: "${" + p.Length.Amount + "}"})
+}
+
+func (p Pack) with(values map[string]string, vars InstanceVars, byAmount bool, open map[string]string) (Pack, error) {
 	all := p.Defaults()
 	for name, parameter := range p.Parameters {
 		all[name] = parameter.Format(parameter.Default)
@@ -144,6 +154,7 @@ func (p Pack) With(values map[string]string, vars InstanceVars) (Pack, error) {
 		}
 		all[name] = parameter.Format(value)
 	}
+	maps.Copy(all, open)
 	var first error
 	p = p.rewrite(func(_ []any, text string) string {
 		out, err := substitute(text, all)
@@ -153,7 +164,7 @@ func (p Pack) With(values map[string]string, vars InstanceVars) (Pack, error) {
 		return out
 	})
 	p.Touches, p.Configuration = onlyPaths(p.Touches), onlyPaths(p.Configuration)
-	if p.amount(values) > 0 {
+	if byAmount {
 		if p.Length.Driver != nil {
 			p.Driver = p.Length.Driver
 		}

@@ -38,6 +38,9 @@ func commands(w *study.Workload, level study.Level) []Fact {
 	if w.Pack.Driver != nil {
 		add("driver", *w.Pack.Driver)
 	}
+	if l := w.Pack.Length; l != nil && l.Driver != nil {
+		add("driver by "+l.Amount, *l.Driver)
+	}
 	for _, s := range w.Pack.Teardown {
 		add("teardown", s)
 	}
@@ -58,6 +61,9 @@ func expand(step workload.Step, w *study.Workload, level study.Level) string {
 	}
 	var pairs []string
 	for name, p := range w.Pack.Parameters {
+		if l := w.Pack.Length; l != nil && name == l.Amount && w.Pack.Amount(level.Parameters) == 0 {
+			continue // found in each environment, or not used
+		}
 		value, set := level.Parameters[name]
 		if !set {
 			value = p.Default

@@ -94,12 +94,12 @@ func TestTheAmountForAWantedLengthIsFound(t *testing.T) {
 			if wanted == 0 {
 				wanted = time.Second
 			}
-			work := one.Exit.Elapsed() - c.speed.start
-			if want := fmt.Sprintf("drive %d", one.Amount); one.Pack.Driver.Run != want {
+			work, amount := one.Exit.Elapsed()-c.speed.start, w.Amounts()[0]
+			if want := fmt.Sprintf("drive %d", amount); one.Pack.Driver.Run != want {
 				t.Errorf("the driver was %q, want %q", one.Pack.Driver.Run, want)
 			}
-			if off := (work - wanted).Abs(); off > wanted/10 && one.Amount > 1 {
-				t.Errorf("%d requests take %v, want %v", one.Amount, work, wanted)
+			if off := (work - wanted).Abs(); off > wanted/10 && amount > 1 {
+				t.Errorf("%d requests take %v, want %v", amount, work, wanted)
 			}
 			if tries > c.tries {
 				t.Errorf("%d tries in %v", tries, spent)
@@ -114,11 +114,16 @@ func TestEachCopyHasItsOwnAmount(t *testing.T) {
 	w, err := prepared(t, b, lifecycle.Load{Pack: counted(), Sample: 200 * time.Millisecond}, 2)
 	must(t, err)
 	got := map[string]int64{}
-	for n, one := range sampled(t, w).Copies {
-		got[w.Copies()[n].Driver().Name] = one.Amount
+	for n, amount := range w.Amounts() {
+		got[w.Copies()[n].Driver().Name] = amount
 	}
 	if want := map[string]int64{"b1-a-1": 20000, "b1-a-2": 2000}; !maps.Equal(got, want) {
 		t.Errorf("got %v, want %v", got, want)
+	}
+	for _, c := range w.Copies() {
+		if step := c.DriverStep(); step.Run != "drive ${requests}" {
+			t.Errorf("environments are compared by %q", step.Run)
+		}
 	}
 }
 
@@ -126,8 +131,8 @@ func TestAnAmountThatIsSetIsUsed(t *testing.T) {
 	b := newBench(t, script(map[string]speed{"b1-a-1": {0, time.Second}}), "a")
 	w, err := prepared(t, b, lifecycle.Load{Pack: counted(), Parameters: map[string]string{"requests": "7"}, Sample: time.Millisecond}, 1)
 	must(t, err)
-	if one := sampled(t, w).Copies[0]; one.Pack.Driver.Run != "drive 7" || one.Amount != 0 {
-		t.Errorf("the driver was %q with the amount %d", one.Pack.Driver.Run, one.Amount)
+	if one := sampled(t, w).Copies[0]; one.Pack.Driver.Run != "drive 7" || w.Amounts() != nil {
+		t.Errorf("the driver was %q with the amounts %v", one.Pack.Driver.Run, w.Amounts())
 	}
 	b.logged(t, "start b1-a-1", "b1-a-1: server", "b1-a-1: drive 7")
 }
@@ -151,8 +156,8 @@ func TestTheLargestAmountIsUsedForAShorterSample(t *testing.T) {
 	record := lifecycle.NewRecord(nil)
 	w, err := recorded(t, b, lifecycle.Load{Pack: pack, Sample: 100 * time.Millisecond}, 1, record)
 	must(t, err)
-	if one := sampled(t, w).Copies[0]; one.Amount != 50000 {
-		t.Errorf("the amount is %d", one.Amount)
+	if got := w.Amounts(); !slices.Equal(got, []int64{50000}) {
+		t.Errorf("the amounts are %v", got)
 	}
 	if got, want := record.Warnings(), []string{"samples may be shorter than 100ms: requests is at its largest value, 50000, and it took 10µs with 1000, 100µs with 10000, 500µs with 50000"}; !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)

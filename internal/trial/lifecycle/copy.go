@@ -85,6 +85,21 @@ func (c *Copy) Roles() instances.Roles { return c.roles }
 // them.
 func (c *Copy) Pack(i *instances.Instance) workload.Pack { return c.packs[i] }
 
+// DriverStep is the driver for a comparison of environments: an amount of work that
+// is found for each of them is left open.
+func (c *Copy) DriverStep() *workload.Step {
+	i := c.Driver()
+	if i == nil {
+		return nil
+	}
+	if c.find > 0 {
+		if pack, err := c.load.Pack.WithoutAmount(c.load.Parameters, c.vars[i]); err == nil {
+			return pack.Driver
+		}
+	}
+	return c.packs[i].Driver
+}
+
 // Vars are what the commands of an instance know of the addresses.
 func (c *Copy) Vars(i *instances.Instance) workload.InstanceVars { return c.vars[i] }
 
@@ -183,7 +198,7 @@ func (c *Copy) drive(ctx context.Context) (s CopySample, err error) {
 	if c.find > 0 && c.amount == 0 {
 		return s, errNotCalibrated
 	}
-	s.Pack, s.Ready, s.Amount = c.packs[i], c.ready, c.amount
+	s.Pack, s.Ready = c.packs[i], c.ready
 	if c.out == nil {
 		c.out, c.errs = c.output(i, "driver.stdout"), c.output(i, "driver.stderr")
 	} else {

@@ -150,9 +150,6 @@ type CopySample struct {
 	// Pack is the workload as the driver's instance has it, with parameters and
 	// addresses in place.
 	Pack workload.Pack
-	// Amount of work that was found for the wanted length; 0 where the driver keeps
-	// the length itself, or the parameters have the amount.
-	Amount int64
 	// Ready is the time from the start of the first server until the last one
 	// answered.
 	Ready time.Duration
@@ -189,6 +186,17 @@ func (w *Workload) Finish(ctx context.Context) error {
 // Spent is the time that the workload's own commands took so far: of each
 // operation, in the slowest copy.
 func (w *Workload) Spent() time.Duration { return w.spent }
+
+// Amounts of work that were found for the wanted length, one a copy; nil where the
+// driver keeps the length itself, or the parameters have the amount.
+func (w *Workload) Amounts() (all []int64) {
+	for _, c := range w.copies {
+		if c.amount > 0 {
+			all = append(all, c.amount)
+		}
+	}
+	return all
+}
 
 // Copies of the workload.
 func (w *Workload) Copies() []*Copy { return w.copies }
