@@ -108,6 +108,27 @@ func TestTheAmountForAWantedLengthIsFound(t *testing.T) {
 	}
 }
 
+func TestADisturbedRunDoesNotDecideTheAmount(t *testing.T) {
+	for disturbed := range 5 {
+		runs := 0
+		b := newBench(t, func(instance, command string) fakeenv.Result {
+			r := script(map[string]speed{"b1-a-1": {20 * time.Millisecond, 10 * time.Microsecond}})(instance, command)
+			if strings.HasPrefix(command, "drive") {
+				if runs == disturbed {
+					r.After += 400 * time.Millisecond
+				}
+				runs++
+			}
+			return r
+		}, "a")
+		w, err := prepared(t, b, lifecycle.Load{Pack: counted(), Sample: 100 * time.Millisecond}, 1)
+		must(t, err)
+		if amount := w.Amounts()[0]; amount < 6000 || amount > 16000 {
+			t.Errorf("with run %d of %d disturbed, the amount is %d instead of 10000", disturbed, runs, amount)
+		}
+	}
+}
+
 func TestEachCopyHasItsOwnAmount(t *testing.T) {
 	speeds := map[string]speed{"b1-a-1": {0, 10 * time.Microsecond}, "b1-a-2": {0, 100 * time.Microsecond}}
 	b := newBench(t, script(speeds), "a")
