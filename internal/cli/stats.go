@@ -28,7 +28,8 @@ func newStatsCommand(app *App) *cobra.Command {
 FILE has comma-separated values, - is stdin. The first line names the columns:
 environment and value are required. block is recommended: values of one block were
 measured close together in time. workload, metric and level are optional, and each
-combination is compared separately.
+combination is compared separately. With round, the samples of a block that have
+the same round are compared with each other.
 
 Without blocks there is no verdict, only a description of the samples.
 

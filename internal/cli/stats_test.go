@@ -38,6 +38,7 @@ func TestStatsPrintsTheGoldenTables(t *testing.T) {
 		"fixed.txt":    {"plain.csv", "--baseline", "native", "--blocks-fixed"},
 		"few.txt":      {"few.csv", "--baseline", "native"},
 		"unpaired.txt": {"unpaired.csv", "--baseline", "native"},
+		"rounds.txt":   {"rounds.csv", "--baseline", "native"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Chdir(filepath.Join("testdata", "stats"))
@@ -73,21 +74,24 @@ func TestStatsReportsErrorsWithTheirPosition(t *testing.T) {
 		args  []string
 		want  string
 	}{
-		"no number":          {head + "1,native,2\n1,docker,fast\n", nil, `standard input:3:10: "fast" is not a number`},
-		"infinite":           {head + "1,native,inf\n", nil, `standard input:2:10: "inf" is not a number`},
-		"too few fields":     {head + "1,native\n", nil, `standard input:2:1: wrong number of fields`},
-		"quotes":             {head + "1,\"nat\"ive,3\n", nil, `standard input:2:`},
-		"no environment":     {head + "1,,3\n", nil, `standard input:2:3: the environment is empty`},
-		"no block":           {head + ",native,3\n", nil, `standard input:2:1: the block is empty`},
-		"no value column":    {"block,environment,time\n", nil, `standard input:1: there is no column value: the first line must name environment and value, best with block, and may name workload, metric and level; it names block, environment, time`},
-		"column twice":       {"value,environment,value\n", nil, `standard input:1: duplicate column value`},
-		"empty":              {"", nil, `standard input is empty`},
-		"no rows":            {head, nil, `standard input has a header and no rows`},
-		"unknown baseline":   {head + "1,bare,2\n1,docker,3\n", nil, `standard input has no environment "native" to compare with: it has bare, docker`},
-		"nothing to compare": {head + "1,native,2\n", nil, `standard input has only the baseline "native"`},
-		"margin":             {head, []string{"--margin", "two"}, `--margin: "two" is not a share`},
-		"margin of nothing":  {head, []string{"--margin", "0"}, `--margin: 0% is not between`},
-		"direction":          {head, []string{"--better", "faster"}, `--better: "faster" is neither lower nor higher`},
+		"no number":           {head + "1,native,2\n1,docker,fast\n", nil, `standard input:3:10: "fast" is not a number`},
+		"infinite":            {head + "1,native,inf\n", nil, `standard input:2:10: "inf" is not a number`},
+		"too few fields":      {head + "1,native\n", nil, `standard input:2:1: wrong number of fields`},
+		"quotes":              {head + "1,\"nat\"ive,3\n", nil, `standard input:2:`},
+		"no environment":      {head + "1,,3\n", nil, `standard input:2:3: the environment is empty`},
+		"no block":            {head + ",native,3\n", nil, `standard input:2:1: the block is empty`},
+		"no value column":     {"block,environment,time\n", nil, `standard input:1: there is no column value: the first line must name environment and value, best with block, and may name workload, metric, level and round; it names block, environment, time`},
+		"column twice":        {"value,environment,value\n", nil, `standard input:1: duplicate column value`},
+		"empty":               {"", nil, `standard input is empty`},
+		"no round":            {"block,round,environment,value\n1,,native,3\n", nil, `standard input:2:3: the round is empty`},
+		"round without block": {"round,environment,value\n", nil, `standard input:1: there is a column round and no column block`},
+		"round twice":         {"block,round,environment,value\n1,1,native,3\n1,1,docker,3\n1,1,native,4\n", nil, `standard input:4:3: a second value of native in round 1 of block 1`},
+		"no rows":             {head, nil, `standard input has a header and no rows`},
+		"unknown baseline":    {head + "1,bare,2\n1,docker,3\n", nil, `standard input has no environment "native" to compare with: it has bare, docker`},
+		"nothing to compare":  {head + "1,native,2\n", nil, `standard input has only the baseline "native"`},
+		"margin":              {head, []string{"--margin", "two"}, `--margin: "two" is not a share`},
+		"margin of nothing":   {head, []string{"--margin", "0"}, `--margin: 0% is not between`},
+		"direction":           {head, []string{"--better", "faster"}, `--better: "faster" is neither lower nor higher`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := runStats(strings.NewReader(c.input), append([]string{"-", "--baseline", "native"}, c.args...)...)

@@ -53,15 +53,12 @@ func (s *Sheet) paired(o Options) []verdict.Contrast {
 		plan.Environments = append(plan.Environments, study.Environment{Name: e})
 	}
 	names, groups := s.groups(plan, o)
-	trials := make([]rundir.Trial, len(s.rows))
+	trials := s.trials(names)
 	type place struct{ environment, name, level string }
 	last := map[place]int{}
-	for i, r := range s.rows {
-		name := names[group{r.workload, r.metric}]
-		trials[i] = rundir.Trial{Block: r.block, Environment: r.environment, Workload: name, Level: r.level,
-			Status: rundir.OK, Metrics: map[string]float64{r.metric: r.value}}
-		at := place{r.environment, name, r.level}
-		last[at] = max(last[at], r.block)
+	for _, t := range trials {
+		at := place{t.Environment, t.Workload, t.Level}
+		last[at] = max(last[at], t.Block)
 	}
 	looks := stats.Looks()
 	plan.Design.Blocks = study.Blocks{Min: looks[0], Max: looks[len(looks)-1]}
@@ -78,6 +75,50 @@ func (s *Sheet) paired(o Options) []verdict.Contrast {
 		}
 		c.Workload = groups[c.Workload].workload
 		all = append(all, c)
+	}
+	return all
+}
+
+// trials are the rows as trials: one each or, if there are rounds, one for all rounds
+// of an environment in a block.
+func (s *Sheet) trials(names map[group]string) (all []rundir.Trial) {
+	type cell struct {
+		block       int
+		name, level string
+	}
+	type side struct {
+		cell
+		environment string
+	}
+	numbers, index := map[cell]map[string]int{}, map[side]int{}
+	var values [][]float64
+	for _, r := range s.rows {
+		at := cell{r.block, names[group{r.workload, r.metric}], r.level}
+		t := rundir.Trial{Block: r.block, Environment: r.environment, Workload: at.name, Level: r.level,
+			Status: rundir.OK, Metrics: map[string]float64{r.metric: r.value}}
+		if !s.rounds {
+			all = append(all, t)
+			continue
+		}
+		if numbers[at] == nil {
+			numbers[at] = map[string]int{}
+		}
+		if numbers[at][r.round] == 0 {
+			numbers[at][r.round] = len(numbers[at]) + 1
+		}
+		of := side{at, r.environment}
+		i, known := index[of]
+		if !known {
+			i = len(all)
+			index[of], all, values = i, append(all, t), append(values, nil)
+		}
+		all[i].Rounds = append(all[i].Rounds, rundir.Round{Number: numbers[at][r.round], Metrics: map[string]float64{r.metric: r.value}})
+		values[i] = append(values[i], r.value)
+	}
+	for i, v := range values {
+		for metric := range all[i].Metrics {
+			all[i].Metrics[metric] = stats.Median(v)
+		}
 	}
 	return all
 }

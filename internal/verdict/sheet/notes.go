@@ -22,13 +22,17 @@ func (s *Sheet) Procedure(o Options) string {
 // Introduction says in a sentence what the contrasts are about.
 func (s *Sheet) Introduction(o Options) string {
 	text := fmt.Sprintf("against %s, margin %s, %s intervals", o.Baseline, o.Margin, o.Confidence)
+	pairs := ""
+	if s.rounds {
+		pairs = "; the samples of each round are compared as a pair"
+	}
 	switch s.Procedure(o) {
 	case "unpaired":
 		return fmt.Sprintf("against %s: without a column block nothing pairs the values, so there is no verdict and the error rate is unknown: a drift of the machine between the samples looks like a difference. The table only describes the samples.", o.Baseline)
 	case "fixed":
-		return text + ", one analysis of all blocks"
+		return text + ", one analysis of all blocks" + pairs
 	}
-	return text + " over all interim analyses"
+	return text + " over all interim analyses" + pairs
 }
 
 // Group names what a contrast is about: workload, level and metric.

@@ -24,9 +24,10 @@ const (
 	columnWorkload    = "workload"
 	columnMetric      = "metric"
 	columnLevel       = "level"
+	columnRound       = "round"
 )
 
-var columns = []string{columnBlock, columnEnvironment, columnValue, columnWorkload, columnMetric, columnLevel}
+var columns = []string{columnBlock, columnEnvironment, columnValue, columnWorkload, columnMetric, columnLevel, columnRound}
 
 // Sheet is a table that has been read.
 type Sheet struct {
@@ -34,6 +35,7 @@ type Sheet struct {
 	Environments []string // in the order of their first rows
 	Paired       bool     // it has a block column
 	Unused       []string // unknown columns
+	rounds       bool     // it has a round column
 	rows         []row
 	blocks       int
 }
@@ -41,6 +43,7 @@ type Sheet struct {
 type row struct {
 	block                                int // from 1, in the order of the blocks; 0 without
 	environment, workload, metric, level string
+	round                                string // of the block; "" without
 	value                                float64
 }
 
@@ -65,6 +68,7 @@ func Read(r io.Reader, name string) (*Sheet, error) {
 		return nil, err
 	}
 	var blocks []string
+	taken := map[[6]string]bool{} // blocks, rounds, environments ... that have a value
 	for {
 		record, err := lines.Read()
 		if errors.Is(err, io.EOF) {
@@ -92,15 +96,26 @@ func Read(r io.Reader, name string) (*Sheet, error) {
 		if environment == "" {
 			return nil, wrong(columnEnvironment, "the environment is empty: each row needs one")
 		}
+		if field(columnRound) == "" && s.rounds {
+			return nil, wrong(columnRound, "the round is empty: each row needs one, or leave the column out")
+		}
 		block := field(columnBlock)
 		if s.Paired && block == "" {
 			return nil, wrong(columnBlock, "the block is empty: each row needs one, or leave the column out")
+		}
+		r := row{environment: environment, workload: field(columnWorkload), metric: field(columnMetric), level: field(columnLevel), round: field(columnRound), value: value}
+		if s.rounds {
+			key := [6]string{block, r.round, r.environment, r.workload, r.metric, r.level}
+			if taken[key] {
+				return nil, wrong(columnRound, "a second value of %s in round %s of block %s: a round has one sample of each environment", environment, r.round, block)
+			}
+			taken[key] = true
 		}
 		if !slices.Contains(s.Environments, environment) {
 			s.Environments = append(s.Environments, environment)
 		}
 		blocks = append(blocks, block)
-		s.rows = append(s.rows, row{environment: environment, workload: field(columnWorkload), metric: field(columnMetric), level: field(columnLevel), value: value})
+		s.rows = append(s.rows, r)
 	}
 	if len(s.rows) == 0 {
 		return nil, fmt.Errorf("%s has a header and no rows", name)
@@ -125,11 +140,14 @@ func (s *Sheet) header(header []string) (map[string]int, error) {
 	}
 	for _, column := range []string{columnEnvironment, columnValue} {
 		if _, ok := at[column]; !ok {
-			return nil, fmt.Errorf("%s:1: there is no column %s: the first line must name %s and %s, best with %s, and may name %s, %s and %s; it names %s",
-				s.Name, column, columnEnvironment, columnValue, columnBlock, columnWorkload, columnMetric, columnLevel, strings.Join(header, ", "))
+			return nil, fmt.Errorf("%s:1: there is no column %s: the first line must name %s and %s, best with %s, and may name %s, %s, %s and %s; it names %s",
+				s.Name, column, columnEnvironment, columnValue, columnBlock, columnWorkload, columnMetric, columnLevel, columnRound, strings.Join(header, ", "))
 		}
 	}
 	_, s.Paired = at[columnBlock]
+	if _, s.rounds = at[columnRound]; s.rounds && !s.Paired {
+		return nil, fmt.Errorf("%s:1: there is a column %s and no column %s: rounds are those of a block", s.Name, columnRound, columnBlock)
+	}
 	return at, nil
 }
 
