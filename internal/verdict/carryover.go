@@ -42,7 +42,7 @@ func (k carryOver) String() string {
 func carryOvers(trials []rundir.Trial, metric string) []carryOver {
 	blocks := map[int][]rundir.Trial{}
 	for _, t := range trials {
-		if t.Status == rundir.OK && !t.Traced && len(t.Rounds) > 0 {
+		if !t.Traced && len(t.Rounds) > 0 {
 			blocks[t.Block] = append(blocks[t.Block], t)
 		}
 	}
@@ -107,13 +107,13 @@ func followersOf(trials []rundir.Trial, metric string, enter func(environment, a
 	}
 	for _, t := range trials {
 		logs := t.RoundLogs(metric)
-		if logs == nil {
+		if t.Status != rundir.OK || logs == nil {
 			continue
 		}
 		for _, r := range t.Rounds {
 			before := rounds[r.Number][r.Position-1]
 			if r.Position == 1 {
-				before = rounds[r.Number-1][len(trials)]
+				before = rounds[r.Number-1][len(rounds[r.Number-1])]
 			}
 			if log := logs[r.Number-1]; before != "" && log == log { // a round without the metric is NaN
 				enter(t.Environment, before, log)

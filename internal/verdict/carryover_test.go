@@ -104,6 +104,16 @@ func TestACarryOverIsFoundAndSaid(t *testing.T) {
 			t.Error(c.Warnings[at].Text)
 		}
 	}
+	// A trial that failed later has left its samples between those of the others.
+	broken := slices.Clone(trials)
+	for i := range broken {
+		if broken[i].Environment == "gvisor" {
+			broken[i].Status = rundir.Failed
+		}
+	}
+	if found := carryOvers(broken, "time"); len(found) != 1 || found[0].environment != "docker" || found[0].after != "gvisor" {
+		t.Errorf("with the samples of failed trials: %+v", found)
+	}
 	// Trials that were not made together have no predecessors.
 	for i := range trials {
 		for j := range trials[i].Rounds {
