@@ -126,23 +126,21 @@ func (s *search) next() (amount int64, estimated bool) {
 	return min(max(int64(float64(high.amount)*growth), 2*high.amount), s.most), false
 }
 
-// certain says whether an estimated amount is used without a run: about as much was
-// run, or a run is too long.
-func (s *search) certain(amount int64) bool {
-	_, high := s.ends()
-	return s.need() == longestSpan || amount == 1 || amount == s.most || near(float64(amount), float64(high.amount))
-}
+// certain says whether an estimated amount is used without a run that checks it:
+// a run is too long, or there is no larger amount.
+func (s *search) certain(amount int64) bool { return s.need() == longestSpan || amount == s.most }
 
 // add takes the time of a run. An estimated amount is found if its run took about as
-// long as wanted; if not, the longest run before was disturbed.
+// long as wanted, or longer with the smallest amount; if not, the start of the driver
+// or the longest run was disturbed.
 func (s *search) add(t try, estimated bool) (found bool) {
 	s.runs++
 	s.texts = append(s.texts, fmt.Sprintf("%v with %d", t.took.Round(10*time.Microsecond), t.amount))
 	if estimated {
 		low, high := s.ends()
 		per, _ := s.perUnit()
-		driverStart := max(float64(low.took)-per*float64(low.amount), 0)
-		if near(float64(t.took)-driverStart, float64(s.wanted)) {
+		work, wanted := float64(t.took-low.took)+per*float64(low.amount), float64(s.wanted)
+		if near(work, wanted) || t.amount == 1 && work > wanted {
 			return true
 		}
 		s.tries = slices.DeleteFunc(s.tries, func(other try) bool { return other == high })
