@@ -36,8 +36,11 @@ func TestTheWorkloadsRunNativelyAndInAContainer(t *testing.T) {
 			t.Errorf("%s in %s: %s: %s", trial.Workload, trial.Environment, trial.Status, trial.Reason)
 		}
 		seen[trial.Environment]++
+		if want := map[string]int{"redis": 1, "nginx-h2load": 1, "iperf3": 1, "mysql-oltp": 2}[trial.Workload]; want > 0 && len(trial.Amounts) != want {
+			t.Errorf("%s in %s: the amounts are %v", trial.Workload, trial.Environment, trial.Amounts)
+		}
 	}
-	if seen["native"] < 19 || seen["docker"] != seen["native"] && seen["docker"] != 0 {
+	if seen["native"] < 20 || seen["docker"] != seen["native"] && seen["docker"] != 0 {
 		t.Errorf("trials: %v", seen)
 	}
 	// Last, since it is long: what failed stands above it.
