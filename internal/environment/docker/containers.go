@@ -80,7 +80,7 @@ func (c *containers) Start(ctx context.Context, r environment.Request) (_ enviro
 		return nil, err
 	}
 	tail := console.New(r.Console)
-	i := &instance{engine: c.engine, options: c.options, versions: c.versions}
+	i := &instance{engine: c.engine, options: c.options, versions: c.versions, gvisor: c.gvisor}
 	defer func() {
 		if err != nil {
 			err = fmt.Errorf("starting %s: %w%s", r.Name, err, tail.LastLines())

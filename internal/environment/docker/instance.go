@@ -14,6 +14,7 @@ import (
 
 	"tare/internal/agent"
 	"tare/internal/environment"
+	"tare/internal/environment/oci"
 	"tare/internal/linux/cgroup"
 	"tare/internal/linux/virtnet"
 	"tare/internal/usage"
@@ -37,6 +38,7 @@ type instance struct {
 	phases    []environment.Phase
 	footprint usage.Footprint
 	freezer   *cgroup.Freezer // of the container's cgroup; nil if the engine made none
+	gvisor    bool
 	notes     []string
 	processes []*process // the container's first process and its shim
 
@@ -127,6 +129,9 @@ func ending(s *container.State) string {
 // Freeze freezes the container's cgroup, without the engine: a request would wake its
 // daemons, and the engine would record a paused container.
 func (i *instance) Freeze(ctx context.Context) error {
+	if i.gvisor { // the platform is an argument of the runtime in the daemon's configuration
+		return fmt.Errorf("freezing container %.12s: %w", i.id, oci.ErrSystrap)
+	}
 	if i.freezer == nil {
 		return fmt.Errorf("freezing container %.12s: %w: the engine made no cgroup for it", i.id, errors.ErrUnsupported)
 	}

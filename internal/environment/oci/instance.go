@@ -72,7 +72,17 @@ func (i *instance) Footprint() usage.Footprint {
 
 // Freeze freezes the cgroup. Processes outside of it (runtime or shim, logger, user-mode
 // network) have nothing to do then.
-func (i *instance) Freeze(ctx context.Context) error { return i.freezer.Freeze(ctx) }
+func (i *instance) Freeze(ctx context.Context) error {
+	if o := &i.environ.options; o.gvisor() && o.Platform != "ptrace" {
+		return fmt.Errorf("freezing %s: %w", i.id, ErrSystrap)
+	}
+	return i.freezer.Freeze(ctx)
+}
+
+// ErrSystrap refuses to freeze a sandbox. A freeze interrupts system calls as a signal
+// does. The threads of systrap wait in a seccomp notification, which then is void: the
+// sandbox takes the answer that it cannot send for a process that died, and exits.
+var ErrSystrap = fmt.Errorf("%w: gVisor's platform systrap does not survive a freeze (systrap corrupted memory: subprocess died); use platform: ptrace", errors.ErrUnsupported)
 
 // Thaw thaws it.
 func (i *instance) Thaw(ctx context.Context) error { return i.freezer.Thaw(ctx) }

@@ -90,10 +90,11 @@ func aFrozenInstanceDoesNothing(t *testing.T, s *scene) {
 	}
 	for at := last.CPU.Value + 0.2; next().CPU.Value < at; { // it works on
 	}
-	for range 5 {
+	for range 30 {
 		if err := errors.Join(f.Freeze(t.Context()), f.Thaw(t.Context())); err != nil {
 			t.Fatal(err)
 		}
+		run(t, i, "true")
 	}
 	if err := p.Signal(t.Context(), agent.Signal(9)); err != nil {
 		t.Error(err)
