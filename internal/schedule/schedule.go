@@ -231,5 +231,8 @@ func (s *Schedule) affordable(next stage, slots []Slot, elapsed time.Duration) b
 // Label sets the label that every value of an environment carries, such as "tcg".
 func (s *Schedule) Label(environment, label string) { s.book.Label(environment, label) }
 
+// SoFar are the primary contrasts from the trials so far, and from those under way.
+func (s *Schedule) SoFar(underWay []rundir.Trial) []verdict.SoFar { return s.book.SoFar(underWay) }
+
 // Contrasts are the contrasts from the trials so far.
 func (s *Schedule) Contrasts() []verdict.Contrast { return s.book.Contrasts() }

@@ -141,12 +141,17 @@ func (e *entry) rounds(blocks []int) *Rounds {
 	return r
 }
 
-// difference is the log ratio of a block that all series have: the mean of the
-// environments' logarithms without that of the baselines'.
+// difference is the log ratio of a block that all series have.
 func (e *entry) difference(block int) stats.Sum {
+	return e.sumOf(func(s *series) stats.Logs { return s.in(block) })
+}
+
+// sumOf is a log ratio: the mean of the environments' logarithms without that of
+// the baselines'.
+func (e *entry) sumOf(in func(*series) stats.Logs) stats.Sum {
 	terms := make([]stats.Term, 0, 2*len(e.of))
 	for i := range e.of {
-		of, over := e.of[i].in(block), e.over[i].in(block)
+		of, over := in(e.of[i]), in(e.over[i])
 		if e.contrast.BaseLevel != "" {
 			of.Rounds, over.Rounds = nil, nil // the rounds of two levels are not adjacent
 		}

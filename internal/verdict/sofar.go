@@ -1,0 +1,91 @@
+package verdict
+
+import (
+	"encoding/json"
+	"math"
+	"slices"
+
+	"tare/internal/rundir"
+	"tare/internal/stats"
+)
+
+// SoFar is what is known about a primary contrast while its run is under way.
+// Only its verdict is final, once it is not open.
+type SoFar struct {
+	Contrast
+	// Rounds of the block under way are part of the estimate, as one block more;
+	// 0 from the first interval on, which is of whole blocks.
+	Rounds int
+}
+
+// SoFar returns the primary contrasts as of the trials so far. Those that have no
+// interval yet also use the rounds of trials that are under way.
+func (b *Book) SoFar(underWay []rundir.Trial) (all []SoFar) {
+	logs := map[*series]stats.Logs{}
+	for _, t := range underWay {
+		for i, m := range b.metrics[t.Workload] {
+			if rounds := t.RoundLogs(m.Name); rounds != nil {
+				logs[b.at(cellKey{t.Environment, t.Workload, t.Level})[i]] = stats.Logs{Rounds: rounds}
+			}
+		}
+	}
+	for _, e := range b.entries {
+		if !e.contrast.Primary {
+			continue
+		}
+		s := SoFar{Contrast: b.current(e)}
+		if !s.Bounded() && e.allIn(logs) {
+			if sum := e.sumOf(func(s *series) stats.Logs { return logs[s] }); sum.Rounds > 0 {
+				d, _, _ := e.pairs()
+				s.Estimate, s.Rounds = stats.Location(append(d, sum.Log)), sum.Rounds
+			}
+		}
+		all = append(all, s)
+	}
+	return all
+}
+
+// allIn reports whether all series of a contrast are among these.
+func (e *entry) allIn(logs map[*series]stats.Logs) bool {
+	lacks := func(s *series) bool { return logs[s].Rounds == nil }
+	return !slices.ContainsFunc(e.of, lacks) && !slices.ContainsFunc(e.over, lacks)
+}
+
+// Way is how far an open contrast is on its way to a verdict, from 0 to 1: the
+// share of the blocks that it takes if the estimate stays, since an interval
+// narrows with the square root of their number.
+func (c Contrast) Way() float64 {
+	half := (c.High - c.Low) / 2
+	switch {
+	case !c.Open:
+		return 1
+	case !c.Bounded():
+		return 0
+	case half == 0:
+		return 1
+	}
+	// The interval must exclude 0 or lie inside the margin, whichever is first.
+	enough := max(math.Abs(c.Estimate), c.logMargin()-math.Abs(c.Estimate))
+	return min(1, math.Pow(enough/half, 2))
+}
+
+// MarshalJSON writes what changes while the run is under way. Ends and estimates
+// are log ratios, as those of a contrast, and null where there is none.
+func (s SoFar) MarshalJSON() ([]byte, error) {
+	return json.Marshal(struct {
+		Workload    string `json:"workload"`
+		Level       string `json:"level,omitempty"`
+		Metric      string `json:"metric"`
+		Environment string `json:"environment"`
+		Part        string `json:"part,omitempty"`
+		span
+		N       int     `json:"n"`
+		Rounds  int     `json:"rounds,omitempty"`
+		Verdict Verdict `json:"verdict"`
+		Open    bool    `json:"open"`
+		Way     float64 `json:"way"`
+	}{
+		s.Workload, s.Level, s.Metric, s.Environment, s.Part, span{finite(s.Estimate), finite(s.Low), finite(s.High)},
+		s.N, s.Rounds, s.Verdict, s.Open, s.Way(),
+	})
+}
