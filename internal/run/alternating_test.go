@@ -45,6 +45,7 @@ func positions(t rundir.Trial) (list []int) {
 
 func TestEnvironmentsAlternateWithinABlock(t *testing.T) {
 	var batches, blocks, tried int
+	var estimates []Event
 	starts := bareStarts.Load()
 	r := execute(t, t.Context(), Options{Plan: plan(t, levelsOfEcho, alternating, threeBare), Events: func(e Event) {
 		switch e.Kind {
@@ -52,6 +53,8 @@ func TestEnvironmentsAlternateWithinABlock(t *testing.T) {
 			blocks++
 		case Tried:
 			tried++
+		case Estimates:
+			estimates = append(estimates, e)
 		case Trying:
 			if batches++; len(e.Batch) != 3 || e.Batch[0] != *e.Slot || e.Slot.Rounds != 3 {
 				t.Errorf("a batch is %+v", e.Batch)
@@ -60,6 +63,12 @@ func TestEnvironmentsAlternateWithinABlock(t *testing.T) {
 	}})
 	if blocks != 2 || batches != 4 || tried != 12 || len(r.Run.Trials) != 12 || r.Failed != 0 {
 		t.Fatalf("%d blocks, %d batches, %d trials tried, %d recorded, %d failed", blocks, batches, tried, len(r.Run.Trials), r.Failed)
+	}
+	if len(estimates) == 0 || estimates[0].Round != 1 || estimates[0].Estimates[0].Rounds != 1 || estimates[0].Estimates[0].Estimate != 0 {
+		t.Errorf("the first estimates are not of the first round: %+v", estimates)
+	}
+	if last := estimates[len(estimates)-1]; last.Round != 0 || last.Estimates[0].N != 2 {
+		t.Errorf("the last estimates are not of all blocks: %+v", last)
 	}
 	if n := bareStarts.Load() - starts; n != 6 {
 		t.Errorf("%d starts of three environments in two blocks", n)

@@ -17,10 +17,13 @@ type Event struct {
 	Slot        *schedule.Slot `json:"slot,omitempty"`
 	// Batch are the slots of the trials that begin together since their samples
 	// alternate; nil for a trial of one sample.
-	Batch    []schedule.Slot   `json:"batch,omitempty"`
-	Trial    *rundir.Trial     `json:"trial,omitempty"`
-	Contrast *verdict.Contrast `json:"contrast,omitempty"`
-	Progress schedule.Progress `json:"progress,omitzero"`
+	Batch []schedule.Slot `json:"batch,omitempty"`
+	Trial *rundir.Trial   `json:"trial,omitempty"`
+	// Round is the one of the batch that ended last; 0 after a trial.
+	Round     int               `json:"round,omitempty"`
+	Estimates []verdict.SoFar   `json:"estimates,omitempty"`
+	Contrast  *verdict.Contrast `json:"contrast,omitempty"`
+	Progress  schedule.Progress `json:"progress,omitzero"`
 	// Run is the run that was opened, and Contrasts are all contrasts after a
 	// trial, for receivers in this process.
 	Run       *rundir.Run        `json:"-"`
@@ -39,6 +42,7 @@ const (
 	Block     Kind = "block"     // one begins
 	Trying    Kind = "trying"    // a trial, or several that alternate, begin
 	Tried     Kind = "tried"     // a trial ended
+	Estimates Kind = "estimates" // so far: after a round or a trial, now and then
 	Verdict   Kind = "verdict"   // a primary contrast is decided
 	Cleared   Kind = "cleared"   // what was left at the end was removed
 	Done      Kind = "done"      // the last one

@@ -34,6 +34,7 @@ func (e *execution) loop(ctx context.Context, runner *trial.Runner) error {
 			trying.Batch = batch.Slots
 		}
 		e.progress(trying)
+		e.batch = batch
 		trials, err := runner.Run(ctx, batch)
 		if ctx.Err() != nil {
 			return ctx.Err() // the trials are made again by --resume
@@ -50,8 +51,29 @@ func (e *execution) loop(ctx context.Context, runner *trial.Runner) error {
 		for i := range trials {
 			e.progress(Event{Kind: Tried, Slot: &batch.Slots[i], Trial: &trials[i], Contrasts: e.schedule.Contrasts()})
 		}
+		if batch.Slots[0].Rounds > 0 || time.Since(e.told) >= estimatesEvery {
+			e.estimates(0, nil)
+		}
 		e.announceVerdicts()
 	}
+}
+
+// estimatesEvery is the least time between two events with estimates that are sent
+// while samples are taken: a display that draws between two of them works next to
+// nothing else, but its terminal may go on during the next sample.
+const estimatesEvery = time.Second
+
+// afterRound sends the estimates so far, which include the rounds of the trials
+// under way.
+func (e *execution) afterRound(number int, underWay []rundir.Trial) {
+	if time.Since(e.told) >= estimatesEvery {
+		e.estimates(number, underWay)
+	}
+}
+
+func (e *execution) estimates(round int, underWay []rundir.Trial) {
+	e.told = time.Now()
+	e.events(Event{Kind: Estimates, Slot: &e.batch.Slots[0], Round: round, Estimates: e.schedule.SoFar(underWay)})
 }
 
 // warnInterrupted adds a warning to a trial whose block was begun by an earlier

@@ -192,7 +192,9 @@ type execution struct {
 	before  time.Duration
 	began   time.Time
 	decided map[string]bool
-	done    *Event // the last one, once there is a result
+	batch   schedule.Batch // under way
+	told    time.Time      // when the estimates were last sent
+	done    *Event         // the last one, once there is a result
 	// interrupted are the blocks and environments that earlier sessions began.
 	interrupted map[[2]string]bool
 	// torn are the batches of which earlier sessions recorded trials.
@@ -326,6 +328,6 @@ func (e *execution) runner(img *image.Image) *trial.Runner {
 			Console: func(name string) (io.WriteCloser, error) { return e.run.Console(name) },
 		},
 		Keep: e.run.Keep, KeepReadings: e.run.KeepReadings, Watch: e.Watch,
-		KeepFingerprint: e.run.KeepFingerprint, Fingerprinted: fingerprinted,
+		KeepFingerprint: e.run.KeepFingerprint, Fingerprinted: fingerprinted, AfterRound: e.afterRound,
 	})
 }

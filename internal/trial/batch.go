@@ -55,7 +55,7 @@ func (r *Runner) alternate(ctx context.Context, batch schedule.Batch) ([]rundir.
 		}
 	}
 	if full == nil {
-		sampleRounds(ctx, batch, all)
+		sampleRounds(ctx, batch, all, r.AfterRound)
 	}
 	during := usage.Between(before, usage.ReadHost())
 	for _, p := range all {

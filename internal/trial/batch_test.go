@@ -47,6 +47,11 @@ func TestSamplesAlternateInTheOrderOfTheRounds(t *testing.T) {
 	r, log, a := newRunner(t, webPack(), study.Level{})
 	a.Script = rated(nil)
 	batch := alternating(5, "a", "b")
+	r.AfterRound = func(number int, underWay []rundir.Trial) {
+		if len(underWay) != 2 || len(underWay[0].Rounds) != number || len(underWay[1].Rounds) != number {
+			t.Errorf("after round %d: %+v", number, underWay)
+		}
+	}
 	trials, err := r.Run(t.Context(), batch)
 	if err != nil || len(trials) != 2 {
 		t.Fatalf("%d trials, %v", len(trials), err)

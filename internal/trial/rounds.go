@@ -14,8 +14,8 @@ const frozen = "frozen"
 
 // sampleRounds takes the samples of all rounds. Between two samples nothing else
 // works: outputs stay in memory, and counters are read at the edges of the
-// samples alone.
-func sampleRounds(ctx context.Context, batch schedule.Batch, all []*participant) {
+// samples alone. after is called after each round; nil is not.
+func sampleRounds(ctx context.Context, batch schedule.Batch, all []*participant, after func(int, []rundir.Trial)) {
 	for number := 1; number <= batch.Rounds(); number++ {
 		position := 0
 		for _, i := range batch.Round(number) {
@@ -25,6 +25,9 @@ func sampleRounds(ctx context.Context, batch schedule.Batch, all []*participant)
 			}
 			position++
 			p.sample(ctx, number, position)
+		}
+		if after != nil && ctx.Err() == nil {
+			after(number, lists.Map(lists.Filter(all, (*participant).takesPart), func(p *participant) rundir.Trial { return p.trial }))
 		}
 	}
 }

@@ -38,6 +38,9 @@ type Config struct {
 	// Watch returns, for each measured instance of a trial, the callback for its
 	// readings; nil where nothing receives them.
 	Watch func(environment, workload string) func(usage.Reading)
+	// AfterRound receives the trials of a batch so far after each of its rounds, but
+	// those that failed. It is called between two samples, so it must be quick.
+	AfterRound func(number int, underWay []rundir.Trial)
 }
 
 // Runner makes the trials of one plan, one at a time.
