@@ -1,5 +1,6 @@
-// Package progress shows the events of a run while it is under way: one line
-// that is redrawn on a terminal, a line for each milestone in a log, or JSON.
+// Package progress shows the events of a run while it is under way: a table of the
+// estimates so far and a line, redrawn on a terminal; a line for each milestone in
+// a log; or JSON.
 //
 // It must not know how a run is executed.
 package progress
@@ -17,6 +18,7 @@ import (
 	"tare/internal/rundir"
 	"tare/internal/schedule"
 	"tare/internal/term"
+	"tare/internal/verdict"
 )
 
 // Display shows events. Close removes what is not to stay on the screen.
@@ -28,12 +30,12 @@ type Display interface {
 // New returns the display that suits the writer.
 func New(w io.Writer) Display {
 	if _, terminal := term.Width(w); terminal && !term.Dumb() {
-		return &Live{out: w, width: func() int {
+		return &Live{out: w, size: func() (int, int) {
 			columns, _ := term.Width(w)
-			return columns
+			return columns, term.Height(w)
 		}}
 	}
-	return &plain{out: w}
+	return &plain{out: w, now: time.Now}
 }
 
 // Quiet shows nothing.
@@ -53,10 +55,23 @@ type lines struct{ out *json.Encoder }
 func (l lines) Event(e run.Event) { _ = l.out.Encode(e) }
 func (lines) Close()              {}
 
-// plain writes the milestones of a run for a log.
-type plain struct{ out io.Writer }
+// plain writes the milestones of a run for a log, and the estimates now and then.
+type plain struct {
+	out  io.Writer
+	now  func() time.Time
+	told time.Time // when it last wrote estimates
+}
+
+// estimatesEvery is the least time between two lines of a log with estimates.
+const estimatesEvery = 10 * time.Second
 
 func (p *plain) Event(e run.Event) {
+	if e.Kind == run.Estimates && p.now().Sub(p.told) >= estimatesEvery {
+		if line := estimatesLine(e.Estimates, e.Slot.Workload, e.Slot.Level); line != "" {
+			p.told = p.now()
+			fmt.Fprintln(p.out, line)
+		}
+	}
 	if line := milestone(e); line != "" {
 		fmt.Fprintln(p.out, line)
 	}
@@ -123,23 +138,30 @@ func Remaining(prefix string, e run.Event) string {
 	return fmt.Sprintf("%s%v left", prefix, e.Progress.Remaining.Round(time.Second))
 }
 
-// Live redraws one line at the bottom of a terminal; milestones scroll above it.
+// Live redraws the estimates so far and one line at the bottom of a terminal;
+// milestones scroll above them.
 type Live struct {
 	// Line replaces the line of a trial; nil is the usual one.
 	Line func(run.Event) string
 
-	out   io.Writer
-	width func() int
-	shown bool
+	out       io.Writer
+	size      func() (columns, lines int)
+	estimates []verdict.SoFar
+	line      string
+	drawn     []string // what is on the screen; the cursor is in the last line
 }
 
-// Event redraws the line.
+// Event redraws what the event changes.
 func (l *Live) Event(e run.Event) {
 	if line := milestone(e); line != "" && e.Kind != run.Block && e.Kind != run.Preparing {
 		l.Close()
-		fmt.Fprint(l.out, term.Prose(line, l.width()))
+		columns, _ := l.size()
+		fmt.Fprint(l.out, term.Prose(line, columns))
 	}
 	switch e.Kind {
+	case run.Estimates:
+		l.estimates = e.Estimates
+		l.draw()
 	case run.Preparing, run.Waiting:
 		l.status(e.Message)
 	case run.Block:
@@ -150,6 +172,9 @@ func (l *Live) Event(e run.Event) {
 		} else {
 			l.status(trialLine(e))
 		}
+	}
+	if len(l.drawn) == 0 && l.line != "" {
+		l.draw() // below the milestone
 	}
 }
 
@@ -179,17 +204,50 @@ func trialLine(e run.Event) string {
 	return text + Remaining(" · ≤", e)
 }
 
+// status redraws the line, and the table only where it is not on the screen.
 func (l *Live) status(text string) {
-	l.Close()
-	text, _, _ = strings.Cut(text, "\n")
-	fmt.Fprint(l.out, ansi.Truncate(text, l.width()-1, "…"))
-	l.shown = true
+	l.line, _, _ = strings.Cut(text, "\n")
+	if len(l.drawn) == 0 {
+		l.draw()
+		return
+	}
+	columns, _ := l.size()
+	last := len(l.drawn) - 1
+	l.drawn[last] = ansi.Truncate(l.line, columns-1, "…")
+	fmt.Fprint(l.out, "\r"+l.drawn[last]+ansi.EraseLineRight)
 }
 
-// Close erases the line.
-func (l *Live) Close() {
-	if l.shown {
-		fmt.Fprint(l.out, "\r\x1b[K")
+// draw writes the table and the line over what is on the screen, in one write, so
+// that the terminal shows no half of it.
+func (l *Live) draw() {
+	columns, lines := l.size()
+	above := l.top(columns)
+	// The last column stays free: some terminals go on in the next line after it.
+	l.drawn = append(table(l.estimates, columns-1, lines-2), ansi.Truncate(l.line, columns-1, "…"))
+	fmt.Fprint(l.out, above+strings.Join(l.drawn, ansi.EraseLineRight+"\n")+ansi.EraseScreenBelow)
+}
+
+// top moves the cursor to the first line of what is on the screen. A terminal that
+// was made narrower has wrapped its lines.
+func (l *Live) top(columns int) string {
+	up := 0
+	for i, line := range l.drawn {
+		up += max(0, ansi.StringWidth(line)-1) / columns
+		if i > 0 {
+			up++
+		}
 	}
-	l.shown = false
+	if up == 0 {
+		return "\r"
+	}
+	return "\r" + ansi.CursorUp(up)
+}
+
+// Close erases the table and the line.
+func (l *Live) Close() {
+	if len(l.drawn) > 0 {
+		columns, _ := l.size()
+		fmt.Fprint(l.out, l.top(columns)+ansi.EraseScreenBelow)
+	}
+	l.drawn = nil
 }

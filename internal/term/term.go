@@ -32,6 +32,19 @@ func Width(w io.Writer) (columns int, terminal bool) {
 	return DefaultWidth, true
 }
 
+// DefaultHeight is used for a terminal that does not report its height.
+const DefaultHeight = 24
+
+// Height returns the number of lines of a terminal.
+func Height(w io.Writer) int {
+	if file, ok := w.(*os.File); ok {
+		if _, lines, err := term.GetSize(int(file.Fd())); err == nil && lines > 0 {
+			return lines
+		}
+	}
+	return DefaultHeight
+}
+
 // Dumb reports whether $TERM names a terminal that cannot move its cursor.
 func Dumb() bool { return os.Getenv("TERM") == "dumb" }
 
