@@ -221,9 +221,10 @@ func Meters(instances []Instance, every time.Duration, each func(n int) func(usa
 }
 
 // EdgeMeters are meters that read only at the edges of samples: the caller calls Begin
-// and End of the edges around each. Instances on another machine are read once before
+// and End of the edges around each. The instances use these cores, or all where there
+// are none. Instances on another machine are read once before
 // the first sample and once after the last; their meters say so.
-func EdgeMeters(instances []Instance, each func(n int) func(usage.Reading)) ([]usage.Meter, *usage.Edges) {
+func EdgeMeters(instances []Instance, cores []int, each func(n int) func(usage.Reading)) ([]usage.Meter, *usage.Edges) {
 	meters := make([]usage.Meter, len(instances))
 	var here []int
 	var targets []usage.Target
@@ -234,7 +235,7 @@ func EdgeMeters(instances []Instance, each func(n int) func(usage.Reading)) ([]u
 			here, targets = append(here, n), append(targets, usage.Target{Footprint: i.Footprint(), Each: each(n)})
 		}
 	}
-	edges, samplers := usage.NewEdges(targets...)
+	edges, samplers := usage.NewEdges(cores, targets...)
 	for k, s := range samplers {
 		meters[here[k]] = s
 	}

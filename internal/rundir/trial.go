@@ -89,8 +89,8 @@ type Round struct {
 	// HostSeconds and GuestSeconds are the duration of the driver by each clock.
 	HostSeconds  float64 `json:"host_s,omitempty"`
 	GuestSeconds float64 `json:"guest_s,omitempty"`
-	// StealSeconds is the time that the hypervisor took from the machine's cores
-	// during the sample.
+	// StealSeconds is the time that the hypervisor took from the cores that the
+	// environment may use during the sample.
 	StealSeconds *float64 `json:"steal_s,omitempty"`
 }
 

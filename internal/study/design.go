@@ -13,13 +13,16 @@ import (
 // short samples in turn.
 const Alternating = "alternating"
 
+// Frozen are instances that are stopped between their samples.
+const Frozen = "frozen"
+
 // usualRounds and mostRounds bound the samples of an environment in a block.
 const usualRounds, mostRounds = 16, 1000
 
 // The values of the keys of a design.
 var (
 	orders   = []string{Alternating, "interleaved", "sequential"}
-	waitings = []string{"frozen", "idle"}
+	waitings = []string{Frozen, "idle"}
 	families = []string{"metric", "study"}
 	drops    = []string{"decided", "never"}
 	freshes  = []string{"trial", "block", "run"}

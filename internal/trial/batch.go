@@ -127,7 +127,7 @@ func (p *participant) prepare(ctx context.Context) {
 	}
 	p.trial.Amounts = p.workload.Amounts()
 	p.takeFingerprint(ctx, pairOf(&p.trial), p.record, p.job, p.workload)
-	p.meters = openEdges(ctx, p.group.Copies, p.callback(&p.trial))
+	p.meters = openEdges(ctx, p.group.Copies, p.plan.Environment(p.trial.Environment).Limits.Cores, p.callback(&p.trial))
 	p.evidence = startEvidence(ctx, p.trial.Traced, p.plan.Sampling.Syscalls, p.group.Measured())
 	p.wait(ctx)
 }

@@ -170,7 +170,7 @@ func TestAFrozenInstanceWorksInItsSamplesAlone(t *testing.T) {
 	pack := webPack()
 	pack.Setup, pack.Teardown = nil, nil
 	r, log, a := newRunner(t, pack, study.Level{})
-	r.plan.Design.Waiting = frozen
+	r.plan.Design.Waiting = study.Frozen
 	a.Script, a.Freezes = rated(nil), true
 	batch := alternating(2, "a", "b")
 	if _, err := r.Run(t.Context(), batch); err != nil {
@@ -190,7 +190,7 @@ func TestAFrozenInstanceWorksInItsSamplesAlone(t *testing.T) {
 
 func TestANoteSaysOnceThatAnInstanceCannotBeFrozen(t *testing.T) {
 	r, _, a := newRunner(t, webPack(), study.Level{})
-	r.plan.Design.Waiting = frozen
+	r.plan.Design.Waiting = study.Frozen
 	a.Script = rated(nil)
 	trials, err := r.Run(t.Context(), alternating(3, "a"))
 	if err != nil || !slices.Equal(trials[0].Warnings, []string{"b1-a-1 waits idle between its samples and not frozen: no freezer: unsupported operation"}) {
@@ -200,7 +200,7 @@ func TestANoteSaysOnceThatAnInstanceCannotBeFrozen(t *testing.T) {
 
 func TestAnInterruptedBatchLeavesNothing(t *testing.T) {
 	r, log, a := newRunner(t, webPack(), study.Level{})
-	r.plan.Design.Waiting = frozen
+	r.plan.Design.Waiting = study.Frozen
 	ctx, cancel := context.WithCancel(t.Context())
 	kept := 0
 	r.KeepReadings = func(rundir.Trial, []rundir.InstanceSeries) (*rundir.ReadingsFile, error) { kept++; return nil, nil }

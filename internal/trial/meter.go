@@ -46,9 +46,9 @@ func startMeters(ctx context.Context, copies []instances.Roles, every time.Durat
 
 // openEdges is startMeters for several samples that alternate with those of
 // other environments.
-func openEdges(ctx context.Context, copies []instances.Roles, callback func() func(usage.Reading)) *meters {
+func openEdges(ctx context.Context, copies []instances.Roles, cores []int, callback func() func(usage.Reading)) *meters {
 	m, watched := newMeters(ctx, copies)
-	m.running, m.edges = environment.EdgeMeters(watched, func(int) func(usage.Reading) { return callback() })
+	m.running, m.edges = environment.EdgeMeters(watched, cores, func(int) func(usage.Reading) { return callback() })
 	m.remote = slices.ContainsFunc(watched, func(i environment.Instance) bool { _, elsewhere := i.(environment.Metered); return elsewhere })
 	return m
 }

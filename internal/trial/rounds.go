@@ -6,11 +6,8 @@ import (
 	"tare/internal/lists"
 	"tare/internal/rundir"
 	"tare/internal/schedule"
+	"tare/internal/study"
 )
-
-// frozen is the design's word for instances that are frozen between their
-// samples.
-const frozen = "frozen"
 
 // sampleRounds takes the samples of all rounds. Between two samples nothing else
 // works: outputs stay in memory, and counters are read at the edges of the
@@ -64,7 +61,7 @@ func (p *participant) sample(ctx context.Context, number, position int) {
 
 // wait lets the instances wait as the design says.
 func (p *participant) wait(ctx context.Context) {
-	if p.plan.Design.Waiting == frozen {
+	if p.plan.Design.Waiting == study.Frozen {
 		p.record.Warn(p.group.Freeze(ctx)...)
 	}
 }

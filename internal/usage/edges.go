@@ -1,6 +1,7 @@
 package usage
 
 import (
+	"math"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -22,7 +23,7 @@ type Edges struct {
 // Edge is what a sample took.
 type Edge struct {
 	CPU   Figure // CPU time of all instances
-	Steal Figure // that the hypervisor took from the machine's cores, over all of them
+	Steal Figure // that the hypervisor took from the cores of the instances, over all of them
 }
 
 // machineTotals are the cumulative counters of this machine at a moment, or what
@@ -35,12 +36,15 @@ type machineTotals struct {
 	energy float64 // J
 }
 
-// NewEdges begins with the instances, between samples. Each target's sampler has
-// the usage after Close.
-func NewEdges(targets ...Target) (*Edges, []*Sampler) { return newEdges(here(), targets...) }
+// NewEdges begins with instances that use these cores, or all where there are
+// none, between samples. Each target's sampler has the usage after Close.
+func NewEdges(cores []int, targets ...Target) (*Edges, []*Sampler) {
+	return newEdges(here(), cores, targets...)
+}
 
-func newEdges(on machine, targets ...Target) (*Edges, []*Sampler) {
+func newEdges(on machine, cores []int, targets ...Target) (*Edges, []*Sampler) {
 	l := newLoop(on, Never, false, targets...)
+	l.reader.cores = cores
 	e := &Edges{loop: l, energy: openEnergy(on.sys)}
 	l.edges = e
 	l.pass(first)
@@ -69,7 +73,7 @@ func (e *Edges) End() (all Edge) {
 		all.CPU = all.CPU.Plus(s.last.CPU.Minus(s.mark.CPU))
 		s.addSample()
 	}
-	all.Steal = Figure{Value: max(took.stat.steal, 0), Missing: e.noStat}
+	all.Steal = Figure{Value: max(math.Round(took.stat.stolen*ticks)/ticks, 0), Missing: e.noStat}
 	return all
 }
 
@@ -97,14 +101,22 @@ func (e *Edges) read() machineTotals {
 func (t machineTotals) minus(o machineTotals) machineTotals {
 	return machineTotals{
 		span: t.at.Sub(o.at), tare: t.tare - o.tare, energy: t.energy - o.energy,
-		stat: total{t.stat.user - o.stat.user, t.stat.system - o.stat.system, t.stat.irq - o.stat.irq, t.stat.softirq - o.stat.softirq, t.stat.steal - o.stat.steal},
+		stat: t.stat.plus(o.stat, -1),
 	}
 }
 
 func (t machineTotals) plus(o machineTotals) machineTotals {
 	return machineTotals{
 		span: t.span + o.span, tare: t.tare + o.tare, energy: t.energy + o.energy,
-		stat: total{t.stat.user + o.stat.user, t.stat.system + o.stat.system, t.stat.irq + o.stat.irq, t.stat.softirq + o.stat.softirq, t.stat.steal + o.stat.steal},
+		stat: t.stat.plus(o.stat, 1),
+	}
+}
+
+// plus adds another one, times a factor.
+func (t total) plus(o total, times float64) total {
+	return total{
+		user: t.user + times*o.user, system: t.system + times*o.system, irq: t.irq + times*o.irq,
+		softirq: t.softirq + times*o.softirq, steal: t.steal + times*o.steal, stolen: t.stolen + times*o.stolen,
 	}
 }
 

@@ -14,7 +14,7 @@ func TestOnlySamplesCountBetweenEdges(t *testing.T) {
 	want := continuous.Stop()
 
 	on, after = recorded(t)
-	e, samplers := newEdges(on, Target{Footprint: whole})
+	e, samplers := newEdges(on, nil, Target{Footprint: whole})
 	s := samplers[0]
 	e.Begin()
 	if got := e.End(); got.CPU != Known(0) || got.Steal != Known(0) {
@@ -47,7 +47,7 @@ func TestOnlySamplesCountBetweenEdges(t *testing.T) {
 
 func TestWhatIsUsedBetweenTwoSamplesIsNotCounted(t *testing.T) {
 	on, after := recorded(t)
-	e, samplers := newEdges(on, Target{Footprint: Footprint{Cgroups: []string{"/tare/o/vm"}}})
+	e, samplers := newEdges(on, nil, Target{Footprint: Footprint{Cgroups: []string{"/tare/o/vm"}}})
 	e.Begin()
 	e.End()
 	after()
@@ -64,3 +64,16 @@ func TestWhatIsUsedBetweenTwoSamplesIsNotCounted(t *testing.T) {
 }
 
 func sameFigure(a, b Figure) bool { return a.Missing == b.Missing && math.Abs(a.Value-b.Value) < 1e-9 }
+
+func TestOnlyTheTimeStolenFromTheInstancesCoresCounts(t *testing.T) {
+	for core, want := range []float64{0.25, 0} {
+		on, after := recorded(t)
+		e, _ := newEdges(on, []int{core}, Target{Footprint: Footprint{Cgroups: []string{"/tare/o/vm"}}})
+		e.Begin()
+		after()
+		if got := e.End().Steal; got != Known(want) {
+			t.Errorf("of core %d %v was stolen", core, got)
+		}
+		e.Close()
+	}
+}

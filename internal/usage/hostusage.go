@@ -5,6 +5,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -87,7 +88,10 @@ func (h *HostUsage) figures() []*Figure {
 }
 
 // total has the columns of /proc/stat that are used, in seconds.
-type total struct{ user, system, irq, softirq, steal float64 }
+type total struct {
+	user, system, irq, softirq, steal float64
+	stolen                            float64 // steal of the reader's cores
+}
 
 func (t total) busy() float64 { return t.user + t.system + t.irq + t.softirq }
 
@@ -136,17 +140,20 @@ func (h *hostMeter) walk(visit func(*process)) {
 
 // total reads /proc/stat.
 func (e *procReader) total() (t total, cores int, err error) {
-	file := procfile.At(filepath.Join(e.proc, "stat"))
-	defer file.Close()
-	text, err := file.Read(&e.buffer)
+	if e.totals == nil {
+		e.totals = procfile.At(filepath.Join(e.proc, "stat"))
+	}
+	text, err := e.totals.Read(&e.buffer)
 	for line := range procfile.Lines(text) {
 		word, rest := procfile.Word(line)
 		if len(word) < 3 || string(word[:3]) != "cpu" {
 			continue
 		}
-		if len(word) > 3 {
-			cores++
-			continue
+		core, one := procfile.Number(word[3:])
+		if one {
+			if cores++; !slices.Contains(e.cores, int(core)) {
+				continue
+			}
 		}
 		var field [8]float64
 		for i := range field {
@@ -154,8 +161,15 @@ func (e *procReader) total() (t total, cores int, err error) {
 			n, _ := procfile.Number(word)
 			field[i] = float64(n) / ticks
 		}
+		if one {
+			t.stolen += field[7]
+			continue
+		}
 		// The time of guests is in that of the processes that run them.
-		t = total{field[0] + field[1], field[2], field[5], field[6], field[7]}
+		t = total{user: field[0] + field[1], system: field[2], irq: field[5], softirq: field[6], steal: field[7]}
+	}
+	if len(e.cores) == 0 {
+		t.stolen = t.steal
 	}
 	return t, cores, err
 }

@@ -155,6 +155,9 @@ func (l *loop) end() {
 		for _, t := range l.tables {
 			t.file.Close()
 		}
+		if l.reader.totals != nil {
+			l.reader.totals.Close()
+		}
 		if l.reader.tasks != nil {
 			l.reader.tasks.close()
 		}

@@ -149,10 +149,10 @@ func (s *Sampler) readOutside(when stage) {
 	if len(s.footprint.Processes) == 0 {
 		return
 	}
-	findChildren := s.full
+	findChildren := s.full && !s.resume // the beginning of a sample follows on the end of another
 	for _, p := range s.outside.processes {
 		// Processes that serve an instance sleep most of the time.
-		if ran, _ := s.reader.readSwitches(p); !ran && when == usual {
+		if ran, _ := s.reader.readSwitches(p); !ran && (when == usual || when == edge) {
 			continue
 		}
 		s.listedIdle, s.mayHaveForked = false, true

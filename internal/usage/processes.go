@@ -40,6 +40,8 @@ type procReader struct {
 	proc   string // /proc
 	buffer []byte
 	tasks  *taskstats // nil if not available
+	totals *procfile.File
+	cores  []int // whose stolen time counts apart; all where there are none
 }
 
 // nameReadings is how many readings check the name of a new process: a shell that
