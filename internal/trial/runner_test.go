@@ -17,11 +17,12 @@ import (
 	"tare/internal/schedule"
 	"tare/internal/study"
 	"tare/internal/testing/fakeenv"
+	"tare/internal/testing/testenv"
 	"tare/internal/trial/instances"
 	"tare/internal/workload"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m, testenv.EngineConnections()...) }
 
 // webPack prints a rate.
 func webPack() workload.Pack {
