@@ -27,14 +27,16 @@ type Draft struct {
 	Pack         *workload.Pack
 	Parameters   []Setting
 
-	Margin, Fresh string
-	Blocks        int // exactly so many; 0 is the default
+	Margin, Fresh, Order string
+	Blocks               int // exactly so many; 0 is the default
 }
 
 // DraftEnvironment is one environment of a draft.
 type DraftEnvironment struct {
 	Name, Kind string
 	Options    []Setting
+	Limits     []Setting // in place of those of the draft
+	With       []Setting // parameters of the workload that differ here
 }
 
 // Setting is KEY=VALUE of a command line.
@@ -95,6 +97,12 @@ func (d Draft) document() []strictyaml.Entry {
 	var environments []strictyaml.Entry
 	for _, e := range d.Environments {
 		options := append([]strictyaml.Entry{{Key: "kind", Value: e.Kind}}, entries(e.Options)...)
+		if len(e.Limits) > 0 {
+			options = append(options, strictyaml.Entry{Key: "limits", Value: entries(e.Limits)})
+		}
+		if len(e.With) > 0 {
+			options = append(options, strictyaml.Entry{Key: "with", Value: []strictyaml.Entry{{Key: d.Use, Value: entries(e.With)}}})
+		}
 		environments = append(environments, strictyaml.Entry{Key: e.Name, Value: options, Origin: "environment " + e.Name})
 	}
 	var image, design []strictyaml.Entry
@@ -108,6 +116,9 @@ func (d Draft) document() []strictyaml.Entry {
 	}
 	if d.Fresh != "" {
 		design = append(design, strictyaml.Entry{Key: "fresh", Value: d.Fresh})
+	}
+	if d.Order != "" {
+		design = append(design, strictyaml.Entry{Key: "order", Value: d.Order})
 	}
 	if d.Blocks > 0 {
 		design = append(design, strictyaml.Entry{Key: "blocks", Value: strconv.Itoa(d.Blocks)})

@@ -57,3 +57,15 @@ func TestADraftUsesAPackOfNoFile(t *testing.T) {
 		t.Errorf("%v %v", plan, err)
 	}
 }
+
+func TestEnvironmentsOfADraftCanDifferInLimitsAndParameters(t *testing.T) {
+	plan, err := Draft{Title: "t", Name: "n", Baseline: "a", Use: "syscalls", Order: Alternating, Parameters: []Setting{{"operations", "100"}}, Limits: []Setting{{"cpus", "1"}},
+		Environments: []DraftEnvironment{{Name: "a", Kind: "native"}, {Name: "b", Kind: "native", Limits: []Setting{{"cpus", "0.5"}}, With: []Setting{{"operations", "105"}}}}}.Resolve(Overrides{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, b, w := plan.Environments[0], plan.Environments[1], plan.Workloads[0]
+	if plan.Design.Order != Alternating || a.Limits.CPUs != 1 || b.Limits.CPUs != .5 || a.Parameters(w.Name, w.Levels[0])["operations"] != "100" || b.Parameters(w.Name, w.Levels[0])["operations"] != "105" {
+		t.Errorf("%+v", plan)
+	}
+}
