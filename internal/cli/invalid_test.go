@@ -46,6 +46,12 @@ func TestCommandLineErrorsHaveTheirOwnMessages(t *testing.T) {
 		{"explain nginx --to docker --margin much", `--margin: "much" is not a share`},
 		{"bench --env native --margin much -- true", `--margin: "much" is not a share`},
 		{"bench --env native -- no-such-command", "no-such-command: executable file not found in $PATH; native alone runs programs of this machine: --package NAME"},
+		{"selftest native", "`tare selftest` takes no argument, but got \"native\""},
+		{"selftest --environment layerd", `--environment layerd: environment baseline: unknown kind of environment "layerd"; did you mean "layered"?`},
+		{"selftest --environment layered --effects 5,-1", "--effects -1: must be a percentage of more work"},
+		{"selftest --environment layered --margin much", "--margin: "},
+		{"selftest --environment layered --sample 1ms", "--sample 1ms: must be from 20ms"},
+		{"selftest --time 0s", "--time 0s: must be more than 0"},
 		{"rm nosuch", "there is no run nosuch: "},
 		{"rm nosuch", "/runs/nosuch does not exist; `tare ls runs` lists them"},
 	} {
