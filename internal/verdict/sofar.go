@@ -35,7 +35,9 @@ func (b *Book) SoFar(underWay []rundir.Trial) (all []SoFar) {
 		}
 		s := SoFar{Contrast: b.current(e)}
 		if !s.Bounded() && e.allIn(logs) {
-			if sum := e.sumOf(func(s *series) stats.Logs { return logs[s] }); sum.Rounds > 0 {
+			sum := e.sumOf(func(s *series) stats.Logs { return logs[s] })
+			// Next to whole blocks, few rounds would weigh as much as many.
+			if enough := s.N == 0 || 2*sum.Rounds >= b.plan.Design.Rounds; sum.Rounds > 0 && enough {
 				d, _, _ := e.pairs()
 				s.Estimate, s.Rounds = stats.Location(append(d, sum.Log)), sum.Rounds
 			}

@@ -33,6 +33,10 @@ func TestEstimatesSoFarUseTheRoundsUnderWay(t *testing.T) {
 	if s := b.SoFar(next)[0]; s.N != 1 || s.Rounds != 3 || math.Abs(s.Estimate-(math.Log(1.1)+math.Log(1.2))/2) > 1e-12 {
 		t.Errorf("%+v", s)
 	}
+	p.Design.Rounds = 7
+	if s := b.SoFar(next)[0]; s.Rounds != 0 || math.Abs(s.Estimate-math.Log(1.1)) > 1e-12 {
+		t.Errorf("with fewer than half of the rounds: %+v", s)
+	}
 	if c := b.Contrasts()[0]; c.N != 1 {
 		t.Errorf("the trials under way were entered: %+v", c)
 	}
