@@ -37,6 +37,9 @@ type Plan struct {
 	Design       Design             `json:"design"`
 	Sampling     Sampling           `json:"sampling,omitzero"`
 	Price        *cost.Price        `json:"price,omitempty"` // of what operations use; nil for none
+	// AvailableMemory of the machine when the run began; 0 where nothing depends on
+	// it. See Groups.
+	AvailableMemory quantity.Bytes `json:"available_memory,omitempty"`
 	// Steps are what is compared where it is not every environment with the
 	// baseline: each environment with another one, as on a ladder.
 	Steps []Step `json:"steps,omitempty"`
