@@ -134,7 +134,7 @@ func (s *Schedule) live(at stage) map[cell][]string {
 		}
 		needed := len(s.environments) == 1 && s.mustRun(at.block)
 		for _, name := range s.environments {
-			if name == s.plan.Baseline || s.gaveUp(name, c, at) || !s.mustRun(at.block) && !s.book.Open(name, c.workload, c.level, at.block) {
+			if name == s.plan.Baseline || !s.hasTurn(name, c, at) || s.gaveUp(name, c, at) || !s.mustRun(at.block) && !s.book.Open(name, c.workload, c.level, at.block) {
 				continue
 			}
 			needed = true
@@ -176,7 +176,12 @@ func (s *Schedule) mustRun(block int) bool {
 	if d.Blocks.Fixed || s.sequential() {
 		return true // the number of blocks is fixed
 	}
-	return block <= d.Blocks.Min || d.Drop == "never" && len(s.environments) > 1
+	return block <= d.Blocks.Min*s.turns || d.Drop == "never" && len(s.environments) > 1
+}
+
+// hasTurn says whether an environment is in a block together with the baseline.
+func (s *Schedule) hasTurn(environment string, c cell, at stage) bool {
+	return (at.block-1)%s.turns == s.turn[cellKey{environment, c.workload, c.level}]
 }
 
 // gaveUp says whether a cell was given up in an environment before a stage.

@@ -2,6 +2,7 @@ package schedule
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"tare/internal/stats"
@@ -41,7 +42,7 @@ type GivenUp struct {
 // Progress sums up the run so far.
 func (s *Schedule) Progress(elapsed time.Duration) Progress {
 	blocks := s.plan.Design.Blocks
-	p := Progress{Block: s.stage.block, Done: len(s.recorded), Failed: s.failed, MaxBlock: blocks.Max}
+	p := Progress{Block: s.stage.block, Done: len(s.recorded), Failed: s.failed, MaxBlock: blocks.Max * s.turns}
 	if blocks.Open {
 		p.MaxBlock = 0
 	}
@@ -53,7 +54,7 @@ func (s *Schedule) Progress(elapsed time.Duration) Progress {
 		switch {
 		case c.Open:
 			p.Open++
-			if look := s.nextLook(c); look > 0 && (p.NextLook == 0 || look < p.NextLook) {
+			if look := s.nextLook(c) * s.turns; look > 0 && (p.NextLook == 0 || look < p.NextLook) {
 				p.NextLook = look
 			}
 		case c.Verdict == verdict.Inconclusive || c.Verdict == verdict.None:
@@ -101,18 +102,19 @@ func (s *Schedule) remaining(elapsed time.Duration) time.Duration {
 			left += time.Duration(s.plan.Design.Blocks.Max-at.block) * s.pace.block(s.layout(stage{at.environment, max(at.block, 1)}))
 		}
 	} else {
+		here = (here + s.turns - 1) / s.turns
 		for _, c := range s.cells {
-			furthest := 0
+			furthest, turns := 0, 1
 			for _, name := range s.environments {
 				if name == s.plan.Baseline && len(s.environments) > 1 && !s.byStep() {
 					continue
 				}
-				n := s.target(name, c, here)
-				furthest = max(furthest, n)
+				n := s.target(name, c)
+				furthest, turns = max(furthest, n), max(turns, 1+s.turn[cellKey{name, c.workload, c.level}])
 				left += time.Duration(max(0, n-here)) * s.pace.one(cellKey{name, c.workload, c.level})
 			}
 			if len(s.environments) > 1 && !s.byStep() {
-				left += time.Duration(max(0, furthest-here)) * s.pace.one(cellKey{s.plan.Baseline, c.workload, c.level})
+				left += time.Duration(turns*max(0, furthest-here)) * s.pace.one(cellKey{s.plan.Baseline, c.workload, c.level})
 			}
 		}
 	}
@@ -122,10 +124,11 @@ func (s *Schedule) remaining(elapsed time.Duration) time.Duration {
 	return left
 }
 
-// target is the block up to which a cell is expected to stay in an environment.
-func (s *Schedule) target(environment string, c cell, here int) int {
+// target is the number of blocks for which a cell is expected to stay in an
+// environment.
+func (s *Schedule) target(environment string, c cell) int {
 	blocks := s.plan.Design.Blocks
-	at := stage{-1, here + 1}
+	at := stage{-1, max(s.stage.block, 1) + 1}
 	if s.gaveUp(environment, c, at) || !s.byStep() && s.gaveUp(s.plan.Baseline, c, at) {
 		return 0
 	}
@@ -173,7 +176,7 @@ func (s *Schedule) atTheEnd() string {
 	if s.sequential() {
 		return fmt.Sprintf("all blocks of all environments are done; %s", s.tally())
 	}
-	return fmt.Sprintf("all %s done; %s", counted(s.plan.Design.Blocks.Max, "block is", "blocks are"), s.tally())
+	return fmt.Sprintf("all %s done; %s", counted(s.plan.Design.Blocks.Max*s.turns, "block is", "blocks are"), s.tally())
 }
 
 func (s *Schedule) nothingLeft() string {
@@ -247,19 +250,21 @@ func (s *Schedule) Expected(perTrial func(Slot) time.Duration) Expectation {
 	if !blocks.Open {
 		e.MinBlocks = min(e.MinBlocks, e.MaxBlocks)
 	}
-	var block time.Duration
-	if perTrial != nil {
-		for _, slot := range e.FirstBlock {
-			block += perTrial(slot)
+	slots := slices.Clone(e.FirstBlock) // of as many blocks as there are turns
+	for turn := 1; turn < s.turns; turn++ {
+		slots = append(slots, s.layout(stage{-1, 1 + turn})...)
+	}
+	var took time.Duration
+	for _, slot := range slots {
+		if e.Rounds = max(e.Rounds, slot.Rounds); perTrial != nil {
+			took += perTrial(slot)
 		}
 	}
-	for _, slot := range e.FirstBlock {
-		e.Rounds = max(e.Rounds, slot.Rounds)
-	}
-	e.MinTrials, e.MaxTrials = e.MinBlocks*len(e.FirstBlock), e.MaxBlocks*len(e.FirstBlock)
-	e.Min, e.Max = time.Duration(e.MinBlocks)*block, time.Duration(e.MaxBlocks)*block
+	e.MinTrials, e.MaxTrials = e.MinBlocks*len(slots), e.MaxBlocks*len(slots)
+	e.Min, e.Max = time.Duration(e.MinBlocks)*took, time.Duration(e.MaxBlocks)*took
 	e.IntervalBlocks = max(e.IntervalBlocks, e.MinBlocks)
-	e.Interval, e.Budget = time.Duration(e.IntervalBlocks)*block, s.plan.Design.Budget
+	e.Interval, e.Budget = time.Duration(e.IntervalBlocks)*took, s.plan.Design.Budget
+	e.MinBlocks, e.MaxBlocks, e.IntervalBlocks = e.MinBlocks*s.turns, e.MaxBlocks*s.turns, e.IntervalBlocks*s.turns
 	return e
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
+	"tare/internal/quantity"
 	"tare/internal/rundir"
 	"tare/internal/study"
 	"tare/internal/verdict"
@@ -337,6 +338,23 @@ func plans(t *rapid.T) *study.Plan {
 		}
 		if rapid.Bool().Draw(t, "two metrics") {
 			p.Workloads[i].Pack.Metrics = append(p.Workloads[i].Pack.Metrics, workload.Metric{Name: "other", Better: "higher", Primary: true})
+		}
+	}
+	if p.Design.Order == study.Alternating && rapid.Bool().Draw(t, "little memory") {
+		crowded(p, rapid.IntRange(1, 5).Draw(t, "memory"))
+	}
+	return p
+}
+
+// crowded lets each instance need one byte of so many.
+func crowded(p *study.Plan, available int) *study.Plan {
+	p.AvailableMemory = quantity.Bytes(available)
+	for i := range p.Environments {
+		p.Environments[i].Limits.Memory = 1
+	}
+	for i := range p.Workloads {
+		for l := range p.Workloads[i].Levels {
+			p.Workloads[i].Levels[l].Shape = study.Shape{Copies: 1, Together: true}
 		}
 	}
 	return p

@@ -45,6 +45,10 @@ type Schedule struct {
 	attempts map[cellKey]*attempts
 	pace     pace
 	failed   int
+	// turns is how many blocks it takes until each environment had its turn, and turn
+	// is which of them is that of a cell; 0 is the first.
+	turns int
+	turn  map[cellKey]int
 
 	asked bool
 	stage stage
@@ -80,7 +84,7 @@ type stage struct{ environment, block int }
 
 // New starts a schedule for the environments that are usable here.
 func New(plan *study.Plan, usable []string) (*Schedule, error) {
-	s := &Schedule{plan: plan, recorded: map[trialKey]bool{}, begun: map[stage]bool{}, attempts: map[cellKey]*attempts{}, pace: newPace()}
+	s := &Schedule{plan: plan, recorded: map[trialKey]bool{}, begun: map[stage]bool{}, attempts: map[cellKey]*attempts{}, pace: newPace(), turn: map[cellKey]int{}}
 	for _, e := range plan.Environments {
 		if slices.Contains(usable, e.Name) {
 			s.environments = append(s.environments, e.Name)
@@ -103,8 +107,14 @@ func New(plan *study.Plan, usable []string) (*Schedule, error) {
 	for _, w := range plan.Workloads {
 		for _, l := range w.Levels {
 			s.cells = append(s.cells, cell{w.Name, l.Name, w.Fresh, w.Pack.Startup, plan.Rounds(w, l), l.Shape.Key()})
+			for turn, group := range plan.Groups(w, l, s.environments) {
+				for _, name := range group {
+					s.turn[cellKey{name, w.Name, l.Name}] = turn
+				}
+			}
 		}
 	}
+	s.turns = plan.Turns(s.environments)
 	s.book = verdict.NewBook(plan, s.environments)
 	return s, nil
 }
@@ -185,6 +195,8 @@ func (s *Schedule) advance(elapsed time.Duration) bool {
 		switch {
 		case len(slots) == 0 && s.sequential():
 			s.stage = next // the next environment may have something to run
+		case len(slots) == 0 && s.othersFollow(next):
+			s.stage = next
 		case len(slots) == 0:
 			s.why = s.nothingLeft()
 			return false
@@ -202,7 +214,7 @@ func (s *Schedule) advance(elapsed time.Duration) bool {
 
 // following is the stage after the present one.
 func (s *Schedule) following() (stage, bool) {
-	most := s.plan.Design.Blocks.Max
+	most := s.plan.Design.Blocks.Max * s.turns
 	if !s.sequential() {
 		next := stage{-1, s.stage.block + 1}
 		return next, s.plan.Design.Blocks.Open || next.block <= most
@@ -212,6 +224,18 @@ func (s *Schedule) following() (stage, bool) {
 		next = stage{next.environment + 1, 1}
 	}
 	return next, next.environment < len(s.environments)
+}
+
+// othersFollow says whether a block that has nothing to run is followed by the turn
+// of environments that have.
+func (s *Schedule) othersFollow(at stage) bool {
+	for range s.turns - 1 {
+		at.block++
+		if len(s.layout(at)) > 0 {
+			return true
+		}
+	}
+	return false
 }
 
 // affordable says whether a stage fits into the budget. A stage that has begun is

@@ -46,6 +46,7 @@ func (b *Book) judged(trials []rundir.Trial, facts map[string]rundir.Environment
 // only the contrasts that it belongs to; the order of trials does not matter.
 type Book struct {
 	plan    *study.Plan
+	turns   int // blocks that it takes until each environment had its turn
 	labels  map[string]string
 	series  map[cellKey][]*series // a metric each, in the order of metrics
 	metrics map[string][]workload.Metric
@@ -71,6 +72,7 @@ type entry struct {
 // NewBook returns an empty book for the usable environments.
 func NewBook(plan *study.Plan, usable []string) *Book {
 	b := emptyBook(plan)
+	b.turns = plan.Turns(usable)
 	compared := comparisons(plan, usable)
 	primaries := 0
 	for _, w := range plan.Workloads {
@@ -103,7 +105,7 @@ func NewBook(plan *study.Plan, usable []string) *Book {
 
 // emptyBook has no contrasts yet.
 func emptyBook(plan *study.Plan) *Book {
-	b := &Book{plan: plan, labels: map[string]string{}, series: map[cellKey][]*series{},
+	b := &Book{plan: plan, turns: 1, labels: map[string]string{}, series: map[cellKey][]*series{},
 		metrics: map[string][]workload.Metric{}, touched: map[cellKey][]*entry{}}
 	for _, w := range plan.Workloads {
 		b.metrics[w.Name] = metricsOf(w.Pack)

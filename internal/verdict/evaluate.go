@@ -207,8 +207,8 @@ func (c *Contrast) conclude(v stats.Decision) {
 
 // allTried reports whether both sides have been tried in every block of the plan.
 func (b *Book) allTried(e *entry) bool {
-	most := b.plan.Design.Blocks.Max
-	return !b.plan.Design.Blocks.Open && e.s.last() >= most && e.base.last() >= most
+	before := b.turns * (b.plan.Design.Blocks.Max - 1) // the last turns
+	return !b.plan.Design.Blocks.Open && e.s.last() > before && e.base.last() > before
 }
 
 // settle decides whether more blocks can still bring a verdict, and why not.
@@ -233,7 +233,7 @@ func (b *Book) settle(e *entry) {
 		}
 	}
 	if c.Block == 0 && b.allTried(e) {
-		c.Block = b.plan.Design.Blocks.Max
+		c.Block = b.plan.Design.Blocks.Max * b.turns
 	}
 	c.Open = c.Block == 0
 	if c.Verdict != None {
