@@ -83,7 +83,7 @@ func (p *plain) Close() {}
 // failures, but not every trial; "" for other events.
 func milestone(e run.Event) string {
 	switch e.Kind {
-	case run.Preparing, run.Waiting, run.Cleared:
+	case run.Preparing, run.Noted, run.Waiting, run.Cleared:
 		return e.Message
 	case run.Skipped:
 		return fmt.Sprintf("skipped: %s %s", e.Environment, e.Message)

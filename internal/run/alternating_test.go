@@ -211,3 +211,51 @@ func TestADryRunSaysHowManyRoundsABlockHas(t *testing.T) {
 		t.Error("a start has rounds")
 	}
 }
+
+// Environments that do not fit into the machine's memory together are in blocks of
+// their own, also after a resume. No such limit can be set, so the trials fail.
+func TestEnvironmentsTakeTurnsAndResumeInThem(t *testing.T) {
+	home := t.TempDir()
+	crowded := func() *study.Plan {
+		p := plan(t, "[{use: ./echo.yaml}]", "{order: alternating, rounds: 3, blocks: 1}", threeBare)
+		for i := range p.Environments {
+			p.Environments[i].Limits.Memory = 1 << 60
+		}
+		return p
+	}
+	whole := execute(t, t.Context(), Options{Home: home, Plan: crowded()})
+	blocks := map[int]string{}
+	for _, trial := range whole.Run.Trials {
+		blocks[trial.Block] += trial.Environment
+	}
+	for block, names := range blocks {
+		if other := []string{"b", "c"}[(block-1)%2]; len(names) != 2 || !strings.Contains(names, "a") || !strings.Contains(names, other) {
+			t.Errorf("block %d has %s", block, names)
+		}
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	var noted []string
+	cut := execute(t, ctx, Options{Home: home, Plan: crowded(), Events: func(e Event) {
+		switch {
+		case e.Kind == Noted:
+			noted = append(noted, e.Message)
+		case e.Kind == Block && e.Slot.Block == 2:
+			cancel()
+		}
+	}})
+	if len(noted) == 0 || !strings.Contains(noted[0], "take turns of a block each beside a: b; c") {
+		t.Errorf("%q is noted", noted)
+	}
+	resumed := execute(t, t.Context(), Options{Home: home, Directory: cut.Directory})
+	if len(cut.Run.Trials) != 2 || !slices.Equal(orderOf(resumed), orderOf(whole)) {
+		t.Errorf("resumed after %d trials it ran\n%v\nthe whole run\n%v", len(cut.Run.Trials), orderOf(resumed), orderOf(whole))
+	}
+	d, err := NewDryRun(crowded())
+	if err != nil || !strings.Contains(strings.Join(d.Remarks, "\n"), "take turns") || !strings.HasPrefix(d.Words, "2 blocks, 4 trials") {
+		t.Errorf("%q, %q, %v", d.Words, d.Remarks, err)
+	}
+	if report, err := os.ReadFile(filepath.Join(whole.Directory, "report.md")); err != nil || !strings.Contains(string(report), "take turns of a block each beside a") {
+		t.Errorf("the report does not say so, %v", err)
+	}
+}

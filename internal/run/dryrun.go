@@ -23,6 +23,8 @@ type DryRun struct {
 	Remarks    []string        `json:"remarks,omitempty"`
 
 	Words string `json:"-"` // Expected, in words
+	// Fitting is what the machine's memory makes of the plan.
+	Fitting []string `json:"-"`
 	// ShortBudget is the remark that the budget ends before any interval; "" where
 	// it does not.
 	ShortBudget string `json:"-"`
@@ -45,16 +47,18 @@ type Span struct {
 
 // NewDryRun starts nothing. The error is about the plan.
 func NewDryRun(plan *study.Plan) (*DryRun, error) {
+	fit(plan)
 	names := lists.Map(plan.Environments, func(e study.Environment) string { return e.Name })
 	s, err := schedule.New(plan, names)
 	if err != nil {
 		return nil, err
 	}
 	e := s.Expected(func(schedule.Slot) time.Duration { return AssumedTrial })
-	d := &DryRun{Plan: plan, FirstBlock: e.FirstBlock, Remarks: slices.Clone(plan.Remarks), Words: e.Words(), ShortBudget: shortBudget(e)}
+	d := &DryRun{Plan: plan, FirstBlock: e.FirstBlock, Remarks: slices.Clone(plan.Remarks), Words: e.Words(), ShortBudget: shortBudget(e), Fitting: plan.Fitting(names)}
 	if err := TooWide(plan, runtime.NumCPU()); err != nil {
 		d.Remarks = append(d.Remarks, err.Error())
 	}
+	d.Remarks = append(d.Remarks, d.Fitting...)
 	if d.ShortBudget != "" {
 		d.Remarks = append(d.Remarks, d.ShortBudget)
 	}

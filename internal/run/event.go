@@ -38,6 +38,7 @@ const (
 	Opened    Kind = "opened"    // the run directory exists
 	Preparing Kind = "preparing" // images, checks, sweeping
 	Skipped   Kind = "skipped"   // an environment that does not work here
+	Noted     Kind = "noted"     // a remark on the run, which its report repeats
 	Waiting   Kind = "waiting"   // until the machine is idle
 	Block     Kind = "block"     // one begins
 	Trying    Kind = "trying"    // a trial, or several that alternate, begin

@@ -223,6 +223,7 @@ func (e *execution) open() (err error) {
 		}
 		return err
 	}
+	fit(e.Plan)
 	if e.Directory == "" {
 		e.Directory, err = newDirectory(Runs(e.Home), e.Plan.Name, time.Now())
 		if err != nil {
@@ -296,6 +297,9 @@ func (e *execution) work(ctx context.Context) (string, error) {
 	}
 	if e.schedule, err = schedule.New(e.Plan, e.usable); err != nil {
 		return "", err
+	}
+	for _, remark := range e.Plan.Fitting(e.usable) {
+		e.events(Event{Kind: Noted, Message: remark})
 	}
 	for _, name := range e.usable {
 		e.schedule.Label(name, e.run.Manifest.Environments[name].Label)

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"tare/internal/lists"
 	"tare/internal/study"
 )
 
@@ -47,8 +48,13 @@ func (v *Report) Made() []Fact {
 	if watched := v.Plan.Sampling.Words(); watched != "" {
 		facts = append(facts, Fact{"sampling", watched, false})
 	}
+	ran := lists.Map(lists.Filter(v.Environments, Environment.Ran), func(e Environment) string { return e.Name })
+	facts = append(facts,
+		Fact{"design", design(d, v.Plan.Workloads), false})
+	for _, remark := range v.Plan.Fitting(ran) {
+		facts = append(facts, Fact{"memory", remark, false})
+	}
 	return append(facts,
-		Fact{"design", design(d, v.Plan.Workloads), false},
 		Fact{"sessions", sessions(v), false})
 }
 

@@ -1,0 +1,19 @@
+package run
+
+import (
+	"tare/internal/quantity"
+	"tare/internal/study"
+	"tare/internal/usage"
+)
+
+// fit records in a plan how much memory is available, if instances of several
+// environments will live at the same time. From then on the plan says which
+// environments share a block, here and when the run is resumed.
+func fit(plan *study.Plan) {
+	if plan.Design.Order != study.Alternating {
+		return
+	}
+	if available := usage.AvailableMemory(); available.Missing == "" {
+		plan.AvailableMemory = quantity.Bytes(available.Value)
+	}
+}
