@@ -21,10 +21,11 @@ func newSelftestCommand(app *App) *cobra.Command {
 		Use:   "selftest [flags]",
 		Short: "Check the verdicts on this machine by known effects",
 		Long: `Compare environments with themselves under known effects: no effect, an exactly
-counted amount of more work, and a smaller CPU quota. tare repeats whole runs with
-alternating samples until the time is over and counts false alarms, intervals that
-hold the truth, effects that were found, and the time to a verdict. The usual
-practice sees the same minutes: all samples of A, then all of B, Welch's t-test.
+counted amount of more work, a smaller CPU quota, and a delay of each request. tare
+repeats whole runs with alternating samples until the time is over and counts false
+alarms, intervals that hold the truth, effects that were found, and the time to a
+verdict. The usual practice sees the same minutes: all samples of A, then all of B,
+Welch's t-test.
 
 Exit status:
   0    success, whatever the table says
@@ -46,7 +47,7 @@ Exit status:
 	flags := command.Flags()
 	flags.DurationVar(&o.Time, "time", 5*time.Minute, "`time` for all measurements, after the image is ready")
 	flags.StringArrayVarP(&o.Environments, "environment", "e", []string{"native"}, "`environment` to test, NAME or NAME+OPTION=VALUE...; can be repeated")
-	flags.StringSliceVar(&o.Effects, "effects", selftest.DefaultEffects, "known `effects`: more work in percent, or quota; one that is repeated is tested several times")
+	flags.StringSliceVar(&o.Effects, "effects", selftest.DefaultEffects, "known `effects`: more work in percent, quota or delay; one that is repeated is tested several times")
 	flags.StringVar(&o.Margin, "margin", "2%", "differences within this `share` count as equivalent")
 	flags.DurationVar(&o.Sample, "sample", selftest.DefaultSample, "`length` of a sample")
 	flags.StringVarP(&o.Run.Directory, "out", "o", "", "keep all runs below this `directory`")

@@ -8,6 +8,7 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 
 	"tare/internal/rundir"
+	"tare/internal/stats"
 	"tare/internal/study"
 	"tare/internal/verdict"
 )
@@ -39,6 +40,7 @@ type Outcome struct {
 	High     float64         `json:"high"`
 	N        int             `json:"n"`       // blocks, or samples of each side
 	Seconds  float64         `json:"seconds"` // of measuring, both sides
+	base     float64         // median of the baseline, in seconds
 }
 
 // Wrong reports whether the verdict contradicts the effect.
@@ -93,7 +95,7 @@ func alternatingOutcome(plan *study.Plan, trials []rundir.Trial, environment str
 		c, _ = contrastOf(&pair, until(last))
 	}
 	o := Outcome{
-		Design: Alternating, Verdict: c.Verdict, Open: c.Open, Estimate: c.Estimate, Low: c.Low, High: c.High, N: c.N,
+		Design: Alternating, Verdict: c.Verdict, Open: c.Open, Estimate: c.Estimate, Low: c.Low, High: c.High, N: c.N, base: c.Base.Median,
 	}
 	for _, t := range until(last) {
 		o.Seconds += t.HostSeconds
@@ -123,7 +125,7 @@ func usualOutcome(trials []rundir.Trial, environment string) (Outcome, bool) {
 	if len(logs[baseline]) < usualSamples || len(logs[environment]) < usualSamples {
 		return Outcome{}, false
 	}
-	o := Outcome{Design: Usual, Verdict: verdict.Inconclusive, N: usualSamples, Seconds: seconds}
+	o := Outcome{Design: Usual, Verdict: verdict.Inconclusive, N: usualSamples, Seconds: seconds, base: math.Exp(stats.Median(logs[baseline]))}
 	o.Estimate, o.Low, o.High = welch(logs[environment], logs[baseline])
 	switch {
 	case o.Low > 0:

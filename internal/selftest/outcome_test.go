@@ -75,7 +75,7 @@ func TestWelchAgreesWithR(t *testing.T) {
 func trials(test *Test, blocks, rounds int) (all []rundir.Trial) {
 	random := rand.New(rand.NewPCG(1, 2))
 	work := map[string]float64{baseline: 1}
-	for _, e := range test.effects {
+	for _, e := range test.subjects[0].effects {
 		work[e.environment] = 1 + e.Work + e.Quota
 	}
 	for block := 1; block <= blocks; block++ {
@@ -129,13 +129,13 @@ func TestTheUsualPracticeTakesDriftForADifference(t *testing.T) {
 		}
 		return list
 	}
-	if o, ok := usualOutcome(plan(0), test.effects[0].environment); !ok || o.Verdict != verdict.Inconclusive || o.Seconds != 2*usualSamples {
+	if o, ok := usualOutcome(plan(0), test.subjects[0].effects[0].environment); !ok || o.Verdict != verdict.Inconclusive || o.Seconds != 2*usualSamples {
 		t.Errorf("%v %+v", ok, o)
 	}
-	if o, ok := usualOutcome(plan(.01), test.effects[0].environment); !ok || o.Verdict != verdict.Slower {
+	if o, ok := usualOutcome(plan(.01), test.subjects[0].effects[0].environment); !ok || o.Verdict != verdict.Slower {
 		t.Errorf("%v %+v", ok, o)
 	}
-	if o, ok := usualOutcome(plan(0)[:15], test.effects[0].environment); ok {
+	if o, ok := usualOutcome(plan(0)[:15], test.subjects[0].effects[0].environment); ok {
 		t.Errorf("incomplete samples: %+v", o)
 	}
 }
@@ -158,8 +158,15 @@ func TestEffectsAreCountedExactly(t *testing.T) {
 	if limit := plan.Environment(quota).Limits.CPUs; limit != .4 {
 		t.Errorf("the quota is %v", limit)
 	}
-	if truth, known := test.effects[1].truth(12345); !known || truth != math.Log(12468./12345) {
+	if truth, known := test.subjects[0].effects[1].truth(12345, .05); !known || truth != math.Log(12468./12345) {
 		t.Errorf("%v %v", truth, known)
+	}
+	delayed := checked(t, "5", delay).subjects[1]
+	if truth, known := delayed.effects[0].truth(250, .05); !known || math.Abs(truth-math.Log(1.05)) > 1e-12 {
+		t.Errorf("%v %v", truth, known)
+	}
+	if plan, err = test.alternating(delayed, 250, 0); err != nil || plan.Environment(delay).With[packName][answerTime] != "210" {
+		t.Errorf("%+v %v", plan, err)
 	}
 	usual, err := test.usual(test.subjects[0], 12345)
 	if err != nil || usual.Design.Order != "sequential" || usual.Workloads[0].Fresh != "run" || usual.Design.Blocks.Max != usualSamples {

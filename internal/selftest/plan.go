@@ -16,29 +16,90 @@ const (
 	baseline   = "baseline"
 	metric     = "seconds"
 	operations = "operations"
+	answerTime = "answer"
 	// usualSamples is how many samples the usual practice takes of each side, as
 	// hyperfine does by default.
 	usualSamples = 10
 )
 
-// pack is the work that is counted: dd, whose own clock excludes its start, so that
-// 5% more operations are 5% more time.
-func pack() *workload.Pack {
+// load is a workload of which an exact amount is done.
+type load struct {
+	name   string
+	driver workload.Step
+	parser workload.Parser
+	start  int64 // the first amount that is tried
+	wait   bool  // it has the parameter of a delay
+}
+
+// work is dd, whose own clock excludes its start, so that 5% more operations are 5%
+// more time.
+var work = load{
+	name: "work",
+	driver: workload.Step{
+		Run: "exec dd if=/dev/zero of=/dev/null bs=1 count=${operations} 2>&1",
+		Env: []string{"LC_ALL=C"}, Role: "driver",
+	},
+	parser: workload.Parser{Name: "dd"}, start: 5000,
+}
+
+// requests are those of a client to a server, one at a time. The server answers
+// after a time that it measures, without sleeping, since timers are not exact. perl
+// is in every image that tare builds; its clock is in none, so the system call
+// clock_gettime is made by its number (x86_64, or that of all newer architectures).
+var requests = load{
+	name: "requests",
+	driver: workload.Step{
+		Run: `exec perl -e '
+use Socket; use POSIX ();
+my ($n, $wait) = ($ARGV[0], $ARGV[1] / 1e6);
+my ($nr, $at) = ((POSIX::uname())[4] eq "x86_64" ? 228 : 113, "\0" x 16);
+sub now { syscall($nr, 1, $at) == 0 or die "clock_gettime: $!"; my ($s, $ns) = unpack "qq", $at; $s + $ns / 1e9 }
+socketpair(my $c, my $s, AF_UNIX, SOCK_STREAM, 0) or die "socketpair: $!";
+defined(my $server = fork) or die "fork: $!";
+my $b = "r";
+if (!$server) {
+  close $c;
+  while (sysread $s, $b, 1) { my $end = now() + $wait; 1 until now() >= $end; syswrite $s, $b }
+  exit;
+}
+close $s;
+my $began = now();
+for (1 .. $n) { syswrite($c, $b) && sysread($c, $b, 1) or die "request: $!" }
+printf "seconds %.9f\n", now() - $began;
+close $c; waitpid $server, 0;
+' ${operations} ${answer}`,
+		Role: "driver",
+	},
+	parser: workload.Parser{Regex: []string{`^seconds (?P<seconds>[0-9.]+)`}}, start: 20, wait: true,
+}
+
+func (l *load) pack() *workload.Pack {
 	least, shortest, most := 0.0, .001, 3600.0
-	return &workload.Pack{
-		Name: packName, Title: "A counted number of system calls (dd, one byte at a time)", Stresses: "syscalls",
+	p := &workload.Pack{
+		Name: packName, Title: "A counted amount of work", Stresses: "syscalls",
 		Parameters: map[string]workload.Parameter{
-			"time":     {Default: "0.6", Unit: "s", Min: &shortest, Max: &most, About: "how long the loop shall take"},
-			operations: {Default: "0", Min: &least, About: "how many reads and writes of a byte; 0: as many as take ${time}"},
+			"time":     {Default: "0.6", Unit: "s", Min: &shortest, Max: &most, About: "how long a sample shall take"},
+			operations: {Default: "0", Min: &least, About: "how many; 0: as many as take ${time}"},
 		},
-		Driver: &workload.Step{
-			Run: "exec dd if=/dev/zero of=/dev/null bs=1 count=${" + operations + "} 2>&1",
-			Env: []string{"LC_ALL=C"}, Role: "driver",
-		},
-		Length:  &workload.Length{Time: "time", Sample: DefaultSample, Amount: operations, Start: 5000},
-		Parser:  workload.Parser{Name: "dd"},
-		Metrics: []workload.Metric{{Name: metric, Unit: "s", Better: "lower", Primary: true, About: "by dd's clock"}},
+		Driver:  &l.driver,
+		Length:  &workload.Length{Time: "time", Sample: DefaultSample, Amount: operations, Start: l.start},
+		Parser:  l.parser,
+		Metrics: []workload.Metric{{Name: metric, Unit: "s", Better: "lower", Primary: true, About: "by the clock of the driver"}},
 	}
+	if l.wait {
+		p.Parameters[answerTime] = workload.Parameter{Default: micros(answer), Unit: "us", Min: &least, About: "time until the server answers"}
+	}
+	return p
+}
+
+func micros(d time.Duration) string { return strconv.FormatInt(d.Microseconds(), 10) }
+
+// load that the effect is one of.
+func (e Effect) load() *load {
+	if e.Delay > 0 {
+		return &requests
+	}
+	return &work
 }
 
 func (t *Test) draft(s subject, with study.Setting) study.Draft {
@@ -46,7 +107,7 @@ func (t *Test) draft(s subject, with study.Setting) study.Draft {
 	base.Name = baseline
 	return study.Draft{
 		Title: "tare selftest: " + s.name, Name: "selftest", Origin: "tare selftest", Baseline: baseline,
-		Use: packName, Pack: pack(), Margin: t.options.Margin, Environments: []study.DraftEnvironment{base},
+		Use: packName, Pack: s.load.pack(), Margin: t.options.Margin, Environments: []study.DraftEnvironment{base},
 		Parameters: []study.Setting{with},
 	}
 }
@@ -76,7 +137,7 @@ func (t *Test) usual(s subject, amount int64) (*study.Plan, error) {
 // withEffects is the environment once as the baseline and once with each effect.
 func (t *Test) withEffects(s subject, amount int64) study.Draft {
 	d := t.draft(s, study.Setting{Key: operations, Value: strconv.FormatInt(amount, 10)})
-	for _, e := range t.effects {
+	for _, e := range s.effects {
 		one := s.draft
 		one.Name = e.environment
 		if e.Quota > 0 {
@@ -84,6 +145,9 @@ func (t *Test) withEffects(s subject, amount int64) study.Draft {
 		}
 		if n := e.amount(amount); n != amount {
 			one.With = []study.Setting{{Key: operations, Value: strconv.FormatInt(n, 10)}}
+		}
+		if e.Delay > 0 {
+			one.With = []study.Setting{{Key: answerTime, Value: micros(answer + e.Delay)}}
 		}
 		d.Environments = append(d.Environments, one)
 	}
@@ -95,11 +159,15 @@ func (e Effect) amount(base int64) int64 {
 	return int64(math.Round(float64(base) * (1 + e.Work)))
 }
 
-// truth is the log ratio that the effect has. That of a quota depends on the kernel's
-// periods, so only its direction is known.
-func (e Effect) truth(base int64) (log float64, known bool) {
-	if e.Quota > 0 {
+// truth is the log ratio that the effect has, where the baseline has that many
+// operations and takes that many seconds for them. That of a quota depends on the
+// kernel's periods, so only its direction is known.
+func (e Effect) truth(base int64, seconds float64) (log float64, known bool) {
+	switch {
+	case e.Quota > 0:
 		return math.NaN(), false
+	case e.Delay > 0:
+		return math.Log1p(float64(base) * e.Delay.Seconds() / seconds), true
 	}
 	return math.Log(float64(e.amount(base)) / float64(base)), true
 }
@@ -112,11 +180,15 @@ func (t *Test) leastTime(p *study.Plan) time.Duration {
 
 // Remark is about a time that cannot suffice; "" if it can.
 func (t *Test) Remark() string {
-	p, err := t.alternating(t.subjects[0], 100, 0)
-	if err != nil {
-		return ""
+	var least time.Duration
+	for _, s := range t.subjects {
+		p, err := t.alternating(s, 100, 0)
+		if err != nil {
+			return ""
+		}
+		least += t.leastTime(p)
 	}
-	if least := t.leastTime(p) * time.Duration(len(t.subjects)); t.options.Time < least {
+	if t.options.Time < least {
 		return fmt.Sprintf("--time %v is short: the samples before the first interim analyses alone take %v; fewer --effects or a shorter --sample need less", t.options.Time, least)
 	}
 	return ""

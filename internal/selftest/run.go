@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"tare/internal/cleanup"
@@ -61,6 +62,16 @@ type turn struct {
 	took   time.Duration // its longest cycle
 }
 
+// share is the part of the time that is left for a turn, where these turns are left in
+// the cycle: in proportion to their environments.
+func (t *turn) share(left time.Duration, turns []*turn) time.Duration {
+	all := 0
+	for _, other := range turns {
+		all += 1 + len(other.effects)
+	}
+	return left * time.Duration(1+len(t.effects)) / time.Duration(all)
+}
+
 func (e *execution) work(ctx context.Context) error {
 	var turns []*turn
 	for _, s := range e.subjects {
@@ -86,10 +97,11 @@ func (e *execution) work(ctx context.Context) error {
 	for cycle := 1; ; cycle++ {
 		some := false
 		for i, one := range turns {
-			share := time.Until(deadline)
-			if cycle == 1 {
-				share /= time.Duration(len(turns) - i)
-			} else if share < one.took*3/4 {
+			left := time.Until(deadline)
+			share := one.share(left, turns[i:])
+			if few := one.took * 3 / 4; share < few && few <= left {
+				share = left
+			} else if share < few {
 				continue // it would hardly reach an interim analysis
 			}
 			some = true
@@ -117,35 +129,58 @@ func (e *execution) find(ctx context.Context, s subject) (*turn, error) {
 		return nil, err
 	}
 	if state, findings := environment.Check(ctx, plan.Environments[0].Kind, options); state == environment.Missing {
-		e.summary.Skipped = append(e.summary.Skipped, Skipped{s.name, run.Why(rundir.EnvironmentFacts{State: state, Findings: findings})})
+		e.skip(s.name, run.Why(rundir.EnvironmentFacts{State: state, Findings: findings}))
 		return nil, nil
 	}
-	result, err := e.execute(ctx, plan, s.name+": finding the amount of work", s.draft.Name+"-amount", true)
+	result, err := e.execute(ctx, plan, s.name+": finding the amount of "+s.load.name, s.draft.Name+"-"+s.load.name+"-amount", true)
 	if err != nil || ctx.Err() != nil {
 		return nil, err
 	}
 	for _, t := range result.Run.Trials {
 		if len(t.Amounts) > 0 {
-			e.summary.Environments = append(e.summary.Environments, Tested{
-				Environment: s.name, Label: result.Run.Manifest.Environments[baseline].Label, Operations: t.Amounts[0],
-			})
+			tested := e.tested(s.name)
+			tested.Label = result.Run.Manifest.Environments[baseline].Label
+			if s.load == &requests {
+				tested.Requests = t.Amounts[0]
+			} else {
+				tested.Operations = t.Amounts[0]
+			}
 			return &turn{subject: s, amount: t.Amounts[0]}, nil
 		}
-		e.summary.Skipped = append(e.summary.Skipped, Skipped{s.name, t.Reason})
+		e.skip(s.name, "failed: "+t.Reason)
 	}
 	return nil, nil
+}
+
+// tested is the entry of an environment, which is made for its first load.
+func (e *execution) tested(name string) *Tested {
+	all := &e.summary.Environments
+	i := slices.IndexFunc(*all, func(t Tested) bool { return t.Environment == name })
+	if i < 0 {
+		i = len(*all)
+		*all = append(*all, Tested{Environment: name})
+	}
+	return &(*all)[i]
+}
+
+func (e *execution) skip(name, reason string) {
+	if s := (Skipped{name, reason}); !slices.Contains(e.summary.Skipped, s) {
+		e.summary.Skipped = append(e.summary.Skipped, s)
+	}
 }
 
 // cycle runs the alternating samples of one environment and then the usual practice,
 // with the same amount of work, so that both see the same minutes.
 func (e *execution) cycle(ctx context.Context, one *turn, cycle int, share time.Duration) error {
 	e.summary.Cycles = max(e.summary.Cycles, cycle)
-	name := fmt.Sprintf("%s-%d", one.draft.Name, cycle)
-	plan, err := e.alternating(one.subject, one.amount, share/2)
+	name := fmt.Sprintf("%s-%s-%d", one.draft.Name, one.load.name, cycle)
+	about := fmt.Sprintf("%s, cycle %d, %s: ", one.name, cycle, one.load.name)
+	// Both parts have the same samples; only this one has starts.
+	plan, err := e.alternating(one.subject, one.amount, share*3/5)
 	if err != nil {
 		return err
 	}
-	result, err := e.execute(ctx, plan, fmt.Sprintf("%s, cycle %d: alternating samples", one.name, cycle), name+"-alternating", false)
+	result, err := e.execute(ctx, plan, about+"alternating samples", name+"-alternating", false)
 	if result == nil || err != nil {
 		return err
 	}
@@ -168,7 +203,7 @@ func (e *execution) cycle(ctx context.Context, one *turn, cycle int, share time.
 	if plan, err = e.usual(one.subject, max(amount, one.amount)); err != nil {
 		return err
 	}
-	result, err = e.execute(ctx, plan, fmt.Sprintf("%s, cycle %d: all of A, then all of B", one.name, cycle), name+"-usual", false)
+	result, err = e.execute(ctx, plan, about+"all of A, then all of B", name+"-usual", false)
 	if result == nil || err != nil {
 		return err
 	}
@@ -181,13 +216,13 @@ func (e *execution) cycle(ctx context.Context, one *turn, cycle int, share time.
 
 // collect adds the outcomes of the effects that the trials decide something about.
 func (e *execution) collect(one *turn, cycle int, plan *study.Plan, trials []rundir.Trial, of func(*study.Plan, []rundir.Trial, string) (Outcome, bool)) {
-	for _, effect := range e.effects {
+	for _, effect := range one.effects {
 		o, ok := of(plan, trials, effect.environment)
 		if !ok {
 			continue
 		}
 		o.Environment, o.Effect, o.Work, o.Cycle = one.name, effect.String(), effect.Work, cycle
-		if truth, known := effect.truth(one.amount); known {
+		if truth, known := effect.truth(one.amount, o.base); known {
 			o.Truth = &truth
 		}
 		e.summary.Rows = append(e.summary.Rows, o)
@@ -207,7 +242,7 @@ func (e *execution) execute(ctx context.Context, plan *study.Plan, about, name s
 			if !first { // nothing is prepared that was not for the first run
 				return
 			}
-		case run.Block, run.Verdict:
+		case run.Block, run.Verdict, run.Estimates, run.Opened, run.Done:
 			return
 		}
 		e.events(event)

@@ -23,7 +23,7 @@ func TestMistakesAreFoundBeforeAnythingStarts(t *testing.T) {
 		change func(*Options)
 		want   string
 	}{
-		{func(o *Options) { o.Effects = []string{"5", "-1"} }, "--effects -1: must be a percentage of more work from 0 to 1000, or quota"},
+		{func(o *Options) { o.Effects = []string{"5", "-1"} }, "--effects -1: must be a percentage of more work from 0 to 1000, quota or delay"},
 		{func(o *Options) { o.Effects = []string{"much"} }, "--effects much: "},
 		{func(o *Options) { o.Effects = []string{"NaN"} }, "--effects NaN: "},
 		{func(o *Options) { o.Effects = nil }, "--effects: name at least one"},
@@ -68,7 +68,7 @@ func TestANativeEnvironmentIsTested(t *testing.T) {
 	}
 	test, err := New(Options{
 		Run:  run.Options{Home: home, Version: "test", Directory: t.TempDir()},
-		Time: 20 * time.Second, Environments: []string{"native"}, Effects: []string{"10", quota}, Margin: "2%", Sample: shortestSample,
+		Time: 20 * time.Second, Environments: []string{"native"}, Effects: []string{"10", quota, delay}, Margin: "2%", Sample: shortestSample,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -77,7 +77,7 @@ func TestANativeEnvironmentIsTested(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if s.Interrupted || s.Cycles == 0 || s.Trials == 0 || s.Failed > 0 || len(s.Environments) != 1 || s.Environments[0].Operations == 0 || len(s.Skipped) > 0 {
+	if s.Interrupted || s.Cycles == 0 || s.Trials == 0 || s.Failed > 0 || len(s.Environments) != 1 || s.Environments[0].Operations == 0 || s.Environments[0].Requests == 0 || len(s.Skipped) > 0 {
 		t.Errorf("%+v", s)
 	}
 	for _, o := range s.Rows {

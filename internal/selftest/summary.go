@@ -33,7 +33,8 @@ type Summary struct {
 type Tested struct {
 	Environment string `json:"environment"`
 	Label       string `json:"label,omitempty"` // shown with every value: tcg
-	Operations  int64  `json:"operations"`      // of a sample
+	Operations  int64  `json:"operations"`      // of a sample; 0: not tested
+	Requests    int64  `json:"requests"`
 	// StealShare is the share of a core that the hypervisor took during samples; nil
 	// where unknown.
 	StealShare *float64 `json:"steal_share"`

@@ -105,7 +105,7 @@ func TestTheUsualPracticeHoldsInIndependentNoise(t *testing.T) {
 func summary() Summary {
 	s := Summary{
 		Margin: .02, Sample: 50 * time.Millisecond, Took: 301 * time.Second, Cycles: 2, Failed: 1, Trials: 900,
-		Environments: []Tested{{"docker", "", 18000, new(.0123)}, {"qemu+machine=microvm", "tcg", 250, nil}},
+		Environments: []Tested{{"docker", "", 18000, 230, new(.0123)}, {"qemu+machine=microvm", "tcg", 250, 0, nil}},
 		Skipped:      []Skipped{{"gvisor", "needs runsc: it is not installed; fix it with: tare doctor, which shows where to get it from"}},
 	}
 	add := func(cycle int, d Design, effect string, truth *float64, v verdict.Verdict, low, high float64, n int, seconds float64) {

@@ -30,11 +30,11 @@ func (s Summary) Text(w io.Writer) {
 		if e.Label != "" {
 			title += " [" + e.Label + "]"
 		}
-		title += fmt.Sprintf(": %d operations a sample", e.Operations)
-		if e.StealShare != nil {
-			title += fmt.Sprintf(", %.1f%% of a core stolen during samples", 100**e.StealShare)
-		}
+		title += ": " + e.amounts() + " a sample"
 		fmt.Fprintf(w, "\n%s\n", title)
+		if e.StealShare != nil {
+			fmt.Fprintf(w, "  %.1f%% of a core was stolen by the hypervisor during alternating samples\n", 100**e.StealShare)
+		}
 		some := false
 		for _, d := range []Design{Alternating, Usual} {
 			some = s.table(w, e.Environment, d) || some
@@ -47,6 +47,17 @@ func (s Summary) Text(w io.Writer) {
 	if s.Failed > 0 {
 		s.say(w, fmt.Sprintf("\n%d of %d trials failed", s.Failed, s.Trials))
 	}
+}
+
+func (t Tested) amounts() string {
+	var words []string
+	if t.Operations > 0 {
+		words = append(words, fmt.Sprintf("%d operations", t.Operations))
+	}
+	if t.Requests > 0 {
+		words = append(words, fmt.Sprintf("%d requests", t.Requests))
+	}
+	return strings.Join(words, " or ")
 }
 
 func (s Summary) say(w io.Writer, text string) {
