@@ -284,7 +284,8 @@ type Environment interface {
 type Instance interface {
 	Agent() *agent.Client
 	// Address is the IPv4 address at which the host and other instances of the network
-	// reach this one; "" for none.
+	// reach this one; "" for none. An instance of no network that shares the network
+	// stack of its machine has 127.0.0.1.
 	Address() string
 	// Phases of the start; their sum is the time from the call until the agent was ready.
 	Phases() []Phase

@@ -27,6 +27,10 @@ type participant struct {
 	evidence *evidenceCounter
 	rounds   []figures // of each of the trial's rounds
 	skipped  bool
+	// sharing are the environments of the batch that share the loopback of a machine
+	// with this one, whose servers then listen at the address loopback; "" is 127.0.0.1.
+	sharing  []string
+	loopback string
 	err      error // why the trial failed; it then has no more samples
 	// spent is the time that the participant took so far, and elsewhere what of
 	// it is no overhead of tare: starts, stops and the workload's own commands.
@@ -48,12 +52,17 @@ func (r *Runner) alternate(ctx context.Context, batch schedule.Batch) ([]rundir.
 	}
 	before := usage.ReadHost()
 	var full *instances.DiskError
-	for _, p := range all {
-		if p.takesPart() && ctx.Err() == nil && full == nil {
-			p.prepare(ctx)
-			errors.As(p.err, &full)
+	each := func(do func(*participant, context.Context)) {
+		for _, p := range all {
+			if p.takesPart() && ctx.Err() == nil && full == nil {
+				do(p, ctx)
+				errors.As(p.err, &full)
+			}
 		}
 	}
+	each((*participant).start)
+	r.spreadOverLoopback(all)
+	each((*participant).prepare)
 	if full == nil {
 		sampleRounds(ctx, batch, all, r.AfterRound)
 	}
@@ -101,9 +110,8 @@ func (p *participant) timed() (done func()) {
 	return func() { p.spent += time.Since(began) }
 }
 
-// prepare starts the instances and brings the workload to where it can be
-// sampled.
-func (p *participant) prepare(ctx context.Context) {
+// start starts the instances.
+func (p *participant) start(ctx context.Context) {
 	defer p.timed()()
 	p.trial.Started = time.Now().UTC()
 	began := time.Now()
@@ -112,14 +120,18 @@ func (p *participant) prepare(ctx context.Context) {
 	if limit := (*instances.Unsupported)(nil); errors.As(p.err, &limit) {
 		p.skip(limit.Reason)
 	}
-	if !p.takesPart() {
-		return
-	}
+}
+
+// prepare brings the workload to where it can be sampled.
+func (p *participant) prepare(ctx context.Context) {
+	defer p.timed()()
 	facts, _ := p.group.TakeFacts()
 	describe(&p.trial, p.group, facts)
 	p.record.Warn(facts.Notes...)
 	p.caution(&p.trial, p.record, p.job)
-	if p.workload, p.err = lifecycle.New(p.lifecycle(p.record, p.job, p.group, p.group.Copies)); p.err != nil {
+	c := p.lifecycle(p.record, p.job, p.group, p.group.Copies)
+	c.Loopback = p.loopback
+	if p.workload, p.err = lifecycle.New(c); p.err != nil {
 		return
 	}
 	if p.err = p.workload.Prepare(ctx); p.err != nil {
@@ -144,6 +156,7 @@ func (p *participant) finish(ctx context.Context) {
 	}
 	t := &p.trial
 	p.summarize()
+	p.explainSharing()
 	if t.Status = rundir.OK; p.err != nil {
 		t.Status, t.Reason, t.Metrics, t.Missing, t.Copies = rundir.Failed, p.err.Error(), nil, nil, nil
 	}

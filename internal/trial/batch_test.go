@@ -56,7 +56,7 @@ func TestSamplesAlternateInTheOrderOfTheRounds(t *testing.T) {
 	if err != nil || len(trials) != 2 {
 		t.Fatalf("%d trials, %v", len(trials), err)
 	}
-	want := []string{"start b1-a-1", "b1-a-1: setup", "start b1-b-2", "b1-b-2: setup"}
+	want := []string{"start b1-a-1", "start b1-b-2", "b1-a-1: setup", "b1-b-2: setup"}
 	for number := range 5 {
 		for _, i := range batch.Round(number + 1) {
 			want = append(want, []string{"b1-a-1", "b1-b-2"}[i]+": drive")
@@ -176,7 +176,7 @@ func TestAFrozenInstanceWorksInItsSamplesAlone(t *testing.T) {
 	if _, err := r.Run(t.Context(), batch); err != nil {
 		t.Fatal(err)
 	}
-	want := []string{"start b1-a-1", "freeze b1-a-1", "start b1-b-2", "freeze b1-b-2"}
+	want := []string{"start b1-a-1", "start b1-b-2", "freeze b1-a-1", "freeze b1-b-2"}
 	for number := range 2 {
 		for _, i := range batch.Round(number + 1) {
 			name := []string{"b1-a-1", "b1-b-2"}[i]
@@ -256,5 +256,90 @@ func TestEachEnvironmentGetsTheAmountForTheLengthOfASample(t *testing.T) {
 	one, err := single(t.Context(), r, slot("a", "", "block"))
 	if err != nil || !slices.Equal(one.Amounts, []int64{100000}) || one.GuestSeconds != 1 {
 		t.Errorf("one sample: %v of %g s, %v", one.Amounts, one.GuestSeconds, err)
+	}
+}
+
+// servedPack has a server at its address.
+func servedPack() workload.Pack {
+	pack := webPack()
+	pack.Setup, pack.Teardown = nil, nil
+	pack.Servers = []workload.Server{{Step: workload.Step{Run: "serve ${address.server}", Role: "server"}}}
+	pack.Driver = &workload.Step{Run: "drive ${address.server}"}
+	return pack
+}
+
+// serving has servers that run until they are stopped.
+func serving(_, command string) fakeenv.Result {
+	if strings.HasPrefix(command, "serve") {
+		return fakeenv.Result{Runs: true}
+	}
+	return fakeenv.Result{Stdout: "rate 7\n", After: time.Second}
+}
+
+func TestServersOnOneLoopbackListenAtDifferentAddresses(t *testing.T) {
+	for name, c := range map[string]struct {
+		address, baseline, hostOfB string
+		want                       []string // of the servers, by environment
+	}{
+		"on one loopback":                  {"127.0.0.1", "a", "", []string{"127.0.0.1", "127.0.0.2"}},
+		"the baseline keeps the address":   {"127.0.0.1", "b", "", []string{"127.0.0.2", "127.0.0.1"}},
+		"on the loopbacks of two hosts":    {"127.0.0.1", "a", "other", []string{"127.0.0.1", "127.0.0.1"}},
+		"with network stacks of their own": {"10.0.0.2", "a", "", []string{"127.0.0.1", "127.0.0.1"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r, log, a := newRunner(t, servedPack(), study.Level{})
+			r.plan.Baseline, r.plan.Environments[1].Host = c.baseline, c.hostOfB
+			a.Script, a.Address = serving, c.address
+			for _, order := range [][]string{{"a", "b"}, {"b", "a"}} {
+				trials, err := r.Run(t.Context(), alternating(1, order...))
+				if err != nil || trials[0].Status != rundir.OK || trials[1].Status != rundir.OK {
+					t.Fatalf("%v: %+v", err, trials)
+				}
+			}
+			for n, name := range []string{"b1-a-1", "b1-b-2"} {
+				for _, command := range []string{"serve", "drive"} {
+					line := fmt.Sprintf("%s: %s %s", name, command, c.want[n])
+					if got := len(slices.DeleteFunc(log.Lines(), func(other string) bool { return other != line })); got != 2 {
+						t.Errorf("%q is there %d times in %q", line, got, log.Lines())
+					}
+				}
+			}
+		})
+	}
+}
+
+func TestATrialOfItsOwnUsesTheLoopbacksFirstAddress(t *testing.T) {
+	r, log, a := newRunner(t, servedPack(), study.Level{})
+	r.plan.Baseline = "a"
+	a.Script, a.Address = serving, "127.0.0.1"
+	if one, err := single(t.Context(), r, slot("b", "", "block")); err != nil || one.Status != rundir.OK {
+		t.Fatalf("%v: %s", err, one.Reason)
+	}
+	if trials, err := r.Run(t.Context(), alternating(1, "b")); err != nil || trials[0].Status != rundir.OK {
+		t.Fatalf("%v: %+v", err, trials)
+	}
+	if got := strings.Join(log.Lines(), ", "); strings.Contains(got, "127.0.0.2") {
+		t.Error(got)
+	}
+}
+
+func TestTheFailureOfAServerWithAFixedAddressNamesTheRemedy(t *testing.T) {
+	pack := servedPack()
+	pack.Servers[0].Run = "serve as configured"
+	r, _, a := newRunner(t, pack, study.Level{})
+	a.Address = "127.0.0.1"
+	a.Script = func(instance, command string) fakeenv.Result {
+		if strings.HasPrefix(command, "drive") && instance == "b1-b-2" {
+			return fakeenv.Result{Code: 1, Stdout: "bind: Address already in use"}
+		}
+		return serving(instance, command)
+	}
+	trials, err := r.Run(t.Context(), alternating(1, "a", "b"))
+	if err != nil || trials[0].Status != rundir.OK || trials[1].Status != rundir.Failed {
+		t.Fatalf("%v: %+v", err, trials)
+	}
+	const want = "environment b shares the network of its machine with a, and their servers run at the same time; this workload's listen where their own configuration says: set order: interleaved, or fresh: trial for the workload"
+	if !strings.HasSuffix(trials[1].Reason, want) {
+		t.Error(trials[1].Reason)
 	}
 }

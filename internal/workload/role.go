@@ -1,6 +1,7 @@
 package workload
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -17,8 +18,8 @@ const maxInstances = 1000
 // InstanceVars are the variables of an instance for a pack's commands: ${address}
 // is its address, ${index} its number among the instances of its role,
 // ${address.ROLE} the address of a role's first instance and ${addresses.ROLE} all
-// of them, separated by commas. With the zero InstanceVars all roles run in one
-// instance, on the loopback.
+// of them, separated by commas. Without Roles all roles run in one instance, at its
+// address; "" is the loopback's.
 type InstanceVars struct {
 	Address string
 	Index   int
@@ -29,14 +30,12 @@ type InstanceVars struct {
 const loopback = "127.0.0.1"
 
 func (s InstanceVars) texts(roles []string) map[string]string {
-	texts := map[string]string{"address": s.Address, "index": strconv.Itoa(max(s.Index, 1))}
-	if s.Address == "" {
-		texts["address"] = loopback
-	}
+	own := cmp.Or(s.Address, loopback)
+	texts := map[string]string{"address": own, "index": strconv.Itoa(max(s.Index, 1))}
 	for _, role := range roles {
 		addresses := s.Roles[role]
 		if len(addresses) == 0 {
-			addresses = []string{loopback}
+			addresses = []string{own}
 		}
 		texts["address."+role] = addresses[0]
 		texts["addresses."+role] = strings.Join(addresses, ",")
@@ -116,13 +115,29 @@ func (p Pack) Count(role string) (int, error) {
 func (p Pack) UsesAddress() bool {
 	asks := false
 	p.rewrite(func(_ []any, text string) string {
-		for _, found := range reference.FindAllStringSubmatch(text, -1) {
-			name, _, _ := strings.Cut(found[1], ".")
-			asks = asks || !strings.HasPrefix(found[0], "$$") && (name == "address" || name == "addresses")
-		}
+		asks = asks || usesAddress(text)
 		return text
 	})
 	return asks
+}
+
+// ServersUseAddress reports whether a server, or a step that prepares it, refers to
+// an address. If none does, the servers listen where their own configuration says.
+func (p Pack) ServersUseAddress() bool {
+	steps := slices.Concat(p.Begin, p.Setup)
+	for _, s := range p.Servers {
+		steps = append(steps, s.Step)
+	}
+	return slices.ContainsFunc(steps, func(s Step) bool {
+		return slices.ContainsFunc(append([]string{s.Run}, slices.Concat(s.Argv, s.Env)...), usesAddress)
+	})
+}
+
+func usesAddress(text string) bool {
+	return slices.ContainsFunc(reference.FindAllStringSubmatch(text, -1), func(found []string) bool {
+		name, _, _ := strings.Cut(found[1], ".")
+		return !strings.HasPrefix(found[0], "$$") && (name == "address" || name == "addresses")
+	})
 }
 
 // RestTime returns how long idle instances are measured, with the parameters

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"tare/internal/environment"
+	"tare/internal/linux/virtnet"
 	"tare/internal/usage"
 )
 
@@ -62,6 +63,13 @@ func (g *Group) Measured() (list []*Instance) {
 		list = append(list, roles.Instances()...)
 	}
 	return list
+}
+
+// SharesLoopback says whether an instance of the group shares the loopback of its
+// machine, so that its servers cannot listen where those of another such group do. In
+// a network each instance has an address of its own.
+func (g *Group) SharesLoopback() bool {
+	return slices.ContainsFunc(g.instances, func(i *Instance) bool { return !i.OnHost && environment.Listen(i.Instance) == virtnet.HostAddress })
 }
 
 // Lost says whether the agent of any instance is gone.

@@ -60,8 +60,12 @@ func newCopies(c Config, kind, name string, load Load, all []instances.Roles) (c
 			packs: map[*instances.Instance]workload.Pack{}, vars: map[*instances.Instance]workload.InstanceVars{},
 		}
 		for _, i := range roles.Instances() {
-			one.vars[i] = roles.Vars(i, c.Network, roleNames)
-			if one.packs[i], err = load.Pack.With(load.Parameters, one.vars[i]); err != nil {
+			vars := roles.Vars(i, c.Network, roleNames)
+			if c.Network == nil {
+				vars.Address = c.Loopback
+			}
+			one.vars[i] = vars
+			if one.packs[i], err = load.Pack.With(load.Parameters, vars); err != nil {
 				return nil, err
 			}
 		}

@@ -32,9 +32,11 @@ type Config struct {
 	Neighbour  Load
 	Neighbours []instances.Roles
 	Network    environment.Network // between the instances; nil for none
-	Env        []string            // of the image
-	Pin        map[string][]int    // role → cores
-	Record     *Record
+	// Loopback is the address of servers where there is no network: "" is 127.0.0.1.
+	Loopback string
+	Env      []string         // of the image
+	Pin      map[string][]int // role → cores
+	Record   *Record
 }
 
 // Load is a pack with its parameters.
