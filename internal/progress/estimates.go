@@ -115,17 +115,23 @@ func counted(n int, what string) string {
 	return fmt.Sprintf("%d %s", n, what)
 }
 
-// way is a bar of how far an open contrast is from a verdict, or its verdict.
+// way is a bar of how far an open contrast is on its way to a verdict, or its
+// verdict.
 func way(s verdict.SoFar) string {
-	const cells = 12
+	const cells = 8
 	if !s.Open {
 		if s.Verdict == verdict.None {
 			return "no verdict"
 		}
 		return string(s.Verdict)
 	}
-	full := min(cells-1, int(cells*s.Way())) // it is not there yet
-	return strings.Repeat("█", full) + strings.Repeat("░", cells-full)
+	share := min(s.Way(), .99) // it is not there yet
+	full := int(cells * share)
+	bar := strings.Repeat("█", full) + strings.Repeat("░", cells-full)
+	if s.Bounded() {
+		bar += fmt.Sprintf(" %2d%%", int(100*share))
+	}
+	return bar
 }
 
 // layOut puts rows into columns. The first two get shorter where the width does
