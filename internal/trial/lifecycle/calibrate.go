@@ -7,11 +7,13 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
+	"tare/internal/lists"
 	"tare/internal/rundir"
 )
 
@@ -34,53 +36,102 @@ type try struct {
 }
 
 // calibrate finds the amount of work for the wanted length of a sample, where the
-// driver does not keep that itself.
+// driver does not keep that itself and the amount is not known from before.
 func (c *Copy) calibrate(ctx context.Context) error {
-	if c.find == 0 {
+	if c.find == 0 || c.amount > 0 {
 		return nil
 	}
 	s := search{wanted: c.find}
 	s.start, s.most = c.load.Pack.Amounts()
 	parameter := c.load.Pack.Length.Amount
-	began := time.Now()
-	for {
-		amount, estimated := s.next()
+	amount, certain, err := s.run(func(amount int64) (time.Duration, error) {
 		if err := c.setAmount(amount); err != nil {
-			return err
-		}
-		last := s.runs == mostTries || time.Since(began) > calibrationTimeout
-		switch {
-		case estimated && (last || s.certain(amount)):
-			return c.found(amount, s)
-		case last:
-			return fmt.Errorf("no value of %s was found with which the driver takes %v: %s; set %s", parameter, c.find, s, parameter)
+			return 0, err
 		}
 		exit, _, err := c.runDriver(ctx, rundir.Discard("driver.stdout"), rundir.Discard("driver.stderr"), io.Discard)
 		if err != nil {
-			return fmt.Errorf("finding %s for samples of %v, with %d: %w", parameter, c.find, amount, err)
+			return 0, fmt.Errorf("finding %s for samples of %v, with %d: %w", parameter, c.find, amount, err)
 		}
-		if s.add(try{amount, exit.Elapsed()}, estimated) {
-			return c.found(amount, s)
-		}
+		return exit.Elapsed(), nil
+	})
+	switch {
+	case err != nil:
+		return err
+	case amount == 0:
+		return fmt.Errorf("no value of %s was found with which the driver takes %v: %s; set %s", parameter, c.find, &s, parameter)
+	case !certain:
+		c.record.Warn(fmt.Sprintf("samples may be longer or shorter than %v: the times of the driver varied too much to find %s exactly. It is %d, a robust estimate: %s", c.find, parameter, amount, &s))
+	case amount == s.most:
+		c.record.Warn(fmt.Sprintf("samples may be shorter than %v: %s is at its largest value, %d, and %s", c.find, parameter, amount, &s))
 	}
-}
-
-// found keeps the amount, which the driver's command has.
-func (c *Copy) found(amount int64, s search) error {
-	c.amount = amount
-	if amount == s.most {
-		c.record.Warn(fmt.Sprintf("samples may be shorter than %v: %s is at its largest value, %d, and %s", c.find, c.load.Pack.Length.Amount, amount, s))
-	}
-	return nil
+	c.amount, c.length = amount, s.length(amount)
+	return c.setAmount(amount)
 }
 
 // search finds the amount of work that takes the wanted time.
 type search struct {
 	wanted      time.Duration
 	start, most int64
-	runs        int
+	all         []try
 	tries       []try // runs whose times are believed
-	texts       []string
+}
+
+// run makes runs until the amount is known. Where the times are too noisy for that, the
+// amount is an estimate from all runs, and not certain; 0 where no run took any time.
+func (s *search) run(measure func(amount int64) (time.Duration, error)) (amount int64, certain bool, err error) {
+	for began := time.Now(); ; {
+		amount, estimated := s.next()
+		late := time.Since(began) > calibrationTimeout
+		switch {
+		case estimated && (late || s.certain(amount)):
+			return amount, true, nil
+		case late || len(s.all) == mostTries:
+			return s.robust(), false, nil
+		}
+		took, err := measure(amount)
+		if err != nil {
+			return 0, false, err
+		}
+		if s.add(try{amount, took}, estimated) {
+			return amount, true, nil
+		}
+	}
+}
+
+// robust is an estimate from all runs. A disturbance makes a run longer, so the fastest
+// run is the least disturbed one. The time of a unit of work is the median over the runs
+// that are far enough from it.
+func (s *search) robust() int64 {
+	fastest := slices.MinFunc(s.all, func(a, b try) int { return cmp.Compare(a.took, b.took) })
+	var per []float64
+	for _, t := range s.all {
+		if t.amount > fastest.amount && t.took-fastest.took >= s.need() {
+			per = append(per, float64(t.took-fastest.took)/float64(t.amount-fastest.amount))
+		}
+	}
+	if len(per) == 0 {
+		timed := lists.Filter(s.all, func(t try) bool { return t.took > 0 })
+		per = lists.Map(timed, func(t try) float64 { return float64(t.took) / float64(t.amount) })
+	}
+	if len(per) == 0 {
+		return 0
+	}
+	slices.Sort(per)
+	return s.bounded(float64(s.wanted) / per[len(per)/2])
+}
+
+// bounded is a valid amount.
+func (s *search) bounded(amount float64) int64 {
+	return int64(min(max(math.Round(amount), 1), float64(s.most)))
+}
+
+// length is how long a run with the amount takes, with the start of the driver.
+func (s *search) length(amount int64) time.Duration {
+	low, _ := s.ends()
+	if per, known := s.perUnit(); known {
+		return max(low.took+time.Duration(per*float64(amount-low.amount)), 0)
+	}
+	return s.wanted
 }
 
 // ends are the believed runs with the smallest and the largest amount.
@@ -108,7 +159,7 @@ func (s *search) next() (amount int64, estimated bool) {
 	}
 	low, high := s.ends()
 	if per, known := s.perUnit(); known {
-		return min(max(int64(float64(s.wanted)/per+.5), 1), s.most), true
+		return s.bounded(float64(s.wanted) / per), true
 	}
 	if low == high {
 		if high.took > 2*s.wanted && high.amount > 1 {
@@ -134,8 +185,7 @@ func (s *search) certain(amount int64) bool { return s.need() == longestSpan || 
 // long as wanted, or longer with the smallest amount; if not, the start of the driver
 // or the longest run was disturbed.
 func (s *search) add(t try, estimated bool) (found bool) {
-	s.runs++
-	s.texts = append(s.texts, fmt.Sprintf("%v with %d", t.took.Round(10*time.Microsecond), t.amount))
+	s.all = append(s.all, t)
 	if estimated {
 		low, high := s.ends()
 		per, _ := s.perUnit()
@@ -149,7 +199,9 @@ func (s *search) add(t try, estimated bool) (found bool) {
 	return false
 }
 
-func (s search) String() string { return "it took " + strings.Join(s.texts, ", ") }
+func (s *search) String() string {
+	return "it took " + strings.Join(lists.Map(s.all, func(t try) string { return fmt.Sprintf("%v with %d", t.took.Round(10*time.Microsecond), t.amount) }), ", ")
+}
 
 // near is within the tolerance of an estimate.
 func near(a, b float64) bool { return a > b/1.5 && a < b*1.5 }

@@ -158,15 +158,48 @@ func TestAnAmountThatIsSetIsUsed(t *testing.T) {
 	b.logged(t, "start b1-a-1", "b1-a-1: server", "b1-a-1: drive 7")
 }
 
-func TestACalibrationThatEndsNowhereSaysWhatItTried(t *testing.T) {
+func TestACalibrationWithoutATimeSaysWhatItTried(t *testing.T) {
+	b := newBench(t, script(map[string]speed{"b1-a-1": {0, 0}}), "a")
+	_, err := prepared(t, b, lifecycle.Load{Pack: counted(), Sample: 100 * time.Millisecond}, 1)
+	if err != nil {
+		t.Fatalf("the largest amount is used: %v", err)
+	}
 	pack := counted()
 	pack.Parameters["requests"] = workload.Parameter{Default: "0"}
-	b := newBench(t, script(map[string]speed{"b1-a-1": {3 * time.Millisecond, 0}}), "a")
-	_, err := prepared(t, b, lifecycle.Load{Pack: pack, Sample: 100 * time.Millisecond}, 1)
-	if err == nil || !strings.HasPrefix(err.Error(), "no value of requests was found with which the driver takes 100ms: it took 3ms with 1000, 3ms with 10000, 3ms with 100000,") ||
+	b = newBench(t, script(map[string]speed{"b1-a-1": {0, 0}}), "a")
+	_, err = prepared(t, b, lifecycle.Load{Pack: pack, Sample: 100 * time.Millisecond}, 1)
+	if err == nil || !strings.HasPrefix(err.Error(), "no value of requests was found with which the driver takes 100ms: it took 0s with 1000, 0s with 10000, 0s with 100000,") ||
 		!strings.HasSuffix(err.Error(), "; set requests") {
 		t.Errorf("got %v", err)
 	}
+}
+
+func TestACalibrationWithoutAnEndWarnsAndUsesAnEstimate(t *testing.T) {
+	pack := counted()
+	pack.Parameters["requests"] = workload.Parameter{Default: "0"}
+	b := newBench(t, script(map[string]speed{"b1-a-1": {3 * time.Millisecond, 0}}), "a")
+	record := lifecycle.NewRecord(nil)
+	w, err := recorded(t, b, lifecycle.Load{Pack: pack, Sample: 100 * time.Millisecond}, 1, record)
+	must(t, err)
+	if got := w.Amounts(); len(got) != 1 || got[0] < 1 {
+		t.Errorf("the amounts are %v", got)
+	}
+	if got := record.Warnings(); len(got) != 1 || !strings.HasPrefix(got[0], "samples may be longer or shorter than 100ms: the times of the driver varied too much to find requests exactly. It is ") {
+		t.Errorf("the warnings are %q", got)
+	}
+}
+
+func TestAnAmountFromBeforeIsNotSoughtAgain(t *testing.T) {
+	b := newBench(t, script(map[string]speed{"b1-a-1": {0, time.Microsecond}}), "a")
+	w, err := prepared(t, b, lifecycle.Load{Pack: counted(), Sample: 100 * time.Millisecond, Amounts: []int64{5000}}, 1)
+	must(t, err)
+	if one := sampled(t, w).Copies[0]; one.Pack.Driver.Run != "drive 5000" || !slices.Equal(w.Amounts(), []int64{5000}) || w.Length() != 0 {
+		t.Errorf("the driver was %q with the amounts %v", one.Pack.Driver.Run, w.Amounts())
+	}
+	if step := w.Copies()[0].DriverStep(); step.Run != "drive ${requests}" {
+		t.Errorf("environments are compared by %q", step.Run)
+	}
+	b.logged(t, "start b1-a-1", "b1-a-1: server", "b1-a-1: drive 5000")
 }
 
 func TestTheLargestAmountIsUsedForAShorterSample(t *testing.T) {

@@ -29,6 +29,7 @@ type Copy struct {
 	load   Load
 	find   time.Duration // the wanted length of a sample, for which the amount is to be found
 	amount int64         // that was found; 0 for none
+	length time.Duration // of a sample with the amount; 0 where it was found before
 	// packs have the parameters, and the addresses as each instance sees them.
 	packs  map[*instances.Instance]workload.Pack
 	vars   map[*instances.Instance]workload.InstanceVars
@@ -67,6 +68,13 @@ func newCopies(c Config, kind, name string, load Load, all []instances.Roles) (c
 			one.vars[i] = vars
 			if one.packs[i], err = load.Pack.With(load.Parameters, vars); err != nil {
 				return nil, err
+			}
+		}
+		if find > 0 && n < len(load.Amounts) {
+			if one.amount = load.Amounts[n]; one.amount > 0 {
+				if err := one.setAmount(one.amount); err != nil {
+					return nil, err
+				}
 			}
 		}
 		copies = append(copies, one)

@@ -45,6 +45,9 @@ type Load struct {
 	Parameters map[string]string
 	// Sample is how long each sample shall be; 0 is what the parameters say.
 	Sample time.Duration
+	// Amounts of work that were found for this length before, one a copy. They are not
+	// sought again.
+	Amounts []int64
 }
 
 // Workload is one pack on running instances: in one copy, or in several that
@@ -198,6 +201,15 @@ func (w *Workload) Amounts() (all []int64) {
 		}
 	}
 	return all
+}
+
+// Length is how long the search for the amounts says that a sample takes; 0 where there
+// was none.
+func (w *Workload) Length() (longest time.Duration) {
+	for _, c := range w.copies {
+		longest = max(longest, c.length)
+	}
+	return longest
 }
 
 // Copies of the workload.
