@@ -372,6 +372,9 @@ func (p profile) concluded(rng *rand.Rand, rounds int, effect, margin float64, l
 // worst cases. TARE_SIM_PATHS sets the number of runs for each profile.
 func TestAlternatingSamplesKeepThePromises(t *testing.T) {
 	n, short := 60, true
+	if testing.Short() {
+		n = 20
+	}
 	if text := os.Getenv("TARE_SIM_PATHS"); text != "" {
 		var err error
 		if n, err = strconv.Atoi(text); err != nil || n < 1 {
