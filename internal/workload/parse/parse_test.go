@@ -139,7 +139,7 @@ func TestAFigureIsInItsDeclaredUnit(t *testing.T) {
 func TestACutReportNeverGivesOtherFigures(t *testing.T) {
 	exact, steps := 1000, 200
 	if testing.Short() {
-		exact, steps = 150, 40
+		exact, steps = 60, 20
 	}
 	for _, p := range parsers {
 		t.Run(p.Name, func(t *testing.T) {
