@@ -52,7 +52,7 @@ run: setup-run build ## Install what is missing, then run a study and report it 
 	$(as-root) scripts/with-engines.sh docker -- bin/tare run $(STUDY) $(ARGS)
 
 .PHONY: check
-check: setup-check agent ## Check what can be checked in two minutes: form of the code, links, all tests that need only Go (PACKAGES=./internal/stats)
+check: setup-check ## Check what can be checked in two minutes: form of the code, links, all tests that need only Go (PACKAGES=./internal/stats)
 	scripts/check.sh $(PACKAGES)
 
 .PHONY: lint
