@@ -332,6 +332,6 @@ func (e *execution) runner(img *image.Image) *trial.Runner {
 			Console: func(name string) (io.WriteCloser, error) { return e.run.Console(name) },
 		},
 		Keep: e.run.Keep, KeepReadings: e.run.KeepReadings, Watch: e.Watch,
-		KeepFingerprint: e.run.KeepFingerprint, Fingerprinted: fingerprinted, AfterRound: e.afterRound,
+		KeepFingerprint: e.run.KeepFingerprint, Fingerprinted: fingerprinted, AfterRound: e.afterRound, Before: e.run.Journal(),
 	})
 }

@@ -156,6 +156,9 @@ func (p *participant) finish(ctx context.Context) {
 	}
 	t := &p.trial
 	p.summarize()
+	if p.workload != nil {
+		p.amounts.learn(p.job.cell, *t, p.workload.Length(), p.err)
+	}
 	p.explainSharing()
 	if t.Status = rundir.OK; p.err != nil {
 		t.Status, t.Reason, t.Metrics, t.Missing, t.Copies = rundir.Failed, p.err.Error(), nil, nil, nil

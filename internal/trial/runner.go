@@ -35,6 +35,8 @@ type Config struct {
 	// takes none. Those in Fingerprinted are there already.
 	KeepFingerprint func(parity.Fingerprint) error
 	Fingerprinted   map[Pair]bool
+	// Before are the trials of earlier sessions, whose amounts of work are used again.
+	Before []rundir.Trial
 	// Watch returns, for each measured instance of a trial, the callback for its
 	// readings; nil where nothing receives them.
 	Watch func(environment, workload string) func(usage.Reading)
@@ -49,16 +51,19 @@ type Runner struct {
 	plan         *study.Plan
 	pool         *instances.Pool
 	fingerprints *fingerprints
+	amounts      amounts
 	block        int
 	canary       time.Duration
 }
 
 // NewRunner makes a runner without instances.
 func NewRunner(c Config) *Runner {
-	return &Runner{
+	r := &Runner{
 		Config: c, plan: c.Instances.Plan, pool: instances.NewPool(c.Instances),
-		fingerprints: newFingerprints(c.KeepFingerprint, c.Fingerprinted),
+		fingerprints: newFingerprints(c.KeepFingerprint, c.Fingerprinted), amounts: amounts{},
 	}
+	r.replay(c.Before)
+	return r
 }
 
 // Close stops every instance that is left.
@@ -154,6 +159,7 @@ type job struct {
 	level      study.Level   // with the environment's own parameters
 	sample     time.Duration // how long a sample shall be; 0 is what the parameters say
 	request    instances.Request
+	cell       cell
 	knownLimit string // why the workload does not run there; "" where it does
 }
 
@@ -173,6 +179,7 @@ func (r *Runner) job(slot schedule.Slot) (job, error) {
 	sample := w.SampleLength(level, e, slot.Rounds > 0)
 	level.Parameters = e.Parameters(w.Name, level)
 	j := job{workload: w, level: level, sample: sample, knownLimit: w.Pack.KnownLimits[e.Kind]}
+	j.cell = cell{slot.Environment, slot.Workload, slot.Level, slot.Rounds > 0}
 	if level.Shape.Copies == 0 {
 		return job{}, fmt.Errorf("the plan does not say which instances workload %s needs at level %q: it was made by another version of tare; begin a new run", w.Name, level.Name)
 	}
@@ -241,7 +248,10 @@ func (r *Runner) caution(t *rundir.Trial, record *lifecycle.Record, j job) {
 
 // sampleOnce prepares the workload, samples it once and finishes it.
 func (r *Runner) sampleOnce(ctx context.Context, t *rundir.Trial, record *lifecycle.Record, j job, group *instances.Group, w *lifecycle.Workload) (err error) {
-	defer func() { err = errors.Join(err, w.Finish(ctx)) }()
+	defer func() {
+		err = errors.Join(err, w.Finish(ctx))
+		r.amounts.learn(j.cell, *t, w.Length(), err)
+	}()
 	if err := w.Prepare(ctx); err != nil {
 		return err
 	}
@@ -280,7 +290,7 @@ func (r *Runner) callback(t *rundir.Trial) func() func(usage.Reading) {
 // lifecycle of a job's workload in some copies of its instances.
 func (r *Runner) lifecycle(record *lifecycle.Record, j job, group *instances.Group, copies []instances.Roles) lifecycle.Config {
 	c := lifecycle.Config{
-		Name: j.workload.Name, Load: lifecycle.Load{Pack: j.workload.Pack, Parameters: j.level.Parameters, Sample: j.sample},
+		Name: j.workload.Name, Load: lifecycle.Load{Pack: j.workload.Pack, Parameters: j.level.Parameters, Sample: j.sample, Amounts: r.amounts[j.cell].amounts},
 		Copies: copies, Network: group.Network, Env: r.Instances.Image.Env, Pin: r.plan.Pin, Record: record,
 	}
 	if len(group.Neighbours) > 0 {

@@ -64,7 +64,9 @@ func (c *Copy) calibrate(ctx context.Context) error {
 	case amount == s.most:
 		c.record.Warn(fmt.Sprintf("samples may be shorter than %v: %s is at its largest value, %d, and %s", c.find, parameter, amount, &s))
 	}
-	c.amount, c.length = amount, s.length(amount)
+	if c.amount, c.length = amount, c.find; certain {
+		c.length = s.length(amount)
+	}
 	return c.setAmount(amount)
 }
 
@@ -127,9 +129,12 @@ func (s *search) bounded(amount float64) int64 {
 
 // length is how long a run with the amount takes, with the start of the driver.
 func (s *search) length(amount int64) time.Duration {
-	low, _ := s.ends()
+	low, high := s.ends()
 	if per, known := s.perUnit(); known {
 		return max(low.took+time.Duration(per*float64(amount-low.amount)), 0)
+	}
+	if amount == high.amount {
+		return high.took
 	}
 	return s.wanted
 }

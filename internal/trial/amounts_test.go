@@ -1,0 +1,138 @@
+package trial
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"tare/internal/rundir"
+	"tare/internal/schedule"
+	"tare/internal/study"
+	"tare/internal/testing/fakeenv"
+	"tare/internal/workload"
+)
+
+// countedPack is limited by a count, which is found for samples of 100 ms.
+func countedPack() workload.Pack {
+	pack := webPack()
+	pack.Parameters = map[string]workload.Parameter{"seconds": {Default: "1.0", Unit: "s"}, "requests": {Default: "0"}}
+	pack.Driver = &workload.Step{Run: "drive ${requests}"}
+	pack.Length = &workload.Length{Time: "seconds", Sample: 100 * time.Millisecond, Amount: "requests", Start: 1000}
+	return pack
+}
+
+// working takes some time for the start of the driver, and some for each request.
+func working(start, request *time.Duration) func(string, string) fakeenv.Result {
+	return func(_, command string) (r fakeenv.Result) {
+		var n int64
+		if _, err := fmt.Sscanf(command, "drive %d", &n); err == nil {
+			r.Stdout, r.After = "rate 5\n", *start+time.Duration(n)**request
+		}
+		return r
+	}
+}
+
+func drives(log *fakeenv.Log) int {
+	return len(slices.DeleteFunc(log.Lines(), func(line string) bool { return !strings.Contains(line, ": drive") }))
+}
+
+func inBlock(n int, b schedule.Batch) schedule.Batch {
+	for i := range b.Slots {
+		b.Slots[i].Block = n
+	}
+	return b
+}
+
+func TestLaterBlocksUseTheAmountsThatWereFound(t *testing.T) {
+	const rounds = 3
+	for name, start := range map[string]time.Duration{"a quick start": 0, "a start longer than a sample": time.Second} {
+		t.Run(name, func(t *testing.T) {
+			r, log, a := newRunner(t, countedPack(), study.Level{})
+			request := 10 * time.Microsecond
+			a.Script = working(&start, &request)
+			var made []rundir.Trial
+			block := func(n int) (rundir.Trial, int) {
+				before := drives(log)
+				trials, err := r.Run(t.Context(), inBlock(n, alternating(rounds, "a")))
+				if err != nil || trials[0].Status != rundir.OK {
+					t.Fatalf("%v: %+v", err, trials)
+				}
+				made = append(made, trials...)
+				return trials[0], drives(log) - before - rounds
+			}
+			first, sought := block(1)
+			if sought == 0 || !slices.Equal(first.Amounts, []int64{10000}) {
+				t.Fatalf("%v after %d runs", first.Amounts, sought)
+			}
+			request = 15 * time.Microsecond
+			if again, sought := block(2); sought > 0 || !slices.Equal(again.Amounts, first.Amounts) {
+				t.Errorf("a second block: %v after %d runs", again.Amounts, sought)
+			}
+			if start > 0 {
+				return
+			}
+			request = 30 * time.Microsecond
+			if again, sought := block(3); sought > 0 || !slices.Equal(again.Amounts, first.Amounts) {
+				t.Errorf("a third block: %v after %d runs", again.Amounts, sought)
+			}
+			resumed := NewRunner(Config{Instances: r.Instances, Before: made})
+			early := NewRunner(Config{Instances: r.Instances, Before: made[:2]})
+			if len(resumed.amounts) != 0 || !slices.Equal(early.amounts[cell{"a", "web", "", true}].amounts, first.Amounts) {
+				t.Errorf("resumed with %v and %v", resumed.amounts, early.amounts)
+			}
+			if again, sought := block(4); sought == 0 || !slices.Equal(again.Amounts, []int64{3333}) {
+				t.Errorf("after samples that were too long: %v after %d runs", again.Amounts, sought)
+			}
+			if _, sought := block(5); sought > 0 {
+				t.Errorf("after the new amounts: %d runs", sought)
+			}
+		})
+	}
+}
+
+func TestAFailedTrialsAmountsAreSoughtAgain(t *testing.T) {
+	r, _, a := newRunner(t, countedPack(), study.Level{})
+	start, request := time.Duration(0), 10*time.Microsecond
+	works := working(&start, &request)
+	a.Script = works
+	one := func(want rundir.Status) rundir.Trial {
+		t.Helper()
+		trials, err := r.Run(t.Context(), alternating(1, "a"))
+		if err != nil || trials[0].Status != want {
+			t.Fatalf("%v: %s %s", err, trials[0].Status, trials[0].Reason)
+		}
+		return trials[0]
+	}
+	found := one(rundir.OK)
+	a.Script = func(instance, command string) fakeenv.Result {
+		res := works(instance, command)
+		res.Stdout = ""
+		return res
+	}
+	failed := one(rundir.Failed)
+	if len(r.amounts) > 0 {
+		t.Errorf("%v", r.amounts)
+	}
+	r.plan.Design.Order = study.Alternating
+	if resumed := NewRunner(Config{Instances: r.Instances, Before: []rundir.Trial{found, failed}}); len(resumed.amounts) > 0 {
+		t.Errorf("resumed with %v", resumed.amounts)
+	}
+}
+
+func TestTrialsOfOneSampleHaveAmountsOfTheirOwn(t *testing.T) {
+	r, log, a := newRunner(t, countedPack(), study.Level{})
+	start, request := time.Duration(0), 10*time.Microsecond
+	a.Script = working(&start, &request)
+	if _, err := r.Run(t.Context(), alternating(1, "a")); err != nil {
+		t.Fatal(err)
+	}
+	for n := range 2 {
+		before := drives(log)
+		row, err := single(t.Context(), r, slot("a", "", "block"))
+		if sought := drives(log) - before - 1; err != nil || row.GuestSeconds != 1 || (sought > 0) != (n == 0) {
+			t.Errorf("trial %d: %g s after %d runs: %v %s", n+1, row.GuestSeconds, sought, err, row.Reason)
+		}
+	}
+}
