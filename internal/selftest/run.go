@@ -91,6 +91,9 @@ func (e *execution) work(ctx context.Context) error {
 	}
 	began := time.Now()
 	defer func() { e.summary.Took = time.Since(began) }()
+	// A turn can overrun its share, for the usual practice has no budget. The short
+	// ones come first, so that they are not lost by it.
+	slices.SortStableFunc(turns, func(a, b *turn) int { return len(a.effects) - len(b.effects) })
 	deadline := began.Add(e.options.Time)
 	ctx, cancel := context.WithDeadline(ctx, deadline)
 	defer cancel()
@@ -175,8 +178,7 @@ func (e *execution) cycle(ctx context.Context, one *turn, cycle int, share time.
 	e.summary.Cycles = max(e.summary.Cycles, cycle)
 	name := fmt.Sprintf("%s-%s-%d", one.draft.Name, one.load.name, cycle)
 	about := fmt.Sprintf("%s, cycle %d, %s: ", one.name, cycle, one.load.name)
-	// Both parts have the same samples; only this one has starts.
-	plan, err := e.alternating(one.subject, one.amount, share*3/5)
+	plan, err := e.alternating(one.subject, one.amount, share/2)
 	if err != nil {
 		return err
 	}
