@@ -15,8 +15,7 @@ import (
 // tailSize is the number of bytes in a Tail.
 const tailSize = 4096
 
-// bufferSize is how much of an output stays in memory until there is more or it is
-// closed, so that a file is not written while something is measured.
+// bufferSize is how much of an output Hold keeps in memory.
 const bufferSize = 64 << 10
 
 // RawFile stores the output of a tool, byte for byte. Without output there is no
@@ -31,6 +30,7 @@ type RawFile struct {
 	sum     hash.Hash
 	size    int64 // with what is in the buffer
 	buffer  []byte
+	held    int     // how much stays in the buffer
 	samples []int64 // sizes of the outputs before the present one
 	tail    []byte
 	err     error
@@ -41,6 +41,14 @@ type RawFile struct {
 func (w *Writer) Keep(trial Trial, name string) *RawFile {
 	directory := filepath.Join(rawDirectory, fmt.Sprintf("block-%03d", trial.Block), fileName(trial.Environment, trial.Workload, trial.Level))
 	return &RawFile{run: w.Directory, directory: directory, name: name, sum: sha256.New()}
+}
+
+// Hold keeps an output in memory until there is more than 64 KiB of it or it is
+// closed, so that no file is written between the samples of environments that
+// alternate. What a kill interrupts is lost then, so it is for short samples.
+func (f *RawFile) Hold() *RawFile {
+	f.held = bufferSize
+	return f
 }
 
 // Discard returns a raw file that stores only its tail.
@@ -59,7 +67,7 @@ func (f *RawFile) Write(p []byte) (int, error) {
 	if f.nowhere {
 		return len(p), nil
 	}
-	if f.buffer = append(f.buffer, p...); len(f.buffer) > bufferSize {
+	if f.buffer = append(f.buffer, p...); len(f.buffer) > f.held {
 		f.flush()
 	}
 	return len(p), nil

@@ -171,7 +171,7 @@ func TestAnotherFormatIsRefusedByName(t *testing.T) {
 
 func TestOutputsOfSeveralSamplesAreInOneFile(t *testing.T) {
 	w := newRun(t, t.TempDir())
-	f := w.Keep(trialNumber(0), "driver.stdout")
+	f := w.Keep(trialNumber(0), "driver.stdout").Hold()
 	f.Write([]byte("one"))
 	f.NextSample()
 	if tail := f.Tail(); len(tail) > 0 {
@@ -228,5 +228,19 @@ func TestRawOutputIsKeptByteForByteAndNeverReplaced(t *testing.T) {
 	os.WriteFile(filepath.Join(w.Directory, second.Path), []byte("2"), 0o644)
 	if wrong, _ := r.Verify(); len(wrong) != 2 {
 		t.Errorf("a changed raw file is named by the journal and by the sums: %v", wrong)
+	}
+}
+
+func TestAnOutputIsOnTheDiskAsItComes(t *testing.T) {
+	directory := t.TempDir()
+	w := newRun(t, directory)
+	defer w.Close()
+	f := w.Keep(trialNumber(0), "driver.stdout")
+	if _, err := f.Write([]byte("so far")); err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(filepath.Join(directory, f.path))
+	if err != nil || string(text) != "so far" {
+		t.Errorf("while the tool runs, the file has %q: %v", text, err)
 	}
 }

@@ -199,11 +199,21 @@ func (r *Runner) enterBlock(block int) {
 	}
 }
 
+// record keeps the outputs of a trial on the disk as they come: a kill in a long
+// trial leaves what there was.
 func (r *Runner) record(t rundir.Trial) *lifecycle.Record {
 	if r.Keep == nil {
 		return lifecycle.NewRecord(nil)
 	}
 	return lifecycle.NewRecord(func(name string) *rundir.RawFile { return r.Keep(t, name) })
+}
+
+// quietRecord writes no file before the rounds of a trial are over.
+func (r *Runner) quietRecord(t rundir.Trial) *lifecycle.Record {
+	if r.Keep == nil {
+		return lifecycle.NewRecord(nil)
+	}
+	return lifecycle.NewRecord(func(name string) *rundir.RawFile { return r.Keep(t, name).Hold() })
 }
 
 // measure makes the trial in its instances. It returns the time that the
