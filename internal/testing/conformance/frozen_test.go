@@ -15,7 +15,7 @@ import (
 func (s *scene) toFreeze(t *testing.T) (environment.Instance, environment.Freezer) {
 	t.Helper()
 	if _, offered := s.shared.(environment.Freezer); !offered {
-		t.Skip("instances of this kind wait idle")
+		t.Skip("needs instances that can be frozen: those of this kind wait idle")
 	}
 	i := s.start(t, "frozen")
 	return i, i.(environment.Freezer)
@@ -24,7 +24,7 @@ func (s *scene) toFreeze(t *testing.T) (environment.Instance, environment.Freeze
 func freeze(t *testing.T, f environment.Freezer) {
 	t.Helper()
 	if err := f.Freeze(t.Context()); errors.Is(err, errors.ErrUnsupported) {
-		t.Skip(err)
+		t.Skipf("needs instances that can be frozen: %v", err)
 	} else if err != nil {
 		t.Fatal(err)
 	}
