@@ -75,6 +75,9 @@ func readTrials(r io.Reader) (trials []Trial, good int64, torn []byte, err error
 			}
 			return nil, 0, nil, fmt.Errorf("line %d is not a trial: %v: the file was changed after it was written; restore it, or cut it before that line", line, err)
 		}
+		if err := t.checkRounds(); err != nil {
+			return nil, 0, nil, fmt.Errorf("line %d is not a trial: %w: the file was changed after it was written; restore it, or cut it before that line", line, err)
+		}
 		trials = append(trials, t)
 		good += int64(end) + 1
 		data = data[end+1:]

@@ -46,10 +46,7 @@ func (w *Writer) Keep(trial Trial, name string) *RawFile {
 // Hold keeps an output in memory until there is more than 64 KiB of it or it is
 // closed, so that no file is written between the samples of environments that
 // alternate. What a kill interrupts is lost then, so it is for short samples.
-func (f *RawFile) Hold() *RawFile {
-	f.held = bufferSize
-	return f
-}
+func (f *RawFile) Hold() { f.held = bufferSize }
 
 // Discard returns a raw file that stores only its tail.
 func Discard(name string) *RawFile { return &RawFile{name: name, nowhere: true, sum: sha256.New()} }

@@ -1,6 +1,7 @@
 package rundir
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -171,7 +172,8 @@ func TestAnotherFormatIsRefusedByName(t *testing.T) {
 
 func TestOutputsOfSeveralSamplesAreInOneFile(t *testing.T) {
 	w := newRun(t, t.TempDir())
-	f := w.Keep(trialNumber(0), "driver.stdout").Hold()
+	f := w.Keep(trialNumber(0), "driver.stdout")
+	f.Hold()
 	f.Write([]byte("one"))
 	f.NextSample()
 	if tail := f.Tail(); len(tail) > 0 {
@@ -242,5 +244,20 @@ func TestAnOutputIsOnTheDiskAsItComes(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join(directory, f.path))
 	if err != nil || string(text) != "so far" {
 		t.Errorf("while the tool runs, the file has %q: %v", text, err)
+	}
+}
+
+func TestARoundThatNoRunHasIsRefused(t *testing.T) {
+	for _, number := range []int{0, -1, study.MostRounds + 1, 1 << 40} {
+		directory := t.TempDir()
+		w := newRun(t, directory)
+		trial := trialNumber(0)
+		trial.Rounds = []Round{{Number: number, Position: 1, Metrics: map[string]float64{"time": 1}}}
+		if err := errors.Join(w.Append(trial), w.Close()); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := Open(directory); err == nil || !strings.Contains(err.Error(), fmt.Sprintf("line 1 is not a trial: round %d is not between 1 and 1000", number)) {
+			t.Errorf("round %d: %v", number, err)
+		}
 	}
 }

@@ -7,11 +7,13 @@
 package rundir
 
 import (
+	"fmt"
 	"math"
 	"time"
 
 	"tare/internal/environment"
 	"tare/internal/evidence"
+	"tare/internal/study"
 	"tare/internal/usage"
 )
 
@@ -94,10 +96,22 @@ type Round struct {
 	StealSeconds *float64 `json:"steal_s,omitempty"`
 }
 
+// checkRounds refuses numbers that no run gives: a run directory can be anybody's,
+// and the numbers are indices.
+func (t Trial) checkRounds() error {
+	for _, r := range t.Rounds {
+		if r.Number < 1 || r.Number > study.MostRounds {
+			return fmt.Errorf("round %d is not between 1 and %d", r.Number, study.MostRounds)
+		}
+	}
+	return nil
+}
+
 // RoundLogs are the logarithms of a metric in the rounds of the trial, the first at
-// index 0; NaN where a round has no value. They are nil if no round has the metric, or if a value has no logarithm: the medians of the
-// rounds, which the trial has, take such a value as what it is, a very small one,
-// where leaving the round out would favour the side that it belongs to.
+// index 0; NaN where a round has no value. They are nil if no round has the metric,
+// or if a value has no logarithm: the medians of the rounds, which the trial has,
+// take such a value as what it is, a very small one, where leaving the round out
+// would favour the side that it belongs to.
 func (t Trial) RoundLogs(metric string) []float64 {
 	var logs []float64
 	some := false
@@ -106,7 +120,7 @@ func (t Trial) RoundLogs(metric string) []float64 {
 			logs = append(logs, math.NaN())
 		}
 		switch v, there := r.Metrics[metric]; {
-		case !there || r.Number < 1:
+		case !there:
 		case !(v > 0) || math.IsInf(v, 1):
 			return nil
 		default:

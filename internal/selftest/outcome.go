@@ -136,10 +136,11 @@ func usualOutcome(trials []rundir.Trial, environment string) (Outcome, bool) {
 	return o, true
 }
 
-// welch is the difference of two means with its 95% interval, for samples of different variance (Welch, The generalization of
-// "Student's" problem when several different population variances are involved,
-// Biometrika 34, 1947; degrees of freedom: Satterthwaite, An approximate
-// distribution of estimates of variance components, Biometrics Bulletin 2, 1946).
+// welch is the difference of two means with its 95% interval, for samples of
+// different variance (Welch, The generalization of "Student's" problem when several
+// different population variances are involved, Biometrika 34, 1947; degrees of
+// freedom: Satterthwaite, An approximate distribution of estimates of variance
+// components, Biometrics Bulletin 2, 1946).
 func welch(x, y []float64) (difference, low, high float64) {
 	mx, vx := stat.MeanVariance(x, nil)
 	my, vy := stat.MeanVariance(y, nil)

@@ -16,8 +16,12 @@ const Alternating = "alternating"
 // Frozen are instances that are stopped between their samples.
 const Frozen = "frozen"
 
-// usualRounds and mostRounds bound the samples of an environment in a block.
-const usualRounds, mostRounds = 16, 1000
+// usualRounds is how many samples an environment gives in a block if the study does
+// not say.
+const usualRounds = 16
+
+// MostRounds is how many rounds a block has at most.
+const MostRounds = 1000
 
 // The values of the keys of a design.
 var (
@@ -101,8 +105,8 @@ func (s *designSection) alternate(at strictyaml.Node, d *Design, pick func(key, 
 	}
 	d.Rounds, d.Waiting = usualRounds, pick("waiting", s.Waiting, "idle", waitings)
 	if s.Rounds != nil {
-		if d.Rounds = *s.Rounds; d.Rounds < 1 || d.Rounds > mostRounds {
-			at.At("rounds").Problemf("rounds: must be 1 to %d samples of each environment per block", mostRounds)
+		if d.Rounds = *s.Rounds; d.Rounds < 1 || d.Rounds > MostRounds {
+			at.At("rounds").Problemf("rounds: must be 1 to %d samples of each environment per block", MostRounds)
 		}
 	}
 	return "block"

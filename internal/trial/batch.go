@@ -84,7 +84,7 @@ func (r *Runner) alternate(ctx context.Context, batch schedule.Batch) ([]rundir.
 func (r *Runner) participants(batch schedule.Batch) (all []*participant, err error) {
 	for _, slot := range batch.Slots {
 		p := &participant{Runner: r, slot: slot, trial: newTrial(slot, time.Now())}
-		p.record = r.quietRecord(p.trial)
+		p.record = r.record(p.trial, true)
 		if p.job, err = r.job(slot); err != nil {
 			return nil, err
 		}

@@ -114,7 +114,7 @@ func (r *Runner) single(ctx context.Context, slot schedule.Slot) (rundir.Trial, 
 	if limit := (*instances.Unsupported)(nil); errors.As(err, &limit) {
 		return skipped(t, limit.Reason), nil
 	}
-	record := r.record(t)
+	record := r.record(t, false)
 	if err == nil {
 		var took time.Duration
 		took, err = r.measure(ctx, &t, record, job, group)
@@ -199,21 +199,20 @@ func (r *Runner) enterBlock(block int) {
 	}
 }
 
-// record keeps the outputs of a trial on the disk as they come: a kill in a long
-// trial leaves what there was.
-func (r *Runner) record(t rundir.Trial) *lifecycle.Record {
+// record keeps the outputs of a trial on the disk as they come, so that a kill in a
+// long trial leaves what there was; if quiet, no file is written before its rounds
+// are over.
+func (r *Runner) record(t rundir.Trial, quiet bool) *lifecycle.Record {
 	if r.Keep == nil {
 		return lifecycle.NewRecord(nil)
 	}
-	return lifecycle.NewRecord(func(name string) *rundir.RawFile { return r.Keep(t, name) })
-}
-
-// quietRecord writes no file before the rounds of a trial are over.
-func (r *Runner) quietRecord(t rundir.Trial) *lifecycle.Record {
-	if r.Keep == nil {
-		return lifecycle.NewRecord(nil)
-	}
-	return lifecycle.NewRecord(func(name string) *rundir.RawFile { return r.Keep(t, name).Hold() })
+	return lifecycle.NewRecord(func(name string) *rundir.RawFile {
+		f := r.Keep(t, name)
+		if quiet {
+			f.Hold()
+		}
+		return f
+	})
 }
 
 // measure makes the trial in its instances. It returns the time that the

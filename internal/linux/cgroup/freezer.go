@@ -91,7 +91,10 @@ type freezerAt struct {
 }
 
 func (p freezerAt) file(dir string) string {
-	return filepath.Join(dir, map[bool]string{true: "freezer.state", false: "cgroup.freeze"}[p.v1])
+	if p.v1 {
+		return filepath.Join(dir, "freezer.state")
+	}
+	return filepath.Join(dir, "cgroup.freeze")
 }
 
 func (p freezerAt) state(frozen bool) string {
