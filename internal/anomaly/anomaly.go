@@ -102,11 +102,15 @@ type sample struct {
 	environment string
 	values      []float64
 	logs        []float64
-	rounds      [][]float64 // the logarithms of the rounds
+	rounds      []stats.Logs // of the rounds alone
 	blocks      []int
 }
 
-func (s sample) at(i int) stats.Logs { return stats.Logs{Trial: s.logs[i], Rounds: s.rounds[i]} }
+func (s sample) at(i int) stats.Logs {
+	logs := s.rounds[i]
+	logs.Trial = s.logs[i]
+	return logs
+}
 
 func (c *cell) samples(metric string) []sample {
 	var all []sample

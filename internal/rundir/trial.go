@@ -13,6 +13,7 @@ import (
 
 	"tare/internal/environment"
 	"tare/internal/evidence"
+	"tare/internal/stats"
 	"tare/internal/study"
 	"tare/internal/usage"
 )
@@ -107,12 +108,11 @@ func (t Trial) checkRounds() error {
 	return nil
 }
 
-// RoundLogs are the logarithms of a metric in the rounds of the trial, the first at
-// index 0; NaN where a round has no value. They are nil if no round has the metric,
-// or if a value has no logarithm: the medians of the rounds, which the trial has,
-// take such a value as what it is, a very small one, where leaving the round out
-// would favour the side that it belongs to.
-func (t Trial) RoundLogs(metric string) []float64 {
+// RoundLogs are the logarithms of a metric in the rounds of the trial. There are none
+// if no round has the metric, or if a value has no logarithm: the medians of the
+// rounds, which the trial has, take such a value as what it is, a very small one,
+// where leaving the round out would favour the side that it belongs to.
+func (t Trial) RoundLogs(metric string) stats.Logs {
 	var logs []float64
 	some := false
 	for _, r := range t.Rounds {
@@ -122,15 +122,15 @@ func (t Trial) RoundLogs(metric string) []float64 {
 		switch v, there := r.Metrics[metric]; {
 		case !there:
 		case !(v > 0) || math.IsInf(v, 1):
-			return nil
+			return stats.Logs{}
 		default:
 			logs[r.Number-1], some = math.Log(v), true
 		}
 	}
 	if !some {
-		return nil
+		return stats.Logs{}
 	}
-	return logs
+	return stats.Logs{Rounds: logs, Of: len(t.Rounds)}
 }
 
 // Copy is one of several copies of a workload that ran at once.

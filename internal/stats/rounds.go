@@ -14,6 +14,8 @@ type Logs struct {
 	// Rounds are those of the rounds, the first at index 0; NaN where a round has no
 	// value. Nil if the trial has no rounds, or none of them has the metric.
 	Rounds []float64
+	// Of is how many rounds the trial took part in.
+	Of int
 }
 
 // Term is one environment in a sum of logarithms.
@@ -31,11 +33,12 @@ func Difference(weight float64, of, over Logs) []Term {
 type Sum struct {
 	Log    float64
 	Rounds int // that it is computed from; 0 if it is that of the trials
-	Of     int // rounds of the block; 0 if a term has none
+	Of     int // rounds that all terms could have taken part in; 0 if a term has none
 }
 
 // Sparse reports whether fewer than half of the rounds of the block have values in
-// all terms, so that there is no sum.
+// all terms, so that there is no sum. Rounds that a term was not to take part in do
+// not count: an environment that starts slowly has fewer.
 func (s Sum) Sparse() bool { return 2*s.Rounds < s.Of }
 
 // SumOf adds up the terms of one block. If all of them have rounds, the terms of
@@ -47,14 +50,14 @@ func (s Sum) Sparse() bool { return 2*s.Rounds < s.Of }
 // there, such as a total without all its parts, are 0; the location itself is not
 // additive.
 func SumOf(terms []Term) Sum {
-	s, most := Sum{}, 0
+	s, most, least := Sum{}, 0, math.MaxInt
 	for _, t := range terms {
 		s.Log += t.Weight * t.Trial
 		if t.Rounds == nil {
 			most = -1
 		}
 		if most >= 0 {
-			most = max(most, len(t.Rounds))
+			most, least = max(most, len(t.Rounds)), min(least, t.Of)
 		}
 	}
 	if most <= 0 {
@@ -74,5 +77,5 @@ func SumOf(terms []Term) Sum {
 			sums = append(sums, sum)
 		}
 	}
-	return Sum{Location(sums), len(sums), most}
+	return Sum{Location(sums), len(sums), least}
 }

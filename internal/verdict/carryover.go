@@ -106,7 +106,7 @@ func followersOf(trials []rundir.Trial, metric string, enter func(environment, a
 		}
 	}
 	for _, t := range trials {
-		logs := t.RoundLogs(metric)
+		logs := t.RoundLogs(metric).Rounds
 		if t.Status != rundir.OK || logs == nil {
 			continue
 		}

@@ -14,11 +14,11 @@ const giveUpAfter = 3
 
 // series is one metric of one cell in one environment: one value per block.
 type series struct {
-	blocks []int       // that have a value, rising
-	means  []float64   // the block's value, the geometric mean of several
-	logs   []float64   // its logarithm
-	counts []int       // values in the block
-	rounds [][]float64 // the logarithms of its rounds; see Logs
+	blocks []int        // that have a value, rising
+	means  []float64    // the block's value, the geometric mean of several
+	logs   []float64    // its logarithm
+	counts []int        // values in the block
+	rounds []stats.Logs // of its rounds alone
 	// attempts are the blocks that were tried, rising.
 	attempts []int
 	// nonPositive is the first block with a value that has no logarithm.
@@ -31,7 +31,7 @@ type series struct {
 
 // add enters the outcome of one trial: a value with the logarithms of its rounds,
 // or the reason why there is none.
-func (s *series) add(block int, value float64, rounds []float64, ok bool, skipped bool, reason string) {
+func (s *series) add(block int, value float64, rounds stats.Logs, ok bool, skipped bool, reason string) {
 	if at, known := slices.BinarySearch(s.attempts, block); !known {
 		s.attempts = slices.Insert(s.attempts, at, block)
 	}
@@ -57,7 +57,7 @@ func (s *series) add(block int, value float64, rounds []float64, ok bool, skippe
 	s.logs[at] += (math.Log(value) - s.logs[at]) / float64(s.counts[at])
 	if s.counts[at] > 1 {
 		// Rounds of several trials are not the same rounds.
-		s.means[at], s.rounds[at] = math.Exp(s.logs[at]), nil
+		s.means[at], s.rounds[at] = math.Exp(s.logs[at]), stats.Logs{}
 	}
 }
 
@@ -96,7 +96,9 @@ func valueOf(t rundir.Trial, metric string) (float64, bool, string) {
 // in is what the series has in a block, which it must have.
 func (s *series) in(block int) stats.Logs {
 	at, _ := slices.BinarySearch(s.blocks, block)
-	return stats.Logs{Trial: s.logs[at], Rounds: s.rounds[at]}
+	logs := s.rounds[at]
+	logs.Trial = s.logs[at]
+	return logs
 }
 
 // pairs returns the log ratios of the blocks that both sides have, and the blocks.

@@ -24,8 +24,8 @@ func (b *Book) SoFar(underWay []rundir.Trial) (all []SoFar) {
 	logs := map[*series]stats.Logs{}
 	for _, t := range underWay {
 		for i, m := range b.metrics[t.Workload] {
-			if rounds := t.RoundLogs(m.Name); rounds != nil {
-				logs[b.at(cellKey{t.Environment, t.Workload, t.Level})[i]] = stats.Logs{Rounds: rounds}
+			if rounds := t.RoundLogs(m.Name); rounds.Rounds != nil {
+				logs[b.at(cellKey{t.Environment, t.Workload, t.Level})[i]] = rounds
 			}
 		}
 	}
