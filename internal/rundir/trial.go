@@ -49,6 +49,8 @@ type Trial struct {
 	// length: values of the parameter that the pack names. Absent where the driver
 	// keeps the length itself, or the study sets the amount.
 	Amounts []int64 `json:"amounts,omitempty"`
+	// ExpectedSeconds is how long a sample of these amounts was expected to take.
+	ExpectedSeconds float64 `json:"expected_s,omitempty"`
 
 	// Phases of the start, on the first trial of each instance.
 	Phases []environment.Phase `json:"phases,omitempty"`

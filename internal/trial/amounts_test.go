@@ -2,6 +2,7 @@ package trial
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -11,6 +12,7 @@ import (
 	"tare/internal/schedule"
 	"tare/internal/study"
 	"tare/internal/testing/fakeenv"
+	"tare/internal/trial/lifecycle"
 	"tare/internal/workload"
 )
 
@@ -79,7 +81,7 @@ func TestLaterBlocksUseTheAmountsThatWereFound(t *testing.T) {
 			}
 			resumed := NewRunner(Config{Instances: r.Instances, Before: made})
 			early := NewRunner(Config{Instances: r.Instances, Before: made[:2]})
-			if len(resumed.amounts) != 0 || !slices.Equal(early.amounts[cell{"a", "web", "", true}].amounts, first.Amounts) {
+			if len(resumed.amounts) != 0 || !slices.Equal(early.amounts[cell{"a", "web", "", true}].Amounts, first.Amounts) {
 				t.Errorf("resumed with %v and %v", resumed.amounts, early.amounts)
 			}
 			if again, sought := block(4); sought == 0 || !slices.Equal(again.Amounts, []int64{3333}) {
@@ -90,6 +92,43 @@ func TestLaterBlocksUseTheAmountsThatWereFound(t *testing.T) {
 			}
 		})
 	}
+}
+
+func TestEnvironmentsDoTheSameWorkUnlessOneIsMuchSlower(t *testing.T) {
+	r, log, a := newRunner(t, countedPack(), study.Level{})
+	each := map[string]time.Duration{"a": 10 * time.Microsecond, "b": 20 * time.Microsecond}
+	start := time.Duration(0)
+	a.Script = func(instance, command string) fakeenv.Result {
+		request := each[strings.Split(instance, "-")[1]]
+		return working(&start, &request)(instance, command)
+	}
+	var made []rundir.Trial
+	run := func(r *Runner, block int, wanted ...int64) (drivers int) {
+		t.Helper()
+		before := drives(log)
+		trials, err := r.Run(t.Context(), inBlock(block, alternating(1, "b", "a")))
+		if err != nil || !slices.Equal(slices.Concat(trials[0].Amounts, trials[1].Amounts), wanted) {
+			t.Errorf("%v: block %d: %v %v", err, block, trials[0].Amounts, trials[1].Amounts)
+		}
+		made = append(made, trials...)
+		return drives(log) - before - 2
+	}
+	run(r, 1, 10000, 10000)
+	lines := slices.DeleteFunc(log.Lines(), func(line string) bool { return !strings.Contains(line, ": drive") })
+	if searches := len(lines) - 2; !strings.HasPrefix(lines[searches-1], "b1-b") || slices.ContainsFunc(lines[:searches-1], func(line string) bool { return strings.HasPrefix(line, "b1-b") }) {
+		t.Errorf("the baseline finds the amount, and the other one tries it once: %q", lines)
+	}
+	if more := run(r, 2, 10000, 10000); more > 0 {
+		t.Errorf("a second block searches in %d runs", more)
+	}
+	each["b"] = 100 * time.Microsecond // its samples are now five times as long as expected
+	run(r, 3, 10000, 10000)
+	if resumed := NewRunner(Config{Instances: r.Instances, Before: made}); !maps.EqualFunc(resumed.amounts, r.amounts, func(a, b lifecycle.Work) bool {
+		return slices.Equal(a.Amounts, b.Amounts) && a.Length == b.Length
+	}) {
+		t.Errorf("resumed with %v instead of %v", resumed.amounts, r.amounts)
+	}
+	run(r, 4, 1000, 10000)
 }
 
 func TestAFailedTrialsAmountsAreSoughtAgain(t *testing.T) {

@@ -52,7 +52,7 @@ func (r *Runner) alternate(ctx context.Context, batch schedule.Batch) ([]rundir.
 	}
 	before := usage.ReadHost()
 	var full *instances.DiskError
-	each := func(do func(*participant, context.Context)) {
+	each := func(all []*participant, do func(*participant, context.Context)) {
 		for _, p := range all {
 			if p.takesPart() && ctx.Err() == nil && full == nil {
 				do(p, ctx)
@@ -60,9 +60,10 @@ func (r *Runner) alternate(ctx context.Context, batch schedule.Batch) ([]rundir.
 			}
 		}
 	}
-	each((*participant).start)
+	each(all, (*participant).start)
 	r.spreadOverLoopback(all)
-	each((*participant).prepare)
+	r.underWay = amounts{}
+	each(r.inOrderOfSearch(all), (*participant).prepare)
 	if full == nil {
 		sampleRounds(ctx, batch, all, r.AfterRound)
 	}
@@ -137,7 +138,8 @@ func (p *participant) prepare(ctx context.Context) {
 	if p.err = p.workload.Prepare(ctx); p.err != nil {
 		return
 	}
-	p.trial.Amounts = p.workload.Amounts()
+	describeWork(&p.trial, p.workload)
+	p.underWay[p.job.cell] = p.workload.Work()
 	p.takeFingerprint(ctx, pairOf(&p.trial), p.record, p.job, p.workload)
 	p.meters = openEdges(ctx, p.group.Copies, p.plan.Environment(p.trial.Environment).Limits.Cores, p.callback(&p.trial))
 	p.evidence = startEvidence(ctx, p.trial.Traced, p.plan.Sampling.Syscalls, p.group.Measured())
@@ -157,7 +159,7 @@ func (p *participant) finish(ctx context.Context) {
 	t := &p.trial
 	p.summarize()
 	if p.workload != nil {
-		p.amounts.learn(p.job.cell, *t, p.workload.Length(), p.err)
+		p.amounts.learn(p.job.cell, *t, p.err)
 	}
 	p.explainSharing()
 	if t.Status = rundir.OK; p.err != nil {

@@ -52,6 +52,7 @@ type Runner struct {
 	pool         *instances.Pool
 	fingerprints *fingerprints
 	amounts      amounts
+	underWay     amounts // found in the batch under way
 	block        int
 	canary       time.Duration
 }
@@ -156,6 +157,7 @@ func newTrial(slot schedule.Slot, began time.Time) rundir.Trial {
 // job is a slot with what the plan says about it.
 type job struct {
 	workload   *study.Workload
+	planned    study.Level
 	level      study.Level   // with the environment's own parameters
 	sample     time.Duration // how long a sample shall be; 0 is what the parameters say
 	request    instances.Request
@@ -176,9 +178,9 @@ func (r *Runner) job(slot schedule.Slot) (job, error) {
 	if e == nil {
 		return job{}, fmt.Errorf("the plan has no environment %s", slot.Environment)
 	}
-	sample := w.SampleLength(level, e, slot.Rounds > 0)
+	planned, sample := level, w.SampleLength(level, e, slot.Rounds > 0)
 	level.Parameters = e.Parameters(w.Name, level)
-	j := job{workload: w, level: level, sample: sample, knownLimit: w.Pack.KnownLimits[e.Kind]}
+	j := job{workload: w, planned: planned, level: level, sample: sample, knownLimit: w.Pack.KnownLimits[e.Kind]}
 	j.cell = cell{slot.Environment, slot.Workload, slot.Level, slot.Rounds > 0}
 	if level.Shape.Copies == 0 {
 		return job{}, fmt.Errorf("the plan does not say which instances workload %s needs at level %q: it was made by another version of tare; begin a new run", w.Name, level.Name)
@@ -259,12 +261,12 @@ func (r *Runner) caution(t *rundir.Trial, record *lifecycle.Record, j job) {
 func (r *Runner) sampleOnce(ctx context.Context, t *rundir.Trial, record *lifecycle.Record, j job, group *instances.Group, w *lifecycle.Workload) (err error) {
 	defer func() {
 		err = errors.Join(err, w.Finish(ctx))
-		r.amounts.learn(j.cell, *t, w.Length(), err)
+		r.amounts.learn(j.cell, *t, err)
 	}()
 	if err := w.Prepare(ctx); err != nil {
 		return err
 	}
-	t.Amounts = w.Amounts()
+	describeWork(t, w)
 	r.takeFingerprint(ctx, pairOf(t), record, j, w)
 	meters := startMeters(ctx, group.Copies, r.plan.Sampling.Every(), r.callback(t))
 	evidence := startEvidence(ctx, t.Traced, r.plan.Sampling.Syscalls, group.Measured())
@@ -299,7 +301,7 @@ func (r *Runner) callback(t *rundir.Trial) func() func(usage.Reading) {
 // lifecycle of a job's workload in some copies of its instances.
 func (r *Runner) lifecycle(record *lifecycle.Record, j job, group *instances.Group, copies []instances.Roles) lifecycle.Config {
 	c := lifecycle.Config{
-		Name: j.workload.Name, Load: lifecycle.Load{Pack: j.workload.Pack, Parameters: j.level.Parameters, Sample: j.sample, Amounts: r.amounts[j.cell].amounts},
+		Name: j.workload.Name, Load: lifecycle.Load{Pack: j.workload.Pack, Parameters: j.level.Parameters, Sample: j.sample, Known: r.amounts[j.cell], Like: r.like(j)},
 		Copies: copies, Network: group.Network, Env: r.Instances.Image.Env, Pin: r.plan.Pin, Record: record,
 	}
 	if len(group.Neighbours) > 0 {
@@ -319,6 +321,12 @@ func describe(t *rundir.Trial, group *instances.Group, facts instances.StartFact
 		}
 	}
 	t.Phases, t.Paths = facts.Phases, facts.Paths
+}
+
+// describeWork writes down which amount of work was found for a sample.
+func describeWork(t *rundir.Trial, w *lifecycle.Workload) {
+	found := w.Work()
+	t.Amounts, t.ExpectedSeconds = found.Amounts, found.Length.Seconds()
 }
 
 func pairOf(t *rundir.Trial) Pair { return Pair{t.Environment, t.Workload} }

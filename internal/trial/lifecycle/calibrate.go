@@ -24,6 +24,10 @@ const (
 	// mostGrowth bounds the step to the next amount: the first runs are short, and
 	// their times differ by chance as much as by the amount.
 	mostGrowth = 10
+	// sameWork is by which factor an environment may be slower or faster than another
+	// one and do the same work in a sample. Searches on a busy machine were off by 2
+	// between equal environments, and a longer sample costs no more than that.
+	sameWork = 3
 	// The bounds of a calibration.
 	mostTries          = 12
 	calibrationTimeout = 2 * time.Minute
@@ -36,7 +40,9 @@ type try struct {
 }
 
 // calibrate finds the amount of work for the wanted length of a sample, where the
-// driver does not keep that itself and the amount is not known from before.
+// driver does not keep that itself and the amount is not known from before. That of
+// another environment is used if it fits: samples that do the same work differ by the
+// environments alone, whatever part of them is ramp-up.
 func (c *Copy) calibrate(ctx context.Context) error {
 	if c.find == 0 || c.amount > 0 {
 		return nil
@@ -44,7 +50,7 @@ func (c *Copy) calibrate(ctx context.Context) error {
 	s := search{wanted: c.find}
 	s.start, s.most = c.load.Pack.Amounts()
 	parameter := c.load.Pack.Length.Amount
-	amount, certain, err := s.run(func(amount int64) (time.Duration, error) {
+	run := func(amount int64) (time.Duration, error) {
 		if err := c.setAmount(amount); err != nil {
 			return 0, err
 		}
@@ -53,20 +59,37 @@ func (c *Copy) calibrate(ctx context.Context) error {
 			return 0, fmt.Errorf("finding %s for samples of %v, with %d: %w", parameter, c.find, amount, err)
 		}
 		return exit.Elapsed(), nil
-	})
+	}
+	if c.like.amount > 0 {
+		took, err := run(c.like.amount)
+		if err != nil || within(sameWork, took, c.like.took) {
+			return errors.Join(err, c.use(c.like.amount, took))
+		}
+		s.add(try{c.like.amount, took}, false)
+	}
+	amount, certain, err := s.run(run)
 	switch {
 	case err != nil:
 		return err
 	case amount == 0:
 		return fmt.Errorf("no value of %s was found with which the driver takes %v: %s; set %s", parameter, c.find, &s, parameter)
+	case c.like.amount > 0 && within(sameWork, amount, c.like.amount):
+		return c.use(c.like.amount, s.length(c.like.amount))
 	case !certain:
 		c.record.Warn(fmt.Sprintf("samples may be longer or shorter than %v: the times of the driver varied too much to find %s exactly. It is %d, a robust estimate: %s", c.find, parameter, amount, &s))
 	case amount == s.most:
 		c.record.Warn(fmt.Sprintf("samples may be shorter than %v: %s is at its largest value, %d, and %s", c.find, parameter, amount, &s))
 	}
-	if c.amount, c.length = amount, c.find; certain {
-		c.length = s.length(amount)
+	length := c.find
+	if certain {
+		length = s.length(amount)
 	}
+	return c.use(amount, length)
+}
+
+// use makes samples of an amount that is expected to take so long.
+func (c *Copy) use(amount int64, length time.Duration) error {
+	c.amount, c.length = amount, length
 	return c.setAmount(amount)
 }
 
@@ -195,7 +218,7 @@ func (s *search) add(t try, estimated bool) (found bool) {
 		low, high := s.ends()
 		per, _ := s.perUnit()
 		work, wanted := float64(t.took-low.took)+per*float64(low.amount), float64(s.wanted)
-		if near(work, wanted) || t.amount == 1 && work > wanted {
+		if within(1.5, work, wanted) || t.amount == 1 && work > wanted {
 			return true
 		}
 		s.tries = slices.DeleteFunc(s.tries, func(other try) bool { return other == high })
@@ -208,8 +231,10 @@ func (s *search) String() string {
 	return "it took " + strings.Join(lists.Map(s.all, func(t try) string { return fmt.Sprintf("%v with %d", t.took.Round(10*time.Microsecond), t.amount) }), ", ")
 }
 
-// near is within the tolerance of an estimate.
-func near(a, b float64) bool { return a > b/1.5 && a < b*1.5 }
+// within says whether two values differ by less than a factor.
+func within[T int64 | float64 | time.Duration](factor float64, a, b T) bool {
+	return float64(a) > float64(b)/factor && float64(a) < float64(b)*factor
+}
 
 // setAmount makes the driver's command with an amount.
 func (c *Copy) setAmount(amount int64) (err error) {

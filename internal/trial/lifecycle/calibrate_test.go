@@ -94,7 +94,7 @@ func TestTheAmountForAWantedLengthIsFound(t *testing.T) {
 			if wanted == 0 {
 				wanted = time.Second
 			}
-			work, amount := one.Exit.Elapsed()-c.speed.start, w.Amounts()[0]
+			work, amount := one.Exit.Elapsed()-c.speed.start, w.Work().Amounts[0]
 			if want := fmt.Sprintf("drive %d", amount); one.Pack.Driver.Run != want {
 				t.Errorf("the driver was %q, want %q", one.Pack.Driver.Run, want)
 			}
@@ -123,7 +123,7 @@ func TestADisturbedRunDoesNotDecideTheAmount(t *testing.T) {
 		}, "a")
 		w, err := prepared(t, b, lifecycle.Load{Pack: counted(), Sample: 100 * time.Millisecond}, 1)
 		must(t, err)
-		if amount := w.Amounts()[0]; amount < 6000 || amount > 16000 {
+		if amount := w.Work().Amounts[0]; amount < 6000 || amount > 16000 {
 			t.Errorf("with run %d of %d disturbed, the amount is %d instead of 10000", disturbed, runs, amount)
 		}
 	}
@@ -135,7 +135,7 @@ func TestEachCopyHasItsOwnAmount(t *testing.T) {
 	w, err := prepared(t, b, lifecycle.Load{Pack: counted(), Sample: 200 * time.Millisecond}, 2)
 	must(t, err)
 	got := map[string]int64{}
-	for n, amount := range w.Amounts() {
+	for n, amount := range w.Work().Amounts {
 		got[w.Copies()[n].Driver().Name] = amount
 	}
 	if want := map[string]int64{"b1-a-1": 20000, "b1-a-2": 2000}; !maps.Equal(got, want) {
@@ -152,8 +152,8 @@ func TestAnAmountThatIsSetIsUsed(t *testing.T) {
 	b := newBench(t, script(map[string]speed{"b1-a-1": {0, time.Second}}), "a")
 	w, err := prepared(t, b, lifecycle.Load{Pack: counted(), Parameters: map[string]string{"requests": "7"}, Sample: time.Millisecond}, 1)
 	must(t, err)
-	if one := sampled(t, w).Copies[0]; one.Pack.Driver.Run != "drive 7" || w.Amounts() != nil {
-		t.Errorf("the driver was %q with the amounts %v", one.Pack.Driver.Run, w.Amounts())
+	if one := sampled(t, w).Copies[0]; one.Pack.Driver.Run != "drive 7" || w.Work().Amounts != nil {
+		t.Errorf("the driver was %q with the amounts %v", one.Pack.Driver.Run, w.Work().Amounts)
 	}
 	b.logged(t, "start b1-a-1", "b1-a-1: server", "b1-a-1: drive 7")
 }
@@ -181,7 +181,7 @@ func TestACalibrationWithoutAnEndWarnsAndUsesAnEstimate(t *testing.T) {
 	record := lifecycle.NewRecord(nil)
 	w, err := recorded(t, b, lifecycle.Load{Pack: pack, Sample: 100 * time.Millisecond}, 1, record)
 	must(t, err)
-	if got := w.Amounts(); len(got) != 1 || got[0] < 1 {
+	if got := w.Work().Amounts; len(got) != 1 || got[0] < 1 {
 		t.Errorf("the amounts are %v", got)
 	}
 	if got := record.Warnings(); len(got) != 1 || !strings.HasPrefix(got[0], "samples may be longer or shorter than 100ms: the times of the driver varied too much to find requests exactly. It is ") {
@@ -191,15 +191,44 @@ func TestACalibrationWithoutAnEndWarnsAndUsesAnEstimate(t *testing.T) {
 
 func TestAnAmountFromBeforeIsNotSoughtAgain(t *testing.T) {
 	b := newBench(t, script(map[string]speed{"b1-a-1": {0, time.Microsecond}}), "a")
-	w, err := prepared(t, b, lifecycle.Load{Pack: counted(), Sample: 100 * time.Millisecond, Amounts: []int64{5000}}, 1)
+	w, err := prepared(t, b, lifecycle.Load{Pack: counted(), Sample: 100 * time.Millisecond, Known: lifecycle.Work{Amounts: []int64{5000}, Length: 50 * time.Millisecond}}, 1)
 	must(t, err)
-	if one := sampled(t, w).Copies[0]; one.Pack.Driver.Run != "drive 5000" || !slices.Equal(w.Amounts(), []int64{5000}) || w.Length() != 0 {
-		t.Errorf("the driver was %q with the amounts %v", one.Pack.Driver.Run, w.Amounts())
+	if one := sampled(t, w).Copies[0]; one.Pack.Driver.Run != "drive 5000" || !slices.Equal(w.Work().Amounts, []int64{5000}) || w.Work().Length != 50*time.Millisecond {
+		t.Errorf("the driver was %q with the amounts %v", one.Pack.Driver.Run, w.Work().Amounts)
 	}
 	if step := w.Copies()[0].DriverStep(); step.Run != "drive ${requests}" {
 		t.Errorf("environments are compared by %q", step.Run)
 	}
 	b.logged(t, "start b1-a-1", "b1-a-1: server", "b1-a-1: drive 5000")
+}
+
+func TestTheWorkOfAnotherEnvironmentIsUsedIfItTakesAboutAsLong(t *testing.T) {
+	like := lifecycle.Work{Amounts: []int64{10000}, Length: 100 * time.Millisecond}
+	for name, c := range map[string]struct {
+		speed  speed
+		amount int64
+		once   bool // one run of the driver says so
+	}{
+		"as fast":                   {speed{0, 10 * time.Microsecond}, 10000, true},
+		"slower by 2.5":             {speed{0, 25 * time.Microsecond}, 10000, true},
+		"faster by 2.5":             {speed{0, 4 * time.Microsecond}, 10000, true},
+		"a start longer than a run": {speed{time.Second, 20 * time.Microsecond}, 10000, false},
+		"slower by 5":               {speed{0, 50 * time.Microsecond}, 2000, false},
+		"faster by 5":               {speed{0, 2 * time.Microsecond}, 50000, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t, script(map[string]speed{"b1-a-1": c.speed}), "a")
+			w, err := prepared(t, b, lifecycle.Load{Pack: counted(), Sample: 100 * time.Millisecond, Like: like}, 1)
+			must(t, err)
+			took := c.speed.start + time.Duration(c.amount)*c.speed.request
+			if got := w.Work(); !slices.Equal(got.Amounts, []int64{c.amount}) || (got.Length-took).Abs() > time.Millisecond {
+				t.Errorf("found %v, which takes %v", got, took)
+			}
+			if once := len(b.log.Lines()) == 3; once != c.once {
+				t.Errorf("it ran %q", b.log.Lines())
+			}
+		})
+	}
 }
 
 func TestTheLargestAmountIsUsedForAShorterSample(t *testing.T) {
@@ -210,7 +239,7 @@ func TestTheLargestAmountIsUsedForAShorterSample(t *testing.T) {
 	record := lifecycle.NewRecord(nil)
 	w, err := recorded(t, b, lifecycle.Load{Pack: pack, Sample: 100 * time.Millisecond}, 1, record)
 	must(t, err)
-	if got := w.Amounts(); !slices.Equal(got, []int64{50000}) {
+	if got := w.Work().Amounts; !slices.Equal(got, []int64{50000}) {
 		t.Errorf("the amounts are %v", got)
 	}
 	if got, want := record.Warnings(), []string{"samples may be shorter than 100ms: requests is at its largest value, 50000, and it took 10µs with 1000, 100µs with 10000, 500µs with 50000"}; !slices.Equal(got, want) {

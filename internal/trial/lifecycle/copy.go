@@ -29,7 +29,8 @@ type Copy struct {
 	load   Load
 	find   time.Duration // the wanted length of a sample, for which the amount is to be found
 	amount int64         // that was found; 0 for none
-	length time.Duration // of a sample with the amount; 0 where it was found before
+	length time.Duration // of a sample with the amount
+	like   try           // what was found in another environment; 0 for nothing
 	// packs have the parameters, and the addresses as each instance sees them.
 	packs  map[*instances.Instance]workload.Pack
 	vars   map[*instances.Instance]workload.InstanceVars
@@ -70,12 +71,13 @@ func newCopies(c Config, kind, name string, load Load, all []instances.Roles) (c
 				return nil, err
 			}
 		}
-		if find > 0 && n < len(load.Amounts) {
-			if one.amount = load.Amounts[n]; one.amount > 0 {
-				if err := one.setAmount(one.amount); err != nil {
-					return nil, err
-				}
+		if find > 0 && n < len(load.Known.Amounts) {
+			if err := one.use(load.Known.Amounts[n], load.Known.Length); err != nil {
+				return nil, err
 			}
+		}
+		if n < len(load.Like.Amounts) {
+			one.like = try{load.Like.Amounts[n], load.Like.Length}
 		}
 		copies = append(copies, one)
 	}

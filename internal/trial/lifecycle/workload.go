@@ -45,9 +45,17 @@ type Load struct {
 	Parameters map[string]string
 	// Sample is how long each sample shall be; 0 is what the parameters say.
 	Sample time.Duration
-	// Amounts of work that were found for this length before, one a copy. They are not
-	// sought again.
-	Amounts []int64
+	// Known was found for this length before and is not sought again.
+	Known Work
+	// Like was found for this length in another environment: it is used if a sample
+	// takes about as long here.
+	Like Work
+}
+
+// Work is what the search for a length of samples found.
+type Work struct {
+	Amounts []int64       // one a copy
+	Length  time.Duration // of a sample, as expected
 }
 
 // Workload is one pack on running instances: in one copy, or in several that
@@ -192,24 +200,15 @@ func (w *Workload) Finish(ctx context.Context) error {
 // operation, in the slowest copy.
 func (w *Workload) Spent() time.Duration { return w.spent }
 
-// Amounts of work that were found for the wanted length, one a copy; nil where the
-// driver keeps the length itself, or the parameters have the amount.
-func (w *Workload) Amounts() (all []int64) {
+// Work is what was found for the wanted length; none where the driver keeps the length
+// itself, or the parameters have the amount.
+func (w *Workload) Work() (found Work) {
 	for _, c := range w.copies {
 		if c.amount > 0 {
-			all = append(all, c.amount)
+			found.Amounts, found.Length = append(found.Amounts, c.amount), max(found.Length, c.length)
 		}
 	}
-	return all
-}
-
-// Length is how long the search for the amounts says that a sample takes; 0 where there
-// was none.
-func (w *Workload) Length() (longest time.Duration) {
-	for _, c := range w.copies {
-		longest = max(longest, c.length)
-	}
-	return longest
+	return found
 }
 
 // Copies of the workload.
