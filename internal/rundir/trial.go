@@ -9,6 +9,7 @@ package rundir
 import (
 	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	"tare/internal/environment"
@@ -63,6 +64,13 @@ type Trial struct {
 	// Rounds are the samples of the trial, in order, if it gave several that
 	// alternated with those of other environments.
 	Rounds []Round `json:"rounds,omitempty"`
+	// HalfRounds are samples of half the length, each after the round with its number.
+	// They show how much the length of a sample biases its values, and are part of no
+	// other figure.
+	HalfRounds []Round `json:"half_rounds,omitempty"`
+	// HalfShare is which share of the work or time of a sample those of half the length
+	// have: a little less than a half where the amount is odd.
+	HalfShare float64 `json:"half_share,omitempty"`
 	// Copies are the values of each copy of the workload, if several ran at once;
 	// Metrics then has their totals.
 	Copies []Copy `json:"copies,omitempty"`
@@ -102,7 +110,7 @@ type Round struct {
 // checkRounds refuses numbers that no run gives: a run directory can be anybody's,
 // and the numbers are indices.
 func (t Trial) checkRounds() error {
-	for _, r := range t.Rounds {
+	for _, r := range slices.Concat(t.Rounds, t.HalfRounds) {
 		if r.Number < 1 || r.Number > study.MostRounds {
 			return fmt.Errorf("round %d is not between 1 and %d", r.Number, study.MostRounds)
 		}
@@ -133,6 +141,29 @@ func (t Trial) RoundLogs(metric string) stats.Logs {
 		return stats.Logs{}
 	}
 	return stats.Logs{Rounds: logs, Of: len(t.Rounds)}
+}
+
+// LengthLogs are how much the length of the samples biases a metric, as logarithms: at
+// the index of a round that one of half the length follows, the logarithm of the short
+// sample without the mean of those of the round and of the next one, between which it
+// lies in time. A rate that is off by a start of the time s, over the length L, is off by
+// s/L, and that of half the length by twice that: the difference is the bias of the
+// whole length. There are none where RoundLogs has none, or where there are no such samples.
+func (t Trial) LengthLogs(metric string) stats.Logs {
+	whole := t.RoundLogs(metric).Rounds
+	if whole == nil || !(t.HalfShare > 0 && t.HalfShare < 1) {
+		return stats.Logs{}
+	}
+	half := Trial{Rounds: t.HalfRounds}.RoundLogs(metric)
+	for i := range half.Rounds {
+		if i+1 >= len(whole) {
+			half.Rounds = half.Rounds[:i]
+			break
+		}
+		// s/(share·L) - s/L, as a multiple of s/L
+		half.Rounds[i] = (half.Rounds[i] - (whole[i]+whole[i+1])/2) * t.HalfShare / (1 - t.HalfShare)
+	}
+	return half
 }
 
 // Copy is one of several copies of a workload that ran at once.

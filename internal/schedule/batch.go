@@ -3,6 +3,7 @@ package schedule
 import (
 	"fmt"
 	"hash/fnv"
+	"slices"
 	"strings"
 	"time"
 
@@ -32,6 +33,32 @@ func (b Batch) Round(number int) []int {
 	}
 	return indices
 }
+
+// halfEvery is the number of rounds for each round of half the length: these cost an
+// eighth of the time of the others.
+const halfEvery = 4
+
+// HalfRound is the order of the round of samples of half the length that comes after a
+// round: a random permutation as Round; nil if none comes after it. It comes after a
+// quarter of the rounds, at random, and never after the last one, so that it always
+// lies between two others.
+func (b Batch) HalfRound(number int) []int {
+	before := make([]int, b.Rounds()-1)
+	for i := range before {
+		before[i] = i + 1
+	}
+	shuffle(newOrder(b.seed, halfRounds), before)
+	if !slices.Contains(before[:b.Rounds()/halfEvery], number) {
+		return nil
+	}
+	indices := b.Round(number)
+	shuffle(newOrder(b.seed, halfRounds+uint64(number)), indices)
+	return indices
+}
+
+// halfRounds begins the random numbers of rounds of half the length, after those of the
+// others.
+const halfRounds = 1 << 32
 
 // Together is how many slots from the first on are made together with it.
 func Together(slots []Slot) int {

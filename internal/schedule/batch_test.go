@@ -157,6 +157,42 @@ func TestOrdersOfRoundsAreUniformAndIndependent(t *testing.T) {
 	}
 }
 
+func TestRoundsOfHalfTheLengthLieBetweenOthersAtRandom(t *testing.T) {
+	const blocks, rounds = 2000, 16
+	s := schedule(t, alternating(planOf(two, []string{"a", "b", "c"}, "cpu:block")))
+	after, orders := map[string]int{}, map[string]int{}
+	for block := 1; block <= blocks; block++ {
+		b := Batch{Slots: make([]Slot, 3), seed: s.batchSeed(block, "cpu", "")}
+		b.Slots[0].Rounds = rounds
+		n := 0
+		for number := 1; number <= rounds; number++ {
+			if order := b.HalfRound(number); order != nil {
+				n++
+				after[fmt.Sprint(number)]++
+				orders[fmt.Sprint(order)]++
+			}
+		}
+		if n != rounds/4 {
+			t.Fatalf("block %d has %d rounds of half the length", block, n)
+		}
+	}
+	if after["16"] > 0 {
+		t.Error("one comes after the last round")
+	}
+	if chi := chiSquared(after, blocks*rounds/4, rounds-1); chi > 42 { // 14 degrees of freedom, p = 0.0001
+		t.Errorf("chi-squared of the places is %.1f", chi)
+	}
+	if chi := chiSquared(orders, blocks*rounds/4, 6); chi > 26 { // 5 degrees of freedom, p = 0.0001
+		t.Errorf("chi-squared of the orders is %.1f", chi)
+	}
+	for number := range 4 {
+		few := Batch{Slots: make([]Slot, 3)}
+		if few.Slots[0].Rounds = 3; few.HalfRound(number) != nil {
+			t.Errorf("3 rounds have one of half the length after %d", number)
+		}
+	}
+}
+
 // A journal that ends within a batch: what is missing is a batch of its own.
 func TestTheRestOfATornBatchIsABatch(t *testing.T) {
 	p := alternating(planOf(two, []string{"a", "b", "c"}, "cpu:block"))

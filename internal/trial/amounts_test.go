@@ -3,6 +3,7 @@ package trial
 import (
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -129,6 +130,65 @@ func TestEnvironmentsDoTheSameWorkUnlessOneIsMuchSlower(t *testing.T) {
 		t.Errorf("resumed with %v instead of %v", resumed.amounts, r.amounts)
 	}
 	run(r, 4, 1000, 10000)
+}
+
+func TestSamplesOfHalfTheLengthArePartOfNoOtherFigure(t *testing.T) {
+	const rounds = 16
+	run := func(pack workload.Pack, environments ...string) (*Runner, []rundir.Trial) {
+		t.Helper()
+		r, _, a := newRunner(t, pack, study.Level{})
+		start, request := 10*time.Millisecond, 10*time.Microsecond
+		a.Script = func(instance, command string) fakeenv.Result {
+			res := working(&start, &request)(instance, command)
+			res.Stdout = fmt.Sprintf("rate %d\n", res.After.Milliseconds())
+			return res
+		}
+		trials, err := r.Run(t.Context(), alternating(rounds, environments...))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r, trials
+	}
+	pack := countedPack()
+	pack.Operations = "rate"
+	_, trials := run(pack, "a", "b")
+	for _, one := range trials {
+		if one.Status != rundir.OK || len(one.Rounds) != rounds || len(one.HalfRounds) != rounds/4 || one.HalfShare != .5 || one.Metrics["rate"] != 110*rounds {
+			t.Errorf("%s: %s %s: %v, %d rounds and %d of half the length", one.Environment, one.Status, one.Reason, one.Metrics, len(one.Rounds), len(one.HalfRounds))
+		}
+		for _, r := range one.HalfRounds {
+			if r.Metrics["rate"] != 60 || r.GuestSeconds != .06 || r.Number < 1 || r.Number >= rounds || r.Position < 1 || r.Position > 2 {
+				t.Errorf("%+v", r)
+			}
+		}
+		logs := one.LengthLogs("rate").Rounds
+		if n := one.HalfRounds[0].Number; math.Abs(logs[n-1]-math.Log(60./110)) > 1e-12 {
+			t.Errorf("after round %d: %v", n, logs)
+		}
+	}
+	pack.Parameters["requests"] = workload.Parameter{Default: "0", Max: new(float64)}
+	*pack.Parameters["requests"].Max, pack.Length.Start = 1, 1
+	if _, trials := run(pack, "a", "b"); trials[0].HalfRounds != nil || trials[0].HalfShare != 0 {
+		t.Errorf("half of one operation: %+v", trials[0].HalfRounds)
+	}
+}
+
+func TestAFailedSampleOfHalfTheLengthIsAWarning(t *testing.T) {
+	r, _, a := newRunner(t, countedPack(), study.Level{})
+	start, request := time.Duration(0), 10*time.Microsecond
+	a.Script = func(instance, command string) fakeenv.Result {
+		if command == "drive 5000" && strings.Contains(instance, "-a-") {
+			return fakeenv.Result{Code: 1}
+		}
+		return working(&start, &request)(instance, command)
+	}
+	trials, err := r.Run(t.Context(), alternating(8, "a", "b"))
+	if err != nil || trials[0].Status != rundir.OK || len(trials[0].Rounds) != 8 || trials[0].HalfRounds != nil || len(trials[1].HalfRounds) != 2 {
+		t.Fatalf("%v: %+v", err, trials)
+	}
+	if w := trials[0].Warnings; len(w) != 1 || !strings.HasPrefix(w[0], "a sample of half the length after round ") {
+		t.Errorf("%q", w)
+	}
 }
 
 func TestAFailedTrialsAmountsAreSoughtAgain(t *testing.T) {

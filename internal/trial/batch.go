@@ -27,6 +27,8 @@ type participant struct {
 	evidence *evidenceCounter
 	rounds   []figures // of each of the trial's rounds
 	skipped  bool
+	// halfFailed: a sample of half the length failed, and there are no more.
+	halfFailed bool
 	// sharing are the environments of the batch that share the loopback of a machine
 	// with this one, whose servers then listen at the address loopback; "" is 127.0.0.1.
 	sharing  []string

@@ -2,31 +2,85 @@ package trial
 
 import (
 	"context"
+	"fmt"
 
 	"tare/internal/lists"
 	"tare/internal/rundir"
 	"tare/internal/schedule"
 	"tare/internal/study"
+	"tare/internal/usage"
 )
 
 // sampleRounds takes the samples of all rounds. Between two samples nothing else
 // works: outputs stay in memory, and counters are read at the edges of the
 // samples alone. after is called after each round; nil is not.
 func sampleRounds(ctx context.Context, batch schedule.Batch, all []*participant, after func(int, []rundir.Trial)) {
-	for number := 1; number <= batch.Rounds(); number++ {
+	halves := halve(all)
+	each := func(order []int, takesPart func(*participant) bool, sample func(p *participant, position int)) {
 		position := 0
-		for _, i := range batch.Round(number) {
-			p := all[i]
-			if !p.takesPart() || ctx.Err() != nil {
-				continue
+		for _, i := range order {
+			if p := all[i]; takesPart(p) && ctx.Err() == nil {
+				position++
+				sample(p, position)
 			}
-			position++
-			p.sample(ctx, number, position)
+		}
+	}
+	for number := 1; number <= batch.Rounds(); number++ {
+		each(batch.Round(number), (*participant).takesPart, func(p *participant, position int) { p.sample(ctx, number, position) })
+		if halves {
+			each(batch.HalfRound(number), (*participant).givesHalf, func(p *participant, position int) { p.halfSample(ctx, number, position) })
 		}
 		if after != nil && ctx.Err() == nil {
 			after(number, lists.Map(lists.Filter(all, (*participant).takesPart), func(p *participant) rundir.Trial { return p.trial }))
 		}
 	}
+}
+
+// halve prepares samples of half the length: of all environments or of none, so that all
+// have the same neighbours in time. There are none where something is counted over
+// the whole trial and divided by the operations of its rounds.
+func halve(all []*participant) bool {
+	for _, p := range all {
+		if !p.takesPart() {
+			continue
+		}
+		if p.meters.remote || p.plan.Sampling.Syscalls {
+			return false
+		}
+		if p.trial.HalfShare = p.workload.Halve(); p.trial.HalfShare == 0 {
+			for _, p := range all {
+				p.trial.HalfShare = 0
+			}
+			return false
+		}
+	}
+	return true
+}
+
+func (p *participant) givesHalf() bool { return p.takesPart() && !p.halfFailed }
+
+// halfSample takes a sample of half the length, which is part of no figure of the
+// trial. After a failure there are no more, and the trial goes on.
+func (p *participant) halfSample(ctx context.Context, number, position int) {
+	defer p.timed()()
+	if err := p.group.Thaw(ctx); err != nil {
+		p.fail(number, err)
+		return
+	}
+	s, err := p.workload.HalfSample(ctx)
+	p.wait(ctx)
+	var f figures
+	if err == nil {
+		f, err = figuresOf(p.job.workload.Pack.Metrics, s, p.group.Starts, usage.Absent("samples of half the length are not metered"))
+	}
+	if err != nil {
+		p.halfFailed = true
+		p.record.Warn(fmt.Sprintf("a sample of half the length after round %d: %v", number, err))
+		return
+	}
+	p.trial.HalfRounds = append(p.trial.HalfRounds, rundir.Round{
+		Number: number, Position: position, Metrics: f.Metrics, HostSeconds: f.host, GuestSeconds: f.guest,
+	})
 }
 
 // sample takes one sample. Its failure fails this trial alone.

@@ -89,7 +89,8 @@ func carryOvers(trials []rundir.Trial, metric string) []carryOver {
 }
 
 // followersOf calls enter with each sample of a block that has a known predecessor:
-// the one before it in its round, or the last of the round before. It returns the
+// the one before it in its round, or the last of the round before, which may be one of
+// half the length. It returns the
 // environments. A block whose trials were not made together has none.
 func followersOf(trials []rundir.Trial, metric string, enter func(environment, after string, log float64)) (names []string) {
 	rounds := map[int]map[int]string{} // whose sample it is, by round and position
@@ -105,6 +106,18 @@ func followersOf(trials []rundir.Trial, metric string, enter func(environment, a
 			rounds[r.Number][r.Position] = t.Environment
 		}
 	}
+	type last struct {
+		environment string
+		position    int
+	}
+	halves := map[int]last{} // the last sample of half the length after a round
+	for _, t := range trials {
+		for _, r := range t.HalfRounds {
+			if r.Position > halves[r.Number].position {
+				halves[r.Number] = last{t.Environment, r.Position}
+			}
+		}
+	}
 	for _, t := range trials {
 		logs := t.RoundLogs(metric).Rounds
 		if t.Status != rundir.OK || logs == nil {
@@ -113,7 +126,7 @@ func followersOf(trials []rundir.Trial, metric string, enter func(environment, a
 		for _, r := range t.Rounds {
 			before := rounds[r.Number][r.Position-1]
 			if r.Position == 1 {
-				before = rounds[r.Number-1][len(rounds[r.Number-1])]
+				before = cmp.Or(halves[r.Number-1].environment, rounds[r.Number-1][len(rounds[r.Number-1])])
 			}
 			if log := logs[r.Number-1]; before != "" && log == log { // a round without the metric is NaN
 				enter(t.Environment, before, log)

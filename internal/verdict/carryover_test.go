@@ -124,3 +124,21 @@ func TestACarryOverIsFoundAndSaid(t *testing.T) {
 		t.Errorf("%+v", found)
 	}
 }
+
+func TestASampleOfHalfTheLengthIsAPredecessor(t *testing.T) {
+	of := func(environment string, positions ...int) (r rundir.Trial) {
+		r = rundir.Trial{Environment: environment, Status: rundir.OK}
+		for n, position := range positions {
+			r.Rounds = append(r.Rounds, rundir.Round{Number: n + 1, Position: position, Metrics: map[string]float64{"time": 1}})
+		}
+		return r
+	}
+	a, b := of("a", 1, 1, 1), of("b", 2, 2, 2)
+	a.HalfRounds = []rundir.Round{{Number: 1, Position: 2, Metrics: map[string]float64{"time": 1}}}
+	b.HalfRounds = []rundir.Round{{Number: 1, Position: 1, Metrics: map[string]float64{"time": 1}}}
+	var got []string
+	followersOf([]rundir.Trial{a, b}, "time", func(environment, after string, _ float64) { got = append(got, environment+" after "+after) })
+	if want := []string{"a after a", "a after b", "b after a", "b after a", "b after a"}; !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}

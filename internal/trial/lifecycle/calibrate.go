@@ -15,6 +15,7 @@ import (
 
 	"tare/internal/lists"
 	"tare/internal/rundir"
+	"tare/internal/workload"
 )
 
 const (
@@ -54,7 +55,7 @@ func (c *Copy) calibrate(ctx context.Context) error {
 		if err := c.setAmount(amount); err != nil {
 			return 0, err
 		}
-		exit, _, err := c.runDriver(ctx, rundir.Discard("driver.stdout"), rundir.Discard("driver.stderr"), io.Discard)
+		exit, _, err := c.runDriver(ctx, c.packs[c.Driver()], rundir.Discard("driver.stdout"), rundir.Discard("driver.stderr"), io.Discard)
 		if err != nil {
 			return 0, fmt.Errorf("finding %s for samples of %v, with %d: %w", parameter, c.find, amount, err)
 		}
@@ -238,14 +239,17 @@ func within[T int64 | float64 | time.Duration](factor float64, a, b T) bool {
 
 // setAmount makes the driver's command with an amount.
 func (c *Copy) setAmount(amount int64) (err error) {
+	c.packs[c.Driver()], err = c.withAmount(amount)
+	return err
+}
+
+func (c *Copy) withAmount(amount int64) (workload.Pack, error) {
 	parameters := maps.Clone(c.load.Parameters)
 	if parameters == nil {
 		parameters = map[string]string{}
 	}
 	parameters[c.load.Pack.Length.Amount] = strconv.FormatInt(amount, 10)
-	i := c.Driver()
-	c.packs[i], err = c.load.Pack.With(parameters, c.vars[i])
-	return err
+	return c.load.Pack.With(parameters, c.vars[c.Driver()])
 }
 
 var errNotCalibrated = errors.New("a sample was asked for before the amount of work was found")

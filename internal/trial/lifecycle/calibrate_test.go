@@ -231,6 +231,51 @@ func TestTheWorkOfAnotherEnvironmentIsUsedIfItTakesAboutAsLong(t *testing.T) {
 	}
 }
 
+func TestSamplesOfHalfTheLength(t *testing.T) {
+	shortest := .05
+	timed := counted()
+	timed.Driver = &workload.Step{Run: "drive ${seconds}", Role: "driver"}
+	timed.Parameters["seconds"] = workload.Parameter{Default: "1.0", Unit: "s", Min: &shortest}
+	timed.Length = &workload.Length{Time: "seconds", Sample: 100 * time.Millisecond}
+	one := 1.0
+	whole := counted()
+	whole.Parameters["requests"] = workload.Parameter{Default: "0", Max: &one}
+	whole.Length.Start = 1
+	for name, c := range map[string]struct {
+		load  lifecycle.Load
+		share float64
+		ran   string
+	}{
+		"an amount":            {lifecycle.Load{Pack: counted(), Known: lifecycle.Work{Amounts: []int64{41}, Length: time.Second}}, 20. / 41, "drive 20"},
+		"an amount of 1":       {lifecycle.Load{Pack: whole}, 0, ""},
+		"an amount of a study": {lifecycle.Load{Pack: counted(), Parameters: map[string]string{"requests": "100"}}, 0, ""},
+		"a time":               {lifecycle.Load{Pack: timed, Sample: 125 * time.Millisecond}, .496, "drive 0.062"},
+		"the shortest time":    {lifecycle.Load{Pack: timed, Sample: 50 * time.Millisecond}, 0, ""},
+		"no length":            {lifecycle.Load{Pack: served("web")}, 0, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t, script(map[string]speed{"b1-a-1": {0, time.Millisecond}}), "a")
+			w, err := prepared(t, b, c.load, 1)
+			must(t, err)
+			if share := w.Halve(); share != c.share {
+				t.Fatalf("the share is %g, want %g", share, c.share)
+			}
+			if c.share == 0 {
+				return
+			}
+			before := sampled(t, w).Copies[0].Pack.Driver.Run
+			s, err := w.HalfSample(t.Context())
+			must(t, err)
+			if got := s.Copies[0].Pack.Driver.Run; got != c.ran {
+				t.Errorf("it ran %q, want %q", got, c.ran)
+			}
+			if after := sampled(t, w).Copies[0].Pack.Driver.Run; after != before || before == c.ran {
+				t.Errorf("whole samples ran %q and %q", before, after)
+			}
+		})
+	}
+}
+
 func TestTheLargestAmountIsUsedForAShorterSample(t *testing.T) {
 	pack := counted()
 	largest := 50000.0

@@ -40,11 +40,37 @@ type Copy struct {
 
 	begun   bool // finish has something to take down
 	servers []*server
+	// whole and half are the samples of the whole length and of half of it.
+	whole, half samples
+	clockOff    bool // a warning about the instance's clock was given
+	ready       time.Duration
+	spent       atomic.Int64 // ns that its commands took in the present operation
+}
+
+// samples of one length.
+type samples struct {
+	pack workload.Pack // of the driver's instance
 	// out and errs are the driver's outputs; nil before the first sample.
 	out, errs *rundir.RawFile
-	clockOff  bool // a warning about the instance's clock was given
-	ready     time.Duration
-	spent     atomic.Int64 // ns that its commands took in the present operation
+}
+
+// next is where the output of the next sample goes.
+func (s *samples) next(open func(name string) *rundir.RawFile, prefix string) {
+	if s.out == nil {
+		s.out, s.errs = open(prefix+"stdout"), open(prefix+"stderr")
+		return
+	}
+	s.out.NextSample()
+	s.errs.NextSample()
+}
+
+// keep closes the outputs.
+func (s *samples) keep(record *Record) {
+	if s.out != nil {
+		record.keep(s.out)
+		record.keep(s.errs)
+		s.out, s.errs = nil, nil
+	}
 }
 
 const neighbour = "neighbour"
@@ -208,23 +234,24 @@ func (c *Copy) steps(list func(workload.Pack) []workload.Step, do func(*instance
 // drive runs the driver once, between two readings of its instance's clock. The
 // outputs of all samples go into the same files.
 func (c *Copy) drive(ctx context.Context) (s CopySample, err error) {
+	c.whole.pack = c.packs[c.Driver()]
+	return c.driveAs(ctx, &c.whole, "driver.")
+}
+
+// driveAs is drive for samples of one length.
+func (c *Copy) driveAs(ctx context.Context, as *samples, prefix string) (s CopySample, err error) {
 	i := c.Driver()
 	if c.find > 0 && c.amount == 0 {
 		return s, errNotCalibrated
 	}
-	s.Pack, s.Ready = c.packs[i], c.ready
-	if c.out == nil {
-		c.out, c.errs = c.output(i, "driver.stdout"), c.output(i, "driver.stderr")
-	} else {
-		c.out.NextSample()
-		c.errs.NextSample()
-	}
+	s.Pack, s.Ready = as.pack, c.ready
+	as.next(func(name string) *rundir.RawFile { return c.output(i, name) }, prefix)
 	var stdout bytes.Buffer
 	before, err := i.Agent().Clock(ctx)
 	if err != nil {
 		return s, err
 	}
-	if s.Exit, s.Elapsed, err = c.runDriver(ctx, c.out, c.errs, &stdout); err != nil {
+	if s.Exit, s.Elapsed, err = c.runDriver(ctx, as.pack, as.out, as.errs, &stdout); err != nil {
 		return s, err
 	}
 	s.Stdout = stdout.Bytes()
@@ -236,10 +263,10 @@ func (c *Copy) drive(ctx context.Context) (s CopySample, err error) {
 	return s, nil
 }
 
-// runDriver runs the driver once. The time is by the host's clock.
-func (c *Copy) runDriver(ctx context.Context, out, errs *rundir.RawFile, stdout io.Writer) (exit agent.Exit, took time.Duration, err error) {
+// runDriver runs the driver of a pack once. The time is by the host's clock.
+func (c *Copy) runDriver(ctx context.Context, pack workload.Pack, out, errs *rundir.RawFile, stdout io.Writer) (exit agent.Exit, took time.Duration, err error) {
 	i := c.Driver()
-	step := *c.packs[i].Driver
+	step := *pack.Driver
 	cmd := c.command(step, driverTimeout)
 	cmd.Stdout, cmd.Stderr = io.MultiWriter(out, stdout), errs
 	began := time.Now()
@@ -276,11 +303,8 @@ func (c *Copy) finish(ctx context.Context) error {
 		return nil
 	}
 	c.begun = false
-	if c.out != nil {
-		c.record.keep(c.out)
-		c.record.keep(c.errs)
-		c.out, c.errs = nil, nil
-	}
+	c.whole.keep(c.record)
+	c.half.keep(c.record)
 	var errs []error
 	for _, s := range slices.Backward(c.servers) {
 		errs = append(errs, s.stop())

@@ -1,8 +1,8 @@
 // Package lifecycle runs the commands of a workload on instances that are up:
-// Prepare brings it to where it can be measured, Sample measures it once, and
-// Finish takes it down again. A caller may interleave the three operations of
-// several workloads as it likes, such as samples of one workload on two
-// instances in turn.
+// Prepare brings it to where it can be measured, Sample measures it once, or
+// HalfSample with half the length, and Finish takes it down again. A caller may
+// interleave the operations of several workloads as it likes, such as samples of
+// one workload on two instances in turn.
 //
 // It must not know how instances are started, which figures come out of a
 // sample, nor how a trial is recorded.
@@ -131,6 +131,10 @@ func (w *Workload) run(ctx context.Context, prepare func(context.Context, *Copy)
 // Sample runs the drivers of all copies once, at the same time. It may be called
 // any number of times between Prepare and Finish.
 func (w *Workload) Sample(ctx context.Context) (Sample, error) {
+	return w.sample(ctx, func(ctx context.Context, c *Copy) (CopySample, error) { return c.drive(ctx) })
+}
+
+func (w *Workload) sample(ctx context.Context, drive func(context.Context, *Copy) (CopySample, error)) (Sample, error) {
 	if !w.prepared {
 		return Sample{}, fmt.Errorf("workload %s: a sample was asked for before the workload was prepared", w.name)
 	}
@@ -139,7 +143,7 @@ func (w *Workload) Sample(ctx context.Context) (Sample, error) {
 	s := Sample{Copies: make([]CopySample, len(w.copies))}
 	began := time.Now()
 	err := w.each(w.copies, func(c *Copy) (err error) {
-		s.Copies[c.index], err = c.drive(ctx)
+		s.Copies[c.index], err = drive(ctx, c)
 		return err
 	})
 	s.Elapsed = time.Since(began)
