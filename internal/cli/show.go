@@ -8,6 +8,7 @@ import (
 	"github.com/goccy/go-yaml"
 
 	"tare/internal/environment"
+	"tare/internal/report/model"
 	"tare/internal/report/text"
 	"tare/internal/rundir"
 	"tare/internal/verdict"
@@ -28,7 +29,11 @@ func showRun(app *App, directory string, asJSON, verify bool) error {
 			Contrasts any             `json:"contrasts"`
 			Within    any             `json:"within,omitempty"`  // each environment against itself
 			Growths   any             `json:"growths,omitempty"` // the cost of an additional copy
-		}{in.Manifest, in.Plan, in.Contrasts, verdict.Within(in.Plan, in.Trials, in.Manifest.Environments), verdict.Growths(in.Plan, in.Trials, in.Manifest.Environments)})
+			Stolen    any             `json:"stolen,omitempty"`  // shares of a core that the hypervisor took during samples
+		}{
+			in.Manifest, in.Plan, in.Contrasts, verdict.Within(in.Plan, in.Trials, in.Manifest.Environments),
+			verdict.Growths(in.Plan, in.Trials, in.Manifest.Environments), model.StolenShares(in.Plan, in.Trials),
+		})
 	}
 	return text.Write(app.Stdout, in, terminalOptions(app.Stdout, true))
 }

@@ -60,7 +60,7 @@ func (v *Report) gatherNotes() {
 	if v.Plan.Sampling.Syscalls {
 		remark("all environments", "system calls are counted in every trial, which slows all environments")
 	}
-	for _, text := range v.alternated() {
+	if text := v.howAlternated(); text != "" {
 		remark("all environments", text)
 	}
 	for _, t := range v.Trials {

@@ -39,6 +39,7 @@ type Report struct {
 	absent map[cellKey]bool
 	Phases []PhaseRow
 	Paths  []PathRow
+	Stolen []Stolen
 	// Of workloads whose copies or neighbours are swept.
 	within []verdict.Contrast
 	// Why is the attribution of a run over a ladder.
@@ -73,6 +74,7 @@ func New(in Input) *Report {
 	v.count()
 	values := valuesOf(v)
 	v.gatherWorkloads(values)
+	v.Stolen = StolenShares(v.Plan, v.Trials)
 	v.gatherNotes()
 	v.Paths = gatherPaths(v)
 	v.Notes = slices.Concat(machinesDiffer(v), disksDiffer(v.Paths), v.Notes)

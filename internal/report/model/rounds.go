@@ -2,52 +2,161 @@ package model
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
 	"tare/internal/lists"
 	"tare/internal/rundir"
+	"tare/internal/study"
 	"tare/internal/verdict"
 )
 
-// alternated says, for each cell whose samples alternated, how many there were and
-// what share of their time the hypervisor took, of which environment.
-func (v *Report) alternated() (all []string) {
-	for _, w := range v.Plan.Workloads {
-		for _, l := range w.Levels {
-			var rounds []int // of the trials
-			taken := map[string]*[2]float64{}
-			for _, t := range v.Trials {
-				if t.Workload != w.Name || t.Level != l.Name || t.Status != rundir.OK || t.Traced || len(t.Rounds) == 0 {
-					continue
-				}
-				rounds = append(rounds, len(t.Rounds))
-				for _, r := range t.Rounds {
-					if r.StealSeconds == nil || r.HostSeconds <= 0 {
-						continue
-					}
-					if taken[t.Environment] == nil {
-						taken[t.Environment] = new([2]float64)
-					}
-					taken[t.Environment][0] += *r.StealSeconds
-					taken[t.Environment][1] += r.HostSeconds
-				}
-			}
-			if len(rounds) == 0 {
+// Stolen is the share of a core that the hypervisor took during the samples of an
+// environment, in one workload at one level.
+type Stolen struct {
+	Workload    string  `json:"workload"`
+	Level       string  `json:"level,omitempty"`
+	Environment string  `json:"environment"`
+	Share       float64 `json:"share"`
+}
+
+// StolenShares are those of all cells whose samples alternated, in the order of the
+// plan; without the cells in which the kernel did not report stolen time.
+func StolenShares(plan *study.Plan, trials []rundir.Trial) (all []Stolen) {
+	type sum struct{ stolen, time float64 }
+	sums := map[cellKey]*sum{}
+	for _, t := range lists.Filter(trials, alternated) {
+		at := cellKey{workload: t.Workload, level: t.Level, environment: t.Environment}
+		for _, r := range t.Rounds {
+			if r.StealSeconds == nil || r.HostSeconds <= 0 {
 				continue
 			}
-			text := fmt.Sprintf("%s: samples of the environments alternated, %s in each block",
-				LevelTitle(w.Name, l.Name), verdict.Rounds{Least: slices.Min(rounds), Most: slices.Max(rounds)})
-			shown := lists.Filter(v.Environments, func(e Environment) bool { return taken[e.Name] != nil })
-			if slices.ContainsFunc(shown, func(e Environment) bool { return taken[e.Name][0] > 0 }) {
-				text += "; the hypervisor took " + strings.Join(lists.Map(shown, func(e Environment) string {
-					return fmt.Sprintf("%.1f%% of a core from those of %s", 100*taken[e.Name][0]/taken[e.Name][1], e.Shown)
-				}), ", ") + "; nothing was left out for it"
-			} else if len(shown) > 0 {
-				text += "; the hypervisor took no time from them"
+			if sums[at] == nil {
+				sums[at] = &sum{}
 			}
-			all = append(all, text)
+			sums[at].stolen += *r.StealSeconds
+			sums[at].time += r.HostSeconds
+		}
+	}
+	for _, w := range plan.Workloads {
+		for _, l := range w.Levels {
+			for _, e := range plan.Environments {
+				if s := sums[cellKey{workload: w.Name, level: l.Name, environment: e.Name}]; s != nil {
+					all = append(all, Stolen{w.Name, l.Name, e.Name, s.stolen / s.time})
+				}
+			}
 		}
 	}
 	return all
+}
+
+func alternated(t rundir.Trial) bool { return t.Status == rundir.OK && !t.Traced && len(t.Rounds) > 0 }
+
+// howAlternated says how many rounds the blocks of the run had, where the samples did
+// not alternate, and what share of their time the hypervisor took; "" if no samples
+// alternated.
+func (v *Report) howAlternated() string {
+	var rounds []int
+	cells := map[cellKey]bool{}
+	for _, t := range v.Trials {
+		if at := (cellKey{workload: t.Workload, level: t.Level}); alternated(t) {
+			rounds = append(rounds, len(t.Rounds))
+			cells[at] = true
+		} else if t.Status == rundir.OK {
+			cells[at] = cells[at] || false
+		}
+	}
+	if len(rounds) == 0 {
+		return ""
+	}
+	text := "samples of the environments alternated, " +
+		verdict.Rounds{Least: slices.Min(rounds), Most: slices.Max(rounds)}.String() + " in each block"
+	if single := v.titles(func(at cellKey) bool { is, ran := cells[at]; return ran && !is }); len(single) > 0 {
+		text += ", except in " + strings.Join(single, ", ")
+	}
+	shares := lists.Map(v.Stolen, func(s Stolen) float64 { return s.Share })
+	switch {
+	case len(shares) == 0:
+		return text
+	case slices.Max(shares) == 0:
+		return text + "; the hypervisor took no time from them"
+	}
+	text += fmt.Sprintf("; the hypervisor took %s of a core from them, and nothing was left out for it",
+		percentages(slices.Min(shares), slices.Max(shares)))
+	if apart := v.apart(); len(apart) > 0 {
+		text += "; " + strings.Join(apart, ", ")
+	}
+	return text
+}
+
+// apart names the environments whose share differs from the baseline's by more than
+// half the margin, since an estimate can move by about as much; each where it differs
+// most.
+func (v *Report) apart() (named []string) {
+	of := map[cellKey]float64{}
+	for _, s := range v.Stolen {
+		of[cellKey{workload: s.Workload, level: s.Level, environment: s.Environment}] = s.Share
+	}
+	for _, e := range v.Environments {
+		var most float64
+		var where string
+		for _, s := range v.Stolen {
+			base, known := of[cellKey{workload: s.Workload, level: s.Level, environment: v.Base.Name}]
+			if s.Environment == e.Name && known && math.Abs(s.Share-base) > math.Abs(most) {
+				most, where = s.Share-base, LevelTitle(s.Workload, s.Level)
+			}
+		}
+		if math.Abs(most) > float64(v.Plan.Design.Margin)/2 {
+			than := "more"
+			if most < 0 {
+				than = "less"
+			}
+			named = append(named, fmt.Sprintf("%s lost %.1f percentage points %s than %s in %s", e.Shown, 100*math.Abs(most), than, v.Base.Shown, where))
+		}
+	}
+	return named
+}
+
+// titles of the cells that are chosen, in the order of the plan.
+func (v *Report) titles(choose func(cellKey) bool) (titles []string) {
+	for _, w := range v.Plan.Workloads {
+		for _, l := range w.Levels {
+			if choose(cellKey{workload: w.Name, level: l.Name}) {
+				titles = append(titles, LevelTitle(w.Name, l.Name))
+			}
+		}
+	}
+	return titles
+}
+
+func percentages(least, most float64) string {
+	low, high := fmt.Sprintf("%.1f%%", 100*least), fmt.Sprintf("%.1f%%", 100*most)
+	if low == high {
+		return low
+	}
+	return low + " to " + high
+}
+
+// StolenRow is a workload at a level with the shares of the environments, "" where
+// there is none.
+type StolenRow struct {
+	Title  string
+	Shares []string
+}
+
+// StolenTable are the shares as a table with a column for each environment.
+func (v *Report) StolenTable() (rows []StolenRow) {
+	column := map[string]int{}
+	for i, e := range v.Environments {
+		column[e.Name] = i
+	}
+	for _, s := range v.Stolen {
+		title := LevelTitle(s.Workload, s.Level)
+		if len(rows) == 0 || rows[len(rows)-1].Title != title {
+			rows = append(rows, StolenRow{title, make([]string, len(v.Environments))})
+		}
+		rows[len(rows)-1].Shares[column[s.Environment]] = fmt.Sprintf("%.2f%%", 100*s.Share)
+	}
+	return rows
 }
