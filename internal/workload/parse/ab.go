@@ -2,13 +2,14 @@ package parse
 
 import (
 	"fmt"
+	"math"
 	"regexp"
 	"strings"
 )
 
 var ab = Parser{
 	Name:     "ab",
-	About:    "ApacheBench; failed requests are a field, since ab counts responses whose length differs from the first one's",
+	About:    "ApacheBench, and after its report the file of -e, if there is one; failed requests are a field, since ab counts responses whose length differs from the first one's",
 	Versions: "2.3 of Apache 2.4.68",
 	Fields: []Field{
 		{"requests", "op"}, {"failed", "op"}, {"failed_connect", "op"}, {"failed_receive", "op"}, {"failed_length", "op"}, {"failed_exceptions", "op"},
@@ -21,6 +22,9 @@ var ab = Parser{
 	},
 	Parse: parseAB,
 	Split: splitPrefix("This is ApacheBench, "),
+
+	Distributions: []Field{{"latency", "ms"}},
+	Histograms:    abHistograms,
 }
 
 var (
@@ -49,7 +53,7 @@ var (
 		`Server (Software|Hostname|Port):.*`, `SSL/TLS Protocol:.*`, `Server Temp Key:.*`, `TLS Server Name:.*`, `Document (Path|Length):.*`,
 		`Total (body sent|PUT|POSTed):.*`, `HTML transferred: +\d+ bytes`, ` +[0-9.]+ kb/s (sent|total)`,
 		`Connection Times \(ms\)`, ` +min +mean\[\+/-sd\] +median +max`, `Processing: +.*`,
-		`Percentage of the requests served within a certain time \(ms\)`,
+		`Percentage of the requests served within a certain time \(ms\)`, abTableHead, `\d+,[0-9.]+`,
 		// ab compares its mean and median after rounding both to milliseconds:
 		// if all requests take about as long, rounding alone triggers this
 		// warning.
@@ -57,6 +61,58 @@ var (
 		`ERROR: The median and mean for the .* time are more than twice the standard`, ` +deviation apart\. These results are NOT reliable\.`,
 	}, "|") + `)?$`)
 )
+
+// abTableHead begins the file of -e, which has the percentiles from 0 to 100.
+const abTableHead = "Percentage served,Time in ms"
+
+var abTableLine = regexp.MustCompile(`^(\d+),([0-9.]+)$`)
+
+// abHistograms returns the distribution in the file of -e. Its line for percentile
+// p has the request number p*requests/100, rounded, from 0 in the order of their
+// times, except for 100, which has the last one. Up to 50 requests the number for 99
+// is that of a request that does not exist, and ab prints something else.
+func abHistograms(stdout []byte) (map[string]Histogram, error) {
+	fields, err := parseAB(stdout)
+	if err != nil {
+		return nil, err
+	}
+	h, inside := Histogram{}, false
+	before, value := -1.0, 0.0
+	for _, line := range lines(stdout) {
+		m := abTableLine.FindStringSubmatch(line)
+		if inside = inside && m != nil || line == abTableHead; m == nil || !inside {
+			continue
+		}
+		p, err := number(m[1], line)
+		if err != nil {
+			return nil, err
+		}
+		at := math.Floor(.5 + p*fields["requests"]/100)
+		if p == 100 {
+			at = fields["requests"] - 1
+		}
+		if at >= fields["requests"] || at == before {
+			continue
+		}
+		below := value
+		if value, err = number(m[2], line); err != nil {
+			return nil, err
+		} else if value < below {
+			return nil, fmt.Errorf("ab's percentiles do not rise at %q", line)
+		}
+		if at == before+1 {
+			below = value
+		}
+		h = append(h, Bin{below, value, at - before})
+		before = at
+	}
+	if len(h) == 0 {
+		return nil, nil
+	} else if before != fields["requests"]-1 {
+		return nil, fmt.Errorf("the file of ab -e is not complete: %s", ending(lines(stdout)))
+	}
+	return map[string]Histogram{"latency": h}, nil
+}
 
 func parseAB(stdout []byte) (map[string]float64, error) {
 	if err := endsWithALine(stdout); err != nil {

@@ -32,6 +32,12 @@ var latencies = Parser{
 	},
 	Parse: parseLatencies,
 	Split: splitPrefix(latenciesHead),
+
+	Distributions: []Field{{"latency", "us"}},
+	Histograms: func(stdout []byte) (map[string]Histogram, error) {
+		values, _, err := latencyValues(stdout)
+		return map[string]Histogram{"latency": histogramOf(values)}, err
+	},
 }
 
 const latenciesHead = "latencies us"
@@ -75,47 +81,55 @@ func parseStages(stdout []byte) (map[string]float64, error) {
 }
 
 func parseLatencies(stdout []byte) (map[string]float64, error) {
-	if err := endsWithALine(stdout); err != nil {
+	values, fields, err := latencyValues(stdout)
+	if err != nil {
 		return nil, err
-	}
-	all := lines(stdout)
-	if all[0] != latenciesHead {
-		return nil, fmt.Errorf("the first line is %q instead of %q", clip(all[0]), latenciesHead)
-	}
-	var values []float64
-	fields := map[string]float64{}
-	for _, line := range all[1:] {
-		total := ownTotal.FindStringSubmatch(line)
-		_, ended := fields["total_seconds"]
-		switch {
-		case line == "":
-		case ended:
-			return nil, fmt.Errorf("%q follows the total", clip(line))
-		case total != nil:
-			if err := take(fields, line, total[1:], "total_seconds"); err != nil {
-				return nil, err
-			}
-		case ownValue.MatchString(line):
-			v, err := number(line, line)
-			if err != nil {
-				return nil, err
-			}
-			values = append(values, v)
-		default:
-			return nil, fmt.Errorf(`%q is neither a number of microseconds nor, after the last of them, "total SECONDS"`, clip(strings.TrimSpace(line)))
-		}
-	}
-	seconds, ended := fields["total_seconds"]
-	if !ended || len(values) == 0 {
-		return nil, fmt.Errorf("no latency, or no line with the total: %s", ending(all))
 	}
 	d := newDistribution(values)
 	fields["requests"] = float64(len(d))
-	if seconds > 0 {
+	if seconds := fields["total_seconds"]; seconds > 0 {
 		fields["requests_per_second"] = float64(len(d)) / seconds
 	}
 	fields["latency_min"], fields["latency_mean"], fields["latency_max"] = d[0], d.mean(), d[len(d)-1]
 	fields["latency_p50"], fields["latency_p90"] = d.percentile(50), d.percentile(90)
 	fields["latency_p95"], fields["latency_p99"] = d.percentile(95), d.percentile(99)
 	return fields, nil
+}
+
+// latencyValues returns the latencies, of which there is at least one, and the
+// total time.
+func latencyValues(stdout []byte) (values []float64, fields map[string]float64, err error) {
+	if err := endsWithALine(stdout); err != nil {
+		return nil, nil, err
+	}
+	all := lines(stdout)
+	if all[0] != latenciesHead {
+		return nil, nil, fmt.Errorf("the first line is %q instead of %q", clip(all[0]), latenciesHead)
+	}
+	fields = map[string]float64{}
+	for _, line := range all[1:] {
+		total := ownTotal.FindStringSubmatch(line)
+		_, ended := fields["total_seconds"]
+		switch {
+		case line == "":
+		case ended:
+			return nil, nil, fmt.Errorf("%q follows the total", clip(line))
+		case total != nil:
+			if err := take(fields, line, total[1:], "total_seconds"); err != nil {
+				return nil, nil, err
+			}
+		case ownValue.MatchString(line):
+			v, err := number(line, line)
+			if err != nil {
+				return nil, nil, err
+			}
+			values = append(values, v)
+		default:
+			return nil, nil, fmt.Errorf(`%q is neither a number of microseconds nor, after the last of them, "total SECONDS"`, clip(strings.TrimSpace(line)))
+		}
+	}
+	if _, ended := fields["total_seconds"]; !ended || len(values) == 0 {
+		return nil, nil, fmt.Errorf("no latency, or no line with the total: %s", ending(all))
+	}
+	return values, fields, nil
 }

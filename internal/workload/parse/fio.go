@@ -2,19 +2,25 @@ package parse
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
+	"math"
+	"slices"
 	"strings"
 )
 
 var fio = Parser{
 	Name:     "fio",
-	About:    "fio --output-format=json; latencies are completion latencies; with several jobs only counts and rates",
+	About:    "fio --output-format=json or json+, which adds the distributions of latencies; latencies are completion latencies; with several jobs only counts, rates and distributions",
 	Versions: "3.33",
 	Fields:   fioFields(),
 	Parse:    parseFio,
 	Split:    splitFio,
+
+	Distributions: []Field{{"latency", "us"}, {"read_latency", "us"}, {"write_latency", "us"}},
+	Histograms:    fioHistograms,
 }
 
 func fioFields() []Field {
@@ -48,6 +54,7 @@ type fioSide struct {
 		Mean       float64            `json:"mean"`
 		Max        float64            `json:"max"`
 		Percentile map[string]float64 `json:"percentile"`
+		Bins       map[string]float64 `json:"bins"`
 	} `json:"clat_ns"`
 }
 
@@ -92,6 +99,47 @@ func parseFio(stdout []byte) (map[string]float64, error) {
 		}
 	}
 	return fields, nil
+}
+
+// fioHistograms returns the bins of json+, those of all jobs together. A value is
+// in the middle of its bin, in nanoseconds.
+func fioHistograms(stdout []byte) (map[string]Histogram, error) {
+	report, err := fioDocument(stdout)
+	if err != nil {
+		return nil, err
+	}
+	read, write := Histogram{}, Histogram{}
+	for _, job := range report.Jobs {
+		for side, h := range map[*fioSide]*Histogram{job.Read: &read, job.Write: &write} {
+			if side == nil || side.Completion == nil || side.Operations == nil || *side.Operations == 0 {
+				continue
+			}
+			if len(side.Completion.Bins) == 0 {
+				return nil, nil // not json+
+			}
+			for text, count := range side.Completion.Bins {
+				ns, err := number(text, text)
+				if err != nil {
+					return nil, err
+				}
+				half := fioBin(ns) / 2
+				*h = append(*h, Bin{(ns - half) / 1e3, (ns + half) / 1e3, count})
+			}
+		}
+	}
+	for _, h := range []Histogram{read, write} {
+		slices.SortFunc(h, func(a, b Bin) int { return cmp.Or(cmp.Compare(a.Low, b.Low), cmp.Compare(a.Count, b.Count)) })
+	}
+	return map[string]Histogram{"latency": slices.Concat(read, write), "read_latency": read, "write_latency": write}, nil
+}
+
+// fioBin is the width of the bin that has a value: each power of two is divided
+// into 64 bins, or into its whole numbers if those are fewer.
+func fioBin(ns float64) float64 {
+	if ns < 128 {
+		return 0
+	}
+	return math.Ldexp(1, math.Ilogb(ns)-6)
 }
 
 // fioDocument finds the JSON after the notes that fio may print before it.

@@ -30,6 +30,15 @@ func fuzz(f *testing.F, name string) {
 		if err == nil && len(fields) == 0 {
 			t.Error("neither figures nor an error")
 		}
+		if p.Histograms != nil && err == nil {
+			histograms, err := p.Histograms(data)
+			for name, h := range histograms {
+				v, some := h.Percentile(50)
+				if err == nil && some && (math.IsNaN(v) || math.IsInf(v, 0)) {
+					t.Errorf("the median of %s is %v", name, v)
+				}
+			}
+		}
 		for name, v := range fields {
 			if err == nil && (!p.HasField(name) || math.IsNaN(v) || math.IsInf(v, 0)) {
 				t.Errorf("%s = %v", name, v)

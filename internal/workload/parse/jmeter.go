@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"math"
 	"strings"
+
+	"tare/internal/lists"
 )
 
 var jmeter = Parser{
@@ -26,6 +28,13 @@ var jmeter = Parser{
 	},
 	Split:  splitPrefix("timeStamp,"),
 	Series: jmeterSeries,
+
+	Distributions: []Field{{"elapsed", "ms"}},
+	Histograms: func(stdout []byte) (map[string]Histogram, error) {
+		samples, err := jmeterSamples(stdout)
+		elapsed := lists.Map(samples, func(s jmeterSample) float64 { return s.elapsed })
+		return map[string]Histogram{"elapsed": histogramOf(elapsed)}, err
+	},
 }
 
 // jmeterSample is one request; times are in milliseconds since the epoch.

@@ -34,6 +34,12 @@ type Parser struct {
 	// Series returns values over the time of one output, if the tool prints
 	// them; nil if it does not. Series have names like fields.
 	Series func(stdout []byte) (map[string][]Point, error)
+	// Distributions are those that Histograms can return, with their units.
+	Distributions []Field
+	// Histograms returns the distributions of an output that Parse accepts; nil if
+	// the tool prints none. One that the tool did not print is absent; one of no
+	// values is empty.
+	Histograms func(stdout []byte) (map[string]Histogram, error)
 }
 
 // Point is one value of a series.
@@ -75,6 +81,22 @@ func finite(all ...Parser) []Parser {
 				}
 			}
 			return fields, nil
+		}
+		if p.Histograms != nil {
+			all[i].Histograms = func(stdout []byte) (map[string]Histogram, error) {
+				histograms, err := p.Histograms(stdout)
+				if err != nil {
+					return nil, err
+				}
+				for name, h := range histograms {
+					for _, b := range h {
+						if err := check(name, b.Low+b.High+b.Count); err != nil {
+							return nil, err
+						}
+					}
+				}
+				return histograms, nil
+			}
 		}
 		if p.Series == nil {
 			continue
@@ -119,6 +141,15 @@ func Names() []string {
 func (p Parser) FieldNames() []string {
 	names := make([]string, len(p.Fields))
 	for i, f := range p.Fields {
+		names[i] = f.Name
+	}
+	return names
+}
+
+// DistributionNames lists the distributions of a parser.
+func (p Parser) DistributionNames() []string {
+	names := make([]string, len(p.Distributions))
+	for i, f := range p.Distributions {
 		names[i] = f.Name
 	}
 	return names

@@ -149,6 +149,10 @@ func TestACutReportNeverGivesOtherFigures(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
+				var counted map[string]Histogram
+				if p.Histograms != nil {
+					counted, _ = p.Histograms(data)
+				}
 				for cut := 0; cut < len(data); cut++ {
 					if left := len(data) - cut; left > exact {
 						cut += max(12, len(data)/steps)
@@ -157,6 +161,13 @@ func TestACutReportNeverGivesOtherFigures(t *testing.T) {
 					fields, err := p.Parse(data[:cut])
 					if err == nil && !cmp.Equal(fields, whole) && !startOfARun(p.Name, data[:cut]) {
 						t.Fatalf("%s cut at byte %d of %d has other values: %s", name, cut, len(data), cmp.Diff(whole, fields))
+					}
+					if p.Histograms == nil || err != nil {
+						continue
+					}
+					histograms, err := p.Histograms(data[:cut])
+					if err == nil && len(histograms) > 0 && !cmp.Equal(histograms, counted) && !startOfARun(p.Name, data[:cut]) {
+						t.Fatalf("%s cut at byte %d of %d has other histograms: %s", name, cut, len(data), cmp.Diff(counted, histograms))
 					}
 				}
 			}

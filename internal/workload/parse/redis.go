@@ -1,8 +1,10 @@
 package parse
 
 import (
+	"cmp"
 	"encoding/csv"
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -15,6 +17,9 @@ var redisBenchmark = Parser{
 	Fields:   redisFields(),
 	Parse:    parseRedis,
 	Split:    splitRedis,
+
+	Distributions: redisDistributions(),
+	Histograms:    redisHistograms,
 }
 
 // redisTests maps the names that are printed to those of the fields.
@@ -35,17 +40,22 @@ var (
 	redisCompleted = regexp.MustCompile(`^  (\d+) requests completed in [0-9.]+ seconds$`)
 	redisRate      = regexp.MustCompile(`^  throughput summary: (\S+) requests per second$`)
 	redisQuiet     = regexp.MustCompile(`^(.+): ([0-9.]+) requests per second, p50=([0-9.]+) msec$`)
+	redisBelow     = regexp.MustCompile(`^[0-9.]+% <= ([0-9.]+) milliseconds \(cumulative count (\d+)\)$`)
 	redisHead      = regexp.MustCompile(`^ +avg +min +p50 +p95 +p99 +max$`)
 )
 
+func redisSlugs() []string { return slices.Sorted(maps.Values(redisTests)) }
+
+func redisDistributions() (all []Field) {
+	for _, slug := range redisSlugs() {
+		all = append(all, Field{slug + "_latency", "ms"})
+	}
+	return all
+}
+
 func redisFields() []Field {
 	fields := []Field{{"requests", "op"}}
-	var names []string
-	for _, slug := range redisTests {
-		names = append(names, slug)
-	}
-	slices.Sort(names)
-	for _, slug := range names {
+	for _, slug := range redisSlugs() {
 		fields = append(fields, Field{slug + "_rps", "op/s"}, Field{slug + "_requests", "op"})
 		for _, l := range redisLatencies {
 			fields = append(fields, Field{slug + "_" + l, "ms"})
@@ -170,6 +180,44 @@ func parseRedisText(all []string) (map[string]float64, error) {
 		return nil, fmt.Errorf("redis-benchmark's report is not complete: %s", ending(all))
 	}
 	return fields, nil
+}
+
+// redisHistograms are of the long form alone. It prints how many requests took at
+// most some latencies, in two tables: at percentiles, and at equal distances.
+func redisHistograms(stdout []byte) (map[string]Histogram, error) {
+	type point struct{ value, below float64 }
+	histograms := map[string]Histogram{}
+	var points []point
+	test, all := "", lines(stdout)
+	for i, line := range all {
+		if m := redisTitle.FindStringSubmatch(line); m != nil {
+			test, points = m[1], nil
+		} else if m := redisBelow.FindStringSubmatch(line); m != nil {
+			value, err := number(m[1], line)
+			below, countErr := number(m[2], line)
+			if err = cmp.Or(err, countErr); err != nil {
+				return nil, err
+			}
+			points = append(points, point{value, below})
+		} else if redisHead.MatchString(line) && i+1 < len(all) && len(points) > 0 {
+			least, err := number(strings.Fields(all[i+1])[1], all[i+1])
+			if err != nil {
+				return nil, err
+			}
+			slices.SortFunc(points, func(a, b point) int { return cmp.Or(cmp.Compare(a.value, b.value), cmp.Compare(a.below, b.below)) })
+			h, last := Histogram{}, point{least, 0}
+			for _, p := range points {
+				if p.below < last.below {
+					return nil, fmt.Errorf("test %q: fewer requests took up to %v ms than up to %v ms", test, p.value, last.value)
+				} else if p.below > last.below {
+					h = append(h, Bin{min(last.value, p.value), p.value, p.below - last.below})
+				}
+				last = point{max(p.value, least), p.below}
+			}
+			histograms[redisTests[test]+"_latency"] = h
+		}
+	}
+	return histograms, nil
 }
 
 // splitRedis splits before each head of a table, or before each occurrence of

@@ -2,6 +2,7 @@ package parse
 
 import (
 	"fmt"
+	"math"
 	"regexp"
 	"strings"
 )
@@ -9,6 +10,44 @@ import (
 var sysbenchFields = []Field{
 	{"total_time", "s"}, {"events", "op"},
 	{"latency_min", "ms"}, {"latency_avg", "ms"}, {"latency_max", "ms"}, {"latency_p95", "ms"},
+}
+
+var sysbenchDistributions = []Field{{"latency", "ms"}}
+
+// sysbenchBin is a line of --histogram=on. The value is in the middle of its bin.
+const sysbenchBin = ` *([0-9.]+) \|\** +(\d+)`
+
+// Bins lie at equal distances of the logarithm. Values have three digits after the
+// point, which matters more for those below 0.06 ms.
+var (
+	sysbenchBinLine  = regexp.MustCompile(`^` + sysbenchBin + `$`)
+	sysbenchHalfBin  = math.Log(1e5/1e-3) / 1023 / 2
+	sysbenchRounding = 0.0005
+)
+
+// sysbenchHistograms returns the bins of --histogram=on.
+func sysbenchHistograms(stdout []byte) (map[string]Histogram, error) {
+	var h Histogram
+	for _, line := range lines(stdout) {
+		m := sysbenchBinLine.FindStringSubmatch(line)
+		if m == nil {
+			continue
+		}
+		value, err := number(m[1], line)
+		if err != nil {
+			return nil, err
+		}
+		count, err := number(m[2], line)
+		if err != nil {
+			return nil, err
+		}
+		half := max(value*sysbenchHalfBin, sysbenchRounding)
+		h = append(h, Bin{max(value-half, 0), value + half, count})
+	}
+	if h == nil {
+		return nil, nil
+	}
+	return map[string]Histogram{"latency": h}, nil
 }
 
 var splitSysbench = splitPrefix("sysbench ")
@@ -19,6 +58,9 @@ var sysbenchCPU = Parser{
 	Versions: "1.0.20",
 	Fields:   append([]Field{{"events_per_second", "op/s"}}, sysbenchFields...),
 	Split:    splitSysbench,
+
+	Distributions: sysbenchDistributions,
+	Histograms:    sysbenchHistograms,
 	Parse: func(stdout []byte) (map[string]float64, error) {
 		return parseSysbench(stdout, []figureLine{
 			{regexp.MustCompile(`^    events per second: +([0-9.]+)$`), []string{"events_per_second"}},
@@ -35,6 +77,9 @@ var sysbenchMemory = Parser{
 		{"transferred", "MiB"}, {"throughput", "MiB/s"},
 	}, sysbenchFields...),
 	Split: splitSysbench,
+
+	Distributions: sysbenchDistributions,
+	Histograms:    sysbenchHistograms,
 	Parse: func(stdout []byte) (map[string]float64, error) {
 		return parseSysbench(stdout, []figureLine{
 			{regexp.MustCompile(`^Total operations: (\d+) \( *([0-9.]+) per second\)$`), []string{"operations", "operations_per_second"}},
@@ -49,6 +94,9 @@ var sysbenchThreads = Parser{
 	Versions: "1.0.20",
 	Fields:   append([]Field{{"events_per_second", "op/s"}}, sysbenchFields...),
 	Split:    splitSysbench,
+
+	Distributions: sysbenchDistributions,
+	Histograms:    sysbenchHistograms,
 	Parse: func(stdout []byte) (map[string]float64, error) {
 		fields, err := parseSysbench(stdout, nil)
 		if err != nil {
@@ -79,6 +127,7 @@ var (
 		`Running the test with following options:`, `Number of threads: \d+`, `Target transaction rate: \d+/sec`,
 		`Report intermediate results every \d+ second\(s\)`, `Initializing random number generator from .*`,
 		`Initializing worker threads\.\.\.`, `Threads started!`, `Warming up for \d+ seconds\.\.\.`, `Validation checks: on\.`,
+		`Latency histogram \(values are in milliseconds\)`, `       value  -+ distribution -+ count`, sysbenchBin,
 		`General statistics:`, `Latency \(ms\):`, `         sum: +[0-9.]+`, `Threads fairness:`, `    events \(avg/stddev\): +[0-9.]+/[0-9.]+`,
 	}, "|") + `)?$`)
 	// Lines of some tests; threads prints none of them.

@@ -13,6 +13,9 @@ var sysbenchFileIO = Parser{
 		{"bandwidth", "B/s"}, {"read_bandwidth", "B/s"}, {"write_bandwidth", "B/s"},
 	}, sysbenchFields...),
 	Split: splitSysbench,
+
+	Distributions: sysbenchDistributions,
+	Histograms:    sysbenchHistograms,
 	Parse: func(stdout []byte) (map[string]float64, error) {
 		fields, err := parseSysbench(stdout, []figureLine{
 			{regexp.MustCompile(`^    reads/s: +([0-9.]+)$`), []string{"reads_per_second"}},
@@ -43,6 +46,9 @@ var sysbenchOLTP = Parser{
 	Split:  splitSysbench,
 	Parse:  parseSysbenchOLTP,
 	Series: sysbenchSeries,
+
+	Distributions: sysbenchDistributions,
+	Histograms:    sysbenchHistograms,
 }
 
 func parseSysbenchOLTP(stdout []byte) (map[string]float64, error) {

@@ -24,6 +24,14 @@ var vegetaCSV = Parser{
 	},
 	Parse: parseVegeta,
 	Split: splitPrefix("rate="),
+
+	Distributions: []Field{{"latency", "us"}, {"service", "us"}, {"send_delay", "us"}},
+	Histograms: func(stdout []byte) (map[string]Histogram, error) {
+		times, _, err := vegetaTimes(stdout)
+		return map[string]Histogram{
+			"latency": histogramOf(times.latency), "service": histogramOf(times.service), "send_delay": histogramOf(times.delay),
+		}, err
+	},
 }
 
 var vegetaRate = regexp.MustCompile(`^rate=([0-9.]+)(?: requests=(\d+))?$`)
@@ -52,37 +60,57 @@ type vegetaResult struct {
 // which that holds for all requests: the minimum of sent(seq) - seq / rate.
 // Percentiles are nearest-rank over all requests.
 func parseVegeta(stdout []byte) (map[string]float64, error) {
-	if err := endsWithALine(stdout); err != nil {
+	times, fields, err := vegetaTimes(stdout)
+	if err != nil {
 		return nil, err
+	}
+	for prefix, values := range map[string][]float64{"latency_": times.latency, "service_": times.service} {
+		d := newDistribution(values)
+		fields[prefix+"mean"], fields[prefix+"max"] = d.mean(), d[len(d)-1]
+		fields[prefix+"p50"], fields[prefix+"p90"] = d.percentile(50), d.percentile(90)
+		fields[prefix+"p99"], fields[prefix+"p999"] = d.percentile(99), d.percentile(99.9)
+	}
+	d := newDistribution(times.delay)
+	fields["send_delay_p99"], fields["send_delay_max"] = d.percentile(99), d[len(d)-1]
+	return fields, nil
+}
+
+// vegetaLatencies are the times of each request, in us.
+type vegetaLatencies struct{ latency, service, delay []float64 }
+
+// vegetaTimes returns the times of at least one request, and the values that are
+// none of them.
+func vegetaTimes(stdout []byte) (times vegetaLatencies, fields map[string]float64, err error) {
+	if err := endsWithALine(stdout); err != nil {
+		return times, nil, err
 	}
 	head, table, _ := bytes.Cut(stdout, []byte("\n"))
 	m := vegetaRate.FindStringSubmatch(string(head))
 	if m == nil {
-		return nil, fmt.Errorf("the first line %q is not like rate=100, the intended rate, or rate=100 requests=1000", clip(string(head)))
+		return times, nil, fmt.Errorf("the first line %q is not like rate=100, the intended rate, or rate=100 requests=1000", clip(string(head)))
 	}
 	rate, err := number(m[1], string(head))
 	if err != nil {
-		return nil, err
+		return times, nil, err
 	} else if rate <= 0 {
-		return nil, fmt.Errorf("no rate is intended in %q; requests without a rate have no intended time", clip(string(head)))
+		return times, nil, fmt.Errorf("no rate is intended in %q; requests without a rate have no intended time", clip(string(head)))
 	}
-	fields := map[string]float64{"rate_intended": rate, "errors": 0, "bytes": 0}
+	fields = map[string]float64{"rate_intended": rate, "errors": 0, "bytes": 0}
 	results, err := vegetaResults(table, fields)
 	if err != nil {
-		return nil, err
+		return times, nil, err
 	}
 	if m[2] != "" && m[2] != fmt.Sprint(len(results)) {
-		return nil, fmt.Errorf("%q announces another number of requests than the %d that follow", clip(string(head)), len(results))
+		return times, nil, fmt.Errorf("%q announces another number of requests than the %d that follow", clip(string(head)), len(results))
 	}
 	t0 := math.Inf(1)
 	for seq, r := range results {
 		t0 = min(t0, r.sent-float64(seq)/rate*1e6)
 	}
-	var latency, service, delay []float64
 	answered := 0.0
 	for seq, r := range results {
 		late := r.sent - float64(seq)/rate*1e6 - t0
-		delay, service, latency = append(delay, late), append(service, r.service), append(latency, late+r.service)
+		times.delay, times.service, times.latency = append(times.delay, late), append(times.service, r.service), append(times.latency, late+r.service)
 		answered = max(answered, r.sent+r.service)
 	}
 	n := float64(len(results))
@@ -94,15 +122,7 @@ func parseVegeta(stdout []byte) (map[string]float64, error) {
 	if sending := (results[len(results)-1].sent - results[0].sent) / 1e6; sending > 0 {
 		fields["rate_achieved"] = (n - 1) / sending
 	}
-	for prefix, values := range map[string][]float64{"latency_": latency, "service_": service} {
-		d := newDistribution(values)
-		fields[prefix+"mean"], fields[prefix+"max"] = d.mean(), d[len(d)-1]
-		fields[prefix+"p50"], fields[prefix+"p90"] = d.percentile(50), d.percentile(90)
-		fields[prefix+"p99"], fields[prefix+"p999"] = d.percentile(99), d.percentile(99.9)
-	}
-	d := newDistribution(delay)
-	fields["send_delay_p99"], fields["send_delay_max"] = d.percentile(99), d[len(d)-1]
-	return fields, nil
+	return times, fields, nil
 }
 
 // vegetaResults parses the rows, which are in the order of responses, and
