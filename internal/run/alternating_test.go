@@ -151,6 +151,45 @@ func TestTheRestOfATornBatchIsMadeWithAWarning(t *testing.T) {
 	}
 }
 
+// The test process kills itself in the second round of the second block, while it
+// starts an instance.
+func TestARunThatIsKilledWithinItsStartsResumes(t *testing.T) {
+	testenv.NeedsAgent(t)
+	const workloads, environments = "[{use: startup}, {use: ./echo.yaml}]", "{a: {kind: bare, kills: 7}, b: {kind: bare, kills: 7}, c: {kind: bare, kills: 7}}"
+	options := func(home string) Options {
+		return Options{Home: home, Directory: filepath.Join(home, "run"), Plan: plan(t, workloads, alternating, environments)}
+	}
+	if home := os.Getenv(killedRunTests); home != "" {
+		_, err := Execute(t.Context(), options(home))
+		t.Fatal("it was not killed:", err)
+	}
+	home := t.TempDir()
+	runKilled(t, home)
+	killed, err := rundir.Open(filepath.Join(home, "run"))
+	if err != nil || len(killed.Trials) != 6 {
+		t.Fatalf("%d trials are kept, %v", len(killed.Trials), err)
+	}
+	resumed := execute(t, t.Context(), Options{Home: home, Directory: filepath.Join(home, "run")})
+	whole := execute(t, t.Context(), options(t.TempDir()))
+	if !slices.Equal(orderOf(resumed), orderOf(whole)) {
+		t.Errorf("resumed it ran\n%v\nthe whole run\n%v", orderOf(resumed), orderOf(whole))
+	}
+	if left, err := cleanup.Alive(home); err != nil || len(left) > 0 {
+		t.Errorf("work in progress is left: %v, %v", left, err)
+	}
+}
+
+// runKilled runs the test in a process that kills itself, with this home.
+func runKilled(t *testing.T, home string) {
+	t.Helper()
+	child := exec.Command(os.Args[0], "-test.run=^"+t.Name()+"$")
+	child.Env = append(os.Environ(), killedRunTests+"="+home, "TMPDIR="+t.TempDir())
+	output, err := child.CombinedOutput()
+	if failed := (*exec.ExitError)(nil); !errors.As(err, &failed) || failed.Sys().(syscall.WaitStatus).Signal() != syscall.SIGKILL {
+		t.Fatalf("the run ended with %v: %s", err, output)
+	}
+}
+
 // The test process kills itself between the starts of a batch's instances.
 func TestARunThatIsKilledWithinABatchResumes(t *testing.T) {
 	testenv.NeedsAgent(t)
@@ -167,12 +206,7 @@ func TestARunThatIsKilledWithinABatchResumes(t *testing.T) {
 		t.Fatal("it was not killed:", err)
 	}
 	home := t.TempDir()
-	child := exec.Command(os.Args[0], "-test.run=^"+t.Name()+"$")
-	child.Env = append(os.Environ(), killedRunTests+"="+home, "TMPDIR="+t.TempDir())
-	output, err := child.CombinedOutput()
-	if failed := (*exec.ExitError)(nil); !errors.As(err, &failed) || failed.Sys().(syscall.WaitStatus).Signal() != syscall.SIGKILL {
-		t.Fatalf("the run ended with %v: %s", err, output)
-	}
+	runKilled(t, home)
 	killed, err := rundir.Open(filepath.Join(home, "run"))
 	if err != nil || len(killed.Trials) != 3 {
 		t.Fatalf("%d trials are kept, %v", len(killed.Trials), err)
@@ -187,17 +221,36 @@ func TestARunThatIsKilledWithinABatchResumes(t *testing.T) {
 	}
 }
 
-// What is measured once in an instance comes first, and the instances that it
-// started serve the block.
-func TestAStartAlternatesAndItsInstancesServeTheBlock(t *testing.T) {
-	starts := bareStarts.Load()
-	r := execute(t, t.Context(), Options{Plan: plan(t, "[{use: ./echo.yaml}, {use: startup}]", alternating, two)})
-	if n := bareStarts.Load() - starts; n != 4 || r.Failed != 0 {
-		t.Errorf("%d starts of two environments in two blocks, %d trials failed", n, r.Failed)
-	}
-	for _, trial := range r.Run.Trials {
-		if rounds := map[string]int{"startup": 0, "echo": 3}[trial.Workload]; len(trial.Rounds) != rounds || trial.Position > 2 != (trial.Workload == "echo") {
-			t.Errorf("%s is at position %d and has %d rounds", trial.Workload, trial.Position, len(trial.Rounds))
+// Starts come first. The instances of the last round serve the block; one that was
+// started for a workload alone is stopped.
+func TestStartsAlternateAndTheLastInstancesServeTheBlock(t *testing.T) {
+	for workloads, want := range map[string]struct{ starts, others int64 }{
+		"[{use: ./echo.yaml}, {use: startup}]":               {2 + 6, 4},
+		"[{use: startup}]":                                   {2 + 6, 0},
+		"[{use: ./echo.yaml}, {use: startup, fresh: trial}]": {2 + 6 + 4, 4},
+	} {
+		starts, stops := bareStarts.Load(), bareStops.Load()
+		r := execute(t, t.Context(), Options{Plan: plan(t, workloads, alternating, two)})
+		if n := bareStarts.Load() - starts; n != want.starts || bareStops.Load()-stops != n || r.Failed != 0 {
+			t.Errorf("%s: %d starts of two environments in two blocks, %d stops, %d trials failed", workloads, n, bareStops.Load()-stops, r.Failed)
+		}
+		for _, trial := range r.Run.Trials {
+			if trial.Workload == "echo" {
+				want.others--
+				continue
+			}
+			rounds := map[int]int{1: 1, 2: 3}[trial.Block]
+			if len(trial.Rounds) != rounds || rounds > 1 && len(trial.Instances) != rounds || len(trial.Phases) != 2 {
+				t.Errorf("%s: %s has %d rounds in %v, phases %v", workloads, trial.Workload, len(trial.Rounds), trial.Instances, trial.Phases)
+			}
+			for _, round := range trial.Rounds {
+				if m := round.Metrics; !(m["start"] > 0) || m["agent"] != m["start"] || m["prepare"] != 3600 || round.HostSeconds != m["start"] {
+					t.Errorf("%s: a round is %+v", workloads, round)
+				}
+			}
+		}
+		if want.others != 0 {
+			t.Errorf("%s: %d trials of other workloads are missing", workloads, want.others)
 		}
 	}
 }
@@ -207,8 +260,9 @@ func TestADryRunSaysHowManyRoundsABlockHas(t *testing.T) {
 	if err != nil || !strings.Contains(d.Words, "16 rounds of samples in each block") {
 		t.Errorf("%q, %v", d.Words, err)
 	}
-	if p := plan(t, "[{use: startup}]", "{order: alternating}", two); p.Rounds(p.Workloads[0], study.Level{}) != 0 {
-		t.Error("a start has rounds")
+	d, err = NewDryRun(plan(t, "[{use: startup}]", "{order: alternating}", two))
+	if err != nil || !strings.Contains(d.Words, "4 rounds of samples in each block") {
+		t.Errorf("%q, %v", d.Words, err)
 	}
 }
 

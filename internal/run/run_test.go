@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -34,6 +35,9 @@ type bare struct {
 	Broken bool `yaml:"broken" json:"broken"` // does not start
 	Leaves bool `yaml:"leaves" json:"leaves"` // does not start, and leaves a process behind
 	Unfit  bool `yaml:"unfit" json:"unfit"`   // cannot have the image
+	// Kills is the number of the start that kills the test process, if it is a child of
+	// the test.
+	Kills int64 `yaml:"kills" json:"kills"`
 }
 
 var bareStarts, bareStops atomic.Int64
@@ -109,7 +113,9 @@ func (b *bare) Start(ctx context.Context, r environment.Request) (environment.In
 	if err != nil {
 		return nil, err
 	}
-	bareStarts.Add(1)
+	if bareStarts.Add(1) == b.Kills && os.Getenv(killedRunTests) != "" {
+		return nil, syscall.Kill(os.Getpid(), syscall.SIGKILL)
+	}
 	return &child{c, cmd, time.Since(began)}, nil
 }
 

@@ -19,19 +19,25 @@ type Batch struct {
 }
 
 // Rounds is how many rounds of samples the batch has; at least 1.
-func (b Batch) Rounds() int { return max(1, b.Slots[0].Rounds) }
+func (b Batch) Rounds() int { return max(1, mostRounds(b.Slots)) }
+
+func mostRounds(slots []Slot) int {
+	return slices.Max(lists.Map(slots, func(s Slot) int { return s.Rounds }))
+}
 
 // Round is the order of one round, from 1: a random permutation of the indices of
-// the slots.
+// the slots that take part in it. A slot with fewer rounds than others takes part in
+// the last ones, so that all end together.
 func (b Batch) Round(number int) []int {
 	indices := make([]int, len(b.Slots))
 	for i := range indices {
 		indices[i] = i
 	}
-	if b.Rounds() > 1 {
+	rounds := b.Rounds()
+	if rounds > 1 {
 		shuffle(newOrder(b.seed, uint64(number)), indices)
 	}
-	return indices
+	return slices.DeleteFunc(indices, func(i int) bool { return number <= rounds-max(1, b.Slots[i].Rounds) })
 }
 
 // halfEvery is the number of rounds for each round of half the length: these cost an
@@ -83,7 +89,14 @@ func BatchWords(slots []Slot) string {
 	if len(slots) > 1 {
 		text += " alternating"
 	}
-	return text + ", " + counted(first.Rounds, "round", "rounds")
+	most := mostRounds(slots)
+	text += ", " + counted(most, "round", "rounds")
+	for _, s := range slots {
+		if s.Rounds < most {
+			text += fmt.Sprintf(", %s in the last %d", s.Environment, s.Rounds)
+		}
+	}
+	return text
 }
 
 // NextBatch is Next for all trials that are made together with the next one. After

@@ -1,6 +1,7 @@
 package schedule
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -41,16 +42,19 @@ func TestEveryRoundHasEveryEnvironmentOnce(t *testing.T) {
 		p.Design.Rounds = rapid.IntRange(1, 20).Draw(t, "rounds")
 		for _, b := range batches(t, schedule(t, p), worlds(t)()) {
 			first := b.Slots[0]
-			if first.Rounds != p.Rounds(*p.Workload(first.Workload), study.Level{}) || first.Rounds == 0 && len(b.Slots) > 1 {
+			workload := p.Workload(first.Workload)
+			most := p.Rounds(*workload, study.Level{})
+			if first.Rounds != most && !workload.Pack.Startup || first.Rounds == 0 && len(b.Slots) > 1 || b.Rounds() > max(1, most) {
 				t.Fatalf("%+v", b)
 			}
 			for _, slot := range b.Slots {
-				if slot.Rounds != first.Rounds || slot.Workload != first.Workload || slot.Level != first.Level || slot.Block != first.Block {
+				if slot.Rounds != first.Rounds && !workload.Pack.Startup || (slot.Rounds == 0) != (first.Rounds == 0) || slot.Workload != first.Workload || slot.Level != first.Level || slot.Block != first.Block {
 					t.Fatalf("%+v is in a batch with %+v", slot, first)
 				}
 			}
 			for n := 1; n <= b.Rounds(); n++ {
-				if got := slices.Sorted(slices.Values(b.Round(n))); !slices.Equal(got, lists.Map(upTo(len(b.Slots)), func(i int) int { return i - 1 })) {
+				all := slices.DeleteFunc(lists.Map(upTo(len(b.Slots)), func(i int) int { return i - 1 }), func(i int) bool { return n <= b.Rounds()-max(1, b.Slots[i].Rounds) })
+				if got := slices.Sorted(slices.Values(b.Round(n))); !slices.Equal(got, all) || len(all) == 0 {
 					t.Fatalf("round %d is %v", n, b.Round(n))
 				}
 			}
@@ -111,8 +115,8 @@ func TestTheOrderOfARoundFollowsFromSeedBlockCellAndRound(t *testing.T) {
 		for i, s := range []*Schedule{schedule(t, p), schedule(t, other)} {
 			for _, b := range batches(t, s, worlds(t)()) {
 				first := b.Slots[0]
-				if first.Rounds == 0 {
-					continue
+				if first.Rounds == 0 || []*study.Plan{p, other}[i].Workload(first.Workload).Pack.Startup {
+					continue // how many starts there are depends on how long they take
 				}
 				var order []string
 				for n := 0; n <= b.Rounds(); n++ { // 0 is that of the block
@@ -140,7 +144,9 @@ func TestOrdersOfRoundsAreUniformAndIndependent(t *testing.T) {
 		before := 3
 		for block := 1; block <= blocks; block++ {
 			b := Batch{Slots: make([]Slot, 4), seed: s.batchSeed(block, workload, "")}
-			b.Slots[0].Rounds = rounds
+			for i := range b.Slots {
+				b.Slots[i].Rounds = rounds
+			}
 			for n := 1; n <= rounds; n++ {
 				order := b.Round(n)
 				counts[fmt.Sprint(order)]++
@@ -226,6 +232,39 @@ func TestAnEnvironmentWithItsVerdictLeavesTheRounds(t *testing.T) {
 	}
 }
 
+// After the first block, which has one round, an environment that starts slowly takes
+// part in the last rounds alone.
+func TestSlowStartsTakePartInFewerRounds(t *testing.T) {
+	took := map[string]time.Duration{"native": time.Millisecond, "docker": 4 * time.Second, "vm": 20 * time.Second}
+	for baseline, want := range map[string][]string{
+		"native": {"start: native, docker, vm alternating, 1 round", "start: native, docker, vm alternating, 4 rounds, docker in the last 2, vm in the last 1"},
+		"vm":     {"start: native, docker, vm alternating, 1 round", "start: native, docker, vm alternating, 1 round"},
+	} {
+		p := alternating(planOf(study.Blocks{Min: 3, Max: 3, Fixed: true}, []string{"native", "docker", "vm"}, "start:block:startup"))
+		p.Baseline = baseline
+		w := newWorld(noise(1, .1, nil))
+		w.starts = func(s Slot) time.Duration {
+			if s.Block == 2 { // how long later starts take decides nothing
+				return 3 * time.Second
+			}
+			return took[s.Environment]
+		}
+		for n, b := range batches(t, schedule(t, p), w) {
+			slots := slices.SortedFunc(slices.Values(b.Slots), func(x, y Slot) int { return cmp.Compare(took[x.Environment], took[y.Environment]) })
+			if got := BatchWords(slots); got != want[min(n, 1)] {
+				t.Errorf("baseline %s, block %d: %s", baseline, n+1, got)
+			}
+			var order []string
+			for number := 1; number <= b.Rounds(); number++ {
+				order = append(order, fmt.Sprint(len(b.Round(number))))
+			}
+			if got := strings.Join(order, " "); n > 0 && got != map[string]string{"native": "1 1 2 3", "vm": "3"}[baseline] {
+				t.Errorf("baseline %s: environments in the rounds: %s", baseline, got)
+			}
+		}
+	}
+}
+
 func TestWhatIsOneSampleAlternatesAsTrials(t *testing.T) {
 	p := alternating(planOf(two, []string{"a", "b"}, "start:block:startup", "db:trial", "cold:block", "cpu:block"))
 	p.Workload("cold").Pack.Cold = true
@@ -245,7 +284,7 @@ func TestWhatIsOneSampleAlternatesAsTrials(t *testing.T) {
 		}
 		last = b.Slots[len(b.Slots)-1]
 	}
-	if got, want := fmt.Sprint(rounds), fmt.Sprint(map[string]int{"start": 0, "db": 0, "cold": 0, "cpu alone": 4, "cpu beside": 0, "traced": 0}); got != want {
+	if got, want := fmt.Sprint(rounds), fmt.Sprint(map[string]int{"start": 4, "db": 0, "cold": 0, "cpu alone": 4, "cpu beside": 0, "traced": 0}); got != want {
 		t.Errorf("rounds are %s, want %s", got, want)
 	}
 }

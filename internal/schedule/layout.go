@@ -39,7 +39,10 @@ func (s *Schedule) layout(at stage) []Slot {
 	shuffle(draw, groups)
 	var slots []Slot
 	add := func(c cell, environment string) {
-		slots = append(slots, Slot{Block: at.block, Environment: environment, Workload: c.workload, Level: c.level, Fresh: c.fresh, Rounds: c.rounds})
+		slots = append(slots, Slot{
+			Block: at.block, Environment: environment, Workload: c.workload, Level: c.level, Fresh: c.fresh,
+			Rounds: s.roundsOf(c, environment, at.block),
+		})
 	}
 	for _, group := range groups {
 		if s.alternating() {

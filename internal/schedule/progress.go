@@ -256,9 +256,12 @@ func (s *Schedule) Expected(perTrial func(Slot) time.Duration) Expectation {
 	}
 	var took time.Duration
 	for _, slot := range slots {
-		if e.Rounds = max(e.Rounds, slot.Rounds); perTrial != nil {
+		if perTrial != nil {
 			took += perTrial(slot)
 		}
+	}
+	for _, c := range s.cells {
+		e.Rounds = max(e.Rounds, c.rounds)
 	}
 	e.MinTrials, e.MaxTrials = e.MinBlocks*len(slots), e.MaxBlocks*len(slots)
 	e.Min, e.Max = time.Duration(e.MinBlocks)*took, time.Duration(e.MaxBlocks)*took

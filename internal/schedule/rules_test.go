@@ -366,6 +366,7 @@ func worlds(t *rapid.T) func() *world {
 	failing := rapid.SampledFrom([]float64{0, .1, .6}).Draw(t, "failing")
 	return func() *world {
 		w := newWorld(noise(seed, sd, map[string]float64{"docker": .1}))
+		w.starts = func(s Slot) time.Duration { return time.Duration(4e9 * noise(seed+3, 1, nil)(s)) }
 		w.fails = func(s Slot) bool {
 			return noise(seed+1, 1, nil)(s) < math.Exp(-1.5) && failing > 0 || noise(seed+2, 1, nil)(s) < 1 && failing > .5 && s.Environment == "vm"
 		}

@@ -43,6 +43,7 @@ type Schedule struct {
 	recorded map[trialKey]bool
 	begun    map[stage]bool
 	attempts map[cellKey]*attempts
+	starts   map[cellKey]firstStart
 	pace     pace
 	failed   int
 	// turns is how many blocks it takes until each environment had its turn, and turn
@@ -62,7 +63,7 @@ type Schedule struct {
 type cell struct {
 	workload, level, fresh string
 	startup                bool
-	rounds                 int // of samples; 0: one sample in a trial of its own
+	rounds                 int // of samples, at most; 0: one sample in a trial of its own
 	// shape is equal for cells that can use the same instances: they follow each
 	// other, so that no instance is started twice.
 	shape string
@@ -84,7 +85,7 @@ type stage struct{ environment, block int }
 
 // New starts a schedule for the environments that are usable here.
 func New(plan *study.Plan, usable []string) (*Schedule, error) {
-	s := &Schedule{plan: plan, recorded: map[trialKey]bool{}, begun: map[stage]bool{}, attempts: map[cellKey]*attempts{}, pace: newPace(), turn: map[cellKey]int{}}
+	s := &Schedule{plan: plan, recorded: map[trialKey]bool{}, begun: map[stage]bool{}, attempts: map[cellKey]*attempts{}, starts: map[cellKey]firstStart{}, pace: newPace(), turn: map[cellKey]int{}}
 	for _, e := range plan.Environments {
 		if slices.Contains(usable, e.Name) {
 			s.environments = append(s.environments, e.Name)
@@ -139,6 +140,7 @@ func (s *Schedule) Record(t rundir.Trial) {
 		s.attempts[at] = &attempts{}
 	}
 	s.attempts[at].add(t)
+	s.addStart(at, t)
 	s.pace.add(at, t)
 	s.book.Add(t)
 }

@@ -55,12 +55,13 @@ type fataler interface {
 }
 
 // world makes trials: how long something takes in an environment, and whether
-// it fails.
+// it fails. starts is how long a start takes; nil is no time.
 type world struct {
-	value func(Slot) float64
-	fails func(Slot) bool
-	took  time.Duration
-	now   time.Time
+	value  func(Slot) float64
+	starts func(Slot) time.Duration
+	fails  func(Slot) bool
+	took   time.Duration
+	now    time.Time
 }
 
 func (w *world) run(slot Slot) rundir.Trial {
@@ -72,6 +73,12 @@ func (w *world) run(slot Slot) rundir.Trial {
 		return t
 	}
 	t.Metrics = map[string]float64{"time": w.value(slot)}
+	for n := range slot.Rounds {
+		t.Rounds = append(t.Rounds, rundir.Round{Number: n + 1})
+		if w.starts != nil {
+			t.HostSeconds += w.starts(slot).Seconds()
+		}
+	}
 	return t
 }
 

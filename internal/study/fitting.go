@@ -87,9 +87,10 @@ func (p *Plan) Fitting(usable []string) (remarks []string) {
 }
 
 // together says whether the instances of all environments of a block live at the
-// same time: a start also serves the block's other workloads.
+// same time: the last ones of a workload that starts several also serve the block's
+// other workloads.
 func (p *Plan) together(w Workload, l Level) bool {
-	return p.Rounds(w, l) > 0 || p.Design.Order == Alternating && w.Pack.Startup && w.Fresh != "trial"
+	return p.Rounds(w, l) > 0 && w.Fresh != "trial"
 }
 
 // memoryOf is the limit of memory of all instances of an environment on this

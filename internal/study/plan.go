@@ -165,15 +165,24 @@ func (p *Plan) Workload(name string) *Workload {
 	return &p.Workloads[i]
 }
 
-// Rounds is how many samples a trial of a workload at a level gives, alternating
-// with those of the other environments; 0 is one sample in a trial of its own. A
-// start can be measured once in an instance, and neighbours would disturb the
-// samples of the other environments too.
+// startsInBlock is how many instances an environment starts in a block to measure
+// their starts. A start takes as long as many samples.
+const startsInBlock = 4
+
+// Rounds is how many samples a trial of a workload at a level gives at most,
+// alternating with those of the other environments; 0 is one sample in a trial of
+// its own. Neighbours would disturb the samples of the other environments too.
 func (p *Plan) Rounds(w Workload, l Level) int {
-	if p.Design.Order != Alternating || w.Fresh == "trial" || w.Pack.Startup || w.Pack.Cold || w.Pack.EmptyCache || l.Neighbours > 0 {
+	rounds := max(1, p.Design.Rounds)
+	switch {
+	case p.Design.Order != Alternating || l.Neighbours > 0:
+		return 0
+	case w.Pack.Startup && w.Fresh != "run":
+		return max(1, min(rounds, startsInBlock/max(1, l.Instances)))
+	case w.Fresh == "trial" || w.Pack.Startup || w.Pack.Cold || w.Pack.EmptyCache:
 		return 0
 	}
-	return max(1, p.Design.Rounds)
+	return rounds
 }
 
 // Environment of a plan by its name; nil where there is none.

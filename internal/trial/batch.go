@@ -25,7 +25,9 @@ type participant struct {
 	workload *lifecycle.Workload
 	meters   *meters
 	evidence *evidenceCounter
-	rounds   []figures // of each of the trial's rounds
+	rounds   []figures     // of each of the trial's rounds
+	usages   []usage.Usage // of each, where the rounds are starts
+	starts   *usage.Edges  // of the starts: what the hypervisor took
 	skipped  bool
 	// halfFailed: a sample of half the length failed, and there are no more.
 	halfFailed bool
@@ -49,7 +51,11 @@ func (r *Runner) alternate(ctx context.Context, batch schedule.Batch) ([]rundir.
 	}
 	r.enterBlock(batch.Slots[0].Block)
 	requests := lists.Map(all, func(p *participant) instances.Request { return p.request })
-	if err := r.pool.StopOtherShapes(requests...); err != nil {
+	stopOthers := r.pool.StopOtherShapes
+	if all[0].startup() {
+		requests, stopOthers = nil, r.pool.StopOthers // starts are measured alone
+	}
+	if err := stopOthers(requests...); err != nil {
 		return nil, err
 	}
 	before := usage.ReadHost()
@@ -71,6 +77,7 @@ func (r *Runner) alternate(ctx context.Context, batch schedule.Batch) ([]rundir.
 	}
 	during := usage.Between(before, usage.ReadHost())
 	for _, p := range all {
+		errors.As(p.err, &full)
 		p.trial.Pressure = pressure(during, r.canary)
 		p.finish(ctx)
 	}
@@ -113,13 +120,18 @@ func (p *participant) timed() (done func()) {
 	return func() { p.spent += time.Since(began) }
 }
 
-// start starts the instances.
+// startup says whether the samples are starts of instances.
+func (p *participant) startup() bool { return p.job.workload.Pack.Startup }
+
+// start starts the instances, unless that is what the samples do.
 func (p *participant) start(ctx context.Context) {
 	defer p.timed()()
 	p.trial.Started = time.Now().UTC()
-	began := time.Now()
-	p.group, p.err = p.pool.Get(ctx, p.request)
-	p.elsewhere += time.Since(began)
+	if p.startup() {
+		p.starts, _ = usage.NewEdges(p.plan.Environment(p.trial.Environment).Limits.Cores)
+		return
+	}
+	p.elapse(func() { p.group, p.err = p.pool.Get(ctx, p.request) })
 	if limit := (*instances.Unsupported)(nil); errors.As(p.err, &limit) {
 		p.skip(limit.Reason)
 	}
@@ -127,6 +139,9 @@ func (p *participant) start(ctx context.Context) {
 
 // prepare brings the workload to where it can be sampled.
 func (p *participant) prepare(ctx context.Context) {
+	if p.startup() {
+		return
+	}
 	defer p.timed()()
 	facts, _ := p.group.TakeFacts()
 	describe(&p.trial, p.group, facts)
@@ -155,7 +170,10 @@ func (p *participant) finish(ctx context.Context) {
 	}
 	defer func() { p.trial.OwnSeconds = (p.spent - p.elsewhere).Seconds() }()
 	defer p.timed()()
-	if p.workload != nil {
+	switch {
+	case p.startup():
+		p.endStarts(ctx)
+	case p.workload != nil:
 		p.takeDown(ctx)
 	}
 	t := &p.trial
@@ -169,11 +187,11 @@ func (p *participant) finish(ctx context.Context) {
 	}
 	t.Charge(p.job.workload.Pack, p.plan.Price)
 	if p.group != nil && ctx.Err() == nil && (p.slot.Fresh == "trial" || p.group.Lost()) {
-		began := time.Now()
-		if err := p.pool.Release(p.request); err != nil {
-			p.record.Warn("after the trial: " + err.Error())
-		}
-		p.elsewhere += time.Since(began)
+		p.elapse(func() {
+			if err := p.pool.Release(p.request); err != nil {
+				p.record.Warn("after the trial: " + err.Error())
+			}
+		})
 	}
 	t.Raw, t.Warnings = p.record.Outputs(), p.record.Warnings()
 	t.Ended = time.Now().UTC()

@@ -66,6 +66,17 @@ func (r *Runner) takeFingerprint(ctx context.Context, pair Pair, record *lifecyc
 	}
 }
 
+// fingerprintStart takes the fingerprint of what a workload that measures starts has
+// started, once in a run.
+func (r *Runner) fingerprintStart(ctx context.Context, t *rundir.Trial, record *lifecycle.Record, j job, group *instances.Group) {
+	w, err := lifecycle.New(r.lifecycle(record, j, group, group.Copies[:1]))
+	if err != nil {
+		record.Warn("no fingerprint of the environment was taken: " + err.Error())
+		return
+	}
+	r.takeFingerprint(ctx, pairOf(t), record, j, w)
+}
+
 // Fingerprint takes the fingerprint of an environment with a workload without a
 // trial: it starts the instances and the workload's servers, observes them, and
 // stops all again. The level "" is the workload's first. Where the environment

@@ -26,7 +26,13 @@ func sampleRounds(ctx context.Context, batch schedule.Batch, all []*participant,
 		}
 	}
 	for number := 1; number <= batch.Rounds(); number++ {
-		each(batch.Round(number), (*participant).takesPart, func(p *participant, position int) { p.sample(ctx, number, position) })
+		each(batch.Round(number), (*participant).takesPart, func(p *participant, position int) {
+			if p.startup() {
+				p.sampleStart(ctx, number, position, number == batch.Rounds())
+			} else {
+				p.sample(ctx, number, position)
+			}
+		})
 		if halves {
 			each(batch.HalfRound(number), (*participant).givesHalf, func(p *participant, position int) { p.halfSample(ctx, number, position) })
 		}
@@ -44,7 +50,7 @@ func halve(all []*participant) bool {
 		if !p.takesPart() {
 			continue
 		}
-		if p.meters.remote || p.plan.Sampling.Syscalls {
+		if p.startup() || p.meters.remote || p.plan.Sampling.Syscalls {
 			return false
 		}
 		if p.trial.HalfShare = p.workload.Halve(); p.trial.HalfShare == 0 {

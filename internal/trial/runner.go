@@ -101,11 +101,7 @@ func (r *Runner) single(ctx context.Context, slot schedule.Slot) (rundir.Trial, 
 	}
 	startBegan := time.Now()
 	r.enterBlock(slot.Block)
-	stopOthers := r.pool.StopOthers
-	if job.workload.Pack.Startup && r.plan.Design.Order == study.Alternating {
-		stopOthers = r.pool.StopOtherShapes // what starts here serves the block
-	}
-	if err := stopOthers(job.request); err != nil {
+	if err := r.pool.StopOthers(job.request); err != nil {
 		return t, err
 	}
 	before := usage.ReadHost()
@@ -230,16 +226,14 @@ func (r *Runner) measure(ctx context.Context, t *rundir.Trial, record *lifecycle
 		if !first {
 			return 0, fmt.Errorf("the instance %s was started for an earlier trial, so its start is not measured again", t.Instance)
 		}
-		if err := measureStart(ctx, t, pack, j.level, group); err != nil {
-			return time.Since(began), err
-		}
+		s, err := startFigures(ctx, pack, j.level, group)
 		took := time.Since(began)
-		w, err := lifecycle.New(r.lifecycle(record, j, group, group.Copies[:1]))
 		if err != nil {
-			record.Warn("no fingerprint of the environment was taken: " + err.Error())
-			return took, nil
+			return took, err
 		}
-		r.takeFingerprint(ctx, pairOf(t), record, j, w)
+		t.HostSeconds, t.Metrics, t.Missing, t.Copies, t.Usage = s.host, s.Metrics, s.Missing, s.copies, &s.used
+		addUp(t, s.up)
+		r.fingerprintStart(ctx, t, record, j, group)
 		return took, nil
 	}
 	w, err := lifecycle.New(r.lifecycle(record, j, group, group.Copies))

@@ -21,9 +21,125 @@ import (
 // the first was called for.
 const instancesUp = "instances_up"
 
-// measureStart makes the metrics of a workload that measures starts: of each
+// sampleStart starts the instances of a round and measures that. They are stopped
+// again, but those of the last round stay if later workloads of the block use them.
+func (p *participant) sampleStart(ctx context.Context, number, position int, last bool) {
+	defer p.timed()()
+	request := p.request
+	request.Fresh = "trial"
+	p.starts.Begin()
+	p.elapse(func() { p.group, p.err = p.pool.Get(ctx, request) })
+	steal := p.starts.End().Steal
+	if limit := (*instances.Unsupported)(nil); errors.As(p.err, &limit) {
+		p.skip(limit.Reason)
+		return
+	}
+	if p.err != nil {
+		p.fail(number, p.err)
+		return
+	}
+	p.describeStart(p.group)
+	p.elapse(func() { p.err = p.measureStart(ctx, number, position, steal) })
+	if p.err != nil {
+		p.fail(number, p.err)
+	}
+	if last && p.err == nil && p.serves() && !p.group.Lost() {
+		p.wait(ctx)
+		return
+	}
+	p.group = nil
+	if ctx.Err() != nil {
+		return // all that is left is stopped
+	}
+	p.elapse(func() {
+		if err := p.pool.Release(request); err != nil {
+			p.record.Warn(fmt.Sprintf("after round %d: %s", number, err))
+		}
+	})
+}
+
+// elapse does what is no overhead of tare.
+func (p *participant) elapse(do func()) {
+	began := time.Now()
+	do()
+	p.elsewhere += time.Since(began)
+}
+
+// describeStart adds the instances of a round to the trial, and what their start
+// showed.
+func (p *participant) describeStart(group *instances.Group) {
+	facts, _ := group.TakeFacts()
+	t := &p.trial
+	if len(p.rounds) == 0 {
+		describe(t, group, facts)
+		p.caution(t, p.record, p.job)
+	} else {
+		if len(t.Instances) == 0 {
+			t.Instances = []string{t.Instance}
+		}
+		t.Instances = append(t.Instances, lists.Map(group.Instances(), func(i *instances.Instance) string { return i.Name })...)
+	}
+	known := p.record.Warnings()
+	p.record.Warn(lists.Filter(facts.Notes, func(note string) bool { return !slices.Contains(known, note) })...)
+}
+
+// measureStart makes a round of the starts of the participant's instances.
+func (p *participant) measureStart(ctx context.Context, number, position int, steal usage.Figure) error {
+	f, err := startFigures(ctx, p.job.workload.Pack, p.level, p.group)
+	if err != nil {
+		return err
+	}
+	if len(p.rounds) == 0 {
+		p.fingerprintStart(ctx, &p.trial, p.record, p.job, p.group)
+		addUp(&p.trial, f.up)
+	}
+	p.rounds = append(p.rounds, f.figures)
+	p.usages = append(p.usages, f.used)
+	round := rundir.Round{Number: number, Position: position, Metrics: f.Metrics, Missing: f.Missing, HostSeconds: f.host}
+	if steal.Missing == "" {
+		round.StealSeconds = &steal.Value
+	}
+	p.trial.Rounds = append(p.trial.Rounds, round)
+	return nil
+}
+
+// serves says whether another workload of the plan uses the instances of a block
+// that the participant starts.
+func (p *participant) serves() bool {
+	return p.slot.Fresh == "block" && slices.ContainsFunc(p.plan.Workloads, func(w study.Workload) bool {
+		return !w.Pack.Startup && w.Fresh == "block" && slices.ContainsFunc(w.Levels, func(l study.Level) bool {
+			return l.Shape.Key() == p.request.Shape.Key()
+		})
+	})
+}
+
+// endStarts completes what the rounds of starts used. The instances that wait for
+// the block's next workload go on.
+func (p *participant) endStarts(ctx context.Context) {
+	if p.starts != nil {
+		p.starts.Close()
+	}
+	if len(p.usages) > 0 {
+		used := usage.InTurn(p.usages...)
+		p.trial.Usage = &used
+	}
+	if p.group != nil {
+		thawing, cancel := context.WithTimeout(context.WithoutCancel(ctx), thawTimeout)
+		defer cancel()
+		p.err = errors.Join(p.err, p.group.Thaw(thawing))
+	}
+}
+
+// start are the figures of starts that were under way together.
+type start struct {
+	figures
+	used usage.Usage
+	up   []rundir.Point // how many instances were up
+}
+
+// startFigures makes the metrics of a workload that measures starts: of each
 // instance from its phases, and of all together.
-func measureStart(ctx context.Context, t *rundir.Trial, pack workload.Pack, level study.Level, group *instances.Group) error {
+func startFigures(ctx context.Context, pack workload.Pack, level study.Level, group *instances.Group) (s start, err error) {
 	var usages []usage.Usage
 	var copies []rundir.Copy
 	for n, roles := range group.Copies {
@@ -35,22 +151,20 @@ func measureStart(ctx context.Context, t *rundir.Trial, pack workload.Pack, leve
 		copies = append(copies, rundir.Copy{Metrics: metrics})
 		usages = append(usages, environment.UsageOfStart(started.Instance))
 	}
-	together := combine(pack.Metrics, copies)
-	if t.Metrics, t.Missing = together.Metrics, together.Missing; len(copies) > 1 {
-		t.Copies = copies
+	if s.Copy = combine(pack.Metrics, copies); len(copies) > 1 {
+		s.copies = copies
 	}
-	used := usage.Sum(usages...)
-	t.Usage = &used
-	all := addStartTimes(t, group.Starts)
+	s.used = usage.Sum(usages...)
+	all := s.addTimes(group.Starts)
 	n := len(copies)
 	figures := map[string]usage.Figure{
-		workload.CPUSeconds: used.CPU(),
-		workload.StartCPU:   share(used.CPU(), n),
+		workload.CPUSeconds: s.used.CPU(),
+		workload.StartCPU:   share(s.used.CPU(), n),
 		workload.StartRate:  usage.Known(float64(n) / all.Seconds()),
 	}
 	idle, err := measureIdle(ctx, pack, level, group)
 	if err != nil {
-		return err
+		return s, err
 	}
 	maps.Copy(figures, idle)
 	for _, metric := range pack.Metrics {
@@ -58,28 +172,34 @@ func measureStart(ctx context.Context, t *rundir.Trial, pack workload.Pack, leve
 		switch {
 		case !known:
 		case figure.Missing != "":
-			setMissing(&t.Missing, metric.Name, figure.Missing)
+			setMissing(&s.Missing, metric.Name, figure.Missing)
 		default:
-			t.Metrics[metric.Name] = figure.Value
+			s.Metrics[metric.Name] = figure.Value
 		}
 	}
-	return nil
+	return s, nil
 }
 
-// addStartTimes writes down how long the starts took, and for several of them
-// when each was up. It returns how long starts were under way.
-func addStartTimes(t *rundir.Trial, starts []instances.Start) time.Duration {
+// addTimes writes down how long the starts took, and for several of them when each
+// was up. It returns how long starts were under way.
+func (s *start) addTimes(starts []instances.Start) time.Duration {
 	spans := startSpans(starts)
 	all := underWay(spans, spans[len(spans)-1].to)
-	t.HostSeconds = starts[0].Took.Seconds()
+	s.host = starts[0].Took.Seconds()
 	if len(starts) > 1 {
-		t.HostSeconds = all.Seconds()
-		t.Metrics[workload.StartAll] = all.Seconds()
-		for n, s := range spans {
-			addPoint(t, instancesUp, rundir.Point{Second: underWay(spans, s.to).Seconds(), Value: float64(n + 1)})
+		s.host = all.Seconds()
+		s.Metrics[workload.StartAll] = all.Seconds()
+		for n, span := range spans {
+			s.up = append(s.up, rundir.Point{Second: underWay(spans, span.to).Seconds(), Value: float64(n + 1)})
 		}
 	}
 	return all
+}
+
+func addUp(t *rundir.Trial, up []rundir.Point) {
+	for _, point := range up {
+		addPoint(t, instancesUp, point)
+	}
 }
 
 // startSpan is when an instance's start was under way.

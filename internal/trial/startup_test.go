@@ -1,12 +1,199 @@
 package trial
 
 import (
+	"context"
+	"errors"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	"pgregory.net/rapid"
+
+	"tare/internal/environment"
+	"tare/internal/rundir"
+	"tare/internal/schedule"
+	"tare/internal/study"
+	"tare/internal/testing/fakeenv"
+	"tare/internal/workload"
 )
+
+// newStarts makes trials of starts in the environments a and b. The instances also
+// serve the workload db.
+func newStarts(t *testing.T, level study.Level) (*Runner, *fakeenv.Log, *fakeenv.Environment) {
+	t.Helper()
+	pack := workload.Pack{Name: "web", Startup: true, Metrics: []workload.Metric{{Name: workload.StartSeconds}, {Name: "agent"}}}
+	r, log, a := newRunner(t, pack, level)
+	a.Phases = []environment.Phase{{Name: environment.PreparePhase, Duration: time.Hour}, {Name: "agent", Duration: 2 * time.Second}}
+	r.plan.Workloads = append(r.plan.Workloads, study.Workload{Name: "db", Pack: webPack(), Levels: []study.Level{level}, Fresh: "block"})
+	if err := r.plan.ExpandShapes(); err != nil {
+		t.Fatal(err)
+	}
+	return r, log, a
+}
+
+// starts has slots of environments with these rounds.
+func starts(fresh string, rounds ...int) schedule.Batch {
+	b := alternating(0, "a", "b")
+	for i := range b.Slots {
+		b.Slots[i].Rounds, b.Slots[i].Fresh = rounds[i], fresh
+	}
+	return b
+}
+
+// instanceOf is the environment of an instance: b1-a-7.
+func instanceOf(line string) string { return strings.Split(line, "-")[1] }
+
+func TestStartsAlternateOneInstanceAtATime(t *testing.T) {
+	for name, c := range map[string]struct {
+		fresh  string
+		rounds []int
+		stay   int // that are not stopped
+	}{
+		"the last ones serve the block":       {"block", []int{4, 4}, 2},
+		"none serves another trial":           {"trial", []int{4, 4}, 0},
+		"one environment starts once a block": {"trial", []int{4, 1}, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r, log, a := newStarts(t, study.Level{})
+			a.Notes = []string{"a note"}
+			batch := starts(c.fresh, c.rounds...)
+			trials, err := r.Run(t.Context(), batch)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var want, got []string
+			for number := 1; number <= 4; number++ {
+				for _, i := range batch.Round(number) {
+					want = append(want, "start "+[]string{"a", "b"}[i])
+					if c.stay == 0 || number < 4 {
+						want = append(want, "stop "+[]string{"a", "b"}[i])
+					}
+				}
+			}
+			for _, line := range log.Lines() {
+				got = append(got, strings.Fields(line)[0]+" "+instanceOf(line))
+			}
+			if !slices.Equal(got, want) {
+				t.Errorf("it ran %q, want %q", got, want)
+			}
+			for i, one := range trials {
+				n := c.rounds[i]
+				if one.Status != rundir.OK || len(one.Rounds) != n || one.Metrics[workload.StartSeconds] != 2 || one.HostSeconds != 2*float64(n) || one.Usage == nil {
+					t.Errorf("%s %s: %v in %g s, %d rounds, usage %v", one.Status, one.Reason, one.Metrics, one.HostSeconds, len(one.Rounds), one.Usage)
+				}
+				if !slices.Equal(one.Warnings, a.Notes) || len(one.Phases) != 2 || n > 1 && (len(one.Instances) != n || one.Instances[0] != one.Instance) {
+					t.Errorf("warnings %q, phases %v, instances %v", one.Warnings, one.Phases, one.Instances)
+				}
+				for k, round := range one.Rounds {
+					if round.Number != 4-n+k+1 || batch.Round(round.Number)[round.Position-1] != i || round.Metrics["agent"] != 2 || round.HostSeconds != 2 {
+						t.Errorf("round %d of %s is %+v", k+1, one.Environment, round)
+					}
+				}
+			}
+		})
+	}
+}
+
+func TestTheLastInstancesOfAStartServeTheNextWorkload(t *testing.T) {
+	r, log, a := newStarts(t, study.Level{})
+	r.plan.Design.Waiting, a.Freezes = study.Frozen, true
+	if _, err := r.Run(t.Context(), starts("block", 2, 2)); err != nil {
+		t.Fatal(err)
+	}
+	before := len(log.Lines())
+	next := alternating(1, "a", "b")
+	for i := range next.Slots {
+		next.Slots[i].Workload = "db"
+	}
+	trials, err := r.Run(t.Context(), next)
+	if err != nil || trials[0].Status != rundir.OK || trials[1].Status != rundir.OK {
+		t.Fatalf("%v: %+v", err, trials)
+	}
+	if lines := log.Lines()[before:]; slices.ContainsFunc(lines, func(line string) bool { return strings.HasPrefix(line, "start") || strings.HasPrefix(line, "stop") }) {
+		t.Errorf("it ran %q", lines)
+	}
+	// Starts of the next block are measured without them.
+	again := starts("block", 1, 1)
+	for i := range again.Slots {
+		again.Slots[i].Block = 2
+	}
+	before = len(log.Lines())
+	if _, err := r.Run(t.Context(), again); err != nil {
+		t.Fatal(err)
+	}
+	lines := log.Lines()[before:]
+	slices.Sort(lines[:2])
+	if !strings.HasPrefix(lines[0], "stop b1-a-") || !strings.HasPrefix(lines[1], "stop b1-b-") || !strings.HasPrefix(lines[2], "start b2-") {
+		t.Errorf("it ran %q", lines)
+	}
+}
+
+func TestSeveralInstancesOfARoundAreTheTrialsCopies(t *testing.T) {
+	r, _, _ := newStarts(t, study.Level{Instances: 2})
+	trials, err := r.Run(t.Context(), starts("trial", 2, 2))
+	if err != nil || trials[0].Status != rundir.OK {
+		t.Fatalf("%v: %s", err, trials[0].Reason)
+	}
+	one := trials[0]
+	if len(one.Copies) != 2 || one.Copies[1].Metrics["agent"] != 2 || len(one.Instances) != 4 || len(one.Series[instancesUp]) != 2 || one.Phases != nil {
+		t.Errorf("copies %v in %v, up %v, phases %v", one.Copies, one.Instances, one.Series, one.Phases)
+	}
+}
+
+func TestAStartThatFailsFailsItsTrialAlone(t *testing.T) {
+	r, _, a := newStarts(t, study.Level{})
+	seen := 0
+	a.Fails = func(instance string) error {
+		if strings.Contains(instance, "-b-") {
+			if seen++; seen == 2 {
+				return errors.New("broken")
+			}
+		}
+		return nil
+	}
+	trials, err := r.Run(t.Context(), starts("trial", 4, 4))
+	if err != nil || trials[0].Status != rundir.OK || len(trials[0].Rounds) != 4 {
+		t.Fatalf("%v: %+v", err, trials[0])
+	}
+	if b := trials[1]; b.Status != rundir.Failed || b.Reason != "round 2: start of b: broken" || len(b.Rounds) != 1 || b.Metrics != nil || seen != 2 {
+		t.Errorf("%s %q after %d starts: %+v", b.Status, b.Reason, seen, b)
+	}
+}
+
+func TestInterruptedStartsLeaveNothing(t *testing.T) {
+	for at := 1; at <= 8; at++ {
+		r, log, a := newStarts(t, study.Level{})
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		n := 0
+		a.Fails = func(string) error {
+			if n++; n == at {
+				cancel()
+			}
+			return ctx.Err()
+		}
+		if trials, err := r.Run(ctx, starts("block", 4, 4)); !errors.Is(err, context.Canceled) || trials != nil {
+			t.Errorf("%d trials, %v", len(trials), err)
+		}
+		if err := r.Close(); err != nil {
+			t.Error(err)
+		}
+		running := map[string]bool{}
+		for _, line := range log.Lines() {
+			what := strings.Fields(line)
+			running[what[1]] = what[0] == "start"
+		}
+		for name, runs := range running {
+			if runs {
+				t.Errorf("interrupted in start %d: %s is left: %q", at, name, log.Lines())
+			}
+		}
+		if n != at {
+			t.Errorf("interrupted in start %d, it went on to %d", at, n)
+		}
+	}
+}
 
 // The time under way is that of the moments that lie in a span, each counted
 // once, whatever the spans have in common.

@@ -1,0 +1,51 @@
+package schedule
+
+import (
+	"time"
+
+	"tare/internal/rundir"
+)
+
+// startsTime is how long the starts of one environment in a block may take, where
+// several are measured.
+const startsTime = 10 * time.Second
+
+// firstStart is how long a start of an environment took in the first block in which
+// it was measured.
+type firstStart struct {
+	block int
+	took  time.Duration
+}
+
+// addStart notes how long the starts of a trial took, the first time.
+func (s *Schedule) addStart(at cellKey, t rundir.Trial) {
+	if s.starts[at].block > 0 || t.Status != rundir.OK || len(t.Rounds) == 0 {
+		return
+	}
+	each := t.HostSeconds / float64(len(t.Rounds))
+	s.starts[at] = firstStart{t.Block, time.Duration(each * float64(time.Second))}
+}
+
+// roundsOf a cell in an environment. To measure starts an environment takes part in
+// as many rounds as its starts fit into startsTime, at least in one, and in no more
+// than the baseline: otherwise the block would be as long as four starts of the
+// slowest, such as an emulated guest. How long they take is known after the first
+// block, which has one round. It is not asked again, so that later starts have no
+// influence on how many are measured.
+func (s *Schedule) roundsOf(c cell, environment string, block int) int {
+	if !c.startup {
+		return c.rounds
+	}
+	rounds := c.rounds
+	for _, name := range []string{environment, s.plan.Baseline} {
+		if s.byStep() && name != environment {
+			continue
+		}
+		first := s.starts[cellKey{name, c.workload, c.level}]
+		if first.block == 0 || first.block >= block {
+			return min(rounds, 1)
+		}
+		rounds = min(rounds, max(1, int(startsTime/max(first.took, 1))))
+	}
+	return rounds
+}

@@ -1,0 +1,19 @@
+package usage
+
+import "testing"
+
+func TestInTurnPeaksAreNotSummedUp(t *testing.T) {
+	one := func(cpu, memory float64) Usage {
+		u := Unknown("not counted")
+		u.CPUUser, u.MemoryPeak, u.MemoryMean = Known(cpu), Known(2*memory), Known(memory)
+		u.Parts = []Part{{Role: "workload", Name: "a", Processes: 1, CPU: cpu, Memory: memory}}
+		return u
+	}
+	u := InTurn(one(1, 10), one(2, 30))
+	if u.CPUUser.Value != 3 || u.MemoryPeak.Value != 60 || u.MemoryMean.Value != 20 || u.DiskRead.Missing == "" || u.CacheMean.Missing == "" {
+		t.Errorf("%+v", u)
+	}
+	if p := u.Parts[0]; p.Processes != 1 || p.CPU != 3 || p.Memory != 20 {
+		t.Errorf("%+v", p)
+	}
+}
