@@ -15,6 +15,9 @@ import (
 // works: outputs stay in memory, and counters are read at the edges of the
 // samples alone. after is called after each round; nil is not.
 func sampleRounds(ctx context.Context, batch schedule.Batch, all []*participant, after func(int, []rundir.Trial)) {
+	if ctx.Err() != nil {
+		return // not all of them are prepared
+	}
 	halves := halve(all)
 	each := func(order []int, takesPart func(*participant) bool, sample func(p *participant, position int)) {
 		position := 0
