@@ -36,6 +36,7 @@ type server struct {
 	// exited receives the exit, once; it is closed without one where the instance
 	// is gone.
 	exited chan agent.Exit
+	gone   chan struct{} // closed when it has exited
 	giveUp context.CancelFunc
 }
 
@@ -97,7 +98,7 @@ func (c *Copy) startServer(ctx context.Context, i *instances.Instance, spec work
 	name := cmp.Or(spec.Role, "server")
 	s := &server{
 		owner: c, instance: i, spec: spec, out: c.output(i, name+".stdout"), err: c.output(i, name+".stderr"),
-		exited: make(chan agent.Exit, 1),
+		exited: make(chan agent.Exit, 1), gone: make(chan struct{}),
 	}
 	cmd := c.command(spec.Step, 0)
 	cmd.Timeout = 0
@@ -112,6 +113,7 @@ func (c *Copy) startServer(ctx context.Context, i *instances.Instance, spec work
 	go func() {
 		if exit, err := s.process.Wait(waiting); err == nil {
 			s.exited <- exit
+			close(s.gone)
 		}
 		close(s.exited)
 	}()
@@ -143,6 +145,24 @@ func (s *server) awaitReady(ctx context.Context) error {
 		}
 		return fmt.Errorf("server %s exited before it answered: %s%s", quoted(s.spec.Step), describeExit(exit, 0), lastLines(s.err, s.out))
 	}
+}
+
+var errServerExited = errors.New("a server exited")
+
+// whileServersRun is a context that also ends when a server exits: a driver could wait
+// for it until its timeout.
+func (c *Copy) whileServersRun(ctx context.Context) (context.Context, func()) {
+	running, cancel := context.WithCancelCause(ctx)
+	for _, s := range c.servers {
+		go func() {
+			select {
+			case <-s.gone:
+				cancel(errServerExited)
+			case <-running.Done():
+			}
+		}()
+	}
+	return running, func() { cancel(nil) }
 }
 
 // stop ends the server and keeps its output. A server that had exited before is

@@ -143,7 +143,9 @@ func (w *Workload) sample(ctx context.Context, drive func(context.Context, *Copy
 	s := Sample{Copies: make([]CopySample, len(w.copies))}
 	began := time.Now()
 	err := w.each(w.copies, func(c *Copy) (err error) {
-		s.Copies[c.index], err = drive(ctx, c)
+		running, done := c.whileServersRun(ctx)
+		defer done()
+		s.Copies[c.index], err = drive(running, c)
 		return err
 	})
 	s.Elapsed = time.Since(began)
