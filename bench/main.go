@@ -85,6 +85,7 @@ var parts = []struct {
 	{"fingerprint", measureFingerprint},
 	{"sampler", measureSampler},
 	{"CPU of the sampler", measureSamplerCPU},
+	{"precision", measurePrecision},
 }
 
 func run(ctx context.Context, tare, home, out, only string, pairs int) (err error) {
