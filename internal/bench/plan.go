@@ -73,7 +73,7 @@ func (o Options) Plan() (*study.Plan, error) {
 	draft := study.Draft{
 		Title: strings.Join(o.Argv, " "), Name: "bench", Origin: "tare bench",
 		Use: packName, Pack: o.pack(), Reference: o.Image,
-		Margin: o.Margin, Fresh: o.fresh(), Blocks: o.Runs,
+		Margin: o.Margin, Fresh: o.fresh(), Order: o.order(), Blocks: o.Runs,
 	}
 	for _, text := range o.Environments {
 		e, err := study.ParseEnvironment(text)
@@ -118,6 +118,16 @@ func (o Options) fresh() string {
 		return "run"
 	}
 	return "block"
+}
+
+// order is "" for the default. An exact number of runs is one of blocks with one run
+// each, what is done before each run is done once in a trial, and a single environment
+// has nothing to alternate with.
+func (o Options) order() string {
+	if o.single() || o.Runs > 0 || len(o.Prepare) > 0 {
+		return "interleaved"
+	}
+	return ""
 }
 
 // packages returns the distribution packages of the image that is built.

@@ -28,7 +28,7 @@ func newBenchCommand(app *App) *cobra.Command {
 		Use:   "bench [flags] -- CMD ARGS...",
 		Short: "Measure a command in several environments",
 		Long: `Measure wall time, user and system CPU time, and peak memory of a command in
-several environments. The runs are interleaved in random order and repeated until
+several environments. The runs alternate in random order and are repeated until
 every environment has a verdict.
 
 An environment is NAME or NAME+OPTION=VALUE..., such as docker+network=host; vm is

@@ -35,7 +35,7 @@ func newExplainCommand(app *App) *cobra.Command {
 		Long: `Attribute the overhead of a layer to its parts: namespaces, the overlay file
 system, the bridge, the seccomp filter, the log path. tare builds a ladder of
 environments from one to the other, where each step adds one part, and runs all of
-them interleaved in the same blocks. The intervals of the parts' costs hold
+them in the same rounds of the same blocks. The intervals of the parts' costs hold
 simultaneously.
 
 WORKLOAD is the name or the file of a pack. Environments are written as for

@@ -112,7 +112,7 @@ func clusterPlan(t *testing.T, entry, environments string) *study.Plan {
 	if err := os.WriteFile(filepath.Join(directory, "cluster.yaml"), []byte(clusterPack), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	return plan(t, "[{use: "+filepath.Join(directory, "cluster.yaml")+entry+"}]", "{blocks: 1, fresh: block}", environments)
+	return plan(t, "[{use: "+filepath.Join(directory, "cluster.yaml")+entry+"}]", "{order: interleaved, blocks: 1, fresh: block}", environments)
 }
 
 func output(t *testing.T, r *Result, trial rundir.Trial, name string) string {

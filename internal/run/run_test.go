@@ -259,7 +259,7 @@ func TestARunEndsWithTrialsReportsAndNothingLeft(t *testing.T) {
 
 func TestAnInterruptedRunResumesWhereItStopped(t *testing.T) {
 	home := t.TempDir()
-	p := plan(t, "[{use: ./echo.yaml, say: [1, 2, 3]}]", "{blocks: 4, fresh: block}", two)
+	p := plan(t, "[{use: ./echo.yaml, say: [1, 2, 3]}]", "{order: interleaved, blocks: 4, fresh: block}", two)
 	whole := execute(t, t.Context(), Options{Home: home, Plan: p})
 	order := func(r *Result) (list []string) {
 		for _, t := range r.Run.Trials {
@@ -382,7 +382,7 @@ func TestBeginAndEndRunOnceInAnInstance(t *testing.T) {
 		"run":   "begin drive drive drive end",
 		"trial": "begin drive end begin drive end begin drive end",
 	} {
-		p := plan(t, "[{use: ./once.yaml}]", "{blocks: 3, fresh: "+fresh+"}", "{a: {kind: bare}}")
+		p := plan(t, "[{use: ./once.yaml}]", "{order: interleaved, blocks: 3, fresh: "+fresh+"}", "{a: {kind: bare}}")
 		log := strings.TrimPrefix(strings.Fields(p.Workloads[0].Pack.Driver.Run)[3], "")
 		execute(t, t.Context(), Options{Plan: p})
 		text, err := os.ReadFile(log)

@@ -65,7 +65,7 @@ func (s *designSection) resolve(at strictyaml.Node) designResolved {
 	}
 	d := designResolved{
 		Design: Design{
-			Order:      pick("order", s.Order, "interleaved", orders),
+			Order:      pick("order", s.Order, Alternating, orders),
 			Margin:     .02,
 			Confidence: .95,
 			Budget:     s.Budget,

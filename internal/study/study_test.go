@@ -205,7 +205,7 @@ func TestAlternatingOrderKeepsInstancesForABlock(t *testing.T) {
 		"{order: alternating, rounds: 5, waiting: frozen, fresh: trial}": "alternating 5 frozen trial",
 		"{order: alternating, blocks: {max: none}}":                      "alternating 16 idle block",
 		"{order: interleaved}":                                           "interleaved 0  trial",
-		"{}":                                                             "interleaved 0  trial",
+		"{}":                                                             "alternating 16 idle block",
 	} {
 		plan, err := resolveText(t, "study: x\ndesign: "+text+"\n"+body, Overrides{})
 		if err != nil {
@@ -218,7 +218,7 @@ func TestAlternatingOrderKeepsInstancesForABlock(t *testing.T) {
 		"{order: alternating, rounds: 0}":      "study.yaml:2:38: rounds: must be 1 to 1000 samples of each environment per block",
 		"{order: alternating, rounds: 1001}":   "study.yaml:2:38: rounds: must be 1 to 1000",
 		"{order: alternating, waiting: froze}": `study.yaml:2:39: waiting: unknown value "froze"; did you mean "frozen"?`,
-		"{rounds: 8}":                          "study.yaml:2:10: rounds: needs order: alternating; in order interleaved an environment gives one sample per trial",
+		"{order: interleaved, rounds: 8}":      "study.yaml:2:30: rounds: needs order: alternating; in order interleaved an environment gives one sample per trial",
 		"{order: sequential, waiting: idle}":   "study.yaml:2:29: waiting: needs order: alternating; in order sequential",
 		"{order: unpaired}":                    `order: unknown value "unpaired"; known: alternating, interleaved, sequential`,
 	} {
