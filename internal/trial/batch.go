@@ -72,7 +72,7 @@ func (r *Runner) alternate(ctx context.Context, batch schedule.Batch) ([]rundir.
 	r.spreadOverLoopback(all)
 	r.underWay = amounts{}
 	each(r.inOrderOfSearch(all), (*participant).prepare)
-	if full == nil {
+	if full == nil && ctx.Err() == nil { // else some are not prepared
 		sampleRounds(ctx, batch, all, r.AfterRound)
 	}
 	during := usage.Between(before, usage.ReadHost())
