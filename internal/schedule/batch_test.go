@@ -168,8 +168,7 @@ func TestRoundsOfHalfTheLengthLieBetweenOthersAtRandom(t *testing.T) {
 	s := schedule(t, alternating(planOf(two, []string{"a", "b", "c"}, "cpu:block")))
 	after, orders := map[string]int{}, map[string]int{}
 	for block := 1; block <= blocks; block++ {
-		b := Batch{Slots: make([]Slot, 3), seed: s.batchSeed(block, "cpu", "")}
-		b.Slots[0].Rounds = rounds
+		b := Batch{Slots: []Slot{{Rounds: rounds}, {Rounds: rounds}, {Rounds: rounds}}, seed: s.batchSeed(block, "cpu", "")}
 		n := 0
 		for number := 1; number <= rounds; number++ {
 			if order := b.HalfRound(number); order != nil {
