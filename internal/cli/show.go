@@ -29,10 +29,11 @@ func showRun(app *App, directory string, asJSON, verify bool) error {
 			Contrasts any             `json:"contrasts"`
 			Within    any             `json:"within,omitempty"`  // each environment against itself
 			Growths   any             `json:"growths,omitempty"` // the cost of an additional copy
-			Stolen    any             `json:"stolen,omitempty"`  // shares of a core that the hypervisor took during samples
+			Lengths   any             `json:"length_biases,omitempty"`
+			Stolen    any             `json:"stolen,omitempty"` // shares of a core that the hypervisor took during samples
 		}{
 			in.Manifest, in.Plan, in.Contrasts, verdict.Within(in.Plan, in.Trials, in.Manifest.Environments),
-			verdict.Growths(in.Plan, in.Trials, in.Manifest.Environments), model.StolenShares(in.Plan, in.Trials),
+			verdict.Growths(in.Plan, in.Trials, in.Manifest.Environments), verdict.LengthBiases(in.Plan, in.Trials), model.StolenShares(in.Plan, in.Trials),
 		})
 	}
 	return text.Write(app.Stdout, in, terminalOptions(app.Stdout, true))

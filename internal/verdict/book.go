@@ -154,7 +154,7 @@ func (b *Book) blank(w study.Workload, level string, m workload.Metric, name str
 func (b *Book) at(p cellKey) []*series {
 	if b.series[p] == nil {
 		for range b.metrics[p.workload] {
-			b.series[p] = append(b.series[p], &series{})
+			b.series[p] = append(b.series[p], &series{lengths: map[int]stats.Logs{}})
 		}
 	}
 	return b.series[p]
@@ -177,7 +177,11 @@ func (b *Book) Add(t rundir.Trial) {
 	at := cellKey{t.Environment, t.Workload, t.Level}
 	for i, m := range b.metrics[t.Workload] {
 		v, ok, reason := valueOf(t, m.Name)
-		b.at(at)[i].add(t.Block, v, t.RoundLogs(m.Name), ok, t.Status == rundir.Skipped, reason)
+		s := b.at(at)[i]
+		s.add(t.Block, v, t.RoundLogs(m.Name), ok, t.Status == rundir.Skipped, reason)
+		if w := b.plan.Workload(t.Workload); ok && hasLengthBias(w.Pack, m) && len(t.HalfRounds) > 0 {
+			s.lengths[t.Block] = t.LengthLogs(m.Name)
+		}
 	}
 	for _, e := range b.touched[at] {
 		e.stale = true

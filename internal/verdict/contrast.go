@@ -101,8 +101,11 @@ type Contrast struct {
 	TailP95 float64 `json:"tail_p95,omitempty"`
 	TailP99 float64 `json:"tail_p99,omitempty"`
 	// Companion is the metric to report together with this one.
-	Companion string    `json:"companion,omitempty"`
-	Warnings  []Warning `json:"warnings,omitempty"`
+	Companion string `json:"companion,omitempty"`
+	// LengthBias is how much the length of the samples biases the estimate; nil where
+	// it was not measured.
+	LengthBias *LengthBias `json:"length_bias,omitempty"`
+	Warnings   []Warning   `json:"warnings,omitempty"`
 }
 
 // Rounds is the range of the number of rounds in a block that both sides have.
@@ -153,6 +156,7 @@ const (
 	FewBlocks     = "few-blocks"     // below six: median and range only
 	MissingBlocks = "missing-blocks" // trials without a value
 	FewRounds     = "few-rounds"     // blocks in which the sides have few rounds in common
+	LengthBiased  = "length-bias"    // by more than a quarter of the margin
 	CarryOver     = "carry-over"     // it matters whose sample came before
 	Emulation     = "emulation"      // tcg
 	NotPositive   = "not-positive"   // no ratio can be made

@@ -59,6 +59,7 @@ func (e *entry) describe() {
 	if c.Unpaired {
 		return // describeUnpaired has filled it in
 	}
+	e.describeLengthBias()
 	d, blocks, _ := e.pairs()
 	values, base := e.s.values(blocks), e.base.values(blocks)
 	c.Values, c.Base = SideOf(values), SideOf(base)

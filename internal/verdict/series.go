@@ -14,11 +14,12 @@ const giveUpAfter = 3
 
 // series is one metric of one cell in one environment: one value per block.
 type series struct {
-	blocks []int        // that have a value, rising
-	means  []float64    // the block's value, the geometric mean of several
-	logs   []float64    // its logarithm
-	counts []int        // values in the block
-	rounds []stats.Logs // of its rounds alone
+	blocks  []int              // that have a value, rising
+	means   []float64          // the block's value, the geometric mean of several
+	logs    []float64          // its logarithm
+	counts  []int              // values in the block
+	rounds  []stats.Logs       // of its rounds alone
+	lengths map[int]stats.Logs // of a block: how much the length of the samples biases it
 	// attempts are the blocks that were tried, rising.
 	attempts []int
 	// nonPositive is the first block with a value that has no logarithm.

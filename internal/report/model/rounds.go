@@ -57,6 +57,15 @@ func alternated(t rundir.Trial) bool { return t.Status == rundir.OK && !t.Traced
 // not alternate, and what share of their time the hypervisor took; "" if no samples
 // alternated.
 func (v *Report) howAlternated() string {
+	text := v.roundsAndSteal()
+	if text == "" {
+		return ""
+	}
+	return text + v.howLengthBiases()
+}
+
+// roundsAndSteal is howAlternated without the length of the samples.
+func (v *Report) roundsAndSteal() string {
 	var rounds []int
 	cells := map[cellKey]bool{}
 	for _, t := range v.Trials {
@@ -86,6 +95,44 @@ func (v *Report) howAlternated() string {
 		percentages(slices.Min(shares), slices.Max(shares)))
 	if apart := v.apart(); len(apart) > 0 {
 		text += "; " + strings.Join(apart, ", ")
+	}
+	return text
+}
+
+// howLengthBiases says for how many comparisons it is shown whether the length of the
+// samples biases them, and which workloads have no samples of half the length.
+func (v *Report) howLengthBiases() (text string) {
+	measured, within, exceeds := 0, 0, 0
+	cells := map[cellKey]bool{}
+	for _, c := range v.Contrasts {
+		l := c.LengthBias
+		if l == nil {
+			continue
+		}
+		cells[cellKey{workload: c.Workload, level: c.Level}] = true
+		measured++
+		switch {
+		case l.Within():
+			within++
+		case l.Exceeds():
+			exceeds++
+		}
+	}
+	if measured > 0 {
+		text = fmt.Sprintf("; the bias by the length of the samples is shown to be within a quarter of the margin in %d of %d comparisons", within, measured)
+		if exceeds > 0 {
+			text += fmt.Sprintf(", and to exceed it in %d", exceeds)
+		}
+	}
+	did := map[cellKey]bool{}
+	for _, t := range lists.Filter(v.Trials, alternated) {
+		did[cellKey{workload: t.Workload, level: t.Level}] = true
+	}
+	unknown := v.titles(func(at cellKey) bool {
+		return did[at] && !cells[at] && v.Plan.Workload(at.workload).Pack.Length != nil
+	})
+	if len(unknown) > 0 {
+		text += "; it is unknown how much the length of the samples biases " + strings.Join(unknown, ", ") + ": there are none of half the length"
 	}
 	return text
 }
