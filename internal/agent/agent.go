@@ -35,6 +35,9 @@ type Command struct {
 	// Stdout and Stderr receive the output byte for byte; nil discards it. The
 	// command always writes to pipes.
 	Stdout, Stderr io.Writer
+	// Attached: the output stays on the agent's first stream, and so passes what that
+	// passes, if there is a second one.
+	Attached bool
 	// Timeout kills the command's whole process group; 0 means none.
 	Timeout time.Duration
 }

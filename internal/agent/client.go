@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"sync"
+	"sync/atomic"
 	"syscall"
 
 	"tare/internal/agent/program"
@@ -17,6 +18,7 @@ type Client struct {
 	stream io.ReadWriteCloser
 	hello  Hello
 	out    chan wire.Frame // to the goroutine that writes
+	second atomic.Pointer[second]
 
 	mu           sync.Mutex
 	calls        map[uint32]*call
@@ -75,8 +77,8 @@ func Connect(ctx context.Context, stream io.ReadWriteCloser) (*Client, error) {
 		stream.Close()
 		return nil, fmt.Errorf("waiting for the agent's hello: %w", context.Cause(ctx))
 	}
-	go c.read(reader)
-	go c.write()
+	go c.read(reader, nil)
+	go c.write(stream, c.out)
 	return c, nil
 }
 
@@ -133,18 +135,28 @@ func (c *Client) end(why error) {
 		c.goneWhy = fmt.Errorf("%w: %w", ErrGone, why)
 		close(c.gone)
 		c.stream.Close()
+		if s := c.second.Load(); s != nil {
+			s.stream.Close()
+		}
 	})
 }
 
-// read dispatches incoming frames by request. It never blocks on a request, so
-// that a slow consumer of one request's output does not delay the others.
-func (c *Client) read(reader *wire.Reader) {
+// read dispatches the incoming frames of the first stream, or of the second, by
+// request. It never blocks on a request, so that a slow consumer of one request's
+// output does not delay the others.
+func (c *Client) read(reader *wire.Reader, of *second) {
 	for {
 		f, err := reader.Next()
+		if of != nil && errors.Is(err, syscall.ECONNRESET) {
+			err = io.EOF // the agent exited before it read all that was sent
+		}
 		if err != nil {
 			c.mu.Lock()
 			expected, pending := c.shuttingDown, len(c.calls)
 			c.mu.Unlock()
+			if err == io.EOF && c.second.Load().waits(of != nil, expected) {
+				return
+			}
 			switch {
 			case expected && err == io.EOF:
 				err = errors.New("it was shut down")
@@ -155,6 +167,9 @@ func (c *Client) read(reader *wire.Reader) {
 			}
 			c.end(err)
 			return
+		}
+		if f.Type == wire.TypeExit || f.Type == wire.TypeError {
+			c.second.Load().done(f.Request)
 		}
 		c.mu.Lock()
 		call, relay := c.calls[f.Request], c.relay
@@ -180,11 +195,11 @@ func (c *Client) read(reader *wire.Reader) {
 	}
 }
 
-func (c *Client) write() {
-	writer := wire.NewWriter(c.stream)
+func (c *Client) write(stream io.Writer, out <-chan wire.Frame) {
+	writer := wire.NewWriter(stream)
 	for {
 		select {
-		case f := <-c.out:
+		case f := <-out:
 			if err := writer.Write(f); err != nil {
 				c.end(fmt.Errorf("writing to its stream: %w", err))
 				return
@@ -218,8 +233,12 @@ func (c *Client) send(stop <-chan struct{}, f wire.Frame) error {
 		return c.goneWhy
 	default:
 	}
+	out := c.out
+	if s := c.second.Load(); s.takes(f) {
+		out = s.out
+	}
 	select {
-	case c.out <- f:
+	case out <- f:
 		return nil
 	case <-c.gone:
 		return c.goneWhy

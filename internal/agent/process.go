@@ -34,7 +34,7 @@ func (c *Client) Start(ctx context.Context, cmd Command) (*Process, error) {
 		return nil, errors.New("starting a command: its argv is empty")
 	}
 	start := wire.Start{
-		Argv: cmd.Argv, Env: cmd.Env, Dir: cmd.Dir, User: cmd.User, CPUs: cmd.CPUs, Timeout: cmd.Timeout,
+		Argv: cmd.Argv, Env: cmd.Env, Dir: cmd.Dir, User: cmd.User, CPUs: cmd.CPUs, Timeout: cmd.Timeout, Attached: cmd.Attached,
 		Stdin: cmd.Stdin != nil, Stdout: cmd.Stdout != nil, Stderr: cmd.Stderr != nil,
 		Joined: cmd.Stdout != nil && sameWriter(cmd.Stdout, cmd.Stderr),
 	}

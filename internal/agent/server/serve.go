@@ -47,6 +47,7 @@ type server struct {
 // task is one pending request.
 type task struct {
 	id         uint32
+	out        *wire.Writer // of the stream that the request came by
 	inbox      *wire.Inbox
 	sendWindow *wire.SendWindow
 	ctx        context.Context
@@ -68,7 +69,7 @@ func Serve(stream io.ReadWriter, o Options) error {
 		return fmt.Errorf("sending hello: %w", err)
 	}
 	ended := make(chan error, 1)
-	go func() { ended <- s.read(wire.NewReader(stream)) }()
+	go func() { ended <- s.read(wire.NewReader(stream), s.out) }()
 	var err error
 	select {
 	case err = <-ended:
@@ -94,28 +95,28 @@ func (s *server) sendHello(o Options) error {
 		Uptime: Uptime(), Clock: Monotonic(),
 	}
 	hello.AgentTime = hello.Clock - o.Born
-	return s.send(wire.TypeHello, 0, hello)
+	return s.send(s.out, wire.TypeHello, 0, hello)
 }
 
-func (s *server) send(t wire.Type, request uint32, message any) error {
+func (s *server) send(out *wire.Writer, t wire.Type, request uint32, message any) error {
 	f, err := wire.JSON(t, request, message)
 	if err != nil {
 		return err
 	}
-	return s.write(f)
+	return s.write(out, f)
 }
 
-func (s *server) write(f wire.Frame) error {
-	err := s.out.Write(f)
+func (s *server) write(out *wire.Writer, f wire.Frame) error {
+	err := out.Write(f)
 	if err != nil {
 		s.end()
 	}
 	return err
 }
 
-// read dispatches incoming frames. It never writes or waits: if both sides read
+// read dispatches the frames of one stream; replies go to out. It never writes or waits: if both sides read
 // and wrote in one goroutine, they could deadlock.
-func (s *server) read(r *wire.Reader) error {
+func (s *server) read(r *wire.Reader, out *wire.Writer) error {
 	for {
 		f, err := r.Next()
 		if err == io.EOF {
@@ -145,21 +146,21 @@ func (s *server) read(r *wire.Reader) error {
 				return fmt.Errorf("the host exceeded the flow-control window of request %d", f.Request)
 			}
 		case wire.TypeClock:
-			now := Monotonic()                                           // before the goroutine is scheduled
-			go s.send(wire.TypeReply, f.Request, wire.Clock{Clock: now}) //nolint:errcheck // a stream that fails ends Serve
+			now := Monotonic()                                                // before the goroutine is scheduled
+			go s.send(out, wire.TypeReply, f.Request, wire.Clock{Clock: now}) //nolint:errcheck // a stream that fails ends Serve
 		default:
 			if t != nil {
 				return fmt.Errorf("request number %d is already in use", f.Request)
 			}
-			s.begin(f)
+			s.begin(f, out)
 		}
 	}
 }
 
 // begin handles a request in a new goroutine.
-func (s *server) begin(f wire.Frame) {
+func (s *server) begin(f wire.Frame, out *wire.Writer) {
 	ctx, cancel := context.WithCancel(context.Background())
-	t := &task{id: f.Request, inbox: wire.NewInbox(), sendWindow: wire.NewSendWindow(), ctx: ctx, cancel: cancel}
+	t := &task{id: f.Request, out: out, inbox: wire.NewInbox(), sendWindow: wire.NewSendWindow(), ctx: ctx, cancel: cancel}
 	s.mu.Lock()
 	s.tasks[t.id] = t
 	s.mu.Unlock()
@@ -169,7 +170,7 @@ func (s *server) begin(f wire.Frame) {
 		s.mu.Lock()
 		delete(s.tasks, t.id)
 		s.mu.Unlock()
-		_ = s.write(last)
+		_ = s.write(out, last)
 		if f.Type == wire.TypeShutdown {
 			s.end()
 		}
@@ -210,6 +211,8 @@ func (s *server) work(t *task, f wire.Frame) wire.Frame {
 		if err = f.Decode(&m); err == nil {
 			err = s.writeFile(t, m)
 		}
+	case wire.TypeSocket:
+		reply, err = s.socket()
 	case wire.TypeShutdown:
 		err = s.children.killAll()
 	default:
@@ -266,7 +269,7 @@ func (s *server) signal(m wire.Signal) error {
 func (s *server) stream(t *task, kind wire.Type, data []byte, stop <-chan struct{}) bool {
 	for len(data) > 0 {
 		n := t.sendWindow.Take(min(len(data), wire.Chunk), s.done, stop)
-		if n == 0 || s.write(wire.Frame{Type: kind, Request: t.id, Payload: data[:n]}) != nil {
+		if n == 0 || s.write(t.out, wire.Frame{Type: kind, Request: t.id, Payload: data[:n]}) != nil {
 			return false
 		}
 		data = data[n:]

@@ -51,7 +51,7 @@ func (s *server) start(t *task, m wire.Start) (wire.Exit, error) {
 		})
 		defer timer.Stop()
 	}
-	_ = s.send(wire.TypeStarted, t.id, wire.Started{PID: child.pid})
+	_ = s.send(t.out, wire.TypeStarted, t.id, wire.Started{PID: child.pid})
 	if ends.stdin != nil {
 		go s.feed(t, ends.stdin, child)
 	}
@@ -167,7 +167,7 @@ func (s *server) receive(t *task, stop <-chan struct{}, use func([]byte) error) 
 			return err
 		}
 		if n := consumed.Add(len(f.Payload)); n > 0 {
-			if err := s.write(wire.Credit(t.id, n)); err != nil {
+			if err := s.write(t.out, wire.Credit(t.id, n)); err != nil {
 				return err
 			}
 		}

@@ -61,6 +61,7 @@ const (
 	TypeCredit   Type = 16 // both: big-endian uint32, bytes granted to the sender
 	TypeReply    Type = 17 // agent: the request is done
 	TypeError    Type = 18 // agent: Failure; the request is done
+	TypeSocket   Type = 19 // host: answered by Reply with Socket
 )
 
 // Frame is one message: payload length (4 bytes, big-endian), type (1), request
@@ -142,7 +143,7 @@ func (r *Reader) Next() (Frame, error) {
 	}
 	length := binary.BigEndian.Uint32(head[0:])
 	f := Frame{Type: Type(head[4]), Request: binary.BigEndian.Uint32(head[5:])}
-	if f.Type < TypeHello || f.Type > TypeError || length > MaxPayload {
+	if f.Type < TypeHello || f.Type > TypeSocket || length > MaxPayload {
 		return Frame{}, fmt.Errorf("the stream is corrupt: frame of type %d with %d bytes", f.Type, length)
 	}
 	if length == 0 {

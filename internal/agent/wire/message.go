@@ -47,8 +47,11 @@ type Start struct {
 	Stderr bool `json:"stderr,omitempty"`
 	// Joined gives the command one pipe for both outputs, which keeps their
 	// order; all of it is sent as Stdout.
-	Joined  bool          `json:"joined,omitempty"`
-	Timeout time.Duration `json:"timeout,omitempty"`
+	Joined bool `json:"joined,omitempty"`
+	// Attached keeps the command's frames, and so its output, on the agent's first
+	// stream where there is a second one.
+	Attached bool          `json:"attached,omitempty"`
+	Timeout  time.Duration `json:"timeout,omitempty"`
 }
 
 // Started answers Start.
@@ -132,6 +135,13 @@ type Write struct {
 // Clock is the reply to TypeClock.
 type Clock struct {
 	Clock time.Duration `json:"clock"`
+}
+
+// Socket is the reply to TypeSocket: a socket whose peer the agent serves as a second
+// stream.
+type Socket struct {
+	FD    int    `json:"fd"`    // in the agent, until a frame has come over it
+	Inode uint64 `json:"inode"` // by which the host recognizes it
 }
 
 // Failure is the reply to a request that failed.

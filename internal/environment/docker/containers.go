@@ -131,7 +131,11 @@ func (c *containers) Start(ctx context.Context, r environment.Request) (_ enviro
 	if c.gvisor {
 		i.footprint.Roles = oci.GvisorRoles
 	}
-	if err := i.inspect(ctx, i.address == "" || i.published != nil, limits); err != nil {
+	err = i.inspect(ctx, i.address == "" || i.published != nil, limits)
+	if err == nil {
+		err = i.shorten(ctx)
+	}
+	if err != nil {
 		i.agent.Close()
 		return nil, err
 	}

@@ -11,13 +11,16 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-containerregistry/pkg/name"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/empty"
 	"github.com/google/go-containerregistry/pkg/v1/mutate"
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
+	"golang.org/x/sys/unix"
 
+	"tare/internal/agent"
 	"tare/internal/cleanup"
 	"tare/internal/environment"
 	"tare/internal/image"
@@ -98,6 +101,31 @@ func (s *stage) start(t *testing.T, name string, l environment.Limits) environme
 // left lists what of the stage's owner is still there.
 func (s *stage) left() []string {
 	return testenv.Left(context.Background(), s.owner.Home(), s.owner.ID())
+}
+
+// A container's shim copies its standard streams: an agent that answers while the shim
+// is stopped is reached without it.
+func TestCommandsDoNotPassTheShim(t *testing.T) {
+	try(t, flavours, func(t *testing.T, s *stage) {
+		i := s.start(t, "quiet", environment.Limits{}).(*instance)
+		if i.gvisor {
+			t.Skip("an agent in a sandbox has no files of the host")
+		}
+		if notes := strings.Join(i.Notes(), "\n"); strings.Contains(notes, viaEngine) {
+			t.Fatal(notes)
+		}
+		shim := i.processes[1]
+		if err := unix.PidfdSendSignal(shim.fd, unix.SIGSTOP, nil, 0); err != nil {
+			t.Fatal(err)
+		}
+		defer unix.PidfdSendSignal(shim.fd, unix.SIGCONT, nil, 0)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		var out bytes.Buffer
+		if exit, err := i.Agent().Run(ctx, agent.Command{Argv: []string{"echo", "past it"}, Stdout: &out}); err != nil || !exit.OK() || out.String() != "past it\n" {
+			t.Errorf("%+v, %v, %q", exit, err, out.String())
+		}
+	})
 }
 
 func TestSweepRemovesDeadOwnersContainersOnly(t *testing.T) {

@@ -103,6 +103,7 @@ func (c *Copy) startServer(ctx context.Context, i *instances.Instance, spec work
 	cmd := c.command(spec.Step, 0)
 	cmd.Timeout = 0
 	cmd.Stdout, cmd.Stderr = s.out, s.err
+	cmd.Attached = true // what a server prints passes the layer, as it does outside of tare
 	var err error
 	if s.process, err = i.Agent().Start(ctx, cmd); err != nil {
 		return fmt.Errorf("server %s: %w", quoted(spec.Step), err)

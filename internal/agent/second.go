@@ -1,0 +1,129 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"sync"
+
+	"golang.org/x/sys/unix"
+
+	"tare/internal/agent/wire"
+)
+
+// second is a second stream to the agent, past the processes that the first one
+// passes through. It takes all requests except the commands that are to stay attached
+// to the first. All methods do without a receiver: there is then one stream.
+type second struct {
+	stream io.ReadWriteCloser
+	out    chan wire.Frame // to the goroutine that writes
+
+	mu       sync.Mutex
+	attached map[uint32]bool // requests on the first stream
+	ended    [2]bool         // whether the first and the second stream have ended
+}
+
+// takes says whether a frame is sent over the second stream. The reply to Shutdown
+// follows the last output of attached commands.
+func (s *second) takes(f wire.Frame) bool {
+	if s == nil || f.Type == wire.TypeShutdown {
+		return false
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var start wire.Start
+	if f.Type == wire.TypeStart && f.Decode(&start) == nil && start.Attached {
+		s.attached[f.Request] = true
+	}
+	return !s.attached[f.Request]
+}
+
+// waits says whether the connection goes on until the other stream has ended too, which
+// may still have frames. If the first one ends unexpectedly, what it passes through is
+// gone, and the agent may still live.
+func (s *second) waits(isSecond, expected bool) bool {
+	if s == nil {
+		return false
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if isSecond {
+		s.ended[1] = true
+		return !s.ended[0]
+	}
+	s.ended[0] = true
+	return expected && !s.ended[1]
+}
+
+// done is called with the last frame of a request.
+func (s *second) done(request uint32) {
+	if s == nil {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.attached, request)
+}
+
+// Shortcut asks the agent for a socket, duplicates it from the agent's process, and from
+// then on sends all requests over it, except commands that are Attached. After an error
+// the first stream is used as before, unless the connection has ended. Shortcut is called
+// before other requests.
+func (c *Client) Shortcut(ctx context.Context, pidfd int) error {
+	call := c.open()
+	defer c.drop(call)
+	if err := c.send(ctx.Done(), wire.Frame{Type: wire.TypeSocket, Request: call.id}); err != nil {
+		return c.contextError(ctx, err)
+	}
+	f, err := c.receive(ctx, call)
+	if err != nil {
+		return fmt.Errorf("asking the agent for a socket: %w", err)
+	}
+	var socket wire.Socket
+	if err := f.Decode(&socket); err != nil {
+		return err
+	}
+	stream, err := duplicate(pidfd, socket)
+	if err != nil {
+		return fmt.Errorf("duplicating the agent's socket: %w", err)
+	}
+	s := &second{stream: stream, out: make(chan wire.Frame), attached: map[uint32]bool{}}
+	c.second.Store(s)
+	go c.read(wire.NewReader(stream), s)
+	go c.write(stream, s.out)
+	if c.Err() != nil {
+		stream.Close() // end may have come before
+	}
+	_, err = c.Clock(ctx) // by the first request the agent knows that the socket was duplicated
+	return err
+}
+
+var errOtherFile = errors.New("the process has another file with its number")
+
+// duplicate takes a socket from a process. The number is what the agent says: unless it
+// is a socket with that inode, the process is not the agent's own, as with a sandbox
+// whose processes have files that the host does not see.
+func duplicate(pidfd int, socket wire.Socket) (*os.File, error) {
+	fd, err := unix.PidfdGetfd(pidfd, socket.FD, 0)
+	if err != nil {
+		return nil, err
+	}
+	var info unix.Stat_t
+	domain, err := unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_DOMAIN)
+	if err == nil {
+		err = unix.Fstat(fd, &info)
+	}
+	if err == nil && (domain != unix.AF_UNIX || info.Ino != socket.Inode) || errors.Is(err, unix.ENOTSOCK) {
+		err = errOtherFile
+	}
+	if err == nil {
+		err = unix.SetNonblock(fd, true) // so that Close ends a read
+	}
+	if err != nil {
+		unix.Close(fd)
+		return nil, err
+	}
+	return os.NewFile(uintptr(fd), "agent"), nil
+}
