@@ -31,9 +31,10 @@ func showRun(app *App, directory string, asJSON, verify bool) error {
 			Growths   any             `json:"growths,omitempty"` // the cost of an additional copy
 			Lengths   any             `json:"length_biases,omitempty"`
 			Stolen    any             `json:"stolen,omitempty"` // shares of a core that the hypervisor took during samples
+			Rounds    any             `json:"rounds,omitempty"` // numbers that the first blocks chose
 		}{
 			in.Manifest, in.Plan, in.Contrasts, verdict.Within(in.Plan, in.Trials, in.Manifest.Environments),
-			verdict.Growths(in.Plan, in.Trials, in.Manifest.Environments), verdict.LengthBiases(in.Plan, in.Trials), model.StolenShares(in.Plan, in.Trials),
+			verdict.Growths(in.Plan, in.Trials, in.Manifest.Environments), verdict.LengthBiases(in.Plan, in.Trials), model.StolenShares(in.Plan, in.Trials), model.RoundsChosen(in.Plan, in.Trials),
 		})
 	}
 	return text.Write(app.Stdout, in, terminalOptions(app.Stdout, true))

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"tare/internal/report/model"
 	"tare/internal/rundir"
 	"tare/internal/testing/reporttest"
 	"tare/internal/verdict"
@@ -25,12 +26,18 @@ func TestEveryFormatSaysThatSamplesAlternatedAndWhatWasStolen(t *testing.T) {
 			}
 			r.Rounds = append(r.Rounds, round)
 		}
+		if r.RoundsReason = "one of the first"; r.Block > 3 {
+			r.RoundsReason = "a round takes 1s"
+		}
 	}
 	in.Contrasts = verdict.Contrasts(in.Plan, in.Trials, in.Manifest.Environments)
 	const other = "samples of the environments alternated, 8 rounds in each block, except in "
+	if c := model.RoundsChosen(in.Plan, in.Trials); len(c) != 1 || c[0] != (model.ChosenRounds{Workload: "nginx", Block: 4, Rounds: 8, Reason: "a round takes 1s"}) {
+		t.Errorf("chosen: %+v", c)
+	}
 	for name, text := range allFormats(t, in) {
 		words := strings.Join(strings.Fields(text), " ")
-		for _, want := range []string{other, "; the hypervisor took 1.0% to 4.0% of a core from them, and nothing was left out for it; gvisor lost 3.0 percentage points more than native in nginx"} {
+		for _, want := range []string{other, ", chosen by the variance and the time of the first blocks and their rounds: 8 in nginx; the hypervisor took 1.0% to 4.0% of a core from them, and nothing was left out for it; gvisor lost 3.0 percentage points more than native in nginx"} {
 			if strings.Count(words, want) != 1 {
 				t.Errorf("%s does not say %q once", name, want)
 			}

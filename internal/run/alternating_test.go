@@ -257,7 +257,7 @@ func TestStartsAlternateAndTheLastInstancesServeTheBlock(t *testing.T) {
 
 func TestADryRunSaysHowManyRoundsABlockHas(t *testing.T) {
 	d, err := NewDryRun(plan(t, "[{use: ./echo.yaml}, {use: startup}]", "{order: alternating}", two))
-	if err != nil || !strings.Contains(d.Words, "16 rounds of samples in each block") {
+	if err != nil || !strings.Contains(d.Words, "rounds of samples: at first 16, chosen after 3 blocks") {
 		t.Errorf("%q, %v", d.Words, err)
 	}
 	d, err = NewDryRun(plan(t, "[{use: startup}]", "{order: alternating}", two))

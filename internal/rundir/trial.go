@@ -71,6 +71,10 @@ type Trial struct {
 	// HalfShare is which share of the work or time of a sample those of half the length
 	// have: a little less than a half where the amount is odd.
 	HalfShare float64 `json:"half_share,omitempty"`
+	// RoundsSeconds is how long the rounds of all environments of the batch took
+	// together, and RoundsReason why there are so many; "" where the study sets them.
+	RoundsSeconds float64 `json:"rounds_s,omitempty"`
+	RoundsReason  string  `json:"rounds_reason,omitempty"`
 	// Copies are the values of each copy of the workload, if several ran at once;
 	// Metrics then has their totals.
 	Copies []Copy `json:"copies,omitempty"`

@@ -15,7 +15,9 @@ import (
 // one.
 type Batch struct {
 	Slots []Slot // in the order of the block
-	seed  uint64
+	// Why says why the batch has so many rounds; "" where the study set them.
+	Why  string
+	seed uint64
 }
 
 // Rounds is how many rounds of samples the batch has; at least 1.
@@ -91,6 +93,9 @@ func BatchWords(slots []Slot) string {
 	}
 	most := mostRounds(slots)
 	text += ", " + counted(most, "round", "rounds")
+	if first.Within > 0 && most > 1 {
+		text += fmt.Sprintf(" or as many as take %s", first.Within)
+	}
 	for _, s := range slots {
 		if s.Rounds < most {
 			text += fmt.Sprintf(", %s in the last %d", s.Environment, s.Rounds)
@@ -107,7 +112,11 @@ func (s *Schedule) NextBatch(elapsed time.Duration) (Batch, bool) {
 		return Batch{Slots: []Slot{slot}}, ok
 	}
 	left := s.left()
-	return Batch{Slots: left[:Together(left)], seed: s.batchSeed(slot.Block, slot.Workload, slot.Level)}, ok
+	b := Batch{Slots: left[:Together(left)], seed: s.batchSeed(slot.Block, slot.Workload, slot.Level)}
+	if at := slices.IndexFunc(s.cells, func(c cell) bool { return c.workload == slot.Workload && c.level == slot.Level }); at >= 0 {
+		b.Why = s.whyRounds(s.cells[at], slot.Block)
+	}
+	return b, ok
 }
 
 // batchSeed is different for each cell of each block, and depends on nothing but

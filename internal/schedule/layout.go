@@ -39,9 +39,9 @@ func (s *Schedule) layout(at stage) []Slot {
 	shuffle(draw, groups)
 	var slots []Slot
 	add := func(c cell, environment string) {
+		rounds, within := s.rounds(c, environment, at.block)
 		slots = append(slots, Slot{
-			Block: at.block, Environment: environment, Workload: c.workload, Level: c.level, Fresh: c.fresh,
-			Rounds: s.roundsOf(c, environment, at.block),
+			Block: at.block, Environment: environment, Workload: c.workload, Level: c.level, Fresh: c.fresh, Rounds: rounds, Within: within,
 		})
 	}
 	for _, group := range groups {

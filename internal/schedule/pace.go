@@ -25,9 +25,18 @@ type pace struct {
 type span struct {
 	took   time.Duration
 	trials int
+	rounds int // that it has, and how long they took
+	ofThem time.Duration
 }
 
-func (s *span) share() time.Duration { return s.took / time.Duration(s.trials) }
+// share of a trial, if there are so many rounds; 0: as many as there were.
+func (s *span) share(rounds int) time.Duration {
+	took := s.took
+	if rounds > 0 && s.rounds > 0 {
+		took += s.ofThem * time.Duration(rounds-s.rounds) / time.Duration(s.rounds)
+	}
+	return max(0, took) / time.Duration(s.trials)
+}
 
 func newPace() pace {
 	return pace{cells: map[cellKey][]*span{}, environments: map[string][]*span{}}
@@ -46,7 +55,7 @@ func (p *pace) add(at cellKey, t rundir.Trial) {
 		}
 		if counts {
 			p.last.trials++
-			p.charge(at, p.last)
+			p.charge(at, p.last, t)
 		}
 		return
 	}
@@ -59,12 +68,14 @@ func (p *pace) add(at cellKey, t rundir.Trial) {
 	}
 	p.last = nil
 	if counts {
-		p.last = &span{took, 1}
-		p.charge(at, p.last)
+		p.last = &span{took: took, trials: 1}
+		p.charge(at, p.last, t)
 	}
 }
 
-func (p *pace) charge(at cellKey, s *span) {
+func (p *pace) charge(at cellKey, s *span, t rundir.Trial) {
+	s.rounds = max(s.rounds, len(t.Rounds))
+	s.ofThem = max(s.ofThem, time.Duration(t.RoundsSeconds*float64(time.Second)))
 	p.cells[at] = append(p.cells[at], s)
 	p.environments[at.environment] = append(p.environments[at.environment], s)
 	p.all = append(p.all, s)
@@ -75,11 +86,15 @@ func (p *pace) pause() { p.previous, p.last = rundir.Trial{}, nil }
 
 func (p *pace) known() bool { return len(p.all) > 0 }
 
-// one estimates a trial: from its cell, else its environment, else all trials.
-func (p *pace) one(at cellKey) time.Duration {
-	for _, known := range [][]*span{p.cells[at], p.environments[at.environment], p.all} {
+// one estimates a trial with so many rounds, 0 for as many as before: from its cell,
+// else its environment, else all trials.
+func (p *pace) one(at cellKey, rounds int) time.Duration {
+	if known := p.cells[at]; len(known) > 0 {
+		return middle(lists.Map(known, func(s *span) time.Duration { return s.share(rounds) }))
+	}
+	for _, known := range [][]*span{p.environments[at.environment], p.all} {
 		if len(known) > 0 {
-			return middle(lists.Map(known, (*span).share))
+			return middle(lists.Map(known, func(s *span) time.Duration { return s.share(0) }))
 		}
 	}
 	return 0
@@ -89,7 +104,11 @@ func (p *pace) one(at cellKey) time.Duration {
 func (p *pace) block(slots []Slot) time.Duration {
 	total := middle(p.between)
 	for _, s := range slots {
-		total += p.one(cellKey{s.Environment, s.Workload, s.Level})
+		rounds := s.Rounds
+		if s.Within > 0 {
+			rounds = 0
+		}
+		total += p.one(cellKey{s.Environment, s.Workload, s.Level}, rounds)
 	}
 	return total
 }

@@ -105,16 +105,17 @@ func (s *Schedule) remaining(elapsed time.Duration) time.Duration {
 		here = (here + s.turns - 1) / s.turns
 		for _, c := range s.cells {
 			furthest, turns := 0, 1
+			rounds := s.choice(c, s.stage.block).rounds
 			for _, name := range s.environments {
 				if name == s.plan.Baseline && len(s.environments) > 1 && !s.byStep() {
 					continue
 				}
 				n := s.target(name, c)
 				furthest, turns = max(furthest, n), max(turns, 1+s.turn[cellKey{name, c.workload, c.level}])
-				left += time.Duration(max(0, n-here)) * s.pace.one(cellKey{name, c.workload, c.level})
+				left += time.Duration(max(0, n-here)) * s.pace.one(cellKey{name, c.workload, c.level}, rounds)
 			}
 			if len(s.environments) > 1 && !s.byStep() {
-				left += time.Duration(turns*max(0, furthest-here)) * s.pace.one(cellKey{s.plan.Baseline, c.workload, c.level})
+				left += time.Duration(turns*max(0, furthest-here)) * s.pace.one(cellKey{s.plan.Baseline, c.workload, c.level}, rounds)
 			}
 		}
 	}
@@ -220,6 +221,8 @@ type Expectation struct {
 	Interval       time.Duration
 	IntervalBlocks int
 	Rounds         int // of samples in each block; 0: one sample per trial
+	// FirstBlocks is how many blocks have so many; 0: all.
+	FirstBlocks int
 }
 
 // Expected lays out the first block and counts what the plan allows. perTrial
@@ -256,6 +259,9 @@ func (s *Schedule) Expected(perTrial func(Slot) time.Duration) Expectation {
 	}
 	var took time.Duration
 	for _, slot := range slots {
+		if slot.Within > 0 {
+			e.FirstBlocks = s.firstBlocks()
+		}
 		if perTrial != nil {
 			took += perTrial(slot)
 		}
@@ -292,7 +298,10 @@ func (e Expectation) Words() string {
 	case e.MinBlocks == e.MaxBlocks:
 		text = fmt.Sprintf("%s, %s%s", counted(e.MaxBlocks, "block", "blocks"), counted(e.MaxTrials, "trial", "trials"), spent(", ", e.Min, e.Max, ""))
 	}
-	if e.Rounds > 0 {
+	switch {
+	case e.FirstBlocks > 0:
+		text += fmt.Sprintf("; rounds of samples: at first %d, chosen after %d blocks", e.Rounds, e.FirstBlocks)
+	case e.Rounds > 0:
 		text += fmt.Sprintf("; %s of samples in each block", counted(e.Rounds, "round", "rounds"))
 	}
 	if e.Budget > 0 && (e.Max == 0 || e.Max > e.Budget) {

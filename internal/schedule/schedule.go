@@ -31,6 +31,9 @@ type Slot struct {
 	// Rounds is how many samples the trial gives, alternating with those of the
 	// other trials of its batch; 0 is one sample in a trial of its own.
 	Rounds int `json:"rounds,omitempty"`
+	// Within ends the rounds earlier: after the first one, none begins that is likely
+	// to end later than this after the begin of the first. 0: all are made.
+	Within time.Duration `json:"within_ns,omitempty"`
 }
 
 // Schedule is the state of one run.
@@ -50,6 +53,10 @@ type Schedule struct {
 	// is which of them is that of a cell; 0 is the first.
 	turns int
 	turn  map[cellKey]int
+	// batches are those of the first blocks, and chosen the numbers of rounds that
+	// follow from them.
+	batches []*batchTimes
+	chosen  map[cell]choice
 
 	asked bool
 	stage stage
@@ -85,7 +92,7 @@ type stage struct{ environment, block int }
 
 // New starts a schedule for the environments that are usable here.
 func New(plan *study.Plan, usable []string) (*Schedule, error) {
-	s := &Schedule{plan: plan, recorded: map[trialKey]bool{}, begun: map[stage]bool{}, attempts: map[cellKey]*attempts{}, starts: map[cellKey]firstStart{}, pace: newPace(), turn: map[cellKey]int{}}
+	s := &Schedule{plan: plan, recorded: map[trialKey]bool{}, begun: map[stage]bool{}, attempts: map[cellKey]*attempts{}, starts: map[cellKey]firstStart{}, pace: newPace(), turn: map[cellKey]int{}, chosen: map[cell]choice{}}
 	for _, e := range plan.Environments {
 		if slices.Contains(usable, e.Name) {
 			s.environments = append(s.environments, e.Name)
@@ -142,6 +149,7 @@ func (s *Schedule) Record(t rundir.Trial) {
 	s.attempts[at].add(t)
 	s.addStart(at, t)
 	s.pace.add(at, t)
+	s.time(t)
 	s.book.Add(t)
 }
 
@@ -258,7 +266,13 @@ func (s *Schedule) affordable(next stage, slots []Slot, elapsed time.Duration) b
 func (s *Schedule) Label(environment, label string) { s.book.Label(environment, label) }
 
 // SoFar are the primary contrasts from the trials so far, and from those under way.
-func (s *Schedule) SoFar(underWay []rundir.Trial) []verdict.SoFar { return s.book.SoFar(underWay) }
+func (s *Schedule) SoFar(underWay []rundir.Trial) []verdict.SoFar {
+	rounds := 0
+	if left := s.left(); len(left) > 0 {
+		rounds = left[0].Rounds
+	}
+	return s.book.SoFar(underWay, rounds)
+}
 
 // Contrasts are the contrasts from the trials so far.
 func (s *Schedule) Contrasts() []verdict.Contrast { return s.book.Contrasts() }

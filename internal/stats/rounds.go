@@ -50,20 +50,30 @@ func (s Sum) Sparse() bool { return 2*s.Rounds < s.Of }
 // there, such as a total without all its parts, are 0; the location itself is not
 // additive.
 func SumOf(terms []Term) Sum {
-	s, most, least := Sum{}, 0, math.MaxInt
+	if sums, of := SumsOfRounds(terms); of >= 0 {
+		return Sum{Location(sums), len(sums), of}
+	}
+	s := Sum{}
 	for _, t := range terms {
 		s.Log += t.Weight * t.Trial
-		if t.Rounds == nil {
-			most = -1
-		}
-		if most >= 0 {
-			most, least = max(most, len(t.Rounds)), min(least, t.Of)
-		}
 	}
-	if most <= 0 {
-		return s
+	return s
+}
+
+// SumsOfRounds adds up the terms of a block in each round in which all of them have a
+// value. of is how many rounds all terms could have taken part in; -1 if a term has
+// none.
+func SumsOfRounds(terms []Term) (sums []float64, of int) {
+	most, of := 0, math.MaxInt
+	for _, t := range terms {
+		if len(t.Rounds) == 0 {
+			return nil, -1
+		}
+		most, of = max(most, len(t.Rounds)), min(of, t.Of)
 	}
-	sums := make([]float64, 0, most)
+	if most == 0 {
+		return nil, -1
+	}
 	for round := range most {
 		sum := 0.0
 		for _, t := range terms {
@@ -77,5 +87,5 @@ func SumOf(terms []Term) Sum {
 			sums = append(sums, sum)
 		}
 	}
-	return Sum{Location(sums), len(sums), least}
+	return sums, of
 }

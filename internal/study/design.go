@@ -16,9 +16,19 @@ const Alternating = "alternating"
 // Frozen are instances that are stopped between their samples.
 const Frozen = "frozen"
 
-// usualRounds is how many samples an environment gives in a block if the study does
-// not say.
-const usualRounds = 16
+// firstRounds is how many samples an environment gives in each of the first blocks,
+// from which the number of the others is chosen.
+const firstRounds = 16
+
+const (
+	// FirstBlocks is how many blocks choose the number of rounds of the others.
+	// docs/statistics.md compares it with more and fewer.
+	FirstBlocks = 3
+	// FirstRoundsWithin bounds the rounds of a cell in each of the first blocks, when
+	// nobody knows how long its samples take: no round begins that is likely to end
+	// after this time.
+	FirstRoundsWithin = 10 * time.Second
+)
 
 // MostRounds is how many rounds a block has at most.
 const MostRounds = 1000
@@ -34,7 +44,7 @@ var (
 
 type designSection struct {
 	Order      string          `yaml:"order"`
-	Rounds     *int            `yaml:"rounds"`
+	Rounds     roundsSection   `yaml:"rounds"`
 	Waiting    string          `yaml:"waiting"`
 	Blocks     blocksSection   `yaml:"blocks"`
 	Margin     *quantity.Share `yaml:"margin"`
@@ -96,20 +106,35 @@ func (s *designSection) resolve(at strictyaml.Node) designResolved {
 // fresh: instances that are kept for a block can give several samples.
 func (s *designSection) alternate(at strictyaml.Node, d *Design, pick func(key, value, otherwise string, known []string) string) (fresh string) {
 	if d.Order != Alternating {
-		for key, given := range map[string]bool{"rounds": s.Rounds != nil, "waiting": s.Waiting != ""} {
+		for key, given := range map[string]bool{"rounds": s.Rounds.given, "waiting": s.Waiting != ""} {
 			if given {
 				at.At(key).ProblemAtKey("%s: needs order: alternating; in order %s an environment gives one sample per trial", key, d.Order)
 			}
 		}
 		return "trial"
 	}
-	d.Rounds, d.Waiting = usualRounds, pick("waiting", s.Waiting, "idle", waitings)
-	if s.Rounds != nil {
-		if d.Rounds = *s.Rounds; d.Rounds < 1 || d.Rounds > MostRounds {
-			at.At("rounds").Problemf("rounds: must be 1 to %d samples of each environment per block", MostRounds)
+	d.Rounds, d.RoundsChosen, d.Waiting = firstRounds, s.Rounds.exact == nil, pick("waiting", s.Waiting, "idle", waitings)
+	if s.Rounds.exact != nil {
+		if d.Rounds = *s.Rounds.exact; d.Rounds < 1 || d.Rounds > MostRounds {
+			at.At("rounds").Problemf("rounds: must be 1 to %d samples of each environment per block, or auto", MostRounds)
 		}
 	}
 	return "block"
+}
+
+// roundsSection is a number or auto.
+type roundsSection struct {
+	given bool
+	exact *int // nil: auto
+}
+
+// DecodeNode reads a number or the word auto.
+func (r *roundsSection) DecodeNode(n strictyaml.Node) {
+	r.given = true
+	if text, _ := n.Scalar(); text != "auto" {
+		r.exact = new(int)
+		n.Decode(r.exact)
+	}
 }
 
 // blocksSection is a number, or {min, max}, where max may be none.

@@ -131,8 +131,10 @@ type Design struct {
 	// nothing pairs the trials.
 	Order string `json:"order"`
 	// Rounds is how many samples each environment gives in a block of order
-	// alternating; 0 in other orders.
-	Rounds int `json:"rounds,omitempty"`
+	// alternating; 0 in other orders. RoundsChosen: that is for the first blocks, from
+	// which the number of the others is chosen.
+	Rounds       int  `json:"rounds,omitempty"`
+	RoundsChosen bool `json:"rounds_chosen,omitempty"`
 	// Waiting is what an instance does between its samples: frozen or idle; "" in
 	// other orders.
 	Waiting string         `json:"waiting,omitempty"`
@@ -170,8 +172,8 @@ func (p *Plan) Workload(name string) *Workload {
 const startsInBlock = 4
 
 // Rounds is how many samples a trial of a workload at a level gives at most,
-// alternating with those of the other environments; 0 is one sample in a trial of
-// its own. Neighbours would disturb the samples of the other environments too.
+// alternating with those of the other environments, unless the number is chosen; 0 is
+// one sample in a trial of its own. Neighbours would disturb the samples of the other environments too.
 func (p *Plan) Rounds(w Workload, l Level) int {
 	rounds := max(1, p.Design.Rounds)
 	switch {

@@ -201,21 +201,23 @@ func TestAStudyThatCannotReachAVerdictIsAnError(t *testing.T) {
 func TestAlternatingOrderKeepsInstancesForABlock(t *testing.T) {
 	body := "environments: {native: {}, docker: {}}\nworkloads: [{use: redis}]\n"
 	for text, want := range map[string]string{
-		"{order: alternating}": "alternating 16 idle block",
-		"{order: alternating, rounds: 5, waiting: frozen, fresh: trial}": "alternating 5 frozen trial",
-		"{order: alternating, blocks: {max: none}}":                      "alternating 16 idle block",
-		"{order: interleaved}":                                           "interleaved 0  trial",
-		"{}":                                                             "alternating 16 idle block",
+		"{order: alternating}":                                           "alternating 16 true idle block",
+		"{order: alternating, rounds: auto}":                             "alternating 16 true idle block",
+		"{order: alternating, rounds: 5, waiting: frozen, fresh: trial}": "alternating 5 false frozen trial",
+		"{order: alternating, blocks: {max: none}}":                      "alternating 16 true idle block",
+		"{order: interleaved}":                                           "interleaved 0 false  trial",
+		"{}":                                                             "alternating 16 true idle block",
 	} {
 		plan, err := resolveText(t, "study: x\ndesign: "+text+"\n"+body, Overrides{})
 		if err != nil {
 			t.Fatal(text, err)
 		}
 		d := plan.Design
-		check(t, text, fmt.Sprint(d.Order, " ", d.Rounds, " ", d.Waiting, " ", plan.Workloads[0].Fresh), want)
+		check(t, text, fmt.Sprint(d.Order, " ", d.Rounds, " ", d.RoundsChosen, " ", d.Waiting, " ", plan.Workloads[0].Fresh), want)
 	}
 	for text, want := range map[string]string{
-		"{order: alternating, rounds: 0}":      "study.yaml:2:38: rounds: must be 1 to 1000 samples of each environment per block",
+		"{order: alternating, rounds: 0}":      "study.yaml:2:38: rounds: must be 1 to 1000 samples of each environment per block, or auto",
+		"{order: alternating, rounds: many}":   "study.yaml:2:38: rounds:",
 		"{order: alternating, rounds: 1001}":   "study.yaml:2:38: rounds: must be 1 to 1000",
 		"{order: alternating, waiting: froze}": `study.yaml:2:39: waiting: unknown value "froze"; did you mean "frozen"?`,
 		"{order: interleaved, rounds: 8}":      "study.yaml:2:30: rounds: needs order: alternating; in order interleaved an environment gives one sample per trial",

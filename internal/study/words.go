@@ -82,7 +82,11 @@ func (d Design) OrderWords() string {
 	if d.Order != Alternating {
 		return d.Order
 	}
-	return fmt.Sprintf("%s, %d rounds of samples in each block, waiting instances %s", d.Order, d.Rounds, d.Waiting)
+	rounds := fmt.Sprintf("%d rounds of samples in each block", d.Rounds)
+	if d.RoundsChosen {
+		rounds = fmt.Sprintf("rounds of samples in each block chosen after %d blocks", FirstBlocks)
+	}
+	return fmt.Sprintf("%s, %s, waiting instances %s", d.Order, rounds, d.Waiting)
 }
 
 // BlocksAndBudget says when a run ends.

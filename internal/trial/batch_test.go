@@ -146,6 +146,40 @@ func TestASampleThatFailsFailsItsTrialAlone(t *testing.T) {
 	}
 }
 
+func TestRoundsEndWhenTheNextOneWouldBeTooLate(t *testing.T) {
+	for _, c := range []struct {
+		done         int
+		took, within time.Duration
+		want         bool
+	}{
+		{0, 0, time.Second, true},
+		{1, time.Minute, 0, true},
+		{1, time.Minute, 10 * time.Second, false},
+		{4, 8 * time.Second, 10 * time.Second, true},
+		{5, 10 * time.Second, 10 * time.Second, false},
+	} {
+		if got := another(c.done, c.took, c.within); got != c.want {
+			t.Errorf("%+v: %t", c, got)
+		}
+	}
+	r, _, a := newRunner(t, webPack(), study.Level{})
+	a.Script = rated(nil)
+	batch := alternating(5, "a", "b")
+	batch.Why = "since it has"
+	for i := range batch.Slots {
+		batch.Slots[i].Within = time.Nanosecond
+	}
+	trials, err := r.Run(t.Context(), batch)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, one := range trials {
+		if one.Status != rundir.OK || len(one.Rounds) != 1 || !(one.RoundsSeconds > 0) || one.RoundsReason != batch.Why {
+			t.Errorf("%s: %d rounds in %g s, %q", one.Status, len(one.Rounds), one.RoundsSeconds, one.RoundsReason)
+		}
+	}
+}
+
 func TestWhatDoesNotWorkLeavesTheOthersOfItsBatch(t *testing.T) {
 	r, _, a := newRunner(t, webPack(), study.Level{})
 	a.Script = rated(nil)

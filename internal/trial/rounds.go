@@ -3,6 +3,7 @@ package trial
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"tare/internal/lists"
 	"tare/internal/rundir"
@@ -28,7 +29,8 @@ func sampleRounds(ctx context.Context, batch schedule.Batch, all []*participant,
 			}
 		}
 	}
-	for number := 1; number <= batch.Rounds(); number++ {
+	began, took := time.Now(), time.Duration(0)
+	for number := 1; number <= batch.Rounds() && another(number-1, took, batch.Slots[0].Within); number++ {
 		each(batch.Round(number), (*participant).takesPart, func(p *participant, position int) {
 			if p.startup() {
 				p.sampleStart(ctx, number, position, number == batch.Rounds())
@@ -42,7 +44,19 @@ func sampleRounds(ctx context.Context, batch schedule.Batch, all []*participant,
 		if after != nil && ctx.Err() == nil {
 			after(number, lists.Map(lists.Filter(all, (*participant).takesPart), func(p *participant) rundir.Trial { return p.trial }))
 		}
+		took = time.Since(began)
 	}
+	for _, p := range all {
+		if len(p.trial.Rounds) > 0 {
+			p.trial.RoundsSeconds, p.trial.RoundsReason = took.Seconds(), batch.Why
+		}
+	}
+}
+
+// another says whether one more round is likely to end within a limit, after so many
+// that took so long; 0 is no limit.
+func another(done int, took, within time.Duration) bool {
+	return done == 0 || within == 0 || took+took/time.Duration(done) <= within
 }
 
 // halve prepares samples of half the length: of all environments or of none, so that all

@@ -151,7 +151,9 @@ func (e *entry) difference(block int) stats.Sum {
 
 // sumOf is a log ratio: the mean of the environments' logarithms without that of
 // the baselines'.
-func (e *entry) sumOf(in func(*series) stats.Logs) stats.Sum {
+func (e *entry) sumOf(in func(*series) stats.Logs) stats.Sum { return stats.SumOf(e.terms(in)) }
+
+func (e *entry) terms(in func(*series) stats.Logs) []stats.Term {
 	terms := make([]stats.Term, 0, 2*len(e.of))
 	for i := range e.of {
 		of, over := in(e.of[i]), in(e.over[i])
@@ -160,7 +162,7 @@ func (e *entry) sumOf(in func(*series) stats.Logs) stats.Sum {
 		}
 		terms = append(terms, stats.Difference(1/float64(len(e.of)), of, over)...)
 	}
-	return stats.SumOf(terms)
+	return terms
 }
 
 // values of these blocks, which the series must have.

@@ -19,13 +19,14 @@ type SoFar struct {
 }
 
 // SoFar returns the primary contrasts as of the trials so far. Those that have no
-// interval yet also use the rounds of trials that are under way.
-func (b *Book) SoFar(underWay []rundir.Trial) (all []SoFar) {
+// interval yet also use the rounds of trials that are under way, of which there will be
+// so many.
+func (b *Book) SoFar(underWay []rundir.Trial, rounds int) (all []SoFar) {
 	logs := map[*series]stats.Logs{}
 	for _, t := range underWay {
 		for i, m := range b.metrics[t.Workload] {
-			if rounds := t.RoundLogs(m.Name); rounds.Rounds != nil {
-				logs[b.at(cellKey{t.Environment, t.Workload, t.Level})[i]] = rounds
+			if logsOf := t.RoundLogs(m.Name); logsOf.Rounds != nil {
+				logs[b.at(cellKey{t.Environment, t.Workload, t.Level})[i]] = logsOf
 			}
 		}
 	}
@@ -37,7 +38,7 @@ func (b *Book) SoFar(underWay []rundir.Trial) (all []SoFar) {
 		if !s.Bounded() && e.allIn(logs) {
 			sum := e.sumOf(func(s *series) stats.Logs { return logs[s] })
 			// Next to whole blocks, few rounds would weigh as much as many.
-			if enough := s.N == 0 || 2*sum.Rounds >= b.plan.Design.Rounds; sum.Rounds > 0 && enough {
+			if enough := s.N == 0 || 2*sum.Rounds >= rounds; sum.Rounds > 0 && enough {
 				d, _, _ := e.pairs()
 				s.Estimate, s.Rounds = stats.Location(append(d, sum.Log)), sum.Rounds
 			}

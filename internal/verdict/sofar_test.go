@@ -16,25 +16,24 @@ func TestEstimatesSoFarUseTheRoundsUnderWay(t *testing.T) {
 	})
 	b := NewBook(p, []string{"native", "docker"})
 	underWay, next := trials[:2], trials[2:]
-	s := b.SoFar(underWay)[0]
+	s := b.SoFar(underWay, 3)[0]
 	if s.N != 0 || s.Rounds != 3 || math.Abs(s.Estimate-math.Log(1.1)) > 1e-12 || !s.Open || s.Way() != 0 {
 		t.Errorf("%+v", s)
 	}
-	if s := b.SoFar(underWay[:1])[0]; s.Rounds != 0 || !math.IsNaN(s.Estimate) {
+	if s := b.SoFar(underWay[:1], 3)[0]; s.Rounds != 0 || !math.IsNaN(s.Estimate) {
 		t.Errorf("with one side alone: %+v", s)
 	}
-	text, err := json.Marshal(b.SoFar(nil)[0])
+	text, err := json.Marshal(b.SoFar(nil, 0)[0])
 	if err != nil || !strings.Contains(string(text), `"estimate":null,"low":null,"high":null,"n":0,"verdict":"none","open":true,"way":0`) {
 		t.Errorf("%s, %v", text, err)
 	}
 	for _, trial := range underWay {
 		b.Add(trial)
 	}
-	if s := b.SoFar(next)[0]; s.N != 1 || s.Rounds != 3 || math.Abs(s.Estimate-(math.Log(1.1)+math.Log(1.2))/2) > 1e-12 {
+	if s := b.SoFar(next, 3)[0]; s.N != 1 || s.Rounds != 3 || math.Abs(s.Estimate-(math.Log(1.1)+math.Log(1.2))/2) > 1e-12 {
 		t.Errorf("%+v", s)
 	}
-	p.Design.Rounds = 7
-	if s := b.SoFar(next)[0]; s.Rounds != 0 || math.Abs(s.Estimate-math.Log(1.1)) > 1e-12 {
+	if s := b.SoFar(next, 7)[0]; s.Rounds != 0 || math.Abs(s.Estimate-math.Log(1.1)) > 1e-12 {
 		t.Errorf("with fewer than half of the rounds: %+v", s)
 	}
 	if c := b.Contrasts()[0]; c.N != 1 {

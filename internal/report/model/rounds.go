@@ -2,6 +2,7 @@ package model
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -84,6 +85,7 @@ func (v *Report) roundsAndSteal() string {
 	if single := v.titles(func(at cellKey) bool { is, ran := cells[at]; return ran && !is }); len(single) > 0 {
 		text += ", except in " + strings.Join(single, ", ")
 	}
+	text += v.chosen()
 	shares := lists.Map(v.Stolen, func(s Stolen) float64 { return s.Share })
 	switch {
 	case len(shares) == 0:
@@ -135,6 +137,46 @@ func (v *Report) howLengthBiases() (text string) {
 		text += "; it is unknown how much the length of the samples biases " + strings.Join(unknown, ", ") + ": there are none of half the length"
 	}
 	return text
+}
+
+// ChosenRounds is how many rounds the blocks of a workload at a level had from one block
+// on, and why.
+type ChosenRounds struct {
+	Workload string `json:"workload"`
+	Level    string `json:"level,omitempty"`
+	Block    int    `json:"block"`
+	Rounds   int    `json:"rounds"`
+	Reason   string `json:"reason"`
+}
+
+// RoundsChosen are the numbers of rounds that the first blocks chose, in the order of
+// the plan.
+func RoundsChosen(plan *study.Plan, trials []rundir.Trial) (all []ChosenRounds) {
+	for _, w := range plan.Workloads {
+		for _, l := range w.Levels {
+			of := lists.Filter(trials, func(t rundir.Trial) bool {
+				return alternated(t) && t.RoundsReason != "" && t.Workload == w.Name && t.Level == l.Name
+			})
+			at := slices.IndexFunc(of, func(t rundir.Trial) bool { return t.RoundsReason != of[0].RoundsReason })
+			if at >= 0 {
+				all = append(all, ChosenRounds{w.Name, l.Name, of[at].Block, len(of[at].Rounds), of[at].RoundsReason})
+			}
+		}
+	}
+	return all
+}
+
+// chosen says which numbers of rounds were chosen.
+func (v *Report) chosen() string {
+	titles := map[int][]string{}
+	for _, c := range RoundsChosen(v.Plan, v.Trials) {
+		titles[c.Rounds] = append(titles[c.Rounds], LevelTitle(c.Workload, c.Level))
+	}
+	if len(titles) == 0 {
+		return ""
+	}
+	parts := lists.Map(slices.Sorted(maps.Keys(titles)), func(n int) string { return fmt.Sprintf("%d in %s", n, strings.Join(titles[n], ", ")) })
+	return ", chosen by the variance and the time of the first blocks and their rounds: " + strings.Join(parts, "; ")
 }
 
 // apart names the environments whose share differs from the baseline's by more than

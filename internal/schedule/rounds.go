@@ -1,0 +1,161 @@
+package schedule
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"tare/internal/lists"
+	"tare/internal/rundir"
+	"tare/internal/stats"
+	"tare/internal/study"
+)
+
+// fewRounds is how many rounds a block has at least, unless fewer took all the time of
+// a first block: the location of fewer is that of their disturbances.
+const fewRounds = 8
+
+// batchTimes are the times of the trials that were made together in a block, by the
+// host's clock as the journal has it.
+type batchTimes struct {
+	block        int
+	cell         [2]string // workload and level
+	began, ended time.Time
+	before       time.Duration // from the end of what was made before
+	starts       time.Duration // of instances
+	rounds       time.Duration
+	made         int // rounds
+}
+
+// other is the time without that of rounds and of starts, which serve all workloads of
+// the block.
+func (b *batchTimes) other() time.Duration {
+	return max(0, b.ended.Sub(b.began)+b.before-b.rounds-b.starts)
+}
+
+// rounds says how many rounds a cell has in a block: those of the first blocks are
+// bounded by a time, the others are chosen from them.
+func (s *Schedule) rounds(c cell, environment string, block int) (n int, within time.Duration) {
+	switch {
+	case c.startup:
+		return s.startRounds(c, environment, block), 0
+	case !s.choosesRounds(c):
+		return c.rounds, 0
+	}
+	if chosen := s.choice(c, block); chosen.rounds > 0 {
+		return chosen.rounds, 0
+	}
+	return c.rounds, study.FirstRoundsWithin
+}
+
+func (s *Schedule) choosesRounds(c cell) bool {
+	return c.rounds > 0 && !c.startup && s.plan.Design.RoundsChosen
+}
+
+// choice is how many rounds a cell has, and why.
+type choice struct {
+	rounds int // 0: not chosen
+	why    string
+}
+
+func (s *Schedule) whyRounds(c cell, block int) string {
+	switch chosen := s.choice(c, block); {
+	case !s.choosesRounds(c):
+		return ""
+	case chosen.rounds > 0:
+		return chosen.why
+	}
+	return fmt.Sprintf("one of the first blocks, which have %s or as many as take %s", counted(c.rounds, "round", "rounds"), study.FirstRoundsWithin)
+}
+
+// firstBlocks is how many blocks the numbers of rounds are chosen from: as many of each
+// environment.
+func (s *Schedule) firstBlocks() int { return study.FirstBlocks * s.turns }
+
+// choice of the number of rounds of a cell in a block. It depends on the trials of the
+// first blocks alone, so that it stays.
+func (s *Schedule) choice(c cell, block int) choice {
+	if block <= s.firstBlocks() || !s.choosesRounds(c) {
+		return choice{}
+	}
+	chosen, known := s.chosen[c]
+	if !known {
+		chosen = s.choose(c)
+		s.chosen[c] = chosen
+	}
+	return chosen
+}
+
+// choose takes the number of rounds that gives the narrowest intervals for the time. It
+// looks at times and variances only: a number that depended on the estimates could
+// favour a verdict.
+func (s *Schedule) choose(c cell) choice {
+	var other, round []time.Duration
+	most := 0
+	starts := map[int]time.Duration{}
+	for _, b := range s.batches {
+		starts[b.block] += b.starts
+		if b.cell == [2]string{c.workload, c.level} && b.made > 0 {
+			other, round = append(other, b.other()), append(round, b.rounds/time.Duration(b.made))
+			most = max(most, b.made)
+		}
+	}
+	sharing := len(lists.Filter(s.cells, s.choosesRounds))
+	costBlock := middle(other) + middle(slices.Collect(maps.Values(starts)))/time.Duration(sharing)
+	costRound := middle(round)
+	variances := s.book.Variances(c.workload, c.level, s.firstBlocks())
+	switch {
+	case most == 1:
+		return choice{1, fmt.Sprintf("a round takes %s", readable(costRound))}
+	case costRound <= 0 || len(variances) == 0:
+		return choice{}
+	}
+	all := stats.Together(variances)
+	pays := all.PayingRounds(costBlock.Seconds(), costRound.Seconds())
+	// Samples that take as long as the rest of a block cost at most half of what they
+	// could save, whatever the variances are.
+	atMost := max(1, int(costBlock/costRound))
+	n := max(min(int(pays+.5), atMost, study.MostRounds), min(fewRounds, most))
+	return choice{n, fmt.Sprintf("a round takes %s and the rest of a block %s; samples made %.0f%% of the variance of the first %d blocks",
+		readable(costRound), readable(costBlock), 100*all.Share(), s.firstBlocks())}
+}
+
+func readable(d time.Duration) time.Duration {
+	unit := time.Millisecond
+	for d >= 100*unit {
+		unit *= 10
+	}
+	return d.Round(unit)
+}
+
+// time adds a trial to the times of the first blocks. The journal has no monotonic
+// clock, and a resumed run decides as the first session did.
+func (s *Schedule) time(t rundir.Trial) {
+	if !s.plan.Design.RoundsChosen || t.Block > s.firstBlocks() {
+		return
+	}
+	began, ended, cell := t.Started.Round(0), t.Ended.Round(0), [2]string{t.Workload, t.Level}
+	at := slices.IndexFunc(s.batches, func(b *batchTimes) bool { return b.block == t.Block && b.cell == cell })
+	if at < 0 {
+		b := &batchTimes{block: t.Block, cell: cell, began: began, ended: ended}
+		if n := len(s.batches); n > 0 {
+			b.before = max(0, began.Sub(s.batches[n-1].ended))
+		}
+		at, s.batches = len(s.batches), append(s.batches, b)
+	}
+	b := s.batches[at]
+	if began.Before(b.began) {
+		b.began = began
+	}
+	if ended.After(b.ended) {
+		b.ended = ended
+	}
+	if w := s.plan.Workload(t.Workload); w == nil || !w.Pack.Startup { // whose starts are its samples
+		for _, p := range t.Phases {
+			b.starts += p.Duration
+		}
+	}
+	b.rounds = max(b.rounds, time.Duration(t.RoundsSeconds*float64(time.Second)))
+	b.made = max(b.made, len(t.Rounds))
+}

@@ -1,0 +1,228 @@
+package schedule
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+
+	"tare/internal/environment"
+	"tare/internal/rundir"
+	"tare/internal/study"
+)
+
+// lab makes batches with rounds: the instances of each environment start for some time,
+// and each sample takes some. Times are made up, so nothing waits.
+type lab struct {
+	start, sample map[string]time.Duration // of an environment; the start is that of a new block
+	block, round  float64                  // standard deviations of the log values
+	effect        map[string]float64
+	rng           *rand.Rand
+	now           time.Time
+	started       map[string]int // the last block in which an environment was started
+}
+
+func newLab(block, round float64) *lab {
+	return &lab{start: map[string]time.Duration{}, sample: map[string]time.Duration{}, block: block, round: round,
+		rng: rand.New(rand.NewPCG(5, 3)), now: began, started: map[string]int{}}
+}
+
+func (l *lab) make(b Batch) (trials []rundir.Trial) {
+	for _, slot := range b.Slots {
+		trial := rundir.Trial{Block: slot.Block, Position: slot.Position, Environment: slot.Environment, Workload: slot.Workload, Level: slot.Level,
+			Status: rundir.OK, Started: l.now, RoundsReason: b.Why}
+		if start := l.start[slot.Environment]; l.started[slot.Environment] != slot.Block {
+			l.started[slot.Environment] = slot.Block
+			trial.Phases = []environment.Phase{{Name: "agent", Duration: start}}
+			l.now = l.now.Add(start)
+		}
+		trials = append(trials, trial)
+	}
+	from, within := l.now, b.Slots[0].Within
+	centres := make([]float64, len(b.Slots))
+	for i := range centres {
+		centres[i] = l.block * l.rng.NormFloat64()
+	}
+	for n := 1; n <= b.Rounds(); n++ {
+		if took := l.now.Sub(from); within > 0 && n > 1 && took+took/time.Duration(n-1) > within {
+			break
+		}
+		for i, slot := range b.Slots {
+			l.now = l.now.Add(l.sample[slot.Environment])
+			v := math.Exp(l.effect[slot.Environment] + centres[i] + l.round*l.rng.NormFloat64())
+			trials[i].Rounds = append(trials[i].Rounds, rundir.Round{Number: n, Metrics: map[string]float64{"time": v}})
+			trials[i].Metrics = map[string]float64{"time": v}
+		}
+	}
+	for i := range trials {
+		trials[i].RoundsSeconds = l.now.Sub(from).Seconds()
+		trials[i].Ended = l.now
+	}
+	return trials
+}
+
+// playRounds plays a schedule to its end.
+func playRounds(t fataler, s *Schedule, l *lab) (trials []rundir.Trial) {
+	t.Helper()
+	for {
+		b, ok := s.NextBatch(l.now.Sub(began))
+		if !ok {
+			return trials
+		}
+		for _, trial := range l.make(b) {
+			s.Record(trial)
+			trials = append(trials, trial)
+		}
+	}
+}
+
+func chosen(p *study.Plan) *study.Plan {
+	p = alternating(p)
+	p.Design.Rounds, p.Design.RoundsChosen = 16, true
+	return p
+}
+
+// numbers are how many rounds each cell had in each block, in the order of the blocks.
+func numbers(trials []rundir.Trial, workload string) (n []int) {
+	for _, t := range trials {
+		if t.Workload == workload && t.Environment == "native" {
+			n = append(n, len(t.Rounds))
+		}
+	}
+	return n
+}
+
+var tenBlocks = study.Blocks{Min: 10, Max: 10, Fixed: true}
+
+func TestTheFirstBlocksChooseTheNumberOfRounds(t *testing.T) {
+	for _, c := range []struct {
+		name         string
+		block, round float64
+		start        time.Duration
+		sample       time.Duration
+		first, least int
+		most         int
+	}{
+		{"instances that vary need many blocks", .1, .01, 5 * time.Second, 50 * time.Millisecond, 16, 14, 14}, // sqrt(100·2)
+		{"samples that vary need many rounds", .001, .1, 5 * time.Second, 50 * time.Millisecond, 16, 40, 57},  // up to sqrt(100·32)
+		{"dear starts allow no more than they take", .001, .1, time.Second, 50 * time.Millisecond, 16, 15, 20},
+		{"cheap starts need few rounds", .1, .01, 10 * time.Millisecond, 50 * time.Millisecond, 16, 8, 8},
+		{"seconds: as many as fit", .01, .01, time.Second, time.Second, 5, 5, 5},
+		{"long samples have a round a block", .01, .01, time.Second, time.Minute, 1, 1, 1},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			l := newLab(c.block, c.round)
+			for _, name := range []string{"native", "docker"} {
+				l.start[name], l.sample[name] = c.start, c.sample
+			}
+			trials := playRounds(t, schedule(t, chosen(planOf(tenBlocks, []string{"native", "docker"}, "cpu:block"))), l)
+			got := numbers(trials, "cpu")
+			for i, n := range got {
+				if i < 3 && n != c.first || i >= 3 && (n < c.least || n > c.most || n != got[3]) {
+					t.Fatalf("the blocks have %v rounds", got)
+				}
+			}
+			if why := trials[0].RoundsReason; !strings.HasPrefix(why, "one of the first blocks, ") {
+				t.Error(why)
+			}
+			if why := trials[len(trials)-1].RoundsReason; !strings.HasPrefix(why, "a round takes ") {
+				t.Error(why)
+			}
+		})
+	}
+}
+
+// Two cells that share the starts of their block need fewer rounds than one alone.
+func TestWorkloadsShareTheStartsOfTheirBlock(t *testing.T) {
+	number := func(workloads ...string) int {
+		l := newLab(.1, .001)
+		for _, name := range []string{"native", "docker"} {
+			l.start[name], l.sample[name] = 20*time.Second, 50*time.Millisecond
+		}
+		return numbers(playRounds(t, schedule(t, chosen(planOf(tenBlocks, []string{"native", "docker"}, workloads...))), l), "cpu")[9]
+	}
+	if one, four := number("cpu:block"), number("cpu:block", "a:block", "b:block", "c:block"); one != 28 || four != 14 {
+		t.Errorf("%d rounds alone, %d with three others", one, four)
+	}
+}
+
+// A resumed run has the journal alone, and chooses the same. The estimate has no part
+// in it.
+func TestTheChoiceOfRoundsFollowsFromTheJournal(t *testing.T) {
+	p := chosen(planOf(study.Blocks{Min: 8, Max: 20}, []string{"native", "docker", "vm"}, "cpu:block", "disk:block"))
+	setUp := func(effect map[string]float64) *lab {
+		l := newLab(.02, .05)
+		l.effect = effect
+		for i, name := range []string{"native", "docker", "vm"} {
+			l.start[name], l.sample[name] = time.Duration(1+i)*time.Second, 50*time.Millisecond
+		}
+		return l
+	}
+	l := setUp(nil)
+	whole := playRounds(t, schedule(t, p), l)
+	want := map[string]int{}
+	for _, workload := range []string{"cpu", "disk"} {
+		want[workload] = numbers(whole, workload)[3]
+	}
+	for at := 0; at < len(whole); at += 7 { // also within batches
+		s := schedule(t, p)
+		for _, trial := range whole[:at] {
+			text, err := json.Marshal(trial)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var read rundir.Trial
+			if err := json.Unmarshal(text, &read); err != nil {
+				t.Fatal(err)
+			}
+			s.Record(read)
+		}
+		b, ok := s.NextBatch(0)
+		if next := whole[at]; !ok || b.Slots[0].Block != next.Block || b.Slots[0].Workload != next.Workload {
+			t.Fatalf("after %d trials comes %+v", at, b)
+		} else if n := b.Slots[0].Rounds; next.Block > 3 && (n != want[next.Workload] || b.Why != next.RoundsReason) {
+			t.Fatalf("after %d trials %s has %d rounds instead of %d: %s", at, next.Workload, n, want[next.Workload], b.Why)
+		}
+	}
+	shifted := playRounds(t, schedule(t, p), setUp(map[string]float64{"docker": .5, "vm": -2}))
+	for workload, n := range want {
+		if got := numbers(shifted, workload)[3]; got != n {
+			t.Errorf("%s has %d rounds, and %d if the environments differ", workload, n, got)
+		}
+	}
+}
+
+// The time of a block with another number of rounds follows from those that were made.
+func TestTheBudgetKnowsTheChosenRounds(t *testing.T) {
+	p := chosen(planOf(study.Blocks{Min: 8, Max: 60}, []string{"native", "docker"}, "cpu:block"))
+	l := newLab(.1, .001)
+	for _, name := range []string{"native", "docker"} {
+		l.start[name], l.sample[name] = 10*time.Millisecond, 100*time.Millisecond
+	}
+	s := schedule(t, p)
+	for range 3 {
+		b, _ := s.NextBatch(0)
+		for _, trial := range l.make(b) {
+			s.Record(trial)
+		}
+	}
+	b, _ := s.NextBatch(0)
+	if got, want := s.pace.block(b.Slots), 20*time.Millisecond+8*200*time.Millisecond; b.Rounds() != 8 || got != want {
+		t.Errorf("a block of %d rounds is expected to take %s, and takes %s", b.Rounds(), got, want)
+	}
+}
+
+func TestABatchSaysHowManyRoundsItHas(t *testing.T) {
+	s := schedule(t, chosen(planOf(upTo60, []string{"native", "docker"}, "cpu:block")))
+	b, _ := s.NextBatch(0)
+	if got := BatchWords(b.Slots); !strings.HasSuffix(got, " alternating, 16 rounds or as many as take 10s") {
+		t.Error(got)
+	}
+	e := s.Expected(nil)
+	if got := fmt.Sprint(e.Rounds, e.FirstBlocks, strings.HasSuffix(e.Words(), "; rounds of samples: at first 16, chosen after 3 blocks")); got != "16 3 true" {
+		t.Errorf("%s: %s", got, e.Words())
+	}
+}
