@@ -222,7 +222,7 @@ func execute(t *testing.T, ctx context.Context, o Options) *Result {
 func TestARunEndsWithTrialsReportsAndNothingLeft(t *testing.T) {
 	home := t.TempDir()
 	starts, stops := bareStarts.Load(), bareStops.Load()
-	r := execute(t, t.Context(), Options{Home: home, Plan: plan(t, "[{use: startup}, {use: ./echo.yaml, say: [5, 6]}]", "{blocks: 2, fresh: block}", two)})
+	r := execute(t, t.Context(), Options{Home: home, Plan: plan(t, "[{use: startup}, {use: ./echo.yaml, say: [5, 6]}]", "{blocks: 2, fresh: block, rounds: 1}", two)})
 	if len(r.Run.Trials) != 12 || r.Failed != 0 {
 		t.Fatalf("%d trials, %d failed: %+v", len(r.Run.Trials), r.Failed, r.Run.Trials)
 	}
