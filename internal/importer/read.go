@@ -158,8 +158,8 @@ func (b *Batch) result(output []byte) result {
 			return result{settings: r.settings, id: r.id, failed: err.Error()}
 		}
 	}
-	if r.metrics, r.missing, err = b.Pack.ParseMetrics(output); err != nil {
-		r.metrics, r.missing = nil, nil
+	parsed, err := b.Pack.Parse(output)
+	if r.metrics, r.missing = parsed.Metrics, parsed.Missing; err != nil {
 		whose := "the output of workload " + b.Pack.Name
 		r.failed = strings.TrimPrefix(err.Error(), whose+": ")
 		if has := b.has(output); len(has) > 0 {

@@ -16,7 +16,7 @@ import (
 const tailSize = 4096
 
 // bufferSize is how much of an output Hold keeps in memory.
-const bufferSize = 64 << 10
+const bufferSize = 1 << 20
 
 // RawFile stores the output of a tool, byte for byte. Without output there is no
 // file. It is safe for concurrent use.
@@ -43,7 +43,7 @@ func (w *Writer) Keep(trial Trial, name string) *RawFile {
 	return &RawFile{run: w.Directory, directory: directory, name: name, sum: sha256.New()}
 }
 
-// Hold keeps an output in memory until there is more than 64 KiB of it or it is
+// Hold keeps an output in memory until there is more than 1 MiB of it or it is
 // closed, so that no file is written between the samples of environments that
 // alternate. What a kill interrupts is lost then, so it is for short samples.
 func (f *RawFile) Hold() { f.held = bufferSize }

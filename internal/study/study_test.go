@@ -301,8 +301,8 @@ metrics: [{name: lines, unit: op, better: higher, primary: true}]
 		t.Fatal(err)
 	}
 	check(t, "its command", pack.Driver.CommandArgs(), []string{"/bin/sh", "-c", "seq 20 | wc -l"})
-	metrics, _, err := pack.ParseMetrics([]byte("20\n"))
-	check(t, "its metrics", metrics, map[string]float64{"lines": 20})
+	parsed, err := pack.Parse([]byte("20\n"))
+	check(t, "its metrics", parsed.Metrics, map[string]float64{"lines": 20})
 	check(t, "its companion", pack.Metrics[1].Name, workload.CPUSeconds)
 	if err != nil {
 		t.Error(err)

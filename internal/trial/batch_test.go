@@ -377,3 +377,49 @@ func TestTheFailureOfAServerWithAFixedAddressNamesTheRemedy(t *testing.T) {
 		t.Error(trials[1].Reason)
 	}
 }
+
+func TestPercentilesComeFromAllSamplesTogether(t *testing.T) {
+	percent := func(p float64) *float64 { return &p }
+	for copies, missing := range map[int]string{
+		1: "the driver prints percentiles, which do not add up over 3 samples",
+		2: "the driver prints percentiles, which do not add up over 3 samples of 2 copies",
+	} {
+		pack := webPack()
+		const took = `took (?P<value>\d+)`
+		pack.Parser.Regex = append(pack.Parser.Regex, `worst (?P<worst>\d+)`, `p99 (?P<p99>\d+)`)
+		pack.Metrics = append(pack.Metrics, workload.Metric{Name: "median", Percentile: percent(50), Of: took},
+			workload.Metric{Name: "worst", Percentile: percent(100)}, workload.Metric{Name: "p99", Percentile: percent(99)})
+		r, _, a := newRunner(t, pack, study.Level{Instances: copies})
+		a.Script = rated(func(_ string, sample int, r *fakeenv.Result) {
+			r.Stdout += []string{"took 1 took 1 took 2 worst 2 p99 2", "took 9 worst 9 p99 9", "took 4 took 5 took 6 worst 6 p99 6"}[sample-1]
+		})
+		trials, err := r.Run(t.Context(), alternating(3, "a"))
+		if err != nil || trials[0].Status != rundir.OK {
+			t.Fatalf("%v: %s", err, trials[0].Reason)
+		}
+		one := trials[0]
+		if one.Metrics["median"] != 4 || one.Metrics["worst"] != 9 || one.Missing["p99"] != missing {
+			t.Errorf("%d copies: %v, missing %v", copies, one.Metrics, one.Missing)
+		}
+		if _, there := one.Metrics["p99"]; there {
+			t.Errorf("%d copies: an average of percentiles: %v", copies, one.Metrics)
+		}
+		for _, c := range one.Copies {
+			if c.Metrics["median"] != 4 || c.Metrics["worst"] != 9 || !strings.Contains(c.Missing["p99"], "over 3 samples") {
+				t.Errorf("a copy has %v, missing %v", c.Metrics, c.Missing)
+			}
+		}
+		for _, round := range one.Rounds {
+			if len(round.Metrics) != 2 || len(round.Missing) != 1 {
+				t.Errorf("%d copies: a round has %v, missing %v", copies, round.Metrics, round.Missing)
+			}
+		}
+		single, err := single(t.Context(), r, slot("b", "", "block"))
+		if copies == 1 && (err != nil || single.Metrics["median"] != 1 || single.Metrics["p99"] != 2) {
+			t.Errorf("one sample has %v, missing %v, %v", single.Metrics, single.Missing, err)
+		}
+		if copies == 2 && (single.Metrics["median"] != 1 || single.Metrics["worst"] != 2 || !strings.HasSuffix(single.Missing["p99"], "over 2 copies")) {
+			t.Errorf("one sample of two copies has %v, missing %v, %v", single.Metrics, single.Missing, err)
+		}
+	}
+}

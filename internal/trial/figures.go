@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 
+	"tare/internal/lists"
 	"tare/internal/rundir"
 	"tare/internal/trial/instances"
 	"tare/internal/trial/lifecycle"
@@ -14,9 +15,15 @@ import (
 
 // figures are what one sample gave.
 type figures struct {
-	rundir.Copy               // of all copies together
-	copies      []rundir.Copy // of each of several
-	host, guest float64       // duration of the driver by each clock
+	rundir.Copy                   // of all copies together
+	copies      []rundir.Copy     // of each of several
+	outputs     []workload.Output // of each copy; of starts none
+	host, guest float64           // duration of the driver by each clock
+}
+
+// outputOf is the output of a copy, if it has one.
+func (f figures) outputOf(n int) []workload.Output {
+	return f.outputs[min(n, len(f.outputs)):min(n+1, len(f.outputs))]
 }
 
 // addFigures puts what a sample gave into a trial: its times, the metrics of
@@ -40,16 +47,17 @@ func figuresOf(metrics []workload.Metric, s lifecycle.Sample, starts []instances
 	if len(s.Copies) == 1 {
 		f.host = s.Copies[0].Elapsed.Seconds()
 	}
-	var copies []rundir.Copy
 	for n, c := range s.Copies {
 		f.guest = max(f.guest, c.Exit.Elapsed().Seconds())
-		one, err := copyFigures(c, starts[n])
+		o, err := copyFigures(c, starts[n])
 		if err != nil {
 			return f, err
 		}
-		copies = append(copies, one)
+		f.outputs = append(f.outputs, o)
 	}
+	copies := lists.Map(f.outputs, func(o workload.Output) rundir.Copy { return rundir.Copy{Metrics: o.Metrics, Missing: o.Missing} })
 	if f.Copy = combine(metrics, copies); len(copies) > 1 {
+		addPercentiles(&f.Copy, metrics, f.outputs, fmt.Sprintf("%d copies", len(copies)))
 		f.copies = copies
 	}
 	f.addProcessorTime(metrics, cpu)
@@ -58,11 +66,12 @@ func figuresOf(metrics []workload.Metric, s lifecycle.Sample, starts []instances
 
 // copyFigures are the metrics of one copy: from its driver's output, and from
 // what tare measured itself.
-func copyFigures(s lifecycle.CopySample, start instances.Start) (rundir.Copy, error) {
-	metrics, missing, err := s.Pack.ParseMetrics(s.Stdout)
+func copyFigures(s lifecycle.CopySample, start instances.Start) (workload.Output, error) {
+	o, err := s.Pack.Parse(s.Stdout)
 	if err != nil {
-		return rundir.Copy{}, err
+		return o, err
 	}
+	metrics := o.Metrics
 	wall, ready := s.Exit.Elapsed(), s.Ready
 	if s.Pack.Cold {
 		wall, ready = wall+start.Took, ready+start.Took
@@ -81,7 +90,35 @@ func copyFigures(s lifecycle.CopySample, start instances.Start) (rundir.Copy, er
 			metrics[metric.Name] = float64(s.Exit.MaxRSS)
 		}
 	}
-	return rundir.Copy{Metrics: metrics, Missing: missing}, nil
+	return o, nil
+}
+
+// addPercentiles puts percentiles of what all outputs count into their figures.
+func addPercentiles(c *rundir.Copy, metrics []workload.Metric, outputs []workload.Output, several string) {
+	for _, m := range metrics {
+		if m.Percentile == nil {
+			continue
+		}
+		delete(c.Metrics, m.Name)
+		delete(c.Missing, m.Name)
+		if value, missing := m.Together(outputs, several); missing != "" {
+			setMissing(&c.Missing, m.Name, missing)
+		} else {
+			c.Metrics[m.Name] = value
+		}
+	}
+}
+
+// withoutPercentiles are the figures of one of several samples.
+func withoutPercentiles(c rundir.Copy, metrics []workload.Metric) rundir.Copy {
+	c = rundir.Copy{Metrics: maps.Clone(c.Metrics), Missing: maps.Clone(c.Missing)}
+	for _, m := range metrics {
+		if m.Percentile != nil {
+			delete(c.Metrics, m.Name)
+			delete(c.Missing, m.Name)
+		}
+	}
+	return c
 }
 
 // combine makes the metrics of all copies together of those of each.

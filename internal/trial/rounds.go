@@ -3,6 +3,7 @@ package trial
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"tare/internal/lists"
@@ -10,6 +11,7 @@ import (
 	"tare/internal/schedule"
 	"tare/internal/study"
 	"tare/internal/usage"
+	"tare/internal/workload"
 )
 
 // sampleRounds takes the samples of all rounds. Between two samples nothing else
@@ -102,7 +104,7 @@ func (p *participant) halfSample(ctx context.Context, number, position int) {
 		return
 	}
 	p.trial.HalfRounds = append(p.trial.HalfRounds, rundir.Round{
-		Number: number, Position: position, Metrics: f.Metrics, HostSeconds: f.host, GuestSeconds: f.guest,
+		Number: number, Position: position, Metrics: withoutPercentiles(f.Copy, p.job.workload.Pack.Metrics).Metrics, HostSeconds: f.host, GuestSeconds: f.guest,
 	})
 }
 
@@ -127,8 +129,9 @@ func (p *participant) sample(ctx context.Context, number, position int) {
 		return
 	}
 	p.rounds = append(p.rounds, f)
+	own := withoutPercentiles(f.Copy, p.job.workload.Pack.Metrics)
 	round := rundir.Round{
-		Number: number, Position: position, Metrics: f.Metrics, Missing: f.Missing, HostSeconds: f.host, GuestSeconds: f.guest,
+		Number: number, Position: position, Metrics: own.Metrics, Missing: own.Missing, HostSeconds: f.host, GuestSeconds: f.guest,
 	}
 	if steal := took.Steal; steal.Missing == "" {
 		round.StealSeconds = &steal.Value
@@ -145,16 +148,26 @@ func (p *participant) wait(ctx context.Context) {
 
 // summarize makes the trial's metrics and times of its rounds.
 func (p *participant) summarize() {
-	t, operations := &p.trial, p.job.workload.Pack.Operations
+	t, pack := &p.trial, p.job.workload.Pack
 	for _, f := range p.rounds {
 		t.HostSeconds, t.GuestSeconds = t.HostSeconds+f.host, t.GuestSeconds+f.guest
 	}
 	if len(p.rounds) == 0 {
 		return
 	}
-	all := rundir.OfRounds(lists.Map(p.rounds, func(f figures) rundir.Copy { return f.Copy }), operations)
+	samples := fmt.Sprintf("%d samples", len(p.rounds))
+	of := func(one func(f figures) rundir.Copy, outputs func(f figures) []workload.Output, several string) rundir.Copy {
+		c := rundir.OfRounds(lists.Map(p.rounds, one), pack.Operations)
+		addPercentiles(&c, pack.Metrics, slices.Concat(lists.Map(p.rounds, outputs)...), several)
+		return c
+	}
+	together := samples
+	if n := len(p.rounds[0].copies); n > 0 {
+		together += fmt.Sprintf(" of %d copies", n)
+	}
+	all := of(func(f figures) rundir.Copy { return f.Copy }, func(f figures) []workload.Output { return f.outputs }, together)
 	t.Metrics, t.Missing = all.Metrics, all.Missing
 	for n := range p.rounds[0].copies {
-		t.Copies = append(t.Copies, rundir.OfRounds(lists.Map(p.rounds, func(f figures) rundir.Copy { return f.copies[n] }), operations))
+		t.Copies = append(t.Copies, of(func(f figures) rundir.Copy { return f.copies[n] }, func(f figures) []workload.Output { return f.outputOf(n) }, samples))
 	}
 }

@@ -329,10 +329,11 @@ func checkMetrics(p *Pack, root strictyaml.Node) {
 		}
 		oneOf(at, "better", m.Better, betters, true)
 		oneOf(at, "across", m.Across, acrosses, false)
-		if known && !slices.Contains(fields, m.FieldName()) && !p.gives(m.FieldName()) {
+		p.checkPercentile(m, at)
+		if known && !slices.Contains(fields, m.FieldName()) && !p.gives(m.FieldName()) && (m.Of == "" || m.Field != "") {
 			at.At("field").Problemf("metric %s: %s", m.Name, strictyaml.Unknown("field of the parser", m.FieldName(), fields))
 		}
-		if other, ok := p.otherParser(); ok && m.Primary && m.FromOutput() && !other.HasField(m.FieldName()) {
+		if other, ok := p.otherParser(); ok && m.Primary && m.FromOutput() && !other.HasField(m.FieldName()) && !slices.Contains(other.DistributionNames(), m.Of) {
 			at.At("field").Problemf("metric %s is primary, and the parser %s of length has no field %s", m.Name, other.Name, m.FieldName())
 		}
 		if p.Startup && p.Rest == "" && slices.Contains(restFields, m.FieldName()) {
@@ -347,5 +348,40 @@ func checkMetrics(p *Pack, root strictyaml.Node) {
 	}
 	if p.Operations != "" && !slices.Contains(names, p.Operations) {
 		root.At("operations").Problemf("%s", strictyaml.Unknown("metric", p.Operations, names))
+	}
+}
+
+// checkPercentile checks the keys of a metric that is a percentile.
+func (p *Pack) checkPercentile(m Metric, at strictyaml.Node) {
+	switch {
+	case m.Percentile == nil && m.Of != "":
+		at.At("of").Problemf("metric %s: of needs percentile, the percentile of the distribution", m.Name)
+		return
+	case m.Percentile == nil:
+		return
+	case *m.Percentile < 0 || *m.Percentile > 100:
+		at.At("percentile").Problemf("metric %s: percentile: %g is not between 0 and 100", m.Name, *m.Percentile)
+	case m.Across != "":
+		at.At("across").Problemf("metric %s: across has no effect on a percentile: what all copies count is taken together", m.Name)
+	case !m.FromOutput() || p.Startup:
+		at.At("percentile").Problemf("metric %s: percentile is for values from the driver's output", m.Name)
+	}
+	if m.Of == "" {
+		return
+	}
+	named, ok := parse.Lookup(p.Parser.Name)
+	switch other, _ := p.otherParser(); {
+	case ok:
+		if known := slices.Concat(named.DistributionNames(), other.DistributionNames()); !slices.Contains(known, m.Of) {
+			at.At("of").Problemf("metric %s: %s", m.Name, strictyaml.Unknown("distribution of the parser", m.Of, known))
+		}
+	case p.Parser.CSV:
+		at.At("of").Problemf("metric %s: of: tables of CSV have no distributions; parse them with regex", m.Name)
+	case !p.Parser.JSON:
+		if pattern, err := regexp.Compile(m.Of); err != nil {
+			at.At("of").Problemf("metric %s: %s", m.Name, err)
+		} else if pattern.SubexpIndex("value") < 0 {
+			at.At("of").Problemf("metric %s: the expression has no group for the values; write (?P<value>...) around each", m.Name)
+		}
 	}
 }

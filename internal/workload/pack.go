@@ -164,6 +164,14 @@ type Metric struct {
 	Primary bool   `yaml:"primary" json:"primary,omitempty"`
 	// Field of the parser's output; "" is the metric's own name.
 	Field string `yaml:"field" json:"field,omitempty"`
+	// Percentile says that the metric is a percentile, from 0, the minimum, to 100, the
+	// maximum; nil that it is none. Percentiles cannot be averaged: that of several
+	// samples or copies comes from the distribution Of, whose histograms add up. Of is a
+	// distribution of a built-in parser; with a regex, an expression that matches each
+	// value, its group value, or bin, with a group count; with JSON, the path of a list
+	// of values, or of counts by value. Without it only 0 and 100 add up.
+	Percentile *float64 `yaml:"percentile" json:"percentile,omitempty"`
+	Of         string   `yaml:"of" json:"of,omitempty"`
 	// Across is how the values of copies that ran at the same time are aggregated:
 	// sum, mean, max, or a percentile (p50, p95, p99); "" is sum for counts and rates
 	// that are better when higher, and mean otherwise.

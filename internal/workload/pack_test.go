@@ -67,18 +67,18 @@ func TestMetricsComeFromWhatWasPrinted(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	metrics, missing, err := p.ParseMetrics([]byte("rate 2.5e3\n12 done\n"))
-	if err != nil || metrics["rate"] != 2500 || metrics["total"] != 12 || len(missing) != 0 {
-		t.Errorf("got %v, %v, %v", metrics, missing, err)
+	o, err := p.Parse([]byte("rate 2.5e3\n12 done\n"))
+	if err != nil || o.Metrics["rate"] != 2500 || o.Metrics["total"] != 12 || len(o.Missing) != 0 {
+		t.Errorf("got %+v, %v", o, err)
 	}
-	metrics, missing, err = p.ParseMetrics([]byte("rate 3\n done\n"))
-	if _, there := metrics["total"]; err != nil || there || missing["total"] == "" {
-		t.Errorf("what was not printed came out as %v, %v, %v", metrics, missing, err)
+	o, err = p.Parse([]byte("rate 3\n done\n"))
+	if _, there := o.Metrics["total"]; err != nil || there || o.Missing["total"] == "" {
+		t.Errorf("what was not printed came out as %+v, %v", o, err)
 	}
-	if _, _, err = p.ParseMetrics([]byte("rate fast\n12 done\n")); err == nil || !strings.Contains(err.Error(), `"rate fast"`) {
+	if _, err = p.Parse([]byte("rate fast\n12 done\n")); err == nil || !strings.Contains(err.Error(), `"rate fast"`) {
 		t.Errorf("a word for a number gave %v", err)
 	}
-	if _, _, err = p.ParseMetrics([]byte("12 done\n")); err == nil || !strings.Contains(err.Error(), `the last line is "12 done"`) {
+	if _, err = p.Parse([]byte("12 done\n")); err == nil || !strings.Contains(err.Error(), `the last line is "12 done"`) {
 		t.Errorf("a missing line gave %v", err)
 	}
 }

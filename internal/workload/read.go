@@ -1,6 +1,7 @@
 package workload
 
 import (
+	"cmp"
 	"fmt"
 	"regexp"
 	"slices"
@@ -31,39 +32,115 @@ func (p *Pack) onlyMeasured() bool {
 	return !slices.ContainsFunc(p.Metrics, Metric.FromOutput)
 }
 
-// ParseMetrics parses the pack's metrics from the driver's output. A metric that
-// the output does not have is in missing, with the reason. A missing primary
+// Output is what a pack parses from one output of its driver.
+type Output struct {
+	Metrics map[string]float64
+	Missing map[string]string // the reason for each metric that it does not have
+	// Distributions are those that metrics are percentiles of, by Metric.Of.
+	Distributions map[string]parse.Histogram
+	driver        string
+}
+
+// Parse parses the pack's metrics from the driver's output. A missing primary
 // metric is an error, and so is output that cannot be parsed.
-func (p Pack) ParseMetrics(stdout []byte) (metrics map[string]float64, missing map[string]string, err error) {
+func (p Pack) Parse(stdout []byte) (Output, error) {
+	o := Output{Metrics: map[string]float64{}, Missing: map[string]string{}, driver: cmp.Or(p.Parser.Name, "the driver")}
 	if p.onlyMeasured() {
-		return map[string]float64{}, map[string]string{}, nil
+		return o, nil
 	}
 	fields, err := p.parse(stdout)
-	if err != nil {
-		return nil, nil, fmt.Errorf("parsing the output of workload %s: %w", p.Name, err)
+	if err == nil {
+		o.Distributions, err = p.distributions(stdout)
 	}
-	metrics, missing = map[string]float64{}, map[string]string{}
+	if err != nil {
+		return Output{}, fmt.Errorf("parsing the output of workload %s: %w", p.Name, err)
+	}
 	for _, m := range p.Metrics {
 		if !m.FromOutput() {
 			continue
 		}
 		value, ok := fields[m.FieldName()]
+		if !ok && m.Percentile != nil {
+			value, ok = o.Distributions[m.Of].Percentile(*m.Percentile)
+		}
 		switch {
 		case ok:
-			metrics[m.Name] = value
+			o.Metrics[m.Name] = value
 		case m.Primary:
-			return nil, nil, fmt.Errorf("the output of workload %s has no %s, the primary metric", p.Name, m.FieldName())
+			return Output{}, fmt.Errorf("the output of workload %s has no %s, the primary metric", p.Name, m.FieldName())
 		default:
-			missing[m.Name] = "the driver printed no " + m.FieldName()
+			o.Missing[m.Name] = "the driver printed no " + m.FieldName()
 		}
 	}
-	return metrics, missing, nil
+	return o, nil
+}
+
+// distributions parses those that metrics are percentiles of.
+func (p Pack) distributions(stdout []byte) (all map[string]parse.Histogram, err error) {
+	if named, ok := parse.Lookup(p.Parser.Name); ok && named.Histograms != nil && slices.ContainsFunc(p.Metrics, func(m Metric) bool { return m.Of != "" }) {
+		return named.Histograms(stdout)
+	} else if ok {
+		return nil, nil
+	}
+	all = map[string]parse.Histogram{}
+	for _, m := range p.Metrics {
+		if _, done := all[m.Of]; done || m.Of == "" {
+			continue
+		}
+		var h parse.Histogram
+		if p.Parser.JSON {
+			h, err = parse.JSONHistogram(m.Of, stdout)
+		} else {
+			var pattern *regexp.Regexp
+			if pattern, err = regexp.Compile(m.Of); err == nil {
+				h, err = parse.RegexHistogram(pattern, stdout)
+			}
+		}
+		if err != nil {
+			return nil, err
+		}
+		if h != nil {
+			all[m.Of] = h
+		}
+	}
+	return all, nil
+}
+
+// Together returns a percentile of what several outputs count together, or why it
+// has none. several says what the outputs are of.
+func (m Metric) Together(outputs []Output, several string) (value float64, missing string) {
+	var sum parse.Histogram
+	var values []float64
+	counted := m.Of != "" && len(outputs) > 1
+	for _, o := range outputs {
+		h, there := o.Distributions[m.Of]
+		sum, counted = append(sum, h...), counted && there
+		if v, there := o.Metrics[m.Name]; there {
+			values = append(values, v)
+		} else if missing == "" {
+			missing = o.Missing[m.Name]
+		}
+	}
+	if counted {
+		if value, ok := sum.Percentile(*m.Percentile); ok {
+			return value, ""
+		}
+	}
+	switch {
+	case len(values) < len(outputs):
+		return 0, cmp.Or(missing, "the driver printed no "+m.FieldName())
+	case len(values) == 1 || *m.Percentile == 100:
+		return slices.Max(values), ""
+	case *m.Percentile == 0:
+		return slices.Min(values), ""
+	}
+	return 0, outputs[0].driver + " prints percentiles, which do not add up over " + several
 }
 
 func (p Pack) parse(stdout []byte) (map[string]float64, error) {
 	var names []string
 	for _, m := range p.Metrics {
-		if m.FromOutput() {
+		if m.FromOutput() && (m.Of == "" || m.Field != "") {
 			names = append(names, m.FieldName())
 		}
 	}

@@ -64,9 +64,9 @@ func TestThePackHeedsTheHandicap(t *testing.T) {
 		if err != nil || !exit.OK() {
 			t.Errorf("%+v, %v: %s", exit, err, &stdout)
 		}
-		metrics, missing, err := whole.ParseMetrics([]byte(stdout.String()))
-		if err != nil || len(missing) > 0 || metrics["iterations"] != want || metrics["spin_seconds"] <= 0 {
-			t.Errorf("%s the handicap: %v, %v, %v: %s", name, metrics, missing, err, &stdout)
+		parsed, err := whole.Parse([]byte(stdout.String()))
+		if err != nil || len(parsed.Missing) > 0 || parsed.Metrics["iterations"] != want || parsed.Metrics["spin_seconds"] <= 0 {
+			t.Errorf("%s the handicap: %+v, %v: %s", name, parsed, err, &stdout)
 		}
 		if err := i.Stop(t.Context()); err != nil {
 			t.Error(err)

@@ -6,7 +6,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -38,6 +40,85 @@ func Regex(patterns []*regexp.Regexp, stdout []byte) (map[string]float64, error)
 	return fields, nil
 }
 
+// RegexHistogram counts the values, the group value, of all matches, or as many as
+// the group count says. It is nil if nothing matches.
+func RegexHistogram(pattern *regexp.Regexp, stdout []byte) (h Histogram, err error) {
+	value, count := pattern.SubexpIndex("value"), pattern.SubexpIndex("count")
+	for _, m := range pattern.FindAllSubmatch(stdout, -1) {
+		line, b := string(m[0]), Bin{Count: 1}
+		if b.High, err = number(string(m[value]), line); err != nil {
+			return nil, err
+		}
+		if count >= 0 && m[count] != nil {
+			if b.Count, err = number(string(m[count]), line); err != nil {
+				return nil, err
+			}
+		}
+		b.Low = b.High
+		h = append(h, b)
+	}
+	return h, nil
+}
+
+// JSONHistogram counts the values at a path of one document: a list of numbers, or
+// an object of counts, with the values as its keys. It is nil if nothing is there.
+func JSONHistogram(path string, stdout []byte) (h Histogram, err error) {
+	var document any
+	if err := decode("the output's JSON", stdout, &document); err != nil {
+		return nil, err
+	}
+	at, err := jsonAt(document, path)
+	if err != nil {
+		return nil, err
+	}
+	switch v := at.(type) {
+	case nil: // absent
+		return nil, nil
+	case []any:
+		h = Histogram{}
+		for _, entry := range v {
+			n, ok := entry.(float64)
+			if !ok {
+				return nil, fmt.Errorf("%s has %q, which is not a number", path, clip(fmt.Sprint(entry)))
+			}
+			h = append(h, Bin{n, n, 1})
+		}
+		return h, nil
+	case map[string]any:
+		h = Histogram{}
+		for _, text := range slices.Sorted(maps.Keys(v)) {
+			n, err := number(text, path)
+			count, ok := v[text].(float64)
+			if err != nil || !ok {
+				return nil, fmt.Errorf("%s is not an object of counts by value: it has %q: %q", path, clip(text), clip(fmt.Sprint(v[text])))
+			}
+			h = append(h, Bin{n, n, count})
+		}
+		return h, nil
+	}
+	return nil, fmt.Errorf("%s is neither a list of values nor an object of counts, but %q", path, clip(fmt.Sprint(at)))
+}
+
+// jsonAt returns what a document has at a path; nil if nothing.
+func jsonAt(document any, path string) (any, error) {
+	at := document
+	for _, step := range strings.Split(path, ".") {
+		switch v := at.(type) {
+		case map[string]any:
+			at = v[step]
+		case []any:
+			i, err := strconv.Atoi(step)
+			if err != nil || i < 0 || i >= len(v) {
+				return nil, fmt.Errorf("%s: the list there has %d entries, none is %q", path, len(v), step)
+			}
+			at = v[i]
+		default:
+			at = nil
+		}
+	}
+	return at, nil
+}
+
 // JSON returns the numbers at the given paths (jobs.0.read.iops) of one
 // document.
 func JSON(paths []string, stdout []byte) (map[string]float64, error) {
@@ -51,20 +132,9 @@ func JSON(paths []string, stdout []byte) (map[string]float64, error) {
 	}
 	fields := map[string]float64{}
 	for _, path := range paths {
-		at := document
-		for _, step := range strings.Split(path, ".") {
-			switch v := at.(type) {
-			case map[string]any:
-				at = v[step]
-			case []any:
-				i, err := strconv.Atoi(step)
-				if err != nil || i < 0 || i >= len(v) {
-					return nil, fmt.Errorf("%s: the list there has %d entries, none is %q", path, len(v), step)
-				}
-				at = v[i]
-			default:
-				at = nil
-			}
+		at, err := jsonAt(document, path)
+		if err != nil {
+			return nil, err
 		}
 		switch v := at.(type) {
 		case nil: // absent, never zero

@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"math"
 	"strings"
-
-	"tare/internal/lists"
 )
 
 var jmeter = Parser{
@@ -32,8 +30,11 @@ var jmeter = Parser{
 	Distributions: []Field{{"elapsed", "ms"}},
 	Histograms: func(stdout []byte) (map[string]Histogram, error) {
 		samples, err := jmeterSamples(stdout)
-		elapsed := lists.Map(samples, func(s jmeterSample) float64 { return s.elapsed })
-		return map[string]Histogram{"elapsed": histogramOf(elapsed)}, err
+		h := Histogram{}
+		for _, s := range samples {
+			h = append(h, Bin{s.elapsed, s.elapsed, 1})
+		}
+		return map[string]Histogram{"elapsed": h}, err
 	},
 }
 
