@@ -292,23 +292,13 @@ func firstMissing(findings []environment.Finding) string {
 }
 
 // tooFewBlocks is a remark where a fixed number of blocks is too small for a
-// bounded interval of so many parts; "" where it is not.
+// bounded interval; "" where it is not.
 func tooFewBlocks(plan *study.Plan) string {
-	parts := map[string]bool{}
-	for _, s := range plan.Steps {
-		if s.Part != "" {
-			parts[s.Part] = true
-		}
-	}
-	alpha, blocks := (1-float64(plan.Design.Confidence))/float64(len(parts)), plan.Design.Blocks
-	if !blocks.Fixed || stats.SignedRankK(blocks.Max, alpha) > 0 {
+	blocks := plan.Design.Blocks
+	if !blocks.Fixed || blocks.Max >= stats.LeastBlocks {
 		return ""
 	}
-	text, least := counted(blocks.Max, "block is", "blocks are")+" too few for a bounded interval", stats.LeastBlocks(alpha)
-	if len(parts) == 1 {
-		return fmt.Sprintf("%s: it needs %d", text, least)
-	}
-	return fmt.Sprintf("%s of all %d parts: they need %d blocks, or use fewer parts (--parts, --group)", text, len(parts), least)
+	return fmt.Sprintf("%s too few for a bounded interval: it needs %d", counted(blocks.Max, "block is", "blocks are"), stats.LeastBlocks)
 }
 
 // Size says how many environments a ladder has.

@@ -233,7 +233,7 @@ func TestTheTrialUnderWayIsShownUntilItEnds(t *testing.T) {
 func TestAnOpenContrastIsShownAsOpen(t *testing.T) {
 	trials := metricstest.Trials()
 	r := made()
-	r.Tried(trials[0], metricstest.Contrasts(trials[:16])) // four blocks: too few to say anything
+	r.Tried(trials[0], metricstest.Contrasts(trials[:12])) // three blocks: too few to say anything
 	families := gather(t, r)
 	if got, _ := value(families, metrics.Verdicts.Name, "open"); got != 2 {
 		t.Errorf("%v open contrasts, want 2", got)

@@ -20,7 +20,7 @@ func soFar(workload, environment string, n, rounds int, estimate, half float64) 
 		Workload: workload, Metric: "time", Environment: environment, Baseline: "native", N: n, Open: true, Margin: .02,
 		Estimate: estimate, Low: estimate - half, High: estimate + half, Verdict: verdict.Inconclusive,
 	}}
-	if s.IntervalN = n; half == 0 {
+	if s.IntervalN, s.Alpha = n, .01; half == 0 {
 		s.IntervalN, s.Low, s.High = 0, math.Inf(-1), math.Inf(1)
 	}
 	return s

@@ -82,8 +82,7 @@ func (s *Schedule) nextLook(c verdict.Contrast) int {
 	case blocks.Open:
 		return c.N + 1
 	}
-	// The laxer of the two levels is that of equivalence.
-	return stats.NextLook(max(c.N, stats.FirstLook(c.AlphaEq)-1))
+	return stats.NextLook(c.N)
 }
 
 // remaining adds up the rest of this block, and every block until each cell has
@@ -238,7 +237,7 @@ func (s *Schedule) Expected(perTrial func(Slot) time.Duration) Expectation {
 	} else {
 		e.FirstBlock = s.layout(stage{-1, 1})
 	}
-	switch last := stats.Looks(); {
+	switch looks := stats.Looks(); {
 	case blocks.Fixed:
 		e.MinBlocks = blocks.Max
 	case blocks.Open:
@@ -246,9 +245,11 @@ func (s *Schedule) Expected(perTrial func(Slot) time.Duration) Expectation {
 	case len(s.environments) == 1 && !s.sequential():
 		e.MaxBlocks = min(e.MinBlocks, blocks.Max)
 	case !s.sequential() && s.plan.Design.Drop != "never":
-		e.MaxBlocks = min(blocks.Max, max(e.MinBlocks, last[len(last)-1]))
-		e.MinBlocks = max(e.MinBlocks, s.first(s.nextLook))
-		e.IntervalBlocks = s.first(func(c verdict.Contrast) int { return stats.FirstLook(c.Alpha) })
+		e.MaxBlocks = min(blocks.Max, max(e.MinBlocks, looks[len(looks)-1]))
+		e.IntervalBlocks = looks[0]
+		if slices.ContainsFunc(s.book.Contrasts(), func(c verdict.Contrast) bool { return c.Primary }) {
+			e.MinBlocks = max(e.MinBlocks, looks[0])
+		}
 	}
 	if !blocks.Open {
 		e.MinBlocks = min(e.MinBlocks, e.MaxBlocks)
@@ -271,22 +272,12 @@ func (s *Schedule) Expected(perTrial func(Slot) time.Duration) Expectation {
 	}
 	e.MinTrials, e.MaxTrials = e.MinBlocks*len(slots), e.MaxBlocks*len(slots)
 	e.Min, e.Max = time.Duration(e.MinBlocks)*took, time.Duration(e.MaxBlocks)*took
-	e.IntervalBlocks = max(e.IntervalBlocks, e.MinBlocks)
+	if e.IntervalBlocks == 0 {
+		e.IntervalBlocks = e.MinBlocks
+	}
 	e.Interval, e.Budget = time.Duration(e.IntervalBlocks)*took, s.plan.Design.Budget
 	e.MinBlocks, e.MaxBlocks, e.IntervalBlocks = e.MinBlocks*s.turns, e.MaxBlocks*s.turns, e.IntervalBlocks*s.turns
 	return e
-}
-
-// first is the least number of blocks that a contrast takes to something: where
-// many share the rate of error, the first looks are too early.
-func (s *Schedule) first(blocks func(verdict.Contrast) int) int {
-	first := 0
-	for _, c := range s.book.Contrasts() {
-		if n := blocks(c); c.Primary && (first == 0 || n < first) {
-			first = n
-		}
-	}
-	return first
 }
 
 // Words says in a line how many trials there will be and how long they take.

@@ -116,7 +116,7 @@ func TestFalseAlarmsStayBelowFivePercentOfRuns(t *testing.T) {
 				n := paths(t, 1600/(len(environments)-1))
 				total += n
 				rng := rand.New(rand.NewPCG(uint64(i), uint64(len(environments))))
-				p := planOf(study.Blocks{Min: 8, Max: 60}, environments, "cpu:block")
+				p := planOf(study.Blocks{Min: 4, Max: 60}, environments, "cpu:block")
 				alarms := 0
 				for range n {
 					p.Seed = rng.Uint64()
@@ -143,7 +143,7 @@ func TestIntervalsCoverTheTruthAndEffectsAreFound(t *testing.T) {
 			t.Run(fmt.Sprintf("%+.0f%%, noise %.1f%%, %s", 100*(c.ratio-1), 100*c.noise, profile.name), func(t *testing.T) {
 				n := paths(t, 300)
 				rng := rand.New(rand.NewPCG(uint64(i), uint64(j)))
-				p := planOf(study.Blocks{Min: 8, Max: 60}, []string{"native", "docker"}, "cpu:block")
+				p := planOf(study.Blocks{Min: 4, Max: 60}, []string{"native", "docker"}, "cpu:block")
 				missed, found, blocks := 0, 0, 0
 				for range n {
 					p.Seed = rng.Uint64()
@@ -175,7 +175,7 @@ func TestEquivalenceIsNotClaimedAtTheEdgeOfTheMargin(t *testing.T) {
 		t.Run(profile.name, func(t *testing.T) {
 			n := paths(t, 600)
 			rng := rand.New(rand.NewPCG(uint64(i), 99))
-			p := planOf(study.Blocks{Min: 8, Max: 60}, []string{"native", "docker"}, "cpu:block")
+			p := planOf(study.Blocks{Min: 4, Max: 60}, []string{"native", "docker"}, "cpu:block")
 			wrong := 0
 			for range n {
 				p.Seed = rng.Uint64()

@@ -105,11 +105,11 @@ func TestAPairIsJudgedAsInARunOfItsOwn(t *testing.T) {
 	all := trials(test, 12, 16)
 	for environment, want := range map[string]verdict.Verdict{"work-0": verdict.Equivalent, "work-5": verdict.Slower, "work-5-again-2": verdict.Slower, quota: verdict.Slower} {
 		o, ok := alternatingOutcome(plan, all, environment)
-		if !ok || o.Verdict != want || o.Open || o.N != 8 || math.Abs(o.Seconds-2*8*16*.05) > 1e-9 || !(o.Low < o.High) {
+		if !ok || o.Verdict != want || o.Open || o.N != plan.Design.Blocks.Min || math.Abs(o.Seconds-float64(2*o.N*16)*.05) > 1e-9 || !(o.Low < o.High) {
 			t.Errorf("%s: %v %+v", environment, ok, o)
 		}
 	}
-	if o, ok := alternatingOutcome(plan, trials(test, 7, 16), "work-5"); ok {
+	if o, ok := alternatingOutcome(plan, trials(test, plan.Design.Blocks.Min-1, 16), "work-5"); ok {
 		t.Errorf("a verdict before the first interim analysis: %+v", o)
 	}
 	if o, ok := alternatingOutcome(plan, nil, "work-5"); ok {

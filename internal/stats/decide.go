@@ -39,6 +39,10 @@ func Decide(d []float64, m int, margin float64) Decision {
 // only later analyses are done.
 func Continue(last Decision, d []float64, m int, margin float64) Decision {
 	alpha, alphaEq := Levels(m)
+	return continued(looks, last, d, alpha, alphaEq, margin)
+}
+
+func continued(looks []int, last Decision, d []float64, alpha, alphaEq, margin float64) Decision {
 	for _, n := range looks {
 		if n <= last.N {
 			continue
@@ -79,15 +83,31 @@ func outcome(shown, equivalence Interval, margin float64) Outcome {
 	return Undecided
 }
 
-// BlocksNeeded projects the number of blocks after which the interval is as narrow
-// as the margin, from an interval of n blocks, whose width shrinks with the square
-// root of n; 0 where the interval is unbounded.
-func BlocksNeeded(n int, v Interval, margin float64) int {
+// BlocksNeeded projects the number of blocks after which the interval at alpha is as
+// narrow as the margin, from one of n blocks; 0 where that is unbounded. The width
+// shrinks with the square root of n. That of an extended range shrinks with the
+// extension, while the range grows as that of normal values does.
+func BlocksNeeded(n int, v Interval, alpha, margin float64) int {
 	if !v.Bounded() || margin <= 0 {
 		return 0
 	}
-	half := (v.High - v.Low) / 2
-	return int(math.Ceil(float64(n) * math.Pow(half/(margin/2), 2)))
+	half, wanted := (v.High-v.Low)/2, margin/2
+	if extended(n, alpha) {
+		deviation := half / (1 + 2*extension(n, alpha)) / normalRange(n)
+		for ; extended(n, alpha); n++ {
+			if deviation*normalRange(n)*(1+2*extension(n, alpha)) <= wanted {
+				return n
+			}
+		}
+		half = max(wanted, deviation*normalRange(n))
+	}
+	return int(math.Ceil(float64(n) * math.Pow(half/wanted, 2)))
+}
+
+// normalRange is about half of the expected range of n standard normal values (Blom,
+// Statistical estimates and transformed beta-variables, 1958).
+func normalRange(n int) float64 {
+	return math.Sqrt2 * math.Erfinv(2*(float64(n)-.375)/(float64(n)+.25)-1)
 }
 
 // Narrow intersects an interval with a later one that holds simultaneously, and

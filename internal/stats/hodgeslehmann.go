@@ -43,11 +43,16 @@ func (w Walsh) Median() float64 {
 // Interval is the estimate with its interval at the two-sided level alpha: the
 // signed-rank test of Wilcoxon, inverted, has the k-th smallest and the k-th
 // largest Walsh average as its ends (Hollander, Wolfe and Chicken, Nonparametric
-// Statistical Methods, 2014, section 3.3).
+// Statistical Methods, 2014, section 3.3). Where the sample is too small for that,
+// the interval is the extended range.
 func (w Walsh) Interval(alpha float64) Interval {
 	v := Interval{w.Median(), math.Inf(-1), math.Inf(1)}
 	if k := SignedRankK(len(w.sorted), alpha); k > 0 {
 		v.Low, v.High = w.At(k), w.At(w.Count()+1-k)
+	} else if n := len(w.sorted); n >= LeastBlocks {
+		least, most := w.sorted[0], w.sorted[n-1]
+		beyond := extension(n, alpha) * (most - least)
+		v.Low, v.High = least-beyond, most+beyond
 	}
 	return v
 }

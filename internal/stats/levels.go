@@ -59,28 +59,18 @@ func NextLook(n int) int {
 	return 0
 }
 
-// FirstLook is the first interim analysis at which an interval at that level is
-// bounded: earlier ones cannot give a verdict. 0 means that none is.
-func FirstLook(alpha float64) int {
-	for _, n := range looks {
-		if SignedRankK(n, alpha) > 0 {
-			return n
-		}
-	}
-	return 0
-}
-
 // Levels are the nominal two-sided levels of every interim analysis for a family
 // of m contrasts: alpha for a difference, alphaEq for equivalence. An m between
 // two rows of the table takes the stricter one. Beyond the table the levels are
-// those of Bonferroni over ten analyses.
+// those of Bonferroni over the analyses.
 func Levels(m int) (alpha, alphaEq float64) {
 	for _, row := range levelRows {
 		if row >= m {
 			return levels[row].Alpha, levels[row].AlphaEq
 		}
 	}
-	return .05 / float64(10*m), .10 / float64(10*m)
+	each := calibratedAt / float64(len(looks)*m)
+	return each, 2 * each
 }
 
 // calibratedAt is the family-wise error rate of levels.json.

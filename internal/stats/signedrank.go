@@ -46,16 +46,6 @@ func SignedRankCDF(n int) []float64 {
 	return p
 }
 
-// LeastBlocks is the least number of blocks with a bounded interval at that level,
-// which must be above 0.
-func LeastBlocks(alpha float64) int {
-	n := 1
-	for SignedRankK(n, alpha) == 0 {
-		n++
-	}
-	return n
-}
-
 // SignedRankK is the largest k with P(W+ <= k-1) <= alpha/2. The ends of the
 // Hodges-Lehmann interval are the k-th smallest and the k-th largest Walsh
 // average; with k = 0 it is unbounded. The calibrated levels are attainable

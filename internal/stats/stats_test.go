@@ -191,7 +191,7 @@ func TestTheExpansionContinuesTheExactTable(t *testing.T) {
 	}
 }
 
-func TestNoIntervalBelowSixBlocks(t *testing.T) {
+func TestNoSignedRankIntervalBelowSixBlocks(t *testing.T) {
 	for n := 1; n < 6; n++ {
 		if k := SignedRankK(n, .05); k != 0 {
 			t.Errorf("n=%d: k = %d", n, k)
@@ -259,7 +259,7 @@ func TestAnotherConfidenceTakesAnotherRow(t *testing.T) {
 }
 
 func TestLooksAreFound(t *testing.T) {
-	for _, c := range []struct{ n, last, next int }{{0, 0, 8}, {7, 0, 8}, {8, 8, 10}, {9, 8, 10}, {59, 50, 60}, {60, 60, 0}, {100, 60, 0}} {
+	for _, c := range []struct{ n, last, next int }{{0, 0, 4}, {3, 0, 4}, {4, 4, 5}, {7, 6, 8}, {8, 8, 10}, {59, 50, 60}, {60, 60, 0}, {100, 60, 0}} {
 		if LastLook(c.n) != c.last || NextLook(c.n) != c.next {
 			t.Errorf("around %d blocks: %d and %d", c.n, LastLook(c.n), NextLook(c.n))
 		}
@@ -293,10 +293,17 @@ func TestOutliersAreCountedAndTailsCompared(t *testing.T) {
 }
 
 func TestBlocksNeeded(t *testing.T) {
-	if got := BlocksNeeded(60, Interval{0, -.04, .04}, .02); got != 960 {
+	if got := BlocksNeeded(60, Interval{0, -.04, .04}, .01, .02); got != 960 {
 		t.Errorf("%d", got)
 	}
-	if got := BlocksNeeded(8, Interval{0, math.Inf(-1), math.Inf(1)}, .02); got != 0 {
+	// At a level of 1/64, the range of four is extended by itself on each side, and
+	// that of seven by nothing: there, the signed-rank interval begins.
+	for half, want := range map[float64]int{.01: 4, .012: 5, .02: 7, .08: 85} {
+		if got := BlocksNeeded(4, Interval{0, -half, half}, 1./64, .02); got != want {
+			t.Errorf("of an extended range: %d, want %d", got, want)
+		}
+	}
+	if got := BlocksNeeded(8, Interval{0, math.Inf(-1), math.Inf(1)}, .01, .02); got != 0 {
 		t.Errorf("unbounded: %d", got)
 	}
 }

@@ -188,7 +188,7 @@ func TestAStudyThatCannotReachAVerdictIsAnError(t *testing.T) {
 		"a text for a mapping":  {"study: x\nenvironments: native\nworkloads: [{use: startup}]", "expected a mapping"},
 		"two recipes and an id": {"study: x\nimage: {reference: \"debian:12\", packages: [gcc]}\n" + body, "a reference and a recipe"},
 		"confidence and looks":  {"study: x\ndesign: {confidence: 99%}\n" + body, "calibrated for 95%"},
-		"too few for a look":    {"study: x\ndesign: {blocks: {max: 5}}\n" + body, "blocks: 5"},
+		"too few for a look":    {"study: x\ndesign: {blocks: {max: 3}}\n" + body, "blocks: 3"},
 		"not YAML":              {"study: [", "study.yaml:1:"},
 		"empty":                 {"", "empty"},
 	} {

@@ -137,9 +137,9 @@ func (g *Growth) fill(own, base map[int]float64) {
 }
 
 // hodgesLehmann is the estimate of Hodges and Lehmann (1963) with its interval,
-// which is unbounded below leastBlocks.
+// which is unbounded below stats.LeastBlocks.
 func hodgesLehmann(values []float64, alpha float64) stats.Interval {
-	if len(values) < leastBlocks {
+	if len(values) < stats.LeastBlocks {
 		return stats.Interval{Estimate: stats.Median(values), Low: math.Inf(-1), High: math.Inf(1)}
 	}
 	return stats.HodgesLehmann(values, alpha)

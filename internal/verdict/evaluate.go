@@ -10,10 +10,6 @@ import (
 	"tare/internal/stats"
 )
 
-// leastBlocks is the smallest number of blocks for which the Wilcoxon
-// signed-rank test has a two-sided 95% interval: 2·2⁻⁶ < 5%.
-const leastBlocks = 6
-
 // lastDecision is the latest decision with the differences it was computed from.
 // While those are a prefix of the current ones, it need not be computed again.
 type lastDecision struct {
@@ -112,7 +108,7 @@ func (b *Book) fixed(e *entry, d []float64) stats.Decision {
 		c.Alpha /= float64(c.Family) // Bonferroni: the parts are read together
 	}
 	c.AlphaEq = 2 * c.Alpha
-	if len(d) < leastBlocks {
+	if len(d) < stats.LeastBlocks {
 		return stats.Decision{Outcome: stats.Undecided}
 	}
 	v := e.recall(d, false, func(_ stats.Decision, d []float64) stats.Decision {
@@ -169,7 +165,7 @@ func decided(v stats.Decision) bool {
 }
 
 func (c *Contrast) show(v stats.Decision) {
-	if v.N == 0 || c.N < leastBlocks {
+	if v.N == 0 || c.N < stats.LeastBlocks {
 		return
 	}
 	c.Low, c.High, c.IntervalN = v.Interval.Low, v.Interval.High, v.N
@@ -202,7 +198,7 @@ func (c *Contrast) conclude(v stats.Decision) {
 		}
 	default:
 		c.Verdict = Inconclusive
-		c.Projection = stats.BlocksNeeded(v.N, v.Interval, c.logMargin())
+		c.Projection = stats.BlocksNeeded(v.N, v.Interval, c.Alpha, c.logMargin())
 	}
 }
 
@@ -243,8 +239,8 @@ func (b *Book) settle(e *entry) {
 	switch {
 	case c.N == 0:
 		c.Reason = "no block has a value on both sides"
-	case c.N < leastBlocks:
-		c.Reason = fmt.Sprintf("%s: below %d there is no two-sided 95%% interval", blocksOf(c.N), leastBlocks)
+	case c.N < stats.LeastBlocks:
+		c.Reason = fmt.Sprintf("%s: below %d there is no interval", blocksOf(c.N), stats.LeastBlocks)
 	default:
 		c.Reason = fmt.Sprintf("%s: the first interim analysis is at %d", blocksOf(c.N), stats.NextLook(0))
 	}

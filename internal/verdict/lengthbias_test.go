@@ -106,8 +106,8 @@ func TestALengthBiasNeedsSamplesOfHalfTheLength(t *testing.T) {
 	if c := one(t, p, whole); c.LengthBias != nil || c.Estimate != half.Estimate || c.Low != half.Low || c.N != half.N {
 		t.Errorf("%+v without them, %+v with them", c, half)
 	}
-	if few := one(t, p, started(p, 1, 5, 8, .001, nil)).LengthBias; few == nil || few.Within() || few.Exceeds() || few.N != 5 {
-		t.Errorf("5 blocks: %+v", few)
+	if few := one(t, p, started(p, 1, 3, 8, .001, nil)).LengthBias; few == nil || few.Within() || few.Exceeds() || few.N != 3 {
+		t.Errorf("3 blocks: %+v", few)
 	}
 }
 

@@ -55,21 +55,18 @@ func (e *entry) allIn(logs map[*series]stats.Logs) bool {
 }
 
 // Way is how far an open contrast is on its way to a verdict, from 0 to 1: the
-// share of the blocks that it takes if the estimate stays, since an interval
-// narrows with the square root of their number.
+// share of the blocks that it is projected to take if the estimate stays.
 func (c Contrast) Way() float64 {
-	half := (c.High - c.Low) / 2
 	switch {
 	case !c.Open:
 		return 1
 	case !c.Bounded():
 		return 0
-	case half == 0:
-		return 1
 	}
 	// The interval must exclude 0 or lie inside the margin, whichever is first.
 	enough := max(math.Abs(c.Estimate), c.logMargin()-math.Abs(c.Estimate))
-	return min(1, math.Pow(enough/half, 2))
+	needed := stats.BlocksNeeded(c.IntervalN, stats.Interval{Low: c.Low, High: c.High}, c.Alpha, 2*enough)
+	return float64(c.IntervalN) / float64(max(c.IntervalN, needed))
 }
 
 // MarshalJSON writes what changes while the run is under way. Ends and estimates

@@ -51,7 +51,7 @@ func TestTheWayToAVerdictIsAShareOfTheBlocks(t *testing.T) {
 		{.5, 1, .25},
 		{.5, .4, 1},
 	} {
-		got := Contrast{Open: true, IntervalN: 8, Estimate: c.estimate, Low: c.estimate - c.half, High: c.estimate + c.half, Margin: math.Expm1(.02)}.Way()
+		got := Contrast{Open: true, IntervalN: 8, Alpha: .01, Estimate: c.estimate, Low: c.estimate - c.half, High: c.estimate + c.half, Margin: math.Expm1(.02)}.Way()
 		if math.Abs(got-c.want) > 1e-9 {
 			t.Errorf("%+v: %g", c, got)
 		}

@@ -31,7 +31,7 @@ func planOf(blocks study.Blocks, environments ...string) *study.Plan {
 	return p
 }
 
-var usual = study.Blocks{Min: 8, Max: 60}
+var usual = study.Blocks{Min: 4, Max: 60}
 
 // trialsOf makes one trial a block and environment from the values.
 func trialsOf(metric string, values map[string][]float64) []rundir.Trial {
@@ -130,7 +130,7 @@ func TestWordingSaysEverythingThatMatters(t *testing.T) {
 	equivalent.Verdict, equivalent.InsideMargin = Equivalent, true
 	equivalent.Estimate, equivalent.Low, equivalent.High = math.Log(1.01), math.Log(1.005), math.Log(1.015)
 	open.Verdict, open.Projection, open.Low, open.Look = Inconclusive, 85, math.Log(.98), 12
-	few.Verdict, few.N, few.Middle, few.Least, few.Most, few.Reason = None, 4, math.Log(1.03), math.Log(.99), math.Log(1.08), "4 blocks: below 6 there is no two-sided 95% interval"
+	few.Verdict, few.N, few.Middle, few.Least, few.Most, few.Reason = None, 3, math.Log(1.03), math.Log(.99), math.Log(1.08), "3 blocks: below 4 there is no interval"
 	unbounded := open
 	unbounded.Low, unbounded.High = math.Inf(-1), math.Inf(1)
 	more := unbounded
@@ -144,7 +144,7 @@ func TestWordingSaysEverythingThatMatters(t *testing.T) {
 		"vm against native is inconclusive after 12 blocks: +3.1% [-2.0%, +4.0%] (95%); it would take about 85 blocks":                    open,
 		"vm against native is inconclusive after 12 blocks: +3.1%, too few blocks yet for an interval at this level":                      more,
 		"vm against native is inconclusive after 12 blocks: +3.1%, too few blocks for an interval at this level":                          unbounded,
-		"vm against native has no verdict: 4 blocks: below 6 there is no two-sided 95% interval; median +3.0%, range -1.0% to +8.0%":      few,
+		"vm against native has no verdict: 3 blocks: below 4 there is no interval; median +3.0%, range -1.0% to +8.0%":                    few,
 	} {
 		if got := Wording(c); got != want {
 			t.Errorf("\n got %s\nwant %s", got, want)
@@ -152,9 +152,9 @@ func TestWordingSaysEverythingThatMatters(t *testing.T) {
 	}
 }
 
-func TestFewerThanSixBlocksHaveNoVerdict(t *testing.T) {
-	for _, blocks := range []study.Blocks{usual, {Min: 5, Max: 5, Fixed: true}, {Min: 5, Open: true}} {
-		c := one(t, planOf(blocks, "native", "docker"), trialsOf("time", map[string][]float64{"native": noisy(5, 1, .001, 1), "docker": noisy(5, 2, .001, 2)}))
+func TestFewerThanFourBlocksHaveNoVerdict(t *testing.T) {
+	for _, blocks := range []study.Blocks{usual, {Min: 3, Max: 3, Fixed: true}, {Min: 3, Open: true}} {
+		c := one(t, planOf(blocks, "native", "docker"), trialsOf("time", map[string][]float64{"native": noisy(3, 1, .001, 1), "docker": noisy(3, 2, .001, 2)}))
 		if c.Verdict != None || c.Bounded() || !slices.Contains(codes(c), FewBlocks) || math.Abs(c.Middle-math.Ln2) > .01 {
 			t.Errorf("%+v: %+v", blocks, c)
 		}
@@ -206,7 +206,7 @@ func TestFailedTrialsLeaveABlockWithoutAPair(t *testing.T) {
 		}
 	}
 	c := one(t, p, trials)
-	if c.N != 11 || c.Look != 8 || c.Block != 9 || c.Verdict != Slower || !slices.Contains(codes(c), MissingBlocks) {
+	if c.N != 11 || c.Look != 4 || c.Block != 5 || c.Verdict != Slower || !slices.Contains(codes(c), MissingBlocks) {
 		t.Errorf("%+v", c)
 	}
 }
@@ -256,7 +256,7 @@ func TestDesignsThatClaimLessCarryWarnings(t *testing.T) {
 		Sequential:   func(p *study.Plan) { p.Design.Order = "sequential" },
 		OneInstance:  func(p *study.Plan) { p.Workloads[0].Fresh = "run" },
 		FixedFamily:  func(p *study.Plan) { p.Design.Blocks = study.Blocks{Min: 12, Max: 12, Fixed: true} },
-		Unlooked:     func(p *study.Plan) { p.Design.Blocks = study.Blocks{Min: 5, Max: 5} },
+		Unlooked:     func(p *study.Plan) { p.Design.Blocks = study.Blocks{Min: 3, Max: 3} },
 		UnusedBlocks: func(p *study.Plan) { p.Design.Blocks.Max = 61 },
 	} {
 		p := planOf(usual, "native", "docker", "gvisor")

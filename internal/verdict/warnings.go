@@ -31,7 +31,7 @@ func (b *Book) warn(e *entry, sparse int) {
 	if e.fresh == "run" {
 		c.warning(OneInstance, "one instance served all blocks: the variation between instances was not measured")
 	}
-	if c.N > 0 && c.N < leastBlocks {
+	if c.N > 0 && c.N < stats.LeastBlocks {
 		c.warning(FewBlocks, "%s: too few for an interval, so only median and range are given", blocksOf(c.N))
 	}
 	if sparse > 0 {
@@ -51,7 +51,7 @@ func (b *Book) warn(e *entry, sparse int) {
 		c.warning(FixedFamily, "the number of blocks is fixed: the error rate holds for each comparison, not for all %d of the family", c.Family)
 	case design.Blocks.Fixed || design.Blocks.Open:
 	case most < looks[0]:
-		c.warning(Unlooked, "at most %s, but the first interim analysis is at %d: no verdict is possible (a number of blocks fixed in advance can give one from %d on)", blocksOf(most), looks[0], leastBlocks)
+		c.warning(Unlooked, "at most %s, but the first interim analysis is at %d: no verdict is possible (a number of blocks fixed in advance can give one from %d on)", blocksOf(most), looks[0], stats.LeastBlocks)
 	case c.N > looks[len(looks)-1]:
 		c.warning(UnusedBlocks, "%s after the last interim analysis, at %d, were not used", blocksOf(c.N-looks[len(looks)-1]), looks[len(looks)-1])
 	}

@@ -259,7 +259,7 @@ func (a *Attribution) unexplained(plan *study.Plan, logs map[string]map[int]stat
 		alpha = a.Parts[0].Contrast.Alpha
 	}
 	switch {
-	case n < 6 || alpha <= 0:
+	case n < stats.LeastBlocks || alpha <= 0:
 	case plan.Design.Blocks.Open:
 		v := stats.OpenInterval(d, alpha)
 		u.Estimate, u.Low, u.High = v.Estimate, v.Low, v.High

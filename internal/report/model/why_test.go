@@ -16,9 +16,8 @@ func TestWithoutIntervalsPartsHaveNoSentences(t *testing.T) {
 		design study.Blocks
 		want   string
 	}{
-		{4, study.Blocks{Min: 4, Max: 4, Fixed: true}, "No part has an interval after 4 blocks; an interval takes at least 8."},
-		{7, study.Blocks{Min: 7, Max: 7, Fixed: true}, "No part has an interval after 7 blocks; an interval takes at least 8."},
-		{1, study.Blocks{Min: 8, Max: 60}, "No part has an interval after 1 block; an interval takes at least 10."},
+		{3, study.Blocks{Min: 3, Max: 3, Fixed: true}, "No part has an interval after 3 blocks; an interval takes at least 4."},
+		{1, study.Blocks{Min: 4, Max: 60}, "No part has an interval after 1 block; an interval takes at least 4."},
 	} {
 		in := reporttest.Ladder()
 		in.Plan.Design.Blocks = c.design

@@ -56,21 +56,13 @@ func (v *Report) WhySentences(a analysis.Attribution) []string {
 
 // tooFew states that no part has an interval, and the blocks that one takes.
 func (v *Report) tooFew(a analysis.Attribution) string {
-	most, alpha := 0, 0.0
+	most := 0
 	for _, s := range a.Parts {
-		most, alpha = max(most, s.Contrast.N), s.Contrast.Alpha
+		most = max(most, s.Contrast.N)
 	}
 	text := "No part has an interval after " + Counted(most, "block", "blocks")
-	least := 0
-	switch b := v.Plan.Design.Blocks; {
-	case alpha <= 0 || b.Open:
-	case b.Fixed:
-		least = stats.LeastBlocks(alpha)
-	default:
-		least = stats.FirstLook(alpha)
-	}
-	if least > most {
-		text += fmt.Sprintf("; an interval takes at least %d", least)
+	if most < stats.LeastBlocks && !v.Plan.Design.Blocks.Open {
+		text += fmt.Sprintf("; an interval takes at least %d", stats.LeastBlocks)
 	}
 	return text + "."
 }
