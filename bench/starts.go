@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -11,11 +12,16 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"tare/internal/agent"
 	"tare/internal/environment"
+	"tare/internal/environment/support/rootfs"
+	"tare/internal/linux/cgroup"
 	"tare/internal/stats"
 )
 
@@ -40,13 +46,13 @@ func measureStarts(ctx context.Context, s *session) (rows []row, err error) {
 	defer os.RemoveAll(directory)
 	cases := []struct {
 		name, kind, options string
-		hand                func(ctx context.Context, s *session, program, directory string) (byHand, error)
+		hand                func(ctx context.Context, s *session, env environment.Environment, program, directory string) (byHand, error)
 		pairs               int
 	}{
 		{"`docker run`", "docker", `{}`, dockerByHand, s.pairs},
-		{"`runsc run`", "gvisor", `{"engine": "direct"}`, runscByHand, s.pairs},
-		{"`runc run`", "oci", `{"network": "none"}`, runcByHand, s.pairs},
-		{"`bwrap`", "bubblewrap", `{}`, bwrapByHand, s.pairs},
+		{"`runsc run` in a script", "gvisor", `{"engine": "direct"}`, runscByHand, s.pairs},
+		{"`runc run` in a script", "oci", `{"network": "none"}`, runcByHand, s.pairs},
+		{"`bwrap` in a script", "bubblewrap", `{}`, bwrapByHand, s.pairs},
 		{"qemu q35 with the same kernel", "qemu", `{"machine": "q35"}`, qemuByHand, max(6, s.pairs*2/3)},
 	}
 	for _, c := range cases {
@@ -56,26 +62,31 @@ func measureStarts(ctx context.Context, s *session) (rows []row, err error) {
 			return nil, err
 		}
 		if missing != "" {
-			rows = append(rows, row{what, "≤ 1.05", "not measured: " + missing, "?"})
+			rows = append(rows, row{what, startTarget, "not measured: " + missing, "?"})
 			continue
 		}
-		hand, err := c.hand(ctx, s, program, filepath.Join(directory, c.kind))
+		hand, err := c.hand(ctx, s, env, program, filepath.Join(directory, c.kind))
 		if err != nil {
 			return nil, err
 		}
 		tare := func(ctx context.Context, n int) (time.Duration, error) {
-			i, err := env.Start(ctx, environment.Request{Name: fmt.Sprintf("%s-%d", c.kind, n), Owner: s.owner, Image: s.image, Console: io.Discard})
+			request := s.startOf(fmt.Sprintf("%s-%d", c.kind, n))
+			if c.kind == "qemu" {
+				request.Limits = environment.Limits{} // by hand it is in no cgroup
+			}
+			i, err := env.Start(ctx, request)
 			if err != nil {
 				return 0, err
 			}
-			// The start time that tare reports excludes the preparation of root and
-			// bundle, which the manual start has done beforehand as well.
+			// The start time that tare reports excludes the directories of root and data,
+			// which the manual start has made beforehand as well.
 			return environment.StartTime(i.Phases()), i.Stop(ctx)
 		}
 		row, err := s.pair(ctx, what, tare, hand, c.pairs)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", c.kind, err)
 		}
+		fmt.Fprintln(s.log, row.what, row.measured)
 		rows = append(rows, row)
 	}
 	return rows, nil
@@ -100,8 +111,16 @@ func (s *session) pair(ctx context.Context, what string, tare, hand byHand, pair
 	}
 	i := stats.HodgesLehmann(logs, 0.05)
 	ratio := math.Exp(i.Estimate)
-	return row{what, "≤ 1.05 times", fmt.Sprintf("%.3f [%.3f, %.3f]; medians %.0f and %.0f ms, %d pairs",
-		ratio, math.Exp(i.Low), math.Exp(i.High), stats.Median(own)*1e3, stats.Median(other)*1e3, pairs), verdict(ratio <= 1.05)}, nil
+	return row{what, startTarget, fmt.Sprintf("%.3f [%.3f, %.3f]; medians %.0f and %.0f ms, %d pairs",
+		ratio, math.Exp(i.Low), math.Exp(i.High), stats.Median(own)*1e3, stats.Median(other)*1e3, pairs), verdict(ratio <= 1.10)}, nil
+}
+
+const startTarget = "≤ 1.10 times"
+
+// startOf an instance has the same limits on both sides.
+func (s *session) startOf(name string) environment.Request {
+	limits := environment.Limits{CPUs: 1, Memory: 512 << 20, PIDs: 512}
+	return environment.Request{Name: name, Owner: s.owner, Image: s.image, Limits: limits, Console: io.Discard}
 }
 
 // firstByte starts a command and waits for one byte of its output, then ends it
@@ -132,7 +151,7 @@ func firstByte(ctx context.Context, argv []string) (time.Duration, error) {
 	return took, nil
 }
 
-func dockerByHand(ctx context.Context, s *session, program, directory string) (byHand, error) {
+func dockerByHand(ctx context.Context, s *session, _ environment.Environment, program, directory string) (byHand, error) {
 	// The name under which tare has loaded the image.
 	tag := "localhost/tare:" + strings.TrimPrefix(s.image.Digest, "sha256:")
 	return func(ctx context.Context, n int) (time.Duration, error) {
@@ -141,95 +160,230 @@ func dockerByHand(ctx context.Context, s *session, program, directory string) (b
 			return 0, err
 		}
 		return firstByte(ctx, []string{"docker", "run", "--rm", "--interactive", "--log-driver", "none",
+			"--cpus", "1", "--memory", "512m", "--memory-swap", "512m", "--pids-limit", "512",
 			"--volume", program + ":/.tare/agent:ro", "--volume", data + ":/data", tag, "/.tare/agent", "stdio"})
 	}, nil
 }
 
-// rootByHand makes a copy of the image with the agent, in directory/rootfs.
-func rootByHand(ctx context.Context, s *session, program, directory string) error {
-	root, err := s.image.Directory(ctx)
-	if err != nil {
-		return err
+// script starts with a cgroup: it takes the group's directories up to --, and then
+// pairs of a file and the text to write into it up to --.
+const script = `set -e
+for word; do [ "$word" != -- ] || break; mkdir "$word"; done
+while [ "$1" != -- ]; do shift; done; shift
+while [ "$1" != -- ]; do echo "$2" >"$1"; shift 2; done; shift
+`
+
+// cgroupByHand returns the words that script takes for a group with the limits that
+// another one has, and for a process that joins it.
+func cgroupByHand(like, group *cgroup.Group, joins bool) []string {
+	var directories, writes []string
+	from := like.ProcsFiles()
+	for n, procs := range group.ProcsFiles() {
+		directory := filepath.Dir(procs)
+		directories = append(directories, directory)
+		for _, file := range []string{
+			"cpuset.mems", "cpuset.cpus", "cpu.cfs_quota_us", "cpu.max", "memory.limit_in_bytes", "memory.memsw.limit_in_bytes",
+			"memory.max", "memory.swap.max", "pids.max",
+		} {
+			text, err := os.ReadFile(filepath.Join(filepath.Dir(from[n]), file))
+			if value := strings.TrimSpace(string(text)); err == nil && value != "" {
+				writes = append(writes, filepath.Join(directory, file), value)
+			}
+		}
+		if joins {
+			writes = append(writes, procs, "0")
+		}
 	}
-	if err := os.MkdirAll(directory, 0o755); err != nil {
-		return err
-	}
-	script := `cp -a "$1" "$3/rootfs" && mkdir -p "$3/rootfs/data" && cp "$2" "$3/rootfs/agent"`
-	if out, err := exec.CommandContext(ctx, "sh", "-c", script, "sh", root, program, directory).CombinedOutput(); err != nil {
-		return fmt.Errorf("copy of the image: %v: %s", err, out)
-	}
-	return nil
+	return slices.Concat(directories, []string{"--"}, writes, []string{"--"})
 }
 
-// runscByHand runs runsc on a minimal bundle.
-func runscByHand(ctx context.Context, s *session, program, directory string) (byHand, error) {
-	if err := rootByHand(ctx, s, program, directory); err != nil {
-		return nil, err
-	}
-	config := map[string]any{
-		"ociVersion": "1.0.2",
-		"root":       map[string]any{"path": "rootfs"},
-		"process":    map[string]any{"args": []string{"/agent", "stdio"}, "cwd": "/", "env": []string{"PATH=/usr/bin:/bin"}, "user": map[string]any{"uid": 0, "gid": 0}},
-		"mounts":     []any{map[string]any{"destination": "/proc", "type": "proc", "source": "proc"}, map[string]any{"destination": "/dev", "type": "tmpfs", "source": "tmpfs"}},
-		"linux":      map[string]any{"namespaces": []any{map[string]any{"type": "pid"}, map[string]any{"type": "network"}, map[string]any{"type": "ipc"}, map[string]any{"type": "uts"}, map[string]any{"type": "mount"}}},
-	}
-	text, err := json.Marshal(config)
-	if err == nil {
-		err = os.WriteFile(filepath.Join(directory, "config.json"), text, 0o644)
-	}
+// handMade is a start in a script that does what tare does.
+type handMade struct {
+	// example starts of tare: what is equal on both sides is taken from it.
+	example environment.Instance
+	// prepare makes the directories of an instance, which is not part of the start.
+	prepare func(ctx context.Context, directory string) error
+	script  string // after the cgroup
+	words   func(directory, group string) []string
+	joins   bool // the script joins the cgroup
+	after   func(directory string) error
+}
+
+// by returns the start by hand.
+func (h handMade) by(s *session, directory string) (byHand, error) {
+	like, err := cgroup.At(h.example.Footprint().Cgroups[0])
 	if err != nil {
 		return nil, err
 	}
-	return func(ctx context.Context, n int) (time.Duration, error) {
-		// A separate mount namespace, so that runsc's mounts disappear with it.
-		return firstByte(ctx, []string{"unshare", "--mount", "runsc", "--root", filepath.Join(directory, "state"), "--ignore-cgroups", "--network=sandbox",
-			"--platform=systrap", "run", "--bundle", directory, fmt.Sprintf("by-hand-%d-%d", os.Getpid(), n)})
+	// It is read now: the example is stopped before the first start.
+	example := cgroupByHand(like, like, h.joins)
+	return func(ctx context.Context, n int) (_ time.Duration, err error) {
+		own := fmt.Sprintf("%s/%d", directory, n)
+		if err := os.MkdirAll(own, 0o755); err != nil {
+			return 0, err
+		}
+		if err := h.prepare(ctx, own); err != nil {
+			return 0, err
+		}
+		group, err := cgroup.At(s.owner.Cgroup(fmt.Sprintf("by-hand-%s-%d", filepath.Base(directory), n)))
+		if err != nil {
+			return 0, err
+		}
+		defer func() {
+			err = errors.Join(err, group.Kill(ctx), group.Remove()) // what ends may not have ended yet
+			if h.after != nil {
+				err = errors.Join(err, h.after(own))
+			}
+		}()
+		words := []string{"sh", "-c", script + h.script, "sh"}
+		for _, word := range example {
+			words = append(words, strings.Replace(word, like.Path(), group.Path(), 1))
+		}
+		return firstByte(ctx, append(words, h.words(own, group.Path())...))
 	}, nil
 }
 
-// runcByHand runs runc on the bundle of `runc spec`, with the agent instead of the
-// shell.
-func runcByHand(ctx context.Context, s *session, program, directory string) (byHand, error) {
-	if err := rootByHand(ctx, s, program, directory); err != nil {
-		return nil, err
-	}
-	file := filepath.Join(directory, "config.json")
-	if out, err := exec.CommandContext(ctx, "runc", "spec", "--bundle", directory).CombinedOutput(); err != nil {
-		return nil, fmt.Errorf("runc spec: %v: %s", err, out)
-	}
-	text, err := os.ReadFile(file)
+// example starts an instance of tare, and stops it when what is needed of it was read.
+func example(ctx context.Context, s *session, env environment.Environment, name string, read func(environment.Instance) (byHand, error)) (hand byHand, err error) {
+	i, err := env.Start(ctx, s.startOf(name))
 	if err != nil {
 		return nil, err
+	}
+	defer func() { err = errors.Join(err, i.Stop(ctx)) }()
+	return read(i)
+}
+
+// bundleByHand makes a template of the configuration that tare wrote for an instance,
+// with @DIRECTORY@, @GROUP@ and @NAME@ in place of what differs between instances.
+func bundleByHand(s *session, name, group, directory string, change func(map[string]any)) (string, error) {
+	own, err := s.owner.Directory(name)
+	if err != nil {
+		return "", err
+	}
+	text, err := os.ReadFile(filepath.Join(own, "config.json"))
+	if err != nil {
+		return "", err
 	}
 	var config map[string]any
-	if err := json.Unmarshal(text, &config); err != nil {
-		return nil, err
+	if err := json.Unmarshal([]byte(strings.NewReplacer(own, "@DIRECTORY@", group, "@GROUP@", name, "@NAME@").Replace(string(text))), &config); err != nil {
+		return "", err
 	}
-	process := config["process"].(map[string]any)
-	process["terminal"], process["args"] = false, []string{"/agent", "stdio"}
-	if text, err = json.Marshal(config); err == nil {
-		err = os.WriteFile(file, text, 0o644)
+	change(config)
+	if text, err = json.Marshal(config); err != nil {
+		return "", err
 	}
+	template := filepath.Join(directory, "template.json")
+	return template, errors.Join(os.MkdirAll(directory, 0o755), os.WriteFile(template, text, 0o644))
+}
+
+// fillTemplate is the part of a script that writes the configuration of an instance:
+// template, directory, group and name are its next words.
+const fillTemplate = `sed -e "s|@DIRECTORY@|$2|g" -e "s|@GROUP@|$3|g" -e "s|@NAME@|$4|g" "$1" >"$2/config.json"
+`
+
+// makeDirectories below a directory.
+func makeDirectories(names ...string) func(context.Context, string) error {
+	return func(_ context.Context, directory string) error {
+		for _, name := range names {
+			if err := os.MkdirAll(filepath.Join(directory, name), 0o755); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+}
+
+// runscByHand runs runsc with the configuration, the mount points over the image, the
+// overlay and the network namespace that tare uses.
+func runscByHand(ctx context.Context, s *session, env environment.Environment, program, directory string) (byHand, error) {
+	const name = "example-runsc"
+	image, err := s.image.Directory(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return func(ctx context.Context, n int) (time.Duration, error) {
-		return firstByte(ctx, []string{"runc", "--root", filepath.Join(directory, "state"), "run", "--bundle", directory, fmt.Sprintf("by-hand-%d-%d", os.Getpid(), n)})
-	}, nil
+	return example(ctx, s, env, name, func(i environment.Instance) (byHand, error) {
+		group := i.Footprint().Cgroups[0]
+		var root string
+		template, err := bundleByHand(s, name, group, directory, func(config map[string]any) {
+			root = config["root"].(map[string]any)["path"].(string)
+			linux := config["linux"].(map[string]any)
+			// The script makes it, with its loopback up.
+			linux["namespaces"] = slices.DeleteFunc(linux["namespaces"].([]any), func(n any) bool { return n.(map[string]any)["type"] == "network" })
+		})
+		if err != nil {
+			return nil, err
+		}
+		return handMade{
+			example: i, prepare: makeDirectories("data"), joins: true,
+			script: fillTemplate + `exec unshare --mount --net sh -c 'set -e
+ip link set lo up
+mount -t overlay -o "ro,lowerdir=$2:$3" by-hand "$2"
+exec runsc --root="$1" --ignore-cgroups --overlay2=root:dir="$1" --platform=systrap --network=sandbox run --bundle "$1" "$4"' sh "$2" "$5" "$6" "$4"`,
+			words: func(own, group string) []string {
+				return []string{template, own, group, fmt.Sprintf("by-hand-%d-%s", os.Getpid(), filepath.Base(own)), root, image}
+			},
+		}.by(s, directory)
+	})
 }
 
-// bwrapByHand runs bwrap with the namespaces that tare uses.
-func bwrapByHand(ctx context.Context, s *session, program, directory string) (byHand, error) {
-	if err := rootByHand(ctx, s, program, directory); err != nil {
+// runcByHand runs runc with the configuration and the overlay that tare uses: limits,
+// masked paths, seccomp filter, namespaces.
+func runcByHand(ctx context.Context, s *session, env environment.Environment, program, directory string) (byHand, error) {
+	const name = "example-runc"
+	image, err := s.image.Directory(ctx)
+	if err != nil {
 		return nil, err
 	}
-	return func(ctx context.Context, n int) (time.Duration, error) {
-		return firstByte(ctx, []string{"bwrap", "--bind", filepath.Join(directory, "rootfs"), "/", "--proc", "/proc", "--dev", "/dev",
-			"--unshare-pid", "--unshare-ipc", "--unshare-uts", "--die-with-parent", "--", "/agent", "stdio"})
-	}, nil
+	return example(ctx, s, env, name, func(i environment.Instance) (byHand, error) {
+		template, err := bundleByHand(s, name, i.Footprint().Cgroups[0], directory, func(map[string]any) {})
+		if err != nil {
+			return nil, err
+		}
+		return handMade{
+			example: i, prepare: makeDirectories("root", "upper/data", "work", "data"),
+			script: fillTemplate + `mount -t overlay -o "lowerdir=$5,upperdir=$2/upper,workdir=$2/work" by-hand "$2/root"
+exec runc --root "$2/state" run --bundle "$2" "$4"`,
+			words: func(own, group string) []string {
+				return []string{template, own, group, fmt.Sprintf("by-hand-%d-%s", os.Getpid(), filepath.Base(own)), image}
+			},
+			after: func(own string) error { return unix.Unmount(filepath.Join(own, "root"), 0) },
+		}.by(s, directory)
+	})
 }
 
-func qemuByHand(ctx context.Context, s *session, program, directory string) (byHand, error) {
+// bwrapByHand runs bwrap with the root, the namespaces and the cgroup that tare uses.
+func bwrapByHand(ctx context.Context, s *session, env environment.Environment, program, directory string) (byHand, error) {
+	image, err := s.image.Directory(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return example(ctx, s, env, "example-bwrap", func(i environment.Instance) (byHand, error) {
+		var binds []string
+		return handMade{
+			example: i, joins: true,
+			prepare: func(ctx context.Context, own string) (err error) {
+				if err := makeDirectories("root", "data")(ctx, own); err != nil {
+					return err
+				}
+				binds, err = rootfs.Fresh(image, filepath.Join(own, "root"))
+				return err
+			},
+			script: `exec bwrap "$@"`,
+			words: func(own, _ string) []string {
+				words := []string{"--bind", filepath.Join(own, "root"), "/"}
+				for _, bind := range binds { // SOURCE:TARGET:ro
+					fields := strings.Split(bind, ":")
+					words = append(words, "--ro-bind", fields[0], fields[1])
+				}
+				return append(words, "--proc", "/proc", "--dev", "/dev", "--ro-bind", "/sys", "/sys",
+					"--bind", filepath.Join(own, "data"), "/data", "--ro-bind", program, "/tare-agent",
+					"--unshare-pid", "--unshare-ipc", "--unshare-uts", "--die-with-parent", "--", "/tare-agent", "stdio", "--open", "/data")
+			},
+		}.by(s, directory)
+	})
+}
+
+func qemuByHand(ctx context.Context, s *session, _ environment.Environment, program, directory string) (byHand, error) {
 	guest, err := s.image.Guest(ctx, program, func(string) {})
 	if err != nil {
 		return nil, err
