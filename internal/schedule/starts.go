@@ -26,12 +26,11 @@ func (s *Schedule) addStart(at cellKey, t rundir.Trial) {
 	s.starts[at] = firstStart{t.Block, time.Duration(each * float64(time.Second))}
 }
 
-// startRounds is how many starts of an environment a block has. To measure starts an environment takes part in
-// as many rounds as its starts fit into startsTime, at least in one, and in no more
-// than the baseline: otherwise the block would be as long as four starts of the
-// slowest, such as an emulated guest. How long they take is known after the first
-// block, which has one round. It is not asked again, so that later starts have no
-// influence on how many are measured.
+// startRounds is how many starts of an environment a block has: as many as fit into
+// startsTime, at least one, and no more than the baseline has. Otherwise the block
+// would be as long as four starts of the slowest environment, such as an emulated
+// guest. How long they take is known after the first block, which has one round. It is
+// not asked again, so that later starts have no influence on how many are measured.
 func (s *Schedule) startRounds(c cell, environment string, block int) int {
 	rounds := c.rounds
 	for _, name := range []string{environment, s.plan.Baseline} {

@@ -173,7 +173,8 @@ const startsInBlock = 4
 
 // Rounds is how many samples a trial of a workload at a level gives at most,
 // alternating with those of the other environments, unless the number is chosen; 0 is
-// one sample in a trial of its own. Neighbours would disturb the samples of the other environments too.
+// one sample in a trial of its own. Neighbours would disturb the samples of the other
+// environments too.
 func (p *Plan) Rounds(w Workload, l Level) int {
 	rounds := max(1, p.Design.Rounds)
 	switch {
