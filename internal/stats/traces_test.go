@@ -354,6 +354,14 @@ func profiles(t *testing.T) (all []profile) {
 			}
 			return a, b
 		}),
+		// The differences have three modes, so that they are not unimodal.
+		madeUp("instances of two kinds", true, func(rng *rand.Rand, rounds int) (a, b []float64) {
+			x, y := .1*float64(rng.IntN(2)), .1*float64(rng.IntN(2))
+			for range rounds {
+				a, b = append(a, x+.01*rng.NormFloat64()), append(b, y+.01*rng.NormFloat64())
+			}
+			return a, b
+		}),
 	)
 }
 
