@@ -66,7 +66,9 @@ func rootless(t *testing.T, b brand, socket string) {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { i.Stop(context.Background()) })
-		t.Log(i.Notes())
+		if notes := strings.Join(i.Notes(), "\n"); strings.Contains(notes, viaEngine) {
+			t.Error(notes)
+		}
 		limits, err := environment.CheckLimits(t.Context(), i, l)
 		t.Log(limits, err)
 		if notHeld := (*environment.LimitsError)(nil); name == "limited" && cgroup.Mode() != "v2" && !errors.As(err, &notHeld) {
