@@ -36,13 +36,10 @@ type row struct{ what, target, measured, met string }
 
 // causes are the known reasons for a missed target, by the prefix of the row.
 var causes = map[string]string{
-	"start time of an instance in tare vs `runsc run`": "tare creates a cgroup and reads its limits back, writes the bundle, and mounts the image read-only below the mount points; the manual start uses an existing bundle on a private, writable copy, without a cgroup. The difference is some 10 ms.",
-	"start time of an instance in tare vs `runc run`":  "tare's instance has a cgroup with its limits, an overlay, masked paths and a seccomp profile; the manual start uses the bundle of `runc spec`, without overlay and seccomp. The share of each was not measured.",
-	"start time of an instance in tare vs `bwrap`":     "the manual start uses no cgroup, and a root file system that is already mounted. Joining a cgroup in each hierarchy takes about half a millisecond; the cause of the rest was not determined.",
-	"`tare bench` of one native command":               "both include fork and exec; the remaining differences are that tare runs the command in a separate cgroup, and the noise of a shared machine, which the interval shows.",
-	"throughput of redis in docker with the sampler":   "the interval is wider than the margin, because of the noise of a shared machine.",
-	"throughput of nginx in docker with the sampler":   "nginx and wrk keep both cores busy, so the CPU time of a reading is missing there: some 0.2 to 0.3% of a core by the sampler's own count, plus its indirect effects.",
-	"CPU of the sampler":                               "the value is that of the whole process, including the timers of the Go runtime. A reading of a busy instance reads some fifteen files and sockets, each of which the kernel generates anew.",
+	"`tare bench` of one native command":             "both include fork and exec; the remaining differences are that tare runs the command in a separate cgroup, and the noise of a shared machine, which the interval shows.",
+	"throughput of redis in docker with the sampler": "the interval is wider than the margin, because of the noise of a shared machine.",
+	"throughput of nginx in docker with the sampler": "nginx and wrk keep both cores busy, so the CPU time of a reading is missing there: some 0.2 to 0.3% of a core by the sampler's own count, plus its indirect effects.",
+	"CPU of the sampler":                             "the value is that of the whole process, including the timers of the Go runtime. A reading of a busy instance reads some fifteen files and sockets, each of which the kernel generates anew.",
 }
 
 // session is the state that all measurements share.

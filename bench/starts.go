@@ -165,11 +165,10 @@ func dockerByHand(ctx context.Context, s *session, _ environment.Environment, pr
 	}, nil
 }
 
-// script starts with a cgroup: it takes the group's directories up to --, and then
+// script starts with a cgroup: it takes the group's directories in one word, and then
 // pairs of a file and the text to write into it up to --.
 const script = `set -e
-for word; do [ "$word" != -- ] || break; mkdir "$word"; done
-while [ "$1" != -- ]; do shift; done; shift
+mkdir $1; shift
 while [ "$1" != -- ]; do echo "$2" >"$1"; shift 2; done; shift
 `
 
@@ -194,7 +193,7 @@ func cgroupByHand(like, group *cgroup.Group, joins bool) []string {
 			writes = append(writes, procs, "0")
 		}
 	}
-	return slices.Concat(directories, []string{"--"}, writes, []string{"--"})
+	return slices.Concat([]string{strings.Join(directories, " ")}, writes, []string{"--"})
 }
 
 // handMade is a start in a script that does what tare does.
@@ -237,7 +236,7 @@ func (h handMade) by(s *session, directory string) (byHand, error) {
 		}()
 		words := []string{"sh", "-c", script + h.script, "sh"}
 		for _, word := range example {
-			words = append(words, strings.Replace(word, like.Path(), group.Path(), 1))
+			words = append(words, strings.ReplaceAll(word, like.Path(), group.Path()))
 		}
 		return firstByte(ctx, append(words, h.words(own, group.Path())...))
 	}, nil
