@@ -1,8 +1,10 @@
 package report
 
 import (
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"tare/internal/report/model"
 	"tare/internal/rundir"
@@ -97,4 +99,20 @@ func TestEveryFormatSaysWhetherTheLengthOfSamplesBiasesThem(t *testing.T) {
 	}
 	say("; the bias by the length of the samples is shown to be within a quarter of the margin in 2 of 3 comparisons, and to exceed it in 1",
 		"the length of the samples biases this by -10.0% [-10.0%, -10.0%] (95%), more than a quarter of the margin: samples that are 22 times as long would not")
+}
+
+func TestAReportNamesAnEnvironmentThatLeftBlocksToTheOthers(t *testing.T) {
+	in := reporttest.Quick()
+	in.Plan.Design.Budget = time.Hour
+	in.Trials = slices.DeleteFunc(in.Trials, func(r rundir.Trial) bool { return r.Environment == "gvisor" && r.Block == 4 })
+	for i := range in.Trials {
+		in.Trials[i].Rounds = []rundir.Round{{Number: 1, Metrics: in.Trials[i].Metrics}}
+	}
+	in.Contrasts = verdict.Contrasts(in.Plan, in.Trials, in.Manifest.Environments)
+	for name, text := range allFormats(t, in) {
+		words := strings.Join(strings.Fields(text), " ")
+		if strings.Count(words, "; gvisor, which takes longer than all others together, was in ") != 1 || strings.Contains(words, "docker, which takes longer") {
+			t.Errorf("%s does not name gvisor alone", name)
+		}
+	}
 }

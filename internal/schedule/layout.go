@@ -137,7 +137,7 @@ func (s *Schedule) live(at stage) map[cell][]string {
 		}
 		needed := len(s.environments) == 1 && s.mustRun(at.block)
 		for _, name := range s.environments {
-			if name == s.plan.Baseline || !s.hasTurn(name, c, at) || s.gaveUp(name, c, at) || !s.mustRun(at.block) && !s.book.Open(name, c.workload, c.level, at.block) {
+			if name == s.plan.Baseline || !s.hasTurn(name, c, at) || s.rests(name, at) || s.gaveUp(name, c, at) || !s.mustRun(at.block) && !s.book.Open(name, c.workload, c.level, at.block) {
 				continue
 			}
 			needed = true

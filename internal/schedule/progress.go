@@ -222,13 +222,14 @@ type Expectation struct {
 	Rounds         int // of samples in each block; 0: one sample per trial
 	// FirstBlocks is how many blocks have so many; 0: all.
 	FirstBlocks int
+	Rests       bool // an environment that takes longer than all others may be in fewer blocks
 }
 
 // Expected lays out the first block and counts what the plan allows. perTrial
 // guesses how long one trial takes; nil leaves the durations at 0.
 func (s *Schedule) Expected(perTrial func(Slot) time.Duration) Expectation {
 	blocks := s.plan.Design.Blocks
-	e := Expectation{MinBlocks: max(1, blocks.Min), MaxBlocks: blocks.Max}
+	e := Expectation{MinBlocks: max(1, blocks.Min), MaxBlocks: blocks.Max, Rests: s.mayRest()}
 	if s.sequential() {
 		for i := range s.environments {
 			e.FirstBlock = append(e.FirstBlock, s.layout(stage{i, 1})...)
@@ -297,6 +298,9 @@ func (e Expectation) Words() string {
 	}
 	if e.Budget > 0 && (e.Max == 0 || e.Max > e.Budget) {
 		text += fmt.Sprintf("; the budget ends the run after %s", e.Budget)
+	}
+	if e.Rests {
+		text += "; an environment that takes longer than all others together leaves blocks to them"
 	}
 	return text
 }

@@ -12,6 +12,7 @@ import (
 	"tare/internal/environment"
 	"tare/internal/rundir"
 	"tare/internal/study"
+	"tare/internal/verdict"
 )
 
 // lab makes batches with rounds: the instances of each environment start for some time,
@@ -55,6 +56,7 @@ func (l *lab) make(b Batch) (trials []rundir.Trial) {
 			v := math.Exp(l.effect[slot.Environment] + centres[i] + l.round*l.rng.NormFloat64())
 			trials[i].Rounds = append(trials[i].Rounds, rundir.Round{Number: n, Metrics: map[string]float64{"time": v}})
 			trials[i].Metrics = map[string]float64{"time": v}
+			trials[i].HostSeconds += l.sample[slot.Environment].Seconds()
 		}
 	}
 	for i := range trials {
@@ -224,5 +226,43 @@ func TestABatchSaysHowManyRoundsItHas(t *testing.T) {
 	e := s.Expected(nil)
 	if got := fmt.Sprint(e.Rounds, e.FirstBlocks, strings.HasSuffix(e.Words(), "; rounds of samples: at first 16, chosen after 3 blocks")); got != "16 3 true" {
 		t.Errorf("%s: %s", got, e.Words())
+	}
+}
+
+// A guest that takes 20 s to start leaves blocks to the others, which reach their
+// verdicts within the budget.
+func TestASlowEnvironmentDoesNotSpendTheBudgetOfOthers(t *testing.T) {
+	play := func(budget time.Duration, rests bool) (decided, slow int) {
+		for seed := range 100 {
+			p := chosen(planOf(upTo60, []string{"native", "docker", "gvisor", "vm"}, "cpu:block"))
+			p.Design.Budget, p.Seed = budget, uint64(seed)
+			l := newLab(.022, .03)
+			l.rng = rand.New(rand.NewPCG(uint64(seed), 1))
+			l.effect = map[string]float64{"docker": .025, "gvisor": .03, "vm": .03}
+			for _, e := range p.Environments {
+				l.start[e.Name], l.sample[e.Name] = 300*time.Millisecond, 100*time.Millisecond
+			}
+			l.start["vm"] = 20 * time.Second
+			s := schedule(t, p)
+			if !rests {
+				s.took["docker"] = time.Hour // nobody takes longer
+			}
+			playRounds(t, s, l)
+			for _, c := range s.Contrasts() {
+				if c.Verdict == verdict.Slower || c.Verdict == verdict.Equivalent {
+					decided++
+				}
+				if c.Environment == "vm" && c.Verdict == verdict.Slower {
+					slow++
+				}
+			}
+		}
+		return decided, slow
+	}
+	with, slow := play(5*time.Minute, true)
+	without, slowWithout := play(5*time.Minute, false)
+	t.Logf("%d of 300 verdicts, %d of 100 of the slow one; if it is in all blocks: %d, %d", with, slow, without, slowWithout)
+	if with < 3*without/2 {
+		t.Errorf("%d of 300 verdicts, and %d if the slow one is in all blocks", with, without)
 	}
 }

@@ -57,6 +57,7 @@ type Schedule struct {
 	// follow from them.
 	batches []*batchTimes
 	chosen  map[cell]choice
+	took    map[string]time.Duration // by environments in the first blocks; see rest.go
 
 	asked bool
 	stage stage
@@ -92,7 +93,7 @@ type stage struct{ environment, block int }
 
 // New starts a schedule for the environments that are usable here.
 func New(plan *study.Plan, usable []string) (*Schedule, error) {
-	s := &Schedule{plan: plan, recorded: map[trialKey]bool{}, begun: map[stage]bool{}, attempts: map[cellKey]*attempts{}, starts: map[cellKey]firstStart{}, pace: newPace(), turn: map[cellKey]int{}, chosen: map[cell]choice{}}
+	s := &Schedule{plan: plan, recorded: map[trialKey]bool{}, begun: map[stage]bool{}, attempts: map[cellKey]*attempts{}, starts: map[cellKey]firstStart{}, pace: newPace(), turn: map[cellKey]int{}, chosen: map[cell]choice{}, took: map[string]time.Duration{}}
 	for _, e := range plan.Environments {
 		if slices.Contains(usable, e.Name) {
 			s.environments = append(s.environments, e.Name)
@@ -150,6 +151,7 @@ func (s *Schedule) Record(t rundir.Trial) {
 	s.addStart(at, t)
 	s.pace.add(at, t)
 	s.time(t)
+	s.timeOf(t)
 	s.book.Add(t)
 }
 

@@ -85,7 +85,7 @@ func (v *Report) roundsAndSteal() string {
 	if single := v.titles(func(at cellKey) bool { is, ran := cells[at]; return ran && !is }); len(single) > 0 {
 		text += ", except in " + strings.Join(single, ", ")
 	}
-	text += v.chosen()
+	text += v.chosen() + v.rested()
 	shares := lists.Map(v.Stolen, func(s Stolen) float64 { return s.Share })
 	switch {
 	case len(shares) == 0:
@@ -164,6 +164,31 @@ func RoundsChosen(plan *study.Plan, trials []rundir.Trial) (all []ChosenRounds) 
 		}
 	}
 	return all
+}
+
+// rested names the environments that left blocks to the others, since they take longer
+// than these together.
+func (v *Report) rested() (text string) {
+	if v.Plan.Design.Budget == 0 || v.Plan.Turns(lists.Map(v.Environments, func(e Environment) string { return e.Name })) > 1 || len(v.Plan.Steps) > 0 {
+		return "" // those that take turns have their own remark
+	}
+	blocks := map[string]map[int]bool{}
+	for _, t := range v.Trials {
+		if blocks[t.Environment] == nil {
+			blocks[t.Environment] = map[int]bool{}
+		}
+		if !t.Traced {
+			blocks[t.Environment][t.Block] = true
+		}
+	}
+	for _, e := range v.Environments {
+		if of := blocks[e.Name]; len(of) > 0 {
+			if last := slices.Max(slices.Collect(maps.Keys(of))); len(of) < last {
+				text += fmt.Sprintf("; %s, which takes longer than all others together, was in %d of the first %d blocks", e.Shown, len(of), last)
+			}
+		}
+	}
+	return text
 }
 
 // chosen says which numbers of rounds were chosen.
