@@ -1,6 +1,7 @@
 package oci
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -25,6 +26,8 @@ type instance struct {
 	directory string // the bundle
 	group     *cgroup.Group
 	freezer   *cgroup.Freezer // of the group
+	pausing   sync.Mutex
+	paused    bool // by runsc
 	network   *attachment
 	runtime   *process   // or the shim in its place: it exits with the instance
 	helpers   []*process // a logger, a user-mode network
@@ -70,22 +73,66 @@ func (i *instance) Footprint() usage.Footprint {
 	return footprint
 }
 
-// Freeze freezes the cgroup. Processes outside of it (runtime or shim, logger, user-mode
-// network) have nothing to do then.
+// Freeze freezes the cgroup, or pauses a sandbox that would not survive that. Processes
+// outside of the cgroup (runtime or shim, logger, user-mode network) have nothing to do
+// then.
 func (i *instance) Freeze(ctx context.Context) error {
-	if o := &i.environ.options; o.gvisor() && o.Platform != "ptrace" {
-		return fmt.Errorf("freezing %s: %w", i.id, ErrSystrap)
+	if i.pauses() {
+		return i.pause(ctx, true)
 	}
 	return i.freezer.Freeze(ctx)
+}
+
+// Thaw thaws it.
+func (i *instance) Thaw(ctx context.Context) error {
+	if i.pauses() {
+		return i.pause(ctx, false)
+	}
+	return i.freezer.Thaw(ctx)
 }
 
 // ErrSystrap refuses to freeze a sandbox. A freeze interrupts system calls as a signal
 // does. The threads of systrap wait in a seccomp notification, which then is void: the
 // sandbox takes the answer that it cannot send for a process that died, and exits.
-var ErrSystrap = fmt.Errorf("%w: gVisor's platform systrap does not survive a freeze (systrap corrupted memory: subprocess died); use platform: ptrace", errors.ErrUnsupported)
+var ErrSystrap = fmt.Errorf("%w: gVisor's platform systrap does not survive a freeze (systrap corrupted memory: subprocess died); use engine: direct", errors.ErrUnsupported)
 
-// Thaw thaws it.
-func (i *instance) Thaw(ctx context.Context) error { return i.freezer.Thaw(ctx) }
+// pauses reports whether the instance is frozen by runsc, because of ErrSystrap.
+func (i *instance) pauses() bool {
+	o := &i.environ.options
+	return o.gvisor() && o.Platform != "ptrace"
+}
+
+// pauseTimeout bounds a command of the runtime.
+const pauseTimeout = 10 * time.Second
+
+// pause makes runsc stop all tasks in the sandbox, or lets them go on.
+func (i *instance) pause(ctx context.Context, paused bool) error {
+	i.pausing.Lock()
+	defer i.pausing.Unlock()
+	if i.paused == paused {
+		return nil
+	}
+	command := "resume"
+	if paused {
+		command = "pause"
+	}
+	bound, cancel := context.WithTimeout(ctx, pauseTimeout)
+	defer cancel()
+	path, err := filepath.Abs(i.environ.runtime.path)
+	if err != nil {
+		return err
+	}
+	// runsc takes the path of its state for a pattern of file names, so that of the
+	// directory is not in it.
+	c := exec.CommandContext(bound, path, "--root=.", command, i.id)
+	c.Dir = i.directory
+	c.WaitDelay = time.Second
+	if output, err := c.CombinedOutput(); err != nil {
+		return fmt.Errorf("runsc %s %s: %w: %s", command, i.id, err, bytes.TrimSpace(output))
+	}
+	i.paused = paused
+	return nil
+}
 
 // Stop shuts the agent down, which ends the instance and the runtime, and kills what
 // does not exit in time.
@@ -97,7 +144,7 @@ func (i *instance) Stop(ctx context.Context) error {
 	}
 	bound, cancel := context.WithTimeout(ctx, environment.ContainerStop.Terminate)
 	defer cancel()
-	_ = i.freezer.Thaw(bound) // the kill below thaws too
+	_ = i.Thaw(bound) // the kill below ends it in any state
 	if i.agent.Err() == nil {
 		_ = i.agent.Shutdown(bound) // what is left is killed below
 	}
