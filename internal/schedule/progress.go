@@ -222,7 +222,9 @@ type Expectation struct {
 	Rounds         int // of samples in each block; 0: one sample per trial
 	// FirstBlocks is how many blocks have so many; 0: all.
 	FirstBlocks int
-	Rests       bool // an environment that takes longer than all others may be in fewer blocks
+	// RoundsWithin bounds their time in a block; 0: nothing does.
+	RoundsWithin time.Duration
+	Rests        bool // an environment that takes longer than all others may be in fewer blocks
 }
 
 // Expected lays out the first block and counts what the plan allows. perTrial
@@ -262,7 +264,10 @@ func (s *Schedule) Expected(perTrial func(Slot) time.Duration) Expectation {
 	var took time.Duration
 	for _, slot := range slots {
 		if slot.Within > 0 {
-			e.FirstBlocks = s.firstBlocks()
+			e.RoundsWithin = slot.Within
+			if s.plan.Design.Budget == 0 {
+				e.FirstBlocks = s.firstBlocks()
+			}
 		}
 		if perTrial != nil {
 			took += perTrial(slot)
@@ -293,6 +298,8 @@ func (e Expectation) Words() string {
 	switch {
 	case e.FirstBlocks > 0:
 		text += fmt.Sprintf("; rounds of samples: at first %d, chosen after %d blocks", e.Rounds, e.FirstBlocks)
+	case e.RoundsWithin > 0:
+		text += fmt.Sprintf("; rounds of samples in each block of a workload: %d, or as many as take %s", e.Rounds, e.RoundsWithin)
 	case e.Rounds > 0:
 		text += fmt.Sprintf("; %s of samples in each block", counted(e.Rounds, "round", "rounds"))
 	}

@@ -16,6 +16,10 @@ import (
 // a first block: the location of fewer is that of their disturbances.
 const fewRounds = 8
 
+// blocksInBudget is how many blocks a budget should suffice for: most verdicts that a
+// budget of minutes can reach are reached in so many.
+const blocksInBudget = 12
+
 // batchTimes are the times of the trials that were made together in a block, by the
 // host's clock as the journal has it.
 type batchTimes struct {
@@ -46,7 +50,18 @@ func (s *Schedule) rounds(c cell, environment string, block int) (n int, within 
 	if chosen := s.choice(c, block); chosen.rounds > 0 {
 		return chosen.rounds, 0
 	}
-	return c.rounds, study.FirstRoundsWithin
+	return c.rounds, s.within()
+}
+
+// within bounds the time of a cell's rounds in a block: in the first blocks, and in all
+// of them where there is a budget. There the time that an environment leaves, when it
+// has its verdict, goes to more rounds of the others, which a fixed number would not use.
+func (s *Schedule) within() time.Duration {
+	if s.plan.Design.Budget == 0 {
+		return study.FirstRoundsWithin
+	}
+	cells := len(lists.Filter(s.cells, s.choosesRounds))
+	return min(study.FirstRoundsWithin, readable(s.plan.Design.Budget/time.Duration(blocksInBudget*cells)))
 }
 
 func (s *Schedule) choosesRounds(c cell) bool {
@@ -65,6 +80,8 @@ func (s *Schedule) whyRounds(c cell, block int) string {
 		return ""
 	case chosen.rounds > 0:
 		return chosen.why
+	case s.plan.Design.Budget > 0:
+		return fmt.Sprintf("%s or as many as take %s, so that the budget suffices for some %d blocks", counted(c.rounds, "round", "rounds"), s.within(), blocksInBudget)
 	}
 	return fmt.Sprintf("one of the first blocks, which have %s or as many as take %s", counted(c.rounds, "round", "rounds"), study.FirstRoundsWithin)
 }
@@ -76,7 +93,7 @@ func (s *Schedule) firstBlocks() int { return study.FirstBlocks * s.turns }
 // choice of the number of rounds of a cell in a block. It depends on the trials of the
 // first blocks alone, so that it stays.
 func (s *Schedule) choice(c cell, block int) choice {
-	if block <= s.firstBlocks() || !s.choosesRounds(c) {
+	if block <= s.firstBlocks() || !s.choosesRounds(c) || s.plan.Design.Budget > 0 {
 		return choice{}
 	}
 	chosen, known := s.chosen[c]

@@ -137,6 +137,28 @@ func TestTheFirstBlocksChooseTheNumberOfRounds(t *testing.T) {
 	}
 }
 
+// A budget of two minutes for two workloads leaves 5 s to each of them in a block: when
+// docker has its verdicts, more rounds of native and gvisor fit.
+func TestABudgetBoundsTheTimeOfRoundsInAllBlocks(t *testing.T) {
+	l := newLab(.001, .01)
+	names := []string{"native", "docker", "gvisor"}
+	for _, name := range names {
+		l.start[name], l.sample[name] = 100*time.Millisecond, 200*time.Millisecond
+	}
+	l.sample["docker"] = 2 * time.Second
+	l.effect = map[string]float64{"docker": 1}
+	p := chosen(planOf(tenBlocks, names, "cpu:block", "disk:block"))
+	p.Design.Budget, p.Design.Blocks = 2*time.Minute, upTo60
+	trials := playRounds(t, schedule(t, p), l)
+	got := numbers(trials, "cpu")
+	if got[0] != 2 || got[len(got)-1] <= 4 {
+		t.Errorf("the blocks have %v rounds", got)
+	}
+	if why := trials[0].RoundsReason; why != "16 rounds or as many as take 5s, so that the budget suffices for some 12 blocks" {
+		t.Error(why)
+	}
+}
+
 // Two cells that share the starts of their block need fewer rounds than one alone.
 func TestWorkloadsShareTheStartsOfTheirBlock(t *testing.T) {
 	number := func(workloads ...string) int {

@@ -83,7 +83,10 @@ func (d Design) OrderWords() string {
 		return d.Order
 	}
 	rounds := fmt.Sprintf("%d rounds of samples in each block", d.Rounds)
-	if d.RoundsChosen {
+	switch {
+	case d.RoundsChosen && d.Budget > 0:
+		rounds = fmt.Sprintf("up to %d rounds of samples in each block, as the budget allows", d.Rounds)
+	case d.RoundsChosen:
 		rounds = fmt.Sprintf("rounds of samples in each block chosen after %d blocks", FirstBlocks)
 	}
 	return fmt.Sprintf("%s, %s, waiting instances %s", d.Order, rounds, d.Waiting)
