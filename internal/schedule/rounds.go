@@ -60,7 +60,7 @@ func (s *Schedule) within() time.Duration {
 	if s.plan.Design.Budget == 0 {
 		return study.FirstRoundsWithin
 	}
-	cells := len(lists.Filter(s.cells, s.choosesRounds))
+	cells := len(lists.Filter(s.cells, func(c cell) bool { return c.rounds > 0 }))
 	return min(study.FirstRoundsWithin, readable(s.plan.Design.Budget/time.Duration(blocksInBudget*cells)))
 }
 

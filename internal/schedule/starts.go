@@ -7,7 +7,7 @@ import (
 )
 
 // startsTime is how long the starts of one environment in a block may take, where
-// several are measured.
+// several are measured, and the budget allows it.
 const startsTime = 10 * time.Second
 
 // firstStart is how long a start of an environment took in the first block in which
@@ -41,7 +41,7 @@ func (s *Schedule) startRounds(c cell, environment string, block int) int {
 		if first.block == 0 || first.block >= block {
 			return min(rounds, 1)
 		}
-		rounds = min(rounds, max(1, int(startsTime/max(first.took, 1))))
+		rounds = min(rounds, max(1, int(min(startsTime, s.within())/max(first.took, 1))))
 	}
 	return rounds
 }

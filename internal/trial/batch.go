@@ -39,6 +39,7 @@ type participant struct {
 	// spent is the time that the participant took so far, and elsewhere what of
 	// it is no overhead of tare: starts, stops and the workload's own commands.
 	spent, elsewhere time.Duration
+	sampling         time.Duration // of spent, that of samples
 }
 
 // alternate makes the trials of a batch whose environments give samples in turn:

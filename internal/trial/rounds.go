@@ -32,8 +32,15 @@ func sampleRounds(ctx context.Context, batch schedule.Batch, all []*participant,
 		}
 	}
 	began, took := time.Now(), time.Duration(0)
-	for number := 1; number <= batch.Rounds() && another(number-1, took, batch.Slots[0].Within); number++ {
-		each(batch.Round(number), (*participant).takesPart, func(p *participant, position int) {
+	takesPart, more := (*participant).takesPart, func(done int) bool { return another(done, took, batch.Slots[0].Within) }
+	if shares := sharesOf(batch, all); shares != nil {
+		takesPart, more = shares.takesPart, shares.more
+	}
+	for number := 1; number <= batch.Rounds() && more(number-1); number++ {
+		taking := lists.Filter(all, takesPart) // all of a round or not at all
+		takes := func(p *participant) bool { return slices.Contains(taking, p) && p.takesPart() }
+		each(batch.Round(number), takes, func(p *participant, position int) {
+			defer p.inRounds()()
 			if p.startup() {
 				p.sampleStart(ctx, number, position, number == batch.Rounds())
 			} else {
@@ -41,7 +48,10 @@ func sampleRounds(ctx context.Context, batch schedule.Batch, all []*participant,
 			}
 		})
 		if halves {
-			each(batch.HalfRound(number), (*participant).givesHalf, func(p *participant, position int) { p.halfSample(ctx, number, position) })
+			each(batch.HalfRound(number), func(p *participant) bool { return takes(p) && !p.halfFailed }, func(p *participant, position int) {
+				defer p.inRounds()()
+				p.halfSample(ctx, number, position)
+			})
 		}
 		if after != nil && ctx.Err() == nil {
 			after(number, lists.Map(lists.Filter(all, (*participant).takesPart), func(p *participant) rundir.Trial { return p.trial }))
@@ -81,8 +91,6 @@ func halve(all []*participant) bool {
 	}
 	return true
 }
-
-func (p *participant) givesHalf() bool { return p.takesPart() && !p.halfFailed }
 
 // halfSample takes a sample of half the length, which is part of no figure of the
 // trial. After a failure there are no more, and the trial goes on.
