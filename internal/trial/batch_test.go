@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -29,10 +30,13 @@ func alternating(rounds int, environments ...string) schedule.Batch {
 
 // rated drives with a rate that is higher by 1 in each sample of an instance.
 func rated(change func(instance string, sample int, r *fakeenv.Result)) func(string, string) fakeenv.Result {
+	var mu sync.Mutex // copies drive at the same time
 	samples := map[string]int{}
 	return func(instance, command string) fakeenv.Result {
 		r := fakeenv.Result{}
 		if command == "drive" {
+			mu.Lock()
+			defer mu.Unlock()
 			samples[instance]++
 			r.Stdout, r.After = fmt.Sprintf("rate %d\n", samples[instance]), time.Second
 			if change != nil {

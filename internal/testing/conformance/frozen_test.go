@@ -109,11 +109,13 @@ func aFrozenInstanceDoesNothing(t *testing.T, s *scene) {
 }
 
 // frozenShare is the share of a core that a frozen instance may use: that of a VMM
-// whose guest is paused.
+// whose guest is paused, or of a sandbox whose own threads go on when runsc pauses it.
 func (s *scene) frozenShare() float64 {
-	switch s.kind {
-	case "qemu", "firecracker", "cloud-hypervisor":
+	switch {
+	case s.kind == "qemu", s.kind == "firecracker", s.kind == "cloud-hypervisor":
 		return 0.01
+	case s.kind == "gvisor", s.name == "oci runsc":
+		return 0.03
 	}
 	return 0
 }
