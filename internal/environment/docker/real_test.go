@@ -109,7 +109,7 @@ func TestCommandsDoNotPassTheShim(t *testing.T) {
 	try(t, flavours, func(t *testing.T, s *stage) {
 		i := s.start(t, "quiet", environment.Limits{}).(*instance)
 		if i.gvisor {
-			t.Skip("an agent in a sandbox has no files of the host")
+			t.Skip("needs an agent without a sandbox: one in gVisor has no files of the host")
 		}
 		if notes := strings.Join(i.Notes(), "\n"); strings.Contains(notes, viaEngine) {
 			t.Fatal(notes)
