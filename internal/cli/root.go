@@ -49,7 +49,7 @@ func newRootCommand(app *App) *cobra.Command {
 		Use:   "tare",
 		Short: "Measure what an isolation layer costs a real workload",
 		Long: `tare runs the same workload natively and in containers, sandboxes and virtual
-machines, in random alternation, and reports the overhead of each layer: an
+machines, alternating in random order, and reports the overhead of each layer: an
 estimate, an interval and a verdict with a known error rate.
 
 Get started:

@@ -114,8 +114,8 @@ func (s *server) write(out *wire.Writer, f wire.Frame) error {
 	return err
 }
 
-// read dispatches the frames of one stream; replies go to out. It never writes or waits: if both sides read
-// and wrote in one goroutine, they could deadlock.
+// read dispatches the frames of one stream; replies go to out. It never writes or
+// waits: if both sides read and wrote in one goroutine, they could deadlock.
 func (s *server) read(r *wire.Reader, out *wire.Writer) error {
 	for {
 		f, err := r.Next()
