@@ -61,7 +61,7 @@ func (s *Schedule) within() time.Duration {
 		return study.FirstRoundsWithin
 	}
 	cells := len(lists.Filter(s.cells, func(c cell) bool { return c.rounds > 0 }))
-	return min(study.FirstRoundsWithin, readable(s.plan.Design.Budget/time.Duration(blocksInBudget*cells)))
+	return min(study.FirstRoundsWithin, readable(s.plan.Design.Budget/time.Duration(blocksInBudget*max(1, cells))))
 }
 
 func (s *Schedule) choosesRounds(c cell) bool {
@@ -140,7 +140,7 @@ func (s *Schedule) choose(c cell) choice {
 
 func readable(d time.Duration) time.Duration {
 	unit := time.Millisecond
-	for d >= 100*unit {
+	for d >= 100*unit && unit < time.Hour { // a journal can have any times
 		unit *= 10
 	}
 	return d.Round(unit)

@@ -200,7 +200,11 @@ func redisHistograms(stdout []byte) (map[string]Histogram, error) {
 			}
 			points = append(points, point{value, below})
 		} else if redisHead.MatchString(line) && i+1 < len(all) && len(points) > 0 {
-			least, err := number(strings.Fields(all[i+1])[1], all[i+1])
+			cells := strings.Fields(all[i+1])
+			if len(cells) != len(redisLatencies) {
+				return nil, fmt.Errorf("the summary at %q is not complete", clip(all[i+1]))
+			}
+			least, err := number(cells[1], all[i+1])
 			if err != nil {
 				return nil, err
 			}
