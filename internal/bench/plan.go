@@ -121,10 +121,9 @@ func (o Options) fresh() string {
 }
 
 // order is "" for the default. An exact number of runs is one of blocks with one run
-// each, what is done before each run is done once in a trial, and a single environment
-// has nothing to alternate with.
+// each, and what is done before each run is done once in a trial.
 func (o Options) order() string {
-	if o.single() || o.Runs > 0 || len(o.Prepare) > 0 {
+	if o.Runs > 0 || len(o.Prepare) > 0 {
 		return "interleaved"
 	}
 	return ""

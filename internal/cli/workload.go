@@ -93,7 +93,7 @@ func (c checkOptions) plan(pack *workload.Pack) (*study.Plan, error) {
 	plan, err := study.Draft{
 		Title: "check of workload " + pack.Name, Name: "check-" + pack.Name, Origin: "tare workload check", Baseline: e.Name,
 		Environments: []study.DraftEnvironment{e}, Use: pack.Name, Pack: pack, Parameters: parameters,
-		Order: "interleaved", Blocks: 1, // one sample
+		Blocks: 1,
 	}.Resolve(study.Overrides{})
 	if err != nil {
 		return nil, badInput("%w", err)

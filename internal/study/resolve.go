@@ -108,7 +108,13 @@ func (o Overrides) apply(plan *Plan) error {
 	} else {
 		plan.Seed = drawSeed()
 	}
-	return plan.keepOnly(o.Only)
+	if err := plan.keepOnly(o.Only); err != nil {
+		return err
+	}
+	if d := &plan.Design; d.Order == Alternating && len(plan.Environments) == 1 { // with nothing
+		d.Order, d.Rounds, d.RoundsChosen, d.Waiting = "interleaved", 0, false, ""
+	}
+	return nil
 }
 
 // drawSeed draws a number below 2^53, which every reader of JSON reads exactly.

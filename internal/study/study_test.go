@@ -215,6 +215,14 @@ func TestAlternatingOrderKeepsInstancesForABlock(t *testing.T) {
 		d := plan.Design
 		check(t, text, fmt.Sprint(d.Order, " ", d.Rounds, " ", d.RoundsChosen, " ", d.Waiting, " ", plan.Workloads[0].Fresh), want)
 	}
+	for _, d := range []string{"{}", "{order: alternating, rounds: 5, waiting: frozen}", "{order: sequential}"} {
+		plan, err := resolveText(t, "study: x\ndesign: "+d+"\n"+body, Overrides{Only: []string{"native"}})
+		if err != nil {
+			t.Fatal(d, err)
+		}
+		want := map[bool]string{true: "sequential 0 false ", false: "interleaved 0 false "}[strings.Contains(d, "sequential")]
+		check(t, d+" with one environment", fmt.Sprint(plan.Design.Order, " ", plan.Design.Rounds, " ", plan.Design.RoundsChosen, " ", plan.Design.Waiting), want)
+	}
 	for text, want := range map[string]string{
 		"{order: alternating, rounds: 0}":      "study.yaml:2:38: rounds: must be 1 to 1000 samples of each environment per block, or auto",
 		"{order: alternating, rounds: many}":   "study.yaml:2:38: rounds:",
