@@ -121,6 +121,29 @@ func TestAnInterruptedBatchIsMadeAgainWhole(t *testing.T) {
 	}
 }
 
+// Of a batch that a full disk ends nothing is kept, and the run can go on.
+func TestADiskThatIsFullInTheFirstBatchEndsARunThatCanGoOn(t *testing.T) {
+	home, console := t.TempDir(), ""
+	_, err := Execute(t.Context(), Options{Home: home, Plan: plan(t, levelsOfEcho, alternating, threeBare), Events: func(e Event) {
+		if e.Kind == Opened { // no console can be opened
+			console = filepath.Join(e.Directory, "raw", "console")
+			if err := errors.Join(os.MkdirAll(filepath.Dir(console), 0o755), os.WriteFile(console, nil, 0o644)); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}})
+	directory := filepath.Dir(filepath.Dir(console))
+	if want := "0 trials are kept in " + directory + "; fix the cause, then continue with `tare run --resume " + directory + "`"; err == nil || !strings.Contains(err.Error(), want) {
+		t.Fatalf("got %v, want %q", err, want)
+	}
+	if err := os.Remove(console); err != nil {
+		t.Fatal(err)
+	}
+	if resumed := execute(t, t.Context(), Options{Home: home, Directory: directory}); len(resumed.Run.Trials) != 12 || resumed.Failed != 0 {
+		t.Errorf("%d trials, %d failed", len(resumed.Run.Trials), resumed.Failed)
+	}
+}
+
 // A line of a batch can be torn, though all are one write: then the rest of the
 // batch is made alone, and says so.
 func TestTheRestOfATornBatchIsMadeWithAWarning(t *testing.T) {

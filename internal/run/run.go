@@ -268,7 +268,7 @@ func (e *execution) execute(ctx context.Context) (*Result, error) {
 	}
 	m.Sessions[session].Ended, m.Sessions[session].Stopped = time.Now().UTC(), stopped
 	if err := errors.Join(err, e.run.SaveManifest()); err != nil {
-		if n := len(e.run.Trials); n > 0 {
+		if n := len(e.run.Trials); n > 0 || e.batch.Slots != nil {
 			err = fmt.Errorf("%w\n%d trials are kept in %s; fix the cause, then continue with `tare run --resume %s`", err, n, e.Directory, e.Directory)
 		}
 		return nil, err

@@ -183,7 +183,7 @@ func TestEveryConsoleIsClosedAndAFullDiskEndsTheRun(t *testing.T) {
 	}
 	_, err := p.Get(t.Context(), request(1, "a", "trial"))
 	var full *DiskError
-	if !errors.As(err, &full) || !strings.Contains(err.Error(), "no space left: what was measured so far is kept") {
+	if !errors.As(err, &full) || err.Error() != "start of a: no space left" {
 		t.Errorf("got %v", err)
 	}
 	if got := strings.Join(log.Lines(), ", "); got != "start b1-a-1, stop b1-a-1" {

@@ -26,9 +26,7 @@ func (e *Unsupported) Error() string { return e.Reason }
 // DiskError ends a run: no result could be stored any more.
 type DiskError struct{ Err error }
 
-func (e *DiskError) Error() string {
-	return e.Err.Error() + ": what was measured so far is kept; free some space and continue with --resume"
-}
+func (e *DiskError) Error() string { return e.Err.Error() }
 
 // Unwrap returns the error of the file system.
 func (e *DiskError) Unwrap() error { return e.Err }
