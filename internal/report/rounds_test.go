@@ -39,7 +39,7 @@ func TestEveryFormatSaysThatSamplesAlternatedAndWhatWasStolen(t *testing.T) {
 	}
 	for name, text := range allFormats(t, in) {
 		words := strings.Join(strings.Fields(text), " ")
-		for _, want := range []string{other, ", chosen by the variance and the time of the first blocks and their rounds: 8 in nginx; the hypervisor took 1.0% to 4.0% of a core from them, and nothing was left out for it; gvisor lost 3.0 percentage points more than native in nginx"} {
+		for _, want := range []string{other, ", chosen by the times of the first blocks and their rounds: 8 in nginx; the hypervisor took 1.0% to 4.0% of a core from them, and nothing was left out for it; gvisor lost 3.0 percentage points more than native in nginx"} {
 			if strings.Count(words, want) != 1 {
 				t.Errorf("%s does not say %q once", name, want)
 			}

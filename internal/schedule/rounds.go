@@ -3,12 +3,12 @@ package schedule
 import (
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"time"
 
 	"tare/internal/lists"
 	"tare/internal/rundir"
-	"tare/internal/stats"
 	"tare/internal/study"
 )
 
@@ -104,9 +104,13 @@ func (s *Schedule) choice(c cell, block int) choice {
 	return chosen
 }
 
-// choose takes the number of rounds that gives the narrowest intervals for the time. It
-// looks at times and variances only: a number that depended on the estimates could
-// favour a verdict.
+// assumedRatio is that of the variance of a round to the variance between instances.
+// Three blocks tell too little about it; see docs/statistics.md.
+const assumedRatio = 8
+
+// choose takes the number of rounds that gives the narrowest intervals for the time, if
+// variances are as assumed (Kalibera and Jones 2013). It looks at times only: a number
+// that depended on the estimates could favour a verdict.
 func (s *Schedule) choose(c cell) choice {
 	var other, round []time.Duration
 	most := 0
@@ -121,21 +125,18 @@ func (s *Schedule) choose(c cell) choice {
 	sharing := len(lists.Filter(s.cells, s.choosesRounds))
 	costBlock := middle(other) + middle(slices.Collect(maps.Values(starts)))/time.Duration(sharing)
 	costRound := middle(round)
-	variances := s.book.Variances(c.workload, c.level, s.firstBlocks())
 	switch {
 	case most == 1:
 		return choice{1, fmt.Sprintf("a round takes %s", readable(costRound))}
-	case costRound <= 0 || len(variances) == 0:
+	case costRound <= 0:
 		return choice{}
 	}
-	all := stats.Together(variances)
-	pays := all.PayingRounds(costBlock.Seconds(), costRound.Seconds())
+	times := float64(costBlock) / float64(costRound)
 	// Samples that take as long as the rest of a block cost at most half of what they
 	// could save, whatever the variances are.
-	atMost := max(1, int(costBlock/costRound))
-	n := max(min(int(pays+.5), atMost, study.MostRounds), min(fewRounds, most))
-	return choice{n, fmt.Sprintf("a round takes %s and the rest of a block %s; samples made %.0f%% of the variance of the first %d blocks",
-		readable(costRound), readable(costBlock), 100*all.Share(), s.firstBlocks())}
+	pays := min(math.Sqrt(assumedRatio*times)+.5, times, study.MostRounds)
+	n := max(int(pays), min(fewRounds, most))
+	return choice{n, fmt.Sprintf("a round takes %s and the rest of a block %s", readable(costRound), readable(costBlock))}
 }
 
 func readable(d time.Duration) time.Duration {

@@ -50,7 +50,7 @@ func (s Sum) Sparse() bool { return 2*s.Rounds < s.Of }
 // there, such as a total without all its parts, are 0; the location itself is not
 // additive.
 func SumOf(terms []Term) Sum {
-	if sums, of := SumsOfRounds(terms); of >= 0 {
+	if sums, of := sumsOfRounds(terms); of >= 0 {
 		return Sum{Location(sums), len(sums), of}
 	}
 	s := Sum{}
@@ -60,10 +60,10 @@ func SumOf(terms []Term) Sum {
 	return s
 }
 
-// SumsOfRounds adds up the terms of a block in each round in which all of them have a
+// sumsOfRounds adds up the terms of a block in each round in which all of them have a
 // value. of is how many rounds all terms could have taken part in; -1 if a term has
 // none.
-func SumsOfRounds(terms []Term) (sums []float64, of int) {
+func sumsOfRounds(terms []Term) (sums []float64, of int) {
 	most, of := 0, math.MaxInt
 	for _, t := range terms {
 		if len(t.Rounds) == 0 {

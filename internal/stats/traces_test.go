@@ -424,3 +424,49 @@ func TestAlternatingSamplesKeepThePromises(t *testing.T) {
 		t.Log(row)
 	}
 }
+
+// The first three blocks of a run have 16 rounds, and the others as many as the times
+// say; here a block costs 4, 20 or 100 rounds. The time is relative to that of runs with
+// 16 rounds throughout.
+func TestAnotherNumberOfRoundsKeepsThePromises(t *testing.T) {
+	n := 20
+	if text := os.Getenv("TARE_SIM_PATHS"); text != "" {
+		var err error
+		if n, err = strconv.Atoi(text); err != nil || n < 1 {
+			t.Fatalf("TARE_SIM_PATHS=%s is not a number of runs", text)
+		}
+	}
+	looks := Looks()
+	for i, p := range profiles(t) {
+		row := fmt.Sprintf("%-26s", p.name)
+		for j, c := range []struct{ cost, rounds int }{{4, 8}, {20, 13}, {100, 28}} {
+			rng := rand.New(rand.NewPCG(uint64(i), uint64(j)))
+			run := func(rounds int) (v Decision, time float64) {
+				var d []float64
+				for _, block := range append(p.blocks(rng, 3, 16), p.blocks(rng, looks[len(looks)-1]-3, rounds)...) {
+					d = append(d, Location(block)-p.centre)
+				}
+				v = Decide(d, 1, math.Log(1.02))
+				return v, float64(v.N*(c.cost+rounds) + 3*(16-rounds))
+			}
+			wrong, missed, time, of16 := 0, 0, 0.0, 0.0
+			for range n {
+				v, took := run(c.rounds)
+				if v.Outcome == Different {
+					wrong++
+				}
+				if v.Interval.Low > 0 || v.Interval.High < 0 {
+					missed++
+				}
+				_, took16 := run(16)
+				time, of16 = time+took, of16+took16
+			}
+			share := func(count int) float64 { return 100 * float64(count) / float64(n) }
+			row += fmt.Sprintf(" | cost %3d: wrong %.1f%%, missed %.1f%%, time %.2f", c.cost, share(wrong), share(missed), time/of16)
+			if limit := 5 + 400*math.Sqrt(.05*.95/float64(n)); share(wrong) > limit || share(missed) > limit {
+				t.Errorf("%s, cost %d: %.1f%% wrong verdicts, %.1f%% intervals without the truth", p.name, c.cost, share(wrong), share(missed))
+			}
+		}
+		t.Log(row)
+	}
+}

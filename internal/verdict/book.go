@@ -216,29 +216,6 @@ func (b *Book) Open(environment, workload, level string, block int) bool {
 	return false
 }
 
-// Variances says what the primary contrasts of a workload at a level vary by in the
-// blocks up to this one.
-func (b *Book) Variances(workload, level string, last int) (all []stats.Variances) {
-	for _, e := range b.entries {
-		if c := &e.contrast; c.Workload != workload || c.Level != level || !c.Primary {
-			continue
-		}
-		b.refresh(e)
-		_, blocks, _ := e.pairs()
-		var rounds [][]float64
-		for _, k := range blocks {
-			if k <= last {
-				sums, _ := stats.SumsOfRounds(e.terms(func(s *series) stats.Logs { return s.in(k) }))
-				rounds = append(rounds, sums)
-			}
-		}
-		if v, ok := stats.VariancesOf(rounds); ok {
-			all = append(all, v)
-		}
-	}
-	return all
-}
-
 func (b *Book) refresh(e *entry) {
 	if e.stale {
 		b.evaluate(e)

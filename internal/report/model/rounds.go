@@ -201,7 +201,7 @@ func (v *Report) chosen() string {
 		return ""
 	}
 	parts := lists.Map(slices.Sorted(maps.Keys(titles)), func(n int) string { return fmt.Sprintf("%d in %s", n, strings.Join(titles[n], ", ")) })
-	return ", chosen by the variance and the time of the first blocks and their rounds: " + strings.Join(parts, "; ")
+	return ", chosen by the times of the first blocks and their rounds: " + strings.Join(parts, "; ")
 }
 
 // apart names the environments whose share differs from the baseline's by more than
