@@ -18,8 +18,8 @@ func printPlan(app *App, d *run.DryRun) error {
 	fmt.Fprintf(w, "%s (%s)\n\n", plan.Study, plan.Origin)
 	planLine(w, "baseline", plan.Baseline)
 	planLine(w, "limits", model.Limits(plan.Limits))
-	if plan.Pin != nil {
-		planLine(w, "pin", model.Pinned(plan.Pin))
+	if pinned := model.Pinned(plan); pinned != "" {
+		planLine(w, "pin", pinned)
 	}
 	if plan.Price != nil {
 		planLine(w, "price", plan.Price.String())

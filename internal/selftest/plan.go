@@ -81,6 +81,8 @@ func (l *load) pack() *workload.Pack {
 			"time":     {Default: "0.6", Unit: "s", Min: &shortest, Max: &most, About: "how long a sample shall take"},
 			operations: {Default: "0", Min: &least, About: "how many; 0: as many as take ${time}"},
 		},
+		// Client and server of requests take turns.
+		Roles:   map[string]workload.Role{l.driver.Role: {Cores: "1"}},
 		Driver:  &l.driver,
 		Length:  &workload.Length{Time: "time", Sample: DefaultSample, Amount: operations, Start: l.start},
 		Parser:  l.parser,

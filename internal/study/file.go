@@ -56,11 +56,26 @@ type document struct {
 }
 
 type limitsSection struct {
-	CPUs   float64          `yaml:"cpus"`
-	Memory quantity.Bytes   `yaml:"memory"`
-	PIDs   int              `yaml:"pids"`
-	IO     environment.IO   `yaml:"io"`
-	Pin    map[string][]int `yaml:"pin"`
+	CPUs   float64        `yaml:"cpus"`
+	Memory quantity.Bytes `yaml:"memory"`
+	PIDs   int            `yaml:"pids"`
+	IO     environment.IO `yaml:"io"`
+	Pin    pinSection     `yaml:"pin"`
+}
+
+// pinSection is the cores of roles, or one of the words auto and none.
+type pinSection struct {
+	word  string
+	roles map[string][]int
+}
+
+// DecodeNode reads a word or a mapping.
+func (p *pinSection) DecodeNode(n strictyaml.Node) {
+	if p.word, _ = n.Scalar(); p.word == "" {
+		n.Decode(&p.roles)
+	} else if p.word != "auto" && p.word != "none" {
+		n.Problemf("pin: %s, or a list of cores for each role", strictyaml.Unknown("word", p.word, []string{"auto", "none"}))
+	}
 }
 
 // imageSection is either an OCI reference, or what is added to the packs' own

@@ -76,6 +76,7 @@ func resolve(root strictyaml.Node, file *File, over Overrides, problems *stricty
 	plan.Baseline = resolveBaseline(root, d.Baseline, plan.Environments)
 	design := d.Design.resolve(designAt)
 	plan.Design = design.Design
+	plan.AutoPin = d.Limits.Pin.word == "auto" || d.Limits.Pin.word == "" && plan.Pin == nil && plan.Design.Order == Alternating
 	var recipes []image.Recipe
 	plan.Sampling = d.Sampling.resolve(root.At("sampling"))
 	plan.Price = resolvePrice(root.At("price"), d.Price)
@@ -190,7 +191,7 @@ func (l limitsSection) resolve(at strictyaml.Node) (environment.Limits, map[stri
 		at.At("pids").Problemf("pids: must not be negative")
 	}
 	validate(at.At("io"), &l.IO)
-	for role, cores := range l.Pin {
+	for role, cores := range l.Pin.roles {
 		if !roleName.MatchString(role) {
 			at.At("pin", role).ProblemAtKey("%q is not a valid name of a role: use lower-case letters, digits and dashes", role)
 		}
@@ -206,7 +207,7 @@ func (l limitsSection) resolve(at strictyaml.Node) (environment.Limits, map[stri
 	}
 	slices.Sort(limits.Cores)
 	limits.Cores = slices.Compact(limits.Cores)
-	return limits, l.Pin
+	return limits, l.Pin.roles
 }
 
 // checkRoles reports a mistyped role: one that no pack has.

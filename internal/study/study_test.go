@@ -176,6 +176,32 @@ design:
 	golden(t, "testdata/mistakes.txt", text+"\n")
 }
 
+func TestCoresAreDividedWithAlternatingSamplesUnlessTheStudyPinsOrHasCopies(t *testing.T) {
+	for _, c := range []struct {
+		limits, design, workload string
+		divides                  bool
+	}{
+		{"{}", "{}", "use: redis", true},
+		{"{pin: auto}", "{order: interleaved}", "use: redis", true},
+		{"{}", "{order: interleaved}", "use: redis", false},
+		{"{pin: none}", "{}", "use: redis", false},
+		{"{pin: {server: [0]}}", "{}", "use: redis", false},
+		{"{}", "{}", "{use: redis, instances: [1, 2]}", false},
+		{"{}", "{}", "{use: redis, neighbours: [0, 2]}", false},
+	} {
+		p, err := resolveText(t, "study: x\nenvironments: {native: {}}\nlimits: "+c.limits+"\nworkloads: [{"+strings.Trim(c.workload, "{}")+"}]\ndesign: "+c.design, Overrides{})
+		if err != nil {
+			t.Errorf("%v: %v", c, err)
+		} else if p.Divides(p.Workloads[0]) != c.divides {
+			t.Errorf("%v: %t", c, !c.divides)
+		}
+	}
+	_, err := resolveText(t, "study: x\nenvironments: {native: {}}\nlimits: {pin: atuo}\nworkloads: [{use: redis}]", Overrides{})
+	if err == nil || !strings.Contains(err.Error(), `unknown word "atuo"; did you mean "auto"?`) {
+		t.Error(err)
+	}
+}
+
 func TestAStudyThatCannotReachAVerdictIsAnError(t *testing.T) {
 	body := "environments: {native: {}, docker: {}}\nworkloads: [{use: startup}]\n"
 	for name, c := range map[string]struct{ text, want string }{

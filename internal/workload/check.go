@@ -201,6 +201,9 @@ func checkRoles(p *Pack, root strictyaml.Node) {
 			if _, err := with.Count(name); err != nil {
 				root.At("roles", name, "count").Problemf("%s", err)
 			}
+			if _, err := with.Cores(name); err != nil {
+				root.At("roles", name, "cores").Problemf("%s", err)
+			}
 		}
 	}
 }

@@ -94,6 +94,9 @@ type Role struct {
 	// Count is the number of instances of the role, a number or ${parameter}; more
 	// than one needs apart. Servers and setup steps of the role run in each.
 	Count string `yaml:"count" json:"count,omitempty"`
+	// Cores is how many cores the role can use, a number or ${parameter}; "" is as many
+	// as there are.
+	Cores string `yaml:"cores" json:"cores,omitempty"`
 	About string `yaml:"about" json:"about,omitempty"`
 }
 

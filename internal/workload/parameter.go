@@ -241,6 +241,7 @@ func (p Pack) rewrite(change func(path []any, text string) string) Pack {
 	roles := map[string]Role{}
 	for name, role := range p.Roles {
 		role.Count = change([]any{"roles", name, "count"}, role.Count)
+		role.Cores = change([]any{"roles", name, "cores"}, role.Cores)
 		roles[name] = role
 	}
 	p.Roles = roles

@@ -15,6 +15,9 @@ import (
 // maxInstances bounds the count of a role; a larger one is a typing error.
 const maxInstances = 1000
 
+// maxCores is what Linux can be built for.
+const maxCores = 8192
+
 // InstanceVars are the variables of an instance for a pack's commands: ${address}
 // is its address, ${index} its number among the instances of its role,
 // ${address.ROLE} the address of a role's first instance and ${addresses.ROLE} all
@@ -99,15 +102,57 @@ func (p Pack) HasServer(role string) bool {
 // Count returns the number of instances of a role, with the parameters
 // substituted.
 func (p Pack) Count(role string) (int, error) {
-	text := p.Roles[role].Count
+	return p.number(role, "count", p.Roles[role].Count, 1, maxInstances)
+}
+
+// Cores returns how many cores a role can use, with the parameters substituted; 0 is
+// as many as there are.
+func (p Pack) Cores(role string) (int, error) {
+	return p.number(role, "cores", p.Roles[role].Cores, 0, maxCores)
+}
+
+// number is the text of a role's key as a number from 1 on.
+func (p Pack) number(role, key, text string, absent, most int) (int, error) {
 	if text == "" {
-		return 1, nil
+		return absent, nil
 	}
 	n, err := strconv.Atoi(text)
-	if err != nil || n < 1 || n > maxInstances {
-		return 0, fmt.Errorf("workload %s, role %s: count: %q is not a number from 1 to %d", p.Name, role, text, maxInstances)
+	if err != nil || n < 1 || n > most {
+		return 0, fmt.Errorf("workload %s, role %s: %s: %q is not a number from 1 to %d", p.Name, role, key, text, most)
 	}
 	return n, nil
+}
+
+// Divide gives each role cores of its own, of those that an instance with all roles may
+// use: the driver the last ones, the others the first. Each side has half of them, or
+// fewer if the role cannot use as many. A driver alone has as many as its pack says,
+// and is not pinned if the pack does not say it. A role that is not in the map runs on
+// all cores.
+func (p Pack) Divide(cores []int) map[string][]int {
+	names := p.RoleNames()
+	together := !slices.ContainsFunc(names, func(role string) bool { return p.Place(role) != Together })
+	if p.Driver == nil || !together || len(cores) < 2 {
+		return nil
+	}
+	share := len(cores)
+	if len(names) > 1 {
+		share /= 2
+	}
+	pins := map[string][]int{}
+	for _, role := range names {
+		n := share
+		if own, err := p.Cores(role); err == nil && own > 0 {
+			n = min(n, own)
+		}
+		switch {
+		case n == len(cores):
+		case role == p.Driver.Role:
+			pins[role] = cores[len(cores)-n:]
+		default:
+			pins[role] = cores[:n]
+		}
+	}
+	return pins
 }
 
 // UsesAddress reports whether the pack refers to an address. Then each copy needs

@@ -2,6 +2,7 @@ package workload
 
 import (
 	"math"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -98,6 +99,36 @@ func TestOnlyStartsAreWatchedAtRestAndOnlyForAWhile(t *testing.T) {
 		_, err := Decode("many.yaml", []byte(strings.Replace(text, "rest: \"1.5\"\n", change, 1)))
 		if err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("%q: %v, not %q", change, err, says)
+		}
+	}
+}
+
+func TestTheDriverHasTheLastHalfOfTheCoresAndTheServersTheFirst(t *testing.T) {
+	both := Pack{Servers: []Server{{Step: Step{Role: "server"}}}, Driver: &Step{Role: "driver"}}
+	three := Pack{Servers: []Server{{Step: Step{Role: "web"}}, {Step: Step{Role: "db"}}}, Driver: &Step{Role: "driver"}, Roles: map[string]Role{"db": {Cores: "1"}}}
+	apart := Pack{Servers: both.Servers, Driver: both.Driver, Roles: map[string]Role{"driver": {Place: Apart}}}
+	alone := Pack{Driver: &Step{Role: "driver"}}
+	one := Pack{Driver: &Step{Role: "driver"}, Roles: map[string]Role{"driver": {Cores: "1"}}}
+	nine := Pack{Driver: &Step{Role: "driver"}, Roles: map[string]Role{"driver": {Cores: "9"}}}
+	for _, c := range []struct {
+		name  string
+		pack  Pack
+		cores []int
+		want  map[string][]int
+	}{
+		{"two cores", both, []int{0, 1}, map[string][]int{"server": {0}, "driver": {1}}},
+		{"an odd number, not from 0", both, []int{3, 5, 6, 7, 9}, map[string][]int{"server": {3, 5}, "driver": {7, 9}}},
+		{"several servers, one of a thread", three, []int{0, 1, 2, 3}, map[string][]int{"web": {0, 1}, "db": {0}, "driver": {2, 3}}},
+		{"one core", both, []int{4}, nil},
+		{"unknown cores", both, nil, nil},
+		{"roles apart", apart, []int{0, 1}, nil},
+		{"a driver alone", alone, []int{0, 1}, map[string][]int{}},
+		{"a driver of one thread", one, []int{0, 1, 2}, map[string][]int{"driver": {2}}},
+		{"a driver of more threads than cores", nine, []int{0, 1}, map[string][]int{}},
+		{"no driver", Pack{Startup: true}, []int{0, 1}, nil},
+	} {
+		if got := c.pack.Divide(c.cores); !reflect.DeepEqual(got, c.want) {
+			t.Errorf("%s: %v, want %v", c.name, got, c.want)
 		}
 	}
 }

@@ -93,23 +93,31 @@ func pin(cpus []int) (restore func(), err error) {
 		err = unix.SchedGetaffinity(0, &got)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("pinning it to cores %v (this instance may use %s): %w", cpus, cores(&before), err)
+		return nil, fmt.Errorf("pinning it to cores %v (this instance may use %v): %w", cpus, coresOf(&before), err)
 	}
 	if got != want { // the kernel silently ignores cores outside of the cpuset
 		_ = unix.SchedSetaffinity(0, &before)
-		return nil, fmt.Errorf("pinning it to cores %v: the kernel allows only %s of them", cpus, cores(&got))
+		return nil, fmt.Errorf("pinning it to cores %v: the kernel allows only %v of them", cpus, coresOf(&got))
 	}
 	return func() { _ = unix.SchedSetaffinity(0, &before) }, nil
 }
 
-func cores(set *unix.CPUSet) string {
-	var list []string
+// ownCores are the cores that the agent may use; nil if the kernel does not say.
+func ownCores() []int {
+	var set unix.CPUSet
+	if unix.SchedGetaffinity(0, &set) != nil {
+		return nil
+	}
+	return coresOf(&set)
+}
+
+func coresOf(set *unix.CPUSet) (list []int) {
 	for n := range len(set) * 64 {
 		if set.IsSet(n) {
-			list = append(list, strconv.Itoa(n))
+			list = append(list, n)
 		}
 	}
-	return strings.Join(list, ",")
+	return list
 }
 
 // close ends reap, once no child is left. It follows killAll.

@@ -90,7 +90,7 @@ func (s *server) sendHello(o Options) error {
 		return err
 	}
 	hello := wire.Hello{
-		Protocol: wire.Protocol, Version: o.Version, PID: os.Getpid(), CPUs: runtime.NumCPU(),
+		Protocol: wire.Protocol, Version: o.Version, PID: os.Getpid(), CPUs: runtime.NumCPU(), Cores: ownCores(),
 		Kernel: unix.ByteSliceToString(name.Sysname[:]) + " " + unix.ByteSliceToString(name.Release[:]),
 		Uptime: Uptime(), Clock: Monotonic(),
 	}

@@ -1,11 +1,13 @@
 package model
 
 import (
+	"slices"
 	"sort"
 	"strconv"
 	"strings"
 
 	"tare/internal/environment"
+	"tare/internal/study"
 )
 
 // Limits formats limits in words.
@@ -40,10 +42,13 @@ func Limits(l environment.Limits) string {
 	return strings.Join(parts, ", ")
 }
 
-// Pinned formats the cores that roles are pinned to.
-func Pinned(pin map[string][]int) string {
+// Pinned formats the cores that roles are pinned to; "" if they are not.
+func Pinned(plan *study.Plan) string {
+	if slices.ContainsFunc(plan.Workloads, plan.Divides) {
+		return "auto: driver and servers to a half of the cores each"
+	}
 	var parts []string
-	for role, cores := range pin {
+	for role, cores := range plan.Pin {
 		parts = append(parts, role+" to core "+BlockRanges(cores))
 	}
 	sort.Strings(parts)

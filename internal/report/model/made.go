@@ -34,8 +34,8 @@ func (v *Report) Made() []Fact {
 		{"image", strings.TrimSpace(m.Image.Name + " " + m.Image.Digest), true},
 		{"limits", Limits(v.Plan.Limits), false},
 	}
-	if len(v.Plan.Pin) > 0 {
-		facts = append(facts, Fact{"pinned", Pinned(v.Plan.Pin), false})
+	if pinned := Pinned(v.Plan); pinned != "" {
+		facts = append(facts, Fact{"pinned", pinned, false})
 	}
 	for _, e := range v.Environments {
 		for _, own := range e.Own() {

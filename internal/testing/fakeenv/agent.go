@@ -2,6 +2,7 @@ package fakeenv
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"net"
 	"strings"
@@ -53,7 +54,7 @@ func (a *fakeAgent) close() {
 
 func (a *fakeAgent) serve(in *wire.Reader) {
 	a.out.Preamble()
-	a.send(wire.TypeHello, 0, wire.Hello{Protocol: wire.Protocol, PID: 1, CPUs: 1})
+	a.send(wire.TypeHello, 0, wire.Hello{Protocol: wire.Protocol, PID: 1, CPUs: 2, Cores: []int{0, 1}})
 	defer close(a.closed)
 	for {
 		f, err := in.Next()
@@ -102,13 +103,17 @@ func (a *fakeAgent) handle(f wire.Frame) {
 	}
 }
 
-// start logs "INSTANCE: COMMAND" and ends the command as the script says.
+// start logs "INSTANCE: COMMAND", with the cores it is pinned to, and ends the command as the script says.
 func (a *fakeAgent) start(request uint32, s wire.Start) {
 	text := strings.Join(s.Argv, " ")
 	if shell, is := strings.CutPrefix(text, "/bin/sh -c "); is {
 		text = shell
 	}
-	a.env.Log.Add("%s: %s", a.instance, text)
+	line := a.instance + ": " + text
+	if len(s.CPUs) > 0 {
+		line += fmt.Sprintf(" on cores %v", s.CPUs)
+	}
+	a.env.Log.Add("%s", line)
 	var r Result
 	if a.env.Script != nil {
 		r = a.env.Script(a.instance, text)

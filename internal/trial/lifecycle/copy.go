@@ -36,6 +36,7 @@ type Copy struct {
 	vars   map[*instances.Instance]workload.InstanceVars
 	env    []string
 	pin    map[string][]int
+	divide bool
 	record *Record
 
 	begun   bool // finish has something to take down
@@ -84,7 +85,7 @@ func newCopies(c Config, kind, name string, load Load, all []instances.Roles) (c
 	load.Parameters = parameters
 	for n, roles := range all {
 		one := &Copy{
-			kind: kind, index: n, number: n + 1, name: name, roles: roles, load: load, find: find, env: c.Env, pin: c.Pin, record: c.Record,
+			kind: kind, index: n, number: n + 1, name: name, roles: roles, load: load, find: find, env: c.Env, pin: c.Pin, divide: c.Divide, record: c.Record,
 			packs: map[*instances.Instance]workload.Pack{}, vars: map[*instances.Instance]workload.InstanceVars{},
 		}
 		for _, i := range roles.Instances() {
@@ -267,7 +268,7 @@ func (c *Copy) driveAs(ctx context.Context, as *samples, prefix string) (s CopyS
 func (c *Copy) runDriver(ctx context.Context, pack workload.Pack, out, errs *rundir.RawFile, stdout io.Writer) (exit agent.Exit, took time.Duration, err error) {
 	i := c.Driver()
 	step := *pack.Driver
-	cmd := c.command(step, driverTimeout)
+	cmd := c.command(i, step, driverTimeout)
 	cmd.Stdout, cmd.Stderr = io.MultiWriter(out, stdout), errs
 	began := time.Now()
 	exit, err = i.Agent().Run(ctx, cmd)
@@ -330,8 +331,11 @@ func (c *Copy) output(i *instances.Instance, name string) *rundir.RawFile {
 	return c.record.output(name)
 }
 
-// cores that a role is pinned to.
-func (c *Copy) cores(role string) []int {
+// cores that a role is pinned to in an instance.
+func (c *Copy) cores(i *instances.Instance, role string) []int {
+	if c.divide {
+		return c.packs[i].Divide(i.Agent().Hello().Cores)[role]
+	}
 	if cores := c.pin[study.NeighbourRole]; cores != nil && c.kind == neighbour {
 		return cores
 	}

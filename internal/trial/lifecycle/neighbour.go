@@ -109,7 +109,7 @@ func (c *Copy) driveRepeatedly(ctx context.Context, running chan<- struct{}) err
 	out, errs := c.output(i, "driver.stdout"), c.output(i, "driver.stderr")
 	defer c.record.keep(errs)
 	defer c.record.keep(out)
-	cmd := c.command(step, driverTimeout)
+	cmd := c.command(i, step, driverTimeout)
 	cmd.Stdout, cmd.Stderr = out, errs
 	began, rounds := time.Now(), 0
 	var busy time.Duration

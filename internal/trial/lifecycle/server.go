@@ -100,7 +100,7 @@ func (c *Copy) startServer(ctx context.Context, i *instances.Instance, spec work
 		owner: c, instance: i, spec: spec, out: c.output(i, name+".stdout"), err: c.output(i, name+".stderr"),
 		exited: make(chan agent.Exit, 1), gone: make(chan struct{}),
 	}
-	cmd := c.command(spec.Step, 0)
+	cmd := c.command(i, spec.Step, 0)
 	cmd.Timeout = 0
 	cmd.Stdout, cmd.Stderr = s.out, s.err
 	cmd.Attached = true // what a server prints passes the layer, as it does outside of tare

@@ -21,13 +21,13 @@ const (
 )
 
 // command is a step as the agent starts it.
-func (c *Copy) command(s workload.Step, timeout time.Duration) agent.Command {
+func (c *Copy) command(i *instances.Instance, s workload.Step, timeout time.Duration) agent.Command {
 	if s.Timeout > 0 {
 		timeout = s.Timeout
 	}
 	return agent.Command{
 		Argv: s.CommandArgs(), Env: slices.Concat(c.env, s.Env),
-		Dir: s.Dir, User: s.User, CPUs: c.cores(s.Role), Timeout: timeout,
+		Dir: s.Dir, User: s.User, CPUs: c.cores(i, s.Role), Timeout: timeout,
 	}
 }
 
@@ -37,7 +37,7 @@ func (c *Copy) step(ctx context.Context, i *instances.Instance, what string, s w
 	defer func() { c.spent.Add(int64(time.Since(began))) }()
 	out := c.output(i, what+".output")
 	defer c.record.keep(out)
-	cmd := c.command(s, stepTimeout)
+	cmd := c.command(i, s, stepTimeout)
 	cmd.Stdout, cmd.Stderr = out, out
 	exit, err := i.Agent().Run(ctx, cmd)
 	if err == nil && !accepted(s, exit) {

@@ -36,6 +36,7 @@ type Config struct {
 	Loopback string
 	Env      []string         // of the image
 	Pin      map[string][]int // role → cores
+	Divide   bool             // the cores of an instance among the roles, where Pin is nil
 	Record   *Record
 }
 

@@ -114,6 +114,23 @@ func TestOneWorkloadRunsItsStepsInOrder(t *testing.T) {
 		"b1-a-1: web end", "stop b1-a-1")
 }
 
+func TestRolesRunOnTheCoresThatTheInstanceHasForThem(t *testing.T) {
+	b := newBench(t, servers, "a")
+	group, err := b.pool.Get(t.Context(), request("a"))
+	must(t, err)
+	pack := workload.Pack{
+		Name: "web", Setup: []workload.Step{{Run: "setup"}},
+		Servers: []workload.Server{{Step: workload.Step{Run: "server", Role: "server"}}},
+		Driver:  &workload.Step{Run: "drive", Role: "driver"},
+	}
+	w, err := lifecycle.New(lifecycle.Config{Name: "web", Load: lifecycle.Load{Pack: pack}, Copies: group.Copies, Record: lifecycle.NewRecord(nil), Divide: true})
+	must(t, err)
+	must(t, w.Prepare(t.Context()))
+	sampled(t, w)
+	must(t, w.Finish(t.Context()))
+	b.logged(t, "start b1-a-1", "b1-a-1: setup", "b1-a-1: server on cores [0]", "b1-a-1: drive on cores [1]", "b1-a-1: SIGTERM server")
+}
+
 func TestSamplesOfTwoLivingInstancesAlternate(t *testing.T) {
 	b := newBench(t, servers, "a", "b")
 	one := b.workload(t, request("a"), served("x"), nil)
