@@ -9,6 +9,7 @@ import (
 	"tare/internal/report/model"
 	"tare/internal/rundir"
 	"tare/internal/testing/reporttest"
+	"tare/internal/usage"
 	"tare/internal/verdict"
 	"tare/internal/workload"
 )
@@ -24,7 +25,7 @@ func TestEveryFormatSaysThatSamplesAlternatedAndWhatWasStolen(t *testing.T) {
 		for n := range 8 {
 			round := rundir.Round{Number: n + 1, Metrics: r.Metrics, HostSeconds: .1}
 			if s, known := steal[r.Environment]; known {
-				round.StealSeconds = &s
+				round.StealSeconds, r.StealSource = &s, usage.StealCounters
 			}
 			r.Rounds = append(r.Rounds, round)
 		}
@@ -39,7 +40,7 @@ func TestEveryFormatSaysThatSamplesAlternatedAndWhatWasStolen(t *testing.T) {
 	}
 	for name, text := range allFormats(t, in) {
 		words := strings.Join(strings.Fields(text), " ")
-		for _, want := range []string{other, ", chosen by the times of the first blocks and their rounds: 8 in nginx; the hypervisor took 1.0% to 4.0% of a core from them, and nothing was left out for it; gvisor lost 3.0 percentage points more than native in nginx"} {
+		for _, want := range []string{other, ", chosen by the times of the first blocks and their rounds: 8 in nginx; the hypervisor took 1.0% to 4.0% of a core from them (counted in nanoseconds), and nothing was left out for it; gvisor lost 3.0 percentage points more than native in nginx"} {
 			if strings.Count(words, want) != 1 {
 				t.Errorf("%s does not say %q once", name, want)
 			}

@@ -75,6 +75,8 @@ type Trial struct {
 	// together, and RoundsReason why there are so many; "" where the study sets them.
 	RoundsSeconds float64 `json:"rounds_s,omitempty"`
 	RoundsReason  string  `json:"rounds_reason,omitempty"`
+	// StealSource is what the stolen time of the rounds was read from.
+	StealSource string `json:"steal_source,omitempty"`
 	// Copies are the values of each copy of the workload, if several ran at once;
 	// Metrics then has their totals.
 	Copies []Copy `json:"copies,omitempty"`

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"os"
 
-	"tare/internal/environment"
 	"tare/internal/evidence"
 	"tare/internal/evidence/probe"
 	"tare/internal/trial/instances"
@@ -38,7 +37,7 @@ func startEvidence(ctx context.Context, traced, syscalls bool, measured []*insta
 		if i.OnHost {
 			continue
 		}
-		if _, elsewhere := i.Instance.(environment.Metered); elsewhere {
+		if onAnother(i.Instance) {
 			e := probe.Without("the instance is on another machine, whose kernel is not watched from here")
 			c.fixed = &e
 			return c

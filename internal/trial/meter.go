@@ -49,14 +49,21 @@ func startMeters(ctx context.Context, copies []instances.Roles, every time.Durat
 func openEdges(ctx context.Context, copies []instances.Roles, cores []int, callback func() func(usage.Reading)) *meters {
 	m, watched := newMeters(ctx, copies)
 	m.running, m.edges = environment.EdgeMeters(watched, cores, func(int) func(usage.Reading) { return callback() })
-	m.remote = slices.ContainsFunc(watched, func(i environment.Instance) bool { _, elsewhere := i.(environment.Metered); return elsewhere })
+	m.remote = slices.ContainsFunc(watched, onAnother)
 	return m
 }
+
+// onAnother reports whether an instance is on another machine.
+func onAnother(i environment.Instance) bool { _, is := i.(environment.Metered); return is }
+
+// stolenElsewhere is the time stolen from an instance on another machine.
+var stolenElsewhere = usage.Absent("only the counters of this machine are read, and an instance is on another")
 
 // endSample ends a sample whose beginning the edges have read.
 func (m *meters) endSample() usage.Edge {
 	took := m.edges.End()
 	if m.remote {
+		took.Steal = stolenElsewhere
 		took.CPU = usage.Absent("an instance is on another machine, which is read only before the first sample and after the last one")
 	}
 	return took

@@ -141,8 +141,13 @@ func (p *participant) sample(ctx context.Context, number, position int) {
 	round := rundir.Round{
 		Number: number, Position: position, Metrics: own.Metrics, Missing: own.Missing, HostSeconds: f.host, GuestSeconds: f.guest,
 	}
-	if steal := took.Steal; steal.Missing == "" {
-		round.StealSeconds = &steal.Value
+	p.addRound(round, took)
+}
+
+// addRound adds a round with the time that was stolen during its sample.
+func (p *participant) addRound(round rundir.Round, took usage.Edge) {
+	if took.Steal.Missing == "" {
+		round.StealSeconds, p.trial.StealSource = &took.Steal.Value, took.StealSource
 	}
 	p.trial.Rounds = append(p.trial.Rounds, round)
 }

@@ -29,7 +29,7 @@ func (p *participant) sampleStart(ctx context.Context, number, position int, las
 	request.Fresh = "trial"
 	p.starts.Begin()
 	p.elapse(func() { p.group, p.err = p.pool.Get(ctx, request) })
-	steal := p.starts.End().Steal
+	took := p.starts.End()
 	if limit := (*instances.Unsupported)(nil); errors.As(p.err, &limit) {
 		p.skip(limit.Reason)
 		return
@@ -39,7 +39,10 @@ func (p *participant) sampleStart(ctx context.Context, number, position int, las
 		return
 	}
 	p.describeStart(p.group)
-	p.elapse(func() { p.err = p.measureStart(ctx, number, position, steal) })
+	if slices.ContainsFunc(p.group.Measured(), func(i *instances.Instance) bool { return onAnother(i.Instance) }) {
+		took.Steal = stolenElsewhere
+	}
+	p.elapse(func() { p.err = p.measureStart(ctx, number, position, took) })
 	if p.err != nil {
 		p.fail(number, p.err)
 	}
@@ -84,7 +87,7 @@ func (p *participant) describeStart(group *instances.Group) {
 }
 
 // measureStart makes a round of the starts of the participant's instances.
-func (p *participant) measureStart(ctx context.Context, number, position int, steal usage.Figure) error {
+func (p *participant) measureStart(ctx context.Context, number, position int, took usage.Edge) error {
 	f, err := startFigures(ctx, p.job.workload.Pack, p.level, p.group)
 	if err != nil {
 		return err
@@ -96,10 +99,7 @@ func (p *participant) measureStart(ctx context.Context, number, position int, st
 	p.rounds = append(p.rounds, f.figures)
 	p.usages = append(p.usages, f.used)
 	round := rundir.Round{Number: number, Position: position, Metrics: f.Metrics, Missing: f.Missing, HostSeconds: f.host}
-	if steal.Missing == "" {
-		round.StealSeconds = &steal.Value
-	}
-	p.trial.Rounds = append(p.trial.Rounds, round)
+	p.addRound(round, took)
 	return nil
 }
 

@@ -2,9 +2,12 @@ package usage
 
 import (
 	"math"
+	"sync"
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"tare/internal/linux/stolen"
 )
 
 // Edges measures what instances of this machine use in several samples, from
@@ -12,19 +15,40 @@ import (
 // is read, and what the instances use then is not counted, except in the division
 // by process.
 type Edges struct {
-	loop   *loop
-	energy *energy
-	began  machineTotals
-	sum    machineTotals
-	noStat string
-	cores  int
+	loop            *loop
+	energy          *energy
+	began           machineTotals
+	sum             machineTotals
+	noStat, noSteal string
+	cores           int
 }
 
 // Edge is what a sample took.
 type Edge struct {
 	CPU   Figure // CPU time of all instances
 	Steal Figure // that the hypervisor took from the cores of the instances, over all of them
+	// StealSource is StealCounters or StealTicks.
+	StealSource string
 }
+
+// What stolen time is read from: the counters of the kernel, in nanoseconds, or
+// /proc/stat, in ticks of 10 ms.
+const (
+	StealCounters = "run queues"
+	StealTicks    = "/proc/stat"
+)
+
+// kernelStolen reads the counters of the kernel. The program that does is loaded once,
+// which takes some 0.1 s, and ends with this process.
+func kernelStolen(cores []int) (time.Duration, error) {
+	clock, err := openStolen()
+	if err != nil {
+		return 0, err
+	}
+	return clock.Read(cores)
+}
+
+var openStolen = sync.OnceValues(stolen.Open)
 
 // machineTotals are the cumulative counters of this machine at a moment, or what
 // they grew by.
@@ -32,14 +56,19 @@ type machineTotals struct {
 	at     time.Time
 	span   time.Duration
 	stat   total
-	tare   float64 // CPU time of this process
-	energy float64 // J
+	stolen time.Duration // from the cores of the instances
+	tare   float64       // CPU time of this process
+	energy float64       // J
 }
 
 // NewEdges begins with instances that use these cores, or all where there are
 // none, between samples. Each target's sampler has the usage after Close.
 func NewEdges(cores []int, targets ...Target) (*Edges, []*Sampler) {
-	return newEdges(here(), cores, targets...)
+	on := here()
+	if _, err := kernelStolen(nil); err == nil {
+		on.stolen = kernelStolen
+	}
+	return newEdges(on, cores, targets...)
 }
 
 func newEdges(on machine, cores []int, targets ...Target) (*Edges, []*Sampler) {
@@ -73,7 +102,10 @@ func (e *Edges) End() (all Edge) {
 		all.CPU = all.CPU.Plus(s.last.CPU.Minus(s.mark.CPU))
 		s.addSample()
 	}
-	all.Steal = Figure{Value: max(math.Round(took.stat.stolen*ticks)/ticks, 0), Missing: e.noStat}
+	all.Steal, all.StealSource = Figure{Value: max(took.stolen, 0).Seconds(), Missing: e.noSteal}, StealTicks
+	if e.loop.on.stolen != nil {
+		all.StealSource = StealCounters
+	}
 	return all
 }
 
@@ -95,13 +127,19 @@ func (e *Edges) read() machineTotals {
 	if now.stat, e.cores, err = e.loop.reader.total(); err != nil {
 		e.noStat = err.Error()
 	}
+	if now.stolen = time.Duration(math.Round(now.stat.stolen*ticks)) * (time.Second / ticks); e.loop.on.stolen != nil {
+		now.stolen, err = e.loop.on.stolen(e.loop.reader.cores)
+	}
+	if err != nil {
+		e.noSteal = err.Error()
+	}
 	return now
 }
 
 func (t machineTotals) minus(o machineTotals) machineTotals {
 	return machineTotals{
 		span: t.at.Sub(o.at), tare: t.tare - o.tare, energy: t.energy - o.energy,
-		stat: t.stat.plus(o.stat, -1),
+		stat: t.stat.plus(o.stat, -1), stolen: t.stolen - o.stolen,
 	}
 }
 

@@ -1,9 +1,12 @@
 package usage
 
 import (
+	"errors"
 	"math"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 )
 
 func TestOnlySamplesCountBetweenEdges(t *testing.T) {
@@ -63,6 +66,26 @@ func TestWhatIsUsedBetweenTwoSamplesIsNotCounted(t *testing.T) {
 	}
 }
 
+func TestStolenTimeIsReadFromTheKernelsCountersWhereTheyAre(t *testing.T) {
+	on, after := recorded(t)
+	counter, asked := 10*time.Second, []int(nil)
+	var failure error
+	on.stolen = func(cores []int) (time.Duration, error) { asked = cores; return counter, failure }
+	e, _ := newEdges(on, []int{1}, Target{Footprint: Footprint{Cgroups: []string{"/tare/o/vm"}}})
+	defer e.Close()
+	e.Begin()
+	counter += 1234567
+	after()
+	if got := e.End(); got.Steal != Known(.001234567) || got.StealSource != StealCounters || !slices.Equal(asked, []int{1}) {
+		t.Errorf("%v stolen by %s, of cores %v", got.Steal, got.StealSource, asked)
+	}
+	e.Begin()
+	failure = errors.New("no program")
+	if got := e.End().Steal; got.Missing != "no program" {
+		t.Errorf("a counter that was not read gave %v", got)
+	}
+}
+
 func sameFigure(a, b Figure) bool { return a.Missing == b.Missing && math.Abs(a.Value-b.Value) < 1e-9 }
 
 func TestOnlyTheTimeStolenFromTheInstancesCoresCounts(t *testing.T) {
@@ -71,8 +94,8 @@ func TestOnlyTheTimeStolenFromTheInstancesCoresCounts(t *testing.T) {
 		e, _ := newEdges(on, []int{core}, Target{Footprint: Footprint{Cgroups: []string{"/tare/o/vm"}}})
 		e.Begin()
 		after()
-		if got := e.End().Steal; got != Known(want) {
-			t.Errorf("of core %d %v was stolen", core, got)
+		if got := e.End(); got.Steal != Known(want) || got.StealSource != StealTicks {
+			t.Errorf("of core %d %v was stolen by %s", core, got.Steal, got.StealSource)
 		}
 		e.Close()
 	}

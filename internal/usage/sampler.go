@@ -16,6 +16,9 @@ type machine struct {
 	proc   string       // /proc
 	sys    string       // /sys
 	now    func() time.Time
+	// stolen returns the time that the hypervisor took from some cores, or from all;
+	// nil if only /proc/stat has it.
+	stolen func(cores []int) (time.Duration, error)
 }
 
 // here returns this machine.

@@ -41,7 +41,7 @@ func recorded(t *testing.T) (on machine, after func()) {
 	}
 	clock := time.Unix(0, 0)
 	now := func() time.Time { clock = clock.Add(time.Second); return clock }
-	return machine{cgroup.V2(filepath.Join(sys, "fs/cgroup"), proc), proc, sys, now}, func() { lay("after") }
+	return machine{cgroup.V2(filepath.Join(sys, "fs/cgroup"), proc), proc, sys, now, nil}, func() { lay("after") }
 }
 
 func copyOver(from, to string) error {

@@ -30,12 +30,11 @@ func TestObjectsMatchTheirSources(t *testing.T) {
 		t.Fatal(err)
 	}
 	same := strings.Contains(string(version), "clang version "+clangVersion)
-	rebuilt := rebuildObjects(t)
-	if len(rebuilt) != 4 { // two sources, an object and a Go file each
+	rebuilt := rebuildObjects(t, ".", filepath.Join("..", "..", "linux", "stolen"))
+	if len(rebuilt) != 6 { // three sources, an object and a Go file each
 		t.Errorf("rebuilt %q", rebuilt)
 	}
-	for _, path := range rebuilt {
-		name := filepath.Base(path)
+	for name, path := range rebuilt {
 		want, err := os.ReadFile(name)
 		if err != nil {
 			t.Error(err)
@@ -58,39 +57,47 @@ func TestObjectsMatchTheirSources(t *testing.T) {
 	}
 }
 
-// rebuildObjects executes the go:generate directives of generate.go in a
-// directory with a copy of the sources, and returns the generated files.
-func rebuildObjects(t *testing.T) []string {
+// rebuildObjects executes the go:generate directives of each package's generate.go in
+// a directory with a copy of the sources, and returns the generated files by the
+// committed ones.
+func rebuildObjects(t *testing.T, packages ...string) map[string]string {
 	t.Helper()
-	directory := t.TempDir()
+	rebuilt := map[string]string{}
 	bpf2go := filepath.Join(t.TempDir(), "bpf2go")
 	if out, err := exec.Command("go", "build", "-o", bpf2go, "github.com/cilium/ebpf/cmd/bpf2go").CombinedOutput(); err != nil {
 		t.Fatalf("building bpf2go: %v: %s", err, out)
 	}
-	if err := os.CopyFS(filepath.Join(directory, "bpf"), os.DirFS("bpf")); err != nil {
-		t.Fatal(err)
-	}
-	source, err := os.ReadFile("generate.go")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for line := range strings.Lines(string(source)) {
-		arguments, ok := strings.CutPrefix(line, "//go:generate go tool bpf2go ")
-		if !ok {
-			continue
+	for _, of := range packages {
+		directory := t.TempDir()
+		if err := os.CopyFS(filepath.Join(directory, "bpf"), os.DirFS(filepath.Join(of, "bpf"))); err != nil {
+			t.Fatal(err)
 		}
-		command := exec.Command("sh", "-c", bpf2go+" "+arguments)
-		command.Dir = directory
-		command.Env = append(os.Environ(), "GOPACKAGE=probe")
-		if out, err := command.CombinedOutput(); err != nil {
-			t.Fatalf("%s: %v: %s", command, err, out)
+		source, err := os.ReadFile(filepath.Join(of, "generate.go"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		name, _, _ := strings.Cut(string(source), "\n")
+		for line := range strings.Lines(string(source)) {
+			arguments, ok := strings.CutPrefix(line, "//go:generate go tool bpf2go ")
+			if !ok {
+				continue
+			}
+			command := exec.Command("sh", "-c", bpf2go+" "+arguments)
+			command.Dir = directory
+			command.Env = append(os.Environ(), "GOPACKAGE="+strings.TrimPrefix(name, "package "))
+			if out, err := command.CombinedOutput(); err != nil {
+				t.Fatalf("%s: %v: %s", command, err, out)
+			}
+		}
+		files, err := filepath.Glob(filepath.Join(directory, "*_bpfel.*"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, path := range files {
+			rebuilt[filepath.Join(of, filepath.Base(path))] = path
 		}
 	}
-	files, err := filepath.Glob(filepath.Join(directory, "*_bpfel.*"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return files
+	return rebuilt
 }
 
 // interfaceOf describes what the loader uses of an object: programs, maps and

@@ -10,6 +10,7 @@ import (
 	"tare/internal/lists"
 	"tare/internal/rundir"
 	"tare/internal/study"
+	"tare/internal/usage"
 	"tare/internal/verdict"
 )
 
@@ -91,14 +92,32 @@ func (v *Report) roundsAndSteal() string {
 	case len(shares) == 0:
 		return text
 	case slices.Max(shares) == 0:
-		return text + "; the hypervisor took no time from them"
+		return text + "; the hypervisor took no time from them" + v.stealSource()
 	}
-	text += fmt.Sprintf("; the hypervisor took %s of a core from them, and nothing was left out for it",
-		percentages(slices.Min(shares), slices.Max(shares)))
+	text += fmt.Sprintf("; the hypervisor took %s of a core from them%s, and nothing was left out for it",
+		percentages(slices.Min(shares), slices.Max(shares)), v.stealSource())
 	if apart := v.apart(); len(apart) > 0 {
 		text += "; " + strings.Join(apart, ", ")
 	}
 	return text
+}
+
+// stealSource says what the stolen time was read from, if that is known and the same in
+// all trials.
+func (v *Report) stealSource() string {
+	var sources []string
+	for _, t := range v.Trials {
+		if t.StealSource != "" && !slices.Contains(sources, t.StealSource) {
+			sources = append(sources, t.StealSource)
+		}
+	}
+	if len(sources) != 1 {
+		return ""
+	}
+	if sources[0] == usage.StealTicks {
+		return " (counted in ticks of 10 ms)"
+	}
+	return " (counted in nanoseconds)"
 }
 
 // howLengthBiases says for how many comparisons it is shown whether the length of the
