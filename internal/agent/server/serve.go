@@ -12,8 +12,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"runtime"
+	"slices"
 	"sync"
 	"syscall"
 	"time"
@@ -52,6 +54,8 @@ type task struct {
 	sendWindow *wire.SendWindow
 	ctx        context.Context
 	cancel     context.CancelFunc
+	command    bool          // it is a Start request
+	answered   chan struct{} // closed when its last frame was sent
 
 	mu    sync.Mutex
 	child *child // of a Start request, once it runs
@@ -160,17 +164,18 @@ func (s *server) read(r *wire.Reader, out *wire.Writer) error {
 // begin handles a request in a new goroutine.
 func (s *server) begin(f wire.Frame, out *wire.Writer) {
 	ctx, cancel := context.WithCancel(context.Background())
-	t := &task{id: f.Request, out: out, inbox: wire.NewInbox(), sendWindow: wire.NewSendWindow(), ctx: ctx, cancel: cancel}
+	t := &task{id: f.Request, out: out, inbox: wire.NewInbox(), sendWindow: wire.NewSendWindow(), ctx: ctx, cancel: cancel, command: f.Type == wire.TypeStart, answered: make(chan struct{})}
 	s.mu.Lock()
 	s.tasks[t.id] = t
 	s.mu.Unlock()
 	go func() {
 		last := s.work(t, f)
 		cancel()
+		_ = s.write(out, last)
 		s.mu.Lock()
 		delete(s.tasks, t.id)
 		s.mu.Unlock()
-		_ = s.write(out, last)
+		close(t.answered)
 		if f.Type == wire.TypeShutdown {
 			s.end()
 		}
@@ -215,6 +220,7 @@ func (s *server) work(t *task, f wire.Frame) wire.Frame {
 		reply, err = s.socket()
 	case wire.TypeShutdown:
 		err = s.children.killAll()
+		s.awaitExits()
 	default:
 		err = fmt.Errorf("unknown request type %d", f.Type)
 	}
@@ -234,6 +240,29 @@ func (s *server) work(t *task, f wire.Frame) wire.Frame {
 		last.Payload, _ = json.Marshal(failed) // cannot fail
 	}
 	return last
+}
+
+// exitsTimeout is how long the reply to a Shutdown waits for the exits of commands: a
+// host that does not read their output would keep it waiting.
+const exitsTimeout = time.Second
+
+// awaitExits returns when the exits of all commands, which are dead, were sent. The
+// agent exits after the reply, and what was not sent is lost.
+func (s *server) awaitExits() {
+	s.mu.Lock()
+	tasks := slices.Collect(maps.Values(s.tasks))
+	s.mu.Unlock()
+	timeout := time.After(exitsTimeout)
+	for _, t := range tasks {
+		if !t.command {
+			continue
+		}
+		select {
+		case <-t.answered:
+		case <-timeout:
+			return
+		}
+	}
 }
 
 // abort cancels a request: a command is killed, anything else stops.
