@@ -40,35 +40,20 @@ func traces(t *testing.T) (all []trace) {
 			t.Fatalf("%s: %v", file, err)
 		}
 		r := trace{name: strings.TrimSuffix(filepath.Base(file), ".csv")}
-		for _, row := range rows[1:] {
-			block, _ := strconv.Atoi(row[0])
-			rate, err := strconv.ParseFloat(row[5], 64)
-			if err != nil {
-				t.Fatalf("%s: %v", file, err)
-			}
-			side := &r.a
-			if row[2] == "b" {
-				side = &r.b
-			}
-			for len(*side) <= block {
-				*side = append(*side, nil)
-			}
-			(*side)[block] = append((*side)[block], math.Log(rate))
-			if len(row) > 6 {
-				length, _ := strconv.ParseFloat(row[4], 64)
-				steal, err := strconv.ParseFloat(row[6], 64)
-				if err != nil || length <= 0 {
-					t.Fatalf("%s: %v", file, row)
+		for _, row := range rows {
+			var values []float64
+			for _, text := range row[2:] {
+				v, err := strconv.ParseFloat(text, 64)
+				if err != nil {
+					t.Fatalf("%s: %v", file, err)
 				}
-				for len(r.stolen) <= block {
-					r.stolen = append(r.stolen, nil)
+				if row[1] != "stolen" {
+					v = math.Log(v)
 				}
-				if round := len((*side)[block]); len(r.stolen[block]) < round {
-					r.stolen[block] = append(r.stolen[block], steal/length)
-				} else {
-					r.stolen[block][round-1] = max(r.stolen[block][round-1], steal/length)
-				}
+				values = append(values, v)
 			}
+			of := map[string]*[][]float64{"a": &r.a, "b": &r.b, "stolen": &r.stolen}[row[1]]
+			*of = append(*of, values)
 		}
 		all = append(all, r)
 	}
