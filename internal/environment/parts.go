@@ -239,7 +239,7 @@ func SharedValues() map[string]map[string]Value { return sharedValues }
 var sharedValues = map[string]map[string]Value{
 	"root": {
 		"overlay": {"overlay root", "files of the root are looked up in two layers, and copied up at the first write"},
-		"folder":  {"root in a folder", "files of the root are in one file system"},
+		"folder":  {"root in a directory", "files of the root are in one file system"},
 		"bind":    {"read-only root", ""},
 	},
 	"data": {

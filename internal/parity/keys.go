@@ -90,7 +90,7 @@ var Keys = []Key{
 	{"path[*].filesystem", "", Inside, "type of the mount: ext4, overlay, tmpfs, 9p"},
 	{"path[*].mount", "", Inside, "mount point of the path"},
 	{"path[*].options", "", Inside, "of the mount and of the file system, sorted, without directories of the host"},
-	{"path[*].source", "", Inside, "device of the mount: /dev/vda; folder for a bind mount of a directory; none"},
+	{"path[*].source", "", Inside, "device of the mount: /dev/vda; directory for a bind mount; none"},
 	{"path[*].block", "B", Inside, "block size of the file system"},
 	{"path[*].below", "", Outside, "file system of the host that holds it: ext4 on vda1; memory"},
 	{"path[*].layer", "", Outside, "path of a block, as the provider describes it"},

@@ -156,8 +156,8 @@ func (i *instance) root(ctx context.Context, r environment.Request) ([]string, e
 	if err != nil {
 		return nil, err
 	}
-	i.paths.Root, i.paths.RootOn = "folder, the image's programs mounted from the image", fsinfo.Of(directory)
-	i.paths.Data, i.paths.DataOn = "bind mount of a folder", fsinfo.Of(data)
+	i.paths.Root, i.paths.RootOn = "directory, the image's programs mounted from the image", fsinfo.Of(directory)
+	i.paths.Data, i.paths.DataOn = "bind mount of a directory", fsinfo.Of(data)
 	arguments := []string{"--bind", directory, "/"}
 	for _, bind := range binds { // SOURCE:TARGET:ro
 		fields := strings.Split(bind, ":")

@@ -38,7 +38,7 @@ func (c *containers) paths(ctx context.Context, i *instance, directory string) e
 		driver, store = info.Driver, info.DockerRootDir
 	}
 	p.Root, p.RootOn = driver, fsinfo.Of(store)
-	p.Data, p.DataOn = "bind mount of a folder", fsinfo.Of(directory)
+	p.Data, p.DataOn = "bind mount of a directory", fsinfo.Of(directory)
 	switch c.options.Data {
 	case "bind":
 	case "volume":

@@ -55,7 +55,7 @@ func (i *instance) fill(ctx context.Context, o Options, r environment.Request, d
 		i.paths.Root = "overlay"
 		return nil, i.overlay(image, directory)
 	}
-	i.paths.Root = "folder, the image's programs mounted from the image"
+	i.paths.Root = "directory, the image's programs mounted from the image"
 	return rootfs.Fresh(image, directory)
 }
 
@@ -95,7 +95,7 @@ func (i *instance) makeData(ctx context.Context, o Options, root string) (argume
 	if err := os.Chmod(directory, 0o777); err != nil {
 		return nil, err
 	}
-	i.paths.Data, i.paths.DataOn = "bind mount of a folder", fsinfo.Of(directory)
+	i.paths.Data, i.paths.DataOn = "bind mount of a directory", fsinfo.Of(directory)
 	if blockdevice.Named(o.Data) {
 		if err := blockdevice.Mount(ctx, o.Data, directory); err != nil {
 			return nil, err

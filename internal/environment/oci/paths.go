@@ -13,13 +13,13 @@ func (e *environ) paths(at *attachment, s *instanceFiles) environment.Paths {
 	case "overlay":
 		p.Root = "overlay"
 	case "folder":
-		p.Root = "folder, the image's programs mounted from the image"
+		p.Root = "directory, the image's programs mounted from the image"
 	case "bind":
-		p.Root = "read-only bind mounts of the image's folder"
+		p.Root = "read-only bind mounts of the image's directory"
 	}
 	switch e.options.Data {
 	case "bind":
-		p.Data = "bind mount of a folder"
+		p.Data = "bind mount of a directory"
 	case "overlay":
 		p.Data, p.DataOn = p.Root, p.RootOn
 	case "tmpfs":
@@ -40,7 +40,7 @@ func (e *environ) paths(at *attachment, s *instanceFiles) environment.Paths {
 		}
 		return p
 	}
-	p.Root, p.RootOn = "gVisor's overlay in a file, above the image's folder", fsinfo.Of(s.data)
+	p.Root, p.RootOn = "gVisor's overlay in a file, above the image's directory", fsinfo.Of(s.data)
 	if e.options.Data == "overlay" {
 		p.Data, p.DataOn = p.Root, p.RootOn
 	}

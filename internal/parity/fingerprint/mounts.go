@@ -112,7 +112,7 @@ func (m mount) device() string {
 	case !device:
 		return parity.None
 	case m.root != "/":
-		return "folder"
+		return "directory"
 	case name == "/dev/loop" || name == "/dev/dm-":
 		return name
 	}

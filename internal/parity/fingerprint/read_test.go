@@ -86,7 +86,7 @@ func TestObservationsOfAContainerBecomeFacts(t *testing.T) {
 		"environment[HOSTNAME]": parity.Instance, "environment[LANG]": "C.UTF-8", "locale": "C.UTF-8", "time.zone": "Europe/Berlin", "entropy": "256",
 		"path[/].filesystem": "overlay", "path[/].options": "nouserxattr,relatime,rw", "path[/].source": parity.None, "path[/].below": "xfs on nvme0n1p2",
 		"path[/].scheduler": "none", "path[/].cache": "write through", "path[/].layer": "overlay2",
-		"path[/data].filesystem": "xfs", "path[/data].source": "folder", "path[/data].options": "attr2,inode64,noatime,rw", "path[/data].readahead": "128",
+		"path[/data].filesystem": "xfs", "path[/data].source": "directory", "path[/data].options": "attr2,inode64,noatime,rw", "path[/data].readahead": "128",
 		"path[/dev/shm/x].below": environment.Memory, "path[/dev/shm/x].scheduler": environment.Memory,
 		"network.interface": "eth0 (veth)", "network.mtu": "1500", "network.offload[tso]": "on", "network.offload[gro]": "off",
 		"network.filter[output]": "filter: 0 rules, nat: 10 to 99 rules", "network.filter[prerouting]": "nat: 1 to 9 rules", "network.filter[input]": parity.None, "network.tracked": "on",

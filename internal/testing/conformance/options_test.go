@@ -106,11 +106,11 @@ func reachesNothing(t *testing.T, i environment.Instance) {
 // disks are where the kinds can be asked to put root and data. DEVICE is a
 // device of the test's.
 var disks = []struct{ kind, options, root, data string }{
-	{"native", `{}`, "folder", "bind mount"},
+	{"native", `{}`, "directory", "bind mount"},
 	{"native", `{"root": "overlay"}`, "overlay", "bind mount"},
 	{"native", `{"root": "overlay", "data": "overlay"}`, "overlay", "overlay"},
-	{"native", `{"data": "tmpfs"}`, "folder", "tmpfs"},
-	{"native", `{"data": "DEVICE"}`, "folder", "block device"},
+	{"native", `{"data": "tmpfs"}`, "directory", "tmpfs"},
+	{"native", `{"data": "DEVICE"}`, "directory", "block device"},
 	{"docker", `{"data": "bind"}`, "overlay", "bind mount"},
 	{"docker", `{"data": "volume"}`, "overlay", "volume"},
 	{"docker", `{"data": "overlay"}`, "overlay", "overlay"},

@@ -99,9 +99,9 @@ func fakeTrouble(t *rundir.Trial, block, level int) {
 func Paths(env string) *environment.Paths {
 	const disk = "ext4 on nvme0n1p2"
 	return map[string]*environment.Paths{
-		"native": {Network: "the host's network stack", Root: "folder, the image's programs mounted from the image", Data: "bind mount of a folder", RootOn: disk, DataOn: disk},
-		"docker": {Network: "veth pair, the engine's bridge", Root: "overlay2", Data: "bind mount of a folder", RootOn: "xfs on nvme1n1", DataOn: disk},
-		"gvisor": {Network: "gVisor's network stack, veth pair, the engine's bridge", Root: "gVisor's overlay above overlay2", Data: "gVisor's gofer, bind mount of a folder", RootOn: "xfs on nvme1n1", DataOn: disk},
+		"native": {Network: "the host's network stack", Root: "directory, the image's programs mounted from the image", Data: "bind mount of a directory", RootOn: disk, DataOn: disk},
+		"docker": {Network: "veth pair, the engine's bridge", Root: "overlay2", Data: "bind mount of a directory", RootOn: "xfs on nvme1n1", DataOn: disk},
+		"gvisor": {Network: "gVisor's network stack, veth pair, the engine's bridge", Root: "gVisor's overlay above overlay2", Data: "gVisor's gofer, bind mount of a directory", RootOn: "xfs on nvme1n1", DataOn: disk},
 		"vm":     {Network: "none: only a loopback device", Root: "ext4 on virtio-blk, qcow2 file, cache writeback, threads", Data: "ext4 on virtio-blk, raw file, cache writeback, threads", RootOn: disk, DataOn: disk},
 	}[env]
 }

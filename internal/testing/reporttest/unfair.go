@@ -14,7 +14,7 @@ func Unfair() model.Input {
 	r := &rundir.Run{Manifest: in.Manifest, Plan: in.Plan, Trials: in.Trials, Directory: in.Directory}
 	host := map[string]string{
 		"kernel.release": "6.1.0-28-amd64", "namespace[net]": "the host's", "seccomp.mode": "off", "log.driver": "none", "log.channel": "pipe",
-		"path[/].filesystem": "ext4", "path[/data].filesystem": "ext4", "path[/data].source": "folder", "sysctl[net.ipv4.tcp_congestion_control]": "bbr",
+		"path[/].filesystem": "ext4", "path[/data].filesystem": "ext4", "path[/data].source": "directory", "sysctl[net.ipv4.tcp_congestion_control]": "bbr",
 		"cpu.flags": "aes avx avx2 sse2", "memory.thp": "madvise",
 	}
 	others := map[string]map[string]string{
