@@ -10,9 +10,11 @@ import (
 
 	"tare/internal/environment"
 	"tare/internal/image"
+	"tare/internal/lists"
 	"tare/internal/run"
 	"tare/internal/rundir"
 	"tare/internal/score"
+	"tare/internal/strictyaml"
 	"tare/internal/study"
 	"tare/internal/term"
 	"tare/internal/workload"
@@ -219,7 +221,15 @@ environment, or the commands and metrics of a workload.`,
 				}
 				return printDryRun(app, plan, false, printPlan)
 			}
-			return badInput("there is no run, study, environment or workload %q; `tare ls` lists them", name)
+			known := slices.Concat(study.Names(), environment.Kinds(), workload.Names())
+			if runs, err := rundir.List(run.Runs(app.Home)); err == nil {
+				known = append(known, lists.Map(runs, func(r rundir.Listed) string { return r.Name })...)
+			}
+			near := ""
+			if n := strictyaml.Nearest(name, known); n != "" {
+				near = fmt.Sprintf("; did you mean %q?", n)
+			}
+			return badInput("there is no run, study, environment or workload %q%s (`tare ls` lists them)", name, near)
 		},
 	}
 	command.Flags().BoolVar(&asJSON, "json", false, "print as JSON")
