@@ -28,7 +28,7 @@ type Request struct {
 	Margin    string
 	Only      []string // parts, or groups of parts, that get a step of their own
 	Groups    []string // whose parts are switched at once
-	Order     string   // ladder or shapley
+	Method    string   // ladder or shapley
 	Orders    int      // with shapley: how many random orders
 	Traced    int
 }
@@ -78,8 +78,8 @@ func (r Request) check() error {
 	switch {
 	case r.To == "":
 		return fmt.Errorf("--to is missing: name the last environment of the ladder (`tare ls environments` lists them)")
-	case r.Order != "ladder" && r.Order != "shapley":
-		return fmt.Errorf("--order %s: unknown; choose ladder or shapley", r.Order)
+	case r.Method != "ladder" && r.Method != "shapley":
+		return fmt.Errorf("--method %s: unknown; choose ladder or shapley", r.Method)
 	case r.Traced < 0:
 		return fmt.Errorf("--traced %d: must not be negative", r.Traced)
 	case r.Study == "" && r.Overrides.Scale != "":
@@ -91,7 +91,7 @@ func (r Request) check() error {
 // orders are the units that are switched, and the orders in which they are; all
 // says that there are no others.
 func (r Request) orders(ladder Ladder, seed uint64) (units []Unit, orders [][]int, all bool) {
-	if r.Order == "shapley" {
+	if r.Method == "shapley" {
 		groups := r.Groups
 		if groups == nil {
 			groups = []string{"namespaces"}

@@ -42,7 +42,7 @@ func TestADryRunIsOneObjectWithJSON(t *testing.T) {
 		{"run", plan, "--dry-run", "--json"},
 		{"run", plan, "--dry-run", "--json", "--blocks", "7"},
 		{"explain", rate, "--from", "layered", "--to", "layered+thick=true", "--dry-run", "--json"},
-		{"explain", rate, "--from", "layered", "--to", "layered+thick=true+thin=true", "--order", "shapley", "--blocks", "1", "--dry-run", "--json"},
+		{"explain", rate, "--from", "layered", "--to", "layered+thick=true+thin=true", "--method", "shapley", "--blocks", "1", "--dry-run", "--json"},
 	} {
 		out, errs, status := told(t, args...)
 		if status != 0 || errs != "" {

@@ -42,14 +42,14 @@ WORKLOAD is the name or the file of a pack. Environments are written as for
 tare bench: NAME or NAME+OPTION=VALUE... With --study, the workload and the
 environments are named as in the study, and its limits and image apply.
 
-If the cost of a part depends on which others are on, --order shapley adds the
+If the cost of a part depends on which others are on, --method shapley adds the
 parts in several orders and shows the mean over them (the Shapley value) and the
 spread.`,
 		Example: `  tare explain nginx --to docker+log=json-file --set access_log=/dev/stdout
   tare explain nginx --to docker+log=json-file --set-to access_log=/dev/stdout \
     --set-from access_log=/data/nginx/access.log
   tare explain redis --from native --to gvisor --limits cpus=1,memory=512MiB
-  tare explain nginx --to docker --parts seccomp,network --order shapley
+  tare explain nginx --to docker --parts seccomp,network --method shapley
   tare explain --resume explain-nginx-20261121-014500`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if (len(args) == 1) == (e.resume != "") || len(args) > 1 {
@@ -81,9 +81,11 @@ func (e *explainFlags) add(flags *pflag.FlagSet) {
 	flags.StringArrayVar(&e.request.SetTo, "set-to", nil, "set it in the last environment only, `NAME=VALUE`; the difference is a part too")
 	flags.StringSliceVar(&e.request.Limits, "limits", nil, "`limits` of all environments: cpus=1,memory=512MiB,pids=100")
 	flags.StringSliceVar(&e.request.Only, "parts", nil, "give only these `parts` or groups of parts a step each; others are joined (--dry-run lists them)")
-	flags.StringSliceVar(&e.request.Groups, "group", nil, "switch the parts of each of these `groups` at once (default with --order shapley: namespaces)")
-	flags.StringVar(&e.request.Order, "order", "ladder", "`order` of the parts: ladder adds one after another, shapley averages over several orders")
-	flags.IntVar(&e.request.Orders, "orders", 4, "with --order shapley: `number` of orders; up to four parts, all orders")
+	flags.StringSliceVar(&e.request.Groups, "group", nil, "switch the parts of each of these `groups` at once (default with --method shapley: namespaces)")
+	flags.StringVar(&e.request.Method, "method", "ladder", "`how` the costs of parts are found: ladder adds one after another, shapley averages over several orders")
+	flags.StringVar(&e.request.Method, "order", "ladder", "the former name of --method")
+	flags.Lookup("order").Hidden = true
+	flags.IntVar(&e.request.Orders, "orders", 4, "with --method shapley: `number` of orders; up to four parts, all orders")
 	flags.IntVar(&e.request.Overrides.Blocks, "blocks", 0, "run exactly this `number` of blocks, and use the interval for a fixed number")
 	flags.DurationVar(&e.request.Overrides.Budget, "budget", 0, "spend at most this `time` (5m, 1h); it goes to open verdicts")
 	flags.StringVar(&e.request.Margin, "margin", "", "costs within this `share` count as equivalent, and their parts leave early (default: 2%, or that of the study)")
@@ -116,8 +118,8 @@ func (e *explainFlags) start(command *cobra.Command, app *App, workload string) 
 	if err := positive(command, "blocks", "budget", "orders"); err != nil {
 		return err
 	}
-	if command.Flags().Changed("orders") && e.request.Order != "shapley" {
-		return badInput("--orders %d: a ladder has one order; use --order shapley for several", e.request.Orders)
+	if command.Flags().Changed("orders") && e.request.Method != "shapley" {
+		return badInput("--orders %d: a ladder has one order; use --method shapley for several", e.request.Orders)
 	}
 	if command.Flags().Changed("seed") {
 		e.request.Overrides.Seed = &e.seed
