@@ -121,9 +121,9 @@ func (o Options) fresh() string {
 }
 
 // order is "" for the default. An exact number of runs is one of blocks with one run
-// each, and what is done before each run is done once in a trial.
+// each, and what is done before each run is done once in an instance.
 func (o Options) order() string {
-	if o.Runs > 0 || len(o.Prepare) > 0 {
+	if o.Runs > 0 || len(o.Prepare) > 0 && !o.Cold {
 		return "interleaved"
 	}
 	return ""

@@ -265,8 +265,8 @@ func TestSlowStartsTakePartInFewerRounds(t *testing.T) {
 }
 
 func TestWhatIsOneSampleAlternatesAsTrials(t *testing.T) {
-	p := alternating(planOf(two, []string{"a", "b"}, "start:block:startup", "db:trial", "cold:block", "cpu:block"))
-	p.Workload("cold").Pack.Cold = true
+	p := alternating(planOf(two, []string{"a", "b"}, "start:block:startup", "db:trial", "cold:trial", "kept:block", "cpu:block"))
+	p.Workload("cold").Pack.Cold, p.Workload("kept").Pack.Cold = true, true
 	p.Workload("cpu").Levels = []study.Level{{Name: "alone"}, {Name: "beside", Neighbours: 2}}
 	p.Sampling.Traced = 1
 	rounds := map[string]int{}
@@ -283,7 +283,7 @@ func TestWhatIsOneSampleAlternatesAsTrials(t *testing.T) {
 		}
 		last = b.Slots[len(b.Slots)-1]
 	}
-	if got, want := fmt.Sprint(rounds), fmt.Sprint(map[string]int{"start": 4, "db": 0, "cold": 0, "cpu alone": 4, "cpu beside": 0, "traced": 0}); got != want {
+	if got, want := fmt.Sprint(rounds), fmt.Sprint(map[string]int{"start": 4, "db": 0, "cold": 4, "kept": 0, "cpu alone": 4, "cpu beside": 0, "traced": 0}); got != want {
 		t.Errorf("rounds are %s, want %s", got, want)
 	}
 }

@@ -169,7 +169,7 @@ func (s *Schedule) time(t rundir.Trial) {
 	if ended.After(b.ended) {
 		b.ended = ended
 	}
-	if w := s.plan.Workload(t.Workload); w == nil || !w.Pack.Startup { // whose starts are its samples
+	if w := s.plan.Workload(t.Workload); w == nil || !w.Pack.FromStart() { // whose starts are its samples
 		for _, p := range t.Phases {
 			b.starts += p.Duration
 		}

@@ -115,7 +115,7 @@ func New(plan *study.Plan, usable []string) (*Schedule, error) {
 	}
 	for _, w := range plan.Workloads {
 		for _, l := range w.Levels {
-			s.cells = append(s.cells, cell{w.Name, l.Name, w.Fresh, w.Pack.Startup, plan.Rounds(w, l), l.Shape.Key()})
+			s.cells = append(s.cells, cell{w.Name, l.Name, w.Fresh, w.Pack.FromStart(), plan.Rounds(w, l), l.Shape.Key()})
 			for turn, group := range plan.Groups(w, l, s.environments) {
 				for _, name := range group {
 					s.turn[cellKey{name, w.Name, l.Name}] = turn

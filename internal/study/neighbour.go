@@ -32,7 +32,7 @@ func (w *Workload) resolveNeighbour(entry strictyaml.Node, pairs []strictyaml.Pa
 	same := w.Pack
 	w.Neighbour = &same // unless another one is named
 	switch {
-	case w.Pack.Startup || w.Pack.Cold:
+	case w.Pack.FromStart():
 		entry.Problemf("neighbours: workload %s measures the start of instances, so it cannot have neighbours", w.Pack.Name)
 		return
 	case !at.Exists():

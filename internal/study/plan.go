@@ -182,9 +182,9 @@ func (p *Plan) Rounds(w Workload, l Level) int {
 	switch {
 	case p.Design.Order != Alternating || l.Neighbours > 0:
 		return 0
-	case w.Pack.Startup && w.Fresh != "run":
+	case w.Pack.Startup && w.Fresh != "run", w.Pack.Cold && w.Fresh == "trial" && !p.Sampling.Syscalls:
 		return max(1, min(rounds, startsInBlock/max(1, l.Instances)))
-	case w.Fresh == "trial" || w.Pack.Startup || w.Pack.Cold || w.Pack.EmptyCache:
+	case w.Fresh == "trial" || w.Pack.FromStart() || w.Pack.EmptyCache:
 		return 0
 	}
 	return rounds

@@ -25,9 +25,10 @@ type participant struct {
 	workload *lifecycle.Workload
 	meters   *meters
 	evidence *evidenceCounter
-	rounds   []figures     // of each of the trial's rounds
-	usages   []usage.Usage // of each, where the rounds are starts
-	starts   *usage.Edges  // of the starts: what the hypervisor took
+	rounds   []figures               // of each of the trial's rounds
+	usages   []usage.Usage           // of each, where the rounds are starts
+	starts   *usage.Edges            // of the starts: what the hypervisor took
+	readings []rundir.InstanceSeries // where the rounds are starts
 	skipped  bool
 	// halfFailed: a sample of half the length failed, and there are no more.
 	halfFailed bool
@@ -53,7 +54,7 @@ func (r *Runner) alternate(ctx context.Context, batch schedule.Batch) ([]rundir.
 	r.enterBlock(batch.Slots[0].Block)
 	requests := lists.Map(all, func(p *participant) instances.Request { return p.request })
 	stopOthers := r.pool.StopOtherShapes
-	if all[0].startup() {
+	if all[0].fromStart() {
 		requests, stopOthers = nil, r.pool.StopOthers // starts are measured alone
 	}
 	if err := stopOthers(requests...); err != nil {
@@ -95,7 +96,7 @@ func (r *Runner) alternate(ctx context.Context, batch schedule.Batch) ([]rundir.
 func (r *Runner) participants(batch schedule.Batch) (all []*participant, err error) {
 	for _, slot := range batch.Slots {
 		p := &participant{Runner: r, slot: slot, trial: newTrial(slot, time.Now())}
-		p.record = r.record(p.trial, true)
+		p.record = r.record(p.trial, true, "")
 		if p.job, err = r.job(slot); err != nil {
 			return nil, err
 		}
@@ -121,14 +122,14 @@ func (p *participant) timed() (done func()) {
 	return func() { p.spent += time.Since(began) }
 }
 
-// startup says whether the samples are starts of instances.
-func (p *participant) startup() bool { return p.job.workload.Pack.Startup }
+// fromStart says whether each sample begins with the start of its instances.
+func (p *participant) fromStart() bool { return p.job.workload.Pack.FromStart() }
 
 // start starts the instances, unless that is what the samples do.
 func (p *participant) start(ctx context.Context) {
 	defer p.timed()()
 	p.trial.Started = time.Now().UTC()
-	if p.startup() {
+	if p.fromStart() {
 		p.starts, _ = usage.NewEdges(p.plan.Environment(p.trial.Environment).Limits.Cores)
 		return
 	}
@@ -140,7 +141,7 @@ func (p *participant) start(ctx context.Context) {
 
 // prepare brings the workload to where it can be sampled.
 func (p *participant) prepare(ctx context.Context) {
-	if p.startup() {
+	if p.fromStart() {
 		return
 	}
 	defer p.timed()()
@@ -172,16 +173,14 @@ func (p *participant) finish(ctx context.Context) {
 	defer func() { p.trial.OwnSeconds = (p.spent - p.elsewhere).Seconds() }()
 	defer p.timed()()
 	switch {
-	case p.startup():
+	case p.fromStart():
 		p.endStarts(ctx)
 	case p.workload != nil:
 		p.takeDown(ctx)
 	}
 	t := &p.trial
 	p.summarize()
-	if p.workload != nil {
-		p.amounts.learn(p.job.cell, *t, p.err)
-	}
+	p.amounts.learn(p.job.cell, *t, p.err)
 	p.explainSharing()
 	if t.Status = rundir.OK; p.err != nil {
 		t.Status, t.Reason, t.Metrics, t.Missing, t.Copies = rundir.Failed, p.err.Error(), nil, nil, nil
@@ -210,17 +209,22 @@ func (p *participant) takeDown(ctx context.Context) {
 		p.trial.Evidence = p.evidence.stop(ctx)
 		metered := p.meters.stop(ctx)
 		p.trial.Usage = &metered.usage
-		if p.KeepReadings != nil && ctx.Err() == nil {
-			var err error
-			if p.trial.Readings, err = p.KeepReadings(p.trial, metered.series); err != nil {
-				p.record.Warn(err.Error())
-			}
-		}
+		p.keepReadings(ctx, metered.series)
 	}
 	if err := p.workload.Finish(ctx); err != nil {
 		p.err = errors.Join(p.err, err)
 	}
 	p.elsewhere += p.workload.Spent()
+}
+
+func (p *participant) keepReadings(ctx context.Context, all []rundir.InstanceSeries) {
+	if p.KeepReadings == nil || ctx.Err() != nil {
+		return
+	}
+	var err error
+	if p.trial.Readings, err = p.KeepReadings(p.trial, all); err != nil {
+		p.record.Warn(err.Error())
+	}
 }
 
 // fail ends the participation.

@@ -102,7 +102,7 @@ func (r *Runner) Fingerprint(ctx context.Context, environment, workload, level s
 		return print, err
 	}
 	defer func() { err = errors.Join(err, r.pool.Release(j.request)) }()
-	record := r.record(rundir.Trial{Environment: environment, Workload: workload, Level: level}, false)
+	record := r.record(rundir.Trial{Environment: environment, Workload: workload, Level: level}, false, "")
 	c := r.lifecycle(record, j, group, group.Copies[:1])
 	c.Neighbours = nil
 	w, err := lifecycle.New(c)

@@ -41,7 +41,7 @@ func sampleRounds(ctx context.Context, batch schedule.Batch, all []*participant,
 		takes := func(p *participant) bool { return slices.Contains(taking, p) && p.takesPart() }
 		each(batch.Round(number), takes, func(p *participant, position int) {
 			defer p.inRounds()()
-			if p.startup() {
+			if p.fromStart() {
 				p.sampleStart(ctx, number, position, number == batch.Rounds())
 			} else {
 				p.sample(ctx, number, position)
@@ -79,7 +79,7 @@ func halve(all []*participant) bool {
 		if !p.takesPart() {
 			continue
 		}
-		if p.startup() || p.meters.remote || p.plan.Sampling.Syscalls {
+		if p.fromStart() || p.meters.remote || p.plan.Sampling.Syscalls {
 			return false
 		}
 		if p.trial.HalfShare = p.workload.Halve(); p.trial.HalfShare == 0 {
@@ -136,16 +136,16 @@ func (p *participant) sample(ctx context.Context, number, position int) {
 		p.fail(number, err)
 		return
 	}
+	p.addRound(number, position, f, took)
+}
+
+// addRound adds a round with the time that was stolen during its sample.
+func (p *participant) addRound(number, position int, f figures, took usage.Edge) {
 	p.rounds = append(p.rounds, f)
 	own := withoutPercentiles(f.Copy, p.job.workload.Pack.Metrics)
 	round := rundir.Round{
 		Number: number, Position: position, Metrics: own.Metrics, Missing: own.Missing, HostSeconds: f.host, GuestSeconds: f.guest,
 	}
-	p.addRound(round, took)
-}
-
-// addRound adds a round with the time that was stolen during its sample.
-func (p *participant) addRound(round rundir.Round, took usage.Edge) {
 	if took.Steal.Missing == "" {
 		round.StealSeconds, p.trial.StealSource = &took.Steal.Value, took.StealSource
 	}

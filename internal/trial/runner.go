@@ -111,7 +111,7 @@ func (r *Runner) single(ctx context.Context, slot schedule.Slot) (rundir.Trial, 
 	if limit := (*instances.Unsupported)(nil); errors.As(err, &limit) {
 		return skipped(t, limit.Reason), nil
 	}
-	record := r.record(t, false)
+	record := r.record(t, false, "")
 	if err == nil {
 		var took time.Duration
 		took, err = r.measure(ctx, &t, record, job, group)
@@ -199,13 +199,13 @@ func (r *Runner) enterBlock(block int) {
 
 // record keeps the outputs of a trial on the disk as they come, so that a kill in a
 // long trial leaves what there was; if quiet, no file is written before its rounds
-// are over.
-func (r *Runner) record(t rundir.Trial, quiet bool) *lifecycle.Record {
+// are over. Their names begin with the prefix.
+func (r *Runner) record(t rundir.Trial, quiet bool, prefix string) *lifecycle.Record {
 	if r.Keep == nil {
 		return lifecycle.NewRecord(nil)
 	}
 	return lifecycle.NewRecord(func(name string) *rundir.RawFile {
-		f := r.Keep(t, name)
+		f := r.Keep(t, prefix+name)
 		if quiet {
 			f.Hold()
 		}

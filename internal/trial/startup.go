@@ -13,6 +13,7 @@ import (
 	"tare/internal/rundir"
 	"tare/internal/study"
 	"tare/internal/trial/instances"
+	"tare/internal/trial/lifecycle"
 	"tare/internal/usage"
 	"tare/internal/workload"
 )
@@ -21,15 +22,16 @@ import (
 // the first was called for.
 const instancesUp = "instances_up"
 
-// sampleStart starts the instances of a round and measures that. They are stopped
-// again, but those of the last round stay if later workloads of the block use them.
+// sampleStart starts the instances of a round and measures that, or with a driver what
+// begins with it. They are stopped again, but those of the last round stay if later
+// workloads of the block use them.
 func (p *participant) sampleStart(ctx context.Context, number, position int, last bool) {
 	defer p.timed()()
 	request := p.request
 	request.Fresh = "trial"
 	p.starts.Begin()
+	began := time.Now()
 	p.elapse(func() { p.group, p.err = p.pool.Get(ctx, request) })
-	took := p.starts.End()
 	if limit := (*instances.Unsupported)(nil); errors.As(p.err, &limit) {
 		p.skip(limit.Reason)
 		return
@@ -39,10 +41,12 @@ func (p *participant) sampleStart(ctx context.Context, number, position int, las
 		return
 	}
 	p.describeStart(p.group)
-	if slices.ContainsFunc(p.group.Measured(), func(i *instances.Instance) bool { return onAnother(i.Instance) }) {
-		took.Steal = stolenElsewhere
+	if p.job.workload.Pack.Startup {
+		took := p.endStart()
+		p.elapse(func() { p.err = p.measureStart(ctx, number, position, took) })
+	} else {
+		p.err = p.sampleCold(ctx, number, position, began)
 	}
-	p.elapse(func() { p.err = p.measureStart(ctx, number, position, took) })
 	if p.err != nil {
 		p.fail(number, p.err)
 	}
@@ -96,10 +100,64 @@ func (p *participant) measureStart(ctx context.Context, number, position int, to
 		p.fingerprintStart(ctx, &p.trial, p.record, p.job, p.group)
 		addUp(&p.trial, f.up)
 	}
-	p.rounds = append(p.rounds, f.figures)
 	p.usages = append(p.usages, f.used)
-	round := rundir.Round{Number: number, Position: position, Metrics: f.Metrics, Missing: f.Missing, HostSeconds: f.host}
-	p.addRound(round, took)
+	p.addRound(number, position, f.figures, took)
+	return nil
+}
+
+// endStart reads what the hypervisor took since the begin of the start.
+func (p *participant) endStart() usage.Edge {
+	took := p.starts.End()
+	if slices.ContainsFunc(p.group.Measured(), func(i *instances.Instance) bool { return onAnother(i.Instance) }) {
+		took.Steal = stolenElsewhere
+	}
+	return took
+}
+
+// sampleCold prepares the workload in the instances of a round and drives it once. The
+// sample is the time from the begin of their start to the end of the driver.
+func (p *participant) sampleCold(ctx context.Context, number, position int, began time.Time) (err error) {
+	prefix := ""
+	if n := len(p.rounds); n > 0 {
+		prefix = fmt.Sprintf("start%d.", n+1)
+	}
+	record := p.Runner.record(p.trial, true, prefix)
+	defer func() { p.record.Add(record) }()
+	c := p.lifecycle(record, p.job, p.group, p.group.Copies)
+	if found := p.underWay[p.job.cell]; len(found.Amounts) > 0 {
+		c.Load.Known = found
+	}
+	w, err := lifecycle.New(c)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		err = errors.Join(err, w.Finish(ctx))
+		p.elsewhere += w.Spent()
+	}()
+	if err := w.Prepare(ctx); err != nil {
+		return err
+	}
+	describeWork(&p.trial, w)
+	p.underWay[p.job.cell] = w.Work()
+	m := openEdges(ctx, p.group.Copies, p.plan.Environment(p.trial.Environment).Limits.Cores, p.callback(&p.trial))
+	m.edges.Begin()
+	s, err := w.Sample(ctx)
+	m.edges.End()
+	took, lasted := p.endStart(), time.Since(began)
+	metered := m.stop(ctx)
+	p.readings = append(p.readings, metered.series...)
+	if err != nil {
+		return err
+	}
+	f, err := figuresOf(p.job.workload.Pack.Metrics, s, p.group.Starts, metered.usage.CPU())
+	if err != nil {
+		return err
+	}
+	f.host = lasted.Seconds()
+	p.takeFingerprint(ctx, pairOf(&p.trial), record, p.job, w)
+	p.usages = append(p.usages, metered.usage)
+	p.addRound(number, position, f, took)
 	return nil
 }
 
@@ -122,6 +180,9 @@ func (p *participant) endStarts(ctx context.Context) {
 	if len(p.usages) > 0 {
 		used := usage.InTurn(p.usages...)
 		p.trial.Usage = &used
+	}
+	if len(p.readings) > 0 {
+		p.keepReadings(ctx, p.readings)
 	}
 	if p.group != nil {
 		thawing, cancel := context.WithTimeout(context.WithoutCancel(ctx), thawTimeout)

@@ -3,6 +3,7 @@ package trial
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -138,6 +139,77 @@ func TestSeveralInstancesOfARoundAreTheTrialsCopies(t *testing.T) {
 	one := trials[0]
 	if len(one.Copies) != 2 || one.Copies[1].Metrics["agent"] != 2 || len(one.Instances) != 4 || len(one.Series[instancesUp]) != 2 || one.Phases != nil {
 		t.Errorf("copies %v in %v, up %v, phases %v", one.Copies, one.Instances, one.Series, one.Phases)
+	}
+}
+
+// newCold makes trials of a driver whose time begins with the start of its instance.
+func newCold(t *testing.T) (*Runner, *fakeenv.Log, *fakeenv.Environment) {
+	t.Helper()
+	pack := webPack()
+	pack.Cold = true
+	r, log, a := newRunner(t, pack, study.Level{})
+	a.Phases = []environment.Phase{{Name: environment.PreparePhase, Duration: time.Hour}, {Name: "agent", Duration: 2 * time.Second}}
+	return r, log, a
+}
+
+func TestColdSamplesAlternateInFreshInstances(t *testing.T) {
+	r, log, a := newCold(t)
+	samples := 0
+	a.Script = func(instance, command string) fakeenv.Result {
+		if command != "drive" {
+			return fakeenv.Result{}
+		}
+		if instanceOf(instance) == "a" {
+			samples++
+		}
+		return fakeenv.Result{Stdout: fmt.Sprintf("rate %d\n", samples), After: time.Duration(samples) * time.Second}
+	}
+	directory := t.TempDir()
+	r.Keep = (&rundir.Writer{Run: rundir.Run{Directory: directory}}).Keep
+	batch := starts("trial", 3, 3)
+	trials, err := r.Run(t.Context(), batch)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var want []string
+	for number := 1; number <= 3; number++ {
+		for n, i := range batch.Round(number) {
+			name := fmt.Sprintf("b1-%s-%d", []string{"a", "b"}[i], 2*(number-1)+n+1)
+			want = append(want, "start "+name, name+": setup", name+": drive", name+": teardown", "stop "+name)
+		}
+	}
+	if got := log.Lines(); !slices.Equal(got, want) {
+		t.Errorf("it ran %q, want %q", got, want)
+	}
+	one := trials[0]
+	if one.Status != rundir.OK || len(one.Rounds) != 3 || one.Metrics["wall"] != 2+2 || one.Metrics["rate"] != 2 || one.GuestSeconds != 1+2+3 || !(one.HostSeconds > 0) || one.Usage == nil {
+		t.Errorf("%s %s: %v in %g and %g s, rounds %+v", one.Status, one.Reason, one.Metrics, one.HostSeconds, one.GuestSeconds, one.Rounds)
+	}
+	var outputs []string
+	for _, raw := range one.Raw {
+		outputs = append(outputs, raw.Name)
+	}
+	if !slices.Equal(outputs, []string{"driver.stdout", "start2.driver.stdout", "start3.driver.stdout"}) || len(one.Instances) != 3 {
+		t.Errorf("outputs %q of %q", outputs, one.Instances)
+	}
+}
+
+func TestAColdSampleThatFailsFailsItsTrialAlone(t *testing.T) {
+	r, log, a := newCold(t)
+	a.Script = rated(func(instance string, _ int, r *fakeenv.Result) {
+		if instance == "b1-b-3" || instance == "b1-b-4" {
+			r.Code = 3
+		}
+	})
+	trials, err := r.Run(t.Context(), starts("trial", 4, 4))
+	if err != nil || trials[0].Status != rundir.OK || len(trials[0].Rounds) != 4 {
+		t.Fatalf("%v: %+v", err, trials[0])
+	}
+	if b := trials[1]; b.Status != rundir.Failed || !strings.HasPrefix(b.Reason, "round 2: driver `drive`: exited with status 3") || len(b.Rounds) != 1 {
+		t.Errorf("%s %q, rounds %+v", b.Status, b.Reason, b.Rounds)
+	}
+	if lines := log.Lines(); !strings.HasPrefix(lines[len(lines)-1], "stop") || len(log.Lines()) != 6*5 {
+		t.Errorf("it ran %q", lines)
 	}
 }
 

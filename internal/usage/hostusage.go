@@ -1,6 +1,7 @@
 package usage
 
 import (
+	"cmp"
 	"maps"
 	"math"
 	"os"
@@ -61,8 +62,8 @@ func (h *HostUsage) plus(o *HostUsage) *HostUsage {
 	case o == nil || h == o:
 		return h
 	}
-	sum := *h
 	if h.Boot != "" && h.Boot == o.Boot {
+		sum := *h
 		// Each has the other's instances in Others.
 		sum.Watched = h.Watched.Plus(o.Watched)
 		if sum.Others = h.Others.Minus(o.Watched); sum.Others.Missing == "" {
@@ -70,7 +71,24 @@ func (h *HostUsage) plus(o *HostUsage) *HostUsage {
 		}
 		return &sum
 	}
+	sum := h.added(o)
 	sum.Boot, sum.Seconds, sum.Cores = "", max(h.Seconds, o.Seconds), h.Cores+o.Cores
+	return sum
+}
+
+// then adds the totals of a later sampling of the same machine.
+func (h *HostUsage) then(o *HostUsage) *HostUsage {
+	if h == nil || o == nil {
+		return cmp.Or(h, o)
+	}
+	sum := h.added(o)
+	sum.Seconds += o.Seconds
+	return sum
+}
+
+// added has the sum of the figures.
+func (h *HostUsage) added(o *HostUsage) *HostUsage {
+	sum := *h
 	theirs := o.figures()
 	for i, f := range sum.figures() {
 		*f = f.Plus(*theirs[i])

@@ -15,6 +15,10 @@ func InTurn(usages ...Usage) Usage {
 			peak.Value = max(peak.Value, usages[k].peaks()[i].Value)
 		}
 	}
+	total.Host = nil
+	for _, u := range usages {
+		total.Host = total.Host.then(u.Host)
+	}
 	for i := range total.Parts {
 		p := &total.Parts[i]
 		p.Memory, p.Processes = p.Memory/n, int(math.Ceil(float64(p.Processes)/n))

@@ -182,6 +182,10 @@ type Metric struct {
 	About  string `yaml:"about" json:"about,omitempty"`
 }
 
+// FromStart says whether what is measured begins with the start of an instance, so that
+// each sample needs a fresh one.
+func (p Pack) FromStart() bool { return p.Startup || p.Cold }
+
 // Source says in a few words where the value of a metric comes from.
 func (p Pack) Source(m Metric) string {
 	field := m.FieldName()

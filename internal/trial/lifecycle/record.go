@@ -54,6 +54,19 @@ func (r *Record) Outputs() []rundir.Raw {
 	return slices.Clone(r.raw)
 }
 
+// Add adds the outputs of another record, and its warnings that are new.
+func (r *Record) Add(other *Record) {
+	outputs, warnings := other.Outputs(), other.Warnings()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.raw = append(r.raw, outputs...)
+	for _, line := range warnings {
+		if !slices.Contains(r.warnings, line) {
+			r.warnings = append(r.warnings, line)
+		}
+	}
+}
+
 // Warnings so far, in their order.
 func (r *Record) Warnings() []string {
 	r.mu.Lock()
