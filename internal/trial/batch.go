@@ -75,6 +75,7 @@ func (r *Runner) alternate(ctx context.Context, batch schedule.Batch) ([]rundir.
 	r.underWay = amounts{}
 	each(r.inOrderOfSearch(all), (*participant).prepare)
 	if full == nil && ctx.Err() == nil { // else some are not prepared
+		r.sync() // starts and preparations are not written back during the samples
 		sampleRounds(ctx, batch, all, r.AfterRound)
 	}
 	during := usage.Between(before, usage.ReadHost())

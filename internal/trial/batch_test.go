@@ -50,6 +50,7 @@ func rated(change func(instance string, sample int, r *fakeenv.Result)) func(str
 func TestSamplesAlternateInTheOrderOfTheRounds(t *testing.T) {
 	r, log, a := newRunner(t, webPack(), study.Level{})
 	a.Script = rated(nil)
+	r.sync = func() { log.Add("sync") }
 	batch := alternating(5, "a", "b")
 	r.AfterRound = func(number int, underWay []rundir.Trial) {
 		if len(underWay) != 2 || len(underWay[0].Rounds) != number || len(underWay[1].Rounds) != number {
@@ -60,7 +61,7 @@ func TestSamplesAlternateInTheOrderOfTheRounds(t *testing.T) {
 	if err != nil || len(trials) != 2 {
 		t.Fatalf("%d trials, %v", len(trials), err)
 	}
-	want := []string{"start b1-a-1", "start b1-b-2", "b1-a-1: setup", "b1-b-2: setup"}
+	want := []string{"start b1-a-1", "start b1-b-2", "b1-a-1: setup", "b1-b-2: setup", "sync"}
 	for number := range 5 {
 		for _, i := range batch.Round(number + 1) {
 			want = append(want, []string{"b1-a-1", "b1-b-2"}[i]+": drive")

@@ -13,6 +13,8 @@ import (
 	"fmt"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"tare/internal/parity"
 	"tare/internal/rundir"
 	"tare/internal/schedule"
@@ -55,6 +57,7 @@ type Runner struct {
 	underWay     amounts // found in the batch under way
 	block        int
 	canary       time.Duration
+	sync         func() // writes what is dirty in the page cache to the disks
 }
 
 // NewRunner makes a runner without instances.
@@ -62,6 +65,7 @@ func NewRunner(c Config) *Runner {
 	r := &Runner{
 		Config: c, plan: c.Instances.Plan, pool: instances.NewPool(c.Instances),
 		fingerprints: newFingerprints(c.KeepFingerprint, c.Fingerprinted), amounts: amounts{},
+		sync: unix.Sync,
 	}
 	r.replay(c.Before)
 	return r
