@@ -143,23 +143,27 @@ func warnOfCarryOver(plan *study.Plan, trials []rundir.Trial, contrasts []Contra
 	for _, t := range trials {
 		cells[cell{t.Workload, t.Level}] = append(cells[cell{t.Workload, t.Level}], t)
 	}
+	advice := ""
+	if plan.Design.Waiting == "idle" {
+		advice = "; with `waiting: frozen` an instance does no work in the background while others are measured"
+	}
 	for _, w := range plan.Workloads {
 		for _, l := range w.Levels {
 			for _, m := range metricsOf(w.Pack) {
 				if m.Primary {
-					warnOf(carryOvers(cells[cell{w.Name, l.Name}], m.Name), contrasts, w.Name, l.Name, m)
+					warnOf(carryOvers(cells[cell{w.Name, l.Name}], m.Name), advice, contrasts, w.Name, l.Name, m)
 				}
 			}
 		}
 	}
 }
 
-func warnOf(found []carryOver, contrasts []Contrast, name, level string, m workload.Metric) {
+func warnOf(found []carryOver, advice string, contrasts []Contrast, name, level string, m workload.Metric) {
 	for _, k := range found {
 		for i := range contrasts {
 			c := &contrasts[i]
 			if c.Workload == name && c.Level == level && c.Metric == m.Name && (c.Environment == k.environment || c.Baseline == k.environment) {
-				c.warning(CarryOver, "%s", k)
+				c.warning(CarryOver, "%s%s", k, advice)
 			}
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"tare/internal/rundir"
+	"tare/internal/study"
 )
 
 // taken makes the trials of blocks whose rounds have random orders. noise is called
@@ -97,11 +98,14 @@ func TestACarryOverIsFoundAndSaid(t *testing.T) {
 		t.Fatalf("%+v", found)
 	}
 	p := planOf(usual, "native", "docker", "gvisor")
-	for _, c := range Contrasts(p, trials, nil) {
-		if at := slices.Index(codes(c), CarryOver); (at >= 0) != (c.Environment == "docker") {
-			t.Errorf("%s: %v", c.Environment, c.Warnings)
-		} else if at >= 0 && !strings.HasPrefix(c.Warnings[at].Text, "samples of docker that follow one of gvisor differ from its others by +") {
-			t.Error(c.Warnings[at].Text)
+	for _, p.Design.Waiting = range []string{"idle", study.Frozen} {
+		for _, c := range Contrasts(p, trials, nil) {
+			if at := slices.Index(codes(c), CarryOver); (at >= 0) != (c.Environment == "docker") {
+				t.Errorf("%s: %v", c.Environment, c.Warnings)
+			} else if at >= 0 && (!strings.HasPrefix(c.Warnings[at].Text, "samples of docker that follow one of gvisor differ from its others by +") ||
+				strings.Contains(c.Warnings[at].Text, "`waiting: frozen`") != (p.Design.Waiting == "idle")) {
+				t.Error(c.Warnings[at].Text)
+			}
 		}
 	}
 	// A trial that failed later has left its samples between those of the others.
