@@ -10,7 +10,6 @@ import (
 	"math"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"tare/internal/lists"
@@ -25,6 +24,8 @@ const (
 	// mostGrowth bounds the step to the next amount: the first runs are short, and
 	// their times differ by chance as much as by the amount.
 	mostGrowth = 10
+	// about is by which factor times may differ from what is expected.
+	about = 1.5
 	// sameWork is by which factor an environment may be slower or faster than another
 	// one and do the same work in a sample. Searches on a busy machine were off by 2
 	// between equal environments, and a longer sample costs no more than that.
@@ -42,8 +43,9 @@ type try struct {
 
 // calibrate finds the amount of work for the wanted length of a sample, where the
 // driver does not keep that itself and the amount is not known from before. That of
-// another environment is used if it fits: samples that do the same work differ by the
-// environments alone, whatever part of them is ramp-up.
+// another environment is used if it fits, or if a smaller one would hardly save time:
+// samples that do the same work differ by the environments alone, whatever part of them
+// is ramp-up.
 func (c *Copy) calibrate(ctx context.Context) error {
 	if c.find == 0 || c.amount > 0 {
 		return nil
@@ -61,12 +63,20 @@ func (c *Copy) calibrate(ctx context.Context) error {
 		}
 		return exit.Elapsed(), nil
 	}
-	if c.like.amount > 0 {
-		took, err := run(c.like.amount)
+	if like := c.like.amount; like > 0 {
+		took, err := run(like)
 		if err != nil || within(sameWork, took, c.like.took) {
-			return errors.Join(err, c.use(c.like.amount, took))
+			return errors.Join(err, c.use(like, took))
 		}
-		s.add(try{c.like.amount, took}, false)
+		s.add(try{like, took}, false)
+		if took > c.like.took {
+			less := s.fewer(try{like, took})
+			short, err := run(less)
+			if err != nil || float64(took) < about*float64(short) {
+				return errors.Join(err, c.use(like, took))
+			}
+			s.add(try{less, short}, false)
+		}
 	}
 	amount, certain, err := s.run(run)
 	switch {
@@ -75,15 +85,15 @@ func (c *Copy) calibrate(ctx context.Context) error {
 	case amount == 0:
 		return fmt.Errorf("no value of %s was found with which the driver takes %v: %s; set %s", parameter, c.find, &s, parameter)
 	case c.like.amount > 0 && within(sameWork, amount, c.like.amount):
-		return c.use(c.like.amount, s.length(c.like.amount))
+		amount = c.like.amount
 	case !certain:
-		c.record.Warn(fmt.Sprintf("samples may be longer or shorter than %v: the times of the driver varied too much to find %s exactly. It is %d, a robust estimate: %s", c.find, parameter, amount, &s))
+		c.record.Warn(fmt.Sprintf("samples may be longer or shorter than %v: the times of %d runs of the driver varied too much to find %s exactly, and %d is an estimate", c.find, len(s.all), parameter, amount))
 	case amount == s.most:
-		c.record.Warn(fmt.Sprintf("samples may be shorter than %v: %s is at its largest value, %d, and %s", c.find, parameter, amount, &s))
+		c.record.Warn(fmt.Sprintf("samples may be shorter than %v: %s is at its largest value, %d, which takes %v", c.find, parameter, amount, s.length(amount).Round(10*time.Microsecond)))
 	}
-	length := c.find
-	if certain {
-		length = s.length(amount)
+	length := s.length(amount)
+	if !certain {
+		length = s.fastest().took + s.wanted
 	}
 	return c.use(amount, length)
 }
@@ -124,11 +134,10 @@ func (s *search) run(measure func(amount int64) (time.Duration, error)) (amount 
 	}
 }
 
-// robust is an estimate from all runs. A disturbance makes a run longer, so the fastest
-// run is the least disturbed one. The time of a unit of work is the median over the runs
-// that are far enough from it.
+// robust is an estimate from all runs: the time of a unit of work is the median over
+// those that are far enough from the fastest one.
 func (s *search) robust() int64 {
-	fastest := slices.MinFunc(s.all, func(a, b try) int { return cmp.Compare(a.took, b.took) })
+	fastest := s.fastest()
 	var per []float64
 	for _, t := range s.all {
 		if t.amount > fastest.amount && t.took-fastest.took >= s.need() {
@@ -155,12 +164,18 @@ func (s *search) bounded(amount float64) int64 {
 func (s *search) length(amount int64) time.Duration {
 	low, high := s.ends()
 	if per, known := s.perUnit(); known {
-		return max(low.took+time.Duration(per*float64(amount-low.amount)), 0)
+		start := max(float64(low.took)-per*float64(low.amount), 0)
+		return time.Duration(start + per*float64(amount))
 	}
 	if amount == high.amount {
 		return high.took
 	}
 	return s.wanted
+}
+
+// fastest is the least disturbed run: a disturbance makes a run longer.
+func (s *search) fastest() try {
+	return slices.MinFunc(s.all, func(a, b try) int { return cmp.Compare(a.took, b.took) })
 }
 
 // ends are the believed runs with the smallest and the largest amount.
@@ -179,7 +194,12 @@ func (s *search) perUnit() (per float64, known bool) {
 	return float64(high.took-low.took) / float64(high.amount-low.amount), true
 }
 
-func (s *search) need() time.Duration { return min(s.wanted/2, longestSpan) }
+// need is how much longer one run has to be than another: more than the times of
+// starts of the driver differ.
+func (s *search) need() time.Duration {
+	low, _ := s.ends()
+	return max(min(s.wanted/2, longestSpan), low.took/2)
+}
 
 // next returns the amount to try or, if estimated, one that takes the wanted time.
 func (s *search) next() (amount int64, estimated bool) {
@@ -192,23 +212,36 @@ func (s *search) next() (amount int64, estimated bool) {
 	}
 	if low == high {
 		if high.took > 2*s.wanted && high.amount > 1 {
-			return max(high.amount/mostGrowth, 1), false
+			return s.fewer(high), false
 		}
 		low = try{} // the start of the driver is still unknown
 	}
 	if high.amount == s.most {
 		return s.most, true // a shorter sample
 	}
+	// The amount that the runs suggest, if it is far enough from them to tell more.
 	growth := float64(mostGrowth)
-	if span := high.took - low.took; span > 0 {
-		growth = min(growth, 1.5*float64(s.need())/float64(span)+1)
+	if span := float64(high.took - low.took); span > 0 {
+		suggested := float64(min(s.wanted, 2*longestSpan)) / span * float64(high.amount-low.amount) / float64(high.amount)
+		growth = min(growth, max(suggested, 1.5*float64(s.need())/span))
 	}
 	return min(max(int64(float64(high.amount)*growth), 2*high.amount), s.most), false
 }
 
+// fewer is the amount that takes the wanted time at the rate of a run.
+func (s *search) fewer(than try) int64 {
+	return s.bounded(float64(than.amount) * float64(s.wanted) / float64(than.took))
+}
+
 // certain says whether an estimated amount is used without a run that checks it:
-// a run is too long, or there is no larger amount.
-func (s *search) certain(amount int64) bool { return s.need() == longestSpan || amount == s.most }
+// the last run was no shorter than wanted and did about as much, or lies with a longer one
+// on both sides of it; a run is too long, or there is no larger amount.
+func (s *search) certain(amount int64) bool {
+	low, high := s.ends()
+	last := s.all[len(s.all)-1]
+	checked := float64(last.took)*about > float64(s.wanted) && (within(about, last.amount, amount) || last == low && amount >= low.amount && amount <= high.amount)
+	return checked || s.wanted >= 2*longestSpan || amount == s.most
+}
 
 // add takes the time of a run. An estimated amount is found if its run took about as
 // long as wanted, or longer with the smallest amount; if not, the start of the driver
@@ -216,10 +249,8 @@ func (s *search) certain(amount int64) bool { return s.need() == longestSpan || 
 func (s *search) add(t try, estimated bool) (found bool) {
 	s.all = append(s.all, t)
 	if estimated {
-		low, high := s.ends()
-		per, _ := s.perUnit()
-		work, wanted := float64(t.took-low.took)+per*float64(low.amount), float64(s.wanted)
-		if within(1.5, work, wanted) || t.amount == 1 && work > wanted {
+		_, high := s.ends()
+		if within(about, t.took, s.length(t.amount)) || t.amount == 1 && t.took > s.wanted {
 			return true
 		}
 		s.tries = slices.DeleteFunc(s.tries, func(other try) bool { return other == high })
@@ -229,7 +260,8 @@ func (s *search) add(t try, estimated bool) (found bool) {
 }
 
 func (s *search) String() string {
-	return "it took " + strings.Join(lists.Map(s.all, func(t try) string { return fmt.Sprintf("%v with %d", t.took.Round(10*time.Microsecond), t.amount) }), ", ")
+	last := s.all[len(s.all)-1]
+	return fmt.Sprintf("the last of %d runs took %v with %d", len(s.all), last.took.Round(10*time.Microsecond), last.amount)
 }
 
 // within says whether two values differ by less than a factor.
