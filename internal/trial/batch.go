@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
+	"sync"
 	"time"
 
 	"tare/internal/lists"
@@ -73,7 +75,10 @@ func (r *Runner) alternate(ctx context.Context, batch schedule.Batch) ([]rundir.
 	each(all, (*participant).start)
 	r.spreadOverLoopback(all)
 	r.underWay = amounts{}
-	each(r.inOrderOfSearch(all), (*participant).prepare)
+	if full == nil { // else some are not started
+		sideBySide(ctx, all)
+	}
+	each(r.inOrderOfSearch(all), (*participant).calibrate)
 	if full == nil && ctx.Err() == nil { // else some are not prepared
 		r.sync() // starts and preparations are not written back during the samples
 		sampleRounds(ctx, batch, all, r.AfterRound)
@@ -140,7 +145,28 @@ func (p *participant) start(ctx context.Context) {
 	}
 }
 
-// prepare brings the workload to where it can be sampled.
+// sideBySide prepares the participants, of which as many as the machine has cores work at
+// the same time: nothing is measured yet. Neighbours would disturb the others.
+func sideBySide(ctx context.Context, all []*participant) {
+	most := runtime.NumCPU()
+	if all[0].request.Shape.Neighbours != nil {
+		most = 1
+	}
+	slots := make(chan struct{}, most)
+	var under sync.WaitGroup
+	for _, p := range all {
+		slots <- struct{}{}
+		under.Go(func() {
+			defer func() { <-slots }()
+			if p.takesPart() && ctx.Err() == nil {
+				p.prepare(ctx)
+			}
+		})
+	}
+	under.Wait()
+}
+
+// prepare brings the workload to where the amount of work can be found.
 func (p *participant) prepare(ctx context.Context) {
 	if p.fromStart() {
 		return
@@ -158,9 +184,26 @@ func (p *participant) prepare(ctx context.Context) {
 	if p.err = p.workload.Prepare(ctx); p.err != nil {
 		return
 	}
+	p.takeFingerprint(ctx, pairOf(&p.trial), p.record, p.job, p.workload)
+	if len(p.group.Neighbours) > 0 {
+		p.wait(ctx) // else nothing works
+	}
+}
+
+// calibrate brings the workload to where it can be sampled.
+func (p *participant) calibrate(ctx context.Context) {
+	if p.fromStart() {
+		return
+	}
+	defer p.timed()()
+	if p.err = p.group.Thaw(ctx); p.err != nil {
+		return
+	}
+	if p.err = p.workload.Calibrate(ctx, p.like(p.job)); p.err != nil {
+		return
+	}
 	describeWork(&p.trial, p.workload)
 	p.underWay[p.job.cell] = p.workload.Work()
-	p.takeFingerprint(ctx, pairOf(&p.trial), p.record, p.job, p.workload)
 	p.meters = openEdges(ctx, p.group.Copies, p.plan.Environment(p.trial.Environment).Limits.Cores, p.callback(&p.trial))
 	p.evidence = startEvidence(ctx, p.trial.Traced, p.plan.Sampling.Syscalls, p.group.Measured())
 	p.wait(ctx)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -67,7 +68,9 @@ func TestSamplesAlternateInTheOrderOfTheRounds(t *testing.T) {
 			want = append(want, []string{"b1-a-1", "b1-b-2"}[i]+": drive")
 		}
 	}
-	if got := log.Lines(); !slices.Equal(got, append(want, "b1-a-1: teardown", "b1-b-2: teardown")) {
+	got := log.Lines()
+	slices.Sort(got[2:4]) // at the same time
+	if !slices.Equal(got, append(want, "b1-a-1: teardown", "b1-b-2: teardown")) {
 		t.Errorf("it ran %q", got)
 	}
 	for n, one := range trials {
@@ -82,6 +85,34 @@ func TestSamplesAlternateInTheOrderOfTheRounds(t *testing.T) {
 		if one.Usage == nil || one.Pressure == nil || one.Missing[workload.CPUSeconds] == "" || one.Ended.IsZero() {
 			t.Errorf("usage %v, pressure %v, missing %v", one.Usage, one.Pressure, one.Missing)
 		}
+	}
+}
+
+func TestEnvironmentsArePreparedAtTheSameTime(t *testing.T) {
+	if runtime.NumCPU() < 2 {
+		t.Skip("with one core, one environment after the other is prepared")
+	}
+	r, log, a := newRunner(t, countedPack(), study.Level{})
+	start, request := time.Duration(0), 10*time.Microsecond
+	works := working(&start, &request)
+	inSetup := make(chan struct{}, 2)
+	a.Script = func(instance, command string) fakeenv.Result {
+		if command == "setup" {
+			inSetup <- struct{}{}
+			for began := time.Now(); len(inSetup) < 2; runtime.Gosched() {
+				if time.Since(began) > 10*time.Second {
+					t.Error("the other one is not prepared meanwhile")
+					break
+				}
+			}
+		}
+		return works(instance, command)
+	}
+	if trials, err := r.Run(t.Context(), alternating(1, "a", "b")); err != nil || trials[0].Status != rundir.OK || trials[1].Status != rundir.OK {
+		t.Fatalf("%v: %+v", err, trials)
+	}
+	if lines := log.Lines(); !strings.HasSuffix(lines[2], ": setup") || !strings.HasSuffix(lines[3], ": setup") {
+		t.Errorf("the search for the amount begins before both are prepared: %q", lines)
 	}
 }
 

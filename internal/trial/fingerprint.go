@@ -8,6 +8,7 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"sync"
 	"time"
 
 	"tare/internal/parity"
@@ -24,6 +25,7 @@ type Pair struct{ Environment, Workload string }
 
 // fingerprints takes one fingerprint of each pair in a run.
 type fingerprints struct {
+	mu    sync.Mutex
 	keep  func(parity.Fingerprint) error // nil takes none
 	taken map[Pair]bool
 }
@@ -39,11 +41,15 @@ func newFingerprints(keep func(parity.Fingerprint) error, taken map[Pair]bool) *
 // wanted says whether a trial takes a fingerprint: the first one at the
 // workload's first level, since command lines contain the level.
 func (f *fingerprints) wanted(pair Pair, j job) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
 	return f.keep != nil && !f.taken[pair] && j.level.Name == j.workload.Levels[0].Name
 }
 
 // store keeps a fingerprint.
 func (f *fingerprints) store(print parity.Fingerprint) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
 	if err := f.keep(print); err != nil {
 		return err
 	}

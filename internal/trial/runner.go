@@ -264,6 +264,9 @@ func (r *Runner) sampleOnce(ctx context.Context, t *rundir.Trial, record *lifecy
 	if err := w.Prepare(ctx); err != nil {
 		return err
 	}
+	if err := w.Calibrate(ctx, r.like(j)); err != nil {
+		return err
+	}
 	describeWork(t, w)
 	r.takeFingerprint(ctx, pairOf(t), record, j, w)
 	meters := startMeters(ctx, group.Copies, r.plan.Sampling.Every(), r.callback(t))
@@ -299,7 +302,7 @@ func (r *Runner) callback(t *rundir.Trial) func() func(usage.Reading) {
 // lifecycle of a job's workload in some copies of its instances.
 func (r *Runner) lifecycle(record *lifecycle.Record, j job, group *instances.Group, copies []instances.Roles) lifecycle.Config {
 	c := lifecycle.Config{
-		Name: j.workload.Name, Load: lifecycle.Load{Pack: j.workload.Pack, Parameters: j.level.Parameters, Sample: j.sample, Known: r.amounts[j.cell], Like: r.like(j)},
+		Name: j.workload.Name, Load: lifecycle.Load{Pack: j.workload.Pack, Parameters: j.level.Parameters, Sample: j.sample, Known: r.amounts[j.cell]},
 		Copies: copies, Network: group.Network, Env: r.Instances.Image.Env, Pin: r.plan.Pin, Divide: r.plan.Divides(*j.workload), Record: record,
 	}
 	if len(group.Neighbours) > 0 {

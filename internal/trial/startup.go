@@ -138,6 +138,9 @@ func (p *participant) sampleCold(ctx context.Context, number, position int, bega
 	if err := w.Prepare(ctx); err != nil {
 		return err
 	}
+	if err := w.Calibrate(ctx, p.like(p.job)); err != nil {
+		return err
+	}
 	describeWork(&p.trial, w)
 	p.underWay[p.job.cell] = w.Work()
 	m := openEdges(ctx, p.group.Copies, p.plan.Environment(p.trial.Environment).Limits.Cores, p.callback(&p.trial))

@@ -44,12 +44,12 @@ func script(of map[string]speed) func(instance, command string) fakeenv.Result {
 }
 
 // prepared is a workload that was prepared in one or more copies.
-func prepared(t *testing.T, b *bench, load lifecycle.Load, copies int) (*lifecycle.Workload, error) {
+func prepared(t *testing.T, b *bench, load lifecycle.Load, copies int, like ...lifecycle.Work) (*lifecycle.Workload, error) {
 	t.Helper()
-	return recorded(t, b, load, copies, lifecycle.NewRecord(nil))
+	return recorded(t, b, load, copies, lifecycle.NewRecord(nil), like...)
 }
 
-func recorded(t *testing.T, b *bench, load lifecycle.Load, copies int, record *lifecycle.Record) (*lifecycle.Workload, error) {
+func recorded(t *testing.T, b *bench, load lifecycle.Load, copies int, record *lifecycle.Record, like ...lifecycle.Work) (*lifecycle.Workload, error) {
 	t.Helper()
 	r := request("a")
 	r.Shape = study.Shape{Copies: copies, Together: true}
@@ -60,7 +60,10 @@ func recorded(t *testing.T, b *bench, load lifecycle.Load, copies int, record *l
 		return nil, err
 	}
 	t.Cleanup(func() { must(t, w.Finish(t.Context())) })
-	return w, w.Prepare(t.Context())
+	if err := w.Prepare(t.Context()); err != nil {
+		return w, err
+	}
+	return w, w.Calibrate(t.Context(), append(like, lifecycle.Work{})[0])
 }
 
 func TestTheAmountForAWantedLengthIsFound(t *testing.T) {
@@ -149,7 +152,7 @@ func TestStartsThatDifferDoNotProlongTheSearch(t *testing.T) {
 			}, "a")
 			pack := counted()
 			pack.Length.Start = 2
-			w, err := prepared(t, b, lifecycle.Load{Pack: pack, Sample: 100 * time.Millisecond, Like: like}, 1)
+			w, err := prepared(t, b, lifecycle.Load{Pack: pack, Sample: 100 * time.Millisecond}, 1, like)
 			must(t, err)
 			got := w.Work()
 			t.Logf("%s: %v after %d runs", name, got, runs)
@@ -262,7 +265,7 @@ func TestTheWorkOfAnotherEnvironmentIsUsedIfItTakesAboutAsLong(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := newBench(t, script(map[string]speed{"b1-a-1": c.speed}), "a")
-			w, err := prepared(t, b, lifecycle.Load{Pack: counted(), Sample: 100 * time.Millisecond, Like: like}, 1)
+			w, err := prepared(t, b, lifecycle.Load{Pack: counted(), Sample: 100 * time.Millisecond}, 1, like)
 			must(t, err)
 			took := c.speed.start + time.Duration(c.amount)*c.speed.request
 			if got := w.Work(); !slices.Equal(got.Amounts, []int64{c.amount}) || (got.Length-took).Abs() > time.Millisecond {

@@ -103,9 +103,6 @@ func newCopies(c Config, kind, name string, load Load, all []instances.Roles) (c
 				return nil, err
 			}
 		}
-		if n < len(load.Like.Amounts) {
-			one.like = try{load.Like.Amounts[n], load.Like.Length}
-		}
 		copies = append(copies, one)
 	}
 	return copies, nil

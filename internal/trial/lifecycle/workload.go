@@ -1,6 +1,6 @@
 // Package lifecycle runs the commands of a workload on instances that are up:
-// Prepare brings it to where it can be measured, Sample measures it once, or
-// HalfSample with half the length, and Finish takes it down again. A caller may
+// Prepare and Calibrate bring it to where it can be measured, Sample measures it once,
+// or HalfSample with half the length, and Finish takes it down again. A caller may
 // interleave the operations of several workloads as it likes, such as samples of
 // one workload on two instances in turn.
 //
@@ -48,9 +48,6 @@ type Load struct {
 	Sample time.Duration
 	// Known was found for this length before and is not sought again.
 	Known Work
-	// Like was found for this length in another environment: it is used if a sample
-	// takes about as long here.
-	Like Work
 }
 
 // Work is what the search for a length of samples found.
@@ -91,8 +88,7 @@ func New(c Config) (*Workload, error) {
 }
 
 // Prepare starts the neighbours and keeps them at work, runs the setup of each
-// copy, starts its servers, warms it up and finds the amount of work for the wanted
-// length of a sample. The begin steps of an instance run before, at the first
+// copy, starts its servers and warms it up. The begin steps of an instance run before, at the first
 // workload of this name in it. The context bounds Prepare alone: servers and
 // neighbours go on until Finish.
 func (w *Workload) Prepare(ctx context.Context) error {
@@ -101,17 +97,24 @@ func (w *Workload) Prepare(ctx context.Context) error {
 			return w.failure(err)
 		}
 	}
-	err := w.run(ctx, func(ctx context.Context, c *Copy) error {
+	return w.run(ctx, func(ctx context.Context, c *Copy) error {
 		if err := c.startServers(ctx); err != nil {
 			return err
 		}
 		return c.warmUp(ctx)
 	})
-	if err != nil {
-		return err
-	}
-	// All copies at the same time, as in a sample.
-	return w.run(ctx, func(ctx context.Context, c *Copy) error { return c.calibrate(ctx) })
+}
+
+// Calibrate finds the amount of work for the wanted length of a sample, in all copies
+// at the same time, as in a sample. What was found for this length in another
+// environment is used if a sample takes about as long here.
+func (w *Workload) Calibrate(ctx context.Context, like Work) error {
+	return w.run(ctx, func(ctx context.Context, c *Copy) error {
+		if c.index < len(like.Amounts) {
+			c.like = try{like.Amounts[c.index], like.Length}
+		}
+		return c.calibrate(ctx)
+	})
 }
 
 // StartServers is Prepare without neighbours and warm-up.
