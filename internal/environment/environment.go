@@ -399,6 +399,14 @@ func Listen(i Instance) string {
 	return i.Address()
 }
 
+// Elsewhere is an instance on another machine, whose Address is not that of its
+// loopback.
+type Elsewhere interface {
+	// Loopback names the machine, by its address if that is known, whose loopback the
+	// instance shares with what else runs there; "" if it has its own.
+	Loopback() string
+}
+
 // Publishing is implemented by options that make an instance reachable only at some
 // ports.
 type Publishing interface {

@@ -348,17 +348,22 @@ func serving(_, command string) fakeenv.Result {
 
 func TestServersOnOneLoopbackListenAtDifferentAddresses(t *testing.T) {
 	for name, c := range map[string]struct {
-		address, baseline, hostOfB string
-		want                       []string // of the servers, by environment
+		address, baseline string
+		machines          []string // of another machine, by environment
+		want              []string // of the servers, by environment
 	}{
-		"on one loopback":                  {"127.0.0.1", "a", "", []string{"127.0.0.1", "127.0.0.2"}},
-		"the baseline keeps the address":   {"127.0.0.1", "b", "", []string{"127.0.0.2", "127.0.0.1"}},
-		"on the loopbacks of two hosts":    {"127.0.0.1", "a", "other", []string{"127.0.0.1", "127.0.0.1"}},
-		"with network stacks of their own": {"10.0.0.2", "a", "", []string{"127.0.0.1", "127.0.0.1"}},
+		"on one loopback":                  {"127.0.0.1", "a", nil, []string{"127.0.0.1", "127.0.0.2"}},
+		"the baseline keeps the address":   {"127.0.0.1", "b", nil, []string{"127.0.0.2", "127.0.0.1"}},
+		"on another machine":               {"192.0.2.1", "a", []string{"192.0.2.1", "192.0.2.1"}, []string{"127.0.0.1", "127.0.0.2"}},
+		"on two other machines":            {"192.0.2.1", "a", []string{"192.0.2.1", "192.0.2.2"}, []string{"127.0.0.1", "127.0.0.1"}},
+		"with network stacks of their own": {"10.0.0.2", "a", nil, []string{"127.0.0.1", "127.0.0.1"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r, log, a := newRunner(t, servedPack(), study.Level{})
-			r.plan.Baseline, r.plan.Environments[1].Host = c.baseline, c.hostOfB
+			r.plan.Baseline = c.baseline
+			if c.machines != nil {
+				a.Loopback = func(name string) string { return c.machines[strings.Index("ab", strings.Split(name, "-")[1])] }
+			}
 			a.Script, a.Address = serving, c.address
 			for _, order := range [][]string{{"a", "b"}, {"b", "a"}} {
 				trials, err := r.Run(t.Context(), alternating(1, order...))
@@ -408,7 +413,7 @@ func TestTheFailureOfAServerWithAFixedAddressNamesTheRemedy(t *testing.T) {
 	if err != nil || trials[0].Status != rundir.OK || trials[1].Status != rundir.Failed {
 		t.Fatalf("%v: %+v", err, trials)
 	}
-	const want = "environment b shares the network of its machine with a, and their servers run at the same time; this workload's listen where their own configuration says: set order: interleaved, or fresh: trial for the workload"
+	const want = "environment b shares the network of its machine with a, and their servers run at the same time, at an address that tare does not choose: set order: interleaved, or fresh: trial for the workload"
 	if !strings.HasSuffix(trials[1].Reason, want) {
 		t.Error(trials[1].Reason)
 	}

@@ -18,9 +18,8 @@ import (
 func (r *Runner) spreadOverLoopback(all []*participant) {
 	on := map[string][]*participant{} // by machine
 	for _, p := range all {
-		if p.takesPart() && p.group != nil && p.group.SharesLoopback() {
-			host := r.plan.Environment(p.slot.Environment).Host
-			on[host] = append(on[host], p)
+		if p.takesPart() && p.group != nil && p.group.Loopback() != "" {
+			on[p.group.Loopback()] = append(on[p.group.Loopback()], p)
 		}
 	}
 	rank := func(p *participant) int {
@@ -44,12 +43,13 @@ func (r *Runner) spreadOverLoopback(all []*participant) {
 }
 
 // explainSharing adds to a failure what may be its cause: servers whose address tare
-// does not choose cannot run twice on one loopback.
+// does not choose, and those that are reached at a machine's own address, cannot run
+// twice on it.
 func (p *participant) explainSharing() {
 	pack := p.job.workload.Pack
-	if p.err == nil || len(p.sharing) == 0 || len(pack.Servers) == 0 || pack.ServersUseAddress() {
+	if p.err == nil || len(p.sharing) == 0 || len(pack.Servers) == 0 || pack.ServersUseAddress() && p.group.Network == nil {
 		return
 	}
-	p.err = fmt.Errorf("%w\nenvironment %s shares the network of its machine with %s, and their servers run at the same time; this workload's listen where their own configuration says: set order: interleaved, or fresh: trial for the workload",
+	p.err = fmt.Errorf("%w\nenvironment %s shares the network of its machine with %s, and their servers run at the same time, at an address that tare does not choose: set order: interleaved, or fresh: trial for the workload",
 		p.err, p.slot.Environment, strings.Join(p.sharing, ", "))
 }

@@ -1,6 +1,7 @@
 package remote
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -13,6 +14,7 @@ import (
 	"tare/internal/cleanup"
 	"tare/internal/environment"
 	"tare/internal/image"
+	"tare/internal/linux/virtnet"
 )
 
 // Environment is one of the host's. Its options are the kind's, as JSON. It
@@ -122,6 +124,9 @@ func (e *there) Start(ctx context.Context, r environment.Request) (_ environment
 	}
 	go i.listen(r.Console)
 	i.started.Phases = withSending(i.started.Phases, sent)
+	if i.started.Listen == virtnet.HostAddress {
+		i.loopback = cmp.Or(s.host.Address(), s.host.Name())
+	}
 	if r.Network == nil {
 		i.started.Address, i.started.Listen = s.outside(i.started)
 	}

@@ -35,6 +35,8 @@ type Instance struct {
 	started started
 	console *conversation
 	client  *agent.Client
+	// loopback names the host whose loopback it shares.
+	loopback string
 
 	stop sync.Once
 	end  error
@@ -55,6 +57,9 @@ func (i *Instance) Agent() *agent.Client { return i.client }
 
 // Address is where others reach the instance, as the other host says.
 func (i *Instance) Address() string { return i.started.Address }
+
+// Loopback is the host's, unless the instance has a network of its own there.
+func (i *Instance) Loopback() string { return i.loopback }
 
 // Listen is the address at which servers in the instance listen.
 func (i *Instance) Listen() string { return i.started.Listen }

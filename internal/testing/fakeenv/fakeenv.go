@@ -66,6 +66,9 @@ type Environment struct {
 	Freezes bool
 	// Address of each instance; "" for none.
 	Address string
+	// Loopback names the machine whose loopback an instance shares; nil for this one's
+	// where that is the address.
+	Loopback func(instance string) string
 }
 
 // Prepare does nothing.
@@ -128,6 +131,14 @@ func (i *Instance) Agent() *agent.Client { return i.client }
 
 // Address is the environment's.
 func (i *Instance) Address() string { return i.env.Address }
+
+// Loopback is the environment's.
+func (i *Instance) Loopback() string {
+	if i.env.Loopback == nil {
+		return ""
+	}
+	return i.env.Loopback(i.name)
+}
 
 // Phases are the environment's.
 func (i *Instance) Phases() []environment.Phase { return i.env.Phases }

@@ -65,11 +65,21 @@ func (g *Group) Measured() (list []*Instance) {
 	return list
 }
 
-// SharesLoopback says whether an instance of the group shares the loopback of its
-// machine, so that its servers cannot listen where those of another such group do. In
-// a network each instance has an address of its own.
-func (g *Group) SharesLoopback() bool {
-	return slices.ContainsFunc(g.instances, func(i *Instance) bool { return !i.OnHost && environment.Listen(i.Instance) == virtnet.HostAddress })
+// Loopback names the machine whose loopback an instance of the group shares, so that
+// its servers cannot listen where those of another such group do; "" for none. In a
+// network each instance has an address of its own.
+func (g *Group) Loopback() string {
+	for _, i := range g.instances {
+		far, elsewhere := i.Instance.(environment.Elsewhere)
+		switch {
+		case i.OnHost:
+		case elsewhere && far.Loopback() != "":
+			return far.Loopback()
+		case environment.Listen(i.Instance) == virtnet.HostAddress:
+			return virtnet.HostAddress
+		}
+	}
+	return ""
 }
 
 // Lost says whether the agent of any instance is gone.
