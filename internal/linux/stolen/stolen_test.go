@@ -12,6 +12,7 @@ import (
 
 func open(t testing.TB) *Clock {
 	t.Helper()
+	needs.Root(t)
 	c, err := Open()
 	needs.Working(t, "BPF", err)
 	t.Cleanup(func() { c.Close() })
