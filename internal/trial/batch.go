@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"slices"
 	"sync"
 	"time"
 
@@ -146,10 +147,11 @@ func (p *participant) start(ctx context.Context) {
 }
 
 // sideBySide prepares the participants, of which as many as the machine has cores work at
-// the same time: nothing is measured yet. Neighbours would disturb the others.
+// the same time: nothing is measured yet. Neighbours would disturb the others, and of
+// servers that collide the first one starts.
 func sideBySide(ctx context.Context, all []*participant) {
 	most := runtime.NumCPU()
-	if all[0].request.Shape.Neighbours != nil {
+	if all[0].request.Shape.Neighbours != nil || slices.ContainsFunc(all, (*participant).collides) {
 		most = 1
 	}
 	slots := make(chan struct{}, most)

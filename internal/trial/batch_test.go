@@ -401,7 +401,7 @@ func TestATrialOfItsOwnUsesTheLoopbacksFirstAddress(t *testing.T) {
 func TestTheFailureOfAServerWithAFixedAddressNamesTheRemedy(t *testing.T) {
 	pack := servedPack()
 	pack.Servers[0].Run = "serve as configured"
-	r, _, a := newRunner(t, pack, study.Level{})
+	r, log, a := newRunner(t, pack, study.Level{})
 	a.Address = "127.0.0.1"
 	a.Script = func(instance, command string) fakeenv.Result {
 		if strings.HasPrefix(command, "drive") && instance == "b1-b-2" {
@@ -416,6 +416,9 @@ func TestTheFailureOfAServerWithAFixedAddressNamesTheRemedy(t *testing.T) {
 	const want = "environment b shares the network of its machine with a, and their servers run at the same time, at an address that tare does not choose: set order: interleaved, or fresh: trial for the workload"
 	if !strings.HasSuffix(trials[1].Reason, want) {
 		t.Error(trials[1].Reason)
+	}
+	if lines := log.Lines(); !strings.HasPrefix(lines[2], "b1-a-1: serve") || !strings.HasPrefix(lines[3], "b1-b-2: serve") {
+		t.Errorf("the first environment has the address: %q", lines)
 	}
 }
 

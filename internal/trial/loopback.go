@@ -42,12 +42,16 @@ func (r *Runner) spreadOverLoopback(all []*participant) {
 	}
 }
 
-// explainSharing adds to a failure what may be its cause: servers whose address tare
-// does not choose, and those that are reached at a machine's own address, cannot run
-// twice on it.
-func (p *participant) explainSharing() {
+// collides says whether the servers run twice at one address: one that tare does not
+// choose, or a machine's own at which they are reached.
+func (p *participant) collides() bool {
 	pack := p.job.workload.Pack
-	if p.err == nil || len(p.sharing) == 0 || len(pack.Servers) == 0 || pack.ServersUseAddress() && p.group.Network == nil {
+	return len(p.sharing) > 0 && len(pack.Servers) > 0 && (!pack.ServersUseAddress() || p.group.Network != nil)
+}
+
+// explainSharing adds to a failure what may be its cause.
+func (p *participant) explainSharing() {
+	if p.err == nil || !p.collides() {
 		return
 	}
 	p.err = fmt.Errorf("%w\nenvironment %s shares the network of its machine with %s, and their servers run at the same time, at an address that tare does not choose: set order: interleaved, or fresh: trial for the workload",
