@@ -171,6 +171,22 @@ func TestNeighboursAreAtWorkWhileTheFirstIsMeasured(t *testing.T) {
 	}
 }
 
+// The measured driver counts the neighbours' shells that are not stopped.
+func TestNeighboursOfOtherEnvironmentsAreStoppedDuringASample(t *testing.T) {
+	working := "echo rate $(for f in $(grep -sl 'FIFO[.]noise' /proc/[0-9]*/cmdline); do cut -d' ' -f3 $(dirname $f)/stat; done | grep -vc T)"
+	r := execute(t, t.Context(), Options{Plan: beside(t, 2, working, "exec 3<>FIFO; read line <&3 # FIFO.noise", two)})
+	for _, trial := range r.Run.Trials {
+		if trial.Status != rundir.OK || len(trial.Rounds) < 2 {
+			t.Errorf("%s %s in %d rounds", trial.Status, trial.Reason, len(trial.Rounds))
+		}
+		for _, round := range trial.Rounds {
+			if n := round.Metrics["rate"]; n != 2 {
+				t.Errorf("round %d of %s has %g neighbours", round.Number, trial.Environment, n)
+			}
+		}
+	}
+}
+
 func TestANeighbourThatHasFinishedBeginsAgain(t *testing.T) {
 	r := execute(t, t.Context(), Options{Plan: beside(t, 1, onReading(5), "echo here > FIFO", "{a: {kind: bare}}")})
 	if trial := r.Run.Trials[0]; trial.Status != rundir.OK {

@@ -283,7 +283,7 @@ func TestWhatIsOneSampleAlternatesAsTrials(t *testing.T) {
 		}
 		last = b.Slots[len(b.Slots)-1]
 	}
-	if got, want := fmt.Sprint(rounds), fmt.Sprint(map[string]int{"start": 4, "db": 0, "cold": 4, "kept": 0, "cpu alone": 4, "cpu beside": 0, "traced": 0}); got != want {
+	if got, want := fmt.Sprint(rounds), fmt.Sprint(map[string]int{"start": 4, "db": 0, "cold": 4, "kept": 0, "cpu alone": 4, "cpu beside": 4, "traced": 0}); got != want {
 		t.Errorf("rounds are %s, want %s", got, want)
 	}
 }

@@ -175,12 +175,11 @@ const startsInBlock = 4
 
 // Rounds is how many samples a trial of a workload at a level gives at most,
 // alternating with those of the other environments, unless the number is chosen; 0 is
-// one sample in a trial of its own. Neighbours would disturb the samples of the other
-// environments too.
+// one sample in a trial of its own.
 func (p *Plan) Rounds(w Workload, l Level) int {
 	rounds := max(1, p.Design.Rounds)
 	switch {
-	case p.Design.Order != Alternating || l.Neighbours > 0:
+	case p.Design.Order != Alternating:
 		return 0
 	case w.Pack.Startup && w.Fresh != "run", w.Pack.Cold && w.Fresh == "trial" && !p.Sampling.Syscalls:
 		return max(1, min(rounds, startsInBlock/max(1, l.Instances)))

@@ -179,7 +179,7 @@ func (p *participant) prepare(ctx context.Context) {
 	p.record.Warn(facts.Notes...)
 	p.caution(&p.trial, p.record, p.job)
 	c := p.lifecycle(p.record, p.job, p.group, p.group.Copies)
-	c.Loopback = p.loopback
+	c.Loopback, c.Alternating = p.loopback, true
 	if p.workload, p.err = lifecycle.New(c); p.err != nil {
 		return
 	}

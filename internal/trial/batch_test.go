@@ -258,6 +258,51 @@ func TestAFrozenInstanceWorksInItsSamplesAlone(t *testing.T) {
 	}
 }
 
+// While one environment is prepared or gives a sample, the neighbours of the others are
+// paused, also of one that failed.
+func TestNeighboursWorkInTheSamplesOfTheirEnvironmentAlone(t *testing.T) {
+	r, log, a := newRunner(t, webPack(), study.Level{})
+	noise := webPack()
+	noise.Setup, noise.Driver = nil, &workload.Step{Run: "noise"}
+	r.plan.Workloads[0].Neighbour, r.plan.Workloads[0].Levels[0].Neighbours = &noise, 2
+	if err := r.plan.ExpandShapes(); err != nil {
+		t.Fatal(err)
+	}
+	drives := rated(func(instance string, sample int, r *fakeenv.Result) {
+		if instanceOf(instance) == "b" && sample == 2 {
+			r.Code = 3
+		}
+	})
+	a.Script = func(instance, command string) fakeenv.Result {
+		if command == "noise" {
+			return fakeenv.Result{Runs: true}
+		}
+		return drives(instance, command)
+	}
+	trials, err := r.Run(t.Context(), alternating(4, "a", "b"))
+	if err != nil || len(trials[0].Rounds) != 4 || len(trials[1].Rounds) != 1 {
+		t.Fatalf("%v: %+v", err, trials)
+	}
+	working, samples := map[string]int{}, 0 // neighbours, by environment
+	for _, line := range log.Lines() {
+		of := instanceOf(line)
+		switch _, what, _ := strings.Cut(line, ": "); what {
+		case "noise", "SIGCONT noise":
+			working[of]++
+		case "SIGSTOP noise":
+			working[of]--
+		case "setup", "drive":
+			samples++
+			if other := map[string]string{"a": "b", "b": "a"}[of]; working[of] != 2 || working[other] != 0 {
+				t.Errorf("%s: with %v neighbours", line, working)
+			}
+		}
+	}
+	if samples != 2+4+2 {
+		t.Errorf("it ran %q", log.Lines())
+	}
+}
+
 func TestANoteSaysOnceThatAnInstanceCannotBeFrozen(t *testing.T) {
 	r, _, a := newRunner(t, webPack(), study.Level{})
 	r.plan.Design.Waiting = study.Frozen

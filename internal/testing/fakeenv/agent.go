@@ -157,8 +157,18 @@ func (a *fakeAgent) take(request uint32) string {
 	return text
 }
 
-// kill ends a command that runs until a signal.
+// kill ends a command that runs until a signal. It is only logged that one is stopped or
+// goes on.
 func (a *fakeAgent) kill(request uint32, signal string) bool {
+	if signal == "SIGSTOP" || signal == "SIGCONT" {
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		text := a.running[request]
+		if text != "" {
+			a.env.Log.Add("%s: %s %s", a.instance, signal, text)
+		}
+		return text != ""
+	}
 	text := a.take(request)
 	if text == "" {
 		return false

@@ -39,6 +39,7 @@ type Copy struct {
 	divide bool
 	record *Record
 
+	loop    loop // of a neighbour
 	begun   bool // finish has something to take down
 	servers []*server
 	// whole and half are the samples of the whole length and of half of it.

@@ -26,6 +26,21 @@ type neighbours struct {
 	working context.Context
 	end     context.CancelCauseFunc
 	loops   sync.WaitGroup
+	paused  bool
+}
+
+// loop is what a neighbour's driver needs to be paused: whoever starts or pauses it
+// holds the lock, until it goes on.
+type loop struct {
+	sync.Mutex
+	process *agent.Process // nil before the first one
+	since   time.Time      // of the pause
+	paused  time.Duration  // in all
+}
+
+func (l *loop) unpause() {
+	l.paused += time.Since(l.since)
+	l.Unlock()
 }
 
 var errStopped = errors.New("the neighbours were stopped")
@@ -91,12 +106,54 @@ func (n *neighbours) failure() error {
 	return nil
 }
 
+// pause stops the drivers until resume, so that they do not disturb the samples of other
+// environments.
+func (n *neighbours) pause(ctx context.Context, w *Workload) error {
+	if n.paused || n.working == nil || n.failure() != nil {
+		return nil
+	}
+	n.paused = true
+	return w.each(n.copies, func(c *Copy) error {
+		c.loop.Lock()
+		c.loop.since = time.Now()
+		return c.signalDriver(ctx, syscall.SIGSTOP)
+	})
+}
+
+// resume lets the drivers go on.
+func (n *neighbours) resume(ctx context.Context, w *Workload) error {
+	if !n.paused {
+		return nil
+	}
+	n.paused = false
+	return w.each(n.copies, func(c *Copy) error {
+		defer c.loop.unpause()
+		return c.signalDriver(ctx, syscall.SIGCONT)
+	})
+}
+
+// signalDriver signals the driver of a neighbour, unless it has just exited.
+func (c *Copy) signalDriver(ctx context.Context, signal syscall.Signal) error {
+	if c.loop.process == nil {
+		return nil
+	}
+	if err := c.loop.process.Signal(ctx, signal); !errors.Is(err, syscall.ESRCH) {
+		return err
+	}
+	return nil
+}
+
 // stop ends the drivers and returns the failure, if there was one before.
 func (n *neighbours) stop() error {
 	if n.working == nil {
 		return nil
 	}
 	n.end(errStopped)
+	if n.paused { // a loop may wait to start its driver again
+		for _, c := range n.copies {
+			c.loop.unpause()
+		}
+	}
 	n.loops.Wait()
 	return n.failure()
 }
@@ -112,17 +169,21 @@ func (c *Copy) driveRepeatedly(ctx context.Context, running chan<- struct{}) err
 	cmd := c.command(i, step, driverTimeout)
 	cmd.Stdout, cmd.Stderr = out, errs
 	began, rounds := time.Now(), 0
-	var busy time.Duration
-	for ctx.Err() == nil {
+	var idle time.Duration
+	for ended := began; ctx.Err() == nil; ended = time.Now() {
+		waiting := time.Now()
+		c.loop.Lock()
+		waited := time.Since(waiting) // in a pause
 		process, err := i.Agent().Start(ctx, cmd)
+		c.loop.process = process
+		c.loop.Unlock()
 		var exit agent.Exit
 		if err == nil {
-			started := time.Now()
+			idle += time.Since(ended) - waited
 			if rounds++; rounds == 1 {
 				running <- struct{}{}
 			}
 			exit, err = process.Wait(ctx)
-			busy += time.Since(started)
 		}
 		if ctx.Err() != nil {
 			kill(process)
@@ -135,7 +196,9 @@ func (c *Copy) driveRepeatedly(ctx context.Context, running chan<- struct{}) err
 			return fmt.Errorf("driver %s: %w%s", quoted(step), err, lastLines(errs, out))
 		}
 	}
-	if share := float64(busy) / float64(time.Since(began)); rounds > 1 && share < leastBusy {
+	c.loop.Lock()
+	defer c.loop.Unlock()
+	if share := 1 - float64(idle)/float64(time.Since(began)-c.loop.paused); rounds > 1 && share < leastBusy {
 		c.record.Warn(fmt.Sprintf("neighbour %d was busy for %.0f%% of the time: its driver exited and was started again %d times; let it run longer", c.number, 100*share, rounds-1))
 	}
 	return nil

@@ -41,6 +41,69 @@ func TestNeighboursWorkFromPrepareToFinish(t *testing.T) {
 		"b1-a-2: SIGKILL noise drive", "b1-a-2: SIGTERM noise server", "b1-a-2: noise teardown")
 }
 
+func TestNeighboursArePausedBetweenAlternatingSamples(t *testing.T) {
+	b := newBench(t, busy, "a")
+	b.alternating = true
+	w := b.workload(t, requestWithNeighbours(1), served("web"), nil)
+	must(t, w.Prepare(t.Context()))
+	sampled(t, w)
+	sampled(t, w)
+	must(t, w.Finish(t.Context()))
+	b.logged(t, "start b1-a-1", "start b1-a-2",
+		"b1-a-2: noise begin", "b1-a-2: noise setup", "b1-a-2: noise server", "b1-a-2: noise warmup", "b1-a-2: noise drive",
+		"b1-a-1: web begin", "b1-a-1: web setup", "b1-a-1: web server", "b1-a-1: web warmup", "b1-a-2: SIGSTOP noise drive",
+		"b1-a-2: SIGCONT noise drive", "b1-a-1: web drive", "b1-a-2: SIGSTOP noise drive",
+		"b1-a-2: SIGCONT noise drive", "b1-a-1: web drive", "b1-a-2: SIGSTOP noise drive",
+		"b1-a-1: SIGTERM web server", "b1-a-1: web teardown",
+		"b1-a-2: SIGKILL noise drive", "b1-a-2: SIGTERM noise server", "b1-a-2: noise teardown")
+}
+
+func TestNeighboursOfCopiesThatCannotBePreparedArePaused(t *testing.T) {
+	b := newBench(t, func(instance, command string) fakeenv.Result {
+		r := busy(instance, command)
+		if command == "web setup" {
+			r.Code = 1
+		}
+		return r
+	}, "a")
+	b.alternating = true
+	w := b.workload(t, requestWithNeighbours(1), served("web"), nil)
+	if err := w.Prepare(t.Context()); err == nil || !strings.HasPrefix(err.Error(), "setup command") {
+		t.Errorf("got %v", err)
+	}
+	if lines := b.log.Lines(); lines[len(lines)-1] != "b1-a-2: SIGSTOP noise drive" {
+		t.Errorf("it ran %q", lines)
+	}
+	must(t, w.Finish(t.Context()))
+}
+
+func TestANeighbourThatExitsInAPauseIsStartedAgainAfterIt(t *testing.T) {
+	ends, again := make(chan struct{}), make(chan struct{})
+	var rounds atomic.Int64
+	b := newBench(t, func(instance, command string) fakeenv.Result {
+		switch command {
+		case "noise drive":
+			if rounds.Add(1) == 2 {
+				close(again)
+				return fakeenv.Result{Runs: true}
+			}
+			return fakeenv.Result{Runs: true, Until: ends}
+		case "web drive":
+			return fakeenv.Result{Runs: true, Until: again}
+		}
+		return busy(instance, command)
+	}, "a")
+	b.alternating = true
+	w := b.workload(t, requestWithNeighbours(1), served("web"), nil)
+	must(t, w.Prepare(t.Context()))
+	close(ends)
+	if n := rounds.Load(); n != 1 {
+		t.Errorf("%d rounds in the pause", n)
+	}
+	sampled(t, w)
+	must(t, w.Finish(t.Context()))
+}
+
 func TestANeighbourThatFailsIsTheOnlyReason(t *testing.T) {
 	failing := make(chan struct{})
 	b := newBench(t, func(instance, command string) fakeenv.Result {

@@ -31,7 +31,10 @@ type Config struct {
 	// Neighbour is what disturbs the copies; used where Neighbours are given.
 	Neighbour  Load
 	Neighbours []instances.Roles
-	Network    environment.Network // between the instances; nil for none
+	// Alternating pauses the neighbours while no sample is taken, as those of other
+	// environments are taken then.
+	Alternating bool
+	Network     environment.Network // between the instances; nil for none
 	// Loopback is the address of servers where there is no network: "" is 127.0.0.1.
 	Loopback string
 	Env      []string         // of the image
@@ -62,6 +65,7 @@ type Workload struct {
 	name       string
 	copies     []*Copy
 	neighbours *neighbours // nil for none
+	alternates bool
 	prepared   bool
 	reported   bool // the failure of a neighbour was returned
 	spent      time.Duration
@@ -69,7 +73,7 @@ type Workload struct {
 
 // New puts the parameters and addresses into the pack's commands. It runs none.
 func New(c Config) (*Workload, error) {
-	w := &Workload{name: c.Name}
+	w := &Workload{name: c.Name, alternates: c.Alternating}
 	var err error
 	if w.copies, err = newCopies(c, "copy", c.Name, c.Load, c.Copies); err != nil {
 		return nil, err
@@ -91,7 +95,8 @@ func New(c Config) (*Workload, error) {
 // copy, starts its servers and warms it up. The begin steps of an instance run before, at the first
 // workload of this name in it. The context bounds Prepare alone: servers and
 // neighbours go on until Finish.
-func (w *Workload) Prepare(ctx context.Context) error {
+func (w *Workload) Prepare(ctx context.Context) (err error) {
+	defer func() { err = errors.Join(err, w.pauseNeighbours(ctx)) }()
 	if w.neighbours != nil {
 		if err := w.neighbours.start(ctx, w); err != nil {
 			return w.failure(err)
@@ -108,7 +113,8 @@ func (w *Workload) Prepare(ctx context.Context) error {
 // Calibrate finds the amount of work for the wanted length of a sample, in all copies
 // at the same time, as in a sample. What was found for this length in another
 // environment is used if a sample takes about as long here.
-func (w *Workload) Calibrate(ctx context.Context, like Work) error {
+func (w *Workload) Calibrate(ctx context.Context, like Work) (err error) {
+	defer func() { err = errors.Join(err, w.pauseNeighbours(ctx)) }()
 	return w.run(ctx, func(ctx context.Context, c *Copy) error {
 		if c.index < len(like.Amounts) {
 			c.like = try{like.Amounts[c.index], like.Length}
@@ -125,6 +131,9 @@ func (w *Workload) StartServers(ctx context.Context) error {
 func (w *Workload) run(ctx context.Context, prepare func(context.Context, *Copy) error) error {
 	ctx, done := w.whileNeighboursWork(ctx)
 	defer done()
+	if err := w.resumeNeighbours(ctx); err != nil {
+		return err
+	}
 	if err := w.each(w.copies, func(c *Copy) error { return prepare(ctx, c) }); err != nil {
 		return w.failure(err)
 	}
@@ -138,25 +147,42 @@ func (w *Workload) Sample(ctx context.Context) (Sample, error) {
 	return w.sample(ctx, func(ctx context.Context, c *Copy) (CopySample, error) { return c.drive(ctx) })
 }
 
-func (w *Workload) sample(ctx context.Context, drive func(context.Context, *Copy) (CopySample, error)) (Sample, error) {
+func (w *Workload) sample(ctx context.Context, drive func(context.Context, *Copy) (CopySample, error)) (s Sample, err error) {
 	if !w.prepared {
-		return Sample{}, fmt.Errorf("workload %s: a sample was asked for before the workload was prepared", w.name)
+		return s, fmt.Errorf("workload %s: a sample was asked for before the workload was prepared", w.name)
 	}
 	ctx, done := w.whileNeighboursWork(ctx)
 	defer done()
-	s := Sample{Copies: make([]CopySample, len(w.copies))}
+	if err := w.resumeNeighbours(ctx); err != nil {
+		return s, err
+	}
+	s.Copies = make([]CopySample, len(w.copies))
 	began := time.Now()
-	err := w.each(w.copies, func(c *Copy) (err error) {
+	err = w.each(w.copies, func(c *Copy) (err error) {
 		running, done := c.whileServersRun(ctx)
 		defer done()
 		s.Copies[c.index], err = drive(running, c)
 		return err
 	})
 	s.Elapsed = time.Since(began)
-	if err != nil {
+	if err = errors.Join(err, w.pauseNeighbours(ctx)); err != nil {
 		return s, w.failure(err)
 	}
 	return s, nil
+}
+
+func (w *Workload) resumeNeighbours(ctx context.Context) error {
+	if w.neighbours == nil {
+		return nil
+	}
+	return w.failure(w.neighbours.resume(ctx, w))
+}
+
+func (w *Workload) pauseNeighbours(ctx context.Context) error {
+	if !w.alternates || w.neighbours == nil {
+		return nil
+	}
+	return w.neighbours.pause(ctx, w)
 }
 
 // Sample is what one run of the drivers gave.

@@ -33,8 +33,9 @@ func served(name string) workload.Pack {
 
 // bench has a pool of instances in fake environments that share one log.
 type bench struct {
-	log  *fakeenv.Log
-	pool *instances.Pool
+	log         *fakeenv.Log
+	pool        *instances.Pool
+	alternating bool
 }
 
 func newBench(t *testing.T, script func(instance, command string) fakeenv.Result, names ...string) *bench {
@@ -71,7 +72,7 @@ func (b *bench) workload(t *testing.T, r instances.Request, pack workload.Pack, 
 	}
 	w, err := lifecycle.New(lifecycle.Config{
 		Name: pack.Name, Load: lifecycle.Load{Pack: pack}, Copies: group.Copies, Record: record,
-		Neighbours: group.Neighbours, Neighbour: lifecycle.Load{Pack: served("noise")},
+		Neighbours: group.Neighbours, Neighbour: lifecycle.Load{Pack: served("noise")}, Alternating: b.alternating,
 	})
 	if err != nil {
 		t.Fatal(err)
