@@ -9,7 +9,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-var percentileField = regexp.MustCompile(`^(.+)_p([5-9]\d)(\d?)$`)
+var percentileField = regexp.MustCompile(`^(.+)_(?:p([5-9]\d)(\d?)|max)$`)
 
 // printedTo are the units of the last digit that tools print, where that is coarser
 // than their histograms.
@@ -46,7 +46,10 @@ func TestHistogramsHaveThePercentilesThatTheDriverPrints(t *testing.T) {
 					continue
 				}
 				compared++
-				percent, _ := number(m[2]+"."+m[3]+"0", field)
+				percent := 100.0
+				if m[2] != "" {
+					percent, _ = number(m[2]+"."+m[3]+"0", field)
+				}
 				value, ok := histograms[m[1]].Percentile(percent)
 				near := printedTo[p.Name] + 1e-9
 				for _, b := range histograms[m[1]] {
@@ -80,6 +83,8 @@ func TestAPercentileLiesWhereTheDriverCountsIt(t *testing.T) {
 		{"ab", "table-of-forty.txt", "latency", 100, 1.992},
 		{"ab", "table-of-five-thousand.txt", "latency", 99.02, 4.115}, // the request after 99%
 		{"latencies", "two-hundred.txt", "latency", 99, 198.5},
+		{"h2load", "logged.txt", "latency", 50, 816},  // the log's request number 1000
+		{"h2load", "logged.txt", "latency", 99, 2080}, // the end of the bin of 2076
 	} {
 		p, _ := Lookup(c.parser)
 		histograms, err := p.Histograms(samples(t, c.parser)[c.sample])
