@@ -35,6 +35,9 @@ func TestTheWorkloadsRunNativelyAndInAContainer(t *testing.T) {
 		if trial.Status != rundir.OK {
 			t.Errorf("%s in %s: %s: %s", trial.Workload, trial.Environment, trial.Status, trial.Reason)
 		}
+		if _, there := trial.Metrics["latency_p99"]; trial.Workload == "nginx-h2load" && !there {
+			t.Errorf("%s in %s has no 99th percentile: %q", trial.Workload, trial.Environment, trial.Missing)
+		}
 		seen[trial.Environment]++
 		if want := map[string]int{"redis": 1, "nginx-h2load": 1, "iperf3": 1, "mysql-oltp": 2}[trial.Workload]; want > 0 && len(trial.Amounts) != want {
 			t.Errorf("%s in %s: the amounts are %v", trial.Workload, trial.Environment, trial.Amounts)
