@@ -15,6 +15,7 @@ import (
 	"tare/internal/schedule"
 	"tare/internal/study"
 	"tare/internal/testing/fakeenv"
+	"tare/internal/usage"
 	"tare/internal/workload"
 )
 
@@ -77,6 +78,7 @@ func TestSamplesAlternateInTheOrderOfTheRounds(t *testing.T) {
 		if one.Status != rundir.OK || len(one.Rounds) != 5 || one.Metrics["rate"] != 3 || one.Metrics["wall"] != 1 || one.GuestSeconds != 5 {
 			t.Errorf("%s %s: %v in %g s, %d rounds", one.Status, one.Reason, one.Metrics, one.GuestSeconds, len(one.Rounds))
 		}
+		checkStolen(t, one)
 		for k, round := range one.Rounds {
 			if round.Number != k+1 || round.Metrics["rate"] != float64(k+1) || round.GuestSeconds != 1 || batch.Round(k + 1)[round.Position-1] != n {
 				t.Errorf("round %d of %s is %+v", k+1, one.Environment, round)
@@ -113,6 +115,28 @@ func TestEnvironmentsArePreparedAtTheSameTime(t *testing.T) {
 	}
 	if lines := log.Lines(); !strings.HasSuffix(lines[2], ": setup") || !strings.HasSuffix(lines[3], ": setup") {
 		t.Errorf("the search for the amount begins before both are prepared: %q", lines)
+	}
+}
+
+// checkStolen checks that each round of a trial has the time that was stolen, and that
+// the trial says what it was read from.
+func checkStolen(t *testing.T, one rundir.Trial) {
+	t.Helper()
+	unknown := func(r rundir.Round) bool { return r.StealSeconds == nil }
+	if one.StealSource != usage.StealCounters && one.StealSource != usage.StealTicks || slices.ContainsFunc(one.Rounds, unknown) {
+		t.Errorf("%s: time stolen by %q, rounds %+v", one.Environment, one.StealSource, one.Rounds)
+	}
+}
+
+func TestNothingIsKnownToBeStolenFromAnotherMachine(t *testing.T) {
+	m := openEdges(t.Context(), nil, nil, nil)
+	defer m.edges.Close()
+	for _, remote := range []bool{false, true} {
+		m.remote = remote
+		m.edges.Begin()
+		if took := m.endSample(); (took.Steal.Missing != "") != remote {
+			t.Errorf("on another machine: %t, %v was stolen", remote, took.Steal)
+		}
 	}
 }
 

@@ -86,6 +86,7 @@ func TestStartsAlternateOneInstanceAtATime(t *testing.T) {
 				if !slices.Equal(one.Warnings, a.Notes) || len(one.Phases) != 2 || n > 1 && (len(one.Instances) != n || one.Instances[0] != one.Instance) {
 					t.Errorf("warnings %q, phases %v, instances %v", one.Warnings, one.Phases, one.Instances)
 				}
+				checkStolen(t, one)
 				for k, round := range one.Rounds {
 					if round.Number != 4-n+k+1 || batch.Round(round.Number)[round.Position-1] != i || round.Metrics["agent"] != 2 || round.HostSeconds != 2 {
 						t.Errorf("round %d of %s is %+v", k+1, one.Environment, round)
