@@ -64,7 +64,9 @@ func resolveSamples(pairs []strictyaml.Pair, pack *workload.Pack, levels []Level
 }
 
 // SampleLength returns how long a sample of the workload shall be; 0 is what its
-// parameters say. rounds is for trials of several samples.
+// parameters say. rounds is for trials of several samples. Those next to neighbours are
+// as long as single ones: with more threads than cores, a short one is fast or slow by
+// where the scheduler has put the threads, which it changes now and then.
 func (w Workload) SampleLength(l Level, e *Environment, rounds bool) time.Duration {
 	length := w.Pack.Length
 	if length == nil {
@@ -73,7 +75,7 @@ func (w Workload) SampleLength(l Level, e *Environment, rounds bool) time.Durati
 	if _, set := e.With[w.Name][length.Time]; set {
 		return 0
 	}
-	if l.Sample == 0 && rounds {
+	if l.Sample == 0 && rounds && !w.HasNeighbours() {
 		return length.Sample
 	}
 	return l.Sample

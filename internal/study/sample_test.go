@@ -8,14 +8,16 @@ import (
 
 func TestTheLengthOfASampleComesFromTheStudyOrThePack(t *testing.T) {
 	for entry, want := range map[string][2]time.Duration{ // of one sample, of one of several
-		"{use: redis}":                           {0, 200 * time.Millisecond},
-		"{use: redis, seconds: 2}":               {2 * time.Second, 2 * time.Second},
-		"{use: redis, sample: 50ms}":             {50 * time.Millisecond, 50 * time.Millisecond},
-		"{use: fio, milliseconds: 700}":          {700 * time.Millisecond, 700 * time.Millisecond},
-		"{use: fio, sample: 300ms}":              {300 * time.Millisecond, 300 * time.Millisecond},
-		"{use: sysbench-cpu, seconds: 10}":       {10 * time.Second, 10 * time.Second},
-		"{use: hpl}":                             {0, 0},
-		"{use: syscalls, sample: [50ms, 100ms]}": {50 * time.Millisecond, 50 * time.Millisecond},
+		"{use: redis}":                            {0, 200 * time.Millisecond},
+		"{use: redis, seconds: 2}":                {2 * time.Second, 2 * time.Second},
+		"{use: redis, sample: 50ms}":              {50 * time.Millisecond, 50 * time.Millisecond},
+		"{use: fio, milliseconds: 700}":           {700 * time.Millisecond, 700 * time.Millisecond},
+		"{use: fio, sample: 300ms}":               {300 * time.Millisecond, 300 * time.Millisecond},
+		"{use: sysbench-cpu, seconds: 10}":        {10 * time.Second, 10 * time.Second},
+		"{use: hpl}":                              {0, 0},
+		"{use: redis, neighbours: 2}":             {0, 0},
+		"{use: redis, neighbours: 1, sample: 1s}": {time.Second, time.Second},
+		"{use: syscalls, sample: [50ms, 100ms]}":  {50 * time.Millisecond, 50 * time.Millisecond},
 	} {
 		p, err := neighbourly(entry, "{}")
 		if err != nil {
