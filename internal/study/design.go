@@ -113,7 +113,7 @@ func (s *designSection) alternate(at strictyaml.Node, d *Design, pick func(key, 
 		}
 		return "trial"
 	}
-	d.Rounds, d.RoundsChosen, d.Waiting = firstRounds, s.Rounds.exact == nil, pick("waiting", s.Waiting, "idle", waitings)
+	d.Rounds, d.RoundsChosen, d.Waiting = firstRounds, s.Rounds.exact == nil, pick("waiting", s.Waiting, Frozen, waitings)
 	if s.Rounds.exact != nil {
 		if d.Rounds = *s.Rounds.exact; d.Rounds < 1 || d.Rounds > MostRounds {
 			at.At("rounds").Problemf("rounds: must be 1 to %d samples of each environment per block, or auto", MostRounds)

@@ -227,12 +227,12 @@ func TestAStudyThatCannotReachAVerdictIsAnError(t *testing.T) {
 func TestAlternatingOrderKeepsInstancesForABlock(t *testing.T) {
 	body := "environments: {native: {}, docker: {}}\nworkloads: [{use: redis}]\n"
 	for text, want := range map[string]string{
-		"{order: alternating}":                                           "alternating 16 true idle block",
-		"{order: alternating, rounds: auto}":                             "alternating 16 true idle block",
+		"{order: alternating}":                                           "alternating 16 true frozen block",
+		"{order: alternating, rounds: auto}":                             "alternating 16 true frozen block",
 		"{order: alternating, rounds: 5, waiting: frozen, fresh: trial}": "alternating 5 false frozen trial",
-		"{order: alternating, blocks: {max: none}}":                      "alternating 16 true idle block",
+		"{order: alternating, blocks: {max: none}}":                      "alternating 16 true frozen block",
 		"{order: interleaved}":                                           "interleaved 0 false  trial",
-		"{}":                                                             "alternating 16 true idle block",
+		"{}":                                                             "alternating 16 true frozen block",
 	} {
 		plan, err := resolveText(t, "study: x\ndesign: "+text+"\n"+body, Overrides{})
 		if err != nil {
