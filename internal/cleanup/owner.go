@@ -51,9 +51,9 @@ const (
 	newPrefix  = ".unborn-" // an owner that is being opened
 )
 
-// special are characters that a home's path must not have: some engines and mount
-// options cannot escape separators, and runsc reads the path of its state as a pattern.
-const special = ",:\"\n*?[\\"
+// separators are characters that a home's path must not have, since some engines
+// and mount options cannot escape them.
+const separators = ",:\"\n"
 
 // killTimeout bounds how long Close and Sweep wait for killed processes.
 const killTimeout = 20 * time.Second
@@ -75,8 +75,8 @@ func Open(home string) (*Owner, error) {
 	if err != nil {
 		return nil, err
 	}
-	if strings.ContainsAny(home, special) {
-		return nil, fmt.Errorf("the path of tare's home %q has a comma, a colon, a double quote, a newline, or one of * ? [ \\, which engines and mounts treat as separators or patterns: choose another directory with --home", home)
+	if strings.ContainsAny(home, separators) {
+		return nil, fmt.Errorf("the path of tare's home %q has a comma, a colon, a double quote or a newline, which engines and mounts treat as separators: choose another directory with --home", home)
 	}
 	release, err := lockWork(home)
 	if err != nil {

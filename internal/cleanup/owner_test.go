@@ -413,8 +413,8 @@ func TestInstanceNamesCannotLeaveTheDirectory(t *testing.T) {
 	}
 }
 
-func TestAHomeThatEnginesWouldMisreadIsRejected(t *testing.T) {
-	for _, name := range []string{"a,b", "a:b", `a"b`, "a\nb", "a*b", "a?b", "a[b]", `a\b`} {
+func TestAHomeThatEnginesWouldTruncateIsRejected(t *testing.T) {
+	for _, name := range []string{"a,b", "a:b", `a"b`, "a\nb"} {
 		home := filepath.Join(t.TempDir(), name)
 		if o, err := Open(home); err == nil {
 			o.Close()
