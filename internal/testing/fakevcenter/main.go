@@ -25,6 +25,7 @@ import (
 	"regexp"
 	"runtime"
 	"strings"
+	"sync"
 
 	"github.com/vmware/govmomi"
 	"github.com/vmware/govmomi/find"
@@ -67,7 +68,7 @@ func serve(folder string) error {
 		return err
 	}
 	jobs := make(chan func())
-	front := httptest.NewTLSServer(&proxy{model.Service.ServeMux, guests, strings.TrimSpace(string(password)), jobs})
+	front := httptest.NewTLSServer(&proxy{simulator: model.Service.ServeMux, guests: guests, password: strings.TrimSpace(string(password)), jobs: jobs})
 	defer front.Close()
 	certificate := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: front.Certificate().Raw})
 	if err := os.WriteFile(filepath.Join(folder, "cert.pem"), certificate, 0o600); err != nil {
@@ -141,6 +142,7 @@ type proxy struct {
 	guests    *guests
 	password  string
 	jobs      chan<- func()
+	sessions  sync.Mutex // the simulator's list of sessions has no lock of its own
 }
 
 var (
@@ -163,7 +165,13 @@ func (d *proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		body = pass.ReplaceAll(body, []byte("<password></password>")) // the simulator rejects it
 	}
 	r.Body = io.NopCloser(bytes.NewReader(body))
-	d.simulator.ServeHTTP(w, r)
+	if bytes.Contains(body, []byte(`type="SessionManager"`)) {
+		d.sessions.Lock()
+		d.simulator.ServeHTTP(w, r)
+		d.sessions.Unlock()
+	} else {
+		d.simulator.ServeHTTP(w, r)
+	}
 	target := this.FindSubmatch(body)
 	if target == nil || ask == "" {
 		return
