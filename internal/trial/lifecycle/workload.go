@@ -92,9 +92,9 @@ func New(c Config) (*Workload, error) {
 }
 
 // Prepare starts the neighbours and keeps them at work, runs the setup of each
-// copy, starts its servers and warms it up. The begin steps of an instance run before, at the first
-// workload of this name in it. The context bounds Prepare alone: servers and
-// neighbours go on until Finish.
+// copy, starts its servers and warms it up. The begin steps of an instance run before,
+// at the first workload of this name in it. The context bounds Prepare alone: servers
+// and neighbours go on until Finish.
 func (w *Workload) Prepare(ctx context.Context) (err error) {
 	defer func() { err = errors.Join(err, w.pauseNeighbours(ctx)) }()
 	if w.neighbours != nil {
