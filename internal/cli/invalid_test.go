@@ -2,6 +2,7 @@ package cli
 
 import (
 	"fmt"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -69,6 +70,29 @@ func TestAnUnknownEnvironmentOnTheCommandLineGivesNoHintAboutStudyFiles(t *testi
 		if output := toldOf(t, args...); !strings.Contains(output, `unknown kind of environment "layerd"; did you mean "layered"?`) || strings.Contains(output, "add kind:") {
 			t.Errorf("%q: %s", args, output)
 		}
+	}
+}
+
+func TestRemovingAnImageNeedsItsNameAndNoLess(t *testing.T) {
+	home := t.TempDir()
+	digest := strings.Repeat("ab", 32)
+	directory := filepath.Join(home, "images", "images", digest)
+	if err := os.MkdirAll(directory, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"sha256:", "sha256:abab", "sha256:cdcdcdcdcdcd"} {
+		if output := toldOf(t, "--home", home, "rm", name); !strings.Contains(output, name) {
+			t.Errorf("%s: %s", name, output)
+		}
+	}
+	if _, err := os.Stat(directory); err != nil {
+		t.Error("an image that nobody named was removed:", err)
+	}
+	if out, errs, status := told(t, "--home", home, "rm", "sha256:"+digest[:12]); status != 0 {
+		t.Error(status, out, errs)
+	}
+	if _, err := os.Stat(directory); err == nil {
+		t.Error("the image that was named is still there")
 	}
 }
 

@@ -167,7 +167,7 @@ func listRuns(app *App, width int) (listing, error) {
 func rightAligned(n int) string { return fmt.Sprintf("%6d", n) }
 
 // shortDigest is the length of the unique prefix of a digest that `tare rm` accepts.
-const shortDigest = len("sha256:") + 12
+const shortDigest = len("sha256:") + image.PrefixDigits
 
 func listImages(app *App) (listing, error) {
 	store, err := image.Open(run.Images(app.Home))

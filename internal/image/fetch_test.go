@@ -156,8 +156,8 @@ func TestWhatNoImageNeedsAnyMoreIsRemovedWithTheLastOne(t *testing.T) {
 	for _, step := range []struct {
 		remove string
 		want   int
-	}{{"abab", 1}, {"cdcd", 0}} {
-		if err := s.Remove(step.remove); err != nil {
+	}{{strings.Repeat("ab", 32), 1}, {strings.Repeat("cd", 32), 0}} {
+		if err := s.Remove("sha256:" + step.remove); err != nil {
 			t.Fatal(err)
 		}
 		if left := must(os.ReadDir(s.path("fetched"))); len(left) != step.want {

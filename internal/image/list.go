@@ -13,6 +13,7 @@ import (
 	"syscall"
 	"time"
 
+	"tare/internal/lists"
 	"tare/internal/quantity"
 )
 
@@ -84,29 +85,39 @@ func (s *Store) records() []string {
 	return append(recipes, references...)
 }
 
-// Remove deletes an image and all its forms from the store. The digest may be
-// shortened as long as it is unique, or be one of the image's names.
-func (s *Store) Remove(digest string) error {
+// PrefixDigits is how many digits of a digest name an image at the least.
+const PrefixDigits = 12
+
+// PrefixError is the error of a prefix that does not name one image.
+type PrefixError struct{ message string }
+
+func (e *PrefixError) Error() string { return e.message }
+
+// Find returns the image whose digest begins with the prefix. It is the only one, and
+// the prefix has at least PrefixDigits digits.
+func (s *Store) Find(prefix string) (Entry, error) {
 	entries, err := s.List()
 	if err != nil {
-		return err
+		return Entry{}, err
 	}
-	var found []Entry
-	for _, e := range entries {
-		if strings.HasPrefix(e.Digest, digest) || strings.HasPrefix(hexOf(e.Digest), digest) || slices.Contains(e.Names, digest) {
-			found = append(found, e)
-		}
-	}
+	entries = lists.Filter(entries, func(e Entry) bool { return strings.HasPrefix(e.Digest, prefix) })
+	enough := len(prefix) >= len("sha256:")+PrefixDigits
 	switch {
-	case digest == "" || len(found) == 0:
-		return fmt.Errorf("no image %q in the store %s: see tare ls images", digest, s.dir)
-	case len(found) > 1:
-		return fmt.Errorf("%q matches %d images: give more digits of the digest (tare ls images)", digest, len(found))
+	case len(entries) == 1 && enough:
+		return entries[0], nil
+	case len(entries) == 0:
+		return Entry{}, &PrefixError{fmt.Sprintf("there is no image %q in the store %s; `tare ls images` lists them", prefix, s.dir)}
 	}
-	return s.remove(found[0].Digest)
+	problem := fmt.Sprintf("%d images begin with it", len(entries))
+	if !enough {
+		problem = fmt.Sprintf("write at least %d digits of the digest", PrefixDigits)
+	}
+	candidates := lists.Map(entries[:min(len(entries), 8)], func(e Entry) string { return e.Digest })
+	return Entry{}, &PrefixError{fmt.Sprintf("%s does not name one image: %s; candidates: %s", prefix, problem, strings.Join(candidates, ", "))}
 }
 
-func (s *Store) remove(digest string) error {
+// Remove deletes an image and all its forms from the store.
+func (s *Store) Remove(digest string) error {
 	dir := s.path("images", hexOf(digest))
 	if err := noMounts(dir); err != nil {
 		return fmt.Errorf("image %s is in use: %w", short(digest), err)

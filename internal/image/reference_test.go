@@ -349,7 +349,7 @@ func TestTheOCIFormHasTheTarAsItsOnlyLayer(t *testing.T) {
 	if again.Digest != img.Digest {
 		t.Errorf("the Docker form holds %s, not %s", again.Digest, img.Digest)
 	}
-	if err := s.Remove(img.Digest[:20]); err != nil {
+	if err := s.Remove(img.Digest); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := img.OCI(t.Context()); err == nil || !strings.Contains(err.Error(), "no longer in the store") {

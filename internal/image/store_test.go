@@ -103,26 +103,29 @@ func TestSweepTakesWhatNobodyWorksOn(t *testing.T) {
 	}
 }
 
-func TestRemoveWantsToKnowExactlyWhich(t *testing.T) {
+func TestAnImageIsNamedByAUniquePrefixOfTwelveDigits(t *testing.T) {
 	s := openStore(t)
-	for _, hex := range []string{strings.Repeat("ab", 32), strings.Repeat("ac", 32)} {
+	one, two, other := strings.Repeat("ab", 32), strings.Repeat("ab", 31)+"cd", strings.Repeat("ac", 32)
+	for _, hex := range []string{one, two, other} {
 		if err := os.MkdirAll(s.path("images", hex), 0o755); err != nil {
 			t.Fatal(err)
 		}
-		if err := os.WriteFile(s.path("images", hex, "rootfs.tar"), []byte("tar"), 0o644); err != nil {
-			t.Fatal(err)
+	}
+	for prefix, want := range map[string]string{
+		"": "write at least 12 digits of the digest; candidates: sha256:a", "sha256:": "write at least 12 digits", "sha256:ff": "there is no image \"sha256:ff\" in the store",
+		"sha256:acacacacaca": "write at least 12 digits of the digest; candidates: sha256:" + other, other: "there is no image",
+		"sha256:abababababab": "2 images begin with it; candidates: sha256:",
+	} {
+		found, err := s.Find(prefix)
+		if named := (*PrefixError)(nil); !errors.As(err, &named) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: got %v, %v, want %q", prefix, found, err, want)
 		}
 	}
-	for which, want := range map[string]string{"": "no image", "ff": "no image", "a": "matches 2 images"} {
-		if err := s.Remove(which); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%q: got %v, want %q", which, err, want)
-		}
+	if got, err := s.Find("sha256:" + other[:PrefixDigits]); err != nil || got.Digest != "sha256:"+other {
+		t.Error(got, err)
 	}
-	if err := s.Remove("abab"); err != nil {
-		t.Error(err)
-	}
-	if left := must(s.List()); len(left) != 1 || !strings.HasPrefix(left[0].Digest, "sha256:acac") {
-		t.Errorf("left: %+v", left)
+	if got, err := s.Find("sha256:" + two); err != nil || got.Digest != "sha256:"+two {
+		t.Error(got, err)
 	}
 }
 

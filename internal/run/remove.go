@@ -7,8 +7,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
-	"strings"
 
 	"tare/internal/environment"
 	"tare/internal/image"
@@ -57,28 +55,25 @@ func Remove(home, name string) error {
 	return os.RemoveAll(directory)
 }
 
-// RemoveImage removes an image, named by the beginning of its digest, and the
-// copies that engines have of it. It returns what was removed besides.
-func RemoveImage(ctx context.Context, home, digest string) (removed []string, err error) {
+// RemoveImage removes an image, named by a prefix of its digest (see image.Store.Find),
+// and the copies that engines have of it. It returns what was removed besides.
+func RemoveImage(ctx context.Context, home, prefix string) (removed []string, err error) {
 	store, err := image.Open(Images(home))
 	if err != nil {
 		return nil, err
 	}
-	list, err := store.List()
-	if err != nil {
+	found, err := store.Find(prefix)
+	if named := (*image.PrefixError)(nil); errors.As(err, &named) {
+		return nil, &InputError{err}
+	} else if err != nil {
 		return nil, err
 	}
-	at := slices.IndexFunc(list, func(e image.Entry) bool { return strings.HasPrefix(e.Digest, digest) })
-	if at < 0 {
-		return nil, &InputError{fmt.Errorf("there is no image %s; `tare ls images` lists them", digest)}
-	}
-	digest = list[at].Digest
-	if err := store.Remove(digest); err != nil {
+	if err := store.Remove(found.Digest); err != nil {
 		return nil, err
 	}
 	for _, kind := range environment.Kinds() {
 		if r, _ := environment.Lookup(kind); r.Forget != nil {
-			copies, err := r.Forget(ctx, func(d string) bool { return d != digest })
+			copies, err := r.Forget(ctx, func(d string) bool { return d != found.Digest })
 			removed = append(removed, copies...)
 			if err != nil {
 				return removed, err
