@@ -25,6 +25,7 @@ type App struct {
 	Home           string // directory of runs, images and temporary state
 	Version        string
 	Args           []string // of the process, for the run's manifest
+	trustOwner     bool     // write into the runs of other users
 	started        bool     // the code of a command runs: cobra accepted its arguments
 }
 

@@ -168,7 +168,7 @@ func (x *exportFlags) write(app *App, s bench.Summary) error {
 		if path == "-" {
 			_, err = app.Stdout.Write(text)
 		} else {
-			err = os.WriteFile(path, text, 0o644)
+			err = writeFile(path, text)
 		}
 		if err != nil {
 			return fmt.Errorf("export: %w", err)

@@ -114,7 +114,7 @@ func importRequest(f importer.Single, cmd *cobra.Command) (*importer.Request, er
 func importRun(app *App, request *importer.Request, into, out string) (err error) {
 	o := importer.Options{Runs: run.Runs(app.Home), Directory: out, Version: app.Version, Command: app.Args, Now: time.Now()}
 	if into != "" {
-		if o.Into, err = findRun(app, into); err != nil {
+		if o.Into, err = findOwnRun(app, into); err != nil {
 			return err
 		}
 	}

@@ -4,11 +4,13 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
 	"tare/internal/run"
+	"tare/internal/rundir"
 	"tare/internal/term"
 )
 
@@ -31,6 +33,15 @@ func (a *App) ending(r *run.Result) string {
 		why = term.Prose("ended: "+r.Stopped, columns)
 	}
 	return why + "report: " + filepath.Join(r.Directory, "report.html") + "\n"
+}
+
+// writeFile writes a file that the user names: one that exists is replaced, and a
+// device or pipe is written to.
+func writeFile(path string, data []byte) error {
+	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
+		return os.WriteFile(path, data, 0o644)
+	}
+	return rundir.Replace(filepath.Dir(path), filepath.Base(path), data)
 }
 
 func printJSON(w io.Writer, value any) error {

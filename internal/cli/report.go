@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"strings"
 
@@ -14,6 +13,7 @@ import (
 	"tare/internal/report"
 	"tare/internal/report/model"
 	"tare/internal/run"
+	"tare/internal/rundir"
 	"tare/internal/term"
 )
 
@@ -102,22 +102,47 @@ func findRun(app *App, name string) (string, error) {
 	return directory, inputError(err)
 }
 
+// findOwnRun finds the directory of a run that is going to be written to.
+func findOwnRun(app *App, name string) (string, error) {
+	directory, err := findRun(app, name)
+	if err != nil {
+		return "", err
+	}
+	return directory, app.checkOwner(directory)
+}
+
+// checkOwner refuses to write into a run of another user, unless --trust-owner is given.
+func (a *App) checkOwner(directory string) error {
+	if a.trustOwner {
+		return nil
+	}
+	if err := rundir.CheckOwner(directory); err != nil {
+		return badInput("%w; copy the run, write elsewhere with --out, or give --trust-owner", err)
+	}
+	return nil
+}
+
 func writeReport(app *App, in model.Input, name, out string, all bool) error {
 	format, _ := report.Find(name)
-	if out == "" {
-		out = "-"
-		if format.File != "" {
-			out = filepath.Join(in.Directory, format.File)
+	within := out == "" && format.File != ""
+	if within {
+		if err := app.checkOwner(in.Directory); err != nil {
+			return err
 		}
+		out = filepath.Join(in.Directory, format.File)
 	}
-	if out == "-" {
+	if out == "" || out == "-" {
 		return format.Write(app.Stdout, in, terminalOptions(app.Stdout, all))
 	}
 	var text bytes.Buffer
 	if err := format.Write(&text, in, model.Options{All: all}); err != nil {
 		return err
 	}
-	if err := os.WriteFile(out, text.Bytes(), 0o644); err != nil {
+	write := writeFile
+	if within {
+		write = func(string, []byte) error { return rundir.Replace(in.Directory, format.File, text.Bytes()) }
+	}
+	if err := write(out, text.Bytes()); err != nil {
 		return fmt.Errorf("write the report: %w; choose another file with --out", err)
 	}
 	_, err := fmt.Fprintln(app.Stdout, out)

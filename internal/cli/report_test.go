@@ -108,3 +108,58 @@ func TestReportRejectsInvalidInputWithTheReason(t *testing.T) {
 		}
 	}
 }
+
+func TestAReportReplacesALink(t *testing.T) {
+	home := t.TempDir()
+	directory, victim := reportedRun(t, home), filepath.Join(t.TempDir(), "victim")
+	for _, out := range []string{"", filepath.Join(directory, "else.md")} {
+		path := out
+		if out == "" {
+			path = filepath.Join(directory, "report.md")
+		}
+		if err := errors.Join(os.WriteFile(victim, []byte("old"), 0o600), os.Symlink(victim, path)); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := runReport(t, home, directory, "--format", "md", "--out", out); err != nil {
+			t.Fatal(err)
+		}
+		if have, _ := os.ReadFile(victim); string(have) != "old" {
+			t.Errorf("--out %q: the file that the report linked to was overwritten", out)
+		}
+		if info, err := os.Lstat(path); err != nil || !info.Mode().IsRegular() {
+			t.Errorf("--out %q: %v %v", out, info, err)
+		}
+	}
+}
+
+func TestARunOfAnotherUserIsReadAndNotWrittenTo(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("only root can give a directory to another user")
+	}
+	t.Setenv("SUDO_UID", "")
+	home := t.TempDir()
+	directory := reportedRun(t, home)
+	if err := os.Chown(directory, 12345, 12345); err != nil {
+		t.Fatal(err)
+	}
+	all := func(args ...string) error {
+		var out bytes.Buffer
+		root := newRootCommand(&App{Home: home, Stdout: &out, Stderr: &out})
+		root.SetArgs(args)
+		return root.Execute()
+	}
+	for _, args := range [][]string{{"report", directory}, {"run", "--resume", directory}} {
+		if err := all(args...); err == nil || !strings.Contains(err.Error(), "belongs to the user 12345 and tare runs as") {
+			t.Errorf("%v: %v", args, err)
+		}
+	}
+	for _, args := range [][]string{{"show", directory}, {"report", directory, "--format", "md", "--out", "-"}, {"report", directory, "--trust-owner"}} {
+		if err := all(args...); err != nil {
+			t.Errorf("%v: %v", args, err)
+		}
+	}
+	t.Setenv("SUDO_UID", "12345")
+	if err := all("report", directory); err != nil {
+		t.Errorf("through sudo by its owner: %v", err)
+	}
+}

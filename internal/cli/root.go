@@ -73,6 +73,7 @@ Get started:
 		return badInput("%w (`%s --help` lists the flags)", err, c.CommandPath())
 	})
 	root.PersistentFlags().StringVar(&app.Home, "home", app.Home, "`directory` of runs, images and temporary state (env: $TARE_HOME)")
+	root.PersistentFlags().BoolVar(&app.trustOwner, "trust-owner", false, "write into a run that belongs to another user")
 	root.AddCommand(
 		newDoctorCommand(app), newRunCommand(app), newBenchCommand(app), newExplainCommand(app), newParityCommand(app), newStatsCommand(app), newSelftestCommand(app),
 		newReportCommand(app), newScoreCommand(app), newImportCommand(app), newCompareCommand(app),
@@ -186,7 +187,7 @@ func exclude(c *cobra.Command, one, other, why string) {
 func checkResume(c *cobra.Command) error {
 	var flags []string
 	c.Flags().Visit(func(f *pflag.Flag) {
-		if !slices.Contains([]string{"home", "resume", "strict", "quiet", "json", "listen"}, f.Name) {
+		if !slices.Contains([]string{"home", "resume", "strict", "quiet", "json", "listen", "trust-owner"}, f.Name) {
 			flags = append(flags, "--"+f.Name)
 		}
 	})

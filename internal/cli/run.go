@@ -88,7 +88,7 @@ func (r *runFlags) run(command *cobra.Command, app *App, args []string) (err err
 		if err := checkResume(command); err != nil {
 			return err
 		}
-		if o.Directory, err = findRun(app, r.resume); err != nil {
+		if o.Directory, err = findOwnRun(app, r.resume); err != nil {
 			return err
 		}
 	} else {

@@ -3,7 +3,6 @@ package cli
 import (
 	"bytes"
 	"fmt"
-	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -65,7 +64,7 @@ the format.`,
 				_, err = app.Stdout.Write(text.Bytes())
 				return err
 			}
-			if err := os.WriteFile(out, text.Bytes(), 0o644); err != nil {
+			if err := writeFile(out, text.Bytes()); err != nil {
 				return fmt.Errorf("write the score sheet: %w; choose another file with --out", err)
 			}
 			_, err = fmt.Fprintln(app.Stdout, out)

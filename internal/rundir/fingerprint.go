@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -18,12 +17,8 @@ const fingerprintDirectory = "fingerprints"
 
 // KeepFingerprint writes a fingerprint into the directory, atomically.
 func (w *Writer) KeepFingerprint(f parity.Fingerprint) error {
-	directory := filepath.Join(w.Directory, fingerprintDirectory)
-	if err := os.MkdirAll(directory, 0o755); err != nil {
-		return err
-	}
 	name := fileName(f.Environment) + "--" + fileName(f.Workload) + ".json"
-	if err := writeJSON(filepath.Join(directory, name), f); err != nil {
+	if err := writeJSON(w.Directory, filepath.Join(fingerprintDirectory, name), f); err != nil {
 		return err
 	}
 	w.Fingerprints = slices.DeleteFunc(w.Fingerprints, func(old parity.Fingerprint) bool {
@@ -42,7 +37,7 @@ func sortFingerprints(list []parity.Fingerprint) {
 
 // loadFingerprints reads all; runs that predate fingerprints have none.
 func loadFingerprints(directory string) (list []parity.Fingerprint, err error) {
-	entries, err := os.ReadDir(filepath.Join(directory, fingerprintDirectory))
+	entries, err := readDir(directory, fingerprintDirectory)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
@@ -51,7 +46,7 @@ func loadFingerprints(directory string) (list []parity.Fingerprint, err error) {
 			continue
 		}
 		var f parity.Fingerprint
-		if err := readJSON(filepath.Join(directory, fingerprintDirectory, e.Name()), &f); err != nil {
+		if err := readJSON(directory, filepath.Join(fingerprintDirectory, e.Name()), &f); err != nil {
 			return nil, fmt.Errorf("read a fingerprint of the run: %w", err)
 		}
 		list = append(list, f)

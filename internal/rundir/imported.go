@@ -68,9 +68,6 @@ func (w *Writer) KeepFile(workload, environment, name string, data []byte) (Raw,
 	sum := sha256.Sum256(data)
 	raw := Raw{Name: name, SHA256: hex.EncodeToString(sum[:]), Bytes: int64(len(data))}
 	directory := filepath.Join(rawDirectory, "imported", fileName(workload), fileName(environment))
-	if err := os.MkdirAll(filepath.Join(w.Directory, directory), 0o755); err != nil {
-		return Raw{}, err
-	}
 	raw.Path = filepath.Join(directory, fileName(name))
 	for again := 2; ; again++ {
 		_, err := os.Lstat(filepath.Join(w.Directory, raw.Path))
@@ -82,10 +79,10 @@ func (w *Writer) KeepFile(workload, environment, name string, data []byte) (Raw,
 		}
 		raw.Path = filepath.Join(directory, fmt.Sprintf("%s.%d", fileName(name), again))
 	}
-	return raw, replaceFile(filepath.Join(w.Directory, raw.Path), data)
+	return raw, Replace(w.Directory, raw.Path, data)
 }
 
 // SavePlan replaces the plan atomically: an import adds environments to a run.
 func (w *Writer) SavePlan() error {
-	return writeJSON(filepath.Join(w.Directory, planFile), w.Plan)
+	return writeJSON(w.Directory, planFile, w.Plan)
 }

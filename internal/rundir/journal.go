@@ -8,6 +8,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path/filepath"
 )
 
 // journal is an append-only file of JSON lines. Only complete lines are valid: a
@@ -17,10 +18,11 @@ type journal struct {
 	file *os.File
 }
 
-// openJournal opens the file for appending. The bytes of a torn line are moved to
-// path+".torn".
-func openJournal(path string) (*journal, []Trial, error) {
-	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o644)
+// openJournal opens the journal of a run for appending. The bytes of a torn line are
+// moved to another file.
+func openJournal(directory string) (*journal, []Trial, error) {
+	path := filepath.Join(directory, journalFile)
+	file, err := openFile(directory, journalFile, os.O_RDWR|os.O_CREATE)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -30,7 +32,7 @@ func openJournal(path string) (*journal, []Trial, error) {
 		return nil, nil, fmt.Errorf("%s: %w", path, err)
 	}
 	if len(torn) > 0 {
-		if err := putAside(path+".torn", torn); err != nil {
+		if err := putAside(directory, torn); err != nil {
 			file.Close()
 			return nil, nil, err
 		}
@@ -46,8 +48,8 @@ func openJournal(path string) (*journal, []Trial, error) {
 	return &journal{file: file}, trials, nil
 }
 
-func putAside(path string, torn []byte) error {
-	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o644)
+func putAside(directory string, torn []byte) error {
+	f, err := openFile(directory, journalFile+".torn", os.O_WRONLY|os.O_CREATE|os.O_APPEND)
 	if err != nil {
 		return err
 	}
@@ -107,8 +109,8 @@ func (j *journal) append(trials []Trial) error {
 func (j *journal) close() error { return j.file.Close() }
 
 // loadTrials reads a journal without changing it.
-func loadTrials(path string) ([]Trial, error) {
-	file, err := os.Open(path)
+func loadTrials(directory string) ([]Trial, error) {
+	file, err := openFile(directory, journalFile, os.O_RDONLY)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
@@ -118,7 +120,7 @@ func loadTrials(path string) ([]Trial, error) {
 	defer file.Close()
 	trials, _, _, err := readTrials(file)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
+		return nil, fmt.Errorf("%s: %w", filepath.Join(directory, journalFile), err)
 	}
 	return trials, nil
 }

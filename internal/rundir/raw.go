@@ -99,12 +99,9 @@ func (f *RawFile) endSample() {
 }
 
 func (f *RawFile) create() error {
-	if err := os.MkdirAll(filepath.Join(f.run, f.directory), 0o755); err != nil {
-		return err
-	}
 	f.path = filepath.Join(f.directory, f.name)
 	for attempt := 2; ; attempt++ {
-		file, err := os.OpenFile(filepath.Join(f.run, f.path), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+		file, err := openFile(f.run, f.path, os.O_WRONLY|os.O_CREATE|os.O_EXCL)
 		if err == nil {
 			f.file = file
 			return nil

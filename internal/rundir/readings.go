@@ -77,14 +77,11 @@ func (w *Writer) KeepReadings(t Trial, all []InstanceSeries) (*ReadingsFile, err
 		return nil, err
 	}
 	directory := filepath.Join(readingsDirectory, fmt.Sprintf("block-%03d", t.Block))
-	if err := os.MkdirAll(filepath.Join(w.Directory, directory), 0o755); err != nil {
-		return nil, err
-	}
 	name := fileName(t.Environment, t.Workload, t.Level)
 	sum := sha256.Sum256(data)
 	kept := &ReadingsFile{Path: filepath.Join(directory, name+".parquet"), SHA256: hex.EncodeToString(sum[:]), Bytes: int64(len(data)), Rows: rows}
 	for attempt := 2; ; attempt++ {
-		err := newFile(filepath.Join(w.Directory, kept.Path), data)
+		err := newFile(w.Directory, kept.Path, data)
 		if !errors.Is(err, fs.ErrExist) {
 			if err != nil {
 				err = fmt.Errorf("keep %s: %w", kept.Path, err)
@@ -96,8 +93,8 @@ func (w *Writer) KeepReadings(t Trial, all []InstanceSeries) (*ReadingsFile, err
 }
 
 // newFile writes a file that must not exist, synced to disk.
-func newFile(path string, data []byte) error {
-	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+func newFile(directory, name string, data []byte) error {
+	file, err := openFile(directory, name, os.O_WRONLY|os.O_CREATE|os.O_EXCL)
 	if err != nil {
 		return err
 	}
@@ -165,7 +162,7 @@ func (r *Run) Readings(t Trial) ([]InstanceSeries, error) {
 	if t.Readings == nil {
 		return nil, nil
 	}
-	data, err := os.ReadFile(filepath.Join(r.Directory, t.Readings.Path))
+	data, err := readFile(r.Directory, t.Readings.Path)
 	if err != nil {
 		return nil, fmt.Errorf("read the readings of a trial: %w", err)
 	}

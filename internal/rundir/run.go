@@ -54,7 +54,7 @@ type Run struct {
 // Open reads a run directory. It changes nothing, not even a torn line.
 func Open(directory string) (*Run, error) {
 	r := &Run{Directory: directory, Plan: &study.Plan{}}
-	if err := readJSON(filepath.Join(directory, manifestFile), &r.Manifest); err != nil {
+	if err := readJSON(directory, manifestFile, &r.Manifest); err != nil {
 		if errors.Is(err, fs.ErrNotExist) {
 			return nil, fmt.Errorf("%s is not a run: it has no %s; `tare ls` lists the runs", directory, manifestFile)
 		}
@@ -64,10 +64,10 @@ func Open(directory string) (*Run, error) {
 		return nil, fmt.Errorf("%s has format %d of the run directory, and this version of tare reads format %d: use the version that wrote it (%s)",
 			directory, r.Manifest.Format, Format, r.Manifest.Tare)
 	}
-	if err := readJSON(filepath.Join(directory, planFile), r.Plan); err != nil {
+	if err := readJSON(directory, planFile, r.Plan); err != nil {
 		return nil, err
 	}
-	trials, err := loadTrials(filepath.Join(directory, journalFile))
+	trials, err := loadTrials(directory)
 	r.take(trials...)
 	if err != nil {
 		return r, err
@@ -130,7 +130,7 @@ func Create(directory string, plan *study.Plan, m Manifest) (*Writer, error) {
 	if err := w.open(); err != nil {
 		return nil, err
 	}
-	if err := writeJSON(filepath.Join(directory, planFile), plan); err != nil {
+	if err := writeJSON(directory, planFile, plan); err != nil {
 		return nil, errors.Join(err, w.Close())
 	}
 	return w, w.SaveManifest()
@@ -148,7 +148,7 @@ func Resume(directory string) (*Writer, error) {
 }
 
 func (w *Writer) open() error {
-	lock, err := os.OpenFile(filepath.Join(w.Directory, lockFile), os.O_RDWR|os.O_CREATE, 0o644)
+	lock, err := openFile(w.Directory, lockFile, os.O_RDWR|os.O_CREATE)
 	if err != nil {
 		return err
 	}
@@ -156,7 +156,7 @@ func (w *Writer) open() error {
 		lock.Close()
 		return fmt.Errorf("another tare process is writing to %s: wait until it exits, or stop it", w.Directory)
 	}
-	j, trials, err := openJournal(filepath.Join(w.Directory, journalFile))
+	j, trials, err := openJournal(w.Directory)
 	if err != nil {
 		lock.Close()
 		return err
@@ -169,14 +169,14 @@ func (w *Writer) open() error {
 // removeUnfinished removes files that were not complete when a process was killed.
 func (w *Writer) removeUnfinished() error {
 	var errs []error
-	for _, directory := range []string{w.Directory, filepath.Join(w.Directory, fingerprintDirectory)} {
-		entries, err := os.ReadDir(directory)
+	for _, directory := range []string{".", fingerprintDirectory} {
+		entries, err := readDir(w.Directory, directory)
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			errs = append(errs, err)
 		}
 		for _, e := range entries {
 			if strings.HasPrefix(e.Name(), newPrefix) {
-				errs = append(errs, os.Remove(filepath.Join(directory, e.Name())))
+				errs = append(errs, beneath(w.Directory, func(root *os.Root) error { return root.Remove(filepath.Join(directory, e.Name())) }))
 			}
 		}
 	}
@@ -196,11 +196,7 @@ func (w *Writer) Append(trials ...Trial) error {
 
 // Console opens the file of an instance's console output.
 func (w *Writer) Console(instance string) (*os.File, error) {
-	directory := filepath.Join(w.Directory, rawDirectory, "console")
-	if err := os.MkdirAll(directory, 0o755); err != nil {
-		return nil, err
-	}
-	return os.OpenFile(filepath.Join(directory, fileName(instance)+".log"), os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o644)
+	return openFile(w.Directory, filepath.Join(rawDirectory, "console", fileName(instance)+".log"), os.O_WRONLY|os.O_CREATE|os.O_APPEND)
 }
 
 // fileName joins words to a readable file name.
@@ -225,12 +221,12 @@ func fileName(parts ...string) string {
 
 // SaveManifest replaces the manifest atomically.
 func (w *Writer) SaveManifest() error {
-	return writeJSON(filepath.Join(w.Directory, manifestFile), &w.Manifest)
+	return writeJSON(w.Directory, manifestFile, &w.Manifest)
 }
 
 // WriteFile writes a file such as a report into the directory, atomically.
 func (w *Writer) WriteFile(name string, data []byte) error {
-	return replaceFile(filepath.Join(w.Directory, name), data)
+	return Replace(w.Directory, name, data)
 }
 
 // Seal writes the checksums of all files.
@@ -270,7 +266,7 @@ func (r *Run) Verify() ([]string, error) {
 			wrong = append(wrong, fmt.Sprintf("%s: differs from the samples that the journal recorded", s.Path))
 		}
 	}
-	text, err := os.ReadFile(filepath.Join(r.Directory, sumsFile))
+	text, err := readFile(r.Directory, sumsFile)
 	if errors.Is(err, fs.ErrNotExist) {
 		return append(wrong, sumsFile+": missing: the run has not ended"), nil
 	}
@@ -296,7 +292,7 @@ func checksums(directory string) (map[string]string, error) {
 		if err != nil || name == sumsFile || name == lockFile || strings.HasPrefix(name, reportPrefix) {
 			return err
 		}
-		data, err := os.ReadFile(path)
+		data, err := readFile(directory, name)
 		if err != nil {
 			return err
 		}
@@ -307,39 +303,21 @@ func checksums(directory string) (map[string]string, error) {
 	return sums, err
 }
 
-func readJSON(path string, into any) error {
-	data, err := os.ReadFile(path)
+func readJSON(directory, name string, into any) error {
+	data, err := readFile(directory, name)
 	if err != nil {
 		return err
 	}
 	if err := json.Unmarshal(data, into); err != nil {
-		return fmt.Errorf("%s: %w", path, err)
+		return fmt.Errorf("%s: %w", filepath.Join(directory, name), err)
 	}
 	return nil
 }
 
-func writeJSON(path string, value any) error {
+func writeJSON(directory, name string, value any) error {
 	data, err := json.MarshalIndent(value, "", "  ")
 	if err != nil {
 		return err
 	}
-	return replaceFile(path, append(data, '\n'))
-}
-
-// replaceFile writes a file atomically: after a kill it is either the old or the
-// new one.
-func replaceFile(path string, data []byte) error {
-	tmp, err := os.CreateTemp(filepath.Dir(path), newPrefix+"*")
-	if err != nil {
-		return err
-	}
-	_, err = tmp.Write(data)
-	err = errors.Join(err, tmp.Chmod(0o644), tmp.Sync(), tmp.Close())
-	if err == nil {
-		err = os.Rename(tmp.Name(), path)
-	}
-	if err != nil {
-		os.Remove(tmp.Name())
-	}
-	return err
+	return Replace(directory, name, append(data, '\n'))
 }

@@ -1,0 +1,120 @@
+package rundir
+
+import (
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"os/user"
+	"path/filepath"
+	"strconv"
+	"syscall"
+)
+
+// A run directory can be anybody's: its files are opened beneath it, whatever links it
+// has, and only regular ones.
+
+// beneath calls do with the directory as the root of names.
+func beneath(directory string, do func(*os.Root) error) error {
+	root, err := os.OpenRoot(directory)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	return do(root)
+}
+
+// openFile opens a file of a run directory.
+func openFile(directory, name string, flag int) (file *os.File, err error) {
+	err = beneath(directory, func(root *os.Root) error {
+		if flag&os.O_CREATE != 0 {
+			if info, err := root.Lstat(name); err == nil && info.Mode()&fs.ModeSymlink != 0 && flag&os.O_EXCL == 0 {
+				return fmt.Errorf("%s is a link, and tare writes through none: remove it", filepath.Join(directory, name))
+			}
+			if err := root.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+				return err
+			}
+		}
+		// A FIFO is opened without waiting for its other end.
+		if file, err = root.OpenFile(name, flag|syscall.O_NONBLOCK, 0o644); err != nil {
+			if wrong := (*fs.PathError)(nil); errors.As(err, &wrong) {
+				wrong.Op, wrong.Path = "open", filepath.Join(directory, wrong.Path)
+			}
+			return err
+		}
+		if info, err := file.Stat(); err != nil || !info.Mode().IsRegular() {
+			return errors.Join(err, file.Close(), fmt.Errorf("%s is not a regular file", filepath.Join(directory, name)))
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return file, nil
+}
+
+// readDir lists a directory of a run directory.
+func readDir(directory, name string) (list []fs.DirEntry, err error) {
+	err = beneath(directory, func(root *os.Root) error {
+		list, err = fs.ReadDir(root.FS(), name)
+		return err
+	})
+	return list, err
+}
+
+// readFile reads a file of a run directory.
+func readFile(directory, name string) ([]byte, error) {
+	file, err := openFile(directory, name, os.O_RDONLY)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	return io.ReadAll(file)
+}
+
+// Replace writes a file into a directory atomically: after a kill it is either the old
+// or the new one. A link of that name is replaced, not followed.
+func Replace(directory, name string, data []byte) error {
+	return beneath(directory, func(root *os.Root) error {
+		parent := filepath.Dir(name)
+		if err := root.MkdirAll(parent, 0o755); err != nil {
+			return err
+		}
+		unfinished := filepath.Join(parent, newPrefix+rand.Text())
+		file, err := root.OpenFile(unfinished, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+		if err != nil {
+			return err
+		}
+		_, err = file.Write(data)
+		err = errors.Join(err, file.Sync(), file.Close())
+		if err == nil {
+			err = root.Rename(unfinished, name)
+		}
+		if err != nil {
+			_ = root.Remove(unfinished)
+		}
+		return err
+	})
+}
+
+// CheckOwner refuses a directory that belongs neither to root nor to the user who calls
+// tare, also through sudo: its owner can exchange what is in it at any time.
+func CheckOwner(directory string) error {
+	info, err := os.Stat(directory)
+	if err != nil {
+		return err
+	}
+	owner, me := strconv.Itoa(int(info.Sys().(*syscall.Stat_t).Uid)), strconv.Itoa(os.Geteuid())
+	if owner == me || owner == "0" || me == "0" && owner == os.Getenv("SUDO_UID") {
+		return nil
+	}
+	name := func(id string) string {
+		if u, err := user.LookupId(id); err == nil {
+			return u.Username
+		}
+		return id
+	}
+	return fmt.Errorf("%s belongs to the user %s and tare runs as %s: its owner can change what tare finds there while it writes", directory, name(owner), name(me))
+}

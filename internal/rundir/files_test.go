@@ -1,0 +1,105 @@
+package rundir
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"tare/internal/parity"
+	"tare/internal/study"
+	"tare/internal/usage"
+)
+
+// writeEverything writes every kind of file of a run, as far as it is not refused.
+func writeEverything(directory string) {
+	w, err := Resume(directory)
+	if err != nil {
+		return
+	}
+	defer w.Close()
+	trial := Trial{Block: 1, Environment: "native", Workload: "w"}
+	_ = w.KeepFingerprint(parity.Fingerprint{Environment: "native", Workload: "w"})
+	_, _ = w.KeepFile("w", "native", "file", []byte("new"))
+	raw := w.Keep(trial, "driver.stdout")
+	_, _ = raw.Write([]byte("new"))
+	_, _, _ = raw.Close()
+	if console, err := w.Console("native-1"); err == nil {
+		_, _ = console.WriteString("new")
+		_ = console.Close()
+	}
+	var series usage.Series
+	series.Add(&usage.Reading{Seconds: 1})
+	_, _ = w.KeepReadings(trial, []InstanceSeries{{Instance: "native-1", Series: &series}})
+	_, _, _, _ = w.Append(trial), w.SaveManifest(), w.SavePlan(), w.WriteFile("report.md", []byte("new"))
+	_ = w.Seal()
+}
+
+func runWithTornLine(t *testing.T) string {
+	t.Helper()
+	directory := filepath.Join(t.TempDir(), "run")
+	w, err := Create(directory, &study.Plan{Format: 1}, Manifest{Run: "run"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(directory, journalFile), []byte(`{"block":1`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return directory
+}
+
+func TestNothingIsWrittenThroughALinkInARunDirectory(t *testing.T) {
+	for _, name := range []string{
+		"manifest.json", "plan.json", "journal.jsonl", "journal.jsonl.torn", "lock", "report.md", "SHA256SUMS", "fingerprints/native--w.json",
+		"raw/block-001/native.w/driver.stdout", "raw/console/native-1.log", "raw/imported/w/native/file", "samples/block-001/native.w.parquet",
+		"fingerprints", "raw", "raw/block-001", "raw/console", "raw/imported", "samples",
+	} {
+		directory, outside := runWithTornLine(t), t.TempDir()
+		path, victim := filepath.Join(directory, name), filepath.Join(outside, "victim")
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		content, err := os.ReadFile(path)
+		if err != nil {
+			content = []byte("old")
+		}
+		if err := os.RemoveAll(path); err != nil {
+			t.Fatal(err)
+		}
+		if filepath.Ext(name) == "" && name != "lock" && !strings.HasSuffix(name, "file") && name != "SHA256SUMS" {
+			victim = outside
+		} else if err := os.WriteFile(victim, content, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Symlink(victim, path); err != nil {
+			t.Fatal(err)
+		}
+		writeEverything(directory)
+		if entries, err := os.ReadDir(outside); victim == outside && (err != nil || len(entries) > 0) {
+			t.Errorf("%s: %v was written through it (%v)", name, entries, err)
+		}
+		if have, err := os.ReadFile(victim); victim != outside && (err != nil || string(have) != string(content)) {
+			t.Errorf("%s: what it links to is now %q (%v)", name, have, err)
+		}
+	}
+}
+
+func TestAFIFOInARunDirectoryIsAnError(t *testing.T) {
+	for _, name := range []string{"manifest.json", "plan.json", "journal.jsonl"} {
+		directory := runWithTornLine(t)
+		path := filepath.Join(directory, name)
+		if err := os.Remove(path); err != nil {
+			t.Fatal(err)
+		}
+		if err := syscall.Mkfifo(path, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := Open(directory); err == nil || !strings.Contains(err.Error(), name+" is not a regular file") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
