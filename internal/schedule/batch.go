@@ -18,6 +18,9 @@ type Batch struct {
 	// Why says why the batch has so many rounds; "" where the study set them.
 	Why  string
 	seed uint64
+	// chain is the order of the slots in which neighbours are compared with each other;
+	// nil where all are compared with one of them.
+	chain []int
 }
 
 // Rounds is how many rounds of samples the batch has; at least 1.
@@ -28,16 +31,27 @@ func mostRounds(slots []Slot) int {
 }
 
 // Round is the order of one round, from 1: a random permutation of the indices of
-// the slots that take part in it. A slot with fewer rounds than others takes part in
-// the last ones, so that all end together.
+// the slots that take part in it, or the chain from a random slot on in a random
+// direction, the first slot after the last. A slot with fewer rounds than others takes
+// part in the last ones, so that all end together.
 func (b Batch) Round(number int) []int {
 	indices := make([]int, len(b.Slots))
 	for i := range indices {
 		indices[i] = i
 	}
 	rounds := b.Rounds()
-	if rounds > 1 {
-		shuffle(newOrder(b.seed, uint64(number)), indices)
+	switch random := newOrder(b.seed, uint64(number)); {
+	case rounds == 1:
+	case b.chain != nil:
+		// Two samples share more of what disturbs the machine the closer they are in
+		// time, and either direction is equally likely, so that drift cancels.
+		first := int(random.below(uint64(len(b.chain))))
+		indices = slices.Concat(b.chain[first:], b.chain[:first])
+		if random.below(2) == 1 {
+			slices.Reverse(indices)
+		}
+	default:
+		shuffle(random, indices)
 	}
 	return slices.DeleteFunc(indices, func(i int) bool { return number <= rounds-max(1, b.Slots[i].Rounds) })
 }
@@ -116,7 +130,21 @@ func (s *Schedule) NextBatch(elapsed time.Duration) (Batch, bool) {
 	if at := slices.IndexFunc(s.cells, func(c cell) bool { return c.workload == slot.Workload && c.level == slot.Level }); at >= 0 {
 		b.Why = s.whyRounds(s.cells[at], slot.Block)
 	}
+	if s.byStep() {
+		b.chain = s.chain(b.Slots)
+	}
 	return b, ok
+}
+
+// chain is the order of slots in which the environments of the plan, a ladder, follow
+// each other.
+func (s *Schedule) chain(slots []Slot) (indices []int) {
+	for _, e := range s.plan.Environments {
+		if i := slices.IndexFunc(slots, func(t Slot) bool { return t.Environment == e.Name }); i >= 0 {
+			indices = append(indices, i)
+		}
+	}
+	return indices
 }
 
 // batchSeed is different for each cell of each block, and depends on nothing but

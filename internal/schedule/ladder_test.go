@@ -5,8 +5,10 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 
+	"tare/internal/lists"
 	"tare/internal/study"
 	"tare/internal/testing/needs"
 	"tare/internal/verdict"
@@ -257,3 +259,33 @@ func (t tally) mean() float64 { return t.sum / t.n }
 func (t tally) err() float64 { return math.Sqrt(math.Max(0, t.squares/t.n-t.mean()*t.mean()) / t.n) }
 
 func (t tally) String() string { return fmt.Sprintf("%.1f ± %.1f", t.mean(), t.err()) }
+
+// Each round of a ladder goes along it, from any rung on, up or down: the two
+// environments of a step are neighbours in time, and either is the first.
+func TestTheRoundsOfALadderFollowItsRungs(t *testing.T) {
+	const blocks, rounds, rungs = 1000, 4, 5
+	s := schedule(t, alternating(ladderOf(study.Blocks{Min: blocks, Max: blocks}, rungs-1, "cpu:block")))
+	counts := map[string]int{}
+	w := newWorld(noise(1, .01, nil))
+	for range blocks {
+		b, ok := s.NextBatch(w.now.Sub(began))
+		if !ok {
+			t.Fatal("the schedule has no more batches")
+		}
+		for n := 1; n <= b.Rounds(); n++ {
+			order := lists.Map(b.Round(n), func(i int) string { return b.Slots[i].Environment })
+			counts[strings.Join(order, " ")]++
+		}
+		for _, slot := range b.Slots {
+			s.Record(w.run(slot))
+		}
+	}
+	for _, order := range []string{"from r1 r2 r3 r4", "r3 r4 from r1 r2", "r4 r3 r2 r1 from", "r1 from r4 r3 r2"} {
+		if counts[order] == 0 {
+			t.Errorf("no round has the order %s", order)
+		}
+	}
+	if chi := chiSquared(counts, blocks*rounds, 2*rungs); len(counts) != 2*rungs || chi > 34 { // 9 degrees of freedom, p = 0.0001
+		t.Errorf("%d orders, chi-squared %.1f: %v", len(counts), chi, counts)
+	}
+}
