@@ -18,7 +18,7 @@ func printPlan(app *App, d *run.DryRun) error {
 	fmt.Fprintf(w, "%s (%s)\n\n", plan.Study, plan.Origin)
 	planLine(w, "baseline", plan.Baseline)
 	planLine(w, "limits", model.Limits(plan.Limits))
-	if pinned := model.Pinned(plan); pinned != "" {
+	if pinned := plan.Pinned(); pinned != "" {
 		planLine(w, "pin", pinned)
 	}
 	if plan.Price != nil {

@@ -1,12 +1,10 @@
 package rundir
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
-
-	"tare/internal/study"
 )
 
 // SameStudy is an error where two runs cannot be compared, because they are of
@@ -32,7 +30,7 @@ func Differences(a, b *Run) (list []string) {
 	add("kernel", a.Manifest.Machine.Kernel, b.Manifest.Machine.Kernel)
 	add("CPU", a.Manifest.Machine.CPU, b.Manifest.Machine.CPU)
 	add("order", a.Plan.Design.OrderWords(), b.Plan.Design.OrderWords())
-	add("pin", pin(a.Plan), pin(b.Plan))
+	add("pin", cmp.Or(a.Plan.Pinned(), "none"), cmp.Or(b.Plan.Pinned(), "none"))
 	add("cores", fmt.Sprint(a.Manifest.Machine.Cores), fmt.Sprint(b.Manifest.Machine.Cores))
 	for _, e := range a.Plan.Environments {
 		x, y := a.Manifest.Environments[e.Name], b.Manifest.Environments[e.Name]
@@ -47,15 +45,4 @@ func Differences(a, b *Run) (list []string) {
 		}
 	}
 	return list
-}
-
-// pin says which cores the roles of a plan are pinned to.
-func pin(p *study.Plan) string {
-	switch {
-	case p.AutoPin:
-		return "auto"
-	case p.Pin == nil:
-		return "none"
-	}
-	return strings.TrimPrefix(fmt.Sprint(p.Pin), "map")
 }

@@ -23,9 +23,10 @@ func TestAnotherOrderIsADifferenceOfTwoRuns(t *testing.T) {
 // Pinned samples differ less, and a server that shares its core is slower.
 func TestOtherPinsAreADifferenceOfTwoRuns(t *testing.T) {
 	run := func(p study.Plan) *Run { return &Run{Plan: &p} }
-	auto, none, own := run(study.Plan{AutoPin: true}), run(study.Plan{}), run(study.Plan{Pin: map[string][]int{"server": {0}, "driver": {1}}})
+	w := []study.Workload{{Name: "w"}}
+	auto, none, own := run(study.Plan{AutoPin: true, Workloads: w}), run(study.Plan{Workloads: w}), run(study.Plan{Workloads: w, Pin: map[string][]int{"server": {0}, "driver": {1}}})
 	got := slices.Concat(Differences(none, auto), Differences(auto, own), Differences(own, own))
-	if want := []string{"pin: none, then auto", "pin: auto, then [driver:[1] server:[0]]"}; !slices.Equal(got, want) {
+	if want := []string{"pin: none, then auto: driver and servers to a half of the cores each", "pin: auto: driver and servers to a half of the cores each, then driver to core 1, server to core 0"}; !slices.Equal(got, want) {
 		t.Errorf("%q", got)
 	}
 }

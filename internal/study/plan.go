@@ -34,8 +34,11 @@ type Plan struct {
 	Image        image.Source       `json:"image"` // one image for all
 	Limits       environment.Limits `json:"limits"`
 	Pin          map[string][]int   `json:"pin,omitempty"` // role → cores, numbered as inside the instance
-	// AutoPin divides the cores of each instance among the roles of a workload.
-	AutoPin  bool        `json:"auto_pin,omitempty"`
+	// AutoPin divides the cores of each instance among the roles of a workload, or lets
+	// them share one; see CoresOf.
+	AutoPin bool `json:"auto_pin,omitempty"`
+	// Core is the one to share. The run sets it on a machine with few cores.
+	Core     *int        `json:"core,omitempty"`
 	Design   Design      `json:"design"`
 	Sampling Sampling    `json:"sampling,omitzero"`
 	Price    *cost.Price `json:"price,omitempty"` // of what operations use; nil for none
@@ -187,12 +190,6 @@ func (p *Plan) Rounds(w Workload, l Level) int {
 		return 0
 	}
 	return rounds
-}
-
-// Divides reports whether the roles of a workload get cores of their own without being
-// pinned by name. Copies and neighbours compete for all cores.
-func (p *Plan) Divides(w Workload) bool {
-	return p.AutoPin && !slices.ContainsFunc(w.Levels, func(l Level) bool { return l.Instances > 1 || l.Neighbours > 0 })
 }
 
 // Environment of a plan by its name; nil where there is none.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -199,6 +200,40 @@ func TestCoresAreDividedWithAlternatingSamplesUnlessTheStudyPinsOrHasCopies(t *t
 	_, err := resolveText(t, "study: x\nenvironments: {native: {}}\nlimits: {pin: atuo}\nworkloads: [{use: redis}]", Overrides{})
 	if err == nil || !strings.Contains(err.Error(), `unknown word "atuo"; did you mean "auto"?`) {
 		t.Error(err)
+	}
+}
+
+// On a machine with two or three cores the roles share the first, unless an
+// environment is to use more, or what is measured is a start.
+func TestRolesShareACoreOfAMachineWithFewCores(t *testing.T) {
+	two := []int{1, 2}
+	for _, c := range []struct {
+		limits, workload string
+		cores, want      []int
+	}{
+		{"{}", "use: redis", two, []int{1}},
+		{"{}", "use: syscalls", two, []int{1}},
+		{"{cpus: 1}", "use: redis", two, []int{1}},
+		{"{}", "use: redis", []int{0}, nil},
+		{"{}", "use: redis", []int{0, 1, 2, 3}, nil},
+		{"{}", "use: startup-service", two, nil},
+		{"{}", "use: sysbench-threads", two, nil},
+		{"{}", "{use: sysbench-cpu, threads: [1, 2]}", two, nil},
+		{"{}", "{use: redis, instances: [1, 2]}", two, nil},
+		{"{}", "{use: redis, place: {driver: host}, as: x}", two, nil},
+		{"{cpus: 2}", "use: redis", two, nil},
+		{"{pin: none}", "use: redis", two, nil},
+		{"{pin: {server: [2]}}", "use: redis", two, []int{2}},
+	} {
+		p, err := resolveText(t, "study: x\nenvironments: {native: {}}\nlimits: "+c.limits+"\nworkloads: [{"+strings.Trim(c.workload, "{}")+"}]", Overrides{})
+		if err != nil {
+			t.Errorf("%v: %v", c, err)
+			continue
+		}
+		p.ShareCore(c.cores)
+		if got := p.CoresOf(&p.Environments[0], &p.Workloads[0]); !slices.Equal(got, c.want) {
+			t.Errorf("%v: %v", c, got)
+		}
 	}
 }
 

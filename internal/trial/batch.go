@@ -137,7 +137,7 @@ func (p *participant) start(ctx context.Context) {
 	defer p.timed()()
 	p.trial.Started = time.Now().UTC()
 	if p.fromStart() {
-		p.starts, _ = usage.NewEdges(p.plan.Environment(p.trial.Environment).Limits.Cores)
+		p.starts, _ = usage.NewEdges(p.request.Cores)
 		return
 	}
 	p.elapse(func() { p.group, p.err = p.pool.Get(ctx, p.request) })
@@ -206,7 +206,7 @@ func (p *participant) calibrate(ctx context.Context) {
 	}
 	describeWork(&p.trial, p.workload)
 	p.underWay[p.job.cell] = p.workload.Work()
-	p.meters = openEdges(ctx, p.group.Copies, p.plan.Environment(p.trial.Environment).Limits.Cores, p.callback(&p.trial))
+	p.meters = openEdges(ctx, p.group.Copies, p.request.Cores, p.callback(&p.trial))
 	p.evidence = startEvidence(ctx, p.trial.Traced, p.plan.Sampling.Syscalls, p.group.Measured())
 	p.wait(ctx)
 }

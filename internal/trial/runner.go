@@ -187,7 +187,7 @@ func (r *Runner) job(slot schedule.Slot) (job, error) {
 	}
 	j.request = instances.Request{
 		Block: slot.Block, Environment: slot.Environment, Shape: level.Shape,
-		Fresh: slot.Fresh, EmptyCache: w.Pack.EmptyCache,
+		Fresh: slot.Fresh, EmptyCache: w.Pack.EmptyCache, Cores: r.plan.CoresOf(e, w),
 	}
 	return j, nil
 }

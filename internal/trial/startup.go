@@ -143,7 +143,7 @@ func (p *participant) sampleCold(ctx context.Context, number, position int, bega
 	}
 	describeWork(&p.trial, w)
 	p.underWay[p.job.cell] = w.Work()
-	m := openEdges(ctx, p.group.Copies, p.plan.Environment(p.trial.Environment).Limits.Cores, p.callback(&p.trial))
+	m := openEdges(ctx, p.group.Copies, p.request.Cores, p.callback(&p.trial))
 	m.edges.Begin()
 	s, err := w.Sample(ctx)
 	m.edges.End()

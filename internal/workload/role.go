@@ -155,6 +155,17 @@ func (p Pack) Divide(cores []int) map[string][]int {
 	return pins
 }
 
+// FitsOneCore reports whether driver and servers can share a core, or a driver alone
+// uses one, with these parameters. Starts are measured with all cores.
+func (p Pack) FitsOneCore(parameters map[string]string) bool {
+	filled, err := p.With(parameters, InstanceVars{})
+	if err != nil || p.FromStart() {
+		return false
+	}
+	pins := filled.Divide([]int{0, 1})
+	return len(pins) > 0 && len(pins) == len(p.RoleNames())
+}
+
 // UsesAddress reports whether the pack refers to an address. Then each copy needs
 // its own if instances share the host's network.
 func (p Pack) UsesAddress() bool {

@@ -1,13 +1,10 @@
 package model
 
 import (
-	"slices"
-	"sort"
 	"strconv"
 	"strings"
 
 	"tare/internal/environment"
-	"tare/internal/study"
 )
 
 // Limits formats limits in words.
@@ -39,18 +36,5 @@ func Limits(l environment.Limits) string {
 	if len(parts) == 0 {
 		return "none"
 	}
-	return strings.Join(parts, ", ")
-}
-
-// Pinned formats the cores that roles are pinned to; "" if they are not.
-func Pinned(plan *study.Plan) string {
-	if slices.ContainsFunc(plan.Workloads, plan.Divides) {
-		return "auto: driver and servers to a half of the cores each"
-	}
-	var parts []string
-	for role, cores := range plan.Pin {
-		parts = append(parts, role+" to core "+BlockRanges(cores))
-	}
-	sort.Strings(parts)
 	return strings.Join(parts, ", ")
 }

@@ -34,7 +34,7 @@ func (v *Report) Made() []Fact {
 		{"image", strings.TrimSpace(m.Image.Name + " " + m.Image.Digest), true},
 		{"limits", Limits(v.Plan.Limits), false},
 	}
-	if pinned := Pinned(v.Plan); pinned != "" {
+	if pinned := v.Plan.Pinned(); pinned != "" {
 		facts = append(facts, Fact{"pinned", pinned, false})
 	}
 	for _, e := range v.Environments {

@@ -46,17 +46,22 @@ type Request struct {
 	Fresh string
 	// EmptyCache empties the host's page cache before a start.
 	EmptyCache bool
+	// Cores are those that the instances may use; nil for all.
+	Cores []int
 }
 
 // key is equal for requests that can use the same instances: those of one
-// environment and shape with the same lifetime.
+// environment and shape, on the same cores, with the same lifetime.
 type key struct {
 	environment string
 	shape       string
+	cores       string
 	wholeRun    bool
 }
 
-func (r Request) key() key { return key{r.Environment, r.Shape.Key(), r.Fresh == "run"} }
+func (r Request) key() key {
+	return key{r.Environment, r.Shape.Key(), fmt.Sprint(r.Cores), r.Fresh == "run"}
+}
 
 // Pool keeps the started instances in groups, one group for each trial that
 // needs them in the same shape. It is used by one goroutine.

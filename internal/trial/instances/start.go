@@ -181,6 +181,9 @@ func (p *Pool) startAll(ctx context.Context, r Request, g *Group) error {
 // startOne starts one instance and checks that its limits hold.
 func (p *Pool) startOne(ctx context.Context, r Request, i *Instance, network environment.Network) error {
 	in, limits := p.Environments[r.Environment], p.definition(r.Environment).Limits
+	if r.Cores != nil {
+		limits.Cores = r.Cores
+	}
 	onHost, prepared := p.OnHosts[p.slot(r.Environment, i)]
 	if prepared {
 		in = onHost.Environment

@@ -1,0 +1,58 @@
+package study
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"tare/internal/linux/cgroup"
+)
+
+// fewCores is where a half of the cores is two: with fewer, whatever else runs on the
+// machine, such as an engine, shares a core with driver or servers.
+const fewCores = 4
+
+// ShareCore lets the roles of a workload share the first of a machine's cores under
+// AutoPin, if the machine has few. An environment with a quota of more than one core
+// is to use more.
+func (p *Plan) ShareCore(cores []int) {
+	wide := slices.ContainsFunc(p.Environments, func(e Environment) bool { return e.Limits.CPUs > 1 })
+	if p.AutoPin && !wide && len(cores) > 1 && len(cores) < fewCores {
+		p.Core = &cores[0]
+	}
+}
+
+// CoresOf returns the cores that the instances of an environment may use while a
+// workload runs there; nil for all. Nested instances share those of the outer one.
+func (p *Plan) CoresOf(e *Environment, w *Workload) []int {
+	if p.Core == nil || e.Inside != nil || e.Limits.Cores != nil || !p.sharesCore(w) {
+		return e.Limits.Cores
+	}
+	return []int{*p.Core}
+}
+
+// sharesCore reports whether no level of a workload needs more than one core.
+func (p *Plan) sharesCore(w *Workload) bool {
+	return p.Core != nil && p.Divides(*w) && !slices.ContainsFunc(w.Levels, func(l Level) bool { return !w.Pack.FitsOneCore(l.Parameters) })
+}
+
+// Divides reports whether the roles of a workload get cores of their own, or one
+// together, without being pinned by name. Copies and neighbours compete for all cores.
+func (p *Plan) Divides(w Workload) bool {
+	return p.AutoPin && !slices.ContainsFunc(w.Levels, func(l Level) bool { return l.Instances > 1 || l.Neighbours > 0 })
+}
+
+// Pinned says which cores the roles of the plan's workloads run on; "" if on all.
+func (p *Plan) Pinned() string {
+	var parts []string
+	for role, cores := range p.Pin {
+		parts = append(parts, fmt.Sprintf("%s to core %s", role, cgroup.FormatCores(cores)))
+	}
+	slices.Sort(parts)
+	if slices.ContainsFunc(p.Workloads, func(w Workload) bool { return p.sharesCore(&w) }) {
+		parts = append(parts, fmt.Sprintf("auto: driver and servers to core %d", *p.Core))
+	} else if slices.ContainsFunc(p.Workloads, p.Divides) {
+		parts = append(parts, "auto: driver and servers to a half of the cores each")
+	}
+	return strings.Join(parts, ", ")
+}
