@@ -135,7 +135,7 @@ func (s *Store) build(ctx context.Context, work string, recipe Recipe, distro di
 	if err := os.Mkdir(done, 0o755); err != nil {
 		return "", explain(err)
 	}
-	if digest, err = writeRootfs(filepath.Join(done, "rootfs.tar"), []string{raw}); err != nil {
+	if digest, err = writeRootfs(ctx, filepath.Join(done, "rootfs.tar"), []string{raw}); err != nil {
 		return "", err
 	}
 	if err := os.Rename(filepath.Join(work, "packages"), filepath.Join(done, "packages")); err != nil {
@@ -144,13 +144,17 @@ func (s *Store) build(ctx context.Context, work string, recipe Recipe, distro di
 	return digest, s.adopt(done, digest)
 }
 
-func writeRootfs(path string, layers []string) (digest string, err error) {
+func writeRootfs(ctx context.Context, path string, layers []string) (digest string, err error) {
 	file, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o644)
 	if err != nil {
 		return "", fmt.Errorf("root file system: %w", explain(err))
 	}
 	defer file.Close()
-	if digest, err = flatten(layers, file); err != nil {
+	b, err := newBudget(filepath.Dir(path))
+	if err != nil {
+		return "", err
+	}
+	if digest, err = flatten(ctx, layers, file, b); err != nil {
 		return "", err
 	}
 	if err := file.Close(); err != nil {

@@ -314,7 +314,7 @@ func run(t *testing.T, argv ...string) string {
 func lookTar(t *testing.T, file string) map[string]seen {
 	t.Helper()
 	found := map[string]seen{}
-	err := eachEntry(file, func(_ int, header *tar.Header, content io.Reader) error {
+	err := eachEntry(t.Context(), file, func(_ int, header *tar.Header, content io.Reader) error {
 		mode := header.FileInfo().Mode()
 		s := seen{mode.Type(), mode &^ fs.ModeType, uint32(header.Uid), uint32(header.Gid), header.Linkname}
 		switch header.Typeflag {

@@ -41,6 +41,9 @@ func makeDisk(ctx context.Context, dir, disk, digest string) error {
 	if err != nil {
 		return explain(err)
 	}
+	if err := room(filepath.Dir(disk), blocks); err != nil {
+		return err
+	}
 	size := diskSize(blocks)
 	file, err := os.OpenFile(disk, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o644)
 	if err != nil {
@@ -129,7 +132,14 @@ func (i *Image) Directory(ctx context.Context) (string, error) {
 		if err := os.Mkdir(temporary, 0o755); err != nil {
 			return explain(err)
 		}
-		_, err := tool{argv: []string{
+		packed, err := os.Stat(i.Tar())
+		if err != nil {
+			return err
+		}
+		if err := room(temporary, packed.Size()); err != nil {
+			return err
+		}
+		_, err = tool{argv: []string{
 			"tar", "--extract", "--file", i.Tar(), "--directory", temporary,
 			"--numeric-owner", "--same-owner", "--same-permissions",
 			"--xattrs", "--xattrs-include=*", "--delay-directory-restore",

@@ -286,7 +286,7 @@ func TestWhatARecipeFetchesIsInItsImage(t *testing.T) {
 			t.Errorf("%s: %+v", name, file)
 		}
 	}
-	err = eachEntry(img.Tar(), func(_ int, header *tar.Header, _ io.Reader) error {
+	err = eachEntry(t.Context(), img.Tar(), func(_ int, header *tar.Header, _ io.Reader) error {
 		if strings.HasPrefix(header.Name, "opt/log") && header.ModTime.Unix() != must(strconv.ParseInt(epoch, 10, 64)) {
 			t.Errorf("%s is of %s", header.Name, header.ModTime)
 		}

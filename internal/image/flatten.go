@@ -3,16 +3,17 @@ package image
 import (
 	"archive/tar"
 	"bufio"
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path"
 	"slices"
 	"strings"
 
+	"tare/internal/bounded"
 	"tare/internal/lists"
 )
 
@@ -26,8 +27,8 @@ type place struct{ layer, entry int }
 // digest depends only on the file system, not on how it was packed. If an upper
 // layer replaces the file of a hard link, the first name that is still visible
 // gets the content.
-func flatten(layers []string, w io.Writer) (digest string, err error) {
-	plan, err := planFlatten(layers)
+func flatten(ctx context.Context, layers []string, w io.Writer, b *budget) (digest string, err error) {
+	plan, err := planFlatten(ctx, layers, b)
 	if err != nil {
 		return "", err
 	}
@@ -35,8 +36,8 @@ func flatten(layers []string, w io.Writer) (digest string, err error) {
 	buffered := bufio.NewWriterSize(io.MultiWriter(w, hash), 1<<20)
 	out := tar.NewWriter(buffered)
 	for i, layer := range layers {
-		err := eachEntry(layer, func(n int, header *tar.Header, content io.Reader) error {
-			return plan.emit(out, place{i, n}, header, content)
+		err := eachEntry(ctx, layer, func(n int, header *tar.Header, content io.Reader) error {
+			return plan.emit(out, place{i, n}, header, contextReader{ctx, content})
 		})
 		if err != nil {
 			return "", err
@@ -64,20 +65,26 @@ type layerEntry struct {
 	at     place
 	name   string
 	dir    bool
+	size   int64 // of the content, also of a hard link
 	source place // of a hard link; its own place otherwise
 	linked bool
 }
 
-func planFlatten(layers []string) (*flattenPlan, error) {
-	all, hides, err := readLayers(layers)
+// planFlatten reads no content. It takes what the layers hold from the budget.
+func planFlatten(ctx context.Context, layers []string, b *budget) (*flattenPlan, error) {
+	all, hides, err := readLayers(ctx, layers, b)
 	if err != nil {
 		return nil, err
 	}
 	plan := &flattenPlan{carrier: map[place]string{}, link: map[place]place{}}
 	seen := visible(all, hides)
 	for _, e := range seen {
-		if !e.linked {
-			plan.carrier[e.at] = e.name
+		if e.linked {
+			continue
+		}
+		plan.carrier[e.at] = e.name
+		if err := b.file(e.name, e.size); err != nil {
+			return nil, err
 		}
 	}
 	for _, e := range seen {
@@ -86,6 +93,9 @@ func planFlatten(layers []string) (*flattenPlan, error) {
 		}
 		if _, carried := plan.carrier[e.source]; !carried {
 			plan.carrier[e.source] = e.name // the content is written at the source's place
+			if err := b.file(e.name, e.size); err != nil {
+				return nil, err
+			}
 		} else {
 			plan.link[e.at] = e.source
 		}
@@ -96,27 +106,30 @@ func planFlatten(layers []string) (*flattenPlan, error) {
 // readLayers returns the entries of each layer, with the content of each hard link,
 // and what each layer hides in the layers below. An entry that a later one of the
 // same tar replaces has no name.
-func readLayers(layers []string) (all [][]layerEntry, hides []hidden, err error) {
-	current := map[string]place{}
+func readLayers(ctx context.Context, layers []string, b *budget) (all [][]layerEntry, hides []hidden, err error) {
+	current := map[string]layerEntry{}
 	all, hides = make([][]layerEntry, len(layers)), make([]hidden, len(layers))
 	for i, layer := range layers {
 		hides[i] = hidden{names: map[string]bool{}, below: map[string]bool{}}
 		last := map[string]int{}
-		err := eachEntry(layer, func(n int, header *tar.Header, _ io.Reader) error {
+		err := eachEntry(ctx, layer, func(n int, header *tar.Header, _ io.Reader) error {
+			if err := b.entry(header); err != nil {
+				return fmt.Errorf("layer %d: %w", i+1, err)
+			}
 			name := entryName(header.Name)
 			if hides[i].whiteout(name) {
 				return nil
 			}
-			e := layerEntry{at: place{i, n}, name: name, dir: header.Typeflag == tar.TypeDir}
+			e := layerEntry{at: place{i, n}, name: name, dir: header.Typeflag == tar.TypeDir, size: header.Size}
 			e.source = e.at
 			if header.Typeflag == tar.TypeLink {
 				source, ok := current[entryName(header.Linkname)]
 				if !ok {
 					return fmt.Errorf("layer %d: %s is a hard link to %s, which does not exist", i+1, header.Name, header.Linkname)
 				}
-				e.source, e.linked = source, true
+				e.source, e.size, e.linked = source.source, source.size, true
 			}
-			current[name] = e.source
+			current[name] = e
 			if before, twice := last[name]; twice {
 				all[i][before].name = ""
 			}
@@ -217,11 +230,12 @@ func (h hidden) hides(name string) bool {
 	if h.names[name] {
 		return true
 	}
-	for dir := path.Dir(name); ; dir = path.Dir(dir) {
-		if dir == "." {
+	for dir := name; ; {
+		slash := strings.LastIndexByte(dir, '/')
+		if slash < 0 {
 			return h.below["."] && name != "."
 		}
-		if h.below[dir] {
+		if dir = dir[:slash]; h.below[dir] {
 			return true
 		}
 	}
@@ -243,14 +257,17 @@ func entryName(name string) string {
 }
 
 // eachEntry calls f for the entries of a tar file that a file system can hold.
-func eachEntry(file string, f func(n int, header *tar.Header, content io.Reader) error) error {
-	in, err := os.Open(file)
+func eachEntry(ctx context.Context, file string, f func(n int, header *tar.Header, content io.Reader) error) error {
+	in, err := bounded.Open(file)
 	if err != nil {
 		return err
 	}
 	defer in.Close()
 	entries := tar.NewReader(in) // a file, so that skipped content is never read
 	for n := 0; ; n++ {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
 		header, err := entries.Next()
 		if errors.Is(err, io.EOF) {
 			return nil

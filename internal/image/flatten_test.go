@@ -147,7 +147,7 @@ func TestFlatten(t *testing.T) {
 				layers = append(layers, writeLayer(t, t.TempDir(), l...))
 			}
 			var flat bytes.Buffer
-			if _, err := flatten(layers, &flat); err != nil {
+			if _, err := flatten(t.Context(), layers, &flat, plenty()); err != nil {
 				t.Fatal(err)
 			}
 			if diff := cmp.Diff(c.want, readBack(t, &flat)); diff != "" {
@@ -159,7 +159,7 @@ func TestFlatten(t *testing.T) {
 
 func TestFlattenRefusesAHardLinkToNothing(t *testing.T) {
 	layer := writeLayer(t, t.TempDir(), "b==a")
-	_, err := flatten([]string{layer}, io.Discard)
+	_, err := flatten(t.Context(), []string{layer}, io.Discard, plenty())
 	if err == nil || !strings.Contains(err.Error(), "hard link to a, which does not exist") {
 		t.Errorf("got %v", err)
 	}
@@ -175,18 +175,18 @@ func TestFlatteningInStepsGivesTheSame(t *testing.T) {
 			layers = append(layers, writeLayer(t, directory, drawLayer(t)...))
 		}
 		var atOnce, lower, inSteps bytes.Buffer
-		if _, err := flatten(layers, &atOnce); err != nil {
+		if _, err := flatten(t.Context(), layers, &atOnce, plenty()); err != nil {
 			t.Fatal(err)
 		}
 		split := rapid.IntRange(1, len(layers)-1).Draw(t, "split")
-		if _, err := flatten(layers[:split], &lower); err != nil {
+		if _, err := flatten(t.Context(), layers[:split], &lower, plenty()); err != nil {
 			t.Fatal(err)
 		}
 		base := filepath.Join(directory, "base")
 		if err := os.WriteFile(base, lower.Bytes(), 0o644); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := flatten(append([]string{base}, layers[split:]...), &inSteps); err != nil {
+		if _, err := flatten(t.Context(), append([]string{base}, layers[split:]...), &inSteps, plenty()); err != nil {
 			t.Fatal(err)
 		}
 		if diff := cmp.Diff(readBack(t, &atOnce), readBack(t, &inSteps)); diff != "" {

@@ -22,6 +22,8 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/remote/transport"
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
 	"github.com/moby/moby/client"
+
+	"tare/internal/bounded"
 )
 
 // parseReference distinguishes the four kinds of references.
@@ -84,7 +86,11 @@ func (o registryOrigin) fetch(ctx context.Context, _ string) (v1.Image, error) {
 	if err != nil {
 		return nil, o.explain(err)
 	}
-	return img, nil
+	manifest, err := img.Manifest()
+	if err != nil {
+		return nil, o.explain(err)
+	}
+	return img, described("its configuration", manifest.Config.Size)
 }
 
 func (o registryOrigin) explain(err error) error {
@@ -155,8 +161,12 @@ func (o daemonOrigin) fetch(ctx context.Context, work string) (v1.Image, error) 
 			return explain(err)
 		}
 		defer out.Close()
-		if _, err := io.Copy(out, in); err != nil {
-			return fmt.Errorf("docker save: %w", explain(err))
+		b, err := newBudget(work)
+		if err != nil {
+			return err
+		}
+		if err := b.copy(out, contextReader{ctx, in}); err != nil {
+			return fmt.Errorf("docker save: %w", err)
 		}
 		return explain(out.Close())
 	})
@@ -191,15 +201,26 @@ func (o layoutOrigin) fetch(context.Context, string) (v1.Image, error) {
 	if err != nil {
 		return nil, fmt.Errorf("no OCI layout in directory %s: %w", o.dir, err)
 	}
-	index, err := path.ImageIndex()
-	if err != nil {
-		return nil, fmt.Errorf("OCI layout %s: %w", o.dir, err)
-	}
-	return pickImage(index, o.tag, "OCI layout "+o.dir)
+	return openLayout(path, o.tag, "OCI layout "+o.dir)
 }
 
-// pickImage finds the image of a tag and of this host's platform in an index.
-func pickImage(index v1.ImageIndex, tag, where string) (v1.Image, error) {
+// openLayout returns the image of a tag in an OCI layout.
+func openLayout(path layout.Path, tag, where string) (v1.Image, error) {
+	if err := small(filepath.Join(string(path), "index.json")); err != nil {
+		return nil, fmt.Errorf("%s: %w", where, err)
+	}
+	index, err := path.ImageIndex()
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", where, err)
+	}
+	return pickImage(index, tag, where, func(d v1.Hash) error {
+		return small(filepath.Join(string(path), "blobs", d.Algorithm, d.Hex))
+	})
+}
+
+// pickImage finds the image of a tag and of this host's platform in an index. check is
+// called for what is read as a whole.
+func pickImage(index v1.ImageIndex, tag, where string, check func(v1.Hash) error) (v1.Image, error) {
 	const tagName = "org.opencontainers.image.ref.name"
 	manifest, err := index.IndexManifest()
 	if err != nil {
@@ -226,14 +247,24 @@ func pickImage(index v1.ImageIndex, tag, where string) (v1.Image, error) {
 	case len(fitting) > 1:
 		return nil, fmt.Errorf("%s has %d images: name one by its tag; it has %s", where, len(fitting), orNothing(tags))
 	}
+	if err := check(fitting[0].Digest); err != nil {
+		return nil, fmt.Errorf("%s: %w", where, err)
+	}
 	if fitting[0].MediaType.IsIndex() {
 		inner, err := index.ImageIndex(fitting[0].Digest)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", where, err)
 		}
-		return pickImage(inner, "", where)
+		return pickImage(inner, "", where, check)
 	}
 	img, err := index.Image(fitting[0].Digest)
+	var parts *v1.Manifest
+	if err == nil {
+		parts, err = img.Manifest()
+	}
+	if err == nil {
+		err = check(parts.Config.Digest)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", where, err)
 	}
@@ -257,26 +288,25 @@ func (o tarOrigin) resolve(ctx context.Context) (string, error) {
 		return "", explain(err)
 	}
 	defer os.RemoveAll(work)
-	const description = 4 << 20
-	img, err := o.open(work, description)
+	img, err := o.open(ctx, work, true)
 	if err != nil {
 		return "", err
 	}
 	return configDigest(img)
 }
 
-func (o tarOrigin) fetch(_ context.Context, work string) (v1.Image, error) {
-	return o.open(work, math.MaxInt64)
+func (o tarOrigin) fetch(ctx context.Context, work string) (v1.Image, error) {
+	return o.open(ctx, work, false)
 }
 
-// open returns the image. Files of an OCI archive that are larger than the limit
-// are left out.
-func (o tarOrigin) open(work string, limit int64) (v1.Image, error) {
-	kind, err := o.kind()
+// open returns the image. Of an OCI archive, only files that can be part of its
+// description are unpacked if that is all that is asked for.
+func (o tarOrigin) open(ctx context.Context, work string, description bool) (v1.Image, error) {
+	docker, err := o.check(ctx)
 	if err != nil {
 		return nil, err
 	}
-	if kind == "manifest.json" {
+	if docker {
 		img, err := tarball.ImageFromPath(o.file, nil)
 		if err != nil {
 			return nil, fmt.Errorf("%s as docker save writes it: %w", o.file, err)
@@ -284,41 +314,64 @@ func (o tarOrigin) open(work string, limit int64) (v1.Image, error) {
 		return img, nil
 	}
 	dir := filepath.Join(work, "layout")
-	if err := unpackLayout(o.file, dir, limit); err != nil {
+	if err := unpackLayout(ctx, o.file, dir, description); err != nil {
 		return nil, fmt.Errorf("OCI archive %s: %w", o.file, err)
 	}
-	index, err := layout.ImageIndexFromPath(dir)
+	path, err := layout.FromPath(dir)
 	if err != nil {
 		return nil, fmt.Errorf("OCI archive %s: %w", o.file, err)
 	}
-	return pickImage(index, "", "OCI archive "+o.file)
+	return openLayout(path, "", "OCI archive "+o.file)
 }
 
-// kind returns the name of the entry that identifies the type of the archive.
-func (o tarOrigin) kind() (string, error) {
-	kind := ""
-	err := eachEntry(o.file, func(_ int, header *tar.Header, _ io.Reader) error {
-		switch entryName(header.Name) {
-		case "manifest.json":
-			kind = "manifest.json" // newer engines write both: this one is simpler
-		case "index.json":
-			if kind == "" {
-				kind = "index.json"
-			}
+// check returns whether the archive is one of `docker save`, and not an OCI layout;
+// newer engines write both, and the former is simpler. It checks the sizes of what the
+// former's reader reads as a whole.
+func (o tarOrigin) check(ctx context.Context) (docker bool, err error) {
+	b, err := newBudget(filepath.Dir(o.file))
+	if err != nil {
+		return false, err
+	}
+	sizes := map[string]int64{} // of regular files
+	err = eachEntry(ctx, o.file, func(_ int, header *tar.Header, _ io.Reader) error {
+		name, size := entryName(header.Name), header.Size
+		if header.Typeflag != tar.TypeReg {
+			size = math.MaxInt64
 		}
-		return nil
+		sizes[name] = max(sizes[name], size)
+		return b.entry(header)
 	})
 	if err != nil {
-		return "", fmt.Errorf("image archive: %w", err)
+		return false, fmt.Errorf("image archive %s: %w", o.file, err)
 	}
-	if kind == "" {
-		return "", fmt.Errorf("%s is not an image archive: it has neither manifest.json (docker save) nor index.json (OCI)", o.file)
+	if size, docker := sizes["manifest.json"]; docker {
+		err := described("manifest.json", size)
+		if err == nil {
+			err = o.checkConfigs(sizes)
+		}
+		return true, err
 	}
-	return kind, nil
+	if _, oci := sizes["index.json"]; !oci {
+		return false, fmt.Errorf("%s is not an image archive: it has neither manifest.json (docker save) nor index.json (OCI)", o.file)
+	}
+	return false, nil
+}
+
+func (o tarOrigin) checkConfigs(sizes map[string]int64) error {
+	manifest, err := tarball.LoadManifest(func() (io.ReadCloser, error) { return bounded.Open(o.file) })
+	if err != nil {
+		return fmt.Errorf("%s as docker save writes it: manifest.json: %w", o.file, err)
+	}
+	for _, d := range manifest {
+		if err := described(d.Config, sizes[entryName(d.Config)]); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // unpackLayout extracts the regular files of an OCI archive.
-func unpackLayout(archive, dir string, limit int64) error {
+func unpackLayout(ctx context.Context, archive, dir string, description bool) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return explain(err)
 	}
@@ -327,13 +380,23 @@ func unpackLayout(archive, dir string, limit int64) error {
 		return err
 	}
 	defer root.Close()
-	return eachEntry(archive, func(_ int, header *tar.Header, content io.Reader) error {
+	b, err := newBudget(dir)
+	if err != nil {
+		return err
+	}
+	if description {
+		b.size = min(b.size, maxDescribed)
+	}
+	return eachEntry(ctx, archive, func(_ int, header *tar.Header, content io.Reader) error {
 		name := entryName(header.Name)
 		if header.Typeflag == tar.TypeDir {
 			return root.MkdirAll(name, 0o755)
 		}
-		if header.Typeflag != tar.TypeReg || header.Size > limit {
+		if header.Typeflag != tar.TypeReg || description && header.Size > int64(maxDescription) {
 			return nil
+		}
+		if err := b.file(name, header.Size); err != nil {
+			return err
 		}
 		if err := root.MkdirAll(filepath.Dir(name), 0o755); err != nil {
 			return explain(err)
@@ -343,7 +406,7 @@ func unpackLayout(archive, dir string, limit int64) error {
 			return explain(err)
 		}
 		defer out.Close()
-		if _, err := io.Copy(out, content); err != nil {
+		if _, err := io.Copy(out, contextReader{ctx, content}); err != nil {
 			return explain(err)
 		}
 		return out.Close()

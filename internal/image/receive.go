@@ -35,8 +35,12 @@ func (s *Store) Receive(ctx context.Context, made Image, send func() (io.Reader,
 		}
 		defer f.Close()
 		sum := sha256.New()
-		if _, err := io.Copy(io.MultiWriter(f, sum), contextReader{ctx, from}); err != nil {
-			return fmt.Errorf("receiving image %s: %w", made.Name, explain(err))
+		b, err := newBudget(temporary)
+		if err != nil {
+			return err
+		}
+		if err := b.copy(io.MultiWriter(f, sum), contextReader{ctx, from}); err != nil {
+			return fmt.Errorf("receiving image %s: %w", made.Name, err)
 		}
 		if got := "sha256:" + hex.EncodeToString(sum.Sum(nil)); got != made.Digest {
 			return fmt.Errorf("receiving image %s: the data has the digest %s, not %s", made.Name, short(got), short(made.Digest))

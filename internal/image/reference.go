@@ -111,17 +111,21 @@ func (s *Store) take(ctx context.Context, from origin, work, reference string, p
 	if len(layers) == 0 {
 		return nil, fmt.Errorf("it has no layers, so it has no root file system")
 	}
+	b, err := newBudget(work)
+	if err != nil {
+		return nil, err
+	}
 	var files []string
 	for n, layer := range layers {
 		progress(fmt.Sprintf("image %s: layer %d of %d", reference, n+1, len(layers)))
 		file := filepath.Join(work, fmt.Sprintf("layer-%03d.tar", n))
-		if err := spool(ctx, layer, file); err != nil {
+		if err := spool(ctx, layer, file, b); err != nil {
 			return nil, fmt.Errorf("layer %d of %d: %w", n+1, len(layers), err)
 		}
 		files = append(files, file)
 	}
 	done := filepath.Join(work, "done")
-	digest, err := writeRootfs(filepath.Join(done, "rootfs.tar"), files)
+	digest, err := writeRootfs(ctx, filepath.Join(done, "rootfs.tar"), files)
 	if err != nil {
 		return nil, err
 	}
@@ -132,9 +136,9 @@ func (s *Store) take(ctx context.Context, from origin, work, reference string, p
 	return r, s.adopt(done, digest)
 }
 
-// spool writes a layer's tar to a file and verifies it against the digest in the
+// spool writes a layer's tar to a file within the budget, and verifies it against the digest in the
 // image's configuration.
-func spool(ctx context.Context, layer v1.Layer, path string) error {
+func spool(ctx context.Context, layer v1.Layer, path string, b *budget) error {
 	in, err := layer.Uncompressed()
 	if err != nil {
 		return err
@@ -146,8 +150,8 @@ func spool(ctx context.Context, layer v1.Layer, path string) error {
 	}
 	defer out.Close()
 	hash := sha256.New()
-	if _, err := io.Copy(io.MultiWriter(out, hash), contextReader{ctx, in}); err != nil {
-		return explain(err)
+	if err := b.copy(io.MultiWriter(out, hash), contextReader{ctx, in}); err != nil {
+		return err
 	}
 	want, err := layer.DiffID()
 	if err != nil {

@@ -1,0 +1,78 @@
+// Package bounded reads files that somebody else may have made: not more of them than
+// a limit, and without waiting for a writer that never comes.
+//
+// It must not know what the files are.
+package bounded
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"syscall"
+
+	"tare/internal/quantity"
+)
+
+// Limits of what is read as a whole.
+const (
+	// Document is the limit of a file that people write: a study, a pack, a profile.
+	Document = quantity.MiB
+	// Line is the limit of one line of a file or stream that programs write.
+	Line = 64 * quantity.MiB
+	// File is the limit of a file that programs write, such as a journal.
+	File = 4 * quantity.GiB
+)
+
+// Open opens a regular file for reading.
+func Open(path string) (*os.File, error) {
+	file, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, err
+	}
+	info, err := file.Stat()
+	if err == nil && info.IsDir() {
+		err = &fs.PathError{Op: "read", Path: path, Err: syscall.EISDIR}
+	} else if err == nil && !info.Mode().IsRegular() {
+		err = fmt.Errorf("%s is not a regular file", path)
+	}
+	if err != nil {
+		file.Close()
+		return nil, err
+	}
+	return file, nil
+}
+
+// ReadFile reads a file of at most limit bytes. It can be a pipe with a writer, such as
+// a shell's <(command).
+func ReadFile(path string, limit quantity.Bytes) ([]byte, error) {
+	file, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	data, err := ReadAll(file, limit)
+	if err != nil {
+		if pathed := (*fs.PathError)(nil); !errors.As(err, &pathed) {
+			err = fmt.Errorf("%s: %w", path, err)
+		}
+		return nil, err
+	}
+	if info, err := file.Stat(); len(data) == 0 && err == nil && info.Mode().Type() == fs.ModeNamedPipe {
+		return nil, fmt.Errorf("%s is a pipe that nobody writes to", path)
+	}
+	return data, nil
+}
+
+// ErrTooLong is the error of what exceeds its limit.
+var ErrTooLong = errors.New("it is too long")
+
+// ReadAll reads a stream of at most limit bytes.
+func ReadAll(from io.Reader, limit quantity.Bytes) ([]byte, error) {
+	data, err := io.ReadAll(io.LimitReader(from, int64(limit)+1))
+	if err == nil && quantity.Bytes(len(data)) > limit {
+		return nil, fmt.Errorf("%w: the limit is %s", ErrTooLong, limit)
+	}
+	return data, err
+}
