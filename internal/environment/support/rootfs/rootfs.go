@@ -16,6 +16,8 @@ import (
 	"syscall"
 
 	"golang.org/x/sys/unix"
+
+	"tare/internal/linux/beneath"
 )
 
 // shared are the directories that an instance gets as read-only bind mounts of the
@@ -52,43 +54,36 @@ func Fresh(image, root string) (binds []string, err error) {
 }
 
 // HostNames gives a root /etc/hosts and the host's /etc/resolv.conf, as container engines
-// do. It follows no link of the image out of the root.
-func HostNames(directory string) error {
-	root, err := os.OpenRoot(directory)
+// do. A link of the image leads within the root, as it does for the image's programs.
+func HostNames(root string) error {
+	etc, err := beneath.Directory(root, "etc")
 	if err != nil {
-		return err
-	}
-	defer root.Close()
-	const hosts, own = "etc/hosts", "etc/resolv.conf"
-	if err := root.MkdirAll("etc", 0o755); err != nil {
 		return fmt.Errorf("/etc of the root: %w", err)
 	}
-	if _, err := root.Lstat(hosts); errors.Is(err, fs.ErrNotExist) {
-		if err := root.WriteFile(hosts, []byte("127.0.0.1\tlocalhost\n::1\tlocalhost\n"), 0o644); err != nil {
+	defer etc.Close()
+	if _, err := etc.Lstat("hosts"); errors.Is(err, fs.ErrNotExist) {
+		if err := etc.WriteFile("hosts", []byte("127.0.0.1\tlocalhost\n::1\tlocalhost\n"), 0o644); err != nil {
 			return err
 		}
 	}
-	resolver, err := os.ReadFile("/etc/resolv.conf")
+	const own = "resolv.conf"
+	resolver, err := os.ReadFile("/etc/" + own)
 	if err != nil {
 		return nil // a host without one resolves nothing either
 	}
-	if err := root.Remove(own); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := etc.RemoveAll(own); err != nil {
 		return err // it is often a link to what only a running system has
 	}
-	return root.WriteFile(own, resolver, 0o644)
+	return etc.WriteFile(own, resolver, 0o644)
 }
 
-// Data makes /data in a root, writable by all, since servers run as other users. It
-// follows no link of the image out of the root.
-func Data(directory string) error {
-	root, err := os.OpenRoot(directory)
-	if err != nil {
-		return err
-	}
-	defer root.Close()
-	err = root.MkdirAll("data", 0o755)
+// Data makes /data in a root, writable by all, since servers run as other users. A link
+// of the image leads within the root.
+func Data(root string) error {
+	data, err := beneath.Directory(root, "data")
 	if err == nil {
-		err = root.Chmod("data", 0o777)
+		defer data.Close()
+		err = data.Chmod(".", 0o777)
 	}
 	if err != nil {
 		return fmt.Errorf("/data of the root: %w", err)
