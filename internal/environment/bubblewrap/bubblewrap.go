@@ -20,6 +20,7 @@ import (
 	"tare/internal/environment/support/childprocess"
 	"tare/internal/environment/support/rootfs"
 	"tare/internal/image"
+	"tare/internal/linux/beneath"
 	"tare/internal/linux/fsinfo"
 	"tare/internal/linux/virtnet"
 )
@@ -128,12 +129,29 @@ func (b *bubblewrap) Start(ctx context.Context, r environment.Request) (_ enviro
 	if err != nil {
 		return nil, err
 	}
-	arguments = append(append(arguments, network...),
+	program, err := exec.LookPath("bwrap") // the host's, whatever PATH the image has
+	if err != nil {
+		return nil, err
+	}
+	arguments = append(append(append(arguments, network...), variables(r.Image.Env)...),
 		"--unshare-pid", "--unshare-ipc", "--unshare-uts", "--die-with-parent", "--", "/tare-agent", "stdio", "--open", "/data")
-	if err := i.Execute(ctx, childprocess.InCgroup(joins, "bwrap", arguments...), nil); err != nil {
+	command := childprocess.InCgroup(joins, program, arguments...)
+	command.Env = []string{}
+	if err := i.Execute(ctx, command, nil); err != nil {
 		return nil, err
 	}
 	return i, nil
+}
+
+// variables are the arguments of bwrap that set the image's environment inside. bwrap
+// runs on the host and gets none of it: LD_PRELOAD would name a file of the host.
+func variables(environment []string) (arguments []string) {
+	for _, entry := range environment {
+		if name, value, ok := strings.Cut(entry, "="); ok && name != "" {
+			arguments = append(arguments, "--setenv", name, value)
+		}
+	}
+	return arguments
 }
 
 // root makes a fresh root with /data and returns the arguments of bwrap for it.
@@ -155,6 +173,12 @@ func (i *instance) root(ctx context.Context, r environment.Request) ([]string, e
 	binds, err := rootfs.Fresh(source, directory)
 	if err != nil {
 		return nil, err
+	}
+	// bwrap follows a link of the image at a mount point, to the host's root too.
+	for _, point := range []string{"proc", "dev", "sys", "data", "tare-agent"} {
+		if err := beneath.MountPoint(directory, point, point != "tare-agent"); err != nil {
+			return nil, err
+		}
 	}
 	i.paths.Root, i.paths.RootOn = "directory, the image's programs mounted from the image", fsinfo.Of(directory)
 	i.paths.Data, i.paths.DataOn = "bind mount of a directory", fsinfo.Of(data)

@@ -95,8 +95,8 @@ func InCgroup(joins []string, program string, arguments ...string) *exec.Cmd {
 }
 
 // Execute starts the command, which has to execute the agent, in a network namespace
-// (nil: the host's), and waits until the agent is ready. The command gets the
-// environment variables of the image, and none of the host.
+// (nil: the host's), and waits until the agent is ready. A command without environment
+// variables gets those of the image, and none of the host: that is for the agent alone.
 func (i *Instance) Execute(ctx context.Context, command *exec.Cmd, space *os.File) (err error) {
 	last := console.New(i.request.Console)
 	if i.process, err = i.launch(command, space, last); err != nil {
@@ -125,9 +125,11 @@ func (i *Instance) launch(command *exec.Cmd, space *os.File, stderr io.Writer) (
 	}
 	p := &process{stream: &channel{stdoutR, stdinW}, ended: make(chan struct{}), forget: func() {}}
 	command.Stdin, command.Stdout, command.Stderr = stdinR, stdoutW, stderr
-	command.Env = []string{}
-	if i.request.Image != nil {
-		command.Env = append(command.Env, i.request.Image.Env...)
+	if command.Env == nil {
+		command.Env = []string{}
+		if i.request.Image != nil {
+			command.Env = append(command.Env, i.request.Image.Env...)
+		}
 	}
 	command.WaitDelay = environment.ProcessStop.Terminate
 	if space == nil {
