@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -78,6 +79,9 @@ func TestANativeAgentLivesInTheImagesRoot(t *testing.T) {
 	seen, err := a.ReadFile(soon(t), "/proc/self/mountinfo", 0)
 	if err != nil || strings.Count(string(seen), " / / ") > 1 || !strings.Contains(string(seen), " /proc ") || !strings.Contains(string(seen), " /dev/shm ") {
 		t.Errorf("its mounts are %s, %v", seen, err)
+	}
+	if !regexp.MustCompile(` /data rw,nosuid,nodev[ ,]`).Match(seen) {
+		t.Errorf("programs and devices in /data have privileges: %s", seen)
 	}
 	if now := mounts(t); now != before {
 		t.Errorf("the host's mounts changed while it ran:\n%s\n%s", before, now)

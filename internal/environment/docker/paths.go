@@ -25,7 +25,7 @@ func (o *Options) mount(r environment.Request, directory string, config *contain
 		host.Tmpfs = map[string]string{"/data": "exec,mode=1777"}
 	default: // A device: the engine mounts it, wherever its mounts are.
 		volume.VolumeOptions.DriverConfig = &mount.Driver{Name: "local",
-			Options: map[string]string{"type": "ext4", "device": o.Data}}
+			Options: map[string]string{"type": "ext4", "device": o.Data, "o": "nosuid,nodev"}}
 		host.Mounts = append(host.Mounts, volume)
 	}
 }

@@ -59,7 +59,7 @@ func (e *environ) makeFiles(ctx context.Context, r environment.Request, director
 	}
 	if err == nil && blockdevice.Named(e.options.Data) {
 		err = blockdevice.Fresh(ctx, e.options.Data, s.data)
-		s.mounts = append(s.mounts, mount{"ext4", "nodev", e.options.Data, s.data})
+		s.mounts = append(s.mounts, mount{"ext4", "nosuid,nodev", e.options.Data, s.data})
 	}
 	if err != nil {
 		return nil, fmt.Errorf("making the directory for /data: %w", err)

@@ -46,9 +46,10 @@ func (l mounts) on(path string) (at mount) {
 }
 
 // told matches mount options that name directories of the host, descriptors or
-// numbers. They do not affect how the file system works.
+// numbers, or restrict which files have privileges. They do not affect how the file
+// system works.
 var told = []string{"lowerdir", "upperdir", "workdir", "rfdno", "wfdno", "fd", "pgrp", "pipe_ino", "subvolid", "subvol",
-	"context", "fscontext", "defcontext", "rootcontext", "user_id", "group_id", "lowerdir+", "uuid"}
+	"context", "fscontext", "defcontext", "rootcontext", "user_id", "group_id", "lowerdir+", "uuid", "nosuid", "nodev"}
 
 // options joins the options of the mount and of the file system.
 func options(mount, system []string) (list []string) {

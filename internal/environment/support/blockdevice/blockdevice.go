@@ -148,7 +148,7 @@ func Mount(ctx context.Context, path, directory string) error {
 	if err := Format(ctx, path); err != nil {
 		return err
 	}
-	if err := unix.Mount(path, directory, "ext4", unix.MS_NODEV, ""); err != nil {
+	if err := unix.Mount(path, directory, "ext4", unix.MS_NOSUID|unix.MS_NODEV, ""); err != nil {
 		return fmt.Errorf("mounting %s at %s: %w", path, directory, err)
 	}
 	err := os.Remove(filepath.Join(directory, "lost+found"))
