@@ -11,6 +11,7 @@ import (
 
 	"tare/internal/agent/program"
 	"tare/internal/agent/wire"
+	"tare/internal/linux/private"
 )
 
 // Client talks to one agent. All methods are safe for concurrent use.
@@ -328,5 +329,11 @@ func (c *Client) feed(call *call, from io.Reader, stop <-chan struct{}) error {
 }
 
 // WriteBinary writes the agent's executable, static and of the host's
-// architecture, to the directory unless it is there, and returns its path.
-func WriteBinary(directory string) (path string, err error) { return program.Write(directory) }
+// architecture, to the directory unless it is there, and returns its path. It closes
+// the directory to other users: root executes what is in it.
+func WriteBinary(directory string) (path string, err error) {
+	if err := private.Directory(directory); err != nil {
+		return "", fmt.Errorf("writing the agent: %w", err)
+	}
+	return program.Write(directory)
+}

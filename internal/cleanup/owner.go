@@ -27,6 +27,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"tare/internal/linux/cgroup"
+	"tare/internal/linux/private"
 )
 
 // The labels of every container, network and volume of tare. The home is a label
@@ -68,7 +69,7 @@ type Owner struct {
 
 // Open opens a new owner in the home.
 func Open(home string) (*Owner, error) {
-	if err := os.MkdirAll(home, 0o755); err != nil {
+	if err := private.Make(home); err != nil {
 		return nil, fmt.Errorf("creating tare's home: %w", err)
 	}
 	home, err := canonical(home)
@@ -95,9 +96,6 @@ func Open(home string) (*Owner, error) {
 	}
 	id := newID(home)
 	if err == nil {
-		err = os.Chmod(tmp, 0o755)
-	}
-	if err == nil {
 		err = os.Rename(tmp, dirOf(home, id))
 	}
 	if err != nil {
@@ -113,13 +111,13 @@ func (o *Owner) ID() string { return o.id }
 // HomeLabel.
 func (o *Owner) Home() string { return o.home }
 
-// Directory creates and returns a private directory for an instance.
+// Directory creates and returns a directory for an instance that no other user reaches.
 func (o *Owner) Directory(name string) (string, error) {
 	if !nameRule.MatchString(name) {
 		return "", fmt.Errorf("invalid name of an instance %q: use letters, digits and dashes", name)
 	}
 	dir := filepath.Join(o.directory, name)
-	if err := os.MkdirAll(dir, 0o755); err != nil {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return "", fmt.Errorf("creating the directory of instance %s: %w", name, err)
 	}
 	return dir, nil
@@ -279,7 +277,7 @@ func list(home string) ([]string, error) {
 
 // lockWork takes the lock under which owners are opened and claimed.
 func lockWork(home string) (release func(), err error) {
-	if err := os.MkdirAll(workOf(home), 0o755); err != nil {
+	if err := private.Directory(workOf(home)); err != nil {
 		return nil, fmt.Errorf("creating the owners' directory: %w", err)
 	}
 	file := filepath.Join(workOf(home), lockFile)

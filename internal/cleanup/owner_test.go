@@ -18,6 +18,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"tare/internal/linux/cgroup"
+	"tare/internal/linux/private"
 	"tare/internal/testing/needs"
 )
 
@@ -420,6 +421,70 @@ func TestAHomeThatEnginesWouldTruncateIsRejected(t *testing.T) {
 			o.Close()
 			t.Errorf("an owner was opened in %q", home)
 		} else if !strings.Contains(err.Error(), "--home") {
+			t.Error(err)
+		}
+	}
+}
+
+// another is a user who owns nothing here.
+const another = 65534
+
+func TestAHomeOfAnotherUserIsRefusedAndNothingItNamesIsKilled(t *testing.T) {
+	needs.Root(t)
+	home := t.TempDir()
+	victim := exec.Command("sleep", "1000")
+	if err := victim.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { victim.Process.Kill(); victim.Wait() }()
+	canonicalHome, err := canonical(home)
+	if err != nil {
+		t.Fatal(err)
+	}
+	directory := dirOf(home, newID(canonicalHome))
+	if err := os.MkdirAll(directory, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := record(directory, victim.Process.Pid, "vmm"); err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(os.WriteFile(filepath.Join(directory, lockFile), nil, 0o644), os.Chown(home, another, another)); err != nil {
+		t.Fatal(err)
+	}
+	if removed, err := Sweep(t.Context(), home); !errors.Is(err, private.ErrForeign) || len(removed) > 0 {
+		t.Errorf("a sweep removed %q: %v", removed, err)
+	}
+	if pid := fmt.Sprint(victim.Process.Pid); !lives(pid) {
+		t.Error("the process that the home names was killed")
+	}
+	if o, err := Open(home); !errors.Is(err, private.ErrForeign) || !strings.Contains(err.Error(), home+" belongs to nobody") || !strings.Contains(err.Error(), "--home") {
+		t.Errorf("%v, %v", o, err)
+	}
+}
+
+func TestNoOtherUserReachesWhatAnOwnerHas(t *testing.T) {
+	home := filepath.Join(t.TempDir(), "home")
+	for _, before := range []func() error{
+		func() error { return nil },
+		func() error { return os.Chmod(workOf(home), 0o755) }, // of an older tare
+	} {
+		if err := before(); err != nil {
+			t.Fatal(err)
+		}
+		o, err := Open(home)
+		if err != nil {
+			t.Fatal(err)
+		}
+		instance, err := o.Directory("one")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, directory := range []string{home, workOf(home), dirOf(home, o.ID()), instance} {
+			if info, err := os.Stat(directory); err != nil || info.Mode().Perm() != 0o700 {
+				t.Errorf("%v, %v", info, err)
+			}
+		}
+		if err := o.Close(); err != nil {
 			t.Error(err)
 		}
 	}

@@ -22,7 +22,7 @@ func record(dir string, pid int, role string) (file string, err error) {
 		return "", err
 	}
 	dir = filepath.Join(dir, processDir)
-	if err := os.MkdirAll(dir, 0o755); err != nil {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return "", err
 	}
 	file = filepath.Join(dir, strconv.Itoa(pid))

@@ -25,7 +25,7 @@ same when it starts.`,
 			if err == nil && len(removed) == 0 {
 				fmt.Fprintln(app.Stdout, "nothing was left behind")
 			}
-			return err
+			return inputError(err)
 		},
 	}
 }

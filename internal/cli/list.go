@@ -170,11 +170,7 @@ func rightAligned(n int) string { return fmt.Sprintf("%6d", n) }
 const shortDigest = len("sha256:") + image.PrefixDigits
 
 func listImages(app *App) (listing, error) {
-	store, err := image.Open(run.Images(app.Home))
-	if err != nil {
-		return listing{}, err
-	}
-	images, err := store.List()
+	images, err := image.Existing(run.Images(app.Home)).List()
 	if err != nil {
 		return listing{}, err
 	}

@@ -35,7 +35,7 @@ var forms = map[string]string{"rootfs.tar": "tar", "folder": "folder", "disk.ext
 // List returns the images of the store, the newest first.
 func (s *Store) List() ([]Entry, error) {
 	directories, err := os.ReadDir(s.path("images"))
-	if err != nil {
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("image store: %w", explain(err))
 	}
 	names := s.names()

@@ -6,6 +6,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"tare/internal/linux/private"
 )
 
 // Store stores images and their forms in a directory, by digest. Several processes
@@ -23,11 +25,15 @@ type Store struct {
 	dir string
 }
 
-// Open opens the store in a directory, which it creates if necessary.
+// Open opens the store in a directory, which it creates if necessary and closes to
+// other users: an image keeps its set-user-ID programs and device nodes.
 func Open(dir string) (*Store, error) {
 	absolute, err := filepath.Abs(dir)
 	if err != nil {
 		return nil, fmt.Errorf("image store %s: %w", dir, err)
+	}
+	if err := private.Directory(absolute); err != nil {
+		return nil, fmt.Errorf("image store %s: %w", dir, explain(err))
 	}
 	for _, part := range []string{"images", "recipes", "references", "fetched", "kernels", "guests", "machines", "locks"} {
 		if err := os.MkdirAll(filepath.Join(absolute, part), 0o755); err != nil {
@@ -36,6 +42,9 @@ func Open(dir string) (*Store, error) {
 	}
 	return &Store{dir: absolute}, nil
 }
+
+// Existing opens the store in a directory to list its images. It creates nothing.
+func Existing(dir string) *Store { return &Store{dir: dir} }
 
 // Get returns the image of a source, and builds or fetches it if necessary.
 // progress is called with a line for each step that takes time.

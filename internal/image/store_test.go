@@ -137,3 +137,22 @@ func TestADiskHasRoomForMoreThanItsContent(t *testing.T) {
 		}
 	}
 }
+
+func TestNoOtherUserReachesTheImages(t *testing.T) {
+	directory := filepath.Join(t.TempDir(), "store")
+	for range 2 { // the second time, an older tare has made it
+		if _, err := Open(directory); err != nil {
+			t.Fatal(err)
+		}
+		if info, err := os.Stat(directory); err != nil || info.Mode().Perm() != 0o700 {
+			t.Errorf("%v, %v", info.Mode(), err)
+		}
+		if err := os.Chmod(directory, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	absent := filepath.Join(t.TempDir(), "absent")
+	if list, err := Existing(absent).List(); err != nil || len(list) > 0 || exists(absent) {
+		t.Errorf("a list of nothing: %v, %v", list, err)
+	}
+}

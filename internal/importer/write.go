@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"tare/internal/linux/private"
 	"tare/internal/rundir"
 	"tare/internal/study"
 )
@@ -236,12 +237,12 @@ func counted(files int) string {
 
 // newDirectory creates a directory with an unused name.
 func newDirectory(runs, name string, now time.Time) (string, error) {
-	if err := os.MkdirAll(runs, 0o755); err != nil {
+	if err := private.Directory(runs); err != nil {
 		return "", err
 	}
 	base := filepath.Join(runs, strings.TrimSuffix(name, "-")+"-"+now.Format("20060102-150405"))
 	for n, directory := 2, base; ; n++ {
-		err := os.Mkdir(directory, 0o755)
+		err := os.Mkdir(directory, 0o700)
 		if err == nil || !errors.Is(err, os.ErrExist) {
 			return directory, err
 		}

@@ -10,6 +10,7 @@ import (
 
 	"tare/internal/environment"
 	"tare/internal/image"
+	"tare/internal/linux/private"
 	"tare/internal/rundir"
 )
 
@@ -41,6 +42,9 @@ func Remove(home, name string) error {
 	if name != filepath.Base(name) || name == "." || name == ".." {
 		return &InputError{fmt.Errorf("%s is not the name of a run; tare removes only runs below %s, and images by their digest", name, Runs(home))}
 	}
+	if err := private.Check(Runs(home)); err != nil {
+		return &InputError{err}
+	}
 	if _, err := os.Lstat(directory); errors.Is(err, fs.ErrNotExist) {
 		return &InputError{fmt.Errorf("there is no run %s: %s does not exist; `tare ls runs` lists them", name, directory)}
 	}
@@ -59,6 +63,9 @@ func Remove(home, name string) error {
 // and the copies that engines have of it. It returns what was removed besides.
 func RemoveImage(ctx context.Context, home, prefix string) (removed []string, err error) {
 	store, err := image.Open(Images(home))
+	if errors.Is(err, private.ErrForeign) {
+		return nil, &InputError{err}
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -19,6 +19,7 @@ import (
 	"tare/internal/doctor"
 	"tare/internal/environment"
 	"tare/internal/image"
+	"tare/internal/linux/private"
 	"tare/internal/rundir"
 	"tare/internal/schedule"
 	"tare/internal/study"
@@ -160,6 +161,9 @@ func temporaryIn(o *cleanup.Owner) (restore func(), err error) {
 
 // Sweep removes what dead runs of this home left anywhere.
 func Sweep(ctx context.Context, home string) ([]string, error) {
+	if err := private.Check(home); err != nil {
+		return nil, &InputError{err}
+	}
 	swept, err := cleanup.Sweep(ctx, home, environment.Sweepers()...)
 	store, openErr := image.Open(Images(home))
 	if openErr != nil {
@@ -239,12 +243,12 @@ func (e *execution) open() (err error) {
 
 // newDirectory creates a directory with a new name: two runs may begin in one second.
 func newDirectory(runs, name string, now time.Time) (string, error) {
-	if err := os.MkdirAll(runs, 0o755); err != nil {
+	if err := private.Directory(runs); err != nil {
 		return "", err
 	}
 	base := filepath.Join(runs, name+"-"+now.Format("20060102-150405"))
 	for n, directory := 2, base; ; n++ {
-		err := os.Mkdir(directory, 0o755)
+		err := os.Mkdir(directory, 0o700)
 		if err == nil || !errors.Is(err, os.ErrExist) {
 			return directory, err
 		}

@@ -122,7 +122,12 @@ func Create(directory string, plan *study.Plan, m Manifest) (*Writer, error) {
 	if entries, err := os.ReadDir(directory); err == nil && len(entries) > 0 && !Stillborn(directory) {
 		return nil, fmt.Errorf("%s is not empty: choose another --out, or continue the run in it with --resume %s", directory, directory)
 	}
-	if err := os.MkdirAll(directory, 0o755); err != nil {
+	// The manifest has the command line, which may hold a password.
+	err := os.MkdirAll(directory, 0o700)
+	if err == nil {
+		err = os.Chmod(directory, 0o700)
+	}
+	if err != nil {
 		return nil, fmt.Errorf("%w: choose another directory with --out", err)
 	}
 	w := &Writer{Run: Run{Directory: directory, Manifest: m, Plan: plan}}

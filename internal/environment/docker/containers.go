@@ -92,6 +92,9 @@ func (c *containers) Start(ctx context.Context, r environment.Request) (_ enviro
 	if i.directory, err = r.Owner.Directory(r.Name); err != nil {
 		return nil, err
 	}
+	if err := c.engine.admit(r.Owner.Home(), i.directory, filepath.Dir(program)); err != nil {
+		return nil, err
+	}
 	parent, err := c.parent(r)
 	if err != nil {
 		return nil, err

@@ -3,7 +3,9 @@ package docker
 import (
 	"context"
 	"fmt"
+	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -14,6 +16,7 @@ import (
 	"tare/internal/environment"
 	"tare/internal/environment/oci"
 	"tare/internal/environment/support/blockdevice"
+	"tare/internal/linux/private"
 )
 
 // requiresEngine lists what must hold for containers with these options.
@@ -67,9 +70,25 @@ func (b brand) answers(ctx context.Context, host string) environment.Finding {
 // rootless reports whether the engine runs as an ordinary user. Docker reports it;
 // Podman does not, but its socket belongs to the user.
 func (e *engine) rootless(info system.Info) bool {
+	return slices.ContainsFunc(info.SecurityOptions, func(o string) bool { return strings.Contains(o, "rootless") }) || e.user() != 0
+}
+
+// user is the one whose socket it is: the engine reaches files with that user's
+// permissions.
+func (e *engine) user() int {
 	var socket unix.Stat_t
-	return slices.ContainsFunc(info.SecurityOptions, func(o string) bool { return strings.Contains(o, "rootless") }) ||
-		unix.Stat(strings.TrimPrefix(e.host, "unix://"), &socket) == nil && socket.Uid != 0
+	_ = unix.Stat(strings.TrimPrefix(e.host, "unix://"), &socket)
+	return int(socket.Uid)
+}
+
+// admit lets the engine of another user come to an instance's directory and to the
+// agent's, which are closed to all others.
+func (e *engine) admit(home, instance, agent string) error {
+	if uid := e.user(); uid != 0 && uid != os.Geteuid() {
+		owner := filepath.Dir(instance)
+		return private.Admit(uid, home, agent, filepath.Dir(owner), owner, instance)
+	}
+	return nil
 }
 
 // groups adds to a finding how the engine makes cgroups, and what that means for

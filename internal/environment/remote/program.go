@@ -17,6 +17,7 @@ import (
 
 	"tare/internal/cleanup"
 	"tare/internal/environment"
+	"tare/internal/linux/private"
 )
 
 // Command is tare's hidden command that runs the server of a session.
@@ -32,7 +33,7 @@ func Program(ctx context.Context, args []string, home, version string) error {
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
-	if err := os.MkdirAll(o.Home, 0o755); err != nil {
+	if err := private.Make(o.Home); err != nil {
 		return fmt.Errorf("making tare's home on this host: %w: name a writable directory", err)
 	}
 	withSystemPath()

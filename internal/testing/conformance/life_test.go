@@ -4,6 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"syscall"
@@ -149,4 +152,24 @@ func aDeathIsNoticed(t *testing.T, s *scene) {
 		t.Error(line)
 	}
 	s.nothingLeft(t)
+}
+
+// All users of an instance write to /data, servers that drop root among them; no other
+// user of the host comes there, nor to the image, the agent and the notes.
+func noOtherUserOfTheHostComesIn(t *testing.T, s *scene) {
+	i := s.shared
+	run(t, i, "cp /bin/true /data/program; chmod 4755 /data/program")
+	nobody := agent.Command{Argv: []string{"/bin/sh", "-c", "cd /data && mkdir mine && echo x >mine/file && mv mine yours && rm -r yours && ./program"}, User: "65534:65534"}
+	if exit, err := i.Agent().Run(t.Context(), nobody); err != nil || !exit.OK() {
+		t.Errorf("a server that drops root, in /data: %+v, %v", exit, err)
+	}
+	for _, directory := range []string{"agent", "images", "vms", "work"} {
+		info, err := os.Stat(filepath.Join(s.home, directory))
+		if err == nil && info.Mode().Perm() != 0o700 || err != nil && !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("%s is open to other users: %v, %v", directory, info, err)
+		}
+	}
+	if info, err := os.Stat(testenv.Images()); err != nil || info.Mode().Perm() != 0o700 {
+		t.Errorf("the images are open to other users: %v, %v", info, err)
+	}
 }

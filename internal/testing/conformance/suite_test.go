@@ -78,6 +78,7 @@ var cases = []aCase{
 	{"cpu counted", theCostIsSeenFromOutside},
 	{"same bytes", theBytesAreTheSameEverywhere},
 	{"loopback", aServerIsReachedOnItsLoopback},
+	{"other users", noOtherUserOfTheHostComesIn},
 
 	{"start and stop", startsAndLeavesNothing},
 	{"limits", limitsTakeHold},

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"tare/internal/cleanup"
+	"tare/internal/linux/private"
 )
 
 // prefix of the names of the VMs that tare makes.
@@ -71,7 +72,7 @@ func (n note) write(home, kind, instance string) (string, error) {
 	file := filepath.Join(home, notes, kind+"-"+n.VM.Labels[OwnerLabel]+"-"+instance+".json")
 	text, err := json.Marshal(n)
 	if err == nil {
-		err = os.MkdirAll(filepath.Dir(file), 0o755)
+		err = private.Directory(filepath.Dir(file))
 	}
 	if err == nil {
 		err = os.WriteFile(file, text, 0o600)
