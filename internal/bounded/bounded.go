@@ -17,8 +17,6 @@ import (
 
 // Limits of what is read as a whole.
 const (
-	// Document is the limit of a file that people write: a study, a pack, a profile.
-	Document = quantity.MiB
 	// Line is the limit of one line of a file or stream that programs write.
 	Line = 64 * quantity.MiB
 	// File is the limit of a file that programs write, such as a journal.

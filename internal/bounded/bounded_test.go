@@ -23,7 +23,7 @@ func TestAFileIsReadUpToItsLimit(t *testing.T) {
 	if _, err := ReadFile(path, 4); !errors.Is(err, ErrTooLong) || !strings.Contains(err.Error(), path+": it is too long: the limit is 4B") {
 		t.Error(err)
 	}
-	if _, err := ReadFile("/dev/zero", Document); !errors.Is(err, ErrTooLong) {
+	if _, err := ReadFile("/dev/zero", 1<<20); !errors.Is(err, ErrTooLong) {
 		t.Error(err)
 	}
 	if _, err := ReadFile(path+"x", 4); !errors.Is(err, fs.ErrNotExist) {

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"time"
 
+	"tare/internal/bounded"
 	"tare/internal/quantity"
 	"tare/internal/strictyaml"
 	"tare/internal/workload"
@@ -69,7 +70,7 @@ type batch struct {
 // ReadManifest reads a manifest and finds its files, whose paths are relative to it.
 // The error lists every problem.
 func ReadManifest(path string) (*Request, error) {
-	data, err := os.ReadFile(path)
+	data, err := bounded.ReadFile(path, strictyaml.MaxSize)
 	if err != nil {
 		return nil, fmt.Errorf("import manifest: %w", err)
 	}

@@ -4,11 +4,11 @@ import (
 	"fmt"
 	"maps"
 	"math"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
+	"tare/internal/bounded"
 	"tare/internal/quantity"
 	"tare/internal/strictyaml"
 	"tare/profiles"
@@ -197,7 +197,7 @@ func Find(pathOrName string) (*Profile, error) {
 	if !strictyaml.IsPath(pathOrName) {
 		return Builtin(pathOrName)
 	}
-	data, err := os.ReadFile(pathOrName)
+	data, err := bounded.ReadFile(pathOrName, strictyaml.MaxSize)
 	if err != nil {
 		return nil, fmt.Errorf("read the profile: %w; the built-in profiles are %s", err, strings.Join(Names(), ", "))
 	}

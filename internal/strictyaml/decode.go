@@ -30,6 +30,9 @@ var (
 )
 
 func (n Node) decode(v reflect.Value, reserved []string, depth int) {
+	if !n.step() {
+		return
+	}
 	if depth > 64 {
 		n.Problemf("nested too deeply; does an alias contain itself?")
 		return

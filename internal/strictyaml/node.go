@@ -6,7 +6,10 @@ import (
 
 	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
+	"github.com/goccy/go-yaml/lexer"
 	"github.com/goccy/go-yaml/parser"
+
+	"tare/internal/quantity"
 )
 
 // Node is a value in a document, with its position. The zero Node does not exist.
@@ -17,6 +20,7 @@ type Node struct {
 	key      ast.Node // the key that it is the value of; nil for others
 	anchors  map[string]ast.Node
 	problems *Problems
+	steps    *int // of decoding the document so far
 }
 
 // Pair is one entry of a mapping.
@@ -28,7 +32,14 @@ type Pair struct {
 // Parse reads one YAML document. The error is about its syntax; problems with its
 // content are added to problems while it is decoded.
 func Parse(file string, data []byte, problems *Problems) (Node, error) {
-	parsed, err := parser.ParseBytes(data, 0)
+	if quantity.Bytes(len(data)) > MaxSize {
+		return Node{}, Problems{{File: file, Message: fmt.Sprintf("the file has %s, and at most %s can be read", quantity.Bytes(len(data)), quantity.Bytes(MaxSize))}}
+	}
+	tokens := lexer.Tokenize(string(data))
+	if err := checkSize(file, tokens); err != nil {
+		return Node{}, err
+	}
+	parsed, err := parser.Parse(tokens, 0)
 	if err != nil {
 		p := Problem{File: file, Message: err.Error()}
 		if y := yaml.Error(nil); errors.As(err, &y) && y.GetToken() != nil {
@@ -36,7 +47,7 @@ func Parse(file string, data []byte, problems *Problems) (Node, error) {
 		}
 		return Node{}, Problems{p}
 	}
-	root := Node{file: file, anchors: map[string]ast.Node{}, problems: problems}
+	root := Node{file: file, anchors: map[string]ast.Node{}, problems: problems, steps: new(int)}
 	for _, doc := range parsed.Docs {
 		switch {
 		case doc.Body == nil || doc.Body.Type() == ast.CommentType:
@@ -177,7 +188,7 @@ func (n Node) pairs(depth int) []Pair {
 		}
 		key, child := e.Key.GetToken().Value, n.with(e.Value, e.Key)
 		if first, twice := seen[key]; twice {
-			text := fmt.Sprintf("%q is set twice", key)
+			text := Quoted(key) + " is set twice"
 			if first > 0 {
 				text += fmt.Sprintf("; the first is in line %d", first)
 			}
@@ -273,7 +284,7 @@ func (n Node) Scalar() (string, bool) {
 
 func (n Node) describe() string {
 	if text, ok := n.Scalar(); ok {
-		return fmt.Sprintf("%q", text)
+		return Quoted(text)
 	}
 	switch v := n.value(); {
 	case v == nil:

@@ -14,6 +14,12 @@ import (
 	"strings"
 )
 
+// maxPrinted is how many problems an error prints.
+const maxPrinted = 100
+
+// maxMessage is how long a message about one problem is printed.
+const maxMessage = 2000
+
 // Problem is one error in a document.
 type Problem struct {
 	File         string
@@ -22,6 +28,9 @@ type Problem struct {
 }
 
 func (p Problem) String() string {
+	if long := p.Message; len(long) > maxMessage { // it quotes what the file says
+		p.Message = strings.ToValidUTF8(long[:maxMessage/2]+" … "+long[len(long)-maxMessage/2:], "")
+	}
 	switch {
 	case p.File == "":
 		return p.Message
@@ -32,13 +41,17 @@ func (p Problem) String() string {
 }
 
 // Problems collects errors. As an error it prints one per line, in the order of the
-// document.
+// document, and not more than maxPrinted.
 type Problems []Problem
 
 func (ps Problems) Error() string {
-	lines := make([]string, len(ps))
+	var lines []string
 	for i, p := range ps.sorted() {
-		lines[i] = p.String()
+		if i == maxPrinted {
+			lines = append(lines, fmt.Sprintf("and %d more problems", len(ps)-i))
+			break
+		}
+		lines = append(lines, p.String())
 	}
 	return strings.Join(lines, "\n")
 }
@@ -72,6 +85,9 @@ func (ps Problems) sorted() Problems {
 
 // Nearest returns the candidate that a word is probably a misspelling of, or "".
 func Nearest(word string, candidates []string) string {
+	if len(word) > maxQuoted {
+		return ""
+	}
 	best, distance := "", 1+max(1, min(3, len(word)/3))
 	for _, c := range candidates {
 		if d := edits(strings.ToLower(word), strings.ToLower(c)); d < distance {
@@ -81,9 +97,20 @@ func Nearest(word string, candidates []string) string {
 	return best
 }
 
+// maxQuoted is how much of a word a message quotes.
+const maxQuoted = 200
+
+// Quoted quotes a word, shortened if it is long.
+func Quoted(word string) string {
+	if len(word) > maxQuoted {
+		return fmt.Sprintf("%q… (%d bytes)", strings.ToValidUTF8(word[:maxQuoted], ""), len(word))
+	}
+	return fmt.Sprintf("%q", word)
+}
+
 // Unknown returns a message about a name that is not among the known ones.
 func Unknown(what, word string, known []string) string {
-	message := fmt.Sprintf("unknown %s %q", what, word)
+	message := fmt.Sprintf("unknown %s %s", what, Quoted(word))
 	if n := Nearest(word, known); n != "" {
 		return fmt.Sprintf("%s; did you mean %q? (known: %s)", message, n, strings.Join(known, ", "))
 	}

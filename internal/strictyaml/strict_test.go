@@ -1,6 +1,7 @@
 package strictyaml
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -129,5 +130,65 @@ func TestProblemsOfAComposedDocumentNameTheOrigin(t *testing.T) {
 --part: unknown key "sise"; did you mean "size"? (known: size, every)`
 	if d := cmp.Diff(want, problems.Error()); d != "" {
 		t.Error(d)
+	}
+}
+
+func TestADocumentIsHeldToItsSizeBeforeItIsParsed(t *testing.T) {
+	for what, c := range map[string]struct{ text, want string }{
+		"brackets":           {"a: " + strings.Repeat("[", 100_000), "f.yaml:1:67: values are nested more than 64 deep"},
+		"braces":             {"a: " + strings.Repeat("{a: ", 1000), "nested more than 64 deep"},
+		"dashes":             {strings.Repeat("- ", 100_000) + "x", "f.yaml:1:129: values are nested more than 64 deep"},
+		"keys in keys":       {nested(70), "f.yaml:65:66: values are nested more than 64 deep"},
+		"keys":               {strings.Repeat("a: b\n", 20_001), "f.yaml:20001:2: the file has more than 20000 keys"},
+		"bytes":              {"name: " + strings.Repeat("x", 1<<20), "f.yaml: the file has 1MiB, and at most 1MiB can be read"},
+		"problems, not many": {"counts: [" + strings.Repeat("x,", 1000) + "]\n", "and 900 more problems"},
+	} {
+		began := time.Now()
+		if _, problems := read(t, c.text); c.want != "" && !strings.Contains(problems, c.want) {
+			t.Errorf("%s: %.300s, want %s", what, problems, c.want)
+		}
+		if took := time.Since(began); took > 30*time.Second {
+			t.Errorf("%s: %v", what, took)
+		}
+	}
+	if _, problems := read(t, nested(60)); strings.Contains(problems, "deep") {
+		t.Error(problems)
+	}
+}
+
+// nested is a mapping in a mapping, and so on.
+func nested(depth int) string {
+	var text strings.Builder
+	for n := range depth {
+		text.WriteString(strings.Repeat(" ", n) + "a:\n")
+	}
+	return text.String()
+}
+
+func TestAliasesRepeatNotMoreValuesThanADocumentCanHave(t *testing.T) {
+	text := "a: &a\n"
+	for n := range 2000 {
+		text += fmt.Sprintf("  k%d: v\n", n)
+	}
+	for n := range 600 {
+		text += fmt.Sprintf("b%d: *a\n", n)
+	}
+	var problems Problems
+	root, err := Parse("f.yaml", []byte(text), &problems)
+	if err != nil {
+		t.Fatal(err)
+	}
+	root.Decode(&map[string]map[string]string{})
+	if len(problems) != 1 || problems[0].Message != "the file has too many values: do aliases repeat them?" {
+		t.Errorf("%d problems: %.300v", len(problems), problems)
+	}
+}
+
+func TestALongWordIsQuotedInPart(t *testing.T) {
+	long := strings.Repeat("long", 100_000)
+	for _, text := range []string{long + ": 1", "on: " + long, "name: [" + long + "]", "counts: [" + long + "]", "mode: " + long, "every: " + long, long + ": 1\n" + long + ": 2", "parts: " + long, "size: " + long} {
+		if _, problems := read(t, text); problems == "" || len(problems) > 2100 {
+			t.Errorf("%.20s…: %d bytes: %.300s", text, len(problems), problems)
+		}
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"tare/internal/bounded"
 	"tare/internal/cost"
 	"tare/internal/environment"
 	"tare/internal/image"
@@ -114,7 +115,7 @@ func Load(pathOrName string) (*File, error) {
 			return &File{Origin: "built-in:" + pathOrName, Name: pathOrName, Source: source}, nil
 		}
 	}
-	source, err := os.ReadFile(pathOrName)
+	source, err := bounded.ReadFile(pathOrName, strictyaml.MaxSize)
 	var failed *fs.PathError
 	switch {
 	case err == nil:

@@ -3,11 +3,11 @@ package workload
 import (
 	"embed"
 	"fmt"
-	"os"
 	"path"
 	"sort"
 	"strings"
 
+	"tare/internal/bounded"
 	"tare/internal/strictyaml"
 )
 
@@ -48,7 +48,7 @@ func Find(pathOrName string) (*Pack, error) {
 
 // Load reads a pack file.
 func Load(file string) (*Pack, error) {
-	data, err := os.ReadFile(file)
+	data, err := bounded.ReadFile(file, strictyaml.MaxSize)
 	if err != nil {
 		return nil, fmt.Errorf("workload pack: %w", err)
 	}

@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"github.com/goccy/go-yaml"
+
+	"tare/internal/strictyaml"
 )
 
 // Settings parses a configuration file into keys, each with its values in order.
@@ -108,16 +110,28 @@ func settingsOfBlocks(text string) map[string][]string {
 }
 
 func settingsOfYAML(text string) map[string][]string {
+	if _, err := strictyaml.Parse("", []byte(text), &strictyaml.Problems{}); err != nil {
+		return nil // also of a document that is too large or too deep
+	}
 	var value any
 	if err := yaml.Unmarshal([]byte(text), &value); err != nil {
 		return nil
 	}
 	found := map[string][]string{}
-	flatten(found, "", value)
+	if left := maxSettings; !flatten(found, "", value, &left) {
+		return nil
+	}
 	return found
 }
 
-func flatten(found map[string][]string, at string, value any) {
+// maxSettings is how many settings a file of the image can have; aliases repeat them.
+const maxSettings = 100_000
+
+// flatten returns false if there are more settings than left.
+func flatten(found map[string][]string, at string, value any, left *int) bool {
+	if *left--; *left < 0 {
+		return false
+	}
 	below := func(name string) string {
 		if at == "" {
 			return name
@@ -127,13 +141,17 @@ func flatten(found map[string][]string, at string, value any) {
 	switch v := value.(type) {
 	case map[string]any:
 		for _, key := range slices.Sorted(maps.Keys(v)) {
-			flatten(found, below(key), v[key])
+			if !flatten(found, below(key), v[key], left) {
+				return false
+			}
 		}
 	case []any:
 		for n, one := range v {
 			switch one.(type) {
 			case map[string]any, []any:
-				flatten(found, below(fmt.Sprint(n)), one)
+				if !flatten(found, below(fmt.Sprint(n)), one, left) {
+					return false
+				}
 			default:
 				found[at] = append(found[at], fmt.Sprint(one))
 			}
@@ -141,4 +159,5 @@ func flatten(found map[string][]string, at string, value any) {
 	default:
 		found[at] = append(found[at], fmt.Sprint(v))
 	}
+	return true
 }
