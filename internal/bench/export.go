@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"tare/internal/term"
+	"tare/internal/visible"
 	"tare/internal/workload"
 )
 
@@ -63,11 +64,11 @@ func (s Summary) CSV() ([]byte, error) {
 	w := csv.NewWriter(&text)
 	_ = w.Write([]string{"command", "mean", "stddev", "median", "user", "system", "min", "max", "environment", "label", "estimate", "low", "high", "runs"})
 	for _, r := range s.Results {
-		row := []string{r.Command}
+		row := []string{visible.Line(r.Command)}
 		for _, v := range []*float64{r.Mean, r.Stddev, r.Median, r.User, r.System, r.Min, r.Max} {
 			row = append(row, cell(v))
 		}
-		row = append(row, r.Environment, r.Label)
+		row = append(row, visible.Line(r.Environment), visible.Line(r.Label))
 		if len(r.Estimates) > 0 {
 			e := r.Estimates[0]
 			row = append(row, cell(&e.Estimate), cell(e.Low), cell(e.High))
@@ -91,7 +92,7 @@ func cell(v *float64) string {
 // Markdown returns a table with a row for each environment.
 func (s Summary) Markdown() ([]byte, error) {
 	var text bytes.Buffer
-	fmt.Fprintf(&text, "`%s`\n\n| Environment | Wall time | 95%% interval | Min … Max | User | System | Peak memory |\n|:---|---:|:---:|:---:|---:|---:|---:|\n", s.Command)
+	fmt.Fprintf(&text, "%s\n\n| Environment | Wall time | 95%% interval | Min … Max | User | System | Peak memory |\n|:---|---:|:---:|:---:|---:|---:|---:|\n", visible.MarkdownCode(s.Command))
 	for _, r := range s.Results {
 		cells := map[string]string{}
 		interval, span := "—", "—"
@@ -104,10 +105,10 @@ func (s Summary) Markdown() ([]byte, error) {
 		if r.Min != nil {
 			span = format(*r.Min, "s") + " … " + format(*r.Max, "s")
 		}
-		fmt.Fprintf(&text, "| %s | %s | %s | %s | %s | %s | %s |\n", r.name(), cells[workload.WallSeconds], interval, span, cells[workload.UserSeconds], cells[workload.SystemSeconds], cells[workload.MaxRSS])
+		fmt.Fprintf(&text, "| %s | %s | %s | %s | %s | %s | %s |\n", visible.Markdown(r.name()), cells[workload.WallSeconds], interval, span, cells[workload.UserSeconds], cells[workload.SystemSeconds], cells[workload.MaxRSS])
 	}
 	for _, line := range s.sentences {
-		fmt.Fprintf(&text, "\n%s\n", line)
+		fmt.Fprintf(&text, "\n%s\n", visible.Markdown(line))
 	}
 	return text.Bytes(), nil
 }

@@ -12,10 +12,12 @@ import (
 	"github.com/spf13/pflag"
 
 	"tare/internal/strictyaml"
+	"tare/internal/term"
 )
 
 // Main runs the command line and returns the exit status.
 func Main(ctx context.Context, app *App) int {
+	app.Stdout, app.Stderr = term.NewWriter(app.Stdout), term.NewWriter(app.Stderr)
 	root := newRootCommand(app)
 	root.SetArgs(app.Args[1:])
 	err := root.ExecuteContext(ctx)

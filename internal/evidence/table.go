@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"tare/internal/usage"
+	"tare/internal/visible"
 )
 
 // Row is a formatted line of a table. Unknown values are "".
@@ -224,8 +225,9 @@ func fill(text string, width int, right bool) string {
 // Markdown is the table for a document.
 func Markdown(sections []Section, slow, fast string) string {
 	var b strings.Builder
+	slow, fast = visible.Markdown(slow), visible.Markdown(fast)
 	for _, s := range sections {
-		fmt.Fprintf(&b, "| %s | %s: per 1000 ops | %s: per 1000 ops | %s: time per op | %s: time per op | change |\n|---|---:|---:|---:|---:|---:|\n", s.Title, fast, slow, fast, slow)
+		fmt.Fprintf(&b, "| %s | %s: per 1000 ops | %s: per 1000 ops | %s: time per op | %s: time per op | change |\n|---|---:|---:|---:|---:|---:|\n", visible.Markdown(s.Title), fast, slow, fast, slow)
 		for _, r := range s.Rows {
 			b.WriteString("| " + strings.Join(cellsOf(r), " | ") + " |\n")
 		}
@@ -240,7 +242,7 @@ func Markdown(sections []Section, slow, fast string) string {
 func cellsOf(r Row) []string {
 	cells := r.Cells()
 	for i, c := range cells {
-		cells[i] = strings.ReplaceAll(c, "|", `\|`)
+		cells[i] = visible.Markdown(c)
 	}
 	return cells[:]
 }

@@ -5,6 +5,9 @@ import (
 	"strings"
 
 	"github.com/prometheus/client_golang/prometheus"
+
+	"tare/internal/lists"
+	"tare/internal/visible"
 )
 
 // values are the current series of all families.
@@ -30,10 +33,11 @@ func (v *values) at(f *Family, labels []string) *series {
 	if v.of[f] == nil {
 		v.of[f] = map[string]*series{}
 	}
+	labels = lists.Map(labels, visible.Text)
 	key := strings.Join(labels, "\xff")
 	s := v.of[f][key]
 	if s == nil {
-		s = &series{labels: slices.Clone(labels)}
+		s = &series{labels: labels}
 		v.of[f][key] = s
 	}
 	return s

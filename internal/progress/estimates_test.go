@@ -11,6 +11,7 @@ import (
 
 	"tare/internal/run"
 	"tare/internal/schedule"
+	"tare/internal/term"
 	"tare/internal/testing/reporttest"
 	"tare/internal/verdict"
 )
@@ -157,7 +158,7 @@ func (s *screen) String() string {
 
 func TestTheTableIsRedrawnInPlaceAboveTheLine(t *testing.T) {
 	s := &screen{columns: 80}
-	l := &Live{out: s, size: func() (int, int) { return s.columns, 24 }}
+	l := &Live{out: term.NewWriter(s), size: func() (int, int) { return s.columns, 24 }}
 	slot := &schedule.Slot{Block: 1, Workload: "redis", Environment: "docker"}
 	trying := run.Event{Kind: run.Trying, Slot: slot, Progress: schedule.Progress{MaxBlock: 60}}
 	one := []verdict.SoFar{soFar("redis", "docker", 0, 1, .08, 0)}
@@ -185,7 +186,7 @@ func TestTheTableIsRedrawnInPlaceAboveTheLine(t *testing.T) {
 // A terminal that was made narrower has wrapped what is on it.
 func TestNoWrappedLineIsLeft(t *testing.T) {
 	s := &screen{columns: 40}
-	l := &Live{out: s, size: func() (int, int) { return 80, 24 }}
+	l := &Live{out: term.NewWriter(s), size: func() (int, int) { return 80, 24 }}
 	l.Event(run.Event{Kind: run.Preparing, Message: "image"})
 	l.Event(run.Event{Kind: run.Estimates, Estimates: several()})
 	l.size = func() (int, int) { return 40, 24 }

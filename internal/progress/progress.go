@@ -19,6 +19,7 @@ import (
 	"tare/internal/schedule"
 	"tare/internal/term"
 	"tare/internal/verdict"
+	"tare/internal/visible"
 )
 
 // Display shows events. Close removes what is not to stay on the screen.
@@ -30,7 +31,7 @@ type Display interface {
 // New returns the display that suits the writer.
 func New(w io.Writer) Display {
 	if _, terminal := term.Width(w); terminal && !term.Dumb() {
-		return &Live{out: w, size: func() (int, int) {
+		return &Live{out: term.NewWriter(w), size: func() (int, int) {
 			columns, _ := term.Width(w)
 			return columns, term.Height(w)
 		}}
@@ -81,7 +82,9 @@ func (p *plain) Close() {}
 
 // milestone is the line of an event that a log keeps: blocks, verdicts and
 // failures, but not every trial; "" for other events.
-func milestone(e run.Event) string {
+func milestone(e run.Event) string { return visible.Indent(milestoneText(e)) }
+
+func milestoneText(e run.Event) string {
 	switch e.Kind {
 	case run.Preparing, run.Noted, run.Waiting, run.Cleared:
 		return e.Message
@@ -178,6 +181,11 @@ func (l *Live) Event(e run.Event) {
 	}
 }
 
+var (
+	eraseLine  = term.Own(ansi.EraseLineRight)
+	eraseBelow = term.Own(ansi.EraseScreenBelow)
+)
+
 func trialLine(e run.Event) string {
 	p := e.Progress
 	text := fmt.Sprintf("block %d", e.Slot.Block)
@@ -214,7 +222,7 @@ func (l *Live) status(text string) {
 	columns, _ := l.size()
 	last := len(l.drawn) - 1
 	l.drawn[last] = ansi.Truncate(l.line, columns-1, "…")
-	fmt.Fprint(l.out, "\r"+l.drawn[last]+ansi.EraseLineRight)
+	fmt.Fprint(l.out, term.Own("\r")+l.drawn[last]+eraseLine)
 }
 
 // draw writes the table and the line over what is on the screen, in one write, so
@@ -224,7 +232,7 @@ func (l *Live) draw() {
 	above := l.top(columns)
 	// The last column stays free: some terminals go on in the next line after it.
 	l.drawn = append(table(l.estimates, columns-1, lines-2), ansi.Truncate(l.line, columns-1, "…"))
-	fmt.Fprint(l.out, above+strings.Join(l.drawn, ansi.EraseLineRight+"\n")+ansi.EraseScreenBelow)
+	fmt.Fprint(l.out, above+strings.Join(l.drawn, eraseLine+"\n")+eraseBelow)
 }
 
 // top moves the cursor to the first line of what is on the screen. A terminal that
@@ -238,16 +246,16 @@ func (l *Live) top(columns int) string {
 		}
 	}
 	if up == 0 {
-		return "\r"
+		return term.Own("\r")
 	}
-	return "\r" + ansi.CursorUp(up)
+	return term.Own("\r") + term.Own(ansi.CursorUp(up))
 }
 
 // Close erases the table and the line.
 func (l *Live) Close() {
 	if len(l.drawn) > 0 {
 		columns, _ := l.size()
-		fmt.Fprint(l.out, l.top(columns)+ansi.EraseScreenBelow)
+		fmt.Fprint(l.out, l.top(columns)+eraseBelow)
 	}
 	l.drawn = nil
 }

@@ -5,8 +5,26 @@ import (
 	"testing"
 
 	"tare/internal/run"
+	"tare/internal/rundir"
 	"tare/internal/schedule"
+	"tare/internal/term"
 )
+
+func TestTheReasonOfAFailureIsNoLineOfItsOwn(t *testing.T) {
+	e := run.Event{Kind: run.Tried, Slot: &schedule.Slot{}, Trial: &rundir.Trial{Status: rundir.Failed, Environment: "vm", Reason: "exit status 1: \x1b[2J\nverdict: equivalent"}}
+	for _, show := range []func(*strings.Builder) Display{
+		func(out *strings.Builder) Display { return New(term.NewWriter(out)) },
+		func(out *strings.Builder) Display {
+			return &Live{out: term.NewWriter(out), size: func() (int, int) { return 80, 24 }}
+		},
+	} {
+		var out strings.Builder
+		show(&out).Event(e)
+		if got := out.String(); !strings.Contains(got, "\\u001b[2J\n  verdict") || strings.Contains(got, "\x1b[2J") {
+			t.Errorf("%q", got)
+		}
+	}
+}
 
 // Traced trials come after the blocks: a number of theirs would lie beyond the most.
 func TestTracedTrialsAreCalledSoInTheProgress(t *testing.T) {

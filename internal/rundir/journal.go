@@ -9,6 +9,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+
+	"tare/internal/visible"
 )
 
 // journal is an append-only file of JSON lines. Only complete lines are valid: a
@@ -80,6 +82,7 @@ func readTrials(r io.Reader) (trials []Trial, good int64, torn []byte, err error
 		if err := t.checkRounds(); err != nil {
 			return nil, 0, nil, fmt.Errorf("line %d is not a trial: %w: the file was changed after it was written; restore it, or cut it before that line", line, err)
 		}
+		visible.Names(&t)
 		trials = append(trials, t)
 		good += int64(end) + 1
 		data = data[end+1:]

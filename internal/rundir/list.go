@@ -6,6 +6,8 @@ import (
 	"os"
 	"path/filepath"
 	"time"
+
+	"tare/internal/visible"
 )
 
 // Listed is a run in the list of a directory.
@@ -40,10 +42,10 @@ func List(directory string) ([]Listed, error) {
 	for _, entry := range entries {
 		r, err := Open(filepath.Join(directory, entry.Name()))
 		if err != nil {
-			list = append(list, Listed{Name: entry.Name(), State: Unreadable, About: err.Error()})
+			list = append(list, Listed{Name: visible.Line(entry.Name()), State: Unreadable, About: err.Error()})
 			continue
 		}
-		list = append(list, r.listed(entry.Name()))
+		list = append(list, r.listed(visible.Line(entry.Name())))
 	}
 	return list, nil
 }

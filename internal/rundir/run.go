@@ -18,6 +18,7 @@ import (
 
 	"tare/internal/parity"
 	"tare/internal/study"
+	"tare/internal/visible"
 )
 
 // Format is the version of the run directory that this program reads and writes.
@@ -67,12 +68,15 @@ func Open(directory string) (*Run, error) {
 	if err := readJSON(directory, planFile, r.Plan); err != nil {
 		return nil, err
 	}
+	visible.Names(&r.Manifest)
+	visible.Names(r.Plan)
 	trials, err := loadTrials(directory)
 	r.take(trials...)
 	if err != nil {
 		return r, err
 	}
 	r.Fingerprints, err = loadFingerprints(directory)
+	visible.Names(&r.Fingerprints)
 	return r, err
 }
 
@@ -131,7 +135,7 @@ func Create(directory string, plan *study.Plan, m Manifest) (*Writer, error) {
 		return nil, fmt.Errorf("%w: choose another directory with --out", err)
 	}
 	w := &Writer{Run: Run{Directory: directory, Manifest: m, Plan: plan}}
-	w.Manifest.Format = Format
+	w.Manifest.Format, w.Manifest.Run = Format, visible.Line(m.Run)
 	if err := w.open(); err != nil {
 		return nil, err
 	}
@@ -264,11 +268,11 @@ func (r *Run) Verify() ([]string, error) {
 	for _, t := range r.Journal() {
 		for _, raw := range t.Raw {
 			if have[raw.Path] != raw.SHA256 {
-				wrong = append(wrong, fmt.Sprintf("%s: differs from the output that the journal recorded", raw.Path))
+				wrong = append(wrong, fmt.Sprintf("%s: differs from the output that the journal recorded", visible.Line(raw.Path)))
 			}
 		}
 		if s := t.Readings; s != nil && have[s.Path] != s.SHA256 {
-			wrong = append(wrong, fmt.Sprintf("%s: differs from the samples that the journal recorded", s.Path))
+			wrong = append(wrong, fmt.Sprintf("%s: differs from the samples that the journal recorded", visible.Line(s.Path)))
 		}
 	}
 	text, err := readFile(r.Directory, sumsFile)

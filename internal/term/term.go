@@ -19,10 +19,19 @@ import (
 // report its width.
 const DefaultWidth = 80
 
+// fileOf is the file that a writer writes to.
+func fileOf(w io.Writer) (*os.File, bool) {
+	if own, ok := w.(*Writer); ok {
+		w = own.out
+	}
+	file, ok := w.(*os.File)
+	return file, ok
+}
+
 // Width returns the number of columns of the writer, and whether it is a
 // terminal.
 func Width(w io.Writer) (columns int, terminal bool) {
-	file, ok := w.(*os.File)
+	file, ok := fileOf(w)
 	if !ok || !term.IsTerminal(int(file.Fd())) {
 		return 0, false
 	}
@@ -37,7 +46,7 @@ const DefaultHeight = 24
 
 // Height returns the number of lines of a terminal.
 func Height(w io.Writer) int {
-	if file, ok := w.(*os.File); ok {
+	if file, ok := fileOf(w); ok {
 		if _, lines, err := term.GetSize(int(file.Fd())); err == nil && lines > 0 {
 			return lines
 		}
@@ -103,6 +112,13 @@ func Table(w io.Writer, width int, rows [][]string) {
 	if len(rows) == 0 {
 		return
 	}
+	rows = slices.Clone(rows)
+	for i, row := range rows {
+		rows[i] = slices.Clone(row)
+		for j, text := range row {
+			rows[i][j] = Cell(text)
+		}
+	}
 	widths := columnWidths(rows)
 	indent := TableWidth(rows)
 	lastWidth := max(width-indent, 24)
@@ -118,6 +134,9 @@ func Table(w io.Writer, width int, rows [][]string) {
 		}
 	}
 }
+
+// Cell is a text in one line.
+func Cell(text string) string { return strings.NewReplacer("\r\n", " ", "\n", " ").Replace(text) }
 
 // TableWidth is the width of all columns of a table except the last.
 func TableWidth(rows [][]string) int {

@@ -15,6 +15,7 @@ import (
 
 	"tare/internal/report/model"
 	"tare/internal/verdict"
+	"tare/internal/visible"
 )
 
 // The script and the style are built from web/; see docs/report.md.
@@ -67,18 +68,23 @@ func Write(w io.Writer, in model.Input, _ model.Options) error {
 		Policy: "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; script-src 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'",
 		Script: template.JS(script),
 		Style:  template.CSS(style),
-		Data:   template.JS(data), // encoding/json writes < > & as escapes, so nothing ends the element
+		Data:   template.JS(visible.JSON(string(data))), // encoding/json writes < > & as escapes, so nothing ends the element
 		bars:   newBars(v),
 	}
 	var out bytes.Buffer
 	if err := pageTemplate.Execute(&out, p); err != nil {
 		return err
 	}
-	_, err = w.Write(out.Bytes())
+	_, err = io.WriteString(w, visible.Text(out.String()))
 	return err
 }
 
 // WriteScore writes the score sheet alone, as one page that works offline.
 func WriteScore(w io.Writer, in model.Input, _ model.Options) error {
-	return pageTemplate.ExecuteTemplate(w, "score page", &page{Report: model.New(in), Style: template.CSS(style)})
+	var out bytes.Buffer
+	if err := pageTemplate.ExecuteTemplate(&out, "score page", &page{Report: model.New(in), Style: template.CSS(style)}); err != nil {
+		return err
+	}
+	_, err := io.WriteString(w, visible.Text(out.String()))
+	return err
 }

@@ -25,11 +25,11 @@ func density(b *strings.Builder, v *model.Report) {
 		for _, r := range rows {
 			c := r.Contrast
 			if model.HasNoRatio(c) {
-				fmt.Fprintf(b, "| %s | %s | %s | %s | | | %s | |\n", escape(model.LevelTitle(r.Workload, r.Level)), escape(r.BaseLevel), escape(r.Metric), escape(r.Shown), model.NoRatioReason(c))
+				fmt.Fprintf(b, "| %s | %s | %s | %s | | | %s | |\n", escape(model.LevelTitle(r.Workload, r.Level)), escape(r.BaseLevel), escape(r.Metric), escape(r.Shown), escape(model.NoRatioReason(c)))
 				continue
 			}
 			fmt.Fprintf(b, "| %s | %s | %s | %s | %s | %s | %s %s | **%s** %s |\n", escape(model.LevelTitle(r.Workload, r.Level)), escape(r.BaseLevel), escape(r.Metric), escape(r.Shown),
-				model.Figure(c.Base.Median, r.Unit), model.Figure(c.Values.Median, r.Unit), model.Change(model.PointEstimate(c)), escape(model.IntervalText(c)), model.VerdictWord(c), model.BlockCount(c))
+				escape(model.Figure(c.Base.Median, r.Unit)), escape(model.Figure(c.Values.Median, r.Unit)), model.Change(model.PointEstimate(c)), escape(model.IntervalText(c)), model.VerdictWord(c), model.BlockCount(c))
 		}
 	}
 	if rows := v.Growths(); len(rows) > 0 {
@@ -37,7 +37,7 @@ func density(b *strings.Builder, v *model.Report) {
 			"| workload | metric | environment | per instance | interval | vs " + escape(v.Plan.Baseline) + " | blocks |\n|---|---|---|---:|---|---|---:|\n")
 		for _, r := range rows {
 			fmt.Fprintf(b, "| %s | %s | %s | %s | %s | %s | %d |\n", escape(model.LevelTitle(r.Workload, r.Level)), escape(r.Metric), escape(r.Shown),
-				model.Figure(r.Each.Estimate, r.Unit), escape(r.Span()), escape(r.Against()), r.N)
+				escape(model.Figure(r.Each.Estimate, r.Unit)), escape(r.Span()), escape(r.Against()), r.N)
 		}
 	}
 }

@@ -9,6 +9,7 @@ import (
 
 	"tare/internal/report/model"
 	"tare/internal/verdict"
+	"tare/internal/visible"
 )
 
 // Write writes the verdicts as tables for an issue or a README: a row a
@@ -17,7 +18,7 @@ func Write(w io.Writer, in model.Input, _ model.Options) error {
 	v := model.New(in)
 	var b strings.Builder
 	fmt.Fprintf(&b, "# %s\n\n", escape(v.Plan.Study))
-	fmt.Fprintf(&b, "Run `%s`: %s.\n\n", v.Manifest.Run, v.Overview())
+	fmt.Fprintf(&b, "Run %s: %s.\n\n", code(v.Manifest.Run), escape(v.Overview()))
 	for _, h := range v.Headlines() {
 		fmt.Fprintf(&b, "- **%s**: %s.", escape(h.Environment), escape(h.Text))
 		if h.Caution != "" {
@@ -67,7 +68,7 @@ func matrix(b *strings.Builder, v *model.Report) {
 				if !m.Primary && !m.Companion {
 					continue
 				}
-				fmt.Fprintf(b, "| %s | %s (%s is better) | %s", escape(model.LevelTitle(w.Name, l.Name)), escape(m.Title()), m.Better, model.Figure(m.Reference, m.Unit))
+				fmt.Fprintf(b, "| %s | %s (%s is better) | %s", escape(model.LevelTitle(w.Name, l.Name)), escape(m.Title()), escape(m.Better), escape(model.Figure(m.Reference, m.Unit)))
 				for _, c := range m.Cells {
 					if c.Environment.Ran() {
 						b.WriteString(" | " + matrixCell(c))
@@ -144,23 +145,9 @@ func bullets[T any](b *strings.Builder, items []T) {
 	}
 }
 
-// escape keeps text from being read as markup, and inside its table cell.
-func escape(text string) string {
-	return strings.NewReplacer("\\", "\\\\", "|", "\\|", "\r", "", "\n", " ", "<", "&lt;", "](", "]\\(", "*", "\\*", "_", "\\_", "`", "\\`", "~~", "\\~~").Replace(text)
-}
-
-// code sets text as code, whatever backticks it has.
-func code(text string) string {
-	text = strings.NewReplacer("|", "\\|", "\r", "", "\n", " ").Replace(text)
-	if text == "" {
-		return ""
-	}
-	fence := "`"
-	for strings.Contains(text, fence) {
-		fence += "`"
-	}
-	if len(fence) > 1 {
-		return fence + " " + text + " " + fence
-	}
-	return fence + text + fence
-}
+// Everything that a line of the report is made of goes through one of these, besides
+// words and numbers of tare's own.
+var (
+	escape = visible.Markdown
+	code   = visible.MarkdownCode
+)

@@ -43,7 +43,7 @@ func scoreSheet(b *strings.Builder, s *model.ScoreSheet) {
 func WriteScore(w io.Writer, in model.Input, _ model.Options) error {
 	v := model.New(in)
 	var b strings.Builder
-	fmt.Fprintf(&b, "# %s\n\nRun `%s`.\n", escape(v.Plan.Study), v.Manifest.Run)
+	fmt.Fprintf(&b, "# %s\n\nRun %s.\n", escape(v.Plan.Study), code(v.Manifest.Run))
 	scoreSheet(&b, v.ScoreSheet())
 	_, err := io.WriteString(w, b.String())
 	return err

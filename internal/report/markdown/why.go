@@ -21,7 +21,7 @@ func why(b *strings.Builder, v *model.Report) {
 		}
 		fmt.Fprintf(b, "| %s |\n%s|\n", strings.Join(heads, " | "), rule)
 		one := func(name string, side verdict.Side) {
-			fmt.Fprintf(b, "| %s | %s |%s\n", escape(v.ShownName(name)), model.SideFigure(side, a.Unit), strings.Repeat(" |", len(heads)-2))
+			fmt.Fprintf(b, "| %s | %s |%s\n", escape(v.ShownName(name)), escape(model.SideFigure(side, a.Unit)), strings.Repeat(" |", len(heads)-2))
 		}
 		one(a.From, a.Total.Contrast.Base)
 		for _, s := range model.WhyRows(a) {

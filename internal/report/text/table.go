@@ -5,10 +5,13 @@ import (
 
 	"github.com/charmbracelet/x/ansi"
 
+	"tare/internal/lists"
 	"tare/internal/report/model"
+	"tare/internal/term"
 )
 
 func (t *terminal) rows(rows [][]string) {
+	rows = lists.Map(rows, func(row []string) []string { return lists.Map(row, term.Cell) })
 	widths := columns(rows)
 	for i, row := range rows {
 		var line strings.Builder
@@ -123,6 +126,7 @@ func (t *terminal) widths(rows [][]string) []int {
 }
 
 func (t *terminal) line(r []string, widths []int) {
+	r = lists.Map(r, term.Cell)
 	if len(r) < len(widths) {
 		t.wrap(2, r[0]+strings.Repeat(" ", max(0, widths[0]-ansi.StringWidth(r[0])))+"  "+strings.Join(r[1:], ", "))
 		return

@@ -9,6 +9,7 @@ import (
 
 	"tare/internal/report/model"
 	"tare/internal/term"
+	"tare/internal/visible"
 )
 
 // Write writes the verdicts as tables, a workload at one level each, and
@@ -16,7 +17,7 @@ import (
 func Write(w io.Writer, in model.Input, o model.Options) error {
 	v := model.New(in)
 	t := newTerminal(o)
-	t.wrap(0, t.paint(bold, v.Plan.Study)+"  "+v.Manifest.Run)
+	t.wrap(0, t.paint(bold, term.Cell(v.Plan.Study))+"  "+v.Manifest.Run)
 	t.wrap(0, v.Overview())
 	for _, wv := range v.Workloads {
 		for _, l := range wv.Levels {
@@ -80,7 +81,7 @@ func (t *terminal) paint(code, text string) string {
 	if !t.Colour || text == "" {
 		return text
 	}
-	return "\x1b[" + code + "m" + text + "\x1b[0m"
+	return term.Own("\x1b["+code+"m") + text + term.Own("\x1b[0m")
 }
 
 func (t *terminal) verdict(word string) string {
@@ -138,7 +139,7 @@ func (t *terminal) notes(v *model.Report) {
 // further.
 func (t *terminal) wrap(indent int, text string) {
 	room := max(20, t.Width-indent-2)
-	for i, line := range term.Wrap(text, room) {
+	for i, line := range term.Wrap(visible.Indent(text), room) {
 		if i > 0 {
 			t.WriteString("  ")
 		}

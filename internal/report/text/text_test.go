@@ -9,13 +9,14 @@ import (
 	"github.com/charmbracelet/x/ansi"
 
 	"tare/internal/report/model"
+	"tare/internal/term"
 	"tare/internal/testing/reporttest"
 )
 
 func terminalOf(t *testing.T, o model.Options) string {
 	t.Helper()
 	var out bytes.Buffer
-	if err := Write(&out, reporttest.Quick(), o); err != nil {
+	if err := Write(term.NewWriter(&out), reporttest.Quick(), o); err != nil {
 		t.Fatal(err)
 	}
 	return out.String()

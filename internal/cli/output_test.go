@@ -1,0 +1,39 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// Whatever a command prints goes through one writer: a name, a file and a label of a run
+// cannot write to the terminal.
+func TestNothingFromOutsideActsOnTheTerminal(t *testing.T) {
+	home := t.TempDir()
+	directory := reportedRun(t, home)
+	const hostile = "\x1b]0;title\x07\x1b[2J\x9b31m\u202e"
+	manifest := filepath.Join(directory, "manifest.json")
+	text, err := os.ReadFile(manifest)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(manifest, bytes.Replace(text, []byte(`"tare": "test"`), []byte(`"tare": "test \u001b[2J \u009b31m \u202e", "image": {"name": "\u001b[2J\u202e", "digest": "d"}`), 1), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Mkdir(filepath.Join(home, "runs", "x"+strings.ReplaceAll(hostile, "\x9b", "")+"\nforged"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for _, args := range [][]string{
+		{"report", hostile}, {"show", hostile}, {hostile}, {"--" + hostile}, {"report", "--format", hostile, "x"}, {"stats", hostile}, {"score", "--profile", hostile, "x"},
+		{"ls", "runs"}, {"ls", "--json"}, {"show", directory}, {"show", directory, "--json"}, {"report", directory, "--format", "text"}, {"report", directory, "--format", "md", "--out", "-"},
+	} {
+		var out bytes.Buffer
+		Main(context.Background(), &App{Home: home, Stdout: &out, Stderr: &out, Args: append([]string{"tare"}, args...)})
+		if out.Len() == 0 || strings.ContainsAny(out.String(), "\x1b\x07\u202e\u009b") || bytes.Contains(out.Bytes(), []byte("J\x9b")) || strings.Contains(out.String(), "\nforged") {
+			t.Errorf("%q: %q", args, out.String())
+		}
+	}
+}

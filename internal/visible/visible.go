@@ -1,0 +1,121 @@
+// Package visible shows the characters of text from outside that would otherwise act
+// where the text is printed: control characters, which terminals obey, and those that
+// reorder the text around them. Each exit uses it once: the terminal, Markdown, HTML,
+// CSV and the labels of metrics.
+//
+// It must not know where a text comes from or goes to.
+package visible
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// acts reports whether a character does something instead of being shown.
+func acts(r rune) bool {
+	return unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) || r == '\u2028' || r == '\u2029'
+}
+
+// Text shows all such characters as \u001b, except newlines and tabs, and bytes that are
+// no UTF-8 as \x9b. A carriage return before a newline is left out. JSON stays JSON with
+// the same meaning.
+func Text(s string) string {
+	return escape(strings.ReplaceAll(s, "\r\n", "\n"), `\u%04x`, "\n\t")
+}
+
+// Line is Text for what belongs in one line, such as a name: newlines and tabs are shown
+// too.
+func Line(s string) string { return escape(s, `\u%04x`, "") }
+
+// JSON is Text for JSON whose strings somebody shows: they hold the escape.
+func JSON(s string) string { return escape(s, `\\u%04x`, "\n\t") }
+
+func escape(s, form, except string) string {
+	if strings.IndexFunc(s, func(r rune) bool { return acts(r) || r == utf8.RuneError }) < 0 {
+		return s
+	}
+	var out strings.Builder
+	for i, r := range s {
+		size := utf8.RuneLen(r)
+		switch {
+		case r == utf8.RuneError && !strings.HasPrefix(s[i:], string(utf8.RuneError)):
+			fmt.Fprintf(&out, `\x%02x`, s[i])
+		case acts(r) && !strings.ContainsRune(except, r):
+			fmt.Fprintf(&out, form, r)
+		default:
+			out.WriteString(s[i : i+size])
+		}
+	}
+	return out.String()
+}
+
+// Indent indents all lines but the first, so that none passes for a line of tare's own.
+func Indent(s string) string { return strings.ReplaceAll(s, "\n", "\n  ") }
+
+// names are the fields of structs that hold names: one line wherever they are printed.
+var names = []string{"Name", "Run", "Tare", "Baseline", "Kind", "Environment", "Workload", "Level", "Metric", "Unit", "Title", "Label", "Instance", "Instances", "Base", "Part", "Subject", "Switched", "Host", "Role", "Operations", "Digest", "Tool", "State", "Status"}
+
+// Names applies Line to all names below the value that a pointer points to: the fields
+// that are called so, and the keys of maps.
+func Names(pointer any) { lines(reflect.ValueOf(pointer).Elem(), false) }
+
+func lines(v reflect.Value, name bool) {
+	switch v.Kind() {
+	case reflect.String:
+		if name && v.CanSet() {
+			v.SetString(Line(v.String()))
+		}
+	case reflect.Pointer:
+		if !v.IsNil() {
+			lines(v.Elem(), name)
+		}
+	case reflect.Slice:
+		if v.Type().Elem().Kind() != reflect.Uint8 {
+			for i := range v.Len() {
+				lines(v.Index(i), name)
+			}
+		}
+	case reflect.Map:
+		for _, key := range v.MapKeys() {
+			value := reflect.New(v.Type().Elem()).Elem()
+			value.Set(v.MapIndex(key))
+			lines(value, name)
+			if key.Kind() == reflect.String {
+				v.SetMapIndex(key, reflect.Value{})
+				key = reflect.ValueOf(Line(key.String())).Convert(key.Type())
+			}
+			v.SetMapIndex(key, value)
+		}
+	case reflect.Struct:
+		for i := range v.NumField() {
+			if f := v.Type().Field(i); f.IsExported() {
+				lines(v.Field(i), slices.Contains(names, f.Name))
+			}
+		}
+	}
+}
+
+// Markdown keeps text from being read as markup, and inside its table cell.
+func Markdown(text string) string {
+	return strings.NewReplacer("\\", "\\\\", "|", "\\|", "\n", " ", "<", "&lt;", "](", "]\\(", "*", "\\*", "_", "\\_", "`", "\\`", "~~", "\\~~").Replace(Text(text))
+}
+
+// MarkdownCode sets text as code, whatever backticks it has.
+func MarkdownCode(text string) string {
+	text = strings.NewReplacer("|", "\\|", "\n", " ").Replace(Text(text))
+	if text == "" {
+		return ""
+	}
+	fence := "`"
+	for strings.Contains(text, fence) {
+		fence += "`"
+	}
+	if len(fence) > 1 {
+		return fence + " " + text + " " + fence
+	}
+	return fence + text + fence
+}
