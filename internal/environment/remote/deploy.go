@@ -2,6 +2,7 @@ package remote
 
 import (
 	"context"
+	"crypto/rand"
 	"crypto/sha256"
 	"debug/elf"
 	"encoding/hex"
@@ -33,7 +34,8 @@ var ownProgram = sync.OnceValues(func() (program, error) {
 	if _, err := io.Copy(sum, f); err != nil {
 		return program{}, fmt.Errorf("reading tare's own program %s: %w", file, err)
 	}
-	p := program{file: f, name: "tare-" + hex.EncodeToString(sum.Sum(nil))[:16]}
+	p := program{file: f, sum: hex.EncodeToString(sum.Sum(nil))}
+	p.name = "tare-" + p.sum[:16]
 	if parsed, err := elf.NewFile(f); err == nil {
 		for _, segment := range parsed.Progs {
 			p.dynamic = p.dynamic || segment.Type == elf.PT_INTERP
@@ -44,7 +46,8 @@ var ownProgram = sync.OnceValues(func() (program, error) {
 
 type program struct {
 	file    *os.File
-	name    string // on a host: it contains the checksum
+	sum     string // SHA-256
+	name    string // on a host: it contains the beginning of the checksum
 	dynamic bool   // it needs shared libraries, which a host may lack
 }
 
@@ -60,63 +63,118 @@ func OwnProgram() (at, file string, err error) {
 // programs is the directory of the programs in a home.
 const programs = "programs"
 
-// survey prints the host's system, the user, the program's path and whether it is
-// there. Its arguments are the home, "" for the default, and the program's name.
-const survey = `home=$1
+// survey makes the program's directory and prints the host's system, the user, the
+// program's path, what above it another user can change, and the checksum of what is
+// there; "-" for nothing. Its arguments are the home, "" for the default, and the
+// program's name. It runs as the user who starts the program.
+const survey = `umask 022
+home=$1
 [ -n "$home" ] || home=$TARE_HOME
 if [ -z "$home" ]; then
 	if [ "$(id -u)" = 0 ]; then home=/var/lib/tare; else home=$HOME/.local/share/tare; fi
 fi
+at=$home/` + programs + `
+[ "$(id -u)" != 0 ] || mkdir -p "$at" 2>/dev/null
+at=$(cd -P "$at" 2>/dev/null && pwd -P) || at=$home/` + programs + `
+private() { # root's, and with the sticky bit if others may write
+	set -- $(ls -ldn "$1" 2>/dev/null)
+	[ "$3" = 0 ] || return 1
+	case $1 in
+	d????????[tT]*) ;;
+	?????w*|????????w*) return 1 ;;
+	esac
+}
+open= up=$at
+while [ -d "$at" ] && [ -n "$up" ]; do
+	private "$up" || open=$up
+	up=${up%/*}
+done
+sum=
+case $(ls -ld "$at/$2" 2>/dev/null) in
+-rwx*) if private "$at/$2"; then sum=$(sha256sum <"$at/$2"); fi ;;
+esac
 uname -sm
 id -u
-printf '%s\n' "$home/` + programs + `/$2"
-if [ -x "$home/` + programs + `/$2" ]; then echo there; else echo missing; fi`
+printf '%s\n' "$at/$2" "${open:--}" "${sum:--}"`
 
 // architectures are uname's names for those of Go.
 var architectures = map[string]string{"amd64": "x86_64", "arm64": "aarch64", "riscv64": "riscv64", "ppc64le": "ppc64le"}
 
-// deploy copies this program to the host, if it is not there, and returns its path
-// there.
+// deploy returns the path of this program on the host. It is started as root, so it lies
+// where only root writes, and its checksum is compared before each start; what is not
+// this program is replaced.
 func deploy(ctx context.Context, h host.Host, o Options) (string, error) {
 	p, err := ownProgram()
 	if err != nil {
 		return "", err
 	}
-	out, err := h.Run(ctx, "sh", "-c", survey, "sh", o.Home, p.name)
-	if err != nil {
-		return "", err
-	}
-	lines := strings.Split(strings.TrimSpace(string(out)), "\n")
-	if len(lines) < 4 {
-		return "", fmt.Errorf("a shell script on %s printed %q: the output of its login scripts is in the way", h.Name(), out)
-	}
-	lines = lines[len(lines)-4:] // a login may print something before
-	if want := "Linux " + architectures[runtime.GOARCH]; lines[0] != want {
-		return "", fmt.Errorf("%s is %s and this tare is built for %s: run tare on a machine of the same architecture", h.Name(), lines[0], want)
-	}
-	if lines[1] != "0" && !o.Sudo {
-		return "", fmt.Errorf("user %s on %s is not root, which tare requires there: log in as root, or use sudo (sudo: true)", lines[1], h.Name())
-	}
-	file := lines[2]
-	if lines[3] == "there" {
-		return file, nil
+	file, sum, err := o.survey(ctx, h, p)
+	if err != nil || sum == p.sum {
+		return file, err
 	}
 	o.Progress(fmt.Sprintf("copying tare to %s on %s", file, h.Name()))
-	if err := h.Put(ctx, file, 0o755, p.content()); err != nil {
+	if err := o.put(ctx, h, file, p); err != nil {
 		return "", fmt.Errorf("%w: name a writable directory there (home:)", err)
 	}
 	// Old versions.
-	_, _ = h.Run(ctx, "find", path.Dir(file), "-name", "tare-*", "-mtime", "+60", "-delete")
-	return file, nil
+	_, _ = h.Run(ctx, o.as("find", path.Dir(file), "-name", "tare-*", "-mtime", "+60", "-delete")...)
+	if file, sum, err = o.survey(ctx, h, p); err == nil && sum != p.sum {
+		err = fmt.Errorf("the copy of tare at %s on %s has the SHA-256 %s and not %s: check the disk there, and that it has the program sha256sum", file, h.Name(), sum, p.sum)
+	}
+	return file, err
+}
+
+// survey returns the path of the program on the host, and its checksum if it is there.
+func (o Options) survey(ctx context.Context, h host.Host, p program) (file, sum string, err error) {
+	out, err := h.Run(ctx, o.as("sh", "-c", survey, "sh", o.Home, p.name)...)
+	if err != nil {
+		return "", "", err
+	}
+	lines := strings.Split(strings.TrimSpace(string(out)), "\n")
+	if len(lines) < 5 {
+		return "", "", fmt.Errorf("a shell script on %s printed %q: the output of its login scripts is in the way", h.Name(), out)
+	}
+	lines = lines[len(lines)-5:] // a login may print something before
+	if want := "Linux " + architectures[runtime.GOARCH]; lines[0] != want {
+		return "", "", fmt.Errorf("%s is %s and this tare is built for %s: run tare on a machine of the same architecture", h.Name(), lines[0], want)
+	}
+	if lines[1] != "0" {
+		return "", "", fmt.Errorf("user %s on %s is not root, which tare requires there: log in as root, or use sudo (sudo: true)", lines[1], h.Name())
+	}
+	if lines[3] != "-" {
+		return "", "", fmt.Errorf("root would execute %s on %s, and users other than root can change %s: name a home there below directories that only root can write to (home:), such as /var/lib/tare", lines[2], h.Name(), lines[3])
+	}
+	sum, _, _ = strings.Cut(lines[4], " ")
+	return lines[2], sum, nil
+}
+
+// put copies the program to a file on the host. A user who is not root cannot write
+// there, so that root takes the copy over.
+func (o Options) put(ctx context.Context, h host.Host, file string, p program) error {
+	if !o.Sudo {
+		return h.Put(ctx, file, 0o755, p.content())
+	}
+	lent := "/tmp/" + p.name + "-" + rand.Text()
+	defer func() { _, _ = h.Run(context.WithoutCancel(ctx), "rm", "-f", lent) }()
+	if err := h.Put(ctx, lent, 0o600, p.content()); err != nil {
+		return err
+	}
+	const take = `new=$2.$$; { cat "$1" >"$new" && chmod 755 "$new" && mv -f "$new" "$2"; } || { rm -f "$new"; exit 1; }`
+	_, err := h.Run(ctx, o.as("sh", "-c", take, "sh", lent, file)...)
+	return err
+}
+
+// as is a command of the user who starts the program there.
+func (o Options) as(argv ...string) []string {
+	if o.Sudo {
+		argv = append([]string{"sudo", "-n"}, argv...)
+	}
+	return argv
 }
 
 // argv starts the program there.
 func (o Options) argv(file string) []string {
-	var argv []string
-	if o.Sudo {
-		argv = []string{"sudo", "-n"}
-	}
-	argv = append(argv, file, Command, "--silence", o.Silence.String())
+	argv := o.as(file, Command, "--silence", o.Silence.String())
 	if o.Home != "" {
 		argv = append(argv, "--home", o.Home)
 	}

@@ -3,10 +3,13 @@ package remote_test
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"io"
 	"io/fs"
+	"os"
 	"runtime"
 	"strings"
 	"testing"
@@ -56,14 +59,20 @@ func TestAHostThatCannotServeIsReportedWithTheReason(t *testing.T) {
 	if machine == "" {
 		t.Skip("needs amd64 or arm64")
 	}
-	fits := "Linux " + machine + "\n0\n/var/lib/tare/programs/tare-x\nthere\n"
+	own, err := os.ReadFile("/proc/self/exe")
+	if err != nil {
+		t.Fatal(err)
+	}
+	sum := sha256.Sum256(own)
+	there := hex.EncodeToString(sum[:]) + "  -\n"
+	fits := "Linux " + machine + "\n0\n/var/lib/tare/programs/tare-x\n-\n" + there
 	for what, c := range map[string]struct {
 		host scripted
 		want string
 	}{
-		"another architecture": {scripted{survey: "Linux mips\n0\n/x\nmissing\n"}, "me@there is Linux mips and this tare is built for Linux " + machine},
-		"another system":       {scripted{survey: "FreeBSD amd64\n0\n/x\nmissing\n"}, "me@there is FreeBSD amd64"},
-		"no root":              {scripted{survey: "Linux " + machine + "\n1000\n/x\nmissing\n"}, "user 1000 on me@there is not root"},
+		"another architecture": {scripted{survey: "Linux mips\n0\n/x\n-\n-\n"}, "me@there is Linux mips and this tare is built for Linux " + machine},
+		"another system":       {scripted{survey: "FreeBSD amd64\n0\n/x\n-\n-\n"}, "me@there is FreeBSD amd64"},
+		"no root":              {scripted{survey: "Linux " + machine + "\n1000\n/x\n-\n-\n"}, "user 1000 on me@there is not root"},
 		"no shell":             {scripted{survey: "This account is not available.\n"}, "the output of its login scripts is in the way"},
 		"another version":      {scripted{survey: fits, says: "tare-host 99 {}\n"}, "uses protocol 99 and this one 1"},
 		"something else":       {scripted{survey: fits, says: "Welcome!\n"}, `answered: "Welcome!"`},
@@ -78,9 +87,9 @@ func TestAHostThatCannotServeIsReportedWithTheReason(t *testing.T) {
 			t.Errorf("%s: tare was copied all the same", what)
 		}
 	}
-	missing := scripted{survey: "Last login: today\n" + strings.Replace(fits, "there\n", "missing\n", 1), says: "tare-host 99 {}\n"}
-	if _, err := remote.Dial(t.Context(), &missing, remote.Options{}); err == nil || !missing.put {
-		t.Errorf("where it is missing it is not copied (%v)", err)
+	missing := scripted{survey: "Last login: today\n" + strings.Replace(fits, there, "-\n", 1), says: "tare-host 99 {}\n"}
+	if _, err := remote.Dial(t.Context(), &missing, remote.Options{}); err == nil || !missing.put || !strings.Contains(err.Error(), "has the SHA-256 - and not "+there[:64]) {
+		t.Errorf("where it is missing it is not copied and compared (%v)", err)
 	}
 }
 

@@ -60,7 +60,7 @@ func prepared(t *testing.T, s *remote.Session) environment.Environment {
 // beside cat are those that a session takes where it leads.
 func tiny(t *testing.T) *image.Image {
 	t.Helper()
-	return testenv.Tiny(t, "cat", "chmod", "find", "hostname", "id", "mkdir", "mv", "uname")
+	return testenv.Tiny(t, "cat", "chmod", "find", "hostname", "id", "ls", "mkdir", "mv", "sha256sum", "uname")
 }
 
 // here is a request of this side.
@@ -142,7 +142,7 @@ func TestASessionRunsInsideAnInstance(t *testing.T) {
 	}
 	defer i.Stop(context.Background())
 	h := host.Instance("the outer instance", i.Address(), i.Agent())
-	inner, err := remote.Dial(t.Context(), h, remote.Options{Home: "/data/tare", Progress: func(line string) { t.Log(line) }})
+	inner, err := remote.Dial(t.Context(), h, remote.Options{Home: "/var/lib/tare", Progress: func(line string) { t.Log(line) }})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -83,12 +83,15 @@ func (Host) Put(_ context.Context, path string, mode fs.FileMode, content io.Rea
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return err
 	}
-	f, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY, mode)
+	f, err := os.CreateTemp(filepath.Dir(path), ".new-*")
 	if err != nil {
 		return err
 	}
 	_, err = io.Copy(f, content)
-	return errors.Join(err, f.Close())
+	if err = errors.Join(err, f.Chmod(mode), f.Close()); err != nil {
+		return errors.Join(err, os.Remove(f.Name()))
+	}
+	return os.Rename(f.Name(), path)
 }
 
 // Close releases nothing.
