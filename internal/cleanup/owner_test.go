@@ -480,8 +480,10 @@ func TestNoOtherUserReachesWhatAnOwnerHas(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, directory := range []string{home, workOf(home), dirOf(home, o.ID()), instance} {
-			if info, err := os.Stat(directory); err != nil || info.Mode().Perm() != 0o700 {
-				t.Errorf("%v, %v", info, err)
+			if info, err := os.Stat(directory); err != nil {
+				t.Error(err)
+			} else if info.Mode().Perm() != 0o700 {
+				t.Errorf("%s is open to other users: %v", directory, info.Mode())
 			}
 		}
 		if err := o.Close(); err != nil {

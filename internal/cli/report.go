@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"tare/internal/linux/private"
 	"tare/internal/published"
 	"tare/internal/report"
 	"tare/internal/report/model"
@@ -116,7 +117,7 @@ func (a *App) checkOwner(directory string) error {
 	if a.trustOwner {
 		return nil
 	}
-	if err := rundir.CheckOwner(directory); err != nil {
+	if err := private.CheckOwner(directory); err != nil {
 		return badInput("%w; copy the run, write elsewhere with --out, or give --trust-owner", err)
 	}
 	return nil

@@ -149,7 +149,7 @@ func TestARunOfAnotherUserIsReadAndNotWrittenTo(t *testing.T) {
 		return root.Execute()
 	}
 	for _, args := range [][]string{{"report", directory}, {"run", "--resume", directory}} {
-		if err := all(args...); err == nil || !strings.Contains(err.Error(), "belongs to the user 12345 and tare runs as") {
+		if err := all(args...); err == nil || !strings.Contains(err.Error(), "belongs to user 12345, and tare runs as") {
 			t.Errorf("%v: %v", args, err)
 		}
 	}

@@ -79,7 +79,7 @@ func (r *Request) begin(o Options, contents []*content) (*Result, error) {
 	directory := o.Directory
 	if directory == "" {
 		if directory, err = newDirectory(o.Runs, plan.Name, o.Now); err != nil {
-			return nil, err
+			return nil, &InputError{err}
 		}
 	}
 	manifest.Run = filepath.Base(filepath.Clean(directory))

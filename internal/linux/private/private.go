@@ -59,7 +59,6 @@ func Check(path string) error {
 	if err != nil {
 		return err
 	}
-	trusted := owners()
 	at, rest := "/", strings.Split(path, "/")
 	for links := 0; len(rest) > 0; {
 		next := filepath.Join(at, rest[0])
@@ -70,8 +69,8 @@ func Check(path string) error {
 		} else if err != nil {
 			return &fs.PathError{Op: "lstat", Path: next, Err: err}
 		}
-		if !slices.Contains(trusted, stat.Uid) {
-			return fmt.Errorf("%s belongs to %s, and tare runs as %s: %w; name a directory of yours with --home, or run tare as that user", next, name(stat.Uid), name(uint32(os.Geteuid())), ErrForeign)
+		if err := foreign(next, stat.Uid); err != nil {
+			return fmt.Errorf("%w; name a directory of yours with --home, or run tare as that user", err)
 		}
 		if stat.Mode&unix.S_IFMT == unix.S_IFLNK {
 			if links++; links > 40 { // as in the kernel
@@ -93,6 +92,22 @@ func Check(path string) error {
 		at = next
 	}
 	return nil
+}
+
+// CheckOwner reports whether a directory, or a file, belongs to another user.
+func CheckOwner(path string) error {
+	var stat unix.Stat_t
+	if err := unix.Stat(path, &stat); err != nil {
+		return &fs.PathError{Op: "stat", Path: path, Err: err}
+	}
+	return foreign(path, stat.Uid)
+}
+
+func foreign(path string, owner uint32) error {
+	if slices.Contains(owners(), owner) {
+		return nil
+	}
+	return fmt.Errorf("%s belongs to %s, and tare runs as %s: %w", path, name(owner), name(uint32(os.Geteuid())), ErrForeign)
 }
 
 // owners are the users whom tare trusts with its directories: root, its own user and
