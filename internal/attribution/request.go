@@ -67,11 +67,27 @@ func (r Request) Plan(ctx context.Context) (*study.Plan, error) {
 	}
 	plan.Environments, plan.Steps, plan.Remarks = design.Environments, design.Steps, design.Remarks
 	plan.Baseline = plan.Environments[0].Name
+	halveSamples(plan)
 	if remark := tooFewBlocks(plan); remark != "" {
 		plan.Remarks = append(plan.Remarks, remark)
 	}
 	plan.Sampling.Traced = r.Traced
 	return plan, nil
+}
+
+// halveSamples halves the default length of a sample that is an amount of work. A round
+// of a ladder has many samples, and noise changes within a second: twice as many rounds
+// narrow the intervals by more than longer samples do. A driver that keeps the time
+// itself (fio) takes longer to start than its sample.
+func halveSamples(plan *study.Plan) {
+	for i, w := range plan.Workloads {
+		if w.Pack.Length == nil || w.Pack.Length.Amount == "" {
+			continue
+		}
+		half := *w.Pack.Length
+		half.Sample /= 2
+		plan.Workloads[i].Pack.Length = &half
+	}
 }
 
 func (r Request) check() error {
