@@ -176,7 +176,10 @@ func (c *Client) read(reader *wire.Reader, of *second) {
 		call, relay := c.calls[f.Request], c.relay
 		c.mu.Unlock()
 		if call == nil && relay != nil && relay.owns(f.Request) {
-			relay.queue.Put(f) // bounded by the windows that the remote client grants
+			if !relay.queue.Put(f) {
+				c.end(errors.New("it exceeded the flow-control windows of the relayed requests"))
+				return
+			}
 			continue
 		}
 		if call == nil {
@@ -217,7 +220,7 @@ func (c *Client) open() *call {
 	defer c.mu.Unlock()
 	for c.last++; c.last == 0 || c.calls[c.last] != nil; c.last++ {
 	}
-	call := &call{id: c.last, inbox: wire.NewInbox(), sendWindow: wire.NewSendWindow()}
+	call := &call{id: c.last, inbox: wire.NewInbox(1), sendWindow: wire.NewSendWindow()}
 	c.calls[call.id] = call
 	return call
 }

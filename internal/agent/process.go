@@ -156,6 +156,11 @@ func (p *Process) deliver() {
 				p.err = fmt.Errorf("%s was killed: reading its standard input: %w", p.command.Argv[0], source.error)
 			}
 			return
+		case wire.TypeStarted: // of a start that was given up
+			continue
+		default:
+			p.client.end(fmt.Errorf("it sent a frame of type %d for a command", f.Type))
+			continue // receive returns the error
 		}
 		if n := consumed.Add(len(f.Payload)); n > 0 {
 			_ = p.client.send(nil, wire.Credit(p.call.id, n))

@@ -134,6 +134,55 @@ func TestAnAgentThatExceedsItsWindowIsDisconnected(t *testing.T) {
 	}
 }
 
+func TestAnAgentThatSendsMoreOfAFileThanWasAskedForIsDisconnected(t *testing.T) {
+	c, p := play(t)
+	go func() {
+		f, _ := p.Next()
+		for range 4 { // grants are left unread: net.Pipe would block
+			if p.Write(wire.Frame{Type: wire.TypeData, Request: f.Request, Payload: make([]byte, 30)}) != nil {
+				return
+			}
+		}
+		p.Write(wire.Frame{Type: wire.TypeEnd, Request: f.Request})
+	}()
+	data, err := c.ReadFile(soon(t), "/x", 100)
+	if !errors.Is(err, agent.ErrGone) || !strings.Contains(err.Error(), "more than the 100 bytes of /x") {
+		t.Errorf("%d bytes, %v", len(data), err)
+	}
+}
+
+func TestAnAgentCannotFillTheMemoryWithFramesOfAnyType(t *testing.T) {
+	for what, flood := range map[string]wire.Frame{
+		"replies":          {Type: wire.TypeReply, Payload: make([]byte, 30_000)},
+		"empty output":     {Type: wire.TypeStdout},
+		"unasked-for data": {Type: wire.TypeData, Payload: make([]byte, 30_000)},
+		"a long failure":   {Type: wire.TypeReply, Payload: make([]byte, wire.MaxPayload)},
+	} {
+		c, p := play(t)
+		hold := make(chan struct{})
+		go func() {
+			f, _ := p.Next()
+			p.say(wire.TypeStarted, f.Request, wire.Started{PID: 1})
+			p.Write(wire.Frame{Type: wire.TypeStdout, Request: f.Request, Payload: []byte("x")})
+			flood.Request = f.Request
+			for range 1000 * wire.MaxControl { // until it is disconnected
+				if p.Write(flood) != nil {
+					return
+				}
+			}
+		}()
+		if _, err := c.Start(soon(t), agent.Command{Argv: []string{"x"}, Stdout: writer(func([]byte) { <-hold })}); err != nil {
+			t.Fatal(what, err)
+		}
+		select {
+		case <-c.Done():
+		case <-soon(t).Done():
+			t.Error(what, "are taken without an end")
+		}
+		close(hold)
+	}
+}
+
 func TestResponsesToCancelledRequestsAreIgnored(t *testing.T) {
 	c, p := play(t)
 	ctx, cancel := context.WithCancel(soon(t))

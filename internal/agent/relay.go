@@ -11,6 +11,9 @@ import (
 // relayRange is how many request numbers belong to each client of an agent.
 const relayRange = 1 << 28
 
+// maxRelayed is how many requests of a remote client can have full windows at once.
+const maxRelayed = 256
+
 // relay is a second, remote client of the same agent.
 type relay struct {
 	first uint32
@@ -26,7 +29,7 @@ func (r *relay) owns(request uint32) bool { return request > r.first }
 // once.
 func (c *Client) Relay(stream io.ReadWriteCloser) error {
 	defer stream.Close()
-	r := &relay{queue: wire.NewInbox()}
+	r := &relay{queue: wire.NewInbox(maxRelayed)}
 	c.mu.Lock()
 	r.first = c.hello.First + relayRange
 	twice := c.relay != nil

@@ -82,7 +82,10 @@ func (c *Client) ReadFile(ctx context.Context, path string, limit int64) ([]byte
 		case f.Type != wire.TypeData:
 			return nil, fmt.Errorf("reading %s: the agent replied with a frame of type %d", path, f.Type)
 		}
-		data = append(data, f.Payload...)
+		if data = append(data, f.Payload...); int64(len(data)) > limit {
+			c.end(fmt.Errorf("it sent more than the %d bytes of %s that it was asked for", limit, path))
+			return nil, c.Err()
+		}
 		if n := consumed.Add(len(f.Payload)); n > 0 {
 			if err := c.send(ctx.Done(), wire.Credit(call.id, n)); err != nil {
 				return nil, c.contextError(ctx, err)

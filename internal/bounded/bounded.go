@@ -5,6 +5,7 @@
 package bounded
 
 import (
+	"bufio"
 	"errors"
 	"fmt"
 	"io"
@@ -17,10 +18,11 @@ import (
 
 // Limits of what is read as a whole.
 const (
-	// Line is the limit of one line of a file or stream that programs write.
+	// Line is the limit of a line of a file or stream that programs write, and of a
+	// file that has one value.
 	Line = 64 * quantity.MiB
-	// File is the limit of a file that programs write, such as a journal.
-	File = 4 * quantity.GiB
+	// Output is the limit of what a command prints, where tare reads it as a whole.
+	Output = quantity.GiB
 )
 
 // Open opens a regular file for reading.
@@ -73,4 +75,36 @@ func ReadAll(from io.Reader, limit quantity.Bytes) ([]byte, error) {
 		return nil, fmt.Errorf("%w: the limit is %s", ErrTooLong, limit)
 	}
 	return data, err
+}
+
+// Buffer holds what is written to it. A write beyond the limit fails.
+type Buffer struct {
+	Limit quantity.Bytes
+	held  []byte
+}
+
+// Bytes is what was written.
+func (b *Buffer) Bytes() []byte { return b.held }
+
+func (b *Buffer) Write(p []byte) (int, error) {
+	if quantity.Bytes(len(b.held)+len(p)) > b.Limit {
+		return 0, fmt.Errorf("%w: the limit is %s", ErrTooLong, b.Limit)
+	}
+	b.held = append(b.held, p...)
+	return len(p), nil
+}
+
+// ReadLine reads a line of at most limit bytes, with its newline. At the end of the
+// stream it returns what is left and io.EOF.
+func ReadLine(from *bufio.Reader, limit quantity.Bytes) ([]byte, error) {
+	var line []byte
+	for {
+		part, err := from.ReadSlice('\n')
+		if line = append(line, part...); quantity.Bytes(len(line)) > limit {
+			return nil, fmt.Errorf("a line: %w: the limit is %s", ErrTooLong, limit)
+		}
+		if !errors.Is(err, bufio.ErrBufferFull) {
+			return line, err
+		}
+	}
 }

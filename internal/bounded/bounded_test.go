@@ -1,8 +1,10 @@
 package bounded
 
 import (
+	"bufio"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -55,5 +57,35 @@ func TestAPipeIsReadIfItHasAWriter(t *testing.T) {
 	writer.Close()
 	if data, err := ReadFile(fmt.Sprintf("/dev/fd/%d", reader.Fd()), 9); err != nil || string(data) != "text" {
 		t.Error(string(data), err)
+	}
+}
+
+func TestALineIsReadUpToItsLimit(t *testing.T) {
+	in := bufio.NewReaderSize(strings.NewReader("one\n"+strings.Repeat("x", 99)+"\ntail"), 16)
+	for _, want := range []string{"one\n", strings.Repeat("x", 99) + "\n"} {
+		if line, err := ReadLine(in, 100); err != nil || string(line) != want {
+			t.Errorf("%q, %v", line, err)
+		}
+	}
+	if line, err := ReadLine(in, 100); err != io.EOF || string(line) != "tail" {
+		t.Errorf("%q, %v", line, err)
+	}
+	endless := bufio.NewReader(io.LimitReader(zeros{}, 1<<40))
+	if _, err := ReadLine(endless, 1<<20); !errors.Is(err, ErrTooLong) {
+		t.Error(err)
+	}
+}
+
+type zeros struct{}
+
+func (zeros) Read(p []byte) (int, error) { return len(p), nil }
+
+func TestABufferHoldsItsLimit(t *testing.T) {
+	b := Buffer{Limit: 5}
+	if n, err := io.Copy(&b, strings.NewReader("12345")); n != 5 || err != nil {
+		t.Error(n, err)
+	}
+	if _, err := b.Write([]byte("6")); !errors.Is(err, ErrTooLong) || string(b.Bytes()) != "12345" {
+		t.Errorf("%v, %q", err, b.Bytes())
 	}
 }

@@ -1,7 +1,6 @@
 package host
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -9,6 +8,7 @@ import (
 	"io/fs"
 
 	"tare/internal/agent"
+	"tare/internal/bounded"
 )
 
 // Instance is a running instance as a host: its agent runs the commands. Close
@@ -27,7 +27,7 @@ func (i *instance) Address() string { return i.address }
 func (i *instance) Close() error    { return nil }
 
 func (i *instance) Run(ctx context.Context, argv ...string) ([]byte, error) {
-	var out bytes.Buffer
+	out := bounded.Buffer{Limit: bounded.Line}
 	errs := &Tail{}
 	exit, err := i.agent.Run(ctx, agent.Command{Argv: argv, Stdout: &out, Stderr: errs})
 	if err == nil && !exit.OK() {

@@ -1,7 +1,6 @@
 package host
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"crypto/rand"
@@ -20,6 +19,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"tare/internal/bounded"
 )
 
 // ErrUnreachable is in the error where no SSH server answers: the machine may
@@ -367,7 +368,7 @@ func (m *machine) run(ctx context.Context, in io.Reader, argv []string) ([]byte,
 	if err := m.err(); err != nil {
 		return nil, explain(m, argv, err, nil)
 	}
-	var out bytes.Buffer
+	out := bounded.Buffer{Limit: bounded.Line}
 	errs := &Tail{}
 	cmd := m.session(ctx, quote(append([]string{"sh", "-c", runScript, "sh"}, argv...)))
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = in, &out, errs

@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"strings"
+	"syscall"
 )
 
 // maxFileBytes bounds how much of a file is read.
@@ -28,7 +29,7 @@ func ReadPaths(paths []string, to io.Writer) error {
 }
 
 func read(path string) (string, error) {
-	file, err := os.Open(path)
+	file, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0) // a pipe has no end to wait for
 	if err != nil {
 		return "", err
 	}

@@ -164,7 +164,7 @@ func (s *server) read(r *wire.Reader, out *wire.Writer) error {
 // begin handles a request in a new goroutine.
 func (s *server) begin(f wire.Frame, out *wire.Writer) {
 	ctx, cancel := context.WithCancel(context.Background())
-	t := &task{id: f.Request, out: out, inbox: wire.NewInbox(), sendWindow: wire.NewSendWindow(), ctx: ctx, cancel: cancel, command: f.Type == wire.TypeStart, answered: make(chan struct{})}
+	t := &task{id: f.Request, out: out, inbox: wire.NewInbox(1), sendWindow: wire.NewSendWindow(), ctx: ctx, cancel: cancel, command: f.Type == wire.TypeStart, answered: make(chan struct{})}
 	s.mu.Lock()
 	s.tasks[t.id] = t
 	s.mu.Unlock()
@@ -229,7 +229,8 @@ func (s *server) work(t *task, f wire.Frame) wire.Frame {
 		last.Payload, err = json.Marshal(reply)
 	}
 	if err != nil {
-		failed := wire.Failure{Message: err.Error()}
+		message := err.Error()
+		failed := wire.Failure{Message: message[:min(len(message), wire.MaxControl/8)]} // a byte can take six in JSON
 		var number syscall.Errno
 		if errors.As(err, &number) {
 			failed.Errno = int(number)

@@ -4,26 +4,26 @@ import "sync"
 
 // Inbox queues the frames of one request between the goroutine that reads the
 // stream, which must never block, and the one that handles the request. The
-// flow-control window bounds its size.
+// flow-control window bounds its data, and MaxControl its other frames.
 type Inbox struct {
-	mu    sync.Mutex
-	queue []Frame
-	held  int
-	wake  chan struct{}
+	mu            sync.Mutex
+	queue         []Frame
+	data, control int // bytes in the queue
+	requests      int // that share it
+	wake          chan struct{}
 }
 
-// NewInbox returns an empty inbox.
-func NewInbox() *Inbox { return &Inbox{wake: make(chan struct{}, 1)} }
+// NewInbox returns an empty inbox for the frames of some requests.
+func NewInbox(requests int) *Inbox {
+	return &Inbox{requests: requests, wake: make(chan struct{}, 1)}
+}
 
-// Put appends a frame. It returns false if the peer exceeded the flow-control
-// window.
+// Put appends a frame. It returns false if the peer exceeded the bounds.
 func (b *Inbox) Put(f Frame) bool {
 	b.mu.Lock()
-	if f.isData() {
-		b.held += len(f.Payload)
-	}
+	b.count(f, 1)
 	b.queue = append(b.queue, f)
-	fits := b.held <= Window
+	fits := b.data <= b.requests*Window && b.control <= b.requests*MaxControl
 	b.mu.Unlock()
 	select {
 	case b.wake <- struct{}{}:
@@ -61,14 +61,18 @@ func (b *Inbox) pop() (Frame, bool) {
 	if len(b.queue) == 0 {
 		b.queue = nil
 	}
-	if f.isData() {
-		b.held -= len(f.Payload)
-	}
+	b.count(f, -1)
 	return f, true
 }
 
-func (f Frame) isData() bool {
-	return f.Type == TypeData || f.Type == TypeStdout || f.Type == TypeStderr
+// count adds a frame to what is in the queue, or takes it out. A frame without data
+// takes memory too.
+func (b *Inbox) count(f Frame, sign int) {
+	if len(f.Payload) > 0 && (f.Type == TypeData || f.Type == TypeStdout || f.Type == TypeStderr) {
+		b.data += sign * len(f.Payload)
+	} else {
+		b.control += sign * (headerSize + len(f.Payload))
+	}
 }
 
 // SendWindow counts the bytes that a side may still send for one request.

@@ -33,6 +33,9 @@ const (
 	// Window is the flow-control window: how many bytes of data a side may send
 	// for one request before the peer has granted more.
 	Window = 256 << 10
+	// MaxControl is how many bytes of frames without data, with their headers, can wait
+	// for the handler of a request.
+	MaxControl = 64 << 10
 
 	headerSize = 9
 )

@@ -125,7 +125,7 @@ func TestAMessageThatIsTooLongIsRefusedBeforeItBreaksTheStream(t *testing.T) {
 }
 
 func TestTheInboxHoldsAWindowAndNoMore(t *testing.T) {
-	b := NewInbox()
+	b := NewInbox(1)
 	for range Window / Chunk {
 		if !b.Put(Frame{Type: TypeData, Payload: make([]byte, Chunk)}) {
 			t.Fatal("it is full below a window")
@@ -146,6 +146,21 @@ func TestTheInboxHoldsAWindowAndNoMore(t *testing.T) {
 	}
 	if _, ok := b.Take(stop, nil); ok {
 		t.Error("an empty inbox gave a frame")
+	}
+}
+
+func TestTheInboxHoldsFewFramesWithoutData(t *testing.T) {
+	for name, f := range map[string]Frame{"empty": {Type: TypeData}, "ends": {Type: TypeEnd}, "replies": {Type: TypeReply, Payload: make([]byte, 1000)}} {
+		b, bytes := NewInbox(1), 0
+		for b.Put(f) {
+			if bytes += headerSize + len(f.Payload); bytes > MaxControl {
+				t.Fatalf("%s: more than %d bytes fit", name, bytes)
+			}
+		}
+	}
+	b := NewInbox(1)
+	if b.Put(Frame{Type: TypeReply, Payload: make([]byte, MaxControl)}) {
+		t.Error("a frame that is too long fits")
 	}
 }
 

@@ -1,7 +1,6 @@
 package oci
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -11,6 +10,7 @@ import (
 	"strings"
 
 	"tare/internal/agent"
+	"tare/internal/bounded"
 	"tare/internal/environment"
 	"tare/internal/linux/capability"
 	"tare/internal/linux/cgroup"
@@ -44,14 +44,14 @@ func (i *instance) observe(ctx context.Context, l environment.Limits) error {
 			return err
 		}
 	}
-	var stdout, stderr bytes.Buffer
+	stdout, stderr := bounded.Buffer{Limit: bounded.Line}, bounded.Buffer{Limit: bounded.Line}
 	exit, err := i.agent.Run(ctx, agent.Command{Argv: append([]string{agentInside, "look"}, observedPaths...), Stdout: &stdout, Stderr: &stderr})
 	if err != nil {
 		return fmt.Errorf("observing the isolation inside: %w", err)
 	}
 	inside := View{}
 	if err := json.Unmarshal(stdout.Bytes(), &inside); err != nil || !exit.OK() {
-		return fmt.Errorf("observing the isolation inside: the agent's second process (tare-agent look) %s", failure(exit, stderr.String()))
+		return fmt.Errorf("observing the isolation inside: the agent's second process (tare-agent look) %s", failure(exit, string(stderr.Bytes())))
 	}
 	o := &i.environ.options
 	i.notes = append(i.notes, Ignored(o, inside, i.hostView(), i.environ.held)...)

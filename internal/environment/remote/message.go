@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"tare/internal/bounded"
 	"tare/internal/environment"
 	"tare/internal/usage"
 )
@@ -143,7 +144,7 @@ func (c *conversation) send(message any) error {
 }
 
 func (c *conversation) receive(message any) error {
-	line, err := c.reader.ReadBytes('\n')
+	line, err := bounded.ReadLine(c.reader, bounded.Line)
 	if err != nil {
 		return err
 	}

@@ -19,6 +19,7 @@ import (
 
 	"tare/internal/agent"
 	"tare/internal/agent/observe"
+	"tare/internal/bounded"
 	"tare/internal/environment"
 	"tare/internal/parity"
 )
@@ -80,7 +81,7 @@ func ask(ctx context.Context, s Subject) (*observe.Answer, error) {
 	if err != nil {
 		return nil, err
 	}
-	var out, errs bytes.Buffer
+	out, errs := bounded.Buffer{Limit: bounded.Line}, bounded.Buffer{Limit: bounded.Line}
 	exit, err := a.Run(ctx, agent.Command{
 		// Resolved by the child of the agent: once the agent has started a command
 		// as another user, its own /proc entry is unreadable to others.
@@ -92,7 +93,7 @@ func ask(ctx context.Context, s Subject) (*observe.Answer, error) {
 	}
 	answer := &observe.Answer{}
 	if err := json.Unmarshal(out.Bytes(), answer); err != nil || !exit.OK() {
-		return nil, fmt.Errorf("observing the instance from inside: the agent's second process (tare-agent fingerprint) exited with status %d %s and printed %.300q", exit.Code, exit.Signal, errs.String())
+		return nil, fmt.Errorf("observing the instance from inside: the agent's second process (tare-agent fingerprint) exited with status %d %s and printed %.300q", exit.Code, exit.Signal, errs.Bytes())
 	}
 	return answer, nil
 }

@@ -1,7 +1,6 @@
 package lifecycle
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -13,6 +12,7 @@ import (
 	"time"
 
 	"tare/internal/agent"
+	"tare/internal/bounded"
 	"tare/internal/rundir"
 	"tare/internal/study"
 	"tare/internal/trial/instances"
@@ -245,7 +245,7 @@ func (c *Copy) driveAs(ctx context.Context, as *samples, prefix string) (s CopyS
 	}
 	s.Pack, s.Ready = as.pack, c.ready
 	as.next(func(name string) *rundir.RawFile { return c.output(i, name) }, prefix)
-	var stdout bytes.Buffer
+	stdout := bounded.Buffer{Limit: bounded.Output}
 	before, err := i.Agent().Clock(ctx)
 	if err != nil {
 		return s, err
