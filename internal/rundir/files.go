@@ -4,11 +4,12 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"syscall"
+
+	"tare/internal/bounded"
 )
 
 // A run directory can be anybody's: its files are opened beneath it, whatever links it
@@ -62,14 +63,18 @@ func readDir(directory, name string) (list []fs.DirEntry, err error) {
 	return list, err
 }
 
-// readFile reads a file of a run directory.
+// readFile reads a file of a run directory of at most bounded.Line bytes.
 func readFile(directory, name string) ([]byte, error) {
 	file, err := openFile(directory, name, os.O_RDONLY)
 	if err != nil {
 		return nil, err
 	}
 	defer file.Close()
-	return io.ReadAll(file)
+	data, err := bounded.ReadAll(file, bounded.Line)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", filepath.Join(directory, name), err)
+	}
+	return data, nil
 }
 
 // Replace writes a file into a directory atomically: after a kill it is either the old

@@ -1,12 +1,14 @@
 package rundir
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
 
+	"tare/internal/bounded"
 	"tare/internal/parity"
 	"tare/internal/study"
 	"tare/internal/usage"
@@ -99,6 +101,29 @@ func TestAFIFOInARunDirectoryIsAnError(t *testing.T) {
 			t.Fatal(err)
 		}
 		if _, err := Open(directory); err == nil || !strings.Contains(err.Error(), name+" is not a regular file") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+func TestFilesOfARunAreReadUpToALimit(t *testing.T) {
+	for _, name := range []string{manifestFile, planFile, journalFile, sumsFile} {
+		directory := filepath.Join(t.TempDir(), "run")
+		w, err := Create(directory, &study.Plan{Format: 1, Name: "x"}, Manifest{Run: "x"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := errors.Join(w.Seal(), w.Close()); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Truncate(filepath.Join(directory, name), 1<<40); err != nil { // a hole
+			t.Fatal(err)
+		}
+		r, err := Open(directory)
+		if err == nil && name == sumsFile {
+			_, err = readFile(r.Directory, name)
+		}
+		if !errors.Is(err, bounded.ErrTooLong) || !strings.Contains(err.Error(), filepath.Join(directory, name)) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

@@ -1,7 +1,7 @@
 package rundir
 
 import (
-	"bytes"
+	"bufio"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"tare/internal/bounded"
 	"tare/internal/visible"
 )
 
@@ -63,31 +64,35 @@ func putAside(directory string, torn []byte) error {
 // after it. Only the last line can be torn, because each is synced before the next:
 // an earlier invalid line is an error.
 func readTrials(r io.Reader) (trials []Trial, good int64, torn []byte, err error) {
-	data, err := io.ReadAll(r)
-	if err != nil {
-		return nil, 0, nil, err
-	}
-	for line := 1; len(data) > 0; line++ {
-		end := bytes.IndexByte(data, '\n')
-		if end < 0 {
-			return trials, good, data, nil
+	in := bufio.NewReader(r)
+	for number := 1; ; number++ {
+		line, err := bounded.ReadLine(in, bounded.Line)
+		if errors.Is(err, io.EOF) {
+			return trials, good, line, nil
+		}
+		wrong := func(err error) error {
+			return fmt.Errorf("line %d is not a trial: %w: the file was changed after it was written; restore it, or cut it before that line", number, err)
+		}
+		if errors.Is(err, bounded.ErrTooLong) {
+			return nil, 0, nil, wrong(err)
+		}
+		if err != nil {
+			return nil, 0, nil, err
 		}
 		var t Trial
-		if err := json.Unmarshal(data[:end], &t); err != nil {
-			if end+1 == len(data) { // the last line, torn within a disk block
-				return trials, good, data, nil
+		if err := json.Unmarshal(line, &t); err != nil {
+			if _, more := in.Peek(1); errors.Is(more, io.EOF) { // the last line, torn within a disk block
+				return trials, good, line, nil
 			}
-			return nil, 0, nil, fmt.Errorf("line %d is not a trial: %v: the file was changed after it was written; restore it, or cut it before that line", line, err)
+			return nil, 0, nil, wrong(err)
 		}
 		if err := t.checkRounds(); err != nil {
-			return nil, 0, nil, fmt.Errorf("line %d is not a trial: %w: the file was changed after it was written; restore it, or cut it before that line", line, err)
+			return nil, 0, nil, wrong(err)
 		}
 		visible.Names(&t)
 		trials = append(trials, t)
-		good += int64(end) + 1
-		data = data[end+1:]
+		good += int64(len(line))
 	}
-	return trials, good, nil, nil
 }
 
 // append writes a line for each trial, synced to disk together.

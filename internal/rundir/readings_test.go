@@ -2,9 +2,11 @@ package rundir
 
 import (
 	"bytes"
+	"encoding/binary"
 	"os"
 	"path/filepath"
 	"reflect"
+	"runtime"
 	"testing"
 	"time"
 
@@ -62,6 +64,44 @@ func TestReadingsComeBackAsTheyWereWritten(t *testing.T) {
 			t.Fatalf("%d rows are too many", rows)
 		}
 	})
+}
+
+func TestReadingsThatClaimMoreThanTheirFileHasAreRefused(t *testing.T) {
+	one := InstanceSeries{Instance: "b1-docker-1", Series: &usage.Series{Began: time.Unix(1, 0)}}
+	one.Add(&usage.Reading{Seconds: .5})
+	data, _, err := encodeReadings(Trial{}, []InstanceSeries{one})
+	if err != nil {
+		t.Fatal(err)
+	}
+	allocated := func(data []byte) (uint64, error) {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		_, err := decodeReadings(data)
+		runtime.ReadMemStats(&after)
+		return after.TotalAlloc - before.TotalAlloc, err
+	}
+	footer := bytes.Clone(data)
+	binary.LittleEndian.PutUint32(footer[len(footer)-8:], 1<<28)
+	for what, data := range map[string][]byte{"a footer": footer, "42 bytes": footer[len(footer)-42:], "nothing": nil, "8 bytes": footer[len(footer)-8:]} {
+		if bytes, err := allocated(data); err == nil || bytes > 16<<20 {
+			t.Errorf("%s: %d bytes: %v", what, bytes, err)
+		}
+	}
+}
+
+func TestAChangedByteInReadingsIsNoPanic(t *testing.T) {
+	one := InstanceSeries{Instance: "b1-docker-1", Series: &usage.Series{Began: time.Unix(1, 0)}}
+	one.Add(&usage.Reading{Seconds: .5})
+	data, _, err := encodeReadings(Trial{}, []InstanceSeries{one})
+	if err != nil {
+		t.Fatal(err)
+	}
+	footer := len(data) - 8 - int(binary.LittleEndian.Uint32(data[len(data)-8:]))
+	for at := 0; at < footer; at += 7 {
+		changed := bytes.Clone(data)
+		changed[at] ^= 0x40
+		_, _ = decodeReadings(changed)
+	}
 }
 
 func TestReadingsAreInTheRunDirectoryWithTheirChecksum(t *testing.T) {

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"maps"
 	"os"
@@ -301,13 +302,15 @@ func checksums(directory string) (map[string]string, error) {
 		if err != nil || name == sumsFile || name == lockFile || strings.HasPrefix(name, reportPrefix) {
 			return err
 		}
-		data, err := readFile(directory, name)
+		file, err := openFile(directory, name, os.O_RDONLY)
 		if err != nil {
 			return err
 		}
-		sum := sha256.Sum256(data)
-		sums[name] = hex.EncodeToString(sum[:])
-		return nil
+		defer file.Close()
+		sum := sha256.New()
+		_, err = io.Copy(sum, file)
+		sums[name] = hex.EncodeToString(sum.Sum(nil))
+		return err
 	})
 	return sums, err
 }
