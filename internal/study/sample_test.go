@@ -8,7 +8,7 @@ import (
 
 func TestTheLengthOfASampleComesFromTheStudyOrThePack(t *testing.T) {
 	for entry, want := range map[string][2]time.Duration{ // of one sample, of one of several
-		"{use: redis}":                            {0, 100 * time.Millisecond},
+		"{use: redis}":                            {0, 200 * time.Millisecond},
 		"{use: redis, seconds: 2}":                {2 * time.Second, 2 * time.Second},
 		"{use: redis, sample: 50ms}":              {50 * time.Millisecond, 50 * time.Millisecond},
 		"{use: fio, milliseconds: 700}":           {700 * time.Millisecond, 700 * time.Millisecond},
