@@ -11,7 +11,9 @@ import (
 
 	"tare/internal/agent/program"
 	"tare/internal/agent/wire"
+	"tare/internal/crash"
 	"tare/internal/linux/private"
+	"tare/internal/visible"
 )
 
 // Client talks to one agent. All methods are safe for concurrent use.
@@ -49,7 +51,7 @@ type RemoteError struct {
 	Errno   syscall.Errno
 }
 
-func (e *RemoteError) Error() string { return e.Message }
+func (e *RemoteError) Error() string { return visible.Indent(e.Message) }
 
 // Unwrap returns the errno, if there is one.
 func (e *RemoteError) Unwrap() error {
@@ -85,6 +87,7 @@ func Connect(ctx context.Context, stream io.ReadWriteCloser) (*Client, error) {
 
 // readHello reads the preamble and the Hello, and checks the protocol version.
 func (c *Client) readHello(reader *wire.Reader) error {
+	defer crash.Exit()
 	if err := reader.Preamble(); err != nil {
 		return err
 	}
@@ -146,6 +149,7 @@ func (c *Client) end(why error) {
 // request. It never blocks on a request, so that a slow consumer of one request's
 // output does not delay the others.
 func (c *Client) read(reader *wire.Reader, of *second) {
+	defer crash.Exit()
 	for {
 		f, err := reader.Next()
 		if of != nil && errors.Is(err, syscall.ECONNRESET) {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"tare/internal/agent/wire"
+	"tare/internal/crash"
 )
 
 // killTimeout bounds how long Run waits for the exit of a command that it had
@@ -135,6 +136,7 @@ func (p *Process) Wait(ctx context.Context) (Exit, error) {
 // deliver writes the output to its receivers and sends credit for what they
 // took, so that at most one window of output is in flight.
 func (p *Process) deliver() {
+	defer crash.Exit()
 	defer close(p.ended)
 	defer p.client.drop(p.call)
 	var consumed wire.ReceiveWindow

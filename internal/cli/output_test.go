@@ -7,7 +7,21 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/spf13/cobra"
 )
+
+func TestAPanicIsOneSentence(t *testing.T) {
+	t.Setenv("TMPDIR", t.TempDir())
+	var out bytes.Buffer
+	app := &App{Stdout: &out, Stderr: &out}
+	status := execRoot(context.Background(), app, &cobra.Command{RunE: func(*cobra.Command, []string) error {
+		panic("nobody foresaw it")
+	}})
+	if got := out.String(); status != 1 || strings.Count(got, "\n") != 1 || !strings.HasPrefix(got, "tare: this is an error in tare itself: nobody foresaw it; please report it") {
+		t.Errorf("status %d: %s", status, got)
+	}
+}
 
 // Whatever a command prints goes through one writer: a name, a file and a label of a run
 // cannot write to the terminal.

@@ -11,15 +11,29 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"tare/internal/crash"
 	"tare/internal/strictyaml"
 	"tare/internal/term"
 )
 
 // Main runs the command line and returns the exit status.
 func Main(ctx context.Context, app *App) int {
+	crash.Version = app.Version
 	app.Stdout, app.Stderr = term.NewWriter(app.Stdout), term.NewWriter(app.Stderr)
 	root := newRootCommand(app)
 	root.SetArgs(app.Args[1:])
+	return execRoot(ctx, app, root)
+}
+
+// execRoot executes the command line. A panic is an error like others: what the command
+// started has been stopped on the way here.
+func execRoot(ctx context.Context, app *App, root *cobra.Command) (status int) {
+	defer func() {
+		if panicked := recover(); panicked != nil {
+			app.say("tare: %s", crash.Sentence(panicked))
+			status = 1
+		}
+	}()
 	err := root.ExecuteContext(ctx)
 	if err == nil {
 		return 0

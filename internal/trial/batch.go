@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"tare/internal/crash"
 	"tare/internal/lists"
 	"tare/internal/rundir"
 	"tare/internal/schedule"
@@ -160,6 +161,7 @@ func sideBySide(ctx context.Context, all []*participant) {
 		slots <- struct{}{}
 		under.Go(func() {
 			defer func() { <-slots }()
+			defer crash.Exit()
 			if p.takesPart() && ctx.Err() == nil {
 				p.prepare(ctx)
 			}

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"tare/internal/crash"
 )
 
 // Never is an Every for readings at the beginning and at the end only.
@@ -85,6 +87,7 @@ func newLoop(on machine, every time.Duration, sinceCreation bool, targets ...Tar
 }
 
 func (l *loop) run() {
+	defer crash.Exit()
 	defer close(l.done)
 	if l.every < 0 {
 		<-l.halt

@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"tare/internal/agent"
+	"tare/internal/crash"
 	"tare/internal/environment"
 	"tare/internal/usage"
 )
@@ -43,6 +44,7 @@ type Instance struct {
 }
 
 func (i *Instance) listen(to io.Writer) {
+	defer crash.Exit()
 	for {
 		var e event
 		if err := i.console.receive(&e); err != nil {
@@ -138,6 +140,7 @@ type meter struct {
 
 // listen receives readings, if requested, and the result.
 func (m *meter) listen(each func(usage.Reading)) {
+	defer crash.Exit()
 	defer close(m.ended)
 	var e event
 	for m.err == nil && e.Result == nil {

@@ -17,6 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"tare/internal/cleanup"
+	"tare/internal/crash"
 	"tare/internal/environment"
 	"tare/internal/image"
 )
@@ -109,6 +110,7 @@ func (s *server) answer(ctx context.Context, stream io.ReadWriteCloser, silence 
 		}
 		all.Go(func() {
 			defer one.Close()
+			defer crash.Exit()
 			s.call(calls, converse(one))
 		})
 	}

@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"tare/internal/crash"
 	"tare/internal/environment"
 	"tare/internal/study"
 	"tare/internal/usage"
@@ -160,6 +161,7 @@ func (p *Pool) startAll(ctx context.Context, r Request, g *Group) error {
 		}
 		all.Go(func() {
 			defer func() { <-slots }()
+			defer crash.Exit()
 			err := p.startOne(starting, r, i, g.Network)
 			mu.Lock()
 			defer mu.Unlock()

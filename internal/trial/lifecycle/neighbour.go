@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"tare/internal/agent"
+	"tare/internal/crash"
 )
 
 // leastBusy is the share of its time that a neighbour's driver must have run, or
@@ -65,6 +66,7 @@ func (n *neighbours) start(ctx context.Context, w *Workload) error {
 	running := make(chan struct{}, len(n.copies))
 	for _, c := range n.copies {
 		n.loops.Go(func() {
+			defer crash.Exit()
 			if err := c.driveRepeatedly(n.working, running); err != nil {
 				n.end(c.named(err))
 			}

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"tare/internal/agent"
+	"tare/internal/crash"
 	"tare/internal/environment"
 	"tare/internal/trial/instances"
 	"tare/internal/workload"
@@ -279,7 +280,10 @@ func (w *Workload) each(copies []*Copy, do func(*Copy) error) error {
 	var all sync.WaitGroup
 	for n, c := range copies {
 		c.spent.Store(0)
-		all.Go(func() { errs[n] = c.named(do(c)) })
+		all.Go(func() {
+			defer crash.Exit()
+			errs[n] = c.named(do(c))
+		})
 	}
 	all.Wait()
 	slowest := time.Duration(0)

@@ -10,6 +10,8 @@ import (
 	"fmt"
 	"io"
 	"sync"
+
+	"tare/internal/crash"
 )
 
 // Version is QEMU's version, from the greeting.
@@ -173,6 +175,7 @@ func (m *Monitor) write(ctx context.Context, line []byte) error {
 }
 
 func (m *Monitor) read(greeting chan<- message) {
+	defer crash.Exit()
 	decoder := json.NewDecoder(m.conn)
 	greeted := false
 	for {
