@@ -26,6 +26,7 @@ type App struct {
 	Version        string
 	Args           []string // of the process, for the run's manifest
 	trustOwner     bool     // write into the runs of other users
+	incomplete     bool     // results of an ended run are missing
 	started        bool     // the code of a command runs: cobra accepted its arguments
 }
 

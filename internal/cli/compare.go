@@ -56,6 +56,7 @@ func openRun(app *App, name string) (*rundir.Run, error) {
 	if err != nil {
 		return nil, badInput("%w", err)
 	}
+	app.checkComplete(r.Incomplete, r.Manifest)
 	return r, nil
 }
 

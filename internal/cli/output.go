@@ -35,6 +35,16 @@ func (a *App) ending(r *run.Result) string {
 	return why + "report: " + filepath.Join(r.Directory, "report.html") + "\n"
 }
 
+// checkComplete says which results of a run are missing. Those of one that has ended
+// give an exit status, unless there is another one.
+func (a *App) checkComplete(missing string, m rundir.Manifest) {
+	if missing == "" {
+		return
+	}
+	a.say("tare: %s", missing)
+	a.incomplete = a.incomplete || (&rundir.Run{Manifest: m}).HasEnded()
+}
+
 // writeFile writes a file that the user names: one that exists is replaced, and a
 // device or pipe is written to.
 func writeFile(path string, data []byte) error {

@@ -94,6 +94,9 @@ func openReport(app *App, name string) (model.Input, error) {
 		return model.Input{}, err
 	}
 	in, err := run.OpenReport(directory)
+	if err == nil {
+		app.checkComplete(in.Incomplete, in.Manifest)
+	}
 	return in, inputError(err)
 }
 

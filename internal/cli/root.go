@@ -35,6 +35,9 @@ func execRoot(ctx context.Context, app *App, root *cobra.Command) (status int) {
 		}
 	}()
 	err := root.ExecuteContext(ctx)
+	if err == nil && app.incomplete {
+		return ExitSomeFailed
+	}
 	if err == nil {
 		return 0
 	}

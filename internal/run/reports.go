@@ -30,6 +30,7 @@ func FinishImport(directory string) (in model.Input, err error) {
 	if in, err = OpenReport(directory); err != nil {
 		return in, err
 	}
+	in.Incomplete = "" // the checksums are those of before
 	return in, finish(w, in)
 }
 

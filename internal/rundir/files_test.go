@@ -2,6 +2,7 @@ package rundir
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -21,7 +22,7 @@ func writeEverything(directory string) {
 		return
 	}
 	defer w.Close()
-	trial := Trial{Block: 1, Environment: "native", Workload: "w"}
+	trial := Trial{Block: 1, Environment: "native", Workload: "w", Status: OK}
 	_ = w.KeepFingerprint(parity.Fingerprint{Environment: "native", Workload: "w"})
 	_, _ = w.KeepFile("w", "native", "file", []byte("new"))
 	raw := w.Keep(trial, "driver.stdout")
@@ -38,10 +39,22 @@ func writeEverything(directory string) {
 	_ = w.Seal()
 }
 
+// smallPlan is the plan of the trials of the tests.
+func smallPlan() *study.Plan {
+	p := &study.Plan{Format: 1, Name: "small", Baseline: "native", Environments: []study.Environment{{Name: "native"}, {Name: "docker"}, {Name: "vm"}}}
+	for _, name := range []string{"w", "redis", "nginx"} {
+		p.Workloads = append(p.Workloads, study.Workload{Name: name, Levels: []study.Level{{}, {Name: "clients=1"}}})
+	}
+	for n := range 100 {
+		p.Workloads = append(p.Workloads, study.Workload{Name: fmt.Sprint("w", n), Levels: []study.Level{{}, {Name: "clients=10"}, {Name: "path=/a b"}}})
+	}
+	return p
+}
+
 func runWithTornLine(t *testing.T) string {
 	t.Helper()
 	directory := filepath.Join(t.TempDir(), "run")
-	w, err := Create(directory, &study.Plan{Format: 1}, Manifest{Run: "run"})
+	w, err := Create(directory, smallPlan(), Manifest{Run: "run"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -109,7 +122,7 @@ func TestAFIFOInARunDirectoryIsAnError(t *testing.T) {
 func TestFilesOfARunAreReadUpToALimit(t *testing.T) {
 	for _, name := range []string{manifestFile, planFile, journalFile, sumsFile} {
 		directory := filepath.Join(t.TempDir(), "run")
-		w, err := Create(directory, &study.Plan{Format: 1, Name: "x"}, Manifest{Run: "x"})
+		w, err := Create(directory, smallPlan(), Manifest{Run: "x"})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -7,13 +7,12 @@ import (
 	"testing"
 
 	"tare/internal/parity"
-	"tare/internal/study"
 	"tare/internal/testing/schematest"
 )
 
 func TestFingerprintsAreKeptOneForEachEnvironmentAndWorkload(t *testing.T) {
 	directory := filepath.Join(t.TempDir(), "run")
-	w, err := Create(directory, &study.Plan{}, Manifest{})
+	w, err := Create(directory, smallPlan(), Manifest{})
 	if err != nil {
 		t.Fatal(err)
 	}

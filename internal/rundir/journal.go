@@ -2,6 +2,8 @@ package rundir
 
 import (
 	"bufio"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -9,6 +11,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 
 	"tare/internal/bounded"
 	"tare/internal/visible"
@@ -86,7 +89,7 @@ func readTrials(r io.Reader) (trials []Trial, good int64, torn []byte, err error
 			}
 			return nil, 0, nil, wrong(err)
 		}
-		if err := t.checkRounds(); err != nil {
+		if err := t.check(); err != nil {
 			return nil, 0, nil, wrong(err)
 		}
 		visible.Names(&t)
@@ -116,19 +119,39 @@ func (j *journal) append(trials []Trial) error {
 
 func (j *journal) close() error { return j.file.Close() }
 
-// loadTrials reads a journal without changing it.
-func loadTrials(directory string) ([]Trial, error) {
-	file, err := openFile(directory, journalFile, os.O_RDONLY)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
+// loadTrials reads a journal without changing it. It says what it lacks, as far as that
+// can be known: the last line where it is cut off, or what it had when the run ended.
+func (r *Run) loadTrials() error {
+	path := filepath.Join(r.Directory, journalFile)
+	file, err := openFile(r.Directory, journalFile, os.O_RDONLY)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
 	}
-	if err != nil {
-		return nil, err
+	var trials []Trial
+	var torn []byte
+	sum := sha256.New()
+	if err == nil {
+		defer file.Close()
+		if trials, _, torn, err = readTrials(io.TeeReader(file, sum)); err != nil {
+			return fmt.Errorf("%s: %w", path, err)
+		}
 	}
-	defer file.Close()
-	trials, _, _, err := readTrials(file)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", filepath.Join(directory, journalFile), err)
+	if err := checkTrials(r.Plan, trials); err != nil {
+		return fmt.Errorf("%s: %w", path, err)
 	}
-	return trials, nil
+	sums, err := readFile(r.Directory, sumsFile)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	sealed := regexp.MustCompile(`(?m)^([0-9a-f]+)  ` + regexp.QuoteMeta(journalFile) + `$`).FindSubmatch(sums)
+	switch {
+	case r.HasEnded() && sealed != nil && string(sealed[1]) != hex.EncodeToString(sum.Sum(nil)):
+		r.Incomplete = fmt.Sprintf("%s is not as it was when the run ended: results may be missing or changed; restore it", path)
+	case len(torn) > 0 && r.HasEnded():
+		r.Incomplete = fmt.Sprintf("the last line of %s is cut off: its results are missing; restore it", path)
+	case len(torn) > 0:
+		r.Incomplete = fmt.Sprintf("the last line of %s is cut off: its trial is repeated when the run is continued with --resume", path)
+	}
+	r.take(trials...)
+	return nil
 }

@@ -13,7 +13,6 @@ import (
 	"github.com/parquet-go/parquet-go"
 	"pgregory.net/rapid"
 
-	"tare/internal/study"
 	"tare/internal/usage"
 )
 
@@ -106,7 +105,7 @@ func TestAChangedByteInReadingsIsNoPanic(t *testing.T) {
 
 func TestReadingsAreInTheRunDirectoryWithTheirChecksum(t *testing.T) {
 	directory := filepath.Join(t.TempDir(), "run")
-	w, err := Create(directory, &study.Plan{Format: 1, Name: "x"}, Manifest{Run: "x"})
+	w, err := Create(directory, smallPlan(), Manifest{Run: "x"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -51,6 +51,8 @@ type Run struct {
 	Traced []Trial
 	// Fingerprints has one for each environment with each workload.
 	Fingerprints []parity.Fingerprint
+	// Incomplete says what the journal lacks, as far as that can be known; "" for nothing.
+	Incomplete string
 }
 
 // Open reads a run directory. It changes nothing, not even a torn line.
@@ -69,13 +71,15 @@ func Open(directory string) (*Run, error) {
 	if err := readJSON(directory, planFile, r.Plan); err != nil {
 		return nil, err
 	}
+	if err := checkPlan(directory, r.Plan); err != nil {
+		return nil, err
+	}
 	visible.Names(&r.Manifest)
 	visible.Names(r.Plan)
-	trials, err := loadTrials(directory)
-	r.take(trials...)
-	if err != nil {
+	if err := r.loadTrials(); err != nil {
 		return r, err
 	}
+	var err error
 	r.Fingerprints, err = loadFingerprints(directory)
 	visible.Names(&r.Fingerprints)
 	return r, err
@@ -154,6 +158,7 @@ func Resume(directory string) (*Writer, error) {
 		return nil, err
 	}
 	w := &Writer{Run: *r}
+	w.Incomplete = "" // what it lacks is written again
 	return w, w.open()
 }
 

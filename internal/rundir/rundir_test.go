@@ -21,7 +21,7 @@ func newRun(t interface {
 	Fatal(...any)
 }, directory string) *Writer {
 	t.Helper()
-	w, err := Create(directory, &study.Plan{Format: 1, Name: "small"}, Manifest{Run: "small-1"})
+	w, err := Create(directory, smallPlan(), Manifest{Run: "small-1"})
 	if err != nil {
 		t.Fatal(err)
 	}

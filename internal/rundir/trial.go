@@ -7,15 +7,12 @@
 package rundir
 
 import (
-	"fmt"
 	"math"
-	"slices"
 	"time"
 
 	"tare/internal/environment"
 	"tare/internal/evidence"
 	"tare/internal/stats"
-	"tare/internal/study"
 	"tare/internal/usage"
 )
 
@@ -111,17 +108,6 @@ type Round struct {
 	// StealSeconds is the time that the hypervisor took from the cores that the
 	// environment may use during the sample.
 	StealSeconds *float64 `json:"steal_s,omitempty"`
-}
-
-// checkRounds refuses numbers that no run gives: a run directory can be anybody's,
-// and the numbers are indices.
-func (t Trial) checkRounds() error {
-	for _, r := range slices.Concat(t.Rounds, t.HalfRounds) {
-		if r.Number < 1 || r.Number > study.MostRounds {
-			return fmt.Errorf("round %d is not between 1 and %d", r.Number, study.MostRounds)
-		}
-	}
-	return nil
 }
 
 // RoundLogs are the logarithms of a metric in the rounds of the trial. There are none

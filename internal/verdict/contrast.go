@@ -134,13 +134,18 @@ type Side struct {
 	Most   float64 `json:"most"`
 }
 
-// MarshalJSON writes the summary of no values as null: absent is not zero.
+// MarshalJSON writes the summary of no values as null: absent is not zero. So is what
+// JSON has no number for.
 func (s Side) MarshalJSON() ([]byte, error) {
-	type plain Side
-	if s.N > 0 {
-		return json.Marshal(plain(s))
+	if s.N == 0 {
+		s.Median, s.Least, s.Most = math.NaN(), math.NaN(), math.NaN()
 	}
-	return []byte(`{"n":0,"median":null,"least":null,"most":null}`), nil
+	return json.Marshal(struct {
+		N      int      `json:"n"`
+		Median *float64 `json:"median"`
+		Least  *float64 `json:"least"`
+		Most   *float64 `json:"most"`
+	}{s.N, finite(s.Median), finite(s.Least), finite(s.Most)})
 }
 
 // Warning is a caveat of a contrast.

@@ -89,7 +89,7 @@ func windows(curves [][]rundir.Point) [][2]number {
 		for _, p := range c {
 			i := n - 1
 			if width > 0 {
-				i = min(int(p.Second/width), n-1)
+				i = int(min(max(p.Second/width, 0), float64(n-1))) // a time before the first is one of an edited run
 			}
 			values[i] = append(values[i], p.Value)
 		}

@@ -33,6 +33,8 @@ type Input struct {
 	Score *score.Sheet
 	// Against compares a published study with the run; nil for none.
 	Against *Against
+	// Incomplete says which results of the run are missing; "" for none.
+	Incomplete string
 	// Directory is the run directory. No format depends on it, so that a copied run
 	// gives the same report.
 	Directory string
@@ -42,7 +44,7 @@ type Input struct {
 // has a warning.
 func Of(r *rundir.Run, contrasts []verdict.Contrast) Input {
 	fair := Fairness(r)
-	return Input{Manifest: r.Manifest, Plan: r.Plan, Trials: r.Trials, Traced: r.Traced, Contrasts: fair.Mark(contrasts), Parity: fair.All(), Readings: r.Readings, Directory: r.Directory}
+	return Input{Manifest: r.Manifest, Plan: r.Plan, Trials: r.Trials, Traced: r.Traced, Contrasts: fair.Mark(contrasts), Parity: fair.All(), Readings: r.Readings, Directory: r.Directory, Incomplete: r.Incomplete}
 }
 
 // Options are the settings of a format.

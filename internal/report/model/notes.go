@@ -46,6 +46,9 @@ func (v *Report) gatherNotes() {
 		v.Notes[i].Times++
 		return &v.Notes[i]
 	}
+	if v.Incomplete != "" {
+		remark("this run", v.Incomplete)
+	}
 	for _, e := range v.Environments {
 		for _, own := range e.Own() {
 			remark(e.Shown, "own parameters for "+own)

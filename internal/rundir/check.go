@@ -1,0 +1,77 @@
+package rundir
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+
+	"tare/internal/lists"
+	"tare/internal/study"
+)
+
+// A run directory can be anybody's: what the evaluation and the reports rely on is
+// checked when the run is opened.
+
+// changed ends the error about a file that tare did not write so.
+const changed = "the file was changed after it was written: restore it"
+
+// checkPlan refuses a plan without what every plan has.
+func checkPlan(directory string, p *study.Plan) error {
+	wrong := func(format string, args ...any) error {
+		return fmt.Errorf("%s: %s: "+changed, filepath.Join(directory, planFile), fmt.Sprintf(format, args...))
+	}
+	environments := lists.Map(p.Environments, func(e study.Environment) string { return e.Name })
+	workloads := lists.Map(p.Workloads, func(w study.Workload) string { return w.Name })
+	switch {
+	case len(environments) == 0:
+		return wrong("it has no environments")
+	case len(workloads) == 0:
+		return wrong("it has no workloads")
+	case !slices.Contains(environments, p.Baseline):
+		return wrong("the baseline %q is none of its environments", p.Baseline)
+	}
+	for _, names := range [][]string{environments, workloads} {
+		slices.Sort(names)
+		for i := range len(names) - 1 {
+			if names[i] == names[i+1] {
+				return wrong("two of its environments or workloads have the name %q", names[i])
+			}
+		}
+	}
+	for _, w := range p.Workloads {
+		if len(w.Levels) == 0 {
+			return wrong("the workload %s has no level", w.Name)
+		}
+	}
+	return nil
+}
+
+// check refuses a trial with numbers of rounds that no run gives, which are indices, or
+// with a status that does not exist.
+func (t Trial) check() error {
+	for _, r := range slices.Concat(t.Rounds, t.HalfRounds) {
+		if r.Number < 1 || r.Number > study.MostRounds {
+			return fmt.Errorf("round %d is not between 1 and %d", r.Number, study.MostRounds)
+		}
+	}
+	if !slices.Contains([]Status{OK, Failed, Skipped}, t.Status) {
+		return fmt.Errorf("its status is %q, not %s, %s or %s", t.Status, OK, Failed, Skipped)
+	}
+	return nil
+}
+
+// checkTrials refuses trials of what the plan does not have: no report would show them.
+func checkTrials(p *study.Plan, trials []Trial) error {
+	for i, t := range trials {
+		w := p.Workload(t.Workload)
+		switch {
+		case !slices.ContainsFunc(p.Environments, func(e study.Environment) bool { return e.Name == t.Environment }):
+			return fmt.Errorf("trial %d is of the environment %q, which the plan does not have: "+changed, i+1, t.Environment)
+		case w == nil:
+			return fmt.Errorf("trial %d is of the workload %q, which the plan does not have: "+changed, i+1, t.Workload)
+		case !slices.ContainsFunc(w.Levels, func(l study.Level) bool { return l.Name == t.Level }):
+			return fmt.Errorf("trial %d is of the level %q of %s, which the plan does not have: "+changed, i+1, t.Level, t.Workload)
+		}
+	}
+	return nil
+}
