@@ -141,3 +141,50 @@ func TestFilesOfARunAreReadUpToALimit(t *testing.T) {
 		}
 	}
 }
+
+// What a journal names is read within the run only, and only from regular files.
+func TestReadingsAreReadWithinARunDirectory(t *testing.T) {
+	directory := runWithTornLine(t)
+	w, err := Resume(directory)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var series usage.Series
+	series.Add(&usage.Reading{Seconds: 1})
+	trial := Trial{Block: 1, Environment: "native", Workload: "w"}
+	trial.Readings, err = w.KeepReadings(trial, []InstanceSeries{{Instance: "native-1", Series: &series}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	good := trial.Readings.Path
+	outside := filepath.Join(filepath.Dir(directory), "outside.parquet")
+	if err := os.Rename(filepath.Join(directory, good), outside); err != nil {
+		t.Fatal(err)
+	}
+	for name, put := range map[string]func(string) error{
+		"samples/fifo": func(path string) error { return syscall.Mkfifo(path, 0o600) },
+		"samples/link": func(path string) error { return os.Symlink(outside, path) },
+		"samples/up":   func(path string) error { return os.Symlink("../../outside.parquet", path) },
+		"samples/null": func(path string) error { return os.Symlink("/dev/null", path) },
+	} {
+		if err := put(filepath.Join(directory, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, path := range []string{"../outside.parquet", outside, "samples/fifo", "samples/link", "samples/up", "samples/null", "samples", "/dev/stdin", ""} {
+		trial.Readings.Path = path
+		if all, err := w.Readings(trial); err == nil {
+			t.Errorf("%q: %d series are read", path, len(all))
+		}
+	}
+	if err := os.Rename(outside, filepath.Join(directory, good)); err != nil {
+		t.Fatal(err)
+	}
+	trial.Readings.Path = good
+	if all, err := w.Readings(trial); err != nil || len(all) != 1 {
+		t.Errorf("in the run: %d series, %v", len(all), err)
+	}
+}
