@@ -8,7 +8,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
+	"io"
 	"path/filepath"
 	"regexp"
 	"strconv"
@@ -17,6 +17,7 @@ import (
 	"tare/internal/environment"
 	"tare/internal/environment/support/microvm"
 	"tare/internal/environment/support/vmm"
+	"tare/internal/linux/beneath"
 )
 
 func init() {
@@ -162,10 +163,13 @@ func (f *firecracker) Finish(g *vmm.Guest, dir string) {
 	if !f.options.BootTimer {
 		return
 	}
-	log, err := os.ReadFile(filepath.Join(dir, microvm.Log))
-	if took, ok := bootTime(string(log)); err == nil && ok {
-		g.Note("Firecracker's boot timer: %s", took)
-		return
+	if file, err := beneath.Open(dir, microvm.Log); err == nil {
+		log, err := io.ReadAll(file)
+		file.Close()
+		if took, ok := bootTime(string(log)); err == nil && ok {
+			g.Note("Firecracker's boot timer: %s", took)
+			return
+		}
 	}
 	g.Note("Firecracker's boot timer has no value: the guest could not write to its address, %#x", f.timer())
 }

@@ -1,7 +1,7 @@
-// Package beneath opens what is in a root file system that somebody else filled, without
-// ever leaving it.
+// Package beneath opens what is in a directory that somebody else filled, such as the
+// root file system of an image, without ever leaving it.
 //
-// It must not know images or instances: roots are arguments.
+// It must not know images or instances: directories are arguments.
 package beneath
 
 import (
@@ -61,6 +61,24 @@ func resolve(top *os.Root, path string) (*os.Root, error) {
 			return nil, &fs.PathError{Op: "open", Path: filepath.Join(top.Name(), path), Err: err}
 		}
 	}
+}
+
+// Open opens a regular file in a directory for reading. A link that leads out of the
+// directory is an error, and so is a FIFO, whose writer is not waited for.
+func Open(directory, name string) (*os.File, error) {
+	root, err := os.OpenRoot(directory)
+	if err != nil {
+		return nil, err
+	}
+	defer root.Close()
+	file, err := root.OpenFile(name, os.O_RDONLY|unix.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, err
+	}
+	if info, err := file.Stat(); err != nil || !info.Mode().IsRegular() {
+		return nil, errors.Join(err, file.Close(), fmt.Errorf("%s is not a regular file", filepath.Join(directory, name)))
+	}
+	return file, nil
 }
 
 // MountPoint makes an empty mount point in a root, a directory or a file, in place of

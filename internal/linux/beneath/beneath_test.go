@@ -1,10 +1,14 @@
 package beneath
 
 import (
+	"errors"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"golang.org/x/sys/unix"
 )
 
 func tree(t *testing.T) (root, host string) {
@@ -66,6 +70,31 @@ func TestAMountPointTakesThePlaceOfALink(t *testing.T) {
 		t.Errorf("a directory of the image is not kept: %v", err)
 	}
 	empty(t, host)
+}
+
+func TestOnlyRegularFilesOfTheDirectoryAreOpened(t *testing.T) {
+	root, host := tree(t)
+	err := errors.Join(unix.Mkfifo(filepath.Join(root, "fifo"), 0o600), os.Symlink("real/file", filepath.Join(root, "link")),
+		os.WriteFile(filepath.Join(root, "real/file"), []byte("own"), 0o600), os.WriteFile(filepath.Join(host, "file"), []byte("the host's"), 0o600))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"fifo", "out/file", "up/file", "../" + filepath.Base(host) + "/file", host + "/file", "real", "nothing", "loop"} {
+		if _, err := Open(root, name); err == nil {
+			t.Errorf("%s is opened", name)
+		}
+	}
+	for _, name := range []string{"real/file", "link"} {
+		file, err := Open(root, name)
+		if err != nil {
+			t.Error(err)
+			continue
+		}
+		if text, err := io.ReadAll(file); err != nil || string(text) != "own" {
+			t.Errorf("%s is %q, %v", name, text, err)
+		}
+		file.Close()
+	}
 }
 
 func empty(t *testing.T, directory string) {

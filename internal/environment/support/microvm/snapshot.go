@@ -11,6 +11,7 @@ import (
 
 	"tare/internal/environment"
 	"tare/internal/environment/support/vmm"
+	"tare/internal/linux/beneath"
 	"tare/internal/quantity"
 )
 
@@ -36,7 +37,7 @@ type snapshot struct {
 func (s *snapshot) open(v VMM, dir string) (err error) {
 	s.files = map[string]*os.File{}
 	for _, name := range v.SnapshotFiles() {
-		if s.files[name], err = os.Open(filepath.Join(dir, SnapshotDirectory, name)); err != nil {
+		if s.files[name], err = beneath.Open(dir, filepath.Join(SnapshotDirectory, name)); err != nil {
 			return fmt.Errorf("opening a file of the snapshot: %w", err)
 		}
 	}

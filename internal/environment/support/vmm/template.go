@@ -6,8 +6,11 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 
 	"golang.org/x/sys/unix"
+
+	"tare/internal/linux/beneath"
 )
 
 // Template is the content of a sparse file in memory: an empty file system or
@@ -27,7 +30,7 @@ const blockSize = 4096
 
 // ReadTemplate reads the non-zero blocks of a file.
 func ReadTemplate(path string) (*Template, error) {
-	f, err := os.Open(path)
+	f, err := beneath.Open(filepath.Split(path))
 	if err != nil {
 		return nil, err
 	}

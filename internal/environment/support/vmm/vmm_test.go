@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"pgregory.net/rapid"
 
 	"tare/internal/agent"
@@ -125,5 +127,37 @@ func TestTheGuestIsAsLargeAsTheLimits(t *testing.T) {
 		if cpus, memory := Size(c.cpusAsked, c.asked, c.limits); cpus != c.cpus || memory != c.memory {
 			t.Errorf("%s: %d virtual CPUs and %s", c.name, cpus, memory)
 		}
+	}
+}
+
+// A VMM that a guest has taken over can put anything in its own directory.
+func TestFilesOfAVMMAreReadInItsDirectory(t *testing.T) {
+	directory, secret := t.TempDir(), filepath.Join(t.TempDir(), "secret")
+	log := filepath.Join(directory, "log")
+	if err := os.WriteFile(secret, []byte("the host's\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for what, put := range map[string]func() error{
+		"a link": func() error { return os.Symlink(secret, log) },
+		"a FIFO": func() error { return unix.Mkfifo(log, 0o600) },
+	} {
+		if err := put(); err != nil {
+			t.Fatal(err)
+		}
+		if lines := LastLines(log); len(lines) > 0 {
+			t.Errorf("%s: the last lines of the log are %q", what, lines)
+		}
+		if _, err := ReadTemplate(log); err == nil {
+			t.Errorf("%s: it is read as a disk", what)
+		}
+		if err := os.Remove(log); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.WriteFile(log, []byte("a line\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if lines := LastLines(log); len(lines) != 1 {
+		t.Errorf("the last lines of the log are %q", lines)
 	}
 }
