@@ -4,6 +4,7 @@ import (
 	"archive/tar"
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 
@@ -12,6 +13,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -261,6 +263,30 @@ func TestReferencesThatLeadNowhereSayWhere(t *testing.T) {
 		_, err := openStore(t).Get(t.Context(), Source{Reference: reference}, nil)
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s:\ngot  %v\nwant %s", reference, err, want)
+		}
+	}
+}
+
+// The library sees to it.
+func TestAnOCILayoutIsReadWithinItsDirectory(t *testing.T) {
+	for what, put := range map[string]func(blob string) error{
+		"is a symlink": func(blob string) error {
+			moved := filepath.Join(t.TempDir(), "blob")
+			return errors.Join(os.Rename(blob, moved), os.Symlink(moved, blob))
+		},
+		"is not a regular file": func(blob string) error { return errors.Join(os.Remove(blob), syscall.Mkfifo(blob, 0o600)) },
+	} {
+		directory := filepath.Join(t.TempDir(), "layout")
+		if err := must(layout.Write(directory, empty.Index)).AppendImage(twoLayers(t)); err != nil {
+			t.Fatal(err)
+		}
+		blobs := must(filepath.Glob(filepath.Join(directory, "blobs/sha256/*")))
+		if err := put(blobs[0]); err != nil {
+			t.Fatal(err)
+		}
+		_, err := openStore(t).Get(t.Context(), Source{Reference: "oci:" + directory}, nil)
+		if err == nil || !strings.Contains(err.Error(), what) {
+			t.Errorf("%s: %v", what, err)
 		}
 	}
 }
