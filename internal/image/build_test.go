@@ -206,6 +206,26 @@ func TestABuildThatFailsSaysWhyAndLeavesNothing(t *testing.T) {
 	}
 }
 
+func TestABuildCleansItsOwnRootAlone(t *testing.T) {
+	needsBuild(t)
+	host := t.TempDir()
+	for _, name := range []string{"sources.list", "sources.list.d/a", "dpkg.log", "apt/a", "machine-id", "passwd-"} {
+		if err := errors.Join(os.MkdirAll(filepath.Dir(filepath.Join(host, name)), 0o755), os.WriteFile(filepath.Join(host, name), []byte("kept"), 0o644)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	before := lookDirectory(t, host)
+	s := openStore(t)
+	if _, err := s.Get(t.Context(), Source{Recipe: &Recipe{Commands: []string{
+		"rm -rf /etc/apt /var/log /etc/machine-id; for at in /etc/apt /var/log; do ln -s " + host + " $at; done; ln -s " + host + "/machine-id /etc/machine-id",
+	}}}, nil); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(before, lookDirectory(t, host)); diff != "" {
+		t.Errorf("the build changed a directory of the host:\n%s", diff)
+	}
+}
+
 func TestABuildThatIsCalledOffLeavesNothing(t *testing.T) {
 	needsBuild(t)
 	s := openStore(t)

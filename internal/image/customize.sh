@@ -62,8 +62,10 @@ ours /etc/hosts <<-END
 	ff02::2 ip6-allrouters
 END
 
-cd "$root"
-# Where packages came from is the host's affair.
+# Inside as well: a command may have made a link of any of these.
+inside /bin/sh -euc '
+cd /
+# Where packages came from concerns the host alone.
 rm -rf etc/apt/sources.list etc/apt/sources.list.d/* etc/apt/apt.conf.d/99mmdebstrap
 rm -f etc/dpkg/dpkg.cfg.d/99mmdebstrap
 rm -rf var/lib/apt/lists/* var/cache/apt/*.bin var/cache/apt/archives/*
@@ -75,3 +77,4 @@ rm -f var/lib/dbus/machine-id etc/ssh/ssh_host_*_key etc/ssh/ssh_host_*_key.pub
 rm -f var/lib/systemd/random-seed root/.bash_history
 find var/log -type f -exec truncate -s 0 {} +
 if [ -e etc/machine-id ]; then : >etc/machine-id; fi
+'
