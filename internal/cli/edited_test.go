@@ -67,7 +67,7 @@ func document(t *testing.T, value any) any {
 }
 
 func TestNoEditOfARunPanics(t *testing.T) {
-	every := 4
+	every := 47
 	if testing.Short() {
 		every = 301
 	}

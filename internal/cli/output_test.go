@@ -3,6 +3,7 @@ package cli
 import (
 	"bytes"
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -10,6 +11,28 @@ import (
 
 	"github.com/spf13/cobra"
 )
+
+func TestOutputInAnErrorIsNoLineOfItsOwn(t *testing.T) {
+	var out bytes.Buffer
+	app := &App{Stdout: &out, Stderr: &out, started: true}
+	execRoot(context.Background(), app, &cobra.Command{SilenceErrors: true, SilenceUsage: true, RunE: func(*cobra.Command, []string) error {
+		return errors.New("exit status 1: no such file\nreport: /forged")
+	}})
+	if got := out.String(); got != "tare: exit status 1: no such file\n  report: /forged\n" {
+		t.Errorf("%q", got)
+	}
+}
+
+func TestAManifestOfAnotherFormatIsNoLineOfItsOwn(t *testing.T) {
+	home := t.TempDir()
+	directory := reportedRun(t, home)
+	if err := os.WriteFile(filepath.Join(directory, "manifest.json"), []byte(`{"format": 2, "tare": "1\nreport: /forged"}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := runReport(t, home, directory); err == nil || strings.Contains(err.Error(), "\n") {
+		t.Errorf("%v", err)
+	}
+}
 
 func TestAPanicIsOneSentence(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())

@@ -14,6 +14,7 @@ import (
 	"tare/internal/crash"
 	"tare/internal/strictyaml"
 	"tare/internal/term"
+	"tare/internal/visible"
 )
 
 // Main runs the command line and returns the exit status.
@@ -43,8 +44,12 @@ func execRoot(ctx context.Context, app *App, root *cobra.Command) (status int) {
 	}
 	var exit *ExitError
 	if errors.As(err, &exit) {
-		if exit.Err != nil {
+		switch {
+		case exit.Err == nil:
+		case exit.Status == ExitBadInput: // a list of problems, a line each
 			app.say("tare: %v", exit.Err)
+		default:
+			app.say("tare: %s", visible.Indent(exit.Error()))
 		}
 		return exit.Status
 	}
@@ -56,7 +61,7 @@ func execRoot(ctx context.Context, app *App, root *cobra.Command) (status int) {
 		app.say("tare: %s (`tare --help` lists the commands)", strings.Join(strings.Fields(err.Error()), " "))
 		return ExitBadInput
 	}
-	app.say("tare: %v", err)
+	app.say("tare: %s", visible.Indent(err.Error())) // it may hold the output of a server
 	if ctx.Err() != nil {
 		return ExitInterrupted
 	}

@@ -74,14 +74,11 @@ func Open(directory string) (*Run, error) {
 	if err := checkPlan(directory, r.Plan); err != nil {
 		return nil, err
 	}
-	visible.Names(&r.Manifest)
-	visible.Names(r.Plan)
 	if err := r.loadTrials(); err != nil {
 		return r, err
 	}
 	var err error
 	r.Fingerprints, err = loadFingerprints(directory)
-	visible.Names(&r.Fingerprints)
 	return r, err
 }
 
@@ -328,6 +325,7 @@ func readJSON(directory, name string, into any) error {
 	if err := json.Unmarshal(data, into); err != nil {
 		return fmt.Errorf("%s: %w", filepath.Join(directory, name), err)
 	}
+	visible.Names(into)
 	return nil
 }
 
