@@ -32,5 +32,7 @@ func main() {
 	// The first signal stops the run cleanly; the second has its default action.
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	context.AfterFunc(ctx, stop)
-	os.Exit(cli.Main(ctx, cli.NewApp(version)))
+	app := cli.NewApp(version)
+	app.DefaultSignals = stop
+	os.Exit(cli.Main(ctx, app))
 }

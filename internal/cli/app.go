@@ -27,7 +27,10 @@ type App struct {
 	Args           []string // of the process, for the run's manifest
 	trustOwner     bool     // write into the runs of other users
 	incomplete     bool     // results of an ended run are missing
-	started        bool     // the code of a command runs: cobra accepted its arguments
+	// DefaultSignals gives signals their default action again, for commands that start
+	// nothing: they end at once. Tests have none.
+	DefaultSignals func()
+	started        bool // the code of a command runs: cobra accepted its arguments
 }
 
 // NewApp returns the App of this process.

@@ -34,8 +34,19 @@ func (d displayFlags) display(app *App) progress.Display {
 }
 
 func (d *displayFlags) addListen(flags *pflag.FlagSet) {
-	flags.StringVar(&d.listen, "listen", "", "serve metrics of the run for Prometheus on this `address`, such as 127.0.0.1:9464")
+	flags.Var((*listenAddress)(&d.listen), "listen", "serve metrics of the run for Prometheus on this `address`, such as 127.0.0.1:9464")
 }
+
+// listenAddress is checked with the flags, also where nothing is started.
+type listenAddress string
+
+func (a *listenAddress) Set(text string) error {
+	*a = listenAddress(text)
+	return exporter.CheckAddress(text)
+}
+
+func (a *listenAddress) String() string { return string(*a) }
+func (a *listenAddress) Type() string   { return "string" }
 
 // serve serves the metrics of a run with --listen, from before the run starts until
 // stop is called.

@@ -1,11 +1,14 @@
 package cli
 
 import (
+	"bytes"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"golang.org/x/sys/unix"
 
 	"tare/internal/parity"
 	"tare/internal/rundir"
@@ -133,6 +136,85 @@ func TestParityOfARunRejectsUnsupportedOptions(t *testing.T) {
 	for _, flags := range []string{"", "--only docker", "--only docker,loop", "--workload loop"} {
 		if out, errs, status := told(t, append([]string{"parity", filepath.Clean(directory)}, strings.Fields(flags)...)...); status != 0 || !strings.Contains(out, "docker vs native") {
 			t.Errorf("%q: %d: %s%s", flags, status, out, errs)
+		}
+	}
+}
+
+func TestBadInputIsRefusedBeforeAnythingIsDone(t *testing.T) {
+	directory := t.TempDir()
+	write := func(name, text string) string {
+		path := filepath.Join(directory, name)
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	fifo := filepath.Join(directory, "pipe.yaml")
+	if err := unix.Mkfifo(fifo, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	huge := write("huge.csv", "block,environment,value\n1,a,1e308\n1,b,1e-308\n2,a,1e308\n2,b,1e-308\n")
+	long := write("long.csv", "block,environment,value\n1,a,1\n1,"+strings.Repeat("n", 5_000_000)+",2\n")
+	text := write("text.csv", "block,environment,value\n1,a,"+strings.Repeat("n", 100)+"\n")
+	nul := write("nul.yaml", "study: \"a\\0b\"\nbaseline: layered\nenvironments: {layered: {}}\nworkloads: [{use: startup}]\n")
+	word := write("word.yaml", "study: x\n"+strings.Repeat("k", 500_000)+": 1\n")
+	for _, c := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"stats", huge, "--baseline", "b", "--json"}, `huge.csv:2:5: "1e308" is out of range: values are 0, or between 1e-150 and 1e+150`},
+		{[]string{"stats", long, "--baseline", "a"}, "long.csv:3:3: the field has 5000000 bytes: at most 200 are allowed"},
+		{[]string{"stats", text, "--baseline", "a"}, `text.csv:2:5: "nnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnn" is not a number`},
+		{[]string{"run", fifo}, "pipe.yaml is a pipe that nobody writes to"},
+		{[]string{"run", nul}, "nul.yaml:1:8: a value has a NUL character"},
+		{[]string{"import", fifo}, "pipe.yaml is a pipe that nobody writes to"},
+		{[]string{"report", ""}, "the name of the run is empty"},
+		{[]string{"compare", "", ""}, "the name of the run is empty"},
+		{[]string{"--home", "", "ls"}, "--home is empty"},
+		{[]string{"run", "quick", "--dry-run", "--listen", "nonsense"}, "invalid address nonsense: write HOST:PORT"},
+		{[]string{"bench", "--listen", "nonsense", "--", "true"}, "invalid address nonsense: write HOST:PORT"},
+	} {
+		if output := toldOf(t, c.args...); !strings.Contains(output, c.want) || len(output) > 2000 {
+			t.Errorf("tare %.200s says %.1000q, want %q", strings.Join(c.args, " "), output, c.want)
+		}
+	}
+	if _, output, status := told(t, "run", word); status != ExitBadInput || !strings.Contains(output, "… (500000 bytes)") || len(output) > 2000 {
+		t.Errorf("%d: %d bytes: %.1000s", status, len(output), output)
+	}
+}
+
+func TestAFileOfARunWithAnotherTypeIsToldByItsKey(t *testing.T) {
+	directory := reportedRun(t, t.TempDir())
+	for name, c := range map[string]struct{ text, want string }{
+		"manifest.json": {`{"format": "1"}`, "manifest.json: format has a value of the wrong type (string) at byte"},
+		"plan.json":     {`{"environments": {}}`, "plan.json: environments has a value of the wrong type (object) at byte"},
+		"journal.jsonl": {"{\"block\": \"x\"}\n{}\n", "line 1 is not a trial: block has a value of the wrong type (string) at byte"},
+	} {
+		path := filepath.Join(directory, name)
+		before, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(c.text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if _, output, status := told(t, "report", directory, "--out", "-"); status == 0 || !strings.Contains(output, c.want) || strings.Contains(output, "Go ") {
+			t.Errorf("%s: %d: %s", name, status, output)
+		}
+		if err := os.WriteFile(path, before, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func TestCommandsThatStartNothingEndAtTheFirstSignal(t *testing.T) {
+	for _, args := range [][]string{{"stats", "no.csv", "--baseline", "a"}, {"import", "no.yaml"}, {"report", "no"}, {"show", "no"}, {"ls"}} {
+		var out bytes.Buffer
+		given := false
+		app := &App{Stdin: &out, Stdout: &out, Stderr: &out, Home: t.TempDir(), Args: append([]string{"tare"}, args...), DefaultSignals: func() { given = true }}
+		Main(t.Context(), app)
+		if given != (args[0] != "show") {
+			t.Errorf("%v: %v", args, given)
 		}
 	}
 }

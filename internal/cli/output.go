@@ -14,10 +14,17 @@ import (
 	"tare/internal/term"
 )
 
+// maxMessage is the longest message that is printed: it may quote what somebody else
+// wrote.
+const maxMessage = 32 << 10
+
 // say prints a message to stderr: wrapped on a terminal, and on one line where a
 // program or a log reads it.
 func (a *App) say(format string, args ...any) {
 	text := fmt.Sprintf(format, args...)
+	if len(text) > maxMessage {
+		text = fmt.Sprintf("%s… (%d bytes)", strings.ToValidUTF8(text[:maxMessage], ""), len(text))
+	}
 	if columns, terminal := term.Width(a.Stderr); terminal {
 		fmt.Fprint(a.Stderr, term.Prose(text, columns))
 		return

@@ -221,6 +221,10 @@ func checkResume(c *cobra.Command) error {
 	return badInput("--resume uses the plan and the directory of the run: leave out %s, or start a new run", strings.Join(flags, ", "))
 }
 
+// startNothing are the commands that a signal ends at once: what they write is replaced
+// as a whole, or, as an import, checked before it is used.
+var startNothing = []string{"stats", "report", "compare", "score", "published", "import", "ls"}
+
 // prepare wraps every command: it records when its own code runs, and errors about
 // arguments show the usage.
 func prepare(app *App, parent *cobra.Command) {
@@ -228,6 +232,12 @@ func prepare(app *App, parent *cobra.Command) {
 		if run := c.RunE; run != nil {
 			c.RunE = func(c *cobra.Command, args []string) error {
 				app.started = true
+				if app.Home == "" {
+					return badInput("--home is empty: name a directory, or leave it out")
+				}
+				if app.DefaultSignals != nil && slices.Contains(startNothing, c.Name()) {
+					app.DefaultSignals()
+				}
 				return run(c, args)
 			}
 		}

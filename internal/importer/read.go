@@ -7,12 +7,12 @@ import (
 	"fmt"
 	"maps"
 	"math"
-	"os"
 	"regexp"
 	"slices"
 	"strings"
 	"time"
 
+	"tare/internal/bounded"
 	"tare/internal/rundir"
 	"tare/internal/workload/parse"
 )
@@ -78,7 +78,7 @@ func (b *Batch) read(f File) (*content, error) {
 	if err := exists(f.Path); err != nil {
 		return nil, err
 	}
-	data, err := os.ReadFile(f.Path)
+	data, err := bounded.ReadFile(f.Path, bounded.Output)
 	if err != nil {
 		return nil, err
 	}
@@ -89,14 +89,16 @@ func (b *Batch) read(f File) (*content, error) {
 		c.results = []result{{line: 1, failed: "the file cannot be split into results: " + err.Error()}}
 		return c, nil
 	}
-	at := 0
+	at, line := 0, 1
 	for _, output := range outputs {
 		if i := bytes.Index(data[at:], output); i >= 0 {
+			line += bytes.Count(data[at:at+i], []byte("\n"))
 			at += i
 		}
 		one := b.result(output)
-		one.line = 1 + bytes.Count(data[:at], []byte("\n"))
+		one.line = line
 		c.results = append(c.results, one)
+		line += bytes.Count(output, []byte("\n"))
 		at += len(output)
 	}
 	if f.Block > 0 && len(c.results) > 1 {

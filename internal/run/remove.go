@@ -17,6 +17,9 @@ import (
 // Find returns the directory of a run: a path, or the name of a run below the
 // home.
 func Find(home, pathOrName string) (string, error) {
+	if pathOrName == "" {
+		return "", &InputError{errors.New("the name of the run is empty; `tare ls` lists the runs")}
+	}
 	named := filepath.Join(Runs(home), pathOrName)
 	for _, directory := range []string{pathOrName, named} {
 		if info, err := os.Stat(directory); err == nil && info.IsDir() {

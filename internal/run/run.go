@@ -127,7 +127,12 @@ func within(ctx context.Context, o Options, directory func(*cleanup.Owner) (stri
 	if err := e.open(); err != nil {
 		return &InputError{fmt.Errorf("the run directory: %w", err)}
 	}
-	defer func() { err = errors.Join(err, e.closeHosts(), e.run.Close()) }()
+	defer func() {
+		err = errors.Join(err, e.closeHosts(), e.run.Close())
+		if input := (*InputError)(nil); o.Plan != nil && errors.As(err, &input) && len(e.run.Journal()) == 0 {
+			err = errors.Join(err, os.RemoveAll(e.Directory)) // nothing was started
+		}
+	}()
 	return do(e)
 }
 

@@ -83,7 +83,7 @@ func readTrials(r io.Reader) (trials []Trial, good int64, torn []byte, err error
 			return nil, 0, nil, err
 		}
 		var t Trial
-		if err := json.Unmarshal(line, &t); err != nil {
+		if err := unmarshal(line, &t); err != nil {
 			if _, more := in.Peek(1); errors.Is(more, io.EOF) { // the last line, torn within a disk block
 				return trials, good, line, nil
 			}

@@ -322,11 +322,25 @@ func readJSON(directory, name string, into any) error {
 	if err != nil {
 		return err
 	}
-	if err := json.Unmarshal(data, into); err != nil {
+	if err := unmarshal(data, into); err != nil {
 		return fmt.Errorf("%s: %w", filepath.Join(directory, name), err)
 	}
 	visible.Names(into)
 	return nil
+}
+
+// unmarshal is json.Unmarshal with an error that names the keys of the file instead of
+// Go's types.
+func unmarshal(data []byte, into any) error {
+	err := json.Unmarshal(data, into)
+	if mistyped := (*json.UnmarshalTypeError)(nil); errors.As(err, &mistyped) {
+		at := mistyped.Field
+		if at != "" {
+			at += " has "
+		}
+		return fmt.Errorf("%sa value of the wrong type (%s) at byte %d", at, mistyped.Value, mistyped.Offset)
+	}
+	return err
 }
 
 func writeJSON(directory, name string, value any) error {

@@ -149,8 +149,11 @@ func (n Node) decodeKind(v reflect.Value, reserved []string, depth int) {
 
 func (n Node) scalar(what string) (string, bool) {
 	text, ok := n.Scalar()
-	if !ok {
+	switch {
+	case !ok:
 		n.Problemf("expected %s, found %s", what, n.describe())
+	case strings.ContainsRune(text, 0): // no path, argument or variable can have one
+		n.Problemf("a value has a NUL character")
 	}
 	return text, ok
 }

@@ -3,6 +3,7 @@ package strictyaml
 import (
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
@@ -194,6 +195,9 @@ func (n Node) pairs(depth int) []Pair {
 			}
 			child.ProblemAtKey("%s", text)
 			continue
+		}
+		if strings.ContainsRune(key, 0) {
+			child.ProblemAtKey("a key has a NUL character")
 		}
 		seen[key], _ = child.with(e.Key, nil).position()
 		pairs = append(pairs, Pair{key, child})

@@ -42,8 +42,8 @@ type opened struct {
 
 // Listen binds the address and starts to serve.
 func Listen(address, version string) (*Listener, error) {
-	if _, _, err := net.SplitHostPort(address); err != nil {
-		return nil, fmt.Errorf("invalid address %s: write HOST:PORT, such as 127.0.0.1:9464", address)
+	if err := CheckAddress(address); err != nil {
+		return nil, err
 	}
 	socket, err := net.Listen("tcp", address)
 	switch {
@@ -149,4 +149,12 @@ func (l *Listener) index(w http.ResponseWriter, _ *http.Request) {
 		fmt.Fprintln(w, "no run has been opened yet")
 	}
 	fmt.Fprintln(w, "\n/metrics   current metrics of the run, for Prometheus")
+}
+
+// CheckAddress checks the form of an address.
+func CheckAddress(address string) error {
+	if _, _, err := net.SplitHostPort(address); err != nil {
+		return fmt.Errorf("invalid address %s: write HOST:PORT, such as 127.0.0.1:9464", address)
+	}
+	return nil
 }

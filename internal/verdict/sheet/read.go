@@ -47,6 +47,13 @@ type row struct {
 	value                                float64
 }
 
+// Bounds of what a table can have: ratios and sums of its values are finite, and its
+// names fit into messages.
+const (
+	largest = 1e150
+	longest = 200
+)
+
 // Read reads a table. Errors carry the name, the line and the column.
 func Read(r io.Reader, name string) (*Sheet, error) {
 	in := bufio.NewReader(r)
@@ -77,6 +84,12 @@ func Read(r io.Reader, name string) (*Sheet, error) {
 		if err != nil {
 			return nil, positioned(name, err)
 		}
+		for i, text := range record {
+			if len(text) > longest {
+				line, column := lines.FieldPos(i)
+				return nil, fmt.Errorf("%s:%d:%d: the field has %d bytes: at most %d are allowed", name, line, column, len(text), longest)
+			}
+		}
 		field := func(column string) string {
 			if i, ok := at[column]; ok {
 				return strings.TrimSpace(record[i])
@@ -90,7 +103,10 @@ func Read(r io.Reader, name string) (*Sheet, error) {
 		text := field(columnValue)
 		value, err := strconv.ParseFloat(text, 64)
 		if err != nil || math.IsNaN(value) || math.IsInf(value, 0) {
-			return nil, wrong(columnValue, "%q is not a number: the column value has one finite number per row", text)
+			return nil, wrong(columnValue, "%.40q is not a number: the column value has one finite number per row", text)
+		}
+		if size := math.Abs(value); size > largest || size > 0 && size < 1/largest {
+			return nil, wrong(columnValue, "%.40q is out of range: values are 0, or between %g and %g", text, 1/largest, largest)
 		}
 		environment := field(columnEnvironment)
 		if environment == "" {
