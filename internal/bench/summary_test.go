@@ -33,3 +33,14 @@ func TestAMetricThatNoRunHasIsAbsentNotZero(t *testing.T) {
 		t.Errorf("%v\n%s", err, page)
 	}
 }
+
+func TestHostileTextIsShownInExports(t *testing.T) {
+	const hostile = "x\x1b[2J\u202e|`y`\n| forged"
+	s := Summary{Command: hostile, Results: []Result{{Command: hostile, Environment: hostile, Label: hostile}}, sentences: []string{hostile}}
+	for name, render := range map[string]func() ([]byte, error){"CSV": s.CSV, "Markdown": s.Markdown} {
+		text, err := render()
+		if err != nil || strings.ContainsAny(string(text), "\x1b\u202e") || strings.Contains(string(text), "\n| forged") || !strings.Contains(string(text), `\u001b`) {
+			t.Errorf("%s: %v: %q", name, err, text)
+		}
+	}
+}
