@@ -217,7 +217,7 @@ func TestABuildCleansItsOwnRootAlone(t *testing.T) {
 	before := lookDirectory(t, host)
 	s := openStore(t)
 	if _, err := s.Get(t.Context(), Source{Recipe: &Recipe{Commands: []string{
-		"rm -rf /etc/apt /var/log /etc/machine-id; for at in /etc/apt /var/log; do ln -s " + host + " $at; done; ln -s " + host + "/machine-id /etc/machine-id",
+		"rm -rf /etc/apt/sources.list.d /var/log /etc/machine-id; for at in /etc/apt/sources.list.d /var/log; do ln -s " + host + " $at; done; ln -s " + host + "/machine-id /etc/machine-id",
 	}}}, nil); err != nil {
 		t.Fatal(err)
 	}
