@@ -18,9 +18,10 @@ import (
 
 // guests are the fake guests of the VMs that are on, by the VM's reference.
 type guests struct {
-	folder string
-	bridge *virtnet.Bridge
-	on     map[string]*guest
+	simulator *simulator.Context
+	folder    string
+	bridge    *virtnet.Bridge
+	on        map[string]*guest
 }
 
 type guest struct {
@@ -28,12 +29,12 @@ type guest struct {
 	group *cgroup.Group
 }
 
-func newGuests(folder string) (*guests, error) {
+func newGuests(of *simulator.Context, folder string) (*guests, error) {
 	bridge, err := virtnet.NewBridge(fmt.Sprintf("vcsim%07d", os.Getpid()), "a bridge")
 	if err != nil {
 		return nil, err
 	}
-	return &guests{folder, bridge, map[string]*guest{}}, nil
+	return &guests{of, folder, bridge, map[string]*guest{}}, nil
 }
 
 func (g *guests) close() {
@@ -43,9 +44,16 @@ func (g *guests) close() {
 	g.bridge.Close(context.Background())
 }
 
+// await waits for the end of a task.
+func (g *guests) await(task string) {
+	if t, there := g.simulator.Map.Get(types.ManagedObjectReference{Type: "Task", Value: task}).(*simulator.Task); there {
+		t.Wait()
+	}
+}
+
 // follow starts or stops a guest to match the simulator's state of the VM.
 func (g *guests) follow(asked, vm string) error {
-	m, there := simulator.Map.Get(types.ManagedObjectReference{Type: "VirtualMachine", Value: vm}).(*simulator.VirtualMachine)
+	m, there := g.simulator.Map.Get(types.ManagedObjectReference{Type: "VirtualMachine", Value: vm}).(*simulator.VirtualMachine)
 	on := there && m.Runtime.PowerState == types.VirtualMachinePowerStatePoweredOn
 	switch {
 	case asked == "PowerOnVM_Task" && on && g.on[vm] == nil:
@@ -53,10 +61,10 @@ func (g *guests) follow(asked, vm string) error {
 		if err != nil {
 			return err
 		}
-		simulator.Map.WithLock(m, func() { m.Guest.IpAddress = address })
+		g.simulator.Map.WithLock(g.simulator, m, func() { m.Guest.IpAddress = address })
 	case !on && g.on[vm] != nil:
 		if there {
-			simulator.Map.WithLock(m, func() { m.Guest.IpAddress = "" })
+			g.simulator.Map.WithLock(g.simulator, m, func() { m.Guest.IpAddress = "" })
 		}
 		return g.end(vm)
 	}
@@ -75,7 +83,7 @@ func (g *guests) boot(name string, m *simulator.VirtualMachine) (string, error) 
 		}
 	}
 	if a := config.CpuAllocation; a != nil && a.Limit != nil && *a.Limit > 0 {
-		host := simulator.Map.Get(*m.Runtime.Host).(*simulator.HostSystem)
+		host := g.simulator.Map.Get(*m.Runtime.Host).(*simulator.HostSystem)
 		limits.CPUs = float64(*a.Limit) / float64(host.Summary.Hardware.CpuMhz)
 	}
 	if limits.Memory < 64*quantity.MiB {

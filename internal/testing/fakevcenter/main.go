@@ -17,6 +17,7 @@ import (
 	"html"
 	"io"
 	"log"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -58,7 +59,7 @@ func serve(folder string) error {
 	if err := addTemplate(inner.URL); err != nil {
 		return err
 	}
-	guests, err := newGuests(folder)
+	guests, err := newGuests(model.Service.Context, folder)
 	if err != nil {
 		return err
 	}
@@ -148,6 +149,7 @@ type proxy struct {
 var (
 	asks = regexp.MustCompile(`<(PowerOnVM_Task|PowerOffVM_Task|Destroy_Task|Login)\b[^>]*>`)
 	this = regexp.MustCompile(`<_this type="VirtualMachine">([^<]+)</_this>`)
+	task = regexp.MustCompile(`<returnval type="Task">([^<]+)</returnval>`)
 	pass = regexp.MustCompile(`<password>([^<]*)</password>`)
 )
 
@@ -165,18 +167,27 @@ func (d *proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		body = pass.ReplaceAll(body, []byte("<password></password>")) // the simulator rejects it
 	}
 	r.Body = io.NopCloser(bytes.NewReader(body))
+	answer := httptest.NewRecorder()
 	if bytes.Contains(body, []byte(`type="SessionManager"`)) {
 		d.sessions.Lock()
-		d.simulator.ServeHTTP(w, r)
+		d.simulator.ServeHTTP(answer, r)
 		d.sessions.Unlock()
 	} else {
-		d.simulator.ServeHTTP(w, r)
+		d.simulator.ServeHTTP(answer, r)
 	}
+	defer func() { // after the guest has followed
+		maps.Copy(w.Header(), answer.Header())
+		w.WriteHeader(answer.Code)
+		w.Write(answer.Body.Bytes())
+	}()
 	target := this.FindSubmatch(body)
 	if target == nil || ask == "" {
 		return
 	}
-	// The response is buffered until this returns.
+	// The simulator answers before the task has ended.
+	if made := task.FindSubmatch(answer.Body.Bytes()); made != nil {
+		d.guests.await(string(made[1]))
+	}
 	done := make(chan error)
 	d.jobs <- func() { done <- d.guests.follow(ask, string(target[1])) }
 	if err := <-done; err != nil {
