@@ -59,6 +59,7 @@ func NewDryRun(plan *study.Plan) (*DryRun, error) {
 		d.Remarks = append(d.Remarks, err.Error())
 	}
 	d.Remarks = append(d.Remarks, d.Fitting...)
+	d.Remarks = append(d.Remarks, foreign(plan, names)...)
 	if d.ShortBudget != "" {
 		d.Remarks = append(d.Remarks, d.ShortBudget)
 	}

@@ -20,6 +20,7 @@ import (
 	"tare/internal/environment"
 	"tare/internal/image"
 	"tare/internal/linux/private"
+	"tare/internal/lists"
 	"tare/internal/rundir"
 	"tare/internal/schedule"
 	"tare/internal/study"
@@ -300,6 +301,9 @@ func (e *execution) execute(ctx context.Context) (*Result, error) {
 
 // work prepares and then runs trials; it returns why it stopped.
 func (e *execution) work(ctx context.Context) (string, error) {
+	for _, remark := range foreign(e.Plan, lists.Map(e.Plan.Environments, func(e study.Environment) string { return e.Name })) {
+		e.events(Event{Kind: Noted, Message: remark})
+	}
 	img, err := e.prepare(ctx)
 	if err != nil {
 		return "", err

@@ -1,0 +1,26 @@
+package run
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"tare/internal/study"
+)
+
+// foreign says which of these environments run the programs of an image that somebody
+// else made as root of this host; nothing where none does. An image from a recipe has
+// the packages of the distribution.
+func foreign(plan *study.Plan, names []string) []string {
+	var open []string
+	for _, e := range plan.Environments {
+		if e.Kind == hostKind && e.Host == "" && e.Inside == nil && slices.Contains(names, e.Name) {
+			open = append(open, e.Name)
+		}
+	}
+	if plan.Image.Reference == "" || len(open) == 0 {
+		return nil
+	}
+	return []string{fmt.Sprintf("%s: the programs of image %s run as root of this machine, without isolation; if you do not trust them, leave it out and make another environment the baseline (docs/security.md)",
+		strings.Join(open, ", "), plan.Image.Reference)}
+}
