@@ -125,7 +125,7 @@ func TestARunWhoseMetricsNobodyCouldReadIsNotStarted(t *testing.T) {
 				args = append(args, "--", "true")
 			}
 			p := h.tare(t, args...)
-			if status, _ := p.end(); status != 2 || !strings.Contains(p.errs.String(), "tare: --listen: ") || !strings.Contains(p.errs.String(), want) {
+			if status, _ := p.end(); status != 2 || !strings.Contains(p.errs.String(), "--listen") || !strings.Contains(p.errs.String(), want) {
 				t.Errorf("%q: status %d: %s", args, status, p.errs.String())
 			}
 		}
