@@ -53,16 +53,21 @@ func ReadFile(path string, limit quantity.Bytes) ([]byte, error) {
 	}
 	defer file.Close()
 	data, err := ReadAll(file, limit)
-	if err != nil {
-		if pathed := (*fs.PathError)(nil); !errors.As(err, &pathed) {
-			err = fmt.Errorf("%s: %w", path, err)
-		}
-		return nil, err
+	if info, failed := file.Stat(); err == nil && len(data) == 0 && failed == nil && info.Mode().Type() == fs.ModeNamedPipe {
+		err = errors.New("it is a pipe that nobody writes to")
 	}
-	if info, err := file.Stat(); len(data) == 0 && err == nil && info.Mode().Type() == fs.ModeNamedPipe {
-		return nil, fmt.Errorf("%s is a pipe that nobody writes to", path)
+	if err != nil {
+		return nil, &fs.PathError{Op: "read", Path: path, Err: Cause(err)}
 	}
 	return data, nil
+}
+
+// Cause is why a file could not be used, for a message that names the file itself.
+func Cause(err error) error {
+	if pathed := (*fs.PathError)(nil); errors.As(err, &pathed) {
+		return pathed.Err
+	}
+	return err
 }
 
 // ErrTooLong is the error of what exceeds its limit.
@@ -101,7 +106,7 @@ func ReadLine(from *bufio.Reader, limit quantity.Bytes) ([]byte, error) {
 	for {
 		part, err := from.ReadSlice('\n')
 		if line = append(line, part...); quantity.Bytes(len(line)) > limit {
-			return nil, fmt.Errorf("a line: %w: the limit is %s", ErrTooLong, limit)
+			return nil, fmt.Errorf("%w: the limit of a line is %s", ErrTooLong, limit)
 		}
 		if !errors.Is(err, bufio.ErrBufferFull) {
 			return line, err
