@@ -6,11 +6,14 @@ package bounded
 
 import (
 	"bufio"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
+	"net/http"
 	"os"
+	"strings"
 	"syscall"
 
 	"tare/internal/quantity"
@@ -18,6 +21,8 @@ import (
 
 // Limits of what is read as a whole.
 const (
+	// Answer is the limit of what a program answers to a request, or reports as one event.
+	Answer = 16 * quantity.MiB
 	// Line is the limit of a line of a file or stream that programs write, and of a
 	// file that has one value.
 	Line = 64 * quantity.MiB
@@ -75,11 +80,74 @@ var ErrTooLong = errors.New("it is too long")
 
 // ReadAll reads a stream of at most limit bytes.
 func ReadAll(from io.Reader, limit quantity.Bytes) ([]byte, error) {
-	data, err := io.ReadAll(io.LimitReader(from, int64(limit)+1))
-	if err == nil && quantity.Bytes(len(data)) > limit {
-		return nil, fmt.Errorf("%w: the limit is %s", ErrTooLong, limit)
+	return io.ReadAll(Reader(from, limit))
+}
+
+// reader fails where more than what is left is read.
+type reader struct {
+	from        io.Reader
+	limit, left quantity.Bytes
+}
+
+// Reader reads a stream of at most limit bytes.
+func Reader(from io.Reader, limit quantity.Bytes) io.Reader { return &reader{from, limit, limit} }
+
+func (r *reader) Read(p []byte) (int, error) {
+	if r.left > 0 {
+		n, err := r.from.Read(p[:min(len(p), int(r.left))])
+		r.left -= quantity.Bytes(n)
+		return n, err
 	}
-	return data, err
+	var one [1]byte
+	n, err := r.from.Read(one[:])
+	if n > 0 {
+		return 0, fmt.Errorf("%w: the limit is %s", ErrTooLong, r.limit)
+	}
+	return 0, err
+}
+
+// Body limits the body of a response if it is JSON, which clients read as a whole.
+func Body(r *http.Response) {
+	if strings.HasPrefix(r.Header.Get("Content-Type"), "application/json") {
+		r.Body = struct {
+			io.Reader
+			io.Closer
+		}{Reader(r.Body, Answer), r.Body}
+	}
+}
+
+// Values reads the JSON values of a stream, each of at most a number of bytes.
+type Values struct {
+	from    *reader
+	decoder *json.Decoder
+}
+
+// NewValues returns the values of a stream.
+func NewValues(from io.Reader, limit quantity.Bytes) *Values {
+	r := &reader{from, limit, limit}
+	return &Values{r, json.NewDecoder(r)}
+}
+
+// Next decodes the next value. What was read before it counts too.
+func (v *Values) Next(into any) error {
+	v.from.left = v.from.limit
+	return v.decoder.Decode(into)
+}
+
+// writer fails where more than what is left is written.
+type writer struct {
+	to          io.Writer
+	limit, left quantity.Bytes
+}
+
+// Writer writes at most limit bytes.
+func Writer(to io.Writer, limit quantity.Bytes) io.Writer { return &writer{to, limit, limit} }
+
+func (w *writer) Write(p []byte) (int, error) {
+	if w.left -= quantity.Bytes(len(p)); w.left < 0 {
+		return 0, fmt.Errorf("%w: the limit is %s", ErrTooLong, w.limit)
+	}
+	return w.to.Write(p)
 }
 
 // Buffer holds what is written to it. A write beyond the limit fails.

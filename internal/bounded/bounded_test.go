@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -80,6 +81,32 @@ type zeros struct{}
 
 func (zeros) Read(p []byte) (int, error) { return len(p), nil }
 
+func TestValuesAreReadUpToTheirLimit(t *testing.T) {
+	values := NewValues(strings.NewReader(`{"a": 1} [2]`+strings.Repeat(" ", 50)+`"`+strings.Repeat("x", 200)+`"`), 100)
+	for range 2 {
+		var v any
+		if err := values.Next(&v); err != nil || v == nil {
+			t.Error(v, err)
+		}
+	}
+	if err := values.Next(new(any)); !errors.Is(err, ErrTooLong) {
+		t.Error(err)
+	}
+	if err := NewValues(strings.NewReader(""), 100).Next(new(any)); err != io.EOF {
+		t.Error(err)
+	}
+}
+
+func TestABodyOfJSONIsReadUpToItsLimit(t *testing.T) {
+	for kind, limited := range map[string]bool{"application/json; charset=utf-8": true, "application/x-tar": false} {
+		r := &http.Response{Header: http.Header{"Content-Type": {kind}}, Body: io.NopCloser(io.LimitReader(zeros{}, 2*int64(Answer)))}
+		Body(r)
+		if _, err := io.Copy(io.Discard, r.Body); errors.Is(err, ErrTooLong) != limited {
+			t.Error(kind, err)
+		}
+	}
+}
+
 func TestABufferHoldsItsLimit(t *testing.T) {
 	b := Buffer{Limit: 5}
 	if n, err := io.Copy(&b, strings.NewReader("12345")); n != 5 || err != nil {
@@ -87,5 +114,16 @@ func TestABufferHoldsItsLimit(t *testing.T) {
 	}
 	if _, err := b.Write([]byte("6")); !errors.Is(err, ErrTooLong) || string(b.Bytes()) != "12345" {
 		t.Errorf("%v, %q", err, b.Bytes())
+	}
+}
+
+func TestAWriterFailsBeyondItsLimit(t *testing.T) {
+	var text strings.Builder
+	w := Writer(&text, 5)
+	if _, err := w.Write([]byte("12345")); err != nil || text.String() != "12345" {
+		t.Error(text.String(), err)
+	}
+	if _, err := w.Write([]byte("6")); !errors.Is(err, ErrTooLong) || text.String() != "12345" {
+		t.Error(text.String(), err)
 	}
 }

@@ -6,13 +6,13 @@ package cloudhypervisor
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
 
+	"tare/internal/bounded"
 	"tare/internal/environment"
 	"tare/internal/environment/support/microvm"
 	"tare/internal/environment/support/vmm"
@@ -100,9 +100,9 @@ func (h *hypervisor) Watch(m *microvm.Machine, p *vmm.Process) {
 	if m.Events == nil {
 		return
 	}
-	for in := json.NewDecoder(m.Events); ; {
+	for in := bounded.NewValues(m.Events, bounded.Answer); ; {
 		var event struct{ Source, Event string }
-		if err := in.Decode(&event); err != nil {
+		if err := in.Next(&event); err != nil {
 			return // Cloud Hypervisor has exited
 		}
 		if event.Source == "vm" && (event.Event == "rebooting" || event.Event == "rebooted") && !p.ExitExpected() {

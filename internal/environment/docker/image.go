@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
 	"github.com/moby/moby/client"
 
+	"tare/internal/bounded"
 	"tare/internal/image"
 )
 
@@ -66,7 +67,7 @@ func (e *engine) load(ctx context.Context, img *image.Image, progress func(strin
 	if err != nil {
 		return e.explain("loading image "+img.Name, err)
 	}
-	response, err := io.ReadAll(answer)
+	response, err := bounded.ReadAll(answer, bounded.Answer)
 	answer.Close()
 	if err != nil {
 		return e.explain("loading image "+img.Name, err)

@@ -8,12 +8,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
 
+	"tare/internal/bounded"
 	"tare/internal/environment"
 	"tare/internal/environment/support/microvm"
 	"tare/internal/environment/support/vmm"
@@ -164,7 +164,7 @@ func (f *firecracker) Finish(g *vmm.Guest, dir string) {
 		return
 	}
 	if file, err := beneath.Open(dir, microvm.Log); err == nil {
-		log, err := io.ReadAll(file)
+		log, err := bounded.ReadAll(file, bounded.Line) // a jailed VMM writes it
 		file.Close()
 		if took, ok := bootTime(string(log)); err == nil && ok {
 			g.Note("Firecracker's boot timer: %s", took)

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"tare/internal/bounded"
 	"tare/internal/environment/support/vmm"
 )
 
@@ -77,9 +78,6 @@ func (a *API) Get(ctx context.Context, path string, result any) error {
 	return a.do(ctx, http.MethodGet, path, nil, result)
 }
 
-// maxResponse bounds the size of a response.
-const maxResponse = 1 << 20
-
 func (a *API) do(ctx context.Context, method, path string, body, result any) error {
 	what := method + " " + path
 	var payload io.Reader
@@ -103,7 +101,7 @@ func (a *API) do(ctx context.Context, method, path string, body, result any) err
 		return fmt.Errorf("requesting %s from the VMM: %w", what, err)
 	}
 	defer answer.Body.Close()
-	text, err := io.ReadAll(io.LimitReader(answer.Body, maxResponse))
+	text, err := bounded.ReadAll(answer.Body, bounded.Answer)
 	if err != nil {
 		return fmt.Errorf("reading the VMM's response to %s: %w", what, err)
 	}

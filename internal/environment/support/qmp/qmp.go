@@ -11,7 +11,7 @@ import (
 	"io"
 	"sync"
 
-	"tare/internal/crash"
+	"tare/internal/bounded"
 )
 
 // Version is QEMU's version, from the greeting.
@@ -175,12 +175,11 @@ func (m *Monitor) write(ctx context.Context, line []byte) error {
 }
 
 func (m *Monitor) read(greeting chan<- message) {
-	defer crash.Exit()
-	decoder := json.NewDecoder(m.conn)
+	messages := bounded.NewValues(m.conn, bounded.Answer)
 	greeted := false
 	for {
 		var got message
-		if err := decoder.Decode(&got); err != nil {
+		if err := messages.Next(&got); err != nil {
 			m.lose(err)
 			return
 		}
