@@ -69,7 +69,7 @@ func Connect(ctx context.Context, stream io.ReadWriteCloser) (*Client, error) {
 		calls: map[uint32]*call{}, gone: make(chan struct{}),
 	}
 	reader, hello := wire.NewReader(stream), make(chan error, 1)
-	go func() { hello <- c.readHello(reader) }()
+	crash.Go(func() { hello <- c.readHello(reader) })
 	select {
 	case err := <-hello:
 		if err != nil {
@@ -80,14 +80,13 @@ func Connect(ctx context.Context, stream io.ReadWriteCloser) (*Client, error) {
 		stream.Close()
 		return nil, fmt.Errorf("waiting for the agent's hello: %w", context.Cause(ctx))
 	}
-	go c.read(reader, nil)
-	go c.write(stream, c.out)
+	crash.Go(func() { c.read(reader, nil) })
+	crash.Go(func() { c.write(stream, c.out) })
 	return c, nil
 }
 
 // readHello reads the preamble and the Hello, and checks the protocol version.
 func (c *Client) readHello(reader *wire.Reader) error {
-	defer crash.Exit()
 	if err := reader.Preamble(); err != nil {
 		return err
 	}
@@ -149,7 +148,6 @@ func (c *Client) end(why error) {
 // request. It never blocks on a request, so that a slow consumer of one request's
 // output does not delay the others.
 func (c *Client) read(reader *wire.Reader, of *second) {
-	defer crash.Exit()
 	for {
 		f, err := reader.Next()
 		if of != nil && errors.Is(err, syscall.ECONNRESET) {
@@ -299,7 +297,7 @@ func decodeFailure(f wire.Frame) error {
 // cancel tells the agent to abort a request. It sends in the background, since
 // the caller's context has ended.
 func (c *Client) cancel(call *call) {
-	go c.send(nil, wire.Frame{Type: wire.TypeCancel, Request: call.id}) //nolint:errcheck // a stream that fails ends the call by itself
+	crash.Go(func() { c.send(nil, wire.Frame{Type: wire.TypeCancel, Request: call.id}) }) //nolint:errcheck // a stream that fails ends the call by itself
 }
 
 // sourceError is an error of the reader that a request's data comes from.

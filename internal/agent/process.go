@@ -50,7 +50,7 @@ func (c *Client) Start(ctx context.Context, cmd Command) (*Process, error) {
 		// that nothing of it runs beside what the caller does next.
 		c.cancel(p.call)
 		p.command.Stdout, p.command.Stderr = nil, nil
-		go p.deliver()
+		crash.Go(p.deliver)
 		select {
 		case <-p.ended:
 		case <-time.After(killTimeout):
@@ -67,9 +67,9 @@ func (c *Client) Start(ctx context.Context, cmd Command) (*Process, error) {
 	}
 	p.pid = started.PID
 	if start.Stdin {
-		go p.feed()
+		crash.Go(p.feed)
 	}
-	go p.deliver()
+	crash.Go(p.deliver)
 	return p, nil
 }
 
@@ -136,7 +136,6 @@ func (p *Process) Wait(ctx context.Context) (Exit, error) {
 // deliver writes the output to its receivers and sends credit for what they
 // took, so that at most one window of output is in flight.
 func (p *Process) deliver() {
-	defer crash.Exit()
 	defer close(p.ended)
 	defer p.client.drop(p.call)
 	var consumed wire.ReceiveWindow

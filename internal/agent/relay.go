@@ -6,6 +6,7 @@ import (
 	"io"
 
 	"tare/internal/agent/wire"
+	"tare/internal/crash"
 )
 
 // relayRange is how many request numbers belong to each client of an agent.
@@ -52,10 +53,10 @@ func (c *Client) Relay(stream io.ReadWriteCloser) error {
 	}
 	done := make(chan struct{})
 	forwarded := make(chan error, 1)
-	go func() {
+	crash.Go(func() {
 		forwarded <- c.forward(wire.NewReader(stream), r)
 		close(done)
-	}()
+	})
 	for {
 		f, ok := r.queue.Take(done, c.gone)
 		if !ok {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"tare/internal/agent/wire"
+	"tare/internal/crash"
 )
 
 // lastErrorTimeout bounds how long a canceled probe may take to report its last
@@ -109,11 +110,11 @@ func (c *Client) WriteFrom(ctx context.Context, path string, mode uint32, conten
 	}
 	// The agent may fail (no such user, disk full) before it has read all data.
 	answered, stop := make(chan error, 1), make(chan struct{})
-	go func() {
+	crash.Go(func() {
 		_, err := c.receive(ctx, call)
 		close(stop)
 		answered <- err
-	}()
+	})
 	feeding := c.feed(call, content, stop)
 	var source sourceError
 	if errors.As(feeding, &source) {

@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"tare/internal/agent/wire"
+	"tare/internal/crash"
 )
 
 // second is a second stream to the agent, past the processes that the first one
@@ -91,8 +92,8 @@ func (c *Client) Shortcut(ctx context.Context, pidfd int) error {
 	}
 	s := &second{stream: stream, out: make(chan wire.Frame), attached: map[uint32]bool{}}
 	c.second.Store(s)
-	go c.read(wire.NewReader(stream), s)
-	go c.write(stream, s.out)
+	crash.Go(func() { c.read(wire.NewReader(stream), s) })
+	crash.Go(func() { c.write(stream, s.out) })
 	if c.Err() != nil {
 		stream.Close() // end may have come before
 	}

@@ -32,7 +32,15 @@ func Sentence(panicked any) string {
 	return fmt.Sprintf("this is an error in tare itself: %s; please report it as an issue of the repository that this tare comes from, with %s", what, where)
 }
 
-// Exit is deferred by goroutines that handle what comes from outside: a panic there
+// Go starts a goroutine that ends the program with the sentence if it panics.
+func Go(f func()) {
+	go func() {
+		defer Exit()
+		f()
+	}()
+}
+
+// Exit is deferred by goroutines that Go does not start: a panic there
 // ends the program with the sentence, and what was started is removed at the next start.
 func Exit() {
 	if panicked := recover(); panicked != nil {

@@ -9,6 +9,7 @@ import (
 
 	"tare/internal/agent"
 	"tare/internal/bounded"
+	"tare/internal/crash"
 )
 
 // Instance is a running instance as a host: its agent runs the commands. Close
@@ -49,12 +50,12 @@ func (i *instance) Open(ctx context.Context, stderr io.Writer, argv ...string) (
 		defer cancel()
 		_ = p.Signal(ctx, agent.Signal(9))
 	}
-	go func() {
+	crash.Go(func() {
 		defer close(opened.ended)
 		_, err := p.Wait(context.Background())
 		stdinR.CloseWithError(io.ErrClosedPipe)
 		stdoutW.CloseWithError(err) // nil is EOF
-	}()
+	})
 	return opened, nil
 }
 

@@ -14,6 +14,8 @@ import (
 	"unicode"
 
 	"golang.org/x/sys/unix"
+
+	"tare/internal/crash"
 )
 
 // exitTimeout is how long a program may take to exit after its standard input
@@ -42,7 +44,7 @@ func (p *program) Write(b []byte) (int, error) { return p.in.Write(b) }
 func (p *program) Close() error {
 	p.once.Do(func() {
 		p.in.Close()
-		go io.Copy(io.Discard, p.Reader) //nolint:errcheck // a program that is blocked in writing cannot exit
+		crash.Go(func() { io.Copy(io.Discard, p.Reader) }) //nolint:errcheck // a program that is blocked in writing cannot exit
 		timeout := time.NewTimer(exitTimeout)
 		defer timeout.Stop()
 		select {
@@ -82,10 +84,10 @@ func open(cmd *exec.Cmd, stderr io.Writer, exited func(error)) (*program, error)
 		Reader: stdoutR, in: stdinW, ended: make(chan struct{}),
 		kill: func() { cmd.Process.Kill() }, release: func() { stdoutR.Close() },
 	}
-	go func() {
+	crash.Go(func() {
 		defer close(p.ended)
 		exited(cmd.Wait())
-	}()
+	})
 	return p, nil
 }
 

@@ -21,6 +21,7 @@ import (
 	"time"
 
 	"tare/internal/bounded"
+	"tare/internal/crash"
 )
 
 // ErrUnreachable is in the error where no SSH server answers: the machine may
@@ -256,10 +257,10 @@ func (m *machine) start() error {
 	if err := m.master.Start(); err != nil {
 		return err
 	}
-	go func() {
+	crash.Go(func() {
 		defer close(m.ended)
 		_ = m.master.Wait()
-	}()
+	})
 	return nil
 }
 

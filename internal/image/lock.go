@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 
 	"golang.org/x/sys/unix"
+
+	"tare/internal/crash"
 )
 
 // lock waits until the caller holds the lock of a name, among all goroutines of
@@ -19,7 +21,7 @@ func (s *Store) lock(ctx context.Context, name string) (unlock func(), err error
 		return nil, fmt.Errorf("lock of the image store: %w", explain(err))
 	}
 	held := make(chan error, 1)
-	go func() {
+	crash.Go(func() {
 		for {
 			err := unix.Flock(int(f.Fd()), unix.LOCK_EX)
 			if err != unix.EINTR {
@@ -27,7 +29,7 @@ func (s *Store) lock(ctx context.Context, name string) (unlock func(), err error
 				return
 			}
 		}
-	}()
+	})
 	select {
 	case err := <-held:
 		if err != nil {
@@ -37,10 +39,10 @@ func (s *Store) lock(ctx context.Context, name string) (unlock func(), err error
 		return func() { release(f) }, nil
 	case <-ctx.Done():
 		// flock cannot be canceled: release it when it returns.
-		go func() {
+		crash.Go(func() {
 			<-held //nolint:errcheck // the caller has given up the lock
 			release(f)
-		}()
+		})
 		return nil, fmt.Errorf("waiting for another process that holds %s: %w", path, ctx.Err())
 	}
 }

@@ -160,6 +160,7 @@ func sideBySide(ctx context.Context, all []*participant) {
 	for _, p := range all {
 		slots <- struct{}{}
 		under.Go(func() {
+			defer crash.Exit()
 			defer func() { <-slots }()
 			defer crash.Exit()
 			if p.takesPart() && ctx.Err() == nil {

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"tare/internal/crash"
 	"tare/internal/environment"
 	"tare/internal/lists"
 	"tare/internal/rundir"
@@ -339,13 +340,13 @@ func stayIdle(ctx context.Context, all []*instances.Instance, span time.Duration
 	defer cancel()
 	exited := make(chan *instances.Instance, len(all))
 	for _, i := range all {
-		go func() {
+		crash.Go(func() {
 			select {
 			case <-i.Agent().Done():
 				exited <- i
 			case <-waiting.Done():
 			}
-		}()
+		})
 	}
 	select {
 	case i := <-exited:

@@ -63,7 +63,7 @@ func start(on machine, every time.Duration, sinceCreation bool, targets ...Targe
 	l := newLoop(on, every, sinceCreation, targets...)
 	l.host = newHostMeter(l)
 	l.pass(first)
-	go l.run()
+	crash.Go(l.run)
 	return l.samplers
 }
 
@@ -87,7 +87,6 @@ func newLoop(on machine, every time.Duration, sinceCreation bool, targets ...Tar
 }
 
 func (l *loop) run() {
-	defer crash.Exit()
 	defer close(l.done)
 	if l.every < 0 {
 		<-l.halt

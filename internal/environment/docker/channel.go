@@ -5,6 +5,8 @@ import (
 
 	"github.com/moby/moby/api/pkg/stdcopy"
 	"github.com/moby/moby/client"
+
+	"tare/internal/crash"
 )
 
 // channel is the agent's stream over a connection attached to a container, in which the
@@ -18,10 +20,10 @@ type channel struct {
 // to the console.
 func newChannel(attached client.HijackedResponse, console io.Writer) *channel {
 	out, in := io.Pipe()
-	go func() {
+	crash.Go(func() {
 		_, err := stdcopy.StdCopy(in, console, attached.Reader)
 		in.CloseWithError(err) // nil is EOF: the container has ended
-	}()
+	})
 	return &channel{attached: attached, out: out}
 }
 

@@ -18,6 +18,7 @@ import (
 
 	"tare/internal/agent"
 	"tare/internal/cleanup"
+	"tare/internal/crash"
 	"tare/internal/environment"
 	"tare/internal/environment/oci"
 	"tare/internal/environment/support/blockdevice"
@@ -178,10 +179,10 @@ func (c *containers) startAgent(ctx context.Context, i *instance, stderr io.Writ
 		err   error
 	}
 	connected := make(chan connection, 1)
-	go func() {
+	crash.Go(func() {
 		client, err := agent.Connect(ctx, newChannel(attached.HijackedResponse, stderr))
 		connected <- connection{client, time.Now(), err}
-	}()
+	})
 	if _, err := c.engine.api.ContainerStart(ctx, i.id, client.ContainerStartOptions{}); err != nil {
 		attached.Close()
 		if made := <-connected; made.agent != nil {

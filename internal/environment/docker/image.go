@@ -13,6 +13,7 @@ import (
 	"github.com/moby/moby/client"
 
 	"tare/internal/bounded"
+	"tare/internal/crash"
 	"tare/internal/image"
 )
 
@@ -61,7 +62,7 @@ func (e *engine) load(ctx context.Context, img *image.Image, progress func(strin
 		return fmt.Errorf("naming %s: %w", img.Name, err)
 	}
 	archive, into := io.Pipe()
-	go func() { into.CloseWithError(tarball.Write(ref, oci, into)) }()
+	crash.Go(func() { into.CloseWithError(tarball.Write(ref, oci, into)) })
 	defer archive.Close()
 	answer, err := e.api.ImageLoad(ctx, archive, client.ImageLoadWithQuiet(true))
 	if err != nil {

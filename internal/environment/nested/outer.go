@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"tare/internal/agent"
+	"tare/internal/crash"
 	"tare/internal/environment"
 	"tare/internal/environment/remote"
 	"tare/internal/host"
@@ -110,11 +111,11 @@ func (w *outerMachine) startService(ctx context.Context, n int, s environment.Se
 	}
 	waiting, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
-	go func() {
+	crash.Go(func() {
 		if exit, err := p.Wait(waiting); err == nil {
 			stop(fmt.Errorf("exit status %d", exit.Code))
 		}
-	}()
+	})
 	ready := s.Ready
 	ready.Interval, ready.Timeout = 50*time.Millisecond, serviceTimeout
 	if _, err := a.Await(waiting, ready); err != nil {

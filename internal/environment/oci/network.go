@@ -9,6 +9,7 @@ import (
 	"os/exec"
 
 	"tare/internal/cleanup"
+	"tare/internal/crash"
 	"tare/internal/environment"
 	"tare/internal/linux/virtnet"
 	"tare/internal/usage"
@@ -137,7 +138,7 @@ func startSlirp4netns(ctx context.Context, space string, adopt adopter, console 
 		return nil, fmt.Errorf("starting the user-mode network: %w", errors.Join(err, exitW.Close()))
 	}
 	ready := make(chan error, 1)
-	go func() { _, err := readyR.Read(make([]byte, 1)); ready <- err }()
+	crash.Go(func() { _, err := readyR.Read(make([]byte, 1)); ready <- err })
 	select {
 	case err = <-ready:
 	case <-ctx.Done():

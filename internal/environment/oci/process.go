@@ -6,6 +6,8 @@ import (
 	"os"
 	"os/exec"
 	"syscall"
+
+	"tare/internal/crash"
 )
 
 // adopter records a process with the owner, so that clean-up finds it if tare is
@@ -60,10 +62,10 @@ func start(c *exec.Cmd, role string, adopt adopter, requestExit func() error) (*
 		return nil, fmt.Errorf("starting %s: %w", role, err)
 	}
 	p := &process{Process: c.Process, role: role, ended: make(chan struct{}), requestExit: requestExit, forget: func() {}}
-	go func() {
+	crash.Go(func() {
 		_ = c.Wait()
 		close(p.ended)
-	}()
+	})
 	forget, err := adopt(p.Pid, role)
 	if err != nil {
 		p.Kill()

@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"tare/internal/crash"
 	"tare/internal/environment"
 	"tare/internal/environment/support/qmp"
 	"tare/internal/environment/support/vmm"
@@ -140,7 +141,7 @@ func (d *driver) handleEvent(e qmp.Event) {
 		}
 	case "STOP":
 		if !d.process.ExitExpected() && !d.paused.Load() {
-			go d.killStopped()
+			crash.Go(d.killStopped)
 		}
 	}
 }

@@ -12,6 +12,7 @@ import (
 
 	"tare/internal/agent"
 	"tare/internal/cleanup"
+	"tare/internal/crash"
 	"tare/internal/environment"
 	"tare/internal/image"
 	"tare/internal/linux/virtnet"
@@ -122,7 +123,7 @@ func (e *there) Start(ctx context.Context, r environment.Request) (_ environment
 	if err := json.Unmarshal(answer, &i.started); err != nil {
 		return nil, fmt.Errorf("starting %s on %s: %w", r.Name, s.host.Name(), err)
 	}
-	go i.listen(r.Console)
+	crash.Go(func() { i.listen(r.Console) })
 	i.started.Phases = withSending(i.started.Phases, sent)
 	if i.started.Listen == virtnet.HostAddress {
 		i.loopback = cmp.Or(s.host.Address(), s.host.Name())

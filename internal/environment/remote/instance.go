@@ -44,7 +44,6 @@ type Instance struct {
 }
 
 func (i *Instance) listen(to io.Writer) {
-	defer crash.Exit()
 	for {
 		var e event
 		if err := i.console.receive(&e); err != nil {
@@ -125,7 +124,7 @@ func (i *Instance) Meter(o usage.Options) usage.Meter {
 		close(m.ended)
 		return m
 	}
-	go m.listen(o.Each)
+	crash.Go(func() { m.listen(o.Each) })
 	return m
 }
 
@@ -140,7 +139,6 @@ type meter struct {
 
 // listen receives readings, if requested, and the result.
 func (m *meter) listen(each func(usage.Reading)) {
-	defer crash.Exit()
 	defer close(m.ended)
 	var e event
 	for m.err == nil && e.Result == nil {

@@ -109,8 +109,8 @@ func (s *server) answer(ctx context.Context, stream io.ReadWriteCloser, silence 
 			break
 		}
 		all.Go(func() {
-			defer one.Close()
 			defer crash.Exit()
+			defer one.Close()
 			s.call(calls, converse(one))
 		})
 	}
@@ -129,6 +129,7 @@ func (s *server) clear() error {
 	var problems []error
 	for _, i := range s.instances {
 		all.Go(func() {
+			defer crash.Exit()
 			err := i.Stop(ctx)
 			mu.Lock()
 			problems = append(problems, err)
@@ -208,13 +209,13 @@ func (s *server) do(ctx context.Context, c *conversation, r request) (any, error
 // closes the stream.
 func cancellable(ctx context.Context, c *conversation) (context.Context, func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
-	go func() {
+	crash.Go(func() {
 		if _, err := c.reader.ReadByte(); err != nil {
 			cancel(errors.New("the client closed the call"))
 		} else {
 			cancel(errors.New("the client cancelled the call"))
 		}
-	}()
+	})
 	return ctx, func() { cancel(nil) }
 }
 

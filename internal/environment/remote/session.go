@@ -20,6 +20,7 @@ import (
 	"github.com/hashicorp/yamux"
 
 	"tare/internal/agent"
+	"tare/internal/crash"
 	"tare/internal/environment"
 	"tare/internal/host"
 	"tare/internal/image"
@@ -124,7 +125,7 @@ func (s *Session) call(ctx context.Context, r request, handle func(*conversation
 	// cleans up first. A call that cannot be cancelled is short.
 	done := make(chan struct{})
 	defer close(done)
-	go func() {
+	crash.Go(func() {
 		select {
 		case <-done:
 			return
@@ -140,7 +141,7 @@ func (s *Session) call(ctx context.Context, r request, handle func(*conversation
 		case <-timeout.C:
 			c.stream.Close()
 		}
-	}()
+	})
 	for {
 		var e event
 		if err := c.receive(&e); err != nil {

@@ -18,6 +18,7 @@ import (
 	"github.com/vmware/govmomi/vim25/soap"
 	"github.com/vmware/govmomi/vim25/types"
 
+	"tare/internal/crash"
 	"tare/internal/environment/support/hypervisor"
 )
 
@@ -132,7 +133,7 @@ func finish(ctx context.Context, tried string, task *object.Task, err error) err
 	defer close(done)
 	waiting, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
-	go func() {
+	crash.Go(func() {
 		select {
 		case <-done:
 			return
@@ -146,7 +147,7 @@ func finish(ctx context.Context, tried string, task *object.Task, err error) err
 		case <-grace.Done():
 			stop()
 		}
-	}()
+	})
 	_, err = task.WaitForResult(waiting, nil)
 	if ctx.Err() != nil {
 		return fmt.Errorf("%s: %w", tried, context.Cause(ctx))

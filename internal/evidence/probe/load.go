@@ -11,6 +11,8 @@ import (
 	"github.com/cilium/ebpf/btf"
 	"github.com/cilium/ebpf/link"
 	"golang.org/x/sys/unix"
+
+	"tare/internal/crash"
 )
 
 // objects are the maps and programs of bpf/count.bpf.c that are loaded.
@@ -113,7 +115,10 @@ func closeAll(list []io.Closer) {
 	var links sync.WaitGroup
 	for _, c := range list {
 		if _, isLink := c.(link.Link); isLink {
-			links.Go(func() { c.Close() })
+			links.Go(func() {
+				defer crash.Exit()
+				c.Close()
+			})
 		}
 	}
 	links.Wait()

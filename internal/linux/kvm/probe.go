@@ -20,6 +20,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"tare/internal/crash"
 )
 
 // Fast is the speed in instructions per second from which KVM is usable.
@@ -127,7 +129,7 @@ func run(ctx context.Context, timeout time.Duration, child *exec.Cmd, stderr *by
 		return Result{Present: true, Reason: fmt.Sprintf("starting the probe: %v", err)}
 	}
 	result := make(chan Result, 1)
-	go func() {
+	crash.Go(func() {
 		output, _ := io.ReadAll(stdout)
 		end := child.Wait()
 		var r Result
@@ -135,7 +137,7 @@ func run(ctx context.Context, timeout time.Duration, child *exec.Cmd, stderr *by
 			r = Result{Present: true, Reason: fmt.Sprintf("the probe exited without a result (%v): %s", end, strings.TrimSpace(stderr.String()))}
 		}
 		result <- r
-	}()
+	})
 	select {
 	case r := <-result:
 		return r

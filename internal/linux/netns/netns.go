@@ -13,6 +13,8 @@ import (
 	"runtime"
 
 	"golang.org/x/sys/unix"
+
+	"tare/internal/crash"
 )
 
 const own = "/proc/thread-self/ns/net"
@@ -44,7 +46,7 @@ func Within(space *os.File, do func() error) error {
 // to processes that it started, and agents and guests exit on that.
 func onThread(do func() error) error {
 	done := make(chan error)
-	go func() {
+	crash.Go(func() {
 		runtime.LockOSThread()
 		home, err := os.Open(own)
 		if err != nil {
@@ -61,6 +63,6 @@ func onThread(do func() error) error {
 		}
 		runtime.UnlockOSThread()
 		done <- err
-	}()
+	})
 	return <-done
 }

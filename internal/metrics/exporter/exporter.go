@@ -20,6 +20,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
+	"tare/internal/crash"
 	"tare/internal/metrics"
 	"tare/internal/run"
 	"tare/internal/usage"
@@ -65,10 +66,10 @@ func Listen(address, version string) (*Listener, error) {
 	}))
 	pages.HandleFunc("GET /{$}", l.index)
 	l.server = &http.Server{Handler: pages, ReadHeaderTimeout: 5 * time.Second, WriteTimeout: 20 * time.Second}
-	go func() {
+	crash.Go(func() {
 		defer close(l.served)
 		_ = l.server.Serve(socket)
-	}()
+	})
 	return l, nil
 }
 

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"tare/internal/crash"
 	"tare/internal/environment"
 	"tare/internal/linux/virtnet"
 	"tare/internal/usage"
@@ -118,7 +119,10 @@ func (g *Group) stop() error {
 	errs := make([]error, len(g.instances)+1)
 	var all sync.WaitGroup
 	for n, i := range g.instances {
-		all.Go(func() { errs[n] = i.stop() })
+		all.Go(func() {
+			defer crash.Exit()
+			errs[n] = i.stop()
+		})
 	}
 	all.Wait()
 	if g.giveUp != nil {

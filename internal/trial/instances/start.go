@@ -160,8 +160,8 @@ func (p *Pool) startAll(ctx context.Context, r Request, g *Group) error {
 			break
 		}
 		all.Go(func() {
-			defer func() { <-slots }()
 			defer crash.Exit()
+			defer func() { <-slots }()
 			err := p.startOne(starting, r, i, g.Network)
 			mu.Lock()
 			defer mu.Unlock()

@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"tare/internal/agent"
+	"tare/internal/crash"
 	"tare/internal/lists"
 	"tare/internal/rundir"
 	"tare/internal/trial/instances"
@@ -111,13 +112,13 @@ func (c *Copy) startServer(ctx context.Context, i *instances.Instance, spec work
 	c.servers = append(c.servers, s)
 	waiting, giveUp := context.WithCancel(context.WithoutCancel(ctx))
 	s.giveUp = giveUp
-	go func() {
+	crash.Go(func() {
 		if exit, err := s.process.Wait(waiting); err == nil {
 			s.exited <- exit
 			close(s.gone)
 		}
 		close(s.exited)
-	}()
+	})
 	return s.awaitReady(ctx)
 }
 
@@ -130,10 +131,10 @@ func (s *server) awaitReady(ctx context.Context) error {
 	probing, cancel := context.WithCancel(ctx)
 	defer cancel()
 	ready := make(chan error, 1)
-	go func() {
+	crash.Go(func() {
 		_, err := s.instance.Agent().Await(probing, probe)
 		ready <- err
-	}()
+	})
 	select {
 	case err := <-ready:
 		if err != nil {
@@ -155,13 +156,13 @@ var errServerExited = errors.New("a server exited")
 func (c *Copy) whileServersRun(ctx context.Context) (context.Context, func()) {
 	running, cancel := context.WithCancelCause(ctx)
 	for _, s := range c.servers {
-		go func() {
+		crash.Go(func() {
 			select {
 			case <-s.gone:
 				cancel(errServerExited)
 			case <-running.Done():
 			}
-		}()
+		})
 	}
 	return running, func() { cancel(nil) }
 }

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"tare/internal/agent"
+	"tare/internal/crash"
 	"tare/internal/environment"
 	"tare/internal/environment/support/console"
 	"tare/internal/linux/cgroup"
@@ -144,7 +145,7 @@ func (i *Instance) launch(command *exec.Cmd, space *os.File, stderr io.Writer) (
 		return nil, fmt.Errorf("executing %s for instance %s: %w", command.Path, i.request.Name, err)
 	}
 	p.Process = command.Process
-	go func() { _ = command.Wait(); close(p.ended) }()
+	crash.Go(func() { _ = command.Wait(); close(p.ended) })
 	forget, err := i.request.Owner.Adopt(p.Pid, "agent of "+i.request.Name)
 	if err != nil {
 		p.Kill()

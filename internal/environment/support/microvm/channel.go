@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"tare/internal/crash"
 	"tare/internal/environment/support/vmm"
 )
 
@@ -33,10 +34,10 @@ func accept(ctx context.Context, l net.Listener, p *vmm.Process) (net.Conn, erro
 		err  error
 	}
 	came := make(chan outcome, 1)
-	go func() {
+	crash.Go(func() {
 		conn, err := l.Accept()
 		came <- outcome{conn, err}
-	}()
+	})
 	select {
 	case o := <-came:
 		return o.conn, o.err

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"tare/internal/crash"
 	"tare/internal/environment/support/vmm"
 )
 
@@ -48,7 +49,7 @@ func newDriver(v VMM, m *Machine, load, listens bool, note func(string, ...any))
 // Open creates the guest, paused.
 func (d *driver) Open(ctx context.Context, p *vmm.Process) error {
 	d.process = p
-	go d.vmm.Watch(d.machine, p)
+	crash.Go(func() { d.vmm.Watch(d.machine, p) })
 	if err := d.api.await(ctx, p, d.vmm.PingPath()); err != nil {
 		return err
 	}

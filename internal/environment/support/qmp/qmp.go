@@ -12,6 +12,7 @@ import (
 	"sync"
 
 	"tare/internal/bounded"
+	"tare/internal/crash"
 )
 
 // Version is QEMU's version, from the greeting.
@@ -69,7 +70,7 @@ type message struct {
 func Open(ctx context.Context, conn io.ReadWriteCloser, events func(Event)) (*Monitor, error) {
 	m := &Monitor{conn: conn, events: events, waiting: map[uint64]chan message{}, done: make(chan struct{})}
 	greeting := make(chan message, 1)
-	go m.read(greeting)
+	crash.Go(func() { m.read(greeting) })
 	first, err := m.await(ctx, greeting)
 	if err != nil {
 		conn.Close()

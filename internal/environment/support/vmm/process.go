@@ -9,6 +9,7 @@ import (
 	"runtime"
 	"sync"
 	"syscall"
+	"tare/internal/crash"
 	"tare/internal/environment"
 	"time"
 
@@ -61,7 +62,7 @@ func start(name string, c Command, console *Tail) (*Process, error) {
 		Pdeathsig: syscall.SIGKILL,
 	}
 	started := make(chan error, 1)
-	go func() {
+	crash.Go(func() {
 		// The parent-death signal is sent when the thread that forked exits, so
 		// this goroutine keeps its thread until the process has exited.
 		runtime.LockOSThread()
@@ -71,7 +72,7 @@ func start(name string, c Command, console *Tail) (*Process, error) {
 		if err == nil {
 			p.noteExit(cmd.Wait(), c.CleanExit)
 		}
-	}()
+	})
 	if err := <-started; err != nil {
 		return nil, fmt.Errorf("starting %s: %w", c.Program, err)
 	}
