@@ -7,16 +7,16 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"syscall"
 
 	"tare/internal/bounded"
+	"tare/internal/linux/beneath"
 )
 
 // A run directory can be anybody's: its files are opened beneath it, whatever links it
 // has, and only regular ones.
 
-// beneath calls do with the directory as the root of names.
-func beneath(directory string, do func(*os.Root) error) error {
+// within calls do with the directory as the root of names.
+func within(directory string, do func(*os.Root) error) error {
 	root, err := os.OpenRoot(directory)
 	if err != nil {
 		return err
@@ -27,7 +27,7 @@ func beneath(directory string, do func(*os.Root) error) error {
 
 // openFile opens a file of a run directory.
 func openFile(directory, name string, flag int) (file *os.File, err error) {
-	err = beneath(directory, func(root *os.Root) error {
+	err = within(directory, func(root *os.Root) error {
 		if flag&os.O_CREATE != 0 {
 			if info, err := root.Lstat(name); err == nil && info.Mode()&fs.ModeSymlink != 0 && flag&os.O_EXCL == 0 {
 				return fmt.Errorf("%s is a link, and tare writes through none: remove it", filepath.Join(directory, name))
@@ -36,27 +36,21 @@ func openFile(directory, name string, flag int) (file *os.File, err error) {
 				return err
 			}
 		}
-		// A FIFO is opened without waiting for its other end.
-		if file, err = root.OpenFile(name, flag|syscall.O_NONBLOCK, 0o644); err != nil {
-			if wrong := (*fs.PathError)(nil); errors.As(err, &wrong) {
-				wrong.Op, wrong.Path = "open", filepath.Join(directory, wrong.Path)
+		file, err = beneath.Regular(root, name, flag)
+		if wrong := (*fs.PathError)(nil); errors.As(err, &wrong) {
+			wrong.Op, wrong.Path = "open", filepath.Join(directory, wrong.Path)
+			if target, linked := root.Readlink(name); linked == nil && !errors.Is(err, fs.ErrNotExist) {
+				err = fmt.Errorf("%s is a link to %s, and tare follows none out of a run: replace it by the file", wrong.Path, target)
 			}
-			return err
 		}
-		if info, err := file.Stat(); err != nil || !info.Mode().IsRegular() {
-			return errors.Join(err, file.Close(), fmt.Errorf("%s is not a regular file", filepath.Join(directory, name)))
-		}
-		return nil
+		return err
 	})
-	if err != nil {
-		return nil, err
-	}
-	return file, nil
+	return file, err
 }
 
 // readDir lists a directory of a run directory.
 func readDir(directory, name string) (list []fs.DirEntry, err error) {
-	err = beneath(directory, func(root *os.Root) error {
+	err = within(directory, func(root *os.Root) error {
 		list, err = fs.ReadDir(root.FS(), name)
 		return err
 	})
@@ -80,7 +74,7 @@ func readFile(directory, name string) ([]byte, error) {
 // Replace writes a file into a directory atomically: after a kill it is either the old
 // or the new one. A link of that name is replaced, not followed.
 func Replace(directory, name string, data []byte) error {
-	return beneath(directory, func(root *os.Root) error {
+	return within(directory, func(root *os.Root) error {
 		parent := filepath.Dir(name)
 		if err := root.MkdirAll(parent, 0o755); err != nil {
 			return err

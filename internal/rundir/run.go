@@ -188,7 +188,7 @@ func (w *Writer) removeUnfinished() error {
 		}
 		for _, e := range entries {
 			if strings.HasPrefix(e.Name(), newPrefix) {
-				errs = append(errs, beneath(w.Directory, func(root *os.Root) error { return root.Remove(filepath.Join(directory, e.Name())) }))
+				errs = append(errs, within(w.Directory, func(root *os.Root) error { return root.Remove(filepath.Join(directory, e.Name())) }))
 			}
 		}
 	}

@@ -71,12 +71,17 @@ func Open(directory, name string) (*os.File, error) {
 		return nil, err
 	}
 	defer root.Close()
-	file, err := root.OpenFile(name, os.O_RDONLY|unix.O_NONBLOCK, 0)
+	return Regular(root, name, os.O_RDONLY)
+}
+
+// Regular opens or creates a regular file in a root, as Open does.
+func Regular(root *os.Root, name string, flag int) (*os.File, error) {
+	file, err := root.OpenFile(name, flag|unix.O_NONBLOCK, 0o644)
 	if err != nil {
 		return nil, err
 	}
 	if info, err := file.Stat(); err != nil || !info.Mode().IsRegular() {
-		return nil, errors.Join(err, file.Close(), fmt.Errorf("%s is not a regular file", filepath.Join(directory, name)))
+		return nil, errors.Join(err, file.Close(), fmt.Errorf("%s is not a regular file", filepath.Join(root.Name(), name)))
 	}
 	return file, nil
 }
