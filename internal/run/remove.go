@@ -10,6 +10,7 @@ import (
 
 	"tare/internal/environment"
 	"tare/internal/image"
+	"tare/internal/linux/beneath"
 	"tare/internal/linux/private"
 	"tare/internal/rundir"
 )
@@ -52,14 +53,14 @@ func Remove(home, name string) error {
 		return &InputError{fmt.Errorf("there is no run %s: %s does not exist; `tare ls runs` lists them", name, directory)}
 	}
 	if rundir.Stillborn(directory) {
-		return os.RemoveAll(directory)
+		return beneath.RemoveAll(directory)
 	}
 	w, err := rundir.Resume(directory) // fails on the lock of a run that is under way
 	if err != nil {
 		return &InputError{err}
 	}
 	defer w.Close()
-	return os.RemoveAll(directory)
+	return beneath.RemoveAll(directory)
 }
 
 // RemoveImage removes an image, named by a prefix of its digest (see image.Store.Find),

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"strings"
 	"sync"
 	"time"
@@ -15,6 +14,7 @@ import (
 	"tare/internal/agent"
 	"tare/internal/environment"
 	"tare/internal/environment/oci"
+	"tare/internal/linux/beneath"
 	"tare/internal/linux/cgroup"
 	"tare/internal/linux/virtnet"
 	"tare/internal/usage"
@@ -193,7 +193,7 @@ func (i *instance) remove(ctx context.Context) error {
 		problems = append(problems, i.own.Close(ctx))
 	}
 	if i.directory != "" {
-		problems = append(problems, os.RemoveAll(i.directory))
+		problems = append(problems, beneath.RemoveAll(i.directory))
 	}
 	return errors.Join(problems...)
 }

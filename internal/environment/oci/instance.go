@@ -15,6 +15,7 @@ import (
 
 	"tare/internal/agent"
 	"tare/internal/environment"
+	"tare/internal/linux/beneath"
 	"tare/internal/linux/cgroup"
 	"tare/internal/usage"
 )
@@ -193,7 +194,7 @@ func (i *instance) remove(ctx context.Context) error {
 		problems = append(problems, cleanUp())
 	}
 	if i.directory != "" {
-		problems = append(problems, os.RemoveAll(i.directory))
+		problems = append(problems, beneath.RemoveAll(i.directory))
 	}
 	return errors.Join(problems...)
 }

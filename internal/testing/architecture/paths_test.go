@@ -19,10 +19,10 @@ var byPath = strings.Fields("Chmod Chown Chtimes Create CreateTemp Link Mkdir Mk
 var filled = map[string]string{
 	"environment/bubblewrap":     "Mkdir",                                             // root and data of an instance
 	"environment/native":         "Chmod Mkdir MkdirAll",                              // root, data, upper and work of an instance
-	"environment/oci":            "Chmod Mkdir MkdirAll ReadFile RemoveAll WriteFile", // a bundle; /proc; the file of a seccomp option
+	"environment/oci":            "Chmod Mkdir MkdirAll ReadFile WriteFile",           // a bundle; /proc; the file of a seccomp option
 	"environment/support/rootfs": "Link Mkdir Open OpenFile ReadDir ReadFile Symlink", // a walk of names that are no links
-	"linux/beneath":              "",
-	"rundir":                     "Chmod MkdirAll ReadDir", // the run itself, as the user names it
+	"linux/beneath":              "Remove",                                            // of the top of a tree
+	"rundir":                     "Chmod MkdirAll ReadDir",                            // the run itself, as the user names it
 }
 
 // What a path leads to in such a directory is its filler's choice. linux/beneath, os.Root
