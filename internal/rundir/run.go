@@ -64,6 +64,10 @@ func Open(directory string) (*Run, error) {
 		}
 		return nil, err
 	}
+	r.Manifest.Run = visible.Line(r.Manifest.Run) // the Run of a step is a script
+	if r.Manifest.Format == 0 {
+		return nil, fmt.Errorf("%s has no format, so %s is not a run; %s", filepath.Join(directory, manifestFile), directory, changed)
+	}
 	if r.Manifest.Format != Format {
 		return nil, fmt.Errorf("%s has format %d of the run directory, and this version of tare reads format %d: use the version that wrote it (%s)",
 			directory, r.Manifest.Format, Format, r.Manifest.Tare)

@@ -52,6 +52,36 @@ func TestAClosedRunIsFreeAlthoughAChildStillHasItsLockOpen(t *testing.T) {
 	defer again.Close()
 }
 
+// A resumed run has the commands of its first session, however many lines they have.
+func TestAPlanIsReadBackAsItWasWritten(t *testing.T) {
+	plan, err := study.Open("quick", study.Overrides{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	directory := t.TempDir()
+	w, err := Create(directory, plan, Manifest{Run: "quick"})
+	if err == nil {
+		err = w.Close()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, err := os.ReadFile(filepath.Join(directory, planFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, err := Open(directory)
+	if err == nil {
+		err = writeJSON(directory, planFile, again.Plan)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if after, err := os.ReadFile(filepath.Join(directory, planFile)); err != nil || string(after) != string(before) {
+		t.Errorf("the plan was\n%s\nand is\n%s (%v)", before, after, err)
+	}
+}
+
 // A kill can cut the journal at any byte of the line that was being written.
 // Whatever byte that is, all earlier trials are read back, the torn piece is
 // put aside, and the next trial is appended where it belongs.

@@ -3,7 +3,7 @@
 // reorder the text around them. Each exit uses it once: the terminal, Markdown, HTML,
 // CSV and the labels of metrics.
 //
-// It must not know where a text comes from or goes to.
+// It must not know where a text comes from, nor print it.
 package visible
 
 import (
@@ -57,7 +57,7 @@ func escape(s, form, except string) string {
 func Indent(s string) string { return strings.ReplaceAll(s, "\n", "\n  ") }
 
 // names are the fields of structs that hold names: one line wherever they are printed.
-var names = []string{"Name", "Run", "Tare", "Baseline", "Kind", "Environment", "Workload", "Level", "Metric", "Unit", "Title", "Label", "Instance", "Instances", "Base", "Part", "Subject", "Switched", "Host", "Role", "Operations", "Digest", "Tool", "State", "Status"}
+var names = []string{"Name", "Tare", "Baseline", "Kind", "Environment", "Workload", "Level", "Metric", "Unit", "Title", "Label", "Instance", "Instances", "Base", "Part", "Subject", "Switched", "Host", "Role", "Operations", "Digest", "Tool", "State", "Status"}
 
 // Names applies Line to all names below the value that a pointer points to: the fields
 // that are called so, and the keys of maps.
