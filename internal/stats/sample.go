@@ -11,13 +11,24 @@ type Trend struct {
 	Total float64 // the Theil-Sen slope times the steps from the first value to the last
 }
 
+// mostInTrend is how many values are compared in pairs.
+const mostInTrend = 1000
+
 // TrendOf tests the values for a drift by the Mann-Kendall test (Mann,
 // Nonparametric tests against trend, 1945): exact where no two values are equal,
 // else by the normal approximation with the variance corrected for ties (Kendall,
 // Rank Correlation Methods, 1970). The slope is the Theil-Sen estimator, the
 // median of the slopes of all pairs (Sen, Estimates of the regression coefficient
-// based on Kendall's tau, 1968).
+// based on Kendall's tau, 1968). Of more than a thousand values it takes the medians of
+// as many groups of neighbours: the pairs of all would not fit into memory.
 func TrendOf(values []float64) Trend {
+	if size := (len(values) + mostInTrend - 1) / mostInTrend; size > 1 {
+		var medians []float64
+		for group := range slices.Chunk(values, size) {
+			medians = append(medians, Median(group))
+		}
+		values = medians
+	}
 	n := len(values)
 	if n < 2 {
 		return Trend{P: 1}

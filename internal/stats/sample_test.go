@@ -38,6 +38,22 @@ func TestASteadyRiseIsATrendAndItsSizeIsThatOfTheWholeRise(t *testing.T) {
 	}
 }
 
+// A run directory can have a million trials: their trend takes little time and memory.
+func TestTheTrendOfVeryManyValuesIsThatOfTheirNeighbours(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	rising, level := make([]float64, 500_000), make([]float64, 500_000)
+	for i := range rising {
+		level[i] = r.NormFloat64()
+		rising[i] = level[i] + float64(i)/250_000
+	}
+	if got := TrendOf(rising); got.P > 1e-9 || math.Abs(got.Total-2) > .05 {
+		t.Errorf("%+v of values that rise by 2", got)
+	}
+	if got := TrendOf(level); got.P < .01 || math.Abs(got.Total) > .05 {
+		t.Errorf("%+v of values that do not", got)
+	}
+}
+
 var oneMode = map[string]func(*rand.Rand) float64{
 	"uniform":     (*rand.Rand).Float64,
 	"normal":      (*rand.Rand).NormFloat64,
