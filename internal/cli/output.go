@@ -49,7 +49,7 @@ func (a *App) checkComplete(missing string, m rundir.Manifest) {
 		return
 	}
 	a.say("tare: %s", missing)
-	a.incomplete = a.incomplete || (&rundir.Run{Manifest: m}).HasEnded()
+	a.incomplete = a.incomplete || m.HasEnded()
 }
 
 // writeFile writes a file that the user names: one that exists is replaced, and a

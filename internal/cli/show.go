@@ -49,7 +49,7 @@ func verifyRun(app *App, directory string) error {
 	if err != nil {
 		return err
 	}
-	if len(wrong) > 0 && !r.HasEnded() {
+	if len(wrong) > 0 && !r.Manifest.HasEnded() {
 		return fmt.Errorf("%s has not ended: checksums are written when a run ends; continue it with `tare run --resume %[1]s`", directory)
 	}
 	for _, line := range wrong {

@@ -228,10 +228,15 @@ func (e *execution) open() (err error) {
 		if err == nil && e.run.Manifest.Import != nil {
 			return errors.Join(fmt.Errorf("%s was imported, so it cannot be resumed; tare import --into adds results to it", e.Directory), e.run.Close())
 		}
-		if err == nil {
-			e.Plan = e.run.Plan
+		if err != nil {
+			return err
 		}
-		return err
+		e.Plan = e.run.Plan
+		if missing := e.run.Incomplete; missing != "" {
+			e.say("%s", missing)
+			e.run.Incomplete = ""
+		}
+		return nil
 	}
 	fit(e.Plan)
 	if e.Directory == "" {

@@ -58,7 +58,7 @@ func (r *Run) listed(name string) Listed {
 			l.Failed++
 		}
 	}
-	if n := len(r.Manifest.Sessions); n > 0 && r.HasEnded() {
+	if n := len(r.Manifest.Sessions); n > 0 && r.Manifest.HasEnded() {
 		l.State, l.About = Ended, r.Manifest.Sessions[n-1].Stopped
 		if l.About == Interrupted {
 			l.State = Interrupted
@@ -69,7 +69,7 @@ func (r *Run) listed(name string) Listed {
 
 // HasEnded reports whether the last session ended; one that is under way or was
 // killed has not. A run without sessions was imported, which has no end.
-func (r *Run) HasEnded() bool {
-	n := len(r.Manifest.Sessions)
-	return n == 0 || !r.Manifest.Sessions[n-1].Ended.IsZero()
+func (m Manifest) HasEnded() bool {
+	n := len(m.Sessions)
+	return n == 0 || !m.Sessions[n-1].Ended.IsZero()
 }

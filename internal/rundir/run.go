@@ -30,9 +30,11 @@ const (
 	manifestFile = "manifest.json"
 	planFile     = "plan.json"
 	journalFile  = "journal.jsonl"
-	sumsFile     = "SHA256SUMS"
-	lockFile     = "lock"
-	rawDirectory = "raw"
+	// Checksums of the journal's lines.
+	journalSumsFile = "journal.sums"
+	sumsFile        = "SHA256SUMS"
+	lockFile        = "lock"
+	rawDirectory    = "raw"
 	// Reports are functions of the other files and may be rewritten, so they have
 	// no checksum.
 	reportPrefix = "report."
@@ -120,7 +122,7 @@ func Stillborn(directory string) bool {
 		switch known := e.Name() == lockFile || e.Name() == planFile || strings.HasPrefix(e.Name(), newPrefix); {
 		case err != nil:
 			return false
-		case !known && (e.Name() != journalFile || info.Size() > 0):
+		case !known && (e.Name() != journalFile && e.Name() != journalSumsFile || info.Size() > 0):
 			return false
 		}
 	}
@@ -152,14 +154,14 @@ func Create(directory string, plan *study.Plan, m Manifest) (*Writer, error) {
 }
 
 // Resume opens a run directory to continue the run. A line of the journal that a
-// kill tore is moved to another file; everything else is kept.
+// kill tore is moved to another file; everything else is kept. Incomplete says what the
+// journal lacks, which is written again.
 func Resume(directory string) (*Writer, error) {
 	r, err := Open(directory)
 	if err != nil {
 		return nil, err
 	}
 	w := &Writer{Run: *r}
-	w.Incomplete = "" // what it lacks is written again
 	return w, w.open()
 }
 
