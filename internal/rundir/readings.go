@@ -3,7 +3,6 @@ package rundir
 import (
 	"bytes"
 	"crypto/sha256"
-	"encoding/binary"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -11,7 +10,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
 	"time"
 
 	"github.com/parquet-go/parquet-go"
@@ -175,21 +173,8 @@ func (r *Run) Readings(t Trial) ([]InstanceSeries, error) {
 	return all, nil
 }
 
-// checkLengths compares the lengths that a Parquet file claims with its own, since the
-// library allocates what they say.
-func checkLengths(data []byte) error {
-	const magic = 4
-	if len(data) < 3*magic || binary.LittleEndian.Uint32(data[len(data)-2*magic:]) > uint32(len(data)-3*magic) {
-		return errors.New("its footer does not fit into it")
-	}
-	return nil
-}
-
-// maxReadings is how many rows and, in a column, bytes a file of readings can have.
-const maxReadings = 1 << 26
-
 func decodeReadings(data []byte) (all []InstanceSeries, err error) {
-	if err := checkLengths(data); err != nil {
+	if err := checkFooter(data); err != nil {
 		return nil, err
 	}
 	defer func() {
@@ -201,13 +186,8 @@ func decodeReadings(data []byte) (all []InstanceSeries, err error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, group := range file.Metadata().RowGroups {
-		for _, c := range group.Columns {
-			m := c.MetaData
-			if m.TotalCompressedSize < 0 || m.TotalCompressedSize > int64(len(data)) || uint64(m.TotalUncompressedSize) > maxReadings || uint64(m.NumValues) > maxReadings {
-				return nil, fmt.Errorf("its column %s claims %d bytes with %d values, and the file has %d bytes", strings.Join(m.PathInSchema, "."), m.TotalUncompressedSize, m.NumValues, len(data))
-			}
-		}
+	if err := checkPages(data, file.Metadata()); err != nil {
+		return nil, err
 	}
 	places := map[string]int{}
 	for place, path := range file.Schema().Columns() {

@@ -81,7 +81,13 @@ func TestReadingsThatClaimMoreThanTheirFileHasAreRefused(t *testing.T) {
 	}
 	footer := bytes.Clone(data)
 	binary.LittleEndian.PutUint32(footer[len(footer)-8:], 1<<28)
-	for what, data := range map[string][]byte{"a footer": footer, "42 bytes": footer[len(footer)-42:], "nothing": nil, "8 bytes": footer[len(footer)-8:]} {
+	// Fields that nobody knows: a list of 2^31 elements, and lists in lists.
+	forged := func(fields ...byte) []byte {
+		return binary.LittleEndian.AppendUint32(append([]byte("PAR1"), fields...), uint32(len(fields)))
+	}
+	long := append(forged(0x2f&0xf0|9, 0xfc, 0xff, 0xff, 0xff, 0xff, 0x07, 0), "PAR1"...)
+	deep := append(forged(append([]byte{0xf9}, bytes.Repeat([]byte{0x19}, 16<<20)...)...), "PAR1"...)
+	for what, data := range map[string][]byte{"a long list": long, "deep lists": deep, "a footer": footer, "42 bytes": footer[len(footer)-42:], "nothing": nil, "8 bytes": footer[len(footer)-8:]} {
 		if bytes, err := allocated(data); err == nil || bytes > 16<<20 {
 			t.Errorf("%s: %d bytes: %v", what, bytes, err)
 		}
