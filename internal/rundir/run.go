@@ -335,9 +335,20 @@ func readJSON(directory, name string, into any) error {
 	return nil
 }
 
-// unmarshal is json.Unmarshal with an error that names the keys of the file instead of
-// Go's types.
+// maxValues is how many values a document, or a line of the journal, can have. One that
+// takes three bytes in a file can take some hundreds in memory.
+const maxValues = 1 << 20
+
+// unmarshal is json.Unmarshal of a bounded number of values, with an error that names the
+// keys of the file instead of Go's types.
 func unmarshal(data []byte, into any) error {
+	values := 0
+	for _, begin := range []string{",", "[", "{"} {
+		values += bytes.Count(data, []byte(begin))
+	}
+	if values > maxValues {
+		return fmt.Errorf("it has more than %d values", maxValues)
+	}
 	err := json.Unmarshal(data, into)
 	if mistyped := (*json.UnmarshalTypeError)(nil); errors.As(err, &mistyped) {
 		at := mistyped.Field

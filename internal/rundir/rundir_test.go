@@ -14,6 +14,7 @@ import (
 	"pgregory.net/rapid"
 
 	"tare/internal/study"
+	"tare/internal/testing/fuzzing"
 )
 
 func newRun(t interface {
@@ -142,6 +143,29 @@ func TestADamagedLineInTheMiddleIsNotSilentlyDropped(t *testing.T) {
 	os.WriteFile(path, data, 0o644)
 	if _, err := Open(w.Directory); err == nil || !strings.Contains(err.Error(), "line 1") {
 		t.Errorf("a damaged first line gives %v", err)
+	}
+}
+
+func TestAJournalIsReadUpToANumberOfTrials(t *testing.T) {
+	before := maxTrials
+	defer func() { maxTrials = before }()
+	for n, want := range map[int]string{3: "", 2: "more than 2 trials"} {
+		maxTrials = n
+		_, err := readTrials(strings.NewReader(strings.Repeat(`{"status":"ok"}`+"\n", 3)), nil)
+		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("at most %d: %v", n, err)
+		}
+	}
+}
+
+func TestADocumentOfTooManyValuesIsRefusedBeforeItIsDecoded(t *testing.T) {
+	for what, text := range map[string]string{"the plan": `{"environments":[{}`, "a trial": `{"status":"ok","rounds":[{}`} {
+		data := []byte(text + strings.Repeat(",{}", maxValues) + "]}")
+		fuzzing.Allocates(t, 1<<20, func() {
+			if err := unmarshal(data, &Trial{}); err == nil || !strings.Contains(err.Error(), "more than 1048576 values") {
+				t.Errorf("%s: %v", what, err)
+			}
+		})
 	}
 }
 
