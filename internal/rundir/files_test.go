@@ -188,3 +188,18 @@ func TestReadingsAreReadWithinARunDirectory(t *testing.T) {
 		t.Errorf("in the run: %d series, %v", len(all), err)
 	}
 }
+
+func TestANameWithALineBreakIsNoLineOfTheChecksums(t *testing.T) {
+	w := newRun(t, t.TempDir())
+	_, err := w.Keep(trialNumber(0), "driver.stdout").Write([]byte("one"))
+	if err := errors.Join(err, w.Append(trialNumber(0)), os.WriteFile(filepath.Join(w.Directory, "a\nffff  journal.jsonl"), nil, 0o600), w.Seal(), w.Close()); err != nil {
+		t.Fatal(err)
+	}
+	r, err := Open(w.Directory)
+	if err != nil || r.Incomplete != "" {
+		t.Fatal(r, err)
+	}
+	if wrong, err := r.Verify(); err != nil || len(wrong) > 0 {
+		t.Errorf("%v, %v", wrong, err)
+	}
+}

@@ -60,6 +60,9 @@ type Run struct {
 // Open reads a run directory. It changes nothing, not even a torn line.
 func Open(directory string) (*Run, error) {
 	r := &Run{Directory: directory, Plan: &study.Plan{}}
+	if err := oneLine(directory); err != nil {
+		return nil, err
+	}
 	if err := readJSON(directory, manifestFile, &r.Manifest); err != nil {
 		if errors.Is(err, fs.ErrNotExist) {
 			return nil, fmt.Errorf("%s is not a run: it has no %s; `tare ls` lists the runs", directory, manifestFile)
@@ -86,6 +89,14 @@ func Open(directory string) (*Run, error) {
 	var err error
 	r.Fingerprints, err = loadFingerprints(directory)
 	return r, err
+}
+
+// oneLine refuses a path whose parts would be lines of their own wherever it is printed.
+func oneLine(directory string) error {
+	if strings.Contains(directory, "\n") {
+		return fmt.Errorf("the path of the run %s has a line break: rename the directory", visible.Line(directory))
+	}
+	return nil
 }
 
 // take adds trials to their list and computes their cost metrics.
@@ -293,8 +304,10 @@ func (r *Run) Verify() ([]string, error) {
 	}
 	for _, line := range strings.Split(strings.TrimSpace(string(text)), "\n") {
 		sum, name, ok := strings.Cut(line, "  ")
-		if !ok || have[name] != sum {
-			wrong = append(wrong, fmt.Sprintf("%s: changed since the run ended", name))
+		if !ok {
+			wrong = append(wrong, fmt.Sprintf("%s: %.60q is not a checksum and a name", sumsFile, line))
+		} else if have[name] != sum {
+			wrong = append(wrong, fmt.Sprintf("%s: changed since the run ended", visible.Line(name)))
 		}
 	}
 	return wrong, nil
@@ -307,7 +320,8 @@ func checksums(directory string) (map[string]string, error) {
 			return err
 		}
 		name, err := filepath.Rel(directory, path)
-		if err != nil || name == sumsFile || name == lockFile || strings.HasPrefix(name, reportPrefix) {
+		// A name with a line break is not tare's, and could pass for the line of another file.
+		if err != nil || name == sumsFile || name == lockFile || strings.HasPrefix(name, reportPrefix) || strings.Contains(name, "\n") {
 			return err
 		}
 		file, err := openFile(directory, name, os.O_RDONLY)
