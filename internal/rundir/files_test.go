@@ -189,6 +189,33 @@ func TestReadingsAreReadWithinARunDirectory(t *testing.T) {
 	}
 }
 
+func TestAnOutputIsStoredUpToItsLimit(t *testing.T) {
+	directory := t.TempDir()
+	w, err := Create(directory+"/run", &study.Plan{Format: 1, Name: "x"}, Manifest{Run: "x"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close()
+	f := w.Keep(Trial{Block: 1, Environment: "a", Workload: "w"}, "stdout")
+	f.LimitTo(5)
+	for _, text := range []string{"abc", "de", "f", "ghi"} {
+		if text == "f" && f.TooLong() != nil {
+			t.Error(f.TooLong())
+		}
+		if n, err := f.Write([]byte(text)); n != len(text) || err != nil {
+			t.Error(n, err)
+		}
+	}
+	if err := f.TooLong(); err == nil || err.Error() != "printed more than 5B to stdout in one trial, the most that is kept: let it print less" {
+		t.Error(err)
+	}
+	raw, ok, err := f.Close()
+	text, readErr := os.ReadFile(filepath.Join(directory, "run", raw.Path))
+	if !ok || err != nil || readErr != nil || string(text) != "abcde" || raw.Bytes != 5 || string(f.Tail()) != "abcdefghi" {
+		t.Errorf("%+v %v %q %q", raw, err, text, f.Tail())
+	}
+}
+
 func TestANameWithALineBreakIsNoLineOfTheChecksums(t *testing.T) {
 	w := newRun(t, t.TempDir())
 	_, err := w.Keep(trialNumber(0), "driver.stdout").Write([]byte("one"))

@@ -10,6 +10,9 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+
+	"tare/internal/bounded"
+	"tare/internal/quantity"
 )
 
 // tailSize is the number of bytes in a Tail.
@@ -32,6 +35,8 @@ type RawFile struct {
 	buffer  []byte
 	held    int     // how much stays in the buffer
 	samples []int64 // sizes of the outputs before the present one
+	limit   int64
+	tooLong bool // there was more than the limit
 	tail    []byte
 	err     error
 }
@@ -40,7 +45,7 @@ type RawFile struct {
 // trial are kept.
 func (w *Writer) Keep(trial Trial, name string) *RawFile {
 	directory := filepath.Join(rawDirectory, fmt.Sprintf("block-%03d", trial.Block), fileName(trial.Environment, trial.Workload, trial.Level))
-	return &RawFile{run: w.Directory, directory: directory, name: name, sum: sha256.New()}
+	return &RawFile{run: w.Directory, directory: directory, name: name, sum: sha256.New(), limit: int64(bounded.Output)}
 }
 
 // Hold keeps an output in memory until there is more than 1 MiB of it or it is
@@ -49,10 +54,25 @@ func (w *Writer) Keep(trial Trial, name string) *RawFile {
 func (f *RawFile) Hold() { f.held = bufferSize }
 
 // Discard returns a raw file that stores only its tail.
-func Discard(name string) *RawFile { return &RawFile{name: name, nowhere: true, sum: sha256.New()} }
+func Discard(name string) *RawFile {
+	return &RawFile{name: name, nowhere: true, sum: sha256.New(), limit: int64(bounded.Output)}
+}
+
+// LimitTo sets how much of the output is stored, in place of the limit of all outputs.
+func (f *RawFile) LimitTo(size quantity.Bytes) { f.limit = int64(size) }
+
+// TooLong is an error if there was more output than the limit.
+func (f *RawFile) TooLong() error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if !f.tooLong {
+		return nil
+	}
+	return fmt.Errorf("printed more than %s to %s in one trial, the most that is kept: let it print less", quantity.Bytes(f.limit), f.name)
+}
 
 // Write never fails, so that a full disk does not stop the tool: Close returns the
-// error.
+// error. What exceeds the limit is left out, and TooLong says so.
 func (f *RawFile) Write(p []byte) (int, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -60,14 +80,18 @@ func (f *RawFile) Write(p []byte) (int, error) {
 	if over := len(f.tail) - tailSize; over > 0 {
 		f.tail = append(f.tail[:0], f.tail[over:]...)
 	}
+	n := len(p)
+	if left := f.limit - f.size; int64(n) > left {
+		p, f.tooLong = p[:left], true
+	}
 	f.size += int64(len(p))
 	if f.nowhere {
-		return len(p), nil
+		return n, nil
 	}
 	if f.buffer = append(f.buffer, p...); len(f.buffer) > f.held {
 		f.flush()
 	}
-	return len(p), nil
+	return n, nil
 }
 
 // flush writes the buffer to the file.

@@ -267,15 +267,12 @@ func (c *Copy) runDriver(ctx context.Context, pack workload.Pack, out, errs *run
 	i := c.Driver()
 	step := *pack.Driver
 	cmd := c.command(i, step, driverTimeout)
-	cmd.Stdout, cmd.Stderr = io.MultiWriter(out, stdout), errs
+	cmd.Stdout, cmd.Stderr = io.MultiWriter(out, stdout), bounded.Writer(errs, bounded.Output)
 	began := time.Now()
 	exit, err = i.Agent().Run(ctx, cmd)
 	took = time.Since(began)
 	c.spent.Add(int64(took))
-	if err == nil && !accepted(step, exit) {
-		err = errors.New(describeExit(exit, cmd.Timeout))
-	}
-	if err != nil {
+	if err = wrong(err, step, exit, cmd.Timeout, out, errs); err != nil {
 		err = fmt.Errorf("driver %s: %w%s", quoted(step), err, lastLines(errs, out))
 	}
 	return exit, took, err

@@ -191,10 +191,7 @@ func (c *Copy) driveRepeatedly(ctx context.Context, running chan<- struct{}) err
 			kill(process)
 			break
 		}
-		if err == nil && !accepted(step, exit) {
-			err = errors.New(describeExit(exit, cmd.Timeout))
-		}
-		if err != nil {
+		if err = wrong(err, step, exit, cmd.Timeout, out, errs); err != nil {
 			return fmt.Errorf("driver %s: %w%s", quoted(step), err, lastLines(errs, out))
 		}
 	}

@@ -176,6 +176,8 @@ func (s *server) stop() error {
 	early, err := s.terminate()
 	if early != nil {
 		err = fmt.Errorf("server %s exited during the trial: %s%s", quoted(s.spec.Step), describeExit(*early, 0), lastLines(s.err, s.out))
+	} else if long := cmp.Or(s.out.TooLong(), s.err.TooLong()); long != nil {
+		err = errors.Join(err, fmt.Errorf("server %s %w", quoted(s.spec.Step), long))
 	}
 	s.owner.record.keep(s.out)
 	s.owner.record.keep(s.err)

@@ -1,6 +1,7 @@
 package lifecycle
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -40,13 +41,22 @@ func (c *Copy) step(ctx context.Context, i *instances.Instance, what string, s w
 	cmd := c.command(i, s, stepTimeout)
 	cmd.Stdout, cmd.Stderr = out, out
 	exit, err := i.Agent().Run(ctx, cmd)
-	if err == nil && !accepted(s, exit) {
-		err = errors.New(describeExit(exit, cmd.Timeout))
-	}
-	if err == nil {
+	if err = wrong(err, s, exit, cmd.Timeout, out); err == nil {
 		return nil
 	}
 	return fmt.Errorf("%s command %s: %w%s", what, quoted(s), err, lastLines(out))
+}
+
+// wrong is the error of a command that was to end well: that of running it, its exit, or
+// an output that is too long.
+func wrong(err error, s workload.Step, e agent.Exit, timeout time.Duration, outputs ...*rundir.RawFile) error {
+	if err == nil && !accepted(s, e) {
+		err = errors.New(describeExit(e, timeout))
+	}
+	for _, out := range outputs {
+		err = cmp.Or(err, out.TooLong())
+	}
+	return err
 }
 
 func accepted(s workload.Step, e agent.Exit) bool {

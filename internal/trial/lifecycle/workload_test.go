@@ -212,6 +212,35 @@ func TestTwoSamplesPrintIntoOneFile(t *testing.T) {
 	}
 }
 
+func TestAnOutputThatIsTooLongFailsTheTrial(t *testing.T) {
+	for command, want := range map[string]string{
+		"web setup":  "setup command `web setup`: printed more than 3B to setup.output in one trial, the most that is kept: let it print less; its last output:\n  four",
+		"web server": "server `web server` printed more than 3B to server.stdout in one trial, the most that is kept: let it print less",
+		"web drive":  "driver `web drive`: printed more than 3B to driver.stdout in one trial, the most that is kept: let it print less; its last output:\n  four",
+	} {
+		b := newBench(t, func(instance, line string) fakeenv.Result {
+			r := servers(instance, line)
+			if line == command {
+				r.Stdout = "four"
+			}
+			return r
+		}, "a")
+		record := lifecycle.NewRecord(func(name string) *rundir.RawFile {
+			f := rundir.Discard(name)
+			f.LimitTo(3)
+			return f
+		})
+		w := b.workload(t, request("a"), served("web"), record)
+		err := w.Prepare(t.Context())
+		if err == nil {
+			_, err = w.Sample(t.Context())
+		}
+		if err = errors.Join(err, w.Finish(t.Context())); err == nil || err.Error() != want {
+			t.Errorf("%v\nnot\n%s", err, want)
+		}
+	}
+}
+
 func TestFinishRunsAfterAnyFailure(t *testing.T) {
 	for name, c := range map[string]struct {
 		fails string // the command that exits with 1
