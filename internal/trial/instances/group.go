@@ -11,6 +11,7 @@ import (
 
 	"tare/internal/crash"
 	"tare/internal/environment"
+	"tare/internal/linux/cgroup"
 	"tare/internal/linux/virtnet"
 	"tare/internal/usage"
 )
@@ -146,13 +147,14 @@ type Instance struct {
 	host string // of the study, that the workload puts it on; "" is the environment's
 	// address by which the others reach it, where hosts lie between them; ""
 	// where the network between the instances says it.
-	address string
-	ready   time.Time // when its agent connected
-	frozen  bool
-	idle    bool // it cannot be frozen
-	ran     map[string]bool
-	atStop  []func(context.Context) error
-	console io.WriteCloser
+	address  string
+	ready    time.Time // when its agent connected
+	frozen   bool
+	idle     bool  // it cannot be frozen
+	oomKills int64 // that OutOfMemory told of
+	ran      map[string]bool
+	atStop   []func(context.Context) error
+	console  io.WriteCloser
 }
 
 // HasRun says whether MarkRun was called with this name: what has to run once in
@@ -165,6 +167,20 @@ func (i *Instance) MarkRun(name string) {
 		i.ran = map[string]bool{}
 	}
 	i.ran[name] = true
+}
+
+// OutOfMemory says how many processes of the instance the kernel has killed since the
+// last call because memory was used up, as far as its cgroups on this machine tell.
+func (i *Instance) OutOfMemory() int64 {
+	kills := int64(0)
+	for _, path := range i.Footprint().Cgroups {
+		if group, err := cgroup.At(path); err == nil {
+			kills += group.OOMKills()
+		}
+	}
+	more := kills - i.oomKills
+	i.oomKills = kills
+	return max(0, more)
 }
 
 // AtStop registers what runs before the instance stops. An error of it goes to

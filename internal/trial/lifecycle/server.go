@@ -145,7 +145,7 @@ func (s *server) awaitReady(ctx context.Context) error {
 		if !known {
 			return fmt.Errorf("server %s: %w", quoted(s.spec.Step), s.instance.Agent().Err())
 		}
-		return fmt.Errorf("server %s exited before it answered: %s%s", quoted(s.spec.Step), describeExit(exit, 0), lastLines(s.err, s.out))
+		return fmt.Errorf("server %s exited before it answered: %s%s%s", quoted(s.spec.Step), describeExit(exit, 0), outOfMemory(s.instance), lastLines(s.err, s.out))
 	}
 }
 
@@ -175,7 +175,7 @@ func (s *server) stop() error {
 	defer s.giveUp()
 	early, err := s.terminate()
 	if early != nil {
-		err = fmt.Errorf("server %s exited during the trial: %s%s", quoted(s.spec.Step), describeExit(*early, 0), lastLines(s.err, s.out))
+		err = fmt.Errorf("server %s exited during the trial: %s%s%s", quoted(s.spec.Step), describeExit(*early, 0), outOfMemory(s.instance), lastLines(s.err, s.out))
 	} else if long := cmp.Or(s.out.TooLong(), s.err.TooLong()); long != nil {
 		err = errors.Join(err, fmt.Errorf("server %s %w", quoted(s.spec.Step), long))
 	}

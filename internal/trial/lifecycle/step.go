@@ -44,7 +44,7 @@ func (c *Copy) step(ctx context.Context, i *instances.Instance, what string, s w
 	if err = wrong(err, s, exit, cmd.Timeout, out); err == nil {
 		return nil
 	}
-	return fmt.Errorf("%s command %s: %w%s", what, quoted(s), err, lastLines(out))
+	return fmt.Errorf("%s command %s: %w%s%s", what, quoted(s), err, outOfMemory(i), lastLines(out))
 }
 
 // wrong is the error of a command that was to end well: that of running it, its exit, or
@@ -72,6 +72,16 @@ func describeExit(e agent.Exit, timeout time.Duration) string {
 		return "was ended by " + e.Signal
 	}
 	return fmt.Sprintf("exited with status %d", e.Code)
+}
+
+// outOfMemory says that the kernel killed processes of an instance for lack of memory; ""
+// where it killed none.
+func outOfMemory(i *instances.Instance) string {
+	n := i.OutOfMemory()
+	if n == 0 {
+		return ""
+	}
+	return fmt.Sprintf("; the instance %s was out of memory, and the kernel killed %d of its processes: raise its memory limit, or let the workload use less", i.Name, n)
 }
 
 // longestCommand is how much of a command a message shows.
