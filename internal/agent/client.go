@@ -8,6 +8,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"syscall"
+	"time"
 
 	"tare/internal/agent/program"
 	"tare/internal/agent/wire"
@@ -61,9 +62,18 @@ func (e *RemoteError) Unwrap() error {
 	return e.Errno
 }
 
+// helloTimeout is how long an instance may take to its agent's Hello where the caller
+// sets no time: a runtime can hang, for example in a cgroup that somebody froze.
+const helloTimeout = 10 * time.Minute
+
 // Connect waits for the agent's Hello on the stream. The client owns the stream
 // from then on. Connect closes the stream if it returns an error.
 func Connect(ctx context.Context, stream io.ReadWriteCloser) (*Client, error) {
+	if _, set := ctx.Deadline(); !set {
+		within, cancel := context.WithTimeoutCause(ctx, helloTimeout, fmt.Errorf("it did not come within %v", helloTimeout))
+		defer cancel()
+		ctx = within
+	}
 	c := &Client{
 		stream: stream, out: make(chan wire.Frame),
 		calls: map[uint32]*call{}, gone: make(chan struct{}),
@@ -129,6 +139,17 @@ func (c *Client) Err() error {
 func (c *Client) Close() error {
 	c.end(errors.New("the connection was closed"))
 	return nil
+}
+
+// answerTimeout is how long the agent may take for an answer, beyond the time of what it
+// was asked for: one that is frozen from outside, or whose guest hangs, never answers.
+const answerTimeout = time.Minute
+
+// expect ends the connection unless the returned function is called in time, which is
+// within the duration and the time for an answer.
+func (c *Client) expect(within time.Duration) (answered func() bool) {
+	within += answerTimeout
+	return time.AfterFunc(within, func() { c.end(fmt.Errorf("it did not answer within %v", within)) }).Stop
 }
 
 // end closes the connection and fails all pending calls. Only the first reason

@@ -40,6 +40,7 @@ func (c *Client) Start(ctx context.Context, cmd Command) (*Process, error) {
 		Joined: cmd.Stdout != nil && sameWriter(cmd.Stdout, cmd.Stderr),
 	}
 	p := &Process{client: c, call: c.open(), command: cmd, ended: make(chan struct{})}
+	defer c.expect(0)()
 	if err := c.request(ctx, p.call, wire.TypeStart, start); err != nil {
 		c.drop(p.call)
 		return nil, err
@@ -81,6 +82,9 @@ func (c *Client) Run(ctx context.Context, cmd Command) (Exit, error) {
 	if err != nil {
 		return Exit{}, err
 	}
+	if cmd.Timeout > 0 {
+		defer c.expect(cmd.Timeout)()
+	}
 	exit, err := p.Wait(ctx)
 	if err == nil || ctx.Err() == nil || c.Err() != nil {
 		return exit, err
@@ -110,6 +114,7 @@ func (p *Process) Signal(ctx context.Context, s Signal) error {
 	c := p.client
 	call := c.open()
 	defer c.drop(call)
+	defer c.expect(0)()
 	if err := c.request(ctx, call, wire.TypeSignal, wire.Signal{Process: p.call.id, Number: int(s)}); err != nil {
 		return err
 	}

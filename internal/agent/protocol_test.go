@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"tare/internal/agent"
@@ -70,6 +71,67 @@ func TestConnectQuotesOutputOfAProgramThatIsNotTheAgent(t *testing.T) {
 		go func() { other.Write([]byte(output)); other.Close() }()
 		if _, err := agent.Connect(soon(t), host); err == nil || !strings.Contains(err.Error(), words) {
 			t.Errorf("%q: %v", output, err)
+		}
+	}
+}
+
+// An agent that is frozen from outside, or whose guest hangs, keeps its stream open.
+func TestAnAgentWhoseHelloDoesNotComeIsGivenUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		host, conn := net.Pipe()
+		_, err := agent.Connect(context.Background(), host)
+		if err == nil || !strings.Contains(err.Error(), "waiting for the agent's hello: it did not come within 10m") {
+			t.Error(err)
+		}
+		if _, err := conn.Write([]byte{0}); err == nil {
+			t.Error("the stream is still open")
+		}
+	})
+}
+
+func TestAnAgentThatDoesNotAnswerIsGone(t *testing.T) {
+	for name, ask := range map[string]func(*agent.Client) error{
+		"a command": func(c *agent.Client) error {
+			_, err := c.Run(context.Background(), agent.Command{Argv: []string{"true"}, Timeout: time.Hour})
+			return err
+		},
+		"the clock": func(c *agent.Client) error {
+			_, err := c.Clock(context.Background())
+			return err
+		},
+		"a probe": func(c *agent.Client) error {
+			_, err := c.ProbeOnce(context.Background(), agent.Probe{TCP: "127.0.0.1:1", Timeout: time.Second})
+			return err
+		},
+	} {
+		for _, starts := range []bool{false, true} {
+			synctest.Test(t, func(t *testing.T) {
+				host, conn := net.Pipe()
+				p := played{t, wire.NewReader(conn), wire.NewWriter(conn), conn}
+				go func() {
+					p.Writer.Preamble()
+					p.say(wire.TypeHello, 0, wire.Hello{Protocol: wire.Protocol})
+					p.Reader.Preamble()
+					for f, err := p.Next(); err == nil; f, err = p.Next() {
+						if f.Type == wire.TypeStart && starts {
+							p.say(wire.TypeStarted, f.Request, wire.Started{PID: 1})
+						}
+					}
+				}()
+				c, err := agent.Connect(context.Background(), host)
+				if err != nil {
+					t.Fatal(err)
+				}
+				began := time.Now()
+				err = ask(c)
+				if !errors.Is(err, agent.ErrGone) || !strings.Contains(err.Error(), "it did not answer within") || c.Err() == nil {
+					t.Errorf("%s: %v", name, err)
+				}
+				if took := time.Since(began); took < time.Minute || took > time.Hour+time.Minute || starts && name == "a command" && took < time.Hour {
+					t.Errorf("%s: the connection ended after %v", name, took)
+				}
+				conn.Close()
+			})
 		}
 	}
 }

@@ -37,6 +37,9 @@ func (c *Client) ProbeOnce(ctx context.Context, p Probe) (bool, error) {
 func (c *Client) await(ctx context.Context, p wire.Await) (time.Duration, error) {
 	call := c.open()
 	defer c.drop(call)
+	if p.Timeout > 0 {
+		defer c.expect(p.Timeout)()
+	}
 	if err := c.request(ctx, call, wire.TypeAwait, p); err != nil {
 		return 0, err
 	}
@@ -136,6 +139,7 @@ func (c *Client) WriteFrom(ctx context.Context, path string, mode uint32, conten
 func (c *Client) Clock(ctx context.Context) (ClockReading, error) {
 	call := c.open()
 	defer c.drop(call)
+	defer c.expect(0)()
 	r := ClockReading{Sent: time.Now()}
 	if err := c.send(ctx.Done(), wire.Frame{Type: wire.TypeClock, Request: call.id}); err != nil {
 		return r, c.contextError(ctx, err)
