@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"tare/internal/agent"
 	"tare/internal/crash"
 	"tare/internal/lists"
 	"tare/internal/rundir"
@@ -263,7 +264,16 @@ func (p *participant) takeDown(ctx context.Context) {
 	if err := p.workload.Finish(ctx); err != nil {
 		p.err = errors.Join(p.err, err)
 	}
+	p.err = withGone(p.err, p.group)
 	p.elsewhere += p.workload.Spent()
+}
+
+// withGone adds to a failure that an instance was lost, where it says nothing of it.
+func withGone(err error, g *instances.Group) error {
+	if err == nil || errors.Is(err, agent.ErrGone) {
+		return err
+	}
+	return errors.Join(err, g.Gone())
 }
 
 func (p *participant) keepReadings(ctx context.Context, all []rundir.InstanceSeries) {

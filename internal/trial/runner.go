@@ -258,7 +258,7 @@ func (r *Runner) caution(t *rundir.Trial, record *lifecycle.Record, j job) {
 // sampleOnce prepares the workload, samples it once and finishes it.
 func (r *Runner) sampleOnce(ctx context.Context, t *rundir.Trial, record *lifecycle.Record, j job, group *instances.Group, w *lifecycle.Workload) (err error) {
 	defer func() {
-		err = errors.Join(err, w.Finish(ctx))
+		err = withGone(errors.Join(err, w.Finish(ctx)), group)
 		r.amounts.learn(j.cell, *t, err)
 	}()
 	if err := w.Prepare(ctx); err != nil {

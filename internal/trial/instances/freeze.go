@@ -34,7 +34,8 @@ func (i *Instance) freeze(ctx context.Context) error {
 	return err
 }
 
-// Thaw lets all instances of the group that are frozen go on.
+// Thaw lets all instances of the group that are frozen go on. One that does not thaw
+// counts as lost: nothing is asked of it any more, and its stop kills it.
 func (g *Group) Thaw(ctx context.Context) error {
 	var errs []error
 	for _, i := range g.instances {
@@ -43,6 +44,10 @@ func (g *Group) Thaw(ctx context.Context) error {
 		}
 		if err := i.Instance.(environment.Freezer).Thaw(ctx); err != nil {
 			errs = append(errs, fmt.Errorf("thawing %s: %w", i.Name, err))
+			if ctx.Err() == nil {
+				i.frozen = false
+				errs = append(errs, i.Agent().Close())
+			}
 			continue
 		}
 		i.frozen = false

@@ -89,6 +89,16 @@ func (g *Group) Lost() bool {
 	return slices.ContainsFunc(g.instances, func(i *Instance) bool { return i.Agent().Err() != nil })
 }
 
+// Gone is why the agent of an instance is gone; nil where none is.
+func (g *Group) Gone() error {
+	for _, i := range g.instances {
+		if err := i.Agent().Err(); err != nil {
+			return fmt.Errorf("%s: %w", i.Name, err)
+		}
+	}
+	return nil
+}
+
 // recordStart notes what the starts showed.
 func (g *Group) recordStart(single, meets bool) {
 	for _, roles := range g.Copies {
