@@ -230,8 +230,7 @@ func (c *Copy) steps(list func(workload.Pack) []workload.Step, do func(*instance
 	return nil
 }
 
-// drive runs the driver once, between two readings of its instance's clock. The
-// outputs of all samples go into the same files.
+// drive runs the driver once. The outputs of all samples go into the same files.
 func (c *Copy) drive(ctx context.Context) (s CopySample, err error) {
 	c.whole.pack = c.packs[c.Driver()]
 	return c.driveAs(ctx, &c.whole, "driver.")
@@ -246,20 +245,34 @@ func (c *Copy) driveAs(ctx context.Context, as *samples, prefix string) (s CopyS
 	s.Pack, s.Ready = as.pack, c.ready
 	as.next(func(name string) *rundir.RawFile { return c.output(i, name) }, prefix)
 	stdout := bounded.Buffer{Limit: bounded.Output}
+	err = c.clocked(ctx, i, func() (err error) {
+		s.Exit, s.Elapsed, err = c.runDriver(ctx, as.pack, as.out, as.errs, &stdout)
+		return err
+	})
+	s.Stdout = stdout.Bytes()
+	return s, err
+}
+
+// clocked does something between two readings of an instance's clock, and warns once
+// where that differs from the host's. A sample can be too short for that, but what comes
+// before the samples is longer, and the instance is not frozen meanwhile.
+func (c *Copy) clocked(ctx context.Context, i *instances.Instance, do func() error) error {
+	if i == nil {
+		return do()
+	}
 	before, err := i.Agent().Clock(ctx)
 	if err != nil {
-		return s, err
+		return err
 	}
-	if s.Exit, s.Elapsed, err = c.runDriver(ctx, as.pack, as.out, as.errs, &stdout); err != nil {
-		return s, err
+	if err := do(); err != nil {
+		return err
 	}
-	s.Stdout = stdout.Bytes()
 	if after, err := i.Agent().Clock(ctx); err == nil && !c.clockOff {
 		warnings := clockWarning(before, after)
 		c.clockOff = len(warnings) > 0
 		c.record.Warn(warnings...)
 	}
-	return s, nil
+	return nil
 }
 
 // runDriver runs the driver of a pack once. The time is by the host's clock.

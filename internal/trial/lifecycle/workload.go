@@ -104,10 +104,12 @@ func (w *Workload) Prepare(ctx context.Context) (err error) {
 		}
 	}
 	return w.run(ctx, func(ctx context.Context, c *Copy) error {
-		if err := c.startServers(ctx); err != nil {
-			return err
-		}
-		return c.warmUp(ctx)
+		return c.clocked(ctx, c.Driver(), func() error {
+			if err := c.startServers(ctx); err != nil {
+				return err
+			}
+			return c.warmUp(ctx)
+		})
 	})
 }
 
