@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"tare/internal/bounded"
 )
 
 // origin is the package that a file belongs to.
@@ -18,14 +20,18 @@ const (
 	apkRecords = "/lib/apk/db/installed"
 )
 
+// records reads a file of a database, which the image made: it may be a pipe, or a link to
+// what has no end.
+func records(path string) ([]byte, error) { return bounded.ReadFile(path, bounded.Line) }
+
 // packages fills in the packages of files, from the database of dpkg or apk.
 func packages(of map[string]*origin) {
 	delete(of, "")
 	if len(of) == 0 {
 		return
 	}
-	if records, err := os.ReadFile(apkRecords); err == nil {
-		apk(of, string(records))
+	if installed, err := records(apkRecords); err == nil {
+		apk(of, string(installed))
 		return
 	}
 	left := len(of)
@@ -35,7 +41,7 @@ func packages(of map[string]*origin) {
 		if !is || left == 0 {
 			continue
 		}
-		list, err := os.ReadFile(filepath.Join(dpkgLists, e.Name()))
+		list, err := records(filepath.Join(dpkgLists, e.Name()))
 		if err != nil {
 			continue
 		}
@@ -46,7 +52,7 @@ func packages(of map[string]*origin) {
 			}
 		}
 	}
-	status, _ := os.ReadFile(dpkgStatus)
+	status, _ := records(dpkgStatus)
 	for _, o := range of {
 		if o.name != "" {
 			o.version = field(status, "Package: "+o.name+"\n", "\nVersion: ")

@@ -11,6 +11,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"tare/internal/bounded"
 )
 
 // maxProgramBytes bounds the size of a program whose checksum is computed.
@@ -61,7 +63,7 @@ func program(name string) (p Program) {
 		return p
 	}
 	p.Path = path
-	file, err := os.Open(path)
+	file, err := bounded.Open(path)
 	if err != nil {
 		p.Error = err.Error()
 		return p

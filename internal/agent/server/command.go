@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"tare/internal/agent/wire"
+	"tare/internal/bounded"
 )
 
 // Path is the default of PATH, for environments that set none.
@@ -107,11 +108,37 @@ type account struct {
 	home       string
 }
 
+// accounts are what a user is looked up in. The image made them.
+var accounts = []string{"/etc/passwd", "/etc/group"}
+
+// checkAccounts refuses what package os/user would wait for, or read without an end.
+func checkAccounts() error {
+	for _, path := range accounts {
+		file, err := bounded.Open(path)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		} else if err != nil {
+			return err
+		}
+		info, err := file.Stat()
+		if err = errors.Join(err, file.Close()); err != nil {
+			return err
+		}
+		if info.Size() > int64(bounded.Line) {
+			return fmt.Errorf("%s has more than %s", path, bounded.Line)
+		}
+	}
+	return nil
+}
+
 // lookup resolves a user given as "name" or "uid[:gid]". Numbers need no entry
 // in /etc/passwd.
 func lookup(text string) (account, error) {
 	name, group, explicit := strings.Cut(text, ":")
 	var a account
+	if err := checkAccounts(); err != nil {
+		return a, err
+	}
 	found, err := user.Lookup(name)
 	if uid, bad := strconv.ParseUint(name, 10, 32); bad == nil {
 		a.credential.Uid = uint32(uid)
