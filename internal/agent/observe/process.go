@@ -5,10 +5,14 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
 	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 var (
@@ -24,14 +28,43 @@ const maxOpenFiles = 512
 // process describes a process that the agent started, or the program that it
 // runs if it is a shell or another launcher. 0 is the calling process.
 func (a *Answer) process(name string, pid int) {
-	dir := "/proc/self"
-	if pid > 0 {
-		dir = "/proc/" + strconv.Itoa(followLaunchers(pid))
+	if pid == 0 {
+		p := a.textsAndLinks(name, "/proc/self")
+		if text, err := inheritedLimits(); err == nil {
+			p.Texts["limits"] = text
+		} else {
+			delete(p.Texts, "limits")
+			a.Absent[name+": limits"] = "reading them with cat: " + err.Error()
+		}
+		a.Processes[name] = p
+		return
 	}
+	for range 100 {
+		if a.settled(name, "/proc/"+strconv.Itoa(followLaunchers(pid))) {
+			return
+		}
+		time.Sleep(time.Millisecond)
+	}
+}
+
+// settled describes a process. It returns false for one that another program is just
+// replacing: it has no command line, or that of one program and the file of the other.
+func (a *Answer) settled(name, dir string) bool {
+	defer asOwner(dir)()
+	p := a.textsAndLinks(name, dir)
+	p.Libraries = libraries(dir)
+	p.Files = a.openFiles(name, dir)
+	a.Processes[name] = p
+	exe, err := os.Readlink(dir + "/exe")
+	return err != nil || exe == p.Texts["exe"] && p.Texts["cmdline"] != ""
+}
+
+func (a *Answer) textsAndLinks(name, dir string) Process {
 	p := Process{Texts: map[string]string{}}
 	for _, file := range processTexts {
 		if text, err := read(filepath.Join(dir, file)); err == nil {
 			p.Texts[file] = strings.ToValidUTF8(text, "?")
+			delete(a.Absent, name+": "+file) // of another program, which it replaced
 		} else {
 			a.absent(name+": "+file, err)
 		}
@@ -39,20 +72,36 @@ func (a *Answer) process(name string, pid int) {
 	for _, link := range processLinks {
 		if target, err := os.Readlink(filepath.Join(dir, link)); err == nil {
 			p.Texts[link] = target
+			delete(a.Absent, name+": "+link)
 		} else {
 			a.absent(name+": "+link, err)
 		}
 	}
-	if pid > 0 {
-		p.Libraries = libraries(dir)
-		p.Files = a.openFiles(name, dir)
-	} else if text, err := inheritedLimits(); err == nil {
-		p.Texts["limits"] = text
-	} else {
-		delete(p.Texts, "limits")
-		a.Absent[name+": limits"] = "reading them with cat: " + err.Error()
+	return p
+}
+
+// asOwner takes the identity of a process's user for access to files, until the
+// function that it returns is called. Without CAP_SYS_PTRACE, which containers lack, the
+// kernel shows most of /proc/PID to the process's own user alone, not to root.
+func asOwner(dir string) func() {
+	var owner unix.Stat_t
+	if unix.Stat(dir, &owner) != nil || owner.Uid == uint32(os.Getuid()) {
+		return func() {}
 	}
-	a.Processes[name] = p
+	runtime.LockOSThread() // the identity is the thread's
+	_ = unix.Setfsgid(int(owner.Gid))
+	_ = unix.Setfsuid(int(owner.Uid))
+	return func() {
+		_ = unix.Setfsuid(os.Getuid())
+		_ = unix.Setfsgid(os.Getgid())
+		runtime.UnlockOSThread()
+	}
+}
+
+// executable is the program of a process.
+func executable(dir string) (string, error) {
+	defer asOwner(dir)()
+	return os.Readlink(dir + "/exe")
 }
 
 // inheritedLimits returns the limits of a process that the agent starts. The
@@ -83,7 +132,7 @@ func inheritedLimits() (string, error) {
 // followLaunchers returns the process that a chain of launchers runs.
 func followLaunchers(pid int) int {
 	for range 8 {
-		exe, err := os.Readlink("/proc/" + strconv.Itoa(pid) + "/exe")
+		exe, err := executable("/proc/" + strconv.Itoa(pid))
 		if err != nil || !slices.Contains(launchers, filepath.Base(exe)) {
 			break
 		}
