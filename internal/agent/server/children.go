@@ -1,6 +1,7 @@
 package server
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"os"
@@ -180,14 +181,33 @@ func signalName(s syscall.Signal) string {
 	return fmt.Sprintf("signal %d", int(s)) // a real-time signal
 }
 
-// signal sends a signal to the child's process group, whose leader it is.
+// signal sends a signal to the child's process group, whose leader it is. The error is
+// ESRCH if the child ended or was about to end of itself: an exiting process closes its
+// files, which others notice, before its parent can wait for it.
 func (c *children) signal(ch *child, s syscall.Signal) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.alive[ch.pid] != ch {
 		return fmt.Errorf("process %d has ended: %w", ch.pid, unix.ESRCH)
 	}
+	if isExiting(ch.pid) {
+		_ = unix.Kill(-ch.pid, s) // its own children may remain
+		return fmt.Errorf("process %d is exiting: %w", ch.pid, unix.ESRCH)
+	}
 	return unix.Kill(-ch.pid, s)
+}
+
+// isExiting reports whether a process has begun to exit: PF_EXITING among its flags, the
+// ninth field of /proc/PID/stat (proc(5); include/linux/sched.h of the kernel).
+func isExiting(pid int) bool {
+	const exiting, flags = 0x4, 6 // counted from the state
+	stat, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	fields := strings.Fields(string(stat[bytes.LastIndexByte(stat, ')')+1:])) // the name may hold anything
+	if len(fields) <= flags {
+		return false
+	}
+	value, err := strconv.ParseUint(fields[flags], 10, 64)
+	return err == nil && value&exiting != 0
 }
 
 // killAll kills all children and their descendants, and returns when they are

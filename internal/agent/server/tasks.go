@@ -7,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -42,14 +41,11 @@ func (s *server) start(t *task, m wire.Start) (wire.Exit, error) {
 	if canceled {
 		_ = s.children.signal(child, unix.SIGKILL)
 	}
-	var timedOut atomic.Bool
+	timedOut := func() bool { return false }
 	if m.Timeout > 0 {
-		timer := time.AfterFunc(m.Timeout, func() {
-			if s.children.signal(child, unix.SIGKILL) == nil {
-				timedOut.Store(true)
-			}
-		})
-		defer timer.Stop()
+		killed := make(chan bool, 1)
+		timer := time.AfterFunc(m.Timeout, func() { killed <- s.children.signal(child, unix.SIGKILL) == nil })
+		timedOut = func() bool { return !timer.Stop() && <-killed } // the exit can be known before the signal has returned
 	}
 	_ = s.send(t.out, wire.TypeStarted, t.id, wire.Started{PID: child.pid})
 	if ends.stdin != nil {
@@ -66,7 +62,7 @@ func (s *server) start(t *task, m wire.Start) (wire.Exit, error) {
 	<-child.ended
 	pumps.Wait()
 	exit := child.exit
-	exit.TimedOut = timedOut.Load()
+	exit.TimedOut = timedOut()
 	return exit, nil
 }
 
