@@ -15,6 +15,7 @@ import (
 	"runtime/debug"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -34,7 +35,7 @@ var born = server.Monotonic()
 
 const usage = `tare-agent runs in the instances that tare starts. It is not meant to be run by hand.
 
-  tare-agent stdio [--open DIR]
+  tare-agent stdio [--open DIR] [--environment FD]
                          serve on standard input and output; make DIR
                          writable for all users
   tare-agent native --root DIR [--cgroup FILE] [--bind SRC:DST[:ro]]
@@ -107,6 +108,7 @@ func serveStdio(args []string) error {
 	flags := flag.NewFlagSet("stdio", flag.ContinueOnError)
 	since := flags.Int64("born", int64(born), "monotonic time of the first instruction in nanoseconds, set if the agent executed itself")
 	open := flags.String("open", "", "directory to make writable for all users")
+	variables := flags.Int("environment", 0, "descriptor to read the commands' environment from; 0: the agent's own")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
@@ -119,7 +121,10 @@ func serveStdio(args []string) error {
 			}
 		}
 	}
-	environment() // runtimes set different variables, and some no HOME
+	environment, err := commandEnvironment(*variables)
+	if err != nil {
+		return err
+	}
 	stop := stopSignal()
 	in, err := unix.FcntlInt(0, unix.F_DUPFD_CLOEXEC, 3)
 	if err != nil {
@@ -140,7 +145,7 @@ func serveStdio(args []string) error {
 		io.Reader
 		io.Writer
 	}{os.NewFile(uintptr(in), "stdin"), os.NewFile(uintptr(out), "stdout")}
-	return server.Serve(stream, server.Options{Version: version, Born: time.Duration(*since), Stop: stop})
+	return server.Serve(stream, server.Options{Version: version, Born: time.Duration(*since), Stop: stop, Environment: environment})
 }
 
 // runLogger runs the log driver. It ignores terminating signals and exits at EOF.
@@ -197,6 +202,7 @@ func enterNative(args []string) error {
 	flags.Var((*list)(&config.Cgroups), "cgroup", "a cgroup.procs or tasks file to enter; may be repeated")
 	flags.Var((*list)(&config.Binds), "bind", "SRC:DST[:ro]; may be repeated")
 	flags.Var((*list)(&config.Tmpfs), "tmpfs", "DST; may be repeated")
+	variables := flags.Int("environment", 0, "as of stdio")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
@@ -210,16 +216,29 @@ func enterNative(args []string) error {
 	if err := native.Enter(config); err != nil {
 		return err
 	}
-	return native.Exec(self, []string{"tare-agent", "stdio", "--born=" + strconv.FormatInt(int64(born), 10)}, environment())
+	return native.Exec(self, []string{"tare-agent", "stdio", "--born=" + strconv.FormatInt(int64(born), 10),
+		"--environment=" + strconv.Itoa(*variables)}, os.Environ())
 }
 
-// environment sets PATH and HOME if they are not set, and returns the
-// environment.
-func environment() []string {
-	for key, value := range map[string]string{"PATH": server.Path, "HOME": "/root"} {
-		if os.Getenv(key) == "" {
-			_ = os.Setenv(key, value)
+// commandEnvironment is the environment of the commands: from a descriptor, so that
+// an image's variables are neither the agent's nor in its command line, or the agent's
+// own. Runtimes set different variables, and some no HOME.
+func commandEnvironment(descriptor int) (list []string, err error) {
+	list = os.Environ()
+	if descriptor > 0 {
+		file := os.NewFile(uintptr(descriptor), "environment")
+		defer file.Close()
+		text, err := io.ReadAll(file)
+		if err != nil {
+			return nil, fmt.Errorf("reading the environment of commands: %w", err)
+		}
+		list = strings.FieldsFunc(string(text), func(r rune) bool { return r == 0 })
+	}
+	for _, fallback := range []string{"PATH=" + server.Path, "HOME=/root"} {
+		key, _, _ := strings.Cut(fallback, "=")
+		if !slices.ContainsFunc(list, func(s string) bool { return strings.HasPrefix(s, key+"=") && s != key+"=" }) {
+			list = append(list, fallback)
 		}
 	}
-	return os.Environ()
+	return list, nil
 }

@@ -19,9 +19,10 @@ const lastErrorTimeout = 250 * time.Millisecond
 // defaultReadLimit bounds ReadFile if the caller sets no limit.
 const defaultReadLimit = 64 << 20
 
-// Await waits until the probe succeeds and returns how long that took.
-func (c *Client) Await(ctx context.Context, p Probe) (time.Duration, error) {
-	return c.await(ctx, wire.Await{Probe: p})
+// Await waits until the probe succeeds and returns how long that took. A command of the
+// probe has the variables.
+func (c *Client) Await(ctx context.Context, p Probe, env ...string) (time.Duration, error) {
+	return c.await(ctx, wire.Await{Probe: p, Env: env})
 }
 
 // ProbeOnce runs a probe once and reports whether it succeeded.

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/user"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -30,7 +31,7 @@ type preparedCommand struct {
 
 // prepare looks up the program, the working directory and the user. Its errors
 // name the command.
-func prepare(s wire.Start) (preparedCommand, error) {
+func prepare(s wire.Start, environment []string) (preparedCommand, error) {
 	if len(s.Argv) == 0 || s.Argv[0] == "" {
 		return preparedCommand{}, errors.New("starting a command: its argv is empty")
 	}
@@ -47,7 +48,7 @@ func prepare(s wire.Start) (preparedCommand, error) {
 	// With setsid the command leads a new session and process group.
 	// PR_SET_PDEATHSIG kills it if the agent itself is killed.
 	p.attr.Sys = &syscall.SysProcAttr{Setsid: true, Pdeathsig: unix.SIGKILL}
-	env := os.Environ()
+	env := environment
 	if s.User != "" {
 		who, err := lookup(s.User)
 		if err != nil {
@@ -55,7 +56,7 @@ func prepare(s wire.Start) (preparedCommand, error) {
 		}
 		p.attr.Sys.Credential = &who.credential
 		if who.home != "" {
-			env = append(env, "HOME="+who.home)
+			env = append(slices.Clip(env), "HOME="+who.home)
 		}
 	}
 	p.attr.Env = merge(env, s.Env)

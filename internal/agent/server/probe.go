@@ -27,7 +27,7 @@ const (
 // await repeats a probe until it succeeds, or runs it once. The error has the
 // last failure.
 func (s *server) await(ctx context.Context, p wire.Await) (time.Duration, error) {
-	attempt, what, err := s.attempt(p.Probe)
+	attempt, what, err := s.attempt(p)
 	if err != nil {
 		return 0, err
 	}
@@ -72,7 +72,7 @@ func (s *server) await(ctx context.Context, p wire.Await) (time.Duration, error)
 }
 
 // attempt returns a function that runs the probe once.
-func (s *server) attempt(p wire.Probe) (try func(context.Context) error, what string, err error) {
+func (s *server) attempt(p wire.Await) (try func(context.Context) error, what string, err error) {
 	kinds := 0
 	if p.TCP != "" {
 		kinds, what = kinds+1, "tcp "+p.TCP
@@ -95,7 +95,7 @@ func (s *server) attempt(p wire.Probe) (try func(context.Context) error, what st
 	}
 	if len(p.Exec) > 0 {
 		kinds, what = kinds+1, "command "+strings.Join(p.Exec, " ")
-		try = func(ctx context.Context) error { return s.execProbe(ctx, p.Exec) }
+		try = func(ctx context.Context) error { return s.execProbe(ctx, p.Exec, p.Env) }
 	}
 	if kinds != 1 {
 		return nil, "", fmt.Errorf("a probe takes exactly one of tcp, http, unix and exec; this one has %d", kinds)
@@ -154,8 +154,8 @@ func get(ctx context.Context, target *url.URL, socket string) error {
 
 // execProbe runs a command and fails unless it exits with 0. The error has the
 // end of its output.
-func (s *server) execProbe(ctx context.Context, argv []string) error {
-	p, err := prepare(wire.Start{Argv: argv})
+func (s *server) execProbe(ctx context.Context, argv, env []string) error {
+	p, err := prepare(wire.Start{Argv: argv, Env: env}, s.environment)
 	if err != nil {
 		return err
 	}

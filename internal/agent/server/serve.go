@@ -33,14 +33,17 @@ type Options struct {
 	// Stop, when closed, ends serving as the end of the stream does. A terminating
 	// signal closes it.
 	Stop <-chan struct{}
+	// Environment is what commands start with; nil is the agent's own.
+	Environment []string
 }
 
 // server handles the requests of one stream.
 type server struct {
-	children *children
-	out      *wire.Writer
-	done     chan struct{} // closed when the stream is unusable
-	doneOnce sync.Once
+	children    *children
+	environment []string // that commands start with
+	out         *wire.Writer
+	done        chan struct{} // closed when the stream is unusable
+	doneOnce    sync.Once
 
 	mu    sync.Mutex
 	tasks map[uint32]*task
@@ -65,8 +68,11 @@ type task struct {
 // Shutdown request, or Stop. All that it started is gone when it returns.
 func Serve(stream io.ReadWriter, o Options) error {
 	s := &server{
-		children: newChildren(), out: wire.NewWriter(stream),
+		children: newChildren(), environment: o.Environment, out: wire.NewWriter(stream),
 		done: make(chan struct{}), tasks: map[uint32]*task{},
+	}
+	if s.environment == nil {
+		s.environment = os.Environ()
 	}
 	if err := s.sendHello(o); err != nil {
 		s.children.close()

@@ -16,7 +16,7 @@ import (
 
 // start runs a command. It returns the Exit after all output was sent.
 func (s *server) start(t *task, m wire.Start) (wire.Exit, error) {
-	p, err := prepare(m)
+	p, err := prepare(m, s.environment)
 	if err != nil {
 		return wire.Exit{}, err
 	}

@@ -114,7 +114,8 @@ func (p Probe) Address() string {
 // Await requests a probe, repeated until it succeeds, or once.
 type Await struct {
 	Probe
-	Once bool `json:"once,omitempty"`
+	Once bool     `json:"once,omitempty"`
+	Env  []string `json:"env,omitempty"` // of its command
 }
 
 // Awaited answers an Await.

@@ -133,25 +133,12 @@ func (b *bubblewrap) Start(ctx context.Context, r environment.Request) (_ enviro
 	if err != nil {
 		return nil, err
 	}
-	arguments = append(append(append(arguments, network...), variables(r.Image.Env)...),
+	arguments = append(append(arguments, network...),
 		"--unshare-pid", "--unshare-ipc", "--unshare-uts", "--die-with-parent", "--", "/tare-agent", "stdio", "--open", "/data")
-	command := childprocess.InCgroup(joins, program, arguments...)
-	command.Env = []string{}
-	if err := i.Execute(ctx, command, nil); err != nil {
+	if err := i.Execute(ctx, childprocess.InCgroup(joins, program, arguments...), nil); err != nil {
 		return nil, err
 	}
 	return i, nil
-}
-
-// variables are the arguments of bwrap that set the image's environment inside. bwrap
-// runs on the host and gets none of it: LD_PRELOAD would name a file of the host.
-func variables(environment []string) (arguments []string) {
-	for _, entry := range environment {
-		if name, value, ok := strings.Cut(entry, "="); ok && name != "" {
-			arguments = append(arguments, "--setenv", name, value)
-		}
-	}
-	return arguments
 }
 
 // root makes a fresh root with /data and returns the arguments of bwrap for it.

@@ -13,8 +13,11 @@ import (
 	"os"
 	"os/exec"
 	"slices"
+	"strings"
 	"sync"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"tare/internal/agent"
 	"tare/internal/crash"
@@ -96,8 +99,9 @@ func InCgroup(joins []string, program string, arguments ...string) *exec.Cmd {
 }
 
 // Execute starts the command, which has to execute the agent, in a network namespace
-// (nil: the host's), and waits until the agent is ready. A command without environment
-// variables gets those of the image, and none of the host: that is for the agent alone.
+// (nil: the host's), and waits until the agent is ready. The command must end with the
+// agent's arguments. Its own environment is empty: what runs on this machine with tare's
+// rights sees no variable of the image, and the process list shows none.
 func (i *Instance) Execute(ctx context.Context, command *exec.Cmd, space *os.File) (err error) {
 	last := console.New(i.request.Console)
 	if i.process, err = i.launch(command, space, last); err != nil {
@@ -126,12 +130,13 @@ func (i *Instance) launch(command *exec.Cmd, space *os.File, stderr io.Writer) (
 	}
 	p := &process{stream: &channel{stdoutR, stdinW}, ended: make(chan struct{}), forget: func() {}}
 	command.Stdin, command.Stdout, command.Stderr = stdinR, stdoutW, stderr
-	if command.Env == nil {
-		command.Env = []string{}
-		if i.request.Image != nil {
-			command.Env = append(command.Env, i.request.Image.Env...)
-		}
+	variables, err := i.variables()
+	if err != nil {
+		return nil, errors.Join(err, p.stream.Close(), stdinR.Close(), stdoutW.Close())
 	}
+	defer variables.Close()
+	command.Env, command.ExtraFiles = []string{}, []*os.File{variables}
+	command.Args = append(command.Args, "--environment=3") // the first extra file
 	command.WaitDelay = environment.ProcessStop.Terminate
 	if space == nil {
 		err = command.Start()
@@ -155,6 +160,24 @@ func (i *Instance) launch(command *exec.Cmd, space *os.File, stderr io.Writer) (
 	}
 	p.forget = forget
 	return p, nil
+}
+
+// variables are a file with the image's environment, which the agent gives to the
+// commands that it starts.
+func (i *Instance) variables() (*os.File, error) {
+	fd, err := unix.MemfdCreate("environment", unix.MFD_CLOEXEC)
+	if err != nil {
+		return nil, fmt.Errorf("making a file for the image's environment: %w", err)
+	}
+	file := os.NewFile(uintptr(fd), "environment")
+	if i.request.Image != nil {
+		// At an offset of its own: the agent reads from the file's, the beginning.
+		_, err = file.WriteAt([]byte(strings.Join(i.request.Image.Env, "\x00")), 0)
+	}
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("writing the image's environment: %w", err), file.Close())
+	}
+	return file, nil
 }
 
 // channel is the host's end of the agent's standard input and output.
