@@ -20,6 +20,7 @@ import (
 
 	"tare/internal/agent"
 	"tare/internal/testing/gobuild"
+	"tare/internal/testing/needs"
 )
 
 type zeroes struct{}
@@ -200,6 +201,41 @@ func TestFilesMakeTheRoundTrip(t *testing.T) {
 	}
 	if stat, err := a.ReadFile(soon(t), "/proc/self/stat", 0); err != nil || !strings.Contains(string(stat), "tare-agent") {
 		t.Errorf("%q, %v", stat, err)
+	}
+}
+
+// A secret file is in memory, for its owner alone, and ends with the agent. Variables of
+// a probe reach its command.
+func TestAFileInMemoryIsForItsOwnerAndEndsWithTheAgent(t *testing.T) {
+	for _, mode := range [][]string{{"stdio"}, {"native", "--root", "/"}} {
+		if mode[0] == "native" {
+			needs.Root(t)
+		}
+		a := start(t, mode...)
+		path, err := a.WriteMemory(soon(t), "KEY", "", []byte("value"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var out bytes.Buffer
+		cmd := shell("stat -c '%a %u' " + path + " && stat -f -c %T " + path + " && stat -c %a $(dirname " + path + ") && cat " + path)
+		cmd.Stdout = &out
+		if exit, err := a.Run(soon(t), cmd); err != nil || !exit.OK() || out.String() != fmt.Sprintf("400 %d\ntmpfs\n711\nvalue", os.Getuid()) {
+			t.Errorf("%v: %+v, %v, %q", mode, exit, err, out.String())
+		}
+		if _, err := a.Await(soon(t), agent.Probe{Exec: []string{"sh", "-c", `test "$A" = b`}, Timeout: time.Second}, "A=b"); err != nil {
+			t.Error(err)
+		}
+		for name, user := range map[string]string{"../escape": "", "..": "", "": "", "KEY2": "nobody of this name"} {
+			if path, err := a.WriteMemory(soon(t), name, user, []byte("x")); err == nil {
+				t.Errorf("%q of %q was written to %s", name, user, path)
+			}
+		}
+		if err := a.Shutdown(soon(t)); err != nil {
+			t.Error(err)
+		}
+		if left, _ := filepath.Glob(filepath.Dir(path) + "*"); len(left) > 0 {
+			t.Errorf("%v: %q is left", mode, left)
+		}
 	}
 }
 

@@ -107,16 +107,31 @@ func (c *Client) WriteFile(ctx context.Context, path string, mode uint32, data [
 // WriteFrom writes the data of a reader to a file in the instance and creates
 // its parent directories. After an error the file may be incomplete.
 func (c *Client) WriteFrom(ctx context.Context, path string, mode uint32, content io.Reader) error {
+	_, err := c.writeFile(ctx, wire.Write{Path: path, Mode: mode}, content)
+	return err
+}
+
+// WriteMemory writes a file of this name in the memory of the instance, which only the
+// user can read, "" for root, and which ends with the agent. It returns the path.
+func (c *Client) WriteMemory(ctx context.Context, name, user string, data []byte) (path string, err error) {
+	return c.writeFile(ctx, wire.Write{Path: name, Memory: true, User: user}, bytes.NewReader(data))
+}
+
+func (c *Client) writeFile(ctx context.Context, w wire.Write, content io.Reader) (path string, err error) {
 	call := c.open()
 	defer c.drop(call)
-	if err := c.request(ctx, call, wire.TypeWrite, wire.Write{Path: path, Mode: mode}); err != nil {
-		return err
+	if err := c.request(ctx, call, wire.TypeWrite, w); err != nil {
+		return "", err
 	}
 	// The agent may fail (no such user, disk full) before it has read all data.
+	var written wire.Written
 	answered, stop := make(chan error, 1), make(chan struct{})
 	crash.Go(func() {
-		_, err := c.receive(ctx, call)
+		f, err := c.receive(ctx, call)
 		close(stop)
+		if err == nil {
+			err = f.Decode(&written)
+		}
 		answered <- err
 	})
 	feeding := c.feed(call, content, stop)
@@ -124,16 +139,16 @@ func (c *Client) WriteFrom(ctx context.Context, path string, mode uint32, conten
 	if errors.As(feeding, &source) {
 		c.cancel(call) // the agent still replies
 		<-answered     //nolint:errcheck // the first error is the one that is reported
-		return fmt.Errorf("writing %s: reading its content: %w", path, source.error)
+		return "", fmt.Errorf("writing %s: reading its content: %w", w.Path, source.error)
 	}
-	err := <-answered
+	err = <-answered
 	if err != nil && ctx.Err() != nil {
 		c.cancel(call)
 	}
 	if err == nil && feeding != nil {
-		return c.contextError(ctx, feeding)
+		return "", c.contextError(ctx, feeding)
 	}
-	return err
+	return written.Path, err
 }
 
 // Clock reads the clocks of the host and of the instance.

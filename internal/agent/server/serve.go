@@ -45,8 +45,9 @@ type server struct {
 	done        chan struct{} // closed when the stream is unusable
 	doneOnce    sync.Once
 
-	mu    sync.Mutex
-	tasks map[uint32]*task
+	mu     sync.Mutex
+	tasks  map[uint32]*task
+	memory string // directory of files in memory; "" before the first one
 }
 
 // task is one pending request.
@@ -220,12 +221,14 @@ func (s *server) work(t *task, f wire.Frame) wire.Frame {
 	case wire.TypeWrite:
 		var m wire.Write
 		if err = f.Decode(&m); err == nil {
-			err = s.writeFile(t, m)
+			var w wire.Written
+			w.Path, err = s.writeFile(t, m)
+			reply = w
 		}
 	case wire.TypeSocket:
 		reply, err = s.socket()
 	case wire.TypeShutdown:
-		err = s.children.killAll()
+		err = errors.Join(s.children.killAll(), s.removeMemory())
 		s.awaitExits()
 	default:
 		err = fmt.Errorf("unknown request type %d", f.Type)

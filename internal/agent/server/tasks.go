@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"sync"
 	"time"
 
@@ -191,29 +190,4 @@ func (s *server) readFile(t *task, m wire.Read) error {
 		}
 	}
 	return nil
-}
-
-func (s *server) writeFile(t *task, m wire.Write) (err error) {
-	mode := os.FileMode(m.Mode & 0o777)
-	if m.Mode == 0 {
-		mode = 0o644
-	}
-	if err := os.MkdirAll(filepath.Dir(m.Path), 0o755); err != nil {
-		return err
-	}
-	f, err := os.OpenFile(m.Path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, mode)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, f.Close()) }()
-	if info, err := f.Stat(); err == nil && info.Mode().IsRegular() {
-		// Exactly the requested mode, independent of the umask and of an old file.
-		if err := f.Chmod(mode); err != nil {
-			return err
-		}
-	}
-	return s.receive(t, t.ctx.Done(), func(b []byte) error {
-		_, err := f.Write(b)
-		return err
-	})
 }

@@ -133,6 +133,15 @@ type Read struct {
 type Write struct {
 	Path string `json:"path"`
 	Mode uint32 `json:"mode"` // 0 means 0644
+	// Memory makes the file in a directory of the agent's in memory, which ends with
+	// it: Path is a name there. Only the owner can read the file.
+	Memory bool   `json:"memory,omitempty"`
+	User   string `json:"user,omitempty"` // the owner; "" is root. Only with Memory
+}
+
+// Written answers a Write.
+type Written struct {
+	Path string `json:"path"`
 }
 
 // Clock is the reply to TypeClock.
