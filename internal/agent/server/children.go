@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"tare/internal/agent/wire"
+	"tare/internal/linux/cgroup"
 	"tare/internal/quantity"
 )
 
@@ -29,6 +30,7 @@ type children struct {
 	closing bool // no new process may start
 	wake    chan struct{}
 	stop    chan struct{} // closed by close
+	stopped chan struct{} // closed when reap has ended
 }
 
 // child is a process that start started.
@@ -42,7 +44,7 @@ func newChildren() *children {
 	// As a subreaper the agent is the parent of all orphans of its commands, so
 	// that killAll finds them; else they were reparented to the instance's init.
 	_ = unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
-	c := &children{alive: map[int]*child{}, wake: make(chan struct{}, 1), stop: make(chan struct{})}
+	c := &children{alive: map[int]*child{}, wake: make(chan struct{}, 1), stop: make(chan struct{}), stopped: make(chan struct{})}
 	died := make(chan os.Signal, 1)
 	signal.Notify(died, unix.SIGCHLD)
 	go c.reap(died)
@@ -94,38 +96,27 @@ func pin(cpus []int) (restore func(), err error) {
 		err = unix.SchedGetaffinity(0, &got)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("pinning it to cores %v (this instance may use %v): %w", cpus, coresOf(&before), err)
+		return nil, fmt.Errorf("pinning it to cores %v (this instance may use %v): %w", cpus, cgroup.CoresOf(&before), err)
 	}
 	if got != want { // the kernel silently ignores cores outside of the cpuset
 		_ = unix.SchedSetaffinity(0, &before)
-		return nil, fmt.Errorf("pinning it to cores %v: the kernel allows only %v of them", cpus, coresOf(&got))
+		return nil, fmt.Errorf("pinning it to cores %v: the kernel allows only %v of them", cpus, cgroup.CoresOf(&got))
 	}
 	return func() { _ = unix.SchedSetaffinity(0, &before) }, nil
 }
 
-// ownCores are the cores that the agent may use; nil if the kernel does not say.
-func ownCores() []int {
-	var set unix.CPUSet
-	if unix.SchedGetaffinity(0, &set) != nil {
-		return nil
+// close ends reap, which would take the children of what the process does next. It
+// follows killAll; while that left a process, reap waits for it, and close does not.
+func (c *children) close(left error) {
+	close(c.stop)
+	if left == nil {
+		<-c.stopped
 	}
-	return coresOf(&set)
 }
-
-func coresOf(set *unix.CPUSet) (list []int) {
-	for n := range len(set) * 64 {
-		if set.IsSet(n) {
-			list = append(list, n)
-		}
-	}
-	return list
-}
-
-// close ends reap, once no child is left. It follows killAll.
-func (c *children) close() { close(c.stop) }
 
 // reap waits for children to exit, until close.
 func (c *children) reap(died chan os.Signal) {
+	defer close(c.stopped)
 	defer signal.Stop(died)
 	for {
 		// WNOWAIT returns which child exited and keeps its status for the wait in

@@ -23,6 +23,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"tare/internal/agent/wire"
+	"tare/internal/linux/cgroup"
 )
 
 // Options configure Serve.
@@ -76,7 +77,7 @@ func Serve(stream io.ReadWriter, o Options) error {
 		s.environment = os.Environ()
 	}
 	if err := s.sendHello(o); err != nil {
-		s.children.close()
+		s.children.close(err)
 		return fmt.Errorf("sending hello: %w", err)
 	}
 	ended := make(chan error, 1)
@@ -88,8 +89,9 @@ func Serve(stream io.ReadWriter, o Options) error {
 	case <-s.done:
 	}
 	s.end()
-	defer s.children.close()
-	return errors.Join(err, s.children.killAll())
+	left := s.children.killAll()
+	s.children.close(left)
+	return errors.Join(err, left, s.removeMemory())
 }
 
 func (s *server) end() { s.doneOnce.Do(func() { close(s.done) }) }
@@ -101,7 +103,7 @@ func (s *server) sendHello(o Options) error {
 		return err
 	}
 	hello := wire.Hello{
-		Protocol: wire.Protocol, Version: o.Version, PID: os.Getpid(), CPUs: runtime.NumCPU(), Cores: ownCores(),
+		Protocol: wire.Protocol, Version: o.Version, PID: os.Getpid(), CPUs: runtime.NumCPU(), Cores: cgroup.OwnCores(),
 		Kernel: unix.ByteSliceToString(name.Sysname[:]) + " " + unix.ByteSliceToString(name.Release[:]),
 		Uptime: Uptime(), Clock: Monotonic(),
 	}

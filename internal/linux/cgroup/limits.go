@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 
+	"golang.org/x/sys/unix"
+
 	"tare/internal/quantity"
 )
 
@@ -138,6 +140,25 @@ func (g *Group) swapOff(l Limits) error {
 		return err
 	}
 	return nil
+}
+
+// OwnCores are the cores that this process may use; nil if the kernel does not say.
+func OwnCores() []int {
+	var set unix.CPUSet
+	if unix.SchedGetaffinity(0, &set) != nil {
+		return nil
+	}
+	return CoresOf(&set)
+}
+
+// CoresOf lists the cores of a set.
+func CoresOf(set *unix.CPUSet) (list []int) {
+	for n := range len(set) * 64 {
+		if set.IsSet(n) {
+			list = append(list, n)
+		}
+	}
+	return list
 }
 
 // FormatCores writes a list of cores as the kernel does: "0-2,5".
