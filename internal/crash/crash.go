@@ -17,10 +17,14 @@ import (
 // Version of the program, for the file.
 var Version = "development"
 
+// Mask hides what must not be in the sentence or the file.
+var Mask = func(text string) string { return text }
+
 // Sentence is what the user is told about a panic. The trace is written to a file that
 // only the user can read; the command line is not in it, since it may hold secrets.
 func Sentence(panicked any) string {
-	trace := fmt.Sprintf("tare %s, %s, %s/%s\n\npanic: %v\n\n%s", Version, runtime.Version(), runtime.GOOS, runtime.GOARCH, panicked, debug.Stack())
+	what := Mask(fmt.Sprint(panicked))
+	trace := fmt.Sprintf("tare %s, %s, %s/%s\n\npanic: %v\n\n%s", Version, runtime.Version(), runtime.GOOS, runtime.GOARCH, what, debug.Stack())
 	where := "the trace that follows:\n" + trace
 	if file, err := os.CreateTemp("", "tare-crash-*.txt"); err == nil {
 		_, err = file.WriteString(trace)
@@ -28,7 +32,7 @@ func Sentence(panicked any) string {
 			where = "the file " + file.Name() + ", which has the trace"
 		}
 	}
-	what, _, _ := strings.Cut(fmt.Sprint(panicked), "\n")
+	what, _, _ = strings.Cut(what, "\n")
 	return fmt.Sprintf("this is an error in tare itself: %s; please report it as an issue of the repository that this tare comes from, with %s", what, where)
 }
 
