@@ -14,6 +14,7 @@ import (
 	"tare/internal/agent/wire"
 	"tare/internal/crash"
 	"tare/internal/linux/private"
+	"tare/internal/secret"
 	"tare/internal/visible"
 )
 
@@ -23,6 +24,8 @@ type Client struct {
 	hello  Hello
 	out    chan wire.Frame // to the goroutine that writes
 	second atomic.Pointer[second]
+	// secrets are masked in all that the instance sends.
+	secrets atomic.Pointer[secret.Set]
 
 	mu           sync.Mutex
 	calls        map[uint32]*call
@@ -302,17 +305,21 @@ func (c *Client) receive(ctx context.Context, call *call) (wire.Frame, error) {
 		return f, context.Cause(ctx)
 	}
 	if f.Type == wire.TypeError {
-		return f, decodeFailure(f)
+		return f, c.decodeFailure(f)
 	}
 	return f, nil
 }
 
-func decodeFailure(f wire.Frame) error {
+// MaskSecrets replaces these values from now on in all that the instance sends: outputs
+// of commands, files, errors.
+func (c *Client) MaskSecrets(s *secret.Set) { c.secrets.Store(s) }
+
+func (c *Client) decodeFailure(f wire.Frame) error {
 	var m wire.Failure
 	if err := f.Decode(&m); err != nil {
 		return err
 	}
-	return &RemoteError{m.Message, syscall.Errno(m.Errno)}
+	return &RemoteError{c.secrets.Load().Mask(m.Message), syscall.Errno(m.Errno)}
 }
 
 // cancel tells the agent to abort a request. It sends in the background, since

@@ -10,6 +10,7 @@ import (
 
 	"tare/internal/agent/wire"
 	"tare/internal/crash"
+	"tare/internal/secret"
 )
 
 // killTimeout bounds how long Run waits for the exit of a command that it had
@@ -22,6 +23,7 @@ type Process struct {
 	call    *call
 	pid     int
 	command Command
+	flush   []*secret.Writer // at the end of the outputs
 
 	ended    chan struct{} // closed after exit and err are set
 	exit     Exit
@@ -40,6 +42,7 @@ func (c *Client) Start(ctx context.Context, cmd Command) (*Process, error) {
 		Joined: cmd.Stdout != nil && sameWriter(cmd.Stdout, cmd.Stderr),
 	}
 	p := &Process{client: c, call: c.open(), command: cmd, ended: make(chan struct{})}
+	p.mask(start.Joined)
 	defer c.expect(0)()
 	if err := c.request(ctx, p.call, wire.TypeStart, start); err != nil {
 		c.drop(p.call)
@@ -96,6 +99,19 @@ func (c *Client) Run(ctx context.Context, cmd Command) (Exit, error) {
 	return exit, fmt.Errorf("%s was killed: %w", cmd.Argv[0], err)
 }
 
+// mask masks secrets in the outputs.
+func (p *Process) mask(joined bool) {
+	secrets := p.client.secrets.Load()
+	for n, to := range []*io.Writer{&p.command.Stdout, &p.command.Stderr} {
+		if secrets == nil || *to == nil || n == 1 && joined {
+			continue
+		}
+		masked := secrets.Writer(*to)
+		p.flush = append(p.flush, masked)
+		*to = masked
+	}
+}
+
 // feed sends the command its standard input. A command may exit without reading
 // all of it; an error of the reader kills the command.
 func (p *Process) feed() {
@@ -142,6 +158,13 @@ func (p *Process) Wait(ctx context.Context) (Exit, error) {
 // took, so that at most one window of output is in flight.
 func (p *Process) deliver() {
 	defer close(p.ended)
+	defer func() {
+		for _, w := range p.flush {
+			if err := w.Flush(); err != nil && p.err == nil {
+				p.err = p.outputError(err)
+			}
+		}
+	}()
 	defer p.client.drop(p.call)
 	var consumed wire.ReceiveWindow
 	for {
@@ -181,8 +204,12 @@ func (p *Process) writeOutput(to io.Writer, data []byte) {
 		return
 	}
 	if _, err := to.Write(data); err != nil {
-		p.err = fmt.Errorf("%s: writing its output: %w", p.command.Argv[0], err)
+		p.err = p.outputError(err)
 	}
+}
+
+func (p *Process) outputError(err error) error {
+	return fmt.Errorf("%s: writing its output: %w", p.command.Argv[0], err)
 }
 
 // sameWriter reports whether both outputs go to one receiver.

@@ -83,7 +83,7 @@ func (c *Client) ReadFile(ctx context.Context, path string, limit int64) ([]byte
 			}
 			return nil, err
 		case f.Type == wire.TypeEnd:
-			return data, nil
+			return []byte(c.secrets.Load().Mask(string(data))), nil
 		case f.Type != wire.TypeData:
 			return nil, fmt.Errorf("reading %s: the agent replied with a frame of type %d", path, f.Type)
 		}
