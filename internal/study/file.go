@@ -47,6 +47,7 @@ type document struct {
 	Baseline     string          `yaml:"baseline"`
 	Limits       limitsSection   `yaml:"limits"`
 	Hosts        section         `yaml:"hosts"`
+	Secret       section         `yaml:"secret"`
 	Environments section         `yaml:"environments"`
 	Image        imageSection    `yaml:"image"`
 	Workloads    section         `yaml:"workloads"`

@@ -15,6 +15,7 @@ import (
 	"tare/internal/environment"
 	"tare/internal/image"
 	"tare/internal/quantity"
+	"tare/internal/secret"
 	"tare/internal/workload"
 )
 
@@ -29,7 +30,8 @@ type Plan struct {
 	Scales       []string           `json:"-"`               // of the study; results do not depend on them
 	Baseline     string             `json:"baseline"`
 	Hosts        map[string]Host    `json:"hosts,omitempty"`
-	Environments []Environment      `json:"environments"` // in the order of the file
+	Secret       []secret.Source    `json:"secret,omitempty"` // by name; without the values
+	Environments []Environment      `json:"environments"`     // in the order of the file
 	Workloads    []Workload         `json:"workloads"`
 	Image        image.Source       `json:"image"` // one image for all
 	Limits       environment.Limits `json:"limits"`

@@ -72,6 +72,7 @@ func resolve(root strictyaml.Node, file *File, over Overrides, problems *stricty
 	}
 	plan.Limits, plan.Pin = d.Limits.resolve(limitsAt)
 	plan.Hosts = resolveHosts(d.Hosts)
+	plan.Secret = resolveSecret(d.Secret, file.directory)
 	plan.Environments = resolveEnvironments(root, d.Environments, scaled.Environments, plan.Limits, plan.Hosts)
 	plan.Baseline = resolveBaseline(root, d.Baseline, plan.Environments)
 	design := d.Design.resolve(designAt)

@@ -9,6 +9,7 @@ import (
 	"tare/internal/agent"
 	"tare/internal/cost"
 	"tare/internal/image"
+	"tare/internal/secret"
 	"tare/internal/testing/schematest"
 	"tare/internal/workload"
 )
@@ -18,7 +19,7 @@ import (
 func TestTheSchemasKnowExactlyTheKeysThatAreRead(t *testing.T) {
 	for file, types := range map[string]map[string]any{
 		"study.schema.json": {"": document{}, "limits": limitsSection{}, "override": limitsOverride{}, "image": imageSection{},
-			"design": designSection{}, "scale": scale{}, "host": Host{}, "price": cost.Price{}, "sampling": samplingSection{}, "bounds": blockBounds{}, "range": sweep{}},
+			"design": designSection{}, "scale": scale{}, "host": Host{}, "price": cost.Price{}, "sampling": samplingSection{}, "bounds": blockBounds{}, "secret": secret.Source{}, "range": sweep{}},
 		"workload.schema.json": {"": workload.Pack{}, "recipe": image.Recipe{}, "file": image.File{}, "parameter": workload.Parameter{},
 			"role": workload.Role{}, "path": workload.RolePath{}, "step": workload.Step{}, "server": workload.Server{}, "probe": agent.Probe{}, "parser": workload.Parser{}, "metric": workload.Metric{}},
 	} {
@@ -31,6 +32,8 @@ func TestBuiltInFilesAreValidByTheSchemas(t *testing.T) {
 	valid(t, study, redisStudy, true)
 	valid(t, study, "study: x\nenvironments: {native: {}}\nworkloads: [{use: redis}]\nbaselin: native\n", false)
 	valid(t, study, "study: x\nenvironments: {native: {}}\nworkloads: [{use: redis, clients: {from: 1, to: 2}}]\n", false)
+	valid(t, study, "study: x\nenvironments: {native: {}}\nworkloads: [{use: redis}]\nsecret: {A: {env: B}, C: {file: d, as: file, user: e}}\n", true)
+	valid(t, study, "study: x\nenvironments: {native: {}}\nworkloads: [{use: redis}]\nsecret: {A: {}}\n", false)
 	for _, name := range Names() {
 		file, err := Load(name)
 		if err != nil {
