@@ -63,7 +63,7 @@ func (r *Runner) takeFingerprint(ctx context.Context, pair Pair, record *lifecyc
 	if !r.fingerprints.wanted(pair, j) {
 		return
 	}
-	print, err := fingerprintOf(ctx, pair, w.Copies()[0], r.Instances.Image.Env)
+	print, err := fingerprintOf(ctx, pair, w.Copies()[0])
 	if err == nil {
 		err = r.fingerprints.store(print)
 	}
@@ -121,14 +121,14 @@ func (r *Runner) Fingerprint(ctx context.Context, environment, workload, level s
 			return print, err
 		}
 	}
-	return fingerprintOf(ctx, Pair{environment, workload}, w.Copies()[0], r.Instances.Image.Env)
+	return fingerprintOf(ctx, Pair{environment, workload}, w.Copies()[0])
 }
 
 // fingerprintOf the instances of a copy. The facts are of the instance that the
 // first server runs in (the driver's where there is none). Facts of each further
 // role in an instance of its own are marked with @ROLE. A role on the host is no
 // part of the environment: of it only programs, commands and configuration count.
-func fingerprintOf(ctx context.Context, pair Pair, c *lifecycle.Copy, env []string) (parity.Fingerprint, error) {
+func fingerprintOf(ctx context.Context, pair Pair, c *lifecycle.Copy) (parity.Fingerprint, error) {
 	began := time.Now()
 	print := parity.Fingerprint{Environment: pair.Environment, Workload: pair.Workload}
 	together := c.Roles().Together()
@@ -139,7 +139,7 @@ func fingerprintOf(ctx context.Context, pair Pair, c *lifecycle.Copy, env []stri
 		first = driver
 	}
 	var err error
-	if print.Facts, err = fingerprint.Facts(ctx, subject(c, first, env)); err != nil {
+	if print.Facts, err = fingerprint.Facts(ctx, subject(c, first)); err != nil {
 		return print, err
 	}
 	for _, role := range c.Pack(first).RoleNames() {
@@ -147,14 +147,14 @@ func fingerprintOf(ctx context.Context, pair Pair, c *lifecycle.Copy, env []stri
 		if other == first || other == together {
 			continue
 		}
-		facts, err := fingerprint.Facts(ctx, subject(c, other, env))
+		facts, err := fingerprint.Facts(ctx, subject(c, other))
 		if err != nil {
 			return print, fmt.Errorf("role %s: %w", role, err)
 		}
 		fingerprint.Merge(print.Facts, facts, role, !other.OnHost)
 	}
 	if together != nil && together != first {
-		facts, err := fingerprint.Facts(ctx, subject(c, together, env))
+		facts, err := fingerprint.Facts(ctx, subject(c, together))
 		if err != nil {
 			return print, err
 		}
@@ -165,10 +165,10 @@ func fingerprintOf(ctx context.Context, pair Pair, c *lifecycle.Copy, env []stri
 }
 
 // subject is what of the workload is in one instance.
-func subject(c *lifecycle.Copy, i *instances.Instance, env []string) fingerprint.Subject {
+func subject(c *lifecycle.Copy, i *instances.Instance) fingerprint.Subject {
 	pack := c.Pack(i)
 	s := fingerprint.Subject{
-		Instance: i.Instance, Env: env,
+		Instance: i.Instance, Env: i.Env(),
 		Replaced: []fingerprint.Replace{{Text: i.Name, By: parity.Instance}, {Text: i.Address(), By: parity.Address}},
 	}
 	plays := func(role string) bool { return slices.Contains(c.Roles().Of(role), i) }

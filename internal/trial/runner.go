@@ -303,7 +303,7 @@ func (r *Runner) callback(t *rundir.Trial) func() func(usage.Reading) {
 func (r *Runner) lifecycle(record *lifecycle.Record, j job, group *instances.Group, copies []instances.Roles) lifecycle.Config {
 	c := lifecycle.Config{
 		Name: j.workload.Name, Load: lifecycle.Load{Pack: j.workload.Pack, Parameters: j.level.Parameters, Sample: j.sample, Known: r.amounts[j.cell]},
-		Copies: copies, Network: group.Network, Env: r.Instances.Image.Env, Pin: r.plan.Pin, Divide: r.plan.Divides(*j.workload), Record: record,
+		Copies: copies, Network: group.Network, Pin: r.plan.Pin, Divide: r.plan.Divides(*j.workload), Record: record,
 	}
 	if len(group.Neighbours) > 0 {
 		c.Neighbour = lifecycle.Load{Pack: *j.workload.Neighbour, Parameters: j.level.Neighbour}

@@ -11,6 +11,7 @@ import (
 
 	"tare/internal/crash"
 	"tare/internal/environment"
+	"tare/internal/image"
 	"tare/internal/linux/cgroup"
 	"tare/internal/linux/virtnet"
 	"tare/internal/usage"
@@ -154,7 +155,8 @@ type Instance struct {
 	OnHost bool // runs a role on the host: its cost is not the environment's
 	Index  int  // among the instances of its role, from 1
 
-	host string // of the study, that the workload puts it on; "" is the environment's
+	image *image.Image
+	host  string // of the study, that the workload puts it on; "" is the environment's
 	// address by which the others reach it, where hosts lie between them; ""
 	// where the network between the instances says it.
 	address  string
@@ -165,6 +167,14 @@ type Instance struct {
 	ran      map[string]bool
 	atStop   []func(context.Context) error
 	console  io.WriteCloser
+}
+
+// Env are the variables of its image, KEY=VALUE.
+func (i *Instance) Env() []string {
+	if i.image == nil {
+		return nil
+	}
+	return i.image.Env
 }
 
 // HasRun says whether MarkRun was called with this name: what has to run once in

@@ -68,7 +68,7 @@ func (p *Pool) start(ctx context.Context, r Request) (_ *Group, err error) {
 func (p *Pool) assign(g *Group, r Request, s study.Shape) Roles {
 	roles := Roles{apart: map[string][]*Instance{}}
 	if s.Together {
-		roles.together = &Instance{Name: p.name(r.Block, r.Environment), Index: 1}
+		roles.together = &Instance{Name: p.name(r.Block, r.Environment), Index: 1, image: p.Image}
 		g.instances = append(g.instances, roles.together)
 	}
 	for _, role := range s.Roles {
@@ -208,7 +208,7 @@ func (p *Pool) startOne(ctx context.Context, r Request, i *Instance, network env
 		return &DiskError{err}
 	}
 	instance, err := in.Start(ctx, environment.Request{
-		Name: i.Name, Owner: p.Owner, Image: p.Image, Limits: limits, Console: console, Network: network,
+		Name: i.Name, Owner: p.Owner, Image: i.image, Limits: limits, Console: console, Network: network,
 	})
 	if err != nil {
 		return errors.Join(startError(ctx, err, limits), console.Close())

@@ -34,7 +34,6 @@ type Copy struct {
 	// packs have the parameters, and the addresses as each instance sees them.
 	packs  map[*instances.Instance]workload.Pack
 	vars   map[*instances.Instance]workload.InstanceVars
-	env    []string
 	pin    map[string][]int
 	divide bool
 	record *Record
@@ -86,7 +85,7 @@ func newCopies(c Config, kind, name string, load Load, all []instances.Roles) (c
 	load.Parameters = parameters
 	for n, roles := range all {
 		one := &Copy{
-			kind: kind, index: n, number: n + 1, name: name, roles: roles, load: load, find: find, env: c.Env, pin: c.Pin, divide: c.Divide, record: c.Record,
+			kind: kind, index: n, number: n + 1, name: name, roles: roles, load: load, find: find, pin: c.Pin, divide: c.Divide, record: c.Record,
 			packs: map[*instances.Instance]workload.Pack{}, vars: map[*instances.Instance]workload.InstanceVars{},
 		}
 		for _, i := range roles.Instances() {

@@ -38,7 +38,6 @@ type Config struct {
 	Network     environment.Network // between the instances; nil for none
 	// Loopback is the address of servers where there is no network: "" is 127.0.0.1.
 	Loopback string
-	Env      []string         // of the image
 	Pin      map[string][]int // role → cores
 	Divide   bool             // the cores of an instance among the roles, where Pin is nil
 	Record   *Record
