@@ -24,6 +24,9 @@ func printPlan(app *App, d *run.DryRun) error {
 	if plan.Price != nil {
 		planLine(w, "price", plan.Price.String())
 	}
+	for _, s := range plan.Secret {
+		planLine(w, "secret", s.Words())
+	}
 	for _, e := range plan.Environments {
 		planLine(w, "environment", joined(e.Name, "("+e.KindAndHost()+")", e.UnusualOptions()))
 		if limits := model.Limits(e.Limits); limits != model.Limits(plan.Limits) {

@@ -41,6 +41,7 @@ func (e *execution) loop(ctx context.Context, runner *trial.Runner) error {
 		}
 		for i := range trials {
 			e.warnInterrupted(&trials[i])
+			e.maskSecrets(&trials[i])
 		}
 		if err := errors.Join(e.run.Append(trials...), err); err != nil {
 			return err

@@ -23,6 +23,7 @@ import (
 	"tare/internal/lists"
 	"tare/internal/rundir"
 	"tare/internal/schedule"
+	"tare/internal/secret"
 	"tare/internal/study"
 	"tare/internal/trial"
 	"tare/internal/trial/instances"
@@ -104,6 +105,7 @@ func within(ctx context.Context, o Options, directory func(*cleanup.Owner) (stri
 	}
 	defer func() {
 		err = errors.Join(err, e.clear())
+		err = e.secrets.Error(err)
 		if e.done != nil {
 			e.events(*e.done)
 		}
@@ -134,6 +136,9 @@ func within(ctx context.Context, o Options, directory func(*cleanup.Owner) (stri
 			err = errors.Join(err, os.RemoveAll(e.Directory)) // nothing was started
 		}
 	}()
+	if err := e.readSecrets(); err != nil {
+		return &InputError{err}
+	}
 	return do(e)
 }
 
@@ -190,6 +195,7 @@ type execution struct {
 	events   func(Event)
 	owner    *cleanup.Owner
 	run      *rundir.Writer
+	secrets  *secret.Set
 	usable   []string
 	prepared map[string]environment.Environment
 	host     environment.Environment // runs the roles that are on the host
@@ -279,7 +285,7 @@ func (e *execution) execute(ctx context.Context) (*Result, error) {
 		stopped, err = rundir.Interrupted, nil
 	}
 	if err != nil {
-		stopped = err.Error()
+		stopped = e.secrets.Mask(err.Error())
 	}
 	m.Sessions[session].Ended, m.Sessions[session].Stopped = time.Now().UTC(), stopped
 	if err := errors.Join(err, e.run.SaveManifest()); err != nil {
@@ -348,6 +354,7 @@ func (e *execution) runner(img *image.Image) *trial.Runner {
 			Owner: e.owner, Image: img, Session: len(e.run.Manifest.Sessions), Plan: e.Plan,
 			Environments: e.prepared, Host: e.host, OnHosts: e.slots,
 			Console: func(name string) (io.WriteCloser, error) { return e.run.Console(name) },
+			Secrets: e.secrets,
 		},
 		Keep: e.run.Keep, KeepReadings: e.run.KeepReadings, Watch: e.Watch,
 		KeepFingerprint: e.run.KeepFingerprint, Fingerprinted: fingerprinted, AfterRound: e.afterRound, Before: e.run.Journal(),

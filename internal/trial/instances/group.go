@@ -14,6 +14,7 @@ import (
 	"tare/internal/image"
 	"tare/internal/linux/cgroup"
 	"tare/internal/linux/virtnet"
+	"tare/internal/secret"
 	"tare/internal/usage"
 )
 
@@ -167,6 +168,8 @@ type Instance struct {
 	ran      map[string]bool
 	atStop   []func(context.Context) error
 	console  io.WriteCloser
+	secrets  *secret.Set
+	paths    map[string]string // of secrets that are files in the instance
 }
 
 // Env are the variables of its image, KEY=VALUE.

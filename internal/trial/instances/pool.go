@@ -14,6 +14,7 @@ import (
 	"tare/internal/cleanup"
 	"tare/internal/environment"
 	"tare/internal/image"
+	"tare/internal/secret"
 	"tare/internal/study"
 )
 
@@ -35,6 +36,8 @@ type Config struct {
 	OnHosts map[HostSlot]HostEnvironment
 	// Console stores what an instance's kernel or engine prints; nil discards it.
 	Console func(instance string) (io.WriteCloser, error)
+	// Secrets that commands get, and that are masked in all that instances print.
+	Secrets *secret.Set
 }
 
 // Request asks for the instances of one trial.

@@ -223,7 +223,7 @@ func (p *Pool) startOne(ctx context.Context, r Request, i *Instance, network env
 	if _, err := environment.CheckLimits(ctx, instance, limits); err != nil {
 		return fmt.Errorf("%s: %w", i.Name, err)
 	}
-	return nil
+	return i.takeSecrets(ctx, p.Secrets)
 }
 
 // startError adds to the error of a start what may be its cause.
@@ -241,7 +241,11 @@ func (p *Pool) openConsole(instance string) (io.WriteCloser, error) {
 	if p.Console == nil {
 		return discard{io.Discard}, nil
 	}
-	return p.Console(instance)
+	console, err := p.Console(instance)
+	if err == nil && p.Secrets != nil {
+		console = p.Secrets.Writer(console)
+	}
+	return console, err
 }
 
 type discard struct{ io.Writer }

@@ -132,7 +132,7 @@ func (s *server) awaitReady(ctx context.Context) error {
 	defer cancel()
 	ready := make(chan error, 1)
 	crash.Go(func() {
-		_, err := s.instance.Agent().Await(probing, probe)
+		_, err := s.instance.Agent().Await(probing, probe, s.instance.Secrets()...)
 		ready <- err
 	})
 	select {

@@ -27,7 +27,7 @@ func (c *Copy) command(i *instances.Instance, s workload.Step, timeout time.Dura
 		timeout = s.Timeout
 	}
 	return agent.Command{
-		Argv: s.CommandArgs(), Env: slices.Concat(i.Env(), s.Env),
+		Argv: s.CommandArgs(), Env: slices.Concat(i.Env(), s.Env, i.Secrets()),
 		Dir: s.Dir, User: s.User, CPUs: c.cores(i, s.Role), Timeout: timeout,
 	}
 }
