@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"tare/internal/environment"
+	"tare/internal/secret"
 	"tare/internal/study"
 	"tare/internal/workload"
 )
@@ -33,6 +34,7 @@ type Options struct {
 	Cold         bool   // the wall time includes the start of the environment
 	AnyStatus    bool   // of the command
 	Seed         *uint64
+	Secrets      []string // NAME, of tare's own environment, or NAME=FILE
 
 	Setup, Prepare, Cleanup []string // shell commands around the runs
 }
@@ -89,6 +91,14 @@ func (o Options) Plan() (*study.Plan, error) {
 	}
 	if o.onHost() {
 		first.Options = append(first.Options, study.Setting{Key: "rootfs", Value: "host"})
+	}
+	for _, text := range o.Secrets {
+		name, file, inFile := strings.Cut(text, "=")
+		source := secret.Source{Name: name, File: file}
+		if !inFile {
+			source.Env = name
+		}
+		draft.Secret = append(draft.Secret, source)
 	}
 	var err error
 	if draft.Packages, err = o.packages(); err != nil {

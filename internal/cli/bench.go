@@ -89,6 +89,7 @@ The command is not run in a shell. To use one:
 	flags.StringArrayVarP(&b.Setup, "setup", "s", nil, "shell `command` once in each fresh instance, before the warm-up")
 	flags.StringArrayVarP(&b.Cleanup, "cleanup", "c", nil, "shell `command` once in each instance, after its last run")
 	flags.BoolVarP(&b.AnyStatus, "ignore-failure", "i", false, "ignore a non-zero exit status of the command")
+	flags.StringArrayVar(&b.Secrets, "secret", nil, "environment `variable` of the commands with a secret value: NAME has that of tare's own, NAME=FILE that of a file")
 	flags.Uint64Var(&seed, "seed", 0, "`seed` of the random order (default: random, and recorded)")
 	flags.StringVarP(&o.Directory, "out", "o", "", "`directory` of the run (default: HOME/runs/bench-TIME)")
 	exports.add(flags)

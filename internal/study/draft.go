@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"tare/internal/lists"
+	"tare/internal/secret"
 	"tare/internal/strictyaml"
 	"tare/internal/workload"
 )
@@ -26,6 +27,7 @@ type Draft struct {
 	Use          string   // the workload: a built-in name, a file, or the name of Pack
 	Pack         *workload.Pack
 	Parameters   []Setting
+	Secret       []secret.Source
 
 	Margin, Fresh, Order string
 	Blocks               int // exactly so many; 0 is the default
@@ -105,7 +107,14 @@ func (d Draft) document() []strictyaml.Entry {
 		}
 		environments = append(environments, strictyaml.Entry{Key: e.Name, Value: options, Origin: "environment " + e.Name})
 	}
-	var image, design []strictyaml.Entry
+	var image, design, secrets []strictyaml.Entry
+	for _, s := range d.Secret {
+		where := []strictyaml.Entry{{Key: "env", Value: s.Env}}
+		if s.Env == "" {
+			where = []strictyaml.Entry{{Key: "file", Value: s.File}}
+		}
+		secrets = append(secrets, strictyaml.Entry{Key: s.Name, Value: where, Origin: "--secret"})
+	}
 	if d.Reference != "" {
 		image = append(image, strictyaml.Entry{Key: "reference", Value: d.Reference})
 	} else if len(d.Packages) > 0 {
@@ -128,6 +137,7 @@ func (d Draft) document() []strictyaml.Entry {
 		{Key: "study", Value: d.Title},
 		{Key: "baseline", Value: d.Baseline},
 		{Key: "limits", Value: entries(d.Limits), Origin: "--limits"},
+		{Key: "secret", Value: secrets},
 		{Key: "environments", Value: environments},
 		{Key: "image", Value: image},
 		{Key: "workloads", Value: [][]strictyaml.Entry{workload}},

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"tare/internal/secret"
 	"tare/internal/workload"
 )
 
@@ -18,10 +19,11 @@ func TestADraftIsResolvedLikeAStudyFile(t *testing.T) {
 		{func(d *Draft) { d.Limits = []Setting{{"cpu", "1"}} }, `--limits: unknown key "cpu"; did you mean "cpus"?`},
 		{func(d *Draft) { d.Environments[0].Options = []Setting{{"rootf", "host"}} }, `environment native: unknown key "rootf"`},
 		{func(d *Draft) { d.Parameters = []Setting{{"clients", "few"}} }, "clients: "},
+		{func(d *Draft) { d.Secret = []secret.Source{{Name: "A-B", Env: "A-B"}} }, `--secret: "A-B" is not a valid name of an environment variable`},
 		{func(d *Draft) { d.Use = "redsi" }, `did you mean "redis"?`},
 	} {
 		d := Draft{Title: "t", Name: "n", Origin: "tare test", Baseline: "native", Use: "redis", Blocks: 7, Margin: "3%", Packages: []string{"gzip"},
-			Environments: []DraftEnvironment{{Name: "native", Kind: "native"}}, Limits: []Setting{{"memory", "512MiB"}}, Parameters: []Setting{{"clients", "3"}}}
+			Environments: []DraftEnvironment{{Name: "native", Kind: "native"}}, Limits: []Setting{{"memory", "512MiB"}}, Parameters: []Setting{{"clients", "3"}}, Secret: []secret.Source{{Name: "A", Env: "B"}, {Name: "C", File: "/d"}}}
 		c.change(&d)
 		plan, err := d.Resolve(Overrides{})
 		if c.want != "" {
@@ -34,7 +36,7 @@ func TestADraftIsResolvedLikeAStudyFile(t *testing.T) {
 			t.Fatal(err)
 		}
 		l := plan.Workloads[0].Levels[0]
-		if plan.Design.Blocks.Max != 7 || plan.Design.Margin != .03 || plan.Limits.Memory != 512<<20 || l.Parameters["clients"] != "3" || !slices.Contains(plan.Image.Recipe.Packages, "gzip") {
+		if plan.Design.Blocks.Max != 7 || plan.Design.Margin != .03 || plan.Limits.Memory != 512<<20 || l.Parameters["clients"] != "3" || len(plan.Secret) != 2 || plan.Secret[0].Env != "B" || plan.Secret[1].File != "/d" || !slices.Contains(plan.Image.Recipe.Packages, "gzip") {
 			t.Errorf("%+v", plan)
 		}
 	}
