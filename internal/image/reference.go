@@ -14,6 +14,8 @@ import (
 	"strings"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
+
+	"tare/internal/bounded"
 )
 
 // origin is what a reference points to: a registry, a daemon or an archive.
@@ -41,6 +43,29 @@ func (e *unreachableError) Unwrap() error { return e.cause }
 
 // platform selects the image if a reference has several.
 var platform = v1.Platform{OS: "linux", Architecture: runtime.GOARCH}
+
+// Check refuses a reference that is none, or whose local files cannot be read. It asks
+// no registry and no engine, and reads no layer.
+func Check(reference string) error {
+	from, err := parseReference(reference)
+	if err != nil {
+		return err
+	}
+	switch from := from.(type) {
+	case layoutOrigin:
+		_, err = from.resolve(context.Background())
+	case tarOrigin:
+		var file *os.File
+		if file, err = bounded.Open(from.file); err == nil {
+			err = file.Close()
+		}
+		err = bounded.Cause(err)
+	}
+	if err != nil {
+		return fmt.Errorf("image %s: %w", reference, err)
+	}
+	return nil
+}
 
 func (s *Store) fromReference(ctx context.Context, reference string, progress func(string)) (*Image, error) {
 	from, err := parseReference(reference)

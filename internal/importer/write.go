@@ -3,10 +3,8 @@ package importer
 import (
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"time"
 
 	"tare/internal/linux/private"
@@ -78,7 +76,7 @@ func (r *Request) begin(o Options, contents []*content) (*Result, error) {
 	}
 	directory := o.Directory
 	if directory == "" {
-		if directory, err = newDirectory(o.Runs, plan.Name, o.Now); err != nil {
+		if directory, err = private.New(o.Runs, plan.Name, o.Now); err != nil {
 			return nil, &InputError{err}
 		}
 	}
@@ -233,19 +231,4 @@ func counted(files int) string {
 		return "1 file"
 	}
 	return fmt.Sprintf("%d files", files)
-}
-
-// newDirectory creates a directory with an unused name.
-func newDirectory(runs, name string, now time.Time) (string, error) {
-	if err := private.Directory(runs); err != nil {
-		return "", err
-	}
-	base := filepath.Join(runs, strings.TrimSuffix(name, "-")+"-"+now.Format("20060102-150405"))
-	for n, directory := 2, base; ; n++ {
-		err := os.Mkdir(directory, 0o700)
-		if err == nil || !errors.Is(err, os.ErrExist) {
-			return directory, err
-		}
-		directory = fmt.Sprintf("%s-%d", base, n)
-	}
 }

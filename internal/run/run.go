@@ -75,6 +75,25 @@ type InputError struct{ Err error }
 func (e *InputError) Error() string { return e.Err.Error() }
 func (e *InputError) Unwrap() error { return e.Err }
 
+// Check refuses what the user named and cannot be used, as far as that is seen without
+// disturbing what is being measured on this machine.
+func Check(o Options) error {
+	if o.Plan == nil {
+		return nil
+	}
+	err := TooWide(o.Plan, runtime.NumCPU())
+	if err == nil && o.Directory != "" {
+		err = rundir.Vacant(o.Directory)
+	}
+	if reference := o.Plan.Image.Reference; err == nil && reference != "" {
+		err = image.Check(reference)
+	}
+	if err != nil {
+		return &InputError{err}
+	}
+	return nil
+}
+
 // Execute runs a study to its end, or until the context is cancelled: then the
 // trials so far are kept, the result says so, and the run can be resumed. In any
 // case everything that it started is stopped.
@@ -94,10 +113,8 @@ func within(ctx context.Context, o Options, directory func(*cleanup.Owner) (stri
 	if e.events == nil {
 		e.events = func(Event) {}
 	}
-	if o.Plan != nil {
-		if err := TooWide(o.Plan, runtime.NumCPU()); err != nil {
-			return &InputError{err}
-		}
+	if err := Check(o); err != nil { // again: time may have passed
+		return err
 	}
 	e.owner, err = cleanup.Open(o.Home)
 	if err != nil {
@@ -128,7 +145,7 @@ func within(ctx context.Context, o Options, directory func(*cleanup.Owner) (stri
 		}
 	}
 	if err := e.open(); err != nil {
-		return &InputError{fmt.Errorf("the run directory: %w", err)}
+		return &InputError{err}
 	}
 	defer func() {
 		err = errors.Join(err, e.closeHosts(), e.run.Close())
@@ -246,7 +263,7 @@ func (e *execution) open() (err error) {
 	}
 	fit(e.Plan)
 	if e.Directory == "" {
-		e.Directory, err = newDirectory(Runs(e.Home), e.Plan.Name, time.Now())
+		e.Directory, err = private.New(Runs(e.Home), e.Plan.Name, time.Now())
 		if err != nil {
 			return err
 		}
@@ -256,21 +273,6 @@ func (e *execution) open() (err error) {
 		Machine: doctor.Machine(), Environments: map[string]rundir.EnvironmentFacts{},
 	})
 	return err
-}
-
-// newDirectory creates a directory with a new name: two runs may begin in one second.
-func newDirectory(runs, name string, now time.Time) (string, error) {
-	if err := private.Directory(runs); err != nil {
-		return "", err
-	}
-	base := filepath.Join(runs, name+"-"+now.Format("20060102-150405"))
-	for n, directory := 2, base; ; n++ {
-		err := os.Mkdir(directory, 0o700)
-		if err == nil || !errors.Is(err, os.ErrExist) {
-			return directory, err
-		}
-		directory = fmt.Sprintf("%s-%d", base, n)
-	}
 }
 
 func (e *execution) execute(ctx context.Context) (*Result, error) {

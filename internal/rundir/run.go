@@ -17,6 +17,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"tare/internal/bounded"
 	"tare/internal/parity"
 	"tare/internal/study"
 	"tare/internal/visible"
@@ -140,10 +141,40 @@ func Stillborn(directory string) bool {
 	return err == nil
 }
 
-// Create makes a run directory, which must not exist, or be empty or stillborn.
+// Vacant refuses a directory that Create would not make a run in: it must not exist, or
+// be empty or stillborn.
+func Vacant(directory string) error {
+	if err := oneLine(directory); err != nil {
+		return err
+	}
+	switch entries, err := os.ReadDir(directory); {
+	case errors.Is(err, fs.ErrNotExist):
+		above := filepath.Dir(filepath.Clean(directory))
+		for _, err := os.Stat(above); errors.Is(err, fs.ErrNotExist) && above != filepath.Dir(above); _, err = os.Stat(above) {
+			above = filepath.Dir(above)
+		}
+		if err := unix.Access(above, unix.W_OK|unix.X_OK); err != nil {
+			return notMade(directory, err)
+		}
+	case err != nil:
+		return notMade(directory, err)
+	case len(entries) > 0 && !Stillborn(directory):
+		if _, err := os.Stat(filepath.Join(directory, manifestFile)); err == nil {
+			return fmt.Errorf("%s has a run: choose another directory with --out, or continue it with --resume %[1]s", directory)
+		}
+		return fmt.Errorf("%s is not empty: choose another directory with --out", directory)
+	}
+	return nil
+}
+
+func notMade(directory string, err error) error {
+	return fmt.Errorf("the run directory %s cannot be made: %w; choose another one with --out", directory, bounded.Cause(err))
+}
+
+// Create makes a run directory where it is vacant.
 func Create(directory string, plan *study.Plan, m Manifest) (*Writer, error) {
-	if entries, err := os.ReadDir(directory); err == nil && len(entries) > 0 && !Stillborn(directory) {
-		return nil, fmt.Errorf("%s is not empty: choose another --out, or continue the run in it with --resume %s", directory, directory)
+	if err := Vacant(directory); err != nil {
+		return nil, err
 	}
 	// The manifest has the command line, which may hold a password.
 	err := os.MkdirAll(directory, 0o700)
@@ -151,7 +182,7 @@ func Create(directory string, plan *study.Plan, m Manifest) (*Writer, error) {
 		err = os.Chmod(directory, 0o700)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%w: choose another directory with --out", err)
+		return nil, notMade(directory, err)
 	}
 	w := &Writer{Run: Run{Directory: directory, Manifest: m, Plan: plan}}
 	w.Manifest.Format, w.Manifest.Run = Format, visible.Line(m.Run)

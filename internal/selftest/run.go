@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"time"
@@ -32,8 +31,6 @@ func (t *Test) Run(ctx context.Context, events func(run.Event)) (s *Summary, err
 		if e.directory, err = owner.Directory("runs"); err != nil {
 			return s, err
 		}
-	} else if entries, err := os.ReadDir(e.directory); err == nil && len(entries) > 0 {
-		return s, &run.InputError{Err: fmt.Errorf("%s is not empty: choose another --out", e.directory)}
 	}
 	err = e.work(ctx)
 	s.Interrupted = ctx.Err() != nil

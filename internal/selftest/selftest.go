@@ -18,6 +18,7 @@ import (
 
 	"tare/internal/quantity"
 	"tare/internal/run"
+	"tare/internal/rundir"
 	"tare/internal/study"
 )
 
@@ -98,6 +99,11 @@ func New(o Options) (*Test, error) {
 		return nil, fmt.Errorf("--time %v: must be more than 0", o.Time)
 	case o.Sample < shortestSample || o.Sample > longestSample:
 		return nil, fmt.Errorf("--sample %v: must be from %v to %v", o.Sample, shortestSample, longestSample)
+	}
+	if o.Run.Directory != "" {
+		if err := rundir.Vacant(o.Run.Directory); err != nil {
+			return nil, err
+		}
 	}
 	margin, err := quantity.ParseShare(o.Margin)
 	if err != nil {

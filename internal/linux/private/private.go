@@ -16,6 +16,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -46,6 +47,22 @@ func Make(path string) error {
 		err = Check(path) // another user may have made it meanwhile
 	}
 	return err
+}
+
+// New makes a directory of this name, the time and, since two may be made in one second,
+// a number, in a directory of this user.
+func New(parent, name string, now time.Time) (string, error) {
+	if err := Directory(parent); err != nil {
+		return "", err
+	}
+	base := filepath.Join(parent, strings.TrimSuffix(name, "-")+"-"+now.Format("20060102-150405"))
+	for n, directory := 2, base; ; n++ {
+		err := os.Mkdir(directory, 0o700)
+		if err == nil || !errors.Is(err, fs.ErrExist) {
+			return directory, err
+		}
+		directory = fmt.Sprintf("%s-%d", base, n)
+	}
 }
 
 // ErrForeign is in the chain of an error about a path that another user controls.
