@@ -19,6 +19,7 @@ import (
 
 	"tare/internal/cleanup"
 	"tare/internal/linux/kvm"
+	"tare/internal/machinelock"
 	"tare/internal/testing/gobuild"
 	"tare/internal/testing/needs"
 	"tare/internal/testing/testenv"
@@ -81,6 +82,7 @@ func TestScripts(t *testing.T) {
 			}
 			e.Setenv("TARE_HOME", home.directory)
 			e.Setenv("TARE", program)
+			e.Setenv(machinelock.Variable, e.WorkDir)
 			e.Setenv("HOME", e.WorkDir)
 			e.Setenv("PATH", filepath.Dir(program)+string(filepath.ListSeparator)+os.Getenv("PATH"))
 			for _, name := range []string{"DOCKER_HOST", "TARE_PODMAN_HOST"} {
@@ -182,7 +184,7 @@ func (h home) tare(t *testing.T, args ...string) *tare {
 	t.Helper()
 	p := &tare{Cmd: exec.Command(program, args...)}
 	p.Dir = "testdata"
-	p.Env = append(os.Environ(), "TARE_HOME="+h.directory, "TMPDIR="+h.temporary(t))
+	p.Env = append(os.Environ(), "TARE_HOME="+h.directory, "TMPDIR="+h.temporary(t), machinelock.Variable+"="+t.TempDir())
 	p.Stderr = &p.errs
 	out, err := p.StdoutPipe()
 	if err != nil {

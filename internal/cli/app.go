@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"tare/internal/environment/remote"
+	"tare/internal/machinelock"
 	"tare/internal/run"
 )
 
@@ -27,6 +28,9 @@ type App struct {
 	Args           []string // of the process, for the run's manifest
 	trustOwner     bool     // write into the runs of other users
 	incomplete     bool     // results of an ended run are missing
+	Locks          string   // directory of the locks by which tares wait for each other; "" for none
+	noWait         bool
+	lock           *machinelock.Lock // held from the first use to the end of the process
 	// DefaultSignals gives signals their default action again, for commands that start
 	// nothing: they end at once. Tests have none.
 	DefaultSignals func()
@@ -35,7 +39,7 @@ type App struct {
 
 // NewApp returns the App of this process.
 func NewApp(version string) *App {
-	return &App{Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Home: defaultHome(), Version: version, Args: os.Args}
+	return &App{Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Home: defaultHome(), Version: version, Args: os.Args, Locks: machinelock.Directory()}
 }
 
 // defaultHome is $TARE_HOME, or else /var/lib/tare for root and
@@ -58,6 +62,7 @@ const (
 	ExitBadInput    = 2   // invalid study, flag or file; nothing was started
 	ExitSomeFailed  = 3   // some trials failed; the others are reported
 	ExitConfounded  = 4   // --strict found a confound
+	ExitBusy        = 5   // another tare measures here, and --no-wait; nothing was started
 	ExitInterrupted = 130 // by Ctrl-C or SIGTERM; what was measured is kept
 )
 

@@ -95,6 +95,7 @@ The command is not run in a shell. To use one:
 	exports.add(flags)
 	show.add(flags)
 	show.addListen(flags)
+	app.addNoWait(flags)
 	return command
 }
 

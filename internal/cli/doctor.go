@@ -45,6 +45,7 @@ allows in at most 5% of such runs.`,
 	}
 	command.Flags().BoolVar(&asJSON, "json", false, "print the findings as JSON")
 	command.Flags().BoolVar(&noise, "noise", false, "also measure the noise floor: the native environment against itself, for two minutes")
+	app.addNoWait(command.Flags())
 	exclude(command, "json", "noise", "the noise floor is measured by a run, which has its own report")
 	return command
 }

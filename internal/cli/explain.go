@@ -66,6 +66,7 @@ spread.`,
 		},
 	}
 	e.add(command.Flags())
+	app.addNoWait(command.Flags())
 	exclude(command, "resume", "dry-run", "a resumed run already has its plan")
 	_ = command.RegisterFlagCompletionFunc("order", cobra.FixedCompletions([]string{"ladder", "shapley"}, cobra.ShellCompDirectiveNoFileComp))
 	return command

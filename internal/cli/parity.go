@@ -84,6 +84,7 @@ Exit status:
 	flags.StringSliceVar(&workloads, "workload", nil, "show only the workloads of these `names`")
 	flags.BoolVar(&all, "all", false, "show every fact, including inherent ones and those that were not compared")
 	flags.BoolVar(&asJSON, "json", false, "print as JSON")
+	app.addNoWait(flags)
 	flags.BoolVar(&strict, "strict", false, "exit with status 4 if a confound affects a workload")
 	return command
 }
@@ -117,8 +118,16 @@ func fingerprinted(ctx context.Context, app *App, name string, over study.Overri
 
 // take takes the fingerprints of a plan and shows its progress on stderr.
 func take(ctx context.Context, app *App, plan *study.Plan) (*rundir.Run, error) {
+	o := run.Options{Home: app.Home, Version: app.Version, Command: app.Args, Plan: plan}
+	if err := run.Check(o); err != nil {
+		return nil, inputError(err)
+	}
+	if err := app.alone(ctx, plan.Name); err != nil {
+		return nil, err
+	}
 	display := displayFlags{}.display(app)
-	r, err := run.Fingerprints(ctx, run.Options{Home: app.Home, Version: app.Version, Command: app.Args, Plan: plan, Events: display.Event})
+	o.Events = display.Event
+	r, err := run.Fingerprints(ctx, o)
 	display.Close()
 	if ctx.Err() != nil {
 		return nil, &ExitError{Status: ExitInterrupted, Err: errors.New("interrupted; nothing was measured")}

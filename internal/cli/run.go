@@ -44,6 +44,7 @@ Exit status:
   3    some trials failed and the others are reported, or only the baseline
        works here
   4    --strict found a confound; no trial was run
+  5    --no-wait: another tare measures on this machine; nothing was started
   130  interrupted`,
 		Example: `  tare run quick
   tare run ./redis.yaml --budget 5m
@@ -61,13 +62,13 @@ Exit status:
 			return r.run(command, app, args)
 		},
 	}
-	r.add(command.Flags())
+	r.add(app, command.Flags())
 	exclude(command, "resume", "dry-run", "a resumed run already has its plan")
 	exclude(command, "strict", "dry-run", "--strict starts every environment, and --dry-run starts nothing")
 	return command
 }
 
-func (r *runFlags) add(flags *pflag.FlagSet) {
+func (r *runFlags) add(app *App, flags *pflag.FlagSet) {
 	flags.IntVar(&r.over.Blocks, "blocks", 0, "run exactly this `number` of blocks, and use the interval for a fixed number")
 	flags.DurationVar(&r.over.Budget, "budget", 0, "spend at most this `time` (5m, 1h); it goes to open verdicts")
 	flags.StringVar(&r.over.Scale, "scale", "", "run the study at the scale of this `name`, such as small")
@@ -79,6 +80,7 @@ func (r *runFlags) add(flags *pflag.FlagSet) {
 	flags.BoolVar(&r.strict, "strict", false, "check first what differs between the environments (tare parity); run nothing if a confound affects a workload")
 	r.show.add(flags)
 	r.show.addListen(flags)
+	app.addNoWait(flags)
 }
 
 func (r *runFlags) run(command *cobra.Command, app *App, args []string) (err error) {
@@ -152,9 +154,22 @@ func execute(ctx context.Context, app *App, o run.Options, show displayFlags) er
 // executeShown runs a plan with its progress on the display. The error is that
 // of a run without a result to print.
 func executeShown(ctx context.Context, app *App, o *run.Options, show displayFlags, display progress.Display) (*run.Result, error) {
+	what := o.Directory
+	if what == "" {
+		what = o.Plan.Name
+	}
+	err := run.Check(*o)
+	if err == nil {
+		err = app.alone(ctx, what)
+	}
+	if err != nil {
+		display.Close()
+		return nil, inputError(err)
+	}
 	if o.Events == nil {
 		o.Events = display.Event
 	}
+	o.Events = app.telling(o.Events)
 	stop, err := show.serve(app, o)
 	if err != nil {
 		return nil, err

@@ -4,17 +4,34 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
 	"go.uber.org/goleak"
+
+	"tare/internal/machinelock"
 )
 
 func TestMain(m *testing.M) {
 	testscript.Main(leaky{m}, map[string]func(){
 		"tare": func() { os.Exit(Main(context.Background(), NewApp("test"))) },
+		"hold": hold,
 	})
+}
+
+// hold keeps tares waiting, as one at work on a run of a home.
+func hold() {
+	lock, err := machinelock.Take(context.Background(), machinelock.Directory(), machinelock.Holder{Run: os.Args[1], Home: os.Args[2]}, func(machinelock.Holder) error { return nil })
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	<-ctx.Done() // or until it is killed
+	stop()
+	lock.Release()
 }
 
 // leaky fails tests that leave goroutines.
@@ -39,6 +56,7 @@ func TestScriptsOverARun(t *testing.T) {
 		Setup: func(e *testscript.Env) error {
 			mine := filepath.Join(e.WorkDir, "home")
 			e.Setenv("TARE_HOME", mine)
+			e.Setenv(machinelock.Variable, e.WorkDir)
 			return os.CopyFS(mine, os.DirFS(home))
 		},
 	})

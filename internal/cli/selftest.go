@@ -52,6 +52,7 @@ Exit status:
 	flags.DurationVar(&o.Sample, "sample", selftest.DefaultSample, "`length` of a sample")
 	flags.StringVarP(&o.Run.Directory, "out", "o", "", "keep all runs below this `directory`")
 	flags.BoolVarP(&show.quiet, "quiet", "q", false, "print only the result")
+	app.addNoWait(flags)
 	flags.BoolVar(&show.json, "json", false, "print the result as JSON")
 	return command
 }
@@ -60,6 +61,9 @@ func runSelftest(ctx context.Context, app *App, o selftest.Options, show display
 	test, err := selftest.New(o)
 	if err != nil {
 		return badInput("%w", err)
+	}
+	if err := app.alone(ctx, "selftest"); err != nil {
+		return err
 	}
 	if !show.quiet {
 		if remark := test.Remark(); remark != "" {

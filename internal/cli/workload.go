@@ -77,6 +77,7 @@ FILE is a file, or the name of a built-in workload.`,
 	flags.StringArrayVar(&c.set, "set", nil, "set a parameter, `NAME=VALUE`")
 	flags.BoolVar(&c.noRun, "no-run", false, "only check the file, and start nothing")
 	show.add(flags)
+	app.addNoWait(flags)
 	return command
 }
 
