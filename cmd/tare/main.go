@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+	"time"
 
 	"tare/internal/cli"
 	"tare/internal/linux/kvm"
@@ -29,10 +30,12 @@ var version = "development"
 
 func main() {
 	kvm.ProbeMain()
-	// The first signal stops the run cleanly; the second has its default action.
+	// The first signal ends the run in order, and a later one ends tare at once. One
+	// within a second is the same: timeout(1), for example, sends it to tare and then to
+	// its group.
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
-	context.AfterFunc(ctx, stop)
+	context.AfterFunc(ctx, func() { time.Sleep(time.Second); stop() })
 	app := cli.NewApp(version)
-	app.DefaultSignals = stop
+	app.DefaultSignals = func() { signal.Reset() }
 	os.Exit(cli.Main(ctx, app))
 }

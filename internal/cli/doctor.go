@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -29,6 +30,9 @@ allows in at most 5% of such runs.`,
 		Args: cobra.NoArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
 			found := doctor.Examine(command.Context())
+			if command.Context().Err() != nil {
+				return &ExitError{Status: ExitInterrupted, Err: errors.New("interrupted before everything was checked")}
+			}
 			if asJSON {
 				return printJSON(app.Stdout, found)
 			}
