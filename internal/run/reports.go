@@ -1,8 +1,11 @@
 package run
 
 import (
+	"context"
 	"errors"
+	"fmt"
 
+	"tare/internal/crash"
 	"tare/internal/report"
 	"tare/internal/report/model"
 	"tare/internal/rundir"
@@ -16,8 +19,20 @@ func (r *Result) ReportInput() model.Input {
 	return in
 }
 
-// finish writes the reports and the checksums into the run directory.
-func (e *execution) finish(r *Result) error { return finish(e.run, r.ReportInput()) }
+// finish evaluates the run and writes the reports and the checksums into its directory.
+func (e *execution) finish(ctx context.Context, r *Result) error {
+	if r.Interrupted { // the report is of what was measured before
+		ctx = context.WithoutCancel(ctx)
+	}
+	err := finish(ctx, e.run, func() model.Input {
+		r.Contrasts = verdict.Contrasts(e.run.Plan, e.run.Trials, e.run.Manifest.Environments)
+		return r.ReportInput()
+	})
+	if err != nil && ctx.Err() != nil {
+		return fmt.Errorf("interrupted while the reports were written: no trial is missing, and `tare report %s` writes them", Name(e.Home, e.Directory))
+	}
+	return err
+}
 
 // FinishImport writes the reports and the checksums into the directory of a run
 // that was imported.
@@ -31,7 +46,7 @@ func FinishImport(directory string) (in model.Input, err error) {
 		return in, err
 	}
 	in.Incomplete = "" // the checksums are those of before
-	return in, finish(w, in)
+	return in, finish(context.Background(), w, func() model.Input { return in })
 }
 
 // OpenReport reads a run and evaluates it: it is the only source of what reports
@@ -44,7 +59,34 @@ func OpenReport(directory string) (model.Input, error) {
 	return model.Of(r, verdict.Contrasts(r.Plan, r.Trials, r.Manifest.Environments)), nil
 }
 
-// finish writes the reports and the checksums.
-func finish(w *rundir.Writer, in model.Input) error {
-	return errors.Join(report.WriteFiles(in, w.WriteFile), w.Seal())
+// finish writes the reports and the checksums, which may take seconds of a large run. If
+// the context ends meanwhile, it writes nothing, and what is computed is abandoned with
+// the process.
+func finish(ctx context.Context, w *rundir.Writer, evaluate func() model.Input) error {
+	type file struct {
+		name    string
+		content []byte
+	}
+	var files []file
+	computed := make(chan error, 1)
+	crash.Go(func() {
+		err := report.WriteFiles(evaluate(), func(name string, content []byte) error {
+			files = append(files, file{name, content})
+			return nil
+		})
+		name, content, failed := w.Checksums()
+		files = append(files, file{name, content})
+		computed <- errors.Join(err, failed)
+	})
+	select {
+	case err := <-computed:
+		for _, f := range files {
+			if err == nil {
+				err = w.WriteFile(f.name, f.content)
+			}
+		}
+		return err
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 }

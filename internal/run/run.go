@@ -296,16 +296,13 @@ func (e *execution) execute(ctx context.Context) (*Result, error) {
 		}
 		return nil, err
 	}
-	result := &Result{
-		Directory: e.Directory, Run: &e.run.Run, Stopped: stopped, Interrupted: interrupted,
-		Contrasts: verdict.Contrasts(e.run.Plan, e.run.Trials, m.Environments),
-	}
+	result := &Result{Directory: e.Directory, Run: &e.run.Run, Stopped: stopped, Interrupted: interrupted}
 	for _, t := range e.run.Trials {
 		if t.Status == rundir.Failed {
 			result.Failed++
 		}
 	}
-	if err := e.finish(result); err != nil {
+	if err := e.finish(ctx, result); err != nil {
 		return result, err
 	}
 	e.done = &Event{Kind: Done, Message: stopped, Directory: e.Directory, Report: filepath.Join(e.Directory, "report.html")}

@@ -289,17 +289,26 @@ func (w *Writer) WriteFile(name string, data []byte) error {
 	return Replace(w.Directory, name, data)
 }
 
-// Seal writes the checksums of all files.
-func (w *Writer) Seal() error {
-	sums, err := checksums(w.Directory)
+// Checksums is the file with the checksums of all others, except of reports.
+func (r *Run) Checksums() (name string, content []byte, err error) {
+	sums, err := checksums(r.Directory)
 	if err != nil {
-		return err
+		return "", nil, err
 	}
 	var text bytes.Buffer
 	for _, name := range slices.Sorted(maps.Keys(sums)) {
 		fmt.Fprintf(&text, "%s  %s\n", sums[name], name)
 	}
-	return w.WriteFile(sumsFile, text.Bytes())
+	return sumsFile, text.Bytes(), nil
+}
+
+// Seal writes the checksums.
+func (w *Writer) Seal() error {
+	name, content, err := w.Checksums()
+	if err != nil {
+		return err
+	}
+	return w.WriteFile(name, content)
 }
 
 // Close releases the directory. The lock is released explicitly, since a child
