@@ -244,8 +244,38 @@ func TestARunThatIsKilledWithinABatchResumes(t *testing.T) {
 	}
 }
 
-// Starts come first. The instances of the last round serve the block; one that was
-// started for a workload alone is stopped.
+// A stop of the process is no time of the workload: what was under way is made again.
+func TestABatchInWhichTareWasStoppedIsMadeAgain(t *testing.T) {
+	for _, order := range []string{alternating, "{order: interleaved, blocks: 2}"} {
+		seen, notes := 0, 0
+		r := execute(t, t.Context(), Options{Plan: plan(t, "[{use: ./echo.yaml}]", order, threeBare),
+			Watch: func(string, string) func(usage.Reading) {
+				if seen++; seen == 2 { // nothing tells a program of a stop but the signal that ends it
+					if err := syscall.Kill(os.Getpid(), syscall.SIGCONT); err != nil {
+						t.Error(err)
+					}
+				}
+				return nil
+			},
+			Events: func(e Event) {
+				if e.Kind == Noted && strings.Contains(e.Message, "was stopped (SIGSTOP or Ctrl-Z) during block 1 of echo: what was under way is discarded") {
+					notes++
+				}
+			}})
+		warned := 0
+		for _, trial := range r.Run.Trials {
+			if slices.ContainsFunc(trial.Warnings, func(w string) bool { return strings.Contains(w, "made it again") }) {
+				warned++
+			}
+		}
+		if want := map[bool]int{true: 3, false: 1}[order == alternating]; notes != 1 || warned != want || len(r.Run.Trials) != 6 || r.Failed != 0 {
+			t.Errorf("%s: %d notes, %d of %d trials were made again, %d failed", order, notes, warned, len(r.Run.Trials), r.Failed)
+		}
+	}
+}
+
+// Starts come first. The instances of the last round serve the block, unless the block has
+// no other stop to measure; one that was started for a workload alone is stopped.
 func TestStartsAlternateAndTheLastInstancesServeTheBlock(t *testing.T) {
 	for workloads, want := range map[string]struct{ starts, others int64 }{
 		"[{use: ./echo.yaml}, {use: startup}]":               {2 + 6, 4},

@@ -4,8 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"os/signal"
 	"strings"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"tare/internal/rundir"
 	"tare/internal/trial"
@@ -35,7 +39,7 @@ func (e *execution) loop(ctx context.Context, runner *trial.Runner) error {
 		}
 		e.progress(trying)
 		e.batch = batch
-		trials, err := runner.Run(ctx, batch)
+		trials, err := e.attempt(ctx, runner)
 		if ctx.Err() != nil {
 			return ctx.Err() // the trials are made again by --resume
 		}
@@ -56,6 +60,38 @@ func (e *execution) loop(ctx context.Context, runner *trial.Runner) error {
 			e.estimates(0, nil)
 		}
 		e.announceVerdicts()
+	}
+}
+
+// attempt makes the trials of the batch under way. While this process is stopped (SIGSTOP,
+// Ctrl-Z), the clocks of samples, starts and timeouts go on, so what it was stopped in is
+// discarded and made again.
+func (e *execution) attempt(ctx context.Context, runner *trial.Runner) ([]rundir.Trial, error) {
+	continued := make(chan os.Signal, 1)
+	signal.Notify(continued, unix.SIGCONT)
+	defer signal.Stop(continued)
+	again := ""
+	for {
+		trials, err := runner.Run(ctx, e.batch)
+		if ctx.Err() != nil || err != nil {
+			return trials, err
+		}
+		select {
+		case <-continued:
+		default:
+			for i := range trials {
+				if again != "" && trials[i].Status != rundir.Skipped {
+					trials[i].Warnings = append(trials[i].Warnings, again)
+				}
+			}
+			return trials, nil
+		}
+		again = "tare was stopped (SIGSTOP or Ctrl-Z) while this was under way, and made it again: the first attempt is discarded"
+		slot := e.batch.Slots[0]
+		e.events(Event{Kind: Noted, Message: fmt.Sprintf("tare was stopped (SIGSTOP or Ctrl-Z) during block %d of %s: what was under way is discarded and made again", slot.Block, slot.Workload)})
+		if err := runner.Again(); err != nil {
+			return nil, err
+		}
 	}
 }
 

@@ -92,6 +92,13 @@ func (r *Runner) Run(ctx context.Context, batch schedule.Batch) ([]rundir.Trial,
 	return trials, nil
 }
 
+// Again lets a batch be made once more, in fresh instances unless they live as long as
+// the run.
+func (r *Runner) Again() error {
+	r.pool.NextBlock()
+	return r.pool.StopOthers()
+}
+
 // single makes a trial of one sample.
 func (r *Runner) single(ctx context.Context, slot schedule.Slot) (rundir.Trial, error) {
 	began := time.Now()
