@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/containerd/errdefs"
 	"github.com/google/go-containerregistry/pkg/authn"
@@ -119,8 +120,13 @@ func (o registryOrigin) explain(err error) error {
 // daemonOrigin is an image in the Docker daemon of DOCKER_HOST.
 type daemonOrigin struct{ name string }
 
-func (o daemonOrigin) with(do func(*client.Client) error) error {
-	engine, err := client.New(client.FromEnv)
+// EngineTimeout is how long a container engine may take for a request that it can answer
+// soon. It is long, since many containers may be started at once on a busy machine.
+const EngineTimeout = 2 * time.Minute
+
+// with gives each request a time; 0 is none.
+func (o daemonOrigin) with(timeout time.Duration, do func(*client.Client) error) error {
+	engine, err := client.New(client.FromEnv, client.WithTimeout(timeout), client.WithResponseHook(bounded.Body))
 	if err != nil {
 		return fmt.Errorf("Docker daemon: %w: see DOCKER_HOST", err)
 	}
@@ -130,6 +136,8 @@ func (o daemonOrigin) with(do func(*client.Client) error) error {
 	switch {
 	case errdefs.IsNotFound(err):
 		return fmt.Errorf("the Docker daemon has no image %s: see docker images, or docker pull it", o.name)
+	case errors.Is(err, context.DeadlineExceeded):
+		return &unreachableError{"the Docker daemon", fmt.Errorf("no answer within %s", timeout), "look at its log, and restart it"}
 	case client.IsErrConnectionFailed(err):
 		if errors.As(err, &dial) { // without the advice of the client, which is in the fix
 			err = dial
@@ -140,7 +148,7 @@ func (o daemonOrigin) with(do func(*client.Client) error) error {
 }
 
 func (o daemonOrigin) resolve(ctx context.Context) (id string, err error) {
-	err = o.with(func(engine *client.Client) error {
+	err = o.with(EngineTimeout, func(engine *client.Client) error {
 		found, err := engine.ImageInspect(ctx, o.name)
 		id = found.ID
 		return err
@@ -150,7 +158,7 @@ func (o daemonOrigin) resolve(ctx context.Context) (id string, err error) {
 
 func (o daemonOrigin) fetch(ctx context.Context, work string) (v1.Image, error) {
 	saved := filepath.Join(work, "saved.tar")
-	err := o.with(func(engine *client.Client) error {
+	err := o.with(0, func(engine *client.Client) error {
 		in, err := engine.ImageSave(ctx, []string{o.name})
 		if err != nil {
 			return err

@@ -167,9 +167,9 @@ func (c *containers) create(ctx context.Context, i *instance, r environment.Requ
 // startAgent attaches to the container, starts it and connects to its agent. It
 // returns when the engine reported the start, and when the agent was ready.
 func (c *containers) startAgent(ctx context.Context, i *instance, stderr io.Writer) (started, ready time.Time, err error) {
-	attached, err := c.engine.api.ContainerAttach(ctx, i.id, client.ContainerAttachOptions{Stream: true, Stdin: true, Stdout: true, Stderr: true})
+	attached, err := c.engine.attach(ctx, i.id)
 	if err != nil {
-		return started, ready, c.engine.explain("attaching to the container", err)
+		return started, ready, err
 	}
 	// The agent can be ready before the engine reports the start, so both are waited
 	// for at the same time.
@@ -180,7 +180,7 @@ func (c *containers) startAgent(ctx context.Context, i *instance, stderr io.Writ
 	}
 	connected := make(chan connection, 1)
 	crash.Go(func() {
-		client, err := agent.Connect(ctx, newChannel(attached.HijackedResponse, stderr))
+		client, err := agent.Connect(ctx, newChannel(attached, stderr))
 		connected <- connection{client, time.Now(), err}
 	})
 	if _, err := c.engine.api.ContainerStart(ctx, i.id, client.ContainerStartOptions{}); err != nil {

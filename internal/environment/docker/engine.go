@@ -16,7 +16,9 @@ import (
 	"github.com/moby/moby/api/types/system"
 	"github.com/moby/moby/client"
 
+	"tare/internal/bounded"
 	"tare/internal/environment/oci"
+	"tare/internal/image"
 )
 
 // brand is what differs between the engines with Docker's API.
@@ -50,9 +52,9 @@ func (b brand) at(host string) (*engine, error) {
 	if err := ValidSocket(host); err != nil {
 		return nil, err
 	}
-	api, err := client.New(client.WithHost(host))
+	api, err := b.client(host, requestTimeout)
 	if err != nil {
-		return nil, fmt.Errorf("%s at %s: %w", b.name, host, err)
+		return nil, err
 	}
 	e := &engine{brand: b, host: host, api: api}
 	e.info = onceSuccessful(func(ctx context.Context) (system.Info, error) {
@@ -60,6 +62,41 @@ func (b brand) at(host string) (*engine, error) {
 		return result.Info, e.explain("requesting its info", err)
 	})
 	return e, nil
+}
+
+// client is one of the engine's API that gives each request a time; 0 is for those that
+// transfer an image.
+func (b brand) client(host string, timeout time.Duration) (*client.Client, error) {
+	dial := func(ctx context.Context, _, _ string) (net.Conn, error) {
+		conn, err := (&net.Dialer{}).DialContext(ctx, "unix", strings.TrimPrefix(host, "unix://"))
+		if hear, listens := ctx.Value(dialed{}).(func(net.Conn)); listens && err == nil {
+			hear(conn)
+		}
+		return conn, err
+	}
+	api, err := client.New(client.WithHost(host), client.WithDialContext(dial), client.WithTimeout(timeout), client.WithResponseHook(bounded.Body))
+	if err != nil {
+		return nil, fmt.Errorf("%s at %s: %w", b.name, host, err)
+	}
+	return api, nil
+}
+
+// dialed is the key of a function in a context that gets the connection.
+type dialed struct{}
+
+// attach attaches to a container that was created. Once it is connected, the client
+// neither looks at the context nor has a time limit.
+func (e *engine) attach(ctx context.Context, id string) (client.HijackedResponse, error) {
+	bound, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
+	release := func() bool { return true }
+	attached, err := e.api.ContainerAttach(context.WithValue(bound, dialed{}, func(conn net.Conn) {
+		release = context.AfterFunc(bound, func() { conn.Close() })
+	}), id, client.ContainerAttachOptions{Stream: true, Stdin: true, Stdout: true, Stderr: true})
+	if !release() {
+		err = context.Cause(bound)
+	}
+	return attached.HijackedResponse, e.explain("attaching to the container", err)
 }
 
 // onceSuccessful keeps the first result without an error.
@@ -81,12 +118,26 @@ func onceSuccessful[T any](ask func(context.Context) (T, error)) func(context.Co
 	}
 }
 
+// requestTimeout is a variable for the tests.
+var requestTimeout = image.EngineTimeout
+
+// errSilent is the error of an engine that hangs.
+var errSilent = errors.New("it accepted the request and did not answer in time")
+
+// silence is errSilent, and still the expired deadline, which can be the caller's.
+type silence struct{ deadline error }
+
+func (silence) Error() string     { return errSilent.Error() }
+func (s silence) Unwrap() []error { return []error{errSilent, s.deadline} }
+
 // explain adds to an error what was tried on which engine, and how to fix an engine
 // that does not answer.
 func (e *engine) explain(tried string, err error) error {
 	switch {
 	case err == nil:
 		return nil
+	case errors.Is(err, context.DeadlineExceeded):
+		return fmt.Errorf("%s at %s, %s: %w; to fix it: %s", e.name, e.host, tried, silence{err}, e.fix(errSilent))
 	case client.IsErrConnectionFailed(err):
 		reason := e.unreachable(context.Background())
 		if reason == nil {
@@ -116,9 +167,12 @@ func (e *engine) unreachable(ctx context.Context) error {
 	return fmt.Errorf("connecting to %s: %w", path, err)
 }
 
-// fix is how to fix an engine that is unreachable.
+// fix is how to fix an engine that is unreachable, or hangs.
 func (e *engine) fix(err error) string {
-	if errors.Is(err, syscall.EACCES) {
+	switch {
+	case errors.Is(err, errSilent):
+		return "look at its log, and restart it"
+	case errors.Is(err, syscall.EACCES):
 		return "run as root (sudo), or add the user to the group of the socket (sudo usermod -aG GROUP USER; then log in again)"
 	}
 	return e.start

@@ -64,7 +64,12 @@ func (e *engine) load(ctx context.Context, img *image.Image, progress func(strin
 	archive, into := io.Pipe()
 	crash.Go(func() { into.CloseWithError(tarball.Write(ref, oci, into)) })
 	defer archive.Close()
-	answer, err := e.api.ImageLoad(ctx, archive, client.ImageLoadWithQuiet(true))
+	patient, err := e.brand.client(e.host, 0)
+	if err != nil {
+		return err
+	}
+	defer patient.Close()
+	answer, err := patient.ImageLoad(ctx, archive, client.ImageLoadWithQuiet(true))
 	if err != nil {
 		return e.explain("loading image "+img.Name, err)
 	}

@@ -208,7 +208,7 @@ func (e *engine) removeContainer(ctx context.Context, id string) error {
 		if err == nil || notFound(err) {
 			return nil
 		}
-		if client.IsErrConnectionFailed(err) || ctx.Err() != nil {
+		if client.IsErrConnectionFailed(err) || errors.Is(err, context.DeadlineExceeded) || ctx.Err() != nil {
 			break
 		}
 		bound, cancel := context.WithTimeout(ctx, time.Second)

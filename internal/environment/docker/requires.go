@@ -2,6 +2,7 @@ package docker
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -56,7 +57,9 @@ func (b brand) answers(ctx context.Context, host string) environment.Finding {
 	if err := e.unreachable(ctx); err != nil {
 		return missing(e.fix(err), "%v", err)
 	}
-	if _, err := e.api.Ping(ctx, client.PingOptions{NegotiateAPIVersion: true}); err != nil {
+	if _, err := e.api.Ping(ctx, client.PingOptions{NegotiateAPIVersion: true}); errors.Is(err, context.DeadlineExceeded) {
+		return missing(e.fix(errSilent), "%v", e.explain("greeting it", err))
+	} else if err != nil {
 		return missing("install a release of the engine that speaks Docker API "+minAPIVersion+" or newer", "the %s at %s: %v", b.name, host, err)
 	}
 	info, err := e.info(ctx)
