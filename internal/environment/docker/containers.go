@@ -116,6 +116,11 @@ func (c *containers) Start(ctx context.Context, r environment.Request) (_ enviro
 	if err := c.makeData(ctx, data); err != nil {
 		return nil, err
 	}
+	if blockdevice.Named(c.options.Data) {
+		if i.volume, err = c.engine.makeVolume(ctx, r.Owner, c.options.Data); err != nil {
+			return nil, err
+		}
+	}
 	prepared := time.Now()
 	warnings, err := c.create(ctx, i, r, c.describe(i, r, limits, program, data, parent, network))
 	if err != nil {
@@ -305,7 +310,7 @@ func (c *containers) describe(i *instance, r environment.Request, limits cgroup.
 	if i.published != nil {
 		c.options.publish(i.published.Address, config, host)
 	}
-	c.options.mount(r, data, config, host)
+	c.options.mount(r, data, i.volume, config, host)
 	return client.ContainerCreateOptions{
 		Name:       "tare-" + r.Owner.ID() + "-" + r.Name,
 		Config:     config,

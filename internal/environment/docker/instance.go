@@ -27,6 +27,7 @@ type instance struct {
 	versions  func() map[string]string
 	id        string // "" until it was created
 	directory string
+	volume    string // of a block device at /data; "" if there is none
 	parent    string // the cgroup in which its own is created; "" if the engine decides
 	address   string
 	inside    string                    // the container's own address, where address is the host's
@@ -181,6 +182,11 @@ func (i *instance) remove(ctx context.Context) error {
 		} else {
 			// The processes of a container that failed to start are not known.
 			problems = append(problems, endHelpers(ctx, i.id, i.parent))
+		}
+	}
+	if i.volume != "" {
+		if _, err := i.engine.api.VolumeRemove(ctx, i.volume, client.VolumeRemoveOptions{}); err != nil && !notFound(err) {
+			problems = append(problems, i.engine.explain("removing volume "+i.volume, err))
 		}
 	}
 	if i.loopback != nil {

@@ -5,13 +5,27 @@ import (
 
 	"github.com/moby/moby/api/types/container"
 	"github.com/moby/moby/api/types/mount"
+	"github.com/moby/moby/client"
 
+	"tare/internal/cleanup"
 	"tare/internal/environment"
 	"tare/internal/linux/fsinfo"
 )
 
-// mount puts in place what is at /data; directory is tare's own.
-func (o *Options) mount(r environment.Request, directory string, config *container.Config, host *container.HostConfig) {
+// makeVolume makes the volume of a block device, which the engine mounts, wherever its
+// mounts are. It is made before the container: Podman ignores the options of a volume that
+// a container's request describes, and takes a directory instead.
+func (e *engine) makeVolume(ctx context.Context, o *cleanup.Owner, device string) (name string, err error) {
+	whole, cancel := context.WithTimeout(context.WithoutCancel(ctx), environment.ContainerStop.Kill)
+	defer cancel()
+	made, err := e.api.VolumeCreate(whole, client.VolumeCreateOptions{Driver: "local", Labels: o.Labels(),
+		DriverOpts: map[string]string{"type": "ext4", "device": device, "o": "nosuid,nodev"}})
+	return made.Volume.Name, e.explain("making a volume of "+device, err)
+}
+
+// mount puts in place what is at /data; directory is tare's own, and made the volume of a
+// block device.
+func (o *Options) mount(r environment.Request, directory, made string, config *container.Config, host *container.HostConfig) {
 	volume := mount.Mount{Type: mount.TypeVolume, Target: "/data",
 		VolumeOptions: &mount.VolumeOptions{NoCopy: true, Labels: r.Owner.Labels()}}
 	switch o.Data {
@@ -23,10 +37,8 @@ func (o *Options) mount(r environment.Request, directory string, config *contain
 		config.WorkingDir = "/data" // which the engine makes
 	case "tmpfs":
 		host.Tmpfs = map[string]string{"/data": "exec,mode=1777"}
-	default: // A device: the engine mounts it, wherever its mounts are.
-		volume.VolumeOptions.DriverConfig = &mount.Driver{Name: "local",
-			Options: map[string]string{"type": "ext4", "device": o.Data, "o": "nosuid,nodev"}}
-		host.Mounts = append(host.Mounts, volume)
+	default:
+		host.Mounts = append(host.Mounts, mount.Mount{Type: mount.TypeVolume, Source: made, Target: "/data"})
 	}
 }
 

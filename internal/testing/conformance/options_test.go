@@ -136,7 +136,7 @@ func TestEveryDiskIsWrittenToAndSaysWhatItIs(t *testing.T) {
 		t.Run(p.name, func(t *testing.T) {
 			device := ""
 			if strings.Contains(d.options, "DEVICE") {
-				device = testenv.LoopDevice(t, 2<<30)
+				device = testenv.LoopDevice(t, deviceSize)
 				p.options = strings.ReplaceAll(d.options, "DEVICE", device)
 			}
 			s := p.prepare(t)
@@ -150,6 +150,9 @@ func TestEveryDiskIsWrittenToAndSaysWhatItIs(t *testing.T) {
 			}
 			if got := run(t, s.shared, "ls -A /data"); got != "" {
 				t.Errorf("a fresh /data holds %q", got)
+			}
+			if size := run(t, s.shared, `set -- $(stat -f -c "%b %S" /data) && echo $(($1 * $2))`); device != "" && strings.Contains(paths.Data, "block device") && atoi(strings.TrimSpace(size)) > deviceSize {
+				t.Errorf("/data has %s bytes, more than the device", size)
 			}
 			run(t, s.shared, "dd if=/dev/zero of=/data/file bs=1M count=4 conv=fsync 2>&1 && echo root > /var/file && sync && rm /data/file && su nobody -s /bin/sh -c 'echo x > /data/anybody'")
 			if err := s.shared.Stop(t.Context()); err != nil {
@@ -169,6 +172,9 @@ func TestEveryDiskIsWrittenToAndSaysWhatItIs(t *testing.T) {
 		})
 	}
 }
+
+// deviceSize is that of the device of a disk.
+const deviceSize = 2 << 30
 
 // marked are options that make more on the host than the providers' own.
 var marked = []provider{
