@@ -22,6 +22,7 @@ import (
 
 // instance is one container.
 type instance struct {
+	environment.Exit
 	engine    *engine
 	options   Options
 	versions  func() map[string]string
@@ -162,7 +163,9 @@ func (i *instance) Stop(ctx context.Context) error {
 		_ = i.agent.Shutdown(bound) // what is left is killed below
 	}
 	i.agent.Close()
-	i.processes[0].ended(bound, environment.ContainerStop.Terminate)
+	if i.processes[0].ended(bound, environment.ContainerStop.Terminate) {
+		i.NoteExit(time.Now())
+	}
 	if err := i.remove(context.WithoutCancel(ctx)); err != nil {
 		return fmt.Errorf("stopping container %.12s: %w", i.id, errors.Join(thawed, err))
 	}
@@ -178,7 +181,11 @@ func (i *instance) remove(ctx context.Context) error {
 	if i.id != "" {
 		problems = append(problems, i.engine.removeContainer(ctx, i.id))
 		if len(i.processes) > 0 {
-			problems = append(problems, endAll(ctx, i.processes))
+			err := endAll(ctx, i.processes)
+			if err == nil {
+				i.NoteExit(time.Now())
+			}
+			problems = append(problems, err)
 		} else {
 			// The processes of a container that failed to start are not known.
 			problems = append(problems, endHelpers(ctx, i.id, i.parent))

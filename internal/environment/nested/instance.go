@@ -97,6 +97,14 @@ func (i *instance) Notes() []string {
 	return append(notes, i.inner.Notes()...)
 }
 
+// Exited is when the machine had.
+func (i *instance) Exited() (at time.Time) {
+	if e, knows := i.outer.(environment.Ending); knows {
+		at = e.Exited()
+	}
+	return at
+}
+
 // Stop powers the machine off, which ends everything in it.
 func (i *instance) Stop(ctx context.Context) error {
 	i.once.Do(func() {

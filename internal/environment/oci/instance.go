@@ -22,6 +22,7 @@ import (
 
 // instance is a started container. A field that Start has not set yet is nil.
 type instance struct {
+	environment.Exit
 	environ   *environ
 	id        string // as the runtime knows it
 	directory string // the bundle
@@ -152,6 +153,7 @@ func (i *instance) Stop(ctx context.Context) error {
 	i.agent.Close()
 	select {
 	case <-i.runtime.ended:
+		i.NoteExit(time.Now())
 	case <-bound.Done():
 	}
 	if err := i.remove(context.WithoutCancel(ctx)); err != nil {
@@ -181,7 +183,11 @@ func (i *instance) remove(ctx context.Context) error {
 		problems = append(problems, i.group.Kill(ctx))
 	}
 	if i.runtime != nil {
-		problems = append(problems, i.runtime.end(ctx, true))
+		err := i.runtime.end(ctx, true)
+		if err == nil {
+			i.NoteExit(time.Now())
+		}
+		problems = append(problems, err)
 	}
 	for _, h := range i.helpers {
 		problems = append(problems, h.end(ctx, true))

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"sync"
+	"time"
 
 	"tare/internal/agent"
 	"tare/internal/crash"
@@ -32,6 +33,7 @@ func (c *channel) Read(p []byte) (int, error) {
 
 // Instance is one that runs there.
 type Instance struct {
+	environment.Exit
 	session *Session
 	started started
 	console *conversation
@@ -99,7 +101,12 @@ func (i *Instance) Thaw(ctx context.Context) error {
 func (i *Instance) Stop(ctx context.Context) error {
 	i.stop.Do(func() {
 		if i.session.Err() == nil {
-			i.end = i.session.simple(ctx, request{Call: callStop, Instance: i.started.Instance}, nil)
+			began := time.Now()
+			var s stopped
+			i.end = i.session.simple(ctx, request{Call: callStop, Instance: i.started.Instance}, &s)
+			if s.Exit > 0 {
+				i.NoteExit(began.Add(s.Exit))
+			}
 		}
 		// After a lost link the other side ends the instance.
 		if i.client != nil {

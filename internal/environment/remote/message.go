@@ -117,6 +117,10 @@ type (
 	frozen struct {
 		Unsupported string `json:"unsupported,omitempty"`
 	}
+	// stopped says after how long the instance had exited; 0 is not known.
+	stopped struct {
+		Exit time.Duration `json:"exit,omitempty"`
+	}
 	networked struct {
 		Network uint64 `json:"network"`
 		Path    string `json:"path"`

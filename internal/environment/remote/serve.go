@@ -194,7 +194,7 @@ func (s *server) do(ctx context.Context, c *conversation, r request) (any, error
 	case callUsed:
 		return s.used(r)
 	case callStop:
-		return struct{}{}, s.stop(ctx, r)
+		return s.stop(ctx, r)
 	case callNetwork:
 		return s.network(ctx, r)
 	case callClose:

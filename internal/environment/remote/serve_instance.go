@@ -190,11 +190,12 @@ func (s *server) used(r request) (any, error) {
 	return environment.UsageOfStart(i.Instance), nil
 }
 
-func (s *server) stop(ctx context.Context, r request) error {
+func (s *server) stop(ctx context.Context, r request) (any, error) {
 	i, err := s.instance(r.Instance)
 	if err != nil {
-		return nil // it is stopped
+		return stopped{}, nil // it is stopped
 	}
+	began := time.Now()
 	err = i.Stop(ctx)
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -205,7 +206,11 @@ func (s *server) stop(ctx context.Context, r request) error {
 		delete(s.instances, r.Instance)
 	}
 	i.once.Do(func() { close(i.stopped) })
-	return err
+	var answer stopped
+	if e, knows := i.Instance.(environment.Ending); knows && !e.Exited().IsZero() {
+		answer.Exit = e.Exited().Sub(began)
+	}
+	return answer, err
 }
 
 // monotonic reads this machine's monotonic clock.

@@ -48,7 +48,12 @@ func startsAndLeavesNothing(t *testing.T, s *scene) {
 	if got := run(t, again, "cat /data/file /etc/tare-was-here 2>/dev/null; true"); got != "" {
 		t.Errorf("the next instance sees the last one's files: %q", got)
 	}
+	began = time.Now()
 	s.end(t, again)
+	e, knows := again.(environment.Ending)
+	if !knows || e.Exited().Before(began) || e.Exited().After(time.Now()) {
+		t.Errorf("its Stop does not say when it had exited")
+	}
 }
 
 func twoAtOnce(t *testing.T, s *scene) {

@@ -118,6 +118,7 @@ func (n *network) Close(context.Context) error {
 
 // Instance is a fake instance.
 type Instance struct {
+	environment.Exit
 	env     *Environment
 	name    string
 	console io.Writer
@@ -171,6 +172,7 @@ func (i *Instance) Thaw(context.Context) error {
 func (i *Instance) Stop(ctx context.Context) error {
 	i.once.Do(func() {
 		i.env.Log.Add("stop %s", i.name)
+		i.NoteExit(time.Now())
 		i.client.Close()
 		i.agent.close()
 	})

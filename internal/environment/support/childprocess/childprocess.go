@@ -31,6 +31,7 @@ import (
 // Instance implements environment.Instance except Address and Paths. A field that the
 // start has not set yet is nil.
 type Instance struct {
+	environment.Exit
 	request   environment.Request
 	directory string
 	begun     time.Time
@@ -248,6 +249,7 @@ func (i *Instance) remove(ctx context.Context) error {
 		}
 		select { // again: it may have exited when the time was up already
 		case <-i.process.ended:
+			i.NoteExit(time.Now())
 			i.process.forget()
 		default:
 			problems = append(problems, fmt.Errorf("the agent (process %d) did not exit: %w", i.process.Pid, ctx.Err()))

@@ -28,6 +28,7 @@ type Backend struct {
 // Guest is a started VM with the agent in it. The backend adds what differs
 // between hypervisors: the footprint and the paths.
 type Guest struct {
+	environment.Exit
 	VM      VM
 	Reached string // address of its sshd, "address:port"
 
@@ -231,6 +232,20 @@ func (g *Guest) PathsOn(disk, network string) environment.Paths {
 	return paths
 }
 
+// ending notes when the VM was off.
+type ending struct {
+	Hypervisor
+	exit *environment.Exit
+}
+
+func (e ending) PowerOff(ctx context.Context, v VM) error {
+	err := e.Hypervisor.PowerOff(ctx, v)
+	if err == nil {
+		e.exit.NoteExit(time.Now())
+	}
+	return err
+}
+
 // Stop ends the guest's session, and the VM.
 func (g *Guest) Stop(ctx context.Context) error {
 	g.stop.Do(func() {
@@ -252,7 +267,7 @@ func (g *Guest) Stop(ctx context.Context) error {
 		}
 		var ended error
 		if g.made {
-			if ended = End(ctx, g.backend, g.VM); errors.Is(ended, ErrNone) {
+			if ended = End(ctx, ending{g.backend, &g.Exit}, g.VM); errors.Is(ended, ErrNone) {
 				ended = nil
 			}
 		}

@@ -48,6 +48,7 @@ type Driver interface {
 // Guest is one guest, from the first step of its start. Its methods are called in
 // the order of their declaration; Stop undoes all steps so far.
 type Guest struct {
+	environment.Exit
 	Console *Tail
 	// Log, if it is not nil, returns the last lines of the VMM's log.
 	Log func() []string
@@ -178,7 +179,11 @@ func (g *Guest) Run(ctx context.Context, c Command, d Driver, limit time.Duratio
 		if g.opened {
 			quit = d.Quit
 		}
-		return p.end(ctx, quit)
+		err := p.end(ctx, quit)
+		if err == nil {
+			g.NoteExit(time.Now())
+		}
+		return err
 	})
 	if err != nil {
 		return err
