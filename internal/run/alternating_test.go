@@ -278,7 +278,7 @@ func TestABatchInWhichTareWasStoppedIsMadeAgain(t *testing.T) {
 // no other stop to measure; one that was started for a workload alone is stopped.
 func TestStartsAlternateAndTheLastInstancesServeTheBlock(t *testing.T) {
 	for workloads, want := range map[string]struct{ starts, others int64 }{
-		"[{use: ./echo.yaml}, {use: startup}]":               {2 + 6, 4},
+		"[{use: ./echo.yaml}, {use: startup}]":               {2 + 2 + 6, 4},
 		"[{use: startup}]":                                   {2 + 6, 0},
 		"[{use: ./echo.yaml}, {use: startup, fresh: trial}]": {2 + 6 + 4, 4},
 	} {

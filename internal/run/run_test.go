@@ -226,8 +226,8 @@ func TestARunEndsWithTrialsReportsAndNothingLeft(t *testing.T) {
 	if len(r.Run.Trials) != 12 || r.Failed != 0 {
 		t.Fatalf("%d trials, %d failed: %+v", len(r.Run.Trials), r.Failed, r.Run.Trials)
 	}
-	if n := bareStarts.Load() - starts; n != 4 || bareStops.Load()-stops != n {
-		t.Errorf("%d starts and %d stops for 2 environments in 2 blocks", n, bareStops.Load()-stops)
+	if n := bareStarts.Load() - starts; n != 4+4 || bareStops.Load()-stops != n {
+		t.Errorf("%d starts and %d stops for 2 environments, their stops and 2 blocks", n, bareStops.Load()-stops)
 	}
 	for _, trial := range r.Run.Trials {
 		if trial.Workload == "startup" {

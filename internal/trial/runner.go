@@ -237,14 +237,22 @@ func (r *Runner) measure(ctx context.Context, t *rundir.Trial, record *lifecycle
 		if !first {
 			return 0, fmt.Errorf("the instance %s was started for an earlier trial, so its start is not measured again", t.Instance)
 		}
-		s, err := startFigures(ctx, pack, j.level, group)
+		s, err := r.startFigures(ctx, pack, j.level, group)
 		took := time.Since(began)
 		if err != nil {
 			return took, err
 		}
-		t.HostSeconds, t.Metrics, t.Missing, t.Copies, t.Usage = s.host, s.Metrics, s.Missing, s.copies, &s.used
 		addUp(t, s.up)
 		r.fingerprintStart(ctx, t, record, j, group)
+		if pack.Ends() && j.request.Fresh != "run" {
+			began := time.Now()
+			if err := r.pool.Release(j.request); err != nil {
+				record.Warn("after the trial: " + err.Error())
+			}
+			took += time.Since(began)
+		}
+		s.end(pack, group.Stops)
+		t.HostSeconds, t.Metrics, t.Missing, t.Copies, t.Usage = s.host, s.Metrics, s.Missing, s.copies, &s.used
 		return took, nil
 	}
 	w, err := lifecycle.New(r.lifecycle(record, j, group, group.Copies))

@@ -4,14 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"time"
 
 	"tare/internal/crash"
 	"tare/internal/environment"
 	"tare/internal/lists"
-	"tare/internal/rundir"
 	"tare/internal/study"
 	"tare/internal/trial/instances"
 	"tare/internal/trial/lifecycle"
@@ -42,28 +40,39 @@ func (p *participant) sampleStart(ctx context.Context, number, position int, las
 		return
 	}
 	p.describeStart(p.group)
-	if p.job.workload.Pack.Startup {
-		took := p.endStart()
-		p.elapse(func() { p.err = p.measureStart(ctx, number, position, took) })
+	var s *start
+	var took usage.Edge
+	group, pack := p.group, p.job.workload.Pack
+	if pack.Startup {
+		took = p.endStart()
+		p.elapse(func() { s, p.err = p.measureStart(ctx) })
 	} else {
 		p.err = p.sampleCold(ctx, number, position, began)
 	}
 	if p.err != nil {
 		p.fail(number, p.err)
 	}
-	if last && p.err == nil && p.serves() && !p.group.Lost() {
+	// A block without a measured stop has no use for instances that stay.
+	stays := last && p.err == nil && p.serves() && !p.group.Lost() && !(pack.Ends() && len(p.rounds) == 0)
+	switch {
+	case stays:
 		p.wait(ctx)
+	case ctx.Err() != nil:
+		p.group = nil // all that is left is stopped
 		return
+	default:
+		p.group = nil
+		p.elapse(func() {
+			if err := p.pool.Release(request); err != nil {
+				p.record.Warn(fmt.Sprintf("after round %d: %s", number, err))
+			}
+		})
 	}
-	p.group = nil
-	if ctx.Err() != nil {
-		return // all that is left is stopped
+	if s != nil && p.err == nil {
+		s.end(pack, group.Stops)
+		p.usages = append(p.usages, s.used)
+		p.addRound(number, position, s.figures, took)
 	}
-	p.elapse(func() {
-		if err := p.pool.Release(request); err != nil {
-			p.record.Warn(fmt.Sprintf("after round %d: %s", number, err))
-		}
-	})
 }
 
 // elapse does what is no overhead of tare.
@@ -91,19 +100,14 @@ func (p *participant) describeStart(group *instances.Group) {
 	p.record.Warn(lists.Filter(facts.Notes, func(note string) bool { return !slices.Contains(known, note) })...)
 }
 
-// measureStart makes a round of the starts of the participant's instances.
-func (p *participant) measureStart(ctx context.Context, number, position int, took usage.Edge) error {
-	f, err := startFigures(ctx, p.job.workload.Pack, p.level, p.group)
-	if err != nil {
-		return err
-	}
-	if len(p.rounds) == 0 {
+// measureStart measures the starts of the participant's instances.
+func (p *participant) measureStart(ctx context.Context) (*start, error) {
+	s, err := p.startFigures(ctx, p.job.workload.Pack, p.level, p.group)
+	if err == nil && len(p.rounds) == 0 {
 		p.fingerprintStart(ctx, &p.trial, p.record, p.job, p.group)
-		addUp(&p.trial, f.up)
+		addUp(&p.trial, s.up)
 	}
-	p.usages = append(p.usages, f.used)
-	p.addRound(number, position, f.figures, took)
-	return nil
+	return s, err
 }
 
 // endStart reads what the hypervisor took since the begin of the start.
@@ -195,111 +199,6 @@ func (p *participant) endStarts(ctx context.Context) {
 	}
 }
 
-// start are the figures of starts that were under way together.
-type start struct {
-	figures
-	used usage.Usage
-	up   []rundir.Point // how many instances were up
-}
-
-// startFigures makes the metrics of a workload that measures starts: of each
-// instance from its phases, and of all together.
-func startFigures(ctx context.Context, pack workload.Pack, level study.Level, group *instances.Group) (s start, err error) {
-	var usages []usage.Usage
-	var copies []rundir.Copy
-	for n, roles := range group.Copies {
-		started := roles.Together()
-		metrics := map[string]float64{workload.StartSeconds: group.Starts[n].Took.Seconds()}
-		for _, p := range started.Phases() {
-			metrics[p.Name] = p.Duration.Seconds()
-		}
-		copies = append(copies, rundir.Copy{Metrics: metrics})
-		usages = append(usages, environment.UsageOfStart(started.Instance))
-	}
-	if s.Copy = combine(pack.Metrics, copies); len(copies) > 1 {
-		s.copies = copies
-	}
-	s.used = usage.Sum(usages...)
-	all := s.addTimes(group.Starts)
-	n := len(copies)
-	figures := map[string]usage.Figure{
-		workload.CPUSeconds: s.used.CPU(),
-		workload.StartCPU:   share(s.used.CPU(), n),
-		workload.StartRate:  usage.Known(float64(n) / all.Seconds()),
-	}
-	idle, err := measureIdle(ctx, pack, level, group)
-	if err != nil {
-		return s, err
-	}
-	maps.Copy(figures, idle)
-	for _, metric := range pack.Metrics {
-		figure, known := figures[metric.FieldName()]
-		switch {
-		case !known:
-		case figure.Missing != "":
-			setMissing(&s.Missing, metric.Name, figure.Missing)
-		default:
-			s.Metrics[metric.Name] = figure.Value
-		}
-	}
-	return s, nil
-}
-
-// addTimes writes down how long the starts took, and for several of them when each
-// was up. It returns how long starts were under way.
-func (s *start) addTimes(starts []instances.Start) time.Duration {
-	spans := startSpans(starts)
-	all := underWay(spans, spans[len(spans)-1].to)
-	s.host = starts[0].Took.Seconds()
-	if len(starts) > 1 {
-		s.host = all.Seconds()
-		s.Metrics[workload.StartAll] = all.Seconds()
-		for n, span := range spans {
-			s.up = append(s.up, rundir.Point{Second: underWay(spans, span.to).Seconds(), Value: float64(n + 1)})
-		}
-	}
-	return all
-}
-
-func addUp(t *rundir.Trial, up []rundir.Point) {
-	for _, point := range up {
-		addPoint(t, instancesUp, point)
-	}
-}
-
-// startSpan is when an instance's start was under way.
-type startSpan struct{ from, to time.Time }
-
-// startSpans are in the order in which the instances got ready.
-func startSpans(starts []instances.Start) (spans []startSpan) {
-	for _, s := range starts {
-		spans = append(spans, startSpan{s.Ready.Add(-s.Took), s.Ready})
-	}
-	slices.SortFunc(spans, func(a, b startSpan) int { return a.to.Compare(b.to) })
-	return spans
-}
-
-// underWay is for how long at least one of the starts was under way until a
-// moment: tare's own work before, between and after them is no part of it. The
-// spans are in the order of their ends.
-func underWay(spans []startSpan, until time.Time) (total time.Duration) {
-	for i, s := range spans {
-		to := s.to
-		if until.Before(to) {
-			to = until
-		}
-		for _, later := range spans[i+1:] {
-			if later.from.Before(to) {
-				to = later.from // what follows is the later one's
-			}
-		}
-		if to.After(s.from) {
-			total += to.Sub(s.from)
-		}
-	}
-	return total
-}
-
 // measureIdle meters the instances while nothing runs in them, for as long as
 // the pack says. The figures are of all together, by their fields.
 func measureIdle(ctx context.Context, pack workload.Pack, level study.Level, group *instances.Group) (map[string]usage.Figure, error) {
@@ -309,7 +208,7 @@ func measureIdle(ctx context.Context, pack workload.Pack, level study.Level, gro
 	}
 	span, err := pack.RestTime()
 	if err != nil || span == 0 {
-		return nil, err
+		return map[string]usage.Figure{}, err
 	}
 	measured := lists.Map(group.Measured(), func(i *instances.Instance) environment.Instance { return i.Instance })
 	// Idle instances change little, and reading many of them takes long.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -128,6 +129,63 @@ func TestTheLastInstancesOfAStartServeTheNextWorkload(t *testing.T) {
 	slices.Sort(lines[:2])
 	if !strings.HasPrefix(lines[0], "stop b1-a-") || !strings.HasPrefix(lines[1], "stop b1-b-") || !strings.HasPrefix(lines[2], "start b2-") {
 		t.Errorf("it ran %q", lines)
+	}
+}
+
+// lives is a pack that measures a whole life.
+func lives(r *Runner) {
+	r.plan.Workloads[0].Pack.Metrics = []workload.Metric{{Name: "start"}, {Name: "job"}, {Name: "stop"}, {Name: "remove"}, {Name: "life"}}
+}
+
+func TestTheLifeOfAShortJobIsItsStartItsRunAndItsStop(t *testing.T) {
+	for name, make := range map[string]func(r *Runner) ([]rundir.Trial, error){
+		"in rounds": func(r *Runner) ([]rundir.Trial, error) { return r.Run(t.Context(), starts("block", 3, 3)) },
+		"alone": func(r *Runner) ([]rundir.Trial, error) {
+			one, err := single(t.Context(), r, slot("a", "", "block"))
+			return []rundir.Trial{one}, err
+		},
+	} {
+		r, log, _ := newStarts(t, study.Level{})
+		lives(r)
+		trials, err := make(r)
+		if err != nil || trials[0].Status != rundir.OK {
+			t.Fatalf("%s: %v: %s", name, err, trials[0].Reason)
+		}
+		m := trials[0].Metrics
+		if rounds := trials[0].Rounds; len(rounds) > 0 { // a median of sums is none of medians
+			m = rounds[0].Metrics
+			if last := rounds[2]; last.Metrics["job"] <= 0 || !strings.Contains(last.Missing["life"], "used further") {
+				t.Errorf("the instances that stay: %+v", last)
+			}
+		}
+		if m["start"] != 2 || m["job"] <= 0 || m["stop"] <= 0 || m["remove"] <= 0 || math.Abs(m["life"]-m["start"]-m["job"]-m["stop"]-m["remove"]) > 1e-9 || len(trials[0].Missing) > 0 {
+			t.Errorf("%s: %v, missing %v", name, m, trials[0].Missing)
+		}
+		if !slices.Contains(log.Lines(), "stop b1-a-1") {
+			t.Errorf("%s: it ran %q", name, log.Lines())
+		}
+	}
+}
+
+func TestABlockOfOneStartMeasuresItsStopToo(t *testing.T) {
+	r, log, _ := newStarts(t, study.Level{})
+	lives(r)
+	trials, err := r.Run(t.Context(), starts("block", 1, 1))
+	if err != nil || trials[0].Metrics["stop"] <= 0 || !slices.Contains(log.Lines(), "stop b1-a-1") {
+		t.Errorf("%v: %v after %q", err, trials[0].Metrics, log.Lines())
+	}
+}
+
+func TestAnInstanceWithoutTheJobHasNoLife(t *testing.T) {
+	r, _, a := newStarts(t, study.Level{})
+	lives(r)
+	a.Script = func(string, string) fakeenv.Result { return fakeenv.Result{Code: 3} }
+	trials, err := r.Run(t.Context(), starts("trial", 1, 1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if one := trials[0]; one.Metrics["stop"] <= 0 || one.Missing["life"] != one.Missing["job"] || !strings.Contains(one.Missing["life"], "true exited with status 3") {
+		t.Errorf("%s %v, missing %v", one.Status, one.Metrics, one.Missing)
 	}
 }
 

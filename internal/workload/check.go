@@ -65,6 +65,17 @@ const (
 	StartSeconds = "start"         // s, of one instance
 )
 
+// The fields of the rest of a short job's life, whose instances are stopped at once.
+const (
+	JobSeconds    = "job"    // s, the command true, by the host's clock
+	StopSeconds   = "stop"   // s, until all that ran in the instance has exited
+	RemoveSeconds = "remove" // s, from then until nothing of the instance is left
+	LifeSeconds   = "life"   // s, the sum of StartSeconds and these
+)
+
+// EndFields lists them.
+var EndFields = []string{JobSeconds, StopSeconds, RemoveSeconds, LifeSeconds}
+
 // startFields are the fields of a start; restFields need measurements of idle
 // instances.
 var (
@@ -284,7 +295,7 @@ func checkParser(p *Pack, root strictyaml.Node) {
 // the list is complete.
 func (p *Pack) fields() ([]string, bool) {
 	if p.Startup {
-		return slices.Concat(startFields, restFields), true
+		return slices.Concat(startFields, restFields, EndFields), true
 	}
 	names := slices.Clone(Measured)
 	if named, ok := parse.Lookup(p.Parser.Name); ok {

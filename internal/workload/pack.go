@@ -186,12 +186,22 @@ type Metric struct {
 // each sample needs a fresh one.
 func (p Pack) FromStart() bool { return p.Startup || p.Cold }
 
+// Asks says whether a metric of the pack has one of the fields.
+func (p Pack) Asks(fields ...string) bool {
+	return slices.ContainsFunc(p.Metrics, func(m Metric) bool { return slices.Contains(fields, m.FieldName()) })
+}
+
+// Ends says whether the pack measures the stop of an instance.
+func (p Pack) Ends() bool { return p.Startup && p.Asks(StopSeconds, RemoveSeconds, LifeSeconds) }
+
 // Source says in a few words where the value of a metric comes from.
 func (p Pack) Source(m Metric) string {
 	field := m.FieldName()
 	switch {
 	case cost.Named(m.Name), m.Name == CPUSeconds:
 		return "tare, outside the instance"
+	case p.Startup && slices.Contains(EndFields, field):
+		return "tare, after the start"
 	case m.Name == StartAll, p.Startup:
 		return "tare, the start"
 	case slices.Contains(Measured, field):

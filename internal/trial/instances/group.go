@@ -25,8 +25,10 @@ type Group struct {
 	Copies     []Roles
 	Neighbours []Roles
 	Network    environment.Network // nil where no instance has to be reached
-	// Starts are those of each copy's first instance.
+	// Starts are those of each copy's first instance, and Stops those of the same
+	// instances, once they were stopped.
 	Starts []Start
+	Stops  []Stop
 	// HostMemory is the memory that the host had available before the starts.
 	HostMemory usage.Figure
 
@@ -41,6 +43,12 @@ type Group struct {
 type Start struct {
 	Took  time.Duration // without tare's own preparation
 	Ready time.Time     // when the agent connected
+}
+
+// Stop is how long the stop of an instance took.
+type Stop struct {
+	Exit   time.Duration // until all that ran in it had exited; 0: not known
+	Remove time.Duration // from then until nothing of it was left
 }
 
 // StartFacts are what the start of a group showed, for the first trial in it.
@@ -138,6 +146,9 @@ func (g *Group) stop() error {
 		})
 	}
 	all.Wait()
+	for _, roles := range g.Copies {
+		g.Stops = append(g.Stops, roles.Instances()[0].stopped)
+	}
 	if g.giveUp != nil {
 		g.giveUp()
 	}
@@ -162,6 +173,7 @@ type Instance struct {
 	// where the network between the instances says it.
 	address  string
 	ready    time.Time // when its agent connected
+	stopped  Stop
 	frozen   bool
 	idle     bool  // it cannot be frozen
 	oomKills int64 // that OutOfMemory told of
@@ -221,7 +233,11 @@ func (i *Instance) stop() error {
 			fmt.Fprintln(i.console, err)
 		}
 	}
+	began := time.Now()
 	err := i.Stop(ctx)
+	if e, knows := i.Instance.(environment.Ending); err == nil && knows && !e.Exited().IsZero() {
+		i.stopped = Stop{Exit: e.Exited().Sub(began), Remove: time.Since(e.Exited())}
+	}
 	if err != nil {
 		err = fmt.Errorf("stop of %s: %w", i.Name, err)
 	}
