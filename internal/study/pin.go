@@ -25,15 +25,24 @@ func (p *Plan) ShareCore(cores []int) {
 // CoresOf returns the cores that the instances of an environment may use while a
 // workload runs there; nil for all. Nested instances share those of the outer one.
 func (p *Plan) CoresOf(e *Environment, w *Workload) []int {
-	if p.Core == nil || e.Inside != nil || e.Limits.Cores != nil || !p.sharesCore(w) {
+	if e.Inside != nil || e.Limits.Cores != nil || !p.sharesCore(w) {
 		return e.Limits.Cores
 	}
 	return []int{*p.Core}
 }
 
-// sharesCore reports whether no level of a workload needs more than one core.
+// sharesCore reports whether no level of a workload needs more than one core, in any
+// environment: one that used more than the others would not be compared with its like.
 func (p *Plan) sharesCore(w *Workload) bool {
-	return p.Core != nil && p.Divides(*w) && !slices.ContainsFunc(w.Levels, func(l Level) bool { return !w.Pack.FitsOneCore(l.Parameters) })
+	if p.Core == nil || !p.Divides(*w) {
+		return false
+	}
+	for _, l := range w.Levels {
+		if slices.ContainsFunc(p.Environments, func(e Environment) bool { return !w.Pack.FitsOneCore(e.Parameters(w.Name, l)) }) {
+			return false
+		}
+	}
+	return true
 }
 
 // Divides reports whether the roles of a workload get cores of their own, or one

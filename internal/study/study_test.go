@@ -237,6 +237,19 @@ func TestRolesShareACoreOfAMachineWithFewCores(t *testing.T) {
 	}
 }
 
+func TestAnEnvironmentThatNeedsMoreCoresKeepsAllOfThemFromSharingOne(t *testing.T) {
+	p, err := resolveText(t, "study: x\nenvironments: {native: {}, other: {kind: native, with: {sysbench-cpu: {threads: 2}}}}\nworkloads: [{use: sysbench-cpu}]", Overrides{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.ShareCore([]int{0, 1})
+	for i, e := range p.Environments {
+		if got := p.CoresOf(&p.Environments[i], &p.Workloads[0]); got != nil {
+			t.Errorf("%s has the cores %v", e.Name, got)
+		}
+	}
+}
+
 func TestAStudyThatCannotReachAVerdictIsAnError(t *testing.T) {
 	body := "environments: {native: {}, docker: {}}\nworkloads: [{use: startup}]\n"
 	for name, c := range map[string]struct{ text, want string }{

@@ -162,7 +162,7 @@ func (p Pack) FitsOneCore(parameters map[string]string) bool {
 	if err != nil || p.FromStart() {
 		return false
 	}
-	pins := filled.Divide([]int{0, 1})
+	pins := filled.Divide([]int{0, 1}) // of two cores each role has one
 	return len(pins) > 0 && len(pins) == len(p.RoleNames())
 }
 
