@@ -61,7 +61,7 @@ func defaults() *Options {
 	return &Options{
 		Accel: "auto", Machine: "q35", Cache: "writeback", AIO: "threads",
 		RootDisk: "qcow2", DataDisk: "raw", DiskDevice: virtioDisk,
-		Network: "none", Data: 2 * quantity.GiB, StartTimeout: time.Minute,
+		Network: "none", Data: 2 * quantity.GiB, StartTimeout: 5 * time.Minute,
 	}
 }
 
