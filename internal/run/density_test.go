@@ -173,7 +173,8 @@ func TestNeighboursAreAtWorkWhileTheFirstIsMeasured(t *testing.T) {
 
 // The measured driver counts the neighbours' shells that are not stopped.
 func TestNeighboursOfOtherEnvironmentsAreStoppedDuringASample(t *testing.T) {
-	working := "echo rate $(for f in $(grep -sl 'FIFO[.]noise' /proc/[0-9]*/cmdline); do cut -d' ' -f3 $(dirname $f)/stat; done | grep -vc T)"
+	// A process that gets SIGSTOP stops when it is scheduled next.
+	working := "for i in $(seq 100); do n=$(for f in $(grep -sl 'FIFO[.]noise' /proc/[0-9]*/cmdline); do cut -d' ' -f3 $(dirname $f)/stat; done | grep -vc T); [ $n != 2 ] || break; done; echo rate $n"
 	r := execute(t, t.Context(), Options{Plan: beside(t, 2, working, "exec 3<>FIFO; read line <&3 # FIFO.noise", two)})
 	for _, trial := range r.Run.Trials {
 		if trial.Status != rundir.OK || len(trial.Rounds) < 2 {
