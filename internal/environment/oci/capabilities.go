@@ -17,9 +17,9 @@ var dockerCapabilities = []string{
 // known are all capabilities, in the order of the kernel's numbers.
 var known = capability.Names
 
-// capabilitiesOf are the capabilities of an option that tare itself holds, since a
+// CapabilitiesOf are the capabilities of an option that tare itself holds, since a
 // process cannot give others. held nil stands for all.
-func capabilitiesOf(option string, held []string) ([]string, error) {
+func CapabilitiesOf(option string, held []string) ([]string, error) {
 	var asked []string
 	switch option {
 	case "default":

@@ -176,14 +176,14 @@ func checkPrivileges(o *Options, inside View, held []string, note func(key, form
 	if got := field(inside[status], "NoNewPrivs"); (got == "1") != o.NoNewPrivs {
 		note("no_new_privs", "inside it reads %q", got)
 	}
-	want, _ := capabilitiesOf(o.Capabilities, held)
+	want, _ := CapabilitiesOf(o.Capabilities, held)
 	got, err := capability.Parse(field(inside[status], "CapEff"))
 	if err != nil {
 		note("capabilities", "inside %v", err)
 	} else if lacks, has := without(want, got), without(got, want); len(lacks)+len(has) > 0 {
 		note("capabilities", "missing inside: %s; not expected inside: %s", list(lacks), list(has))
 	}
-	if all, _ := capabilitiesOf(o.Capabilities, nil); len(all) > len(want) {
+	if all, _ := CapabilitiesOf(o.Capabilities, nil); len(all) > len(want) {
 		more = append(more, "capabilities: not granted, since this process does not have them: "+list(without(all, want)))
 	}
 	return more

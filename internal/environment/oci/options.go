@@ -146,7 +146,7 @@ func (o *Options) Validate() error {
 	if o.Seccomp != "default" && o.Seccomp != "unconfined" && !filepath.IsAbs(o.Seccomp) {
 		return fmt.Errorf("seccomp: %q is neither default nor unconfined nor the absolute path of a profile", o.Seccomp)
 	}
-	if _, err := capabilitiesOf(o.Capabilities, nil); err != nil {
+	if _, err := CapabilitiesOf(o.Capabilities, nil); err != nil {
 		return err
 	}
 	switch {

@@ -33,7 +33,7 @@ var ids = []specs.LinuxIDMapping{{ContainerID: 0, HostID: 0, Size: 65536}}
 
 // spec is the OCI configuration of the instance.
 func spec(o *Options, p bundleInput) (*specs.Spec, error) {
-	capabilities, err := capabilitiesOf(o.Capabilities, p.held)
+	capabilities, err := CapabilitiesOf(o.Capabilities, p.held)
 	if err != nil {
 		return nil, err
 	}
@@ -63,7 +63,7 @@ func spec(o *Options, p bundleInput) (*specs.Spec, error) {
 		s.Linux.UIDMappings, s.Linux.GIDMappings = ids, ids
 	}
 	if o.Masked {
-		s.Linux.MaskedPaths, s.Linux.ReadonlyPaths = maskedPaths, readonlyPaths
+		s.Linux.MaskedPaths, s.Linux.ReadonlyPaths = MaskedPaths, ReadonlyPaths
 	}
 	if o.Seccomp != "unconfined" {
 		if s.Linux.Seccomp, err = p.kernel(s); err != nil {
@@ -167,12 +167,12 @@ func deviceRules(filter bool) []specs.LinuxDeviceCgroup {
 	return rules
 }
 
-// Paths that Docker masks and makes read-only.
+// Paths that Docker masks and makes read-only; the kind native does the same.
 var (
-	maskedPaths = []string{
+	MaskedPaths = []string{
 		"/proc/acpi", "/proc/asound", "/proc/interrupts", "/proc/kcore", "/proc/keys", "/proc/latency_stats",
 		"/proc/sched_debug", "/proc/scsi", "/proc/timer_list", "/proc/timer_stats",
 		"/sys/devices/virtual/powercap", "/sys/firmware",
 	}
-	readonlyPaths = []string{"/proc/bus", "/proc/fs", "/proc/irq", "/proc/sys", "/proc/sysrq-trigger"}
+	ReadonlyPaths = []string{"/proc/bus", "/proc/fs", "/proc/irq", "/proc/sys", "/proc/sysrq-trigger"}
 )

@@ -226,7 +226,7 @@ func TestOnlyCapabilitiesOfTareAreGranted(t *testing.T) {
 	for option, want := range map[string][]string{
 		"default": {"CAP_CHOWN", "CAP_KILL"}, "all": {"CAP_CHOWN", "CAP_KILL"}, "none": {}, "kill, sys_admin,CAP_KILL": {"CAP_KILL"},
 	} {
-		got, err := capabilitiesOf(option, held)
+		got, err := CapabilitiesOf(option, held)
 		if err != nil || !slices.Equal(got, want) {
 			t.Errorf("%s: %v, %v, want %v", option, got, err, want)
 		}
