@@ -39,7 +39,9 @@ const usage = `tare-agent runs in the instances that tare starts. It is not mean
                          serve on standard input and output; make DIR
                          writable for all users
   tare-agent native --root DIR [--cgroup FILE] [--bind SRC:DST[:ro]]
-                    [--tmpfs DST]
+                    [--tmpfs DST] [--host-dev] [--mask PATH]
+                    [--read-only PATH] [--capabilities all|LIST]
+                    [--mapped] [--environment FD]
                          the same on this host, in the root directory DIR
   tare-agent look PATH...
                          print contents of files and targets of links as JSON
@@ -202,6 +204,10 @@ func enterNative(args []string) error {
 	flags.Var((*list)(&config.Cgroups), "cgroup", "a cgroup.procs or tasks file to enter; may be repeated")
 	flags.Var((*list)(&config.Binds), "bind", "SRC:DST[:ro]; may be repeated")
 	flags.Var((*list)(&config.Tmpfs), "tmpfs", "DST; may be repeated")
+	flags.BoolVar(&config.HostDev, "host-dev", false, "the host's /dev, not a minimal one")
+	flags.Var((*list)(&config.Masked), "mask", "path to hide; may be repeated")
+	flags.Var((*list)(&config.ReadOnly), "read-only", "path to make read-only; may be repeated")
+	flags.StringVar(&config.Capabilities, "capabilities", "all", "all, or names with commas between")
 	variables := flags.Int("environment", 0, "as of stdio")
 	if err := flags.Parse(args); err != nil {
 		return err

@@ -19,11 +19,18 @@ import (
 
 // Config is the configuration from the command line.
 type Config struct {
-	Root    string   // "/" is the host's root
-	Cgroups []string // cgroup.procs or tasks files to write the agent's PID to
-	Binds   []string // SRC:DST[:ro], DST below the root
-	Tmpfs   []string // DST below the root
+	Root         string   // "/" is the host's root
+	Cgroups      []string // cgroup.procs or tasks files to write the agent's PID to
+	Binds        []string // SRC:DST[:ro], DST below the root
+	Tmpfs        []string // DST below the root
+	HostDev      bool     // the host's /dev, not a minimal one
+	Masked       []string // paths that are hidden
+	ReadOnly     []string // paths of the kernel that are read-only
+	Capabilities string   // all, or names with commas between; "" for none
 }
+
+// hostRoot says that the root stays the host's.
+func (s Config) hostRoot() bool { return s.Root == "" || s.Root == "/" }
 
 type bind struct {
 	from     *os.File
@@ -56,17 +63,31 @@ func Enter(s Config) error {
 		return err
 	}
 	leave := func() error { return nil }
-	if s.Root != "" && s.Root != "/" {
+	if !s.hostRoot() {
+		nodes, err := openDevices()
+		if err != nil {
+			return err
+		}
 		if leave, err = s.changeRoot(); err != nil {
 			return err
 		}
 		if err := mountKernelFilesystems(); err != nil {
 			return err
 		}
+		if !s.HostDev {
+			if err := makeDevices(nodes); err != nil {
+				return err
+			}
+		}
 	}
 	for _, b := range binds {
 		if err := b.mount(); err != nil {
 			return err
+		}
+		if !s.HostDev && !s.hostRoot() {
+			if err := withoutDevices(b.to); err != nil {
+				return err
+			}
 		}
 	}
 	for _, to := range s.Tmpfs {
@@ -74,15 +95,21 @@ func Enter(s Config) error {
 			return err
 		}
 	}
+	if err := conceal(s.Masked, s.ReadOnly); err != nil {
+		return err
+	}
 	if err := leave(); err != nil {
 		return err
 	}
-	return os.Chdir("/")
+	if err := os.Chdir("/"); err != nil {
+		return err
+	}
+	return keepCapabilities(s.Capabilities)
 }
 
 func (s Config) openBinds() (binds []bind, err error) {
 	texts := s.Binds
-	if s.Root != "" && s.Root != "/" {
+	if s.HostDev && !s.hostRoot() {
 		texts = append([]string{"/dev:/dev"}, texts...)
 	}
 	for _, text := range texts {
@@ -90,11 +117,10 @@ func (s Config) openBinds() (binds []bind, err error) {
 		if len(parts) < 2 || len(parts) > 3 || len(parts) == 3 && parts[2] != "ro" || !filepath.IsAbs(parts[0]) || !filepath.IsAbs(parts[1]) {
 			return nil, fmt.Errorf("--bind %s: it must be /SOURCE:/TARGET or /SOURCE:/TARGET:ro", text)
 		}
-		fd, err := unix.Open(parts[0], unix.O_PATH|unix.O_CLOEXEC, 0)
+		from, err := openPath(parts[0])
 		if err != nil {
-			return nil, fmt.Errorf("--bind %s: opening %s: %w", text, parts[0], err)
+			return nil, fmt.Errorf("--bind %s: %w", text, err)
 		}
-		from := os.NewFile(uintptr(fd), parts[0])
 		info, err := from.Stat()
 		if err != nil {
 			return nil, fmt.Errorf("--bind %s: %w", text, err)
@@ -114,6 +140,11 @@ func (s Config) changeRoot() (leave func() error, err error) {
 	}
 	if err := unix.Mount(root, root, "", unix.MS_BIND|unix.MS_REC, ""); err != nil {
 		return nil, fmt.Errorf("binding the root %s: %w", root, err)
+	}
+	if !s.HostDev {
+		if err := withoutDevices(root); err != nil {
+			return nil, err
+		}
 	}
 	host, err := unix.Open("/", unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -166,8 +197,8 @@ func (b bind) mount() error {
 	}
 	b.from.Close()
 	if b.readOnly {
-		if err := unix.Mount("", b.to, "", unix.MS_BIND|unix.MS_REMOUNT|unix.MS_RDONLY, ""); err != nil {
-			return fmt.Errorf("making %s read-only: %w", b.to, err)
+		if err := restrict(b.to, 0); err != nil {
+			return err
 		}
 	}
 	switch b.to {

@@ -25,13 +25,17 @@ func Parse(hex string) (set []string, err error) {
 		return nil, fmt.Errorf("%q is not a set of capabilities", hex)
 	}
 	for bit := range 64 {
-		switch {
-		case bits&(1<<bit) == 0:
-		case bit < len(Names):
-			set = append(set, Names[bit])
-		default:
-			set = append(set, fmt.Sprintf("CAP_%d", bit))
+		if bits&(1<<bit) != 0 {
+			set = append(set, Name(bit))
 		}
 	}
 	return set, nil
+}
+
+// Name of the capability with this number.
+func Name(bit int) string {
+	if bit < len(Names) {
+		return Names[bit]
+	}
+	return fmt.Sprintf("CAP_%d", bit)
 }
