@@ -84,16 +84,18 @@ func keysOf(parts []Part) (keys []string) {
 }
 
 func TestTheStepsBetweenTwoEnvironmentsAreTheirParts(t *testing.T) {
-	const isolation = "runtime namespaces.mount namespaces.pid namespaces.ipc namespaces.uts devices root masked capabilities seccomp network.bridge log.pipe rest"
+	const isolation = "runtime namespaces.pid namespaces.ipc namespaces.uts devices root capabilities seccomp network.bridge log.pipe rest"
 	for _, c := range []struct{ from, to, want string }{
 		{"native", "docker", isolation},
 		{"native", `docker {"log": "json-file"}`, isolation + " log"},
 		{"native", `docker {"network": "publish", "ports": ["80"]}`, isolation + " network.publish"},
 		{"native", `docker {"network": "nat"}`, strings.Replace(isolation, "network.bridge", "network.bridge network.nat", 1)},
 		{"native", `docker {"network": "host", "seccomp": "unconfined", "data": "overlay"}`,
-			"runtime namespaces.mount namespaces.pid namespaces.ipc namespaces.uts devices root data masked capabilities log.pipe rest"},
+			"runtime namespaces.pid namespaces.ipc namespaces.uts devices root data capabilities log.pipe rest"},
 		{`native {"rootfs": "host", "network": "loopback"}`, "docker", "rootfs network.host " + isolation},
-		{"native", "podman", isolation},
+		{"native", "podman", strings.Replace(isolation, "capabilities ", "", 1)}, // Podman's are native's
+		{`native {"dev": "host", "proc": "host", "capabilities": "all"}`, "docker", "dev " + strings.Replace(isolation, "capabilities", "masked capabilities", 1)},
+		{`native {"dev": "host", "capabilities": "all"}`, "native", "dev capabilities"},
 		{"native", "gvisor", "runtime root network.bridge log.pipe gvisor.sentry gvisor.platform gvisor.netstack gvisor.overlay gvisor.shared rest"},
 		{"native", `gvisor {"engine": "direct"}`, "runtime root network.none gvisor.sentry gvisor.netstack gvisor.overlay gvisor.shared rest"},
 		{"native", `gvisor {"engine": "direct", "network": "host"}`, "runtime root gvisor.sentry gvisor.overlay gvisor.shared rest"},
@@ -102,9 +104,9 @@ func TestTheStepsBetweenTwoEnvironmentsAreTheirParts(t *testing.T) {
 		{"docker", "podman", "engine-off runtime capabilities rest"},
 		{"docker", `docker {"network": "host"}`, "network.host"},
 		{"docker", `docker {"network": "publish", "ports": ["80"], "log": "local"}`, "log network.publish"},
-		{"docker", "native", "engine-off namespaces.pid namespaces.ipc namespaces.uts devices root masked namespaces.mount capabilities seccomp network.host log.null rest"},
+		{"docker", "native", "engine-off namespaces.pid namespaces.ipc namespaces.uts devices root capabilities seccomp network.host log.null rest"},
 		{`docker {"runtime": "absent"}`, `docker {"network": "none"}`, "runtime network.none"},
-		{"native", "oci", "runtime namespaces.mount namespaces.pid namespaces.ipc namespaces.uts namespaces.cgroup devices root masked capabilities seccomp network.bridge"},
+		{"native", "oci", "runtime namespaces.pid namespaces.ipc namespaces.uts namespaces.cgroup devices root capabilities seccomp network.bridge"},
 		{"oci", `oci {"runtime": "crun", "seccomp": "unconfined"}`, "runtime seccomp"},
 		{"oci", `oci {"runtime": "runsc", "platform": "ptrace", "network": "host"}`, "network.host gvisor.sentry gvisor.platform gvisor.overlay gvisor.shared"},
 		{"native", "qemu", "vm machine cache.writeback"},
@@ -257,7 +259,7 @@ func TestOnlyTheChosenPartsHaveAStep(t *testing.T) {
 	if got := []string{l.Rungs[1].Name, l.Rungs[2].Name}; !slices.Equal(got, []string{"01-others-1", "02-seccomp"}) {
 		t.Errorf("rungs %q", got)
 	}
-	if n := l.Parts[0].Name; n != "start by a runtime, mount namespace and 7 others" {
+	if n := l.Parts[0].Name; n != "start by a runtime, pid namespace and 5 others" {
 		t.Errorf("the others are called %q", n)
 	}
 	for _, c := range []struct {
@@ -319,7 +321,7 @@ func TestSentencesCanBeginWithEveryPart(t *testing.T) {
 	from, to := of(t, "a", "native"), of(t, "b", "docker")
 	from.With = map[string]map[string]string{"nginx": {"access_log": "/data/nginx/access.log", "clients": "10"}}
 	to.With = map[string]map[string]string{"nginx": {"access_log": "/dev/stdout", "clients": "50"}, "redis": {"out": "/dev/stderr", "log_level": "debug"}}
-	l, err := Build(from, to, BuildOptions{Facts: theFacts, Only: []string{"masked", "network", "parameters"}})
+	l, err := Build(from, to, BuildOptions{Facts: theFacts, Only: []string{"devices", "network", "parameters"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -328,9 +330,9 @@ func TestSentencesCanBeginWithEveryPart(t *testing.T) {
 		got = append(got, fmt.Sprintf("%s: %s|%s|%v", s.Part, s.Name, s.Subject, s.Many))
 	}
 	want := []string{
-		"others-1: start by a runtime, mount namespace and 5 others|Start by a runtime, mount namespace and 5 others, switched together,|true",
-		"masked: masked paths||true",
-		"others-2: smaller set of capabilities and seccomp filter|Smaller set of capabilities and seccomp filter, switched together,|true",
+		"others-1: start by a runtime, pid namespace and 2 others|Start by a runtime, pid namespace and 2 others, switched together,|true",
+		"devices: device filter||false",
+		"others-2: overlay root, Docker's set of capabilities and seccomp filter|Overlay root, Docker's set of capabilities and seccomp filter, switched together,|true",
 		"network.bridge: network namespace and bridge||true",
 		"log.pipe: log path through a process||false",
 		"rest: engine and shim of docker||true",

@@ -30,7 +30,11 @@ func (i *instance) makeRoot(ctx context.Context, o Options, r environment.Reques
 	if err != nil {
 		return nil, err
 	}
-	arguments := []string{"native", "--root", root}
+	arguments, err := o.closing()
+	if err != nil {
+		return nil, err
+	}
+	arguments = append([]string{"native", "--root", root}, arguments...)
 	for _, b := range binds {
 		arguments = append(arguments, "--bind", b)
 	}

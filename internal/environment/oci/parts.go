@@ -33,9 +33,9 @@ var values = map[string]map[string]environment.Value{
 	"devices":           {"true": {Name: "device filter", Effect: "each open of a device runs the cgroup's device filter"}},
 	"masked":            {"true": {Name: "masked paths", Effect: "paths of /proc and /sys are hidden or read-only by additional mounts"}},
 	"capabilities": {
-		"default":          {Name: "smaller set of capabilities", Effect: "root inside has Docker's default capabilities"},
+		"default":          {Name: "Docker's set of capabilities", Effect: "root inside has Docker's default capabilities"},
 		"all":              {Name: "full set of capabilities", Effect: "root inside has all capabilities of tare"},
-		PodmanCapabilities: {Name: "smaller set of capabilities", Effect: "root inside has Podman's default capabilities"},
+		PodmanCapabilities: {Name: "Podman's set of capabilities", Effect: "root inside has Podman's default capabilities"},
 	},
 	"no_new_privs": {
 		"true":  {Name: "no_new_privs flag", Effect: "execve cannot add privileges"},

@@ -151,9 +151,9 @@ func TestASessionRunsInsideAnInstance(t *testing.T) {
 	if err != nil || reading.Clock <= 0 {
 		t.Errorf("%+v, %v", reading, err)
 	}
-	// Its cgroups are the outer instance's, which are not to be seen in it.
+	// The outer instance has no capability to mount, nor a cgroup hierarchy.
 	state, findings := inner.Check(t.Context(), "native", nil)
-	if last := findings[len(findings)-1]; state != environment.Missing || !strings.Contains(last.What, "a writable cgroup hierarchy on the outer instance") {
+	if last := findings[len(findings)-1]; state != environment.Missing || !strings.Contains(last.What, "root, with the capability to mount on the outer instance") {
 		t.Errorf("%s: %+v", state, findings)
 	}
 	if _, err := inner.Environment(t.Context(), "none", nil); err == nil || !strings.Contains(err.Error(), "the outer instance") {
