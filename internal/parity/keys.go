@@ -85,6 +85,9 @@ var Keys = []Key{
 	{"lsm", "", Outside, "security modules of the kernel: capability,landlock,apparmor"},
 	{"lsm.profile", "", Inside, "profile of the server; none"},
 	{"namespace[*]", "", Inside, "pid, mnt, net, ipc, uts, cgroup, user, time: own, the host's, own kernel"},
+	{"devices", "", Inside, "device nodes in /dev, with * in place of digits"},
+	{"proc.masked", "", Inside, "paths of /proc and /sys that are hidden or read-only by mounts of their own; none"},
+	{"mount.propagation", "", Inside, "private, slave or shared: whether mounts of the instance and the host reach each other"},
 	{"user.map", "", Inside, "user IDs inside, and their IDs outside"},
 
 	{"path[*].filesystem", "", Inside, "type of the mount: ext4, overlay, tmpfs, 9p"},

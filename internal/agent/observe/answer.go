@@ -22,7 +22,9 @@ type Answer struct {
 	Processes  map[string]Process  `json:"processes"`
 	Programs   map[string]Program  `json:"programs"`
 	Interfaces []Interface         `json:"interfaces"`
-	Filter     Filter              `json:"filter"`
+	// Devices are the device nodes in /dev.
+	Devices []string `json:"devices,omitempty"`
+	Filter  Filter   `json:"filter"`
 }
 
 // System is the result of uname(2), and the page size.

@@ -38,6 +38,7 @@ func Fingerprint(from io.Reader, to io.Writer) error {
 	}
 	a.programs(r.Programs)
 	a.interfaces()
+	a.devices()
 	a.Filter = PacketFilter()
 	return json.NewEncoder(to).Encode(a)
 }
@@ -49,6 +50,19 @@ func (a *Answer) system() {
 	}
 	text := func(b []byte) string { return unix.ByteSliceToString(b) }
 	a.System = System{text(name.Nodename[:]), text(name.Release[:]), text(name.Version[:]), text(name.Machine[:]), os.Getpagesize()}
+}
+
+// devices lists the nodes directly in /dev.
+func (a *Answer) devices() {
+	entries, err := os.ReadDir("/dev")
+	if err != nil {
+		a.absent("/dev", err)
+	}
+	for _, e := range entries {
+		if e.Type()&os.ModeDevice != 0 {
+			a.Devices = append(a.Devices, e.Name())
+		}
+	}
 }
 
 // text reads a file, the target of a link, or all files of a directory.

@@ -2,6 +2,8 @@ package fingerprint
 
 import (
 	"bytes"
+	"cmp"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -9,6 +11,7 @@ import (
 	"github.com/moby/sys/mountinfo"
 
 	"tare/internal/environment"
+	"tare/internal/lists"
 	"tare/internal/parity"
 )
 
@@ -17,6 +20,7 @@ type mount struct {
 	point, kind, source, root string
 	major                     int
 	options                   []string
+	propagation               string
 }
 
 type mounts []mount
@@ -28,10 +32,57 @@ func parseMounts(text string) (list mounts) {
 	}
 	for _, m := range infos {
 		list = append(list, mount{m.Mountpoint, m.FSType, m.Source, m.Root, m.Major,
-			options(strings.Split(m.Options, ","), strings.Split(m.VFSOptions, ","))})
+			options(strings.Split(m.Options, ","), strings.Split(m.VFSOptions, ",")), propagation(m.Optional)})
 	}
 	return list
 }
+
+// propagation of a mount from its optional fields, without the numbers of peer groups.
+func propagation(optional string) string {
+	switch {
+	case strings.Contains(optional, "shared:"):
+		return "shared"
+	case strings.Contains(optional, "master:"):
+		return "slave"
+	}
+	return "private"
+}
+
+// closing adds what a layer takes from its programs by mounts.
+func (r *reading) closing() {
+	if why := r.Absent["/dev"]; why != "" {
+		r.missing("devices", parity.Inside, "/dev: %s", why)
+	} else {
+		// Without numbers: loop devices and terminals come and go.
+		nodes := lists.Map(r.Devices, func(name string) string { return digits.ReplaceAllString(name, "*") })
+		slices.Sort(nodes)
+		r.inside("devices", cmp.Or(strings.Join(slices.Compact(nodes), ","), parity.None))
+	}
+	if len(r.mounts) == 0 {
+		for _, key := range []string{"proc.masked", "mount.propagation"} {
+			r.missing(key, parity.Inside, "%s: %s", mountinfoFile, r.why(mountinfoFile))
+		}
+		return
+	}
+	r.inside("mount.propagation", r.on("/").propagation)
+	var masked []string
+	for _, m := range r.mounts {
+		if !strings.HasPrefix(m.point, "/proc/") && !strings.HasPrefix(m.point, "/sys/") {
+			continue
+		}
+		readOnly := slices.Contains(m.options, "ro")
+		switch {
+		case m.kind == "tmpfs" && readOnly, strings.HasSuffix(m.root, "/null"):
+			masked = append(masked, m.point)
+		case readOnly && m.root != "/" && (m.kind == "proc" || m.kind == "sysfs"):
+			masked = append(masked, m.point+" (read-only)")
+		}
+	}
+	slices.Sort(masked)
+	r.inside("proc.masked", cmp.Or(strings.Join(slices.Compact(masked), ","), parity.None))
+}
+
+var digits = regexp.MustCompile(`[0-9]+`)
 
 // on returns the mount that contains a path: the one with the longest mount point,
 // and of several with the same mount point the last.

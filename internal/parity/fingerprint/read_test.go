@@ -37,7 +37,9 @@ func container() (Subject, *observe.Answer, Outside) {
 			online: "0-1,4\n", weaknesses + "/meltdown": "Not affected\n", hugePages + "enabled": "always [madvise] never\n", lastCap: "40\n",
 			entropy: "256\n", localtime: "/usr/share/zoneinfo/Europe/Berlin", sysctlPath("net.core.somaxconn"): "4096\n",
 			mountinfoFile: "600 500 0:50 / / rw,relatime master:1 - overlay overlay rw,lowerdir=/var/lib/docker/overlay2/l/A:/var/lib/docker/overlay2/l/B,upperdir=/x,workdir=/y,nouserxattr\n" +
-				"601 600 259:2 /var/lib/tare/" + id + " /data rw,noatime - xfs /dev/nvme0n1p2 rw,attr2,inode64\n602 600 0:51 / /dev/shm rw,nosuid - tmpfs shm rw,size=65536k\n",
+				"601 600 259:2 /var/lib/tare/" + id + " /data rw,noatime - xfs /dev/nvme0n1p2 rw,attr2,inode64\n602 600 0:51 / /dev/shm rw,nosuid - tmpfs shm rw,size=65536k\n" +
+				"603 600 0:52 / /proc rw - proc proc rw\n604 603 0:52 /sys /proc/sys ro - proc proc rw\n605 603 0:53 /null /proc/kcore rw - tmpfs tmpfs rw\n" +
+				"606 603 0:54 / /proc/scsi ro - tmpfs tmpfs ro\n",
 			"/data/my.cnf": "[mysqld]\nbind-address=172.17.0.2\n",
 		},
 		Absent: map[string]string{clocks + "current_clocksource": "permission denied", "server: ns/time": "no such file or directory"},
@@ -46,6 +48,7 @@ func container() (Subject, *observe.Answer, Outside) {
 			"/dev/shm/x": {Path: "/dev/shm", Device: "0:51", Block: 4096},
 		},
 		Processes: map[string]observe.Process{"server": server},
+		Devices:   []string{"vda2", "null", "tty1", "tty0", "vda", "vda1"},
 		Filter:    observe.Filter{ChainsError: "asking the kernel for the rules of nftables: operation not permitted", TrackedError: "permission denied"},
 		Programs: map[string]observe.Program{
 			"/usr/bin/redis-check-rdb": {Path: "/usr/bin/redis-check-rdb", SHA256: id, Loader: "/lib/ld-musl-x86_64.so.1", LoaderPackage: "musl", LoaderVersion: "1.2.4-r2", Package: "redis", Version: "7.0"},
@@ -94,6 +97,7 @@ func TestObservationsOfAContainerBecomeFacts(t *testing.T) {
 		"program[server/redis-server].sha256": strings.Repeat("0123456789abcdef", 4), "allocator[server/redis-server]": "libjemalloc.so.2", "libc": "musl 1.2.4-r2",
 		"command[server]": "redis-server ${address}:6379", "command[driver]": "wrk http://${address}/",
 		"configuration[server/my.cnf][mysqld.bind_address]": parity.Address, "configuration[server/my.cnf].path": "/data/my.cnf",
+		"devices": "null,tty*,vda,vda*", "proc.masked": "/proc/kcore,/proc/scsi,/proc/sys (read-only)", "mount.propagation": "slave",
 		"log[server].stdout": parity.ToTheAgent, "log[server].stderr": parity.Nowhere, "log[server].file[stdout]": parity.ToTheAgent,
 		"log[server].file[/var/log/redis/server]": "overlay", "log.driver": "json-file",
 	} {

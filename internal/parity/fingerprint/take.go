@@ -150,6 +150,7 @@ func Read(s Subject, answer *observe.Answer, outer Outside) map[string]parity.Fa
 	r.limits()
 	r.process()
 	r.places()
+	r.closing()
 	r.network()
 	r.filter()
 	r.programs()
