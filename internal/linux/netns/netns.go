@@ -41,6 +41,14 @@ func Within(space *os.File, do func() error) error {
 	})
 }
 
+// isIn reports whether this thread is in a namespace: a user without privileges could not
+// leave it, nor enter it again.
+func isIn(space *os.File) bool {
+	is, errI := os.Stat(own)
+	was, errW := space.Stat()
+	return errI == nil && errW == nil && os.SameFile(is, was)
+}
+
 // onThread runs a function on a locked thread, and returns the thread to its
 // namespace. Letting the thread exit instead would send the parent-death signal
 // to processes that it started, and agents and guests exit on that.
@@ -56,7 +64,7 @@ func onThread(do func() error) error {
 		}
 		defer home.Close()
 		err = do()
-		if back := unix.Setns(int(home.Fd()), unix.CLONE_NEWNET); back != nil {
+		if back := unix.Setns(int(home.Fd()), unix.CLONE_NEWNET); back != nil && !isIn(home) {
 			// Locked as it is, the thread ends with this goroutine.
 			done <- errors.Join(err, fmt.Errorf("returning to the original network namespace: %w", back))
 			return
