@@ -193,6 +193,10 @@ func (t *Tree) Controllers() []string {
 // At returns the group at a path, whether it exists or not.
 func (t *Tree) At(path string) *Group {
 	g := &Group{tree: t, path: clean(path), dirs: map[string]string{}}
+	if len(t.v1) > 0 && t.delegated(g.path) {
+		g.dirs[""] = filepath.Join(t.unified, g.path)
+		return g
+	}
 	for _, mounts := range []map[string]string{t.v1, t.rest} {
 		for controller, mount := range mounts {
 			g.dirs[controller] = filepath.Join(mount, g.path)

@@ -19,16 +19,17 @@ const aside = "tare-aside"
 // Top returns the group below which this process may create groups: "/", or on v2,
 // if it may not write there, the subtree that was delegated to it, for example by
 // systemd-run --user --scope -p Delegate=yes. If there is none, Top returns "/",
-// and Writable returns the error.
+// and Writable returns the error. v1's controllers are not delegated: below the
+// subtree of a hybrid machine groups are in the v2 hierarchy alone, see At.
 func (t *Tree) Top() string {
-	if t.unified == "" || len(t.v1) > 0 || writable(t.unified) {
+	if t.unified == "" || writable(t.unified) {
 		return "/"
 	}
 	own, err := t.Own()
-	if err != nil {
+	if err != nil || own.dirs[""] == "" {
 		return "/"
 	}
-	path := own.path
+	path := clean(strings.TrimPrefix(own.dirs[""], t.unified))
 	// Another tare has moved the scope's processes aside, and one of them started
 	// this process.
 	if filepath.Base(path) == aside {
@@ -38,6 +39,22 @@ func (t *Tree) Top() string {
 		return path
 	}
 	return "/"
+}
+
+// delegated reports whether a group is in the subtree that was delegated to this process.
+func (t *Tree) delegated(path string) bool {
+	top := t.Top()
+	return top != "/" && (path == top || strings.HasPrefix(path, top+"/"))
+}
+
+// Delegated returns the subtree of the hierarchy in which alone this process may create
+// groups, and the controllers that it has there; "" where there is none.
+func (t *Tree) Delegated() (top string, controllers []string) {
+	if top = t.Top(); top == "/" {
+		return "", nil
+	}
+	subtree := Tree{unified: filepath.Join(t.unified, top), read: t.read}
+	return top, subtree.Controllers()
 }
 
 // Top returns the group below which this process may create groups on this machine.

@@ -25,7 +25,7 @@ import (
 
 // TestMain plays the part of a process that was put into a place of its own.
 func TestMain(m *testing.M) {
-	part := map[string]func() error{"container": inContainer, "delegated": inDelegated}[os.Getenv("TARE_TEST_PART")]
+	part := map[string]func() error{"container": inContainer, "delegated": inDelegated, "hybrid": inHybrid}[os.Getenv("TARE_TEST_PART")]
 	if part == nil {
 		goleak.VerifyTestMain(m)
 	}
@@ -195,8 +195,8 @@ func inDelegated() error {
 		return err
 	}
 	top := tree.Top()
-	if filepath.Base(top) != "scope" {
-		return fmt.Errorf("the subtree is %q", top)
+	if _, controllers := tree.Delegated(); filepath.Base(top) != "scope" || len(controllers) != 6 {
+		return fmt.Errorf("the subtree %q has the controllers %q", top, controllers)
 	}
 	if err := tree.Writable(); err != nil {
 		return err
@@ -211,4 +211,71 @@ func inDelegated() error {
 		return fmt.Errorf("after its own move the subtree is %q, not %q", again, top)
 	}
 	return held(top + "/tare/y")
+}
+
+// On a hybrid machine a user can have a subtree of the v2 hierarchy, which has no
+// controller: what it holds is counted, frozen and killed there, and not limited.
+func TestAnOrdinaryUserMakesGroupsInTheV2HierarchyOfAHybridMachine(t *testing.T) {
+	if Mode() != "hybrid" {
+		t.Skipf("needs cgroups v1 and v2: this machine's are %q", Mode())
+	}
+	scope := real(t, Limits{})
+	const user = 1000
+	for _, name := range []string{"", "cgroup.procs", "cgroup.subtree_control", "cgroup.threads"} {
+		if err := os.Chown(filepath.Join(scope.dirs[""], name), user, user); err != nil {
+			t.Fatal(err)
+		}
+	}
+	part(t, "hybrid", scope, syscall.SysProcAttr{Credential: &syscall.Credential{Uid: user, Gid: user}})
+	if err := scope.Kill(context.Background()); err != nil {
+		t.Error(err)
+	}
+}
+
+func inHybrid() (err error) {
+	tree, err := Host()
+	if err == nil {
+		err = tree.Writable()
+	}
+	if err != nil {
+		return err
+	}
+	top, controllers := tree.Delegated()
+	if got := fmt.Sprint(controllers); top == "" || got != "[cpuacct]" {
+		return fmt.Errorf("the subtree %q has the controllers %s", top, got)
+	}
+	g, err := Create(top+"/tare/x", small)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, g.Remove()) }()
+	for _, s := range g.Check(small) {
+		if s.Holds || !strings.Contains(s.Seen, "controller is not on for this group") {
+			return fmt.Errorf("a limit without a controller: %s", s)
+		}
+	}
+	child := exec.Command("/bin/sh", append([]string{"-c", `for p in "$@"; do echo 0 >"$p" || exit 1; done; echo in; exec sleep 600`, "sh"}, g.ProcsFiles()...)...)
+	out, err := child.StdoutPipe()
+	if err == nil {
+		err = child.Start()
+	}
+	if err != nil {
+		return err
+	}
+	if _, err := out.Read(make([]byte, 3)); err != nil {
+		return fmt.Errorf("joining it: %w", err)
+	}
+	cpu, err := g.CPU()
+	if err != nil || cpu.Total <= 0 {
+		return fmt.Errorf("its CPU time is %v, %w", cpu, err)
+	}
+	freezer := g.Freezer(true)
+	ctx := context.Background()
+	if err := errors.Join(freezer.Freeze(ctx), freezer.Thaw(ctx), g.Kill(ctx)); err != nil {
+		return err
+	}
+	if err := child.Wait(); err == nil {
+		return errors.New("the process in it was not killed")
+	}
+	return nil
 }
