@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"tare/internal/linux/cgroup"
+	"tare/internal/linux/userns"
 )
 
 // Sweeper removes the resources of dead owners that one kind of environment keeps
@@ -136,7 +137,7 @@ func removeDir(dir string) error {
 	}
 	for _, e := range entries {
 		if e.Name() != lockFile {
-			if err := os.RemoveAll(filepath.Join(dir, e.Name())); err != nil {
+			if err := userns.RemoveAll(filepath.Join(dir, e.Name())); err != nil {
 				return err
 			}
 		}

@@ -12,6 +12,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"tare/internal/linux/userns"
 )
 
 // epoch is the maximum modification time of files in a recipe's image
@@ -280,7 +282,7 @@ func discard(dir string) error {
 	if err := noMounts(dir); err != nil {
 		return err
 	}
-	if err := os.RemoveAll(dir); err != nil {
+	if err := userns.RemoveAll(dir); err != nil {
 		return fmt.Errorf("%s cannot be removed: %w", dir, explain(err))
 	}
 	return nil

@@ -19,7 +19,7 @@ func (i *Image) Disk(ctx context.Context) (string, error) {
 	if exists(disk) {
 		return disk, nil
 	}
-	dir, err := i.Directory(ctx)
+	dir, err := i.asRoot(ctx)
 	if err != nil {
 		return "", err
 	}
@@ -117,37 +117,4 @@ func uuid(text string) string {
 	sum[6] = sum[6]&0x0f | 0x80 // version 8: made by a rule of one's own
 	sum[8] = sum[8]&0x3f | 0x80
 	return fmt.Sprintf("%x-%x-%x-%x-%x", sum[0:4], sum[4:6], sum[6:8], sum[8:10], sum[10:16])
-}
-
-// Directory returns the unpacked root file system. It must not be written to.
-func (i *Image) Directory(ctx context.Context) (string, error) {
-	if err := i.check(); err != nil {
-		return "", err
-	}
-	dir := i.path("folder")
-	err := i.store.once(ctx, "folder-"+short(i.Digest), dir, func(temporary string) error {
-		if os.Geteuid() != 0 {
-			return fmt.Errorf("unpacking a root file system with its owners and device nodes needs root: run as root")
-		}
-		if err := os.Mkdir(temporary, 0o755); err != nil {
-			return explain(err)
-		}
-		packed, err := os.Stat(i.Tar())
-		if err != nil {
-			return err
-		}
-		if err := room(temporary, packed.Size()); err != nil {
-			return err
-		}
-		_, err = tool{argv: []string{
-			"tar", "--extract", "--file", i.Tar(), "--directory", temporary,
-			"--numeric-owner", "--same-owner", "--same-permissions",
-			"--xattrs", "--xattrs-include=*", "--delay-directory-restore",
-		}}.run(ctx)
-		return err
-	})
-	if err != nil {
-		return "", fmt.Errorf("directory of image %s: %w", i.Name, err)
-	}
-	return dir, nil
 }

@@ -54,8 +54,12 @@ func (s *Store) List() ([]Entry, error) {
 		for _, part := range parts {
 			size := quantity.Bytes(diskUsage(filepath.Join(dir, part.Name())))
 			e.Size += size
-			if form, ok := forms[part.Name()]; ok {
-				e.Forms[form] = size
+			name := part.Name()
+			if strings.HasPrefix(name, "folder-") { // without root: see Directory
+				name = "folder"
+			}
+			if form, ok := forms[name]; ok {
+				e.Forms[form] += size
 			}
 		}
 		entries = append(entries, e)
@@ -183,7 +187,7 @@ func (s *Store) Sweep() ([]string, error) {
 		"images/.pulling-*":          func(key, _ string) string { return "reference-" + key },
 		"images/.removing-*":         func(key, _ string) string { return "removing-" + key },
 		"images/.making-*":           func(key, _ string) string { return "image-" + short(key) },
-		"images/*/.making-folder":    func(_, dir string) string { return "folder-" + short(dir) },
+		"images/*/.making-folder*":   func(key, dir string) string { return key + "-" + short(dir) },
 		"images/*/.making-disk.ext4": func(_, dir string) string { return "disk-" + short(dir) },
 		"fetched/.making-*":          func(key, _ string) string { return "fetch-" + strings.TrimSuffix(key, ".work") },
 		"kernels/.making-*":          func(string, string) string { return "kernel" },

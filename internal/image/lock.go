@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"tare/internal/crash"
+	"tare/internal/linux/userns"
 )
 
 // lock waits until the caller holds the lock of a name, among all goroutines of
@@ -95,10 +96,10 @@ func replace(path string, build func(temporary string) error) error {
 	// A killed process may have left a partial result: its lock was released,
 	// and is held here.
 	temporary := filepath.Join(parent, ".making-"+filepath.Base(path))
-	if err := os.RemoveAll(temporary); err != nil {
+	if err := userns.RemoveAll(temporary); err != nil {
 		return fmt.Errorf("leftover of an earlier build: %w", err)
 	}
-	defer os.RemoveAll(temporary)
+	defer userns.RemoveAll(temporary) //nolint:errcheck // what stays is removed with the store's leftovers
 	if err := build(temporary); err != nil {
 		return err
 	}

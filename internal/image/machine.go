@@ -52,7 +52,7 @@ func (d MachineDisk) Make(ctx context.Context, progress func(string)) (string, e
 	if err != nil {
 		return "", err
 	}
-	dir, err := d.Image.Directory(ctx)
+	dir, err := d.Image.asRoot(ctx)
 	if err != nil {
 		return "", err
 	}

@@ -13,6 +13,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"tare/internal/linux/userns"
 )
 
 // packageOf has the Debian package of each program that is called here, for the
@@ -36,6 +38,8 @@ type tool struct {
 	argv []string
 	env  []string // added to the process's own
 	dir  string
+	// mapped runs it as root of a user namespace; nil does not.
+	mapped *userns.IDs
 	// hear is called with every line of both outputs; nil is not called.
 	hear func(line string)
 }
@@ -77,7 +81,10 @@ func (t tool) run(ctx context.Context) (string, error) {
 	out := &lineWriter{mu: &mu, hear: t.hear, keep: []*strings.Builder{&stdout, &both}}
 	errs := &lineWriter{mu: &mu, hear: t.hear, keep: []*strings.Builder{&both}}
 	cmd.Stdout, cmd.Stderr = out, errs
-	err := cmd.Run()
+	err := t.start(cmd)
+	if err == nil {
+		err = cmd.Wait()
+	}
 	out.flush()
 	errs.flush()
 	if cmd.Process != nil && ctx.Err() != nil {
@@ -93,6 +100,13 @@ func (t tool) run(ctx context.Context) (string, error) {
 		return "", fmt.Errorf("%s was canceled: %w", t.argv[0], ctx.Err())
 	}
 	return stdout.String(), &toolError{argv: t.argv, cause: err, output: both.String()}
+}
+
+func (t tool) start(cmd *exec.Cmd) error {
+	if t.mapped != nil {
+		return userns.Start(cmd, *t.mapped)
+	}
+	return cmd.Start()
 }
 
 func notInstalled(program string) error {
