@@ -26,6 +26,7 @@ import (
 	"tare/internal/agent/observe"
 	"tare/internal/agent/server"
 	"tare/internal/agent/shim"
+	"tare/internal/environment/support/rootfs"
 )
 
 var version = "unbuilt"
@@ -43,6 +44,9 @@ const usage = `tare-agent runs in the instances that tare starts. It is not mean
                     [--read-only PATH] [--capabilities all|LIST]
                     [--mapped] [--environment FD]
                          the same on this host, in the root directory DIR
+  tare-agent root IMAGE DIR
+                         fill DIR from the directory IMAGE and print the mounts
+                         that it needs, one a line
   tare-agent look PATH...
                          print contents of files and targets of links as JSON
   tare-agent fingerprint read a request as JSON, and print what the kernel
@@ -82,6 +86,8 @@ func main() {
 		err = serveStdio(args)
 	case "native":
 		err = enterNative(args)
+	case "root":
+		err = fillRoot(args)
 	case "look":
 		err = observe.ReadPaths(args, os.Stdout)
 	case "fingerprint":
@@ -204,6 +210,7 @@ func enterNative(args []string) error {
 	flags.Var((*list)(&config.Cgroups), "cgroup", "a cgroup.procs or tasks file to enter; may be repeated")
 	flags.Var((*list)(&config.Binds), "bind", "SRC:DST[:ro]; may be repeated")
 	flags.Var((*list)(&config.Tmpfs), "tmpfs", "DST; may be repeated")
+	flags.BoolVar(&config.Mapped, "mapped", false, "in a user namespace: the host's /proc and /sys")
 	flags.BoolVar(&config.HostDev, "host-dev", false, "the host's /dev, not a minimal one")
 	flags.Var((*list)(&config.Masked), "mask", "path to hide; may be repeated")
 	flags.Var((*list)(&config.ReadOnly), "read-only", "path to make read-only; may be repeated")
@@ -224,6 +231,19 @@ func enterNative(args []string) error {
 	}
 	return native.Exec(self, []string{"tare-agent", "stdio", "--born=" + strconv.FormatInt(int64(born), 10),
 		"--environment=" + strconv.Itoa(*variables)}, os.Environ())
+}
+
+// fillRoot makes a root as tare does on a host where it is root. Elsewhere it takes a user
+// namespace, which only a new process can be in.
+func fillRoot(args []string) error {
+	if len(args) != 2 {
+		return fmt.Errorf("root takes two directories, not %q", args)
+	}
+	binds, err := rootfs.Fresh(args[0], args[1])
+	for _, b := range binds {
+		fmt.Println(b)
+	}
+	return err
 }
 
 // commandEnvironment is the environment of the commands: from a descriptor, so that

@@ -19,10 +19,14 @@ import (
 
 // Config is the configuration from the command line.
 type Config struct {
-	Root         string   // "/" is the host's root
-	Cgroups      []string // cgroup.procs or tasks files to write the agent's PID to
-	Binds        []string // SRC:DST[:ro], DST below the root
-	Tmpfs        []string // DST below the root
+	Root    string   // "/" is the host's root
+	Cgroups []string // cgroup.procs or tasks files to write the agent's PID to
+	Binds   []string // SRC:DST[:ro], DST below the root
+	Tmpfs   []string // DST below the root
+
+	// Mapped says that the process is root of a user namespace, which may mount no
+	// /proc and no /sys of its own: those of the host are shown.
+	Mapped       bool
 	HostDev      bool     // the host's /dev, not a minimal one
 	Masked       []string // paths that are hidden
 	ReadOnly     []string // paths of the kernel that are read-only
@@ -50,7 +54,7 @@ func Enter(s Config) error {
 		}
 	}
 	if err := unix.Unshare(unix.CLONE_NEWNS); err != nil {
-		return fmt.Errorf("creating a mount namespace (this needs root): %w", err)
+		return fmt.Errorf("creating a mount namespace (this needs root, also of a user namespace): %w", err)
 	}
 	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
 		return fmt.Errorf("making the mounts private: %w", err)
@@ -68,10 +72,16 @@ func Enter(s Config) error {
 		if err != nil {
 			return err
 		}
+		kernel := mountKernelFilesystems
+		if s.Mapped {
+			if kernel, err = cloneKernelFilesystems(); err != nil {
+				return err
+			}
+		}
 		if leave, err = s.changeRoot(); err != nil {
 			return err
 		}
-		if err := mountKernelFilesystems(); err != nil {
+		if err := kernel(); err != nil {
 			return err
 		}
 		if !s.HostDev {

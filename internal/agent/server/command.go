@@ -51,6 +51,9 @@ func prepare(s wire.Start, environment []string) (preparedCommand, error) {
 	env := environment
 	if s.User != "" {
 		who, err := lookup(s.User)
+		if err == nil {
+			err = fit(&who.credential)
+		}
 		if err != nil {
 			return p, fmt.Errorf("starting %s as user %s: %w", s.Argv[0], s.User, err)
 		}
