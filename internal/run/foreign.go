@@ -2,6 +2,7 @@ package run
 
 import (
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 
@@ -9,7 +10,7 @@ import (
 )
 
 // foreign says which of these environments run the programs of an image that somebody
-// else made as root of this host; nothing where none does. An image from a recipe has
+// else made as processes of this host; nothing where none does. An image from a recipe has
 // the packages of the distribution.
 func foreign(plan *study.Plan, names []string) []string {
 	var open []string
@@ -21,6 +22,10 @@ func foreign(plan *study.Plan, names []string) []string {
 	if plan.Image.Reference == "" || len(open) == 0 {
 		return nil
 	}
-	return []string{fmt.Sprintf("%s: the programs of image %s run as root of this machine, without isolation; if you do not trust them, leave it out and make another environment the baseline (docs/security.md)",
-		strings.Join(open, ", "), plan.Image.Reference)}
+	who := "root of this machine"
+	if os.Geteuid() != 0 {
+		who = "this user, in a user namespace"
+	}
+	return []string{fmt.Sprintf("%s: the programs of image %s run as %s, without isolation; if you do not trust them, leave it out and make another environment the baseline (docs/security.md)",
+		strings.Join(open, ", "), plan.Image.Reference, who)}
 }

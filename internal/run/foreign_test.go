@@ -17,7 +17,7 @@ func TestAForeignImageInNativeIsSaid(t *testing.T) {
 		environments []study.Environment
 		want         string
 	}{
-		{reference, []study.Environment{native, docker}, "bare: the programs of image example/app:1 run as root of this machine"},
+		{reference, []study.Environment{native, docker}, "bare: the programs of image example/app:1 run as "},
 		{reference, []study.Environment{docker, away}, ""},
 		{recipe, []study.Environment{native}, ""},
 	} {

@@ -40,6 +40,7 @@ func (n *native) Start(ctx context.Context, r environment.Request) (_ environmen
 		}
 	}()
 	i := &instance{Instance: made}
+	i.Map(mapping())
 	arguments, err := i.makeRoot(ctx, n.options, r)
 	if err != nil {
 		return nil, fmt.Errorf("making the root of native instance %s: %w", r.Name, err)

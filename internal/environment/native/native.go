@@ -8,6 +8,7 @@ package native
 import (
 	"context"
 	"os/exec"
+	"strings"
 
 	"golang.org/x/sys/unix"
 
@@ -39,6 +40,9 @@ func init() {
 }
 
 func requirements(o *Options) []environment.Requirement {
+	if mapping() != nil {
+		return mappedRequirements(o)
+	}
 	list := childprocess.Requires()
 	if o.Network == "nat" {
 		list = append(list, environment.Requirement{What: "iptables, for NAT", Check: checkMasquerader})
@@ -61,6 +65,9 @@ type native struct{ options Options }
 
 // Prepare unpacks the image.
 func (n *native) Prepare(ctx context.Context, img *image.Image, progress func(string)) error {
+	if ids := mapping(); ids != nil {
+		progress(said(ids))
+	}
 	if n.options.RootFS == "host" {
 		return nil
 	}
@@ -68,12 +75,17 @@ func (n *native) Prepare(ctx context.Context, img *image.Image, progress func(st
 	return err
 }
 
-// Label marks results of other programs than the image's.
+// Label marks results of other programs than the image's, and of programs that the
+// kernel treats differently from root's.
 func (n *native) Label() string {
-	if n.options.RootFS == "host" {
-		return "host rootfs"
+	var labels []string
+	if mapping() != nil {
+		labels = append(labels, "user namespace")
 	}
-	return ""
+	if n.options.RootFS == "host" {
+		labels = append(labels, "host rootfs")
+	}
+	return strings.Join(labels, ", ")
 }
 
 // NewNetwork makes nothing where the instances share the host's network: each gets its

@@ -35,6 +35,9 @@ func (i *instance) makeRoot(ctx context.Context, o Options, r environment.Reques
 		return nil, err
 	}
 	arguments = append([]string{"native", "--root", root}, arguments...)
+	if mapping() != nil {
+		arguments = append(arguments, "--mapped")
+	}
 	for _, b := range binds {
 		arguments = append(arguments, "--bind", b)
 	}
@@ -60,7 +63,7 @@ func (i *instance) fill(ctx context.Context, o Options, r environment.Request, d
 		return nil, i.overlay(image, directory)
 	}
 	i.paths.Root = "directory, the image's programs mounted from the image"
-	return rootfs.Fresh(image, directory)
+	return i.fresh(r.Owner.Home(), image, directory)
 }
 
 // overlay mounts an overlay with the image as its lower directory.

@@ -24,6 +24,7 @@ func TestWhatReadsAndWritesCgroupsWorksOnAMachineOfV2Alone(t *testing.T) {
 		{"linux/cgroup", []string{"TestEveryControllerWorksOnV2", "TestV2ThrottlesADisk", "TestLimitsTakeHoldOnThisMachine", "TestKillEndsAllThatRunsBelowAGroup",
 			"TestAFrozenGroupStandsStillUntilItIsThawed", "TestAFrozenGroupCanBeKilled",
 			"TestCgroupsCanBeCreatedInAContainerWithProcesses", "TestAnOrdinaryUserMakesGroupsInTheSubtreeThatWasDelegated"}},
+		{"environment/native", []string{"TestAnOrdinaryUsersInstanceHasTheLimitsThatAreDelegated"}},
 		{"usage", []string{"TestCPUTimeInACgroupIsCounted", "TestMemoryIsCounted", "TestBytesWrittenToDiskAreCounted", "TestThrottlingAndStallsAreCounted"}},
 	} {
 		t.Run(filepath.Base(packet.directory), func(t *testing.T) {
@@ -73,7 +74,7 @@ func (s *scene) testInside(t *testing.T, directory string) string {
 	})
 	var output strings.Builder
 	exit, err := inside.Run(t.Context(), agent.Command{
-		Argv:   []string{"/bin/sh", "-c", "mkdir -p /data/" + name + " /data/tmp && cd /data/" + name + " && TMPDIR=/data/tmp exec /data/" + name + ".test -test.v -test.count=1"},
+		Argv:   []string{"/bin/sh", "-c", "chmod +t /data && mkdir -p /data/" + name + " /data/tmp && cd /data/" + name + " && TMPDIR=/data/tmp exec /data/" + name + ".test -test.v -test.count=1"},
 		Stdout: &output, Stderr: &output, Timeout: 4 * time.Minute,
 	})
 	if err != nil || !exit.OK() {

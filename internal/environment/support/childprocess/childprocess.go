@@ -25,6 +25,7 @@ import (
 	"tare/internal/environment/support/console"
 	"tare/internal/linux/cgroup"
 	"tare/internal/linux/netns"
+	"tare/internal/linux/userns"
 	"tare/internal/usage"
 )
 
@@ -43,6 +44,7 @@ type Instance struct {
 	phases    []environment.Phase
 	notes     []string
 	traffic   usage.Footprint // interfaces whose bytes are the instance's
+	ids       *userns.IDs     // of the command's user namespace; nil is the host's
 
 	undo []func() error
 	stop sync.Once
@@ -74,6 +76,9 @@ func (i *Instance) Undo(f func() error) { i.undo = append(i.undo, f) }
 
 // Traffic sets the interfaces at which the instance's bytes are counted.
 func (i *Instance) Traffic(f usage.Footprint) { i.traffic = f }
+
+// Map makes the command root of a user namespace with these IDs.
+func (i *Instance) Map(ids *userns.IDs) { i.ids = ids }
 
 // Limit makes the cgroup with the request's limits; those of io are for the disk that a
 // directory is on. It returns the cgroup.procs files, into which a process writes 0 to
@@ -139,10 +144,14 @@ func (i *Instance) launch(command *exec.Cmd, space *os.File, stderr io.Writer) (
 	command.Env, command.ExtraFiles = []string{}, []*os.File{variables}
 	command.Args = append(command.Args, "--environment=3") // the first extra file
 	command.WaitDelay = environment.ProcessStop.Terminate
+	start := command.Start
+	if i.ids != nil {
+		start = func() error { return userns.Start(command, *i.ids) }
+	}
 	if space == nil {
-		err = command.Start()
+		err = start()
 	} else {
-		err = netns.Within(space, command.Start)
+		err = netns.Within(space, start)
 	}
 	stdinR.Close()
 	stdoutW.Close()
@@ -265,7 +274,7 @@ func (i *Instance) remove(ctx context.Context) error {
 	if err := errors.Join(problems...); err != nil || i.directory == "" {
 		return err
 	}
-	return os.RemoveAll(i.directory)
+	return userns.RemoveAll(i.directory)
 }
 
 // Facts has the log driver: the agent's stream is a pair of pipes to tare.

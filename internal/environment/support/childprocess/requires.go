@@ -3,6 +3,7 @@ package childprocess
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -17,15 +18,70 @@ func Requires() []environment.Requirement {
 		{What: "root, with the capability to mount", Check: checkRoot},
 		{What: "a writable cgroup hierarchy", Check: checkCgroups},
 	}
+	return append(list, controllers(checkController)...)
+}
+
+// Subtree lists what a child process with its own cgroup needs where tare is not root: a
+// part of the cgroups that is its own.
+func Subtree() []environment.Requirement {
+	list := []environment.Requirement{{What: "a delegated cgroup subtree", Check: checkSubtree}}
+	return append(list, controllers(checkDelegated)...)
+}
+
+func controllers(check func(controller, limit string) environment.Finding) (list []environment.Requirement) {
 	for _, c := range []struct{ controller, limit string }{
 		{"cpu", "CPUs"}, {"memory", "memory"}, {"cpuset", "cores"}, {"pids", "processes"}, {"io", "io"},
 	} {
 		list = append(list, environment.Requirement{
 			What:  "the cgroup controller " + c.controller,
-			Check: func(context.Context) environment.Finding { return checkController(c.controller, c.limit) },
+			Check: func(context.Context) environment.Finding { return check(c.controller, c.limit) },
 		})
 	}
 	return list
+}
+
+func checkSubtree(context.Context) environment.Finding {
+	missing := environment.Finding{State: environment.Missing, Fix: "systemd-run --user --scope -p Delegate=yes tare ..., or run tare as root (sudo)"}
+	tree, err := cgroup.Host()
+	if err != nil {
+		missing.Reason = err.Error()
+		return missing
+	}
+	if top, _ := tree.Delegated(); top != "" {
+		return environment.Finding{State: environment.Usable, Reason: "cgroup " + tree.Mode() + ", below " + top}
+	}
+	if err := tree.Writable(); err != nil {
+		missing.Reason = err.Error()
+		if tree.Mode() == "v1" {
+			missing.Fix = "run tare as root (sudo): cgroup v1 delegates nothing, and there is no v2 hierarchy"
+		}
+		return missing
+	}
+	return environment.Finding{State: environment.Usable, Reason: "cgroup " + tree.Mode()}
+}
+
+func checkDelegated(controller, limit string) environment.Finding {
+	tree, err := cgroup.Host()
+	if err != nil {
+		return environment.Finding{State: environment.Missing, Reason: err.Error()}
+	}
+	top, there := tree.Delegated()
+	if top == "" {
+		there = tree.Controllers()
+	}
+	if slices.Contains(there, controller) {
+		return environment.Finding{State: environment.Usable}
+	}
+	found := environment.Finding{
+		State:  environment.Caveat,
+		Reason: fmt.Sprintf("it is not delegated to this user, so a trial with a limit of %s fails", limit),
+		Fix: "printf '[Service]\\nDelegate=cpu cpuset io memory pids\\n' | sudo install -D /dev/stdin /etc/systemd/system/user@.service.d/delegate.conf, " +
+			"sudo systemctl daemon-reload, and log in again; or run tare as root (sudo)",
+	}
+	if tree.Mode() != "v2" {
+		found.Fix = "boot with systemd.unified_cgroup_hierarchy=1, or run tare as root (sudo): cgroup v1 delegates no controller"
+	}
+	return found
 }
 
 func checkRoot(context.Context) environment.Finding {
