@@ -1,0 +1,227 @@
+package main
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+
+	"tare/internal/cleanup"
+	"tare/internal/rundir"
+	"tare/internal/testing/sshhost"
+	"tare/internal/testing/testenv"
+)
+
+// The values are distinctive, and have what encoders and messages escape.
+const (
+	password = `p&ss"w\rd-7f3a<91c>e0/b2`
+	key      = "-----BEGIN TEST KEY-----\nS4lTyK3yL1ne0fTheF1rst\nAndTh3Sec0ndL1neOfIt\n-----END TEST KEY-----\n"
+)
+
+// leaks are what may stand nowhere: the values, and their usual encodings.
+func leaks() (list [][]byte) {
+	values := append(strings.Split(key, "\n")[1:3], password, key)
+	for _, v := range values {
+		escaped, _ := json.Marshal(v)
+		for _, form := range []string{v, string(escaped[1 : len(escaped)-1]), base64.RawStdEncoding.EncodeToString([]byte(v)),
+			base64.RawStdEncoding.EncodeToString([]byte("user:" + v))[8:], hex.EncodeToString([]byte(v))} {
+			list = append(list, []byte(form))
+		}
+	}
+	return list
+}
+
+func leaked(text []byte) []byte {
+	// The last character of base64 depends on what follows.
+	for _, form := range leaks() {
+		if bytes.Contains(text, form[:len(form)-1]) {
+			return form
+		}
+	}
+	return nil
+}
+
+// Where a study uses secrets, no other process, user or file gets to know them, although
+// the workload prints them in every way.
+func TestSecretsReachNoProcessListConfigurationFileOrUser(t *testing.T) {
+	for _, kinds := range [][]string{{"docker"}, {"oci", "bubblewrap"}, {"gvisor", "machine"}, {"qemu"}} {
+		t.Run(strings.Join(kinds, " "), func(t *testing.T) { scanned(t, kinds) })
+	}
+}
+
+func scanned(t *testing.T, kinds []string) {
+	environments, there := "{native: {}", t.TempDir()
+	for _, kind := range kinds {
+		options := ""
+		if kind == "machine" {
+			d := sshhost.New(t).Machine(t).Destination()
+			options = fmt.Sprintf("ssh: %q, identity: %q, known_hosts: %q, config: none, home: %q", d.Host, d.Identity, d.KnownHosts, there)
+			if err := os.Symlink(testenv.Images(), filepath.Join(there, "images")); err != nil {
+				t.Fatal(err)
+			}
+		} else {
+			needsKind(t, kind)
+		}
+		environments += fmt.Sprintf(", %s: {%s}", kind, options)
+	}
+	environments += "}"
+	h := aHome(t)
+	directory := filepath.Dir(h.directory)
+	study := secretStudy(t, directory, environments)
+	run := filepath.Join(directory, "run")
+	p := h.tare(t, "run", study, "--json", "--blocks", "1", "--out", run)
+	ended := make(chan bool)
+	var seen watched
+	var scans sync.WaitGroup
+	for _, scan := range []func(){
+		func() { seen.scan(t, h) },
+		// As root: bundles, initramfs, disks, data.
+		func() { noneBelow(t, filepath.Join(h.directory, "work")); noneBelow(t, there) },
+	} {
+		scans.Go(func() {
+			for {
+				select {
+				case <-ended:
+					return
+				default:
+					scan()
+				}
+			}
+		})
+	}
+	_, text := p.end()
+	close(ended)
+	scans.Wait()
+	if code := p.ProcessState.ExitCode(); code != 0 {
+		t.Fatalf("status %d: %s%s", code, p.errs.String(), text)
+	}
+	if seen.workload == 0 || strings.Contains(environments, "docker") && seen.containers == 0 {
+		t.Errorf("the scan saw %d commands of the workload and %d containers: that is no test", seen.workload, seen.containers)
+	}
+	if form := leaked([]byte(text + p.errs.String())); form != nil {
+		t.Errorf("%s is in what tare printed", form)
+	}
+	result, err := rundir.Open(run)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, trial := range result.Trials {
+		if trial.Status != rundir.OK {
+			t.Errorf("%s: %s", trial.Environment, trial.Reason)
+		}
+		for name, want := range map[string]int{"driver.stdout": 4, "driver.stderr": 1, "server.stdout": 1} {
+			if out := printed(t, run, trial, name); strings.Count(out, "***") < want {
+				t.Errorf("%s of %s: %s", name, trial.Environment, out)
+			}
+		}
+	}
+	if files := noneBelow(t, directory, "password", "key"); files < 8 {
+		t.Errorf("the run left %d files: that is no test", files)
+	}
+	h.clean(t)
+}
+
+func TestACommandThatIsMeasuredGetsSecrets(t *testing.T) {
+	h := aHome(t)
+	directory := filepath.Dir(h.directory)
+	secretStudy(t, directory, "{}")
+	run := filepath.Join(directory, "run")
+	t.Setenv("TEST_TOKEN", password)
+	p := h.tare(t, "bench", "--env", "native", "--runs", "1", "--out", run, "--secret", "TEST_TOKEN", "--secret", "TEST_PASSWORD="+directory+"/password",
+		"--", "sh", "-c", `test "$TEST_TOKEN" = "$TEST_PASSWORD" && printf %s "$TEST_TOKEN" && tr '\0' '\n' < /proc/$PPID/environ`)
+	if status, text := p.end(); status != 0 || leaked([]byte(text)) != nil {
+		t.Errorf("status %d: %s%s", status, text, p.errs.String())
+	}
+	result, err := rundir.Open(run)
+	if err != nil || len(result.Trials) != 1 || printed(t, run, result.Trials[0], "driver.stdout")[:3] != "***" {
+		t.Errorf("%v, %+v", err, result)
+	}
+	noneBelow(t, directory, "password", "key")
+	h.clean(t)
+}
+
+func secretStudy(t *testing.T, directory, environments string) string {
+	t.Helper()
+	pack, err := filepath.Abs("testdata/secrets.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	study := filepath.Join(directory, "study.yaml")
+	text := fmt.Sprintf(`study: with secrets
+baseline: native
+secret:
+  TEST_PASSWORD: {file: ./password}
+  TEST_KEY: {file: ./key, as: file}
+environments: %s
+workloads: [{use: %q}]
+`, environments, pack)
+	for path, text := range map[string]string{study: text, filepath.Join(directory, "password"): password + "\n", filepath.Join(directory, "key"): key} {
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return study
+}
+
+// watched is what a scan saw while a run was under way.
+type watched struct{ workload, containers int }
+
+// scan reads what other users and processes can.
+func (w *watched) scan(t *testing.T, h home) {
+	t.Helper()
+	lines, _ := filepath.Glob("/proc/[0-9]*/cmdline")
+	for _, path := range lines {
+		line, _ := os.ReadFile(path)
+		if bytes.Contains(line, []byte("$TEST_PASSWORD")) || bytes.Contains(line, []byte("qemu-system")) {
+			w.workload++
+		}
+		if form := leaked(line); form != nil {
+			t.Errorf("%s is in the process list: %q", form, line)
+		}
+	}
+	if ids, err := exec.Command("docker", "ps", "-q", "--filter", "label="+cleanup.HomeLabel+"="+h.directory).Output(); err == nil && len(ids) > 0 {
+		text, err := exec.Command("docker", append([]string{"inspect"}, strings.Fields(string(ids))...)...).Output()
+		if form := leaked(text); form != nil {
+			t.Errorf("docker inspect shows %s", form)
+		} else if bytes.Contains(text, []byte(`"Privileged": true`)) {
+			t.Error("a container is privileged")
+		} else if err == nil {
+			w.containers++
+		}
+	}
+	other := exec.Command("sh", "-c", `cat /proc/[0-9]*/environ; find "$1" /dev/shm -type f -exec cat {} +`, "sh", h.directory)
+	other.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
+	if text, _ := other.Output(); leaked(text) != nil {
+		t.Errorf("another user reads %s", leaked(text))
+	}
+}
+
+// noneBelow looks into every file below a directory, except those of some names, and
+// returns how many there were. Files may disappear meanwhile.
+func noneBelow(t *testing.T, directory string, except ...string) (files int) {
+	t.Helper()
+	_ = filepath.WalkDir(directory, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || !entry.Type().IsRegular() || slices.Contains(except, entry.Name()) {
+			return nil
+		}
+		text, err := os.ReadFile(path)
+		if form := leaked(text); form != nil {
+			t.Errorf("%s has %s", path, form)
+		}
+		if err == nil {
+			files++
+		}
+		return nil
+	})
+	return files
+}
