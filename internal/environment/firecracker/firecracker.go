@@ -114,13 +114,24 @@ var thread = regexp.MustCompile(`^fc_vcpu (\d+)$`)
 
 func (f *firecracker) VCPUThread() *regexp.Regexp { return thread }
 
-// RunDirectory returns the jail's root, whose path the jailer defines.
+// RunDirectory returns the jail's root, whose path the jailer defines: it has the
+// name of the program's file, to which the program may be a link.
 func (f *firecracker) RunDirectory(dir, name string) (string, int) {
 	if f.options.Jailer == "" {
 		return dir, 0
 	}
-	program := filepath.Base(microvm.Path(f.options.Program))
-	return filepath.Join(dir, "jail", program, name, "root"), f.options.JailUser
+	program := microvm.Path(f.options.Program)
+	if file, err := filepath.EvalSymlinks(program); err == nil {
+		program = file
+	}
+	return filepath.Join(dir, "jail", filepath.Base(program), id(name), "root"), f.options.JailUser
+}
+
+// id returns a guest's ID, which Firecracker and the jailer limit. It is part of the
+// log and of the jail's path, which is below the guest's own directory.
+func id(name string) string {
+	const longest = 64
+	return name[:min(len(name), longest)]
 }
 
 // Command starts Firecracker, or the jailer, which executes Firecracker.
@@ -132,11 +143,11 @@ func (f *firecracker) Command(m *microvm.Machine) vmm.Command {
 	}
 	c.Program = microvm.Path(f.options.Program)
 	if f.options.Jailer == "" {
-		c.Arguments = append([]string{"--id", m.Name}, args...)
+		c.Arguments = append([]string{"--id", id(m.Name)}, args...)
 		return c
 	}
 	user := strconv.Itoa(f.options.JailUser)
-	c.Arguments = append([]string{"--id", m.Name, "--exec-file", c.Program, "--uid", user, "--gid", user,
+	c.Arguments = append([]string{"--id", id(m.Name), "--exec-file", c.Program, "--uid", user, "--gid", user,
 		"--chroot-base-dir", filepath.Join(m.GuestDirectory, "jail"), "--"}, args...)
 	c.Program = microvm.Path(f.options.Jailer)
 	return c

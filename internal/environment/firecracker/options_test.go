@@ -2,8 +2,11 @@ package firecracker
 
 import (
 	"encoding/json"
+	"errors"
 	"net"
 	"net/netip"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -104,5 +107,27 @@ func TestTheBootTimersLineIsReadAsFirecrackerWritesIt(t *testing.T) {
 	}
 	if got, ok := bootTime("nothing of it"); ok {
 		t.Errorf("%q", got)
+	}
+}
+
+// The jailer names the jail after the program's file, not after a link to it.
+func TestTheJailIsNamedAfterTheProgramsFile(t *testing.T) {
+	dir := t.TempDir()
+	file, link := filepath.Join(dir, "firecracker-v1.17.0"), filepath.Join(dir, "firecracker")
+	if err := errors.Join(os.WriteFile(file, []byte("#!/bin/sh\n"), 0o755), os.Symlink(file, link)); err != nil {
+		t.Fatal(err)
+	}
+	o := defaults()
+	o.Program, o.Jailer = link, "jailer"
+	if at, user := (&firecracker{*o}).RunDirectory("/guest", "one"); at != "/guest/jail/firecracker-v1.17.0/one/root" || user != o.JailUser {
+		t.Errorf("%s of user %d", at, user)
+	}
+	long, free := strings.Repeat("long-", 20), defaults()
+	if c := (&firecracker{*free}).Command(&microvm.Machine{Name: long}); c.Arguments[1] != long[:64] {
+		t.Errorf("a long name without a jail: %q", c.Arguments)
+	}
+	at, _ := (&firecracker{*o}).RunDirectory("/guest", long)
+	if c := (&firecracker{*o}).Command(&microvm.Machine{Name: long}); c.Arguments[1] != long[:64] || !strings.Contains(at, "/"+long[:64]+"/") {
+		t.Errorf("a long name: %q in %s", c.Arguments, at)
 	}
 }
