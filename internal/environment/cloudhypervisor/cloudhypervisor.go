@@ -94,6 +94,9 @@ func (h *hypervisor) Command(m *microvm.Machine) vmm.Command {
 // KernelArgs: the machine has ACPI, and can be powered off.
 func (h *hypervisor) KernelArgs(*microvm.Machine) []string { return []string{"tare.off=poweroff"} }
 
+// AddedArgs: it adds none.
+func (h *hypervisor) AddedArgs() int { return 0 }
+
 // Watch reads the events. It kills Cloud Hypervisor if the guest resets itself,
 // since it would reboot, endlessly if its kernel panics.
 func (h *hypervisor) Watch(m *microvm.Machine, p *vmm.Process) {

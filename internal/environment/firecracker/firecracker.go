@@ -163,6 +163,13 @@ func (f *firecracker) KernelArgs(*microvm.Machine) []string {
 	return words
 }
 
+// AddedArgs: Firecracker adds that there is no PCI, and where each virtio device is:
+// two disks, the vsock and a network card.
+func (f *firecracker) AddedArgs() int {
+	const devices = 4
+	return len(" pci=off") + devices*len(" virtio_mmio.device=4K@0xc0001000:10")
+}
+
 // Watch does nothing: Firecracker exits with its guest.
 func (f *firecracker) Watch(*microvm.Machine, *vmm.Process) {}
 

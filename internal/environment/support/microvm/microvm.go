@@ -41,6 +41,8 @@ type VMM interface {
 	PingPath() string
 	// KernelArgs returns kernel parameters that only this VMM's guests need.
 	KernelArgs(m *Machine) []string
+	// AddedArgs is how many characters the VMM itself adds to the kernel's command line.
+	AddedArgs() int
 	// Define configures the guest, which does not run yet.
 	Define(ctx context.Context, api *API, m *Machine) error
 	// Boot runs a configured guest.

@@ -246,8 +246,8 @@ func (e *Environment) kernelCommandLine(m *Machine, r environment.Request, await
 		words = append(words, e.options.KernelArgs)
 	}
 	line := strings.Join(words, " ")
-	if len(line) > maxCommandLine {
-		return "", fmt.Errorf("the guest's kernel command line, with the image's environment and kernel_args, has %d characters, and the kernel accepts at most %d", len(line), maxCommandLine)
+	if length := len(line) + e.vmm.AddedArgs(); length > maxCommandLine {
+		return "", fmt.Errorf("the guest's kernel command line, with the image's environment, kernel_args and what %s adds, has %d characters, and the kernel accepts at most %d", e.vmm.Name(), length, maxCommandLine)
 	}
 	return line, nil
 }
