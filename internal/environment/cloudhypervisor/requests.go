@@ -24,11 +24,14 @@ type (
 		Line      string `json:"cmdline"`
 	}
 	disk struct {
-		ID       string           `json:"id"`
-		Path     string           `json:"path"`
-		ReadOnly bool             `json:"readonly"`
-		Direct   bool             `json:"direct"`
-		Limiter  *microvm.Limiter `json:"rate_limiter_config,omitempty"`
+		ID       string `json:"id"`
+		Path     string `json:"path"`
+		ReadOnly bool   `json:"readonly"`
+		Direct   bool   `json:"direct"`
+		// Type is Raw. Where Cloud Hypervisor has to find the type out, it refuses
+		// writes to a raw disk's first sector, which has an ext4 superblock behind it.
+		Type    string           `json:"image_type"`
+		Limiter *microvm.Limiter `json:"rate_limiter_config,omitempty"`
 	}
 	network struct {
 		ID      string           `json:"id"`
@@ -65,7 +68,7 @@ type (
 func (h *hypervisor) config(m *microvm.Machine) config {
 	o := &h.options
 	drive := func(id string, readOnly bool) disk {
-		return disk{ID: id, Path: id, ReadOnly: readOnly, Direct: o.Cache == "none", Limiter: m.Disk}
+		return disk{ID: id, Path: id, ReadOnly: readOnly, Direct: o.Cache == "none", Type: "Raw", Limiter: m.Disk}
 	}
 	c := config{
 		CPUs: cpus{m.CPUs, m.CPUs}, Memory: memory{int64(m.Memory)},
