@@ -38,16 +38,16 @@ func (p *socketDir) dial(ctx context.Context, name string) (net.Conn, error) {
 }
 
 // API is a client of a VMM's HTTP API at a unix socket.
-type API struct {
-	dir    *socketDir
-	client *http.Client
-}
+type API struct{ client *http.Client }
 
-func newAPI(p *socketDir) *API {
-	return &API{p, &http.Client{Transport: &http.Transport{
+// NewAPI returns a client that sends its requests through a transport.
+func NewAPI(t http.RoundTripper) *API { return &API{&http.Client{Transport: t}} }
+
+func dialAPI(p *socketDir) *API {
+	return NewAPI(&http.Transport{
 		DialContext:     func(ctx context.Context, _, _ string) (net.Conn, error) { return p.dial(ctx, Socket) },
 		MaxConnsPerHost: 1,
-	}}}
+	})
 }
 
 func (a *API) close() { a.client.CloseIdleConnections() }

@@ -32,7 +32,7 @@ func newDriver(v VMM, m *Machine, load, listens bool, note func(string, ...any))
 	if err != nil {
 		return nil, err
 	}
-	d := &driver{vmm: v, machine: m, load: load, dir: p, api: newAPI(p), note: note}
+	d := &driver{vmm: v, machine: m, load: load, dir: p, api: dialAPI(p), note: note}
 	if !listens {
 		d.agent, err = listenAgent(p)
 		if err == nil {

@@ -153,7 +153,7 @@ func TestARefusalNamesTheRequest(t *testing.T) {
 		}
 		http.Error(w, `{"fault_message": "Not now."}`, http.StatusBadRequest)
 	}))
-	api := newAPI(p)
+	api := dialAPI(p)
 	defer api.close()
 	if err := api.Put(t.Context(), "/good", map[string]int{"a": 1}); err != nil {
 		t.Error(err)
