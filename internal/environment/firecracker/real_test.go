@@ -44,7 +44,7 @@ func TestARefusalIsQuoted(t *testing.T) {
 			microvmtest.Stop(t, i)
 			t.Fatal("it started")
 		}
-		if !strings.Contains(err.Error(), "PUT /machine-config was refused (400 Bad Request): ") || !strings.Contains(err.Error(), "vCPU number is invalid") {
+		if !strings.Contains(err.Error(), "PUT /machine-config was refused (400 Bad Request): ") || !strings.Contains(err.Error(), "The number of vCPUs must be") {
 			t.Error(err)
 		}
 	})

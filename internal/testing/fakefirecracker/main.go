@@ -1,6 +1,7 @@
 // Command fakefirecracker is a test double of Firecracker: it implements its API as
-// published in its OpenAPI description, version 1.12, with the error responses, and
-// lets QEMU emulate the guest. See package fakevmm for what it lacks.
+// published in its OpenAPI description, with the error responses that a real one gave
+// (testdata/recorded.json), and lets QEMU emulate the guest. See package fakevmm for
+// what it lacks.
 package main
 
 import (
@@ -17,7 +18,7 @@ import (
 	"tare/internal/testing/fakevmm"
 )
 
-const version = "1.12.0"
+const version = "1.17.0-dev"
 
 // vmm is the state of the VMM.
 type vmm struct {
@@ -27,11 +28,13 @@ type vmm struct {
 
 	log, metrics string
 	machine      machineConfig
-	boot         *bootSource
+	boot         bootSource
 	drives       []drive
 	nets         []netInterface
 	vsock        *vsock
-	configured   bool // resources that a snapshot has itself
+	taps         []*os.File // open until the guest's emulator opens them
+	configured   bool       // resources that a snapshot has itself
+	broken       bool       // it exits after its answer
 
 	guest   fakevmm.Guest
 	running *fakevmm.Machine
@@ -55,8 +58,8 @@ func main() {
 		fmt.Fprintf(os.Stderr, "Error: RunWithApi error: Invalid instance ID: Invalid char or length in %q\n", *id)
 		os.Exit(1)
 	}
-	v := &vmm{id: *id, state: "Not started", bootTimer: *timer, began: time.Now(), machine: machineConfig{CPUs: 1, Memory: 128}}
-	if err := fakevmm.Serve(*socket, v.handle); err != nil {
+	v := &vmm{id: *id, state: "Not started", bootTimer: *timer, began: time.Now(), machine: machineConfig{CPUs: 1, Memory: 128, HugePages: "None"}, nets: []netInterface{}, drives: []drive{}}
+	if err := fakevmm.Serve(*socket, v.handle, v.sent); err != nil {
 		fmt.Fprintln(os.Stderr, "Error: Failed to open the API socket:", err)
 		os.Exit(1)
 	}
@@ -86,13 +89,20 @@ func (v *vmm) handle(method, path string, body []byte) (int, any) {
 	return http.StatusOK, answer
 }
 
+// sent exits after a request that broke the VMM.
+func (v *vmm) sent() {
+	if v.broken {
+		os.Exit(1)
+	}
+}
+
 // do executes a request.
 func (v *vmm) do(method, path string, body []byte) (any, error) {
 	route, id, _ := strings.Cut(strings.Trim(path, "/"), "/")
 	switch {
 	case method == http.MethodGet && len(body) > 0:
 		return nil, errors.New("GET request cannot have a body.")
-	case method != http.MethodGet && len(body) == 0:
+	case (method == http.MethodPut || method == http.MethodPatch) && len(body) == 0:
 		return nil, fmt.Errorf("Empty %s request.", method)
 	}
 	switch method + " " + route {
@@ -116,9 +126,11 @@ func (v *vmm) do(method, path string, body []byte) (any, error) {
 	case "PUT boot-source":
 		return nil, configure(v, body, v.setBoot)
 	case "PUT drives":
-		return nil, configureID(v, id, body, &v.drives, v.checkDrive)
+		return nil, configureID(v, id, body, &v.drives, func(drive) string { return "The id from the path does not match the id from the body!" }, v.checkDrive)
 	case "PUT network-interfaces":
-		return nil, configureID(v, id, body, &v.nets, v.checkNet)
+		return nil, configureID(v, id, body, &v.nets, func(n netInterface) string {
+			return fmt.Sprintf("The id from the path [%s] does not match the id from the body [%s]!", id, n.ID)
+		}, v.checkNet)
 	case "PUT vsock":
 		return nil, configure(v, body, v.setVSock)
 	case "PUT actions":
@@ -132,8 +144,9 @@ func (v *vmm) do(method, path string, body []byte) (any, error) {
 		case "load":
 			return nil, decoded(body, v.loadSnapshot)
 		}
+		route = path
 	}
-	return nil, fmt.Errorf("Invalid request method and/or path: %s %s.", method, strings.Trim(path, "/"))
+	return nil, fmt.Errorf("Invalid request method and/or path: %s %s.", method, route)
 }
 
 type action struct {
@@ -149,8 +162,14 @@ func (v *vmm) act(a action) error {
 		return nil
 	case v.running != nil:
 		return errAfterStart
-	case v.boot == nil:
+	case v.boot.Kernel == "":
 		return errors.New("Start microvm error: Cannot start microvm without kernel configuration.")
+	}
+	if err := v.checkLine(); err != nil {
+		return fmt.Errorf("Start microvm error: %w", err)
+	}
+	for _, tap := range v.taps {
+		tap.Close()
 	}
 	v.guest = v.guestConfig()
 	if err := v.run("", true); err != nil {

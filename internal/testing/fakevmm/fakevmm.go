@@ -77,12 +77,10 @@ func Start(ctx context.Context, g Guest, saved string) (_ *Machine, err error) {
 	if err != nil {
 		return nil, err
 	}
-	defer theirMonitor.Close()
 	agent, theirAgent, err := pair()
 	if err != nil {
-		return nil, err
+		return nil, errors.Join(err, theirMonitor.Close())
 	}
-	defer theirAgent.Close()
 	m.agent = agent
 	arguments := g.arguments()
 	if saved != "" {
@@ -96,6 +94,8 @@ func Start(ctx context.Context, g Guest, saved string) (_ *Machine, err error) {
 	go func() {
 		runtime.LockOSThread() // its exit would send the parent-death signal
 		err := cmd.Start()
+		theirMonitor.Close() // so that the monitor ends with QEMU
+		theirAgent.Close()
 		started <- err
 		if err == nil {
 			m.status = cmd.Wait()
@@ -137,11 +137,14 @@ func (g *Guest) arguments() []string {
 	list := []string{"-nodefaults", "-no-user-config", "-display", "none", "-no-reboot", "-S",
 		"-machine", machine, "-accel", "tcg,thread=multi", "-cpu", "max",
 		"-smp", strconv.Itoa(g.CPUs), "-m", fmt.Sprintf("%dM", g.MemoryMiB),
-		"-kernel", g.Kernel, "-initrd", g.Initramfs, "-append", g.line(),
+		"-kernel", g.Kernel, "-append", g.line(),
 		"-chardev", "stdio,id=console,signal=off", "-serial", "chardev:console",
 		"-chardev", fmt.Sprintf("socket,id=monitor,fd=%d", monitorFD), "-mon", "chardev=monitor,mode=control",
 		"-chardev", fmt.Sprintf("socket,id=agent,fd=%d", agentFD),
 		"-device", "virtio-serial" + bus, "-device", "virtserialport,id=agent,chardev=agent,name=" + portName}
+	if g.Initramfs != "" {
+		list = append(list, "-initrd", g.Initramfs)
+	}
 	for n, disk := range g.Disks {
 		word := fmt.Sprintf("if=none,id=disk%d,format=raw,cache=%s,werror=report,rerror=report,file=%s", n, disk.Cache, strings.ReplaceAll(disk.Path, ",", ",,"))
 		if disk.ReadOnly {

@@ -1,22 +1,17 @@
 package fakevmm
 
 import (
-	"bytes"
 	"encoding/json"
-	"errors"
-	"fmt"
 	"io"
 	"net"
 	"net/http"
-	"reflect"
-	"regexp"
-	"slices"
-	"strings"
+	"strconv"
 )
 
 // Serve answers requests at a unix socket, one at a time as the VMMs do, until
-// the program exits. An answer of nil has no body.
-func Serve(socket string, handle func(method, path string, body []byte) (status int, answer any)) error {
+// the program exits. An answer of nil has no body. After each answer was sent it
+// calls a function, which may exit.
+func Serve(socket string, handle func(method, path string, body []byte) (status int, answer any), sent func()) error {
 	l, err := net.Listen("unix", socket)
 	if err != nil {
 		return err
@@ -31,11 +26,21 @@ func Serve(socket string, handle func(method, path string, body []byte) (status 
 			return
 		}
 		status, answer := handle(r.Method, r.URL.Path, body)
+		var data []byte
+		if answer != nil {
+			if data, err = json.Marshal(answer); err != nil {
+				http.Error(w, err.Error(), http.StatusInternalServerError)
+				return
+			}
+		}
+		if status != http.StatusNoContent {
+			w.Header().Set("Content-Length", strconv.Itoa(len(data)))
+		}
 		w.Header().Set("Content-Type", "application/json")
 		w.WriteHeader(status)
-		if answer != nil {
-			_ = json.NewEncoder(w).Encode(answer)
-		}
+		_, _ = w.Write(data)
+		_ = http.NewResponseController(w).Flush() // else it is sent after this function
+		sent()
 	}))
 }
 
@@ -66,55 +71,4 @@ func (l *Limiter) Rates() (bytes, ops int64) {
 		return 0, 0
 	}
 	return rate(l.Bandwidth), rate(l.Ops)
-}
-
-var unknown = regexp.MustCompile(`unknown field "(.*)"`)
-
-// Decode decodes a body as strictly as the VMMs do: an unknown field is an error,
-// and so are the absence of a field with the tag need, and another value than
-// those of the tag one. The errors have the words of serde, the VMMs' decoder.
-func Decode(body []byte, into any) error {
-	d := json.NewDecoder(bytes.NewReader(body))
-	d.DisallowUnknownFields()
-	if err := d.Decode(into); err != nil {
-		if match := unknown.FindStringSubmatch(err.Error()); match != nil {
-			return errors.New("unknown field `" + match[1] + "`, expected one of the documented ones at line 1 column 1")
-		}
-		return err
-	}
-	return check(body, reflect.ValueOf(into))
-}
-
-// check checks the tags of a struct, and of those in it.
-func check(body []byte, v reflect.Value) error {
-	switch v = reflect.Indirect(v); v.Kind() {
-	case reflect.Slice:
-		var elements []json.RawMessage
-		_ = json.Unmarshal(body, &elements) // Decode has read it
-		for i, element := range elements {
-			if err := check(element, v.Index(i)); err != nil {
-				return err
-			}
-		}
-	case reflect.Struct:
-		var given map[string]json.RawMessage
-		_ = json.Unmarshal(body, &given)
-		for i := range v.NumField() {
-			tag := v.Type().Field(i).Tag
-			name, _, _ := strings.Cut(tag.Get("json"), ",")
-			text, there := given[name]
-			allowed := strings.Fields(tag.Get("one"))
-			switch {
-			case !there && tag.Get("need") != "":
-				return fmt.Errorf("missing field `%s` at line 1 column 1", name)
-			case there && len(allowed) > 0 && !slices.Contains(allowed, v.Field(i).String()):
-				return fmt.Errorf("unknown variant `%s`, expected one of `%s` at line 1 column 1", v.Field(i), strings.Join(allowed, "`, `"))
-			case there:
-				if err := check(text, v.Field(i)); err != nil {
-					return err
-				}
-			}
-		}
-	}
-	return nil
 }
