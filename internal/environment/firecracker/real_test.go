@@ -50,33 +50,16 @@ func TestARefusalIsQuoted(t *testing.T) {
 	})
 }
 
-// The jailer's double checks its arguments as the jailer does, makes the jail's
-// directory and runs the program there, without a chroot or another user: QEMU,
-// which emulates the guest of the double, would not be found in the jail.
-const jailer = `#!/bin/sh
-set -e
-[ "$1" = --id ] && [ "$3" = --exec-file ] && [ "$5" = --uid ] && [ "$7" = --gid ] && [ "$9" = --chroot-base-dir ] || { echo "Error: Failed to parse arguments: $*" >&2; exit 1; }
-id=$2 program=$4 user=$6 base=${10}
-shift 10
-[ "$1" = -- ] && shift
-case $(basename "$program") in *firecracker*) ;; *) echo "Error: the filename must include firecracker" >&2; exit 1;; esac
-root=$base/$(basename "$program")/$id/root
-mkdir -p "$root"
-cd "$root"
-[ "$(stat -c %u data)" = "$user" ] || { echo "data belongs to $(stat -c %u data)" >&2; exit 1; }
-exec "$program" --id "$id" --start-time-us 1 --start-time-cpu-us 1 "$@"
-`
-
 func TestAJailedGuestHasAllItNeedsInItsJail(t *testing.T) {
 	kind.Each(t, func(t *testing.T, b *microvmtest.Bench) {
 		if !b.Fake {
 			t.Skip("needs the jailer's double, which runs only Firecracker's")
 		}
-		script := filepath.Join(t.TempDir(), "jailer")
-		if err := os.WriteFile(script, []byte(jailer), 0o755); err != nil {
+		jailer, err := microvmtest.BuildFake(t.TempDir(), "jailer", "jailer")
+		if err != nil {
 			t.Fatal(err)
 		}
-		i := b.Start(t, b.Environment(t, `{"jailer": "`+script+`"}`), "jailed")
+		i := b.Start(t, b.Environment(t, `{"jailer": "`+jailer+`"}`), "jailed")
 		if files, _ := filepath.Glob(filepath.Join(b.Owner.Home(), "work", b.Owner.ID(), "jailed/jail/firecracker/jailed/root/*")); len(files) < 7 {
 			t.Errorf("in the jail are %v", files)
 		}
