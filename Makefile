@@ -63,6 +63,13 @@ lint: setup-check ## The first part of check: gofmt, golangci-lint, shellcheck
 test: setup-test build web/node_modules/.package-lock.json ## Install what the tests need and run them all (PACKAGES=./internal/stats ARGS="-run Name" RACE=1)
 	scripts/test.sh $(if $(RACE),-race) $(ARGS) $(PACKAGES)
 
+absolute = $(if $(findstring /,$1),$(abspath $1),$1)# a test runs in the directory of its package
+
+.PHONY: test-vmm
+test-vmm: setup-test build ## Hold tare and its test doubles to a real Firecracker, jailer and Cloud Hypervisor (FIRECRACKER=path JAILER=path CLOUD_HYPERVISOR=path)
+	$(as-root) env FIRECRACKER="$(call absolute,$(FIRECRACKER))" JAILER="$(call absolute,$(JAILER))" CLOUD_HYPERVISOR="$(call absolute,$(CLOUD_HYPERVISOR))" UPDATE_GOLDEN="$(UPDATE_GOLDEN)" \
+		go test -count=1 -p=1 -v -timeout=30m -run='^TestTheReal' ./internal/testing/fakefirecracker ./internal/testing/fakejailer ./internal/testing/fakecloudhypervisor ./internal/environment/firecracker ./internal/environment/cloudhypervisor
+
 .PHONY: bench
 bench: setup-bench build ## Measure what tare itself costs and write docs/benchmarks.md (ARGS="-only starts")
 	$(as-root) scripts/with-engines.sh docker -- go run ./bench $(ARGS)

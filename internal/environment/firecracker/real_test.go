@@ -1,8 +1,10 @@
 package firecracker
 
 import (
+	"cmp"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"runtime"
@@ -17,7 +19,7 @@ import (
 	"tare/internal/testing/testenv"
 )
 
-var kind = microvmtest.Kind{Key: "firecracker", Source: "firecracker", Program: "firecracker", Name: "Firecracker", Started: "InstanceStart"}
+var kind = microvmtest.Kind{Key: "firecracker", Source: "firecracker", Program: "firecracker", Variable: "FIRECRACKER", Name: "Firecracker", Started: "InstanceStart"}
 
 func TestAGuestBoots(t *testing.T)                                      { kind.Boots(t) }
 func TestARestoredGuestIsFreshAndKnowsTheTime(t *testing.T)             { kind.Restores(t) }
@@ -91,4 +93,18 @@ func TestAVirtualCPUsThreadIsFoundByItsName(t *testing.T) {
 	if err != nil || len(got) != 2 || !want[got[0]] || !want[got[1]] || got[0] == got[1] {
 		t.Errorf("%v of %v, %v", got, want, err)
 	}
+}
+
+func TestTheRealFirecrackerStartsWhatTareDefines(t *testing.T) {
+	options := map[string]string{
+		"boot":     `{"kernel_args": "earlyprintk=ttyS0 ignore_loglevel", "start_timeout": 120000000000}`,
+		"limits":   `{"cache": "unsafe", "aio": "async", "root": "copy", "boot_timer": true, "disk_bandwidth": "100MiB", "disk_ops": 5000, "network": "nat", "net_bandwidth": "10MiB", "net_ops": 5000, "start_timeout": 30000000000}`,
+		"snapshot": `{"start": "snapshot", "start_timeout": 30000000000}`,
+	}
+	if jailer, err := exec.LookPath(cmp.Or(os.Getenv("JAILER"), "jailer")); err == nil {
+		options["jailer"] = `{"jailer": "` + jailer + `", "start_timeout": 30000000000}`
+	} else {
+		t.Logf("without a jail: JAILER names no jailer: %v", err)
+	}
+	kind.Comes(t, options)
 }

@@ -5,8 +5,10 @@ package microvmtest
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -15,19 +17,22 @@ import (
 
 	"tare/internal/cleanup"
 	"tare/internal/environment"
+	"tare/internal/environment/support/microvm"
 	"tare/internal/image"
 	"tare/internal/quantity"
+	"tare/internal/testing/exchanges"
 	"tare/internal/testing/needs"
 	"tare/internal/testing/testenv"
 )
 
 // Kind is a kind of environment under test.
 type Kind struct {
-	Key     string // "firecracker"
-	Source  string // the package of its fake, without "fake"
-	Program string // its name on the PATH
-	Name    string // its name in messages
-	Started string // part of its log after a guest was started
+	Key      string // "firecracker"
+	Source   string // the package of its fake, without "fake"
+	Program  string // its name on the PATH
+	Variable string // names the program instead
+	Name     string // its name in messages
+	Started  string // part of its log after a guest was started
 }
 
 // Bench is the setup of a test with guests.
@@ -37,6 +42,8 @@ type Bench struct {
 	Owner   *cleanup.Owner
 	Image   *image.Image
 	kind    Kind
+	// anyKVM lets guests run where KVM is slower than hardware, which tare refuses.
+	anyKVM bool
 }
 
 // Each runs a test with the fake and with the real VMM, if it works here, and
@@ -47,7 +54,7 @@ func (k Kind) Each(t *testing.T, test func(*testing.T, *Bench)) {
 	testenv.NeedsAgent(t)
 	for _, fake := range []bool{true, false} {
 		t.Run(map[bool]string{true: "fake", false: "real"}[fake], func(t *testing.T) {
-			b := &Bench{Program: k.Program, Fake: fake, kind: k}
+			b := &Bench{Program: cmp.Or(os.Getenv(k.Variable), k.Program), Fake: fake, kind: k}
 			if fake {
 				needs.Program(t, "qemu-system-x86_64", "go")
 				var err error
@@ -55,15 +62,37 @@ func (k Kind) Each(t *testing.T, test func(*testing.T, *Bench)) {
 					t.Fatal(err)
 				}
 			}
-			testenv.NeedsKind(t, k.Key, b.Options(t, `{}`))
-			// The path is longer than that of a socket may be.
-			b.Owner = testenv.Owner(t, filepath.Join(t.TempDir(), strings.Repeat("a long folder ", 8)))
-			b.Image = testenv.Image(t)
-			test(t, b)
-			for _, line := range testenv.Left(context.Background(), b.Owner.Home(), b.Owner.ID()) {
-				t.Errorf("left behind: %s", line)
-			}
+			b.run(t, test)
 		})
+	}
+}
+
+// run runs a test in a home of its own, and checks that nothing is left behind.
+func (b *Bench) run(t *testing.T, test func(*testing.T, *Bench)) {
+	t.Helper()
+	b.needs(t, b.Options(t, `{}`))
+	// The path is longer than that of a socket may be.
+	b.Owner = testenv.Owner(t, filepath.Join(t.TempDir(), strings.Repeat("a long folder ", 8)))
+	b.Image = testenv.Image(t)
+	test(t, b)
+	for _, line := range testenv.Left(context.Background(), b.Owner.Home(), b.Owner.ID()) {
+		t.Errorf("left behind: %s", line)
+	}
+}
+
+// needs skips the test if the kind does not work here with these options.
+func (b *Bench) needs(t *testing.T, options any) {
+	t.Helper()
+	if !b.anyKVM {
+		testenv.NeedsKind(t, b.kind.Key, options)
+		return
+	}
+	exchanges.NeedsKVM(t)
+	registration, _ := environment.Lookup(b.kind.Key)
+	for _, r := range registration.Requires(options) {
+		if f := r.Check(t.Context()); f.State == environment.Missing && r.What != microvm.FastKVM {
+			t.Skipf("needs %s: %s", r.What, f.Reason)
+		}
 	}
 }
 
@@ -91,7 +120,7 @@ func (b *Bench) Options(t *testing.T, options string) any {
 func (b *Bench) Environment(t *testing.T, options string) environment.Environment {
 	t.Helper()
 	o := b.Options(t, options)
-	testenv.NeedsKind(t, b.kind.Key, o)
+	b.needs(t, o)
 	registration, _ := environment.Lookup(b.kind.Key)
 	e, err := registration.New(o)
 	if err != nil {

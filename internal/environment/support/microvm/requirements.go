@@ -12,13 +12,16 @@ import (
 	"tare/internal/linux/virtnet"
 )
 
+// FastKVM is the requirement that only tests with real VMMs do without.
+const FastKVM = "KVM at hardware speed"
+
 // Requirements of a microVM kind; fix says how to install its program.
 func Requirements(name string, o *Options, fix string) []environment.Requirement {
 	list := []environment.Requirement{
 		{What: "an x86-64 host", Check: vmm.CheckProcessor},
 		{What: "root, for cgroups", Check: vmm.CheckRoot},
 		// Checked before the program, which is useless without KVM.
-		{What: "KVM at hardware speed", Check: func(ctx context.Context) environment.Finding { return checkKVM(ctx, name, o) }},
+		{What: FastKVM, Check: func(ctx context.Context) environment.Finding { return checkKVM(ctx, name, o) }},
 		{What: "the program " + o.Program, Check: func(ctx context.Context) environment.Finding {
 			version, err := Version(ctx, o.Program)
 			if err != nil {
