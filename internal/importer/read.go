@@ -187,13 +187,13 @@ func (b *Batch) has(output []byte) []string {
 
 // timeIn reads the time of a result, in seconds since 1970, from its JSON.
 func timeIn(output []byte, path string) (time.Time, error) {
-	fields, err := parse.JSON([]string{path}, output)
+	fields, missing, err := parse.JSON([]string{path}, output)
 	if err != nil {
 		return time.Time{}, err
 	}
 	seconds, ok := fields[path]
 	if !ok {
-		return time.Time{}, fmt.Errorf("it has no field %s for its time", path)
+		return time.Time{}, fmt.Errorf("it has no field %s for its time: %s", path, missing[path])
 	}
 	whole, part := math.Modf(seconds)
 	return time.Unix(int64(whole), int64(part*1e9)).UTC(), nil

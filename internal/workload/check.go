@@ -347,6 +347,9 @@ func checkMetrics(p *Pack, root strictyaml.Node) {
 		if known && !slices.Contains(fields, m.FieldName()) && !p.gives(m.FieldName()) && (m.Of == "" || m.Field != "") {
 			at.At("field").Problemf("metric %s: %s", m.Name, strictyaml.Unknown("field of the parser", m.FieldName(), fields))
 		}
+		if err := parse.CheckPath(m.FieldName()); p.Parser.JSON && m.FromOutput() && err != nil {
+			at.At("field").Problemf("metric %s: field: %s", m.Name, err)
+		}
 		if other, ok := p.otherParser(); ok && m.Primary && m.FromOutput() && !other.HasField(m.FieldName()) && !slices.Contains(other.DistributionNames(), m.Of) {
 			at.At("field").Problemf("metric %s is primary, and the parser %s of length has no field %s", m.Name, other.Name, m.FieldName())
 		}
@@ -389,9 +392,11 @@ func (p *Pack) checkPercentile(m Metric, at strictyaml.Node) {
 		if known := slices.Concat(named.DistributionNames(), other.DistributionNames()); !slices.Contains(known, m.Of) {
 			at.At("of").Problemf("metric %s: %s", m.Name, strictyaml.Unknown("distribution of the parser", m.Of, known))
 		}
-	case p.Parser.CSV:
-		at.At("of").Problemf("metric %s: of: tables of CSV have no distributions; parse them with regex", m.Name)
-	case !p.Parser.JSON:
+	case p.Parser.JSON:
+		if err := parse.CheckPath(m.Of); err != nil {
+			at.At("of").Problemf("metric %s: of: %s", m.Name, err)
+		}
+	case len(p.Parser.Regex) > 0:
 		if pattern, err := regexp.Compile(m.Of); err != nil {
 			at.At("of").Problemf("metric %s: %s", m.Name, err)
 		} else if pattern.SubexpIndex("value") < 0 {

@@ -155,7 +155,7 @@ type Server struct {
 type Parser struct {
 	Name  string   `yaml:"name" json:"name,omitempty"`   // a built-in parser
 	Regex []string `yaml:"regex" json:"regex,omitempty"` // each must match; named groups are fields
-	JSON  bool     `yaml:"json" json:"json,omitempty"`   // fields are paths: jobs.0.read.iops
+	JSON  bool     `yaml:"json" json:"json,omitempty"`   // fields are paths: jobs.0.read.iops, $.jobs[0].read.iops
 	CSV   bool     `yaml:"csv" json:"csv,omitempty"`     // the first row has the names of the columns
 }
 
@@ -172,7 +172,8 @@ type Metric struct {
 	// samples or copies comes from the distribution Of, whose histograms add up. Of is a
 	// distribution of a built-in parser; with a regex, an expression that matches each
 	// value, its group value, or bin, with a group count; with JSON, the path of a list
-	// of values, or of counts by value. Without it only 0 and 100 add up.
+	// of values, or of counts by value; with CSV, a column. Without it only 0 and 100
+	// add up.
 	Percentile *float64 `yaml:"percentile" json:"percentile,omitempty"`
 	Of         string   `yaml:"of" json:"of,omitempty"`
 	// Across is how the values of copies that ran at the same time are aggregated:

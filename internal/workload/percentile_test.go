@@ -83,6 +83,17 @@ func TestDistributionsInJSON(t *testing.T) {
 	}
 }
 
+func TestAColumnOfATableIsADistribution(t *testing.T) {
+	p, err := Decode("csv.yaml", []byte(regexp.MustCompile(`(?s)parser:.*`).ReplaceAllString(tails, "parser: {csv: true}\n"+
+		"metrics: [{name: p50, unit: us, better: lower, primary: true, percentile: 50, of: us}]\n")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if o, err := p.Parse([]byte("at,us\n1,3\n1,1\n2,2\n")); err != nil || o.Metrics["p50"] != 2 {
+		t.Errorf("%+v, %v", o, err)
+	}
+}
+
 func TestAPercentileHasOneMeaning(t *testing.T) {
 	for change, want := range map[[2]string]string{
 		{"percentile: 100", "percentile: 101"}:                             "101 is not between 0 and 100",
@@ -91,7 +102,6 @@ func TestAPercentileHasOneMeaning(t *testing.T) {
 		{"percentile: 100", "percentile: 100, field: max_rss"}:             "is for values from the driver's output",
 		{"(?P<value>\\S+)", "(?P<v>\\S+)"}:                                 "no group for the values",
 		{"(?P<value>\\S+)", "(?P<value>\\S+"}:                              "missing closing )",
-		{"parser: {regex", "parser: {csv: true} # "}:                       "tables of CSV have no distributions",
 		{"parser: {regex", "parser: {name: redis-benchmark} # "}:           "unknown distribution of the parser",
 		{"parser: {regex", "parser: {name: wrk} # "}:                       "unknown distribution of the parser",
 		{"percentile: 50, of: '(?m)", "field: p55, percentile: 50, of: '"}: `unknown field of the parser "p55"`,

@@ -48,7 +48,7 @@ func (p Pack) Parse(stdout []byte) (Output, error) {
 	if p.onlyMeasured() {
 		return o, nil
 	}
-	fields, err := p.parse(stdout)
+	fields, missing, err := p.parse(stdout)
 	if err == nil {
 		o.Distributions, err = p.distributions(stdout)
 	}
@@ -63,13 +63,17 @@ func (p Pack) Parse(stdout []byte) (Output, error) {
 		if !ok && m.Percentile != nil {
 			value, ok = o.Distributions[m.Of].Percentile(*m.Percentile)
 		}
+		reason := cmp.Or(missing[m.FieldName()], "the driver printed no "+m.FieldName())
 		switch {
 		case ok:
 			o.Metrics[m.Name] = value
 		case m.Primary:
-			return Output{}, fmt.Errorf("the output of workload %s has no %s, the primary metric", p.Name, m.FieldName())
+			if missing[m.FieldName()] == "" {
+				return Output{}, fmt.Errorf("the output of workload %s has no %s, the primary metric", p.Name, m.FieldName())
+			}
+			return Output{}, fmt.Errorf("the output of workload %s has no %s, the primary metric: %s", p.Name, m.Name, reason)
 		default:
-			o.Missing[m.Name] = "the driver printed no " + m.FieldName()
+			o.Missing[m.Name] = reason
 		}
 	}
 	return o, nil
@@ -88,9 +92,12 @@ func (p Pack) distributions(stdout []byte) (all map[string]parse.Histogram, err 
 			continue
 		}
 		var h parse.Histogram
-		if p.Parser.JSON {
+		switch {
+		case p.Parser.JSON:
 			h, err = parse.JSONHistogram(m.Of, stdout)
-		} else {
+		case p.Parser.CSV:
+			h, err = parse.CSVHistogram(m.Of, stdout)
+		default:
 			var pattern *regexp.Regexp
 			if pattern, err = regexp.Compile(m.Of); err == nil {
 				h, err = parse.RegexHistogram(pattern, stdout)
@@ -137,7 +144,9 @@ func (m Metric) Together(outputs []Output, several string) (value float64, missi
 	return 0, outputs[0].driver + " prints percentiles, which do not add up over " + several
 }
 
-func (p Pack) parse(stdout []byte) (map[string]float64, error) {
+// parse returns the parser's fields, and for fields that are not in the output the
+// reason, if the parser knows more than that.
+func (p Pack) parse(stdout []byte) (fields map[string]float64, missing map[string]string, err error) {
 	var names []string
 	for _, m := range p.Metrics {
 		if m.FromOutput() && (m.Of == "" || m.Field != "") {
@@ -154,17 +163,19 @@ func (p Pack) parse(stdout []byte) (map[string]float64, error) {
 		for i, text := range p.Parser.Regex {
 			pattern, err := regexp.Compile(text)
 			if err != nil {
-				return nil, err
+				return nil, nil, err
 			}
 			patterns[i] = pattern
 		}
-		return parse.Regex(patterns, stdout)
+		fields, err = parse.Regex(patterns, stdout)
+		return fields, nil, err
 	}
 	named, ok := parse.Lookup(p.Parser.Name)
 	if !ok {
-		return nil, fmt.Errorf("unknown parser %q; known: %s", p.Parser.Name, strings.Join(parse.Names(), ", "))
+		return nil, nil, fmt.Errorf("unknown parser %q; known: %s", p.Parser.Name, strings.Join(parse.Names(), ", "))
 	}
-	return named.Parse(stdout)
+	fields, err = named.Parse(stdout)
+	return fields, nil, err
 }
 
 // Series parses the values over time from the driver's output, if the parser

@@ -3,13 +3,9 @@ package parse
 import (
 	"bytes"
 	"encoding/csv"
-	"encoding/json"
 	"fmt"
-	"io"
-	"maps"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 )
 
@@ -60,97 +56,66 @@ func RegexHistogram(pattern *regexp.Regexp, stdout []byte) (h Histogram, err err
 	return h, nil
 }
 
-// JSONHistogram counts the values at a path of one document: a list of numbers, or
-// an object of counts, with the values as its keys. It is nil if nothing is there.
-func JSONHistogram(path string, stdout []byte) (h Histogram, err error) {
-	var document any
-	if err := decode("the output's JSON", stdout, &document); err != nil {
-		return nil, err
+// CSV returns values of a table whose first row has the names of the columns, and
+// for each name that it does not have the reason. A field is a column's name if
+// there is one row, otherwise ROW.COLUMN, where ROW is the row's first cell.
+func CSV(names []string, stdout []byte) (fields map[string]float64, missing map[string]string, err error) {
+	rows, err := table(stdout)
+	if err != nil {
+		return nil, nil, err
 	}
-	at, err := jsonAt(document, path)
+	head, rows := rows[0], rows[1:]
+	fields, missing = map[string]float64{}, map[string]string{}
+	for _, name := range names {
+		var found []string
+		for i, column := range head {
+			row, named := strings.CutSuffix(name, "."+column)
+			for _, r := range rows {
+				if named && r[0] == row || name == column && len(rows) == 1 {
+					found = append(found, r[i])
+				}
+			}
+		}
+		switch {
+		case len(found) > 1:
+			return nil, nil, fmt.Errorf("%q occurs %d times in the table, as %q and as %q; make it say which one is meant", name, len(found), clip(found[0]), clip(found[1]))
+		case len(found) == 0 && len(rows) == 1:
+			missing[name] = fmt.Sprintf("the table has no column %s, but %s", name, some(head))
+		case len(found) == 0:
+			missing[name] = fmt.Sprintf("the table has no %s: with %d rows a value is ROW.COLUMN; the rows begin with %s, and the columns are %s",
+				name, len(rows), some(firsts(rows)), some(head))
+		default:
+			if fields[name], err = number(found[0], name); err != nil {
+				return nil, nil, err
+			}
+		}
+	}
+	return fields, missing, nil
+}
+
+// CSVHistogram counts the values of a column, of all rows. It is nil if there is no
+// such column.
+func CSVHistogram(column string, stdout []byte) (h Histogram, err error) {
+	rows, err := table(stdout)
 	if err != nil {
 		return nil, err
 	}
-	switch v := at.(type) {
-	case nil: // absent
+	i := slices.Index(rows[0], column)
+	if i < 0 {
 		return nil, nil
-	case []any:
-		h = Histogram{}
-		for _, entry := range v {
-			n, ok := entry.(float64)
-			if !ok {
-				return nil, fmt.Errorf("%s has %q, which is not a number", path, clip(fmt.Sprint(entry)))
-			}
-			h = append(h, Bin{n, n, 1})
-		}
-		return h, nil
-	case map[string]any:
-		h = Histogram{}
-		for _, text := range slices.Sorted(maps.Keys(v)) {
-			n, err := number(text, path)
-			count, ok := v[text].(float64)
-			if err != nil || !ok {
-				return nil, fmt.Errorf("%s is not an object of counts by value: it has %q: %q", path, clip(text), clip(fmt.Sprint(v[text])))
-			}
-			h = append(h, Bin{n, n, count})
-		}
-		return h, nil
 	}
-	return nil, fmt.Errorf("%s is neither a list of values nor an object of counts, but %q", path, clip(fmt.Sprint(at)))
-}
-
-// jsonAt returns what a document has at a path; nil if nothing.
-func jsonAt(document any, path string) (any, error) {
-	at := document
-	for _, step := range strings.Split(path, ".") {
-		switch v := at.(type) {
-		case map[string]any:
-			at = v[step]
-		case []any:
-			i, err := strconv.Atoi(step)
-			if err != nil || i < 0 || i >= len(v) {
-				return nil, fmt.Errorf("%s: the list there has %d entries, none is %q", path, len(v), step)
-			}
-			at = v[i]
-		default:
-			at = nil
-		}
-	}
-	return at, nil
-}
-
-// JSON returns the numbers at the given paths (jobs.0.read.iops) of one
-// document.
-func JSON(paths []string, stdout []byte) (map[string]float64, error) {
-	var document any
-	decoder := json.NewDecoder(bytes.NewReader(stdout))
-	if err := decoder.Decode(&document); err != nil {
-		return nil, fmt.Errorf("the output is not JSON: %w; %s", err, ending(lines(stdout)))
-	}
-	if _, err := decoder.Token(); err != io.EOF {
-		return nil, fmt.Errorf("unexpected text after the JSON: %s", ending(lines(stdout)))
-	}
-	fields := map[string]float64{}
-	for _, path := range paths {
-		at, err := jsonAt(document, path)
+	for _, row := range rows[1:] {
+		n, err := number(row[i], strings.Join(row, ","))
 		if err != nil {
-			return nil, err
+			return nil, fmt.Errorf("column %s: %w", column, err)
 		}
-		switch v := at.(type) {
-		case nil: // absent, never zero
-		case float64:
-			fields[path] = v
-		default:
-			return nil, fmt.Errorf("%s is not a number but %q", path, clip(fmt.Sprint(v)))
-		}
+		h = append(h, Bin{n, n, 1})
 	}
-	return fields, nil
+	return h, nil
 }
 
-// CSV parses a table whose first row has the names of the columns. A field is a
-// column's name if there is one row, otherwise ROW.COLUMN, where ROW is the
-// row's first cell.
-func CSV(names []string, stdout []byte) (map[string]float64, error) {
+// table reads a head and at least one row.
+func table(stdout []byte) ([][]string, error) {
 	if len(stdout) > 0 && !bytes.HasSuffix(stdout, []byte("\n")) {
 		return nil, fmt.Errorf("the table is truncated: %s", ending(lines(stdout)))
 	}
@@ -161,29 +126,22 @@ func CSV(names []string, stdout []byte) (map[string]float64, error) {
 	if len(rows) < 2 {
 		return nil, fmt.Errorf("a table with a head and at least one row was expected; %s", ending(lines(stdout)))
 	}
-	cells := map[string]string{}
-	for _, row := range rows[1:] {
-		for i, column := range rows[0] {
-			for _, name := range []string{column, row[0] + "." + column} {
-				if name == column && len(rows) > 2 {
-					continue
-				}
-				if _, twice := cells[name]; twice {
-					return nil, fmt.Errorf("%q occurs twice in the table, again in the row %q", name, clip(strings.Join(row, ",")))
-				}
-				cells[name] = row[i]
-			}
-		}
+	return rows, nil
+}
+
+func firsts(rows [][]string) (cells []string) {
+	for _, row := range rows {
+		cells = append(cells, row[0])
 	}
-	fields := map[string]float64{}
-	for _, name := range names {
-		text, ok := cells[name]
-		if !ok {
-			continue
-		}
-		if fields[name], err = number(text, name); err != nil {
-			return nil, err
-		}
+	return cells
+}
+
+// some lists the first of these words.
+func some(words []string) string {
+	const most = 12
+	text := strings.Join(words[:min(len(words), most)], ", ")
+	if len(words) > most {
+		text += fmt.Sprintf(" and %d more", len(words)-most)
 	}
-	return fields, nil
+	return clip(text)
 }

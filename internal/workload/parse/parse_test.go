@@ -437,25 +437,4 @@ func TestGenericParsers(t *testing.T) {
 	if _, err := Regex([]*regexp.Regexp{rate}, []byte("rate=inf\n")); err == nil {
 		t.Error("an infinite rate was taken")
 	}
-	document := []byte(`{"jobs":[{"read":{"iops":7.5,"name":"x"}}]}`)
-	if f, err := JSON([]string{"jobs.0.read.iops", "jobs.0.read.gone"}, document); err != nil || f["jobs.0.read.iops"] != 7.5 || len(f) != 1 {
-		t.Errorf("json: %v, %v", f, err)
-	}
-	for _, path := range []string{"jobs.1.read.iops", "jobs.0.read.name"} {
-		if _, err := JSON([]string{path}, document); err == nil {
-			t.Errorf("%s was taken for a number", path)
-		}
-	}
-	if _, err := JSON([]string{"a"}, []byte(`{"a":1} {"a":2}`)); err == nil {
-		t.Error("two documents were taken for one")
-	}
-	if f, err := CSV([]string{"rps", "p50"}, []byte("rps,p50\n5,6\n")); err != nil || f["rps"] != 5 || f["p50"] != 6 {
-		t.Errorf("csv: %v, %v", f, err)
-	}
-	if f, err := CSV([]string{"GET.rps", "rps"}, []byte("test,rps\nSET,5\nGET,6\n")); err != nil || f["GET.rps"] != 6 || len(f) != 1 {
-		t.Errorf("csv with two rows: %v, %v", f, err)
-	}
-	if _, err := CSV([]string{"rps"}, []byte("rps\n51")); err == nil {
-		t.Error("a cut table was taken")
-	}
 }
