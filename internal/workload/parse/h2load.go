@@ -2,9 +2,7 @@ package parse
 
 import (
 	"fmt"
-	"math"
 	"regexp"
-	"slices"
 )
 
 var h2load = Parser{
@@ -22,14 +20,14 @@ var h2load = Parser{
 		logged := false
 		return splitAt(file, func(line string) bool {
 			start := h2loadStart.MatchString(line)
-			begins := h2loadLogged.MatchString(line) || start && !logged
+			begins := countedStart.MatchString(line) || start && !logged
 			logged = !start && (logged || begins)
 			return begins
 		})
 	},
 
 	Distributions: []Field{{"latency", "us"}},
-	Histograms:    h2loadHistograms,
+	Histograms:    countedHistogram(h2loadStart, 1),
 }
 
 const h2loadTime = `(\d+us|\d+\.\d+m?s)`
@@ -42,8 +40,6 @@ var (
 	h2loadTraffic  = regexp.MustCompile(`^traffic: \S+B \((\d+)\) total, \S+B \(\d+\) headers \(space savings \S+%\), \S+B \(\d+\) data$`)
 	h2loadTimes    = regexp.MustCompile(`^time (for request|for connect|to 1st byte): +` + h2loadTime + ` +` + h2loadTime + ` +` + h2loadTime + ` +` + h2loadTime + ` +[0-9.]+%$`)
 	h2loadRates    = regexp.MustCompile(`^req/s +:(?: +[0-9.]+){4} +[0-9.]+%$`)
-	h2loadLogged   = regexp.MustCompile(`^(\d+) requests in (\d+) us$`)
-	h2loadLatency  = regexp.MustCompile(`^(\d+) us: (\d+)$`)
 	h2loadOther    = regexp.MustCompile(`^(spawning thread #\d+: .*|Warm-up (started|phase is over) for thread #\d+\.|Main benchmark duration is (started|over) for thread #\d+\..*|` +
 		`Stopped all clients for thread #\d+|Application protocol: .*|TLS Protocol: .*|Cipher: .*|Server Temp Key: .*|progress: \d+% (done|of clients started)|` +
 		`status codes: \d+ 2xx, \d+ 3xx, 0 4xx, 0 5xx| +min +max +mean +sd +\+/- sd|)$`)
@@ -53,73 +49,18 @@ var (
 )
 
 func parseH2load(stdout []byte) (map[string]float64, error) {
-	logged, report := h2loadLog(stdout)
+	logged, report := cutCounted(stdout, h2loadStart)
 	fields, err := parseH2loadReport(report)
 	if err != nil || len(logged) == 0 {
 		return fields, err
 	}
-	log, _, err := h2loadCounts(logged)
-	switch {
-	case err != nil:
+	log, err := checkCounted(logged, fields["requests"])
+	if err != nil {
 		return nil, err
-	case log["requests"] != fields["requests"]:
-		return nil, fmt.Errorf("the log of h2load has %v requests, and its report %v", log["requests"], fields["requests"])
-	case log["us"] == 0:
-		return nil, fmt.Errorf("the requests took no time: %q", clip(logged[0]))
 	}
 	fields["seconds"] = log["us"] / 1e6
 	fields["requests_per_second"], fields["bytes_per_second"] = fields["requests"]/fields["seconds"], fields["bytes"]/fields["seconds"]
 	return fields, nil
-}
-
-func h2loadHistograms(stdout []byte) (map[string]Histogram, error) {
-	logged, _ := h2loadLog(stdout)
-	if len(logged) == 0 {
-		return nil, nil
-	}
-	_, h, err := h2loadCounts(logged)
-	return map[string]Histogram{"latency": h}, err
-}
-
-// h2loadLog separates the counted requests of --log-file from the report. They come
-// first, so that an output that is truncated before them does not pass for one
-// without.
-func h2loadLog(stdout []byte) (logged, report []string) {
-	all := lines(stdout)
-	if !h2loadLogged.MatchString(all[0]) {
-		return nil, all
-	}
-	at := max(slices.IndexFunc(all, h2loadStart.MatchString), 0)
-	return all[:at], all[at:]
-}
-
-// h2loadCounts returns how many requests were successful, the time from the start of
-// the first one to the end of the last one, and the latencies. Each is a bin's lowest,
-// in whole us; the bins are fio's.
-func h2loadCounts(logged []string) (log map[string]float64, h Histogram, err error) {
-	log = map[string]float64{}
-	if err := take(log, logged[0], h2loadLogged.FindStringSubmatch(logged[0])[1:], "requests", "us"); err != nil {
-		return nil, nil, err
-	}
-	requests, next, bin := 0.0, 0.0, map[string]float64{}
-	for _, line := range logged[1:] {
-		m := h2loadLatency.FindStringSubmatch(line)
-		if m == nil {
-			return nil, nil, fmt.Errorf("no line of counted requests: %q", clip(line))
-		} else if err := take(bin, line, m[1:], "us", "requests"); err != nil {
-			return nil, nil, err
-		}
-		low, width := bin["us"], fioBin(bin["us"])
-		if low < next || math.Mod(low, max(width, 1)) != 0 {
-			return nil, nil, fmt.Errorf("not in the order of latencies, or not the start of a bin: %q", clip(line))
-		}
-		next = low + max(width, 1)
-		h, requests = append(h, Bin{low, low + width, bin["requests"]}), requests+bin["requests"]
-	}
-	if requests != log["requests"] {
-		return nil, nil, fmt.Errorf("the lines after %q count %v requests", clip(logged[0]), requests)
-	}
-	return log, h, nil
 }
 
 func parseH2loadReport(all []string) (map[string]float64, error) {

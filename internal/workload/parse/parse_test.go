@@ -220,7 +220,7 @@ func TestUnparsedOutputIsQuoted(t *testing.T) {
 		{"h2load", read("broken/h2load-refused.txt"), "5 errored"},
 		{"h2load", strings.Replace(read("h2load/native.txt"), "time for connect", "time of connect", 1), "h2load 1.52 does not print such a line"},
 		{"h2load", strings.Replace(read("h2load/logged.txt"), "2000 succeeded", "1999 succeeded", 1), "not every request"},
-		{"h2load", strings.Replace(read("h2load/logged.txt"), "requests: 2000 total, 2000 started, 2000 done, 2000 succ", "requests: 2 total, 2 started, 2 done, 2 succ", 1), "2000 requests, and its report 2"},
+		{"h2load", strings.Replace(read("h2load/logged.txt"), "requests: 2000 total, 2000 started, 2000 done, 2000 succ", "requests: 2 total, 2 started, 2 done, 2 succ", 1), "2000 requests, and the report 2"},
 		{"h2load", strings.Replace(read("h2load/logged.txt"), "816 us: 30", "816 us: 31", 1), "count 2001"},
 		{"h2load", strings.Replace(read("h2load/logged.txt"), "816 us: 30", "817 us: 30", 1), "not the start of a bin: \"817 us: 30\""},
 		{"h2load", strings.Replace(read("h2load/logged.txt"), "816 us: 30", "808 us: 30", 1), "order of latencies"},
