@@ -60,6 +60,7 @@ func FuzzIperf3(f *testing.F)          { fuzz(f, "iperf3") }
 func FuzzJMeter(f *testing.F)          { fuzz(f, "jmeter") }
 func FuzzLatencies(f *testing.F)       { fuzz(f, "latencies") }
 func FuzzNetperf(f *testing.F)         { fuzz(f, "netperf") }
+func FuzzPgbench(f *testing.F)         { fuzz(f, "pgbench") }
 func FuzzRedisBenchmark(f *testing.F)  { fuzz(f, "redis-benchmark") }
 func FuzzStages(f *testing.F)          { fuzz(f, "stages") }
 func FuzzStressNG(f *testing.F)        { fuzz(f, "stress-ng") }

@@ -57,7 +57,7 @@ type Field struct {
 // parsers are the built-in parsers. docs/parsers.md lists what a new one needs.
 var parsers = finite(
 	ab, bootTimes, cassandraStress, dd, fio, h2load, hpl, ioping, iozone, iperf3, jmeter, latencies, netperf,
-	redisBenchmark, stages, stressNG, sysbenchCPU, sysbenchFileIO, sysbenchMemory, sysbenchOLTP,
+	pgbench, redisBenchmark, stages, stressNG, sysbenchCPU, sysbenchFileIO, sysbenchMemory, sysbenchOLTP,
 	sysbenchThreads, vegetaCSV, wrk,
 )
 
