@@ -58,6 +58,7 @@ func FuzzIOPing(f *testing.F)          { fuzz(f, "ioping") }
 func FuzzIOzone(f *testing.F)          { fuzz(f, "iozone") }
 func FuzzIperf3(f *testing.F)          { fuzz(f, "iperf3") }
 func FuzzJMeter(f *testing.F)          { fuzz(f, "jmeter") }
+func FuzzK6(f *testing.F)              { fuzz(f, "k6") }
 func FuzzLatencies(f *testing.F)       { fuzz(f, "latencies") }
 func FuzzNetperf(f *testing.F)         { fuzz(f, "netperf") }
 func FuzzPgbench(f *testing.F)         { fuzz(f, "pgbench") }

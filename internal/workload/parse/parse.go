@@ -56,7 +56,7 @@ type Field struct {
 
 // parsers are the built-in parsers. docs/parsers.md lists what a new one needs.
 var parsers = finite(
-	ab, bootTimes, cassandraStress, dd, fio, h2load, hpl, ioping, iozone, iperf3, jmeter, latencies, netperf,
+	ab, bootTimes, cassandraStress, dd, fio, h2load, hpl, ioping, iozone, iperf3, jmeter, k6, latencies, netperf,
 	pgbench, redisBenchmark, stages, stressNG, sysbenchCPU, sysbenchFileIO, sysbenchMemory, sysbenchOLTP,
 	sysbenchThreads, vegetaCSV, wrk,
 )
