@@ -72,3 +72,4 @@ func FuzzSysbenchOLTP(f *testing.F)    { fuzz(f, "sysbench-oltp") }
 func FuzzSysbenchThreads(f *testing.F) { fuzz(f, "sysbench-threads") }
 func FuzzVegetaCSV(f *testing.F)       { fuzz(f, "vegeta-csv") }
 func FuzzWrk(f *testing.F)             { fuzz(f, "wrk") }
+func FuzzWrk2(f *testing.F)            { fuzz(f, "wrk2") }

@@ -58,7 +58,7 @@ type Field struct {
 var parsers = finite(
 	ab, bootTimes, cassandraStress, dd, fio, h2load, hpl, ioping, iozone, iperf3, jmeter, k6, latencies, netperf,
 	pgbench, redisBenchmark, stages, stressNG, sysbenchCPU, sysbenchFileIO, sysbenchMemory, sysbenchOLTP,
-	sysbenchThreads, vegetaCSV, wrk,
+	sysbenchThreads, vegetaCSV, wrk, wrk2,
 )
 
 // finite returns an error for a value that overflowed.

@@ -136,6 +136,10 @@ func TestAFigureIsInItsDeclaredUnit(t *testing.T) {
 		{"sysbench-cpu", "one-event-of-many-seconds.txt", "latency_max", 49796.80},
 		{"sysbench-threads", "native.txt", "events_per_second", 5587 / 2.0002},
 		{"vegeta-csv", "stall.txt", "service_max", 500849.67},
+		{"wrk2", "readme-no-latency.txt", "requests_per_second", 2000.15},
+		{"wrk2", "readme-stalled.txt", "latency_p99", 1.27e6},
+		{"wrk2", "readme-uncorrected.txt", "latency_p999", 11190},
+		{"wrk2", "readme-uncorrected.txt", "service_p99", 5430},
 	} {
 		p, _ := Lookup(c.parser)
 		fields, err := p.Parse(samples(t, c.parser)[c.sample])
@@ -241,6 +245,8 @@ func TestUnparsedOutputIsQuoted(t *testing.T) {
 		{"pgbench", read("broken/pgbench-aborted.txt"), "number of failed transactions: 0 (NaN%)"},
 		{"pgbench", strings.Replace(read("pgbench/counted.txt"), "48 us: 1", "48 us: 2", 1), "count 201 requests"},
 		{"pgbench", strings.Replace(read("pgbench/counted.txt"), "processed: 200", "processed: 199", 1), "the log has 200 requests, and the report 199"},
+		{"wrk2", strings.Replace(read("wrk2/readme-stalled.txt"), "Total count    =        39500", "Total count    =        39501", 1), "count 39500 requests"},
+		{"wrk2", strings.Replace(read("wrk2/readme-stalled.txt"), "Requests/sec", "  Socket errors: connect 0, read 2, write 0, timeout 100\nRequests/sec", 1), "timeout 100"},
 		{"redis-benchmark", read("broken/redis-benchmark-in-no-time.txt"), "it needs more requests"},
 		{"cassandra-stress", strings.Replace(read("cassandra-stress/read.txt"), "Results:\n", "java.lang.RuntimeException: Failed to execute stress action\nResults:\n", 1), "Failed to execute stress action"},
 		{"wrk", strings.Replace(read("wrk/native.txt"), "Requests/sec", "  Socket errors: connect 0, read 3, write 0, timeout 0\nRequests/sec", 1), "read 3"},
