@@ -153,7 +153,13 @@ func clip(line []byte) string {
 
 func (b *Batch) result(output []byte) result {
 	var r result
-	r.settings, r.id = settingsOf(b.Pack.Parser.Name, output)
+	p, _ := parse.Lookup(b.Pack.Parser.Name)
+	if p.Settings != nil {
+		r.settings = p.Settings(output)
+	}
+	if p.ID != nil {
+		r.id = p.ID(output)
+	}
 	var err error
 	if b.TimeIn != "" {
 		if r.taken, err = timeIn(output, b.TimeIn); err != nil {

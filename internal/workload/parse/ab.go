@@ -20,8 +20,9 @@ var ab = Parser{
 		{"latency_p50", "ms"}, {"latency_p66", "ms"}, {"latency_p75", "ms"}, {"latency_p80", "ms"},
 		{"latency_p90", "ms"}, {"latency_p95", "ms"}, {"latency_p98", "ms"}, {"latency_p99", "ms"}, {"latency_p100", "ms"},
 	},
-	Parse: parseAB,
-	Split: splitPrefix("This is ApacheBench, "),
+	Parse:    parseAB,
+	Split:    splitPrefix("This is ApacheBench, "),
+	Settings: settingsIn(`^This is ApacheBench, Version (?P<version>\S+)`, `^Concurrency Level: +(?P<concurrency>\d+)$`, `^Document Path: +(?P<path>\S+)$`),
 
 	Distributions: []Field{{"latency", "ms"}},
 	Histograms:    abHistograms,

@@ -15,6 +15,8 @@ var cassandraStress = Parser{
 	Parse:    parseCassandra,
 	Split:    splitCassandra,
 	Series:   cassandraSeries,
+	Settings: settingsIn(`^  Type: (?P<type>\w+)$`, `^  Consistency Level: (?P<consistency>\w+)$`, `^  OpsPer Sec: (?P<rate>\d+)$`,
+		`^  Thread Count: (?P<threads>\d+)$`, `^Running with (?P<threads>\d+) threadCount$`),
 }
 
 var cassandraNames = []struct{ title, name, unit, printed string }{

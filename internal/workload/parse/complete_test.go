@@ -1,6 +1,7 @@
 package parse
 
 import (
+	"encoding/json"
 	"os"
 	"path/filepath"
 	"slices"
@@ -31,6 +32,29 @@ func TestAParserHasRecordedOutputsAFuzzTargetAndARowInTheDocs(t *testing.T) {
 		}) {
 			t.Errorf("docs/parsers.md has no row for %s", name)
 		}
+	}
+	settings := map[string]map[string]map[string]string{}
+	if err := json.Unmarshal([]byte(read("testdata/settings.json")), &settings); err != nil {
+		t.Fatal(err)
+	}
+	_, page, _ = strings.Cut(page, "\n## Settings\n")
+	for _, row := range strings.Split(page, "\n") {
+		for name, samples := range settings {
+			if !strings.HasPrefix(row, "| `"+name+"`") {
+				continue
+			}
+			for _, found := range samples {
+				for setting := range found {
+					if !strings.Contains(row, "`"+setting+"`") {
+						t.Errorf("the settings of %s in docs/parsers.md lack %s", name, setting)
+					}
+				}
+			}
+			delete(settings, name)
+		}
+	}
+	for name := range settings {
+		t.Errorf("the settings of %s are not in docs/parsers.md", name)
 	}
 	recorded, err := filepath.Glob("testdata/*/golden.json")
 	if err != nil {

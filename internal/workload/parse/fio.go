@@ -18,6 +18,7 @@ var fio = Parser{
 	Fields:   fioFields(),
 	Parse:    parseFio,
 	Split:    splitFio,
+	Settings: fioSettings,
 
 	Distributions: []Field{{"latency", "us"}, {"read_latency", "us"}, {"write_latency", "us"}},
 	Histograms:    fioHistograms,
@@ -169,6 +170,33 @@ func fioDocument(stdout []byte) (*fioReport, error) {
 		return nil, fmt.Errorf("fio's report has no jobs")
 	}
 	return &report, nil
+}
+
+// fioOptions are the options that say what was measured, by fio's own names. Others,
+// such as directories, may differ between environments and change nothing.
+var fioOptions = []string{"rw", "rwmixread", "bs", "iodepth", "numjobs", "ioengine", "direct", "fsync", "fdatasync", "size", "runtime", "rate_iops"}
+
+func fioSettings(stdout []byte) map[string]string {
+	var report struct {
+		Version string            `json:"fio version"`
+		Global  map[string]string `json:"global options"`
+		Jobs    []struct {
+			Name    string            `json:"jobname"`
+			Options map[string]string `json:"job options"`
+		} `json:"jobs"`
+	}
+	if !documentIn(stdout, &report) {
+		return nil
+	}
+	found := settingValues{}
+	found.add("version", report.Version)
+	for _, job := range report.Jobs {
+		found.add("job", job.Name)
+		for _, name := range fioOptions {
+			found.add(name, cmp.Or(job.Options[name], report.Global[name]))
+		}
+	}
+	return found.joined()
 }
 
 func fioNote(line string) bool {

@@ -2,8 +2,11 @@ package parse
 
 import (
 	"math"
+	"regexp"
 	"testing"
 )
+
+var settingName = regexp.MustCompile(`^[a-z]+(_[a-z]+)*$`)
 
 // fuzz: no input makes a parser panic, give a figure that it does not declare,
 // or one that is not finite.
@@ -23,6 +26,13 @@ func fuzz(f *testing.F, name string) {
 					if v := point.Second + point.Value; err == nil && (math.IsNaN(v) || math.IsInf(v, 0)) {
 						t.Errorf("%s has %v", name, point)
 					}
+				}
+			}
+		}
+		if p.Settings != nil {
+			for name, value := range p.Settings(data) {
+				if !settingName.MatchString(name) || value == "" {
+					t.Errorf("setting %q is %q", name, value)
 				}
 			}
 		}

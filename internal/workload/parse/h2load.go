@@ -3,6 +3,7 @@ package parse
 import (
 	"fmt"
 	"regexp"
+	"strconv"
 )
 
 var h2load = Parser{
@@ -28,6 +29,24 @@ var h2load = Parser{
 
 	Distributions: []Field{{"latency", "us"}},
 	Histograms:    countedHistogram(h2loadStart, 1),
+	Settings:      h2loadSettings,
+}
+
+var h2loadThread = regexp.MustCompile(`^spawning thread #\d+: (\d+) total client\(s\)\.`)
+
+// h2loadSettings adds up the clients of the threads.
+func h2loadSettings(stdout []byte) map[string]string {
+	threads, clients := 0, 0
+	for _, line := range lines(stdout) {
+		if m := h2loadThread.FindStringSubmatch(line); m != nil {
+			n, _ := strconv.Atoi(m[1])
+			threads, clients = threads+1, clients+n
+		}
+	}
+	if threads == 0 {
+		return nil
+	}
+	return map[string]string{"threads": strconv.Itoa(threads), "clients": strconv.Itoa(clients)}
 }
 
 const h2loadTime = `(\d+us|\d+\.\d+m?s)`

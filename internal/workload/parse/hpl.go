@@ -19,8 +19,9 @@ var hpl = Parser{
 		// ...".
 		{"efficiency", "1"},
 	},
-	Parse: parseHPL,
-	Split: splitHPL,
+	Parse:    parseHPL,
+	Split:    splitHPL,
+	Settings: settingsIn(`^HPLinpack (?P<version>\S+)`, `^W[RC]\d\w+ +(?P<n>\d+) +(?P<nb>\d+) +(?P<p>\d+) +(?P<q>\d+) +[0-9.]+ +[0-9.e+-]+$`),
 }
 
 var (

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"regexp"
+	"strconv"
 	"strings"
 )
 
@@ -17,6 +18,18 @@ var ioping = Parser{
 	},
 	Parse: parseIOPing,
 	Split: splitIOPing,
+	Settings: func(stdout []byte) map[string]string {
+		var first iopingEntry // all requests are alike
+		if !documentIn(stdout, &first) || first.IO == nil {
+			return nil
+		}
+		found := settingValues{}
+		found.add("operation", first.IO.Operation)
+		if first.IO.Size > 0 {
+			found.add("size", strconv.Itoa(first.IO.Size))
+		}
+		return found.joined()
+	},
 }
 
 // ioping's raw statistics: requests, their time, requests per second, bytes per
@@ -26,7 +39,9 @@ var iopingRaw = regexp.MustCompile(`^\d+( \d+){9}$`)
 
 type iopingEntry struct {
 	IO *struct {
-		Request int `json:"request"`
+		Request   int    `json:"request"`
+		Operation string `json:"operation"`
+		Size      int    `json:"size"`
 	} `json:"io"`
 	Stat *struct {
 		Count     *float64 `json:"count"`

@@ -14,6 +14,7 @@ var iozone = Parser{
 	Fields:   iozoneFields(),
 	Parse:    parseIOzone,
 	Split:    splitIOzone,
+	Settings: settingsIn(`^\t +Version \$Revision: (?P<version>\S+) \$$`, `^ +(?P<file_kb>\d+) +(?P<record_kb>\d+)( .*)?$`),
 }
 
 // Columns have a fixed position in the line; that of a test that did not run is

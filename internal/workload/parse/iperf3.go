@@ -1,8 +1,10 @@
 package parse
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
+	"strconv"
 	"strings"
 )
 
@@ -15,6 +17,12 @@ var iperf3 = Parser{
 	Parse:    parseIperf3,
 	Split:    splitIperf3,
 	Series:   iperf3Series,
+	Settings: iperf3Settings,
+	ID: func(stdout []byte) string {
+		var report iperf3Report
+		documentIn(stdout, &report)
+		return report.Start.Cookie
+	},
 }
 
 func iperf3Fields() []Field {
@@ -32,6 +40,7 @@ func iperf3Fields() []Field {
 type iperf3Report struct {
 	Start struct {
 		Version  string    `json:"version"`
+		Cookie   string    `json:"cookie"`
 		Accepted *struct{} `json:"accepted_connection"` // the server's side
 		Test     *struct {
 			Protocol string  `json:"protocol"`
@@ -168,6 +177,57 @@ func (r *iperf3Report) way(fields map[string]float64, name, suffix string) error
 		return fmt.Errorf("iperf3 transferred nothing")
 	}
 	return nil
+}
+
+// iperf3Settings reads how a test was asked for. The side of the connection is one of
+// them: a server's values are others than a client's.
+func iperf3Settings(stdout []byte) map[string]string {
+	var report struct {
+		Start struct {
+			Version    string    `json:"version"`
+			Connecting *struct{} `json:"connecting_to"`
+			Accepted   *struct{} `json:"accepted_connection"`
+			Bitrate    *float64  `json:"target_bitrate"`
+			Test       struct {
+				Protocol string   `json:"protocol"`
+				Streams  *float64 `json:"num_streams"`
+				Length   *float64 `json:"blksize"`
+				Seconds  *float64 `json:"duration"`
+				Reverse  *float64 `json:"reverse"`
+				Bitrate  *float64 `json:"target_bitrate"`
+			} `json:"test_start"`
+		} `json:"start"`
+		End struct {
+			TCP *struct{} `json:"sum_sent_bidir_reverse"`
+			UDP *struct{} `json:"sum_bidir_reverse"`
+		} `json:"end"`
+	}
+	if !documentIn(stdout, &report) {
+		return nil
+	}
+	s, found := report.Start, settingValues{}
+	found.add("version", s.Version)
+	found.add("protocol", s.Test.Protocol)
+	for name, v := range map[string]*float64{"streams": s.Test.Streams, "length": s.Test.Length, "seconds": s.Test.Seconds, "bitrate": cmp.Or(s.Test.Bitrate, s.Bitrate)} {
+		if v != nil {
+			found.add(name, strconv.FormatFloat(*v, 'f', -1, 64))
+		}
+	}
+	switch {
+	case report.End.TCP != nil || report.End.UDP != nil:
+		found.add("direction", "both")
+	case s.Test.Reverse != nil && *s.Test.Reverse == 1:
+		found.add("direction", "reverse")
+	case s.Test.Reverse != nil:
+		found.add("direction", "forward")
+	}
+	switch {
+	case s.Accepted != nil:
+		found.add("side", "server")
+	case s.Connecting != nil:
+		found.add("side", "client")
+	}
+	return found.joined()
 }
 
 func put(fields map[string]float64, name string, v *float64) {

@@ -13,8 +13,9 @@ var netperf = Parser{
 		{"transactions_per_second", "op/s"}, {"latency_mean", "us"}, {"seconds", "s"},
 		{"request_size", "B"}, {"response_size", "B"},
 	},
-	Parse: parseNetperf,
-	Split: splitPrefix("MIGRATED "),
+	Parse:    parseNetperf,
+	Split:    splitPrefix("MIGRATED "),
+	Settings: settingsIn(`^MIGRATED (?P<protocol>TCP|UDP) REQUEST/RESPONSE TEST `, `^\d+ +\d+ +(?P<request_size>\d+) +(?P<response_size>\d+) +[0-9.]+ +[0-9.]+$`),
 }
 
 var netperfLines = []*regexp.Regexp{

@@ -31,6 +31,13 @@ type Parser struct {
 	// nil if the tool's outputs cannot be separated. Unknown text between them
 	// is an error, as in Parse.
 	Split func(file []byte) ([][]byte, error)
+	// Settings returns how the tool says that it ran, by the tool's own names: threads,
+	// block sizes, a version. Results are comparable only if these agree. It never
+	// fails, since Parse judges the output; nil if the tool prints none.
+	Settings func(stdout []byte) map[string]string
+	// ID returns the tool's identifier of the test, which client and server share;
+	// nil if it prints none.
+	ID func(stdout []byte) string
 	// Series returns values over the time of one output, if the tool prints
 	// them; nil if it does not. Series have names like fields.
 	Series func(stdout []byte) (map[string][]Point, error)

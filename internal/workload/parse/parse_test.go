@@ -61,6 +61,38 @@ func TestRecordedOutputsGiveTheirFigures(t *testing.T) {
 	}
 }
 
+// All settings of all samples are in one file, so that the names are seen side by side.
+func TestRecordedOutputsSayTheirSettings(t *testing.T) {
+	got := map[string]map[string]map[string]string{}
+	for _, p := range parsers {
+		if p.Settings == nil {
+			continue
+		}
+		got[p.Name] = map[string]map[string]string{}
+		for name, data := range samples(t, p.Name) {
+			got[p.Name][name] = p.Settings(data)
+		}
+	}
+	path := filepath.Join("testdata", "settings.json")
+	if os.Getenv("UPDATE_GOLDEN") != "" {
+		text, _ := json.MarshalIndent(got, "", "  ")
+		if err := os.WriteFile(path, append(text, '\n'), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want := map[string]map[string]map[string]string{}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal(text, &want); err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Errorf("(-want +got; UPDATE_GOLDEN=1 writes it):\n%s", d)
+	}
+}
+
 func TestAFigureIsInItsDeclaredUnit(t *testing.T) {
 	// Read off the samples by eye, not by the parser.
 	for _, c := range []struct {

@@ -17,6 +17,7 @@ var redisBenchmark = Parser{
 	Fields:   redisFields(),
 	Parse:    parseRedis,
 	Split:    splitRedis,
+	Settings: redisSettings,
 
 	Distributions: redisDistributions(),
 	Histograms:    redisHistograms,
@@ -40,9 +41,26 @@ var (
 	redisCompleted = regexp.MustCompile(`^  (\d+) requests completed in [0-9.]+ seconds$`)
 	redisRate      = regexp.MustCompile(`^  throughput summary: (\S+) requests per second$`)
 	redisQuiet     = regexp.MustCompile(`^(.+): ([0-9.]+) requests per second, p50=([0-9.]+) msec$`)
+	redisRow       = regexp.MustCompile(`^"([^"]+)"(?:,"[^"]*"){7}$`)
 	redisBelow     = regexp.MustCompile(`^[0-9.]+% <= ([0-9.]+) milliseconds \(cumulative count (\d+)\)$`)
 	redisHead      = regexp.MustCompile(`^ +avg +min +p50 +p95 +p99 +max$`)
 )
+
+var redisPrinted = settingsIn(`^  (?P<clients>\d+) parallel clients$`, `^  (?P<payload>\d+) bytes payload$`, `^  keep alive: (?P<keep_alive>\d+)$`, `^  threads: (?P<threads>\d+)$`)
+
+// redisSettings has the tests of a run as -t names them. Only the long form prints more.
+func redisSettings(stdout []byte) map[string]string {
+	found, tests := redisPrinted(stdout), settingValues{}
+	for _, line := range lines(stdout) {
+		for _, title := range []*regexp.Regexp{redisTitle, redisQuiet, redisRow} {
+			if m := title.FindStringSubmatch(line); m != nil {
+				tests.add("test", redisTests[m[1]])
+			}
+		}
+	}
+	maps.Copy(found, tests.joined())
+	return found
+}
 
 func redisSlugs() []string { return slices.Sorted(maps.Values(redisTests)) }
 

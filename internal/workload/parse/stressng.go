@@ -17,6 +17,8 @@ var stressNG = Parser{
 	},
 	Parse: parseStressNG,
 	Split: splitStressNG,
+	Settings: settingsIn(`^stress-ng: info: +\[\d+\] dispatching hogs: (?P<workers>\d+) (?P<stressor>[a-z0-9-]+)$`, `^    - stressor: (?P<stressor>\S+)$`,
+		`^ +stress-ng-version: (?P<version>\S+)$`),
 }
 
 var (

@@ -52,12 +52,18 @@ func sysbenchHistograms(stdout []byte) (map[string]Histogram, error) {
 
 var splitSysbench = splitPrefix("sysbench ")
 
+// sysbenchSettings adds to the lines of a test those that all tests have.
+func sysbenchSettings(own ...string) func([]byte) map[string]string {
+	return settingsIn(append(own, `^sysbench (?P<version>\S+)`, `^Number of threads: (?P<threads>\d+)$`, `^Target transaction rate: (?P<rate>\d+)/sec$`)...)
+}
+
 var sysbenchCPU = Parser{
 	Name:     "sysbench-cpu",
 	About:    "sysbench cpu run",
 	Versions: "1.0.20",
 	Fields:   append([]Field{{"events_per_second", "op/s"}}, sysbenchFields...),
 	Split:    splitSysbench,
+	Settings: sysbenchSettings(`^Prime numbers limit: (?P<max_prime>\d+)$`),
 
 	Distributions: sysbenchDistributions,
 	Histograms:    sysbenchHistograms,
@@ -76,7 +82,8 @@ var sysbenchMemory = Parser{
 		{"operations", "op"}, {"operations_per_second", "op/s"},
 		{"transferred", "MiB"}, {"throughput", "MiB/s"},
 	}, sysbenchFields...),
-	Split: splitSysbench,
+	Split:    splitSysbench,
+	Settings: sysbenchSettings(`^  block size: (?P<block_size>\S+)$`, `^  total size: (?P<total_size>\S+)$`, `^  operation: (?P<operation>\w+)$`, `^  scope: (?P<scope>\w+)$`),
 
 	Distributions: sysbenchDistributions,
 	Histograms:    sysbenchHistograms,
@@ -94,6 +101,7 @@ var sysbenchThreads = Parser{
 	Versions: "1.0.20",
 	Fields:   append([]Field{{"events_per_second", "op/s"}}, sysbenchFields...),
 	Split:    splitSysbench,
+	Settings: sysbenchSettings(),
 
 	Distributions: sysbenchDistributions,
 	Histograms:    sysbenchHistograms,

@@ -13,6 +13,8 @@ var sysbenchFileIO = Parser{
 		{"bandwidth", "B/s"}, {"read_bandwidth", "B/s"}, {"write_bandwidth", "B/s"},
 	}, sysbenchFields...),
 	Split: splitSysbench,
+	Settings: sysbenchModes(sysbenchSettings(`^(?P<files>\d+) files, \S+ each$`, `^(?P<total_size>\S+) total file size$`, `^Block size (?P<block_size>\S+)$`,
+		`^Extra file open flags: (?P<flags>.*)$`, `^Using (?P<io>synchronous|asynchronous|memory mapped|slow mmaped) I/O`, `^Doing (?P<mode>.*) test$`)),
 
 	Distributions: sysbenchDistributions,
 	Histograms:    sysbenchHistograms,
@@ -43,12 +45,49 @@ var sysbenchOLTP = Parser{
 		{"read_queries", "op"}, {"write_queries", "op"}, {"other_queries", "op"},
 		{"ignored_errors", "op"}, {"ignored_errors_per_second", "op/s"}, {"reconnects", "op"},
 	}, sysbenchFields...),
-	Split:  splitSysbench,
-	Parse:  parseSysbenchOLTP,
-	Series: sysbenchSeries,
+	Split:    splitSysbench,
+	Settings: sysbenchOLTPSettings,
+	Parse:    parseSysbenchOLTP,
+	Series:   sysbenchSeries,
 
 	Distributions: sysbenchDistributions,
 	Histograms:    sysbenchHistograms,
+}
+
+// sysbenchModes gives the modes of fileio the names by which sysbench is asked for them.
+func sysbenchModes(settings func([]byte) map[string]string) func([]byte) map[string]string {
+	names := map[string]string{
+		"sequential read": "seqrd", "sequential write (creation)": "seqwr", "sequential rewrite": "seqrewr",
+		"random read": "rndrd", "random write": "rndwr", "random r/w": "rndrw",
+	}
+	return func(stdout []byte) map[string]string {
+		found := settings(stdout)
+		if name, known := names[found["mode"]]; known {
+			found["mode"] = name
+		}
+		return found
+	}
+}
+
+var sysbenchQueries = sysbenchSettings(`^        read: +(?P<read>\d+)$`, `^        write: +(?P<write>\d+)$`)
+
+// sysbenchOLTPSettings says from the queries whether a test read, wrote or did both:
+// sysbench does not print the name of its script.
+func sysbenchOLTPSettings(stdout []byte) map[string]string {
+	found := sysbenchQueries(stdout)
+	read, write := found["read"], found["write"]
+	delete(found, "read")
+	delete(found, "write")
+	switch {
+	case read == "" || write == "" || read == "0" && write == "0":
+	case write == "0":
+		found["mode"] = "read_only"
+	case read == "0":
+		found["mode"] = "write_only"
+	default:
+		found["mode"] = "read_write"
+	}
+	return found
 }
 
 func parseSysbenchOLTP(stdout []byte) (map[string]float64, error) {

@@ -22,8 +22,9 @@ var vegetaCSV = Parser{
 		{"service_mean", "us"}, {"service_p50", "us"}, {"service_p90", "us"}, {"service_p99", "us"}, {"service_p999", "us"}, {"service_max", "us"},
 		{"send_delay_p99", "us"}, {"send_delay_max", "us"},
 	},
-	Parse: parseVegeta,
-	Split: splitPrefix("rate="),
+	Parse:    parseVegeta,
+	Split:    splitPrefix("rate="),
+	Settings: settingsIn(`^rate=(?P<rate>[0-9.]+)`),
 
 	Distributions: []Field{{"latency", "us"}, {"service", "us"}, {"send_delay", "us"}},
 	Histograms: func(stdout []byte) (map[string]Histogram, error) {

@@ -16,8 +16,9 @@ var wrk = Parser{
 		{"latency_avg", "us"}, {"latency_stdev", "us"}, {"latency_max", "us"},
 		{"latency_p50", "us"}, {"latency_p75", "us"}, {"latency_p90", "us"}, {"latency_p99", "us"},
 	},
-	Parse: parseWrk,
-	Split: func(file []byte) ([][]byte, error) { return splitAt(file, wrkStart.MatchString) },
+	Parse:    parseWrk,
+	Split:    func(file []byte) ([][]byte, error) { return splitAt(file, wrkStart.MatchString) },
+	Settings: settingsIn(`^Running (?P<duration>\S+) test @ \S+$`, `^  (?P<threads>\d+) threads and (?P<connections>\d+) connections$`),
 }
 
 var (
