@@ -110,12 +110,19 @@ func TestDifferentSettingsAreNamedWithTheirEnvironments(t *testing.T) {
 		all[i].Source = &rundir.Source{File: "f", Result: i + 1, Settings: map[string]string{"threads": threads, "version": "1.0"}}
 	}
 	day := time.Date(2024, 1, 1, 12, 0, 0, 0, time.UTC)
-	files := []rundir.ImportedFile{{Workload: "w", Environment: "a", Taken: day}, {Workload: "w", Environment: "b", Taken: day.Add(-60 * time.Hour)}}
+	files := []rundir.ImportedFile{{File: "f", Workload: "w", Environment: "a", Taken: day}, {File: "f", Workload: "w", Environment: "b", Taken: day.Add(-60 * time.Hour)}}
 	got := texts(Run(plan("higher", "cpu", "a", "b"), all, &rundir.Import{Files: files}, figure))
 	for _, want := range []string{"threads differs: 1 in a and b (results 1-5), 2 in b (results 6-10)", "measured days apart, b 2.5 days before a"} {
 		if !strings.Contains(got, want) {
 			t.Errorf("%q is not said in\n%s", want, got)
 		}
+	}
+	for i := range all {
+		all[i].Source.Settings = map[string]string{"threads": []string{"8", "16", "100"}[i%3], "mode": []string{"r", "w"}[i%2]}
+	}
+	got = texts(Run(plan("higher", "cpu", "a", "b"), all, &rundir.Import{}, figure))
+	if want := "mode differs: r in a (results 1, 3, 5, 7, 9) and b (results 1, 3, 5, 7, 9), w in a (results 2, 4, 6, 8, 10) and b (results 2, 4, 6, 8, 10); threads is 8, 16 or 100. Import them with --level mode,threads (in"; !strings.Contains(got, want) {
+		t.Errorf("%q is not said in\n%s", want, got)
 	}
 	if strings.Contains(got, "version differs") {
 		t.Errorf("one version is called two:\n%s", got)

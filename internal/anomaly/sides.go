@@ -1,10 +1,12 @@
 package anomaly
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -121,7 +123,8 @@ func (c *cell) cores(s, base sample, m workload.Metric) string {
 	return fmt.Sprintf("%.2f times as fast as %s: no environment makes CPU-bound work so much faster; check that the machine and the number of cores or threads were the same", ratio, base.environment)
 }
 
-// settings compares the settings that the tool printed.
+// settings compares the settings that the tool printed. Those that differ within one
+// environment are results of different work in one heap: levels sort them.
 func (c *cell) settings() []Finding {
 	byName := map[string]map[string]map[string][]int{} // setting → value → environment → results
 	for _, t := range c.trials {
@@ -139,16 +142,71 @@ func (c *cell) settings() []Finding {
 		}
 	}
 	var all []Finding
+	var swept, mixed []string
 	for _, name := range slices.Sorted(maps.Keys(byName)) {
 		values := byName[name]
 		if len(values) < 2 {
 			continue
 		}
-		parts := lists.Map(slices.Sorted(maps.Keys(values)), func(value string) string { return value + " in " + c.whose(values, value) })
-		all = append(all, Finding{Settings, "", c.workload, c.level, "",
-			fmt.Sprintf("%s differs: %s; the values measure different work, not only different environments", name, strings.Join(parts, ", "))})
+		texts := numericOrder(slices.Collect(maps.Keys(values)))
+		text := name + " differs: " + strings.Join(lists.Map(texts, func(value string) string { return value + " in " + c.whose(values, value) }), ", ")
+		switch {
+		case !within(values):
+			all = append(all, c.setting(text+"; the values measure different work, not only different environments"))
+			continue
+		case len(values) > 2:
+			text = name + " is " + orList(texts)
+		}
+		swept, mixed = append(swept, name), append(mixed, text)
+	}
+	if len(swept) > 0 {
+		all = append(all, c.setting(fmt.Sprintf("results of one environment measure different work: %s. Import them with --level %s (in a manifest, levels: [%s]), which makes a level of each combination",
+			strings.Join(mixed, "; "), strings.Join(swept, ","), strings.Join(swept, ", "))))
 	}
 	return all
+}
+
+func (c *cell) setting(text string) Finding {
+	return Finding{Settings, "", c.workload, c.level, "", text}
+}
+
+// within is whether one environment has several values of a setting.
+func within(values map[string]map[string][]int) bool {
+	seen := map[string]bool{}
+	for _, environments := range values {
+		for name := range environments {
+			if seen[name] {
+				return true
+			}
+			seen[name] = true
+		}
+	}
+	return false
+}
+
+// numericOrder sorts numbers by their values, and before other text.
+func numericOrder(values []string) []string {
+	slices.SortFunc(values, func(a, b string) int {
+		x, wrongX := strconv.ParseFloat(a, 64)
+		y, wrongY := strconv.ParseFloat(b, 64)
+		switch {
+		case wrongX == nil && wrongY == nil && x != y:
+			return cmp.Compare(x, y)
+		case (wrongX == nil) != (wrongY == nil):
+			return map[bool]int{true: -1, false: 1}[wrongX == nil]
+		}
+		return strings.Compare(a, b)
+	})
+	return values
+}
+
+// orList lists values, of many only the first ones.
+func orList(values []string) string {
+	if len(values) > 8 {
+		return fmt.Sprintf("%s or one of %d more", strings.Join(values[:8], ", "), len(values)-8)
+	}
+	last := len(values) - 1
+	return strings.Join(values[:last], ", ") + " or " + values[last]
 }
 
 // whose lists the environments with a value of a setting, and their results where
@@ -175,7 +233,7 @@ func (c *cell) whose(values map[string]map[string][]int, value string) string {
 func (c *cell) apart(imported *rundir.Import) string {
 	first := map[string]time.Time{}
 	for _, f := range imported.Files {
-		if f.Workload == c.workload && f.Level == c.level && !f.Taken.IsZero() {
+		if f.Workload == c.workload && c.has(f) && !f.Taken.IsZero() {
 			if t, ok := first[f.Environment]; !ok || f.Taken.Before(t) {
 				first[f.Environment] = f.Taken
 			}
@@ -196,4 +254,11 @@ func (c *cell) apart(imported *rundir.Import) string {
 		return ""
 	}
 	return fmt.Sprintf("measured days apart, %s %s: the results do not tell whether machine, kernel and software were the same", strings.Join(far, ", "), c.plan.Baseline)
+}
+
+// has is whether results of a file are in the cell: a file may have several levels.
+func (c *cell) has(f rundir.ImportedFile) bool {
+	return slices.ContainsFunc(c.trials, func(t rundir.Trial) bool {
+		return t.Environment == f.Environment && t.Source != nil && t.Source.File == f.File
+	})
 }

@@ -33,6 +33,9 @@ one after another.
 tool and one environment with one command, and the next environment with --into.
 Or describe everything in a manifest.
 
+A log with several settings one after another, such as numbers of threads, is
+sorted by what the tool prints of them: --level threads makes a level of each.
+
 The report says that the results were imported, in which order they were taken if
 that is known, and which conditions of the procedure are not met. Results that are
 not paired get an estimate and an interval, but no verdict.
@@ -44,6 +47,8 @@ written.`,
   tare import --tool sysbench-cpu --environment docker --into cpu docker-*.log
   tare import --tool iperf3 --metric bandwidth_received:higher --out net \
       --names '^(?P<environment>native|docker)-.*\.json$' *.json
+  tare import --tool sysbench-oltp --level threads,mode --environment native \
+      --out db all.log
   tare import study.yaml`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			f.Paths = args
@@ -64,6 +69,7 @@ written.`,
 	flags.StringVar(&f.Zone, "zone", "", "time `zone` of times without an offset: +02:00 or Europe/Helsinki")
 	flags.StringVar(&f.TimeIn, "time-in", "", "`path` in the JSON of each result to its time, in seconds since 1970")
 	flags.StringVar(&f.Begins, "begins", "", "regular `expression` for the first line of each result, if the parser cannot find it")
+	flags.StringSliceVar(&f.Levels, "level", nil, "`settings` that the tool prints and that vary, such as threads,mode: each combination of their values becomes a level")
 	flags.StringVar(&f.Baseline, "baseline", "", "`environment` that the others are compared with (default: the first)")
 	flags.StringVar(&into, "into", "", "add to this imported `run`")
 	flags.StringVar(&out, "out", "", "`directory` of the new run (default: below HOME/runs)")
@@ -82,7 +88,7 @@ written.`,
 }
 
 // ofFiles are the flags that have a key in a manifest.
-var ofFiles = []string{"environment", "workload", "metric", "names", "time-layout", "zone", "time-in", "begins", "title", "fresh", "margin", "interleaved"}
+var ofFiles = []string{"environment", "workload", "metric", "names", "time-layout", "zone", "time-in", "begins", "level", "title", "fresh", "margin", "interleaved"}
 
 func importRequest(f importer.Single, cmd *cobra.Command) (*importer.Request, error) {
 	if len(f.Paths) == 0 {

@@ -33,11 +33,11 @@ func (r *Request) build(contents []*content, had []rundir.Trial) (*built, error)
 		counts[k] = max(counts[k], t.Block)
 	}
 	for _, c := range b.contents {
-		k := cell{c.Environment, c.batch.Workload, c.Level}
 		file := rundir.ImportedFile{File: c.Path, SHA256: c.sum, Tool: c.batch.Tool, Environment: c.Environment, Workload: c.batch.Workload,
 			Level: c.Level, Taken: c.Taken, Place: c.Place, Results: len(c.results)}
 		for n, one := range c.results {
-			t := rundir.Trial{Environment: c.Environment, Workload: c.batch.Workload, Level: c.Level, Status: rundir.OK,
+			k := cell{c.Environment, c.batch.Workload, one.level}
+			t := rundir.Trial{Environment: c.Environment, Workload: c.batch.Workload, Level: one.level, Status: rundir.OK,
 				Source: c.source(n), Metrics: one.metrics, Missing: one.missing}
 			switch {
 			case !one.taken.IsZero():
@@ -94,7 +94,7 @@ func (c *content) when() time.Time {
 }
 
 // plan adds the request to a plan, which may be empty.
-func (r *Request) plan(p *study.Plan) error {
+func (r *Request) plan(p *study.Plan, contents []*content) error {
 	if p.Format == 0 {
 		*p = study.Plan{Format: 1, Study: r.Title, Name: directoryName(r.Title), Origin: orElse(r.Origin, "tare import"),
 			Design: study.Design{Margin: r.Margin, Confidence: r.Confidence, Family: "metric", Drop: "never"}}
@@ -105,7 +105,8 @@ func (r *Request) plan(p *study.Plan) error {
 			p.Environments = append(p.Environments, e)
 		}
 	}
-	for _, b := range r.Batches {
+	for at := range r.Batches {
+		b := &r.Batches[at]
 		i := slices.IndexFunc(p.Workloads, func(w study.Workload) bool { return w.Name == b.Workload })
 		if i < 0 {
 			i = len(p.Workloads)
@@ -118,9 +119,11 @@ func (r *Request) plan(p *study.Plan) error {
 		if w.Fresh != r.Fresh {
 			w.Fresh = unknownFresh
 		}
-		for _, f := range b.Files {
-			if !slices.ContainsFunc(w.Levels, func(l study.Level) bool { return l.Name == f.Level }) {
-				w.Levels = append(w.Levels, study.Level{Name: f.Level, Parameters: f.Parameters})
+		for _, c := range contents {
+			for _, one := range c.results {
+				if c.batch == b && !slices.ContainsFunc(w.Levels, func(l study.Level) bool { return l.Name == one.level }) {
+					w.Levels = append(w.Levels, study.Level{Name: one.level, Parameters: one.parameters})
+				}
 			}
 		}
 	}

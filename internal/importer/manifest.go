@@ -58,6 +58,7 @@ type batch struct {
 	Begins      string            `yaml:"begins"`
 	TimeIn      string            `yaml:"time_in"`
 	Level       map[string]string `yaml:"level"`
+	Levels      []string          `yaml:"levels"`
 	Environment string            `yaml:"environment"`
 	Files       []string          `yaml:"files"`
 	Names       string            `yaml:"names"`
@@ -123,7 +124,7 @@ func (r *Request) add(b batch, at strictyaml.Node, directory string) {
 		at.At("tool").Problemf("%s", err)
 		return
 	}
-	out := Batch{Tool: b.Tool, Pack: pack, Workload: orElse(b.Workload, pack.Name), TimeIn: b.TimeIn}
+	out := Batch{Tool: b.Tool, Pack: pack, Workload: orElse(b.Workload, pack.Name), TimeIn: b.TimeIn, Levels: b.Levels}
 	if b.Begins != "" {
 		if out.Begins, err = regexp.Compile(b.Begins); err != nil {
 			at.At("begins").Problemf("%s", err)
@@ -172,6 +173,9 @@ func (r *Request) add(b batch, at strictyaml.Node, directory string) {
 			f.Taken = taken
 		}
 		f.Place = b.Place
+	}
+	if err := out.checkLevels(); err != nil {
+		at.At("levels").Problemf("%s", err)
 	}
 	r.Batches = append(r.Batches, out)
 }

@@ -28,6 +28,9 @@ type content struct {
 
 // result is one output of a tool.
 type result struct {
+	level      string
+	parameters map[string]string // of the level
+
 	metrics  map[string]float64
 	missing  map[string]string
 	settings map[string]string
@@ -54,17 +57,23 @@ func (r *Request) readAll() ([]*content, error) {
 	var bad Unreadable
 	for i := range r.Batches {
 		b := &r.Batches[i]
+		first := len(all)
 		for _, f := range b.Files {
 			c, err := b.read(f)
 			if err != nil {
 				return nil, err
 			}
-			for n, result := range c.results {
-				if result.failed != "" {
-					bad = append(bad, fmt.Sprintf("%s:%d: result %d: %s", f.Path, result.line, n+1, result.failed))
-				}
-			}
 			all = append(all, c)
+		}
+		if err := b.sortIntoLevels(all[first:]); err != nil {
+			return nil, err
+		}
+	}
+	for _, c := range all {
+		for n, result := range c.results {
+			if result.failed != "" {
+				bad = append(bad, fmt.Sprintf("%s:%d: result %d: %s", c.Path, result.line, n+1, result.failed))
+			}
 		}
 	}
 	if len(bad) > 0 && !r.SkipBad {
@@ -100,9 +109,6 @@ func (b *Batch) read(f File) (*content, error) {
 		c.results = append(c.results, one)
 		line += bytes.Count(output, []byte("\n"))
 		at += len(output)
-	}
-	if f.Block > 0 && len(c.results) > 1 {
-		return nil, fmt.Errorf("%s: its name has the block %d, but it has %d results: a block has one result of each environment", f.Path, f.Block, len(c.results))
 	}
 	return c, nil
 }

@@ -53,7 +53,10 @@ type Batch struct {
 	Workload string
 	Begins   *regexp.Regexp // the first line of each result; nil leaves it to the parser
 	TimeIn   string         // path in each result's JSON to the seconds since 1970
-	Files    []File
+	// Levels are settings that the tool prints; each combination of their values is
+	// a level of its own.
+	Levels []string
+	Files  []File
 }
 
 // File is one file of raw output, with what is known before it is read.

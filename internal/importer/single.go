@@ -22,6 +22,7 @@ type Single struct {
 	Zone        string   // of times without an offset
 	TimeIn      string   // path of the time in each result's JSON
 	Begins      string   // a regular expression of each result's first line
+	Levels      []string // settings that the tool prints, of which levels are made
 
 	Baseline, Title, Fresh, Margin string
 	Interleaved, SkipBad           bool
@@ -44,7 +45,7 @@ func (s Single) Request() (*Request, error) {
 	if err != nil {
 		return nil, fmt.Errorf("--tool: %w", err)
 	}
-	b := Batch{Tool: s.Tool, Pack: pack, Workload: s.Workload, TimeIn: s.TimeIn}
+	b := Batch{Tool: s.Tool, Pack: pack, Workload: s.Workload, TimeIn: s.TimeIn, Levels: s.Levels}
 	if b.Workload == "" {
 		b.Workload = pack.Name
 	}
@@ -61,6 +62,9 @@ func (s Single) Request() (*Request, error) {
 	}
 	if b.Files, err = Files(s.Paths, s.Environment, names); err != nil {
 		return nil, err
+	}
+	if err := b.checkLevels(); err != nil {
+		return nil, fmt.Errorf("--level: %w", err)
 	}
 	r.Batches = []Batch{b}
 	return r, r.Check()

@@ -64,7 +64,7 @@ func (r *Request) begin(o Options, contents []*content) (*Result, error) {
 	b, err := r.build(contents, nil)
 	plan := &study.Plan{}
 	if err == nil {
-		err = r.plan(plan)
+		err = r.plan(plan, contents)
 	}
 	manifest := rundir.Manifest{Tare: o.Version, Command: o.Command, Created: o.Now.UTC(),
 		Import: &rundir.Import{Machine: r.Machine}}
@@ -116,7 +116,7 @@ func (r *Request) into(o Options, contents []*content) (*Result, error) {
 	imported := *old
 	manifest.Import = &imported
 	if err == nil {
-		err = r.plan(&plan)
+		err = r.plan(&plan, contents)
 	}
 	if err == nil {
 		err = r.settle(&plan, &manifest, b, w.Trials)
