@@ -88,41 +88,47 @@ func (r *Request) begin(o Options, contents []*content) (*Result, error) {
 	return r.write(o, w, b)
 }
 
-// into adds to an imported run.
+// into adds to an imported run. The run is opened for writing when nothing is refused any
+// more, since that already makes files that it lacks.
 func (r *Request) into(o Options, contents []*content) (*Result, error) {
-	w, err := rundir.Resume(o.Into)
+	refuse := func(err error) (*Result, error) { return nil, &InputError{err} }
+	run, err := rundir.Open(o.Into)
 	if err != nil {
-		return nil, &InputError{err}
+		return refuse(err)
 	}
-	refuse := func(err error) (*Result, error) { return nil, &InputError{errors.Join(err, w.Close())} }
-	old := w.Manifest.Import
+	old, plan, manifest := run.Manifest.Import, *run.Plan, run.Manifest
 	if old == nil {
 		return refuse(fmt.Errorf("%s was measured by tare, so results cannot be imported into it: import them into another run, and compare the two with `tare compare`", o.Into))
 	}
-	if err := wholeBefore(&w.Run); err != nil {
+	if err := wholeBefore(run); err != nil {
 		return refuse(err)
 	}
 	if was := old.Order == rundir.ImportInterleaved; was != r.Interleaved {
 		return refuse(fmt.Errorf("%s: its results are %s, and these would %s: use --interleaved for all imports or for none", o.Into,
 			map[bool]string{true: "interleaved", false: "not interleaved"}[was], map[bool]string{true: "not be", false: "be"}[was]))
 	}
-	if err := newTo(&w.Run, contents); err != nil {
+	if err := newTo(run, contents); err != nil {
 		return refuse(err)
 	}
-	b, err := r.build(contents, w.Trials)
-	plan := *w.Plan
+	b, err := r.build(contents, run.Trials)
 	plan.Environments, plan.Workloads = slices.Clone(plan.Environments), slices.Clone(plan.Workloads)
-	manifest := w.Manifest
 	imported := *old
 	manifest.Import = &imported
 	if err == nil {
 		err = r.plan(&plan, contents)
 	}
 	if err == nil {
-		err = r.settle(&plan, &manifest, b, w.Trials)
+		err = r.settle(&plan, &manifest, b, run.Trials)
 	}
 	if err != nil {
 		return refuse(err)
+	}
+	w, err := rundir.Resume(o.Into)
+	if err != nil {
+		return refuse(err)
+	}
+	if len(w.Manifest.Sessions) != len(run.Manifest.Sessions) {
+		return refuse(errors.Join(fmt.Errorf("another import into %s ended meanwhile: import again", o.Into), w.Close()))
 	}
 	w.Plan, w.Manifest = &plan, manifest
 	return r.write(o, w, b)
