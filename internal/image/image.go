@@ -32,6 +32,9 @@ type File struct {
 	Path    string `yaml:"path" json:"path"`
 	Mode    uint32 `yaml:"mode" json:"mode,omitempty"` // 0 is 0644
 	Content string `yaml:"content" json:"content"`
+	// From is a file of this machine with the content, from the directory of the file
+	// that has the recipe; ReadFiles reads it.
+	From string `yaml:"from" json:"-"`
 }
 
 // Source is the origin of an image: exactly one field is set.

@@ -7,9 +7,14 @@ import (
 	"encoding/json"
 	"fmt"
 	"path"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
+	"unicode/utf8"
+
+	"tare/internal/bounded"
+	"tare/internal/linux/beneath"
 )
 
 // recipeFormat changes whenever the same recipe results in other bytes than
@@ -75,6 +80,45 @@ func (f File) normal() File {
 	return f
 }
 
+// largestFile bounds a file of a recipe: recipes are part of plans.
+const largestFile = 1 << 20
+
+// ReadFiles reads the contents of the files that name one of this machine, from a
+// directory.
+func (r *Recipe) ReadFiles(directory string) error {
+	for i, f := range r.Files {
+		if f.From == "" {
+			continue
+		}
+		if f.Content != "" {
+			return fmt.Errorf("file %s has content and from; one of them", f.Path)
+		}
+		if !filepath.IsLocal(f.From) {
+			return fmt.Errorf("file %s, from %s: it must be in the directory of the file that names it, or below: copy it there", f.Path, f.From)
+		}
+		data, err := readBeneath(filepath.Clean(directory), f.From)
+		if err != nil {
+			return fmt.Errorf("file %s, from %s: %w", f.Path, f.From, bounded.Cause(err))
+		}
+		if !utf8.Valid(data) {
+			return fmt.Errorf("file %s, from %s: it is not text in UTF-8; what is more than a script or a configuration belongs into an image of your own (reference)", f.Path, f.From)
+		}
+		r.Files[i].Content, r.Files[i].From = string(data), ""
+	}
+	return nil
+}
+
+// readBeneath reads a regular file of a directory; a link leads no further than the
+// directory.
+func readBeneath(directory, name string) ([]byte, error) {
+	file, err := beneath.Open(directory, name)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	return bounded.ReadAll(file, largestFile)
+}
+
 var componentName = regexp.MustCompile(`^[a-z][a-z0-9-]*$`)
 
 // Validate checks a recipe before anything is fetched.
@@ -98,6 +142,8 @@ func (r Recipe) Validate() error {
 		switch {
 		case !path.IsAbs(f.Path) || path.Clean(f.Path) == "/":
 			return fmt.Errorf("recipe: file path %q: it must be absolute, such as /etc/app.conf", f.Path)
+		case f.From != "":
+			return fmt.Errorf("recipe: file %s: from is for files next to a study or a pack; write its content", f.Path)
 		case f.Mode > 0o7777:
 			return fmt.Errorf("recipe: mode %#o of %s: permission bits only, such as 0755", f.Mode, f.Path)
 		}

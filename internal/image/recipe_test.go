@@ -3,6 +3,8 @@ package image
 import (
 	"errors"
 	"math/rand/v2"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -22,7 +24,7 @@ func TestMergeMakesOneRecipeOfSeveral(t *testing.T) {
 	}
 	want := Recipe{
 		Packages: []string{"nginx-light", "redis-server", "redis-tools"},
-		Files:    []File{{"/etc/a", 0o755, "a"}, {"/etc/b", 0o644, "b"}},
+		Files:    []File{{Path: "/etc/a", Mode: 0o755, Content: "a"}, {Path: "/etc/b", Mode: 0o644, Content: "b"}},
 		Commands: []string{"true", "redis-server --version", "nginx -v"},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -57,6 +59,40 @@ func TestValidateRefusesWhatNoBuildCouldMakeSenseOf(t *testing.T) {
 	good := Recipe{Packages: []string{"g++", "libc6=2.36-9", "nginx/bookworm", "fonts-dejavu-core", "apt:amd64"}}
 	if err := good.Validate(); err != nil {
 		t.Error(err)
+	}
+}
+
+func TestAFileNextToTheStudyIsItsContent(t *testing.T) {
+	directory := t.TempDir()
+	for name, text := range map[string]string{"load.js": "export default 1", "photo.bin": "\xff\xfe", "large": strings.Repeat("x", 1<<20+1)} {
+		if err := os.WriteFile(filepath.Join(directory, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Symlink("/etc/passwd", filepath.Join(directory, "accounts")); err != nil {
+		t.Fatal(err)
+	}
+	r := Recipe{Files: []File{{Path: "/a", Content: "as it is"}, {Path: "/opt/load.js", Mode: 0o755, From: "load.js"}}}
+	if err := r.Validate(); err == nil {
+		t.Error("a file that is not read yet was taken for one without content")
+	}
+	want := []File{{Path: "/a", Content: "as it is"}, {Path: "/opt/load.js", Mode: 0o755, Content: "export default 1"}}
+	if err := r.ReadFiles(directory); err != nil || !cmp.Equal(r.Files, want) {
+		t.Errorf("%v, %v", r.Files, err)
+	}
+	for want, f := range map[string]File{
+		"/x has content and from":      {Path: "/x", From: "load.js", Content: "y"},
+		"from gone: no such file":      {Path: "/x", From: "gone"},
+		"from ../load.js: it must be":  {Path: "/x", From: "../load.js"},
+		"from /etc/passwd: it must be": {Path: "/x", From: "/etc/passwd"},
+		"from accounts: path escapes":  {Path: "/x", From: "accounts"},
+		"photo.bin: it is not text":    {Path: "/x", From: "photo.bin"},
+		"from large: it is too long":   {Path: "/x", From: "large"},
+	} {
+		r := Recipe{Files: []File{f}}
+		if err := r.ReadFiles(directory); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want %q", err, want)
+		}
 	}
 }
 

@@ -85,7 +85,7 @@ func resolve(root strictyaml.Node, file *File, over Overrides, problems *stricty
 	plan.resolveWith(d.Environments, scaled.Environments)
 	checkPorts(root, scaled.Environments, plan.only(over.Only))
 	checkRoles(limitsAt.At("pin"), plan.Pin, plan.Workloads)
-	plan.Image = d.Image.resolve(root.At("image"), recipes)
+	plan.Image = d.Image.resolve(root.At("image"), recipes, file.directory)
 	if err := problems.Err(); err != nil {
 		return nil, err
 	}
@@ -244,7 +244,7 @@ func resolveBaseline(root strictyaml.Node, name string, environments []Environme
 	return name
 }
 
-func (s imageSection) resolve(at strictyaml.Node, recipes []image.Recipe) image.Source {
+func (s imageSection) resolve(at strictyaml.Node, recipes []image.Recipe, directory string) image.Source {
 	additions := s.Recipe
 	if s.Reference != "" {
 		if additions.Suite != "" || len(additions.Packages)+len(additions.Files)+len(additions.Commands) > 0 {
@@ -252,7 +252,11 @@ func (s imageSection) resolve(at strictyaml.Node, recipes []image.Recipe) image.
 		}
 		return image.Source{Reference: s.Reference}
 	}
-	if err := additions.Validate(); err != nil {
+	err := additions.ReadFiles(directory)
+	if err == nil {
+		err = additions.Validate()
+	}
+	if err != nil {
 		at.Problemf("image: %s", err)
 		return image.Source{}
 	}

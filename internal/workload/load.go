@@ -4,6 +4,7 @@ import (
 	"embed"
 	"fmt"
 	"path"
+	"path/filepath"
 	"sort"
 	"strings"
 
@@ -52,7 +53,14 @@ func Load(file string) (*Pack, error) {
 	if err != nil {
 		return nil, fmt.Errorf("workload pack: %w", err)
 	}
-	return Decode(file, data)
+	pack, err := Decode(file, data)
+	if err != nil {
+		return nil, err
+	}
+	if err := pack.Image.ReadFiles(filepath.Dir(file)); err != nil {
+		return nil, fmt.Errorf("workload pack %s: %w", file, err)
+	}
+	return pack, nil
 }
 
 // Decode parses a pack. The error is a strictyaml.Problems with all errors found.
