@@ -54,6 +54,9 @@ type Image struct {
 	// Env and Dir are the image's environment and working directory.
 	Env []string
 	Dir string
+	// Config is how the image says that it is started; empty if it was built from a
+	// recipe.
+	Config Config
 
 	store *Store
 }

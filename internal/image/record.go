@@ -14,6 +14,8 @@ type record struct {
 	Name   string   `json:"name"`
 	Env    []string `json:"env,omitempty"`
 	Dir    string   `json:"dir,omitempty"`
+	// Config of a reference; nil in a record of a version that did not keep it.
+	Config *Config `json:"config,omitempty"`
 	// Source is the digest of what the reference pointed to, in the registry,
 	// daemon or archive.
 	Source string `json:"source,omitempty"`
@@ -50,7 +52,11 @@ func (s *Store) writeRecord(path string, r record) error {
 }
 
 func (s *Store) image(r record) *Image {
-	return &Image{Digest: r.Digest, Name: r.Name, Env: r.Env, Dir: r.Dir, store: s}
+	i := &Image{Digest: r.Digest, Name: r.Name, Env: r.Env, Dir: r.Dir, store: s}
+	if r.Config != nil {
+		i.Config = *r.Config
+	}
+	return i
 }
 
 // adopt moves a finished tar, and the files next to it, into the store under its

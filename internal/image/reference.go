@@ -129,6 +129,10 @@ func (s *Store) take(ctx context.Context, from origin, work, reference string, p
 	if config.OS != "" && config.OS != "linux" || config.Architecture != "" && config.Architecture != runtime.GOARCH {
 		return nil, fmt.Errorf("it is for %s/%s, and this host is linux/%s: name an image for this host", config.OS, config.Architecture, runtime.GOARCH)
 	}
+	started, err := newConfig(config.Config)
+	if err != nil {
+		return nil, err
+	}
 	layers, err := img.Layers()
 	if err != nil {
 		return nil, fmt.Errorf("its layers cannot be read: %w", err)
@@ -154,7 +158,7 @@ func (s *Store) take(ctx context.Context, from origin, work, reference string, p
 	if err != nil {
 		return nil, err
 	}
-	r := &record{Digest: digest, Name: reference, Env: config.Config.Env, Dir: config.Config.WorkingDir}
+	r := &record{Digest: digest, Name: reference, Env: config.Config.Env, Dir: config.Config.WorkingDir, Config: started}
 	if !slices.ContainsFunc(r.Env, func(v string) bool { return strings.HasPrefix(v, "PATH=") }) {
 		r.Env = append(r.Env, recipeEnv[0]) // as the engines do
 	}
@@ -193,7 +197,7 @@ func spool(ctx context.Context, layer v1.Layer, path string, b *budget) error {
 func (s *Store) known(reference, source string) *record {
 	paths, _ := filepath.Glob(s.path("references", "*.json"))
 	for _, path := range paths {
-		if r := s.readRecord(path); r != nil && r.Source == source {
+		if r := s.readRecord(path); r != nil && r.Source == source && r.Config != nil {
 			r.Name = reference
 			return r
 		}

@@ -51,10 +51,20 @@ func twoLayers(t *testing.T) v1.Image {
 	config.OS, config.Architecture = platform.OS, platform.Architecture
 	config.Config.Env = []string{"PATH=/bin", "LANG=C"}
 	config.Config.WorkingDir = "/etc"
+	config.Config.Entrypoint, config.Config.Cmd, config.Config.User = []string{"/bin/tool"}, []string{"serve"}, "7:8"
+	config.Config.ExposedPorts = map[string]struct{}{"80/tcp": {}, "53/udp": {}}
+	config.Config.Volumes = map[string]struct{}{"/var/lib/tool": {}}
+	config.Config.StopSignal = "quit"
+	config.Config.Healthcheck = &v1.HealthConfig{Test: []string{"CMD", "tool", "ping"}}
 	return must(mutate.ConfigFile(img, config))
 }
 
 var twoLayersFlat = []string{"bin/", "bin/alias=elf", "bin/tool=elf", "etc/", "etc/b=2", "etc/c=3"}
+
+var twoLayersConfig = Config{
+	Entrypoint: []string{"/bin/tool"}, Cmd: []string{"serve"}, User: "7:8", Ports: []string{"53/udp", "80/tcp"},
+	Volumes: []string{"/var/lib/tool"}, StopSignal: "SIGQUIT", Health: []string{"CMD", "tool", "ping"},
+}
 
 func openStore(t *testing.T) *Store {
 	t.Helper()
@@ -125,6 +135,9 @@ func TestEveryKindOfReferenceGivesTheSameImage(t *testing.T) {
 			if got.Name != reference || got.Dir != "/etc" || !cmp.Equal(got.Env, []string{"PATH=/bin", "LANG=C"}) {
 				t.Errorf("got %+v", got)
 			}
+			if diff := cmp.Diff(twoLayersConfig, got.Config); diff != "" {
+				t.Errorf("how it is started: want - got +:\n%s", diff)
+			}
 			file := must(os.Open(got.Tar()))
 			defer file.Close()
 			if diff := cmp.Diff(twoLayersFlat, readBack(t, file)); diff != "" {
@@ -193,6 +206,39 @@ func TestWhatTheStoreHasIsNotPulledAgain(t *testing.T) {
 	entries := must(s.List())
 	if len(entries) != 1 || len(entries[0].Names) != 2 {
 		t.Errorf("list: %+v", entries)
+	}
+}
+
+func TestAnImageInTheStoreIsReadAgainForHowItIsStarted(t *testing.T) {
+	reference := "oci:" + filepath.Join(t.TempDir(), "layout")
+	if err := must(layout.Write(strings.TrimPrefix(reference, "oci:"), empty.Index)).AppendImage(twoLayers(t)); err != nil {
+		t.Fatal(err)
+	}
+	s := openStore(t)
+	must(s.Get(t.Context(), Source{Reference: reference}, nil))
+	path := s.path("references", referenceKey(reference)+".json")
+	old := s.readRecord(path)
+	old.Config = nil // as versions wrote it that did not keep it
+	if err := s.writeRecord(path, *old); err != nil {
+		t.Fatal(err)
+	}
+	got := must(s.Get(t.Context(), Source{Reference: reference}, nil))
+	if diff := cmp.Diff(twoLayersConfig, got.Config); diff != "" {
+		t.Errorf("want - got +:\n%s", diff)
+	}
+}
+
+func TestAStopSignalIsReadAsEnginesDo(t *testing.T) {
+	for given, want := range map[string]string{"": "", "SIGINT": "SIGINT", "term": "SIGTERM", "3": "SIGQUIT"} {
+		c, err := newConfig(v1.Config{StopSignal: given})
+		if err != nil || c.StopSignal != want {
+			t.Errorf("%q: %+v, %v; want %q", given, c, err, want)
+		}
+	}
+	for _, given := range []string{"999", "SIGNOTHING", "-1"} {
+		if _, err := newConfig(v1.Config{StopSignal: given}); err == nil || !strings.Contains(err.Error(), given) {
+			t.Errorf("%q: %v", given, err)
+		}
 	}
 }
 
