@@ -33,6 +33,7 @@ func newWorkloadCommand(app *App) *cobra.Command {
 // checkOptions are the flags of tare workload check.
 type checkOptions struct {
 	environment string
+	image       string
 	set         []string
 	noRun       bool
 }
@@ -74,6 +75,7 @@ FILE is a file, or the name of a built-in workload.`,
 	}
 	flags := command.Flags()
 	flags.StringVarP(&c.environment, "env", "e", "native", "`environment` to run in: NAME or NAME+OPTION=VALUE...")
+	flags.StringVar(&c.image, "image", "", "OCI `image` to run in, which a pack with entrypoint: needs: REGISTRY/NAME, docker-daemon:NAME, oci:DIRECTORY or tar:FILE")
 	flags.StringArrayVar(&c.set, "set", nil, "set a parameter, `NAME=VALUE`")
 	flags.BoolVar(&c.noRun, "no-run", false, "only check the file, and start nothing")
 	show.add(flags)
@@ -93,7 +95,7 @@ func (c checkOptions) plan(pack *workload.Pack) (*study.Plan, error) {
 	}
 	plan, err := study.Draft{
 		Title: "check of workload " + pack.Name, Name: "check-" + pack.Name, Origin: "tare workload check", Baseline: e.Name,
-		Environments: []study.DraftEnvironment{e}, Use: pack.Name, Pack: pack, Parameters: parameters,
+		Environments: []study.DraftEnvironment{e}, Use: pack.Name, Pack: pack, Parameters: parameters, Reference: c.image,
 		Blocks: 1,
 	}.Resolve(study.Overrides{})
 	if err != nil {

@@ -64,6 +64,9 @@ func (e *execution) prepare(ctx context.Context) (*image.Image, error) {
 		}
 		return nil, err
 	}
+	if w := e.startsImage(); w != "" && len(img.Config.Command()) == 0 {
+		return nil, &InputError{fmt.Errorf("workload %s starts the image's own command, and image %s has neither an entrypoint nor a command: name another image, or a pack with the command", w, img.Name)}
+	}
 	if was := e.run.Manifest.Image.Digest; was != "" && was != img.Digest {
 		return nil, fmt.Errorf("the run began with image %s and the same source gives %s now: blocks of two images cannot be compared; begin a new run", was, img.Digest)
 	}
@@ -89,6 +92,15 @@ func (e *execution) prepare(ctx context.Context) (*image.Image, error) {
 		return nil, err
 	}
 	return img, e.prepareHostSlots(ctx, img)
+}
+
+// startsImage is the first workload that starts what the image says; "" where none does.
+func (e *execution) startsImage() string {
+	i := slices.IndexFunc(e.Plan.Workloads, func(w study.Workload) bool { return w.Pack.StartsImage() })
+	if i < 0 {
+		return ""
+	}
+	return e.Plan.Workloads[i].Name
 }
 
 // leaveOut removes an environment that could not be prepared from the run.

@@ -235,8 +235,20 @@ func checkPaths(p *Pack, root strictyaml.Node, key string, list []RolePath) {
 }
 
 func checkStep(s Step, at strictyaml.Node) {
-	if (s.Run != "") == (len(s.Argv) > 0) {
-		at.Problemf("a step needs either run (a shell command line) or argv (a list)")
+	given := 0
+	for _, set := range []bool{s.Run != "", len(s.Argv) > 0, s.Entrypoint} {
+		if set {
+			given++
+		}
+	}
+	switch {
+	case given != 1:
+		at.Problemf("a step needs exactly one of run (a shell command line), argv (a list) and entrypoint: true (the image's own command), has %d", given)
+	case s.Entrypoint && (s.User != "" || s.Dir != ""):
+		at.At("entrypoint").Problemf("entrypoint: the image says the user and the directory; leave out user and dir, or write the command with argv")
+	}
+	if s.Role != "" && !roleName.MatchString(s.Role) {
+		at.At("role").Problemf("%s is not a valid role name: use lower-case letters, digits and dashes", strictyaml.Quoted(s.Role))
 	}
 	for i, e := range s.Env {
 		if key, _, ok := strings.Cut(e, "="); !ok || key == "" {

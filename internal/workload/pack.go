@@ -127,14 +127,17 @@ type Parameter struct {
 	Values  []string `yaml:"values" json:"values,omitempty"` // allowed values
 }
 
-// Step is one command: either Run or Argv.
+// Step is one command: Run, Argv or Entrypoint.
 type Step struct {
 	// Run is a command line for /bin/sh -c.
 	Run  string   `yaml:"run" json:"run,omitempty"`
 	Argv []string `yaml:"argv" json:"argv,omitempty"`
-	Env  []string `yaml:"env" json:"env,omitempty"`
-	Dir  string   `yaml:"dir" json:"dir,omitempty"`
-	User string   `yaml:"user" json:"user,omitempty"`
+	// Entrypoint starts what the image says: its entrypoint with the arguments, as its
+	// user, in its working directory.
+	Entrypoint bool     `yaml:"entrypoint" json:"entrypoint,omitempty"`
+	Env        []string `yaml:"env" json:"env,omitempty"`
+	Dir        string   `yaml:"dir" json:"dir,omitempty"`
+	User       string   `yaml:"user" json:"user,omitempty"`
 	// Role selects the instance, and the entry of the study's pin that has the
 	// command's cores. A step without a role runs together, on all cores.
 	Role    string        `yaml:"role" json:"role,omitempty"`
@@ -148,6 +151,7 @@ type Server struct {
 	Step  `yaml:",inline"`
 	Ready agent.Probe `yaml:"ready" json:"ready"`
 	// Stop is the signal that stops it; "" is SIGTERM.
+	// With entrypoint it is the image's.
 	Stop string `yaml:"stop" json:"stop,omitempty"`
 }
 

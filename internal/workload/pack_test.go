@@ -100,7 +100,7 @@ func TestAllErrorsInAPackAreReported(t *testing.T) {
 		{"parser: {regex", "parser: {json: true, regex"}:                        "exactly one of name, regex, json and csv, has 2",
 		{"(?P<count>", "(?P<rate>"}:                                             `group "rate" is defined twice`,
 		{"  n: {", "  use: {default: 1}\n  n: {"}:                               `a parameter cannot be named "use"`,
-		{"driver: {run", "driver: {argv: [x], run"}:                             "either run (a shell command line) or argv (a list)",
+		{"driver: {run", "driver: {argv: [x], run"}:                             "exactly one of run (a shell command line), argv (a list) and entrypoint",
 		{"workload: small", "workload: Small One"}:                              "is not a valid name",
 		{"name: total,", "name: cpu_per_kop,"}:                                  "tare adds a metric",
 		{"parser:", "touches: [{path: data}]\nparser:"}:                         `path: "data" does not begin with a slash`,

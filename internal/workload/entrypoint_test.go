@@ -1,0 +1,53 @@
+package workload
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"tare/internal/image"
+)
+
+const ofImage = `workload: served
+stresses: network
+servers: [{entrypoint: true, role: server, env: [A=b], ready: {tcp: "${address}:80"}}]
+driver: {run: drive, role: driver}
+metrics: [{name: wall_seconds, unit: s, better: lower, primary: true}]
+`
+
+func TestAStepWithEntrypointStartsWhatTheImageSays(t *testing.T) {
+	p, err := Decode("served.yaml", []byte(ofImage))
+	if err != nil {
+		t.Fatal(err)
+	}
+	img := &image.Image{Dir: "/srv", Config: image.Config{Entrypoint: []string{"/entry.sh", "--"}, Cmd: []string{"sh", "-c", "serve ${PORT} $${X}"}, User: "www:5", StopSignal: "SIGQUIT"}}
+	got, err := p.Of(img).With(nil, InstanceVars{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := Step{Argv: []string{"/entry.sh", "--", "sh", "-c", "serve ${PORT} $${X}"}, Env: []string{"A=b"}, User: "www:5", Dir: "/srv", Role: "server"}
+	if d := cmp.Diff(want, got.Servers[0].Step); d != "" {
+		t.Errorf("want - got +:\n%s", d)
+	}
+	if got.Servers[0].Stop != "SIGQUIT" || !slices.Equal(got.Driver.CommandArgs(), []string{"/bin/sh", "-c", "drive"}) {
+		t.Errorf("%+v", got)
+	}
+	if !p.Servers[0].Entrypoint || p.Servers[0].Argv != nil {
+		t.Error("the pack itself was changed")
+	}
+}
+
+func TestAStepHasOneCommand(t *testing.T) {
+	for add, want := range map[string]string{
+		"argv: [serve]": "exactly one of run (a shell command line), argv (a list) and entrypoint: true (the image's own command), has 2",
+		"user: nobody":  "entrypoint: the image says the user and the directory",
+		"dir: /tmp":     "entrypoint: the image says the user and the directory",
+	} {
+		_, err := Decode("served.yaml", []byte(strings.Replace(ofImage, "entrypoint: true", "entrypoint: true, "+add, 1)))
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", add, err)
+		}
+	}
+}
