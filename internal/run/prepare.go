@@ -67,10 +67,17 @@ func (e *execution) prepare(ctx context.Context) (*image.Image, error) {
 	if w := e.startsImage(); w != "" && len(img.Config.Command()) == 0 {
 		return nil, &InputError{fmt.Errorf("workload %s starts the image's own command, and image %s has neither an entrypoint nor a command: name another image, or a pack with the command", w, img.Name)}
 	}
-	if was := e.run.Manifest.Image.Digest; was != "" && was != img.Digest {
-		return nil, fmt.Errorf("the run began with image %s and the same source gives %s now: blocks of two images cannot be compared; begin a new run", was, img.Digest)
+	if err := resolved(&e.run.Manifest.Image, img); err != nil {
+		return nil, err
 	}
-	e.run.Manifest.Image = rundir.ImageFacts{Name: img.Name, Digest: img.Digest}
+	if own := e.Plan.HostImage; own != nil {
+		if e.hostImage, err = store.Get(ctx, *own, func(line string) { e.say("image of the roles on the host: %s", line) }); err != nil {
+			return nil, fmt.Errorf("image of the roles on the host: %w", err)
+		}
+		if err := resolved(&e.run.Manifest.HostImage, e.hostImage); err != nil {
+			return nil, err
+		}
+	}
 	var ready []string
 	for _, name := range e.usable {
 		err := e.prepared[name].Prepare(ctx, img, func(line string) { e.say("%s: %s", name, line) })
@@ -92,6 +99,15 @@ func (e *execution) prepare(ctx context.Context) (*image.Image, error) {
 		return nil, err
 	}
 	return img, e.prepareHostSlots(ctx, img)
+}
+
+// resolved records the image of a run, which a resumed run has to find again.
+func resolved(facts *rundir.ImageFacts, img *image.Image) error {
+	if was := facts.Digest; was != "" && was != img.Digest {
+		return fmt.Errorf("the run began with image %s and the same source gives %s now: blocks of two images cannot be compared; begin a new run", was, img.Digest)
+	}
+	*facts = rundir.ImageFacts{Name: img.Name, Digest: img.Digest}
+	return nil
 }
 
 // startsImage is the first workload that starts what the image says; "" where none does.
@@ -121,10 +137,38 @@ func (e *execution) prepareHost(ctx context.Context, img *image.Image) (err erro
 	if !onHost(e.Plan) || !known {
 		return nil
 	}
+	if state, findings := environment.Check(ctx, hostKind, registration.Options()); state == environment.Missing {
+		return fmt.Errorf("prepare the host for the roles that run there: %s", Why(rundir.EnvironmentFacts{Findings: findings}))
+	}
 	if e.host, err = registration.New(registration.Options()); err != nil {
 		return fmt.Errorf("prepare the host for the roles that run there: %w", err)
 	}
-	return e.host.Prepare(ctx, img, func(line string) { e.say("host: %s", line) })
+	return e.prepareRoles(ctx, e.host, img, "host")
+}
+
+// prepareRoles prepares a host for the roles that run there: in the image of the run, in
+// their own, or in both.
+func (e *execution) prepareRoles(ctx context.Context, host environment.Environment, img *image.Image, name string) error {
+	for _, needed := range e.roleImages(img) {
+		if err := host.Prepare(ctx, needed, func(line string) { e.say("%s: %s", name, line) }); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// roleImages are the images of roles on the host.
+func (e *execution) roleImages(img *image.Image) (images []*image.Image) {
+	inImage := slices.ContainsFunc(e.Plan.Workloads, func(w study.Workload) bool {
+		return slices.ContainsFunc(w.Pack.RoleNames(), func(role string) bool { return w.Pack.Place(role) == workload.OnHost && !w.Pack.InOwnImage(role) })
+	})
+	if e.hostImage != nil {
+		images = append(images, e.hostImage)
+	}
+	if inImage || e.hostImage == nil {
+		images = append(images, img)
+	}
+	return images
 }
 
 // onHost says whether any role of a plan runs on the host of its environment or on

@@ -216,10 +216,12 @@ type execution struct {
 	usable   []string
 	prepared map[string]environment.Environment
 	host     environment.Environment // runs the roles that are on the host
-	hosts    map[string]*studyHost   // by the study's names
-	opening  sync.Mutex              // held while a lost session is opened again
-	slots    hostSlots
-	schedule *schedule.Schedule
+	// hostImage is that of roles that bring their own; nil where none does.
+	hostImage *image.Image
+	hosts     map[string]*studyHost // by the study's names
+	opening   sync.Mutex            // held while a lost session is opened again
+	slots     hostSlots
+	schedule  *schedule.Schedule
 	// before is the time that earlier sessions spent on trials; began is when
 	// this one's first trial did.
 	before  time.Duration
@@ -350,7 +352,7 @@ func (e *execution) runner(img *image.Image) *trial.Runner {
 	}
 	return trial.NewRunner(trial.Config{
 		Instances: instances.Config{
-			Owner: e.owner, Image: img, Session: len(e.run.Manifest.Sessions), Plan: e.Plan,
+			Owner: e.owner, Image: img, HostImage: e.hostImage, Session: len(e.run.Manifest.Sessions), Plan: e.Plan,
 			Environments: e.prepared, Host: e.host, OnHosts: e.slots,
 			Console: func(name string) (io.WriteCloser, error) { return e.run.Console(name) },
 			Secrets: e.secrets,

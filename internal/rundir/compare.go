@@ -27,6 +27,7 @@ func Differences(a, b *Run) (list []string) {
 	}
 	add("tare", a.Manifest.Tare, b.Manifest.Tare)
 	add("image", a.Manifest.Image.Digest, b.Manifest.Image.Digest)
+	add("image of roles on the host", cmp.Or(a.Manifest.HostImage.Digest, "none"), cmp.Or(b.Manifest.HostImage.Digest, "none"))
 	add("kernel", a.Manifest.Machine.Kernel, b.Manifest.Machine.Kernel)
 	add("CPU", a.Manifest.Machine.CPU, b.Manifest.Machine.CPU)
 	add("order", a.Plan.Design.OrderWords(), b.Plan.Design.OrderWords())

@@ -18,6 +18,8 @@ type Manifest struct {
 	// Noise are the findings of doctor about sources of noise.
 	Noise []environment.Finding `json:"noise,omitempty"`
 	Image ImageFacts            `json:"image"`
+	// HostImage is that of roles on the host that bring their own.
+	HostImage ImageFacts `json:"host_image,omitzero"`
 	// Import is set if the values come from existing output.
 	Import *Import `json:"import,omitempty"`
 	// Environments are by the names in the plan.

@@ -22,20 +22,22 @@ import (
 // Plan is a study with every default filled in. It is written into the run
 // directory; everything after resolving works from it alone.
 type Plan struct {
-	Format       int                `json:"format"` // of this structure: 1
-	Study        string             `json:"study"`
-	Name         string             `json:"name"`            // safe for a directory: quick
-	Origin       string             `json:"origin"`          // the file, or built-in:quick
-	Scale        string             `json:"scale,omitempty"` // of the study's scales; "" is its own
-	Scales       []string           `json:"-"`               // of the study; results do not depend on them
-	Baseline     string             `json:"baseline"`
-	Hosts        map[string]Host    `json:"hosts,omitempty"`
-	Secret       []secret.Source    `json:"secret,omitempty"` // by name; without the values
-	Environments []Environment      `json:"environments"`     // in the order of the file
-	Workloads    []Workload         `json:"workloads"`
-	Image        image.Source       `json:"image"` // one image for all
-	Limits       environment.Limits `json:"limits"`
-	Pin          map[string][]int   `json:"pin,omitempty"` // role → cores, numbered as inside the instance
+	Format       int             `json:"format"` // of this structure: 1
+	Study        string          `json:"study"`
+	Name         string          `json:"name"`            // safe for a directory: quick
+	Origin       string          `json:"origin"`          // the file, or built-in:quick
+	Scale        string          `json:"scale,omitempty"` // of the study's scales; "" is its own
+	Scales       []string        `json:"-"`               // of the study; results do not depend on them
+	Baseline     string          `json:"baseline"`
+	Hosts        map[string]Host `json:"hosts,omitempty"`
+	Secret       []secret.Source `json:"secret,omitempty"` // by name; without the values
+	Environments []Environment   `json:"environments"`     // in the order of the file
+	Workloads    []Workload      `json:"workloads"`
+	Image        image.Source    `json:"image"` // one image for all
+	// HostImage is that of roles on the host that bring their own; nil where none does.
+	HostImage *image.Source      `json:"host_image,omitempty"`
+	Limits    environment.Limits `json:"limits"`
+	Pin       map[string][]int   `json:"pin,omitempty"` // role → cores, numbered as inside the instance
 	// AutoPin divides the cores of each instance among the roles of a workload, or lets
 	// them share one; see CoresOf.
 	AutoPin bool `json:"auto_pin,omitempty"`

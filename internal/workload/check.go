@@ -197,6 +197,7 @@ func checkRoles(p *Pack, root strictyaml.Node) {
 			at.ProblemAtKey("%q is not a valid role name: use lower-case letters, digits and dashes", name)
 		}
 		oneOf(at, "place", role.Place, Places, false)
+		oneOf(at, "image", role.Image, []string{OwnImage}, false)
 		if role.Count != "" && role.Place != Apart {
 			at.At("count").Problemf("count: a role with several instances needs place: apart")
 		}

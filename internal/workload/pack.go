@@ -91,6 +91,9 @@ type Role struct {
 	// Hosts are hosts of the study: the one on which the role runs (host), or one
 	// per instance of the role (apart).
 	Hosts []string `yaml:"-" json:"hosts,omitempty"`
+	// Image is recipe: on the host, the role runs in an image of the pack's recipe, also
+	// if the study names another image, which has no load driver.
+	Image string `yaml:"image" json:"image,omitempty"`
 	// Count is the number of instances of the role, a number or ${parameter}; more
 	// than one needs apart. Servers and setup steps of the role run in each.
 	Count string `yaml:"count" json:"count,omitempty"`
@@ -113,6 +116,9 @@ const (
 	Apart    = "apart"
 	OnHost   = "host"
 )
+
+// OwnImage is the value of Role.Image.
+const OwnImage = "recipe"
 
 // Places lists the values of Role.Place.
 var Places = []string{Together, Apart, OnHost}

@@ -94,6 +94,11 @@ func (p Pack) Place(role string) string {
 	return Together
 }
 
+// InOwnImage reports whether a role runs on the host in an image of the pack's recipe.
+func (p Pack) InOwnImage(role string) bool {
+	return p.Place(role) == OnHost && p.Roles[role].Image == OwnImage
+}
+
 // HasServer reports whether a role has a server.
 func (p Pack) HasServer(role string) bool {
 	return slices.ContainsFunc(p.Servers, func(s Server) bool { return s.Role == role })

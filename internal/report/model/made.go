@@ -34,6 +34,9 @@ func (v *Report) Made() []Fact {
 		{"image", strings.TrimSpace(m.Image.Name + " " + m.Image.Digest), true},
 		{"limits", Limits(v.Plan.Limits), false},
 	}
+	if host := m.HostImage; host.Digest != "" {
+		facts = append(facts, Fact{"image of roles on the host", host.Name + " " + host.Digest, true})
+	}
 	if pinned := v.Plan.Pinned(); pinned != "" {
 		facts = append(facts, Fact{"pinned", pinned, false})
 	}

@@ -22,6 +22,8 @@ import (
 type Config struct {
 	Owner *cleanup.Owner
 	Image *image.Image
+	// HostImage is that of roles on the host that bring their own; nil where none does.
+	HostImage *image.Image
 	// Session counts the processes that worked on the run, so that no two
 	// instances of a run share a name.
 	Session int
