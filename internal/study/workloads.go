@@ -29,6 +29,7 @@ func resolveWorkloads(root strictyaml.Node, s, scaled section, file *File, fresh
 		if pack == nil {
 			continue
 		}
+		pack = servedBy(entry, pack)
 		w := Workload{Name: pack.Name, Pack: *pack, Fresh: fresh}
 		if pack.Fresh != "" {
 			w.Fresh = pack.Fresh
@@ -66,6 +67,26 @@ func resolveWorkloads(root strictyaml.Node, s, scaled section, file *File, fresh
 	}
 	scaled.checkNames("workload", slices.Sorted(maps.Keys(names)))
 	return workloads, recipes
+}
+
+// servedBy resolves server:, whose only value is image: the image's own server takes the
+// place of the pack's.
+func servedBy(entry strictyaml.Node, pack *workload.Pack) *workload.Pack {
+	at, given := entry.Get("server")
+	if !given {
+		return pack
+	}
+	var by string
+	if at.Decode(&by); by != "image" {
+		at.Problemf("server: %q is not known: image is the image's own server, in place of the workload's", by)
+		return pack
+	}
+	served, err := pack.ServedByImage()
+	if err != nil {
+		at.Problemf("server: %s", err)
+		return pack
+	}
+	return &served
 }
 
 // resolvePlaces resolves place:, where the roles of a pack run.

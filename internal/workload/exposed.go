@@ -53,7 +53,12 @@ func (p Pack) exposed(role string) bool {
 
 // probedPort returns the TCP port of a probe, 0 if it has none.
 func probedPort(probe agent.Probe) int {
-	text := ""
+	port, _ := strconv.Atoi(probedPortText(probe))
+	return port
+}
+
+// probedPortText is the port of a probe, or the parameter for it.
+func probedPortText(probe agent.Probe) (text string) {
 	switch {
 	case probe.TCP != "" || probe.HTTP != "":
 		_, text, _ = net.SplitHostPort(probe.Address())
@@ -64,8 +69,7 @@ func probedPort(probe agent.Probe) int {
 			}
 		}
 	}
-	port, _ := strconv.Atoi(text)
-	return port
+	return text
 }
 
 // String lists the ports of a role: "16379", "8080 and 8443".
