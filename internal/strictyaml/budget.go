@@ -20,7 +20,7 @@ const (
 // checkSize refuses what would take long to parse, by its tokens.
 func checkSize(file string, tokens token.Tokens) error {
 	problem := func(t *token.Token, format string, args ...any) error {
-		return Problems{{file, t.Position.Line, t.Position.Column, fmt.Sprintf(format, args...)}}
+		return Problems{{File: file, Line: t.Position.Line, Column: t.Position.Column, Message: fmt.Sprintf(format, args...)}}
 	}
 	flow, keys := 0, 0
 	var columns []int // of the blocks around a token

@@ -151,7 +151,7 @@ func (n Node) scalar(what string) (string, bool) {
 	text, ok := n.Scalar()
 	switch {
 	case !ok:
-		n.Problemf("expected %s, found %s", what, n.describe())
+		n.mistypedf("expected %s, found %s", what, n.describe())
 	case strings.ContainsRune(text, 0): // no path, argument or variable can have one
 		n.Problemf("a value has a NUL character")
 	}

@@ -1,9 +1,11 @@
 package strictyaml
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
@@ -36,6 +38,10 @@ func Parse(file string, data []byte, problems *Problems) (Node, error) {
 	if quantity.Bytes(len(data)) > MaxSize {
 		return Node{}, Problems{{File: file, Message: fmt.Sprintf("the file has %s, and at most %s can be read", quantity.Bytes(len(data)), quantity.Bytes(MaxSize))}}
 	}
+	if !utf8.Valid(data) {
+		read := data[:len(data)-len(bytes.TrimLeftFunc(data, func(r rune) bool { return r != utf8.RuneError }))]
+		return Node{}, Problems{{File: file, Line: 1 + bytes.Count(read, []byte("\n")), Column: len(read) - bytes.LastIndexByte(read, '\n'), Message: "the file is not text in UTF-8"}}
+	}
 	tokens := lexer.Tokenize(string(data))
 	if err := checkSize(file, tokens); err != nil {
 		return Node{}, err
@@ -44,7 +50,7 @@ func Parse(file string, data []byte, problems *Problems) (Node, error) {
 	if err != nil {
 		p := Problem{File: file, Message: err.Error()}
 		if y := yaml.Error(nil); errors.As(err, &y) && y.GetToken() != nil {
-			p = Problem{file, y.GetToken().Position.Line, y.GetToken().Position.Column, y.GetMessage()}
+			p = Problem{File: file, Line: y.GetToken().Position.Line, Column: y.GetToken().Position.Column, Message: syntax(y.GetMessage())}
 		}
 		return Node{}, Problems{p}
 	}
@@ -66,6 +72,16 @@ func Parse(file string, data []byte, problems *Problems) (Node, error) {
 	return root, nil
 }
 
+// syntax is a message of the YAML library in the words of this program.
+func syntax(message string) string {
+	var key string
+	var line, column int
+	if n, _ := fmt.Sscanf(message, "mapping key %q already defined at [%d:%d]", &key, &line, &column); n == 3 {
+		return fmt.Sprintf("the key %s is already in line %d", Quoted(key), line)
+	}
+	return "this is not YAML: " + message
+}
+
 type anchorCollector map[string]ast.Node
 
 func (c anchorCollector) Visit(n ast.Node) ast.Visitor {
@@ -81,7 +97,13 @@ func (n Node) Exists() bool { return n.node != nil }
 // Problemf adds a problem at this value.
 func (n Node) Problemf(format string, args ...any) {
 	line, column := n.position()
-	*n.problems = append(*n.problems, Problem{n.file, line, column, fmt.Sprintf(format, args...)})
+	*n.problems = append(*n.problems, Problem{File: n.file, Line: line, Column: column, Message: fmt.Sprintf(format, args...)})
+}
+
+// mistypedf adds a problem with the type of this value, in place of others with it.
+func (n Node) mistypedf(format string, args ...any) {
+	n.Problemf(format, args...)
+	(*n.problems)[len(*n.problems)-1].mistyped = true
 }
 
 // ProblemAtKey adds a problem at the key of this value.
@@ -177,7 +199,7 @@ func (n Node) pairs(depth int) []Pair {
 	case *ast.MappingValueNode:
 		entries = []*ast.MappingValueNode{m}
 	default:
-		n.Problemf("expected a mapping (key: value), found %s", n.describe())
+		n.mistypedf("expected a mapping (key: value), found %s", n.describe())
 		return nil
 	}
 	var pairs, merged []Pair
@@ -217,7 +239,7 @@ func (n Node) Items() []Node {
 	}
 	s, ok := n.value().(*ast.SequenceNode)
 	if !ok {
-		n.Problemf("expected a list, found %s", n.describe())
+		n.mistypedf("expected a list, found %s", n.describe())
 		return nil
 	}
 	items := make([]Node, len(s.Values))

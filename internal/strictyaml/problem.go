@@ -25,6 +25,7 @@ type Problem struct {
 	File         string
 	Line, Column int // from 1; 0 if there is no position
 	Message      string
+	mistyped     bool // the value is a list, a mapping or neither where another one is expected
 }
 
 func (p Problem) String() string {
@@ -66,6 +67,13 @@ func (ps Problems) Err() error {
 
 func (ps Problems) sorted() Problems {
 	sorted, files := slices.Clone(ps), map[string]int{}
+	for _, mistyped := range ps { // what is missing for that reason is not another problem
+		if mistyped.mistyped {
+			sorted = slices.DeleteFunc(sorted, func(p Problem) bool {
+				return !p.mistyped && p.File == mistyped.File && p.Line == mistyped.Line && p.Column == mistyped.Column
+			})
+		}
+	}
 	for _, p := range ps {
 		if _, known := files[p.File]; !known {
 			files[p.File] = len(files)

@@ -258,7 +258,7 @@ func TestAStudyThatCannotReachAVerdictIsAnError(t *testing.T) {
 		"no workloads":          {"study: x\nenvironments: {native: {}}", "workloads: is missing"},
 		"unknown baseline":      {"study: x\nbaseline: nativ\n" + body, `unknown environment "nativ"; did you mean "native"?`},
 		"no baseline":           {"study: x\nenvironments: {docker: {}, gvisor: {}}\nworkloads: [{use: startup}]", "baseline: is missing"},
-		"doubled environment":   {"study: x\nenvironments:\n  native: {}\n  native: {}\nworkloads: [{use: startup}]", "already defined"},
+		"doubled environment":   {"study: x\nenvironments:\n  native: {}\n  native: {}\nworkloads: [{use: startup}]", "is already in line"},
 		"a text for a mapping":  {"study: x\nenvironments: native\nworkloads: [{use: startup}]", "expected a mapping"},
 		"two recipes and an id": {"study: x\nimage: {reference: \"debian:12\", packages: [gcc]}\n" + body, "a reference and a recipe"},
 		"confidence and looks":  {"study: x\ndesign: {confidence: 99%}\n" + body, "calibrated for 95%"},
