@@ -199,7 +199,7 @@ func Find(pathOrName string) (*Profile, error) {
 	}
 	data, err := bounded.ReadFile(pathOrName, strictyaml.MaxSize)
 	if err != nil {
-		return nil, fmt.Errorf("read the profile: %w; the built-in profiles are %s", err, strings.Join(Names(), ", "))
+		return nil, fmt.Errorf("profile %s: %w; the built-in profiles are %s", pathOrName, bounded.Cause(err), strings.Join(Names(), ", "))
 	}
 	return Load(strings.TrimSuffix(filepath.Base(pathOrName), ".yaml"), pathOrName, data)
 }

@@ -87,7 +87,7 @@ func (s *designSection) resolve(at strictyaml.Node) designResolved {
 	d.fresh = pick("fresh", s.Fresh, s.alternate(at, &d.Design, pick), freshes)
 	if s.Margin != nil {
 		if d.Margin = *s.Margin; d.Margin <= 0 || d.Margin >= 1 {
-			at.At("margin").Problemf("margin: must lie between 0%% and 100%%, such as 2%%")
+			at.At("margin").Problemf("the margin must lie between 0%% and 100%%, such as 2%%")
 		}
 	}
 	if s.Confidence != nil {

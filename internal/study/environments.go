@@ -76,7 +76,6 @@ func resolveEnvironments(root strictyaml.Node, s, scaled section, limits environ
 		environments = append(environments, e)
 	}
 	resolveNesting(s, environments, hosts)
-	scaled.checkNames("environment", environmentNames(environments))
 	return environments
 }
 

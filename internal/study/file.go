@@ -1,9 +1,7 @@
 package study
 
 import (
-	"errors"
 	"fmt"
-	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
@@ -117,17 +115,13 @@ func Load(pathOrName string) (*File, error) {
 		}
 	}
 	source, err := bounded.ReadFile(pathOrName, strictyaml.MaxSize)
-	var failed *fs.PathError
 	switch {
 	case err == nil:
 	case !isPath && os.IsNotExist(err):
 		return nil, fmt.Errorf("%s; to use a file, give its path, such as ./%s.yaml",
 			strictyaml.Unknown("study", pathOrName, Names()), pathOrName)
 	default:
-		if errors.As(err, &failed) { // without the name of the system call
-			err = failed.Err
-		}
-		return nil, fmt.Errorf("study file %s: %w", pathOrName, err)
+		return nil, fmt.Errorf("study file %s: %w", pathOrName, bounded.Cause(err))
 	}
 	base := strings.TrimSuffix(strings.TrimSuffix(filepath.Base(pathOrName), ".yaml"), ".yml")
 	return &File{Origin: pathOrName, Name: directoryName(base), Source: source, directory: filepath.Dir(pathOrName)}, nil

@@ -82,6 +82,7 @@ func resolve(root strictyaml.Node, file *File, over Overrides, problems *stricty
 	plan.Sampling = d.Sampling.resolve(root.At("sampling"))
 	plan.Price = resolvePrice(root.At("price"), d.Price)
 	plan.Workloads, recipes = resolveWorkloads(root, d.Workloads, scaled.Workloads, file, design.fresh, plan.Hosts, plan.costs(), problems)
+	checkScales(d.Scales, plan)
 	plan.resolveWith(d.Environments, scaled.Environments)
 	checkPorts(root, scaled.Environments, plan.only(over.Only))
 	checkRoles(limitsAt.At("pin"), plan.Pin, plan.Workloads)

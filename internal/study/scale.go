@@ -3,6 +3,7 @@ package study
 import (
 	"slices"
 
+	"tare/internal/lists"
 	"tare/internal/strictyaml"
 )
 
@@ -66,6 +67,16 @@ func (s section) at(name string) strictyaml.Node {
 		return found
 	}
 	return strictyaml.Node{}
+}
+
+// checkScales reports names in any scale that the study does not have.
+func checkScales(scales section, plan *Plan) {
+	for _, p := range scales.Pairs() {
+		var s scale
+		p.Value.Decode(&s) // problems of form are reported by resolveScale
+		s.Environments.checkNames("environment", environmentNames(plan.Environments))
+		s.Workloads.checkNames("workload", lists.Map(plan.Workloads, func(w Workload) string { return w.Name }))
+	}
 }
 
 // checkNames reports names in a scale that the study does not have.

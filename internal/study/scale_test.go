@@ -109,6 +109,7 @@ stresses: network
 parameters: {nodes: {default: 3, min: 1, max: 5000}}
 roles: {node: {place: apart, count: "${nodes}"}}
 driver: {run: echo 1, role: driver}
+setup: [{run: echo, role: node}]
 parser: {regex: ['(?P<n>\d+)']}
 metrics: [{name: n, unit: op, better: higher, primary: true}]
 `

@@ -65,7 +65,6 @@ func resolveWorkloads(root strictyaml.Node, s, scaled section, file *File, fresh
 			recipes = append(recipes, w.Neighbour.Image)
 		}
 	}
-	scaled.checkNames("workload", slices.Sorted(maps.Keys(names)))
 	return workloads, recipes
 }
 

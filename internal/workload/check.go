@@ -2,9 +2,11 @@ package workload
 
 import (
 	"maps"
+	"net"
 	"regexp"
 	"slices"
 	"sort"
+	"strconv"
 	"strings"
 
 	"tare/internal/strictyaml"
@@ -188,6 +190,16 @@ func checkServer(server Server, at strictyaml.Node) {
 	if ready != 1 {
 		at.At("ready").Problemf("ready: needs exactly one of tcp, http, unix and exec, has %d", ready)
 	}
+	// What has parameters is known when they are filled in.
+	if tcp := server.Ready.TCP; tcp != "" && !strings.Contains(tcp, "${") {
+		_, port, err := net.SplitHostPort(tcp)
+		if _, number := strconv.ParseUint(port, 10, 16); err != nil || number != nil {
+			at.At("ready", "tcp").Problemf("tcp: %s is not ADDRESS:PORT, such as ${address}:6379", strictyaml.Quoted(tcp))
+		}
+	}
+	if url := server.Ready.HTTP; url != "" && !strings.Contains(url, "${") && !strings.HasPrefix(url, "http://") {
+		at.At("ready", "http").Problemf("http: %s is not http://ADDRESS:PORT/PATH", strictyaml.Quoted(url))
+	}
 }
 
 func checkRoles(p *Pack, root strictyaml.Node) {
@@ -195,6 +207,9 @@ func checkRoles(p *Pack, root strictyaml.Node) {
 		at := root.At("roles", name)
 		if !roleName.MatchString(name) {
 			at.ProblemAtKey("%q is not a valid role name: use lower-case letters, digits and dashes", name)
+		}
+		if !slices.ContainsFunc(p.steps(), func(s Step) bool { return s.Role == name }) {
+			at.ProblemAtKey("no step has the role %s", name)
 		}
 		oneOf(at, "place", role.Place, Places, false)
 		oneOf(at, "image", role.Image, []string{OwnImage}, false)

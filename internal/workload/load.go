@@ -51,7 +51,7 @@ func Find(pathOrName string) (*Pack, error) {
 func Load(file string) (*Pack, error) {
 	data, err := bounded.ReadFile(file, strictyaml.MaxSize)
 	if err != nil {
-		return nil, fmt.Errorf("workload pack: %w", err)
+		return nil, fmt.Errorf("workload pack %s: %w", file, bounded.Cause(err))
 	}
 	pack, err := Decode(file, data)
 	if err != nil {
