@@ -187,7 +187,7 @@ func TestAnEditedRunIsSaid(t *testing.T) {
 		"a journal cut after a line": {cut(func(text []byte) int { return bytes.IndexByte(text, '\n') + 1 }), ExitSomeFailed, []string{"is not as it was when the run ended"}},
 		"no journal":                 {func(d string) error { return os.Remove(filepath.Join(d, "journal.jsonl")) }, ExitSomeFailed, []string{"is not as it was when the run ended"}},
 		"an empty plan": {func(d string) error { return os.WriteFile(filepath.Join(d, "plan.json"), []byte("{}"), 0o600) }, ExitBadInput,
-			[]string{"plan.json: it has no environments: the file was changed after it was written: restore it"}},
+			[]string{"plan.json: it has no environments; the run was changed after it was written: restore it"}},
 		"no level":            {replace("plan.json", `"levels": [`, `"levels": [], "x": [`), ExitBadInput, []string{"the workload loop has no level"}},
 		"another baseline":    {replace("plan.json", `"baseline": "native"`, `"baseline": "x"`), ExitBadInput, []string{`the baseline "x" is none of its environments`}},
 		"two of a name":       {replace("plan.json", `"name": "docker"`, `"name": "native"`), ExitBadInput, []string{`have the name "native"`}},

@@ -56,7 +56,7 @@ func verifyRun(app *App, directory string) error {
 		fmt.Fprintln(app.Stdout, line)
 	}
 	if len(wrong) > 0 {
-		return fmt.Errorf("%d files of %s were changed", len(wrong), directory)
+		return fmt.Errorf("%s was changed; the lines above say where", directory)
 	}
 	fmt.Fprintf(app.Stdout, "%s: %d trials, all files are unchanged\n", directory, len(r.Trials))
 	return nil

@@ -22,10 +22,14 @@ func Find(home, pathOrName string) (string, error) {
 		return "", &InputError{errors.New("the name of the run is empty; `tare ls` lists the runs")}
 	}
 	named := filepath.Join(Runs(home), pathOrName)
+	plain := pathOrName == filepath.Base(pathOrName)
 	for _, directory := range []string{pathOrName, named} {
-		if info, err := os.Stat(directory); err == nil && info.IsDir() {
+		if info, err := os.Stat(directory); err == nil && info.IsDir() && (plain || directory == pathOrName) {
 			return directory, nil
 		}
+	}
+	if !plain {
+		return "", &InputError{fmt.Errorf("there is no run %s: no directory has that name; `tare ls` lists the runs", pathOrName)}
 	}
 	return "", &InputError{fmt.Errorf("there is no run %s: neither a directory of that name nor %s exists; `tare ls` lists the runs", pathOrName, named)}
 }
@@ -43,8 +47,8 @@ func Name(home, directory string) string {
 // the user's to delete.
 func Remove(home, name string) error {
 	directory := filepath.Join(Runs(home), name)
-	if name != filepath.Base(name) || name == "." || name == ".." {
-		return &InputError{fmt.Errorf("%s is not the name of a run; tare removes only runs below %s, and images by their digest", name, Runs(home))}
+	if name != filepath.Base(name) || name == "." || name == ".." || name == "/" {
+		return &InputError{fmt.Errorf("%q is not the name of a run; tare removes only runs below %s, and images by their digest", name, Runs(home))}
 	}
 	if err := private.Check(Runs(home)); err != nil {
 		return &InputError{err}

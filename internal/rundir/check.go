@@ -13,16 +13,18 @@ import (
 // checked when the run is opened.
 
 // changed ends the error about a file that tare did not write so.
-const changed = "the file was changed after it was written: restore it"
+const changed = "the run was changed after it was written: restore it"
 
 // checkPlan refuses a plan without what every plan has.
 func checkPlan(directory string, p *study.Plan) error {
 	wrong := func(format string, args ...any) error {
-		return fmt.Errorf("%s: %s: "+changed, filepath.Join(directory, planFile), fmt.Sprintf(format, args...))
+		return fmt.Errorf("%s: %s; "+changed, filepath.Join(directory, planFile), fmt.Sprintf(format, args...))
 	}
 	environments := lists.Map(p.Environments, func(e study.Environment) string { return e.Name })
 	workloads := lists.Map(p.Workloads, func(w study.Workload) string { return w.Name })
 	switch {
+	case p.Format > Format:
+		return wrong("it has format %d, and this version of tare reads format %d", p.Format, Format)
 	case len(environments) == 0:
 		return wrong("it has no environments")
 	case len(workloads) == 0:
@@ -41,6 +43,11 @@ func checkPlan(directory string, p *study.Plan) error {
 	for _, w := range p.Workloads {
 		if len(w.Levels) == 0 {
 			return wrong("the workload %s has no level", w.Name)
+		}
+		for _, m := range w.Pack.Metrics {
+			if m.Better != "lower" && m.Better != "higher" {
+				return wrong("of the metric %s %q is better, and not lower or higher", m.Name, m.Better)
+			}
 		}
 	}
 	return nil
@@ -66,11 +73,11 @@ func checkTrials(p *study.Plan, trials []Trial) error {
 		w := p.Workload(t.Workload)
 		switch {
 		case !slices.ContainsFunc(p.Environments, func(e study.Environment) bool { return e.Name == t.Environment }):
-			return fmt.Errorf("trial %d is of the environment %q, which the plan does not have: "+changed, i+1, t.Environment)
+			return fmt.Errorf("trial %d is of the environment %q, which the plan does not have; "+changed, i+1, t.Environment)
 		case w == nil:
-			return fmt.Errorf("trial %d is of the workload %q, which the plan does not have: "+changed, i+1, t.Workload)
+			return fmt.Errorf("trial %d is of the workload %q, which the plan does not have; "+changed, i+1, t.Workload)
 		case !slices.ContainsFunc(w.Levels, func(l study.Level) bool { return l.Name == t.Level }):
-			return fmt.Errorf("trial %d is of the level %q of %s, which the plan does not have: "+changed, i+1, t.Level, t.Workload)
+			return fmt.Errorf("trial %d is of the level %q of %s, which the plan does not have; "+changed, i+1, t.Level, t.Workload)
 		}
 	}
 	return nil

@@ -14,6 +14,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -78,7 +79,9 @@ func Open(directory string) (*Run, error) {
 		return nil, fmt.Errorf("%s has format %d of the run directory, and this version of tare reads format %d: use the version that wrote it (%s)",
 			directory, r.Manifest.Format, Format, r.Manifest.Tare)
 	}
-	if err := readJSON(directory, planFile, r.Plan); err != nil {
+	if err := readJSON(directory, planFile, r.Plan); errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("%s has no %s; %s", directory, planFile, changed)
+	} else if err != nil {
 		return nil, err
 	}
 	if err := checkPlan(directory, r.Plan); err != nil {
@@ -410,6 +413,12 @@ func unmarshal(data []byte, into any) error {
 			at += " has "
 		}
 		return fmt.Errorf("%sa value of the wrong type (%s) at byte %d", at, mistyped.Value, mistyped.Offset)
+	}
+	if syntax := (*json.SyntaxError)(nil); errors.As(err, &syntax) {
+		return fmt.Errorf("it is not JSON from byte %d on", syntax.Offset)
+	}
+	if untimely := (*time.ParseError)(nil); errors.As(err, &untimely) {
+		return fmt.Errorf("%s is not a time such as 2026-11-21T01:45:00Z", untimely.Value)
 	}
 	return err
 }
