@@ -1,15 +1,16 @@
 package cli
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
-	"os"
 	"strings"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
+	"tare/internal/bounded"
 	"tare/internal/quantity"
 	"tare/internal/term"
 	"tare/internal/verdict"
@@ -40,6 +41,9 @@ baseline; null is an unbounded end of an interval.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			var err error
+			if o.Baseline == "" {
+				return badInput("--baseline is missing: name the environment that the others are compared with")
+			}
 			if o.Margin, err = quantity.ParseShare(margin); err != nil {
 				return badInput("--margin: %w", err)
 			}
@@ -69,7 +73,6 @@ baseline; null is an unbounded end of an interval.`,
 	cmd.Flags().StringVar(&o.Better, "better", "lower", "`direction` that is better: lower or higher")
 	cmd.Flags().BoolVar(&o.Fixed, "blocks-fixed", false, "the number of blocks was fixed in advance: analyse all of them once")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print as JSON")
-	_ = cmd.MarkFlagRequired("baseline")
 	return cmd
 }
 
@@ -77,12 +80,11 @@ func readSheet(app *App, name string) (*sheet.Sheet, error) {
 	if name == "-" {
 		return sheet.Read(app.Stdin, "standard input")
 	}
-	f, err := os.Open(name)
+	table, err := bounded.ReadFile(name, bounded.Output)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("%s: %w", name, bounded.Cause(err))
 	}
-	defer f.Close()
-	return sheet.Read(f, name)
+	return sheet.Read(bytes.NewReader(table), name)
 }
 
 // statsWidth is the same on every terminal, so that the output can be compared.

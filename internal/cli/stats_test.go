@@ -39,6 +39,7 @@ func TestStatsPrintsTheGoldenTables(t *testing.T) {
 		"few.txt":      {"few.csv", "--baseline", "native"},
 		"unpaired.txt": {"unpaired.csv", "--baseline", "native"},
 		"rounds.txt":   {"rounds.csv", "--baseline", "native"},
+		"zeros.txt":    {"zeros.csv", "--baseline", "native"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Chdir(filepath.Join("testdata", "stats"))
@@ -76,11 +77,11 @@ func TestStatsReportsErrorsWithTheirPosition(t *testing.T) {
 	}{
 		"no number":           {head + "1,native,2\n1,docker,fast\n", nil, `standard input:3:10: "fast" is not a number`},
 		"infinite":            {head + "1,native,inf\n", nil, `standard input:2:10: "inf" is not a number`},
-		"too few fields":      {head + "1,native\n", nil, `standard input:2:1: wrong number of fields`},
+		"too few fields":      {head + "1,native\n", nil, `standard input:2:1: the row has more or fewer fields than the header`},
 		"quotes":              {head + "1,\"nat\"ive,3\n", nil, `standard input:2:`},
 		"no environment":      {head + "1,,3\n", nil, `standard input:2:3: the environment is empty`},
 		"no block":            {head + ",native,3\n", nil, `standard input:2:1: the block is empty`},
-		"no value column":     {"block,environment,time\n", nil, `standard input:1: there is no column value: the first line must name environment and value, best with block, and may name workload, metric, level and round; it names block, environment, time`},
+		"no value column":     {"block,environment,time\n", nil, `standard input:1: there is no column value: the first line must name environment and value, best with block, and may name workload, metric, level and round; it names "block, environment, time"`},
 		"column twice":        {"value,environment,value\n", nil, `standard input:1: duplicate column value`},
 		"empty":               {"", nil, `standard input is empty`},
 		"no round":            {"block,round,environment,value\n1,,native,3\n", nil, `standard input:2:3: the round is empty`},

@@ -1,6 +1,7 @@
 package verdict
 
 import (
+	"cmp"
 	"fmt"
 	"iter"
 	"math"
@@ -220,7 +221,7 @@ func (b *Book) settle(e *entry) {
 			c.withdraw(s.nonPositive, Zero, fmt.Sprintf("0 in %s in block %d: there is no ratio", name, s.nonPositive))
 			return
 		case s.nonPositive > 0 && (c.Block == 0 || s.nonPositive <= c.Block):
-			c.withdraw(s.nonPositive, NotPositive, fmt.Sprintf("%s is %g in %s in block %d: only positive values have ratios", c.Metric, s.nonPositiveValue, name, s.nonPositive))
+			c.withdraw(s.nonPositive, NotPositive, fmt.Sprintf("%s is %g in %s in block %d: only positive values have ratios", cmp.Or(c.Metric, "value"), s.nonPositiveValue, name, s.nonPositive))
 			return
 		case s.gaveUp > 0:
 			// Values that arrive later do not reopen the contrast: what was

@@ -70,7 +70,7 @@ func (s *Sheet) paired(o Options) []verdict.Contrast {
 	}
 	var all []verdict.Contrast
 	for _, c := range verdict.Contrasts(plan, trials, nil) {
-		if c.Values.N == 0 {
+		if last[place{c.Environment, c.Workload, c.Level}] == 0 {
 			continue // no rows: this environment, or this level of the group, is not in the table
 		}
 		c.Workload = groups[c.Workload].workload

@@ -6,6 +6,7 @@ package sheet
 
 import (
 	"bufio"
+	"cmp"
 	"encoding/csv"
 	"errors"
 	"fmt"
@@ -14,6 +15,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"tare/internal/strictyaml"
 )
 
 // The known columns; environment and value are required.
@@ -157,7 +160,7 @@ func (s *Sheet) header(header []string) (map[string]int, error) {
 	for _, column := range []string{columnEnvironment, columnValue} {
 		if _, ok := at[column]; !ok {
 			return nil, fmt.Errorf("%s:1: there is no column %s: the first line must name %s and %s, best with %s, and may name %s, %s, %s and %s; it names %s",
-				s.Name, column, columnEnvironment, columnValue, columnBlock, columnWorkload, columnMetric, columnLevel, columnRound, strings.Join(header, ", "))
+				s.Name, column, columnEnvironment, columnValue, columnBlock, columnWorkload, columnMetric, columnLevel, columnRound, strictyaml.Quoted(strings.Join(header, ", ")))
 		}
 	}
 	_, s.Paired = at[columnBlock]
@@ -200,7 +203,12 @@ func (s *Sheet) number(blocks []string) {
 func positioned(name string, err error) error {
 	var p *csv.ParseError
 	if errors.As(err, &p) {
-		return fmt.Errorf("%s:%d:%d: %w", name, p.Line, p.Column, p.Err)
+		what := map[error]string{
+			csv.ErrFieldCount: "the row has more or fewer fields than the header",
+			csv.ErrQuote:      "a quoted field is not closed, or goes on after its quote",
+			csv.ErrBareQuote:  `a field with a quote must be quoted, and the quote written twice: "a""b"`,
+		}[p.Err]
+		return fmt.Errorf("%s:%d:%d: %s", name, p.Line, p.Column, cmp.Or(what, p.Err.Error()))
 	}
 	return fmt.Errorf("%s: %w", name, err)
 }
