@@ -117,7 +117,7 @@ func TestARunWhoseMetricsNobodyCouldReadIsNotStarted(t *testing.T) {
 	directory := filepath.Join(filepath.Dir(h.directory), "never")
 	for address, want := range map[string]string{
 		taken.Addr().String(): "the port is in use",
-		"9464":                "write HOST:PORT, such as 127.0.0.1:9464",
+		"9464":                "must be HOST:PORT, such as 127.0.0.1:9464",
 	} {
 		for _, args := range [][]string{{"run", "live.yaml"}, {"bench", "--env", "native"}} {
 			args = append(args, "--out", directory, "--listen", address)

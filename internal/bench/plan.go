@@ -14,6 +14,7 @@ import (
 	"strings"
 	"time"
 
+	"tare/internal/bounded"
 	"tare/internal/environment"
 	"tare/internal/secret"
 	"tare/internal/study"
@@ -69,6 +70,9 @@ func (o Options) Plan() (*study.Plan, error) {
 	if len(o.Environments) == 0 {
 		return nil, fmt.Errorf("none of %s works on this machine; `tare doctor` shows why", strings.Join(DefaultEnvironments, ", "))
 	}
+	if o.Warmup < 0 {
+		return nil, fmt.Errorf("--warmup %d: must not be negative", o.Warmup)
+	}
 	if o.Cold && o.Fresh != "" && o.Fresh != "trial" {
 		return nil, fmt.Errorf("--cold needs a fresh instance for every run, so it cannot be combined with --fresh %s", o.Fresh)
 	}
@@ -100,11 +104,16 @@ func (o Options) Plan() (*study.Plan, error) {
 		}
 		draft.Secret = append(draft.Secret, source)
 	}
-	var err error
-	if draft.Packages, err = o.packages(); err != nil {
+	// What is wrong with the options is said before the command is looked for.
+	over := study.Overrides{Budget: o.Budget, Seed: o.Seed}
+	_, err := draft.Resolve(over)
+	if err == nil {
+		draft.Packages, err = o.packages()
+	}
+	if err != nil {
 		return nil, err
 	}
-	return draft.Resolve(study.Overrides{Budget: o.Budget, Seed: o.Seed})
+	return draft.Resolve(over)
 }
 
 func (o Options) single() bool { return len(o.Environments) == 1 }
@@ -155,7 +164,7 @@ func (o Options) packages() ([]string, error) {
 		if wrong := new(exec.Error); errors.As(err, &wrong) {
 			err = wrong.Err
 		}
-		return nil, fmt.Errorf("%s: %w; native alone runs programs of this machine: --package NAME builds an image with that Debian package, --image REF uses an image that has the command", o.Argv[0], err)
+		return nil, fmt.Errorf("%s: %w; native alone runs programs of this machine: --package NAME builds an image with that Debian package, --image REF uses an image that has the command", o.Argv[0], bounded.Cause(err))
 	}
 	return nil, nil
 }

@@ -26,6 +26,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"tare/internal/bounded"
 	"tare/internal/linux/cgroup"
 	"tare/internal/linux/private"
 )
@@ -69,16 +70,21 @@ type Owner struct {
 
 // Open opens a new owner in the home.
 func Open(home string) (*Owner, error) {
-	if err := private.Make(home); err != nil {
-		return nil, fmt.Errorf("creating tare's home: %w", err)
+	path, err := filepath.Abs(home)
+	if err == nil && !strings.ContainsAny(path, separators) {
+		if err = private.Make(home); err == nil {
+			path, err = canonical(home)
+		}
 	}
-	home, err := canonical(home)
-	if err != nil {
+	switch {
+	case errors.Is(err, private.ErrForeign):
 		return nil, err
+	case err != nil:
+		return nil, fmt.Errorf("tare's home %s cannot be made: %w; choose another directory with --home", home, bounded.Cause(err))
+	case strings.ContainsAny(path, separators):
+		return nil, fmt.Errorf("the path of tare's home %q has a comma, a colon, a double quote or a newline, which engines and mounts treat as separators: choose another directory with --home", path)
 	}
-	if strings.ContainsAny(home, separators) {
-		return nil, fmt.Errorf("the path of tare's home %q has a comma, a colon, a double quote or a newline, which engines and mounts treat as separators: choose another directory with --home", home)
-	}
+	home = path
 	release, err := lockWork(home)
 	if err != nil {
 		return nil, err

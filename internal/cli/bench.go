@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"tare/internal/bench"
+	"tare/internal/bounded"
 	"tare/internal/progress"
 	"tare/internal/run"
 )
@@ -150,9 +151,12 @@ func (x *exportFlags) check() error {
 		}
 		directory := filepath.Dir(path)
 		if info, err := os.Stat(directory); err != nil {
-			return badInput("export to %s: %w", path, err)
+			return badInput("export to %s: %s: %w", path, directory, bounded.Cause(err))
 		} else if !info.IsDir() {
 			return badInput("export to %s: %s is not a directory", path, directory)
+		}
+		if info, err := os.Stat(path); err == nil && info.IsDir() {
+			return badInput("export to %s: it is a directory: name a file", path)
 		}
 	}
 	return nil
@@ -173,7 +177,7 @@ func (x *exportFlags) write(app *App, s bench.Summary) error {
 			err = writeFile(path, text)
 		}
 		if err != nil {
-			return fmt.Errorf("export: %w", err)
+			return fmt.Errorf("export to %s: %w", path, bounded.Cause(err))
 		}
 	}
 	return nil

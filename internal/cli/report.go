@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"tare/internal/bounded"
 	"tare/internal/linux/private"
 	"tare/internal/published"
 	"tare/internal/report"
@@ -147,7 +148,7 @@ func writeReport(app *App, in model.Input, name, out string, all bool) error {
 		write = func(string, []byte) error { return rundir.Replace(in.Directory, format.File, text.Bytes()) }
 	}
 	if err := write(out, text.Bytes()); err != nil {
-		return fmt.Errorf("write the report: %w; choose another file with --out", err)
+		return fmt.Errorf("write the report to %s: %w; choose another file with --out", out, bounded.Cause(err))
 	}
 	_, err := fmt.Fprintln(app.Stdout, out)
 	return err

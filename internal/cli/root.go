@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -90,8 +92,20 @@ Get started:
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
 		var invalid *pflag.InvalidValueError
 		if errors.As(err, &invalid) {
-			if needed := valueNeeded(invalid.GetFlag().Value.Type(), err); needed != "" {
-				err = fmt.Errorf("--%s %s: %s", invalid.GetFlag().Name, invalid.GetValue(), needed)
+			value, needed := invalid.GetValue(), valueNeeded(invalid.GetFlag().Value.Type(), err)
+			if value == "" {
+				value = `""`
+			}
+			if needed == "" {
+				needed = invalid.Unwrap().Error()
+			}
+			err = fmt.Errorf("--%s %s: %s", invalid.GetFlag().Name, value, needed)
+		}
+		if unknown := (*pflag.NotExistError)(nil); errors.As(err, &unknown) && unknown.GetSpecifiedShortnames() == "" {
+			var known []string
+			c.Flags().VisitAll(func(f *pflag.Flag) { known = append(known, f.Name) })
+			if near := strictyaml.Nearest(unknown.GetSpecifiedName(), known); near != "" {
+				err = fmt.Errorf("%w; did you mean --%s?", err, near)
 			}
 		}
 		return badInput("%w (`%s --help` lists the flags)", err, c.CommandPath())
@@ -223,7 +237,22 @@ func checkResume(c *cobra.Command) error {
 
 // startNothing are the commands that a signal ends at once: what they write is replaced
 // as a whole, or, as an import, checked before it is used.
-var startNothing = []string{"stats", "report", "compare", "score", "published", "import", "ls"}
+var startNothing = []string{"stats", "report", "compare", "score", "published", "import", "ls", "show"}
+
+// checkEmpty refuses what a shell makes of a variable that is not set. The command that
+// is measured may have empty arguments.
+func checkEmpty(c *cobra.Command, args []string) (err error) {
+	if at := slices.Index(args, ""); at == 0 || at > 0 && c.Name() != "bench" {
+		return badInput("argument %d is empty; usage: %s", at+1, c.UseLine())
+	}
+	c.Flags().Visit(func(f *pflag.Flag) {
+		list, isList := f.Value.(pflag.SliceValue)
+		if f.Value.String() == "" || isList && (len(list.GetSlice()) == 0 || slices.Contains(list.GetSlice(), "")) {
+			err = badInput("--%s is empty: give it a value, or leave it out", f.Name)
+		}
+	})
+	return err
+}
 
 // prepare wraps every command: it records when its own code runs, and errors about
 // arguments show the usage.
@@ -232,8 +261,11 @@ func prepare(app *App, parent *cobra.Command) {
 		if run := c.RunE; run != nil {
 			c.RunE = func(c *cobra.Command, args []string) error {
 				app.started = true
-				if app.Home == "" {
-					return badInput("--home is empty: name a directory, or leave it out")
+				if err := checkEmpty(c, args); err != nil {
+					return err
+				}
+				if info, err := os.Stat(app.Home); errors.Is(err, syscall.ENOTDIR) || err == nil && !info.IsDir() {
+					return badInput("tare's home %s is not a directory: name one with --home", app.Home)
 				}
 				if app.DefaultSignals != nil && slices.Contains(startNothing, c.Name()) {
 					app.DefaultSignals()

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"tare/internal/bounded"
 	"tare/internal/report"
 	"tare/internal/report/model"
 	"tare/internal/score"
@@ -65,7 +66,7 @@ the format.`,
 				return err
 			}
 			if err := writeFile(out, text.Bytes()); err != nil {
-				return fmt.Errorf("write the score sheet: %w; choose another file with --out", err)
+				return fmt.Errorf("write the score sheet to %s: %w; choose another file with --out", out, bounded.Cause(err))
 			}
 			_, err = fmt.Fprintln(app.Stdout, out)
 			return err

@@ -49,7 +49,7 @@ func parseReference(reference string) (origin, error) {
 	}
 	ref, err := name.ParseReference(reference)
 	if err != nil {
-		return nil, fmt.Errorf("image %q is not a reference (%w): use NAME[:TAG], REGISTRY/NAME[:TAG], docker-daemon:NAME, oci:DIRECTORY[:TAG] or tar:FILE", reference, err)
+		return nil, fmt.Errorf("image %q is not a reference: use NAME[:TAG], REGISTRY/NAME[:TAG], docker-daemon:NAME, oci:DIRECTORY[:TAG] or tar:FILE", reference)
 	}
 	return registryOrigin{ref}, nil
 }
@@ -207,7 +207,7 @@ func (o layoutOrigin) resolve(ctx context.Context) (string, error) {
 func (o layoutOrigin) fetch(context.Context, string) (v1.Image, error) {
 	path, err := layout.FromPath(o.dir)
 	if err != nil {
-		return nil, fmt.Errorf("no OCI layout in directory %s: %w", o.dir, err)
+		return nil, fmt.Errorf("%s is not an OCI layout: %w", o.dir, bounded.Cause(err))
 	}
 	return openLayout(path, o.tag, "OCI layout "+o.dir)
 }
@@ -350,7 +350,7 @@ func (o tarOrigin) check(ctx context.Context) (docker bool, err error) {
 		return b.entry(header)
 	})
 	if err != nil {
-		return false, fmt.Errorf("image archive %s: %w", o.file, err)
+		return false, bounded.Cause(err)
 	}
 	if size, docker := sizes["manifest.json"]; docker {
 		err := described("manifest.json", size)

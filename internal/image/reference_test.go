@@ -299,7 +299,7 @@ func TestReferencesThatLeadNowhereSayWhere(t *testing.T) {
 		"UPPER CASE":                        "is not a reference",
 		"docker-daemon:":                    "needs a name",
 		"docker-daemon:a":                   "image docker-daemon:a: the Docker daemon does not answer: dial unix /nowhere/docker.sock: connect: no such file or directory; start it",
-		"oci:" + directory + "/absent:x":    "no OCI layout in directory",
+		"oci:" + directory + "/absent:x":    "is not an OCI layout",
 		"oci:" + layoutDirectory + ":three": "has no image three for " + platform.String() + "; it has one, two",
 		"oci:" + layoutDirectory:            "has 2 images: name one by its tag",
 		"tar:" + directory + "/absent.tar":  "no such file",

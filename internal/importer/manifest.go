@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strings"
 	"time"
 
 	"tare/internal/bounded"
@@ -73,7 +74,7 @@ type batch struct {
 func ReadManifest(path string) (*Request, error) {
 	data, err := bounded.ReadFile(path, strictyaml.MaxSize)
 	if err != nil {
-		return nil, fmt.Errorf("import manifest: %w", err)
+		return nil, fmt.Errorf("import manifest %s: %w", path, bounded.Cause(err))
 	}
 	return decodeManifest(path, data)
 }
@@ -221,7 +222,7 @@ func (r *Request) checkNames(root strictyaml.Node) {
 	}
 	for _, e := range r.Environments {
 		if !slices.Contains(names, e.Name) {
-			root.At("environments", e.Name).ProblemAtKey("no file has the environment %q: %s", e.Name, strictyaml.Unknown("environment", e.Name, names))
+			root.At("environments", e.Name).ProblemAtKey("no file has the environment %q; they have %s", e.Name, strings.Join(names, ", "))
 		}
 	}
 	if len(r.Environments) > 0 {

@@ -89,7 +89,7 @@ func (b *Batch) read(f File) (*content, error) {
 	}
 	data, err := bounded.ReadFile(f.Path, bounded.Output)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("%s: %w", f.Path, bounded.Cause(err))
 	}
 	sum := sha256.Sum256(data)
 	c := &content{File: f, batch: b, data: data, sum: hex.EncodeToString(sum[:])}
@@ -218,6 +218,9 @@ func checkTwice(all []*content) error {
 	for _, c := range all {
 		key := [2]string{c.batch.Workload, c.sum}
 		if first, twice := sums[key]; twice {
+			if first == c.Path {
+				return fmt.Errorf("%s is named twice", first)
+			}
 			return fmt.Errorf("%s has the same bytes as %s: a measurement counts only once", c.Path, first)
 		}
 		sums[key] = c.Path

@@ -7,12 +7,14 @@
 package importer
 
 import (
+	"errors"
 	"fmt"
 	"regexp"
 	"slices"
 	"time"
 
 	"tare/internal/quantity"
+	"tare/internal/strictyaml"
 	"tare/internal/study"
 	"tare/internal/workload"
 )
@@ -116,7 +118,7 @@ func (r *Request) Check() error {
 	case !(r.Confidence >= .5 && r.Confidence < 1):
 		return fmt.Errorf("the confidence %s is not between 50%% and 100%%", r.Confidence)
 	case !slices.Contains(freshes, r.Fresh):
-		return fmt.Errorf("fresh is %q, but must be one of %v", r.Fresh, freshes)
+		return errors.New("fresh: " + strictyaml.Unknown("value", r.Fresh, freshes))
 	case len(r.names()) == 0:
 		return fmt.Errorf("no files of results are given")
 	}

@@ -1,6 +1,7 @@
 package importer
 
 import (
+	"errors"
 	"fmt"
 	"regexp"
 	"strings"
@@ -53,6 +54,9 @@ func (s Single) Request() (*Request, error) {
 		if b.Begins, err = regexp.Compile(s.Begins); err != nil {
 			return nil, fmt.Errorf("--begins: %w", err)
 		}
+	}
+	if s.Names == "" && s.TimeLayout+s.Zone != "" {
+		return nil, errors.New("--time-layout and --zone are about the time in the names of the files, which --names finds: add it")
 	}
 	var names *Names
 	if s.Names != "" {

@@ -109,6 +109,9 @@ func New(o Options) (*Test, error) {
 	if err != nil {
 		return nil, fmt.Errorf("--margin: %w", err)
 	}
+	if margin <= 0 || margin >= 1 {
+		return nil, fmt.Errorf("--margin %s: must lie between 0%% and 100%%, such as 2%%", o.Margin)
+	}
 	t.margin = float64(margin)
 	known, effects := map[string]int{}, map[*load][]Effect{}
 	for _, text := range o.Effects {

@@ -28,7 +28,7 @@ func TestMistakesAreFoundBeforeAnythingStarts(t *testing.T) {
 		{func(o *Options) { o.Effects = []string{"NaN"} }, "--effects NaN: "},
 		{func(o *Options) { o.Effects = nil }, "--effects: name at least one"},
 		{func(o *Options) { o.Margin = "much" }, "--margin: "},
-		{func(o *Options) { o.Margin = "0%" }, "margin: must lie between 0% and 100%"},
+		{func(o *Options) { o.Margin = "0%" }, "--margin 0%: must lie between 0% and 100%"},
 		{func(o *Options) { o.Sample = time.Millisecond }, "--sample 1ms: must be from 20ms to 10s"},
 		{func(o *Options) { o.Time = 0 }, "--time 0s: must be more than 0"},
 		{func(o *Options) { o.Environments = nil }, "--environment: name at least one"},

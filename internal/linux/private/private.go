@@ -66,7 +66,7 @@ func New(parent, name string, now time.Time) (string, error) {
 }
 
 // ErrForeign is in the chain of an error about a path that another user controls.
-var ErrForeign = errors.New("its owner could redirect what tare writes, removes and kills")
+var ErrForeign = errors.New("another user could redirect what tare writes, removes and kills")
 
 // Check reports whether another user controls where a path leads: as the owner of one
 // of its directories or symbolic links, or because all users may write to one. The

@@ -70,7 +70,7 @@ func TestAPathThatAnotherUserControlsIsRefused(t *testing.T) {
 	}
 	for path, want := range map[string]string{
 		"mine": "", "mine/absent": "", "sticky": "", "sticky/absent": "", "sticky/ours": "", "sticky/ours/absent": "",
-		"theirs": in("theirs") + " belongs to nobody, and tare runs as root: its owner could redirect",
+		"theirs": in("theirs") + " belongs to nobody, and tare runs as root: another user could redirect",
 		// Its owner renames what is in it.
 		"theirs/mine": in("theirs") + " belongs to", "theirs/absent": in("theirs") + " belongs to",
 		// Who made a link chose where it leads.

@@ -12,6 +12,7 @@ import (
 	"net"
 	"net/http"
 	"runtime"
+	"strconv"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -44,7 +45,7 @@ type opened struct {
 // Listen binds the address and starts to serve.
 func Listen(address, version string) (*Listener, error) {
 	if err := CheckAddress(address); err != nil {
-		return nil, err
+		return nil, fmt.Errorf("%s %w", address, err)
 	}
 	socket, err := net.Listen("tcp", address)
 	switch {
@@ -154,8 +155,12 @@ func (l *Listener) index(w http.ResponseWriter, _ *http.Request) {
 
 // CheckAddress checks the form of an address.
 func CheckAddress(address string) error {
-	if _, _, err := net.SplitHostPort(address); err != nil {
-		return fmt.Errorf("invalid address %s: write HOST:PORT, such as 127.0.0.1:9464", address)
+	_, port, err := net.SplitHostPort(address)
+	if err == nil {
+		_, err = strconv.ParseUint(port, 10, 16)
+	}
+	if err != nil {
+		return errors.New("must be HOST:PORT, such as 127.0.0.1:9464, or :9464 for all addresses")
 	}
 	return nil
 }

@@ -145,10 +145,10 @@ func TestAnUnavailableAddressIsRejectedWithAHint(t *testing.T) {
 	taken := listen(t).Address()
 	for address, want := range map[string]string{
 		taken:            "the port is in use",
-		"9464":           "write HOST:PORT",
-		"127.0.0.1":      "write HOST:PORT",
+		"9464":           "must be HOST:PORT",
+		"127.0.0.1":      "must be HOST:PORT",
 		"192.0.2.1:9464": "choose an address of this machine",
-		"127.0.0.1:port": "choose an address of this machine",
+		"127.0.0.1:port": "must be HOST:PORT",
 	} {
 		l, err := exporter.Listen(address, "test")
 		if err == nil {
