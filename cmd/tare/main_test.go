@@ -29,6 +29,9 @@ import (
 var program string
 
 func TestMain(m *testing.M) {
+	if filepath.Base(os.Args[0]) == asTare {
+		main()
+	}
 	kvm.ProbeMain()
 	flag.Parse()
 	run := tests(m.Run)

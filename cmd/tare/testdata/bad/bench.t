@@ -1,0 +1,131 @@
+Command lines of tare bench.
+
+  $ tare bench
+  tare: the command to measure is missing: write it after --; usage: tare bench [flags] -- CMD ARGS...
+  [2]
+  $ tare bench --
+  tare: the command to measure is missing: write it after --; usage: tare bench [flags] -- CMD ARGS...
+  [2]
+  $ tare bench --env native
+  tare: the command to measure is missing: write it after --; usage: tare bench [flags] -- CMD ARGS...
+  [2]
+  $ tare bench --image x --env martian -- true
+  tare: environment martian: unknown kind of environment "martian"; known: bubblewrap, cloud-hypervisor, docker, firecracker, gvisor, machine, native, oci, podman, qemu, virtualbox, vsphere
+  [2]
+  $ tare bench --image x --env native,martian -- true
+  tare: environment martian: unknown kind of environment "martian"; known: bubblewrap, cloud-hypervisor, docker, firecracker, gvisor, machine, native, oci, podman, qemu, virtualbox, vsphere
+  [2]
+  $ tare bench --env "" -- true
+  tare: --env is empty: give it a value, or leave it out
+  [2]
+  $ tare bench --env native, -- true
+  tare: --env is empty: give it a value, or leave it out
+  [2]
+  $ tare bench --image x --env native,native -- true
+  tare: environment native: "native" is set twice
+  [2]
+  $ tare bench --env native+rootfs -- true
+  tare: --env native+rootfs: "rootfs" is not OPTION=VALUE
+  [2]
+  $ tare bench --image x --env native+rootfs=moon -- true
+  tare: environment native-rootfs-moon: rootfs: "moon" is not known: choose one of image, host
+  [2]
+  $ tare bench --image x --env native+rotfs=host -- true
+  tare: environment native-rotfs-host: unknown key "rotfs"; did you mean "rootfs"? (known: rootfs, root, network, data, dev, proc, capabilities, kind, limits, inside, host, with)
+  [2]
+  $ tare bench --image x --env docker+network=bridged -- true
+  tare: environment docker-network-bridged: network: "bridged" is not known: choose one of bridge, nat, publish, host, none
+  [2]
+  $ tare bench --image x --env docker+memory=5 -- true
+  tare: environment docker-memory-5: unknown key "memory"; known: socket, runtime, network, ports, log, seccomp, data, kind, limits, inside, host, with
+  [2]
+  $ tare bench --image x --env docker+network=host+network=none -- true
+  tare: environment docker-network-host-network-none: "network" is set twice
+  [2]
+  $ tare bench --image x --env +network=host -- true
+  tare: environment -network-host: "-network-host" is not a valid name of an environment: use letters, digits and single dashes
+  [2]
+  $ tare bench --image x --env vm+memory=lots -- true
+  tare: environment vm-memory-lots: "lots" is not a size: write a number with B, kB, KiB, MB, MiB, GB, GiB, TB or TiB, such as 512MiB
+  [2]
+  $ tare bench --image x --env qemu+memory=-1 -- true
+  tare: environment qemu-memory--1: "qemu-memory--1" is not a valid name of an environment: use letters, digits and single dashes
+  [2]
+  $ tare bench --image x --env qemu+cpus=0.5 -- true
+  tare: environment qemu-cpus-0.5: "qemu-cpus-0.5" is not a valid name of an environment: use letters, digits and single dashes
+  [2]
+  $ tare bench --env native -- ""
+  tare: argument 1 is empty; usage: tare bench [flags] -- CMD ARGS...
+  [2]
+  $ tare bench --env native -- no-such-command
+  tare: no-such-command: executable file not found in $PATH; native alone runs programs of this machine: --package NAME builds an image with that Debian package, --image REF uses an image that has the command
+  [2]
+  $ tare bench --env native -- ./no-such-command
+  tare: ./no-such-command: no such file or directory; native alone runs programs of this machine: --package NAME builds an image with that Debian package, --image REF uses an image that has the command
+  [2]
+  $ tare bench --env native -- /
+  tare: /: is a directory; native alone runs programs of this machine: --package NAME builds an image with that Debian package, --image REF uses an image that has the command
+  [2]
+  $ tare bench --env native "$(printf 'tr\033[2Jue')"
+  tare: tr\u001b[2Jue: executable file not found in $PATH; native alone runs programs of this machine: --package NAME builds an image with that Debian package, --image REF uses an image that has the command
+  [2]
+  $ tare bench --env native --margin much -- true
+  tare: --margin: "much" is not a share: write a percentage such as 2%, or a number such as 0.02
+  [2]
+  $ tare bench --env native --margin 0 -- true
+  tare: --margin: the margin must lie between 0% and 100%, such as 2%
+  [2]
+  $ tare bench --env native --margin 200% -- true
+  tare: --margin: the margin must lie between 0% and 100%, such as 2%
+  [2]
+  $ tare bench --env native --margin NaN -- true
+  tare: --margin: "NaN" is not a share: write a percentage such as 2%, or a number such as 0.02
+  [2]
+  $ tare bench --env native --runs 0 -- true
+  tare: --runs 0: must be more than 0
+  [2]
+  $ tare bench --env native --runs -1 -- true
+  tare: --runs -1: must be more than 0
+  [2]
+  $ tare bench --env native --runs 1e3 -- true
+  tare: --runs 1e3: must be a whole number (`tare bench --help` lists the flags)
+  [2]
+  $ tare bench --env native --warmup -1 -- true
+  tare: --warmup -1: must not be negative
+  [2]
+  $ tare bench --env native --warmup few -- true
+  tare: --warmup few: must be a whole number (`tare bench --help` lists the flags)
+  [2]
+  $ tare bench --env native --budget soon -- true
+  tare: --budget soon: must be a duration with a unit, such as 90s, 5m or 1h30m (`tare bench --help` lists the flags)
+  [2]
+  $ tare bench --env native --fresh sometimes -- true
+  tare: fresh: unknown value "sometimes"; known: trial, block, run
+  [2]
+  $ tare bench --env native --seed 1.5 -- true
+  tare: --seed 1.5: must be a whole number that is not negative (`tare bench --help` lists the flags)
+  [2]
+  $ tare bench --env native --cold --fresh run -- true
+  tare: --cold needs a fresh instance for every run, so it cannot be combined with --fresh run
+  [2]
+  $ tare bench --env native --out /dev/null/x -- true
+  tare: the run directory /dev/null/x cannot be made: not a directory; choose another one with --out
+  [2]
+  $ tare bench --env native --export-json missing/out.json -- true
+  tare: export to missing/out.json: missing: no such file or directory
+  [2]
+  $ tare bench --env native --export-csv /dev/null/x -- true
+  tare: export to /dev/null/x: /dev/null is not a directory
+  [2]
+  $ tare bench --env native --export-markdown . -- true
+  tare: export to .: it is a directory: name a file
+  [2]
+  $ tare bench --env native --listen nonsense -- true
+  tare: --listen nonsense: must be HOST:PORT, such as 127.0.0.1:9464, or :9464 for all addresses (`tare bench --help` lists the flags)
+  [2]
+  $ tare bench --env native --package "no such package" -- true
+  tare: image: recipe: "no such package" is not a package name: an entry is one name, optionally with =VERSION or /SUITE
+  [2]
+  $ tare bench --env native --package "$(printf 'x;reboot')" -- true
+  tare: image: recipe: "x;reboot" is not a package name: an entry is one name, optionally with =VERSION or /SUITE
+  [2]
