@@ -1,0 +1,489 @@
+Studies. Each is good.yaml with an edit.
+
+  $ cat >good.yaml <<E
+  > study: one
+  > baseline: native
+  > limits: {cpus: 1, memory: 512MiB}
+  > environments:
+  >   native: {}
+  >   docker: {network: host}
+  > workloads:
+  >   - use: redis
+  >     clients: [1, 10]
+  > design: {blocks: 8}
+  > E
+
+Keys and names
+
+  $ sed 's/baseline/basline/' good.yaml >bad.yaml
+  $ tare run bad.yaml
+  tare: bad.yaml:2:1: unknown key "basline"; did you mean "baseline"? (known: study, baseline, limits, hosts, secret, environments, image, workloads, price, sampling, design, scales)
+  [2]
+  $ sed 's/^study: one//' good.yaml >bad.yaml
+  $ tare run bad.yaml
+  tare: bad.yaml:2:1: study: is missing; it is the title of the report
+  [2]
+  $ sed 's/study: one/study: [one]/' good.yaml >bad.yaml
+  $ tare run bad.yaml
+  tare: bad.yaml:1:8: expected text, found a list
+  [2]
+  $ sed 's/study: one/study: ""/' good.yaml >bad.yaml
+  $ tare run bad.yaml
+  tare: bad.yaml:1:8: study: is missing; it is the title of the report
+  [2]
+  $ sed 's/baseline: native/baseline: podman/' good.yaml >bad.yaml
+  $ tare run bad.yaml
+  tare: bad.yaml:2:11: baseline: unknown environment "podman"; known: native, docker
+  [2]
+  $ sed 's/^  native: {}/  nativ: {}/' good.yaml >bad.yaml
+  $ tare run bad.yaml
+  tare: bad.yaml:2:11: baseline: unknown environment "native"; did you mean "nativ"? (known: nativ, docker)
+  bad.yaml:5:3: unknown kind of environment "nativ"; did you mean "native"? (known: bubblewrap, cloud-hypervisor, docker, firecracker, gvisor, machine, native, oci, podman, qemu, virtualbox, vsphere); if the name is not the kind, add kind: below it
+  [2]
+  $ sed 's/docker:/dokcer:/' good.yaml >bad.yaml
+  $ tare run bad.yaml
+  tare: bad.yaml:6:3: unknown kind of environment "dokcer"; did you mean "docker"? (known: bubblewrap, cloud-hypervisor, docker, firecracker, gvisor, machine, native, oci, podman, qemu, virtualbox, vsphere); if the name is not the kind, add kind: below it
+  [2]
+  $ sed 's/docker:/"two words":/' good.yaml >bad.yaml
+  $ tare run bad.yaml
+  tare: bad.yaml:6:3: "two words" is not a valid name of an environment: use letters, digits and single dashes
+  bad.yaml:6:3: unknown kind of environment "two words"; known: bubblewrap, cloud-hypervisor, docker, firecracker, gvisor, machine, native, oci, podman, qemu, virtualbox, vsphere; if the name is not the kind, add kind: below it
+  [2]
+  $ sed 's/docker:/..:/' good.yaml >bad.yaml
+  $ tare run bad.yaml
+  tare: bad.yaml:6:3: ".." is not a valid name of an environment: use letters, digits and single dashes
+  bad.yaml:6:3: unknown kind of environment ".."; known: bubblewrap, cloud-hypervisor, docker, firecracker, gvisor, machine, native, oci, podman, qemu, virtualbox, vsphere; if the name is not the kind, add kind: below it
+  [2]
+  $ sed 's/docker:/native:/' good.yaml >bad.yaml
+  $ tare run bad.yaml
+  tare: bad.yaml:6:3: the key "native" is already in line 5
+  [2]
+  $ sed 's/network/networ/' good.yaml >bad.yaml
+  $ tare run bad.yaml
+  tare: bad.yaml:6:12: unknown key "networ"; did you mean "network"? (known: socket, runtime, network, ports, log, seccomp, data, kind, limits, inside, host, with)
+  [2]
+  $ sed 's/host/moon/' good.yaml >bad.yaml
+  $ tare run bad.yaml
+  tare: bad.yaml:6:21: network: "moon" is not known: choose one of bridge, nat, publish, host, none
+  [2]
+  $ sed 's/host/[host, none]/' good.yaml >bad.yaml
+  $ tare run bad.yaml
+  tare: bad.yaml:6:21: expected text, found a list
+  [2]
+  $ sed 's/{network: host}/{kind: qemu, machine: q36}/' good.yaml >bad.yaml
+  $ tare run bad.yaml
+  tare: bad.yaml:6:33: machine: "q36" is not one of q35, microvm
+  [2]
+  $ sed 's/{network: host}/{kind: qemu, memory: 1 parsec}/' good.yaml >bad.yaml
+  $ tare run bad.yaml
+  tare: bad.yaml:6:32: "1 parsec" is not a size: write a number with B, kB, KiB, MB, MiB, GB, GiB, TB or TiB, such as 512MiB
+  [2]
+  $ sed 's/{network: host}/{kind: oci, runtime: ""}/' good.yaml >bad.yaml
+  $ tare run bad.yaml
+  tare: bad.yaml:6:32: runtime: name an OCI runtime's program, such as runc, crun or /usr/local/bin/runsc
+  [2]
+  $ sed 's/{network: host}/{kind: oci, capabilities: [CAP_FLY]}/' good.yaml >bad.yaml
+  $ tare run bad.yaml
+  tare: bad.yaml:6:37: expected text, found a list
+  [2]
+  $ sed 's/{network: host}/{network: publish, ports: [0, 99999]}/' good.yaml >bad.yaml
+  $ tare run bad.yaml
+  tare: bad.yaml:6:37: ports: 0 is not a port: the range is 1 to 65535
+  bad.yaml:6:37: ports: 99999 is not a port: the range is 1 to 65535
+  [2]
+  $ sed 's/{network: host}/{network: publish, ports: [80]}/; s/- use: redis/- {use: nginx, place: {driver: host}}/; s/^    clients.*//' good.yaml >bad.yaml
+  $ tare run bad.yaml
+  tare: bad.yaml:6:37: ports: workload nginx listens on 18080, which is not among 80
+  [2]
+  $ sed 's/{network: host}/{inside: vm}/' good.yaml >bad.yaml
+  $ tare run bad.yaml
+  tare: bad.yaml:6:20: inside: unknown environment "vm"; known: native
+  [2]
+  $ sed 's/{network: host}/{inside: docker}/' good.yaml >bad.yaml
+  $ tare run bad.yaml
+  tare: bad.yaml:6:20: inside: docker is inside docker: this is a cycle
+  [2]
+  $ sed 's/{network: host}/{host: nowhere}/' good.yaml >bad.yaml
+  $ tare run bad.yaml
+  tare: bad.yaml:6:18: host: unknown host "nowhere": the study defines none; add hosts: {nowhere: {ssh: user@name}}
+  [2]
+  $ sed 's/{network: host}/{with: {redis: {clients: 3}}}/' good.yaml >bad.yaml
+  $ tare run bad.yaml
+  tare: bad.yaml:6:27: with: clients is swept by workload redis, and levels must be the same in every environment
+  [2]
+  $ sed 's/{network: host}/{with: {rdis: {size: 3}}}/' good.yaml >bad.yaml
+  $ tare run bad.yaml
+  tare: bad.yaml:6:19: with: unknown workload "rdis"; did you mean "redis"? (known: redis)
+  [2]
+  $ sed 's/^environments:/environments: {}\nlimts:/' good.yaml >bad.yaml
+  $ tare run bad.yaml
+  tare: bad.yaml:5:1: unknown key "limts"; did you mean "limits"? (known: study, baseline, limits, hosts, secret, environments, image, workloads, price, sampling, design, scales)
+  [2]
+
+Limits
+
+  $ sed 's/cpus: 1/cpus: -1/' good.yaml >bad.yaml
+  $ tare run bad.yaml
+  tare: bad.yaml:3:16: cpus: must not be negative
+  [2]
+  $ sed 's/cpus: 1/cpus: .inf/' good.yaml >bad.yaml
+  $ tare run bad.yaml
+  tare: bad.yaml:3:16: expected a number, found ".inf"
+  [2]
+  $ sed 's/cpus: 1/cpus: 100000/' good.yaml >bad.yaml
+  $ tare run bad.yaml
+  tare: limits: cpus: the study gives all environments 100000 CPUs, and this machine has 2: run it on a machine that has as many, or with less: limits: {cpus: 2}
+  [2]
+  $ sed 's/cpus: 1/cpu: 1/' good.yaml >bad.yaml
+  $ tare run bad.yaml
+  tare: bad.yaml:3:10: unknown key "cpu"; did you mean "cpus"? (known: cpus, memory, pids, io, pin)
+  [2]
+  $ sed 's/512MiB/12 parsecs/' good.yaml >bad.yaml
+  $ tare run bad.yaml
+  tare: bad.yaml:3:27: "12 parsecs" is not a size: write a number with B, kB, KiB, MB, MiB, GB, GiB, TB or TiB, such as 512MiB
+  [2]
+  $ sed 's/512MiB/-5/' good.yaml >bad.yaml
+  $ tare run bad.yaml
+  tare: bad.yaml:3:27: "-5" is not a size: write a number with B, kB, KiB, MB, MiB, GB, GiB, TB or TiB, such as 512MiB
+  [2]
+  $ sed 's/512MiB/99999999999999999999TiB/' good.yaml >bad.yaml
+  $ tare run bad.yaml
+  tare: bad.yaml:3:27: "99999999999999999999TiB" is not a size: write a number with B, kB, KiB, MB, MiB, GB, GiB, TB or TiB, such as 512MiB
+  [2]
+  $ sed 's/{cpus: 1/{pin: {serwer: [0]}/' good.yaml >bad.yaml
+  $ tare run bad.yaml
+  tare: bad.yaml:3:16: unknown role "serwer"; did you mean "server"? (known: driver, server)
+  [2]
+  $ sed 's/{cpus: 1/{pin: {server: [4096]}/' good.yaml >bad.yaml
+  $ tare run bad.yaml
+  tare: bad.yaml:3:25: there is no core 4096
+  [2]
+  $ sed 's/{cpus: 1/{pin: {server: []}/' good.yaml >bad.yaml
+  $ tare run bad.yaml
+  tare: bad.yaml:3:24: role server has no cores; remove the role to let it run on all cores
+  [2]
+  $ sed 's/{cpus: 1/{io: {read: fast}/' good.yaml >bad.yaml
+  $ tare run bad.yaml
+  tare: bad.yaml:3:21: "fast" is not a size: write a number with B, kB, KiB, MB, MiB, GB, GiB, TB or TiB, such as 512MiB
+  [2]
+  $ sed 's/{cpus: 1/{pids: 1.5/' good.yaml >bad.yaml
+  $ tare run bad.yaml
+  tare: bad.yaml:3:16: expected a whole number, found "1.5"
+  [2]
+
+Workloads
+
+  $ sed 's/redis/redsi/' good.yaml >bad.yaml
+  $ tare run bad.yaml
+  tare: bad.yaml:8:10: use: unknown workload "redsi"; did you mean "redis"? (known: cassandra, ci-pipeline, fio, hpl, image-command, ioping, iozone, iperf3, iperf3-udp, mysql-configured, mysql-oltp, nginx, nginx-configured, nginx-open, postgres, redis, sql-insert, sql-select, startup, startup-cold, startup-many, startup-port, startup-service, stress-ng-cpu, stress-ng-vm, sysbench-cpu, sysbench-fileio, sysbench-memory, sysbench-threads, syscalls, wordpress-ab, wordpress-jmeter); to use a pack file, give its path, such as ./redsi.yaml
+  [2]
+  $ sed 's|redis|./strange.yaml|' good.yaml >bad.yaml
+  $ tare run bad.yaml
+  tare: bad.yaml:8:10: use: workload pack strange.yaml: no such file or directory
+  [2]
+  $ sed 's/- use: redis/- redis/' good.yaml >bad.yaml
+  $ tare run bad.yaml
+  tare: bad.yaml:8:5: this is not YAML: unexpected key name
+  [2]
+  $ sed 's/- use: redis/- as: mine/' good.yaml >bad.yaml
+  $ tare run bad.yaml
+  tare: bad.yaml:8:5: use: is missing; it names a workload: cassandra, ci-pipeline, fio, hpl, image-command, ioping, iozone, iperf3, iperf3-udp, mysql-configured, mysql-oltp, nginx, nginx-configured, nginx-open, postgres, redis, sql-insert, sql-select, startup, startup-cold, startup-many, startup-port, startup-service, stress-ng-cpu, stress-ng-vm, sysbench-cpu, sysbench-fileio, sysbench-memory, sysbench-threads, syscalls, wordpress-ab, wordpress-jmeter
+  [2]
+  $ sed 's/clients:/client:/' good.yaml >bad.yaml
+  $ tare run bad.yaml
+  tare: bad.yaml:9:5: workload redis: unknown parameter "client"; did you mean "clients"? (known: use, as, server, fresh, place, instances, starting, neighbours, neighbour, sample, clients, pipeline, port, requests, seconds, size, tests, warmup)
+  [2]
+  $ sed 's/\[1, 10\]/[]/' good.yaml >bad.yaml
+  $ tare run bad.yaml
+  tare: bad.yaml:9:14: clients: the list is empty
+  [2]
+  $ sed 's/\[1, 10\]/[1, 1]/' good.yaml >bad.yaml
+  $ tare run bad.yaml
+  tare: bad.yaml:9:18: clients: 1 is listed twice
+  [2]
+  $ sed 's/\[1, 10\]/0/' good.yaml >bad.yaml
+  $ tare run bad.yaml
+  tare: bad.yaml:9:14: clients: 0 is out of range: 1 to 60000 are allowed
+  [2]
+  $ sed 's/\[1, 10\]/1e9/' good.yaml >bad.yaml
+  $ tare run bad.yaml
+  tare: bad.yaml:9:14: clients: "1e9" is not a whole number: 1 to 60000 are allowed
+  [2]
+  $ sed 's/\[1, 10\]/{from: 10, to: 1}/' good.yaml >bad.yaml
+  $ tare run bad.yaml
+  tare: bad.yaml:9:14: clients: a range is {from: 1, to: 10, step: 3} or {from: 1, to: 100, factor: 10}
+  [2]
+  $ sed 's/\[1, 10\]/{from: 1, to: 1000000}/' good.yaml >bad.yaml
+  $ tare run bad.yaml
+  tare: bad.yaml:9:14: clients: a range is {from: 1, to: 10, step: 3} or {from: 1, to: 100, factor: 10}
+  [2]
+  $ sed 's/\[1, 10\]/{from: 1, to: 10, factor: 1}/' good.yaml >bad.yaml
+  $ tare run bad.yaml
+  tare: bad.yaml:9:14: clients: factor must be above 1, and from above 0
+  [2]
+  $ sed 's/\[1, 10\]/{from: 1, too: 10}/' good.yaml >bad.yaml
+  $ tare run bad.yaml
+  tare: bad.yaml:9:14: clients: a range is {from: 1, to: 10, step: 3} or {from: 1, to: 100, factor: 10}
+  bad.yaml:9:24: unknown key "too"; did you mean "to"? (known: from, to, step, factor)
+  [2]
+  $ sed 's/\[1, 10\]/"1; reboot"/' good.yaml >bad.yaml
+  $ tare run bad.yaml
+  tare: bad.yaml:9:14: clients: "1; reboot" is not a whole number: 1 to 60000 are allowed
+  [2]
+  $ sed 's/clients: .*/fresh: sometimes/' good.yaml >bad.yaml
+  $ tare run bad.yaml
+  tare: bad.yaml:9:12: fresh: unknown value "sometimes"; known: trial, block, run
+  [2]
+  $ sed 's/clients: .*/place: {driver: moon}/' good.yaml >bad.yaml
+  $ tare run bad.yaml
+  tare: bad.yaml:9:21: unknown place "moon"; known: together, apart, host
+  [2]
+  $ sed 's/clients: .*/place: {drivr: host}/' good.yaml >bad.yaml
+  $ tare run bad.yaml
+  tare: bad.yaml:9:13: workload redis: unknown role "drivr"; did you mean "driver"? (known: driver, server)
+  [2]
+  $ sed 's/clients: .*/place: {server: host}/' good.yaml >bad.yaml
+  $ tare run bad.yaml
+  tare: bad.yaml:9:21: role server of workload redis is a server: its environment is measured, so it cannot run on the host
+  [2]
+  $ sed 's/clients: .*/instances: 0/' good.yaml >bad.yaml
+  $ tare run bad.yaml
+  tare: bad.yaml:9:16: instances: 0 is out of range: 1 to 1000 are allowed
+  [2]
+  $ sed 's/clients: .*/neighbours: -1/' good.yaml >bad.yaml
+  $ tare run bad.yaml
+  tare: bad.yaml:9:17: neighbours: -1 is out of range: 0 to 1000 are allowed
+  [2]
+  $ sed 's/clients: .*/neighbour: {use: redis}/' good.yaml >bad.yaml
+  $ tare run bad.yaml
+  tare: bad.yaml:9:16: neighbour: has no effect without neighbours: set their number, such as neighbours: 2
+  [2]
+  $ sed 's/clients: .*/sample: 1ns/' good.yaml >bad.yaml
+  $ tare run bad.yaml
+  tare: bad.yaml:9:13: sample: needs a length from 1ms to 24h0m0s, such as 100ms
+  [2]
+  $ sed 's/clients: .*/starting: many/' good.yaml >bad.yaml
+  $ tare run bad.yaml
+  tare: bad.yaml:9:15: starting: "many" is not a whole number: 0 to 1000 are allowed
+  [2]
+  $ sed 's/^design/  - use: redis\ndesign/' good.yaml >bad.yaml
+  $ tare run bad.yaml
+  tare: bad.yaml:10:5: two workloads are called redis; give this one another name with as:
+  [2]
+  $ sed 's/^design/  - {use: redis, as: two words}\ndesign/' good.yaml >bad.yaml
+  $ tare run bad.yaml
+  tare: bad.yaml:10:22: as: "two words" is not a valid name of a workload: use letters, digits, dots and dashes
+  [2]
+
+Design, sampling, prices, scales
+
+  $ sed 's/blocks: 8/blocks: 0/' good.yaml >bad.yaml
+  $ tare run bad.yaml
+  tare: bad.yaml:10:18: blocks: must be at least 1
+  [2]
+  $ sed 's/blocks: 8/blocks: 8.5/' good.yaml >bad.yaml
+  $ tare run bad.yaml
+  tare: bad.yaml:10:18: expected a whole number, found "8.5"
+  bad.yaml:10:18: blocks: must be at least 1
+  [2]
+  $ sed 's/blocks: 8/blocks: {min: 10, max: 4}/' good.yaml >bad.yaml
+  $ tare run bad.yaml
+  tare: bad.yaml:10:24: min: is above max, 4
+  [2]
+  $ sed 's/blocks: 8/blocks: {max: 70}/' good.yaml >bad.yaml
+  $ tare run bad.yaml
+  tare: bad.yaml:10:24: max: the last interim analysis is at 60 blocks; set a fixed number, blocks: 70, or max: none
+  [2]
+  $ sed 's/blocks: 8/block: 8/' good.yaml >bad.yaml
+  $ tare run bad.yaml
+  tare: bad.yaml:10:10: unknown key "block"; did you mean "blocks"? (known: order, rounds, waiting, blocks, margin, confidence, budget, family, drop, fresh, quiet)
+  [2]
+  $ sed 's/blocks: 8/margin: 0/' good.yaml >bad.yaml
+  $ tare run bad.yaml
+  tare: bad.yaml:10:18: the margin must lie between 0% and 100%, such as 2%
+  [2]
+  $ sed 's/blocks: 8/margin: 2 percent/' good.yaml >bad.yaml
+  $ tare run bad.yaml
+  tare: bad.yaml:10:18: "2 percent" is not a share: write a percentage such as 2%, or a number such as 0.02
+  bad.yaml:10:18: the margin must lie between 0% and 100%, such as 2%
+  [2]
+  $ sed 's/blocks: 8/confidence: 100%/' good.yaml >bad.yaml
+  $ tare run bad.yaml
+  tare: bad.yaml:10:22: confidence: must lie between 50% and 100%, such as 95%
+  bad.yaml:10:22: confidence: the interim analyses of a study that can stop early are calibrated for 95%; for another confidence set a fixed number of blocks, or max: none
+  [2]
+  $ sed 's/blocks: 8/confidence: 90%/' good.yaml >bad.yaml
+  $ tare run bad.yaml
+  tare: bad.yaml:10:22: confidence: the interim analyses of a study that can stop early are calibrated for 95%; for another confidence set a fixed number of blocks, or max: none
+  [2]
+  $ sed 's/blocks: 8/order: alternatingly/' good.yaml >bad.yaml
+  $ tare run bad.yaml
+  tare: bad.yaml:10:17: order: unknown value "alternatingly"; did you mean "alternating"? (known: alternating, interleaved, sequential)
+  [2]
+  $ sed 's/blocks: 8/rounds: 0/' good.yaml >bad.yaml
+  $ tare run bad.yaml
+  tare: bad.yaml:10:18: rounds: must be 1 to 1000 samples of each environment per block, or auto
+  [2]
+  $ sed 's/blocks: 8/budget: 5 minutes/' good.yaml >bad.yaml
+  $ tare run bad.yaml
+  tare: bad.yaml:10:18: "5 minutes" is not a duration: write a number with ms, s, m or h, such as 30s or 5m
+  [2]
+  $ sed 's/blocks: 8/budget: -5m/' good.yaml >bad.yaml
+  $ tare run bad.yaml
+  tare: bad.yaml:10:18: "-5m" is not a duration: write a number with ms, s, m or h, such as 30s or 5m
+  [2]
+  $ sed 's/blocks: 8/family: all/' good.yaml >bad.yaml
+  $ tare run bad.yaml
+  tare: bad.yaml:10:18: family: unknown value "all"; known: metric, study
+  [2]
+  $ sed 's/blocks: 8/quiet: -1s/' good.yaml >bad.yaml
+  $ tare run bad.yaml
+  tare: bad.yaml:10:17: "-1s" is not a duration: write a number with ms, s, m or h, such as 30s or 5m
+  [2]
+  $ sed 's/blocks: 8/fresh: never/' good.yaml >bad.yaml
+  $ tare run bad.yaml
+  tare: bad.yaml:10:17: fresh: unknown value "never"; known: trial, block, run
+  [2]
+  $ sed 's/^design.*/sampling: {rate: 1000}/' good.yaml >bad.yaml
+  $ tare run bad.yaml
+  tare: bad.yaml:10:18: rate: must be 1 to 100 readings per second, or off (one reading at the start and one at the end)
+  [2]
+  $ sed 's/^design.*/sampling: {traced: -1}/' good.yaml >bad.yaml
+  $ tare run bad.yaml
+  tare: bad.yaml:10:20: traced: must be 0 to 100 trials per workload and environment
+  [2]
+  $ sed 's/^design.*/price: {cpu_hour: 1}/' good.yaml >bad.yaml
+  $ tare run bad.yaml
+  tare: bad.yaml:10:8: currency: must be a word such as EUR, not ""
+  [2]
+  $ sed 's/^design.*/price: {currency: EUR, cpu_hour: -1}/' good.yaml >bad.yaml
+  $ tare run bad.yaml
+  tare: bad.yaml:10:34: cpu_hour: must not be negative
+  [2]
+  $ sed 's/^design.*/scales: {small: {workloads: {redsi: {clients: 1}}}}/' good.yaml >bad.yaml
+  $ tare run bad.yaml
+  tare: bad.yaml:10:30: unknown workload "redsi"; did you mean "redis"? (known: redis)
+  [2]
+  $ sed 's/^design.*/scales: {small: {environment: {}}}/' good.yaml >bad.yaml
+  $ tare run bad.yaml
+  tare: bad.yaml:10:18: unknown key "environment"; did you mean "environments"? (known: limits, environments, workloads, design)
+  bad.yaml:10:18: unknown key "environment"; did you mean "environments"? (known: limits, environments, workloads, design)
+  [2]
+  $ sed 's/^design.*/hosts: {far: {}}/' good.yaml >bad.yaml
+  $ tare run bad.yaml
+  tare: bad.yaml:10:14: ssh: is missing; write how to reach the host: user@name, or a Host of the ssh_config
+  [2]
+  $ sed 's/^design.*/hosts: {far: {ssh: "-oProxyCommand=x"}}/' good.yaml >bad.yaml
+  $ tare run bad.yaml
+  tare: bad.yaml:10:20: ssh: "-oProxyCommand=x" is not a machine; write NAME, USER@NAME or USER@NAME:PORT
+  [2]
+  $ sed 's/^design.*/image: {reference: redis, packages: [x]}/' good.yaml >bad.yaml
+  $ tare run bad.yaml
+  tare: bad.yaml:10:8: image: has a reference and a recipe; a referenced image is used unchanged, so add what is missing to that image
+  [2]
+  $ sed 's/^design.*/image: {packages: ["x;reboot"]}/' good.yaml >bad.yaml
+  $ tare run bad.yaml
+  tare: bad.yaml:10:8: image: recipe: "x;reboot" is not a package name: an entry is one name, optionally with =VERSION or /SUITE
+  [2]
+  $ sed 's/^design.*/image: {files: [{path: ..\/x, content: y}]}/' good.yaml >bad.yaml
+  $ tare run bad.yaml
+  tare: bad.yaml:10:8: image: recipe: file path "../x": it must be absolute, such as /etc/app.conf
+  [2]
+  $ sed 's/^design.*/image: {fetch: [{url: ftp:\/\/x}]}/' good.yaml >bad.yaml
+  $ tare run bad.yaml
+  tare: bad.yaml:10:8: image: recipe: an entry of fetch has either maven or go
+  bad.yaml:10:18: unknown key "url"; known: maven, go, to, dependencies, unpack
+  [2]
+
+YAML
+
+  $ : >bad.yaml
+  $ tare run bad.yaml
+  tare: bad.yaml:1:1: the file is empty
+  [2]
+  $ printf '# nothing\n' >bad.yaml
+  $ tare run bad.yaml
+  tare: bad.yaml:1:1: the file is empty
+  [2]
+  $ printf 'study: [\n' >bad.yaml
+  $ tare run bad.yaml
+  tare: bad.yaml:1:8: this is not YAML: sequence end token ']' not found
+  [2]
+  $ printf -- '- a\n- b\n' >bad.yaml
+  $ tare run bad.yaml
+  tare: bad.yaml:1:1: expected a mapping (key: value), found a list
+  [2]
+  $ printf 'just words\n' >bad.yaml
+  $ tare run bad.yaml
+  tare: bad.yaml:1:1: expected a mapping (key: value), found "just words"
+  [2]
+  $ printf 'study: one\nstudy: two\n' >bad.yaml
+  $ tare run bad.yaml
+  tare: bad.yaml:2:1: the key "study" is already in line 1
+  [2]
+  $ printf 'study: &a one\nbaseline: *b\n' >bad.yaml
+  $ tare run bad.yaml
+  tare: bad.yaml:1:1: environments: is missing; name at least one, such as native: {}
+  bad.yaml:1:1: workloads: is missing; name at least one, such as - use: cassandra
+  bad.yaml:2:11: an alias of an unknown anchor
+  [2]
+  $ printf 'study: one\n\tbaseline: native\n' >bad.yaml
+  $ tare run bad.yaml
+  tare: bad.yaml:2:1: this is not YAML: found character '	' that cannot start any token
+  [2]
+  $ printf 'study: "a\\0b"\n' >bad.yaml
+  $ tare run bad.yaml
+  tare: bad.yaml:1:1: environments: is missing; name at least one, such as native: {}
+  bad.yaml:1:1: workloads: is missing; name at least one, such as - use: cassandra
+  bad.yaml:1:8: a value has a NUL character
+  [2]
+  $ printf 'study: \377\376\n' >bad.yaml
+  $ tare run bad.yaml
+  tare: bad.yaml:1:8: the file is not text in UTF-8
+  [2]
+  $ printf '\376\377\0s\0t' >bad.yaml
+  $ tare run bad.yaml
+  tare: bad.yaml:1:1: the file is not text in UTF-8
+  [2]
+  $ printf -- '---\nstudy: one\n---\nstudy: two\n' >bad.yaml
+  $ tare run bad.yaml
+  tare: bad.yaml:4:1: a second document: a file must have only one
+  [2]
+  $ printf '{"study": 1' >bad.yaml
+  $ tare run bad.yaml
+  tare: bad.yaml:1:1: this is not YAML: could not find flow mapping end token '}'
+  [2]
+  $ printf '? [a]\n: b\n' >bad.yaml
+  $ tare run bad.yaml
+  tare: bad.yaml:2:1: this is not YAML: found an invalid key for this map
+  [2]
+  $ head -c 3000 /dev/zero | tr '\0' '[' >bad.yaml
+  $ tare run bad.yaml
+  tare: bad.yaml:1:65: values are nested more than 64 deep
+  [2]
+  $ head -c 2000000 /dev/zero | tr '\0' 'x' >bad.yaml
+  $ tare run bad.yaml
+  tare: study file bad.yaml: it is too long: the limit is 1MiB
+  [2]
+  $ { echo study: one; head -c 500000 /dev/zero | tr '\0' k; echo ': 1'; } >bad.yaml
+  $ tare run bad.yaml
+  tare: bad.yaml:1:1: environments: is missing; name at least one, such as native: {}
+  bad.yaml:1:1: workloads: is missing; name at least one, such as - use: cassandra
+  bad.yaml:2:1: unknown key "kkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkk"… (500000 bytes); known: study, baseline, limits, hosts, secret, environments, image, workloads, price, sampling, design, scales
+  [2]
+  $ for i in $(seq 25000); do echo k$i: 1; done >bad.yaml
+  $ tare run bad.yaml
+  tare: bad.yaml:20001:7: the file has more than 20000 keys
+  [2]
+  $ sed 's/^design.*/image: {files: [{path: \/x, from: gone.js}]}/' good.yaml >bad.yaml
+  $ tare run --dry-run bad.yaml
+  tare: bad.yaml:10:8: image: file /x, from gone.js: no such file or directory
+  [2]
+  $ sed 's/^design.*/image: {files: [{path: \/x, from: ..\/x.js}]}/' good.yaml >bad.yaml
+  $ tare run --dry-run bad.yaml
+  tare: bad.yaml:10:8: image: file /x, from ../x.js: it must be in the directory of the file that names it, or below: copy it there
+  [2]
+  $ sed 's/^design.*/image: {files: [{path: \/x, from: good.yaml, content: y}]}/' good.yaml >bad.yaml
+  $ tare run --dry-run bad.yaml
+  tare: bad.yaml:10:8: image: file /x has content and from; one of them
+  [2]
