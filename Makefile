@@ -78,6 +78,10 @@ bench: setup-bench build ## Measure what tare itself costs and write docs/benchm
 fuzz: build ## Fuzz every fuzz target (FUZZTIME=20s PACKAGES=./internal/strictyaml)
 	scripts/fuzz.sh $(FUZZTIME) $(PACKAGES)
 
+.PHONY: faults
+faults: setup-test build ## Inject faults into runs, 300 kills of tare among them, and write build/faults.md (ARGS="-run Kill -seed=7")
+	$(as-root) scripts/with-engines.sh docker podman -- go test -count=1 -timeout=4h -v ./internal/testing/faults -long -table=$(CURDIR)/build/faults.md $(ARGS)
+
 .PHONY: vulncheck
 vulncheck: setup-check agent ## Look for known vulnerabilities in dependencies; needs the network
 	scripts/install-tools.sh build/bin govulncheck

@@ -71,6 +71,7 @@ var first = []string{
 	"internal/image",
 	"internal/environment/machine",
 	"internal/testing/conformance (rest)",
+	"internal/testing/faults",
 	"internal/testing/conformance (devices of guests)",
 	"cmd/tare (rest)",
 	"internal/testing/conformance (guests)",
