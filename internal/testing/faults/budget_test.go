@@ -1,0 +1,40 @@
+package faults
+
+import (
+	"strings"
+	"testing"
+
+	"tare/internal/rundir"
+)
+
+// A budget that is spent in a block, in whatever step, ends the run after that block:
+// nothing of it is lost, and the run says why it ended.
+func TestABudgetThatIsSpentInABlockEndsTheRunAfterIt(t *testing.T) {
+	for _, step := range []string{"begin", "setup", "server", "warmup", "driver", "teardown"} {
+		t.Run(step, func(t *testing.T) {
+			if step != "setup" && step != "driver" {
+				needsLong(t)
+			}
+			name := "a budget that is spent in " + step
+			r := Begin(t, studyOf(t, []string{"oci: {}"}, "{use: %s/work.yaml, count: 1000, slow: "+step+"}", "{order: alternating, rounds: 2, fresh: block, budget: 1s}"))
+			for range 2 { // a resumed run has the same budget
+				r.Strike(Fault{Name: name, Says: `the budget of 1s is spent`, When: now, Inject: nothing})
+			}
+			run, err := rundir.Open(r.Directory)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(run.Trials) != 2 || r.failures() > 0 || !strings.Contains(r.reasons(), "1 native ok") || !strings.Contains(r.reasons(), "1 oci ok") {
+				t.Errorf("not the trials of one block: %s", r.reasons())
+			}
+			for _, trial := range run.Trials {
+				if len(trial.Rounds) != 2 {
+					t.Errorf("%s has %d rounds", trial.Environment, len(trial.Rounds))
+				}
+			}
+			if wrong, err := run.Verify(); err != nil || len(wrong) > 0 {
+				t.Errorf("%q, %v", wrong, err)
+			}
+		})
+	}
+}
