@@ -84,8 +84,7 @@ faults: setup-test build ## Inject faults into runs, 300 kills of tare among the
 
 .PHONY: vulncheck
 vulncheck: setup-check agent ## Look for known vulnerabilities in dependencies; needs the network
-	scripts/install-tools.sh build/bin govulncheck
-	govulncheck $(ARGS) $(PACKAGES) || { [ $$? = 3 ] || echo 'vulncheck: nothing was checked. It needs https://vuln.go.dev, or a copy of that database: make vulncheck ARGS="-db URL"' >&2; exit 1; }
+	scripts/vulncheck.sh $(ARGS) $(PACKAGES)
 
 .PHONY: web
 web: web/node_modules/.package-lock.json ## Build the script and style of the HTML report from web/

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # The quick check: form of the code, then all tests that need only Go, with the
-# race detector and in parallel. It needs no root, no engine and no network.
+# race detector and in parallel. It needs no root, no engine and no network: known
+# vulnerabilities are looked for if their database can be reached.
 # Arguments are packages; without any it is all of them.
 set -euo pipefail
 
@@ -25,6 +26,7 @@ go build "${flags[@]}" -o "$agent" ./cmd/tare-agent
 
 status=0
 scripts/lint.sh "$@" || status=1
+scripts/vulncheck.sh --if-reachable "$@" || status=1
 
 # With CI=true a test that is skipped for another reason than -short fails the
 # check, unless scripts/allowed-skips has the reason.
