@@ -86,6 +86,11 @@ faults: setup-test build ## Inject faults into runs, 300 kills of tare among the
 vulncheck: setup-check agent ## Look for known vulnerabilities in dependencies; needs the network
 	scripts/vulncheck.sh $(ARGS) $(PACKAGES)
 
+.PHONY: sbom
+sbom: build ## Write bin/tare.cdx.json: the modules in bin/tare with their licences, as CycloneDX
+	scripts/install-tools.sh build/bin cyclonedx-gomod
+	build/bin/cyclonedx-gomod bin -json -licenses -std -version $(VERSION) -output bin/tare.cdx.json bin/tare
+
 .PHONY: web
 web: web/node_modules/.package-lock.json ## Build the script and style of the HTML report from web/
 	cd web && npm run build

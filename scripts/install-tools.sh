@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Builds the programs that the checks use into a directory, in the versions that
-# tools/go.mod pins. The module is apart from tare's own, so that their
-# dependencies are not tare's.
+# tools/go.mod and tools/sbom/go.mod pin. The modules are apart from tare's own, so
+# that their dependencies are not tare's.
 #
 #   install-tools.sh DIRECTORY PROGRAM...
 #
@@ -15,15 +15,18 @@ shift
 cd "$(dirname "$0")/../tools"
 
 for program; do
-	package=$(sed -n "s|^\(tool \)\?[[:space:]]*\([^ ]*/cmd/$program\)\$|\2|p" go.mod)
-	[ -n "$package" ] || { echo "install-tools: tools/go.mod has no tool $program" >&2; exit 1; }
+	for module in . sbom; do
+		package=$(sed -n "s|^\(tool \)\?[[:space:]]*\([^ ]*/cmd/$program\)\$|\2|p" "$module/go.mod")
+		[ -z "$package" ] || break
+	done
+	[ -n "$package" ] || { echo "install-tools: no module in tools has the tool $program" >&2; exit 1; }
 	# Every dependency counts, and the Go that built it: it reads Go's export data.
-	version=$(go env GOVERSION && sha256sum go.mod go.sum)
+	version=$(go env GOVERSION && cd "$module" && sha256sum go.mod go.sum)
 	if [ -x "$bin/$program" ] && [ "$(cat "$bin/$program.version" 2>/dev/null)" = "$version" ]; then
 		continue
 	fi
 	echo "install-tools: building $package (a minute or two)"
-	CGO_ENABLED=0 go build -trimpath -ldflags "-s -w" -o "$bin/$program.new" "$package"
+	CGO_ENABLED=0 go -C "$module" build -trimpath -ldflags "-s -w" -o "$bin/$program.new" "$package"
 	mv "$bin/$program.new" "$bin/$program"
 	echo "$version" >"$bin/$program.version"
 done
