@@ -91,6 +91,10 @@ sbom: build ## Write bin/tare.cdx.json: the modules in bin/tare with their licen
 	scripts/install-tools.sh build/bin cyclonedx-gomod
 	build/bin/cyclonedx-gomod bin -json -licenses -std -version $(VERSION) -output bin/tare.cdx.json bin/tare
 
+.PHONY: reproduce
+reproduce: setup-build ## Build twice in two directories, from nothing, and compare the bytes
+	scripts/reproduce.sh --from-nothing
+
 .PHONY: web
 web: web/node_modules/.package-lock.json ## Build the script and style of the HTML report from web/
 	cd web && npm run build
