@@ -175,7 +175,7 @@ func TestAFileOfABlockHasOneResultOfEachLevel(t *testing.T) {
 func TestTheDatabaseLogsOfAStudyGiveItsTable(t *testing.T) {
 	found, err := filepath.Glob(filepath.Join(sharedData(t), "database", "*-database.log"))
 	if err != nil || len(found) == 0 {
-		t.Skip("needs the study's logs of its database, in karna-2021/database below TARE_SHARED_DATA")
+		t.Skip("needs the study's logs: those of its database, in karna-2021/database below TARE_SHARED_DATA")
 	}
 	run, err := imported(t, Single{Tool: "sysbench-oltp", Metrics: []string{"transactions:higher:op"}, Levels: []string{"threads", "mode"}, Paths: found,
 		Names: `^(?P<time>.+[+-]\d{4})-(?P<environment>.+)-database\.log$`})
