@@ -5,10 +5,9 @@ import (
 	"maps"
 	"slices"
 	"strconv"
-	"strings"
-	"syscall"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/moby/sys/signal"
 	"golang.org/x/sys/unix"
 )
 
@@ -20,7 +19,7 @@ type Config struct {
 	User       string   `json:"user,omitempty"`    // name or uid, with :group; "" is root
 	Ports      []string `json:"ports,omitempty"`   // exposed: 80/tcp
 	Volumes    []string `json:"volumes,omitempty"` // directories that an engine puts outside of the root
-	// StopSignal is the name of a signal; "" is SIGTERM.
+	// StopSignal is the name of a signal, or the number of one without a name; "" is SIGTERM.
 	StopSignal string `json:"stop_signal,omitempty"`
 	// Health is the test of the health check, as its first word says: CMD or CMD-SHELL;
 	// none if empty.
@@ -41,15 +40,14 @@ func newConfig(from v1.Config) (*Config, error) {
 	if from.StopSignal == "" {
 		return c, nil
 	}
-	// As engines take it: a name, with or without SIG, or a number.
-	c.StopSignal = strings.ToUpper(from.StopSignal)
-	if n, err := strconv.Atoi(c.StopSignal); err == nil {
-		c.StopSignal = unix.SignalName(syscall.Signal(n))
-	} else if !strings.HasPrefix(c.StopSignal, "SIG") {
-		c.StopSignal = "SIG" + c.StopSignal
-	}
-	if unix.SignalNum(c.StopSignal) == 0 {
+	// As engines take it: a name, with or without SIG, or a number; systemd's is one of
+	// the real-time signals, SIGRTMIN+3.
+	number, err := signal.ParseSignal(from.StopSignal)
+	if err != nil || !signal.ValidSignalForPlatform(number) {
 		return nil, fmt.Errorf("its configuration has the stop signal %q, which is none", from.StopSignal)
+	}
+	if c.StopSignal = unix.SignalName(number); c.StopSignal == "" {
+		c.StopSignal = strconv.Itoa(int(number))
 	}
 	return c, nil
 }

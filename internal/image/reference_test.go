@@ -229,13 +229,13 @@ func TestAnImageInTheStoreIsReadAgainForHowItIsStarted(t *testing.T) {
 }
 
 func TestAStopSignalIsReadAsEnginesDo(t *testing.T) {
-	for given, want := range map[string]string{"": "", "SIGINT": "SIGINT", "term": "SIGTERM", "3": "SIGQUIT"} {
+	for given, want := range map[string]string{"": "", "SIGINT": "SIGINT", "term": "SIGTERM", "3": "SIGQUIT", "SIGRTMIN+3": "37", "rtmax": "64"} {
 		c, err := newConfig(v1.Config{StopSignal: given})
 		if err != nil || c.StopSignal != want {
 			t.Errorf("%q: %+v, %v; want %q", given, c, err, want)
 		}
 	}
-	for _, given := range []string{"999", "SIGNOTHING", "-1"} {
+	for _, given := range []string{"999", "SIGNOTHING", "-1", "0"} {
 		if _, err := newConfig(v1.Config{StopSignal: given}); err == nil || !strings.Contains(err.Error(), given) {
 			t.Errorf("%q: %v", given, err)
 		}

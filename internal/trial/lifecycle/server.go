@@ -8,6 +8,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/moby/sys/signal"
 	"golang.org/x/sys/unix"
 
 	"tare/internal/agent"
@@ -196,14 +197,16 @@ func (s *server) terminate() (early *agent.Exit, err error) {
 		return &exit, nil
 	default:
 	}
-	signal := syscall.SIGTERM
+	stop := syscall.SIGTERM
 	if s.spec.Stop != "" {
-		signal = unix.SignalNum(s.spec.Stop)
+		if stop, err = signal.ParseSignal(s.spec.Stop); err != nil {
+			return nil, fmt.Errorf("stop the server: %w", err)
+		}
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 2*serverStopTimeout)
 	defer cancel()
-	for n, signal := range []syscall.Signal{signal, syscall.SIGKILL} {
-		err := s.process.Signal(ctx, signal)
+	for n, number := range []syscall.Signal{stop, syscall.SIGKILL} {
+		err := s.process.Signal(ctx, number)
 		if err != nil && s.instance.Agent().Err() != nil {
 			return nil, nil
 		}
