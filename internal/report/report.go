@@ -5,6 +5,7 @@ package report
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -68,19 +69,20 @@ func Find(name string) (Format, bool) {
 	return Formats[i], true
 }
 
-// WriteFiles writes the reports that every run directory holds.
+// WriteFiles writes the reports that every run directory holds: also the others if one
+// cannot be made.
 func WriteFiles(in model.Input, write func(name string, content []byte) error) error {
+	var problems []error
 	for _, f := range Formats {
 		if !f.Run {
 			continue
 		}
 		var b bytes.Buffer
-		if err := f.Write(&b, in, model.Options{}); err != nil {
-			return err
+		err := f.Write(&b, in, model.Options{})
+		if err == nil {
+			err = write(f.File, b.Bytes())
 		}
-		if err := write(f.File, b.Bytes()); err != nil {
-			return err
-		}
+		problems = append(problems, err)
 	}
-	return nil
+	return errors.Join(problems...)
 }

@@ -81,9 +81,7 @@ func finish(ctx context.Context, w *rundir.Writer, evaluate func() model.Input) 
 	select {
 	case err := <-computed:
 		for _, f := range files {
-			if err == nil {
-				err = w.WriteFile(f.name, f.content)
-			}
+			err = errors.Join(err, w.WriteFile(f.name, f.content))
 		}
 		return err
 	case <-ctx.Done():
