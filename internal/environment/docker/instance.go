@@ -14,8 +14,8 @@ import (
 	"tare/internal/agent"
 	"tare/internal/environment"
 	"tare/internal/environment/oci"
-	"tare/internal/linux/beneath"
 	"tare/internal/linux/cgroup"
+	"tare/internal/linux/userns"
 	"tare/internal/linux/virtnet"
 	"tare/internal/usage"
 )
@@ -206,7 +206,7 @@ func (i *instance) remove(ctx context.Context) error {
 		problems = append(problems, i.own.Close(ctx))
 	}
 	if i.directory != "" {
-		problems = append(problems, beneath.RemoveAll(i.directory))
+		problems = append(problems, userns.RemoveAll(i.directory))
 	}
 	return errors.Join(problems...)
 }
