@@ -192,8 +192,10 @@ func numericOrder(values []string) []string {
 		switch {
 		case wrongX == nil && wrongY == nil && x != y:
 			return cmp.Compare(x, y)
-		case (wrongX == nil) != (wrongY == nil):
-			return map[bool]int{true: -1, false: 1}[wrongX == nil]
+		case wrongX == nil && wrongY != nil:
+			return -1
+		case wrongX != nil && wrongY == nil:
+			return 1
 		}
 		return strings.Compare(a, b)
 	})

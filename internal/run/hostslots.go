@@ -108,7 +108,7 @@ func (e *execution) prepareHostSlots(ctx context.Context, img *image.Image) erro
 	}
 	for slot, on := range e.slots {
 		if slot.Host != "" && on.Environment != e.prepared[slot.Environment] {
-			err := error(nil)
+			var err error
 			if slot.Environment == "" {
 				err = e.prepareRoles(ctx, on.Environment, img, "host "+slot.Host)
 			} else {
