@@ -30,6 +30,29 @@ func samples(t testing.TB, parser string) map[string][]byte {
 	return all
 }
 
+// golden compares what was read with a file below testdata.
+func golden[T any](t *testing.T, name string, got T) {
+	t.Helper()
+	path := filepath.Join("testdata", name)
+	if os.Getenv("UPDATE_GOLDEN") != "" {
+		text, _ := json.MarshalIndent(got, "", "  ")
+		if err := os.WriteFile(path, append(text, '\n'), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var want T
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal(text, &want); err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Errorf("%s (-want +got; UPDATE_GOLDEN=1 writes it):\n%s", name, d)
+	}
+}
+
 func TestRecordedOutputsGiveTheirFigures(t *testing.T) {
 	for _, p := range parsers {
 		got := map[string]map[string]float64{}
@@ -40,24 +63,7 @@ func TestRecordedOutputsGiveTheirFigures(t *testing.T) {
 			}
 			got[name] = fields
 		}
-		path := filepath.Join("testdata", p.Name, "golden.json")
-		if os.Getenv("UPDATE_GOLDEN") != "" {
-			text, _ := json.MarshalIndent(got, "", "  ")
-			if err := os.WriteFile(path, append(text, '\n'), 0o644); err != nil {
-				t.Fatal(err)
-			}
-		}
-		want := map[string]map[string]float64{}
-		text, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := json.Unmarshal(text, &want); err != nil {
-			t.Fatal(err)
-		}
-		if d := cmp.Diff(want, got); d != "" {
-			t.Errorf("%s (-want +got; UPDATE_GOLDEN=1 writes it):\n%s", p.Name, d)
-		}
+		golden(t, filepath.Join(p.Name, "golden.json"), got)
 	}
 }
 
@@ -73,24 +79,7 @@ func TestRecordedOutputsSayTheirSettings(t *testing.T) {
 			got[p.Name][name] = p.Settings(data)
 		}
 	}
-	path := filepath.Join("testdata", "settings.json")
-	if os.Getenv("UPDATE_GOLDEN") != "" {
-		text, _ := json.MarshalIndent(got, "", "  ")
-		if err := os.WriteFile(path, append(text, '\n'), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want := map[string]map[string]map[string]string{}
-	text, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := json.Unmarshal(text, &want); err != nil {
-		t.Fatal(err)
-	}
-	if d := cmp.Diff(want, got); d != "" {
-		t.Errorf("(-want +got; UPDATE_GOLDEN=1 writes it):\n%s", d)
-	}
+	golden(t, "settings.json", got)
 }
 
 func TestAFigureIsInItsDeclaredUnit(t *testing.T) {
