@@ -63,3 +63,22 @@ func TestOnlyTheImageReplacesAServer(t *testing.T) {
 		}
 	}
 }
+
+func TestVariablesOfAWorkloadAreThoseOfItsCommands(t *testing.T) {
+	const head = "study: x\nenvironments: {native: {}}\nimage: {reference: app}\nworkloads: [{use: postgres, server: image, env: "
+	p, err := Resolve(&File{Name: "x", Source: []byte(head + "{B: yes, A: 1}}]\n")}, Overrides{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := p.Workloads[0].Pack.Servers[0].Env; !slices.Equal(got, []string{"A=1", "B=yes"}) {
+		t.Errorf("%q", got)
+	}
+	for env, want := range map[string]string{
+		"{A B: 1}": `env: "A B" is not a valid name of a variable`,
+		"[A]":      "expected a mapping",
+	} {
+		if _, err := Resolve(&File{Name: "x", Source: []byte(head + env + "}]\n")}, Overrides{}); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", env, err)
+		}
+	}
+}

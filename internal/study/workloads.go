@@ -29,7 +29,7 @@ func resolveWorkloads(root strictyaml.Node, s, scaled section, file *File, fresh
 		if pack == nil {
 			continue
 		}
-		pack = servedBy(entry, pack)
+		pack = withEnv(entry, servedBy(entry, pack))
 		w := Workload{Name: pack.Name, Pack: *pack, Fresh: fresh}
 		if pack.Fresh != "" {
 			w.Fresh = pack.Fresh
@@ -86,6 +86,27 @@ func servedBy(entry strictyaml.Node, pack *workload.Pack) *workload.Pack {
 		return pack
 	}
 	return &served
+}
+
+var variableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+
+// withEnv resolves env:, the environment variables of the workload's commands.
+func withEnv(entry strictyaml.Node, pack *workload.Pack) *workload.Pack {
+	at, given := entry.Get("env")
+	if !given {
+		return pack
+	}
+	var env map[string]string
+	at.Decode(&env)
+	var list []string
+	for _, name := range slices.Sorted(maps.Keys(env)) {
+		if !variableName.MatchString(name) {
+			at.At(name).ProblemAtKey("env: %q is not a valid name of a variable: use letters, digits and _", name)
+		}
+		list = append(list, name+"="+env[name])
+	}
+	with := pack.WithEnv(list)
+	return &with
 }
 
 // resolvePlaces resolves place:, where the roles of a pack run.

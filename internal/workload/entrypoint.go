@@ -27,24 +27,11 @@ func (p Pack) Of(img *image.Image) Pack {
 		}
 		return s
 	}
-	for _, list := range []*[]Step{&p.Begin, &p.End, &p.Setup, &p.Teardown} {
-		*list = slices.Clone(*list)
-		for i := range *list {
-			(*list)[i] = step((*list)[i])
-		}
-	}
 	p.Servers = slices.Clone(p.Servers)
 	for i, s := range p.Servers {
 		if s.Entrypoint && s.Stop == "" {
 			p.Servers[i].Stop = img.Config.StopSignal
 		}
-		p.Servers[i].Step = step(s.Step)
 	}
-	for _, one := range []**Step{&p.Warmup, &p.Driver} {
-		if *one != nil {
-			s := step(**one)
-			*one = &s
-		}
-	}
-	return p
+	return p.eachStep(step)
 }
