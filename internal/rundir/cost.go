@@ -2,36 +2,52 @@ package rundir
 
 import (
 	"tare/internal/cost"
+	"tare/internal/usage"
 	"tare/internal/workload"
 )
 
-// Charge computes the cost metrics of the pack: the cost of a thousand operations
-// of the trial. It is a function of the rest of the trial, so it is repeated
-// whenever a run is read.
+// Charge computes the metrics that come from the resource use of the trial: the mean
+// memory, and the cost of a thousand operations. It is a function of the rest of the
+// trial, so it is repeated whenever a run is read.
 func (t *Trial) Charge(pack workload.Pack, price *cost.Price) {
-	if t.Status != OK || pack.Operations == "" {
+	if t.Status != OK {
+		return
+	}
+	for _, m := range pack.Metrics {
+		if m.FieldName() == workload.MemoryMean {
+			figure := usage.Absent("the resource use of the environment is unknown")
+			if t.Usage != nil {
+				figure = t.Usage.MemoryMean
+			}
+			t.set(m.Name, figure)
+		}
+	}
+	if pack.Operations == "" {
 		return
 	}
 	spent := cost.Spent{Usage: t.Usage, Evidence: t.Evidence, Operations: t.Metrics[pack.Operations], Counted: pack.Operations}
 	for _, m := range pack.Metrics {
-		c, known := cost.Lookup(m.Name)
-		if !known {
-			continue
-		}
-		delete(t.Metrics, m.Name)
-		delete(t.Missing, m.Name)
-		switch figure := c.Of(spent, price); {
-		case figure.Missing == "" && t.Metrics != nil:
-			t.Metrics[m.Name] = figure.Value
-		case figure.Missing != "" && t.Missing == nil:
-			t.Missing = map[string]string{m.Name: figure.Missing}
-		case figure.Missing != "":
-			t.Missing[m.Name] = figure.Missing
+		if c, known := cost.Lookup(m.Name); known {
+			t.set(m.Name, c.Of(spent, price))
 		}
 	}
 	for name := range t.Metrics {
 		if cost.Earlier(name) {
 			delete(t.Metrics, name)
 		}
+	}
+}
+
+// set gives a metric a value, or the reason why it has none.
+func (t *Trial) set(metric string, figure usage.Figure) {
+	delete(t.Metrics, metric)
+	delete(t.Missing, metric)
+	switch {
+	case figure.Missing == "" && t.Metrics != nil:
+		t.Metrics[metric] = figure.Value
+	case figure.Missing != "" && t.Missing == nil:
+		t.Missing = map[string]string{metric: figure.Missing}
+	case figure.Missing != "":
+		t.Missing[metric] = figure.Missing
 	}
 }

@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"tare/internal/cost"
+	"tare/internal/usage"
+	"tare/internal/workload"
 )
 
 // The recorded run knows the processor time of an operation, and no other cost.
@@ -66,5 +68,19 @@ func TestChargingTwiceIsChargingOnce(t *testing.T) {
 	failed := Trial{Status: Failed}
 	if failed.Charge(pack, nil); failed.Metrics != nil || failed.Missing != nil {
 		t.Errorf("%+v", failed)
+	}
+}
+
+func TestTheMeanMemoryIsThatOfTheWholeEnvironment(t *testing.T) {
+	pack := workload.Pack{Metrics: []workload.Metric{{Name: "memory", Unit: "B", Field: workload.MemoryMean}}}
+	used := usage.Unknown("not read")
+	used.MemoryMean = usage.Known(5)
+	trial := Trial{Status: OK, Metrics: map[string]float64{}, Usage: &used}
+	if trial.Charge(pack, nil); trial.Metrics["memory"] != 5 {
+		t.Errorf("%+v", trial.Metrics)
+	}
+	trial.Usage = nil
+	if trial.Charge(pack, nil); trial.Missing["memory"] != "the resource use of the environment is unknown" || len(trial.Metrics) > 0 {
+		t.Errorf("%+v %+v", trial.Metrics, trial.Missing)
 	}
 }

@@ -49,8 +49,11 @@ const (
 	MaxRSS        = "max_rss"        // B, of the largest process among them
 )
 
+// MemoryMean is the mean memory of the whole environment without the page cache, in B.
+const MemoryMean = "memory_mean"
+
 // Measured lists those fields; any pack may have metrics of them.
-var Measured = []string{WallSeconds, UserSeconds, SystemSeconds, MaxRSS, ReadySeconds}
+var Measured = []string{WallSeconds, UserSeconds, SystemSeconds, MaxRSS, ReadySeconds, MemoryMean}
 
 // StartAll is the time until the last of several instances, started at the same
 // time, is ready.

@@ -209,7 +209,7 @@ func (p Pack) Ends() bool { return p.Startup && p.Asks(StopSeconds, RemoveSecond
 func (p Pack) Source(m Metric) string {
 	field := m.FieldName()
 	switch {
-	case cost.Named(m.Name), m.Name == CPUSeconds:
+	case cost.Named(m.Name), m.Name == CPUSeconds, field == MemoryMean:
 		return "tare, outside the instance"
 	case p.Startup && slices.Contains(EndFields, field):
 		return "tare, after the start"

@@ -48,6 +48,12 @@ func (p Pack) ServedByImage() (Pack, error) {
 	about.Place, about.Image = OnHost, OwnImage
 	p.Roles = map[string]Role{driver: about, role: {About: "the image's own"}}
 	p.Parameters = p.used()
+	named := func(m Metric) bool { return m.Name == "memory" }
+	if !p.FromStart() && !p.Asks(MemoryMean) && !slices.ContainsFunc(p.Metrics, named) {
+		p.Metrics = append(slices.Clone(p.Metrics), Metric{
+			Name: "memory", Unit: "B", Better: "lower", Field: MemoryMean, About: "mean memory of the whole environment without the page cache",
+		})
+	}
 	return p, nil
 }
 
