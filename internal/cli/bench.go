@@ -146,18 +146,29 @@ func (x *exportFlags) add(flags *pflag.FlagSet) {
 // check refuses a path that cannot be written to, before anything is started.
 func (x *exportFlags) check() error {
 	for _, path := range []string{x.json, x.csv, x.markdown} {
-		if path == "" || path == "-" {
+		if path == "-" {
 			continue
 		}
-		directory := filepath.Dir(path)
-		if info, err := os.Stat(directory); err != nil {
-			return badInput("export to %s: %s: %w", path, directory, bounded.Cause(err))
-		} else if !info.IsDir() {
-			return badInput("export to %s: %s is not a directory", path, directory)
+		if err := notWritable("export to", path); err != nil {
+			return err
 		}
-		if info, err := os.Stat(path); err == nil && info.IsDir() {
-			return badInput("export to %s: it is a directory: name a file", path)
-		}
+	}
+	return nil
+}
+
+// notWritable refuses a file that cannot be written; "" is none.
+func notWritable(what, path string) error {
+	if path == "" {
+		return nil
+	}
+	directory := filepath.Dir(path)
+	if info, err := os.Stat(directory); err != nil {
+		return badInput("%s %s: %s: %w", what, path, directory, bounded.Cause(err))
+	} else if !info.IsDir() {
+		return badInput("%s %s: %s is not a directory", what, path, directory)
+	}
+	if info, err := os.Stat(path); err == nil && info.IsDir() {
+		return badInput("%s %s: it is a directory: name a file", what, path)
 	}
 	return nil
 }

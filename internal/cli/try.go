@@ -1,0 +1,186 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"tare/internal/bench"
+	"tare/internal/bounded"
+	"tare/internal/environment"
+	"tare/internal/image"
+	"tare/internal/progress"
+	"tare/internal/report/text"
+	"tare/internal/run"
+	"tare/internal/term"
+	"tare/internal/try"
+)
+
+// tryFlags are the flags of tare try.
+type tryFlags struct {
+	options try.Options
+	run     run.Options
+	seed    uint64
+	save    string
+	dryRun  bool
+	show    displayFlags
+}
+
+func newTryCommand(app *App) *cobra.Command {
+	var f tryFlags
+	command := &cobra.Command{
+		Use:   "try [flags] IMAGE",
+		Short: "Measure an image's own server or job in several environments",
+		Long: `Measure what isolation costs the server or the job of an image.
+
+The image is started once, as its metadata says. Where it answers, and whether that
+is HTTP, Redis, PostgreSQL or MySQL, decides the load; an image whose command ends
+by itself is a job. Then the environments alternate until every figure has a verdict,
+or the budget is over. What was guessed is printed, with the flag that changes it.
+
+IMAGE is docker-daemon:NAME, tar:FILE, oci:DIRECTORY or, from a registry, NAME:TAG.
+
+An environment is NAME or NAME+OPTION=VALUE..., such as docker+network=host; vm is
+short for qemu. The first one is the baseline. The default is native, docker and
+gvisor, as far as they work here.
+
+Loads: http, redis, postgres, mysql; tcp measures the start alone, and job the time
+that the image's command takes.`,
+		Example: `  tare try docker-daemon:my-api:1.4
+  tare try tar:api.tar --url /health --save study.yaml
+  tare try postgres:17 --env-var POSTGRES_PASSWORD=tare --env docker,gvisor`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(command *cobra.Command, args []string) error {
+			f.options.Image = args[0]
+			return f.try(command, app)
+		},
+	}
+	o, flags := &f.options, command.Flags()
+	flags.StringSliceVarP(&o.Environments, "env", "e", nil, "`environments`; the first is the baseline (default: native, docker and gvisor, if they work)")
+	flags.StringVar(&o.Load, "load", "", "the load, `one` of "+strings.Join(try.Loads(), ", ")+" (default: what fits the answer)")
+	flags.IntVar(&o.Port, "port", 0, "the server's `port` (default: one that the image exposes, or at which it listens)")
+	flags.StringVar(&o.URL, "url", "", "the `page` to ask for: /PATH or http://localhost:PORT/PATH (default: that of the health check, or /)")
+	flags.StringArrayVar(&o.Env, "env-var", nil, "environment variable of the image's command, `NAME=VALUE`; may be repeated")
+	flags.DurationVar(&o.Wait, "wait", try.DefaultWait, "how much `time` the image has to answer, or a job to end, when it is started first")
+	flags.DurationVar(&o.Budget, "budget", try.DefaultBudget, "begin no block that would end after this `time`")
+	flags.StringVar(&o.Margin, "margin", try.DefaultMargin, "differences within this `share` count as equivalent")
+	flags.Uint64Var(&f.seed, "seed", 0, "`seed` of the random order (default: random, and recorded)")
+	flags.StringVar(&f.save, "save", "", "write the study to this `file`, which `tare run` takes")
+	flags.BoolVar(&f.dryRun, "dry-run", false, "start the image once for the guesses, print the plan, and measure nothing")
+	flags.StringVarP(&f.run.Directory, "out", "o", "", "`directory` of the run (default: HOME/runs/try-NAME-TIME)")
+	f.show.add(flags)
+	f.show.addListen(flags)
+	app.addNoWait(flags)
+	return command
+}
+
+func (f *tryFlags) try(command *cobra.Command, app *App) error {
+	ctx := command.Context()
+	if err := positive(command, "budget", "wait", "port"); err != nil {
+		return err
+	}
+	if err := notWritable("--save", f.save); err != nil {
+		return err
+	}
+	if command.Flags().Changed("seed") {
+		f.options.Seed = &f.seed
+	}
+	if len(f.options.Environments) == 0 {
+		f.options.Environments = bench.Available(ctx, try.DefaultEnvironments)
+	}
+	if err := f.options.Check(); err != nil {
+		return badInput("%w", err)
+	}
+	display := &once{Display: f.show.display(app), seen: map[string]bool{}}
+	made, err := f.visit(ctx, app, display)
+	if err != nil {
+		return err
+	}
+	if f.save != "" {
+		if err := writeFile(f.save, made.YAML); err != nil {
+			return fmt.Errorf("--save %s: %w", f.save, bounded.Cause(err))
+		}
+	}
+	if f.dryRun {
+		if err := printDryRun(app, made.Plan, f.show.json, printPlan); err != nil || f.show.json {
+			return err
+		}
+		printGuesses(app, made)
+		return nil
+	}
+	o := f.run
+	o.Home, o.Version, o.Command, o.Plan = app.Home, app.Version, app.Args, made.Plan
+	result, err := executeShown(ctx, app, &o, f.show, display)
+	if err != nil {
+		return err
+	}
+	if f.show.json {
+		if err := json.NewEncoder(app.Stdout).Encode(map[string]any{"guesses": made.Guesses, "contrasts": result.Contrasts}); err != nil {
+			return err
+		}
+		return status(app, result)
+	}
+	var table bytes.Buffer
+	if err := text.WriteColumns(&table, result.ReportInput(), try.Figure, terminalOptions(app.Stdout, false)); err != nil {
+		return err
+	}
+	fmt.Fprintf(app.Stdout, "\n%s\n", bytes.TrimRight(table.Bytes(), "\n"))
+	printGuesses(app, made)
+	fmt.Fprintf(app.Stdout, "\nreport: %s\n", filepath.Join(result.Directory, "report.html"))
+	return status(app, result)
+}
+
+// visit starts the image once, and returns the study that fits it.
+func (f *tryFlags) visit(ctx context.Context, app *App, display progress.Display) (made *try.Study, err error) {
+	plan, err := f.options.Visit()
+	if err != nil {
+		return nil, badInput("%w", err)
+	}
+	o := run.Options{Home: app.Home, Version: app.Version, Command: app.Args, Plan: plan, Events: display.Event}
+	check := o
+	check.Directory = f.run.Directory
+	if err = run.Check(check); err == nil {
+		err = app.alone(ctx, plan.Name)
+	}
+	if err == nil {
+		err = run.Visit(ctx, o, func(ctx context.Context, img *image.Image, i environment.Instance) error {
+			made, err = f.options.Look(ctx, img, i)
+			return err
+		})
+	}
+	if err == nil {
+		return made, nil
+	}
+	display.Close()
+	return nil, outcome(ctx, nil, err)
+}
+
+// once shows each remark once: those on the image are the same for the visit and the run.
+type once struct {
+	progress.Display
+	seen map[string]bool
+}
+
+func (d *once) Event(e run.Event) {
+	if e.Kind == run.Noted && d.seen[e.Message] {
+		return
+	}
+	d.seen[e.Message] = e.Kind == run.Noted
+	d.Display.Event(e)
+}
+
+func printGuesses(app *App, made *try.Study) {
+	if len(made.Guesses) == 0 {
+		return
+	}
+	fmt.Fprintf(app.Stdout, "\nguessed:\n")
+	for _, g := range made.Guesses {
+		lines := term.Wrap(g.String(), terminalOptions(app.Stdout, false).Width-4)
+		fmt.Fprintf(app.Stdout, "  %s\n", strings.Join(lines, "\n    "))
+	}
+}

@@ -1,0 +1,247 @@
+package try
+
+import (
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"tare/internal/image"
+	"tare/internal/lists"
+)
+
+// Guess is something that the user did not say.
+type Guess struct {
+	What   string `json:"what"`
+	Reason string `json:"reason"`
+	Flag   string `json:"flag"` // that changes it; "" for none
+}
+
+func (g Guess) String() string {
+	text := g.What + ": " + g.Reason
+	if g.Flag != "" {
+		text += " (" + g.Flag + ")"
+	}
+	return text
+}
+
+// guesses are what a study is made from.
+type guesses struct {
+	load       load
+	port       int
+	path       string
+	parameters map[string]string // of the load, beside its port and path
+	env        map[string]string // of the load, beside that of the image
+	list       []Guess
+}
+
+func (g *guesses) add(what, reason, flag string) { g.list = append(g.list, Guess{what, reason, flag}) }
+
+// guess makes of what an image did what it is and how it is driven. The error says what
+// the user has to add.
+func (o Options) guess(img *image.Image, s seen) (g guesses, err error) {
+	given, path, err := o.target()
+	if err != nil {
+		return g, err
+	}
+	if s.exit != nil || o.Load == "job" {
+		return o.guessJob(img, s)
+	}
+	a, answered := best(s.answers)
+	switch {
+	case !answered:
+		return g, o.silent(img, s, given)
+	case o.Load != "" && o.Load != a.load:
+		a.wrong = ""
+	case a.wrong != "":
+		return g, fmt.Errorf("port %d: %s", a.port, a.wrong)
+	}
+	g.load, g.port = loadOf(a.load), a.port
+	if given == 0 {
+		reason := "something listens there since the start, and the image exposes no port that answers"
+		if slices.Contains(exposedPorts(img.Config), a.port) {
+			reason = "the image exposes it"
+		}
+		g.add(fmt.Sprintf("port %d", a.port), reason, "--port")
+	}
+	if o.Load == "" {
+		g.add("load "+g.load.name, a.reason, "--load")
+	} else {
+		g.load = loadOf(o.Load)
+	}
+	switch g.load.name {
+	case "http":
+		g.path = path
+		if health := healthPath(img.Config); path == "" && health != "" {
+			g.path = health
+			g.add("page "+health, "the image's health check asks for it", "--url")
+		} else if path == "" {
+			g.path = "/"
+			g.add("page /", "the image has no health check with another one", "--url")
+		}
+	case "postgres":
+		g.postgres(o.variables(img))
+	case "mysql":
+		if err := g.mysql(o.variables(img)); err != nil {
+			return g, err
+		}
+	}
+	g.volumes(img)
+	return g, nil
+}
+
+func (o Options) guessJob(img *image.Image, s seen) (g guesses, err error) {
+	command := strings.Join(img.Config.Command(), " ")
+	const hint = "if it needs variables, set them with --env-var NAME=VALUE"
+	switch {
+	case s.exit == nil:
+		return g, fmt.Errorf("the image's command `%s` did not end within %v: raise --wait%s", command, o.Wait, said(s.words))
+	case !s.exit.OK():
+		how := fmt.Sprintf("exited with status %d", s.exit.Code)
+		if s.exit.Signal != "" {
+			how = "was ended by " + s.exit.Signal
+		}
+		return g, fmt.Errorf("the image's command `%s` %s after %.1f s: %s%s", command, how, s.took.Seconds(), hint, said(s.words))
+	case len(s.sockets) > 0:
+		return g, fmt.Errorf("the image's command `%s` exited after %.1f s and left a server behind, at %s: let it stay in the foreground, as engines expect", command, s.took.Seconds(), ports(s.sockets))
+	case o.Load != "" && o.Load != "job":
+		return g, fmt.Errorf("the image's command `%s` exited after %.1f s, so --load %s has no server to drive: %s%s", command, s.took.Seconds(), o.Load, hint, said(s.words))
+	}
+	g.load = loadOf("job")
+	if o.Load == "" {
+		g.add("load job", fmt.Sprintf("the command ended by itself with status 0, after %.1f s", s.took.Seconds()), "--load")
+	}
+	g.volumes(img)
+	return g, nil
+}
+
+// silent is the error of an image at whose ports no load can be driven.
+func (o Options) silent(img *image.Image, s seen, given int) error {
+	command, wait := strings.Join(img.Config.Command(), " "), o.Wait.Round(time.Second)
+	local := lists.Filter(s.sockets, func(s socket) bool { return s.local })
+	open := lists.Filter(s.sockets, func(s socket) bool { return !s.local })
+	switch {
+	case len(local) > 0 && len(open) == 0:
+		return fmt.Errorf("the image's command `%s` listens only at the loopback, at %s, where nothing outside of a container reaches it: let it listen at 0.0.0.0, for example by a variable (--env-var)%s", command, ports(local), said(s.words))
+	case given > 0 && len(open) > 0:
+		return fmt.Errorf("the image's command `%s` does not listen at port %d within %v, but at %s: choose another --port, or raise --wait%s", command, given, wait, ports(open), said(s.words))
+	case len(open) > 0:
+		return fmt.Errorf("the image's command `%s` listens at %s, and accepts no connection from outside within %v: raise --wait%s", command, ports(open), wait, said(s.words))
+	}
+	return fmt.Errorf("the image's command `%s` runs, and listens at no port within %v: raise --wait, or choose --load job if it ends by itself%s", command, wait, said(s.words))
+}
+
+func ports(sockets []socket) string {
+	numbers := lists.Map(sockets, func(s socket) int { return s.port })
+	slices.Sort(numbers)
+	return "port " + strings.Join(lists.Map(slices.Compact(numbers), strconv.Itoa), ", ")
+}
+
+// said are the last words of a command, for the end of a message.
+func said(words string) string {
+	if words == "" {
+		return "; it printed nothing"
+	}
+	return "; its last output:\n  " + strings.ReplaceAll(words, "\n", "\n  ")
+}
+
+// volumes says where the directories are that an engine would put elsewhere.
+func (g *guesses) volumes(img *image.Image) {
+	if v := img.Config.Volumes; len(v) > 0 {
+		g.add("volumes "+strings.Join(v, ", "), "they are part of the root file system of each instance, and new with it", "")
+	}
+}
+
+// variables are those of the image with what the user added.
+func (o Options) variables(img *image.Image) map[string]string {
+	vars := map[string]string{}
+	for _, e := range slices.Concat(img.Env, o.Env) {
+		name, value, _ := strings.Cut(e, "=")
+		vars[name] = value
+	}
+	return vars
+}
+
+// first is the value of the first variable that has one.
+func first(vars map[string]string, names ...string) string {
+	for _, name := range names {
+		if vars[name] != "" {
+			return vars[name]
+		}
+	}
+	return ""
+}
+
+// postgres chooses the user as the official image does.
+func (g *guesses) postgres(vars map[string]string) {
+	user := first(vars, "POSTGRES_USER", "PGUSER")
+	if user == "" {
+		user = "postgres"
+	}
+	database := first(vars, "POSTGRES_DB", "PGDATABASE")
+	if database == "" {
+		database = user
+	}
+	g.login(user, database, "PGPASSWORD", first(vars, "POSTGRES_PASSWORD", "PGPASSWORD"), "--env-var POSTGRES_USER=..., POSTGRES_DB=..., POSTGRES_PASSWORD=...")
+}
+
+// mysql chooses the user as the official images do.
+func (g *guesses) mysql(vars map[string]string) error {
+	user := first(vars, "MYSQL_USER", "MARIADB_USER")
+	password := first(vars, "MYSQL_PASSWORD", "MARIADB_PASSWORD")
+	if root := first(vars, "MYSQL_ROOT_PASSWORD", "MARIADB_ROOT_PASSWORD"); user == "" && root != "" {
+		user, password = "root", root
+	}
+	database := first(vars, "MYSQL_DATABASE", "MARIADB_DATABASE")
+	if user != "" && database == "" {
+		return fmt.Errorf("the load needs a database in which %s may make tables: name one with --env-var MYSQL_DATABASE=NAME, which official images make at their first start", user)
+	}
+	if user == "" {
+		user, database = "tare", "sbtest"
+	}
+	g.login(user, database, "MYSQL_PWD", password, "--env-var MYSQL_USER=..., MYSQL_PASSWORD=..., MYSQL_DATABASE=...")
+	return nil
+}
+
+func (g *guesses) login(user, database, variable, password, flags string) {
+	g.parameters = map[string]string{"user": user, "database": database}
+	how := "without a password"
+	if password != "" {
+		g.env, how = map[string]string{variable: password}, "with the password of the variables"
+	}
+	g.add(fmt.Sprintf("user %s, database %s, %s", user, database, how), "from the variables of the image, or what is usual", flags)
+}
+
+// exposedPorts are the TCP ports that an image exposes.
+func exposedPorts(c image.Config) (list []int) {
+	for _, text := range c.Ports {
+		number, protocol, _ := strings.Cut(text, "/")
+		if port, err := strconv.Atoi(number); err == nil && (protocol == "" || protocol == "tcp") {
+			list = append(list, port)
+		}
+	}
+	slices.Sort(list)
+	return list
+}
+
+var healthURL = regexp.MustCompile(`http://(?:localhost|127\.0\.0\.1|0\.0\.0\.0|\[::1\])(?::\$?\{?\w+\}?)?(/[A-Za-z0-9_./,@%+:=-]*)`)
+
+// healthPath is the page that the image's health check asks for; "" if it asks for none.
+func healthPath(c image.Config) string {
+	found := healthURL.FindStringSubmatch(strings.Join(c.Health, " "))
+	if found == nil {
+		return ""
+	}
+	return found[1]
+}
+
+// sorted lists a map as NAME=VALUE settings in the order of their names.
+func sorted(m map[string]string) (list [][2]string) {
+	for _, name := range slices.Sorted(maps.Keys(m)) {
+		list = append(list, [2]string{name, m[name]})
+	}
+	return list
+}

@@ -1,0 +1,152 @@
+package try
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"tare/internal/agent"
+	"tare/internal/agent/server"
+	"tare/internal/environment"
+)
+
+// The test program is also the agent and the servers of images.
+const (
+	isAgent  = "TARE_TEST_IS_AGENT"
+	isServer = "TARE_TEST_SERVES" // PROTOCOL ADDRESS
+)
+
+func TestMain(m *testing.M) {
+	if os.Getenv(isAgent) != "" {
+		_ = os.Unsetenv(isAgent) // not that of commands
+		stdio := struct {
+			io.Reader
+			io.Writer
+		}{os.Stdin, os.Stdout}
+		if err := server.Serve(stdio, server.Options{}); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
+	if how := os.Getenv(isServer); how != "" {
+		protocol, address, _ := strings.Cut(how, " ")
+		fmt.Println(serve(protocol, address))
+		os.Exit(1)
+	}
+	goleak.VerifyTestMain(m)
+}
+
+// serve listens at an address and speaks a protocol, until it is killed.
+func serve(protocol, address string) error {
+	l, err := net.Listen("tcp", address)
+	if err != nil {
+		return err
+	}
+	return serveOn(protocol, l)
+}
+
+func serveOn(protocol string, l net.Listener) error {
+	if protocol == "http" || protocol == "absent" {
+		return http.Serve(l, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if protocol == "absent" && r.URL.Path != "/health" {
+				http.NotFound(w, r)
+			}
+		}))
+	}
+	for {
+		c, err := l.Accept()
+		if err != nil {
+			return err
+		}
+		speak(protocol, c)
+		c.Close()
+	}
+}
+
+// speak answers one connection as the servers do.
+func speak(protocol string, c net.Conn) {
+	switch protocol {
+	case "mysql":
+		_, _ = c.Write([]byte("\x4a\x00\x00\x00\x0a8.4.3\x00and so on"))
+	case "smtp":
+		_, _ = c.Write([]byte("220 mail ESMTP\r\n"))
+	case "postgres":
+		start := make([]byte, 8)
+		if _, err := io.ReadFull(c, start); err == nil && string(start) == "\x00\x00\x00\x08\x04\xd2\x16\x2f" {
+			_, _ = c.Write([]byte("N"))
+		}
+	case "redis", "closed-redis":
+		line, _ := bufio.NewReader(c).ReadString('\n')
+		switch {
+		case line != "PING\r\n":
+			_, _ = c.Write([]byte("-ERR unknown command\r\n"))
+		case protocol == "redis":
+			_, _ = c.Write([]byte("+PONG\r\n"))
+		default:
+			_, _ = c.Write([]byte("-NOAUTH Authentication required.\r\n"))
+		}
+	}
+}
+
+// instance has the agent alone.
+type instance struct {
+	environment.Instance
+	client *agent.Client
+}
+
+func (i instance) Agent() *agent.Client { return i.client }
+func (i instance) Address() string      { return "127.0.0.1" }
+
+func newInstance(t *testing.T) instance {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(self)
+	cmd.Env = append(os.Environ(), isAgent+"=1")
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	client, err := agent.Connect(context.Background(), struct {
+		io.Reader
+		io.WriteCloser
+	}{out, in})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		client.Close()
+		_ = cmd.Wait()
+	})
+	return instance{client: client}
+}
+
+// freePort is one of the loopback that nothing listens at.
+func freePort(t *testing.T) int {
+	t.Helper()
+	l, err := net.Listen("tcp", "0.0.0.0:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().(*net.TCPAddr).Port
+}

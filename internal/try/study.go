@@ -1,0 +1,177 @@
+package try
+
+import (
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"tare/internal/lists"
+	"tare/internal/study"
+	"tare/internal/visible"
+)
+
+// Study is what is run to try an image.
+type Study struct {
+	Plan *study.Plan
+	// YAML is the study as a file, from which the plan was made.
+	YAML    []byte
+	Guesses []Guess
+}
+
+// The names of the study's workloads.
+const (
+	loadName  = "load"
+	startName = "start"
+)
+
+const origin = "tare try"
+
+// Visit is the plan with which the image is started once, in the baseline.
+func (o Options) Visit() (*study.Plan, error) {
+	environments, err := o.environments()
+	if err != nil {
+		return nil, err
+	}
+	draft := o.draft(environments[:1])
+	draft.Use, draft.Order, draft.Blocks = "image-command", "interleaved", 1
+	return draft.Resolve(study.Overrides{})
+}
+
+func (o Options) draft(environments []study.DraftEnvironment) study.Draft {
+	return study.Draft{
+		Title: o.Image, Name: o.name(), Origin: origin, Baseline: environments[0].Name, Environments: environments,
+		Reference: o.Image, Margin: o.Margin,
+	}
+}
+
+func (o Options) environments() (list []study.DraftEnvironment, err error) {
+	if len(o.Environments) == 0 {
+		return nil, fmt.Errorf("none of %s works on this machine; `tare doctor` shows why", strings.Join(DefaultEnvironments, ", "))
+	}
+	for _, text := range o.Environments {
+		e, err := study.ParseEnvironment(text)
+		if err != nil {
+			return nil, fmt.Errorf("--env %s: %w", text, err)
+		}
+		list = append(list, e)
+	}
+	return list, nil
+}
+
+func (o Options) study(g guesses) (*Study, error) {
+	s := &Study{Guesses: g.list}
+	var err error
+	if s.YAML, err = o.yaml(g); err == nil {
+		s.Plan, err = study.Resolve(&study.File{Origin: origin, Name: o.name(), Source: s.YAML}, study.Overrides{Seed: o.Seed})
+	}
+	return s, err
+}
+
+var notInNames = regexp.MustCompile(`[^a-z0-9]+`)
+
+// name of the run: try-nginx for docker-daemon:registry/nginx:1.27.
+func (o Options) name() string {
+	reference, _, _ := strings.Cut(o.Image, "@") // the digest
+	reference = strings.TrimRight(reference, "/")
+	reference = strings.TrimSuffix(reference[strings.LastIndex(reference, "/")+1:], ".tar")
+	words := strings.Split(reference, ":")
+	for _, prefix := range []string{"docker-daemon", "oci", "tar"} {
+		if len(words) > 1 && words[0] == prefix {
+			words = words[1:]
+		}
+	}
+	return strings.Trim("try-"+notInNames.ReplaceAllString(strings.ToLower(words[0]), "-"), "-")
+}
+
+// yaml writes the study as a file of one's own would be.
+func (o Options) yaml(g guesses) ([]byte, error) {
+	environments, err := o.environments()
+	if err != nil {
+		return nil, err
+	}
+	var out strings.Builder
+	fmt.Fprintf(&out, "# Made by `tare try`, from what the image did when it was started once.\n")
+	for _, guess := range g.list {
+		fmt.Fprintf(&out, "# guessed: %s\n", visible.Line(guess.String()))
+	}
+	fmt.Fprintf(&out, "study: %s\nbaseline: %s\nimage: {reference: %s}\nenvironments:\n", quoted("try "+o.Image), environments[0].Name, quoted(o.Image))
+	for _, e := range environments {
+		var options []string
+		if e.Kind != e.Name {
+			options = append(options, "kind: "+quoted(e.Kind))
+		}
+		for _, s := range e.Options {
+			options = append(options, quoted(s.Key)+": "+quoted(s.Value))
+		}
+		fmt.Fprintf(&out, "  %s: {%s}\n", quoted(e.Name), strings.Join(options, ", "))
+	}
+	out.WriteString("workloads:\n")
+	for _, w := range o.workloads(g) {
+		fmt.Fprintf(&out, "  - {%s}\n", strings.Join(w, ", "))
+	}
+	out.WriteString("design:\n")
+	if o.Margin != "" {
+		fmt.Fprintf(&out, "  margin: %s\n", quoted(o.Margin))
+	}
+	if o.Budget > 0 {
+		fmt.Fprintf(&out, "  budget: %s\n", o.Budget)
+	}
+	return []byte(out.String()), nil
+}
+
+// workloads are the load, if there is one, and the start; each is a list of settings.
+func (o Options) workloads(g guesses) (all [][]string) {
+	served := []string{"server: image"}
+	if g.load.name == "job" {
+		served = nil
+	}
+	var address []string
+	if g.port > 0 {
+		address = append(address, "port: "+strconv.Itoa(g.port))
+	}
+	if g.path != "" {
+		address = append(address, "path: "+quoted(g.path))
+	}
+	set := func(s [2]string) string { return s[0] + ": " + quoted(s[1]) }
+	env := func(own map[string]string) []string {
+		vars := map[string]string{}
+		for _, e := range o.Env {
+			name, value, _ := strings.Cut(e, "=")
+			vars[name] = value
+		}
+		for name, value := range own {
+			vars[name] = value
+		}
+		if len(vars) == 0 {
+			return nil
+		}
+		return []string{"env: {" + strings.Join(lists.Map(sorted(vars), set), ", ") + "}"}
+	}
+	entry := func(use, as string, parts ...[]string) {
+		list := append([]string{"use: " + use, "as: " + as}, served...)
+		for _, p := range parts {
+			list = append(list, p...)
+		}
+		all = append(all, list)
+	}
+	if g.load.workload != "" {
+		entry(g.load.workload, loadName, address, lists.Map(sorted(g.parameters), set), env(g.env))
+	}
+	if g.load.name == "job" {
+		entry(g.load.start, startName)
+	} else {
+		entry(g.load.start, startName, address, env(nil))
+	}
+	return all
+}
+
+var plain = regexp.MustCompile(`^[A-Za-z0-9/.][A-Za-z0-9/._-]*$`)
+
+// quoted is a text as a value in YAML.
+func quoted(text string) string {
+	if plain.MatchString(text) && !strings.HasSuffix(text, ".") {
+		return text
+	}
+	return strconv.Quote(text)
+}

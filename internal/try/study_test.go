@@ -1,0 +1,118 @@
+package try
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"tare/internal/image"
+	"tare/internal/study"
+)
+
+func TestTheSavedStudyIsTheOneThatWasRun(t *testing.T) {
+	seed := uint64(7)
+	for name, s := range map[string]seen{
+		"http":     {answers: map[int]answer{80: {port: 80, load: "http"}}},
+		"redis":    {answers: map[int]answer{6379: {port: 6379, load: "redis"}}},
+		"postgres": {answers: map[int]answer{5432: {port: 5432, load: "postgres"}}},
+		"tcp":      {answers: map[int]answer{25: {port: 25, load: "tcp"}}},
+	} {
+		o := options()
+		o.Environments, o.Seed = []string{"docker+network=host", "vm"}, &seed
+		o.Env = []string{`POSTGRES_PASSWORD=a "quoted" ${word}: {no} #mark`, "EMPTY="}
+		g, err := o.guess(&image.Image{}, s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		made, err := o.study(g)
+		if err != nil {
+			t.Fatalf("%s: %v\n%s", name, err, made.YAML)
+		}
+		again, err := study.Resolve(&study.File{Origin: origin, Name: o.name(), Source: made.YAML}, study.Overrides{Seed: &seed})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if d := cmp.Diff(made.Plan, again); d != "" {
+			t.Errorf("%s: %s", name, d)
+		}
+		env := again.Workloads[0].Pack.Servers[0].Env
+		if want := `POSTGRES_PASSWORD=a "quoted" $${word}: {no} #mark`; !strings.Contains(strings.Join(env, "\n"), want) {
+			t.Errorf("%s: %q", name, env)
+		}
+		if e := again.Environments; e[0].Kind != "docker" || e[1].Kind != "qemu" || again.Baseline != e[0].Name {
+			t.Errorf("%+v", e)
+		}
+	}
+}
+
+func TestTheUserOfADatabaseIsThatOfTheVariables(t *testing.T) {
+	for _, c := range []struct {
+		load, image, env, want string
+	}{
+		{"postgres", "", "", "database=postgres user=postgres"},
+		{"postgres", "POSTGRES_USER=app", "POSTGRES_PASSWORD=p", "database=app user=app PGPASSWORD=p"},
+		{"postgres", "POSTGRES_USER=app POSTGRES_DB=d", "POSTGRES_USER=me", "database=d user=me"},
+		{"mysql", "", "", "database=sbtest user=tare"},
+		{"mysql", "", "MYSQL_ROOT_PASSWORD=r MYSQL_DATABASE=d", "database=d user=root MYSQL_PWD=r"},
+		{"mysql", "MARIADB_USER=u MARIADB_PASSWORD=p MARIADB_DATABASE=d", "", "database=d user=u MYSQL_PWD=p"},
+		{"mysql", "", "MYSQL_ROOT_PASSWORD=r", "the load needs a database in which root may make tables: name one with --env-var MYSQL_DATABASE=NAME, which official images make at their first start"},
+	} {
+		o := options()
+		o.Env = strings.Fields(c.env)
+		g, err := o.guess(&image.Image{Env: strings.Fields(c.image)}, seen{answers: map[int]answer{1: {port: 1, load: c.load}}})
+		got := fmt.Sprint(err)
+		if err == nil {
+			var list []string
+			for _, s := range append(sorted(g.parameters), sorted(g.env)...) {
+				list = append(list, s[0]+"="+s[1])
+			}
+			got = strings.Join(list, " ")
+		}
+		if got != c.want {
+			t.Errorf("%+v: %s", c, got)
+		}
+	}
+}
+
+func TestOptionsThatCannotBeRightAreRefused(t *testing.T) {
+	for _, c := range []struct {
+		change func(*Options)
+		want   string
+	}{
+		{func(*Options) {}, ""},
+		{func(o *Options) { o.Load = "reddis" }, `--load reddis: unknown load "reddis"; did you mean "redis"?`},
+		{func(o *Options) { o.Port = 70000 }, "--port 70000: a port is a number from 1 to 65535"},
+		{func(o *Options) { o.URL = "health" }, "--url health: is neither a path"},
+		{func(o *Options) { o.URL = "https://localhost/" }, "--url https://localhost/: is neither a path"},
+		{func(o *Options) { o.URL = "http://example.com/" }, "--url http://example.com/: is neither a path"},
+		{func(o *Options) { o.URL, o.Port = "http://localhost:8080/x", 80 }, "--url http://localhost:8080/x: has another port than --port 80"},
+		{func(o *Options) { o.URL = "http://localhost:8080/x" }, ""},
+		{func(o *Options) { o.URL = "/a?b=c" }, `"/a?b=c" is not a plain word`},
+		{func(o *Options) { o.URL, o.Load = "/", "redis" }, "--url /: only --load http has a URL"},
+		{func(o *Options) { o.Port, o.Load = 80, "job" }, "--load job: a job has no port"},
+		{func(o *Options) { o.Env = []string{"A"} }, "--env-var A: is not NAME=VALUE"},
+		{func(o *Options) { o.Env = []string{"A B=1"} }, "--env-var A B=1: is not NAME=VALUE"},
+		{func(o *Options) { o.Environments = []string{"martian"} }, `unknown kind of environment "martian"`},
+		{func(o *Options) { o.Environments = nil }, "none of native, docker, gvisor works on this machine"},
+		{func(o *Options) { o.Margin = "much" }, "--margin"},
+	} {
+		o := options()
+		c.change(&o)
+		if err := o.Check(); (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%v, not %s", err, c.want)
+		}
+	}
+}
+
+func TestARunIsNamedByItsImage(t *testing.T) {
+	for reference, want := range map[string]string{
+		"nginx": "try-nginx", "nginx:1.27": "try-nginx", "localhost:5000/team/My_API:1": "try-my-api",
+		"docker-daemon:my-api:1.4": "try-my-api", "tar:/tmp/x/api.tar": "try-api", "oci:layout:v1": "try-layout", "a/b@sha256:0123": "try-b", "tar:.tar": "try",
+	} {
+		if got := (Options{Image: reference}).name(); got != want {
+			t.Errorf("%s: %s, not %s", reference, got, want)
+		}
+	}
+}
