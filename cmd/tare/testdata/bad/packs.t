@@ -137,36 +137,36 @@ Packs. Each is good.yaml with an edit.
   $ sed 's/^parser.*//' good.yaml >bad.yaml
   $ tare workload check bad.yaml
   tare: bad.yaml:1:1: parser: needs exactly one of name, regex, json and csv, has 0
-  bad.yaml:15:11: metric value: unknown field of the parser "value"; known: max_rss, ready_seconds, system_seconds, user_seconds, wall_seconds
+  bad.yaml:15:11: metric value: unknown field of the parser "value"; known: max_rss, memory_mean, ready_seconds, system_seconds, user_seconds, wall_seconds
   [2]
   $ sed 's/(?P<value>/(/' good.yaml >bad.yaml
   $ tare workload check bad.yaml
   tare: bad.yaml:14:18: the expression has no named group; write (?P<name>...) around the value
-  bad.yaml:15:11: metric value: unknown field of the parser "value"; known: max_rss, ready_seconds, system_seconds, user_seconds, wall_seconds
+  bad.yaml:15:11: metric value: unknown field of the parser "value"; known: max_rss, memory_mean, ready_seconds, system_seconds, user_seconds, wall_seconds
   [2]
   $ sed 's/(?P<value>/(?P<value/' good.yaml >bad.yaml
   $ tare workload check bad.yaml
   tare: bad.yaml:14:18: error parsing regexp: invalid named capture: `(?P<value\d+)`
-  bad.yaml:15:11: metric value: unknown field of the parser "value"; known: max_rss, ready_seconds, system_seconds, user_seconds, wall_seconds
+  bad.yaml:15:11: metric value: unknown field of the parser "value"; known: max_rss, memory_mean, ready_seconds, system_seconds, user_seconds, wall_seconds
   [2]
   $ sed 's/{regex:.*/{tool: sysbnch-cpu}/' good.yaml >bad.yaml
   $ tare workload check bad.yaml
   tare: bad.yaml:14:9: parser: needs exactly one of name, regex, json and csv, has 0
   bad.yaml:14:10: unknown key "tool"; known: name, regex, json, csv
-  bad.yaml:15:11: metric value: unknown field of the parser "value"; known: max_rss, ready_seconds, system_seconds, user_seconds, wall_seconds
+  bad.yaml:15:11: metric value: unknown field of the parser "value"; known: max_rss, memory_mean, ready_seconds, system_seconds, user_seconds, wall_seconds
   [2]
   $ sed 's/{regex:.*/fio/' good.yaml >bad.yaml
   $ tare workload check bad.yaml
   tare: bad.yaml:14:9: expected a mapping (key: value), found "fio"
-  bad.yaml:15:11: metric value: unknown field of the parser "value"; known: max_rss, ready_seconds, system_seconds, user_seconds, wall_seconds
+  bad.yaml:15:11: metric value: unknown field of the parser "value"; known: max_rss, memory_mean, ready_seconds, system_seconds, user_seconds, wall_seconds
   [2]
   $ sed 's/name: value/name: values/' good.yaml >bad.yaml
   $ tare workload check bad.yaml
-  tare: bad.yaml:15:11: metric values: unknown field of the parser "values"; did you mean "value"? (known: max_rss, ready_seconds, system_seconds, user_seconds, value, wall_seconds)
+  tare: bad.yaml:15:11: metric values: unknown field of the parser "values"; did you mean "value"? (known: max_rss, memory_mean, ready_seconds, system_seconds, user_seconds, value, wall_seconds)
   [2]
   $ sed 's/name: value/name: Value 1/' good.yaml >bad.yaml
   $ tare workload check bad.yaml
-  tare: bad.yaml:15:11: metric Value 1: unknown field of the parser "Value 1"; did you mean "value"? (known: max_rss, ready_seconds, system_seconds, user_seconds, value, wall_seconds)
+  tare: bad.yaml:15:11: metric Value 1: unknown field of the parser "Value 1"; did you mean "value"? (known: max_rss, memory_mean, ready_seconds, system_seconds, user_seconds, value, wall_seconds)
   bad.yaml:15:18: "Value 1" is not a valid metric name: use lower-case letters, digits and _
   [2]
   $ sed 's/unit: op/unti: op/' good.yaml >bad.yaml

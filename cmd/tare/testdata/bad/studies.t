@@ -191,7 +191,7 @@ Workloads
   [2]
   $ sed 's/clients:/client:/' good.yaml >bad.yaml
   $ tare run bad.yaml
-  tare: bad.yaml:9:5: workload redis: unknown parameter "client"; did you mean "clients"? (known: use, as, server, fresh, place, instances, starting, neighbours, neighbour, sample, clients, pipeline, port, requests, seconds, size, tests, warmup)
+  tare: bad.yaml:9:5: workload redis: unknown parameter "client"; did you mean "clients"? (known: use, as, server, env, fresh, place, instances, starting, neighbours, neighbour, sample, clients, pipeline, port, requests, seconds, size, tests, warmup)
   [2]
   $ sed 's/\[1, 10\]/[]/' good.yaml >bad.yaml
   $ tare run bad.yaml
@@ -486,4 +486,12 @@ YAML
   $ sed 's/^design.*/image: {files: [{path: \/x, from: good.yaml, content: y}]}/' good.yaml >bad.yaml
   $ tare run --dry-run bad.yaml
   tare: bad.yaml:10:8: image: file /x has content and from; one of them
+  [2]
+  $ sed 's/clients: .*/env: {"A B": 1}/' good.yaml >bad.yaml
+  $ tare run --dry-run bad.yaml
+  tare: bad.yaml:9:11: env: "A B" is not a valid name of a variable: use letters, digits and _
+  [2]
+  $ sed 's/clients: .*/env: [A=1]/' good.yaml >bad.yaml
+  $ tare run --dry-run bad.yaml
+  tare: bad.yaml:9:10: expected a mapping (key: value), found a list
   [2]
