@@ -101,6 +101,7 @@ func check(p *Pack, root strictyaml.Node) {
 	checkPaths(p, root, "touches", p.Touches)
 	checkPaths(p, root, "configuration", p.Configuration)
 	checkLength(p, root)
+	checkOpenLoop(p, root)
 	checkParser(p, root)
 	checkMetrics(p, root)
 }

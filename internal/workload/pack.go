@@ -44,6 +44,8 @@ type Pack struct {
 	// Length says how the length of a sample is set; nil where the driver does a
 	// fixed amount of work.
 	Length *Length `yaml:"length" json:"length,omitempty"`
+	// OpenLoop says how a rate of requests is set; nil where the driver keeps none.
+	OpenLoop *OpenLoop `yaml:"open_loop" json:"open_loop,omitempty"`
 	// Teardown runs after every trial, failed or not. It is not measured.
 	Teardown []Step `yaml:"teardown" json:"teardown,omitempty"`
 	// Cold adds the instance's start to the measured wall time and to the time until

@@ -13,13 +13,14 @@ import (
 var vegetaCSV = Parser{
 	Name: "vegeta-csv",
 	About: "first a line rate=NUMBER (the intended requests per second), or rate=NUMBER requests=COUNT, then what vegeta encode --to csv prints " +
-		"of a constant-rate attack; latency_ is from when a request should have been sent, service_ from when it was; failed requests count in both",
+		"of a constant-rate attack; latency_ is from when a request should have been sent, service_ from when it was; failed requests count in both; " +
+		"service_growth is the median service time of the last third of the requests without that of the first third, over the time between them",
 	Versions: "12.13.0",
 	Fields: []Field{
-		{"requests", "op"}, {"errors", "op"}, {"success_ratio", "1"}, {"seconds", "s"},
+		{"requests", "op"}, {"errors", "op"}, {"success_ratio", "1"}, {"error_ratio", "1"}, {"seconds", "s"},
 		{"rate_intended", "op/s"}, {"rate_achieved", "op/s"}, {"throughput", "op/s"}, {"bytes", "B"},
 		{"latency_mean", "us"}, {"latency_p50", "us"}, {"latency_p90", "us"}, {"latency_p99", "us"}, {"latency_p999", "us"}, {"latency_max", "us"},
-		{"service_mean", "us"}, {"service_p50", "us"}, {"service_p90", "us"}, {"service_p99", "us"}, {"service_p999", "us"}, {"service_max", "us"},
+		{"service_mean", "us"}, {"service_p50", "us"}, {"service_p90", "us"}, {"service_p99", "us"}, {"service_p999", "us"}, {"service_max", "us"}, {"service_growth", "1"},
 		{"send_delay_p99", "us"}, {"send_delay_max", "us"},
 	},
 	Parse:    parseVegeta,
@@ -115,7 +116,11 @@ func vegetaTimes(stdout []byte) (times vegetaLatencies, fields map[string]float6
 		answered = max(answered, r.sent+r.service)
 	}
 	n := float64(len(results))
-	fields["requests"], fields["success_ratio"] = n, 1-fields["errors"]/n
+	fields["requests"], fields["success_ratio"], fields["error_ratio"] = n, 1-fields["errors"]/n, fields["errors"]/n
+	if third := len(results) / 3; third > 0 {
+		first, last := newDistribution(times.service[:third]), newDistribution(times.service[len(results)-third:])
+		fields["service_growth"] = (last.percentile(50) - first.percentile(50)) / ((n - float64(third)) / rate * 1e6)
+	}
 	fields["seconds"] = (answered - t0) / 1e6
 	if fields["seconds"] > 0 {
 		fields["throughput"] = (n - fields["errors"]) / fields["seconds"]

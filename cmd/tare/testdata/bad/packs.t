@@ -19,7 +19,7 @@ Packs. Each is good.yaml with an edit.
   > E
   $ sed 's/workload: mine/workloud: mine/' good.yaml >bad.yaml
   $ tare workload check bad.yaml
-  tare: bad.yaml:1:1: unknown key "workloud"; did you mean "workload"? (known: workload, title, stresses, image, parameters, roles, begin, end, setup, servers, warmup, driver, length, teardown, cold, empty_cache, parser, metrics, operations, touches, configuration, fresh, startup, rest, known_limits, cautions)
+  tare: bad.yaml:1:1: unknown key "workloud"; did you mean "workload"? (known: workload, title, stresses, image, parameters, roles, begin, end, setup, servers, warmup, driver, length, open_loop, teardown, cold, empty_cache, parser, metrics, operations, touches, configuration, fresh, startup, rest, known_limits, cautions)
   bad.yaml:1:1: workload: "" is not a valid name: use lower-case letters, digits and single dashes
   [2]
   $ sed 's/workload: mine//' good.yaml >bad.yaml
@@ -233,7 +233,7 @@ Packs. Each is good.yaml with an edit.
   [2]
   $ sed 's/^metrics.*/&\nenv: {A=B: c}/' good.yaml >bad.yaml
   $ tare workload check bad.yaml
-  tare: bad.yaml:16:1: unknown key "env"; did you mean "end"? (known: workload, title, stresses, image, parameters, roles, begin, end, setup, servers, warmup, driver, length, teardown, cold, empty_cache, parser, metrics, operations, touches, configuration, fresh, startup, rest, known_limits, cautions)
+  tare: bad.yaml:16:1: unknown key "env"; did you mean "end"? (known: workload, title, stresses, image, parameters, roles, begin, end, setup, servers, warmup, driver, length, open_loop, teardown, cold, empty_cache, parser, metrics, operations, touches, configuration, fresh, startup, rest, known_limits, cautions)
   [2]
   $ sed 's/parser:.*/parser: {json: true}/; s/unit: op/unit: op, field: "$.jobs["/' good.yaml >bad.yaml
   $ tare workload check bad.yaml
@@ -242,4 +242,15 @@ Packs. Each is good.yaml with an edit.
   $ sed 's/parser:.*/parser: {json: true}/; s/unit: op/unit: op, percentile: 99, of: "$..["/' good.yaml >bad.yaml
   $ tare workload check bad.yaml
   tare: bad.yaml:15:55: metric value: of: "$..[" is not a JSONPath such as $.latency['p(99)'] or $.jobs[?@.name == 'read'].iops: not terminated at 5 in $..[
+  [2]
+  $ sed 's/^metrics.*/&\nopen_loop: {rate: sise, latency: value, sent: rate}/' good.yaml >bad.yaml
+  $ tare workload check bad.yaml
+  tare: bad.yaml:16:19: open_loop: rate: unknown parameter "sise"; did you mean "size"? (known: size)
+  bad.yaml:16:34: open_loop: latency: metric value needs percentile and of
+  [2]
+  $ sed 's/^metrics.*/&\nopen_loop: {}/' good.yaml >bad.yaml
+  $ tare workload check bad.yaml
+  tare: bad.yaml:16:12: open_loop: rate: is missing; it names the parameter with the rate of the driver
+  bad.yaml:16:12: open_loop: latency: is missing; it names a metric with a percentile
+  bad.yaml:16:12: open_loop: sent: is missing; it names the field of the parser with the rate that the driver reached
   [2]
