@@ -1,0 +1,89 @@
+package capacity
+
+import (
+	"math"
+	"strings"
+	"testing"
+)
+
+func TestAnObjectiveIsAListOfBounds(t *testing.T) {
+	bounds, err := ParseObjective(" p99<=50ms ,errors <= 0.1%, throughput≥ 100,p99.9 <= 0.2s")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for n, want := range []struct {
+		text, unit string
+		value      float64
+		percent    float64
+	}{
+		{"p99 <= 50ms", "us", 50000, 99}, {"errors <= 0.1%", "1", .001, 0}, {"throughput >= 100", "op/s", 100, 0}, {"p99.9 <= 0.2s", "ms", 200, 99.9},
+	} {
+		value, err := bounds[n].In(want.unit)
+		percent, _ := bounds[n].Percentile()
+		if err != nil || bounds[n].String() != want.text || math.Abs(value-want.value) > 1e-9 || percent != want.percent {
+			t.Errorf("%s is %g %s and percentile %g, %v", bounds[n], value, want.unit, percent, err)
+		}
+	}
+}
+
+func TestAWrongObjectiveIsNamed(t *testing.T) {
+	for text, want := range map[string]string{
+		"":                         `"" is not like p99 <= 50ms`,
+		"fast":                     `"fast" is not like p99 <= 50ms`,
+		"p99 < 50ms":               "< is not known; a bound is <= or >=",
+		"p99 <= 50ms,":             `"" is not like p99 <= 50ms`,
+		"p99 <= 5ms, p99 <= 6ms":   "p99 has two bounds, p99 <= 5ms and p99 <= 6ms",
+		"p99 <= 50ms; errors <= 1": `p99 <= 50ms; errors <= 1: "50ms; errors <= 1" is not a time such as 50ms`,
+		"p99 <= 50":                `p99 <= 50: "50" is not a time such as 50ms`,
+		"p99 <= -5ms":              "is not a time",
+		"errors <= few":            `errors <= few: "few" is not a share such as 0.1%`,
+		"errors <= 2":              "errors <= 2: 2 is above 100%",
+		"rate >= 10%":              "a percentage is a share, and rate is in op/s",
+		"rate >= NaN":              "is not a number of op/s",
+	} {
+		bounds, err := ParseObjective(text)
+		for _, b := range bounds {
+			unit := map[byte]string{'p': "us", 'e': "1", 'r': "op/s"}[b.Name[0]]
+			if err == nil {
+				_, err = b.In(unit)
+			}
+		}
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v instead of %s", text, err, want)
+		}
+	}
+}
+
+func TestAProbeShowsServerOrDriver(t *testing.T) {
+	c := Criteria{Sent: "sent", Growth: "growth", Answered: "answered", Terms: []Term{
+		{Text: "p99 <= 50ms", Metric: "latency", Limit: 50, Service: "service"}, {Text: "errors <= 0.1%", Metric: "errors", Limit: .001},
+	}}
+	for _, one := range []struct {
+		sent, latency, service, errors, growth float64
+		outcome                                Outcome
+		why                                    string
+	}{
+		{1000, 10, 10, 0, 0, Held, ""},
+		{985, 50, 10, .001, .01, Held, ""},
+		{1000, 80, 70, 0, 0, Failed, "p99 <= 50ms: it was 1.6 times that at 1000/s"},
+		{1000, 10, 10, .01, 0, Failed, "errors <= 0.1%: it was 10 times that at 1000/s"},
+		{1000, 20, 20, 0, .05, Failed, "requests took longer and longer at 1000/s"},
+		{1000, 80, 10, 0, 0, Late, "the driver sent them late"},
+		{900, 10, 10, 0, 0, Late, "it sent 900/s instead of 1000/s"},
+		{900, 80, 70, 0, 0, Failed, "p99"}, // less was sent, and the server did not hold that
+		{900, 80, 10, 0, .05, Late, "it sent 900/s"},
+		{1000, 80, 10, 0, .05, Failed, "longer and longer"},
+	} {
+		p, err := c.Judge(1000, map[string]float64{"sent": one.sent, "latency": one.latency, "service": one.service, "errors": one.errors, "growth": one.growth, "answered": 990})
+		if err != nil || p.Outcome != one.outcome || !strings.Contains(p.Why, one.why) || p.Rate != 1000 || p.Answered != 990 {
+			t.Errorf("%+v: %+v, %v", one, p, err)
+		}
+	}
+	least := Criteria{Sent: "sent", Terms: []Term{{Text: "hits >= 90%", Metric: "hits", AtLeast: true, Limit: .9}}}
+	if p, err := least.Judge(10, map[string]float64{"sent": 10, "hits": .8}); err != nil || p.Outcome != Failed {
+		t.Errorf("%+v, %v", p, err)
+	}
+	if _, err := least.Judge(10, map[string]float64{"sent": 10}); err == nil || !strings.Contains(err.Error(), "has no hits") {
+		t.Errorf("without a value: %v", err)
+	}
+}

@@ -1,0 +1,198 @@
+package capacity
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"tare/internal/lists"
+)
+
+// Outcome is what a probe shows.
+type Outcome string
+
+// The outcomes. Late says nothing about the server: the driver did not keep its rate.
+const (
+	Held   Outcome = "held"
+	Failed Outcome = "failed"
+	Late   Outcome = "late"
+)
+
+// Probe is one sample at a rate.
+type Probe struct {
+	// Rate of requests a second, as intended.
+	Rate    float64 `json:"rate"`
+	Outcome Outcome `json:"outcome"`
+	// Why says what did not hold; "" where everything did.
+	Why string `json:"why,omitempty"`
+	// Answered is how many requests a second were answered; 0 where it is unknown.
+	Answered float64 `json:"answered,omitempty"`
+}
+
+// Bracket finds a first rate near the capacity, alone and coarsely, from which blocks
+// can start: it doubles the rate while probes hold, and then narrows it down.
+type Bracket struct {
+	From, Most float64 // the first rate, and the largest one that the driver takes
+	probes     []Probe
+}
+
+const (
+	// narrow is by which factor the ends of a bracket differ at most.
+	narrow = 1.25
+	// mostBracket bounds the probes of a bracket: doublings, from 1/s to a million.
+	mostBracket = 24
+)
+
+// Next is the rate of the next probe. If found, it is near the capacity and needs none.
+func (b *Bracket) Next() (rate float64, found bool) {
+	low, high := 0., math.Inf(1)
+	answered := 0.
+	for _, p := range b.probes {
+		if p.Outcome != Held && p.Rate < high {
+			high, answered = p.Rate, p.Answered
+		}
+	}
+	for _, p := range b.probes {
+		if p.Outcome == Held && p.Rate < high {
+			low = max(low, p.Rate)
+		}
+	}
+	// What a server answers that is sent too much is about what it can do.
+	hinted := answered > low*math.Sqrt(narrow) && answered < high/math.Sqrt(narrow)
+	switch {
+	case len(b.probes) == 0:
+		return bounded(b.From, b.Most), false
+	case math.IsInf(high, 1):
+		return bounded(2*low, b.Most), low == b.Most || len(b.probes) >= mostBracket
+	case low > 0 && (high <= narrow*low || high-low <= 1), len(b.probes) >= mostBracket:
+		return bounded(math.Sqrt(max(low, 1)*high), b.Most), true
+	case hinted:
+		return bounded(answered, b.Most), false
+	case low == 0:
+		return bounded(high/2, b.Most), high <= 1
+	}
+	return bounded(math.Sqrt(low*high), b.Most), false
+}
+
+// Add takes a probe of the next rate.
+func (b *Bracket) Add(p Probe) { b.probes = append(b.probes, p) }
+
+// Probes is how many probes of each environment a block has. A probe of a second has
+// half a second of overhead, so that a block of three environments takes 40 s, and
+// five minutes have the seven blocks that an interval of two contrasts needs.
+const Probes = 8
+
+const (
+	// firstStep and leastStep are the steps of a block's rates, as logarithms. The rates
+	// of the first probes show on which side of the capacity they are, and those of the
+	// others lie where half of them hold, which tells most.
+	firstStep = .08
+	leastStep = .03
+	// mostStep bounds a step that grows while all probes have the same outcome.
+	mostStep = .7
+	// spread is how gradually the share of probes that hold falls with the rate, as the
+	// scale of a logistic curve. The estimate hardly depends on it, as the rates lie on
+	// both sides of the capacity; see docs/capacity.md.
+	spread = .03
+	// lapse is the share of probes whose outcome does not depend on the rate: a stall of
+	// the machine.
+	lapse = .03
+	// mostLate is the share of the probes that did not hold in which the driver may have
+	// been late, for the others to have a capacity.
+	mostLate = 1. / 3
+)
+
+// Block is the search in one block: probes that go up after one that held and down
+// after one that did not, from a rate that was found before. The estimate comes from
+// the probes of the block alone, so that blocks are independent.
+type Block struct {
+	Most   float64 // the largest rate that the driver takes
+	next   float64 // ln of the rate
+	step   float64
+	same   int
+	probes []Probe
+}
+
+// NewBlock starts at a rate.
+func NewBlock(from, most float64) *Block {
+	return &Block{Most: most, next: math.Log(from), step: firstStep}
+}
+
+// Next is the rate of the next probe: a whole number of requests a second.
+func (b *Block) Next() float64 { return bounded(math.Exp(b.next), b.Most) }
+
+func bounded(rate, most float64) float64 { return min(max(math.Round(rate), 1), most) }
+
+// Add takes a probe of the next rate.
+func (b *Block) Add(p Probe) {
+	held := p.Outcome == Held
+	if n := len(b.probes); n > 0 {
+		if before := b.probes[n-1].Outcome == Held; before != held {
+			b.step, b.same = max(b.step/2, leastStep), 0
+		} else if b.same++; b.same >= 2 {
+			b.step = min(2*b.step, mostStep)
+		}
+	}
+	b.probes = append(b.probes, p)
+	b.next = math.Log(p.Rate) - b.step
+	if held {
+		b.next += 2 * b.step
+	}
+}
+
+// Probes so far.
+func (b *Block) Probes() []Probe { return b.probes }
+
+// Estimate is the rate that half of the probes hold: the mean of the distribution of
+// the threshold given the outcomes, where all logarithms are equally likely before. An
+// error says why the probes tell none.
+func Estimate(probes []Probe) (rate float64, err error) {
+	late := with(probes, Late)
+	held, failed := with(probes, Held), with(probes, Failed)
+	switch {
+	case len(late) > 0 && float64(len(late)) > mostLate*float64(len(late)+len(failed)):
+		return 0, fmt.Errorf("the driver could not keep its rate in %d of the %d probes that did not hold, so they tell nothing of the server, whose capacity is %s: %s", len(late), len(late)+len(failed), atLeast(held), late[0].Why)
+	case len(held) == 0:
+		return 0, fmt.Errorf("none of %d probes held, down to %.0f/s: %s", len(failed), slices.Min(rates(failed)), failed[len(failed)-1].Why)
+	case len(failed) == 0:
+		return 0, fmt.Errorf("all of %d probes held: the capacity is %s", len(held), atLeast(held))
+	}
+	decided := slices.Concat(held, failed)
+	logs := lists.Map(rates(decided), math.Log)
+	const margin, points = 10 * spread, 400
+	low, high := slices.Min(logs)-margin, slices.Max(logs)+margin
+	var likelihoods, thresholds []float64
+	for i := range points + 1 {
+		threshold := low + (high-low)*float64(i)/points
+		sum := 0.0
+		for n, p := range decided {
+			holds := lapse + (1-2*lapse)/(1+math.Exp((logs[n]-threshold)/spread))
+			if p.Outcome == Failed {
+				holds = 1 - holds
+			}
+			sum += math.Log(holds)
+		}
+		likelihoods, thresholds = append(likelihoods, sum), append(thresholds, threshold)
+	}
+	most, total, mean := slices.Max(likelihoods), 0.0, 0.0
+	for i, l := range likelihoods {
+		weight := math.Exp(l - most)
+		total, mean = total+weight, mean+weight*thresholds[i]
+	}
+	return math.Exp(mean / total), nil
+}
+
+func atLeast(held []Probe) string {
+	if len(held) == 0 {
+		return "unknown"
+	}
+	return fmt.Sprintf("at least %.0f/s", slices.Max(rates(held)))
+}
+
+func with(probes []Probe, o Outcome) []Probe {
+	return lists.Filter(probes, func(p Probe) bool { return p.Outcome == o })
+}
+
+func rates(probes []Probe) []float64 {
+	return lists.Map(probes, func(p Probe) float64 { return p.Rate })
+}
