@@ -44,6 +44,9 @@ func printPlan(app *App, d *run.DryRun) error {
 		if set := work.Settings(); set != "" {
 			planLine(w, "  set", set)
 		}
+		if work.Find != nil {
+			planLine(w, "  find", "the highest rate that holds "+work.Find.Objective)
+		}
 		for _, l := range work.Levels {
 			if l.Name != "" {
 				planLine(w, "  level", l.Name)

@@ -10,6 +10,7 @@ import (
 	"math"
 	"time"
 
+	"tare/internal/capacity"
 	"tare/internal/environment"
 	"tare/internal/evidence"
 	"tare/internal/stats"
@@ -100,6 +101,8 @@ type Round struct {
 	Number   int                `json:"round"`    // from 1, the same in all environments of the block
 	Position int                `json:"position"` // in the order of the round, from 1
 	Metrics  map[string]float64 `json:"metrics,omitempty"`
+	// Probe is what the sample shows of the capacity, where that is searched.
+	Probe *capacity.Probe `json:"probe,omitempty"`
 	// Missing has the reason for each metric without a value in this round.
 	Missing map[string]string `json:"missing,omitempty"`
 	// HostSeconds and GuestSeconds are the duration of the driver by each clock.

@@ -65,7 +65,7 @@ func (s *Schedule) within() time.Duration {
 }
 
 func (s *Schedule) choosesRounds(c cell) bool {
-	return c.rounds > 0 && !c.startup && s.plan.Design.RoundsChosen
+	return c.rounds > 0 && !c.startup && !c.probes && s.plan.Design.RoundsChosen
 }
 
 // choice is how many rounds a cell has, and why.

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"time"
 
+	"tare/internal/capacity"
 	"tare/internal/cost"
 	"tare/internal/environment"
 	"tare/internal/image"
@@ -113,6 +114,8 @@ type Workload struct {
 	// Neighbour is what the neighbours run; nil where no level has any.
 	Neighbour *workload.Pack `json:"neighbour,omitempty"`
 	Fresh     string         `json:"fresh"` // trial, block or run; unknown: imported
+	// Find is the search for the capacity; nil where the rate is a parameter's.
+	Find *Find `json:"find,omitempty"`
 }
 
 // Level is one point of the swept parameters.
@@ -186,6 +189,8 @@ const startsInBlock = 4
 func (p *Plan) Rounds(w Workload, l Level) int {
 	rounds := max(1, p.Design.Rounds)
 	switch {
+	case w.Find != nil:
+		return capacity.Probes
 	case p.Design.Order != Alternating:
 		return 0
 	case w.Pack.Startup && w.Fresh != "run", w.Pack.Cold && w.Fresh == "trial" && !p.Sampling.Syscalls:

@@ -55,7 +55,11 @@ func resolveWorkloads(root strictyaml.Node, s, scaled section, file *File, fresh
 		resolveSamples(pairs, pack, w.Levels)
 		w.Pack.Roles = resolvePlaces(pairs, pack, hosts)
 		w.resolveNeighbour(entry, pairs, file, problems)
-		w.Pack.Metrics = append(slices.Clone(pack.Metrics), derived(pack, w.Levels, costs)...)
+		metrics := slices.Clone(pack.Metrics)
+		if w.Find = resolveFind(pairs, pack, w.Levels); w.Find != nil {
+			metrics = w.Find.metrics(pack)
+		}
+		w.Pack.Metrics = append(metrics, derived(pack, w.Levels, costs)...)
 		if err := w.expandShapes(); err != nil {
 			entry.Problemf("%s", err)
 		}

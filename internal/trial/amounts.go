@@ -53,6 +53,7 @@ func medianSample(t rundir.Trial) float64 {
 // replay learns the amounts of earlier trials.
 func (r *Runner) replay(trials []rundir.Trial) {
 	for _, t := range trials {
+		r.capacities.learn(t)
 		c, err := cell{t.Environment, t.Workload, t.Level, len(t.Rounds) > 0}, error(nil)
 		if t.Status != rundir.OK {
 			err = errors.New(t.Reason)
@@ -108,10 +109,10 @@ func (j job) findsAmount() bool {
 	return l != nil && l.Amount != ""
 }
 
-// inOrderOfSearch puts the environment whose amounts the others use first, where none
+// inOrderOfSearch puts the environment whose amounts or rates the others use first, where none
 // is known yet.
 func (r *Runner) inOrderOfSearch(all []*participant) []*participant {
-	if !all[0].findsAmount() {
+	if !all[0].findsAmount() && all[0].job.workload.Find == nil {
 		return all
 	}
 	for _, name := range r.ranked() {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"tare/internal/agent"
+	"tare/internal/capacity"
 	"tare/internal/crash"
 	"tare/internal/lists"
 	"tare/internal/rundir"
@@ -31,6 +32,7 @@ type participant struct {
 	meters   *meters
 	evidence *evidenceCounter
 	rounds   []figures               // of each of the trial's rounds
+	search   *capacity.Block         // for the capacity; nil where the rate is given
 	usages   []usage.Usage           // of each, where the rounds are starts
 	starts   *usage.Edges            // of the starts: what the hypervisor took
 	readings []rundir.InstanceSeries // where the rounds are starts
@@ -77,7 +79,7 @@ func (r *Runner) alternate(ctx context.Context, batch schedule.Batch) ([]rundir.
 	}
 	each(all, (*participant).start)
 	r.spreadOverLoopback(all)
-	r.underWay = amounts{}
+	r.underWay, r.starting = amounts{}, capacities{}
 	if full == nil { // else some are not started
 		sideBySide(ctx, all)
 	}
@@ -208,6 +210,11 @@ func (p *participant) calibrate(ctx context.Context) {
 	if p.err = p.workload.Calibrate(ctx, p.like(p.job)); p.err != nil {
 		return
 	}
+	if p.job.workload.Find != nil {
+		if p.err = p.startSearch(ctx); p.err != nil {
+			return
+		}
+	}
 	describeWork(&p.trial, p.workload)
 	p.underWay[p.job.cell] = p.workload.Work()
 	p.meters = openEdges(ctx, p.group.Copies, p.request.Cores, p.callback(&p.trial))
@@ -230,11 +237,15 @@ func (p *participant) finish(ctx context.Context) {
 	}
 	t := &p.trial
 	p.summarize()
+	if p.search != nil && p.err == nil {
+		p.err = p.endSearch()
+	}
 	p.amounts.learn(p.job.cell, *t, p.err)
 	p.explainSharing()
 	if t.Status = rundir.OK; p.err != nil {
 		t.Status, t.Reason, t.Metrics, t.Missing, t.Copies = rundir.Failed, p.err.Error(), nil, nil, nil
 	}
+	p.capacities.learn(*t)
 	t.Charge(p.job.workload.Pack, p.plan.Price)
 	if p.group != nil && ctx.Err() == nil && (p.slot.Fresh == "trial" || p.group.Lost()) {
 		p.elapse(func() {

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"tare/internal/capacity"
 	"tare/internal/lists"
 	"tare/internal/rundir"
 	"tare/internal/schedule"
@@ -79,7 +80,7 @@ func halve(all []*participant) bool {
 		if !p.takesPart() {
 			continue
 		}
-		if p.fromStart() || p.meters.remote || p.plan.Sampling.Syscalls {
+		if p.fromStart() || p.search != nil || p.meters.remote || p.plan.Sampling.Syscalls {
 			return false
 		}
 		if p.trial.HalfShare = p.workload.Halve(); p.trial.HalfShare == 0 {
@@ -123,6 +124,14 @@ func (p *participant) sample(ctx context.Context, number, position int) {
 		p.fail(number, err)
 		return
 	}
+	rate := 0.0
+	if p.search != nil {
+		rate = p.search.Next()
+		if err := p.workload.SetRate(rate); err != nil {
+			p.fail(number, err)
+			return
+		}
+	}
 	p.meters.edges.Begin()
 	s, err := p.workload.Sample(ctx)
 	took := p.meters.endSample()
@@ -136,7 +145,18 @@ func (p *participant) sample(ctx context.Context, number, position int) {
 		p.fail(number, err)
 		return
 	}
+	var probe *capacity.Probe
+	if p.search != nil {
+		found, err := p.job.workload.Find.Criteria.Judge(rate, f.outputs[0].Metrics)
+		if err != nil {
+			p.fail(number, err)
+			return
+		}
+		p.search.Add(found)
+		probe = &found
+	}
 	p.addRound(number, position, f, took)
+	p.trial.Rounds[len(p.trial.Rounds)-1].Probe = probe
 }
 
 // addRound adds a round with the time that was stolen during its sample.

@@ -55,6 +55,8 @@ type Runner struct {
 	fingerprints *fingerprints
 	amounts      amounts
 	underWay     amounts // found in the batch under way
+	capacities   capacities
+	starting     capacities // rates from which the searches of the batch under way start
 	block        int
 	canary       time.Duration
 	sync         func() // writes what is dirty in the page cache to the disks
@@ -64,7 +66,7 @@ type Runner struct {
 func NewRunner(c Config) *Runner {
 	r := &Runner{
 		Config: c, plan: c.Instances.Plan, pool: instances.NewPool(c.Instances),
-		fingerprints: newFingerprints(c.KeepFingerprint, c.Fingerprinted), amounts: amounts{},
+		fingerprints: newFingerprints(c.KeepFingerprint, c.Fingerprinted), amounts: amounts{}, capacities: capacities{},
 		sync: unix.Sync,
 	}
 	r.replay(c.Before)
@@ -317,7 +319,7 @@ func (r *Runner) callback(t *rundir.Trial) func() func(usage.Reading) {
 // lifecycle of a job's workload in some copies of its instances.
 func (r *Runner) lifecycle(record *lifecycle.Record, j job, group *instances.Group, copies []instances.Roles) lifecycle.Config {
 	c := lifecycle.Config{
-		Name: j.workload.Name, Load: lifecycle.Load{Pack: j.workload.Pack.Of(r.Instances.Image), Parameters: j.level.Parameters, Sample: j.sample, Known: r.amounts[j.cell]},
+		Name: j.workload.Name, Load: lifecycle.Load{Pack: j.workload.ProbePack().Of(r.Instances.Image), Parameters: j.level.Parameters, Sample: j.sample, Known: r.amounts[j.cell]},
 		Copies: copies, Network: group.Network, Pin: r.plan.Pin, Divide: r.plan.Divides(*j.workload), Record: record,
 	}
 	if len(group.Neighbours) > 0 {

@@ -29,7 +29,7 @@ var (
 
 // Reserved are names that parameters cannot have, since studies have keys with
 // these names next to a pack's parameters.
-var Reserved = []string{"use", "as", "server", "env", "fresh", "place", "instances", "starting", "neighbours", "neighbour", "sample"}
+var Reserved = []string{"use", "as", "server", "env", "fresh", "place", "instances", "starting", "neighbours", "neighbour", "sample", "find", "objective"}
 
 // runtime are the names of InstanceVars, which parameters cannot have.
 var runtime = []string{"address", "addresses", "index"}
@@ -40,6 +40,9 @@ const (
 	// ReadySeconds is the time from a server's start until it is ready.
 	ReadySeconds = "ready_seconds"
 )
+
+// Capacity is the metric of a search for the highest rate, and the word that asks for it.
+const Capacity = "capacity"
 
 // The fields that tare measures of the driver, independent of its output.
 const (

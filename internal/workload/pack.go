@@ -213,6 +213,8 @@ func (p Pack) Source(m Metric) string {
 	switch {
 	case cost.Named(m.Name), m.Name == CPUSeconds, field == MemoryMean:
 		return "tare, outside the instance"
+	case m.Name == Capacity && p.OpenLoop != nil:
+		return "tare, the search over rates"
 	case p.Startup && slices.Contains(EndFields, field):
 		return "tare, after the start"
 	case m.Name == StartAll, p.Startup:

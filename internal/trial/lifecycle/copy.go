@@ -41,7 +41,8 @@ type Copy struct {
 	loop    loop // of a neighbour
 	begun   bool // finish has something to take down
 	servers []*server
-	// whole and half are the samples of the whole length and of half of it.
+	// whole and half are the samples of the whole length and of half of it, or those
+	// before the rounds that look for a first rate.
 	whole, half samples
 	clockOff    bool // a warning about the instance's clock was given
 	ready       time.Duration

@@ -191,7 +191,7 @@ Workloads
   [2]
   $ sed 's/clients:/client:/' good.yaml >bad.yaml
   $ tare run bad.yaml
-  tare: bad.yaml:9:5: workload redis: unknown parameter "client"; did you mean "clients"? (known: use, as, server, env, fresh, place, instances, starting, neighbours, neighbour, sample, clients, pipeline, port, requests, seconds, size, tests, warmup)
+  tare: bad.yaml:9:5: workload redis: unknown parameter "client"; did you mean "clients"? (known: use, as, server, env, fresh, place, instances, starting, neighbours, neighbour, sample, find, objective, clients, pipeline, port, requests, seconds, size, tests, warmup)
   [2]
   $ sed 's/\[1, 10\]/[]/' good.yaml >bad.yaml
   $ tare run bad.yaml
@@ -494,4 +494,55 @@ YAML
   $ sed 's/clients: .*/env: [A=1]/' good.yaml >bad.yaml
   $ tare run --dry-run bad.yaml
   tare: bad.yaml:9:10: expected a mapping (key: value), found a list
+  [2]
+
+A search for the capacity
+
+  $ cat >open.yaml <<E
+  > study: one
+  > environments:
+  >   native: {}
+  >   docker: {}
+  > workloads:
+  >   - {use: nginx-open, find: capacity, objective: "p99 <= 50ms, errors <= 0.1%"}
+  > E
+  $ sed 's/find: capacity/find: capcity/' open.yaml >bad.yaml
+  $ tare run bad.yaml
+  tare: bad.yaml:6:29: find: unknown word "capcity"; did you mean "capacity"? (known: capacity)
+  [2]
+  $ sed 's/, objective.*/}/' open.yaml >bad.yaml
+  $ tare run bad.yaml
+  tare: bad.yaml:6:29: objective: is missing; it says what the capacity has to hold, such as objective: p99 <= 50ms, errors <= 0.1%
+  [2]
+  $ sed 's/find: capacity, //' open.yaml >bad.yaml
+  $ tare run bad.yaml
+  tare: bad.yaml:6:23: objective: has no effect without find: capacity
+  [2]
+  $ sed 's/nginx-open/redis/' open.yaml >bad.yaml
+  $ tare run bad.yaml
+  tare: bad.yaml:6:24: find: workload redis has no open loop: its driver does not send at a given rate. Workloads that have one: nginx-open; a pack of your own says so with open_loop
+  [2]
+  $ sed 's/p99 <= 50ms/p99 < 50ms/' open.yaml >bad.yaml
+  $ tare run bad.yaml
+  tare: bad.yaml:6:50: objective: "p99 < 50ms": < is not known; a bound is <= or >=
+  [2]
+  $ sed 's/50ms/50/' open.yaml >bad.yaml
+  $ tare run bad.yaml
+  tare: bad.yaml:6:50: objective: p99 <= 50: "50" is not a time such as 50ms
+  [2]
+  $ sed 's/p99/latency/' open.yaml >bad.yaml
+  $ tare run bad.yaml
+  tare: bad.yaml:6:50: objective: unknown metric "latency"; known: p50, p99, p99.9, errors, latency_p99, latency_p50, latency_mean, latency_p999, latency_max, service_p99, send_delay_p99, throughput, success_ratio, requests
+  [2]
+  $ sed 's/0.1%/120%/' open.yaml >bad.yaml
+  $ tare run bad.yaml
+  tare: bad.yaml:6:50: objective: errors <= 120%: 120% is above 100%
+  [2]
+  $ sed 's/find/rate: [100, 200], find/' open.yaml >bad.yaml
+  $ tare run bad.yaml
+  tare: bad.yaml:6:29: rate: find: capacity searches it; write one value, the first rate that is tried
+  [2]
+  $ sed 's/find/instances: 4, find/' open.yaml >bad.yaml
+  $ tare run bad.yaml
+  tare: bad.yaml:6:34: instances: find: capacity searches the rate of one copy
   [2]

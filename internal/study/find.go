@@ -1,0 +1,170 @@
+package study
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"tare/internal/capacity"
+	"tare/internal/lists"
+	"tare/internal/strictyaml"
+	"tare/internal/workload"
+)
+
+// Find is the search for the capacity of a workload: the highest rate that holds an
+// objective.
+type Find struct {
+	Objective string            `json:"objective"` // as written
+	Criteria  capacity.Criteria `json:"criteria"`
+	// Metrics are those of each probe. The workload's are those of a whole search.
+	Metrics []workload.Metric `json:"metrics"`
+}
+
+// The keys of a workload whose capacity is searched.
+const (
+	findKey      = "find"
+	objectiveKey = "objective"
+)
+
+// resolveFind resolves find: and objective:. It returns nil where nothing is searched.
+func resolveFind(pairs []strictyaml.Pair, pack *workload.Pack, levels []Level) *Find {
+	at := map[string]strictyaml.Node{}
+	for _, p := range pairs {
+		at[p.Key] = p.Value
+	}
+	find, given := at[findKey]
+	objective, bounded := at[objectiveKey]
+	switch {
+	case !given && bounded:
+		objective.ProblemAtKey("objective: has no effect without find: capacity")
+		return nil
+	case !given:
+		return nil
+	}
+	var what string
+	if find.Decode(&what); what != workload.Capacity {
+		find.Problemf("find: %s", strictyaml.Unknown("word", what, []string{workload.Capacity}))
+		return nil
+	}
+	if pack.OpenLoop == nil {
+		find.Problemf("find: workload %s has no open loop: its driver does not send at a given rate. Workloads that have one: %s; a pack of your own says so with open_loop", pack.Name, strings.Join(openLoops(), ", "))
+		return nil
+	}
+	if pack.FromStart() {
+		find.Problemf("find: workload %s measures the start of instances", pack.Name)
+		return nil
+	}
+	if rate := at[pack.OpenLoop.Rate]; rate.IsSequence() || rate.IsMapping() {
+		rate.Problemf("%s: find: capacity searches it; write one value, the first rate that is tried", pack.OpenLoop.Rate)
+	}
+	if slices.ContainsFunc(levels, func(l Level) bool { return l.Instances > 1 }) {
+		at["instances"].Problemf("instances: find: capacity searches the rate of one copy")
+	}
+	var text string
+	if bounded {
+		objective.Decode(&text)
+	}
+	if text == "" {
+		find.Problemf("objective: is missing; it says what the capacity has to hold, such as objective: %s", capacity.Example)
+		return nil
+	}
+	bounds, err := capacity.ParseObjective(text)
+	if err != nil {
+		objective.Problemf("objective: %s", err)
+		return nil
+	}
+	f := &Find{Objective: strings.Join(lists.Map(bounds, capacity.Bound.String), ", ")}
+	for _, b := range bounds {
+		if err := f.add(b, pack); err != nil {
+			objective.Problemf("objective: %s", err)
+			return nil
+		}
+	}
+	l := pack.OpenLoop
+	f.Criteria.Sent, f.Criteria.Growth, f.Criteria.Answered = l.Sent, l.Growth, l.Answered
+	for _, field := range []string{l.Sent, l.Growth, l.Answered} {
+		f.measure(workload.Metric{Name: field, Unit: "op/s", Better: "higher"})
+	}
+	if operations := pack.Metric(pack.Operations); operations != nil {
+		f.measure(*operations)
+	}
+	return f
+}
+
+// openLoops are the built-in workloads whose capacity can be searched.
+func openLoops() []string {
+	return lists.Filter(workload.Names(), func(name string) bool {
+		p, err := workload.Find(name)
+		return err == nil && p.OpenLoop != nil
+	})
+}
+
+// add adds a bound of the objective.
+func (f *Find) add(b capacity.Bound, pack *workload.Pack) error {
+	l, term := pack.OpenLoop, capacity.Term{Text: b.String(), AtLeast: b.AtLeast}
+	m := pack.Metric(b.Name)
+	percent, is := b.Percentile()
+	switch {
+	case is:
+		own := pack.Metric(l.Latency).AtPercentile(percent)
+		m = &own
+		if l.Service != "" {
+			service := pack.Metric(l.Service).AtPercentile(percent)
+			term.Service = service.Name
+			f.measure(service)
+		}
+	case b.Name == "errors" && l.Errors != "":
+		m = &workload.Metric{Name: l.Errors, Unit: "1", Better: "lower"}
+	case m == nil || !m.FromOutput():
+		known := []string{"p50", "p99", "p99.9"}
+		if l.Errors != "" {
+			known = append(known, "errors")
+		}
+		for _, m := range pack.Metrics {
+			if m.FromOutput() {
+				known = append(known, m.Name)
+			}
+		}
+		return fmt.Errorf("%s", strictyaml.Unknown("metric", b.Name, known))
+	}
+	var err error
+	term.Metric = m.Name
+	if term.Limit, err = b.In(m.Unit); err != nil {
+		return err
+	}
+	f.Criteria.Terms = append(f.Criteria.Terms, term)
+	f.measure(*m)
+	return nil
+}
+
+// measure adds a metric of the probes, unless it is there or has no name.
+func (f *Find) measure(m workload.Metric) {
+	if m.Primary = false; m.Name != "" && !slices.ContainsFunc(f.Metrics, func(other workload.Metric) bool { return other.Name == m.Name }) {
+		f.Metrics = append(f.Metrics, m)
+	}
+}
+
+// metrics are those of a whole search, beside the costs: the capacity, and the
+// operations that costs are divided by.
+func (f *Find) metrics(pack *workload.Pack) []workload.Metric {
+	all := []workload.Metric{{
+		Name: workload.Capacity, Unit: "op/s", Better: "higher", Primary: true,
+		About: "highest rate at which half of the probes hold " + f.Objective,
+	}}
+	if operations := pack.Metric(pack.Operations); operations != nil {
+		m := *operations
+		m.Primary = false
+		all = append(all, m)
+	}
+	return all
+}
+
+// ProbePack is the pack as each probe is read: with the metrics that the probe is judged
+// by.
+func (w Workload) ProbePack() workload.Pack {
+	pack := w.Pack
+	if w.Find != nil {
+		pack.Metrics = w.Find.Metrics
+	}
+	return pack
+}
