@@ -55,6 +55,32 @@ func TestBuiltInFilesAreValidByTheSchemas(t *testing.T) {
 	}
 }
 
+func TestTheExamplesAreStudiesAndPacks(t *testing.T) {
+	studies, err := filepath.Glob("../../examples/*/*.yaml")
+	if err != nil || len(studies) == 0 {
+		t.Fatalf("%q, %v", studies, err)
+	}
+	for _, path := range studies {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		// The study of an example has the name of its directory.
+		if filepath.Base(path) != filepath.Base(filepath.Dir(path))+".yaml" {
+			valid(t, "workload.schema.json", string(text), true)
+			continue
+		}
+		valid(t, "study.schema.json", string(text), true)
+		file, err := Load(path)
+		if err == nil {
+			_, err = Resolve(file, Overrides{})
+		}
+		if err != nil {
+			t.Error(err)
+		}
+	}
+}
+
 func valid(t *testing.T, schema, text string, want bool) {
 	t.Helper()
 	if err := schematest.Validate(t, schema, []byte(text)); (err == nil) != want {

@@ -46,7 +46,7 @@ var parts = map[string][]part{
 		{name: "rest"},
 	},
 	"cmd/tare": {
-		{name: "packs", run: "TestTheWorkloadsRunNativelyAndInAContainer"},
+		{name: "packs", run: "TestTheWorkloadsRunNativelyAndInAContainer|TestTheExamplesRunInDockerAndGVisor"},
 		{name: "rest"},
 	},
 	"internal/cli": {
