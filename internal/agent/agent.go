@@ -32,6 +32,9 @@ type Command struct {
 	// Stdin is read as fast as the command reads it, until EOF or until the
 	// command exits; nil is empty input. If reading fails, the command is killed.
 	Stdin io.Reader
+	// Input is a regular file of the instance that the command has as its standard
+	// input, without a pipe; "" is none. Only without Stdin.
+	Input string
 	// Stdout and Stderr receive the output byte for byte; nil discards it. The
 	// command always writes to pipes.
 	Stdout, Stderr io.Writer

@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"math/rand/v2"
 	"os"
+	"path/filepath"
 	"runtime"
 	"strconv"
 	"strings"
@@ -382,4 +383,26 @@ func TestParallelCommandsKeepTheirOwnOutput(t *testing.T) {
 		})
 	}
 	all.Wait()
+}
+
+func TestAFileOfTheInstanceIsTheStandardInput(t *testing.T) {
+	a, path := start(t), filepath.Join(t.TempDir(), "input")
+	if err := os.WriteFile(path, []byte("some text"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 { // each command reads it from its beginning
+		var out bytes.Buffer
+		cmd := shell("cat; test -f /dev/stdin")
+		cmd.Input, cmd.Stdout = path, &out
+		if exit, err := a.Run(soon(t), cmd); err != nil || !exit.OK() || out.String() != "some text" {
+			t.Errorf("%+v, %v: %q", exit, err, out.String())
+		}
+	}
+	for wrong, want := range map[string]string{path + "x": "no such file", filepath.Dir(path): "is not a regular file", "/dev/null": "is not a regular file"} {
+		cmd := shell("cat")
+		cmd.Input = wrong
+		if _, err := a.Run(soon(t), cmd); err == nil || !strings.Contains(err.Error(), "opening its standard input: ") || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", wrong, err)
+		}
+	}
 }

@@ -38,7 +38,7 @@ func (c *Client) Start(ctx context.Context, cmd Command) (*Process, error) {
 	}
 	start := wire.Start{
 		Argv: cmd.Argv, Env: cmd.Env, Dir: cmd.Dir, User: cmd.User, CPUs: cmd.CPUs, Timeout: cmd.Timeout, Attached: cmd.Attached,
-		Stdin: cmd.Stdin != nil, Stdout: cmd.Stdout != nil, Stderr: cmd.Stderr != nil,
+		Stdin: cmd.Stdin != nil, Input: cmd.Input, Stdout: cmd.Stdout != nil, Stderr: cmd.Stderr != nil,
 		Joined: cmd.Stdout != nil && sameWriter(cmd.Stdout, cmd.Stderr),
 	}
 	p := &Process{client: c, call: c.open(), command: cmd, ended: make(chan struct{})}

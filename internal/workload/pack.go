@@ -145,7 +145,10 @@ type Step struct {
 	Entrypoint bool     `yaml:"entrypoint" json:"entrypoint,omitempty"`
 	Env        []string `yaml:"env" json:"env,omitempty"`
 	Dir        string   `yaml:"dir" json:"dir,omitempty"`
-	User       string   `yaml:"user" json:"user,omitempty"`
+	// Stdin is a file of the instance that is the command's standard input; "" is an
+	// empty one.
+	Stdin string `yaml:"stdin" json:"stdin,omitempty"`
+	User  string `yaml:"user" json:"user,omitempty"`
 	// Role selects the instance, and the entry of the study's pin that has the
 	// command's cores. A step without a role runs together, on all cores.
 	Role    string        `yaml:"role" json:"role,omitempty"`

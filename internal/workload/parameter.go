@@ -115,6 +115,9 @@ func substitute(text string, values map[string]string) (string, error) {
 	return out, nil
 }
 
+// Literal is a text for a pack that stays as it is: what looks like a parameter is none.
+func Literal(text string) string { return reference.ReplaceAllString(text, "$$$0") }
+
 // Defaults returns the parameters' default values.
 func (p Pack) Defaults() map[string]string {
 	values := map[string]string{}
@@ -194,6 +197,7 @@ func (p Pack) rewrite(change func(path []any, text string) string) Pack {
 		at := func(more ...any) []any { return append(slices.Clone(path), more...) }
 		s.Run = change(at("run"), s.Run)
 		s.Dir = change(at("dir"), s.Dir)
+		s.Stdin = change(at("stdin"), s.Stdin)
 		s.User = change(at("user"), s.User)
 		s.Argv = texts(s.Argv, at("argv")...)
 		s.Env = texts(s.Env, at("env")...)

@@ -76,7 +76,7 @@ func (p Pack) steps() []Step {
 
 // References lists the parameters that the command refers to as ${name}.
 func (s Step) References() (names []string) {
-	for _, text := range slices.Concat([]string{s.Run, s.Dir, s.User}, s.Argv, s.Env) {
+	for _, text := range slices.Concat([]string{s.Run, s.Dir, s.Stdin, s.User}, s.Argv, s.Env) {
 		for _, found := range reference.FindAllStringSubmatch(text, -1) {
 			if !strings.HasPrefix(found[0], "$$") && !slices.Contains(names, found[1]) {
 				names = append(names, found[1])

@@ -98,9 +98,12 @@ func (s *server) openStdio(m wire.Start) (e *stdioPipes, err error) {
 		}
 	}()
 	var in int
-	if m.Stdin {
+	switch {
+	case m.Stdin:
 		in, e.stdin, err = newInputPipe()
-	} else {
+	case m.Input != "":
+		in, err = openInput(m.Input)
+	default:
 		in, err = unix.Open(os.DevNull, unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	}
 	if err != nil {
@@ -129,6 +132,23 @@ func (s *server) openStdio(m wire.Start) (e *stdioPipes, err error) {
 		e.files = append(e.files, uintptr(o.fd))
 	}
 	return e, nil
+}
+
+// openInput opens a regular file; one that is a pipe would have to be waited for.
+func openInput(path string) (int, error) {
+	in, err := unix.Open(path, unix.O_RDONLY|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return 0, &os.PathError{Op: "open", Path: path, Err: err}
+	}
+	var is unix.Stat_t
+	if err = unix.Fstat(in, &is); err == nil && is.Mode&unix.S_IFMT != unix.S_IFREG {
+		err = fmt.Errorf("%s is not a regular file", path)
+	}
+	if err != nil {
+		unix.Close(in)
+		return 0, err
+	}
+	return in, nil
 }
 
 // feed writes standard input to the command. That a command does not read it, or

@@ -43,6 +43,8 @@ type Start struct {
 	// Stdin is set if Data frames follow, up to an End; otherwise the command
 	// reads from /dev/null.
 	Stdin bool `json:"stdin,omitempty"`
+	// Input is a file of the instance that is the command's standard input instead.
+	Input string `json:"input,omitempty"`
 	// Stdout and Stderr select the output that is sent. The agent reads the rest
 	// from the command's pipe and discards it.
 	Stdout bool `json:"stdout,omitempty"`

@@ -28,7 +28,7 @@ func (c *Copy) command(i *instances.Instance, s workload.Step, timeout time.Dura
 	}
 	return agent.Command{
 		Argv: s.CommandArgs(), Env: slices.Concat(i.Env(), s.Env, i.Secrets()),
-		Dir: s.Dir, User: s.User, CPUs: c.cores(i, s.Role), Timeout: timeout,
+		Input: s.Stdin, Dir: s.Dir, User: s.User, CPUs: c.cores(i, s.Role), Timeout: timeout,
 	}
 }
 

@@ -95,7 +95,7 @@ Packs. Each is good.yaml with an edit.
   $ sed 's/run: serve.*/runs: serve/' good.yaml >bad.yaml
   $ tare workload check bad.yaml
   tare: bad.yaml:8:5: a step needs exactly one of run (a shell command line), argv (a list) and entrypoint: true (the image's own command), has 0
-  bad.yaml:9:5: unknown key "runs"; did you mean "run"? (known: run, argv, entrypoint, env, dir, user, role, timeout, any_status, ready, stop)
+  bad.yaml:9:5: unknown key "runs"; did you mean "run"? (known: run, argv, entrypoint, env, dir, stdin, user, role, timeout, any_status, ready, stop)
   [2]
   $ sed 's/role: server/role: two words/' good.yaml >bad.yaml
   $ tare workload check bad.yaml
@@ -103,7 +103,7 @@ Packs. Each is good.yaml with an edit.
   [2]
   $ sed 's/role: server/rolle: server/' good.yaml >bad.yaml
   $ tare workload check bad.yaml
-  tare: bad.yaml:8:5: unknown key "rolle"; did you mean "role"? (known: run, argv, entrypoint, env, dir, user, role, timeout, any_status, ready, stop)
+  tare: bad.yaml:8:5: unknown key "rolle"; did you mean "role"? (known: run, argv, entrypoint, env, dir, stdin, user, role, timeout, any_status, ready, stop)
   [2]
   $ sed 's/{tcp:.*}/{}/' good.yaml >bad.yaml
   $ tare workload check bad.yaml
