@@ -40,6 +40,9 @@ type Registration struct {
 	// Needs returns what the kind needs on a machine that another environment started
 	// for it; nil for nothing.
 	Needs func(options any) (Needs, error)
+	// Mounts returns why instances with these options cannot have directories of this
+	// machine (Request.Mounts). nil: no instance of the kind can.
+	Mounts func(options any) error
 	// New makes an environment. It starts nothing.
 	New func(options any) (Environment, error)
 	// Parts of the kind that a ladder can switch separately (tare explain).
@@ -117,6 +120,8 @@ type Request struct {
 	// Network that the instance joins in addition to its options; nil for none. It
 	// was made by the same environment.
 	Network Network
+	// Mounts of directories and files of this machine; only for kinds with Mounts.
+	Mounts []Mount
 	// Disks of the instance in addition to its own; only for kinds with Hosts.
 	Disks []Disk
 }

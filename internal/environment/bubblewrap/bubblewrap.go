@@ -48,6 +48,7 @@ func init() {
 		Requires: func(any) []environment.Requirement {
 			return append([]environment.Requirement{{What: "the program bwrap", Check: checkProgram}}, childprocess.Requires()...)
 		},
+		Mounts: func(any) error { return nil },
 		New: func(options any) (environment.Environment, error) {
 			o := options.(*Options)
 			if err := o.Validate(); err != nil {
@@ -167,6 +168,11 @@ func (i *instance) root(ctx context.Context, r environment.Request) ([]string, e
 			return nil, err
 		}
 	}
+	for _, m := range r.Mounts {
+		if err := rootfs.MountPoint(source, directory, m.From, m.To); err != nil {
+			return nil, err
+		}
+	}
 	i.paths.Root, i.paths.RootOn = "directory, the image's programs mounted from the image", fsinfo.Of(directory)
 	i.paths.Data, i.paths.DataOn = "bind mount of a directory", fsinfo.Of(data)
 	arguments := []string{"--bind", directory, "/"}
@@ -174,8 +180,16 @@ func (i *instance) root(ctx context.Context, r environment.Request) ([]string, e
 		fields := strings.Split(bind, ":")
 		arguments = append(arguments, "--ro-bind", fields[0], fields[1])
 	}
-	return append(arguments, "--proc", "/proc", "--dev", "/dev", "--ro-bind", "/sys", "/sys",
-		"--bind", data, "/data", "--ro-bind", program, "/tare-agent"), nil
+	arguments = append(arguments, "--proc", "/proc", "--dev", "/dev", "--ro-bind", "/sys", "/sys",
+		"--bind", data, "/data", "--ro-bind", program, "/tare-agent")
+	for _, m := range r.Mounts {
+		how := "--bind"
+		if m.ReadOnly {
+			how = "--ro-bind"
+		}
+		arguments = append(arguments, how, m.From, m.To)
+	}
+	return arguments, nil
 }
 
 // wire sets the address of the instance and returns the arguments of bwrap for its

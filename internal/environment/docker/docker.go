@@ -22,6 +22,7 @@ func init() {
 		Requires: func(o any) []environment.Requirement { return requiresEngine(theDocker, *o.(*Options)) },
 		Needs:    func(o any) (environment.Needs, error) { return theDocker.needs(*o.(*Options)), nil },
 		New:      func(o any) (environment.Environment, error) { return New(*o.(*Options)) },
+		Mounts:   mountable,
 		Parts:    ladderParts(theDocker),
 		Sweep:    theDocker.sweep,
 		Forget: func(ctx context.Context, keep func(string) bool) ([]string, error) {
@@ -39,8 +40,9 @@ func init() {
 		New: func(o any) (environment.Environment, error) {
 			return newContainers(thePodman, *o.(*Options))
 		},
-		Parts: ladderParts(thePodman),
-		Sweep: thePodman.sweep,
+		Mounts: mountable,
+		Parts:  ladderParts(thePodman),
+		Sweep:  thePodman.sweep,
 		Forget: func(ctx context.Context, keep func(string) bool) ([]string, error) {
 			return RemoveImages(ctx, PodmanHost(), keep)
 		},

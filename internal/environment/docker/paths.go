@@ -23,7 +23,10 @@ func (e *engine) makeVolume(ctx context.Context, o *cleanup.Owner, device string
 	return made.Volume.Name, e.explain("making a volume of "+device, err)
 }
 
-// mount puts in place what is at /data; directory is tare's own, and made the volume of a
+// mountable is nil: an engine mounts directories of its machine, which is this one.
+func mountable(any) error { return nil }
+
+// mount puts in place what is mounted; at /data, directory is tare's own, and made the volume of a
 // block device.
 func (o *Options) mount(r environment.Request, directory, made string, config *container.Config, host *container.HostConfig) {
 	volume := mount.Mount{Type: mount.TypeVolume, Target: "/data",
@@ -39,6 +42,9 @@ func (o *Options) mount(r environment.Request, directory, made string, config *c
 		host.Tmpfs = map[string]string{"/data": "exec,mode=1777"}
 	default:
 		host.Mounts = append(host.Mounts, mount.Mount{Type: mount.TypeVolume, Source: made, Target: "/data"})
+	}
+	for _, m := range r.Mounts {
+		host.Mounts = append(host.Mounts, mount.Mount{Type: mount.TypeBind, Source: m.From, Target: m.To, ReadOnly: m.ReadOnly})
 	}
 }
 

@@ -34,7 +34,8 @@ func init() {
 			}
 			return &sandboxes{options: options}, nil
 		},
-		Parts: ladderParts,
+		Mounts: func(any) error { return nil },
+		Parts:  ladderParts,
 		// Sweep is nil: the kind docker sweeps what a daemon keeps. What runsc leaves
 		// is in the owner's directory and cgroup, where cleanup finds it, and its
 		// networks end with their processes.

@@ -7,6 +7,7 @@ package native
 
 import (
 	"context"
+	"errors"
 	"os/exec"
 	"strings"
 
@@ -26,6 +27,12 @@ func init() {
 		About:    "processes of the host in a cgroup, in the image's root file system",
 		Options:  func() any { o := Defaults(); return &o },
 		Requires: func(o any) []environment.Requirement { return requirements(o.(*Options)) },
+		Mounts: func(o any) error {
+			if o.(*Options).RootFS == "host" {
+				return errors.New("with rootfs: host it has the files of this machine at their own paths: name them by these, and leave the mount out")
+			}
+			return nil
+		},
 		New: func(options any) (environment.Environment, error) {
 			o := options.(*Options)
 			if err := o.Validate(); err != nil {

@@ -41,6 +41,9 @@ func (i *instance) makeRoot(ctx context.Context, o Options, r environment.Reques
 	for _, b := range binds {
 		arguments = append(arguments, "--bind", b)
 	}
+	for _, m := range r.Mounts {
+		arguments = append(arguments, "--bind", m.String())
+	}
 	return append(arguments, data...), nil
 }
 

@@ -18,7 +18,10 @@ import (
 // makePoints makes the mount points in a directory below a home. An overlay puts it
 // above the image, since gVisor would create them in the image itself.
 func makePoints(home string) (string, error) {
-	directory := filepath.Join(home, "agent", "points")
+	return fillPoints(filepath.Join(home, "agent", "points"))
+}
+
+func fillPoints(directory string) (string, error) {
 	err := os.MkdirAll(filepath.Join(directory, "data"), 0o755)
 	if err == nil {
 		err = os.MkdirAll(filepath.Join(directory, filepath.Dir(agentInside)), 0o755)
@@ -41,6 +44,7 @@ type instanceFiles struct {
 	root, data string
 	binds      []string
 	mounts     []mount
+	given      []environment.Mount // of the request
 }
 
 // makeFiles makes the files in an instance's directory.
@@ -49,7 +53,7 @@ func (e *environ) makeFiles(ctx context.Context, r environment.Request, director
 	if err != nil {
 		return nil, err
 	}
-	s := &instanceFiles{root: filepath.Join(directory, "root"), data: filepath.Join(directory, "data")}
+	s := &instanceFiles{root: filepath.Join(directory, "root"), data: filepath.Join(directory, "data"), given: r.Mounts}
 	if err := e.makeRoot(s, image, r.Owner.Home(), directory); err != nil {
 		return nil, fmt.Errorf("making the root: %w", err)
 	}
@@ -69,20 +73,25 @@ func (e *environ) makeFiles(ctx context.Context, r environment.Request, director
 
 func (e *environ) makeRoot(s *instanceFiles, image, home, directory string) (err error) {
 	if e.options.Root == "overlay" && e.options.gvisor() && e.options.Gvisor.Overlay {
-		// gVisor's overlay is above this one, which only adds the mount points.
-		if s.root, err = e.points(home); err != nil {
-			return err
+		// gVisor's overlay is above this one, which only adds the mount points: those of
+		// every instance, or also its own.
+		if len(s.given) == 0 {
+			s.root, err = e.points(home)
+		} else if _, err = fillPoints(s.root); err == nil {
+			err = s.points(image)
 		}
 		s.mounts = []mount{{"overlay", "ro,lowerdir=" + escape.Replace(s.root) + ":" + escape.Replace(image), "tare", s.root}}
-		return nil
+		return err
 	}
 	if err := os.Mkdir(s.root, 0o755); err != nil {
 		return err
 	}
 	switch e.options.Root {
 	case "folder":
-		s.binds, err = roots.Fresh(image, s.root)
-		return err
+		if s.binds, err = roots.Fresh(image, s.root); err != nil {
+			return err
+		}
+		return s.points(image)
 	case "bind":
 		s.binds, err = roots.Shown(image, s.root, true)
 		return err
@@ -94,6 +103,17 @@ func (e *environ) makeRoot(s *instanceFiles, image, home, directory string) (err
 		}
 	}
 	s.mounts = []mount{{"overlay", fmt.Sprintf("lowerdir=%s,upperdir=%s,workdir=%s", escape.Replace(image), escape.Replace(upper), escape.Replace(work)), "tare", s.root}}
+	return nil
+}
+
+// points makes the mount points of the request's mounts in the root. On a writable overlay
+// the runtime makes them.
+func (s *instanceFiles) points(image string) error {
+	for _, m := range s.given {
+		if err := roots.MountPoint(image, s.root, m.From, m.To); err != nil {
+			return err
+		}
+	}
 	return nil
 }
 

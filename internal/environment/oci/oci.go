@@ -7,6 +7,7 @@ package oci
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -28,7 +29,13 @@ func init() {
 		Requires: func(o any) []environment.Requirement { return Requirements(o.(*Options)) },
 		Needs:    func(o any) (environment.Needs, error) { return o.(*Options).needs() },
 		New:      func(o any) (environment.Environment, error) { return New(*o.(*Options)) },
-		Parts:    ladderParts,
+		Mounts: func(o any) error {
+			if o.(*Options).Root == "bind" {
+				return errors.New("with root: bind the root is read-only, so it gets no mount points: choose another root")
+			}
+			return nil
+		},
+		Parts: ladderParts,
 		// Sweep is nil: an instance is processes in a cgroup, a directory, and a network
 		// that ends with tare, which cleanup finds. Its mounts end with its processes.
 	})

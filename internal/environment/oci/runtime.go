@@ -1,6 +1,11 @@
 package oci
 
-import "tare/internal/linux/cgroup"
+import (
+	"slices"
+
+	"tare/internal/environment"
+	"tare/internal/linux/cgroup"
+)
 
 // program is the installed OCI runtime.
 type program struct {
@@ -43,8 +48,14 @@ func (p program) global(directory string) []string {
 
 // run is the command line that starts the instance. The runtime exits with it, except
 // one that would copy its output, which detaches.
-func (p program) run(directory, id string) []string {
-	list := append(p.global(directory), "run", "--bundle", directory, "--pid-file", directory+"/pid")
+// Directories of this machine are shared with others, who may change them; gVisor keeps
+// what it has read of an exclusive one.
+func (p program) run(directory, id string, given []environment.Mount) []string {
+	list := p.global(directory)
+	if p.options.gvisor() && slices.ContainsFunc(given, func(m environment.Mount) bool { return !m.ReadOnly }) {
+		list = append(list, "--file-access-mounts=shared")
+	}
+	list = append(list, "run", "--bundle", directory, "--pid-file", directory+"/pid")
 	if p.copiesOutput() {
 		list = append(list, "--detach")
 	}

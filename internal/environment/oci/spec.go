@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	specs "github.com/opencontainers/runtime-spec/specs-go"
+
+	"tare/internal/environment"
 )
 
 // agentInside is the path of the agent's program inside, read-only.
@@ -15,8 +17,9 @@ type bundleInput struct {
 	name   string   // the host name inside
 	root   string   // directory of the root
 	binds  []string // mounts in the root, SRC:DST[:ro]
-	agent  string   // the agent's program
-	data   string   // directory mounted at /data
+	given  []environment.Mount
+	agent  string // the agent's program
+	data   string // directory mounted at /data
 	env    []string
 	group  string   // the cgroup that the runtime makes; "" leaves it to others
 	space  string   // the network namespace to join; "" for a fresh one
@@ -135,6 +138,9 @@ func mounts(o *Options, p bundleInput) []specs.Mount {
 		list = append(list, specs.Mount{Destination: "/data", Type: "tmpfs", Source: "tmpfs", Options: []string{"nosuid", "nodev", "mode=1777"}})
 	default:
 		list = append(list, bindMount(p.data+":/data"))
+	}
+	for _, m := range p.given {
+		list = append(list, bindMount(m.String()))
 	}
 	return list
 }

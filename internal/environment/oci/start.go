@@ -108,7 +108,7 @@ func (e *environ) limits(r environment.Request, directory string) (cgroup.Limits
 // directory.
 func (i *instance) writeBundle(r environment.Request, program string, files *instanceFiles) error {
 	o := &i.environ.options
-	p := bundleInput{name: r.Name[:min(len(r.Name), 63)], root: files.root, binds: files.binds, agent: program, data: files.data,
+	p := bundleInput{name: r.Name[:min(len(r.Name), 63)], root: files.root, binds: files.binds, given: files.given, agent: program, data: files.data,
 		env: r.Image.Env, space: i.network.space, held: i.environ.held, kernel: filter(o.Seccomp)}
 	if !o.gvisor() {
 		p.group = i.group.Path()
@@ -157,7 +157,7 @@ func (i *instance) run(program string, s *instanceFiles, adopt adopter, to io.Wr
 	if e.options.gvisor() {
 		prepared.join = i.group.ProcsFiles()
 	}
-	role, args := "runtime", e.runtime.run(i.directory, i.id)
+	role, args := "runtime", e.runtime.run(i.directory, i.id, s.given)
 	if e.runtime.copiesOutput() {
 		// The shim waits for the container, and deletes it when tare is gone.
 		role, args = "shim", slices.Concat([]string{program, "shim", filepath.Join(i.directory, "pid")},

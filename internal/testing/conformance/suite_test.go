@@ -79,8 +79,10 @@ var cases = []aCase{
 	{"same bytes", theBytesAreTheSameEverywhere},
 	{"loopback", aServerIsReachedOnItsLoopback},
 	{"other users", noOtherUserOfTheHostComesIn},
+	{"input", theInputIsTheSameEverywhere},
 
 	{"start and stop", startsAndLeavesNothing},
+	{"mounts", directoriesOfThisMachineAreMounted},
 	{"limits", limitsTakeHold},
 	{"process limit", noMoreProcessesThanAsked},
 	{"io limit", theDiskIsThrottled},
