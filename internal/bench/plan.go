@@ -9,12 +9,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os/exec"
+	"path"
 	"slices"
 	"strings"
 	"time"
 
-	"tare/internal/bounded"
 	"tare/internal/environment"
 	"tare/internal/secret"
 	"tare/internal/study"
@@ -36,6 +35,10 @@ type Options struct {
 	AnyStatus    bool   // of the command
 	Seed         *uint64
 	Secrets      []string // NAME, of tare's own environment, or NAME=FILE
+	Variables    []string // NAME=VALUE, or NAME, of tare's own environment
+	Workdir      string   // inside, of all commands
+	Mounts       []string // HOST:INSIDE[:ro]
+	Input        string   // a file of this machine: the command's standard input
 
 	Setup, Prepare, Cleanup []string // shell commands around the runs
 }
@@ -65,6 +68,23 @@ func Available(ctx context.Context, names []string) (available []string) {
 	return available
 }
 
+// Mountable returns those of the environments that can have the mounts, and says why the
+// others are left out.
+func (o Options) Mountable(names []string) (able, remarks []string) {
+	for _, name := range names {
+		kind := study.KindOf(name)
+		r, ok := environment.Lookup(kind)
+		if !ok || len(o.Mounts) == 0 {
+			able = append(able, name)
+		} else if err := environment.CheckMounts(kind, r.Options()); err != nil {
+			remarks = append(remarks, fmt.Sprintf("%s is left out, since --mount does not work there: %s", name, err))
+		} else {
+			able = append(able, name)
+		}
+	}
+	return able, remarks
+}
+
 // Plan returns the plan of the run. Its errors are about invalid options.
 func (o Options) Plan() (*study.Plan, error) {
 	if len(o.Environments) == 0 {
@@ -78,9 +98,20 @@ func (o Options) Plan() (*study.Plan, error) {
 	}
 	draft := study.Draft{
 		Title: strings.Join(o.Argv, " "), Name: "bench", Origin: "tare bench",
-		Use: packName, Pack: o.pack(), Reference: o.Image,
+		Use: packName, Reference: o.Image, Mounts: o.Mounts,
 		Margin: o.Margin, Fresh: o.fresh(), Order: o.order(), Blocks: o.Runs,
 	}
+	if o.Workdir != "" && !path.IsAbs(o.Workdir) {
+		return nil, fmt.Errorf("--workdir %s: must be an absolute path inside of the instances, such as /work", o.Workdir)
+	}
+	if o.Input != "" {
+		draft.Inputs = []string{o.Input + ":" + study.DefaultInput}
+	}
+	variables, err := o.variables()
+	if err != nil {
+		return nil, err
+	}
+	draft.Pack = o.pack(variables)
 	for _, text := range o.Environments {
 		e, err := study.ParseEnvironment(text)
 		if err != nil {
@@ -106,12 +137,17 @@ func (o Options) Plan() (*study.Plan, error) {
 	}
 	// What is wrong with the options is said before the command is looked for.
 	over := study.Overrides{Budget: o.Budget, Seed: o.Seed}
-	_, err := draft.Resolve(over)
+	plan, err := draft.Resolve(over)
 	if err == nil {
 		draft.Packages, err = o.packages()
 	}
-	if err != nil {
-		return nil, err
+	if err == nil && o.onHost() {
+		o.Argv, err = o.onShell()
+		draft.Pack = o.pack(variables)
+		draft.Pack.Title = draft.Title
+	}
+	if err != nil || len(draft.Packages) == 0 && !o.onHost() {
+		return plan, err
 	}
 	return draft.Resolve(over)
 }
@@ -160,18 +196,17 @@ func (o Options) packages() ([]string, error) {
 	case !o.nativeAlone():
 		return packageOf(o.Argv[0])
 	}
-	if _, err := exec.LookPath(o.Argv[0]); err != nil {
-		if wrong := new(exec.Error); errors.As(err, &wrong) {
-			err = wrong.Err
-		}
-		return nil, fmt.Errorf("%s: %w; native alone runs programs of this machine: --package NAME builds an image with that Debian package, --image REF uses an image that has the command", o.Argv[0], bounded.Cause(err))
-	}
 	return nil, nil
 }
 
-// pack returns the command as a workload.
-func (o Options) pack() *workload.Pack {
-	driver := workload.Step{Argv: o.Argv, AnyStatus: o.AnyStatus}
+// pack returns the command as a workload; all its steps have the variables.
+func (o Options) pack(env []string) *workload.Pack {
+	dir := workload.Literal(o.Workdir)
+	driver := workload.Step{Argv: o.Argv, AnyStatus: o.AnyStatus, Env: env, Dir: dir}
+	if o.Input != "" {
+		driver.Stdin = study.DefaultInput
+	}
+	shell := func(line string) workload.Step { return workload.Step{Run: line, Env: env, Dir: dir} }
 	p := &workload.Pack{
 		Name: packName, Title: strings.Join(o.Argv, " "), Stresses: "cpu", Cold: o.Cold, Driver: &driver,
 		Metrics: []workload.Metric{
@@ -182,16 +217,16 @@ func (o Options) pack() *workload.Pack {
 		},
 	}
 	for _, line := range o.Setup {
-		p.Begin = append(p.Begin, workload.Step{Run: line})
+		p.Begin = append(p.Begin, shell(line))
 	}
 	for range o.Warmup {
 		p.Begin = append(p.Begin, driver)
 	}
 	for _, line := range o.Prepare {
-		p.Setup = append(p.Setup, workload.Step{Run: line})
+		p.Setup = append(p.Setup, shell(line))
 	}
 	for _, line := range o.Cleanup {
-		p.End = append(p.End, workload.Step{Run: line})
+		p.End = append(p.End, shell(line))
 	}
 	return p
 }

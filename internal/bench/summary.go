@@ -25,6 +25,9 @@ type Summary struct {
 	// Skipped are the environments that do not work here, with the reason.
 	Skipped map[string]string `json:"skipped,omitempty"`
 
+	// Remarks are about programs that are others inside than in the user's shell.
+	Remarks []string `json:"remarks,omitempty"`
+
 	sentences []string
 }
 
@@ -65,8 +68,9 @@ var metrics = []struct{ name, unit, title string }{
 }
 
 // Summarize returns the summary of a run that Options.Plan planned.
-func Summarize(r *run.Result) Summary {
-	s := Summary{Command: r.Run.Plan.Study, Contrasts: r.Contrasts, Skipped: map[string]string{}}
+// The remarks are repeated.
+func Summarize(r *run.Result, remarks ...string) Summary {
+	s := Summary{Command: r.Run.Plan.Study, Contrasts: r.Contrasts, Skipped: map[string]string{}, Remarks: remarks}
 	for _, e := range r.Run.Plan.Environments {
 		if facts := r.Run.Manifest.Environments[e.Name]; facts.State == environment.Missing {
 			s.Skipped[e.Name] = run.Why(facts)
@@ -95,6 +99,7 @@ func Summarize(r *run.Result) Summary {
 			s.sentences = append(s.sentences, verdict.Wording(c))
 		}
 	}
+	s.sentences = append(s.sentences, remarks...)
 	return s
 }
 

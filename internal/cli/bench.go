@@ -13,6 +13,7 @@ import (
 
 	"tare/internal/bench"
 	"tare/internal/bounded"
+	"tare/internal/parity"
 	"tare/internal/progress"
 	"tare/internal/run"
 )
@@ -64,12 +65,16 @@ The command is not run in a shell. To use one:
 			if command.Flags().Changed("seed") {
 				b.Seed = &seed
 			}
+			var remarks []string
 			if len(b.Environments) == 0 {
-				b.Environments = bench.Available(command.Context(), bench.DefaultEnvironments)
+				b.Environments, remarks = b.Mountable(bench.Available(command.Context(), bench.DefaultEnvironments))
 			}
 			plan, err := b.Plan()
 			if err != nil {
 				return badInput("%w", err)
+			}
+			for _, remark := range append(remarks, b.Remarks()...) {
+				app.say("%s", remark)
 			}
 			o.Home, o.Version, o.Command, o.Plan = app.Home, app.Version, app.Args, plan
 			return runBench(command.Context(), app, o, show, exports)
@@ -90,6 +95,10 @@ The command is not run in a shell. To use one:
 	flags.StringArrayVarP(&b.Setup, "setup", "s", nil, "shell `command` once in each fresh instance, before the warm-up")
 	flags.StringArrayVarP(&b.Cleanup, "cleanup", "c", nil, "shell `command` once in each instance, after its last run")
 	flags.BoolVarP(&b.AnyStatus, "ignore-failure", "i", false, "ignore a non-zero exit status of the command")
+	flags.StringArrayVar(&b.Variables, "env-var", nil, "environment `variable` of the commands: NAME=VALUE, or NAME for the value that tare has")
+	flags.StringVar(&b.Workdir, "workdir", "", "`directory` inside in which the commands run (default: /)")
+	flags.StringArrayVar(&b.Mounts, "mount", nil, "`HOST:INSIDE[:ro]`: a directory or file of this machine that instances have too")
+	flags.StringVar(&b.Input, "input", "", "`file` that is copied into each instance (/data/input) and is the command's standard input")
 	flags.StringArrayVar(&b.Secrets, "secret", nil, "environment `variable` of the commands with a secret value: NAME has that of tare's own, NAME=FILE that of a file")
 	flags.Uint64Var(&seed, "seed", 0, "`seed` of the random order (default: random, and recorded)")
 	flags.StringVarP(&o.Directory, "out", "o", "", "`directory` of the run (default: HOME/runs/bench-TIME)")
@@ -105,6 +114,13 @@ func runBench(ctx context.Context, app *App, o run.Options, show displayFlags, e
 	if live, ok := display.(*progress.Live); ok {
 		live.Line = bar.Line
 	}
+	programs := bench.NewPrograms(o.Plan)
+	var differ []string
+	o.Fingerprinted = func(f parity.Fingerprint) []string {
+		remarks := programs.Compare(f)
+		differ = append(differ, remarks...)
+		return remarks
+	}
 	o.Events = func(e run.Event) {
 		bar.Add(e)
 		// A block is one run of the command, so a line for each block or verdict
@@ -117,7 +133,7 @@ func runBench(ctx context.Context, app *App, o run.Options, show displayFlags, e
 	if err != nil {
 		return err
 	}
-	summary := bench.Summarize(result)
+	summary := bench.Summarize(result, differ...)
 	if show.json {
 		err = json.NewEncoder(app.Stdout).Encode(summary)
 	} else {

@@ -46,6 +46,17 @@ func Fingerprints(ctx context.Context, o Options) (r *rundir.Run, err error) {
 	return r, err
 }
 
+// keepFingerprint stores a fingerprint, and says what the caller remarks on it.
+func (e *execution) keepFingerprint(f parity.Fingerprint) error {
+	if err := e.run.KeepFingerprint(f); err != nil || e.Fingerprinted == nil {
+		return err
+	}
+	for _, remark := range e.Fingerprinted(f) {
+		e.events(Event{Kind: Noted, Message: remark})
+	}
+	return nil
+}
+
 // withoutFingerprint writes down why an environment has no fingerprint.
 func (e *execution) withoutFingerprint(name, why string) {
 	facts := e.run.Manifest.Environments[name]

@@ -21,6 +21,7 @@ import (
 	"tare/internal/image"
 	"tare/internal/linux/private"
 	"tare/internal/lists"
+	"tare/internal/parity"
 	"tare/internal/rundir"
 	"tare/internal/schedule"
 	"tare/internal/secret"
@@ -44,6 +45,9 @@ type Options struct {
 	// Watch returns, for each instance of a trial, the callback for its readings;
 	// nil where nothing receives them.
 	Watch func(environment, workload string) func(usage.Reading)
+	// Fingerprinted receives each fingerprint that the run takes, and returns remarks on
+	// it, which become events; nil where there are none.
+	Fingerprinted func(parity.Fingerprint) []string
 }
 
 // Result is how a run ended.
@@ -358,6 +362,6 @@ func (e *execution) runner(img *image.Image) *trial.Runner {
 			Secrets: e.secrets,
 		},
 		Keep: e.run.Keep, KeepReadings: e.run.KeepReadings, Watch: e.Watch,
-		KeepFingerprint: e.run.KeepFingerprint, Fingerprinted: fingerprinted, AfterRound: e.afterRound, Before: e.run.Journal(),
+		KeepFingerprint: e.keepFingerprint, Fingerprinted: fingerprinted, AfterRound: e.afterRound, Before: e.run.Journal(),
 	})
 }

@@ -28,6 +28,8 @@ type Draft struct {
 	Pack         *workload.Pack
 	Parameters   []Setting
 	Secret       []secret.Source
+	Mounts       []string // HOST:INSIDE[:ro]
+	Inputs       []string // HOST[:INSIDE]
 
 	Margin, Fresh, Order string
 	Blocks               int // exactly so many; 0 is the default
@@ -138,6 +140,8 @@ func (d Draft) document() []strictyaml.Entry {
 		{Key: "baseline", Value: d.Baseline},
 		{Key: "limits", Value: entries(d.Limits), Origin: "--limits"},
 		{Key: "secret", Value: secrets},
+		{Key: "mounts", Value: d.Mounts, Origin: "--mount"},
+		{Key: "inputs", Value: d.Inputs, Origin: "--input"},
 		{Key: "environments", Value: environments},
 		{Key: "image", Value: image},
 		{Key: "workloads", Value: [][]strictyaml.Entry{workload}},

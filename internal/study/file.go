@@ -46,6 +46,8 @@ type document struct {
 	Limits       limitsSection   `yaml:"limits"`
 	Hosts        section         `yaml:"hosts"`
 	Secret       section         `yaml:"secret"`
+	Mounts       section         `yaml:"mounts"`
+	Inputs       section         `yaml:"inputs"`
 	Environments section         `yaml:"environments"`
 	Image        imageSection    `yaml:"image"`
 	Workloads    section         `yaml:"workloads"`

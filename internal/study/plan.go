@@ -23,18 +23,20 @@ import (
 // Plan is a study with every default filled in. It is written into the run
 // directory; everything after resolving works from it alone.
 type Plan struct {
-	Format       int             `json:"format"` // of this structure: 1
-	Study        string          `json:"study"`
-	Name         string          `json:"name"`            // safe for a directory: quick
-	Origin       string          `json:"origin"`          // the file, or built-in:quick
-	Scale        string          `json:"scale,omitempty"` // of the study's scales; "" is its own
-	Scales       []string        `json:"-"`               // of the study; results do not depend on them
-	Baseline     string          `json:"baseline"`
-	Hosts        map[string]Host `json:"hosts,omitempty"`
-	Secret       []secret.Source `json:"secret,omitempty"` // by name; without the values
-	Environments []Environment   `json:"environments"`     // in the order of the file
-	Workloads    []Workload      `json:"workloads"`
-	Image        image.Source    `json:"image"` // one image for all
+	Format       int                 `json:"format"` // of this structure: 1
+	Study        string              `json:"study"`
+	Name         string              `json:"name"`            // safe for a directory: quick
+	Origin       string              `json:"origin"`          // the file, or built-in:quick
+	Scale        string              `json:"scale,omitempty"` // of the study's scales; "" is its own
+	Scales       []string            `json:"-"`               // of the study; results do not depend on them
+	Baseline     string              `json:"baseline"`
+	Hosts        map[string]Host     `json:"hosts,omitempty"`
+	Secret       []secret.Source     `json:"secret,omitempty"` // by name; without the values
+	Mounts       []environment.Mount `json:"mounts,omitempty"` // that instances have
+	Inputs       []Input             `json:"inputs,omitempty"` // files that are copied into instances
+	Environments []Environment       `json:"environments"`     // in the order of the file
+	Workloads    []Workload          `json:"workloads"`
+	Image        image.Source        `json:"image"` // one image for all
 	// HostImage is that of roles on the host that bring their own; nil where none does.
 	HostImage *image.Source      `json:"host_image,omitempty"`
 	Limits    environment.Limits `json:"limits"`

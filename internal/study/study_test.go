@@ -43,7 +43,16 @@ func (o *fakeOptions) Validate() error {
 
 func TestMain(m *testing.M) {
 	for _, kind := range []string{"native", "docker", "gvisor", "qemu"} {
-		environment.Register(environment.Registration{Kind: kind, Hosts: kind == "qemu", Options: func() any { return &fakeOptions{Network: "bridge"} }})
+		r := environment.Registration{Kind: kind, Hosts: kind == "qemu", Options: func() any { return &fakeOptions{Network: "bridge"} }}
+		if kind != "qemu" {
+			r.Mounts = func(options any) error {
+				if options.(*fakeOptions).Network == "none" {
+					return errors.New("not with network: none")
+				}
+				return nil
+			}
+		}
+		environment.Register(r)
 	}
 	os.Exit(m.Run())
 }

@@ -8,9 +8,11 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
+	"tare/internal/lists"
 	"tare/internal/parity"
 	"tare/internal/parity/fingerprint"
 	"tare/internal/rundir"
@@ -174,6 +176,8 @@ func subject(c *lifecycle.Copy, i *instances.Instance) fingerprint.Subject {
 	plays := func(role string) bool { return slices.Contains(c.Roles().Of(role), i) }
 	s.Servers = serversIn(c, i)
 	if d := c.DriverStep(); d != nil && plays(d.Role) {
+		// Programs are found by the PATH of the command.
+		s.Env = slices.Concat(s.Env, lists.Filter(d.Env, func(v string) bool { return strings.HasPrefix(v, "PATH=") }))
 		s.Drivers = append(s.Drivers, fingerprint.Driver{Role: cmp.Or(d.Role, "driver"), Words: d.CommandArgs()})
 	}
 	for _, at := range pack.Touches {

@@ -211,7 +211,7 @@ func (p *Pool) startOne(ctx context.Context, r Request, i *Instance, network env
 		return &DiskError{err}
 	}
 	instance, err := in.Start(ctx, environment.Request{
-		Name: i.Name, Owner: p.Owner, Image: i.image, Limits: limits, Console: console, Network: network,
+		Name: i.Name, Owner: p.Owner, Image: i.image, Limits: limits, Console: console, Network: network, Mounts: p.Plan.Mounts,
 	})
 	if err != nil {
 		return errors.Join(startError(ctx, err, limits), console.Close())
@@ -226,7 +226,10 @@ func (p *Pool) startOne(ctx context.Context, r Request, i *Instance, network env
 	if _, err := environment.CheckLimits(ctx, instance, limits); err != nil {
 		return fmt.Errorf("%s: %w", i.Name, err)
 	}
-	return i.takeSecrets(ctx, p.Secrets)
+	if err := i.takeSecrets(ctx, p.Secrets); err != nil {
+		return err
+	}
+	return i.takeInputs(ctx, p.Plan.Inputs)
 }
 
 // startError adds to the error of a start what may be its cause.

@@ -129,3 +129,51 @@ Command lines of tare bench.
   $ tare bench --env native --package "$(printf 'x;reboot')" -- true
   tare: image: recipe: "x;reboot" is not a package name: an entry is one name, optionally with =VERSION or /SUITE
   [2]
+  $ tare bench --env native --env-var 1A=b -- true
+  tare: --env-var 1A=b: "1A" is not a name of an environment variable: write NAME=VALUE, or NAME for the value that tare has
+  [2]
+  $ tare bench --env native --env-var A-B -- true
+  tare: --env-var A-B: "A-B" is not a name of an environment variable: write NAME=VALUE, or NAME for the value that tare has
+  [2]
+  $ tare bench --env native --env-var NO_SUCH_VARIABLE_HERE -- true
+  tare: --env-var NO_SUCH_VARIABLE_HERE: tare's own environment does not have it: write NO_SUCH_VARIABLE_HERE=VALUE; sudo removes most variables, unless it is called with --preserve-env=NO_SUCH_VARIABLE_HERE
+  [2]
+  $ tare bench --env native --env-var ""  -- true
+  tare: --env-var is empty: give it a value, or leave it out
+  [2]
+  $ tare bench --env native --workdir work -- true
+  tare: --workdir work: must be an absolute path inside of the instances, such as /work
+  [2]
+  $ tare bench --env native --mount corpus -- true
+  tare: --mount: "corpus" is not HOST:INSIDE or HOST:INSIDE:ro, such as ./corpus:/corpus:ro; neither path can have a colon
+  [2]
+  $ tare bench --env native --mount /missing:/work -- true
+  tare: --mount: /missing: no such file or directory
+  [2]
+  $ tare bench --env native --mount /etc:/usr/etc -- true
+  tare: --mount: /usr/etc: nothing can be added to /usr, which is the kernel's or the image's and not writable everywhere: choose another path inside, such as /work
+  [2]
+  $ tare bench --env native --mount /etc:/work --mount /etc:/work/x -- true
+  tare: --mount: /work and /work/x are in each other's way inside
+  [2]
+  $ tare bench --env native --mount /etc:/work -- true
+  tare: environment native: mounts: with rootfs: host it has the files of this machine at their own paths: name them by these, and leave the mount out
+  [2]
+  $ tare bench --env native --input /missing -- true
+  tare: --input: /missing: no such file or directory
+  [2]
+  $ tare bench --env native --input /etc -- true
+  tare: --input: /etc: is a directory
+  [2]
+  $ tare bench --env native --input "" -- true
+  tare: --input is empty: give it a value, or leave it out
+  [2]
+  $ tare bench --env native --input /dev/null -- true
+  tare: --input: /dev/null: /dev/null is not a regular file
+  [2]
+  $ tare bench --image x --env docker,vm --mount /etc:/work -- true
+  tare: environment vm: mounts: its instances have disks of their own, with which tare shares no directory of this machine; leave the environment out, bring single files as inputs, or use an image that has the files
+  [2]
+  $ tare bench --image x --env docker --secret PATH --env-var PATH -- true
+  tare: --env-var PATH: it is also a secret: use only one of them
+  [2]

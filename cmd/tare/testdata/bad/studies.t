@@ -17,7 +17,7 @@ Keys and names
 
   $ sed 's/baseline/basline/' good.yaml >bad.yaml
   $ tare run bad.yaml
-  tare: bad.yaml:2:1: unknown key "basline"; did you mean "baseline"? (known: study, baseline, limits, hosts, secret, environments, image, workloads, price, sampling, design, scales)
+  tare: bad.yaml:2:1: unknown key "basline"; did you mean "baseline"? (known: study, baseline, limits, hosts, secret, mounts, inputs, environments, image, workloads, price, sampling, design, scales)
   [2]
   $ sed 's/^study: one//' good.yaml >bad.yaml
   $ tare run bad.yaml
@@ -117,7 +117,7 @@ Keys and names
   [2]
   $ sed 's/^environments:/environments: {}\nlimts:/' good.yaml >bad.yaml
   $ tare run bad.yaml
-  tare: bad.yaml:5:1: unknown key "limts"; did you mean "limits"? (known: study, baseline, limits, hosts, secret, environments, image, workloads, price, sampling, design, scales)
+  tare: bad.yaml:5:1: unknown key "limts"; did you mean "limits"? (known: study, baseline, limits, hosts, secret, mounts, inputs, environments, image, workloads, price, sampling, design, scales)
   [2]
 
 Limits
@@ -469,7 +469,7 @@ YAML
   $ tare run bad.yaml
   tare: bad.yaml:1:1: environments: is missing; name at least one, such as native: {}
   bad.yaml:1:1: workloads: is missing; name at least one, such as - use: cassandra
-  bad.yaml:2:1: unknown key "kkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkk"… (500000 bytes); known: study, baseline, limits, hosts, secret, environments, image, workloads, price, sampling, design, scales
+  bad.yaml:2:1: unknown key "kkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkk"… (500000 bytes); known: study, baseline, limits, hosts, secret, mounts, inputs, environments, image, workloads, price, sampling, design, scales
   [2]
   $ for i in $(seq 25000); do echo k$i: 1; done >bad.yaml
   $ tare run bad.yaml
