@@ -2,6 +2,7 @@ package bench
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/csv"
 	"encoding/json"
 	"fmt"
@@ -62,23 +63,35 @@ func (s Summary) JSON() ([]byte, error) { return json.MarshalIndent(s, "", "  ")
 func (s Summary) CSV() ([]byte, error) {
 	var text bytes.Buffer
 	w := csv.NewWriter(&text)
-	_ = w.Write([]string{"command", "mean", "stddev", "median", "user", "system", "min", "max", "environment", "label", "estimate", "low", "high", "runs"})
+	head := []string{"command", "mean", "stddev", "median", "user", "system", "min", "max", "environment", "label", "estimate", "low", "high", "runs"}
+	for _, m := range s.figures {
+		head = append(head, m.Name, m.Name+"_low", m.Name+"_high")
+	}
+	_ = w.Write(head)
 	for _, r := range s.Results {
 		row := []string{visible.Line(r.Command)}
 		for _, v := range []*float64{r.Mean, r.Stddev, r.Median, r.User, r.System, r.Min, r.Max} {
 			row = append(row, cell(v))
 		}
 		row = append(row, visible.Line(r.Environment), visible.Line(r.Label))
-		if len(r.Estimates) > 0 {
-			e := r.Estimates[0]
-			row = append(row, cell(&e.Estimate), cell(e.Low), cell(e.High))
-		} else {
-			row = append(row, "", "", "")
+		row = append(append(row, r.cells(workload.WallSeconds)...), strconv.Itoa(len(r.Times)))
+		for _, m := range s.figures {
+			row = append(row, r.cells(m.Name)...)
 		}
-		_ = w.Write(append(row, strconv.Itoa(len(r.Times))))
+		_ = w.Write(row)
 	}
 	w.Flush()
 	return text.Bytes(), w.Error()
+}
+
+// cells are the estimate of a metric and the ends of its interval.
+func (r Result) cells(metric string) []string {
+	for _, e := range r.Estimates {
+		if e.Metric == metric {
+			return []string{cell(&e.Estimate), cell(e.Low), cell(e.High)}
+		}
+	}
+	return []string{"", "", ""}
 }
 
 // cell is a number of a CSV, empty where there is none.
@@ -92,20 +105,28 @@ func cell(v *float64) string {
 // Markdown returns a table with a row for each environment.
 func (s Summary) Markdown() ([]byte, error) {
 	var text bytes.Buffer
-	fmt.Fprintf(&text, "%s\n\n| Environment | Wall time | 95%% interval | Min … Max | User | System | Peak memory |\n|:---|---:|:---:|:---:|---:|---:|---:|\n", visible.MarkdownCode(s.Command))
+	more, rule := "", ""
+	for _, m := range s.figures {
+		more, rule = more+" "+m.Name+" | 95% interval |", rule+"---:|:---:|"
+	}
+	fmt.Fprintf(&text, "%s\n\n| Environment | Wall time | 95%% interval | Min … Max | User | System | Peak memory |%s\n|:---|---:|:---:|:---:|---:|---:|---:|%s\n", visible.MarkdownCode(s.Command), more, rule)
 	for _, r := range s.Results {
-		cells := map[string]string{}
-		interval, span := "—", "—"
+		cells, intervals := map[string]string{}, map[string]string{}
+		span := "—"
 		for _, e := range r.Estimates {
-			cells[e.Metric] = format(e.Estimate, e.Unit)
-			if e.Metric == workload.WallSeconds && e.Low != nil {
-				interval = format(*e.Low, "s") + " … " + format(*e.High, "s")
+			cells[e.Metric], intervals[e.Metric] = visible.Markdown(format(e.Estimate, e.Unit)), "—"
+			if e.Low != nil {
+				intervals[e.Metric] = visible.Markdown(format(*e.Low, e.Unit) + " … " + format(*e.High, e.Unit))
 			}
 		}
 		if r.Min != nil {
 			span = format(*r.Min, "s") + " … " + format(*r.Max, "s")
 		}
-		fmt.Fprintf(&text, "| %s | %s | %s | %s | %s | %s | %s |\n", visible.Markdown(r.name()), cells[workload.WallSeconds], interval, span, cells[workload.UserSeconds], cells[workload.SystemSeconds], cells[workload.MaxRSS])
+		fmt.Fprintf(&text, "| %s | %s | %s | %s | %s | %s | %s |", visible.Markdown(r.name()), cells[workload.WallSeconds], cmp.Or(intervals[workload.WallSeconds], "—"), span, cells[workload.UserSeconds], cells[workload.SystemSeconds], cells[workload.MaxRSS])
+		for _, m := range s.figures {
+			fmt.Fprintf(&text, " %s | %s |", cells[m.Name], intervals[m.Name])
+		}
+		fmt.Fprintln(&text)
 	}
 	for _, line := range s.sentences {
 		fmt.Fprintf(&text, "\n%s\n", visible.Markdown(line))
@@ -121,9 +142,14 @@ type unit struct {
 
 // unitOf returns the largest unit in which a value is at least one.
 func unitOf(v float64, of string) unit {
-	units := []unit{{1, "s"}, {1e-3, "ms"}, {1e-6, "µs"}}
-	if of == "B" {
+	var units []unit
+	switch of {
+	case "s":
+		units = []unit{{1, "s"}, {1e-3, "ms"}, {1e-6, "µs"}}
+	case "B":
 		units = []unit{{1 << 30, "GiB"}, {1 << 20, "MiB"}, {1 << 10, "KiB"}, {1, "B"}}
+	default: // of a figure
+		return unit{1, of}
 	}
 	for _, u := range units {
 		if math.Abs(v) >= u.factor {
@@ -136,7 +162,11 @@ func unitOf(v float64, of string) unit {
 // number prints a value with four significant digits; bytes are whole.
 func (u unit) number(v float64) string {
 	v /= u.factor
-	digits := max(0, 3-int(math.Floor(math.Log10(max(math.Abs(v), 1)))))
+	least := 1.0
+	if u.factor == 1 && u.name != "s" {
+		least = 1e-9 // of a figure, whose unit is not chosen by its value
+	}
+	digits := max(0, 3-int(math.Floor(math.Log10(max(math.Abs(v), least)))))
 	if u.name == "B" || v == 0 {
 		digits = 0
 	}

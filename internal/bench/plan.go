@@ -38,6 +38,7 @@ type Options struct {
 	Variables    []string // NAME=VALUE, or NAME, of tare's own environment
 	Workdir      string   // inside, of all commands
 	Mounts       []string // HOST:INSIDE[:ro]
+	Figures      []string // NAME=SOURCE:WHERE,unit=UNIT,lower|higher: of the command's output
 	Input        string   // a file of this machine: the command's standard input
 
 	Setup, Prepare, Cleanup []string // shell commands around the runs
@@ -111,7 +112,17 @@ func (o Options) Plan() (*study.Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	draft.Pack = o.pack(variables)
+	figures, parser, err := o.figures()
+	if err != nil {
+		return nil, err
+	}
+	made := func() *workload.Pack {
+		p := o.pack(variables)
+		p.Metrics[0].Primary = len(figures) == 0
+		p.Metrics, p.Parser = append(p.Metrics, figures...), parser
+		return p
+	}
+	draft.Pack = made()
 	for _, text := range o.Environments {
 		e, err := study.ParseEnvironment(text)
 		if err != nil {
@@ -143,7 +154,7 @@ func (o Options) Plan() (*study.Plan, error) {
 	}
 	if err == nil && o.onHost() {
 		o.Argv, err = o.onShell()
-		draft.Pack = o.pack(variables)
+		draft.Pack = made()
 		draft.Pack.Title = draft.Title
 	}
 	if err != nil || len(draft.Packages) == 0 && !o.onHost() {

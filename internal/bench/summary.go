@@ -28,6 +28,7 @@ type Summary struct {
 	// Remarks are about programs that are others inside than in the user's shell.
 	Remarks []string `json:"remarks,omitempty"`
 
+	figures   []workload.Metric // of --figure
 	sentences []string
 }
 
@@ -71,6 +72,9 @@ var metrics = []struct{ name, unit, title string }{
 // The remarks are repeated.
 func Summarize(r *run.Result, remarks ...string) Summary {
 	s := Summary{Command: r.Run.Plan.Study, Contrasts: r.Contrasts, Skipped: map[string]string{}, Remarks: remarks}
+	if w := r.Run.Plan.Workload(packName); w != nil {
+		s.figures = figuresOf(w.Pack)
+	}
 	for _, e := range r.Run.Plan.Environments {
 		if facts := r.Run.Manifest.Environments[e.Name]; facts.State == environment.Missing {
 			s.Skipped[e.Name] = run.Why(facts)
@@ -92,18 +96,22 @@ func Summarize(r *run.Result, remarks ...string) Summary {
 		if len(values) == 0 && failed == 0 {
 			continue
 		}
-		s.Results = append(s.Results, newResult(r, e, values, failed))
+		s.Results = append(s.Results, newResult(r, e, s.figures, values, failed))
 	}
 	for _, c := range r.Contrasts {
 		if c.Primary {
-			s.sentences = append(s.sentences, verdict.Wording(c))
+			sentence := verdict.Wording(c)
+			if len(s.figures) > 0 {
+				sentence = c.Metric + ": " + sentence
+			}
+			s.sentences = append(s.sentences, sentence)
 		}
 	}
 	s.sentences = append(s.sentences, remarks...)
 	return s
 }
 
-func newResult(r *run.Result, e study.Environment, values map[string][]float64, failed int) Result {
+func newResult(r *run.Result, e study.Environment, figures []workload.Metric, values map[string][]float64, failed int) Result {
 	times := append([]float64{}, values[workload.WallSeconds]...)
 	b := Result{
 		Command: r.Run.Plan.Study, Environment: e.Name, Label: r.Run.Manifest.Environments[e.Name].Label,
@@ -119,6 +127,11 @@ func newResult(r *run.Result, e study.Environment, values map[string][]float64, 
 	for _, m := range metrics {
 		if len(values[m.name]) > 0 {
 			b.Estimates = append(b.Estimates, newEstimate(m.name, m.unit, values[m.name]))
+		}
+	}
+	for _, m := range figures {
+		if len(values[m.Name]) > 0 {
+			b.Estimates = append(b.Estimates, newEstimate(m.Name, m.Unit, values[m.Name]))
 		}
 	}
 	return b

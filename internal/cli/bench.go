@@ -95,6 +95,7 @@ The command is not run in a shell. To use one:
 	flags.StringArrayVarP(&b.Setup, "setup", "s", nil, "shell `command` once in each fresh instance, before the warm-up")
 	flags.StringArrayVarP(&b.Cleanup, "cleanup", "c", nil, "shell `command` once in each instance, after its last run")
 	flags.BoolVarP(&b.AnyStatus, "ignore-failure", "i", false, "ignore a non-zero exit status of the command")
+	flags.StringArrayVar(&b.Figures, "figure", nil, "a value that the command prints, which decides in place of the wall time: `NAME=SOURCE:WHERE,unit=UNIT,lower|higher`; SOURCE is json, csv or regex")
 	flags.StringArrayVar(&b.Variables, "env-var", nil, "environment `variable` of the commands: NAME=VALUE, or NAME for the value that tare has")
 	flags.StringVar(&b.Workdir, "workdir", "", "`directory` inside in which the commands run (default: /)")
 	flags.StringArrayVar(&b.Mounts, "mount", nil, "`HOST:INSIDE[:ro]`: a directory or file of this machine that instances have too")

@@ -1,6 +1,7 @@
 package workload
 
 import (
+	"fmt"
 	"maps"
 	"net"
 	"regexp"
@@ -353,6 +354,17 @@ func (p *Pack) fields() ([]string, bool) {
 func (p *Pack) gives(field string) bool {
 	named, ok := parse.Lookup(p.Parser.Name)
 	return ok && named.HasField(field)
+}
+
+// CheckMetricName refuses names that a metric of a command line cannot have.
+func CheckMetricName(name string) error {
+	switch {
+	case !metricName.MatchString(name):
+		return fmt.Errorf("%q is not a valid metric name: use lower-case letters, digits and _", name)
+	case slices.Contains(Measured, name) || (Metric{Name: name}).derived():
+		return fmt.Errorf("tare adds a metric %q; choose another name", name)
+	}
+	return nil
 }
 
 func checkMetrics(p *Pack, root strictyaml.Node) {

@@ -177,3 +177,42 @@ Command lines of tare bench.
   $ tare bench --image x --env docker --secret PATH --env-var PATH -- true
   tare: --env-var PATH: it is also a secret: use only one of them
   [2]
+  $ tare bench --env native --figure 'rps' -- true
+  tare: --figure "rps" is not NAME=SOURCE:WHERE,unit=UNIT,lower or ...,higher, the direction that is better, such as rps='json:$.rate,unit=op/s,higher'; SOURCE is json, csv or regex
+  [2]
+  $ tare bench --env native --figure 'rps=json:$.rate' -- true
+  tare: --figure "rps=json:$.rate" is not NAME=SOURCE:WHERE,unit=UNIT,lower or ...,higher, the direction that is better, such as rps='json:$.rate,unit=op/s,higher'; SOURCE is json, csv or regex
+  [2]
+  $ tare bench --env native --figure 'rps=json:$.rate,unit=op/s,more' -- true
+  tare: --figure "rps=json:$.rate,unit=op/s,more" is not NAME=SOURCE:WHERE,unit=UNIT,lower or ...,higher, the direction that is better, such as rps='json:$.rate,unit=op/s,higher'; SOURCE is json, csv or regex
+  [2]
+  $ tare bench --env native --figure 'rps=xml:rate,unit=op/s,higher' -- true
+  tare: --figure "rps=xml:rate,unit=op/s,higher" is not NAME=SOURCE:WHERE,unit=UNIT,lower or ...,higher, the direction that is better, such as rps='json:$.rate,unit=op/s,higher'; SOURCE is json, csv or regex
+  [2]
+  $ tare bench --env native --figure 'RPS=json:$.rate,unit=op/s,higher' -- true
+  tare: --figure RPS: "RPS" is not a valid metric name: use lower-case letters, digits and _
+  [2]
+  $ tare bench --env native --figure 'wall_seconds=json:$.rate,unit=s,lower' -- true
+  tare: --figure wall_seconds: tare adds a metric "wall_seconds"; choose another name
+  [2]
+  $ tare bench --env native --figure 'rps=json:$.[,unit=op/s,higher' -- true
+  tare: --figure rps: "$.[" is not a JSONPath such as $.latency['p(99)'] or $.jobs[?@.name == 'read'].iops: an expression fragment can not start with a '[' at 4 in $.[
+  [2]
+  $ tare bench --env native --figure 'rps=regex:rate ([0-9]+,unit=op/s,higher' -- true
+  tare: --figure rps: error parsing regexp: missing closing ): `rate ([0-9]+`
+  [2]
+  $ tare bench --env native --figure 'rps=regex:rate,unit=op/s,higher' -- true
+  tare: --figure rps: the expression rate needs exactly one group, around the value, and has 0; (?:...) groups without one
+  [2]
+  $ tare bench --env native --figure 'rps=regex:(a)(b),unit=op/s,higher' -- true
+  tare: --figure rps: the expression (a)(b) needs exactly one group, around the value, and has 2; (?:...) groups without one
+  [2]
+  $ tare bench --env native --figure 'a=json:$.a,unit=s,lower' --figure 'b=csv:b,unit=s,lower' -- true
+  tare: --figure b: all figures of a command come from one source, json, csv or regex; an expression can also match in JSON
+  [2]
+  $ tare bench --env native --figure 'a=json:$.a,unit=s,lower' --figure 'a=json:$.b,unit=s,lower' -- true
+  tare: --figure a: it is named twice
+  [2]
+  $ tare bench --env native --figure 'a=json:max_rss,unit=B,lower' -- true
+  tare: --figure a: max_rss is what tare itself measures: for a value of the output with this name write json:$.max_rss
+  [2]
