@@ -332,7 +332,7 @@ func TestANoteSaysOnceThatAnInstanceCannotBeFrozen(t *testing.T) {
 	r.plan.Design.Waiting = study.Frozen
 	a.Script = rated(nil)
 	trials, err := r.Run(t.Context(), alternating(3, "a"))
-	if err != nil || !slices.Equal(trials[0].Warnings, []string{"b1-a-1 waits idle between its samples and not frozen: no freezer: unsupported operation"}) {
+	if err != nil || !slices.Equal(trials[0].Warnings, []string{"an instance waits idle between its samples and is not frozen: no freezer: unsupported operation"}) {
 		t.Errorf("%v: %q", err, trials[0].Warnings)
 	}
 }

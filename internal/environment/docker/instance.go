@@ -132,10 +132,10 @@ func ending(s *container.State) string {
 // daemons, and the engine would record a paused container.
 func (i *instance) Freeze(ctx context.Context) error {
 	if i.gvisor { // the platform is an argument of the runtime in the daemon's configuration
-		return fmt.Errorf("freezing container %.12s: %w", i.id, oci.ErrSystrap)
+		return fmt.Errorf("freezing its container: %w", oci.ErrSystrap)
 	}
 	if i.freezer == nil {
-		return fmt.Errorf("freezing container %.12s: %w: the engine made no cgroup for it", i.id, errors.ErrUnsupported)
+		return fmt.Errorf("freezing its container: %w: the engine made no cgroup for it", errors.ErrUnsupported)
 	}
 	return i.freezer.Freeze(ctx)
 }

@@ -10,7 +10,8 @@ import (
 
 // Freeze freezes all instances of the group, also those of neighbours and on the
 // host: what works while others are measured disturbs them. An instance that
-// cannot be frozen waits idle, and the first time a note says why.
+// cannot be frozen waits idle, and the first time a note says why. The note has no name in
+// it, so that a report says it once for all blocks.
 func (g *Group) Freeze(ctx context.Context) (notes []string) {
 	for _, i := range g.instances {
 		if i.idle || i.frozen {
@@ -18,7 +19,7 @@ func (g *Group) Freeze(ctx context.Context) (notes []string) {
 		}
 		err := i.freeze(ctx)
 		if i.idle = err != nil; i.idle {
-			notes = append(notes, fmt.Sprintf("%s waits idle between its samples and not frozen: %v", i.Name, err))
+			notes = append(notes, fmt.Sprintf("an instance waits idle between its samples and is not frozen: %v", err))
 		}
 	}
 	return notes
