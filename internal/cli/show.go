@@ -24,17 +24,18 @@ func showRun(app *App, directory string, asJSON, verify bool) error {
 	}
 	if asJSON {
 		return printJSON(app.Stdout, struct {
-			Manifest  rundir.Manifest `json:"manifest"`
-			Plan      any             `json:"plan"`
-			Contrasts any             `json:"contrasts"`
-			Within    any             `json:"within,omitempty"`  // each environment against itself
-			Growths   any             `json:"growths,omitempty"` // the cost of an additional copy
-			Lengths   any             `json:"length_biases,omitempty"`
-			Stolen    any             `json:"stolen,omitempty"` // shares of a core that the hypervisor took during samples
-			Rounds    any             `json:"rounds,omitempty"` // numbers that the first blocks chose
+			Manifest   rundir.Manifest `json:"manifest"`
+			Plan       any             `json:"plan"`
+			Contrasts  any             `json:"contrasts"`
+			Within     any             `json:"within,omitempty"`  // each environment against itself
+			Growths    any             `json:"growths,omitempty"` // the cost of an additional copy
+			Capacities any             `json:"capacities,omitempty"`
+			Lengths    any             `json:"length_biases,omitempty"`
+			Stolen     any             `json:"stolen,omitempty"` // shares of a core that the hypervisor took during samples
+			Rounds     any             `json:"rounds,omitempty"` // numbers that the first blocks chose
 		}{
 			in.Manifest, in.Plan, in.Contrasts, verdict.Within(in.Plan, in.Trials, in.Manifest.Environments),
-			verdict.Growths(in.Plan, in.Trials, in.Manifest.Environments), verdict.LengthBiases(in.Plan, in.Trials), model.StolenShares(in.Plan, in.Trials), model.RoundsChosen(in.Plan, in.Trials),
+			verdict.Growths(in.Plan, in.Trials, in.Manifest.Environments), verdict.Capacities(in.Plan, in.Trials, in.Contrasts, in.Manifest.Environments), verdict.LengthBiases(in.Plan, in.Trials), model.StolenShares(in.Plan, in.Trials), model.RoundsChosen(in.Plan, in.Trials),
 		})
 	}
 	return text.Write(app.Stdout, in, terminalOptions(app.Stdout, true))
