@@ -13,9 +13,9 @@ type Term struct {
 	Metric  string  `json:"metric"`
 	AtLeast bool    `json:"at_least,omitempty"`
 	Limit   float64 `json:"limit"` // in the metric's unit
-	// Service is the same metric counted from when requests were sent, not from when they
-	// were due; "" where there is none.
-	Service string `json:"service,omitempty"`
+	// Delay is the metric that says how late the driver sent requests, in the same unit; ""
+	// where there is none.
+	Delay string `json:"delay,omitempty"`
 }
 
 // Criteria say when a probe holds.
@@ -32,21 +32,25 @@ type Criteria struct {
 const (
 	// leastSent is which share of the rate the driver has to send.
 	leastSent = .98
+	// mostDelay is which share of a bound on the latency the driver's own delay may be,
+	// where the bound is exceeded: a driver that lacks CPU time sends late, and sees
+	// answers late.
+	mostDelay = .2
 	// mostGrowth is by which share requests may exceed answers. A server that falls
 	// behind by a little more would hold every objective in a probe, and none if the rate
 	// stayed.
 	mostGrowth = .01
 )
 
-// Judge says what a probe at a rate shows. The server is judged by what was sent: what is
-// due but not sent is the driver's. An error says which value is missing.
+// Judge says what a probe at a rate shows: of the server only where the driver did its
+// part. An error says which value is missing.
 func (c Criteria) Judge(rate float64, values map[string]float64) (Probe, error) {
 	p := Probe{Rate: rate, Outcome: Held, Answered: values[c.Answered]}
 	metrics := []string{c.Sent}
 	for _, t := range c.Terms {
 		metrics = append(metrics, t.Metric)
-		if t.Service != "" {
-			metrics = append(metrics, t.Service)
+		if t.Delay != "" {
+			metrics = append(metrics, t.Delay)
 		}
 	}
 	for _, m := range metrics {
@@ -54,35 +58,29 @@ func (c Criteria) Judge(rate float64, values map[string]float64) (Probe, error) 
 			return p, fmt.Errorf("the probe at %.0f/s has no %s", rate, m)
 		}
 	}
-	late := ""
+	if sent := values[c.Sent]; !Kept(sent, rate) {
+		p.Outcome, p.Why = Late, fmt.Sprintf("it sent %.0f/s instead of %.0f/s", sent, rate)
+		return p, nil
+	}
 	for _, t := range c.Terms {
-		exceeds := func(metric string) bool {
-			if t.AtLeast {
-				return values[metric] < t.Limit
-			}
-			return values[metric] > t.Limit
-		}
-		switch {
-		case !exceeds(t.Metric):
-		case t.Service == "" || exceeds(t.Service):
-			p.Outcome, p.Why = Failed, fmt.Sprintf("%s: it was %s at %.0f/s", t.Text, brief(values[t.Metric]/t.Limit), rate)
+		switch v := values[t.Metric]; {
+		case t.AtLeast && v >= t.Limit, !t.AtLeast && v <= t.Limit:
+		case t.Delay != "" && values[t.Delay] > mostDelay*t.Limit:
+			p.Outcome, p.Why = Late, fmt.Sprintf("at %.0f/s it sent requests late by more than a fifth of %s", rate, t.Text)
 			return p, nil
 		default:
-			late = fmt.Sprintf("%s at %.0f/s only from when the requests were sent: the driver sent them late", t.Text, rate)
+			p.Outcome, p.Why = Failed, fmt.Sprintf("%s: it was %s at %.0f/s", t.Text, brief(v/t.Limit), rate)
+			return p, nil
 		}
 	}
-	sent := values[c.Sent]
-	growth, known := values[c.Growth]
-	switch {
-	case sent < leastSent*rate:
-		p.Outcome, p.Why = Late, fmt.Sprintf("it sent %.0f/s instead of %.0f/s", sent, rate)
-	case known && growth > mostGrowth:
-		p.Outcome, p.Why = Failed, fmt.Sprintf("requests took longer and longer at %.0f/s: answers were %.1f%% slower than requests", rate, 100*growth)
-	case late != "":
-		p.Outcome, p.Why = Late, late
+	if growth, known := values[c.Growth]; known && growth > mostGrowth {
+		p.Outcome, p.Why = Failed, fmt.Sprintf("answers came later and later at %.0f/s: requests exceeded them by %.1f%%", rate, 100*growth)
 	}
 	return p, nil
 }
+
+// Kept says whether a driver that sent so much kept its rate.
+func Kept(sent, rate float64) bool { return sent >= leastSent*rate }
 
 func brief(ratio float64) string {
 	if math.IsInf(ratio, 0) || math.IsNaN(ratio) {

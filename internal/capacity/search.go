@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"tare/internal/lists"
+	"tare/internal/stats"
 )
 
 // Outcome is what a probe shows.
@@ -39,21 +40,26 @@ type Bracket struct {
 const (
 	// narrow is by which factor the ends of a bracket differ at most.
 	narrow = 1.25
-	// mostBracket bounds the probes of a bracket: doublings, from 1/s to a million.
-	mostBracket = 24
+	// mostBracket bounds the probes of a bracket: doublings from 1/s to a million, or
+	// as many halvings with two probes each.
+	mostBracket = 48
 )
 
 // Next is the rate of the next probe. If found, it is near the capacity and needs none.
 func (b *Bracket) Next() (rate float64, found bool) {
+	if n := len(b.probes); n > 0 && b.probes[n-1].Outcome != Held && (n == 1 || b.probes[n-2].Rate != b.probes[n-1].Rate) {
+		return b.probes[n-1].Rate, false // once more: it may be a disturbance
+	}
 	low, high := 0., math.Inf(1)
 	answered := 0.
+	held := with(b.probes, Held)
 	for _, p := range b.probes {
-		if p.Outcome != Held && p.Rate < high {
+		if p.Rate < high && !slices.Contains(rates(held), p.Rate) {
 			high, answered = p.Rate, p.Answered
 		}
 	}
-	for _, p := range b.probes {
-		if p.Outcome == Held && p.Rate < high {
+	for _, p := range held {
+		if p.Rate < high {
 			low = max(low, p.Rate)
 		}
 	}
@@ -99,7 +105,7 @@ const (
 	lapse = .03
 	// mostLate is the share of the probes that did not hold in which the driver may have
 	// been late, for the others to have a capacity.
-	mostLate = 1. / 3
+	mostLate = 1. / 2
 )
 
 // Block is the search in one block: probes that go up after one that held and down
@@ -110,6 +116,8 @@ type Block struct {
 	next   float64 // ln of the rate
 	step   float64
 	same   int
+	moved  bool // a probe has decided on the next rate
+	held   bool // the last one that did
 	probes []Probe
 }
 
@@ -123,16 +131,23 @@ func (b *Block) Next() float64 { return bounded(math.Exp(b.next), b.Most) }
 
 func bounded(rate, most float64) float64 { return min(max(math.Round(rate), 1), most) }
 
-// Add takes a probe of the next rate.
+// Add takes a probe of the next rate. One that is late is made again, as it may be a
+// disturbance; a second one shows that the driver does not keep the rate.
 func (b *Block) Add(p Probe) {
+	if n := len(b.probes); p.Outcome == Late && (n == 0 || b.probes[n-1].Outcome != Late || b.probes[n-1].Rate != p.Rate) {
+		b.probes = append(b.probes, p)
+		b.next = math.Log(p.Rate)
+		return
+	}
 	held := p.Outcome == Held
-	if n := len(b.probes); n > 0 {
-		if before := b.probes[n-1].Outcome == Held; before != held {
+	if b.moved {
+		if b.held != held {
 			b.step, b.same = max(b.step/2, leastStep), 0
 		} else if b.same++; b.same >= 2 {
 			b.step = min(2*b.step, mostStep)
 		}
 	}
+	b.moved, b.held = true, held
 	b.probes = append(b.probes, p)
 	b.next = math.Log(p.Rate) - b.step
 	if held {
@@ -180,6 +195,11 @@ func Estimate(probes []Probe) (rate float64, err error) {
 		total, mean = total+weight, mean+weight*thresholds[i]
 	}
 	return math.Exp(mean / total), nil
+}
+
+// AtShare is the rate at a share of the capacity that several blocks found: of their median.
+func AtShare(share float64, found []float64) float64 {
+	return bounded(share*stats.Median(found), math.Inf(1))
 }
 
 func atLeast(held []Probe) string {

@@ -68,7 +68,7 @@ func TestProbesThatTellNothingHaveAReason(t *testing.T) {
 	for want, probes := range map[string][]Probe{
 		"all of 2 probes held: the capacity is at least 110/s": {probe(100, true), probe(110, true)},
 		"none of 2 probes held, down to 90/s: slow":            {probe(100, false), probe(90, false)},
-		"the driver could not keep its rate in 2 of the 3 probes that did not hold, so they tell nothing of the server, whose capacity is at least 100/s: it sent 90/s instead of 120/s": {probe(100, true), late(120), late(110), probe(105, false)},
+		"the driver could not keep its rate in 2 of the 3 probes that did not hold, so they tell nothing of the server, whose capacity is at least 100/s: it sent 90/s instead of 120/s": {probe(100, true), late(120), late(120), probe(105, false)},
 		"the driver could not keep its rate in 1 of the 1 probes that did not hold, so they tell nothing of the server, whose capacity is unknown: it sent 90/s instead of 120/s":        {late(120)},
 	} {
 		if rate, err := Estimate(probes); err == nil || err.Error() != want {

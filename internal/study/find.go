@@ -108,10 +108,10 @@ func (f *Find) add(b capacity.Bound, pack *workload.Pack) error {
 	case is:
 		own := pack.Metric(l.Latency).AtPercentile(percent)
 		m = &own
-		if l.Service != "" {
-			service := pack.Metric(l.Service).AtPercentile(percent)
-			term.Service = service.Name
-			f.measure(service)
+		if l.Delay != "" {
+			delay := pack.Metric(l.Delay).AtPercentile(percent)
+			term.Delay = delay.Name
+			f.measure(delay)
 		}
 	case b.Name == "errors" && l.Errors != "":
 		m = &workload.Metric{Name: l.Errors, Unit: "1", Better: "lower"}
@@ -159,8 +159,8 @@ func (f *Find) metrics(pack *workload.Pack) []workload.Metric {
 	return all
 }
 
-// ProbePack is the pack as each probe is read: with the metrics that the probe is judged
-// by.
+// ProbePack is the pack as each sample is read: with the metrics that a probe, or the
+// driver at a share of the capacity, is judged by.
 func (w Workload) ProbePack() workload.Pack {
 	pack := w.Pack
 	if w.Find != nil {

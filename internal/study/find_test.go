@@ -20,8 +20,8 @@ func TestASearchForTheCapacityIsInThePlan(t *testing.T) {
 		t.Fatalf("%+v at %+v", w.Find, w.Levels)
 	}
 	want := []capacity.Term{
-		{Text: "p99 <= 50ms", Metric: "latency_p99", Limit: 50_000, Service: "service_p99"},
-		{Text: "p99.9 <= 0.2s", Metric: "latency_p999", Limit: 200_000, Service: "service_p999"},
+		{Text: "p99 <= 50ms", Metric: "latency_p99", Limit: 50_000, Delay: "send_delay_p99"},
+		{Text: "p99.9 <= 0.2s", Metric: "latency_p999", Limit: 200_000, Delay: "send_delay_p999"},
 		{Text: "errors <= 0.1%", Metric: "error_ratio", Limit: .001},
 		{Text: "throughput >= 10", Metric: "throughput", Limit: 10, AtLeast: true},
 	}
@@ -31,7 +31,7 @@ func TestASearchForTheCapacityIsInThePlan(t *testing.T) {
 	name := func(m workload.Metric) string { return m.Name }
 	probe := lists.Map(w.ProbePack().Metrics, name)
 	slices.Sort(probe)
-	if want := []string{"error_ratio", "latency_p99", "latency_p999", "rate_achieved", "requests", "service_growth", "service_p99", "service_p999", "throughput"}; !slices.Equal(probe, want) {
+	if want := []string{"error_ratio", "latency_p99", "latency_p999", "rate_achieved", "requests", "send_delay_p99", "send_delay_p999", "service_growth", "throughput"}; !slices.Equal(probe, want) {
 		t.Errorf("a probe has %q", probe)
 	}
 	all := lists.Map(w.Pack.Metrics, name)

@@ -18,10 +18,10 @@ import (
 type OpenLoop struct {
 	// Rate is the parameter with the intended requests per second.
 	Rate string `yaml:"rate" json:"rate"`
-	// Latency is the metric that is a percentile of the latencies from when requests were due, and Service
-	// the same from when they were sent: what lies between them is the driver's delay.
+	// Latency is the metric that is a percentile of the latencies from when requests were
+	// due, and Delay that of how late the driver sent them.
 	Latency string `yaml:"latency" json:"latency"`
-	Service string `yaml:"service" json:"service,omitempty"`
+	Delay   string `yaml:"delay" json:"delay,omitempty"`
 	// Sent is the field of the parser with the rate that the driver reached.
 	Sent string `yaml:"sent" json:"sent"`
 	// Growth is the field that says by how many seconds a request takes longer with each
@@ -91,7 +91,7 @@ func checkOpenLoop(p *Pack, root strictyaml.Node) {
 	for _, m := range p.Metrics {
 		metrics = append(metrics, m.Name)
 	}
-	for _, one := range []struct{ key, name string }{{"latency", l.Latency}, {"service", l.Service}} {
+	for _, one := range []struct{ key, name string }{{"latency", l.Latency}, {"delay", l.Delay}} {
 		switch m := p.Metric(one.name); {
 		case one.name == "" && one.key == "latency":
 			at.Problemf("open_loop: latency: is missing; it names a metric with a percentile")
