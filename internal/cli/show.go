@@ -30,12 +30,13 @@ func showRun(app *App, directory string, asJSON, verify bool) error {
 			Within     any             `json:"within,omitempty"`  // each environment against itself
 			Growths    any             `json:"growths,omitempty"` // the cost of an additional copy
 			Capacities any             `json:"capacities,omitempty"`
+			AtLoads    any             `json:"at_loads,omitempty"`
 			Lengths    any             `json:"length_biases,omitempty"`
 			Stolen     any             `json:"stolen,omitempty"` // shares of a core that the hypervisor took during samples
 			Rounds     any             `json:"rounds,omitempty"` // numbers that the first blocks chose
 		}{
 			in.Manifest, in.Plan, in.Contrasts, verdict.Within(in.Plan, in.Trials, in.Manifest.Environments),
-			verdict.Growths(in.Plan, in.Trials, in.Manifest.Environments), verdict.Capacities(in.Plan, in.Trials, in.Contrasts, in.Manifest.Environments), verdict.LengthBiases(in.Plan, in.Trials), model.StolenShares(in.Plan, in.Trials), model.RoundsChosen(in.Plan, in.Trials),
+			verdict.Growths(in.Plan, in.Trials, in.Manifest.Environments), verdict.Capacities(in.Plan, in.Trials, in.Contrasts, in.Manifest.Environments), verdict.AtLoads(in.Plan, in.Trials, in.Contrasts, in.Manifest.Environments), verdict.LengthBiases(in.Plan, in.Trials), model.StolenShares(in.Plan, in.Trials), model.RoundsChosen(in.Plan, in.Trials),
 		})
 	}
 	return text.Write(app.Stdout, in, terminalOptions(app.Stdout, true))

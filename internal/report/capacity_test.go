@@ -8,10 +8,12 @@ import (
 	"strings"
 	"testing"
 
+	"tare/internal/cost"
 	"tare/internal/report/model"
 	"tare/internal/rundir"
 	"tare/internal/study"
 	"tare/internal/testing/reporttest"
+	"tare/internal/usage"
 	"tare/internal/verdict"
 	"tare/internal/workload"
 )
@@ -102,5 +104,49 @@ func TestAFewBlocksGiveARangeOfTheCapacity(t *testing.T) {
 	data, err := json.Marshal(verdict.Capacities(in.Plan, in.Trials, in.Contrasts, in.Manifest.Environments))
 	if err != nil || !strings.Contains(string(data), `"low":null`) {
 		t.Errorf("%s, %v", data, err)
+	}
+}
+
+func TestTheSameTrafficTakesCoresAndMemory(t *testing.T) {
+	in := searched()
+	loaded := in.Plan.Workloads[0]
+	loaded.Name, loaded.Find = loaded.Name+"-at-load", nil
+	loaded.Levels = []study.Level{{Name: "load=70%", Load: &study.AtLoad{Share: .7, Workload: in.Plan.Workloads[0].Name}}}
+	loaded.Pack.Metrics = []workload.Metric{{Name: "latency_p99", Unit: "us", Better: "lower", Primary: true}, {Name: cost.CPU, Unit: "s/kop", Better: "lower"}}
+	for _, one := range in.Trials {
+		if one.Workload != in.Plan.Workloads[0].Name || one.Status != rundir.OK {
+			continue
+		}
+		one.Workload, one.Level, one.Rate = loaded.Name, "load=70%", 700
+		one.Metrics = map[string]float64{"latency_p99": 900 + float64(one.Block), cost.CPU: .4}
+		if one.Environment != in.Plan.Baseline {
+			one.Metrics[cost.CPU] = .6
+		}
+		used := usage.Usage{MemoryMean: usage.Figure{Value: 10 << 20}}
+		one.Usage = &used
+		in.Trials = append(in.Trials, one)
+	}
+	in.Plan.Workloads = append(in.Plan.Workloads, loaded)
+	in.Contrasts = verdict.Contrasts(in.Plan, in.Trials, in.Manifest.Environments)
+	if _, err := json.Marshal(verdict.AtLoads(in.Plan, in.Trials, in.Contrasts, in.Manifest.Environments)); err != nil {
+		t.Error(err)
+	}
+	var terminal, markdown, page bytes.Buffer
+	for _, err := range []error{writeText(&terminal, in, model.Options{}), writeMarkdown(&markdown, in, model.Options{}), writeHTML(&page, in, model.Options{})} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	text := strings.Join(strings.Fields(terminal.String()), " ")
+	for _, want := range []string{"0.280 cores, memory 10.0 MiB", "0.420 cores (+50.0% ["} {
+		if !strings.Contains(text, want) {
+			t.Errorf("the terminal has no %q:\n%s", want, text)
+		}
+	}
+	if !strings.Contains(markdown.String(), "| 0.420 | +50.0% [") {
+		t.Errorf("markdown:\n%s", markdown.String())
+	}
+	if !strings.Contains(page.String(), `id="at-load"`) {
+		t.Error("the page does not have it")
 	}
 }

@@ -51,6 +51,9 @@ type Trial struct {
 	// ExpectedSeconds is how long a sample of these amounts was expected to take.
 	ExpectedSeconds float64 `json:"expected_s,omitempty"`
 
+	// Rate of requests per second, where that is a share of a capacity.
+	Rate float64 `json:"rate,omitempty"`
+
 	// Phases of the start, on the first trial of each instance.
 	Phases []environment.Phase `json:"phases,omitempty"`
 	// Paths of a packet and a block, on the first trial of each instance.

@@ -37,6 +37,7 @@ func (s *Schedule) layout(at stage) []Slot {
 
 	groups := s.groups(live)
 	shuffle(draw, groups)
+	slices.SortStableFunc(groups, func(a, b []cell) int { return after(searched(a), searched(b)) })
 	var slots []Slot
 	add := func(c cell, environment string) {
 		rounds, within := s.rounds(c, environment, at.block)
@@ -101,7 +102,7 @@ func (s *Schedule) groups(live map[cell][]string) (groups [][]cell) {
 
 // cellOrder puts cells in a random order, but those that can use the same
 // instances follow each other, and among them the one that measures the start is
-// first.
+// first, and those whose rate follows from a search are last.
 func cellOrder(draw order, cells []cell) []cell {
 	shuffle(draw, cells)
 	var shapes []string // in the order of their first cell
@@ -114,14 +115,28 @@ func cellOrder(draw order, cells []cell) []cell {
 		switch {
 		case a.shape != b.shape:
 			return slices.Index(shapes, a.shape) - slices.Index(shapes, b.shape)
-		case a.startup == b.startup:
-			return 0
-		case a.startup:
-			return -1
+		case a.startup != b.startup:
+			return after(!a.startup, !b.startup)
 		}
-		return 1
+		return after(a.loaded, b.loaded)
 	})
 	return cells
+}
+
+// searched says whether the rates of all cells follow from searches of other cells.
+func searched(cells []cell) bool {
+	return !slices.ContainsFunc(cells, func(c cell) bool { return !c.loaded })
+}
+
+// after puts what is last after what is not.
+func after(a, b bool) int {
+	switch {
+	case a == b:
+		return 0
+	case a:
+		return 1
+	}
+	return -1
 }
 
 // live returns, for each cell, the environments that run it in a stage.

@@ -72,6 +72,7 @@ type cell struct {
 	workload, level, fresh string
 	startup                bool
 	probes                 bool // the rounds are probes of a search, whose number is fixed
+	loaded                 bool // the rate follows from a search, which comes before
 	rounds                 int  // of samples, at most; 0: one sample in a trial of its own
 	// shape is equal for cells that can use the same instances: they follow each
 	// other, so that no instance is started twice.
@@ -116,7 +117,7 @@ func New(plan *study.Plan, usable []string) (*Schedule, error) {
 	}
 	for _, w := range plan.Workloads {
 		for _, l := range w.Levels {
-			s.cells = append(s.cells, cell{w.Name, l.Name, w.Fresh, w.Pack.FromStart(), w.Find != nil, plan.Rounds(w, l), l.Shape.Key()})
+			s.cells = append(s.cells, cell{w.Name, l.Name, w.Fresh, w.Pack.FromStart(), w.Find != nil, l.Load != nil, plan.Rounds(w, l), l.Shape.Key()})
 			for turn, group := range plan.Groups(w, l, s.environments) {
 				for _, name := range group {
 					s.turn[cellKey{name, w.Name, l.Name}] = turn

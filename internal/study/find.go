@@ -163,8 +163,11 @@ func (f *Find) metrics(pack *workload.Pack) []workload.Metric {
 // driver at a share of the capacity, is judged by.
 func (w Workload) ProbePack() workload.Pack {
 	pack := w.Pack
-	if w.Find != nil {
+	switch {
+	case w.Find != nil:
 		pack.Metrics = w.Find.Metrics
+	case w.Loaded() && pack.Metric(pack.OpenLoop.Sent) == nil:
+		pack.Metrics = append(slices.Clone(pack.Metrics), workload.Metric{Name: pack.OpenLoop.Sent, Unit: "op/s", Better: "higher"})
 	}
 	return pack
 }

@@ -135,6 +135,8 @@ type Level struct {
 	// Sample is the length of a sample that the study asks for, with sample: or with
 	// the pack's parameter; 0 is the pack's default.
 	Sample time.Duration `json:"sample,omitempty"`
+	// Load is the rate as a share of a capacity; nil where the rate is a parameter's.
+	Load *AtLoad `json:"load,omitempty"`
 	// Shape says which instances the workload needs at the level.
 	Shape Shape `json:"shape,omitzero"`
 }

@@ -85,6 +85,10 @@ func resolve(root strictyaml.Node, file *File, over Overrides, problems *stricty
 	plan.Workloads, recipes = resolveWorkloads(root, d.Workloads, scaled.Workloads, file, design.fresh, plan.Hosts, plan.costs(), problems)
 	checkScales(d.Scales, plan)
 	plan.resolveWith(d.Environments, scaled.Environments)
+	plan.shareLoads()
+	if slices.ContainsFunc(plan.Workloads, Workload.Loaded) && plan.Design.Order != Alternating {
+		designAt.At("order").Problemf("load: the rate of all environments follows from the baseline's search, so it needs order: %s", Alternating)
+	}
 	checkPorts(root, scaled.Environments, plan.only(over.Only))
 	checkMounts(root, plan.only(over.Only))
 	checkRoles(limitsAt.At("pin"), plan.Pin, plan.Workloads)
@@ -177,7 +181,7 @@ func (p *Plan) keepOnly(only []string) error {
 			return e.Name != p.Baseline && !slices.Contains(environments, e.Name)
 		})
 	}
-	if len(workloads) > 0 {
+	if workloads = p.withSearches(workloads); len(workloads) > 0 {
 		p.Workloads = slices.DeleteFunc(p.Workloads, func(w Workload) bool { return !slices.Contains(workloads, w.Name) })
 		for _, e := range p.Environments {
 			maps.DeleteFunc(e.With, func(name string, _ map[string]string) bool { return !slices.Contains(workloads, name) })

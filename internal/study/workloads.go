@@ -55,15 +55,25 @@ func resolveWorkloads(root strictyaml.Node, s, scaled section, file *File, fresh
 		resolveSamples(pairs, pack, w.Levels)
 		w.Pack.Roles = resolvePlaces(pairs, pack, hosts)
 		w.resolveNeighbour(entry, pairs, file, problems)
-		metrics := slices.Clone(pack.Metrics)
-		if w.Find = resolveFind(pairs, pack, w.Levels); w.Find != nil {
-			metrics = w.Find.metrics(pack)
+		w.Find = resolveFind(pairs, pack, w.Levels)
+		w.Pack.Metrics = append(slices.Clone(pack.Metrics), derived(pack, w.Levels, costs)...)
+		loaded := resolveLoad(pairs, w)
+		if w.Find != nil {
+			w.Pack.Metrics = append(w.Find.metrics(pack), derived(pack, w.Levels, costs)...)
 		}
-		w.Pack.Metrics = append(metrics, derived(pack, w.Levels, costs)...)
 		if err := w.expandShapes(); err != nil {
 			entry.Problemf("%s", err)
 		}
 		workloads = append(workloads, w)
+		if loaded != nil {
+			if names[loaded.Name] {
+				entry.Problemf("two workloads are called %s, which is what load: makes of %s; give one of them another name with as:", loaded.Name, w.Name)
+			}
+			names[loaded.Name] = true
+			if err := loaded.expandShapes(); err == nil { // else it was reported
+				workloads = append(workloads, *loaded)
+			}
+		}
 		recipes = append(recipes, pack.Image)
 		if w.Neighbour != nil {
 			recipes = append(recipes, w.Neighbour.Image)

@@ -215,6 +215,9 @@ func (p *participant) calibrate(ctx context.Context) {
 			return
 		}
 	}
+	if p.err = p.setLoad(p.workload, &p.trial, p.job.level.Load); p.err != nil {
+		return
+	}
 	describeWork(&p.trial, p.workload)
 	p.underWay[p.job.cell] = p.workload.Work()
 	p.meters = openEdges(ctx, p.group.Copies, p.request.Cores, p.callback(&p.trial))
@@ -237,6 +240,9 @@ func (p *participant) finish(ctx context.Context) {
 	}
 	t := &p.trial
 	p.summarize()
+	if p.err == nil {
+		p.err = p.checkSent()
+	}
 	if p.search != nil && p.err == nil {
 		p.err = p.endSearch()
 	}

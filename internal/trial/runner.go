@@ -284,6 +284,9 @@ func (r *Runner) sampleOnce(ctx context.Context, t *rundir.Trial, record *lifecy
 	if err := w.Calibrate(ctx, r.like(j)); err != nil {
 		return err
 	}
+	if err := r.setLoad(w, t, j.level.Load); err != nil {
+		return err
+	}
 	describeWork(t, w)
 	r.takeFingerprint(ctx, pairOf(t), record, j, w)
 	meters := startMeters(ctx, group.Copies, r.plan.Sampling.Every(), r.callback(t))

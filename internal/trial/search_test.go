@@ -3,12 +3,14 @@ package trial
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"tare/internal/capacity"
 	"tare/internal/rundir"
+	"tare/internal/schedule"
 	"tare/internal/study"
 	"tare/internal/testing/fakeenv"
 	"tare/internal/workload"
@@ -91,7 +93,7 @@ func TestASearchFindsTheCapacityOfEachEnvironment(t *testing.T) {
 	}
 	resumed := NewRunner(Config{Instances: r.Instances, Before: made})
 	for c, rate := range r.capacities {
-		if len(r.capacities) != 2 || resumed.capacities[c] != rate {
+		if len(r.capacities) != 2 || !slices.Equal(resumed.capacities[c], rate) {
 			t.Errorf("resumed with %v instead of %v", resumed.capacities, r.capacities)
 		}
 	}
@@ -126,5 +128,61 @@ func TestASearchOfOneEnvironmentNeedsNoOther(t *testing.T) {
 	trials, err := r.Run(t.Context(), batch)
 	if err != nil || math.Abs(trials[0].Metrics[workload.Capacity]/9000-1) > .03 {
 		t.Errorf("%v: %+v", err, trials[0])
+	}
+}
+
+// newLoaded is newSearcher with a workload at 70% of the capacity of a.
+func newLoaded(t *testing.T, driver *float64) (*Runner, schedule.Batch) {
+	t.Helper()
+	r, _ := newSearcher(t, map[string]float64{"a": 9000, "b": 2500}, driver)
+	r.plan.Baseline = "a"
+	w := r.plan.Workloads[0]
+	w.Name, w.Find = "web-at-load", nil
+	w.Levels = []study.Level{{Name: "load=70%", Shape: w.Levels[0].Shape, Load: &study.AtLoad{Share: .7, Workload: "web"}}}
+	w.Pack.Metrics = []workload.Metric{{Name: "latency_p99", Unit: "ms", Better: "lower", Primary: true}, {Name: "requests", Unit: "op", Better: "higher"}}
+	r.plan.Workloads = append(r.plan.Workloads, w)
+	batch := alternating(3, "a", "b")
+	for i := range batch.Slots {
+		batch.Slots[i].Workload, batch.Slots[i].Level = w.Name, w.Levels[0].Name
+	}
+	return r, batch
+}
+
+func TestALoadIsAShareOfTheBaselinesCapacityInAllEnvironments(t *testing.T) {
+	driver := math.Inf(1)
+	r, batch := newLoaded(t, &driver)
+	trials, err := r.Run(t.Context(), batch)
+	if err != nil || trials[0].Status != rundir.Failed || trials[0].Reason != "load=70%: the capacity of a is not known: no search of web has found it" {
+		t.Errorf("before the search: %v, %s %s", err, trials[0].Status, trials[0].Reason)
+	}
+	found, err := r.Run(t.Context(), alternating(capacity.Probes, "a", "b"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.capacities.learn(rundir.Trial{Status: rundir.OK, Environment: "a", Workload: "web", Metrics: map[string]float64{workload.Capacity: 1e5}})
+	r.capacities.learn(found[0]) // the median of three is the search's
+	if trials, err = r.Run(t.Context(), batch); err != nil {
+		t.Fatal(err)
+	}
+	want := math.Round(.7 * found[0].Metrics[workload.Capacity])
+	for n, latency := range []float64{5, 500} { // b does not hold this rate
+		one := trials[n]
+		if one.Status != rundir.OK || one.Rate != want || one.Rounds[2].Metrics["requests"] != want || one.Metrics["requests"] != 3*want || one.Rounds[0].Metrics["sent"] != want {
+			t.Errorf("%s: %s %s at %g/s, %+v", one.Environment, one.Status, one.Reason, one.Rate, one.Rounds)
+		}
+		if one.Metrics["latency_p99"] != latency {
+			t.Errorf("%s: the latency is %v", one.Environment, one.Metrics)
+		}
+	}
+}
+
+func TestALoadThatTheDriverDidNotKeepIsNoFigure(t *testing.T) {
+	driver := math.Inf(1)
+	r, batch := newLoaded(t, &driver)
+	r.capacities.learn(rundir.Trial{Status: rundir.OK, Environment: "a", Workload: "web", Metrics: map[string]float64{workload.Capacity: 1000}})
+	driver = 600
+	trials, err := r.Run(t.Context(), batch)
+	if err != nil || trials[0].Status != rundir.Failed || len(trials[0].Metrics) > 0 || !strings.Contains(trials[0].Reason, "the driver could not keep its rate of 700/s in 3 of 3 samples: it sent 600/s") {
+		t.Errorf("%v: %s %s", err, trials[0].Status, trials[0].Reason)
 	}
 }

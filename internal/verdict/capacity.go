@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"tare/internal/cost"
 	"tare/internal/rundir"
 	"tare/internal/stats"
 	"tare/internal/study"
@@ -54,7 +55,7 @@ func Capacities(plan *study.Plan, trials []rundir.Trial, contrasts []Contrast, f
 					Baseline: plan.Baseline, N: len(logs), Confidence: float64(plan.Design.Confidence)}
 				c.Rate = exponential(hodgesLehmann(logs, 1-c.Confidence))
 				c.Least, c.Most = math.Exp(slices.Min(logs)), math.Exp(slices.Max(logs))
-				c.Instances = instancesOf(contrasts, w.Name, l.Name, name)
+				c.Instances = inverse(ratioOf(contrasts, w.Name, l.Name, workload.Capacity, name))
 				all = append(all, c)
 			}
 		}
@@ -66,20 +67,24 @@ func exponential(v stats.Interval) stats.Interval {
 	return stats.Interval{Estimate: math.Exp(v.Estimate), Low: math.Exp(v.Low), High: math.Exp(v.High)}
 }
 
-// instancesOf inverts the ratio of the contrast of a capacity.
-func instancesOf(contrasts []Contrast, workloadName, level, environment string) stats.Interval {
+// ratioOf is the ratio of the contrast of a metric, without an interval where there are too
+// few blocks for one; NaN where there is no contrast.
+func ratioOf(contrasts []Contrast, workload, level, metric, environment string) stats.Interval {
 	i := slices.IndexFunc(contrasts, func(c Contrast) bool {
-		return c.Metric == workload.Capacity && c.Workload == workloadName && c.Level == level && c.Environment == environment && c.BaseLevel == "" && c.N > 0
+		return c.Metric == metric && c.Workload == workload && c.Level == level && c.Environment == environment && c.BaseLevel == "" && c.N > 0
 	})
 	if i < 0 {
 		return stats.Interval{Estimate: math.NaN(), Low: 0, High: math.Inf(1)}
 	}
-	c := contrasts[i]
-	d := stats.Interval{Estimate: -c.Middle, Low: math.Inf(-1), High: math.Inf(1)}
-	if c.IntervalN > 0 {
-		d = stats.Interval{Estimate: -c.Estimate, Low: -c.High, High: -c.Low}
+	if c := contrasts[i]; c.IntervalN > 0 {
+		return c.Ratio()
 	}
-	return exponential(d)
+	return stats.Interval{Estimate: math.Exp(contrasts[i].Middle), Low: 0, High: math.Inf(1)}
+}
+
+// inverse is one over a positive value.
+func inverse(v stats.Interval) stats.Interval {
+	return stats.Interval{Estimate: 1 / v.Estimate, Low: 1 / v.High, High: 1 / v.Low}
 }
 
 // Bounded says whether the capacity has an interval.
@@ -87,15 +92,16 @@ func (c Capacity) Bounded() bool {
 	return c.N >= stats.LeastBlocks && c.Rate.Bounded() && c.Rate.Low > 0
 }
 
-// MarshalJSON writes an end without a bound as null, as a contrast does.
-func (c Capacity) MarshalJSON() ([]byte, error) {
-	ends := func(v stats.Interval) span {
-		s := span{finite(v.Estimate), finite(v.Low), finite(v.High)}
-		if s.High == nil || v.Low == 0 {
-			s.Low, s.High = nil, nil
-		}
+// ends are null where there is no bound.
+func ends(v stats.Interval) span {
+	if s := (span{finite(v.Estimate), finite(v.Low), finite(v.High)}); s.High != nil && v.Low > 0 {
 		return s
 	}
+	return span{Estimate: finite(v.Estimate)}
+}
+
+// MarshalJSON writes an end without a bound as null, as a contrast does.
+func (c Capacity) MarshalJSON() ([]byte, error) {
 	return json.Marshal(struct {
 		Workload    string  `json:"workload"`
 		Level       string  `json:"level,omitempty"`
@@ -111,4 +117,68 @@ func (c Capacity) MarshalJSON() ([]byte, error) {
 		Most        float64 `json:"most"`
 		Instances   span    `json:"instances"`
 	}{c.Workload, c.Level, c.Objective, c.Unit, c.Environment, c.Label, c.Baseline, c.N, c.Confidence, ends(c.Rate), c.Least, c.Most, ends(c.Instances)})
+}
+
+// AtLoad is what an environment uses at a share of the baseline's capacity, the same rate
+// for all.
+type AtLoad struct {
+	Workload, Level              string
+	Environment, Label, Baseline string
+	N                            int     // blocks
+	Rate                         float64 // median over the blocks, in op/s
+	// Cores is the median CPU time per second at this rate, and Memory that of the memory
+	// in use, in B; NaN where it is unknown.
+	Cores, Memory float64
+	// More is how many cores the environment needs for one of the baseline's: the ratio of
+	// the CPU time of an operation, with the interval of its contrast; NaN for the
+	// baseline, and without a contrast.
+	More stats.Interval
+}
+
+// AtLoads returns what environments use at shares of the baseline's capacity. The
+// contrasts are those of the run.
+func AtLoads(plan *study.Plan, trials []rundir.Trial, contrasts []Contrast, facts map[string]rundir.EnvironmentFacts) (all []AtLoad) {
+	for _, w := range plan.Workloads {
+		for _, l := range w.Levels {
+			if l.Load == nil {
+				continue
+			}
+			for _, name := range usable(plan, facts) {
+				var rates, cores, memory []float64
+				for _, t := range trials {
+					if t.Workload != w.Name || t.Level != l.Name || t.Environment != name || t.Traced || t.Status != rundir.OK {
+						continue
+					}
+					rates = append(rates, t.Rate)
+					if v, ok, _ := valueOf(t, cost.CPU); ok {
+						cores = append(cores, v*t.Rate/1000)
+					}
+					if t.Usage != nil && t.Usage.MemoryMean.Missing == "" {
+						memory = append(memory, t.Usage.MemoryMean.Value)
+					}
+				}
+				if len(rates) > 0 {
+					all = append(all, AtLoad{Workload: w.Name, Level: l.Name, Environment: name, Label: facts[name].Label, Baseline: plan.Baseline, N: len(rates),
+						Rate: stats.Median(rates), Cores: stats.Median(cores), Memory: stats.Median(memory), More: ratioOf(contrasts, w.Name, l.Name, cost.CPU, name)})
+				}
+			}
+		}
+	}
+	return all
+}
+
+// MarshalJSON writes what is unknown as null.
+func (a AtLoad) MarshalJSON() ([]byte, error) {
+	return json.Marshal(struct {
+		Workload    string   `json:"workload"`
+		Level       string   `json:"level"`
+		Environment string   `json:"environment"`
+		Label       string   `json:"label,omitempty"`
+		Baseline    string   `json:"baseline"`
+		N           int      `json:"n"`
+		Rate        float64  `json:"rate"`
+		Cores       *float64 `json:"cores"`
+		Memory      *float64 `json:"memory"`
+		More        span     `json:"more_cores"`
+	}{a.Workload, a.Level, a.Environment, a.Label, a.Baseline, a.N, a.Rate, finite(a.Cores), finite(a.Memory), ends(a.More)})
 }

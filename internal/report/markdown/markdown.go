@@ -37,6 +37,7 @@ func Write(w io.Writer, in model.Input, _ model.Options) error {
 	scoreSheet(&b, v.ScoreSheet())
 	against(&b, v)
 	capacities(&b, v)
+	atLoads(&b, v)
 	density(&b, v)
 	copies(&b, v.CopiesRows())
 	paths(&b, v.SharedPaths())

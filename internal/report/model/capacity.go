@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"tare/internal/lists"
+	"tare/internal/stats"
 	"tare/internal/verdict"
 )
 
@@ -40,20 +41,62 @@ func (r CapacityRow) Machines() string {
 		return ""
 	}
 	text := Digits(r.Instances.Estimate)
-	if r.Instances.Low > 0 && !math.IsInf(r.Instances.High, 1) {
+	if bounded(r.Instances) {
 		text += " [" + Digits(r.Instances.Low) + ", " + Digits(r.Instances.High) + "]"
 	}
 	return text
 }
 
 // More is the same as a change: how many more instances.
-func (r CapacityRow) More() string {
-	if math.IsNaN(r.Instances.Estimate) {
+func (r CapacityRow) More() string { return changed(r.Instances) }
+
+func bounded(v stats.Interval) bool { return v.Low > 0 && !math.IsInf(v.High, 1) }
+
+// changed is a ratio as a change; "" where it is unknown.
+func changed(v stats.Interval) string {
+	if math.IsNaN(v.Estimate) {
 		return ""
 	}
-	text := Change(math.Log(r.Instances.Estimate))
-	if r.Instances.Low > 0 && !math.IsInf(r.Instances.High, 1) {
-		text += " " + Interval(math.Log(r.Instances.Low), math.Log(r.Instances.High))
+	text := Change(math.Log(v.Estimate))
+	if bounded(v) {
+		text += " " + Interval(math.Log(v.Low), math.Log(v.High))
 	}
 	return text
 }
+
+// AtLoadTitle is the title of the section on what the same traffic takes.
+const AtLoadTitle = "The same traffic"
+
+// AtLoadRow is what one environment uses at a share of the baseline's capacity.
+type AtLoadRow struct {
+	verdict.AtLoad
+	Shown string
+}
+
+// AtLoads are the environments at shares of the baseline's capacity.
+func (v *Report) AtLoads() []AtLoadRow {
+	all := verdict.AtLoads(v.Plan, v.Trials, v.Contrasts, v.Manifest.Environments)
+	return lists.Map(all, func(a verdict.AtLoad) AtLoadRow { return AtLoadRow{a, v.ShownName(a.Environment)} })
+}
+
+// RateText is the rate of requests.
+func (r AtLoadRow) RateText() string { return Figure(r.Rate, "op/s") }
+
+// CoresText is how many cores the environment uses.
+func (r AtLoadRow) CoresText() string {
+	if math.IsNaN(r.Cores) {
+		return Missing
+	}
+	return Digits(r.Cores)
+}
+
+// MemoryText is how much memory it uses.
+func (r AtLoadRow) MemoryText() string {
+	if math.IsNaN(r.Memory) {
+		return Missing
+	}
+	return Figure(r.Memory, "B")
+}
+
+// MoreText is how many more cores it uses than the baseline; "" for the baseline.
+func (r AtLoadRow) MoreText() string { return changed(r.More) }

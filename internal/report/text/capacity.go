@@ -22,3 +22,20 @@ func (t *terminal) capacities(rows []model.CapacityRow) {
 		t.wrap(4, text+fmt.Sprintf(", n=%d", r.N))
 	}
 }
+
+// atLoads prints a line an environment.
+func (t *terminal) atLoads(rows []model.AtLoadRow) {
+	if len(rows) == 0 {
+		return
+	}
+	t.heading(model.AtLoadTitle)
+	last := ""
+	for _, r := range rows {
+		last = t.group(last, model.LevelTitle(r.Workload, r.Level)+": "+r.RateText())
+		text := fmt.Sprintf("%s: %s cores", r.Shown, r.CoresText())
+		if more := r.MoreText(); more != "" {
+			text += " (" + more + ")"
+		}
+		t.wrap(4, text+fmt.Sprintf(", memory %s, n=%d", r.MemoryText(), r.N))
+	}
+}

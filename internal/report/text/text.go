@@ -32,6 +32,7 @@ func Write(w io.Writer, in model.Input, o model.Options) error {
 	t.sheet(v.ScoreSheet())
 	t.against(v)
 	t.capacities(v.Capacities())
+	t.atLoads(v.AtLoads())
 	t.within(v.WithinRows())
 	t.growths(v.Growths())
 	t.copies(v.CopiesRows())

@@ -191,7 +191,7 @@ Workloads
   [2]
   $ sed 's/clients:/client:/' good.yaml >bad.yaml
   $ tare run bad.yaml
-  tare: bad.yaml:9:5: workload redis: unknown parameter "client"; did you mean "clients"? (known: use, as, server, env, fresh, place, instances, starting, neighbours, neighbour, sample, find, objective, clients, pipeline, port, requests, seconds, size, tests, warmup)
+  tare: bad.yaml:9:5: workload redis: unknown parameter "client"; did you mean "clients"? (known: use, as, server, env, fresh, place, instances, starting, neighbours, neighbour, sample, find, objective, load, clients, pipeline, port, requests, seconds, size, tests, warmup)
   [2]
   $ sed 's/\[1, 10\]/[]/' good.yaml >bad.yaml
   $ tare run bad.yaml
@@ -545,4 +545,16 @@ A search for the capacity
   $ sed 's/find/instances: 4, find/' open.yaml >bad.yaml
   $ tare run bad.yaml
   tare: bad.yaml:6:34: instances: find: capacity searches the rate of one copy
+  [2]
+  $ sed 's/find/load: 170%, find/' open.yaml >bad.yaml
+  $ tare run bad.yaml
+  tare: bad.yaml:6:29: load: needs a share of the capacity from 1% to 100%, such as 70%
+  [2]
+  $ sed 's/find: capacity/load: 70%/; s/, objective.*/}/' open.yaml >bad.yaml
+  $ tare run bad.yaml
+  tare: bad.yaml:6:23: load: is a share of the baseline's capacity, and needs find: capacity
+  [2]
+  $ { sed 's/find/load: 70%, find/' open.yaml; echo 'design: {order: interleaved}'; } >bad.yaml
+  $ tare run bad.yaml
+  tare: bad.yaml:7:17: load: the rate of all environments follows from the baseline's search, so it needs order: alternating
   [2]
