@@ -21,7 +21,7 @@ import (
 )
 
 // fetchFormat changes whenever the same pin results in other bytes than before.
-const fetchFormat = 1
+const fetchFormat = 2
 
 // dependencyPlugin is the Maven plugin that resolves and copies artifacts.
 const dependencyPlugin = "org.apache.maven.plugins:maven-dependency-plugin:3.6.1"
@@ -282,11 +282,13 @@ func explainMaven(err error) error {
 }
 
 // buildGo builds within a new module that requires the one version. `go install`
-// would also request the list of all versions, which not every module proxy has.
+// would also request the list of all versions, which not every module proxy has. The
+// module is of Go 1.17 or later, so that of the program's dependencies only those are
+// requested that its own go.mod names, and not the versions that others once had.
 func (f Fetch) buildGo(ctx context.Context, work, got string) error {
 	m := goProgram.FindStringSubmatch(f.Go)
 	module, version, below := m[1], m[2], m[3]
-	text := fmt.Sprintf("module tare.invalid/fetch\n\nrequire %s %s\n", module, version)
+	text := fmt.Sprintf("module tare.invalid/fetch\n\ngo 1.21\n\nrequire %s %s\n", module, version)
 	if err := os.WriteFile(filepath.Join(work, "go.mod"), []byte(text), 0o644); err != nil {
 		return explain(err)
 	}
