@@ -62,6 +62,7 @@ func FuzzBootTimes(f *testing.F)       { fuzz(f, "boot-times") }
 func FuzzCassandraStress(f *testing.F) { fuzz(f, "cassandra-stress") }
 func FuzzDD(f *testing.F)              { fuzz(f, "dd") }
 func FuzzFio(f *testing.F)             { fuzz(f, "fio") }
+func FuzzGhz(f *testing.F)             { fuzz(f, "ghz") }
 func FuzzH2load(f *testing.F)          { fuzz(f, "h2load") }
 func FuzzHPL(f *testing.F)             { fuzz(f, "hpl") }
 func FuzzIOPing(f *testing.F)          { fuzz(f, "ioping") }
@@ -70,6 +71,7 @@ func FuzzIperf3(f *testing.F)          { fuzz(f, "iperf3") }
 func FuzzJMeter(f *testing.F)          { fuzz(f, "jmeter") }
 func FuzzK6(f *testing.F)              { fuzz(f, "k6") }
 func FuzzLatencies(f *testing.F)       { fuzz(f, "latencies") }
+func FuzzMemtier(f *testing.F)         { fuzz(f, "memtier") }
 func FuzzNetperf(f *testing.F)         { fuzz(f, "netperf") }
 func FuzzPgbench(f *testing.F)         { fuzz(f, "pgbench") }
 func FuzzRedisBenchmark(f *testing.F)  { fuzz(f, "redis-benchmark") }

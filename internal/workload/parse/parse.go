@@ -63,7 +63,7 @@ type Field struct {
 
 // parsers are the built-in parsers. docs/parsers.md lists what a new one needs.
 var parsers = finite(
-	ab, bootTimes, cassandraStress, dd, fio, h2load, hpl, ioping, iozone, iperf3, jmeter, k6, latencies, netperf,
+	ab, bootTimes, cassandraStress, dd, fio, ghz, h2load, hpl, ioping, iozone, iperf3, jmeter, k6, latencies, memtier, netperf,
 	pgbench, redisBenchmark, stages, stressNG, sysbenchCPU, sysbenchFileIO, sysbenchMemory, sysbenchOLTP,
 	sysbenchThreads, vegetaCSV, wrk, wrk2,
 )

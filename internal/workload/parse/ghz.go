@@ -1,0 +1,103 @@
+package parse
+
+import (
+	"fmt"
+	"strconv"
+	"time"
+)
+
+var ghz = Parser{
+	Name: "ghz",
+	About: "ghz's report with every call (-O json); latency_ is from the beginning of a call to its end, as ghz's workers made them; " +
+		"failed calls count in all values",
+	Versions: "0.120.0",
+	Fields: []Field{
+		{"calls", "op"}, {"errors", "op"}, {"error_ratio", "1"}, {"seconds", "s"}, {"calls_per_second", "op/s"},
+		{"latency_mean", "us"}, {"latency_min", "us"}, {"latency_p50", "us"}, {"latency_p90", "us"}, {"latency_p95", "us"}, {"latency_p99", "us"}, {"latency_p999", "us"}, {"latency_max", "us"},
+	},
+	Parse:    parseGhz,
+	Split:    splitJSON,
+	Settings: ghzSettings,
+
+	Distributions: []Field{{"latency", "us"}},
+	Histograms: func(stdout []byte) (map[string]Histogram, error) {
+		_, calls, err := ghzCalls(stdout)
+		return map[string]Histogram{"latency": histogramOf(calls)}, err
+	},
+}
+
+type ghzReport struct {
+	Count   *float64 `json:"count"`
+	Options struct {
+		Call        string `json:"call"`
+		Concurrency int    `json:"concurrency"`
+		Connections int    `json:"connections"`
+		RPS         int    `json:"rps"`
+	} `json:"options"`
+	Details []struct {
+		Timestamp time.Time `json:"timestamp"`
+		Latency   int64     `json:"latency"` // ns
+		Status    string    `json:"status"`
+	} `json:"details"`
+}
+
+func ghzSettings(stdout []byte) map[string]string {
+	var r ghzReport
+	if decode("ghz's report", stdout, &r) != nil || r.Options.Call == "" {
+		return nil
+	}
+	return map[string]string{"call": r.Options.Call, "concurrency": strconv.Itoa(r.Options.Concurrency),
+		"connections": strconv.Itoa(r.Options.Connections), "rate": strconv.Itoa(r.Options.RPS)}
+}
+
+func parseGhz(stdout []byte) (map[string]float64, error) {
+	fields, calls, err := ghzCalls(stdout)
+	if err != nil {
+		return nil, err
+	}
+	d := newDistribution(calls)
+	fields["latency_mean"], fields["latency_min"], fields["latency_max"] = d.mean(), d[0], d[len(d)-1]
+	fields["latency_p50"], fields["latency_p90"], fields["latency_p95"] = d.percentile(50), d.percentile(90), d.percentile(95)
+	fields["latency_p99"], fields["latency_p999"] = d.percentile(99), d.percentile(99.9)
+	return fields, nil
+}
+
+// ghzCalls returns the latencies of all calls, of which there is at least one, in us, and
+// the values that are none. ghz's own rate is of the whole run, with its connections.
+func ghzCalls(stdout []byte) (fields map[string]float64, calls []float64, err error) {
+	var r ghzReport
+	if err := decode("ghz's report", stdout, &r); err != nil {
+		return nil, nil, err
+	}
+	switch {
+	case r.Count == nil:
+		return nil, nil, fmt.Errorf("it is not a report of ghz with -O json: it has no count")
+	case len(r.Details) == 0:
+		return nil, nil, fmt.Errorf("ghz lists no call that ended")
+	case float64(len(r.Details)) != *r.Count:
+		return nil, nil, fmt.Errorf("ghz lists %d calls and counts %g", len(r.Details), *r.Count)
+	}
+	failed := 0.0
+	var first, last time.Time
+	for i, call := range r.Details {
+		if call.Latency < 0 || call.Timestamp.IsZero() {
+			return nil, nil, fmt.Errorf("call %d of ghz has no time", i+1)
+		}
+		if call.Status != "OK" {
+			failed++
+		}
+		if first.IsZero() || call.Timestamp.Before(first) {
+			first = call.Timestamp
+		}
+		if end := call.Timestamp.Add(time.Duration(call.Latency)); end.After(last) {
+			last = end
+		}
+		calls = append(calls, float64(call.Latency)/1e3)
+	}
+	n := float64(len(calls))
+	fields = map[string]float64{"calls": n, "errors": failed, "error_ratio": failed / n, "seconds": last.Sub(first).Seconds()}
+	if fields["seconds"] > 0 {
+		fields["calls_per_second"] = (n - failed) / fields["seconds"]
+	}
+	return fields, calls, nil
+}
