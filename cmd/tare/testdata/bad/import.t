@@ -17,16 +17,16 @@ Flags
   tare: name the files, or a manifest; `tare import --help` has examples
   [2]
   $ tare import native-1.log
-  tare: --tool is missing: name what wrote native-1.log: a parser (ab, boot-times, cassandra-stress, dd, fio, h2load, hpl, ioping, iozone, iperf3, jmeter, k6, latencies, netperf, pgbench, redis-benchmark, stages, stress-ng, sysbench-cpu, sysbench-fileio, sysbench-memory, sysbench-oltp, sysbench-threads, vegeta-csv, wrk, wrk2), or a workload pack
+  tare: --tool is missing: name what wrote native-1.log: a parser (ab, boot-times, cassandra-stress, dd, fio, ghz, h2load, hpl, ioping, iozone, iperf3, jmeter, k6, latencies, memtier, netperf, pgbench, redis-benchmark, stages, stress-ng, sysbench-cpu, sysbench-fileio, sysbench-memory, sysbench-oltp, sysbench-threads, vegeta-csv, wrk, wrk2), or a workload pack
   [2]
   $ tare import --tool ./tiny.yaml
   tare: name the files, or a manifest; `tare import --help` has examples
   [2]
   $ tare import --tool tiny native-1.log
-  tare: --tool: unknown tool "tiny"; known: ab, boot-times, cassandra, cassandra-stress, ci-pipeline, dd, fio, h2load, hpl, image-command, ioping, iozone, iperf3, iperf3-udp, jmeter, k6, latencies, mysql-configured, mysql-oltp, netperf, nginx, nginx-configured, nginx-open, pgbench, postgres, redis, redis-benchmark, sql-insert, sql-select, stages, startup, startup-cold, startup-many, startup-port, startup-service, stress-ng, stress-ng-cpu, stress-ng-vm, sysbench-cpu, sysbench-fileio, sysbench-memory, sysbench-oltp, sysbench-threads, syscalls, vegeta-csv, wordpress-ab, wordpress-jmeter, wrk, wrk2; to use your own workload pack, give its path, such as ./tiny.yaml
+  tare: --tool: unknown tool "tiny"; known: ab, boot-times, cassandra, cassandra-stress, ci-pipeline, dd, fio, ghz, grpc, h2load, hpl, image-command, ioping, iozone, iperf3, iperf3-udp, jmeter, k6, latencies, memtier, mysql-configured, mysql-oltp, netperf, nginx, nginx-configured, nginx-open, pgbench, postgres, redis, redis-benchmark, sql-insert, sql-select, stages, startup, startup-cold, startup-many, startup-port, startup-service, stress-ng, stress-ng-cpu, stress-ng-vm, sysbench-cpu, sysbench-fileio, sysbench-memory, sysbench-oltp, sysbench-threads, syscalls, vegeta-csv, wordpress-ab, wordpress-jmeter, wrk, wrk2; to use your own workload pack, give its path, such as ./tiny.yaml
   [2]
   $ tare import --tool sysbnch-cpu --environment native native-1.log
-  tare: --tool: unknown tool "sysbnch-cpu"; did you mean "sysbench-cpu"? (known: ab, boot-times, cassandra, cassandra-stress, ci-pipeline, dd, fio, h2load, hpl, image-command, ioping, iozone, iperf3, iperf3-udp, jmeter, k6, latencies, mysql-configured, mysql-oltp, netperf, nginx, nginx-configured, nginx-open, pgbench, postgres, redis, redis-benchmark, sql-insert, sql-select, stages, startup, startup-cold, startup-many, startup-port, startup-service, stress-ng, stress-ng-cpu, stress-ng-vm, sysbench-cpu, sysbench-fileio, sysbench-memory, sysbench-oltp, sysbench-threads, syscalls, vegeta-csv, wordpress-ab, wordpress-jmeter, wrk, wrk2); to use your own workload pack, give its path, such as ./sysbnch-cpu.yaml
+  tare: --tool: unknown tool "sysbnch-cpu"; did you mean "sysbench-cpu"? (known: ab, boot-times, cassandra, cassandra-stress, ci-pipeline, dd, fio, ghz, grpc, h2load, hpl, image-command, ioping, iozone, iperf3, iperf3-udp, jmeter, k6, latencies, memtier, mysql-configured, mysql-oltp, netperf, nginx, nginx-configured, nginx-open, pgbench, postgres, redis, redis-benchmark, sql-insert, sql-select, stages, startup, startup-cold, startup-many, startup-port, startup-service, stress-ng, stress-ng-cpu, stress-ng-vm, sysbench-cpu, sysbench-fileio, sysbench-memory, sysbench-oltp, sysbench-threads, syscalls, vegeta-csv, wordpress-ab, wordpress-jmeter, wrk, wrk2); to use your own workload pack, give its path, such as ./sysbnch-cpu.yaml
   [2]
   $ tare import --tool ./missing.yaml --environment native native-1.log
   tare: --tool: workload pack ./missing.yaml: no such file or directory
@@ -215,7 +215,7 @@ Manifests. Each is good.yaml with an edit
   [2]
   $ sed 's/tool: .*/tool: sysbnch-cpu/' good.yaml >bad.yaml
   $ tare import bad.yaml
-  tare: bad.yaml:4:11: unknown tool "sysbnch-cpu"; did you mean "sysbench-cpu"? (known: ab, boot-times, cassandra, cassandra-stress, ci-pipeline, dd, fio, h2load, hpl, image-command, ioping, iozone, iperf3, iperf3-udp, jmeter, k6, latencies, mysql-configured, mysql-oltp, netperf, nginx, nginx-configured, nginx-open, pgbench, postgres, redis, redis-benchmark, sql-insert, sql-select, stages, startup, startup-cold, startup-many, startup-port, startup-service, stress-ng, stress-ng-cpu, stress-ng-vm, sysbench-cpu, sysbench-fileio, sysbench-memory, sysbench-oltp, sysbench-threads, syscalls, vegeta-csv, wordpress-ab, wordpress-jmeter, wrk, wrk2); to use your own workload pack, give its path, such as ./sysbnch-cpu.yaml
+  tare: bad.yaml:4:11: unknown tool "sysbnch-cpu"; did you mean "sysbench-cpu"? (known: ab, boot-times, cassandra, cassandra-stress, ci-pipeline, dd, fio, ghz, grpc, h2load, hpl, image-command, ioping, iozone, iperf3, iperf3-udp, jmeter, k6, latencies, memtier, mysql-configured, mysql-oltp, netperf, nginx, nginx-configured, nginx-open, pgbench, postgres, redis, redis-benchmark, sql-insert, sql-select, stages, startup, startup-cold, startup-many, startup-port, startup-service, stress-ng, stress-ng-cpu, stress-ng-vm, sysbench-cpu, sysbench-fileio, sysbench-memory, sysbench-oltp, sysbench-threads, syscalls, vegeta-csv, wordpress-ab, wordpress-jmeter, wrk, wrk2); to use your own workload pack, give its path, such as ./sysbnch-cpu.yaml
   [2]
   $ sed 's/tool: .*/tool: .\/missing.yaml/' good.yaml >bad.yaml
   $ tare import bad.yaml
@@ -299,7 +299,7 @@ Manifests. Each is good.yaml with an edit
   tare: --environment describes files on the command line; write it into good.yaml
   [2]
   $ tare import good.yaml good.yaml
-  tare: --tool is missing: name what wrote good.yaml: a parser (ab, boot-times, cassandra-stress, dd, fio, h2load, hpl, ioping, iozone, iperf3, jmeter, k6, latencies, netperf, pgbench, redis-benchmark, stages, stress-ng, sysbench-cpu, sysbench-fileio, sysbench-memory, sysbench-oltp, sysbench-threads, vegeta-csv, wrk, wrk2), or a workload pack
+  tare: --tool is missing: name what wrote good.yaml: a parser (ab, boot-times, cassandra-stress, dd, fio, ghz, h2load, hpl, ioping, iozone, iperf3, jmeter, k6, latencies, memtier, netperf, pgbench, redis-benchmark, stages, stress-ng, sysbench-cpu, sysbench-fileio, sysbench-memory, sysbench-oltp, sysbench-threads, vegeta-csv, wrk, wrk2), or a workload pack
   [2]
   $ tare import missing.yaml
   tare: import manifest missing.yaml: no such file or directory
