@@ -1,6 +1,7 @@
 package try
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"regexp"
@@ -83,7 +84,8 @@ func (o Options) guess(img *image.Image, s seen) (g guesses, err error) {
 			g.add("page /", "the image has no health check with another one", "--url")
 		}
 	case "postgres":
-		g.postgres(o.variables(img))
+		user, database, password := postgresLogin(o.variables(img))
+		g.login(user, database, "PGPASSWORD", password, "--env-var POSTGRES_USER=..., POSTGRES_DB=..., POSTGRES_PASSWORD=...")
 	case "mysql":
 		if err := g.mysql(o.variables(img)); err != nil {
 			return g, err
@@ -175,17 +177,10 @@ func first(vars map[string]string, names ...string) string {
 	return ""
 }
 
-// postgres chooses the user as the official image does.
-func (g *guesses) postgres(vars map[string]string) {
-	user := first(vars, "POSTGRES_USER", "PGUSER")
-	if user == "" {
-		user = "postgres"
-	}
-	database := first(vars, "POSTGRES_DB", "PGDATABASE")
-	if database == "" {
-		database = user
-	}
-	g.login(user, database, "PGPASSWORD", first(vars, "POSTGRES_PASSWORD", "PGPASSWORD"), "--env-var POSTGRES_USER=..., POSTGRES_DB=..., POSTGRES_PASSWORD=...")
+// postgresLogin is that of the official image.
+func postgresLogin(vars map[string]string) (user, database, password string) {
+	user = cmp.Or(first(vars, "POSTGRES_USER", "PGUSER"), "postgres")
+	return user, cmp.Or(first(vars, "POSTGRES_DB", "PGDATABASE"), user), first(vars, "POSTGRES_PASSWORD", "PGPASSWORD")
 }
 
 // mysql chooses the user as the official images do.

@@ -57,7 +57,11 @@ func (o Options) watch(ctx context.Context, img *image.Image, i environment.Inst
 	if err != nil {
 		return s, err
 	}
-	exposed, page := exposedPorts(img.Config), cmp.Or(path, healthPath(img.Config), "/")
+	exposed := exposedPorts(img.Config)
+	ask := asked{path: cmp.Or(path, healthPath(img.Config), "/")}
+	var password string
+	ask.user, ask.database, password = postgresLogin(o.variables(img))
+	ask.password = password != ""
 	before := listening(ctx, i.Agent())
 	for _, port := range append(exposed, given) {
 		if reachable(before, port) {
@@ -99,7 +103,7 @@ func (o Options) watch(ctx context.Context, img *image.Image, i environment.Inst
 				continue
 			}
 			for _, port := range candidates(given, exposed, s.sockets, time.Since(began) > settleTime) {
-				if a, err := identify(waiting, i.Address(), port, page); err == nil {
+				if a, err := identify(waiting, i.Address(), port, ask); err == nil {
 					s.answers[port] = a
 				}
 			}

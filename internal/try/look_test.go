@@ -81,6 +81,8 @@ func TestAProtocolIsRecognizedByItsAnswers(t *testing.T) {
 		"redis":        "redis 0 it answers PING with PONG",
 		"closed-redis": `redis 0 it answers PING as Redis does Redis answers "-NOAUTH Authentication required.": the load has no password; start it without one, and with protected-mode no`,
 		"postgres":     "postgres 0 it answers PostgreSQL's request for TLS",
+		"new-postgres": `postgres 0 it answers PostgreSQL's request for TLS PostgreSQL refuses user me, database mine: "the database system is starting up": name others with --env-var POSTGRES_USER=... and POSTGRES_DB=...`,
+		"its-postgres": "postgres 0 it answers PostgreSQL's request for TLS PostgreSQL asks for a password of user me, database mine: set it with --env-var POSTGRES_PASSWORD=...",
 		"mysql":        `mysql 0 it greets as MySQL "8.4.3"`,
 		"smtp":         `tcp 0 it greets with "220 mail ESMTP\r\n"`,
 		"silent":       "tcp 0 it accepts connections, and answered neither HTTP nor Redis nor PostgreSQL nor MySQL",
@@ -93,7 +95,7 @@ func TestAProtocolIsRecognizedByItsAnswers(t *testing.T) {
 			ended := make(chan struct{})
 			go func() { _ = serveOn(protocol, l); close(ended) }()
 			port := l.Addr().(*net.TCPAddr).Port
-			a, err := identify(t.Context(), "127.0.0.1", port, "/page")
+			a, err := identify(t.Context(), "127.0.0.1", port, asked{path: "/page", user: "me", database: "mine"})
 			l.Close()
 			<-ended
 			if got := strings.TrimSpace(fmt.Sprint(a.load, " ", a.status, " ", a.reason, " ", a.wrong)); err != nil || got != want || a.port != port {

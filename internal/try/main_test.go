@@ -3,6 +3,7 @@ package try
 import (
 	"bufio"
 	"context"
+	"encoding/binary"
 	"fmt"
 	"io"
 	"net"
@@ -80,10 +81,22 @@ func speak(protocol string, c net.Conn) {
 		_, _ = c.Write([]byte("\x4a\x00\x00\x00\x0a8.4.3\x00and so on"))
 	case "smtp":
 		_, _ = c.Write([]byte("220 mail ESMTP\r\n"))
-	case "postgres":
-		start := make([]byte, 8)
-		if _, err := io.ReadFull(c, start); err == nil && string(start) == "\x00\x00\x00\x08\x04\xd2\x16\x2f" {
+	case "postgres", "new-postgres", "its-postgres":
+		// All of the message: a close with unread bytes may discard the answer.
+		length := make([]byte, 4)
+		_, _ = io.ReadFull(c, length)
+		message := make([]byte, min(binary.BigEndian.Uint32(length), 1000))
+		_, _ = io.ReadFull(c, message[min(4, len(message)):])
+		switch text := string(message[min(4, len(message)):]); {
+		case text == "\x04\xd2\x16\x2f":
 			_, _ = c.Write([]byte("N"))
+		case !strings.HasPrefix(text, "\x00\x03\x00\x00"):
+		case protocol == "new-postgres":
+			_, _ = c.Write([]byte("E\x00\x00\x00\x50SFATAL\x00C57P03\x00Mthe database system is starting up\x00\x00"))
+		case protocol == "its-postgres":
+			_, _ = c.Write([]byte("R\x00\x00\x00\x17\x00\x00\x00\x0aSCRAM-SHA-256\x00\x00"))
+		default:
+			_, _ = c.Write([]byte("R\x00\x00\x00\x08\x00\x00\x00\x00"))
 		}
 	case "redis", "closed-redis":
 		line, _ := bufio.NewReader(c).ReadString('\n')

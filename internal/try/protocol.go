@@ -3,6 +3,7 @@ package try
 import (
 	"bytes"
 	"context"
+	"encoding/binary"
 	"fmt"
 	"net"
 	"net/http"
@@ -30,9 +31,16 @@ const (
 // usual are the protocols that are tried first at a port.
 var usual = map[int]string{6379: "redis", 5432: "postgres", 3306: "mysql"}
 
+// asked is what a load would ask a server.
+type asked struct {
+	path           string // of a page
+	user, database string // of PostgreSQL
+	password       bool   // there is one
+}
+
 // identify finds out what a port speaks. Where nothing else is recognized it is plain TCP;
 // the error is that of connecting.
-func identify(ctx context.Context, address string, port int, path string) (answer, error) {
+func identify(ctx context.Context, address string, port int, ask asked) (answer, error) {
 	at := net.JoinHostPort(address, strconv.Itoa(port))
 	greeting, err := exchange(ctx, at, nil, greetingTimeout)
 	if err != nil {
@@ -46,10 +54,16 @@ func identify(ctx context.Context, address string, port int, path string) (answe
 		load string
 		ask  func() (answer, bool)
 	}{
-		{"http", func() (answer, bool) { return asHTTP(ctx, at, path) }},
+		{"http", func() (answer, bool) { return asHTTP(ctx, at, ask.path) }},
 		{"redis", func() (answer, bool) { return asRedis(reply(ctx, at, []byte("PING\r\n"))) }},
 		// The request to use TLS, which every version of the protocol answers.
-		{"postgres", func() (answer, bool) { return asPostgres(reply(ctx, at, []byte{0, 0, 0, 8, 4, 210, 22, 47})) }},
+		{"postgres", func() (answer, bool) {
+			a, ok := asPostgres(reply(ctx, at, []byte{0, 0, 0, 8, 4, 210, 22, 47}))
+			if ok {
+				a.wrong = ask.refused(reply(ctx, at, ask.startup()))
+			}
+			return a, ok
+		}},
 	}
 	for i, t := range tries {
 		if t.load == usual[port] {
@@ -121,6 +135,34 @@ func asPostgres(said []byte) (answer, bool) {
 		return answer{reason: "it answers PostgreSQL's request for TLS"}, true
 	}
 	return answer{}, false
+}
+
+// startup is the message that begins a session of PostgreSQL.
+func (a asked) startup() []byte {
+	const version = 3 << 16
+	text := "user\x00" + a.user + "\x00database\x00" + a.database + "\x00\x00"
+	message := binary.BigEndian.AppendUint32(nil, uint32(8+len(text)))
+	return append(binary.BigEndian.AppendUint32(message, version), text...)
+}
+
+// refused is why a session of PostgreSQL does not begin; "" if it does, as far as is known
+// without the password.
+func (a asked) refused(said []byte) string {
+	const header = 5 // the type of the message, its length
+	who := fmt.Sprintf("user %s, database %s", a.user, a.database)
+	switch {
+	case len(said) < header+4:
+		return ""
+	case said[0] == 'R' && binary.BigEndian.Uint32(said[header:]) != 0 && !a.password:
+		return "PostgreSQL asks for a password of " + who + ": set it with --env-var POSTGRES_PASSWORD=..."
+	case said[0] == 'E':
+		for field := range bytes.SplitSeq(said[header:], []byte{0}) {
+			if len(field) > 0 && field[0] == 'M' {
+				return fmt.Sprintf("PostgreSQL refuses %s: %q: name others with --env-var POSTGRES_USER=... and POSTGRES_DB=...", who, field[1:])
+			}
+		}
+	}
+	return ""
 }
 
 // reply is what a server says to a message; nil if it says nothing.

@@ -1,0 +1,122 @@
+package main
+
+import (
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-containerregistry/pkg/name"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/mutate"
+	"github.com/google/go-containerregistry/pkg/v1/tarball"
+
+	"tare/internal/image"
+	"tare/internal/testing/needs"
+	"tare/internal/testing/testenv"
+	"tare/internal/workload"
+)
+
+// published writes an image of these packages with metadata as its author would.
+func published(t *testing.T, recipe image.Recipe, config v1.Config) (archive string) {
+	t.Helper()
+	store, err := image.Open(testenv.Images())
+	if err != nil {
+		t.Fatal(err)
+	}
+	built, err := store.Get(t.Context(), image.Source{Recipe: &recipe}, func(line string) { t.Log(line) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	img, err := built.OCI(t.Context())
+	if err == nil {
+		config.Env = append(config.Env, built.Env...)
+		img, err = mutate.Config(img, config)
+	}
+	archive = filepath.Join(t.TempDir(), "app.tar")
+	if err == nil {
+		err = tarball.WriteToFile(archive, name.MustParseReference("localhost/app"), img)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return archive
+}
+
+func TestAnImageIsTriedFromItsMetadataAlone(t *testing.T) {
+	needs.Minutes(t, "makes an image of a server and its load driver")
+	needsInstances(t)
+	var recipes []image.Recipe
+	for _, pack := range []string{"redis", "startup-port"} {
+		p, err := workload.Builtin(pack)
+		if err != nil {
+			t.Fatal(err)
+		}
+		recipes = append(recipes, p.Image)
+	}
+	recipe, err := image.Merge(recipes...) // that of the driver: one image is built
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := net.Listen("tcp", "0.0.0.0:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	port := l.Addr().(*net.TCPAddr).Port
+	l.Close()
+	archive := published(t, recipe, v1.Config{
+		Entrypoint: []string{"redis-server", "--port", fmt.Sprint(port)}, Cmd: []string{"--protected-mode", "no", "--save", ""},
+		User: "redis", WorkingDir: "/var/lib/redis", ExposedPorts: map[string]struct{}{fmt.Sprintf("%d/tcp", port): {}}, StopSignal: "SIGINT",
+	})
+	h, err := newHome(filepath.Join(t.TempDir(), "home"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	saved := filepath.Join(t.TempDir(), "study.yaml")
+	p := h.tare(t, "try", "tar:"+archive, "--budget", "20s", "--quiet", "--save", saved)
+	status, rest := p.end()
+	for _, want := range []string{
+		"GET ", "SET ", "CPU per 1000 ", "memory ", "first answer ",
+		fmt.Sprintf("port %d: the image exposes it (--port)", port), "load redis: it answers PING with PONG (--load)", "report: ",
+	} {
+		if !strings.Contains(rest, want) {
+			t.Errorf("%q is not there", want)
+		}
+	}
+	if text, err := os.ReadFile(saved); err != nil || !strings.Contains(string(text), "use: redis, as: load, server: image") {
+		t.Errorf("%v\n%s", err, text)
+	}
+	if status != 0 {
+		t.Errorf("status %d", status)
+	}
+	if t.Failed() {
+		t.Log(rest, p.errs.String())
+	}
+	again := h.tare(t, "run", "--dry-run", saved)
+	if status, rest := again.end(); status != 0 || !strings.Contains(rest, "The image's own server under the load of redis") {
+		t.Errorf("status %d\n%s%s", status, rest, again.errs.String())
+	}
+	h.clean(t)
+}
+
+func TestAJobOfAnImageIsTried(t *testing.T) {
+	needsInstances(t)
+	archive := published(t, testenv.Recipe(), v1.Config{Entrypoint: []string{"sh", "-c"}, Cmd: []string{"seq 20000 | sha256sum"}, User: "nobody"})
+	h, err := newHome(filepath.Join(t.TempDir(), "home"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := h.tare(t, "try", "tar:"+archive, "--budget", "10s", "--quiet")
+	status, rest := p.end()
+	for _, want := range []string{"wall time ", "CPU time ", "memory ", "instance start ", "load job: the command ended by itself with status 0"} {
+		if !strings.Contains(rest, want) {
+			t.Errorf("%q is not there", want)
+		}
+	}
+	if status != 0 || t.Failed() {
+		t.Errorf("status %d\n%s%s", status, rest, p.errs.String())
+	}
+	h.clean(t)
+}
