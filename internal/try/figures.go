@@ -33,5 +33,8 @@ func Figure(w string, m workload.Metric) string {
 	case slices.Contains([]string{"latency_p99", "latency_p95"}, m.Name):
 		return strings.Replace(m.Name, "latency_p", "latency p", 1)
 	}
+	if operation, tail := strings.CutSuffix(m.Name, "_latency_p99"); tail { // of Redis
+		return strings.ToUpper(operation) + " p99"
+	}
 	return ""
 }

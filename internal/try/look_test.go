@@ -129,8 +129,8 @@ func options() Options {
 func TestAnImageIsStartedAndItsLoadChosen(t *testing.T) {
 	i := newInstance(t)
 	for protocol, want := range map[string]string{
-		"http": "load nginx, start startup-service", "redis": "load redis, start startup-port", "postgres": "load postgres, start startup-port",
-		"mysql": "load mysql-oltp, start startup-port",
+		"http": "load nginx, startup startup-service", "redis": "load redis, startup startup-port", "postgres": "load postgres, startup startup-port",
+		"mysql": "load mysql-oltp, startup startup-port",
 	} {
 		t.Run(protocol, func(t *testing.T) {
 			port := freePort(t)
@@ -162,7 +162,7 @@ func TestAJobIsACommandThatEnds(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := uses(made.Plan); got != "load image-command, start startup" {
+	if got := uses(made.Plan); got != "load image-command, startup startup" {
 		t.Errorf("%s\n%s", got, made.YAML)
 	}
 }

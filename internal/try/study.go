@@ -22,7 +22,7 @@ type Study struct {
 // The names of the study's workloads.
 const (
 	loadName  = "load"
-	startName = "start"
+	startName = "startup"
 )
 
 const origin = "tare try"

@@ -9,6 +9,7 @@ import (
 
 	"tare/internal/image"
 	"tare/internal/study"
+	"tare/internal/workload"
 )
 
 func TestTheSavedStudyIsTheOneThatWasRun(t *testing.T) {
@@ -113,6 +114,42 @@ func TestARunIsNamedByItsImage(t *testing.T) {
 	} {
 		if got := (Options{Image: reference}).name(); got != want {
 			t.Errorf("%s: %s, not %s", reference, got, want)
+		}
+	}
+}
+
+func TestTheTableHasTheFiguresOfALoad(t *testing.T) {
+	for name, want := range map[string]string{
+		"nginx":           "requests, latency p99, memory",
+		"redis":           "GET, SET, GET p99, SET p99, memory",
+		"postgres":        "transactions, latency p95, latency p99, memory",
+		"mysql-oltp":      "transactions, latency p95, memory",
+		"image-command":   "wall time, memory",
+		"startup-service": "first answer",
+		"startup-port":    "first answer",
+		"startup":         "instance start",
+	} {
+		pack, err := workload.Builtin(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, as := *pack, loadName
+		if len(p.Servers) > 0 {
+			if p, err = p.ServedByImage(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if p.FromStart() {
+			as = startName
+		}
+		var titles []string
+		for _, m := range p.Metrics {
+			if title := Figure(as, m); title != "" {
+				titles = append(titles, title)
+			}
+		}
+		if got := strings.Join(titles, ", "); got != want {
+			t.Errorf("%s: %s", name, got)
 		}
 	}
 }
