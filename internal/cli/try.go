@@ -130,6 +130,9 @@ func (f *tryFlags) try(command *cobra.Command, app *App) error {
 		return err
 	}
 	fmt.Fprintf(app.Stdout, "\n%s\n", bytes.TrimRight(table.Bytes(), "\n"))
+	if open := f.options.Undecided(result.Contrasts); open != "" && !result.Interrupted {
+		fmt.Fprintf(app.Stdout, "\n%s", term.Prose(open, terminalOptions(app.Stdout, false).Width))
+	}
 	printGuesses(app, made)
 	fmt.Fprintf(app.Stdout, "\nreport: %s\n", filepath.Join(result.Directory, "report.html"))
 	return status(app, result)

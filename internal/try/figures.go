@@ -1,11 +1,31 @@
 package try
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
+	"tare/internal/verdict"
 	"tare/internal/workload"
 )
+
+// Undecided says how many of the figures that decide when a run stops are without a
+// verdict; "" if none is.
+func (o Options) Undecided(contrasts []verdict.Contrast) string {
+	primary, open := 0, 0
+	for _, c := range contrasts {
+		if c.Primary {
+			primary++
+			if c.Verdict == verdict.None || c.Verdict == verdict.Inconclusive {
+				open++
+			}
+		}
+	}
+	if open == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%d of %d comparisons of throughput or time have no verdict after the budget of %v: a longer --budget has more blocks, and a quiet machine narrower intervals", open, primary, o.Budget)
+}
 
 // Figure titles a metric of the study for the table at the end; "" leaves it out.
 func Figure(w string, m workload.Metric) string {

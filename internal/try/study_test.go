@@ -9,6 +9,7 @@ import (
 
 	"tare/internal/image"
 	"tare/internal/study"
+	"tare/internal/verdict"
 	"tare/internal/workload"
 )
 
@@ -151,5 +152,16 @@ func TestTheTableHasTheFiguresOfALoad(t *testing.T) {
 		if got := strings.Join(titles, ", "); got != want {
 			t.Errorf("%s: %s", name, got)
 		}
+	}
+}
+
+func TestWhatTheBudgetDidNotDecideIsSaid(t *testing.T) {
+	decided := []verdict.Contrast{{Primary: true, Verdict: verdict.Slower}, {Verdict: verdict.Inconclusive}}
+	if got := options().Undecided(decided); got != "" {
+		t.Error(got)
+	}
+	open := append(decided, verdict.Contrast{Primary: true, Verdict: verdict.None}, verdict.Contrast{Primary: true, Verdict: verdict.Inconclusive})
+	if got := options().Undecided(open); !strings.HasPrefix(got, "2 of 3 comparisons") || !strings.Contains(got, "budget of 3m0s") {
+		t.Error(got)
 	}
 }
