@@ -94,8 +94,9 @@ const (
 	// others lie where half of them hold, which tells most.
 	firstStep = .08
 	leastStep = .03
-	// mostStep bounds a step that grows while all probes have the same outcome.
-	mostStep = .7
+	// mostStep bounds a step that grows while all probes have the same outcome: larger ones
+	// go far past the capacity where disturbances come in bursts.
+	mostStep = .16
 	// spread is how gradually the share of probes that hold falls with the rate, as the
 	// scale of a logistic curve. The estimate hardly depends on it, as the rates lie on
 	// both sides of the capacity; see docs/capacity.md.

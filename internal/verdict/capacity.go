@@ -119,15 +119,16 @@ func (c Capacity) MarshalJSON() ([]byte, error) {
 	}{c.Workload, c.Level, c.Objective, c.Unit, c.Environment, c.Label, c.Baseline, c.N, c.Confidence, ends(c.Rate), c.Least, c.Most, ends(c.Instances)})
 }
 
-// AtLoad is what an environment uses at a share of the baseline's capacity, the same rate
-// for all.
+// AtLoad is what traffic takes in an environment, at a share of the baseline's capacity: the same
+// rate for all.
 type AtLoad struct {
 	Workload, Level              string
 	Environment, Label, Baseline string
 	N                            int     // blocks
 	Rate                         float64 // median over the blocks, in op/s
-	// Cores is the median CPU time per second at this rate, and Memory that of the memory
-	// in use, in B; NaN where it is unknown.
+	// Cores is the median of the CPU time of an operation times the rate: what the rate
+	// takes, also where the environment falls behind. Memory is the median of the memory
+	// in use, in B. NaN where it is unknown.
 	Cores, Memory float64
 	// More is how many cores the environment needs for one of the baseline's: the ratio of
 	// the CPU time of an operation, with the interval of its contrast; NaN for the

@@ -25,7 +25,7 @@ func atLoads(b *strings.Builder, v *model.Report) {
 	if len(rows) == 0 {
 		return
 	}
-	b.WriteString("\n## " + model.AtLoadTitle + "\n\nWhat all environments use at the same share of the capacity of " + escape(v.Plan.Baseline) + ": medians over the blocks, and the change of the CPU time of an operation.\n\n" +
+	b.WriteString("\n## " + model.AtLoadTitle + "\n\nWhat the same rate takes in all environments, at a share of the capacity of " + escape(v.Plan.Baseline) + ": medians over the blocks, and the change of the CPU time of an operation.\n\n" +
 		"| workload | environment | requests | cores | more cores | memory | blocks |\n|---|---|---:|---:|---|---:|---:|\n")
 	for _, r := range rows {
 		fmt.Fprintf(b, "| %s | %s | %s | %s | %s | %s | %d |\n", escape(model.LevelTitle(r.Workload, r.Level)), escape(r.Shown), escape(r.RateText()), escape(r.CoresText()), escape(r.MoreText()), escape(r.MemoryText()), r.N)
