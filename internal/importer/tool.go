@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 
 	"tare/internal/strictyaml"
 	"tare/internal/workload"
@@ -87,19 +88,26 @@ func bare(p parse.Parser) workload.Pack {
 	if len(pack.Metrics) > 0 {
 		pack.Metrics[max(0, primary)].Primary = true
 	}
-	stresses := map[string]bool{}
-	for _, name := range workload.Names() {
-		if other, err := workload.Builtin(name); err == nil && other.Parser.Name == p.Name {
-			stresses[other.Stresses] = true
-		}
-	}
-	if len(stresses) == 1 {
-		for s := range stresses {
-			pack.Stresses = s
-		}
-	}
+	pack.Stresses = stresses()[p.Name]
 	return pack
 }
+
+// stresses are what the built-in packs of each parser stress, where all of them agree.
+// Each result of an import asks, and reading all packs takes long, so it is done once.
+var stresses = sync.OnceValue(func() map[string]string {
+	all := map[string]string{}
+	for _, name := range workload.Names() {
+		pack, err := workload.Builtin(name)
+		if err != nil {
+			continue
+		}
+		if first, there := all[pack.Parser.Name]; there && first != pack.Stresses {
+			pack.Stresses = ""
+		}
+		all[pack.Parser.Name] = pack.Stresses
+	}
+	return all
+})
 
 // direction is what a unit implies: rates are better when higher, times when lower;
 // "" for other units.
