@@ -25,6 +25,9 @@ func WriteColumns(w io.Writer, in model.Input, title func(workload string, m wor
 	t.columns(columnsOf(v, title))
 	t.WriteString("\n")
 	t.wrap(0, fmt.Sprintf("median and verdict; below, the change against %s with its interval (%s, margin %s)", v.Base.Shown, v.Plan.Design.Confidence, v.Plan.Design.Margin))
+	if note := v.Footnote(); note != "" {
+		t.wrap(0, note+"; `tare parity "+v.Manifest.Run+"` shows what")
+	}
 	t.skipped(v)
 	t.failures("Failed trials", v.Failed)
 	t.failures("Skipped trials", v.Known)

@@ -10,6 +10,7 @@ import (
 	"tare/internal/report/model"
 	"tare/internal/term"
 	"tare/internal/testing/reporttest"
+	"tare/internal/verdict"
 	"tare/internal/workload"
 )
 
@@ -41,5 +42,20 @@ func TestAShortTableHasARowForEachFigure(t *testing.T) {
 				t.Errorf("at %d columns: %s", width, line)
 			}
 		}
+	}
+}
+
+func TestAShortTableExplainsItsMark(t *testing.T) {
+	in := reporttest.Quick()
+	for i := range in.Contrasts {
+		in.Contrasts[i].Warnings = []verdict.Warning{{Code: verdict.Confound}}
+	}
+	var out bytes.Buffer
+	all := func(_ string, m workload.Metric) string { return m.Name }
+	if err := WriteColumns(&out, in, all, model.Options{Width: 200}); err != nil {
+		t.Fatal(err)
+	}
+	if text := out.String(); !strings.Contains(text, "slower"+model.Mark) || !strings.Contains(text, "\n"+model.Mark+" a confound affects this comparison") {
+		t.Error(text)
 	}
 }
