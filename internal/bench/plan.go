@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"tare/internal/environment"
+	"tare/internal/lists"
 	"tare/internal/secret"
 	"tare/internal/study"
 	"tare/internal/workload"
@@ -210,14 +211,15 @@ func (o Options) packages() ([]string, error) {
 	return nil, nil
 }
 
-// pack returns the command as a workload; all its steps have the variables.
+// pack returns the command as a workload; all its steps have the variables. Commands are
+// the shell's: ${NAME} in them is no parameter of a pack.
 func (o Options) pack(env []string) *workload.Pack {
 	dir := workload.Literal(o.Workdir)
-	driver := workload.Step{Argv: o.Argv, AnyStatus: o.AnyStatus, Env: env, Dir: dir}
+	driver := workload.Step{Argv: lists.Map(o.Argv, workload.Literal), AnyStatus: o.AnyStatus, Env: env, Dir: dir}
 	if o.Input != "" {
 		driver.Stdin = study.DefaultInput
 	}
-	shell := func(line string) workload.Step { return workload.Step{Run: line, Env: env, Dir: dir} }
+	shell := func(line string) workload.Step { return workload.Step{Run: workload.Literal(line), Env: env, Dir: dir} }
 	p := &workload.Pack{
 		Name: packName, Title: strings.Join(o.Argv, " "), Stresses: "cpu", Cold: o.Cold, Driver: &driver,
 		Metrics: []workload.Metric{

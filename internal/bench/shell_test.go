@@ -70,6 +70,22 @@ func TestOnThisMachineTheCommandIsTheShells(t *testing.T) {
 	}
 }
 
+func TestVariablesOfACommandAreTheShells(t *testing.T) {
+	line := `echo ${HOME} $${HOME} ${x:-1} $1`
+	o := Options{Argv: []string{"sh", "-c", line}, Environments: []string{"native", "docker"}, Image: "x", Prepare: []string{line}, Margin: "2%"}
+	plan, err := o.Plan()
+	if err != nil {
+		t.Fatal(err)
+	}
+	pack, err := plan.Workloads[0].Pack.With(nil, workload.InstanceVars{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if pack.Driver.Argv[2] != line || pack.Setup[0].Run != line {
+		t.Errorf("%q, %+v", pack.Driver.Argv, pack.Setup)
+	}
+}
+
 func TestAnotherProgramInsideIsSaidOnce(t *testing.T) {
 	shims := t.TempDir()
 	shims, _ = filepath.EvalSymlinks(shims)
