@@ -184,7 +184,9 @@ func TestCountersNeverFall(t *testing.T) {
 				seconds += rapid.Float64Range(0, 2).Draw(rt, "between")
 				for _, h := range onReading {
 					if rapid.Bool().Draw(rt, "seen") {
-						h(metricstest.Reading(seconds))
+						seen := metricstest.Reading(seconds)
+						seen.CPUSystem.Value *= rapid.Float64Range(.5, 1).Draw(rt, "the system's share")
+						h(seen)
 					}
 				}
 				read()

@@ -12,7 +12,8 @@ type cell struct{ environment, workload string }
 // one. A meter counts from 0 in every trial, and a Prometheus counter must not
 // decrease.
 type use struct {
-	ended   []total  // by quantity
+	ended   []total // by quantity
+	shown   []float64
 	watched float64  // seconds, in trials that ended
 	meters  []*meter // of the instances of the current trial
 }
@@ -34,7 +35,7 @@ func (t *total) add(value float64) { t.value, t.known = t.value+value, true }
 func (r *Run) use(environment, workload string) *use {
 	c := cell{environment, workload}
 	if r.uses[c] == nil {
-		r.uses[c] = &use{ended: make([]total, len(usage.Quantities))}
+		r.uses[c] = &use{ended: make([]total, len(usage.Quantities)), shown: make([]float64, len(usage.Quantities))}
 	}
 	return r.uses[c]
 }
@@ -66,7 +67,8 @@ func (r *Run) show(c cell, u *use) {
 		now := u.now(q)
 		if q.Kind == usage.Counter {
 			if all := u.ended[i]; now.known || all.known {
-				r.values.set(Uses[i], all.value+now.value, c.environment, c.workload)
+				u.shown[i] = max(u.shown[i], all.value+now.value)
+				r.values.set(Uses[i], u.shown[i], c.environment, c.workload)
 			}
 		} else {
 			r.values.known(Uses[i], now.value, now.known, c.environment, c.workload)
