@@ -2,6 +2,9 @@ module tare
 
 go 1.26.0
 
+// Images that tests make are there, with Go files of other projects.
+ignore ./build
+
 require (
 	github.com/cavaliergopher/cpio v1.0.1
 	github.com/charmbracelet/x/ansi v0.8.0
