@@ -95,7 +95,9 @@ func (o Options) watch(ctx context.Context, img *image.Image, i environment.Inst
 	}()
 	s.answers = map[int]answer{}
 	first := time.Time{} // of the answers
-	for tick := time.NewTicker(pollEvery); ; {
+	tick := time.NewTicker(pollEvery)
+	defer tick.Stop()
+	for {
 		select {
 		case <-tick.C:
 			s.sockets = added(before, listening(ctx, i.Agent()))
@@ -115,7 +117,6 @@ func (o Options) watch(ctx context.Context, img *image.Image, i environment.Inst
 			}
 			return s, nil
 		case <-ended:
-			tick.Stop()
 			s.took, s.words = time.Since(began), words.String()
 			switch {
 			case ctx.Err() != nil:
