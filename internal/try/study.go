@@ -170,7 +170,7 @@ var plain = regexp.MustCompile(`^[A-Za-z0-9/.][A-Za-z0-9/._-]*$`)
 
 // quoted is a text as a value in YAML.
 func quoted(text string) string {
-	if plain.MatchString(text) && !strings.HasSuffix(text, ".") {
+	if plain.MatchString(text) && !strings.HasSuffix(text, ".") && !strings.EqualFold(text, "null") {
 		return text
 	}
 	return strconv.Quote(text)

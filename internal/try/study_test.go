@@ -2,6 +2,7 @@ package try
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -104,6 +105,18 @@ func TestOptionsThatCannotBeRightAreRefused(t *testing.T) {
 		c.change(&o)
 		if err := o.Check(); (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%v, not %s", err, c.want)
+		}
+	}
+}
+
+func TestAVariableKeepsWhateverItsValueIs(t *testing.T) {
+	for _, value := range []string{"", "null", "Null", "true", "1.10", "017", "~", "-", "x: y", "a b#c"} {
+		o := Options{Image: "docker-daemon:x:1", Environments: []string{"native"}, Env: []string{"A=" + value}, Budget: DefaultBudget}
+		s, err := o.study(guesses{load: loadOf("http"), port: 80, path: "/"})
+		if err != nil {
+			t.Errorf("%q: %v", value, err)
+		} else if env := s.Plan.Workloads[0].Pack.Driver.Env; !slices.Contains(env, "A="+value) {
+			t.Errorf("%q: %q", value, env)
 		}
 	}
 }
