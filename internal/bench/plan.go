@@ -124,12 +124,8 @@ func (o Options) Plan() (*study.Plan, error) {
 		return p
 	}
 	draft.Pack = made()
-	for _, text := range o.Environments {
-		e, err := study.ParseEnvironment(text)
-		if err != nil {
-			return nil, fmt.Errorf("--env %s: %w", text, err)
-		}
-		draft.Environments = append(draft.Environments, e)
+	if draft.Environments, err = study.ParseEnvironments(o.Environments); err != nil {
+		return nil, err
 	}
 	first := &draft.Environments[0]
 	draft.Baseline = first.Name

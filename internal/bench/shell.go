@@ -9,7 +9,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -20,14 +19,12 @@ import (
 	"tare/internal/workload"
 )
 
-var variableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
-
 // variables are those of --env-var: NAME=VALUE, or NAME for that of tare's own. A pack's
 // texts have parameters, and values of a command line have none.
 func (o Options) variables() (env []string, err error) {
 	for _, text := range o.Variables {
 		name, value, given := strings.Cut(text, "=")
-		if !variableName.MatchString(name) {
+		if !study.IsVariable(name) {
 			return nil, fmt.Errorf("--env-var %s: %q is not a name of an environment variable: write NAME=VALUE, or NAME for the value that tare has", text, name)
 		}
 		if !given {

@@ -57,6 +57,18 @@ func KindOf(name string) string {
 	return name
 }
 
+// ParseEnvironments reads the values of --env.
+func ParseEnvironments(texts []string) (list []DraftEnvironment, err error) {
+	for _, text := range texts {
+		e, err := ParseEnvironment(text)
+		if err != nil {
+			return nil, fmt.Errorf("--env %s: %w", text, err)
+		}
+		list = append(list, e)
+	}
+	return list, nil
+}
+
 // ParseEnvironment reads NAME or NAME+OPTION=VALUE+...
 func ParseEnvironment(text string) (DraftEnvironment, error) {
 	words := strings.Split(text, "+")

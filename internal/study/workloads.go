@@ -102,6 +102,9 @@ func servedBy(entry strictyaml.Node, pack *workload.Pack) *workload.Pack {
 	return &served
 }
 
+// IsVariable reports whether a name is one of an environment variable.
+func IsVariable(name string) bool { return variableName.MatchString(name) }
+
 var variableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
 // withEnv resolves env:, the environment variables of the workload's commands.
@@ -114,7 +117,7 @@ func withEnv(entry strictyaml.Node, pack *workload.Pack) *workload.Pack {
 	at.Decode(&env)
 	var list []string
 	for _, name := range slices.Sorted(maps.Keys(env)) {
-		if !variableName.MatchString(name) {
+		if !IsVariable(name) {
 			at.At(name).ProblemAtKey("env: %q is not a valid name of a variable: use letters, digits and _", name)
 		}
 		list = append(list, name+"="+env[name])

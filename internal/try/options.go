@@ -8,7 +8,6 @@ package try
 import (
 	"fmt"
 	"net/url"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -69,8 +68,6 @@ func loadOf(name string) load {
 	return loads[slices.IndexFunc(loads, func(l load) bool { return l.name == name })]
 }
 
-var variable = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*=`)
-
 // Check refuses options that cannot be right, before anything is started.
 func (o Options) Check() error {
 	if o.Load != "" && !slices.Contains(Loads(), o.Load) {
@@ -87,7 +84,7 @@ func (o Options) Check() error {
 		return fmt.Errorf("--url %s: only --load http has a URL", o.URL)
 	}
 	for _, e := range o.Env {
-		if !variable.MatchString(e) {
+		if name, _, given := strings.Cut(e, "="); !given || !study.IsVariable(name) {
 			return fmt.Errorf("--env-var %s: is not NAME=VALUE", e)
 		}
 	}

@@ -45,18 +45,11 @@ func (o Options) draft(environments []study.DraftEnvironment) study.Draft {
 	}
 }
 
-func (o Options) environments() (list []study.DraftEnvironment, err error) {
+func (o Options) environments() ([]study.DraftEnvironment, error) {
 	if len(o.Environments) == 0 {
 		return nil, fmt.Errorf("none of %s works on this machine; `tare doctor` shows why", strings.Join(DefaultEnvironments, ", "))
 	}
-	for _, text := range o.Environments {
-		e, err := study.ParseEnvironment(text)
-		if err != nil {
-			return nil, fmt.Errorf("--env %s: %w", text, err)
-		}
-		list = append(list, e)
-	}
-	return list, nil
+	return study.ParseEnvironments(o.Environments)
 }
 
 func (o Options) study(g guesses) (*Study, error) {
