@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -54,11 +55,13 @@ func (a *App) checkComplete(missing string, m rundir.Manifest) {
 
 // writeFile writes a file that the user names: one that exists is replaced, and a
 // device or pipe is written to.
-func writeFile(path string, data []byte) error {
+func writeFile(path string, data []byte) error { return writeWith(path, data, 0o644) }
+
+func writeWith(path string, data []byte, mode fs.FileMode) error {
 	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
-		return os.WriteFile(path, data, 0o644)
+		return os.WriteFile(path, data, mode)
 	}
-	return rundir.Replace(filepath.Dir(path), filepath.Base(path), data)
+	return rundir.Replace(filepath.Dir(path), filepath.Base(path), data, mode)
 }
 
 func printJSON(w io.Writer, value any) error {

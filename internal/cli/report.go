@@ -145,7 +145,7 @@ func writeReport(app *App, in model.Input, name, out string, all bool) error {
 	}
 	write := writeFile
 	if within {
-		write = func(string, []byte) error { return rundir.Replace(in.Directory, format.File, text.Bytes()) }
+		write = func(string, []byte) error { return rundir.Replace(in.Directory, format.File, text.Bytes(), 0o644) }
 	}
 	if err := write(out, text.Bytes()); err != nil {
 		return fmt.Errorf("write the report to %s: %w; choose another file with --out", out, bounded.Cause(err))

@@ -102,7 +102,7 @@ func (f *tryFlags) try(command *cobra.Command, app *App) error {
 		return err
 	}
 	if f.save != "" {
-		if err := writeFile(f.save, made.YAML); err != nil {
+		if err := saveStudy(app, f.save, made); err != nil {
 			return fmt.Errorf("--save %s: %w", f.save, bounded.Cause(err))
 		}
 	}
@@ -136,6 +136,15 @@ func (f *tryFlags) try(command *cobra.Command, app *App) error {
 	printGuesses(app, made)
 	fmt.Fprintf(app.Stdout, "\nreport: %s\n", filepath.Join(result.Directory, "report.html"))
 	return status(app, result)
+}
+
+// saveStudy writes the study, for its user alone if a value in it may be a password.
+func saveStudy(app *App, path string, s *try.Study) error {
+	if !s.Private {
+		return writeFile(path, s.YAML)
+	}
+	app.say("%s: only its owner can read it, since it has values of environment variables", path)
+	return writeWith(path, s.YAML, 0o600)
 }
 
 // visit starts the image once, and returns the study that fits it.

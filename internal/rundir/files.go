@@ -73,14 +73,14 @@ func readFile(directory, name string) ([]byte, error) {
 
 // Replace writes a file into a directory atomically: after a kill it is either the old
 // or the new one. A link of that name is replaced, not followed.
-func Replace(directory, name string, data []byte) error {
+func Replace(directory, name string, data []byte, mode fs.FileMode) error {
 	return within(directory, func(root *os.Root) error {
 		parent := filepath.Dir(name)
 		if err := root.MkdirAll(parent, 0o755); err != nil {
 			return err
 		}
 		unfinished := filepath.Join(parent, newPrefix+rand.Text())
-		file, err := root.OpenFile(unfinished, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+		file, err := root.OpenFile(unfinished, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
 		if err != nil {
 			return err
 		}

@@ -79,7 +79,7 @@ func (w *Writer) KeepFile(workload, environment, name string, data []byte) (Raw,
 		}
 		raw.Path = filepath.Join(directory, fmt.Sprintf("%s.%d", fileName(name), again))
 	}
-	return raw, Replace(w.Directory, raw.Path, data)
+	return raw, Replace(w.Directory, raw.Path, data, 0o644)
 }
 
 // SavePlan replaces the plan atomically: an import adds environments to a run.

@@ -289,7 +289,7 @@ func (w *Writer) SaveManifest() error {
 
 // WriteFile writes a file such as a report into the directory, atomically.
 func (w *Writer) WriteFile(name string, data []byte) error {
-	return Replace(w.Directory, name, data)
+	return Replace(w.Directory, name, data, 0o644)
 }
 
 // Checksums is the file with the checksums of all others, except of reports.
@@ -428,5 +428,5 @@ func writeJSON(directory, name string, value any) error {
 	if err != nil {
 		return err
 	}
-	return Replace(directory, name, append(data, '\n'))
+	return Replace(directory, name, append(data, '\n'), 0o644)
 }

@@ -17,6 +17,9 @@ type Study struct {
 	// YAML is the study as a file, from which the plan was made.
 	YAML    []byte
 	Guesses []Guess
+	// Private says that it has values of environment variables, of which one may be a
+	// password.
+	Private bool
 }
 
 // The names of the study's workloads.
@@ -53,7 +56,7 @@ func (o Options) environments() ([]study.DraftEnvironment, error) {
 }
 
 func (o Options) study(g guesses) (*Study, error) {
-	s := &Study{Guesses: g.list}
+	s := &Study{Guesses: g.list, Private: len(o.Env)+len(g.env) > 0}
 	var err error
 	if s.YAML, err = o.yaml(g); err == nil {
 		s.Plan, err = study.Resolve(&study.File{Origin: origin, Name: o.name(), Source: s.YAML}, study.Overrides{Seed: o.Seed})

@@ -50,6 +50,28 @@ func TestTheSavedStudyIsTheOneThatWasRun(t *testing.T) {
 	}
 }
 
+func TestAStudyWithValuesOfVariablesIsPrivate(t *testing.T) {
+	for _, c := range []struct {
+		image, env, load string
+		want             bool
+	}{
+		{"", "", "http", false},
+		{"", "DEBUG=1", "http", true},
+		{"POSTGRES_PASSWORD=p", "", "postgres", true}, // the load's variable
+		{"POSTGRES_USER=app", "", "postgres", false},
+	} {
+		o := options()
+		o.Env = strings.Fields(c.env)
+		g, err := o.guess(&image.Image{Env: strings.Fields(c.image)}, seen{answers: map[int]answer{1: {port: 1, load: c.load}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if s, err := o.study(g); err != nil || s.Private != c.want {
+			t.Errorf("%+v: %t, %v", c, s.Private, err)
+		}
+	}
+}
+
 func TestTheUserOfADatabaseIsThatOfTheVariables(t *testing.T) {
 	for _, c := range []struct {
 		load, image, env, want string
