@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
 
 	"tare/internal/image"
+	"tare/internal/rundir"
 	"tare/internal/testing/needs"
 	"tare/internal/testing/testenv"
 	"tare/internal/workload"
@@ -45,9 +46,35 @@ func published(t *testing.T, recipe image.Recipe, config v1.Config) (archive str
 	return archive
 }
 
+// tookPart checks that each of the environments finished each workload of a run.
+func tookPart(t *testing.T, directory string, environments ...string) {
+	t.Helper()
+	run, err := rundir.Open(directory)
+	if err != nil {
+		t.Fatal(err)
+	}
+	finished := map[[2]string]bool{}
+	for _, trial := range run.Trials {
+		if trial.Status == rundir.OK {
+			finished[[2]string{trial.Environment, trial.Workload}] = true
+		} else {
+			t.Errorf("%s in %s: %s: %s", trial.Workload, trial.Environment, trial.Status, trial.Reason)
+		}
+	}
+	for _, e := range environments {
+		for _, w := range run.Plan.Workloads {
+			if !finished[[2]string{e, w.Name}] {
+				t.Errorf("%s did not take part in %s", e, w.Name)
+			}
+		}
+	}
+}
+
 func TestAnImageIsTriedFromItsMetadataAlone(t *testing.T) {
 	needs.Minutes(t, "makes an image of a server and its load driver")
 	needsInstances(t)
+	needsKind(t, "docker")
+	needsKind(t, "gvisor")
 	var recipes []image.Recipe
 	for _, pack := range []string{"redis", "startup-port"} {
 		p, err := workload.Builtin(pack)
@@ -74,9 +101,10 @@ func TestAnImageIsTriedFromItsMetadataAlone(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	saved := filepath.Join(t.TempDir(), "study.yaml")
-	p := h.tare(t, "try", "tar:"+archive, "--budget", "20s", "--quiet", "--save", saved)
+	saved, out := filepath.Join(t.TempDir(), "study.yaml"), filepath.Join(t.TempDir(), "run")
+	p := h.tare(t, "try", "tar:"+archive, "--budget", "20s", "--quiet", "--save", saved, "--out", out)
 	status, rest := p.end()
+	tookPart(t, out, "native", "docker", "gvisor") // those that it chose
 	for _, want := range []string{
 		"GET ", "SET ", "CPU per 1000 ", "memory ", "first answer ",
 		fmt.Sprintf("port %d: the image exposes it (--port)", port), "load redis: it answers PING with PONG (--load)", "report: ",

@@ -85,7 +85,12 @@ func speak(protocol string, c net.Conn) {
 		// All of the message: a close with unread bytes may discard the answer.
 		length := make([]byte, 4)
 		_, _ = io.ReadFull(c, length)
-		message := make([]byte, min(binary.BigEndian.Uint32(length), 1000))
+		const most = 10000 // as PostgreSQL, which closes at what is no message of its own
+		n := binary.BigEndian.Uint32(length)
+		if n > most {
+			return
+		}
+		message := make([]byte, n)
 		_, _ = io.ReadFull(c, message[min(4, len(message)):])
 		switch text := string(message[min(4, len(message)):]); {
 		case text == "\x04\xd2\x16\x2f":
