@@ -39,7 +39,8 @@ type Service struct {
 	Health     *Health // nil: none in the file; the image may have one
 	NoHealth   bool    // the file switches the image's off
 	DependsOn  []Dependency
-	Ports      []int // TCP ports that it exposes or publishes, in the order of the file
+	Ports      []int // TCP ports that it publishes or exposes, in this order and the file's
+	Published  []int // those that it publishes
 	StopSignal string
 	StopGrace  time.Duration // 0 is Compose's ten seconds
 	// Asks are what it asks of the environment that not every environment has, such as
@@ -51,7 +52,7 @@ type Service struct {
 type File struct {
 	Target  string // absolute
 	Source  string // a file of this machine, absolute; "" where Content has it
-	Env     string // the environment variable of the caller with the content; "" for none
+	Env     string // the environment variable of the caller with the secret; "" for none
 	Content string
 	Secret  bool // the content is not to be stored or printed
 	UID     string
@@ -77,7 +78,7 @@ type Limits struct {
 
 // Health is a check that says when the service is ready.
 type Health struct {
-	Test        []string // the command
+	Test        []string // the command; nil is that of the image
 	Shell       bool     // Test has one string, for /bin/sh -c
 	Interval    time.Duration
 	Timeout     time.Duration

@@ -1,0 +1,205 @@
+package compose
+
+import (
+	"context"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"tare/internal/testing/fuzzing"
+)
+
+// environ is the environment of the tests.
+var environ = []string{"SHOP_PASSWORD=s3cret", "HOME=/root"}
+
+func TestAnApplicationIsWhatItsFilesSay(t *testing.T) {
+	for _, name := range []string{"shop/compose.yaml", "wordpress/compose.yml", "voting/compose.yaml"} {
+		t.Run(filepath.Dir(name), func(t *testing.T) {
+			app, err := Load(context.Background(), Options{Files: []string{filepath.Join("testdata", name)}, Environ: environ})
+			if err != nil {
+				t.Fatal(err)
+			}
+			text, err := json.MarshalIndent(app, "", "  ")
+			if err != nil {
+				t.Fatal(err)
+			}
+			here, err := filepath.Abs("testdata")
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := strings.ReplaceAll(string(text), here, "HERE") + "\n"
+			golden := filepath.Join("testdata", filepath.Dir(name)+".json")
+			if os.Getenv("UPDATE_GOLDEN") != "" {
+				if err := os.WriteFile(golden, []byte(got), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			want, err := os.ReadFile(golden)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(string(want), got); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+// load reads a text as a Compose file in a new directory.
+func load(t testing.TB, text string, o Options) (*Application, error) {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "compose.yaml")
+	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	o.Files = append([]string{path}, o.Files...)
+	app, err := Load(context.Background(), o)
+	if err != nil {
+		return nil, shortened{err, filepath.Dir(path) + "/"}
+	}
+	return app, nil
+}
+
+// shortened is an error without the directory of a test.
+type shortened struct {
+	error
+	dir string
+}
+
+func (s shortened) Error() string { return strings.ReplaceAll(s.error.Error(), s.dir, "") }
+
+func TestWhatIsNoApplicationIsAnErrorWithItsPlace(t *testing.T) {
+	for text, want := range map[string]string{
+		"":                                      "compose.yaml: empty compose file",
+		"services: {}":                          "compose.yaml: it has no service",
+		"- a":                                   "compose.yaml: top-level object must be a mapping",
+		"services: [a, b]":                      "compose.yaml: services must be a mapping",
+		"services: {a: {}}":                     `compose.yaml: service "a" has neither an image nor a build context specified`,
+		"services: {a: {image: x, prots: []}}":  "compose.yaml: services.a.prots: Compose has no such key",
+		"services: {a: {image: '${X:?set X}'}}": "compose.yaml: error while interpolating services.a.image: required variable X is missing a value: set X",
+		"services: {a: {image: x, depends_on: [b]}, b: {image: x, depends_on: [a]}}":            "compose.yaml: dependency cycle detected: a -> b -> a",
+		"services: {a: {image: x, depends_on: [b]}}":                                            `compose.yaml: service "a" depends on undefined service "b"`,
+		"services: {a: {image: x, profiles: [debug]}}":                                          "compose.yaml: every service is of a profile that is off (a): name one in COMPOSE_PROFILES",
+		"services: {a: {image: x, scale: 3}}":                                                   "compose.yaml: services.a.scale: it asks for 3 instances, and tare starts one of each service: leave out scale and deploy.replicas",
+		"services: {a: {image: x, deploy: {replicas: 2}}}":                                      "compose.yaml: services.a.scale: it asks for 2 instances, and tare starts one of each service: leave out scale and deploy.replicas",
+		"services: {a: {image: x, expose: ['9-3']}}":                                            `compose.yaml: services.a.expose: "9-3" is not a port or a range of ports, such as 8080 or 8080-8090`,
+		"services: {a: {image: x, healthcheck: {test: [CMD]}}}":                                 "compose.yaml: services.a.healthcheck: test needs a command after CMD, for example [CMD-SHELL, curl -f http://localhost/]",
+		"services: {a: {image: x, post_start: [{command: y}]}}":                                 "compose.yaml: services.a.post_start: make it a part of command:, or of the image",
+		"services: {a: {image: x, volumes_from: [b]}, b: {image: x}}":                           "compose.yaml: services.a.volumes_from: give both services a named volume",
+		"services: {a: {image: x, volumes: ['./none:/x']}}":                                     "compose.yaml: services.a.volumes: /x: there is no none on this machine, and tare creates none: create it",
+		"services: {a: {image: x, volumes: ['vol:/x']}}\nvolumes: {vol: {external: true}}":      "compose.yaml: volumes.vol: it is external, and tare changes no data of others: mount a directory, or leave out external",
+		"services: {a: {image: x, volumes: ['vol:/x']}}\nvolumes: {vol: {driver: nfs}}":         "compose.yaml: volumes.vol: tare has no volume driver nfs: mount a directory, or leave out driver",
+		"services: {a: {image: x, secrets: [s]}}\nsecrets: {s: {external: true}}":               "compose.yaml: secrets.s: it is external, and tare reads no store of an engine: give file: or environment:",
+		"services: {a: {image: x, secrets: [s]}}\nsecrets: {s: {environment: NOT_SET}}":         "compose.yaml: secrets.s: the environment has no variable NOT_SET: set it",
+		"services: {a: {image: x, secrets: [s]}}\nsecrets: {s: {file: none.txt}}":               "compose.yaml: secrets.s: file none.txt: no such file or directory",
+		"services: {a: {image: x, env_file: none.env}}":                                         "compose.yaml: services.a.env_file: none.env: no such file or directory",
+		"services: {a: {image: x, env_file: /dev/zero}}":                                        "compose.yaml: services.a.env_file: /dev/zero: /dev/zero is not a regular file",
+		"include: [/dev/zero]\nservices: {a: {image: x}}":                                       "compose.yaml: it includes or extends /dev/zero: /dev/zero is not a regular file",
+		"include: ['https://example.com/x.git']\nservices: {a: {image: x}}":                     "compose.yaml: https://example.com/x.git is not a file of this machine, and nothing is fetched: download it and give its path",
+		"include: ['oci://example.com/x']\nservices: {a: {image: x}}":                           "compose.yaml: oci://example.com/x is not a file of this machine, and nothing is fetched: download it and give its path",
+		"services: {a: {image: x, extends: {file: /dev/zero, service: b}}}":                     "compose.yaml: it includes or extends /dev/zero: /dev/zero is not a regular file",
+		"services: {a: {image: x, extends: {file: 'git@example.com:x', service: b}}}":           "compose.yaml: git@example.com:x is not a file of this machine, and nothing is fetched: download it and give its path",
+		"include: [compose.yaml]\nservices: {a: {image: x}}":                                    "compose.yaml: include cycle detected: compose.yaml include compose.yaml",
+		"services: {a: {image: x, network_mode: host, networks: [n]}}\nnetworks: {n: {}}":       "compose.yaml: service a declares mutually exclusive `network_mode` and `networks`",
+		"services: {a: {image: x, mem_limit: 1g, deploy: {resources: {limits: {memory: 2g}}}}}": "compose.yaml: services.a: can't set distinct values on 'mem_limit' and 'deploy.resources.limits.memory'",
+	} {
+		_, err := load(t, text, Options{})
+		if err == nil || err.Error() != want {
+			t.Errorf("%s\n got %v\nwant %s", text, err, want)
+		}
+	}
+}
+
+func TestAFileThatIsTooLongIsNotRead(t *testing.T) {
+	_, err := load(t, "services: {a: {image: x}}\n#"+strings.Repeat("x", 1<<20), Options{})
+	if err == nil || !strings.Contains(err.Error(), "too long") {
+		t.Error(err)
+	}
+	large := filepath.Join(t.TempDir(), "large.yaml")
+	if err := os.WriteFile(large, []byte("#"+strings.Repeat("x", 1<<20)), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if _, err = load(t, "include: ["+large+"]\nservices: {a: {image: x}}", Options{}); err == nil || !strings.Contains(err.Error(), "it has more than 1MiB") {
+		t.Error(err)
+	}
+}
+
+func TestAKeyOfAServiceThatTareDoesNotKnowIsAsked(t *testing.T) {
+	app, err := load(t, "services: {a: {image: x, oom_kill_disable: true, gpus: all, init: false, privileged: false, use_api_socket: true, x-own: 1}}", Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []Ask{{"gpus", "count=all"}, {"oom_kill_disable", "true"}, {"use_api_socket", "true"}}
+	if diff := cmp.Diff(want, app.Services[0].Asks); diff != "" {
+		t.Error(diff)
+	}
+	if len(app.Notes) > 0 {
+		t.Error(app.Notes)
+	}
+}
+
+func TestProfilesFilesAndVariablesAreThoseOfTheOptions(t *testing.T) {
+	dir := t.TempDir()
+	more, variables := filepath.Join(dir, "more.yaml"), filepath.Join(dir, "own.env")
+	for path, text := range map[string]string{
+		more:      "services: {a: {command: [two], environment: {ONE: '${ONE}', TWO: '${TWO}'}}}",
+		variables: "ONE=file\nTWO=file\n",
+	} {
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	text := "services: {a: {image: x, command: [one]}, b: {image: y, profiles: [p]}, c: {image: z, profiles: [q]}}"
+	app, err := load(t, text, Options{Files: []string{more}, EnvFiles: []string{variables}, Environ: []string{"ONE=caller"}, Profiles: []string{"p"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(app.Services) != 2 || app.Service("b") == nil || app.Service("c") != nil {
+		t.Error("not the services of the profile:", app.Services)
+	}
+	a := app.Service("a")
+	if diff := cmp.Diff([]string{"two"}, a.Command); diff != "" {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff([]string{"ONE=caller", "TWO=file"}, a.Env); diff != "" {
+		t.Error(diff)
+	}
+	if app, err = load(t, text, Options{Environ: []string{"COMPOSE_PROFILES=p,q", "COMPOSE_PROJECT_NAME=own"}}); err != nil || len(app.Services) != 3 || app.Name != "own" {
+		t.Error(app, err)
+	}
+}
+
+func FuzzCompose(f *testing.F) {
+	for _, name := range []string{"shop/compose.yaml", "wordpress/compose.yml", "voting/compose.yaml", "voting/store/compose.yaml"} {
+		text, err := os.ReadFile(filepath.Join("testdata", name))
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(string(text))
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		fuzzing.Allocates(t, 1<<30, func() {
+			app, err := load(t, text, Options{Environ: environ})
+			if err != nil {
+				if strings.Contains(err.Error(), "\n") {
+					t.Errorf("more than one line: %v", err)
+				}
+				return
+			}
+			for n, s := range app.Services {
+				if s.Image == "" || len(s.Names) == 0 {
+					t.Errorf("service %d: %+v", n, s)
+				}
+				for _, d := range s.DependsOn {
+					if before := app.Service(d.Service); before == nil {
+						t.Errorf("%s depends on %s, which is not there", s.Name, d.Service)
+					}
+				}
+			}
+		})
+	})
+}
