@@ -18,6 +18,7 @@ import (
 	"tare/internal/image"
 	"tare/internal/rundir"
 	"tare/internal/study"
+	"tare/internal/workload"
 )
 
 // writeImage writes an image that says how it is started.
@@ -128,12 +129,12 @@ metrics: [{name: rate, unit: op/s, better: higher, primary: true}]
 		t.Fatal(err)
 	}
 	p := plan(t, "[{use: "+pack+", server: image, port: "+port+"}]", "{order: interleaved, blocks: 1, fresh: block}", "{a: {kind: wired}}")
-	if got := p.HostImage.Recipe.Packages; len(got) != 1 || got[0] != "curl" {
+	if got := p.Images[workload.OwnImage].Recipe.Packages; len(got) != 1 || got[0] != "curl" {
 		t.Errorf("the driver's image has the packages %v", got)
 	}
 	writeImage(t, strings.TrimPrefix(p.Image.Reference, "tar:"), v1.Config{Entrypoint: []string{self}, Env: []string{serves + "=" + port, "MARK=server"}})
 	writeImage(t, drivers, v1.Config{Env: []string{"PATH=" + os.Getenv("PATH"), "MARK=driver"}})
-	p.HostImage = &image.Source{Reference: "tar:" + drivers} // a recipe's needs root and minutes
+	p.Images[workload.OwnImage] = image.Source{Reference: "tar:" + drivers} // a recipe's needs root and minutes
 	r := execute(t, t.Context(), Options{Plan: p})
 	trial := r.Run.Trials[0]
 	if trial.Status != rundir.OK || trial.Metrics["rate"] != 5 {
@@ -142,7 +143,7 @@ metrics: [{name: rate, unit: op/s, better: higher, primary: true}]
 	if words := strings.Fields(output(t, r, trial, "driver.stdout")); words[2] != "driver" || !strings.HasPrefix(words[3], "127.4.") {
 		t.Errorf("the driver has the variables and the server's address %v", words)
 	}
-	if m := r.Run.Manifest; m.HostImage.Digest == "" || m.HostImage.Digest == m.Image.Digest {
-		t.Errorf("images %+v and %+v", m.Image, m.HostImage)
+	if m := r.Run.Manifest; m.Images[workload.OwnImage].Digest == "" || m.Images[workload.OwnImage].Digest == m.Image.Digest {
+		t.Errorf("images %+v and %+v", m.Image, m.Images)
 	}
 }

@@ -19,13 +19,18 @@ func foreign(plan *study.Plan, names []string) []string {
 			open = append(open, e.Name)
 		}
 	}
-	if plan.Image.Reference == "" || len(open) == 0 {
+	references := plan.References()
+	if len(references) == 0 || len(open) == 0 {
 		return nil
+	}
+	images := "image " + references[0]
+	if len(references) > 1 {
+		images = "images " + strings.Join(references, ", ")
 	}
 	who := "root of this machine"
 	if os.Geteuid() != 0 {
 		who = "this user, in a user namespace"
 	}
-	return []string{fmt.Sprintf("%s: the programs of image %s run as %s, without isolation; if you do not trust them, leave it out and make another environment the baseline (docs/security.md)",
-		strings.Join(open, ", "), plan.Image.Reference, who)}
+	return []string{fmt.Sprintf("%s: the programs of %s run as %s, without isolation; if you do not trust them, leave it out and make another environment the baseline (docs/security.md)",
+		strings.Join(open, ", "), images, who)}
 }

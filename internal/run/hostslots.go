@@ -108,13 +108,7 @@ func (e *execution) prepareHostSlots(ctx context.Context, img *image.Image) erro
 	}
 	for slot, on := range e.slots {
 		if slot.Host != "" && on.Environment != e.prepared[slot.Environment] {
-			var err error
-			if slot.Environment == "" {
-				err = e.prepareRoles(ctx, on.Environment, img, "host "+slot.Host)
-			} else {
-				err = on.Environment.Prepare(ctx, img, func(line string) { e.say("host %s: %s", slot.Host, line) })
-			}
-			if err != nil {
+			if err := e.prepareImages(ctx, on.Environment, img, slot.Environment == "", "host "+slot.Host); err != nil {
 				return fmt.Errorf("prepare host %s: %w", slot.Host, err)
 			}
 		}

@@ -64,23 +64,18 @@ func (e *execution) prepare(ctx context.Context) (*image.Image, error) {
 		}
 		return nil, err
 	}
-	if w := e.startsImage(); w != "" && len(img.Config.Command()) == 0 {
-		return nil, &InputError{fmt.Errorf("workload %s starts the image's own command, and image %s has neither an entrypoint nor a command: name another image, or a pack with the command", w, img.Name)}
-	}
-	if err := resolved(&e.run.Manifest.Image, img); err != nil {
+	if e.run.Manifest.Image, err = resolved(e.run.Manifest.Image, img); err != nil {
 		return nil, err
 	}
-	if own := e.Plan.HostImage; own != nil {
-		if e.hostImage, err = store.Get(ctx, *own, func(line string) { e.say("image of the roles on the host: %s", line) }); err != nil {
-			return nil, fmt.Errorf("image of the roles on the host: %w", err)
-		}
-		if err := resolved(&e.run.Manifest.HostImage, e.hostImage); err != nil {
-			return nil, err
-		}
+	if err := e.roleImages(ctx, store); err != nil {
+		return nil, err
+	}
+	if err := e.checkStarts(img); err != nil {
+		return nil, err
 	}
 	var ready []string
 	for _, name := range e.usable {
-		err := e.prepared[name].Prepare(ctx, img, func(line string) { e.say("%s: %s", name, line) })
+		err := e.prepareImages(ctx, e.prepared[name], img, false, name)
 		switch {
 		case err == nil:
 			ready = append(ready, name)
@@ -101,22 +96,67 @@ func (e *execution) prepare(ctx context.Context) (*image.Image, error) {
 	return img, e.prepareHostSlots(ctx, img)
 }
 
-// resolved records the image of a run, which a resumed run has to find again.
-func resolved(facts *rundir.ImageFacts, img *image.Image) error {
-	if was := facts.Digest; was != "" && was != img.Digest {
-		return fmt.Errorf("the run began with image %s and the same source gives %s now: blocks of two images cannot be compared; begin a new run", was, img.Digest)
+// resolved returns the facts of an image of a run, which a resumed run has to find again.
+func resolved(was rundir.ImageFacts, img *image.Image) (rundir.ImageFacts, error) {
+	if was.Digest != "" && was.Digest != img.Digest {
+		return was, fmt.Errorf("the run began with image %s and the same source gives %s now: blocks of two images cannot be compared; begin a new run", was.Digest, img.Digest)
 	}
-	*facts = rundir.ImageFacts{Name: img.Name, Digest: img.Digest}
+	return rundir.ImageFacts{Name: img.Name, Digest: img.Digest}, nil
+}
+
+// roleImages resolves the images of roles that do not run in that of all.
+func (e *execution) roleImages(ctx context.Context, store *image.Store) (err error) {
+	e.images = map[string]*image.Image{}
+	for _, name := range slices.Sorted(maps.Keys(e.Plan.Images)) {
+		what, source := "image of "+e.Plan.UsersOf(name), e.Plan.Images[name]
+		if e.images[name], err = store.Get(ctx, source, func(line string) { e.say("%s: %s", what, line) }); err != nil {
+			if err = fmt.Errorf("%s: %w", what, err); source.Reference != "" {
+				err = &InputError{err}
+			}
+			return err
+		}
+		facts, err := resolved(e.run.Manifest.Images[name], e.images[name])
+		if err != nil {
+			return fmt.Errorf("%s: %w", what, err)
+		}
+		if e.run.Manifest.Images == nil {
+			e.run.Manifest.Images = map[string]rundir.ImageFacts{}
+		}
+		e.run.Manifest.Images[name] = facts
+	}
 	return nil
 }
 
-// startsImage is the first workload that starts what the image says; "" where none does.
-func (e *execution) startsImage() string {
-	i := slices.IndexFunc(e.Plan.Workloads, func(w study.Workload) bool { return w.Pack.StartsImage() })
-	if i < 0 {
-		return ""
+// imageOf is the image of a name in the plan; img is that of all.
+func (e *execution) imageOf(name string, img *image.Image) *image.Image {
+	if own := e.images[name]; own != nil {
+		return own
 	}
-	return e.Plan.Workloads[i].Name
+	return img
+}
+
+// checkStarts refuses workloads that start what an image says, where it says nothing.
+func (e *execution) checkStarts(img *image.Image) error {
+	for _, w := range e.Plan.Workloads {
+		for _, s := range w.Pack.StartsImage() {
+			own := e.imageOf(w.Pack.RoleImage(s.Role), img)
+			if len(s.Program)+len(s.Argv)+len(own.Config.Command()) == 0 {
+				return &InputError{fmt.Errorf("workload %s starts the image's own command, and image %s has neither an entrypoint nor a command: name another image, or a pack with the command", w.Name, own.Name)}
+			}
+		}
+	}
+	return nil
+}
+
+// prepareImages prepares an environment for the images of its instances, or of those on
+// the host.
+func (e *execution) prepareImages(ctx context.Context, env environment.Environment, img *image.Image, onHost bool, name string) error {
+	for _, needed := range e.Plan.ImageNames(onHost) {
+		if err := env.Prepare(ctx, e.imageOf(needed, img), func(line string) { e.say("%s: %s", name, line) }); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // leaveOut removes an environment that could not be prepared from the run.
@@ -143,32 +183,7 @@ func (e *execution) prepareHost(ctx context.Context, img *image.Image) (err erro
 	if e.host, err = registration.New(registration.Options()); err != nil {
 		return fmt.Errorf("prepare the host for the roles that run there: %w", err)
 	}
-	return e.prepareRoles(ctx, e.host, img, "host")
-}
-
-// prepareRoles prepares a host for the roles that run there: in the image of the run, in
-// their own, or in both.
-func (e *execution) prepareRoles(ctx context.Context, host environment.Environment, img *image.Image, name string) error {
-	for _, needed := range e.roleImages(img) {
-		if err := host.Prepare(ctx, needed, func(line string) { e.say("%s: %s", name, line) }); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// roleImages are the images of roles on the host.
-func (e *execution) roleImages(img *image.Image) (images []*image.Image) {
-	inImage := slices.ContainsFunc(e.Plan.Workloads, func(w study.Workload) bool {
-		return slices.ContainsFunc(w.Pack.RoleNames(), func(role string) bool { return w.Pack.Place(role) == workload.OnHost && !w.Pack.InOwnImage(role) })
-	})
-	if e.hostImage != nil {
-		images = append(images, e.hostImage)
-	}
-	if inImage || e.hostImage == nil {
-		images = append(images, img)
-	}
-	return images
+	return e.prepareImages(ctx, e.host, img, true, "host")
 }
 
 // onHost says whether any role of a plan runs on the host of its environment or on

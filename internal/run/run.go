@@ -89,8 +89,10 @@ func Check(o Options) error {
 	if err == nil && o.Directory != "" {
 		err = rundir.Vacant(o.Directory)
 	}
-	if reference := o.Plan.Image.Reference; err == nil && reference != "" {
-		err = image.Check(reference)
+	for _, reference := range o.Plan.References() {
+		if err == nil {
+			err = image.Check(reference)
+		}
 	}
 	if err != nil {
 		return &InputError{err}
@@ -220,12 +222,11 @@ type execution struct {
 	usable   []string
 	prepared map[string]environment.Environment
 	host     environment.Environment // runs the roles that are on the host
-	// hostImage is that of roles that bring their own; nil where none does.
-	hostImage *image.Image
-	hosts     map[string]*studyHost // by the study's names
-	opening   sync.Mutex            // held while a lost session is opened again
-	slots     hostSlots
-	schedule  *schedule.Schedule
+	images   map[string]*image.Image // of roles, by their names in the plan
+	hosts    map[string]*studyHost   // by the study's names
+	opening  sync.Mutex              // held while a lost session is opened again
+	slots    hostSlots
+	schedule *schedule.Schedule
 	// before is the time that earlier sessions spent on trials; began is when
 	// this one's first trial did.
 	before  time.Duration
@@ -356,7 +357,7 @@ func (e *execution) runner(img *image.Image) *trial.Runner {
 	}
 	return trial.NewRunner(trial.Config{
 		Instances: instances.Config{
-			Owner: e.owner, Image: img, HostImage: e.hostImage, Session: len(e.run.Manifest.Sessions), Plan: e.Plan,
+			Owner: e.owner, Image: img, Images: e.images, Session: len(e.run.Manifest.Sessions), Plan: e.Plan,
 			Environments: e.prepared, Host: e.host, OnHosts: e.slots,
 			Console: func(name string) (io.WriteCloser, error) { return e.run.Console(name) },
 			Secrets: e.secrets,

@@ -27,7 +27,13 @@ func Differences(a, b *Run) (list []string) {
 	}
 	add("tare", a.Manifest.Tare, b.Manifest.Tare)
 	add("image", a.Manifest.Image.Digest, b.Manifest.Image.Digest)
-	add("image of roles on the host", cmp.Or(a.Manifest.HostImage.Digest, "none"), cmp.Or(b.Manifest.HostImage.Digest, "none"))
+	for _, run := range []*Run{a, b} {
+		for _, name := range slices.Sorted(maps.Keys(run.Manifest.Images)) {
+			if _, seen := a.Manifest.Images[name]; run == a || !seen {
+				add("image of "+run.Plan.UsersOf(name), cmp.Or(a.Manifest.Images[name].Digest, "none"), cmp.Or(b.Manifest.Images[name].Digest, "none"))
+			}
+		}
+	}
 	add("kernel", a.Manifest.Machine.Kernel, b.Manifest.Machine.Kernel)
 	add("CPU", a.Manifest.Machine.CPU, b.Manifest.Machine.CPU)
 	add("order", a.Plan.Design.OrderWords(), b.Plan.Design.OrderWords())

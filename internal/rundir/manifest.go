@@ -1,10 +1,12 @@
 package rundir
 
 import (
+	"encoding/json"
 	"time"
 
 	"tare/internal/environment"
 	"tare/internal/quantity"
+	"tare/internal/workload"
 )
 
 // Manifest has the facts about a run besides its plan and its trials.
@@ -18,8 +20,8 @@ type Manifest struct {
 	// Noise are the findings of doctor about sources of noise.
 	Noise []environment.Finding `json:"noise,omitempty"`
 	Image ImageFacts            `json:"image"`
-	// HostImage is that of roles on the host that bring their own.
-	HostImage ImageFacts `json:"host_image,omitzero"`
+	// Images are those of roles that do not run in Image, by their names in the plan.
+	Images map[string]ImageFacts `json:"images,omitempty"`
 	// Import is set if the values come from existing output.
 	Import *Import `json:"import,omitempty"`
 	// Environments are by the names in the plan.
@@ -40,7 +42,25 @@ type Machine struct {
 	Virtualised  string         `json:"virtualised,omitempty"`
 }
 
-// ImageFacts names the one image of a run.
+// UnmarshalJSON also reads the image of roles on the host as earlier versions wrote it.
+func (m *Manifest) UnmarshalJSON(text []byte) error {
+	type plain Manifest // without this method
+	if err := json.Unmarshal(text, (*plain)(m)); err != nil {
+		return err
+	}
+	var read struct {
+		HostImage *ImageFacts `json:"host_image"`
+	}
+	if err := json.Unmarshal(text, &read); err != nil {
+		return err
+	}
+	if read.HostImage != nil {
+		m.Images = map[string]ImageFacts{workload.OwnImage: *read.HostImage}
+	}
+	return nil
+}
+
+// ImageFacts names an image of a run.
 type ImageFacts struct {
 	Name   string `json:"name"`
 	Digest string `json:"digest"`

@@ -1,6 +1,11 @@
 package study
 
-import "tare/internal/strictyaml"
+import (
+	"slices"
+
+	"tare/internal/strictyaml"
+	"tare/internal/workload"
+)
 
 // checkEntrypoints reports workloads that start what the image says, where the image is
 // built from packages, which say nothing.
@@ -9,7 +14,7 @@ func checkEntrypoints(root strictyaml.Node, plan *Plan) {
 		return
 	}
 	for _, w := range plan.Workloads {
-		if w.Pack.StartsImage() {
+		if slices.ContainsFunc(w.Pack.StartsImage(), func(s workload.Step) bool { return plan.Images[w.Pack.RoleImage(s.Role)].Reference == "" }) {
 			root.At("workloads").Problemf("workload %s starts the image's own command, and an image that is built from packages has none: name an image with `image: {reference: ...}` in the study, or with --image of `tare workload check`", w.Name)
 		}
 	}

@@ -29,11 +29,11 @@ func TestARoleOnTheHostHasAnImageOfItsOwnBesideAReference(t *testing.T) {
 			t.Fatal(err)
 		}
 		got := ""
-		if p.HostImage != nil {
-			got = strings.Join(p.HostImage.Recipe.Packages, " ")
+		if source, own := p.Images[workload.OwnImage]; own {
+			got = strings.Join(source.Recipe.Packages, " ")
 		}
 		shape := p.Workloads[0].Levels[0].Shape
-		own := slices.ContainsFunc(shape.Roles, func(r RoleShape) bool { return r.OwnImage })
+		own := slices.ContainsFunc(shape.Roles, func(r RoleShape) bool { return r.Image == workload.OwnImage })
 		if got != c.want || own != (c.want != "") || p.Image.Reference != "app" {
 			t.Errorf("%+v: packages %q, %+v", c, got, shape)
 		}

@@ -5,17 +5,32 @@ import (
 	"slices"
 
 	"tare/internal/cost"
+	"tare/internal/image"
 	"tare/internal/workload"
 )
 
 // UnmarshalJSON reads a plan, and brings one of an older version up to date: where
 // it has only the processor time of an operation, it gets all costs, which follow
 // from what its trials recorded, and where its levels have no shapes, it gets
-// them.
+// them. The image of roles on the host was the only one besides that of all.
 func (p *Plan) UnmarshalJSON(data []byte) error {
-	type plain Plan
+	type plain Plan // without this method
 	if err := json.Unmarshal(data, (*plain)(p)); err != nil {
 		return err
+	}
+	var read struct {
+		HostImage *image.Source `json:"host_image"`
+	}
+	if err := json.Unmarshal(data, &read); err != nil {
+		return err
+	}
+	if read.HostImage != nil {
+		p.Images = map[string]image.Source{workload.OwnImage: *read.HostImage}
+		for _, w := range p.Workloads {
+			for i := range w.Levels {
+				w.Levels[i].Shape.Copies = 0 // their roles named no images
+			}
+		}
 	}
 	for i := range p.Workloads {
 		pack := &p.Workloads[i].Pack

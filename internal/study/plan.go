@@ -36,11 +36,12 @@ type Plan struct {
 	Inputs       []Input             `json:"inputs,omitempty"` // files that are copied into instances
 	Environments []Environment       `json:"environments"`     // in the order of the file
 	Workloads    []Workload          `json:"workloads"`
-	Image        image.Source        `json:"image"` // one image for all
-	// HostImage is that of roles on the host that bring their own; nil where none does.
-	HostImage *image.Source      `json:"host_image,omitempty"`
-	Limits    environment.Limits `json:"limits"`
-	Pin       map[string][]int   `json:"pin,omitempty"` // role → cores, numbered as inside the instance
+	Image        image.Source        `json:"image"` // of all roles without one of their own
+	// Images are those of roles that do not run in Image, by their names in the packs;
+	// nil where there are none.
+	Images map[string]image.Source `json:"images,omitempty"`
+	Limits environment.Limits      `json:"limits"`
+	Pin    map[string][]int        `json:"pin,omitempty"` // role → cores, numbered as inside the instance
 	// AutoPin divides the cores of each instance among the roles of a workload, or lets
 	// them share one; see CoresOf.
 	AutoPin bool `json:"auto_pin,omitempty"`

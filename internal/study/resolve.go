@@ -93,7 +93,7 @@ func resolve(root strictyaml.Node, file *File, over Overrides, problems *stricty
 	checkMounts(root, plan.only(over.Only))
 	checkRoles(limitsAt.At("pin"), plan.Pin, plan.Workloads)
 	plan.Image = d.Image.resolve(root.At("image"), recipes, file.directory)
-	plan.HostImage = hostImage(root, plan)
+	plan.Images = roleImages(root, plan)
 	checkEntrypoints(root, plan)
 	if err := problems.Err(); err != nil {
 		return nil, err

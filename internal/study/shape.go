@@ -28,8 +28,9 @@ type RoleShape struct {
 	Name   string `json:"name"`
 	OnHost bool   `json:"on_host,omitempty"`
 	Count  int    `json:"count"`
-	// OwnImage says that it runs in the image of the plan's recipes for the host.
-	OwnImage bool `json:"own_image,omitempty"`
+	// Image that it runs in, of the plan's images; "", or one that the plan does not have,
+	// is the image of all.
+	Image string `json:"image,omitempty"`
 	// Hosts that the instances are on, in their order; nil is the environment's
 	// own.
 	Hosts []string `json:"hosts,omitempty"`
@@ -107,7 +108,7 @@ func shapeOf(p workload.Pack, parameters map[string]string, copies int) (Shape, 
 		if len(on) > 0 && len(on) < count {
 			return s, fmt.Errorf("role %s of workload %s has %d instances, but place: lists %d hosts: list one host per instance, since instances on one host would share its addresses", role, p.Name, count, len(on))
 		}
-		s.Roles = append(s.Roles, RoleShape{Name: role, OnHost: place == workload.OnHost, Count: count, OwnImage: pack.InOwnImage(role), Hosts: on})
+		s.Roles = append(s.Roles, RoleShape{Name: role, OnHost: place == workload.OnHost, Count: count, Image: pack.RoleImage(role), Hosts: on})
 	}
 	return s, nil
 }
@@ -120,8 +121,8 @@ func (s Shape) Key() string {
 	}
 	for _, r := range s.Roles {
 		part := fmt.Sprintf("%s:%d:%t", r.Name, r.Count, r.OnHost)
-		if r.OwnImage {
-			part += " in its own image"
+		if r.Image != "" {
+			part += " in " + r.Image
 		}
 		if len(r.Hosts) > 0 {
 			part += " on " + strings.Join(r.Hosts, ",")

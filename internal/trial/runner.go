@@ -322,11 +322,11 @@ func (r *Runner) callback(t *rundir.Trial) func() func(usage.Reading) {
 // lifecycle of a job's workload in some copies of its instances.
 func (r *Runner) lifecycle(record *lifecycle.Record, j job, group *instances.Group, copies []instances.Roles) lifecycle.Config {
 	c := lifecycle.Config{
-		Name: j.workload.Name, Load: lifecycle.Load{Pack: j.workload.ProbePack().Of(r.Instances.Image), Parameters: j.level.Parameters, Sample: j.sample, Known: r.amounts[j.cell]},
+		Name: j.workload.Name, Load: lifecycle.Load{Pack: j.workload.ProbePack().Of(r.Instances.ImageOf), Parameters: j.level.Parameters, Sample: j.sample, Known: r.amounts[j.cell]},
 		Copies: copies, Network: group.Network, Pin: r.plan.Pin, Divide: r.plan.Divides(*j.workload), Record: record,
 	}
 	if len(group.Neighbours) > 0 {
-		c.Neighbour = lifecycle.Load{Pack: j.workload.Neighbour.Of(r.Instances.Image), Parameters: j.level.Neighbour}
+		c.Neighbour = lifecycle.Load{Pack: j.workload.Neighbour.Of(r.Instances.ImageOf), Parameters: j.level.Neighbour}
 		c.Neighbours = group.Neighbours
 	}
 	return c

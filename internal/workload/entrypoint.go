@@ -1,37 +1,48 @@
 package workload
 
 import (
+	"cmp"
 	"slices"
 
 	"tare/internal/image"
+	"tare/internal/lists"
 )
 
-// StartsImage reports whether a step starts what the image says.
-func (p Pack) StartsImage() bool {
-	return slices.ContainsFunc(p.steps(), func(s Step) bool { return s.Entrypoint })
+// StartsImage returns the steps that start what an image says.
+func (p Pack) StartsImage() []Step {
+	return lists.Filter(p.steps(), func(s Step) bool { return s.Entrypoint })
 }
 
-// Of returns the pack with the image's own command in the steps that start it.
-func (p Pack) Of(img *image.Image) Pack {
-	if !p.StartsImage() {
+// Of returns the pack with the image's own command in the steps that start it. Each role
+// has the image that the function returns for its Image.
+func (p Pack) Of(named func(name string) *image.Image) Pack {
+	if len(p.StartsImage()) == 0 {
 		return p
 	}
 	step := func(s Step) Step {
 		if !s.Entrypoint {
 			return s
 		}
-		s.Entrypoint, s.User, s.Dir, s.Argv = false, img.Config.User, img.Dir, nil
-		for _, word := range img.Config.Command() {
-			// What looks like a parameter of the pack is the image's.
-			s.Argv = append(s.Argv, reference.ReplaceAllString(word, "$$$0"))
+		img := named(p.RoleImage(s.Role))
+		program, arguments := literals(img.Config.Entrypoint), literals(img.Config.Cmd)
+		if s.Program != nil {
+			program, arguments = s.Program, nil
 		}
+		if s.Argv != nil {
+			arguments = s.Argv
+		}
+		s.Entrypoint, s.Program, s.Argv = false, nil, slices.Concat(program, arguments)
+		s.User, s.Dir = cmp.Or(s.User, img.Config.User), cmp.Or(s.Dir, img.Dir)
 		return s
 	}
 	p.Servers = slices.Clone(p.Servers)
 	for i, s := range p.Servers {
 		if s.Entrypoint && s.Stop == "" {
-			p.Servers[i].Stop = img.Config.StopSignal
+			p.Servers[i].Stop = named(p.RoleImage(s.Role)).Config.StopSignal
 		}
 	}
 	return p.eachStep(step)
 }
+
+// literals are words in which what looks like a parameter of the pack is the image's.
+func literals(words []string) []string { return lists.Map(words, Literal) }

@@ -23,7 +23,7 @@ func TestAStepWithEntrypointStartsWhatTheImageSays(t *testing.T) {
 		t.Fatal(err)
 	}
 	img := &image.Image{Dir: "/srv", Config: image.Config{Entrypoint: []string{"/entry.sh", "--"}, Cmd: []string{"sh", "-c", "serve ${PORT} $${X}"}, User: "www:5", StopSignal: "SIGQUIT"}}
-	got, err := p.Of(img).With(nil, InstanceVars{})
+	got, err := p.Of(func(string) *image.Image { return img }).With(nil, InstanceVars{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -48,6 +48,29 @@ func TestAStepHasOneCommand(t *testing.T) {
 		_, err := Decode("served.yaml", []byte(strings.Replace(ofImage, "entrypoint: true", "entrypoint: true, "+add, 1)))
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", add, err)
+		}
+	}
+}
+
+func TestEachRoleStartsWhatItsOwnImageSays(t *testing.T) {
+	images := map[string]*image.Image{
+		"api": {Dir: "/srv", Config: image.Config{Entrypoint: []string{"python3"}, Cmd: []string{"api.py"}, User: "www"}},
+		"":    {Config: image.Config{Cmd: []string{"redis-server"}}},
+	}
+	api := Step{Entrypoint: true, Role: "api"}
+	for name, c := range map[string]struct{ step, want Step }{
+		"the image's":               {api, Step{Argv: []string{"python3", "api.py"}, User: "www", Dir: "/srv"}},
+		"other arguments":           {Step{Entrypoint: true, Role: "api", Argv: []string{"worker.py"}}, Step{Argv: []string{"python3", "worker.py"}, User: "www", Dir: "/srv"}},
+		"no arguments":              {Step{Entrypoint: true, Role: "api", Argv: []string{}}, Step{Argv: []string{"python3"}, User: "www", Dir: "/srv"}},
+		"another program":           {Step{Entrypoint: true, Role: "api", Program: []string{"/bin/serve"}, User: "0", Dir: "/"}, Step{Argv: []string{"/bin/serve"}, User: "0", Dir: "/"}},
+		"another program and words": {Step{Entrypoint: true, Role: "api", Program: []string{}, Argv: []string{"sh"}}, Step{Argv: []string{"sh"}, User: "www", Dir: "/srv"}},
+		"the image of all":          {Step{Entrypoint: true, Role: "cache"}, Step{Argv: []string{"redis-server"}}},
+	} {
+		p := Pack{Servers: []Server{{Step: c.step}}, Roles: map[string]Role{"api": {Place: Apart, Image: "api"}}}
+		got := p.Of(func(name string) *image.Image { return images[name] }).Servers[0].Step
+		c.want.Role = c.step.Role
+		if d := cmp.Diff(c.want, got); d != "" {
+			t.Errorf("%s: want - got +:\n%s", name, d)
 		}
 	}
 }

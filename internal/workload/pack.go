@@ -142,9 +142,12 @@ type Step struct {
 	Argv []string `yaml:"argv" json:"argv,omitempty"`
 	// Entrypoint starts what the image says: its entrypoint with the arguments, as its
 	// user, in its working directory.
-	Entrypoint bool     `yaml:"entrypoint" json:"entrypoint,omitempty"`
-	Env        []string `yaml:"env" json:"env,omitempty"`
-	Dir        string   `yaml:"dir" json:"dir,omitempty"`
+	Entrypoint bool `yaml:"entrypoint" json:"entrypoint,omitempty"`
+	// Program takes the place of the image's entrypoint and arguments, and Argv that of its
+	// arguments, where they are not nil. Only with Entrypoint, and no key of a pack.
+	Program []string `yaml:"-" json:"program,omitzero"`
+	Env     []string `yaml:"env" json:"env,omitempty"`
+	Dir     string   `yaml:"dir" json:"dir,omitempty"`
 	// Stdin is a file of the instance that is the command's standard input; "" is an
 	// empty one.
 	Stdin string `yaml:"stdin" json:"stdin,omitempty"`

@@ -94,10 +94,18 @@ func (p Pack) Place(role string) string {
 	return Together
 }
 
-// InOwnImage reports whether a role runs on the host in an image of the pack's recipe.
-func (p Pack) InOwnImage(role string) bool {
-	return p.Place(role) == OnHost && p.Roles[role].Image == OwnImage
+// RoleImage is the name of the image that a role runs in; "" is that of all. The image of
+// the pack's recipe is for roles on the host.
+func (p Pack) RoleImage(role string) string {
+	name := p.Roles[role].Image
+	if name == OwnImage && p.Place(role) != OnHost {
+		return ""
+	}
+	return name
 }
+
+// InOwnImage reports whether a role runs on the host in an image of the pack's recipe.
+func (p Pack) InOwnImage(role string) bool { return p.RoleImage(role) == OwnImage }
 
 // HasServer reports whether a role has a server.
 func (p Pack) HasServer(role string) bool {

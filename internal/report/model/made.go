@@ -2,6 +2,8 @@ package model
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"sort"
 	"strconv"
 	"strings"
@@ -34,8 +36,8 @@ func (v *Report) Made() []Fact {
 		{"image", strings.TrimSpace(m.Image.Name + " " + m.Image.Digest), true},
 		{"limits", Limits(v.Plan.Limits), false},
 	}
-	if host := m.HostImage; host.Digest != "" {
-		facts = append(facts, Fact{"image of roles on the host", host.Name + " " + host.Digest, true})
+	for _, name := range slices.Sorted(maps.Keys(m.Images)) {
+		facts = append(facts, Fact{"image of " + v.Plan.UsersOf(name), m.Images[name].Name + " " + m.Images[name].Digest, true})
 	}
 	if pinned := v.Plan.Pinned(); pinned != "" {
 		facts = append(facts, Fact{"pinned", pinned, false})

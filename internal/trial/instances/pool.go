@@ -22,8 +22,8 @@ import (
 type Config struct {
 	Owner *cleanup.Owner
 	Image *image.Image
-	// HostImage is that of roles on the host that bring their own; nil where none does.
-	HostImage *image.Image
+	// Images are those of roles that do not run in Image, by their names in the plan.
+	Images map[string]*image.Image
 	// Session counts the processes that worked on the run, so that no two
 	// instances of a run share a name.
 	Session int
@@ -40,6 +40,14 @@ type Config struct {
 	Console func(instance string) (io.WriteCloser, error)
 	// Secrets that commands get, and that are masked in all that instances print.
 	Secrets *secret.Set
+}
+
+// ImageOf returns the image of a name in a plan's shapes.
+func (c *Config) ImageOf(name string) *image.Image {
+	if own := c.Images[name]; own != nil {
+		return own
+	}
+	return c.Image
 }
 
 // Request asks for the instances of one trial.

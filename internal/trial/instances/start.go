@@ -77,10 +77,7 @@ func (p *Pool) assign(g *Group, r Request, s study.Shape) Roles {
 			where = "host"
 		}
 		for n := range role.Count {
-			i := &Instance{Name: p.name(r.Block, where), OnHost: role.OnHost, Index: n + 1, image: p.Image}
-			if role.OwnImage && p.HostImage != nil {
-				i.image = p.HostImage
-			}
+			i := &Instance{Name: p.name(r.Block, where), OnHost: role.OnHost, Index: n + 1, image: p.ImageOf(role.Image)}
 			if len(role.Hosts) > 0 {
 				i.host = role.Hosts[n]
 			}

@@ -1,0 +1,91 @@
+package study
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"tare/internal/image"
+	"tare/internal/strictyaml"
+	"tare/internal/workload"
+)
+
+// roleImages are the images of roles that do not run in that of the plan, by the names
+// that packs give them; nil where there are none.
+func roleImages(root strictyaml.Node, plan *Plan) map[string]image.Source {
+	images := map[string]image.Source{}
+	var recipes []image.Recipe
+	for _, w := range plan.Workloads {
+		for _, pack := range []*workload.Pack{&w.Pack, w.Neighbour} {
+			// An image that is built from recipes has those of the packs.
+			if pack != nil && plan.Image.Reference != "" && slices.ContainsFunc(pack.RoleNames(), pack.InOwnImage) {
+				recipes = append(recipes, pack.Image)
+			}
+		}
+	}
+	if len(recipes) > 0 {
+		merged, err := image.Merge(recipes...)
+		if err != nil {
+			root.At("workloads").Problemf("the image of the roles on the host: %s", err)
+		}
+		images[workload.OwnImage] = image.Source{Recipe: &merged}
+	}
+	if len(images) == 0 {
+		return nil
+	}
+	return images
+}
+
+// ImageNames are the names of the images of the instances that a plan needs, of those on
+// the host or of the others: "" is the plan's own image, as are names that the plan does
+// not have.
+func (p *Plan) ImageNames(onHost bool) (names []string) {
+	add := func(s *Shape) {
+		if s.Together && !onHost {
+			names = append(names, "")
+		}
+		for _, r := range s.Roles {
+			if _, own := p.Images[r.Image]; r.OnHost == onHost && own {
+				names = append(names, r.Image)
+			} else if r.OnHost == onHost {
+				names = append(names, "")
+			}
+		}
+	}
+	for _, w := range p.Workloads {
+		for _, l := range w.Levels {
+			for s := &l.Shape; s != nil; s = s.Neighbours {
+				add(s)
+			}
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// References are the plan's images that others made, each once.
+func (p *Plan) References() (list []string) {
+	for _, source := range append(slices.Collect(maps.Values(p.Images)), p.Image) {
+		if source.Reference != "" {
+			list = append(list, source.Reference)
+		}
+	}
+	slices.Sort(list)
+	return slices.Compact(list)
+}
+
+// UsersOf says for which roles an image of the plan is.
+func (p *Plan) UsersOf(name string) string {
+	if name == workload.OwnImage {
+		return "roles on the host"
+	}
+	var roles []string
+	for _, w := range p.Workloads {
+		for _, role := range w.Pack.RoleNames() {
+			if w.Pack.RoleImage(role) == name && !slices.Contains(roles, role) {
+				roles = append(roles, role)
+			}
+		}
+	}
+	return strings.Join(roles, ", ")
+}
