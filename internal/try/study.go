@@ -86,34 +86,28 @@ func (o Options) yaml(g guesses) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	var out strings.Builder
-	fmt.Fprintf(&out, "# Made by `tare try`, from what the image did when it was started once.\n")
+	out := &study.Text{}
+	out.Add("# Made by `tare try`, from what the image did when it was started once.", "")
 	for _, guess := range g.list {
-		fmt.Fprintf(&out, "# guessed: %s\n", visible.Line(guess.String()))
+		out.Add("# guessed: "+visible.Line(guess.String()), "")
 	}
-	fmt.Fprintf(&out, "study: %s\nbaseline: %s\nimage: {reference: %s}\nenvironments:\n", quoted("try "+o.Image), environments[0].Name, quoted(o.Image))
-	for _, e := range environments {
-		var options []string
-		if e.Kind != e.Name {
-			options = append(options, "kind: "+quoted(e.Kind))
-		}
-		for _, s := range e.Options {
-			options = append(options, quoted(s.Key)+": "+quoted(s.Value))
-		}
-		fmt.Fprintf(&out, "  %s: {%s}\n", quoted(e.Name), strings.Join(options, ", "))
-	}
-	out.WriteString("workloads:\n")
+	out.Add("study: "+study.Quoted("try "+o.Image), "")
+	out.Add("baseline: "+environments[0].Name, "")
+	out.Add("image: "+study.Flow([]study.Setting{{Key: "reference", Value: o.Image}}), "")
+	out.Add("environments:", "")
+	out.Environments(environments, nil)
+	out.Add("workloads:", "")
 	for _, w := range o.workloads(g) {
-		fmt.Fprintf(&out, "  - {%s}\n", strings.Join(w, ", "))
+		out.Add("  - {"+strings.Join(w, ", ")+"}", "")
 	}
-	out.WriteString("design:\n")
+	out.Add("design:", "")
 	if o.Margin != "" {
-		fmt.Fprintf(&out, "  margin: %s\n", quoted(o.Margin))
+		out.Add("  margin: "+study.Quoted(o.Margin), "")
 	}
 	if o.Budget > 0 {
-		fmt.Fprintf(&out, "  budget: %s\n", o.Budget)
+		out.Add("  budget: "+o.Budget.String(), "")
 	}
-	return []byte(out.String()), nil
+	return out.Bytes(), nil
 }
 
 // workloads are the load, if there is one, and the start; each is a list of settings.
@@ -127,9 +121,9 @@ func (o Options) workloads(g guesses) (all [][]string) {
 		address = append(address, "port: "+strconv.Itoa(g.port))
 	}
 	if g.path != "" {
-		address = append(address, "path: "+quoted(g.path))
+		address = append(address, "path: "+study.Quoted(g.path))
 	}
-	set := func(s [2]string) string { return s[0] + ": " + quoted(s[1]) }
+	set := func(s [2]string) string { return s[0] + ": " + study.Quoted(s[1]) }
 	env := func(own map[string]string) []string {
 		vars := map[string]string{}
 		for _, e := range o.Env {
@@ -160,14 +154,4 @@ func (o Options) workloads(g guesses) (all [][]string) {
 		entry(g.load.start, startName, address, env(nil))
 	}
 	return all
-}
-
-var plain = regexp.MustCompile(`^[A-Za-z0-9/.][A-Za-z0-9/._-]*$`)
-
-// quoted is a text as a value in YAML.
-func quoted(text string) string {
-	if plain.MatchString(text) && !strings.HasSuffix(text, ".") && !strings.EqualFold(text, "null") {
-		return text
-	}
-	return strconv.Quote(text)
 }
