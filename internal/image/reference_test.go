@@ -143,6 +143,14 @@ func TestEveryKindOfReferenceGivesTheSameImage(t *testing.T) {
 			if diff := cmp.Diff(twoLayersFlat, readBack(t, file)); diff != "" {
 				t.Errorf("want - got +:\n%s", diff)
 			}
+			described, err := Describe(t.Context(), reference)
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := &Description{Config: twoLayersConfig, Env: []string{"PATH=/bin", "LANG=C"}, Dir: "/etc"}
+			if diff := cmp.Diff(want, described); diff != "" {
+				t.Errorf("its description: want - got +:\n%s", diff)
+			}
 		})
 	}
 }
@@ -471,9 +479,26 @@ func TestADockerDaemonGivesBackWhatItWasGiven(t *testing.T) {
 	if again.Digest != img.Digest || again.Dir != img.Dir || !cmp.Equal(again.Env, img.Env) {
 		t.Errorf("gave %+v, got back %+v", img, again)
 	}
+	described, err := Describe(t.Context(), "docker-daemon:"+tag)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(&Description{Config: img.Config, Env: img.Env, Dir: img.Dir}, described); diff != "" {
+		t.Errorf("its description: want - got +:\n%s", diff)
+	}
 	_, err = openStore(t).Get(t.Context(), Source{Reference: "docker-daemon:tare-test-no-such-image"}, nil)
 	if err == nil || !strings.Contains(err.Error(), "has no image tare-test-no-such-image") {
 		t.Errorf("got %v", err)
+	}
+}
+
+func TestAnImageThatNobodyDescribesHasAnErrorOfItsOwn(t *testing.T) {
+	t.Setenv("DOCKER_HOST", "unix:///nowhere/docker.sock")
+	if _, err := Describe(t.Context(), "docker-daemon:a"); !errors.Is(err, ErrSilent) {
+		t.Error(err)
+	}
+	if _, err := Describe(t.Context(), "tar:/nowhere.tar"); err == nil || errors.Is(err, ErrSilent) {
+		t.Error(err)
 	}
 }
 
