@@ -7,6 +7,8 @@ import (
 	"encoding/binary"
 	"fmt"
 	"io"
+	"os"
+	"os/exec"
 	"slices"
 	"strings"
 	"testing"
@@ -18,6 +20,8 @@ import (
 	"github.com/ulikunitz/xz"
 	"github.com/ulikunitz/xz/lzma"
 	"pgregory.net/rapid"
+
+	"tare/internal/testing/needs"
 )
 
 // compressors make a payload as the kernel's build does.
@@ -88,6 +92,21 @@ func TestTheKernelComesOutOfEveryCompression(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+func TestTheFilterForX86ProgramsIsUndone(t *testing.T) {
+	needs.Program(t, "xz")
+	program := must(os.ReadFile("/proc/self/exe"))[:1<<20]
+	command := exec.Command("xz", "--stdout", "--check=crc32", "--x86", "--lzma2=preset=1")
+	command.Stdin = bytes.NewReader(program)
+	packed, err := command.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := unpack(binary.LittleEndian.AppendUint32(packed, uint32(len(program))), maxUnpacked)
+	if err != nil || !bytes.Equal(got, program) {
+		t.Errorf("%d bytes came out, not the %d that went in: %v", len(got), len(program), err)
 	}
 }
 

@@ -11,8 +11,8 @@ import (
 
 	"github.com/klauspost/compress/zstd"
 	"github.com/pierrec/lz4/v4"
-	"github.com/ulikunitz/xz"
 	"github.com/ulikunitz/xz/lzma"
+	"github.com/xi2/xz"
 )
 
 // The x86 boot protocol's setup header, by offset in the file
@@ -29,6 +29,10 @@ const (
 // maxUnpacked is the most that a kernel or a module may unpack to, ten times the
 // size of Debian's kernel for clouds: a damaged file cannot fill the memory.
 const maxUnpacked = 512 << 20
+
+// maxDictionary is the memory for the window of an xz stream: twice that of xz -9, with
+// which kernels are built.
+const maxDictionary = 128 << 20
 
 // vmlinux extracts the ELF kernel from a bzImage.
 func vmlinux(bzImage []byte) ([]byte, error) {
@@ -75,12 +79,11 @@ func unpack(packed []byte, limit int64) ([]byte, error) {
 		r.Multistream(false)
 		return readNamed("gzip", r, limit)
 	case magic("\xfd7zXZ\x00"):
-		r, err := xz.ReaderConfig{SingleStream: true}.NewReader(in)
+		r, err := xz.NewReader(in, maxDictionary)
 		if err != nil {
 			return nil, fmt.Errorf("xz: %w", err)
 		}
-		// After a single stream the appended size is unread, which the library
-		// reports after all data was delivered.
+		r.Multistream(false)
 		return upToAppendedSize("xz", r, packed, limit)
 	case magic("\x28\xb5\x2f\xfd"):
 		r, err := zstd.NewReader(in, zstd.WithDecoderMaxWindow(maxUnpacked))
