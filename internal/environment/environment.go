@@ -138,7 +138,10 @@ type Disk struct {
 // Needs is what a kind needs on a machine with the distribution's essential packages and
 // without an init system.
 type Needs struct {
-	Packages []string  `json:"packages,omitempty"` // of the distribution
+	Packages []string `json:"packages,omitempty"` // of the distribution
+	// Commands are programs of these packages, which a machine of another distribution
+	// has to have.
+	Commands []string  `json:"commands,omitempty"`
 	Programs []Program `json:"programs,omitempty"`
 	Services []Service `json:"services,omitempty"` // in the order in which they start
 	// Directories hold what was prepared: an engine's images.

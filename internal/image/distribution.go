@@ -24,12 +24,7 @@ func hostDistribution() (distribution, error) {
 }
 
 func parseRelease(text string) (distribution, error) {
-	fields := map[string]string{}
-	for _, line := range strings.Split(text, "\n") {
-		if key, value, ok := strings.Cut(strings.TrimSpace(line), "="); ok {
-			fields[key] = strings.Trim(value, `"'`)
-		}
-	}
+	fields := releaseFields(text)
 	d := distribution{suite: fields["VERSION_CODENAME"]}
 	like := append([]string{fields["ID"]}, strings.Fields(fields["ID_LIKE"])...)
 	for _, id := range like {
@@ -49,6 +44,17 @@ func parseRelease(text string) (distribution, error) {
 		return d, fmt.Errorf("recipes and guest kernels need Debian or Ubuntu packages, and this host is %q: use a reference to an OCI image instead", fields["ID"])
 	}
 	return d, nil
+}
+
+// releaseFields reads an os-release.
+func releaseFields(text string) map[string]string {
+	fields := map[string]string{}
+	for _, line := range strings.Split(text, "\n") {
+		if key, value, ok := strings.Cut(strings.TrimSpace(line), "="); ok {
+			fields[key] = strings.Trim(value, `"'`)
+		}
+	}
+	return fields
 }
 
 // debArchitecture is Debian's name of this program's architecture.

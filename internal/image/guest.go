@@ -27,8 +27,8 @@ type Guest struct {
 }
 
 // Guest finds a kernel for the host's architecture and builds the initramfs with
-// the given agent. It does not depend on the image's content.
-func (s *Store) Guest(ctx context.Context, agentProgram string, progress func(string)) (*Guest, error) {
+// the given agent. It does not depend on an image's content.
+func (s *Store) Guest(ctx context.Context, choice Kernel, agentProgram string, progress func(string)) (*Guest, error) {
 	if progress == nil {
 		progress = func(string) {}
 	}
@@ -39,7 +39,7 @@ func (s *Store) Guest(ctx context.Context, agentProgram string, progress func(st
 	if err := checkStatic(agentProgram, agent); err != nil {
 		return nil, err
 	}
-	kernel, err := s.kernel(ctx, progress)
+	kernel, err := s.kernel(ctx, choice, progress)
 	if err != nil {
 		return nil, err
 	}
@@ -83,7 +83,7 @@ func (i *Image) Guest(ctx context.Context, agentProgram string, progress func(st
 	if err := i.check(); err != nil {
 		return nil, err
 	}
-	return i.store.Guest(ctx, agentProgram, progress)
+	return i.store.Guest(ctx, i.kernel, agentProgram, progress)
 }
 
 // forgetGuests removes initramfs files that were not used for a month; every

@@ -32,7 +32,7 @@ func TestAGuestIsTheDistributionsKernelAndTheAgent(t *testing.T) {
 	}
 
 	s := openStore(t)
-	guest, err := s.Guest(t.Context(), agent, func(line string) { t.Log(line) })
+	guest, err := s.Guest(t.Context(), Kernel{}, agent, func(line string) { t.Log(line) })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -70,7 +70,7 @@ func TestAGuestIsTheDistributionsKernelAndTheAgent(t *testing.T) {
 		t.Errorf("virtio_pci comes before virtio: %v", order)
 	}
 
-	again, err := s.Guest(t.Context(), agent, func(line string) { t.Errorf("it was there, and yet: %s", line) })
+	again, err := s.Guest(t.Context(), Kernel{}, agent, func(line string) { t.Errorf("it was there, and yet: %s", line) })
 	if err != nil || *again != *guest {
 		t.Errorf("the second time: %+v, %v", again, err)
 	}
@@ -80,7 +80,7 @@ func TestAnAgentThatNeedsLibrariesIsRefused(t *testing.T) {
 	shell, err := filepath.EvalSymlinks("/bin/sh")
 	needs.Working(t, "a dynamically linked program", err)
 	for path, want := range map[string]string{shell: "dynamically linked", "/etc/os-release": "is not an ELF executable", "/absent": "no such file"} {
-		if _, err := openStore(t).Guest(t.Context(), path, nil); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := openStore(t).Guest(t.Context(), Kernel{}, path, nil); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: got %v, want %q", path, err, want)
 		}
 	}

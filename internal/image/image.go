@@ -58,7 +58,8 @@ type Image struct {
 	// recipe.
 	Config Config
 
-	store *Store
+	store  *Store
+	kernel Kernel // that it boots with
 }
 
 // path returns the path of a file in the image's directory of the store.

@@ -1,6 +1,7 @@
 package image
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -9,7 +10,6 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
-	"sort"
 	"strings"
 	"time"
 )
@@ -21,37 +21,87 @@ type kernel struct {
 	version string
 }
 
-// kernelPackages are the distributions' packages of the newest kernel for
-// virtual machines, in the order in which they are tried.
-func kernelPackages(distribution, architecture string) []string {
-	if distribution == "ubuntu" {
-		return []string{"linux-image-virtual", "linux-image-kvm", "linux-image-generic"}
-	}
-	return []string{"linux-image-cloud-" + architecture, "linux-image-" + architecture}
+// Kernel is a choice of the guests' kernel. The zero value is the host's release's
+// newest one for virtual machines.
+type Kernel struct {
+	Suite string // release of the host's distribution; "" is the host's
+	// Name is CloudKernel, StockKernel or the path of a bzImage; "" is the first of
+	// the two that the release has.
+	Name    string
+	Modules string // directory with the modules of a bzImage; "" where it needs none
+	inside  *Image // has the kernel; nil where it comes from elsewhere
 }
 
-// kernel finds the newest kernel that apt knows and extracts it from its
+// The distributions' kernels: for virtual machines, and for all machines.
+const (
+	CloudKernel = "cloud"
+	StockKernel = "stock"
+)
+
+// kernelPackages are the distributions' packages of the newest kernel of a name, in the
+// order in which they are tried.
+func kernelPackages(distribution, architecture, name string) []string {
+	of := map[string][]string{
+		CloudKernel: {"linux-image-cloud-" + architecture}, StockKernel: {"linux-image-" + architecture},
+	}
+	if distribution == "ubuntu" {
+		of = map[string][]string{CloudKernel: {"linux-image-virtual", "linux-image-kvm"}, StockKernel: {"linux-image-generic"}}
+	}
+	if name == "" {
+		return append(of[CloudKernel], of[StockKernel]...)
+	}
+	return of[name]
+}
+
+// kernel returns the kernel of a choice.
+func (s *Store) kernel(ctx context.Context, choice Kernel, progress func(string)) (*kernel, error) {
+	switch {
+	case choice.inside != nil:
+		return s.kernelInside(ctx, choice.inside, progress)
+	case strings.Contains(choice.Name, "/"):
+		return s.kernelFile(ctx, choice.Name, choice.Modules, progress)
+	}
+	return s.packagedKernel(ctx, choice, progress)
+}
+
+// packagedKernel finds the newest kernel that apt knows and extracts it from its
 // packages. It is not installed, so the host's boot loader is not affected. If
-// apt fails, the newest kernel in the store is used.
-func (s *Store) kernel(ctx context.Context, progress func(string)) (*kernel, error) {
-	k, err := s.aptKernel(ctx, progress)
-	if err == nil || ctx.Err() != nil {
+// apt fails, the kernel is used that the same choice gave last.
+func (s *Store) packagedKernel(ctx context.Context, choice Kernel, progress func(string)) (*kernel, error) {
+	distro, err := hostDistribution()
+	if err != nil {
+		return nil, err
+	}
+	if choice.Suite == "" {
+		choice.Suite = distro.suite
+	}
+	last := s.path("kernels", "last-"+cmp.Or(choice.Suite, "host")+cmp.Or("-"+choice.Name, ""))
+	k, err := s.aptKernel(ctx, distro, choice, progress)
+	if err == nil {
+		if name := filepath.Base(k.dir); readText(last) != name {
+			err = explain(os.WriteFile(last, []byte(name), 0o644))
+		}
 		return k, err
 	}
-	if k := s.newestKernel(); k != nil {
+	if ctx.Err() != nil {
+		return nil, err
+	}
+	if name := readText(last); name != "" && exists(s.path("kernels", name, "version")) {
+		k := &kernel{dir: s.path("kernels", name), version: readText(s.path("kernels", name, "version"))}
 		progress(fmt.Sprintf("guest kernel %s from the store, since apt has none: %v", k.version, err))
 		return k, nil
 	}
 	return nil, fmt.Errorf("kernel for guests: %w", err)
 }
 
-func (s *Store) aptKernel(ctx context.Context, progress func(string)) (*kernel, error) {
-	distro, err := hostDistribution()
+func (s *Store) aptKernel(ctx context.Context, distro distribution, choice Kernel, progress func(string)) (*kernel, error) {
+	a, done, err := s.aptOf(distro, choice.Suite)
 	if err != nil {
 		return nil, err
 	}
+	defer done()
 	for updated := false; ; updated = true {
-		packages, err := s.findKernelOnce(ctx, distro, progress)
+		packages, err := s.findKernelOnce(ctx, a, distro, choice, progress)
 		if err != nil {
 			return nil, err
 		}
@@ -62,32 +112,17 @@ func (s *Store) aptKernel(ctx context.Context, progress func(string)) (*kernel, 
 		}
 		err = s.once(ctx, "kernel", k.dir, func(temporary string) error {
 			progress("fetching the guest kernel " + k.version)
-			return fetchKernel(ctx, temporary, packages, k.version)
+			return fetchKernel(ctx, a, temporary, packages, k.version)
 		})
 		if err == nil || updated || ctx.Err() != nil {
 			return k, err
 		}
 		// Kernels are replaced often, and mirrors delete old ones: package lists
 		// of last week may name files that are gone.
-		if updateErr := updateLists(ctx, progress); updateErr != nil {
+		if updateErr := a.update(ctx, progress); updateErr != nil {
 			return nil, err
 		}
 	}
-}
-
-// newestKernel returns the kernel that was added to the store last, or nil.
-func (s *Store) newestKernel() *kernel {
-	found, _ := filepath.Glob(s.path("kernels", "*", "version"))
-	sort.Slice(found, func(i, j int) bool { return modified(found[i]).Before(modified(found[j])) })
-	if len(found) == 0 {
-		return nil
-	}
-	newest := found[len(found)-1]
-	version, err := os.ReadFile(newest)
-	if err != nil {
-		return nil
-	}
-	return &kernel{dir: filepath.Dir(newest), version: string(version)}
 }
 
 // debPackage is a version of a package.
@@ -101,17 +136,17 @@ func (p debPackage) kernelRelease() string {
 
 // findKernelOnce caches apt's answer until apt's lists or settings change, since
 // apt takes seconds.
-func (s *Store) findKernelOnce(ctx context.Context, distro distribution, progress func(string)) ([]debPackage, error) {
+func (s *Store) findKernelOnce(ctx context.Context, a apt, distro distribution, choice Kernel, progress func(string)) ([]debPackage, error) {
 	type answer struct {
 		Stamp    string
 		Packages []debPackage
 	}
-	path := s.path("kernels", "newest.json")
+	path := s.path("kernels", "newest-"+choice.Suite+"-"+choice.Name+".json")
 	var known answer
 	if json.Unmarshal([]byte(readText(path)), &known) == nil && known.Stamp == aptStamp() && len(known.Packages) > 0 {
 		return known.Packages, nil
 	}
-	packages, err := findKernel(ctx, distro, progress)
+	packages, err := findKernel(ctx, a, distro, choice, progress)
 	if err != nil {
 		return nil, err
 	}
@@ -141,36 +176,30 @@ func aptStamp() string {
 // findKernel queries apt for the package with the kernel (the first one
 // returned) and those with its modules. It updates apt's lists if they have no
 // kernel.
-func findKernel(ctx context.Context, distro distribution, progress func(string)) ([]debPackage, error) {
-	names := kernelPackages(distro.id, debArchitecture())
+func findKernel(ctx context.Context, a apt, distro distribution, choice Kernel, progress func(string)) ([]debPackage, error) {
+	names := kernelPackages(distro.id, debArchitecture(), choice.Name)
 	for attempt := 0; ; attempt++ {
 		for _, name := range names {
-			packages, err := resolveKernel(ctx, name)
+			packages, err := resolveKernel(ctx, a, name)
 			if err != nil || packages != nil {
 				return packages, err
 			}
 		}
 		if attempt > 0 {
-			return nil, fmt.Errorf("apt knows none of %s, not even after apt-get update: check that %s's main component is among the package sources (apt-cache policy)",
-				strings.Join(names, ", "), distro.id)
+			return nil, fmt.Errorf("%s %s has none of %s, not even after apt-get update: check the suite and the kernel, and that %[1]s's main component is among the package sources (apt-cache policy)",
+				distro.id, choice.Suite, strings.Join(names, ", "))
 		}
-		if err := updateLists(ctx, progress); err != nil {
-			return nil, fmt.Errorf("apt knows none of %s, and updating its lists failed: %w", strings.Join(names, ", "), err)
+		if err := a.update(ctx, progress); err != nil {
+			return nil, fmt.Errorf("apt knows none of %s in %s %s, and updating its lists failed: check the suite: %w", strings.Join(names, ", "), distro.id, choice.Suite, err)
 		}
 	}
 }
 
-func updateLists(ctx context.Context, progress func(string)) error {
-	progress("fetching apt's package lists (apt-get update)")
-	_, err := tool{argv: []string{"apt-get", "-q", "-o", "DPkg::Lock::Timeout=120", "update"}}.run(ctx)
-	return err
-}
-
 // resolveKernel follows a metapackage to the package with the kernel. If it
 // returns neither packages nor an error, apt does not know the metapackage.
-func resolveKernel(ctx context.Context, name string) ([]debPackage, error) {
+func resolveKernel(ctx context.Context, a apt, name string) ([]debPackage, error) {
 	for range 4 { // generic → version → signed or unsigned: never deeper
-		depends, err := aptDepends(ctx, name)
+		depends, err := a.depends(ctx, name)
 		var failed *toolError
 		if errors.As(err, &failed) {
 			return nil, nil // "No packages found"
@@ -185,7 +214,7 @@ func resolveKernel(ctx context.Context, name string) ([]debPackage, error) {
 		}
 		packages := []debPackage{}
 		for _, n := range append([]string{name}, modules...) {
-			version, err := aptCandidate(ctx, n)
+			version, err := a.candidate(ctx, n)
 			if err != nil {
 				return nil, err
 			}
@@ -214,36 +243,8 @@ func kernelParts(depends []string) (next string, modules []string) {
 	return next, modules
 }
 
-func aptDepends(ctx context.Context, name string) ([]string, error) {
-	out, err := tool{argv: []string{"apt-cache", "depends", "--important", name}}.run(ctx)
-	if err != nil {
-		return nil, err
-	}
-	var depends []string
-	for _, line := range strings.Split(out, "\n") {
-		if _, on, ok := strings.Cut(line, "Depends: "); ok {
-			depends = append(depends, strings.TrimSpace(on))
-		}
-	}
-	return depends, nil
-}
-
-// aptCandidate returns the version that apt would install, or "".
-func aptCandidate(ctx context.Context, name string) (string, error) {
-	out, err := tool{argv: []string{"apt-cache", "policy", name}}.run(ctx)
-	if err != nil {
-		return "", err
-	}
-	for _, line := range strings.Split(out, "\n") {
-		if version, ok := strings.CutPrefix(strings.TrimSpace(line), "Candidate: "); ok && version != "(none)" {
-			return version, nil
-		}
-	}
-	return "", nil
-}
-
 // fetchKernel downloads and unpacks the packages into a new kernel directory.
-func fetchKernel(ctx context.Context, dir string, packages []debPackage, version string) error {
+func fetchKernel(ctx context.Context, a apt, dir string, packages []debPackage, version string) error {
 	work := filepath.Join(dir, "work")
 	if err := os.MkdirAll(work, 0o755); err != nil {
 		return explain(err)
@@ -251,8 +252,7 @@ func fetchKernel(ctx context.Context, dir string, packages []debPackage, version
 	// Apt downloads as user _apt if it can; it only warns if that user cannot
 	// write to the directory.
 	for _, p := range packages {
-		download := tool{argv: []string{"apt-get", "-q", "download", p.Name + "=" + p.Version}, dir: work}
-		if _, err := download.run(ctx); err != nil {
+		if _, err := a.run(ctx, work, "apt-get", "-q", "download", p.Name+"="+p.Version); err != nil {
 			return err
 		}
 	}

@@ -24,11 +24,12 @@ func MachineRecipe(packages []string) Recipe {
 }
 
 // MachineDisk is a sparse raw disk with what a machine needs in addition to its
-// image: the modules of the guests' kernel, below modules/RELEASE, programs, and
+// image: the modules of its kernel, below modules/RELEASE, programs, and
 // a store with another image. It is made once per key. prepare may change it
 // before it is used: it boots a machine that writes to it.
 type MachineDisk struct {
-	Key string // all that the content follows from, but for the kernel and the image
+	Key     string // all that the content follows from, but for the kernel and the image
+	Machine *Image // that boots with the disk: its kernel's modules are on it
 	// Image is in the disk's store as a tar and as a directory, since
 	// transferring and unpacking it would take CPU time in the machine. The disk
 	// is removed with the image.
@@ -37,6 +38,10 @@ type MachineDisk struct {
 	Programs map[string]string // path in the file system → file
 	Prepare  func(file string) error
 }
+
+// VersionsOfMachine ends the name of a file beside a machine's disk: the versions of the
+// programs in it, for whoever finds the disk prepared.
+const VersionsOfMachine = ".versions"
 
 // Room for what a machine unpacks: the image as a tar, as a directory and in an
 // engine, and for what instances write. The file is sparse.
@@ -48,7 +53,7 @@ func (d MachineDisk) Make(ctx context.Context, progress func(string)) (string, e
 		return "", err
 	}
 	s := d.Image.store
-	kernel, err := s.kernel(ctx, progress)
+	kernel, err := s.kernel(ctx, d.Machine.kernel, progress)
 	if err != nil {
 		return "", err
 	}
@@ -89,6 +94,7 @@ func (d MachineDisk) Make(ctx context.Context, progress func(string)) (string, e
 	}
 	now := time.Now()
 	_ = os.Chtimes(file, now, now)
+	_ = os.Chtimes(file+VersionsOfMachine, now, now)
 	s.forgetMachines()
 	return file, nil
 }

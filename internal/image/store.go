@@ -19,7 +19,7 @@ import (
 //	fetched/KEY.tar     a pinned dependency of a recipe
 //	kernels/NAME/       a kernel, extracted from its packages
 //	guests/NAME         an initramfs with one agent and one kernel's modules
-//	machines/NAME       a machine's disk, besides its image
+//	machines/NAME       a machine's disk, besides its image, and the versions in it
 //	locks/              one lock file per file that is being created
 type Store struct {
 	dir string

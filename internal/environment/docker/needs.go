@@ -12,6 +12,7 @@ func (b brand) needs(o Options) environment.Needs {
 	if b.name == thePodman.name {
 		return environment.Needs{
 			Packages: []string{"podman", "crun", "iptables", "containernetworking-plugins"},
+			Commands: []string{"podman", "crun", "iptables"},
 			Services: []environment.Service{{Argv: []string{"sh", "-c", podmanService, "podman", o.Socket},
 				Ready: answers(o.Socket)}},
 			Directories: []string{"/var/lib/containers", "/var/tmp"}, // an image is unpacked in the second
@@ -19,6 +20,7 @@ func (b brand) needs(o Options) environment.Needs {
 	}
 	return environment.Needs{
 		Packages: []string{"docker.io", "iptables"},
+		Commands: []string{"dockerd", "containerd", "runc", "iptables"},
 		Services: []environment.Service{{Argv: []string{"dockerd", "--host=" + o.Socket},
 			Ready: answers(o.Socket)}},
 		Directories: []string{"/var/lib/docker"},

@@ -28,7 +28,7 @@ func needs(o Options) (environment.Needs, error) {
 		program.At = "/usr/local/bin/" + filepath.Base(name)
 	}
 	if o.Engine != "docker" {
-		return environment.Needs{Packages: []string{"iptables"}, Programs: []environment.Program{program}}, nil
+		return environment.Needs{Packages: []string{"iptables"}, Commands: []string{"iptables"}, Programs: []environment.Program{program}}, nil
 	}
 	list := docker.Needs(o.containers())
 	list.Programs = []environment.Program{program}

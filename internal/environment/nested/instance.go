@@ -72,9 +72,10 @@ func through(inner, outer, name string) string {
 	return inner + " in " + name + ", then " + outer
 }
 
-// Facts of both; the inner one overrides.
+// Facts of both, with the machine's system and the versions of the programs in it; the
+// inner one overrides.
 func (i *instance) Facts() map[string]string {
-	facts := map[string]string{}
+	facts := i.facts()
 	for _, one := range []environment.Instance{i.outer, i.inner} {
 		if f, knows := one.(environment.Fingerprinter); knows {
 			maps.Copy(facts, f.Facts())

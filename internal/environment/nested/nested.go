@@ -18,6 +18,7 @@ import (
 	"os"
 	"sync"
 
+	"tare/internal/bounded"
 	"tare/internal/cleanup"
 	"tare/internal/environment"
 	"tare/internal/environment/remote"
@@ -29,6 +30,7 @@ type Nesting struct {
 	Outer       string // the outer environment's name, for phases, notes and messages
 	Environment environment.Environment
 	Limits      environment.Limits // of the outer instance
+	System      image.System       // of the outer instance
 
 	Name    string // the inner environment's
 	Kind    string // its kind
@@ -59,6 +61,7 @@ type nested struct {
 	mu       sync.Mutex
 	machines map[string]*machine // by the digest of the image that runs inside
 	versions map[string]string   // of the inner kind's programs, once known; guarded by mu
+	system   string              // name of the machine's distribution and release; guarded by mu
 }
 
 // machine is the image and the disk that the outer instances boot with.
@@ -90,6 +93,9 @@ func (e *nested) Versions(ctx context.Context) map[string]string {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	maps.Copy(versions, e.versions)
+	if e.system != "" {
+		versions["system"] = e.system
+	}
 	return versions
 }
 
@@ -107,10 +113,12 @@ func (e *nested) Prepare(ctx context.Context, img *image.Image, progress func(st
 		return nil
 	}
 	m := &machine{}
-	recipe := image.MachineRecipe(e.Needs.Packages)
 	var err error
-	if m.image, err = img.Store().Get(ctx, image.Source{Recipe: &recipe}, progress); err != nil {
+	if m.image, err = img.Store().Machine(ctx, e.System, e.Needs.Packages, e.Needs.Commands, progress); err != nil {
 		return fmt.Errorf("making the image of the machine for %s: %w", e.Kind, err)
+	}
+	if e.system, err = m.image.SystemName(ctx); err != nil {
+		return err
 	}
 	if err := e.Environment.Prepare(ctx, m.image, progress); err != nil {
 		return err
@@ -124,7 +132,7 @@ func (e *nested) Prepare(ctx context.Context, img *image.Image, progress func(st
 		return err
 	}
 	disk := image.MachineDisk{
-		Key: key, Image: img, Store: "home/images", Programs: map[string]string{"home/" + at: own},
+		Key: key, Machine: m.image, Image: img, Store: "home/images", Programs: map[string]string{"home/" + at: own},
 		Prepare: func(file string) error {
 			progress(fmt.Sprintf("starting %s once, to prepare %s in it", e.Outer, e.Kind))
 			return e.prepareDisk(ctx, img, *m, file, progress)
@@ -136,6 +144,7 @@ func (e *nested) Prepare(ctx context.Context, img *image.Image, progress func(st
 	if m.disk, err = disk.Make(ctx, progress); err != nil {
 		return err
 	}
+	e.keepVersions(m.disk)
 	e.machines[img.Digest] = m
 	return nil
 }
@@ -237,6 +246,20 @@ func (e *nested) Start(ctx context.Context, r environment.Request) (_ environmen
 	return i, nil
 }
 
+// keepVersions keeps the versions beside the disk, which a later run finds prepared.
+func (e *nested) keepVersions(disk string) {
+	file := disk + image.VersionsOfMachine
+	if e.versions == nil {
+		if text, err := bounded.ReadFile(file, bounded.Line); err == nil {
+			_ = json.Unmarshal(text, &e.versions) // else the first start tells them
+		}
+		return
+	}
+	if text, err := json.Marshal(e.versions); err == nil {
+		_ = os.WriteFile(file, text, 0o644)
+	}
+}
+
 // learnVersions records the versions of the inner kind, once. Instances start in
 // parallel, and a machine that was prepared by an earlier run has none recorded.
 func (e *nested) learnVersions(ctx context.Context, inner environment.Environment) {
@@ -252,6 +275,20 @@ func (e *nested) learnVersions(ctx context.Context, inner environment.Environmen
 	if e.versions == nil {
 		e.versions = versions
 	}
+}
+
+// facts are what is known of the machine's system and programs.
+func (e *nested) facts() map[string]string {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	facts := map[string]string{}
+	if e.system != "" {
+		facts["machine.system"] = e.system
+	}
+	for program, version := range e.versions {
+		facts["provider["+program+" version]"] = version
+	}
+	return facts
 }
 
 // Shares reports whether instances with these options have no separate network,

@@ -83,11 +83,13 @@ func tiny(t *testing.T) *image.Image {
 	return testenv.Tiny(t, "df", "stat", "tail", "test", "uname")
 }
 
-// start starts an instance of a kind in a virtual machine.
-func start(t *testing.T, o *cleanup.Owner, kind string) environment.Instance {
+// start starts an instance of a kind in a virtual machine with a system.
+func start(t *testing.T, o *cleanup.Owner, kind string, system image.System) (environment.Instance, environment.Environment) {
 	t.Helper()
 	image := tiny(t)
-	e := New(inMachine(t, o, kind))
+	n := inMachine(t, o, kind)
+	n.System = system
+	e := New(n)
 	if err := e.Prepare(t.Context(), image, func(line string) { t.Log(line) }); err != nil {
 		t.Fatal(err)
 	}
@@ -105,7 +107,7 @@ func start(t *testing.T, o *cleanup.Owner, kind string) environment.Instance {
 		}
 	})
 	t.Logf("label %s, phases %v, paths %+v, notes %q, versions %v", e.Label(), i.Phases(), i.Paths(), i.Notes(), e.Versions(t.Context()))
-	return i
+	return i, e
 }
 
 func TestWhatIsStartedInAMachineIsContainedThereAndItsCostIsTheWholeMachines(t *testing.T) {
@@ -118,7 +120,7 @@ func TestWhatIsStartedInAMachineIsContainedThereAndItsCostIsTheWholeMachines(t *
 	} {
 		t.Run(c.kind, func(t *testing.T) {
 			o := testenv.Owner(t, t.TempDir())
-			i := start(t, o, c.kind)
+			i, _ := start(t, o, c.kind, image.System{})
 			if kernel, mine := testenv.Run(t, i, "uname -r"), readFile(t, "/proc/sys/kernel/osrelease"); kernel == mine {
 				t.Errorf("it runs on the host's kernel %s", kernel)
 			}
@@ -140,6 +142,38 @@ func TestWhatIsStartedInAMachineIsContainedThereAndItsCostIsTheWholeMachines(t *
 			}
 			if paths := i.Paths(); !strings.Contains(paths.Root, " in vm, then ") {
 				t.Errorf("its root is %q", paths.Root)
+			}
+		})
+	}
+}
+
+func TestAMachineHasTheReleaseAndTheKernelThatAreAskedFor(t *testing.T) {
+	needs.Root(t)
+	testenv.NeedsAgent(t)
+	release := "trixie"
+	if strings.Contains(readFile(t, "/etc/os-release"), "ID=ubuntu") {
+		release = "noble"
+	}
+	for _, c := range []struct {
+		kind   string
+		system image.System
+		cloud  bool // Debian's and Ubuntu's kernels for all machines have other names
+	}{
+		{"oci", image.System{Suite: release, Kernel: image.CloudKernel}, true},
+		{"native", image.System{Kernel: image.StockKernel}, false},
+	} {
+		t.Run(c.kind+" in "+c.system.String(), func(t *testing.T) {
+			i, e := start(t, testenv.Owner(t, t.TempDir()), c.kind, c.system)
+			kernel, versions := testenv.Run(t, i, "uname -r"), e.Versions(t.Context())
+			if !strings.HasPrefix(versions["guest kernel"], kernel+" (") {
+				t.Errorf("it runs on the kernel %s, and the machine's is said to be %s", kernel, versions["guest kernel"])
+			}
+			if release == "trixie" && strings.Contains(kernel, "-cloud-") != c.cloud {
+				t.Errorf("%s has the kernel %s", c.system, kernel)
+			}
+			system := strings.ToLower(i.(environment.Fingerprinter).Facts()["machine.system"])
+			if system == "" || system != strings.ToLower(versions["system"]) || c.system.Suite == "trixie" && !strings.Contains(system, "trixie") {
+				t.Errorf("the machine's system is %q, of %v", system, versions)
 			}
 		})
 	}

@@ -14,9 +14,9 @@ var packaged = map[string]string{"runc": "runc", "crun": "crun"}
 // needs on a machine that has nothing yet: the runtime, from its package or from
 // here.
 func (o *Options) needs() (environment.Needs, error) {
-	needs := environment.Needs{Packages: []string{"iptables"}}
+	needs := environment.Needs{Packages: []string{"iptables"}, Commands: []string{"iptables"}}
 	if name, known := packaged[o.Runtime]; known {
-		needs.Packages = append(needs.Packages, name)
+		needs.Packages, needs.Commands = append(needs.Packages, name), append(needs.Commands, name)
 		return needs, nil
 	}
 	file, err := exec.LookPath(o.Runtime)
