@@ -206,7 +206,7 @@ func (b *builder) place(to study.Environment) {
 	where := func(e study.Environment) string {
 		switch {
 		case e.Inside != nil:
-			return "inside " + e.Inside.Name
+			return e.InsideOf()
 		case e.Host != "":
 			return "on " + e.Host
 		}

@@ -46,6 +46,8 @@ var Keys = []Key{
 	{"kernel.architecture", "", Inside, "from uname: x86_64"},
 	{"kernel.own", "", Inside, "the host's, or own kernel if another one runs inside (by boot ID)"},
 
+	{"machine.system", "", Outside, "distribution and release of the machine that the environment is inside"},
+
 	{"cpu.model", "", Inside, "model name of the first processor"},
 	{"cpu.flags", "", Inside, "its features, sorted"},
 	{"cpu.count", "1", Inside, "online processors"},

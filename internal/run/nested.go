@@ -27,7 +27,7 @@ func (e *execution) checkInside(ctx context.Context, p study.Environment) (envir
 		return nil, facts, err
 	}
 	nesting := nested.Nesting{
-		Outer: p.Inside.Name, Environment: outer, Limits: p.Inside.Limits, Name: p.Name, Kind: p.Kind, Options: p.Options,
+		Outer: p.Inside.Name, Environment: outer, Limits: p.Inside.Limits, System: p.Inside.System, Name: p.Name, Kind: p.Kind, Options: p.Options,
 		Shares: nested.Shares(p.Options), Owner: e.owner,
 		Console: func(name string) (io.WriteCloser, error) { return e.run.Console(name) },
 	}
@@ -38,19 +38,19 @@ func (e *execution) checkInside(ctx context.Context, p study.Environment) (envir
 			return nil, facts, nil
 		}
 	}
-	if nesting.Needs.Packages, err = e.machinePackages(p.Inside.Name); err != nil {
+	if nesting.Needs.Packages, err = e.machinePackages(*p.Inside); err != nil {
 		return nil, facts, err
 	}
 	return nested.New(nesting), facts, nil
 }
 
 // machinePackages are the packages that any environment of the plan needs in an
-// outer one, so that all of them find the same machine.
-func (e *execution) machinePackages(outer string) ([]string, error) {
+// outer one with a system, so that all of them find the same machine.
+func (e *execution) machinePackages(outer study.Environment) ([]string, error) {
 	var packages []string
 	for _, p := range e.Plan.Environments {
 		registration, known := environment.Lookup(p.Kind)
-		if p.Inside == nil || p.Inside.Name != outer || !known || registration.Needs == nil {
+		if p.Inside == nil || p.Inside.Name != outer.Name || p.Inside.System != outer.System || !known || registration.Needs == nil {
 			continue
 		}
 		options, err := p.Decode()

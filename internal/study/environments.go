@@ -15,7 +15,7 @@ var environmentName = regexp.MustCompile(`^[A-Za-z0-9]+(-[A-Za-z0-9]+)*$`)
 
 // environmentKeys are the keys that every kind has; the others are the kind's
 // own options.
-var environmentKeys = []string{"kind", "limits", "inside", "host", "with"}
+var environmentKeys = []string{"kind", "limits", "inside", "system", "host", "with"}
 
 // limitsOverride replaces limits of the study for one environment. Cores are
 // not among them: all environments have the same ones.
@@ -26,7 +26,7 @@ type limitsOverride struct {
 	IO     *environment.IO `yaml:"io"`
 }
 
-func resolveEnvironments(root strictyaml.Node, s, scaled section, limits environment.Limits, hosts map[string]Host) []Environment {
+func resolveEnvironments(root strictyaml.Node, s, scaled section, limits environment.Limits, hosts map[string]Host, directory string) []Environment {
 	if !s.Exists() || s.IsNull() {
 		root.At("environments").Problemf("environments: is missing; name at least one, such as native: {}")
 		return nil
@@ -75,7 +75,7 @@ func resolveEnvironments(root strictyaml.Node, s, scaled section, limits environ
 		e.Options = encoded
 		environments = append(environments, e)
 	}
-	resolveNesting(s, environments, hosts)
+	resolveNesting(s, environments, hosts, directory)
 	return environments
 }
 

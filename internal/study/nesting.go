@@ -8,6 +8,7 @@ import (
 
 	"tare/internal/environment"
 	"tare/internal/host"
+	"tare/internal/image"
 	"tare/internal/strictyaml"
 )
 
@@ -77,15 +78,20 @@ func checkHost(at strictyaml.Node, name string, hosts map[string]Host) bool {
 	return false
 }
 
-// resolveNesting resolves inside: and host: of environments.
-func resolveNesting(s section, environments []Environment, hosts map[string]Host) {
+// resolveNesting resolves inside:, system: and host: of environments. Paths of a system
+// are relative to a directory.
+func resolveNesting(s section, environments []Environment, hosts map[string]Host, directory string) {
 	at := map[string]strictyaml.Node{}
 	inside := map[string]string{}
+	systems := map[string]image.System{}
 	for _, p := range s.Pairs() {
 		if node, given := p.Value.Get("inside"); given {
 			var outer string
 			node.Decode(&outer)
 			at[p.Key], inside[p.Key] = node, outer
+		}
+		if node, given := p.Value.Get("system"); given {
+			systems[p.Key] = resolveSystem(node, p, directory)
 		}
 		if node, given := p.Value.Get("host"); given && keeps(environments, p.Key) {
 			i := indexOf(environments, p.Key)
@@ -109,8 +115,21 @@ func resolveNesting(s section, environments []Environment, hosts map[string]Host
 			continue
 		}
 		o := whole[indexOf(whole, outer)]
+		o.System = systems[name]
 		environments[i].Inside = &o
 	}
+}
+
+// resolveSystem reads the system of the machine that an environment is inside.
+func resolveSystem(at strictyaml.Node, of strictyaml.Pair, directory string) (system image.System) {
+	if outer, given := of.Value.Get("inside"); !given || outer.IsNull() {
+		at.Problemf("system: is that of the machine which contains an environment: add inside: with the name of a virtual machine, or leave system: out")
+		return system
+	}
+	at.Decode(&system)
+	system = system.Absolute(directory)
+	validate(at, system)
+	return system
 }
 
 // nestingProblem is why an environment cannot run inside of another; "" where

@@ -1,9 +1,12 @@
 package study
 
 import (
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
+	"tare/internal/image"
 	"tare/internal/quantity"
 	"tare/internal/workload"
 )
@@ -33,6 +36,36 @@ workloads: [{use: startup}]
 	if err != nil || options.(*fakeOptions).Memory != 2*quantity.GiB {
 		t.Errorf("the outer one's options are %+v, %v", options, err)
 	}
+}
+
+func TestTheMachineThatAnEnvironmentIsInsideHasASystem(t *testing.T) {
+	directory := t.TempDir()
+	if err := os.WriteFile(filepath.Join(directory, "bzImage"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	text := `
+study: systems
+environments:
+  native: {}
+  vm: {kind: qemu}
+  docker-in-vm: {kind: docker, inside: vm}
+  trixie: {kind: docker, inside: vm, system: {suite: trixie, kernel: stock}}
+  own: {kind: docker, inside: vm, system: {kernel: ./bzImage, modules: .}}
+workloads: [{use: startup}]
+`
+	plan, err := Resolve(&File{Origin: "study.yaml", Source: []byte(text), directory: directory}, Overrides{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]image.System{
+		"docker-in-vm": {}, "trixie": {Suite: "trixie", Kernel: "stock"}, "own": {Kernel: filepath.Join(directory, "bzImage"), Modules: directory},
+	} {
+		check(t, "the system of the machine of "+name, plan.Environment(name).Inside.System, want)
+	}
+	trixie := plan.Environment("trixie")
+	check(t, "in words", []string{trixie.KindAndHost(), trixie.UnusualOptions()},
+		[]string{"docker inside vm with trixie, kernel stock", "system.kernel=stock system.suite=trixie"})
+	check(t, "the machine itself", plan.Environment("vm").System, image.System{})
 }
 
 func TestHostsAreNamedOnceAndUsedByName(t *testing.T) {
@@ -79,6 +112,17 @@ func TestInvalidNestingAndPlacementAreReportedWithTheirPosition(t *testing.T) {
 		"three levels":             {"vm: {kind: qemu}\n  in: {kind: qemu, inside: vm}\n  most: {kind: docker, inside: in}", "", "in is inside vm itself, and at most two levels"},
 		"an outer one elsewhere":   {"vm: {kind: qemu, host: h1}\n  docker: {inside: vm}", "", "vm is on host h1, and only instances that are started here"},
 		"both":                     {"vm: {kind: qemu}\n  docker: {inside: vm, host: h1}", "", "docker also has host: h1"},
+		"a system of nothing":      {"vm: {kind: qemu, system: {suite: trixie}}", "", "study.yaml:5:28: system: is that of the machine which contains an environment: add inside:"},
+		"an empty system":          {"vm: {kind: qemu}\n  docker: {inside: vm, system: {}}", "", "system: is empty: give it a suite"},
+		"no release":               {"vm: {kind: qemu}\n  docker: {inside: vm, system: {suite: Debian 13}}", "", `study.yaml:6:40: suite: "Debian 13" is not a release's code name`},
+		"no kernel":                {"vm: {kind: qemu}\n  docker: {inside: vm, system: {kernel: clod}}", "", `study.yaml:6:41: kernel: "clod" is not one of cloud, stock, image, and no path`},
+		"no kernel there":          {"vm: {kind: qemu}\n  docker: {inside: vm, system: {kernel: /no/bzImage}}", "", "kernel: stat /no/bzImage: no such file"},
+		"a directory as a kernel":  {"vm: {kind: qemu}\n  docker: {inside: vm, system: {kernel: /etc/}}", "", "kernel: /etc/ is not a file"},
+		"modules of a package":     {"vm: {kind: qemu}\n  docker: {inside: vm, system: {kernel: stock, modules: /lib}}", "", "modules: are those of a kernel that is a file"},
+		"a kernel of no image":     {"vm: {kind: qemu}\n  docker: {inside: vm, system: {kernel: image}}", "", "kernel: image is the kernel that a referenced image has"},
+		"a suite of nothing":       {"vm: {kind: qemu}\n  docker: {inside: vm, system: {suite: trixie, reference: 'x:1', kernel: image}}", "", "suite: nothing is taken from trixie"},
+		"no image there":           {"vm: {kind: qemu}\n  docker: {inside: vm, system: {reference: 'oci:/no/image'}}", "", "reference: image oci:/no/image"},
+		"a mistyped key of it":     {"vm: {kind: qemu}\n  docker: {inside: vm, system: {suit: trixie}}", "", `unknown key "suit"; did you mean "suite"?`},
 		"an unknown host":          {"docker: {host: h3}", "", `study.yaml:5:18: host: unknown host "h3"; did you mean "h1"?`},
 		"a role on an unknown one": {"docker: {}", "place: {driver: {host: clint}}", `host: unknown host "clint"; did you mean "client"?`},
 		"a role twice on one":      {"docker: {}", "place: {server: {apart: [h1, h1]}}", "host h1 is listed twice"},

@@ -14,7 +14,8 @@ import (
 )
 
 // OptionWords returns an environment's options as text, nested ones as
-// outer.inner, and the kind's defaults in the same form.
+// outer.inner, and the kind's defaults in the same form. The system of the machine that
+// it is inside is among them, as system.suite.
 func (e Environment) OptionWords() (set, usual map[string]string) {
 	set, usual = map[string]string{}, map[string]string{}
 	var all, defaults map[string]any
@@ -24,6 +25,11 @@ func (e Environment) OptionWords() (set, usual map[string]string) {
 	if registration, known := environment.Lookup(e.Kind); known {
 		if encoded, err := json.Marshal(registration.Options()); err == nil {
 			_ = json.Unmarshal(encoded, &defaults)
+		}
+	}
+	if e.Inside != nil {
+		for key, value := range e.Inside.System.Words() {
+			set["system."+key] = value
 		}
 	}
 	for words, options := range map[*map[string]string]map[string]any{&set: all, &usual: defaults} {

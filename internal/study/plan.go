@@ -102,6 +102,9 @@ type Environment struct {
 	Limits  environment.Limits `json:"limits"`
 	// Inside is the environment in whose instances this one runs; nil for none.
 	Inside *Environment `json:"inside,omitempty"`
+	// System of its instances as machines; only of an environment that is Inside of
+	// another one.
+	System image.System `json:"system,omitzero"`
 	// Host that it runs on; "" is this machine.
 	Host string `json:"host,omitempty"`
 	// With are parameters of workloads that differ in this environment, by the

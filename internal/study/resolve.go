@@ -74,7 +74,7 @@ func resolve(root strictyaml.Node, file *File, over Overrides, problems *stricty
 	plan.Hosts = resolveHosts(d.Hosts)
 	plan.Secret = resolveSecret(d.Secret, file.directory)
 	plan.Mounts, plan.Inputs = resolveBring(d.Mounts, d.Inputs, file.directory)
-	plan.Environments = resolveEnvironments(root, d.Environments, scaled.Environments, plan.Limits, plan.Hosts)
+	plan.Environments = resolveEnvironments(root, d.Environments, scaled.Environments, plan.Limits, plan.Hosts, file.directory)
 	plan.Baseline = resolveBaseline(root, d.Baseline, plan.Environments)
 	design := d.Design.resolve(designAt)
 	plan.Design = design.Design

@@ -18,7 +18,7 @@ import (
 // to the types that the files are read into.
 func TestTheSchemasKnowExactlyTheKeysThatAreRead(t *testing.T) {
 	for file, types := range map[string]map[string]any{
-		"study.schema.json": {"": document{}, "limits": limitsSection{}, "override": limitsOverride{}, "image": imageSection{},
+		"study.schema.json": {"": document{}, "limits": limitsSection{}, "override": limitsOverride{}, "image": imageSection{}, "system": image.System{},
 			"design": designSection{}, "scale": scale{}, "host": Host{}, "price": cost.Price{}, "sampling": samplingSection{}, "bounds": blockBounds{}, "secret": secret.Source{}, "range": sweep{}},
 		"workload.schema.json": {"": workload.Pack{}, "recipe": image.Recipe{}, "file": image.File{}, "parameter": workload.Parameter{},
 			"role": workload.Role{}, "path": workload.RolePath{}, "step": workload.Step{}, "server": workload.Server{}, "probe": agent.Probe{}, "parser": workload.Parser{}, "metric": workload.Metric{}},
@@ -34,6 +34,8 @@ func TestBuiltInFilesAreValidByTheSchemas(t *testing.T) {
 	valid(t, study, "study: x\nenvironments: {native: {}}\nworkloads: [{use: redis, clients: {from: 1, to: 2}}]\n", false)
 	valid(t, study, "study: x\nenvironments: {native: {}}\nworkloads: [{use: redis}]\nsecret: {A: {env: B}, C: {file: d, as: file, user: e}}\n", true)
 	valid(t, study, "study: x\nenvironments: {native: {}}\nworkloads: [{use: redis}]\nsecret: {A: {}}\n", false)
+	valid(t, study, "study: x\nenvironments: {vm: {kind: qemu}, docker: {inside: vm, system: {suite: trixie, kernel: stock}}}\nworkloads: [{use: redis}]\n", true)
+	valid(t, study, "study: x\nenvironments: {vm: {kind: qemu}, docker: {inside: vm, system: {}}}\nworkloads: [{use: redis}]\n", false)
 	for _, name := range Names() {
 		file, err := Load(name)
 		if err != nil {

@@ -14,11 +14,21 @@ import (
 func (e Environment) KindAndHost() string {
 	switch {
 	case e.Inside != nil:
-		return e.Kind + " inside " + e.Inside.Name
+		return e.Kind + " " + e.InsideOf()
 	case e.Host != "":
 		return e.Kind + " on host " + e.Host
 	}
 	return e.Kind
+}
+
+// InsideOf names the environment that this one is inside, with the system of its
+// machines if the study sets one.
+func (e Environment) InsideOf() string {
+	words := "inside " + e.Inside.Name
+	if system := e.Inside.System.String(); system != "" {
+		words += " with " + system
+	}
+	return words
 }
 
 // SeparateRoles says which roles do not run together with the others, and where

@@ -10,6 +10,7 @@ import (
 	"tare/internal/environment"
 	"tare/internal/environment/native"
 	"tare/internal/environment/oci"
+	"tare/internal/image"
 	"tare/internal/parity"
 	"tare/internal/quantity"
 	"tare/internal/study"
@@ -88,6 +89,42 @@ func TestTheSameOptionIsChosenWithinAKindAndAConfoundBetweenTwo(t *testing.T) {
 	}
 	if _, known := b.Between("native", "native", "disk"); known {
 		t.Error("an environment is compared with itself")
+	}
+}
+
+func TestTheSystemOfTheMachineIsAskedForWithinAKind(t *testing.T) {
+	p := planned(t)
+	vm := study.Environment{Name: "vm", Kind: "qemu"}
+	p.Environments[1].Inside, p.Environments[2].Inside = &vm, &vm
+	other := vm
+	other.System = image.System{Suite: "trixie", Kernel: "stock"}
+	p.Environments[2].Inside = &other
+	var prints []parity.Fingerprint
+	for name, facts := range map[string][4]string{
+		"usual": {"Debian GNU/Linux 12 (bookworm)", "6.1", "1.1.5", "madvise"}, "memory": {"Debian GNU/Linux 13 (trixie)", "6.12", "1.1.15", "always"},
+	} {
+		prints = append(prints, parity.Fingerprint{Environment: name, Workload: "cpu", Facts: map[string]parity.Fact{
+			"machine.system": {Value: facts[0]}, "kernel.release": {Value: facts[1]}, "provider[runc version]": {Value: facts[2]}, "memory.thp": {Value: facts[3]},
+		}})
+	}
+	classes := func() (list []string) {
+		c, _ := New(p, prints, unlabelled).Between("memory", "usual", "cpu")
+		for _, f := range c.Findings {
+			list = append(list, f.Finding+": "+string(f.Class)+" "+strings.Join(f.Asked, ", "))
+		}
+		return list
+	}
+	asked := " memory: system.kernel=stock, memory: system.suite=trixie"
+	if got := classes(); !slices.Equal(got, []string{"guest's kernel: chosen" + asked, "system of the machine: chosen" + asked, "huge pages: chosen" + asked, "provider: chosen" + asked}) {
+		t.Errorf("within a kind: %q", got)
+	}
+	p.Environments[1].Kind = "docker"
+	if got := classes(); !slices.Contains(got, "huge pages: confound"+asked) || !slices.Contains(got, "provider: inherent"+asked) {
+		t.Errorf("between two kinds: %q", got)
+	}
+	p.Environments[1].Kind, p.Environments[2].Inside = p.Environments[2].Kind, &vm
+	if got := classes(); !slices.Contains(got, "huge pages: confound ") {
+		t.Errorf("without having been asked for: %q", got)
 	}
 }
 

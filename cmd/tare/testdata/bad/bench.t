@@ -31,13 +31,13 @@ Command lines of tare bench.
   tare: environment native-rootfs-moon: rootfs: "moon" is not known: choose one of image, host
   [2]
   $ tare bench --image x --env native+rotfs=host -- true
-  tare: environment native-rotfs-host: unknown key "rotfs"; did you mean "rootfs"? (known: rootfs, root, network, data, dev, proc, capabilities, kind, limits, inside, host, with)
+  tare: environment native-rotfs-host: unknown key "rotfs"; did you mean "rootfs"? (known: rootfs, root, network, data, dev, proc, capabilities, kind, limits, inside, system, host, with)
   [2]
   $ tare bench --image x --env docker+network=bridged -- true
   tare: environment docker-network-bridged: network: "bridged" is not known: choose one of bridge, nat, publish, host, none
   [2]
   $ tare bench --image x --env docker+memory=5 -- true
-  tare: environment docker-memory-5: unknown key "memory"; known: socket, runtime, network, ports, log, seccomp, data, kind, limits, inside, host, with
+  tare: environment docker-memory-5: unknown key "memory"; known: socket, runtime, network, ports, log, seccomp, data, kind, limits, inside, system, host, with
   [2]
   $ tare bench --image x --env docker+network=host+network=none -- true
   tare: environment docker-network-host-network-none: "network" is set twice

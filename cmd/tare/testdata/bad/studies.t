@@ -60,7 +60,7 @@ Keys and names
   [2]
   $ sed 's/network/networ/' good.yaml >bad.yaml
   $ tare run bad.yaml
-  tare: bad.yaml:6:12: unknown key "networ"; did you mean "network"? (known: socket, runtime, network, ports, log, seccomp, data, kind, limits, inside, host, with)
+  tare: bad.yaml:6:12: unknown key "networ"; did you mean "network"? (known: socket, runtime, network, ports, log, seccomp, data, kind, limits, inside, system, host, with)
   [2]
   $ sed 's/host/moon/' good.yaml >bad.yaml
   $ tare run bad.yaml
@@ -102,6 +102,19 @@ Keys and names
   $ sed 's/{network: host}/{inside: docker}/' good.yaml >bad.yaml
   $ tare run bad.yaml
   tare: bad.yaml:6:20: inside: docker is inside docker: this is a cycle
+  [2]
+  $ sed 's/{network: host}/{system: {suite: trixie}}/' good.yaml >bad.yaml
+  $ tare run bad.yaml
+  tare: bad.yaml:6:20: system: is that of the machine which contains an environment: add inside: with the name of a virtual machine, or leave system: out
+  [2]
+  $ sed 's/{network: host}/{inside: vm, system: {kernel: stok}}\n  vm: {kind: qemu}/' good.yaml >bad.yaml
+  $ tare run bad.yaml
+  tare: bad.yaml:6:41: kernel: "stok" is not one of cloud, stock, image, and no path, which has a slash
+  [2]
+  $ sed 's/{network: host}/{inside: vm, system: {reference: "oci:nowhere", kernel: .\/no}}\n  vm: {kind: qemu}/' good.yaml >bad.yaml
+  $ tare run bad.yaml
+  tare: bad.yaml:6:44: reference: image oci:nowhere: nowhere is not an OCI layout: no such file or directory
+  bad.yaml:6:67: kernel: stat $PWD/no: no such file or directory
   [2]
   $ sed 's/{network: host}/{host: nowhere}/' good.yaml >bad.yaml
   $ tare run bad.yaml
