@@ -28,6 +28,8 @@ type Probe struct {
 	Why string `json:"why,omitempty"`
 	// Answered is how many requests a second were answered; 0 where it is unknown.
 	Answered float64 `json:"answered,omitempty"`
+	// CPU is the environment's CPU time per request in seconds; 0 where it is unknown.
+	CPU float64 `json:"cpu_per_request_s,omitempty"`
 }
 
 // Bracket finds a first rate near the capacity, alone and coarsely, from which blocks
@@ -97,10 +99,6 @@ const (
 	// mostStep bounds a step that grows while all probes have the same outcome: larger ones
 	// go far past the capacity where disturbances come in bursts.
 	mostStep = .16
-	// spread is how gradually the share of probes that hold falls with the rate, as the
-	// scale of a logistic curve. The estimate hardly depends on it, as the rates lie on
-	// both sides of the capacity; see docs/capacity.md.
-	spread = .03
 	// lapse is the share of probes whose outcome does not depend on the rate: a stall of
 	// the machine.
 	lapse = .03
@@ -108,6 +106,11 @@ const (
 	// been late, for the others to have a capacity.
 	mostLate = 1. / 2
 )
+
+// spreads are how gradually the share of probes that hold may fall with the rate, as the
+// scale of a logistic curve; each is equally likely before. The estimate hardly depends on
+// them, as the rates lie on both sides of the capacity; see docs/capacity.md.
+var spreads = []float64{.01, .03}
 
 // Block is the search in one block: probes that go up after one that held and down
 // after one that did not, from a rate that was found before. The estimate comes from
@@ -162,6 +165,12 @@ func (b *Block) Probes() []Probe { return b.probes }
 // Estimate is the rate that half of the probes hold: the mean of the distribution of
 // the threshold given the outcomes, where all logarithms are equally likely before. An
 // error says why the probes tell none.
+//
+// The machine is faster in one probe than in the next. Where the CPU time is known, the
+// threshold may therefore also be one of the load, the rate times the CPU time per
+// request, at the mean CPU time of the probes. Both are equally likely before; which of
+// them separates the outcomes better has the larger weight (Bayesian model averaging:
+// Hoeting et al., Statistical Science 14(4), 1999).
 func Estimate(probes []Probe) (rate float64, err error) {
 	late := with(probes, Late)
 	held, failed := with(probes, Held), with(probes, Failed)
@@ -174,21 +183,21 @@ func Estimate(probes []Probe) (rate float64, err error) {
 		return 0, fmt.Errorf("all of %d probes held: the capacity is %s", len(held), atLeast(held))
 	}
 	decided := slices.Concat(held, failed)
-	logs := lists.Map(rates(decided), math.Log)
-	const margin, points = 10 * spread, 400
-	low, high := slices.Min(logs)-margin, slices.Max(logs)+margin
+	axes := [][]float64{lists.Map(rates(decided), math.Log)}
+	if loads := loads(decided); loads != nil {
+		axes = append(axes, loads)
+	}
+	all := slices.Concat(axes...)
+	const margin, points = .3, 400
+	low, high := slices.Min(all)-margin, slices.Max(all)+margin
 	var likelihoods, thresholds []float64
-	for i := range points + 1 {
-		threshold := low + (high-low)*float64(i)/points
-		sum := 0.0
-		for n, p := range decided {
-			holds := lapse + (1-2*lapse)/(1+math.Exp((logs[n]-threshold)/spread))
-			if p.Outcome == Failed {
-				holds = 1 - holds
+	for _, axis := range axes {
+		for _, spread := range spreads {
+			for i := range points + 1 {
+				threshold := low + (high-low)*float64(i)/points
+				likelihoods, thresholds = append(likelihoods, likelihood(decided, axis, threshold, spread)), append(thresholds, threshold)
 			}
-			sum += math.Log(holds)
 		}
-		likelihoods, thresholds = append(likelihoods, sum), append(thresholds, threshold)
 	}
 	most, total, mean := slices.Max(likelihoods), 0.0, 0.0
 	for i, l := range likelihoods {
@@ -196,6 +205,33 @@ func Estimate(probes []Probe) (rate float64, err error) {
 		total, mean = total+weight, mean+weight*thresholds[i]
 	}
 	return math.Exp(mean / total), nil
+}
+
+// loads are the logarithms of the rates that would have loaded the machine as much as each
+// probe did, had a request taken the mean CPU time of all; nil where the CPU time of one is
+// unknown.
+func loads(probes []Probe) (logs []float64) {
+	mean := 0.0
+	for _, p := range probes {
+		if !(p.CPU > 0) {
+			return nil
+		}
+		mean += math.Log(p.CPU) / float64(len(probes))
+	}
+	return lists.Map(probes, func(p Probe) float64 { return math.Log(p.Rate*p.CPU) - mean })
+}
+
+// likelihood is the logarithm of how likely a threshold makes the outcomes of probes that
+// are at these places.
+func likelihood(probes []Probe, at []float64, threshold, spread float64) (sum float64) {
+	for n, p := range probes {
+		holds := lapse + (1-2*lapse)/(1+math.Exp((at[n]-threshold)/spread))
+		if p.Outcome == Failed {
+			holds = 1 - holds
+		}
+		sum += math.Log(holds)
+	}
+	return sum
 }
 
 // AtShare is the rate at a share of the capacity that several blocks found: of their median.

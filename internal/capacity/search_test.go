@@ -92,6 +92,11 @@ func searched(t *testing.T, random *rand.Rand, capacity, from, noise float64) fl
 		rate := b.Next()
 		b.Add(probe(rate, rate <= capacity*math.Exp(noise*random.NormFloat64()) && random.Float64() > .01))
 	}
+	return estimated(t, b)
+}
+
+func estimated(t *testing.T, b *Block) float64 {
+	t.Helper()
 	estimate, err := Estimate(b.Probes())
 	if err != nil {
 		if !strings.Contains(err.Error(), "held") {
@@ -125,6 +130,44 @@ func TestABlockFindsAKnownCapacity(t *testing.T) {
 		t.Logf("noise %g, start off by %+g: bias %+.2f%%, deviation %.2f%%, none in %d", c.noise, c.off, 100*bias, 100*deviation, none)
 		if math.Abs(bias) > .02 || deviation > c.deviation || none > paths/100 {
 			t.Errorf("noise %g, start off by %g: bias %.4f, deviation %.4f, none in %d", c.noise, c.off, bias, deviation, none)
+		}
+	}
+}
+
+// The CPU time of a request says how fast the machine was in a probe, for both of two
+// environments in a round. A capacity that does not depend on it must not be worse for it.
+func TestTheCPUTimeOfProbesSharpensTheRatioOfCapacities(t *testing.T) {
+	paths := 1000
+	if testing.Short() {
+		paths = 400
+	}
+	random := rand.New(rand.NewPCG(5, 6))
+	deviation := func(noise, speeds float64, seen bool) float64 {
+		sum, squares, n := 0., 0., 0.
+		for range paths {
+			both := [2]*Block{NewBlock(9000*math.Exp(.05*random.NormFloat64()), 1e9), NewBlock(9000*math.Exp(.05*random.NormFloat64()), 1e9)}
+			for range Probes {
+				speed := math.Exp(speeds * random.NormFloat64())
+				for _, b := range both {
+					rate := b.Next()
+					p := probe(rate, rate <= speed*9000*math.Exp(noise*random.NormFloat64()) && random.Float64() > .01)
+					if seen {
+						p.CPU = 1.5e-4 / speed * math.Exp(.01*random.NormFloat64())
+					}
+					b.Add(p)
+				}
+			}
+			if d := math.Log(estimated(t, both[0]) / estimated(t, both[1])); !math.IsNaN(d) {
+				sum, squares, n = sum+d, squares+d*d, n+1
+			}
+		}
+		return math.Sqrt(squares/n - sum/n*sum/n)
+	}
+	for _, c := range []struct{ noise, speeds, most float64 }{{.01, .05, .92}, {.01, .1, .85}, {.03, .05, 1}, {.03, 0, 1.1}, {.08, 0, 1.1}} {
+		without, with := deviation(c.noise, c.speeds, false), deviation(c.noise, c.speeds, true)
+		t.Logf("noise %g, speeds %g: deviation %.2f%% without the CPU time, %.2f%% with it", c.noise, c.speeds, 100*without, 100*with)
+		if with > c.most*without+.002 {
+			t.Errorf("noise %g, speeds %g: deviation %.4f with the CPU time, %.4f without", c.noise, c.speeds, with, without)
 		}
 	}
 }

@@ -152,6 +152,9 @@ func (p *participant) sample(ctx context.Context, number, position int) {
 			p.fail(number, err)
 			return
 		}
+		if requests := f.outputs[0].Metrics[p.job.workload.Pack.Operations]; took.CPU.Missing == "" && requests > 0 {
+			found.CPU = took.CPU.Value / requests
+		}
 		p.search.Add(found)
 		probe = &found
 	}
