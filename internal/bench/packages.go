@@ -7,9 +7,9 @@ import (
 	"strings"
 )
 
-// packageOf returns the distribution package of this machine that owns a
+// PackageOf returns the distribution package of this machine that owns a
 // command.
-func packageOf(program string) ([]string, error) {
+func PackageOf(program string) ([]string, error) {
 	path, err := exec.LookPath(program)
 	if err != nil {
 		return nil, fmt.Errorf("%s: not found on this machine, so its package is unknown: name the package with --package, or an image that has the command with --image", program)

@@ -202,7 +202,7 @@ func (o Options) packages() ([]string, error) {
 	case len(o.Packages) > 0:
 		return slices.Clone(o.Packages), nil
 	case !o.nativeAlone():
-		return packageOf(o.Argv[0])
+		return PackageOf(o.Argv[0])
 	}
 	return nil, nil
 }

@@ -63,7 +63,7 @@ func (o Options) guess(img *image.Image, s seen) (g guesses, err error) {
 	g.load, g.port = loadOf(a.load), a.port
 	if given == 0 {
 		reason := "something listens there since the start, and the image exposes no port that answers"
-		if slices.Contains(exposedPorts(img.Config), a.port) {
+		if slices.Contains(ExposedPorts(img.Config), a.port) {
 			reason = "the image exposes it"
 		}
 		g.add(fmt.Sprintf("port %d", a.port), reason, "--port")
@@ -76,7 +76,7 @@ func (o Options) guess(img *image.Image, s seen) (g guesses, err error) {
 	switch g.load.name {
 	case "http":
 		g.path = path
-		if health := healthPath(img.Config); path == "" && health != "" {
+		if health := HealthPath(img.Config.Health); path == "" && health != "" {
 			g.path = health
 			g.add("page "+health, "the image's health check asks for it", "--url")
 		} else if path == "" {
@@ -84,7 +84,7 @@ func (o Options) guess(img *image.Image, s seen) (g guesses, err error) {
 			g.add("page /", "the image has no health check with another one", "--url")
 		}
 	case "postgres":
-		user, database, password := postgresLogin(o.variables(img))
+		user, database, password := PostgresLogin(o.variables(img))
 		g.login(user, database, "PGPASSWORD", password, "--env-var POSTGRES_USER=..., POSTGRES_DB=..., POSTGRES_PASSWORD=...")
 	case "mysql":
 		if err := g.mysql(o.variables(img)); err != nil {
@@ -177,20 +177,25 @@ func first(vars map[string]string, names ...string) string {
 	return ""
 }
 
-// postgresLogin is that of the official image.
-func postgresLogin(vars map[string]string) (user, database, password string) {
+// PostgresLogin is that of the official image.
+func PostgresLogin(vars map[string]string) (user, database, password string) {
 	user = cmp.Or(first(vars, "POSTGRES_USER", "PGUSER"), "postgres")
 	return user, cmp.Or(first(vars, "POSTGRES_DB", "PGDATABASE"), user), first(vars, "POSTGRES_PASSWORD", "PGPASSWORD")
 }
 
-// mysql chooses the user as the official images do.
-func (g *guesses) mysql(vars map[string]string) error {
-	user := first(vars, "MYSQL_USER", "MARIADB_USER")
-	password := first(vars, "MYSQL_PASSWORD", "MARIADB_PASSWORD")
+// MySQLLogin is that of the official images; "" is what the variables do not say.
+func MySQLLogin(vars map[string]string) (user, database, password string) {
+	user = first(vars, "MYSQL_USER", "MARIADB_USER")
+	password = first(vars, "MYSQL_PASSWORD", "MARIADB_PASSWORD")
 	if root := first(vars, "MYSQL_ROOT_PASSWORD", "MARIADB_ROOT_PASSWORD"); user == "" && root != "" {
 		user, password = "root", root
 	}
-	database := first(vars, "MYSQL_DATABASE", "MARIADB_DATABASE")
+	return user, first(vars, "MYSQL_DATABASE", "MARIADB_DATABASE"), password
+}
+
+// mysql chooses the user as the official images do.
+func (g *guesses) mysql(vars map[string]string) error {
+	user, database, password := MySQLLogin(vars)
 	if user != "" && database == "" {
 		return fmt.Errorf("the load needs a database in which %s may make tables: name one with --env-var MYSQL_DATABASE=NAME, which official images make at their first start", user)
 	}
@@ -210,8 +215,8 @@ func (g *guesses) login(user, database, variable, password, flags string) {
 	g.add(fmt.Sprintf("user %s, database %s, %s", user, database, how), "from the variables of the image, or what is usual", flags)
 }
 
-// exposedPorts are the TCP ports that an image exposes.
-func exposedPorts(c image.Config) (list []int) {
+// ExposedPorts are the TCP ports that an image exposes.
+func ExposedPorts(c image.Config) (list []int) {
 	for _, text := range c.Ports {
 		number, protocol, _ := strings.Cut(text, "/")
 		if port, err := strconv.Atoi(number); err == nil && (protocol == "" || protocol == "tcp") {
@@ -224,9 +229,9 @@ func exposedPorts(c image.Config) (list []int) {
 
 var healthURL = regexp.MustCompile(`http://(?:localhost|127\.0\.0\.1|0\.0\.0\.0|\[::1\])(?::\$?\{?\w+\}?)?(/[A-Za-z0-9_./,@%+:=-]*)`)
 
-// healthPath is the page that the image's health check asks for; "" if it asks for none.
-func healthPath(c image.Config) string {
-	found := healthURL.FindStringSubmatch(strings.Join(c.Health, " "))
+// HealthPath is the page that a health check asks for; "" if it asks for none.
+func HealthPath(test []string) string {
+	found := healthURL.FindStringSubmatch(strings.Join(test, " "))
 	if found == nil {
 		return ""
 	}

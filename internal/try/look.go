@@ -57,10 +57,10 @@ func (o Options) watch(ctx context.Context, img *image.Image, i environment.Inst
 	if err != nil {
 		return s, err
 	}
-	exposed := exposedPorts(img.Config)
-	ask := asked{path: cmp.Or(path, healthPath(img.Config), "/")}
+	exposed := ExposedPorts(img.Config)
+	ask := asked{path: cmp.Or(path, HealthPath(img.Config.Health), "/")}
 	var password string
-	ask.user, ask.database, password = postgresLogin(o.variables(img))
+	ask.user, ask.database, password = PostgresLogin(o.variables(img))
 	ask.password = password != ""
 	before := listening(ctx, i.Agent())
 	for _, port := range append(exposed, given) {

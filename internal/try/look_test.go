@@ -68,7 +68,7 @@ func TestThePageOfAHealthCheckIsFound(t *testing.T) {
 		"CMD curl http://example.com/health":                               "",
 		"CMD python3 -c import urllib; urllib.urlopen('http://0.0.0.0/h')": "/h",
 	} {
-		if got := healthPath(image.Config{Health: strings.Fields(test)}); got != want {
+		if got := HealthPath(strings.Fields(test)); got != want {
 			t.Errorf("%s: %q", test, got)
 		}
 	}

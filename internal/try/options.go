@@ -68,6 +68,12 @@ func loadOf(name string) load {
 	return loads[slices.IndexFunc(loads, func(l load) bool { return l.name == name })]
 }
 
+// Workloads are those that drive a load and that measure the start; "" is none.
+func Workloads(name string) (drive, start string) {
+	l := loadOf(name)
+	return l.workload, l.start
+}
+
 // Check refuses options that cannot be right, before anything is started.
 func (o Options) Check() error {
 	if o.Load != "" && !slices.Contains(Loads(), o.Load) {

@@ -31,6 +31,17 @@ const (
 // usual are the protocols that are tried first at a port.
 var usual = map[int]string{6379: "redis", 5432: "postgres", 3306: "mysql"}
 
+// pages are ports at which HTTP is usual.
+var pages = []int{80, 3000, 4000, 5000, 8000, 8008, 8080, 8081, 8888, 9090}
+
+// Usual is the load that is usual at a port; "" for none.
+func Usual(port int) string {
+	if slices.Contains(pages, port) {
+		return "http"
+	}
+	return usual[port]
+}
+
 // asked is what a load would ask a server.
 type asked struct {
 	path           string // of a page

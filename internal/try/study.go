@@ -67,8 +67,12 @@ func (o Options) study(g guesses) (*Study, error) {
 var notInNames = regexp.MustCompile(`[^a-z0-9]+`)
 
 // name of the run: try-nginx for docker-daemon:registry/nginx:1.27.
-func (o Options) name() string {
-	reference, _, _ := strings.Cut(o.Image, "@") // the digest
+func (o Options) name() string { return strings.TrimSuffix("try-"+ImageName(o.Image), "-") }
+
+// ImageName is nginx for docker-daemon:registry/nginx:1.27; "" where nothing of the name
+// is left.
+func ImageName(reference string) string {
+	reference, _, _ = strings.Cut(reference, "@") // the digest
 	reference = strings.TrimRight(reference, "/")
 	reference = strings.TrimSuffix(reference[strings.LastIndex(reference, "/")+1:], ".tar")
 	words := strings.Split(reference, ":")
@@ -77,7 +81,7 @@ func (o Options) name() string {
 			words = words[1:]
 		}
 	}
-	return strings.Trim("try-"+notInNames.ReplaceAllString(strings.ToLower(words[0]), "-"), "-")
+	return strings.Trim(notInNames.ReplaceAllString(strings.ToLower(words[0]), "-"), "-")
 }
 
 // yaml writes the study as a file of one's own would be.
