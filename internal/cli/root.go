@@ -113,7 +113,7 @@ Get started:
 	root.PersistentFlags().StringVar(&app.Home, "home", app.Home, "`directory` of runs, images and temporary state (env: $TARE_HOME)")
 	root.PersistentFlags().BoolVar(&app.trustOwner, "trust-owner", false, "write into a run that belongs to another user")
 	root.AddCommand(
-		newDoctorCommand(app), newRunCommand(app), newBenchCommand(app), newTryCommand(app), newExplainCommand(app), newParityCommand(app), newStatsCommand(app), newSelftestCommand(app),
+		newDoctorCommand(app), newRunCommand(app), newBenchCommand(app), newTryCommand(app), newInitCommand(app), newExplainCommand(app), newParityCommand(app), newStatsCommand(app), newSelftestCommand(app),
 		newReportCommand(app), newScoreCommand(app), newImportCommand(app), newCompareCommand(app),
 		newWorkloadCommand(app), newPublishedCommand(app), newListCommand(app), newShowCommand(app), newRemoveCommand(app), newCleanCommand(app), newHostCommand(app),
 	)

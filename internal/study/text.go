@@ -44,13 +44,14 @@ func (t *Text) Off(yaml, comment string) {
 	t.Add(yaml[:indent]+"# "+yaml[indent:], comment)
 }
 
-// Note adds a comment of its own, wrapped.
+// Note adds a comment of its own, wrapped, and indented as the format is.
 func (t *Text) Note(format string, values ...any) {
-	line := "#"
+	begin := format[:len(format)-len(strings.TrimLeft(format, " "))] + "#"
+	line := begin
 	for word := range strings.FieldsSeq(visible.Line(fmt.Sprintf(format, values...))) {
-		if len(line)+1+len(word) > textWidth && line != "#" {
+		if len(line)+1+len(word) > textWidth && line != begin {
 			t.Add(line, "")
-			line = "#"
+			line = begin
 		}
 		line += " " + word
 	}
@@ -77,9 +78,9 @@ func (t *Text) render() (text string, todos []int) {
 		switch {
 		case comment == "":
 			out = append(out, l.yaml)
-		case l.todo || len(l.yaml)+pad+2+len(comment) <= textWidth:
+		case len(l.yaml)+pad+2+len(comment) <= textWidth:
 			out = append(out, l.yaml+strings.Repeat(" ", pad)+"# "+comment)
-		case len(l.yaml)+3+len(comment) <= textWidth:
+		case l.todo || len(l.yaml)+3+len(comment) <= textWidth:
 			out = append(out, l.yaml+" # "+comment)
 		default:
 			indent := len(l.yaml) - len(strings.TrimLeft(l.yaml, " "))

@@ -1,0 +1,137 @@
+package scaffold
+
+import (
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	"tare/internal/compose"
+	"tare/internal/lists"
+	"tare/internal/study"
+	"tare/internal/try"
+)
+
+// FromCompose is the study of a Compose application, whose file is at a path.
+func (o Options) FromCompose(app *compose.Application, path string) (*Study, error) {
+	t, err := o.begin(app.Name, "")
+	if err != nil {
+		return nil, err
+	}
+	s := &Study{Text: t}
+	notes(t, app)
+	driven, why := pick(app)
+	name := study.Todo
+	one := server{}
+	if driven != nil {
+		name = driven.Name
+		one = serverOf(*driven)
+	}
+	one.lines = [][2]string{
+		{"server:", ""},
+		{"  compose: " + study.Quoted(relative(o.File, path)), "relative to this file"},
+		{"  service: " + study.Quoted(name), why},
+	}
+	if len(app.Services) > 1 {
+		under := "  # under: [" + study.Quoted(name) + "]"
+		if driven == nil {
+			under = "  # under: [NAME]"
+		}
+		one.lines = append(one.lines, [2]string{under, "these alone; the rest in the baseline"})
+	}
+	one.workloads(t)
+	end(t)
+	return s, nil
+}
+
+// notes says what somebody should know of the services before a run.
+func notes(t *study.Text, app *compose.Application) {
+	var built, asks, open, blind []string
+	for _, s := range app.Services {
+		if s.Built {
+			built = append(built, s.Name)
+		}
+		if len(s.Asks) > 0 {
+			asks = append(asks, fmt.Sprintf("%s (%s)", s.Name, strings.Join(lists.Map(s.Asks, func(a compose.Ask) string { return a.Key }), ", ")))
+		}
+		switch {
+		case s.Health != nil:
+		case len(s.Ports) > 0:
+			open = append(open, fmt.Sprintf("%s (port %d)", s.Name, s.Ports[0]))
+		default:
+			blind = append(blind, s.Name)
+		}
+	}
+	for _, note := range []struct {
+		what  string
+		names []string
+	}{
+		{"Built by Compose, so run `docker compose build` before", built},
+		{"Asks for what not every environment has", asks},
+		{"No healthcheck here; ready when the port accepts a connection, unless the image has one", open},
+		{"No healthcheck and no port here; ready when it runs, unless the image has one", blind},
+	} {
+		if len(note.names) > 0 {
+			t.Note("%s: %s.", note.what, strings.Join(note.names, ", "))
+		}
+	}
+}
+
+// pick is the service that a load drives: the one that publishes a port, of several the
+// one that is no database. Without one, why says what to choose from.
+func pick(app *compose.Application) (driven *compose.Service, why string) {
+	var published, pages []string
+	for _, s := range app.Services {
+		if len(s.Published) == 0 {
+			continue
+		}
+		published = append(published, s.Name)
+		if load := try.Usual(s.Published[0]); load == "" || load == "http" {
+			pages = append(pages, s.Name)
+		}
+	}
+	switch {
+	case len(published) == 1:
+		return app.Service(published[0]), "what the load drives: it publishes a port"
+	case len(pages) == 1:
+		return app.Service(pages[0]), "what the load drives: it publishes a port"
+	case len(app.Services) == 1:
+		return &app.Services[0], "what the load drives"
+	case len(published) == 0:
+		published = lists.Map(app.Services, func(s compose.Service) string { return s.Name })
+	}
+	return nil, study.Todo + ": what the load drives: " + joined(published, "or")
+}
+
+// serverOf is what the file says of the service that is driven.
+func serverOf(s compose.Service) server {
+	one := server{variables: variables(s.Env)}
+	if s.Health != nil {
+		one.page = try.HealthPath(s.Health.Test)
+	}
+	if one.page != "" {
+		one.pageWhy = "its healthcheck asks for it"
+	}
+	ports := s.Published
+	one.portWhy = "it publishes this one, inside"
+	if len(ports) == 0 {
+		ports, one.portWhy = s.Ports, "it exposes it"
+	}
+	one.port, one.load = choose(ports, one.page)
+	return one
+}
+
+// relative is a path as a file names it: with ./ or ../, so that it is taken for a path.
+func relative(from, path string) string {
+	rel := path
+	if base, err := filepath.Abs(filepath.Dir(from)); err == nil {
+		if to, err := filepath.Abs(path); err == nil {
+			if r, err := filepath.Rel(base, to); err == nil {
+				rel = r
+			}
+		}
+	}
+	if !filepath.IsAbs(rel) && !strings.HasPrefix(rel, "../") {
+		rel = "./" + rel
+	}
+	return rel
+}

@@ -1,0 +1,37 @@
+package scaffold
+
+import (
+	"cmp"
+
+	"tare/internal/image"
+	"tare/internal/try"
+)
+
+// FromImage is the study of an image's own server. The description is nil where nobody was
+// there to give it; silence is the reason.
+func (o Options) FromImage(reference string, d *image.Description, silence error) (*Study, error) {
+	t, err := o.begin(cmp.Or(try.ImageName(reference), "image"), reference)
+	if err != nil {
+		return nil, err
+	}
+	s := &Study{Text: t}
+	one := server{lines: [][2]string{{"server: image", "the image's own server is driven"}}, start: true}
+	if d == nil {
+		s.Remarks = append(s.Remarks, silence.Error())
+		d = &image.Description{}
+	}
+	one.page = try.HealthPath(d.Health)
+	if one.page != "" {
+		one.pageWhy = "the image's health check asks for it"
+	}
+	one.variables = variables(d.Env)
+	one.port, one.load = choose(try.ExposedPorts(d.Config), one.page)
+	one.portWhy = "the image exposes it"
+	limits(t)
+	one.workloads(t)
+	end(t)
+	if len(t.Todos()) > 0 {
+		s.Remarks = append(s.Remarks, "`tare try "+reference+"` starts the image once, and finds out what is marked")
+	}
+	return s, nil
+}

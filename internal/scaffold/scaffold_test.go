@@ -1,0 +1,217 @@
+package scaffold
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"tare/internal/compose"
+	_ "tare/internal/environment/docker"
+	_ "tare/internal/environment/gvisor"
+	_ "tare/internal/environment/native"
+	_ "tare/internal/environment/qemu"
+	"tare/internal/image"
+	"tare/internal/study"
+	"tare/internal/workload"
+)
+
+func options() Options {
+	return Options{Command: "tare init ...", File: "study.yaml", Environments: []string{"native", "docker", "vm+memory=1GiB"}}
+}
+
+// golden compares a text with a file of testdata.
+func golden(t *testing.T, name string, got []byte) {
+	t.Helper()
+	path := name
+	if !filepath.IsAbs(path) {
+		path = filepath.Join("testdata", name)
+	}
+	if os.Getenv("UPDATE_GOLDEN") != "" {
+		if err := os.WriteFile(path, got, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), string(got)); diff != "" {
+		t.Error(diff)
+	}
+	for n, line := range strings.Split(string(got), "\n") {
+		if len(line) > 80 {
+			t.Errorf("line %d has %d columns: %s", n+1, len(line), line)
+		}
+	}
+}
+
+// refusals are the lines at which a study is refused.
+func refusals(t *testing.T, s *study.Text) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "study.yaml")
+	if err := os.WriteFile(path, s.Bytes(), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	_, err := study.Open(path, study.Overrides{})
+	if err == nil {
+		return ""
+	}
+	return strings.ReplaceAll(err.Error(), path, "study.yaml")
+}
+
+func TestAnImageGivesAStudyOfItsServer(t *testing.T) {
+	for name, d := range map[string]*image.Description{
+		"image-http":     {Config: image.Config{Ports: []string{"53/udp", "8080/tcp", "9100/tcp"}, Health: []string{"CMD-SHELL", "curl -f http://localhost:8080/health"}}},
+		"image-redis":    {Config: image.Config{Ports: []string{"6379/tcp"}}},
+		"image-postgres": {Config: image.Config{Ports: []string{"5432/tcp"}}, Env: []string{"POSTGRES_USER=shop", "POSTGRES_PASSWORD=s3cret"}},
+		"image-mysql":    {Config: image.Config{Ports: []string{"3306/tcp"}}},
+		"image-port":     {Config: image.Config{Ports: []string{"7777/tcp"}}},
+		"image-nothing":  {},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := options()
+			o.Environments = []string{"native", "docker", "gvisor"}
+			s, err := o.FromImage("docker-daemon:registry.example/team/my-api:1.4", d, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			golden(t, name+".yaml", s.Text.Bytes())
+			if strings.Contains(string(s.Text.Bytes()), "s3cret") {
+				t.Error("a value of a variable is in the study")
+			}
+			refused := refusals(t, s.Text)
+			if (refused != "") != (len(s.Text.Todos()) > 0) {
+				t.Errorf("marked: %v; refused: %s", s.Text.Todos(), refused)
+			}
+		})
+	}
+}
+
+func TestAnImageThatNobodyDescribesLeavesMarkedLines(t *testing.T) {
+	s, err := options().FromImage("docker-daemon:x", nil, errors.New("the engine does not answer"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(s.Text.Todos()) != 2 || len(s.Remarks) != 2 || s.Remarks[0] != "the engine does not answer" {
+		t.Error(s.Text.Todos(), s.Remarks)
+	}
+}
+
+func TestAComposeFileGivesAStudyOfTheServiceThatPublishesAPort(t *testing.T) {
+	app := func(services ...compose.Service) *compose.Application {
+		return &compose.Application{Name: "shop", Services: services}
+	}
+	db := compose.Service{Name: "db", Image: "postgres:17", Ports: []int{5432}, Published: []int{5432}}
+	api := compose.Service{
+		Name: "api", Image: "shop-api", Built: true, Ports: []int{8080}, Published: []int{8080},
+		Health: &compose.Health{Test: []string{"curl -f http://localhost:8080/health"}, Shell: true},
+	}
+	for name, a := range map[string]*compose.Application{
+		"compose-one":      app(db, api, compose.Service{Name: "worker", Image: "x", Asks: []compose.Ask{{Key: "privileged"}, {Key: "devices"}}}),
+		"compose-several":  app(api, compose.Service{Name: "admin", Ports: []int{80}, Published: []int{80}}),
+		"compose-no-ports": app(compose.Service{Name: "a"}, compose.Service{Name: "b"}, compose.Service{Name: "c"}),
+		"compose-database": app(compose.Service{Name: "db", Ports: []int{5432}, Published: []int{5432}, Env: []string{"POSTGRES_DB=shop", "POSTGRES_PASSWORD=s3cret"}}),
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := options()
+			o.File, o.Environments = "studies/study.yaml", Networked
+			s, err := o.FromCompose(a, "compose.yaml")
+			if err != nil {
+				t.Fatal(err)
+			}
+			golden(t, name+".yaml", s.Text.Bytes())
+		})
+	}
+}
+
+func TestACommandGivesAStudyAndItsWorkload(t *testing.T) {
+	testdata, err := filepath.Abs("testdata")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Chdir(t.TempDir())
+	for path, text := range map[string]string{"load.sh": "#!/usr/bin/env no-such-interpreter\n", "numbers.txt": "1\n"} {
+		if err := os.WriteFile(path, []byte(text), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, argv := range map[string][]string{
+		"command-script":  {"./load.sh", "--input", "numbers.txt", "-n", "5", "/etc/hostname"},
+		"command-unknown": {"no-such-command", "a b"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, err := options().FromCommand(argv)
+			if err != nil {
+				t.Fatal(err)
+			}
+			text := string(s.Text.Bytes()) + "--- " + s.PackFile + "\n" + string(s.Pack.Bytes())
+			golden(t, filepath.Join(testdata, name+".yaml"), []byte(text))
+		})
+	}
+}
+
+func TestTheWorkloadOfACommandRunsItAsItIs(t *testing.T) {
+	t.Chdir(t.TempDir())
+	rapid.Check(t, func(t *rapid.T) {
+		argv := append([]string{"no-such-command"}, rapid.SliceOf(rapid.OneOf(rapid.StringMatching(`[^\x00]*`),
+			rapid.SampledFrom([]string{"", "~", "null", "true", "1e3", "0x1", "${a}", "$${a}", "- a", "a: b", "# c", "'", `"`, "\\", "\n", "\x1b"}))).Draw(t, "argv")...)
+		s, err := options().FromCommand(argv)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text := strings.Replace(string(s.Pack.Bytes()), "packages: TODO", "packages: [gzip]", 1)
+		if err := os.WriteFile("pack.yaml", []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		pack, err := workload.Find("./pack.yaml")
+		if err != nil {
+			t.Fatal(err, text)
+		}
+		filled, err := pack.With(nil, workload.InstanceVars{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(argv, filled.Driver.Argv); diff != "" {
+			t.Fatal(diff)
+		}
+	})
+}
+
+func TestAnArgumentIsAComposeFileADirectoryOrAnImage(t *testing.T) {
+	t.Chdir(t.TempDir())
+	for _, dir := range []string{"with", "docker", "empty", "redis"} {
+		if err := os.Mkdir(dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, path := range []string{"with/docker-compose.yml", "docker/Dockerfile", "api.tar", "own.yml"} {
+		if err := os.WriteFile(path, nil, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for argument, want := range map[string]string{
+		"./with": "with/docker-compose.yml", "own.yml": "own.yml", "missing.yaml": "missing.yaml",
+		"redis": "", "docker-daemon:a": "", "registry.example/a": "",
+		"./docker": "./docker has a Dockerfile and no Compose file: build its image, docker build -t NAME ./docker, then `tare init docker-daemon:NAME`",
+		"./empty":  "./empty has no Compose file (compose.yaml, compose.yml, docker-compose.yml or docker-compose.yaml)",
+		"api.tar":  "api.tar is a file: if it is an image as docker save writes it, write tar:api.tar",
+	} {
+		got, is, err := ComposeFile(argument)
+		if err != nil {
+			got = err.Error()
+		}
+		if got != want || is != (err == nil && want != "") && err == nil {
+			t.Errorf("%s: %s, %v", argument, got, is)
+		}
+	}
+	for dir, want := range map[string]string{"with": "`tare init docker-compose.yml`", "docker": "docker build -t NAME", "empty": "after --"} {
+		if err := Suggest(dir); !strings.Contains(err.Error(), want) {
+			t.Error(err)
+		}
+	}
+}

@@ -1,0 +1,55 @@
+package scaffold
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// composeFiles are the names that Compose looks for, in its order.
+var composeFiles = []string{"compose.yaml", "compose.yml", "docker-compose.yml", "docker-compose.yaml"}
+
+// ComposeFile says whether an argument is a Compose file, or a directory that has one,
+// and where it is. What is neither is a reference of an image.
+func ComposeFile(argument string) (path string, is bool, err error) {
+	extension := filepath.Ext(argument)
+	info, failed := os.Stat(argument)
+	switch {
+	case failed == nil && info.IsDir() && (argument == "." || argument == ".." || strings.ContainsRune(argument, '/')):
+		path, err := inDirectory(argument)
+		return path, true, err
+	case failed == nil && info.Mode().IsRegular() && filepath.Ext(argument) == ".tar":
+		return "", false, fmt.Errorf("%s is a file: if it is an image as docker save writes it, write tar:%s", argument, argument)
+	case extension == ".yaml" || extension == ".yml":
+		return argument, true, nil
+	}
+	return "", false, nil
+}
+
+// inDirectory is the Compose file of a directory.
+func inDirectory(dir string) (string, error) {
+	for _, name := range composeFiles {
+		if info, err := os.Stat(filepath.Join(dir, name)); err == nil && info.Mode().IsRegular() {
+			return filepath.Join(dir, name), nil
+		}
+	}
+	if _, err := os.Stat(filepath.Join(dir, "Dockerfile")); err == nil {
+		return "", fmt.Errorf("%s has a Dockerfile and no Compose file: build its image, docker build -t NAME %s, then `tare init docker-daemon:NAME`", dir, dir)
+	}
+	return "", fmt.Errorf("%s has no Compose file (%s)", dir, joined(composeFiles, "or"))
+}
+
+// Suggest says what tare init would take in a directory, where nothing is named.
+func Suggest(dir string) error {
+	const forms = "name an image, a Compose file, or a command after --"
+	path, err := inDirectory(dir)
+	if err == nil {
+		return fmt.Errorf("%s; here is %s: `tare init %s`", forms, filepath.Base(path), filepath.Base(path))
+	}
+	if _, failed := os.Stat(filepath.Join(dir, "Dockerfile")); failed == nil {
+		return fmt.Errorf("%s; here is a Dockerfile: docker build -t NAME %s, then `tare init docker-daemon:NAME`", forms, dir)
+	}
+	return errors.New(forms)
+}
