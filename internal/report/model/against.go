@@ -130,7 +130,7 @@ func counterparts(in Input, s *published.Study) map[string]string {
 				named := strings.EqualFold(mine.Name, e.ID) || strings.EqualFold(mine.Name, e.Name)
 				same := named || !byName
 				if in.Manifest.Import == nil {
-					same = same && e.Kind != "" && fits(in.Plan, mine, e)
+					same = same && e.Kind != "" && fits(mine, e)
 				} else {
 					same = named
 				}
@@ -146,12 +146,12 @@ func counterparts(in Input, s *published.Study) map[string]string {
 
 // fits reports whether an environment of the run has the kind and the options of an
 // environment of the study.
-func fits(p *study.Plan, mine study.Environment, e published.Environment) bool {
+func fits(mine study.Environment, e published.Environment) bool {
 	options := map[string]any{}
 	_ = json.Unmarshal(mine.Options, &options) // kinds without options have none to compare
-	outer, _ := options["inside"].(string)
-	if i := slices.IndexFunc(p.Environments, func(o study.Environment) bool { return outer != "" && o.Name == outer }); i >= 0 {
-		outer = p.Environments[i].Kind
+	outer := ""
+	if mine.Inside != nil {
+		outer = mine.Inside.Kind
 	}
 	if mine.Kind != e.Kind || outer != e.Inside {
 		return false
