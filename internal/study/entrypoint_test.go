@@ -50,12 +50,13 @@ func TestAnImageOfPackagesHasNoCommandToStart(t *testing.T) {
 func TestOnlyTheImageReplacesAServer(t *testing.T) {
 	const head = "study: x\nenvironments: {native: {}}\nimage: {reference: app}\nworkloads: ["
 	for entry, want := range map[string]string{
-		"{use: nginx, server: host}":                   "server: \"host\" is not known: image is the image's own server",
-		"{use: fio, server: image}":                    "server: workload fio has no server that the image's could replace",
-		"{use: nginx, server: image, workers: 2}":      "unknown parameter \"workers\"",
-		"{use: nginx, server: image, path: '/a?b=c'}":  "path: \"/a?b=c\" is not a plain word",
-		"{use: nginx, server: image, port: 80}":        "",
-		"{use: mysql-oltp, server: image, port: 3306}": "",
+		"{use: nginx, server: host}":                    "server: \"host\" is not known: image is the image's own server",
+		"{use: fio, server: image}":                     "server: workload fio has no server that the image's could replace",
+		"{use: nginx, server: image, workers: 2}":       "unknown parameter \"workers\"",
+		"{use: nginx, server: image, path: '/a b'}":     "path: \"/a b\" is not the path of a page",
+		"{use: nginx, server: image, path: '/a?b=c&d'}": "",
+		"{use: nginx, server: image, port: 80}":         "",
+		"{use: mysql-oltp, server: image, port: 3306}":  "",
 	} {
 		_, err := resolveText(t, head+entry+"]\n", Overrides{})
 		if (want == "") != (err == nil) || err != nil && !strings.Contains(err.Error(), want) {

@@ -227,7 +227,7 @@ func ExposedPorts(c image.Config) (list []int) {
 	return list
 }
 
-var healthURL = regexp.MustCompile(`http://(?:localhost|127\.0\.0\.1|0\.0\.0\.0|\[::1\])(?::\$?\{?\w+\}?)?(/[A-Za-z0-9_./,@%+:=-]*)`)
+var healthURL = regexp.MustCompile(`http://(?:localhost|127\.0\.0\.1|0\.0\.0\.0|\[::1\])(?::\$?\{?\w+\}?)?(/[A-Za-z0-9_./,@%+:=~?-]*)`)
 
 // HealthPath is the page that a health check asks for; "" if it asks for none.
 func HealthPath(test []string) string {

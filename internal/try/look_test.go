@@ -61,7 +61,7 @@ func TestPortsToAskAreThoseThatTheImageExposes(t *testing.T) {
 func TestThePageOfAHealthCheckIsFound(t *testing.T) {
 	for test, want := range map[string]string{
 		"CMD curl -f http://localhost:8000/health":                         "/health",
-		"CMD-SHELL curl -f http://127.0.0.1/a/b.html?x=1 || exit 1":        "/a/b.html",
+		"CMD-SHELL curl -f http://127.0.0.1/a/b.html?x=1 || exit 1":        "/a/b.html?x=1",
 		"CMD-SHELL wget -q -O- http://localhost:${PORT}/ready >/dev/null":  "/ready",
 		"CMD-SHELL pg_isready -U postgres":                                 "",
 		"CMD curl https://localhost/health":                                "",

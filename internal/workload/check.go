@@ -141,6 +141,9 @@ func checkParameters(p *Pack, root strictyaml.Node) {
 				at.At("values", i).Problemf("%q is not a plain word", v)
 			}
 		}
+		if parameter.Form != "" && (parameter.Form != PageForm || parameter.Unit != "" || parameter.Min != nil || parameter.Max != nil || len(parameter.Values) > 0) {
+			at.At("form").Problemf("parameter %s: form: the only one is %s, the path of a page, without unit, range and values", name, PageForm)
+		}
 		if err := parameter.Check(parameter.Default); err != nil {
 			at.At("default").Problemf("parameter %s, default: %s", name, err)
 		}

@@ -133,7 +133,13 @@ type Parameter struct {
 	Min     *float64 `yaml:"min" json:"min,omitempty"`
 	Max     *float64 `yaml:"max" json:"max,omitempty"`
 	Values  []string `yaml:"values" json:"values,omitempty"` // allowed values
+	// Form is PageForm, or "" for a number, a size or a plain word.
+	Form string `yaml:"form" json:"form,omitempty"`
 }
+
+// PageForm is the Parameter.Form of the path of a page, which can have a query. Shell
+// commands need it in quotes.
+const PageForm = "page"
 
 // Step is one command: Run, Argv or Entrypoint.
 type Step struct {

@@ -18,6 +18,8 @@ var (
 	wholeNumber = regexp.MustCompile(`^-?[0-9]{1,18}$`)
 	plainNumber = regexp.MustCompile(`^-?[0-9]{1,18}(\.[0-9]{1,9})?$`)
 	plainWord   = regexp.MustCompile(`^[A-Za-z0-9_./][A-Za-z0-9_./:=,@%+-]*$`)
+	// No quotes: shell commands have it within quotes.
+	page = regexp.MustCompile(`^/[A-Za-z0-9_./:=,@%+~?&;-]*$`)
 )
 
 // Numeric reports whether the parameter is a number: it has a range, it is a size,
@@ -38,6 +40,12 @@ func (p Parameter) Check(value string) error {
 	if len(p.Values) > 0 {
 		if !slices.Contains(p.Values, value) {
 			return fmt.Errorf("%s", strictyaml.Unknown("value", value, p.Values))
+		}
+		return nil
+	}
+	if p.Form == PageForm {
+		if !page.MatchString(value) {
+			return fmt.Errorf("%q is not the path of a page, such as /items?page=2: letters, digits and _ . / : = , @ %% + - ~ ? & ; are allowed; write other characters as %%XX", value)
 		}
 		return nil
 	}

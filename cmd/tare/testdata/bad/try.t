@@ -81,8 +81,8 @@ The load, its port and its page
   $ tare try --env native --url http://localhost:81/ --port 80 tar:no.tar
   tare: --url http://localhost:81/: has another port than --port 80
   [2]
-  $ tare try --env native --url "/a?b=c" tar:no.tar
-  tare: --url /a?b=c: "/a?b=c" is not a plain word: letters, digits and _ . / : = , @ % + - are allowed, and no dash at the start
+  $ tare try --env native --url "/a b" tar:no.tar
+  tare: --url /a b: "/a b" is not the path of a page, such as /items?page=2: letters, digits and _ . / : = , @ % + - ~ ? & ; are allowed; write other characters as %XX
   [2]
   $ tare try --env native --url /x --load redis tar:no.tar
   tare: --url /x: only --load http has a URL
