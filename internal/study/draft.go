@@ -27,6 +27,7 @@ type Draft struct {
 	Use          string   // the workload: a built-in name, a file, or the name of Pack
 	Pack         *workload.Pack
 	Parameters   []Setting
+	Arguments    []string // of the image's own command; nil for those of the image
 	Secret       []secret.Source
 	Mounts       []string // HOST:INSIDE[:ro]
 	Inputs       []string // HOST[:INSIDE]
@@ -147,6 +148,9 @@ func (d Draft) document() []strictyaml.Entry {
 		design = append(design, strictyaml.Entry{Key: "blocks", Value: strconv.Itoa(d.Blocks)})
 	}
 	workload := append([]strictyaml.Entry{{Key: "use", Value: d.Use}}, entries(d.Parameters)...)
+	if len(d.Arguments) > 0 {
+		workload = append(workload, strictyaml.Entry{Key: "arguments", Value: d.Arguments})
+	}
 	return []strictyaml.Entry{
 		{Key: "study", Value: d.Title},
 		{Key: "baseline", Value: d.Baseline},

@@ -50,13 +50,16 @@ func TestAnImageOfPackagesHasNoCommandToStart(t *testing.T) {
 func TestOnlyTheImageReplacesAServer(t *testing.T) {
 	const head = "study: x\nenvironments: {native: {}}\nimage: {reference: app}\nworkloads: ["
 	for entry, want := range map[string]string{
-		"{use: nginx, server: host}":                    "server: \"host\" is not known: image is the image's own server",
-		"{use: fio, server: image}":                     "server: workload fio has no server that the image's could replace",
-		"{use: nginx, server: image, workers: 2}":       "unknown parameter \"workers\"",
-		"{use: nginx, server: image, path: '/a b'}":     "path: \"/a b\" is not the path of a page",
-		"{use: nginx, server: image, path: '/a?b=c&d'}": "",
-		"{use: nginx, server: image, port: 80}":         "",
-		"{use: mysql-oltp, server: image, port: 3306}":  "",
+		"{use: nginx, server: host}":                      "server: \"host\" is not known: image is the image's own server",
+		"{use: fio, server: image}":                       "server: workload fio has no server that the image's could replace",
+		"{use: nginx, server: image, workers: 2}":         "unknown parameter \"workers\"",
+		"{use: nginx, server: image, path: '/a b'}":       "path: \"/a b\" is not the path of a page",
+		"{use: nginx, server: image, path: '/a?b=c&d'}":   "",
+		"{use: nginx, arguments: [a]}":                    "arguments: workload nginx does not start the image's own command",
+		"{use: nginx, server: image, arguments: []}":      "arguments: is empty",
+		"{use: image-command, arguments: [a, '${b}', 1]}": "",
+		"{use: nginx, server: image, port: 80}":           "",
+		"{use: mysql-oltp, server: image, port: 3306}":    "",
 	} {
 		_, err := resolveText(t, head+entry+"]\n", Overrides{})
 		if (want == "") != (err == nil) || err != nil && !strings.Contains(err.Error(), want) {

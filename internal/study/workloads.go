@@ -29,7 +29,7 @@ func resolveWorkloads(root strictyaml.Node, s, scaled section, file *File, fresh
 		if pack == nil {
 			continue
 		}
-		pack = withEnv(entry, servedBy(entry, pack))
+		pack = withEnv(entry, withArguments(entry, servedBy(entry, pack)))
 		w := Workload{Name: pack.Name, Pack: *pack, Fresh: fresh}
 		if pack.Fresh != "" {
 			w.Fresh = pack.Fresh
@@ -100,6 +100,24 @@ func servedBy(entry strictyaml.Node, pack *workload.Pack) *workload.Pack {
 		return pack
 	}
 	return &served
+}
+
+// withArguments resolves arguments:, those of the image's own command.
+func withArguments(entry strictyaml.Node, pack *workload.Pack) *workload.Pack {
+	at, given := entry.Get("arguments")
+	if !given {
+		return pack
+	}
+	var arguments []string
+	at.Decode(&arguments)
+	switch {
+	case len(pack.StartsImage()) == 0:
+		at.Problemf("arguments: workload %s does not start the image's own command, which would have them; with server: image one that has a server does", pack.Name)
+	case len(arguments) == 0:
+		at.Problemf("arguments: is empty: write a list of words, or leave it out for those of the image")
+	}
+	with := pack.WithArguments(arguments)
+	return &with
 }
 
 // IsVariable reports whether a name is one of an environment variable.

@@ -13,6 +13,17 @@ func (p Pack) StartsImage() []Step {
 	return lists.Filter(p.steps(), func(s Step) bool { return s.Entrypoint })
 }
 
+// WithArguments returns the pack with arguments for the image's own command, in place of
+// those that the image says.
+func (p Pack) WithArguments(arguments []string) Pack {
+	return p.eachStep(func(s Step) Step {
+		if s.Entrypoint {
+			s.Argv = literals(arguments)
+		}
+		return s
+	})
+}
+
 // Of returns the pack with the image's own command in the steps that start it. Each role
 // has the image that the function returns for its Image.
 func (p Pack) Of(named func(name string) *image.Image) Pack {

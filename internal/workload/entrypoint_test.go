@@ -34,6 +34,10 @@ func TestAStepWithEntrypointStartsWhatTheImageSays(t *testing.T) {
 	if got.Servers[0].Stop != "SIGQUIT" || !slices.Equal(got.Driver.CommandArgs(), []string{"/bin/sh", "-c", "drive"}) {
 		t.Errorf("%+v", got)
 	}
+	other, err := p.WithArguments([]string{"serve", "--at=${HOME}"}).Of(func(string) *image.Image { return img }).With(nil, InstanceVars{})
+	if err != nil || !slices.Equal(other.Servers[0].Argv, []string{"/entry.sh", "--", "serve", "--at=${HOME}"}) || other.Driver.Argv != nil {
+		t.Errorf("with other arguments: %v, %+v", err, other)
+	}
 	if !p.Servers[0].Entrypoint || p.Servers[0].Argv != nil {
 		t.Error("the pack itself was changed")
 	}

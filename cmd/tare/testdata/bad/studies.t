@@ -204,7 +204,7 @@ Workloads
   [2]
   $ sed 's/clients:/client:/' good.yaml >bad.yaml
   $ tare run bad.yaml
-  tare: bad.yaml:9:5: workload redis: unknown parameter "client"; did you mean "clients"? (known: use, as, server, env, fresh, place, instances, starting, neighbours, neighbour, sample, find, objective, load, clients, pipeline, port, requests, seconds, size, tests, warmup)
+  tare: bad.yaml:9:5: workload redis: unknown parameter "client"; did you mean "clients"? (known: use, as, server, env, arguments, fresh, place, instances, starting, neighbours, neighbour, sample, find, objective, load, clients, pipeline, port, requests, seconds, size, tests, warmup)
   [2]
   $ sed 's/\[1, 10\]/[]/' good.yaml >bad.yaml
   $ tare run bad.yaml
@@ -503,6 +503,14 @@ YAML
   $ sed 's/clients: .*/env: {"A B": 1}/' good.yaml >bad.yaml
   $ tare run --dry-run bad.yaml
   tare: bad.yaml:9:11: env: "A B" is not a valid name of a variable: use letters, digits and _
+  [2]
+  $ sed 's/clients: .*/arguments: [a]/' good.yaml >bad.yaml
+  $ tare run --dry-run bad.yaml
+  tare: bad.yaml:9:16: arguments: workload redis does not start the image's own command, which would have them; with server: image one that has a server does
+  [2]
+  $ sed 's/clients: .*/arguments: a/' good.yaml >bad.yaml
+  $ tare run --dry-run bad.yaml
+  tare: bad.yaml:9:16: expected a list, found "a"
   [2]
   $ sed 's/clients: .*/env: [A=1]/' good.yaml >bad.yaml
   $ tare run --dry-run bad.yaml
