@@ -136,10 +136,9 @@ func (o Options) Plan() (*study.Plan, error) {
 		first.Options = append(first.Options, study.Setting{Key: "rootfs", Value: "host"})
 	}
 	for _, text := range o.Secrets {
-		name, file, inFile := strings.Cut(text, "=")
-		source := secret.Source{Name: name, File: file}
-		if !inFile {
-			source.Env = name
+		source, err := secret.Parse(text)
+		if err != nil {
+			return nil, fmt.Errorf("--secret %s: %w", text, err)
 		}
 		draft.Secret = append(draft.Secret, source)
 	}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"strings"
@@ -17,6 +18,7 @@ import (
 	"tare/internal/progress"
 	"tare/internal/report/text"
 	"tare/internal/run"
+	"tare/internal/secret"
 	"tare/internal/term"
 	"tare/internal/try"
 )
@@ -27,6 +29,7 @@ type tryFlags struct {
 	run     run.Options
 	seed    uint64
 	save    string
+	secrets []string
 	dryRun  bool
 	show    displayFlags
 }
@@ -34,7 +37,7 @@ type tryFlags struct {
 func newTryCommand(app *App) *cobra.Command {
 	var f tryFlags
 	command := &cobra.Command{
-		Use:   "try [flags] IMAGE",
+		Use:   "try [flags] IMAGE [-- ARGUMENTS...]",
 		Short: "Measure an image's own server or job in several environments",
 		Long: `Measure what isolation costs the server or the job of an image.
 
@@ -44,28 +47,37 @@ by itself is a job. Then the environments alternate until every figure has a ver
 or the budget is over. What was guessed is printed, with the flag that changes it.
 
 IMAGE is docker-daemon:NAME, tar:FILE, oci:DIRECTORY or, from a registry, NAME:TAG.
+ARGUMENTS take the place of those that the image says, as in docker run.
 
 An environment is NAME or NAME+OPTION=VALUE..., such as docker+network=host; vm is
 short for qemu. The first one is the baseline. The default is native, docker and
 gvisor, as far as they work here.
 
 Loads: http, redis, postgres, mysql; tcp measures the start alone, and job the time
-that the image's command takes.`,
+that the image's command takes; or the file of a pack of your own.`,
 		Example: `  tare try docker-daemon:my-api:1.4
   tare try tar:api.tar --url /health --save study.yaml
   tare try postgres:17 --env-var POSTGRES_PASSWORD=tare --env docker,gvisor`,
-		Args: cobra.ExactArgs(1),
+		Args: func(command *cobra.Command, args []string) error {
+			if at := command.ArgsLenAtDash(); at == 0 {
+				return errors.New("the image is missing: its name is before --")
+			} else if at > 0 {
+				args = args[:at]
+			}
+			return cobra.ExactArgs(1)(command, args)
+		},
 		RunE: func(command *cobra.Command, args []string) error {
-			f.options.Image = args[0]
+			f.options.Image, f.options.Arguments = args[0], args[1:]
 			return f.try(command, app)
 		},
 	}
 	o, flags := &f.options, command.Flags()
 	flags.StringSliceVarP(&o.Environments, "env", "e", nil, "`environments`; the first is the baseline (default: native, docker and gvisor, if they work)")
-	flags.StringVar(&o.Load, "load", "", "the load, `one` of "+strings.Join(try.Loads(), ", ")+" (default: what fits the answer)")
+	flags.StringVar(&o.Load, "load", "", "the load, `one` of "+strings.Join(try.Loads(), ", ")+", or the file of a pack, ./PACK.yaml (default: what fits the answer)")
 	flags.IntVar(&o.Port, "port", 0, "the server's `port` (default: one that the image exposes, or at which it listens)")
 	flags.StringVar(&o.URL, "url", "", "the `page` to ask for: /PATH or http://localhost:PORT/PATH (default: that of the health check, or /)")
 	flags.StringArrayVar(&o.Env, "env-var", nil, "environment variable of the image's command, `NAME=VALUE`; may be repeated")
+	flags.StringArrayVar(&f.secrets, "secret", nil, "environment `variable` of the image's command with a secret value: NAME has that of tare's own, NAME=FILE that of a file; may be repeated")
 	flags.DurationVar(&o.Wait, "wait", try.DefaultWait, "how much `time` the image has to answer, or a job to end, when it is started first")
 	flags.DurationVar(&o.Budget, "budget", try.DefaultBudget, "begin no block that would end after this `time`")
 	flags.StringVar(&o.Margin, "margin", try.DefaultMargin, "differences within this `share` count as equivalent")
@@ -86,6 +98,13 @@ func (f *tryFlags) try(command *cobra.Command, app *App) error {
 	}
 	if err := notWritable("--save", f.save); err != nil {
 		return err
+	}
+	for _, text := range f.secrets {
+		source, err := secret.Parse(text)
+		if err != nil {
+			return badInput("--secret %s: %w", text, err)
+		}
+		f.options.Secrets = append(f.options.Secrets, source)
 	}
 	if command.Flags().Changed("seed") {
 		f.options.Seed = &f.seed
@@ -160,8 +179,8 @@ func (f *tryFlags) visit(ctx context.Context, app *App, display progress.Display
 		err = app.alone(ctx, plan.Name)
 	}
 	if err == nil {
-		err = run.Visit(ctx, o, func(ctx context.Context, img *image.Image, i environment.Instance) error {
-			made, err = f.options.Look(ctx, img, i)
+		err = run.Visit(ctx, o, func(ctx context.Context, img *image.Image, i environment.Instance, secrets []string) error {
+			made, err = f.options.Look(ctx, img, i, secrets)
 			return err
 		})
 	}

@@ -12,10 +12,11 @@ import (
 )
 
 // Visit prepares the image of a plan as a run does, starts one instance of the baseline, on
-// a network of its own if the environment has networks, and calls look with both. Nothing is
-// measured, and nothing is left.
-func Visit(ctx context.Context, o Options, look func(context.Context, *image.Image, environment.Instance) error) error {
+// a network of its own if the environment has networks, and calls look with both, and with
+// the plan's secrets as NAME=VALUE. Nothing is measured, and nothing is left.
+func Visit(ctx context.Context, o Options, look func(context.Context, *image.Image, environment.Instance, []string) error) error {
 	return within(ctx, o, func(o *cleanup.Owner) (string, error) { return o.Directory("visit") }, func(e *execution) error {
+		defer e.secrets.GiveBack() // the run reads them too
 		baseline := e.Plan.Baseline
 		for _, remark := range foreign(e.Plan, []string{baseline}) {
 			e.events(Event{Kind: Noted, Message: remark})
@@ -27,7 +28,8 @@ func Visit(ctx context.Context, o Options, look func(context.Context, *image.Ima
 		e.say("%s: starting the image once", baseline)
 		i, network, err := e.startVisited(ctx, img)
 		if err == nil {
-			err = look(ctx, img, i)
+			i.Agent().MaskSecrets(e.secrets)
+			err = look(ctx, img, i, e.secrets.Variables())
 		}
 		// Also after the end of the context.
 		ending := context.WithoutCancel(ctx)

@@ -12,7 +12,9 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"regexp"
+	"strings"
 
 	"golang.org/x/sys/unix"
 
@@ -62,6 +64,19 @@ func (s Source) Validate() error {
 		return errors.New("user: owns the file of a secret, which needs as: file")
 	}
 	return nil
+}
+
+// Parse reads the value of a flag: NAME of a variable of tare's own, or NAME=FILE.
+func Parse(text string) (s Source, err error) {
+	var inFile bool
+	if s.Name, s.File, inFile = strings.Cut(text, "="); !inFile {
+		s.Env = s.Name
+	} else if s.File != "" {
+		if s.File, err = filepath.Abs(s.File); err != nil {
+			return s, err
+		}
+	}
+	return s, s.Validate()
 }
 
 // Text is a secret value. However it is formatted or encoded, it is [secret].
@@ -192,6 +207,31 @@ func noCore() {
 	if os.Geteuid() == 0 {
 		_ = unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0)
 	}
+}
+
+// GiveBack sets the variables again that Read removed, for a later Read of this process.
+func (s *Set) GiveBack() {
+	if s == nil {
+		return
+	}
+	for _, one := range s.Secrets {
+		if one.Env != "" {
+			_ = os.Setenv(one.Env, string(one.Text.value)) // it was one before
+		}
+	}
+}
+
+// Variables are the secrets that are variables, NAME=VALUE. They are not to be kept.
+func (s *Set) Variables() (env []string) {
+	if s == nil {
+		return nil
+	}
+	for _, one := range s.Secrets {
+		if one.As != AsFile {
+			env = append(env, one.Name+"="+string(one.Text.value))
+		}
+	}
+	return env
 }
 
 // Found returns the name of a secret whose value is in a text; "" for none.

@@ -50,6 +50,27 @@ func TestAValuePrintsAsNothingWhateverItIsFormattedWith(t *testing.T) {
 
 func (s Secret) clone() *Secret { return &s }
 
+func TestAVariableIsRemovedUntilItIsGivenBack(t *testing.T) {
+	t.Setenv("TARE_TEST_SECRET", "a value of some length")
+	source, err := Parse("TARE_TEST_SECRET")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		s, err := Read([]Source{source})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := s.Variables(); len(got) != 1 || got[0] != "TARE_TEST_SECRET=a value of some length" {
+			t.Errorf("%q", got)
+		}
+		if _, set := os.LookupEnv("TARE_TEST_SECRET"); set {
+			t.Error("programs that are started would have it")
+		}
+		s.GiveBack()
+	}
+}
+
 func TestAllFormsOfAValueAreMasked(t *testing.T) {
 	s := setOf(value, "-----BEGIN-----\nfirst line of it\nshort\n-----END-----\n")
 	escaped, _ := json.Marshal(value)

@@ -1,9 +1,9 @@
 package try
 
 import (
-	"cmp"
 	"fmt"
 	"maps"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
@@ -12,6 +12,9 @@ import (
 
 	"tare/internal/image"
 	"tare/internal/lists"
+	"tare/internal/secret"
+	"tare/internal/strictyaml"
+	"tare/internal/workload"
 )
 
 // Guess is something that the user did not say.
@@ -32,10 +35,12 @@ func (g Guess) String() string {
 // guesses are what a study is made from.
 type guesses struct {
 	load       load
+	pack       *workload.Pack // the user's own; nil for none
 	port       int
 	path       string
 	parameters map[string]string // of the load, beside its port and path
 	env        map[string]string // of the load, beside that of the image
+	secrets    []secret.Source   // of the load, beside the options'
 	list       []Guess
 }
 
@@ -73,30 +78,37 @@ func (o Options) guess(img *image.Image, s seen) (g guesses, err error) {
 	} else {
 		g.load = loadOf(o.Load)
 	}
-	switch g.load.name {
-	case "http":
-		g.path = path
-		if health := HealthPath(img.Config.Health); path == "" && health != "" {
-			g.path = health
-			g.add("page "+health, "the image's health check asks for it", "--url")
-		} else if path == "" {
+	if strictyaml.IsPath(o.Load) {
+		if err := g.own(o.Load, a); err != nil {
+			return g, err
+		}
+	}
+	g.path = path
+	if g.load.start == startOfPage && path == "" {
+		if g.path = HealthPath(img.Config.Health); g.path != "" {
+			g.add("page "+g.path, "the image's health check asks for it", "--url")
+		} else {
 			g.path = "/"
 			g.add("page /", "the image has no health check with another one", "--url")
 		}
+	}
+	switch g.load.name {
 	case "postgres":
 		user, database, password := PostgresLogin(o.variables(img))
-		g.login(user, database, "PGPASSWORD", password, "--env-var POSTGRES_USER=..., POSTGRES_DB=..., POSTGRES_PASSWORD=...")
+		o.login(&g, user, database, "PGPASSWORD", password, "--env-var POSTGRES_USER=..., POSTGRES_DB=..., POSTGRES_PASSWORD=...")
 	case "mysql":
-		if err := g.mysql(o.variables(img)); err != nil {
+		if err := o.mysql(&g, img); err != nil {
 			return g, err
 		}
+	case "redis":
+		o.redis(&g, img)
 	}
 	g.volumes(img)
 	return g, nil
 }
 
 func (o Options) guessJob(img *image.Image, s seen) (g guesses, err error) {
-	command := strings.Join(img.Config.Command(), " ")
+	command := strings.Join(o.command(img), " ")
 	const hint = "if it needs variables, set them with --env-var NAME=VALUE"
 	switch {
 	case s.exit == nil:
@@ -120,9 +132,30 @@ func (o Options) guessJob(img *image.Image, s seen) (g guesses, err error) {
 	return g, nil
 }
 
+// own takes the user's pack as the load. The start is measured by what the port answered.
+func (g *guesses) own(file string, a answer) (err error) {
+	pack, err := workload.Find(file)
+	if err != nil {
+		return err
+	}
+	served, err := pack.ServedByImage()
+	if err != nil {
+		return err
+	}
+	g.pack = &served
+	if g.load.workload, err = filepath.Abs(file); err != nil {
+		return err
+	}
+	g.load.start = startOfPort
+	if a.load == "http" && a.status < 400 {
+		g.load.start = startOfPage
+	}
+	return nil
+}
+
 // silent is the error of an image at whose ports no load can be driven.
 func (o Options) silent(img *image.Image, s seen, given int) error {
-	command, wait := strings.Join(img.Config.Command(), " "), o.Wait.Round(time.Second)
+	command, wait := strings.Join(o.command(img), " "), o.Wait.Round(time.Second)
 	local := lists.Filter(s.sockets, func(s socket) bool { return s.local })
 	open := lists.Filter(s.sockets, func(s socket) bool { return !s.local })
 	switch {
@@ -155,64 +188,6 @@ func (g *guesses) volumes(img *image.Image) {
 	if v := img.Config.Volumes; len(v) > 0 {
 		g.add("volumes "+strings.Join(v, ", "), "they are part of the root file system of each instance, and new with it", "")
 	}
-}
-
-// variables are those of the image with what the user added.
-func (o Options) variables(img *image.Image) map[string]string {
-	vars := map[string]string{}
-	for _, e := range slices.Concat(img.Env, o.Env) {
-		name, value, _ := strings.Cut(e, "=")
-		vars[name] = value
-	}
-	return vars
-}
-
-// first is the value of the first variable that has one.
-func first(vars map[string]string, names ...string) string {
-	for _, name := range names {
-		if vars[name] != "" {
-			return vars[name]
-		}
-	}
-	return ""
-}
-
-// PostgresLogin is that of the official image.
-func PostgresLogin(vars map[string]string) (user, database, password string) {
-	user = cmp.Or(first(vars, "POSTGRES_USER", "PGUSER"), "postgres")
-	return user, cmp.Or(first(vars, "POSTGRES_DB", "PGDATABASE"), user), first(vars, "POSTGRES_PASSWORD", "PGPASSWORD")
-}
-
-// MySQLLogin is that of the official images; "" is what the variables do not say.
-func MySQLLogin(vars map[string]string) (user, database, password string) {
-	user = first(vars, "MYSQL_USER", "MARIADB_USER")
-	password = first(vars, "MYSQL_PASSWORD", "MARIADB_PASSWORD")
-	if root := first(vars, "MYSQL_ROOT_PASSWORD", "MARIADB_ROOT_PASSWORD"); user == "" && root != "" {
-		user, password = "root", root
-	}
-	return user, first(vars, "MYSQL_DATABASE", "MARIADB_DATABASE"), password
-}
-
-// mysql chooses the user as the official images do.
-func (g *guesses) mysql(vars map[string]string) error {
-	user, database, password := MySQLLogin(vars)
-	if user != "" && database == "" {
-		return fmt.Errorf("the load needs a database in which %s may make tables: name one with --env-var MYSQL_DATABASE=NAME, which official images make at their first start", user)
-	}
-	if user == "" {
-		user, database = "tare", "sbtest"
-	}
-	g.login(user, database, "MYSQL_PWD", password, "--env-var MYSQL_USER=..., MYSQL_PASSWORD=..., MYSQL_DATABASE=...")
-	return nil
-}
-
-func (g *guesses) login(user, database, variable, password, flags string) {
-	g.parameters = map[string]string{"user": user, "database": database}
-	how := "without a password"
-	if password != "" {
-		g.env, how = map[string]string{variable: password}, "with the password of the variables"
-	}
-	g.add(fmt.Sprintf("user %s, database %s, %s", user, database, how), "from the variables of the image, or what is usual", flags)
 }
 
 // ExposedPorts are the TCP ports that an image exposes.

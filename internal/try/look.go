@@ -37,9 +37,10 @@ type seen struct {
 	words   string        // its last ones
 }
 
-// Look starts the image's command in an instance, sees what it does, and makes the study.
-func (o Options) Look(ctx context.Context, img *image.Image, i environment.Instance) (*Study, error) {
-	s, err := o.watch(ctx, img, i)
+// Look starts the image's command in an instance, with the secret variables, NAME=VALUE,
+// sees what it does, and makes the study.
+func (o Options) Look(ctx context.Context, img *image.Image, i environment.Instance, secrets []string) (*Study, error) {
+	s, err := o.watch(ctx, img, i, secrets)
 	if err != nil {
 		return nil, err
 	}
@@ -52,7 +53,7 @@ func (o Options) Look(ctx context.Context, img *image.Image, i environment.Insta
 
 // watch starts the image's command and returns when it is known what it does, when it has
 // exited, or when its time is over.
-func (o Options) watch(ctx context.Context, img *image.Image, i environment.Instance) (s seen, err error) {
+func (o Options) watch(ctx context.Context, img *image.Image, i environment.Instance, secrets []string) (s seen, err error) {
 	given, path, err := o.target()
 	if err != nil {
 		return s, err
@@ -62,6 +63,9 @@ func (o Options) watch(ctx context.Context, img *image.Image, i environment.Inst
 	var password string
 	ask.user, ask.database, password = PostgresLogin(o.variables(img))
 	ask.password = password != ""
+	known := o // with the values of secrets
+	known.Env, known.Secrets = slices.Concat(o.Env, secrets), nil
+	ask.redis = cmp.Or(first(known.variables(img), redisPasswords...), requiredPassword(o.command(img)))
 	before := listening(ctx, i.Agent())
 	for _, port := range append(exposed, given) {
 		if reachable(before, port) {
@@ -70,10 +74,10 @@ func (o Options) watch(ctx context.Context, img *image.Image, i environment.Inst
 	}
 	words := &lastWords{}
 	process, err := i.Agent().Start(ctx, agent.Command{
-		Argv: img.Config.Command(), Env: slices.Concat(img.Env, o.Env), Dir: img.Dir, User: img.Config.User, Stdout: words, Stderr: words,
+		Argv: o.command(img), Env: slices.Concat(img.Env, o.Env, secrets), Dir: img.Dir, User: img.Config.User, Stdout: words, Stderr: words,
 	})
 	if err != nil {
-		return s, fmt.Errorf("the image's command `%s`: %w", strings.Join(img.Config.Command(), " "), err)
+		return s, fmt.Errorf("the image's command `%s`: %w", strings.Join(o.command(img), " "), err)
 	}
 	began := time.Now()
 	waiting, giveUp := context.WithTimeout(ctx, o.Wait)
@@ -105,7 +109,7 @@ func (o Options) watch(ctx context.Context, img *image.Image, i environment.Inst
 				continue
 			}
 			for _, port := range candidates(given, exposed, s.sockets, time.Since(began) > settleTime) {
-				if a, err := identify(waiting, i.Address(), port, ask); err == nil {
+				if a, err := identify(waiting, i.Address(), port, ask); err == nil && waiting.Err() == nil {
 					s.answers[port] = a
 				}
 			}

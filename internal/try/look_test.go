@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"tare/internal/image"
+	"tare/internal/secret"
 	"tare/internal/study"
 	"tare/internal/testing/needs"
 
@@ -79,7 +80,7 @@ func TestAProtocolIsRecognizedByItsAnswers(t *testing.T) {
 		"http":         "http 200 it answers GET /page with 200 OK",
 		"absent":       "http 404 it answers GET /page with 404 Not Found GET /page gets the answer 404 Not Found: name a page with --url /PATH",
 		"redis":        "redis 0 it answers PING with PONG",
-		"closed-redis": `redis 0 it answers PING as Redis does Redis answers "-NOAUTH Authentication required.": the load has no password; start it without one, and with protected-mode no`,
+		"closed-redis": `redis 0 it answers PING as Redis does Redis answers "-NOAUTH Authentication required.": set its password with --env-var REDISCLI_AUTH=..., or start it without one and with protected-mode no`,
 		"postgres":     "postgres 0 it answers PostgreSQL's request for TLS",
 		"new-postgres": `postgres 0 it answers PostgreSQL's request for TLS PostgreSQL refuses user me, database mine: "the database system is starting up": name others with --env-var POSTGRES_USER=... and POSTGRES_DB=...`,
 		"its-postgres": "postgres 0 it answers PostgreSQL's request for TLS PostgreSQL asks for a password of user me, database mine: set it with --env-var POSTGRES_PASSWORD=...",
@@ -102,6 +103,41 @@ func TestAProtocolIsRecognizedByItsAnswers(t *testing.T) {
 				t.Errorf("%q, %v", got, err)
 			}
 		})
+	}
+}
+
+func TestThePasswordOfRedisIsTried(t *testing.T) {
+	i := newInstance(t)
+	for _, c := range []struct{ env, secret, argument, want string }{
+		{"REDIS_PASSWORD=open sesame", "", "", "env: {REDISCLI_AUTH: \"open sesame\", REDIS_PASSWORD: \"open sesame\"}"},
+		{"REDISCLI_AUTH=open sesame", "", "", "env: {REDISCLI_AUTH: \"open sesame\"}"},
+		{"", "REDIS_PASSWORD", "", "secret:\n  REDIS_PASSWORD: {env: THE_PASSWORD}\n  REDISCLI_AUTH: {env: THE_PASSWORD}\n"},
+		{"", "REDISCLI_AUTH", "", "secret:\n  REDISCLI_AUTH: {env: THE_PASSWORD}\n"},
+		{"", "", "open sesame", "arguments: [\"--requirepass\", \"open sesame\"], env: {REDISCLI_AUTH: \"open sesame\"}"},
+		{"REDISCLI_AUTH=other", "", "", "WRONGPASS"},
+	} {
+		port := freePort(t)
+		img := served(t, "closed-redis", fmt.Sprintf("0.0.0.0:%d", port), fmt.Sprintf("%d/tcp", port))
+		o := options()
+		o.Wait = 2 * time.Second
+		var secrets []string
+		if c.env != "" {
+			o.Env = []string{c.env}
+		}
+		if c.secret != "" {
+			o.Secrets, secrets = []secret.Source{{Name: c.secret, Env: "THE_PASSWORD"}}, []string{c.secret + "=open sesame"}
+		}
+		if c.argument != "" {
+			o.Arguments = []string{"--requirepass", c.argument}
+		}
+		made, err := o.Look(t.Context(), img, i, secrets)
+		got := fmt.Sprint(err)
+		if err == nil {
+			got = string(made.YAML)
+		}
+		if !strings.Contains(got, c.want) || c.secret != "" && strings.Contains(got, "sesame") {
+			t.Errorf("%+v: %s", c, got)
+		}
 	}
 }
 
@@ -135,7 +171,7 @@ func TestAnImageIsStartedAndItsLoadChosen(t *testing.T) {
 		t.Run(protocol, func(t *testing.T) {
 			port := freePort(t)
 			img := served(t, protocol, fmt.Sprintf("0.0.0.0:%d", port), fmt.Sprintf("%d/tcp", port))
-			made, err := options().Look(t.Context(), img, i)
+			made, err := options().Look(t.Context(), img, i, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -158,7 +194,7 @@ func uses(p *study.Plan) string {
 }
 
 func TestAJobIsACommandThatEnds(t *testing.T) {
-	made, err := options().Look(t.Context(), shell("exit 0"), newInstance(t))
+	made, err := options().Look(t.Context(), shell("exit 0"), newInstance(t), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -192,7 +228,7 @@ func TestWhatAnImageLacksIsSaid(t *testing.T) {
 			if c.change != nil {
 				c.change(&o)
 			}
-			_, err := o.Look(t.Context(), c.img, i)
+			_, err := o.Look(t.Context(), c.img, i, nil)
 			for _, want := range c.want {
 				if err == nil || !strings.Contains(err.Error(), want) {
 					t.Fatalf("%q is not in: %v", want, err)
@@ -212,7 +248,7 @@ func TestAPortOfThisMachineThatIsInUseIsSaid(t *testing.T) {
 	port := l.Addr().(*net.TCPAddr).Port
 	img := shell("exit 0")
 	img.Config.Ports = []string{fmt.Sprintf("%d/tcp", port)}
-	if _, err := options().Look(t.Context(), img, newInstance(t)); err == nil || !strings.Contains(err.Error(), fmt.Sprintf("port %d of this machine is in use", port)) {
+	if _, err := options().Look(t.Context(), img, newInstance(t), nil); err == nil || !strings.Contains(err.Error(), fmt.Sprintf("port %d of this machine is in use", port)) {
 		t.Error(err)
 	}
 }

@@ -104,8 +104,18 @@ func speak(protocol string, c net.Conn) {
 			_, _ = c.Write([]byte("R\x00\x00\x00\x08\x00\x00\x00\x00"))
 		}
 	case "redis", "closed-redis":
-		line, _ := bufio.NewReader(c).ReadString('\n')
+		in := bufio.NewReader(c)
+		line, _ := in.ReadString('\n')
 		switch {
+		case line == "*2\r\n" && protocol == "closed-redis":
+			for range 4 { // the lengths of both words, and they
+				line, _ = in.ReadString('\n')
+			}
+			if line == "open sesame\r\n" {
+				_, _ = c.Write([]byte("+OK\r\n"))
+			} else {
+				_, _ = c.Write([]byte("-WRONGPASS invalid username-password pair\r\n"))
+			}
 		case line != "PING\r\n":
 			_, _ = c.Write([]byte("-ERR unknown command\r\n"))
 		case protocol == "redis":

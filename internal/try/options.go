@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"tare/internal/lists"
+	"tare/internal/secret"
 	"tare/internal/strictyaml"
 	"tare/internal/study"
 	"tare/internal/workload"
@@ -25,8 +26,10 @@ type Options struct {
 	Environments []string // NAME or NAME+OPTION=VALUE...; the first is the baseline
 	Port         int      // 0 is guessed
 	URL          string   // a path, or http://localhost:PORT/PATH; "" is guessed
-	Load         string   // one of Loads; "" is guessed
+	Load         string   // one of Loads, or the file of a pack; "" is guessed
 	Env          []string // NAME=VALUE, for the image's command
+	Secrets      []secret.Source
+	Arguments    []string // of the image's command; nil for those of the image
 	Margin       string
 	Budget       time.Duration
 	Seed         *uint64
@@ -52,12 +55,18 @@ type load struct {
 	start    string // that measures its start
 }
 
+// What measures the start of a server.
+const (
+	startOfPage = "startup-service"
+	startOfPort = "startup-port"
+)
+
 var loads = []load{
-	{"http", "HTTP", "nginx", "startup-service"},
-	{"redis", "Redis", "redis", "startup-port"},
-	{"postgres", "PostgreSQL", "postgres", "startup-port"},
-	{"mysql", "MySQL", "mysql-oltp", "startup-port"},
-	{"tcp", "TCP", "", "startup-port"},
+	{"http", "HTTP", "nginx", startOfPage},
+	{"redis", "Redis", "redis", startOfPort},
+	{"postgres", "PostgreSQL", "postgres", startOfPort},
+	{"mysql", "MySQL", "mysql-oltp", startOfPort},
+	{"tcp", "TCP", "", startOfPort},
 	{"job", "", "image-command", "startup"},
 }
 
@@ -65,6 +74,9 @@ var loads = []load{
 func Loads() []string { return lists.Map(loads, func(l load) string { return l.name }) }
 
 func loadOf(name string) load {
+	if strictyaml.IsPath(name) {
+		return load{name: name, protocol: "what its pack drives"}
+	}
 	return loads[slices.IndexFunc(loads, func(l load) bool { return l.name == name })]
 }
 
@@ -76,7 +88,8 @@ func Workloads(name string) (drive, start string) {
 
 // Check refuses options that cannot be right, before anything is started.
 func (o Options) Check() error {
-	if o.Load != "" && !slices.Contains(Loads(), o.Load) {
+	own := strictyaml.IsPath(o.Load)
+	if o.Load != "" && !own && !slices.Contains(Loads(), o.Load) {
 		return fmt.Errorf("--load %s: %s", o.Load, strictyaml.Unknown("load", o.Load, Loads()))
 	}
 	port, path, err := o.target()
@@ -86,12 +99,14 @@ func (o Options) Check() error {
 	if o.Load == "job" && (port > 0 || o.URL != "") {
 		return fmt.Errorf("--load job: a job has no port: leave out --port and --url")
 	}
-	if o.URL != "" && o.Load != "" && o.Load != "http" {
+	if o.URL != "" && o.Load != "" && o.Load != "http" && !own {
 		return fmt.Errorf("--url %s: only --load http has a URL", o.URL)
 	}
 	for _, e := range o.Env {
 		if name, _, given := strings.Cut(e, "="); !given || !study.IsVariable(name) {
 			return fmt.Errorf("--env-var %s: is not NAME=VALUE", e)
+		} else if slices.ContainsFunc(o.Secrets, func(s secret.Source) bool { return s.Name == name }) {
+			return fmt.Errorf("--env-var %s: it is also a secret: use only one of them", name)
 		}
 	}
 	// The rest is what a study refuses, whatever the guesses will be.
@@ -100,7 +115,7 @@ func (o Options) Check() error {
 		return err
 	}
 	draft := o.draft(environments)
-	draft.Use = "startup-service"
+	draft.Use = startOfPage
 	if path != "" {
 		pack, err := workload.Builtin(draft.Use)
 		if err == nil {
@@ -111,7 +126,12 @@ func (o Options) Check() error {
 		}
 	}
 	draft.Parameters = []study.Setting{{Key: "server", Value: "image"}}
-	_, err = draft.Resolve(study.Overrides{Budget: o.Budget})
+	if _, err = draft.Resolve(study.Overrides{Budget: o.Budget}); err == nil && own {
+		draft.Use = o.Load
+		if _, err = draft.Resolve(study.Overrides{Budget: o.Budget}); err != nil {
+			err = fmt.Errorf("--load %s: %w", o.Load, err)
+		}
+	}
 	return err
 }
 

@@ -47,6 +47,7 @@ type asked struct {
 	path           string // of a page
 	user, database string // of PostgreSQL
 	password       bool   // there is one
+	redis          string // its password; "" for none
 }
 
 // identify finds out what a port speaks. Where nothing else is recognized it is plain TCP;
@@ -66,7 +67,13 @@ func identify(ctx context.Context, address string, port int, ask asked) (answer,
 		ask  func() (answer, bool)
 	}{
 		{"http", func() (answer, bool) { return asHTTP(ctx, at, ask.path) }},
-		{"redis", func() (answer, bool) { return asRedis(reply(ctx, at, []byte("PING\r\n"))) }},
+		{"redis", func() (answer, bool) {
+			a, ok := asRedis(reply(ctx, at, []byte("PING\r\n")))
+			if ok && a.wrong != "" && ask.redis != "" {
+				a.wrong = passwordRefused(reply(ctx, at, fmt.Appendf(nil, "*2\r\n$4\r\nAUTH\r\n$%d\r\n%s\r\n", len(ask.redis), ask.redis)))
+			}
+			return a, ok
+		}},
 		// The request to use TLS, which every version of the protocol answers.
 		{"postgres", func() (answer, bool) {
 			a, ok := asPostgres(reply(ctx, at, []byte{0, 0, 0, 8, 4, 210, 22, 47}))
@@ -136,9 +143,18 @@ func asRedis(said []byte) (answer, bool) {
 	case "+PONG":
 		return answer{reason: "it answers PING with PONG"}, true
 	case "-NOAUTH", "-DENIED", "-NOPERM":
-		return answer{reason: "it answers PING as Redis does", wrong: fmt.Sprintf("Redis answers %q: the load has no password; start it without one, and with protected-mode no", line)}, true
+		return answer{reason: "it answers PING as Redis does", wrong: fmt.Sprintf("Redis answers %q: set its password with --env-var REDISCLI_AUTH=..., or start it without one and with protected-mode no", line)}, true
 	}
 	return answer{}, false
+}
+
+// passwordRefused is why Redis does not take a password; "" if it does.
+func passwordRefused(said []byte) string {
+	line, _, _ := bytes.Cut(said, []byte("\r\n"))
+	if bytes.HasPrefix(line, []byte("+OK")) {
+		return ""
+	}
+	return fmt.Sprintf("Redis answers %q to the password: set another one with --env-var REDISCLI_AUTH=...", line)
 }
 
 func asPostgres(said []byte) (answer, bool) {

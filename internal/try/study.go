@@ -3,12 +3,14 @@ package try
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
 	"tare/internal/lists"
 	"tare/internal/study"
 	"tare/internal/visible"
+	"tare/internal/workload"
 )
 
 // Study is what is run to try an image.
@@ -37,14 +39,14 @@ func (o Options) Visit() (*study.Plan, error) {
 		return nil, err
 	}
 	draft := o.draft(environments[:1])
-	draft.Use, draft.Order, draft.Blocks = "image-command", "interleaved", 1
+	draft.Use, draft.Order, draft.Blocks, draft.Arguments = "image-command", "interleaved", 1, o.Arguments
 	return draft.Resolve(study.Overrides{})
 }
 
 func (o Options) draft(environments []study.DraftEnvironment) study.Draft {
 	return study.Draft{
 		Title: o.Image, Name: o.name(), Origin: origin, Baseline: environments[0].Name, Environments: environments,
-		Reference: o.Image, Margin: o.Margin,
+		Reference: o.Image, Margin: o.Margin, Secret: o.Secrets,
 	}
 }
 
@@ -100,6 +102,16 @@ func (o Options) yaml(g guesses) ([]byte, error) {
 	out.Add("image: "+study.Flow([]study.Setting{{Key: "reference", Value: o.Image}}), "")
 	out.Add("environments:", "")
 	out.Environments(environments, nil)
+	if secrets := slices.Concat(o.Secrets, g.secrets); len(secrets) > 0 {
+		out.Add("secret:", "")
+		for _, s := range secrets {
+			at := study.Setting{Key: "env", Value: s.Env}
+			if s.File != "" {
+				at = study.Setting{Key: "file", Value: s.File}
+			}
+			out.Add("  "+s.Name+": "+study.Flow([]study.Setting{at}), "")
+		}
+	}
 	out.Add("workloads:", "")
 	for _, w := range o.workloads(g) {
 		out.Add("  - {"+strings.Join(w, ", ")+"}", "")
@@ -149,13 +161,33 @@ func (o Options) workloads(g guesses) (all [][]string) {
 		}
 		all = append(all, list)
 	}
-	if g.load.workload != "" {
-		entry(g.load.workload, loadName, address, lists.Map(sorted(g.parameters), set), env(g.env))
+	var arguments []string
+	if len(o.Arguments) > 0 {
+		arguments = []string{"arguments: " + study.FlowList(o.Arguments)}
+	}
+	switch {
+	case g.pack != nil:
+		entry(study.Quoted(g.load.workload), loadName, taken(address, g.pack), arguments, env(nil))
+	case g.load.workload != "":
+		entry(g.load.workload, loadName, address, lists.Map(sorted(g.parameters), set), arguments, env(g.env))
 	}
 	if g.load.name == "job" {
 		entry(g.load.start, startName)
 	} else {
-		entry(g.load.start, startName, address, env(nil))
+		start, err := workload.Builtin(g.load.start)
+		if err == nil { // else the study says it
+			address = taken(address, start)
+		}
+		entry(g.load.start, startName, address, arguments, env(nil))
 	}
 	return all
+}
+
+// taken are the settings of parameters that a pack has.
+func taken(settings []string, pack *workload.Pack) []string {
+	return lists.Filter(settings, func(s string) bool {
+		name, _, _ := strings.Cut(s, ":")
+		_, has := pack.Parameters[name]
+		return has
+	})
 }

@@ -2,6 +2,8 @@ package try
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -9,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"tare/internal/image"
+	"tare/internal/secret"
 	"tare/internal/study"
 	"tare/internal/verdict"
 	"tare/internal/workload"
@@ -79,13 +82,21 @@ func TestTheUserOfADatabaseIsThatOfTheVariables(t *testing.T) {
 		{"postgres", "", "", "database=postgres user=postgres"},
 		{"postgres", "POSTGRES_USER=app", "POSTGRES_PASSWORD=p", "database=app user=app PGPASSWORD=p"},
 		{"postgres", "POSTGRES_USER=app POSTGRES_DB=d", "POSTGRES_USER=me", "database=d user=me"},
+		{"postgres", "", "secret:POSTGRES_PASSWORD", "database=postgres user=postgres secret:PGPASSWORD"},
+		{"mysql", "", "secret:MYSQL_ROOT_PASSWORD MYSQL_DATABASE=d", "database=d user=root secret:MYSQL_PWD"},
 		{"mysql", "", "", "database=sbtest user=tare"},
 		{"mysql", "", "MYSQL_ROOT_PASSWORD=r MYSQL_DATABASE=d", "database=d user=root MYSQL_PWD=r"},
 		{"mysql", "MARIADB_USER=u MARIADB_PASSWORD=p MARIADB_DATABASE=d", "", "database=d user=u MYSQL_PWD=p"},
 		{"mysql", "", "MYSQL_ROOT_PASSWORD=r", "the load needs a database in which root may make tables: name one with --env-var MYSQL_DATABASE=NAME, which official images make at their first start"},
 	} {
 		o := options()
-		o.Env = strings.Fields(c.env)
+		for _, word := range strings.Fields(c.env) {
+			if name, is := strings.CutPrefix(word, "secret:"); is {
+				o.Secrets = append(o.Secrets, secret.Source{Name: name, Env: name})
+			} else {
+				o.Env = append(o.Env, word)
+			}
+		}
 		g, err := o.guess(&image.Image{Env: strings.Fields(c.image)}, seen{answers: map[int]answer{1: {port: 1, load: c.load}}})
 		got := fmt.Sprint(err)
 		if err == nil {
@@ -93,10 +104,58 @@ func TestTheUserOfADatabaseIsThatOfTheVariables(t *testing.T) {
 			for _, s := range append(sorted(g.parameters), sorted(g.env)...) {
 				list = append(list, s[0]+"="+s[1])
 			}
+			for _, s := range g.secrets {
+				list = append(list, "secret:"+s.Name)
+			}
 			got = strings.Join(list, " ")
 		}
 		if got != c.want {
 			t.Errorf("%+v: %s", c, got)
+		}
+	}
+}
+
+func TestAPackOfOnesOwnDrivesTheImage(t *testing.T) {
+	const pack = `workload: own
+stresses: network
+image: {packages: [curl]}
+parameters: {port: {default: 80}PATH}
+servers: [{run: "serve PAGE", role: server, ready: {tcp: "${address.server}:${port}"}}]
+driver: {argv: [drive, "${address.server}:${port}PAGE"], role: driver}
+metrics: [{name: wall_seconds, unit: s, better: lower, primary: true}]
+`
+	for _, c := range []struct {
+		parameter, url string
+		answer         answer
+		load, start    string
+	}{
+		{"", "", answer{port: 8080, load: "http", status: 200}, "port: 8080}", "use: startup-service, as: startup, server: image, port: 8080, path: /}"},
+		{", path: {default: /, form: page}", "/a?b=c", answer{port: 8080, load: "http", status: 200}, "port: 8080, path: \"/a?b=c\"}", "path: \"/a?b=c\"}"},
+		{"", "", answer{port: 8080, load: "http", status: 404, wrong: "no page"}, "port: 8080}", "use: startup-port, as: startup, server: image, port: 8080}"},
+		{"", "", answer{port: 25, load: "tcp"}, "port: 25}", "use: startup-port, as: startup, server: image, port: 25}"},
+	} {
+		o := options()
+		o.Load, o.URL = filepath.Join(t.TempDir(), "own.yaml"), c.url
+		page := ""
+		if c.parameter != "" {
+			page = "${path}"
+		}
+		if err := os.WriteFile(o.Load, []byte(strings.NewReplacer("PATH", c.parameter, "PAGE", page).Replace(pack)), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := o.Check(); err != nil {
+			t.Fatal(err)
+		}
+		g, err := o.guess(&image.Image{}, seen{answers: map[int]answer{c.answer.port: c.answer}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		s, err := o.study(g)
+		if err != nil {
+			t.Fatalf("%v\n%s", err, s.YAML)
+		}
+		if load := "use: " + o.Load + ", as: load, server: image, " + c.load; !strings.Contains(string(s.YAML), load) || !strings.Contains(string(s.YAML), c.start) {
+			t.Errorf("%+v\n%s", c, s.YAML)
 		}
 	}
 }
@@ -118,6 +177,9 @@ func TestOptionsThatCannotBeRightAreRefused(t *testing.T) {
 		{func(o *Options) { o.URL = "/a b" }, `"/a b" is not the path of a page`},
 		{func(o *Options) { o.URL, o.Load = "/", "redis" }, "--url /: only --load http has a URL"},
 		{func(o *Options) { o.Port, o.Load = 80, "job" }, "--load job: a job has no port"},
+		{func(o *Options) { o.Load = "./no-such.yaml" }, "--load ./no-such.yaml: "},
+		{func(o *Options) { o.Env, o.Secrets = []string{"A=1"}, []secret.Source{{Name: "A", Env: "A"}} }, "--env-var A: it is also a secret"},
+		{func(o *Options) { o.Secrets = []secret.Source{{Name: "A", Env: "A"}, {Name: "A", Env: "B"}} }, "A"},
 		{func(o *Options) { o.Env = []string{"A"} }, "--env-var A: is not NAME=VALUE"},
 		{func(o *Options) { o.Env = []string{"A B=1"} }, "--env-var A B=1: is not NAME=VALUE"},
 		{func(o *Options) { o.Environments = []string{"martian"} }, `unknown kind of environment "martian"`},

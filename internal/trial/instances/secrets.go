@@ -33,12 +33,8 @@ func (i *Instance) Secrets() (env []string) {
 	if i.secrets == nil {
 		return nil
 	}
-	for _, one := range i.secrets.Secrets {
-		value := i.paths[one.Name]
-		if one.As != secret.AsFile {
-			value = string(one.Text.Reveal())
-		}
-		env = append(env, one.Name+"="+value)
+	for name, path := range i.paths {
+		env = append(env, name+"="+path)
 	}
-	return env
+	return append(env, i.secrets.Variables()...)
 }

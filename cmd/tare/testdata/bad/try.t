@@ -3,13 +3,13 @@ Command lines of tare try.
 The image
 
   $ tare try
-  tare: an argument is missing; usage: tare try [flags] IMAGE
+  tare: an argument is missing; usage: tare try [flags] IMAGE [-- ARGUMENTS...]
   [2]
   $ tare try a b
-  tare: too many arguments; usage: tare try [flags] IMAGE
+  tare: too many arguments; usage: tare try [flags] IMAGE [-- ARGUMENTS...]
   [2]
   $ tare try ""
-  tare: argument 1 is empty; usage: tare try [flags] IMAGE
+  tare: argument 1 is empty; usage: tare try [flags] IMAGE [-- ARGUMENTS...]
   [2]
   $ tare try --env native tar:no-such.tar
   tare: image tar:no-such.tar: no such file or directory
@@ -53,6 +53,13 @@ The load, its port and its page
   [2]
   $ tare try --env native --load "" tar:no.tar
   tare: --load is empty: give it a value, or leave it out
+  [2]
+  $ tare try --env native --load ./no-such.yaml tar:no.tar
+  tare: --load ./no-such.yaml: use: workload pack no-such.yaml: no such file or directory
+  [2]
+  $ echo "workload: x" >no-pack.yaml
+  $ tare try --env native --load ./no-pack.yaml tar:no.tar
+  tare: --load ./no-pack.yaml: no-pack.yaml:1:1: stresses: is missing; one of cpu, memory, syscalls, disk, network, start
   [2]
   $ tare try --env native --port 0 tar:no.tar
   tare: --port 0: must be more than 0
@@ -101,6 +108,30 @@ What else can be set
   [2]
   $ tare try --env native --env-var "A B=x" tar:no.tar
   tare: --env-var A B=x: is not NAME=VALUE
+  [2]
+  $ tare try --env native --secret 1A tar:no.tar
+  tare: --secret 1A: "1A" is not a valid name of an environment variable: use letters, digits and _
+  [2]
+  $ tare try --env native --secret A= tar:no.tar
+  tare: --secret A=: secret A: needs either file, a file with the value, or env, an environment variable of tare's
+  [2]
+  $ tare try --env native --secret A=no-such-file tar:no.tar
+  tare: secret A: its file $PWD/no-such-file: no such file or directory
+  [2]
+  $ tare try --env native --secret NO_SUCH_VARIABLE tar:no.tar
+  tare: secret NO_SUCH_VARIABLE: the environment variable NO_SUCH_VARIABLE, which has its value, is not set: export it, also to resume a run
+  [2]
+  $ tare try --env native --secret A --env-var A=1 tar:no.tar
+  tare: --env-var A: it is also a secret: use only one of them
+  [2]
+  $ tare try --env native --secret A --secret A=no.tar tar:no.tar
+  tare: --secret: "A" is set twice
+  [2]
+  $ tare try --env native -- tar:no.tar
+  tare: the image is missing: its name is before --; usage: tare try [flags] IMAGE [-- ARGUMENTS...]
+  [2]
+  $ tare try --env native tar:no.tar other -- --port 80
+  tare: too many arguments; usage: tare try [flags] IMAGE [-- ARGUMENTS...]
   [2]
   $ tare try --env native --margin much tar:no.tar
   tare: --margin: "much" is not a share: write a percentage such as 2%, or a number such as 0.02
