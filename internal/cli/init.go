@@ -106,7 +106,7 @@ func (f *initFlags) init(command *cobra.Command, app *App, args []string, isComm
 func (f *initFlags) make(command *cobra.Command, args []string, isCommand bool) (*scaffold.Study, error) {
 	ctx, o := command.Context(), &f.options
 	if isCommand {
-		o.Environments = o.Defaults(bench.Available(ctx, scaffold.Environments))
+		o.Choose(scaffold.Environments, bench.Available(ctx, scaffold.Environments))
 		return o.FromCommand(args)
 	}
 	path, isCompose, err := scaffold.ComposeFile(args[0])
@@ -118,7 +118,7 @@ func (f *initFlags) make(command *cobra.Command, args []string, isCommand bool) 
 		if err != nil {
 			return nil, err
 		}
-		o.Environments = o.Defaults(bench.Available(ctx, scaffold.Networked))
+		o.Choose(scaffold.Networked, bench.Available(ctx, scaffold.Networked))
 		return o.FromCompose(app, path)
 	}
 	if err := image.Check(args[0]); err != nil {
@@ -128,7 +128,7 @@ func (f *initFlags) make(command *cobra.Command, args []string, isCommand bool) 
 	if err != nil && !errors.Is(err, image.ErrSilent) {
 		return nil, err
 	}
-	o.Environments = o.Defaults(bench.Available(ctx, scaffold.Environments))
+	o.Choose(scaffold.Environments, bench.Available(ctx, scaffold.Environments))
 	return o.FromImage(args[0], described, err)
 }
 

@@ -22,6 +22,7 @@ type Options struct {
 	Command      string   // that the study is made by, for its first line
 	File         string   // of the study; its paths are relative to it
 	Environments []string // NAME or NAME+OPTION=VALUE...; the first is the baseline
+	Missing      []string // that would be among them if they worked here
 }
 
 // Study is a study to begin with.
@@ -40,16 +41,17 @@ var Environments = try.DefaultEnvironments
 // Networked are those of an application of several services.
 var Networked = []string{"docker", "gvisor"}
 
-// Defaults are the environments of the command line or, without these, those that work
-// here; where none does, docker and gvisor, which the study is then for.
-func (o Options) Defaults(available []string) []string {
-	switch {
-	case len(o.Environments) > 0:
-		return o.Environments
-	case len(available) > 0:
-		return available
+// Choose takes those of some environments that work here, unless the command line names
+// others. Where none works it takes docker and gvisor, for another machine.
+func (o *Options) Choose(from, available []string) {
+	if len(o.Environments) > 0 {
+		return
 	}
-	return Networked
+	o.Environments = available
+	if len(available) == 0 {
+		o.Environments = Networked
+	}
+	o.Missing = lists.Filter(from, func(name string) bool { return !slices.Contains(o.Environments, name) })
 }
 
 // about says what the environments of a kind are.
@@ -82,6 +84,9 @@ func (o Options) begin(title, image string) (*study.Text, error) {
 	t.Add("baseline: "+environments[0].Name, "the others are compared with it")
 	t.Add("environments:", "")
 	t.Environments(environments, about)
+	for _, name := range o.Missing {
+		t.Off("  "+name+": {}", "does not work here now, see tare doctor")
+	}
 	return t, nil
 }
 

@@ -102,6 +102,30 @@ func TestAnImageThatNobodyDescribesLeavesMarkedLines(t *testing.T) {
 	}
 }
 
+func TestEnvironmentsThatDoNotWorkHereAreNotInEffect(t *testing.T) {
+	o := options()
+	o.Environments = nil
+	o.Choose(Environments, []string{"native", "gvisor"})
+	s, err := o.FromCommand([]string{"no-such-command"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	const want = "  gvisor: {}                      # the sandbox gVisor (runsc)\n" +
+		"  # docker: {}                    # does not work here now, see tare doctor\n"
+	if !strings.Contains(string(s.Text.Bytes()), want) {
+		t.Errorf("%s", s.Text.Bytes())
+	}
+	o.Environments = nil
+	o.Choose(Environments, nil)
+	if diff := cmp.Diff(Networked, o.Environments); diff != "" {
+		t.Error(diff)
+	}
+	o.Choose(Environments, []string{"native"})
+	if diff := cmp.Diff(Networked, o.Environments); diff != "" {
+		t.Error("what is named was replaced:", diff)
+	}
+}
+
 func TestAComposeFileGivesAStudyOfTheServiceThatPublishesAPort(t *testing.T) {
 	app := func(services ...compose.Service) *compose.Application {
 		return &compose.Application{Name: "shop", Services: services}
