@@ -2,7 +2,9 @@ package scaffold
 
 import (
 	"fmt"
+	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"tare/internal/compose"
@@ -26,11 +28,16 @@ func (o Options) FromCompose(app *compose.Application, path string) (*Study, err
 		name = driven.Name
 		one = serverOf(*driven)
 	}
-	one.lines = [][2]string{
-		{"server:", ""},
-		{"  compose: " + study.Quoted(relative(o.File, path)), "relative to this file"},
-		{"  service: " + study.Quoted(name), why},
+	file := study.Quoted(relative(o.File, path))
+	one.lines = [][2]string{{"server:", ""}, {"  compose: " + file, "relative to this file"}}
+	if what := asks(app); what != "" {
+		one.lines[1][1] = study.Todo + ": and a second file"
+		t.Note("Asks for what no instance of tare has: %s. Override it in a second file, if the service works without: compose: [%s, FILE].", what, file)
 	}
+	if second := override(path); second != "" {
+		one.lines = append(one.lines, [2]string{"  # compose: [" + file + ", " + study.Quoted(relative(o.File, second)) + "]", "as docker compose up"})
+	}
+	one.lines = append(one.lines, [2]string{"  service: " + study.Quoted(name), why})
 	if len(app.Services) > 1 {
 		under := "  # under: [" + study.Quoted(name) + "]"
 		if driven == nil {
@@ -45,13 +52,10 @@ func (o Options) FromCompose(app *compose.Application, path string) (*Study, err
 
 // notes says what somebody should know of the services before a run.
 func notes(t *study.Text, app *compose.Application) {
-	var built, asks, open, blind []string
+	var built, open, blind []string
 	for _, s := range app.Services {
 		if s.Built {
 			built = append(built, s.Name)
-		}
-		if len(s.Asks) > 0 {
-			asks = append(asks, fmt.Sprintf("%s (%s)", s.Name, strings.Join(lists.Map(s.Asks, func(a compose.Ask) string { return a.Key }), ", ")))
 		}
 		switch {
 		case s.Health != nil:
@@ -66,7 +70,6 @@ func notes(t *study.Text, app *compose.Application) {
 		names []string
 	}{
 		{"Built by Compose, so run `docker compose build` before", built},
-		{"Asks for what not every environment has", asks},
 		{"No healthcheck here; ready when the port accepts a connection, unless the image has one", open},
 		{"No healthcheck and no port here; ready when it runs, unless the image has one", blind},
 	} {
@@ -74,6 +77,36 @@ func notes(t *study.Text, app *compose.Application) {
 			t.Note("%s: %s.", note.what, strings.Join(note.names, ", "))
 		}
 	}
+}
+
+// asks says what services ask of their environment; "" for nothing.
+func asks(app *compose.Application) string {
+	var all []string
+	for _, s := range app.Services {
+		if len(s.Asks) > 0 {
+			keys := lists.Map(s.Asks, func(a compose.Ask) string { return a.Key })
+			all = append(all, s.Name+" ("+strings.Join(keys, ", ")+")")
+		}
+	}
+	return strings.Join(all, ", ")
+}
+
+// overrides are the names of files that docker compose up reads beside those that it
+// looks for.
+var overrides = []string{"compose.override.yml", "compose.override.yaml", "docker-compose.override.yml", "docker-compose.override.yaml"}
+
+// override is the second file of docker compose up; "" for none.
+func override(path string) string {
+	if !slices.Contains(composeFiles, filepath.Base(path)) {
+		return ""
+	}
+	for _, name := range overrides {
+		second := filepath.Join(filepath.Dir(path), name)
+		if info, err := os.Stat(second); err == nil && info.Mode().IsRegular() {
+			return second
+		}
+	}
+	return ""
 }
 
 // pick is the service that a load drives: the one that publishes a port, of several the
