@@ -14,6 +14,8 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+
+	"tare/internal/bounded"
 )
 
 // offVersion is where a bzImage says at which offset, less 0x200, its version is.
@@ -41,9 +43,9 @@ func (s *Store) kernelFile(ctx context.Context, file, modules string, progress f
 	if runtime.GOARCH != "amd64" {
 		return nil, fmt.Errorf("kernel %s: a kernel from a file has to be a bzImage, which %s has not: name a packaged one (cloud, stock)", file, runtime.GOARCH)
 	}
-	content, err := os.ReadFile(file)
+	content, err := bounded.ReadFile(file, maxUnpacked)
 	if err != nil {
-		return nil, fmt.Errorf("kernel of the system: %w", err)
+		return nil, fmt.Errorf("kernel %s: %w", file, bounded.Cause(err))
 	}
 	release, err := kernelRelease(content)
 	if err != nil {
@@ -140,7 +142,10 @@ func findKernelInside(dir string) (file, modules string, err error) {
 	if _, err := root.Stat(modules); err != nil {
 		return "", "", fmt.Errorf("has the kernel /%s without its modules: %w", found[0], err)
 	}
-	// Both were found without leaving the root.
+	// Neither leads out of the root.
+	if _, err := root.Stat(found[0]); err != nil {
+		return "", "", fmt.Errorf("has the kernel /%s, which cannot be read there: %w", found[0], err)
+	}
 	if file, err = filepath.EvalSymlinks(filepath.Join(dir, found[0])); err != nil {
 		return "", "", err
 	}

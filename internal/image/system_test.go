@@ -89,12 +89,19 @@ func TestTheKernelOfAnImageIsFoundWithItsModules(t *testing.T) {
 		}
 		file(t, dir, map[bool]string{true: "boot/vmlinuz-6.1", false: "boot/vmlinuz-6.2"}[want == "has 0 kernels"])
 	}
-	outside := t.TempDir()
-	if err := os.Symlink(filepath.Dir(file(t, t.TempDir(), "vmlinuz-6.4")), filepath.Join(outside, "boot")); err != nil {
-		t.Fatal(err)
-	}
-	if at, _, err := findKernelInside(outside); err == nil {
-		t.Errorf("a link led out of the image, to %s", at)
+	for link, to := range map[string]string{"boot": "", "boot/vmlinuz-6.4": "vmlinuz-6.4"} {
+		outside, dir := t.TempDir(), t.TempDir()
+		file(t, outside, "vmlinuz-6.4")
+		file(t, dir, "lib/modules/6.4/kernel/ext4.ko")
+		if err := os.MkdirAll(filepath.Dir(filepath.Join(dir, link)), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Symlink(filepath.Join(outside, to), filepath.Join(dir, link)); err != nil {
+			t.Fatal(err)
+		}
+		if at, _, err := findKernelInside(dir); err == nil {
+			t.Errorf("the link %s led out of the image, to %s", link, at)
+		}
 	}
 }
 
