@@ -17,8 +17,8 @@ type apt struct {
 
 // aptOf is apt with the host's sources for a release of its distribution. For another
 // release than the host's it has lists of its own, which are empty until update, and
-// which done removes.
-func (s *Store) aptOf(distro distribution, suite string) (a apt, done func(), err error) {
+// which done removes. One process at a time has those of a release.
+func (s *Store) aptOf(ctx context.Context, distro distribution, suite string) (a apt, done func(), err error) {
 	if suite == distro.suite {
 		return apt{}, func() {}, nil
 	}
@@ -26,11 +26,13 @@ func (s *Store) aptOf(distro distribution, suite string) (a apt, done func(), er
 	if err != nil {
 		return apt{}, nil, err
 	}
-	work, err := os.MkdirTemp("", "tare-apt-")
+	unlock, err := s.lock(ctx, "apt-"+suite)
 	if err != nil {
-		return apt{}, nil, explain(err)
+		return apt{}, nil, err
 	}
-	done = func() { _ = os.RemoveAll(work) }
+	work := s.path("kernels", ".apt-"+suite)
+	done = func() { _ = os.RemoveAll(work); unlock() }
+	err = os.RemoveAll(work) // of a process that was killed
 	list := filepath.Join(work, "sources.list")
 	for _, directory := range []string{"lists/partial", "cache/archives/partial"} {
 		if err == nil {

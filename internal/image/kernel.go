@@ -95,7 +95,7 @@ func (s *Store) packagedKernel(ctx context.Context, choice Kernel, progress func
 }
 
 func (s *Store) aptKernel(ctx context.Context, distro distribution, choice Kernel, progress func(string)) (*kernel, error) {
-	a, done, err := s.aptOf(distro, choice.Suite)
+	a, done, err := s.aptOf(ctx, distro, choice.Suite)
 	if err != nil {
 		return nil, err
 	}

@@ -191,6 +191,7 @@ func (s *Store) Sweep() ([]string, error) {
 		"images/*/.making-disk.ext4": func(_, dir string) string { return "disk-" + short(dir) },
 		"fetched/.making-*":          func(key, _ string) string { return "fetch-" + strings.TrimSuffix(key, ".work") },
 		"kernels/.making-*":          func(string, string) string { return "kernel" },
+		"kernels/.apt-*":             func(key, _ string) string { return "apt-" + key },
 		"guests/.making-*":           func(key, _ string) string { return "guest-" + key },
 		"machines/.making-*":         func(key, _ string) string { return "machine-" + strings.TrimSuffix(key, ".content") },
 	} {

@@ -109,12 +109,13 @@ func TestAReleasesAptIsApartFromTheHosts(t *testing.T) {
 	needs.Program(t, "apt-get")
 	distro, err := hostDistribution()
 	needs.Working(t, "a distribution with apt", err)
-	a, done, err := openStore(t).aptOf(distro, distro.suite)
+	a, done, err := openStore(t).aptOf(t.Context(), distro, distro.suite)
 	if err != nil || a.options != nil {
 		t.Errorf("the host's own release: %q, %v", a.options, err)
 	}
 	done()
-	a, done, err = openStore(t).aptOf(distro, "trixie-or-another")
+	s := openStore(t)
+	a, done, err = s.aptOf(t.Context(), distro, "trixie-or-another")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -125,9 +126,18 @@ func TestAReleasesAptIsApartFromTheHosts(t *testing.T) {
 	if version, err := a.candidate(context.Background(), "apt"); err != nil || version != "" {
 		t.Errorf("before it has lists it knows apt %q, %v", version, err)
 	}
+	if swept, err := s.Sweep(); err != nil || len(swept) > 0 {
+		t.Errorf("while it is used, %q is removed: %v", swept, err)
+	}
 	done()
 	if exists(work) {
 		t.Errorf("%s is left", work)
+	}
+	if err := os.MkdirAll(work, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if swept, err := s.Sweep(); err != nil || len(swept) != 1 || exists(work) {
+		t.Errorf("what a killed process left is not removed: %q, %v", swept, err)
 	}
 }
 
