@@ -213,10 +213,15 @@ func (b *builder) place(to study.Environment) {
 		return "on this machine"
 	}
 	inside, host := to.Inside, to.Host
+	otherSystem := inside != nil && b.at.Inside != nil && inside.Name == b.at.Inside.Name
 	before, after := where(b.at.Environment), where(to)
 	p := Part{Key: b.unique("place"), Name: "place " + after, About: before + " → " + after, Switched: before + " → " + after, Group: placeGroup, Needs: slices.Clone(b.before)}
 	b.add(change{Part: p, apply: func(d *draft) { d.Inside, d.Host = inside, host }})
 	b.before = []string{p.Key}
+	if otherSystem {
+		b.note("%s: this is one step; for its parts add an environment with the one's suite and the other's kernel to the study", after)
+		return
+	}
 	b.note("%s: this is one step; for its parts build a ladder to the outer environment", after)
 }
 

@@ -18,6 +18,7 @@ import (
 	_ "tare/internal/environment/native"
 	_ "tare/internal/environment/oci"
 	_ "tare/internal/environment/qemu"
+	"tare/internal/image"
 	"tare/internal/study"
 )
 
@@ -307,6 +308,24 @@ func TestLimitsPlaceAndParametersAreParts(t *testing.T) {
 	}
 	if at := slices.Index(keysOf(back.Parts), "place"); at != 3 || back.Rungs[4].Inside != nil {
 		t.Errorf("%q", keysOf(back.Parts))
+	}
+}
+
+func TestTheSystemOfTheMachineIsOneStepFromOneMachineToItsLike(t *testing.T) {
+	from, to := of(t, "old", "docker"), of(t, "new", "docker")
+	vm := of(t, "vm", "qemu")
+	newer := vm
+	newer.System = image.System{Suite: "trixie"}
+	from.Inside, to.Inside = &vm, &newer
+	l, err := Build(from, to, BuildOptions{Facts: theFacts})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(l.Parts) != 1 || l.Parts[0].About != "inside vm → inside vm with trixie" {
+		t.Errorf("%+v", l.Parts)
+	}
+	if !slices.ContainsFunc(l.Notes, func(n string) bool { return strings.Contains(n, "the one's suite and the other's kernel") }) {
+		t.Errorf("%q", l.Notes)
 	}
 }
 
