@@ -24,7 +24,7 @@ func WriteColumns(w io.Writer, in model.Input, title func(workload string, m wor
 	t.WriteString("\n")
 	t.columns(columnsOf(v, title))
 	t.WriteString("\n")
-	t.wrap(0, fmt.Sprintf("median and verdict; below, the change against %s with its interval (%s, margin %s)", v.Base.Shown, v.Plan.Design.Confidence, v.Plan.Design.Margin))
+	t.wrap(0, fmt.Sprintf("median and verdict; below, the change against %s with its interval (%s, margin %s); a change is the typical one within blocks, which that of the medians can differ from", v.Base.Shown, v.Plan.Design.Confidence, v.Plan.Design.Margin))
 	if note := v.Footnote(); note != "" {
 		t.wrap(0, note+"; `tare parity "+v.Manifest.Run+"` shows what")
 	}
@@ -77,7 +77,7 @@ func cellLines(c model.Cell, m model.Metric) [2]string {
 	}
 	return [2]string{
 		model.ShortFigure(c.Median, m.Unit) + "  " + model.VerdictWord(k) + model.ConfoundMark(k),
-		model.Change(model.PointEstimate(k)) + " " + model.IntervalText(k),
+		model.EstimateText(k) + " " + model.IntervalText(k),
 	}
 }
 
