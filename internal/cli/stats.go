@@ -143,13 +143,14 @@ func statsColumns(s *sheet.Sheet) []string {
 }
 
 func statsRow(s *sheet.Sheet, c verdict.Contrast) []string {
-	interval := "-"
+	interval, change := "-", verdict.Change(c.Estimate)
 	if c.Bounded() || !s.Paired && c.Alpha > 0 {
-		interval = "[" + verdict.Change(c.Low) + ", " + verdict.Change(c.High) + "]"
+		all := verdict.Changes(c.Estimate, c.Low, c.High)
+		change, interval = all[0], "["+strings.Join(all[1:], ", ")+"]"
 	}
 	if !s.Paired {
 		return []string{shortened(c.Environment), fmt.Sprintf("%d/%d", c.Values.N, c.Base.N), fmt.Sprintf("%.4g", c.Values.Median),
-			fmt.Sprintf("%.4g..%.4g", c.Values.Least, c.Values.Most), verdict.Change(c.Estimate), interval}
+			fmt.Sprintf("%.4g..%.4g", c.Values.Least, c.Values.Most), change, interval}
 	}
 	look, needs := "-", "-"
 	if c.Look > 0 {
@@ -164,7 +165,7 @@ func statsRow(s *sheet.Sheet, c verdict.Contrast) []string {
 	if c.InsideMargin {
 		word += "*"
 	}
-	return []string{shortened(c.Environment), fmt.Sprint(c.N), verdict.Change(c.Estimate), interval, word, look, needs}
+	return []string{shortened(c.Environment), fmt.Sprint(c.N), change, interval, word, look, needs}
 }
 
 // shortened keeps a row below 80 columns.

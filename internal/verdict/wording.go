@@ -4,9 +4,11 @@ import (
 	"fmt"
 	"math"
 	"regexp"
+	"slices"
 	"strconv"
 
 	"tare/internal/cost"
+	"tare/internal/lists"
 	"tare/internal/quantity"
 )
 
@@ -141,7 +143,16 @@ func times(d float64) string {
 
 // Change prints a log ratio as a change of the value: +3.1%, -20.0%, and from
 // ten times on as a factor: ×12.3.
-func Change(d float64) string {
+func Change(d float64) string { return Changes(d)[0] }
+
+// Changes prints log ratios that belong together, such as an estimate and its interval, in
+// one notation: if one of them is ten times or more, all as factors.
+func Changes(all ...float64) []string {
+	factor := slices.ContainsFunc(all, func(d float64) bool { return d >= math.Ln10 && !math.IsInf(d, 1) })
+	return lists.Map(all, func(d float64) string { return change(d, factor) })
+}
+
+func change(d float64, factor bool) string {
 	switch {
 	case math.IsNaN(d):
 		return "n/a"
@@ -149,7 +160,7 @@ func Change(d float64) string {
 		return "-∞"
 	case math.IsInf(d, 1):
 		return "+∞"
-	case d >= math.Ln10:
+	case factor:
 		return "×" + times(d)
 	}
 	text := percent(math.Expm1(d))

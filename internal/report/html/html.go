@@ -31,7 +31,7 @@ var (
 var pageTemplate = template.Must(template.New("page.tmpl").Funcs(template.FuncMap{
 	"figure":        model.Figure,
 	"kernelLead":    func() string { return model.KernelLead },
-	"change":        func(c *verdict.Contrast) string { return typeset(model.Change(model.PointEstimate(c))) },
+	"change":        func(c *verdict.Contrast) string { return typeset(model.EstimateText(c)) },
 	"ends":          func(c *verdict.Contrast) string { return typeset(model.IntervalText(c)) },
 	"tails":         func(c *verdict.Contrast) string { return typeset(model.Tails(c)) },
 	"wording":       func(c *verdict.Contrast) string { return typeset(verdict.Wording(*c)) },

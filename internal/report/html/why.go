@@ -38,7 +38,7 @@ func (p *page) WhyTables() (tables []whyTable) {
 		f := model.NewFall(a, true)
 		for _, s := range model.WhyRows(a) {
 			c := s.Contrast
-			r := whyRow{Name: s.Name, About: s.About, Change: typeset(model.Change(model.PointEstimate(&c))), Ends: typeset(model.IntervalText(&c)), Word: model.VerdictWord(&c), Verdict: string(c.Verdict), N: c.N,
+			r := whyRow{Name: s.Name, About: s.About, Change: typeset(model.EstimateText(&c)), Ends: typeset(model.IntervalText(&c)), Word: model.VerdictWord(&c), Verdict: string(c.Verdict), N: c.N,
 				Orders: typeset(model.OrderSpread(s)), Bar: waterfallBar(f, s), Total: s.Part == ""}
 			if r.Total {
 				r.Name = p.endName(a)

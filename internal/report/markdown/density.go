@@ -29,7 +29,7 @@ func density(b *strings.Builder, v *model.Report) {
 				continue
 			}
 			fmt.Fprintf(b, "| %s | %s | %s | %s | %s | %s | %s %s | **%s** %s |\n", escape(model.LevelTitle(r.Workload, r.Level)), escape(r.BaseLevel), escape(r.Metric), escape(r.Shown),
-				escape(model.Figure(c.Base.Median, r.Unit)), escape(model.Figure(c.Values.Median, r.Unit)), model.Change(model.PointEstimate(c)), escape(model.IntervalText(c)), model.VerdictWord(c), model.BlockCount(c))
+				escape(model.Figure(c.Base.Median, r.Unit)), escape(model.Figure(c.Values.Median, r.Unit)), model.EstimateText(c), escape(model.IntervalText(c)), model.VerdictWord(c), model.BlockCount(c))
 		}
 	}
 	if rows := v.Growths(); len(rows) > 0 {

@@ -93,7 +93,7 @@ func matrixCell(c model.Cell) string {
 		return model.Missing + ", " + escape(c.Reason)
 	}
 	k := c.Contrast
-	text := fmt.Sprintf("**%s**%s %s %s %s", model.VerdictWord(k), model.ConfoundMark(k), model.Change(model.PointEstimate(k)), escape(model.IntervalText(k)), model.BlockCount(k))
+	text := fmt.Sprintf("**%s**%s %s %s %s", model.VerdictWord(k), model.ConfoundMark(k), model.EstimateText(k), escape(model.IntervalText(k)), model.BlockCount(k))
 	if r := model.Remark(k); r != "" {
 		text += ": " + escape(r)
 	}

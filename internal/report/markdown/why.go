@@ -29,7 +29,7 @@ func why(b *strings.Builder, v *model.Report) {
 			if s.Part == "" {
 				name = "**total**"
 			}
-			fmt.Fprintf(b, "| %s | %s | %s | %s | %d", name, model.Change(model.PointEstimate(&s.Contrast)), escape(model.IntervalText(&s.Contrast)), model.ShareWord(s), s.Contrast.N)
+			fmt.Fprintf(b, "| %s | %s | %s | %s | %d", name, model.EstimateText(&s.Contrast), escape(model.IntervalText(&s.Contrast)), model.ShareWord(s), s.Contrast.N)
 			if a.Orders > 1 {
 				fmt.Fprintf(b, " | %s", model.OrderSpread(s))
 			}

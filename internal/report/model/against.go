@@ -54,7 +54,7 @@ func (r AgainstRow) Interval() string {
 	if !r.Bounded {
 		return ""
 	}
-	return "[" + verdict.Change(r.Low) + ", " + verdict.Change(r.High) + "]"
+	return "[" + strings.Join(verdict.Changes(r.Low, r.High), ", ") + "]"
 }
 
 // ComparePublished compares a run with everything that a study printed.

@@ -57,11 +57,11 @@ func changed(v stats.Interval) string {
 	if math.IsNaN(v.Estimate) {
 		return ""
 	}
-	text := Change(math.Log(v.Estimate))
-	if bounded(v) {
-		text += " " + Interval(math.Log(v.Low), math.Log(v.High))
+	if !bounded(v) {
+		return Change(math.Log(v.Estimate))
 	}
-	return text
+	low, high := math.Log(v.Low), math.Log(v.High)
+	return Changes(math.Log(v.Estimate), low, high)[0] + " " + Interval(low, high)
 }
 
 // AtLoadTitle is the title of the section on what the same traffic takes.

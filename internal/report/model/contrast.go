@@ -33,6 +33,14 @@ func PointEstimate(c *verdict.Contrast) float64 {
 	return c.Estimate
 }
 
+// EstimateText formats the point estimate in the notation of its interval.
+func EstimateText(c *verdict.Contrast) string {
+	if RangeOnly(c) {
+		return Changes(c.Middle, c.Least, c.Most)[0]
+	}
+	return Changes(c.Estimate, c.Low, c.High)[0]
+}
+
 // IntervalText formats the interval, or the range, named so, if there are too few
 // blocks for an interval.
 func IntervalText(c *verdict.Contrast) string {

@@ -158,7 +158,7 @@ func (v *Report) missingReason(workload, level, metric, environment string) stri
 // costChange words a change of a cost: 4.0% more, 2.1% less, equivalent. In
 // brackets it is no verdict.
 func costChange(c *verdict.Contrast) string {
-	size := Change(PointEstimate(c))
+	size := EstimateText(c)
 	switch c.Verdict {
 	case verdict.Equivalent:
 		return "equivalent"

@@ -3,10 +3,12 @@ package model
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
 	"tare/internal/cost"
+	"tare/internal/lists"
 )
 
 // Percent formats a share without decimals.
@@ -150,7 +152,16 @@ func Digits(v float64) string {
 
 // Change prints the ratio exp(d) as a change in per cent, and from ten times
 // on as a factor: +7.4%, -31.0%, ×12.3.
-func Change(d float64) string {
+func Change(d float64) string { return Changes(d)[0] }
+
+// Changes prints ratios that belong together, such as an estimate and its interval, in one
+// notation: if one of them is ten times or more, all as factors.
+func Changes(all ...float64) []string {
+	factor := slices.ContainsFunc(all, func(d float64) bool { return math.Exp(d) >= 10 && !math.IsInf(d, 1) })
+	return lists.Map(all, func(d float64) string { return change(d, factor) })
+}
+
+func change(d float64, factor bool) string {
 	switch ratio := math.Exp(d); {
 	case math.IsInf(d, 1):
 		return "∞"
@@ -158,7 +169,7 @@ func Change(d float64) string {
 		return "-100%"
 	case math.IsNaN(d):
 		return Missing
-	case ratio >= 10:
+	case factor:
 		return "×" + Digits(ratio)
 	default:
 		p := (ratio - 1) * 100
@@ -186,5 +197,5 @@ func Interval(low, high float64) string {
 	case math.IsInf(low, -1) && math.IsInf(high, 1):
 		return "unbounded"
 	}
-	return "[" + Change(low) + ", " + Change(high) + "]"
+	return "[" + strings.Join(Changes(low, high), ", ") + "]"
 }

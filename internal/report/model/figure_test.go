@@ -9,6 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"tare/internal/report/model"
+	"tare/internal/verdict"
 )
 
 func TestFiguresAreScaledToBeRead(t *testing.T) {
@@ -57,4 +58,25 @@ func TestARoundedFigureStaysCloseToItsValue(t *testing.T) {
 			t.Fatalf("%v %s is shown as %q", v, unit, model.Figure(v, unit))
 		}
 	})
+}
+
+func TestAnIntervalHasOneNotation(t *testing.T) {
+	for _, c := range []struct {
+		low, high float64
+		want      string
+	}{
+		{.8, 1.25, "[-20.0%, +25.0%]"},
+		{1.376, 67.5, "[×1.38, ×67.5]"},
+		{.05, 10, "[×0.0500, ×10.0]"},
+		{1.1, math.Inf(1), "[+10.0%, ∞]"},
+		{0, 20, "[-100%, ×20.0]"},
+	} {
+		if got := model.Interval(math.Log(c.low), math.Log(c.high)); got != c.want {
+			t.Errorf("%g to %g: %s, not %s", c.low, c.high, got, c.want)
+		}
+	}
+	wide := &verdict.Contrast{Verdict: verdict.Slower, Estimate: math.Log(9.75), Low: math.Log(3.23), High: math.Log(27.8)}
+	if got := model.EstimateText(wide); got != "×9.75" {
+		t.Errorf("the estimate of a wide interval is %s", got)
+	}
 }

@@ -78,5 +78,5 @@ func remains(a analysis.Attribution) string {
 	case !u.Bounded():
 		return fmt.Sprintf("Unexplained by the named parts: %s, over %s; too few for an interval.", Change(u.Estimate), Counted(u.N, "complete block", "complete blocks"))
 	}
-	return fmt.Sprintf("Unexplained by the named parts: %s %s, over %s.", Change(u.Estimate), Interval(u.Low, u.High), Counted(u.N, "complete block", "complete blocks"))
+	return fmt.Sprintf("Unexplained by the named parts: %s %s, over %s.", Changes(u.Estimate, u.Low, u.High)[0], Interval(u.Low, u.High), Counted(u.N, "complete block", "complete blocks"))
 }

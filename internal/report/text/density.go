@@ -35,7 +35,7 @@ func (t *terminal) within(rows []model.WithinRow) {
 			continue
 		}
 		t.wrap(4, fmt.Sprintf("%s: %s to %s, %s  %s  %s  %s", r.Shown, model.ShortFigure(r.Contrast.Base.Median, r.Unit), model.ShortFigure(r.Contrast.Values.Median, r.Unit),
-			model.Change(model.PointEstimate(r.Contrast)), model.IntervalText(r.Contrast), t.verdict(model.VerdictWord(r.Contrast)), model.BlockCount(r.Contrast)))
+			model.EstimateText(r.Contrast), model.IntervalText(r.Contrast), t.verdict(model.VerdictWord(r.Contrast)), model.BlockCount(r.Contrast)))
 	}
 }
 

@@ -92,7 +92,7 @@ func (t *terminal) row(c model.Cell, m model.Metric) []string {
 		return []string{name, model.Missing, c.Reason}
 	}
 	k := c.Contrast
-	return []string{name, model.ShortFigure(c.Median, m.Unit), model.Change(model.PointEstimate(k)), model.IntervalText(k), t.verdict(model.VerdictWord(k)) + model.ConfoundMark(k), model.BlockCount(k)}
+	return []string{name, model.ShortFigure(c.Median, m.Unit), model.EstimateText(k), model.IntervalText(k), t.verdict(model.VerdictWord(k)) + model.ConfoundMark(k), model.BlockCount(k)}
 }
 
 // widths fits the columns into the terminal: where they are too many, the last

@@ -90,7 +90,7 @@ func (t *terminal) waterfall(v *model.Report, a analysis.Attribution) {
 		if a.Orders > 1 && !model.WithoutBlocks(s) {
 			words = model.OrderSpread(s)
 		}
-		table = append(table, []string{name, model.Change(model.PointEstimate(&s.Contrast)), model.IntervalText(&s.Contrast), words})
+		table = append(table, []string{name, model.EstimateText(&s.Contrast), model.IntervalText(&s.Contrast), words})
 	}
 	table = append(table, []string{v.ShownName(a.To), model.SideFigure(c.Values, model.ShortUnit(a.Unit)), "", ""})
 	widths := make([]int, 4)
