@@ -1,11 +1,8 @@
 package bench
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -130,14 +127,6 @@ func resolved(name string) (path, sum string, err error) {
 	if path, err = filepath.EvalSymlinks(path); err != nil {
 		return "", "", err
 	}
-	file, err := bounded.Open(path)
-	if err != nil {
-		return "", "", err
-	}
-	defer file.Close()
-	hash := sha256.New()
-	if _, err := io.Copy(hash, file); err != nil {
-		return "", "", err
-	}
-	return path, hex.EncodeToString(hash.Sum(nil)), nil
+	sum, err = bounded.Sum(path)
+	return path, sum, err
 }

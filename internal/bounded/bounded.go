@@ -6,6 +6,8 @@ package bounded
 
 import (
 	"bufio"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -65,6 +67,20 @@ func ReadFile(path string, limit quantity.Bytes) ([]byte, error) {
 		return nil, &fs.PathError{Op: "read", Path: path, Err: Cause(err)}
 	}
 	return data, nil
+}
+
+// Sum is the SHA-256 of a regular file, in hexadecimal.
+func Sum(path string) (string, error) {
+	file, err := Open(path)
+	if err != nil {
+		return "", err
+	}
+	defer file.Close()
+	sum := sha256.New()
+	if _, err := io.Copy(sum, file); err != nil {
+		return "", err
+	}
+	return hex.EncodeToString(sum.Sum(nil)), nil
 }
 
 // Cause is why a file could not be used, for a message that names the file itself.

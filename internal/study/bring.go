@@ -2,10 +2,7 @@ package study
 
 import (
 	"cmp"
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
-	"io"
 	"path"
 	"path/filepath"
 	"slices"
@@ -96,16 +93,9 @@ func parseInput(text, directory string) (i Input, err error) {
 	if i.From, err = filepath.Abs(i.From); err != nil {
 		return i, err
 	}
-	file, err := bounded.Open(i.From)
-	if err != nil {
+	if i.SHA256, err = bounded.Sum(i.From); err != nil {
 		return i, fmt.Errorf("%s: %w", i.From, bounded.Cause(err))
 	}
-	defer file.Close()
-	sum := sha256.New()
-	if _, err := io.Copy(sum, file); err != nil {
-		return i, fmt.Errorf("%s: %w", i.From, bounded.Cause(err))
-	}
-	i.SHA256 = hex.EncodeToString(sum.Sum(nil))
 	return i, nil
 }
 

@@ -9,8 +9,6 @@ package nested
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -158,7 +156,7 @@ func (e *nested) key(machine *image.Image) (string, error) {
 	}
 	parts := map[string]any{"machine": machine.Digest, "kind": e.Kind, "options": e.Options, "needs": e.Needs}
 	for _, file := range append([]environment.Program{{File: self}}, e.Needs.Programs...) {
-		sum, err := sumOf(file.File)
+		sum, err := bounded.Sum(file.File)
 		if err != nil {
 			return "", err
 		}
@@ -166,19 +164,6 @@ func (e *nested) key(machine *image.Image) (string, error) {
 	}
 	text, err := json.Marshal(parts)
 	return string(text), err
-}
-
-func sumOf(file string) (string, error) {
-	f, err := os.Open(file)
-	if err != nil {
-		return "", err
-	}
-	defer f.Close()
-	sum := sha256.New()
-	if _, err := io.Copy(sum, f); err != nil {
-		return "", err
-	}
-	return hex.EncodeToString(sum.Sum(nil)), nil
 }
 
 // prepareDisk boots the machine with a writable disk, and has the inner kind
