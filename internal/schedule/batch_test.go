@@ -264,6 +264,24 @@ func TestSlowStartsTakePartInFewerRounds(t *testing.T) {
 	}
 }
 
+func TestEnvironmentsShareTheTimeOfStartsInABudget(t *testing.T) {
+	took := map[string]time.Duration{"native": time.Second, "docker": 1500 * time.Millisecond, "gvisor": 5 * time.Second}
+	for budget, want := range map[time.Duration]string{0: "native 4, docker 4, gvisor 2", 3 * time.Minute: "native 3, docker 2, gvisor 1", time.Minute: "native 1, docker 1, gvisor 1"} {
+		p := alternating(planOf(study.Blocks{Min: 2, Max: 2, Fixed: true}, []string{"native", "docker", "gvisor"}, "start:block:startup"))
+		p.Design.Budget = budget
+		w := newWorld(noise(1, .1, nil))
+		w.starts = func(s Slot) time.Duration { return took[s.Environment] }
+		all := batches(t, schedule(t, p), w)
+		rounds := map[string]int{}
+		for _, s := range all[len(all)-1].Slots {
+			rounds[s.Environment] = s.Rounds
+		}
+		if got := fmt.Sprintf("native %d, docker %d, gvisor %d", rounds["native"], rounds["docker"], rounds["gvisor"]); got != want {
+			t.Errorf("with a budget of %v: %s, not %s", budget, got, want)
+		}
+	}
+}
+
 func TestWhatIsOneSampleAlternatesAsTrials(t *testing.T) {
 	p := alternating(planOf(two, []string{"a", "b"}, "start:block:startup", "db:trial", "cold:trial", "kept:block", "cpu:block"))
 	p.Workload("cold").Pack.Cold, p.Workload("kept").Pack.Cold = true, true

@@ -29,10 +29,15 @@ func (s *Schedule) addStart(at cellKey, t rundir.Trial) {
 // startRounds is how many starts of an environment a block has: as many as fit into
 // startsTime, at least one, and no more than the baseline has. Otherwise the block
 // would be as long as four starts of the slowest environment, such as an emulated
-// guest. How long they take is known after the first block, which has one round. It is
-// not asked again, so that later starts have no influence on how many are measured.
+// guest. With a budget, all environments share the time, so that servers whose start
+// takes seconds still have enough blocks for verdicts. How long they take is known after
+// the first block, which has one round. It is not asked again, so that later starts have
+// no influence on how many are measured.
 func (s *Schedule) startRounds(c cell, environment string, block int) int {
-	rounds := c.rounds
+	rounds, within := c.rounds, startsTime
+	if s.plan.Design.Budget > 0 {
+		within = min(within, s.within()/time.Duration(len(s.environments)))
+	}
 	for _, name := range []string{environment, s.plan.Baseline} {
 		if s.byStep() && name != environment {
 			continue
@@ -41,7 +46,7 @@ func (s *Schedule) startRounds(c cell, environment string, block int) int {
 		if first.block == 0 || first.block >= block {
 			return min(rounds, 1)
 		}
-		rounds = min(rounds, max(1, int(min(startsTime, s.within())/max(first.took, 1))))
+		rounds = min(rounds, max(1, int(within/max(first.took, 1))))
 	}
 	return rounds
 }
