@@ -58,6 +58,7 @@ func NewDryRun(plan *study.Plan) (*DryRun, error) {
 	if err := TooWide(plan, runtime.NumCPU()); err != nil {
 		d.Remarks = append(d.Remarks, err.Error())
 	}
+	d.Remarks = append(d.Remarks, plan.LateDrivers()...)
 	d.Remarks = append(d.Remarks, d.Fitting...)
 	d.Remarks = append(d.Remarks, foreign(plan, names)...)
 	if d.ShortBudget != "" {

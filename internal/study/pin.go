@@ -51,6 +51,27 @@ func (p *Plan) Divides(w Workload) bool {
 	return p.AutoPin && !slices.ContainsFunc(w.Levels, func(l Level) bool { return l.Instances > 1 || l.Neighbours > 0 })
 }
 
+// LateDrivers are remarks on workloads whose driver has to send at a given rate, and
+// shares its core with the server.
+func (p *Plan) LateDrivers() (remarks []string) {
+	for _, w := range p.Workloads {
+		if !p.sharesCore(&w) || w.Find == nil && !w.sendsAtRate() || len(w.Pack.Servers) == 0 {
+			continue
+		}
+		server, driver := w.Pack.Servers[0].Role, w.Pack.Driver.Role
+		remarks = append(remarks, fmt.Sprintf("workload %s: driver and server share core %d, and a driver that waits for the core sends late and sees answers late: give each a core, limits: {pin: {%s: [0], %s: [1]}}, or run the driver outside of the environment, place: {%s: host}", w.Name, *p.Core, server, driver, driver))
+	}
+	return remarks
+}
+
+// sendsAtRate reports whether the driver keeps a rate at a level.
+func (w Workload) sendsAtRate() bool {
+	return w.Pack.OpenLoop != nil && slices.ContainsFunc(w.Levels, func(l Level) bool {
+		rate, _ := w.Pack.Rates(l.Parameters)
+		return rate > 0
+	})
+}
+
 // Pinned says which cores the roles of the plan's workloads run on; "" if on all.
 func (p *Plan) Pinned() string {
 	var parts []string
