@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"tare/internal/agent"
+	"tare/internal/agent/wire"
 	"tare/internal/testing/gobuild"
 	"tare/internal/testing/needs"
 )
@@ -228,6 +229,19 @@ func TestAFileInMemoryIsForItsOwnerAndEndsWithTheAgent(t *testing.T) {
 		for name, user := range map[string]string{"../escape": "", "..": "", "": "", "KEY2": "nobody of this name"} {
 			if path, err := a.WriteMemory(soon(t), name, user, []byte("x")); err == nil {
 				t.Errorf("%q of %q was written to %s", name, user, path)
+			}
+		}
+		linked := filepath.Join(t.TempDir(), "run", "secrets", "key")
+		if mode[0] == "stdio" {
+			for range 2 { // the second one takes the place of the first
+				if err := a.Put(soon(t), wire.Write{Path: "KEY3", Memory: true, Mode: 0o444, Link: linked}, []byte("linked")); err != nil {
+					t.Fatal(err)
+				}
+			}
+			info, err := os.Stat(linked)
+			text, readErr := os.ReadFile(linked)
+			if to, linkErr := os.Readlink(linked); err != nil || readErr != nil || linkErr != nil || filepath.Dir(to) != filepath.Dir(path) || info.Mode() != 0o444 || string(text) != "linked" {
+				t.Errorf("%s: %v, %v, %v, %q", to, err, readErr, linkErr, text)
 			}
 		}
 		if err := a.Shutdown(soon(t)); err != nil {

@@ -25,6 +25,12 @@ func (c *Client) Await(ctx context.Context, p Probe, env ...string) (time.Durati
 	return c.await(ctx, wire.Await{Probe: p, Env: env})
 }
 
+// AwaitAs is Await with the variables, the directory and the user of a command for that of
+// the probe.
+func (c *Client) AwaitAs(ctx context.Context, p Probe, as Command) (time.Duration, error) {
+	return c.await(ctx, wire.Await{Probe: p, Env: as.Env, Dir: as.Dir, User: as.User})
+}
+
 // ProbeOnce runs a probe once and reports whether it succeeded.
 func (c *Client) ProbeOnce(ctx context.Context, p Probe) (bool, error) {
 	_, err := c.await(ctx, wire.Await{Probe: p, Once: true})
@@ -108,6 +114,12 @@ func (c *Client) WriteFile(ctx context.Context, path string, mode uint32, data [
 // its parent directories. After an error the file may be incomplete.
 func (c *Client) WriteFrom(ctx context.Context, path string, mode uint32, content io.Reader) error {
 	_, err := c.writeFile(ctx, wire.Write{Path: path, Mode: mode}, content)
+	return err
+}
+
+// Put writes a file as the request says: with an owner, in memory, behind a link.
+func (c *Client) Put(ctx context.Context, w wire.Write, data []byte) error {
+	_, err := c.writeFile(ctx, w, bytes.NewReader(data))
 	return err
 }
 

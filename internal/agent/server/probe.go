@@ -95,7 +95,9 @@ func (s *server) attempt(p wire.Await) (try func(context.Context) error, what st
 	}
 	if len(p.Exec) > 0 {
 		kinds, what = kinds+1, "command "+strings.Join(p.Exec, " ")
-		try = func(ctx context.Context) error { return s.execProbe(ctx, p.Exec, p.Env) }
+		try = func(ctx context.Context) error {
+			return s.execProbe(ctx, wire.Start{Argv: p.Exec, Env: p.Env, Dir: p.Dir, User: p.User})
+		}
 	}
 	if kinds != 1 {
 		return nil, "", fmt.Errorf("a probe takes exactly one of tcp, http, unix and exec; this one has %d", kinds)
@@ -154,8 +156,8 @@ func get(ctx context.Context, target *url.URL, socket string) error {
 
 // execProbe runs a command and fails unless it exits with 0. The error has the
 // end of its output.
-func (s *server) execProbe(ctx context.Context, argv, env []string) error {
-	p, err := prepare(wire.Start{Argv: argv, Env: env}, s.environment)
+func (s *server) execProbe(ctx context.Context, command wire.Start) error {
+	p, err := prepare(command, s.environment)
 	if err != nil {
 		return err
 	}
@@ -173,7 +175,7 @@ func (s *server) execProbe(ctx context.Context, argv, env []string) error {
 	unix.Close(out.fd)
 	if err != nil {
 		out.read.Close()
-		return fmt.Errorf("starting %s: %w", argv[0], err)
+		return fmt.Errorf("starting %s: %w", command.Argv[0], err)
 	}
 	defer context.AfterFunc(ctx, func() { _ = s.children.signal(child, syscall.SIGKILL) })()
 	var tail []byte

@@ -18,11 +18,18 @@ func (s *server) writeFile(t *task, m wire.Write) (path string, err error) {
 		mode = 0o644
 	}
 	owner := account{}
+	if m.User != "" {
+		if owner, err = lookup(m.User); err != nil {
+			return "", fmt.Errorf("user %s: %w", m.User, err)
+		}
+	}
 	if m.Memory {
-		if owner, err = s.inMemory(&m); err != nil {
+		if err = s.inMemory(&m); err != nil {
 			return "", err
 		}
-		mode = 0o400
+		if m.Mode == 0 {
+			mode = 0o400
+		}
 	} else if err := os.MkdirAll(filepath.Dir(m.Path), 0o755); err != nil {
 		return "", err
 	}
@@ -42,6 +49,11 @@ func (s *server) writeFile(t *task, m wire.Write) (path string, err error) {
 			return "", err
 		}
 	}
+	if m.Link != "" {
+		if err := link(m.Path, m.Link); err != nil {
+			return "", err
+		}
+	}
 	return m.Path, s.receive(t, t.ctx.Done(), func(b []byte) error {
 		_, err := f.Write(b)
 		return err
@@ -51,25 +63,33 @@ func (s *server) writeFile(t *task, m wire.Write) (path string, err error) {
 // shared is the directory in memory that all environments have.
 const shared = "/dev/shm"
 
-// inMemory makes the path of a file in memory from its name, and looks up its owner.
-func (s *server) inMemory(m *wire.Write) (owner account, err error) {
-	if filepath.Base(m.Path) != m.Path || m.Path == "." || m.Path == ".." {
-		return owner, fmt.Errorf("%q is not the name of a file", m.Path)
+// link makes a symbolic link to a file, in place of one that is there.
+func link(file, at string) error {
+	if err := os.MkdirAll(filepath.Dir(at), 0o755); err != nil {
+		return err
 	}
-	if m.User != "" {
-		if owner, err = lookup(m.User); err != nil {
-			return owner, fmt.Errorf("user %s: %w", m.User, err)
+	if before, err := os.Lstat(at); err == nil && !before.IsDir() {
+		if err := os.Remove(at); err != nil {
+			return err
 		}
+	}
+	return os.Symlink(file, at)
+}
+
+// inMemory makes the path of a file in memory from its name.
+func (s *server) inMemory(m *wire.Write) (err error) {
+	if filepath.Base(m.Path) != m.Path || m.Path == "." || m.Path == ".." {
+		return fmt.Errorf("%q is not the name of a file", m.Path)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.memory == "" {
 		if s.memory, err = makeMemory(); err != nil {
-			return owner, fmt.Errorf("a directory in memory: %w", err)
+			return fmt.Errorf("a directory in memory: %w", err)
 		}
 	}
 	m.Path = filepath.Join(s.memory, m.Path)
-	return owner, nil
+	return nil
 }
 
 func makeMemory() (directory string, err error) {

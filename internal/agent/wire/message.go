@@ -113,11 +113,17 @@ func (p Probe) Address() string {
 	return net.JoinHostPort(at.Hostname(), cmp.Or(at.Port(), "80"))
 }
 
+// None reports whether nothing is asked.
+func (p Probe) None() bool { return p.TCP == "" && p.HTTP == "" && p.Unix == "" && len(p.Exec) == 0 }
+
 // Await requests a probe, repeated until it succeeds, or once.
 type Await struct {
 	Probe
-	Once bool     `json:"once,omitempty"`
-	Env  []string `json:"env,omitempty"` // of its command
+	Once bool `json:"once,omitempty"`
+	// Env, Dir and User are those of its command.
+	Env  []string `json:"env,omitempty"`
+	Dir  string   `json:"dir,omitempty"`
+	User string   `json:"user,omitempty"`
 }
 
 // Awaited answers an Await.
@@ -136,9 +142,11 @@ type Write struct {
 	Path string `json:"path"`
 	Mode uint32 `json:"mode"` // 0 means 0644
 	// Memory makes the file in a directory of the agent's in memory, which ends with
-	// it: Path is a name there. Only the owner can read the file.
+	// it: Path is a name there. Without a mode only the owner can read the file.
 	Memory bool   `json:"memory,omitempty"`
-	User   string `json:"user,omitempty"` // the owner; "" is root. Only with Memory
+	User   string `json:"user,omitempty"` // the owner; "" is root
+	// Link is a path from which a symbolic link leads to the file; "" for none.
+	Link string `json:"link,omitempty"`
 }
 
 // Written answers a Write.
