@@ -24,7 +24,7 @@ func printPlan(app *App, d *run.DryRun) error {
 	if plan.Price != nil {
 		planLine(w, "price", plan.Price.String())
 	}
-	for _, s := range plan.Secret {
+	for _, s := range plan.Secrets() {
 		planLine(w, "secret", s.Words())
 	}
 	for _, e := range plan.Environments {
@@ -38,6 +38,9 @@ func printPlan(app *App, d *run.DryRun) error {
 	}
 	for _, work := range plan.Workloads {
 		planLine(w, "workload", fmt.Sprintf("%s: %s; fresh instance each %s", work.Name, work.Pack.Title, work.Fresh))
+		if app := work.Application; app != nil {
+			planLine(w, "  services", app.Words(plan.Baseline))
+		}
 		if places := work.SeparateRoles(); places != "" {
 			planLine(w, "  place", places)
 		}

@@ -43,6 +43,13 @@ type Registration struct {
 	// Mounts returns why instances with these options cannot have directories of this
 	// machine (Request.Mounts). nil: no instance of the kind can.
 	Mounts func(options any) error
+	// MemoryMounts: the mounts can be directories in memory.
+	MemoryMounts bool
+	// Networks names what the networks of an environment with these options are part of,
+	// such as an engine, so that instances of all kinds with the same answer can join one;
+	// "" is nothing that others join. settled are the options with which that is certain.
+	// nil: no other kind can join.
+	Networks func(options any) (of string, settled any)
 	// New makes an environment. It starts nothing.
 	New func(options any) (Environment, error)
 	// Parts of the kind that a ladder can switch separately (tare explain).

@@ -10,13 +10,18 @@ import (
 	"strings"
 
 	"tare/internal/bounded"
+	"tare/internal/quantity"
 )
 
 // Mount is a directory or a file of this machine that an instance has too.
 type Mount struct {
-	From     string `json:"from"` // absolute
-	To       string `json:"to"`   // inside, absolute
+	From     string `json:"from,omitempty"` // absolute
+	To       string `json:"to"`             // inside, absolute
 	ReadOnly bool   `json:"read_only,omitempty"`
+	// Memory is a new directory in memory of at most Size, 0 for no limit, in place of
+	// From; only for kinds with Memory.
+	Memory bool           `json:"memory,omitempty"`
+	Size   quantity.Bytes `json:"size,omitempty"`
 }
 
 // String is the mount as people write it.
@@ -100,3 +105,6 @@ func CheckMounts(kind string, options any) error {
 	}
 	return r.Mounts(options)
 }
+
+// HasMemoryMounts reports whether instances of a kind can have directories in memory.
+func HasMemoryMounts(kind string) bool { return registry[kind].MemoryMounts }

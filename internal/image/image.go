@@ -43,6 +43,9 @@ type Source struct {
 	// Reference is an OCI image: "debian:12" or "registry/name:tag" from a
 	// registry, "docker-daemon:NAME", "oci:DIRECTORY[:TAG]", "tar:FILE".
 	Reference string `yaml:"reference" json:"reference,omitempty"`
+	// Engine takes what the Docker daemon has of the reference's name rather than ask the
+	// registry, as services of an application are started.
+	Engine bool `yaml:"-" json:"engine,omitempty"`
 }
 
 // Image is one root file system.

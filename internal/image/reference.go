@@ -67,6 +67,12 @@ func Check(reference string) error {
 	return nil
 }
 
+// inDaemon reports whether the Docker daemon has an image of this name.
+func inDaemon(ctx context.Context, name string) bool {
+	_, err := daemonOrigin{name}.resolve(ctx)
+	return err == nil
+}
+
 func (s *Store) fromReference(ctx context.Context, reference string, progress func(string)) (*Image, error) {
 	from, err := parseReference(reference)
 	if err != nil {

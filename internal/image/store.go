@@ -57,6 +57,8 @@ func (s *Store) Get(ctx context.Context, src Source, progress func(string)) (*Im
 		return nil, fmt.Errorf("image: both a recipe and the reference %q are given: an image has one source", src.Reference)
 	case src.Recipe != nil:
 		return s.fromRecipe(ctx, *src.Recipe, progress)
+	case src.Engine && inDaemon(ctx, src.Reference):
+		return s.fromReference(ctx, "docker-daemon:"+src.Reference, progress)
 	case src.Reference != "":
 		return s.fromReference(ctx, src.Reference, progress)
 	}

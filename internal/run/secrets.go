@@ -13,7 +13,7 @@ import (
 // readSecrets reads the values of the plan's secrets, once, and masks them in events from
 // then on. A value that the plan or the command line has is none: it would be stored.
 func (e *execution) readSecrets() (err error) {
-	if e.secrets, err = secret.Read(e.Plan.Secret); err != nil || e.secrets == nil {
+	if e.secrets, err = secret.Read(e.Plan.Secrets()); err != nil || e.secrets == nil {
 		return err
 	}
 	plan, err := json.Marshal(e.Plan)

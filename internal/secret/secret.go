@@ -29,8 +29,12 @@ const (
 	Most  = 64 * quantity.KiB
 )
 
-// AsFile is Source.As of a value that commands get in a file.
-const AsFile = "file"
+// AsFile is Source.As of a value that commands get in a file. AtPath is that of one which a
+// single service gets in a file at a path of its own, and no other command.
+const (
+	AsFile = "file"
+	AtPath = "path"
+)
 
 // Source says where a value comes from and how commands get it. It has no value, and
 // can be stored.
@@ -155,7 +159,7 @@ func (s Source) read() (value []byte, warning string, err error) {
 	} else if value, warning, err = readFile(s.File); err != nil {
 		return nil, "", err
 	}
-	if s.As != AsFile {
+	if !s.inFile() {
 		value = bytes.TrimSuffix(bytes.TrimSuffix(value, []byte("\n")), []byte("\r"))
 	}
 	switch n := len(bytes.TrimSpace(value)); {
@@ -163,7 +167,7 @@ func (s Source) read() (value []byte, warning string, err error) {
 		return nil, "", fmt.Errorf("the value from %s has %d characters; with fewer than %d it could not be masked in outputs", s.from(), n, Least)
 	case len(value) > int(Most):
 		return nil, "", fmt.Errorf("the value from %s is longer than %s", s.from(), Most)
-	case s.As != AsFile && bytes.IndexByte(value, 0) >= 0:
+	case !s.inFile() && bytes.IndexByte(value, 0) >= 0:
 		return nil, "", fmt.Errorf("the value from %s has a zero byte, which no environment variable can have: use as: file", s.from())
 	}
 	return value, warning, nil
@@ -227,7 +231,7 @@ func (s *Set) Variables() (env []string) {
 		return nil
 	}
 	for _, one := range s.Secrets {
-		if one.As != AsFile {
+		if !one.inFile() {
 			env = append(env, one.Name+"="+string(one.Text.value))
 		}
 	}
@@ -277,4 +281,19 @@ func (s Source) Words() string {
 		words += ", as a file"
 	}
 	return words
+}
+
+func (s Source) inFile() bool { return s.As == AsFile || s.As == AtPath }
+
+// Named is the secret of a name; nil where there is none.
+func (s *Set) Named(name string) *Secret {
+	if s == nil {
+		return nil
+	}
+	for i := range s.Secrets {
+		if s.Secrets[i].Name == name {
+			return &s.Secrets[i]
+		}
+	}
+	return nil
 }

@@ -51,7 +51,7 @@ func TestOnlyTheImageReplacesAServer(t *testing.T) {
 	const head = "study: x\nenvironments: {native: {}}\nimage: {reference: app}\nworkloads: ["
 	for entry, want := range map[string]string{
 		"{use: nginx, server: host}":                      "server: \"host\" is not known: image is the image's own server",
-		"{use: fio, server: image}":                       "server: workload fio has no server that the image's could replace",
+		"{use: fio, server: image}":                       "server: workload fio has no server that another one could replace",
 		"{use: nginx, server: image, workers: 2}":         "unknown parameter \"workers\"",
 		"{use: nginx, server: image, path: '/a b'}":       "path: \"/a b\" is not the path of a page",
 		"{use: nginx, server: image, path: '/a?b=c&d'}":   "",

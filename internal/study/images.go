@@ -30,6 +30,13 @@ func roleImages(root strictyaml.Node, plan *Plan) map[string]image.Source {
 		}
 		images[workload.OwnImage] = image.Source{Recipe: &merged}
 	}
+	for _, w := range plan.Workloads {
+		for _, role := range w.Pack.RoleNames() {
+			if w.Application.Of(role) != nil {
+				images[w.Pack.RoleImage(role)] = serviceSource(w.Pack.RoleImage(role))
+			}
+		}
+	}
 	if len(images) == 0 {
 		return nil
 	}

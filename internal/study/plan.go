@@ -119,7 +119,9 @@ type Workload struct {
 	Levels []Level       `json:"levels"` // at least one
 	// Neighbour is what the neighbours run; nil where no level has any.
 	Neighbour *workload.Pack `json:"neighbour,omitempty"`
-	Fresh     string         `json:"fresh"` // trial, block or run; unknown: imported
+	// Application is the one whose services are the pack's servers; nil for none.
+	Application *Application `json:"application,omitempty"`
+	Fresh       string       `json:"fresh"` // trial, block or run; unknown: imported
 	// Find is the search for the capacity; nil where the rate is a parameter's.
 	Find *Find `json:"find,omitempty"`
 }

@@ -94,6 +94,7 @@ func resolve(root strictyaml.Node, file *File, over Overrides, problems *stricty
 	checkRoles(limitsAt.At("pin"), plan.Pin, plan.Workloads)
 	plan.Image = d.Image.resolve(root.At("image"), recipes, file.directory)
 	plan.Images = roleImages(root, plan)
+	checkApplications(root, plan, plan.only(over.Only))
 	checkEntrypoints(root, plan)
 	if err := problems.Err(); err != nil {
 		return nil, err

@@ -19,7 +19,7 @@ import (
 func TestTheSchemasKnowExactlyTheKeysThatAreRead(t *testing.T) {
 	for file, types := range map[string]map[string]any{
 		"study.schema.json": {"": document{}, "limits": limitsSection{}, "override": limitsOverride{}, "image": imageSection{}, "system": image.System{},
-			"design": designSection{}, "scale": scale{}, "host": Host{}, "price": cost.Price{}, "sampling": samplingSection{}, "bounds": blockBounds{}, "secret": secret.Source{}, "range": sweep{}},
+			"design": designSection{}, "scale": scale{}, "application": applicationSection{}, "host": Host{}, "price": cost.Price{}, "sampling": samplingSection{}, "bounds": blockBounds{}, "secret": secret.Source{}, "range": sweep{}},
 		"workload.schema.json": {"": workload.Pack{}, "recipe": image.Recipe{}, "file": image.File{}, "parameter": workload.Parameter{},
 			"role": workload.Role{}, "path": workload.RolePath{}, "step": workload.Step{}, "server": workload.Server{}, "probe": agent.Probe{}, "parser": workload.Parser{}, "metric": workload.Metric{}},
 	} {

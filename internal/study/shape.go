@@ -27,7 +27,10 @@ type Shape struct {
 type RoleShape struct {
 	Name   string `json:"name"`
 	OnHost bool   `json:"on_host,omitempty"`
-	Count  int    `json:"count"`
+	// InBaseline says that it is in an instance of the baseline's, not of the environment
+	// under test.
+	InBaseline bool `json:"in_baseline,omitempty"`
+	Count      int  `json:"count"`
 	// Image that it runs in, of the plan's images; "", or one that the plan does not have,
 	// is the image of all.
 	Image string `json:"image,omitempty"`
@@ -108,7 +111,7 @@ func shapeOf(p workload.Pack, parameters map[string]string, copies int) (Shape, 
 		if len(on) > 0 && len(on) < count {
 			return s, fmt.Errorf("role %s of workload %s has %d instances, but place: lists %d hosts: list one host per instance, since instances on one host would share its addresses", role, p.Name, count, len(on))
 		}
-		s.Roles = append(s.Roles, RoleShape{Name: role, OnHost: place == workload.OnHost, Count: count, Image: pack.RoleImage(role), Hosts: on})
+		s.Roles = append(s.Roles, RoleShape{Name: role, OnHost: place == workload.OnHost, InBaseline: place == workload.InBaseline, Count: count, Image: pack.RoleImage(role), Hosts: on})
 	}
 	return s, nil
 }
@@ -121,6 +124,9 @@ func (s Shape) Key() string {
 	}
 	for _, r := range s.Roles {
 		part := fmt.Sprintf("%s:%d:%t", r.Name, r.Count, r.OnHost)
+		if r.InBaseline {
+			part += " in the baseline's"
+		}
 		if r.Image != "" {
 			part += " in " + r.Image
 		}

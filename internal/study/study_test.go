@@ -52,6 +52,14 @@ func TestMain(m *testing.M) {
 				return nil
 			}
 		}
+		if kind == "docker" || kind == "gvisor" {
+			r.MemoryMounts = true
+			r.Networks = func(options any) (string, any) {
+				settled := *options.(*fakeOptions)
+				settled.Runtime = kind
+				return map[string]string{"bridge": "the engine"}[settled.Network], &settled
+			}
+		}
 		environment.Register(r)
 	}
 	os.Exit(m.Run())

@@ -37,7 +37,7 @@ func (w Workload) SeparateRoles() string {
 	var words []string
 	for _, role := range w.Pack.RoleNames() {
 		where := w.Pack.Place(role)
-		if where == workload.Together {
+		if where == workload.Together || w.Application.Of(role) != nil {
 			continue
 		}
 		if on := w.Pack.Roles[role].Hosts; len(on) > 0 {

@@ -29,8 +29,9 @@ func resolveWorkloads(root strictyaml.Node, s, scaled section, file *File, fresh
 		if pack == nil {
 			continue
 		}
-		pack = withEnv(entry, withArguments(entry, servedBy(entry, pack)))
-		w := Workload{Name: pack.Name, Pack: *pack, Fresh: fresh}
+		pack, app := servedBy(entry, pack, file.directory)
+		pack = withEnv(entry, withArguments(entry, pack, app))
+		w := Workload{Name: pack.Name, Pack: *pack, Fresh: fresh, Application: app}
 		if pack.Fresh != "" {
 			w.Fresh = pack.Fresh
 		}
@@ -82,28 +83,31 @@ func resolveWorkloads(root strictyaml.Node, s, scaled section, file *File, fresh
 	return workloads, recipes
 }
 
-// servedBy resolves server:, whose only value is image: the image's own server takes the
-// place of the pack's.
-func servedBy(entry strictyaml.Node, pack *workload.Pack) *workload.Pack {
+// servedBy resolves server:, what takes the place of the pack's server: with image, the
+// image's own; with a mapping, the services of an application.
+func servedBy(entry strictyaml.Node, pack *workload.Pack, directory string) (*workload.Pack, *Application) {
 	at, given := entry.Get("server")
 	if !given {
-		return pack
+		return pack, nil
+	}
+	if at.IsMapping() {
+		return resolveApplication(at, pack, directory)
 	}
 	var by string
 	if at.Decode(&by); by != "image" {
-		at.Problemf("server: %q is not known: image is the image's own server, in place of the workload's", by)
-		return pack
+		at.Problemf("server: %q is not known: image is the image's own server, in place of the workload's; {compose: FILE, service: NAME} are the services of an application", by)
+		return pack, nil
 	}
 	served, err := pack.ServedByImage()
 	if err != nil {
 		at.Problemf("server: %s", err)
-		return pack
+		return pack, nil
 	}
-	return &served
+	return &served, nil
 }
 
 // withArguments resolves arguments:, those of the image's own command.
-func withArguments(entry strictyaml.Node, pack *workload.Pack) *workload.Pack {
+func withArguments(entry strictyaml.Node, pack *workload.Pack, app *Application) *workload.Pack {
 	at, given := entry.Get("arguments")
 	if !given {
 		return pack
@@ -111,6 +115,8 @@ func withArguments(entry strictyaml.Node, pack *workload.Pack) *workload.Pack {
 	var arguments []string
 	at.Decode(&arguments)
 	switch {
+	case app != nil:
+		at.Problemf("arguments: an application has several commands: write them as command: of its services")
 	case len(pack.StartsImage()) == 0:
 		at.Problemf("arguments: workload %s does not start the image's own command, which would have them; with server: image one that has a server does", pack.Name)
 	case len(arguments) == 0:

@@ -34,7 +34,7 @@ func startEvidence(ctx context.Context, traced, syscalls bool, measured []*insta
 	}
 	var footprints []usage.Footprint
 	for _, i := range measured {
-		if i.OnHost {
+		if !i.Tested() {
 			continue
 		}
 		if onAnother(i.Instance) {

@@ -78,7 +78,7 @@ func newMeters(ctx context.Context, copies []instances.Roles) (m *meters, watche
 			number = n + 1
 		}
 		for _, i := range roles.Instances() {
-			if !i.OnHost {
+			if i.Tested() {
 				m.instances, m.copies = append(m.instances, i), append(m.copies, number)
 			}
 		}

@@ -195,7 +195,7 @@ func (r *Runner) job(slot schedule.Slot) (job, error) {
 		return job{}, fmt.Errorf("the plan does not say which instances workload %s needs at level %q: it was made by another version of tare; begin a new run", w.Name, level.Name)
 	}
 	j.request = instances.Request{
-		Block: slot.Block, Environment: slot.Environment, Shape: level.Shape,
+		Block: slot.Block, Environment: slot.Environment, Shape: level.Shape, Application: w.Application,
 		Fresh: slot.Fresh, EmptyCache: w.Pack.EmptyCache, Cores: r.plan.CoresOf(e, w),
 	}
 	return j, nil

@@ -48,9 +48,11 @@ func (p Pack) Of(named func(name string) *image.Image) Pack {
 	}
 	p.Servers = slices.Clone(p.Servers)
 	for i, s := range p.Servers {
+		own := named(p.RoleImage(s.Role)).Config
 		if s.Entrypoint && s.Stop == "" {
-			p.Servers[i].Stop = named(p.RoleImage(s.Role)).Config.StopSignal
+			p.Servers[i].Stop = own.StopSignal
 		}
+		p.Servers[i].of(own)
 	}
 	return p.eachStep(step)
 }

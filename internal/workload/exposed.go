@@ -43,7 +43,7 @@ func (p Pack) ExposedRoles(parameters map[string]string) ([]ExposedRole, error) 
 func (p Pack) exposed(role string) bool {
 	return slices.ContainsFunc(p.steps(), func(s Step) bool {
 		place := p.Place(s.Role)
-		if place == p.Place(role) && (place != Apart || s.Role == role && p.Roles[role].Count == "") {
+		if place == p.Place(role) && (place != Apart && place != InBaseline || s.Role == role && p.Roles[role].Count == "") {
 			return false
 		}
 		text := strings.Join(slices.Concat([]string{s.Run}, s.Argv, s.Env), "\n")

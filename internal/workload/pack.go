@@ -88,13 +88,15 @@ type Pack struct {
 type Role struct {
 	// Place is together (in one instance with the other roles), apart (in a separate
 	// instance) or host (on the host, in the image's root file system, outside of
-	// the environment); "" is together.
+	// the environment); "" is together. A service of an application can be in an
+	// instance of the baseline's.
 	Place string `yaml:"place" json:"place,omitempty"`
 	// Hosts are hosts of the study: the one on which the role runs (host), or one
 	// per instance of the role (apart).
 	Hosts []string `yaml:"-" json:"hosts,omitempty"`
 	// Image is recipe: on the host, the role runs in an image of the pack's recipe, also
-	// if the study names another image, which has no load driver.
+	// if the study names another image, which has no load driver. A service of an
+	// application has a reference.
 	Image string `yaml:"image" json:"image,omitempty"`
 	// Count is the number of instances of the role, a number or ${parameter}; more
 	// than one needs apart. Servers and setup steps of the role run in each.
@@ -117,6 +119,9 @@ const (
 	Together = "together"
 	Apart    = "apart"
 	OnHost   = "host"
+	// InBaseline is apart, and in the baseline's environment whichever is measured. It
+	// is not for packs.
+	InBaseline = "baseline"
 )
 
 // OwnImage is the value of Role.Image.
@@ -145,7 +150,7 @@ const PageForm = "page"
 type Step struct {
 	// Run is a command line for /bin/sh -c.
 	Run  string   `yaml:"run" json:"run,omitempty"`
-	Argv []string `yaml:"argv" json:"argv,omitempty"`
+	Argv []string `yaml:"argv" json:"argv,omitzero"`
 	// Entrypoint starts what the image says: its entrypoint with the arguments, as its
 	// user, in its working directory.
 	Entrypoint bool `yaml:"entrypoint" json:"entrypoint,omitempty"`
@@ -173,6 +178,23 @@ type Server struct {
 	// Stop is the signal that stops it; "" is SIGTERM.
 	// With entrypoint it is the image's.
 	Stop string `yaml:"stop" json:"stop,omitempty"`
+	// StopTime is how long it has after that signal; 0 is ten seconds.
+	StopTime time.Duration `yaml:"-" json:"stop_time,omitempty"`
+	// Completes: it is no server, but runs to its end before the next one starts.
+	Completes bool `yaml:"-" json:"completes,omitempty"`
+	// Health is what else says that it is ready, before Ready; nil for nothing.
+	Health *Health `yaml:"-" json:"health,omitempty"`
+}
+
+// Health is the check of a service of an application.
+type Health struct {
+	// Exec is the command; nil is that of the image, unless NotImage.
+	Exec     []string `json:"exec,omitempty"`
+	NotImage bool     `json:"not_image,omitempty"`
+	// Port accepts connections when the service is ready, where there is no command and
+	// the server has no other probe; 0 is the first one that the image exposes.
+	Port    int           `json:"port,omitempty"`
+	Timeout time.Duration `json:"timeout,omitempty"`
 }
 
 // Parser configures how the driver's output is parsed. Exactly one field is set.

@@ -19,12 +19,14 @@ func init() {
 		Options: func() any {
 			return &Options{Socket: DockerHost(), Network: "bridge", Log: "none", Seccomp: "default", Data: "bind"}
 		},
-		Requires: func(o any) []environment.Requirement { return requiresEngine(theDocker, *o.(*Options)) },
-		Needs:    func(o any) (environment.Needs, error) { return theDocker.needs(*o.(*Options)), nil },
-		New:      func(o any) (environment.Environment, error) { return New(*o.(*Options)) },
-		Mounts:   mountable,
-		Parts:    ladderParts(theDocker),
-		Sweep:    theDocker.sweep,
+		Requires:     func(o any) []environment.Requirement { return requiresEngine(theDocker, *o.(*Options)) },
+		Needs:        func(o any) (environment.Needs, error) { return theDocker.needs(*o.(*Options)), nil },
+		Networks:     func(o any) (string, any) { return theDocker.networks(*o.(*Options)), o },
+		New:          func(o any) (environment.Environment, error) { return New(*o.(*Options)) },
+		Mounts:       mountable,
+		MemoryMounts: true,
+		Parts:        ladderParts(theDocker),
+		Sweep:        theDocker.sweep,
 		Forget: func(ctx context.Context, keep func(string) bool) ([]string, error) {
 			return RemoveImages(ctx, DockerHost(), keep)
 		},
@@ -37,12 +39,14 @@ func init() {
 		},
 		Requires: func(o any) []environment.Requirement { return requiresEngine(thePodman, *o.(*Options)) },
 		Needs:    func(o any) (environment.Needs, error) { return thePodman.needs(*o.(*Options)), nil },
+		Networks: func(o any) (string, any) { return thePodman.networks(*o.(*Options)), o },
 		New: func(o any) (environment.Environment, error) {
 			return newContainers(thePodman, *o.(*Options))
 		},
-		Mounts: mountable,
-		Parts:  ladderParts(thePodman),
-		Sweep:  thePodman.sweep,
+		Mounts:       mountable,
+		MemoryMounts: true,
+		Parts:        ladderParts(thePodman),
+		Sweep:        thePodman.sweep,
 		Forget: func(ctx context.Context, keep func(string) bool) ([]string, error) {
 			return RemoveImages(ctx, PodmanHost(), keep)
 		},

@@ -29,6 +29,16 @@ type network struct {
 	closed bool
 }
 
+// Networks is what the networks of containers with these options are part of.
+func Networks(o Options) string { return theDocker.networks(o) }
+
+func (b brand) networks(o Options) string {
+	if o.Network != "bridge" {
+		return ""
+	}
+	return "the " + b.name + " at " + o.Socket
+}
+
 // NewNetwork makes a bridge network in the engine. Containers in the host's network get
 // loopback addresses instead.
 func (c *containers) NewNetwork(ctx context.Context, o *cleanup.Owner, name string) (_ environment.Network, err error) {

@@ -44,6 +44,11 @@ func (o *Options) mount(r environment.Request, directory, made string, config *c
 		host.Mounts = append(host.Mounts, mount.Mount{Type: mount.TypeVolume, Source: made, Target: "/data"})
 	}
 	for _, m := range r.Mounts {
+		if m.Memory {
+			memory := mount.Mount{Type: mount.TypeTmpfs, Target: m.To, TmpfsOptions: &mount.TmpfsOptions{SizeBytes: int64(m.Size), Mode: 0o1777}}
+			host.Mounts = append(host.Mounts, memory)
+			continue
+		}
 		host.Mounts = append(host.Mounts, mount.Mount{Type: mount.TypeBind, Source: m.From, Target: m.To, ReadOnly: m.ReadOnly})
 	}
 }

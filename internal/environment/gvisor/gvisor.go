@@ -27,6 +27,14 @@ func init() {
 		Options:  func() any { return defaults() },
 		Requires: func(o any) []environment.Requirement { return requirements(*o.(*Options)) },
 		Needs:    func(o any) (environment.Needs, error) { return needs(*o.(*Options)) },
+		Networks: func(o any) (string, any) {
+			settled := *o.(*Options)
+			if settled.Engine == "direct" {
+				return "", o
+			}
+			settled.Engine = "docker"
+			return docker.Networks(settled.containers()), &settled
+		},
 		New: func(o any) (environment.Environment, error) {
 			options := *o.(*Options)
 			if err := options.Validate(); err != nil {
@@ -34,8 +42,9 @@ func init() {
 			}
 			return &sandboxes{options: options}, nil
 		},
-		Mounts: func(any) error { return nil },
-		Parts:  ladderParts,
+		Mounts:       func(any) error { return nil },
+		MemoryMounts: true,
+		Parts:        ladderParts,
 		// Sweep is nil: the kind docker sweeps what a daemon keeps. What runsc leaves
 		// is in the owner's directory and cgroup, where cleanup finds it, and its
 		// networks end with their processes.

@@ -1,6 +1,7 @@
 package oci
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -110,7 +111,7 @@ func (e *environ) makeRoot(s *instanceFiles, image, home, directory string) (err
 // the runtime makes them.
 func (s *instanceFiles) points(image string) error {
 	for _, m := range s.given {
-		if err := roots.MountPoint(image, s.root, m.From, m.To); err != nil {
+		if err := roots.MountPoint(image, s.root, cmp.Or(m.From, s.data), m.To); err != nil {
 			return err
 		}
 	}

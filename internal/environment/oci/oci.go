@@ -23,12 +23,13 @@ import (
 
 func init() {
 	environment.Register(environment.Registration{
-		Kind:     "oci",
-		About:    "an OCI runtime (runc, crun, runsc ...) on a bundle, without an engine",
-		Options:  func() any { o := Default(); return &o },
-		Requires: func(o any) []environment.Requirement { return Requirements(o.(*Options)) },
-		Needs:    func(o any) (environment.Needs, error) { return o.(*Options).needs() },
-		New:      func(o any) (environment.Environment, error) { return New(*o.(*Options)) },
+		Kind:         "oci",
+		About:        "an OCI runtime (runc, crun, runsc ...) on a bundle, without an engine",
+		Options:      func() any { o := Default(); return &o },
+		Requires:     func(o any) []environment.Requirement { return Requirements(o.(*Options)) },
+		Needs:        func(o any) (environment.Needs, error) { return o.(*Options).needs() },
+		New:          func(o any) (environment.Environment, error) { return New(*o.(*Options)) },
+		MemoryMounts: true,
 		Mounts: func(o any) error {
 			if o.(*Options).Root == "bind" {
 				return errors.New("with root: bind the root is read-only, so it gets no mount points: choose another root")

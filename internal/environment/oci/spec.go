@@ -140,6 +140,14 @@ func mounts(o *Options, p bundleInput) []specs.Mount {
 		list = append(list, bindMount(p.data+":/data"))
 	}
 	for _, m := range p.given {
+		if m.Memory {
+			memory := specs.Mount{Destination: m.To, Type: "tmpfs", Source: "tmpfs", Options: []string{"nosuid", "nodev", "noexec", "mode=1777"}}
+			if m.Size > 0 {
+				memory.Options = append(memory.Options, fmt.Sprintf("size=%d", int64(m.Size)))
+			}
+			list = append(list, memory)
+			continue
+		}
 		list = append(list, bindMount(m.String()))
 	}
 	return list

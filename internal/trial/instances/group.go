@@ -15,6 +15,7 @@ import (
 	"tare/internal/linux/cgroup"
 	"tare/internal/linux/virtnet"
 	"tare/internal/secret"
+	"tare/internal/study"
 	"tare/internal/usage"
 )
 
@@ -37,6 +38,7 @@ type Group struct {
 	facts     StartFacts
 	used      bool
 	giveUp    context.CancelFunc // of the starts' context
+	volumes   []string           // directories of services
 }
 
 // Start is when an instance's start was under way.
@@ -119,7 +121,7 @@ func (g *Group) recordStart(single, meets bool) {
 		g.facts.Phases = g.instances[0].Phases()
 	}
 	for _, i := range g.Measured() {
-		if paths := i.Paths(); !i.OnHost && g.facts.Paths == nil && paths != (environment.Paths{}) {
+		if paths := i.Paths(); i.Tested() && g.facts.Paths == nil && paths != (environment.Paths{}) {
 			g.facts.Paths = &paths
 		}
 	}
@@ -137,7 +139,7 @@ func (g *Group) recordStart(single, meets bool) {
 
 // stop stops all instances at the same time, and then closes their network.
 func (g *Group) stop() error {
-	errs := make([]error, len(g.instances)+1)
+	errs := make([]error, len(g.instances)+2)
 	var all sync.WaitGroup
 	for n, i := range g.instances {
 		all.Go(func() {
@@ -157,6 +159,7 @@ func (g *Group) stop() error {
 		defer cancel()
 		errs[len(g.instances)] = g.Network.Close(ctx)
 	}
+	errs[len(g.instances)+1] = g.removeVolumes()
 	return errors.Join(errs...)
 }
 
@@ -165,10 +168,15 @@ type Instance struct {
 	environment.Instance
 	Name   string
 	OnHost bool // runs a role on the host: its cost is not the environment's
-	Index  int  // among the instances of its role, from 1
+	// Beside says that it is of the baseline's environment, whichever is measured: its cost
+	// is not the environment's either.
+	Beside bool
+	Index  int // among the instances of its role, from 1
 
-	image *image.Image
-	host  string // of the study, that the workload puts it on; "" is the environment's
+	image   *image.Image
+	service *study.Service // that it runs; nil for none
+	mounts  []environment.Mount
+	host    string // of the study, that the workload puts it on; "" is the environment's
 	// address by which the others reach it, where hosts lie between them; ""
 	// where the network between the instances says it.
 	address  string
@@ -183,6 +191,9 @@ type Instance struct {
 	secrets  *secret.Set
 	paths    map[string]string // of secrets that are files in the instance
 }
+
+// Tested says whether it is of the environment under test, which is measured.
+func (i *Instance) Tested() bool { return !i.OnHost && !i.Beside }
 
 // Env are the variables of its image, KEY=VALUE.
 func (i *Instance) Env() []string {

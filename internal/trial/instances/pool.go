@@ -55,6 +55,8 @@ type Request struct {
 	Block       int
 	Environment string
 	Shape       study.Shape
+	// Application is the one whose services the instances run; nil for none.
+	Application *study.Application
 	// Fresh is how long instances are used: trial, block or run.
 	Fresh string
 	// EmptyCache empties the host's page cache before a start.
@@ -64,16 +66,17 @@ type Request struct {
 }
 
 // key is equal for requests that can use the same instances: those of one
-// environment and shape, on the same cores, with the same lifetime.
+// environment and shape, with the same services, on the same cores, with the same lifetime.
 type key struct {
 	environment string
+	application string
 	shape       string
 	cores       string
 	wholeRun    bool
 }
 
 func (r Request) key() key {
-	return key{r.Environment, r.Shape.Key(), fmt.Sprint(r.Cores), r.Fresh == "run"}
+	return key{r.Environment, r.Application.Key(), r.Shape.Key(), fmt.Sprint(r.Cores), r.Fresh == "run"}
 }
 
 // Pool keeps the started instances in groups, one group for each trial that

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -57,8 +58,16 @@ func (p *Pool) start(ctx context.Context, r Request) (_ *Group, err error) {
 		}
 	}
 	g.HostMemory = usage.AvailableMemory()
+	if err := p.makeVolumes(ctx, r, g); err != nil {
+		return nil, err
+	}
 	if err := p.startAll(ctx, r, g); err != nil {
 		return nil, err
+	}
+	for _, roles := range g.Copies {
+		if err := roles.nameServices(ctx, g.Network); err != nil {
+			return nil, err
+		}
 	}
 	g.recordStart(r.Shape.Single(), r.Shape.Meets())
 	return g, nil
@@ -72,12 +81,12 @@ func (p *Pool) assign(g *Group, r Request, s study.Shape) Roles {
 		g.instances = append(g.instances, roles.together)
 	}
 	for _, role := range s.Roles {
-		where := r.Environment
+		where := p.environment(r, role.InBaseline)
 		if role.OnHost {
 			where = "host"
 		}
 		for n := range role.Count {
-			i := &Instance{Name: p.name(r.Block, where), OnHost: role.OnHost, Index: n + 1, image: p.ImageOf(role.Image)}
+			i := &Instance{Name: p.name(r.Block, where), OnHost: role.OnHost, Beside: role.InBaseline, Index: n + 1, image: p.ImageOf(role.Image), service: r.Application.Of(role.Name)}
 			if len(role.Hosts) > 0 {
 				i.host = role.Hosts[n]
 			}
@@ -86,6 +95,14 @@ func (p *Pool) assign(g *Group, r Request, s study.Shape) Roles {
 		}
 	}
 	return roles
+}
+
+// environment of an instance of a request.
+func (p *Pool) environment(r Request, inBaseline bool) string {
+	if inBaseline {
+		return p.Plan.Baseline
+	}
+	return r.Environment
 }
 
 // name of the next instance.
@@ -182,11 +199,12 @@ func (p *Pool) startAll(ctx context.Context, r Request, g *Group) error {
 
 // startOne starts one instance and checks that its limits hold.
 func (p *Pool) startOne(ctx context.Context, r Request, i *Instance, network environment.Network) error {
-	in, limits := p.Environments[r.Environment], p.definition(r.Environment).Limits
+	name := p.environment(r, i.Beside)
+	in, limits := p.Environments[name], i.limits(p.definition(name).Limits)
 	if r.Cores != nil {
 		limits.Cores = r.Cores
 	}
-	onHost, prepared := p.OnHosts[p.slot(r.Environment, i)]
+	onHost, prepared := p.OnHosts[p.slot(name, i)]
 	if prepared {
 		in = onHost.Environment
 	}
@@ -208,7 +226,7 @@ func (p *Pool) startOne(ctx context.Context, r Request, i *Instance, network env
 		return &DiskError{err}
 	}
 	instance, err := in.Start(ctx, environment.Request{
-		Name: i.Name, Owner: p.Owner, Image: i.image, Limits: limits, Console: console, Network: network, Mounts: p.Plan.Mounts,
+		Name: i.Name, Owner: p.Owner, Image: i.image, Limits: limits, Console: console, Network: network, Mounts: slices.Concat(p.Plan.Mounts, i.mounts),
 	})
 	if err != nil {
 		return errors.Join(startError(ctx, err, limits), console.Close())
@@ -224,6 +242,9 @@ func (p *Pool) startOne(ctx context.Context, r Request, i *Instance, network env
 		return fmt.Errorf("%s: %w", i.Name, err)
 	}
 	if err := i.takeSecrets(ctx, p.Secrets); err != nil {
+		return err
+	}
+	if err := i.takeFiles(ctx, p.Secrets); err != nil {
 		return err
 	}
 	return i.takeInputs(ctx, p.Plan.Inputs)

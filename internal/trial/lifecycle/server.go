@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"syscall"
 	"time"
 
@@ -95,9 +96,12 @@ func awaitPortFree(ctx context.Context, i *instances.Instance, address string, s
 
 // startServer starts a server and waits until it answers.
 func (c *Copy) startServer(ctx context.Context, i *instances.Instance, spec workload.Server) error {
+	name := cmp.Or(spec.Role, "server")
+	if spec.Completes {
+		return c.step(ctx, i, name, spec.Step)
+	}
 	began := time.Now()
 	defer func() { c.spent.Add(int64(time.Since(began))) }()
-	name := cmp.Or(spec.Role, "server")
 	s := &server{
 		owner: c, instance: i, spec: spec, out: c.output(i, name+".stdout"), err: c.output(i, name+".stderr"),
 		exited: make(chan agent.Exit, 1), gone: make(chan struct{}),
@@ -125,17 +129,10 @@ func (c *Copy) startServer(ctx context.Context, i *instances.Instance, spec work
 
 // awaitReady waits until the server answers or exits.
 func (s *server) awaitReady(ctx context.Context) error {
-	probe := s.spec.Ready
-	if probe.Timeout == 0 {
-		probe.Timeout = readyTimeout
-	}
 	probing, cancel := context.WithCancel(ctx)
 	defer cancel()
 	ready := make(chan error, 1)
-	crash.Go(func() {
-		_, err := s.instance.Agent().Await(probing, probe, s.instance.Secrets()...)
-		ready <- err
-	})
+	crash.Go(func() { ready <- s.probe(probing) })
 	select {
 	case err := <-ready:
 		if err != nil {
@@ -148,6 +145,23 @@ func (s *server) awaitReady(ctx context.Context) error {
 		}
 		return fmt.Errorf("server %s exited before it answered: %s%s%s", quoted(s.spec.Step), describeExit(exit, 0), outOfMemory(s.instance), lastLines(s.err, s.out))
 	}
+}
+
+// probe waits until the server's health check succeeds, and then its other probe. A service
+// that has neither is ready when it runs.
+func (s *server) probe(ctx context.Context) error {
+	probes, as := []agent.Probe{s.spec.Ready}, agent.Command{Env: s.instance.Secrets()}
+	if h := s.spec.Health; h != nil {
+		probes = slices.DeleteFunc([]agent.Probe{h.Probe(), s.spec.Ready}, agent.Probe.None)
+		as = s.owner.command(s.instance, s.spec.Step, 0) // the command is the service's, as the server is
+	}
+	for _, probe := range probes {
+		probe.Timeout = cmp.Or(probe.Timeout, readyTimeout)
+		if _, err := s.instance.Agent().AwaitAs(ctx, probe, as); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 var errServerExited = errors.New("a server exited")
@@ -203,14 +217,14 @@ func (s *server) terminate() (early *agent.Exit, err error) {
 			return nil, fmt.Errorf("stop the server: %w", err)
 		}
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), 2*serverStopTimeout)
+	ctx, cancel := context.WithTimeout(context.Background(), serverStopTimeout+cmp.Or(s.spec.StopTime, serverStopTimeout))
 	defer cancel()
 	for n, number := range []syscall.Signal{stop, syscall.SIGKILL} {
 		err := s.process.Signal(ctx, number)
 		if err != nil && s.instance.Agent().Err() != nil {
 			return nil, nil
 		}
-		timer := time.NewTimer(serverStopTimeout)
+		timer := time.NewTimer(cmp.Or(s.spec.StopTime, serverStopTimeout))
 		select {
 		case exit, known := <-s.exited:
 			timer.Stop()

@@ -579,3 +579,81 @@ A search for the capacity
   $ tare run bad.yaml
   tare: bad.yaml:7:17: load: the rate of all environments follows from the baseline's search, so it needs order: alternating
   [2]
+
+Applications
+
+  $ cat >compose.yaml <<E
+  > services:
+  >   api:
+  >     image: api
+  >     depends_on: [cache]
+  >     volumes: [data:/data]
+  >   cache:
+  >     image: redis:7
+  >     volumes: [data:/data]
+  > volumes: {data: {}}
+  > E
+  $ cat >shop.yaml <<E
+  > study: one
+  > baseline: docker
+  > environments:
+  >   docker: {}
+  >   gvisor: {}
+  > workloads:
+  >   - {use: nginx-open, server: {compose: ./compose.yaml, service: api, under: [api]}}
+  > E
+  $ sed 's/compose: .*, service/service/' shop.yaml >bad.yaml
+  $ tare run bad.yaml
+  tare: bad.yaml:7:31: server: compose: is missing; it names a Compose file, such as ./compose.yaml
+  [2]
+  $ sed 's/compose.yaml/absent.yaml/' shop.yaml >bad.yaml
+  $ tare run bad.yaml
+  tare: bad.yaml:7:41: compose: Compose file absent.yaml: no such file or directory
+  [2]
+  $ sed 's/service: api, //' shop.yaml >bad.yaml
+  $ tare run bad.yaml
+  tare: bad.yaml:7:31: server: service: is missing; it names the service that the load is for: cache, api
+  [2]
+  $ sed 's/service: api/service: apu/' shop.yaml >bad.yaml
+  $ tare run bad.yaml
+  tare: bad.yaml:7:66: service: unknown service "apu"; did you mean "api"? (known: cache, api)
+  [2]
+  $ sed 's/under: .api./under: [db]/' shop.yaml >bad.yaml
+  $ tare run bad.yaml
+  tare: bad.yaml:7:79: under: unknown service "db"; known: cache, api
+  [2]
+  $ sed 's/under: .api./under: []/' shop.yaml >bad.yaml
+  $ tare run bad.yaml
+  tare: bad.yaml:7:78: under: has no service, so nothing would be in the environment; leave it out for all
+  [2]
+  $ sed 's/under/beside/' shop.yaml >bad.yaml
+  $ tare run bad.yaml
+  tare: bad.yaml:7:71: unknown key "beside"; known: compose, service, under
+  [2]
+  $ sed 's/nginx-open/fio/' shop.yaml >bad.yaml
+  $ tare run bad.yaml
+  tare: bad.yaml:7:24: server: workload fio has no server that another one could replace
+  [2]
+  $ sed 's/gvisor: {}/podman: {}/' shop.yaml >bad.yaml
+  $ tare run bad.yaml
+  tare: bad.yaml:7:78: under: instances of podman (podman) and of the baseline docker (docker) cannot join one network, as containers of one engine with network: bridge can, also with gVisor as its runtime; leave out under:, so that all services are in the environment, or leave out the environment
+  [2]
+  $ sed 's/gvisor: {}/gvisor: {engine: direct}/' shop.yaml >bad.yaml
+  $ tare run bad.yaml
+  tare: bad.yaml:7:78: under: instances of gvisor (gvisor) and of the baseline docker (docker) cannot join one network, as containers of one engine with network: bridge can, also with gVisor as its runtime; leave out under:, so that all services are in the environment, or leave out the environment
+  [2]
+  $ sed 's/gvisor: {}/qemu: {network: bridge}/; s/, under: .api.//' shop.yaml >bad.yaml
+  $ tare run bad.yaml
+  tare: bad.yaml:7:31: server: environment qemu, services.cache.volumes: data: several services have it: its instances have disks of their own, with which tare shares no directory of this machine; leave the environment out, bring single files as inputs, or use an image that has the files
+  bad.yaml:7:31: server: environment qemu, services.api.volumes: data: several services have it: its instances have disks of their own, with which tare shares no directory of this machine; leave the environment out, bring single files as inputs, or use an image that has the files
+  [2]
+  $ sed 's/image: api/&\n    privileged: true/' compose.yaml >privileged.yaml
+  $ sed 's/compose.yaml/privileged.yaml/' shop.yaml >bad.yaml
+  $ tare run bad.yaml
+  tare: bad.yaml:7:41: compose: privileged.yaml: services.api.privileged: true: an instance of tare has what its environment gives it, and no service gets more: override the key in a second Compose file, if the service works without (compose: [compose.yaml, for-tare.yaml])
+  [2]
+  $ sed 's/image: api/&\n    scale: 2/' compose.yaml >scaled.yaml
+  $ sed 's/compose.yaml/scaled.yaml/' shop.yaml >bad.yaml
+  $ tare run bad.yaml
+  tare: bad.yaml:7:41: compose: scaled.yaml: services.api.scale: it asks for 2 instances, and tare starts one of each service: leave out scale and deploy.replicas
+  [2]

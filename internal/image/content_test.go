@@ -1,0 +1,41 @@
+package image
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/google/go-containerregistry/pkg/name"
+	"github.com/google/go-containerregistry/pkg/v1/tarball"
+)
+
+func TestADirectoryOfAnImageIsUnpackedWithItsContent(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "image.tar")
+	if err := tarball.WriteToFile(file, name.MustParseReference("localhost/x"), twoLayers(t)); err != nil {
+		t.Fatal(err)
+	}
+	img, err := openStore(t).Get(t.Context(), Source{Reference: "tar:" + file}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for directory, want := range map[string]string{"/etc": "b=2 c=3 ", "/absent": "", "/etc/b": ""} {
+		to, got := t.TempDir(), ""
+		if err := img.Unpack(t.Context(), directory, to); err != nil {
+			t.Fatal(err)
+		}
+		entries, err := os.ReadDir(to)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, e := range entries {
+			text, err := os.ReadFile(filepath.Join(to, e.Name()))
+			if err != nil {
+				t.Fatal(err)
+			}
+			got += e.Name() + "=" + string(text) + " "
+		}
+		if got != want {
+			t.Errorf("%s has %q, want %q", directory, got, want)
+		}
+	}
+}

@@ -1,0 +1,218 @@
+package study
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"tare/internal/compose"
+	"tare/internal/environment"
+	"tare/internal/lists"
+	"tare/internal/secret"
+	"tare/internal/strictyaml"
+	"tare/internal/workload"
+)
+
+// Application is a Compose application whose services are the servers of a workload.
+type Application struct {
+	Name    string   `json:"name"`
+	Files   []string `json:"files"`   // absolute
+	Service string   `json:"service"` // that the driver drives
+	// Under are the services in the environment under test; nil is all of them. The others
+	// are in instances of the baseline's, whichever environment is measured.
+	Under    []string  `json:"under,omitempty"`
+	Services []Service `json:"services"` // each after those that it depends on
+	Notes    []string  `json:"notes,omitempty"`
+}
+
+// Service is what an instance of a service has besides what its steps say.
+type Service struct {
+	Name   string              `json:"name"`
+	Role   string              `json:"role"` // that the service plays
+	Names  []string            `json:"names"`
+	Hosts  map[string]string   `json:"hosts,omitempty"`
+	Limits environment.Limits  `json:"limits,omitzero"` // in place of the environment's, where they are set
+	Mounts []environment.Mount `json:"mounts,omitempty"`
+	// Volumes are directories of the instance's own, or of some instances together.
+	Volumes []Volume      `json:"volumes,omitempty"`
+	Files   []ServiceFile `json:"files,omitempty"`
+}
+
+// Volume is a directory with what the image has there.
+type Volume struct {
+	Name     string `json:"name,omitempty"` // instances with the same name share it; "" is the instance's own
+	To       string `json:"to"`
+	ReadOnly bool   `json:"read_only,omitempty"`
+}
+
+// ServiceFile is a config, or a secret, of a service.
+type ServiceFile struct {
+	To      string `json:"to"`
+	From    string `json:"from,omitempty"`    // a file of this machine, absolute
+	SHA256  string `json:"sha256,omitempty"`  // of a config; a secret has none
+	Content string `json:"content,omitempty"` // of a config that is in the Compose file
+	// Secret says where the content is of a secret; nil for a config.
+	Secret *secret.Source `json:"secret,omitempty"`
+	User   string         `json:"user,omitempty"`
+	Mode   uint32         `json:"mode"`
+}
+
+// Of is the service that plays a role; nil where none does.
+func (a *Application) Of(role string) *Service {
+	if a == nil {
+		return nil
+	}
+	for i := range a.Services {
+		if a.Services[i].Role == role {
+			return &a.Services[i]
+		}
+	}
+	return nil
+}
+
+// Key is equal for two whose services can use the same instances.
+func (a *Application) Key() string {
+	if a == nil {
+		return ""
+	}
+	text, err := json.Marshal([]any{a.Files, a.Under, a.Services})
+	if err != nil {
+		panic(err) // of plain values
+	}
+	return string(text)
+}
+
+// Secrets are the sources of all secrets of a run: the plan's, and those of services.
+func (p *Plan) Secrets() []secret.Source {
+	all := slices.Clone(p.Secret)
+	for _, w := range p.Workloads {
+		if w.Application == nil {
+			continue
+		}
+		for _, s := range w.Application.Services {
+			for _, f := range s.Files {
+				if f.Secret != nil && !slices.Contains(all, *f.Secret) {
+					all = append(all, *f.Secret)
+				}
+			}
+		}
+	}
+	return all
+}
+
+// Tested are the names of the services in the environment under test, and Beside those of
+// the others.
+func (a *Application) Tested() []string {
+	return lists.Filter(a.names(), func(name string) bool { return a.Under == nil || slices.Contains(a.Under, name) })
+}
+
+// Beside are the names of the services in the baseline's environment.
+func (a *Application) Beside() []string {
+	return lists.Filter(a.names(), func(name string) bool { return a.Under != nil && !slices.Contains(a.Under, name) })
+}
+
+func (a *Application) names() []string {
+	return lists.Map(a.Services, func(s Service) string { return s.Name })
+}
+
+// applicationSection is server: of a workload with an application.
+type applicationSection struct {
+	Compose section  `yaml:"compose"`
+	Service string   `yaml:"service"`
+	Under   []string `yaml:"under"`
+}
+
+// resolveApplication reads the Compose file of a workload and puts its services in the
+// place of the pack's server.
+func resolveApplication(at strictyaml.Node, pack *workload.Pack, directory string) (*workload.Pack, *Application) {
+	var s applicationSection
+	at.Decode(&s)
+	files := composeFiles(s.Compose)
+	if len(files) == 0 {
+		at.Problemf("server: compose: is missing; it names a Compose file, such as ./compose.yaml")
+		return pack, nil
+	}
+	for i, name := range files {
+		if !filepath.IsAbs(name) {
+			files[i] = filepath.Join(directory, name)
+		}
+	}
+	read, err := compose.Load(context.Background(), compose.Options{Files: files, Environ: os.Environ()})
+	if err != nil {
+		at.At("compose").Problemf("compose: %s", err)
+		return pack, nil
+	}
+	names := lists.Map(read.Services, func(s compose.Service) string { return s.Name })
+	known := func(at strictyaml.Node, key, name string) bool {
+		if !slices.Contains(names, name) {
+			at.Problemf("%s: %s", key, strictyaml.Unknown("service", name, names))
+		}
+		return slices.Contains(names, name)
+	}
+	if s.Service == "" {
+		at.Problemf("server: service: is missing; it names the service that the load is for: %s", strings.Join(names, ", "))
+		return pack, nil
+	}
+	good := known(at.At("service"), "service", s.Service)
+	for i, name := range s.Under {
+		good = known(at.At("under", i), "under", name) && good
+	}
+	if under, given := at.Get("under"); given && len(s.Under) == 0 {
+		under.Problemf("under: has no service, so nothing would be in the environment; leave it out for all")
+		good = false
+	}
+	if !good {
+		return pack, nil
+	}
+	app := &Application{Name: read.Name, Files: read.Files, Service: s.Service, Under: s.Under, Notes: read.Notes}
+	var services []workload.Service
+	for _, one := range read.Services {
+		service, server, err := serviceOf(one, read, pack.DriverRole())
+		if err != nil {
+			at.At("compose").Problemf("compose: %s: %s", files[0], err)
+			return pack, nil
+		}
+		app.Services = append(app.Services, service)
+		services = append(services, workload.Service{Server: server, Image: referenceOf(one),
+			InBaseline: s.Under != nil && !slices.Contains(s.Under, one.Name)})
+	}
+	served, err := pack.ServedBy(services, roleOf(s.Service, pack.DriverRole()))
+	if err != nil {
+		at.Problemf("server: %s", err)
+		return pack, nil
+	}
+	return &served, app
+}
+
+// composeFiles is one file or a list.
+func composeFiles(s section) (files []string) {
+	if !s.Exists() || s.IsNull() {
+		return nil
+	}
+	if one, scalar := s.Scalar(); scalar {
+		return []string{one}
+	}
+	for _, at := range s.Items() {
+		var name string
+		at.Decode(&name)
+		files = append(files, name)
+	}
+	return files
+}
+
+// Words says which services are where.
+func (a *Application) Words(baseline string) string {
+	var files []string
+	for _, file := range a.Files {
+		files = append(files, filepath.Base(file))
+	}
+	words := fmt.Sprintf("%s of %s; the load is for %s", strings.Join(a.Tested(), ", "), strings.Join(files, ", "), a.Service)
+	if beside := a.Beside(); len(beside) > 0 {
+		words += fmt.Sprintf("; %s in %s, whichever environment is measured", strings.Join(beside, ", "), baseline)
+	}
+	return words
+}

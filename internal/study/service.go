@@ -1,0 +1,251 @@
+package study
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/moby/sys/signal"
+
+	"tare/internal/bounded"
+	"tare/internal/compose"
+	"tare/internal/environment"
+	"tare/internal/image"
+	"tare/internal/lists"
+	"tare/internal/quantity"
+	"tare/internal/secret"
+	"tare/internal/strictyaml"
+	"tare/internal/workload"
+)
+
+// roleOf a service is its name, unless the driver has it.
+func roleOf(service, driver string) string {
+	if service == driver {
+		return service + "-service"
+	}
+	return service
+}
+
+// referenceOf is the image of a service as the store takes it.
+func referenceOf(s compose.Service) string {
+	switch {
+	case s.Built:
+		return "docker-daemon:" + s.Image
+	case s.Image == workload.OwnImage:
+		return s.Image + ":latest" // the same image, by a name that is not another one's
+	}
+	return s.Image
+}
+
+// serviceSource is where an image of a service comes from: what the engine has of this
+// name, else the registry.
+func serviceSource(reference string) image.Source {
+	return image.Source{Reference: reference, Engine: !strings.HasPrefix(reference, "docker-daemon:")}
+}
+
+// serviceOf is a service as the plan and as the pack have it. The error begins with the
+// service and the key.
+func serviceOf(s compose.Service, app *compose.Application, driver string) (one Service, server workload.Server, err error) {
+	fail := func(key, format string, values ...any) (Service, workload.Server, error) {
+		return one, server, fmt.Errorf("services.%s.%s: %s", s.Name, key, fmt.Sprintf(format, values...))
+	}
+	if len(s.Asks) > 0 {
+		ask := s.Asks[0]
+		return fail(ask.Key, "%s: an instance of tare has what its environment gives it, and no service gets more: override the key in a second Compose file, if the service works without (compose: [compose.yaml, for-tare.yaml])", cmp.Or(ask.What, "it is set"))
+	}
+	role := roleOf(s.Name, driver)
+	one = Service{Name: s.Name, Role: role, Names: s.Names, Hosts: s.Hosts,
+		Limits: environment.Limits{CPUs: s.Limits.CPUs, Memory: quantity.Bytes(s.Limits.Memory), PIDs: int(s.Limits.PIDs)}}
+	server.Step = workload.Step{
+		Entrypoint: true, Role: role, User: workload.Literal(s.User), Dir: workload.Literal(s.Dir), Env: lists.Map(s.Env, workload.Literal),
+		Program: literals(s.Entrypoint), Argv: literals(s.Command),
+	}
+	if s.StopSignal != "" {
+		if _, err := signal.ParseSignal(s.StopSignal); err != nil {
+			return fail("stop_signal", "%q is no signal of Linux, such as SIGINT", s.StopSignal)
+		}
+		server.Stop = s.StopSignal
+	}
+	server.StopTime = s.StopGrace
+	server.Health = healthOf(s)
+	for _, other := range app.Services {
+		server.Completes = server.Completes || slices.Contains(other.DependsOn, compose.Dependency{Service: s.Name, Condition: compose.Completed})
+	}
+	for _, v := range s.Volumes {
+		switch v.Kind {
+		case "bind":
+			from, err := filepath.EvalSymlinks(v.Source)
+			if err != nil {
+				return fail("volumes", "%s: %v", v.Source, bounded.Cause(err))
+			}
+			one.Mounts = append(one.Mounts, environment.Mount{From: from, To: v.Target, ReadOnly: v.ReadOnly})
+		case "tmpfs":
+			one.Mounts = append(one.Mounts, environment.Mount{Memory: true, Size: quantity.Bytes(v.Size), To: v.Target})
+		default:
+			volume := Volume{To: v.Target, ReadOnly: v.ReadOnly}
+			if shared(app, v.Source) {
+				volume.Name = v.Source
+			}
+			one.Volumes = append(one.Volumes, volume)
+		}
+	}
+	for _, f := range s.Files {
+		file, err := fileOf(f, app, s.Name)
+		if err != nil {
+			return fail("configs", "%v", err)
+		}
+		one.Files = append(one.Files, file)
+	}
+	return one, server, nil
+}
+
+func literals(words []string) []string {
+	if words == nil {
+		return nil
+	}
+	return append([]string{}, lists.Map(words, workload.Literal)...)
+}
+
+// shared says whether several services have a named volume.
+func shared(app *compose.Application, name string) bool {
+	users := 0
+	for _, s := range app.Services {
+		if slices.ContainsFunc(s.Volumes, func(v compose.Volume) bool { return v.Kind == "volume" && v.Source == name }) {
+			users++
+		}
+	}
+	return name != "" && users > 1
+}
+
+// leastReady is how long a service has at least until it is ready.
+const leastReady = time.Minute
+
+func healthOf(s compose.Service) *workload.Health {
+	h := &workload.Health{NotImage: s.NoHealth, Timeout: leastReady}
+	if len(s.Ports) > 0 {
+		h.Port = s.Ports[0]
+	}
+	if c := s.Health; c != nil {
+		h.Timeout = max(leastReady, c.StartPeriod+time.Duration(c.Retries)*(c.Interval+c.Timeout))
+		if h.Exec = c.Test; c.Shell {
+			h.Exec = []string{"/bin/sh", "-c", c.Test[0]}
+		}
+	}
+	return h
+}
+
+func fileOf(f compose.File, app *compose.Application, service string) (file ServiceFile, err error) {
+	file = ServiceFile{To: f.Target, From: f.Source, Mode: f.Mode}
+	if f.UID != "" || f.GID != "" {
+		file.User = cmp.Or(f.UID, "0") + ":" + cmp.Or(f.GID, "0")
+	}
+	switch {
+	case f.Secret && f.Content != "":
+		return file, fmt.Errorf("%s: the secret's value is in a file of variables, which the plan would have: give file:, or set the variable in tare's own environment", f.Target)
+	case f.Secret:
+		file.From = ""
+		file.Secret = &secret.Source{Name: app.Name + " " + service + " " + f.Target, File: f.Source, Env: f.Env, As: secret.AtPath}
+	case f.Source == "":
+		file.Content = f.Content
+	default:
+		content, err := bounded.ReadFile(f.Source, bounded.Output)
+		if err != nil {
+			return file, fmt.Errorf("%s: %w", f.Source, bounded.Cause(err))
+		}
+		sum := sha256.Sum256(content)
+		file.SHA256 = hex.EncodeToString(sum[:])
+	}
+	return file, nil
+}
+
+// checkApplications reports environments that cannot have what services need. The plan is
+// what is kept of another one.
+func checkApplications(root strictyaml.Node, of, plan *Plan) {
+	for i, w := range plan.Workloads {
+		if w.Application == nil {
+			continue
+		}
+		at := root.At("workloads", i, "server")
+		if len(w.Application.Beside()) > 0 {
+			plan.joinNetworks(at, of)
+		}
+		for _, e := range plan.Environments {
+			for _, s := range w.Application.Services {
+				in := &e
+				if slices.Contains(w.Application.Beside(), s.Name) {
+					in = plan.Environment(plan.Baseline)
+				}
+				if in == nil {
+					continue // reported already
+				}
+				if what, err := s.lacks(in); err != nil {
+					at.Problemf("server: environment %s, services.%s.volumes: %s: %s", in.Name, s.Name, what, err)
+				}
+			}
+		}
+	}
+}
+
+// lacks says what of a service's volumes an environment does not have.
+func (s Service) lacks(e *Environment) (what string, err error) {
+	options, err := e.Decode()
+	if err != nil {
+		return "", nil // reported already
+	}
+	if err = environment.CheckMounts(e.Kind, options); e.Inside != nil || e.Host != "" {
+		err = environment.ErrNoMounts
+	}
+	for _, m := range s.Mounts {
+		if m.Memory && !environment.HasMemoryMounts(e.Kind) {
+			return m.To, fmt.Errorf("kind %s has no directories in memory: leave out tmpfs, or the environment", e.Kind)
+		}
+		if err != nil {
+			return m.To, err
+		}
+	}
+	for _, v := range s.Volumes {
+		if v.Name != "" && err != nil {
+			return v.Name, fmt.Errorf("several services have it: %w", err)
+		}
+	}
+	return "", nil
+}
+
+// joinNetworks makes sure that instances of each environment can join a network with those
+// of the baseline's, and settles their options in the whole plan too.
+func (p *Plan) joinNetworks(at strictyaml.Node, whole *Plan) {
+	base := p.Environment(p.Baseline)
+	if base == nil {
+		return // reported already
+	}
+	of := base.settleNetwork()
+	for i := range p.Environments {
+		e := &p.Environments[i]
+		if own := e.settleNetwork(); own == "" || own != of {
+			at.At("under").Problemf("under: instances of %s (%s) and of the baseline %s (%s) cannot join one network, as containers of one engine with network: bridge can, also with gVisor as its runtime; leave out under:, so that all services are in the environment, or leave out the environment", e.Name, e.KindAndHost(), base.Name, base.KindAndHost())
+			return
+		}
+		whole.Environment(e.Name).Options = e.Options
+	}
+}
+
+// settleNetwork returns what the environment's networks are part of, and gives it the
+// options with which that is certain; "" is nothing that others join.
+func (e *Environment) settleNetwork() string {
+	registration, _ := environment.Lookup(e.Kind)
+	options, err := e.Decode()
+	if err != nil || registration.Networks == nil || e.Inside != nil || e.Host != "" {
+		return ""
+	}
+	of, settled := registration.Networks(options)
+	if encoded, err := json.Marshal(settled); err == nil && of != "" {
+		e.Options = encoded
+	}
+	return of
+}
