@@ -242,7 +242,7 @@ var startNothing = []string{"stats", "report", "compare", "score", "published", 
 // checkEmpty refuses what a shell makes of a variable that is not set. The command that
 // is measured, and that of an image, may have empty arguments.
 func checkEmpty(c *cobra.Command, args []string) (err error) {
-	if at := slices.Index(args, ""); at == 0 || at > 0 && c.Name() != "bench" && c.Name() != "try" {
+	if at := slices.Index(args, ""); at == 0 || at > 0 && !slices.Contains([]string{"bench", "try", "init"}, c.Name()) {
 		return badInput("argument %d is empty; usage: %s", at+1, c.UseLine())
 	}
 	c.Flags().Visit(func(f *pflag.Flag) {

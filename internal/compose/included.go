@@ -60,6 +60,9 @@ func (i included) check(ctx context.Context, files types.ConfigDetails, base boo
 		}
 	}
 	services, _ := model["services"].(map[string]any)
+	if len(services) > mostServices {
+		return fmt.Errorf("it has %d services, and the limit is %d", len(services), mostServices)
+	}
 	for _, s := range services {
 		service, _ := s.(map[string]any)
 		extends, _ := service["extends"].(map[string]any)
@@ -101,7 +104,7 @@ func (i included) include(ctx context.Context, from types.ConfigDetails, entry a
 		variables = []string{own}
 	}
 	for _, path := range variables {
-		if err := regular(path); err != nil && path != "/dev/null" {
+		if _, err := readFile(path); err != nil && path != "/dev/null" {
 			return fmt.Errorf("include: %s: %w", path, err)
 		}
 	}
@@ -116,10 +119,12 @@ func (i included) include(ctx context.Context, from types.ConfigDetails, entry a
 // file looks at files, and at what they include and extend.
 func (i included) file(ctx context.Context, files types.ConfigDetails, base bool) error {
 	known := true
-	for _, f := range files.ConfigFiles {
-		if err := regular(f.Filename); err != nil {
+	for n, f := range files.ConfigFiles {
+		content, err := readFile(f.Filename)
+		if err != nil {
 			return fmt.Errorf("it includes or extends %s: %w", f.Filename, err)
 		}
+		files.ConfigFiles[n].Content = content
 		known = known && i.seen[f.Filename]
 		i.seen[f.Filename] = true
 	}

@@ -1,6 +1,7 @@
 package compose
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -21,10 +22,15 @@ import (
 	"tare/internal/quantity"
 )
 
-// Bounds of what is read for one application: Compose files have some hundred lines.
+// Bounds of what is read for one application. Compose files have some hundred lines, and
+// what the library does with them grows faster than they do.
 const (
-	fileLimit = quantity.MiB
-	mostFiles = 100
+	fileLimit    = quantity.MiB
+	mostFiles    = 100
+	mostServices = 500
+	mostUses     = 2000    // of variables in one file
+	mostNested   = 16      // defaults of variables in defaults: ${A:-${B}}
+	mostPaths    = 100_000 // along depends_on, all of which the library follows
 )
 
 // Options say which application Load reads.
@@ -80,6 +86,9 @@ func Load(ctx context.Context, o Options) (app *Application, err error) {
 		if err = r.checkIncluded(ctx, options); err != nil {
 			return
 		}
+		if err = r.checkPaths(ctx, options); err != nil {
+			return
+		}
 		project, err = loader.LoadWithContext(ctx, r.details(), options,
 			loader.WithUnsupportedAttributesCheck(patterns(), nil),
 			loader.WithSupportedAttributes(supported(), func(all []loader.UnsupportedAttribute) { found = all }))
@@ -105,9 +114,9 @@ func (r *reader) open(o Options) error {
 		if err != nil {
 			return err
 		}
-		content, err := bounded.ReadFile(path, fileLimit)
+		content, err := readFile(path)
 		if err != nil {
-			return fmt.Errorf("Compose file %s: %w", name, bounded.Cause(err))
+			return fmt.Errorf("Compose file %s: %w", name, err)
 		}
 		r.files = append(r.files, types.ConfigFile{Filename: path, Content: content})
 	}
@@ -123,7 +132,7 @@ func (r *reader) open(o Options) error {
 		}
 	}
 	for _, path := range files {
-		if err := regular(path); err != nil {
+		if _, err := readFile(path); err != nil {
 			return fmt.Errorf("file of variables %s: %w", path, err)
 		}
 	}
@@ -149,7 +158,7 @@ func (r *reader) withVariables(p *types.Project) (*types.Project, error) {
 			if !exists(file.Path) && !bool(file.Required) {
 				continue
 			}
-			if err := regular(file.Path); err != nil {
+			if _, err := readFile(file.Path); err != nil {
 				return nil, fmt.Errorf("services.%s.env_file: %s: %w", name, file.Path, err)
 			}
 		}
@@ -184,18 +193,80 @@ func exists(path string) bool {
 	return !errors.Is(err, os.ErrNotExist)
 }
 
-// regular says why a file is not one that is read as a whole.
+// readFile reads a file that the library may read again: a pipe is none.
+func readFile(path string) ([]byte, error) {
+	file, err := bounded.Open(path)
+	if err != nil {
+		return nil, bounded.Cause(err)
+	}
+	defer file.Close()
+	content, err := bounded.ReadAll(file, fileLimit)
+	if err != nil {
+		return nil, err
+	}
+	if n := bytes.Count(content, []byte("${")); n > mostUses {
+		return nil, fmt.Errorf("it has ${NAME} %d times, and the limit is %d", n, mostUses)
+	}
+	if nested(content) > mostNested {
+		return nil, fmt.Errorf("variables in defaults of variables are more than %d deep", mostNested)
+	}
+	return content, nil
+}
+
+// regular says why a file is none that has a content.
 func regular(path string) error {
 	file, err := bounded.Open(path)
 	if err != nil {
 		return bounded.Cause(err)
 	}
-	defer file.Close()
-	info, err := file.Stat()
-	if err == nil && info.Size() > int64(fileLimit) {
-		err = fmt.Errorf("it has more than %s", fileLimit)
+	return file.Close()
+}
+
+// nested is how deep variables are in each other.
+func nested(content []byte) (deepest int) {
+	depth := 0
+	for i, c := range content {
+		switch {
+		case c == '{' && i > 0 && content[i-1] == '$':
+			depth++
+			deepest = max(deepest, depth)
+		case c == '}' && depth > 0:
+			depth--
+		}
 	}
-	return err
+	return deepest
+}
+
+// checkPaths counts the paths along depends_on. The library looks for cycles on each, and
+// there can be more of them than anybody waits for.
+func (r *reader) checkPaths(ctx context.Context, options func(*loader.Options)) error {
+	project, err := loader.LoadWithContext(ctx, r.details(), options, func(l *loader.Options) { l.SkipConsistencyCheck = true })
+	if err != nil {
+		return err
+	}
+	paths, under := map[string]int{}, map[string]bool{}
+	var count func(name string) int
+	count = func(name string) int {
+		if n, known := paths[name]; known || under[name] {
+			return n // a cycle has an error of its own
+		}
+		under[name] = true
+		n := 1
+		for _, next := range project.Services[name].GetDependencies() {
+			n = min(n+count(next), mostPaths+1)
+		}
+		delete(under, name)
+		paths[name] = n
+		return n
+	}
+	all := 0
+	for _, name := range project.ServiceNames() {
+		all += count(name)
+	}
+	if all > mostPaths {
+		return fmt.Errorf("services depend on each other in more than %d ways: leave out from depends_on what others depend on already", mostPaths)
+	}
+	return nil
 }
 
 // collector keeps what a logger is told.

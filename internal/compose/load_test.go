@@ -3,6 +3,7 @@ package compose
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -123,8 +124,34 @@ func TestAFileThatIsTooLongIsNotRead(t *testing.T) {
 	if err := os.WriteFile(large, []byte("#"+strings.Repeat("x", 1<<20)), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if _, err = load(t, "include: ["+large+"]\nservices: {a: {image: x}}", Options{}); err == nil || !strings.Contains(err.Error(), "it has more than 1MiB") {
+	if _, err = load(t, "include: ["+large+"]\nservices: {a: {image: x}}", Options{}); err == nil || !strings.Contains(err.Error(), "it is too long: the limit is 1MiB") {
 		t.Error(err)
+	}
+}
+
+func TestAFileThatTheLibraryWouldNotFinishIsRefused(t *testing.T) {
+	var many, ways strings.Builder
+	for n := range 600 {
+		fmt.Fprintf(&many, "  s%d: {image: x}\n", n)
+	}
+	for n := range 40 { // each service of a layer depends on both of the next one
+		for _, side := range []string{"a", "b"} {
+			depends := fmt.Sprintf(", depends_on: [a%d, b%d]", n+1, n+1)
+			if n == 39 {
+				depends = ""
+			}
+			fmt.Fprintf(&ways, "  %s%d: {image: x%s}\n", side, n, depends)
+		}
+	}
+	for text, want := range map[string]string{
+		"services:\n" + many.String():                                                                 "compose.yaml: it has 600 services, and the limit is 500",
+		"services:\n" + ways.String():                                                                 "compose.yaml: services depend on each other in more than 100000 ways: leave out from depends_on what others depend on already",
+		"services: {a: {image: '" + strings.Repeat("${A}", 2001) + "'}}":                              "Compose file compose.yaml: it has ${NAME} 2001 times, and the limit is 2000",
+		"services: {a: {image: '" + strings.Repeat("${A:-", 1000) + strings.Repeat("}", 1000) + "'}}": "Compose file compose.yaml: variables in defaults of variables are more than 16 deep",
+	} {
+		if _, err := load(t, text, Options{}); err == nil || err.Error() != want {
+			t.Error(err)
+		}
 	}
 }
 
