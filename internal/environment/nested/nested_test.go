@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"maps"
+	"path/filepath"
 	"sync"
 	"testing"
 
@@ -35,6 +36,26 @@ func TestInstancesThatStartInParallelLearnTheVersionsOnce(t *testing.T) {
 	e.learnVersions(t.Context(), versioned{versions: map[string]string{"docker": "another"}})
 	if got := e.Versions(t.Context())["docker"]; got != "28" {
 		t.Errorf("a later instance changed the version to %s", got)
+	}
+}
+
+func TestARunThatFindsTheDiskPreparedKnowsTheVersionsOnIt(t *testing.T) {
+	disk := filepath.Join(t.TempDir(), "disk")
+	outer := Nesting{Environment: versioned{versions: map[string]string{"qemu": "10"}}}
+	preparing := &nested{Nesting: outer, versions: map[string]string{"docker": "28"}}
+	preparing.keepVersions(disk)
+	later := &nested{Nesting: outer, system: "Debian GNU/Linux 13 (trixie)"}
+	later.keepVersions(disk)
+	want := map[string]string{"qemu": "10", "docker": "28", "system": "Debian GNU/Linux 13 (trixie)"}
+	if got := later.Versions(t.Context()); !maps.Equal(got, want) {
+		t.Errorf("the versions are %v", got)
+	}
+	if got := later.facts(); got["provider[docker version]"] != "28" || got["machine.system"] != want["system"] {
+		t.Errorf("the facts are %v", got)
+	}
+	other := &nested{Nesting: outer}
+	if other.keepVersions(disk + "-of-an-earlier-tare"); other.versions != nil {
+		t.Errorf("a disk without versions gives %v", other.versions)
 	}
 }
 
