@@ -32,7 +32,7 @@ func (o Options) FromCompose(app *compose.Application, path string) (*Study, err
 	one.lines = [][2]string{{"server:", ""}, {"  compose: " + file, "relative to this file"}}
 	if what := asks(app); what != "" {
 		one.lines[1][1] = study.Todo + ": and a second file"
-		t.Note("Asks for what no instance of tare has: %s. Override it in a second file, if the service works without: compose: [%s, FILE].", what, file)
+		t.Note("Asks for what no instance of tare has: %s. Where the service works without, a second file says so with KEY: !reset null; compose: [%s, FILE].", what, file)
 	}
 	if second := override(path); second != "" {
 		one.lines = append(one.lines, [2]string{"  # compose: [" + file + ", " + study.Quoted(relative(o.File, second)) + "]", "as docker compose up"})
