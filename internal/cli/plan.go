@@ -40,6 +40,9 @@ func printPlan(app *App, d *run.DryRun) error {
 		planLine(w, "workload", fmt.Sprintf("%s: %s; fresh instance each %s", work.Name, work.Pack.Title, work.Fresh))
 		if app := work.Application; app != nil {
 			planLine(w, "  services", app.Words(plan.Baseline))
+			for _, note := range app.Notes {
+				planLine(w, "  note", note)
+			}
 		}
 		if places := work.SeparateRoles(); places != "" {
 			planLine(w, "  place", places)

@@ -39,6 +39,11 @@ func (v *Report) Made() []Fact {
 	for _, name := range slices.Sorted(maps.Keys(m.Images)) {
 		facts = append(facts, Fact{"image of " + v.Plan.UsersOf(name), m.Images[name].Name + " " + m.Images[name].Digest, true})
 	}
+	for _, w := range v.Plan.Workloads {
+		if w.Application != nil {
+			facts = append(facts, Fact{"services of " + w.Name, w.Application.Words(v.Plan.Baseline), false})
+		}
+	}
 	if pinned := v.Plan.Pinned(); pinned != "" {
 		facts = append(facts, Fact{"pinned", pinned, false})
 	}
