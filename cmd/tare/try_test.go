@@ -129,6 +129,73 @@ func TestAnImageIsTriedFromItsMetadataAlone(t *testing.T) {
 	h.clean(t)
 }
 
+// mariadbEntry does what the entrypoint of the official image does at the first start: it
+// makes the tables, the password of root and the database that the variables name.
+const mariadbEntry = `#!/bin/bash
+set -e
+data=/var/lib/mysql
+if [ "$(id -u)" = 0 ]; then
+  mkdir -p $data /run/mysqld
+  chown -R mysql:mysql $data /run/mysqld
+  exec setpriv --reuid=mysql --regid=mysql --clear-groups "$0" "$@"
+fi
+if [ ! -d $data/mysql ]; then
+  [ -n "$MARIADB_ROOT_PASSWORD" ] || { echo "database is uninitialized: set MARIADB_ROOT_PASSWORD" >&2; exit 1; }
+  mariadb-install-db --datadir=$data --skip-test-db --auth-root-authentication-method=normal > /dev/null
+  mariadbd --datadir=$data --bootstrap <<END
+FLUSH PRIVILEGES;
+ALTER USER root@localhost IDENTIFIED BY '$MARIADB_ROOT_PASSWORD';
+CREATE USER root@'%' IDENTIFIED BY '$MARIADB_ROOT_PASSWORD';
+GRANT ALL ON *.* TO root@'%' WITH GRANT OPTION;
+CREATE DATABASE $MARIADB_DATABASE;
+END
+fi
+exec "$@"
+`
+
+func TestADatabaseIsTriedWithTheLoginOfItsVariables(t *testing.T) {
+	needs.Minutes(t, "makes an image of a database and its load driver")
+	needsInstances(t)
+	needsKind(t, "docker")
+	pack, err := workload.Builtin("mysql-oltp")
+	if err != nil {
+		t.Fatal(err)
+	}
+	recipe := image.Recipe{
+		Packages: pack.Image.Packages, Commands: []string{"rm -rf /var/lib/mysql/*"},
+		Files: []image.File{{Path: "/usr/local/bin/entry.sh", Mode: 0o755, Content: mariadbEntry}},
+	}
+	archive := published(t, recipe, v1.Config{
+		Entrypoint: []string{"/usr/local/bin/entry.sh"}, Cmd: []string{"mariadbd", "--bind-address=0.0.0.0"}, ExposedPorts: map[string]struct{}{"3306/tcp": {}},
+	})
+	h, err := newHome(filepath.Join(t.TempDir(), "home"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	password := filepath.Join(t.TempDir(), "password")
+	if err := os.WriteFile(password, []byte("correct horse battery\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	out := filepath.Join(t.TempDir(), "run")
+	// Arguments replace those of the image, and the port of the metadata is not listened at.
+	p := h.tare(t, "try", "--env", "docker,gvisor", "--secret", "MARIADB_ROOT_PASSWORD="+password, "--env-var", "MARIADB_DATABASE=shop",
+		"--budget", "20s", "--quiet", "--out", out, "tar:"+archive, "--", "mariadbd", "--bind-address=0.0.0.0", "--port=3310")
+	status, rest := p.end()
+	tookPart(t, out, "docker", "gvisor")
+	for _, want := range []string{
+		"transactions ", "CPU per 1000 ", "memory ", "first answer ", "port 3310: something listens there since the start", "load mysql: it greets as MySQL",
+		"user root, database shop, with the password of the variables",
+	} {
+		if !strings.Contains(strings.Join(strings.Fields(rest), " ")+" ", strings.Join(strings.Fields(want), " ")) {
+			t.Errorf("%q is not there", want)
+		}
+	}
+	if status != 0 || t.Failed() {
+		t.Errorf("status %d\n%s\n%s", status, rest, p.errs.String())
+	}
+	h.clean(t)
+}
+
 func TestAJobOfAnImageIsTried(t *testing.T) {
 	needsInstances(t)
 	archive := published(t, testenv.Recipe(), v1.Config{Entrypoint: []string{"sh", "-c"}, Cmd: []string{"seq 20000 | sha256sum"}, User: "nobody"})
