@@ -233,6 +233,15 @@ func TestAFileInMemoryIsForItsOwnerAndEndsWithTheAgent(t *testing.T) {
 		}
 		linked := filepath.Join(t.TempDir(), "run", "secrets", "key")
 		if mode[0] == "stdio" {
+			for range 2 {
+				directory := filepath.Join(filepath.Dir(linked), "of", "a service")
+				if err := a.Put(soon(t), wire.Write{Path: directory, Directory: true}, nil); err != nil {
+					t.Fatal(err)
+				}
+				if info, err := os.Stat(directory); err != nil || !info.IsDir() {
+					t.Error(err)
+				}
+			}
 			for range 2 { // the second one takes the place of the first
 				if err := a.Put(soon(t), wire.Write{Path: "KEY3", Memory: true, Mode: 0o444, Link: linked}, []byte("linked")); err != nil {
 					t.Fatal(err)

@@ -140,6 +140,7 @@ func TestWhatAnApplicationNeedsAndAnEnvironmentLacksIsAnError(t *testing.T) {
 		"a word":          {edit{}, edit{"{compose: ./compose.yaml, service: api, under: [api]}", "compose"}, `server: "compose" is not known: image is the image's own server`},
 		"privileged":      {edit{"user: www", "privileged: true"}, edit{}, "services.api.privileged: true: an instance of tare has what its environment gives it"},
 		"a signal":        {edit{"SIGINT", "SIGWHAT"}, edit{}, `services.api.stop_signal: "SIGWHAT" is no signal of Linux`},
+		"its own":         {edit{"./static:/static:ro", "./static:/data"}, edit{}, "services.api.volumes: /data is each instance's own directory"},
 		"no mounts":       {edit{}, edit{"gvisor: {}", "qemu: {}"}, "environment qemu, services.api.volumes: /static: its instances have disks of their own"},
 		"no memory":       {edit{}, edit{"gvisor: {}", "native: {}"}, "environment native, services.api.volumes: /cache: kind native has no directories in memory"},
 		"another network": {edit{}, edit{"gvisor: {}", "gvisor: {network: none}"}, "under: instances of gvisor (gvisor) and of the baseline docker (docker) cannot join one network"},

@@ -78,6 +78,9 @@ func serviceOf(s compose.Service, app *compose.Application, driver string) (one 
 		server.Completes = server.Completes || slices.Contains(other.DependsOn, compose.Dependency{Service: s.Name, Condition: compose.Completed})
 	}
 	for _, v := range s.Volumes {
+		if v.Target == "/data" && (v.Kind != "volume" || shared(app, v.Source)) {
+			return fail("volumes", "/data is each instance's own directory, at which nothing else can be: use another path in a second Compose file, or a volume of this service alone")
+		}
 		switch v.Kind {
 		case "bind":
 			from, err := filepath.EvalSymlinks(v.Source)

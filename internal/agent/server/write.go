@@ -23,6 +23,10 @@ func (s *server) writeFile(t *task, m wire.Write) (path string, err error) {
 			return "", fmt.Errorf("user %s: %w", m.User, err)
 		}
 	}
+	if m.Directory {
+		nothing := func([]byte) error { return nil }
+		return m.Path, errors.Join(os.MkdirAll(m.Path, 0o755), s.receive(t, t.ctx.Done(), nothing))
+	}
 	if m.Memory {
 		if err = s.inMemory(&m); err != nil {
 			return "", err

@@ -147,6 +147,8 @@ type Write struct {
 	User   string `json:"user,omitempty"` // the owner; "" is root
 	// Link is a path from which a symbolic link leads to the file; "" for none.
 	Link string `json:"link,omitempty"`
+	// Directory makes a directory, if there is none yet, and no file; there is no data.
+	Directory bool `json:"directory,omitempty"`
 }
 
 // Written answers a Write.

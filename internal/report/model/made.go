@@ -25,6 +25,10 @@ func (v *Report) Made() []Fact {
 		return v.importedFrom()
 	}
 	m, d := v.Manifest, v.Plan.Design
+	ofAll := "image"
+	if len(v.Plan.Images) > 0 && !slices.Contains(v.Plan.ImageNames(false), "") {
+		ofAll = "image of roles on the host" // services have their own
+	}
 	facts := []Fact{
 		{"command", commandLine(m.Command), true},
 		{"study", v.Plan.Study + " (" + v.Plan.Origin + ")", false},
@@ -33,7 +37,7 @@ func (v *Report) Made() []Fact {
 		{"started", m.Created.UTC().Format(time.RFC3339), false},
 		{"machine", fmt.Sprintf("%s, %s, %s of memory", m.Machine.CPU, Counted(m.Machine.Cores, "core", "cores"), Figure(float64(m.Machine.Memory), "B")), false},
 		{"system", system(v), false},
-		{"image", strings.TrimSpace(m.Image.Name + " " + m.Image.Digest), true},
+		{ofAll, strings.TrimSpace(m.Image.Name + " " + m.Image.Digest), true},
 		{"limits", Limits(v.Plan.Limits), false},
 	}
 	for _, name := range slices.Sorted(maps.Keys(m.Images)) {

@@ -108,6 +108,11 @@ func (i *Instance) takeFiles(ctx context.Context, s *secret.Set) error {
 	if i.service == nil {
 		return nil
 	}
+	for _, v := range i.service.Volumes { // which an instance without mounts has on its disk
+		if err := i.Agent().Put(ctx, wire.Write{Path: v.To, Directory: true}, nil); err != nil {
+			return fmt.Errorf("%s: making the volume %s of service %s: %w", i.Name, v.To, i.service.Name, err)
+		}
+	}
 	for n, f := range i.service.Files {
 		w := wire.Write{Path: f.To, Mode: f.Mode, User: f.User}
 		content := []byte(f.Content)

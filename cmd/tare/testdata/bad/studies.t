@@ -587,11 +587,11 @@ Applications
   >   api:
   >     image: api
   >     depends_on: [cache]
-  >     volumes: [data:/data]
+  >     volumes: [files:/files]
   >   cache:
   >     image: redis:7
-  >     volumes: [data:/data]
-  > volumes: {data: {}}
+  >     volumes: [files:/files]
+  > volumes: {files: {}}
   > E
   $ cat >shop.yaml <<E
   > study: one
@@ -644,13 +644,18 @@ Applications
   [2]
   $ sed 's/gvisor: {}/qemu: {network: bridge}/; s/, under: .api.//' shop.yaml >bad.yaml
   $ tare run bad.yaml
-  tare: bad.yaml:7:31: server: environment qemu, services.cache.volumes: data: several services have it: its instances have disks of their own, with which tare shares no directory of this machine; leave the environment out, bring single files as inputs, or use an image that has the files
-  bad.yaml:7:31: server: environment qemu, services.api.volumes: data: several services have it: its instances have disks of their own, with which tare shares no directory of this machine; leave the environment out, bring single files as inputs, or use an image that has the files
+  tare: bad.yaml:7:31: server: environment qemu, services.cache.volumes: files: several services have it: its instances have disks of their own, with which tare shares no directory of this machine; leave the environment out, bring single files as inputs, or use an image that has the files
+  bad.yaml:7:31: server: environment qemu, services.api.volumes: files: several services have it: its instances have disks of their own, with which tare shares no directory of this machine; leave the environment out, bring single files as inputs, or use an image that has the files
   [2]
   $ sed 's/image: api/&\n    privileged: true/' compose.yaml >privileged.yaml
   $ sed 's/compose.yaml/privileged.yaml/' shop.yaml >bad.yaml
   $ tare run bad.yaml
   tare: bad.yaml:7:41: compose: privileged.yaml: services.api.privileged: true: an instance of tare has what its environment gives it, and no service gets more: override the key in a second Compose file, if the service works without (compose: [compose.yaml, for-tare.yaml])
+  [2]
+  $ sed 's/files:.files/files:\/data/' compose.yaml >data.yaml
+  $ sed 's/compose.yaml/data.yaml/' shop.yaml >bad.yaml
+  $ tare run bad.yaml
+  tare: bad.yaml:7:41: compose: data.yaml: services.cache.volumes: /data is each instance's own directory, at which nothing else can be: use another path in a second Compose file, or a volume of this service alone
   [2]
   $ sed 's/image: api/&\n    scale: 2/' compose.yaml >scaled.yaml
   $ sed 's/compose.yaml/scaled.yaml/' shop.yaml >bad.yaml
