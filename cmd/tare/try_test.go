@@ -94,7 +94,7 @@ func TestAnImageIsTriedFromItsMetadataAlone(t *testing.T) {
 	port := l.Addr().(*net.TCPAddr).Port
 	l.Close()
 	archive := published(t, recipe, v1.Config{
-		Entrypoint: []string{"redis-server", "--port", fmt.Sprint(port)}, Cmd: []string{"--protected-mode", "no", "--save", ""},
+		Entrypoint: []string{"redis-server", "--port", fmt.Sprint(port)}, Cmd: []string{"--requirepass", "open sesame", "--save", ""},
 		User: "redis", WorkingDir: "/var/lib/redis", ExposedPorts: map[string]struct{}{fmt.Sprintf("%d/tcp", port): {}}, StopSignal: "SIGINT",
 	})
 	h, err := newHome(filepath.Join(t.TempDir(), "home"))
@@ -107,7 +107,8 @@ func TestAnImageIsTriedFromItsMetadataAlone(t *testing.T) {
 	tookPart(t, out, "native", "docker", "gvisor") // those that it chose
 	for _, want := range []string{
 		"GET ", "SET ", "CPU per 1000 ", "memory ", "first answer ",
-		fmt.Sprintf("port %d: the image exposes it (--port)", port), "load redis: it answers PING with PONG (--load)", "report: ",
+		fmt.Sprintf("port %d: the image exposes it (--port)", port), "load redis: it answers PING as Redis does (--load)",
+		"the password of --requirepass: ", "report: ",
 	} {
 		if !strings.Contains(rest, want) {
 			t.Errorf("%q is not there", want)
