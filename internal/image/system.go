@@ -23,14 +23,22 @@ type System struct {
 	Suite string `yaml:"suite" json:"suite,omitempty"`
 	// Reference is an OCI image with what the instances need.
 	Reference string `yaml:"reference" json:"reference,omitempty"`
+	// Disk is the file of a disk, raw or qcow2, whose root file system is the machine's.
+	Disk string `yaml:"disk" json:"disk,omitempty"`
 	// Kernel is cloud or stock, a package of the suite; image, the one that the
-	// referenced image has; or the path of a bzImage, with Modules.
+	// referenced image or the disk has; or the path of a bzImage, with Modules.
 	Kernel  string `yaml:"kernel" json:"kernel,omitempty"`
 	Modules string `yaml:"modules" json:"modules,omitempty"`
 }
 
 // kernelOfImage is the value of System.Kernel for the image's own kernel.
 const kernelOfImage = "image"
+
+// ownKernel reports whether the machine boots with the kernel of its image, the default of
+// a disk, whose kernel and modules were installed together.
+func (s System) ownKernel() bool {
+	return s.Kernel == kernelOfImage || s.Kernel == "" && s.Disk != ""
+}
 
 var suiteName = regexp.MustCompile(`^[a-z][a-z0-9.-]*$`)
 
@@ -45,9 +53,17 @@ func (s System) Validate() error {
 	case s.Suite != "" && !suiteName.MatchString(s.Suite):
 		add("suite: %q is not a release's code name, such as bookworm", s.Suite)
 	}
+	from := "reference"
+	if s.Disk != "" {
+		from = "disk"
+		wrong = append(wrong, readable("disk", s.Disk, false, "the disk, raw or qcow2"))
+	}
+	if s.Suite != "" && (s.Disk != "" || s.Reference != "") && (file || s.ownKernel()) {
+		add("suite: nothing is taken from %s, since %s: has the packages and kernel: the kernel: leave it out", s.Suite, from)
+	}
 	if s.Reference != "" {
-		if s.Suite != "" && (file || s.Kernel == kernelOfImage) {
-			add("suite: nothing is taken from %s, since reference: has the packages and kernel: the kernel: leave it out", s.Suite)
+		if s.Disk != "" {
+			add("disk: the machine has one root file system: leave disk: or reference: out")
 		}
 		if err := Check(s.Reference); err != nil {
 			add("reference: %w", err)
@@ -55,9 +71,9 @@ func (s System) Validate() error {
 	}
 	switch {
 	case file:
-		wrong = append(wrong, readable("kernel", s.Kernel, false))
-	case s.Kernel == kernelOfImage && s.Reference == "":
-		add("kernel: image is the kernel that a referenced image has: add reference:, or use cloud or stock")
+		wrong = append(wrong, readable("kernel", s.Kernel, false, "the kernel, such as /boot/vmlinuz-RELEASE"))
+	case s.Kernel == kernelOfImage && s.Reference == "" && s.Disk == "":
+		add("kernel: image is the kernel that a referenced image or a disk has: add reference: or disk:, or use cloud or stock")
 	case !slices.Contains([]string{"", CloudKernel, StockKernel, kernelOfImage}, s.Kernel):
 		add("kernel: %q is not one of %s, %s, %s, and no path, which has a slash", s.Kernel, CloudKernel, StockKernel, kernelOfImage)
 	}
@@ -65,21 +81,22 @@ func (s System) Validate() error {
 	case s.Modules != "" && !file:
 		add("modules: are those of a kernel that is a file: add kernel: FILE, or leave them out")
 	case s.Modules != "":
-		wrong = append(wrong, readable("modules", s.Modules, true))
+		wrong = append(wrong, readable("modules", s.Modules, true, "/lib/modules/RELEASE of the kernel"))
 	}
 	return errors.Join(wrong...)
 }
 
-// readable is the error about a file or directory that a key names; nil for none.
-func readable(key, name string, directory bool) error {
+// readable is the error about a file or directory that a key names; nil for none. want is
+// what to name.
+func readable(key, name string, directory bool, want string) error {
 	info, err := os.Stat(name)
 	switch {
 	case err != nil:
 		return fmt.Errorf("%s: %w", key, err)
 	case directory && !info.IsDir():
-		return fmt.Errorf("%s: %s is not a directory: name /lib/modules/RELEASE of the kernel", key, name)
+		return fmt.Errorf("%s: %s is not a directory: name %s", key, name, want)
 	case !directory && !info.Mode().IsRegular():
-		return fmt.Errorf("%s: %s is not a file: name the kernel, such as /boot/vmlinuz-RELEASE", key, name)
+		return fmt.Errorf("%s: %s is not a file: name %s", key, name, want)
 	}
 	return nil
 }
@@ -87,7 +104,7 @@ func readable(key, name string, directory bool) error {
 // Words are the keys with their values.
 func (s System) Words() map[string]string {
 	words := map[string]string{}
-	for key, value := range map[string]string{"suite": s.Suite, "reference": s.Reference, "kernel": s.Kernel, "modules": s.Modules} {
+	for key, value := range map[string]string{"suite": s.Suite, "reference": s.Reference, "disk": s.Disk, "kernel": s.Kernel, "modules": s.Modules} {
 		if value != "" {
 			words[key] = value
 		}
@@ -98,7 +115,7 @@ func (s System) Words() map[string]string {
 // String is the system in short: trixie, kernel stock.
 func (s System) String() string {
 	var words []string
-	for _, word := range []string{s.Reference, s.Suite} {
+	for _, word := range []string{s.Reference, s.Disk, s.Suite} {
 		if word != "" {
 			words = append(words, word)
 		}
@@ -117,21 +134,15 @@ var machineCommands = []string{"sh", "ip", "modprobe", "mount"}
 // system's kernel: packages are installed in one of the distribution, and commands are
 // looked for in a referenced one.
 func (s *Store) Machine(ctx context.Context, system System, packages, commands []string, progress func(string)) (*Image, error) {
-	source := Source{Reference: system.Reference}
-	if source.Reference == "" {
-		recipe := MachineRecipe(packages)
-		recipe.Suite = system.Suite
-		source.Recipe = &recipe
-	}
-	img, err := s.Get(ctx, source, progress)
+	img, err := s.machineRoot(ctx, system, packages, progress)
 	if err != nil {
 		return nil, err
 	}
 	img.kernel = Kernel{Suite: system.Suite, Name: system.Kernel, Modules: system.Modules}
-	if system.Kernel == kernelOfImage {
+	if system.ownKernel() {
 		img.kernel = Kernel{inside: img}
 	}
-	if system.Reference == "" {
+	if system.Reference == "" && system.Disk == "" {
 		return img, nil
 	}
 	lacks, err := img.lacks(ctx, append(slices.Clone(machineCommands), commands...))
@@ -140,6 +151,22 @@ func (s *Store) Machine(ctx context.Context, system System, packages, commands [
 			img.Name, strings.Join(lacks, ", "), strings.Join(commandDirectories, " "), strings.Join(MachineRecipe(packages).Packages, " "))
 	}
 	return img, err
+}
+
+// machineRoot is the root file system of a machine.
+func (s *Store) machineRoot(ctx context.Context, system System, packages []string, progress func(string)) (*Image, error) {
+	switch {
+	case system.Disk != "":
+		if progress == nil {
+			progress = func(string) {}
+		}
+		return s.fromOrigin(ctx, "disk "+system.Disk, diskOrigin{system.Disk}, progress)
+	case system.Reference != "":
+		return s.Get(ctx, Source{Reference: system.Reference}, progress)
+	}
+	recipe := MachineRecipe(packages)
+	recipe.Suite = system.Suite
+	return s.Get(ctx, Source{Recipe: &recipe}, progress)
 }
 
 var commandDirectories = []string{"usr/local/sbin", "usr/local/bin", "usr/sbin", "usr/bin", "sbin", "bin"}
@@ -198,6 +225,9 @@ func (i *Image) SystemName(ctx context.Context) (string, error) {
 func (s System) Absolute(directory string) System {
 	if strings.Contains(s.Kernel, "/") {
 		s.Kernel = absolute(s.Kernel, directory)
+	}
+	if s.Disk != "" {
+		s.Disk = absolute(s.Disk, directory)
 	}
 	if s.Modules != "" {
 		s.Modules = absolute(s.Modules, directory)

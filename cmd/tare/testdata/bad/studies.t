@@ -116,6 +116,15 @@ Keys and names
   tare: bad.yaml:6:44: reference: image oci:nowhere: nowhere is not an OCI layout: no such file or directory
   bad.yaml:6:67: kernel: stat $PWD/no: no such file or directory
   [2]
+  $ sed 's/{network: host}/{inside: vm, system: {disk: no.qcow2, suite: trixie}}\n  vm: {kind: qemu}/' good.yaml >bad.yaml
+  $ tare run bad.yaml
+  tare: bad.yaml:6:39: disk: stat $PWD/no.qcow2: no such file or directory
+  bad.yaml:6:56: suite: nothing is taken from trixie, since disk: has the packages and kernel: the kernel: leave it out
+  [2]
+  $ sed 's/{network: host}/{inside: vm, system: {disk: good.yaml, reference: "debian:12"}}\n  vm: {kind: qemu}/' good.yaml >bad.yaml
+  $ tare run bad.yaml
+  tare: bad.yaml:6:39: disk: the machine has one root file system: leave disk: or reference: out
+  [2]
   $ sed 's/{network: host}/{host: nowhere}/' good.yaml >bad.yaml
   $ tare run bad.yaml
   tare: bad.yaml:6:18: host: unknown host "nowhere": the study defines none; add hosts: {nowhere: {ssh: user@name}}
