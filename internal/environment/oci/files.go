@@ -107,11 +107,12 @@ func (e *environ) makeRoot(s *instanceFiles, image, home, directory string) (err
 	return nil
 }
 
-// points makes the mount points of the request's mounts in the root. On a writable overlay
+// points makes the mount points of the request's mounts in the root; one without a source is
+// a directory, as the root is. On a writable overlay
 // the runtime makes them.
 func (s *instanceFiles) points(image string) error {
 	for _, m := range s.given {
-		if err := roots.MountPoint(image, s.root, cmp.Or(m.From, s.data), m.To); err != nil {
+		if err := roots.MountPoint(image, s.root, cmp.Or(m.From, s.root), m.To); err != nil {
 			return err
 		}
 	}
