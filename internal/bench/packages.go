@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 )
 
@@ -23,10 +24,21 @@ func PackageOf(program string) ([]string, error) {
 			continue
 		}
 		if name := ownerIn(string(out)); name != "" {
-			return []string{name}, nil
+			return []string{whole(name)}, nil
 		}
 	}
 	return nil, fmt.Errorf("%s (%s): no package of this machine owns it, so it cannot be installed into the image: name an image that has it with --image", program, path)
+}
+
+var minimal = regexp.MustCompile(`^(python[0-9.]*)-minimal$`)
+
+// whole is the package with all of an interpreter's library, where the program is in one
+// with a part of it. It depends on that one.
+func whole(name string) string {
+	if name == "perl-base" {
+		return "perl"
+	}
+	return minimal.ReplaceAllString(name, "$1")
 }
 
 // packagePaths are the paths by which a package may own a program: dpkg records
