@@ -1,7 +1,9 @@
 package scaffold
 
 import (
+	"fmt"
 	"os"
+	"path"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -20,25 +22,46 @@ const scriptLimit = quantity.MiB
 
 // FromCommand is the study of a command, with a pack of it.
 func (o Options) FromCommand(argv []string) (*Study, error) {
-	title := strings.Join(argv, " ")
-	t, err := o.begin(title, "")
+	if err := present(argv); err != nil {
+		return nil, err
+	}
+	t, err := o.begin(strings.Join(argv, " "), "")
 	if err != nil {
 		return nil, err
 	}
-	name := packName(argv[0])
-	if file := filepath.Base(o.File); strings.TrimSuffix(file, filepath.Ext(file)) == name {
-		name += "-command"
-	}
-	s := &Study{Text: t, Pack: &study.Text{}, PackFile: filepath.Join(filepath.Dir(o.File), name+".yaml")}
-	if inputs := o.inputs(argv[1:]); len(inputs) > 0 {
-		t.Add("inputs: "+study.FlowList(inputs), "copies for each instance")
-	}
+	// The file has the study's name, so that two studies of a directory have two packs.
+	file := strings.TrimSuffix(o.File, filepath.Ext(o.File)) + "-command.yaml"
+	s := &Study{Text: t, Pack: &study.Text{}, PackFile: file}
+	o.inputs(t, argv)
 	limits(t)
 	t.Add("workloads:", "")
-	t.Add("  - use: ./"+name+".yaml", "the command, as a pack")
+	t.Add("  - use: "+study.Quoted("./"+filepath.Base(file)), "the command, as a pack")
+	t.Add("    fresh: trial", "each execution in a new instance")
+	t.Note("    With block it runs many times in one, which takes less time: for a command that finds after itself what it found before.")
 	end(t)
-	o.pack(s.Pack, name, argv)
+	o.pack(s.Pack, file, argv)
 	return s, nil
+}
+
+// interpreters are programs whose first argument is the file that they run, or -c and a
+// text.
+var interpreters = regexp.MustCompile(`^(python|perl|ruby|node|nodejs|php|lua|Rscript|tclsh|sh|dash|bash|zsh|ksh)[0-9.]*$`)
+
+// present refuses the path of a program, or of an interpreter's script, that does not exist.
+func present(argv []string) error {
+	paths := argv[:1]
+	if !strings.ContainsRune(argv[0], '/') {
+		paths = nil
+	}
+	if interpreters.MatchString(filepath.Base(argv[0])) && len(argv) > 1 && !strings.HasPrefix(argv[1], "-") {
+		paths = append(slices.Clone(paths), argv[1])
+	}
+	for _, file := range paths {
+		if _, err := os.Stat(file); err != nil {
+			return fmt.Errorf("%s, which the command runs: %w", file, bounded.Cause(err))
+		}
+	}
+	return nil
 }
 
 var notInPackNames = regexp.MustCompile(`[^a-z0-9]+`)
@@ -54,24 +77,47 @@ func packName(program string) string {
 	return name
 }
 
-// inputs are the arguments that are files of this directory or below. Commands run in
-// /data, where the copies are.
-func (o Options) inputs(arguments []string) (list []string) {
-	for _, a := range arguments {
-		if info, err := os.Stat(a); err != nil || !info.Mode().IsRegular() || !filepath.IsLocal(a) {
+// inputs writes the arguments that are files of this directory or below. Commands run in
+// /data, where the copies are. Which files of a directory the command reads, and which a
+// text of a shell names, only its user knows.
+func (o Options) inputs(t *study.Text, argv []string) {
+	var list, open []string
+	for _, a := range argv[1:] {
+		info, err := os.Stat(a)
+		if err != nil || !filepath.IsLocal(a) {
 			continue
 		}
-		if one := relative(o.File, a) + ":/data/" + filepath.Clean(a); !slices.Contains(list, one) {
+		from, to := relative(o.File, a), path.Join("/data", a)
+		switch one := from + ":" + to; {
+		case info.IsDir():
+			open = append(open, fmt.Sprintf("each file of %s that it reads, %s/FILE:%s/FILE", a, from, to))
+		case info.Mode().IsRegular() && !slices.Contains(list, one):
 			list = append(list, one)
 		}
 	}
-	return list
+	const copies = "copies for each instance"
+	switch {
+	case len(open) > 0:
+		t.Add("inputs:", copies)
+		for _, one := range list {
+			t.Add("  - "+study.Quoted(one), "")
+		}
+		for _, what := range open {
+			t.Ask("  - "+study.Todo, what)
+		}
+	case len(list) > 0:
+		t.Add("inputs: "+study.FlowList(list), copies)
+	}
+	if interpreters.MatchString(filepath.Base(argv[0])) && slices.Contains(argv, "-c") {
+		t.Note("Files that the text after -c reads belong in inputs:")
+		t.Off(`inputs: ["./FILE:/data/FILE"]`, copies)
+	}
 }
 
 // pack writes the workload.
-func (o Options) pack(t *study.Text, name string, argv []string) {
-	t.Note("The workload of %s. Check: tare workload check %s. All keys: docs/workloads.md.", filepath.Base(o.File), filepath.Join(filepath.Dir(o.File), name+".yaml"))
-	t.Add("workload: "+name, "its name in the report")
+func (o Options) pack(t *study.Text, file string, argv []string) {
+	t.Note("The workload of %s. Check: tare workload check %s. All keys: docs/workloads.md.", filepath.Base(o.File), file)
+	t.Add("workload: "+packName(argv[0]), "its name in the report")
 	t.Add("title: "+study.Quoted(strings.Join(argv, " ")), "")
 	t.Add("stresses: cpu", "or memory, syscalls, disk, network, start")
 	argv = slices.Clone(argv)
@@ -83,7 +129,7 @@ func (o Options) pack(t *study.Text, name string, argv []string) {
 	}
 	t.Add("  argv: "+study.FlowList(argv), "what is measured, in /data")
 	t.Add("  role: driver", "what cores and places are given by")
-	t.Off("setup: [{run: \"...\", role: driver}]", "before each measurement, unmeasured")
+	t.Off("setup: [{run: \"...\", role: driver}]", "before each execution, unmeasured")
 	t.Add("metrics:", "")
 	t.Add("  - {name: wall_seconds, unit: s, better: lower, primary: true}", "")
 	t.Add("  - {name: user_seconds, unit: s, better: lower}", "")

@@ -164,9 +164,14 @@ func TestACommandGivesAStudyAndItsWorkload(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	if err := os.Mkdir("tree", 0o755); err != nil {
+		t.Fatal(err)
+	}
 	for name, argv := range map[string][]string{
 		"command-script":  {"./load.sh", "--input", "numbers.txt", "-n", "5", "/etc/hostname"},
 		"command-unknown": {"no-such-command", "a b"},
+		"command-shell":   {"sh", "-c", "wc -l <numbers.txt"},
+		"command-tree":    {"no-such-command", "numbers.txt", "tree"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s, err := options().FromCommand(argv)
@@ -176,6 +181,34 @@ func TestACommandGivesAStudyAndItsWorkload(t *testing.T) {
 			text := string(s.Text.Bytes()) + "--- " + s.PackFile + "\n" + string(s.Pack.Bytes())
 			golden(t, filepath.Join(testdata, name+".yaml"), []byte(text))
 		})
+	}
+}
+
+func TestAPathThatTheCommandRunsAndNobodyHasIsRefused(t *testing.T) {
+	t.Chdir(t.TempDir())
+	for command, want := range map[string]string{
+		"./tool a":         "./tool, which the command runs: no such file or directory",
+		"python3 job.py":   "job.py, which the command runs: no such file or directory",
+		"sh -c missing.sh": "", "no-such-command missing": "", "gzip missing": "",
+	} {
+		got := ""
+		if _, err := options().FromCommand(strings.Fields(command)); err != nil {
+			got = err.Error()
+		}
+		if got != want {
+			t.Errorf("%s: %s", command, got)
+		}
+	}
+}
+
+func TestTwoStudiesOfADirectoryHaveTwoPacks(t *testing.T) {
+	o := options()
+	for file, want := range map[string]string{"study.yaml": "study-command.yaml", "job/second.yml": "job/second-command.yaml"} {
+		o.File = file
+		s, err := o.FromCommand([]string{"gzip"})
+		if err != nil || s.PackFile != want {
+			t.Errorf("%s: %s, %v", file, s.PackFile, err)
+		}
 	}
 }
 

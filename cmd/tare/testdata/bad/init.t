@@ -79,12 +79,18 @@ Where it goes
   $ tare init --env docker --out "" here/compose.yaml
   tare: --out is empty: give it a value, or leave it out
   [2]
-  $ touch study.yaml gzip.yaml
+  $ touch study.yaml new-command.yaml
   $ tare init --env docker here/compose.yaml
   tare: study.yaml exists: --force replaces it, and --out names another file
   [2]
   $ tare init --env docker -o new.yaml -- gzip
-  tare: gzip.yaml exists: --force replaces it, and --out names another file
+  tare: new-command.yaml exists: --force replaces it, and --out names another file
+  [2]
+  $ tare init --env docker -o x.yaml -- ./no-such-tool
+  tare: ./no-such-tool, which the command runs: no such file or directory
+  [2]
+  $ tare init --env docker -o x.yaml -- sh no-such-script.sh
+  tare: no-such-script.sh, which the command runs: no such file or directory
   [2]
   $ tare init --env docker --out - -- gzip
   tare: a command needs two files, the study and its workload: name the study with --out FILE
