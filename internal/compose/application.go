@@ -4,7 +4,10 @@
 // It must not know environments, studies or packs, and it starts nothing.
 package compose
 
-import "time"
+import (
+	"strings"
+	"time"
+)
 
 // Application is a Compose project: the services that it starts, each after those that
 // it depends on.
@@ -44,7 +47,7 @@ type Service struct {
 	StopSignal string
 	StopGrace  time.Duration // 0 is Compose's ten seconds
 	// Asks are what it asks of the environment that not every environment has, such as
-	// privileged, devices or cap_add.
+	// privileged, devices or cap_add, and instances besides the one.
 	Asks []Ask
 }
 
@@ -103,6 +106,36 @@ type Dependency struct {
 type Ask struct {
 	Key  string // as in the file: privileged, cap_add
 	What string // the values: NET_ADMIN, SYS_TIME
+}
+
+// Resets is a second file in one line that takes keys out of a service. Of a key in
+// another one, as deploy.replicas, it leaves what is beside it.
+func Resets(service string, asks []Ask) string {
+	var reset func(keys []string) string
+	reset = func(keys []string) string {
+		var order []string
+		inside := map[string][]string{}
+		for _, key := range keys {
+			first, rest, nested := strings.Cut(key, ".")
+			if _, known := inside[first]; !known {
+				order, inside[first] = append(order, first), nil
+			}
+			if nested {
+				inside[first] = append(inside[first], rest)
+			}
+		}
+		for i, name := range order {
+			if order[i] += ": !reset null"; len(inside[name]) > 0 {
+				order[i] = name + ": " + reset(inside[name])
+			}
+		}
+		return "{" + strings.Join(order, ", ") + "}"
+	}
+	keys := make([]string, len(asks))
+	for i, ask := range asks {
+		keys[i] = ask.Key
+	}
+	return "services: {" + service + ": " + reset(keys) + "}"
 }
 
 // Service by its name; nil where there is none.

@@ -85,8 +85,6 @@ func TestWhatIsNoApplicationIsAnErrorWithItsPlace(t *testing.T) {
 		"services: {a: {image: x, depends_on: [b]}, b: {image: x, depends_on: [a]}}":            "compose.yaml: dependency cycle detected: a -> b -> a",
 		"services: {a: {image: x, depends_on: [b]}}":                                            `compose.yaml: service "a" depends on undefined service "b"`,
 		"services: {a: {image: x, profiles: [debug]}}":                                          "compose.yaml: every service is of a profile that is off (a): name one in COMPOSE_PROFILES",
-		"services: {a: {image: x, scale: 3}}":                                                   "compose.yaml: services.a.scale: it asks for 3 instances, and tare starts one of each service: leave out scale and deploy.replicas",
-		"services: {a: {image: x, deploy: {replicas: 2}}}":                                      "compose.yaml: services.a.scale: it asks for 2 instances, and tare starts one of each service: leave out scale and deploy.replicas",
 		"services: {a: {image: x, expose: ['9-3']}}":                                            `compose.yaml: services.a.expose: "9-3" is not a port or a range of ports, such as 8080 or 8080-8090`,
 		"services: {a: {image: x, healthcheck: {test: [CMD]}}}":                                 "compose.yaml: services.a.healthcheck: test needs a command after CMD, for example [CMD-SHELL, curl -f http://localhost/]",
 		"services: {a: {image: x, post_start: [{command: y}]}}":                                 "compose.yaml: services.a.post_start: make it a part of command:, or of the image",
@@ -166,6 +164,36 @@ func TestAKeyOfAServiceThatTareDoesNotKnowIsAsked(t *testing.T) {
 	}
 	if len(app.Notes) > 0 {
 		t.Error(app.Notes)
+	}
+}
+
+func TestWhatIsAskedIsTakenOutByASecondFile(t *testing.T) {
+	text := "services: {a: {image: x, privileged: true, cap_add: [SYS_TIME], deploy: {mode: global-job, replicas: 3, resources: {limits: {pids: 9}}}}, b: {image: x, scale: 2, expose: [1]}}"
+	app, err := load(t, text, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]string{
+		"a": "services: {a: {deploy: {replicas: !reset null, mode: !reset null}, cap_add: !reset null, privileged: !reset null}}",
+		"b": "services: {b: {scale: !reset null}}",
+	} {
+		resets := Resets(name, app.Service(name).Asks)
+		if resets != want {
+			t.Errorf("%s, want %s", resets, want)
+		}
+		second := filepath.Join(t.TempDir(), "for-tare.yaml")
+		if err := os.WriteFile(second, []byte(resets), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		without, err := load(t, text, Options{Files: []string{second}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		kept := *app.Service(name)
+		kept.Asks = nil
+		if diff := cmp.Diff(kept, *without.Service(name)); diff != "" {
+			t.Error(diff)
+		}
 	}
 }
 

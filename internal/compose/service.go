@@ -126,9 +126,7 @@ func (r *reader) service(p *types.Project, c types.ServiceConfig) (Service, erro
 		Entrypoint: c.Entrypoint, Command: c.Command, StopSignal: c.StopSignal,
 	}
 	at := "services." + c.Name + "."
-	if n := c.GetScale(); n != 1 {
-		return s, r.problemf("%sscale: it asks for %d instances, and tare starts one of each service: leave out scale and deploy.replicas", at, n)
-	}
+	s.Asks = instances(c)
 	if s.Image == "" {
 		s.Image = p.Name + "-" + c.Name
 	}
@@ -168,6 +166,17 @@ func (r *reader) service(p *types.Project, c types.ServiceConfig) (Service, erro
 		return s, err
 	}
 	return s, r.references(p, c, &s)
+}
+
+// instances are asked for where they are not one, in either notation.
+func instances(c types.ServiceConfig) (asks []Ask) {
+	if n := c.Scale; n != nil && *n != 1 {
+		asks = append(asks, Ask{Key: "scale", What: strconv.Itoa(*n)})
+	}
+	if c.Deploy == nil || c.Deploy.Replicas == nil || *c.Deploy.Replicas == 1 {
+		return asks
+	}
+	return append(asks, Ask{Key: "deploy.replicas", What: strconv.Itoa(*c.Deploy.Replicas)})
 }
 
 // limits are those of either notation.

@@ -174,11 +174,15 @@ func resolveApplication(at strictyaml.Node, pack *workload.Pack, directory strin
 		service, server, err := serviceOf(one, read, pack.DriverRole())
 		if err != nil {
 			at.At("compose").Problemf("compose: %s: %s", files[0], err)
-			return pack, nil
+			good = false
+			continue
 		}
 		app.Services = append(app.Services, service)
 		services = append(services, workload.Service{Server: server, Image: referenceOf(one),
 			InBaseline: s.Under != nil && !slices.Contains(s.Under, one.Name)})
+	}
+	if !good {
+		return pack, nil
 	}
 	served, err := pack.ServedBy(services, roleOf(s.Service, pack.DriverRole()))
 	if err != nil {

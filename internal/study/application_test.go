@@ -139,6 +139,8 @@ func TestWhatAnApplicationNeedsAndAnEnvironmentLacksIsAnError(t *testing.T) {
 		"the start":       {edit{}, edit{"nginx-open", "startup-service"}, "workload startup-service measures the start of one instance, and an application has several"},
 		"a word":          {edit{}, edit{"{compose: ./compose.yaml, service: api, under: [api]}", "compose"}, `server: "compose" is not known: image is the image's own server`},
 		"privileged":      {edit{"user: www", "privileged: true"}, edit{}, "services.api.privileged: true: an instance of tare has what its environment gives it"},
+		"two keys":        {edit{"user: www", "privileged: true\n    scale: 2"}, edit{}, "services.api.scale: 2; privileged: true: an instance of tare has what its environment gives it, and no service gets more, nor several instances: if the service works without, take it out in a second Compose file, services: {api: {scale: !reset null, privileged: !reset null}}, and give both files, compose: [compose.yaml, for-tare.yaml]"},
+		"two services":    {edit{"image: redis:7\n    h", "image: redis:7\n    shm_size: 1m\n    h"}, edit{}, "services.cache.shm_size: 1m"},
 		"a signal":        {edit{"SIGINT", "SIGWHAT"}, edit{}, `services.api.stop_signal: "SIGWHAT" is no signal of Linux`},
 		"its own":         {edit{"./static:/static:ro", "./static:/data"}, edit{}, "services.api.volumes: /data is each instance's own directory"},
 		"no mounts":       {edit{}, edit{"gvisor: {}", "qemu: {}"}, "environment qemu, services.api.volumes: /static: its instances have disks of their own"},

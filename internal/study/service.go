@@ -56,8 +56,8 @@ func serviceOf(s compose.Service, app *compose.Application, driver string) (one 
 		return one, server, fmt.Errorf("services.%s.%s: %s", s.Name, key, fmt.Sprintf(format, values...))
 	}
 	if len(s.Asks) > 0 {
-		ask := s.Asks[0]
-		return fail(ask.Key, "%s: an instance of tare has what its environment gives it, and no service gets more: override the key in a second Compose file, if the service works without (compose: [compose.yaml, for-tare.yaml])", cmp.Or(ask.What, "it is set"))
+		keys := lists.Map(s.Asks, func(a compose.Ask) string { return a.Key + ": " + cmp.Or(a.What, "it is set") })
+		return one, server, fmt.Errorf("services.%s.%s: an instance of tare has what its environment gives it, and no service gets more, nor several instances: if the service works without, take it out in a second Compose file, %s, and give both files, compose: [compose.yaml, for-tare.yaml]", s.Name, strings.Join(keys, "; "), compose.Resets(s.Name, s.Asks))
 	}
 	role := roleOf(s.Name, driver)
 	one = Service{Name: s.Name, Role: role, Names: s.Names, Hosts: s.Hosts,

@@ -51,10 +51,6 @@ What the study is of
 
 The Compose file
 
-  $ echo 'services: {web: {image: nginx, scale: 2}}' > two.yaml
-  $ tare init two.yaml
-  tare: two.yaml: services.web.scale: it asks for 2 instances, and tare starts one of each service: leave out scale and deploy.replicas
-  [2]
   $ echo 'services: {web: {image: nginx, port: 80}}' > key.yaml
   $ tare init key.yaml
   tare: key.yaml: services.web.port: Compose has no such key

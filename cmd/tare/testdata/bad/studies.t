@@ -659,15 +659,16 @@ Applications
   $ sed 's/image: api/&\n    privileged: true/' compose.yaml >privileged.yaml
   $ sed 's/compose.yaml/privileged.yaml/' shop.yaml >bad.yaml
   $ tare run bad.yaml
-  tare: bad.yaml:7:41: compose: privileged.yaml: services.api.privileged: true: an instance of tare has what its environment gives it, and no service gets more: override the key in a second Compose file, if the service works without (compose: [compose.yaml, for-tare.yaml])
+  tare: bad.yaml:7:41: compose: privileged.yaml: services.api.privileged: true: an instance of tare has what its environment gives it, and no service gets more, nor several instances: if the service works without, take it out in a second Compose file, services: {api: {privileged: !reset null}}, and give both files, compose: [compose.yaml, for-tare.yaml]
   [2]
   $ sed 's/files:.files/files:\/data/' compose.yaml >data.yaml
   $ sed 's/compose.yaml/data.yaml/' shop.yaml >bad.yaml
   $ tare run bad.yaml
   tare: bad.yaml:7:41: compose: data.yaml: services.cache.volumes: /data is each instance's own directory, at which nothing else can be: use another path in a second Compose file, or a volume of this service alone
+  bad.yaml:7:41: compose: data.yaml: services.api.volumes: /data is each instance's own directory, at which nothing else can be: use another path in a second Compose file, or a volume of this service alone
   [2]
   $ sed 's/image: api/&\n    scale: 2/' compose.yaml >scaled.yaml
   $ sed 's/compose.yaml/scaled.yaml/' shop.yaml >bad.yaml
   $ tare run bad.yaml
-  tare: bad.yaml:7:41: compose: scaled.yaml: services.api.scale: it asks for 2 instances, and tare starts one of each service: leave out scale and deploy.replicas
+  tare: bad.yaml:7:41: compose: scaled.yaml: services.api.scale: 2: an instance of tare has what its environment gives it, and no service gets more, nor several instances: if the service works without, take it out in a second Compose file, services: {api: {scale: !reset null}}, and give both files, compose: [compose.yaml, for-tare.yaml]
   [2]
