@@ -1,11 +1,15 @@
 package compose
 
 import (
+	"fmt"
 	"os"
 	"path"
 	"strings"
 
 	"github.com/compose-spec/compose-go/v2/types"
+
+	"tare/internal/bounded"
+	"tare/internal/secret"
 )
 
 // readable is the mode of secrets and configs that say none.
@@ -45,6 +49,9 @@ func (r *reader) references(p *types.Project, c types.ServiceConfig, s *Service)
 		default:
 			file.Content = o.Content
 		}
+		if err := checkSecret(file, value); err != nil {
+			return r.problemf("%s: %v", at, err)
+		}
 		s.Files = append(s.Files, file)
 		return nil
 	}
@@ -59,6 +66,22 @@ func (r *reader) references(p *types.Project, c types.ServiceConfig, s *Service)
 		}
 	}
 	return nil
+}
+
+// checkSecret says why a run would refuse the value of a secret: a variable's, or that of
+// its file.
+func checkSecret(f File, value string) error {
+	content := []byte(value)
+	switch {
+	case !f.Secret || f.Content != "":
+		return nil
+	case f.Source != "":
+		var err error
+		if content, err = bounded.ReadFile(f.Source, secret.Most); err != nil {
+			return fmt.Errorf("file %s: %w", f.Source, bounded.Cause(err))
+		}
+	}
+	return secret.Source{File: f.Source, Env: f.Env, As: secret.AtPath}.Check(content)
 }
 
 // mounts adds the volumes of a service.

@@ -15,7 +15,7 @@ import (
 )
 
 // environ is the environment of the tests.
-var environ = []string{"SHOP_PASSWORD=s3cret", "HOME=/root"}
+var environ = []string{"SHOP_PASSWORD=s3cret of the shop", "HOME=/root"}
 
 func TestAnApplicationIsWhatItsFilesSay(t *testing.T) {
 	for _, name := range []string{"shop/compose.yaml", "wordpress/compose.yml", "voting/compose.yaml"} {
@@ -82,31 +82,33 @@ func TestWhatIsNoApplicationIsAnErrorWithItsPlace(t *testing.T) {
 		"services: {a: {}}":                     `compose.yaml: service "a" has neither an image nor a build context specified`,
 		"services: {a: {image: x, prots: []}}":  "compose.yaml: services.a.prots: Compose has no such key",
 		"services: {a: {image: '${X:?set X}'}}": "compose.yaml: error while interpolating services.a.image: required variable X is missing a value: set X",
-		"services: {a: {image: x, depends_on: [b]}, b: {image: x, depends_on: [a]}}":            "compose.yaml: dependency cycle detected: a -> b -> a",
-		"services: {a: {image: x, depends_on: [b]}}":                                            `compose.yaml: service "a" depends on undefined service "b"`,
-		"services: {a: {image: x, profiles: [debug]}}":                                          "compose.yaml: every service is of a profile that is off (a): name one in COMPOSE_PROFILES",
-		"services: {a: {image: x, expose: ['9-3']}}":                                            `compose.yaml: services.a.expose: "9-3" is not a port or a range of ports, such as 8080 or 8080-8090`,
-		"services: {a: {image: x, healthcheck: {test: [CMD]}}}":                                 "compose.yaml: services.a.healthcheck: test needs a command after CMD, for example [CMD-SHELL, curl -f http://localhost/]",
-		"services: {a: {image: x, post_start: [{command: y}]}}":                                 "compose.yaml: services.a.post_start: make it a part of command:, or of the image",
-		"services: {a: {image: x, volumes_from: [b]}, b: {image: x}}":                           "compose.yaml: services.a.volumes_from: give both services a named volume",
-		"services: {a: {image: x, volumes: ['./none:/x']}}":                                     "compose.yaml: services.a.volumes: /x: there is no none on this machine, and tare creates none: create it",
-		"services: {a: {image: x, volumes: ['vol:/x']}}\nvolumes: {vol: {external: true}}":      "compose.yaml: volumes.vol: it is external, and tare changes no data of others: mount a directory, or leave out external",
-		"services: {a: {image: x, volumes: ['vol:/x']}}\nvolumes: {vol: {driver: nfs}}":         "compose.yaml: volumes.vol: tare has no volume driver nfs: mount a directory, or leave out driver",
-		"services: {a: {image: x, secrets: [s]}}\nsecrets: {s: {external: true}}":               "compose.yaml: secrets.s: it is external, and tare reads no store of an engine: give file: or environment:",
-		"services: {a: {image: x, secrets: [s]}}\nsecrets: {s: {environment: NOT_SET}}":         "compose.yaml: secrets.s: the environment has no variable NOT_SET: set it",
-		"services: {a: {image: x, secrets: [s]}}\nsecrets: {s: {file: none.txt}}":               "compose.yaml: secrets.s: file none.txt: no such file or directory",
-		"services: {a: {image: x, env_file: none.env}}":                                         "compose.yaml: services.a.env_file: none.env: no such file or directory",
-		"services: {a: {image: x, env_file: /dev/zero}}":                                        "compose.yaml: services.a.env_file: /dev/zero: /dev/zero is not a regular file",
-		"include: [/dev/zero]\nservices: {a: {image: x}}":                                       "compose.yaml: it includes or extends /dev/zero: /dev/zero is not a regular file",
-		"include: ['https://example.com/x.git']\nservices: {a: {image: x}}":                     "compose.yaml: https://example.com/x.git is not a file of this machine, and nothing is fetched: download it and give its path",
-		"include: ['oci://example.com/x']\nservices: {a: {image: x}}":                           "compose.yaml: oci://example.com/x is not a file of this machine, and nothing is fetched: download it and give its path",
-		"services: {a: {image: x, extends: {file: /dev/zero, service: b}}}":                     "compose.yaml: it includes or extends /dev/zero: /dev/zero is not a regular file",
-		"services: {a: {image: x, extends: {file: 'git@example.com:x', service: b}}}":           "compose.yaml: git@example.com:x is not a file of this machine, and nothing is fetched: download it and give its path",
-		"include: [compose.yaml]\nservices: {a: {image: x}}":                                    "compose.yaml: include cycle detected: compose.yaml include compose.yaml",
-		"services: {a: {image: x, network_mode: host, networks: [n]}}\nnetworks: {n: {}}":       "compose.yaml: service a declares mutually exclusive `network_mode` and `networks`",
-		"services: {a: {image: x, mem_limit: 1g, deploy: {resources: {limits: {memory: 2g}}}}}": "compose.yaml: services.a: can't set distinct values on 'mem_limit' and 'deploy.resources.limits.memory'",
+		"services: {a: {image: x, depends_on: [b]}, b: {image: x, depends_on: [a]}}":                                  "compose.yaml: dependency cycle detected: a -> b -> a",
+		"services: {a: {image: x, depends_on: [b]}}":                                                                  `compose.yaml: service "a" depends on undefined service "b"`,
+		"services: {a: {image: x, profiles: [debug]}}":                                                                "compose.yaml: every service is of a profile that is off (a): name one in COMPOSE_PROFILES",
+		"services: {a: {image: x, expose: ['9-3']}}":                                                                  `compose.yaml: services.a.expose: "9-3" is not a port or a range of ports, such as 8080 or 8080-8090`,
+		"services: {a: {image: x, healthcheck: {test: [CMD]}}}":                                                       "compose.yaml: services.a.healthcheck: test needs a command after CMD, for example [CMD-SHELL, curl -f http://localhost/]",
+		"services: {a: {image: x, post_start: [{command: y}]}}":                                                       "compose.yaml: services.a.post_start: make it a part of command:, or of the image",
+		"services: {a: {image: x, volumes_from: [b]}, b: {image: x}}":                                                 "compose.yaml: services.a.volumes_from: give both services a named volume",
+		"services: {a: {image: x, volumes: ['./none:/x']}}":                                                           "compose.yaml: services.a.volumes: /x: there is no none on this machine, and tare creates none: create it",
+		"services: {a: {image: x, volumes: ['vol:/x']}}\nvolumes: {vol: {external: true}}":                            "compose.yaml: volumes.vol: it is external, and tare changes no data of others: mount a directory, or leave out external",
+		"services: {a: {image: x, volumes: ['vol:/x']}}\nvolumes: {vol: {driver: nfs}}":                               "compose.yaml: volumes.vol: tare has no volume driver nfs: mount a directory, or leave out driver",
+		"services: {a: {image: x, secrets: [s]}}\nsecrets: {s: {external: true}}":                                     "compose.yaml: secrets.s: it is external, and tare reads no store of an engine: give file: or environment:",
+		"services: {a: {image: x, secrets: [s]}}\nsecrets: {s: {environment: NOT_SET}}":                               "compose.yaml: secrets.s: the environment has no variable NOT_SET: set it",
+		"services: {a: {image: x, secrets: [s]}}\nsecrets: {s: {file: none.txt}}":                                     "compose.yaml: secrets.s: file none.txt: no such file or directory",
+		"services: {a: {image: x, secrets: [s]}}\nsecrets: {s: {file: compose.yaml}}\n#" + strings.Repeat("x", 1<<16): "compose.yaml: secrets.s: file compose.yaml: it is too long: the limit is 64KiB",
+		"services: {a: {image: x, secrets: [s]}}\nsecrets: {s: {environment: PIN}}":                                   "compose.yaml: secrets.s: the value from the environment variable PIN has 3 characters; with fewer than 8 it could not be masked in outputs",
+		"services: {a: {image: x, env_file: none.env}}":                                                               "compose.yaml: services.a.env_file: none.env: no such file or directory",
+		"services: {a: {image: x, env_file: /dev/zero}}":                                                              "compose.yaml: services.a.env_file: /dev/zero: /dev/zero is not a regular file",
+		"include: [/dev/zero]\nservices: {a: {image: x}}":                                                             "compose.yaml: it includes or extends /dev/zero: /dev/zero is not a regular file",
+		"include: ['https://example.com/x.git']\nservices: {a: {image: x}}":                                           "compose.yaml: https://example.com/x.git is not a file of this machine, and nothing is fetched: download it and give its path",
+		"include: ['oci://example.com/x']\nservices: {a: {image: x}}":                                                 "compose.yaml: oci://example.com/x is not a file of this machine, and nothing is fetched: download it and give its path",
+		"services: {a: {image: x, extends: {file: /dev/zero, service: b}}}":                                           "compose.yaml: it includes or extends /dev/zero: /dev/zero is not a regular file",
+		"services: {a: {image: x, extends: {file: 'git@example.com:x', service: b}}}":                                 "compose.yaml: git@example.com:x is not a file of this machine, and nothing is fetched: download it and give its path",
+		"include: [compose.yaml]\nservices: {a: {image: x}}":                                                          "compose.yaml: include cycle detected: compose.yaml include compose.yaml",
+		"services: {a: {image: x, network_mode: host, networks: [n]}}\nnetworks: {n: {}}":                             "compose.yaml: service a declares mutually exclusive `network_mode` and `networks`",
+		"services: {a: {image: x, mem_limit: 1g, deploy: {resources: {limits: {memory: 2g}}}}}":                       "compose.yaml: services.a: can't set distinct values on 'mem_limit' and 'deploy.resources.limits.memory'",
 	} {
-		_, err := load(t, text, Options{})
+		_, err := load(t, text, Options{Environ: []string{"PIN=abc"}})
 		if err == nil || err.Error() != want {
 			t.Errorf("%s\n got %v\nwant %s", text, err, want)
 		}

@@ -162,15 +162,20 @@ func (s Source) read() (value []byte, warning string, err error) {
 	if !s.inFile() {
 		value = bytes.TrimSuffix(bytes.TrimSuffix(value, []byte("\n")), []byte("\r"))
 	}
+	return value, warning, s.Check(value)
+}
+
+// Check says why a value from the source cannot be a secret.
+func (s Source) Check(value []byte) error {
 	switch n := len(bytes.TrimSpace(value)); {
 	case n < Least:
-		return nil, "", fmt.Errorf("the value from %s has %d characters; with fewer than %d it could not be masked in outputs", s.from(), n, Least)
+		return fmt.Errorf("the value from %s has %d characters; with fewer than %d it could not be masked in outputs", s.from(), n, Least)
 	case len(value) > int(Most):
-		return nil, "", fmt.Errorf("the value from %s is longer than %s", s.from(), Most)
+		return fmt.Errorf("the value from %s is longer than %s", s.from(), Most)
 	case !s.inFile() && bytes.IndexByte(value, 0) >= 0:
-		return nil, "", fmt.Errorf("the value from %s has a zero byte, which no environment variable can have: use as: file", s.from())
+		return fmt.Errorf("the value from %s has a zero byte, which no environment variable can have: use as: file", s.from())
 	}
-	return value, warning, nil
+	return nil
 }
 
 func (s Source) from() string {

@@ -101,7 +101,7 @@ func serviceOf(s compose.Service, app *compose.Application, driver string) (one 
 	for _, f := range s.Files {
 		file, err := fileOf(f, app, s.Name)
 		if err != nil {
-			return fail("configs", "%v", err)
+			return fail(map[bool]string{true: "secrets", false: "configs"}[f.Secret], "%v", err)
 		}
 		one.Files = append(one.Files, file)
 	}

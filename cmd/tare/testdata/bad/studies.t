@@ -667,6 +667,12 @@ Applications
   tare: bad.yaml:7:41: compose: data.yaml: services.cache.volumes: /data is each instance's own directory, at which nothing else can be: use another path in a second Compose file, or a volume of this service alone
   bad.yaml:7:41: compose: data.yaml: services.api.volumes: /data is each instance's own directory, at which nothing else can be: use another path in a second Compose file, or a volume of this service alone
   [2]
+  $ printf abc >pin
+  $ { sed 's/image: api/&\n    secrets: [pin]/' compose.yaml; echo 'secrets: {pin: {file: pin}}'; } >short.yaml
+  $ sed 's/compose.yaml/short.yaml/' shop.yaml >bad.yaml
+  $ tare run --dry-run bad.yaml
+  tare: bad.yaml:7:41: compose: short.yaml: secrets.pin: the value from $PWD/pin has 3 characters; with fewer than 8 it could not be masked in outputs
+  [2]
   $ sed 's/image: api/&\n    scale: 2/' compose.yaml >scaled.yaml
   $ sed 's/compose.yaml/scaled.yaml/' shop.yaml >bad.yaml
   $ tare run bad.yaml
