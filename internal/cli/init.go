@@ -90,7 +90,9 @@ func (f *initFlags) init(command *cobra.Command, app *App, args []string, isComm
 		_, err := app.Stdout.Write(made.Text.Bytes())
 		return err
 	}
+	todos := len(made.Text.Todos())
 	if made.Pack != nil {
+		todos += len(made.Pack.Todos())
 		if err := f.write(app, made.PackFile, made.Pack); err != nil {
 			return err
 		}
@@ -98,7 +100,11 @@ func (f *initFlags) init(command *cobra.Command, app *App, args []string, isComm
 	if err := f.write(app, o.File, made.Text); err != nil {
 		return err
 	}
-	fmt.Fprintf(app.Stdout, "next: tare run %s --dry-run\n", o.File)
+	next := ""
+	if todos > 0 {
+		next = "fill in what is marked, then "
+	}
+	fmt.Fprintf(app.Stdout, "next: %stare run %s --dry-run\n", next, o.File)
 	return nil
 }
 

@@ -25,7 +25,7 @@ func (o Options) FromCompose(app *compose.Application, path string) (*Study, err
 	name := study.Todo
 	one := server{}
 	if driven != nil {
-		name = driven.Name
+		name = study.Quoted(driven.Name)
 		one = serverOf(*driven)
 	}
 	file := study.Quoted(relative(o.File, path))
@@ -37,9 +37,9 @@ func (o Options) FromCompose(app *compose.Application, path string) (*Study, err
 	if second := override(path); second != "" {
 		one.lines = append(one.lines, [2]string{"  # compose: [" + file + ", " + study.Quoted(relative(o.File, second)) + "]", "as docker compose up"})
 	}
-	one.lines = append(one.lines, [2]string{"  service: " + study.Quoted(name), why})
+	one.lines = append(one.lines, [2]string{"  service: " + name, why})
 	if len(app.Services) > 1 {
-		under := "  # under: [" + study.Quoted(name) + "]"
+		under := "  # under: [" + name + "]"
 		if driven == nil {
 			under = "  # under: [NAME]"
 		}

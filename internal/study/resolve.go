@@ -36,6 +36,9 @@ func Resolve(file *File, over Overrides) (*Plan, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := strictyaml.Unfinished(file.Origin, file.Source); err != nil {
+		return nil, err
+	}
 	return resolve(root, file, over, &problems)
 }
 

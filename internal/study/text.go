@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"tare/internal/lists"
+	"tare/internal/strictyaml"
 	"tare/internal/visible"
 )
 
@@ -20,7 +21,7 @@ type textLine struct {
 }
 
 // Todo is the value that stands where a person has to write one. It is never valid.
-const Todo = "TODO"
+const Todo = strictyaml.Todo
 
 const (
 	// commentAt is the column in which comments stand, if the line leaves the room.
@@ -116,7 +117,7 @@ var plainText = regexp.MustCompile(`^[A-Za-z0-9/.][A-Za-z0-9/._-]*$`)
 
 // Quoted is a text as a value in YAML.
 func Quoted(text string) string {
-	if plainText.MatchString(text) && !strings.HasSuffix(text, ".") && !strings.EqualFold(text, "null") {
+	if plainText.MatchString(text) && !strings.HasSuffix(text, ".") && !strings.EqualFold(text, "null") && text != Todo {
 		return text
 	}
 	return strconv.Quote(text)

@@ -70,6 +70,9 @@ func Decode(file string, data []byte) (*Pack, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := strictyaml.Unfinished(file, data); err != nil {
+		return nil, err
+	}
 	pack := &Pack{}
 	root.Decode(pack)
 	check(pack, root)
