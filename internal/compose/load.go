@@ -166,27 +166,6 @@ func (r *reader) withVariables(p *types.Project) (*types.Project, error) {
 	return p.WithServicesEnvironmentResolved(true)
 }
 
-// problem is an error of the library, in one line that begins with the file.
-func (r *reader) problem(err error) error {
-	if errors.Is(err, context.Canceled) {
-		return err
-	}
-	text := strings.TrimPrefix(err.Error(), "validating ")
-	for _, f := range r.files {
-		text = strings.TrimPrefix(text, f.Filename+": ")
-	}
-	text = strings.TrimSuffix(text, ": invalid compose project")
-	if at, unknown := strings.CutSuffix(text, " false schema"); unknown {
-		text = at + ": Compose has no such key"
-	}
-	return r.problemf("%s", strings.Join(strings.Fields(text), " "))
-}
-
-// problemf is an error of the application.
-func (r *reader) problemf(format string, values ...any) error {
-	return fmt.Errorf("%s: %s", r.name, fmt.Sprintf(format, values...))
-}
-
 // exists says whether there is something at a path.
 func exists(path string) bool {
 	_, err := os.Stat(path)

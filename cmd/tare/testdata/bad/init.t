@@ -53,7 +53,11 @@ The Compose file
 
   $ echo 'services: {web: {image: nginx, port: 80}}' > key.yaml
   $ tare init key.yaml
-  tare: key.yaml: services.web.port: Compose has no such key
+  tare: key.yaml: services.web.port: Compose has no such key; did you mean "ports"?
+  [2]
+  $ printf 'services:\n  web:\n    image: nginx\n   ports: [80]\n' > syntax.yaml
+  $ tare init syntax.yaml
+  tare: syntax.yaml:4:4: this is not YAML: value is not allowed in this context
   [2]
   $ echo 'services: {a: {image: x, depends_on: [a]}}' > cycle.yaml
   $ tare init cycle.yaml
