@@ -9,6 +9,7 @@ import (
 	"math"
 	"net"
 	"net/http"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -101,7 +102,7 @@ func (o registryOrigin) explain(err error) error {
 		if strings.Contains(err.Error(), "no child with platform") {
 			return fmt.Errorf("registry %s has it, but not for %s", registry, platform)
 		}
-		return &unreachableError{"registry " + registry, err, "check the network and the name"}
+		return &unreachableError{"registry " + registry, silence{err}, "check the network and the name"}
 	}
 	switch answer.StatusCode {
 	case http.StatusNotFound:
@@ -116,6 +117,30 @@ func (o registryOrigin) explain(err error) error {
 	}
 	return fmt.Errorf("registry %s: %w", registry, err)
 }
+
+// silence is the error of a request that was not answered. Its text is the last cause,
+// without the requests and addresses that were tried.
+type silence struct{ error }
+
+func (s silence) Error() string {
+	var unknown *net.DNSError
+	var call *os.SyscallError
+	var dial *net.OpError
+	var request *url.Error
+	switch {
+	case errors.As(s.error, &unknown):
+		return unknown.Err
+	case errors.As(s.error, &call):
+		return call.Err.Error()
+	case errors.As(s.error, &dial):
+		return dial.Err.Error()
+	case errors.As(s.error, &request):
+		return request.Err.Error()
+	}
+	return s.error.Error()
+}
+
+func (s silence) Unwrap() error { return s.error }
 
 // daemonOrigin is an image in the Docker daemon of DOCKER_HOST.
 type daemonOrigin struct{ name string }

@@ -2,10 +2,14 @@ package scaffold
 
 import (
 	"cmp"
+	"regexp"
 
 	"tare/internal/image"
 	"tare/internal/try"
 )
+
+// elsewhere are the references of images that are not in a registry.
+var elsewhere = regexp.MustCompile(`^(docker-daemon|oci|tar):`)
 
 // FromImage is the study of an image's own server. The description is nil where nobody was
 // there to give it; silence is the reason.
@@ -30,7 +34,11 @@ func (o Options) FromImage(reference string, d *image.Description, silence error
 	limits(t)
 	one.workloads(t)
 	end(t)
-	if len(t.Todos()) > 0 {
+	switch {
+	case len(t.Todos()) == 0:
+	case silence != nil && !elsewhere.MatchString(reference):
+		s.Remarks = append(s.Remarks, "an image that is on this machine is docker-daemon:NAME or tar:FILE")
+	default:
 		s.Remarks = append(s.Remarks, "`tare try "+reference+"` starts the image once, and finds out what is marked")
 	}
 	return s, nil

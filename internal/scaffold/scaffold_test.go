@@ -102,6 +102,15 @@ func TestAnImageThatNobodyDescribesLeavesMarkedLines(t *testing.T) {
 	}
 }
 
+func TestAnImageOfARegistryThatDoesNotAnswerIsLookedForOnThisMachine(t *testing.T) {
+	for reference, want := range map[string]string{"x:1": "docker-daemon:NAME or tar:FILE", "oci:x": "`tare try oci:x`"} {
+		s, err := options().FromImage(reference, nil, errors.New("nobody answers"))
+		if err != nil || !strings.Contains(s.Remarks[1], want) {
+			t.Errorf("%s: %v, %v", reference, s.Remarks, err)
+		}
+	}
+}
+
 func TestEnvironmentsThatDoNotWorkHereAreNotInEffect(t *testing.T) {
 	o := options()
 	o.Environments = nil

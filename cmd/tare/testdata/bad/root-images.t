@@ -19,7 +19,7 @@ Images that are not there, or are none. Only root gets as far as looking for one
   tare: image "UPPER/Case" is not a reference: use NAME[:TAG], REGISTRY/NAME[:TAG], docker-daemon:NAME, oci:DIRECTORY[:TAG] or tar:FILE
   [2]
   $ tare bench --quiet --env native --image localhost:1/none:1 -- true
-  tare: image localhost:1/none:1: registry localhost:1 does not answer: Get "https://localhost:1/v2/": dial tcp 127.0.0.1:1: connect: connection refused; Get "http://localhost:1/v2/": dial tcp 127.0.0.1:1: connect: connection refused; check the network and the name
+  tare: image localhost:1/none:1: registry localhost:1 does not answer: connection refused; check the network and the name
   [2]
   $ tare bench --quiet --env native --image http://example.org/image -- true
   tare: image "http://example.org/image" is not a reference: use NAME[:TAG], REGISTRY/NAME[:TAG], docker-daemon:NAME, oci:DIRECTORY[:TAG] or tar:FILE
