@@ -70,6 +70,35 @@ func Available(ctx context.Context, names []string) (available []string) {
 	return available
 }
 
+// LeftOut says why this machine does not meet the requirements of environments, in one
+// line for those with the same reason.
+func LeftOut(ctx context.Context, names []string) (remarks []string) {
+	var reasons []string
+	with := map[string][]string{}
+	for _, name := range names {
+		kind := study.KindOf(name)
+		r, ok := environment.Lookup(kind)
+		if !ok {
+			continue
+		}
+		_, findings := environment.Check(ctx, kind, r.Options())
+		for _, f := range findings {
+			if f.State != environment.Missing {
+				continue
+			}
+			reason := f.What + ": " + f.Reason
+			if with[reason] == nil {
+				reasons = append(reasons, reason)
+			}
+			with[reason] = append(with[reason], name)
+		}
+	}
+	for _, reason := range reasons {
+		remarks = append(remarks, fmt.Sprintf("left out: %s: it needs %s", strings.Join(with[reason], ", "), reason))
+	}
+	return remarks
+}
+
 // Mountable returns those of the environments that can have the mounts, and says why the
 // others are left out.
 func (o Options) Mountable(names []string) (able, remarks []string) {

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -73,7 +74,7 @@ func (f *initFlags) init(command *cobra.Command, app *App, args []string, isComm
 		return err
 	}
 	o.Command = strings.Join(append([]string{"tare"}, app.Args[1:]...), " ")
-	made, err := f.make(command, args, isCommand)
+	made, err := f.make(command.Context(), app, args, isCommand)
 	if err != nil {
 		return badInput("%w", err)
 	}
@@ -109,10 +110,10 @@ func (f *initFlags) init(command *cobra.Command, app *App, args []string, isComm
 }
 
 // make is the study of what the arguments name.
-func (f *initFlags) make(command *cobra.Command, args []string, isCommand bool) (*scaffold.Study, error) {
-	ctx, o := command.Context(), &f.options
+func (f *initFlags) make(ctx context.Context, app *App, args []string, isCommand bool) (*scaffold.Study, error) {
+	o := &f.options
 	if isCommand {
-		o.Choose(scaffold.Environments, bench.Available(ctx, scaffold.Environments))
+		f.choose(ctx, app, scaffold.Environments)
 		return o.FromCommand(args)
 	}
 	path, isCompose, err := scaffold.ComposeFile(args[0])
@@ -120,12 +121,12 @@ func (f *initFlags) make(command *cobra.Command, args []string, isCommand bool) 
 		return nil, err
 	}
 	if isCompose {
-		app, err := compose.Load(ctx, compose.Options{Files: []string{path}, Environ: os.Environ()})
+		application, err := compose.Load(ctx, compose.Options{Files: []string{path}, Environ: os.Environ()})
 		if err != nil {
 			return nil, err
 		}
-		o.Choose(scaffold.Networked, bench.Available(ctx, scaffold.Networked))
-		return o.FromCompose(app, path)
+		f.choose(ctx, app, scaffold.Networked)
+		return o.FromCompose(application, path)
 	}
 	if err := image.Check(args[0]); err != nil {
 		return nil, err
@@ -134,8 +135,20 @@ func (f *initFlags) make(command *cobra.Command, args []string, isCommand bool) 
 	if err != nil && !errors.Is(err, image.ErrSilent) {
 		return nil, err
 	}
-	o.Choose(scaffold.Environments, bench.Available(ctx, scaffold.Environments))
+	f.choose(ctx, app, scaffold.Environments)
 	return o.FromImage(args[0], described, err)
+}
+
+// choose takes the environments that work here, unless they are named, and says why others
+// are left out.
+func (f *initFlags) choose(ctx context.Context, app *App, from []string) {
+	f.options.Choose(from, bench.Available(ctx, from))
+	for _, remark := range bench.LeftOut(ctx, f.options.Missing) {
+		app.say("%s", remark)
+	}
+	if len(f.options.Missing) > 0 && len(f.options.Environments) == 1 {
+		app.say("only %s is left: nothing to compare with", f.options.Environments[0])
+	}
 }
 
 // absent refuses a file that is there.
