@@ -77,8 +77,8 @@ func packName(program string) string {
 	return name
 }
 
-// inputs writes the arguments that are files of this directory or below. Commands run in
-// /data, where the copies are. Which files of a directory the command reads, and which a
+// inputs writes the arguments that are files of this directory or below. The command
+// runs in /data, where the copies are. Which files of a directory the command reads, and which a
 // text of a shell names, only its user knows.
 func (o Options) inputs(t *study.Text, argv []string) {
 	var list, open []string
@@ -127,7 +127,8 @@ func (o Options) pack(t *study.Text, file string, argv []string) {
 	for n := range argv {
 		argv[n] = workload.Literal(argv[n])
 	}
-	t.Add("  argv: "+study.FlowList(argv), "what is measured, in /data")
+	t.Add("  argv: "+study.FlowList(argv), "what is measured")
+	t.Add("  dir: /data", "where the copies of inputs are")
 	t.Add("  role: driver", "what cores and places are given by")
 	t.Off("setup: [{run: \"...\", role: driver}]", "before each execution, unmeasured")
 	t.Add("metrics:", "")
