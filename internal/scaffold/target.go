@@ -16,16 +16,29 @@ var composeFiles = []string{"compose.yaml", "compose.yml", "docker-compose.yml",
 func ComposeFile(argument string) (path string, is bool, err error) {
 	extension := filepath.Ext(argument)
 	info, failed := os.Stat(argument)
+	isFile := failed == nil && info.Mode().IsRegular()
 	switch {
 	case failed == nil && info.IsDir() && (argument == "." || argument == ".." || strings.ContainsRune(argument, '/')):
 		path, err := inDirectory(argument)
 		return path, true, err
-	case failed == nil && info.Mode().IsRegular() && filepath.Ext(argument) == ".tar":
+	case isFile && extension == ".tar":
 		return "", false, fmt.Errorf("%s is a file: if it is an image as docker save writes it, write tar:%s", argument, argument)
 	case extension == ".yaml" || extension == ".yml":
 		return argument, true, nil
+	case isFile && (filepath.Base(argument) == "Dockerfile" || extension == ".Dockerfile"):
+		return "", false, fmt.Errorf("%s is a Dockerfile: build its image, docker build -t NAME -f %s %s, then `tare init docker-daemon:NAME`", argument, argument, filepath.Dir(argument))
+	case isFile:
+		return "", false, fmt.Errorf("%s is a file: for a command write `tare init -- %s`, and for an image of this name %s:TAG", argument, dotted(argument), filepath.Base(argument))
 	}
 	return "", false, nil
+}
+
+// dotted is a path as a shell takes it for one.
+func dotted(path string) string {
+	if strings.ContainsRune(path, '/') {
+		return path
+	}
+	return "./" + path
 }
 
 // inDirectory is the Compose file of a directory.

@@ -40,7 +40,13 @@ What the study is of
   $ tare init api.tar
   tare: api.tar is a file: if it is an image as docker save writes it, write tar:api.tar
   [2]
-  $ touch Dockerfile
+  $ touch Dockerfile job.py
+  $ tare init ./job.py
+  tare: ./job.py is a file: for a command write `tare init -- ./job.py`, and for an image of this name job.py:TAG
+  [2]
+  $ tare init Dockerfile
+  tare: Dockerfile is a Dockerfile: build its image, docker build -t NAME -f Dockerfile ., then `tare init docker-daemon:NAME`
+  [2]
   $ tare init
   tare: name an image, a Compose file, or a command after --; here is a Dockerfile: docker build -t NAME ., then `tare init docker-daemon:NAME`; usage: tare init [flags] IMAGE | COMPOSE-FILE | -- CMD ARGS...
   [2]
