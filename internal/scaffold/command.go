@@ -130,7 +130,7 @@ func (o Options) pack(t *study.Text, file string, argv []string) {
 	t.Add("  argv: "+study.FlowList(argv), "what is measured")
 	t.Add("  dir: /data", "where the copies of inputs are")
 	t.Add("  role: driver", "what cores and places are given by")
-	t.Off("setup: [{run: \"...\", role: driver}]", "before each execution, unmeasured")
+	t.Off("setup: [{run: \"...\", dir: /data, role: driver}]", "before each execution")
 	t.Add("metrics:", "")
 	t.Add("  - {name: wall_seconds, unit: s, better: lower, primary: true}", "")
 	t.Add("  - {name: user_seconds, unit: s, better: lower}", "")

@@ -52,12 +52,20 @@ func (o Options) FromCompose(app *compose.Application, path string) (*Study, err
 
 // notes says what somebody should know of the services before a run.
 func notes(t *study.Text, app *compose.Application) {
-	var built, open, blind []string
+	var built, ending, open, blind []string
+	ends := map[string]bool{}
+	for _, s := range app.Services {
+		for _, d := range s.DependsOn {
+			ends[d.Service] = ends[d.Service] || d.Condition == compose.Completed
+		}
+	}
 	for _, s := range app.Services {
 		if s.Built {
 			built = append(built, s.Name)
 		}
 		switch {
+		case ends[s.Name]:
+			ending = append(ending, s.Name)
 		case s.Health != nil:
 		case len(s.Ports) > 0:
 			open = append(open, fmt.Sprintf("%s (port %d)", s.Name, s.Ports[0]))
@@ -70,6 +78,7 @@ func notes(t *study.Text, app *compose.Application) {
 		names []string
 	}{
 		{"Built by Compose, so run `docker compose build` before", built},
+		{"Runs to its end before those that depend on it start", ending},
 		{"No healthcheck here; ready when the port accepts a connection, unless the image has one", open},
 		{"No healthcheck and no port here; ready when it runs, unless the image has one", blind},
 	} {
@@ -144,12 +153,11 @@ func serverOf(s compose.Service) server {
 	if one.page != "" {
 		one.pageWhy = "its healthcheck asks for it"
 	}
-	ports := s.Published
-	one.portWhy = "it publishes this one, inside"
-	if len(ports) == 0 {
-		ports, one.portWhy = s.Ports, "it exposes it"
+	one.ports, one.portWhy = s.Published, "it publishes this one, inside"
+	if len(one.ports) == 0 {
+		one.ports, one.portWhy = s.Ports, "it exposes it"
 	}
-	one.port, one.load = choose(ports, one.page)
+	one.port, one.load = choose(one.ports, one.page)
 	return one
 }
 

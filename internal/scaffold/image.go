@@ -29,7 +29,8 @@ func (o Options) FromImage(reference string, d *image.Description, silence error
 		one.pageWhy = "the image's health check asks for it"
 	}
 	one.variables = variables(d.Env)
-	one.port, one.load = choose(try.ExposedPorts(d.Config), one.page)
+	one.ports = try.ExposedPorts(d.Config)
+	one.port, one.load = choose(one.ports, one.page)
 	one.portWhy = "the image exposes it"
 	limits(t)
 	one.workloads(t)

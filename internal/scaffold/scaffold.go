@@ -108,6 +108,7 @@ type server struct {
 	load          string // "" is not known
 	port          int    // 0 is not known
 	portWhy       string
+	ports         []int // that it can be one of
 	page, pageWhy string
 	variables     map[string]string
 	lines         [][2]string // what server: is, and its comment
@@ -153,10 +154,16 @@ func (s server) driven(t *study.Text, as, workload string) {
 			t.Add("    "+l[0], l[1])
 		}
 	}
+	others := lists.Map(lists.Filter(s.ports, func(p int) bool { return p != s.port }), strconv.Itoa)
+	why, ask := s.portWhy, "the TCP port at which it answers"
+	if len(others) > 0 {
+		why += "; others: " + strings.Join(others, ", ")
+		ask += ": " + joined(others, "or")
+	}
 	if s.port > 0 {
-		t.Add("    port: "+strconv.Itoa(s.port), s.portWhy)
+		t.Add("    port: "+strconv.Itoa(s.port), why)
 	} else {
-		t.Ask("    port: TODO", "the TCP port at which it answers")
+		t.Ask("    port: TODO", ask)
 	}
 	switch workload {
 	case "nginx", "startup-service":

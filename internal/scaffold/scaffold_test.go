@@ -145,8 +145,11 @@ func TestAComposeFileGivesAStudyOfTheServiceThatPublishesAPort(t *testing.T) {
 		Health: &compose.Health{Test: []string{"curl -f http://localhost:8080/health"}, Shell: true},
 	}
 	for name, a := range map[string]*compose.Application{
-		"compose-one":      app(db, api, compose.Service{Name: "worker", Image: "x", Asks: []compose.Ask{{Key: "privileged"}, {Key: "devices"}}}),
-		"compose-several":  app(api, compose.Service{Name: "admin", Ports: []int{80}, Published: []int{80}}),
+		"compose-one":     app(db, api, compose.Service{Name: "worker", Image: "x", Asks: []compose.Ask{{Key: "privileged"}, {Key: "devices"}}}),
+		"compose-several": app(api, compose.Service{Name: "admin", Ports: []int{80}, Published: []int{80}}),
+		"compose-ending": app(
+			compose.Service{Name: "migrate", Image: "shop-api"},
+			compose.Service{Name: "web", Ports: []int{8080, 9090, 9100}, Published: []int{8080, 9090, 9100}, DependsOn: []compose.Dependency{{Service: "migrate", Condition: compose.Completed}}}),
 		"compose-no-ports": app(compose.Service{Name: "a"}, compose.Service{Name: "b"}, compose.Service{Name: "c"}),
 		"compose-database": app(compose.Service{Name: "db", Ports: []int{5432}, Published: []int{5432}, Env: []string{"POSTGRES_DB=shop", "POSTGRES_PASSWORD=s3cret"}}),
 	} {
@@ -255,7 +258,7 @@ func TestAnArgumentIsAComposeFileADirectoryOrAnImage(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for _, path := range []string{"with/docker-compose.yml", "docker/Dockerfile", "api.tar", "own.yml"} {
+	for _, path := range []string{"with/docker-compose.yml", "docker/Dockerfile", "api.tar", "own.yml", "job.py", "Dockerfile"} {
 		if err := os.WriteFile(path, nil, 0o644); err != nil {
 			t.Fatal(err)
 		}
@@ -263,9 +266,12 @@ func TestAnArgumentIsAComposeFileADirectoryOrAnImage(t *testing.T) {
 	for argument, want := range map[string]string{
 		"./with": "with/docker-compose.yml", "own.yml": "own.yml", "missing.yaml": "missing.yaml",
 		"redis": "", "docker-daemon:a": "", "registry.example/a": "",
-		"./docker": "./docker has a Dockerfile and no Compose file: build its image, docker build -t NAME ./docker, then `tare init docker-daemon:NAME`",
-		"./empty":  "./empty has no Compose file (compose.yaml, compose.yml, docker-compose.yml or docker-compose.yaml)",
-		"api.tar":  "api.tar is a file: if it is an image as docker save writes it, write tar:api.tar",
+		"./docker":   "./docker has a Dockerfile and no Compose file: build its image, docker build -t NAME ./docker, then `tare init docker-daemon:NAME`",
+		"./empty":    "./empty has no Compose file (compose.yaml, compose.yml, docker-compose.yml or docker-compose.yaml)",
+		"job.py":     "job.py is a file: for a command write `tare init -- ./job.py`, and for an image of this name job.py:TAG",
+		"./job.py":   "./job.py is a file: for a command write `tare init -- ./job.py`, and for an image of this name job.py:TAG",
+		"Dockerfile": "Dockerfile is a Dockerfile: build its image, docker build -t NAME -f Dockerfile ., then `tare init docker-daemon:NAME`",
+		"api.tar":    "api.tar is a file: if it is an image as docker save writes it, write tar:api.tar",
 	} {
 		got, is, err := ComposeFile(argument)
 		if err != nil {
