@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"tare/internal/study"
+	"tare/internal/workload"
 )
 
 // The length of samples, and what runs between them, can move a ratio.
@@ -23,7 +24,9 @@ func TestAnotherOrderIsADifferenceOfTwoRuns(t *testing.T) {
 // Pinned samples differ less, and a server that shares its core is slower.
 func TestOtherPinsAreADifferenceOfTwoRuns(t *testing.T) {
 	run := func(p study.Plan) *Run { return &Run{Plan: &p} }
-	w := []study.Workload{{Name: "w"}}
+	w := []study.Workload{{Name: "w", Levels: make([]study.Level, 1), Pack: workload.Pack{
+		Driver: &workload.Step{Role: "driver"}, Servers: []workload.Server{{Step: workload.Step{Role: "server"}}},
+	}}}
 	auto, none, own := run(study.Plan{AutoPin: true, Workloads: w}), run(study.Plan{Workloads: w}), run(study.Plan{Workloads: w, Pin: map[string][]int{"server": {0}, "driver": {1}}})
 	got := slices.Concat(Differences(none, auto), Differences(auto, own), Differences(own, own))
 	if want := []string{"pin: none, then auto: driver and servers to a half of the cores each", "pin: auto: driver and servers to a half of the cores each, then driver to core 1, server to core 0"}; !slices.Equal(got, want) {

@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"tare/internal/linux/cgroup"
+	"tare/internal/lists"
+	"tare/internal/workload"
 )
 
 // fewCores is where a half of the cores is two: with fewer, whatever else runs on the
@@ -79,10 +81,37 @@ func (p *Plan) Pinned() string {
 		parts = append(parts, fmt.Sprintf("%s to core %s", role, cgroup.FormatCores(cores)))
 	}
 	slices.Sort(parts)
-	if slices.ContainsFunc(p.Workloads, func(w Workload) bool { return p.sharesCore(&w) }) {
-		parts = append(parts, fmt.Sprintf("auto: driver and servers to core %d", *p.Core))
-	} else if slices.ContainsFunc(p.Workloads, p.Divides) {
-		parts = append(parts, "auto: driver and servers to a half of the cores each")
+	auto := func(words string, does func(Workload) bool) {
+		in := lists.Map(lists.Filter(p.Workloads, does), func(w Workload) string { return w.Name })
+		switch len(in) {
+		case 0:
+			return
+		case len(p.Workloads):
+			in = nil
+		default:
+			words += " in "
+		}
+		parts = append(parts, "auto: "+words+strings.Join(in, ", "))
 	}
+	shares := func(w Workload) bool { return p.sharesCore(&w) }
+	if slices.ContainsFunc(p.Workloads, shares) {
+		auto(fmt.Sprintf("driver and servers to core %d", *p.Core), shares)
+	}
+	auto("driver and servers to a half of the cores each", func(w Workload) bool { return !shares(w) && p.divided(w) > 1 })
+	auto("a driver alone to as many cores as it can use", func(w Workload) bool { return !shares(w) && p.divided(w) == 1 })
 	return strings.Join(parts, ", ")
+}
+
+// divided is how many roles of a workload get cores of their own on a machine with many:
+// none where a role runs elsewhere than the others.
+func (p *Plan) divided(w Workload) (roles int) {
+	if !p.Divides(w) {
+		return 0
+	}
+	for _, l := range w.Levels {
+		if pack, err := w.Pack.With(l.Parameters, workload.InstanceVars{}); err == nil {
+			roles = max(roles, len(pack.Divide(make([]int, 1024))))
+		}
+	}
+	return roles
 }

@@ -31,3 +31,23 @@ func TestADriverThatKeepsARateShouldNotShareACore(t *testing.T) {
 		}
 	}
 }
+
+func TestAPlanSaysWhichRolesHaveCoresOfTheirOwn(t *testing.T) {
+	for text, want := range map[string][2]string{ // with two cores, and with many
+		"use: nginx":                        {"auto: driver and servers to core 0", "auto: driver and servers to a half of the cores each"},
+		"use: nginx, place: {driver: host}": {},
+		"use: syscalls":                     {"auto: driver and servers to core 0", "auto: a driver alone to as many cores as it can use"},
+		"use: nginx, instances: [1, 2]":     {},
+		"use: nginx}, {use: redis, as: outside, place: {driver: host}": {"auto: driver and servers to core 0 in nginx", "auto: driver and servers to a half of the cores each in nginx"},
+	} {
+		p, err := resolveText(t, "study: x\nenvironments: {native: {}, docker: {}}\nworkloads: [{"+text+"}]\n", Overrides{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		many := p.Pinned()
+		p.ShareCore([]int{0, 1})
+		if got := [2]string{p.Pinned(), many}; got != want {
+			t.Errorf("%s: %q", text, got)
+		}
+	}
+}
