@@ -3,13 +3,16 @@ package cli
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/charmbracelet/x/ansi"
 
+	"tare/internal/environment"
 	"tare/internal/report/model"
 	"tare/internal/run"
 	"tare/internal/schedule"
+	"tare/internal/study"
 	"tare/internal/term"
 )
 
@@ -40,6 +43,9 @@ func printPlan(app *App, d *run.DryRun) error {
 		planLine(w, "workload", fmt.Sprintf("%s: %s; fresh instance each %s", work.Name, work.Pack.Title, work.Fresh))
 		if app := work.Application; app != nil {
 			planLine(w, "  services", app.Words(plan.Baseline))
+			for _, s := range app.Services {
+				planLine(w, "  service", serviceWords(work, s))
+			}
 			for _, note := range app.Notes {
 				planLine(w, "  note", note)
 			}
@@ -73,9 +79,29 @@ func printPlan(app *App, d *run.DryRun) error {
 	return nil
 }
 
+// serviceWords are the image of a service, and the limits that it has in place of its
+// environment's.
+func serviceWords(work study.Workload, s study.Service) string {
+	words := s.Name + ":"
+	for _, role := range work.Levels[0].Shape.Roles {
+		if role.Name == s.Role {
+			words += " image " + role.Image
+		}
+	}
+	if own := model.Limits(s.Limits); own != model.Limits(environment.Limits{}) {
+		words += "; limits " + own
+	}
+	return words
+}
+
 func printExpected(w io.Writer, d *run.DryRun) {
 	fmt.Fprintf(w, "\n%s\n", strings.Join(term.Wrap("expected: "+d.Words, 78), "\n  "))
-	fmt.Fprintf(w, "(assuming %v per trial, including the start of its instance; a run measures this\nand shows the time left)\n", run.AssumedTrial)
+	includes := "including the start of its instance"
+	if slices.ContainsFunc(d.Plan.Workloads, func(w study.Workload) bool { return w.Application != nil }) {
+		includes = "without the start of an application's services, whose time is not known and comes on top"
+	}
+	assumed := fmt.Sprintf("(assuming %v per trial, %s; a run measures this and shows the time left)", run.AssumedTrial, includes)
+	fmt.Fprintln(w, strings.Join(term.Wrap(assumed, 80), "\n"))
 }
 
 // planLine prints a property of a plan, wrapped after its name.

@@ -104,6 +104,7 @@ func (r *runFlags) run(command *cobra.Command, app *App, args []string) (err err
 			return err
 		}
 		if r.dryRun {
+			o.Plan.Remarks = append(o.Plan.Remarks, absentImages(command.Context(), o.Plan)...)
 			return printDryRun(app, o.Plan, r.show.json, printPlan)
 		}
 		if err := warnOfShortBudget(app, o.Plan, r.show); err != nil {
