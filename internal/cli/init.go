@@ -12,7 +12,6 @@ import (
 
 	"tare/internal/bench"
 	"tare/internal/bounded"
-	"tare/internal/compose"
 	"tare/internal/image"
 	"tare/internal/lists"
 	"tare/internal/scaffold"
@@ -28,7 +27,7 @@ type initFlags struct {
 func newInitCommand(app *App) *cobra.Command {
 	var f initFlags
 	command := &cobra.Command{
-		Use:   "init [flags] IMAGE | COMPOSE-FILE | -- CMD ARGS...",
+		Use:   "init [flags] IMAGE | COMPOSE-FILE... | -- CMD ARGS...",
 		Short: "Write a study to begin with, from an image, a Compose file or a command",
 		Long: `Write a study of an image's own server, of a service of a Compose file, or of a
 command, with a comment on each key. It is yours to edit, and tare run takes it.
@@ -38,8 +37,9 @@ the Compose file; a line that they leave open is marked TODO, and tare run refus
 the study there. To start an image once and see what it does, use tare try.
 
 IMAGE is docker-daemon:NAME, tar:FILE, oci:DIRECTORY or, from a registry, NAME:TAG.
-COMPOSE-FILE ends in .yaml or .yml, or is a directory with a compose.yaml. For a
-command, its workload is written beside the study, as a file of its own.`,
+COMPOSE-FILE ends in .yaml or .yml, or is a directory with a compose.yaml; each
+further file is merged into those before it. For a command, its workload is written
+beside the study, as a file of its own.`,
 		Example: `  tare init docker-daemon:my-api:1.4
   tare init compose.yaml -o shop.yaml
   tare init -- gzip -k -c /bin/bash`,
@@ -47,8 +47,6 @@ command, its workload is written beside the study, as a file of its own.`,
 			switch dash := c.ArgsLenAtDash(); {
 			case dash > 0:
 				return fmt.Errorf("%s and a command after --: name one of them", args[0])
-			case dash < 0 && len(args) > 1:
-				return fmt.Errorf("too many arguments: write a command after --")
 			case len(args) == 0:
 				return scaffold.Suggest(".")
 			}
@@ -121,12 +119,15 @@ func (f *initFlags) make(ctx context.Context, app *App, args []string, isCommand
 		return nil, err
 	}
 	if isCompose {
-		application, err := compose.Load(ctx, compose.Options{Files: []string{path}, Environ: os.Environ()})
+		application, paths, err := scaffold.Application(ctx, append([]string{path}, args[1:]...))
 		if err != nil {
 			return nil, err
 		}
 		f.choose(ctx, app, scaffold.Networked)
-		return o.FromCompose(application, path)
+		return o.FromCompose(application, paths...)
+	}
+	if len(args) > 1 {
+		return nil, fmt.Errorf("%s is no Compose file, and only those can be several: write a command after --", args[0])
 	}
 	if err := image.Check(args[0]); err != nil {
 		return nil, err

@@ -1,6 +1,7 @@
 package scaffold
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -13,8 +14,27 @@ import (
 	"tare/internal/try"
 )
 
-// FromCompose is the study of a Compose application, whose file is at a path.
-func (o Options) FromCompose(app *compose.Application, path string) (*Study, error) {
+// Application reads a Compose application from files. Where one file asks for what no
+// instance has, and the second one of docker compose up takes that out, it is read too.
+func Application(ctx context.Context, paths []string) (*compose.Application, []string, error) {
+	load := func(paths []string) (*compose.Application, error) {
+		return compose.Load(ctx, compose.Options{Files: paths, Environ: os.Environ()})
+	}
+	app, err := load(paths)
+	if err != nil || asks(app) == "" || len(paths) > 1 {
+		return app, paths, err
+	}
+	if second := override(paths[0]); second != "" {
+		both := []string{paths[0], second}
+		if merged, err := load(both); err == nil && asks(merged) == "" {
+			return merged, both, nil
+		}
+	}
+	return app, paths, nil
+}
+
+// FromCompose is the study of a Compose application, whose files are at paths.
+func (o Options) FromCompose(app *compose.Application, paths ...string) (*Study, error) {
 	t, err := o.begin(app.Name, "")
 	if err != nil {
 		return nil, err
@@ -28,14 +48,18 @@ func (o Options) FromCompose(app *compose.Application, path string) (*Study, err
 		name = study.Quoted(driven.Name)
 		one = serverOf(*driven)
 	}
-	file := study.Quoted(relative(o.File, path))
-	one.lines = [][2]string{{"server:", ""}, {"  compose: " + file, "relative to this file"}}
+	files := lists.Map(paths, func(p string) string { return relative(o.File, p) })
+	value := study.Quoted(files[0])
+	if len(files) > 1 {
+		value = study.FlowList(files)
+	}
+	one.lines = [][2]string{{"server:", ""}, {"  compose: " + value, "relative to this file"}}
 	if what := asks(app); what != "" {
 		one.lines[1][1] = study.Todo + ": and a second file"
-		t.Note("Asks for what no instance of tare has: %s. Where the service works without, a second file says so with KEY: !reset null; compose: [%s, FILE].", what, file)
+		t.Note("Asks for what no instance of tare has: %s. Where the service works without, a second file says so with KEY: !reset null; compose: %s.", what, study.FlowList(append(slices.Clone(files), "FILE")))
 	}
-	if second := override(path); second != "" {
-		one.lines = append(one.lines, [2]string{"  # compose: [" + file + ", " + study.Quoted(relative(o.File, second)) + "]", "as docker compose up"})
+	if second := override(paths[0]); second != "" && len(paths) == 1 {
+		one.lines = append(one.lines, [2]string{"  # compose: " + study.FlowList([]string{files[0], relative(o.File, second)}), "as docker compose up"})
 	}
 	one.lines = append(one.lines, [2]string{"  service: " + name, why})
 	if len(app.Services) > 1 {
