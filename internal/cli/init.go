@@ -143,12 +143,21 @@ func (f *initFlags) make(ctx context.Context, app *App, args []string, isCommand
 // choose takes the environments that work here, unless they are named, and says why others
 // are left out.
 func (f *initFlags) choose(ctx context.Context, app *App, from []string) {
-	f.options.Choose(from, bench.Available(ctx, from))
-	for _, remark := range bench.LeftOut(ctx, f.options.Missing) {
+	o := &f.options
+	if len(o.Environments) > 0 {
+		return
+	}
+	available := bench.Available(ctx, from)
+	o.Choose(from, available)
+	if len(available) == 0 {
+		app.say("none of %s works here, see tare doctor: the study is one for another machine", strings.Join(from, ", "))
+		return
+	}
+	for _, remark := range bench.LeftOut(ctx, o.Missing) {
 		app.say("%s", remark)
 	}
-	if len(f.options.Missing) > 0 && len(f.options.Environments) == 1 {
-		app.say("only %s is left: nothing to compare with", f.options.Environments[0])
+	if len(o.Environments) == 1 {
+		app.say("only %s is left: nothing to compare with", o.Environments[0])
 	}
 }
 
