@@ -7,6 +7,8 @@ package compose
 import (
 	"strings"
 	"time"
+
+	"tare/internal/lists"
 )
 
 // Application is a Compose project: the services that it starts, each after those that
@@ -108,9 +110,9 @@ type Ask struct {
 	What string // the values: NET_ADMIN, SYS_TIME
 }
 
-// Resets is a second file in one line that takes keys out of a service. Of a key in
-// another one, as deploy.replicas, it leaves what is beside it.
-func Resets(service string, asks []Ask) string {
+// Resets is a second file in one line that takes out what the services ask for; "" for
+// nothing. Of a key in another one, as deploy.replicas, it leaves what is beside it.
+func (a *Application) Resets() string {
 	var reset func(keys []string) string
 	reset = func(keys []string) string {
 		var order []string
@@ -131,11 +133,16 @@ func Resets(service string, asks []Ask) string {
 		}
 		return "{" + strings.Join(order, ", ") + "}"
 	}
-	keys := make([]string, len(asks))
-	for i, ask := range asks {
-		keys[i] = ask.Key
+	var all []string
+	for _, s := range a.Services {
+		if len(s.Asks) > 0 {
+			all = append(all, s.Name+": "+reset(lists.Map(s.Asks, func(one Ask) string { return one.Key })))
+		}
 	}
-	return "services: {" + service + ": " + reset(keys) + "}"
+	if all == nil {
+		return ""
+	}
+	return "services: {" + strings.Join(all, ", ") + "}"
 }
 
 // Service by its name; nil where there is none.

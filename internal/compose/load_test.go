@@ -186,27 +186,26 @@ func TestWhatIsAskedIsTakenOutByASecondFile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, want := range map[string]string{
-		"a": "services: {a: {deploy: {replicas: !reset null, mode: !reset null}, cap_add: !reset null, privileged: !reset null}}",
-		"b": "services: {b: {scale: !reset null}}",
-	} {
-		resets := Resets(name, app.Service(name).Asks)
-		if resets != want {
-			t.Errorf("%s, want %s", resets, want)
-		}
-		second := filepath.Join(t.TempDir(), "for-tare.yaml")
-		if err := os.WriteFile(second, []byte(resets), 0o644); err != nil {
-			t.Fatal(err)
-		}
-		without, err := load(t, text, Options{Files: []string{second}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		kept := *app.Service(name)
-		kept.Asks = nil
-		if diff := cmp.Diff(kept, *without.Service(name)); diff != "" {
-			t.Error(diff)
-		}
+	const want = "services: {a: {deploy: {replicas: !reset null, mode: !reset null}, cap_add: !reset null, privileged: !reset null}, b: {scale: !reset null}}"
+	if got := app.Resets(); got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+	second := filepath.Join(t.TempDir(), "for-tare.yaml")
+	if err := os.WriteFile(second, []byte(want), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	without, err := load(t, text, Options{Files: []string{second}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range app.Services {
+		app.Services[i].Asks = nil
+	}
+	if diff := cmp.Diff(app.Services, without.Services); diff != "" {
+		t.Error(diff)
+	}
+	if got := without.Resets(); got != "" {
+		t.Errorf("%s for nothing", got)
 	}
 }
 

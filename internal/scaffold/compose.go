@@ -56,7 +56,7 @@ func (o Options) FromCompose(app *compose.Application, paths ...string) (*Study,
 	one.lines = [][2]string{{"server:", ""}, {"  compose: " + value, "relative to this file"}}
 	if what := asks(app); what != "" {
 		one.lines[1][1] = study.Todo + ": and a second file"
-		t.Note("Asks for what no instance of tare has: %s. Where the service works without, a second file says so with KEY: !reset null; compose: %s.", what, study.FlowList(append(slices.Clone(files), "FILE")))
+		t.Note("Asks for what no instance of tare has: %s. Where it works without, a second file takes that out: `%s`; compose: %s.", what, app.Resets(), study.FlowList(append(slices.Clone(files), "FILE")))
 	}
 	if second := override(paths[0]); second != "" && len(paths) == 1 {
 		one.lines = append(one.lines, [2]string{"  # compose: " + study.FlowList([]string{files[0], relative(o.File, second)}), "as docker compose up"})
@@ -85,7 +85,7 @@ func notes(t *study.Text, app *compose.Application) {
 	}
 	for _, s := range app.Services {
 		if s.Built {
-			built = append(built, s.Name)
+			built = append(built, fmt.Sprintf("%s (docker-daemon:%s)", s.Name, s.Image))
 		}
 		switch {
 		case ends[s.Name]:
