@@ -483,7 +483,7 @@ func TestADockerDaemonGivesBackWhatItWasGiven(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(&Description{Config: img.Config, Env: img.Env, Dir: img.Dir}, described); diff != "" {
+	if diff := cmp.Diff(&Description{Config: again.Config, Env: img.Env, Dir: img.Dir}, described); diff != "" {
 		t.Errorf("its description: want - got +:\n%s", diff)
 	}
 	_, err = openStore(t).Get(t.Context(), Source{Reference: "docker-daemon:tare-test-no-such-image"}, nil)
