@@ -2,6 +2,7 @@ package faults
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -166,7 +167,7 @@ func (s *Session) Signal(signal syscall.Signal) {
 func (s *Session) WaitFor(what string, happened func() bool) {
 	s.t.Helper()
 	for deadline := time.Now().Add(2 * time.Minute); ; time.Sleep(2 * time.Millisecond) {
-		ended := processAt(fmt.Sprint("/proc/", s.Cmd.Process.Pid)).line == "" // before the last look
+		ended := hasEnded(s.Cmd.Process.Pid) // before the last look
 		if happened() {
 			return
 		}
@@ -232,6 +233,13 @@ func (s *Session) Kill(pid int) {
 type process struct {
 	pid, parent int
 	line, group string
+}
+
+// hasEnded reports whether a process of this one has exited. Its command line does not say
+// it: that is empty for a moment while a program begins, too.
+func hasEnded(pid int) bool {
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	return err != nil || bytes.Contains(status, []byte("\nState:\tZ"))
 }
 
 // processAt reads what /proc knows of a process; one that has ended has no command line.
