@@ -39,6 +39,7 @@ func (r *reader) problem(err error) error {
 		for name := range strings.SplitSeq(strings.TrimSuffix(names, " not allowed"), ", ") {
 			all = append(all, unknownKey(path, strings.Trim(name, "'")))
 		}
+		slices.Sort(all) // the library has them in any order
 		text = strings.Join(all, "; ")
 	}
 	return r.problemf("%s", strings.Join(strings.Fields(text), " "))
