@@ -35,7 +35,7 @@ func (i *Image) Unpack(ctx context.Context, directory, to string) error {
 			one.argv = i.extract(to, "--no-same-owner")
 		}
 	}
-	one.argv = append(one.argv, "--anchored", "--no-wildcards", fmt.Sprintf("--strip-components=%d", strings.Count(name, "/")+1), found.Name)
+	one.argv = append(one.argv, "--anchored", "--no-wildcards", fmt.Sprintf("--strip-components=%d", strings.Count(name, "/")+1), "--", found.Name)
 	if _, err = one.run(ctx); err == nil && os.Geteuid() == 0 {
 		err = os.Lchown(to, found.Uid, found.Gid)
 	}

@@ -6,19 +6,23 @@ import (
 	"testing"
 
 	"github.com/google/go-containerregistry/pkg/name"
+	"github.com/google/go-containerregistry/pkg/v1/mutate"
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
 )
 
 func TestADirectoryOfAnImageIsUnpackedWithItsContent(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "image.tar")
-	if err := tarball.WriteToFile(file, name.MustParseReference("localhost/x"), twoLayers(t)); err != nil {
+	// A directory can have a name that tar would take for an option.
+	layer := must(tarball.LayerFromFile(writeLayer(t, t.TempDir(), "--version/", "--version/d=4")))
+	layers := must(mutate.AppendLayers(twoLayers(t), layer))
+	if err := tarball.WriteToFile(file, name.MustParseReference("localhost/x"), layers); err != nil {
 		t.Fatal(err)
 	}
 	img, err := openStore(t).Get(t.Context(), Source{Reference: "tar:" + file}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for directory, want := range map[string]string{"/etc": "b=2 c=3 ", "/absent": "", "/etc/b": ""} {
+	for directory, want := range map[string]string{"/etc": "b=2 c=3 ", "/absent": "", "/etc/b": "", "/--version": "d=4 "} {
 		to, got := t.TempDir(), ""
 		if err := img.Unpack(t.Context(), directory, to); err != nil {
 			t.Fatal(err)
