@@ -170,7 +170,7 @@ func pick(app *compose.Application) (driven *compose.Service, why string) {
 
 // serverOf is what the file says of the service that is driven.
 func serverOf(s compose.Service) server {
-	one := server{variables: variables(s.Env)}
+	one := server{variables: try.Variables(s.Env)}
 	if s.Health != nil {
 		one.page = try.HealthPath(s.Health.Test)
 	}

@@ -28,7 +28,7 @@ func (o Options) FromImage(reference string, d *image.Description, silence error
 	if one.page != "" {
 		one.pageWhy = "the image's health check asks for it"
 	}
-	one.variables = variables(d.Env)
+	one.variables = try.Variables(d.Env)
 	one.ports = try.ExposedPorts(d.Config)
 	one.port, one.load = choose(one.ports, one.page)
 	one.portWhy = "the image exposes it"

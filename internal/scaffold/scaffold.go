@@ -187,16 +187,6 @@ func login(t *study.Text, user, database, variable string) {
 	t.Off("    env: {"+variable+": ...}", "its password; with secret: not stored")
 }
 
-// variables are NAME=VALUE texts as a map.
-func variables(list []string) map[string]string {
-	vars := map[string]string{}
-	for _, e := range list {
-		name, value, _ := strings.Cut(e, "=")
-		vars[name] = value
-	}
-	return vars
-}
-
 // choose is the port to drive, and its load: the one that its number, or the page of a
 // health check, tells of. Without that a single port is chosen, and no load.
 func choose(ports []int, page string) (port int, load string) {

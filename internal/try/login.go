@@ -25,13 +25,19 @@ const secretMark = "\x00"
 
 // variables are those of the image with what the user added.
 func (o Options) variables(img *image.Image) map[string]string {
-	vars := map[string]string{}
-	for _, e := range slices.Concat(img.Env, o.Env) {
-		name, value, _ := strings.Cut(e, "=")
-		vars[name] = value
-	}
+	vars := Variables(slices.Concat(img.Env, o.Env))
 	for _, s := range o.Secrets {
 		vars[s.Name] = secretMark + s.Name
+	}
+	return vars
+}
+
+// Variables are NAME=VALUE texts as a map, in which the last value of a name counts.
+func Variables(list []string) map[string]string {
+	vars := map[string]string{}
+	for _, e := range list {
+		name, value, _ := strings.Cut(e, "=")
+		vars[name] = value
 	}
 	return vars
 }

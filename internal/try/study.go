@@ -141,11 +141,7 @@ func (o Options) workloads(g guesses) (all [][]string) {
 	}
 	set := func(s [2]string) string { return s[0] + ": " + study.Quoted(s[1]) }
 	env := func(own map[string]string) []string {
-		vars := map[string]string{}
-		for _, e := range o.Env {
-			name, value, _ := strings.Cut(e, "=")
-			vars[name] = value
-		}
+		vars := Variables(o.Env)
 		for name, value := range own {
 			vars[name] = value
 		}
