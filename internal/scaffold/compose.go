@@ -56,7 +56,7 @@ func (o Options) FromCompose(app *compose.Application, paths ...string) (*Study,
 	one.lines = [][2]string{{"server:", ""}, {"  compose: " + value, "relative to this file"}}
 	if what := asks(app); what != "" {
 		one.lines[1][1] = study.Todo + ": and a second file"
-		t.Note("Asks for what no instance of tare has: %s. Where it works without, a second file takes that out: `%s`; compose: %s.", what, app.Resets(), study.FlowList(append(slices.Clone(files), "FILE")))
+		t.Note("Not supported: %s. If the application works without, a second file removes it: `%s`; compose: %s.", what, app.Resets(), study.FlowList(append(slices.Clone(files), "FILE")))
 	}
 	if second := override(paths[0]); second != "" && len(paths) == 1 {
 		one.lines = append(one.lines, [2]string{"  # compose: " + study.FlowList([]string{files[0], relative(o.File, second)}), "as docker compose up"})

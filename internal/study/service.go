@@ -57,7 +57,7 @@ func serviceOf(s compose.Service, app *compose.Application, driver string) (one 
 	}
 	if len(s.Asks) > 0 {
 		keys := lists.Map(s.Asks, func(a compose.Ask) string { return a.Key + ": " + cmp.Or(a.What, "it is set") })
-		return one, server, fmt.Errorf("services.%s.%s: an instance of tare has what its environment gives it, and no service gets more, nor several instances: if the service works without, take it out in a second Compose file, %s, and give both files, compose: [compose.yaml, for-tare.yaml]", s.Name, strings.Join(keys, "; "), app.Resets())
+		return one, server, fmt.Errorf("services.%s.%s: tare does not support this: if the application works without it, remove it in a second Compose file, %s, and name both files, compose: [compose.yaml, for-tare.yaml]", s.Name, strings.Join(keys, "; "), app.Resets())
 	}
 	role := roleOf(s.Name, driver)
 	one = Service{Name: s.Name, Role: role, Names: s.Names, Hosts: s.Hosts,

@@ -659,7 +659,7 @@ Applications
   $ sed 's/image: api/&\n    privileged: true/' compose.yaml >privileged.yaml
   $ sed 's/compose.yaml/privileged.yaml/' shop.yaml >bad.yaml
   $ tare run bad.yaml
-  tare: bad.yaml:7:41: compose: privileged.yaml: services.api.privileged: true: an instance of tare has what its environment gives it, and no service gets more, nor several instances: if the service works without, take it out in a second Compose file, services: {api: {privileged: !reset null}}, and give both files, compose: [compose.yaml, for-tare.yaml]
+  tare: bad.yaml:7:41: compose: privileged.yaml: services.api.privileged: true: tare does not support this: if the application works without it, remove it in a second Compose file, services: {api: {privileged: !reset null}}, and name both files, compose: [compose.yaml, for-tare.yaml]
   [2]
   $ sed 's/files:.files/files:\/data/' compose.yaml >data.yaml
   $ sed 's/compose.yaml/data.yaml/' shop.yaml >bad.yaml
@@ -676,5 +676,5 @@ Applications
   $ sed 's/image: api/&\n    scale: 2/' compose.yaml >scaled.yaml
   $ sed 's/compose.yaml/scaled.yaml/' shop.yaml >bad.yaml
   $ tare run bad.yaml
-  tare: bad.yaml:7:41: compose: scaled.yaml: services.api.scale: 2: an instance of tare has what its environment gives it, and no service gets more, nor several instances: if the service works without, take it out in a second Compose file, services: {api: {scale: !reset null}}, and give both files, compose: [compose.yaml, for-tare.yaml]
+  tare: bad.yaml:7:41: compose: scaled.yaml: services.api.scale: 2: tare does not support this: if the application works without it, remove it in a second Compose file, services: {api: {scale: !reset null}}, and name both files, compose: [compose.yaml, for-tare.yaml]
   [2]
