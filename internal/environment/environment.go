@@ -131,6 +131,20 @@ type Request struct {
 	Mounts []Mount
 	// Disks of the instance in addition to its own; only for kinds with Hosts.
 	Disks []Disk
+	// Node that the instance runs on, one of Placed.Nodes; "" leaves it to the
+	// environment. Only for environments that are Placed.
+	Node string
+}
+
+// Placed is an environment whose instances can run on several machines, such as the
+// nodes of a cluster.
+type Placed interface {
+	Environment
+	// Nodes lists the machines on which an instance can start now, by name.
+	Nodes(ctx context.Context) ([]string, error)
+	// Beside returns the environment of roles that are placed on the host, on the same
+	// nodes: their instances are not measured, and reach those of this environment.
+	Beside() Environment
 }
 
 // Disk is a raw image file that an instance has as a block device.

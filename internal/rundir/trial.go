@@ -25,6 +25,9 @@ type Trial struct {
 	Environment string `json:"environment"`
 	Workload    string `json:"workload"`
 	Level       string `json:"level,omitempty"`
+	// Node is the machine that the block ran on, or the pair A+B with the measured
+	// instances on A and the roles of the host on B; "" in a run on one machine.
+	Node string `json:"node,omitempty"`
 
 	Status Status `json:"status"`
 	Reason string `json:"reason,omitempty"`
