@@ -38,17 +38,27 @@ func Shift(values, base []float64, alpha float64) Interval {
 	return v
 }
 
+// exactPairs is the largest product of two sample sizes for which the distribution of
+// the rank-sum statistic is computed exactly.
+const exactPairs = 2500
+
 // rankSumK is the largest k with P(U <= k-1) <= alpha/2, where U is the statistic
-// of Mann and Whitney: exact for small samples by their recursion, else by the
-// normal approximation.
+// of Mann and Whitney: exact for small samples, else by the normal approximation.
 func rankSumK(n, m int, alpha float64) int {
 	pairs := n * m
-	if pairs > 2500 {
+	if pairs > exactPairs {
 		sd := math.Sqrt(float64(pairs) * float64(n+m+1) / 12)
 		return sort.Search(pairs/2+1, func(k int) bool {
 			return normalCDF((float64(k)+.5-float64(pairs)/2)/sd) > alpha/2
 		})
 	}
+	cdf := rankSumCDF(n, m)
+	return sort.Search(pairs, func(k int) bool { return cdf[k] > alpha/2*(1+1e-9) })
+}
+
+// rankSumCDF is P(U <= u) for u = 0 ... nm, by the recursion of Mann and Whitney.
+func rankSumCDF(n, m int) []float64 {
+	pairs := n * m
 	// ways[i][u] counts the orders of i values and j base values in which u pairs
 	// have the value above the base, for j from 0 to m. The largest of all is
 	// either a base value, or a value that is above all j.
@@ -64,14 +74,13 @@ func rankSumK(n, m int, alpha float64) int {
 			}
 		}
 	}
-	total, below := 0.0, 0.0
-	for _, c := range ways[n] {
-		total += c
+	cdf, below := ways[n], 0.0
+	for u, c := range cdf {
+		below += c
+		cdf[u] = below
 	}
-	for k, c := range ways[n] {
-		if below += c; below/total > alpha/2*(1+1e-9) {
-			return k
-		}
+	for u := range cdf {
+		cdf[u] /= below
 	}
-	return pairs
+	return cdf
 }
