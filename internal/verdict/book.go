@@ -178,6 +178,7 @@ func (b *Book) Add(t rundir.Trial) {
 	for i, m := range b.metrics[t.Workload] {
 		v, ok, reason := valueOf(t, m.Name)
 		s := b.at(at)[i]
+		s.on(t)
 		s.add(t.Block, v, t.RoundLogs(m.Name), ok, t.Status == rundir.Skipped, reason)
 		if w := b.plan.Workload(t.Workload); ok && hasLengthBias(w.Pack, m) && len(t.HalfRounds) > 0 {
 			s.lengths[t.Block] = t.LengthLogs(m.Name)

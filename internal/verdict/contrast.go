@@ -105,7 +105,9 @@ type Contrast struct {
 	// LengthBias is how much the length of the samples biases the estimate; nil where
 	// it was not measured.
 	LengthBias *LengthBias `json:"length_bias,omitempty"`
-	Warnings   []Warning   `json:"warnings,omitempty"`
+	// Nodes compares the nodes that the blocks ran on; nil if there are not several.
+	Nodes    *Nodes    `json:"nodes,omitempty"`
+	Warnings []Warning `json:"warnings,omitempty"`
 }
 
 // Rounds is the range of the number of rounds in a block that both sides have.
@@ -163,6 +165,9 @@ const (
 	FewRounds     = "few-rounds"     // blocks in which the sides have few rounds in common
 	LengthBiased  = "length-bias"    // by more than a quarter of the margin
 	CarryOver     = "carry-over"     // it matters whose sample came before
+	NodesDiffer   = "nodes-differ"   // more than blocks of one node do
+	NotEachNode   = "not-each-node"  // the interval of a node excludes the verdict
+	NodesApart    = "nodes-apart"    // blocks whose sides ran on different nodes
 	Emulation     = "emulation"      // tcg
 	NotPositive   = "not-positive"   // no ratio can be made
 	Zero          = "zero"           // the same for a cost, which may legitimately be 0

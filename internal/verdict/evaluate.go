@@ -31,7 +31,7 @@ func (b *Book) evaluate(e *entry) {
 		return
 	}
 	c := &e.contrast
-	d, blocks, sparse := e.pairs()
+	d, blocks, out := e.pairs()
 	c.N, c.Rounds = len(d), e.rounds(blocks)
 	var v stats.Decision
 	switch {
@@ -47,7 +47,7 @@ func (b *Book) evaluate(e *entry) {
 		c.Block = blocks[v.N-1]
 	}
 	b.settle(e)
-	b.warn(e, sparse)
+	b.warn(e, out)
 }
 
 // describe fills in the values that no verdict depends on.
@@ -70,6 +70,7 @@ func (e *entry) describe() {
 	}
 	c.Middle, c.Least, c.Most = stats.Median(d), slices.Min(d), slices.Max(d)
 	c.OutlierShare = stats.OutlierShare(d)
+	e.describeNodes(d, blocks)
 	c.TailP95, c.TailP99 = stats.QuantileRatio(values, base, .95), stats.QuantileRatio(values, base, .99)
 }
 

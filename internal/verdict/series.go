@@ -20,6 +20,7 @@ type series struct {
 	counts  []int              // values in the block
 	rounds  []stats.Logs       // of its rounds alone
 	lengths map[int]stats.Logs // of a block: how much the length of the samples biases it
+	nodes   map[int]string     // that a block ran on, in a run over several
 	// attempts are the blocks that were tried, rising.
 	attempts []int
 	// nonPositive is the first block with a value that has no logarithm.
@@ -60,6 +61,17 @@ func (s *series) add(block int, value float64, rounds stats.Logs, ok bool, skipp
 		// Rounds of several trials are not the same rounds.
 		s.means[at], s.rounds[at] = math.Exp(s.logs[at]), stats.Logs{}
 	}
+}
+
+// on notes the node of a trial with a value.
+func (s *series) on(t rundir.Trial) {
+	if t.Node == "" || t.Status != rundir.OK {
+		return
+	}
+	if s.nodes == nil {
+		s.nodes = map[int]string{}
+	}
+	s.nodes[t.Block] = t.Node
 }
 
 // allZero reports whether every value so far was 0.
@@ -103,9 +115,8 @@ func (s *series) in(block int) stats.Logs {
 }
 
 // pairs returns the log ratios of the blocks that both sides have, and the blocks.
-// A block whose sides have too few rounds in common has no ratio; sparse counts
-// those.
-func (e *entry) pairs() (d []float64, blocks []int, sparse int) {
+// What is left out is counted.
+func (e *entry) pairs() (d []float64, blocks []int, out without) {
 	j := 0
 	for _, b := range e.s.blocks {
 		for j < len(e.base.blocks) && e.base.blocks[j] < b {
@@ -114,18 +125,35 @@ func (e *entry) pairs() (d []float64, blocks []int, sparse int) {
 		if j == len(e.base.blocks) || e.base.blocks[j] != b {
 			continue
 		}
+		if e.apart(b) {
+			out.apart++
+			continue
+		}
 		sum, known := e.sums[b]
 		if !known {
 			sum = e.difference(b)
 			e.sums[b] = sum
 		}
 		if sum.Sparse() {
-			sparse++
+			out.sparse++
 			continue
 		}
 		d, blocks = append(d, sum.Log), append(blocks, b)
 	}
-	return d, blocks, sparse
+	return d, blocks, out
+}
+
+// without are the blocks that both sides have and that give no ratio.
+type without struct {
+	sparse int // too few rounds in common
+	apart  int // the sides ran on different nodes
+}
+
+// apart reports whether the sides of a block ran on different nodes.
+func (e *entry) apart(block int) bool {
+	node := e.of[0].nodes[block]
+	other := func(s *series) bool { return s.nodes[block] != node }
+	return slices.ContainsFunc(e.of, other) || slices.ContainsFunc(e.over, other)
 }
 
 // rounds is how many rounds these blocks have.
