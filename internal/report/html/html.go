@@ -31,6 +31,9 @@ var (
 var pageTemplate = template.Must(template.New("page.tmpl").Funcs(template.FuncMap{
 	"figure":        model.Figure,
 	"kernelLead":    func() string { return model.KernelLead },
+	"nodesTitle":    func() string { return model.NodesTitle },
+	"nodesLead":     func() string { return model.NodesLead },
+	"typeset":       typeset,
 	"change":        func(c *verdict.Contrast) string { return typeset(model.EstimateText(c)) },
 	"ends":          func(c *verdict.Contrast) string { return typeset(model.IntervalText(c)) },
 	"tails":         func(c *verdict.Contrast) string { return typeset(model.Tails(c)) },

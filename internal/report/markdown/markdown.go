@@ -36,6 +36,7 @@ func Write(w io.Writer, in model.Input, _ model.Options) error {
 	kernel(&b, v.Kernel())
 	scoreSheet(&b, v.ScoreSheet())
 	against(&b, v)
+	nodes(&b, v.NodesRows())
 	capacities(&b, v)
 	atLoads(&b, v)
 	density(&b, v)

@@ -124,7 +124,7 @@ func (v *Report) Margin() float64 { return math.Log1p(float64(v.Plan.Design.Marg
 func (v *Report) Overview() string {
 	parts := []string{
 		"baseline " + v.Plan.Baseline,
-		Counted(v.Blocks, "block", "blocks"),
+		Counted(v.Blocks, "block", "blocks") + v.onNodes(),
 		Counted(len(v.Trials), "trial", "trials"),
 	}
 	if v.Manifest.Import != nil {

@@ -31,6 +31,7 @@ func Write(w io.Writer, in model.Input, o model.Options) error {
 	t.kernel(briefly(v.Kernel(), o.All))
 	t.sheet(v.ScoreSheet())
 	t.against(v)
+	t.nodes(v.NodesRows())
 	t.capacities(v.Capacities())
 	t.atLoads(v.AtLoads())
 	t.within(v.WithinRows())

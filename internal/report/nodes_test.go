@@ -1,0 +1,98 @@
+package report
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"tare/internal/report/model"
+	"tare/internal/testing/reporttest"
+	"tare/internal/verdict"
+)
+
+func TestARunOverNodesIsReportedByNode(t *testing.T) {
+	in := reporttest.OnNodes("node-a", "node-b", "node-c+node-d")
+	for format, write := range formats(in) {
+		var out bytes.Buffer
+		if err := write(&out); err != nil {
+			t.Fatal(err)
+		}
+		text := unescaped(out.String())
+		for _, want := range []string{"12 blocks on 3 nodes (4, 4, 4)", "mean of nodes", "node-c+node-d", "standard deviation ", "the change differs between nodes (p = "} {
+			if !strings.Contains(text, want) {
+				t.Errorf("%s does not say %q", format, want)
+			}
+		}
+	}
+	var out bytes.Buffer
+	if err := writeMarkdown(&out, in, model.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	_, section, _ := strings.Cut(out.String(), "## Nodes\n")
+	section, _, _ = strings.Cut(section, "\n## ")
+	reporttest.Golden(t, "nodes.md", []byte("## Nodes\n"+section))
+	out.Reset()
+	if err := writeText(&out, in, model.Options{Width: 100}); err != nil {
+		t.Fatal(err)
+	}
+	_, section, _ = strings.Cut(out.String(), "\nNodes\n")
+	section, _, _ = strings.Cut(section, "\n\n")
+	reporttest.Golden(t, "nodes.txt", []byte("Nodes\n"+section+"\n"))
+}
+
+func TestARunOnOneNodeIsReportedAsOneWithout(t *testing.T) {
+	in := reporttest.OnNodes("node-a")
+	for i := range in.Trials {
+		in.Trials[i].Metrics = reporttest.Quick().Trials[i].Metrics
+	}
+	in.Contrasts = verdict.Contrasts(in.Plan, in.Trials, in.Manifest.Environments)
+	without := formats(reporttest.Quick())
+	for format, write := range formats(in) {
+		var one, other bytes.Buffer
+		if err := write(&one); err != nil {
+			t.Fatal(err)
+		}
+		if err := without[format](&other); err != nil {
+			t.Fatal(err)
+		}
+		if one.String() != other.String() {
+			t.Errorf("%s of a run on one node differs", format)
+		}
+	}
+}
+
+func TestOfManyNodesThoseAtTheEndsAndThoseThatDifferHaveALine(t *testing.T) {
+	in := reporttest.Quick()
+	for i := range in.Contrasts {
+		n := &verdict.Nodes{P: .5}
+		for k := range 40 {
+			one := verdict.Node{Name: fmt.Sprintf("node-%02d", k), N: 4, Differs: k == 20}
+			one.Interval.Estimate = float64(k) / 1000
+			n.Each = append(n.Each, one)
+		}
+		in.Contrasts[i].Nodes = n
+	}
+	for _, r := range model.New(in).NodesRows() {
+		var names []string
+		for _, line := range r.Lines {
+			names = append(names, strings.TrimPrefix(line.Node, "node-"))
+		}
+		if want := []string{"00", "01", "02", "20", "37", "38", "39", "mean of nodes"}; !slices.Equal(names, want) || r.Omitted != 33 {
+			t.Fatalf("%v, and %d more", names, r.Omitted)
+		}
+	}
+}
+
+func formats(in model.Input) map[string]func(*bytes.Buffer) error {
+	return map[string]func(*bytes.Buffer) error{
+		"terminal": func(b *bytes.Buffer) error { return writeText(b, in, model.Options{Width: 500}) },
+		"Markdown": func(b *bytes.Buffer) error { return writeMarkdown(b, in, model.Options{}) },
+		"HTML":     func(b *bytes.Buffer) error { return writeHTML(b, in, model.Options{}) },
+	}
+}
+
+func unescaped(text string) string {
+	return strings.NewReplacer("&#39;", "'", "&#43;", "+", "\\", "").Replace(text)
+}
