@@ -85,7 +85,7 @@ const halfRounds = 1 << 32
 // Together is how many slots from the first on are made together with it.
 func Together(slots []Slot) int {
 	n := 1
-	for first := slots[0]; first.Rounds > 0 && n < len(slots) && slots[n].Workload == first.Workload && slots[n].Level == first.Level; {
+	for first := slots[0]; first.Rounds > 0 && n < len(slots) && slots[n].Block == first.Block && slots[n].Workload == first.Workload && slots[n].Level == first.Level; {
 		n++
 	}
 	return n
@@ -121,11 +121,15 @@ func BatchWords(slots []Slot) string {
 // NextBatch is Next for all trials that are made together with the next one. After
 // a batch of which only some trials were recorded, it is the rest.
 func (s *Schedule) NextBatch(elapsed time.Duration) (Batch, bool) {
-	slot, ok := s.Next(elapsed)
+	return s.nextBatch(s.lanes[0], elapsed)
+}
+
+func (s *Schedule) nextBatch(l *lane, elapsed time.Duration) (Batch, bool) {
+	slot, ok := s.next(l, elapsed)
 	if slot.Rounds == 0 {
 		return Batch{Slots: []Slot{slot}}, ok
 	}
-	left := s.left()
+	left := s.left(l)
 	b := Batch{Slots: left[:Together(left)], seed: s.batchSeed(slot.Block, slot.Workload, slot.Level)}
 	if at := slices.IndexFunc(s.cells, func(c cell) bool { return c.workload == slot.Workload && c.level == slot.Level }); at >= 0 {
 		b.Why = s.whyRounds(s.cells[at], slot.Block)

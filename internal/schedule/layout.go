@@ -7,13 +7,13 @@ import (
 	"tare/internal/rundir"
 )
 
-// giveUpAfter is the number of failures in a row, from the first trial on, after
-// which a cell is given up.
+// giveUpAfter is the number of failures in a row on one node, from the first trial on,
+// after which a cell is given up.
 const giveUpAfter = 3
 
 // attempts are the results of a cell in an environment.
 type attempts struct {
-	failures int
+	failures map[string]int // by nodes: one that is gone says nothing about the cell
 	worked   bool
 	gaveUp   int // the block in which it was given up; 0 while it was not
 	reason   string
@@ -24,8 +24,8 @@ func (a *attempts) add(t rundir.Trial) {
 		a.worked = true
 		return
 	}
-	a.failures++
-	if !a.worked && a.gaveUp == 0 && (t.Status == rundir.Skipped || a.failures >= giveUpAfter) {
+	a.failures[t.Node]++
+	if !a.worked && a.gaveUp == 0 && (t.Status == rundir.Skipped || a.failures[t.Node] >= giveUpAfter) {
 		a.gaveUp, a.reason = t.Block, t.Reason
 	}
 }

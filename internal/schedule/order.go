@@ -46,10 +46,11 @@ func shuffle[T any](o order, items []T) {
 // trace lays out the next block of traced trials: every cell once in each
 // environment in which it was not given up, of a ladder in its two ends. They come
 // after all others, since no verdict uses them. It returns false when none is left.
-func (s *Schedule) trace() bool {
+func (s *Schedule) trace(l *lane) bool {
 	for s.traced < s.plan.Sampling.Traced {
 		s.traced++
-		if s.slots = s.tracedBlock(s.stage.block + s.traced); len(s.slots) > 0 {
+		if slots := s.tracedBlock(s.stage.block + s.traced); len(slots) > 0 {
+			s.give(l, slots)
 			return true
 		}
 	}

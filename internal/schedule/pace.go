@@ -16,8 +16,13 @@ type pace struct {
 	environments map[string][]*span
 	all          []*span
 	between      []time.Duration // from the end of a block to the first trial of the next
-	previous     rundir.Trial
-	last         *span // of the previous trial
+	ends         map[string]end  // by nodes
+}
+
+// end of the previous trial on a node, and its span; nil where it has none.
+type end struct {
+	trial rundir.Trial
+	span  *span
 }
 
 // span is the time of one trial, or of several that were made together: each of
@@ -39,24 +44,24 @@ func (s *span) share(rounds int) time.Duration {
 }
 
 func newPace() pace {
-	return pace{cells: map[cellKey][]*span{}, environments: map[string][]*span{}}
+	return pace{cells: map[cellKey][]*span{}, environments: map[string][]*span{}, ends: map[string]end{}}
 }
 
 func (p *pace) add(at cellKey, t rundir.Trial) {
-	previous := p.previous
-	p.previous = t
+	previous, last := p.ends[t.Node].trial, p.ends[t.Node].span
 	took := t.Ended.Sub(t.Started)
 	counts := (t.Status == rundir.OK || t.Status == rundir.Failed) && took >= 0
 	gap := t.Started.Sub(previous.Ended)
-	if p.last != nil && gap < 0 && previous.Block == t.Block && previous.Workload == t.Workload && previous.Level == t.Level {
-		p.last.took += max(0, t.Ended.Sub(previous.Ended))
-		if previous.Ended.After(t.Ended) {
-			p.previous.Ended = previous.Ended
-		}
+	if last != nil && gap < 0 && previous.Block == t.Block && previous.Workload == t.Workload && previous.Level == t.Level {
+		last.took += max(0, t.Ended.Sub(previous.Ended))
 		if counts {
-			p.last.trials++
-			p.charge(at, p.last, t)
+			last.trials++
+			p.charge(at, last, t)
 		}
+		if previous.Ended.After(t.Ended) {
+			t.Ended = previous.Ended
+		}
+		p.ends[t.Node] = end{t, last}
 		return
 	}
 	switch {
@@ -66,11 +71,12 @@ func (p *pace) add(at cellKey, t rundir.Trial) {
 	default:
 		p.between = append(p.between, gap)
 	}
-	p.last = nil
+	last = nil
 	if counts {
-		p.last = &span{took: took, trials: 1}
-		p.charge(at, p.last, t)
+		last = &span{took: took, trials: 1}
+		p.charge(at, last, t)
 	}
+	p.ends[t.Node] = end{t, last}
 }
 
 func (p *pace) charge(at cellKey, s *span, t rundir.Trial) {
@@ -81,8 +87,8 @@ func (p *pace) charge(at cellKey, s *span, t rundir.Trial) {
 	p.all = append(p.all, s)
 }
 
-// pause notes that the next trial does not follow directly on the last one.
-func (p *pace) pause() { p.previous, p.last = rundir.Trial{}, nil }
+// pause notes that the next trials do not follow directly on the last ones.
+func (p *pace) pause() { clear(p.ends) }
 
 func (p *pace) known() bool { return len(p.all) > 0 }
 

@@ -46,8 +46,8 @@ func (s *Schedule) Progress(elapsed time.Duration) Progress {
 	if blocks.Open {
 		p.MaxBlock = 0
 	}
-	p.Left = len(s.left())
-	for _, c := range s.book.Contrasts() {
+	p.Left = len(s.allLeft())
+	for _, c := range s.Contrasts() {
 		if !c.Primary {
 			continue
 		}
@@ -91,9 +91,9 @@ func (s *Schedule) remaining(elapsed time.Duration) time.Duration {
 	if !s.pace.known() {
 		return 0
 	}
-	left := s.pace.block(s.left())
+	left := s.pace.block(s.allLeft())
 	if s.why != "" {
-		return left // of a traced block
+		return left / time.Duration(s.width()) // of a traced block
 	}
 	here := max(s.stage.block, 1)
 	if s.sequential() {
@@ -118,6 +118,7 @@ func (s *Schedule) remaining(elapsed time.Duration) time.Duration {
 			}
 		}
 	}
+	left /= time.Duration(s.width())
 	if budget := s.plan.Design.Budget; budget > 0 {
 		left = min(left, max(0, budget-elapsed))
 	}

@@ -45,7 +45,7 @@ func (s *Schedule) restsBetween(environment string, block int) int {
 
 func (s *Schedule) mayRest() bool {
 	d := s.plan.Design
-	return d.Budget > 0 && s.alternating() && !d.Blocks.Fixed && !d.Blocks.Open && d.Drop != "never" && !s.byStep() && s.turns == 1 && len(s.environments) > 2
+	return d.Budget > 0 && s.alternating() && !d.Blocks.Fixed && !d.Blocks.Open && d.Drop != "never" && !s.byStep() && s.turns == 1 && len(s.environments) > 2 && !s.several()
 }
 
 // rests says whether an environment leaves a block to others with open verdicts.

@@ -24,6 +24,7 @@ const blocksInBudget = 12
 // host's clock as the journal has it.
 type batchTimes struct {
 	block        int
+	node         string
 	cell         [2]string // workload and level
 	began, ended time.Time
 	before       time.Duration // from the end of what was made before
@@ -93,7 +94,7 @@ func (s *Schedule) firstBlocks() int { return study.FirstBlocks * s.turns }
 // choice of the number of rounds of a cell in a block. It depends on the trials of the
 // first blocks alone, so that it stays.
 func (s *Schedule) choice(c cell, block int) choice {
-	if block <= s.firstBlocks() || !s.choosesRounds(c) || s.plan.Design.Budget > 0 {
+	if block <= s.firstBlocks() || s.unfinished(s.firstBlocks()) || !s.choosesRounds(c) || s.plan.Design.Budget > 0 {
 		return choice{}
 	}
 	chosen, known := s.chosen[c]
@@ -156,9 +157,9 @@ func (s *Schedule) time(t rundir.Trial) {
 	began, ended, cell := t.Started.Round(0), t.Ended.Round(0), [2]string{t.Workload, t.Level}
 	at := slices.IndexFunc(s.batches, func(b *batchTimes) bool { return b.block == t.Block && b.cell == cell })
 	if at < 0 {
-		b := &batchTimes{block: t.Block, cell: cell, began: began, ended: ended}
-		if n := len(s.batches); n > 0 {
-			b.before = max(0, began.Sub(s.batches[n-1].ended))
+		b := &batchTimes{block: t.Block, node: t.Node, cell: cell, began: began, ended: ended}
+		if before := lists.Filter(s.batches, func(b *batchTimes) bool { return b.node == t.Node }); len(before) > 0 {
+			b.before = max(0, began.Sub(before[len(before)-1].ended))
 		}
 		at, s.batches = len(s.batches), append(s.batches, b)
 	}

@@ -23,6 +23,7 @@ type Slot struct {
 	Environment string `json:"environment"`
 	Workload    string `json:"workload"`
 	Level       string `json:"level,omitempty"`
+	Node        string `json:"node,omitempty"` // that the block runs on
 	// Fresh is how often the workload gets a fresh instance: trial, block or run.
 	Fresh string `json:"fresh"`
 	// Traced trials count everything in the kernel, which slows them: verdicts do
@@ -60,9 +61,19 @@ type Schedule struct {
 	took    map[string]time.Duration // by environments in the first blocks; see rest.go
 
 	asked bool
-	stage stage
-	slots []Slot // of the stage
-	why   string
+	stage stage // the last one that was laid out
+	lanes []*lane
+	// parallel is how many lanes have a block at the same time.
+	parallel int
+	// home has the nodes of the blocks with trials, and positions those of the trials of
+	// earlier sessions; where several nodes work.
+	home      map[int]string
+	positions map[int][]int
+	held      int // the block that verdicts wait for
+	// abandoned is how many blocks were begun and will not be finished.
+	abandoned int
+	tookUp    bool
+	why       string
 	// traced is how many blocks of traced trials have been laid out.
 	traced int
 }
@@ -95,7 +106,7 @@ type stage struct{ environment, block int }
 
 // New starts a schedule for the environments that are usable here.
 func New(plan *study.Plan, usable []string) (*Schedule, error) {
-	s := &Schedule{plan: plan, recorded: map[trialKey]bool{}, begun: map[stage]bool{}, attempts: map[cellKey]*attempts{}, starts: map[cellKey]firstStart{}, pace: newPace(), turn: map[cellKey]int{}, chosen: map[cell]choice{}, took: map[string]time.Duration{}}
+	s := &Schedule{plan: plan, recorded: map[trialKey]bool{}, begun: map[stage]bool{}, attempts: map[cellKey]*attempts{}, starts: map[cellKey]firstStart{}, pace: newPace(), turn: map[cellKey]int{}, chosen: map[cell]choice{}, took: map[string]time.Duration{}, lanes: []*lane{{}}, parallel: 1, home: map[int]string{}, positions: map[int][]int{}}
 	for _, e := range plan.Environments {
 		if slices.Contains(usable, e.Name) {
 			s.environments = append(s.environments, e.Name)
@@ -147,7 +158,7 @@ func (s *Schedule) Record(t rundir.Trial) {
 	}
 	s.begun[s.stageOf(t)] = true
 	if s.attempts[at] == nil {
-		s.attempts[at] = &attempts{}
+		s.attempts[at] = &attempts{failures: map[string]int{}}
 	}
 	s.attempts[at].add(t)
 	s.addStart(at, t)
@@ -155,6 +166,9 @@ func (s *Schedule) Record(t rundir.Trial) {
 	s.time(t)
 	s.timeOf(t)
 	s.book.Add(t)
+	if s.several() {
+		s.recordOn(t)
+	}
 }
 
 func (s *Schedule) stageOf(t rundir.Trial) stage {
@@ -164,45 +178,53 @@ func (s *Schedule) stageOf(t rundir.Trial) stage {
 	return stage{-1, t.Block}
 }
 
-// Next returns the trial to run now, the same one until it is recorded; false means
-// that the run is over, and Why says why. elapsed is the time that the run has
-// taken so far, over all its sessions.
-func (s *Schedule) Next(elapsed time.Duration) (Slot, bool) {
+// Next returns the trial to run now in a run on one node, the same one until it is
+// recorded; false means that the run is over, and Why says why. elapsed is the time that
+// the run has taken so far, over all its sessions.
+func (s *Schedule) Next(elapsed time.Duration) (Slot, bool) { return s.next(s.lanes[0], elapsed) }
+
+func (s *Schedule) next(l *lane, elapsed time.Duration) (Slot, bool) {
 	if !s.asked {
 		s.asked = true
 		s.pace.pause() // the trials recorded up to now are of earlier sessions
 	}
+	s.takeUp()
 	for {
-		if left := s.left(); len(left) > 0 {
+		if !s.mayWork(l) {
+			return Slot{}, false
+		}
+		if left := s.left(l); len(left) > 0 {
+			l.active = true
 			return left[0], true
 		}
-		if s.why == "" && s.advance(elapsed) {
+		if s.why == "" && s.advance(l, elapsed) {
 			continue
 		}
-		if !s.trace() {
+		if s.why == "" || !s.trace(l) {
 			return Slot{}, false
 		}
 	}
 }
 
-// left are the slots of this stage that are not recorded.
-func (s *Schedule) left() []Slot {
-	for len(s.slots) > 0 && s.isRecorded(s.slots[0]) {
-		s.slots = s.slots[1:]
+// left are the slots of a lane's block that are not recorded.
+func (s *Schedule) left(l *lane) []Slot {
+	for len(l.slots) > 0 && s.isRecorded(l.slots[0]) {
+		l.slots = l.slots[1:]
 	}
-	return lists.Filter(s.slots, func(slot Slot) bool { return !s.isRecorded(slot) })
+	return lists.Filter(l.slots, func(slot Slot) bool { return !s.isRecorded(slot) })
 }
 
 func (s *Schedule) isRecorded(slot Slot) bool {
 	return s.recorded[trialKey{slot.Block, slot.Traced, cellKey{slot.Environment, slot.Workload, slot.Level}}]
 }
 
-// advance lays out the next stage; false when there is none, and why is set.
-func (s *Schedule) advance(elapsed time.Duration) bool {
+// advance lays out the next stage for a lane; false when there is none. Then why is set,
+// unless blocks are under way in other lanes.
+func (s *Schedule) advance(l *lane, elapsed time.Duration) bool {
 	for {
 		next, ok := s.following()
 		if !ok {
-			s.why = s.atTheEnd()
+			s.end(s.atTheEnd)
 			return false
 		}
 		slots := s.layout(next)
@@ -212,13 +234,14 @@ func (s *Schedule) advance(elapsed time.Duration) bool {
 		case len(slots) == 0 && s.othersFollow(next):
 			s.stage = next
 		case len(slots) == 0:
-			s.why = s.nothingLeft()
+			s.end(s.nothingLeft)
 			return false
 		case s.affordable(next, slots, elapsed):
-			s.stage, s.slots = next, slots
+			s.stage = next
+			s.give(l, slots)
 			return true
 		case !s.sequential() || next.environment == len(s.environments)-1:
-			s.why = s.budgetSpent(slots)
+			s.end(func() string { return s.budgetSpent(slots) })
 			return false
 		default:
 			s.stage = stage{next.environment, s.plan.Design.Blocks.Max} // its share of the budget is spent
@@ -228,9 +251,12 @@ func (s *Schedule) advance(elapsed time.Duration) bool {
 
 // following is the stage after the present one.
 func (s *Schedule) following() (stage, bool) {
-	most := s.plan.Design.Blocks.Max * s.turns
+	most := s.plan.Design.Blocks.Max*s.turns + s.abandoned
 	if !s.sequential() {
 		next := stage{-1, s.stage.block + 1}
+		for s.home[next.block] != "" {
+			next.block++ // it was begun by an earlier session
+		}
 		return next, s.plan.Design.Blocks.Open || next.block <= most
 	}
 	next := stage{s.stage.environment, s.stage.block + 1}
@@ -269,14 +295,21 @@ func (s *Schedule) affordable(next stage, slots []Slot, elapsed time.Duration) b
 // Label sets the label that every value of an environment carries, such as "tcg".
 func (s *Schedule) Label(environment, label string) { s.book.Label(environment, label) }
 
-// SoFar are the primary contrasts from the trials so far, and from those under way.
+// SoFar are the primary contrasts from the trials so far, and from those under way,
+// which are of one block.
 func (s *Schedule) SoFar(underWay []rundir.Trial) []verdict.SoFar {
+	s.takeUp()
 	rounds := 0
-	if left := s.left(); len(left) > 0 {
-		rounds = left[0].Rounds
+	for _, l := range s.lanes {
+		if left := s.left(l); len(left) > 0 && (len(underWay) == 0 || l.node == underWay[0].Node || !s.several()) {
+			rounds = left[0].Rounds
+		}
 	}
 	return s.book.SoFar(underWay, rounds)
 }
 
 // Contrasts are the contrasts from the trials so far.
-func (s *Schedule) Contrasts() []verdict.Contrast { return s.book.Contrasts() }
+func (s *Schedule) Contrasts() []verdict.Contrast {
+	s.takeUp()
+	return s.book.Contrasts()
+}

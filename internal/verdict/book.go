@@ -52,6 +52,8 @@ type Book struct {
 	metrics map[string][]workload.Metric
 	entries []*entry
 	touched map[cellKey][]*entry // the contrasts that a cell is part of
+	// abandoned is how many blocks will not be finished; see Abandon.
+	abandoned int
 }
 
 // cellKey names one workload at one level in one environment.
@@ -67,6 +69,7 @@ type entry struct {
 	stale       bool              // the verdict is out of date
 	undescribed bool              // the verdict is up to date, the description is not
 	last        lastDecision
+	held        int // the first block that is under way; 0: none is before another
 }
 
 // NewBook returns an empty book for the usable environments.
@@ -154,11 +157,29 @@ func (b *Book) blank(w study.Workload, level string, m workload.Metric, name str
 func (b *Book) at(p cellKey) []*series {
 	if b.series[p] == nil {
 		for range b.metrics[p.workload] {
-			b.series[p] = append(b.series[p], &series{lengths: map[int]stats.Logs{}})
+			b.series[p] = append(b.series[p], &series{lengths: map[int]stats.Logs{}, tried: map[string]int{}})
 		}
 	}
 	return b.series[p]
 }
+
+// Hold lets the verdicts wait for a block that is under way, where others run beside it:
+// the blocks after it count once it is complete. A look at n blocks then takes the first n
+// that were begun; the first n to be complete would be those that were quick. The trials
+// of a whole run need no hold.
+func (b *Book) Hold(block int) {
+	for _, e := range b.entries {
+		from := min(block, e.held)
+		later := func(s *series) bool { return s.last() > from }
+		if e.held != block && (slices.ContainsFunc(e.of, later) || slices.ContainsFunc(e.over, later)) {
+			e.stale = true
+		}
+		e.held = block
+	}
+}
+
+// Abandon notes that a block will not be finished, and that one more follows the last one.
+func (b *Book) Abandon() { b.abandoned++ }
 
 // Label sets the label that is shown with every value of an environment.
 func (b *Book) Label(environment, label string) {
@@ -179,7 +200,7 @@ func (b *Book) Add(t rundir.Trial) {
 		v, ok, reason := valueOf(t, m.Name)
 		s := b.at(at)[i]
 		s.on(t)
-		s.add(t.Block, v, t.RoundLogs(m.Name), ok, t.Status == rundir.Skipped, reason)
+		s.add(t.Block, t.Node, v, t.RoundLogs(m.Name), ok, t.Status == rundir.Skipped, reason)
 		if w := b.plan.Workload(t.Workload); ok && hasLengthBias(w.Pack, m) && len(t.HalfRounds) > 0 {
 			s.lengths[t.Block] = t.LengthLogs(m.Name)
 		}

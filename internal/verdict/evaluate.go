@@ -206,8 +206,9 @@ func (c *Contrast) conclude(v stats.Decision) {
 
 // allTried reports whether both sides have been tried in every block of the plan.
 func (b *Book) allTried(e *entry) bool {
-	before := b.turns * (b.plan.Design.Blocks.Max - 1) // the last turns
-	return !b.plan.Design.Blocks.Open && e.s.last() > before && e.base.last() > before
+	before := b.turns*(b.plan.Design.Blocks.Max-1) + b.abandoned // the last turns
+	last := min(e.s.last(), e.base.last())
+	return !b.plan.Design.Blocks.Open && last > before && (e.held == 0 || e.held >= last)
 }
 
 // settle decides whether more blocks can still bring a verdict, and why not.

@@ -8,8 +8,8 @@ import (
 	"tare/internal/stats"
 )
 
-// giveUpAfter is the number of blocks without a value, counted from the first,
-// after which no value is expected any more.
+// giveUpAfter is the number of blocks on one node without a value, counted from the
+// first, after which no value is expected any more.
 const giveUpAfter = 3
 
 // series is one metric of one cell in one environment: one value per block.
@@ -21,8 +21,9 @@ type series struct {
 	rounds  []stats.Logs       // of its rounds alone
 	lengths map[int]stats.Logs // of a block: how much the length of the samples biases it
 	nodes   map[int]string     // that a block ran on, in a run over several
-	// attempts are the blocks that were tried, rising.
+	// attempts are the blocks that were tried, rising, and tried counts them by nodes.
 	attempts []int
+	tried    map[string]int
 	// nonPositive is the first block with a value that has no logarithm.
 	nonPositive      int
 	nonPositiveValue float64
@@ -33,18 +34,19 @@ type series struct {
 
 // add enters the outcome of one trial: a value with the logarithms of its rounds,
 // or the reason why there is none.
-func (s *series) add(block int, value float64, rounds stats.Logs, ok bool, skipped bool, reason string) {
+func (s *series) add(block int, node string, value float64, rounds stats.Logs, ok bool, skipped bool, reason string) {
 	if at, known := slices.BinarySearch(s.attempts, block); !known {
 		s.attempts = slices.Insert(s.attempts, at, block)
+		s.tried[node]++
 	}
 	switch {
 	case !ok:
-		if len(s.blocks) == 0 && s.nonPositive == 0 && s.gaveUp == 0 && (skipped || len(s.attempts) >= giveUpAfter) {
+		if len(s.blocks) == 0 && s.nonPositive == 0 && s.gaveUp == 0 && (skipped || s.tried[node] >= giveUpAfter) {
 			s.gaveUp, s.reason = block, reason
 		}
 		return
 	case !(value > 0) || math.IsInf(value, 1):
-		if s.nonPositive == 0 {
+		if s.nonPositive == 0 || block < s.nonPositive {
 			s.nonPositive, s.nonPositiveValue = block, value
 		}
 		return
@@ -114,11 +116,14 @@ func (s *series) in(block int) stats.Logs {
 	return logs
 }
 
-// pairs returns the log ratios of the blocks that both sides have, and the blocks.
-// What is left out is counted.
+// pairs returns the log ratios of the blocks that both sides have, and the blocks, up to
+// the one that the verdict waits for. What is left out is counted.
 func (e *entry) pairs() (d []float64, blocks []int, out without) {
 	j := 0
 	for _, b := range e.s.blocks {
+		if e.held > 0 && b > e.held {
+			break
+		}
 		for j < len(e.base.blocks) && e.base.blocks[j] < b {
 			j++
 		}
@@ -204,9 +209,12 @@ func (s *series) values(blocks []int) []float64 {
 }
 
 // missing counts the blocks that were tried on both sides and have no pair.
-func missing(s, base *series, paired int) int {
-	both := 0
+func (e *entry) missing(paired int) int {
+	s, base, both := e.s, e.base, 0
 	for _, b := range s.attempts {
+		if e.held > 0 && b > e.held {
+			break
+		}
 		if _, ok := slices.BinarySearch(base.attempts, b); ok {
 			both++
 		}

@@ -40,7 +40,7 @@ func (b *Book) warn(e *entry, out without) {
 	if out.apart > 0 {
 		c.warning(NodesApart, "%s without a pair: the sides ran on different nodes", blocksOf(out.apart))
 	}
-	if n := missing(e.s, e.base, c.N+out.sparse+out.apart); n > 0 && c.N > 0 && e.s.nonPositive == 0 && e.base.nonPositive == 0 {
+	if n := e.missing(c.N + out.sparse + out.apart); n > 0 && c.N > 0 && e.s.nonPositive == 0 && e.base.nonPositive == 0 {
 		c.warning(MissingBlocks, "%s without a pair: a trial gave no value", blocksOf(n))
 	}
 	for _, side := range [][2]string{{c.Label, c.Environment}, {c.BaselineLabel, c.Baseline}} {
