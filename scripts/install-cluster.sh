@@ -1,0 +1,79 @@
+#!/usr/bin/env bash
+# Builds the programs of a Kubernetes cluster into a directory, in the versions that
+# the modules in tools/cluster pin: Kubernetes and etcd as one program, containerd,
+# gVisor's shim for it, and the image of the container that holds a pod.
+#
+#   install-cluster.sh DIRECTORY
+#
+# Nothing is built, or printed, for what is there in this version.
+set -euo pipefail
+
+[ $# -eq 1 ] || { sed -n '6s/^# *//p' "$0" >&2; exit 2; }
+mkdir -p "$1"
+bin=$(cd "$1" && pwd)
+cd "$(dirname "$0")/.."
+export CGO_ENABLED=0
+go=$(go env GOVERSION)
+
+# stale PROGRAM INPUTS... : whether the program has to be built; sets version.
+stale() {
+	local program=$1
+	shift
+	version=$(echo "$go" && sha256sum "$@")
+	[ ! -x "$bin/$program" ] || [ "$(cat "$bin/$program.version" 2>/dev/null)" != "$version" ]
+}
+
+# built PROGRAM : notes what it was built from.
+built() { echo "$version" >"$bin/$1.version"; }
+
+# required MODULE DIRECTORY : the version of it that the module in the directory pins.
+required() { sed -n "s|^[[:space:]]*$1 \(v[^ ]*\).*|\1|p" "tools/cluster/$2/go.mod"; }
+
+module=tools/cluster/kubernetes
+if stale kubeall $module/go.mod $module/go.sum $module/main.go; then
+	release=$(required k8s.io/kubernetes kubernetes)
+	minor=${release#v*.}
+	echo "install-cluster: building Kubernetes $release (four minutes, or more on a busy machine)"
+	# Without a version the parts would be of different minor versions to each other.
+	stamp=k8s.io/component-base/version
+	go -C $module build -trimpath -ldflags "-s -w -X $stamp.gitVersion=$release -X $stamp.gitMajor=1 -X $stamp.gitMinor=${minor%%.*}" -o "$bin/kubeall" .
+	built kubeall
+fi
+
+module=tools/cluster/containerd
+if stale containerd $module/go.mod $module/go.sum; then
+	release=$(required github.com/containerd/containerd/v2 containerd)
+	echo "install-cluster: building containerd $release (a minute)"
+	go -C $module build -trimpath -ldflags "-s -w -X github.com/containerd/containerd/v2/version.Version=$release" -o "$bin/" tool
+	built containerd
+fi
+
+if stale containerd-shim-runsc-v1 scripts/install-runsc.sh scripts/install-cluster.sh; then
+	release=$(sed -n 's/^version=//p' scripts/install-runsc.sh)
+	echo "install-cluster: building the shim of gVisor $release (a minute)"
+	copy=$(mktemp -d "$bin/.shim.XXXXXX")
+	trap 'chmod -R u+w "$copy"; rm -rf "$copy"' EXIT
+	(cd "$copy" && go mod download -json "gvisor.dev/gvisor@$release") >"$copy/module.json"
+	cp -r "$(sed -n 's/^[[:space:]]*"Dir": "\(.*\)",*$/\1/p' "$copy/module.json")" "$copy/gvisor"
+	chmod -R u+w "$copy/gvisor"
+	# The shim lowers its score for the killer of processes, which root in a
+	# container may not, and ends if it cannot.
+	sed -i 's/^\(\toomScoreMax = \)-999$/\11/' "$copy/gvisor/pkg/shim/v1/manager.go"
+	grep -q 'oomScoreMax = 1$' "$copy/gvisor/pkg/shim/v1/manager.go" || { echo "install-cluster: gVisor's shim has changed: no oomScoreMax = -999 in manager.go" >&2; exit 1; }
+	go -C "$copy/gvisor" build -trimpath -ldflags "-s -w" -o "$bin/containerd-shim-runsc-v1" ./shim
+	built containerd-shim-runsc-v1
+fi
+
+module=tools/cluster/kubernetes/pause
+if stale pause $module/main.go scripts/install-cluster.sh; then
+	go -C tools/cluster/kubernetes build -trimpath -ldflags "-s -w" -o "$bin/pause" ./pause
+	# An image of one layer, as docker save writes it.
+	image=$(mktemp -d "$bin/.pause.XXXXXX")
+	tar -C "$bin" --owner=0 --group=0 -cf "$image/layer.tar" pause
+	layer=$(sha256sum "$image/layer.tar" | cut -d' ' -f1)
+	echo "{\"architecture\":\"$(go env GOARCH)\",\"os\":\"linux\",\"config\":{\"Entrypoint\":[\"/pause\"]},\"rootfs\":{\"type\":\"layers\",\"diff_ids\":[\"sha256:$layer\"]}}" >"$image/config.json"
+	echo '[{"Config":"config.json","RepoTags":["localhost/pause:1"],"Layers":["layer.tar"]}]' >"$image/manifest.json"
+	tar -C "$image" -cf "$bin/pause.tar" manifest.json config.json layer.tar
+	rm -rf "$image"
+	built pause
+fi
