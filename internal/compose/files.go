@@ -8,6 +8,7 @@ import (
 
 	"github.com/compose-spec/compose-go/v2/types"
 
+	"tare/internal/application"
 	"tare/internal/bounded"
 	"tare/internal/secret"
 )
@@ -16,9 +17,9 @@ import (
 const readable = 0o444
 
 // references adds the secrets and the configs of a service.
-func (r *reader) references(p *types.Project, c types.ServiceConfig, s *Service) error {
+func (r *reader) references(p *types.Project, c types.ServiceConfig, s *application.Service) error {
 	add := func(key string, f types.FileReferenceConfig, o types.FileObjectConfig) error {
-		file := File{Source: o.File, Target: f.Target, UID: f.UID, GID: f.GID, Mode: readable, Secret: key == "secrets"}
+		file := application.File{Source: o.File, Target: f.Target, UID: f.UID, GID: f.GID, Mode: readable, Secret: key == "secrets"}
 		if file.Target == "" {
 			file.Target = f.Source
 		}
@@ -70,7 +71,7 @@ func (r *reader) references(p *types.Project, c types.ServiceConfig, s *Service)
 
 // checkSecret says why a run would refuse the value of a secret: a variable's, or that of
 // its file.
-func checkSecret(f File, value string) error {
+func checkSecret(f application.File, value string) error {
 	content := []byte(value)
 	switch {
 	case !f.Secret || f.Content != "":
@@ -85,10 +86,10 @@ func checkSecret(f File, value string) error {
 }
 
 // mounts adds the volumes of a service.
-func (r *reader) mounts(p *types.Project, c types.ServiceConfig, s *Service) error {
+func (r *reader) mounts(p *types.Project, c types.ServiceConfig, s *application.Service) error {
 	at := "services." + c.Name + ".volumes"
 	for _, v := range c.Volumes {
-		one := Volume{Kind: v.Type, Source: v.Source, Target: path.Clean(v.Target), ReadOnly: v.ReadOnly}
+		one := application.Volume{Kind: v.Type, Source: v.Source, Target: path.Clean(v.Target), ReadOnly: v.ReadOnly}
 		switch v.Type {
 		case types.VolumeTypeVolume:
 			if device, err := r.named(p.Volumes[v.Source], v.Source); err != nil {
@@ -113,7 +114,7 @@ func (r *reader) mounts(p *types.Project, c types.ServiceConfig, s *Service) err
 				return r.problemf("%s: %s: there is no %s on this machine, and tare creates none: create it", at, v.Target, one.Source)
 			}
 			if !info.IsDir() && !info.Mode().IsRegular() {
-				s.Asks = append(s.Asks, Ask{Key: "volumes", What: one.Source})
+				s.Asks = append(s.Asks, application.Ask{Key: "volumes", What: one.Source})
 				continue
 			}
 		}
@@ -121,7 +122,7 @@ func (r *reader) mounts(p *types.Project, c types.ServiceConfig, s *Service) err
 	}
 	for _, text := range c.Tmpfs {
 		target, options, _ := strings.Cut(text, ":")
-		one := Volume{Kind: types.VolumeTypeTmpfs, Target: path.Clean(target)}
+		one := application.Volume{Kind: types.VolumeTypeTmpfs, Target: path.Clean(target)}
 		for option := range strings.SplitSeq(options, ",") {
 			if size, is := strings.CutPrefix(option, "size="); is {
 				var bytes types.UnitBytes

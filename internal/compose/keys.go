@@ -9,6 +9,8 @@ import (
 
 	"github.com/compose-spec/compose-go/v2/loader"
 	"github.com/compose-spec/compose-go/v2/tree"
+
+	"tare/internal/application"
 )
 
 // key is what tare makes of one key of a service. A key without a row is asked of the
@@ -178,10 +180,10 @@ func set(v any) bool {
 
 // ask is the row of a key that was found, and what it asks. The service is "" where the
 // key is of none.
-func ask(found loader.UnsupportedAttribute) (service string, k key, one Ask) {
+func ask(found loader.UnsupportedAttribute) (service string, k key, one application.Ask) {
 	parts := strings.SplitN(found.Path.String(), ".", 3)
 	if len(parts) < 3 || parts[0] != "services" {
-		return "", key{}, Ask{}
+		return "", key{}, application.Ask{}
 	}
 	k = key{path: parts[2], what: asked}
 	for _, row := range keys {
@@ -192,7 +194,7 @@ func ask(found loader.UnsupportedAttribute) (service string, k key, one Ask) {
 	if k.what == asked && !set(found.Value) {
 		k.what = read
 	}
-	return parts[1], k, Ask{Key: strings.ReplaceAll(parts[2], ".[]", ""), What: said(found.Value)}
+	return parts[1], k, application.Ask{Key: strings.ReplaceAll(parts[2], ".[]", ""), What: said(found.Value)}
 }
 
 // said is a value in one line.

@@ -1,3 +1,7 @@
+// Package compose reads a Compose file, with the Compose project's own library, into an
+// application.Application.
+//
+// It must not know environments, studies or packs, and it starts nothing.
 package compose
 
 import (
@@ -18,6 +22,7 @@ import (
 	"github.com/compose-spec/compose-go/v2/types"
 	"github.com/sirupsen/logrus"
 
+	"tare/internal/application"
 	"tare/internal/bounded"
 	"tare/internal/quantity"
 )
@@ -52,7 +57,7 @@ type reader struct {
 
 // Load reads an application and starts nothing. What is no Compose file is an error; what
 // an environment may lack is in each service's Asks.
-func Load(ctx context.Context, o Options) (app *Application, err error) {
+func Load(ctx context.Context, o Options) (app *application.Application, err error) {
 	if len(o.Files) == 0 {
 		return nil, errors.New("no Compose file is given")
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"tare/internal/application"
 	"tare/internal/testing/fuzzing"
 )
 
@@ -51,7 +52,7 @@ func TestAnApplicationIsWhatItsFilesSay(t *testing.T) {
 }
 
 // load reads a text as a Compose file in a new directory.
-func load(t testing.TB, text string, o Options) (*Application, error) {
+func load(t testing.TB, text string, o Options) (*application.Application, error) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "compose.yaml")
 	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
@@ -171,7 +172,7 @@ func TestAKeyOfAServiceThatTareDoesNotKnowIsAsked(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []Ask{{"gpus", "count=all"}, {"oom_kill_disable", "true"}, {"use_api_socket", "true"}}
+	want := []application.Ask{{Key: "gpus", What: "count=all"}, {Key: "oom_kill_disable", What: "true"}, {Key: "use_api_socket", What: "true"}}
 	if diff := cmp.Diff(want, app.Services[0].Asks); diff != "" {
 		t.Error(diff)
 	}
@@ -187,7 +188,7 @@ func TestWhatIsAskedIsTakenOutByASecondFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	const want = "services: {a: {deploy: {replicas: !reset null, mode: !reset null}, cap_add: !reset null, privileged: !reset null}, b: {scale: !reset null}}"
-	if got := app.Resets(); got != want {
+	if got := Resets(app); got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
 	second := filepath.Join(t.TempDir(), "for-tare.yaml")
@@ -204,7 +205,7 @@ func TestWhatIsAskedIsTakenOutByASecondFile(t *testing.T) {
 	if diff := cmp.Diff(app.Services, without.Services); diff != "" {
 		t.Error(diff)
 	}
-	if got := without.Resets(); got != "" {
+	if got := Resets(without); got != "" {
 		t.Errorf("%s for nothing", got)
 	}
 }

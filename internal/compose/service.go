@@ -10,11 +10,13 @@ import (
 
 	"github.com/compose-spec/compose-go/v2/loader"
 	"github.com/compose-spec/compose-go/v2/types"
+
+	"tare/internal/application"
 )
 
 // application is a project as tare runs it.
-func (r *reader) application(p *types.Project, found []loader.UnsupportedAttribute) (*Application, error) {
-	app := &Application{Name: p.Name}
+func (r *reader) application(p *types.Project, found []loader.UnsupportedAttribute) (*application.Application, error) {
+	app := &application.Application{Name: p.Name}
 	for _, f := range r.files {
 		app.Files = append(app.Files, f.Filename)
 	}
@@ -61,7 +63,7 @@ func order(p *types.Project) (all []string) {
 }
 
 // sort makes keys that are not read asks, notes and errors.
-func (r *reader) sort(app *Application, found []loader.UnsupportedAttribute) error {
+func (r *reader) sort(app *application.Application, found []loader.UnsupportedAttribute) error {
 	users := map[string][]string{}
 	for _, one := range found {
 		name, k, what := ask(one)
@@ -90,7 +92,7 @@ func (r *reader) sort(app *Application, found []loader.UnsupportedAttribute) err
 }
 
 // aside adds notes on what is outside of services.
-func aside(app *Application, p *types.Project) {
+func aside(app *application.Application, p *types.Project) {
 	var published []string
 	for _, s := range app.Services {
 		if len(s.Published) > 0 {
@@ -120,8 +122,8 @@ func aside(app *Application, p *types.Project) {
 }
 
 // service is one service.
-func (r *reader) service(p *types.Project, c types.ServiceConfig) (Service, error) {
-	s := Service{
+func (r *reader) service(p *types.Project, c types.ServiceConfig) (application.Service, error) {
+	s := application.Service{
 		Name: c.Name, Image: c.Image, Built: c.Build != nil, User: c.User, Dir: c.WorkingDir,
 		Entrypoint: c.Entrypoint, Command: c.Command, StopSignal: c.StopSignal,
 	}
@@ -137,7 +139,7 @@ func (r *reader) service(p *types.Project, c types.ServiceConfig) (Service, erro
 	}
 	for _, name := range slices.Sorted(maps.Keys(c.DependsOn)) {
 		if _, on := p.Services[name]; on {
-			s.DependsOn = append(s.DependsOn, Dependency{Service: name, Condition: c.DependsOn[name].Condition})
+			s.DependsOn = append(s.DependsOn, application.Dependency{Service: name, Condition: c.DependsOn[name].Condition})
 		}
 	}
 	if c.StopGracePeriod != nil {
@@ -154,7 +156,7 @@ func (r *reader) service(p *types.Project, c types.ServiceConfig) (Service, erro
 	for _, host := range slices.Sorted(maps.Keys(c.ExtraHosts)) {
 		addresses := c.ExtraHosts[host]
 		if len(addresses) != 1 || addresses[0] == "host-gateway" {
-			s.Asks = append(s.Asks, Ask{Key: "extra_hosts", What: host + "=" + strings.Join(addresses, ", ")})
+			s.Asks = append(s.Asks, application.Ask{Key: "extra_hosts", What: host + "=" + strings.Join(addresses, ", ")})
 			continue
 		}
 		if s.Hosts == nil {
@@ -169,19 +171,19 @@ func (r *reader) service(p *types.Project, c types.ServiceConfig) (Service, erro
 }
 
 // instances are asked for where they are not one, in either notation.
-func instances(c types.ServiceConfig) (asks []Ask) {
+func instances(c types.ServiceConfig) (asks []application.Ask) {
 	if n := c.Scale; n != nil && *n != 1 {
-		asks = append(asks, Ask{Key: "scale", What: strconv.Itoa(*n)})
+		asks = append(asks, application.Ask{Key: "scale", What: strconv.Itoa(*n)})
 	}
 	if c.Deploy == nil || c.Deploy.Replicas == nil || *c.Deploy.Replicas == 1 {
 		return asks
 	}
-	return append(asks, Ask{Key: "deploy.replicas", What: strconv.Itoa(*c.Deploy.Replicas)})
+	return append(asks, application.Ask{Key: "deploy.replicas", What: strconv.Itoa(*c.Deploy.Replicas)})
 }
 
 // limits are those of either notation.
-func limits(c types.ServiceConfig) Limits {
-	l := Limits{CPUs: float64(c.CPUS), Memory: int64(c.MemLimit), PIDs: max(c.PidsLimit, 0)}
+func limits(c types.ServiceConfig) application.Limits {
+	l := application.Limits{CPUs: float64(c.CPUS), Memory: int64(c.MemLimit), PIDs: max(c.PidsLimit, 0)}
 	if c.CPUQuota > 0 && l.CPUs == 0 {
 		period := c.CPUPeriod
 		if period <= 0 {
@@ -246,14 +248,14 @@ const (
 )
 
 // health is the check of a file; off says that there is none, whatever the image has.
-func health(h *types.HealthCheckConfig) (check *Health, off bool, err error) {
+func health(h *types.HealthCheckConfig) (check *application.Health, off bool, err error) {
 	switch {
 	case h == nil:
 		return nil, false, nil
 	case h.Disable || len(h.Test) > 0 && h.Test[0] == "NONE":
 		return nil, true, nil
 	}
-	check = &Health{Interval: interval, Timeout: timeout, Retries: retries}
+	check = &application.Health{Interval: interval, Timeout: timeout, Retries: retries}
 	for at, value := range map[*time.Duration]*types.Duration{&check.Interval: h.Interval, &check.Timeout: h.Timeout, &check.StartPeriod: h.StartPeriod} {
 		if value != nil && *value > 0 {
 			*at = time.Duration(*value)
@@ -273,7 +275,7 @@ func health(h *types.HealthCheckConfig) (check *Health, off bool, err error) {
 }
 
 // aliases gives the services the names that others reach them by.
-func aliases(app *Application, p *types.Project) {
+func aliases(app *application.Application, p *types.Project) {
 	add := func(service, name string) {
 		if s := app.Service(service); s != nil && name != "" && !slices.Contains(s.Names, name) {
 			s.Names = append(s.Names, name)

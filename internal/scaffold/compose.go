@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"tare/internal/application"
 	"tare/internal/compose"
 	"tare/internal/lists"
 	"tare/internal/study"
@@ -16,8 +17,8 @@ import (
 
 // Application reads a Compose application from files. Where one file asks for what no
 // instance has, and the second one of docker compose up takes that out, it is read too.
-func Application(ctx context.Context, paths []string) (*compose.Application, []string, error) {
-	load := func(paths []string) (*compose.Application, error) {
+func Application(ctx context.Context, paths []string) (*application.Application, []string, error) {
+	load := func(paths []string) (*application.Application, error) {
 		return compose.Load(ctx, compose.Options{Files: paths, Environ: os.Environ()})
 	}
 	app, err := load(paths)
@@ -34,7 +35,7 @@ func Application(ctx context.Context, paths []string) (*compose.Application, []s
 }
 
 // FromCompose is the study of a Compose application, whose files are at paths.
-func (o Options) FromCompose(app *compose.Application, paths ...string) (*Study, error) {
+func (o Options) FromCompose(app *application.Application, paths ...string) (*Study, error) {
 	t, err := o.begin(app.Name, "")
 	if err != nil {
 		return nil, err
@@ -56,7 +57,7 @@ func (o Options) FromCompose(app *compose.Application, paths ...string) (*Study,
 	one.lines = [][2]string{{"server:", ""}, {"  compose: " + value, "relative to this file"}}
 	if what := asks(app); what != "" {
 		one.lines[1][1] = study.Todo + ": and a second file"
-		t.Note("Not supported: %s. If the application works without, a second file removes it: `%s`; compose: %s.", what, app.Resets(), study.FlowList(append(slices.Clone(files), "FILE")))
+		t.Note("Not supported: %s. If the application works without, a second file removes it: `%s`; compose: %s.", what, compose.Resets(app), study.FlowList(append(slices.Clone(files), "FILE")))
 	}
 	if second := override(paths[0]); second != "" && len(paths) == 1 {
 		one.lines = append(one.lines, [2]string{"  # compose: " + study.FlowList([]string{files[0], relative(o.File, second)}), "as docker compose up"})
@@ -75,12 +76,12 @@ func (o Options) FromCompose(app *compose.Application, paths ...string) (*Study,
 }
 
 // notes says what somebody should know of the services before a run.
-func notes(t *study.Text, app *compose.Application) {
+func notes(t *study.Text, app *application.Application) {
 	var built, ending, open, blind []string
 	ends := map[string]bool{}
 	for _, s := range app.Services {
 		for _, d := range s.DependsOn {
-			ends[d.Service] = ends[d.Service] || d.Condition == compose.Completed
+			ends[d.Service] = ends[d.Service] || d.Condition == application.Completed
 		}
 	}
 	for _, s := range app.Services {
@@ -113,11 +114,11 @@ func notes(t *study.Text, app *compose.Application) {
 }
 
 // asks says what services ask of their environment; "" for nothing.
-func asks(app *compose.Application) string {
+func asks(app *application.Application) string {
 	var all []string
 	for _, s := range app.Services {
 		if len(s.Asks) > 0 {
-			keys := lists.Map(s.Asks, func(a compose.Ask) string { return a.Key })
+			keys := lists.Map(s.Asks, func(a application.Ask) string { return a.Key })
 			all = append(all, s.Name+" ("+strings.Join(keys, ", ")+")")
 		}
 	}
@@ -144,7 +145,7 @@ func override(path string) string {
 
 // pick is the service that a load drives: the one that publishes a port, of several the
 // one that is no database. Without one, why says what to choose from.
-func pick(app *compose.Application) (driven *compose.Service, why string) {
+func pick(app *application.Application) (driven *application.Service, why string) {
 	var published, pages []string
 	for _, s := range app.Services {
 		if len(s.Published) == 0 {
@@ -163,13 +164,13 @@ func pick(app *compose.Application) (driven *compose.Service, why string) {
 	case len(app.Services) == 1:
 		return &app.Services[0], "what the load drives"
 	case len(published) == 0:
-		published = lists.Map(app.Services, func(s compose.Service) string { return s.Name })
+		published = lists.Map(app.Services, func(s application.Service) string { return s.Name })
 	}
 	return nil, study.Todo + ": what the load drives: " + joined(published, "or")
 }
 
 // serverOf is what the file says of the service that is driven.
-func serverOf(s compose.Service) server {
+func serverOf(s application.Service) server {
 	one := server{variables: try.Variables(s.Env)}
 	if s.Health != nil {
 		one.page = try.HealthPath(s.Health.Test)

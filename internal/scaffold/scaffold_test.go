@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
-	"tare/internal/compose"
+	"tare/internal/application"
 	_ "tare/internal/environment/docker"
 	_ "tare/internal/environment/gvisor"
 	_ "tare/internal/environment/native"
@@ -136,22 +136,22 @@ func TestEnvironmentsThatDoNotWorkHereAreNotInEffect(t *testing.T) {
 }
 
 func TestAComposeFileGivesAStudyOfTheServiceThatPublishesAPort(t *testing.T) {
-	app := func(services ...compose.Service) *compose.Application {
-		return &compose.Application{Name: "shop", Services: services}
+	app := func(services ...application.Service) *application.Application {
+		return &application.Application{Name: "shop", Services: services}
 	}
-	db := compose.Service{Name: "db", Image: "postgres:17", Ports: []int{5432}, Published: []int{5432}}
-	api := compose.Service{
+	db := application.Service{Name: "db", Image: "postgres:17", Ports: []int{5432}, Published: []int{5432}}
+	api := application.Service{
 		Name: "api", Image: "shop-api", Built: true, Ports: []int{8080}, Published: []int{8080},
-		Health: &compose.Health{Test: []string{"curl -f http://localhost:8080/health"}, Shell: true},
+		Health: &application.Health{Test: []string{"curl -f http://localhost:8080/health"}, Shell: true},
 	}
-	for name, a := range map[string]*compose.Application{
-		"compose-one":     app(db, api, compose.Service{Name: "worker", Image: "x", Asks: []compose.Ask{{Key: "privileged"}, {Key: "devices"}}}),
-		"compose-several": app(api, compose.Service{Name: "admin", Ports: []int{80}, Published: []int{80}}),
+	for name, a := range map[string]*application.Application{
+		"compose-one":     app(db, api, application.Service{Name: "worker", Image: "x", Asks: []application.Ask{{Key: "privileged"}, {Key: "devices"}}}),
+		"compose-several": app(api, application.Service{Name: "admin", Ports: []int{80}, Published: []int{80}}),
 		"compose-ending": app(
-			compose.Service{Name: "migrate", Image: "shop-api"},
-			compose.Service{Name: "web", Ports: []int{8080, 9090, 9100}, Published: []int{8080, 9090, 9100}, DependsOn: []compose.Dependency{{Service: "migrate", Condition: compose.Completed}}}),
-		"compose-no-ports": app(compose.Service{Name: "a"}, compose.Service{Name: "b"}, compose.Service{Name: "c"}),
-		"compose-database": app(compose.Service{Name: "db", Ports: []int{5432}, Published: []int{5432}, Env: []string{"POSTGRES_DB=shop", "POSTGRES_PASSWORD=s3cret"}}),
+			application.Service{Name: "migrate", Image: "shop-api"},
+			application.Service{Name: "web", Ports: []int{8080, 9090, 9100}, Published: []int{8080, 9090, 9100}, DependsOn: []application.Dependency{{Service: "migrate", Condition: application.Completed}}}),
+		"compose-no-ports": app(application.Service{Name: "a"}, application.Service{Name: "b"}, application.Service{Name: "c"}),
+		"compose-database": app(application.Service{Name: "db", Ports: []int{5432}, Published: []int{5432}, Env: []string{"POSTGRES_DB=shop", "POSTGRES_PASSWORD=s3cret"}}),
 	} {
 		t.Run(name, func(t *testing.T) {
 			o := options()

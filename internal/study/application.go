@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"tare/internal/application"
 	"tare/internal/compose"
 	"tare/internal/environment"
 	"tare/internal/lists"
@@ -146,7 +147,7 @@ func resolveApplication(at strictyaml.Node, pack *workload.Pack, directory strin
 		at.At("compose").Problemf("compose: %s", err)
 		return pack, nil
 	}
-	names := lists.Map(read.Services, func(s compose.Service) string { return s.Name })
+	names := lists.Map(read.Services, func(s application.Service) string { return s.Name })
 	known := func(at strictyaml.Node, key, name string) bool {
 		if !slices.Contains(names, name) {
 			at.Problemf("%s: %s", key, strictyaml.Unknown("service", name, names))

@@ -13,6 +13,7 @@ import (
 
 	"github.com/moby/sys/signal"
 
+	"tare/internal/application"
 	"tare/internal/bounded"
 	"tare/internal/compose"
 	"tare/internal/environment"
@@ -33,7 +34,7 @@ func roleOf(service, driver string) string {
 }
 
 // referenceOf is the image of a service as the store takes it.
-func referenceOf(s compose.Service) string {
+func referenceOf(s application.Service) string {
 	switch {
 	case s.Built:
 		return "docker-daemon:" + s.Image
@@ -51,13 +52,13 @@ func serviceSource(reference string) image.Source {
 
 // serviceOf is a service as the plan and as the pack have it. The error begins with the
 // service and the key.
-func serviceOf(s compose.Service, app *compose.Application, driver string) (one Service, server workload.Server, err error) {
+func serviceOf(s application.Service, app *application.Application, driver string) (one Service, server workload.Server, err error) {
 	fail := func(key, format string, values ...any) (Service, workload.Server, error) {
 		return one, server, fmt.Errorf("services.%s.%s: %s", s.Name, key, fmt.Sprintf(format, values...))
 	}
 	if len(s.Asks) > 0 {
-		keys := lists.Map(s.Asks, func(a compose.Ask) string { return a.Key + ": " + cmp.Or(a.What, "it is set") })
-		return one, server, fmt.Errorf("services.%s.%s: tare does not support this: if the application works without it, remove it in a second Compose file, %s, and name both files, compose: [compose.yaml, for-tare.yaml]", s.Name, strings.Join(keys, "; "), app.Resets())
+		keys := lists.Map(s.Asks, func(a application.Ask) string { return a.Key + ": " + cmp.Or(a.What, "it is set") })
+		return one, server, fmt.Errorf("services.%s.%s: tare does not support this: if the application works without it, remove it in a second Compose file, %s, and name both files, compose: [compose.yaml, for-tare.yaml]", s.Name, strings.Join(keys, "; "), compose.Resets(app))
 	}
 	role := roleOf(s.Name, driver)
 	one = Service{Name: s.Name, Role: role, Names: s.Names, Hosts: s.Hosts,
@@ -75,7 +76,7 @@ func serviceOf(s compose.Service, app *compose.Application, driver string) (one 
 	server.StopTime = s.StopGrace
 	server.Health = healthOf(s)
 	for _, other := range app.Services {
-		server.Completes = server.Completes || slices.Contains(other.DependsOn, compose.Dependency{Service: s.Name, Condition: compose.Completed})
+		server.Completes = server.Completes || slices.Contains(other.DependsOn, application.Dependency{Service: s.Name, Condition: application.Completed})
 	}
 	for _, v := range s.Volumes {
 		if v.Target == "/data" && (v.Kind != "volume" || shared(app, v.Source)) {
@@ -116,10 +117,10 @@ func literals(words []string) []string {
 }
 
 // shared says whether several services have a named volume.
-func shared(app *compose.Application, name string) bool {
+func shared(app *application.Application, name string) bool {
 	users := 0
 	for _, s := range app.Services {
-		if slices.ContainsFunc(s.Volumes, func(v compose.Volume) bool { return v.Kind == "volume" && v.Source == name }) {
+		if slices.ContainsFunc(s.Volumes, func(v application.Volume) bool { return v.Kind == "volume" && v.Source == name }) {
 			users++
 		}
 	}
@@ -129,7 +130,7 @@ func shared(app *compose.Application, name string) bool {
 // leastReady is how long a service has at least until it is ready.
 const leastReady = time.Minute
 
-func healthOf(s compose.Service) *workload.Health {
+func healthOf(s application.Service) *workload.Health {
 	h := &workload.Health{NotImage: s.NoHealth, Timeout: leastReady}
 	if len(s.Ports) > 0 {
 		h.Port = s.Ports[0]
@@ -143,7 +144,7 @@ func healthOf(s compose.Service) *workload.Health {
 	return h
 }
 
-func fileOf(f compose.File, app *compose.Application, service string) (file ServiceFile, err error) {
+func fileOf(f application.File, app *application.Application, service string) (file ServiceFile, err error) {
 	file = ServiceFile{To: f.Target, From: f.Source, Mode: f.Mode}
 	if f.UID != "" || f.GID != "" {
 		file.User = cmp.Or(f.UID, "0") + ":" + cmp.Or(f.GID, "0")

@@ -1,18 +1,12 @@
-// Package compose reads a Compose file, with the Compose project's own library, into an
-// Application: what tare needs to know to run its services, as plain values.
+// Package application is an application of several services, as plain values: what tare
+// needs to know to run them, whatever kind of file says it.
 //
-// It must not know environments, studies or packs, and it starts nothing.
-package compose
+// It must not know that file, environments, studies or packs, and it starts nothing.
+package application
 
-import (
-	"strings"
-	"time"
+import "time"
 
-	"tare/internal/lists"
-)
-
-// Application is a Compose project: the services that it starts, each after those that
-// it depends on.
+// Application is the services that its files start, each after those that it depends on.
 type Application struct {
 	Name     string    // of the project
 	Files    []string  // that it was read from, absolute
@@ -26,8 +20,8 @@ type Application struct {
 type Service struct {
 	Name  string
 	Names []string // by which the other services reach it: its own, aliases, the container's
-	// Image is its reference. Built says that Compose builds it: the image is then in the
-	// engine that `docker compose build` stored it in.
+	// Image is its reference. Built says that it is in the Docker daemon alone, where
+	// `docker compose build` stored it.
 	Image string
 	Built bool
 	// Entrypoint and Command replace those of the image where they are not nil. An
@@ -47,7 +41,7 @@ type Service struct {
 	Ports      []int // TCP ports that it publishes or exposes, in this order and the file's
 	Published  []int // those that it publishes
 	StopSignal string
-	StopGrace  time.Duration // 0 is Compose's ten seconds
+	StopGrace  time.Duration // 0 is ten seconds
 	// Asks are what it asks of the environment that not every environment has, such as
 	// privileged, devices or cap_add, and instances besides the one.
 	Asks []Ask
@@ -108,41 +102,6 @@ type Dependency struct {
 type Ask struct {
 	Key  string // as in the file: privileged, cap_add
 	What string // the values: NET_ADMIN, SYS_TIME
-}
-
-// Resets is a second file in one line that takes out what the services ask for; "" for
-// nothing. Of a key in another one, as deploy.replicas, it leaves what is beside it.
-func (a *Application) Resets() string {
-	var reset func(keys []string) string
-	reset = func(keys []string) string {
-		var order []string
-		inside := map[string][]string{}
-		for _, key := range keys {
-			first, rest, nested := strings.Cut(key, ".")
-			if _, known := inside[first]; !known {
-				order, inside[first] = append(order, first), nil
-			}
-			if nested {
-				inside[first] = append(inside[first], rest)
-			}
-		}
-		for i, name := range order {
-			if order[i] += ": !reset null"; len(inside[name]) > 0 {
-				order[i] = name + ": " + reset(inside[name])
-			}
-		}
-		return "{" + strings.Join(order, ", ") + "}"
-	}
-	var all []string
-	for _, s := range a.Services {
-		if len(s.Asks) > 0 {
-			all = append(all, s.Name+": "+reset(lists.Map(s.Asks, func(one Ask) string { return one.Key })))
-		}
-	}
-	if all == nil {
-		return ""
-	}
-	return "services: {" + strings.Join(all, ", ") + "}"
 }
 
 // Service by its name; nil where there is none.
