@@ -63,6 +63,10 @@ lint: setup-check ## The first part of check: gofmt, golangci-lint, shellcheck
 test: setup-test build web/node_modules/.package-lock.json ## Install what the tests need and run them all (PACKAGES=./internal/stats ARGS="-run Name" RACE=1)
 	scripts/test.sh $(if $(RACE),-race) $(ARGS) $(PACKAGES)
 
+.PHONY: test-kubernetes
+test-kubernetes: setup-kubernetes build ## Build Kubernetes, start a cluster of two nodes on this machine, and run the tests that need one (ARGS="-run Name")
+	$(as-root) scripts/test-kubernetes.sh $(ARGS)
+
 absolute = $(if $(findstring /,$1),$(abspath $1),$1)# a test runs in the directory of its package
 
 .PHONY: test-vmm
@@ -106,16 +110,17 @@ web/node_modules/.package-lock.json: web/package-lock.json
 
 .PHONY: setup
 setup: ## Install what all targets need; nothing that is there already
-	@scripts/setup.sh check run test bench
+	@scripts/setup.sh check run test kubernetes bench
 
-.PHONY: setup-build setup-check setup-run setup-test setup-bench
-setup-build setup-check setup-run setup-test setup-bench: setup-%:
+.PHONY: setup-build setup-check setup-run setup-test setup-kubernetes setup-bench
+setup-build setup-check setup-run setup-test setup-kubernetes setup-bench: setup-%:
 	@scripts/setup.sh $*
 
 .PHONY: stop
-stop: ## Stop the engines that an interrupted make left running
+stop: ## Stop the engines and the cluster that an interrupted make left running
 	@$(as-root) scripts/start-dockerd.sh stop docker build/engines
 	@$(as-root) scripts/start-dockerd.sh stop podman build/engines
+	@$(as-root) scripts/start-cluster.sh down
 
 .PHONY: clean
 clean: stop ## Remove everything that make builds: programs, runsc, test images
@@ -123,4 +128,4 @@ clean: stop ## Remove everything that make builds: programs, runsc, test images
 
 .PHONY: help
 help: ## List the targets
-	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' $(firstword $(MAKEFILE_LIST)) | while IFS=$$'\t' read -r target what; do printf '%-9s %s\n' "$$target" "$$what"; done
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' $(firstword $(MAKEFILE_LIST)) | while IFS=$$'\t' read -r target what; do printf '%-15s %s\n' "$$target" "$$what"; done

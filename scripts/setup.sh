@@ -4,7 +4,7 @@
 #
 #   setup.sh GROUP...
 #
-# Groups: build, check, run, test, bench, web. Packages come from the distribution;
+# Groups: build, check, run, test, kubernetes, bench, web. Packages come from the distribution;
 # a Go that is new enough and gVisor's runsc are left in build/bin.
 set -euo pipefail
 
@@ -69,6 +69,12 @@ group() {
 		need clang clang "the test that rebuilds the BPF programs"
 		need llvm-strip llvm "the test that rebuilds the BPF programs"
 		[ -e /usr/include/bpf/bpf_helpers.h ] || missing+=("libbpf-dev|the test that rebuilds the BPF programs")
+		;;
+	kubernetes)
+		group run
+		need openssl openssl "certificates of a cluster"
+		need curl curl "waiting for a cluster"
+		[ -x /usr/lib/cni/bridge ] || missing+=("containernetworking-plugins|networks of pods")
 		;;
 	web)
 		need node nodejs "the script of the HTML report"

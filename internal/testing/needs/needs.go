@@ -65,6 +65,18 @@ func Real(t testing.TB) {
 	short(t, "the real thing")
 }
 
+// Cluster skips the test unless scripts/with-cluster.sh runs it, as `make
+// test-kubernetes` does, and returns the folder of the cluster.
+func Cluster(t testing.TB) string {
+	t.Helper()
+	short(t, "a cluster")
+	folder := os.Getenv("TARE_TEST_CLUSTER")
+	if folder == "" {
+		t.Skipf("needs a cluster: make test-kubernetes")
+	}
+	return folder
+}
+
 // Working skips the test if an attempt to use something of this machine failed:
 // a mount, a device, an engine. The reason is the error of the attempt.
 func Working(t testing.TB, what string, err error) {

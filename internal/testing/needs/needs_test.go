@@ -35,6 +35,7 @@ func TestEverySkipSaysWhatIsMissing(t *testing.T) {
 	if testing.Short() {
 		for reason, what := range map[string]string{
 			program: absent, root: "root", reasonOf(Network): "the network", reasonOf(Real): "the real thing",
+			reasonOf(func(t testing.TB) { Cluster(t) }):              "a cluster",
 			reasonOf(func(t testing.TB) { Minutes(t, "it builds") }): "minutes: it builds",
 		} {
 			if want := "needs " + what + ": " + LeftOut; reason != want {
@@ -55,6 +56,20 @@ func TestEverySkipSaysWhatIsMissing(t *testing.T) {
 			if got := reasonOf(need); got != "" {
 				t.Errorf("skipped without -short: %q", got)
 			}
+		}
+	}
+	if !testing.Short() {
+		t.Setenv("TARE_TEST_CLUSTER", "")
+		if got := reasonOf(func(t testing.TB) { Cluster(t) }); got != "needs a cluster: make test-kubernetes" {
+			t.Errorf("without a cluster: %q", got)
+		}
+		t.Setenv("TARE_TEST_CLUSTER", "/cluster")
+		if got := reasonOf(func(t testing.TB) {
+			if folder := Cluster(t); folder != "/cluster" {
+				t.Errorf("the folder of the cluster is %q", folder)
+			}
+		}); got != "" {
+			t.Errorf("with a cluster: %q", got)
 		}
 	}
 	if got := reasonOf(func(t testing.TB) { Working(t, "mounts", errors.New("refused")) }); got != "needs mounts: refused" {

@@ -1,0 +1,27 @@
+#!/usr/bin/env bash
+# Runs the tests that need a Kubernetes cluster, with one of two nodes, and sums them
+# up: those of internal/environment/kubernetes, and those of other packages with
+# kubernetes in their names. The arguments are those of `go test`, except packages.
+set -euo pipefail
+
+cd "$(dirname "$0")/.."
+if [ "${1:-}" = --inside ]; then # of the cluster
+	shift
+	mapfile -t packages < <(git grep -l --untracked 'needs\.Cluster(' -- '*_test.go' ':!internal/testing/needs' | xargs -r dirname | sort -u)
+	for package in "${packages[@]}"; do
+		only=(-run '(?i)kubernetes|/(?i)kubernetes')
+		[ "$package" != internal/environment/kubernetes ] || only=()
+		build/tools/runner "${only[@]}" "$@" "./$package"
+	done
+	exit
+fi
+
+# On a CI machine everything can be installed, so that a skip tells of a mistake.
+strict=false
+[ "${CI:-}" != true ] && [ "${TARE_CI_STRICT:-}" != 1 ] || strict=true
+
+mkdir -p build/tools
+go build -o build/tools/runner ./internal/testing/runner
+go build -o build/tools/summary ./internal/testing/summary
+scripts/with-engines.sh docker -- scripts/with-cluster.sh --nodes 2 -- scripts/test-kubernetes.sh --inside "$@" |
+	build/tools/summary -slowest 20 -allowed scripts/allowed-skips -strict="$strict"
