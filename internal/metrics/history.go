@@ -61,7 +61,7 @@ func Text(out io.Writer, p Past) error {
 		if book != nil {
 			book.Add(t)
 			if i+1 == len(trials) || trials[i+1].Block != t.Block {
-				contrasts = book.Contrasts()
+				contrasts = book.Verdicts()
 			}
 		}
 		if i+1 == len(trials) {

@@ -54,7 +54,7 @@ func (e *execution) loop(ctx context.Context, runner *trial.Runner) error {
 			e.schedule.Record(trials[i])
 		}
 		for i := range trials {
-			e.progress(Event{Kind: Tried, Slot: &batch.Slots[i], Trial: &trials[i], Contrasts: e.schedule.Contrasts()})
+			e.progress(Event{Kind: Tried, Slot: &batch.Slots[i], Trial: &trials[i], Contrasts: e.schedule.Verdicts()})
 		}
 		if batch.Slots[0].Rounds > 0 || time.Since(e.told) >= estimatesEvery {
 			e.estimates(0, nil)
@@ -135,7 +135,7 @@ func (e *execution) progress(event Event) {
 // announceVerdicts sends an event for each primary contrast that was decided
 // since the last call.
 func (e *execution) announceVerdicts() {
-	for _, c := range e.schedule.Contrasts() {
+	for i, c := range e.schedule.Verdicts() {
 		key := strings.Join([]string{c.Workload, c.Level, c.Metric, c.Environment, c.Part}, "\x00")
 		if !c.Primary || c.Open || e.decided[key] || c.N == 0 || c.Verdict == verdict.None {
 			continue
@@ -144,6 +144,7 @@ func (e *execution) announceVerdicts() {
 			e.decided = map[string]bool{}
 		}
 		e.decided[key] = true
+		c = e.schedule.Contrasts()[i]
 		e.progress(Event{Kind: Verdict, Contrast: &c, Message: verdict.Wording(c)})
 	}
 }

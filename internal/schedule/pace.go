@@ -9,8 +9,8 @@ import (
 )
 
 // pace estimates how long trials take, from the end of one to the end of the next,
-// so that starts and stops of instances are included. It uses medians, which the
-// pause before a resumed session does not affect.
+// so that starts and stops of instances are included. It uses medians of the latest, which
+// the pause before a resumed session does not affect.
 type pace struct {
 	cells        map[cellKey][]*span
 	environments map[string][]*span
@@ -96,11 +96,11 @@ func (p *pace) known() bool { return len(p.all) > 0 }
 // else its environment, else all trials.
 func (p *pace) one(at cellKey, rounds int) time.Duration {
 	if known := p.cells[at]; len(known) > 0 {
-		return middle(lists.Map(known, func(s *span) time.Duration { return s.share(rounds) }))
+		return middle(lists.Map(latest(known), func(s *span) time.Duration { return s.share(rounds) }))
 	}
 	for _, known := range [][]*span{p.environments[at.environment], p.all} {
 		if len(known) > 0 {
-			return middle(lists.Map(known, func(s *span) time.Duration { return s.share(0) }))
+			return middle(lists.Map(latest(known), func(s *span) time.Duration { return s.share(0) }))
 		}
 	}
 	return 0
@@ -108,7 +108,7 @@ func (p *pace) one(at cellKey, rounds int) time.Duration {
 
 // block estimates these trials together.
 func (p *pace) block(slots []Slot) time.Duration {
-	total := middle(p.between)
+	total := middle(latest(p.between))
 	for _, s := range slots {
 		rounds := s.Rounds
 		if s.Within > 0 {
@@ -118,6 +118,9 @@ func (p *pace) block(slots []Slot) time.Duration {
 	}
 	return total
 }
+
+// latest are as many of the last as suffice for a median: a run can have many.
+func latest[T any](all []T) []T { return all[max(0, len(all)-200):] }
 
 func middle(d []time.Duration) time.Duration {
 	if len(d) == 0 {

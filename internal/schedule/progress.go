@@ -47,7 +47,7 @@ func (s *Schedule) Progress(elapsed time.Duration) Progress {
 		p.MaxBlock = 0
 	}
 	p.Left = len(s.allLeft())
-	for _, c := range s.Contrasts() {
+	for _, c := range s.Verdicts() {
 		if !c.Primary {
 			continue
 		}
@@ -251,7 +251,7 @@ func (s *Schedule) Expected(perTrial func(Slot) time.Duration) Expectation {
 	case !s.sequential() && s.plan.Design.Drop != "never":
 		e.MaxBlocks = min(blocks.Max, max(e.MinBlocks, looks[len(looks)-1]))
 		e.IntervalBlocks = looks[0]
-		if slices.ContainsFunc(s.book.Contrasts(), func(c verdict.Contrast) bool { return c.Primary }) {
+		if slices.ContainsFunc(s.Verdicts(), func(c verdict.Contrast) bool { return c.Primary }) {
 			e.MinBlocks = max(e.MinBlocks, looks[0])
 		}
 	}

@@ -308,6 +308,12 @@ func (s *Schedule) SoFar(underWay []rundir.Trial) []verdict.SoFar {
 	return s.book.SoFar(underWay, rounds)
 }
 
+// Verdicts are the contrasts from the trials so far, without what only describes them.
+func (s *Schedule) Verdicts() []verdict.Contrast {
+	s.takeUp()
+	return s.book.Verdicts()
+}
+
 // Contrasts are the contrasts from the trials so far.
 func (s *Schedule) Contrasts() []verdict.Contrast {
 	s.takeUp()

@@ -107,18 +107,17 @@ func randomEffects(estimates, variances []float64) (spread float64, mean Interva
 		}
 		return mean, weights, q
 	}
-	low, high := 0.0, 0.0
+	middle, least, high := Median(estimates), 0.0, 0.0
 	for _, y := range estimates { // at this variance the sum of squares is at most free
-		high += (y - Median(estimates)) * (y - Median(estimates)) / free
+		high += (y - middle) * (y - middle) / free
 	}
-	least := 0.0
 	if slices.Min(variances) <= 0 {
 		if high == 0 {
 			return 0, Interval{estimates[0], estimates[0], estimates[0]}
 		}
 		least = high * 1e-12
 	}
-	low = least
+	low := least
 	if _, _, q := at(low); q <= free {
 		high = low
 	}

@@ -65,9 +65,9 @@ type entry struct {
 	fresh       string
 	of, over    []*series // the series of either side; joined into s and base
 	s, base     *series
-	sums        map[int]stats.Sum // the log ratios of the blocks, as far as they are known
-	stale       bool              // the verdict is out of date
-	undescribed bool              // the verdict is up to date, the description is not
+	paired      paired
+	stale       bool // the verdict is out of date
+	undescribed bool // the verdict is up to date, the description is not
 	last        lastDecision
 	held        int // the first block that is under way; 0: none is before another
 }
@@ -117,7 +117,7 @@ func emptyBook(plan *study.Plan) *Book {
 }
 
 func newEntry(c Contrast, fresh string) *entry {
-	return &entry{contrast: c, fresh: fresh, sums: map[int]stats.Sum{}, stale: true}
+	return &entry{contrast: c, fresh: fresh, stale: true}
 }
 
 // enter adds two cells to a contrast of one metric, given by its index: one for
@@ -207,7 +207,7 @@ func (b *Book) Add(t rundir.Trial) {
 	}
 	for _, e := range b.touched[at] {
 		e.stale = true
-		delete(e.sums, t.Block)
+		e.paired.forget(t.Block)
 	}
 }
 
@@ -220,10 +220,20 @@ func (b *Book) Contrasts() []Contrast {
 	return all
 }
 
-// Of returns the contrasts that a cell is part of: with the baseline, or of its
-// steps. A cell of the baseline is part of all contrasts with it.
+// Verdicts are all contrasts, as of the trials so far, without what only describes them:
+// the values of the sides, ranges, tails, the length bias and the nodes. A run of many
+// blocks asks for them after each trial.
+func (b *Book) Verdicts() []Contrast { return lists.Map(b.entries, b.verdict) }
+
+// Of returns the contrasts that a cell is part of, as Verdicts does: with the baseline, or
+// of its steps. A cell of the baseline is part of all contrasts with it.
 func (b *Book) Of(environment, workload, level string) []Contrast {
-	return lists.Map(b.touched[cellKey{environment, workload, level}], b.current)
+	return lists.Map(b.touched[cellKey{environment, workload, level}], b.verdict)
+}
+
+func (b *Book) verdict(e *entry) Contrast {
+	b.refresh(e)
+	return e.contrast
 }
 
 // Open reports whether a primary metric of this cell had no final verdict when

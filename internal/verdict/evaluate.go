@@ -31,8 +31,9 @@ func (b *Book) evaluate(e *entry) {
 		return
 	}
 	c := &e.contrast
-	d, blocks, out := e.pairs()
-	c.N, c.Rounds = len(d), e.rounds(blocks)
+	p := e.pairs()
+	d := p.d
+	c.N, c.Rounds = len(d), p.roundsRange()
 	var v stats.Decision
 	switch {
 	case design.Blocks.Fixed:
@@ -44,10 +45,13 @@ func (b *Book) evaluate(e *entry) {
 	}
 	c.conclude(v)
 	if v.Outcome != stats.Undecided && v.N > 0 {
-		c.Block = blocks[v.N-1]
+		c.Block = p.blocks[v.N-1]
 	}
 	b.settle(e)
-	b.warn(e, out)
+	b.warn(e, p)
+	if c.IntervalN == 0 && len(d) > 0 {
+		c.Estimate = stats.NewWalsh(d).Median()
+	}
 }
 
 // describe fills in the values that no verdict depends on.
@@ -57,16 +61,14 @@ func (e *entry) describe() {
 		return // describeUnpaired has filled it in
 	}
 	e.describeLengthBias()
-	d, blocks, _ := e.pairs()
+	p := e.pairs()
+	d, blocks := p.d, p.blocks
 	values, base := e.s.values(blocks), e.base.values(blocks)
 	c.Values, c.Base = SideOf(values), SideOf(base)
 	if len(d) == 0 {
 		// No block pairs the sides, but either may have values to show.
 		c.Values, c.Base = SideOf(e.s.values(e.s.blocks)), SideOf(e.base.values(e.base.blocks))
 		return
-	}
-	if c.IntervalN == 0 {
-		c.Estimate = stats.NewWalsh(d).Median()
 	}
 	c.Middle, c.Least, c.Most = stats.Median(d), slices.Min(d), slices.Max(d)
 	c.OutlierShare = stats.OutlierShare(d)
@@ -113,11 +115,15 @@ func (b *Book) fixed(e *entry, d []float64) stats.Decision {
 	if len(d) < stats.LeastBlocks {
 		return stats.Decision{Outcome: stats.Undecided}
 	}
+	tried := b.allTried(e)
+	if known := len(e.last.d); !tried && len(d) >= known && 100*(len(d)-known) < known && slices.Equal(e.last.d, d[:known]) {
+		d = e.last.d // no verdict falls yet, and its interval would hardly be another
+	}
 	v := e.recall(d, false, func(_ stats.Decision, d []float64) stats.Decision {
 		return stats.DecideOnce(d, c.Alpha, c.AlphaEq, c.logMargin())
 	})
 	c.show(v)
-	if !b.allTried(e) {
+	if !tried {
 		v.Outcome = stats.Undecided
 		return v
 	}

@@ -130,7 +130,7 @@ func ratios(plan *study.Plan, trials []rundir.Trial) runRatios {
 					b.enter(e, i, cellKey{of.Name, w.Name, l.Name}, cellKey{plan.Baseline, w.Name, l.Name})
 					e.s, e.base = joined(e.of), joined(e.over)
 					out.values[k] = e.s.means
-					out.costs[k], _, _ = e.pairs()
+					out.costs[k] = e.pairs().d
 				}
 			}
 		}

@@ -116,65 +116,75 @@ func (s *series) in(block int) stats.Logs {
 	return logs
 }
 
-// pairs returns the log ratios of the blocks that both sides have, and the blocks, up to
-// the one that the verdict waits for. What is left out is counted.
-func (e *entry) pairs() (d []float64, blocks []int, out without) {
-	j := 0
-	for _, b := range e.s.blocks {
-		if e.held > 0 && b > e.held {
-			break
-		}
-		for j < len(e.base.blocks) && e.base.blocks[j] < b {
-			j++
-		}
-		if j == len(e.base.blocks) || e.base.blocks[j] != b {
-			continue
-		}
-		if e.apart(b) {
-			out.apart++
-			continue
-		}
-		sum, known := e.sums[b]
-		if !known {
-			sum = e.difference(b)
-			e.sums[b] = sum
-		}
-		if sum.Sparse() {
-			out.sparse++
-			continue
-		}
-		d, blocks = append(d, sum.Log), append(blocks, b)
+// paired are the blocks that both sides of a contrast have.
+type paired struct {
+	d      []float64 // the log ratios
+	blocks []int
+	rounds []int // of each
+	// These blocks have no ratio.
+	sparse []int // too few rounds in common
+	apart  []int // the sides ran on different nodes
+	upTo   int   // blocks after this one are not looked at yet
+}
+
+// forget leaves out the blocks from this one on.
+func (p *paired) forget(block int) {
+	n, _ := slices.BinarySearch(p.blocks, block)
+	p.d, p.blocks, p.rounds = p.d[:n], p.blocks[:n], p.rounds[:n]
+	n, _ = slices.BinarySearch(p.sparse, block)
+	p.sparse = p.sparse[:n]
+	n, _ = slices.BinarySearch(p.apart, block)
+	p.apart = p.apart[:n]
+	p.upTo = min(p.upTo, block-1)
+}
+
+// pairs brings the blocks that both sides have up to date, up to the one that the verdict
+// waits for. Those before the first that has changed stay: a run can have many.
+func (e *entry) pairs() *paired {
+	p, most := &e.paired, e.held
+	if most == 0 {
+		most = max(e.s.last(), e.base.last())
 	}
-	return d, blocks, out
+	p.forget(most + 1)
+	after := func(s *series) []int {
+		from, _ := slices.BinarySearch(s.blocks, p.upTo+1)
+		return s.blocks[from:]
+	}
+	own, base := after(e.s), after(e.base)
+	for len(own) > 0 && len(base) > 0 && own[0] <= most {
+		switch b := own[0]; {
+		case base[0] < b:
+			base = base[1:]
+			continue
+		case base[0] > b:
+		case e.onDifferent(b):
+			p.apart = append(p.apart, b)
+		default:
+			if sum := e.difference(b); sum.Sparse() {
+				p.sparse = append(p.sparse, b)
+			} else {
+				p.d, p.blocks, p.rounds = append(p.d, sum.Log), append(p.blocks, b), append(p.rounds, sum.Rounds)
+			}
+		}
+		own = own[1:]
+	}
+	p.upTo = most
+	return p
 }
 
-// without are the blocks that both sides have and that give no ratio.
-type without struct {
-	sparse int // too few rounds in common
-	apart  int // the sides ran on different nodes
-}
-
-// apart reports whether the sides of a block ran on different nodes.
-func (e *entry) apart(block int) bool {
+// onDifferent reports whether the sides of a block ran on different nodes.
+func (e *entry) onDifferent(block int) bool {
 	node := e.of[0].nodes[block]
 	other := func(s *series) bool { return s.nodes[block] != node }
 	return slices.ContainsFunc(e.of, other) || slices.ContainsFunc(e.over, other)
 }
 
-// rounds is how many rounds these blocks have.
-func (e *entry) rounds(blocks []int) *Rounds {
-	var r *Rounds
-	for _, b := range blocks {
-		switch n := e.sums[b].Rounds; {
-		case n == 0:
-			return nil
-		case r == nil:
-			r = &Rounds{n, n}
-		default:
-			r.Least, r.Most = min(r.Least, n), max(r.Most, n)
-		}
+// roundsRange is the range of the numbers of rounds; nil if a block was compared by its trials.
+func (p *paired) roundsRange() *Rounds {
+	if len(p.rounds) == 0 || slices.Contains(p.rounds, 0) {
+		return nil
 	}
-	return r
+	return &Rounds{slices.Min(p.rounds), slices.Max(p.rounds)}
 }
 
 // difference is the log ratio of a block that all series have.
@@ -210,12 +220,15 @@ func (s *series) values(blocks []int) []float64 {
 
 // missing counts the blocks that were tried on both sides and have no pair.
 func (e *entry) missing(paired int) int {
-	s, base, both := e.s, e.base, 0
-	for _, b := range s.attempts {
+	base, both := e.base.attempts, 0
+	for _, b := range e.s.attempts {
 		if e.held > 0 && b > e.held {
 			break
 		}
-		if _, ok := slices.BinarySearch(base.attempts, b); ok {
+		for len(base) > 0 && base[0] < b {
+			base = base[1:]
+		}
+		if len(base) > 0 && base[0] == b {
 			both++
 		}
 	}

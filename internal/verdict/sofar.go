@@ -34,13 +34,12 @@ func (b *Book) SoFar(underWay []rundir.Trial, rounds int) (all []SoFar) {
 		if !e.contrast.Primary {
 			continue
 		}
-		s := SoFar{Contrast: b.current(e)}
+		s := SoFar{Contrast: b.verdict(e)}
 		if !s.Bounded() && e.allIn(logs) {
 			sum := e.sumOf(func(s *series) stats.Logs { return logs[s] })
 			// Next to whole blocks, few rounds would weigh as much as many.
 			if enough := s.N == 0 || 2*sum.Rounds >= rounds; sum.Rounds > 0 && enough {
-				d, _, _ := e.pairs()
-				s.Estimate, s.Rounds = stats.Location(append(d, sum.Log)), sum.Rounds
+				s.Estimate, s.Rounds = stats.Location(append(slices.Clone(e.pairs().d), sum.Log)), sum.Rounds
 			}
 		}
 		all = append(all, s)

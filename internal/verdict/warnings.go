@@ -19,8 +19,8 @@ func (c *Contrast) warning(code, format string, args ...any) {
 	c.Warnings = append(c.Warnings, Warning{code, fmt.Sprintf(format, args...)})
 }
 
-// warn adds the warnings of a contrast, which some blocks are not part of.
-func (b *Book) warn(e *entry, out without) {
+// warn adds the warnings of a contrast.
+func (b *Book) warn(e *entry, p *paired) {
 	c, design := &e.contrast, b.plan.Design
 	if design.Order == "sequential" {
 		c.warning(Sequential, "not interleaved: all trials of one environment run before those of the next, so that drift of the machine looks like a difference")
@@ -34,13 +34,13 @@ func (b *Book) warn(e *entry, out without) {
 	if c.N > 0 && c.N < stats.LeastBlocks {
 		c.warning(FewBlocks, "%s: too few for an interval, so only median and range are given", blocksOf(c.N))
 	}
-	if out.sparse > 0 {
-		c.warning(FewRounds, "%s without a pair: fewer than half of the rounds have a value on both sides", blocksOf(out.sparse))
+	if n := len(p.sparse); n > 0 {
+		c.warning(FewRounds, "%s without a pair: fewer than half of the rounds have a value on both sides", blocksOf(n))
 	}
-	if out.apart > 0 {
-		c.warning(NodesApart, "%s without a pair: the sides ran on different nodes", blocksOf(out.apart))
+	if n := len(p.apart); n > 0 {
+		c.warning(NodesApart, "%s without a pair: the sides ran on different nodes", blocksOf(n))
 	}
-	if n := e.missing(c.N + out.sparse + out.apart); n > 0 && c.N > 0 && e.s.nonPositive == 0 && e.base.nonPositive == 0 {
+	if n := e.missing(c.N + len(p.sparse) + len(p.apart)); n > 0 && c.N > 0 && e.s.nonPositive == 0 && e.base.nonPositive == 0 {
 		c.warning(MissingBlocks, "%s without a pair: a trial gave no value", blocksOf(n))
 	}
 	for _, side := range [][2]string{{c.Label, c.Environment}, {c.BaselineLabel, c.Baseline}} {
