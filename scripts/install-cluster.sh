@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Builds the programs of a Kubernetes cluster into a directory, in the versions that
 # the modules in tools/cluster pin: Kubernetes and etcd as one program, containerd,
-# gVisor's shim for it, and the image of the container that holds a pod.
+# CoreDNS, gVisor's shim for containerd, and the image of the container that holds a pod.
 #
 #   install-cluster.sh DIRECTORY
 #
@@ -27,7 +27,7 @@ stale() {
 built() { echo "$version" >"$bin/$1.version"; }
 
 # required MODULE DIRECTORY : the version of it that the module in the directory pins.
-required() { sed -n "s|^[[:space:]]*$1 \(v[^ ]*\).*|\1|p" "tools/cluster/$2/go.mod"; }
+required() { sed -n "s|^\(require\)\?[[:space:]]*$1 \(v[^ ]*\).*|\2|p" "tools/cluster/$2/go.mod"; }
 
 module=tools/cluster/kubernetes
 if stale kubeall $module/go.mod $module/go.sum $module/main.go; then
@@ -46,6 +46,13 @@ if stale containerd $module/go.mod $module/go.sum; then
 	echo "install-cluster: building containerd $release (a minute)"
 	go -C $module build -trimpath -ldflags "-s -w -X github.com/containerd/containerd/v2/version.Version=$release" -o "$bin/" tool
 	built containerd
+fi
+
+module=tools/cluster/dns
+if stale dns $module/go.mod $module/go.sum $module/main.go; then
+	echo "install-cluster: building CoreDNS $(required github.com/coredns/coredns dns) (a minute)"
+	go -C $module build -trimpath -ldflags "-s -w" -o "$bin/dns" .
+	built dns
 fi
 
 if stale containerd-shim-runsc-v1 scripts/install-runsc.sh scripts/install-cluster.sh; then

@@ -75,6 +75,7 @@ make_certificates() { # NODES
 	client controllers /O=system:masters/CN=system:kube-controller-manager
 	client scheduler /CN=system:kube-scheduler
 	client proxy /CN=system:kube-proxy
+	client dns /O=system:masters/CN=dns
 	certificate apiserver-kubelet /O=system:masters/CN=apiserver-kubelet clientAuth
 	local n
 	for n in $(seq "$1"); do
@@ -216,6 +217,17 @@ write_control() {
 		"--healthz-bind-address '' --metrics-bind-address 127.0.0.1:16449"
 }
 
+write_dns() {
+	echo ". {
+	bind $(address 1)
+	errors
+	kubernetes cluster.local {
+		kubeconfig $folder/dns.kubeconfig
+	}
+}" >"$folder/Corefile"
+	part dns "$bin/dns -conf $folder/Corefile"
+}
+
 write_commands() { # NODES
 	cat >"$folder/launch" <<SH
 #!/bin/sh
@@ -257,6 +269,7 @@ up() { # NODES
 	make_groups "$1"
 	write_commands
 	write_control
+	write_dns
 	for n in $(seq "$1"); do
 		ip link add "$(bridge "$n")" type bridge
 		ip addr add "$(address "$n")/24" dev "$(bridge "$n")"
@@ -275,7 +288,7 @@ up() { # NODES
 	done
 	"$folder/import" "$bin/pause.tar" >"$folder/log/import.log"
 	wait_for 120 "the API server" ready
-	start kube-controller-manager kube-scheduler kube-proxy
+	start kube-controller-manager kube-scheduler kube-proxy dns
 	for n in $(seq "$1"); do start "node-$n-kubelet"; done
 	kubectl apply -f - >/dev/null <<YAML
 apiVersion: node.k8s.io/v1
@@ -292,6 +305,18 @@ apiVersion: storage.k8s.io/v1
 kind: StorageClass
 metadata: {name: host-path, annotations: {storageclass.kubernetes.io/is-default-class: "true"}}
 provisioner: kubernetes.io/host-path
+---
+apiVersion: v1
+kind: Service
+metadata: {name: kube-dns, namespace: kube-system}
+spec: {clusterIP: $dns, ports: [{name: dns, port: 53, protocol: UDP}, {name: dns-tcp, port: 53, protocol: TCP}]}
+---
+apiVersion: discovery.k8s.io/v1
+kind: EndpointSlice
+metadata: {name: kube-dns, namespace: kube-system, labels: {kubernetes.io/service-name: kube-dns}}
+addressType: IPv4
+endpoints: [{addresses: [$(address 1)]}]
+ports: [{name: dns, port: 53, protocol: UDP}, {name: dns-tcp, port: 53, protocol: TCP}]
 YAML
 	for n in $(seq "$1"); do
 		wait_for 120 "node-$n" kubectl wait --for=condition=Ready "node/node-$n" --timeout=1s
