@@ -36,9 +36,9 @@ var born = server.Monotonic()
 
 const usage = `tare-agent runs in the instances that tare starts. It is not meant to be run by hand.
 
-  tare-agent stdio [--open DIR] [--environment FD]
+  tare-agent stdio [--open DIR] [--environment FD] [--await]
                          serve on standard input and output; make DIR
-                         writable for all users
+                         writable for all users; begin after a line of input
   tare-agent native --root DIR [--cgroup FILE] [--bind SRC:DST[:ro]]
                     [--tmpfs DST] [--host-dev] [--mask PATH]
                     [--read-only PATH] [--capabilities all|LIST]
@@ -117,8 +117,14 @@ func serveStdio(args []string) error {
 	since := flags.Int64("born", int64(born), "monotonic time of the first instruction in nanoseconds, set if the agent executed itself")
 	open := flags.String("open", "", "directory to make writable for all users")
 	variables := flags.Int("environment", 0, "descriptor to read the commands' environment from; 0: the agent's own")
+	await := flags.Bool("await", false, "begin after an empty line of input: whoever attaches to a running container misses what was said before")
 	if err := flags.Parse(args); err != nil {
 		return err
+	}
+	if *await {
+		if err := awaitLine(); err != nil {
+			return err
+		}
 	}
 	if *open != "" {
 		// If it is writable already, it may belong to another user, as in a rootless
@@ -154,6 +160,26 @@ func serveStdio(args []string) error {
 		io.Writer
 	}{os.NewFile(uintptr(in), "stdin"), os.NewFile(uintptr(out), "stdout")}
 	return server.Serve(stream, server.Options{Version: version, Born: time.Duration(*since), Stop: stop, Environment: environment})
+}
+
+// attachTimeout bounds how long the agent waits for somebody to attach.
+const attachTimeout = 5 * time.Minute
+
+// awaitLine returns when an empty line was read from standard input.
+func awaitLine() error {
+	late := time.AfterFunc(attachTimeout, func() {
+		fmt.Fprintln(os.Stderr, "tare-agent: nobody attached within", attachTimeout)
+		os.Exit(1)
+	})
+	defer late.Stop()
+	line := []byte{0}
+	if _, err := io.ReadFull(os.Stdin, line); err != nil {
+		return fmt.Errorf("waiting for the first line: %w", err)
+	}
+	if line[0] != '\n' {
+		return fmt.Errorf("the first line begins with %q instead of being empty", line)
+	}
+	return nil
 }
 
 // runLogger runs the log driver. It ignores terminating signals and exits at EOF.
