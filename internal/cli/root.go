@@ -115,7 +115,7 @@ Get started:
 	root.AddCommand(
 		newDoctorCommand(app), newRunCommand(app), newBenchCommand(app), newTryCommand(app), newInitCommand(app), newExplainCommand(app), newParityCommand(app), newStatsCommand(app), newSelftestCommand(app),
 		newReportCommand(app), newScoreCommand(app), newImportCommand(app), newCompareCommand(app),
-		newWorkloadCommand(app), newPublishedCommand(app), newListCommand(app), newShowCommand(app), newRemoveCommand(app), newCleanCommand(app), newHostCommand(app),
+		newWorkloadCommand(app), newPublishedCommand(app), newListCommand(app), newShowCommand(app), newSaveCommand(app), newRemoveCommand(app), newCleanCommand(app), newHostCommand(app),
 	)
 	refuseUnknown(root)
 	prepare(app, root)

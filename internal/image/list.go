@@ -89,6 +89,20 @@ func (s *Store) records() []string {
 	return append(recipes, references...)
 }
 
+// Stored returns the image whose digest begins with the prefix, as it was resolved last.
+func (s *Store) Stored(prefix string) (*Image, error) {
+	found, err := s.Find(prefix)
+	if err != nil {
+		return nil, err
+	}
+	for _, path := range s.records() {
+		if r := s.readRecord(path); r != nil && r.Digest == found.Digest {
+			return s.image(*r), nil
+		}
+	}
+	return nil, &PrefixError{fmt.Sprintf("no recipe or reference in the store %s leads to image %s any more: run the study again", s.dir, found.Digest)}
+}
+
 // PrefixDigits is how many digits of a digest name an image at the least.
 const PrefixDigits = 12
 

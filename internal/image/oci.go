@@ -14,6 +14,13 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/types"
 )
 
+// repository of images in engines and on nodes. The domain keeps Podman from taking it
+// for a name on some registry.
+const repository = "localhost/tare"
+
+// EngineName is the image's name where tare loads it: in engines, on nodes of a cluster.
+func (i *Image) EngineName() string { return repository + ":" + hexOf(i.Digest) }
+
 // OCI returns the image with one layer, the root file system's tar.
 func (i *Image) OCI(ctx context.Context) (v1.Image, error) {
 	if err := i.check(); err != nil {

@@ -274,7 +274,7 @@ func throttle(to *container.Resources, t cgroup.Throttle) {
 // describe makes the request to create the container.
 func (c *containers) describe(i *instance, r environment.Request, limits cgroup.Limits, program, data, parent string, network container.NetworkMode) client.ContainerCreateOptions {
 	config := &container.Config{
-		Image:        tagOf(r.Image),
+		Image:        r.Image.EngineName(),
 		Entrypoint:   []string{agentInside, "stdio", "--open=/data"},
 		User:         "0",
 		Labels:       r.Owner.Labels(),

@@ -21,18 +21,9 @@ import (
 // image's digest in tare's store.
 const ImageLabel = "tare.image"
 
-// repository of the images that tare loads. The domain keeps Podman from taking
-// it for a name on some registry.
-const repository = "localhost/tare"
-
-// tagOf is the image's name in an engine.
-func tagOf(img *image.Image) string {
-	return repository + ":" + strings.TrimPrefix(img.Digest, "sha256:")
-}
-
 // load puts the image into the engine unless it is there.
 func (e *engine) load(ctx context.Context, img *image.Image, progress func(string)) error {
-	tag := tagOf(img)
+	tag := img.EngineName()
 	_, err := e.api.ImageInspect(ctx, tag)
 	if err == nil {
 		return nil

@@ -295,7 +295,7 @@ func TestImagesAreRemovedByTheirDigest(t *testing.T) {
 		t.Fatal(err)
 	}
 	var archive bytes.Buffer
-	if err := tarball.Write(name.MustParseReference(repository+":a-test"), oci, &archive); err != nil {
+	if err := tarball.Write(name.MustParseReference("localhost/tare:a-test"), oci, &archive); err != nil {
 		t.Fatal(err)
 	}
 	answer, err := s.engine.api.ImageLoad(t.Context(), &archive)
@@ -311,7 +311,7 @@ func TestImagesAreRemovedByTheirDigest(t *testing.T) {
 			t.Errorf("removed %q (%v), want %d", removed, err, want)
 		}
 	}
-	if _, err := s.engine.api.ImageInspect(t.Context(), tagOf(s.image)); err != nil {
+	if _, err := s.engine.api.ImageInspect(t.Context(), s.image.EngineName()); err != nil {
 		t.Errorf("the image to keep: %v", err)
 	}
 }
