@@ -17,6 +17,7 @@ import (
 	_ "tare/internal/environment/docker"
 	_ "tare/internal/environment/firecracker"
 	_ "tare/internal/environment/gvisor"
+	_ "tare/internal/environment/kubernetes"
 	_ "tare/internal/environment/machine"
 	_ "tare/internal/environment/native"
 	_ "tare/internal/environment/oci"

@@ -24,14 +24,19 @@ func limited(r *environment.Request) {
 	r.Limits = environment.Limits{CPUs: 0.5, Memory: 192 * quantity.MiB, PIDs: 400, Cores: []int{0}}
 }
 
-// limited leaves the cores to the machine that the environment is inside.
+// limited leaves the cores to the machine that the environment is inside, and to a pod
+// what it cannot ask for.
 func (s *scene) limited() func(*environment.Request) {
-	if !s.nested() {
+	pod := s.kind == "kubernetes"
+	if !s.nested() && !pod {
 		return limited
 	}
 	return func(r *environment.Request) {
 		limited(r)
 		r.Limits.Cores = nil
+		if pod {
+			r.Limits.PIDs = 0
+		}
 	}
 }
 
@@ -44,11 +49,11 @@ func limitsTakeHold(t *testing.T, s *scene) {
 	t.Log("notes: ", notes)
 	noted := func(word string) bool { return strings.Contains(notes, word) }
 
-	if n := run(t, i, "nproc"); n != "1" && !noted("sees") {
+	if n := run(t, i, "nproc"); n != "1" && !noted("sees") && s.kind != "kubernetes" {
 		t.Errorf("the instance has %s cores, and no note says so", n)
 	}
 	for _, pid := range testenv.PIDs(t, testenv.Cgroups(i)...) {
-		if cores := allowed(pid); len(cores) > 0 && !slices.Equal(cores, []int{0}) && !s.nested() {
+		if cores := allowed(pid); len(cores) > 0 && !slices.Equal(cores, []int{0}) && !s.nested() && s.kind != "kubernetes" {
 			t.Errorf("process %d may run on the cores %v", pid, cores)
 		}
 	}
@@ -97,9 +102,17 @@ func (s *scene) memoryIsLimited(t *testing.T, i environment.Instance) {
 }
 
 // noMoreProcessesThanAsked starts more than were allowed: the next one is
-// refused, or the instance dies of it.
+// refused, or the instance dies of it. Where the limit cannot hold, the start is refused.
 func noMoreProcessesThanAsked(t *testing.T, s *scene) {
 	few := func(r *environment.Request) { r.Limits = environment.Limits{PIDs: 120} }
+	if s.kind == "kubernetes" {
+		r := s.request("few")
+		few(&r)
+		if _, err := s.env.Start(t.Context(), r); err == nil || !strings.Contains(err.Error(), "limits: pids: ") {
+			t.Errorf("a limit that a pod cannot have: %v", err)
+		}
+		return
+	}
 	i := s.start(t, "few", few)
 	s.limitsAreSeen(t, i, few)
 	// Perl alone: emulated, a program that is started anew takes many times a fork.
@@ -160,8 +173,10 @@ func aLimitThatDoesNotHoldIsFound(t *testing.T, s *scene) {
 		t.Fatalf("no limit was given, and the check says %v", err)
 	}
 	t.Log(err)
-	words := []string{"cpus: 0.5 CPUs requested, but ", "memory: 192MiB requested, but ", "pids: 400 requested, but ",
-		"io: 1MiB written per second requested, but "}
+	words := []string{"cpus: 0.5 CPUs requested, but ", "memory: 192MiB requested, but ", "io: 1MiB written per second requested, but "}
+	if r.Limits.PIDs > 0 {
+		words = append(words, "pids: 400 requested, but ")
+	}
 	if len(r.Limits.Cores) > 0 {
 		words = append(words, "cores: 0 requested, but ")
 	}

@@ -29,6 +29,7 @@ import (
 	_ "tare/internal/environment/docker"
 	_ "tare/internal/environment/firecracker"
 	_ "tare/internal/environment/gvisor"
+	_ "tare/internal/environment/kubernetes"
 	_ "tare/internal/environment/machine"
 	_ "tare/internal/environment/native"
 	_ "tare/internal/environment/oci"
@@ -58,6 +59,8 @@ var providers = []provider{
 	{"qemu microvm", "qemu", `{"machine": "microvm", "accel": "tcg", "data": "64MiB"}`, nil},
 	{"oci in qemu", "oci in qemu", "", inHome},
 	{"machine over ssh", "machine", "", overSSH},
+	{"kubernetes runc", "kubernetes", "", inPods(`{"runtime_class": "runc"}`)},
+	{"kubernetes gvisor", "kubernetes", "", inPods(`{"runtime_class": "gvisor"}`)},
 	{"virtualbox (double)", "virtualbox", "", virtualBox},
 	{"vsphere (vcsim)", "vsphere", "", vSphere},
 	{"firecracker (double)", "firecracker", "", doubled("firecracker", "firecracker", `"start": "boot"`)},

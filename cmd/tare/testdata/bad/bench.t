@@ -10,10 +10,10 @@ Command lines of tare bench.
   tare: the command to measure is missing: write it after --; usage: tare bench [flags] -- CMD ARGS...
   [2]
   $ tare bench --image x --env martian -- true
-  tare: environment martian: unknown kind of environment "martian"; known: bubblewrap, cloud-hypervisor, docker, firecracker, gvisor, machine, native, oci, podman, qemu, virtualbox, vsphere
+  tare: environment martian: unknown kind of environment "martian"; known: bubblewrap, cloud-hypervisor, docker, firecracker, gvisor, kubernetes, machine, native, oci, podman, qemu, virtualbox, vsphere
   [2]
   $ tare bench --image x --env native,martian -- true
-  tare: environment martian: unknown kind of environment "martian"; known: bubblewrap, cloud-hypervisor, docker, firecracker, gvisor, machine, native, oci, podman, qemu, virtualbox, vsphere
+  tare: environment martian: unknown kind of environment "martian"; known: bubblewrap, cloud-hypervisor, docker, firecracker, gvisor, kubernetes, machine, native, oci, podman, qemu, virtualbox, vsphere
   [2]
   $ tare bench --env "" -- true
   tare: --env is empty: give it a value, or leave it out

@@ -33,6 +33,18 @@ Command lines of tare ls, show, rm, workload and published.
   $ tare show /etc/passwd
   tare: there is no run, study, environment or workload "/etc/passwd" (`tare ls` lists them)
   [2]
+  $ tare save
+  tare: an argument is missing; usage: tare save IMAGE FILE [flags]
+  [2]
+  $ tare save sha256:
+  tare: an argument is missing; usage: tare save IMAGE FILE [flags]
+  [2]
+  $ tare save sha256: image.tar
+  tare: there is no image "sha256:" in the store home/images; `tare ls images` lists them
+  [2]
+  $ tare save nginx image.tar
+  tare: there is no image "nginx" in the store home/images; `tare ls images` lists them
+  [2]
   $ tare rm
   tare: an argument is missing; usage: tare rm NAME... [flags]
   [2]
@@ -85,7 +97,7 @@ Command lines of tare ls, show, rm, workload and published.
   tare: workload pack ./missing.yaml: no such file or directory
   [2]
   $ tare workload check nginx --env marsian
-  tare: environment marsian: unknown kind of environment "marsian"; known: bubblewrap, cloud-hypervisor, docker, firecracker, gvisor, machine, native, oci, podman, qemu, virtualbox, vsphere
+  tare: environment marsian: unknown kind of environment "marsian"; known: bubblewrap, cloud-hypervisor, docker, firecracker, gvisor, kubernetes, machine, native, oci, podman, qemu, virtualbox, vsphere
   [2]
   $ tare workload check nginx --env native+rootfs
   tare: --env native+rootfs: "rootfs" is not OPTION=VALUE

@@ -38,21 +38,21 @@ Keys and names
   $ sed 's/^  native: {}/  nativ: {}/' good.yaml >bad.yaml
   $ tare run bad.yaml
   tare: bad.yaml:2:11: baseline: unknown environment "native"; did you mean "nativ"? (known: nativ, docker)
-  bad.yaml:5:3: unknown kind of environment "nativ"; did you mean "native"? (known: bubblewrap, cloud-hypervisor, docker, firecracker, gvisor, machine, native, oci, podman, qemu, virtualbox, vsphere); if the name is not the kind, add kind: below it
+  bad.yaml:5:3: unknown kind of environment "nativ"; did you mean "native"? (known: bubblewrap, cloud-hypervisor, docker, firecracker, gvisor, kubernetes, machine, native, oci, podman, qemu, virtualbox, vsphere); if the name is not the kind, add kind: below it
   [2]
   $ sed 's/docker:/dokcer:/' good.yaml >bad.yaml
   $ tare run bad.yaml
-  tare: bad.yaml:6:3: unknown kind of environment "dokcer"; did you mean "docker"? (known: bubblewrap, cloud-hypervisor, docker, firecracker, gvisor, machine, native, oci, podman, qemu, virtualbox, vsphere); if the name is not the kind, add kind: below it
+  tare: bad.yaml:6:3: unknown kind of environment "dokcer"; did you mean "docker"? (known: bubblewrap, cloud-hypervisor, docker, firecracker, gvisor, kubernetes, machine, native, oci, podman, qemu, virtualbox, vsphere); if the name is not the kind, add kind: below it
   [2]
   $ sed 's/docker:/"two words":/' good.yaml >bad.yaml
   $ tare run bad.yaml
   tare: bad.yaml:6:3: "two words" is not a valid name of an environment: use letters, digits and single dashes
-  bad.yaml:6:3: unknown kind of environment "two words"; known: bubblewrap, cloud-hypervisor, docker, firecracker, gvisor, machine, native, oci, podman, qemu, virtualbox, vsphere; if the name is not the kind, add kind: below it
+  bad.yaml:6:3: unknown kind of environment "two words"; known: bubblewrap, cloud-hypervisor, docker, firecracker, gvisor, kubernetes, machine, native, oci, podman, qemu, virtualbox, vsphere; if the name is not the kind, add kind: below it
   [2]
   $ sed 's/docker:/..:/' good.yaml >bad.yaml
   $ tare run bad.yaml
   tare: bad.yaml:6:3: ".." is not a valid name of an environment: use letters, digits and single dashes
-  bad.yaml:6:3: unknown kind of environment ".."; known: bubblewrap, cloud-hypervisor, docker, firecracker, gvisor, machine, native, oci, podman, qemu, virtualbox, vsphere; if the name is not the kind, add kind: below it
+  bad.yaml:6:3: unknown kind of environment ".."; known: bubblewrap, cloud-hypervisor, docker, firecracker, gvisor, kubernetes, machine, native, oci, podman, qemu, virtualbox, vsphere; if the name is not the kind, add kind: below it
   [2]
   $ sed 's/docker:/native:/' good.yaml >bad.yaml
   $ tare run bad.yaml
@@ -69,6 +69,21 @@ Keys and names
   $ sed 's/host/[host, none]/' good.yaml >bad.yaml
   $ tare run bad.yaml
   tare: bad.yaml:6:21: expected text, found a list
+  [2]
+  $ sed 's/{network: host}/{kind: kubernetes, network: bridge, ports: [80], data: bind}/' good.yaml >bad.yaml
+  $ tare run bad.yaml
+  tare: bad.yaml:6:39: network: "bridge" is not known: choose one of cni, host
+  bad.yaml:6:54: ports: all ports of a pod's IP are reached: only service: cluster_ip and node_port list them
+  bad.yaml:6:66: data: "bind" is not known: choose one of emptydir, memory, pvc
+  [2]
+  $ sed 's/{network: host}/{kind: kubernetes, service: node_port, ports: [6379], runtimeclass: gvisor}/' good.yaml >bad.yaml
+  $ tare run bad.yaml
+  tare: bad.yaml:6:57: ports: 6379 cannot be a NodePort: the range is 30000 to 32767; the workload's servers listen at the same port
+  bad.yaml:6:65: unknown key "runtimeclass"; did you mean "runtime_class"? (known: kubeconfig, context, namespace, runtime_class, node_selector, tolerations, network, service, ports, data, storage_class, storage_size, priority_class, seccomp, capabilities, run_as_user, read_only_root, image, pull, pull_secrets, agent_image, kind, limits, inside, system, host, with)
+  [2]
+  $ sed 's/{network: host}/{kind: kubernetes, tolerations: [{key: a, effekt: NoSchedule}]}/' good.yaml >bad.yaml
+  $ tare run bad.yaml
+  tare: bad.yaml:6:53: unknown key "effekt"; did you mean "effect"? (known: key, operator, value, effect)
   [2]
   $ sed 's/{network: host}/{kind: qemu, machine: q36}/' good.yaml >bad.yaml
   $ tare run bad.yaml

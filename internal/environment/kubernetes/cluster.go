@@ -1,0 +1,174 @@
+package kubernetes
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/go-logr/logr"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	utilnet "k8s.io/apimachinery/pkg/util/net"
+	apimachineryversion "k8s.io/apimachinery/pkg/version"
+	authorizationv1 "k8s.io/client-go/kubernetes/typed/authorization/v1"
+	coordinationv1 "k8s.io/client-go/kubernetes/typed/coordination/v1"
+	corev1 "k8s.io/client-go/kubernetes/typed/core/v1"
+	nodev1 "k8s.io/client-go/kubernetes/typed/node/v1"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/klog/v2"
+)
+
+// Rates of requests that one process of tare makes to an API server. Starts wait for
+// their turn.
+const requestsPerSecond, burst = 50, 100
+
+// Patience with an API server that does not answer, for what was begun.
+const patience = 90 * time.Second
+
+// address says which namespace of which cluster.
+type address struct {
+	Kubeconfig string `json:"kubeconfig,omitempty"`
+	Context    string `json:"context,omitempty"`
+	Namespace  string `json:"namespace"`
+	Server     string `json:"server"`
+}
+
+// cluster is a connection to a namespace.
+type cluster struct {
+	address
+	config    *rest.Config
+	core      corev1.CoreV1Interface
+	leases    coordinationv1.LeaseInterface
+	reviews   authorizationv1.SelfSubjectAccessReviewInterface
+	classes   nodev1.RuntimeClassInterface
+	inCluster bool
+}
+
+// connect reads the configuration. It sends no request.
+func (o *Options) connect() (*cluster, error) {
+	return open(address{Kubeconfig: o.Kubeconfig, Context: o.Context, Namespace: o.Namespace})
+}
+
+func open(at address) (*cluster, error) {
+	rules := clientcmd.NewDefaultClientConfigLoadingRules()
+	rules.ExplicitPath = at.Kubeconfig
+	overrides := &clientcmd.ConfigOverrides{CurrentContext: at.Context}
+	overrides.Context.Namespace = at.Namespace
+	loader := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, overrides)
+	config, err := loader.ClientConfig()
+	if err != nil {
+		return nil, fmt.Errorf("reading the connection to Kubernetes: %w; name a file with kubeconfig:, or set KUBECONFIG", err)
+	}
+	if at.Namespace, _, err = loader.Namespace(); err != nil {
+		return nil, fmt.Errorf("reading the namespace: %w", err)
+	}
+	raw, err := loader.RawConfig()
+	if at.Context == "" && err == nil {
+		at.Context = raw.CurrentContext
+	}
+	if at.Kubeconfig == "" && len(raw.Clusters) > 0 {
+		at.Kubeconfig = os.Getenv("KUBECONFIG")
+	}
+	quiet()
+	config.QPS, config.Burst, config.UserAgent = requestsPerSecond, burst, "tare"
+	config.WarningHandler = rest.NoWarnings{}
+	at.Server = config.Host
+	c := &cluster{address: at, config: config, inCluster: len(raw.Clusters) == 0}
+	return c, c.dial()
+}
+
+// quiet keeps what client-go logs off standard error: what fails is an error too.
+var quiet = sync.OnceFunc(func() { klog.SetLogger(logr.Discard()) })
+
+// dial makes the clients, which share one transport.
+func (c *cluster) dial() error {
+	shared, err := rest.HTTPClientFor(c.config)
+	if err != nil {
+		return fmt.Errorf("reading the connection to Kubernetes: %w", err)
+	}
+	core, err := corev1.NewForConfigAndClient(c.config, shared)
+	if err != nil {
+		return err
+	}
+	coordination, err := coordinationv1.NewForConfigAndClient(c.config, shared)
+	if err != nil {
+		return err
+	}
+	authorization, err := authorizationv1.NewForConfigAndClient(c.config, shared)
+	if err != nil {
+		return err
+	}
+	node, err := nodev1.NewForConfigAndClient(c.config, shared)
+	if err != nil {
+		return err
+	}
+	c.core, c.leases = core, coordination.Leases(c.Namespace)
+	c.reviews, c.classes = authorization.SelfSubjectAccessReviews(), node.RuntimeClasses()
+	return nil
+}
+
+// name of the cluster in messages.
+func (c *cluster) name() string {
+	return fmt.Sprintf("namespace %s of the cluster at %s", c.Namespace, c.Server)
+}
+
+// version asks the API server for its version.
+func (c *cluster) version(ctx context.Context) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	body, err := c.core.RESTClient().Get().AbsPath("/version").Do(ctx).Raw()
+	if err != nil {
+		return "", fmt.Errorf("asking the cluster at %s for its version: %w", c.Server, err)
+	}
+	var version apimachineryversion.Info
+	if err := json.Unmarshal(body, &version); err != nil {
+		return "", fmt.Errorf("the version of the cluster at %s: %w", c.Server, err)
+	}
+	return version.GitVersion, nil
+}
+
+// away reports an error of a server that may answer later.
+func away(err error) bool {
+	var refused *net.OpError
+	var sent *url.Error
+	switch {
+	case err == nil, errors.Is(err, context.Canceled):
+		return false
+	case apierrors.IsServerTimeout(err), apierrors.IsTimeout(err), apierrors.IsTooManyRequests(err), apierrors.IsServiceUnavailable(err), apierrors.IsInternalError(err):
+		return true
+	case utilnet.IsConnectionRefused(err), utilnet.IsConnectionReset(err), utilnet.IsProbableEOF(err), utilnet.IsTimeout(err):
+		return true
+	}
+	return errors.As(err, &sent) && errors.As(err, &refused)
+}
+
+// persist repeats a request while the server is away, until the context or the patience
+// ends.
+func persist[T any](ctx context.Context, what string, request func(context.Context) (T, error)) (T, error) {
+	began, pause := time.Now(), 100*time.Millisecond
+	for {
+		attempt, cancel := context.WithTimeout(ctx, 20*time.Second)
+		answer, err := request(attempt)
+		cancel()
+		if err == nil || ctx.Err() != nil || !away(err) {
+			if err != nil {
+				err = fmt.Errorf("%s: %w", what, err)
+			}
+			return answer, err
+		}
+		if time.Since(began) > patience {
+			return answer, fmt.Errorf("%s: the API server did not answer for %v: %w", what, patience, err)
+		}
+		select {
+		case <-time.After(pause):
+		case <-ctx.Done():
+		}
+		pause = min(2*pause, 2*time.Second)
+	}
+}

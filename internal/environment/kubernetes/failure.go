@@ -1,0 +1,151 @@
+package kubernetes
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+)
+
+// schedulePatience is how long a pod may be unschedulable: others end meanwhile, or a
+// node is added.
+const schedulePatience = time.Minute
+
+// hopeless are the reasons of waiting containers that do not start by themselves.
+var hopeless = []string{"ErrImageNeverPull", "ImagePullBackOff", "InvalidImageName", "ImageInspectError", "RegistryUnavailable",
+	"CreateContainerConfigError", "CreateContainerError", "RunContainerError", "CrashLoopBackOff"}
+
+// failure is why a pod will not run, or does not any more; nil while it may.
+func failure(pod *corev1.Pod) error {
+	if pod.DeletionTimestamp != nil {
+		return errDeleted
+	}
+	for _, c := range pod.Status.Conditions {
+		if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse && time.Since(pod.CreationTimestamp.Time) > schedulePatience {
+			return fmt.Errorf("no node takes the pod: %s: %s", c.Reason, c.Message)
+		}
+		if c.Type == corev1.DisruptionTarget && c.Status == corev1.ConditionTrue {
+			return fmt.Errorf("the pod was disrupted: %s: %s", c.Reason, c.Message)
+		}
+	}
+	if pod.Status.Phase == corev1.PodFailed && pod.Status.Reason != "" { // Evicted, NodeLost, OutOfcpu
+		return fmt.Errorf("the pod failed: %s: %s", pod.Status.Reason, pod.Status.Message)
+	}
+	for _, s := range pod.Status.InitContainerStatuses {
+		if t := s.State.Terminated; t != nil && t.ExitCode != 0 {
+			return fmt.Errorf("the container that receives the agent %s; it runs /bin/sh, cat and chmod of image %s: for an image without them name another one with agent_image", ending(t), s.Image)
+		}
+	}
+	for _, s := range slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses) {
+		if w := s.State.Waiting; w != nil && slices.Contains(hopeless, w.Reason) {
+			return fmt.Errorf("%s: %s%s", w.Reason, strings.TrimSpace(w.Message), imageHint(w.Reason, pod))
+		}
+	}
+	for _, s := range pod.Status.ContainerStatuses {
+		if t := s.State.Terminated; t != nil {
+			return fmt.Errorf("the container %s", ending(t))
+		}
+	}
+	if pod.Status.Phase == corev1.PodFailed || pod.Status.Phase == corev1.PodSucceeded {
+		return fmt.Errorf("the pod ended: phase %s", pod.Status.Phase)
+	}
+	return nil
+}
+
+// imageHint says how a node gets an image.
+func imageHint(reason string, pod *corev1.Pod) string {
+	if reason != "ErrImageNeverPull" {
+		return ""
+	}
+	_, digest, _ := strings.Cut(pod.Spec.Containers[0].Image, ":")
+	return fmt.Sprintf("; load it on node %s: `tare save sha256:%s FILE` here, and there `ctr -n k8s.io images import FILE` (containerd) or `podman load -i FILE` (CRI-O); or name with image: where the nodes pull it",
+		pod.Spec.NodeName, digest)
+}
+
+// ending says how a container ended.
+func ending(t *corev1.ContainerStateTerminated) string {
+	text := ""
+	switch {
+	case t.Reason == "OOMKilled":
+		text = "was killed: its memory limit was too small (OOMKilled)"
+	case t.Signal != 0:
+		text = fmt.Sprintf("was killed by signal %d", t.Signal)
+	default:
+		text = fmt.Sprintf("ended with exit status %d", t.ExitCode)
+		if t.Reason != "" && t.Reason != "Error" && t.Reason != "Completed" {
+			text += " (" + t.Reason + ")"
+		}
+	}
+	if t.Message != "" {
+		text += ": " + strings.TrimSpace(t.Message)
+	}
+	return text
+}
+
+// sandboxFailure finds in the events of a pod why it has no sandbox, such as a handler
+// that its node lacks, which its status does not show.
+func (c *cluster) sandboxFailure(ctx context.Context, pod *corev1.Pod) error {
+	if pod.Spec.NodeName == "" || len(pod.Status.PodIPs) > 0 {
+		return nil
+	}
+	for _, e := range c.events(ctx, pod.Name) {
+		for _, kept := range []string{"FailedCreatePodSandBox", "FailedMount", "FailedAttachVolume"} {
+			times := e.Count
+			if e.Series != nil {
+				times = max(times, e.Series.Count)
+			}
+			if e.Reason == kept && (times > 1 || strings.Contains(e.Message, "no runtime for")) {
+				return fmt.Errorf("node %s does not start the pod: %s: %s", pod.Spec.NodeName, e.Reason, e.Message)
+			}
+		}
+	}
+	return nil
+}
+
+// events of a pod; none where they may not be read.
+func (c *cluster) events(ctx context.Context, name string) []corev1.Event {
+	list, err := c.core.Events(c.Namespace).List(ctx, metav1.ListOptions{FieldSelector: fields.OneTermEqualSelector("involvedObject.name", name).String()})
+	if err != nil {
+		return nil
+	}
+	return list.Items
+}
+
+// refused explains why the API server did not accept an object.
+func refused(err error) error {
+	if apierrors.IsForbidden(err) && strings.Contains(err.Error(), "exceeded quota") {
+		return fmt.Errorf("%w; the namespace's ResourceQuota does not suffice: lower limits:, or raise the quota", err)
+	}
+	if apierrors.IsForbidden(err) && strings.Contains(err.Error(), "must specify") {
+		return fmt.Errorf("%w; the namespace's ResourceQuota needs limits: cpus: and memory: in the study", err)
+	}
+	return err
+}
+
+// why says what became of a pod whose stream broke; nil where the pod runs.
+func (c *cluster) why(name string) error {
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	_, err := c.await(ctx, name, func(pod *corev1.Pod) (bool, error) {
+		if err := failure(pod); err != nil {
+			return true, err
+		}
+		for _, condition := range pod.Status.Conditions {
+			if condition.Type == corev1.PodReady && condition.Reason == "NodeLost" {
+				return true, fmt.Errorf("its node %s is lost", pod.Spec.NodeName)
+			}
+		}
+		return false, nil
+	}, nil)
+	if errors.Is(err, context.DeadlineExceeded) {
+		return nil
+	}
+	return err
+}

@@ -1,0 +1,141 @@
+package kubernetes
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/url"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/kubernetes/fake"
+	clienttesting "k8s.io/client-go/testing"
+)
+
+func waiting(reason, message string) corev1.PodStatus {
+	return corev1.PodStatus{Phase: corev1.PodPending, ContainerStatuses: []corev1.ContainerStatus{{
+		State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: reason, Message: message}}}}}
+}
+
+func terminated(t corev1.ContainerStateTerminated) corev1.PodStatus {
+	return corev1.PodStatus{Phase: corev1.PodFailed, ContainerStatuses: []corev1.ContainerStatus{{State: corev1.ContainerState{Terminated: &t}}}}
+}
+
+func condition(kind corev1.PodConditionType, is corev1.ConditionStatus, reason, message string) corev1.PodStatus {
+	return corev1.PodStatus{Phase: corev1.PodPending, Conditions: []corev1.PodCondition{{Type: kind, Status: is, Reason: reason, Message: message}}}
+}
+
+func TestAPodThatDoesNotRunSaysWhy(t *testing.T) {
+	for _, c := range []struct {
+		status corev1.PodStatus
+		want   string
+	}{
+		{corev1.PodStatus{Phase: corev1.PodPending}, ""},
+		{waiting("ContainerCreating", ""), ""},
+		{waiting("ErrImagePull", "it is tried again"), ""},
+		{waiting("ImagePullBackOff", "Back-off pulling image"), "ImagePullBackOff: Back-off pulling image"},
+		{waiting("ErrImageNeverPull", "Container image is not present"), "ErrImageNeverPull: Container image is not present; load it on node n: `tare save sha256:12ab FILE`"},
+		{waiting("CreateContainerError", "no such handler"), "CreateContainerError: no such handler"},
+		{terminated(corev1.ContainerStateTerminated{ExitCode: 137, Reason: "OOMKilled"}), "its memory limit was too small (OOMKilled)"},
+		{terminated(corev1.ContainerStateTerminated{ExitCode: 2, Reason: "Error"}), "the container ended with exit status 2"},
+		{corev1.PodStatus{Phase: corev1.PodFailed, Reason: "Evicted", Message: "The node was low on resource: memory."}, "the pod failed: Evicted: The node was low on resource: memory."},
+		{condition(corev1.PodScheduled, corev1.ConditionFalse, "Unschedulable", "0/3 nodes are available"), "no node takes the pod: Unschedulable: 0/3 nodes are available"},
+		{condition(corev1.DisruptionTarget, corev1.ConditionTrue, "DeletionByTaintManager", "its node is gone"), "the pod was disrupted: DeletionByTaintManager"},
+		{corev1.PodStatus{InitContainerStatuses: []corev1.ContainerStatus{{State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: 127}}}}}, "the container that receives the agent ended with exit status 127"},
+	} {
+		pod := &corev1.Pod{Status: c.status, Spec: corev1.PodSpec{NodeName: "n", Containers: []corev1.Container{{Image: "localhost/tare:12ab"}}}}
+		pod.CreationTimestamp = metav1.NewTime(time.Now().Add(-2 * schedulePatience))
+		err := failure(pod)
+		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
+			t.Errorf("%+v: %v, want %q", c.status, err, c.want)
+		}
+	}
+}
+
+// simulated is a cluster without nodes, in memory.
+func simulated(objects ...runtime.Object) (*cluster, *fake.Clientset) {
+	set := fake.NewClientset(objects...)
+	return &cluster{address: address{Namespace: "tare", Server: "https://simulated"}, core: set.CoreV1(),
+		leases: set.CoordinationV1().Leases("tare"), reviews: set.AuthorizationV1().SelfSubjectAccessReviews(), classes: set.NodeV1().RuntimeClasses()}, set
+}
+
+func TestAPodThatSomebodyDeletesIsNoticed(t *testing.T) {
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "p", Namespace: "tare"}}
+	c, set := simulated(pod)
+	watched := make(chan struct{})
+	set.PrependWatchReactor("pods", func(clienttesting.Action) (bool, watch.Interface, error) {
+		close(watched)
+		return false, nil, nil
+	})
+	go func() {
+		<-watched
+		_ = set.CoreV1().Pods("tare").Delete(context.Background(), "p", metav1.DeleteOptions{})
+	}()
+	_, err := c.await(t.Context(), "p", func(*corev1.Pod) (bool, error) { return false, nil }, nil)
+	if !errors.Is(err, errDeleted) {
+		t.Error(err)
+	}
+}
+
+func TestAWatchThatIsSilentDoesNotHoldUp(t *testing.T) {
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "p", Namespace: "tare"}}
+	c, set := simulated(pod)
+	set.PrependWatchReactor("pods", func(clienttesting.Action) (bool, watch.Interface, error) {
+		return true, silent{}, nil
+	})
+	reads := 0
+	_, err := c.await(t.Context(), "p", func(*corev1.Pod) (bool, error) { reads++; return reads == 2, nil }, nil)
+	if err != nil || reads != 2 {
+		t.Errorf("%d reads: %v", reads, err)
+	}
+}
+
+func TestAHandlerThatANodeLacksIsFoundInTheEvents(t *testing.T) {
+	c, _ := simulated(&corev1.Event{ObjectMeta: metav1.ObjectMeta{Name: "e", Namespace: "tare"}, InvolvedObject: corev1.ObjectReference{Name: "p"},
+		Reason: "FailedCreatePodSandBox", Message: `no runtime for "kata" is configured`, Count: 1})
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "p"}, Spec: corev1.PodSpec{NodeName: "n"}}
+	if err := c.sandboxFailure(t.Context(), pod); err == nil || !strings.Contains(err.Error(), `node n does not start the pod: FailedCreatePodSandBox: no runtime for "kata"`) {
+		t.Error(err)
+	}
+}
+
+func TestAServerThatIsAwayIsAskedAgain(t *testing.T) {
+	refused := &url.Error{Op: "Get", URL: "https://simulated", Err: &net.OpError{Op: "dial", Err: syscall.ECONNREFUSED}}
+	forbidden := apierrors.NewForbidden(schema.GroupResource{Resource: "pods"}, "p", errors.New("exceeded quota: few, requested: cpu=2"))
+	for _, c := range []struct {
+		answers []error
+		times   int
+		want    string
+	}{
+		{[]error{refused, apierrors.NewServiceUnavailable("starting"), apierrors.NewTooManyRequests("later", 1), nil}, 4, ""},
+		{[]error{forbidden}, 1, "exceeded quota"},
+	} {
+		times := 0
+		_, err := persist(t.Context(), "creating", func(context.Context) (int, error) {
+			times++
+			return 0, c.answers[times-1]
+		})
+		if times != c.times || c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
+			t.Errorf("%d requests: %v", times, err)
+		}
+	}
+	if err := refusedText(forbidden); !strings.Contains(err, "ResourceQuota does not suffice") {
+		t.Error(err)
+	}
+}
+
+func refusedText(err error) string { return refused(err).Error() }
+
+// silent is a watch without events.
+type silent struct{}
+
+func (silent) Stop()                          {}
+func (silent) ResultChan() <-chan watch.Event { return nil }

@@ -1,0 +1,144 @@
+package kubernetes
+
+import (
+	"context"
+	"errors"
+	"os"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"tare/internal/agent"
+	"tare/internal/environment"
+	"tare/internal/usage"
+)
+
+// instance is one pod.
+type instance struct {
+	environment.Exit
+	options   Options
+	cluster   *cluster
+	name      string // of the pod
+	directory string
+	limits    environment.Limits
+	claim     *claim
+	network   *network
+	created   bool
+	service   string // its cluster IP; "" without a service
+	pod       *corev1.Pod
+	channel   *channel
+	agent     *agent.Client
+	phases    []environment.Phase
+	notes     []string
+	footprint usage.Footprint
+	elsewhere string // why the footprint is empty; "" on a node that is this machine
+	facts     map[string]string
+
+	stop    sync.Mutex
+	stopped bool
+}
+
+func (i *instance) Agent() *agent.Client        { return i.agent }
+func (i *instance) Phases() []environment.Phase { return i.phases }
+func (i *instance) Notes() []string             { return i.notes }
+func (i *instance) Footprint() usage.Footprint  { return i.footprint }
+
+// Facts of the pod that only the API server has.
+func (i *instance) Facts() map[string]string { return i.facts }
+
+// Address is the pod's, the service's or the node's, by the option service.
+func (i *instance) Address() string {
+	switch i.options.Service {
+	case "cluster_ip":
+		return i.service
+	case "node_port":
+		return i.pod.Status.HostIP
+	}
+	return i.pod.Status.PodIP
+}
+
+// Listen is the address at which servers in the pod listen.
+func (i *instance) Listen() string { return i.pod.Status.PodIP }
+
+// Paths of packets and blocks.
+func (i *instance) Paths() environment.Paths {
+	paths := environment.Paths{Network: i.options.path(), Root: "the container runtime's snapshot on node " + i.pod.Spec.NodeName}
+	switch i.options.Data {
+	case "memory":
+		paths.Data, paths.DataOn = "tmpfs", environment.Memory
+	case "pvc":
+		paths.Data = "persistent volume of the storage class " + i.options.StorageClass
+		if i.options.StorageClass == "" {
+			paths.Data = "persistent volume of the default storage class"
+		}
+	default:
+		paths.Data = "emptyDir on the node's disk"
+	}
+	return paths
+}
+
+// Loopback names the node where the pod shares its network.
+func (i *instance) Loopback() string {
+	if i.options.Network == "host" {
+		return i.pod.Spec.NodeName
+	}
+	return ""
+}
+
+// Stop shuts the agent down, and removes the pod.
+func (i *instance) Stop(ctx context.Context) error {
+	i.stop.Lock()
+	defer i.stop.Unlock()
+	if i.stopped {
+		return nil
+	}
+	bound, cancel := context.WithTimeout(ctx, environment.ContainerStop.Terminate)
+	defer cancel()
+	i.channel.expected.Store(true)
+	if i.agent.Err() == nil {
+		_ = i.agent.Shutdown(bound) // what is left ends with the pod
+	}
+	select {
+	case <-i.channel.ended:
+		i.NoteExit(time.Now())
+	case <-bound.Done():
+	}
+	i.agent.Close()
+	if err := i.remove(context.WithoutCancel(ctx)); err != nil {
+		return err
+	}
+	i.NoteExit(time.Now())
+	i.stopped = true
+	return nil
+}
+
+// remove removes all that Start made.
+func (i *instance) remove(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, patience+environment.ContainerStop.Kill)
+	defer cancel()
+	var problems []error
+	if i.created {
+		problems = append(problems, i.cluster.removePod(ctx, i.name))
+	}
+	if i.channel != nil {
+		i.channel.Close()
+		<-i.channel.ended
+	}
+	if i.service != "" {
+		problems = append(problems, i.cluster.removeService(ctx, i.name))
+	}
+	if i.network != nil {
+		i.network.leave(i)
+	}
+	if err := errors.Join(problems...); err != nil {
+		return err // the claim stays, so that a sweep finds what is left
+	}
+	if i.claim != nil {
+		if err := i.claim.release(ctx); err != nil {
+			return err
+		}
+		i.claim = nil
+	}
+	return os.RemoveAll(i.directory)
+}

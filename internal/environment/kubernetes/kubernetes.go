@@ -1,0 +1,73 @@
+// Package kubernetes runs images in pods of a Kubernetes cluster, one pod an instance.
+// Kubernetes schedules the pods and starts them with the RuntimeClass of the options.
+// docs/environments/kubernetes.md says what each option does and why.
+//
+// It must not know workloads, studies or statistics.
+package kubernetes
+
+import (
+	"context"
+	"sync"
+
+	"tare/internal/environment"
+	"tare/internal/image"
+)
+
+const kind = "kubernetes"
+
+func init() {
+	environment.Register(environment.Registration{
+		Kind:     kind,
+		About:    "a pod of a Kubernetes cluster, with a RuntimeClass",
+		Options:  func() any { return defaults() },
+		Requires: func(o any) []environment.Requirement { return requirements(*o.(*Options)) },
+		New: func(o any) (environment.Environment, error) {
+			options := *o.(*Options)
+			if err := options.Validate(); err != nil {
+				return nil, err
+			}
+			return &pods{options: options, connect: sync.OnceValues(options.connect)}, nil
+		},
+		Parts: environment.Parts{Switches: environment.InOrder("runtime_class", "network", "service", "seccomp", "capabilities", "data")},
+		Sweep: sweep,
+	})
+}
+
+// pods is the environment.
+type pods struct {
+	options Options
+	connect func() (*cluster, error)
+}
+
+// Label is empty: its results need no caution.
+func (p *pods) Label() string { return "" }
+
+// Versions returns the version of the cluster.
+func (p *pods) Versions(ctx context.Context) map[string]string {
+	c, err := p.connect()
+	if err != nil {
+		return nil
+	}
+	version, err := c.version(ctx)
+	if err != nil {
+		return nil
+	}
+	return map[string]string{"kubernetes": version}
+}
+
+// Prepare checks that the cluster answers, and removes what coordinators left there whose
+// leases have expired. The nodes have the image already, or pull it.
+func (p *pods) Prepare(ctx context.Context, _ *image.Image, progress func(string)) error {
+	c, err := p.connect()
+	if err != nil {
+		return err
+	}
+	if _, err := c.version(ctx); err != nil {
+		return err
+	}
+	removed, err := c.sweepExpired(ctx)
+	for _, line := range removed {
+		progress("removed " + line)
+	}
+	return err
+}

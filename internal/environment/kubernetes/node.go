@@ -1,0 +1,181 @@
+package kubernetes
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/prometheus/procfs"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"tare/internal/environment"
+	"tare/internal/environment/oci"
+	"tare/internal/linux/cgroup"
+	"tare/internal/usage"
+)
+
+// look finds what the pod is to this machine, and facts of it and of its node. It runs
+// after the start.
+func (i *instance) look(ctx context.Context) {
+	if i.network != nil {
+		i.network.learn(i)
+	}
+	if err := i.find(); err != nil {
+		i.elsewhere = fmt.Sprintf("of a pod on node %s: %v", i.pod.Spec.NodeName, err)
+		i.notes = append(i.notes, "resource use is not measured "+i.elsewhere)
+	}
+	i.facts = map[string]string{
+		"log.channel": "the kubelet's attach", "log.driver": "the log file of the container runtime",
+		"provider[quality of service]": string(i.pod.Status.QOSClass), "provider[runtime class]": i.options.RuntimeClass,
+	}
+	if i.options.RuntimeClass == "" {
+		i.facts["provider[runtime class]"] = "none: the node's default runtime"
+	} else if class, err := i.cluster.classes.Get(ctx, i.options.RuntimeClass, metav1.GetOptions{}); err == nil {
+		i.facts["provider[handler]"] = class.Handler
+	}
+	if node, err := i.cluster.core.Nodes().Get(ctx, i.pod.Spec.NodeName, metav1.GetOptions{}); err == nil {
+		info := node.Status.NodeInfo
+		i.facts["provider[node kernel]"], i.facts["provider[container runtime]"] = info.KernelVersion, info.ContainerRuntimeVersion
+		i.facts["provider[kubelet version]"], i.facts["provider[node system]"] = info.KubeletVersion, info.OSImage
+		if kind := node.Labels[corev1.LabelInstanceTypeStable]; kind != "" {
+			i.facts["provider[instance type]"] = kind
+		}
+	}
+}
+
+// deepest is how far below the root kubelets make the cgroups of pods.
+const deepest = 5
+
+// find finds the pod's cgroup and processes, if its node is this machine.
+func (i *instance) find() error {
+	group, err := podGroup(string(i.pod.UID))
+	if err != nil {
+		return err
+	}
+	pids, err := group.PIDs()
+	if err != nil || len(pids) == 0 {
+		return fmt.Errorf("its cgroup %s has no processes (%v)", group.Path(), err)
+	}
+	slices.Sort(pids)
+	i.footprint = usage.Footprint{Cgroups: []string{group.Path()}}
+	for _, pid := range pids {
+		// gVisor's gofers have a network namespace without devices.
+		if i.footprint.NetworkPID == 0 && i.options.Network == "cni" && hasNetwork(pid) {
+			i.footprint.NetworkPID = pid
+		}
+		if name, _ := os.ReadFile(fmt.Sprintf("/proc/%d/comm", pid)); strings.HasPrefix(string(name), "runsc") {
+			i.footprint.Roles = oci.GvisorRoles
+		}
+	}
+	if shim := parentOf(pids[0]); shim > 1 && !slices.Contains(pids, shim) {
+		i.footprint.Processes = []usage.Process{{PID: shim, Role: "shim"}}
+	}
+	return nil
+}
+
+// podGroup searches for the cgroup that a kubelet made for a pod: its name has the
+// pod's UID, with underscores where systemd made it.
+func podGroup(uid string) (*cgroup.Group, error) {
+	root, err := cgroup.At("/")
+	if err != nil {
+		return nil, err
+	}
+	top, known := root.Dir("memory")
+	if !known {
+		return nil, errors.New("cgroups of memory are not mounted here")
+	}
+	found := ""
+	err = filepath.WalkDir(top, func(path string, entry fs.DirEntry, err error) error {
+		below := strings.TrimPrefix(path, top)
+		switch {
+		case err != nil: // removed meanwhile
+			return nil
+		case !entry.IsDir():
+			return nil
+		case strings.Contains(entry.Name(), uid) || strings.Contains(entry.Name(), strings.ReplaceAll(uid, "-", "_")):
+			found = below
+			return fs.SkipAll
+		case strings.Count(below, "/") >= deepest:
+			return fs.SkipDir
+		}
+		return nil
+	})
+	if err != nil || found == "" {
+		return nil, errors.Join(err, errors.New("the node is another machine than tare's: no cgroup of the pod is here"))
+	}
+	return cgroup.At(found)
+}
+
+// hasNetwork says whether a process sees more devices than a loopback.
+func hasNetwork(pid int) bool {
+	table, _ := os.ReadFile(fmt.Sprintf("/proc/%d/net/dev", pid))
+	for line := range strings.Lines(string(table)) {
+		if device, _, is := strings.Cut(strings.TrimSpace(line), ":"); is && device != "lo" {
+			return true
+		}
+	}
+	return false
+}
+
+// parentOf is the parent of a process if it is a shim; 0 otherwise.
+func parentOf(pid int) int {
+	p, err := procfs.NewProc(pid)
+	if err != nil {
+		return 0
+	}
+	stat, err := p.Stat()
+	if err != nil {
+		return 0
+	}
+	parent, err := procfs.NewProc(stat.PPID)
+	if err != nil {
+		return 0
+	}
+	if name, err := parent.Comm(); err != nil || !strings.HasPrefix(name, "containerd-shim") && !strings.HasPrefix(name, "conmon") {
+		return 0
+	}
+	return stat.PPID
+}
+
+// remote is an instance on a node that is another machine.
+type remote struct{ *instance }
+
+// Meter measures nothing, and says why.
+func (r remote) Meter(usage.Options) usage.Meter {
+	return unmeasured{r.elsewhere}
+}
+
+// UsageOfStart is not known.
+func (r remote) UsageOfStart() usage.Usage { return usage.Unknown("%s", r.elsewhere) }
+
+// EffectiveLimits are those that the kubelet reports in the pod's status, and where it
+// does not report any, those that it accepted.
+func (r remote) EffectiveLimits(_ context.Context, l environment.Limits) (list []environment.EffectiveLimit, err error) {
+	status := r.pod.Status.ContainerStatuses[0]
+	given, where := r.pod.Spec.Containers[0].Resources, "the pod's description"
+	if status.Resources != nil {
+		given, where = *status.Resources, "the pod's status"
+	}
+	for _, wish := range (cgroup.Limits{CPUs: l.CPUs, Memory: l.Memory}).Requested() {
+		wish.Where = where
+		name, asked := corev1.ResourceCPU, resourcesOf(l).Limits[corev1.ResourceCPU]
+		if wish.Limit == "memory" {
+			name, asked = corev1.ResourceMemory, resourcesOf(l).Limits[corev1.ResourceMemory]
+		}
+		has := given.Limits[name]
+		wish.Seen, wish.Holds = has.String(), has.Cmp(asked) == 0
+		list = append(list, wish)
+	}
+	return list, nil
+}
+
+type unmeasured struct{ why string }
+
+func (u unmeasured) Stop() usage.Usage     { return usage.Unknown("%s", u.why) }
+func (u unmeasured) Series() *usage.Series { return &usage.Series{} }

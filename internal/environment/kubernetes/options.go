@@ -1,0 +1,192 @@
+package kubernetes
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	"tare/internal/quantity"
+)
+
+// Options of the kind kubernetes.
+type Options struct {
+	// Kubeconfig is the file of the connection; "" is kubectl's ($KUBECONFIG, then
+	// ~/.kube/config), and in a pod its service account.
+	Kubeconfig string `yaml:"kubeconfig" json:"kubeconfig,omitempty"`
+	// Context of the file; "" is the current one.
+	Context string `yaml:"context" json:"context,omitempty"`
+	// Namespace of the pods; "" is the context's.
+	Namespace string `yaml:"namespace" json:"namespace,omitempty"`
+	// RuntimeClass of the pods; "" is the runtime that the nodes use by default.
+	RuntimeClass string `yaml:"runtime_class" json:"runtime_class,omitempty"`
+	// NodeSelector are labels of the nodes that the pods run on.
+	NodeSelector map[string]string `yaml:"node_selector" json:"node_selector,omitempty"`
+	// Tolerations of the nodes' taints.
+	Tolerations []Toleration `yaml:"tolerations" json:"tolerations,omitempty"`
+	// Network is cni (the cluster's network) or host (the node's).
+	Network string `yaml:"network" json:"network"`
+	// Service is how others reach a pod: pod (its IP), cluster_ip or node_port.
+	Service string `yaml:"service" json:"service"`
+	// Ports are the TCP ports of the service.
+	Ports []int `yaml:"ports" json:"ports,omitempty"`
+	// Data is what /data is: emptydir, memory or pvc.
+	Data string `yaml:"data" json:"data"`
+	// StorageClass and StorageSize of a pvc.
+	StorageClass string         `yaml:"storage_class" json:"storage_class,omitempty"`
+	StorageSize  quantity.Bytes `yaml:"storage_size" json:"storage_size,omitempty"`
+	// PriorityClass of the pods.
+	PriorityClass string `yaml:"priority_class" json:"priority_class,omitempty"`
+	// Seccomp is default (the runtime's profile) or unconfined.
+	Seccomp string `yaml:"seccomp" json:"seccomp"`
+	// Capabilities is default (the runtime's), none or all.
+	Capabilities string `yaml:"capabilities" json:"capabilities"`
+	// User is the UID that the agent runs as; nil is the image's user.
+	User *int64 `yaml:"run_as_user" json:"run_as_user,omitempty"`
+	// ReadOnlyRoot mounts the root file system read-only; /tmp and /run are writable.
+	ReadOnlyRoot bool `yaml:"read_only_root" json:"read_only_root,omitempty"`
+	// Image is the name under which the nodes have or pull the image; "" is
+	// localhost/tare:DIGEST, as `tare save` names it.
+	Image string `yaml:"image" json:"image,omitempty"`
+	// Pull is the policy: never, missing or always; "" is missing, and never without Image.
+	Pull string `yaml:"pull" json:"pull,omitempty"`
+	// PullSecrets are the names of secrets with credentials of registries.
+	PullSecrets []string `yaml:"pull_secrets" json:"pull_secrets,omitempty"`
+	// AgentImage is an image with /bin/sh, cat and chmod, whose container receives the
+	// agent; "" is the image itself.
+	AgentImage string `yaml:"agent_image" json:"agent_image,omitempty"`
+}
+
+// Toleration is one of a pod, with the keys and meanings of Kubernetes.
+type Toleration struct {
+	Key      string `yaml:"key" json:"key,omitempty"`
+	Operator string `yaml:"operator" json:"operator,omitempty"`
+	Value    string `yaml:"value" json:"value,omitempty"`
+	Effect   string `yaml:"effect" json:"effect,omitempty"`
+}
+
+func defaults() *Options {
+	return &Options{Network: "cni", Service: "pod", Data: "emptydir", Seccomp: "default", Capabilities: "default"}
+}
+
+// Range of the ports that a NodePort can have, unless the cluster is configured otherwise.
+const firstNodePort, lastNodePort = 30000, 32767
+
+// Validate returns every error in the options. Each begins with the key.
+func (o *Options) Validate() error {
+	var wrong []error
+	no := func(format string, a ...any) { wrong = append(wrong, fmt.Errorf(format, a...)) }
+	oneOf := func(key, value string, known ...string) {
+		if !slices.Contains(known, value) {
+			no("%s: %q is not known: choose one of %s", key, value, strings.Join(known, ", "))
+		}
+	}
+	oneOf("network", o.Network, "cni", "host")
+	oneOf("service", o.Service, "pod", "cluster_ip", "node_port")
+	oneOf("data", o.Data, "emptydir", "memory", "pvc")
+	oneOf("seccomp", o.Seccomp, "default", "unconfined")
+	oneOf("capabilities", o.Capabilities, "default", "none", "all")
+	if o.Pull != "" {
+		oneOf("pull", o.Pull, "never", "missing", "always")
+	}
+	for _, n := range []struct{ key, name string }{
+		{"namespace", o.Namespace}, {"runtime_class", o.RuntimeClass}, {"priority_class", o.PriorityClass}, {"storage_class", o.StorageClass},
+	} {
+		if problems := validation.IsDNS1123Subdomain(n.name); n.name != "" && len(problems) > 0 {
+			no("%s: %q is not a name of an object: %s", n.key, n.name, problems[0])
+		}
+	}
+	for key, value := range o.NodeSelector {
+		if problems := append(validation.IsQualifiedName(key), validation.IsValidLabelValue(value)...); len(problems) > 0 {
+			no("node_selector: %s: %s is not a label: %s", key, value, problems[0])
+		}
+	}
+	for _, t := range o.Tolerations {
+		if !slices.Contains([]string{"", "Equal", "Exists"}, t.Operator) {
+			no("tolerations: operator: %q is not known: choose Equal or Exists", t.Operator)
+		}
+		if !slices.Contains([]string{"", "NoSchedule", "PreferNoSchedule", "NoExecute"}, t.Effect) {
+			no("tolerations: effect: %q is not known: choose NoSchedule, PreferNoSchedule or NoExecute", t.Effect)
+		}
+		if t.Key == "" && t.Operator != "Exists" {
+			no("tolerations: one without a key tolerates all taints: it needs operator: Exists")
+		}
+	}
+	wrong = append(wrong, o.validatePorts(), o.validateStorage())
+	if o.Network == "host" && o.Service != "pod" {
+		no("service: a pod with network: host has the addresses of its node: use service: pod")
+	}
+	if o.User != nil && *o.User < 0 {
+		no("run_as_user: must not be negative")
+	}
+	if o.Image == "" && o.Pull != "" && o.Pull != "never" {
+		no("pull: %s needs image: the name by which the nodes pull it", o.Pull)
+	}
+	return errors.Join(wrong...)
+}
+
+func (o *Options) validatePorts() error {
+	var wrong []error
+	seen := map[int]bool{}
+	for _, port := range o.Ports {
+		switch {
+		case port < 1 || port > 65535:
+			wrong = append(wrong, fmt.Errorf("ports: %d is not a port: the range is 1 to 65535", port))
+		case seen[port]:
+			wrong = append(wrong, fmt.Errorf("ports: %d is listed twice", port))
+		case o.Service == "node_port" && (port < firstNodePort || port > lastNodePort):
+			wrong = append(wrong, fmt.Errorf("ports: %d cannot be a NodePort: the range is %d to %d; the workload's servers listen at the same port", port, firstNodePort, lastNodePort))
+		}
+		seen[port] = true
+	}
+	switch {
+	case o.Service == "pod" && len(o.Ports) > 0:
+		wrong = append(wrong, errors.New("ports: all ports of a pod's IP are reached: only service: cluster_ip and node_port list them"))
+	case (o.Service == "cluster_ip" || o.Service == "node_port") && len(o.Ports) == 0:
+		wrong = append(wrong, fmt.Errorf("ports: service: %s needs the ports that the workload's servers listen at, such as ports: [30379]", o.Service))
+	}
+	return errors.Join(wrong...)
+}
+
+func (o *Options) validateStorage() error {
+	switch {
+	case o.Data == "pvc" && o.StorageSize <= 0:
+		return errors.New("storage_size: data: pvc needs the size to claim, such as storage_size: 10GiB")
+	case o.Data != "pvc" && (o.StorageClass != "" || o.StorageSize != 0):
+		return fmt.Errorf("storage_class, storage_size: only data: pvc claims storage, and data is %s", o.Data)
+	}
+	return nil
+}
+
+// Publishes are the ports at which alone others reach an instance.
+func (o *Options) Publishes() (key string, ports []int) {
+	if o.Service == "pod" {
+		return "", nil
+	}
+	return "ports", o.Ports
+}
+
+// pullPolicy is that of the pod.
+func (o *Options) pullPolicy() corev1.PullPolicy {
+	switch {
+	case o.Pull == "always":
+		return corev1.PullAlways
+	case o.Pull == "never" || o.Image == "":
+		return corev1.PullNever
+	}
+	return corev1.PullIfNotPresent
+}
+
+func (o *Options) tolerations() (list []corev1.Toleration) {
+	for _, t := range o.Tolerations {
+		list = append(list, corev1.Toleration{Key: t.Key, Operator: corev1.TolerationOperator(t.Operator), Value: t.Value, Effect: corev1.TaintEffect(t.Effect)})
+	}
+	return list
+}
+
+// portName is the name of a service's port.
+func portName(port int) string { return "p" + strconv.Itoa(port) }

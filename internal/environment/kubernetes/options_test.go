@@ -1,0 +1,65 @@
+package kubernetes
+
+import (
+	"strings"
+	"testing"
+
+	"tare/internal/environment"
+	"tare/internal/quantity"
+)
+
+func TestOptionsThatCannotBeAreNamed(t *testing.T) {
+	negative := int64(-1)
+	for _, c := range []struct {
+		change func(*Options)
+		want   string
+	}{
+		{func(o *Options) {}, ""},
+		{func(o *Options) { o.RuntimeClass, o.Namespace = "gvisor", "bench" }, ""},
+		{func(o *Options) { o.Service, o.Ports = "cluster_ip", []int{6379} }, ""},
+		{func(o *Options) { o.Data, o.StorageSize = "pvc", quantity.GiB }, ""},
+		{func(o *Options) { o.Tolerations = []Toleration{{Operator: "Exists"}} }, ""},
+		{func(o *Options) { o.Image, o.Pull = "registry.example/x@sha256:1", "always" }, ""},
+		{func(o *Options) { o.Network = "bridge" }, `network: "bridge" is not known: choose one of cni, host`},
+		{func(o *Options) { o.Service = "ingress" }, `service: "ingress" is not known`},
+		{func(o *Options) { o.Data = "bind" }, `data: "bind" is not known`},
+		{func(o *Options) { o.RuntimeClass = "Kata_1" }, `runtime_class: "Kata_1" is not a name of an object`},
+		{func(o *Options) { o.NodeSelector = map[string]string{"a b": "c"} }, "node_selector: a b: c is not a label"},
+		{func(o *Options) { o.Tolerations = []Toleration{{Value: "x"}} }, "tolerations: one without a key"},
+		{func(o *Options) { o.Tolerations = []Toleration{{Key: "x", Effect: "Never"}} }, `tolerations: effect: "Never" is not known`},
+		{func(o *Options) { o.Service = "node_port" }, "ports: service: node_port needs the ports"},
+		{func(o *Options) { o.Service, o.Ports = "node_port", []int{6379} }, "ports: 6379 cannot be a NodePort"},
+		{func(o *Options) { o.Service, o.Ports = "cluster_ip", []int{1, 1} }, "ports: 1 is listed twice"},
+		{func(o *Options) { o.Service, o.Ports = "cluster_ip", []int{70000} }, "ports: 70000 is not a port"},
+		{func(o *Options) { o.Ports = []int{80} }, "ports: all ports of a pod's IP are reached"},
+		{func(o *Options) { o.Network, o.Service, o.Ports = "host", "cluster_ip", []int{80} }, "service: a pod with network: host"},
+		{func(o *Options) { o.Data = "pvc" }, "storage_size: data: pvc needs the size"},
+		{func(o *Options) { o.StorageClass = "fast" }, "storage_class, storage_size: only data: pvc"},
+		{func(o *Options) { o.Pull = "always" }, "pull: always needs image:"},
+		{func(o *Options) { o.User = &negative }, "run_as_user: must not be negative"},
+	} {
+		o := defaults()
+		c.change(o)
+		err := o.Validate()
+		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
+			t.Errorf("%+v: %v, want %q", o, err, c.want)
+		}
+	}
+}
+
+func TestLimitsThatAPodCannotHaveAreRefused(t *testing.T) {
+	for _, c := range []struct {
+		request environment.Request
+		want    string
+	}{
+		{environment.Request{Limits: environment.Limits{CPUs: 1, Memory: quantity.GiB}}, ""},
+		{environment.Request{Limits: environment.Limits{Cores: []int{1}}}, "limits: cores: "},
+		{environment.Request{Limits: environment.Limits{PIDs: 9}}, "limits: pids: "},
+		{environment.Request{Limits: environment.Limits{IO: environment.IO{Read: 1}}}, "limits: io: "},
+		{environment.Request{Mounts: []environment.Mount{{}}}, "mounts: "},
+	} {
+		if err := unsettable(c.request); (err == nil) != (c.want == "") || err != nil && !strings.HasPrefix(err.Error(), c.want) {
+			t.Errorf("%+v: %v, want %q", c.request, err, c.want)
+		}
+	}
+}

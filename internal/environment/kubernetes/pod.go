@@ -1,0 +1,180 @@
+package kubernetes
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"math"
+	"os"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"tare/internal/cleanup"
+	"tare/internal/environment"
+)
+
+const (
+	agentDirectory = "/.tare"
+	agentInside    = agentDirectory + "/agent"
+	// The containers of a pod.
+	receiver, workload = "agent", "workload"
+	// instanceLabel selects the pod of a service.
+	instanceLabel = "tare.instance"
+	// aSecond is the grace of pods: the agent was shut down before, or is to be killed.
+	aSecond = int64(1)
+)
+
+// nameOf is the name of an instance's pod and service. Names of objects have no upper
+// case and no dash at the end; a sum keeps two apart that only differ there.
+func nameOf(o *cleanup.Owner, instance string) string {
+	name := strings.TrimRight(strings.ToLower(instance), "-")
+	if name != instance || len(name) > 40 {
+		name = name[:min(len(name), 30)] + "-" + digestOf(instance)[:8]
+	}
+	return "tare-" + o.ID() + "-" + name
+}
+
+func digestOf(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return hex.EncodeToString(sum[:])
+}
+
+// labels of all objects of an owner.
+func labels(o *cleanup.Owner) map[string]string { return map[string]string{cleanup.Label: o.ID()} }
+
+// meta of an object of an instance. In a pod the coordinator owns it, so that it is
+// removed with the coordinator.
+func (c *cluster) meta(o *cleanup.Owner, name string) metav1.ObjectMeta {
+	m := metav1.ObjectMeta{Name: name, Namespace: c.Namespace, Labels: labels(o)}
+	if pod, uid := os.Getenv("TARE_POD_NAME"), os.Getenv("TARE_POD_UID"); c.inCluster && pod != "" && uid != "" {
+		m.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "Pod", Name: pod, UID: types.UID(uid)}}
+	}
+	return m
+}
+
+// pod is the description of an instance.
+func (p *pods) pod(c *cluster, r environment.Request, name, image string) *corev1.Pod {
+	o := &p.options
+	no, grace := false, aSecond
+	meta := c.meta(r.Owner, name)
+	meta.Labels[instanceLabel] = digestOf(name)[:16]
+	meta.Annotations = map[string]string{"cluster-autoscaler.kubernetes.io/safe-to-evict": "false"}
+	resources := resourcesOf(r.Limits)
+	security := o.security()
+	mounts := []corev1.VolumeMount{{Name: "agent", MountPath: agentDirectory, ReadOnly: true}, {Name: "data", MountPath: "/data"}}
+	volumes := []corev1.Volume{
+		{Name: "agent", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}},
+		{Name: "data", VolumeSource: o.data()},
+	}
+	if o.ReadOnlyRoot {
+		for _, directory := range []string{"tmp", "run"} {
+			mounts = append(mounts, corev1.VolumeMount{Name: directory, MountPath: "/" + directory})
+			volumes = append(volumes, corev1.Volume{Name: directory, VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}})
+		}
+	}
+	receives := image
+	if o.AgentImage != "" {
+		receives = o.AgentImage
+	}
+	spec := corev1.PodSpec{
+		RestartPolicy:                 corev1.RestartPolicyNever,
+		AutomountServiceAccountToken:  &no,
+		EnableServiceLinks:            &no,
+		TerminationGracePeriodSeconds: &grace,
+		NodeSelector:                  o.NodeSelector,
+		Tolerations:                   o.tolerations(),
+		HostNetwork:                   o.Network == "host",
+		PriorityClassName:             o.PriorityClass,
+		Volumes:                       volumes,
+		InitContainers: []corev1.Container{{
+			Name: receiver, Image: receives, ImagePullPolicy: o.receiverPull(),
+			Command: []string{"/bin/sh", "-c", "cat >" + agentInside + " && chmod 755 " + agentInside},
+			Stdin:   true, StdinOnce: true, Resources: resources, SecurityContext: security,
+			VolumeMounts: []corev1.VolumeMount{{Name: "agent", MountPath: agentDirectory}},
+		}},
+		Containers: []corev1.Container{{
+			Name: workload, Image: image, ImagePullPolicy: o.pullPolicy(),
+			Command: []string{agentInside, "stdio", "--open=/data", "--await"},
+			Stdin:   true, StdinOnce: true, // it ends when tare does
+			Resources: resources, SecurityContext: security, VolumeMounts: mounts,
+		}},
+	}
+	if o.RuntimeClass != "" {
+		spec.RuntimeClassName = &o.RuntimeClass
+	}
+	for _, secret := range o.PullSecrets {
+		spec.ImagePullSecrets = append(spec.ImagePullSecrets, corev1.LocalObjectReference{Name: secret})
+	}
+	if r.Node != "" {
+		spec.Affinity = onNode(r.Node)
+	}
+	return &corev1.Pod{ObjectMeta: meta, Spec: spec}
+}
+
+// onNode leaves the pod to the scheduler, which accounts its resources, unlike nodeName.
+func onNode(name string) *corev1.Affinity {
+	return &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{
+		NodeSelectorTerms: []corev1.NodeSelectorTerm{{MatchFields: []corev1.NodeSelectorRequirement{
+			{Key: "metadata.name", Operator: corev1.NodeSelectorOpIn, Values: []string{name}}}}}}}}
+}
+
+// resourcesOf are the limits, which are also the requests, so that the pod has the
+// quality of service Guaranteed where CPUs and memory are limited.
+func resourcesOf(l environment.Limits) corev1.ResourceRequirements {
+	list := corev1.ResourceList{}
+	if l.CPUs > 0 {
+		list[corev1.ResourceCPU] = *resource.NewMilliQuantity(int64(math.Round(l.CPUs*1000)), resource.DecimalSI)
+	}
+	if l.Memory > 0 {
+		list[corev1.ResourceMemory] = *resource.NewQuantity(int64(l.Memory), resource.BinarySI)
+	}
+	return corev1.ResourceRequirements{Requests: list, Limits: list}
+}
+
+func (o *Options) receiverPull() corev1.PullPolicy {
+	if o.AgentImage != "" {
+		return corev1.PullIfNotPresent
+	}
+	return o.pullPolicy()
+}
+
+func (o *Options) security() *corev1.SecurityContext {
+	profile := corev1.SeccompProfileTypeRuntimeDefault
+	if o.Seccomp == "unconfined" {
+		profile = corev1.SeccompProfileTypeUnconfined
+	}
+	s := &corev1.SecurityContext{SeccompProfile: &corev1.SeccompProfile{Type: profile}, RunAsUser: o.User}
+	all := []corev1.Capability{"ALL"}
+	switch o.Capabilities {
+	case "none":
+		s.Capabilities = &corev1.Capabilities{Drop: all}
+	case "all":
+		s.Capabilities = &corev1.Capabilities{Add: all}
+	}
+	if o.ReadOnlyRoot {
+		s.ReadOnlyRootFilesystem = &o.ReadOnlyRoot
+	}
+	return s
+}
+
+// data is the volume at /data. A claim belongs to the pod, and is removed with it.
+func (o *Options) data() corev1.VolumeSource {
+	switch o.Data {
+	case "memory":
+		return corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{Medium: corev1.StorageMediumMemory}}
+	case "pvc":
+		claim := corev1.PersistentVolumeClaimSpec{
+			AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce},
+			Resources: corev1.VolumeResourceRequirements{Requests: corev1.ResourceList{
+				corev1.ResourceStorage: *resource.NewQuantity(int64(o.StorageSize), resource.BinarySI)}},
+		}
+		if o.StorageClass != "" {
+			claim.StorageClassName = &o.StorageClass
+		}
+		return corev1.VolumeSource{Ephemeral: &corev1.EphemeralVolumeSource{VolumeClaimTemplate: &corev1.PersistentVolumeClaimTemplate{Spec: claim}}}
+	}
+	return corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}
+}

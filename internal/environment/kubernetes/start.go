@@ -1,0 +1,169 @@
+package kubernetes
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"tare/internal/agent"
+	"tare/internal/cleanup"
+	"tare/internal/environment"
+	"tare/internal/environment/support/console"
+)
+
+var theAgent = cleanup.OncePerHome(func(home string) (string, error) {
+	return agent.WriteBinary(filepath.Join(home, "agent"))
+})
+
+// Start creates a pod, sends it the agent and connects to it.
+func (p *pods) Start(ctx context.Context, r environment.Request) (_ environment.Instance, err error) {
+	began := time.Now()
+	directory, err := r.Owner.Directory(r.Name)
+	if err != nil {
+		return nil, err
+	}
+	tail := console.New(r.Console)
+	i := &instance{options: p.options, directory: directory, name: nameOf(r.Owner, r.Name), limits: r.Limits}
+	defer func() {
+		if err != nil {
+			if ctx.Err() != nil && !errors.Is(err, ctx.Err()) {
+				err = fmt.Errorf("%w (%w)", context.Cause(ctx), err)
+			}
+			err = fmt.Errorf("starting %s: %w%s", r.Name, err, tail.LastLines())
+			if left := i.remove(context.WithoutCancel(ctx)); left != nil {
+				err = fmt.Errorf("%w\nand cleaning up after it: %w", err, left)
+			}
+		}
+	}()
+	if err := unsettable(r); err != nil {
+		return nil, err
+	}
+	program, err := theAgent(r.Owner.Home())
+	if err != nil {
+		return nil, err
+	}
+	if i.cluster, err = p.connect(); err != nil {
+		return nil, err
+	}
+	if i.network, err = join(r.Network); err != nil {
+		return nil, err
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, context.Cause(ctx)
+	}
+	if i.claim, err = i.cluster.claim(ctx, r.Owner); err != nil {
+		return nil, err
+	}
+	if err := p.serve(ctx, i, r.Owner); err != nil {
+		return nil, err
+	}
+	times := &phases{last: began}
+	times.end(environment.PreparePhase)
+	if err := i.create(ctx, p.pod(i.cluster, r, i.name, p.reference(r.Image))); err != nil {
+		return nil, err
+	}
+	if err := i.up(ctx, program, tail, times); err != nil {
+		return nil, err
+	}
+	if err := p.checkImage(ctx, r.Image, i); err != nil {
+		i.channel.expected.Store(true)
+		i.agent.Close()
+		return nil, err
+	}
+	if i.look(ctx); i.elsewhere != "" {
+		return remote{i}, nil
+	}
+	return i, nil
+}
+
+// unsettable refuses limits that a pod cannot have.
+func unsettable(r environment.Request) error {
+	switch l := r.Limits; {
+	case len(l.Cores) > 0:
+		return errors.New("limits: cores: a pod cannot name its cores: remove pin: and cores:; for cores of its own, limit whole CPUs and memory on nodes whose kubelet has the CPU manager policy static")
+	case l.PIDs > 0:
+		return errors.New("limits: pids: a pod cannot limit its processes: remove it; the kubelets limit those of every pod (podPidsLimit)")
+	case !l.IO.None():
+		return errors.New("limits: io: a pod cannot limit its I/O: remove it")
+	}
+	if len(r.Mounts) > 0 {
+		return errors.New("mounts: a pod runs on a node, which does not have the directories of this machine")
+	}
+	return nil
+}
+
+// phases are parts of a start, one after the other.
+type phases struct {
+	last time.Time
+	list []environment.Phase
+}
+
+func (t *phases) end(name string) {
+	now := time.Now()
+	t.list = append(t.list, environment.Phase{Name: name, Duration: now.Sub(t.last)})
+	t.last = now
+}
+
+// create creates the pod. It is not canceled with the context: whether there is a pod
+// would be unknown.
+func (i *instance) create(ctx context.Context, pod *corev1.Pod) error {
+	i.created = true
+	_, err := persist(context.WithoutCancel(ctx), "creating the pod in "+i.cluster.name(), func(ctx context.Context) (*corev1.Pod, error) {
+		made, err := i.cluster.core.Pods(pod.Namespace).Create(ctx, pod, metav1.CreateOptions{})
+		if apierrors.IsAlreadyExists(err) { // a request whose answer was lost
+			err = nil
+		}
+		return made, err
+	})
+	return refused(err)
+}
+
+// up waits for the parts of the pod, one after the other, until its agent is ready.
+func (i *instance) up(ctx context.Context, program string, tail *console.Console, times *phases) (err error) {
+	c := i.cluster
+	until := func(reached func(*corev1.Pod) bool) error {
+		pod, err := c.await(ctx, i.name, func(pod *corev1.Pod) (bool, error) {
+			if reached(pod) {
+				return true, nil
+			}
+			return false, failure(pod)
+		}, func(pod *corev1.Pod) error { return c.sandboxFailure(ctx, pod) })
+		if pod != nil {
+			i.pod = pod
+		}
+		return err
+	}
+	if err := until(func(pod *corev1.Pod) bool { return pod.Spec.NodeName != "" }); err != nil {
+		return err
+	}
+	times.end("schedule")
+	if err := until(func(pod *corev1.Pod) bool { return running(pod.Status.InitContainerStatuses) }); err != nil {
+		return err
+	}
+	times.end("sandbox")
+	if err := c.push(ctx, i.name, program, tail); err != nil {
+		return errors.Join(err, failure(i.pod))
+	}
+	times.end(environment.PreparePhase)
+	if err := until(func(pod *corev1.Pod) bool { return running(pod.Status.ContainerStatuses) }); err != nil {
+		return err
+	}
+	times.end("container")
+	i.channel = c.newChannel(i.name, tail)
+	if i.agent, err = agent.Connect(ctx, i.channel); err != nil {
+		return err
+	}
+	times.end("agent")
+	i.phases = times.list
+	return nil
+}
+
+func running(list []corev1.ContainerStatus) bool {
+	return len(list) > 0 && list[0].State.Running != nil
+}

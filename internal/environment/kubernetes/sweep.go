@@ -1,0 +1,151 @@
+package kubernetes
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"tare/internal/cleanup"
+	"tare/internal/environment"
+)
+
+// place is a file of a claim.
+type place struct {
+	Owner string  `json:"owner"`
+	At    address `json:"at"`
+}
+
+// sweepTimeout bounds the sweep of one cluster.
+const sweepTimeout = time.Minute
+
+// sweep removes the pods, services and leases of dead owners from the clusters that
+// they noted down.
+func sweep(ctx context.Context, home string, dead func(string) bool) ([]string, error) {
+	files, err := filepath.Glob(filepath.Join(escape(placesOf(home)), "*.json"))
+	if err != nil {
+		return nil, err
+	}
+	var removed []string
+	var problems []error
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		var noted place
+		if err != nil || json.Unmarshal(text, &noted) != nil || !dead(noted.Owner) {
+			continue
+		}
+		lines, err := sweepPlace(ctx, noted)
+		removed = append(removed, lines...)
+		if err != nil {
+			problems = append(problems, fmt.Errorf("%w; if the cluster is no more, remove %s", err, file))
+			continue
+		}
+		problems = append(problems, os.Remove(file))
+	}
+	return removed, errors.Join(problems...)
+}
+
+// escape quotes a path for Glob.
+func escape(path string) string {
+	var quoted []rune
+	for _, r := range path {
+		switch r {
+		case '*', '?', '[', '\\':
+			quoted = append(quoted, '\\')
+		}
+		quoted = append(quoted, r)
+	}
+	return string(quoted)
+}
+
+func sweepPlace(ctx context.Context, noted place) ([]string, error) {
+	ctx, cancel := context.WithTimeout(ctx, sweepTimeout)
+	defer cancel()
+	c, err := open(noted.At)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := c.version(ctx); err != nil {
+		return nil, err
+	}
+	return c.removeAll(ctx, noted.Owner)
+}
+
+// sweepExpired removes what coordinators of other homes left whose leases have expired.
+func (c *cluster) sweepExpired(ctx context.Context) ([]string, error) {
+	ctx, cancel := context.WithTimeout(ctx, sweepTimeout)
+	defer cancel()
+	list, err := c.leases.List(ctx, metav1.ListOptions{LabelSelector: cleanup.Label})
+	if err != nil {
+		return nil, fmt.Errorf("listing the leases in %s: %w", c.name(), err)
+	}
+	var removed []string
+	var problems []error
+	for _, lease := range list.Items {
+		owner, spec := lease.Labels[cleanup.Label], lease.Spec
+		if spec.RenewTime == nil || time.Since(spec.RenewTime.Time) < leaseDuration {
+			continue
+		}
+		lines, err := c.removeAll(ctx, owner)
+		removed, problems = append(removed, lines...), append(problems, err)
+	}
+	return removed, errors.Join(problems...)
+}
+
+// removeAll removes the objects of an owner.
+func (c *cluster) removeAll(ctx context.Context, owner string) (removed []string, err error) {
+	ours := metav1.ListOptions{LabelSelector: cleanup.Label + "=" + owner}
+	pods, err := c.core.Pods(c.Namespace).List(ctx, ours)
+	if err != nil {
+		return nil, fmt.Errorf("listing the pods of %s in %s: %w", owner, c.name(), err)
+	}
+	var problems []error
+	for _, pod := range pods.Items {
+		problems = append(problems, c.removePod(ctx, pod.Name))
+		removed = append(removed, fmt.Sprintf("pod %s in %s", pod.Name, c.name()))
+	}
+	services, err := c.core.Services(c.Namespace).List(ctx, ours)
+	if err == nil {
+		for _, s := range services.Items {
+			problems = append(problems, c.removeService(ctx, s.Name))
+			removed = append(removed, fmt.Sprintf("service %s in %s", s.Name, c.name()))
+		}
+	}
+	if err := errors.Join(problems...); err != nil {
+		return removed, err
+	}
+	return removed, c.removeLease(ctx, owner)
+}
+
+// removePod returns when a pod and its processes are gone. Where its node does not
+// answer, the API server forgets the pod, and the node ends it when it is back.
+func (c *cluster) removePod(ctx context.Context, name string) error {
+	remove := func(grace int64) error {
+		_, err := persist(ctx, "removing pod "+name, func(ctx context.Context) (struct{}, error) {
+			return struct{}{}, unlessGone(c.core.Pods(c.Namespace).Delete(ctx, name, metav1.DeleteOptions{GracePeriodSeconds: &grace}))
+		})
+		return err
+	}
+	if err := remove(aSecond); err != nil {
+		return err
+	}
+	within, cancel := context.WithTimeout(ctx, environment.ContainerStop.Kill)
+	err := c.gone(within, name)
+	cancel()
+	if err == nil || ctx.Err() != nil {
+		return err
+	}
+	return remove(0)
+}
+
+func (c *cluster) removeService(ctx context.Context, name string) error {
+	_, err := persist(ctx, "removing service "+name, func(ctx context.Context) (struct{}, error) {
+		return struct{}{}, unlessGone(c.core.Services(c.Namespace).Delete(ctx, name, metav1.DeleteOptions{}))
+	})
+	return err
+}

@@ -1,0 +1,94 @@
+// Package clustertest uses the cluster that scripts/with-cluster.sh starts: a namespace
+// with the Role of deploy/kubernetes, images on its nodes, and kubectl for faults.
+package clustertest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+
+	"tare/internal/image"
+)
+
+// Variable names the folder of the cluster; it is set while there is one.
+const Variable = "TARE_TEST_CLUSTER"
+
+// Namespace of the tests, as in the files below deploy.
+const Namespace = "tare"
+
+// Kubectl runs kubectl as the administrator, and returns its output.
+func Kubectl(ctx context.Context, input string, arguments ...string) (string, error) {
+	command := exec.CommandContext(ctx, "kubectl", arguments...)
+	command.Stdin = strings.NewReader(input)
+	command.Env = append(os.Environ(), "KUBECONFIG="+filepath.Join(os.Getenv(Variable), "admin.kubeconfig"))
+	output, err := command.CombinedOutput()
+	if err != nil {
+		return "", fmt.Errorf("kubectl %q: %w: %s", arguments, err, output)
+	}
+	return strings.TrimSpace(string(output)), nil
+}
+
+// deploy is the directory of the manifests, seen from a package below internal/x.
+const deploy = "../../../deploy/kubernetes"
+
+// Account returns a kubeconfig, in a directory, of a service account that has only what
+// the manifests below deploy/kubernetes grant.
+func Account(ctx context.Context, directory string) (file string, err error) {
+	file = filepath.Join(directory, "account.kubeconfig")
+	if _, err := os.Stat(file); !errors.Is(err, fs.ErrNotExist) {
+		return file, err
+	}
+	if _, err := Kubectl(ctx, "apiVersion: v1\nkind: Namespace\nmetadata: {name: "+Namespace+"}\n", "apply", "-f", "-"); err != nil {
+		return "", err
+	}
+	for _, manifest := range []string{"role.yaml", "nodes.yaml"} {
+		if _, err := Kubectl(ctx, "", "apply", "-n", Namespace, "-f", filepath.Join(deploy, manifest)); err != nil {
+			return "", err
+		}
+	}
+	token, err := Kubectl(ctx, "", "create", "token", "-n", Namespace, "tare", "--duration=24h")
+	if err != nil {
+		return "", err
+	}
+	cluster, err := Kubectl(ctx, "", "config", "view", "--raw", "--minify", "-o", "jsonpath={.clusters[0].cluster.server} {.clusters[0].cluster.certificate-authority-data}")
+	if err != nil {
+		return "", err
+	}
+	server, authority, _ := strings.Cut(cluster, " ")
+	text := fmt.Sprintf(`apiVersion: v1
+kind: Config
+clusters: [{name: test, cluster: {server: %q, certificate-authority-data: %s}}]
+users: [{name: tare, user: {token: %s}}]
+contexts: [{name: test, context: {cluster: test, user: tare, namespace: %s}}]
+current-context: test
+`, server, authority, token, Namespace)
+	if err := os.MkdirAll(directory, 0o700); err != nil {
+		return "", err
+	}
+	return file, os.WriteFile(file, []byte(text), 0o600)
+}
+
+// Load gives an image to all nodes.
+func Load(ctx context.Context, img *image.Image) error {
+	loaded := filepath.Join(os.Getenv(Variable), "loaded-"+strings.TrimPrefix(img.Digest, "sha256:"))
+	if _, err := os.Stat(loaded); err == nil {
+		return nil
+	}
+	archive, err := os.CreateTemp("", "tare-image-*.tar")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(archive.Name())
+	if err := errors.Join(img.WriteArchive(ctx, archive), archive.Close()); err != nil {
+		return err
+	}
+	if output, err := exec.CommandContext(ctx, filepath.Join(os.Getenv(Variable), "import"), archive.Name()).CombinedOutput(); err != nil {
+		return fmt.Errorf("giving %s to the nodes: %w: %s", img.Name, err, output)
+	}
+	return os.WriteFile(loaded, nil, 0o600)
+}
