@@ -10,13 +10,11 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"sync"
 
 	"tare/internal/cleanup"
 	"tare/internal/environment"
 	"tare/internal/environment/support/hypervisor"
 	"tare/internal/image"
-	"tare/internal/usage"
 )
 
 const kind = "vsphere"
@@ -71,7 +69,7 @@ func (m *machines) Prepare(context.Context, *image.Image, func(string)) error { 
 
 // instance is one VM.
 type instance struct {
-	*hypervisor.Guest
+	hypervisor.Elsewhere
 	sphere *sphere
 }
 
@@ -83,10 +81,10 @@ func (m *machines) Start(ctx context.Context, r environment.Request) (environmen
 		s.center.close()
 		return nil, err
 	}
-	if n, ours := r.Network.(*network); ours {
-		n.learn(g.LocalAddress())
+	if n, ours := r.Network.(*hypervisor.Existing); ours {
+		n.Learn(g)
 	}
-	return &instance{g, s}, nil
+	return &instance{hypervisor.Elsewhere{Guest: g, Unseen: inside}, s}, nil
 }
 
 // Paths of packets and blocks.
@@ -98,30 +96,8 @@ func (i *instance) Paths() environment.Paths {
 	return i.PathsOn(disk, "virtual network card, port group of vSphere")
 }
 
-// Footprint is empty, since no process of the VM runs on this machine. See Meter.
-func (i *instance) Footprint() usage.Footprint { return usage.Footprint{} }
-
 // inside is the note on values that are measured inside a guest.
 const inside = "measured inside the guest: the resource use of ESXi for the VM is not included, since tare cannot read it"
-
-// Meter measures the resource use inside the guest.
-func (i *instance) Meter(o usage.Options) usage.Meter {
-	return meter{environment.Meter(i.Inside(), o)}
-}
-
-type meter struct{ usage.Meter }
-
-func (m meter) Stop() usage.Usage { return fromInside(m.Meter.Stop()) }
-
-// UsageOfStart is the resource use of the start, inside the guest.
-func (i *instance) UsageOfStart() usage.Usage {
-	return fromInside(environment.UsageOfStart(i.Inside()))
-}
-
-func fromInside(u usage.Usage) usage.Usage {
-	u.Notes = append(u.Notes, inside)
-	return u
-}
 
 // Stop stops and removes the VM.
 func (i *instance) Stop(ctx context.Context) error {
@@ -140,33 +116,8 @@ func (m *machines) NewNetwork(_ context.Context, _ *cleanup.Owner, _ string) (en
 	if err != nil {
 		return nil, fmt.Errorf("finding the address of this machine that %s can reach: %w", u.Hostname(), err)
 	}
-	return &network{host: facing}, nil
+	return hypervisor.NewExisting("port group of vSphere", facing), nil
 }
-
-type network struct {
-	mu   sync.Mutex
-	host string
-}
-
-func (n *network) Path() string { return "port group of vSphere" }
-
-// Host returns this machine's address for the guests; before the first guest is
-// started, its address for the server.
-func (n *network) Host() string {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	return n.host
-}
-
-func (n *network) learn(host string) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	if host != "" {
-		n.host = host
-	}
-}
-
-func (n *network) Close(context.Context) error { return nil }
 
 func requirements(o Options) []environment.Requirement {
 	return append([]environment.Requirement{
