@@ -59,11 +59,12 @@ func serve(folder string) error {
 	if err := addTemplate(inner.URL); err != nil {
 		return err
 	}
-	guests, err := newGuests(model.Service.Context, folder)
+	bridged, err := sshguest.NewBridged("vcsim", folder)
 	if err != nil {
 		return err
 	}
-	defer guests.close()
+	defer bridged.Close()
+	guests := &guests{bridged, model.Service.Context}
 	password, err := os.ReadFile(filepath.Join(folder, "password"))
 	if err != nil {
 		return err

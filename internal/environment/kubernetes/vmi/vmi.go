@@ -1,0 +1,176 @@
+// Package vmi runs an image in a virtual machine of KubeVirt, through the API objects
+// VirtualMachine and VirtualMachineInstance of a Kubernetes cluster. The VM is made from
+// a VirtualMachine that serves as template, or is this one itself, and its guest is
+// reached over SSH. It runs on a node, so its resource use is measured inside the guest.
+//
+// It must not know how a cluster is found, nor workloads, studies or statistics.
+package vmi
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/url"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"tare/internal/cleanup"
+	"tare/internal/environment"
+	"tare/internal/environment/support/hypervisor"
+	"tare/internal/image"
+)
+
+// name of the technology in messages and in the names of notes.
+const name = "kubevirt"
+
+var (
+	errClone   = errors.New("mode: KubeVirt copies a disk only with what the storage adds (snapshots, or CDI), so that clone is not built: use linked, whose writes are discarded, or start")
+	errRestore = errors.New("mode: KubeVirt reverts a VM only with snapshots of the storage, so that restore is not built: use linked, whose writes are discarded, or start")
+)
+
+// Validate returns every error in the options of a VM.
+func Validate(o *hypervisor.Options) error {
+	var own []error
+	switch o.Mode {
+	case hypervisor.Clone:
+		own = append(own, errClone)
+	case hypervisor.Restore:
+		own = append(own, errRestore)
+	}
+	if o.Snapshot != "" {
+		own = append(own, errors.New("snapshot: a VirtualMachine of KubeVirt has one state, that of its disks: remove snapshot"))
+	}
+	return hypervisor.Validate(o, own...)
+}
+
+// Machines is the environment of VMs.
+type Machines struct {
+	Options hypervisor.Options
+	Access  func() (Access, error)
+}
+
+func (m *Machines) open() (*cluster, error) {
+	a, err := m.Access()
+	if err != nil {
+		return nil, err
+	}
+	return open(a)
+}
+
+// Label marks values of programs that are not the image's.
+func (m *Machines) Label() string { return m.Options.Label() }
+
+// Prepare does nothing: the image is copied to each VM when it is started.
+func (m *Machines) Prepare(context.Context, *image.Image, func(string)) error { return nil }
+
+// Versions is empty: KubeVirt's version is in an object of its own namespace, which tare
+// has no right to read.
+func (m *Machines) Versions(context.Context) map[string]string { return nil }
+
+// instance is one VM.
+type instance struct {
+	hypervisor.Elsewhere
+	cluster *cluster
+}
+
+// Start starts a VM and returns after its agent's first message.
+func (m *Machines) Start(ctx context.Context, r environment.Request) (environment.Instance, error) {
+	if r.Node != "" && m.Options.Mode == hypervisor.Start {
+		return nil, fmt.Errorf("mode: start runs the VirtualMachine %s where KubeVirt puts it, and not on node %s: use mode: linked", m.Options.Template, r.Node)
+	}
+	c, err := m.open()
+	if err != nil {
+		return nil, err
+	}
+	c.node = r.Node
+	g, err := hypervisor.Begin(ctx, hypervisor.Backend{Kind: name, Hypervisor: c, At: c.access.At}, m.Options, r, nil)
+	if err != nil {
+		c.close()
+		return nil, err
+	}
+	if n, ours := r.Network.(*hypervisor.Existing); ours {
+		n.Learn(g)
+	}
+	return &instance{hypervisor.Elsewhere{Guest: g, Unseen: inside}, c}, nil
+}
+
+// Stop stops and removes the VM.
+func (i *instance) Stop(ctx context.Context) error {
+	defer i.cluster.close()
+	return i.Guest.Stop(ctx)
+}
+
+// inside is the note on values that are measured inside a guest.
+const inside = "measured inside the guest: the resource use of virt-launcher and QEMU for the VM is not included, since tare cannot read it"
+
+// Paths of packets and blocks.
+func (i *instance) Paths() environment.Paths {
+	disk := "KubeVirt's virtual disk"
+	if i.VM.Mode == hypervisor.Linked {
+		disk += ", what differs from the template's"
+	}
+	return i.PathsOn(disk, "virtual network card, pod network")
+}
+
+// NewNetwork returns the pod network, over which the VMs and this machine communicate.
+func (m *Machines) NewNetwork(context.Context, *cleanup.Owner, string) (environment.Network, error) {
+	a, err := m.Access()
+	if err != nil {
+		return nil, err
+	}
+	server, err := url.Parse(a.Config.Host)
+	if err != nil {
+		return nil, fmt.Errorf("the address of the API server: %w", err)
+	}
+	facing, err := hypervisor.LocalAddress(server.Hostname())
+	if err != nil {
+		return nil, fmt.Errorf("finding the address of this machine that %s can reach: %w", server.Hostname(), err)
+	}
+	return hypervisor.NewExisting("the cluster's pod network", facing), nil
+}
+
+// Requirements are KubeVirt's API, the template, and a key of its guest.
+func Requirements(o hypervisor.Options, access func() (Access, error)) []environment.Requirement {
+	m := &Machines{o, access}
+	return append([]environment.Requirement{
+		{What: "KubeVirt's API", Check: func(ctx context.Context) environment.Finding {
+			c, err := m.open()
+			if err == nil {
+				defer c.close()
+				_, err = c.instances.List(ctx, metav1.ListOptions{Limit: 1})
+			}
+			if err != nil {
+				fix := ""
+				if apierrors.IsNotFound(err) {
+					fix = "install KubeVirt in the cluster, or use as: pod"
+				}
+				return environment.Finding{State: environment.Missing, Reason: fmt.Sprintf("listing VirtualMachineInstances: %v", err), Fix: fix}
+			}
+			return environment.Finding{State: environment.Usable, Reason: "kubevirt.io/v1 in namespace " + c.access.Namespace}
+		}},
+		{What: "experience with the real KubeVirt", Check: hypervisor.Untried("the API objects were tested only against a real API server with a double of KubeVirt's controllers")},
+	}, o.Requirements(func(context.Context) (hypervisor.Hypervisor, func(), error) {
+		c, err := m.open()
+		if err != nil {
+			return nil, nil, err
+		}
+		return c, c.close, nil
+	})...)
+}
+
+// Sweep removes or releases the VMs that dead owners of a home have notes of.
+func Sweep(ctx context.Context, home string, dead func(string) bool, access func(at json.RawMessage) (Access, error)) ([]string, error) {
+	return hypervisor.Sweep(ctx, name, home, dead, func(_ context.Context, at json.RawMessage) (hypervisor.Hypervisor, func(), error) {
+		a, err := access(at)
+		if err != nil {
+			return nil, nil, err
+		}
+		c, err := open(a)
+		if err != nil {
+			return nil, nil, err
+		}
+		return c, c.close, nil
+	})
+}

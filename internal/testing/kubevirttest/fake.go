@@ -1,0 +1,99 @@
+// Package kubevirttest starts a real Kubernetes API server with the double of KubeVirt of
+// package fakekubevirt, for tests. Only tests import it.
+package kubevirttest
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+
+	"tare/internal/testing/gobuild"
+	"tare/internal/testing/sshguest"
+	"tare/internal/testing/testenv"
+)
+
+const source = "tare/internal/testing/fakekubevirt"
+
+// Cluster is an API server with the namespace tests, in which there is a halted
+// VirtualMachine named template, with a claim for its disk. It contains this machine's
+// test images.
+type Cluster struct {
+	// Kubeconfig is the file of a user with the Roles of deploy/kubernetes/role-kubevirt.yaml.
+	Kubeconfig string
+	Keys       sshguest.Keys
+}
+
+// root is the directory of the repository, in which tests run.
+func root() string {
+	directory, _ := os.Getwd()
+	for directory != "/" {
+		if _, err := os.Stat(filepath.Join(directory, "go.mod")); err == nil {
+			break
+		}
+		directory = filepath.Dir(directory)
+	}
+	return directory
+}
+
+// Program is the one that scripts/install-cluster.sh builds, or of the PATH. The error is
+// exec.ErrNotFound where there is none.
+func Program() (string, error) {
+	built := filepath.Join(root(), "build/cluster/bin/kubeall")
+	if _, err := os.Stat(built); err == nil {
+		return built, nil
+	}
+	return exec.LookPath("kubeall")
+}
+
+// Fake starts a cluster in a directory, unless one is running. It ends with the process
+// that started it.
+func Fake(folder string) (*Cluster, error) {
+	keys, err := sshguest.NewKeys(filepath.Join(folder, "keys"))
+	if err != nil {
+		return nil, err
+	}
+	c := &Cluster{Kubeconfig: filepath.Join(folder, "kubeconfig"), Keys: keys}
+	if _, err := os.Stat(c.Kubeconfig); err != nil {
+		return c, begin(folder)
+	}
+	return c, nil
+}
+
+// open are the stdin pipes of the doubles, which exit when these are closed, at the
+// latest with this process.
+var open []io.Closer
+
+func begin(folder string) error {
+	kubeall, err := Program()
+	if err != nil {
+		return err
+	}
+	program := filepath.Join(folder, "fakekubevirt")
+	if err := gobuild.Build(program, source, ""); err != nil {
+		return err
+	}
+	if err := os.Symlink(testenv.Images(), filepath.Join(folder, "images")); err != nil {
+		return err
+	}
+	cmd := exec.Command(program, folder, kubeall, filepath.Join(root(), "deploy/kubernetes/role-kubevirt.yaml"))
+	cmd.Stderr = os.Stderr
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		return err
+	}
+	open = append(open, in)
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		return err
+	}
+	if err := cmd.Start(); err != nil {
+		return err
+	}
+	if _, err := bufio.NewReader(out).ReadString('\n'); err != nil {
+		return fmt.Errorf("the double of KubeVirt did not start: %w", err)
+	}
+	return nil
+}
