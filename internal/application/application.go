@@ -31,6 +31,9 @@ type Service struct {
 	User       string // "" is the image's
 	Dir        string // "" is the image's
 	Env        []string
+	// Secrets are variables with secret values. Entrypoint, Command and Env have
+	// Hidden(NAME) where their values belong.
+	Secrets    []Variable
 	Files      []File   // secrets and configs
 	Volumes    []Volume // in the order of the file
 	Hosts      map[string]string
@@ -42,6 +45,10 @@ type Service struct {
 	Published  []int // those that it publishes
 	StopSignal string
 	StopGrace  time.Duration // 0 is ten seconds
+	// Completes: it runs to its end before those after it start.
+	Completes bool
+	// Of is the service whose instance it prepares; "" for none. Both are in one environment.
+	Of string
 	// Asks are what it asks of the environment that not every environment has, such as
 	// privileged, devices or cap_add, and instances besides the one.
 	Asks []Ask
@@ -52,6 +59,7 @@ type File struct {
 	Target  string // absolute
 	Source  string // a file of this machine, absolute; "" where Content has it
 	Env     string // the environment variable of the caller with the secret; "" for none
+	Key     string // of the value in the manifest that Source is; "" is all of Source
 	Content string
 	Secret  bool // the content is not to be stored or printed
 	UID     string
@@ -65,6 +73,7 @@ type Volume struct {
 	Source   string // bind: a path of this machine, absolute; volume: its name, "" if anonymous
 	Target   string
 	ReadOnly bool
+	Empty    bool  // without what the image has there, and open to all users
 	Size     int64 // tmpfs: bytes; 0 is no limit
 }
 
@@ -79,6 +88,8 @@ type Limits struct {
 type Health struct {
 	Test        []string // the command; nil is that of the image
 	Shell       bool     // Test has one string, for /bin/sh -c
+	Port        int      // that accepts connections, where there is no test; 0 is the service's first
+	Page        string   // that the port serves by HTTP; "" is none
 	Interval    time.Duration
 	Timeout     time.Duration
 	StartPeriod time.Duration
@@ -113,3 +124,16 @@ func (a *Application) Service(name string) *Service {
 	}
 	return nil
 }
+
+// Variable is an environment variable with a secret value: that of a key in a manifest.
+type Variable struct {
+	Name string
+	File string // absolute
+	Key  string
+}
+
+// HiddenBegins begins what stands in the place of a secret value.
+const HiddenBegins = "$(secret:"
+
+// Hidden is what stands in a text in the place of the value of a secret variable.
+func Hidden(name string) string { return HiddenBegins + name + ")" }

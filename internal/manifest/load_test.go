@@ -1,0 +1,146 @@
+package manifest
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"tare/internal/application"
+	"tare/internal/testing/fuzzing"
+)
+
+func TestAnApplicationIsWhatItsObjectsSay(t *testing.T) {
+	app, err := Load([]string{filepath.Join("testdata", "shop.yaml")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := json.MarshalIndent(app, "", "  ")
+	if err != nil {
+		t.Fatal(err)
+	}
+	here, err := filepath.Abs("testdata")
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := strings.ReplaceAll(string(text), here, "HERE") + "\n"
+	golden := filepath.Join("testdata", "shop.json")
+	if os.Getenv("UPDATE_GOLDEN") != "" {
+		if err := os.WriteFile(golden, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(golden)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), got); diff != "" {
+		t.Error(diff)
+	}
+	if strings.Contains(got, "password of the store") {
+		t.Error("the application has the value of a secret")
+	}
+}
+
+// load reads a text as a file of objects.
+func load(t testing.TB, text string) (*application.Application, error) {
+	t.Helper()
+	t.Chdir(t.TempDir())
+	if err := os.WriteFile("app.yaml", []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return Load([]string{"app.yaml"})
+}
+
+// deployed is a Deployment with a pod of this spec, in one line.
+func deployed(name, spec string) string {
+	return "{apiVersion: apps/v1, kind: Deployment, metadata: {name: " + name + "}, spec: {selector: {matchLabels: {app: " + name + "}}, template: {metadata: {labels: {app: " + name + "}}, spec: {" + spec + "}}}}\n"
+}
+
+func TestWhatCannotBeRunIsAProblemAtItsPlace(t *testing.T) {
+	one := func(container string) string { return deployed("a", "containers: [{name: c, image: x"+container+"}]") }
+	volume := func(volume string) string {
+		return deployed("a", "volumes: ["+volume+"], containers: [{name: c, image: x, volumeMounts: [{name: v, mountPath: /v}]}]")
+	}
+	for text, want := range map[string][]string{
+		"":                         {"app.yaml: it has no Deployment, StatefulSet, Pod or Job, so there is nothing to run"},
+		"- a":                      {"app.yaml:1:1: expected an object of Kubernetes, a mapping with apiVersion and kind"},
+		"a: b":                     {"app.yaml:1:1: it has no apiVersion and kind"},
+		"{apiVersion: v1, kind: [": {"app.yaml: this is not YAML:"},
+		"{apiVersion: v1, kind: Pod, metadata: {}}":                   {"Pod: metadata.name is missing"},
+		"{apiVersion: apps/v1, kind: Deploymnt, metadata: {name: a}}": {`app.yaml:1:1: deploymnt a: apps/v1 Deploymnt is no kind that is read; did you mean "Deployment"?`},
+		"{apiVersion: apps/v1, kind: DaemonSet, metadata: {name: a}}": {"daemonset a: there are no nodes here: make it a Deployment"},
+		one(", prots: []"): {`app.yaml:1:185: deployment a: prots: Kubernetes has no such key in Container; did you mean "ports"?`},
+		one(", imagePullPolicy: 1, ports: [{containerPort: http}], env: [{name: A, value: 5}]"): {`expected a whole number`, `expected text: put it in quotes, "5"`},
+		one(", lifecycle: {preStop: {exec: {command: [x]}}}"):                                   {"deployment a: lifecycle: make it a part of command:, or of the image"},
+		one(", securityContext: {privileged: true, capabilities: {add: [NET_ADMIN]}}"):          {"privileged: instances have nothing of their node", "add: instances have nothing of their node"},
+		one(", resources: {limits: {nvidia.com/gpu: 1}}"):                                       {"resources.limits.nvidia.com/gpu: instances have no such resource"},
+		one(", resources: {limits: {cpu: many}}"):                                               {"deployment a: quantities must match"},
+		one(", env: [{name: A, valueFrom: {fieldRef: {fieldPath: status.podIP}}}]"):             {"variable A: status.podIP is not known before a pod starts: write value:"},
+		one(", env: [{name: A, valueFrom: {resourceFieldRef: {resource: limits.cpu}}}]"):        {"resourceFieldRef: its value is not known here: write value:"},
+		one(", env: [{name: A, valueFrom: {secretKeyRef: {name: s, key: k}}}]"):                 {"there is no Secret s with the key k in the files"},
+		one(", env: [{name: A, value: '$(secret:B)'}]"):                                         {"tare writes $(secret:NAME) in the place of a secret"},
+		one(", readinessProbe: {httpGet: {port: http}}"):                                        {`the container has no port "http"`},
+		one(", readinessProbe: {}"):                                                             {"readinessProbe says nothing to ask"},
+		one(", volumeMounts: [{name: v, mountPath: /v}]"):                                       {`the pod has no volume "v"`},
+		one("}, {name: d, image: y"):                                                            {"it has containers besides c: d. tare runs one container a pod"},
+		one("}, {name: d, image: y, restartPolicy: Always"):                                     {"restartPolicy: a container beside another one"},
+		volume("{name: v, hostPath: {path: /no/such}}"):                                         {"volume v: hostPath /no/such is not on this machine"},
+		volume("{name: v, downwardAPI: {}}"):                                                    {"downwardAPI: tare has no volumes of this type: make it emptyDir"},
+		volume("{name: v, persistentVolumeClaim: {claimName: p}}"):                              {"there is no PersistentVolumeClaim p in the files"},
+		deployed("a", "hostNetwork: true, containers: [{name: c, image: x}]"):                   {"hostNetwork: instances have nothing of their node"},
+		deployed("a", "containers: []"):                                                         {"it has no container"},
+		deployed("a", "containers: [{name: c}]"):                                                {"container c has no image"},
+		one("") + "---\n" + one(""):                                                             {"app.yaml:3:1: deployment a: there are two of this name"},
+		strings.Replace(one(""), "matchLabels: {app: a}", "matchLabels: {app: b}", 1):           {"its selector does not match the labels of its template"},
+		one("") + "---\n" + deployed("b", "containers: [{name: c, image: x, env: [{name: A, value: 'http://web/'}]}]") +
+			"---\n{apiVersion: v1, kind: Service, metadata: {name: web}, spec: {selector: {app: a}, ports: [{port: 80, targetPort: 8080}]}}": {"service web: port 80 is port 8080 of the pod, and nothing here forwards it: variable A of b names it; make both 8080, and connect there"},
+		one("") + "---\n" + deployed("b", "containers: [{name: c, image: x}]") +
+			"---\n{apiVersion: v1, kind: Service, metadata: {name: web}, spec: {ports: [{port: 80}], selector: {}}}\n---\n{apiVersion: v1, kind: Secret, metadata: {name: s}, data: {a: 5}}": {"secret s"},
+		"a: &a [x, x, x, x, x, x, x, x, x]\nb: &b [*a, *a, *a, *a, *a, *a, *a, *a, *a]\nc: &c [*b, *b, *b, *b, *b, *b, *b, *b, *b]\nd: &d [*c, *c, *c, *c, *c, *c, *c, *c, *c]\ne: &e [*d, *d, *d, *d, *d, *d, *d, *d, *d]\nf: [*e, *e, *e, *e, *e]": {"do aliases repeat them?"},
+		strings.Repeat("[", 100) + strings.Repeat("]", 100): {"nested more than 64 deep"},
+	} {
+		_, err := load(t, text)
+		for _, part := range want {
+			if err == nil || !strings.Contains(err.Error(), part) {
+				t.Errorf("%s\n  %v\n  want %s", text, err, part)
+			}
+		}
+	}
+}
+
+func FuzzManifest(f *testing.F) {
+	text, err := os.ReadFile(filepath.Join("testdata", "shop.yaml"))
+	if err != nil {
+		f.Fatal(err)
+	}
+	for document := range strings.SplitSeq(string(text), "\n---\n") {
+		f.Add(document)
+	}
+	f.Add(string(text))
+	f.Fuzz(func(t *testing.T, text string) {
+		fuzzing.Allocates(t, 1<<30, func() {
+			path := filepath.Join(t.TempDir(), "app.yaml")
+			if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+				t.Fatal(err)
+			}
+			app, err := Load([]string{path})
+			if err != nil {
+				return
+			}
+			for n, s := range app.Services {
+				if s.Image == "" || len(s.Names) == 0 {
+					t.Errorf("service %d: %+v", n, s)
+				}
+				for _, d := range s.DependsOn {
+					if app.Service(d.Service) == nil {
+						t.Errorf("%s depends on %s, which is not there", s.Name, d.Service)
+					}
+				}
+			}
+		})
+	})
+}
