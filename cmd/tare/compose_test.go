@@ -51,24 +51,8 @@ func TestAComposeApplicationRunsInDockerAndGVisor(t *testing.T) {
 	needsInstances(t)
 	needsKind(t, "docker")
 	needsKind(t, "gvisor")
-	var recipes []image.Recipe
-	for _, pack := range []string{"redis", "startup-port"} { // as for tare try: one image is built
-		p, err := workload.Builtin(pack)
-		if err != nil {
-			t.Fatal(err)
-		}
-		recipes = append(recipes, p.Image)
-	}
-	recipe, err := image.Merge(recipes...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	archive := published(t, recipe, v1.Config{
-		Entrypoint: []string{"redis-server"}, User: "redis", WorkingDir: "/var/lib/redis",
-		Volumes: map[string]struct{}{"/var/lib/redis": {}}, ExposedPorts: map[string]struct{}{"6379/tcp": {}},
-	})
+	archive := redisImage(t)
 	directory, password := t.TempDir(), "the-password-of-the-store"
-	out := filepath.Join(directory, "run")
 	for name, text := range map[string]string{
 		"compose.yaml": fmt.Sprintf(replicated, archive),
 		"password":     password,
@@ -84,6 +68,35 @@ workloads:
 			t.Fatal(err)
 		}
 	}
+	runsWithoutItsSecret(t, directory, password)
+}
+
+// redisImage is an archive of an image with Redis and its load driver.
+func redisImage(t *testing.T) string {
+	t.Helper()
+	var recipes []image.Recipe
+	for _, pack := range []string{"redis", "startup-port"} { // as for tare try: one image is built
+		p, err := workload.Builtin(pack)
+		if err != nil {
+			t.Fatal(err)
+		}
+		recipes = append(recipes, p.Image)
+	}
+	recipe, err := image.Merge(recipes...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return published(t, recipe, v1.Config{
+		Entrypoint: []string{"redis-server"}, User: "redis", WorkingDir: "/var/lib/redis",
+		Volumes: map[string]struct{}{"/var/lib/redis": {}}, ExposedPorts: map[string]struct{}{"6379/tcp": {}},
+	})
+}
+
+// runsWithoutItsSecret runs the study of a directory, whose workloads are all and api: all
+// services of an application, and one of them, in docker and gvisor.
+func runsWithoutItsSecret(t *testing.T, directory, password string) {
+	t.Helper()
+	out := filepath.Join(directory, "run")
 	h, err := newHome(filepath.Join(t.TempDir(), "home"))
 	if err != nil {
 		t.Fatal(err)

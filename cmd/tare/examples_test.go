@@ -29,6 +29,9 @@ func TestTheExamplesRunInDockerAndGVisor(t *testing.T) {
 		if name != filepath.Base(filepath.Dir(path)) {
 			continue
 		}
+		if name == "pods" {
+			continue // its image is one of a registry: TestTheExampleInPodsRunsInDockerAndGVisor has another
+		}
 		ran++
 		t.Run(name, func(t *testing.T) {
 			path, err := filepath.Abs(path)

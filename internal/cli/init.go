@@ -27,21 +27,24 @@ type initFlags struct {
 func newInitCommand(app *App) *cobra.Command {
 	var f initFlags
 	command := &cobra.Command{
-		Use:   "init [flags] IMAGE | COMPOSE-FILE... | -- CMD ARGS...",
-		Short: "Write a study to begin with, from an image, a Compose file or a command",
-		Long: `Write a study of an image's own server, of a service of a Compose file, or of a
-command, with a comment on each key. It is yours to edit, and tare run takes it.
+		Use:   "init [flags] IMAGE | FILE... | -- CMD ARGS...",
+		Short: "Write a study to begin with, from an image, a Compose file, manifests or a command",
+		Long: `Write a study of an image's own server, of a service of a Compose file or of
+Kubernetes manifests, or of a command, with a comment on each key. It is yours to
+edit, and tare run takes it.
 
 Nothing is started. Ports and health checks come from the image's metadata or from
-the Compose file; a line that they leave open is marked TODO, and tare run refuses
-the study there. To start an image once and see what it does, use tare try.
+the file; a line that they leave open is marked TODO, and tare run refuses the study
+there. To start an image once and see what it does, use tare try.
 
 IMAGE is docker-daemon:NAME, tar:FILE, oci:DIRECTORY or, from a registry, NAME:TAG.
-COMPOSE-FILE ends in .yaml or .yml, or is a directory with a compose.yaml; each
-further file is merged into those before it. For a command, its workload is written
-beside the study, as a file of its own.`,
+FILE is a Compose file, in .yaml or .yml, or a directory with a compose.yaml; each
+further file is merged into those before it. Or it has Kubernetes objects, as kubectl,
+Helm and Kustomize write them. For a command, its workload is written beside the
+study, as a file of its own.`,
 		Example: `  tare init docker-daemon:my-api:1.4
   tare init compose.yaml -o shop.yaml
+  helm template shop ./chart > app.yaml && tare init app.yaml
   tare init -- gzip -k -c /bin/bash`,
 		Args: func(c *cobra.Command, args []string) error {
 			switch dash := c.ArgsLenAtDash(); {
@@ -124,7 +127,7 @@ func (f *initFlags) make(ctx context.Context, app *App, args []string, isCommand
 			return nil, err
 		}
 		f.choose(ctx, app, scaffold.Networked)
-		return o.FromCompose(application, paths...)
+		return o.FromApplication(application, paths...)
 	}
 	if len(args) > 1 {
 		return nil, fmt.Errorf("%s is no Compose file, and only those can be several: write a command after --", args[0])

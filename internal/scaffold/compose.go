@@ -1,23 +1,33 @@
 package scaffold
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 
 	"tare/internal/application"
+	"tare/internal/bounded"
 	"tare/internal/compose"
 	"tare/internal/lists"
+	"tare/internal/manifest"
+	"tare/internal/manifest/objects"
 	"tare/internal/study"
 	"tare/internal/try"
 )
 
-// Application reads a Compose application from files. Where one file asks for what no
-// instance has, and the second one of docker compose up takes that out, it is read too.
+// Application reads an application from Compose files, or from Kubernetes manifests. Where
+// one Compose file asks for what no instance has, and the second one of docker compose up
+// takes that out, it is read too.
 func Application(ctx context.Context, paths []string) (*application.Application, []string, error) {
+	if isManifest(paths[0]) {
+		app, err := manifest.Load(paths)
+		return app, paths, err
+	}
 	load := func(paths []string) (*application.Application, error) {
 		return compose.Load(ctx, compose.Options{Files: paths, Environ: os.Environ()})
 	}
@@ -34,14 +44,27 @@ func Application(ctx context.Context, paths []string) (*application.Application,
 	return app, paths, nil
 }
 
-// FromCompose is the study of a Compose application, whose files are at paths.
-func (o Options) FromCompose(app *application.Application, paths ...string) (*Study, error) {
+// heads are what each object of Kubernetes has, in a file of YAML and in one of JSON.
+var heads = regexp.MustCompile(`(?m)^(- )?(apiVersion:|\{? *"apiVersion":)`)
+
+// isManifest reports whether a file has objects of Kubernetes; a Compose file has none.
+func isManifest(path string) bool {
+	text, err := bounded.ReadFile(path, objects.Limit)
+	return err == nil && heads.Match(text)
+}
+
+// FromApplication is the study of an application, whose files are at paths.
+func (o Options) FromApplication(app *application.Application, paths ...string) (*Study, error) {
 	t, err := o.begin(app.Name, "")
 	if err != nil {
 		return nil, err
 	}
 	s := &Study{Text: t}
-	notes(t, app)
+	key, check := "compose", "healthcheck"
+	if isManifest(paths[0]) {
+		key, check = "manifest", "readinessProbe"
+	}
+	notes(t, app, check)
 	driven, why := pick(app)
 	name := study.Todo
 	one := server{}
@@ -54,7 +77,7 @@ func (o Options) FromCompose(app *application.Application, paths ...string) (*St
 	if len(files) > 1 {
 		value = study.FlowList(files)
 	}
-	one.lines = [][2]string{{"server:", ""}, {"  compose: " + value, "relative to this file"}}
+	one.lines = [][2]string{{"server:", ""}, {"  " + key + ": " + value, "relative to this file"}}
 	if what := asks(app); what != "" {
 		one.lines[1][1] = study.Todo + ": and a second file"
 		t.Note("Not supported: %s. If the application works without, a second file removes it: `%s`; compose: %s.", what, compose.Resets(app), study.FlowList(append(slices.Clone(files), "FILE")))
@@ -76,7 +99,7 @@ func (o Options) FromCompose(app *application.Application, paths ...string) (*St
 }
 
 // notes says what somebody should know of the services before a run.
-func notes(t *study.Text, app *application.Application) {
+func notes(t *study.Text, app *application.Application, check string) {
 	var built, ending, open, blind []string
 	ends := map[string]bool{}
 	for _, s := range app.Services {
@@ -89,7 +112,7 @@ func notes(t *study.Text, app *application.Application) {
 			built = append(built, fmt.Sprintf("%s (docker-daemon:%s)", s.Name, s.Image))
 		}
 		switch {
-		case ends[s.Name]:
+		case ends[s.Name] || s.Completes:
 			ending = append(ending, s.Name)
 		case s.Health != nil:
 		case len(s.Ports) > 0:
@@ -98,14 +121,18 @@ func notes(t *study.Text, app *application.Application) {
 			blind = append(blind, s.Name)
 		}
 	}
+	unless := ", unless the image has one"
+	if check != "healthcheck" {
+		unless = "" // Kubernetes does not know the image's
+	}
 	for _, note := range []struct {
 		what  string
 		names []string
 	}{
 		{"Built by Compose, so run `docker compose build` before", built},
 		{"Runs to its end before those that depend on it start", ending},
-		{"No healthcheck here; ready when the port accepts a connection, unless the image has one", open},
-		{"No healthcheck and no port here; ready when it runs, unless the image has one", blind},
+		{"No " + check + " here; ready when the port accepts a connection" + unless, open},
+		{"No " + check + " and no port here; ready when it runs" + unless, blind},
 	} {
 		if len(note.names) > 0 {
 			t.Note("%s: %s.", note.what, strings.Join(note.names, ", "))
@@ -164,7 +191,8 @@ func pick(app *application.Application) (driven *application.Service, why string
 	case len(app.Services) == 1:
 		return &app.Services[0], "what the load drives"
 	case len(published) == 0:
-		published = lists.Map(app.Services, func(s application.Service) string { return s.Name })
+		servers := lists.Filter(app.Services, func(s application.Service) bool { return !s.Completes })
+		published = lists.Map(servers, func(s application.Service) string { return s.Name })
 	}
 	return nil, study.Todo + ": what the load drives: " + joined(published, "or")
 }
@@ -173,7 +201,7 @@ func pick(app *application.Application) (driven *application.Service, why string
 func serverOf(s application.Service) server {
 	one := server{variables: try.Variables(s.Env)}
 	if s.Health != nil {
-		one.page = try.HealthPath(s.Health.Test)
+		one.page = cmp.Or(s.Health.Page, try.HealthPath(s.Health.Test))
 	}
 	if one.page != "" {
 		one.pageWhy = "its healthcheck asks for it"

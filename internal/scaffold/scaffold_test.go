@@ -156,7 +156,7 @@ func TestAComposeFileGivesAStudyOfTheServiceThatPublishesAPort(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			o := options()
 			o.File, o.Environments = "testdata/study.yaml", Networked
-			s, err := o.FromCompose(a, "testdata/shop/compose.yaml")
+			s, err := o.FromApplication(a, "testdata/shop/compose.yaml")
 			if err != nil {
 				t.Fatal(err)
 			}

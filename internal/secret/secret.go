@@ -19,6 +19,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"tare/internal/bounded"
+	"tare/internal/manifest/objects"
 	"tare/internal/quantity"
 )
 
@@ -30,10 +31,12 @@ const (
 )
 
 // AsFile is Source.As of a value that commands get in a file. AtPath is that of one which a
-// single service gets in a file at a path of its own, and no other command.
+// single service gets in a file at a path of its own, and no other command; OfService that of
+// one which a single service gets as a variable.
 const (
-	AsFile = "file"
-	AtPath = "path"
+	AsFile    = "file"
+	AtPath    = "path"
+	OfService = "service"
 )
 
 // Source says where a value comes from and how commands get it. It has no value, and
@@ -43,6 +46,8 @@ type Source struct {
 	Name string `yaml:"-" json:"name"`
 	File string `yaml:"file" json:"file,omitempty"` // that has the value
 	Env  string `yaml:"env" json:"env,omitempty"`   // tare's own variable that has it, instead
+	// Key of the value in a Secret of Kubernetes, where File is a manifest.
+	Key string `yaml:"-" json:"key,omitempty"`
 	// As is variable, or file: the variable then has the path of a file in the memory of
 	// the instance. "" is variable.
 	As string `yaml:"as" json:"as,omitempty"`
@@ -156,6 +161,11 @@ func (s Source) read() (value []byte, warning string, err error) {
 			return nil, "", fmt.Errorf("the environment variable %s, which has its value, is not set: export it, also to resume a run", s.Env)
 		}
 		value = []byte(text)
+	} else if s.Key != "" {
+		if value, err = objects.SecretValue(s.File, s.Key); err != nil {
+			return nil, "", err
+		}
+		return value, "", s.Check(value) // as it is, with the end of its line
 	} else if value, warning, err = readFile(s.File); err != nil {
 		return nil, "", err
 	}
@@ -181,6 +191,9 @@ func (s Source) Check(value []byte) error {
 func (s Source) from() string {
 	if s.Env != "" {
 		return "the environment variable " + s.Env
+	}
+	if s.Key != "" {
+		return "the Secret " + strings.TrimPrefix(s.Key, "/") + " of " + s.File
 	}
 	return s.File
 }
@@ -236,7 +249,7 @@ func (s *Set) Variables() (env []string) {
 		return nil
 	}
 	for _, one := range s.Secrets {
-		if !one.inFile() {
+		if !one.inFile() && one.As != OfService {
 			env = append(env, one.Name+"="+string(one.Text.value))
 		}
 	}

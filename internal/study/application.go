@@ -3,6 +3,7 @@ package study
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -13,12 +14,13 @@ import (
 	"tare/internal/compose"
 	"tare/internal/environment"
 	"tare/internal/lists"
+	"tare/internal/manifest"
 	"tare/internal/secret"
 	"tare/internal/strictyaml"
 	"tare/internal/workload"
 )
 
-// Application is a Compose application whose services are the servers of a workload.
+// Application is an application whose services are the servers of a workload.
 type Application struct {
 	Name    string   `json:"name"`
 	Files   []string `json:"files"`   // absolute
@@ -41,6 +43,14 @@ type Service struct {
 	// Volumes are directories of the instance's own, or of some instances together.
 	Volumes []Volume      `json:"volumes,omitempty"`
 	Files   []ServiceFile `json:"files,omitempty"`
+	// Secrets are variables of the service alone.
+	Secrets []ServiceSecret `json:"secrets,omitempty"`
+}
+
+// ServiceSecret is a variable of a service with a secret value.
+type ServiceSecret struct {
+	Name  string        `json:"name"`
+	Value secret.Source `json:"value"` // where it is
 }
 
 // Volume is a directory with what the image has there.
@@ -48,6 +58,8 @@ type Volume struct {
 	Name     string `json:"name,omitempty"` // instances with the same name share it; "" is the instance's own
 	To       string `json:"to"`
 	ReadOnly bool   `json:"read_only,omitempty"`
+	// Empty: it has nothing of the image, and every user can write to it.
+	Empty bool `json:"empty,omitempty"`
 }
 
 // ServiceFile is a config, or a secret, of a service.
@@ -55,7 +67,7 @@ type ServiceFile struct {
 	To      string `json:"to"`
 	From    string `json:"from,omitempty"`    // a file of this machine, absolute
 	SHA256  string `json:"sha256,omitempty"`  // of a config; a secret has none
-	Content string `json:"content,omitempty"` // of a config that is in the Compose file
+	Content string `json:"content,omitempty"` // of a config that is in the file of the application
 	// Secret says where the content is of a secret; nil for a config.
 	Secret *secret.Source `json:"secret,omitempty"`
 	User   string         `json:"user,omitempty"`
@@ -100,6 +112,11 @@ func (p *Plan) Secrets() []secret.Source {
 					all = append(all, *f.Secret)
 				}
 			}
+			for _, v := range s.Secrets {
+				if !slices.Contains(all, v.Value) {
+					all = append(all, v.Value)
+				}
+			}
 		}
 	}
 	return all
@@ -122,32 +139,61 @@ func (a *Application) names() []string {
 
 // applicationSection is server: of a workload with an application.
 type applicationSection struct {
-	Compose section  `yaml:"compose"`
-	Service string   `yaml:"service"`
-	Under   []string `yaml:"under"`
+	Compose  section  `yaml:"compose"`
+	Manifest section  `yaml:"manifest"`
+	Service  string   `yaml:"service"`
+	Under    []string `yaml:"under"`
 }
 
-// resolveApplication reads the Compose file of a workload and puts its services in the
-// place of the pack's server.
-func resolveApplication(at strictyaml.Node, pack *workload.Pack, directory string) (*workload.Pack, *Application) {
-	var s applicationSection
-	at.Decode(&s)
-	files := composeFiles(s.Compose)
+// read is the application that the files say. Its problems are at the key that names them.
+func (s applicationSection) read(at strictyaml.Node, directory string) (app *application.Application, key, file string) {
+	key, section := "compose", s.Compose
+	if s.Manifest.Exists() {
+		if key, section = "manifest", s.Manifest; s.Compose.Exists() {
+			at.At("manifest").Problemf("manifest: compose: is there too: an application is of one or the other")
+			return nil, key, ""
+		}
+	}
+	files := filesOf(section)
 	if len(files) == 0 {
-		at.Problemf("server: compose: is missing; it names a Compose file, such as ./compose.yaml")
-		return pack, nil
+		at.Problemf("server: compose: is missing; it names a Compose file, such as ./compose.yaml; or manifest:, a file of Kubernetes objects")
+		return nil, key, ""
 	}
 	for i, name := range files {
 		if !filepath.IsAbs(name) {
 			files[i] = filepath.Join(directory, name)
 		}
 	}
-	read, err := compose.Load(context.Background(), compose.Options{Files: files, Environ: os.Environ()})
+	var err error
+	if key == "manifest" {
+		app, err = manifest.Load(files)
+	} else {
+		app, err = compose.Load(context.Background(), compose.Options{Files: files, Environ: os.Environ()})
+	}
+	if several := (strictyaml.Problems)(nil); errors.As(err, &several) {
+		for _, one := range several {
+			at.At(key).Problemf("%s: %s", key, one)
+		}
+		return nil, key, files[0]
+	}
 	if err != nil {
-		at.At("compose").Problemf("compose: %s", err)
+		at.At(key).Problemf("%s: %s", key, err)
+		return nil, key, files[0]
+	}
+	return app, key, files[0]
+}
+
+// resolveApplication reads the application of a workload and puts its services in the
+// place of the pack's server.
+func resolveApplication(at strictyaml.Node, pack *workload.Pack, directory string) (*workload.Pack, *Application) {
+	var s applicationSection
+	at.Decode(&s)
+	read, key, file := s.read(at, directory)
+	if read == nil {
 		return pack, nil
 	}
-	names := lists.Map(read.Services, func(s application.Service) string { return s.Name })
+	main := lists.Filter(read.Services, func(s application.Service) bool { return s.Of == "" })
+	names := lists.Map(main, func(s application.Service) string { return s.Name })
 	known := func(at strictyaml.Node, key, name string) bool {
 		if !slices.Contains(names, name) {
 			at.Problemf("%s: %s", key, strictyaml.Unknown("service", name, names))
@@ -169,12 +215,17 @@ func resolveApplication(at strictyaml.Node, pack *workload.Pack, directory strin
 	if !good {
 		return pack, nil
 	}
+	for _, one := range read.Services { // what prepares a service is where that is
+		if one.Of != "" && slices.Contains(s.Under, one.Of) {
+			s.Under = append(s.Under, one.Name)
+		}
+	}
 	app := &Application{Name: read.Name, Files: read.Files, Service: s.Service, Under: s.Under, Notes: read.Notes}
 	var services []workload.Service
 	for _, one := range read.Services {
 		service, server, err := serviceOf(one, read, pack.DriverRole())
 		if err != nil {
-			at.At("compose").Problemf("compose: %s: %s", files[0], err)
+			at.At(key).Problemf("%s: %s: %s", key, file, err)
 			good = false
 			continue
 		}
@@ -193,8 +244,8 @@ func resolveApplication(at strictyaml.Node, pack *workload.Pack, directory strin
 	return &served, app
 }
 
-// composeFiles is one file or a list.
-func composeFiles(s section) (files []string) {
+// filesOf is one file or a list.
+func filesOf(s section) (files []string) {
 	if !s.Exists() || s.IsNull() {
 		return nil
 	}

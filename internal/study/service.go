@@ -19,6 +19,7 @@ import (
 	"tare/internal/environment"
 	"tare/internal/image"
 	"tare/internal/lists"
+	"tare/internal/manifest/objects"
 	"tare/internal/quantity"
 	"tare/internal/secret"
 	"tare/internal/strictyaml"
@@ -75,12 +76,20 @@ func serviceOf(s application.Service, app *application.Application, driver strin
 	}
 	server.StopTime = s.StopGrace
 	server.Health = healthOf(s)
+	server.Completes = s.Completes
+	for _, v := range s.Secrets {
+		source := secret.Source{Name: app.Name + " " + s.Name + " " + v.Name, File: v.File, Key: v.Key, As: secret.OfService}
+		if err := checkManifest(source); err != nil {
+			return fail("env."+v.Name, "%v", err)
+		}
+		one.Secrets = append(one.Secrets, ServiceSecret{Name: v.Name, Value: source})
+	}
 	for _, other := range app.Services {
 		server.Completes = server.Completes || slices.Contains(other.DependsOn, application.Dependency{Service: s.Name, Condition: application.Completed})
 	}
 	for _, v := range s.Volumes {
 		if v.Target == "/data" && (v.Kind != "volume" || shared(app, v.Source)) {
-			return fail("volumes", "/data is each instance's own directory, at which nothing else can be: use another path in a second Compose file, or a volume of this service alone")
+			return fail("volumes", "/data is each instance's own directory, at which nothing else can be: use another path, or a volume of this service alone")
 		}
 		switch v.Kind {
 		case "bind":
@@ -92,7 +101,7 @@ func serviceOf(s application.Service, app *application.Application, driver strin
 		case "tmpfs":
 			one.Mounts = append(one.Mounts, environment.Mount{Memory: true, Size: quantity.Bytes(v.Size), To: v.Target})
 		default:
-			volume := Volume{To: v.Target, ReadOnly: v.ReadOnly}
+			volume := Volume{To: v.Target, ReadOnly: v.ReadOnly, Empty: v.Empty}
 			if shared(app, v.Source) {
 				volume.Name = v.Source
 			}
@@ -136,6 +145,7 @@ func healthOf(s application.Service) *workload.Health {
 		h.Port = s.Ports[0]
 	}
 	if c := s.Health; c != nil {
+		h.Port, h.Page = cmp.Or(c.Port, h.Port), c.Page
 		h.Timeout = max(leastReady, c.StartPeriod+time.Duration(c.Retries)*(c.Interval+c.Timeout))
 		if h.Exec = c.Test; c.Shell {
 			h.Exec = []string{"/bin/sh", "-c", c.Test[0]}
@@ -154,7 +164,8 @@ func fileOf(f application.File, app *application.Application, service string) (f
 		return file, fmt.Errorf("%s: the secret's value is in a file of variables, which the plan would have: give file:, or set the variable in tare's own environment", f.Target)
 	case f.Secret:
 		file.From = ""
-		file.Secret = &secret.Source{Name: app.Name + " " + service + " " + f.Target, File: f.Source, Env: f.Env, As: secret.AtPath}
+		file.Secret = &secret.Source{Name: app.Name + " " + service + " " + f.Target, File: f.Source, Env: f.Env, Key: f.Key, As: secret.AtPath}
+		return file, checkManifest(*file.Secret)
 	case f.Source == "":
 		file.Content = f.Content
 	default:
@@ -166,6 +177,21 @@ func fileOf(f application.File, app *application.Application, service string) (f
 		file.SHA256 = hex.EncodeToString(sum[:])
 	}
 	return file, nil
+}
+
+// checkManifest says why a run would refuse a secret that is in a manifest.
+func checkManifest(s secret.Source) error {
+	if s.Key == "" {
+		return nil // checked when the application was read
+	}
+	value, err := objects.SecretValue(s.File, s.Key)
+	if err == nil {
+		err = s.Check(value)
+	}
+	if err != nil {
+		return fmt.Errorf("%w; a value that is no secret belongs in a ConfigMap", err)
+	}
+	return nil
 }
 
 // checkApplications reports environments that cannot have what services need. The plan is

@@ -34,7 +34,10 @@ func (s *Server) of(c image.Config) {
 		}
 	}
 	if len(h.Exec) == 0 && h.Port > 0 && s.Ready.None() {
-		s.Ready = agent.Probe{TCP: "${address}:" + strconv.Itoa(h.Port), Timeout: h.Timeout}
+		at := "${address}:" + strconv.Itoa(h.Port)
+		if s.Ready = (agent.Probe{TCP: at, Timeout: h.Timeout}); h.Page != "" {
+			s.Ready.TCP, s.Ready.HTTP = "", "http://"+at+Literal(h.Page)
+		}
 	}
 	s.Health = &h
 }

@@ -193,7 +193,9 @@ type Health struct {
 	NotImage bool     `json:"not_image,omitempty"`
 	// Port accepts connections when the service is ready, where there is no command and
 	// the server has no other probe; 0 is the first one that the image exposes.
-	Port    int           `json:"port,omitempty"`
+	Port int `json:"port,omitempty"`
+	// Page is what the port answers by HTTP then; "" is nothing.
+	Page    string        `json:"page,omitempty"`
 	Timeout time.Duration `json:"timeout,omitempty"`
 }
 

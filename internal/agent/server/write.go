@@ -25,7 +25,11 @@ func (s *server) writeFile(t *task, m wire.Write) (path string, err error) {
 	}
 	if m.Directory {
 		nothing := func([]byte) error { return nil }
-		return m.Path, errors.Join(os.MkdirAll(m.Path, 0o755), s.receive(t, t.ctx.Done(), nothing))
+		err = os.MkdirAll(m.Path, 0o755)
+		if err == nil && m.Mode != 0 {
+			err = os.Chmod(m.Path, mode)
+		}
+		return m.Path, errors.Join(err, s.receive(t, t.ctx.Done(), nothing))
 	}
 	if m.Memory {
 		if err = s.inMemory(&m); err != nil {

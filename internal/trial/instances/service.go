@@ -11,13 +11,16 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 
 	"tare/internal/agent/wire"
+	"tare/internal/application"
 	"tare/internal/bounded"
 	"tare/internal/environment"
 	"tare/internal/linux/userns"
+	"tare/internal/lists"
 	"tare/internal/secret"
 	"tare/internal/study"
 )
@@ -90,8 +93,15 @@ func (p *Pool) makeVolume(ctx context.Context, r Request, g *Group, i *Instance,
 	if err := os.Mkdir(directory, 0o755); err != nil {
 		return "", err
 	}
+	if v.Empty {
+		return directory, os.Chmod(directory, emptyMode)
+	}
 	return directory, i.image.Unpack(ctx, v.To, directory)
 }
+
+// emptyMode is that of a volume without what the image has there: that of an emptyDir of
+// Kubernetes.
+const emptyMode = 0o777
 
 func (g *Group) removeVolumes() error {
 	var errs []error
@@ -109,7 +119,11 @@ func (i *Instance) takeFiles(ctx context.Context, s *secret.Set) error {
 		return nil
 	}
 	for _, v := range i.service.Volumes { // which an instance without mounts has on its disk
-		if err := i.Agent().Put(ctx, wire.Write{Path: v.To, Directory: true}, nil); err != nil {
+		w := wire.Write{Path: v.To, Directory: true}
+		if v.Empty && !v.ReadOnly {
+			w.Mode = emptyMode
+		}
+		if err := i.Agent().Put(ctx, w, nil); err != nil {
 			return fmt.Errorf("%s: making the volume %s of service %s: %w", i.Name, v.To, i.service.Name, err)
 		}
 	}
@@ -132,6 +146,36 @@ func (i *Instance) takeFiles(ctx context.Context, s *secret.Set) error {
 		}
 	}
 	return nil
+}
+
+// hidden is what stands in the place of a secret value.
+var hidden = regexp.MustCompile(regexp.QuoteMeta(application.HiddenBegins) + `([^()]*)\)`)
+
+// Reveal puts the values of the service's own secret variables where a command and its
+// variables have their places, and adds those variables. The result is not to be kept.
+func (i *Instance) Reveal(argv, env []string) ([]string, []string) {
+	if i.service == nil || len(i.service.Secrets) == 0 {
+		return argv, env
+	}
+	values := map[string]string{}
+	for _, v := range i.service.Secrets {
+		if one := i.secrets.Named(v.Value.Name); one != nil {
+			values[v.Name] = string(one.Text.Reveal())
+		}
+	}
+	in := func(text string) string {
+		return hidden.ReplaceAllStringFunc(text, func(found string) string {
+			if value, own := values[hidden.FindStringSubmatch(found)[1]]; own {
+				return value
+			}
+			return found
+		})
+	}
+	argv, env = lists.Map(argv, in), lists.Map(env, in)
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		env = append(env, name+"="+values[name])
+	}
+	return argv, env
 }
 
 // config reads the file of a config, which has to be what was planned.

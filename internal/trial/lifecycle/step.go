@@ -26,8 +26,9 @@ func (c *Copy) command(i *instances.Instance, s workload.Step, timeout time.Dura
 	if s.Timeout > 0 {
 		timeout = s.Timeout
 	}
+	argv, env := i.Reveal(s.CommandArgs(), slices.Concat(i.Env(), s.Env))
 	return agent.Command{
-		Argv: s.CommandArgs(), Env: slices.Concat(i.Env(), s.Env, i.Secrets()),
+		Argv: argv, Env: append(env, i.Secrets()...),
 		Input: s.Stdin, Dir: s.Dir, User: s.User, CPUs: c.cores(i, s.Role), Timeout: timeout,
 	}
 }

@@ -628,7 +628,7 @@ Applications
   > E
   $ sed 's/compose: .*, service/service/' shop.yaml >bad.yaml
   $ tare run bad.yaml
-  tare: bad.yaml:7:31: server: compose: is missing; it names a Compose file, such as ./compose.yaml
+  tare: bad.yaml:7:31: server: compose: is missing; it names a Compose file, such as ./compose.yaml; or manifest:, a file of Kubernetes objects
   [2]
   $ sed 's/compose.yaml/absent.yaml/' shop.yaml >bad.yaml
   $ tare run bad.yaml
@@ -652,7 +652,7 @@ Applications
   [2]
   $ sed 's/under/beside/' shop.yaml >bad.yaml
   $ tare run bad.yaml
-  tare: bad.yaml:7:71: unknown key "beside"; known: compose, service, under
+  tare: bad.yaml:7:71: unknown key "beside"; known: compose, manifest, service, under
   [2]
   $ sed 's/nginx-open/fio/' shop.yaml >bad.yaml
   $ tare run bad.yaml
@@ -679,8 +679,12 @@ Applications
   $ sed 's/files:.files/files:\/data/' compose.yaml >data.yaml
   $ sed 's/compose.yaml/data.yaml/' shop.yaml >bad.yaml
   $ tare run bad.yaml
-  tare: bad.yaml:7:41: compose: data.yaml: services.cache.volumes: /data is each instance's own directory, at which nothing else can be: use another path in a second Compose file, or a volume of this service alone
-  bad.yaml:7:41: compose: data.yaml: services.api.volumes: /data is each instance's own directory, at which nothing else can be: use another path in a second Compose file, or a volume of this service alone
+  tare: bad.yaml:7:41: compose: data.yaml: services.cache.volumes: /data is each instance's own directory, at which nothing else can be: use another path, or a volume of this service alone
+  bad.yaml:7:41: compose: data.yaml: services.api.volumes: /data is each instance's own directory, at which nothing else can be: use another path, or a volume of this service alone
+  [2]
+  $ sed 's/compose: /manifest: x.yaml, &/' shop.yaml >bad.yaml
+  $ tare run bad.yaml
+  tare: bad.yaml:7:42: manifest: compose: is there too: an application is of one or the other
   [2]
   $ printf abc >pin
   $ { sed 's/image: api/&\n    secrets: [pin]/' compose.yaml; echo 'secrets: {pin: {file: pin}}'; } >short.yaml
@@ -692,4 +696,68 @@ Applications
   $ sed 's/compose.yaml/scaled.yaml/' shop.yaml >bad.yaml
   $ tare run bad.yaml
   tare: bad.yaml:7:41: compose: scaled.yaml: services.api.scale: 2: tare does not support this: if the application works without it, remove it in a second Compose file, services: {api: {scale: !reset null}}, and name both files, compose: [compose.yaml, for-tare.yaml]
+  [2]
+
+Manifests
+
+  $ cat >app.yaml <<'E'
+  > apiVersion: apps/v1
+  > kind: Deployment
+  > metadata: {name: api}
+  > spec:
+  >   selector: {matchLabels: {app: api}}
+  >   template:
+  >     metadata: {labels: {app: api}}
+  >     spec:
+  >       containers:
+  >         - name: api
+  >           image: api
+  >           env: [{name: PASSWORD, valueFrom: {secretKeyRef: {name: db, key: password}}}]
+  > ---
+  > apiVersion: v1
+  > kind: Secret
+  > metadata: {name: db}
+  > stringData: {password: long enough}
+  > E
+  $ cat >pods.yaml <<E
+  > study: one
+  > baseline: docker
+  > environments: {docker: {}, gvisor: {}}
+  > workloads:
+  >   - {use: nginx-open, server: {manifest: ./app.yaml, service: api}}
+  > E
+  $ sed 's/app.yaml/absent.yaml/' pods.yaml >bad.yaml
+  $ tare run bad.yaml
+  tare: bad.yaml:5:42: manifest: absent.yaml: no such file or directory
+  [2]
+  $ sed 's/service: api/service: apu/' pods.yaml >bad.yaml
+  $ tare run bad.yaml
+  tare: bad.yaml:5:63: service: unknown service "apu"; did you mean "api"? (known: api)
+  [2]
+  $ sed 's/name: api$/&\n          prots: []\n          lifecycle: {preStop: {exec: {command: [x]}}}/' app.yaml >keys.yaml
+  $ sed 's/app.yaml/keys.yaml/' pods.yaml >bad.yaml
+  $ tare run bad.yaml
+  tare: bad.yaml:5:42: manifest: keys.yaml:11:11: deployment api: prots: Kubernetes has no such key in Container; did you mean "ports"?
+  bad.yaml:5:42: manifest: keys.yaml:12:11: deployment api: lifecycle: make it a part of command:, or of the image
+  [2]
+  $ sed 's/      containers:/      hostNetwork: true\n&/; s/kind: Secret/kind: DaemonSet/' app.yaml >host.yaml
+  $ sed 's/app.yaml/host.yaml/' pods.yaml >bad.yaml
+  $ tare run bad.yaml
+  tare: bad.yaml:5:42: manifest: host.yaml:9:7: deployment api: hostNetwork: instances have nothing of their node: leave it out, if the application works without
+  bad.yaml:5:42: manifest: host.yaml:15:1: daemonset db: there are no nodes here: make it a Deployment, or leave it out
+  [2]
+  $ sed 's/key: password/key: user/' app.yaml >key.yaml
+  $ sed 's/app.yaml/key.yaml/' pods.yaml >bad.yaml
+  $ tare run bad.yaml
+  tare: bad.yaml:5:42: manifest: key.yaml:12:17: deployment api: there is no Secret db with the key user in the files: add it, with kubectl get -o yaml from a cluster
+  [2]
+  $ sed 's/long enough/short/' app.yaml >short.yaml
+  $ sed 's/app.yaml/short.yaml/' pods.yaml >bad.yaml
+  $ tare run bad.yaml
+  tare: bad.yaml:5:42: manifest: short.yaml: services.api.env.PASSWORD: the value from the Secret db/password of $PWD/short.yaml has 5 characters; with fewer than 8 it could not be masked in outputs; a value that is no secret belongs in a ConfigMap
+  [2]
+  $ sed 's/metadata: .name: db./metadata: {name: db/' app.yaml >syntax.yaml
+  $ sed 's/app.yaml/syntax.yaml/' pods.yaml >bad.yaml
+  $ tare run bad.yaml
+  tare: bad.yaml:5:42: manifest: syntax.yaml: this is not YAML: while parsing a flow mapping at line 15, column 11: line 16, column 11: did not find expected ',' or '}'
   [2]
