@@ -1,6 +1,7 @@
 package schedule
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -17,6 +18,7 @@ const goneAfter = 2
 // lane is one node with the block that it works on.
 type lane struct {
 	node  string
+	index int    // among the lanes
 	slots []Slot // of the block
 	begun int    // blocks
 	// active says that this session works on the block.
@@ -39,8 +41,8 @@ func (s *Schedule) Over(nodes []string, parallel int) error {
 		return fmt.Errorf("order: sequential runs all blocks of an environment before the next, so they cannot run side by side on %d nodes", len(nodes))
 	}
 	s.lanes, s.parallel = nil, max(1, min(parallel, len(nodes)))
-	for _, name := range nodes {
-		s.lanes = append(s.lanes, &lane{node: name})
+	for i, name := range nodes {
+		s.lanes = append(s.lanes, &lane{node: name, index: i})
 	}
 	return nil
 }
@@ -103,19 +105,22 @@ func (s *Schedule) give(l *lane, slots []Slot) {
 // the same time. First are those with a block of an earlier session, then those that have
 // begun the fewest.
 func (s *Schedule) mayWork(l *lane) bool {
-	if !s.several() || l.active && len(s.left(l)) > 0 {
+	if !s.several() || l.active && s.busy(l) {
 		return true
 	}
-	rank := func(l *lane) []int {
-		return []int{after(len(s.left(l)) == 0, false), l.begun, slices.Index(s.lanes, l)}
+	if s.parallel == len(s.lanes) {
+		return l.gone == ""
+	}
+	precedes := func(one, other *lane) bool {
+		return cmp.Or(cmp.Compare(after(!s.busy(one), false), after(!s.busy(other), false)), cmp.Compare(one.begun, other.begun), cmp.Compare(one.index, other.index)) < 0
 	}
 	free, before := s.parallel, 0
 	for _, other := range s.lanes {
 		switch {
 		case other == l || other.gone != "":
-		case other.active && len(s.left(other)) > 0:
+		case other.active && s.busy(other):
 			free--
-		case slices.Compare(rank(other), rank(l)) < 0:
+		case precedes(other, l):
 			before++
 		}
 	}
@@ -124,7 +129,7 @@ func (s *Schedule) mayWork(l *lane) bool {
 
 // end says why the run is over, once no block is under way.
 func (s *Schedule) end(why func() string) {
-	if len(s.allLeft()) == 0 {
+	if !slices.ContainsFunc(s.lanes, s.busy) {
 		s.why = why()
 	}
 }
@@ -151,11 +156,7 @@ func (s *Schedule) takeUp() {
 		return
 	}
 	s.tookUp = true
-	last := 0
-	for block := range s.home {
-		last = max(last, block)
-	}
-	for block := 1; block <= last; block++ {
+	for block := 1; block <= s.last; block++ {
 		l := s.laneOf(s.home[block])
 		s.held = s.first(block)
 		s.book.Hold(s.held)
@@ -166,7 +167,7 @@ func (s *Schedule) takeUp() {
 			if l != nil {
 				l.begun++
 			}
-		case l == nil || len(s.left(l)) > 0:
+		case l == nil || s.busy(l):
 			s.abandon(slots)
 		default:
 			s.give(l, s.renumbered(slots))
@@ -200,9 +201,9 @@ func (s *Schedule) abandon(slots []Slot) {
 // first is the first block that is under way or, of those before the last that was begun,
 // not begun yet; or block where none is before it.
 func (s *Schedule) first(block int) int {
-	for _, slot := range s.allLeft() {
-		if !slot.Traced {
-			block = min(block, slot.Block)
+	for _, l := range s.lanes {
+		if s.busy(l) && !l.slots[0].Traced {
+			block = min(block, l.slots[0].Block)
 		}
 	}
 	for free := s.stage.block + 1; free < block; free++ {
@@ -219,11 +220,7 @@ func (s *Schedule) hold() {
 	if !s.several() {
 		return
 	}
-	last := s.stage.block
-	for block := range s.home {
-		last = max(last, block)
-	}
-	s.held = s.first(last + 1)
+	s.held = s.first(max(s.stage.block, s.last) + 1)
 	s.book.Hold(s.held)
 }
 
@@ -232,7 +229,7 @@ func (s *Schedule) unfinished(block int) bool { return s.several() && s.held > 0
 
 // recordOn notes what a trial says about its node.
 func (s *Schedule) recordOn(t rundir.Trial) {
-	s.home[t.Block] = t.Node
+	s.home[t.Block], s.last = t.Node, max(s.last, t.Block)
 	if !s.tookUp {
 		s.positions[t.Block] = append(s.positions[t.Block], t.Position)
 		return
@@ -248,7 +245,7 @@ func (s *Schedule) recordOn(t rundir.Trial) {
 	case rundir.Failed:
 		l.broken = t.Reason
 	}
-	if len(s.left(l)) > 0 {
+	if s.busy(l) {
 		return
 	}
 	if l.failed++; l.worked || l.broken == "" {

@@ -109,12 +109,21 @@ func (p *pace) one(at cellKey, rounds int) time.Duration {
 // block estimates these trials together.
 func (p *pace) block(slots []Slot) time.Duration {
 	total := middle(latest(p.between))
+	type key struct {
+		cellKey
+		rounds int
+	}
+	known := map[key]time.Duration{} // many nodes have slots of the same cell
 	for _, s := range slots {
 		rounds := s.Rounds
 		if s.Within > 0 {
 			rounds = 0
 		}
-		total += p.one(cellKey{s.Environment, s.Workload, s.Level}, rounds)
+		at := key{cellKey{s.Environment, s.Workload, s.Level}, rounds}
+		if _, have := known[at]; !have {
+			known[at] = p.one(at.cellKey, rounds)
+		}
+		total += known[at]
 	}
 	return total
 }

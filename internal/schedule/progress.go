@@ -46,7 +46,8 @@ func (s *Schedule) Progress(elapsed time.Duration) Progress {
 	if blocks.Open {
 		p.MaxBlock = 0
 	}
-	p.Left = len(s.allLeft())
+	here := s.allLeft()
+	p.Left = len(here)
 	for _, c := range s.Verdicts() {
 		if !c.Primary {
 			continue
@@ -70,7 +71,7 @@ func (s *Schedule) Progress(elapsed time.Duration) Progress {
 			}
 		}
 	}
-	p.Remaining = s.remaining(elapsed)
+	p.Remaining = s.remaining(here, elapsed)
 	return p
 }
 
@@ -85,13 +86,13 @@ func (s *Schedule) nextLook(c verdict.Contrast) int {
 	return stats.NextLook(c.N)
 }
 
-// remaining adds up the rest of this block, and every block until each cell has
+// remaining adds up the rest of the present blocks, and every block until each cell has
 // as many as its open verdicts are projected to take.
-func (s *Schedule) remaining(elapsed time.Duration) time.Duration {
+func (s *Schedule) remaining(present []Slot, elapsed time.Duration) time.Duration {
 	if !s.pace.known() {
 		return 0
 	}
-	left := s.pace.block(s.allLeft())
+	left := s.pace.block(present)
 	if s.why != "" {
 		return left / time.Duration(s.width()) // of a traced block
 	}

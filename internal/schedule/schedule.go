@@ -68,6 +68,7 @@ type Schedule struct {
 	// home has the nodes of the blocks with trials, and positions those of the trials of
 	// earlier sessions; where several nodes work.
 	home      map[int]string
+	last      int // of them
 	positions map[int][]int
 	held      int // the block that verdicts wait for
 	// abandoned is how many blocks were begun and will not be finished.
@@ -206,10 +207,18 @@ func (s *Schedule) next(l *lane, elapsed time.Duration) (Slot, bool) {
 	}
 }
 
-// left are the slots of a lane's block that are not recorded.
-func (s *Schedule) left(l *lane) []Slot {
+// busy reports whether a slot of a lane's block is not recorded; it is the first then.
+func (s *Schedule) busy(l *lane) bool {
 	for len(l.slots) > 0 && s.isRecorded(l.slots[0]) {
 		l.slots = l.slots[1:]
+	}
+	return len(l.slots) > 0
+}
+
+// left are the slots of a lane's block that are not recorded.
+func (s *Schedule) left(l *lane) []Slot {
+	if !s.busy(l) {
+		return nil
 	}
 	return lists.Filter(l.slots, func(slot Slot) bool { return !s.isRecorded(slot) })
 }
