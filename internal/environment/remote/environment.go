@@ -192,8 +192,10 @@ func (n *network) Path() string { return n.path + " on " + n.session.host.Name()
 func (n *network) Host() string { return n.host }
 
 func (n *network) Close(ctx context.Context) error {
-	if n.session.Err() != nil {
-		return nil // the other side closes it
+	if n.session.Err() == nil {
+		if err := n.session.simple(ctx, request{Call: callClose, Network: n.id}, nil); n.session.Err() == nil {
+			return err
+		}
 	}
-	return n.session.simple(ctx, request{Call: callClose, Network: n.id}, nil)
+	return nil // the other side closes it
 }

@@ -108,7 +108,9 @@ func (i *Instance) Stop(ctx context.Context) error {
 				i.NoteExit(began.Add(s.Exit))
 			}
 		}
-		// After a lost link the other side ends the instance.
+		if i.session.Err() != nil {
+			i.end = nil // the other side ends the instance, also if the link was lost meanwhile
+		}
 		if i.client != nil {
 			i.client.Close()
 		}
