@@ -30,6 +30,9 @@ func printPlan(app *App, d *run.DryRun) error {
 	for _, s := range plan.Secrets() {
 		planLine(w, "secret", s.Words())
 	}
+	if plan.Nodes.Set() {
+		planLine(w, "nodes", plan.Nodes.Words())
+	}
 	for _, e := range plan.Environments {
 		planLine(w, "environment", joined(e.Name, "("+e.KindAndHost()+")", e.UnusualOptions()))
 		if limits := model.Limits(e.Limits); limits != model.Limits(plan.Limits) {

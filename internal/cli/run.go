@@ -71,6 +71,7 @@ Exit status:
 func (r *runFlags) add(app *App, flags *pflag.FlagSet) {
 	flags.IntVar(&r.over.Blocks, "blocks", 0, "run exactly this `number` of blocks, and use the interval for a fixed number")
 	flags.DurationVar(&r.over.Budget, "budget", 0, "begin no block that would end after this `time` (5m, 1h); it goes to open verdicts")
+	flags.IntVar(&r.over.Parallel, "parallel", 0, "let at most this `number` of the study's nodes work at the same time")
 	flags.StringVar(&r.over.Scale, "scale", "", "run the study at the scale of this `name`, such as small")
 	flags.StringSliceVar(&r.over.Only, "only", nil, "run only the environments and workloads of these `names`; the baseline is always kept")
 	flags.Uint64Var(&r.seed, "seed", 0, "`seed` of the random order (default: random, and recorded)")
@@ -97,7 +98,7 @@ func (r *runFlags) run(command *cobra.Command, app *App, args []string) (err err
 		if command.Flags().Changed("seed") {
 			r.over.Seed = &r.seed
 		}
-		if err := positive(command, "blocks", "budget"); err != nil {
+		if err := positive(command, "blocks", "budget", "parallel"); err != nil {
 			return err
 		}
 		if o.Plan, err = resolve(args[0], r.over); err != nil {

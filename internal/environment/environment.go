@@ -37,6 +37,8 @@ type Registration struct {
 	// kernel and show the request's disks, so that other environments can run in them
 	// (inside:).
 	Hosts bool
+	// Placed reports that the environments of the kind are Placed.
+	Placed bool
 	// Needs returns what the kind needs on a machine that another environment started
 	// for it; nil for nothing.
 	Needs func(options any) (Needs, error)

@@ -96,7 +96,7 @@ func milestoneText(e run.Event) string {
 		return fmt.Sprintf("verdict: %s: %s", joined(e.Contrast.Workload, e.Contrast.Level, e.Contrast.Metric), e.Message)
 	case run.Tried:
 		if e.Trial.Status == rundir.Failed {
-			where := fmt.Sprintf("block %d", e.Trial.Block)
+			where := fmt.Sprintf("block %d", e.Trial.Block) + onNode(e.Trial.Node)
 			if e.Trial.Traced {
 				where = tracedTrials
 			}
@@ -104,6 +104,14 @@ func milestoneText(e run.Event) string {
 		}
 	}
 	return ""
+}
+
+// onNode names the node of a block, in a run over nodes.
+func onNode(node string) string {
+	if node == "" {
+		return ""
+	}
+	return " on " + node
 }
 
 // joined are the words that are not empty.
@@ -123,6 +131,7 @@ func blockLine(e run.Event) string {
 	if p.MaxBlock > 0 {
 		text += fmt.Sprintf(" of at most %d", p.MaxBlock)
 	}
+	text += onNode(e.Slot.Node)
 	if p.NextLook > 0 {
 		text += fmt.Sprintf(", next interim analysis at %d", p.NextLook)
 	}
@@ -195,6 +204,7 @@ func trialLine(e run.Event) string {
 	case p.MaxBlock > 0:
 		text += fmt.Sprintf("/%d", p.MaxBlock)
 	}
+	text += onNode(e.Slot.Node)
 	if e.Batch != nil {
 		text += " · " + schedule.BatchWords(e.Batch)
 	} else {

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"tare/internal/environment"
 	"tare/internal/study"
 )
 
@@ -18,7 +19,7 @@ func TooWide(plan *study.Plan, cores int) error {
 	var names []string
 	widest, here := 0.0, false
 	for _, e := range plan.Environments {
-		if e.Inside != nil || e.Host != "" {
+		if r, _ := environment.Lookup(e.Kind); e.Inside != nil || e.Host != "" || plan.OnHosts() || r.Placed {
 			continue
 		}
 		here = true

@@ -1,6 +1,8 @@
 package run
 
 import (
+	"sync"
+
 	"tare/internal/rundir"
 	"tare/internal/schedule"
 	"tare/internal/verdict"
@@ -48,3 +50,16 @@ const (
 	Cleared   Kind = "cleared"   // what was left at the end was removed
 	Done      Kind = "done"      // the last one
 )
+
+// oneAtATime sends events that several goroutines have one at a time; to nil it sends
+// none.
+func oneAtATime(events func(Event)) func(Event) {
+	var mu sync.Mutex
+	return func(e Event) {
+		mu.Lock()
+		defer mu.Unlock()
+		if events != nil {
+			events(e)
+		}
+	}
+}

@@ -11,6 +11,9 @@ import (
 // if instances of several environments will live at the same time. From then on
 // the plan says which environments share a block, here and when the run is resumed.
 func fit(plan *study.Plan) {
+	if plan.Nodes.Set() {
+		return // it runs on other machines
+	}
 	plan.ShareCore(cgroup.OwnCores())
 	if plan.Design.Order != study.Alternating {
 		return

@@ -23,8 +23,8 @@ type studyHost struct {
 
 	host    host.Host
 	session *remote.Session
-	lost    error       // why the session before ended
-	opening *sync.Mutex // one for all hosts, since events are sent one at a time
+	lost    error      // why the session before ended
+	opening sync.Mutex // held while a lost session is opened again
 	tries   atomic.Int64
 }
 
@@ -37,7 +37,7 @@ func (e *execution) openHost(ctx context.Context, name string) *studyHost {
 		e.hosts = map[string]*studyHost{}
 	}
 	h := e.Plan.Hosts[name]
-	r := &studyHost{name: name, ssh: h.SSH, opening: &e.opening}
+	r := &studyHost{name: name, ssh: h.SSH}
 	e.hosts[name] = r
 	r.say = func(format string, args ...any) { e.say("host %s: %s", name, fmt.Sprintf(format, args...)) }
 	r.open = func(ctx context.Context) (err error) {
@@ -74,6 +74,8 @@ func (e *execution) check(ctx context.Context, p study.Environment) (environment
 		return e.checkInside(ctx, p)
 	case p.Host != "":
 		return e.checkOn(ctx, p, p.Host)
+	case e.Plan.OnHosts():
+		return e.checkOnNodes(ctx, p)
 	}
 	return check(ctx, p)
 }

@@ -69,12 +69,21 @@ func (e *execution) checkHostSlots(ctx context.Context, p study.Environment, fac
 // before anything is made or sent.
 func (e *execution) checkRoleHosts(ctx context.Context) error {
 	natively, apart := roleHosts(e.Plan)
+	if e.Plan.OnHosts() && onHost(e.Plan) {
+		for _, node := range e.working() {
+			_, beside := study.OfNode(node)
+			natively = append(natively, beside)
+		}
+	}
 	for _, p := range e.Plan.Environments {
 		env := e.prepared[p.Name]
 		if env == nil {
 			// It may have worked on some of the hosts.
 			maps.DeleteFunc(e.slots, func(s instances.HostSlot, _ instances.HostEnvironment) bool { return s.Environment == p.Name })
 			continue
+		}
+		if e.Plan.OnHosts() {
+			continue // checkOnNodes has them
 		}
 		if p.Host != "" && onHost(e.Plan) {
 			natively = append(natively, p.Host)
@@ -109,7 +118,11 @@ func (e *execution) prepareHostSlots(ctx context.Context, img *image.Image) erro
 	for slot, on := range e.slots {
 		if slot.Host != "" && on.Environment != e.prepared[slot.Environment] {
 			if err := e.prepareImages(ctx, on.Environment, img, slot.Environment == "", "host "+slot.Host); err != nil {
-				return fmt.Errorf("prepare host %s: %w", slot.Host, err)
+				err = fmt.Errorf("prepare host %s: %w", slot.Host, err)
+				if ctx.Err() != nil || !e.goneWith(slot.Host, err) {
+					return err
+				}
+				continue
 			}
 		}
 		on.Address = e.address(slot.Host)

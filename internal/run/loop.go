@@ -1,6 +1,7 @@
 package run
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -11,68 +12,143 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"tare/internal/crash"
+	"tare/internal/image"
 	"tare/internal/rundir"
+	"tare/internal/schedule"
 	"tare/internal/trial"
 	"tare/internal/verdict"
 )
 
-// loop makes trials until the schedule says that the run is over.
-func (e *execution) loop(ctx context.Context, runner *trial.Runner) error {
+// lane makes the trials of the blocks on one node, or on this machine.
+type lane struct {
+	node   string
+	runner *trial.Runner
+	batch  schedule.Batch // under way
+	block  int
+	busy   bool
+}
+
+// lanes are one for each node that blocks run on.
+func (e *execution) lanes(img *image.Image) (all []*lane) {
+	fingerprinted := map[trial.Pair]bool{}
+	for _, f := range e.run.Fingerprints {
+		fingerprinted[trial.Pair{Environment: f.Environment, Workload: f.Workload}] = true
+	}
+	prints := trial.NewFingerprints(e.keepFingerprint, fingerprinted)
+	nodes := e.working()
+	if len(e.nodes) == 0 {
+		nodes = []string{""}
+	}
+	for _, node := range nodes {
+		l := &lane{node: node}
+		l.runner = e.runner(img, node, prints, func(number int, underWay []rundir.Trial) { e.afterRound(l, number, underWay) })
+		all = append(all, l)
+	}
+	return all
+}
+
+// made are the trials of a lane's batch.
+type made struct {
+	lane   *lane
+	trials []rundir.Trial
+	err    error
+}
+
+// loop makes trials until the schedule says that the run is over. Each lane works on one
+// batch at a time; what it made is recorded here, so that the journal has one writer.
+func (e *execution) loop(ctx context.Context, lanes []*lane) error {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
 	e.began = time.Now()
+	e.retireGone()
 	e.announceVerdicts() // of earlier sessions
-	block := 0
+	results := make(chan made)
+	busy := 0
+	var failed error
 	for {
-		batch, more := e.schedule.NextBatch(e.elapsed())
-		if !more {
-			return nil
-		}
-		if next := batch.Slots[0]; next.Block != block {
-			block = next.Block
-			if err := e.waitUntilIdle(ctx); err != nil {
-				return err
+		for _, l := range lanes {
+			if !l.busy && ctx.Err() == nil && e.next(l) {
+				l.busy, e.trying = true, true
+				busy++
+				crash.Go(func() {
+					trials, err := e.attempt(ctx, l)
+					results <- made{l, trials, err}
+				})
 			}
-			e.progress(Event{Kind: Block, Slot: &next})
 		}
-		trying := Event{Kind: Trying, Slot: &batch.Slots[0]}
-		if batch.Slots[0].Rounds > 0 {
-			trying.Batch = batch.Slots
+		if busy == 0 {
+			return cmp.Or(failed, ctx.Err())
 		}
-		e.progress(trying)
-		e.batch = batch
-		trials, err := e.attempt(ctx, runner)
+		m := <-results
+		m.lane.busy = false
+		busy--
 		if ctx.Err() != nil {
-			return ctx.Err() // the trials are made again by --resume
+			continue // the trials are made again when the run is resumed
 		}
-		for i := range trials {
-			e.warnInterrupted(&trials[i])
-			e.maskSecrets(&trials[i])
+		if failed = e.record(m); failed != nil {
+			stop()
 		}
-		if err := errors.Join(e.run.Append(trials...), err); err != nil {
-			return err
-		}
-		for i := range trials {
-			e.schedule.Record(trials[i])
-		}
-		for i := range trials {
-			e.progress(Event{Kind: Tried, Slot: &batch.Slots[i], Trial: &trials[i], Contrasts: e.schedule.Verdicts()})
-		}
-		if batch.Slots[0].Rounds > 0 || time.Since(e.told) >= estimatesEvery {
-			e.estimates(0, nil)
-		}
-		e.announceVerdicts()
 	}
 }
 
-// attempt makes the trials of the batch under way. While this process is stopped (SIGSTOP,
+// next takes the batch that a lane makes next; false where there is none for it now.
+func (e *execution) next(l *lane) (more bool) {
+	e.deciding.Lock()
+	defer e.deciding.Unlock()
+	l.batch, more = e.schedule.NextBatchOn(l.node, e.elapsed())
+	return more
+}
+
+// record stores what a lane made.
+func (e *execution) record(m made) error {
+	for i := range m.trials {
+		e.warnInterrupted(&m.trials[i])
+		e.maskSecrets(&m.trials[i])
+	}
+	if err := errors.Join(e.run.Append(m.trials...), m.err); err != nil {
+		return err
+	}
+	e.deciding.Lock()
+	for i := range m.trials {
+		e.schedule.Record(m.trials[i])
+	}
+	e.deciding.Unlock()
+	slots := m.lane.batch.Slots
+	for i := range m.trials {
+		e.progress(Event{Kind: Tried, Slot: &slots[i], Trial: &m.trials[i], Contrasts: e.verdicts()})
+	}
+	if slots[0].Rounds > 0 || e.untold() >= estimatesEvery {
+		e.estimates(m.lane, 0, nil)
+	}
+	e.retireGone()
+	e.announceVerdicts()
+	return nil
+}
+
+// attempt makes the trials of a lane's batch. While this process is stopped (SIGSTOP,
 // Ctrl-Z), the clocks of samples, starts and timeouts go on, so what it was stopped in is
 // discarded and made again.
-func (e *execution) attempt(ctx context.Context, runner *trial.Runner) ([]rundir.Trial, error) {
+func (e *execution) attempt(ctx context.Context, l *lane) ([]rundir.Trial, error) {
+	slots := l.batch.Slots
+	if slots[0].Block != l.block {
+		l.block = slots[0].Block
+		if err := e.waitUntilIdle(ctx); err != nil {
+			return nil, err
+		}
+		e.progress(Event{Kind: Block, Slot: &slots[0]})
+	}
+	trying := Event{Kind: Trying, Slot: &slots[0]}
+	if slots[0].Rounds > 0 {
+		trying.Batch = slots
+	}
+	e.progress(trying)
 	continued := make(chan os.Signal, 1)
 	signal.Notify(continued, unix.SIGCONT)
 	defer signal.Stop(continued)
 	again := ""
 	for {
-		trials, err := runner.Run(ctx, e.batch)
+		trials, err := l.runner.Run(ctx, l.batch)
 		if ctx.Err() != nil || err != nil {
 			return trials, err
 		}
@@ -87,9 +163,8 @@ func (e *execution) attempt(ctx context.Context, runner *trial.Runner) ([]rundir
 			return trials, nil
 		}
 		again = "tare was stopped (SIGSTOP or Ctrl-Z) while this was under way, and made it again: the first attempt is discarded"
-		slot := e.batch.Slots[0]
-		e.events(Event{Kind: Noted, Message: fmt.Sprintf("tare was stopped (SIGSTOP or Ctrl-Z) during block %d of %s: what was under way is discarded and made again", slot.Block, slot.Workload)})
-		if err := runner.Again(); err != nil {
+		e.events(Event{Kind: Noted, Message: fmt.Sprintf("tare was stopped (SIGSTOP or Ctrl-Z) during block %d of %s: what was under way is discarded and made again", slots[0].Block, slots[0].Workload)})
+		if err := l.runner.Again(); err != nil {
 			return nil, err
 		}
 	}
@@ -100,17 +175,33 @@ func (e *execution) attempt(ctx context.Context, runner *trial.Runner) ([]rundir
 // nothing else, but its terminal may go on during the next sample.
 const estimatesEvery = time.Second
 
-// afterRound sends the estimates so far, which include the rounds of the trials
+// afterRound sends the estimates so far, which include the rounds of a lane's trials
 // under way.
-func (e *execution) afterRound(number int, underWay []rundir.Trial) {
-	if time.Since(e.told) >= estimatesEvery {
-		e.estimates(number, underWay)
+func (e *execution) afterRound(l *lane, number int, underWay []rundir.Trial) {
+	if e.untold() >= estimatesEvery {
+		e.estimates(l, number, underWay)
 	}
 }
 
-func (e *execution) estimates(round int, underWay []rundir.Trial) {
+// untold is the time since the estimates were last sent.
+func (e *execution) untold() time.Duration {
+	e.deciding.Lock()
+	defer e.deciding.Unlock()
+	return time.Since(e.told)
+}
+
+func (e *execution) estimates(l *lane, round int, underWay []rundir.Trial) {
+	e.deciding.Lock()
 	e.told = time.Now()
-	e.events(Event{Kind: Estimates, Slot: &e.batch.Slots[0], Round: round, Estimates: e.schedule.SoFar(underWay)})
+	all := e.schedule.SoFar(underWay)
+	e.deciding.Unlock()
+	e.events(Event{Kind: Estimates, Slot: &l.batch.Slots[0], Round: round, Estimates: all})
+}
+
+func (e *execution) verdicts() []verdict.Contrast {
+	e.deciding.Lock()
+	defer e.deciding.Unlock()
+	return e.schedule.Verdicts()
 }
 
 // warnInterrupted adds a warning to a trial whose block was begun by an earlier
@@ -128,14 +219,16 @@ func (e *execution) warnInterrupted(t *rundir.Trial) {
 func (e *execution) elapsed() time.Duration { return e.before + time.Since(e.began) }
 
 func (e *execution) progress(event Event) {
+	e.deciding.Lock()
 	event.Progress = e.schedule.Progress(e.elapsed())
+	e.deciding.Unlock()
 	e.events(event)
 }
 
 // announceVerdicts sends an event for each primary contrast that was decided
 // since the last call.
 func (e *execution) announceVerdicts() {
-	for i, c := range e.schedule.Verdicts() {
+	for i, c := range e.verdicts() {
 		key := strings.Join([]string{c.Workload, c.Level, c.Metric, c.Environment, c.Part}, "\x00")
 		if !c.Primary || c.Open || e.decided[key] || c.N == 0 || c.Verdict == verdict.None {
 			continue
@@ -144,7 +237,9 @@ func (e *execution) announceVerdicts() {
 			e.decided = map[string]bool{}
 		}
 		e.decided[key] = true
+		e.deciding.Lock()
 		c = e.schedule.Contrasts()[i]
+		e.deciding.Unlock()
 		e.progress(Event{Kind: Verdict, Contrast: &c, Message: verdict.Wording(c)})
 	}
 }

@@ -18,6 +18,9 @@ import (
 // prepare checks which environments work here and prepares the image for them.
 func (e *execution) prepare(ctx context.Context) (*image.Image, error) {
 	e.prepared, e.slots = map[string]environment.Environment{}, hostSlots{}
+	if err := e.openNodes(ctx); err != nil {
+		return nil, err
+	}
 	for _, p := range e.Plan.Environments {
 		env, facts, err := e.check(ctx, p)
 		if err == nil && env != nil {
@@ -49,6 +52,9 @@ func (e *execution) prepare(ctx context.Context) (*image.Image, error) {
 	if !slices.Contains(e.usable, e.Plan.Baseline) {
 		return nil, fmt.Errorf("the baseline %s does not work here, so there is nothing to compare with: %s", e.Plan.Baseline, Why(e.run.Manifest.Environments[e.Plan.Baseline]))
 	}
+	if err := e.place(ctx); err != nil {
+		return nil, err
+	}
 	if err := e.checkRoleHosts(ctx); err != nil {
 		return nil, err
 	}
@@ -76,6 +82,9 @@ func (e *execution) prepare(ctx context.Context) (*image.Image, error) {
 	var ready []string
 	for _, name := range e.usable {
 		err := e.prepareImages(ctx, e.prepared[name], img, false, name)
+		if beside := e.beside[name]; beside != nil && err == nil {
+			err = e.prepareImages(ctx, beside, img, true, "host of "+name)
+		}
 		switch {
 		case err == nil:
 			ready = append(ready, name)
@@ -166,6 +175,7 @@ func (e *execution) leaveOut(name string, err error) {
 	facts.Findings = append(facts.Findings, environment.Finding{State: environment.Missing, What: "the image in its form for " + name, Reason: err.Error()})
 	e.run.Manifest.Environments[name] = facts
 	delete(e.prepared, name)
+	delete(e.beside, name)
 	maps.DeleteFunc(e.slots, func(s instances.HostSlot, _ instances.HostEnvironment) bool { return s.Environment == name })
 	e.events(Event{Kind: Skipped, Environment: name, Message: Why(facts)})
 }
@@ -174,7 +184,7 @@ func (e *execution) leaveOut(name string, err error) {
 // run on the host.
 func (e *execution) prepareHost(ctx context.Context, img *image.Image) (err error) {
 	registration, known := environment.Lookup(hostKind)
-	if !onHost(e.Plan) || !known {
+	if !onHost(e.Plan) || !known || e.Plan.OnHosts() || len(e.beside) == len(e.usable) {
 		return nil
 	}
 	if state, findings := environment.Check(ctx, hostKind, registration.Options()); state == environment.Missing {

@@ -115,10 +115,7 @@ func Execute(ctx context.Context, o Options) (result *Result, err error) {
 // within calls do with an execution that owns what it starts. Its directory is
 // that of the options, unless directory returns one, which is removed with the owner.
 func within(ctx context.Context, o Options, directory func(*cleanup.Owner) (string, error), do func(*execution) error) (err error) {
-	e := &execution{Options: o, events: o.Events}
-	if e.events == nil {
-		e.events = func(Event) {}
-	}
+	e := &execution{Options: o, events: oneAtATime(o.Events)}
 	if err := Check(o); err != nil { // again: time may have passed
 		return err
 	}
@@ -224,17 +221,24 @@ type execution struct {
 	host     environment.Environment // runs the roles that are on the host
 	images   map[string]*image.Image // of roles, by their names in the plan
 	hosts    map[string]*studyHost   // by the study's names
-	opening  sync.Mutex              // held while a lost session is opened again
 	slots    hostSlots
+	nodes    []string          // that blocks run on; nil for this machine
+	gone     map[string]string // of them, those that get no more blocks, and why
+	// beside are the environments of roles on the host, of those that are placed on nodes,
+	// and elsewhere says that all are on other machines than this one.
+	beside    map[string]environment.Environment
+	elsewhere bool
+	// deciding is held while the schedule is asked, or told something.
+	deciding sync.Mutex
 	schedule *schedule.Schedule
 	// before is the time that earlier sessions spent on trials; began is when
 	// this one's first trial did.
 	before  time.Duration
 	began   time.Time
 	decided map[string]bool
-	batch   schedule.Batch // under way
-	told    time.Time      // when the estimates were last sent
-	done    *Event         // the last one, once there is a result
+	trying  bool      // a trial was begun
+	told    time.Time // when the estimates were last sent
+	done    *Event    // the last one, once there is a result
 	// interrupted are the blocks and environments that earlier sessions began.
 	interrupted map[[2]string]bool
 	// torn are the batches of which earlier sessions recorded trials.
@@ -298,7 +302,7 @@ func (e *execution) execute(ctx context.Context) (*Result, error) {
 	}
 	m.Sessions[session].Ended, m.Sessions[session].Stopped = time.Now().UTC(), stopped
 	if err := errors.Join(err, e.run.SaveManifest()); err != nil {
-		if n := len(e.run.Trials); n > 0 || e.batch.Slots != nil {
+		if n := len(e.run.Trials); n > 0 || e.trying {
 			err = fmt.Errorf("%w\n%d trials are kept in %s; fix the cause, then continue with `tare run --resume %s`", err, n, e.Directory, e.Directory)
 		}
 		return nil, err
@@ -334,6 +338,15 @@ func (e *execution) work(ctx context.Context) (string, error) {
 	for _, name := range e.usable {
 		e.schedule.Label(name, e.run.Manifest.Environments[name].Label)
 	}
+	if len(e.nodes) > 0 {
+		parallel := e.Plan.Nodes.Parallel
+		if parallel == 0 {
+			parallel = len(e.nodes)
+		}
+		if err := e.schedule.Over(e.nodes, parallel); err != nil {
+			return "", err
+		}
+	}
 	e.interrupted, e.torn = map[[2]string]bool{}, map[batchKey]bool{}
 	for _, t := range e.run.Journal() {
 		e.interrupted[[2]string{fmt.Sprint(t.Block), t.Environment}] = true
@@ -344,25 +357,25 @@ func (e *execution) work(ctx context.Context) (string, error) {
 	if err := e.run.SaveManifest(); err != nil {
 		return "", err
 	}
-	runner := e.runner(img)
-	err = e.loop(ctx, runner)
-	return e.schedule.Why(), errors.Join(err, runner.Close())
+	lanes := e.lanes(img)
+	err = e.loop(ctx, lanes)
+	for _, l := range lanes {
+		err = errors.Join(err, l.runner.Close())
+	}
+	return e.schedule.Why(), err
 }
 
-// runner makes the trials of the plan, with the image that prepare gave.
-func (e *execution) runner(img *image.Image) *trial.Runner {
-	fingerprinted := map[trial.Pair]bool{}
-	for _, f := range e.run.Fingerprints {
-		fingerprinted[trial.Pair{Environment: f.Environment, Workload: f.Workload}] = true
-	}
+// runner makes the trials of the plan on a node, with the image that prepare gave.
+func (e *execution) runner(img *image.Image, node string, prints *trial.Fingerprints, afterRound func(int, []rundir.Trial)) *trial.Runner {
 	return trial.NewRunner(trial.Config{
 		Instances: instances.Config{
-			Owner: e.owner, Image: img, Images: e.images, Session: len(e.run.Manifest.Sessions), Plan: e.Plan,
-			Environments: e.prepared, Host: e.host, OnHosts: e.slots,
+			Owner: e.owner, Image: img, Images: e.images, Session: len(e.run.Manifest.Sessions), Plan: e.Plan.On(node),
+			Environments: e.prepared, Host: e.host, OnHosts: e.slots, Node: node, Beside: e.beside,
 			Console: func(name string) (io.WriteCloser, error) { return e.run.Console(name) },
 			Secrets: e.secrets,
 		},
 		Keep: e.run.Keep, KeepReadings: e.run.KeepReadings, Watch: e.Watch,
-		KeepFingerprint: e.keepFingerprint, Fingerprinted: fingerprinted, AfterRound: e.afterRound, Before: e.run.Journal(),
+		Fingerprints: prints, AfterRound: afterRound, Elsewhere: e.elsewhere,
+		Before: lists.Filter(e.run.Journal(), func(t rundir.Trial) bool { return t.Node == node }),
 	})
 }

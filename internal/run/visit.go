@@ -54,7 +54,7 @@ func (e *execution) startVisited(ctx context.Context, img *image.Image) (i envir
 		}
 	}
 	i, err = in.Start(ctx, environment.Request{
-		Name: "visit", Owner: e.owner, Image: img, Limits: e.Plan.Environment(name).Limits, Console: io.Discard, Network: network,
+		Name: "visit", Owner: e.owner, Image: img, Limits: e.Plan.Environment(name).Limits, Console: io.Discard, Network: network, Node: e.placedOn(in),
 	})
 	if err != nil {
 		return nil, network, fmt.Errorf("start %s: %w", name, err)

@@ -22,6 +22,8 @@ type Manifest struct {
 	Image ImageFacts            `json:"image"`
 	// Images are those of roles that do not run in Image, by their names in the plan.
 	Images map[string]ImageFacts `json:"images,omitempty"`
+	// Nodes are those that blocks run on, in a run over nodes.
+	Nodes []string `json:"nodes,omitempty"`
 	// Import is set if the values come from existing output.
 	Import *Import `json:"import,omitempty"`
 	// Environments are by the names in the plan.
@@ -82,4 +84,6 @@ type Session struct {
 	// Ended is zero if the process was killed.
 	Ended   time.Time `json:"ended,omitzero"`
 	Stopped string    `json:"stopped,omitempty"` // why it stopped, in words
+	// Gone are the nodes that got no more blocks, with the reason.
+	Gone map[string]string `json:"gone,omitempty"`
 }

@@ -45,6 +45,8 @@ type document struct {
 	Baseline     string          `yaml:"baseline"`
 	Limits       limitsSection   `yaml:"limits"`
 	Hosts        section         `yaml:"hosts"`
+	Nodes        nodesSection    `yaml:"nodes"`
+	Parallel     *int            `yaml:"parallel"`
 	Secret       section         `yaml:"secret"`
 	Mounts       section         `yaml:"mounts"`
 	Inputs       section         `yaml:"inputs"`

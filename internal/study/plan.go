@@ -31,6 +31,7 @@ type Plan struct {
 	Scales       []string            `json:"-"`               // of the study; results do not depend on them
 	Baseline     string              `json:"baseline"`
 	Hosts        map[string]Host     `json:"hosts,omitempty"`
+	Nodes        Nodes               `json:"nodes,omitzero"`   // that blocks run on
 	Secret       []secret.Source     `json:"secret,omitempty"` // by name; without the values
 	Mounts       []environment.Mount `json:"mounts,omitempty"` // that instances have
 	Inputs       []Input             `json:"inputs,omitempty"` // files that are copied into instances

@@ -26,6 +26,8 @@ type Overrides struct {
 	Seed *uint64 // nil draws one
 	// Scale is one of the study's scales; "" is the study as it is written.
 	Scale string
+	// Parallel is how many nodes work at the same time; 0 is what the file says.
+	Parallel int
 }
 
 // Resolve makes the plan of a study. The error about a file is a
@@ -98,6 +100,7 @@ func resolve(root strictyaml.Node, file *File, over Overrides, problems *stricty
 	plan.Image = d.Image.resolve(root.At("image"), recipes, file.directory)
 	plan.Images = roleImages(root, plan)
 	checkApplications(root, plan, plan.only(over.Only))
+	resolveNodes(root, d.Nodes, d.Parallel, plan)
 	checkEntrypoints(root, plan)
 	if err := problems.Err(); err != nil {
 		return nil, err
@@ -122,6 +125,11 @@ func (o Overrides) apply(plan *Plan) error {
 		plan.Seed = *o.Seed
 	} else {
 		plan.Seed = drawSeed()
+	}
+	if o.Parallel > 0 {
+		if err := plan.setParallel(o.Parallel); err != nil {
+			return err
+		}
 	}
 	if err := plan.keepOnly(o.Only); err != nil {
 		return err

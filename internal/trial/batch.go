@@ -91,7 +91,7 @@ func (r *Runner) alternate(ctx context.Context, batch schedule.Batch) ([]rundir.
 	during := usage.Between(before, usage.ReadHost())
 	for _, p := range all {
 		errors.As(p.err, &full)
-		p.trial.Pressure = pressure(during, r.canary)
+		p.trial.Pressure = r.pressure(during)
 		p.finish(ctx)
 	}
 	switch {

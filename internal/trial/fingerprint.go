@@ -25,51 +25,52 @@ import (
 // Pair is an environment with a workload, of which there is one fingerprint.
 type Pair struct{ Environment, Workload string }
 
-// fingerprints takes one fingerprint of each pair in a run.
-type fingerprints struct {
+// Fingerprints takes one fingerprint of each pair in a run, whichever runner is the first.
+type Fingerprints struct {
 	mu    sync.Mutex
-	keep  func(parity.Fingerprint) error // nil takes none
-	taken map[Pair]bool
+	keep  func(parity.Fingerprint) error
+	taken map[Pair]bool // or being taken
 }
 
-func newFingerprints(keep func(parity.Fingerprint) error, taken map[Pair]bool) *fingerprints {
-	f := &fingerprints{keep: keep, taken: maps.Clone(taken)}
-	if f.taken == nil {
-		f.taken = map[Pair]bool{}
-	}
+// NewFingerprints gives fingerprints to keep, except of the pairs that have one.
+func NewFingerprints(keep func(parity.Fingerprint) error, taken map[Pair]bool) *Fingerprints {
+	f := &Fingerprints{keep: keep, taken: map[Pair]bool{}}
+	maps.Copy(f.taken, taken)
 	return f
 }
 
-// wanted says whether a trial takes a fingerprint: the first one at the
-// workload's first level, since command lines contain the level.
-func (f *fingerprints) wanted(pair Pair, j job) bool {
+// claim says whether a trial takes a fingerprint: the first one at the workload's first
+// level, since command lines contain the level.
+func (f *Fingerprints) claim(pair Pair, j job) bool {
+	if f == nil || j.level.Name != j.workload.Levels[0].Name {
+		return false
+	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.keep != nil && !f.taken[pair] && j.level.Name == j.workload.Levels[0].Name
+	was := f.taken[pair]
+	f.taken[pair] = true
+	return !was
 }
 
-// store keeps a fingerprint.
-func (f *fingerprints) store(print parity.Fingerprint) error {
+// store keeps a fingerprint; one that could not be taken may be taken by a later trial.
+func (f *Fingerprints) store(pair Pair, print parity.Fingerprint, err error) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if err := f.keep(print); err != nil {
-		return err
+	if err == nil {
+		err = f.keep(print)
 	}
-	f.taken[Pair{print.Environment, print.Workload}] = true
-	return nil
+	f.taken[pair] = err == nil
+	return err
 }
 
 // takeFingerprint takes the fingerprint of the first copy, once in a run. A
 // failure is a warning.
 func (r *Runner) takeFingerprint(ctx context.Context, pair Pair, record *lifecycle.Record, j job, w *lifecycle.Workload) {
-	if !r.fingerprints.wanted(pair, j) {
+	if !r.Fingerprints.claim(pair, j) {
 		return
 	}
 	print, err := fingerprintOf(ctx, pair, w.Copies()[0])
-	if err == nil {
-		err = r.fingerprints.store(print)
-	}
-	if err != nil {
+	if err := r.Fingerprints.store(pair, print, err); err != nil {
 		record.Warn("no fingerprint of the environment was taken: " + err.Error())
 	}
 }

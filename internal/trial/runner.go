@@ -15,7 +15,6 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"tare/internal/parity"
 	"tare/internal/rundir"
 	"tare/internal/schedule"
 	"tare/internal/study"
@@ -33,10 +32,11 @@ type Config struct {
 	// KeepReadings stores the readings of the instances of a trial; nil stores
 	// nothing.
 	KeepReadings func(t rundir.Trial, all []rundir.InstanceSeries) (*rundir.ReadingsFile, error)
-	// KeepFingerprint stores a fingerprint of each environment and workload; nil
-	// takes none. Those in Fingerprinted are there already.
-	KeepFingerprint func(parity.Fingerprint) error
-	Fingerprinted   map[Pair]bool
+	// Fingerprints takes one of each environment and workload; nil takes none.
+	Fingerprints *Fingerprints
+	// Elsewhere says that the instances are on another machine: how fast that is and what
+	// else it does is not known here.
+	Elsewhere bool
 	// Before are the trials of earlier sessions, whose amounts of work are used again.
 	Before []rundir.Trial
 	// Watch returns, for each measured instance of a trial, the callback for its
@@ -50,24 +50,22 @@ type Config struct {
 // Runner makes the trials of one plan, one at a time.
 type Runner struct {
 	Config
-	plan         *study.Plan
-	pool         *instances.Pool
-	fingerprints *fingerprints
-	amounts      amounts
-	underWay     amounts // found in the batch under way
-	capacities   capacities
-	starting     capacities // rates from which the searches of the batch under way start
-	block        int
-	canary       time.Duration
-	sync         func() // writes what is dirty in the page cache to the disks
+	plan       *study.Plan
+	pool       *instances.Pool
+	amounts    amounts
+	underWay   amounts // found in the batch under way
+	capacities capacities
+	starting   capacities // rates from which the searches of the batch under way start
+	block      int
+	canary     time.Duration
+	sync       func() // writes what is dirty in the page cache to the disks
 }
 
 // NewRunner makes a runner without instances.
 func NewRunner(c Config) *Runner {
 	r := &Runner{
 		Config: c, plan: c.Instances.Plan, pool: instances.NewPool(c.Instances),
-		fingerprints: newFingerprints(c.KeepFingerprint, c.Fingerprinted), amounts: amounts{}, capacities: capacities{},
-		sync: unix.Sync,
+		amounts: amounts{}, capacities: capacities{}, sync: unix.Sync,
 	}
 	r.replay(c.Before)
 	return r
@@ -135,7 +133,7 @@ func (r *Runner) single(ctx context.Context, slot schedule.Slot) (rundir.Trial, 
 		t.Status, t.Reason = rundir.Failed, err.Error()
 	}
 	t.Charge(job.workload.Pack, r.plan.Price)
-	t.Pressure = pressure(usage.Between(before, usage.ReadHost()), r.canary)
+	t.Pressure = r.pressure(usage.Between(before, usage.ReadHost()))
 	if ctx.Err() == nil && (slot.Fresh == "trial" || group != nil && group.Lost()) {
 		stopBegan := time.Now()
 		if err := r.pool.Release(job.request); err != nil {
@@ -159,7 +157,7 @@ func (r *Runner) single(ctx context.Context, slot schedule.Slot) (rundir.Trial, 
 func newTrial(slot schedule.Slot, began time.Time) rundir.Trial {
 	return rundir.Trial{
 		Block: slot.Block, Position: slot.Position, Environment: slot.Environment,
-		Workload: slot.Workload, Level: slot.Level, Started: began.UTC(), Traced: slot.Traced,
+		Workload: slot.Workload, Level: slot.Level, Node: slot.Node, Started: began.UTC(), Traced: slot.Traced,
 	}
 }
 
@@ -206,7 +204,9 @@ func (r *Runner) enterBlock(block int) {
 	if block != r.block {
 		r.block = block
 		r.pool.NextBlock()
-		r.canary = usage.Canary()
+		if !r.Elsewhere {
+			r.canary = usage.Canary()
+		}
 	}
 }
 
@@ -357,7 +357,11 @@ func skipped(t rundir.Trial, reason string) rundir.Trial {
 	return t
 }
 
-func pressure(p usage.Pressure, canary time.Duration) *rundir.Pressure {
-	seconds := canary.Seconds()
+// pressure during a trial, and the canary before its block; nil where neither is known.
+func (r *Runner) pressure(p usage.Pressure) *rundir.Pressure {
+	if r.Elsewhere {
+		return nil
+	}
+	seconds := r.canary.Seconds()
 	return &rundir.Pressure{CPU: p.CPU, IO: p.IO, Memory: p.Memory, StealSeconds: p.Steal, CanarySeconds: &seconds}
 }

@@ -229,7 +229,7 @@ func TestAnIdleInstanceThatExitsFailsTheMeasurement(t *testing.T) {
 
 func TestAFingerprintIsTakenAtTheFirstLevelOfEachPair(t *testing.T) {
 	w := &study.Workload{Name: "web", Levels: []study.Level{{Name: "n=1"}, {Name: "n=2"}}}
-	f := newFingerprints(func(p parity.Fingerprint) error {
+	f := NewFingerprints(func(p parity.Fingerprint) error {
 		if p.Workload == "full" {
 			return errors.New("no space left")
 		}
@@ -240,18 +240,18 @@ func TestAFingerprintIsTakenAtTheFirstLevelOfEachPair(t *testing.T) {
 		want               bool
 	}{{"a", "n=1", true}, {"a", "n=2", false}, {"old", "n=1", false}} {
 		level, _ := w.Level(c.level)
-		if got := f.wanted(Pair{c.environment, "web"}, job{workload: w, level: level}); got != c.want {
+		if got := f.claim(Pair{c.environment, "web"}, job{workload: w, level: level}); got != c.want {
 			t.Errorf("%s at %s: %t", c.environment, c.level, got)
 		}
 	}
 	first := job{workload: w, level: w.Levels[0]}
-	if err := f.store(parity.Fingerprint{Environment: "a", Workload: "web"}); err != nil || f.wanted(Pair{"a", "web"}, first) {
+	if err := f.store(Pair{"a", "web"}, parity.Fingerprint{Environment: "a", Workload: "web"}, nil); err != nil || f.claim(Pair{"a", "web"}, first) {
 		t.Errorf("after it was stored: %v", err)
 	}
-	if err := f.store(parity.Fingerprint{Environment: "a", Workload: "full"}); err == nil || !f.wanted(Pair{"a", "full"}, first) {
+	if err := f.store(Pair{"a", "full"}, parity.Fingerprint{Environment: "a", Workload: "full"}, nil); err == nil || !f.claim(Pair{"a", "full"}, first) {
 		t.Error("one that could not be stored counts as taken")
 	}
-	if newFingerprints(nil, nil).wanted(Pair{"a", "web"}, first) {
+	if (*Fingerprints)(nil).claim(Pair{"a", "web"}, first) {
 		t.Error("one is wanted where nothing keeps it")
 	}
 }

@@ -36,6 +36,10 @@ type Config struct {
 	// OnHosts are the environments that were prepared on hosts of the study, and
 	// with Host "" on this machine, where a workload has instances on several.
 	OnHosts map[HostSlot]HostEnvironment
+	// Node that instances of environments that are Placed run on, or a pair; "" leaves it
+	// to them. Beside are the environments of their roles on the host, by the plan's names.
+	Node   string
+	Beside map[string]environment.Environment
 	// Console stores what an instance's kernel or engine prints; nil discards it.
 	Console func(instance string) (io.WriteCloser, error)
 	// Secrets that commands get, and that are masked in all that instances print.

@@ -208,9 +208,14 @@ func (p *Pool) startOne(ctx context.Context, r Request, i *Instance, network env
 	if prepared {
 		in = onHost.Environment
 	}
+	node, besideNode := study.OfNode(p.Node)
+	beside := p.Beside[r.Environment]
 	if i.OnHost {
 		limits = environment.Limits{}
-		if !prepared {
+		switch {
+		case beside != nil:
+			in, node = beside, besideNode
+		case !prepared:
 			in = p.Host
 		}
 		if in == nil {
@@ -218,21 +223,27 @@ func (p *Pool) startOne(ctx context.Context, r Request, i *Instance, network env
 		}
 	}
 	_, severalHosts := network.(hostsNetwork)
-	if severalHosts || i.OnHost {
+	if severalHosts || i.OnHost && beside == nil {
 		network = nil
+	}
+	if _, placed := in.(environment.Placed); !placed && !(i.OnHost && beside != nil) {
+		node = ""
 	}
 	console, err := p.openConsole(i.Name)
 	if err != nil {
 		return &DiskError{err}
 	}
 	instance, err := in.Start(ctx, environment.Request{
-		Name: i.Name, Owner: p.Owner, Image: i.image, Limits: limits, Console: console, Network: network, Mounts: slices.Concat(p.Plan.Mounts, i.mounts),
+		Name: i.Name, Owner: p.Owner, Image: i.image, Limits: limits, Console: console, Network: network, Mounts: slices.Concat(p.Plan.Mounts, i.mounts), Node: node,
 	})
 	if err != nil {
 		return errors.Join(startError(ctx, err, limits), console.Close())
 	}
 	// From here on stop ends it, whatever fails.
 	i.Instance, i.console, i.ready = instance, console, time.Now()
+	if i.OnHost && beside != nil {
+		i.address = instance.Address()
+	}
 	if severalHosts {
 		if i.address, err = addressFromHosts(instance, onHost.Address); err != nil {
 			return err

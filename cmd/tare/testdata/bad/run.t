@@ -68,6 +68,9 @@ Flags
   $ tare run quick --blocks
   tare: flag needs an argument: --blocks (`tare run --help` lists the flags)
   [2]
+  $ tare run quick --parallel 0
+  tare: --parallel 0: must be more than 0
+  [2]
   $ tare run quick --budget 5
   tare: --budget 5: must be a duration with a unit, such as 90s, 5m or 1h30m (`tare run --help` lists the flags)
   [2]

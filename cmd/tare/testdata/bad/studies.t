@@ -17,7 +17,7 @@ Keys and names
 
   $ sed 's/baseline/basline/' good.yaml >bad.yaml
   $ tare run bad.yaml
-  tare: bad.yaml:2:1: unknown key "basline"; did you mean "baseline"? (known: study, baseline, limits, hosts, secret, mounts, inputs, environments, image, workloads, price, sampling, design, scales)
+  tare: bad.yaml:2:1: unknown key "basline"; did you mean "baseline"? (known: study, baseline, limits, hosts, nodes, parallel, secret, mounts, inputs, environments, image, workloads, price, sampling, design, scales)
   [2]
   $ sed 's/^study: one//' good.yaml >bad.yaml
   $ tare run bad.yaml
@@ -144,6 +144,69 @@ Keys and names
   $ tare run bad.yaml
   tare: bad.yaml:6:18: host: unknown host "nowhere": the study defines none; add hosts: {nowhere: {ssh: user@name}}
   [2]
+  $ sed 's/{network: host}/{host: h1}/; s/^design/hosts: {h1: {ssh: h1}}\nnodes: [h1]\ndesign/' good.yaml >bad.yaml
+  $ tare run bad.yaml
+  tare: bad.yaml:6:12: host: nodes: puts all environments of a block onto one host; leave host: out
+  [2]
+  $ sed 's/^design/nodes: [h1, h2]\ndesign/' good.yaml >bad.yaml
+  $ tare run bad.yaml
+  tare: bad.yaml:5:3: native: kind native does not run on nodes of a cluster: name hosts of the study in nodes: (hosts: says how to reach them)
+  bad.yaml:6:3: docker: kind docker does not run on nodes of a cluster: name hosts of the study in nodes: (hosts: says how to reach them)
+  [2]
+  $ sed 's/^design/nodes: all\ndesign/' good.yaml >bad.yaml
+  $ tare run bad.yaml
+  tare: bad.yaml:5:3: native: kind native does not run on nodes of a cluster: name hosts of the study in nodes: (hosts: says how to reach them)
+  bad.yaml:6:3: docker: kind docker does not run on nodes of a cluster: name hosts of the study in nodes: (hosts: says how to reach them)
+  [2]
+  $ sed 's/^design/nodes: 0\ndesign/' good.yaml >bad.yaml
+  $ tare run bad.yaml
+  tare: bad.yaml:10:8: nodes: must be at least 1, or all, or a list of names
+  [2]
+  $ sed 's/^design/nodes: []\ndesign/' good.yaml >bad.yaml
+  $ tare run bad.yaml
+  tare: bad.yaml:10:8: nodes: names no node; leave it out to run on this machine
+  [2]
+  $ sed 's/^design/hosts: {h1: {ssh: h1}}\nnodes: [h1, h2]\ndesign/' good.yaml >bad.yaml
+  $ tare run bad.yaml
+  tare: bad.yaml:11:13: nodes: are hosts of the study or nodes of a cluster, and not both: the hosts are h1
+  [2]
+  $ sed 's/^design/hosts: {h1: {ssh: h1}, h2: {ssh: h2}}\nnodes: [h1, h2+h1]\ndesign/' good.yaml >bad.yaml
+  $ tare run bad.yaml
+  tare: bad.yaml:11:8: nodes: the second node of a pair is for roles on the host, and no workload has any: add place: {driver: host}
+  bad.yaml:11:13: nodes: h1 is listed twice, and would run two blocks at the same time
+  [2]
+  $ sed 's/^design/hosts: {h1: {ssh: h1}}\nnodes: [h1+h1]\ndesign/' good.yaml >bad.yaml
+  $ tare run bad.yaml
+  tare: bad.yaml:11:8: nodes: the second node of a pair is for roles on the host, and no workload has any: add place: {driver: host}
+  bad.yaml:11:9: nodes: "h1+h1" is neither a name nor a pair of two, such as h1+h2
+  [2]
+  $ sed 's/^design/hosts: {h1: {ssh: h1}, h2: {ssh: h2}}\nnodes: [h1+h2]\ndesign/' good.yaml >bad.yaml
+  $ tare run bad.yaml
+  tare: bad.yaml:11:8: nodes: the second node of a pair is for roles on the host, and no workload has any: add place: {driver: host}
+  [2]
+  $ sed 's/- use: redis/- use: redis\n    place: {driver: {host: h2}}/; s/^design/hosts: {h1: {ssh: h1}, h2: {ssh: h2}}\nnodes: [h1]\ndesign/' good.yaml >bad.yaml
+  $ tare run bad.yaml
+  tare: bad.yaml:8:5: place: role driver of workload redis is on h2, and with nodes: several blocks would use it at the same time; place it on host, and name pairs of hosts: nodes: [h1+h2]
+  [2]
+  $ sed 's/^design.*/hosts: {h1: {ssh: h1}, h2: {ssh: h2}}\nnodes: [h1, h2]\ndesign: {order: sequential}/' good.yaml >bad.yaml
+  $ tare run bad.yaml
+  tare: bad.yaml:12:17: order: sequential runs all blocks of an environment before the next, so they cannot run side by side on several nodes
+  [2]
+  $ sed 's/{network: host}/{inside: vm}\n  vm: {kind: qemu}/; s/^design/hosts: {h1: {ssh: h1}}\nnodes: [h1]\ndesign/' good.yaml >bad.yaml
+  $ tare run bad.yaml
+  tare: bad.yaml:6:12: inside: only instances that are started on this machine can contain others, and nodes: names hosts
+  [2]
+  $ sed 's/^design/parallel: 2\ndesign/' good.yaml >bad.yaml
+  $ tare run bad.yaml
+  tare: bad.yaml:10:1: parallel: is how many nodes work at the same time, so it needs nodes:
+  [2]
+  $ sed 's/^design/hosts: {h1: {ssh: h1}}\nnodes: [h1]\nparallel: 0\ndesign/' good.yaml >bad.yaml
+  $ tare run bad.yaml
+  tare: bad.yaml:12:11: parallel: must be at least 1
+  [2]
+  $ tare run good.yaml --parallel 2
+  tare: parallel: is how many nodes work at the same time, and the study has no nodes:
+  [2]
   $ sed 's/{network: host}/{with: {redis: {clients: 3}}}/' good.yaml >bad.yaml
   $ tare run bad.yaml
   tare: bad.yaml:6:27: with: clients is swept by workload redis, and levels must be the same in every environment
@@ -154,7 +217,7 @@ Keys and names
   [2]
   $ sed 's/^environments:/environments: {}\nlimts:/' good.yaml >bad.yaml
   $ tare run bad.yaml
-  tare: bad.yaml:5:1: unknown key "limts"; did you mean "limits"? (known: study, baseline, limits, hosts, secret, mounts, inputs, environments, image, workloads, price, sampling, design, scales)
+  tare: bad.yaml:5:1: unknown key "limts"; did you mean "limits"? (known: study, baseline, limits, hosts, nodes, parallel, secret, mounts, inputs, environments, image, workloads, price, sampling, design, scales)
   [2]
 
 Limits
@@ -506,7 +569,7 @@ YAML
   $ tare run bad.yaml
   tare: bad.yaml:1:1: environments: is missing; name at least one, such as native: {}
   bad.yaml:1:1: workloads: is missing; name at least one, such as - use: cassandra
-  bad.yaml:2:1: unknown key "kkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkk"… (500000 bytes); known: study, baseline, limits, hosts, secret, mounts, inputs, environments, image, workloads, price, sampling, design, scales
+  bad.yaml:2:1: unknown key "kkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkk"… (500000 bytes); known: study, baseline, limits, hosts, nodes, parallel, secret, mounts, inputs, environments, image, workloads, price, sampling, design, scales
   [2]
   $ for i in $(seq 25000); do echo k$i: 1; done >bad.yaml
   $ tare run bad.yaml
