@@ -166,6 +166,14 @@ setup: [{run: echo set up}]
 driver: {run: "echo rate ${say}"}
 parser: {regex: ['rate (?P<rate>\d+)']}
 metrics: [{name: rate, unit: op/s, better: higher, primary: true}]
+`, "outside.yaml": `
+workload: outside
+stresses: cpu
+roles: {driver: {place: host}}
+setup: [{run: echo set up}]
+driver: {role: driver, run: echo rate 5}
+parser: {regex: ['rate (?P<rate>\d+)']}
+metrics: [{name: rate, unit: op/s, better: higher, primary: true}]
 `, "crash.yaml": `
 workload: crash
 stresses: cpu
