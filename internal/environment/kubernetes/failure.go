@@ -16,7 +16,7 @@ import (
 
 // schedulePatience is how long a pod may be unschedulable: others end meanwhile, or a
 // node is added.
-const schedulePatience = time.Minute
+var schedulePatience = time.Minute
 
 // hopeless are the reasons of waiting containers that do not start by themselves.
 var hopeless = []string{"ErrImageNeverPull", "ImagePullBackOff", "InvalidImageName", "ImageInspectError", "RegistryUnavailable",
@@ -64,7 +64,10 @@ func imageHint(reason string, pod *corev1.Pod) string {
 	if reason != "ErrImageNeverPull" {
 		return ""
 	}
-	_, digest, _ := strings.Cut(pod.Spec.Containers[0].Image, ":")
+	digest, ours := strings.CutPrefix(pod.Spec.Containers[0].Image, "localhost/tare:")
+	if !ours {
+		return fmt.Sprintf("; load it on node %s, or let it pull the image with pull: missing", pod.Spec.NodeName)
+	}
 	return fmt.Sprintf("; load it on node %s: `tare save sha256:%s FILE` here, and there `ctr -n k8s.io images import FILE` (containerd) or `podman load -i FILE` (CRI-O); or name with image: where the nodes pull it",
 		pod.Spec.NodeName, digest)
 }

@@ -1,0 +1,287 @@
+package kubernetes
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"tare/internal/agent"
+	"tare/internal/cleanup"
+	"tare/internal/environment"
+	"tare/internal/image"
+	"tare/internal/quantity"
+	"tare/internal/testing/clustertest"
+	"tare/internal/testing/testenv"
+)
+
+// stage is a service account of the test cluster with an owner.
+type stage struct {
+	account string
+	image   *image.Image
+	owner   *cleanup.Owner
+}
+
+func setUp(t *testing.T) *stage {
+	t.Helper()
+	testenv.NeedsAgent(t)
+	o := defaults()
+	o.Kubeconfig = filepath.Join(t.TempDir(), "none")
+	if os.Getenv(clustertest.Variable) == "" {
+		testenv.NeedsKind(t, kind, o)
+		t.Fatal("there is a cluster without a configuration")
+	}
+	account, err := clustertest.Account(t.Context(), t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	img := testenv.Image(t)
+	if err := clustertest.Load(t.Context(), img); err != nil {
+		t.Fatal(err)
+	}
+	return &stage{account, img, testenv.Owner(t, t.TempDir())}
+}
+
+func (s *stage) environment(t *testing.T, change func(*Options)) *pods {
+	t.Helper()
+	o := defaults()
+	o.Kubeconfig = s.account
+	if change != nil {
+		change(o)
+	}
+	if err := o.Validate(); err != nil {
+		t.Fatal(err)
+	}
+	return &pods{options: *o, connect: o.connect}
+}
+
+func (s *stage) request(name string) environment.Request {
+	return environment.Request{Name: name, Owner: s.owner, Image: s.image, Console: io.Discard}
+}
+
+func (s *stage) start(t *testing.T, p *pods, name string) environment.Instance {
+	t.Helper()
+	i, err := p.Start(t.Context(), s.request(name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := i.Stop(context.Background()); err != nil {
+			t.Error(err)
+		}
+	})
+	return i
+}
+
+func kubectl(t *testing.T, input string, arguments ...string) string {
+	t.Helper()
+	output, err := clustertest.Kubectl(context.Background(), input, arguments...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return output
+}
+
+// nothingLeft fails where an object of the owner is in the cluster.
+func (s *stage) nothingLeft(t *testing.T) {
+	t.Helper()
+	if left := kubectl(t, "", "get", "pods,services,leases,pvc", "-n", clustertest.Namespace, "-l", cleanup.Label+"="+s.owner.ID(), "-o", "name"); left != "" {
+		t.Errorf("left behind: %s", left)
+	}
+}
+
+func TestAStartThatFailsSaysWhyAndLeavesNothing(t *testing.T) {
+	s := setUp(t)
+	schedulePatience = time.Second
+	defer func() { schedulePatience = time.Minute }()
+	kubectl(t, "apiVersion: node.k8s.io/v1\nkind: RuntimeClass\nmetadata: {name: unknown}\nhandler: no-such-handler\n", "apply", "-f", "-")
+	for _, c := range []struct {
+		name   string
+		change func(*Options)
+		ask    func(*environment.Request)
+		before func()
+		want   string
+	}{
+		{"no-such-class", func(o *Options) { o.RuntimeClass = "absent" }, nil, nil, `RuntimeClass "absent" not found`},
+		{"no-handler", func(o *Options) { o.RuntimeClass = "unknown" }, nil, nil, `no runtime for "no-such-handler"`},
+		{"no-image", func(o *Options) { o.Image, o.Pull = "localhost/absent:1", "never" }, nil, nil, "ErrImageNeverPull"},
+		{"not-pulled", func(o *Options) { o.Image = "127.0.0.1:1/absent:1" }, nil, nil, "ImagePullBackOff"},
+		{"another-image", func(o *Options) { o.Image, o.Pull, o.AgentImage = "localhost/pause:1", "never", s.image.EngineName() }, nil, nil, "the pod runs another image than the run"},
+		{"no-node", func(o *Options) { o.NodeSelector = map[string]string{"no": "such"} }, nil, nil, "no node takes the pod: Unschedulable"},
+		{"too-much", nil, func(r *environment.Request) { r.Limits.Memory = 4096 * quantity.GiB }, nil, "Insufficient memory"},
+		{"wrong-node", nil, func(r *environment.Request) { r.Node = "elsewhere" }, nil, "no node takes the pod"},
+		{"no-shell", func(o *Options) { o.AgentImage = "localhost/pause:1" }, nil, nil, "/bin/sh"},
+		{"quota", nil, func(r *environment.Request) { r.Limits = environment.Limits{CPUs: 2, Memory: quantity.GiB} }, func() {
+			kubectl(t, "apiVersion: v1\nkind: ResourceQuota\nmetadata: {name: small}\nspec: {hard: {limits.cpu: 1}}\n", "apply", "-n", clustertest.Namespace, "-f", "-")
+			t.Cleanup(func() { kubectl(t, "", "delete", "resourcequota", "small", "-n", clustertest.Namespace) })
+		}, "exceeded quota"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if c.before != nil {
+				c.before()
+			}
+			r := s.request(c.name)
+			if c.ask != nil {
+				c.ask(&r)
+			}
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			defer cancel()
+			i, err := s.environment(t, c.change).Start(ctx, r)
+			if err == nil {
+				t.Error("it started")
+				_ = i.Stop(ctx)
+			} else if t.Log(err); !strings.Contains(err.Error(), c.want) {
+				t.Errorf("it does not say %q", c.want)
+			}
+			s.nothingLeft(t)
+		})
+	}
+}
+
+func TestAPodThatSomebodyDeletesSaysSo(t *testing.T) {
+	s := setUp(t)
+	i := s.start(t, s.environment(t, nil), "deleted").(*instance)
+	kubectl(t, "", "delete", "pod", i.name, "-n", clustertest.Namespace, "--wait=false")
+	select {
+	case <-i.agent.Done():
+	case <-time.After(30 * time.Second):
+		t.Fatal("nobody noticed")
+	}
+	if err := i.agent.Err(); !errors.Is(err, agent.ErrGone) || !strings.Contains(err.Error(), "deleted by somebody else") {
+		t.Error(err)
+	}
+	if err := i.Stop(t.Context()); err != nil {
+		t.Error(err)
+	}
+	s.nothingLeft(t)
+}
+
+func TestWhatACoordinatorLeavesIsRemovedWhenItsLeaseHasExpired(t *testing.T) {
+	s := setUp(t)
+	p := s.environment(t, nil)
+	i := s.start(t, p, "lost").(*instance)
+	c := i.cluster
+	removed, err := c.sweepExpired(t.Context())
+	if err != nil || len(removed) > 0 {
+		t.Errorf("while its lease is young: %q, %v", removed, err)
+	}
+	lease, err := c.leases.Get(t.Context(), leaseName(s.owner.ID()), metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	past := metav1.NewMicroTime(time.Now().Add(-2 * leaseDuration))
+	lease.Spec.RenewTime = &past
+	if _, err := c.leases.Update(t.Context(), lease, metav1.UpdateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if removed, err := c.sweepExpired(t.Context()); err != nil || len(removed) != 1 || !strings.Contains(removed[0], i.name) {
+		t.Errorf("after its lease has expired: %q, %v", removed, err)
+	}
+	s.nothingLeft(t)
+}
+
+// awayFor is how long the API server is away: some of the requests of a start fail.
+const awayFor = 10 * time.Second
+
+func TestAStartWaitsForAnAPIServerThatIsAway(t *testing.T) {
+	s := setUp(t)
+	p := s.environment(t, nil)
+	i := s.start(t, p, "before").(*instance)
+	folder := os.Getenv(clustertest.Variable)
+	text, err := os.ReadFile(filepath.Join(folder, "kube-apiserver.pid"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	pid, _ := strconv.Atoi(strings.TrimSpace(string(text)))
+	began := time.Now()
+	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	back := make(chan error, 1)
+	time.AfterFunc(awayFor, func() { back <- exec.Command(filepath.Join(folder, "launch"), "kube-apiserver").Run() })
+	s.start(t, p, "patient")
+	if took := time.Since(began); took < awayFor {
+		t.Errorf("the start took %v", took)
+	}
+	if err := <-back; err != nil {
+		t.Error(err)
+	}
+	select { // its stream went through the API server
+	case <-i.agent.Done():
+		t.Log(i.agent.Err())
+	case <-time.After(30 * time.Second):
+		t.Error("nobody noticed that a stream broke")
+	}
+	if err := i.Stop(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestAServiceAndAVolumeBelongToAnInstance(t *testing.T) {
+	s := setUp(t)
+	p := s.environment(t, func(o *Options) {
+		o.Service, o.Ports, o.Data, o.StorageClass, o.StorageSize = "cluster_ip", []int{7213}, "pvc", "host-path", quantity.GiB
+		o.ReadOnlyRoot, o.Capabilities = true, "none"
+	})
+	i := s.start(t, p, "served")
+	if got := testenv.Run(t, i, "echo x >/data/x && cat /data/x; touch /etc/x 2>&1 | grep -o 'Read-only'; grep CapEff /proc/self/status | cut -f2"); got != "x\nRead-only\n0000000000000000" {
+		t.Errorf("inside: %q", got)
+	}
+	server := fmt.Sprintf(`use IO::Socket::INET; my $s = IO::Socket::INET->new(LocalAddr => "%s", LocalPort => 7213, Listen => 5) or die $@; while (my $c = $s->accept) { print $c "hello\n"; close $c }`, environment.Listen(i))
+	if _, err := i.Agent().Start(t.Context(), agent.Command{Argv: []string{"perl", "-e", server}}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := i.Agent().Await(t.Context(), agent.Probe{TCP: net.JoinHostPort(environment.Listen(i), "7213"), Timeout: 20 * time.Second}); err != nil {
+		t.Fatal(err)
+	}
+	if i.Address() == environment.Listen(i) {
+		t.Errorf("the service has the address of the pod, %s", i.Address())
+	}
+	c, err := net.DialTimeout("tcp", net.JoinHostPort(i.Address(), "7213"), 20*time.Second)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	var said bytes.Buffer
+	if _, err := io.Copy(&said, c); err != nil || said.String() != "hello\n" {
+		t.Errorf("at %s: %q, %v", i.Address(), said.String(), err)
+	}
+	t.Logf("%s, %+v, %q", i.Address(), i.Phases(), i.Notes())
+	if err := i.Stop(t.Context()); err != nil {
+		t.Error(err)
+	}
+	s.nothingLeft(t)
+	if left := kubectl(t, "", "get", "pvc", "-n", clustertest.Namespace, "-o", "name"); left != "" {
+		t.Logf("claims that the controller still removes: %s", left)
+	}
+}
+
+func TestNodesThatTakePodsAreListed(t *testing.T) {
+	s := setUp(t)
+	nodes, err := s.environment(t, nil).Nodes(t.Context())
+	if err != nil || len(nodes) == 0 || nodes[0] != "node-1" {
+		t.Errorf("%q, %v", nodes, err)
+	}
+	if nodes, err := s.environment(t, func(o *Options) { o.NodeSelector = map[string]string{"no": "such"} }).Nodes(t.Context()); err != nil || len(nodes) > 0 {
+		t.Errorf("with another selector: %q, %v", nodes, err)
+	}
+	for _, r := range requirements(s.environment(t, func(o *Options) { o.RuntimeClass = "gvisor" }).options) {
+		if f := r.Check(t.Context()); f.State != environment.Usable {
+			t.Errorf("%s: %+v", r.What, f)
+		} else {
+			t.Log(r.What, f)
+		}
+	}
+}
