@@ -415,6 +415,15 @@ type Freezer interface {
 	Thaw(ctx context.Context) error
 }
 
+// Finder is an environment that finds what others started on this machine. Package remote
+// calls it on the machine of an instance that was not started through it.
+type Finder interface {
+	Environment
+	// Find returns an instance, by a name that the kind defines, which can be metered, and
+	// frozen if it is a Freezer. It has no agent, and Stop leaves it running.
+	Find(ctx context.Context, name string) (Instance, error)
+}
+
 // Published is an instance whose Address is one of the host's, at which its ports are
 // published. Its servers cannot listen at that address.
 type Published interface {

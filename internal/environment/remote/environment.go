@@ -139,6 +139,22 @@ func (e *there) Start(ctx context.Context, r environment.Request) (_ environment
 	return i, err
 }
 
+// Find finds an instance on the host that was not started through the session, by the
+// name that an environment.Finder there knows. It can be metered and frozen; it has no
+// agent, and its Stop leaves it running.
+func (s *Session) Find(ctx context.Context, kind string, options json.RawMessage, name string) (*Instance, error) {
+	c, answer, err := s.call(ctx, request{Call: callFind, Kind: kind, Options: options, Name: name}, nil)
+	if err != nil {
+		return nil, err
+	}
+	i := &Instance{session: s, console: c}
+	if err := json.Unmarshal(answer, &i.started); err != nil {
+		c.stream.Close()
+		return nil, fmt.Errorf("finding %s on %s: %w", name, s.host.Name(), err)
+	}
+	return i, nil
+}
+
 // withSending adds the time of sending the image to the preparation phase, which
 // is not part of a start.
 func withSending(phases []environment.Phase, sent time.Duration) []environment.Phase {

@@ -41,8 +41,9 @@ const (
 	callImage    = "image"   // after a Want event the tar follows, Size bytes
 	callPrepare  = "prepare" // can be cancelled
 	callStart    = "start"   // can be cancelled; console events follow until the instance is stopped
-	callAgent    = "agent"   // after the request the stream carries the agent's protocol
-	callMeter    = "meter"   // a Begun event, and readings if requested; a line from the client ends it
+	callFind     = "find"
+	callAgent    = "agent" // after the request the stream carries the agent's protocol
+	callMeter    = "meter" // a Begun event, and readings if requested; a line from the client ends it
 	callUsed     = "used"
 	callLimits   = "limits"
 	callFreeze   = "freeze"

@@ -183,6 +183,8 @@ func (s *server) do(ctx context.Context, c *conversation, r request) (any, error
 		return s.prepare(ctx, c, r)
 	case callStart:
 		return s.start(ctx, c, r)
+	case callFind:
+		return s.find(ctx, r)
 	case callMeter:
 		return s.meter(c, r)
 	case callLimits:

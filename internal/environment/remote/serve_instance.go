@@ -50,11 +50,32 @@ func (s *server) start(ctx context.Context, c *conversation, r request) (any, er
 	if err != nil {
 		return nil, err
 	}
+	return s.keep(i), nil
+}
+
+// find finds an instance that was not started through this session.
+func (s *server) find(ctx context.Context, r request) (any, error) {
+	e, err := s.environment(r)
+	if err != nil {
+		return nil, err
+	}
+	able, finds := e.(environment.Finder)
+	if !finds {
+		return nil, fmt.Errorf("kind %s finds no instances that others started", r.Kind)
+	}
+	i, err := able.Find(ctx, r.Name)
+	if err != nil {
+		return nil, err
+	}
+	return s.keep(i), nil
+}
+
+func (s *server) keep(i environment.Instance) started {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.last++
 	s.instances[s.last] = &served{Instance: i, stopped: make(chan struct{})}
-	return startedAs(s.last, i), nil
+	return startedAs(s.last, i)
 }
 
 func startedAs(id uint64, i environment.Instance) started {

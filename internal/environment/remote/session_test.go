@@ -133,6 +133,14 @@ func TestTheEndOfASessionEndsWhatItStarted(t *testing.T) {
 	}
 }
 
+// A kind that finds no instances says so.
+func TestOnlySomeKindsFindInstances(t *testing.T) {
+	s, _ := dial(t, localhost.Host{})
+	if _, err := s.Find(t.Context(), "native", nil, "one"); err == nil || !strings.Contains(err.Error(), "kind native finds no instances that others started") {
+		t.Error(err)
+	}
+}
+
 // An instance is a host, so a session leads into it.
 func TestASessionRunsInsideAnInstance(t *testing.T) {
 	outer, _ := dial(t, localhost.Host{})
