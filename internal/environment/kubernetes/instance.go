@@ -11,6 +11,7 @@ import (
 
 	"tare/internal/agent"
 	"tare/internal/environment"
+	"tare/internal/linux/cgroup"
 	"tare/internal/usage"
 )
 
@@ -32,7 +33,8 @@ type instance struct {
 	phases    []environment.Phase
 	notes     []string
 	footprint usage.Footprint
-	elsewhere string // why the footprint is empty; "" on a node that is this machine
+	freezer   *cgroup.Freezer // of the pod's cgroup; nil on a node that is another machine
+	elsewhere string          // why the footprint is empty; "" on a node that is this machine
 	facts     map[string]string
 
 	stop    sync.Mutex
@@ -96,6 +98,9 @@ func (i *instance) Stop(ctx context.Context) error {
 	bound, cancel := context.WithTimeout(ctx, environment.ContainerStop.Terminate)
 	defer cancel()
 	i.channel.expected.Store(true)
+	if err := i.Thaw(context.WithoutCancel(ctx)); err != nil {
+		i.notes = append(i.notes, err.Error())
+	}
 	if i.agent.Err() == nil {
 		_ = i.agent.Shutdown(bound) // what is left ends with the pod
 	}

@@ -37,6 +37,7 @@ func init() {
 type pods struct {
 	options Options
 	connect func() (*cluster, error)
+	helper  bool // its pods are helpers, see helper.go
 }
 
 // Label is empty: its results need no caution.

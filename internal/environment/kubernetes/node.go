@@ -26,7 +26,7 @@ func (i *instance) look(ctx context.Context) {
 	if i.network != nil {
 		i.network.learn(i)
 	}
-	if err := i.find(); err != nil {
+	if err := i.find(); err != nil && i.options.Usage != "node" {
 		i.elsewhere = fmt.Sprintf("of a pod on node %s: %v", i.pod.Spec.NodeName, err)
 		i.notes = append(i.notes, "resource use is not measured "+i.elsewhere)
 	}
@@ -63,7 +63,7 @@ func (i *instance) find() error {
 		return fmt.Errorf("its cgroup %s has no processes (%v)", group.Path(), err)
 	}
 	slices.Sort(pids)
-	i.footprint = usage.Footprint{Cgroups: []string{group.Path()}}
+	i.footprint, i.freezer = usage.Footprint{Cgroups: []string{group.Path()}}, group.Freezer(false)
 	for _, pid := range pids {
 		// gVisor's gofers have a network namespace without devices.
 		if i.footprint.NetworkPID == 0 && i.options.Network == "cni" && hasNetwork(pid) {

@@ -36,6 +36,8 @@ func TestOptionsThatCannotBeAreNamed(t *testing.T) {
 		{func(o *Options) { o.Data = "pvc" }, "storage_size: data: pvc needs the size"},
 		{func(o *Options) { o.StorageClass = "fast" }, "storage_class, storage_size: only data: pvc"},
 		{func(o *Options) { o.Pull = "always" }, "pull: always needs image:"},
+		{func(o *Options) { o.Usage = "node" }, ""},
+		{func(o *Options) { o.Usage = "metrics" }, `usage: "metrics" is not known: choose one of local, node`},
 		{func(o *Options) { o.User = &negative }, "run_as_user: must not be negative"},
 	} {
 		o := defaults()

@@ -61,8 +61,13 @@ func tolerates(t corev1.Toleration, taint corev1.Taint) bool {
 // Beside returns the environment of roles that are not measured: pods with the default
 // runtime on the cluster's network, in the same namespace.
 func (p *pods) Beside() environment.Environment {
+	return &pods{options: p.besides(), connect: p.connect}
+}
+
+func (p *pods) besides() Options {
 	o := p.options
 	o.RuntimeClass, o.Network, o.Service, o.Ports = "", "cni", "pod", nil
 	o.Data, o.StorageClass, o.StorageSize = "emptydir", "", 0
-	return &pods{options: o, connect: p.connect}
+	o.Usage = ""
+	return o
 }

@@ -102,6 +102,9 @@ func (p *pods) pod(c *cluster, r environment.Request, name, image string) *corev
 			Resources: resources, SecurityContext: security, VolumeMounts: mounts,
 		}},
 	}
+	if p.helper {
+		privilege(&spec)
+	}
 	if o.RuntimeClass != "" {
 		spec.RuntimeClassName = &o.RuntimeClass
 	}

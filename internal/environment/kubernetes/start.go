@@ -71,6 +71,9 @@ func (p *pods) Start(ctx context.Context, r environment.Request) (_ environment.
 	if err := i.up(ctx, program, tail, times); err != nil {
 		return nil, err
 	}
+	if p.helper {
+		return i, nil
+	}
 	if err := p.checkImage(ctx, r.Image, i); err != nil {
 		i.channel.expected.Store(true)
 		i.agent.Close()
@@ -79,7 +82,16 @@ func (p *pods) Start(ctx context.Context, r environment.Request) (_ environment.
 	if i.look(ctx); i.elsewhere != "" {
 		return remote{i}, nil
 	}
-	return i, nil
+	if p.options.Usage != "node" {
+		return i, nil
+	}
+	through, err := p.throughHelper(ctx, i, r)
+	if err != nil {
+		i.channel.expected.Store(true)
+		i.agent.Close()
+		return nil, err
+	}
+	return through, nil
 }
 
 // unsettable refuses limits that a pod cannot have.

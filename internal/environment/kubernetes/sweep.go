@@ -106,7 +106,7 @@ func (c *cluster) removeAll(ctx context.Context, owner string) (removed []string
 	}
 	var problems []error
 	for _, pod := range pods.Items {
-		problems = append(problems, c.removePod(ctx, pod.Name))
+		problems = append(problems, thaw(pod.UID), c.removePod(ctx, pod.Name))
 		removed = append(removed, fmt.Sprintf("pod %s in %s", pod.Name, c.name()))
 	}
 	services, err := c.core.Services(c.Namespace).List(ctx, ours)

@@ -79,7 +79,7 @@ Keys and names
   $ sed 's/{network: host}/{kind: kubernetes, service: node_port, ports: [6379], runtimeclass: gvisor}/' good.yaml >bad.yaml
   $ tare run bad.yaml
   tare: bad.yaml:6:57: ports: 6379 cannot be a NodePort: the range is 30000 to 32767; the workload's servers listen at the same port
-  bad.yaml:6:65: unknown key "runtimeclass"; did you mean "runtime_class"? (known: kubeconfig, context, namespace, runtime_class, node_selector, tolerations, network, service, ports, data, storage_class, storage_size, priority_class, seccomp, capabilities, run_as_user, read_only_root, image, pull, pull_secrets, agent_image, kind, limits, inside, system, host, with)
+  bad.yaml:6:65: unknown key "runtimeclass"; did you mean "runtime_class"? (known: kubeconfig, context, namespace, runtime_class, node_selector, tolerations, network, service, ports, data, storage_class, storage_size, priority_class, seccomp, capabilities, run_as_user, read_only_root, image, pull, pull_secrets, usage, agent_image, kind, limits, inside, system, host, with)
   [2]
   $ sed 's/{network: host}/{kind: kubernetes, tolerations: [{key: a, effekt: NoSchedule}]}/' good.yaml >bad.yaml
   $ tare run bad.yaml

@@ -1,0 +1,173 @@
+package kubernetes
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"tare/internal/environment"
+	remotely "tare/internal/environment/remote"
+	"tare/internal/host"
+	"tare/internal/usage"
+)
+
+// helperHome is tare's home in a helper: a path that no host has, since the cgroups
+// there are the node's.
+const helperHome = "/run/tare-helper"
+
+// helper is a privileged pod with tare in it, which reads the cgroups of a node. All
+// instances of an owner on the node share it.
+type helper struct {
+	key   string
+	users int
+
+	mu      sync.Mutex
+	pod     environment.Instance
+	session *remotely.Session
+}
+
+var helpers = struct {
+	sync.Mutex
+	of map[string]*helper
+}{of: map[string]*helper{}}
+
+// helped is an instance that is metered and frozen through the helper of its node.
+type helped struct {
+	*instance
+	there  *remotely.Instance
+	helper *helper
+	once   sync.Once
+}
+
+// throughHelper has the helper of the instance's node find it, and starts the helper
+// if it is the first one there.
+func (p *pods) throughHelper(ctx context.Context, i *instance, r environment.Request) (*helped, error) {
+	node := i.pod.Spec.NodeName
+	h := takeHelper(i.cluster.key(r.Owner.ID()) + " " + node)
+	there, err := h.find(ctx, p, r, node, string(i.pod.UID))
+	if err != nil {
+		err = fmt.Errorf("usage: node: the helper on node %s: %w", node, err)
+		return nil, errors.Join(err, h.release(context.WithoutCancel(ctx)))
+	}
+	return &helped{instance: i, there: there, helper: h}, nil
+}
+
+func takeHelper(key string) *helper {
+	helpers.Lock()
+	defer helpers.Unlock()
+	h := helpers.of[key]
+	if h == nil {
+		h = &helper{key: key}
+		helpers.of[key] = h
+	}
+	h.users++
+	return h
+}
+
+// release ends the helper with its last user.
+func (h *helper) release(ctx context.Context) error {
+	helpers.Lock()
+	h.users--
+	last := h.users == 0
+	if last {
+		delete(helpers.of, h.key)
+	}
+	helpers.Unlock()
+	if !last {
+		return nil
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.end(ctx)
+}
+
+func (h *helper) end(ctx context.Context) (err error) {
+	if h.session != nil {
+		h.session.Close() // returns an error where the stream has ended
+	}
+	if h.pod != nil {
+		err = h.pod.Stop(ctx)
+	}
+	h.session, h.pod = nil, nil
+	return err
+}
+
+func (h *helper) find(ctx context.Context, p *pods, r environment.Request, node, uid string) (*remotely.Instance, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.session == nil || h.session.Err() != nil {
+		if err := h.end(ctx); err != nil {
+			return nil, err
+		}
+		if err := h.start(ctx, p, r, node); err != nil {
+			return nil, errors.Join(err, h.end(context.WithoutCancel(ctx)))
+		}
+	}
+	options := defaults()
+	options.Network = p.options.Network
+	text, err := json.Marshal(options)
+	if err != nil {
+		return nil, err
+	}
+	return h.session.Find(ctx, kind, text, uid)
+}
+
+func (h *helper) start(ctx context.Context, p *pods, r environment.Request, node string) (err error) {
+	o := p.besides()
+	o.User, o.ReadOnlyRoot = nil, false
+	if o.AgentImage != "" {
+		o.Image, o.Pull = o.AgentImage, "missing"
+	}
+	there := &pods{options: o, connect: p.connect, helper: true}
+	h.pod, err = there.Start(ctx, environment.Request{Name: "helper-" + digestOf(node)[:12], Owner: r.Owner, Image: r.Image, Console: r.Console, Node: node})
+	if err != nil {
+		return err
+	}
+	h.session, err = remotely.Dial(ctx, host.Instance("node "+node, "", h.pod.Agent()), remotely.Options{Home: helperHome})
+	return err
+}
+
+// privilege gives the pod of a helper what it needs of its node: the processes and the
+// cgroups of all pods.
+func privilege(spec *corev1.PodSpec) {
+	const cgroups = "/sys/fs/cgroup"
+	yes, root := true, int64(0)
+	spec.HostPID = true
+	spec.Tolerations = []corev1.Toleration{{Operator: corev1.TolerationOpExists}}
+	spec.Volumes = append(spec.Volumes, corev1.Volume{Name: "cgroups", VolumeSource: corev1.VolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: cgroups}}})
+	c := &spec.Containers[0]
+	c.SecurityContext = &corev1.SecurityContext{Privileged: &yes, RunAsUser: &root}
+	c.VolumeMounts = append(c.VolumeMounts, corev1.VolumeMount{Name: "cgroups", MountPath: cgroups})
+}
+
+// Footprint is empty: it is read on the node.
+func (i *helped) Footprint() usage.Footprint { return usage.Footprint{} }
+
+// Meter meters the pod on its node.
+func (i *helped) Meter(o usage.Options) usage.Meter { return i.there.Meter(o) }
+
+// UsageOfStart is the usage since the pod was made.
+func (i *helped) UsageOfStart() usage.Usage { return i.there.UsageOfStart() }
+
+// Freeze freezes the pod on its node.
+func (i *helped) Freeze(ctx context.Context) error { return i.there.Freeze(ctx) }
+
+// Thaw lets it go on.
+func (i *helped) Thaw(ctx context.Context) error { return i.there.Thaw(ctx) }
+
+// EffectiveLimits are those that the API server knows.
+func (i *helped) EffectiveLimits(ctx context.Context, l environment.Limits) ([]environment.EffectiveLimit, error) {
+	return remote{i.instance}.EffectiveLimits(ctx, l)
+}
+
+// Stop removes the pod, and the helper with the last one of its node.
+func (i *helped) Stop(ctx context.Context) (err error) {
+	thawed := i.there.Stop(ctx)
+	err = i.instance.Stop(ctx)
+	i.once.Do(func() { err = errors.Join(thawed, err, i.helper.release(ctx)) })
+	return err
+}
