@@ -79,6 +79,7 @@ var parts = []struct {
 	{"hyperfine", measureAgainstHyperfine},
 	{"memory", measureMemory},
 	{"journal", measureJournal},
+	{"scale", measureScale},
 	{"fingerprint", measureFingerprint},
 	{"sampler", measureSampler},
 	{"CPU of the sampler", measureSamplerCPU},

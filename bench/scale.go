@@ -1,0 +1,151 @@
+package main
+
+import (
+	"container/heap"
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"runtime"
+	"time"
+
+	"tare/internal/environment"
+	"tare/internal/rundir"
+	"tare/internal/schedule"
+	"tare/internal/study"
+	"tare/internal/workload"
+)
+
+const (
+	scaleNodes  = 1000
+	scaleTrials = 100_000
+)
+
+// lane is a node with the batch that it works on, in simulated time.
+type lane struct {
+	node  string
+	batch schedule.Batch
+	began time.Time
+	until time.Time
+}
+
+type lanes []lane
+
+func (q lanes) Len() int           { return len(q) }
+func (q lanes) Less(i, j int) bool { return q[i].until.Before(q[j].until) }
+func (q lanes) Swap(i, j int)      { q[i], q[j] = q[j], q[i] }
+func (q *lanes) Push(x any)        { *q = append(*q, x.(lane)) }
+func (q *lanes) Pop() any {
+	last := (*q)[len(*q)-1]
+	*q = (*q)[:len(*q)-1]
+	return last
+}
+
+// measureScale runs the schedule and the journal over simulated nodes, each with a block
+// of its own: only the trials are made up. After it, the run is resumed.
+func measureScale(_ context.Context, s *session) ([]row, error) {
+	directory := filepath.Join(s.home, "scale-run")
+	if err := os.RemoveAll(directory); err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(directory)
+	plan := &study.Plan{Format: 1, Study: "a thousand nodes", Name: "scale", Baseline: "native", Seed: 1,
+		Design: study.Design{Order: "interleaved", Blocks: study.Blocks{Min: scaleTrials / 2, Max: scaleTrials / 2, Fixed: true}, Margin: .02, Confidence: .95, Family: "metric", Drop: "never"},
+		Workloads: []study.Workload{{Name: "w", Fresh: "block", Levels: []study.Level{{}},
+			Pack: workload.Pack{Name: "w", Title: "w", Metrics: []workload.Metric{{Name: "rate", Unit: "op/s", Better: "higher", Primary: true}}}}}}
+	facts, usable := map[string]rundir.EnvironmentFacts{}, []string{"native", "gvisor"}
+	for _, name := range usable {
+		plan.Environments = append(plan.Environments, study.Environment{Name: name, Kind: "native", Options: []byte("{}")})
+		facts[name] = rundir.EnvironmentFacts{State: environment.Usable}
+	}
+	var nodes []string
+	for n := range scaleNodes {
+		nodes = append(nodes, fmt.Sprintf("node-%04d", n))
+	}
+	w, err := rundir.Create(directory, plan, rundir.Manifest{Run: "scale", Environments: facts})
+	if err != nil {
+		return nil, err
+	}
+	began := time.Now()
+	took, err := simulate(w, plan, usable, nodes)
+	if err != nil {
+		return nil, err
+	}
+	whole := time.Since(began)
+	var memory runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&memory)
+	if err := w.Close(); err != nil {
+		return nil, err
+	}
+	began = time.Now()
+	again, err := rundir.Resume(directory)
+	if err != nil {
+		return nil, err
+	}
+	defer again.Close()
+	read := time.Since(began)
+	resumed, err := started(plan, usable, nodes)
+	if err != nil {
+		return nil, err
+	}
+	for _, t := range again.Trials {
+		resumed.Record(t)
+	}
+	_, more := resumed.NextBatchOn(nodes[0], 0)
+	replayed := time.Since(began)
+	intact := len(again.Trials) == scaleTrials && again.Incomplete == "" && !more
+	what := fmt.Sprintf("%d trials on %d simulated nodes", scaleTrials, scaleNodes)
+	return []row{
+		{what + ": schedule, progress and journal, synced after each block", "10 ms a block", fmt.Sprintf("%.1f ms a block, of which %.1f ms in the journal; %.0f s in all; %d MB of live memory",
+			whole.Seconds()*2e3/scaleTrials, took.Seconds()*2e3/scaleTrials, whole.Seconds(), memory.HeapAlloc/1e6), verdict(whole.Seconds()*2e3/scaleTrials <= 10)},
+		{what + ": resumed", "60 s, intact", fmt.Sprintf("%.1f s, of which %.1f s to read the journal; %d trials, nothing left to run: %v", replayed.Seconds(), read.Seconds(), len(again.Trials), !more), verdict(intact && replayed <= time.Minute)},
+	}, nil
+}
+
+func started(plan *study.Plan, usable, nodes []string) (*schedule.Schedule, error) {
+	s, err := schedule.New(plan, usable)
+	if err != nil {
+		return nil, err
+	}
+	return s, s.Over(nodes, len(nodes))
+}
+
+// simulate runs the schedule to its end and returns how long the journal took.
+func simulate(w *rundir.Writer, plan *study.Plan, usable, nodes []string) (journal time.Duration, err error) {
+	s, err := started(plan, usable, nodes)
+	if err != nil {
+		return 0, err
+	}
+	rng, now, working := rand.New(rand.NewPCG(1, 2)), time.Unix(0, 0).UTC(), &lanes{}
+	ask := func(node string) {
+		if b, ok := s.NextBatchOn(node, 0); ok {
+			heap.Push(working, lane{node, b, now, now.Add(time.Duration((1 + rng.Float64()) * float64(time.Second)))})
+		}
+	}
+	for _, node := range nodes {
+		ask(node)
+	}
+	pending := map[string][]rundir.Trial{}
+	for working.Len() > 0 {
+		l := heap.Pop(working).(lane)
+		slot := l.batch.Slots[0]
+		t := rundir.Trial{Block: slot.Block, Position: slot.Position, Environment: slot.Environment, Workload: slot.Workload, Node: l.node, Status: rundir.OK,
+			Started: l.began, Ended: l.until, HostSeconds: 1, Metrics: map[string]float64{"rate": 1e4 * (1 + .1*rng.Float64())}}
+		now = l.until
+		s.Record(t)
+		s.Progress(0)
+		pending[l.node] = append(pending[l.node], t)
+		if block := pending[l.node]; len(block) == len(usable) {
+			began := time.Now()
+			if err := w.Append(block...); err != nil {
+				return 0, err
+			}
+			journal += time.Since(began)
+			delete(pending, l.node)
+		}
+		ask(l.node)
+	}
+	return journal, nil
+}
