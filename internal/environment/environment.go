@@ -47,6 +47,9 @@ type Registration struct {
 	Mounts func(options any) error
 	// MemoryMounts: the mounts can be directories in memory.
 	MemoryMounts bool
+	// NoCores: instances cannot be restricted to cores by number, since others choose the
+	// machines that they run on.
+	NoCores bool
 	// Networks names what the networks of an environment with these options are part of,
 	// such as an engine, so that instances of all kinds with the same answer can join one;
 	// "" is nothing that others join. settled are the options with which that is certain.

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"tare/internal/environment"
 	"tare/internal/linux/cgroup"
 	"tare/internal/lists"
 	"tare/internal/workload"
@@ -16,9 +17,12 @@ const fewCores = 4
 
 // ShareCore lets the roles of a workload share the first of a machine's cores under
 // AutoPin, if the machine has few. An environment with a quota of more than one core
-// is to use more.
+// is to use more, and one that cannot be restricted to a core would not be like the rest.
 func (p *Plan) ShareCore(cores []int) {
-	wide := slices.ContainsFunc(p.Environments, func(e Environment) bool { return e.Limits.CPUs > 1 })
+	wide := slices.ContainsFunc(p.Environments, func(e Environment) bool {
+		kind, _ := environment.Lookup(e.Kind)
+		return e.Limits.CPUs > 1 || kind.NoCores
+	})
 	if p.AutoPin && !wide && len(cores) > 1 && len(cores) < fewCores {
 		p.Core = &cores[0]
 	}

@@ -28,8 +28,9 @@ func init() {
 			}
 			return &pods{options: options, connect: sync.OnceValues(options.connect)}, nil
 		},
-		Parts: environment.Parts{Switches: environment.InOrder("runtime_class", "network", "service", "seccomp", "capabilities", "data")},
-		Sweep: sweep,
+		Parts:   environment.Parts{Switches: environment.InOrder("runtime_class", "network", "service", "seccomp", "capabilities", "data")},
+		NoCores: true,
+		Sweep:   sweep,
 	})
 }
 
