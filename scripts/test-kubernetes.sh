@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Runs the tests that need a Kubernetes cluster, with one of two nodes, and sums them
-# up: those of internal/environment/kubernetes, and those of other packages with
+# up: those below internal/environment/kubernetes, and those of other packages with
 # kubernetes in their names. The arguments are those of `go test`, except packages.
 set -euo pipefail
 
@@ -10,7 +10,7 @@ if [ "${1:-}" = --inside ]; then # of the cluster
 	mapfile -t packages < <(grep -rlE --include='*_test.go' 'needs\.Cluster\(|/clustertest"' internal cmd | xargs -r dirname | sort -u)
 	for package in "${packages[@]}"; do
 		only=(-run '(?i)kubernetes|/(?i)kubernetes')
-		[ "$package" != internal/environment/kubernetes ] || only=()
+		[[ $package != internal/environment/kubernetes* ]] || only=()
 		build/tools/runner "${only[@]}" "$@" "./$package"
 	done
 	exit
