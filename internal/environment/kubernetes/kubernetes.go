@@ -7,6 +7,7 @@ package kubernetes
 
 import (
 	"context"
+	"errors"
 	"sync"
 
 	"tare/internal/environment"
@@ -18,7 +19,7 @@ const kind = "kubernetes"
 func init() {
 	environment.Register(environment.Registration{
 		Kind:     kind,
-		About:    "a pod of a Kubernetes cluster, with a RuntimeClass",
+		About:    "a pod of a Kubernetes cluster, with a RuntimeClass, or a VM of KubeVirt there",
 		Options:  func() any { return defaults() },
 		Requires: func(o any) []environment.Requirement { return requirements(*o.(*Options)) },
 		New: func(o any) (environment.Environment, error) {
@@ -26,11 +27,19 @@ func init() {
 			if err := options.Validate(); err != nil {
 				return nil, err
 			}
-			return &pods{options: options, connect: sync.OnceValues(options.connect)}, nil
+			p := &pods{options: options, connect: sync.OnceValues(options.connect)}
+			if options.As == "vmi" {
+				return p.machines(), nil
+			}
+			return p, nil
 		},
 		Parts:   environment.Parts{Switches: environment.InOrder("runtime_class", "network", "service", "seccomp", "capabilities", "data")},
 		NoCores: true,
-		Sweep:   sweep,
+		Sweep: func(ctx context.Context, home string, dead func(string) bool) ([]string, error) {
+			pods, err := sweep(ctx, home, dead)
+			machines, also := sweepMachines(ctx, home, dead)
+			return append(pods, machines...), errors.Join(err, also)
+		},
 	})
 }
 

@@ -10,11 +10,15 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
 
+	"tare/internal/environment/kubernetes/vmi"
+	"tare/internal/environment/support/hypervisor"
 	"tare/internal/quantity"
 )
 
 // Options of the kind kubernetes.
 type Options struct {
+	// As is what an instance is: pod, or vmi, a VM of KubeVirt.
+	As string `yaml:"as" json:"as"`
 	// Kubeconfig is the file of the connection; "" is kubectl's ($KUBECONFIG, then
 	// ~/.kube/config), and in a pod its service account.
 	Kubeconfig string `yaml:"kubeconfig" json:"kubeconfig,omitempty"`
@@ -62,6 +66,8 @@ type Options struct {
 	// AgentImage is an image with /bin/sh, cat and chmod, whose container receives the
 	// agent; "" is the image itself.
 	AgentImage string `yaml:"agent_image" json:"agent_image,omitempty"`
+	// Options of a VM; zero values stand for the defaults, which a pod does not have.
+	hypervisor.Options `yaml:",inline"`
 }
 
 // Toleration is one of a pod, with the keys and meanings of Kubernetes.
@@ -73,7 +79,7 @@ type Toleration struct {
 }
 
 func defaults() *Options {
-	return &Options{Network: "cni", Service: "pod", Data: "emptydir", Seccomp: "default", Capabilities: "default"}
+	return &Options{As: "pod", Network: "cni", Service: "pod", Data: "emptydir", Seccomp: "default", Capabilities: "default"}
 }
 
 // Range of the ports that a NodePort can have, unless the cluster is configured otherwise.
@@ -87,6 +93,12 @@ func (o *Options) Validate() error {
 		if !slices.Contains(known, value) {
 			no("%s: %q is not known: choose one of %s", key, value, strings.Join(known, ", "))
 		}
+	}
+	oneOf("as", o.As, "pod", "vmi")
+	wrong = append(wrong, o.validateAs()...)
+	if o.As == "vmi" {
+		m := o.machine()
+		wrong = append(wrong, vmi.Validate(&m))
 	}
 	oneOf("network", o.Network, "cni", "host")
 	oneOf("service", o.Service, "pod", "cluster_ip", "node_port")

@@ -48,11 +48,16 @@ func labels(o *cleanup.Owner) map[string]string { return map[string]string{clean
 // meta of an object of an instance. In a pod the coordinator owns it, so that it is
 // removed with the coordinator.
 func (c *cluster) meta(o *cleanup.Owner, name string) metav1.ObjectMeta {
-	m := metav1.ObjectMeta{Name: name, Namespace: c.Namespace, Labels: labels(o)}
-	if pod, uid := os.Getenv("TARE_POD_NAME"), os.Getenv("TARE_POD_UID"); c.inCluster && pod != "" && uid != "" {
-		m.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "Pod", Name: pod, UID: types.UID(uid)}}
+	return metav1.ObjectMeta{Name: name, Namespace: c.Namespace, Labels: labels(o), OwnerReferences: c.coordinator()}
+}
+
+// coordinator is the pod that tare runs in; nothing elsewhere.
+func (c *cluster) coordinator() []metav1.OwnerReference {
+	pod, uid := os.Getenv("TARE_POD_NAME"), os.Getenv("TARE_POD_UID")
+	if !c.inCluster || pod == "" || uid == "" {
+		return nil
 	}
-	return m
+	return []metav1.OwnerReference{{APIVersion: "v1", Kind: "Pod", Name: pod, UID: types.UID(uid)}}
 }
 
 // pod is the description of an instance.

@@ -45,14 +45,18 @@ func requirements(o Options) []environment.Requirement {
 			return check(ctx, c)
 		}
 	}
+	answers := environment.Requirement{What: "a Kubernetes cluster that answers", Check: with(func(ctx context.Context, c *cluster) environment.Finding {
+		version, err := c.version(ctx)
+		if err != nil {
+			return missing("look with kubectl version", "%v", err)
+		}
+		return environment.Finding{State: environment.Usable, Reason: version + ", " + c.name()}
+	})}
+	if o.As == "vmi" {
+		return o.ofMachines(answers, with)
+	}
 	return []environment.Requirement{
-		{What: "a Kubernetes cluster that answers", Check: with(func(ctx context.Context, c *cluster) environment.Finding {
-			version, err := c.version(ctx)
-			if err != nil {
-				return missing("look with kubectl version", "%v", err)
-			}
-			return environment.Finding{State: environment.Usable, Reason: version + ", " + c.name()}
-		})},
+		answers,
 		{What: "permission for pods, attach, events and leases", Check: with(func(ctx context.Context, c *cluster) environment.Finding {
 			lacks, err := c.lacks(ctx, o.permissions())
 			if err != nil {

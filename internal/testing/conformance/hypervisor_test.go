@@ -1,8 +1,10 @@
 package conformance
 
 import (
+	"encoding/json"
 	"path/filepath"
 
+	"tare/internal/testing/kubevirttest"
 	"tare/internal/testing/virtualboxtest"
 	"tare/internal/testing/vspheretest"
 )
@@ -17,4 +19,16 @@ func virtualBox(home string) (string, error) {
 // long as the test's process; one that is started to be killed finds it.
 func vSphere(home string) (string, error) {
 	return vspheretest.Fake(filepath.Join(filepath.Dir(home), "vcsim"))
+}
+
+// kubeVirt is a double of KubeVirt in a real API server, whose VMs have a real sshd.
+func kubeVirt(home string) (string, error) {
+	c, err := kubevirttest.Fake(filepath.Join(filepath.Dir(home), "kubevirt"))
+	if err != nil {
+		return "", err
+	}
+	text, err := json.Marshal(map[string]string{
+		"as": "vmi", "kubeconfig": c.Kubeconfig, "template": "template", "identity": c.Keys.Identity(), "host_key": c.Keys.HostKey(),
+	})
+	return string(text), err
 }

@@ -27,18 +27,20 @@ func limited(r *environment.Request) {
 // limited leaves the cores to the machine that the environment is inside, and to a pod
 // what it cannot ask for.
 func (s *scene) limited() func(*environment.Request) {
-	pod := s.kind == "kubernetes"
-	if !s.nested() && !pod {
+	if !s.nested() && s.kind != "kubernetes" {
 		return limited
 	}
 	return func(r *environment.Request) {
 		limited(r)
 		r.Limits.Cores = nil
-		if pod {
+		if s.pod() {
 			r.Limits.PIDs = 0
 		}
 	}
 }
+
+// pod says that an instance is a pod, and no VM of a cluster.
+func (s *scene) pod() bool { return s.kind == "kubernetes" && !strings.Contains(s.name, "kubevirt") }
 
 // limitsTakeHold: they are seen to hold, and they do when they are tried.
 func limitsTakeHold(t *testing.T, s *scene) {
@@ -105,7 +107,7 @@ func (s *scene) memoryIsLimited(t *testing.T, i environment.Instance) {
 // refused, or the instance dies of it. Where the limit cannot hold, the start is refused.
 func noMoreProcessesThanAsked(t *testing.T, s *scene) {
 	few := func(r *environment.Request) { r.Limits = environment.Limits{PIDs: 120} }
-	if s.kind == "kubernetes" {
+	if s.pod() {
 		r := s.request("few")
 		few(&r)
 		if _, err := s.env.Start(t.Context(), r); err == nil || !strings.Contains(err.Error(), "limits: pids: ") {

@@ -9,6 +9,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"path/filepath"
@@ -21,6 +22,7 @@ import (
 	"tare/internal/cleanup"
 	"tare/internal/environment"
 	"tare/internal/image"
+	"tare/internal/testing/kubevirttest"
 	"tare/internal/testing/needs"
 	"tare/internal/testing/testenv"
 
@@ -61,6 +63,7 @@ var providers = []provider{
 	{"machine over ssh", "machine", "", overSSH},
 	{"kubernetes runc", "kubernetes", "", inPods(`{"runtime_class": "runc"}`)},
 	{"kubernetes gvisor", "kubernetes", "", inPods(`{"runtime_class": "gvisor"}`)},
+	{"kubernetes kubevirt (double)", "kubernetes", "", kubeVirt},
 	{"virtualbox (double)", "virtualbox", "", virtualBox},
 	{"vsphere (vcsim)", "vsphere", "", vSphere},
 	{"firecracker (double)", "firecracker", "", doubled("firecracker", "firecracker", `"start": "boot"`)},
@@ -212,6 +215,9 @@ func (p provider) prepare(t *testing.T) *scene {
 		sshMachines = nil
 	})
 	options, err := p.decode(home)
+	if errors.Is(err, kubevirttest.ErrNone) {
+		needs.Cluster(t)
+	}
 	if err != nil {
 		t.Fatal(err)
 	}

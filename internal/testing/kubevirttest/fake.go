@@ -38,8 +38,10 @@ func root() string {
 	return directory
 }
 
-// Program is the one that scripts/install-cluster.sh builds, or of the PATH. The error is
-// exec.ErrNotFound where there is none.
+// ErrNone is in the error where the program of the API server was not built.
+var ErrNone = exec.ErrNotFound
+
+// Program is the one that scripts/install-cluster.sh builds, or of the PATH.
 func Program() (string, error) {
 	built := filepath.Join(root(), "build/cluster/bin/kubeall")
 	if _, err := os.Stat(built); err == nil {

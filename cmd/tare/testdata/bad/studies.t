@@ -79,7 +79,23 @@ Keys and names
   $ sed 's/{network: host}/{kind: kubernetes, service: node_port, ports: [6379], runtimeclass: gvisor}/' good.yaml >bad.yaml
   $ tare run bad.yaml
   tare: bad.yaml:6:57: ports: 6379 cannot be a NodePort: the range is 30000 to 32767; the workload's servers listen at the same port
-  bad.yaml:6:65: unknown key "runtimeclass"; did you mean "runtime_class"? (known: kubeconfig, context, namespace, runtime_class, node_selector, tolerations, network, service, ports, data, storage_class, storage_size, priority_class, seccomp, capabilities, run_as_user, read_only_root, image, pull, pull_secrets, usage, agent_image, kind, limits, inside, system, host, with)
+  bad.yaml:6:65: unknown key "runtimeclass"; did you mean "runtime_class"? (known: as, kubeconfig, context, namespace, runtime_class, node_selector, tolerations, network, service, ports, data, storage_class, storage_size, priority_class, seccomp, capabilities, run_as_user, read_only_root, image, pull, pull_secrets, usage, agent_image, template, snapshot, mode, cpus, memory, user, port, identity, known_hosts, key_alias, host_key, rootfs, start_timeout, kind, limits, inside, system, host, with)
+  [2]
+  $ sed 's/{network: host}/{kind: kubernetes, as: machine}/' good.yaml >bad.yaml
+  $ tare run bad.yaml
+  tare: bad.yaml:6:34: as: "machine" is not known: choose one of pod, vmi
+  [2]
+  $ sed 's/{network: host}/{kind: kubernetes, as: vmi, template: debian, runtime_class: kata}/' good.yaml >bad.yaml
+  $ tare run bad.yaml
+  tare: bad.yaml:6:72: runtime_class: a VM of KubeVirt (as: vmi) does not have it; remove it
+  [2]
+  $ sed 's/{network: host}/{kind: kubernetes, as: vmi, template: debian, mode: clone}/' good.yaml >bad.yaml
+  $ tare run bad.yaml
+  tare: bad.yaml:6:63: mode: KubeVirt copies a disk only with what the storage adds (snapshots, or CDI), so that clone is not built: use linked, whose writes are discarded, or start
+  [2]
+  $ sed 's/{network: host}/{kind: kubernetes, template: debian}/' good.yaml >bad.yaml
+  $ tare run bad.yaml
+  tare: bad.yaml:6:40: template: a pod does not have it; remove it
   [2]
   $ sed 's/{network: host}/{kind: kubernetes, tolerations: [{key: a, effekt: NoSchedule}]}/' good.yaml >bad.yaml
   $ tare run bad.yaml

@@ -208,10 +208,7 @@ func (c *cluster) patch(ctx context.Context, doing, name string, change object) 
 
 // Resize sets the size of a VirtualMachineInstance that is not created yet.
 func (c *cluster) Resize(_ context.Context, _ hypervisor.VM, s hypervisor.Size) (notes []string, err error) {
-	if len(s.Cores) > 0 {
-		notes = append(notes, fmt.Sprintf("the VM could not be pinned to the cores %v: Kubernetes has no field for it", s.Cores))
-	}
-	return notes, resize(c.made, s)
+	return nil, resize(c.made, s)
 }
 
 // PowerOn creates the VirtualMachineInstance, or starts the VirtualMachine once, and

@@ -77,6 +77,9 @@ type instance struct {
 
 // Start starts a VM and returns after its agent's first message.
 func (m *Machines) Start(ctx context.Context, r environment.Request) (environment.Instance, error) {
+	if len(r.Limits.Cores) > 0 {
+		return nil, errors.New("limits: cores: KubeVirt does not let a VM choose its cores: remove the limit; dedicatedCpuPlacement in the template gives it cores of its own")
+	}
 	if r.Node != "" && m.Options.Mode == hypervisor.Start {
 		return nil, fmt.Errorf("mode: start runs the VirtualMachine %s where KubeVirt puts it, and not on node %s: use mode: linked", m.Options.Template, r.Node)
 	}

@@ -26,21 +26,21 @@ const (
 // Options are the options that all hypervisor kinds share, as in a study.
 type Options struct {
 	// Template is the name of the VM that instances are made from.
-	Template string `yaml:"template" json:"template"`
+	Template string `yaml:"template" json:"template,omitempty"`
 	// Snapshot of the template; "" is its current one (linked, restore), or the
 	// VM's current state (clone).
 	Snapshot string `yaml:"snapshot" json:"snapshot,omitempty"`
 	// Mode is linked, clone, restore or start.
-	Mode string `yaml:"mode" json:"mode"`
+	Mode string `yaml:"mode" json:"mode,omitempty"`
 	// CPUs is the number of virtual CPUs; 0 is the number of cores in the limits,
 	// or else the cpus in the limits rounded up, or else the template's.
 	CPUs int `yaml:"cpus" json:"cpus,omitempty"`
 	// Memory of the VM; 0 is the study's limit, or the template's.
 	Memory quantity.Bytes `yaml:"memory" json:"memory,omitempty"`
 	// User for SSH, with user ID 0.
-	User string `yaml:"user" json:"user"`
+	User string `yaml:"user" json:"user,omitempty"`
 	// Port of sshd in the guest.
-	Port int `yaml:"port" json:"port"`
+	Port int `yaml:"port" json:"port,omitempty"`
 	// Identity is a private key file; "" uses ssh_config and the SSH agent.
 	Identity string `yaml:"identity" json:"identity,omitempty"`
 	// KnownHosts is a file with the template's host key under KeyAlias.
@@ -51,10 +51,10 @@ type Options struct {
 	// the guest's /etc/ssh/ssh_host_*_key.pub.
 	HostKey string `yaml:"host_key" json:"host_key,omitempty"`
 	// RootFS is image (the study's image) or host (the files of the guest).
-	RootFS string `yaml:"rootfs" json:"rootfs"`
+	RootFS string `yaml:"rootfs" json:"rootfs,omitempty"`
 	// StartTimeout is the timeout of a start, from the template to the agent's
 	// first message.
-	StartTimeout time.Duration `yaml:"start_timeout" json:"start_timeout"`
+	StartTimeout time.Duration `yaml:"start_timeout" json:"start_timeout,omitempty"`
 }
 
 // Defaults of the options.
