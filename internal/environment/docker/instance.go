@@ -132,7 +132,7 @@ func ending(s *container.State) string {
 // daemons, and the engine would record a paused container.
 func (i *instance) Freeze(ctx context.Context) error {
 	if i.gvisor { // the platform is an argument of the runtime in the daemon's configuration
-		return fmt.Errorf("freezing its container: %w", oci.ErrSystrap)
+		return fmt.Errorf("freezing its container: %w; use engine: direct", oci.ErrSystrap)
 	}
 	if i.freezer == nil {
 		return fmt.Errorf("freezing its container: %w: the engine made no cgroup for it", errors.ErrUnsupported)

@@ -11,6 +11,7 @@ import (
 
 	"tare/internal/agent"
 	"tare/internal/environment"
+	"tare/internal/environment/oci"
 	"tare/internal/usage"
 )
 
@@ -42,6 +43,9 @@ func (f found) Stop(ctx context.Context) error { return f.at.Thaw(ctx) }
 func (i *instance) Freeze(ctx context.Context) error {
 	if i.freezer == nil {
 		return fmt.Errorf("freezing the pod: %w: node %s is another machine; usage: node freezes it there", errors.ErrUnsupported, i.pod.Spec.NodeName)
+	}
+	if i.sandboxed {
+		return fmt.Errorf("freezing the pod: %w; which platform runsc uses is in the node's configuration", oci.ErrSystrap)
 	}
 	return i.freezer.Freeze(ctx)
 }

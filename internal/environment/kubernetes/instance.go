@@ -34,6 +34,7 @@ type instance struct {
 	notes     []string
 	footprint usage.Footprint
 	freezer   *cgroup.Freezer // of the pod's cgroup; nil on a node that is another machine
+	sandboxed bool            // its processes are gVisor's
 	elsewhere string          // why the footprint is empty; "" on a node that is this machine
 	facts     map[string]string
 

@@ -69,8 +69,9 @@ func (i *instance) find() error {
 		if i.footprint.NetworkPID == 0 && i.options.Network == "cni" && hasNetwork(pid) {
 			i.footprint.NetworkPID = pid
 		}
-		if name, _ := os.ReadFile(fmt.Sprintf("/proc/%d/comm", pid)); strings.HasPrefix(string(name), "runsc") {
-			i.footprint.Roles = oci.GvisorRoles
+		// runsc runs itself as /proc/self/exe, which is its name in comm.
+		if name, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid)); strings.HasPrefix(string(name), "runsc-") {
+			i.footprint.Roles, i.sandboxed = oci.GvisorRoles, true
 		}
 	}
 	if shim := parentOf(pids[0]); shim > 1 && !slices.Contains(pids, shim) {

@@ -96,7 +96,7 @@ func (i *instance) Thaw(ctx context.Context) error {
 // ErrSystrap refuses to freeze a sandbox. A freeze interrupts system calls as a signal
 // does. The threads of systrap wait in a seccomp notification, which then is void: the
 // sandbox takes the answer that it cannot send for a process that died, and exits.
-var ErrSystrap = fmt.Errorf("%w: gVisor's platform systrap does not survive a freeze (systrap corrupted memory: subprocess died); use engine: direct", errors.ErrUnsupported)
+var ErrSystrap = fmt.Errorf("%w: gVisor's platform systrap does not survive a freeze (systrap corrupted memory: subprocess died)", errors.ErrUnsupported)
 
 // pauses reports whether the instance is frozen by runsc, because of ErrSystrap.
 func (i *instance) pauses() bool {
