@@ -8,6 +8,7 @@ package kubernetes
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync"
 
 	"tare/internal/environment"
@@ -35,6 +36,14 @@ func init() {
 		},
 		Parts:   environment.Parts{Switches: environment.InOrder("runtime_class", "network", "service", "seccomp", "capabilities", "data")},
 		NoCores: true,
+		Networks: func(o any) (string, any) {
+			options := o.(*Options)
+			if options.As != "pod" || options.Network != "cni" {
+				return "", o
+			}
+			return fmt.Sprintf("the cluster of %q %q", options.Kubeconfig, options.Context), o
+		},
+		Placed: true,
 		Sweep: func(ctx context.Context, home string, dead func(string) bool) ([]string, error) {
 			pods, err := sweep(ctx, home, dead)
 			machines, also := sweepMachines(ctx, home, dead)
