@@ -87,10 +87,16 @@ func (i *Instance) Freeze(ctx context.Context) error {
 	var result frozen
 	err := i.session.simple(ctx, request{Call: callFreeze, Instance: i.started.Instance}, &result)
 	if err == nil && result.Unsupported != "" {
-		err = fmt.Errorf("on %s: %w: %s", i.session.host.Name(), errors.ErrUnsupported, result.Unsupported)
+		err = &unsupportedError{fmt.Sprintf("on %s: %s", i.session.host.Name(), result.Unsupported)}
 	}
 	return err
 }
+
+// unsupportedError is errors.ErrUnsupported of the other side, whose text has its words.
+type unsupportedError struct{ text string }
+
+func (e *unsupportedError) Error() string        { return e.text }
+func (e *unsupportedError) Is(target error) bool { return target == errors.ErrUnsupported }
 
 // Thaw thaws it.
 func (i *Instance) Thaw(ctx context.Context) error {
