@@ -5,22 +5,25 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strings"
 
 	"github.com/spf13/cobra"
 
 	"tare/internal/image"
 	"tare/internal/run"
+	"tare/internal/study"
 )
 
 func newSaveCommand(app *App) *cobra.Command {
 	return &cobra.Command{
-		Use:   "save IMAGE FILE",
-		Short: "Write an image as an archive, for engines and nodes of a cluster",
-		Long: `Write an image of the store as an archive, as docker save does, under the name
-localhost/tare:DIGEST by which the environment kubernetes runs it. IMAGE is a digest
-as "tare ls images" prints it. FILE must not exist.
+		Use:   "save STUDY|IMAGE FILE",
+		Short: "Write the images of a study as an archive, for engines and nodes of a cluster",
+		Long: `Write the images that a study runs as one archive, as docker save does, under the
+names localhost/tare:DIGEST by which the environment kubernetes runs them. STUDY is a
+YAML file or the name of a built-in study; its images are made or fetched first. IMAGE
+is the digest of one image, as "tare ls images" prints it. FILE must not exist.
 
-  tare save sha256:1f0c6e29d3ab image.tar
+  tare save ./pods.yaml image.tar
   ctr -n k8s.io images import image.tar      (on each node, with containerd)`,
 		Args: cobra.ExactArgs(2),
 		RunE: func(command *cobra.Command, args []string) error {
@@ -29,24 +32,46 @@ as "tare ls images" prints it. FILE must not exist.
 	}
 }
 
-func save(ctx context.Context, app *App, digest, file string) error {
-	img, err := image.Existing(run.Images(app.Home)).Stored(digest)
-	if named := (*image.PrefixError)(nil); errors.As(err, &named) {
-		return &run.InputError{Err: err}
+func save(ctx context.Context, app *App, what, file string) error {
+	plan, err := studyToSave(what)
+	if err != nil {
+		return err
 	}
+	if _, err := os.Lstat(file); err == nil {
+		return &run.InputError{Err: fmt.Errorf("%s exists: name another file, or remove it", file)}
+	}
+	images, err := imagesToSave(ctx, app, plan, what)
 	if err != nil {
 		return err
 	}
 	to, err := os.OpenFile(file, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
-	if errors.Is(err, os.ErrExist) {
-		return &run.InputError{Err: fmt.Errorf("%s exists: name another file, or remove it", file)}
-	}
 	if err != nil {
 		return &run.InputError{Err: fmt.Errorf("writing the archive: %w", err)}
 	}
-	if err := errors.Join(img.WriteArchive(ctx, to), to.Close()); err != nil {
+	if err := errors.Join(image.WriteArchive(ctx, to, images...), to.Close()); err != nil {
 		return errors.Join(err, os.Remove(file))
 	}
-	fmt.Fprintf(app.Stdout, "%s is in %s as %s\n", img.Name, file, img.EngineName())
+	for _, img := range images {
+		fmt.Fprintf(app.Stdout, "%s is in %s as %s\n", img.Name, file, img.EngineName())
+	}
 	return nil
+}
+
+// studyToSave is the plan of a study, or nil for the digest of an image.
+func studyToSave(what string) (*study.Plan, error) {
+	if strings.HasPrefix(what, "sha256:") {
+		return nil, nil
+	}
+	return resolve(what, study.Overrides{})
+}
+
+func imagesToSave(ctx context.Context, app *App, plan *study.Plan, digest string) ([]*image.Image, error) {
+	if plan != nil {
+		return run.MakeImages(ctx, app.Home, plan, func(line string) { fmt.Fprintln(app.Stderr, line) })
+	}
+	img, err := image.Existing(run.Images(app.Home)).Stored(digest)
+	if named := (*image.PrefixError)(nil); errors.As(err, &named) {
+		return nil, &run.InputError{Err: err}
+	}
+	return []*image.Image{img}, err
 }

@@ -6,21 +6,26 @@ import (
 	"io"
 
 	"github.com/google/go-containerregistry/pkg/name"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
 )
 
-// WriteArchive writes the image as `docker save` does, under its EngineName.
-func (i *Image) WriteArchive(ctx context.Context, to io.Writer) error {
-	oci, err := i.OCI(ctx)
-	if err != nil {
-		return err
+// WriteArchive writes images as `docker save` does, under their EngineNames.
+func WriteArchive(ctx context.Context, to io.Writer, images ...*Image) error {
+	byName := map[name.Reference]v1.Image{}
+	for _, i := range images {
+		oci, err := i.OCI(ctx)
+		if err != nil {
+			return err
+		}
+		tag, err := name.NewTag(i.EngineName())
+		if err != nil {
+			return fmt.Errorf("naming %s: %w", i.Name, err)
+		}
+		byName[tag] = oci
 	}
-	tag, err := name.NewTag(i.EngineName())
-	if err != nil {
-		return fmt.Errorf("naming %s: %w", i.Name, err)
-	}
-	if err := tarball.Write(tag, oci, contextWriter{ctx, to}); err != nil {
-		return fmt.Errorf("writing the archive of %s: %w", i.Name, err)
+	if err := tarball.MultiRefWrite(byName, contextWriter{ctx, to}); err != nil {
+		return fmt.Errorf("writing the archive: %w", err)
 	}
 	return nil
 }

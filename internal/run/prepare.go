@@ -9,6 +9,7 @@ import (
 
 	"tare/internal/environment"
 	"tare/internal/image"
+	"tare/internal/linux/private"
 	"tare/internal/rundir"
 	"tare/internal/study"
 	"tare/internal/trial/instances"
@@ -236,4 +237,32 @@ func Why(f rundir.EnvironmentFacts) string {
 		}
 	}
 	return string(f.State)
+}
+
+// MakeImages makes or fetches the images that the instances of a plan run, each once.
+func MakeImages(ctx context.Context, home string, plan *study.Plan, say func(string)) (images []*image.Image, err error) {
+	if err := private.Check(home); err != nil {
+		return nil, &InputError{err}
+	}
+	store, err := image.Open(Images(home))
+	if err != nil {
+		return nil, &InputError{err}
+	}
+	for _, name := range unique(slices.Concat(plan.ImageNames(false), plan.ImageNames(true))) {
+		source, own := plan.Images[name]
+		if !own {
+			source = plan.Image
+		}
+		img, err := store.Get(ctx, source, say)
+		if err != nil && source.Reference != "" {
+			err = &InputError{err}
+		}
+		if err != nil {
+			return nil, err
+		}
+		if !slices.ContainsFunc(images, func(other *image.Image) bool { return other.Digest == img.Digest }) {
+			images = append(images, img)
+		}
+	}
+	return images, nil
 }

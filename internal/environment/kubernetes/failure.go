@@ -64,12 +64,16 @@ func imageHint(reason string, pod *corev1.Pod) string {
 	if reason != "ErrImageNeverPull" {
 		return ""
 	}
-	digest, ours := strings.CutPrefix(pod.Spec.Containers[0].Image, "localhost/tare:")
+	return "; " + howToLoad(pod.Spec.Containers[0].Image, "on node "+pod.Spec.NodeName)
+}
+
+// howToLoad says how the nodes get an image that they do not pull.
+func howToLoad(reference, where string) string {
+	digest, ours := strings.CutPrefix(reference, "localhost/tare:")
 	if !ours {
-		return fmt.Sprintf("; load it on node %s, or let it pull the image with pull: missing", pod.Spec.NodeName)
+		return fmt.Sprintf("load it %s, or let it be pulled with pull: missing", where)
 	}
-	return fmt.Sprintf("; load it on node %s: `tare save sha256:%s FILE` here, and there `ctr -n k8s.io images import FILE` (containerd) or `podman load -i FILE` (CRI-O); or name with image: where the nodes pull it",
-		pod.Spec.NodeName, digest)
+	return fmt.Sprintf("load it %s: `tare save sha256:%s FILE` here, and there `ctr -n k8s.io images import FILE` (containerd) or `podman load -i FILE` (CRI-O); or name with image: where the nodes pull it", where, digest)
 }
 
 // ending says how a container ended.

@@ -3,6 +3,7 @@ package kubernetes
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net"
 	"net/url"
 	"strings"
@@ -18,6 +19,8 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
+
+	"tare/internal/image"
 )
 
 func waiting(reason, message string) corev1.PodStatus {
@@ -139,3 +142,45 @@ type silent struct{}
 
 func (silent) Stop()                          {}
 func (silent) ResultChan() <-chan watch.Event { return nil }
+
+func TestAnImageThatNoNodeHasIsRefusedBeforeARun(t *testing.T) {
+	const reference = "localhost/tare:12ab"
+	full := corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "full"}}
+	for n := range mostReported {
+		full.Status.Images = append(full.Status.Images, corev1.ContainerImage{Names: []string{fmt.Sprint("other:", n)}})
+	}
+	has := corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "has"}, Status: corev1.NodeStatus{Images: []corev1.ContainerImage{{Names: []string{"other:1", reference}}}}}
+	lacks := corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "lacks"}, Status: corev1.NodeStatus{Images: []corev1.ContainerImage{{Names: []string{"localhost/tare:34cd"}}}}}
+	for _, c := range []struct {
+		node corev1.Node
+		may  bool
+	}{{full, true}, {has, true}, {lacks, false}, {corev1.Node{}, false}} {
+		if got := mayHave(c.node, reference); got != c.may {
+			t.Errorf("node %s may have the image: %v", c.node.Name, got)
+		}
+	}
+	img := &image.Image{Digest: "sha256:" + strings.Repeat("12ab", 16)}
+	check := func(options Options, nodes ...runtime.Object) error {
+		c, _ := simulated(nodes...)
+		p := &pods{options: options}
+		ctx, cancel := context.WithCancelCause(t.Context())
+		defer cancel(nil)
+		return p.checkLoaded(ctx, c, img, func(string) { cancel(nil) }) // it would wait
+	}
+	held := has.DeepCopy()
+	held.Status.Images[0].Names = []string{img.EngineName()}
+	for _, c := range []struct {
+		what  string
+		err   error
+		waits bool
+	}{
+		{"a node has it", check(*defaults(), &lacks, held), false},
+		{"no node has it", check(*defaults(), &lacks), true},
+		{"nodes pull it", check(Options{Image: reference, Pull: "missing"}, &lacks), false},
+		{"no node is seen", check(*defaults()), false},
+	} {
+		if waits := errors.Is(c.err, context.Canceled); waits != c.waits || c.err != nil && !waits {
+			t.Errorf("%s: %v", c.what, c.err)
+		}
+	}
+}

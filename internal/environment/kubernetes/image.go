@@ -3,9 +3,13 @@ package kubernetes
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	k8slabels "k8s.io/apimachinery/pkg/labels"
 
 	"tare/internal/image"
 )
@@ -16,6 +20,54 @@ func (p *pods) reference(img *image.Image) string {
 		return p.options.Image
 	}
 	return img.EngineName()
+}
+
+const (
+	// mostReported is how many images a kubelet reports of its node: nodeStatusMaxImages,
+	// by default.
+	mostReported = 50
+	// reportTime is how long to wait for the report of an image that was just loaded:
+	// kubelets report every 10 s by default.
+	reportTime, reportPace = 15 * time.Second, time.Second
+)
+
+// checkLoaded refuses an image that is not pulled and that no node has: every start would
+// fail. A node that is full of images may have more than it reports, and without the
+// permission to read nodes nothing is known: then the starts tell.
+func (p *pods) checkLoaded(ctx context.Context, c *cluster, img *image.Image, progress func(string)) error {
+	if p.options.pullPolicy() != corev1.PullNever {
+		return nil
+	}
+	reference := p.reference(img)
+	within, cancel := context.WithTimeout(ctx, reportTime)
+	defer cancel()
+	for first := true; ; first = false {
+		nodes, err := c.core.Nodes().List(within, metav1.ListOptions{LabelSelector: k8slabels.SelectorFromSet(p.options.NodeSelector).String()})
+		if err != nil || len(nodes.Items) == 0 {
+			return ctx.Err()
+		}
+		if slices.ContainsFunc(nodes.Items, func(n corev1.Node) bool { return mayHave(n, reference) }) {
+			return nil
+		}
+		if first {
+			progress("waiting for a node that reports the image " + reference)
+		}
+		select {
+		case <-within.Done():
+			if ctx.Err() != nil {
+				return ctx.Err()
+			}
+			return fmt.Errorf("no node has the image %s; %s", reference, howToLoad(reference, "on the nodes"))
+		case <-time.After(reportPace):
+		}
+	}
+}
+
+// mayHave says whether a node has an image, as far as it reports.
+func mayHave(node corev1.Node, reference string) bool {
+	return len(node.Status.Images) >= mostReported || slices.ContainsFunc(node.Status.Images, func(i corev1.ContainerImage) bool {
+		return slices.Contains(i.Names, reference) || slices.Contains(i.Names, "docker.io/"+reference) || slices.Contains(i.Names, "docker.io/library/"+reference)
+	})
 }
 
 // checkImage compares the image that the pod runs with that of the run. A node names an

@@ -77,7 +77,7 @@ func (p *pods) Versions(ctx context.Context) map[string]string {
 
 // Prepare checks that the cluster answers, and removes what coordinators left there whose
 // leases have expired. The nodes have the image already, or pull it.
-func (p *pods) Prepare(ctx context.Context, _ *image.Image, progress func(string)) error {
+func (p *pods) Prepare(ctx context.Context, img *image.Image, progress func(string)) error {
 	c, err := p.connect()
 	if err != nil {
 		return err
@@ -89,5 +89,8 @@ func (p *pods) Prepare(ctx context.Context, _ *image.Image, progress func(string
 	for _, line := range removed {
 		progress("removed " + line)
 	}
-	return err
+	if err != nil {
+		return err
+	}
+	return p.checkLoaded(ctx, c, img, progress)
 }

@@ -84,7 +84,7 @@ func Load(ctx context.Context, img *image.Image) error {
 		return err
 	}
 	defer os.Remove(archive.Name())
-	if err := errors.Join(img.WriteArchive(ctx, archive), archive.Close()); err != nil {
+	if err := errors.Join(image.WriteArchive(ctx, archive, img), archive.Close()); err != nil {
 		return err
 	}
 	if output, err := exec.CommandContext(ctx, filepath.Join(os.Getenv(Variable), "import"), archive.Name()).CombinedOutput(); err != nil {

@@ -34,16 +34,16 @@ Command lines of tare ls, show, rm, workload and published.
   tare: there is no run, study, environment or workload "/etc/passwd" (`tare ls` lists them)
   [2]
   $ tare save
-  tare: an argument is missing; usage: tare save IMAGE FILE [flags]
+  tare: an argument is missing; usage: tare save STUDY|IMAGE FILE [flags]
   [2]
   $ tare save sha256:
-  tare: an argument is missing; usage: tare save IMAGE FILE [flags]
+  tare: an argument is missing; usage: tare save STUDY|IMAGE FILE [flags]
   [2]
   $ tare save sha256: image.tar
   tare: there is no image "sha256:" in the store home/images; `tare ls images` lists them
   [2]
   $ tare save nginx image.tar
-  tare: there is no image "nginx" in the store home/images; `tare ls images` lists them
+  tare: unknown study "nginx"; known: aspernas-nensen-2016, aspernas-nensen-2016-hosts, caiola-2025, cassandra-scaling, density, heino-2025, heino-2025-mysql, heino-2025-nginx, karna-2021, noise, noisy-neighbour, quick; to use a file, give its path, such as ./nginx.yaml
   [2]
   $ tare rm
   tare: an argument is missing; usage: tare rm NAME... [flags]
