@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"time"
 
+	coordinationv1 "k8s.io/api/coordination/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"tare/internal/cleanup"
@@ -86,15 +87,44 @@ func (c *cluster) sweepExpired(ctx context.Context) ([]string, error) {
 	}
 	var removed []string
 	var problems []error
+	if len(list.Items) == 0 {
+		return nil, nil
+	}
+	now, err := c.serverTime(ctx)
+	if err != nil {
+		return nil, err
+	}
 	for _, lease := range list.Items {
 		owner, spec := lease.Labels[cleanup.Label], lease.Spec
-		if spec.RenewTime == nil || time.Since(spec.RenewTime.Time) < leaseDuration {
+		if spec.LeaseDurationSeconds == nil || now.Sub(written(lease.ObjectMeta)) <= time.Duration(*spec.LeaseDurationSeconds)*time.Second {
 			continue
 		}
 		lines, err := c.removeAll(ctx, owner)
 		removed, problems = append(removed, lines...), append(problems, err)
 	}
 	return removed, errors.Join(problems...)
+}
+
+// serverTime is what the clock of the API server shows: the creation time of an object that
+// it only pretends to make. Clocks of coordinators may differ by more than a lease lasts.
+func (c *cluster) serverTime(ctx context.Context) (time.Time, error) {
+	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{GenerateName: "tare-time-"}}
+	made, err := c.leases.Create(ctx, lease, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+	if err != nil {
+		return time.Time{}, fmt.Errorf("asking the cluster at %s for its time: %w", c.Server, err)
+	}
+	return made.CreationTimestamp.Time, nil
+}
+
+// written is when an object was changed last, by the clock of the API server.
+func written(o metav1.ObjectMeta) time.Time {
+	last := o.CreationTimestamp.Time
+	for _, f := range o.ManagedFields {
+		if f.Time != nil && f.Time.After(last) {
+			last = f.Time.Time
+		}
+	}
+	return last
 }
 
 // removeAll removes the objects of an owner.
