@@ -207,8 +207,8 @@ func rankedGroups(groups [][]float64) (ranks [][]float64, ties float64) {
 }
 
 // different are the groups that differ from the others, by their index: the one with
-// the least p-value of the rank-sum test against all others, then the next one against
-// those that are left, as long as the p-value is at most 5% divided by the number of
+// the least p-value of the rank-sum test against all others, and those as far away as it,
+// then the next one against those that are left, as long as the p-value is at most 5% divided by the number of
 // groups (Holm, A simple sequentially rejective multiple test procedure, 1979). The
 // last two are not told apart. Groups of fewer than four values are never named.
 func different(groups [][]float64) (named []int) {
@@ -224,7 +224,7 @@ func different(groups [][]float64) (named []int) {
 			total += len(groups[g])
 		}
 		ranks, _ := rankedGroups(subset)
-		least, farthest, at := 1.0, 0.0, -1
+		least, farthest, at := 1.0, 0.0, []int(nil)
 		for i, own := range ranks {
 			n := len(own)
 			if n < LeastBlocks || total-n < LeastBlocks {
@@ -235,15 +235,20 @@ func different(groups [][]float64) (named []int) {
 				u += rank
 			}
 			p, distance := rankSumP(n, total-n, u), math.Abs(u-float64(n*(total-n))/2)/float64(n*(total-n))
-			if p < least || p == least && distance > farthest {
-				least, farthest, at = p, distance, i
+			switch {
+			case p < least || p == least && distance > farthest:
+				least, farthest, at = p, distance, []int{i}
+			case p == least && distance == farthest:
+				at = append(at, i)
 			}
 		}
-		if at < 0 || least > nodesLevel/float64(len(left)) {
+		if len(at) == 0 || least > nodesLevel/float64(len(left)) {
 			break
 		}
-		named = append(named, left[at])
-		left = slices.Delete(left, at, at+1)
+		for _, i := range slices.Backward(at) {
+			named = append(named, left[i])
+			left = slices.Delete(left, i, i+1)
+		}
 	}
 	slices.Sort(named)
 	return named

@@ -78,6 +78,15 @@ func TestANodeThatDiffersIsNamed(t *testing.T) {
 	}
 }
 
+func TestNodesThatAreEquallyFarAwayAreNamedTogether(t *testing.T) {
+	low, middle, high := []float64{-.4, -.3, -.2, -.1}, []float64{0, .01, .02, .03}, []float64{.1, .2, .3, .4}
+	for _, groups := range [][][]float64{{low, middle, high}, {high, middle, low}} {
+		if v := CompareNodes(groups); !slices.Equal(v.Differ, []int{0, 2}) {
+			t.Errorf("named %v", v.Differ)
+		}
+	}
+}
+
 func TestTheOrderOfNodesAndBlocksMakesNoDifference(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		groups := rapid.SliceOfN(rapid.SliceOfN(rapid.Float64Range(-1, 1), 1, 8), 2, 5).Draw(t, "groups")
