@@ -63,10 +63,11 @@ func (p *pods) checkLoaded(ctx context.Context, c *cluster, img *image.Image, pr
 	}
 }
 
-// mayHave says whether a node has an image, as far as it reports.
+// mayHave says whether a node has an image, as far as it reports. Reports have the
+// registry in names that are without one in the study.
 func mayHave(node corev1.Node, reference string) bool {
 	return len(node.Status.Images) >= mostReported || slices.ContainsFunc(node.Status.Images, func(i corev1.ContainerImage) bool {
-		return slices.Contains(i.Names, reference) || slices.Contains(i.Names, "docker.io/"+reference) || slices.Contains(i.Names, "docker.io/library/"+reference)
+		return slices.ContainsFunc(i.Names, func(name string) bool { return name == reference || strings.HasSuffix(name, "/"+reference) })
 	})
 }
 
