@@ -184,3 +184,16 @@ func TestAnImageThatNoNodeHasIsRefusedBeforeARun(t *testing.T) {
 		}
 	}
 }
+
+func TestTheCgroupOfAPodIsSearchedByAWholeUIDAlone(t *testing.T) {
+	for _, uid := range []string{"", "a", "..", "../../..", "0da4b3ae", "0da4b3ae-5cfa-4211-a1a4-7e12e3da6c15/..", "kubepods"} {
+		if group, err := podGroup(uid); err == nil || !strings.Contains(err.Error(), "is not the UID of a pod") {
+			t.Errorf("%q gives %v, %v", uid, group, err)
+		}
+	}
+	for _, uid := range []string{"0da4b3ae-5cfa-4211-a1a4-7e12e3da6c15", "0da4b3ae5cfa4211a1a47e12e3da6c15"} {
+		if _, err := podGroup(uid); err == nil || strings.Contains(err.Error(), "is not the UID") {
+			t.Errorf("%q: %v", uid, err)
+		}
+	}
+}

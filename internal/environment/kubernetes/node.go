@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -80,9 +81,16 @@ func (i *instance) find() error {
 	return nil
 }
 
+// uidForm is that of the UIDs of pods. What an API server says is not trusted with the
+// name of a cgroup: every name contains an empty one.
+var uidForm = regexp.MustCompile(`^[0-9a-f]{8}(-?[0-9a-f]{4}){3}-?[0-9a-f]{12}$`)
+
 // podGroup searches for the cgroup that a kubelet made for a pod: its name has the
 // pod's UID, with underscores where systemd made it.
 func podGroup(uid string) (*cgroup.Group, error) {
+	if !uidForm.MatchString(uid) {
+		return nil, fmt.Errorf("looking for the cgroup of a pod: %q is not the UID of a pod", uid)
+	}
 	root, err := cgroup.At("/")
 	if err != nil {
 		return nil, err
@@ -99,7 +107,7 @@ func podGroup(uid string) (*cgroup.Group, error) {
 			return nil
 		case !entry.IsDir():
 			return nil
-		case strings.Contains(entry.Name(), uid) || strings.Contains(entry.Name(), strings.ReplaceAll(uid, "-", "_")):
+		case strings.Contains(entry.Name(), "pod"+uid) || strings.Contains(entry.Name(), "pod"+strings.ReplaceAll(uid, "-", "_")):
 			found = below
 			return fs.SkipAll
 		case strings.Count(below, "/") >= deepest:
