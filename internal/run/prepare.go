@@ -64,11 +64,8 @@ func (e *execution) prepare(ctx context.Context) (*image.Image, error) {
 		return nil, err
 	}
 	e.say("image: resolving or building it")
-	img, err := store.Get(ctx, e.Plan.Image, func(line string) { e.say("image: %s", line) })
+	img, err := imageFrom(ctx, store, e.Plan.Image, func(line string) { e.say("image: %s", line) })
 	if err != nil {
-		if e.Plan.Image.Reference != "" {
-			err = &InputError{err}
-		}
 		return nil, err
 	}
 	if e.run.Manifest.Image, err = resolved(e.run.Manifest.Image, img); err != nil {
@@ -119,11 +116,8 @@ func (e *execution) roleImages(ctx context.Context, store *image.Store) (err err
 	e.images = map[string]*image.Image{}
 	for _, name := range slices.Sorted(maps.Keys(e.Plan.Images)) {
 		what, source := "image of "+e.Plan.UsersOf(name), e.Plan.Images[name]
-		if e.images[name], err = store.Get(ctx, source, func(line string) { e.say("%s: %s", what, line) }); err != nil {
-			if err = fmt.Errorf("%s: %w", what, err); source.Reference != "" {
-				err = &InputError{err}
-			}
-			return err
+		if e.images[name], err = imageFrom(ctx, store, source, func(line string) { e.say("%s: %s", what, line) }); err != nil {
+			return fmt.Errorf("%s: %w", what, err)
 		}
 		facts, err := resolved(e.run.Manifest.Images[name], e.images[name])
 		if err != nil {
@@ -239,6 +233,16 @@ func Why(f rundir.EnvironmentFacts) string {
 	return string(f.State)
 }
 
+// imageFrom makes or fetches an image. One that the user named and that cannot be had is
+// an error of the input.
+func imageFrom(ctx context.Context, store *image.Store, source image.Source, say func(string)) (*image.Image, error) {
+	img, err := store.Get(ctx, source, say)
+	if err != nil && source.Reference != "" {
+		err = &InputError{err}
+	}
+	return img, err
+}
+
 // MakeImages makes or fetches the images that the instances of a plan run, each once.
 func MakeImages(ctx context.Context, home string, plan *study.Plan, say func(string)) (images []*image.Image, err error) {
 	if err := private.Check(home); err != nil {
@@ -253,10 +257,7 @@ func MakeImages(ctx context.Context, home string, plan *study.Plan, say func(str
 		if !own {
 			source = plan.Image
 		}
-		img, err := store.Get(ctx, source, say)
-		if err != nil && source.Reference != "" {
-			err = &InputError{err}
-		}
+		img, err := imageFrom(ctx, store, source, say)
 		if err != nil {
 			return nil, err
 		}

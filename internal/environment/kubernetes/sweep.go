@@ -28,13 +28,17 @@ const sweepTimeout = time.Minute
 // sweep removes the pods, services and leases of dead owners from the clusters that
 // they noted down.
 func sweep(ctx context.Context, home string, dead func(string) bool) ([]string, error) {
-	files, err := filepath.Glob(filepath.Join(escape(placesOf(home)), "*.json"))
+	files, err := os.ReadDir(placesOf(home))
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, nil
+	}
 	if err != nil {
 		return nil, err
 	}
 	var removed []string
 	var problems []error
-	for _, file := range files {
+	for _, entry := range files {
+		file := filepath.Join(placesOf(home), entry.Name())
 		text, err := os.ReadFile(file)
 		var noted place
 		if err != nil || json.Unmarshal(text, &noted) != nil || !dead(noted.Owner) {
@@ -49,19 +53,6 @@ func sweep(ctx context.Context, home string, dead func(string) bool) ([]string, 
 		problems = append(problems, os.Remove(file))
 	}
 	return removed, errors.Join(problems...)
-}
-
-// escape quotes a path for Glob.
-func escape(path string) string {
-	var quoted []rune
-	for _, r := range path {
-		switch r {
-		case '*', '?', '[', '\\':
-			quoted = append(quoted, '\\')
-		}
-		quoted = append(quoted, r)
-	}
-	return string(quoted)
 }
 
 func sweepPlace(ctx context.Context, noted place) ([]string, error) {
