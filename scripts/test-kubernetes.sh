@@ -5,13 +5,19 @@
 set -euo pipefail
 
 cd "$(dirname "$0")/.."
+
+# On a CI machine everything can be installed, so that a skip tells of a mistake. It is
+# shared: a test that fails runs once more, alone, and is listed.
+strict=false again=()
+[ "${CI:-}" != true ] && [ "${TARE_CI_STRICT:-}" != 1 ] || strict=true again=(-again)
+
 if [ "${1:-}" = --inside ]; then # of the cluster
 	shift
 	mapfile -t packages < <(grep -rlE --include='*_test.go' 'needs\.Cluster\(|/clustertest"' internal cmd | xargs -r dirname | sort -u)
 	for package in "${packages[@]}"; do
 		only=(-run '(?i)kubernetes|/(?i)kubernetes')
 		[[ $package != internal/environment/kubernetes* ]] || only=()
-		build/tools/runner "${only[@]}" "$@" "./$package"
+		build/tools/runner "${again[@]}" "${only[@]}" "$@" "./$package"
 	done
 	exit
 fi
@@ -20,10 +26,6 @@ fi
 allowed=build/tools/allowed-skips-kubernetes
 mkdir -p build/tools
 grep -vi cluster scripts/allowed-skips >$allowed
-
-# On a CI machine everything can be installed, so that a skip tells of a mistake.
-strict=false
-[ "${CI:-}" != true ] && [ "${TARE_CI_STRICT:-}" != 1 ] || strict=true
 
 go build -o build/tools/runner ./internal/testing/runner
 go build -o build/tools/summary ./internal/testing/summary

@@ -4,7 +4,9 @@
 // programs are built by then, so that nothing is compiled while something is
 // measured.
 //
-//	runner [-race] [-run PATTERN] [other flags of go test] [PACKAGES]
+//	runner [-again] [-race] [-run PATTERN] [other flags of go test] [PACKAGES]
+//
+// With -again a test that failed runs once more at the end (again.go).
 //
 // It must not know what any test does, except for the lists in phases.go.
 package main
@@ -33,9 +35,14 @@ type pack struct{ ImportPath, Dir string }
 func (p pack) below() string { return strings.TrimPrefix(p.ImportPath, "tare/") }
 
 func main() {
-	build, test, packages, err := parse(os.Args[1:])
+	args := os.Args[1:]
+	again := len(args) > 0 && args[0] == "-again"
+	if again {
+		args = args[1:]
+	}
+	build, test, packages, err := parse(args)
 	if err == nil {
-		err = run(build, test, packages)
+		err = run(build, test, packages, again)
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "runner:", err)
@@ -100,9 +107,10 @@ type runner struct {
 	running sync.Mutex
 	groups  map[int]bool // process groups of test programs
 	ended   bool         // by a signal
+	failed  []failed
 }
 
-func run(build, test, patterns []string) error {
+func run(build, test, patterns []string, again bool) error {
 	packages, err := list(build, patterns)
 	if err != nil {
 		return err
@@ -117,10 +125,16 @@ func run(build, test, patterns []string) error {
 	defer os.RemoveAll(r.directory)
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
-	go func() {
+	var passing sync.WaitGroup
+	passing.Go(func() {
 		for s := range signals {
 			r.end(s.(syscall.Signal))
 		}
+	})
+	defer func() {
+		signal.Stop(signals)
+		close(signals)
+		passing.Wait()
 	}()
 
 	picked := false
@@ -134,6 +148,9 @@ func run(build, test, patterns []string) error {
 		jobs = append(jobs, jobsOf(p, args, picked)...)
 	}
 	r.runAll(packages, jobs)
+	if again {
+		r.runAgain()
+	}
 	return nil
 }
 
@@ -268,10 +285,14 @@ func (r *runner) job(j job, program string) {
 		r.print(event{Action: "start", Package: j.name}, event{Action: "output", Package: j.name, Output: err.Error() + "\n"}, event{Action: "fail", Package: j.name})
 		return
 	}
-	r.forward(out)
+	result := outcome{running: map[string]bool{}}
+	r.forward(out, &result)
 	// How it ended is the last event.
 	_ = command.Wait()
 	r.running.Lock()
+	for _, test := range result.again() {
+		r.failed = append(r.failed, failed{j, program, test})
+	}
 	delete(r.groups, command.Process.Pid)
 	r.running.Unlock()
 }
@@ -301,8 +322,9 @@ func (r *runner) end(s syscall.Signal) {
 	}
 }
 
-// forward copies lines, each whole: two programs print at the same time.
-func (r *runner) forward(from io.Reader) {
+// forward copies lines, each whole, since two programs print at the same time, and
+// reads the events.
+func (r *runner) forward(from io.Reader, result *outcome) {
 	var rest []byte
 	buffer := make([]byte, 64<<10)
 	for {
@@ -312,6 +334,9 @@ func (r *runner) forward(from io.Reader) {
 			r.output.Lock()
 			os.Stdout.Write(rest[:end])
 			r.output.Unlock()
+			for line := range bytes.Lines(rest[:end]) {
+				result.line(line)
+			}
 			rest = append(rest[:0], rest[end:]...)
 		}
 		if err != nil {

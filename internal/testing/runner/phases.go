@@ -88,6 +88,7 @@ type job struct {
 	name string // the import path, with the part in parentheses
 	pkg  pack
 	args []string
+	also string // tests on which others of this job depend
 }
 
 func (j job) short() string { return strings.TrimPrefix(j.name, "tare/") }
@@ -96,11 +97,11 @@ func (j job) short() string { return strings.TrimPrefix(j.name, "tare/") }
 func jobsOf(p pack, args []string, picked bool) (jobs []job) {
 	list := parts[p.below()]
 	if len(list) == 0 || picked {
-		return []job{{p.ImportPath, p, args}}
+		return []job{{name: p.ImportPath, pkg: p, args: args}}
 	}
 	var before []string
 	for _, one := range list {
-		j := job{p.ImportPath + " (" + one.name + ")", p, slices.Clone(args)}
+		j := job{name: p.ImportPath + " (" + one.name + ")", pkg: p, args: slices.Clone(args), also: one.also}
 		if one.run != "" {
 			pattern := one.run
 			if one.also != "" {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"os"
 	"path/filepath"
 	"slices"
@@ -102,20 +103,7 @@ func TestTheListsNamePackagesThatExist(t *testing.T) {
 }
 
 func TestAPackageThatDoesNotBuildFailsAndTheOthersAreBuilt(t *testing.T) {
-	needs.Program(t, "go")
-	root := t.TempDir()
-	for name, text := range map[string]string{
-		"go.mod": "module example\n\ngo 1.25\n", "a/a_test.go": "package a", "b/a/a_test.go": "package a", "broken/x_test.go": "package broken\n\nvar x = y",
-	} {
-		file := filepath.Join(root, name)
-		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	t.Chdir(root)
+	inModule(t, map[string]string{"a/a_test.go": "package a", "b/a/a_test.go": "package a", "broken/x_test.go": "package broken\n\nvar x = y"})
 	r := &runner{directory: t.TempDir()}
 	output := printed(t, func() {
 		packages, err := list(nil, []string{"./..."})
@@ -134,6 +122,82 @@ func TestAPackageThatDoesNotBuildFailsAndTheOthersAreBuilt(t *testing.T) {
 	})
 	if !strings.Contains(output, `"fail","Package":"example/broken"`) || !strings.Contains(output, "undefined: y") {
 		t.Errorf("it is told as %s", output)
+	}
+}
+
+// inModule makes a module of files, and goes there.
+func inModule(t *testing.T, files map[string]string) {
+	t.Helper()
+	needs.Program(t, "go")
+	root := t.TempDir()
+	files["go.mod"] = "module example\n\ngo 1.25\n"
+	for name, text := range files {
+		file := filepath.Join(root, name)
+		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Chdir(root)
+}
+
+// TestA/c fails the first time and passes the second; TestB fails each time, and has a
+// name with a character that patterns use.
+func TestATestThatFailedRunsOnceMoreByItself(t *testing.T) {
+	inModule(t, map[string]string{"a/a_test.go": `package a
+
+import ("os"; "testing")
+
+func TestA(t *testing.T) {
+	t.Run("b", func(t *testing.T) {})
+	t.Run("c", func(t *testing.T) {
+		if os.Mkdir("seen", 0o700) == nil {
+			t.Error("slow")
+		}
+	})
+}
+
+func TestB(t *testing.T) { t.Run("1+1", func(t *testing.T) { t.Error("broken") }) }
+`})
+	output := printed(t, func() {
+		if err := run(nil, nil, []string{"./..."}, true); err != nil {
+			t.Error(err)
+		}
+	})
+	var ends []string
+	for line := range strings.Lines(output) {
+		var e struct{ Action, Package, Test string }
+		if err := json.Unmarshal([]byte(line), &e); err != nil {
+			t.Fatalf("%s: %v", line, err)
+		}
+		if e.Action == "pass" || e.Action == "fail" {
+			ends = append(ends, strings.TrimSpace(e.Action+" "+e.Package+" "+e.Test))
+		}
+	}
+	want := []string{
+		"pass example/a TestA/b", "fail example/a TestA/c", "fail example/a TestA", "fail example/a TestB/1+1", "fail example/a TestB", "fail example/a",
+		"pass example/a (again) TestA/c", "pass example/a (again) TestA", "pass example/a (again)",
+		"fail example/a (again) TestB/1+1", "fail example/a (again) TestB", "fail example/a (again)",
+	}
+	if diff := cmp.Diff(want, ends); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestNoTestRunsAgainWhereOthersDidNotRun(t *testing.T) {
+	for name, events := range map[string][]string{
+		"a panic":            {`{"Action":"run","Test":"TestA"}`, `{"Action":"output","Test":"TestA","Output":"panic: oh\n"}`, `{"Action":"fail","Test":"TestA"}`},
+		"a test without end": {`{"Action":"run","Test":"TestA"}`, `{"Action":"fail","Test":"TestA"}`, `{"Action":"run","Test":"TestB"}`},
+	} {
+		o := outcome{running: map[string]bool{}}
+		for _, e := range events {
+			o.line([]byte(e))
+		}
+		if tests := o.again(); len(tests) > 0 {
+			t.Errorf("%s: %q runs again", name, tests)
+		}
 	}
 }
 
@@ -159,7 +223,7 @@ func TestLinesOfTwoProgramsAreNotMixed(t *testing.T) {
 	r := &runner{}
 	text := printed(t, func() {
 		each(2, []string{"a", "b"}, func(letter string) {
-			r.forward(strings.NewReader(strings.Repeat(strings.Repeat(letter, 1000)+"\n", 500)))
+			r.forward(strings.NewReader(strings.Repeat(strings.Repeat(letter, 1000)+"\n", 500)), &outcome{})
 		})
 	})
 	lines := strings.Split(strings.TrimSpace(text), "\n")

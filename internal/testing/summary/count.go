@@ -29,6 +29,8 @@ type packageRun struct {
 	output                  strings.Builder
 	running                 map[string]*test
 	last                    string // the test that started last
+	again                   string // the package whose failed tests run once more here
+	recovered               []string
 	since                   time.Time
 	passed, failed, skipped int
 }
@@ -42,6 +44,11 @@ type timing struct {
 // skip is a test that did not run, by its full name.
 type skip struct{ name, reason string }
 
+// failure is a test that failed, and what it said first.
+type failure struct{ name, words string }
+
+func (f failure) String() string { return strings.TrimSuffix(f.name+": "+f.words, ": ") }
+
 // count adds up. A test with subtests is not counted beside them, except where
 // it failed and none of them did.
 type count struct {
@@ -50,7 +57,8 @@ type count struct {
 	skips                   []skip
 	starts                  bool     // whether the start of a package is shown
 	timings                 []timing // of tests without subtests
-	failures                []string // a line each
+	failures                []failure
+	recovered               []failure // they failed, and passed when they ran again
 	passed, failed, skipped int
 }
 
@@ -69,6 +77,9 @@ func (c *count) event(e event) {
 	p := c.packages[e.Package]
 	if p == nil {
 		p = &packageRun{running: map[string]*test{}, since: time.Now()}
+		if name, again := strings.CutSuffix(e.Package, again); again {
+			p.again = name
+		}
 		c.packages[e.Package] = p
 	}
 	if e.Test == "" {
@@ -102,6 +113,12 @@ func (c *count) ended(p *packageRun, e event, t *test) {
 		}
 	}
 	switch {
+	case p.again != "" && e.Action == "pass":
+		p.recovered = append(p.recovered, p.again+" "+e.Test)
+	case p.again != "" && e.Action == "fail" && t.subfailed == 0:
+		p.failed++
+		c.show("FAILED", e.Package+" "+e.Test, t.output.String())
+	case p.again != "":
 	case e.Action == "fail" && t.subfailed == 0:
 		p.failed++
 		c.failure(e.Package+" "+e.Test, t.output.String())
@@ -125,11 +142,11 @@ func parentOf(name string) string {
 
 // failure shows a failure in full, and keeps its name and first words for the end.
 func (c *count) failure(name, output string) {
-	line := name
+	f := failure{name: name}
 	if words := message.FindStringSubmatch(output); words != nil {
-		line += ": " + strings.TrimSpace(words[1])
+		f.words = strings.TrimSpace(words[1])
 	}
-	c.failures = append(c.failures, line)
+	c.failures = append(c.failures, f)
 	c.show("FAILED", name, output)
 }
 
@@ -161,6 +178,10 @@ func (c *count) packageEvent(p *packageRun, e event) {
 // packageEnded adds a package to the whole. One that failed takes with it what
 // was running then: a panic, a time limit or an exit leaves no other trace.
 func (c *count) packageEnded(p *packageRun, name string, failed bool, elapsed float64) {
+	if p.again != "" {
+		c.againEnded(p, name, failed, elapsed)
+		return
+	}
 	for _, test := range slices.Sorted(maps.Keys(p.running)) {
 		t := p.running[test]
 		p.failed++
@@ -178,6 +199,26 @@ func (c *count) packageEnded(p *packageRun, name string, failed bool, elapsed fl
 	c.passed += p.passed
 	c.failed += p.failed
 	c.skipped += p.skipped
+	delete(c.packages, name)
+}
+
+// again is how the runner ends the name of a package of which failed tests run once more.
+const again = " (again)"
+
+// againEnded takes a test that passed this time from the failed to the passed ones,
+// where the whole program passed.
+func (c *count) againEnded(p *packageRun, name string, failed bool, elapsed float64) {
+	word := "FAILED"
+	for n, f := range slices.Backward(c.failures) {
+		if !failed && slices.Contains(p.recovered, f.name) {
+			word = "ok    "
+			c.failures = slices.Delete(c.failures, n, n+1)
+			c.recovered = append(c.recovered, f)
+			c.failed--
+			c.passed++
+		}
+	}
+	fmt.Fprintf(c.out, "%s  %-36s %7.1f s\n", word, name, elapsed)
 	delete(c.packages, name)
 }
 
@@ -219,12 +260,16 @@ func reasonIn(output string) string {
 
 // printFailures lists once more what failed: it stands far above by then.
 func (c *count) printFailures() {
-	if len(c.failures) == 0 {
-		return
-	}
-	fmt.Fprintln(c.out, "\nfailed:")
-	for _, line := range c.failures {
-		fmt.Fprintf(c.out, "         %s\n", line)
+	for _, list := range []struct {
+		title string
+		of    []failure
+	}{{"failed, and passed when they ran again alone:", c.recovered}, {"failed:", c.failures}} {
+		if len(list.of) > 0 {
+			fmt.Fprintf(c.out, "\n%s\n", list.title)
+		}
+		for _, f := range list.of {
+			fmt.Fprintf(c.out, "         %s\n", f)
+		}
 	}
 }
 

@@ -1,7 +1,8 @@
 // Command summary reads what `go test -json` prints and shows it as a person wants
 // it: a line when a package starts and when it ends, progress in between, failures
 // in full at once, and at the end the slowest tests, what was skipped, by reason,
-// what failed, by name, and how many tests passed, failed and were skipped.
+// what failed, by name, and how many tests passed, failed and were skipped. A test
+// that failed and passed when the runner ran it again has passed, and is listed.
 //
 // With -strict a skip whose reason is not among the allowed ones fails the run:
 // where everything can be installed, a test that did not run has a cause.

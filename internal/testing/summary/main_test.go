@@ -79,6 +79,40 @@ func TestTheSummaryCountsAndExplains(t *testing.T) {
 {"Action":"pass","Package":"p","Elapsed":10.2}
 `, slowest: 1, ok: true, want: []string{"start   p\n", "ok      p", "10.2 s  2 passed\n", "the 1 slowest tests:\n    7.5 s  p TestB/c\n\n2 passed"},
 		},
+		"a test that passes when it runs again": {
+			in: `{"Action":"run","Package":"p","Test":"TestA"}
+{"Action":"output","Package":"p","Test":"TestA/b","Output":"    b_test.go:7: b was slow\n"}
+{"Action":"fail","Package":"p","Test":"TestA/b"}
+{"Action":"fail","Package":"p","Test":"TestA"}
+{"Action":"fail","Package":"p"}
+{"Action":"run","Package":"p (again)","Test":"TestA"}
+{"Action":"pass","Package":"p (again)","Test":"TestA/b"}
+{"Action":"pass","Package":"p (again)","Test":"TestA"}
+{"Action":"pass","Package":"p (again)","Elapsed":2}
+`, ok: true, want: []string{"FAILED  p TestA/b\n", "ok      p (again)", "\nfailed, and passed when they ran again alone:\n         p TestA/b: b was slow\n", "\n1 passed, 0 failed, 0 skipped\n"},
+		},
+		"a test that fails again": {
+			in: `{"Action":"pass","Package":"p","Test":"TestA"}
+{"Action":"fail","Package":"p","Test":"TestB"}
+{"Action":"fail","Package":"p"}
+{"Action":"fail","Package":"p (again)","Test":"TestB"}
+{"Action":"fail","Package":"p (again)"}
+`, want: []string{"FAILED  p TestB\n", "FAILED  p (again) TestB\n", "FAILED  p (again)", "\nfailed:\n         p TestB\n", "\n1 passed, 1 failed, 0 skipped\n"},
+		},
+		"a test that is skipped when it runs again": {
+			in: `{"Action":"fail","Package":"p","Test":"TestB"}
+{"Action":"fail","Package":"p"}
+{"Action":"skip","Package":"p (again)","Test":"TestB"}
+{"Action":"pass","Package":"p (again)"}
+`, want: []string{"\nfailed:\n         p TestB\n", "\n0 passed, 1 failed, 0 skipped\n"},
+		},
+		"a test that passes again in a program that then fails": {
+			in: `{"Action":"fail","Package":"p","Test":"TestB"}
+{"Action":"fail","Package":"p"}
+{"Action":"pass","Package":"p (again)","Test":"TestB"}
+{"Action":"fail","Package":"p (again)"}
+`, want: []string{"\nfailed:\n         p TestB\n", "\n0 passed, 1 failed, 0 skipped\n"},
+		},
 		"in brief": {
 			in: `{"Action":"start","Package":"p"}
 ` + skipped + `{"Action":"pass","Package":"p","Test":"TestA"}
