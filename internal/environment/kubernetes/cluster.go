@@ -21,12 +21,30 @@ import (
 	nodev1 "k8s.io/client-go/kubernetes/typed/node/v1"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/client-go/util/flowcontrol"
 	"k8s.io/klog/v2"
 )
 
 // Rates of requests that one process of tare makes to an API server. Starts wait for
 // their turn.
 const requestsPerSecond, burst = 50, 100
+
+// limiters has the limiter of each API server. Without one in their configuration, each
+// client would have its own.
+var limiters = struct {
+	sync.Mutex
+	of map[string]flowcontrol.RateLimiter
+}{of: map[string]flowcontrol.RateLimiter{}}
+
+// limiterOf is the limiter that all clients of an API server share.
+func limiterOf(server string) flowcontrol.RateLimiter {
+	limiters.Lock()
+	defer limiters.Unlock()
+	if limiters.of[server] == nil {
+		limiters.of[server] = flowcontrol.NewTokenBucketRateLimiter(requestsPerSecond, burst)
+	}
+	return limiters.of[server]
+}
 
 // Patience with an API server that does not answer, for what was begun.
 const patience = 90 * time.Second
@@ -76,7 +94,7 @@ func open(at address) (*cluster, error) {
 		at.Kubeconfig = os.Getenv("KUBECONFIG")
 	}
 	quiet()
-	config.QPS, config.Burst, config.UserAgent = requestsPerSecond, burst, "tare"
+	config.RateLimiter, config.UserAgent = limiterOf(config.Host), "tare"
 	config.WarningHandler = rest.NoWarnings{}
 	at.Server = config.Host
 	c := &cluster{address: at, config: config, inCluster: len(raw.Clusters) == 0}
