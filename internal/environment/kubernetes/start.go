@@ -79,6 +79,8 @@ func (p *pods) Start(ctx context.Context, r environment.Request) (_ environment.
 		i.agent.Close()
 		return nil, err
 	}
+	// What is looked at, and the helper of the node, are no part of the start.
+	defer func() { times.end(environment.PreparePhase); i.phases = times.list }()
 	if i.look(ctx); i.elsewhere != "" {
 		return remote{i}, nil
 	}
