@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"os"
 	"path/filepath"
 	"strings"
 
@@ -11,6 +12,7 @@ import (
 
 	"tare/internal/bounded"
 	"tare/internal/linux/private"
+	"tare/internal/lists"
 	"tare/internal/published"
 	"tare/internal/report"
 	"tare/internal/report/model"
@@ -39,7 +41,8 @@ A report is a function of the run directory: the same directory gives the same
 bytes.`,
 		Example: `  tare report quick-20261121-014500
   tare report ./my-run --format html,md
-  tare report ./my-run --format md --out -`,
+  tare report ./my-run --format md --out -
+  tare report ./my-run --format csv,json --out ./paper`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
 			for _, f := range formats {
@@ -47,8 +50,8 @@ bytes.`,
 					return badInput("--format %s is not known: choose one of %s", f, strings.Join(report.Names(), ", "))
 				}
 			}
-			if out != "" && len(formats) != 1 {
-				return badInput("--out names one file, and --format asks for %d: leave one of them out", len(formats))
+			if out == "-" && len(formats) != 1 {
+				return badInput("--out - is one file, and --format asks for %d formats: give a directory, or one format", len(formats))
 			}
 			in, err := openReport(app, args[0])
 			if err != nil {
@@ -69,7 +72,7 @@ bytes.`,
 				in.Against = model.ComparePublished(in, study)
 			}
 			for _, f := range formats {
-				if err := writeReport(app, in, f, out, all); err != nil {
+				if err := writeFormat(app, in, f, out, model.Options{All: all}, len(formats) > 1); err != nil {
 					return err
 				}
 			}
@@ -78,7 +81,7 @@ bytes.`,
 	}
 	flags := command.Flags()
 	flags.StringSliceVar(&formats, "format", []string{"html"}, "`formats`, separated by commas: "+strings.Join(report.Names(), ", "))
-	flags.StringVarP(&out, "out", "o", "", "`file` to write, - for stdout (default: in the run directory)")
+	flags.StringVarP(&out, "out", "o", "", "`file` to write, - for stdout; for several formats and for exports, the directory of the files (default: in the run directory, exports below export)")
 	flags.StringVar(&profile, "score", "", "add the score sheet of this `profile`, a built-in name or a file")
 	_ = command.RegisterFlagCompletionFunc("score", completeProfile)
 	flags.StringVar(&against, "against", "", "add the ratios that this published `study` printed (tare published lists the studies)")
@@ -127,8 +130,45 @@ func (a *App) checkOwner(directory string) error {
 	return nil
 }
 
-func writeReport(app *App, in model.Input, name, out string, all bool) error {
+// writeFormat writes a format: a report as one file, and exports, or one of several
+// formats, into a directory.
+func writeFormat(app *App, in model.Input, name, out string, o model.Options, several bool) error {
 	format, _ := report.Find(name)
+	if format.Export == nil && (!several || out == "") {
+		return writeReport(app, in, format, out, o.All)
+	}
+	files, err := format.Files(in, o)
+	if err != nil {
+		return fmt.Errorf("make the export %s: %w", name, err)
+	}
+	switch {
+	case out == "-" && len(files) == 1:
+		_, err := app.Stdout.Write(files[0].Data)
+		return err
+	case out == "-":
+		return badInput("%s is several files (%s): give --out a directory", name, strings.Join(lists.Map(files, func(f model.File) string { return f.Name }), ", "))
+	case out == "":
+		if err := app.checkOwner(in.Directory); err != nil {
+			return err
+		}
+	}
+	for _, f := range files {
+		path := filepath.Join(out, f.Name)
+		if out == "" {
+			path = filepath.Join(in.Directory, rundir.ExportDirectory, f.Name)
+			err = rundir.Replace(in.Directory, filepath.Join(rundir.ExportDirectory, f.Name), f.Data, 0o644)
+		} else if err = os.MkdirAll(out, 0o755); err == nil {
+			err = rundir.Replace(out, f.Name, f.Data, 0o644)
+		}
+		if err != nil {
+			return fmt.Errorf("write the export to %s: %w; choose another directory with --out", path, bounded.Cause(err))
+		}
+		fmt.Fprintln(app.Stdout, path)
+	}
+	return nil
+}
+
+func writeReport(app *App, in model.Input, format report.Format, out string, all bool) error {
 	within := out == "" && format.File != ""
 	if within {
 		if err := app.checkOwner(in.Directory); err != nil {

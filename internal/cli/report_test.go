@@ -97,8 +97,9 @@ func TestReportRejectsInvalidInputWithTheReason(t *testing.T) {
 		want string
 	}{
 		{[]string{"nothing"}, "there is no run nothing"},
-		{[]string{"loop-1", "--format", "pdf"}, "choose one of html, md, text, openmetrics"},
-		{[]string{"loop-1", "--format", "html,md", "--out", "x"}, "--out names one file"},
+		{[]string{"loop-1", "--format", "docx"}, "choose one of html, md, text, openmetrics"},
+		{[]string{"loop-1", "--format", "html,md", "--out", "-"}, "--out - is one file"},
+		{[]string{"loop-1", "--format", "csv", "--out", "-"}, "csv is several files (observations.csv, contrasts.csv)"},
 		{[]string{home}, "is not a run"},
 	} {
 		_, err := runReport(t, home, c.args...)
@@ -106,6 +107,34 @@ func TestReportRejectsInvalidInputWithTheReason(t *testing.T) {
 		if !errors.As(err, &status) || status.Status != ExitBadInput || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%v: %v", c.args, err)
 		}
+	}
+}
+
+func TestExportsAreWrittenIntoADirectory(t *testing.T) {
+	home := t.TempDir()
+	directory := reportedRun(t, home)
+	other := filepath.Join(t.TempDir(), "paper", "data")
+	for _, c := range []struct{ out, format, want string }{
+		{"", "csv", filepath.Join(directory, "export", "contrasts.csv")},
+		{"", "html,json", filepath.Join(directory, "export", "run.json")},
+		{other, "csv", filepath.Join(other, "observations.csv")},
+		{other, "md,text,json", filepath.Join(other, "report.md") + "\n" + filepath.Join(other, "report.txt") + "\n" + filepath.Join(other, "run.json")},
+	} {
+		out, err := runReport(t, home, "loop-1", "--format", c.format, "--out", c.out)
+		if err != nil || !strings.Contains(out, c.want+"\n") {
+			t.Errorf("%s to %q: %v\n%s", c.format, c.out, err, out)
+		}
+		for name := range strings.Lines(c.want) {
+			if text, err := os.ReadFile(strings.TrimSpace(name)); err != nil || !strings.Contains(string(text), "loop") {
+				t.Errorf("%s to %q: %v", c.format, c.out, err)
+			}
+		}
+	}
+	if out, err := runReport(t, home, "loop-1", "--format", "json", "--out", "-"); err != nil || !strings.HasPrefix(out, "{") {
+		t.Errorf("an export of one file to stdout: %v\n%.100s", err, out)
+	}
+	if out, err := runReport(t, home, "loop-1", "--format", "csv", "--out", filepath.Join(directory, "plan.json")); err == nil || !strings.Contains(err.Error(), "choose another directory with --out") {
+		t.Errorf("into a file: %v\n%s", err, out)
 	}
 }
 

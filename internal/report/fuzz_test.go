@@ -1,10 +1,8 @@
 package report
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -15,7 +13,6 @@ import (
 	"tare/internal/parity"
 	"tare/internal/report/model"
 	"tare/internal/rundir"
-	"tare/internal/term"
 	"tare/internal/testing/fuzzing"
 	"tare/internal/testing/reporttest"
 	"tare/internal/verdict"
@@ -102,21 +99,16 @@ func FuzzRunDirectory(f *testing.F) {
 			}
 			in := model.Of(r, verdict.Contrasts(r.Plan, r.Trials, r.Manifest.Environments))
 			format := Formats[int(which)/len(all)%len(Formats)]
-			var out bytes.Buffer
-			var to io.Writer = &out
-			if format.File == "" {
-				to = term.NewWriter(to)
-			}
-			if err := format.Write(to, in, model.Options{All: true, Colour: true, Width: 100}); err != nil {
+			text, err := written(format, in, model.Options{All: true, Colour: true, Width: 100})
+			if err != nil {
 				t.Logf("%s: %v", format.Name, err)
 				return
 			}
-			text := out.String()
 			switch format.Name {
 			case "html":
 				text = reporttest.WithoutScript(text)
 			case "text":
-				text = colours.ReplaceAllString(text, "")
+				text = colours.ReplaceAllString(terminal(text), "")
 			}
 			if i := strings.IndexFunc(text, func(r rune) bool {
 				return r != '\n' && r != '\t' && (unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r))

@@ -16,6 +16,7 @@ import (
 	"tare/internal/report/markdown"
 	"tare/internal/report/model"
 	"tare/internal/report/openmetrics"
+	"tare/internal/report/tables"
 	"tare/internal/report/text"
 )
 
@@ -26,7 +27,10 @@ type Format struct {
 	File  string // in the run directory; "" for a format that goes to stdout
 	Run   bool   // whether every finished run gets the file
 
+	// Write writes the one file of a format; nil for an export.
 	Write func(w io.Writer, in model.Input, o model.Options) error
+	// Export makes the files of a format that other programs read.
+	Export func(v *model.Report) ([]model.File, error)
 	// Score writes the score sheet alone; nil for a format that has none.
 	Score func(w io.Writer, in model.Input, o model.Options) error
 }
@@ -37,6 +41,24 @@ var Formats = []Format{
 	{Name: "md", About: "Markdown for an issue or a README", File: "report.md", Run: true, Write: markdown.Write, Score: markdown.WriteScore},
 	{Name: "text", About: "the tables that tare run prints at its end", Write: text.Write, Score: text.WriteScore},
 	{Name: "openmetrics", About: "metrics with timestamps, for Prometheus's promtool", File: "report.openmetrics", Write: openmetrics.Write},
+	{Name: "csv", About: "tables for R, pandas or a spreadsheet", Export: tables.CSV},
+	{Name: "json", About: "the same tables and the facts of the run, by a schema", Export: tables.JSON},
+}
+
+// Files are the files of a format, with their names below a directory.
+func (f Format) Files(in model.Input, o model.Options) ([]model.File, error) {
+	if f.Export != nil {
+		return f.Export(model.New(in))
+	}
+	var b bytes.Buffer
+	if err := f.Write(&b, in, o); err != nil {
+		return nil, err
+	}
+	name := f.File
+	if name == "" {
+		name = "report.txt"
+	}
+	return []model.File{{Name: name, Data: b.Bytes()}}, nil
 }
 
 // Names are the names of all formats.

@@ -2,6 +2,7 @@ package report
 
 import (
 	"bytes"
+	"strings"
 	"testing"
 
 	"tare/internal/report/html"
@@ -21,6 +22,19 @@ var (
 	writeFairness      = text.WriteFairness
 	writeWhy           = text.WriteWhy
 )
+
+// written is what a format writes: the text of all files of an export, of which binary
+// ones have none.
+func written(f Format, in model.Input, o model.Options) (string, error) {
+	files, err := f.Files(in, o)
+	var all strings.Builder
+	for _, file := range files {
+		if f.Name != "parquet" && f.Name != "pdf" {
+			all.Write(file.Data)
+		}
+	}
+	return all.String(), err
+}
 
 func htmlOf(t *testing.T, in model.Input) string {
 	t.Helper()

@@ -40,6 +40,8 @@ const (
 	// Reports are functions of the other files and may be rewritten, so they have
 	// no checksum.
 	reportPrefix = "report."
+	// ExportDirectory holds exports, for which the same is true.
+	ExportDirectory = "export"
 	// A file has this prefix until it is complete.
 	newPrefix = ".new-"
 )
@@ -364,7 +366,7 @@ func checksums(directory string) (map[string]string, error) {
 		}
 		name, err := filepath.Rel(directory, path)
 		// A name with a line break is not tare's, and could pass for the line of another file.
-		if err != nil || name == sumsFile || name == lockFile || strings.HasPrefix(name, reportPrefix) || strings.Contains(name, "\n") {
+		if err != nil || name == sumsFile || name == lockFile || strings.HasPrefix(name, reportPrefix) || strings.HasPrefix(name, ExportDirectory+"/") || strings.Contains(name, "\n") {
 			return err
 		}
 		file, err := openFile(directory, name, os.O_RDONLY)

@@ -53,3 +53,9 @@ type Options struct {
 	Colour bool // in addition to words, never instead of them
 	All    bool // every metric, not only the primary ones and what operations cost
 }
+
+// File is a file of an export, with a name below the directory of the export.
+type File struct {
+	Name string
+	Data []byte
+}

@@ -33,17 +33,26 @@ Command lines
   tare: there is no run /dev/null: no directory has that name; `tare ls` lists the runs
   [2]
   $ tare report good --format docx
-  tare: --format docx is not known: choose one of html, md, text, openmetrics
+  tare: --format docx is not known: choose one of html, md, text, openmetrics, csv, json
   [2]
   $ tare report good --format html,docx
-  tare: --format docx is not known: choose one of html, md, text, openmetrics
+  tare: --format docx is not known: choose one of html, md, text, openmetrics, csv, json
   [2]
   $ tare report good --format ""
   tare: --format is empty: give it a value, or leave it out
   [2]
-  $ tare report good --format html,md --out x
-  tare: --out names one file, and --format asks for 2: leave one of them out
+  $ tare report good --format html,md --out -
+  tare: --out - is one file, and --format asks for 2 formats: give a directory, or one format
   [2]
+  $ tare report good --format csv --out -
+  tare: csv is several files (observations.csv, contrasts.csv): give --out a directory
+  [2]
+  $ tare report good --format csv --out good/plan.json
+  tare: write the export to good/plan.json/observations.csv: not a directory; choose another directory with --out
+  [1]
+  $ tare report good --format csv,json --out /proc/x
+  tare: write the export to /proc/x/observations.csv: no such file or directory; choose another directory with --out
+  [1]
   $ tare report good --out /proc/x
   tare: write the report to /proc/x: no such file or directory; choose another file with --out
   [1]
