@@ -43,6 +43,7 @@ var Formats = []Format{
 	{Name: "openmetrics", About: "metrics with timestamps, for Prometheus's promtool", File: "report.openmetrics", Write: openmetrics.Write},
 	{Name: "csv", About: "tables for R, pandas or a spreadsheet", Export: tables.CSV},
 	{Name: "json", About: "the same tables and the facts of the run, by a schema", Export: tables.JSON},
+	{Name: "parquet", About: "the same tables as Parquet", Export: tables.Parquet},
 }
 
 // Files are the files of a format, with their names below a directory.
