@@ -129,7 +129,7 @@ func (s *Schedule) nextBatch(l *lane, elapsed time.Duration) (Batch, bool) {
 	if slot.Rounds == 0 {
 		return Batch{Slots: []Slot{slot}}, ok
 	}
-	left := s.left(l)
+	left := l.left
 	b := Batch{Slots: left[:Together(left)], seed: s.batchSeed(slot.Block, slot.Workload, slot.Level)}
 	if at := slices.IndexFunc(s.cells, func(c cell) bool { return c.workload == slot.Workload && c.level == slot.Level }); at >= 0 {
 		b.Why = s.whyRounds(s.cells[at], slot.Block)

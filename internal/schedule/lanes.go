@@ -3,6 +3,7 @@ package schedule
 import (
 	"cmp"
 	"fmt"
+	"iter"
 	"slices"
 	"strings"
 	"time"
@@ -19,10 +20,12 @@ const goneAfter = 2
 type lane struct {
 	node  string
 	index int    // among the lanes
-	slots []Slot // of the block
+	left  []Slot // of the block, that are not recorded
 	begun int    // blocks
 	// active says that this session works on the block.
 	active bool
+	// may says that it may begin one.
+	may bool
 	// failed counts the blocks in a row in which everything failed; worked and broken
 	// say whether anything worked or failed in the present one, and how it failed.
 	failed int
@@ -40,17 +43,23 @@ func (s *Schedule) Over(nodes []string, parallel int) error {
 	if s.sequential() && len(nodes) > 1 {
 		return fmt.Errorf("order: sequential runs all blocks of an environment before the next, so they cannot run side by side on %d nodes", len(nodes))
 	}
-	s.lanes, s.parallel = nil, max(1, min(parallel, len(nodes)))
-	for i, name := range nodes {
-		s.lanes = append(s.lanes, &lane{node: name, index: i})
-	}
+	s.parallel = max(1, min(parallel, len(nodes)))
+	s.setLanes(nodes...)
 	return nil
+}
+
+func (s *Schedule) setLanes(nodes ...string) {
+	s.lanes, s.on = nil, map[string]*lane{}
+	for i, name := range nodes {
+		l := &lane{node: name, index: i}
+		s.lanes, s.on[name] = append(s.lanes, l), l
+	}
 }
 
 // NextBatchOn is NextBatch on one of the nodes. false where Why says nothing means that
 // the node has to wait until a trial of another one is recorded.
 func (s *Schedule) NextBatchOn(node string, elapsed time.Duration) (Batch, bool) {
-	if l := s.laneOf(node); l != nil {
+	if l := s.on[node]; l != nil {
 		return s.nextBatch(l, elapsed)
 	}
 	return Batch{}, false
@@ -59,14 +68,14 @@ func (s *Schedule) NextBatchOn(node string, elapsed time.Duration) (Batch, bool)
 // Retire ends the work of a node, which is not reached any more. The block that it works
 // on is abandoned: its trials stay in the journal.
 func (s *Schedule) Retire(node, reason string) {
-	l := s.laneOf(node)
+	l := s.on[node]
 	if l == nil || l.gone != "" {
 		return
 	}
 	s.takeUp()
 	l.gone = reason
-	s.abandon(s.left(l))
-	l.slots = nil
+	s.abandon(l.left)
+	l.left, s.elected = nil, false
 	s.hold()
 	if !slices.ContainsFunc(s.lanes, func(l *lane) bool { return l.gone == "" }) {
 		reasons := lists.Map(s.lanes, func(l *lane) string { return l.node + ": " + l.gone })
@@ -76,17 +85,18 @@ func (s *Schedule) Retire(node, reason string) {
 
 // Retired says why a node gets no more blocks; "" while it does.
 func (s *Schedule) Retired(node string) string {
-	if l := s.laneOf(node); l != nil {
+	if l := s.on[node]; l != nil {
 		return l.gone
 	}
 	return ""
 }
 
+// laneOf is the lane that a trial was made in; nil where its node is not there any more.
 func (s *Schedule) laneOf(node string) *lane {
-	if i := slices.IndexFunc(s.lanes, func(l *lane) bool { return l.node == node }); i >= 0 {
-		return s.lanes[i]
+	if !s.several() {
+		return s.lanes[0]
 	}
-	return nil
+	return s.on[node]
 }
 
 // several says whether blocks can run side by side.
@@ -94,52 +104,71 @@ func (s *Schedule) several() bool { return len(s.lanes) > 1 }
 
 // give lets a lane work on a block.
 func (s *Schedule) give(l *lane, slots []Slot) {
-	l.slots, l.begun, l.active = slots, l.begun+1, false
-	for i := range l.slots {
-		l.slots[i].Node = l.node
+	l.left, l.begun, l.active = s.missing(slots), l.begun+1, false
+	for i := range l.left {
+		l.left[i].Node = l.node
 	}
 	s.hold()
 }
 
 // mayWork says whether a lane may begin a block, or go on with one: at most so many work at
-// the same time. First are those with a block of an earlier session, then those that have
-// begun the fewest.
+// the same time.
 func (s *Schedule) mayWork(l *lane) bool {
-	if !s.several() || l.active && s.busy(l) {
+	if !s.several() || l.active && busy(l) {
 		return true
 	}
 	if s.parallel == len(s.lanes) {
 		return l.gone == ""
 	}
-	precedes := func(one, other *lane) bool {
-		return cmp.Or(cmp.Compare(after(!s.busy(one), false), after(!s.busy(other), false)), cmp.Compare(one.begun, other.begun), cmp.Compare(one.index, other.index)) < 0
+	if !s.elected {
+		s.elect()
 	}
-	free, before := s.parallel, 0
-	for _, other := range s.lanes {
+	return l.may
+}
+
+// elect says which lanes may begin a block, until a trial is recorded: first those with a
+// block of an earlier session, then those that have begun the fewest. One that begins
+// leaves the others as they are.
+func (s *Schedule) elect() {
+	s.elected = true
+	free := s.parallel
+	var idle []*lane
+	for _, l := range s.lanes {
+		l.may = false
 		switch {
-		case other == l || other.gone != "":
-		case other.active && s.busy(other):
+		case l.gone != "":
+		case l.active && busy(l):
 			free--
-		case precedes(other, l):
-			before++
+		default:
+			idle = append(idle, l)
 		}
 	}
-	return l.gone == "" && before < free
+	slices.SortFunc(idle, func(a, b *lane) int {
+		return cmp.Or(after(!busy(a), !busy(b)), cmp.Compare(a.begun, b.begun), cmp.Compare(a.index, b.index))
+	})
+	for _, l := range idle[:min(free, len(idle))] {
+		l.may = true
+	}
 }
 
 // end says why the run is over, once no block is under way.
 func (s *Schedule) end(why func() string) {
-	if !slices.ContainsFunc(s.lanes, s.busy) {
+	if !slices.ContainsFunc(s.lanes, busy) {
 		s.why = why()
 	}
 }
 
 // allLeft are the slots of all lanes that are not recorded.
-func (s *Schedule) allLeft() (left []Slot) {
-	for _, l := range s.lanes {
-		left = append(left, s.left(l)...)
+func (s *Schedule) allLeft() iter.Seq[Slot] {
+	return func(yield func(Slot) bool) {
+		for _, l := range s.lanes {
+			for _, slot := range l.left {
+				if !yield(slot) {
+					return
+				}
+			}
+		}
 	}
-	return left
 }
 
 // width is how many blocks run at the same time from now on.
@@ -157,17 +186,17 @@ func (s *Schedule) takeUp() {
 	}
 	s.tookUp = true
 	for block := 1; block <= s.last; block++ {
-		l := s.laneOf(s.home[block])
+		l := s.on[s.home[block]]
 		s.held = s.first(block)
 		s.book.Hold(s.held)
-		slots := lists.Filter(s.layout(stage{-1, block}), func(slot Slot) bool { return !s.isRecorded(slot) })
+		slots := s.missing(s.layout(stage{-1, block}))
 		switch {
 		case s.home[block] == "": // not begun
 		case len(slots) == 0: // complete
 			if l != nil {
 				l.begun++
 			}
-		case l == nil || s.busy(l):
+		case l == nil || busy(l):
 			s.abandon(slots)
 		default:
 			s.give(l, s.renumbered(slots))
@@ -202,16 +231,20 @@ func (s *Schedule) abandon(slots []Slot) {
 // not begun yet; or block where none is before it.
 func (s *Schedule) first(block int) int {
 	for _, l := range s.lanes {
-		if s.busy(l) && !l.slots[0].Traced {
-			block = min(block, l.slots[0].Block)
+		if busy(l) && !l.left[0].Traced {
+			block = min(block, l.left[0].Block)
 		}
 	}
-	for free := s.stage.block + 1; free < block; free++ {
-		if s.home[free] == "" {
-			return free
-		}
+	return min(block, s.notBegun())
+}
+
+// notBegun is the first block after the present stage that no session has begun.
+func (s *Schedule) notBegun() int {
+	s.unbegun = max(s.unbegun, s.stage.block+1)
+	for s.home[s.unbegun] != "" {
+		s.unbegun++
 	}
-	return block
+	return s.unbegun
 }
 
 // hold lets the verdicts wait for the blocks that are under way: those after the first of
@@ -235,7 +268,7 @@ func (s *Schedule) recordOn(t rundir.Trial) {
 		return
 	}
 	defer s.hold()
-	l := s.laneOf(t.Node)
+	l := s.on[t.Node]
 	if l == nil {
 		return
 	}
@@ -245,7 +278,7 @@ func (s *Schedule) recordOn(t rundir.Trial) {
 	case rundir.Failed:
 		l.broken = t.Reason
 	}
-	if s.busy(l) {
+	if busy(l) {
 		return
 	}
 	if l.failed++; l.worked || l.broken == "" {

@@ -1,6 +1,7 @@
 package schedule
 
 import (
+	"iter"
 	"slices"
 	"time"
 
@@ -107,14 +108,14 @@ func (p *pace) one(at cellKey, rounds int) time.Duration {
 }
 
 // block estimates these trials together.
-func (p *pace) block(slots []Slot) time.Duration {
+func (p *pace) block(slots iter.Seq[Slot]) time.Duration {
 	total := middle(latest(p.between))
 	type key struct {
 		cellKey
 		rounds int
 	}
 	known := map[key]time.Duration{} // many nodes have slots of the same cell
-	for _, s := range slots {
+	for s := range slots {
 		rounds := s.Rounds
 		if s.Within > 0 {
 			rounds = 0

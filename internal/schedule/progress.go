@@ -46,8 +46,9 @@ func (s *Schedule) Progress(elapsed time.Duration) Progress {
 	if blocks.Open {
 		p.MaxBlock = 0
 	}
-	here := s.allLeft()
-	p.Left = len(here)
+	for _, l := range s.lanes {
+		p.Left += len(l.left)
+	}
 	for _, c := range s.Verdicts() {
 		if !c.Primary {
 			continue
@@ -71,7 +72,7 @@ func (s *Schedule) Progress(elapsed time.Duration) Progress {
 			}
 		}
 	}
-	p.Remaining = s.remaining(here, elapsed)
+	p.Remaining = s.remaining(elapsed)
 	return p
 }
 
@@ -88,18 +89,18 @@ func (s *Schedule) nextLook(c verdict.Contrast) int {
 
 // remaining adds up the rest of the present blocks, and every block until each cell has
 // as many as its open verdicts are projected to take.
-func (s *Schedule) remaining(present []Slot, elapsed time.Duration) time.Duration {
+func (s *Schedule) remaining(elapsed time.Duration) time.Duration {
 	if !s.pace.known() {
 		return 0
 	}
-	left := s.pace.block(present)
+	left := s.pace.block(s.allLeft())
 	if s.why != "" {
 		return left / time.Duration(s.width()) // of a traced block
 	}
 	here := max(s.stage.block, 1)
 	if s.sequential() {
 		for at := (stage{max(s.stage.environment, 0), here}); at.environment < len(s.environments); at = (stage{at.environment + 1, 0}) {
-			left += time.Duration(s.plan.Design.Blocks.Max-at.block) * s.pace.block(s.layout(stage{at.environment, max(at.block, 1)}))
+			left += time.Duration(s.plan.Design.Blocks.Max-at.block) * s.pace.block(slices.Values(s.layout(stage{at.environment, max(at.block, 1)})))
 		}
 	} else {
 		here = (here + s.turns - 1) / s.turns
@@ -197,7 +198,7 @@ func (s *Schedule) nothingLeft() string {
 
 func (s *Schedule) budgetSpent(slots []Slot) string {
 	text := fmt.Sprintf("the budget of %s is spent; %s", s.plan.Design.Budget, s.tally())
-	if d := s.pace.block(slots); d > 0 {
+	if d := s.pace.block(slices.Values(slots)); d > 0 {
 		text += fmt.Sprintf(" (another block would take about %s)", d.Round(time.Second))
 	}
 	return text

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -230,7 +231,7 @@ func TestTheBudgetKnowsTheChosenRounds(t *testing.T) {
 		}
 	}
 	b, _ := s.NextBatch(0)
-	if got, want := s.pace.block(b.Slots), 20*time.Millisecond+8*200*time.Millisecond; b.Rounds() != 8 || got != want {
+	if got, want := s.pace.block(slices.Values(b.Slots)), 20*time.Millisecond+8*200*time.Millisecond; b.Rounds() != 8 || got != want {
 		t.Errorf("a block of %d rounds is expected to take %s, and takes %s", b.Rounds(), got, want)
 	}
 }

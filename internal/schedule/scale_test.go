@@ -79,21 +79,50 @@ func (f *fleet) run(nodes []string) {
 	}
 }
 
-func fleetOf(t fataler, nodes, blocks int) time.Duration {
+func fleetOf(t fataler, nodes, parallel, blocks int) time.Duration {
+	t.Helper()
 	p := planOf(study.Blocks{Min: blocks, Max: blocks, Fixed: true}, []string{"a", "b"}, "w:block")
 	f := &fleet{s: schedule(t, p), rng: rand.New(rand.NewPCG(1, 2)), now: time.Unix(0, 0)}
-	var names []string
-	for i := range nodes {
-		names = append(names, fmt.Sprintf("node-%04d", i))
-	}
-	if err := f.s.Over(names, nodes); err != nil {
+	names := namesOf(nodes)
+	if err := f.s.Over(names, parallel); err != nil {
 		t.Fatal(err)
 	}
 	began := time.Now()
 	f.run(names)
 	took := time.Since(began)
-	if f.trials != 2*blocks || f.most != min(nodes, blocks) {
+	if f.trials != 2*blocks || f.most != min(parallel, blocks) {
 		t.Fatal(fmt.Sprintf("%d trials, at most %d at the same time: %s", f.trials, f.most, f.s.Why()))
+	}
+	return took
+}
+
+func namesOf(nodes int) (names []string) {
+	for i := range nodes {
+		names = append(names, fmt.Sprintf("node-%04d", i))
+	}
+	return names
+}
+
+// resumedOf gives the trials of so many blocks to a schedule that goes on from there.
+func resumedOf(t fataler, nodes, blocks int) time.Duration {
+	t.Helper()
+	s := schedule(t, planOf(study.Blocks{Min: blocks, Max: blocks, Fixed: true}, []string{"a", "b"}, "w:block"))
+	names := namesOf(nodes)
+	if err := s.Over(names, nodes); err != nil {
+		t.Fatal(err)
+	}
+	began := time.Now()
+	for block := 1; block < blocks; block++ {
+		for i, environment := range []string{"a", "b"} {
+			at := time.Unix(int64(block), 0)
+			s.Record(rundir.Trial{Block: block, Position: i + 1, Environment: environment, Workload: "w", Node: names[block%nodes], Status: rundir.OK,
+				Started: at, Ended: at.Add(time.Second), Metrics: map[string]float64{"time": 1 + float64(block%7)}})
+		}
+	}
+	b, more := s.NextBatchOn(names[0], 0)
+	took := time.Since(began)
+	if !more || b.Slots[0].Block != blocks {
+		t.Fatal("it goes on with", b.Slots, s.Why())
 	}
 	return took
 }
@@ -101,14 +130,26 @@ func fleetOf(t fataler, nodes, blocks int) time.Duration {
 // Twice the nodes or twice the blocks take about twice the time, and not four times.
 func TestTheTimeOfARunGrowsWithItsTrials(t *testing.T) {
 	needs.Minutes(t, "runs thousands of blocks")
-	for name, c := range map[string][2][2]int{"blocks": {{50, 1500}, {50, 3000}}, "nodes": {{200, 1000}, {400, 1000}}} {
+	run := func(nodes, parallel, blocks int) func() time.Duration {
+		return func() time.Duration { return fleetOf(t, nodes, parallel, blocks) }
+	}
+	resumed := func(nodes, blocks int) func() time.Duration {
+		return func() time.Duration { return resumedOf(t, nodes, blocks) }
+	}
+	for name, c := range map[string]struct{ once, twice func() time.Duration }{
+		"blocks":             {run(50, 50, 1500), run(50, 50, 3000)},
+		"nodes":              {run(200, 200, 1000), run(400, 400, 1000)},
+		"nodes that wait":    {run(200, 10, 1000), run(400, 10, 1000)},
+		"blocks of resuming": {resumed(50, 20000), resumed(50, 40000)},
+		"nodes of resuming":  {resumed(200, 20000), resumed(400, 20000)},
+	} {
 		t.Run(name, func(t *testing.T) {
 			ratio := math.Inf(1)
 			for range 4 { // the machine may be busy with something else
-				one := fleetOf(t, c[0][0], c[0][1])
-				two := fleetOf(t, c[1][0], c[1][1])
+				one := c.once()
+				two := c.twice()
 				ratio = min(ratio, two.Seconds()/one.Seconds())
-				t.Logf("%v nodes and blocks in %s, %v in %s", c[0], one, c[1], two)
+				t.Logf("once in %s, twice in %s", one, two)
 				if ratio < 3 {
 					return
 				}

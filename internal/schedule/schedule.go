@@ -63,12 +63,15 @@ type Schedule struct {
 	asked bool
 	stage stage // the last one that was laid out
 	lanes []*lane
+	on    map[string]*lane // by node
 	// parallel is how many lanes have a block at the same time.
 	parallel int
+	elected  bool // which lanes may begin a block
 	// home has the nodes of the blocks with trials, and positions those of the trials of
 	// earlier sessions; where several nodes work.
 	home      map[int]string
 	last      int // of them
+	unbegun   int // all blocks before it were begun; see notBegun
 	positions map[int][]int
 	held      int // the block that verdicts wait for
 	// abandoned is how many blocks were begun and will not be finished.
@@ -107,7 +110,8 @@ type stage struct{ environment, block int }
 
 // New starts a schedule for the environments that are usable here.
 func New(plan *study.Plan, usable []string) (*Schedule, error) {
-	s := &Schedule{plan: plan, recorded: map[trialKey]bool{}, begun: map[stage]bool{}, attempts: map[cellKey]*attempts{}, starts: map[cellKey]firstStart{}, pace: newPace(), turn: map[cellKey]int{}, chosen: map[cell]choice{}, took: map[string]time.Duration{}, lanes: []*lane{{}}, parallel: 1, home: map[int]string{}, positions: map[int][]int{}}
+	s := &Schedule{plan: plan, recorded: map[trialKey]bool{}, begun: map[stage]bool{}, attempts: map[cellKey]*attempts{}, starts: map[cellKey]firstStart{}, pace: newPace(), turn: map[cellKey]int{}, chosen: map[cell]choice{}, took: map[string]time.Duration{}, parallel: 1, home: map[int]string{}, positions: map[int][]int{}}
+	s.setLanes("")
 	for _, e := range plan.Environments {
 		if slices.Contains(usable, e.Name) {
 			s.environments = append(s.environments, e.Name)
@@ -153,7 +157,12 @@ func (s *Schedule) Record(t rundir.Trial) {
 		s.failed++
 	}
 	at := cellKey{t.Environment, t.Workload, t.Level}
-	s.recorded[trialKey{t.Block, t.Traced, at}] = true
+	key := trialKey{t.Block, t.Traced, at}
+	s.recorded[key] = true
+	if l := s.laneOf(t.Node); l != nil {
+		l.left = lists.Filter(l.left, func(slot Slot) bool { return slot.key() != key })
+		s.elected = false
+	}
 	if t.Traced {
 		return // no decision depends on it
 	}
@@ -194,9 +203,9 @@ func (s *Schedule) next(l *lane, elapsed time.Duration) (Slot, bool) {
 		if !s.mayWork(l) {
 			return Slot{}, false
 		}
-		if left := s.left(l); len(left) > 0 {
+		if busy(l) {
 			l.active = true
-			return left[0], true
+			return l.left[0], true
 		}
 		if s.why == "" && s.advance(l, elapsed) {
 			continue
@@ -207,24 +216,16 @@ func (s *Schedule) next(l *lane, elapsed time.Duration) (Slot, bool) {
 	}
 }
 
-// busy reports whether a slot of a lane's block is not recorded; it is the first then.
-func (s *Schedule) busy(l *lane) bool {
-	for len(l.slots) > 0 && s.isRecorded(l.slots[0]) {
-		l.slots = l.slots[1:]
-	}
-	return len(l.slots) > 0
+// busy reports whether a slot of a lane's block is not recorded.
+func busy(l *lane) bool { return len(l.left) > 0 }
+
+// missing are the slots that are not recorded.
+func (s *Schedule) missing(slots []Slot) []Slot {
+	return lists.Filter(slots, func(slot Slot) bool { return !s.recorded[slot.key()] })
 }
 
-// left are the slots of a lane's block that are not recorded.
-func (s *Schedule) left(l *lane) []Slot {
-	if !s.busy(l) {
-		return nil
-	}
-	return lists.Filter(l.slots, func(slot Slot) bool { return !s.isRecorded(slot) })
-}
-
-func (s *Schedule) isRecorded(slot Slot) bool {
-	return s.recorded[trialKey{slot.Block, slot.Traced, cellKey{slot.Environment, slot.Workload, slot.Level}}]
+func (s Slot) key() trialKey {
+	return trialKey{s.Block, s.Traced, cellKey{s.Environment, s.Workload, s.Level}}
 }
 
 // advance lays out the next stage for a lane; false when there is none. Then why is set,
@@ -262,10 +263,7 @@ func (s *Schedule) advance(l *lane, elapsed time.Duration) bool {
 func (s *Schedule) following() (stage, bool) {
 	most := s.plan.Design.Blocks.Max*s.turns + s.abandoned
 	if !s.sequential() {
-		next := stage{-1, s.stage.block + 1}
-		for s.home[next.block] != "" {
-			next.block++ // it was begun by an earlier session
-		}
+		next := stage{-1, s.notBegun()}
 		return next, s.plan.Design.Blocks.Open || next.block <= most
 	}
 	next := stage{s.stage.environment, s.stage.block + 1}
@@ -298,7 +296,7 @@ func (s *Schedule) affordable(next stage, slots []Slot, elapsed time.Duration) b
 	if s.sequential() {
 		budget = budget * time.Duration(next.environment+1) / time.Duration(len(s.environments))
 	}
-	return elapsed < budget && elapsed+s.pace.block(slots) <= budget
+	return elapsed < budget && elapsed+s.pace.block(slices.Values(slots)) <= budget
 }
 
 // Label sets the label that every value of an environment carries, such as "tcg".
@@ -310,8 +308,8 @@ func (s *Schedule) SoFar(underWay []rundir.Trial) []verdict.SoFar {
 	s.takeUp()
 	rounds := 0
 	for _, l := range s.lanes {
-		if left := s.left(l); len(left) > 0 && (len(underWay) == 0 || l.node == underWay[0].Node || !s.several()) {
-			rounds = left[0].Rounds
+		if busy(l) && (len(underWay) == 0 || l.node == underWay[0].Node || !s.several()) {
+			rounds = l.left[0].Rounds
 		}
 	}
 	return s.book.SoFar(underWay, rounds)
