@@ -97,8 +97,6 @@ func writeJournal(directory string) (int, error) {
 	}
 	defer file.Close()
 	lines := json.NewEncoder(file)
-	usage := usage.Usage{CPUUser: usage.Known(1.25), CPUSystem: usage.Known(.5), MemoryPeak: usage.Known(1e8), MemoryMean: usage.Known(9e7),
-		DiskRead: usage.Known(0), DiskWritten: usage.Known(4096), NetReceived: usage.Absent("loopback only"), NetSent: usage.Absent("loopback only")}
 	x := uint64(1)
 	noise := func() float64 {
 		x = x*6364136223846793005 + 1442695040888963407
@@ -110,7 +108,7 @@ func writeJournal(directory string) (int, error) {
 			for n, work := range plan.Workloads {
 				at := time.Unix(int64(count), 0).UTC()
 				t := rundir.Trial{Block: block, Position: e*len(plan.Workloads) + n + 1, Environment: environment.Name, Workload: work.Name, Status: rundir.OK,
-					Instance: fmt.Sprintf("b%d-%s", block, environment.Name), Started: at, Ended: at.Add(time.Second), HostSeconds: 1, GuestSeconds: 1, Usage: &usage,
+					Instance: fmt.Sprintf("b%d-%s", block, environment.Name), Started: at, Ended: at.Add(time.Second), HostSeconds: 1, GuestSeconds: 1, Usage: madeUpUsage(),
 					Metrics: map[string]float64{"rate": 1e4 * noise(), "latency": 3 * noise(), "cpu_per_kop": 1e-2 * noise()}}
 				if err := lines.Encode(t); err != nil {
 					return 0, err
@@ -120,4 +118,9 @@ func writeJournal(directory string) (int, error) {
 		}
 	}
 	return count, nil
+}
+
+func madeUpUsage() *usage.Usage {
+	return &usage.Usage{CPUUser: usage.Known(1.25), CPUSystem: usage.Known(.5), MemoryPeak: usage.Known(1e8), MemoryMean: usage.Known(9e7),
+		DiskRead: usage.Known(0), DiskWritten: usage.Known(4096), NetReceived: usage.Absent("loopback only"), NetSent: usage.Absent("loopback only")}
 }

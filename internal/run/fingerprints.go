@@ -24,7 +24,7 @@ func Fingerprints(ctx context.Context, o Options) (r *rundir.Run, err error) {
 		if err != nil {
 			return err
 		}
-		runner := e.runner(img, e.firstNode(), nil, nil)
+		runner := e.runner(img, e.firstNode(), nil, nil, nil)
 		for _, name := range e.usable {
 			for _, w := range e.Plan.Workloads {
 				e.say("fingerprint of %s with %s", name, w.Name)

@@ -40,9 +40,13 @@ func (e *execution) lanes(img *image.Image) (all []*lane) {
 	if len(e.nodes) == 0 {
 		nodes = []string{""}
 	}
+	before := map[string][]rundir.Trial{}
+	for _, t := range e.run.Journal() {
+		before[t.Node] = append(before[t.Node], t)
+	}
 	for _, node := range nodes {
 		l := &lane{node: node}
-		l.runner = e.runner(img, node, prints, func(number int, underWay []rundir.Trial) { e.afterRound(l, number, underWay) })
+		l.runner = e.runner(img, node, before[node], prints, func(number int, underWay []rundir.Trial) { e.afterRound(l, number, underWay) })
 		all = append(all, l)
 	}
 	return all
@@ -209,7 +213,7 @@ func (e *execution) verdicts() []verdict.Contrast {
 func (e *execution) warnInterrupted(t *rundir.Trial) {
 	switch {
 	case t.Instance == "":
-	case e.interrupted[[2]string{fmt.Sprint(t.Block), t.Environment}]:
+	case e.interrupted[startKey{t.Block, t.Environment}]:
 		t.Warnings = append(t.Warnings, "the run was interrupted within this block: the environment's earlier trials in it ran in another instance, and at another time")
 	case len(t.Rounds) > 0 && e.torn[batchKey{t.Block, t.Workload, t.Level}]:
 		t.Warnings = append(t.Warnings, "the run was killed while it wrote this block: the samples of other environments with the same round were taken at another time")

@@ -240,9 +240,15 @@ type execution struct {
 	told    time.Time // when the estimates were last sent
 	done    *Event    // the last one, once there is a result
 	// interrupted are the blocks and environments that earlier sessions began.
-	interrupted map[[2]string]bool
+	interrupted map[startKey]bool
 	// torn are the batches of which earlier sessions recorded trials.
 	torn map[batchKey]bool
+}
+
+// startKey names the instances of an environment in a block.
+type startKey struct {
+	block       int
+	environment string
 }
 
 // batchKey names the trials of a workload at a level in a block.
@@ -347,13 +353,14 @@ func (e *execution) work(ctx context.Context) (string, error) {
 			return "", err
 		}
 	}
-	e.interrupted, e.torn = map[[2]string]bool{}, map[batchKey]bool{}
-	for _, t := range e.run.Journal() {
-		e.interrupted[[2]string{fmt.Sprint(t.Block), t.Environment}] = true
+	journal := e.run.Journal()
+	e.interrupted, e.torn = map[startKey]bool{}, map[batchKey]bool{}
+	for _, t := range journal {
+		e.interrupted[startKey{t.Block, t.Environment}] = true
 		e.torn[batchKey{t.Block, t.Workload, t.Level}] = true
 		e.schedule.Record(t)
 	}
-	e.before = rundir.Elapsed(e.run.Journal())
+	e.before = rundir.Elapsed(journal)
 	if err := e.run.SaveManifest(); err != nil {
 		return "", err
 	}
@@ -365,8 +372,9 @@ func (e *execution) work(ctx context.Context) (string, error) {
 	return e.schedule.Why(), err
 }
 
-// runner makes the trials of the plan on a node, with the image that prepare gave.
-func (e *execution) runner(img *image.Image, node string, prints *trial.Fingerprints, afterRound func(int, []rundir.Trial)) *trial.Runner {
+// runner makes the trials of the plan on a node, where earlier sessions made those before,
+// with the image that prepare gave.
+func (e *execution) runner(img *image.Image, node string, before []rundir.Trial, prints *trial.Fingerprints, afterRound func(int, []rundir.Trial)) *trial.Runner {
 	return trial.NewRunner(trial.Config{
 		Instances: instances.Config{
 			Owner: e.owner, Image: img, Images: e.images, Session: len(e.run.Manifest.Sessions), Plan: e.Plan.On(node),
@@ -376,6 +384,6 @@ func (e *execution) runner(img *image.Image, node string, prints *trial.Fingerpr
 		},
 		Keep: e.run.Keep, KeepReadings: e.run.KeepReadings, Watch: e.Watch,
 		Fingerprints: prints, AfterRound: afterRound, Elsewhere: e.elsewhere,
-		Before: lists.Filter(e.run.Journal(), func(t rundir.Trial) bool { return t.Node == node }),
+		Before: before,
 	})
 }

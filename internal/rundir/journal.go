@@ -31,43 +31,34 @@ type journal struct {
 	sum        hash.Hash // of the lines so far
 }
 
-// openJournal opens the journal of a run for appending. The bytes of a torn line are
-// moved to another file.
-func openJournal(directory string) (_ *journal, trials []Trial, err error) {
+// openJournal opens the journal of a run, which has this content with these known
+// checksums, for appending. The bytes of a torn line are moved to another file.
+func openJournal(directory string, c content, known []string) (_ *journal, err error) {
 	path := filepath.Join(directory, journalFile)
-	j := &journal{}
+	if c.changed > 0 {
+		return nil, fmt.Errorf("line %d of %s is not as tare wrote it: restore the file, or cut it before that line, and the trials from there on are made again", c.changed, path)
+	}
+	j := &journal{sum: c.sum}
 	defer func() {
 		if err != nil {
 			_ = j.close()
 		}
 	}()
 	if j.file, err = openFile(directory, journalFile, os.O_RDWR|os.O_CREATE); err != nil {
-		return nil, nil, err
-	}
-	known, err := readSums(directory)
-	if err != nil {
-		return nil, nil, err
-	}
-	c, err := readTrials(j.file, known)
-	if err != nil {
-		return nil, nil, fmt.Errorf("%s: %w", path, err)
-	}
-	if c.changed > 0 {
-		return nil, nil, fmt.Errorf("line %d of %s is not as tare wrote it: restore the file, or cut it before that line, and the trials from there on are made again", c.changed, path)
+		return nil, err
 	}
 	if len(c.torn) > 0 {
 		if err := putAside(directory, c.torn); err != nil {
-			return nil, nil, err
+			return nil, err
 		}
 		if err := errors.Join(j.file.Truncate(c.good), j.file.Sync()); err != nil {
-			return nil, nil, fmt.Errorf("remove the torn line from %s: %w", path, err)
+			return nil, fmt.Errorf("remove the torn line from %s: %w", path, err)
 		}
 	}
 	if _, err := j.file.Seek(c.good, io.SeekStart); err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	j.sum = c.sum
-	return j, c.trials, j.openSums(directory, known, c.sums)
+	return j, j.openSums(directory, known, c.sums)
 }
 
 // openSums opens the file of checksums, which becomes that of the lines in the journal.
@@ -216,29 +207,30 @@ func (j *journal) close() error {
 
 // loadTrials reads a journal without changing it. It says what it lacks, as far as that
 // can be known: the last line where it is cut off, or what it had when the run ended.
-func (r *Run) loadTrials() error {
+func (r *Run) loadTrials() (c content, known []string, err error) {
 	path := filepath.Join(r.Directory, journalFile)
-	known, err := readSums(r.Directory) // before the journal, which may grow now
+	known, err = readSums(r.Directory) // before the journal, which may grow now
 	if err != nil {
-		return err
+		return c, nil, err
 	}
 	file, err := openFile(r.Directory, journalFile, os.O_RDONLY)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
+		return c, nil, err
 	}
-	c, whole := content{lost: len(known)}, sha256.New()
+	whole := sha256.New()
+	c = content{lost: len(known), sum: sha256.New()}
 	if err == nil {
 		defer file.Close()
 		if c, err = readTrials(io.TeeReader(file, whole), known); err != nil {
-			return fmt.Errorf("%s: %w", path, err)
+			return c, nil, fmt.Errorf("%s: %w", path, err)
 		}
 	}
 	if err := checkTrials(r.Plan, c.trials); err != nil {
-		return fmt.Errorf("%s: %w", path, err)
+		return c, nil, fmt.Errorf("%s: %w", path, err)
 	}
 	sums, err := readFile(r.Directory, sumsFile)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
+		return c, nil, err
 	}
 	sealed := regexp.MustCompile(`(?m)^([0-9a-f]+)  ` + regexp.QuoteMeta(journalFile) + `$`).FindSubmatch(sums)
 	switch {
@@ -254,5 +246,6 @@ func (r *Run) loadTrials() error {
 		r.Incomplete = fmt.Sprintf("the last line of %s is cut off: its trial is repeated when the run is continued with --resume", path)
 	}
 	r.take(c.trials...)
-	return nil
+	c.trials = nil
+	return c, known, nil
 }

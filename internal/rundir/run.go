@@ -63,6 +63,16 @@ type Run struct {
 
 // Open reads a run directory. It changes nothing, not even a torn line.
 func Open(directory string) (*Run, error) {
+	r, err := openWithoutTrials(directory)
+	if err != nil {
+		return r, err
+	}
+	_, _, err = r.loadTrials()
+	return r, err
+}
+
+// openWithoutTrials reads what a run directory has besides its journal.
+func openWithoutTrials(directory string) (*Run, error) {
 	r := &Run{Directory: directory, Plan: &study.Plan{}}
 	if err := oneLine(directory); err != nil {
 		return nil, err
@@ -89,9 +99,6 @@ func Open(directory string) (*Run, error) {
 	if err := checkPlan(directory, r.Plan); err != nil {
 		return nil, err
 	}
-	if err := r.loadTrials(); err != nil {
-		return r, err
-	}
 	var err error
 	r.Fingerprints, err = loadFingerprints(directory)
 	return r, err
@@ -107,14 +114,16 @@ func oneLine(directory string) error {
 
 // take adds trials to their list and computes their cost metrics.
 func (r *Run) take(trials ...Trial) {
-	for _, t := range trials {
+	r.Trials = slices.Grow(r.Trials, len(trials))
+	for i := range trials {
+		t := &trials[i]
 		if w := r.Plan.Workload(t.Workload); w != nil {
 			t.Charge(w.Pack, r.Plan.Price)
 		}
 		if t.Traced {
-			r.Traced = append(r.Traced, t)
+			r.Traced = append(r.Traced, *t)
 		} else {
-			r.Trials = append(r.Trials, t)
+			r.Trials = append(r.Trials, *t)
 		}
 	}
 }
@@ -204,7 +213,7 @@ func Create(directory string, plan *study.Plan, m Manifest) (*Writer, error) {
 // kill tore is moved to another file; everything else is kept. Incomplete says what the
 // journal lacks, which is written again.
 func Resume(directory string) (*Writer, error) {
-	r, err := Open(directory)
+	r, err := openWithoutTrials(directory)
 	if err != nil {
 		return nil, err
 	}
@@ -221,13 +230,15 @@ func (w *Writer) open() error {
 		lock.Close()
 		return fmt.Errorf("another tare process is writing to %s: wait until it exits, or stop it", w.Directory)
 	}
-	j, trials, err := openJournal(w.Directory)
+	c, known, err := w.loadTrials()
+	if err == nil {
+		w.journal, err = openJournal(w.Directory, c, known)
+	}
 	if err != nil {
 		lock.Close()
 		return err
 	}
-	w.lock, w.journal, w.Trials, w.Traced = lock, j, nil, nil
-	w.take(trials...)
+	w.lock = lock
 	return w.removeUnfinished()
 }
 

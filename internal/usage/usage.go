@@ -11,6 +11,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strconv"
 )
 
 // Figure is a measured number, or the reason why there is none.
@@ -72,12 +73,19 @@ func (f *Figure) UnmarshalJSON(data []byte) error {
 		return nil
 	}
 	*f = Figure{}
-	return json.Unmarshal(data, &f.Value)
+	if value, err := strconv.ParseFloat(string(data), 64); err == nil {
+		f.Value = value
+		return nil
+	}
+	return json.Unmarshal(data, &f.Value) // null, or the error
 }
 
 // unrecorded is why a figure is missing that a journal lacks: the version of tare
 // that wrote it did not measure it.
 const unrecorded = "not recorded by the version of tare that ran the trial"
+
+// nothing is the usage of which nothing is recorded.
+var nothing = Unknown(unrecorded)
 
 // IsZero reports whether the figure is not recorded, so that it is not written
 // either. It is false for a figure with the value 0.
@@ -138,8 +146,9 @@ func (u *Usage) Figures() []*Figure {
 // Unknown returns a usage in which all figures are missing, with the reason.
 func Unknown(format string, args ...any) Usage {
 	var u Usage
+	absent := Absent(format, args...)
 	for _, f := range u.Figures() {
-		*f = Absent(format, args...)
+		*f = absent
 	}
 	return u
 }
@@ -148,7 +157,7 @@ func Unknown(format string, args ...any) Usage {
 // missing.
 func (u *Usage) UnmarshalJSON(data []byte) error {
 	type plain Usage
-	read := Unknown("%s", unrecorded)
+	read := nothing
 	if err := json.Unmarshal(data, (*plain)(&read)); err != nil {
 		return err
 	}

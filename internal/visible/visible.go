@@ -11,6 +11,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"sync"
 	"unicode"
 	"unicode/utf8"
 )
@@ -81,6 +82,9 @@ func lines(v reflect.Value, name bool) {
 		}
 	case reflect.Map:
 		for _, key := range v.MapKeys() {
+			if shown := key.Kind() != reflect.String || Line(key.String()) == key.String(); shown && v.Type().Elem().Kind() == reflect.Float64 {
+				continue
+			}
 			value := reflect.New(v.Type().Elem()).Elem()
 			value.Set(v.MapIndex(key))
 			lines(value, name)
@@ -92,11 +96,29 @@ func lines(v reflect.Value, name bool) {
 		}
 	case reflect.Struct:
 		for i := range v.NumField() {
-			if f := v.Type().Field(i); f.IsExported() {
-				lines(v.Field(i), slices.Contains(names, f.Name))
+			if f := fieldsOf(v.Type())[i]; f.exported {
+				lines(v.Field(i), f.name)
 			}
 		}
 	}
+}
+
+// field of a struct: whether it is exported, and whether it holds a name.
+type field struct{ exported, name bool }
+
+var fields sync.Map // by type: a journal has many trials
+
+func fieldsOf(t reflect.Type) []field {
+	if known, ok := fields.Load(t); ok {
+		return known.([]field)
+	}
+	all := make([]field, t.NumField())
+	for i := range all {
+		f := t.Field(i)
+		all[i] = field{f.IsExported(), slices.Contains(names, f.Name)}
+	}
+	fields.Store(t, all)
+	return all
 }
 
 // Markdown keeps text from being read as markup, and inside its table cell.
