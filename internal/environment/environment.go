@@ -387,6 +387,14 @@ type Fingerprinter interface {
 	Facts() map[string]string
 }
 
+// UnknownFacts are the facts that an instance could not find out, with the reasons.
+func UnknownFacts(i Instance) map[string]string {
+	if u, some := i.(interface{ UnknownFacts() map[string]string }); some {
+		return u.UnknownFacts()
+	}
+	return nil
+}
+
 // StartMetered is an instance on another machine that reports the usage of its start.
 type StartMetered interface {
 	UsageOfStart() usage.Usage

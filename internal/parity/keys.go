@@ -140,6 +140,7 @@ var Keys = []Key{
 
 	{"parameter[*]", "", Planned, "of the workload, if an environment sets it (with:): its value there"},
 
+	{"node[*]", "", Outside, "of a pod's node: node[kernel], node[system], node[container runtime], node[kubelet], node[instance type], node[cpu manager policy], node[topology manager policy], node[memory manager policy], node[cgroup driver], node[cgroup version]; node[cni], the network with its plugins; node[exclusive cores], whether the pod got some: yes, no"},
 	{"provider[*]", "", Outside, "only known to the provider: provider[engine], provider[runtime], provider[machine], provider[accelerator], provider[cpu], provider[platform]"},
 }
 

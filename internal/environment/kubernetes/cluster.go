@@ -66,6 +66,7 @@ type cluster struct {
 	reviews   authorizationv1.SelfSubjectAccessReviewInterface
 	classes   nodev1.RuntimeClassInterface
 	inCluster bool
+	described described
 }
 
 // connect reads the configuration. It sends no request.

@@ -33,6 +33,8 @@ func (f found) Phases() []environment.Phase      { return nil }
 func (f found) Paths() environment.Paths         { return environment.Paths{} }
 func (f found) Notes() []string                  { return nil }
 func (f found) Footprint() usage.Footprint       { return f.at.footprint }
+func (f found) Facts() map[string]string         { return f.at.seen.facts }
+func (f found) UnknownFacts() map[string]string  { return f.at.seen.unknown }
 func (f found) Freeze(ctx context.Context) error { return f.at.Freeze(ctx) }
 func (f found) Thaw(ctx context.Context) error   { return f.at.Thaw(ctx) }
 

@@ -53,6 +53,7 @@ func (p *pods) throughHelper(ctx context.Context, i *instance, r environment.Req
 		err = fmt.Errorf("usage: node: the helper on node %s: %w", node, err)
 		return nil, errors.Join(err, h.release(context.WithoutCancel(ctx)))
 	}
+	i.learnFacts(ctx, knowledge{there.Facts(), there.UnknownFacts()}, nil)
 	return &helped{instance: i, there: there, helper: h}, nil
 }
 

@@ -36,7 +36,8 @@ type instance struct {
 	freezer   *cgroup.Freezer // of the pod's cgroup; nil on a node that is another machine
 	sandboxed bool            // its processes are gVisor's
 	elsewhere string          // why the footprint is empty; "" on a node that is this machine
-	facts     map[string]string
+	seen      knowledge       // what files of the node tell; empty where they are not here
+	known     knowledge
 
 	stop    sync.Mutex
 	stopped bool
@@ -46,9 +47,6 @@ func (i *instance) Agent() *agent.Client        { return i.agent }
 func (i *instance) Phases() []environment.Phase { return i.phases }
 func (i *instance) Notes() []string             { return i.notes }
 func (i *instance) Footprint() usage.Footprint  { return i.footprint }
-
-// Facts of the pod that only the API server has.
-func (i *instance) Facts() map[string]string { return i.facts }
 
 // Address is the pod's, the service's or the node's, by the option service.
 func (i *instance) Address() string {

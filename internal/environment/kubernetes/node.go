@@ -13,7 +13,6 @@ import (
 
 	"github.com/prometheus/procfs"
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"tare/internal/environment"
 	"tare/internal/environment/oci"
@@ -27,27 +26,15 @@ func (i *instance) look(ctx context.Context) {
 	if i.network != nil {
 		i.network.learn(i)
 	}
-	if err := i.find(); err != nil && i.options.Usage != "node" {
-		i.elsewhere = fmt.Sprintf("of a pod on node %s: %v", i.pod.Spec.NodeName, err)
+	seen, err := newKnowledge(), i.find()
+	if err == nil {
+		seen = i.seen
+	} else if i.options.Usage != "node" {
+		i.elsewhere = elsewhere(i.pod.Spec.NodeName, err)
 		i.notes = append(i.notes, "resource use is not measured "+i.elsewhere)
+		err = errNodeFiles
 	}
-	i.facts = map[string]string{
-		"log.channel": "the kubelet's attach", "log.driver": "the log file of the container runtime",
-		"provider[quality of service]": string(i.pod.Status.QOSClass), "provider[runtime class]": i.options.RuntimeClass,
-	}
-	if i.options.RuntimeClass == "" {
-		i.facts["provider[runtime class]"] = "none: the node's default runtime"
-	} else if class, err := i.cluster.classes.Get(ctx, i.options.RuntimeClass, metav1.GetOptions{}); err == nil {
-		i.facts["provider[handler]"] = class.Handler
-	}
-	if node, err := i.cluster.core.Nodes().Get(ctx, i.pod.Spec.NodeName, metav1.GetOptions{}); err == nil {
-		info := node.Status.NodeInfo
-		i.facts["provider[node kernel]"], i.facts["provider[container runtime]"] = info.KernelVersion, info.ContainerRuntimeVersion
-		i.facts["provider[kubelet version]"], i.facts["provider[node system]"] = info.KubeletVersion, info.OSImage
-		if kind := node.Labels[corev1.LabelInstanceTypeStable]; kind != "" {
-			i.facts["provider[instance type]"] = kind
-		}
-	}
+	i.learnFacts(ctx, seen, err)
 }
 
 // deepest is how far below the root kubelets make the cgroups of pods.
@@ -78,6 +65,7 @@ func (i *instance) find() error {
 	if shim := parentOf(pids[0]); shim > 1 && !slices.Contains(pids, shim) {
 		i.footprint.Processes = []usage.Process{{PID: shim, Role: "shim"}}
 	}
+	i.seen = fromFiles(i.rootOf(), string(i.pod.UID), group.Path())
 	return nil
 }
 

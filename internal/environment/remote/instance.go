@@ -79,6 +79,9 @@ func (i *Instance) Notes() []string { return i.started.Notes }
 // Facts are those that the other host knows.
 func (i *Instance) Facts() map[string]string { return i.started.Facts }
 
+// UnknownFacts are those that the other host could not find out.
+func (i *Instance) UnknownFacts() map[string]string { return i.started.Unknown }
+
 // Footprint is empty: nothing of it can be read on this machine. See Meter.
 func (i *Instance) Footprint() usage.Footprint { return usage.Footprint{} }
 

@@ -107,6 +107,7 @@ type (
 		Paths    environment.Paths   `json:"paths"`
 		Notes    []string            `json:"notes,omitempty"`
 		Facts    map[string]string   `json:"facts,omitempty"`
+		Unknown  map[string]string   `json:"unknown,omitempty"`
 		// Unlimited is the result of environment.Unlimited.
 		Unlimited bool `json:"unlimited,omitempty"`
 	}

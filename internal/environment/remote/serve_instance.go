@@ -85,7 +85,7 @@ func startedAs(id uint64, i environment.Instance) started {
 		facts = f.Facts()
 	}
 	return started{
-		Facts:    facts,
+		Facts: facts, Unknown: environment.UnknownFacts(i),
 		Instance: id, Address: i.Address(), Listen: environment.Listen(i),
 		Phases: i.Phases(), Paths: i.Paths(), Notes: i.Notes(), Unlimited: is && may.Unlimited(),
 	}

@@ -18,6 +18,7 @@ import (
 type Outside struct {
 	Paths    environment.Paths
 	Provider map[string]string // facts that only the provider knows
+	Unknown  map[string]string // reasons why others are not known
 	Bounds   cgroup.Bounds
 	// Elsewhere is the reason why the host's files do not describe the instance;
 	// "" if they do.
@@ -50,6 +51,7 @@ func outside(i environment.Instance) Outside {
 	if p, knows := i.(environment.Fingerprinter); knows {
 		o.Provider = p.Facts()
 	}
+	o.Unknown = environment.UnknownFacts(i)
 	if _, elsewhere := i.(environment.Metered); elsewhere {
 		o.Elsewhere = "it runs on another machine"
 		o.LSM, o.Governor = cgroup.Bound{Missing: o.Elsewhere}, cgroup.Bound{Missing: o.Elsewhere}

@@ -158,6 +158,9 @@ func Read(s Subject, answer *observe.Answer, outer Outside) map[string]parity.Fa
 	for key, value := range outer.Provider {
 		r.outside(key, value)
 	}
+	for key, reason := range outer.Unknown {
+		r.missing(key, parity.Outside, "%s", reason)
+	}
 	return r.facts
 }
 
