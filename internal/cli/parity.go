@@ -53,7 +53,8 @@ Exit status:
 				return err
 			}
 			named := slices.Concat(over.Only, workloads)
-			compared := model.Fairness(r).All()
+			fair := model.Fairness(r)
+			compared, across := fair.All(), fair.Nodes()
 			some := len(compared) > 0
 			compared = evaluate.Only(r.Plan, named, compared)
 			if some && len(compared) == 0 && len(run.Absent(r, named)) == 0 {
@@ -62,10 +63,11 @@ Exit status:
 			if asJSON {
 				err = printJSON(app.Stdout, struct {
 					Comparisons  []parity.Comparison  `json:"comparisons"`
+					Nodes        parity.Nodes         `json:"nodes,omitzero"`
 					Fingerprints []parity.Fingerprint `json:"fingerprints"`
-				}{compared, r.Fingerprints})
+				}{compared, across, r.Fingerprints})
 			} else {
-				err = text.WriteFairness(app.Stdout, parity.Summarize(compared), terminalOptions(app.Stdout, all))
+				err = text.WriteFairness(app.Stdout, parity.Summarize(compared), across, terminalOptions(app.Stdout, all))
 			}
 			if err != nil {
 				return err
@@ -153,7 +155,7 @@ func refuseUnfair(ctx context.Context, app *App, o run.Options) error {
 	compared := model.Fairness(r).All()
 	if err := parity.Unfair(compared); err != nil {
 		var differences bytes.Buffer
-		if err := text.WriteFairness(&differences, parity.Summarize(compared), terminalOptions(app.Stdout, false)); err != nil {
+		if err := text.WriteFairness(&differences, parity.Summarize(compared), parity.Nodes{}, terminalOptions(app.Stdout, false)); err != nil {
 			return err
 		}
 		fmt.Fprintf(app.Stdout, "%s\n", differences.Bytes())

@@ -12,6 +12,8 @@ package parity
 type Fingerprint struct {
 	Environment string `json:"environment"`
 	Workload    string `json:"workload"`
+	// Node that the trial ran on; "" in a run without nodes.
+	Node string `json:"node,omitempty"`
 	// Seconds that it took, by the host's clock.
 	Seconds float64 `json:"seconds"`
 	// Facts by key: kernel.release, sysctl[net.core.somaxconn],

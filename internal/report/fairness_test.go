@@ -19,7 +19,7 @@ func TestFairnessIsReported(t *testing.T) {
 	if err := writeText(&text, in, model.Options{Width: 80}); err != nil {
 		t.Fatal(err)
 	}
-	if err := writeFairness(&long, parity.Summarize(in.Parity), model.Options{Width: 80, All: true}); err != nil {
+	if err := writeFairness(&long, parity.Summarize(in.Parity), in.Across, model.Options{Width: 80, All: true}); err != nil {
 		t.Fatal(err)
 	}
 	if err := writeMarkdown(&md, in, model.Options{}); err != nil {
@@ -89,7 +89,7 @@ func TestNotesOnInherentDifferencesAreShownInFullAndMarkNothing(t *testing.T) {
 	}}}
 	var short, long, md, page bytes.Buffer
 	for _, err := range []error{
-		writeText(&short, in, model.Options{Width: 80}), writeFairness(&long, parity.Summarize(in.Parity), model.Options{Width: 80}), writeMarkdown(&md, in, model.Options{}), writeHTML(&page, in, model.Options{}),
+		writeText(&short, in, model.Options{Width: 80}), writeFairness(&long, parity.Summarize(in.Parity), in.Across, model.Options{Width: 80}), writeMarkdown(&md, in, model.Options{}), writeHTML(&page, in, model.Options{}),
 	} {
 		if err != nil {
 			t.Fatal(err)

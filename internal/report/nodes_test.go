@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"tare/internal/parity"
 	"tare/internal/report/model"
 	"tare/internal/testing/reporttest"
 	"tare/internal/verdict"
@@ -40,6 +41,35 @@ func TestARunOverNodesIsReportedByNode(t *testing.T) {
 	_, section, _ = strings.Cut(out.String(), "\nNodes\n")
 	section, _, _ = strings.Cut(section, "\n\n")
 	reporttest.Golden(t, "nodes.txt", []byte("Nodes\n"+section+"\n"))
+}
+
+func TestWhatDiffersBetweenNodesIsReported(t *testing.T) {
+	in := reporttest.OnNodes("node-a", "node-b")
+	in.Parity = reporttest.Unfair().Parity
+	in.Across = parity.Nodes{Names: []string{"node-a", "node-b"}, Differ: []parity.NodeFact{{
+		Fact: "node[kernel]", Environments: []string{"docker", "gvisor"},
+		Values: []parity.NodeValue{{Value: "6.1", Nodes: []string{"node-a"}}, {Value: "6.8", Nodes: []string{"node-b"}}},
+	}}}
+	const line = "node[kernel]: 6.1 on node-a; 6.8 on node-b (in docker, gvisor)"
+	all := formats(in)
+	all["parity"] = func(out *bytes.Buffer) error {
+		return writeFairness(out, nil, in.Across, model.Options{Width: 120})
+	}
+	for format, write := range all {
+		var out bytes.Buffer
+		if err := write(&out); err != nil {
+			t.Fatal(err)
+		}
+		if text := unescaped(out.String()); !strings.Contains(text, line) || !strings.Contains(text, "The 2 nodes differ in 1 fact:") {
+			t.Errorf("%s does not say what differs between nodes", format)
+		}
+	}
+	if lines := model.NodesDiffer(parity.Nodes{Names: []string{"a", "b"}}, 1); len(lines) != 1 || !strings.Contains(lines[0], "do not differ") {
+		t.Errorf("of two nodes alike: %q", lines)
+	}
+	if lines := model.NodesDiffer(parity.Nodes{Names: []string{"a"}}, 1); lines != nil {
+		t.Errorf("of one node: %q", lines)
+	}
 }
 
 func TestARunOnOneNodeIsReportedAsOneWithout(t *testing.T) {

@@ -9,6 +9,7 @@ import (
 
 	"tare/internal/cleanup"
 	"tare/internal/environment"
+	"tare/internal/image"
 	"tare/internal/parity"
 	"tare/internal/rundir"
 	"tare/internal/study"
@@ -24,26 +25,45 @@ func Fingerprints(ctx context.Context, o Options) (r *rundir.Run, err error) {
 		if err != nil {
 			return err
 		}
-		runner := e.runner(img, e.firstNode(), nil, nil, nil)
-		for _, name := range e.usable {
-			for _, w := range e.Plan.Workloads {
-				e.say("fingerprint of %s with %s", name, w.Name)
-				f, err := runner.Fingerprint(ctx, name, w.Name, "")
-				if ctx.Err() != nil {
-					return errors.Join(ctx.Err(), runner.Close())
-				}
-				if err != nil {
-					e.withoutFingerprint(name, fmt.Sprintf("no fingerprint with %s: %v", w.Name, err))
-					continue
-				}
-				e.run.Fingerprints = append(e.run.Fingerprints, f)
+		nodes := e.working()
+		if len(e.nodes) == 0 {
+			nodes = []string{""}
+		}
+		for _, node := range nodes {
+			if err := e.fingerprintsOn(ctx, img, node); err != nil {
+				return err
 			}
 		}
 		r = &e.run.Run
 		r.Directory = ""
-		return runner.Close()
+		return nil
 	})
 	return r, err
+}
+
+// fingerprintsOn takes the fingerprint of each environment with each workload on a node.
+func (e *execution) fingerprintsOn(ctx context.Context, img *image.Image, node string) (err error) {
+	runner := e.runner(img, node, nil, nil, nil)
+	defer func() { err = errors.Join(err, runner.Close()) }()
+	on := ""
+	if node != "" {
+		on = " on " + node
+	}
+	for _, name := range e.usable {
+		for _, w := range e.Plan.Workloads {
+			e.say("fingerprint of %s with %s%s", name, w.Name, on)
+			f, err := runner.Fingerprint(ctx, name, w.Name, "")
+			if ctx.Err() != nil {
+				return ctx.Err()
+			}
+			if err != nil {
+				e.withoutFingerprint(name, fmt.Sprintf("no fingerprint with %s%s: %v", w.Name, on, err))
+				continue
+			}
+			e.run.Fingerprints = append(e.run.Fingerprints, f)
+		}
+	}
+	return nil
 }
 
 // keepFingerprint stores a fingerprint, and says what the caller remarks on it.

@@ -33,7 +33,7 @@ type lane struct {
 func (e *execution) lanes(img *image.Image) (all []*lane) {
 	fingerprinted := map[trial.Pair]bool{}
 	for _, f := range e.run.Fingerprints {
-		fingerprinted[trial.Pair{Environment: f.Environment, Workload: f.Workload}] = true
+		fingerprinted[trial.Pair{Environment: f.Environment, Workload: f.Workload, Node: f.Node}] = true
 	}
 	prints := trial.NewFingerprints(e.keepFingerprint, fingerprinted)
 	nodes := e.working()

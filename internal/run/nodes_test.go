@@ -123,6 +123,13 @@ func TestBlocksOfAClusterStayOnOneNodeUnlessTheStudyNamesMore(t *testing.T) {
 			if all != 12 {
 				t.Errorf("%d trials: %v", all, on)
 			}
+			prints := map[string]bool{}
+			for _, f := range r.Run.Fingerprints {
+				prints[f.Environment+" on "+f.Node] = true
+			}
+			if len(prints) != 2*len(c.want) || len(r.Run.Fingerprints) != len(prints) {
+				t.Errorf("there are fingerprints of %v", prints)
+			}
 		})
 	}
 }

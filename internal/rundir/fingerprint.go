@@ -12,17 +12,21 @@ import (
 	"tare/internal/parity"
 )
 
-// fingerprintDirectory holds a file for each environment with each workload.
+// fingerprintDirectory holds a file for each environment with each workload, on each
+// node in a run over nodes.
 const fingerprintDirectory = "fingerprints"
 
 // KeepFingerprint writes a fingerprint into the directory, atomically.
 func (w *Writer) KeepFingerprint(f parity.Fingerprint) error {
-	name := fileName(f.Environment) + "--" + fileName(f.Workload) + ".json"
-	if err := writeJSON(w.Directory, filepath.Join(fingerprintDirectory, name), f); err != nil {
+	name := fileName(f.Environment) + "--" + fileName(f.Workload)
+	if f.Node != "" {
+		name += "--" + fileName(f.Node)
+	}
+	if err := writeJSON(w.Directory, filepath.Join(fingerprintDirectory, name+".json"), f); err != nil {
 		return err
 	}
 	w.Fingerprints = slices.DeleteFunc(w.Fingerprints, func(old parity.Fingerprint) bool {
-		return old.Environment == f.Environment && old.Workload == f.Workload
+		return old.Environment == f.Environment && old.Workload == f.Workload && old.Node == f.Node
 	})
 	w.Fingerprints = append(w.Fingerprints, f)
 	sortFingerprints(w.Fingerprints)
@@ -31,7 +35,7 @@ func (w *Writer) KeepFingerprint(f parity.Fingerprint) error {
 
 func sortFingerprints(list []parity.Fingerprint) {
 	slices.SortFunc(list, func(a, b parity.Fingerprint) int {
-		return cmp.Or(cmp.Compare(a.Workload, b.Workload), cmp.Compare(a.Environment, b.Environment))
+		return cmp.Or(cmp.Compare(a.Workload, b.Workload), cmp.Compare(a.Environment, b.Environment), cmp.Compare(a.Node, b.Node))
 	})
 }
 
@@ -55,7 +59,8 @@ func loadFingerprints(directory string) (list []parity.Fingerprint, err error) {
 	return list, err
 }
 
-// Fingerprint returns that of an environment with a workload, if one was taken.
+// Fingerprint returns that of an environment with a workload, if one was taken; in a run
+// over nodes that on the first of them.
 func (r *Run) Fingerprint(environment, workload string) (parity.Fingerprint, bool) {
 	for _, f := range r.Fingerprints {
 		if f.Environment == environment && f.Workload == workload {

@@ -10,7 +10,7 @@ import (
 	"tare/internal/testing/schematest"
 )
 
-func TestFingerprintsAreKeptOneForEachEnvironmentAndWorkload(t *testing.T) {
+func TestFingerprintsAreKeptOneForEachEnvironmentAndWorkloadOnANode(t *testing.T) {
 	directory := filepath.Join(t.TempDir(), "run")
 	w, err := Create(directory, smallPlan(), Manifest{})
 	if err != nil {
@@ -26,6 +26,7 @@ func TestFingerprintsAreKeptOneForEachEnvironmentAndWorkload(t *testing.T) {
 		{Environment: "vm", Workload: "a/b", Seconds: 1, Facts: facts("6.1")},
 		{Environment: "native", Workload: "a/b", Facts: facts("6.1")},
 		{Environment: "vm", Workload: "a/b", Facts: facts("6.2")},
+		{Environment: "vm", Workload: "a/b", Node: "h1+h2", Facts: facts("6.3")},
 	} {
 		if err := w.KeepFingerprint(f); err != nil {
 			t.Fatal(err)
@@ -42,18 +43,20 @@ func TestFingerprintsAreKeptOneForEachEnvironmentAndWorkload(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(r.Fingerprints) != 2 || !reflect.DeepEqual(r.Fingerprints, w.Fingerprints) {
+	if len(r.Fingerprints) != 3 || !reflect.DeepEqual(r.Fingerprints, w.Fingerprints) {
 		t.Fatalf("there are %v", r.Fingerprints)
 	}
 	if f, ok := r.Fingerprint("vm", "a/b"); !ok || f.Facts["kernel.release"].Value != "6.2" {
 		t.Errorf("the later one of the two is not there: %v", f)
 	}
-	text, err := os.ReadFile(filepath.Join(directory, fingerprintDirectory, "vm--a_b.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := schematest.Validate(t, "fingerprint.schema.json", text); err != nil {
-		t.Error(err)
+	for _, name := range []string{"vm--a_b.json", "vm--a_b--h1+h2.json"} {
+		text, err := os.ReadFile(filepath.Join(directory, fingerprintDirectory, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := schematest.Validate(t, "fingerprint.schema.json", text); err != nil {
+			t.Error(err)
+		}
 	}
 	again, err := Resume(directory)
 	if err != nil {

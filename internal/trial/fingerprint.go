@@ -22,10 +22,11 @@ import (
 	"tare/internal/workload"
 )
 
-// Pair is an environment with a workload, of which there is one fingerprint.
-type Pair struct{ Environment, Workload string }
+// Pair is an environment with a workload, of which there is one fingerprint on each
+// node; "" is the node of a run without nodes.
+type Pair struct{ Environment, Workload, Node string }
 
-// Fingerprints takes one fingerprint of each pair in a run, whichever runner is the first.
+// Fingerprints takes one fingerprint of each pair in a run.
 type Fingerprints struct {
 	mu    sync.Mutex
 	keep  func(parity.Fingerprint) error
@@ -124,7 +125,7 @@ func (r *Runner) Fingerprint(ctx context.Context, environment, workload, level s
 			return print, err
 		}
 	}
-	return fingerprintOf(ctx, Pair{environment, workload}, w.Copies()[0])
+	return fingerprintOf(ctx, Pair{environment, workload, r.Instances.Node}, w.Copies()[0])
 }
 
 // fingerprintOf the instances of a copy. The facts are of the instance that the
@@ -133,7 +134,7 @@ func (r *Runner) Fingerprint(ctx context.Context, environment, workload, level s
 // part of the environment: of it only programs, commands and configuration count.
 func fingerprintOf(ctx context.Context, pair Pair, c *lifecycle.Copy) (parity.Fingerprint, error) {
 	began := time.Now()
-	print := parity.Fingerprint{Environment: pair.Environment, Workload: pair.Workload}
+	print := parity.Fingerprint{Environment: pair.Environment, Workload: pair.Workload, Node: pair.Node}
 	together := c.Roles().Together()
 	first := c.Roles().Instances()[0]
 	if servers := c.Servers(); len(servers) > 0 {

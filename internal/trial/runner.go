@@ -32,7 +32,7 @@ type Config struct {
 	// KeepReadings stores the readings of the instances of a trial; nil stores
 	// nothing.
 	KeepReadings func(t rundir.Trial, all []rundir.InstanceSeries) (*rundir.ReadingsFile, error)
-	// Fingerprints takes one of each environment and workload; nil takes none.
+	// Fingerprints takes one of each environment and workload on each node; nil takes none.
 	Fingerprints *Fingerprints
 	// Elsewhere says that the instances are on another machine: how fast that is and what
 	// else it does is not known here.
@@ -350,7 +350,7 @@ func describeWork(t *rundir.Trial, w *lifecycle.Workload) {
 	t.Amounts, t.ExpectedSeconds = found.Amounts, found.Length.Seconds()
 }
 
-func pairOf(t *rundir.Trial) Pair { return Pair{t.Environment, t.Workload} }
+func pairOf(t *rundir.Trial) Pair { return Pair{t.Environment, t.Workload, t.Node} }
 
 func skipped(t rundir.Trial, reason string) rundir.Trial {
 	t.Status, t.Reason, t.Ended = rundir.Skipped, "known limit: "+reason, time.Now().UTC()

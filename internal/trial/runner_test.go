@@ -234,24 +234,27 @@ func TestAFingerprintIsTakenAtTheFirstLevelOfEachPair(t *testing.T) {
 			return errors.New("no space left")
 		}
 		return nil
-	}, map[Pair]bool{{"old", "web"}: true})
+	}, map[Pair]bool{{"old", "web", ""}: true})
 	for _, c := range []struct {
 		environment, level string
 		want               bool
 	}{{"a", "n=1", true}, {"a", "n=2", false}, {"old", "n=1", false}} {
 		level, _ := w.Level(c.level)
-		if got := f.claim(Pair{c.environment, "web"}, job{workload: w, level: level}); got != c.want {
+		if got := f.claim(Pair{c.environment, "web", ""}, job{workload: w, level: level}); got != c.want {
 			t.Errorf("%s at %s: %t", c.environment, c.level, got)
 		}
 	}
 	first := job{workload: w, level: w.Levels[0]}
-	if err := f.store(Pair{"a", "web"}, parity.Fingerprint{Environment: "a", Workload: "web"}, nil); err != nil || f.claim(Pair{"a", "web"}, first) {
+	if !f.claim(Pair{"old", "web", "node-2"}, first) {
+		t.Error("the fingerprint of another node counts")
+	}
+	if err := f.store(Pair{"a", "web", ""}, parity.Fingerprint{Environment: "a", Workload: "web"}, nil); err != nil || f.claim(Pair{"a", "web", ""}, first) {
 		t.Errorf("after it was stored: %v", err)
 	}
-	if err := f.store(Pair{"a", "full"}, parity.Fingerprint{Environment: "a", Workload: "full"}, nil); err == nil || !f.claim(Pair{"a", "full"}, first) {
+	if err := f.store(Pair{"a", "full", ""}, parity.Fingerprint{Environment: "a", Workload: "full"}, nil); err == nil || !f.claim(Pair{"a", "full", ""}, first) {
 		t.Error("one that could not be stored counts as taken")
 	}
-	if (*Fingerprints)(nil).claim(Pair{"a", "web"}, first) {
+	if (*Fingerprints)(nil).claim(Pair{"a", "web", ""}, first) {
 		t.Error("one is wanted where nothing keeps it")
 	}
 }

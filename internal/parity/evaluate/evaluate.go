@@ -25,32 +25,61 @@ type Book struct {
 	plan   *study.Plan
 	label  func(environment string) string
 	rules  *parity.Rules
-	prints map[[2]string]parity.Fingerprint // environment, workload
+	prints map[[2]string][]parity.Fingerprint // by environment and workload, one a node
 }
 
 // New returns a book. label returns the label of an environment, such as tcg.
 func New(plan *study.Plan, prints []parity.Fingerprint, label func(environment string) string) *Book {
-	b := &Book{plan: plan, label: label, rules: parity.Builtin(), prints: map[[2]string]parity.Fingerprint{}}
+	b := &Book{plan: plan, label: label, rules: parity.Builtin(), prints: map[[2]string][]parity.Fingerprint{}}
 	for _, p := range prints {
-		b.prints[[2]string{p.Environment, p.Workload}] = p
+		at := [2]string{p.Environment, p.Workload}
+		b.prints[at] = append(b.prints[at], p)
 	}
 	return b
 }
 
-// Between compares an environment with another one for a workload; false if one of
-// them has no fingerprint.
+// Between compares an environment with another one for a workload, on the first node
+// where both have a fingerprint; false if there is none.
 func (b *Book) Between(environment, baseline, workload string) (parity.Comparison, bool) {
-	base, known := b.prints[[2]string{baseline, workload}]
-	other, also := b.prints[[2]string{environment, workload}]
-	if !known || !also || environment == baseline {
+	if environment == baseline {
 		return parity.Comparison{}, false
 	}
-	stresses := ""
-	if w := b.plan.Workload(workload); w != nil {
-		stresses = w.Pack.Stresses
+	for _, base := range b.prints[[2]string{baseline, workload}] {
+		for _, other := range b.prints[[2]string{environment, workload}] {
+			if base.Node == other.Node {
+				base, other = b.planned(base, baseline, workload), b.planned(other, environment, workload)
+				return b.rules.Compare(b.side(baseline, workload), b.side(environment, workload), base, other, b.stresses(workload)), true
+			}
+		}
 	}
-	base, other = b.planned(base, baseline, workload), b.planned(other, environment, workload)
-	return b.rules.Compare(b.side(baseline, workload), b.side(environment, workload), base, other, stresses), true
+	return parity.Comparison{}, false
+}
+
+func (b *Book) stresses(workload string) string {
+	if w := b.plan.Workload(workload); w != nil {
+		return w.Pack.Stresses
+	}
+	return ""
+}
+
+// Nodes compares the nodes of a run: what differs between fingerprints of the same
+// environment with the same workload.
+func (b *Book) Nodes() parity.Nodes {
+	var pairs [][]parity.Fingerprint
+	for _, e := range b.plan.Environments {
+		for _, w := range b.plan.Workloads {
+			pairs = append(pairs, b.prints[[2]string{e.Name, w.Name}])
+		}
+	}
+	return parity.AcrossNodes(pairs, func(a, other parity.Fingerprint) (facts []string) {
+		side := b.side(a.Environment, a.Workload)
+		for _, f := range b.rules.Compare(side, side, a, other, b.stresses(a.Workload)).Findings {
+			for _, d := range f.Differences {
+				facts = append(facts, d.Fact)
+			}
+		}
+		return facts
+	})
 }
 
 // All makes all comparisons of the plan, in its order: by environment, and within

@@ -211,3 +211,21 @@ func TestAParameterOfTheDriversCommandGivesOneFinding(t *testing.T) {
 		t.Errorf("%v, not %v", told, want)
 	}
 }
+
+func TestEnvironmentsAreComparedOnOneNodeAndNodesInOneEnvironment(t *testing.T) {
+	on := func(node, environment, kernel string) parity.Fingerprint {
+		return parity.Fingerprint{Environment: environment, Workload: "disk", Node: node, Facts: map[string]parity.Fact{"node[kernel]": {Value: kernel}}}
+	}
+	b := New(planned(t), []parity.Fingerprint{on("n1", "usual", "6.1"), on("n2", "memory", "6.8"), on("n2", "usual", "6.8")}, unlabelled)
+	c, known := b.Between("memory", "usual", "disk")
+	if !known || slices.ContainsFunc(c.Findings, func(f parity.Finding) bool { return f.Finding == "the node" }) {
+		t.Errorf("%t, %+v", known, c.Findings)
+	}
+	n := b.Nodes()
+	if len(n.Names) != 2 || len(n.Differ) != 1 || n.Differ[0].Fact != "node[kernel]" || !slices.Equal(n.Differ[0].Environments, []string{"usual"}) {
+		t.Errorf("%+v", n)
+	}
+	if _, known := New(planned(t), []parity.Fingerprint{on("n1", "usual", "6.1"), on("n2", "memory", "6.8")}, unlabelled).Between("memory", "usual", "disk"); known {
+		t.Error("environments are compared on two nodes")
+	}
+}

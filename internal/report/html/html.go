@@ -13,6 +13,7 @@ import (
 	"io"
 	"strings"
 
+	"tare/internal/parity"
 	"tare/internal/report/model"
 	"tare/internal/verdict"
 	"tare/internal/visible"
@@ -31,6 +32,7 @@ var (
 var pageTemplate = template.Must(template.New("page.tmpl").Funcs(template.FuncMap{
 	"figure":        model.Figure,
 	"kernelLead":    func() string { return model.KernelLead },
+	"nodesDiffer":   func(n parity.Nodes) []string { return model.NodesDiffer(n, model.MostFacts) },
 	"nodesTitle":    func() string { return model.NodesTitle },
 	"nodesLead":     func() string { return model.NodesLead },
 	"typeset":       typeset,

@@ -38,6 +38,16 @@ func fairness(b *strings.Builder, v *model.Report) {
 			fmt.Fprintf(b, "\n%s not compared: exposed by one side only.\n", model.Counted(n, "fact", "facts"))
 		}
 	}
+	for n, line := range model.NodesDiffer(v.Across, model.MostFacts) {
+		switch n {
+		case 0:
+			b.WriteString("\n### Nodes\n\n" + line + "\n")
+		case 1:
+			b.WriteString("\n- " + escape(line) + "\n")
+		default:
+			b.WriteString("- " + escape(line) + "\n")
+		}
+	}
 }
 
 func factList(c parity.Cause) string {

@@ -1,9 +1,12 @@
 package model
 
 import (
+	"cmp"
+	"fmt"
 	"slices"
 	"strings"
 
+	"tare/internal/lists"
 	"tare/internal/parity"
 	"tare/internal/parity/evaluate"
 	"tare/internal/rundir"
@@ -63,4 +66,32 @@ func FactSides(d parity.Difference) (base, other string) {
 		return shown(d.Baseline, "+"), shown(d.Environment, "+")
 	}
 	return shown(d.Baseline, ""), shown(d.Environment, "")
+}
+
+// NodesDiffer says what differs between the nodes of a run, a line a fact; nothing for
+// one node. Of more facts than most, the number is said.
+func NodesDiffer(n parity.Nodes, most int) (lines []string) {
+	if len(n.Names) < 2 {
+		return nil
+	}
+	if len(n.Differ) == 0 {
+		return []string{fmt.Sprintf("The %d nodes do not differ in their fingerprints.", len(n.Names))}
+	}
+	lines = append(lines, fmt.Sprintf("The %d nodes differ in %s:", len(n.Names), Counted(len(n.Differ), "fact", "facts")))
+	for _, f := range n.Differ[:min(most, len(n.Differ))] {
+		values := lists.Map(f.Values, func(v parity.NodeValue) string { return cmp.Or(v.Value, "none") + " on " + someNodes(v.Nodes) })
+		lines = append(lines, fmt.Sprintf("%s: %s (in %s)", f.Fact, strings.Join(values, "; "), strings.Join(f.Environments, ", ")))
+	}
+	if more := len(n.Differ) - most; more > 0 {
+		lines = append(lines, fmt.Sprintf("and %d more (tare parity RUN --all)", more))
+	}
+	return lines
+}
+
+// someNodes names nodes, or says how many they are.
+func someNodes(names []string) string {
+	if len(names) > mostNodes/2 {
+		return fmt.Sprintf("%d nodes", len(names))
+	}
+	return strings.Join(names, ", ")
 }

@@ -26,6 +26,8 @@ type Input struct {
 	Contrasts []verdict.Contrast
 	// Parity compares each environment with its baseline; nil without fingerprints.
 	Parity []parity.Comparison
+	// Across compares the nodes of the run.
+	Across parity.Nodes
 	// Readings returns the time series of the instances of a trial; nil if none were
 	// kept.
 	Readings func(rundir.Trial) ([]rundir.InstanceSeries, error)
@@ -44,7 +46,7 @@ type Input struct {
 // has a warning.
 func Of(r *rundir.Run, contrasts []verdict.Contrast) Input {
 	fair := Fairness(r)
-	return Input{Manifest: r.Manifest, Plan: r.Plan, Trials: r.Trials, Traced: r.Traced, Contrasts: fair.Mark(contrasts), Parity: fair.All(), Readings: r.Readings, Directory: r.Directory, Incomplete: r.Incomplete}
+	return Input{Manifest: r.Manifest, Plan: r.Plan, Trials: r.Trials, Traced: r.Traced, Contrasts: fair.Mark(contrasts), Parity: fair.All(), Across: fair.Nodes(), Readings: r.Readings, Directory: r.Directory, Incomplete: r.Incomplete}
 }
 
 // Options are the settings of a format.

@@ -35,6 +35,7 @@ func (t *terminal) fair(v *model.Report) {
 		}
 		t.wrap(2, t.shownPair(v.ShownName(s.Environment), s.Baseline, v.Plan.Baseline)+": "+text)
 	}
+	t.across(v.Across, 2)
 	if note := v.Footnote(); note != "" {
 		t.wrap(2, model.Mark+" in the tables: affected by a confound")
 	}
@@ -52,15 +53,30 @@ func (t *terminal) shownPair(environment, base, usual string) string {
 	return environment + " vs " + base
 }
 
+// across says what differs between nodes.
+func (t *terminal) across(n parity.Nodes, indent int) {
+	most := model.MostFacts
+	if t.All {
+		most = len(n.Differ)
+	}
+	for k, line := range model.NodesDiffer(n, most) {
+		t.wrap(indent+2*min(k, 1), line)
+	}
+}
+
 // WriteFairness writes what differs between environments as text, with the confounds
-// in full.
-func WriteFairness(w io.Writer, summaries []parity.Summary, o model.Options) error {
+// in full, and what differs between nodes.
+func WriteFairness(w io.Writer, summaries []parity.Summary, across parity.Nodes, o model.Options) error {
 	t := newTerminal(o)
 	for i, s := range summaries {
 		if i > 0 {
 			t.WriteString("\n")
 		}
 		t.summary(s)
+	}
+	if len(across.Names) > 1 {
+		t.WriteString("\n")
+		t.across(across, 0)
 	}
 	_, err := io.WriteString(w, t.String())
 	return err
