@@ -6,6 +6,8 @@ go 1.26.0
 ignore ./build
 
 require (
+	codeberg.org/go-fonts/liberation v0.5.0
+	codeberg.org/go-pdf/fpdf v0.12.0
 	github.com/cavaliergopher/cpio v1.0.1
 	github.com/charmbracelet/x/ansi v0.8.0
 	github.com/cilium/ebpf v0.22.0

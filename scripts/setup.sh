@@ -66,6 +66,7 @@ group() {
 		need mvn maven "images with Maven artifacts"
 		need prometheus prometheus "the tests of metrics, which a real Prometheus scrapes"
 		need chromium chromium "the test that looks at the HTML report"
+		need pdftotext poppler-utils "the tests that read exported PDF files"
 		need clang clang "the test that rebuilds the BPF programs"
 		need llvm-strip llvm "the test that rebuilds the BPF programs"
 		[ -e /usr/include/bpf/bpf_helpers.h ] || missing+=("libbpf-dev|the test that rebuilds the BPF programs")

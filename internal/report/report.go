@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"tare/internal/lists"
+	"tare/internal/report/figures"
 	"tare/internal/report/html"
 	"tare/internal/report/markdown"
 	"tare/internal/report/model"
@@ -44,6 +45,8 @@ var Formats = []Format{
 	{Name: "csv", About: "tables for R, pandas or a spreadsheet", Export: tables.CSV},
 	{Name: "json", About: "the same tables and the facts of the run, by a schema", Export: tables.JSON},
 	{Name: "parquet", About: "the same tables as Parquet", Export: tables.Parquet},
+	{Name: "svg", About: "figures for a page or a slide", Export: figures.SVG},
+	{Name: "pdf", About: "the same figures for a paper of two columns", Export: figures.PDF},
 }
 
 // Files are the files of a format, with their names below a directory.

@@ -34,11 +34,7 @@ func newBars(v *model.Report) bars {
 
 // at is where a log ratio lies, in per cent of the width.
 func (b bars) at(d float64) string {
-	bend := 5 * b.margin
-	if bend == 0 {
-		bend = .1
-	}
-	x := 50 + 48*math.Copysign(math.Log1p(math.Abs(d)/bend)/math.Log1p(b.reach/bend), d)
+	x := 50 + 48*model.Bend(d, b.margin)/model.Bend(b.reach, b.margin)
 	return strconv.FormatFloat(math.Max(0, math.Min(100, x)), 'f', 1, 64) + "%"
 }
 
@@ -58,9 +54,8 @@ func (b bars) draw(c *verdict.Contrast) template.HTML {
 }
 
 func (b bars) width() string {
-	bend := 5 * b.margin
-	if bend == 0 {
+	if b.margin == 0 {
 		return "0%"
 	}
-	return strconv.FormatFloat(96*math.Log1p(b.margin/bend)/math.Log1p(b.reach/bend), 'f', 1, 64) + "%"
+	return strconv.FormatFloat(96*model.Bend(b.margin, b.margin)/model.Bend(b.reach, b.margin), 'f', 1, 64) + "%"
 }

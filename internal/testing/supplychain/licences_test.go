@@ -18,8 +18,9 @@ import (
 
 // allowed are the licences of what is linked into the programs, bundled into the report or
 // used by the tests: they ask for their notice, and for nothing of tare's own code.
-// MPL-2.0 asks for changes of its own files alone, and tare changes none.
-var allowed = []string{"0BSD", "Apache-2.0", "BSD-2-Clause", "BSD-3-Clause", "CC0-1.0", "ISC", "MIT", "MIT-0", "MPL-2.0", "Unlicense", "Zlib", publicDomain}
+// MPL-2.0 asks for changes of its own files alone, and tare changes none. OFL-1.1 is that
+// of a font, which may be embedded in programs and documents, and is not sold by itself.
+var allowed = []string{"0BSD", "Apache-2.0", "BSD-2-Clause", "BSD-3-Clause", "CC0-1.0", "ISC", "MIT", "MIT-0", "MPL-2.0", "OFL-1.1", "Unlicense", "Zlib", publicDomain}
 
 // dedication to the public domain, as XZ Embedded and what is made from it have it, which
 // has no identifier of SPDX. It asks for nothing.

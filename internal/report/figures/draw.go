@@ -1,0 +1,147 @@
+package figures
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"tare/internal/report/model"
+	"tare/internal/verdict"
+)
+
+// draw are all figures of a run, each with a name of its own.
+func draw(v *model.Report) []*picture {
+	all := matrix(v)
+	for _, w := range v.Workloads {
+		for _, m := range w.AllMetrics() {
+			if !m.Primary {
+				continue
+			}
+			all = append(all, ratios(v, w, m))
+		}
+	}
+	all = slices.DeleteFunc(all, func(p *picture) bool { return p == nil })
+	taken := map[string]int{}
+	for _, p := range all {
+		p.name = fileName(p.name)
+		if taken[p.name]++; taken[p.name] > 1 {
+			p.name += fmt.Sprintf("-%d", taken[p.name])
+		}
+	}
+	return all
+}
+
+// fileName is a name without what file systems, shells and LaTeX read.
+func fileName(name string) string {
+	name = strings.Map(func(r rune) rune {
+		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '.' {
+			return r
+		}
+		return '-'
+	}, name)
+	parts := slices.DeleteFunc(strings.Split(name, "-"), func(s string) bool { return strings.Trim(s, ".") == "" })
+	name = strings.Join(parts, "-")
+	return name[:min(len(name), 100)]
+}
+
+// identity is how an environment looks in every figure.
+type identity struct {
+	shown  string
+	colour colour
+	symbol int
+	dash   []float64
+}
+
+var (
+	palette = []colour{0x54585d, 0x6d4fa3, 0x12857a, 0xb07b06, 0xb83b78, 0x4f7a28, 0x3a7ca8}
+	dashes  = [][]float64{nil, nil, {4, 1.5}, {1.5, 1.5}, {6, 1.5, 1.5, 1.5}, {3, 3}, {8, 2}}
+)
+
+// identities have the baseline first, so that it has the neutral colour everywhere.
+func identities(v *model.Report) map[string]identity {
+	all, n := map[string]identity{}, 1
+	for _, e := range v.Environments {
+		i := 0
+		if !e.Baseline {
+			i, n = (n-1)%(len(palette)-1)+1, n+1
+		}
+		all[e.Name] = identity{e.Shown, palette[i], i, dashes[i]}
+	}
+	return all
+}
+
+// appearance of a verdict: a tint and a sign, which is told from others without colour.
+type appearance struct {
+	tint, strong colour
+}
+
+var appearances = map[verdict.Verdict]appearance{
+	verdict.Slower:       {0xf6dccd, 0xb3470f},
+	verdict.Faster:       {0xd3e4f4, 0x0b62a8},
+	verdict.Equivalent:   {0xdbeae1, 0x3f6b57},
+	verdict.Inconclusive: {0xeeeeec, 0x6a6a70},
+	verdict.None:         {white, 0x6a6a70},
+}
+
+func look(c *verdict.Contrast) appearance {
+	if a, known := appearances[c.Verdict]; known {
+		return a
+	}
+	return appearances[verdict.None]
+}
+
+// sign draws the sign of a verdict.
+func (p *picture) sign(of verdict.Verdict, at point) {
+	a := appearances[of]
+	switch of {
+	case verdict.Slower:
+		p.polygon(a.strong, symbolAt(4, at, 2.2)...)
+	case verdict.Faster:
+		p.polygon(a.strong, symbolAt(2, at, 2.2)...)
+	case verdict.Equivalent:
+		p.rect(a.strong, at.x-2.2, at.y-1.7, 4.4, 1.1)
+		p.rect(a.strong, at.x-2.2, at.y+.6, 4.4, 1.1)
+	case verdict.Inconclusive:
+		p.outlined(white, a.strong, .8, symbolAt(0, at, 1.9)...)
+	}
+}
+
+// entry is one of a legend.
+type entry struct {
+	text string
+	draw func(at point)
+}
+
+// legend writes entries in lines from a place on, and returns how high it is.
+func (p *picture) legend(x, y, width float64, entries []entry) float64 {
+	const line, sign, gap = 10.0, 9.0, 8.0
+	at, top := x, y
+	for _, e := range entries {
+		text := fit(e.text, width-sign)
+		needs := sign + widthOf(text, textSize)
+		if at > x && at+needs > x+width {
+			at, y = x, y+line
+		}
+		e.draw(point{at + 4, y + line/2})
+		p.say(ink, textSize, begins, at+sign, y+line/2+2.5, text)
+		at += needs + gap
+	}
+	return y - top + line
+}
+
+func cellOf(m model.Metric, environment string) *model.Cell {
+	i := slices.IndexFunc(m.Cells, func(c model.Cell) bool { return c.Environment.Name == environment })
+	if i < 0 {
+		return nil
+	}
+	return &m.Cells[i]
+}
+
+// metricAt is a metric of a workload at a level; nil where there is none.
+func metricAt(l model.Level, name string) *model.Metric {
+	i := slices.IndexFunc(l.Metrics, func(m model.Metric) bool { return m.Name == name })
+	if i < 0 {
+		return nil
+	}
+	return &l.Metrics[i]
+}

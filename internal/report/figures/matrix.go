@@ -1,0 +1,141 @@
+package figures
+
+import (
+	"fmt"
+	"math"
+	"strings"
+
+	"tare/internal/report/model"
+	"tare/internal/verdict"
+)
+
+// matrixRow is a primary metric of a workload at a level.
+type matrixRow struct {
+	workload, name string
+	metric         model.Metric
+}
+
+// mostRows of a matrix fit on a page.
+const mostRows = 44
+
+// matrix draws the verdicts: a row for each primary metric, a column for each environment.
+func matrix(v *model.Report) (pictures []*picture) {
+	environments := v.Compared()
+	var rows []matrixRow
+	for _, w := range v.Workloads {
+		for _, l := range w.Levels {
+			for _, m := range l.Metrics {
+				if !m.Primary {
+					continue
+				}
+				name := m.Name
+				if l.Name != "" {
+					name += ", " + l.Name
+				}
+				rows = append(rows, matrixRow{w.Name, name, m})
+			}
+		}
+	}
+	if len(environments) == 0 || len(rows) == 0 {
+		return nil
+	}
+	for from := 0; from < len(rows); from += mostRows {
+		name := "verdicts"
+		if from > 0 {
+			name = fmt.Sprintf("verdicts-%d", from/mostRows+1)
+		}
+		pictures = append(pictures, matrixOf(v, name, rows[from:min(len(rows), from+mostRows)], environments))
+	}
+	return pictures
+}
+
+func matrixOf(v *model.Report, name string, rows []matrixRow, environments []model.Environment) *picture {
+	const height, top, gap = 11.5, 13.0, 6.0
+	p := &picture{name: name, title: "Verdicts against " + v.Base.Shown, width: column}
+	least := 40.0 * float64(len(environments))
+	if least > column*.66 {
+		p.width = page
+	}
+	label := 0.0
+	for _, r := range rows {
+		label = math.Max(label, widthOf(r.workload, textSize)+widthOf(r.name, textSize)+gap+4)
+	}
+	label = math.Min(label, math.Max(p.width-least, p.width*.3))
+	wide := (p.width - label) / float64(len(environments))
+	for i, e := range environments {
+		p.say(ink, textSize, centred, label+wide*(float64(i)+.5), 8.5, fit(e.Shown, wide-2))
+	}
+	y, before := top, ""
+	for _, r := range rows {
+		p.line(grid, .5, nil, point{0, y}, point{p.width, y})
+		text := r.workload
+		if r.workload == before {
+			text = ""
+		}
+		before = r.workload
+		shown := fit(text, label*.6)
+		p.say(ink, textSize, begins, 0, y+8, shown)
+		room := label - 4
+		if shown != "" {
+			room -= widthOf(shown, textSize) + gap - .01
+		}
+		p.say(soft, textSize, ends, label-4, y+8, fit(r.name, room))
+		for j, e := range environments {
+			p.matrixCell(cellOf(r.metric, e.Name), label+wide*float64(j), y, wide, height)
+		}
+		y += height
+	}
+	p.line(grid, .5, nil, point{0, y}, point{p.width, y})
+	var entries []entry
+	for _, of := range []verdict.Verdict{verdict.Slower, verdict.Faster, verdict.Equivalent, verdict.Inconclusive} {
+		entries = append(entries, entry{string(of), func(at point) { p.sign(of, at) }})
+	}
+	for _, r := range rows {
+		if undecided(r.metric, environments) {
+			entries = append(entries, entry{"( ) median of the blocks, no verdict", func(point) {}})
+			break
+		}
+	}
+	for _, r := range rows {
+		if absent(r.metric, environments) {
+			entries = append(entries, entry{"n/a: no value", func(point) {}})
+			break
+		}
+	}
+	p.height = y + 3 + p.legend(0, y+3, p.width, entries) + 1
+	return p
+}
+
+func undecided(m model.Metric, environments []model.Environment) bool {
+	for _, e := range environments {
+		if c := cellOf(m, e.Name); c != nil && c.Contrast != nil && c.Contrast.Verdict == verdict.None {
+			return true
+		}
+	}
+	return false
+}
+
+func absent(m model.Metric, environments []model.Environment) bool {
+	for _, e := range environments {
+		if c := cellOf(m, e.Name); c == nil || c.Contrast == nil {
+			return true
+		}
+	}
+	return false
+}
+
+func (p *picture) matrixCell(c *model.Cell, x, y, wide, height float64) {
+	if c == nil || c.Contrast == nil {
+		p.say(soft, textSize, centred, x+wide/2, y+8, model.Missing)
+		return
+	}
+	a := look(c.Contrast)
+	p.rect(a.tint, x+.75, y+.75, wide-1.5, height-1.5)
+	text := minus(strings.TrimSpace(model.EstimateText(c.Contrast)))
+	if c.Contrast.Verdict == verdict.None {
+		p.say(soft, textSize, centred, x+wide/2, y+8, "("+text+")")
+		return
+	}
+	p.sign(c.Contrast.Verdict, point{x + 6, y + height/2})
+	p.say(ink, textSize, ends, x+wide-4, y+8, text)
+}
