@@ -17,8 +17,14 @@ func draw(v *model.Report) []*picture {
 			if !m.Primary {
 				continue
 			}
+			if w.Swept() {
+				all = append(all, levels(v, w, m))
+			}
 			all = append(all, ratios(v, w, m))
 		}
+	}
+	for _, a := range v.MainAttributions() {
+		all = append(all, ladder(v, a))
 	}
 	all = slices.DeleteFunc(all, func(p *picture) bool { return p == nil })
 	taken := map[string]int{}

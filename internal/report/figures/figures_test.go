@@ -78,8 +78,8 @@ func TestTheMatrixHasEachVerdict(t *testing.T) {
 
 func TestARunHasTheFiguresOfItsKind(t *testing.T) {
 	for name, want := range map[string][]string{
-		"quick":  {"figures/verdicts.pdf", "figures/ratios-redis-get.pdf", "figures/ratios-nginx-requests.pdf"},
-		"ladder": {"figures/verdicts.pdf", "figures/ratios-nginx-requests-per-second.pdf"},
+		"quick":  {"figures/verdicts.pdf", "figures/levels-redis-get.pdf", "figures/ratios-redis-get.pdf", "figures/ratios-nginx-requests.pdf"},
+		"ladder": {"figures/verdicts.pdf", "figures/ratios-nginx-requests-per-second.pdf", "figures/ladder-nginx-requests-per-second.pdf"},
 	} {
 		files, err := PDF(model.New(runs()[name]))
 		if err != nil {
