@@ -141,10 +141,18 @@ func TestShutdownEndsAllCommands(t *testing.T) {
 func TestSIGTERMEndsAllCommands(t *testing.T) {
 	a := start(t)
 	pids := family(t, a)
+	p, err := a.Start(soon(t), agent.Command{Argv: []string{"sleep", "1000"}})
+	if err != nil {
+		t.Fatal(err)
+	}
 	a.process.Signal(syscall.SIGTERM)
 	<-a.ended
 	for _, pid := range pids {
 		gone(t, pid)
+	}
+	// That a command was killed is no reason: the agent was told to stop.
+	if _, err := p.Wait(soon(t)); !errors.Is(err, agent.ErrGone) {
+		t.Errorf("waiting for a command: %v", err)
 	}
 }
 

@@ -17,6 +17,7 @@ import (
 	"runtime"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -38,6 +39,8 @@ type Options struct {
 	Environment []string
 }
 
+var errStopped = errors.New("the agent was told to stop")
+
 // server handles the requests of one stream.
 type server struct {
 	children    *children
@@ -45,6 +48,8 @@ type server struct {
 	out         *wire.Writer
 	done        chan struct{} // closed when the stream is unusable
 	doneOnce    sync.Once
+	// stopped: somebody else ends the agent, and commands end only for that.
+	stopped atomic.Bool
 
 	mu     sync.Mutex
 	tasks  map[uint32]*task
@@ -67,7 +72,9 @@ type task struct {
 }
 
 // Serve sends Hello on the stream and handles requests until the stream ends, a
-// Shutdown request, or Stop. All that it started is gone when it returns.
+// Shutdown request, or Stop. All that it started is gone when it returns. After Stop it
+// sends nothing more: the host finds out why the instance ended, which is the reason of
+// all that ends with it.
 func Serve(stream io.ReadWriter, o Options) error {
 	s := &server{
 		children: newChildren(), environment: o.Environment, out: wire.NewWriter(stream),
@@ -86,6 +93,7 @@ func Serve(stream io.ReadWriter, o Options) error {
 	select {
 	case err = <-ended:
 	case <-o.Stop:
+		s.stopped.Store(true)
 	case <-s.done:
 	}
 	s.end()
@@ -120,6 +128,9 @@ func (s *server) send(out *wire.Writer, t wire.Type, request uint32, message any
 }
 
 func (s *server) write(out *wire.Writer, f wire.Frame) error {
+	if s.stopped.Load() {
+		return errStopped
+	}
 	err := out.Write(f)
 	if err != nil {
 		s.end()
