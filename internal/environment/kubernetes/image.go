@@ -27,8 +27,8 @@ const (
 	// by default.
 	mostReported = 50
 	// reportTime is how long to wait for the report of an image that was just loaded:
-	// kubelets report every 10 s by default.
-	reportTime, reportPace = 15 * time.Second, time.Second
+	// kubelets list their images every 30 s, and report every 10 s by default.
+	reportTime, reportPace = 45 * time.Second, time.Second
 )
 
 // checkLoaded refuses an image that is not pulled and that no node has: every start would
