@@ -16,6 +16,7 @@ import (
 
 	"tare/internal/cleanup"
 	"tare/internal/crash"
+	"tare/internal/environment/kubernetes/api"
 	"tare/internal/linux/private"
 )
 
@@ -42,7 +43,7 @@ var claims = struct {
 func leaseName(owner string) string { return "tare-" + owner }
 
 func (c *cluster) key(owner string) string {
-	return owner + " " + digestOf(c.Server + " " + c.Namespace)[:8]
+	return owner + " " + api.Sum(c.Server+" "+c.Namespace)
 }
 
 // claim takes part in the owner's claim, or makes it.
@@ -55,7 +56,7 @@ func (c *cluster) claim(ctx context.Context, o *cleanup.Owner) (*claim, error) {
 		return k, nil
 	}
 	k := &claim{cluster: c, owner: o.ID(), users: 1, ended: make(chan struct{})}
-	k.file = filepath.Join(placesOf(o.Home()), o.ID()+"-"+digestOf(key)[:8]+".json")
+	k.file = filepath.Join(placesOf(o.Home()), o.ID()+"-"+api.Sum(key)+".json")
 	if err := k.note(); err != nil {
 		return nil, fmt.Errorf("noting the cluster: %w", err)
 	}

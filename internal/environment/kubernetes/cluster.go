@@ -3,17 +3,12 @@ package kubernetes
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"net"
-	"net/url"
 	"os"
 	"sync"
 	"time"
 
 	"github.com/go-logr/logr"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	utilnet "k8s.io/apimachinery/pkg/util/net"
 	apimachineryversion "k8s.io/apimachinery/pkg/version"
 	authorizationv1 "k8s.io/client-go/kubernetes/typed/authorization/v1"
 	coordinationv1 "k8s.io/client-go/kubernetes/typed/coordination/v1"
@@ -23,6 +18,8 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/client-go/util/flowcontrol"
 	"k8s.io/klog/v2"
+
+	"tare/internal/environment/kubernetes/api"
 )
 
 // Rates of requests that one process of tare makes to an API server. Starts wait for
@@ -45,9 +42,6 @@ func limiterOf(server string) flowcontrol.RateLimiter {
 	}
 	return limiters.of[server]
 }
-
-// Patience with an API server that does not answer, for what was begun.
-const patience = 90 * time.Second
 
 // address says which namespace of which cluster.
 type address struct {
@@ -152,42 +146,11 @@ func (c *cluster) version(ctx context.Context) (string, error) {
 	return version.GitVersion, nil
 }
 
-// away reports an error of a server that may answer later.
-func away(err error) bool {
-	var refused *net.OpError
-	var sent *url.Error
-	switch {
-	case err == nil, errors.Is(err, context.Canceled):
-		return false
-	case apierrors.IsServerTimeout(err), apierrors.IsTimeout(err), apierrors.IsTooManyRequests(err), apierrors.IsServiceUnavailable(err), apierrors.IsInternalError(err):
-		return true
-	case utilnet.IsConnectionRefused(err), utilnet.IsConnectionReset(err), utilnet.IsProbableEOF(err), utilnet.IsTimeout(err):
-		return true
-	}
-	return errors.As(err, &sent) && errors.As(err, &refused)
-}
-
-// persist repeats a request while the server is away, until the context or the patience
-// ends.
+// persist repeats a request while the API server is away.
 func persist[T any](ctx context.Context, what string, request func(context.Context) (T, error)) (T, error) {
-	began, pause := time.Now(), 100*time.Millisecond
-	for {
-		attempt, cancel := context.WithTimeout(ctx, 20*time.Second)
-		answer, err := request(attempt)
-		cancel()
-		if err == nil || ctx.Err() != nil || !away(err) {
-			if err != nil {
-				err = fmt.Errorf("%s: %w", what, err)
-			}
-			return answer, err
-		}
-		if time.Since(began) > patience {
-			return answer, fmt.Errorf("%s: the API server did not answer for %v: %w", what, patience, err)
-		}
-		select {
-		case <-time.After(pause):
-		case <-ctx.Done():
-		}
-		pause = min(2*pause, 2*time.Second)
+	answer, err := api.Persist(ctx, request)
+	if err != nil {
+		err = fmt.Errorf("%s: %w", what, err)
 	}
+	return answer, err
 }

@@ -4,10 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
-	"net/url"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -110,32 +107,12 @@ func TestAHandlerThatANodeLacksIsFoundInTheEvents(t *testing.T) {
 	}
 }
 
-func TestAServerThatIsAwayIsAskedAgain(t *testing.T) {
-	refused := &url.Error{Op: "Get", URL: "https://simulated", Err: &net.OpError{Op: "dial", Err: syscall.ECONNREFUSED}}
+func TestARefusalForAQuotaSaysWhatToDo(t *testing.T) {
 	forbidden := apierrors.NewForbidden(schema.GroupResource{Resource: "pods"}, "p", errors.New("exceeded quota: few, requested: cpu=2"))
-	for _, c := range []struct {
-		answers []error
-		times   int
-		want    string
-	}{
-		{[]error{refused, apierrors.NewServiceUnavailable("starting"), apierrors.NewTooManyRequests("later", 1), nil}, 4, ""},
-		{[]error{forbidden}, 1, "exceeded quota"},
-	} {
-		times := 0
-		_, err := persist(t.Context(), "creating", func(context.Context) (int, error) {
-			times++
-			return 0, c.answers[times-1]
-		})
-		if times != c.times || c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
-			t.Errorf("%d requests: %v", times, err)
-		}
-	}
-	if err := refusedText(forbidden); !strings.Contains(err, "ResourceQuota does not suffice") {
+	if err := refused(forbidden); !strings.Contains(err.Error(), "ResourceQuota does not suffice") {
 		t.Error(err)
 	}
 }
-
-func refusedText(err error) string { return refused(err).Error() }
 
 // silent is a watch without events.
 type silent struct{}

@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"tare/internal/environment"
+	"tare/internal/environment/kubernetes/api"
 	remotely "tare/internal/environment/remote"
 	"tare/internal/host"
 	"tare/internal/usage"
@@ -124,7 +125,7 @@ func (h *helper) start(ctx context.Context, p *pods, r environment.Request, node
 		o.Image, o.Pull = o.AgentImage, "missing"
 	}
 	there := &pods{options: o, connect: p.connect, helper: true}
-	h.pod, err = there.Start(ctx, environment.Request{Name: "helper-" + digestOf(node)[:12], Owner: r.Owner, Image: r.Image, Console: r.Console, Node: node})
+	h.pod, err = there.Start(ctx, environment.Request{Name: "helper-" + api.Sum(node), Owner: r.Owner, Image: r.Image, Console: r.Console, Node: node})
 	if err != nil {
 		return err
 	}

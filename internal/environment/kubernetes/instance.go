@@ -11,6 +11,7 @@ import (
 
 	"tare/internal/agent"
 	"tare/internal/environment"
+	"tare/internal/environment/kubernetes/api"
 	"tare/internal/linux/cgroup"
 	"tare/internal/usage"
 )
@@ -119,7 +120,7 @@ func (i *instance) Stop(ctx context.Context) error {
 
 // remove removes all that Start made.
 func (i *instance) remove(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, patience+environment.ContainerStop.Kill)
+	ctx, cancel := context.WithTimeout(ctx, api.Patience+environment.ContainerStop.Kill)
 	defer cancel()
 	var problems []error
 	if i.created {

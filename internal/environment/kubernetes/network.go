@@ -15,6 +15,7 @@ import (
 
 	"tare/internal/cleanup"
 	"tare/internal/environment"
+	"tare/internal/environment/kubernetes/api"
 )
 
 // path is what a packet between two pods passes.
@@ -111,7 +112,7 @@ func (p *pods) serve(ctx context.Context, i *instance, o *cleanup.Owner) error {
 		return nil
 	}
 	service := &corev1.Service{ObjectMeta: i.cluster.meta(o, i.name), Spec: corev1.ServiceSpec{
-		Type: corev1.ServiceTypeClusterIP, Selector: map[string]string{instanceLabel: digestOf(i.name)[:16]},
+		Type: corev1.ServiceTypeClusterIP, Selector: map[string]string{instanceLabel: api.Sum(i.name)},
 		PublishNotReadyAddresses: true,
 	}}
 	if p.options.Service == "node_port" {

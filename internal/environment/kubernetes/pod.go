@@ -1,11 +1,8 @@
 package kubernetes
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"math"
 	"os"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -14,6 +11,7 @@ import (
 
 	"tare/internal/cleanup"
 	"tare/internal/environment"
+	"tare/internal/environment/kubernetes/api"
 )
 
 const (
@@ -27,19 +25,12 @@ const (
 	aSecond = int64(1)
 )
 
-// nameOf is the name of an instance's pod and service. Names of objects have no upper
-// case and no dash at the end; a sum keeps two apart that only differ there.
-func nameOf(o *cleanup.Owner, instance string) string {
-	name := strings.TrimRight(strings.ToLower(instance), "-")
-	if name != instance || len(name) > 40 {
-		name = name[:min(len(name), 30)] + "-" + digestOf(instance)[:8]
-	}
-	return "tare-" + o.ID() + "-" + name
-}
+// longestName is that of an instance's part of the name of its objects.
+const longestName = 40
 
-func digestOf(text string) string {
-	sum := sha256.Sum256([]byte(text))
-	return hex.EncodeToString(sum[:])
+// nameOf is the name of an instance's pod and service.
+func nameOf(o *cleanup.Owner, instance string) string {
+	return "tare-" + o.ID() + "-" + api.Name(instance, longestName)
 }
 
 // labels of all objects of an owner.
@@ -65,7 +56,7 @@ func (p *pods) pod(c *cluster, r environment.Request, name, image string) *corev
 	o := &p.options
 	no, grace := false, aSecond
 	meta := c.meta(r.Owner, name)
-	meta.Labels[instanceLabel] = digestOf(name)[:16]
+	meta.Labels[instanceLabel] = api.Sum(name)
 	meta.Annotations = map[string]string{"cluster-autoscaler.kubernetes.io/safe-to-evict": "false"}
 	resources := resourcesOf(r.Limits)
 	security := o.security()

@@ -1,18 +1,16 @@
 package vmi
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"math"
 	"slices"
-	"strings"
 
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"tare/internal/environment/kubernetes/api"
 	"tare/internal/environment/support/hypervisor"
 	"tare/internal/quantity"
 )
@@ -29,16 +27,8 @@ type object = map[string]any
 // maxName is the longest name of an object that can also be the value of a label.
 const maxName = 63
 
-// nameOf is the name of the object of a VM. Names of objects have no upper case and no
-// dash at the end; a sum keeps two apart that only differ there.
-func nameOf(vm string) string {
-	name := strings.TrimRight(strings.ToLower(vm), "-")
-	if name == vm && len(name) <= maxName {
-		return name
-	}
-	sum := sha256.Sum256([]byte(vm))
-	return name[:min(len(name), maxName-9)] + "-" + hex.EncodeToString(sum[:])[:8]
-}
+// nameOf is the name of the object of a VM.
+func nameOf(vm string) string { return api.Name(vm, maxName) }
 
 // instanceOf is the VirtualMachineInstance that a VirtualMachine describes, with disks
 // whose writes are discarded.

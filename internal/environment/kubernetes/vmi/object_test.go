@@ -129,20 +129,6 @@ func TestTheSizeOfAVMIsReadAsKubeVirtDoes(t *testing.T) {
 	}
 }
 
-func TestNamesOfObjectsAreValidAndDiffer(t *testing.T) {
-	long := "tare-abcdefghijkl-" + strings.Repeat("very-long-", 10)
-	seen := map[string]string{}
-	for _, name := range []string{"tare-abcdefghijkl-vm", "tare-abcdefghijkl-VM", "tare-abcdefghijkl-vm-", long, long + "x"} {
-		n := nameOf(name)
-		if other, twice := seen[n]; twice {
-			t.Errorf("%s and %s are both %s", name, other, n)
-		}
-		if seen[n] = name; len(n) > 63 || n != strings.ToLower(n) || strings.HasSuffix(n, "-") {
-			t.Errorf("%s becomes %s", name, n)
-		}
-	}
-}
-
 func TestWhyAVMDoesNotRun(t *testing.T) {
 	for _, c := range []struct {
 		status, want string

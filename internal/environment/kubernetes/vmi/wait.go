@@ -8,7 +8,6 @@ import (
 	"strings"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/fields"
@@ -153,24 +152,3 @@ func addressOf(vmi *unstructured.Unstructured) (found string) {
 	}, "status", "interfaces")
 	return found
 }
-
-// persist repeats a request, which may be made twice, while the API server is away.
-func persist[T any](ctx context.Context, request func(context.Context) (T, error)) (T, error) {
-	for began := time.Now(); ; {
-		answer, err := request(ctx)
-		definite := apierrors.ReasonForError(err) != metav1.StatusReasonUnknown
-		for _, away := range []func(error) bool{apierrors.IsServerTimeout, apierrors.IsTimeout, apierrors.IsTooManyRequests, apierrors.IsServiceUnavailable, apierrors.IsInternalError} {
-			definite = definite && !away(err)
-		}
-		if err == nil || definite || ctx.Err() != nil || time.Since(began) > away {
-			return answer, err
-		}
-		select {
-		case <-ctx.Done():
-		case <-time.After(time.Second):
-		}
-	}
-}
-
-// away is how long requests are repeated.
-const away = 90 * time.Second

@@ -1,0 +1,91 @@
+// Package api is what requests to an API server of Kubernetes have in common, for pods
+// and for VMs: patience while it is away, and names of objects.
+//
+// It must not know the objects, images, or what is run in them.
+package api
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"strings"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	utilnet "k8s.io/apimachinery/pkg/util/net"
+)
+
+// Patience with an API server that does not answer, for what was begun.
+const Patience = 90 * time.Second
+
+// Limits of one attempt, and of the pauses between attempts.
+const attempt, shortest, longest = 20 * time.Second, 100 * time.Millisecond, 2 * time.Second
+
+// ErrAway is in the error of a request to an API server that does not answer.
+var ErrAway = errors.New("the API server does not answer")
+
+// Persist repeats a request, which may be made twice, while the API server is away, until
+// the context or the patience ends.
+func Persist[T any](ctx context.Context, request func(context.Context) (T, error)) (T, error) {
+	var refused error
+	for began, pause := time.Now(), shortest; ; pause = min(2*pause, longest) {
+		within, cancel := context.WithTimeout(ctx, attempt)
+		answer, err := request(within)
+		cancel()
+		isAway := away(err)
+		if isAway && !errors.Is(err, context.DeadlineExceeded) {
+			refused = err
+		}
+		switch {
+		case err == nil:
+			return answer, nil
+		case ctx.Err() != nil && refused != nil:
+			return answer, fmt.Errorf("%w: %w (%w)", ErrAway, refused, ctx.Err())
+		case ctx.Err() != nil || !isAway:
+			return answer, err
+		case time.Since(began) > Patience:
+			return answer, fmt.Errorf("%w for %v: %w", ErrAway, Patience, err)
+		}
+		select {
+		case <-time.After(pause):
+		case <-ctx.Done():
+		}
+	}
+}
+
+// away reports an error of a server that may answer later.
+func away(err error) bool {
+	var network *net.OpError
+	var sent *url.Error
+	switch {
+	case errors.Is(err, context.Canceled):
+		return false
+	case apierrors.IsServerTimeout(err), apierrors.IsTimeout(err), apierrors.IsTooManyRequests(err), apierrors.IsServiceUnavailable(err), apierrors.IsInternalError(err):
+		return true
+	case utilnet.IsConnectionRefused(err), utilnet.IsConnectionReset(err), utilnet.IsProbableEOF(err), utilnet.IsTimeout(err):
+		return true
+	}
+	return errors.As(err, &sent) && errors.As(err, &network)
+}
+
+// Name makes a name of an object from another name, which has no more bytes than longest.
+// Names of objects have no upper case and no dash at the end; a sum keeps two apart that
+// only differ there.
+func Name(from string, longest int) string {
+	name := strings.TrimRight(strings.ToLower(from), "-")
+	if name == from && len(name) <= longest {
+		return name
+	}
+	sum := Sum(from)
+	return name[:min(len(name), longest-len(sum)-1)] + "-" + sum
+}
+
+// Sum of a text, short enough for a part of a name.
+func Sum(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return hex.EncodeToString(sum[:4])
+}
