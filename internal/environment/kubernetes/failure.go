@@ -12,6 +12,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
+
+	"tare/internal/environment/kubernetes/api"
 )
 
 // schedulePatience is how long a pod may be unschedulable: others end meanwhile, or a
@@ -24,8 +26,8 @@ var hopeless = []string{"ErrImageNeverPull", "ImagePullBackOff", "InvalidImageNa
 
 // failure is why a pod will not run, or does not any more; nil while it may.
 func failure(pod *corev1.Pod) error {
-	if pod.DeletionTimestamp != nil {
-		return errDeleted
+	if pod.Status.Phase == corev1.PodFailed && pod.Status.Reason != "" { // Evicted, NodeLost, OutOfcpu
+		return fmt.Errorf("the pod failed: %s: %s", pod.Status.Reason, strings.TrimSpace(pod.Status.Message))
 	}
 	for _, c := range pod.Status.Conditions {
 		if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse && time.Since(pod.CreationTimestamp.Time) > schedulePatience {
@@ -35,8 +37,8 @@ func failure(pod *corev1.Pod) error {
 			return fmt.Errorf("the pod was disrupted: %s: %s", c.Reason, c.Message)
 		}
 	}
-	if pod.Status.Phase == corev1.PodFailed && pod.Status.Reason != "" { // Evicted, NodeLost, OutOfcpu
-		return fmt.Errorf("the pod failed: %s: %s", pod.Status.Reason, pod.Status.Message)
+	if pod.DeletionTimestamp != nil {
+		return errDeleted
 	}
 	for _, s := range pod.Status.InitContainerStatuses {
 		if t := s.State.Terminated; t != nil && t.ExitCode != 0 {
@@ -136,23 +138,59 @@ func refused(err error) error {
 	return err
 }
 
+// whyTime is how long the API server may take to know what became of a pod. It learns it
+// from the node, which reports an eviction some time after the container has ended.
+var whyTime = 10 * time.Second
+
 // why says what became of a pod whose stream broke; nil where the pod runs.
 func (c *cluster) why(name string) error {
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), whyTime)
 	defer cancel()
+	var last *corev1.Pod
 	_, err := c.await(ctx, name, func(pod *corev1.Pod) (bool, error) {
-		if err := failure(pod); err != nil {
-			return true, err
+		if last = pod; endedItself(pod) {
+			return false, nil // as it does without a stream, or told to by a kubelet that reports why later
 		}
-		for _, condition := range pod.Status.Conditions {
-			if condition.Type == corev1.PodReady && condition.Reason == "NodeLost" {
-				return true, fmt.Errorf("its node %s is lost", pod.Spec.NodeName)
-			}
-		}
-		return false, nil
-	}, nil)
-	if errors.Is(err, context.DeadlineExceeded) {
+		return false, failure(pod)
+	}, func(pod *corev1.Pod) error { return c.notReady(ctx, pod.Spec.NodeName) })
+	switch {
+	case errors.Is(err, api.ErrAway), !errors.Is(err, context.DeadlineExceeded):
+		return err
+	case last == nil:
+		return fmt.Errorf("%w: %w", api.ErrAway, err)
+	case endedItself(last):
 		return nil
 	}
-	return err
+	return fmt.Errorf("node %s does not say what became of the pod: the node is lost, or the API server does not reach it", last.Spec.NodeName)
+}
+
+// endedItself says whether nothing but the end of the pod's container is known.
+func endedItself(pod *corev1.Pod) bool {
+	return pod.DeletionTimestamp == nil && pod.Status.Reason == "" &&
+		slices.ContainsFunc(pod.Status.ContainerStatuses, func(s corev1.ContainerStatus) bool {
+			return s.State.Terminated != nil && s.State.Terminated.ExitCode == 0
+		}) && !slices.ContainsFunc(pod.Status.Conditions, func(d corev1.PodCondition) bool {
+		return d.Type == corev1.DisruptionTarget && d.Status == corev1.ConditionTrue
+	})
+}
+
+// notReady is why a node runs no pods now; nil where it does, or where nodes may not be
+// read.
+func (c *cluster) notReady(ctx context.Context, name string) error {
+	if name == "" {
+		return nil
+	}
+	node, err := c.core.Nodes().Get(ctx, name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return fmt.Errorf("node %s does not exist any more", name)
+	}
+	if err != nil {
+		return nil
+	}
+	for _, d := range node.Status.Conditions {
+		if d.Type == corev1.NodeReady && d.Status != corev1.ConditionTrue {
+			return fmt.Errorf("node %s is not ready: %s: %s", name, d.Reason, strings.TrimSpace(d.Message))
+		}
+	}
+	return nil
 }

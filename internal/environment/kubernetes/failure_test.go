@@ -17,6 +17,7 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
 
+	"tare/internal/environment/kubernetes/api"
 	"tare/internal/image"
 )
 
@@ -111,6 +112,59 @@ func TestARefusalForAQuotaSaysWhatToDo(t *testing.T) {
 	forbidden := apierrors.NewForbidden(schema.GroupResource{Resource: "pods"}, "p", errors.New("exceeded quota: few, requested: cpu=2"))
 	if err := refused(forbidden); !strings.Contains(err.Error(), "ResourceQuota does not suffice") {
 		t.Error(err)
+	}
+}
+
+func TestAStreamThatBrokeIsExplained(t *testing.T) {
+	whyTime = 100 * time.Millisecond
+	defer func() { whyTime = 10 * time.Second }()
+	deleted := metav1.Now()
+	evicted := condition(corev1.DisruptionTarget, corev1.ConditionTrue, "EvictionByEvictionAPI", "Eviction API: evicting")
+	for _, c := range []struct {
+		what    string
+		status  corev1.PodStatus
+		deleted *metav1.Time
+		want    string
+	}{
+		{"its container ended with its stream", terminated(corev1.ContainerStateTerminated{}), nil, ""},
+		{"its container ended, and why is not reported yet", terminated(corev1.ContainerStateTerminated{ExitCode: 137}), nil, "exit status 137"},
+		{"evicted, which deletes it", evicted, &deleted, "the pod was disrupted: EvictionByEvictionAPI: Eviction API: evicting"},
+		{"deleted", corev1.PodStatus{Phase: corev1.PodRunning}, &deleted, "deleted by somebody else"},
+		{"silent", corev1.PodStatus{Phase: corev1.PodRunning}, nil, "node n does not say what became of the pod"},
+	} {
+		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "p", Namespace: "tare", DeletionTimestamp: c.deleted}, Status: c.status, Spec: corev1.PodSpec{NodeName: "n"}}
+		cluster, _ := simulated(pod)
+		if err := cluster.why("p"); c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
+			t.Errorf("%s: %v", c.what, err)
+		}
+	}
+	cluster, set := simulated()
+	set.PrependReactor("get", "pods", func(clienttesting.Action) (bool, runtime.Object, error) {
+		return true, nil, apierrors.NewServiceUnavailable("starting")
+	})
+	if err := cluster.why("p"); !errors.Is(err, api.ErrAway) {
+		t.Error(err)
+	}
+}
+
+func TestANodeThatIsNotReadyIsToldFromOneThatIs(t *testing.T) {
+	node := func(name string, is corev1.ConditionStatus) *corev1.Node {
+		return &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}, Status: corev1.NodeStatus{Conditions: []corev1.NodeCondition{
+			{Type: corev1.NodeReady, Status: is, Reason: "NodeStatusUnknown", Message: "Kubelet stopped posting node status."}}}}
+	}
+	c, set := simulated(node("well", corev1.ConditionTrue), node("lost", corev1.ConditionUnknown))
+	for name, want := range map[string]string{
+		"": "", "well": "", "lost": "node lost is not ready: NodeStatusUnknown: Kubelet stopped posting node status.", "none": "node none does not exist any more",
+	} {
+		if err := c.notReady(t.Context(), name); want == "" && err != nil || want != "" && (err == nil || err.Error() != want) {
+			t.Errorf("%q: %v", name, err)
+		}
+	}
+	set.PrependReactor("get", "nodes", func(clienttesting.Action) (bool, runtime.Object, error) {
+		return true, nil, apierrors.NewForbidden(schema.GroupResource{Resource: "nodes"}, "lost", errors.New("no"))
+	})
+	if err := c.notReady(t.Context(), "lost"); err != nil {
+		t.Errorf("without permission: %v", err)
 	}
 }
 

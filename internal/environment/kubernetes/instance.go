@@ -22,6 +22,7 @@ type instance struct {
 	options   Options
 	cluster   *cluster
 	name      string // of the pod
+	wanted    string // the node; "" for any
 	directory string
 	limits    environment.Limits
 	claim     *claim

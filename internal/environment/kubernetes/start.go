@@ -1,6 +1,7 @@
 package kubernetes
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -29,7 +30,7 @@ func (p *pods) Start(ctx context.Context, r environment.Request) (_ environment.
 		return nil, err
 	}
 	tail := console.New(r.Console)
-	i := &instance{options: p.options, directory: directory, name: nameOf(r.Owner, r.Name), limits: r.Limits}
+	i := &instance{options: p.options, directory: directory, name: nameOf(r.Owner, r.Name), wanted: r.Node, limits: r.Limits}
 	defer func() {
 		if err != nil {
 			if ctx.Err() != nil && !errors.Is(err, ctx.Err()) {
@@ -147,7 +148,9 @@ func (i *instance) up(ctx context.Context, program string, tail *console.Console
 				return true, nil
 			}
 			return false, failure(pod)
-		}, func(pod *corev1.Pod) error { return c.sandboxFailure(ctx, pod) })
+		}, func(pod *corev1.Pod) error {
+			return cmp.Or(c.notReady(ctx, cmp.Or(pod.Spec.NodeName, i.wanted)), c.sandboxFailure(ctx, pod))
+		})
 		if pod != nil {
 			i.pod = pod
 		}

@@ -84,9 +84,11 @@ func (c *cluster) watch(ctx context.Context, pod *corev1.Pod, done func(*corev1.
 	}
 }
 
-// gone waits until a pod does not exist any more.
+// gone waits until a pod does not exist any more. Its error comes at once where its node
+// is not ready: it would not end the pod.
 func (c *cluster) gone(ctx context.Context, name string) error {
-	_, err := c.await(ctx, name, func(*corev1.Pod) (bool, error) { return false, nil }, nil)
+	_, err := c.await(ctx, name, func(*corev1.Pod) (bool, error) { return false, nil },
+		func(pod *corev1.Pod) error { return c.notReady(ctx, pod.Spec.NodeName) })
 	if errors.Is(err, errDeleted) {
 		return nil
 	}
