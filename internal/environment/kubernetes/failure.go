@@ -1,6 +1,7 @@
 package kubernetes
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -152,7 +153,7 @@ func (c *cluster) why(name string) error {
 			return false, nil // as it does without a stream, or told to by a kubelet that reports why later
 		}
 		return false, failure(pod)
-	}, func(pod *corev1.Pod) error { return c.notReady(ctx, pod.Spec.NodeName) })
+	}, func(pod *corev1.Pod) error { return cmp.Or(c.notReady(ctx, pod.Spec.NodeName), c.evicted(ctx, pod)) })
 	switch {
 	case errors.Is(err, api.ErrAway), !errors.Is(err, context.DeadlineExceeded):
 		return err
@@ -162,6 +163,17 @@ func (c *cluster) why(name string) error {
 		return nil
 	}
 	return fmt.Errorf("node %s does not say what became of the pod: the node is lost, or the API server does not reach it", last.Spec.NodeName)
+}
+
+// evicted finds in the events of a pod that its kubelet evicts it: it reports that in the
+// pod's status long after the containers have ended.
+func (c *cluster) evicted(ctx context.Context, pod *corev1.Pod) error {
+	for _, e := range c.events(ctx, pod.Name) {
+		if e.Reason == "Evicted" {
+			return fmt.Errorf("the pod was evicted by its node %s: %s", pod.Spec.NodeName, strings.TrimSpace(e.Message))
+		}
+	}
+	return nil
 }
 
 // endedItself says whether nothing but the end of the pod's container is known.

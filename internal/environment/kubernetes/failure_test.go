@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/kubernetes/fake"
+	typedv1 "k8s.io/client-go/kubernetes/typed/core/v1"
 	clienttesting "k8s.io/client-go/testing"
 
 	"tare/internal/environment/kubernetes/api"
@@ -92,11 +93,31 @@ func TestAWatchThatIsSilentDoesNotHoldUp(t *testing.T) {
 	set.PrependWatchReactor("pods", func(clienttesting.Action) (bool, watch.Interface, error) {
 		return true, silent{}, nil
 	})
-	reads := 0
-	_, err := c.await(t.Context(), "p", func(*corev1.Pod) (bool, error) { reads++; return reads == 2, nil }, nil)
-	if err != nil || reads != 2 {
-		t.Errorf("%d reads: %v", reads, err)
+	twice := func(c *cluster) {
+		reads := 0
+		_, err := c.await(t.Context(), "p", func(*corev1.Pod) (bool, error) { reads++; return reads == 2, nil }, nil)
+		if err != nil || reads != 2 {
+			t.Errorf("%d reads: %v", reads, err)
+		}
 	}
+	twice(c)
+	// Not even its request is answered.
+	c.core = unanswered{c.core}
+	twice(c)
+}
+
+// unanswered are pods whose watches begin never.
+type unanswered struct{ typedv1.CoreV1Interface }
+
+func (u unanswered) Pods(namespace string) typedv1.PodInterface {
+	return unansweredPods{u.CoreV1Interface.Pods(namespace)}
+}
+
+type unansweredPods struct{ typedv1.PodInterface }
+
+func (unansweredPods) Watch(ctx context.Context, _ metav1.ListOptions) (watch.Interface, error) {
+	<-ctx.Done()
+	return nil, ctx.Err()
 }
 
 func TestAHandlerThatANodeLacksIsFoundInTheEvents(t *testing.T) {
@@ -137,6 +158,11 @@ func TestAStreamThatBrokeIsExplained(t *testing.T) {
 		if err := cluster.why("p"); c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
 			t.Errorf("%s: %v", c.what, err)
 		}
+	}
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "p", Namespace: "tare"}, Status: terminated(corev1.ContainerStateTerminated{}), Spec: corev1.PodSpec{NodeName: "n"}}
+	cluster, _ := simulated(pod, &corev1.Event{ObjectMeta: metav1.ObjectMeta{Name: "e", Namespace: "tare"}, Reason: "Evicted", Message: "The node was low on resource: memory. "})
+	if err := cluster.evicted(t.Context(), pod); err == nil || err.Error() != "the pod was evicted by its node n: The node was low on resource: memory." {
+		t.Error(err)
 	}
 	cluster, set := simulated()
 	set.PrependReactor("get", "pods", func(clienttesting.Action) (bool, runtime.Object, error) {

@@ -50,10 +50,10 @@ func (c *cluster) await(ctx context.Context, name string, done func(*corev1.Pod)
 
 // watch follows a pod until it is time to look again.
 func (c *cluster) watch(ctx context.Context, pod *corev1.Pod, done func(*corev1.Pod) (bool, error)) (*corev1.Pod, bool, error) {
-	tick := time.NewTimer(lookAgain)
-	defer tick.Stop()
+	within, cancel := context.WithTimeout(ctx, lookAgain) // also of a watch that is not answered
+	defer cancel()
 	var events <-chan watch.Event // nil, for ever silent, where there is no watch
-	w, err := c.core.Pods(c.Namespace).Watch(ctx, metav1.ListOptions{
+	w, err := c.core.Pods(c.Namespace).Watch(within, metav1.ListOptions{
 		FieldSelector: fields.OneTermEqualSelector("metadata.name", pod.Name).String(), ResourceVersion: pod.ResourceVersion,
 	})
 	if err == nil {
@@ -76,10 +76,8 @@ func (c *cluster) watch(ctx context.Context, pod *corev1.Pod, done func(*corev1.
 					return now, ok, err
 				}
 			}
-		case <-tick.C:
-			return pod, false, nil
-		case <-ctx.Done():
-			return pod, false, context.Cause(ctx)
+		case <-within.Done():
+			return pod, false, context.Cause(ctx) // nil while it is only time to look again
 		}
 	}
 }
