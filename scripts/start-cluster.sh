@@ -176,7 +176,8 @@ failSwapOn: false
 failCgroupV1: false
 makeIPTablesUtilChains: false
 oomScoreAdj: 0
-evictionHard: {memory.available: "100Mi", nodefs.available: "1%", nodefs.inodesFree: "1%", imagefs.available: "1%"}
+evictionHard: {memory.available: "100Mi", nodefs.available: "100Mi", nodefs.inodesFree: "0.1%", imagefs.available: "100Mi", imagefs.inodesFree: "0.1%"}
+evictionPressureTransitionPeriod: 10s
 imageGCHighThresholdPercent: 100
 syncFrequency: 10s
 nodeStatusUpdateFrequency: 2s
@@ -249,6 +250,14 @@ SH
 	ln -s "$bin/kubeall" "$folder/bin/kubectl"
 }
 
+# room NODES : fails where there is less space than the images of the tests take on each
+# node, and what its kubelet wants to be free: it would evict all pods.
+room() {
+	local need=$((1024 + $1 * 1024)) free
+	free=$(df --output=avail --block-size=1M "$(dirname "$folder")" | tail -n 1 | tr -d ' ')
+	[ "$free" -ge "$need" ] || die "$(dirname "$folder") has $free MiB free, and $1 nodes need $need MiB: their kubelets would evict the pods (DiskPressure). Free some space"
+}
+
 ready() { curl -sf --cacert "$folder/pki/ca.crt" --cert "$folder/pki/admin.crt" --key "$folder/pki/admin.key" "$api/readyz"; }
 
 up() { # NODES
@@ -256,6 +265,7 @@ up() { # NODES
 	[ -x "$bin/kubeall" ] || die "no programs of a cluster in $bin: run scripts/install-cluster.sh build/cluster/bin"
 	[ -n "$runsc" ] || die "no runsc: run scripts/install-runsc.sh build/bin"
 	[ "$(id -u)" = 0 ] || die "needs root: for bridges, mounts and cgroups"
+	room "$1"
 	[ -z "$(rules)" ] || die "another cluster's kube-proxy has rules here, which would be removed with this one's"
 	mkdir -p "$folder"/{log,parts}
 	for file in $sysctls; do
