@@ -78,7 +78,7 @@ func measureScale(ctx context.Context, s *session) ([]row, error) {
 	if err := w.Close(); err != nil {
 		return nil, err
 	}
-	w, simulated = nil, nil
+	w = nil
 	empty := megabytes()
 	began = time.Now()
 	again, err := rundir.Resume(directory)

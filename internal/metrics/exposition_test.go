@@ -66,7 +66,7 @@ func underWay() *metrics.Run {
 	}
 	r.Progress(schedule.Progress{Block: 12, MaxBlock: 60, NextLook: 15, Left: 1, Remaining: time.Minute})
 	r.Trying(schedule.Slot{Block: 12, Environment: "docker", Workload: "redis", Level: "clients=1"})
-	r.Watch("docker", "redis")(metricstest.Reading(1))
+	r.Watch("", "docker", "redis")(metricstest.Reading(1))
 	used := metricstest.Usage()
 	used.DiskRead = usage.Absent("the kernel counts none")
 	last := trials[0]
@@ -177,7 +177,7 @@ func TestCountersNeverFall(t *testing.T) {
 			environment := rapid.SampledFrom(metricstest.Environments).Draw(rt, "environment")
 			var onReading []func(usage.Reading)
 			for range rapid.IntRange(0, 3).Draw(rt, "instances") {
-				onReading = append(onReading, r.Watch(environment, "redis"))
+				onReading = append(onReading, r.Watch("", environment, "redis"))
 			}
 			seconds := 0.0
 			for range rapid.IntRange(0, 4).Draw(rt, "looks") {
@@ -247,5 +247,48 @@ func TestAnOpenContrastIsShownAsOpen(t *testing.T) {
 	}
 	if got, _ := value(families, metrics.Verdict.Name, "docker", "clients=10", "get", "open"); got != 0 {
 		t.Errorf("open is %v after the verdict", got)
+	}
+}
+
+// Two nodes make trials of one cell at the same time: neither ends, resets or replaces
+// what the other one shows.
+func TestNodesHaveValuesOfTheirOwn(t *testing.T) {
+	r := made()
+	trial := func(node string, block int) rundir.Trial {
+		return rundir.Trial{Node: node, Block: block, Environment: "docker", Workload: "redis", Level: "clients=1", Status: rundir.OK,
+			Metrics: map[string]float64{"get": float64(100 * block)}, HostSeconds: 1}
+	}
+	for block, node := range []string{1: "h1", 2: "h2"} {
+		if node != "" {
+			r.Trying(schedule.Slot{Node: node, Block: block, Environment: "docker", Workload: "redis", Level: "clients=1"})
+		}
+	}
+	later := r.Watch("h2", "docker", "redis")
+	r.Watch("h1", "docker", "redis")(metricstest.Reading(1))
+	if got, want := r.String(), "opened, redis clients=1 in docker on h1, redis clients=1 in docker on h2"; got != want {
+		t.Errorf("the state is %q, not %q", got, want)
+	}
+	r.Tried(trial("h1", 1), nil)
+	later(metricstest.Reading(1))
+	families := gather(t, r)
+	if _, shown := value(families, metrics.Trying.Name, "h1"); shown {
+		t.Error("the trial on h1 has ended and is shown")
+	}
+	if _, shown := value(families, metrics.Trying.Name, "h2", "2"); !shown {
+		t.Error("the trial on h2 goes on and is not shown")
+	}
+	if got, _ := value(families, "tare_environment_cpu_seconds_total", "h2", "docker"); got == 0 {
+		t.Error("the readings on h2 were lost when the trial on h1 ended")
+	}
+	r.Tried(trial("h2", 2), nil)
+	r.Tried(trial("h1", 1), nil)
+	families = gather(t, r)
+	for node, want := range map[string]float64{"h1": 100, "h2": 200} {
+		if got, _ := value(families, metrics.Metric.Name, node, "get"); got != want {
+			t.Errorf("get on %s is %v, not %v", node, got, want)
+		}
+	}
+	if got, _ := value(families, metrics.BlockNow.Name); got != 2 {
+		t.Errorf("the block is %v", got)
 	}
 }

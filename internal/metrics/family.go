@@ -45,10 +45,10 @@ type Family struct {
 // RunLabel is the label of every family of a run: the name of the run directory.
 const RunLabel = "run"
 
-// The labels that several families share.
+// The labels that several families share. The node is that of a run over nodes, else "".
 var (
-	ofCell     = []string{"environment", "workload"}
-	ofTrial    = []string{"environment", "workload", "level"}
+	ofCell     = []string{"node", "environment", "workload"}
+	ofTrial    = []string{"node", "environment", "workload", "level"}
 	ofContrast = []string{"environment", "baseline", "workload", "level", "metric", "primary", "part"}
 )
 
@@ -60,24 +60,24 @@ var (
 	Elapsed = family("tare_run_elapsed_seconds", Gauge, Live, "Time spent on trials, including earlier sessions")
 	End     = family("tare_run_expected_end_timestamp_seconds", Gauge, Live, "Latest expected end of the run, in Unix time, from measured durations")
 
-	BlockNow   = family("tare_run_block", Gauge, Both, "The current block, from 1")
+	BlockNow   = family("tare_run_block", Gauge, Both, "The current block, from 1; of several nodes the last that was begun")
 	BlockLimit = family("tare_run_block_limit", Gauge, Live, "The maximum number of blocks")
 	NextLook   = family("tare_run_next_look_block", Gauge, Live, "The number of blocks at the next interim analysis")
-	Left       = family("tare_run_trials_left", Gauge, Live, "Trials left in the current block")
+	Left       = family("tare_run_trials_left", Gauge, Live, "Trials left in the blocks under way")
 	GivenUp    = family("tare_run_given_up", Gauge, Live, "Workloads that were dropped in one environment because their first trials failed")
-	Trials     = family("tare_trials_total", Counter, Both, "Finished trials", "environment", "status")
+	Trials     = family("tare_trials_total", Counter, Both, "Finished trials", "node", "environment", "status")
 	Verdicts   = family("tare_run_verdicts", Gauge, Both, "Contrasts on primary metrics by verdict; open ones are undecided", "verdict")
 
-	Trying      = family("tare_trial_running_info", Gauge, Live, "The current trial, or those whose samples alternate: always 1; absent between trials", "environment", "workload", "level", "block")
-	TryingSince = family("tare_trial_running_start_timestamp_seconds", Gauge, Live, "Start of the current trial, in Unix time")
+	Trying      = family("tare_trial_running_info", Gauge, Live, "The current trial of each node, or those whose samples alternate: always 1; absent between trials", "node", "environment", "workload", "level", "block")
+	TryingSince = family("tare_trial_running_start_timestamp_seconds", Gauge, Live, "Start of the current trial, in Unix time", "node")
 )
 
 // The families of what trials measured.
 var (
 	Starts    = family("tare_start_duration_seconds", Histogram, Live, "Start time of instances, until the agent's first message", "environment")
-	LastStart = family("tare_start_seconds", Gauge, Both, "Start time of the last instance, until the agent's first message", "environment")
+	LastStart = family("tare_start_seconds", Gauge, Both, "Start time of the last instance, until the agent's first message", "node", "environment")
 
-	Metric   = family("tare_trial_metric", Gauge, Both, "A metric of the last finished trial, in the unit of the label", "environment", "workload", "level", "metric", "unit", "better")
+	Metric   = family("tare_trial_metric", Gauge, Both, "A metric of the last finished trial, in the unit of the label", "node", "environment", "workload", "level", "metric", "unit", "better")
 	Duration = family("tare_trial_driver_seconds", Gauge, Both, "Run time of the driver in the last trial, by the host's clock", ofTrial...)
 	Pressure = family("tare_trial_pressure_ratio", Gauge, Both, "Share of the last trial in which something on the machine waited for the resource", "resource")
 	Canary   = family("tare_block_canary_seconds", Gauge, Both, "Run time of the calibration loop before the block: how fast the machine is")
@@ -93,21 +93,21 @@ var (
 // The families about the sampling of resource use.
 var (
 	Watched = family("tare_environment_watched_seconds_total", Counter, Both, "Time in which the environment was sampled: divide rates of the other counters by its rate", ofCell...)
-	Absent  = family("tare_environment_absent_info", Gauge, Both, "A quantity that is missing in the last trial, with the reason: always 1", "environment", "workload", "quantity", "reason")
+	Absent  = family("tare_environment_absent_info", Gauge, Both, "A quantity that is missing in the last trial, with the reason: always 1", "node", "environment", "workload", "quantity", "reason")
 )
 
 // The families whose values are known when a trial ends: CPU time by process, the
 // totals of the machine, and the cost of the sampler.
 var (
-	PartCPU = family("tare_environment_part_cpu_seconds_total", Counter, Both, "CPU time of the environment's processes, by role and name", "environment", "workload", "role", "process")
-	HostCPU = family("tare_machine_cpu_seconds_total", Counter, Both, "CPU time of the whole machine while the environment was sampled, by what it is charged to; unattributed is charged to no thread", "environment", "charged")
-	Energy  = family("tare_machine_energy_joules_total", Counter, Both, "Energy of all processor packages while the environment was sampled", "environment")
+	PartCPU = family("tare_environment_part_cpu_seconds_total", Counter, Both, "CPU time of the environment's processes, by role and name", "node", "environment", "workload", "role", "process")
+	HostCPU = family("tare_machine_cpu_seconds_total", Counter, Both, "CPU time of the whole machine while the environment was sampled, by what it is charged to; unattributed is charged to no thread", "node", "environment", "charged")
+	Energy  = family("tare_machine_energy_joules_total", Counter, Both, "Energy of all processor packages while the environment was sampled", "node", "environment")
 
-	SamplerCPU    = family("tare_sampler_cpu_seconds_total", Counter, Both, "CPU time of the sampler", "environment")
-	SamplerPasses = family("tare_sampler_passes_total", Counter, Both, "Passes of the sampler, each of which reads all instances of a trial", "environment")
-	SamplerTime   = family("tare_sampler_pass_seconds_total", Counter, Both, "Total time of the sampler's passes", "environment")
-	SamplerMax    = family("tare_sampler_pass_longest_seconds", Gauge, Both, "The longest pass of the sampler in the last trial", "environment")
-	SamplerLate   = family("tare_sampler_late_passes_total", Counter, Both, "Passes of the sampler that began more than half an interval late", "environment")
+	SamplerCPU    = family("tare_sampler_cpu_seconds_total", Counter, Both, "CPU time of the sampler", "node", "environment")
+	SamplerPasses = family("tare_sampler_passes_total", Counter, Both, "Passes of the sampler, each of which reads all instances of a trial", "node", "environment")
+	SamplerTime   = family("tare_sampler_pass_seconds_total", Counter, Both, "Total time of the sampler's passes", "node", "environment")
+	SamplerMax    = family("tare_sampler_pass_longest_seconds", Gauge, Both, "The longest pass of the sampler in the last trial", "node", "environment")
+	SamplerLate   = family("tare_sampler_late_passes_total", Counter, Both, "Passes of the sampler that began more than half an interval late", "node", "environment")
 )
 
 // Build is about the program and has no run label.

@@ -112,17 +112,17 @@ func (h *history) play(r *Run, p Past, t rundir.Trial) error {
 	}
 	var readings []timed
 	for _, w := range watched {
-		update := r.Watch(t.Environment, t.Workload)
+		update := r.Watch(t.Node, t.Environment, t.Workload)
 		for _, reading := range w.Readings {
 			readings = append(readings, timed{w.Began.Add(time.Duration(reading.Seconds * float64(time.Second))), reading, update})
 		}
 	}
 	slices.SortStableFunc(readings, func(a, b timed) int { return a.at.Compare(b.at) })
-	c := cell{t.Environment, t.Workload}
+	c := cell{t.Node, t.Environment, t.Workload}
 	for _, next := range readings {
 		h.at = next.at
 		next.update(next.reading)
-		r.show(c, r.use(c.environment, c.workload))
+		r.show(c, r.use(c))
 	}
 	return nil
 }

@@ -3,6 +3,7 @@ package metrics
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -118,11 +119,11 @@ func (r *Run) Progress(p schedule.Progress) {
 func (r *Run) Trying(slots ...schedule.Slot) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.values.drop(Trying)
+	r.values.drop(Trying, slots[0].Node)
 	for _, s := range slots {
-		r.values.set(Trying, 1, s.Environment, s.Workload, s.Level, strconv.Itoa(s.Block))
+		r.values.set(Trying, 1, s.Node, s.Environment, s.Workload, s.Level, strconv.Itoa(s.Block))
 	}
-	r.values.set(TryingSince, stamp(r.now()))
+	r.values.set(TryingSince, stamp(r.now()), slots[0].Node)
 }
 
 // Tried records the end of a trial, and the contrasts after it.
@@ -130,14 +131,16 @@ func (r *Run) Tried(t rundir.Trial, contrasts []verdict.Contrast) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	v := &r.values
-	v.drop(Trying)
-	v.drop(TryingSince)
-	v.add(Trials, 1, t.Environment, string(t.Status))
-	v.set(BlockNow, float64(t.Block))
+	v.drop(Trying, t.Node)
+	v.drop(TryingSince, t.Node)
+	v.add(Trials, 1, t.Node, t.Environment, string(t.Status))
+	if t.Node == "" || float64(t.Block) > v.at(BlockNow, nil).value { // a slow node ends an earlier one
+		v.set(BlockNow, float64(t.Block))
+	}
 	if len(t.Phases) > 0 {
 		took := environment.StartTime(t.Phases).Seconds()
 		r.starts.WithLabelValues(t.Environment).Observe(took)
-		v.set(LastStart, took, t.Environment)
+		v.set(LastStart, took, t.Node, t.Environment)
 	}
 	if !t.Traced { // tracing distorts its metrics
 		r.measured(t)
@@ -152,9 +155,9 @@ func (r *Run) measured(t rundir.Trial) {
 	if t.Status == rundir.OK {
 		for _, m := range r.metrics[t.Workload] {
 			value, ok := t.Metrics[m.Name]
-			v.known(Metric, value, ok, t.Environment, t.Workload, t.Level, m.Name, m.Unit, m.Better)
+			v.known(Metric, value, ok, t.Node, t.Environment, t.Workload, t.Level, m.Name, m.Unit, m.Better)
 		}
-		v.known(Duration, t.HostSeconds, t.HostSeconds > 0, t.Environment, t.Workload, t.Level)
+		v.known(Duration, t.HostSeconds, t.HostSeconds > 0, t.Node, t.Environment, t.Workload, t.Level)
 	}
 	if p := t.Pressure; p != nil {
 		for resource, share := range map[string]*float64{"cpu": p.CPU, "io": p.IO, "memory": p.Memory} {
@@ -242,8 +245,14 @@ func (r *Run) String() string {
 	for _, s := range r.values.of[BlockNow] {
 		block = fmt.Sprintf(", block %g", s.value)
 	}
+	var trying []string
 	for _, s := range r.values.of[Trying] {
-		block += fmt.Sprintf(", %s in %s", strings.TrimSpace(s.labels[1]+" "+s.labels[2]), s.labels[0])
+		text := fmt.Sprintf(", %s in %s", strings.TrimSpace(s.labels[2]+" "+s.labels[3]), s.labels[1])
+		if s.labels[0] != "" {
+			text += " on " + s.labels[0]
+		}
+		trying = append(trying, text)
 	}
-	return phase + block
+	slices.Sort(trying)
+	return phase + block + strings.Join(trying, "")
 }

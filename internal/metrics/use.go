@@ -5,8 +5,9 @@ import (
 	"tare/internal/usage"
 )
 
-// cell is one environment with one workload: resource use is summed by cell.
-type cell struct{ environment, workload string }
+// cell is one environment with one workload on one node: resource use is summed by cell,
+// and each node makes one trial at a time.
+type cell struct{ node, environment, workload string }
 
 // use is the resource use of a cell: of the trials that ended, and of the current
 // one. A meter counts from 0 in every trial, and a Prometheus counter must not
@@ -32,21 +33,20 @@ type total struct {
 
 func (t *total) add(value float64) { t.value, t.known = t.value+value, true }
 
-func (r *Run) use(environment, workload string) *use {
-	c := cell{environment, workload}
+func (r *Run) use(c cell) *use {
 	if r.uses[c] == nil {
 		r.uses[c] = &use{ended: make([]total, len(usage.Quantities)), shown: make([]float64, len(usage.Quantities))}
 	}
 	return r.uses[c]
 }
 
-// Watch adds an instance to the current trial and returns the function that
+// Watch adds an instance to the current trial on a node and returns the function that
 // receives its readings. The function only stores the reading, since there may be
 // many instances and a hundred readings per second; sums are computed by Collect.
-func (r *Run) Watch(environment, workload string) func(usage.Reading) {
+func (r *Run) Watch(node, environment, workload string) func(usage.Reading) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	u, m := r.use(environment, workload), &meter{}
+	u, m := r.use(cell{node, environment, workload}), &meter{}
 	u.meters = append(u.meters, m)
 	return func(seen usage.Reading) {
 		r.mu.Lock()
@@ -61,17 +61,17 @@ func (r *Run) Watch(environment, workload string) func(usage.Reading) {
 // current one.
 func (r *Run) show(c cell, u *use) {
 	if watched := u.watched + u.sinceBegun(); watched > 0 {
-		r.values.set(Watched, watched, c.environment, c.workload)
+		r.values.set(Watched, watched, c.node, c.environment, c.workload)
 	}
 	for i, q := range usage.Quantities {
 		now := u.now(q)
 		if q.Kind == usage.Counter {
 			if all := u.ended[i]; now.known || all.known {
 				u.shown[i] = max(u.shown[i], all.value+now.value)
-				r.values.set(Uses[i], u.shown[i], c.environment, c.workload)
+				r.values.set(Uses[i], u.shown[i], c.node, c.environment, c.workload)
 			}
 		} else {
-			r.values.known(Uses[i], now.value, now.known, c.environment, c.workload)
+			r.values.known(Uses[i], now.value, now.known, c.node, c.environment, c.workload)
 		}
 	}
 }
@@ -102,8 +102,8 @@ func (u *use) now(q usage.Quantity) (sum total) {
 // larger value counts: the usage includes the time after the last reading, and
 // readings from another host may be lost.
 func (r *Run) settle(t rundir.Trial) {
-	c := cell{t.Environment, t.Workload}
-	u := r.use(c.environment, c.workload)
+	c := cell{t.Node, t.Environment, t.Workload}
+	u := r.use(c)
 	for i, q := range usage.Quantities {
 		sum := u.now(q)
 		if t.Usage != nil {
@@ -131,10 +131,10 @@ func (r *Run) settle(t rundir.Trial) {
 
 // absent sets the quantities that the last trial has no value of, with the reason.
 func (r *Run) absent(c cell, u *usage.Usage) {
-	r.values.drop(Absent, c.environment, c.workload)
+	r.values.drop(Absent, c.node, c.environment, c.workload)
 	for _, q := range usage.Quantities {
 		if f := ofUsage[q.Name](u); f.Missing != "" {
-			r.values.set(Absent, 1, c.environment, c.workload, q.Name, f.Missing)
+			r.values.set(Absent, 1, c.node, c.environment, c.workload, q.Name, f.Missing)
 		}
 	}
 }
@@ -144,7 +144,7 @@ func (r *Run) absent(c cell, u *usage.Usage) {
 func (r *Run) around(c cell, u *usage.Usage) {
 	v := &r.values
 	for _, p := range u.Parts {
-		v.add(PartCPU, p.CPU, c.environment, c.workload, p.Role, p.Name)
+		v.add(PartCPU, p.CPU, c.node, c.environment, c.workload, p.Role, p.Name)
 	}
 	if h := u.Host; h != nil {
 		for charged, f := range map[string]usage.Figure{
@@ -153,19 +153,19 @@ func (r *Run) around(c cell, u *usage.Usage) {
 			// Unattributed time is a difference, and can be negative by the
 			// granularity of the kernel's ticks.
 			if f.Missing == "" {
-				v.add(HostCPU, max(f.Value, 0), c.environment, charged)
+				v.add(HostCPU, max(f.Value, 0), c.node, c.environment, charged)
 			}
 		}
 		if h.Energy.Missing == "" {
-			v.add(Energy, h.Energy.Value, c.environment)
+			v.add(Energy, h.Energy.Value, c.node, c.environment)
 		}
 	}
 	if e := u.Sampler; e != nil {
-		v.add(SamplerCPU, e.CPU, c.environment)
-		v.add(SamplerPasses, float64(e.Passes), c.environment)
-		v.add(SamplerTime, e.PassMean*float64(e.Passes), c.environment)
-		v.set(SamplerMax, e.PassMax, c.environment)
-		v.add(SamplerLate, float64(e.Late), c.environment)
+		v.add(SamplerCPU, e.CPU, c.node, c.environment)
+		v.add(SamplerPasses, float64(e.Passes), c.node, c.environment)
+		v.add(SamplerTime, e.PassMean*float64(e.Passes), c.node, c.environment)
+		v.set(SamplerMax, e.PassMax, c.node, c.environment)
+		v.add(SamplerLate, float64(e.Late), c.node, c.environment)
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"github.com/charmbracelet/x/ansi"
 
 	"tare/internal/run"
+	"tare/internal/rundir"
 	"tare/internal/schedule"
 	"tare/internal/term"
 	"tare/internal/testing/reporttest"
@@ -208,5 +209,32 @@ func TestALogHasEstimatesNowAndThen(t *testing.T) {
 	want := "so far, not final: nginx time in docker +0.2% ([-32.8%, +49.5%]); nginx time in gvisor +82.2% ([-9.5%, +267%])\n"
 	if got := out.String(); got != want+want {
 		t.Error(got)
+	}
+}
+
+// Several nodes make trials at the same time: the line names all, whichever began last.
+func TestTheLineNamesTheBlocksOfAllNodes(t *testing.T) {
+	s := &screen{columns: 80}
+	l := &Live{out: term.NewWriter(s), size: func() (int, int) { return s.columns, 24 }}
+	event := func(kind run.Kind, node string, block int) string {
+		l.Event(run.Event{Kind: kind, Trial: &rundir.Trial{}, Slot: &schedule.Slot{Block: block, Node: node, Workload: "redis", Environment: "docker"},
+			Progress: schedule.Progress{MaxBlock: 60, Open: 2, NextLook: 8, Remaining: 90 * time.Second}})
+		return s.String()
+	}
+	for _, c := range []struct {
+		kind  run.Kind
+		node  string
+		block int
+		want  string
+	}{
+		{run.Trying, "h1", 3, "block 3/60 on h1 · redis in docker · 0/2 decided · analysis at 8 · ≤1m30s left"},
+		{run.Trying, "h2", 4, "blocks 3 on h1, 4 on h2 · 0/2 decided · analysis at 8 · ≤1m30s left"},
+		{run.Trying, "a-node-with-a-long-name.example", 5, "blocks 3 to 5 on 3 nodes · 0/2 decided · analysis at 8 · ≤1m30s left"},
+		{run.Tried, "a-node-with-a-long-name.example", 5, "blocks 3 on h1, 4 on h2 · 0/2 decided · analysis at 8 · ≤1m30s left"},
+		{run.Tried, "h1", 3, "block 4 on h2 · 0/2 decided · analysis at 8 · ≤1m30s left"},
+	} {
+		if got := event(c.kind, c.node, c.block); got != c.want {
+			t.Errorf("%s, not %s", got, c.want)
+		}
 	}
 }

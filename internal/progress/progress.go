@@ -9,6 +9,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -160,7 +162,8 @@ type Live struct {
 	size      func() (columns, lines int)
 	estimates []verdict.SoFar
 	line      string
-	drawn     []string // what is on the screen; the cursor is in the last line
+	drawn     []string       // what is on the screen; the cursor is in the last line
+	working   map[string]int // the blocks under way, by their nodes
 }
 
 // Event redraws what the event changes.
@@ -179,9 +182,13 @@ func (l *Live) Event(e run.Event) {
 	case run.Block:
 		l.status(blockLine(e))
 	case run.Trying, run.Tried:
-		if l.Line != nil {
+		l.work(e)
+		switch others := l.otherNodes(e.Slot.Node); {
+		case l.Line != nil:
 			l.status(l.Line(e))
-		} else {
+		case others != "":
+			l.status(others + outlook(e))
+		default:
 			l.status(trialLine(e))
 		}
 	}
@@ -194,6 +201,44 @@ var (
 	eraseLine  = term.Own(ansi.EraseLineRight)
 	eraseBelow = term.Own(ansi.EraseScreenBelow)
 )
+
+// work notes which nodes make a trial.
+func (l *Live) work(e run.Event) {
+	if l.working == nil {
+		l.working = map[string]int{}
+	}
+	if delete(l.working, e.Slot.Node); e.Kind == run.Trying {
+		l.working[e.Slot.Node] = e.Slot.Block
+	}
+}
+
+// mostNodes is how many columns the names of nodes get.
+const mostNodes = 40
+
+// otherNodes names the blocks under way where other nodes than this one make trials; ""
+// else.
+func (l *Live) otherNodes(node string) string {
+	others := len(l.working)
+	if _, works := l.working[node]; works {
+		others--
+	}
+	if others == 0 {
+		return ""
+	}
+	var parts []string
+	for _, node := range slices.Sorted(maps.Keys(l.working)) {
+		parts = append(parts, fmt.Sprintf("%d%s", l.working[node], onNode(node)))
+	}
+	text := "block " + parts[0]
+	if len(parts) > 1 {
+		text = "blocks " + strings.Join(parts, ", ")
+	}
+	if len(parts) > 1 && ansi.StringWidth(text) > mostNodes {
+		blocks := slices.Sorted(maps.Values(l.working))
+		text = fmt.Sprintf("blocks %d to %d on %d nodes", blocks[0], blocks[len(blocks)-1], len(blocks))
+	}
+	return text
+}
 
 func trialLine(e run.Event) string {
 	p := e.Progress
@@ -210,6 +255,12 @@ func trialLine(e run.Event) string {
 	} else {
 		text += fmt.Sprintf(" · %s in %s", joined(e.Slot.Workload, e.Slot.Level), e.Slot.Environment)
 	}
+	return text + outlook(e)
+}
+
+// outlook is how far the run is.
+func outlook(e run.Event) (text string) {
+	p := e.Progress
 	if all := p.Decided + p.Inconclusive + p.Open; all > 0 {
 		text += fmt.Sprintf(" · %d/%d decided", p.Decided, all)
 	}

@@ -44,7 +44,7 @@ type Options struct {
 	Events func(Event)
 	// Watch returns, for each instance of a trial, the callback for its readings;
 	// nil where nothing receives them.
-	Watch func(environment, workload string) func(usage.Reading)
+	Watch func(node, environment, workload string) func(usage.Reading)
 	// Fingerprinted receives each fingerprint that the run takes, and returns remarks on
 	// it, which become events; nil where there are none.
 	Fingerprinted func(parity.Fingerprint) []string

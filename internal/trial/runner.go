@@ -41,7 +41,7 @@ type Config struct {
 	Before []rundir.Trial
 	// Watch returns, for each measured instance of a trial, the callback for its
 	// readings; nil where nothing receives them.
-	Watch func(environment, workload string) func(usage.Reading)
+	Watch func(node, environment, workload string) func(usage.Reading)
 	// AfterRound receives the trials of a batch so far after each of its rounds, but
 	// those that failed. It is called between two samples, so it must be quick.
 	AfterRound func(number int, underWay []rundir.Trial)
@@ -315,7 +315,7 @@ func (r *Runner) callback(t *rundir.Trial) func() func(usage.Reading) {
 		if r.Watch == nil {
 			return nil
 		}
-		return r.Watch(t.Environment, t.Workload)
+		return r.Watch(t.Node, t.Environment, t.Workload)
 	}
 }
 

@@ -95,7 +95,7 @@ func (b *board) progress() {
 	b.stat("Verdicts open", 4, "", "open", selects(metrics.Verdicts, `verdict="open"`), "value")
 	b.stat("Time spent", 4, "s", "elapsed", selects(metrics.Elapsed), "value")
 	b.stat("Latest end", 4, "dateTimeFromNow", "end", selects(metrics.End)+" * 1000", "value")
-	b.table("Current trial", 12, []string{"max by (environment, workload, level, block) (" + selects(metrics.Trying) + ")"},
+	b.table("Current trial", 12, []string{"max by (node, environment, workload, level, block) (" + selects(metrics.Trying) + ")"},
 		map[string]bool{"Time": true, "Value": true}, nil)
 	b.graph("Finished trials", 12, "", "{{status}}", "sum by (status) ("+selects(metrics.Trials)+")")
 }
@@ -117,8 +117,8 @@ func (b *board) contrasts() {
 
 func (b *board) trials() {
 	b.row("Trials")
-	b.graph("Metrics", 12, "", "{{workload}} {{level}} {{metric}} ({{unit}}) {{environment}}", selects(metrics.Metric, `metric=~"$metric"`))
-	b.graph("Start time", 6, "s", "{{environment}}", selects(metrics.LastStart))
+	b.graph("Metrics", 12, "", "{{workload}} {{level}} {{metric}} ({{unit}}) {{environment}} {{node}}", selects(metrics.Metric, `metric=~"$metric"`))
+	b.graph("Start time", 6, "s", "{{environment}} {{node}}", selects(metrics.LastStart))
 	b.graph("Waiting for a resource", 6, "percentunit", "{{resource}}", selects(metrics.Pressure))
 	if b.live {
 		b.graph("Median start time", 12, "s", "{{environment}}",
@@ -127,7 +127,7 @@ func (b *board) trials() {
 	b.graph("Speed of the machine: run time of the calibration loop before each block", 12, "s", "loop", selects(metrics.Canary))
 }
 
-// use has one panel for every quantity of resource use.
+// use has one panel for every quantity of resource use, of several nodes the mean.
 func (b *board) use() {
 	b.row("Resource use by environment, while it is sampled")
 	watched := "sum by (environment) (rate(" + selects(metrics.Watched) + "[$__rate_interval]))"
@@ -135,7 +135,7 @@ func (b *board) use() {
 		f := metrics.Uses[i]
 		title := strings.ToUpper(q.About[:1]) + q.About[1:]
 		if q.Kind == usage.Gauge {
-			b.graph(title, 8, units[q.Unit].held, "{{environment}}", "sum by (environment) ("+selects(f)+")")
+			b.graph(title, 8, units[q.Unit].held, "{{environment}}", "avg by (environment) (sum by (node, environment) ("+selects(f)+"))")
 			continue
 		}
 		b.graph(title, 8, units[q.Unit].rate, "{{environment}}",
@@ -160,8 +160,8 @@ func (b *board) around() {
 	b.stat("CPU use of the sampler", 8, "percentunit", "{{environment}}",
 		"sum by (environment) ("+b.now(selects(metrics.SamplerCPU))+") / "+watched, "value_and_name")
 	b.stat("Mean duration of a sampler pass", 8, "s", "{{environment}}",
-		b.now(selects(metrics.SamplerTime))+" / "+b.now(selects(metrics.SamplerPasses)), "value_and_name")
-	b.stat("Energy", 8, "joule", "{{environment}}", b.now(selects(metrics.Energy)), "value_and_name")
+		"sum by (environment) ("+b.now(selects(metrics.SamplerTime))+") / sum by (environment) ("+b.now(selects(metrics.SamplerPasses))+")", "value_and_name")
+	b.stat("Energy", 8, "joule", "{{environment}}", "sum by (environment) ("+b.now(selects(metrics.Energy))+")", "value_and_name")
 }
 
 func (b *board) machine() {

@@ -134,9 +134,9 @@ func (l *Listener) Update(e run.Event) {
 
 // Watch returns the function that receives the sampler's readings of one more
 // instance, or nil before a run is opened.
-func (l *Listener) Watch(environment, workload string) func(usage.Reading) {
+func (l *Listener) Watch(node, environment, workload string) func(usage.Reading) {
 	if r := l.run.Load(); r != nil {
-		return r.Watch(environment, workload)
+		return r.Watch(node, environment, workload)
 	}
 	return nil
 }
