@@ -149,6 +149,57 @@ func TestARunGoesOnWithoutAHostThatIsGone(t *testing.T) {
 	h.clean(t)
 }
 
+// A run that is killed while two nodes work goes on with one at a time: each block is
+// finished on its own node, and none is lost or made twice.
+func TestARunOverNodesIsResumedWithFewerAtATime(t *testing.T) {
+	h := aHome(t)
+	_, entries := machinesOf(t, "h1", "h2")
+	study, directory := nodesRun(t, entries, "h1, h2", 8, "interleaved")
+	p := h.tare(t, "run", study, "--quiet", "--out", directory)
+	journal := filepath.Join(directory, "journal.jsonl")
+	waitFor(t, "trials on both nodes", func() bool {
+		text, _ := os.ReadFile(journal)
+		return strings.Count(string(text), `"node":"h1"`) >= 3 && strings.Contains(string(text), `"node":"h2"`)
+	})
+	if err := p.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	p.end()
+	before, _ := os.ReadFile(journal)
+	p = h.tare(t, "run", "--resume", directory, "--quiet", "--parallel", "1")
+	if status, output := p.end(); status != 0 {
+		t.Fatalf("status %d: %s%s", status, output, p.errs.String())
+	}
+	after, _ := os.ReadFile(journal)
+	whole := before[:strings.LastIndexByte(string(before), '\n')+1]
+	if !strings.HasPrefix(string(after), string(whole)) {
+		t.Error("the journal of the first session was changed")
+	}
+	run, on := trialsOn(t, directory)
+	made := map[string]int{}
+	for _, trial := range run.Trials {
+		made[fmt.Sprintf("block %d, %s", trial.Block, trial.Environment)]++
+	}
+	for which, times := range made {
+		if times != 1 {
+			t.Errorf("%s was made %d times", which, times)
+		}
+	}
+	if len(made) != 16 || on["h1"]+on["h2"] != 16 || on["h2"] == 0 {
+		t.Errorf("%d trials of 16, on %v", len(made), on)
+	}
+	resumed := run.Trials[strings.Count(string(whole), "\n"):]
+	for i, trial := range resumed[min(1, len(resumed)):] {
+		if earlier := resumed[i]; trial.Started.Before(earlier.Ended) {
+			t.Errorf("block %d on %s began while block %d on %s was under way", trial.Block, trial.Node, earlier.Block, earlier.Node)
+		}
+	}
+	if last := run.Manifest.Sessions[1]; last.Parallel != 1 || run.Plan.Nodes.Parallel != 0 {
+		t.Errorf("the session had %d nodes at a time, the plan %d", last.Parallel, run.Plan.Nodes.Parallel)
+	}
+	h.clean(t)
+}
+
 // refuse ends the connections to a machine, and lets no other be made.
 func refuse(t *testing.T, m *sshhost.Machine) {
 	t.Helper()

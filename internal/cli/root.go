@@ -106,6 +106,8 @@ Get started:
 			c.Flags().VisitAll(func(f *pflag.Flag) { known = append(known, f.Name) })
 			if near := strictyaml.Nearest(unknown.GetSpecifiedName(), known); near != "" {
 				err = fmt.Errorf("%w; did you mean --%s?", err, near)
+			} else if unknown.GetSpecifiedName() == "parallel" {
+				err = fmt.Errorf("%w; only `tare run` works on several machines side by side, the nodes of a study", err)
 			}
 		}
 		return badInput("%w (`%s --help` lists the flags)", err, c.CommandPath())
@@ -225,7 +227,7 @@ func exclude(c *cobra.Command, one, other, why string) {
 func checkResume(c *cobra.Command) error {
 	var flags []string
 	c.Flags().Visit(func(f *pflag.Flag) {
-		if !slices.Contains([]string{"home", "resume", "strict", "quiet", "json", "listen", "trust-owner"}, f.Name) {
+		if !slices.Contains([]string{"home", "resume", "strict", "quiet", "json", "listen", "parallel", "trust-owner"}, f.Name) {
 			flags = append(flags, "--"+f.Name)
 		}
 	})

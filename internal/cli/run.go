@@ -71,7 +71,7 @@ Exit status:
 func (r *runFlags) add(app *App, flags *pflag.FlagSet) {
 	flags.IntVar(&r.over.Blocks, "blocks", 0, "run exactly this `number` of blocks, and use the interval for a fixed number")
 	flags.DurationVar(&r.over.Budget, "budget", 0, "begin no block that would end after this `time` (5m, 1h); it goes to open verdicts")
-	flags.IntVar(&r.over.Parallel, "parallel", 0, "let at most this `number` of the study's nodes work at the same time")
+	flags.IntVar(&r.over.Parallel, "parallel", 0, "let at most this `number` of the study's nodes work at the same time, also of a resumed run")
 	flags.StringVar(&r.over.Scale, "scale", "", "run the study at the scale of this `name`, such as small")
 	flags.StringSliceVar(&r.over.Only, "only", nil, "run only the environments and workloads of these `names`; the baseline is always kept")
 	flags.Uint64Var(&r.seed, "seed", 0, "`seed` of the random order (default: random, and recorded)")
@@ -91,6 +91,10 @@ func (r *runFlags) run(command *cobra.Command, app *App, args []string) (err err
 		if err := checkResume(command); err != nil {
 			return err
 		}
+		if err := positive(command, "parallel"); err != nil {
+			return err
+		}
+		o.Parallel = r.over.Parallel
 		if o.Directory, err = findOwnRun(app, r.resume); err != nil {
 			return err
 		}

@@ -47,6 +47,9 @@ type Registration struct {
 	Mounts func(options any) error
 	// MemoryMounts: the mounts can be directories in memory.
 	MemoryMounts bool
+	// Limits returns why instances with these options cannot have limits that a study
+	// sets, an error for each. nil: they can, or say so when they are started.
+	Limits func(options any, l Limits) []error
 	// NoCores: instances cannot be restricted to cores by number, since others choose the
 	// machines that they run on.
 	NoCores bool

@@ -40,6 +40,9 @@ type Options struct {
 	Command   []string
 	// Plan is a new run's; nil goes on with the run in Directory.
 	Plan *study.Plan
+	// Parallel replaces how many nodes of a resumed run work at the same time; 0 leaves
+	// it as in the plan.
+	Parallel int
 	// Events receives what happens, in order and one at a time.
 	Events func(Event)
 	// Watch returns, for each instance of a trial, the callback for its readings;
@@ -272,6 +275,11 @@ func (e *execution) open() (err error) {
 			return err
 		}
 		e.Plan = e.run.Plan
+		if e.Parallel > 0 {
+			if err := e.Plan.SetParallel(e.Parallel); err != nil {
+				return errors.Join(err, e.run.Close())
+			}
+		}
 		if missing := e.run.Incomplete; missing != "" {
 			e.say("%s", missing)
 			e.run.Incomplete = ""
@@ -294,7 +302,7 @@ func (e *execution) open() (err error) {
 
 func (e *execution) execute(ctx context.Context) (*Result, error) {
 	m := &e.run.Manifest
-	m.Sessions = append(m.Sessions, rundir.Session{Started: time.Now().UTC()})
+	m.Sessions = append(m.Sessions, rundir.Session{Started: time.Now().UTC(), Parallel: e.Parallel})
 	session := len(m.Sessions) - 1
 	m.Noise = doctor.Noise()
 

@@ -84,6 +84,8 @@ type Session struct {
 	// Ended is zero if the process was killed.
 	Ended   time.Time `json:"ended,omitzero"`
 	Stopped string    `json:"stopped,omitempty"` // why it stopped, in words
+	// Parallel is how many nodes worked at the same time, if the session set it.
+	Parallel int `json:"parallel,omitempty"`
 	// Gone are the nodes that got no more blocks, with the reason.
 	Gone map[string]string `json:"gone,omitempty"`
 }

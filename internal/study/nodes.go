@@ -221,8 +221,8 @@ func (p *Plan) checkNodeRoles(root strictyaml.Node) {
 	}
 }
 
-// setParallel replaces how many nodes work at the same time.
-func (p *Plan) setParallel(n int) error {
+// SetParallel replaces how many nodes work at the same time.
+func (p *Plan) SetParallel(n int) error {
 	if !p.Nodes.Set() {
 		return fmt.Errorf("parallel: is how many nodes work at the same time, and the study has no nodes:")
 	}

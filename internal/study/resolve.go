@@ -96,6 +96,7 @@ func resolve(root strictyaml.Node, file *File, over Overrides, problems *stricty
 	}
 	checkPorts(root, scaled.Environments, plan.only(over.Only))
 	checkMounts(root, plan.only(over.Only))
+	checkLimits(root, plan.only(over.Only))
 	checkRoles(limitsAt.At("pin"), plan.Pin, plan.Workloads)
 	plan.Image = d.Image.resolve(root.At("image"), recipes, file.directory)
 	plan.Images = roleImages(root, plan)
@@ -127,7 +128,7 @@ func (o Overrides) apply(plan *Plan) error {
 		plan.Seed = drawSeed()
 	}
 	if o.Parallel > 0 {
-		if err := plan.setParallel(o.Parallel); err != nil {
+		if err := plan.SetParallel(o.Parallel); err != nil {
 			return err
 		}
 	}
@@ -230,6 +231,23 @@ func (l limitsSection) resolve(at strictyaml.Node) (environment.Limits, map[stri
 	slices.Sort(limits.Cores)
 	limits.Cores = slices.Compact(limits.Cores)
 	return limits, l.Pin.roles
+}
+
+// checkLimits reports limits that instances of an environment cannot have.
+func checkLimits(root strictyaml.Node, plan *Plan) {
+	for _, e := range plan.Environments {
+		registration, known := environment.Lookup(e.Kind)
+		if !known || registration.Limits == nil {
+			continue
+		}
+		options, err := e.Decode()
+		if err != nil {
+			continue // reported already
+		}
+		for _, err := range registration.Limits(options, e.Limits) {
+			root.At("environments", e.Name).ProblemAtKey("%s: %s", e.Name, err)
+		}
+	}
 }
 
 // checkRoles reports a mistyped role: one that no pack has.

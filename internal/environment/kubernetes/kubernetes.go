@@ -36,6 +36,7 @@ func init() {
 		},
 		Parts:   environment.Parts{Switches: environment.InOrder("runtime_class", "network", "service", "seccomp", "capabilities", "data")},
 		NoCores: true,
+		Limits:  func(o any, l environment.Limits) []error { return o.(*Options).cannotLimit(l) },
 		Networks: func(o any) (string, any) {
 			options := o.(*Options)
 			if options.As != "pod" || options.Network != "cni" {

@@ -55,7 +55,7 @@ func TestLimitsThatAPodCannotHaveAreRefused(t *testing.T) {
 		want    string
 	}{
 		{environment.Request{Limits: environment.Limits{CPUs: 1, Memory: quantity.GiB}}, ""},
-		{environment.Request{Limits: environment.Limits{Cores: []int{1}}}, "limits: cores: "},
+		{environment.Request{Limits: environment.Limits{Cores: []int{1}}}, "limits: pin: "},
 		{environment.Request{Limits: environment.Limits{PIDs: 9}}, "limits: pids: "},
 		{environment.Request{Limits: environment.Limits{IO: environment.IO{Read: 1}}}, "limits: io: "},
 		{environment.Request{Mounts: []environment.Mount{{}}}, "mounts: "},

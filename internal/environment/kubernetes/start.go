@@ -15,6 +15,7 @@ import (
 	"tare/internal/agent"
 	"tare/internal/cleanup"
 	"tare/internal/environment"
+	"tare/internal/environment/kubernetes/vmi"
 	"tare/internal/environment/support/console"
 )
 
@@ -97,20 +98,32 @@ func (p *pods) Start(ctx context.Context, r environment.Request) (_ environment.
 	return through, nil
 }
 
-// unsettable refuses limits that a pod cannot have.
+// unsettable refuses what a pod cannot have.
 func unsettable(r environment.Request) error {
-	switch l := r.Limits; {
-	case len(l.Cores) > 0:
-		return errors.New("limits: cores: a pod cannot name its cores: remove pin: and cores:; for cores of its own, limit whole CPUs and memory on nodes whose kubelet has the CPU manager policy static")
-	case l.PIDs > 0:
-		return errors.New("limits: pids: a pod cannot limit its processes: remove it; the kubelets limit those of every pod (podPidsLimit)")
-	case !l.IO.None():
-		return errors.New("limits: io: a pod cannot limit its I/O: remove it")
-	}
 	if len(r.Mounts) > 0 {
 		return errors.New("mounts: a pod runs on a node, which does not have the directories of this machine")
 	}
-	return nil
+	return errors.Join(defaults().cannotLimit(r.Limits)...)
+}
+
+// cannotLimit says which limits an instance cannot have.
+func (o *Options) cannotLimit(l environment.Limits) (wrong []error) {
+	if o.As == "vmi" {
+		if len(l.Cores) > 0 {
+			wrong = append(wrong, vmi.ErrCores)
+		}
+		return wrong
+	}
+	if len(l.Cores) > 0 {
+		wrong = append(wrong, errors.New("limits: pin: a pod cannot name its cores: remove the cores of roles; for cores of its own, limit whole CPUs and memory on nodes whose kubelet has the CPU manager policy static"))
+	}
+	if l.PIDs > 0 {
+		wrong = append(wrong, errors.New("limits: pids: a pod cannot limit its processes: remove it; the kubelets limit those of every pod (podPidsLimit)"))
+	}
+	if !l.IO.None() {
+		wrong = append(wrong, errors.New("limits: io: a pod cannot limit its I/O: remove it"))
+	}
+	return wrong
 }
 
 // phases are parts of a start, one after the other.

@@ -68,6 +68,15 @@ Flags
   $ tare run quick --blocks
   tare: flag needs an argument: --blocks (`tare run --help` lists the flags)
   [2]
+  $ tare run --resume nothing --parallel 0
+  tare: --parallel 0: must be more than 0
+  [2]
+  $ tare bench --parallel 2 -- true
+  tare: unknown flag: --parallel; only `tare run` works on several machines side by side, the nodes of a study (`tare bench --help` lists the flags)
+  [2]
+  $ tare try redis --parallel 2
+  tare: unknown flag: --parallel; only `tare run` works on several machines side by side, the nodes of a study (`tare try --help` lists the flags)
+  [2]
   $ tare run quick --parallel 0
   tare: --parallel 0: must be more than 0
   [2]

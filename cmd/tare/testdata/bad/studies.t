@@ -81,6 +81,16 @@ Keys and names
   tare: bad.yaml:6:57: ports: 6379 cannot be a NodePort: the range is 30000 to 32767; the workload's servers listen at the same port
   bad.yaml:6:65: unknown key "runtimeclass"; did you mean "runtime_class"? (known: as, kubeconfig, context, namespace, runtime_class, node_selector, tolerations, network, service, ports, data, storage_class, storage_size, priority_class, seccomp, capabilities, run_as_user, read_only_root, image, pull, pull_secrets, usage, agent_image, template, snapshot, mode, cpus, memory, user, port, identity, known_hosts, key_alias, host_key, rootfs, start_timeout, kind, limits, inside, system, host, with)
   [2]
+  $ sed 's/{network: host}/{kind: kubernetes}/; s/^limits.*/limits: {cpus: 1, pids: 100, io: {read_ops: 100}, pin: {server: [0], driver: [1]}}/' good.yaml >bad.yaml
+  $ tare run bad.yaml
+  tare: bad.yaml:6:3: docker: limits: pin: a pod cannot name its cores: remove the cores of roles; for cores of its own, limit whole CPUs and memory on nodes whose kubelet has the CPU manager policy static
+  bad.yaml:6:3: docker: limits: pids: a pod cannot limit its processes: remove it; the kubelets limit those of every pod (podPidsLimit)
+  bad.yaml:6:3: docker: limits: io: a pod cannot limit its I/O: remove it
+  [2]
+  $ sed 's/{network: host}/{kind: kubernetes, as: vmi, template: debian}/; s/^limits.*/limits: {pin: {server: [0]}}/' good.yaml >bad.yaml
+  $ tare run bad.yaml
+  tare: bad.yaml:6:3: docker: limits: pin: KubeVirt does not let a VM choose its cores: remove the cores of roles; dedicatedCpuPlacement in the template gives it cores of its own
+  [2]
   $ sed 's/{network: host}/{kind: kubernetes, as: machine}/' good.yaml >bad.yaml
   $ tare run bad.yaml
   tare: bad.yaml:6:34: as: "machine" is not known: choose one of pod, vmi

@@ -75,10 +75,13 @@ type instance struct {
 	cluster *cluster
 }
 
+// ErrCores refuses cores by number.
+var ErrCores = errors.New("limits: pin: KubeVirt does not let a VM choose its cores: remove the cores of roles; dedicatedCpuPlacement in the template gives it cores of its own")
+
 // Start starts a VM and returns after its agent's first message.
 func (m *Machines) Start(ctx context.Context, r environment.Request) (environment.Instance, error) {
 	if len(r.Limits.Cores) > 0 {
-		return nil, errors.New("limits: cores: KubeVirt does not let a VM choose its cores: remove the limit; dedicatedCpuPlacement in the template gives it cores of its own")
+		return nil, ErrCores
 	}
 	if r.Node != "" && m.Options.Mode == hypervisor.Start {
 		return nil, fmt.Errorf("mode: start runs the VirtualMachine %s where KubeVirt puts it, and not on node %s: use mode: linked", m.Options.Template, r.Node)

@@ -171,7 +171,7 @@ func aFailedStartSaysWhy(t *testing.T, b bench) {
 			[]string{"its phase is Scheduling", "no node takes it: Unschedulable: 0/1 nodes are available", "after start_timeout: 3s"}},
 		{"a node for what is started as it is", func(o *hypervisor.Options, r *environment.Request) { r.Node, o.Mode = "node-1", hypervisor.Start },
 			[]string{"mode: start runs the VirtualMachine template where KubeVirt puts it"}},
-		{"cores", func(_ *hypervisor.Options, r *environment.Request) { r.Limits.Cores = []int{0} }, []string{"limits: cores: KubeVirt does not let a VM choose its cores"}},
+		{"cores", func(_ *hypervisor.Options, r *environment.Request) { r.Limits.Cores = []int{0} }, []string{"limits: pin: KubeVirt does not let a VM choose its cores"}},
 		{"more memory than the node has", func(o *hypervisor.Options, r *environment.Request) {
 			r.Limits.Memory, o.StartTimeout = 64*quantity.GiB, 3*time.Second
 		}, []string{"Insufficient memory"}},
