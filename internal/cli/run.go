@@ -13,6 +13,7 @@ import (
 	"tare/internal/progress"
 	"tare/internal/report/text"
 	"tare/internal/run"
+	"tare/internal/rundir"
 	"tare/internal/study"
 )
 
@@ -22,9 +23,11 @@ type runFlags struct {
 	options run.Options
 	seed    uint64
 	resume  string
-	dryRun  bool
-	strict  bool
-	show    displayFlags
+	// orResume goes on with the run in the directory, if there is one.
+	orResume bool
+	dryRun   bool
+	strict   bool
+	show     displayFlags
 }
 
 func newRunCommand(app *App) *cobra.Command {
@@ -37,6 +40,8 @@ func newRunCommand(app *App) *cobra.Command {
 Each block runs every environment once, in random order, so that disturbances of
 the machine affect all of them alike. At the end tare prints the verdicts and the
 path of the HTML report. --resume continues a run that was interrupted or killed.
+With --or-resume the same command line begins a run and continues it, as a program
+needs it that is started again after a failure.
 
 Exit status:
   0    success
@@ -51,7 +56,8 @@ Exit status:
   tare run quick --only native,docker,redis --blocks 10
   tare run karna-2021 --scale small
   tare run quick --listen 127.0.0.1:9464
-  tare run --resume quick-20261121-014500`,
+  tare run --resume quick-20261121-014500
+  tare run ./redis.yaml --out ./redis-run --or-resume`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if (len(args) == 1) == (r.resume != "") || len(args) > 1 {
 				return fmt.Errorf("name either a study or --resume RUN")
@@ -64,6 +70,7 @@ Exit status:
 	}
 	r.add(app, command.Flags())
 	exclude(command, "resume", "dry-run", "a resumed run already has its plan")
+	exclude(command, "or-resume", "dry-run", "--dry-run starts nothing, and continues nothing")
 	exclude(command, "strict", "dry-run", "--strict starts every environment, and --dry-run starts nothing")
 	return command
 }
@@ -77,6 +84,7 @@ func (r *runFlags) add(app *App, flags *pflag.FlagSet) {
 	flags.Uint64Var(&r.seed, "seed", 0, "`seed` of the random order (default: random, and recorded)")
 	flags.StringVarP(&r.options.Directory, "out", "o", "", "`directory` of the run (default: HOME/runs/STUDY-TIME)")
 	flags.StringVar(&r.resume, "resume", "", "continue this `run`, given by its directory or its name")
+	flags.BoolVar(&r.orResume, "or-resume", false, "with --out: continue the run in that directory, if there is one of this study")
 	flags.BoolVar(&r.dryRun, "dry-run", false, "print the plan and the expected duration, and start nothing")
 	flags.BoolVar(&r.strict, "strict", false, "check first what differs between the environments (tare parity); run nothing if a confound affects a workload")
 	r.show.add(flags)
@@ -108,12 +116,17 @@ func (r *runFlags) run(command *cobra.Command, app *App, args []string) (err err
 		if o.Plan, err = resolve(args[0], r.over); err != nil {
 			return err
 		}
+		if err := r.takeUp(app); err != nil {
+			return err
+		}
 		if r.dryRun {
 			o.Plan.Remarks = append(o.Plan.Remarks, absentImages(command.Context(), o.Plan)...)
 			return printDryRun(app, o.Plan, r.show.json, printPlan)
 		}
-		if err := warnOfShortBudget(app, o.Plan, r.show); err != nil {
-			return err
+		if o.Plan != nil {
+			if err := warnOfShortBudget(app, o.Plan, r.show); err != nil {
+				return err
+			}
 		}
 	}
 	if r.strict {
@@ -122,6 +135,34 @@ func (r *runFlags) run(command *cobra.Command, app *App, args []string) (err err
 		}
 	}
 	return execute(command.Context(), app, *o, r.show)
+}
+
+// takeUp goes on with the run that is in the directory, with --or-resume. Its own plan
+// applies; that of another study is refused, since its trials would pass for this one's.
+func (r *runFlags) takeUp(app *App) error {
+	if !r.orResume {
+		return nil
+	}
+	o := &r.options
+	if o.Directory == "" {
+		return badInput("--or-resume needs --out: the directory of the run")
+	}
+	if !rundir.Begun(o.Directory) {
+		return nil
+	}
+	begun, err := rundir.Open(o.Directory)
+	if err != nil {
+		return err
+	}
+	if err := app.checkOwner(o.Directory); err != nil {
+		return err
+	}
+	if !o.Plan.Same(begun.Plan) {
+		return badInput("--or-resume: the run in %s has another plan than this study: continue it with `tare run --resume %[1]s`, or choose another directory with --out", o.Directory)
+	}
+	app.say("continuing the run in %s", o.Directory)
+	o.Plan = nil
+	return nil
 }
 
 // positive refuses 0 and negative values: leaving the flag out means the default.

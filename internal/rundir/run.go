@@ -155,6 +155,12 @@ func Stillborn(directory string) bool {
 	return err == nil
 }
 
+// Begun reports whether a directory has a run, which can be resumed.
+func Begun(directory string) bool {
+	_, err := os.Stat(filepath.Join(directory, manifestFile))
+	return err == nil
+}
+
 // Vacant refuses a directory that Create would not make a run in: it must not exist, or
 // be empty or stillborn.
 func Vacant(directory string) error {
@@ -173,7 +179,7 @@ func Vacant(directory string) error {
 	case err != nil:
 		return notMade(directory, err)
 	case len(entries) > 0 && !Stillborn(directory):
-		if _, err := os.Stat(filepath.Join(directory, manifestFile)); err == nil {
+		if Begun(directory) {
 			return fmt.Errorf("%s has a run: choose another directory with --out, or continue it with --resume %[1]s", directory)
 		}
 		return fmt.Errorf("%s is not empty: choose another directory with --out", directory)

@@ -128,6 +128,18 @@ Flags
   $ tare run quick --strict --dry-run
   tare: --strict and --dry-run cannot be combined: --strict starts every environment, and --dry-run starts nothing
   [2]
+  $ tare run quick --or-resume
+  tare: --or-resume needs --out: the directory of the run
+  [2]
+  $ tare run quick --or-resume --dry-run --out run
+  tare: --or-resume and --dry-run cannot be combined: --dry-run starts nothing, and continues nothing
+  [2]
+  $ tare run --resume no-such-run --or-resume
+  tare: --resume uses the plan and the directory of the run: leave out --or-resume, or start a new run
+  [2]
+  $ tare run quick --out "" --or-resume
+  tare: --out is empty: give it a value, or leave it out
+  [2]
   $ tare run quick --quiet=x
   tare: --quiet x: must be true or false (`tare run --help` lists the flags)
   [2]
