@@ -24,6 +24,8 @@ type builder struct {
 	// before are the keys of the changes which left an earlier kind or host: every
 	// later change needs them.
 	before []string
+	// passed are those of all changes up to an environment that the ladder passes.
+	passed []string
 }
 
 func (b *builder) note(format string, values ...any) {
@@ -33,8 +35,11 @@ func (b *builder) note(format string, values ...any) {
 	}
 }
 
-// build collects all changes from one environment to the other.
+// build collects all changes from one environment to the other. Where it is called again,
+// from the latter to the next one, those need all changes before them.
 func (b *builder) build(from, to study.Environment) error {
+	b.passed = names(b.changes)
+	b.before = slices.Clone(b.passed)
 	end, err := begin(to)
 	if err != nil {
 		return err
@@ -182,7 +187,7 @@ func (b *builder) limits(from, to environment.Limits) {
 		}
 		about := fmt.Sprintf("limits.%s: %s → %s", key, before, after)
 		b.add(change{
-			Part:  Part{Key: limitsGroup + "." + key, Name: "limit of " + name, About: about, Switched: about, Group: limitsGroup},
+			Part:  Part{Key: b.unique(limitsGroup + "." + key), Name: "limit of " + name, About: about, Switched: about, Group: limitsGroup, Needs: slices.Clone(b.passed)},
 			apply: func(d *draft) { set(&d.Limits) },
 		})
 	}
@@ -247,7 +252,7 @@ func (b *builder) parameters(from, to map[string]map[string]string) {
 				continue
 			}
 			p := parameterPart(workload, key, b.given(workload, key, before, had), b.given(workload, key, after, has))
-			p.Key = b.unique(p.Key)
+			p.Key, p.Needs = b.unique(p.Key), slices.Clone(b.passed)
 			b.add(change{Part: p, apply: func(d *draft) { parameter(d, workload, key, after, has) }})
 		}
 	}

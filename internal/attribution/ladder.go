@@ -31,8 +31,9 @@ type Ladder struct {
 	Notes []string            // what cannot be switched separately here, and why
 
 	from, to study.Environment
-	changes  []change         // in the order in which they are applied
-	members  map[string][]int // part → its changes
+	changes  []change                  // in the order in which they are applied
+	members  map[string][]int          // part → its changes
+	passed   map[int]study.Environment // number of the first changes → what is there with them
 }
 
 // BuildOptions choose among the parts.
@@ -44,6 +45,8 @@ type BuildOptions struct {
 	// Order has keys of parts in the order in which they are switched; parts that it
 	// does not list follow in the default order.
 	Order []string
+	// Via are environments that the ladder passes on its way, in this order.
+	Via []study.Environment
 	// Study has the workload parameters that the study sets, by workload and
 	// parameter. They apply in an environment that does not set them itself.
 	Study map[string]map[string]string
@@ -58,10 +61,14 @@ func Build(from, to study.Environment, o BuildOptions) (Ladder, error) {
 		return Ladder{}, fmt.Errorf("a ladder from %s to %s: both have the same name; give the second one another name and set its kind: in the study", from.Name, to.Name)
 	}
 	b := &builder{facts: o.Facts, study: o.Study}
-	if err := b.build(from, to); err != nil {
-		return Ladder{}, fmt.Errorf("a ladder from %s to %s: %w", from.Name, to.Name, err)
+	passed := map[int]study.Environment{}
+	for at, next := range pairsOf(slices.Concat([]study.Environment{from}, o.Via, []study.Environment{to})) {
+		if err := b.build(at, next); err != nil {
+			return Ladder{}, fmt.Errorf("a ladder from %s to %s: %w", at.Name, next.Name, err)
+		}
+		passed[len(b.changes)] = next
 	}
-	l := Ladder{from: from, to: to, changes: b.changes, Notes: b.notes}
+	l := Ladder{from: from, to: to, changes: b.changes, Notes: b.notes, passed: passed}
 	if len(l.changes) == 0 {
 		return Ladder{}, fmt.Errorf("a ladder from %s to %s: the two environments do not differ", from.Name, to.Name)
 	}
@@ -73,6 +80,17 @@ func Build(from, to study.Environment, o BuildOptions) (Ladder, error) {
 		return Ladder{}, fmt.Errorf("a ladder from %s to %s: %w", from.Name, to.Name, err)
 	}
 	return l, l.addRungs()
+}
+
+// pairsOf yields each environment with the next one.
+func pairsOf(list []study.Environment) func(yield func(at, next study.Environment) bool) {
+	return func(yield func(at, next study.Environment) bool) {
+		for n := range list[1:] {
+			if !yield(list[n], list[n+1]) {
+				return
+			}
+		}
+	}
 }
 
 // group makes parts of the changes, in the order in which they are switched.
@@ -211,6 +229,9 @@ func (l Ladder) With(parts map[string]bool) (study.Environment, error) {
 	case len(l.changes):
 		return l.to, nil
 	}
+	if e, is := l.passed[len(on)]; is && firsts(on) {
+		return e, nil
+	}
 	d, err := begin(l.from)
 	if err != nil {
 		return study.Environment{}, err
@@ -226,6 +247,16 @@ func (l Ladder) With(parts map[string]bool) (study.Environment, error) {
 	}
 	e.Name = l.name(parts, prefix)
 	return e, nil
+}
+
+// firsts says whether a set of n numbers is that of the first n.
+func firsts(set map[int]bool) bool {
+	for n := range len(set) {
+		if !set[n] {
+			return false
+		}
+	}
+	return true
 }
 
 // name of an environment: its number and the part that was switched last, for a

@@ -17,9 +17,10 @@ import (
 // Request is a ladder as `tare explain` is asked for it. Settings are written
 // KEY=VALUE.
 type Request struct {
-	Workload  string // a built-in name or a file; with Study, the study's name for it
-	From, To  string // environments: NAME or NAME+OPTION=VALUE...; with Study, the study's names
-	Study     string // a built-in name or a file; "" composes a study of the workload alone
+	Workload  string   // a built-in name or a file; with Study, the study's name for it
+	From, To  string   // environments: NAME or NAME+OPTION=VALUE...; with Study, the study's names
+	Via       []string // environments that the ladder passes, in order
+	Study     string   // a built-in name or a file; "" composes a study of the workload alone
 	Overrides study.Overrides
 	Set       []string // parameters of the workload, in all environments
 	SetFrom   []string // in From alone
@@ -39,10 +40,13 @@ func (r Request) Plan(ctx context.Context) (*study.Plan, error) {
 	if err := r.check(); err != nil {
 		return nil, err
 	}
-	plan, from, to, err := r.ends()
+	plan, path, err := r.path()
 	if err != nil {
 		return nil, err
 	}
+	missing := missingHere(ctx)
+	path, cut := reached(path, missing)
+	from, to := path[0], path[len(path)-1]
 	w := plan.Workloads[0]
 	if err := setAt(w, &from, r.SetFrom); err != nil {
 		return nil, err
@@ -50,7 +54,7 @@ func (r Request) Plan(ctx context.Context) (*study.Plan, error) {
 	if err := setAt(w, &to, r.SetTo); err != nil {
 		return nil, err
 	}
-	ladder, err := Build(from, to, BuildOptions{Only: r.Only, Study: map[string]map[string]string{w.Name: given(w)}})
+	ladder, err := Build(from, to, BuildOptions{Only: r.Only, Via: path[1 : len(path)-1], Study: map[string]map[string]string{w.Name: given(w)}})
 	if err != nil {
 		return nil, err
 	}
@@ -58,10 +62,11 @@ func (r Request) Plan(ctx context.Context) (*study.Plan, error) {
 		return nil, fmt.Errorf("--group: %w", err)
 	}
 	units, orders, all := r.orders(ladder, plan.Seed)
-	design, err := NewDesign(ladder, units, orders, missingHere(ctx))
+	design, err := NewDesign(ladder, units, orders, missing)
 	if err != nil {
 		return nil, err
 	}
+	design.Remarks = append(cut, design.Remarks...)
 	if all {
 		design.Remarks = append(design.Remarks, fmt.Sprintf("these are all %d orders in which the parts can be switched on", len(orders)))
 	}
@@ -124,10 +129,26 @@ func (r Request) orders(ladder Ladder, seed uint64) (units []Unit, orders [][]in
 	return units, [][]int{usual}, false
 }
 
-// ends returns the two environments, and the plan that has the workload.
-func (r Request) ends() (plan *study.Plan, from, to study.Environment, err error) {
+// reached are the environments up to the last one that works here, and the reasons why the
+// ladder ends there. Without environments to pass there is no other end.
+func reached(path []study.Environment, missing func(study.Environment) string) (_ []study.Environment, cut []string) {
+	for len(path) > 2 {
+		last := path[len(path)-1]
+		why := missing(last)
+		if why == "" {
+			break
+		}
+		path = path[:len(path)-1]
+		cut = append(cut, fmt.Sprintf("the ladder ends at %s, since %s does not work here: %s", path[len(path)-1].Name, last.Name, why))
+	}
+	return path, cut
+}
+
+// path returns the two ends with the environments between them, and the plan that has the
+// workload.
+func (r Request) path() (plan *study.Plan, path []study.Environment, err error) {
 	if r.Study != "" {
-		return r.endsOfStudy()
+		return r.pathInStudy()
 	}
 	draft := study.Draft{
 		Title: fmt.Sprintf("%s: from %s to %s", r.Workload, r.From, r.To), Origin: "tare explain",
@@ -137,74 +158,103 @@ func (r Request) ends() (plan *study.Plan, from, to study.Environment, err error
 	if draft.Margin == "" {
 		draft.Margin = "2%"
 	}
-	for flag, text := range pairs("--from", r.From, "--to", r.To) {
+	for flag, text := range r.named() {
 		e, err := study.ParseEnvironment(text)
 		if err != nil {
-			return nil, from, to, fmt.Errorf("%s %s: %w", flag, text, err)
+			return nil, nil, fmt.Errorf("%s %s: %w", flag, text, err)
 		}
 		draft.Environments = append(draft.Environments, e)
 	}
 	draft.Baseline = draft.Environments[0].Name
-	if draft.Environments[1].Name == draft.Baseline {
-		return nil, from, to, fmt.Errorf("--from and --to are both %s: there is nothing to compare", draft.Baseline)
+	if err := r.differ(lists.Map(draft.Environments, func(e study.DraftEnvironment) string { return e.Name })); err != nil {
+		return nil, nil, err
 	}
 	if draft.Parameters, err = study.ParseSettings(r.Set, "PARAMETER=VALUE"); err != nil {
-		return nil, from, to, fmt.Errorf("--set: %w", err)
+		return nil, nil, fmt.Errorf("--set: %w", err)
 	}
 	if draft.Limits, err = study.ParseSettings(r.Limits, "LIMIT=VALUE"); err != nil {
-		return nil, from, to, fmt.Errorf("--limits: %w", err)
+		return nil, nil, fmt.Errorf("--limits: %w", err)
 	}
 	if plan, err = draft.Resolve(r.Overrides); err != nil {
-		return nil, from, to, err
+		return nil, nil, err
 	}
-	return plan, plan.Environments[0], plan.Environments[1], nil
+	return plan, plan.Environments, nil
 }
 
-// pairs yields two keys and values in order.
-func pairs(k1, v1, k2, v2 string) func(yield func(string, string) bool) {
-	return func(yield func(string, string) bool) { _ = yield(k1, v1) && yield(k2, v2) }
+// named yields the environments in the order of the ladder, each with its flag.
+func (r Request) named() func(yield func(flag, text string) bool) {
+	return func(yield func(flag, text string) bool) {
+		if !yield("--from", r.From) {
+			return
+		}
+		for _, text := range r.Via {
+			if !yield("--via", text) {
+				return
+			}
+		}
+		yield("--to", r.To)
+	}
 }
 
-// endsOfStudy takes all but the two names from a study.
-func (r Request) endsOfStudy() (plan *study.Plan, from, to study.Environment, err error) {
+// differ refuses a ladder that comes to an environment twice.
+func (r Request) differ(names []string) error {
+	if names[0] == names[len(names)-1] {
+		return fmt.Errorf("--from and --to are both %s: there is nothing to compare", names[0])
+	}
+	for n, name := range names {
+		if slices.Contains(names[:n], name) {
+			return fmt.Errorf("--via %s: the ladder has this environment already", name)
+		}
+	}
+	return nil
+}
+
+// pathInStudy takes all but the names of environments from a study.
+func (r Request) pathInStudy() (plan *study.Plan, path []study.Environment, err error) {
 	if len(r.Limits) > 0 {
-		return nil, from, to, fmt.Errorf("--limits cannot be combined with --study: the limits are those of the study")
+		return nil, nil, fmt.Errorf("--limits cannot be combined with --study: the limits are those of the study")
 	}
 	if plan, err = study.Open(r.Study, r.Overrides); err != nil {
-		return nil, from, to, err
+		return nil, nil, err
 	}
 	plan.Name = "explain-" + plan.Name
-	if from, err = named(plan, r.Study, r.From); err != nil {
-		return nil, from, to, err
+	var names []string
+	for _, name := range r.named() {
+		names = append(names, name)
+		e, err := named(plan, r.Study, name)
+		if err != nil {
+			return nil, nil, err
+		}
+		path = append(path, e)
 	}
-	if to, err = named(plan, r.Study, r.To); err != nil {
-		return nil, from, to, err
+	if err := r.differ(names); err != nil {
+		return nil, nil, err
 	}
 	i := slices.IndexFunc(plan.Workloads, func(w study.Workload) bool { return w.Name == r.Workload })
 	if i < 0 {
 		names := lists.Map(plan.Workloads, func(w study.Workload) string { return w.Name })
-		return nil, from, to, fmt.Errorf("the study %s has no workload %s: it has %s", r.Study, r.Workload, strings.Join(names, ", "))
+		return nil, nil, fmt.Errorf("the study %s has no workload %s: it has %s", r.Study, r.Workload, strings.Join(names, ", "))
 	}
 	plan.Workloads = plan.Workloads[i : i+1]
 	plan.Study = fmt.Sprintf("%s: from %s to %s, of %s", r.Workload, r.From, r.To, plan.Study)
 	for _, text := range r.Set {
 		key, value, err := parseParameter(plan.Workloads[0], text)
 		if err != nil {
-			return nil, from, to, err
+			return nil, nil, err
 		}
 		for _, l := range plan.Workloads[0].Levels {
 			l.Parameters[key] = value
 		}
 	}
 	if err := plan.ExpandShapes(); err != nil {
-		return nil, from, to, err
+		return nil, nil, err
 	}
 	if r.Margin != "" {
 		if err := plan.Design.Margin.UnmarshalText([]byte(r.Margin)); err != nil {
-			return nil, from, to, fmt.Errorf("--margin: %w", err)
+			return nil, nil, fmt.Errorf("--margin: %w", err)
 		}
 	}
-	return plan, from, to, nil
+	return plan, path, nil
 }
 
 // named returns an environment of a study.

@@ -49,6 +49,7 @@ spread.`,
   tare explain nginx --to docker+log=json-file --set-to access_log=/dev/stdout \
     --set-from access_log=/data/nginx/access.log
   tare explain redis --from native --to gvisor --limits cpus=1,memory=512MiB
+  tare explain redis --study ./pods.yaml --from runc --via gvisor --to kata
   tare explain nginx --to docker --parts seccomp,network --method shapley
   tare explain --resume explain-nginx-20261121-014500`,
 		Args: func(_ *cobra.Command, args []string) error {
@@ -75,6 +76,7 @@ spread.`,
 func (e *explainFlags) add(flags *pflag.FlagSet) {
 	flags.StringVar(&e.request.From, "from", "native", "first `environment` of the ladder")
 	flags.StringVar(&e.request.To, "to", "", "last `environment` of the ladder")
+	flags.StringArrayVar(&e.request.Via, "via", nil, "`environment` that the ladder passes on its way; may be repeated, in the order of the ladder")
 	flags.StringVar(&e.request.Study, "study", "", "take workload, environments, limits and image from this `study`, a file or a built-in name")
 	flags.StringVar(&e.request.Overrides.Scale, "scale", "", "with --study: the `name` of one of its scales")
 	flags.StringArrayVar(&e.request.Set, "set", nil, "set a parameter of the workload, `NAME=VALUE`")

@@ -34,7 +34,7 @@ func init() {
 			}
 			return p, nil
 		},
-		Parts:   environment.Parts{Switches: environment.InOrder("runtime_class", "network", "service", "seccomp", "capabilities", "data")},
+		Parts:   environment.Parts{Switches: ladderSwitches},
 		NoCores: true,
 		Limits:  func(o any, l environment.Limits) []error { return o.(*Options).cannotLimit(l) },
 		Networks: func(o any) (string, any) {
@@ -52,6 +52,12 @@ func init() {
 		},
 	})
 }
+
+// ladderSwitches are the options in the order in which a ladder switches them. What is
+// within a runtime is switched by RuntimeClasses of their own, which are configured on
+// the nodes.
+var ladderSwitches = append([]environment.Switch{{Option: "runtime_class", Name: "RuntimeClass"}},
+	environment.InOrder("network", "service", "seccomp", "capabilities", "data")...)
 
 // pods is the environment.
 type pods struct {

@@ -29,6 +29,24 @@ tare explain
   $ tare explain nginx --from docker --to native
   tare: docker does not work on this machine: needs a Docker daemon that answers at unix:///nowhere/docker.sock: there is no socket /nowhere/docker.sock
   [2]
+  $ tare explain nginx --to docker --via dockr
+  tare: environment dockr: unknown kind of environment "dockr"; did you mean "docker"? (known: bubblewrap, cloud-hypervisor, docker, firecracker, gvisor, kubernetes, machine, native, oci, podman, qemu, virtualbox, vsphere)
+  [2]
+  $ tare explain nginx --to docker --via native
+  tare: --via native: the ladder has this environment already
+  [2]
+  $ tare explain nginx --to docker --via ""
+  tare: --via is empty: give it a value, or leave it out
+  [2]
+  $ tare explain nginx --to docker --via oci+runtme=crun
+  tare: environment oci-runtme-crun: unknown key "runtme"; did you mean "runtime"? (known: runtime, runtime_args, platform, gvisor, namespaces, cgroup_limits, devices, masked, seccomp, capabilities, no_new_privs, root, data, network, log, kind, limits, inside, system, host, with)
+  [2]
+  $ tare explain nginx --study quick --from native --via gvisr --to docker
+  tare: the study quick has no environment gvisr: it has native, docker, gvisor, vm
+  [2]
+  $ tare explain nginx --study quick --from native --via docker --via docker --to gvisor
+  tare: --via docker: the ladder has this environment already
+  [2]
   $ tare explain nginx --to docker --limits cpu=1
   tare: --limits: unknown key "cpu"; did you mean "cpus"? (known: cpus, memory, pids, io, pin)
   [2]
