@@ -39,10 +39,16 @@ func Directory() string {
 		return directory
 	}
 	const usual = "/run/lock"
-	if info, err := os.Stat(usual); err == nil && info.Mode()&os.ModeSticky != 0 && info.Mode()&0o002 != 0 {
+	if info, err := os.Stat(usual); err == nil && info.Mode()&os.ModeSticky != 0 && info.Mode()&0o002 != 0 && !readOnly(usual) {
 		return usual
 	}
 	return "/tmp" // not $TMPDIR: all users have to mean the same directory
+}
+
+// readOnly says whether a directory is on a file system that nobody writes to, as in a
+// container.
+func readOnly(directory string) bool {
+	return errors.Is(unix.Access(directory, unix.W_OK), unix.EROFS)
 }
 
 // Holder is who has a lock.
