@@ -111,12 +111,25 @@ func (c *cluster) sandboxFailure(ctx context.Context, pod *corev1.Pod) error {
 			if e.Series != nil {
 				times = max(times, e.Series.Count)
 			}
-			if e.Reason == kept && (times > 1 || strings.Contains(e.Message, "no runtime for")) {
-				return fmt.Errorf("node %s does not start the pod: %s: %s", pod.Spec.NodeName, e.Reason, e.Message)
+			if e.Reason == kept && (times > 1 || lacksHandler(e.Message)) {
+				return fmt.Errorf("node %s does not start the pod: %s: %s%s", pod.Spec.NodeName, e.Reason, e.Message, handlerHint(e.Message, pod))
 			}
 		}
 	}
 	return nil
+}
+
+// lacksHandler knows how containerd and CRI-O refuse a handler that they do not have.
+func lacksHandler(message string) bool {
+	return strings.Contains(message, "no runtime for") || strings.Contains(message, "failed to find runtime handler")
+}
+
+// handlerHint says what to do about it.
+func handlerHint(message string, pod *corev1.Pod) string {
+	if !lacksHandler(message) || pod.Spec.RuntimeClassName == nil {
+		return ""
+	}
+	return fmt.Sprintf("; the node's container runtime has no handler for the RuntimeClass %s: configure it there, or choose nodes that have it (node_selector:, or scheduling.nodeSelector of the RuntimeClass)", *pod.Spec.RuntimeClassName)
 }
 
 // events of a pod; none where they may not be read.

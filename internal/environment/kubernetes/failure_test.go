@@ -121,11 +121,18 @@ func (unansweredPods) Watch(ctx context.Context, _ metav1.ListOptions) (watch.In
 }
 
 func TestAHandlerThatANodeLacksIsFoundInTheEvents(t *testing.T) {
-	c, _ := simulated(&corev1.Event{ObjectMeta: metav1.ObjectMeta{Name: "e", Namespace: "tare"}, InvolvedObject: corev1.ObjectReference{Name: "p"},
-		Reason: "FailedCreatePodSandBox", Message: `no runtime for "kata" is configured`, Count: 1})
-	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "p"}, Spec: corev1.PodSpec{NodeName: "n"}}
-	if err := c.sandboxFailure(t.Context(), pod); err == nil || !strings.Contains(err.Error(), `node n does not start the pod: FailedCreatePodSandBox: no runtime for "kata"`) {
-		t.Error(err)
+	class := "kata"
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "p"}, Spec: corev1.PodSpec{NodeName: "n", RuntimeClassName: &class}}
+	for _, said := range []string{
+		`Failed to create pod sandbox: rpc error: code = Unknown desc = failed to get sandbox runtime: no runtime for "kata" is configured`,                           // containerd
+		`Failed to create pod sandbox: rpc error: code = Unknown desc = failed to find runtime handler kata from runtime list map[runc:0xc000] passed to the runtime`, // CRI-O
+	} {
+		c, _ := simulated(&corev1.Event{ObjectMeta: metav1.ObjectMeta{Name: "e", Namespace: "tare"}, InvolvedObject: corev1.ObjectReference{Name: "p"},
+			Reason: "FailedCreatePodSandBox", Message: said, Count: 1})
+		want := "node n does not start the pod: FailedCreatePodSandBox: " + said + "; the node's container runtime has no handler for the RuntimeClass kata: "
+		if err := c.sandboxFailure(t.Context(), pod); err == nil || !strings.HasPrefix(err.Error(), want) {
+			t.Error(err)
+		}
 	}
 }
 
