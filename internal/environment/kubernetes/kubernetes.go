@@ -34,7 +34,7 @@ func init() {
 			}
 			return p, nil
 		},
-		Parts:   environment.Parts{Switches: ladderSwitches},
+		Parts:   ladderParts,
 		NoCores: true,
 		Limits:  func(o any, l environment.Limits) []error { return o.(*Options).cannotLimit(l) },
 		Networks: func(o any) (string, any) {
@@ -53,11 +53,21 @@ func init() {
 	})
 }
 
-// ladderSwitches are the options in the order in which a ladder switches them. What is
-// within a runtime is switched by RuntimeClasses of their own, which are configured on
-// the nodes.
-var ladderSwitches = append([]environment.Switch{{Option: "runtime_class", Name: "RuntimeClass"}},
-	environment.InOrder("network", "service", "seccomp", "capabilities", "data")...)
+// ladderParts are the options in the order in which a ladder switches them. What is within
+// a runtime has RuntimeClasses of its own, which are configured on the nodes.
+var ladderParts = environment.Parts{
+	Switches: environment.InOrder(runtimeClass, "network", "service", "seccomp", "capabilities", "data"),
+	Regroup: func(_, _ any, each []environment.Change) ([]environment.Change, []string) {
+		for n, c := range each {
+			if name, _ := c.Set[runtimeClass].(string); name != "" {
+				each[n].Name = "RuntimeClass " + name
+			}
+		}
+		return each, nil
+	},
+}
+
+const runtimeClass = "runtime_class" // the option
 
 // pods is the environment.
 type pods struct {
