@@ -95,6 +95,10 @@ sbom: build ## Write bin/tare.cdx.json: the modules in bin/tare with their licen
 	scripts/install-tools.sh build/bin cyclonedx-gomod
 	build/bin/cyclonedx-gomod bin -json -licenses -std -version $(VERSION) -output bin/tare.cdx.json bin/tare
 
+.PHONY: image
+image: setup-run build ## Write bin/tare-image.tar: an OCI image with tare, for docker load or the nodes of a cluster (IMAGE=registry.example/tare:1)
+	$(as-root) go run ./deploy/image -tare bin/tare -out bin/tare-image.tar -images "$(TARE_TEST_IMAGES)" -name "$(or $(IMAGE),localhost/tare-program:latest)"
+
 .PHONY: reproduce
 reproduce: setup-build ## Build twice in two directories, from nothing, and compare the bytes
 	scripts/reproduce.sh --from-nothing
