@@ -13,6 +13,8 @@ import (
 	"strconv"
 	"strings"
 
+	"golang.org/x/sys/unix"
+
 	"tare/internal/linux/userns"
 )
 
@@ -51,6 +53,9 @@ func (s *Store) fromRecipe(ctx context.Context, recipe Recipe, progress func(str
 	if os.Geteuid() != 0 {
 		return nil, fmt.Errorf("%s: making a root file system needs root, for its owners and device nodes: run as root", name)
 	}
+	if !maySetUp() {
+		return nil, fmt.Errorf("%s: making a root file system needs the right to mount (CAP_SYS_ADMIN), which root does not have in this container: name an image that is made, such as reference: tar:FILE of `tare save` elsewhere; or run tare with --privileged", name)
+	}
 	if err := recipe.needClients(); err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
@@ -79,6 +84,12 @@ func (s *Store) fromRecipe(ctx context.Context, recipe Recipe, progress func(str
 	}
 	progress(fmt.Sprintf("%s: built, %s", name, short(digest)))
 	return s.image(r), nil
+}
+
+// maySetUp reports whether this process may mount, in namespaces of its own.
+func maySetUp() bool {
+	may, err := unix.PrctlRetInt(unix.PR_CAPBSET_READ, unix.CAP_SYS_ADMIN, 0, 0, 0)
+	return err != nil || may == 1
 }
 
 // build builds the root file system of a recipe and moves it into the store.
