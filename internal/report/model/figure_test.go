@@ -80,3 +80,36 @@ func TestAnIntervalHasOneNotation(t *testing.T) {
 		t.Errorf("the estimate of a wide interval is %s", got)
 	}
 }
+
+func TestAFigureIsReadAsAPersonWritesIt(t *testing.T) {
+	for _, c := range []struct {
+		text, unit string
+		want       float64
+	}{
+		{"5ms", "ms", 5}, {"5 ms", "us", 5000}, {"1.5s", "ms", 1500}, {"250us", "ms", .25}, {"250 µs", "ms", .25},
+		{"110k/s", "op/s", 110e3}, {"110k", "op/s", 110e3}, {"110000", "op/s", 110e3}, {"110 kop/s", "op/s", 110e3}, {"1e5", "1/s", 1e5},
+		{"8MiB", "B", 8 << 20}, {"1 GB/s", "B/s", 1e9}, {"10Gbit/s", "bit/s", 1e10}, {"15ms", "s/kop", .015}, {"15 ms/kop", "s/kop", .015},
+		{"12%", "%", 12}, {"0.2EUR/kop", "EUR/kop", .2}, {"3", "", 3},
+	} {
+		got, err := model.ParseFigure(c.text, c.unit)
+		if err != nil || math.Abs(got-c.want) > 1e-9*c.want {
+			t.Errorf("%q is %v %s, not %v (%v)", c.text, got, c.unit, c.want, err)
+		}
+	}
+	for _, c := range [][2]string{{"5", "ms"}, {"5MiB", "ms"}, {"5 op/s", "ms"}, {"10M/s", "bit/s"}, {"", "s"}, {"-5ms", "ms"}, {"ms", "ms"}, {"nan", "op/s"}, {"12", "%"}} {
+		if v, err := model.ParseFigure(c[0], c[1]); err == nil {
+			t.Errorf("%q is read as %v %s", c[0], v, c[1])
+		}
+	}
+}
+
+func TestAFigureIsReadAsItIsPrinted(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		v := math.Exp(rapid.Float64Range(-15, 25).Draw(t, "log"))
+		unit := rapid.SampledFrom([]string{"s", "us", "1/s", "op/s", "B", "MiB/s", "bit/s", "requests/s", "s/kop", ""}).Draw(t, "unit")
+		back, err := model.ParseFigure(model.Figure(v, unit), unit)
+		if err != nil || math.Abs(back-v) > .006*v {
+			t.Fatalf("%v %s is read from %q as %v, %v", v, unit, model.Figure(v, unit), back, err)
+		}
+	})
+}

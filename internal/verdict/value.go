@@ -1,0 +1,57 @@
+package verdict
+
+import (
+	"slices"
+
+	"tare/internal/rundir"
+	"tare/internal/study"
+)
+
+// With returns the contrasts of a run with another baseline, as Contrasts does.
+func With(baseline string, plan *study.Plan, trials []rundir.Trial, facts map[string]rundir.EnvironmentFacts) []Contrast {
+	other := *plan
+	other.Baseline, other.Steps = baseline, nil
+	return Contrasts(&other, trials, facts)
+}
+
+// Values are the contrasts of each metric of one environment with 1 in its unit, so
+// that Ratio is the value with its interval: the procedure, and with it the error rate
+// over all interim analyses, is that of a comparison. Its verdicts mean nothing. A value
+// depends on the machine, as a comparison within blocks does not.
+func Values(environment string, plan *study.Plan, trials []rundir.Trial, facts map[string]rundir.EnvironmentFacts) []Contrast {
+	b := emptyBook(plan)
+	b.turns = plan.Turns(usable(plan, facts))
+	for _, w := range plan.Workloads {
+		for _, l := range w.Levels {
+			for i, m := range b.metrics[w.Name] {
+				e := newEntry(b.blank(w, l.Name, m, environment), w.Fresh)
+				e.contrast.Family = 1
+				at := cellKey{environment, w.Name, l.Name}
+				b.enter(e, i, at, at)
+				b.entries = append(b.entries, e)
+			}
+		}
+	}
+	for _, t := range trials {
+		b.Add(t)
+	}
+	for _, e := range b.entries {
+		e.over = []*series{e.of[0].ones()}
+	}
+	for name, f := range facts {
+		b.Label(name, f.Label)
+	}
+	return b.Contrasts()
+}
+
+// ones is a series that has 1 wherever this one has a value, of the same rounds.
+func (s *series) ones() *series {
+	one := *s
+	one.logs, one.means = make([]float64, len(s.logs)), slices.Repeat([]float64{1}, len(s.means))
+	one.rounds, one.lengths = slices.Clone(s.rounds), nil
+	for i := range one.rounds {
+		one.rounds[i].Trial = 0
+		one.rounds[i].Rounds = nil
+	}
+	return &one
+}

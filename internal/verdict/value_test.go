@@ -1,0 +1,52 @@
+package verdict
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+func TestAValueHasTheIntervalOfItsBlocks(t *testing.T) {
+	p := planOf(usual, "native", "docker")
+	trials := trialsOf("time", map[string][]float64{"native": noisy(20, 2, .05, 1), "docker": noisy(20, 3, .05, 2)})
+	for name, want := range map[string]float64{"native": 2, "docker": 3} {
+		all := Values(name, p, trials, nil)
+		if len(all) != 1 {
+			t.Fatalf("%d values", len(all))
+		}
+		v := all[0].Ratio()
+		if !all[0].Bounded() || !(v.Low < want && want < v.High) || v.High-v.Low > .4*want {
+			t.Errorf("%s, which is %v, is %+v", name, want, v)
+		}
+	}
+	if few := Values("docker", p, trialsOf("time", map[string][]float64{"docker": noisy(3, 3, .05, 2)}), nil)[0]; few.Bounded() || few.Reason == "" {
+		t.Errorf("three blocks give %+v", few)
+	}
+}
+
+// The rounds of a trial describe differences, and a value is that of the trial.
+func TestAValueIsThatOfTrialsAndNotOfRounds(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		trials := taken(rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 0)), []string{"native", "docker"}, 8, 4, func(string, string) float64 { return 0 })
+		for i := range trials {
+			trials[i].Metrics["time"] = 7
+		}
+		p := planOf(usual, "native", "docker")
+		for _, c := range Values("docker", p, trials, nil) {
+			if v := c.Ratio(); math.Abs(v.Estimate-7) > 1e-9 {
+				t.Fatalf("a value of 7 is %+v", v)
+			}
+		}
+	})
+}
+
+func TestAnotherBaselineGivesTheInverse(t *testing.T) {
+	p := planOf(usual, "native", "docker")
+	trials := trialsOf("time", map[string][]float64{"native": noisy(20, 2, .05, 1), "docker": noisy(20, 3, .05, 2)})
+	over, under := one(t, p, trials), With("docker", p, trials, nil)[0]
+	if under.Environment != "native" || under.Baseline != "docker" || math.Abs(over.Estimate+under.Estimate) > 1e-12 || math.Abs(over.Low+under.High) > 1e-12 {
+		t.Errorf("%+v and %+v", over, under)
+	}
+}
