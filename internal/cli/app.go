@@ -63,6 +63,8 @@ const (
 	ExitSomeFailed  = 3   // some trials failed; the others are reported
 	ExitConfounded  = 4   // --strict found a confound
 	ExitBusy        = 5   // another tare measures here, and --no-wait; nothing was started
+	ExitBroken      = 6   // a rule of a budget is broken
+	ExitUndecided   = 7   // no rule is broken, and one is undecided
 	ExitInterrupted = 130 // by Ctrl-C or SIGTERM; what was measured is kept
 )
 

@@ -1,0 +1,170 @@
+package budget
+
+import (
+	"encoding/xml"
+	"fmt"
+	"math"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"tare/internal/testing/reporttest"
+)
+
+// outcomes are those of a budget for the made-up run, a line each.
+func outcomes(t *testing.T, text string) string {
+	t.Helper()
+	rules, err := Parse("b", []byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	results, err := Check(rules, reporttest.Quick())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var lines []string
+	for _, r := range results {
+		lines = append(lines, fmt.Sprintf("%s %s", r.Outcome, r.Subject()))
+	}
+	return strings.Join(lines, "\n")
+}
+
+func TestARuleIsDecidedByTheWholeInterval(t *testing.T) {
+	for rule, want := range map[string]string{
+		// docker is at 0.925 of native, gvisor at 0.31.
+		"nginx requests docker/native >= 0.8":          "met nginx requests docker/native",
+		"nginx requests docker/native >= 80%":          "met nginx requests docker/native",
+		"nginx requests docker/native >= -20%":         "met nginx requests docker/native",
+		"nginx requests gvisor/native >= 0.8":          "broken nginx requests gvisor/native",
+		"nginx requests docker/native >= 0.925":        "undecided nginx requests docker/native",
+		"nginx requests docker/native <= 0.8":          "broken nginx requests docker/native",
+		"nginx requests native/docker >= 1.01":         "met nginx requests native/docker",
+		"nginx requests gvisor/docker <= 0.5":          "met nginx requests gvisor/docker",
+		"redis clients=1 p99 gvisor <= 100ms":          "met redis, clients=1 get_p99 gvisor",
+		"redis clients=1 get_p99 gvisor <= 100us":      "broken redis, clients=1 get_p99 gvisor",
+		"nginx requests native >= 1k/s # as last year": "met nginx requests native",
+		"redis clients=50 p99 docker/native <= +100%":  "met redis, clients=50 get_p99 docker/native",
+		"ready docker <= 10s":                          "met startup ready docker",
+		// Every workload and level that has the metric.
+		"redis get gvisor/native >= 0.1": "met redis, clients=1 get gvisor/native\nmet redis, clients=10 get gvisor/native\nmet redis, clients=50 get gvisor/native\nmet redis, clients=200 get gvisor/native",
+		// All values are 0.
+		"nginx errors docker <= 1": "undecided nginx errors docker",
+		// It did not work on this machine.
+		"nginx requests podman/native >= 0.9": "undecided nginx requests podman/native",
+	} {
+		if got := outcomes(t, rule); got != want {
+			t.Errorf("%s:\n%s", rule, cmp.Diff(want, got))
+		}
+	}
+}
+
+func TestABoundOutsideOfTheIntervalIsDecidedAndOneInsideIsNot(t *testing.T) {
+	in := reporttest.Quick()
+	rapid.Check(t, func(t *rapid.T) {
+		bound := math.Exp(rapid.Float64Range(-3, 2).Draw(t, "log"))
+		sign := rapid.SampledFrom([]string{">=", "<="}).Draw(t, "sign")
+		rules, err := Parse("b", fmt.Appendf(nil, "nginx requests gvisor/native %s %v", sign, bound))
+		if err != nil {
+			t.Fatal(err)
+		}
+		results, err := Check(rules, in)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := results[0]
+		want := Undecided
+		if (*r.Low >= bound) == (sign == ">=") && *r.Low != *r.High && (bound <= *r.Low || bound >= *r.High) {
+			want = Met
+		} else if bound < *r.Low || bound > *r.High {
+			want = Broken
+		}
+		if r.Outcome != want {
+			t.Fatalf("%v in [%v, %v] is %s", bound, *r.Low, *r.High, r.Outcome)
+		}
+	})
+}
+
+func TestWhatIsNoRuleIsSaidWithItsLine(t *testing.T) {
+	for text, want := range map[string]string{
+		"":                                   "b has no rule",
+		"nginx requests docker/native":       `b:1: "nginx requests docker/native" is not a rule; write`,
+		"\nrequests docker/native > 0.9":     "b:2: ",
+		"docker/native >= 0.9":               "is not a rule",
+		"requests docker/ >= 0.9":            "names no two environments",
+		"requests docker/docker >= 0.9":      "names no two environments",
+		"nginx fast requests docker >= 1":    `"fast" in`,
+		"requests docker/native >= fast":     `"fast" is not a ratio above 0`,
+		"requests docker/native >= -100%":    "is not a ratio above 0",
+		"requests docker/native >= +0.1":     "is not a ratio above 0",
+		"requests docker/native >= NaN":      "is not a ratio above 0",
+		strings.Repeat("#", int(MaxSize)+1):  "has more than",
+		"a b c >= 1 >= 2\nrequests docker >": "b:2: ",
+	} {
+		if _, err := Parse("b", []byte(text)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%.40q: %v", text, err)
+		}
+	}
+}
+
+// A rule about what is no longer measured would otherwise be kept for ever.
+func TestARuleAboutWhatTheRunHasNotIsAnError(t *testing.T) {
+	for text, want := range map[string]string{
+		"ngin requests docker/native >= 0.9":       "line 1: no workload ngin; the run has startup",
+		"redis clients=7 get docker/native >= 0.9": "no workload redis at clients=7",
+		"nginx request docker/native >= 0.9":       `unknown metric "request"; did you mean "requests"?`,
+		"nginx requests dokcer/native >= 0.9":      `unknown environment "dokcer"; did you mean "docker"?`,
+		"nginx requests docker/natif >= 0.9":       `unknown environment "natif"`,
+		"p99 docker/native >= 0.9":                 "p99 can be each of latency_p99, get_p99",
+		"nginx p99 docker <= 5":                    `"5" is not a figure in ms: write it as 1.50 ms`,
+	} {
+		rules, err := Parse("b", []byte(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := Check(rules, reporttest.Quick()); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
+}
+
+const several = `nginx requests docker/native >= 0.8
+nginx p99 docker <= 1ms
+redis clients=1 p99 vm <= 100us
+nginx requests docker/native >= 92.5%
+`
+
+func TestEveryFormatHasEveryRule(t *testing.T) {
+	rules, err := Parse("budget, ours.txt", []byte(several))
+	if err != nil {
+		t.Fatal(err)
+	}
+	in := reporttest.Quick()
+	results, err := Check(rules, in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range Formats {
+		var b strings.Builder
+		if err := f.Write(&b, NewSheet(in.Manifest.Run, "budget, ours.txt", results)); err != nil {
+			t.Fatal(err)
+		}
+		reporttest.Golden(t, "check."+f.Name, []byte(b.String()))
+	}
+}
+
+func TestJUnitIsReadAsItIsWritten(t *testing.T) {
+	text, err := os.ReadFile("testdata/check.junit")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var suite junitSuite
+	if err := xml.Unmarshal(text, &suite); err != nil {
+		t.Fatal(err)
+	}
+	if suite.Tests != 4 || suite.Failures != 2 || suite.Errors != 1 || len(suite.Cases) != 4 || suite.Cases[0].Failure != nil || suite.Cases[1].Failure == nil || suite.Cases[3].Error == nil {
+		t.Errorf("%+v", suite)
+	}
+}

@@ -1,0 +1,248 @@
+package budget
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"tare/internal/environment"
+	"tare/internal/lists"
+	"tare/internal/report/model"
+	"tare/internal/strictyaml"
+	"tare/internal/study"
+	"tare/internal/verdict"
+)
+
+// Outcome says whether a run keeps a rule.
+type Outcome string
+
+// The outcomes.
+const (
+	Met       Outcome = "met"
+	Broken    Outcome = "broken"
+	Undecided Outcome = "undecided"
+)
+
+// Result is a rule for one workload at one level.
+type Result struct {
+	Rule
+	Workload    string            `json:"workload"`
+	Level       string            `json:"level,omitempty"`
+	Metric      string            `json:"metric"`
+	Unit        string            `json:"unit"` // of bound and interval; "" for a ratio
+	Environment string            `json:"environment"`
+	Baseline    string            `json:"baseline,omitempty"`
+	Label       string            `json:"label,omitempty"`
+	Outcome     Outcome           `json:"outcome"`
+	Bound       float64           `json:"bound"`
+	Estimate    *float64          `json:"estimate"` // null without a value, and an end without a bound
+	Low         *float64          `json:"low"`
+	High        *float64          `json:"high"`
+	N           int               `json:"n"` // blocks
+	Confidence  float64           `json:"confidence"`
+	Reason      string            `json:"reason,omitempty"` // why it is undecided
+	Warnings    []verdict.Warning `json:"warnings,omitempty"`
+
+	contrast verdict.Contrast
+}
+
+// Check decides all rules. A rule about something that the run does not have is an
+// error: it would otherwise be kept by no longer being measured.
+func Check(rules []Rule, in model.Input) ([]Result, error) {
+	var results []Result
+	var wrong []error
+	known := tables{in: in, of: map[string][]verdict.Contrast{}}
+	for _, r := range rules {
+		found, err := known.decide(r)
+		if err != nil {
+			wrong = append(wrong, fmt.Errorf("line %d: %w", r.Line, err))
+		}
+		results = append(results, found...)
+	}
+	return results, errors.Join(wrong...)
+}
+
+// tables are the contrasts of a run, by what they compare with.
+type tables struct {
+	in model.Input
+	of map[string][]verdict.Contrast
+}
+
+func (t tables) decide(r Rule) ([]Result, error) {
+	names := lists.Map(t.in.Plan.Environments, func(e study.Environment) string { return e.Name })
+	for _, name := range []string{r.environment, cmp.Or(r.base, r.environment)} {
+		if !slices.Contains(names, name) {
+			return nil, errors.New(strictyaml.Unknown("environment", name, names))
+		}
+	}
+	all := lists.Filter(t.contrasts(r), func(c verdict.Contrast) bool { return c.Environment == r.environment && c.Part == "" })
+	if len(all) == 0 {
+		return []Result{{Rule: r, Workload: r.workload, Level: strings.Join(r.level, ","), Metric: r.metric, Environment: r.environment, Baseline: r.base,
+			Outcome: Undecided, Bound: r.ratio, Reason: t.unmeasured(r)}}, nil
+	}
+	metrics := lists.Filter(all, func(c verdict.Contrast) bool {
+		return (r.workload == "" || c.Workload == r.workload) && r.at(c.Level)
+	})
+	if len(metrics) == 0 {
+		return nil, fmt.Errorf("no workload %s; the run has %s", strings.Join(append([]string{r.workload}, r.level...), " at "), t.workloads())
+	}
+	name, err := metricOf(r.metric, metrics)
+	if err != nil {
+		return nil, err
+	}
+	var results []Result
+	for _, c := range metrics {
+		if c.Metric != name {
+			continue
+		}
+		result := Result{Rule: r, Workload: c.Workload, Level: c.Level, Metric: c.Metric, Environment: c.Environment, Baseline: r.base,
+			Label: c.Label, N: c.N, Confidence: c.Confidence, Bound: r.ratio, Warnings: c.Warnings, contrast: c}
+		if r.base == "" {
+			result.Unit = c.Unit
+			if result.Bound, err = model.ParseFigure(r.bound, c.Unit); err != nil {
+				return nil, err
+			}
+		}
+		result.conclude()
+		results = append(results, result)
+	}
+	return results, nil
+}
+
+// contrasts are those that a rule is decided by.
+func (t tables) contrasts(r Rule) []verdict.Contrast {
+	key := cmp.Or(r.base, r.environment+" ")
+	if all, known := t.of[key]; known {
+		return all
+	}
+	in := t.in
+	switch {
+	case r.base == in.Plan.Baseline:
+		t.of[key] = in.Contrasts
+	case r.base != "":
+		t.of[key] = verdict.With(r.base, in.Plan, in.Trials, in.Manifest.Environments)
+	default:
+		t.of[key] = verdict.Values(r.environment, in.Plan, in.Trials, in.Manifest.Environments)
+	}
+	return t.of[key]
+}
+
+// unmeasured says why an environment has no values at all.
+func (t tables) unmeasured(r Rule) string {
+	for _, name := range []string{r.environment, r.base} {
+		for _, f := range t.in.Manifest.Environments[name].Findings {
+			if f.State == environment.Missing {
+				return fmt.Sprintf("%s did not run: %s", name, f.Reason)
+			}
+		}
+	}
+	return "no trial has a value"
+}
+
+func (t tables) workloads() string {
+	var all []string
+	for _, w := range t.in.Plan.Workloads {
+		for _, l := range w.Levels {
+			all = append(all, model.LevelTitle(w.Name, l.Name))
+		}
+	}
+	return strings.Join(all, ", ")
+}
+
+// at reports whether a level has all settings of the rule.
+func (r Rule) at(level string) bool {
+	settings := strings.FieldsFunc(level, func(c rune) bool { return c == ' ' || c == ',' })
+	return !slices.ContainsFunc(r.level, func(want string) bool { return !slices.Contains(settings, want) })
+}
+
+// metricOf finds a metric by its name or by the end of it after a _: p99.
+func metricOf(name string, among []verdict.Contrast) (string, error) {
+	var names, ending []string
+	for _, c := range among {
+		if c.Metric == name {
+			return name, nil
+		}
+		if !slices.Contains(names, c.Metric) {
+			names = append(names, c.Metric)
+			if strings.HasSuffix(c.Metric, "_"+name) {
+				ending = append(ending, c.Metric)
+			}
+		}
+	}
+	switch len(ending) {
+	case 1:
+		return ending[0], nil
+	case 0:
+		return "", errors.New(strictyaml.Unknown("metric", name, names))
+	}
+	return "", fmt.Errorf("%s can be each of %s: write the whole name", name, strings.Join(ending, ", "))
+}
+
+// conclude decides by the interval.
+func (r *Result) conclude() {
+	v := r.contrast.Ratio()
+	r.Outcome = Undecided
+	r.Estimate, r.High = finite(v.Estimate), finite(v.High)
+	if v.Low > 0 {
+		r.Low = &v.Low
+	}
+	if !r.contrast.Bounded() {
+		r.Reason = cmp.Or(r.contrast.Reason, "the interval has no bound")
+		return
+	}
+	kept, broken := v.Low >= r.Bound, v.High < r.Bound
+	if !r.atLeast {
+		kept, broken = v.High <= r.Bound, v.Low > r.Bound
+	}
+	switch {
+	case kept:
+		r.Outcome = Met
+	case broken:
+		r.Outcome = Broken
+	default:
+		r.Reason = "the interval has the bound inside"
+	}
+}
+
+func finite(v float64) *float64 {
+	if math.IsNaN(v) || math.IsInf(v, 0) {
+		return nil
+	}
+	return &v
+}
+
+// Measured is the estimate with its interval in words: 0.962 [0.941, 0.984].
+func (r Result) Measured() string {
+	v := r.contrast.Ratio()
+	show := func(v float64) string {
+		if r.Baseline != "" {
+			return model.Digits(v)
+		}
+		return model.ShortFigure(v, r.Unit)
+	}
+	switch {
+	case math.IsNaN(v.Estimate):
+		return model.Missing
+	case !r.contrast.Bounded():
+		return show(v.Estimate)
+	}
+	return fmt.Sprintf("%s [%s, %s]", show(v.Estimate), show(v.Low), show(v.High))
+}
+
+// Sum counts the outcomes.
+func Sum(results []Result) (met, broken, undecided int) {
+	for _, r := range results {
+		switch r.Outcome {
+		case Met:
+			met++
+		case Broken:
+			broken++
+		default:
+			undecided++
+		}
+	}
+	return met, broken, undecided
+}
