@@ -51,11 +51,16 @@ func (l leaky) Run() int {
 func TestScriptsOverARun(t *testing.T) {
 	home := t.TempDir()
 	reportedRun(t, home)
+	examples, err := filepath.Abs("../../examples")
+	if err != nil {
+		t.Fatal(err)
+	}
 	testscript.Run(t, testscript.Params{
 		Dir: "testdata/script", RequireExplicitExec: true, RequireUniqueNames: true,
 		Setup: func(e *testscript.Env) error {
 			mine := filepath.Join(e.WorkDir, "home")
 			e.Setenv("TARE_HOME", mine)
+			e.Setenv("EXAMPLES", examples)
 			e.Setenv(machinelock.Variable, e.WorkDir)
 			return os.CopyFS(mine, os.DirFS(home))
 		},
