@@ -135,7 +135,8 @@ var (
 
 func checkHarmless(t *testing.T, where, format, text string) {
 	t.Helper()
-	if !strings.Contains(text, "FORGED") {
+	// A bibliography has no name of the run.
+	if !strings.Contains(text, "FORGED") && format != "bib" && format != "cff" {
 		t.Errorf("%s: the text is not in it", where)
 	}
 	if format == "text" {

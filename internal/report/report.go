@@ -15,6 +15,7 @@ import (
 	"tare/internal/report/figures"
 	"tare/internal/report/html"
 	"tare/internal/report/markdown"
+	"tare/internal/report/methods"
 	"tare/internal/report/model"
 	"tare/internal/report/openmetrics"
 	"tare/internal/report/tables"
@@ -47,6 +48,8 @@ var Formats = []Format{
 	{Name: "parquet", About: "the same tables as Parquet", Export: tables.Parquet},
 	{Name: "svg", About: "figures for a page or a slide", Export: figures.SVG},
 	{Name: "pdf", About: "the same figures for a paper of two columns", Export: figures.PDF},
+	{Name: "methods", About: "a paragraph on how the run was made", Export: methods.Text},
+	{Name: "cff", About: "the same as CITATION.cff", Export: methods.CFF},
 }
 
 // Files are the files of a format, with their names below a directory.

@@ -3,7 +3,6 @@ package figures
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	"tare/internal/report/model"
 	"tare/internal/verdict"
@@ -29,25 +28,12 @@ func draw(v *model.Report) []*picture {
 	all = slices.DeleteFunc(all, func(p *picture) bool { return p == nil })
 	taken := map[string]int{}
 	for _, p := range all {
-		p.name = fileName(p.name)
+		p.name = model.FileName(p.name)
 		if taken[p.name]++; taken[p.name] > 1 {
 			p.name += fmt.Sprintf("-%d", taken[p.name])
 		}
 	}
 	return all
-}
-
-// fileName is a name without what file systems, shells and LaTeX read.
-func fileName(name string) string {
-	name = strings.Map(func(r rune) rune {
-		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '.' {
-			return r
-		}
-		return '-'
-	}, name)
-	parts := slices.DeleteFunc(strings.Split(name, "-"), func(s string) bool { return strings.Trim(s, ".") == "" })
-	name = strings.Join(parts, "-")
-	return name[:min(len(name), 100)]
 }
 
 // identity is how an environment looks in every figure.

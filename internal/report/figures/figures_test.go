@@ -156,7 +156,7 @@ func TestNamesDoNothingInAFigure(t *testing.T) {
 
 func TestFilesHaveNamesOfTheirOwn(t *testing.T) {
 	for given, want := range map[string]string{"ratios-a b/c-get_p99": "ratios-a-b-c-get-p99", "x-../..-y": "x-y", "ladder--": "ladder", "v1.2": "v1.2"} {
-		if have := fileName(given); have != want {
+		if have := model.FileName(given); have != want {
 			t.Errorf("%q is %q, not %q", given, have, want)
 		}
 	}

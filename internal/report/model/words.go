@@ -1,6 +1,7 @@
 package model
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -47,4 +48,17 @@ func Counted(n int, one, many string) string {
 		return "1 " + one
 	}
 	return strconv.Itoa(n) + " " + many
+}
+
+// FileName is a name without what file systems, shells and LaTeX read.
+func FileName(name string) string {
+	name = strings.Map(func(r rune) rune {
+		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '.' {
+			return r
+		}
+		return '-'
+	}, name)
+	parts := slices.DeleteFunc(strings.Split(name, "-"), func(s string) bool { return strings.Trim(s, ".") == "" })
+	name = strings.Join(parts, "-")
+	return name[:min(len(name), 100)]
 }
