@@ -67,6 +67,8 @@ group() {
 		need prometheus prometheus "the tests of metrics, which a real Prometheus scrapes"
 		need chromium chromium "the test that looks at the HTML report"
 		need pdftotext poppler-utils "the tests that read exported PDF files"
+		need pdflatex texlive-latex-recommended "the tests that compile exported LaTeX"
+		[ -e /usr/share/texlive/texmf-dist/tex/latex/siunitx/siunitx.sty ] || missing+=("texlive-science|the tests that compile exported LaTeX")
 		need clang clang "the test that rebuilds the BPF programs"
 		need llvm-strip llvm "the test that rebuilds the BPF programs"
 		[ -e /usr/include/bpf/bpf_helpers.h ] || missing+=("libbpf-dev|the test that rebuilds the BPF programs")

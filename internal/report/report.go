@@ -14,6 +14,7 @@ import (
 	"tare/internal/lists"
 	"tare/internal/report/figures"
 	"tare/internal/report/html"
+	"tare/internal/report/latex"
 	"tare/internal/report/markdown"
 	"tare/internal/report/methods"
 	"tare/internal/report/model"
@@ -48,7 +49,9 @@ var Formats = []Format{
 	{Name: "parquet", About: "the same tables as Parquet", Export: tables.Parquet},
 	{Name: "svg", About: "figures for a page or a slide", Export: figures.SVG},
 	{Name: "pdf", About: "the same figures for a paper of two columns", Export: figures.PDF},
+	{Name: "tex", About: "LaTeX tables with booktabs and siunitx, and the methods", Export: latex.Write},
 	{Name: "methods", About: "a paragraph on how the run was made", Export: methods.Text},
+	{Name: "bib", About: "BibTeX for its sources, and tare", Export: latex.BibTeX},
 	{Name: "cff", About: "the same as CITATION.cff", Export: methods.CFF},
 }
 

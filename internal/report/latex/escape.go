@@ -1,0 +1,57 @@
+package latex
+
+import (
+	"fmt"
+	"strings"
+	"unicode"
+
+	"tare/internal/visible"
+)
+
+// commands are what characters are written as that LaTeX would obey, that its oldest
+// engine does not know, or that form a ligature. No brackets or stars of a text can be
+// taken for those of a command before it.
+var commands = map[rune]string{
+	'\\': `\textbackslash{}`, '{': `\{`, '}': `\}`, '$': `\$`, '&': `\&`, '#': `\#`, '^': `\textasciicircum{}`, '_': `\_`, '~': `\textasciitilde{}`, '%': `\%`,
+	'<': `\textless{}`, '>': `\textgreater{}`, '|': `\textbar{}`, '"': `{''}`, '`': `\textasciigrave{}`, '[': `{[}`, ']': `{]}`, '*': `{*}`, '-': `-{}`, '\'': `'{}`,
+	'µ': `\textmu{}`, 'μ': `\textmu{}`, '×': `$\times$`, '−': `$-$`, '±': `$\pm$`, '·': `$\cdot$`, '…': `\ldots{}`, '≤': `$\le$`, '≥': `$\ge$`, '∞': `$\infty$`, '°': `\textdegree{}`, '–': `--`, '—': `---`, '\u00a0': `~`,
+}
+
+// longWord is from how many characters on a word can be broken anywhere, such as a digest.
+const longWord = 24
+
+// escape is a text as LaTeX that prints it.
+func escape(text string) string { return written(text, false) }
+
+// running is a text within a paragraph, which is set in lines.
+func running(text string) string { return written(text, true) }
+
+func written(text string, breaking bool) string {
+	var out strings.Builder
+	words := strings.SplitAfter(visible.Line(text), " ")
+	for _, word := range words {
+		writeWord(&out, word, breaking && len(word) > longWord)
+	}
+	return out.String()
+}
+
+func writeWord(out *strings.Builder, word string, breaking bool) {
+	for _, r := range word {
+		if breaking {
+			out.WriteString(`\allowbreak{}`)
+		}
+		command, known := commands[r]
+		switch {
+		case known:
+			out.WriteString(command)
+		case r < 0x80 || r >= 0xc0 && r <= 0x17f && unicode.IsLetter(r):
+			out.WriteRune(r)
+		default:
+			// pdfTeX knows no other characters, and passes over what newer engines print.
+			fmt.Fprintf(out, `\ifdefined\Umathcode %c\else U+%04X\fi{}`, r, r)
+		}
+	}
+}
+
+// comment is a text that stays within a line that begins with %.
+func comment(text string) string { return visible.Line(text) }

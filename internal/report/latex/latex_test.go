@@ -1,0 +1,99 @@
+package latex
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"tare/internal/report/model"
+	"tare/internal/testing/reporttest"
+)
+
+func contentOf(t *testing.T, files []model.File, err error, name string) string {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+	i := slices.IndexFunc(files, func(f model.File) bool { return f.Name == name })
+	if i < 0 {
+		t.Fatalf("there is no %s", name)
+	}
+	return string(files[i].Data)
+}
+
+func TestATextIsPrintedAndNotObeyed(t *testing.T) {
+	for given, want := range map[string]string{
+		"a_b":        `a\_b`,
+		`\input{x}`:  `\textbackslash{}input\{x\}`,
+		"50% & #1":   `50\% \& \#1`,
+		"~^$":        `\textasciitilde{}\textasciicircum{}\$`,
+		"[x] *":      `{[}x{]} {*}`,
+		"a\n%b":      `a\textbackslash{}u000a\%b`,
+		"--x":        `-{}-{}x`,
+		"é ß µ ×":    `é ß \textmu{} $\times$`,
+		"☃":          `\ifdefined\Umathcode ☃\else U+2603\fi{}`,
+		"\u202eback": `\textbackslash{}u202eback`,
+	} {
+		if have := escape(given); have != want {
+			t.Errorf("%q is %q, not %q", given, have, want)
+		}
+	}
+}
+
+func TestANumberIsOneOfSiunitxAndAllElseIsText(t *testing.T) {
+	for given, want := range map[string]string{"+8.2": "+8.2", "-81.1": "-81.1", "12": "12", "×13.9": `{$\times$13.9}`, "n/a": "{n/a}", "1.2.3": "{1.2.3}", "": "{}", "-": "{-{}}", `1\x`: `{1\textbackslash{}x}`} {
+		if have := number(given); have != want {
+			t.Errorf("%q is %q, not %q", given, have, want)
+		}
+	}
+	if have := numbers([]string{"+8.2", "-81.15", `{$\times$1000}`}); have != "S[table-format=+2.2]" {
+		t.Error(have)
+	}
+}
+
+func TestATableHasEachPrimaryContrast(t *testing.T) {
+	v := model.New(reporttest.Quick())
+	files, err := Write(v)
+	for _, c := range v.Contrasts {
+		if !c.Primary || c.N == 0 {
+			continue
+		}
+		text := contentOf(t, files, err, "table-"+c.Workload+".tex")
+		row := `\quad ` + escape(v.ShownName(c.Environment)) + " & "
+		found := false
+		for line := range strings.Lines(text) {
+			found = found || strings.HasPrefix(line, row) && strings.Contains(line, change(model.EstimateText(&c))+" & "+interval(&c)+" & "+string(c.Verdict)+" & ")
+		}
+		if !found {
+			t.Errorf("%s %s %s in %s is not in\n%s", c.Workload, c.Level, c.Metric, c.Environment, text)
+		}
+	}
+}
+
+var cites, keys = regexp.MustCompile(`\\cite\{([^}]*)\}`), regexp.MustCompile(`(?m)^@(?:article|misc)\{(\w+),$`)
+
+func TestWhatTheMethodsCiteIsInTheBibliography(t *testing.T) {
+	for name, in := range map[string]model.Input{"quick": reporttest.Quick(), "nodes": reporttest.OnNodes("a", "b", "c"), "ladder": reporttest.Ladder()} {
+		v := model.New(in)
+		files, err := Write(v)
+		text := contentOf(t, files, err, "methods.tex")
+		files, err = BibTeX(v)
+		bib := contentOf(t, files, err, "references.bib")
+		var cited, listed []string
+		for _, c := range cites.FindAllStringSubmatch(text, -1) {
+			cited = append(cited, strings.Split(c[1], ",")...)
+		}
+		for _, k := range keys.FindAllStringSubmatch(bib, -1) {
+			listed = append(listed, k[1])
+		}
+		slices.Sort(cited)
+		slices.Sort(listed)
+		if !slices.Equal(slices.Compact(cited), listed) || len(listed) == 0 {
+			t.Errorf("%s: cited %q, listed %q", name, cited, listed)
+		}
+		if strings.Count(bib, "{") != strings.Count(bib, "}") {
+			t.Errorf("%s: braces do not match:\n%s", name, bib)
+		}
+	}
+}
