@@ -102,11 +102,7 @@ func (p *pods) Prepare(ctx context.Context, img *image.Image, progress func(stri
 	if _, err := c.version(ctx); err != nil {
 		return err
 	}
-	removed, err := c.sweepExpired(ctx)
-	for _, line := range removed {
-		progress("removed " + line)
-	}
-	if err != nil {
+	if err := c.clear(ctx, progress); err != nil {
 		return err
 	}
 	return p.checkLoaded(ctx, c, img, progress)

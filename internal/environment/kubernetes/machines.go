@@ -7,9 +7,11 @@ import (
 	"reflect"
 	"strings"
 
+	"tare/internal/cleanup"
 	"tare/internal/environment"
 	"tare/internal/environment/kubernetes/vmi"
 	"tare/internal/environment/support/hypervisor"
+	"tare/internal/image"
 )
 
 // schedulable is the label of nodes on which KubeVirt runs VMs.
@@ -28,11 +30,34 @@ type machines struct {
 type placed struct{ *machines }
 
 func (p *pods) machines() environment.Environment {
-	m := &machines{vmi.Machines{Options: p.options.machine(), Access: func() (vmi.Access, error) { return access(p.connect()) }}, p}
+	m := &machines{vmi.Machines{Options: p.options.machine(), Access: func() (vmi.Access, error) { return access(p.connect()) }, Claim: p.claim}, p}
 	if m.Options.Mode == hypervisor.Start {
 		return m
 	}
 	return placed{m}
+}
+
+// claim is that of VMs, which have no other part of a cluster.
+func (p *pods) claim(ctx context.Context, o *cleanup.Owner) (release func(context.Context) error, err error) {
+	c, err := p.connect()
+	if err != nil {
+		return nil, err
+	}
+	k, err := c.claim(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	return k.release, nil
+}
+
+// Prepare removes what coordinators left whose leases have expired. The image is copied to
+// each VM when it is started.
+func (m *machines) Prepare(ctx context.Context, _ *image.Image, progress func(string)) error {
+	c, err := m.pods.connect()
+	if err != nil {
+		return err
+	}
+	return c.clear(ctx, progress)
 }
 
 // access is the part of a connection that VMs need.
@@ -40,7 +65,11 @@ func access(c *cluster, err error) (vmi.Access, error) {
 	if err != nil {
 		return vmi.Access{}, err
 	}
-	return vmi.Access{Config: c.config, Namespace: c.Namespace, Owners: c.coordinator(), At: c.address}, nil
+	return c.access(), nil
+}
+
+func (c *cluster) access() vmi.Access {
+	return vmi.Access{Config: c.config, Namespace: c.Namespace, Owners: c.coordinator(), At: c.address}
 }
 
 // Versions returns the version of the cluster.
@@ -92,6 +121,7 @@ func needed(o hypervisor.Options) []permission {
 	list := []permission{
 		{"kubevirt.io", "virtualmachineinstances", "", []string{"create", "get", "list", "watch", "delete"}},
 		{"kubevirt.io", "virtualmachines", "", []string{"get"}},
+		{"coordination.k8s.io", "leases", "", []string{"create", "get", "list", "update", "delete"}},
 	}
 	if o.Mode == hypervisor.Start {
 		list[1].verbs = append(list[1].verbs, "patch")
@@ -111,7 +141,7 @@ func (o *Options) ofMachines(answers environment.Requirement, with func(func(con
 			if len(lacks) > 0 {
 				return environment.Finding{
 					State: environment.Missing, Reason: fmt.Sprintf("in %s the user may not: %s", c.name(), strings.Join(lacks, ", ")),
-					Fix: "kubectl apply -n " + c.Namespace + " -f deploy/kubernetes/role-kubevirt.yaml, and a RoleBinding to it",
+					Fix: "kubectl apply -n " + c.Namespace + " -f deploy/kubernetes/role.yaml -f deploy/kubernetes/role-kubevirt.yaml, and a RoleBinding to the latter",
 				}
 			}
 			return environment.Finding{State: environment.Usable}

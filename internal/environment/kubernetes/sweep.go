@@ -14,6 +14,7 @@ import (
 
 	"tare/internal/cleanup"
 	"tare/internal/environment"
+	"tare/internal/environment/kubernetes/vmi"
 )
 
 // place is a file of a claim.
@@ -66,6 +67,15 @@ func sweepPlace(ctx context.Context, noted place) ([]string, error) {
 		return nil, err
 	}
 	return c.removeAll(ctx, noted.Owner)
+}
+
+// clear removes what is left of expired leases, and says what it was.
+func (c *cluster) clear(ctx context.Context, progress func(string)) error {
+	removed, err := c.sweepExpired(ctx)
+	for _, line := range removed {
+		progress("removed " + line)
+	}
+	return err
 }
 
 // sweepExpired removes what coordinators of other homes left whose leases have expired.
@@ -130,6 +140,8 @@ func (c *cluster) removeAll(ctx context.Context, owner string) (removed []string
 		problems = append(problems, thaw(pod.UID), c.removePod(ctx, pod.Name))
 		removed = append(removed, fmt.Sprintf("pod %s in %s", pod.Name, c.name()))
 	}
+	machines, err := vmi.Remove(ctx, c.access(), owner)
+	removed, problems = append(removed, machines...), append(problems, err)
 	services, err := c.core.Services(c.Namespace).List(ctx, ours)
 	if err == nil {
 		for _, s := range services.Items {

@@ -9,6 +9,7 @@ import (
 	"io"
 	"net/http/httptest"
 	"os"
+	"slices"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -28,17 +29,19 @@ var plurals = map[string]string{
 	"ValidatingWebhookConfiguration": "validatingwebhookconfigurations", "ServiceAccount": "serviceaccounts",
 }
 
-// install creates the objects, the webhooks and the user's Role.
-func (d *double) install(ctx context.Context, webhooks *httptest.Server, c *control, role string) error {
+// install creates the objects, the webhooks and the user's Roles.
+func (d *double) install(ctx context.Context, webhooks *httptest.Server, c *control, roles []string) error {
 	if err := d.create(ctx, objects); err != nil {
 		return err
 	}
-	roles, err := os.ReadFile(role)
-	if err != nil {
-		return err
-	}
-	if err := d.create(ctx, roles); err != nil {
-		return err
+	for _, file := range roles {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			return err
+		}
+		if err := d.create(ctx, text); err != nil {
+			return err
+		}
 	}
 	if err := d.bind(ctx); err != nil {
 		return err
@@ -71,7 +74,7 @@ func (d *double) create(ctx context.Context, text []byte) error {
 		if !known {
 			return fmt.Errorf("the double does not create objects of the kind %s", o.GetKind())
 		}
-		if o.GetKind() == "Role" { // its file leaves the namespace open
+		if slices.Contains([]string{"Role", "RoleBinding", "ServiceAccount"}, o.GetKind()) { // their files leave the namespace open
 			o.SetNamespace(namespace)
 		}
 		at := d.client.Resource(o.GroupVersionKind().GroupVersion().WithResource(plural))

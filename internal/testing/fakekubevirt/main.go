@@ -3,9 +3,9 @@
 // what KubeVirt's controllers and webhooks do with them. The guest of a
 // VirtualMachineInstance is a fake one with a real sshd. It exits at the end of its stdin.
 //
-//	fakekubevirt DIRECTORY KUBEALL ROLE
+//	fakekubevirt DIRECTORY KUBEALL ROLE...
 //
-// KUBEALL is the program of the cluster's parts, ROLE a file with the Roles that the user
+// KUBEALL is the program of the cluster's parts, ROLE are files with the Roles that the user
 // of DIRECTORY/kubeconfig has. The directory contains the guests' keys. The program
 // prints a line when everything is there.
 package main
@@ -28,13 +28,13 @@ func main() {
 	runtime.LockOSThread() // guests are killed when the thread that boots them exits
 	klog.LogToStderr(false)
 	klog.SetOutput(io.Discard)
-	if err := serve(os.Args[1], os.Args[2], os.Args[3]); err != nil {
+	if err := serve(os.Args[1], os.Args[2], os.Args[3:]); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
 }
 
-func serve(folder, kubeall, role string) error {
+func serve(folder, kubeall string, roles []string) error {
 	c, err := startControl(folder, kubeall)
 	if err != nil {
 		return err
@@ -56,7 +56,7 @@ func serve(folder, kubeall, role string) error {
 	defer webhooks.Close()
 	defer webhooks.CloseClientConnections()
 	ctx, cancel := context.WithCancel(context.Background())
-	if err := d.install(ctx, webhooks, c, role); err != nil {
+	if err := d.install(ctx, webhooks, c, roles); err != nil {
 		cancel()
 		return err
 	}

@@ -21,7 +21,7 @@ const source = "tare/internal/testing/fakekubevirt"
 // VirtualMachine named template, with a claim for its disk. It contains this machine's
 // test images.
 type Cluster struct {
-	// Kubeconfig is the file of a user with the Roles of deploy/kubernetes/role-kubevirt.yaml.
+	// Kubeconfig is the file of a user with the Roles of role.yaml and role-kubevirt.yaml in deploy/kubernetes.
 	Kubeconfig string
 	Keys       sshguest.Keys
 }
@@ -80,7 +80,8 @@ func begin(folder string) error {
 	if err := os.Symlink(testenv.Images(), filepath.Join(folder, "images")); err != nil {
 		return err
 	}
-	cmd := exec.Command(program, folder, kubeall, filepath.Join(root(), "deploy/kubernetes/role-kubevirt.yaml"))
+	deploy := filepath.Join(root(), "deploy/kubernetes")
+	cmd := exec.Command(program, folder, kubeall, filepath.Join(deploy, "role.yaml"), filepath.Join(deploy, "role-kubevirt.yaml"))
 	cmd.Stderr = os.Stderr
 	in, err := cmd.StdinPipe()
 	if err != nil {

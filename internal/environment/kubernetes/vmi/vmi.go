@@ -12,6 +12,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"sync"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -49,6 +50,8 @@ func Validate(o *hypervisor.Options) error {
 type Machines struct {
 	Options hypervisor.Options
 	Access  func() (Access, error)
+	// Claim makes the claim by which others find what a dead owner left; nil makes none.
+	Claim func(context.Context, *cleanup.Owner) (release func(context.Context) error, err error)
 }
 
 func (m *Machines) open() (*cluster, error) {
@@ -73,6 +76,8 @@ func (m *Machines) Versions(context.Context) map[string]string { return nil }
 type instance struct {
 	hypervisor.Elsewhere
 	cluster *cluster
+	release func(context.Context) error // of the claim
+	once    sync.Once
 }
 
 // ErrCores refuses cores by number.
@@ -91,21 +96,31 @@ func (m *Machines) Start(ctx context.Context, r environment.Request) (environmen
 		return nil, err
 	}
 	c.node = r.Node
+	release := func(context.Context) error { return nil }
+	if m.Claim != nil {
+		if release, err = m.Claim(ctx, r.Owner); err != nil {
+			c.close()
+			return nil, err
+		}
+	}
 	g, err := hypervisor.Begin(ctx, hypervisor.Backend{Kind: name, Hypervisor: c, At: c.access.At}, m.Options, r, nil)
 	if err != nil {
 		c.close()
-		return nil, err
+		return nil, errors.Join(err, release(context.WithoutCancel(ctx)))
 	}
 	if n, ours := r.Network.(*hypervisor.Existing); ours {
 		n.Learn(g)
 	}
-	return &instance{hypervisor.Elsewhere{Guest: g, Unseen: inside}, c}, nil
+	return &instance{Elsewhere: hypervisor.Elsewhere{Guest: g, Unseen: inside}, cluster: c, release: release}, nil
 }
 
-// Stop stops and removes the VM.
-func (i *instance) Stop(ctx context.Context) error {
+// Stop stops and removes the VM. Where that fails the claim stays, so that a sweep finds it.
+func (i *instance) Stop(ctx context.Context) (err error) {
 	defer i.cluster.close()
-	return i.Guest.Stop(ctx)
+	if err = i.Guest.Stop(ctx); err == nil {
+		i.once.Do(func() { err = i.release(context.WithoutCancel(ctx)) })
+	}
+	return err
 }
 
 // inside is the note on values that are measured inside a guest.
@@ -139,7 +154,7 @@ func (m *Machines) NewNetwork(context.Context, *cleanup.Owner, string) (environm
 
 // Requirements are KubeVirt's API, the template, and a key of its guest.
 func Requirements(o hypervisor.Options, access func() (Access, error)) []environment.Requirement {
-	m := &Machines{o, access}
+	m := &Machines{Options: o, Access: access}
 	return append([]environment.Requirement{
 		{What: "KubeVirt's API", Check: func(ctx context.Context) environment.Finding {
 			c, err := m.open()
@@ -164,6 +179,29 @@ func Requirements(o hypervisor.Options, access func() (Access, error)) []environ
 		}
 		return c, c.close, nil
 	})...)
+}
+
+// Remove removes the VMs that were made for an owner. It finds none where KubeVirt is not
+// installed or the user may not list its objects.
+func Remove(ctx context.Context, a Access, owner string) (removed []string, err error) {
+	c, err := open(a)
+	if err != nil {
+		return nil, err
+	}
+	defer c.close()
+	list, err := c.instances.List(ctx, metav1.ListOptions{LabelSelector: cleanup.Label + "=" + owner})
+	if apierrors.IsNotFound(err) || apierrors.IsForbidden(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("listing the VMs of %s in namespace %s at %s: %w", owner, a.Namespace, a.Config.Host, err)
+	}
+	var problems []error
+	for _, vmi := range list.Items {
+		problems = append(problems, c.PowerOff(ctx, hypervisor.VM{Name: vmi.GetName(), Mode: hypervisor.Linked}))
+		removed = append(removed, hypervisor.Line(name, vmi.GetName()))
+	}
+	return removed, errors.Join(problems...)
 }
 
 // Sweep removes or releases the VMs that dead owners of a home have notes of.

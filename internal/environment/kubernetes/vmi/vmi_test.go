@@ -55,7 +55,7 @@ func newBench(t *testing.T) *bench {
 	o := hypervisor.Defaults()
 	o.Template, o.Identity, o.HostKey = "template", fake.Keys.Identity(), fake.Keys.HostKey()
 	return &bench{
-		Machines{o, func() (Access, error) { return Access{Config: config, Namespace: "tests", At: fake.Kubeconfig}, nil }},
+		Machines{Options: o, Access: func() (Access, error) { return Access{Config: config, Namespace: "tests", At: fake.Kubeconfig}, nil }},
 		testenv.Image(t), testenv.Owner(t, t.TempDir()),
 	}
 }
