@@ -78,7 +78,7 @@ func (c *cluster) newChannel(pod string, console io.Writer) *channel {
 			} else if err == nil {
 				err = errors.New("the API server or the node closed the stream")
 			}
-			err = fmt.Errorf("the stream to pod %s broke: %w", pod, err)
+			err = fmt.Errorf("pod %s: %w", pod, err)
 		}
 		from.CloseWithError(err) // nil is EOF: the container has ended
 	})

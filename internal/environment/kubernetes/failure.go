@@ -168,10 +168,10 @@ func (c *cluster) why(name string) error {
 		return false, failure(pod)
 	}, func(pod *corev1.Pod) error { return cmp.Or(c.notReady(ctx, pod.Spec.NodeName), c.evicted(ctx, pod)) })
 	switch {
-	case errors.Is(err, api.ErrAway), !errors.Is(err, context.DeadlineExceeded):
+	case errors.Is(err, api.ErrAway), last == nil && errors.Is(err, context.DeadlineExceeded):
+		return api.ErrAway
+	case !errors.Is(err, context.DeadlineExceeded):
 		return err
-	case last == nil:
-		return fmt.Errorf("%w: %w", api.ErrAway, err)
 	case endedItself(last):
 		return nil
 	}
@@ -197,6 +197,18 @@ func endedItself(pod *corev1.Pod) bool {
 		}) && !slices.ContainsFunc(pod.Status.Conditions, func(d corev1.PodCondition) bool {
 		return d.Type == corev1.DisruptionTarget && d.Status == corev1.ConditionTrue
 	})
+}
+
+// nodePatience is how long a node may not be ready: all are for a moment after the API
+// server was away.
+var nodePatience = 15 * time.Second
+
+// lost is why a node runs no pods, where that may not pass: after the patience.
+func (c *cluster) lost(ctx context.Context, node string, since time.Time) error {
+	if time.Since(since) < nodePatience {
+		return nil
+	}
+	return c.notReady(ctx, node)
 }
 
 // notReady is why a node runs no pods now; nil where it does, or where nodes may not be

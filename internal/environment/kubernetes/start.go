@@ -155,6 +155,7 @@ func (i *instance) create(ctx context.Context, pod *corev1.Pod) error {
 // up waits for the parts of the pod, one after the other, until its agent is ready.
 func (i *instance) up(ctx context.Context, program string, tail *console.Console, times *phases) (err error) {
 	c := i.cluster
+	began := time.Now()
 	until := func(reached func(*corev1.Pod) bool) error {
 		pod, err := c.await(ctx, i.name, func(pod *corev1.Pod) (bool, error) {
 			if reached(pod) {
@@ -162,7 +163,7 @@ func (i *instance) up(ctx context.Context, program string, tail *console.Console
 			}
 			return false, failure(pod)
 		}, func(pod *corev1.Pod) error {
-			return cmp.Or(c.notReady(ctx, cmp.Or(pod.Spec.NodeName, i.wanted)), c.sandboxFailure(ctx, pod))
+			return cmp.Or(c.lost(ctx, cmp.Or(pod.Spec.NodeName, i.wanted), began), c.sandboxFailure(ctx, pod))
 		})
 		if pod != nil {
 			i.pod = pod

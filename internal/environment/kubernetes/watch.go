@@ -82,11 +82,12 @@ func (c *cluster) watch(ctx context.Context, pod *corev1.Pod, done func(*corev1.
 	}
 }
 
-// gone waits until a pod does not exist any more. Its error comes at once where its node
-// is not ready: it would not end the pod.
+// gone waits until a pod does not exist any more, but not for a node that is lost: that
+// would not end it.
 func (c *cluster) gone(ctx context.Context, name string) error {
+	began := time.Now()
 	_, err := c.await(ctx, name, func(*corev1.Pod) (bool, error) { return false, nil },
-		func(pod *corev1.Pod) error { return c.notReady(ctx, pod.Spec.NodeName) })
+		func(pod *corev1.Pod) error { return c.lost(ctx, pod.Spec.NodeName, began) })
 	if errors.Is(err, errDeleted) {
 		return nil
 	}

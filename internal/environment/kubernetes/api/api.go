@@ -32,13 +32,17 @@ var ErrAway = errors.New("the API server does not answer")
 // the context or the patience ends.
 func Persist[T any](ctx context.Context, request func(context.Context) (T, error)) (T, error) {
 	var refused error
+	var last time.Time // that it was away
 	for began, pause := time.Now(), shortest; ; pause = min(2*pause, longest) {
 		within, cancel := context.WithTimeout(ctx, attempt)
 		answer, err := request(within)
 		cancel()
-		isAway := away(err)
+		isAway := away(err) || refused != nil && beginning(err) && time.Since(last) < synced
 		if isAway && !errors.Is(err, context.DeadlineExceeded) {
 			refused = err
+			if !beginning(err) {
+				last = time.Now()
+			}
 		}
 		switch {
 		case err == nil:
@@ -56,6 +60,12 @@ func Persist[T any](ctx context.Context, request func(context.Context) (T, error
 		}
 	}
 }
+
+// synced is how long after its start an API server may not know its users and their Roles.
+const synced = 15 * time.Second
+
+// beginning reports an error of a server that has just begun, or a refusal.
+func beginning(err error) bool { return apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err) }
 
 // away reports an error of a server that may answer later.
 func away(err error) bool {

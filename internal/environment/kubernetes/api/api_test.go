@@ -24,6 +24,8 @@ func TestAServerThatIsAwayIsAskedAgain(t *testing.T) {
 	}{
 		{[]error{refused, apierrors.NewServiceUnavailable("starting"), apierrors.NewTooManyRequests("later", 1), nil}, 4, ""},
 		{[]error{forbidden}, 1, "exceeded quota"},
+		// A server that has just begun does not know its users' Roles yet.
+		{[]error{refused, forbidden, apierrors.NewUnauthorized("who?"), nil}, 4, ""},
 	} {
 		times := 0
 		_, err := Persist(t.Context(), func(context.Context) (int, error) {
