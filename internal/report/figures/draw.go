@@ -101,20 +101,26 @@ func (p *picture) sign(of verdict.Verdict, at point) {
 // entry is one of a legend.
 type entry struct {
 	text string
-	draw func(at point)
+	draw func(at point) // nil for a text alone
 }
 
 // legend writes entries in lines from a place on, and returns how high it is.
 func (p *picture) legend(x, y, width float64, entries []entry) float64 {
-	const line, sign, gap = 10.0, 9.0, 8.0
+	const line, gap = 10.0, 8.0
 	at, top := x, y
 	for _, e := range entries {
+		sign := 9.0
+		if e.draw == nil {
+			sign = 0
+		}
 		text := fit(e.text, width-sign)
 		needs := sign + widthOf(text, textSize)
 		if at > x && at+needs > x+width {
 			at, y = x, y+line
 		}
-		e.draw(point{at + 4, y + line/2})
+		if e.draw != nil {
+			e.draw(point{at + 4, y + line/2})
+		}
 		p.say(ink, textSize, begins, at+sign, y+line/2+2.5, text)
 		at += needs + gap
 	}

@@ -120,6 +120,37 @@ func TestEverythingLiesWithinItsFigure(t *testing.T) {
 	}
 }
 
+func TestAFigureOfManyBlocksStaysSmall(t *testing.T) {
+	in := reporttest.Ladder()
+	once := in.Trials
+	for n := 1; n < 200; n++ {
+		for _, trial := range once {
+			trial.Block += 15 * n
+			in.Trials = append(in.Trials, trial)
+		}
+	}
+	in.Contrasts = verdict.Contrasts(in.Plan, in.Trials, in.Manifest.Environments)
+	files, err := SVG(model.New(in))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if size := len(file(t, files, "figures/ratios-nginx-requests-per-second.svg")); size > 200<<10 {
+		t.Errorf("%d bytes for 3000 blocks", size)
+	}
+}
+
+func TestALongNameIsSetInTwoLines(t *testing.T) {
+	lines := wrap("log path through a process of the engine's own", 90)
+	if len(lines) != 2 || !strings.HasPrefix(lines[0], "log path") {
+		t.Errorf("%q", lines)
+	}
+	for _, line := range append(lines, wrap(strings.Repeat("x", 200), 90)...) {
+		if widthOf(line, textSize) > 92 {
+			t.Errorf("%q is too wide", line)
+		}
+	}
+}
+
 func TestNamesDoNothingInAFigure(t *testing.T) {
 	in := reporttest.Quick()
 	const hostile = `<script>"&'` + "\u202e\n\x00𝔘%_#"

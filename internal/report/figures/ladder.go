@@ -10,7 +10,7 @@ import (
 // ladder draws an attribution as a waterfall: each part begins where the parts before it
 // end.
 func ladder(v *model.Report, a analysis.Attribution) *picture {
-	const height, foot = 14.0, 24.0
+	const height, second, foot = 14.0, 8.0, 24.0
 	rows := model.WhyRows(a)
 	if len(rows) == 0 {
 		return nil
@@ -32,9 +32,14 @@ func ladder(v *model.Report, a analysis.Attribution) *picture {
 		}
 	}
 	label, right = math.Min(label, column*.4)+5, right+5
+	lines, top, bottom := make([][]string, len(rows)), make([]float64, len(rows)), 0.0
+	for i := range rows {
+		lines[i] = wrap(names[i], label-4)
+		top[i] = bottom
+		bottom += height + second*float64(len(lines[i])-1)
+	}
 	scale := newChanges(v.Margin(), true, reached)
 	scale.from, scale.to = label, column-right
-	bottom := float64(len(rows)) * height
 	p.height = bottom + foot
 	for _, d := range scale.ticks(28) {
 		p.line(grid, .5, nil, point{scale.at(d), 0}, point{scale.at(d), bottom})
@@ -42,11 +47,13 @@ func ladder(v *model.Report, a analysis.Attribution) *picture {
 	}
 	p.line(soft, .7, nil, point{scale.at(0), 0}, point{scale.at(0), bottom})
 	for i, s := range rows {
-		y, c := float64(i)*height, s.Contrast
+		y, c := top[i], s.Contrast
 		if s.Part == "" {
 			p.line(ink, .6, nil, point{0, y}, point{column, y})
 		}
-		p.say(ink, textSize, begins, 0, y+height/2+2.5, fit(names[i], label-4))
+		for j, text := range lines[i] {
+			p.say(ink, textSize, begins, 0, y+height/2+2.5+second*float64(j), text)
+		}
 		p.say(ink, textSize, ends, column, y+height/2+2.5, texts[i])
 		if math.IsNaN(c.Estimate) || c.N == 0 {
 			continue
@@ -66,7 +73,7 @@ func ladder(v *model.Report, a analysis.Attribution) *picture {
 			}
 		}
 		if i+1 < len(rows) && rows[i+1].Part != "" && s.Part != "" {
-			p.line(soft, .5, []float64{1.5, 1.5}, point{to, y + height - 3}, point{to, y + height + 3})
+			p.line(soft, .5, []float64{1.5, 1.5}, point{to, y + height - 3}, point{to, top[i+1] + 3})
 		}
 	}
 	p.axisTitle(label, column-right, p.height-4, "change against "+v.ShownName(a.From)+", "+a.Metric+", "+a.Better+" is better")

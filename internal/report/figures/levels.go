@@ -164,8 +164,12 @@ func (p *picture) medians(curves []curve, m model.Metric, at func(int) float64, 
 	p.sayTurned(ink, textSize, 8, top+height/2, fit(title, height+8))
 	for j, c := range curves {
 		for i, values := range c.values {
+			covered := map[int]bool{} // by other trials
 			for _, x := range values {
-				p.polygon(c.colour, symbolAt(0, point{at(i) + aside(j, len(curves)), y(x)}, .6)...)
+				if place := int(y(x) * 4); !covered[place] {
+					covered[place] = true
+					p.polygon(c.colour, symbolAt(0, point{at(i) + aside(j, len(curves)), y(x)}, .6)...)
+				}
 			}
 		}
 	}

@@ -50,7 +50,7 @@ func matrix(v *model.Report) (pictures []*picture) {
 }
 
 func matrixOf(v *model.Report, name string, rows []matrixRow, environments []model.Environment) *picture {
-	const height, top, gap = 11.5, 13.0, 6.0
+	const height, top, gap, widest = 11.5, 13.0, 6.0, 90.0
 	p := &picture{name: name, title: "Verdicts against " + v.Base.Shown, width: column}
 	least := 40.0 * float64(len(environments))
 	if least > column*.66 {
@@ -61,7 +61,8 @@ func matrixOf(v *model.Report, name string, rows []matrixRow, environments []mod
 		label = math.Max(label, widthOf(r.workload, textSize)+widthOf(r.name, textSize)+gap+4)
 	}
 	label = math.Min(label, math.Max(p.width-least, p.width*.3))
-	wide := (p.width - label) / float64(len(environments))
+	wide := math.Min(widest, (p.width-label)/float64(len(environments)))
+	label = p.width - wide*float64(len(environments))
 	for i, e := range environments {
 		p.say(ink, textSize, centred, label+wide*(float64(i)+.5), 8.5, fit(e.Shown, wide-2))
 	}
@@ -88,37 +89,31 @@ func matrixOf(v *model.Report, name string, rows []matrixRow, environments []mod
 	p.line(grid, .5, nil, point{0, y}, point{p.width, y})
 	var entries []entry
 	for _, of := range []verdict.Verdict{verdict.Slower, verdict.Faster, verdict.Equivalent, verdict.Inconclusive} {
-		entries = append(entries, entry{string(of), func(at point) { p.sign(of, at) }})
-	}
-	for _, r := range rows {
-		if undecided(r.metric, environments) {
-			entries = append(entries, entry{"( ) median of the blocks, no verdict", func(point) {}})
-			break
+		if some(rows, environments, func(c *verdict.Contrast) bool { return c != nil && c.Verdict == of }) {
+			entries = append(entries, entry{string(of), func(at point) { p.sign(of, at) }})
 		}
 	}
-	for _, r := range rows {
-		if absent(r.metric, environments) {
-			entries = append(entries, entry{"n/a: no value", func(point) {}})
-			break
-		}
+	if some(rows, environments, func(c *verdict.Contrast) bool { return c != nil && c.Verdict == verdict.None }) {
+		entries = append(entries, entry{"( ): median of the blocks, no verdict", nil})
+	}
+	if some(rows, environments, func(c *verdict.Contrast) bool { return c == nil }) {
+		entries = append(entries, entry{model.Missing + ": no value", nil})
 	}
 	p.height = y + 3 + p.legend(0, y+3, p.width, entries) + 1
 	return p
 }
 
-func undecided(m model.Metric, environments []model.Environment) bool {
-	for _, e := range environments {
-		if c := cellOf(m, e.Name); c != nil && c.Contrast != nil && c.Contrast.Verdict == verdict.None {
-			return true
-		}
-	}
-	return false
-}
-
-func absent(m model.Metric, environments []model.Environment) bool {
-	for _, e := range environments {
-		if c := cellOf(m, e.Name); c == nil || c.Contrast == nil {
-			return true
+// some reports whether a cell is so. A cell without a value has no contrast.
+func some(rows []matrixRow, environments []model.Environment, is func(*verdict.Contrast) bool) bool {
+	for _, r := range rows {
+		for _, e := range environments {
+			var of *verdict.Contrast
+			if c := cellOf(r.metric, e.Name); c != nil {
+				of = c.Contrast
+			}
+			if is(of) {
+				return true
+			}
 		}
 	}
 	return false

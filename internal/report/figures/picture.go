@@ -149,3 +149,18 @@ func fit(text string, width float64) string {
 	}
 	return string(runes) + "…"
 }
+
+// wrap is a text in one or two lines of a width.
+func wrap(text string, width float64) []string {
+	text = plain(text)
+	if widthOf(text, textSize) <= width {
+		return []string{text}
+	}
+	words := strings.Fields(text)
+	for n := len(words) - 1; n > 0; n-- {
+		if first := strings.Join(words[:n], " "); widthOf(first, textSize) <= width {
+			return []string{first, fit(strings.Join(words[n:], " "), width)}
+		}
+	}
+	return []string{fit(text, width)}
+}

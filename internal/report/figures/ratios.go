@@ -2,6 +2,7 @@ package figures
 
 import (
 	"math"
+	"slices"
 
 	"tare/internal/report/model"
 	"tare/internal/verdict"
@@ -95,34 +96,35 @@ func (p *picture) axisTitle(from, to, y float64, text string) {
 }
 
 // swarm draws the ratios as points that move aside for each other, as far as there is
-// room.
+// room. Where there is none, one point stands for those that it covers.
 func (p *picture) swarm(a changes, r ratioRow, y float64) {
 	const radius, most = 1.25, 5.0
-	var placed []point
+	near := map[int][]point{} // by their place, in diameters
+	covered := map[int]bool{}
 	for _, one := range r.found {
 		x := a.at(one.Log)
-		at := point{x, y}
-		for step := 0; ; step++ {
+		at, cell := point{x, y}, int(x/(2*radius))
+		free := false
+		for step := 0; !free; step++ {
 			offset := float64((step+1)/2) * radius
+			if offset > most {
+				break
+			}
 			if step%2 == 1 {
 				offset = -offset
 			}
-			at.y = y + offset
-			if math.Abs(offset) > most {
-				at.y = y
-				break
-			}
-			free := true
-			for _, q := range placed {
+			at.y, free = y+offset, true
+			for _, q := range slices.Concat(near[cell-1], near[cell], near[cell+1]) {
 				free = free && math.Hypot(q.x-at.x, q.y-at.y) >= 2*radius
 			}
-			if free {
-				break
-			}
 		}
-		placed = append(placed, at)
-	}
-	for _, at := range placed {
+		if !free {
+			if at.y = y; covered[int(2*x)] {
+				continue
+			}
+			covered[int(2*x)] = true
+		}
+		near[cell] = append(near[cell], at)
 		p.polygon(r.of.colour, symbolAt(0, at, radius)...)
 	}
 }
