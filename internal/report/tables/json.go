@@ -3,6 +3,7 @@ package tables
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"maps"
 	"slices"
 	"strconv"
@@ -16,24 +17,6 @@ import (
 
 // Format is the version of the JSON document.
 const Format = 1
-
-// document is the JSON export. Tables are lists of rows, a row is an object by column.
-type document struct {
-	Format       int           `json:"format"`
-	Run          runFacts      `json:"run"`
-	Environments []environFact `json:"environments"`
-	Workloads    []workFact    `json:"workloads"`
-	Tables
-}
-
-// Tables are the tables of the JSON export.
-type Tables struct {
-	Observations rows `json:"observations"`
-	Samples      rows `json:"samples"`
-	Contrasts    rows `json:"contrasts"`
-	Nodes        rows `json:"nodes"`
-	Parts        rows `json:"parts"`
-}
 
 type runFacts struct {
 	Name        string     `json:"name"`
@@ -88,41 +71,37 @@ type metricFact struct {
 	About   string `json:"about"`
 }
 
-// rows is a table whose rows are objects in the order of the columns.
-type rows struct{ Table }
-
-// MarshalJSON writes the rows.
-func (t rows) MarshalJSON() ([]byte, error) {
-	var out bytes.Buffer
+// writeRows writes a table as a list of objects, each in a line and in the order of the
+// columns.
+func writeRows(out *bytes.Buffer, t Table) error {
 	out.WriteByte('[')
 	for i, row := range t.Rows {
 		if i > 0 {
 			out.WriteByte(',')
 		}
 		for j, cell := range row {
-			separator := byte(',')
+			separator := ", "
 			if j == 0 {
-				separator = '{'
+				separator = "\n  {"
 			}
 			value, err := json.Marshal(cell)
 			if err != nil {
-				return nil, err
+				return err
 			}
-			out.WriteByte(separator)
+			out.WriteString(separator)
 			out.WriteString(strconv.Quote(t.Columns[j].Name))
-			out.WriteByte(':')
+			out.WriteString(": ")
 			out.Write(value)
 		}
 		out.WriteByte('}')
 	}
 	out.WriteByte(']')
-	return out.Bytes(), nil
+	return nil
 }
 
-// JSON writes the run as one document.
+// JSON writes the run as one document: facts, and a list of rows for each table.
 func JSON(v *model.Report) ([]model.File, error) {
-	t := Of(v)
-	d := document{Format: Format, Run: factsOf(v), Tables: Tables{rows{t[0]}, rows{t[1]}, rows{t[2]}, rows{t[3]}, rows{t[4]}}}
+	environments, workloads := []environFact{}, []workFact{}
 	for _, e := range v.Environments {
 		fact := environFact{e.Name, e.Kind, e.Facts.Label, e.Baseline, string(e.Facts.State), []string{}, e.Facts.Versions}
 		if fact.Versions == nil {
@@ -131,24 +110,37 @@ func JSON(v *model.Report) ([]model.File, error) {
 		for _, f := range model.NeedingFix(e.Facts.Findings) {
 			fact.Reasons = append(fact.Reasons, reasonOf(f))
 		}
-		d.Environments = append(d.Environments, fact)
+		environments = append(environments, fact)
 	}
 	for _, w := range v.Workloads {
 		fact := workFact{w.Name, w.Pack.Title, lists.Map(w.Levels, func(l model.Level) string { return l.Name }), []metricFact{}}
 		for _, m := range w.AllMetrics() {
 			fact.Metrics = append(fact.Metrics, metricFact{m.Name, m.Unit, m.Better, m.Primary, m.About})
 		}
-		d.Workloads = append(d.Workloads, fact)
-	}
-	text, err := json.Marshal(d)
-	if err != nil {
-		return nil, err
+		workloads = append(workloads, fact)
 	}
 	var out bytes.Buffer
-	if err := json.Indent(&out, text, "", " "); err != nil {
-		return nil, err
+	out.WriteString("{")
+	for _, fact := range []struct {
+		name  string
+		value any
+	}{{"format", Format}, {"run", factsOf(v)}, {"environments", environments}, {"workloads", workloads}} {
+		text, err := json.MarshalIndent(fact.value, " ", " ")
+		if err != nil {
+			return nil, err
+		}
+		fmt.Fprintf(&out, "\n %q: %s,", fact.name, text)
 	}
-	out.WriteByte('\n')
+	for i, t := range Of(v) {
+		if i > 0 {
+			out.WriteByte(',')
+		}
+		fmt.Fprintf(&out, "\n %q: ", t.Name)
+		if err := writeRows(&out, t); err != nil {
+			return nil, err
+		}
+	}
+	out.WriteString("\n}\n")
 	return []model.File{{Name: "run.json", Data: []byte(visible.JSON(out.String()))}}, nil
 }
 
