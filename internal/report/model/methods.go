@@ -62,7 +62,11 @@ func (v *Report) whereItRan() (all []string) {
 		return nil
 	}
 	if m := v.Manifest.Machine; m.CPU != "" {
-		text := fmt.Sprintf("The machine has a CPU %s with %s and %s of memory, and ran %s with Linux %s", m.CPU, Counted(m.Cores, "core", "cores"), Figure(float64(m.Memory), "B"), m.Distribution, m.Kernel)
+		which := "The machine has"
+		if len(v.Manifest.Nodes) > 0 || len(v.Plan.Hosts) > 0 {
+			which = "The machine that tare ran on has"
+		}
+		text := fmt.Sprintf("%s a CPU %s with %s and %s of memory, and ran %s with Linux %s", which, m.CPU, Counted(m.Cores, "core", "cores"), Figure(float64(m.Memory), "B"), m.Distribution, m.Kernel)
 		if m.Virtualised != "" {
 			text += "; it is virtualised"
 		}
