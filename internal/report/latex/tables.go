@@ -186,7 +186,7 @@ func parts(v *model.Report) string {
 			} else if s.Of != nil {
 				share = escape(analysis.Percent(*s.Of))
 			}
-			lines = append(lines, line{cells: []string{"\\quad " + escape(name), change(model.EstimateText(&c)), interval(&c), escape(model.VerdictWord(&c)), share}})
+			lines = append(lines, line{cells: []string{"\\hangindent=1em " + escape(name), change(model.EstimateText(&c)), interval(&c), escape(model.VerdictWord(&c)), share}})
 		}
 	}
 	if len(lines) == 0 {
