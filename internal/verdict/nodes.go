@@ -94,6 +94,7 @@ func (e *entry) describeNodes(d []float64, blocks []int) {
 		if named := n.Named(); len(named) > 0 && len(named) <= mostNamed {
 			text += "; different from the others: " + strings.Join(named, ", ")
 		}
+		text += "; " + n.elsewhere()
 		c.warning(NodesDiffer, "%s", text)
 	}
 	var against []string
@@ -108,6 +109,17 @@ func (e *entry) describeNodes(d []float64, blocks []int) {
 	if len(against) > 0 {
 		c.warning(NotEachNode, "the verdict does not hold on each node: %s", strings.Join(against, "; "))
 	}
+}
+
+// elsewhere says what the blocks tell about other nodes, which the verdict does not.
+func (n Nodes) elsewhere() string {
+	switch {
+	case n.Mean.Bounded():
+		return "the verdict is about these nodes, and on nodes like them the mean is " + endsOf(n.Mean)
+	case len(n.Each) == 2:
+		return "the verdict is about these nodes, and two do not show what it is on others"
+	}
+	return "the verdict is about these nodes, and they have too few blocks to show what it is on others"
 }
 
 // mostNamed is how many nodes a warning names.

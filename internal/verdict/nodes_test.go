@@ -63,10 +63,11 @@ func TestTheNodesOfAContrast(t *testing.T) {
 		text    string
 	}{
 		"equal nodes":        {onNodes(24, .01, []string{"a", "b", "c"}, .05, .05, .05), Slower, nil, nil, ""},
-		"one differs":        {onNodes(24, .005, []string{"a", "b", "c"}, .05, .05, .12), Slower, []string{NodesDiffer}, []string{"c"}, "; different from the others: c"},
+		"one differs":        {onNodes(24, .005, []string{"a", "b", "c"}, .05, .05, .12), Slower, []string{NodesDiffer}, []string{"c"}, "; different from the others: c; the verdict is about these nodes, and on nodes like them the mean is +7."},
 		"one contradicts":    {onNodes(60, .01, []string{"a", "b", "c", "d", "e"}, .2, .2, .2, .2, -.1), Slower, []string{NodesDiffer, NotEachNode}, []string{"e"}, "the verdict does not hold on each node: e -9."},
 		"not equivalent":     {onNodes(60, .003, []string{"a", "b", "c", "d", "e"}, 0, 0, 0, 0, .05), Equivalent, []string{NodesDiffer, NotEachNode}, []string{"e"}, "; different from the others: e"},
 		"two nodes":          {onNodes(24, .01, []string{"a", "b"}, .05, .15), Slower, []string{NodesDiffer}, nil, "the change differs between nodes (p = 0.0005), from +5."},
+		"two nodes alone":    {onNodes(24, .01, []string{"a", "b"}, .05, .15), Slower, []string{NodesDiffer}, nil, "the verdict is about these nodes, and two do not show what it is on others"},
 		"too few to compare": {onNodes(4, .001, []string{"a", "b", "c"}, .05, .05, .12), Inconclusive, nil, nil, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
