@@ -20,7 +20,7 @@ func (s *Store) Receive(ctx context.Context, made Image, send func() (io.Reader,
 	if !digestRule.MatchString(made.Digest) {
 		return nil, fmt.Errorf("image %s: %q is not a digest", made.Name, made.Digest)
 	}
-	r := record{Digest: made.Digest, Name: made.Name, Env: made.Env, Dir: made.Dir}
+	r := record{Digest: made.Digest, Name: made.Name, Env: made.Env, Dir: made.Dir, Config: &made.Config}
 	err := s.once(ctx, "image-"+short(made.Digest), s.path("images", hexOf(made.Digest)), func(temporary string) error {
 		from, err := send()
 		if err != nil {

@@ -64,11 +64,8 @@ func (e *execution) prepare(ctx context.Context) (*image.Image, error) {
 		return nil, err
 	}
 	e.say("image: resolving or building it")
-	img, err := imageFrom(ctx, store, e.Plan.Image, func(line string) { e.say("image: %s", line) })
+	img, err := e.imageOfRun(ctx, store, "", "image", e.Plan.Image)
 	if err != nil {
-		return nil, err
-	}
-	if e.run.Manifest.Image, err = resolved(e.run.Manifest.Image, img); err != nil {
 		return nil, err
 	}
 	if err := e.roleImages(ctx, store); err != nil {
@@ -103,12 +100,25 @@ func (e *execution) prepare(ctx context.Context) (*image.Image, error) {
 	return img, e.prepareHostSlots(ctx, img)
 }
 
-// resolved returns the facts of an image of a run, which a resumed run has to find again.
-func resolved(was rundir.ImageFacts, img *image.Image) (rundir.ImageFacts, error) {
-	if was.Digest != "" && was.Digest != img.Digest {
-		return was, fmt.Errorf("the run began with image %s and the same source gives %s now: blocks of two images cannot be compared; begin a new run", was.Digest, img.Digest)
+// imageOfRun is the image of a name in the plan, and the manifest gets its facts. A run
+// that is resumed, or made again, has to have the image that the manifest names: the one
+// of the store, or what the source gives once more.
+func (e *execution) imageOfRun(ctx context.Context, store *image.Store, name, what string, source image.Source) (*image.Image, error) {
+	was := e.run.Manifest.AllImages()[name]
+	if was.Digest != "" {
+		if img, err := store.Stored(was.Digest); err == nil {
+			return img, nil
+		}
 	}
-	return rundir.ImageFacts{Name: img.Name, Digest: img.Digest}, nil
+	img, err := imageFrom(ctx, store, source, func(line string) { e.say("%s: %s", what, line) })
+	if err != nil {
+		return nil, err
+	}
+	if was.Digest != "" && was.Digest != img.Digest {
+		return nil, &InputError{fmt.Errorf("the run has image %s, and its source gives %s now: what ran in two images cannot be compared; begin a new run, or take the images along with tare pack --images", was.Digest, img.Digest)}
+	}
+	e.run.Manifest.SetImage(name, rundir.ImageFacts{Name: img.Name, Digest: img.Digest})
+	return img, nil
 }
 
 // roleImages resolves the images of roles that do not run in that of all.
@@ -116,17 +126,9 @@ func (e *execution) roleImages(ctx context.Context, store *image.Store) (err err
 	e.images = map[string]*image.Image{}
 	for _, name := range slices.Sorted(maps.Keys(e.Plan.Images)) {
 		what, source := "image of "+e.Plan.UsersOf(name), e.Plan.Images[name]
-		if e.images[name], err = imageFrom(ctx, store, source, func(line string) { e.say("%s: %s", what, line) }); err != nil {
+		if e.images[name], err = e.imageOfRun(ctx, store, name, what, source); err != nil {
 			return fmt.Errorf("%s: %w", what, err)
 		}
-		facts, err := resolved(e.run.Manifest.Images[name], e.images[name])
-		if err != nil {
-			return fmt.Errorf("%s: %w", what, err)
-		}
-		if e.run.Manifest.Images == nil {
-			e.run.Manifest.Images = map[string]rundir.ImageFacts{}
-		}
-		e.run.Manifest.Images[name] = facts
 	}
 	return nil
 }

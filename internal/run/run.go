@@ -40,6 +40,9 @@ type Options struct {
 	Command   []string
 	// Plan is a new run's; nil goes on with the run in Directory.
 	Plan *study.Plan
+	// Images are those that a new run has to have, by their names in the plan, as in the
+	// manifest of another run; nil where what their sources give is right.
+	Images map[string]rundir.ImageFacts
 	// Parallel replaces how many nodes of a resumed run work at the same time; 0 leaves
 	// it as in the plan.
 	Parallel int
@@ -93,7 +96,7 @@ func Check(o Options) error {
 		err = rundir.Vacant(o.Directory)
 	}
 	for _, reference := range o.Plan.References() {
-		if err == nil {
+		if err == nil && o.Images == nil { // else the store may have them
 			err = image.Check(reference)
 		}
 	}
@@ -293,10 +296,14 @@ func (e *execution) open() (err error) {
 			return err
 		}
 	}
-	e.run, err = rundir.Create(e.Directory, e.Plan, rundir.Manifest{
+	m := rundir.Manifest{
 		Run: filepath.Base(e.Directory), Tare: e.Version, Command: e.Command, Created: time.Now().UTC(),
 		Machine: doctor.Machine(), Environments: map[string]rundir.EnvironmentFacts{},
-	})
+	}
+	for name, facts := range e.Options.Images {
+		m.SetImage(name, facts)
+	}
+	e.run, err = rundir.Create(e.Directory, e.Plan, m)
 	return err
 }
 

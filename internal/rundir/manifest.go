@@ -2,6 +2,7 @@ package rundir
 
 import (
 	"encoding/json"
+	"maps"
 	"time"
 
 	"tare/internal/environment"
@@ -66,6 +67,26 @@ func (m *Manifest) UnmarshalJSON(text []byte) error {
 type ImageFacts struct {
 	Name   string `json:"name"`
 	Digest string `json:"digest"`
+}
+
+// AllImages are the images of the run by their names in the plan; that of all roles
+// without one of their own is "".
+func (m Manifest) AllImages() map[string]ImageFacts {
+	all := map[string]ImageFacts{"": m.Image}
+	maps.Copy(all, m.Images)
+	return all
+}
+
+// SetImage sets the image of a name in the plan, as AllImages has it.
+func (m *Manifest) SetImage(name string, facts ImageFacts) {
+	switch {
+	case name == "":
+		m.Image = facts
+		return
+	case m.Images == nil:
+		m.Images = map[string]ImageFacts{}
+	}
+	m.Images[name] = facts
 }
 
 // EnvironmentFacts are the facts about one environment of the plan.
