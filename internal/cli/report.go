@@ -105,9 +105,9 @@ func openReport(app *App, name string) (model.Input, error) {
 }
 
 // findRun finds the directory of a run by its path, or by its name below the home.
+// An archive is unpacked.
 func findRun(app *App, name string) (string, error) {
-	directory, err := run.Find(app.Home, name)
-	return directory, inputError(err)
+	return app.find(name, nil)
 }
 
 // findOwnRun finds the directory of a run that is going to be written to.
@@ -121,6 +121,9 @@ func findOwnRun(app *App, name string) (string, error) {
 
 // checkOwner refuses to write into a run of another user, unless --trust-owner is given.
 func (a *App) checkOwner(directory string) error {
+	if name := a.inArchive(directory); name != "" {
+		return badInput("%s is an archive, which tare reads and does not change: name a place with --out, or run it again with tare rerun", name)
+	}
 	if a.trustOwner {
 		return nil
 	}

@@ -38,6 +38,9 @@ func execRoot(ctx context.Context, app *App, root *cobra.Command) (status int) {
 		}
 	}()
 	err := root.ExecuteContext(ctx)
+	for _, end := range app.atEnd {
+		err = errors.Join(err, end())
+	}
 	if err == nil && app.incomplete {
 		return ExitSomeFailed
 	}
@@ -116,7 +119,7 @@ Get started:
 	root.PersistentFlags().BoolVar(&app.trustOwner, "trust-owner", false, "write into a run that belongs to another user")
 	root.AddCommand(
 		newDoctorCommand(app), newRunCommand(app), newBenchCommand(app), newTryCommand(app), newInitCommand(app), newExplainCommand(app), newParityCommand(app), newStatsCommand(app), newSelftestCommand(app),
-		newReportCommand(app), newScoreCommand(app), newImportCommand(app), newCompareCommand(app), newCheckCommand(app),
+		newReportCommand(app), newScoreCommand(app), newImportCommand(app), newCompareCommand(app), newCheckCommand(app), newPackCommand(app), newRerunCommand(app),
 		newWorkloadCommand(app), newPublishedCommand(app), newListCommand(app), newShowCommand(app), newSaveCommand(app), newRemoveCommand(app), newCleanCommand(app), newHostCommand(app),
 	)
 	refuseUnknown(root)
@@ -239,7 +242,7 @@ func checkResume(c *cobra.Command) error {
 
 // startNothing are the commands that a signal ends at once: what they write is replaced
 // as a whole, or, as an import, checked before it is used.
-var startNothing = []string{"stats", "report", "compare", "score", "published", "import", "ls", "show"}
+var startNothing = []string{"stats", "report", "compare", "check", "score", "published", "import", "ls", "show"}
 
 // checkEmpty refuses what a shell makes of a variable that is not set. The command that
 // is measured, and that of an image, may have empty arguments.
@@ -271,6 +274,7 @@ func prepare(app *App, parent *cobra.Command) {
 				}
 				if app.DefaultSignals != nil && slices.Contains(startNothing, c.Name()) {
 					app.DefaultSignals()
+					app.endAtOnce = true
 				}
 				return run(c, args)
 			}

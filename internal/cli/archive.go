@@ -1,0 +1,245 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"tare/internal/archive"
+	"tare/internal/bounded"
+	"tare/internal/crash"
+	"tare/internal/image"
+	"tare/internal/run"
+	"tare/internal/rundir"
+)
+
+// archiveSuffix ends the name of an archive that tare names.
+const archiveSuffix = ".tare.tar.zst"
+
+func newPackCommand(app *App) *cobra.Command {
+	var out string
+	var images bool
+	command := &cobra.Command{
+		Use:   "pack RUN",
+		Short: "Make one file of a run, for another machine",
+		Long: `Make one file of a run, with a checksum of everything in it. Every command that reads
+a run reads the file: tare report, compare, check, show, score, parity. tare rerun
+runs the same plan again, with the same seed and images of the same digests; --images
+packs the images too, for machines that cannot make the same.
+
+A run contains the command lines, environment variables and files of its study, and
+what the tools printed: look through it before you share it.`,
+		Example: `  tare pack quick-20261121-014500
+  tare pack ./my-run --images --out my-run.tare.tar.zst
+  tare compare ./mine theirs.tare.tar.zst`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(command *cobra.Command, args []string) error {
+			return packRun(command.Context(), app, args[0], out, images)
+		},
+	}
+	command.Flags().StringVarP(&out, "out", "o", "", "`file` to write, - for stdout (default: the run's name with "+archiveSuffix+", here)")
+	command.Flags().BoolVar(&images, "images", false, "pack the images that the run used, too")
+	return command
+}
+
+func packRun(ctx context.Context, app *App, name, out string, images bool) error {
+	r, err := openRun(app, name)
+	if err != nil {
+		return err
+	}
+	directory, err := filepath.Abs(r.Directory)
+	if err != nil {
+		return err
+	}
+	title := filepath.Base(directory)
+	if out == "" {
+		out = title + archiveSuffix
+	}
+	var with []*image.Image
+	if images {
+		if with, err = imagesOf(app, r.Manifest); err != nil {
+			return err
+		}
+	}
+	write := func(w io.Writer) error {
+		return archive.Write(ctx, w, app.Version, title, r.Directory, rundir.Passing, with)
+	}
+	if out == "-" {
+		return write(app.Stdout)
+	}
+	to, err := os.OpenFile(out, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return badInput("write the archive to %s: %w; choose another file with --out", out, bounded.Cause(err))
+	}
+	if err := errors.Join(write(to), to.Close()); err != nil {
+		return errors.Join(fmt.Errorf("pack %s: %w", r.Directory, err), os.Remove(out))
+	}
+	_, err = fmt.Fprintln(app.Stdout, out)
+	return err
+}
+
+// imagesOf are the images of a run that the store still has.
+func imagesOf(app *App, m rundir.Manifest) (all []*image.Image, err error) {
+	store := image.Existing(run.Images(app.Home))
+	packed := map[string]bool{"": true} // of no image
+	for _, facts := range m.AllImages() {
+		if packed[facts.Digest] {
+			continue
+		}
+		packed[facts.Digest] = true
+		img, err := store.Stored(facts.Digest)
+		if err != nil {
+			return nil, badInput("--images: %w", err)
+		}
+		all = append(all, img)
+	}
+	slices.SortFunc(all, func(a, b *image.Image) int { return strings.Compare(a.Digest, b.Digest) })
+	return all, nil
+}
+
+// find finds the directory of a run as run.Find does, or unpacks the run archive of that
+// path. take receives the images of an archive; nil leaves them out.
+func (a *App) find(name string, take func(archive.Image, io.Reader) error) (string, error) {
+	directory, err := run.Find(a.Home, name)
+	if err == nil {
+		return directory, nil
+	}
+	if info, e := os.Stat(name); e == nil && info.Mode().IsRegular() {
+		return a.unpack(name, take)
+	}
+	return "", inputError(err)
+}
+
+// unpack returns the directory of the run in an archive, below a temporary one that is
+// removed when the command ends. take receives its images; nil leaves them out.
+func (a *App) unpack(name string, take func(archive.Image, io.Reader) error) (string, error) {
+	if directory := a.unpacked[name]; directory != "" {
+		return directory, nil
+	}
+	into, err := os.MkdirTemp("", "tare-run-")
+	if err != nil {
+		return "", err
+	}
+	a.removeAtEnd(into)
+	file, err := os.Open(name)
+	if err != nil {
+		return "", badInput("%w", err)
+	}
+	defer file.Close()
+	x, err := archive.Read(context.Background(), file, into, take)
+	if err != nil {
+		return "", badInput("unpack %s: %w", name, err)
+	}
+	if a.unpacked == nil {
+		a.unpacked = map[string]string{}
+	}
+	a.unpacked[name] = filepath.Join(into, x.Run)
+	return a.unpacked[name], nil
+}
+
+// inArchive names the archive that a directory was unpacked from; "" for another directory.
+func (a *App) inArchive(directory string) string {
+	for name, at := range a.unpacked {
+		if at == directory {
+			return name
+		}
+	}
+	return ""
+}
+
+// removeAtEnd removes a temporary directory when the command ends, also by a signal that
+// would end the process at once.
+func (a *App) removeAtEnd(directory string) {
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	done := make(chan struct{})
+	crash.Go(func() {
+		defer close(done)
+		if _, came := <-signals; came && a.endAtOnce {
+			_ = os.RemoveAll(directory)
+			os.Exit(ExitInterrupted)
+		}
+	})
+	a.atEnd = append(a.atEnd, func() error {
+		signal.Stop(signals)
+		close(signals)
+		<-done
+		return os.RemoveAll(directory)
+	})
+}
+
+func newRerunCommand(app *App) *cobra.Command {
+	var (
+		o        run.Options
+		anyImage bool
+		show     displayFlags
+	)
+	command := &cobra.Command{
+		Use:   "rerun FILE|RUN",
+		Short: "Run the plan of an archive or a run again, with the same seed and images",
+		Long: `Run the plan of an archive or a run again: the same study with all defaults, the same
+random order, and images of the same digests. An image is taken from the archive, or from
+the images of this machine, or it is made or fetched from its source again; one that
+then has another digest ends the command, unless --any-image is given.
+
+tare compare shows afterwards what differs between the two runs.`,
+		Example: `  tare rerun theirs.tare.tar.zst --out mine
+  tare compare theirs.tare.tar.zst mine`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(command *cobra.Command, args []string) error {
+			return rerun(command.Context(), app, args[0], o, anyImage, show)
+		},
+	}
+	flags := command.Flags()
+	flags.StringVarP(&o.Directory, "out", "o", "", "`directory` of the run (default: HOME/runs/STUDY-TIME)")
+	flags.BoolVar(&anyImage, "any-image", false, "run images of other digests, too")
+	show.add(flags)
+	show.addListen(flags)
+	app.addNoWait(flags)
+	return command
+}
+
+func rerun(ctx context.Context, app *App, name string, o run.Options, anyImage bool, show displayFlags) error {
+	if _, err := app.find(name, app.receive(ctx)); err != nil {
+		return err
+	}
+	r, err := openRun(app, name)
+	if err != nil {
+		return err
+	}
+	if r.Manifest.Import != nil {
+		return badInput("%s was imported from output of other tools: there is nothing that tare could run again", name)
+	}
+	plan := *r.Plan
+	o.Home, o.Version, o.Command, o.Plan = app.Home, app.Version, app.Args, &plan
+	if !anyImage {
+		o.Images = r.Manifest.AllImages()
+	}
+	return execute(ctx, app, o, show)
+}
+
+// receive stores the images of an archive.
+func (a *App) receive(ctx context.Context) func(archive.Image, io.Reader) error {
+	return func(i archive.Image, content io.Reader) error {
+		store, err := image.Open(run.Images(a.Home))
+		if err != nil {
+			return err
+		}
+		made := image.Image{Digest: i.Digest, Name: strings.ToValidUTF8(i.Name, ""), Env: i.Env, Dir: i.Dir}
+		if err := json.Unmarshal(i.Config, &made.Config); err != nil {
+			return fmt.Errorf("how image %s is started: %w", i.Digest, err)
+		}
+		_, err = store.Receive(ctx, made, func() (io.Reader, error) { return content, nil })
+		return err
+	}
+}
