@@ -51,7 +51,7 @@ type Share struct {
 	// simultaneously; the interval of the total is separate.
 	Contrast verdict.Contrast `json:"contrast"`
 	// Of is the estimate divided by the total's, both as log ratios; nil if the interval
-	// of the total includes zero.
+	// of the total includes zero, or if the part has no verdict or an inconclusive one.
 	Of *float64 `json:"share"`
 	// Material: the interval excludes zero and does not lie within the margin, and
 	// the verdict is not that the part is equivalent to nothing.
@@ -70,6 +70,11 @@ type Share struct {
 
 // Rest reports whether it is the part that no named part explains.
 func (s Share) Rest() bool { return s.Part == RestPart }
+
+// Decided reports whether the part has a verdict that the blocks decide.
+func (s Share) Decided() bool {
+	return s.Contrast.Verdict != verdict.Inconclusive && s.Contrast.Verdict != verdict.None
+}
 
 // Unexplained is the total without the parts that have a name, block by block,
 // over the blocks in which every rung has a value.
@@ -156,7 +161,9 @@ func (a *Attribution) fill(plan *study.Plan, trials []rundir.Trial, seen Seen) {
 		s.Before = sum
 		if e := s.Contrast.Estimate; !math.IsNaN(e) {
 			sum += e
-			s.Of = shareOf(e, a.Total.Contrast)
+			if s.Decided() {
+				s.Of = shareOf(e, a.Total.Contrast)
+			}
 		}
 		s.spread(plan.Steps, logs)
 	}

@@ -92,6 +92,24 @@ func TestEachPartHasItsCostAndMaterialOnesASentence(t *testing.T) {
 	}
 }
 
+func TestAPartThatIsNotDecidedHasNoShareOfTheWhole(t *testing.T) {
+	p := climbPlan("higher", "seccomp", "log")
+	trials := measured(p, 20, 1, .004, map[string]float64{"r1": -.01, "r2": -.3})
+	for i := range trials {
+		if trials[i].Environment == "r1" {
+			trials[i].Metrics["requests_per_second"] *= 1 + .3*float64(trials[i].Block%3-1)
+		}
+	}
+	a := analysed(t, p, trials)
+	first, second := a.Parts[0], a.Parts[1]
+	if first.Contrast.Verdict != verdict.Inconclusive || first.Of != nil {
+		t.Errorf("%s, with the share %v", first.Contrast.Verdict, first.Of)
+	}
+	if second.Contrast.Verdict != verdict.Slower || second.Of == nil {
+		t.Errorf("%s, without a share of the decided whole", second.Contrast.Verdict)
+	}
+}
+
 func TestSentencesSayWhetherAPartAddsOrSaves(t *testing.T) {
 	for _, c := range []struct {
 		better string

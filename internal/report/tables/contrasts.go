@@ -223,7 +223,7 @@ func (b *base) parts() Table {
 		figure("ratio_low", "lower end of its interval; those of the parts hold together", end(func(c *verdict.Contrast) float64 { return c.Low })),
 		figure("ratio_high", "upper end of its interval", end(func(c *verdict.Contrast) float64 { return c.High })),
 		figure("before", "product of the ratios of the parts before: where the part begins in a waterfall", func(p part) any { return ratio(p.Before) }),
-		figure("share", "logarithm of the ratio over that of the total; missing if the interval of the total includes 1", func(p part) any {
+		figure("share", "logarithm of the ratio over that of the total; missing if the interval of the total includes 1, or without a verdict on the part that is decided", func(p part) any {
 			if p.Of == nil || p.Part == "" {
 				return nil
 			}
