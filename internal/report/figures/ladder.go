@@ -61,7 +61,7 @@ func ladder(v *model.Report, a analysis.Attribution) *picture {
 		from, to := scale.at(s.Before), scale.at(s.Before+c.Estimate)
 		fill := look(&c).strong
 		if !s.Material && s.Part != "" {
-			fill = 0xc4c6c8 // what is not material is no more than grey
+			fill = pale // what is not material is no more than grey
 		}
 		p.rect(fill, math.Min(from, to), y+3, math.Max(.8, math.Abs(to-from)), height-6)
 		if c.Bounded() {

@@ -1,5 +1,6 @@
 // Package figures draws a run for papers: each figure as SVG and as PDF, from one
-// drawing, as wide as a column or a page of two columns.
+// drawing, as wide as a column or a page of two columns. The HTML report takes the
+// waterfall of a ladder from here.
 //
 // It must not compute anything: what is drawn comes from package model.
 package figures
@@ -29,6 +30,7 @@ const (
 	grid  colour = 0xdcdcd8
 	band  colour = 0xe3e8ec
 	white colour = 0xffffff
+	pale  colour = 0xc4c6c8
 )
 
 type point struct{ x, y float64 }

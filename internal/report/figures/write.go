@@ -12,13 +12,39 @@ import (
 	"codeberg.org/go-fonts/liberation/liberationsansregular"
 	"codeberg.org/go-pdf/fpdf"
 
+	"tare/internal/attribution/analysis"
 	"tare/internal/report/model"
+	"tare/internal/verdict"
 )
 
 // SVG writes each figure as SVG. The texts stay texts, in the first of the fonts that is
 // there: all have the widths of the one that PDF files hold.
 func SVG(v *model.Report) ([]model.File, error) {
-	return write(v, ".svg", func(p *picture) ([]byte, error) { return p.svg(), nil })
+	return write(v, ".svg", func(p *picture) ([]byte, error) { return p.svg(hex), nil })
+}
+
+// Waterfall draws an attribution for the page, as SVG whose colours are those of the
+// page's style; nil without rows.
+func Waterfall(v *model.Report, a analysis.Attribution) []byte {
+	p := ladder(v, a)
+	if p == nil {
+		return nil
+	}
+	return p.svg(themed)
+}
+
+// themed is a colour as a variable of the page's style, which light and dark set.
+func themed(c colour) string {
+	if name, known := variables[c]; known {
+		return "var(--" + name + ")"
+	}
+	return hex(c)
+}
+
+var variables = map[colour]string{
+	ink: "ink", soft: "ink-soft", grid: "grid", band: "band", white: "paper", pale: "pale",
+	appearances[verdict.Slower].strong: "slower", appearances[verdict.Faster].strong: "faster",
+	appearances[verdict.Equivalent].strong: "equivalent", appearances[verdict.Inconclusive].strong: "inconclusive",
 }
 
 // PDF writes each figure as PDF, with the characters that it uses of its font.
@@ -37,20 +63,20 @@ func write(v *model.Report, ending string, with func(*picture) ([]byte, error)) 
 	return files, nil
 }
 
-func (p *picture) svg() []byte {
+func (p *picture) svg(paint func(colour) string) []byte {
 	var out bytes.Buffer
 	fmt.Fprintf(&out, `<svg xmlns="http://www.w3.org/2000/svg" width="%spt" height="%spt" viewBox="0 0 %[1]s %[2]s" role="img" font-family="Liberation Sans, Arial, Helvetica, sans-serif">`+"\n<title>%s</title>\n", digits(p.width), digits(p.height), escaped(p.title))
 	for _, s := range p.shapes {
-		paint := fmt.Sprintf(` fill="%s"`, hex(s.fill))
+		painted := fmt.Sprintf(` fill="%s"`, paint(s.fill))
 		if s.stroke != none {
-			paint += fmt.Sprintf(` stroke="%s" stroke-width="%s"`, hex(s.stroke), digits(s.width))
+			painted += fmt.Sprintf(` stroke="%s" stroke-width="%s"`, paint(s.stroke), digits(s.width))
 		}
 		if s.dash != nil {
 			var parts []string
 			for _, d := range s.dash {
 				parts = append(parts, digits(d))
 			}
-			paint += fmt.Sprintf(` stroke-dasharray="%s"`, strings.Join(parts, " "))
+			painted += fmt.Sprintf(` stroke-dasharray="%s"`, strings.Join(parts, " "))
 		}
 		at := s.points[0]
 		if s.text != "" {
@@ -59,7 +85,7 @@ func (p *picture) svg() []byte {
 				turned = fmt.Sprintf(` transform="rotate(-90 %s %s)"`, digits(at.x), digits(at.y))
 			}
 			// As long as in the PDF, whatever font there is.
-			fmt.Fprintf(&out, `<text x="%s" y="%s" font-size="%s" text-anchor="%s" textLength="%s" lengthAdjust="spacingAndGlyphs"%s%s>%s</text>`+"\n", digits(at.x), digits(at.y), digits(s.size), s.anchor, digits(widthOf(s.text, s.size)), paint, turned, escaped(s.text))
+			fmt.Fprintf(&out, `<text x="%s" y="%s" font-size="%s" text-anchor="%s" textLength="%s" lengthAdjust="spacingAndGlyphs"%s%s>%s</text>`+"\n", digits(at.x), digits(at.y), digits(s.size), s.anchor, digits(widthOf(s.text, s.size)), painted, turned, escaped(s.text))
 			continue
 		}
 		var points []string
@@ -70,7 +96,7 @@ func (p *picture) svg() []byte {
 		if s.closed {
 			element = "polygon"
 		}
-		fmt.Fprintf(&out, `<%s points="%s"%s/>`+"\n", element, strings.Join(points, " "), paint)
+		fmt.Fprintf(&out, `<%s points="%s"%s/>`+"\n", element, strings.Join(points, " "), painted)
 	}
 	out.WriteString("</svg>\n")
 	return out.Bytes()

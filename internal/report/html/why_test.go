@@ -6,6 +6,7 @@ import (
 
 	"tare/internal/report/model"
 	"tare/internal/testing/reporttest"
+	"tare/internal/verdict"
 )
 
 // A rung is compared with the rung below it, so it has no place in tables of
@@ -13,7 +14,8 @@ import (
 func TestRungsAreNotComparedWithTheBaseline(t *testing.T) {
 	in := reporttest.Ladder()
 	page := htmlOf(t, in)
-	matrix := page[strings.Index(page, `<section id="verdicts">`):strings.Index(page, `<section id="attribution">`)]
+	matrix := page[strings.Index(page, `<section id="verdicts">`):]
+	matrix = matrix[:strings.Index(matrix, "</section>")]
 	if strings.Contains(matrix, "01-seccomp") || !strings.Contains(matrix, "docker") {
 		t.Error("the matrix has the rungs, or not the end")
 	}
@@ -28,19 +30,46 @@ func TestRungsAreNotComparedWithTheBaseline(t *testing.T) {
 	}
 }
 
-func TestThePageHasTheWaterfallWithoutAScript(t *testing.T) {
+func TestThePageOfALadderLeadsWithItsWaterfall(t *testing.T) {
 	page := htmlOf(t, reporttest.Ladder())
-	why := page[strings.Index(page, `<section id="attribution">`):]
-	why = why[:strings.Index(why, "</section>")]
-	if n := strings.Count(why, `<svg class="fall"`); n != 5 {
-		t.Errorf("%d bars, want one a part and one for all", n)
+	first := page[strings.Index(page, "<section id="):]
+	why := first[:strings.Index(first, "</section>")]
+	waterfall, rest, drawn := strings.Cut(why, "</svg>")
+	if !strings.HasPrefix(why, `<section id="attribution">`) || !drawn || strings.Contains(waterfall, "<table") {
+		t.Fatalf("the page does not begin with the waterfall:\n%.400s", first)
 	}
-	for _, want := range []string{"engine and shim of docker", "cgroup namespace: engines give none", `title="what part 1 does &lt;to it&gt;"`, `class="slower"`, `class="equivalent light"`} {
-		if !strings.Contains(why, want) {
-			t.Errorf("the section has no %s:\n%s", want, why)
+	for _, want := range []string{">overlay root</text>", ">−20.0%</text>", ">total: docker</text>", `fill="var(--slower)"`, `fill="var(--pale)"`, `stroke="var(--ink)"`} {
+		if !strings.Contains(waterfall, want) {
+			t.Errorf("the waterfall has no %s:\n%s", want, waterfall)
+		}
+	}
+	if strings.Contains(waterfall, `="#`) {
+		t.Error("the waterfall has colours that do not follow the theme")
+	}
+	for _, want := range []string{"engine and shim of docker", "native, 43.", "cgroup namespace: engines give none", `title="what part 1 does &lt;to it&gt;"`} {
+		if !strings.Contains(rest, want) {
+			t.Errorf("the section has no %s:\n%s", want, rest)
 		}
 	}
 	if strings.Contains(htmlOf(t, reporttest.Quick()), `id="attribution"`) {
 		t.Error("a run without steps has the section")
+	}
+}
+
+func TestAPartThatIsNotDecidedHasNoShareOnThePage(t *testing.T) {
+	in := reporttest.Ladder()
+	for i := range in.Trials {
+		if in.Trials[i].Environment == "02-root" { // noise that only two parts have
+			in.Trials[i].Metrics["requests_per_second"] *= 1 + .2*float64(in.Trials[i].Block%3-1)
+		}
+	}
+	in.Contrasts = verdict.Contrasts(in.Plan, in.Trials, in.Manifest.Environments)
+	page := htmlOf(t, in)
+	for part, undecided := range map[string]bool{"seccomp filter": false, "overlay root": true, "engine and shim of docker": false} {
+		_, row, _ := strings.Cut(page, `>`+part+`</th>`)
+		row, _, _ = strings.Cut(row, "</tr>")
+		if strings.Contains(row, ">undecided</td>") != undecided || strings.Count(row, "%</td>") != map[bool]int{true: 1, false: 2}[undecided] {
+			t.Errorf("%s: %s", part, row)
+		}
 	}
 }

@@ -10,9 +10,8 @@ import (
 // Waterfall is the scale of a waterfall chart: the range of its bars.
 type Waterfall struct{ least, most float64 }
 
-// NewFall returns the scale of an attribution, with room for intervals if
-// whiskers are drawn.
-func NewFall(a analysis.Attribution, whiskers bool) Waterfall {
+// NewFall returns the scale of an attribution.
+func NewFall(a analysis.Attribution) Waterfall {
 	var f Waterfall
 	reach := func(x float64) {
 		if !math.IsNaN(x) && !math.IsInf(x, 0) {
@@ -21,10 +20,6 @@ func NewFall(a analysis.Attribution, whiskers bool) Waterfall {
 	}
 	for _, s := range append(slices.Clone(a.Parts), a.Total) {
 		reach(s.Before + s.Contrast.Estimate)
-		if whiskers && s.Contrast.Bounded() {
-			reach(s.Before + s.Contrast.Low)
-			reach(s.Before + s.Contrast.High)
-		}
 	}
 	if f.least == f.most {
 		f.most = f.least + 1

@@ -101,7 +101,7 @@ func (t *terminal) waterfall(v *model.Report, a analysis.Attribution) {
 	}
 	others := 2 + widths[1] + widths[2] + widths[3] + 4 // and the blanks between
 	widths[0] = min(widths[0], mostName, max(leastName, t.Width-others-leastBar))
-	f, bar := model.NewFall(a, false), min(t.Width/4, t.Width-others-widths[0])
+	f, bar := model.NewFall(a), min(t.Width/4, t.Width-others-widths[0])
 	for n, r := range table {
 		r[0] = ansi.Truncate(r[0], widths[0], "…")
 		line := "  "
