@@ -67,7 +67,7 @@ type Source struct {
 func (w *Writer) KeepFile(workload, environment, name string, data []byte) (Raw, error) {
 	sum := sha256.Sum256(data)
 	raw := Raw{Name: name, SHA256: hex.EncodeToString(sum[:]), Bytes: int64(len(data))}
-	directory := filepath.Join(rawDirectory, "imported", fileName(workload), fileName(environment))
+	directory := filepath.Join(RawDirectory, "imported", fileName(workload), fileName(environment))
 	raw.Path = filepath.Join(directory, fileName(name))
 	for again := 2; ; again++ {
 		_, err := os.Lstat(filepath.Join(w.Directory, raw.Path))

@@ -44,7 +44,7 @@ type RawFile struct {
 // Keep opens a raw file of a trial. Files of an interrupted attempt at the same
 // trial are kept.
 func (w *Writer) Keep(trial Trial, name string) *RawFile {
-	directory := filepath.Join(rawDirectory, fmt.Sprintf("block-%03d", trial.Block), fileName(trial.Environment, trial.Workload, trial.Level))
+	directory := filepath.Join(RawDirectory, fmt.Sprintf("block-%03d", trial.Block), fileName(trial.Environment, trial.Workload, trial.Level))
 	return &RawFile{run: w.Directory, directory: directory, name: name, sum: sha256.New(), limit: int64(bounded.Output)}
 }
 

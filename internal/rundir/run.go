@@ -36,7 +36,8 @@ const (
 	journalSumsFile = "journal.sums"
 	sumsFile        = "SHA256SUMS"
 	lockFile        = "lock"
-	rawDirectory    = "raw"
+	// RawDirectory has the output of tools.
+	RawDirectory = "raw"
 	// Reports are functions of the other files and may be rewritten, so they have
 	// no checksum.
 	reportPrefix = "report."
@@ -278,7 +279,7 @@ func (w *Writer) Append(trials ...Trial) error {
 
 // Console opens the file of an instance's console output.
 func (w *Writer) Console(instance string) (*os.File, error) {
-	return openFile(w.Directory, filepath.Join(rawDirectory, "console", fileName(instance)+".log"), os.O_WRONLY|os.O_CREATE|os.O_APPEND)
+	return openFile(w.Directory, filepath.Join(RawDirectory, "console", fileName(instance)+".log"), os.O_WRONLY|os.O_CREATE|os.O_APPEND)
 }
 
 // fileName joins words to a readable file name.

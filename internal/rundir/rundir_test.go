@@ -236,7 +236,7 @@ func TestOutputsOfSeveralSamplesAreInOneFile(t *testing.T) {
 	f.NextSample()
 	long := strings.Repeat("x", bufferSize-3)
 	f.Write([]byte(long))
-	if files, _ := filepath.Glob(filepath.Join(w.Directory, rawDirectory, "*")); files != nil {
+	if files, _ := filepath.Glob(filepath.Join(w.Directory, RawDirectory, "*")); files != nil {
 		t.Errorf("a buffer that is not full was written to %q", files)
 	}
 	f.Write([]byte("y"))

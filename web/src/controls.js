@@ -1,4 +1,4 @@
-// The theme button, and the preparation for printing.
+// The theme button, links into folded sections, and the preparation for printing.
 
 const order = ["auto", "light", "dark"];
 
@@ -27,6 +27,16 @@ export function prepareControls() {
   });
   if (!order.includes(theme)) theme = "auto";
   apply();
+
+  // What a link leads to is shown, also in a folded section.
+  const reveal = () => {
+    const target = location.hash && document.getElementById(location.hash.slice(1));
+    if (!target) return;
+    for (let d = target.closest("details"); d; d = d.parentElement.closest("details")) d.open = true;
+    target.scrollIntoView();
+  };
+  addEventListener("hashchange", reveal);
+  reveal();
 
   // Folded sections are printed too, except for the long list of trials.
   let opened = [];

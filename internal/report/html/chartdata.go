@@ -6,6 +6,7 @@ import (
 
 	"tare/internal/report/model"
 	"tare/internal/rundir"
+	"tare/internal/study"
 	"tare/internal/verdict"
 )
 
@@ -19,9 +20,12 @@ type chartData struct {
 	Environments []chartEnvironment `json:"environments"`
 	Workloads    []chartWorkload    `json:"workloads"`
 	Contrasts    []chartContrast    `json:"contrasts"`
-	// Trials are [block, environment, workload, level, [a value a metric]]; a
-	// trial without a result has no values.
-	Trials     [][]any       `json:"trials"`
+	// Trials are [block, environment, workload, level, [a value a metric]], in the order
+	// of the page's list; a trial without a result has no values.
+	Trials [][]any `json:"trials"`
+	// Pairs are the differences that contrasts are estimated from, where these are not
+	// the ratios of two trials, since samples alternated: of the metrics that are plotted.
+	Pairs      []chartPairs  `json:"pairs,omitempty"`
 	Phases     []chartPhase  `json:"phases"`
 	PhaseNames []string      `json:"phaseNames"`
 	Series     []chartSeries `json:"series,omitempty"`
@@ -60,6 +64,14 @@ type chartContrast struct {
 	High        number `json:"high"`
 	Verdict     string `json:"verdict"`
 	N           int    `json:"n"`
+}
+
+type chartPairs struct {
+	Workload    int         `json:"w"`
+	Level       int         `json:"l"`
+	Metric      int         `json:"m"`
+	Environment int         `json:"e"`
+	Blocks      [][2]number `json:"blocks"` // block, log ratio
 }
 
 type chartPhase struct {
@@ -119,6 +131,7 @@ func newChartData(v *model.Report) chartData {
 	for i := range v.Trials {
 		d.addTrial(&v.Trials[i], index)
 	}
+	d.addPairs(v)
 	d.addPhases(v)
 	return d
 }
@@ -143,6 +156,7 @@ func (d *chartData) addContrast(c *verdict.Contrast, index chartIndex) {
 func (d *chartData) addTrial(t *rundir.Trial, index chartIndex) {
 	at, ok := index.levels[[2]string{t.Workload, t.Level}]
 	if !ok {
+		d.Trials = append(d.Trials, []any{})
 		return
 	}
 	row := []any{t.Block, index.environments[t.Environment], at[0], at[1]}
@@ -156,6 +170,28 @@ func (d *chartData) addTrial(t *rundir.Trial, index chartIndex) {
 		row = append(row, values)
 	}
 	d.Trials = append(d.Trials, row)
+}
+
+func (d *chartData) addPairs(v *model.Report) {
+	if v.Plan.Design.Order != study.Alternating {
+		return
+	}
+	for _, w := range v.Workloads {
+		for _, l := range w.Levels {
+			for _, m := range plotted(w) {
+				ratios := v.BlockRatios(w.Name, l.Name, m.Name)
+				for _, e := range v.Environments {
+					pairs := chartPairs{w.Index, l.Index, m.Number, e.Index, nil}
+					for _, r := range ratios[e.Name] {
+						pairs.Blocks = append(pairs.Blocks, [2]number{number(r.Block), number(r.Log)})
+					}
+					if pairs.Blocks != nil {
+						d.Pairs = append(d.Pairs, pairs)
+					}
+				}
+			}
+		}
+	}
 }
 
 func (d *chartData) addPhases(v *model.Report) {

@@ -20,6 +20,44 @@ import (
 	"tare/internal/testing/reporttest"
 )
 
+// TestChromiumUnfoldsWhatALinkLeadsTo follows the links from a figure to its blocks and
+// from there to a trial.
+func TestChromiumUnfoldsWhatALinkLeadsTo(t *testing.T) {
+	needs.Program(t, "chromium")
+	file := filepath.Join(t.TempDir(), "report.html")
+	if err := os.WriteFile(file, []byte(htmlOf(t, reporttest.Quick())), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for anchor, folded := range map[string]string{"b7-0": "Block by block: primary metrics of nginx", "t17": "All trials: 528 rows"} {
+		dom := browse(t, "file://"+file+"#"+anchor)
+		if n := strings.Count(dom, `<details class="long" open="">`); n != 1 || !strings.Contains(dom, `<details class="long" open=""><summary>`+folded) {
+			t.Errorf("#%s: %d sections are open, want %q", anchor, n, folded)
+		}
+	}
+}
+
+// browse returns the page as the browser has it in the end.
+func browse(t *testing.T, url string, flags ...string) string {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, "chromium", append(flags, "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic",
+		"--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync",
+		"--disable-dev-shm-usage", "--disable-features=NetworkTimeServiceQuerying", "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1", "--user-data-dir="+t.TempDir(), "--enable-logging=stderr",
+		"--virtual-time-budget=5000", "--dump-dom", url)...)
+	var out, logged bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &logged
+	if err := cmd.Run(); err != nil {
+		t.Fatalf("chromium: %v\n%s", err, logged.String())
+	}
+	for _, line := range strings.Split(logged.String(), "\n") {
+		if strings.Contains(line, "CONSOLE") {
+			t.Errorf("the page complains: %s", line)
+		}
+	}
+	return out.String()
+}
+
 // TestChromiumDrawsThePage opens the page in a real browser, wide and narrow,
 // light and dark.
 func TestChromiumDrawsThePage(t *testing.T) {
@@ -45,23 +83,7 @@ func TestChromiumDrawsThePage(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			netlog := filepath.Join(t.TempDir(), "net.json")
-			ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
-			defer cancel()
-			cmd := exec.CommandContext(ctx, "chromium", append(flags, "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic",
-				"--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync",
-				"--disable-dev-shm-usage", "--disable-features=NetworkTimeServiceQuerying", "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1", "--user-data-dir="+t.TempDir(), "--enable-logging=stderr", "--log-net-log="+netlog,
-				"--virtual-time-budget=5000", "--dump-dom", server.URL+"/")...)
-			var out, log bytes.Buffer
-			cmd.Stdout, cmd.Stderr = &out, &log
-			if err := cmd.Run(); err != nil {
-				t.Fatalf("chromium: %v\n%s", err, log.String())
-			}
-			for _, line := range strings.Split(log.String(), "\n") {
-				if strings.Contains(line, "CONSOLE") {
-					t.Errorf("the page complains: %s", line)
-				}
-			}
-			dom := out.String()
+			dom := browse(t, server.URL+"/", append(flags, "--log-net-log="+netlog)...)
 			figures := strings.Count(page, "<figure data-chart=")
 			if n := strings.Count(dom, `<figure data-chart=`); n != figures || strings.Contains(dom, `hidden=""><figcaption>`) {
 				t.Errorf("%d of %d charts are shown", n, figures)

@@ -54,8 +54,11 @@ var pageTemplate = template.Must(template.New("page.tmpl").Funcs(template.FuncMa
 	"plotted":       plotted,
 	"choices":       choices,
 	"metricChoices": metricChoices,
+	"blockAnchor":   blockAnchor,
+	"link":          rawLink,
 	"usageOf":       func(w model.Workload, t model.UsageTable) usageIn { return usageIn{w, t} },
 	"short":         func(sum string) string { return sum[:min(12, len(sum))] },
+	"next":          func(i int) int { return i + 1 },
 }).ParseFS(templates, "templates/*.tmpl"))
 
 // Write writes the run as one self-contained page. It loads nothing, and its content
@@ -75,6 +78,7 @@ func Write(w io.Writer, in model.Input, _ model.Options) error {
 		Style:  template.CSS(style),
 		Data:   template.JS(visible.JSON(string(data))), // encoding/json writes < > & as escapes, so nothing ends the element
 		bars:   newBars(v),
+		index:  newTrialIndex(v.Trials),
 	}
 	var out bytes.Buffer
 	if err := pageTemplate.Execute(&out, p); err != nil {

@@ -89,7 +89,7 @@ func TestThePageIsCompleteWithoutJavaScript(t *testing.T) {
 			t.Errorf("no %s: %q", what, text)
 		}
 	}
-	rows := strings.Count(page, `<div class="mono">raw/`)
+	rows := strings.Count(page, `<div class="mono"><a href="raw/`)
 	if want := 2 * (len(reporttest.Quick().Trials) - 4*reporttest.QuickBlocks); rows != want {
 		t.Errorf("%d raw files are listed, there are %d", rows, want)
 	}

@@ -12,6 +12,7 @@ type matrixRow struct {
 	model.Metric
 	Workload     model.Workload
 	Level        string
+	Blocks       string // anchor of its blocks
 	NewWorkload  bool
 	NewLevel     bool
 	WorkloadRows int
@@ -27,7 +28,7 @@ func (p *page) Matrix() []matrixRow {
 			begin := len(rows)
 			for _, m := range l.Metrics {
 				if m.Primary {
-					rows = append(rows, matrixRow{Metric: m, Workload: w, Level: l.Name})
+					rows = append(rows, matrixRow{Metric: m, Workload: w, Level: l.Name, Blocks: blockAnchor(w, l)})
 				}
 			}
 			if begin < len(rows) {

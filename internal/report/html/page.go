@@ -22,6 +22,7 @@ type page struct {
 	Style  template.CSS
 	Data   template.JS
 	bars   bars
+	index  trialIndex
 }
 
 func (p *page) Headlines() []model.Headline {

@@ -2,7 +2,12 @@ package html
 
 import (
 	"fmt"
+	"net/url"
+	"path"
+	"path/filepath"
+	"slices"
 	"strings"
+	"unicode"
 
 	"tare/internal/report/model"
 	"tare/internal/rundir"
@@ -46,4 +51,26 @@ func (p *page) Trace() []traceRow {
 		rows = append(rows, row)
 	}
 	return rows
+}
+
+// readable are the endings of raw files that browsers show as text.
+var readable = []string{"", ".stdout", ".stderr", ".out", ".err", ".txt", ".log", ".csv", ".tsv", ".jtl", ".json", ".jsonl", ".yaml", ".yml"}
+
+// rawLink leads from the run directory to a file with raw output; "" for what has no
+// link. A path is the run's own word, and the run can be anybody's: the link leads
+// nowhere else, and to no file whose ending makes a browser run what is in it.
+func rawLink(name string) string {
+	ending := path.Ext(name)
+	if number := strings.TrimLeft(ending, ".0123456789"); number == "" && ending != "." {
+		ending = path.Ext(strings.TrimSuffix(name, ending)) // a further attempt: driver.stdout.2
+	}
+	parts := strings.Split(name, "/")
+	if len(parts) < 2 || parts[0] != rundir.RawDirectory || !filepath.IsLocal(name) || path.Clean(name) != name || !slices.Contains(readable, strings.ToLower(ending)) ||
+		strings.ContainsFunc(name, func(r rune) bool { return r == '\\' || unicode.IsControl(r) }) {
+		return ""
+	}
+	for i := range parts {
+		parts[i] = url.PathEscape(parts[i])
+	}
+	return strings.Join(parts, "/")
 }
