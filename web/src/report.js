@@ -3,11 +3,12 @@
 import { prepareControls } from "./controls.js";
 import { curves } from "./curves.js";
 import { forest } from "./forest.js";
+import { percentiles } from "./percentiles.js";
 import { phases } from "./phases.js";
 import { series } from "./series.js";
 import { trials } from "./trials.js";
 
-const charts = { forest, trials, curves, phases, series };
+const charts = { forest, trials, curves, percentiles, phases, series };
 const data = JSON.parse(document.getElementById("data").textContent);
 
 function draw(figure) {

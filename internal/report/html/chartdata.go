@@ -40,6 +40,8 @@ type chartWorkload struct {
 	Name    string        `json:"name"`
 	Levels  []string      `json:"levels"`
 	Metrics []chartMetric `json:"metrics"`
+	// Distributions have percentiles among the metrics.
+	Distributions []chartDistribution `json:"distributions,omitempty"`
 }
 
 type chartMetric struct {
@@ -113,7 +115,7 @@ func newChartData(v *model.Report) chartData {
 		d.Environments = append(d.Environments, chartEnvironment{e.Name, e.Shown})
 	}
 	for _, w := range v.Workloads {
-		cw := chartWorkload{Name: w.Name}
+		cw := chartWorkload{Name: w.Name, Distributions: distributionsOf(v, w)}
 		for _, l := range w.Levels {
 			index.levels[[2]string{w.Name, l.Name}] = [2]int{w.Index, l.Index}
 			cw.Levels = append(cw.Levels, l.Name)

@@ -62,7 +62,7 @@ func browse(t *testing.T, url string, flags ...string) string {
 // light and dark.
 func TestChromiumDrawsThePage(t *testing.T) {
 	needs.Program(t, "chromium")
-	in := reporttest.Quick()
+	in := reporttest.Percentiles()
 	for i := range in.Trials {
 		in.Trials[i].Series = map[string][]rundir.Point{"pace": {{Second: 0, Value: 1}, {Second: 1, Value: 3}}}
 	}
@@ -92,9 +92,11 @@ func TestChromiumDrawsThePage(t *testing.T) {
 			if m == nil || m[1] == "0" {
 				t.Fatalf("no chart was drawn: %q", m)
 			}
-			_, overTime, _ := strings.Cut(dom, `data-chart="series"`)
-			if overTime, _, _ = strings.Cut(overTime, "</figure>"); !strings.Contains(overTime, "<svg") {
-				t.Error("the figures over time are not drawn")
+			for _, chart := range []string{"series", "percentiles", "trials"} {
+				_, drawing, _ := strings.Cut(dom, `data-chart="`+chart+`"`)
+				if drawing, _, _ = strings.Cut(drawing, "</figure>"); !strings.Contains(drawing, "<svg") {
+					t.Errorf("the chart %s is not drawn", chart)
+				}
 			}
 			if n := strings.Count(dom, `role="img"`) + strings.Count(dom, "aria-label="); n < figures {
 				t.Errorf("%d descriptions for %d charts", n, figures)
