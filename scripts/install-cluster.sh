@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Builds the programs of a Kubernetes cluster into a directory, in the versions that
 # the modules in tools/cluster pin: Kubernetes and etcd as one program, containerd,
-# CoreDNS, gVisor's shim for containerd, and the image of the container that holds a pod.
+# CoreDNS, metrics-server, gVisor's shim for containerd, and the image of the container that holds a pod.
 #
 #   install-cluster.sh DIRECTORY
 #
@@ -53,6 +53,13 @@ if stale dns $module/go.mod $module/go.sum $module/main.go; then
 	echo "install-cluster: building CoreDNS $(required github.com/coredns/coredns dns) (a minute)"
 	go -C $module build -trimpath -ldflags "-s -w" -o "$bin/dns" .
 	built dns
+fi
+
+module=tools/cluster/metrics
+if stale metrics $module/go.mod $module/go.sum $module/main.go; then
+	echo "install-cluster: building metrics-server $(required sigs.k8s.io/metrics-server metrics) (some seconds: most of it was built for Kubernetes)"
+	go -C $module build -trimpath -ldflags "-s -w" -o "$bin/metrics" .
+	built metrics
 fi
 
 if stale containerd-shim-runsc-v1 scripts/install-runsc.sh scripts/install-cluster.sh; then

@@ -51,7 +51,7 @@ certificate() { # NAME SUBJECT USAGE [ADDRESSES]
 	openssl req -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -keyout "$1.key" -out "$1.csr" -subj "$2" 2>/dev/null
 	printf 'basicConstraints=CA:FALSE\nkeyUsage=digitalSignature\nextendedKeyUsage=%s\n' "$3" >"$1.ext"
 	[ -z "${4:-}" ] || echo "subjectAltName=$4" >>"$1.ext"
-	openssl x509 -req -in "$1.csr" -CA ca.crt -CAkey ca.key -CAcreateserial -out "$1.crt" -days 365 -extfile "$1.ext" 2>/dev/null
+	openssl x509 -req -in "$1.csr" -CA "${authority:-ca}.crt" -CAkey "${authority:-ca}.key" -CAcreateserial -out "$1.crt" -days 365 -extfile "$1.ext" 2>/dev/null
 }
 
 client() { # NAME SUBJECT : a certificate, and a configuration that holds it
@@ -69,15 +69,21 @@ YAML
 make_certificates() { # NODES
 	mkdir -m 700 "$folder/pki"
 	cd "$folder/pki"
-	openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -keyout ca.key -out ca.crt -days 365 -subj /CN=tare-cluster 2>/dev/null
+	local n
+	for n in ca front-ca; do
+		openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -keyout $n.key -out $n.crt -days 365 -subj "/CN=tare-cluster-$n" 2>/dev/null
+	done
 	certificate apiserver /CN=kube-apiserver serverAuth "IP:127.0.0.1,IP:$(address 1),IP:10.78.0.1,DNS:localhost,DNS:kubernetes.default.svc"
 	client admin /O=system:masters/CN=admin
 	client controllers /O=system:masters/CN=system:kube-controller-manager
 	client scheduler /CN=system:kube-scheduler
 	client proxy /CN=system:kube-proxy
 	client dns /O=system:masters/CN=dns
+	client metrics /O=system:masters/CN=metrics
+	certificate metrics-server /CN=metrics-server serverAuth "DNS:metrics-server.kube-system.svc"
 	certificate apiserver-kubelet /O=system:masters/CN=apiserver-kubelet clientAuth
-	local n
+	# Signed by an authority of its own: who has it speaks for every user.
+	authority=front-ca certificate front-proxy /CN=front-proxy clientAuth
 	for n in $(seq "$1"); do
 		certificate "node-$n-server" "/CN=node-$n" serverAuth "IP:$(address "$n"),DNS:node-$n"
 		client "node-$n" "/O=system:nodes/CN=system:node:node-$n"
@@ -205,7 +211,10 @@ write_control() {
 		"--client-ca-file $pki/ca.crt --tls-cert-file $pki/apiserver.crt --tls-private-key-file $pki/apiserver.key" \
 		"--service-account-issuer https://kubernetes.default.svc --service-account-key-file $pki/tokens.pub --service-account-signing-key-file $pki/tokens.key" \
 		"--kubelet-client-certificate $pki/apiserver-kubelet.crt --kubelet-client-key $pki/apiserver-kubelet.key" \
-		"--kubelet-certificate-authority $pki/ca.crt --kubelet-preferred-address-types InternalIP"
+		"--kubelet-certificate-authority $pki/ca.crt --kubelet-preferred-address-types InternalIP" \
+		"--enable-aggregator-routing --requestheader-client-ca-file $pki/front-ca.crt --requestheader-allowed-names front-proxy --requestheader-username-headers X-Remote-User" \
+		"--requestheader-group-headers X-Remote-Group --requestheader-extra-headers-prefix X-Remote-Extra-" \
+		"--proxy-client-cert-file $pki/front-proxy.crt --proxy-client-key-file $pki/front-proxy.key"
 	# A node is called gone after 16 s and not 50, since tests wait for it.
 	part kube-controller-manager "$bin/kubeall kube-controller-manager --kubeconfig $folder/controllers.kubeconfig --leader-elect=false --secure-port 0" \
 		"--service-account-private-key-file $pki/tokens.key --root-ca-file $pki/ca.crt --flex-volume-plugin-dir $folder/plugins" \
@@ -227,6 +236,10 @@ write_dns() {
 	}
 }" >"$folder/Corefile"
 	part dns "$bin/dns -conf $folder/Corefile"
+}
+
+write_metrics() {
+	part metrics "$bin/metrics -kubeconfig $folder/metrics.kubeconfig -address $(address 1) -port 16444 -certificate $folder/pki/metrics-server"
 }
 
 write_commands() { # NODES
@@ -280,6 +293,7 @@ up() { # NODES
 	write_commands
 	write_control
 	write_dns
+	write_metrics
 	for n in $(seq "$1"); do
 		ip link add "$(bridge "$n")" type bridge
 		ip addr add "$(address "$n")/24" dev "$(bridge "$n")"
@@ -298,7 +312,7 @@ up() { # NODES
 	done
 	"$folder/import" "$bin/pause.tar" >"$folder/log/import.log"
 	wait_for 120 "the API server" ready
-	start kube-controller-manager kube-scheduler kube-proxy dns
+	start kube-controller-manager kube-scheduler kube-proxy dns metrics
 	for n in $(seq "$1"); do start "node-$n-kubelet"; done
 	kubectl apply -f - >/dev/null <<YAML
 apiVersion: node.k8s.io/v1
@@ -327,6 +341,29 @@ metadata: {name: kube-dns, namespace: kube-system, labels: {kubernetes.io/servic
 addressType: IPv4
 endpoints: [{addresses: [$(address 1)]}]
 ports: [{name: dns, port: 53, protocol: UDP}, {name: dns-tcp, port: 53, protocol: TCP}]
+---
+apiVersion: v1
+kind: Service
+metadata: {name: metrics-server, namespace: kube-system}
+spec: {ports: [{name: https, port: 443, targetPort: 16444}]}
+---
+apiVersion: discovery.k8s.io/v1
+kind: EndpointSlice
+metadata: {name: metrics-server, namespace: kube-system, labels: {kubernetes.io/service-name: metrics-server}}
+addressType: IPv4
+endpoints: [{addresses: [$(address 1)]}]
+ports: [{name: https, port: 16444, protocol: TCP}]
+---
+apiVersion: apiregistration.k8s.io/v1
+kind: APIService
+metadata: {name: v1beta1.metrics.k8s.io}
+spec:
+  group: metrics.k8s.io
+  version: v1beta1
+  groupPriorityMinimum: 100
+  versionPriority: 100
+  caBundle: $(base64 -w0 "$folder/pki/ca.crt")
+  service: {name: metrics-server, namespace: kube-system}
 YAML
 	for n in $(seq "$1"); do
 		wait_for 120 "node-$n" kubectl wait --for=condition=Ready "node/node-$n" --timeout=1s
