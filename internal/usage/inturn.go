@@ -9,6 +9,11 @@ func InTurn(usages ...Usage) Usage {
 	for _, mean := range total.means() {
 		mean.Value /= n
 	}
+	if total.WorkingSet != nil {
+		mean := *total.WorkingSet
+		mean.Value /= n
+		total.WorkingSet = &mean
+	}
 	for i, peak := range total.peaks() {
 		peak.Value = 0
 		for k := range usages {

@@ -98,6 +98,11 @@ type Usage struct {
 	CPUThrottled Figure `json:"cpu_throttled_s,omitzero"` // seconds
 	MemoryPeak   Figure `json:"memory_peak_b"`            // bytes, without the page cache
 	MemoryMean   Figure `json:"memory_mean_b"`            // bytes, without the page cache
+	// CPUTime is the CPU time where its source does not tell user and system time apart,
+	// and WorkingSet the mean memory in bytes where it is known only together with the page
+	// cache in use; nil elsewhere.
+	CPUTime    *Figure `json:"cpu_s,omitempty"`
+	WorkingSet *Figure `json:"working_set_b,omitempty"`
 	// MemorySeconds is the integral of memory over time: bytes times seconds.
 	MemorySeconds Figure `json:"memory_b_s,omitzero"`
 	CachePeak     Figure `json:"cache_peak_b,omitzero"` // bytes of page cache
@@ -166,7 +171,36 @@ func (u *Usage) UnmarshalJSON(data []byte) error {
 }
 
 // CPU returns user and system time together.
-func (u Usage) CPU() Figure { return u.CPUUser.Plus(u.CPUSystem) }
+func (u Usage) CPU() Figure {
+	if u.CPUTime != nil {
+		return *u.CPUTime
+	}
+	return u.CPUUser.Plus(u.CPUSystem)
+}
+
+// Together is why a figure is missing that only the sources have which do not tell its
+// parts apart.
+const Together = "its parts are known"
+
+// Working returns the working set.
+func (u Usage) Working() Figure {
+	if u.WorkingSet != nil {
+		return *u.WorkingSet
+	}
+	return Absent(Together)
+}
+
+// plusTogether adds what is known without its parts, before the parts are added.
+func (u *Usage) plusTogether(other Usage) {
+	if u.CPUTime != nil || other.CPUTime != nil {
+		sum := u.CPU().Plus(other.CPU())
+		u.CPUTime = &sum
+	}
+	if u.WorkingSet != nil || other.WorkingSet != nil {
+		sum := u.Working().Plus(other.Working())
+		u.WorkingSet = &sum
+	}
+}
 
 // Sum adds up what several instances used in the same time. A peak is the sum of
 // their peaks, which may not have been at the same moment.
@@ -183,6 +217,7 @@ func Sum(usages ...Usage) Usage {
 		if u.Sampler != nil && !slices.Contains(efforts, u.Sampler) {
 			efforts = append(efforts, u.Sampler)
 		}
+		total.plusTogether(u)
 		add := u.Figures()
 		for i, f := range total.Figures() {
 			*f = f.Plus(*add[i])

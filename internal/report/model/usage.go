@@ -51,11 +51,18 @@ var usageSubjects = []struct {
 	columns []usageColumn
 }{
 	{"Processor and memory", []usageColumn{
+		{"CPU", "s", true, func(u *usage.Usage) usage.Figure {
+			if u.CPUTime == nil {
+				return usage.Absent(usage.Together)
+			}
+			return *u.CPUTime
+		}},
 		{"CPU user", "s", true, func(u *usage.Usage) usage.Figure { return u.CPUUser }},
 		{"CPU system", "s", true, func(u *usage.Usage) usage.Figure { return u.CPUSystem }},
 		{"throttled", "s", false, func(u *usage.Usage) usage.Figure { return u.CPUThrottled }},
 		{"memory peak", "B", true, func(u *usage.Usage) usage.Figure { return u.MemoryPeak }},
 		{"memory mean", "B", true, func(u *usage.Usage) usage.Figure { return u.MemoryMean }},
+		{"working set", "B", true, func(u *usage.Usage) usage.Figure { return u.Working() }},
 		{"page cache mean", "B", false, func(u *usage.Usage) usage.Figure { return u.CacheMean }},
 		{"threads peak", "", false, func(u *usage.Usage) usage.Figure { return u.ThreadsPeak }},
 	}},
@@ -124,6 +131,8 @@ func (v *Report) usageTable(w Workload, columns []usageColumn) (table UsageTable
 			}
 		}
 		switch {
+		case figures == 0 && slices.Equal(reasons, []string{usage.Together}):
+			continue
 		case figures == 0:
 			table.Absent = without(table.Absent, column.name, strings.Join(reasons, "; "))
 			continue
