@@ -40,6 +40,7 @@ type instance struct {
 	elsewhere string          // why the footprint is empty; "" on a node that is this machine
 	seen      knowledge       // what files of the node tell; empty where they are not here
 	known     knowledge
+	ran       [2]time.Time // between which the container began, by this machine's clock
 
 	stop    sync.Mutex
 	stopped bool

@@ -29,6 +29,8 @@ func (i *instance) look(ctx context.Context) {
 	seen, err := newKnowledge(), i.find()
 	if err == nil {
 		seen = i.seen
+	} else if i.options.Usage == "metrics" {
+		err = errNodeFiles
 	} else if i.options.Usage != "node" {
 		i.elsewhere = elsewhere(i.pod.Spec.NodeName, err)
 		i.notes = append(i.notes, "resource use is not measured "+i.elsewhere)

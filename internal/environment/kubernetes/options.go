@@ -60,8 +60,8 @@ type Options struct {
 	Pull string `yaml:"pull" json:"pull,omitempty"`
 	// PullSecrets are the names of secrets with credentials of registries.
 	PullSecrets []string `yaml:"pull_secrets" json:"pull_secrets,omitempty"`
-	// Usage is local (the cgroups are read where the node is this machine) or node (a
-	// privileged pod on the node reads them); "" is local.
+	// Usage is local (the cgroups are read where the node is this machine), node (a
+	// privileged pod on the node reads them) or metrics (the metrics API); "" is local.
 	Usage string `yaml:"usage" json:"usage,omitempty"`
 	// AgentImage is an image with /bin/sh, cat and chmod, whose container receives the
 	// agent; "" is the image itself.
@@ -106,7 +106,7 @@ func (o *Options) Validate() error {
 	oneOf("seccomp", o.Seccomp, "default", "unconfined")
 	oneOf("capabilities", o.Capabilities, "default", "none", "all")
 	if o.Usage != "" {
-		oneOf("usage", o.Usage, "local", "node")
+		oneOf("usage", o.Usage, "local", "node", "metrics")
 	}
 	if o.Pull != "" {
 		oneOf("pull", o.Pull, "never", "missing", "always")

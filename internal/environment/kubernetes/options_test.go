@@ -37,7 +37,7 @@ func TestOptionsThatCannotBeAreNamed(t *testing.T) {
 		{func(o *Options) { o.StorageClass = "fast" }, "storage_class, storage_size: only data: pvc"},
 		{func(o *Options) { o.Pull = "always" }, "pull: always needs image:"},
 		{func(o *Options) { o.Usage = "node" }, ""},
-		{func(o *Options) { o.Usage = "metrics" }, `usage: "metrics" is not known: choose one of local, node`},
+		{func(o *Options) { o.Usage = "all" }, `usage: "all" is not known: choose one of local, node, metrics`},
 		{func(o *Options) { o.User = &negative }, "run_as_user: must not be negative"},
 	} {
 		o := defaults()

@@ -55,7 +55,7 @@ func requirements(o Options) []environment.Requirement {
 	if o.As == "vmi" {
 		return o.ofMachines(answers, with)
 	}
-	return []environment.Requirement{
+	list := []environment.Requirement{
 		answers,
 		{What: "permission for pods, attach, events and leases", Check: with(func(ctx context.Context, c *cluster) environment.Finding {
 			lacks, err := c.lacks(ctx, o.permissions())
@@ -79,6 +79,22 @@ func requirements(o Options) []environment.Requirement {
 			return environment.Finding{State: environment.Usable, Reason: fmt.Sprintf("%d: %s", len(nodes), strings.Join(nodes[:min(len(nodes), 5)], ", "))}
 		})},
 	}
+	if o.Usage == "metrics" {
+		list = append(list, environment.Requirement{What: "the metrics API", Check: with(func(ctx context.Context, c *cluster) environment.Finding {
+			lacks, err := c.lacks(ctx, []permission{{metricsGroup, "pods", "", []string{"get"}}})
+			switch {
+			case err != nil:
+				return missing("", "%v", err)
+			case len(lacks) > 0:
+				return missing("kubectl apply -n "+c.Namespace+" -f deploy/kubernetes/role-metrics.yaml", "in %s the user may not: get pods.%s", c.name(), metricsGroup)
+			}
+			if _, err := c.core.RESTClient().Get().AbsPath(metricsPath).Do(ctx).Raw(); err != nil {
+				return missing("install metrics-server, or choose usage: node", "the cluster at %s does not serve it: %v", c.Server, err)
+			}
+			return environment.Finding{State: environment.Usable}
+		})})
+	}
+	return list
 }
 
 // lacks asks the API server which permissions the user does not have.

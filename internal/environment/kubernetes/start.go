@@ -83,7 +83,11 @@ func (p *pods) Start(ctx context.Context, r environment.Request) (_ environment.
 	}
 	// What is looked at, and the helper of the node, are no part of the start.
 	defer func() { times.end(environment.PreparePhase); i.phases = times.list }()
-	if i.look(ctx); i.elsewhere != "" {
+	i.look(ctx)
+	if p.options.Usage == "metrics" {
+		return averaged{remote{i}}, nil
+	}
+	if i.elsewhere != "" {
 		return remote{i}, nil
 	}
 	if p.options.Usage != "node" {
@@ -182,10 +186,12 @@ func (i *instance) up(ctx context.Context, program string, tail *console.Console
 		return errors.Join(err, failure(i.pod))
 	}
 	times.end(environment.PreparePhase)
+	i.ran[0] = times.last
 	if err := until(func(pod *corev1.Pod) bool { return running(pod.Status.ContainerStatuses) }); err != nil {
 		return err
 	}
 	times.end("container")
+	i.ran[1] = times.last
 	i.channel = c.newChannel(i.name, tail)
 	if i.agent, err = agent.Connect(ctx, i.channel); err != nil {
 		return err

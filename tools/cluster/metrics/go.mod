@@ -3,6 +3,7 @@ module tare/tools/cluster/metrics
 go 1.25.0
 
 require (
+	k8s.io/api v0.34.4
 	k8s.io/apiserver v0.34.4
 	k8s.io/client-go v0.34.4
 	sigs.k8s.io/metrics-server v0.7.2
@@ -91,7 +92,6 @@ require (
 	gopkg.in/inf.v0 v0.9.1 // indirect
 	gopkg.in/natefinch/lumberjack.v2 v2.2.1 // indirect
 	gopkg.in/yaml.v3 v3.0.1 // indirect
-	k8s.io/api v0.34.4 // indirect
 	k8s.io/apimachinery v0.34.4 // indirect
 	k8s.io/component-base v0.34.4 // indirect
 	k8s.io/klog/v2 v2.130.1 // indirect

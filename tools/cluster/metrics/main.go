@@ -9,6 +9,7 @@ import (
 	"net"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	openapi "k8s.io/apiserver/pkg/endpoints/openapi"
 	"k8s.io/apiserver/pkg/server"
 	"k8s.io/apiserver/pkg/server/options"
@@ -19,7 +20,6 @@ import (
 	generated "sigs.k8s.io/metrics-server/pkg/api/generated/openapi"
 	"sigs.k8s.io/metrics-server/pkg/scraper/client"
 	metrics "sigs.k8s.io/metrics-server/pkg/server"
-	"sigs.k8s.io/metrics-server/pkg/utils"
 )
 
 // What the manifest of metrics-server sets.
@@ -68,7 +68,7 @@ func run(kubeconfig, address string, port int, certificate string) error {
 
 	made, err := metrics.Config{
 		Apiserver: config, Rest: connection, MetricResolution: resolution, ScrapeTimeout: scrape,
-		Kubelet: &client.KubeletClientConfig{Scheme: "https", UseNodeStatusPort: true, AddressTypePriority: utils.DefaultAddressTypePriority, Client: *rest.CopyConfig(connection)},
+		Kubelet: &client.KubeletClientConfig{Scheme: "https", UseNodeStatusPort: true, AddressTypePriority: []corev1.NodeAddressType{corev1.NodeInternalIP}, Client: *rest.CopyConfig(connection)},
 	}.Complete()
 	if err != nil {
 		return err
