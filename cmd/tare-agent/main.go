@@ -25,6 +25,7 @@ import (
 	"tare/internal/agent/native"
 	"tare/internal/agent/observe"
 	"tare/internal/agent/server"
+	"tare/internal/agent/share"
 	"tare/internal/agent/shim"
 	"tare/internal/environment/support/rootfs"
 )
@@ -51,6 +52,8 @@ const usage = `tare-agent runs in the instances that tare starts. It is not mean
                          print contents of files and targets of links as JSON
   tare-agent fingerprint read a request as JSON, and print what the kernel
                          shows of this instance and its servers
+  tare-agent pack DIR    write DIR to standard output as a tar stream
+  tare-agent unpack DIR  write a tar stream from standard input into DIR
   tare-agent logger [--format pipe|file|json-file] [--file FILE]
                          copy standard input to standard output, and log it
   tare-agent shim PIDFILE COMMAND... -- COMMAND...
@@ -92,6 +95,10 @@ func main() {
 		err = observe.ReadPaths(args, os.Stdout)
 	case "fingerprint":
 		err = observe.Fingerprint(os.Stdin, os.Stdout)
+	case "pack":
+		err = withDirectory(args, func(directory string) error { return share.Pack(directory, os.Stdout) })
+	case "unpack":
+		err = withDirectory(args, func(directory string) error { return share.Unpack(directory, os.Stdin) })
 	case "logger":
 		err = runLogger(args)
 	case "shim":
@@ -108,6 +115,13 @@ func main() {
 		fmt.Fprintln(os.Stderr, "tare-agent:", err)
 		os.Exit(1)
 	}
+}
+
+func withDirectory(args []string, do func(string) error) error {
+	if len(args) != 1 {
+		return errors.New("a directory is expected")
+	}
+	return do(args[0])
 }
 
 // serveStdio serves on standard input and output. It moves them to other

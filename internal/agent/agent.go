@@ -38,6 +38,8 @@ type Command struct {
 	// Stdout and Stderr receive the output byte for byte; nil discards it. The
 	// command always writes to pipes.
 	Stdout, Stderr io.Writer
+	// Unmasked leaves secrets in the outputs, which are for another instance alone.
+	Unmasked bool
 	// Attached: the output stays on the agent's first stream, and so passes what that
 	// passes, if there is a second one.
 	Attached bool

@@ -103,7 +103,7 @@ func (c *Client) Run(ctx context.Context, cmd Command) (Exit, error) {
 func (p *Process) mask(joined bool) {
 	secrets := p.client.secrets.Load()
 	for n, to := range []*io.Writer{&p.command.Stdout, &p.command.Stderr} {
-		if secrets == nil || *to == nil || n == 1 && joined {
+		if secrets == nil || p.command.Unmasked || *to == nil || n == 1 && joined {
 			continue
 		}
 		masked := secrets.Writer(*to)

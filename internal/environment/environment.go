@@ -45,11 +45,12 @@ type Registration struct {
 	// Mounts returns why instances with these options cannot have directories of this
 	// machine (Request.Mounts). nil: no instance of the kind can.
 	Mounts func(options any) error
-	// MemoryMounts: the mounts can be directories in memory.
-	MemoryMounts bool
 	// Limits returns why instances with these options cannot have limits that a study
 	// sets, an error for each. nil: they can, or say so when they are started.
 	Limits func(options any, l Limits) []error
+	// MemoryMounts returns why the mounts cannot be directories in memory. nil: in no
+	// instance of the kind they can.
+	MemoryMounts func(options any) error
 	// NoCores: instances cannot be restricted to cores by number, since others choose the
 	// machines that they run on.
 	NoCores bool
@@ -467,6 +468,13 @@ type Publishing interface {
 	// Publishes returns these TCP ports and the key of the option that lists them; no key
 	// without such a restriction.
 	Publishes() (key string, ports []int)
+}
+
+// Renaming is implemented by options with the names by which other machines have images.
+type Renaming interface {
+	// Renames returns the name of the one image of all roles, "" for none, and the names of
+	// several by their references; "recipe" is one that tare makes.
+	Renames() (one string, each map[string]string)
 }
 
 // Sweepers are those of all kinds, for cleanup.Sweep.

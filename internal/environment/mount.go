@@ -106,5 +106,11 @@ func CheckMounts(kind string, options any) error {
 	return r.Mounts(options)
 }
 
-// HasMemoryMounts reports whether instances of a kind can have directories in memory.
-func HasMemoryMounts(kind string) bool { return registry[kind].MemoryMounts }
+// CheckMemoryMounts returns why instances of a kind with these options cannot have
+// directories in memory.
+func CheckMemoryMounts(kind string, options any) error {
+	if r := registry[kind]; r.MemoryMounts != nil {
+		return r.MemoryMounts(options)
+	}
+	return fmt.Errorf("kind %s has no directories in memory: leave out tmpfs, or the environment", kind)
+}

@@ -55,9 +55,11 @@ type ServiceSecret struct {
 
 // Volume is a directory with what the image has there.
 type Volume struct {
-	Name     string `json:"name,omitempty"` // instances with the same name share it; "" is the instance's own
-	To       string `json:"to"`
-	ReadOnly bool   `json:"read_only,omitempty"`
+	Name string `json:"name,omitempty"` // instances with the same name share it; "" is the instance's own
+	To   string `json:"to"`
+	// Passed: those that share it have it one after the other.
+	Passed   bool `json:"passed,omitempty"`
+	ReadOnly bool `json:"read_only,omitempty"`
 	// Empty: it has nothing of the image, and every user can write to it.
 	Empty bool `json:"empty,omitempty"`
 }

@@ -153,3 +153,27 @@ func TestWhatAnApplicationNeedsAndAnEnvironmentLacksIsAnError(t *testing.T) {
 		}
 	}
 }
+
+func TestAVolumeThatServicesHaveOneAfterTheOtherNeedsNoMounts(t *testing.T) {
+	const app = `
+name: shop
+services:
+  api: {image: api, volumes: [work:/work], depends_on: {prepare: {condition: service_completed_successfully}}}
+  prepare: {image: tools, volumes: [work:/made]}
+volumes: {work: {}}
+`
+	study := strings.Replace(strings.Replace(ofShop, "gvisor: {}", "qemu: {}", 1), ", under: [api]", "", 1)
+	plan, _, err := resolveShop(t, app, study)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range plan.Workloads[0].Application.Services {
+		if v := s.Volumes[0]; v.Name != "work" || !v.Passed {
+			t.Errorf("%s: %+v", s.Name, v)
+		}
+	}
+	_, _, err = resolveShop(t, strings.Replace(app, "service_completed_successfully", "service_started", 1), study)
+	if want := "services.api.volumes: work: several services have it at the same time"; err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("%v, want %s", err, want)
+	}
+}

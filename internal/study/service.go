@@ -76,16 +76,13 @@ func serviceOf(s application.Service, app *application.Application, driver strin
 	}
 	server.StopTime = s.StopGrace
 	server.Health = healthOf(s)
-	server.Completes = s.Completes
+	server.Completes = completes(app, s)
 	for _, v := range s.Secrets {
 		source := secret.Source{Name: app.Name + " " + s.Name + " " + v.Name, File: v.File, Key: v.Key, As: secret.OfService}
 		if err := checkManifest(source); err != nil {
 			return fail("env."+v.Name, "%v", err)
 		}
 		one.Secrets = append(one.Secrets, ServiceSecret{Name: v.Name, Value: source})
-	}
-	for _, other := range app.Services {
-		server.Completes = server.Completes || slices.Contains(other.DependsOn, application.Dependency{Service: s.Name, Condition: application.Completed})
 	}
 	for _, v := range s.Volumes {
 		if v.Target == "/data" && (v.Kind != "volume" || shared(app, v.Source)) {
@@ -103,7 +100,7 @@ func serviceOf(s application.Service, app *application.Application, driver strin
 		default:
 			volume := Volume{To: v.Target, ReadOnly: v.ReadOnly, Empty: v.Empty}
 			if shared(app, v.Source) {
-				volume.Name = v.Source
+				volume.Name, volume.Passed = v.Source, passed(app, v.Source)
 			}
 			one.Volumes = append(one.Volumes, volume)
 		}
@@ -125,15 +122,30 @@ func literals(words []string) []string {
 	return append([]string{}, lists.Map(words, workload.Literal)...)
 }
 
+// completes says whether a service runs to its end before those after it start.
+func completes(app *application.Application, s application.Service) bool {
+	return s.Completes || slices.ContainsFunc(app.Services, func(other application.Service) bool {
+		return slices.Contains(other.DependsOn, application.Dependency{Service: s.Name, Condition: application.Completed})
+	})
+}
+
+// usersOf are the services that have a named volume, in their order.
+func usersOf(app *application.Application, name string) []application.Service {
+	return lists.Filter(app.Services, func(s application.Service) bool {
+		return slices.ContainsFunc(s.Volumes, func(v application.Volume) bool { return v.Kind == "volume" && v.Source == name })
+	})
+}
+
 // shared says whether several services have a named volume.
 func shared(app *application.Application, name string) bool {
-	users := 0
-	for _, s := range app.Services {
-		if slices.ContainsFunc(s.Volumes, func(v application.Volume) bool { return v.Kind == "volume" && v.Source == name }) {
-			users++
-		}
-	}
-	return name != "" && users > 1
+	return name != "" && len(usersOf(app, name)) > 1
+}
+
+// passed says whether the services have a volume one after the other: each but the last
+// runs to its end.
+func passed(app *application.Application, name string) bool {
+	users := usersOf(app, name)
+	return !slices.ContainsFunc(users[:len(users)-1], func(s application.Service) bool { return !completes(app, s) })
 }
 
 // leastReady is how long a service has at least until it is ready.
@@ -228,20 +240,21 @@ func (s Service) lacks(e *Environment) (what string, err error) {
 	if err != nil {
 		return "", nil // reported already
 	}
-	if err = environment.CheckMounts(e.Kind, options); e.Inside != nil || e.Host != "" {
-		err = environment.ErrNoMounts
+	mounts, memory := environment.CheckMounts(e.Kind, options), environment.CheckMemoryMounts(e.Kind, options)
+	if e.Inside != nil || e.Host != "" {
+		mounts, memory = environment.ErrNoMounts, environment.ErrNoMounts
 	}
 	for _, m := range s.Mounts {
-		if m.Memory && !environment.HasMemoryMounts(e.Kind) {
-			return m.To, fmt.Errorf("kind %s has no directories in memory: leave out tmpfs, or the environment", e.Kind)
+		if err = mounts; m.Memory {
+			err = memory
 		}
 		if err != nil {
 			return m.To, err
 		}
 	}
 	for _, v := range s.Volumes {
-		if v.Name != "" && err != nil {
-			return v.Name, fmt.Errorf("several services have it: %w", err)
+		if v.Name != "" && !v.Passed && mounts != nil {
+			return v.Name, fmt.Errorf("several services have it at the same time: %w", mounts)
 		}
 	}
 	return "", nil
@@ -258,7 +271,7 @@ func (p *Plan) joinNetworks(at strictyaml.Node, whole *Plan) {
 	for i := range p.Environments {
 		e := &p.Environments[i]
 		if own := e.settleNetwork(); own == "" || own != of {
-			at.At("under").Problemf("under: instances of %s (%s) and of the baseline %s (%s) cannot join one network, as containers of one engine with network: bridge can, also with gVisor as its runtime; leave out under:, so that all services are in the environment, or leave out the environment", e.Name, e.KindAndHost(), base.Name, base.KindAndHost())
+			at.At("under").Problemf("under: instances of %s (%s) and of the baseline %s (%s) cannot join one network, as containers of one engine with network: bridge can, also with gVisor as its runtime, and pods of one cluster with network: cni; leave out under:, so that all services are in the environment, or leave out the environment", e.Name, e.KindAndHost(), base.Name, base.KindAndHost())
 			return
 		}
 		whole.Environment(e.Name).Options = e.Options

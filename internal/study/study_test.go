@@ -53,7 +53,7 @@ func TestMain(m *testing.M) {
 			}
 		}
 		if kind == "docker" || kind == "gvisor" {
-			r.MemoryMounts = true
+			r.MemoryMounts = r.Mounts
 			r.Networks = func(options any) (string, any) {
 				settled := *options.(*fakeOptions)
 				settled.Runtime = kind

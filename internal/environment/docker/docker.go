@@ -24,7 +24,7 @@ func init() {
 		Networks:     func(o any) (string, any) { return theDocker.networks(*o.(*Options)), o },
 		New:          func(o any) (environment.Environment, error) { return New(*o.(*Options)) },
 		Mounts:       mountable,
-		MemoryMounts: true,
+		MemoryMounts: mountable,
 		Parts:        ladderParts(theDocker),
 		Sweep:        theDocker.sweep,
 		Forget: func(ctx context.Context, keep func(string) bool) ([]string, error) {
@@ -44,7 +44,7 @@ func init() {
 			return newContainers(thePodman, *o.(*Options))
 		},
 		Mounts:       mountable,
-		MemoryMounts: true,
+		MemoryMounts: mountable,
 		Parts:        ladderParts(thePodman),
 		Sweep:        thePodman.sweep,
 		Forget: func(ctx context.Context, keep func(string) bool) ([]string, error) {

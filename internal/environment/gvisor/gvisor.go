@@ -43,7 +43,7 @@ func init() {
 			return &sandboxes{options: options}, nil
 		},
 		Mounts:       func(any) error { return nil },
-		MemoryMounts: true,
+		MemoryMounts: func(any) error { return nil },
 		Parts:        ladderParts,
 		// Sweep is nil: the kind docker sweeps what a daemon keeps. What runsc leaves
 		// is in the owner's directory and cgroup, where cleanup finds it, and its

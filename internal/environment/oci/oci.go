@@ -29,7 +29,7 @@ func init() {
 		Requires:     func(o any) []environment.Requirement { return Requirements(o.(*Options)) },
 		Needs:        func(o any) (environment.Needs, error) { return o.(*Options).needs() },
 		New:          func(o any) (environment.Environment, error) { return New(*o.(*Options)) },
-		MemoryMounts: true,
+		MemoryMounts: func(any) error { return nil },
 		Mounts: func(o any) error {
 			if o.(*Options).Root == "bind" {
 				return errors.New("with root: bind the root is read-only, so it gets no mount points: choose another root")

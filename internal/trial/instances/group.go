@@ -176,6 +176,7 @@ type Instance struct {
 	image   *image.Image
 	service *study.Service // that it runs; nil for none
 	mounts  []environment.Mount
+	own     bool   // it has the volumes of its service as directories of its own
 	host    string // of the study, that the workload puts it on; "" is the environment's
 	// address by which the others reach it, where hosts lie between them; ""
 	// where the network between the instances says it.

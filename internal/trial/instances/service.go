@@ -2,11 +2,13 @@ package instances
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"maps"
 	"os"
@@ -14,10 +16,13 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 
+	"tare/internal/agent"
 	"tare/internal/agent/wire"
 	"tare/internal/application"
 	"tare/internal/bounded"
+	"tare/internal/crash"
 	"tare/internal/environment"
 	"tare/internal/linux/userns"
 	"tare/internal/lists"
@@ -53,7 +58,7 @@ func (p *Pool) makeVolumes(ctx context.Context, r Request, g *Group) error {
 				continue
 			}
 			i.mounts = slices.Clone(i.service.Mounts)
-			if !p.mounts(p.environment(r, i.Beside)) {
+			if i.own = !p.mounts(p.environment(r, i.Beside)); i.own {
 				continue
 			}
 			for _, v := range i.service.Volumes {
@@ -102,6 +107,63 @@ func (p *Pool) makeVolume(ctx context.Context, r Request, g *Group, i *Instance,
 // emptyMode is that of a volume without what the image has there: that of an emptyDir of
 // Kubernetes.
 const emptyMode = 0o777
+
+// PassVolumes gives what an instance has in the volumes that it shares to the others that
+// have them, where each has directories of its own: agents send it. Nothing of it is kept.
+func (r Roles) PassVolumes(ctx context.Context, from *Instance) error {
+	if from.service == nil || !from.own {
+		return nil
+	}
+	for _, v := range from.service.Volumes {
+		for _, to := range r.Instances() {
+			if v.Name == "" || v.ReadOnly || to == from || to.service == nil {
+				continue
+			}
+			for _, same := range to.service.Volumes {
+				if same.Name != v.Name {
+					continue
+				}
+				if err := pass(ctx, from, v.To, to, same.To); err != nil {
+					return fmt.Errorf("copying the volume %s of service %s to service %s: %w", v.To, from.service.Name, to.service.Name, err)
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// pass copies a directory of an instance to another one.
+func pass(ctx context.Context, from *Instance, directory string, to *Instance, as string) error {
+	read, write := io.Pipe()
+	packed := make(chan error, 1)
+	crash.Go(func() {
+		err := asAgent(ctx, from, agent.Command{Argv: []string{self, "pack", directory}, Stdout: write, Unmasked: true})
+		write.CloseWithError(err) // nil is the end of the stream
+		packed <- err
+	})
+	err := asAgent(ctx, to, agent.Command{Argv: []string{self, "unpack", as}, Stdin: read})
+	if err == nil {
+		_, err = io.Copy(io.Discard, read) // what follows the last entry
+	}
+	read.CloseWithError(errors.New("the other instance reads no more"))
+	return errors.Join(<-packed, err)
+}
+
+// self is the agent's program for the agent that starts it.
+const self = "/proc/self/exe"
+
+func asAgent(ctx context.Context, i *Instance, c agent.Command) error {
+	var said bounded.Buffer
+	said.Limit = 4 << 10
+	c.Stderr, c.Timeout = &said, passTimeout
+	exit, err := i.Agent().Run(ctx, c)
+	if err == nil && !exit.OK() {
+		err = fmt.Errorf("the agent in %s failed: %s", i.Name, cmp.Or(strings.TrimSpace(string(said.Bytes())), fmt.Sprintf("status %d", exit.Code)))
+	}
+	return err
+}
+
+const passTimeout = 10 * time.Minute
 
 func (g *Group) removeVolumes() error {
 	var errs []error

@@ -98,7 +98,10 @@ func awaitPortFree(ctx context.Context, i *instances.Instance, address string, s
 func (c *Copy) startServer(ctx context.Context, i *instances.Instance, spec workload.Server) error {
 	name := cmp.Or(spec.Role, "server")
 	if spec.Completes {
-		return c.step(ctx, i, name, spec.Step)
+		if err := c.step(ctx, i, name, spec.Step); err != nil {
+			return err
+		}
+		return c.roles.PassVolumes(ctx, i)
 	}
 	began := time.Now()
 	defer func() { c.spent.Add(int64(time.Since(began))) }()

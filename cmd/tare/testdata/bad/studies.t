@@ -749,16 +749,16 @@ Applications
   [2]
   $ sed 's/gvisor: {}/podman: {}/' shop.yaml >bad.yaml
   $ tare run bad.yaml
-  tare: bad.yaml:7:78: under: instances of podman (podman) and of the baseline docker (docker) cannot join one network, as containers of one engine with network: bridge can, also with gVisor as its runtime; leave out under:, so that all services are in the environment, or leave out the environment
+  tare: bad.yaml:7:78: under: instances of podman (podman) and of the baseline docker (docker) cannot join one network, as containers of one engine with network: bridge can, also with gVisor as its runtime, and pods of one cluster with network: cni; leave out under:, so that all services are in the environment, or leave out the environment
   [2]
   $ sed 's/gvisor: {}/gvisor: {engine: direct}/' shop.yaml >bad.yaml
   $ tare run bad.yaml
-  tare: bad.yaml:7:78: under: instances of gvisor (gvisor) and of the baseline docker (docker) cannot join one network, as containers of one engine with network: bridge can, also with gVisor as its runtime; leave out under:, so that all services are in the environment, or leave out the environment
+  tare: bad.yaml:7:78: under: instances of gvisor (gvisor) and of the baseline docker (docker) cannot join one network, as containers of one engine with network: bridge can, also with gVisor as its runtime, and pods of one cluster with network: cni; leave out under:, so that all services are in the environment, or leave out the environment
   [2]
   $ sed 's/gvisor: {}/qemu: {network: bridge}/; s/, under: .api.//' shop.yaml >bad.yaml
   $ tare run bad.yaml
-  tare: bad.yaml:7:31: server: environment qemu, services.cache.volumes: files: several services have it: its instances have disks of their own, with which tare shares no directory of this machine; leave the environment out, bring single files as inputs, or use an image that has the files
-  bad.yaml:7:31: server: environment qemu, services.api.volumes: files: several services have it: its instances have disks of their own, with which tare shares no directory of this machine; leave the environment out, bring single files as inputs, or use an image that has the files
+  tare: bad.yaml:7:31: server: environment qemu, services.cache.volumes: files: several services have it at the same time: its instances have disks of their own, with which tare shares no directory of this machine; leave the environment out, bring single files as inputs, or use an image that has the files
+  bad.yaml:7:31: server: environment qemu, services.api.volumes: files: several services have it at the same time: its instances have disks of their own, with which tare shares no directory of this machine; leave the environment out, bring single files as inputs, or use an image that has the files
   [2]
   $ sed 's/image: api/&\n    privileged: true/' compose.yaml >privileged.yaml
   $ sed 's/compose.yaml/privileged.yaml/' shop.yaml >bad.yaml
