@@ -45,7 +45,7 @@ func (s *Store) fromRecipe(ctx context.Context, recipe Recipe, progress func(str
 		return nil, fmt.Errorf("recipe: this host's /etc/os-release has no VERSION_CODENAME: set the suite in the recipe")
 	}
 	key := recipe.key(distro.id, debArchitecture())
-	name := "recipe " + key[:6]
+	name := recipeName + key[:6]
 	path := s.path("recipes", key+".json")
 	if r := s.readRecord(path); r != nil {
 		return s.image(*r), nil

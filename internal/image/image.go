@@ -9,6 +9,7 @@ package image
 import (
 	"fmt"
 	"path/filepath"
+	"strings"
 )
 
 // Recipe describes a root file system of Debian or Ubuntu packages.
@@ -96,3 +97,9 @@ func (i *Image) check() error {
 
 // Store returns the store that the image is in.
 func (i *Image) Store() *Store { return i.store }
+
+// recipeName begins the names of images that tare made, and of no reference.
+const recipeName = "recipe "
+
+// FromRecipe reports whether tare made the image from a recipe.
+func (i *Image) FromRecipe() bool { return strings.HasPrefix(i.Name, recipeName) }

@@ -2,10 +2,14 @@ package image
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"io"
 	"os"
 	"runtime"
+	"slices"
+	"strings"
 	"time"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
@@ -19,7 +23,15 @@ import (
 const repository = "localhost/tare"
 
 // EngineName is the image's name where tare loads it: in engines, on nodes of a cluster.
-func (i *Image) EngineName() string { return repository + ":" + hexOf(i.Digest) }
+// Images of others can have the same files and differ in what programs inherit.
+func (i *Image) EngineName() string {
+	name := repository + ":" + hexOf(i.Digest)
+	if i.FromRecipe() || len(i.Env) == 0 && i.Dir == "" {
+		return name
+	}
+	sum := sha256.Sum256([]byte(strings.Join(append(slices.Clone(i.Env), i.Dir), "\x00")))
+	return name + "-" + hex.EncodeToString(sum[:4])
+}
 
 // OCI returns the image with one layer, the root file system's tar.
 func (i *Image) OCI(ctx context.Context) (v1.Image, error) {
