@@ -24,7 +24,7 @@ func TestTheExamplesRunInDockerAndGVisor(t *testing.T) {
 	}
 	ran := 0
 	for _, path := range studies {
-		// The study of an example has the name of its directory; the others are packs.
+		// The study of an example has the name of its directory; the others are packs, or need a cluster.
 		name := strings.TrimSuffix(filepath.Base(path), ".yaml")
 		if name != filepath.Base(filepath.Dir(path)) {
 			continue

@@ -17,10 +17,17 @@ func TestTheExampleInPodsRunsInDockerAndGVisor(t *testing.T) {
 	needsKind(t, "docker")
 	needsKind(t, "gvisor")
 	archive, directory := redisImage(t), t.TempDir()
+	copyExample(t, directory, archive, "pods.yaml")
+	runsWithoutItsSecret(t, directory, "the-password-of-the-store")
+}
+
+// copyExample copies a study of examples/pods and its manifests, with another image.
+func copyExample(t *testing.T, directory, archive, study string) {
+	t.Helper()
 	if err := os.Mkdir(filepath.Join(directory, "manifests"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	for from, to := range map[string]string{"pods.yaml": "study.yaml", "manifests/shop.yaml": "manifests/shop.yaml"} {
+	for from, to := range map[string]string{study: "study.yaml", "manifests/shop.yaml": "manifests/shop.yaml"} {
 		text, err := os.ReadFile(filepath.Join("../../examples/pods", from))
 		if err != nil {
 			t.Fatal(err)
@@ -30,5 +37,4 @@ func TestTheExampleInPodsRunsInDockerAndGVisor(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	runsWithoutItsSecret(t, directory, "the-password-of-the-store")
 }

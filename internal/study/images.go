@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"tare/internal/environment"
 	"tare/internal/image"
 	"tare/internal/strictyaml"
 	"tare/internal/workload"
@@ -68,6 +69,74 @@ func (p *Plan) ImageNames(onHost bool) (names []string) {
 	}
 	slices.Sort(names)
 	return slices.Compact(names)
+}
+
+// imagesIn are the references of the images that an environment runs; of a kind that is
+// placed also those of roles on the host, which run beside it.
+func (p *Plan) imagesIn(e Environment) (references []string) {
+	kind, _ := environment.Lookup(e.Kind)
+	add := func(image string) {
+		source, own := p.Images[image]
+		if !own {
+			source = p.Image
+		}
+		if source.Reference == "" {
+			source.Reference = workload.OwnImage
+		}
+		references = append(references, source.Reference)
+	}
+	for _, w := range p.Workloads {
+		for _, l := range w.Levels {
+			for s := &l.Shape; s != nil; s = s.Neighbours {
+				if s.Together {
+					add("")
+				}
+				for _, r := range s.Roles {
+					here := !r.InBaseline || e.Name == p.Baseline
+					if r.OnHost {
+						here = kind.Placed
+					}
+					if here {
+						add(r.Image)
+					}
+				}
+			}
+		}
+	}
+	slices.Sort(references)
+	return slices.Compact(references)
+}
+
+// checkNames reports names of images on other machines that are for no image, and one name
+// for several images: each role would run in the image of that name.
+func checkNames(root strictyaml.Node, plan *Plan) {
+	for _, e := range plan.Environments {
+		options, err := e.Decode()
+		if err != nil {
+			continue // reported already
+		}
+		renaming, can := options.(environment.Renaming)
+		if !can {
+			continue
+		}
+		one, each := renaming.Renames()
+		runs := plan.imagesIn(e)
+		option := func(key string) strictyaml.Node {
+			at := root.At("environments", e.Name)
+			if given, is := at.Get(key); is {
+				at = given
+			}
+			return at
+		}
+		if one != "" && len(runs) > 1 {
+			option("image").Problemf("image: it names one image, and %s runs %d (%s): name each in images: {%q: NAME, ...}", e.Name, len(runs), strings.Join(runs, ", "), runs[0])
+		}
+		for _, reference := range slices.Sorted(maps.Keys(each)) {
+			if !slices.Contains(runs, reference) {
+				option("images").Problemf("images: %s runs no image %s: it runs %s", e.Name, reference, strings.Join(runs, ", "))
+			}
+		}
+	}
 }
 
 // References are the plan's images that others made, each once.

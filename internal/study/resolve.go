@@ -101,6 +101,7 @@ func resolve(root strictyaml.Node, file *File, over Overrides, problems *stricty
 	plan.Image = d.Image.resolve(root.At("image"), recipes, file.directory)
 	plan.Images = roleImages(root, plan)
 	checkApplications(root, plan, plan.only(over.Only))
+	checkNames(root, plan.only(over.Only))
 	resolveNodes(root, d.Nodes, d.Parallel, plan)
 	checkEntrypoints(root, plan)
 	if err := problems.Err(); err != nil {

@@ -76,7 +76,11 @@ func howToLoad(reference, where string) string {
 	if !ours {
 		return fmt.Sprintf("load it %s, or let it be pulled with pull: missing", where)
 	}
-	return fmt.Sprintf("load it %s: `tare save sha256:%s FILE` here, and there `ctr -n k8s.io images import FILE` (containerd) or `podman load -i FILE` (CRI-O); or name with image: where the nodes pull it", where, digest)
+	save := "sha256:" + digest
+	if strings.Contains(digest, "-") { // a digest alone does not say which
+		save = "STUDY"
+	}
+	return fmt.Sprintf("load it %s: `tare save %s FILE` here, and there `ctr -n k8s.io images import FILE` (containerd) or `podman load -i FILE` (CRI-O); or name with image: or images: where the nodes pull it", where, save)
 }
 
 // ending says how a container ended.

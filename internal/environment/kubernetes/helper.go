@@ -122,7 +122,7 @@ func (h *helper) start(ctx context.Context, p *pods, r environment.Request, node
 	o := p.besides()
 	o.User, o.ReadOnlyRoot = nil, false
 	if o.AgentImage != "" {
-		o.Image, o.Pull = o.AgentImage, "missing"
+		o.Image, o.Images, o.Pull = o.AgentImage, nil, "missing"
 	}
 	there := &pods{options: o, connect: p.connect, helper: true}
 	h.pod, err = there.Start(ctx, environment.Request{Name: "helper-" + api.Sum(node), Owner: r.Owner, Image: r.Image, Console: r.Console, Node: node})

@@ -1,6 +1,7 @@
 package kubernetes
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -14,12 +15,19 @@ import (
 	"tare/internal/image"
 )
 
-// reference is the name by which the nodes know the image.
-func (p *pods) reference(img *image.Image) string {
-	if p.options.Image != "" {
-		return p.options.Image
+// recipe stands for an image that tare made, in the option images.
+const recipe = "recipe"
+
+// reference is the name by which the nodes know the image. named: the options say it.
+func (o *Options) reference(img *image.Image) (name string, named bool) {
+	key := img.Name
+	if img.FromRecipe() {
+		key = recipe
 	}
-	return img.EngineName()
+	if name = cmp.Or(o.Images[key], o.Image); name != "" {
+		return name, true
+	}
+	return img.EngineName(), false
 }
 
 const (
@@ -35,10 +43,10 @@ const (
 // fail. A node that is full of images may have more than it reports, and without the
 // permission to read nodes nothing is known: then the starts tell.
 func (p *pods) checkLoaded(ctx context.Context, c *cluster, img *image.Image, progress func(string)) error {
-	if p.options.pullPolicy() != corev1.PullNever {
+	reference, named := p.options.reference(img)
+	if p.options.pullPolicy(named) != corev1.PullNever {
 		return nil
 	}
-	reference := p.reference(img)
 	within, cancel := context.WithTimeout(ctx, reportTime)
 	defer cancel()
 	for first := true; ; first = false {
@@ -100,8 +108,9 @@ func (p *pods) checkImage(ctx context.Context, img *image.Image, i *instance) er
 	}
 	// Pushed to a registry, the layer may be packed, which gives another manifest. A digest
 	// in the study stands for one content, whatever it is.
-	if _, digest, pinned := strings.Cut(p.options.Image, "@"); pinned && strings.HasSuffix(runs, digest) {
-		i.notes = append(i.notes, fmt.Sprintf("the pod runs the image %s, as the study says; its files were not compared with the image of the run, %s", p.options.Image, img.Digest))
+	reference, _ := p.options.reference(img)
+	if _, digest, pinned := strings.Cut(reference, "@"); pinned && strings.HasSuffix(runs, digest) {
+		i.notes = append(i.notes, fmt.Sprintf("the pod runs the image %s, as the study says; its files were not compared with the image of the run, %s", reference, img.Digest))
 		return nil
 	}
 	return fmt.Errorf("the pod runs another image than the run: node %s has %s under the name %s, and the image of the run, %s, is %s: load it there again (`tare save`), or name the one to run by its digest (image: NAME@sha256:...)",

@@ -44,6 +44,12 @@ func init() {
 			}
 			return fmt.Sprintf("the cluster of %q %q", options.Kubeconfig, options.Context), o
 		},
+		MemoryMounts: func(o any) error {
+			if o.(*Options).As != "pod" {
+				return errors.New("a VM has no directories in memory: leave out tmpfs and emptyDir with medium: Memory, or the environment")
+			}
+			return nil
+		},
 		Placed: true,
 		Sweep: func(ctx context.Context, home string, dead func(string) bool) ([]string, error) {
 			pods, err := sweep(ctx, home, dead)

@@ -41,18 +41,17 @@ func (p *pods) NewNetwork(context.Context, *cleanup.Owner, string) (environment.
 	if err != nil {
 		return nil, err
 	}
-	return &network{path: p.options.path(), server: c.Server, single: p.options.Network == "host"}, nil
+	return &network{path: p.options.path(), server: c.Server}, nil
 }
 
 // network is that of the cluster.
 type network struct {
 	path   string
 	server string
-	single bool // its instances have the address of their node
 
-	mu     sync.Mutex
-	near   string // the node of an instance
-	joined int
+	mu    sync.Mutex
+	near  string // the node of an instance
+	alone int    // instances that have the address of their node, or ports of all nodes
 }
 
 func (n *network) Path() string { return n.path }
@@ -79,19 +78,25 @@ func (n *network) Host() string {
 func (n *network) Close(context.Context) error { return nil }
 
 // join takes part in a network, which one instance alone can with the address of a node.
-func join(any environment.Network) (*network, error) {
+func (o *Options) join(any environment.Network) (*network, error) {
 	n, ours := any.(*network)
 	if !ours {
 		return nil, nil
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if n.single && n.joined > 0 {
-		return nil, fmt.Errorf("%w: pods with network: host have that of their node; use network: cni", environment.ErrOneAddress)
+	if !o.alone() {
+		return n, nil
 	}
-	n.joined++
+	if n.alone > 0 {
+		return nil, fmt.Errorf("%w: pods with network: host, and ports with service: node_port, have that of their node; use network: cni, and service: pod or cluster_ip", environment.ErrOneAddress)
+	}
+	n.alone++
 	return n, nil
 }
+
+// alone says that instances have an address that is not theirs alone.
+func (o *Options) alone() bool { return o.Network == "host" || o.Service == "node_port" }
 
 func (n *network) learn(i *instance) {
 	n.mu.Lock()
@@ -102,7 +107,9 @@ func (n *network) learn(i *instance) {
 func (n *network) leave(i *instance) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	n.joined--
+	if i.options.alone() {
+		n.alone--
+	}
 	i.network = nil
 }
 

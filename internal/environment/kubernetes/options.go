@@ -53,10 +53,15 @@ type Options struct {
 	User *int64 `yaml:"run_as_user" json:"run_as_user,omitempty"`
 	// ReadOnlyRoot mounts the root file system read-only; /tmp and /run are writable.
 	ReadOnlyRoot bool `yaml:"read_only_root" json:"read_only_root,omitempty"`
-	// Image is the name under which the nodes have or pull the image; "" is
-	// localhost/tare:DIGEST, as `tare save` names it.
+	// Image is the name under which the nodes have or pull the one image of all roles; ""
+	// is localhost/tare:DIGEST, as `tare save` names it.
 	Image string `yaml:"image" json:"image,omitempty"`
-	// Pull is the policy: never, missing or always; "" is missing, and never without Image.
+	// Images are the names under which the nodes have or pull several images, by the
+	// references in the study or in the files of an application; "recipe" is one that tare
+	// makes for roles on the host.
+	Images map[string]string `yaml:"images" json:"images,omitempty"`
+	// Pull is the policy of images with a name in Image or Images: never, missing or always;
+	// "" is missing. Others are never pulled.
 	Pull string `yaml:"pull" json:"pull,omitempty"`
 	// PullSecrets are the names of secrets with credentials of registries.
 	PullSecrets []string `yaml:"pull_secrets" json:"pull_secrets,omitempty"`
@@ -141,8 +146,16 @@ func (o *Options) Validate() error {
 	if o.User != nil && *o.User < 0 {
 		no("run_as_user: must not be negative")
 	}
-	if o.Image == "" && o.Pull != "" && o.Pull != "never" {
-		no("pull: %s needs image: the name by which the nodes pull it", o.Pull)
+	if o.Image == "" && len(o.Images) == 0 && o.Pull != "" && o.Pull != "never" {
+		no("pull: %s needs image or images: the names by which the nodes pull them", o.Pull)
+	}
+	if o.Image != "" && len(o.Images) > 0 {
+		no("image: images names each image: remove image")
+	}
+	for reference, name := range o.Images {
+		if name == "" {
+			no("images: %s has no name: write the one by which the nodes have or pull it", reference)
+		}
 	}
 	return errors.Join(wrong...)
 }
@@ -188,13 +201,16 @@ func (o *Options) Publishes() (key string, ports []int) {
 	return "ports", o.Ports
 }
 
-// pullPolicy is that of the pod.
-func (o *Options) pullPolicy() corev1.PullPolicy {
+// Renames are the names of images on the nodes.
+func (o *Options) Renames() (one string, each map[string]string) { return o.Image, o.Images }
+
+// pullPolicy is that of the pod, for an image with a name in the options, or for another.
+func (o *Options) pullPolicy(named bool) corev1.PullPolicy {
 	switch {
+	case o.Pull == "never" || !named:
+		return corev1.PullNever
 	case o.Pull == "always":
 		return corev1.PullAlways
-	case o.Pull == "never" || o.Image == "":
-		return corev1.PullNever
 	}
 	return corev1.PullIfNotPresent
 }

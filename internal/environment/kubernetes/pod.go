@@ -3,6 +3,7 @@ package kubernetes
 import (
 	"math"
 	"os"
+	"strconv"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -52,8 +53,10 @@ func (c *cluster) coordinator() []metav1.OwnerReference {
 }
 
 // pod is the description of an instance.
-func (p *pods) pod(c *cluster, r environment.Request, name, image string) *corev1.Pod {
+func (p *pods) pod(c *cluster, r environment.Request, name string) *corev1.Pod {
 	o := &p.options
+	image, named := o.reference(r.Image)
+	pull := o.pullPolicy(named)
 	no, grace := false, aSecond
 	meta := c.meta(r.Owner, name)
 	meta.Labels[instanceLabel] = api.Sum(name)
@@ -71,9 +74,18 @@ func (p *pods) pod(c *cluster, r environment.Request, name, image string) *corev
 			volumes = append(volumes, corev1.Volume{Name: directory, VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}})
 		}
 	}
-	receives := image
+	for n, m := range r.Mounts { // those in memory: a pod has no others
+		memory := corev1.EmptyDirVolumeSource{Medium: corev1.StorageMediumMemory}
+		if m.Size > 0 {
+			memory.SizeLimit = resource.NewQuantity(int64(m.Size), resource.BinarySI)
+		}
+		name := "memory-" + strconv.Itoa(n)
+		mounts = append(mounts, corev1.VolumeMount{Name: name, MountPath: m.To, ReadOnly: m.ReadOnly})
+		volumes = append(volumes, corev1.Volume{Name: name, VolumeSource: corev1.VolumeSource{EmptyDir: &memory}})
+	}
+	receives, receiverPull := image, pull
 	if o.AgentImage != "" {
-		receives = o.AgentImage
+		receives, receiverPull = o.AgentImage, corev1.PullIfNotPresent
 	}
 	spec := corev1.PodSpec{
 		RestartPolicy:                 corev1.RestartPolicyNever,
@@ -86,13 +98,13 @@ func (p *pods) pod(c *cluster, r environment.Request, name, image string) *corev
 		PriorityClassName:             o.PriorityClass,
 		Volumes:                       volumes,
 		InitContainers: []corev1.Container{{
-			Name: receiver, Image: receives, ImagePullPolicy: o.receiverPull(),
+			Name: receiver, Image: receives, ImagePullPolicy: receiverPull,
 			Command: []string{"/bin/sh", "-c", "cat >" + agentInside + " && chmod 755 " + agentInside},
 			Stdin:   true, StdinOnce: true, Resources: resources, SecurityContext: security,
 			VolumeMounts: []corev1.VolumeMount{{Name: "agent", MountPath: agentDirectory}},
 		}},
 		Containers: []corev1.Container{{
-			Name: workload, Image: image, ImagePullPolicy: o.pullPolicy(),
+			Name: workload, Image: image, ImagePullPolicy: pull,
 			Command: []string{agentInside, "stdio", "--open=/data", "--await"},
 			Stdin:   true, StdinOnce: true, // it ends when tare does
 			Resources: resources, SecurityContext: security, VolumeMounts: mounts,
@@ -131,13 +143,6 @@ func resourcesOf(l environment.Limits) corev1.ResourceRequirements {
 		list[corev1.ResourceMemory] = *resource.NewQuantity(int64(l.Memory), resource.BinarySI)
 	}
 	return corev1.ResourceRequirements{Requests: list, Limits: list}
-}
-
-func (o *Options) receiverPull() corev1.PullPolicy {
-	if o.AgentImage != "" {
-		return corev1.PullIfNotPresent
-	}
-	return o.pullPolicy()
 }
 
 func (o *Options) security() *corev1.SecurityContext {

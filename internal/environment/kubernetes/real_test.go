@@ -1,7 +1,6 @@
 package kubernetes
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -232,36 +231,74 @@ func TestAStartWaitsForAnAPIServerThatIsAway(t *testing.T) {
 	}
 }
 
-func TestAServiceAndAVolumeBelongToAnInstance(t *testing.T) {
-	s := setUp(t)
-	p := s.environment(t, func(o *Options) {
-		o.Service, o.Ports, o.Data, o.StorageClass, o.StorageSize = "cluster_ip", []int{7213}, "pvc", "host-path", quantity.GiB
-		o.ReadOnlyRoot, o.Capabilities = true, "none"
-	})
-	i := s.start(t, p, "served")
-	if got := testenv.Run(t, i, "echo x >/data/x && cat /data/x; touch /etc/x 2>&1 | grep -o 'Read-only'; grep CapEff /proc/self/status | cut -f2"); got != "x\nRead-only\n0000000000000000" {
-		t.Errorf("inside: %q", got)
-	}
-	server := fmt.Sprintf(`use IO::Socket::INET; my $s = IO::Socket::INET->new(LocalAddr => "%s", LocalPort => 7213, Listen => 5) or die $@; while (my $c = $s->accept) { print $c "hello\n"; close $c }`, environment.Listen(i))
+// answers starts a server in the pod, at its own address alone, and says what it answers
+// at the address of the instance.
+func answers(t *testing.T, i environment.Instance, port string) string {
+	t.Helper()
+	server := fmt.Sprintf(`use IO::Socket::INET; my $s = IO::Socket::INET->new(LocalAddr => "%s", LocalPort => %s, Listen => 5) or die $@; while (my $c = $s->accept) { print $c "hello\n"; close $c }`, environment.Listen(i), port)
 	if _, err := i.Agent().Start(t.Context(), agent.Command{Argv: []string{"perl", "-e", server}}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := i.Agent().Await(t.Context(), agent.Probe{TCP: net.JoinHostPort(environment.Listen(i), "7213"), Timeout: 20 * time.Second}); err != nil {
+	if _, err := i.Agent().Await(t.Context(), agent.Probe{TCP: net.JoinHostPort(environment.Listen(i), port), Timeout: 20 * time.Second}); err != nil {
 		t.Fatal(err)
 	}
-	if i.Address() == environment.Listen(i) {
-		t.Errorf("the service has the address of the pod, %s", i.Address())
-	}
-	c, err := net.DialTimeout("tcp", net.JoinHostPort(i.Address(), "7213"), 20*time.Second)
+	c, err := net.DialTimeout("tcp", net.JoinHostPort(i.Address(), port), 20*time.Second)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	var said bytes.Buffer
-	if _, err := io.Copy(&said, c); err != nil || said.String() != "hello\n" {
-		t.Errorf("at %s: %q, %v", i.Address(), said.String(), err)
+	said, err := io.ReadAll(c)
+	if err != nil {
+		t.Fatal(err)
 	}
-	t.Logf("%s, %+v, %q", i.Address(), i.Phases(), i.Notes())
+	return string(said)
+}
+
+func TestARequestPassesTheServiceOfAnInstance(t *testing.T) {
+	s := setUp(t)
+	for _, c := range []struct {
+		service, class, port string
+		ports                []int
+		address              func(*instance) string
+	}{
+		{"pod", "runc", "7213", nil, func(i *instance) string { return i.pod.Status.PodIP }},
+		{"cluster_ip", "runc", "7213", []int{7213}, func(i *instance) string { return i.service }},
+		{"node_port", "runc", "30713", []int{30713}, func(i *instance) string { return i.pod.Status.HostIP }},
+		{"node_port", "gvisor", "30714", []int{30714}, func(i *instance) string { return i.pod.Status.HostIP }},
+	} {
+		t.Run(c.service+" "+c.class, func(t *testing.T) {
+			i := s.start(t, s.environment(t, func(o *Options) { o.Service, o.Ports, o.RuntimeClass = c.service, c.ports, c.class }), "served-"+c.port).(*instance)
+			if got, direct := i.Address(), i.Address() == environment.Listen(i); got != c.address(i) || direct != (c.service == "pod") {
+				t.Errorf("the address is %s, and the pod's is %s", got, environment.Listen(i))
+			}
+			if said := answers(t, i, c.port); said != "hello\n" {
+				t.Errorf("at %s: %q", i.Address(), said)
+			}
+			t.Log(i.Address(), c.port, "to", environment.Listen(i), "through", i.Paths().Network)
+			if err := i.Stop(t.Context()); err != nil {
+				t.Error(err)
+			}
+			s.nothingLeft(t)
+		})
+	}
+}
+
+func TestAClaimAndADirectoryInMemoryBelongToAnInstance(t *testing.T) {
+	s := setUp(t)
+	p := s.environment(t, func(o *Options) {
+		o.Data, o.StorageClass, o.StorageSize = "pvc", "host-path", quantity.GiB
+		o.ReadOnlyRoot, o.Capabilities = true, "none"
+	})
+	r := s.request("claims")
+	r.Mounts = []environment.Mount{{Memory: true, Size: quantity.MiB, To: "/cache"}}
+	i, err := p.Start(t.Context(), r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = i.Stop(context.Background()) })
+	if got := testenv.Run(t, i, "echo x >/data/x && cat /data/x; touch /etc/x 2>&1 | grep -o 'Read-only'; grep CapEff /proc/self/status | cut -f2; stat -f -c %T /cache; echo y >/cache/y && cat /cache/y"); got != "x\nRead-only\n0000000000000000\ntmpfs\ny" {
+		t.Errorf("inside: %q", got)
+	}
 	if err := i.Stop(t.Context()); err != nil {
 		t.Error(err)
 	}

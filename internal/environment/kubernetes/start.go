@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -53,7 +54,7 @@ func (p *pods) Start(ctx context.Context, r environment.Request) (_ environment.
 	if i.cluster, err = p.connect(); err != nil {
 		return nil, err
 	}
-	if i.network, err = join(r.Network); err != nil {
+	if i.network, err = p.options.join(r.Network); err != nil {
 		return nil, err
 	}
 	if err := ctx.Err(); err != nil {
@@ -67,7 +68,7 @@ func (p *pods) Start(ctx context.Context, r environment.Request) (_ environment.
 	}
 	times := &phases{last: began}
 	times.end(environment.PreparePhase)
-	if err := i.create(ctx, p.pod(i.cluster, r, i.name, p.reference(r.Image))); err != nil {
+	if err := i.create(ctx, p.pod(i.cluster, r, i.name)); err != nil {
 		return nil, err
 	}
 	if err := i.up(ctx, program, tail, times); err != nil {
@@ -104,7 +105,7 @@ func (p *pods) Start(ctx context.Context, r environment.Request) (_ environment.
 
 // unsettable refuses what a pod cannot have.
 func unsettable(r environment.Request) error {
-	if len(r.Mounts) > 0 {
+	if slices.ContainsFunc(r.Mounts, func(m environment.Mount) bool { return !m.Memory }) {
 		return errors.New("mounts: a pod runs on a node, which does not have the directories of this machine")
 	}
 	return errors.Join(defaults().cannotLimit(r.Limits)...)

@@ -33,8 +33,17 @@ func Kubectl(ctx context.Context, input string, arguments ...string) (string, er
 	return strings.TrimSpace(string(output)), nil
 }
 
-// deploy is the directory of the manifests, seen from a package below internal/x.
-const deploy = "../../../deploy/kubernetes"
+// deploy is the directory of the manifests, seen from a package.
+func deploy() string {
+	directory := "deploy/kubernetes"
+	for range 4 {
+		if _, err := os.Stat(directory); err == nil {
+			break
+		}
+		directory = filepath.Join("..", directory)
+	}
+	return directory
+}
 
 // Account returns a kubeconfig, in a directory, of a service account that has only what
 // the manifests below deploy/kubernetes grant.
@@ -47,7 +56,7 @@ func Account(ctx context.Context, directory string) (file string, err error) {
 		return "", err
 	}
 	for _, manifest := range []string{"role.yaml", "nodes.yaml"} {
-		if _, err := Kubectl(ctx, "", "apply", "-n", Namespace, "-f", filepath.Join(deploy, manifest)); err != nil {
+		if _, err := Kubectl(ctx, "", "apply", "-n", Namespace, "-f", filepath.Join(deploy(), manifest)); err != nil {
 			return "", err
 		}
 	}
@@ -87,8 +96,16 @@ func Load(ctx context.Context, img *image.Image) error {
 	if err := errors.Join(image.WriteArchive(ctx, archive, img), archive.Close()); err != nil {
 		return err
 	}
-	if output, err := exec.CommandContext(ctx, filepath.Join(os.Getenv(Variable), "import"), archive.Name()).CombinedOutput(); err != nil {
-		return fmt.Errorf("giving %s to the nodes: %w: %s", img.Name, err, output)
+	if err := Import(ctx, archive.Name()); err != nil {
+		return err
 	}
 	return os.WriteFile(loaded, nil, 0o600)
+}
+
+// Import gives the images of an archive to all nodes.
+func Import(ctx context.Context, archive string) error {
+	if output, err := exec.CommandContext(ctx, filepath.Join(os.Getenv(Variable), "import"), archive).CombinedOutput(); err != nil {
+		return fmt.Errorf("giving %s to the nodes: %w: %s", archive, err, output)
+	}
+	return nil
 }

@@ -79,7 +79,7 @@ Keys and names
   $ sed 's/{network: host}/{kind: kubernetes, service: node_port, ports: [6379], runtimeclass: gvisor}/' good.yaml >bad.yaml
   $ tare run bad.yaml
   tare: bad.yaml:6:57: ports: 6379 cannot be a NodePort: the range is 30000 to 32767; the workload's servers listen at the same port
-  bad.yaml:6:65: unknown key "runtimeclass"; did you mean "runtime_class"? (known: as, kubeconfig, context, namespace, runtime_class, node_selector, tolerations, network, service, ports, data, storage_class, storage_size, priority_class, seccomp, capabilities, run_as_user, read_only_root, image, pull, pull_secrets, usage, agent_image, template, snapshot, mode, cpus, memory, user, port, identity, known_hosts, key_alias, host_key, rootfs, start_timeout, kind, limits, inside, system, host, with)
+  bad.yaml:6:65: unknown key "runtimeclass"; did you mean "runtime_class"? (known: as, kubeconfig, context, namespace, runtime_class, node_selector, tolerations, network, service, ports, data, storage_class, storage_size, priority_class, seccomp, capabilities, run_as_user, read_only_root, image, images, pull, pull_secrets, usage, agent_image, template, snapshot, mode, cpus, memory, user, port, identity, known_hosts, key_alias, host_key, rootfs, start_timeout, kind, limits, inside, system, host, with)
   [2]
   $ sed 's/{network: host}/{kind: kubernetes}/; s/^limits.*/limits: {cpus: 1, pids: 100, io: {read_ops: 100}, pin: {server: [0], driver: [1]}}/' good.yaml >bad.yaml
   $ tare run bad.yaml
@@ -759,6 +759,20 @@ Applications
   $ tare run bad.yaml
   tare: bad.yaml:7:31: server: environment qemu, services.cache.volumes: files: several services have it at the same time: its instances have disks of their own, with which tare shares no directory of this machine; leave the environment out, bring single files as inputs, or use an image that has the files
   bad.yaml:7:31: server: environment qemu, services.api.volumes: files: several services have it at the same time: its instances have disks of their own, with which tare shares no directory of this machine; leave the environment out, bring single files as inputs, or use an image that has the files
+  [2]
+  $ sed 's/gvisor: {}/pods: {kind: kubernetes, image: x}/; s/, under: .api.//' shop.yaml >bad.yaml
+  $ tare run bad.yaml
+  tare: bad.yaml:5:35: image: it names one image, and pods runs 3 (api, recipe, redis:7): name each in images: {"api": NAME, ...}
+  bad.yaml:7:31: server: environment pods, services.cache.volumes: files: several services have it at the same time: its instances have disks of their own, with which tare shares no directory of this machine; leave the environment out, bring single files as inputs, or use an image that has the files
+  bad.yaml:7:31: server: environment pods, services.api.volumes: files: several services have it at the same time: its instances have disks of their own, with which tare shares no directory of this machine; leave the environment out, bring single files as inputs, or use an image that has the files
+  [2]
+  $ sed 's/gvisor: {}/pods: {kind: kubernetes, images: {"redis:8": x}, image: y}/; s/, under: .api.//' shop.yaml >bad.yaml
+  $ tare run bad.yaml
+  tare: bad.yaml:5:36: images: pods runs no image redis:8: it runs api, recipe, redis:7
+  bad.yaml:5:59: image: images names each image: remove image
+  bad.yaml:5:59: image: it names one image, and pods runs 3 (api, recipe, redis:7): name each in images: {"api": NAME, ...}
+  bad.yaml:7:31: server: environment pods, services.cache.volumes: files: several services have it at the same time: its instances have disks of their own, with which tare shares no directory of this machine; leave the environment out, bring single files as inputs, or use an image that has the files
+  bad.yaml:7:31: server: environment pods, services.api.volumes: files: several services have it at the same time: its instances have disks of their own, with which tare shares no directory of this machine; leave the environment out, bring single files as inputs, or use an image that has the files
   [2]
   $ sed 's/image: api/&\n    privileged: true/' compose.yaml >privileged.yaml
   $ sed 's/compose.yaml/privileged.yaml/' shop.yaml >bad.yaml
