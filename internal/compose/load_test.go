@@ -2,7 +2,6 @@ package compose
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -12,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"tare/internal/application"
+	"tare/internal/testing/apptest"
 	"tare/internal/testing/fuzzing"
 )
 
@@ -25,28 +25,7 @@ func TestAnApplicationIsWhatItsFilesSay(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			text, err := json.MarshalIndent(app, "", "  ")
-			if err != nil {
-				t.Fatal(err)
-			}
-			here, err := filepath.Abs("testdata")
-			if err != nil {
-				t.Fatal(err)
-			}
-			got := strings.ReplaceAll(string(text), here, "HERE") + "\n"
-			golden := filepath.Join("testdata", filepath.Dir(name)+".json")
-			if os.Getenv("UPDATE_GOLDEN") != "" {
-				if err := os.WriteFile(golden, []byte(got), 0o644); err != nil {
-					t.Fatal(err)
-				}
-			}
-			want, err := os.ReadFile(golden)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(string(want), got); diff != "" {
-				t.Error(diff)
-			}
+			apptest.Golden(t, app, filepath.Dir(name)+".json")
 		})
 	}
 }
@@ -258,16 +237,7 @@ func FuzzCompose(f *testing.F) {
 				}
 				return
 			}
-			for n, s := range app.Services {
-				if s.Image == "" || len(s.Names) == 0 {
-					t.Errorf("service %d: %+v", n, s)
-				}
-				for _, d := range s.DependsOn {
-					if before := app.Service(d.Service); before == nil {
-						t.Errorf("%s depends on %s, which is not there", s.Name, d.Service)
-					}
-				}
-			}
+			apptest.Whole(t, app)
 		})
 	})
 }

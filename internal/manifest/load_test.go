@@ -1,15 +1,13 @@
 package manifest
 
 import (
-	"encoding/json"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"tare/internal/application"
+	"tare/internal/testing/apptest"
 	"tare/internal/testing/fuzzing"
 )
 
@@ -18,28 +16,7 @@ func TestAnApplicationIsWhatItsObjectsSay(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	text, err := json.MarshalIndent(app, "", "  ")
-	if err != nil {
-		t.Fatal(err)
-	}
-	here, err := filepath.Abs("testdata")
-	if err != nil {
-		t.Fatal(err)
-	}
-	got := strings.ReplaceAll(string(text), here, "HERE") + "\n"
-	golden := filepath.Join("testdata", "shop.json")
-	if os.Getenv("UPDATE_GOLDEN") != "" {
-		if err := os.WriteFile(golden, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(golden)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), got); diff != "" {
-		t.Error(diff)
-	}
+	got := apptest.Golden(t, app, "shop.json")
 	if strings.Contains(got, "password of the store") {
 		t.Error("the application has the value of a secret")
 	}
@@ -131,16 +108,7 @@ func FuzzManifest(f *testing.F) {
 			if err != nil {
 				return
 			}
-			for n, s := range app.Services {
-				if s.Image == "" || len(s.Names) == 0 {
-					t.Errorf("service %d: %+v", n, s)
-				}
-				for _, d := range s.DependsOn {
-					if app.Service(d.Service) == nil {
-						t.Errorf("%s depends on %s, which is not there", s.Name, d.Service)
-					}
-				}
-			}
+			apptest.Whole(t, app)
 		})
 	})
 }
