@@ -263,7 +263,7 @@ func MakeImages(ctx context.Context, home string, plan *study.Plan, say func(str
 		if err != nil {
 			return nil, err
 		}
-		if !slices.ContainsFunc(images, func(other *image.Image) bool { return other.Digest == img.Digest }) {
+		if !slices.ContainsFunc(images, func(other *image.Image) bool { return other.EngineName() == img.EngineName() }) {
 			images = append(images, img)
 		}
 	}

@@ -57,7 +57,7 @@ type nested struct {
 	Nesting
 
 	mu       sync.Mutex
-	machines map[string]*machine // by the digest of the image that runs inside
+	machines map[string]*machine // by the name of the image that runs inside
 	versions map[string]string   // of the inner kind's programs, once known; guarded by mu
 	system   string              // name of the machine's distribution and release; guarded by mu
 }
@@ -107,7 +107,7 @@ func (e *nested) Prepare(ctx context.Context, img *image.Image, progress func(st
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.machines[img.Digest] != nil {
+	if e.machines[img.EngineName()] != nil {
 		return nil
 	}
 	m := &machine{}
@@ -121,7 +121,7 @@ func (e *nested) Prepare(ctx context.Context, img *image.Image, progress func(st
 	if err := e.Environment.Prepare(ctx, m.image, progress); err != nil {
 		return err
 	}
-	key, err := e.key(m.image)
+	key, err := e.key(m.image, img)
 	if err != nil {
 		return err
 	}
@@ -143,18 +143,18 @@ func (e *nested) Prepare(ctx context.Context, img *image.Image, progress func(st
 		return err
 	}
 	e.keepVersions(m.disk)
-	e.machines[img.Digest] = m
+	e.machines[img.EngineName()] = m
 	return nil
 }
 
-// key identifies everything that the disk depends on, except the image and the
-// kernel.
-func (e *nested) key(machine *image.Image) (string, error) {
+// key identifies everything that the disk depends on, except the files of the image and
+// the kernel.
+func (e *nested) key(machine, img *image.Image) (string, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return "", err
 	}
-	parts := map[string]any{"machine": machine.Digest, "kind": e.Kind, "options": e.Options, "needs": e.Needs}
+	parts := map[string]any{"machine": machine.Digest, "kind": e.Kind, "options": e.Options, "needs": e.Needs, "image": img.EngineName()}
 	for _, file := range append([]environment.Program{{File: self}}, e.Needs.Programs...) {
 		sum, err := bounded.Sum(file.File)
 		if err != nil {
@@ -201,7 +201,7 @@ func (e *nested) Start(ctx context.Context, r environment.Request) (_ environmen
 		return nil, err
 	}
 	e.mu.Lock()
-	m := e.machines[r.Image.Digest]
+	m := e.machines[r.Image.EngineName()]
 	e.mu.Unlock()
 	outer, err := e.Environment.Start(ctx, environment.Request{
 		Name: r.Name, Owner: r.Owner, Image: m.image, Limits: e.Limits, Console: r.Console, Network: r.Network,
