@@ -11,8 +11,10 @@ import { trials } from "./trials.js";
 const charts = { forest, trials, curves, percentiles, phases, series };
 const data = JSON.parse(document.getElementById("data").textContent);
 
-function draw(figure) {
-  const width = Math.floor(figure.clientWidth);
+// The width of a page of paper between its margins, A4 or Letter, in pixels.
+const paper = 680;
+
+function draw(figure, width = Math.floor(figure.clientWidth)) {
   // Too narrow for a chart: layout is in progress, and another resize follows.
   if (width < 200 || figure.drawnAt === width) return;
   figure.drawnAt = width;
@@ -28,8 +30,9 @@ function draw(figure) {
   }));
 }
 
+const figures = [...document.querySelectorAll("figure[data-chart]")];
 const watcher = new ResizeObserver((entries) => entries.forEach((e) => draw(e.target)));
-for (const figure of document.querySelectorAll("figure[data-chart]")) {
+for (const figure of figures) {
   figure.hidden = false;
   figure.querySelector("select")?.addEventListener("change", () => {
     figure.drawnAt = 0;
@@ -38,5 +41,8 @@ for (const figure of document.querySelectorAll("figure[data-chart]")) {
   draw(figure);
   watcher.observe(figure);
 }
+// On paper a chart is as wide as the page, or half of it beside another.
+addEventListener("beforeprint", () => figures.forEach((f) => draw(f, f.parentElement.matches(".plots:has(> :nth-child(2))") ? (paper - 32) / 2 : paper)));
+addEventListener("afterprint", () => figures.forEach((f) => draw(f)));
 prepareControls();
 document.documentElement.dataset.drawn = document.querySelectorAll("figure[data-chart] svg").length;

@@ -39,12 +39,18 @@ func TestChromiumUnfoldsWhatALinkLeadsTo(t *testing.T) {
 // browse returns the page as the browser has it in the end.
 func browse(t *testing.T, url string, flags ...string) string {
 	t.Helper()
+	return chromium(t, url, append(flags, "--dump-dom")...)
+}
+
+// chromium opens a page, and returns what the browser printed.
+func chromium(t *testing.T, url string, flags ...string) string {
+	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "chromium", append(flags, "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic",
 		"--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync",
 		"--disable-dev-shm-usage", "--disable-features=NetworkTimeServiceQuerying", "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1", "--user-data-dir="+t.TempDir(), "--enable-logging=stderr",
-		"--virtual-time-budget=5000", "--dump-dom", url)...)
+		"--virtual-time-budget=5000", url)...)
 	var out, logged bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &logged
 	if err := cmd.Run(); err != nil {
