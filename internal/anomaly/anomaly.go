@@ -59,8 +59,8 @@ func Run(plan *study.Plan, trials []rundir.Trial, imported *rundir.Import, figur
 	for _, w := range plan.Workloads {
 		for _, l := range w.Levels {
 			c := &cell{plan: plan, workload: w.Name, level: l.Name, stresses: w.Pack.Stresses, imported: imported != nil, figure: figure}
-			for _, t := range trials {
-				if t.Workload == w.Name && t.Level == l.Name {
+			for i := range trials {
+				if t := &trials[i]; t.Workload == w.Name && t.Level == l.Name {
 					c.trials = append(c.trials, t)
 				}
 			}
@@ -92,7 +92,7 @@ type cell struct {
 	workload, level string
 	stresses        string
 	imported        bool
-	trials          []rundir.Trial
+	trials          []*rundir.Trial
 	figure          func(float64, string) string
 }
 
@@ -172,6 +172,10 @@ func (c *cell) ratios(m workload.Metric, samples []sample) []Finding {
 	if base < 0 {
 		return nil
 	}
+	at := map[int]int{} // the baseline's values, by block
+	for i, block := range slices.Backward(samples[base].blocks) {
+		at[block] = i
+	}
 	var all []Finding
 	for _, s := range samples {
 		if s.environment == c.plan.Baseline {
@@ -179,8 +183,8 @@ func (c *cell) ratios(m workload.Metric, samples []sample) []Finding {
 		}
 		r := sample{environment: s.environment}
 		for i, block := range s.blocks {
-			j := slices.Index(samples[base].blocks, block)
-			if j < 0 {
+			j, paired := at[block]
+			if !paired {
 				continue
 			}
 			sum := stats.SumOf(stats.Difference(1, s.at(i), samples[base].at(j)))

@@ -260,7 +260,7 @@ func (c *cell) apart(imported *rundir.Import) string {
 
 // has is whether results of a file are in the cell: a file may have several levels.
 func (c *cell) has(f rundir.ImportedFile) bool {
-	return slices.ContainsFunc(c.trials, func(t rundir.Trial) bool {
+	return slices.ContainsFunc(c.trials, func(t *rundir.Trial) bool {
 		return t.Environment == f.Environment && t.Source != nil && t.Source.File == f.File
 	})
 }

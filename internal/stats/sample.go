@@ -62,11 +62,14 @@ func TrendOf(values []float64) Trend {
 func kendallExact(n, inversions int) float64 {
 	probability := []float64{1} // of 0, 1, ... inversions among the first values
 	for k := 2; k <= n; k++ {
-		next := make([]float64, len(probability)+k-1)
+		// The k-th value precedes 0 to k-1 of the earlier ones, all equally likely.
+		below := make([]float64, len(probability)+1) // sums of the first probabilities
 		for i, p := range probability {
-			for j := range k { // the k-th value precedes j of the earlier ones
-				next[i+j] += p / float64(k)
-			}
+			below[i+1] = below[i] + p
+		}
+		next := make([]float64, len(probability)+k-1)
+		for i := range next {
+			next[i] = (below[min(i+1, len(probability))] - below[max(0, i+1-k)]) / float64(k)
 		}
 		probability = next
 	}

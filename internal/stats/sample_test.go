@@ -144,3 +144,25 @@ func TestTwoGroupsWithNothingBetweenThemAreFoundWhereverTheyLie(t *testing.T) {
 		t.Error("five times 1 and five times 2 are one mode")
 	}
 }
+
+func TestTheExactTrendTestCountsPermutations(t *testing.T) {
+	// Permutations of n values with 0, 1, 2, ... inversions.
+	for n, counts := range map[int][]float64{2: {1, 1}, 3: {1, 2, 2, 1}, 4: {1, 3, 5, 6, 5, 3, 1}, 5: {1, 4, 9, 15, 20, 22, 20, 15, 9, 4, 1}} {
+		all, sum := 0.0, 0.0
+		for _, c := range counts {
+			all += c
+		}
+		for inversions, c := range counts {
+			sum += c
+			if got, want := kendallExact(n, inversions), min(1, 2*sum/all); math.Abs(got-want) > 1e-14 {
+				t.Errorf("%d values, %d inversions: p = %g, want %g", n, inversions, got, want)
+			}
+		}
+	}
+	// The least possible one, of 60 values in rising order, is 2/60!.
+	if got, want := math.Log(kendallExact(60, 0)), math.Log(2)-logGamma(61); math.Abs(got-want) > 1e-9 {
+		t.Errorf("of 60 values in order: log p = %g, want %g", got, want)
+	}
+}
+
+func logGamma(x float64) float64 { l, _ := math.Lgamma(x); return l }

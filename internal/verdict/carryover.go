@@ -141,6 +141,9 @@ func warnOfCarryOver(plan *study.Plan, trials []rundir.Trial, contrasts []Contra
 	type cell struct{ workload, level string }
 	cells := map[cell][]rundir.Trial{}
 	for _, t := range trials {
+		if len(t.Rounds) == 0 && len(t.HalfRounds) == 0 {
+			continue // it follows no other sample
+		}
 		cells[cell{t.Workload, t.Level}] = append(cells[cell{t.Workload, t.Level}], t)
 	}
 	advice := ""

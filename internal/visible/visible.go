@@ -36,8 +36,9 @@ func Line(s string) string { return escape(s, `\u%04x`, "") }
 func JSON(s string) string { return escape(s, `\\u%04x`, "\n\t") }
 
 func escape(s, form, except string) string {
-	if strings.IndexFunc(s, func(r rune) bool { return acts(r) || r == utf8.RuneError }) < 0 {
-		return s
+	hidden := func(r rune) bool { return r == utf8.RuneError || acts(r) && !strings.ContainsRune(except, r) }
+	if strings.IndexFunc(s, hidden) < 0 {
+		return s // as nearly all texts, however long
 	}
 	var out strings.Builder
 	for i, r := range s {
