@@ -84,8 +84,12 @@ func Write(w io.Writer, in model.Input, _ model.Options) error {
 	if err := pageTemplate.Execute(&out, p); err != nil {
 		return err
 	}
-	_, err = io.WriteString(w, visible.Text(out.String()))
-	return err
+	for line := range bytes.Lines(out.Bytes()) { // a page can be larger than all else of a report
+		if _, err := io.WriteString(w, visible.Text(string(line))); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // WriteScore writes the score sheet alone, as one page that works offline.

@@ -16,6 +16,7 @@ import (
 	"tare/internal/rundir"
 	"tare/internal/testing/needs"
 	"tare/internal/testing/reporttest"
+	"tare/internal/verdict"
 )
 
 func TestOptionsAreWordsAndTheUsualOnesAreLeftOut(t *testing.T) {
@@ -44,6 +45,28 @@ func TestTheSameRunGivesTheSamePage(t *testing.T) {
 	if size := len(first); size > 1e6 {
 		t.Errorf("the page of the quick study has %d bytes; a megabyte should do", size)
 	}
+}
+
+// What grows with the trials are their rows, their blocks and the data of the charts.
+func TestThePageIsSmallWithoutTheDataOfItsTrials(t *testing.T) {
+	in := reporttest.Quick()
+	once := in.Trials
+	for n := 1; n < 20; n++ {
+		for _, trial := range once {
+			trial.Block += reporttest.QuickBlocks * n
+			in.Trials = append(in.Trials, trial)
+		}
+	}
+	in.Contrasts = verdict.Contrasts(in.Plan, in.Trials, in.Manifest.Environments)
+	page := htmlOf(t, in)
+	rest := regexp.MustCompile(`(?s)<details class="long">.*?</details>|<script type="application/json".*?</script>`).ReplaceAllString(page, "")
+	if len(rest) > 2e6 {
+		t.Errorf("%d bytes without the data of %d trials; two megabytes should do", len(rest), len(in.Trials))
+	}
+	if data := (len(page) - len(rest)) / len(in.Trials); data > 1500 {
+		t.Errorf("%d bytes of data for each trial, of about five metrics and two files", data)
+	}
+	t.Logf("%d bytes, of which %d are the data of %d trials", len(page), len(page)-len(rest), len(in.Trials))
 }
 
 func TestThePageLoadsNothingFromOutside(t *testing.T) {

@@ -2,6 +2,7 @@ package html
 
 import (
 	"fmt"
+	"iter"
 	"net/url"
 	"path"
 	"path/filepath"
@@ -15,14 +16,16 @@ import (
 
 // traceRow is one trial with its command and output files.
 type traceRow struct {
-	rundir.Trial
+	Trial    *rundir.Trial
+	Number   int // from 1
 	Shown    string
 	Anchor   string // of the command
 	Headline string // the primary figures
 }
 
-// Trace is every trial in the order of the journal.
-func (p *page) Trace() []traceRow {
+// Trace is every trial in the order of the journal. A run can have very many: there is
+// one row at a time.
+func (p *page) Trace() iter.Seq[traceRow] {
 	type primary struct{ name, unit string }
 	anchors := map[[2]string]string{}
 	primaries := map[string][]primary{}
@@ -36,21 +39,24 @@ func (p *page) Trace() []traceRow {
 			}
 		}
 	}
-	rows := make([]traceRow, 0, len(p.Trials))
-	for _, t := range p.Trials {
-		row := traceRow{Trial: t, Shown: p.ShownName(t.Environment), Anchor: anchors[[2]string{t.Workload, t.Level}]}
-		var figures []string
-		for _, m := range primaries[t.Workload] {
-			if x, ok := t.Metrics[m.name]; ok {
-				figures = append(figures, model.Figure(x, m.unit))
-			} else if why := t.Missing[m.name]; why != "" {
-				figures = append(figures, model.Missing+" ("+why+")")
+	return func(yield func(traceRow) bool) {
+		for i := range p.Trials {
+			t := &p.Trials[i]
+			row := traceRow{Trial: t, Number: i + 1, Shown: p.ShownName(t.Environment), Anchor: anchors[[2]string{t.Workload, t.Level}]}
+			var figures []string
+			for _, m := range primaries[t.Workload] {
+				if x, ok := t.Metrics[m.name]; ok {
+					figures = append(figures, model.Figure(x, m.unit))
+				} else if why := t.Missing[m.name]; why != "" {
+					figures = append(figures, model.Missing+" ("+why+")")
+				}
+			}
+			row.Headline = strings.Join(figures, "; ")
+			if !yield(row) {
+				return
 			}
 		}
-		row.Headline = strings.Join(figures, "; ")
-		rows = append(rows, row)
 	}
-	return rows
 }
 
 // readable are the endings of raw files that browsers show as text.
