@@ -225,3 +225,13 @@ func TestAPDFIsReadByOthersWithTextAndItsFont(t *testing.T) {
 		}
 	}
 }
+
+func TestAPDFOfARunWithoutATimeHasNoneOfNow(t *testing.T) {
+	files, err := PDF(model.New(reporttest.Ladder()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if data := file(t, files, "figures/verdicts.pdf"); !bytes.Contains(data, []byte("D:19700101000000")) {
+		t.Errorf("%q", data[max(0, len(data)-1200):])
+	}
+}

@@ -148,6 +148,9 @@ func widthOf(text string, size float64) float64 {
 
 // pdf depends on nothing but the picture and the time of the run.
 func (p *picture) pdf(created time.Time) ([]byte, error) {
+	if created.IsZero() {
+		created = time.Unix(0, 0) // the library would write the time of now
+	}
 	doc := document(p.width, p.height)
 	doc.SetCatalogSort(true)
 	doc.SetCreationDate(created.UTC())
