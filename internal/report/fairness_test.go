@@ -85,6 +85,8 @@ func TestNotesOnInherentDifferencesAreShownInFullAndMarkNothing(t *testing.T) {
 	in.Parity = []parity.Comparison{{Environment: "docker", Baseline: "native", Workload: workload, Findings: []parity.Finding{
 		{Finding: "packet filter", Class: parity.Inherent, Reason: "a reason", Effect: "an effect", Remove: "a remedy", Touches: true,
 			Differences: []parity.Difference{{Fact: "network.tracked", Baseline: "on", Environment: "off"}}},
+		{Finding: "user namespace", Class: parity.Inherent, Reason: "a second reason", Effect: "a second effect", Touches: true,
+			Differences: []parity.Difference{{Fact: "namespaces.user", Baseline: "host", Environment: "own"}}},
 		{Finding: "namespaces", Class: parity.Inherent, Reason: "why not"},
 	}}}
 	var short, long, md, page bytes.Buffer
@@ -99,10 +101,13 @@ func TestNotesOnInherentDifferencesAreShownInFullAndMarkNothing(t *testing.T) {
 		t.Errorf("there is no %q in\n%s", want, short.String())
 	}
 	for name, out := range map[string]string{"long": long.String(), "markdown": md.String(), "page": page.String()} {
-		for _, want := range []string{"packet filter", "a reason", "an effect", "a remedy"} {
+		for _, want := range []string{"packet filter", "a reason", "an effect", "a remedy", "a second effect"} {
 			if !strings.Contains(out, want) {
 				t.Errorf("%s: there is no %q", name, want)
 			}
+		}
+		if n := strings.Count(strings.ToLower(out), "remove: "); n != 1 {
+			t.Errorf("%s: %d times how to remove what differs, for one that can be removed", name, n)
 		}
 	}
 	if strings.Contains(short.String(), model.Mark) {

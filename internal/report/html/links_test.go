@@ -101,6 +101,7 @@ func TestAPathOfARunLeadsNowhereElse(t *testing.T) {
 		"raw/x/page.html":                            "",
 		"raw/x/page.HTM":                             "",
 		"raw/x/page.html.2":                          "",
+		"raw/x/warmup.output":                        "raw/x/warmup.output",
 		"raw/x/figure.svg":                           "",
 		"raw/x/page.xml":                             "",
 	} {

@@ -60,7 +60,7 @@ func (p *page) Trace() iter.Seq[traceRow] {
 }
 
 // readable are the endings of raw files that browsers show as text.
-var readable = []string{"", ".stdout", ".stderr", ".out", ".err", ".txt", ".log", ".csv", ".tsv", ".jtl", ".json", ".jsonl", ".yaml", ".yml"}
+var readable = []string{"", ".output", ".stdout", ".stderr", ".out", ".err", ".txt", ".log", ".csv", ".tsv", ".jtl", ".json", ".jsonl", ".yaml", ".yml"}
 
 // rawLink leads from the run directory to a file with raw output; "" for what has no
 // link. A path is the run's own word, and the run can be anybody's: the link leads

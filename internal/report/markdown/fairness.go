@@ -28,8 +28,12 @@ func fairness(b *strings.Builder, v *model.Report) {
 			fmt.Fprintf(b, "| **%s** | %s | %s%s | %s | %s |\n", escape(c.Finding.Finding), escape(strings.Join(c.Over, ", ")), factList(c), reason, escape(c.Effect), escape(c.Remove))
 		}
 		for _, c := range s.Notes() {
-			fmt.Fprintf(b, "\nNote for %s: **%s**. Inherent: %s. Effect: %s. Remove: %s.\n", escape(strings.Join(c.Over, ", ")),
-				escape(c.Finding.Finding), escape(c.Reason), escape(c.Effect), escape(c.Remove))
+			fmt.Fprintf(b, "\nNote for %s: **%s**. Inherent: %s. Effect: %s.", escape(strings.Join(c.Over, ", ")),
+				escape(c.Finding.Finding), escape(c.Reason), escape(c.Effect))
+			if c.Remove != "" {
+				fmt.Fprintf(b, " Remove: %s.", escape(c.Remove))
+			}
+			b.WriteString("\n")
 		}
 		folded(b, "Chosen by the study", s.Chosen)
 		folded(b, "Inherent in the layer", s.Inherent)

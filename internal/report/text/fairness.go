@@ -98,7 +98,9 @@ func (t *terminal) summary(s parity.Summary) {
 			t.wrap(4, "asked for by the study: "+strings.Join(c.Asked, "; "))
 		}
 		t.wrap(4, "effect: "+c.Effect)
-		t.wrap(4, "remove: "+c.Remove)
+		if c.Remove != "" {
+			t.wrap(4, "remove: "+c.Remove)
+		}
 	}
 	for _, c := range s.Notes() {
 		t.WriteString("\n")
@@ -106,7 +108,9 @@ func (t *terminal) summary(s parity.Summary) {
 		t.facts(s, c, 4)
 		t.wrap(4, "why: "+c.Reason)
 		t.wrap(4, "effect: "+c.Effect)
-		t.wrap(4, "remove: "+c.Remove)
+		if c.Remove != "" {
+			t.wrap(4, "remove: "+c.Remove)
+		}
 		t.WriteString("\n")
 	}
 	t.folded(s, "chosen by the study", s.Chosen, true)
