@@ -64,8 +64,8 @@ test: setup-test build web/node_modules/.package-lock.json ## Install what the t
 	scripts/test.sh $(if $(RACE),-race) $(ARGS) $(PACKAGES)
 
 .PHONY: test-kubernetes
-test-kubernetes: setup-kubernetes build ## Build Kubernetes, start a cluster of two nodes on this machine, and run the tests that need one (ARGS="-run Name")
-	$(as-root) scripts/test-kubernetes.sh $(ARGS)
+test-kubernetes: setup-kubernetes build ## Build Kubernetes, start a cluster of two nodes on this machine, and run the tests that need one (ARGS="-run Name" SHORT=1)
+	$(as-root) env TARE_TEST_CLUSTER_SHORT=$(SHORT) scripts/test-kubernetes.sh $(ARGS)
 
 absolute = $(if $(findstring /,$1),$(abspath $1),$1)# a test runs in the directory of its package
 

@@ -77,6 +77,16 @@ func Cluster(t testing.TB) string {
 	return folder
 }
 
+// ClusterForMinutes skips the test in the short form of make test-kubernetes: it takes long,
+// for the reason given.
+func ClusterForMinutes(t testing.TB, why string) {
+	t.Helper()
+	Cluster(t)
+	if os.Getenv("TARE_TEST_CLUSTER_SHORT") != "" {
+		t.Skipf("needs the long form: make test-kubernetes: %s", why)
+	}
+}
+
 // Working skips the test if an attempt to use something of this machine failed:
 // a mount, a device, an engine. The reason is the error of the attempt.
 func Working(t testing.TB, what string, err error) {
