@@ -10,7 +10,8 @@
 # one folder, with a PID file for each part; FOLDER/launch PART starts one again, and
 # FOLDER/import TAR gives an image to all nodes. There is one cluster a machine.
 #
-# RuntimeClasses: runc (the default) and gvisor. StorageClass: host-path.
+# RuntimeClasses: runc (the default), gvisor, and gvisor-ptrace, with gVisor's slower
+# platform. StorageClass: host-path.
 set -euo pipefail
 
 here=$(cd "$(dirname "$0")" && pwd)
@@ -124,7 +125,7 @@ make_groups() { # NODES
 }
 
 write_node() { # NUMBER
-	local n=$1 name=node-$1 state=$folder/node-$1 place binds=
+	local n=$1 name=node-$1 state=$folder/node-$1 place platform binds=
 	mkdir -p "$state"/{cni,containerd,logs,plugins}
 	cat >"$state/cni/10-tare.conflist" <<JSON
 {"cniVersion": "0.4.0", "name": "tare", "plugins": [{"type": "bridge", "bridge": "$(bridge "$n")", "isGateway": true, "hairpinMode": true,
@@ -155,14 +156,21 @@ disabled_plugins = ["io.containerd.snapshotter.v1.btrfs", "io.containerd.snapsho
     runtime_type = "io.containerd.runsc.v1"
     [plugins."io.containerd.grpc.v1.cri".containerd.runtimes.runsc.options]
       TypeUrl = "io.containerd.runsc.v1.options"
-      ConfigPath = "$state/runsc.toml"
+      ConfigPath = "$state/runsc-systrap.toml"
+  [plugins."io.containerd.grpc.v1.cri".containerd.runtimes.runsc-ptrace]
+    runtime_type = "io.containerd.runsc.v1"
+    [plugins."io.containerd.grpc.v1.cri".containerd.runtimes.runsc-ptrace.options]
+      TypeUrl = "io.containerd.runsc.v1.options"
+      ConfigPath = "$state/runsc-ptrace.toml"
 TOML
-	cat >"$state/runsc.toml" <<TOML
+	for platform in systrap ptrace; do
+		cat >"$state/runsc-$platform.toml" <<TOML
 binary_name = "$runsc"
 root = "$state/runsc"
 [runsc_config]
-  platform = "systrap"
+  platform = "$platform"
 TOML
+	done
 	cat >"$state/kubelet.yaml" <<YAML
 apiVersion: kubelet.config.k8s.io/v1beta1
 kind: KubeletConfiguration
@@ -324,6 +332,11 @@ apiVersion: node.k8s.io/v1
 kind: RuntimeClass
 metadata: {name: gvisor}
 handler: runsc
+---
+apiVersion: node.k8s.io/v1
+kind: RuntimeClass
+metadata: {name: gvisor-ptrace}
+handler: runsc-ptrace
 ---
 apiVersion: storage.k8s.io/v1
 kind: StorageClass

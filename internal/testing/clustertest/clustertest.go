@@ -33,16 +33,16 @@ func Kubectl(ctx context.Context, input string, arguments ...string) (string, er
 	return strings.TrimSpace(string(output)), nil
 }
 
-// deploy is the directory of the manifests, seen from a package.
-func deploy() string {
-	directory := "deploy/kubernetes"
-	for range 4 {
-		if _, err := os.Stat(directory); err == nil {
+// Manifest is a file below deploy/kubernetes, seen from the directory of any package.
+func Manifest(name string) string {
+	file := filepath.Join("deploy", "kubernetes", name)
+	for range 5 {
+		if _, err := os.Stat(file); err == nil {
 			break
 		}
-		directory = filepath.Join("..", directory)
+		file = filepath.Join("..", file)
 	}
-	return directory
+	return file
 }
 
 // Account returns a kubeconfig, in a directory, of a service account that has only what
@@ -56,7 +56,7 @@ func Account(ctx context.Context, directory string) (file string, err error) {
 		return "", err
 	}
 	for _, manifest := range []string{"role.yaml", "nodes.yaml"} {
-		if _, err := Kubectl(ctx, "", "apply", "-n", Namespace, "-f", filepath.Join(deploy(), manifest)); err != nil {
+		if _, err := Kubectl(ctx, "", "apply", "-n", Namespace, "-f", Manifest(manifest)); err != nil {
 			return "", err
 		}
 	}
