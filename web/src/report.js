@@ -28,6 +28,9 @@ function draw(figure, width = Math.floor(figure.clientWidth)) {
     level,
     width,
   }));
+  // A chart is one picture with a description; its parts have no roles of their own.
+  for (const svg of place.querySelectorAll("svg[aria-label]")) svg.setAttribute("role", "img");
+  for (const part of place.querySelectorAll("svg g[aria-label]")) part.removeAttribute("aria-label");
 }
 
 const figures = [...document.querySelectorAll("figure[data-chart]")];

@@ -107,6 +107,9 @@ func TestChromiumDrawsThePage(t *testing.T) {
 			if n := strings.Count(dom, `role="img"`) + strings.Count(dom, "aria-label="); n < figures {
 				t.Errorf("%d descriptions for %d charts", n, figures)
 			}
+			if strings.Contains(dom, "<g aria-label") {
+				t.Error("a part of a chart has a label without a role, which screen readers may drop or read out")
+			}
 			requests, err := os.ReadFile(netlog)
 			if err != nil {
 				t.Fatal(err)

@@ -118,6 +118,18 @@ func TestThePageIsCompleteWithoutJavaScript(t *testing.T) {
 	}
 }
 
+func TestNoHeadingSkipsALevel(t *testing.T) {
+	for name, in := range map[string]model.Input{"percentiles": reporttest.Percentiles(), "ladder": reporttest.Ladder(), "traced": reporttest.Traced(), "nodes": reporttest.OnNodes("a", "b")} {
+		before := byte('0')
+		for _, m := range regexp.MustCompile(`<h([1-6])[^>]*>([^<]*)`).FindAllStringSubmatch(reporttest.WithoutScript(htmlOf(t, in)), -1) {
+			if m[1][0] > before+1 {
+				t.Errorf("%s: the heading %q has level %s after level %c", name, m[2], m[1], before)
+			}
+			before = m[1][0]
+		}
+	}
+}
+
 func TestOutputOfToolsIsEscaped(t *testing.T) {
 	in := reporttest.Quick()
 	evil := `</script><script>alert(1)</script><img src=x onerror=alert(2)> "quoted" & 'more'`

@@ -32,7 +32,7 @@ func TestEachFigureLeadsToItsTrialsAndEachTrialToItsOutput(t *testing.T) {
 			trial = i + 1
 		}
 	}
-	_, blocks, _ := strings.Cut(page, `<h5 id="b7-0">nginx: requests`)
+	_, blocks, _ := strings.Cut(page, `<h3 id="b7-0">nginx: requests`)
 	blocks, _, _ = strings.Cut(blocks, "</table>")
 	value := fmt.Sprintf(`<a href="#t%d">%s</a> <span class="ends">−`, trial, model.ShortFigure(in.Trials[trial-1].Metrics["requests"], "requests/s"))
 	if !strings.Contains(blocks, value) || strings.Count(blocks, `<th class="n" scope="row">`) != reporttest.QuickBlocks {

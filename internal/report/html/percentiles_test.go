@@ -12,7 +12,7 @@ import (
 func TestAWorkloadWithADistributionHasItsPercentiles(t *testing.T) {
 	in := reporttest.Percentiles()
 	page := reporttest.WithoutScript(htmlOf(t, in))
-	if n := strings.Count(page, "<h4>Percentiles</h4>"); n != 1 {
+	if n := strings.Count(page, "<h3>Percentiles</h3>"); n != 1 {
 		t.Errorf("%d workloads have percentiles; one percentile alone is no distribution", n)
 	}
 	_, table, _ := strings.Cut(page, `aria-label="Percentiles of latency in nginx"`)
