@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"tare/internal/cleanup"
 	"tare/internal/image"
 )
 
@@ -80,6 +81,21 @@ current-context: test
 		return "", err
 	}
 	return file, os.WriteFile(file, []byte(text), 0o600)
+}
+
+// Left are the objects in the cluster of owners whose ids begin so.
+func Left(ids string) (list []string) {
+	const line = `{range .items[*]}{.metadata.labels.tare\.owner} {.kind} {.metadata.namespace}/{.metadata.name}{"\n"}{end}`
+	output, err := Kubectl(context.Background(), "", "get", "pods,services,leases,pvc", "-A", "-l", cleanup.Label, "-o", "jsonpath="+line)
+	if err != nil {
+		return []string{err.Error()}
+	}
+	for line := range strings.Lines(output) {
+		if strings.HasPrefix(line, ids) {
+			list = append(list, strings.TrimSpace(line))
+		}
+	}
+	return list
 }
 
 // Load gives an image to all nodes.

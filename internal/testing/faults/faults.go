@@ -119,6 +119,9 @@ func (r *Run) Strike(f Fault) bool {
 	if status != Killed { // else the next command sweeps
 		r.nothingLeft(f.Name)
 	}
+	if r.t.Failed() {
+		r.t.Logf("%s: the session printed %s", f.Name, s.output())
+	}
 	return true
 }
 

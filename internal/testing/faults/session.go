@@ -18,6 +18,7 @@ import (
 
 	"tare/internal/cleanup"
 	"tare/internal/machinelock"
+	"tare/internal/testing/clustertest"
 	"tare/internal/testing/needs"
 	"tare/internal/testing/testenv"
 )
@@ -77,6 +78,9 @@ func (h Home) Left(t *testing.T) []string {
 		if strings.Contains(line, h.Directory) || strings.Contains(line, "tare-"+h.ids) {
 			list = append(list, "socket "+strings.TrimSpace(line))
 		}
+	}
+	if os.Getenv(clustertest.Variable) != "" {
+		list = append(list, clustertest.Left(h.ids)...)
 	}
 	return list
 }
