@@ -41,13 +41,17 @@ func List(directory string) ([]Listed, error) {
 	list := []Listed{}
 	for _, entry := range entries {
 		r, err := Open(filepath.Join(directory, entry.Name()))
-		if err != nil {
-			list = append(list, Listed{Name: visible.Line(entry.Name()), State: Unreadable, About: err.Error()})
-			continue
-		}
-		list = append(list, r.listed(visible.Line(entry.Name())))
+		list = append(list, Entry(entry.Name(), r, err))
 	}
 	return list, nil
+}
+
+// Entry is a run in a list, as Open returned it.
+func Entry(name string, r *Run, err error) Listed {
+	if name = visible.Line(name); err != nil {
+		return Listed{Name: name, State: Unreadable, About: err.Error()}
+	}
+	return r.listed(name)
 }
 
 func (r *Run) listed(name string) Listed {

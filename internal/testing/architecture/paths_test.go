@@ -22,7 +22,7 @@ var filled = map[string]string{
 	"environment/oci":            "Chmod Mkdir MkdirAll ReadFile WriteFile",           // a bundle; /proc; the file of a seccomp option
 	"environment/support/rootfs": "Link Mkdir Open OpenFile ReadDir ReadFile Symlink", // a walk of names that are no links
 	"linux/beneath":              "Remove",                                            // of the top of a tree
-	"rundir":                     "Chmod MkdirAll ReadDir",                            // the run itself, as the user names it
+	"rundir":                     "Chmod MkdirAll ReadDir ReadFile",                   // the run itself, as the user names it; /proc/locks
 }
 
 // What a path leads to in such a directory is its filler's choice. linux/beneath, os.Root
