@@ -61,6 +61,16 @@ var pageTemplate = template.Must(template.New("page.tmpl").Funcs(template.FuncMa
 	"next":          func(i int) int { return i + 1 },
 }).ParseFS(templates, "templates/*.tmpl"))
 
+// Policy is the content security policy of a page: the only script that may run is the one
+// that tare brings.
+func Policy() string {
+	sum := sha256.Sum256([]byte(script))
+	return "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; script-src 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
+}
+
+// Style is the style of a page, for other pages that look like it.
+func Style() string { return style }
+
 // Write writes the run as one self-contained page. It loads nothing, and its content
 // security policy forbids it to.
 func Write(w io.Writer, in model.Input, _ model.Options) error {
@@ -69,11 +79,9 @@ func Write(w io.Writer, in model.Input, _ model.Options) error {
 	if err != nil {
 		return err
 	}
-	sum := sha256.Sum256([]byte(script))
 	p := &page{
 		Report: v,
-		// The only script that may run is the one that tare brings.
-		Policy: "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; script-src 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'",
+		Policy: Policy(),
 		Script: template.JS(script),
 		Style:  template.CSS(style),
 		Data:   template.JS(visible.JSON(string(data))), // encoding/json writes < > & as escapes, so nothing ends the element

@@ -1,0 +1,303 @@
+package serve
+
+import (
+	"bytes"
+	"context"
+	"embed"
+	"errors"
+	"fmt"
+	"html/template"
+	"io"
+	"net/http"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"tare/internal/report/html"
+	"tare/internal/report/model"
+	"tare/internal/rundir"
+	"tare/internal/serve/index"
+	"tare/internal/verdict"
+	"tare/internal/visible"
+)
+
+// ownPolicy is the content security policy of the pages of this package. Style and script
+// are files of their own: nothing inline is obeyed.
+const ownPolicy = "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; img-src data:; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+
+var (
+	//go:embed assets/serve.css
+	ownStyle string
+	//go:embed assets/serve.js
+	ownScript []byte
+	//go:embed templates
+	templates embed.FS
+)
+
+var pageTemplates = template.Must(template.New("").Funcs(template.FuncMap{
+	"time":    func(t time.Time) string { return t.UTC().Format("2006-01-02 15:04") },
+	"change":  func(c verdict.Contrast) string { return minus(model.EstimateText(&c)) },
+	"ends":    func(c verdict.Contrast) string { return minus(model.IntervalText(&c)) },
+	"word":    func(c verdict.Contrast) string { return model.VerdictWord(&c) },
+	"place":   model.LevelTitle,
+	"percent": percent,
+	"series":  index.SeriesOf,
+	// Query escapes all that an address gives a meaning to.
+	"query": func(s index.Series) template.URL { return template.URL(s.Query()) }, //nolint:gosec // see above
+}).ParseFS(templates, "templates/*.tmpl"))
+
+// percent is a log ratio as a change, from a value or, as the end of an interval, a pointer.
+func percent(d any) string {
+	if end, is := d.(*float64); is {
+		d = *end
+	}
+	return minus(verdict.Change(d.(float64)))
+}
+
+// minus puts a real minus before figures.
+func minus(text string) string {
+	if rest, is := strings.CutPrefix(text, "-"); is {
+		text = "−" + rest
+	}
+	return strings.NewReplacer("[-", "[−", " -", " −").Replace(text)
+}
+
+// pages are the routes.
+func (s *Server) pages() http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /{$}", s.page(s.list))
+	mux.HandleFunc("GET /runs/{id}/{$}", s.page(s.run))
+	mux.HandleFunc("GET /runs/{id}/report", s.report)
+	mux.HandleFunc("GET /runs/{id}/raw/{path...}", s.raw)
+	style := []byte(html.Style() + ownStyle)
+	mux.HandleFunc("GET /", s.page(func(r *http.Request) (view, error) {
+		return view{}, notFound("there is no page %s", visible.Line(r.URL.Path))
+	}))
+	mux.HandleFunc("GET /assets/serve.css", asset("text/css; charset=utf-8", style))
+	mux.HandleFunc("GET /assets/serve.js", asset("text/javascript; charset=utf-8", ownScript))
+	return mux
+}
+
+func asset(kind string, content []byte) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", kind)
+		http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(content))
+	}
+}
+
+// problem is an error with a status for the client.
+type problem struct {
+	status int
+	text   string
+}
+
+func (p *problem) Error() string { return p.text }
+
+func notFound(format string, words ...any) error {
+	return &problem{http.StatusNotFound, fmt.Sprintf(format, words...)}
+}
+
+// view is what the frame of a page needs.
+type view struct {
+	Title   string
+	Name    string // of the template
+	Version string
+	Data    any
+}
+
+// page serves a page that is made from the index as it is now.
+func (s *Server) page(make func(*http.Request) (view, error)) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		err := s.runs.Refresh(r.Context())
+		if err != nil && r.Context().Err() == nil {
+			s.Log(err.Error()) // what is known already is shown
+		}
+		v, err := make(r)
+		if err == nil {
+			err = s.write(w, http.StatusOK, v)
+		}
+		s.failed(w, r, err)
+	}
+}
+
+func (s *Server) write(w http.ResponseWriter, status int, v view) error {
+	v.Version = s.Version
+	text, err := render("frame", v)
+	if err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	w.WriteHeader(status)
+	_, _ = io.WriteString(w, text) // the client may be gone
+	return nil
+}
+
+func render(name string, data any) (string, error) {
+	var out bytes.Buffer
+	if err := pageTemplates.ExecuteTemplate(&out, name, data); err != nil {
+		return "", err
+	}
+	return visible.Text(out.String()), nil
+}
+
+// Body is the content of the page.
+func (v view) Body() (template.HTML, error) {
+	text, err := render(v.Name, v.Data)
+	return template.HTML(text), err //nolint:gosec // html/template made it
+}
+
+// failed answers with an error, if there is one.
+func (s *Server) failed(w http.ResponseWriter, r *http.Request, err error) {
+	if err == nil || r.Context().Err() != nil {
+		return
+	}
+	p := (*problem)(nil)
+	if !errors.As(err, &p) {
+		s.Log(fmt.Sprintf("%s: %v", visible.Line(r.URL.Path), err))
+		p = &problem{http.StatusInternalServerError, err.Error()}
+	}
+	w.Header().Set("Content-Security-Policy", ownPolicy)
+	if err := s.write(w, p.status, view{Title: http.StatusText(p.status), Name: "problem", Data: p.text}); err != nil {
+		http.Error(w, p.text, p.status)
+	}
+}
+
+// most is how many runs a list shows.
+const most = 500
+
+func (s *Server) list(r *http.Request) (view, error) {
+	words := r.URL.Query().Get("search")
+	if len(words) > 200 {
+		return view{}, &problem{http.StatusBadRequest, "a search has at most 200 characters"}
+	}
+	runs, all, err := s.runs.List(r.Context(), words, most)
+	for i := range runs {
+		runs[i].State = state(runs[i])
+	}
+	return view{"Runs", "list", "", map[string]any{"Runs": runs, "All": all, "Search": words}}, err
+}
+
+// underWay is the state of a run that a process works on.
+const underWay = "under way"
+
+func state(r index.Run) string {
+	if r.State == rundir.NotEnded && rundir.UnderWay(r.Directory) {
+		return underWay
+	}
+	return r.State
+}
+
+// found is the run that a request names.
+func (s *Server) found(r *http.Request, id string) (index.Run, error) {
+	run, known, err := s.runs.Find(r.Context(), id)
+	if err == nil && !known {
+		err = notFound("there is no run %s here: it may have been removed; the list has all runs", visible.Line(id))
+	}
+	return run, err
+}
+
+// read waits for a place and reads a run.
+func (s *Server) read(ctx context.Context, of index.Run) (*rundir.Run, error) {
+	select {
+	case s.busy <- struct{}{}:
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	defer func() { <-s.busy }()
+	run, err := rundir.Open(of.Directory)
+	if err != nil {
+		return nil, &problem{http.StatusUnprocessableEntity, fmt.Sprintf("the run %s cannot be read: %v", of.Name, err)}
+	}
+	return run, nil
+}
+
+// progress is what the page about a run shows and a running one sends again and again.
+type progress struct {
+	index.Run
+	State      string
+	Plan       string // name of the study
+	Last       string // the last trial
+	Incomplete string
+	Contrasts  []verdict.Contrast
+	Others     int // contrasts that are not primary
+}
+
+func (s *Server) run(r *http.Request) (view, error) {
+	run, err := s.found(r, r.PathValue("id"))
+	if err != nil {
+		return view{}, err
+	}
+	p, err := s.progress(r.Context(), run)
+	return view{run.Name, "run", "", p}, err
+}
+
+func (s *Server) progress(ctx context.Context, run index.Run) (progress, error) {
+	read, err := s.read(ctx, run)
+	if err != nil {
+		return progress{}, err
+	}
+	run.Listed = rundir.Entry(filepath.Base(run.Directory), read, nil)
+	p := progress{Run: run, State: state(run), Plan: read.Plan.Name, Incomplete: read.Incomplete}
+	if n := len(read.Trials); n > 0 {
+		t := read.Trials[n-1]
+		p.Last = fmt.Sprintf("block %d, %s in %s: %s", t.Block, model.LevelTitle(t.Workload, t.Level), t.Environment, t.Status)
+	}
+	for _, c := range verdict.Contrasts(read.Plan, read.Trials, read.Manifest.Environments) {
+		if c.Primary {
+			p.Contrasts = append(p.Contrasts, c)
+		} else {
+			p.Others++
+		}
+	}
+	return p, nil
+}
+
+// report serves the HTML report. It is a function of the run, so it is kept until the run
+// changes.
+func (s *Server) report(w http.ResponseWriter, r *http.Request) {
+	run, err := s.found(r, r.PathValue("id"))
+	if err != nil {
+		s.failed(w, r, err)
+		return
+	}
+	page, err := s.reports.get(run.ID, rundir.Stamp(run.Directory), func() ([]byte, error) {
+		read, err := s.read(r.Context(), run)
+		if err != nil {
+			return nil, err
+		}
+		var text bytes.Buffer
+		err = html.Write(&text, model.Of(read, verdict.Contrasts(read.Plan, read.Trials, read.Manifest.Environments)), model.Options{})
+		return text.Bytes(), err
+	})
+	if err != nil {
+		s.failed(w, r, err)
+		return
+	}
+	w.Header().Set("Content-Security-Policy", html.Policy()+"; frame-ancestors 'none'")
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(page))
+}
+
+// raw serves the raw output of a trial as plain text. The path is looked up among those
+// that the trials of the run name.
+func (s *Server) raw(w http.ResponseWriter, r *http.Request) {
+	run, err := s.found(r, r.PathValue("id"))
+	if err != nil {
+		s.failed(w, r, err)
+		return
+	}
+	read, err := s.read(r.Context(), run)
+	if err != nil {
+		s.failed(w, r, err)
+		return
+	}
+	file, err := read.OpenRaw(rundir.RawDirectory + "/" + r.PathValue("path"))
+	if err != nil {
+		s.failed(w, r, notFound("%v", err))
+		return
+	}
+	defer file.Close()
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	w.Header().Set("Content-Security-Policy", "default-src 'none'; sandbox; frame-ancestors 'none'")
+	http.ServeContent(w, r, "", time.Time{}, file)
+}

@@ -1,0 +1,159 @@
+package serve
+
+import (
+	"net/http"
+	"net/url"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"tare/internal/serve/index"
+)
+
+func TestTheListHasEachRunAndFindsThemByWords(t *testing.T) {
+	directory, _ := runs(t)
+	s := serveRuns(t, "", directory)
+	text := page(t, s.base()+"/")
+	for _, want := range []string{"16 runs", ">loop-01</a>", ">loop-14</a>", `class="live">under way<`, "broken is not a run", "a loop <script>"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("the list lacks %q", want)
+		}
+	}
+	for search, want := range map[string]string{
+		"LOOP-03": "1 run with", "docker 6.1 2026-11-02": "1 run with", "6.12 docker": "8 runs with", "100%": "No run has", "loop_0": "No run has",
+	} {
+		if text := page(t, s.base()+"/?search="+url.QueryEscape(search)); !strings.Contains(text, want) {
+			t.Errorf("search for %q: no %q", search, want)
+		}
+	}
+	if response, _ := ask(t, "GET", s.base()+"/?search="+strings.Repeat("x", 201), nil); response.StatusCode != http.StatusBadRequest {
+		t.Errorf("a long search: %s", response.Status)
+	}
+}
+
+func TestARunHasItsStateItsReportAndItsRawOutput(t *testing.T) {
+	directory, _ := runs(t)
+	s := serveRuns(t, "", directory)
+	page(t, s.base()+"/") // fills the index
+	run := s.base() + "/runs/" + index.Identity(filepath.Join(directory, "loop-02")) + "/"
+	text := page(t, run)
+	for _, want := range []string{"Block 10, 20 trials, 0 failed", "loop: time", "+5.8%", `<span class="verdict slower">slower`, "1 further contrast"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("the page of the run lacks %q:\n%s", want, text)
+		}
+	}
+	if strings.Contains(text, "data-events") {
+		t.Error("a run that has ended is followed")
+	}
+	response, text := ask(t, "GET", run+"report", nil)
+	if policy := response.Header.Get("Content-Security-Policy"); !strings.Contains(policy, "script-src 'sha256-") || response.StatusCode != http.StatusOK {
+		t.Errorf("report: %s with policy %q", response.Status, policy)
+	}
+	if !strings.Contains(text, `href="raw/block-001/docker.loop/driver.stdout"`) {
+		t.Error("the report leads to no raw output")
+	}
+	response, text = ask(t, "GET", run+"raw/block-001/docker.loop/driver.stdout", nil)
+	if kind := response.Header.Get("Content-Type"); kind != "text/plain; charset=utf-8" || text != "<script>alert('docker')</script> 1\n" {
+		t.Errorf("raw output: %s: %q", kind, text)
+	}
+}
+
+// Nothing but the identity of a run and the names in its journal lead to a file.
+func TestNoPathOfAClientReachesAFile(t *testing.T) {
+	directory, _ := runs(t)
+	s := serveRuns(t, "", directory)
+	page(t, s.base()+"/")
+	id := index.Identity(filepath.Join(directory, "loop-02"))
+	for _, path := range []string{
+		"/runs/loop-02/", "/runs/..%2f..%2fetc/", "/runs/" + id + "/manifest.json", "/runs/" + id + "/raw/manifest.json",
+		"/runs/" + id + "/raw/..%2fmanifest.json", "/runs/" + id + "/raw/%2e%2e/manifest.json", "/runs/" + id + "/raw//etc/passwd",
+		"/runs/" + id + "/raw/%2fetc%2fpasswd", "/runs/" + id + "/raw/block-001", "/assets/", "/assets/..%2fserve.go", "/runs/" + index.Identity("/") + "/",
+	} {
+		response, text := ask(t, "GET", s.base()+path, nil)
+		if response.StatusCode == http.StatusOK || strings.Contains(text, "root:") || strings.Contains(text, `"format"`) {
+			t.Errorf("%s: %s: %s", path, response.Status, text)
+		}
+	}
+}
+
+func TestTheServerOnlyReadsAndAnswersToItsOwnNames(t *testing.T) {
+	directory, _ := runs(t)
+	s := serveRuns(t, "", directory)
+	for _, method := range []string{"POST", "PUT", "DELETE", "PATCH", "OPTIONS"} {
+		if response, _ := ask(t, method, s.base()+"/", nil); response.StatusCode != http.StatusMethodNotAllowed || response.Header.Get("Allow") != "GET, HEAD" {
+			t.Errorf("%s: %s", method, response.Status)
+		}
+	}
+	if response, text := ask(t, "HEAD", s.base()+"/", nil); response.StatusCode != http.StatusOK || text != "" {
+		t.Errorf("HEAD: %s", response.Status)
+	}
+	for host, status := range map[string]int{"evil.example": 421, "evil.example:80": 421, "127.0.0.1.evil.example": 421, "localhost": 200, "LOCALHOST:1": 200, "[::1]:80": 200, "127.0.0.1": 200} {
+		if response, text := ask(t, "GET", s.base()+"/", func(r *http.Request) { r.Host = host }); response.StatusCode != status {
+			t.Errorf("Host %s: %s: %s", host, response.Status, text)
+		}
+	}
+	for _, path := range []string{"/", "/nowhere", "/assets/serve.css", "/history"} {
+		response, _ := ask(t, "GET", s.base()+path, nil)
+		if policy := response.Header.Get("Content-Security-Policy"); !strings.HasPrefix(policy, "default-src 'none';") || strings.Contains(policy, "unsafe") {
+			t.Errorf("%s has the policy %q", path, policy)
+		}
+		if response.Header.Get("X-Content-Type-Options") != "nosniff" {
+			t.Errorf("%s: a browser may guess the type", path)
+		}
+	}
+}
+
+func TestATokenIsAskedForAndGoesIntoACookie(t *testing.T) {
+	directory, _ := runs(t)
+	token := NewToken()
+	s := serveRuns(t, token, directory)
+	for name, change := range map[string]func(*http.Request){
+		"nothing":       nil,
+		"a wrong query": func(r *http.Request) { r.URL.RawQuery = "token=" + token[1:] },
+		"a wrong one":   func(r *http.Request) { r.Header.Set("Authorization", "Bearer "+token+"x") },
+		"basic":         func(r *http.Request) { r.SetBasicAuth("tare", token) },
+		"a wrong cookie": func(r *http.Request) {
+			r.AddCookie(&http.Cookie{Name: cookie, Value: "x"})
+		},
+	} {
+		for _, path := range []string{"/", "/assets/serve.js", "/nowhere"} {
+			if response, text := ask(t, "GET", s.base()+path, change); response.StatusCode != http.StatusUnauthorized || strings.Contains(text, "loop") {
+				t.Errorf("%s with %s: %s: %s", path, name, response.Status, text)
+			}
+		}
+	}
+	if response, _ := ask(t, "GET", s.base()+"/", func(r *http.Request) { r.Header.Set("Authorization", "Bearer "+token) }); response.StatusCode != http.StatusOK {
+		t.Errorf("bearer: %s", response.Status)
+	}
+	response, _ := ask(t, "GET", s.base()+"//evil.example/?search=x&token="+token, nil)
+	if to := response.Header.Get("Location"); response.StatusCode != http.StatusSeeOther || to != "/evil.example/?search=x" {
+		t.Errorf("the token in the address: %s to %q", response.Status, to)
+	}
+	kept := response.Cookies()
+	if len(kept) != 1 || !kept[0].HttpOnly || kept[0].SameSite != http.SameSiteLaxMode {
+		t.Fatalf("cookies %v", kept)
+	}
+	if response, _ := ask(t, "GET", s.base()+"/", func(r *http.Request) { r.AddCookie(kept[0]) }); response.StatusCode != http.StatusOK {
+		t.Errorf("cookie: %s", response.Status)
+	}
+	if !strings.HasSuffix(s.URL(), "/?token="+token) {
+		t.Errorf("the address %s lacks the token", s.URL())
+	}
+}
+
+func TestAnotherAddressThanLoopbackNeedsAToken(t *testing.T) {
+	if s, err := Listen(Options{Address: ":0"}); err == nil {
+		t.Error("it listens for everybody")
+		_ = s.Close()
+	}
+	for address, loopback := range map[string]bool{"127.0.0.1:80": true, "[::1]:0": true, ":80": false, "0.0.0.0:80": false, "192.0.2.1:80": false, "[::]:80": false} {
+		if Loopback(address) != loopback {
+			t.Errorf("%s: loopback %v", address, !loopback)
+		}
+	}
+	for token, good := range map[string]bool{"": false, "short": false, "0123456789abcde\n": false, "0123456789abcdef": true, NewToken(): true} {
+		if err := CheckToken(token); (err == nil) != good {
+			t.Errorf("token %q: %v", token, err)
+		}
+	}
+}
