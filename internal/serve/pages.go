@@ -66,6 +66,7 @@ func minus(text string) string {
 func (s *Server) pages() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /{$}", s.page(s.list))
+	mux.HandleFunc("GET /compare", s.page(s.compare))
 	mux.HandleFunc("GET /runs/{id}/{$}", s.page(s.run))
 	mux.HandleFunc("GET /runs/{id}/report", s.report)
 	mux.HandleFunc("GET /runs/{id}/raw/{path...}", s.raw)

@@ -1,0 +1,60 @@
+package serve
+
+import (
+	"net/http"
+	"slices"
+
+	"tare/internal/rundir"
+	"tare/internal/serve/index"
+	"tare/internal/verdict"
+)
+
+// sides are two runs side by side.
+type sides struct {
+	Runs        []index.Run
+	Changes     []verdict.Moved // of primary metrics
+	Others      []verdict.Moved
+	Reasons     []string // why there are no verdicts
+	Differences []string
+}
+
+// compare shows two runs side by side, as tare compare does: the older one first.
+func (s *Server) compare(r *http.Request) (view, error) {
+	ids := r.URL.Query()["run"]
+	if len(ids) != 2 || ids[0] == ids[1] {
+		return view{}, &problem{http.StatusBadRequest, "Choose two runs in the list, and no more: two are compared."}
+	}
+	var v sides
+	var read []*rundir.Run
+	for _, id := range ids {
+		run, err := s.found(r, id)
+		if err != nil {
+			return view{}, err
+		}
+		v.Runs = append(v.Runs, run)
+	}
+	slices.SortStableFunc(v.Runs, func(a, b index.Run) int { return a.Created.Compare(b.Created) })
+	for i, of := range v.Runs {
+		v.Runs[i].State = state(of)
+		run, err := s.read(r.Context(), of)
+		if err != nil {
+			return view{}, err
+		}
+		read = append(read, run)
+	}
+	if err := rundir.SameStudy(read[0], read[1]); err != nil {
+		return view{}, &problem{http.StatusUnprocessableEntity, err.Error()}
+	}
+	for _, c := range verdict.Compare(read[0].Plan, read[0].Trials, read[1].Trials) {
+		if c.Primary {
+			v.Changes = append(v.Changes, c)
+		} else {
+			v.Others = append(v.Others, c)
+		}
+		if c.Reason != "" && !slices.Contains(v.Reasons, c.Reason) {
+			v.Reasons = append(v.Reasons, c.Reason)
+		}
+	}
+	v.Differences = rundir.Differences(read[0], read[1])
+	return view{"Two runs side by side", "compare", "", v}, nil
+}
