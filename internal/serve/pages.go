@@ -67,6 +67,8 @@ func (s *Server) pages() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /{$}", s.page(s.list))
 	mux.HandleFunc("GET /compare", s.page(s.compare))
+	mux.HandleFunc("GET /history", s.page(s.histories))
+	mux.HandleFunc("GET /history/of", s.page(s.history))
 	mux.HandleFunc("GET /runs/{id}/{$}", s.page(s.run))
 	mux.HandleFunc("GET /runs/{id}/report", s.report)
 	mux.HandleFunc("GET /runs/{id}/raw/{path...}", s.raw)

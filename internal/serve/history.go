@@ -1,0 +1,114 @@
+package serve
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+
+	"tare/internal/serve/index"
+	"tare/internal/stats"
+	"tare/internal/verdict"
+)
+
+// changes are the settings of the search for change points: a page has many histories, so
+// that its level is 1%. A change shows when three runs have it.
+var changes = stats.Divisive{Exponent: 1, Least: 3, Level: 0.01, Permutations: 999}
+
+// longest is how many runs a history has at most: the time of a search grows with its
+// square.
+const longest = 300
+
+// histories lists the contrasts that several runs have.
+func (s *Server) histories(r *http.Request) (view, error) {
+	list, err := s.runs.Series(r.Context(), 2*most)
+	type study struct {
+		Name   string
+		Series []index.Counted
+	}
+	var studies []study
+	for _, c := range list {
+		if n := len(studies); n == 0 || studies[n-1].Name != c.Study {
+			studies = append(studies, study{Name: c.Study})
+		}
+		last := &studies[len(studies)-1]
+		last.Series = append(last.Series, c)
+	}
+	return view{"History", "histories", "", map[string]any{"Studies": studies, "Cut": len(list) == 2*most}}, err
+}
+
+// segment are runs between two change points.
+type segment struct {
+	First, Last int // of the runs
+	Centre      float64
+	P           float64 // of the change it begins with; 0 for the first
+}
+
+// past is the history of a contrast.
+type past struct {
+	Series   index.Series
+	Points   []row
+	Segments []segment
+	Changes  []string
+	Few      bool
+	Most     int
+	Chart    chart
+}
+
+// row is a run in the table.
+type row struct {
+	index.Point
+	Changed bool   // a change point is before it
+	Other   string // facts that differ from the run before
+}
+
+func (s *Server) history(r *http.Request) (view, error) {
+	series := index.SeriesIn(r.URL.Query())
+	points, err := s.runs.History(r.Context(), series, longest)
+	if err != nil {
+		return view{}, err
+	}
+	if len(points) == 0 {
+		return view{}, notFound("no run that has ended has this contrast: %s", series)
+	}
+	p := past{Series: series, Few: len(points) < 2*changes.Least, Most: longest}
+	var values []float64
+	for i, point := range points {
+		values = append(values, point.Estimate)
+		r := row{Point: point}
+		if i > 0 {
+			before := points[i-1]
+			if before.Machine != point.Machine {
+				r.Other = "another machine or kernel: " + point.Machine
+			}
+			if before.Tare != point.Tare {
+				r.Other = joined(r.Other, "tare "+point.Tare)
+			}
+		}
+		p.Points = append(p.Points, r)
+	}
+	first, p0 := 0, 0.0
+	for _, c := range append(changes.ChangePoints(values, 1), stats.ChangePoint{At: len(points)}) {
+		p.Segments = append(p.Segments, segment{First: first, Last: c.At - 1, Centre: median(values[first:c.At]), P: p0})
+		first, p0 = c.At, c.P
+	}
+	for i, here := range p.Segments[1:] {
+		p.Points[here.First].Changed = true
+		p.Changes = append(p.Changes, fmt.Sprintf("From %s on: %s, before it %s (p = %.3f).", points[here.First].Name,
+			minus(verdict.Change(here.Centre)), minus(verdict.Change(p.Segments[i].Centre)), here.P))
+	}
+	p.Chart = newChart(p)
+	return view{"History of " + series.String(), "history", "", p}, nil
+}
+
+func joined(a, b string) string {
+	if a == "" {
+		return b
+	}
+	return a + "; " + b
+}
+
+func median(values []float64) float64 {
+	sorted := slices.Sorted(slices.Values(values))
+	n := len(sorted)
+	return (sorted[n/2] + sorted[(n-1)/2]) / 2
+}

@@ -1,0 +1,36 @@
+package serve
+
+import (
+	"net/http"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"tare/internal/serve/index"
+)
+
+func TestTheHistoryShowsWhereAContrastChanged(t *testing.T) {
+	directory, _ := runs(t)
+	s := serveRuns(t, "", directory)
+	page(t, s.base()+"/")
+	text := page(t, s.base()+"/history")
+	if !strings.Contains(text, "time of loop: docker against native</a></th><td class=\"number\">14<") {
+		t.Errorf("the list of histories lacks the contrast:\n%s", text)
+	}
+	series := index.Series{Study: "loop", Workload: "loop", Metric: "time", Environment: "docker", Baseline: "native"}
+	text = page(t, s.base()+"/history/of?"+series.Query())
+	for _, want := range []string{"From loop-08 on: +12.", "before it +5.", `<tr class="changed"><th scope="row"><a href="/runs/` + index.Identity(filepath.Join(directory, "loop-08")), "another machine or kernel: A <b>CPU"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("the history lacks %q", want)
+		}
+	}
+	if n := strings.Count(text, "<circle"); n != steps {
+		t.Errorf("%d points, not %d", n, steps)
+	}
+	if n := strings.Count(text, `class="change"`); n != 1 {
+		t.Errorf("%d change points", n)
+	}
+	if response, _ := ask(t, "GET", s.base()+"/history/of?study=none", nil); response.StatusCode != http.StatusNotFound {
+		t.Errorf("an unknown contrast: %s", response.Status)
+	}
+}
