@@ -72,6 +72,7 @@ func (s *Server) pages() http.Handler {
 	mux.HandleFunc("GET /runs/{id}/{$}", s.page(s.run))
 	mux.HandleFunc("GET /runs/{id}/report", s.report)
 	mux.HandleFunc("GET /runs/{id}/raw/{path...}", s.raw)
+	mux.HandleFunc("GET /runs/{id}/events", s.follow)
 	style := []byte(html.Style() + ownStyle)
 	mux.HandleFunc("GET /", s.page(func(r *http.Request) (view, error) {
 		return view{}, notFound("there is no page %s", visible.Line(r.URL.Path))
