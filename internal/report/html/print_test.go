@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"tare/internal/parity"
 	"tare/internal/testing/needs"
 	"tare/internal/testing/reporttest"
 )
@@ -18,7 +19,10 @@ func TestThePagePrintsAsACleanDocument(t *testing.T) {
 	needs.Program(t, "chromium", "pdftotext", "pdftoppm")
 	directory := t.TempDir()
 	page, paper := filepath.Join(directory, "report.html"), filepath.Join(directory, "report.pdf")
-	if err := os.WriteFile(page, []byte(htmlOf(t, reporttest.Percentiles())), 0o600); err != nil {
+	in := reporttest.Percentiles()
+	in.Parity = []parity.Comparison{{Environment: "gvisor", Baseline: "native", Workload: "nginx", Findings: []parity.Finding{{Finding: "mount options", Class: parity.Inherent, Reason: "a reason",
+		Differences: []parity.Difference{{Fact: "path[/].options", Baseline: strings.Repeat("discard,", 40), Environment: strings.Repeat("relatime,", 40)}}}}}}
+	if err := os.WriteFile(page, []byte(htmlOf(t, in)), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	chromium(t, "file://"+page, "--blink-settings=preferredColorScheme=0", "--no-pdf-header-footer", "--print-to-pdf="+paper)
@@ -46,9 +50,20 @@ func TestThePagePrintsAsACleanDocument(t *testing.T) {
 			t.Errorf("page %d does not end with %s, or is empty:\n%s", i+1, number, one)
 		}
 	}
+	bounds := run("pdftotext", "-bbox", paper, "-")
+	width := regexp.MustCompile(`<page width="([0-9.]+)"`).FindStringSubmatch(bounds)
+	if width == nil {
+		t.Fatal("no page has a width")
+	}
+	edge, _ := strconv.ParseFloat(width[1], 64)
+	for _, word := range regexp.MustCompile(`xMax="([0-9.]+)" yMax="[0-9.]+">([^<]*)<`).FindAllStringSubmatch(bounds, -1) {
+		if x, _ := strconv.ParseFloat(word[1], 64); x > edge-14 {
+			t.Errorf("%q ends at %s of %s points: it is cut, or in the margin", word[2], word[1], width[1])
+		}
+	}
 	// A browser makes everything smaller if something is too wide for the page: the
 	// heading would be lower than its 12 points then.
-	places := regexp.MustCompile(`yMin="([0-9.]+)" xMax="[0-9.]+" yMax="([0-9.]+)">Verdicts<`).FindStringSubmatch(run("pdftotext", "-bbox", "-l", "1", paper, "-"))
+	places := regexp.MustCompile(`yMin="([0-9.]+)" xMax="[0-9.]+" yMax="([0-9.]+)">Verdicts<`).FindStringSubmatch(bounds)
 	if places == nil {
 		t.Fatal("the first page has no verdicts")
 	}
