@@ -35,8 +35,8 @@ func newChart(p past) chart {
 	least, most := 0.0, 0.0 // the baseline is always in the picture
 	for _, point := range p.Points {
 		least, most = min(least, point.Estimate), max(most, point.Estimate)
-		// A wide interval of one run must not flatten all others: it is cut at the edge.
 	}
+	// A wide interval of one run must not flatten all others: it is cut at the edge.
 	for _, point := range p.Points {
 		if point.Low != nil && point.High != nil && *point.High-*point.Low < 3*(most-least) {
 			least, most = min(least, *point.Low), max(most, *point.High)
@@ -54,11 +54,9 @@ func newChart(p past) chart {
 		return round(c.Left + 20 + (c.Right-c.Left-40)*i/math.Max(1, float64(len(p.Points)-1)))
 	}
 	c.Zero = y(0)
-	step := nice((most - least) / 5)
-	for v := math.Ceil(least/step) * step; v <= most; v += step {
-		if math.Abs(v) < step/2 {
-			v = 0
-		}
+	step := nice((math.Exp(most) - math.Exp(least)) / 6) // round percentages
+	for n := math.Ceil(math.Expm1(least) / step); n*step <= math.Expm1(most); n++ {
+		v := math.Log1p(n * step)
 		c.Ticks = append(c.Ticks, tick{y(v), y(v) + 4, minus(verdict.Change(v))})
 	}
 	for i, point := range p.Points {

@@ -19,7 +19,7 @@ func TestTheHistoryShowsWhereAContrastChanged(t *testing.T) {
 	}
 	series := index.Series{Study: "loop", Workload: "loop", Metric: "time", Environment: "docker", Baseline: "native"}
 	text = page(t, s.base()+"/history/of?"+series.Query())
-	for _, want := range []string{"From loop-08 on: +12.", "before it +5.", `<tr class="changed"><th scope="row"><a href="/runs/` + index.Identity(filepath.Join(directory, "loop-08")), "another machine or kernel: A <b>CPU"} {
+	for _, want := range []string{"From loop-08 on: +12.", "before it +5.", `<tr class="changed"><th scope="row" class="moment"><a href="/runs/` + index.Identity(filepath.Join(directory, "loop-08")), "another machine or kernel: A <b>CPU"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the history lacks %q", want)
 		}
