@@ -103,6 +103,10 @@ image: setup-run build ## Write bin/tare-image.tar: an OCI image with tare, for 
 reproduce: setup-build ## Build twice in two directories, from nothing, and compare the bytes
 	scripts/reproduce.sh --from-nothing
 
+.PHONY: docs
+docs: setup-docs build ## Build the documentation site into build/site/html
+	scripts/docs.sh
+
 .PHONY: web
 web: web/node_modules/.package-lock.json ## Build the script and style of the HTML report from web/
 	cd web && npm run build
@@ -114,10 +118,10 @@ web/node_modules/.package-lock.json: web/package-lock.json
 
 .PHONY: setup
 setup: ## Install what all targets need; nothing that is there already
-	@scripts/setup.sh check run test kubernetes bench
+	@scripts/setup.sh check run test kubernetes bench docs
 
-.PHONY: setup-build setup-check setup-run setup-test setup-kubernetes setup-bench
-setup-build setup-check setup-run setup-test setup-kubernetes setup-bench: setup-%:
+.PHONY: setup-build setup-check setup-run setup-test setup-kubernetes setup-bench setup-docs
+setup-build setup-check setup-run setup-test setup-kubernetes setup-bench setup-docs: setup-%:
 	@scripts/setup.sh $*
 
 .PHONY: stop

@@ -4,7 +4,7 @@
 #
 #   setup.sh GROUP...
 #
-# Groups: build, check, run, test, kubernetes, bench, web. Packages come from the distribution;
+# Groups: build, check, run, test, kubernetes, bench, web, docs. Packages come from the distribution;
 # a Go that is new enough and gVisor's runsc are left in build/bin.
 set -euo pipefail
 
@@ -55,6 +55,7 @@ group() {
 	test)
 		group run
 		group web
+		group docs
 		need podman podman "environment podman"
 		need crun crun "environment oci"
 		need slirp4netns slirp4netns "environment oci"
@@ -82,6 +83,10 @@ group() {
 	web)
 		need node nodejs "the script of the HTML report"
 		need npm npm "the script of the HTML report"
+		;;
+	docs)
+		group build
+		python3 -c 'import ensurepip' 2>/dev/null || missing+=("python3-venv|the generator of the documentation site")
 		;;
 	check)
 		group build
