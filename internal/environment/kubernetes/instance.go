@@ -65,9 +65,9 @@ func (i *instance) Address() string {
 // Listen is the address at which servers in the pod listen.
 func (i *instance) Listen() string { return i.pod.Status.PodIP }
 
-// Paths of packets and blocks.
+// Paths of packets and blocks. They name no node, as those of different nodes are compared.
 func (i *instance) Paths() environment.Paths {
-	paths := environment.Paths{Network: i.options.path(), Root: "the container runtime's snapshot on node " + i.pod.Spec.NodeName}
+	paths := environment.Paths{Network: i.options.path(), Root: "the container runtime's snapshot on the node's disk"}
 	switch i.options.Data {
 	case "memory":
 		paths.Data, paths.DataOn = "tmpfs", environment.Memory

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"testing"
 
+	corev1 "k8s.io/api/core/v1"
+
 	"tare/internal/environment"
 )
 
@@ -32,6 +34,20 @@ func TestOneInstanceOfANetworkHasTheAddressOfANodeAndOthersJoinIt(t *testing.T) 
 		n.leave(&instance{options: *o, network: n})
 		if _, err := o.join(n); err != nil {
 			t.Errorf("after the first one has left: %v", err)
+		}
+	}
+}
+
+// Paths of two nodes are compared: a name in them would be a difference.
+func TestPathsAreTheSameOnAllNodes(t *testing.T) {
+	var first environment.Paths
+	for _, node := range []string{"node-1", "node-2"} {
+		i := &instance{options: *defaults(), pod: &corev1.Pod{Spec: corev1.PodSpec{NodeName: node}}}
+		if first == (environment.Paths{}) {
+			first = i.Paths()
+		}
+		if got := i.Paths(); got != first {
+			t.Errorf("on %s: %+v, on the first node: %+v", node, got, first)
 		}
 	}
 }
