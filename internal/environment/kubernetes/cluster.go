@@ -38,9 +38,27 @@ func limiterOf(server string) flowcontrol.RateLimiter {
 	limiters.Lock()
 	defer limiters.Unlock()
 	if limiters.of[server] == nil {
-		limiters.of[server] = flowcontrol.NewTokenBucketRateLimiter(requestsPerSecond, burst)
+		limiters.of[server] = &inTurn{flowcontrol.NewTokenBucketRateLimiter(requestsPerSecond, burst), make(chan struct{}, 1)}
 	}
 	return limiters.of[server]
+}
+
+// inTurn lets one request wait at a time. The limiter reads the clock before it locks
+// itself, so that requests at the same time on a busy machine would come in another order
+// than their times, and the same interval would count more than once.
+type inTurn struct {
+	flowcontrol.RateLimiter
+	turn chan struct{}
+}
+
+func (l *inTurn) Wait(ctx context.Context) error {
+	select {
+	case l.turn <- struct{}{}:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	defer func() { <-l.turn }()
+	return l.RateLimiter.Wait(ctx)
 }
 
 // address says which namespace of which cluster.
