@@ -33,8 +33,19 @@ scripts/vulncheck.sh --if-reachable "$@" || status=1
 strict=false
 [ "${CI:-}" != true ] && [ "${TARE_CI_STRICT:-}" != 1 ] || strict=true
 
-# vet is left out because golangci-lint runs it.
+# It is shared: a test that fails runs once more, alone, and is listed.
+events=build/tools/check.json
+again() {
+	[ "$strict" = true ] || return 0
+	CGO_ENABLED=0 go build -o build/tools/runner ./internal/testing/runner
+	build/tools/runner -again-of "$events" -short "${flags[@]}"
+}
+
+# vet is left out because golangci-lint runs it. Tests that fail are among the events,
+# and the summary counts them; else go itself failed.
 go build "${flags[@]}" -o build/tools/summary-race ./internal/testing/summary
-go test -json -short -vet=off "${flags[@]}" -timeout 10m "$@" |
-	build/tools/summary-race -brief -allowed scripts/allowed-skips -strict="$strict" || status=1
+{
+	go test -json -short -vet=off "${flags[@]}" -timeout 10m "$@" | tee "$events" ||
+		{ grep -q '"Action":"fail"' "$events" && again; }
+} | build/tools/summary-race -brief -allowed scripts/allowed-skips -strict="$strict" || status=1
 exit "$status"

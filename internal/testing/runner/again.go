@@ -1,7 +1,10 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
+	"maps"
+	"os"
 	"regexp"
 	"slices"
 	"strings"
@@ -92,4 +95,40 @@ func (r *runner) runAgain() {
 	for _, one := range tests {
 		r.job(one.job.once(one.test), one.program)
 	}
+}
+
+// runFailed runs the tests that failed in a file of events once more.
+func runFailed(build, test []string, file string) error {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return err
+	}
+	results := map[string]*outcome{}
+	for line := range bytes.Lines(text) {
+		var e struct{ Package string }
+		if json.Unmarshal(line, &e) != nil || e.Package == "" {
+			continue
+		}
+		if results[e.Package] == nil {
+			results[e.Package] = &outcome{running: map[string]bool{}}
+		}
+		results[e.Package].line(line)
+	}
+	maps.DeleteFunc(results, func(_ string, o *outcome) bool { return len(o.again()) == 0 })
+	if len(results) == 0 {
+		return nil
+	}
+	packages, err := list(build, slices.Sorted(maps.Keys(results)))
+	if err != nil {
+		return err
+	}
+	return within(build, func(r *runner) {
+		files := r.programs("again", packages)
+		for _, p := range packages {
+			for _, one := range results[p.ImportPath].again() {
+				r.failed = append(r.failed, failed{job{name: p.ImportPath, pkg: p, args: arguments(test)}, files[p.ImportPath], one})
+			}
+		}
+		r.runAgain()
+	})
 }

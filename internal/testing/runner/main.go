@@ -5,8 +5,10 @@
 // measured.
 //
 //	runner [-again] [-race] [-run PATTERN] [other flags of go test] [PACKAGES]
+//	runner -again-of EVENTS [-race] [other flags of go test]
 //
-// With -again a test that failed runs once more at the end (again.go).
+// With -again a test that failed runs once more at the end (again.go); -again-of does
+// this alone, for the tests that failed in a file of events of `go test -json`.
 //
 // It must not know what any test does, except for the lists in phases.go.
 package main
@@ -36,12 +38,19 @@ func (p pack) below() string { return strings.TrimPrefix(p.ImportPath, "tare/") 
 
 func main() {
 	args := os.Args[1:]
-	again := len(args) > 0 && args[0] == "-again"
-	if again {
+	again, events := len(args) > 0 && args[0] == "-again", ""
+	switch {
+	case again:
 		args = args[1:]
+	case len(args) > 1 && args[0] == "-again-of":
+		events, args = args[1], args[2:]
 	}
 	build, test, packages, err := parse(args)
-	if err == nil {
+	switch {
+	case err != nil:
+	case events != "":
+		err = runFailed(build, test, events)
+	default:
 		err = run(build, test, packages, again)
 	}
 	if err != nil {
@@ -115,6 +124,29 @@ func run(build, test, patterns []string, again bool) error {
 	if err != nil {
 		return err
 	}
+	picked := false
+	for _, flag := range test {
+		picked = picked || strings.HasPrefix(flag, "-test.run=") || strings.HasPrefix(flag, "-test.skip=") || strings.HasPrefix(flag, "-test.bench=")
+	}
+	var jobs []job
+	for _, p := range packages {
+		jobs = append(jobs, jobsOf(p, arguments(test), picked)...)
+	}
+	return within(build, func(r *runner) {
+		r.runAll(packages, jobs)
+		if again {
+			r.runAgain()
+		}
+	})
+}
+
+// arguments are those of a test program. What the caller says comes last and wins.
+func arguments(test []string) []string {
+	return append([]string{"-test.v=test2json", "-test.paniconexit0", "-test.count=1", "-test.timeout=30m"}, test...)
+}
+
+// within does something with a runner that signals end.
+func within(build []string, do func(*runner)) (err error) {
 	r := &runner{build: build, groups: map[int]bool{}}
 	if r.test2json, err = toolPath("test2json"); err != nil {
 		return err
@@ -136,21 +168,7 @@ func run(build, test, patterns []string, again bool) error {
 		close(signals)
 		passing.Wait()
 	}()
-
-	picked := false
-	for _, flag := range test {
-		picked = picked || strings.HasPrefix(flag, "-test.run=") || strings.HasPrefix(flag, "-test.skip=") || strings.HasPrefix(flag, "-test.bench=")
-	}
-	// What the caller says comes last and wins.
-	args := append([]string{"-test.v=test2json", "-test.paniconexit0", "-test.count=1", "-test.timeout=30m"}, test...)
-	var jobs []job
-	for _, p := range packages {
-		jobs = append(jobs, jobsOf(p, args, picked)...)
-	}
-	r.runAll(packages, jobs)
-	if again {
-		r.runAgain()
-	}
+	do(r)
 	return nil
 }
 

@@ -166,7 +166,48 @@ func TestB(t *testing.T) { t.Run("1+1", func(t *testing.T) { t.Error("broken") }
 			t.Error(err)
 		}
 	})
-	var ends []string
+	want := []string{
+		"pass example/a TestA/b", "fail example/a TestA/c", "fail example/a TestA", "fail example/a TestB/1+1", "fail example/a TestB", "fail example/a",
+		"pass example/a (again) TestA/c", "pass example/a (again) TestA", "pass example/a (again)",
+		"fail example/a (again) TestB/1+1", "fail example/a (again) TestB", "fail example/a (again)",
+	}
+	if diff := cmp.Diff(want, endsOf(t, output)); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestTheFailedTestsOfAFileOfEventsRunOnceMore(t *testing.T) {
+	inModule(t, map[string]string{"a/a_test.go": `package a
+
+import "testing"
+
+func TestA(t *testing.T) {}
+
+func TestB(t *testing.T) { t.Error("broken") }
+`})
+	events := filepath.Join(t.TempDir(), "events")
+	for text, want := range map[string][]string{
+		`{"Action":"pass","Package":"example/a","Test":"TestA"}`: nil,
+		`{"Action":"fail","Package":"example/a","Test":"TestA"}`: {"pass example/a (again) TestA", "pass example/a (again)"},
+		`{"Action":"fail","Package":"example/a","Test":"TestB"}`: {"fail example/a (again) TestB", "fail example/a (again)"},
+	} {
+		if err := os.WriteFile(events, []byte(text+"\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		output := printed(t, func() {
+			if err := runFailed(nil, nil, events); err != nil {
+				t.Error(err)
+			}
+		})
+		if diff := cmp.Diff(want, endsOf(t, output)); diff != "" {
+			t.Errorf("%s: %s", text, diff)
+		}
+	}
+}
+
+// endsOf are the ends of tests and packages among events.
+func endsOf(t *testing.T, output string) (ends []string) {
+	t.Helper()
 	for line := range strings.Lines(output) {
 		var e struct{ Action, Package, Test string }
 		if err := json.Unmarshal([]byte(line), &e); err != nil {
@@ -176,14 +217,7 @@ func TestB(t *testing.T) { t.Run("1+1", func(t *testing.T) { t.Error("broken") }
 			ends = append(ends, strings.TrimSpace(e.Action+" "+e.Package+" "+e.Test))
 		}
 	}
-	want := []string{
-		"pass example/a TestA/b", "fail example/a TestA/c", "fail example/a TestA", "fail example/a TestB/1+1", "fail example/a TestB", "fail example/a",
-		"pass example/a (again) TestA/c", "pass example/a (again) TestA", "pass example/a (again)",
-		"fail example/a (again) TestB/1+1", "fail example/a (again) TestB", "fail example/a (again)",
-	}
-	if diff := cmp.Diff(want, ends); diff != "" {
-		t.Error(diff)
-	}
+	return ends
 }
 
 func TestNoTestRunsAgainWhereOthersDidNotRun(t *testing.T) {
