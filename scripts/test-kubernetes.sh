@@ -15,7 +15,8 @@ if [ "${1:-}" = --inside ]; then # of the cluster
 	shift
 	mapfile -t packages < <(grep -rlE --include='*_test.go' 'needs\.Cluster\(|/clustertest"' internal cmd | xargs -r dirname | sort -u)
 	for package in "${packages[@]}"; do
-		only=(-run '(?i)kubernetes|/(?i)kubernetes')
+		only=(-run '(?i)kubernetes')
+		[[ $package != internal/testing/conformance ]] || only=(-run '/(?i)kubernetes')
 		[[ $package != internal/environment/kubernetes* ]] || only=()
 		build/tools/runner "${again[@]}" "${only[@]}" "$@" "./$package"
 	done
