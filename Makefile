@@ -19,13 +19,17 @@ export GOFLAGS := $(strip $(GOFLAGS) -buildvcs=false)
 export TARE_TEST_IMAGES ?= $(CURDIR)/build/test-images
 
 VERSION  ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo development)
+# What `tare version` says: of the commit and not of the build, so that the same source
+# gives the same bytes.
+COMMIT   ?= $(shell git describe --always --abbrev=40 --exclude='*' --dirty 2>/dev/null)
+DATE     ?= $(shell TZ=UTC0 git log -1 --format=%cd --date=format-local:%Y-%m-%dT%H:%M:%SZ 2>/dev/null)
 STUDY    ?= quick
 ARGS     ?=
 PACKAGES ?= ./...
 FUZZTIME ?= 20s
 
 agent := internal/agent/program/tare-agent
-go-build = go build -trimpath $(race) -ldflags "$(static) -s -w -X main.version=$(VERSION)"
+go-build = go build -trimpath $(race) -ldflags "$(static) -s -w -X main.version=$(VERSION) -X main.commit=$(COMMIT) -X main.date=$(DATE)"
 
 # RACE=1 puts the race detector, which is linked through cgo, into tare, its agent
 # and the tests. Tare and the agent stay static, since they run in images.

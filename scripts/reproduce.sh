@@ -30,7 +30,7 @@ for copy in "$one" "$other"; do
 	(
 		cd "$copy"
 		[ "${1:-}" != --from-nothing ] || export GOCACHE="$copy.cache"
-		make --no-print-directory build VERSION=reproduced >&2
+		make --no-print-directory build VERSION=reproduced COMMIT=reproduced DATE=reproduced >&2
 		sha256sum bin/tare internal/agent/program/tare-agent
 	) >"$copy.sums"
 done

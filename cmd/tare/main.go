@@ -26,8 +26,11 @@ import (
 	_ "tare/internal/environment/vsphere"
 )
 
-// version is set by the Makefile.
-var version = "development"
+// These are set by the Makefile: the version, the commit and the date of the commit.
+var (
+	version      = "development"
+	commit, date string
+)
 
 func main() {
 	kvm.ProbeMain()
@@ -37,6 +40,7 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	context.AfterFunc(ctx, func() { time.Sleep(time.Second); stop() })
 	app := cli.NewApp(version)
+	app.Build = cli.Build{Commit: commit, Date: date}
 	app.DefaultSignals = func() { signal.Reset() }
 	os.Exit(cli.Main(ctx, app))
 }

@@ -64,7 +64,7 @@ func TestWhatReadsAndComputesNeedsNoRootAndSaysNothingOfIt(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, line := range []string{
-		"--version", "--help",
+		"--version", "--help", "version",
 		"import --tool ./tiny.yaml --environment native --out one value.txt",
 		"import --tool ./tiny.yaml --environment native value.txt", // into the home
 		"stats plain.csv --baseline native",

@@ -25,6 +25,7 @@ type App struct {
 	Stdout, Stderr io.Writer
 	Home           string // directory of runs, images and temporary state
 	Version        string
+	Build          Build
 	Args           []string // of the process, for the run's manifest
 	trustOwner     bool     // write into the runs of other users
 	incomplete     bool     // results of an ended run are missing

@@ -120,7 +120,7 @@ Get started:
 	root.AddCommand(
 		newDoctorCommand(app), newRunCommand(app), newBenchCommand(app), newTryCommand(app), newInitCommand(app), newExplainCommand(app), newParityCommand(app), newStatsCommand(app), newSelftestCommand(app),
 		newReportCommand(app), newScoreCommand(app), newImportCommand(app), newCompareCommand(app), newCheckCommand(app), newPackCommand(app), newRerunCommand(app), newServeCommand(app),
-		newWorkloadCommand(app), newPublishedCommand(app), newListCommand(app), newShowCommand(app), newSaveCommand(app), newRemoveCommand(app), newCleanCommand(app), newHostCommand(app),
+		newWorkloadCommand(app), newPublishedCommand(app), newListCommand(app), newShowCommand(app), newSaveCommand(app), newRemoveCommand(app), newCleanCommand(app), newVersionCommand(app), newHostCommand(app),
 	)
 	refuseUnknown(root)
 	prepare(app, root)
@@ -242,7 +242,7 @@ func checkResume(c *cobra.Command) error {
 
 // startNothing are the commands that a signal ends at once: what they write is replaced
 // as a whole, or, as an import, checked before it is used.
-var startNothing = []string{"stats", "report", "compare", "check", "score", "published", "import", "ls", "show"}
+var startNothing = []string{"stats", "report", "compare", "check", "score", "published", "import", "ls", "show", "version"}
 
 // checkEmpty refuses what a shell makes of a variable that is not set. The command that
 // is measured, and that of an image, may have empty arguments.

@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"runtime"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
@@ -61,6 +62,9 @@ func TestScriptsOverARun(t *testing.T) {
 			mine := filepath.Join(e.WorkDir, "home")
 			e.Setenv("TARE_HOME", mine)
 			e.Setenv("EXAMPLES", examples)
+			e.Setenv("GOVERSION", runtime.Version())
+			e.Setenv("GOOS", runtime.GOOS)
+			e.Setenv("GOARCH", runtime.GOARCH)
 			e.Setenv(machinelock.Variable, e.WorkDir)
 			return os.CopyFS(mine, os.DirFS(home))
 		},
