@@ -151,7 +151,7 @@ func (b brand) addRuntime(runtime string) string {
 	}
 	hint := ""
 	if isRunsc(runtime) && err != nil {
-		hint = "; first install runsc: scripts/install-runsc.sh /usr/local/bin"
+		hint = "; first " + oci.InstallRunsc
 	}
 	if b.name == thePodman.name {
 		return fmt.Sprintf("add %s = [%q] below [engine.runtimes] in /etc/containers/containers.conf and restart the service%s", runtime, path, hint)

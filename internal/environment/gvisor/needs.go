@@ -7,6 +7,7 @@ import (
 
 	"tare/internal/environment"
 	"tare/internal/environment/docker"
+	"tare/internal/environment/oci"
 )
 
 // needs on a machine that has nothing yet: with engine: auto it is runsc itself, since a new machine has
@@ -18,7 +19,7 @@ func needs(o Options) (environment.Needs, error) {
 	}
 	file, err := exec.LookPath(name)
 	if err != nil {
-		return environment.Needs{}, fmt.Errorf("gVisor's program %s, to copy into the machine: %w; install it: scripts/install-runsc.sh /usr/local/bin", name, err)
+		return environment.Needs{}, fmt.Errorf("gVisor's program %s, to copy into the machine: %w; %s", name, err, oci.InstallRunsc)
 	}
 	if file, err = filepath.Abs(file); err != nil {
 		return environment.Needs{}, err

@@ -17,11 +17,15 @@ import (
 	"tare/internal/linux/virtnet"
 )
 
+// InstallRunsc is how to install gVisor's runsc, with a package of tare and with its
+// sources. Distributions have old releases, or none.
+const InstallRunsc = "install a current runsc as https://gvisor.dev/docs/user_guide/install/ says; with tare's sources: scripts/install-runsc.sh /usr/local/bin"
+
 // install is how to install a runtime.
 func install(o *Options) string {
 	switch o.family() {
 	case "runsc":
-		return "scripts/install-runsc.sh /usr/local/bin"
+		return InstallRunsc
 	case "crun":
 		return "apt-get install -y crun"
 	case "kata":
@@ -137,12 +141,12 @@ func checkTime(ctx context.Context, o *Options) environment.Finding {
 func CheckRunsc(path string) environment.Finding {
 	program, err := elf.Open(path)
 	if err != nil {
-		return missing("scripts/install-runsc.sh /usr/local/bin", "%s is no ELF program: %v", path, err)
+		return missing(InstallRunsc, "%s is no ELF program: %v", path, err)
 	}
 	defer program.Close()
 	for _, part := range program.Progs {
 		if part.Type == elf.PT_INTERP {
-			return missing("build it with CGO_ENABLED=0: scripts/install-runsc.sh /usr/local/bin",
+			return missing("it has to be built with CGO_ENABLED=0: "+InstallRunsc,
 				"%s is linked dynamically, and the sandbox cannot execute it again from within its empty root (\"cannot read client sync file\")", path)
 		}
 	}
