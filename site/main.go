@@ -1,5 +1,6 @@
 // Command site writes the generated pages of the documentation site: each command with
-// its help, and each JSON schema as tables. scripts/docs.sh calls it.
+// its help, and each JSON schema as tables. scripts/docs.sh calls it. With -manuals it
+// writes manual pages of the commands instead; scripts/release.sh calls it so.
 //
 // It must not know how pages become HTML.
 package main
@@ -11,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -34,8 +36,17 @@ import (
 func main() {
 	schemas := flag.String("schemas", "schema", "`directory` of the JSON schemas")
 	out := flag.String("out", "build/site/pages/docs/reference", "`directory` for the pages")
+	man := flag.String("manuals", "", "`directory` for manual pages, which are all that is written then")
+	version := flag.String("version", "development", "`version` that manual pages are of")
+	date := flag.Int64("date", 0, "its `time`, in seconds since 1970")
 	flag.Parse()
-	if err := write(*schemas, *out); err != nil {
+	var err error
+	if *man != "" {
+		err = manuals(*man, *version, time.Unix(*date, 0).UTC())
+	} else {
+		err = write(*schemas, *out)
+	}
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "site:", err)
 		os.Exit(1)
 	}

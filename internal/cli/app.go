@@ -72,6 +72,22 @@ const (
 	ExitInterrupted = 130 // by Ctrl-C or SIGTERM; what was measured is kept
 )
 
+// Statuses are the exit statuses of all commands with their meaning, for manuals.
+var Statuses = []struct {
+	Status  int
+	Meaning string
+}{
+	{0, "done"},
+	{1, "an operation failed"},
+	{ExitBadInput, "an invalid study, flag or file; nothing was started"},
+	{ExitSomeFailed, "some trials failed, and the others are reported; or only the baseline works here"},
+	{ExitConfounded, "with --strict: a difference besides the isolation layer; no trial was run"},
+	{ExitBusy, "with --no-wait: another tare measures on this machine; nothing was started"},
+	{ExitBroken, "tare check: a rule of the budget is broken"},
+	{ExitUndecided, "tare check: no rule is broken, and one is undecided"},
+	{ExitInterrupted, "interrupted; what was measured is kept"},
+}
+
 // ExitError carries the exit status with the message.
 type ExitError struct {
 	Status int
