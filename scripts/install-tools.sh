@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Builds the programs that the checks use into a directory, in the versions that
-# tools/go.mod and tools/sbom/go.mod pin. The modules are apart from tare's own, so
+# tools/go.mod and tools/release/go.mod pin. The modules are apart from tare's own, so
 # that their dependencies are not tare's.
 #
 #   install-tools.sh DIRECTORY PROGRAM...
@@ -15,7 +15,7 @@ shift
 cd "$(dirname "$0")/../tools"
 
 for program; do
-	for module in . sbom; do
+	for module in . release; do
 		package=$(sed -n "s|^\(tool \)\?[[:space:]]*\([^ ]*/cmd/$program\)\$|\2|p" "$module/go.mod")
 		[ -z "$package" ] || break
 	done
