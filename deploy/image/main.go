@@ -4,7 +4,8 @@
 //
 // The root file system is a recipe like those of workloads, so that a tare inside can
 // make images of recipes itself where it has the rights for that (docker run
-// --privileged). Load drivers are in the images that a study runs, and not here.
+// --privileged). It has the isolation layers that need no service and are small; gVisor's
+// runsc is not among them, and load drivers are in the images that a study runs.
 package main
 
 import (
@@ -18,6 +19,7 @@ import (
 	"os"
 	"os/signal"
 	"runtime"
+	"strings"
 	"time"
 
 	"github.com/google/go-containerregistry/pkg/name"
@@ -26,11 +28,13 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/mutate"
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
 
+	"tare/internal/bounded"
 	"tare/internal/image"
 )
 
-// recipe of the root file system: certificates of registries, and what makes images.
-var recipe = image.Recipe{Packages: []string{"ca-certificates", "e2fsprogs", "mmdebstrap"}}
+// recipe of the root file system: certificates of registries, what makes images, and
+// isolation layers.
+var recipe = image.Recipe{Packages: []string{"bubblewrap", "ca-certificates", "e2fsprogs", "iptables", "mmdebstrap", "openssh-client", "runc"}}
 
 // program is where tare is in the image.
 const program = "/usr/local/bin/tare"
@@ -84,7 +88,11 @@ func write(ctx context.Context, from, to, tag, directory string) error {
 // same image.
 func assemble(root *image.Image, file string) (v1.Image, error) {
 	var own bytes.Buffer
-	if err := pack(&own, file); err != nil {
+	sources, err := distributionSources(root.Tar())
+	if err != nil {
+		return nil, err
+	}
+	if err := pack(&own, file, sources); err != nil {
 		return nil, err
 	}
 	var layers []v1.Layer
@@ -109,19 +117,66 @@ func assemble(root *image.Image, file string) (v1.Image, error) {
 	return mutate.AppendLayers(img, layers...)
 }
 
-// pack writes a tar with the program where the image has it.
-func pack(to io.Writer, file string) error {
+// example is the list of the distribution's package sources that its apt brings. A root
+// file system of a recipe has no other: those of the machine that it was made on are not
+// for others.
+const example = "usr/share/doc/apt/examples/sources.list"
+
+// distributionSources are the main package sources of the distribution of a root file
+// system.
+func distributionSources(archive string) ([]byte, error) {
+	file, err := os.Open(archive)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	for in := tar.NewReader(file); ; {
+		header, err := in.Next()
+		if err != nil {
+			return nil, fmt.Errorf("looking for %s, the package sources of the distribution: %w", example, err)
+		}
+		if strings.TrimPrefix(header.Name, "./") != example {
+			continue
+		}
+		text, err := bounded.ReadAll(in, 1<<20)
+		if err != nil {
+			return nil, err
+		}
+		return mainSources(string(text)), nil
+	}
+}
+
+// mainSources are the lines of an example that name binary packages, with the component
+// main alone.
+func mainSources(example string) []byte {
+	var lines strings.Builder
+	for line := range strings.Lines(example) {
+		if fields := strings.Fields(line); len(fields) > 3 && fields[0] == "deb" {
+			fmt.Fprintf(&lines, "deb %s %s main\n", fields[1], fields[2])
+		}
+	}
+	return []byte(lines.String())
+}
+
+// pack writes a tar with the program where the image has it, and the package sources.
+func pack(to io.Writer, file string, sources []byte) error {
 	content, err := os.ReadFile(file)
 	if err != nil {
 		return err
 	}
 	t := tar.NewWriter(to)
-	header := tar.Header{Typeflag: tar.TypeReg, Name: program[1:], Mode: 0o755, Size: int64(len(content)), ModTime: time.Unix(0, 0)}
-	if err := t.WriteHeader(&header); err != nil {
-		return err
-	}
-	if _, err := t.Write(content); err != nil {
-		return err
+	for _, f := range []struct {
+		name    string
+		mode    int64
+		content []byte
+	}{{"etc/apt/sources.list", 0o644, sources}, {program[1:], 0o755, content}} {
+		header := tar.Header{Typeflag: tar.TypeReg, Name: f.name, Mode: f.mode, Size: int64(len(f.content)), ModTime: time.Unix(0, 0)}
+		if err := t.WriteHeader(&header); err != nil {
+			return err
+		}
+		if _, err := t.Write(f.content); err != nil {
+			return err
+		}
 	}
 	return t.Close()
 }
