@@ -103,6 +103,10 @@ sbom: build ## Write bin/tare.cdx.json: the modules in bin/tare with their licen
 image: setup-run build ## Write bin/tare-image.tar: an OCI image with tare, for docker load or the nodes of a cluster (IMAGE=registry.example/tare:1)
 	$(as-root) go run ./deploy/image -tare bin/tare -out bin/tare-image.tar -images "$(TARE_TEST_IMAGES)" -name "$(or $(IMAGE),localhost/tare-program:latest)"
 
+.PHONY: release
+release: setup-release ## Write tarballs, packages, an OCI image, SBOM, checksums and provenance into build/release (VERSION=1.2.3 ARGS=--no-image)
+	VERSION="$(if $(filter-out file,$(origin VERSION)),$(VERSION))" scripts/release.sh $(ARGS)
+
 .PHONY: reproduce
 reproduce: setup-build ## Build twice in two directories, from nothing, and compare the bytes
 	scripts/reproduce.sh --from-nothing
@@ -122,10 +126,10 @@ web/node_modules/.package-lock.json: web/package-lock.json
 
 .PHONY: setup
 setup: ## Install what all targets need; nothing that is there already
-	@scripts/setup.sh check run test kubernetes bench docs
+	@scripts/setup.sh check run test kubernetes bench docs release
 
-.PHONY: setup-build setup-check setup-run setup-test setup-kubernetes setup-bench setup-docs
-setup-build setup-check setup-run setup-test setup-kubernetes setup-bench setup-docs: setup-%:
+.PHONY: setup-build setup-check setup-run setup-test setup-kubernetes setup-bench setup-docs setup-release
+setup-build setup-check setup-run setup-test setup-kubernetes setup-bench setup-docs setup-release: setup-%:
 	@scripts/setup.sh $*
 
 .PHONY: stop

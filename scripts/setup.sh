@@ -4,7 +4,7 @@
 #
 #   setup.sh GROUP...
 #
-# Groups: build, check, run, test, kubernetes, bench, web, docs. Packages come from the distribution;
+# Groups: build, check, run, test, kubernetes, bench, web, docs, release. Packages come from the distribution;
 # a Go that is new enough and gVisor's runsc are left in build/bin.
 set -euo pipefail
 
@@ -56,6 +56,9 @@ group() {
 		group run
 		group web
 		group docs
+		group release
+		need rpm rpm "the tests of the packages of a release"
+		[ -x /usr/bin/qemu-aarch64-static ] || missing+=("qemu-user-static|the tests of the program for arm64")
 		need podman podman "environment podman"
 		need crun crun "environment oci"
 		need slirp4netns slirp4netns "environment oci"
@@ -93,7 +96,12 @@ group() {
 		need gcc gcc "the race detector"
 		[ -e /usr/include/stdlib.h ] || missing+=("libc6-dev|the race detector")
 		need shellcheck shellcheck "checking the scripts"
-		wants_tools=yes
+		wants_tools+=" golangci-lint"
+		;;
+	release)
+		group build
+		need mmdebstrap mmdebstrap "the OCI image of a release"
+		wants_tools+=" cyclonedx-gomod nfpm"
 		;;
 	bench)
 		group run
@@ -171,5 +179,6 @@ mkdir -p build
 for name; do group "$name"; done
 install_packages
 [ -z "$wants_go" ] || scripts/install-go.sh "$bin"
-[ -z "$wants_tools" ] || scripts/install-tools.sh "$bin" golangci-lint
+# shellcheck disable=SC2086 # a list of programs
+[ -z "$wants_tools" ] || scripts/install-tools.sh "$bin" $wants_tools
 [ -z "$wants_runsc" ] || install_runsc
