@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Builds the files of a release into build/release:
+# Builds the files of a release into a directory, build/release by default:
 #
-#   release.sh [--no-image]
+#   release.sh [--no-image] [DIRECTORY]
 #
 # For amd64 and arm64 a tarball, a .deb, a .rpm and a bill of materials (SBOM); an OCI
 # image for the machine's own architecture, which needs root and mmdebstrap; checksums;
@@ -14,14 +14,15 @@ set -euo pipefail
 
 cd "$(dirname "$0")/.."
 image=yes
-case "${1:-}" in
-"") ;;
---no-image) image= ;;
-*)
+if [ "${1:-}" = --no-image ]; then
+	image=
+	shift
+fi
+if [ $# -gt 1 ] || [[ ${1:-} == -* ]]; then
 	sed -n '4s/^# *//p' "$0" >&2
 	exit 2
-	;;
-esac
+fi
+out=$(realpath -m "${1:-build/release}")
 say() { echo "release: $*"; }
 die() { echo "release: $*" >&2; exit 1; }
 
@@ -39,9 +40,9 @@ fi
 export VERSION SOURCE_DATE_EPOCH=$seconds CGO_ENABLED=0 GOFLAGS=-buildvcs=false TZ=UTC0 LC_ALL=C
 umask 022
 
-out=$PWD/build/release
-rm -rf "$out"
+[ "$out" != "$PWD/build/release" ] || rm -rf "$out"
 mkdir -p "$out"
+[ -z "$(ls -A "$out")" ] || die "$out is not empty"
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 # A copy is built, since a program embeds the agent of its architecture from the tree.
@@ -114,5 +115,5 @@ cd "$out"
 artifacts=(*)
 (cd "$work/source" && go run ./deploy/release -provenance "$out/tare-$VERSION.intoto.json" -version "$VERSION" -commit "$commit" "${artifacts[@]/#/$out/}")
 sha256sum -- * >SHA256SUMS
-say "in build/release, with their checksums in SHA256SUMS:"
+say "in $out, with their checksums in SHA256SUMS:"
 du -b -- * | awk '{printf "%8.1f MB  %s\n", $1 / 1e6, $2}'

@@ -68,6 +68,7 @@ var first = []string{
 	"internal/testing/conformance (nested guests)",
 	"internal/environment/nested (docker)",
 	"cmd/tare (packs)",
+	"internal/testing/release",
 	"internal/image",
 	"internal/environment/machine",
 	"internal/testing/conformance (rest)",
