@@ -61,7 +61,7 @@ func init() {
 
 func checkProgram(context.Context) environment.Finding {
 	if _, err := exec.LookPath("bwrap"); err != nil {
-		return environment.Finding{State: environment.Missing, Reason: err.Error(), Fix: "apt-get install bubblewrap"}
+		return environment.Finding{State: environment.Missing, Reason: err.Error(), Fix: "apt-get install -y bubblewrap"}
 	}
 	return environment.Finding{State: environment.Usable}
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"net"
+	"os/exec"
 	"slices"
 	"strings"
 	"sync"
@@ -30,11 +31,13 @@ type brand struct {
 	// takesParent: it creates containers in the cgroup of the request, and nothing else
 	// there.
 	takesParent bool
+	program     string // that start needs, and the package that it is in; "" if unknown
+	packaged    string
 }
 
 var (
-	theDocker = brand{"docker", "Docker daemon", "sudo systemctl start docker (without systemd: sudo dockerd &)", DockerHost, true}
-	thePodman = brand{"podman", "Podman service", "sudo systemctl start podman.socket (without systemd: sudo podman system service --time=0 unix:///run/podman/podman.sock &)", PodmanHost, false}
+	theDocker = brand{"docker", "Docker daemon", "sudo systemctl start docker (without systemd: sudo dockerd &)", DockerHost, true, "dockerd", "docker.io"}
+	thePodman = brand{"podman", "Podman service", "sudo systemctl start podman.socket (without systemd: sudo podman system service --time=0 unix:///run/podman/podman.sock &)", PodmanHost, false, "podman", "podman"}
 )
 
 // engine is a daemon at a Unix socket of this machine.
@@ -175,7 +178,20 @@ func (e *engine) fix(err error) string {
 	case errors.Is(err, syscall.EACCES):
 		return "run as root (sudo), or add the user to the group of the socket (sudo usermod -aG GROUP USER; then log in again)"
 	}
+	if e.program != "" && e.host == e.brand.host() && !installed(e.program) {
+		return "apt-get install -y " + e.packaged
+	}
 	return e.start
+}
+
+// installed looks for a program also where the PATH of an ordinary user does not.
+func installed(program string) bool {
+	for _, name := range []string{program, "/usr/sbin/" + program, "/usr/local/sbin/" + program} {
+		if _, err := exec.LookPath(name); err == nil {
+			return true
+		}
+	}
+	return false
 }
 
 // runtimes lists the engine's OCI runtimes by name.

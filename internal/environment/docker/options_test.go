@@ -48,6 +48,17 @@ func TestOptionsThatCannotWorkAreRefusedWithTheReason(t *testing.T) {
 	}
 }
 
+// What a machine without the engine needs first is the engine.
+func TestAnEngineThatIsNotInstalledIsInstalledFirst(t *testing.T) {
+	absent := "unix://" + filepath.Join(t.TempDir(), "none.sock")
+	for program, want := range map[string]string{"no-such-program": "apt-get install -y engine", "sh": "start it"} {
+		e := engine{brand: brand{start: "start it", host: func() string { return absent }, program: program, packaged: "engine"}, host: absent}
+		if got := e.fix(e.unreachable(t.Context())); got != want {
+			t.Errorf("%s: %q, not %q", program, got, want)
+		}
+	}
+}
+
 func TestAnAbsentEngineIsMissingWithTheCommandThatStartsIt(t *testing.T) {
 	absent := "unix://" + filepath.Join(t.TempDir(), "none.sock")
 	for kind, fix := range map[string]string{"docker": "systemctl start docker", "podman": "podman system service"} {
@@ -58,7 +69,7 @@ func TestAnAbsentEngineIsMissingWithTheCommandThatStartsIt(t *testing.T) {
 		if state != environment.Missing || !strings.Contains(findings[0].Fix, fix) || !strings.Contains(findings[0].Reason, "there is no socket") {
 			t.Errorf("%s: %s %+v", kind, state, findings)
 		}
-		if removed, err := (brand{"engine", "engine", "", func() string { return absent }, false}).sweep(t.Context(), "/home", func(string) bool { return true }); err != nil || len(removed) > 0 {
+		if removed, err := (brand{kind: "engine", name: "engine", host: func() string { return absent }}).sweep(t.Context(), "/home", func(string) bool { return true }); err != nil || len(removed) > 0 {
 			t.Errorf("%s: sweeping nothing gives %q, %v", kind, removed, err)
 		}
 		env, err := registration.New(options)
