@@ -3,8 +3,10 @@ package rundir
 import (
 	"errors"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"tare/internal/visible"
@@ -46,6 +48,42 @@ func List(directory string) ([]Listed, error) {
 	return list, nil
 }
 
+// Newest opens the runs below a directory that began last, at most so many, without their
+// trials: reading these can take seconds. all counts the entries of the directory; what
+// is no run, or cannot be read, is left out. A directory that does not exist has none.
+func Newest(directory string, most int) (runs []*Run, all int, err error) {
+	entries, err := os.ReadDir(directory)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, 0, err
+	}
+	changed := map[string]time.Time{}
+	for _, entry := range entries {
+		if info, err := entry.Info(); err == nil && entry.IsDir() {
+			changed[entry.Name()] = info.ModTime()
+		}
+	}
+	names := slices.SortedFunc(maps.Keys(changed), func(a, b string) int { return changed[b].Compare(changed[a]) })
+	for _, name := range names[:min(most, len(names))] {
+		if r, err := openWithoutTrials(filepath.Join(directory, name)); err == nil {
+			runs = append(runs, r)
+		}
+	}
+	slices.SortStableFunc(runs, func(a, b *Run) int { return b.Manifest.Created.Compare(a.Manifest.Created) })
+	return runs, len(names), nil
+}
+
+// State of a run, and why its last session ended.
+func (m Manifest) State() (state, about string) {
+	n := len(m.Sessions)
+	switch {
+	case n == 0 || !m.HasEnded():
+		return NotEnded, ""
+	case m.Sessions[n-1].Stopped == Interrupted:
+		return Interrupted, Interrupted
+	}
+	return Ended, m.Sessions[n-1].Stopped
+}
+
 // Entry is a run in a list, as Open returned it.
 func Entry(name string, r *Run, err error) Listed {
 	if name = visible.Line(name); err != nil {
@@ -55,19 +93,14 @@ func Entry(name string, r *Run, err error) Listed {
 }
 
 func (r *Run) listed(name string) Listed {
-	l := Listed{Name: name, Study: r.Plan.Study, Created: r.Manifest.Created, Trials: len(r.Trials), State: NotEnded}
+	l := Listed{Name: name, Study: r.Plan.Study, Created: r.Manifest.Created, Trials: len(r.Trials)}
 	for _, t := range r.Trials {
 		l.Blocks = max(l.Blocks, t.Block)
 		if t.Status == Failed {
 			l.Failed++
 		}
 	}
-	if n := len(r.Manifest.Sessions); n > 0 && r.Manifest.HasEnded() {
-		l.State, l.About = Ended, r.Manifest.Sessions[n-1].Stopped
-		if l.About == Interrupted {
-			l.State = Interrupted
-		}
-	}
+	l.State, l.About = r.Manifest.State()
 	return l
 }
 
