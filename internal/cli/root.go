@@ -74,6 +74,7 @@ func execRoot(ctx context.Context, app *App, root *cobra.Command) (status int) {
 }
 
 func newRootCommand(app *App) *cobra.Command {
+	var asJSON bool
 	root := &cobra.Command{
 		Use:   "tare",
 		Short: "Measure what an isolation layer costs a real workload",
@@ -82,13 +83,18 @@ machines, alternating in random order, and reports the overhead of each layer: a
 estimate, an interval and a verdict with a known error rate.
 
 Get started:
+  tare                                see what works here, and what to do next
   tare doctor                         check which environments work here
   tare bench -- gzip -k -c /bin/bash  measure one command in each of them
   tare run quick                      run a small study and write its report`,
 		Version:       app.Version,
 		SilenceUsage:  true,
 		SilenceErrors: true,
+		RunE: func(command *cobra.Command, _ []string) error {
+			return app.next(command, asJSON)
+		},
 	}
+	root.Flags().BoolVar(&asJSON, "json", false, "print what works and what to do next as JSON")
 	root.SetOut(app.Stdout)
 	root.SetErr(app.Stderr)
 	root.SetIn(app.Stdin)
