@@ -32,6 +32,9 @@ type lane struct {
 	worked bool
 	broken string
 	gone   string // why it gets no more blocks; "" while it does
+	// handed is the trial that was handed out last, at this elapsed time.
+	handed trialKey
+	at     time.Duration
 }
 
 // Over lays out the blocks over nodes, each of which works on one block at a time, at most

@@ -24,10 +24,51 @@ type Progress struct {
 	Decided      int `json:"decided"`
 	Inconclusive int `json:"inconclusive"`
 	Open         int `json:"open"`
-	// Remaining is what the open verdicts may still take, from measured
-	// durations; 0 while there are none.
+	// Elapsed is the time since the first trial, over all sessions, and Budget what it
+	// may be: no block begins that would end later. 0: there is none.
+	Elapsed time.Duration `json:"elapsed_ns,omitempty"`
+	Budget  time.Duration `json:"budget_ns,omitempty"`
+	// Remaining is what the open verdicts are likely to take, from measured durations,
+	// within the budget; a block that was begun is finished. 0 while nothing is known.
 	Remaining time.Duration `json:"remaining_ns,omitempty"`
-	GivenUp   []GivenUp     `json:"given_up,omitempty"`
+	// Guessed: some of the trials that Remaining is made of have not been measured once.
+	Guessed bool      `json:"guessed,omitempty"`
+	GivenUp []GivenUp `json:"given_up,omitempty"`
+}
+
+// ToGo is the time that a run is likely to go on, and the time that its budget leaves it;
+// 0 is an unknown one. A likely time beyond the budget is unknown, unless it is that of
+// the block under way, which is finished.
+func (p Progress) ToGo() (likely, atMost time.Duration) {
+	if p.Budget > 0 {
+		atMost = max(0, p.Budget-p.Elapsed)
+	}
+	switch {
+	case p.Guessed:
+		return 0, atMost
+	case p.Budget > 0 && p.Remaining > atMost:
+		return p.Remaining, 0
+	case p.Budget > 0 && p.Remaining == atMost:
+		return 0, atMost
+	}
+	return p.Remaining, atMost
+}
+
+// Over reports whether the budget is spent: the block under way is finished, and none
+// follows.
+func (p Progress) Over() bool { return p.Budget > 0 && p.Elapsed >= p.Budget }
+
+// Share of the run that is behind it, from 0 to 1: of the likely time, else of the budget;
+// 0 where neither is known.
+func (p Progress) Share() float64 {
+	left, atMost := p.ToGo()
+	if left == 0 {
+		left = atMost
+	}
+	if left == 0 && !p.Over() {
+		return 0
+	}
+	return float64(p.Elapsed) / float64(max(1, p.Elapsed+left))
 }
 
 // GivenUp is a workload that leaves a run in one environment.
@@ -42,7 +83,7 @@ type GivenUp struct {
 // Progress sums up the run so far.
 func (s *Schedule) Progress(elapsed time.Duration) Progress {
 	blocks := s.plan.Design.Blocks
-	p := Progress{Block: s.stage.block, Done: len(s.recorded), Failed: s.failed, MaxBlock: blocks.Max * s.turns}
+	p := Progress{Block: s.stage.block, Done: len(s.recorded), Failed: s.failed, MaxBlock: blocks.Max * s.turns, Elapsed: elapsed, Budget: s.plan.Design.Budget}
 	if blocks.Open {
 		p.MaxBlock = 0
 	}
@@ -72,7 +113,10 @@ func (s *Schedule) Progress(elapsed time.Duration) Progress {
 			}
 		}
 	}
-	p.Remaining = s.remaining(elapsed)
+	p.Remaining, p.Guessed = s.remaining(elapsed), s.guesses()
+	if s.why != "" {
+		p.Budget = 0 // traced trials follow, whatever they take
+	}
 	return p
 }
 
@@ -93,9 +137,10 @@ func (s *Schedule) remaining(elapsed time.Duration) time.Duration {
 	if !s.pace.known() {
 		return 0
 	}
-	left := s.pace.block(s.allLeft())
+	left := s.pace.block(s.allLeft()) - s.underWay(elapsed)
+	begun := left / time.Duration(s.width())
 	if s.why != "" {
-		return left / time.Duration(s.width()) // of a traced block
+		return begun // of a traced block
 	}
 	here := max(s.stage.block, 1)
 	if s.sequential() {
@@ -122,9 +167,44 @@ func (s *Schedule) remaining(elapsed time.Duration) time.Duration {
 	}
 	left /= time.Duration(s.width())
 	if budget := s.plan.Design.Budget; budget > 0 {
-		left = min(left, max(0, budget-elapsed))
+		left = max(begun, min(left, budget-elapsed))
 	}
 	return left
+}
+
+// underWay is how much of the time of the trials that were handed out has passed.
+func (s *Schedule) underWay(elapsed time.Duration) (passed time.Duration) {
+	for _, l := range s.lanes {
+		if l.active && busy(l) && l.handed == l.left[0].key() {
+			var takes time.Duration
+			for _, slot := range l.left[:Together(l.left)] {
+				rounds := slot.Rounds
+				if slot.Within > 0 {
+					rounds = 0
+				}
+				takes += s.pace.one(cellKey{slot.Environment, slot.Workload, slot.Level}, rounds)
+			}
+			passed += min(takes, max(0, elapsed-l.at))
+		}
+	}
+	return passed
+}
+
+// guesses says whether a trial that will probably be made has none before it to tell how
+// long it takes.
+func (s *Schedule) guesses() bool {
+	if s.why != "" {
+		return false
+	}
+	for _, c := range s.cells {
+		for _, name := range s.environments {
+			at := cellKey{name, c.workload, c.level}
+			if len(s.pace.cells[at]) == 0 && (name == s.plan.Baseline || s.target(name, c) > 0) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // target is the number of blocks for which a cell is expected to stay in an

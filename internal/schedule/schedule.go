@@ -205,6 +205,9 @@ func (s *Schedule) next(l *lane, elapsed time.Duration) (Slot, bool) {
 		}
 		if busy(l) {
 			l.active = true
+			if key := l.left[0].key(); l.handed != key {
+				l.handed, l.at = key, elapsed
+			}
 			return l.left[0], true
 		}
 		if s.why == "" && s.advance(l, elapsed) {
