@@ -2,6 +2,7 @@ package run
 
 import (
 	"sync"
+	"time"
 
 	"tare/internal/rundir"
 	"tare/internal/schedule"
@@ -13,6 +14,7 @@ import (
 type Event struct {
 	Kind        Kind           `json:"event"`
 	Message     string         `json:"message,omitempty"`
+	Step        *Step          `json:"step,omitempty"` // of the preparation
 	Environment string         `json:"environment,omitempty"`
 	Directory   string         `json:"folder,omitempty"` // of the run, at its beginning and end
 	Report      string         `json:"report,omitempty"`
@@ -32,6 +34,15 @@ type Event struct {
 	Contrasts []verdict.Contrast `json:"-"`
 }
 
+// Step is one of the steps that prepare a run: its images, and then each environment.
+type Step struct {
+	Name   string `json:"name"`
+	Number int    `json:"number"` // from 1
+	Of     int    `json:"of"`
+	// Took is how long it took, once it has ended.
+	Took time.Duration `json:"took_ns,omitempty"`
+}
+
 // Kind of an event.
 type Kind string
 
@@ -47,6 +58,7 @@ const (
 	Tried     Kind = "tried"     // a trial ended
 	Estimates Kind = "estimates" // so far: after a round or a trial, now and then
 	Verdict   Kind = "verdict"   // a primary contrast is decided
+	Ending    Kind = "ending"    // instances are stopped, or reports are written
 	Cleared   Kind = "cleared"   // what was left at the end was removed
 	Done      Kind = "done"      // the last one
 )

@@ -199,7 +199,7 @@ func (e *execution) estimates(l *lane, round int, underWay []rundir.Trial) {
 	e.told = time.Now()
 	all := e.schedule.SoFar(underWay)
 	e.deciding.Unlock()
-	e.events(Event{Kind: Estimates, Slot: &l.batch.Slots[0], Round: round, Estimates: all})
+	e.progress(Event{Kind: Estimates, Slot: &l.batch.Slots[0], Round: round, Estimates: all})
 }
 
 func (e *execution) verdicts() []verdict.Contrast {

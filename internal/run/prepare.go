@@ -63,12 +63,15 @@ func (e *execution) prepare(ctx context.Context) (*image.Image, error) {
 	if err != nil {
 		return nil, err
 	}
-	e.say("image: resolving or building it")
-	img, err := e.imageOfRun(ctx, store, "", "image", e.Plan.Image)
-	if err != nil {
+	steps := 1 + len(e.Plan.Images) + len(e.usable)
+	var img *image.Image
+	if err := e.prepareStep("image", "image: resolving or building it", steps, func() (err error) {
+		img, err = e.imageOfRun(ctx, store, "", "image", e.Plan.Image)
+		return err
+	}); err != nil {
 		return nil, err
 	}
-	if err := e.roleImages(ctx, store); err != nil {
+	if err := e.roleImages(ctx, store, steps); err != nil {
 		return nil, err
 	}
 	if err := e.checkStarts(img); err != nil {
@@ -76,10 +79,15 @@ func (e *execution) prepare(ctx context.Context) (*image.Image, error) {
 	}
 	var ready []string
 	for _, name := range e.usable {
-		err := e.prepareImages(ctx, e.prepared[name], img, false, name)
-		if beside := e.beside[name]; beside != nil && err == nil {
-			err = e.prepareImages(ctx, beside, img, true, "host of "+name)
-		}
+		err := e.prepareStep(name, "", steps, func() error {
+			if err := e.prepareImages(ctx, e.prepared[name], img, false, name); err != nil {
+				return err
+			}
+			if beside := e.beside[name]; beside != nil {
+				return e.prepareImages(ctx, beside, img, true, "host of "+name)
+			}
+			return nil
+		})
 		switch {
 		case err == nil:
 			ready = append(ready, name)
@@ -122,11 +130,14 @@ func (e *execution) imageOfRun(ctx context.Context, store *image.Store, name, wh
 }
 
 // roleImages resolves the images of roles that do not run in that of all.
-func (e *execution) roleImages(ctx context.Context, store *image.Store) (err error) {
+func (e *execution) roleImages(ctx context.Context, store *image.Store, steps int) error {
 	e.images = map[string]*image.Image{}
 	for _, name := range slices.Sorted(maps.Keys(e.Plan.Images)) {
 		what, source := "image of "+e.Plan.UsersOf(name), e.Plan.Images[name]
-		if e.images[name], err = e.imageOfRun(ctx, store, name, what, source); err != nil {
+		if err := e.prepareStep(what, what+": resolving or building it", steps, func() (err error) {
+			e.images[name], err = e.imageOfRun(ctx, store, name, what, source)
+			return err
+		}); err != nil {
 			return fmt.Errorf("%s: %w", what, err)
 		}
 	}

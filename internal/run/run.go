@@ -242,6 +242,8 @@ type execution struct {
 	before  time.Duration
 	began   time.Time
 	decided map[string]bool
+	steps   int       // of the preparation, that were begun
+	step    *Step     // the one under way; nil at other times
 	trying  bool      // a trial was begun
 	told    time.Time // when the estimates were last sent
 	done    *Event    // the last one, once there is a result
@@ -264,7 +266,28 @@ type batchKey struct {
 }
 
 func (e *execution) say(format string, args ...any) {
-	e.events(Event{Kind: Preparing, Message: fmt.Sprintf(format, args...)})
+	e.events(Event{Kind: Preparing, Message: fmt.Sprintf(format, args...), Step: e.step})
+}
+
+// worthSaying is how long a step of the preparation takes that an event says took long.
+const worthSaying = time.Second
+
+// prepareStep does a step of the preparation. What is said meanwhile is part of it.
+func (e *execution) prepareStep(name, message string, of int, do func() error) error {
+	e.steps++
+	e.step = &Step{Name: name, Number: e.steps, Of: max(of, e.steps)}
+	defer func() { e.step = nil }()
+	began := time.Now()
+	e.say("%s", message)
+	if err := do(); err != nil {
+		return err
+	}
+	if took := time.Since(began); took >= worthSaying {
+		done := *e.step
+		done.Took = took
+		e.events(Event{Kind: Preparing, Message: fmt.Sprintf("%s: ready after %v", name, took.Round(time.Second)), Step: &done})
+	}
+	return nil
 }
 
 // open makes the run directory or takes up an old one.
@@ -328,6 +351,7 @@ func (e *execution) execute(ctx context.Context) (*Result, error) {
 		}
 		return nil, err
 	}
+	e.events(Event{Kind: Ending, Message: "writing the reports"})
 	result := &Result{Directory: e.Directory, Run: &e.run.Run, Stopped: stopped, Interrupted: interrupted}
 	for _, t := range e.run.Trials {
 		if t.Status == rundir.Failed {
@@ -381,6 +405,7 @@ func (e *execution) work(ctx context.Context) (string, error) {
 	}
 	lanes := e.lanes(img)
 	err = e.loop(ctx, lanes)
+	e.events(Event{Kind: Ending, Message: "stopping what was started"})
 	for _, l := range lanes {
 		err = errors.Join(err, l.runner.Close())
 	}
