@@ -47,5 +47,8 @@ func (p *Progress) Line(e run.Event) string {
 			text += fmt.Sprintf("  %s %s", environment.Name, format(stats.Median(times), "s"))
 		}
 	}
-	return text + progress.Remaining("  ≤", e)
+	if left := progress.ToGo(e.Progress); left != "" {
+		text += "  " + left
+	}
+	return text
 }

@@ -134,8 +134,7 @@ func way(s verdict.SoFar) string {
 		return string(s.Verdict)
 	}
 	share := min(s.Way(), .99) // it is not there yet
-	full := int(cells * share)
-	bar := strings.Repeat("█", full) + strings.Repeat("░", cells-full)
+	bar := barOf(share, cells)
 	if s.Bounded() {
 		bar += fmt.Sprintf(" %2d%%", int(100*share))
 	}

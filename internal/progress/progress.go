@@ -1,6 +1,6 @@
 // Package progress shows the events of a run while it is under way: a table of the
-// estimates so far and a line, redrawn on a terminal; a line for each milestone in
-// a log; or JSON.
+// estimates so far, a bar with the time to go and a line, redrawn on a terminal; a line
+// for each milestone in a log; or JSON.
 //
 // It must not know how a run is executed.
 package progress
@@ -12,6 +12,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/charmbracelet/x/ansi"
@@ -33,7 +34,7 @@ type Display interface {
 // New returns the display that suits the writer.
 func New(w io.Writer) Display {
 	if _, terminal := term.Width(w); terminal && !term.Dumb() {
-		return &Live{out: term.NewWriter(w), size: func() (int, int) {
+		return &Live{out: term.NewWriter(w), now: time.Now, size: func() (int, int) {
 			columns, _ := term.Width(w)
 			return columns, term.Height(w)
 		}}
@@ -72,7 +73,7 @@ func (p *plain) Event(e run.Event) {
 	if e.Kind == run.Estimates && p.now().Sub(p.told) >= estimatesEvery {
 		if line := estimatesLine(e.Estimates, e.Slot.Workload, e.Slot.Level); line != "" {
 			p.told = p.now()
-			fmt.Fprintln(p.out, line)
+			fmt.Fprintln(p.out, joinedBy("; ", outlook(e.Progress, ""), line))
 		}
 	}
 	if line := milestone(e); line != "" {
@@ -88,6 +89,8 @@ func milestone(e run.Event) string { return visible.Indent(milestoneText(e)) }
 
 func milestoneText(e run.Event) string {
 	switch e.Kind {
+	case run.Opened:
+		return headline(e)
 	case run.Preparing, run.Noted, run.Waiting, run.Cleared:
 		return e.Message
 	case run.Skipped:
@@ -127,7 +130,7 @@ const tracedTrials = "traced trials"
 func blockLine(e run.Event) string {
 	p := e.Progress
 	if e.Slot.Traced {
-		return tracedTrials + Remaining(", at most ", e)
+		return joinedBy(", ", tracedTrials, ToGo(p))
 	}
 	text := fmt.Sprintf("block %d", e.Slot.Block)
 	if p.MaxBlock > 0 {
@@ -137,57 +140,82 @@ func blockLine(e run.Event) string {
 	if p.NextLook > 0 {
 		text += fmt.Sprintf(", next interim analysis at %d", p.NextLook)
 	}
-	if all := p.Decided + p.Inconclusive + p.Open; all > 0 {
-		text += fmt.Sprintf(", %d of %d verdicts", p.Decided, all)
-	}
-	return text + Remaining(", at most ", e)
+	return joinedBy(", ", text, verdicts(p), ToGo(p))
 }
 
-// Remaining is the time that an event says the run takes at most, after a
-// prefix; "" where that is unknown.
-func Remaining(prefix string, e run.Event) string {
-	if e.Progress.Remaining <= 0 {
-		return ""
-	}
-	return fmt.Sprintf("%s%v left", prefix, e.Progress.Remaining.Round(time.Second))
-}
-
-// Live redraws the estimates so far and one line at the bottom of a terminal;
-// milestones scroll above them.
+// Live redraws the estimates so far, a bar with the time to go, and one line at the
+// bottom of a terminal; milestones scroll above them.
 type Live struct {
-	// Line replaces the line of a trial; nil is the usual one.
+	// Line replaces the bar and the line of a trial; nil are the usual ones.
 	Line func(run.Event) string
 
 	out       io.Writer
 	size      func() (columns, lines int)
+	now       func() time.Time
 	estimates []verdict.SoFar
+	bar       func(columns int) string // nil for none
 	line      string
+	footed    int            // lines of the screen that are the bar and the line
 	drawn     []string       // what is on the screen; the cursor is in the last line
 	working   map[string]int // the blocks under way, by their nodes
+
+	whole   bool // the run was opened here, so its progress is that of the whole
+	opened  time.Time
+	budget  time.Duration
+	step    *run.Step // of the preparation
+	began   time.Time // of the step
+	doing   string
+	stop    chan struct{} // ends the clock, which closes stopped; nil while there is none
+	stopped chan struct{}
+	mu      sync.Mutex // while there is a clock, it and events draw
 }
 
 // Event redraws what the event changes.
 func (l *Live) Event(e run.Event) {
-	if line := milestone(e); line != "" && e.Kind != run.Block && e.Kind != run.Preparing {
-		l.Close()
+	preparing := e.Kind == run.Preparing && e.Step != nil
+	if !preparing {
+		l.stopClock() // nothing else works while samples are taken
+	}
+	l.mu.Lock()
+	l.show(e)
+	l.mu.Unlock()
+	if preparing && l.stop == nil && l.now != nil {
+		l.startClock()
+	}
+}
+
+func (l *Live) show(e run.Event) {
+	kept := e.Kind != run.Block && (e.Kind != run.Preparing || e.Step != nil && e.Step.Took > 0)
+	if line := milestone(e); line != "" && kept {
+		l.erase()
 		columns, _ := l.size()
 		fmt.Fprint(l.out, term.Prose(line, columns))
 	}
+	if p := e.Progress; p.Block > 0 && l.Line == nil && l.whole && l.now != nil {
+		clock := until(p, l.now())
+		l.bar = func(columns int) string {
+			return withBar(p.Share(), columns, outlook(p, clock), outlook(p, ""), joinedBy(", ", ToGo(p), verdicts(p)), ToGo(p))
+		}
+	}
 	switch e.Kind {
+	case run.Opened:
+		l.open(e)
 	case run.Estimates:
 		l.estimates = e.Estimates
 		l.draw()
-	case run.Preparing, run.Waiting:
+	case run.Preparing:
+		l.prepare(e)
+	case run.Waiting, run.Ending:
 		l.status(e.Message)
 	case run.Block:
-		l.status(blockLine(e))
+		l.status(blockOf(e))
 	case run.Trying, run.Tried:
 		l.work(e)
 		switch others := l.otherNodes(e.Slot.Node); {
 		case l.Line != nil:
 			l.status(l.Line(e))
 		case others != "":
-			l.status(others + outlook(e))
+			l.status(others + analysis(e))
 		default:
 			l.status(trialLine(e))
 		}
@@ -240,67 +268,73 @@ func (l *Live) otherNodes(node string) string {
 	return text
 }
 
-func trialLine(e run.Event) string {
-	p := e.Progress
+// blockOf names the block of a trial, and the analysis that follows.
+func blockOf(e run.Event) string {
+	if e.Slot.Traced {
+		return tracedTrials + onNode(e.Slot.Node)
+	}
 	text := fmt.Sprintf("block %d", e.Slot.Block)
-	switch {
-	case e.Slot.Traced:
-		text = tracedTrials
-	case p.MaxBlock > 0:
-		text += fmt.Sprintf("/%d", p.MaxBlock)
+	if e.Progress.MaxBlock > 0 {
+		text += fmt.Sprintf("/%d", e.Progress.MaxBlock)
 	}
-	text += onNode(e.Slot.Node)
+	return text + onNode(e.Slot.Node) + analysis(e)
+}
+
+func trialLine(e run.Event) string {
 	if e.Batch != nil {
-		text += " · " + schedule.BatchWords(e.Batch)
-	} else {
-		text += fmt.Sprintf(" · %s in %s", joined(e.Slot.Workload, e.Slot.Level), e.Slot.Environment)
+		return blockOf(e) + " · " + schedule.BatchWords(e.Batch)
 	}
-	return text + outlook(e)
+	return blockOf(e) + fmt.Sprintf(" · %s in %s", joined(e.Slot.Workload, e.Slot.Level), e.Slot.Environment)
 }
 
-// outlook is how far the run is.
-func outlook(e run.Event) (text string) {
-	p := e.Progress
-	if all := p.Decided + p.Inconclusive + p.Open; all > 0 {
-		text += fmt.Sprintf(" · %d/%d decided", p.Decided, all)
+// analysis is when verdicts can be reached next.
+func analysis(e run.Event) string {
+	if e.Progress.NextLook > 0 && !e.Slot.Traced {
+		return fmt.Sprintf(" · analysis at %d", e.Progress.NextLook)
 	}
-	if p.NextLook > 0 && !e.Slot.Traced {
-		text += fmt.Sprintf(" · analysis at %d", p.NextLook)
-	}
-	if p.Failed > 0 {
-		text += fmt.Sprintf(" · %d failed", p.Failed)
-	}
-	return text + Remaining(" · ≤", e)
+	return ""
 }
 
-// status redraws the line, and the table only where it is not on the screen.
+// status redraws the bar and the line, and the table only where it is not on the screen.
 func (l *Live) status(text string) {
 	l.line, _, _ = strings.Cut(text, "\n")
-	if len(l.drawn) == 0 {
+	columns, _ := l.size()
+	foot := l.foot(columns)
+	from := len(l.drawn) - len(foot)
+	if from < 0 || l.footed != len(foot) {
 		l.draw()
 		return
 	}
-	columns, _ := l.size()
-	last := len(l.drawn) - 1
-	l.drawn[last] = ansi.Truncate(l.line, columns-1, "…")
-	fmt.Fprint(l.out, term.Own("\r")+l.drawn[last]+eraseLine)
+	above := l.topOf(l.drawn[from:], columns)
+	l.drawn = append(l.drawn[:from], foot...)
+	fmt.Fprint(l.out, above+strings.Join(foot, eraseLine+"\n")+eraseBelow)
 }
 
-// draw writes the table and the line over what is on the screen, in one write, so
-// that the terminal shows no half of it.
+// foot is what is below the table: the bar, where there is one, and the line. The last
+// column stays free: some terminals go on in the next line after it.
+func (l *Live) foot(columns int) (lines []string) {
+	if l.bar != nil {
+		lines = append(lines, ansi.Truncate(l.bar(columns-1), columns-1, "…"))
+	}
+	return append(lines, ansi.Truncate(l.line, columns-1, "…"))
+}
+
+// draw writes the table, the bar and the line over what is on the screen, in one write,
+// so that the terminal shows no half of it.
 func (l *Live) draw() {
 	columns, lines := l.size()
-	above := l.top(columns)
-	// The last column stays free: some terminals go on in the next line after it.
-	l.drawn = append(table(l.estimates, columns-1, lines-2), ansi.Truncate(l.line, columns-1, "…"))
+	above := l.topOf(l.drawn, columns)
+	foot := l.foot(columns)
+	l.footed = len(foot)
+	l.drawn = append(table(l.estimates, columns-1, lines-1-len(foot)), foot...)
 	fmt.Fprint(l.out, above+strings.Join(l.drawn, eraseLine+"\n")+eraseBelow)
 }
 
-// top moves the cursor to the first line of what is on the screen. A terminal that
-// was made narrower has wrapped its lines.
-func (l *Live) top(columns int) string {
+// topOf moves the cursor to the first of these lines, which are the last on the screen. A
+// terminal that was made narrower has wrapped its lines.
+func (l *Live) topOf(drawn []string, columns int) string {
 	up := 0
-	for i, line := range l.drawn {
+	for i, line := range drawn {
 		up += max(0, ansi.StringWidth(line)-1) / columns
 		if i > 0 {
 			up++
@@ -312,11 +346,16 @@ func (l *Live) top(columns int) string {
 	return term.Own("\r") + term.Own(ansi.CursorUp(up))
 }
 
-// Close erases the table and the line.
+// Close erases the table, the bar and the line.
 func (l *Live) Close() {
+	l.stopClock()
+	l.erase()
+}
+
+func (l *Live) erase() {
 	if len(l.drawn) > 0 {
 		columns, _ := l.size()
-		fmt.Fprint(l.out, l.top(columns)+eraseBelow)
+		fmt.Fprint(l.out, l.topOf(l.drawn, columns)+eraseBelow)
 	}
 	l.drawn = nil
 }

@@ -33,14 +33,14 @@ func TestTracedTrialsAreCalledSoInTheProgress(t *testing.T) {
 	if got := blockLine(e); got != "traced trials" {
 		t.Error(got)
 	}
-	if got := trialLine(e); got != "traced trials · redis in docker · 3/3 decided" {
+	if got := trialLine(e); got != "traced trials · redis in docker" {
 		t.Error(got)
 	}
 	e.Slot.Traced = false
 	if got := blockLine(e); !strings.HasPrefix(got, "block 9 of at most 8, next interim analysis at 10") {
 		t.Error(got)
 	}
-	if got := trialLine(e); !strings.HasPrefix(got, "block 9/8 · redis in docker") {
+	if got := trialLine(e); !strings.HasPrefix(got, "block 9/8 · analysis at 10 · redis in docker") {
 		t.Error(got)
 	}
 }
@@ -51,7 +51,7 @@ func TestTheProgressNamesTheEnvironmentsThatAlternate(t *testing.T) {
 	}
 	batch := []schedule.Slot{slot("native"), slot("docker"), slot("gvisor")}
 	e := run.Event{Kind: run.Trying, Slot: &batch[0], Batch: batch, Progress: schedule.Progress{MaxBlock: 60, NextLook: 8, Open: 2}}
-	if got := trialLine(e); got != "block 3/60 · redis clients=1: native, docker, gvisor alternating, 16 rounds · 0/2 decided · analysis at 8" {
+	if got := trialLine(e); got != "block 3/60 · analysis at 8 · redis clients=1: native, docker, gvisor alternating, 16 rounds" {
 		t.Error(got)
 	}
 	if e.Batch = batch[:1]; !strings.Contains(trialLine(e), "redis clients=1: native, 16 rounds") {
