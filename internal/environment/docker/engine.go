@@ -37,7 +37,7 @@ type brand struct {
 
 var (
 	theDocker = brand{"docker", "Docker daemon", "sudo systemctl start docker (without systemd: sudo dockerd &)", DockerHost, true, "dockerd", "docker.io"}
-	thePodman = brand{"podman", "Podman service", "sudo systemctl start podman.socket (without systemd: sudo podman system service --time=0 unix:///run/podman/podman.sock &)", PodmanHost, false, "podman", "podman"}
+	thePodman = brand{"podman", "Podman service", "sudo systemctl start podman.socket (without systemd: sudo sh -c 'mkdir -p /run/podman && exec podman system service --time=0 unix:///run/podman/podman.sock' &)", PodmanHost, false, "podman", "podman"}
 )
 
 // engine is a daemon at a Unix socket of this machine.
