@@ -51,9 +51,18 @@ build: setup-build agent ## Build bin/tare, with its agent inside (the default)
 agent: # after the set-up that brings Go
 	$(go-build) -o $(agent) ./cmd/tare-agent
 
+# The steps of make run, which a first user waits for.
+.PHONY: run-step-1 run-step-2
+run-step-1:
+	@echo "make run, step 1 of 3: set-up installs what this machine lacks, and lists it"
+run-step-2:
+	@echo "make run, step 2 of 3: compiling tare (the first time all its modules too)"
+
 .PHONY: run
-run: setup-run build ## Install what is missing, then run a study and report it (STUDY=quick ARGS="--budget 5m")
-	$(as-root) scripts/with-engines.sh docker -- bin/tare run $(STUDY) $(ARGS)
+run: run-step-1 setup-run run-step-2 build ## Install what is missing, then run a study and report it (STUDY=quick ARGS="--budget 5m")
+	@echo "make run, step 3 of 3: the study $(STUDY), whose image is built the first time"
+	@$(as-root) scripts/with-engines.sh docker -- bin/tare run $(STUDY) $(ARGS)
+	@echo "bin/tare, without a command, says what to do next"
 
 .PHONY: check
 check: setup-check ## Check what can be checked in two minutes: form of the code, links, all tests that need only Go (PACKAGES=./internal/stats)

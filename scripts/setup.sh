@@ -154,6 +154,7 @@ install_packages() {
 		fi
 	done
 	[ ${#packages[@]} -gt 0 ] || return 0
+	say "installing ${#packages[@]} packages with those that they need; apt-get writes to build/setup.log"
 	as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends \
 		-o Dpkg::Use-Pty=0 "${packages[@]}" </dev/null >build/setup.log 2>&1 || {
 		tail -n 20 build/setup.log >&2
