@@ -39,7 +39,8 @@ func headline(e run.Event) string {
 }
 
 // ToGo says how long a run is likely to go on, and how long at most: its budget lets no
-// block begin that would take longer. "" where neither is known.
+// block begin that would take longer. Where neither is known, it says how long at least;
+// "" where nothing is known.
 func ToGo(p schedule.Progress) string {
 	likely, atMost := p.ToGo()
 	switch {
@@ -49,6 +50,8 @@ func ToGo(p schedule.Progress) string {
 		return fmt.Sprintf("about %s to go", about(likely))
 	case atMost > 0:
 		return fmt.Sprintf("at most %s to go", atMost.Round(time.Second))
+	case p.Least && !p.Guessed && p.Remaining > 0:
+		return fmt.Sprintf("at least %s to go", about(p.Remaining))
 	case p.Over():
 		return "the budget is spent: this block is the last"
 	}

@@ -24,6 +24,7 @@ func TestTheTimeToGoSaysWhetherItIsLikelyOrABound(t *testing.T) {
 		"":                                {Elapsed: time.Minute},
 		"at most 3m0s to go":              {Elapsed: time.Minute, Budget: 4 * time.Minute, Guessed: true},
 		"about 1m40s to go, at most 3m0s": {Elapsed: time.Minute, Budget: 4 * time.Minute, Remaining: 97 * time.Second},
+		"at least 30s to go":              {Elapsed: time.Minute, Remaining: 30 * time.Second, Least: true},
 		"about 12m0s to go":               {Remaining: 12*time.Minute + 20*time.Second},
 		"about 25s to go":                 {Remaining: 24 * time.Second},
 		"about 1s to go":                  {Remaining: time.Millisecond},

@@ -32,7 +32,10 @@ type Progress struct {
 	// within the budget; a block that was begun is finished. 0 while nothing is known.
 	Remaining time.Duration `json:"remaining_ns,omitempty"`
 	// Guessed: some of the trials that Remaining is made of have not been measured once.
-	Guessed bool      `json:"guessed,omitempty"`
+	Guessed bool `json:"guessed,omitempty"`
+	// Least: an open verdict has no projection yet, so that Remaining ends at the next
+	// analysis, and is what the run takes at least.
+	Least   bool      `json:"least,omitempty"`
 	GivenUp []GivenUp `json:"given_up,omitempty"`
 }
 
@@ -44,7 +47,7 @@ func (p Progress) ToGo() (likely, atMost time.Duration) {
 		atMost = max(0, p.Budget-p.Elapsed)
 	}
 	switch {
-	case p.Guessed:
+	case p.Guessed, p.Least && p.Remaining < atMost, p.Least && p.Budget == 0:
 		return 0, atMost
 	case p.Budget > 0 && p.Remaining > atMost:
 		return p.Remaining, 0
@@ -113,7 +116,7 @@ func (s *Schedule) Progress(elapsed time.Duration) Progress {
 			}
 		}
 	}
-	p.Remaining, p.Guessed = s.remaining(elapsed), s.guesses()
+	p.Remaining, p.Guessed, p.Least = s.remaining(elapsed), s.guesses(), s.unprojected()
 	if s.why != "" {
 		p.Budget = 0 // traced trials follow, whatever they take
 	}
@@ -238,6 +241,22 @@ func (s *Schedule) target(environment string, c cell) int {
 		n = min(n, blocks.Max)
 	}
 	return n
+}
+
+// unprojected says whether it is unknown how many blocks an open verdict takes.
+func (s *Schedule) unprojected() bool {
+	blocks := s.plan.Design.Blocks
+	if s.why != "" || s.sequential() || blocks.Fixed || s.plan.Design.Drop == "never" && !blocks.Open {
+		return false
+	}
+	return slices.ContainsFunc(s.Verdicts(), func(c verdict.Contrast) bool {
+		return c.Primary && c.Open && c.Projection == 0 && s.target(c.Environment, s.cellOf(c)) > 0
+	})
+}
+
+// cellOf is the cell of a contrast.
+func (s *Schedule) cellOf(c verdict.Contrast) cell {
+	return s.cells[slices.IndexFunc(s.cells, func(at cell) bool { return at.workload == c.Workload && at.level == c.Level })]
 }
 
 // Why says in words why the run is over; "" while it is not.

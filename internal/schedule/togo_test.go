@@ -15,6 +15,8 @@ func TestTheTimeToGoIsLikelyOrBounded(t *testing.T) {
 		"nothing is known":                         {Progress{Elapsed: m}, 0, 0, 0},
 		"only the budget":                          {Progress{Elapsed: m, Budget: 4 * m}, 0, 3 * m, .25},
 		"trials that were never measured":          {Progress{Elapsed: m, Budget: 4 * m, Remaining: 2 * m, Guessed: true}, 0, 3 * m, .25},
+		"until the next analysis, within a budget": {Progress{Elapsed: m, Budget: 4 * m, Remaining: m, Least: true}, 0, 3 * m, .25},
+		"until the next analysis":                  {Progress{Elapsed: m, Remaining: m, Least: true}, 0, 0, 0},
 		"without a budget, likely":                 {Progress{Elapsed: m, Remaining: 3 * m}, 3 * m, 0, .25},
 		"likely within the budget":                 {Progress{Elapsed: m, Budget: 10 * m, Remaining: m}, m, 9 * m, .5},
 		"cut off by the budget":                    {Progress{Elapsed: m, Budget: 4 * m, Remaining: 3 * m}, 0, 3 * m, .25},
@@ -42,7 +44,7 @@ func TestTheTimeOfTrialsUnderWayPasses(t *testing.T) {
 	const began = 10 * time.Second
 	s.Next(began)
 	before := s.Progress(began)
-	if before.Guessed || before.Remaining != 4*time.Second {
+	if before.Guessed || !before.Least || before.Remaining != 4*time.Second {
 		t.Errorf("two blocks of two seconds are left until the first analysis: %+v", before)
 	}
 	if got := s.Progress(began + 300*time.Millisecond).Remaining; got != before.Remaining-300*time.Millisecond {
