@@ -2,6 +2,7 @@ package progress
 
 import (
 	"fmt"
+	"io"
 	"strings"
 	"testing"
 	"time"
@@ -93,6 +94,14 @@ func TestTheFramesOfARun(t *testing.T) {
 		fmt.Fprintf(&frames, "--- closed\n%s\n", s)
 		reporttest.Golden(t, fmt.Sprintf("frames-%dx%d.txt", c.columns, c.lines), []byte(frames.String()))
 	}
+}
+
+// A terminal that is closed has no size any more, and what is under way must be stopped.
+func TestATerminalThatIsClosedIsNoPanic(t *testing.T) {
+	size := 80
+	l := &Live{out: term.NewWriter(io.Discard), size: func() (int, int) { return size, size }, now: time.Now}
+	session(l.Event, func(time.Duration) {}, func(string) { size = 0 })
+	l.Close()
 }
 
 func TestTheLogOfARun(t *testing.T) {

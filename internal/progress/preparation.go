@@ -80,9 +80,7 @@ func (l *Live) startClock() {
 			case <-stop:
 				return
 			case <-tick.C:
-				l.mu.Lock()
-				l.clock()
-				l.mu.Unlock()
+				l.locked(l.clock)
 			}
 		}
 	})

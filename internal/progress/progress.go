@@ -35,7 +35,10 @@ type Display interface {
 func New(w io.Writer) Display {
 	if _, terminal := term.Width(w); terminal && !term.Dumb() {
 		return &Live{out: term.NewWriter(w), now: time.Now, size: func() (int, int) {
-			columns, _ := term.Width(w)
+			columns, there := term.Width(w)
+			if !there { // it was closed
+				columns = term.DefaultWidth
+			}
 			return columns, term.Height(w)
 		}}
 	}
@@ -176,12 +179,17 @@ func (l *Live) Event(e run.Event) {
 	if !preparing {
 		l.stopClock() // nothing else works while samples are taken
 	}
-	l.mu.Lock()
-	l.show(e)
-	l.mu.Unlock()
+	l.locked(func() { l.show(e) })
 	if preparing && l.stop == nil && l.now != nil {
 		l.startClock()
 	}
+}
+
+// locked does what draws, also where that panics: what is stopped then has events too.
+func (l *Live) locked(do func()) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	do()
 }
 
 func (l *Live) show(e run.Event) {
@@ -335,7 +343,7 @@ func (l *Live) draw() {
 func (l *Live) topOf(drawn []string, columns int) string {
 	up := 0
 	for i, line := range drawn {
-		up += max(0, ansi.StringWidth(line)-1) / columns
+		up += max(0, ansi.StringWidth(line)-1) / max(1, columns)
 		if i > 0 {
 			up++
 		}
