@@ -48,6 +48,9 @@ func (s *Store) Receive(ctx context.Context, made Image, send func() (io.Reader,
 		if err := f.Close(); err != nil {
 			return fmt.Errorf("image store: %w", explain(err))
 		}
+		if err := normal(ctx, f.Name(), made.Digest); err != nil {
+			return fmt.Errorf("receiving image %s: %w", made.Name, err)
+		}
 		// The name, for listings.
 		return s.writeRecord(s.path("references", "received-"+short(r.Digest)+".json"), r)
 	})
@@ -55,4 +58,21 @@ func (s *Store) Receive(ctx context.Context, made Image, send func() (io.Reader,
 		return nil, err
 	}
 	return s.image(r), nil
+}
+
+// normal refuses a root file system that is not packed as tare packs them: its names lead
+// within the root, its links lead to what is there, and it is as large as it says.
+func normal(ctx context.Context, path, digest string) error {
+	b, err := newBudget(filepath.Dir(path))
+	if err != nil {
+		return err
+	}
+	got, err := flatten(ctx, []string{path}, io.Discard, b)
+	if err != nil {
+		return err
+	}
+	if got != digest {
+		return fmt.Errorf("the data is no root file system as tare packs it, which would have the digest %s, and not %s", short(got), short(digest))
+	}
+	return nil
 }
