@@ -16,11 +16,48 @@ import (
 	"strings"
 
 	"github.com/klauspost/compress/zstd"
+	"golang.org/x/sys/unix"
 
 	"tare/internal/image"
 	"tare/internal/linux/beneath"
 	"tare/internal/quantity"
 )
+
+// Create writes a file that is there when it is complete, and before that under no name:
+// not even a process that is killed leaves a part of it. It replaces no file.
+func Create(path string, write func(io.Writer) error) error {
+	if _, err := os.Lstat(path); err == nil {
+		return &fs.PathError{Op: "create", Path: path, Err: unix.EEXIST}
+	}
+	file, err := os.OpenFile(filepath.Dir(path), os.O_WRONLY|unix.O_TMPFILE, 0o600)
+	if errors.Is(err, unix.EOPNOTSUPP) || errors.Is(err, unix.EISDIR) {
+		return createNamed(path, write)
+	}
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	if err := errors.Join(write(file), file.Sync()); err != nil {
+		return err
+	}
+	self := fmt.Sprintf("/proc/self/fd/%d", file.Fd())
+	if err := unix.Linkat(unix.AT_FDCWD, self, unix.AT_FDCWD, path, unix.AT_SYMLINK_FOLLOW); err != nil {
+		return &fs.PathError{Op: "create", Path: path, Err: err}
+	}
+	return nil
+}
+
+// createNamed is Create where the file system has no files without a name, such as NFS.
+func createNamed(path string, write func(io.Writer) error) error {
+	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(write(file), file.Sync(), file.Close()); err != nil {
+		return errors.Join(err, os.Remove(path))
+	}
+	return nil
+}
 
 // content is a file that goes into an archive.
 type content struct {
@@ -58,7 +95,7 @@ func Write(ctx context.Context, w io.Writer, version, name, directory string, le
 		x.Files = append(x.Files, f)
 	}
 	if err := x.check(); err != nil {
-		return fmt.Errorf("the run cannot be packed: %w", err)
+		return fmt.Errorf("no tare would read it: %w: rename it, or remove it", err)
 	}
 	return x.write(ctx, w, files)
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -21,6 +22,7 @@ import (
 	"tare/internal/image"
 	"tare/internal/run"
 	"tare/internal/rundir"
+	"tare/internal/term"
 )
 
 // archiveSuffix ends the name of an archive that tare names.
@@ -65,6 +67,9 @@ func packRun(ctx context.Context, app *App, name, out string, images bool) error
 	if out == "" {
 		out = title + archiveSuffix
 	}
+	if rundir.UnderWay(r.Directory) {
+		return badInput("%s is under way: pack it when it has ended, or stop it first", r.Directory)
+	}
 	var with []*image.Image
 	if images {
 		if with, err = imagesOf(app, r.Manifest); err != nil {
@@ -75,17 +80,43 @@ func packRun(ctx context.Context, app *App, name, out string, images bool) error
 		return archive.Write(ctx, w, app.Version, title, r.Directory, rundir.Passing, with)
 	}
 	if out == "-" {
-		return write(app.Stdout)
+		if _, terminal := term.Width(app.Stdout); terminal {
+			return badInput("--out -: stdout is a terminal, and an archive is no text: name a file, or redirect it")
+		}
+		err = write(term.Binary(app.Stdout))
+	} else {
+		if within(directory, out) {
+			return badInput("%s is in the run that is packed: name a place elsewhere with --out", out)
+		}
+		err = archive.Create(out, write)
 	}
-	to, err := os.OpenFile(out, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-	if err != nil {
-		return badInput("write the archive to %s: %w; choose another file with --out", out, bounded.Cause(err))
-	}
-	if err := errors.Join(write(to), to.Close()); err != nil {
-		return errors.Join(fmt.Errorf("pack %s: %w", r.Directory, err), os.Remove(out))
+	pathed := (*fs.PathError)(nil)
+	switch {
+	case ctx.Err() != nil:
+		return &ExitError{Status: ExitInterrupted, Err: fmt.Errorf("interrupted; %s was not written", out)}
+	case errors.As(err, &pathed) && (pathed.Path == out || pathed.Path == filepath.Dir(out)):
+		return badInput("write the archive to %s: %w; choose another file with --out", out, pathed.Err)
+	case err != nil:
+		return fmt.Errorf("pack %s to %s: %w", r.Directory, out, bounded.Cause(err))
+	case out == "-":
+		return nil
 	}
 	_, err = fmt.Fprintln(app.Stdout, out)
 	return err
+}
+
+// within reports whether a path leads to a place below a directory.
+func within(directory, path string) bool {
+	place, err := filepath.Abs(filepath.Dir(path))
+	if err == nil {
+		place, err = filepath.EvalSymlinks(place)
+	}
+	top, failed := filepath.EvalSymlinks(directory)
+	if err != nil || failed != nil {
+		return false
+	}
+	below, err := filepath.Rel(top, place)
+	return err == nil && filepath.IsLocal(below)
 }
 
 // imagesOf are the images of a run that the store still has.

@@ -23,6 +23,17 @@ func NewWriter(out io.Writer) *Writer {
 	return &Writer{out}
 }
 
+// Binary is what a Writer writes to, for data that is no text. A terminal is not: it gets
+// what the Writer shows.
+func Binary(w io.Writer) io.Writer {
+	if own, is := w.(*Writer); is {
+		if _, terminal := Width(w); !terminal {
+			return own.out
+		}
+	}
+	return w
+}
+
 // mark is a control sequence without meaning that nobody outside this process knows.
 var mark = func() string {
 	n, err := rand.Int(rand.Reader, big.NewInt(1<<62))
