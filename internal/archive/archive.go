@@ -6,6 +6,7 @@
 package archive
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"io/fs"
@@ -29,10 +30,17 @@ const (
 
 // What an archive may hold. docs/archives.md has the same figures.
 const (
-	maxIndex = 64 * quantity.MiB
-	maxFiles = 1_000_000
-	maxSize  = 256 * quantity.GiB
-	maxName  = 4096 // the kernel's PATH_MAX
+	maxIndex  = 64 * quantity.MiB
+	maxFiles  = 500_000 // and directories
+	maxImages = 1000
+	maxSize   = 256 * quantity.GiB
+	maxName   = 4096 // the kernel's PATH_MAX
+	maxDepth  = 64
+	// maxValues is how many values an index may have. Three bytes of it can take a
+	// hundred in memory.
+	maxValues = 5 * maxFiles
+	// blockSize is what a file or a directory takes on the disk at the least.
+	blockSize = 4 * quantity.KiB
 )
 
 // Index says what is in an archive.
@@ -72,6 +80,17 @@ var (
 	sumRule    = regexp.MustCompile(`^[0-9a-f]{64}$`)
 )
 
+// parse reads an index that a tare has written.
+func parse(text []byte) (x Index, err error) {
+	if bytes.Count(text, []byte{'{'}) > maxFiles+maxImages*10 || bytes.Count(text, []byte{','}) > maxValues {
+		return x, fmt.Errorf("it has too many values: at most %d files are read", maxFiles)
+	}
+	if err := json.Unmarshal(text, &x); err != nil {
+		return x, fmt.Errorf("%s: %w", indexName, err)
+	}
+	return x, x.check()
+}
+
 // check refuses an index that no tare has written.
 func (x Index) check() error {
 	switch {
@@ -79,8 +98,8 @@ func (x Index) check() error {
 		return fmt.Errorf("it has format %d, and this tare reads format %d: use tare %.100q", x.Format, Format, x.Tare)
 	case !plain(x.Run) || x.Run == "." || strings.Contains(x.Run, "/") || x.Run == imagesDir:
 		return fmt.Errorf("%.100q is not the name of a run", x.Run)
-	case len(x.Files) > maxFiles:
-		return fmt.Errorf("it has %d files, and at most %d are read", len(x.Files), maxFiles)
+	case len(x.Images) > maxImages:
+		return fmt.Errorf("it has %d images, and at most %d are read", len(x.Images), maxImages)
 	}
 	images := map[string]bool{}
 	for _, i := range x.Images {
@@ -100,6 +119,8 @@ func (x Index) check() error {
 			return fmt.Errorf("%.100q is in no run and no image of the archive", f.Path)
 		case seen[f.Path]:
 			return fmt.Errorf("%.100q is there twice", f.Path)
+		case strings.Count(f.Path, "/") > maxDepth:
+			return fmt.Errorf("%.100q is more than %d directories deep", f.Path, maxDepth)
 		case f.Size < 0 || f.Size > maxSize-sum:
 			return fmt.Errorf("its files have more than %s", maxSize)
 		case !sumRule.MatchString(f.SHA256):
@@ -107,6 +128,15 @@ func (x Index) check() error {
 		}
 		seen[f.Path] = true
 		sum += f.Size
+	}
+	directories := x.directories()
+	if len(seen)+len(directories) > maxFiles {
+		return fmt.Errorf("it has too many files and directories: at most %d are read", maxFiles)
+	}
+	for at := range directories {
+		if seen[at] {
+			return fmt.Errorf("%.100q is a file, and the directory of others", at)
+		}
 	}
 	for _, i := range x.Images {
 		if !seen[i.file()] {
@@ -122,10 +152,30 @@ func plain(path string) bool {
 	return fs.ValidPath(path) && len(path) <= maxName && visible.Line(path) == path
 }
 
-// size is that of all files.
-func (x Index) size() (sum quantity.Bytes) {
+// directories are those of the files of the run, or more than may be.
+func (x Index) directories() map[string]bool {
+	all := map[string]bool{}
 	for _, f := range x.Files {
-		sum += f.Size
+		for above := path.Dir(f.Path); x.holds(above) && !all[above] && len(all) <= maxFiles; above = path.Dir(above) {
+			all[above] = true
+		}
+	}
+	return all
+}
+
+// holds reports whether a path is that of the run or below it, and not of an image.
+func (x Index) holds(at string) bool {
+	within, _, _ := strings.Cut(at, "/")
+	return within == x.Run
+}
+
+// room is what the files of the run take on a disk, about.
+func (x Index) room() quantity.Bytes {
+	sum := quantity.Bytes(len(x.directories())) * blockSize
+	for _, f := range x.Files {
+		if x.holds(f.Path) {
+			sum += f.Size + blockSize
+		}
 	}
 	return sum
 }

@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -13,7 +14,11 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/klauspost/compress/zstd"
+	"golang.org/x/sys/unix"
 	"pgregory.net/rapid"
+
+	"tare/internal/quantity"
+	"tare/internal/testing/fuzzing"
 )
 
 // packed makes an archive of files.
@@ -63,7 +68,7 @@ func TestARunIsUnpackedAsItWasPacked(t *testing.T) {
 		rest[name] = text
 	}
 	one, into := packed(t, rest), t.TempDir()
-	x, err := Read(t.Context(), bytes.NewReader(one), into, nil)
+	x, err := Read(t.Context(), bytes.NewReader(one), into)
 	if err != nil || x.Run != "run-1" || x.Tare != "test" {
 		t.Fatalf("%+v, %v", x, err)
 	}
@@ -82,6 +87,8 @@ func TestARunIsUnpackedAsItWasPacked(t *testing.T) {
 type entry struct {
 	name, text, link string
 	kind             byte
+	records          map[string]string
+	header           tar.Header // its mode and owner
 }
 
 // archive makes an archive of an index and entries.
@@ -96,16 +103,14 @@ func archive(t *testing.T, index any, entries ...entry) []byte {
 		text = string(data)
 	}
 	var b bytes.Buffer
-	z, err := zstd.NewWriter(&b)
-	if err != nil {
-		t.Fatal(err)
-	}
-	w := tar.NewWriter(z)
+	w := tar.NewWriter(&b)
 	for _, e := range append([]entry{{name: indexName, text: text}}, entries...) {
+		h := e.header
+		h.Name, h.Size, h.Typeflag, h.Linkname, h.PAXRecords = e.name, int64(len(e.text)), e.kind, e.link, e.records
 		if e.kind == 0 {
-			e.kind = tar.TypeReg
+			h.Typeflag = tar.TypeReg
 		}
-		if err := w.WriteHeader(&tar.Header{Name: e.name, Size: int64(len(e.text)), Typeflag: e.kind, Linkname: e.link, Mode: 0o644}); err != nil {
+		if err := w.WriteHeader(&h); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := io.WriteString(w, e.text); err != nil {
@@ -115,10 +120,18 @@ func archive(t *testing.T, index any, entries ...entry) []byte {
 	if err := w.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if err := z.Close(); err != nil {
+	return compressed(t, b.Bytes())
+}
+
+// compressed is a frame of zstd.
+func compressed(t testing.TB, data []byte, options ...zstd.EOption) []byte {
+	t.Helper()
+	z, err := zstd.NewWriter(nil, options...)
+	if err != nil {
 		t.Fatal(err)
 	}
-	return b.Bytes()
+	defer z.Close()
+	return z.EncodeAll(data, nil)
 }
 
 const sumOfX = "2d711642b726b04401627ca9fbac32f5c8530fb1903cc4db02258717921a4881" // of "x"
@@ -126,6 +139,14 @@ const sumOfX = "2d711642b726b04401627ca9fbac32f5c8530fb1903cc4db02258717921a4881
 func TestAHostileArchiveIsRefusedAndWritesNothingElsewhere(t *testing.T) {
 	index := func(files ...File) Index { return Index{Format: 1, Tare: "test", Run: "r", Files: files} }
 	x := File{"r/a", 1, sumOfX}
+	sound := archive(t, index(x), entry{name: "r/a", text: "x"})
+	many := func(n int, path string) Index {
+		files := make([]File, n)
+		for i := range files {
+			files[i] = File{fmt.Sprintf(path, i), 0, sumOfX}
+		}
+		return index(files...)
+	}
 	named := func(path string) []byte {
 		return archive(t, index(File{path, 1, sumOfX}), entry{name: path, text: "x"})
 	}
@@ -159,7 +180,30 @@ func TestAHostileArchiveIsRefusedAndWritesNothingElsewhere(t *testing.T) {
 		"a symbolic link":           {archive(t, index(File{"r/a", 0, sumOfX}), entry{name: "r/a", link: "/etc/passwd", kind: tar.TypeSymlink}), "is in its place"},
 		"a hard link":               {archive(t, index(File{"r/a", 0, sumOfX}), entry{name: "r/a", link: "/etc/passwd", kind: tar.TypeLink}), "is in its place"},
 		"a device":                  {archive(t, index(File{"r/a", 0, sumOfX}), entry{name: "r/a", kind: tar.TypeBlock}), "is in its place"},
-		"a file as a directory":     {archive(t, index(x, File{"r/a/b", 1, sumOfX}), entry{name: "r/a", text: "x"}, entry{name: "r/a/b", text: "x"}), "r/a/b: "},
+		"a FIFO":                    {archive(t, index(File{"r/a", 0, sumOfX}), entry{name: "r/a", kind: tar.TypeFifo}), "is in its place"},
+		"a directory":               {archive(t, index(File{"r/a", 0, sumOfX}), entry{name: "r/a/", kind: tar.TypeDir}), "is in its place"},
+		"a file of another case":    {archive(t, index(x), entry{name: "r/A", text: "x"}), "is in its place"},
+		"a file as a directory":     {archive(t, index(x, File{"r/a/b", 1, sumOfX})), "is a file, and the directory of others"},
+		"the name of no file":       {archive(t, index(File{"r/" + strings.Repeat("a", 256), 1, sumOfX}), entry{name: "r/" + strings.Repeat("a", 256), text: "x"}), "name too long"},
+		"a path that is too long":   {archive(t, index(File{"r/" + strings.Repeat("a", 4096), 1, sumOfX})), "is not a path in a run"},
+		"a path that is too deep":   {archive(t, index(File{"r" + strings.Repeat("/a", 100), 1, sumOfX})), "directories deep"},
+		"dots in a path":            {named("r/./a"), "is not a path in a run"},
+		"an empty part of a path":   {named("r//a"), "is not a path in a run"},
+		"text that is reordered":    {named("r/a\u202egpj"), "is not a path in a run"},
+		"bytes that are no text":    {archive(t, `{"format":1,"run":"r","files":[{"path":"r/\ud800","size":"1B","sha256":"`+sumOfX+`"}]}`, entry{name: "r/\xff", text: "x"}), "r/�"},
+		"too many files":            {archive(t, many(maxFiles+1, "r/%d")), "too many"},
+		"too many directories":      {archive(t, many(maxFiles/2+1, "r/%d/a")), "too many"},
+		"files without anything":    {archive(t, `{"format":1,"run":"r","files":[`+strings.Repeat("{},", 20<<20)+`{}]}`), "too many values"},
+		"images without anything":   {archive(t, `{"format":1,"run":"r","images":[`+strings.Repeat("{},", 20<<20)+`{}]}`), "too many values"},
+		"empty variables":           {archive(t, `{"format":1,"run":"r","images":[{"env":[`+strings.Repeat(`"",`, 20<<20)+`""]}]}`), "too many values"},
+		"an index that is too long": {archive(t, strings.Repeat(" ", int(maxIndex)+1)), "too long"},
+		"a nested index":            {archive(t, strings.Repeat("[", 100_000)), "tare-archive.json"},
+		"files with holes":          {archive(t, index(x), entry{name: "r/a", text: "x", records: map[string]string{"X.sparse": "1"}}), "is in its place"},
+		"attributes":                {archive(t, index(x), entry{name: "r/a", text: "x", records: map[string]string{"SCHILY.xattr.security.capability": "x"}}), "is in its place"},
+		"data after the end":        {append(bytes.Clone(sound), compressed(t, []byte("x"))...), "it goes on after its last file"},
+		"zeros after the end":       {append(bytes.Clone(sound), compressed(t, make([]byte, 1<<20))...), "it goes on after its last file"},
+		"bytes after the end":       {append(bytes.Clone(sound), "x"...), "after its last file"},
+		"a window of a gigabyte":    {[]byte("\x28\xb5\x2f\xfd\x00\xa0\x01\x00\x00"), "window size"},
 		"an image that is none":     {archive(t, Index{Format: 1, Run: "r", Images: []Image{{Digest: "sha256:../../x"}}}), "is not the digest"},
 		"an image without a file":   {archive(t, Index{Format: 1, Run: "r", Images: []Image{{Digest: "sha256:" + sumOfX}}}), "is not among its files"},
 	} {
@@ -169,7 +213,7 @@ func TestAHostileArchiveIsRefusedAndWritesNothingElsewhere(t *testing.T) {
 			if err := os.MkdirAll(into, 0o700); err != nil {
 				t.Fatal(err)
 			}
-			if _, err := Read(t.Context(), bytes.NewReader(c.pack), into, nil); err == nil || !strings.Contains(err.Error(), c.want) {
+			if _, err := Read(t.Context(), bytes.NewReader(c.pack), into); err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("the error is %v", err)
 			}
 			for file := range below(t, top) {
@@ -178,6 +222,52 @@ func TestAHostileArchiveIsRefusedAndWritesNothingElsewhere(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// What an archive says of modes and owners means nothing, and it can come in several frames.
+func TestOnlyNamesAndContentsAreTakenFromAnArchive(t *testing.T) {
+	whole := archive(t, Index{Format: 1, Run: "r", Files: []File{{"r/a", 1, sumOfX}}},
+		entry{name: "r/a", text: "x", header: tar.Header{Mode: 0o6777, Uid: 4711, Gid: 4711, Uname: "games"}})
+	decoder, err := zstd.NewReader(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer decoder.Close()
+	plain, err := decoder.DecodeAll(whole, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, data := range map[string][]byte{"one frame": whole, "two frames": append(compressed(t, plain[:100]), compressed(t, plain[100:])...)} {
+		into := t.TempDir()
+		if _, err := Read(t.Context(), bytes.NewReader(data), into); err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		var is unix.Stat_t
+		if err := unix.Lstat(filepath.Join(into, "r/a"), &is); err != nil || is.Mode != unix.S_IFREG|0o600 || is.Uid != uint32(os.Geteuid()) {
+			t.Errorf("%s: the file has the mode %o and the owner %d, %v", name, is.Mode, is.Uid, err)
+		}
+	}
+}
+
+func TestASmallArchiveTakesLittleMemory(t *testing.T) {
+	bomb := archive(t, `{"format":1,"run":"r","images":[`+strings.Repeat("{},", 20<<20)+`{}]}`)
+	fuzzing.Allocates(t, 8*uint64(maxIndex), func() {
+		_, _ = Read(t.Context(), bytes.NewReader(bomb), t.TempDir())
+	})
+}
+
+func TestAnArchiveThatEndsAnywhereIsRefused(t *testing.T) {
+	whole := packed(t, map[string]string{"manifest.json": "{}", "raw/x": "y"})
+	into := t.TempDir()
+	for n := range whole {
+		if _, err := Read(t.Context(), bytes.NewReader(whole[:n]), into); err == nil {
+			t.Fatalf("%d of %d bytes are read as an archive", n, len(whole))
+		}
+		if err := os.RemoveAll(filepath.Join(into, "run-1")); err != nil {
+			t.Fatal(err)
+		}
 	}
 }
 
@@ -192,7 +282,7 @@ func TestAnArchiveThatIsCutOffOrChangedIsRefused(t *testing.T) {
 		} else {
 			damaged[at] ^= byte(rapid.IntRange(1, 255).Draw(r, "by"))
 		}
-		x, err := Read(t.Context(), bytes.NewReader(damaged), into, nil)
+		x, err := Read(t.Context(), bytes.NewReader(damaged), into)
 		defer os.RemoveAll(filepath.Join(into, "run-1"))
 		if err == nil && (len(x.Files) != 2 || below(t, filepath.Join(into, "run-1"))["raw/x"] != "y") {
 			r.Fatalf("an archive with byte %d changed is read as %+v", at, x)
@@ -208,7 +298,43 @@ func FuzzRead(f *testing.F) {
 		if err := os.Mkdir(into, 0o700); err != nil {
 			t.Fatal(err)
 		}
-		_, _ = Read(t.Context(), bytes.NewReader(data), into, nil)
+		x, err := Read(t.Context(), bytes.NewReader(data), into)
+		files := below(t, top)
+		for file := range files {
+			if !strings.HasPrefix(file, "in/") {
+				t.Errorf("%s was written", file)
+			}
+		}
+		if err != nil {
+			return
+		}
+		for _, f := range x.Files {
+			if x.holds(f.Path) && quantity.Bytes(len(files["in/"+f.Path])) != f.Size {
+				t.Errorf("%s has %d bytes, and its index says %s", f.Path, len(files["in/"+f.Path]), f.Size)
+			}
+		}
+	})
+}
+
+// The index and the tar behind it, without the compression, which hides them from a fuzzer.
+func FuzzReadTar(f *testing.F) {
+	decoder, err := zstd.NewReader(nil)
+	if err != nil {
+		f.Fatal(err)
+	}
+	defer decoder.Close()
+	plain, err := decoder.DecodeAll(packed(f, map[string]string{"manifest.json": "{}", "raw/x": "y"}), nil)
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(plain)
+	f.Fuzz(func(t *testing.T, data []byte) {
+		top := t.TempDir()
+		into := filepath.Join(top, "in")
+		if err := os.Mkdir(into, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		_, _ = Read(t.Context(), bytes.NewReader(compressed(t, data, zstd.WithEncoderLevel(zstd.SpeedFastest))), into)
 		for file := range below(t, top) {
 			if !strings.HasPrefix(file, "in/") {
 				t.Errorf("%s was written", file)

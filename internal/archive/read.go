@@ -5,7 +5,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -22,55 +21,98 @@ import (
 // maxWindow is how much memory the decoder takes at the most.
 const maxWindow = 64 << 20
 
-// Read unpacks an archive into a directory, in which it makes one of the name of the run.
-// take receives each image that is in it; nil leaves them out. What was unpacked before
-// an error stays for the caller to remove.
-func Read(ctx context.Context, from io.Reader, into string, take func(Image, io.Reader) error) (Index, error) {
-	decoder, err := zstd.NewReader(reader{ctx, from}, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(maxWindow), zstd.WithDecoderMaxMemory(uint64(maxSize)))
+// Is reports whether a file may be an archive: whether it is compressed as one.
+func Is(path string) bool {
+	file, err := bounded.Open(path)
+	if err != nil {
+		return false
+	}
+	defer file.Close()
+	var begin [4]byte
+	_, err = io.ReadFull(file, begin[:])
+	return err == nil && begin == [4]byte{0x28, 0xb5, 0x2f, 0xfd} // RFC 8878, section 3.1.1
+}
+
+// ErrNoRoom is in the chain of the error about an archive that does not fit on the disk.
+var ErrNoRoom = errors.New("it does not fit")
+
+// Read unpacks the run of an archive into a directory, in which it makes one of the name
+// of the run. Images are read, and left out. What was unpacked before an error stays for
+// the caller to remove.
+func Read(ctx context.Context, from io.Reader, into string) (Index, error) {
+	root, err := os.OpenRoot(into)
 	if err != nil {
 		return Index{}, err
+	}
+	defer root.Close()
+	var x Index
+	err = each(ctx, from, func(index Index) error {
+		x = index
+		if err := enough(into, x.room()); err != nil {
+			return err
+		}
+		return root.Mkdir(x.Run, 0o700)
+	}, func(f File, content io.Reader) error {
+		if !x.holds(f.Path) {
+			return nil
+		}
+		return f.write(root, content)
+	})
+	return x, err
+}
+
+// ReadImages gives take each image of an archive, and writes nothing itself. The data of
+// an image is known to be that of the index when ReadImages has returned, and not before.
+func ReadImages(ctx context.Context, from io.Reader, take func(Image, io.Reader) error) error {
+	images := map[string]Image{}
+	return each(ctx, from, func(x Index) error {
+		for _, i := range x.Images {
+			images[i.file()] = i
+		}
+		return nil
+	}, func(f File, content io.Reader) error {
+		if i, is := images[f.Path]; is {
+			return take(i, content)
+		}
+		return nil
+	})
+}
+
+// each calls begin with the index of an archive, and file with each of its files, which
+// may leave content unread.
+func each(ctx context.Context, from io.Reader, begin func(Index) error, file func(File, io.Reader) error) error {
+	decoder, err := zstd.NewReader(reader{ctx, from}, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(maxWindow), zstd.WithDecoderMaxMemory(uint64(maxSize)))
+	if err != nil {
+		return err
 	}
 	defer decoder.Close()
 	in := tar.NewReader(decoder)
 	x, err := readIndex(in)
 	if err != nil {
-		return x, fmt.Errorf("it is not a run archive: %w", err)
+		return fmt.Errorf("it is not a run archive: %w", err)
 	}
-	if err := enough(into, x); err != nil {
-		return x, err
-	}
-	root, err := os.OpenRoot(into)
-	if err != nil {
-		return x, err
-	}
-	defer root.Close()
-	if err := root.Mkdir(x.Run, 0o700); err != nil {
-		return x, err
-	}
-	images := map[string]Image{}
-	for _, i := range x.Images {
-		images[i.file()] = i
+	if err := begin(x); err != nil {
+		return err
 	}
 	for _, f := range x.Files {
-		if err := f.read(in, func(content io.Reader) error {
-			if i, is := images[f.Path]; is {
-				if take == nil {
-					return nil
-				}
-				return take(i, content)
-			}
-			return f.write(root, content)
-		}); err != nil {
-			return x, err
+		if err := f.read(in, func(content io.Reader) error { return file(f, content) }); err != nil {
+			return err
 		}
 	}
 	switch _, err := in.Next(); {
 	case err == nil:
-		return x, errors.New("it has a file that its index does not name")
+		return errors.New("it has a file that its index does not name")
 	case !errors.Is(err, io.EOF):
-		return x, fmt.Errorf("after its last file: %w", err)
+		return fmt.Errorf("after its last file: %w", err)
 	}
-	return x, nil
+	// The checksum of the compressed data is behind the end of the tar.
+	switch n, err := io.CopyN(io.Discard, decoder, 1); {
+	case n > 0:
+		return errors.New("it goes on after its last file")
+	case !errors.Is(err, io.EOF):
+		return fmt.Errorf("after its last file: %w", err)
+	}
+	return nil
 }
 
 func readIndex(in *tar.Reader) (x Index, err error) {
@@ -78,27 +120,35 @@ func readIndex(in *tar.Reader) (x Index, err error) {
 	if err != nil {
 		return x, err
 	}
-	if h.Name != indexName || h.Typeflag != tar.TypeReg {
+	if h.Name != indexName || !simple(h) {
 		return x, fmt.Errorf("its first file is %.100q, and not %s", h.Name, indexName)
 	}
 	text, err := bounded.ReadAll(in, maxIndex)
 	if err != nil {
 		return x, err
 	}
-	if err := json.Unmarshal(text, &x); err != nil {
-		return x, fmt.Errorf("%s: %w", indexName, err)
+	return parse(text)
+}
+
+// simple reports whether a header is that of a regular file as Write writes it, of which
+// nothing but the name and the size means anything.
+func simple(h *tar.Header) bool {
+	for key := range h.PAXRecords {
+		if key != "path" && key != "size" {
+			return false
+		}
 	}
-	return x, x.check()
+	return h.Typeflag == tar.TypeReg && h.Linkname == ""
 }
 
 // enough refuses an archive that does not fit, before anything is written.
-func enough(into string, x Index) error {
+func enough(into string, size quantity.Bytes) error {
 	var at unix.Statfs_t
 	if err := unix.Statfs(into, &at); err != nil {
 		return fmt.Errorf("free space of %s: %w", into, err)
 	}
-	if free := quantity.Bytes(at.Bavail) * quantity.Bytes(at.Bsize); x.size() > free/10*9 {
-		return fmt.Errorf("its files have %s, and %s has %s free", x.size(), into, free)
+	if free := quantity.Bytes(at.Bavail) * quantity.Bytes(at.Bsize); size > free/10*9 {
+		return fmt.Errorf("%w: its files need %s, and %s has %s free", ErrNoRoom, size, into, free)
 	}
 	return nil
 }
@@ -109,7 +159,7 @@ func (f File) read(in *tar.Reader, do func(io.Reader) error) error {
 	switch {
 	case err != nil:
 		return fmt.Errorf("%s: it ends early: %w", f.Path, err)
-	case h.Name != f.Path || h.Typeflag != tar.TypeReg || h.Size != int64(f.Size):
+	case h.Name != f.Path || !simple(h) || h.Size != int64(f.Size):
 		return fmt.Errorf("%s: %.100q (%d bytes) is in its place", f.Path, h.Name, h.Size)
 	}
 	sum := sha256.New()
@@ -135,5 +185,8 @@ func (f File) write(root *os.Root, from io.Reader) error {
 		return err
 	}
 	_, err = io.Copy(file, from)
+	if errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EDQUOT) {
+		err = fmt.Errorf("%w: %w", ErrNoRoom, err)
+	}
 	return errors.Join(err, file.Close())
 }

@@ -35,9 +35,9 @@ type App struct {
 	// DefaultSignals gives signals their default action again, for commands that start
 	// nothing: they end at once. Tests have none.
 	DefaultSignals func()
-	started        bool              // the code of a command runs: cobra accepted its arguments
-	endAtOnce      bool              // a signal ends the process at once
-	unpacked       map[string]string // the directories of the runs of archives, by the archive
+	started        bool                // the code of a command runs: cobra accepted its arguments
+	endAtOnce      bool                // a signal ends the process at once
+	unpacked       map[string]unpacked // runs of archives, by the archive
 	atEnd          []func() error
 }
 

@@ -138,65 +138,93 @@ func imagesOf(app *App, m rundir.Manifest) (all []*image.Image, err error) {
 	return all, nil
 }
 
+// unpacked is the run of an archive, below a temporary directory.
+type unpacked struct {
+	directory string
+	images    []archive.Image // in the archive, and nowhere else
+}
+
 // find finds the directory of a run as run.Find does, or unpacks the run archive of that
-// path. take receives the images of an archive; nil leaves them out.
-func (a *App) find(name string, take func(archive.Image, io.Reader) error) (string, error) {
+// path.
+func (a *App) find(name string) (string, error) {
 	directory, err := run.Find(a.Home, name)
 	if err == nil {
 		return directory, nil
 	}
 	if info, e := os.Stat(name); e == nil && info.Mode().IsRegular() {
-		return a.unpack(name, take)
+		return a.unpack(name)
 	}
 	return "", inputError(err)
 }
 
 // unpack returns the directory of the run in an archive, below a temporary one that is
-// removed when the command ends. take receives its images; nil leaves them out.
-func (a *App) unpack(name string, take func(archive.Image, io.Reader) error) (string, error) {
-	if directory := a.unpacked[name]; directory != "" {
-		return directory, nil
+// removed when the command ends.
+func (a *App) unpack(name string) (string, error) {
+	if before, known := a.unpacked[name]; known {
+		return before.directory, nil
 	}
-	into, err := os.MkdirTemp("", "tare-run-")
+	file, err := bounded.Open(name)
 	if err != nil {
-		return "", err
-	}
-	a.removeAtEnd(into)
-	file, err := os.Open(name)
-	if err != nil {
-		return "", badInput("%w", err)
+		return "", badInput("unpack %s: %w", name, bounded.Cause(err))
 	}
 	defer file.Close()
-	x, err := archive.Read(context.Background(), file, into, take)
+	if !archive.Is(name) {
+		return "", badInput("%s is no run, and no run archive: it is not compressed with zstd", name)
+	}
+	into, remove, err := archive.Temporary()
 	if err != nil {
+		return "", fmt.Errorf("make a temporary directory to unpack %s: %w; the variable TMPDIR names the place", name, err)
+	}
+	a.atEnd = append(a.atEnd, remove)
+	// Nothing was started, so the first signal ends the command.
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	defer stop()
+	x, err := archive.Read(ctx, file, into)
+	switch {
+	case ctx.Err() != nil:
+		return "", &ExitError{Status: ExitInterrupted, Err: fmt.Errorf("interrupted while %s was unpacked", name)}
+	case errors.Is(err, archive.ErrNoRoom):
+		return "", badInput("unpack %s: %w; name a directory on a larger disk in the variable TMPDIR", name, err)
+	case err != nil:
 		return "", badInput("unpack %s: %w", name, err)
 	}
-	if a.unpacked == nil {
-		a.unpacked = map[string]string{}
+	if a.endAtOnce {
+		a.removeBySignal(into)
 	}
-	a.unpacked[name] = filepath.Join(into, x.Run)
-	return a.unpacked[name], nil
+	if a.unpacked == nil {
+		a.unpacked = map[string]unpacked{}
+	}
+	a.unpacked[name] = unpacked{filepath.Join(into, x.Run), x.Images}
+	return a.unpacked[name].directory, nil
 }
 
 // inArchive names the archive that a directory was unpacked from; "" for another directory.
 func (a *App) inArchive(directory string) string {
 	for name, at := range a.unpacked {
-		if at == directory {
+		if at.directory == directory {
 			return name
 		}
 	}
 	return ""
 }
 
-// removeAtEnd removes a temporary directory when the command ends, also by a signal that
-// would end the process at once.
-func (a *App) removeAtEnd(directory string) {
+// named is a text with the names of archives instead of the temporary directories of
+// their runs.
+func (a *App) named(text string) string {
+	for name, at := range a.unpacked {
+		text = strings.ReplaceAll(text, at.directory, name)
+	}
+	return text
+}
+
+// removeBySignal removes a temporary directory when a signal ends the process at once.
+func (a *App) removeBySignal(directory string) {
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	done := make(chan struct{})
 	crash.Go(func() {
 		defer close(done)
-		if _, came := <-signals; came && a.endAtOnce {
+		if _, came := <-signals; came {
 			_ = os.RemoveAll(directory)
 			os.Exit(ExitInterrupted)
 		}
@@ -205,15 +233,14 @@ func (a *App) removeAtEnd(directory string) {
 		signal.Stop(signals)
 		close(signals)
 		<-done
-		return os.RemoveAll(directory)
+		return nil
 	})
 }
 
 func newRerunCommand(app *App) *cobra.Command {
 	var (
-		o        run.Options
-		anyImage bool
-		show     displayFlags
+		o    run.Options
+		show displayFlags
 	)
 	command := &cobra.Command{
 		Use:   "rerun FILE|RUN",
@@ -228,22 +255,19 @@ tare compare shows afterwards what differs between the two runs.`,
   tare compare theirs.tare.tar.zst mine`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(command *cobra.Command, args []string) error {
-			return rerun(command.Context(), app, args[0], o, anyImage, show)
+			return rerun(command.Context(), app, args[0], o, show)
 		},
 	}
 	flags := command.Flags()
 	flags.StringVarP(&o.Directory, "out", "o", "", "`directory` of the run (default: HOME/runs/STUDY-TIME)")
-	flags.BoolVar(&anyImage, "any-image", false, "run images of other digests, too")
+	flags.BoolVar(&o.AnyImage, "any-image", false, "run images of other digests, too")
 	show.add(flags)
 	show.addListen(flags)
 	app.addNoWait(flags)
 	return command
 }
 
-func rerun(ctx context.Context, app *App, name string, o run.Options, anyImage bool, show displayFlags) error {
-	if _, err := app.find(name, app.receive(ctx)); err != nil {
-		return err
-	}
+func rerun(ctx context.Context, app *App, name string, o run.Options, show displayFlags) error {
 	r, err := openRun(app, name)
 	if err != nil {
 		return err
@@ -252,25 +276,61 @@ func rerun(ctx context.Context, app *App, name string, o run.Options, anyImage b
 		return badInput("%s was imported from output of other tools: there is nothing that tare could run again", name)
 	}
 	plan := *r.Plan
-	o.Home, o.Version, o.Command, o.Plan = app.Home, app.Version, app.Args, &plan
-	if !anyImage {
-		o.Images = r.Manifest.AllImages()
+	o.Home, o.Version, o.Command, o.Plan, o.Images = app.Home, app.Version, app.Args, &plan, r.Manifest.AllImages()
+	if err := run.Check(o); err != nil {
+		return inputError(err)
+	}
+	if lacking := plan.Lacking(); len(lacking) > 0 {
+		return badInput("%s cannot be run again here: what its study names has to be at the same places, with the same content:\n  %s", name, strings.Join(lacking, "\n  "))
+	}
+	if err := app.alone(ctx, name); err != nil { // what follows takes time and disk
+		return err
+	}
+	if err := app.receiveImages(ctx, name, o.Images); err != nil {
+		return err
+	}
+	if len(plan.Steps) > 0 {
+		return explain(ctx, app, o, show)
 	}
 	return execute(ctx, app, o, show)
 }
 
-// receive stores the images of an archive.
-func (a *App) receive(ctx context.Context) func(archive.Image, io.Reader) error {
-	return func(i archive.Image, content io.Reader) error {
-		store, err := image.Open(run.Images(a.Home))
-		if err != nil {
-			return err
+// receiveImages stores the images of an archive that its run ran and that the store lacks.
+func (a *App) receiveImages(ctx context.Context, name string, needed map[string]rundir.ImageFacts) error {
+	lacking := map[string]bool{}
+	for _, facts := range needed {
+		_, err := image.Existing(run.Images(a.Home)).Stored(facts.Digest)
+		lacking[facts.Digest] = err != nil
+	}
+	if !slices.ContainsFunc(a.unpacked[name].images, func(i archive.Image) bool { return lacking[i.Digest] }) {
+		return nil
+	}
+	store, err := image.Open(run.Images(a.Home))
+	if err != nil {
+		return badInput("%w", err)
+	}
+	file, err := bounded.Open(name)
+	if err != nil {
+		return badInput("read the images of %s: %w", name, bounded.Cause(err))
+	}
+	defer file.Close()
+	err = archive.ReadImages(ctx, file, func(i archive.Image, content io.Reader) error {
+		if !lacking[i.Digest] {
+			return nil
 		}
+		a.say("image: taking %s from %s", i.Digest, name)
 		made := image.Image{Digest: i.Digest, Name: strings.ToValidUTF8(i.Name, ""), Env: i.Env, Dir: i.Dir}
 		if err := json.Unmarshal(i.Config, &made.Config); err != nil {
 			return fmt.Errorf("how image %s is started: %w", i.Digest, err)
 		}
-		_, err = store.Receive(ctx, made, func() (io.Reader, error) { return content, nil })
+		_, err := store.Receive(ctx, made, func() (io.Reader, error) { return content, nil })
 		return err
+	})
+	switch {
+	case ctx.Err() != nil:
+		return &ExitError{Status: ExitInterrupted, Err: fmt.Errorf("interrupted while the images of %s were read; nothing was started", name)}
+	case err != nil:
+		return badInput("read the images of %s: %w", name, err)
 	}
+	return nil
 }

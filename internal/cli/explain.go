@@ -109,11 +109,11 @@ func (e *explainFlags) continueRun(command *cobra.Command, app *App) error {
 	if err != nil {
 		return err
 	}
-	if len(r.Plan.Steps) == 0 {
-		return badInput("%s is a run without a ladder: continue it with `tare run --resume %s`", e.resume, run.Name(app.Home, r.Directory))
-	}
 	if err := app.checkOwner(r.Directory); err != nil {
 		return err
+	}
+	if len(r.Plan.Steps) == 0 {
+		return badInput("%s is a run without a ladder: continue it with `tare run --resume %s`", e.resume, run.Name(app.Home, r.Directory))
 	}
 	e.options.Directory = r.Directory
 	return explain(command.Context(), app, e.options, e.show)

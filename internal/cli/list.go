@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"tare/internal/archive"
 	"tare/internal/environment"
 	"tare/internal/image"
 	"tare/internal/lists"
@@ -191,7 +192,10 @@ environment, or the commands and metrics of a workload.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(command *cobra.Command, args []string) error {
 			name := args[0]
-			if directory, err := findRun(app, name); err == nil {
+			if directory, err := findRun(app, name); err == nil || archive.Is(name) {
+				if err != nil {
+					return err
+				}
 				return showRun(app, directory, asJSON, verify)
 			}
 			if verify {

@@ -22,7 +22,7 @@ const maxMessage = 32 << 10
 // say prints a message to stderr: wrapped on a terminal, and on one line where a
 // program or a log reads it.
 func (a *App) say(format string, args ...any) {
-	text := fmt.Sprintf(format, args...)
+	text := a.named(fmt.Sprintf(format, args...))
 	if len(text) > maxMessage {
 		text = fmt.Sprintf("%s… (%d bytes)", strings.ToValidUTF8(text[:maxMessage], ""), len(text))
 	}

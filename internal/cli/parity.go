@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"tare/internal/archive"
 	"tare/internal/parity"
 	"tare/internal/parity/evaluate"
 	"tare/internal/report/model"
@@ -94,7 +95,10 @@ Exit status:
 // fingerprinted is a run with fingerprints: an existing one, or one of a study that
 // takes only fingerprints.
 func fingerprinted(ctx context.Context, app *App, name string, over study.Overrides, workloads []string) (*rundir.Run, error) {
-	if directory, err := findRun(app, name); err == nil {
+	if directory, err := findRun(app, name); err == nil || archive.Is(name) {
+		if err != nil {
+			return nil, err
+		}
 		r, err := openRun(app, directory)
 		if err != nil {
 			return nil, err

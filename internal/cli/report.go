@@ -107,7 +107,7 @@ func openReport(app *App, name string) (model.Input, error) {
 // findRun finds the directory of a run by its path, or by its name below the home.
 // An archive is unpacked.
 func findRun(app *App, name string) (string, error) {
-	return app.find(name, nil)
+	return app.find(name)
 }
 
 // findOwnRun finds the directory of a run that is going to be written to.

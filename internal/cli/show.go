@@ -55,12 +55,12 @@ func verifyRun(app *App, directory string) error {
 		return fmt.Errorf("%s has not ended: checksums are written when a run ends; continue it with `tare run --resume %[1]s`", directory)
 	}
 	for _, line := range wrong {
-		fmt.Fprintln(app.Stdout, line)
+		fmt.Fprintln(app.Stdout, app.named(line))
 	}
 	if len(wrong) > 0 {
 		return fmt.Errorf("%s was changed; the lines above say where", directory)
 	}
-	fmt.Fprintf(app.Stdout, "%s: %d trials, all files are unchanged\n", directory, len(r.Trials))
+	fmt.Fprintf(app.Stdout, "%s: %d trials, all files are unchanged\n", app.named(directory), len(r.Trials))
 	return nil
 }
 

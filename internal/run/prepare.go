@@ -122,8 +122,12 @@ func (e *execution) imageOfRun(ctx context.Context, store *image.Store, name, wh
 	if err != nil {
 		return nil, err
 	}
-	if was.Digest != "" && was.Digest != img.Digest {
-		return nil, &InputError{fmt.Errorf("the run has image %s, and its source gives %s now: what ran in two images cannot be compared; begin a new run, or take the images along with tare pack --images", was.Digest, img.Digest)}
+	if was.Digest != "" && was.Digest != img.Digest && !e.AnyImage {
+		fix := "begin a new run"
+		if e.Options.Images != nil {
+			fix = "take the image along with `tare pack --images`, or run another one with --any-image"
+		}
+		return nil, &InputError{fmt.Errorf("the run has image %s, and its source gives %s now: what ran in two images cannot be compared; %s", was.Digest, img.Digest, fix)}
 	}
 	e.run.Manifest.SetImage(name, rundir.ImageFacts{Name: img.Name, Digest: img.Digest})
 	return img, nil

@@ -41,8 +41,10 @@ type Options struct {
 	// Plan is a new run's; nil goes on with the run in Directory.
 	Plan *study.Plan
 	// Images are those that a new run has to have, by their names in the plan, as in the
-	// manifest of another run; nil where what their sources give is right.
-	Images map[string]rundir.ImageFacts
+	// manifest of another run; nil where what their sources give is right. With AnyImage
+	// their sources may give others, where they are not in the store.
+	Images   map[string]rundir.ImageFacts
+	AnyImage bool
 	// Parallel replaces how many nodes of a resumed run work at the same time; 0 leaves
 	// it as in the plan.
 	Parallel int
