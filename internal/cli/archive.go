@@ -286,7 +286,11 @@ func rerun(ctx context.Context, app *App, name string, o run.Options, show displ
 	if err := app.alone(ctx, name); err != nil { // what follows takes time and disk
 		return err
 	}
-	if err := app.receiveImages(ctx, name, o.Images); err != nil {
+	say := app.say
+	if show.quiet || show.json {
+		say = func(string, ...any) {}
+	}
+	if err := app.receiveImages(ctx, name, o.Images, say); err != nil {
 		return err
 	}
 	if len(plan.Steps) > 0 {
@@ -296,7 +300,7 @@ func rerun(ctx context.Context, app *App, name string, o run.Options, show displ
 }
 
 // receiveImages stores the images of an archive that its run ran and that the store lacks.
-func (a *App) receiveImages(ctx context.Context, name string, needed map[string]rundir.ImageFacts) error {
+func (a *App) receiveImages(ctx context.Context, name string, needed map[string]rundir.ImageFacts, say func(string, ...any)) error {
 	lacking := map[string]bool{}
 	for _, facts := range needed {
 		_, err := image.Existing(run.Images(a.Home)).Stored(facts.Digest)
@@ -318,7 +322,7 @@ func (a *App) receiveImages(ctx context.Context, name string, needed map[string]
 		if !lacking[i.Digest] {
 			return nil
 		}
-		a.say("image: taking %s from %s", i.Digest, name)
+		say("image: taking %s from %s", i.Digest, name)
 		made := image.Image{Digest: i.Digest, Name: strings.ToValidUTF8(i.Name, ""), Env: i.Env, Dir: i.Dir}
 		if err := json.Unmarshal(i.Config, &made.Config); err != nil {
 			return fmt.Errorf("how image %s is started: %w", i.Digest, err)

@@ -119,6 +119,9 @@ func (e *execution) imageOfRun(ctx context.Context, store *image.Store, name, wh
 		}
 	}
 	img, err := imageFrom(ctx, store, source, func(line string) { e.say("%s: %s", what, line) })
+	if err != nil && was.Digest != "" && e.Options.Images != nil {
+		return nil, fmt.Errorf("the run has image %s, which is not here: %w; take it along with `tare pack --images`", was.Digest, err)
+	}
 	if err != nil {
 		return nil, err
 	}
