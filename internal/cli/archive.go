@@ -25,9 +25,6 @@ import (
 	"tare/internal/term"
 )
 
-// archiveSuffix ends the name of an archive that tare names.
-const archiveSuffix = ".tare.tar.zst"
-
 func newPackCommand(app *App) *cobra.Command {
 	var out string
 	var images bool
@@ -49,7 +46,7 @@ what the tools printed: look through it before you share it.`,
 			return packRun(command.Context(), app, args[0], out, images)
 		},
 	}
-	command.Flags().StringVarP(&out, "out", "o", "", "`file` to write, - for stdout (default: the run's name with "+archiveSuffix+", here)")
+	command.Flags().StringVarP(&out, "out", "o", "", "`file` to write, - for stdout (default: the run's name with "+archive.Suffix+", here)")
 	command.Flags().BoolVar(&images, "images", false, "pack the images that the run used, too")
 	return command
 }
@@ -65,7 +62,7 @@ func packRun(ctx context.Context, app *App, name, out string, images bool) error
 	}
 	title := filepath.Base(directory)
 	if out == "" {
-		out = title + archiveSuffix
+		out = title + archive.Suffix
 	}
 	if rundir.UnderWay(r.Directory) {
 		return badInput("%s is under way: pack it when it has ended, or stop it first", r.Directory)
@@ -145,7 +142,7 @@ type unpacked struct {
 }
 
 // find finds the directory of a run as run.Find does, or unpacks the run archive of that
-// path.
+// path, or the zip that has one.
 func (a *App) find(name string) (string, error) {
 	directory, err := run.Find(a.Home, name)
 	if err == nil {
@@ -168,8 +165,9 @@ func (a *App) unpack(name string) (string, error) {
 		return "", badInput("unpack %s: %w", name, bounded.Cause(err))
 	}
 	defer file.Close()
-	if !archive.Is(name) {
-		return "", badInput("%s is no run, and no run archive: it is not compressed with zstd", name)
+	zipped := archive.IsZip(file)
+	if !zipped && !archive.Is(name) {
+		return "", badInput("%s is no run, and no run archive: it is not compressed with zstd, and no zip", name)
 	}
 	into, remove, err := archive.Temporary()
 	if err != nil {
@@ -179,7 +177,12 @@ func (a *App) unpack(name string) (string, error) {
 	// Nothing was started, so the first signal ends the command.
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
-	x, err := archive.Read(ctx, file, into)
+	var x archive.Index
+	if zipped {
+		x, err = archive.Unzip(ctx, file, into, rundir.Marks)
+	} else {
+		x, err = archive.Read(ctx, file, into)
+	}
 	switch {
 	case ctx.Err() != nil:
 		return "", &ExitError{Status: ExitInterrupted, Err: fmt.Errorf("interrupted while %s was unpacked", name)}
@@ -318,7 +321,12 @@ func (a *App) receiveImages(ctx context.Context, name string, needed map[string]
 		return badInput("read the images of %s: %w", name, bounded.Cause(err))
 	}
 	defer file.Close()
-	err = archive.ReadImages(ctx, file, func(i archive.Image, content io.Reader) error {
+	content, err := archive.Member(file)
+	if err != nil {
+		return badInput("read the images of %s: %w", name, err)
+	}
+	defer content.Close()
+	err = archive.ReadImages(ctx, content, func(i archive.Image, content io.Reader) error {
 		if !lacking[i.Digest] {
 			return nil
 		}

@@ -19,7 +19,13 @@ func newCompareCommand(app *App) *cobra.Command {
 		Long: `Compare two runs of the same study: which layers cost more or less in the second.
 The cost of an environment is relative to the baseline of its own run, so that a
 slower machine cancels out. The intervals are those of two independent samples,
-with an error rate of 5% over all comparisons of the table.`,
+with an error rate of 5% over all comparisons of the table.
+
+RUN is a name, a directory, the file of tare pack, or a zip with one run in it, such as
+CI systems make of the files of a job.`,
+		Example: `  tare compare quick-20261121-014500 quick-20261122-014500
+  tare compare baseline.tare.tar.zst ./my-run
+  tare compare artifacts.zip ./my-run`,
 		Args: cobra.ExactArgs(2),
 		RunE: func(_ *cobra.Command, args []string) error {
 			first, err := openRun(app, args[0])

@@ -1,7 +1,10 @@
 package cli
 
 import (
+	"archive/zip"
+	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/signal"
@@ -19,7 +22,22 @@ func TestMain(m *testing.M) {
 	testscript.Main(leaky{m}, map[string]func(){
 		"tare": func() { os.Exit(Main(context.Background(), NewApp("test"))) },
 		"hold": hold,
+		"zip":  makeZip,
 	})
+}
+
+// makeZip makes a zip of files, as a CI system does.
+func makeZip() {
+	var b bytes.Buffer
+	w := zip.NewWriter(&b)
+	if err := w.AddFS(os.DirFS(os.Args[2])); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	if err := errors.Join(w.Close(), os.WriteFile(os.Args[1], b.Bytes(), 0o600)); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
 }
 
 // hold keeps tares waiting, as one at work on a run of a home.

@@ -62,6 +62,9 @@ type Run struct {
 	Incomplete string
 }
 
+// Marks reports whether a file of this name makes a directory that of a run.
+func Marks(name string) bool { return name == manifestFile }
+
 // Open reads a run directory. It changes nothing, not even a torn line.
 func Open(directory string) (*Run, error) {
 	r, err := openWithoutTrials(directory)
