@@ -19,5 +19,5 @@ unformatted=$(git ls-files -z --cached --others --exclude-standard -- '*.go' | x
 # check need anyway, so that dependencies are compiled once and not twice.
 CGO_ENABLED=1 GOFLAGS="${GOFLAGS:-} -race" \
 	GOLANGCI_LINT_CACHE=${GOLANGCI_LINT_CACHE:-$PWD/build/cache/golangci-lint} golangci-lint run "$@" || failed=1
-shellcheck scripts/*.sh .ci/run || failed=1
+shellcheck scripts/*.sh .ci/run examples/ci/*.sh || failed=1
 exit "$failed"

@@ -10,8 +10,10 @@ import (
 	"os/signal"
 	"path/filepath"
 	"runtime"
+	"strings"
 	"testing"
 
+	"github.com/goccy/go-yaml"
 	"github.com/rogpeppe/go-internal/testscript"
 	"go.uber.org/goleak"
 
@@ -74,6 +76,7 @@ func TestScriptsOverARun(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	steps := actionSteps(t, filepath.Join(examples, "ci", "action.yml"))
 	testscript.Run(t, testscript.Params{
 		Dir: "testdata/script", RequireExplicitExec: true, RequireUniqueNames: true,
 		Setup: func(e *testscript.Env) error {
@@ -84,7 +87,54 @@ func TestScriptsOverARun(t *testing.T) {
 			e.Setenv("GOOS", runtime.GOOS)
 			e.Setenv("GOARCH", runtime.GOARCH)
 			e.Setenv(machinelock.Variable, e.WorkDir)
+			for i, text := range steps {
+				if err := os.WriteFile(filepath.Join(e.WorkDir, fmt.Sprintf("action-%d.sh", i+1)), []byte(text), 0o600); err != nil {
+					return err
+				}
+			}
 			return os.CopyFS(mine, os.DirFS(home))
 		},
 	})
+}
+
+// actionSteps are the scripts of an action, which get what a workflow says by variables
+// alone: text of a workflow within a script would be run by the shell.
+func actionSteps(t *testing.T, path string) (scripts []string) {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var action struct {
+		Inputs map[string]any
+		Runs   struct {
+			Using string
+			Steps []struct {
+				Shell, Run string
+				Env        map[string]string
+			}
+		}
+	}
+	if err := yaml.Unmarshal(text, &action); err != nil {
+		t.Fatal(err)
+	}
+	used := ""
+	for _, s := range action.Runs.Steps {
+		if s.Shell != "sh" || s.Run == "" || strings.Contains(s.Run, "${{") {
+			t.Errorf("%s: a step is no plain script for sh: %q", path, s.Run)
+		}
+		for name, value := range s.Env {
+			used += value
+			if !strings.Contains(s.Run, name) {
+				t.Errorf("%s: no step uses %s", path, name)
+			}
+		}
+		scripts = append(scripts, s.Run)
+	}
+	for name := range action.Inputs {
+		if !strings.Contains(used, "inputs."+name+" ") {
+			t.Errorf("%s: no step gets the input %s", path, name)
+		}
+	}
+	return scripts
 }
