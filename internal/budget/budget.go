@@ -46,9 +46,9 @@ func Parse(name string, data []byte) ([]Rule, error) {
 	}
 	var rules []Rule
 	var wrong []string
-	for n, line := range strings.Split(string(data), "\n") {
+	for n, line := range strings.Split(strings.TrimPrefix(string(data), "\ufeff"), "\n") {
 		line, _, _ = strings.Cut(line, "#")
-		fields := strings.Fields(line)
+		fields := strings.Fields(spaced.Replace(line))
 		if len(fields) == 0 {
 			continue
 		}
@@ -69,12 +69,19 @@ func Parse(name string, data []byte) ([]Rule, error) {
 	return rules, nil
 }
 
+// spaced are the spellings of a rule that mean the same, and which keyboards, editors and
+// tare's own reports have.
+var spaced = strings.NewReplacer("≥", " >= ", "≤", " <= ", ">=", " >= ", "<=", " <= ", "−", "-", " / ", "/")
+
 const form = "[WORKLOAD [PARAMETER=VALUE...]] METRIC ENVIRONMENT[/BASELINE] >= or <= BOUND, such as nginx requests_per_second docker/native >= 0.9"
 
 func parse(fields []string) (r Rule, err error) {
 	r.Text = strings.Join(fields, " ")
 	at := slices.IndexFunc(fields, func(f string) bool { return strings.ContainsAny(f, "<>") })
-	if at < 2 || at == len(fields)-1 || fields[at] != ">=" && fields[at] != "<=" {
+	if at > 0 && fields[at] != ">=" && fields[at] != "<=" {
+		return r, fmt.Errorf("%s in %s is not a comparison; write >= or <=", strictyaml.Quoted(fields[at]), strictyaml.Quoted(r.Text))
+	}
+	if at < 2 || at == len(fields)-1 {
 		return r, fmt.Errorf("%s is not a rule; write %s", strictyaml.Quoted(r.Text), form)
 	}
 	r.atLeast = fields[at] == ">="
@@ -100,9 +107,12 @@ func parse(fields []string) (r Rule, err error) {
 	return r, nil
 }
 
-// ratio reads the bound of a ratio: 0.9, 90%, or with a sign as a change, -10%.
+// factor is the sign of a factor, as the reports write it.
+const factor = "×"
+
+// ratio reads the bound of a ratio: 0.9, 90%, ×1.5 or, with a sign as a change, -10%.
 func ratio(text string) (float64, error) {
-	number, percent := strings.CutSuffix(text, "%")
+	number, percent := strings.CutSuffix(strings.TrimPrefix(text, factor), "%")
 	signed := strings.HasPrefix(number, "+") || strings.HasPrefix(number, "-")
 	v, err := strconv.ParseFloat(number, 64)
 	if percent {
@@ -111,8 +121,8 @@ func ratio(text string) (float64, error) {
 	if signed {
 		v++
 	}
-	if err != nil || signed && !percent || !(v > 0) || math.IsInf(v, 1) {
-		return 0, fmt.Errorf("%s is not a ratio above 0; write 0.9, 90%% or, as a change, -10%%", strictyaml.Quoted(text))
+	if err != nil || signed && !percent || percent && strings.HasPrefix(text, factor) || !(v > 0) || math.IsInf(v, 1) {
+		return 0, fmt.Errorf("%s is not a ratio above 0; write 0.9, 90%%, ×1.5 or, as a change, -10%%", strictyaml.Quoted(text))
 	}
 	return v, nil
 }

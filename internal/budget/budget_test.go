@@ -12,6 +12,7 @@ import (
 	"pgregory.net/rapid"
 
 	"tare/internal/testing/reporttest"
+	"tare/internal/verdict"
 )
 
 // outcomes are those of a budget for the made-up run, a line each.
@@ -39,17 +40,19 @@ func TestARuleIsDecidedByTheWholeInterval(t *testing.T) {
 		"nginx requests docker/native >= 80%":          "met nginx requests docker/native",
 		"nginx requests docker/native >= -20%":         "met nginx requests docker/native",
 		"nginx requests gvisor/native >= 0.8":          "broken nginx requests gvisor/native",
+		"\ufeffnginx requests docker / native>=−20%\r": "met nginx requests docker/native",
+		"nginx requests docker/native ≥ ×0.8":          "met nginx requests docker/native",
 		"nginx requests docker/native >= 0.925":        "undecided nginx requests docker/native",
 		"nginx requests docker/native <= 0.8":          "broken nginx requests docker/native",
 		"nginx requests native/docker >= 1.01":         "met nginx requests native/docker",
 		"nginx requests gvisor/docker <= 0.5":          "met nginx requests gvisor/docker",
-		"redis clients=1 p99 gvisor <= 100ms":          "met redis, clients=1 get_p99 gvisor",
-		"redis clients=1 get_p99 gvisor <= 100us":      "broken redis, clients=1 get_p99 gvisor",
+		"redis clients=1 p99 gvisor <= 100ms":          "met redis clients=1 get_p99 gvisor",
+		"redis clients=1 get_p99 gvisor <= 100us":      "broken redis clients=1 get_p99 gvisor",
 		"nginx requests native >= 1k/s # as last year": "met nginx requests native",
-		"redis clients=50 p99 docker/native <= +100%":  "met redis, clients=50 get_p99 docker/native",
+		"redis clients=50 p99 docker/native <= +100%":  "met redis clients=50 get_p99 docker/native",
 		"ready docker <= 10s":                          "met startup ready docker",
 		// Every workload and level that has the metric.
-		"redis get gvisor/native >= 0.1": "met redis, clients=1 get gvisor/native\nmet redis, clients=10 get gvisor/native\nmet redis, clients=50 get gvisor/native\nmet redis, clients=200 get gvisor/native",
+		"redis get gvisor/native >= 0.1": "met redis clients=1 get gvisor/native\nmet redis clients=10 get gvisor/native\nmet redis clients=50 get gvisor/native\nmet redis clients=200 get gvisor/native",
 		// All values are 0.
 		"nginx errors docker <= 1": "undecided nginx errors docker",
 		// It did not work on this machine.
@@ -91,7 +94,9 @@ func TestWhatIsNoRuleIsSaidWithItsLine(t *testing.T) {
 	for text, want := range map[string]string{
 		"":                                   "b has no rule",
 		"nginx requests docker/native":       `b:1: "nginx requests docker/native" is not a rule; write`,
-		"\nrequests docker/native > 0.9":     "b:2: ",
+		"\nrequests docker/native > 0.9":     `b:2: ">" in "requests docker/native > 0.9" is not a comparison; write >= or <=`,
+		"requests docker/native => 0.9":      `"=>" in`,
+		"requests docker/native <= ×10%":     "is not a ratio above 0",
 		"docker/native >= 0.9":               "is not a rule",
 		"requests docker/ >= 0.9":            "names no two environments",
 		"requests docker/docker >= 0.9":      "names no two environments",
@@ -112,12 +117,13 @@ func TestWhatIsNoRuleIsSaidWithItsLine(t *testing.T) {
 // A rule about what is no longer measured would otherwise be kept for ever.
 func TestARuleAboutWhatTheRunHasNotIsAnError(t *testing.T) {
 	for text, want := range map[string]string{
-		"ngin requests docker/native >= 0.9":       "line 1: no workload ngin; the run has startup",
-		"redis clients=7 get docker/native >= 0.9": "no workload redis at clients=7",
+		"ngin requests docker/native >= 0.9":       `line 1: the run has no "ngin"; it has startup`,
+		"redis clients=7 get docker/native >= 0.9": `the run has no "redis clients=7"; it has startup, sysbench-cpu, sysbench-memory, syscalls, fio-randread, fio-randwrite, redis clients=1, redis clients=10, `,
 		"nginx request docker/native >= 0.9":       `unknown metric "request"; did you mean "requests"?`,
 		"nginx requests dokcer/native >= 0.9":      `unknown environment "dokcer"; did you mean "docker"?`,
 		"nginx requests docker/natif >= 0.9":       `unknown environment "natif"`,
-		"p99 docker/native >= 0.9":                 "p99 can be each of latency_p99, get_p99",
+		"p99 docker/native >= 0.9":                 "p99 could be any of latency_p99, get_p99: write the whole name",
+		"nginx docker/native >= 0.9":               "nginx is a workload: write a metric after it",
 		"nginx p99 docker <= 5":                    `"5" is not a figure in ms: write it as 1.50 ms`,
 	} {
 		rules, err := Parse("b", []byte(text))
@@ -166,5 +172,86 @@ func TestJUnitIsReadAsItIsWritten(t *testing.T) {
 	}
 	if suite.Tests != 4 || suite.Failures != 2 || suite.Errors != 1 || len(suite.Cases) != 4 || suite.Cases[0].Failure != nil || suite.Cases[1].Failure == nil || suite.Cases[3].Error == nil {
 		t.Errorf("%+v", suite)
+	}
+	if failed := suite.Cases[1].Failure; failed.Message != failed.Text || !strings.HasPrefix(failed.Text, "broken: nginx latency_p99 docker <= 1ms, 5.60 ms [") {
+		t.Errorf("%+v", failed)
+	}
+}
+
+func TestWhatWasMeasuredHasTheNotationOfItsBound(t *testing.T) {
+	for bound, want := range map[string]string{
+		">= 0.8":  "0.918 [0.884, 0.987]",
+		">= 80%":  "91.8% [88.4%, 98.7%]",
+		">= -20%": "-8.2% [-11.6%, -1.3%]",
+		"<= +5%":  "-8.2% [-11.6%, -1.3%]",
+		"<= ×1.1": "×0.918 [×0.884, ×0.987]",
+	} {
+		rules, err := Parse("b", []byte("nginx requests docker/native "+bound))
+		if err != nil {
+			t.Fatal(err)
+		}
+		results, err := Check(rules, reporttest.Quick())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := results[0].Measured(); got != want {
+			t.Errorf("%s: %s", bound, got)
+		}
+	}
+}
+
+// A comment of GitHub has at most 65536 characters.
+func TestACommentOnManyRulesStaysShort(t *testing.T) {
+	in := reporttest.Quick()
+	for text, want := range map[string][]string{
+		strings.Repeat("nginx requests docker/native >= 0.8\n", 300) + "nginx requests docker/native >= 0.99\n": {"**tare: 300 met, 1 broken, 0 undecided**\n\n| |", "| **broken** |", "<details><summary>300 met</summary>\n\n| |", "\n150 more are not shown.\n\n</details>\n"},
+		strings.Repeat("nginx requests docker/native >= 92.5%\n", 300):                                          {"**tare: 0 met, 0 broken, 300 undecided**", "\n150 more are not shown.\n", "- undecided, line 150: the interval has the bound inside\n"},
+	} {
+		rules, err := Parse("b", []byte(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		results, err := Check(rules, in)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var b strings.Builder
+		if err := writeMarkdown(&b, NewSheet("run", "b", results)); err != nil {
+			t.Fatal(err)
+		}
+		if b.Len() > 50_000 {
+			t.Errorf("%d characters", b.Len())
+		}
+		for _, w := range want {
+			if !strings.Contains(b.String(), w) {
+				t.Errorf("no %q in\n%.600s", w, b.String())
+			}
+		}
+	}
+}
+
+func TestAConfoundAndWhatIsNotPairedAreSaid(t *testing.T) {
+	rules, err := Parse("b", []byte("nginx requests docker/native >= 0.8"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	in := reporttest.Quick()
+	for i := range in.Contrasts {
+		in.Contrasts[i].Warnings = append(in.Contrasts[i].Warnings, verdict.Warning{Code: verdict.Confound})
+	}
+	results, err := Check(rules, in)
+	if err != nil || results[0].Outcome != Met || !strings.HasSuffix(results[0].Sentence(), "; something besides the layer differs") {
+		t.Errorf("%s, %v", results[0].Sentence(), err)
+	}
+	var b strings.Builder
+	if err := writeMarkdown(&b, NewSheet("run", "b", results)); err != nil || !strings.Contains(b.String(), "\n- † something besides the layer differs\n") {
+		t.Errorf("%s, %v", b.String(), err)
+	}
+	for i := range in.Contrasts {
+		in.Contrasts[i].Unpaired = true
+	}
+	results, err = Check(rules, in)
+	if err != nil || results[0].Outcome != Undecided || !strings.Contains(results[0].Reason, "not paired") {
+		t.Errorf("%+v, %v", results[0], err)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -87,7 +88,10 @@ func (t tables) decide(r Rule) ([]Result, error) {
 		return (r.workload == "" || c.Workload == r.workload) && r.at(c.Level)
 	})
 	if len(metrics) == 0 {
-		return nil, fmt.Errorf("no workload %s; the run has %s", strings.Join(append([]string{r.workload}, r.level...), " at "), t.workloads())
+		return nil, fmt.Errorf("the run has no %s; it has %s", strictyaml.Quoted(strings.Join(append([]string{r.workload}, r.level...), " ")), t.workloads())
+	}
+	if r.workload == "" && slices.ContainsFunc(t.in.Plan.Workloads, func(w study.Workload) bool { return w.Name == r.metric }) {
+		return nil, fmt.Errorf("%s is a workload: write a metric after it", r.metric)
 	}
 	name, err := metricOf(r.metric, metrics)
 	if err != nil {
@@ -146,27 +150,40 @@ func (t tables) workloads() string {
 	var all []string
 	for _, w := range t.in.Plan.Workloads {
 		for _, l := range w.Levels {
-			all = append(all, model.LevelTitle(w.Name, l.Name))
+			all = append(all, place(w.Name, l.Name))
 		}
 	}
 	return strings.Join(all, ", ")
 }
 
+var nextSetting = regexp.MustCompile(`[ ,]+([^ ,=]+=)`)
+
+// place is a workload at a level as a rule writes it: redis clients=50.
+func place(workload, level string) string {
+	return strings.TrimSpace(workload + " " + nextSetting.ReplaceAllString(level, " $1"))
+}
+
 // at reports whether a level has all settings of the rule.
 func (r Rule) at(level string) bool {
-	settings := strings.FieldsFunc(level, func(c rune) bool { return c == ' ' || c == ',' })
-	return !slices.ContainsFunc(r.level, func(want string) bool { return !slices.Contains(settings, want) })
+	level = place("", level)
+	return !slices.ContainsFunc(r.level, func(want string) bool { return !strings.Contains(" "+level+" ", " "+want+" ") })
 }
+
+// mostMetrics are so many that an error lists them.
+const mostMetrics = 20
 
 // metricOf finds a metric by its name or by the end of it after a _: p99.
 func metricOf(name string, among []verdict.Contrast) (string, error) {
-	var names, ending []string
+	var names, primary, ending []string
 	for _, c := range among {
 		if c.Metric == name {
 			return name, nil
 		}
 		if !slices.Contains(names, c.Metric) {
 			names = append(names, c.Metric)
+			if c.Primary && !slices.Contains(primary, c.Metric) {
+				primary = append(primary, c.Metric)
+			}
 			if strings.HasSuffix(c.Metric, "_"+name) {
 				ending = append(ending, c.Metric)
 			}
@@ -176,9 +193,13 @@ func metricOf(name string, among []verdict.Contrast) (string, error) {
 	case 1:
 		return ending[0], nil
 	case 0:
-		return "", errors.New(strictyaml.Unknown("metric", name, names))
+		near := strictyaml.Nearest(name, names)
+		if len(names) <= mostMetrics || near != "" && slices.Contains(primary, near) {
+			return "", errors.New(strictyaml.Unknown("metric", name, names))
+		}
+		return "", fmt.Errorf("%s, and %d others that are not primary", strictyaml.Unknown("metric", name, primary), len(names)-len(primary))
 	}
-	return "", fmt.Errorf("%s can be each of %s: write the whole name", name, strings.Join(ending, ", "))
+	return "", fmt.Errorf("%s could be any of %s: write the whole name", name, strings.Join(ending, ", "))
 }
 
 // conclude decides by the interval.
@@ -189,8 +210,13 @@ func (r *Result) conclude() {
 	if v.Low > 0 {
 		r.Low = &v.Low
 	}
-	if !r.contrast.Bounded() {
+	switch {
+	case !r.contrast.Bounded():
 		r.Reason = cmp.Or(r.contrast.Reason, "the interval has no bound")
+		return
+	case r.contrast.Unpaired:
+		// As in the report, which gives no verdict.
+		r.Reason = cmp.Or(r.contrast.Reason, "the values are not paired, so the interval does not include drift of the machine")
 		return
 	}
 	kept, broken := v.Low >= r.Bound, v.High < r.Bound
@@ -214,22 +240,32 @@ func finite(v float64) *float64 {
 	return &v
 }
 
-// Measured is the estimate with its interval in words: 0.962 [0.941, 0.984].
+// Measured is the estimate with its interval in words, in the notation of the bound:
+// 0.962 [0.941, 0.984], or -3.8% [-5.9%, -1.6%].
 func (r Result) Measured() string {
 	v := r.contrast.Ratio()
-	show := func(v float64) string {
-		if r.Baseline != "" {
-			return model.Digits(v)
-		}
-		return model.ShortFigure(v, r.Unit)
-	}
+	shown := r.shown(v.Estimate, v.Low, v.High)
 	switch {
 	case math.IsNaN(v.Estimate):
 		return model.Missing
 	case !r.contrast.Bounded():
-		return show(v.Estimate)
+		return shown[0]
 	}
-	return fmt.Sprintf("%s [%s, %s]", show(v.Estimate), show(v.Low), show(v.High))
+	return fmt.Sprintf("%s [%s, %s]", shown[0], shown[1], shown[2])
+}
+
+func (r Result) shown(all ...float64) []string {
+	switch {
+	case r.Baseline == "":
+		return lists.Map(all, func(v float64) string { return model.ShortFigure(v, r.Unit) })
+	case strings.HasPrefix(r.bound, factor):
+		return lists.Map(all, func(v float64) string { return factor + model.Digits(v) })
+	case !strings.HasSuffix(r.bound, "%"):
+		return lists.Map(all, model.Digits)
+	case strings.ContainsAny(r.bound, "+-"):
+		return verdict.Changes(lists.Map(all, math.Log)...)
+	}
+	return lists.Map(all, func(v float64) string { return model.Digits(100*v) + "%" })
 }
 
 // Sum counts the outcomes.

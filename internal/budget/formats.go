@@ -5,8 +5,10 @@ import (
 	"encoding/xml"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
+	"tare/internal/lists"
 	"tare/internal/report/model"
 	"tare/internal/visible"
 )
@@ -39,7 +41,8 @@ func (s Sheet) String() string {
 	return fmt.Sprintf("%d met, %d broken, %d undecided", met, broken, undecided)
 }
 
-// Subject is what a result is about: nginx requests_per_second docker/native.
+// Subject is what a result is about, as a rule writes it: redis clients=50 get_rps
+// docker/native.
 func (r Result) Subject() string {
 	who := r.Environment
 	if r.Baseline != "" {
@@ -48,8 +51,11 @@ func (r Result) Subject() string {
 	if r.Label != "" {
 		who += " [" + r.Label + "]"
 	}
-	return strings.Join(strings.Fields(model.LevelTitle(r.Workload, r.Level)+" "+r.Metric+" "+who), " ")
+	return strings.Join(strings.Fields(place(r.Workload, r.Level)+" "+r.Metric+" "+who), " ")
 }
+
+// Confounded explains the mark.
+const Confounded = "something besides the layer differs"
 
 // Mark says that a confound affects what was compared.
 func (r Result) Mark() string { return model.ConfoundMark(&r.contrast) }
@@ -67,6 +73,9 @@ func (r Result) Sentence() string {
 	text := fmt.Sprintf("%s: %s %s, %s in %s", r.Outcome, r.Subject(), r.Limit(), r.Measured(), model.Counted(r.N, "block", "blocks"))
 	if r.Reason != "" {
 		text += "; " + r.Reason
+	}
+	if r.Mark() != "" {
+		text += "; " + Confounded
 	}
 	return text
 }
@@ -108,11 +117,14 @@ type junitCase struct {
 	Failure *problem `xml:"failure"`
 	Error   *problem `xml:"error"`
 	Skipped *problem `xml:"skipped"`
-	Output  string   `xml:"system-out"`
+	Output  string   `xml:"system-out,omitempty"`
 }
 
+// problem says the same twice: Jenkins shows the message, and GitLab the text.
 type problem struct {
 	Message string `xml:"message,attr"`
+	Type    string `xml:"type,attr"`
+	Text    string `xml:",chardata"`
 }
 
 // writeJUnit writes a broken rule as a failure, and an undecided one as an error: the
@@ -125,14 +137,17 @@ func writeJUnit(w io.Writer, s Sheet) error {
 		suite.Errors, suite.Skipped = 0, undecided
 	}
 	for _, r := range s.Results {
-		one := junitCase{Class: model.LevelTitle(r.Workload, r.Level), Name: r.Subject() + " " + r.Limit(), Output: r.Sentence()}
+		said := &problem{r.Sentence(), string(r.Outcome), r.Sentence()}
+		one := junitCase{Class: place(r.Workload, r.Level), Name: r.Subject() + " " + r.Limit()}
 		switch {
 		case r.Outcome == Broken:
-			one.Failure = &problem{r.Sentence()}
+			one.Failure = said
 		case r.Outcome == Undecided && s.AllowUndecided:
-			one.Skipped = &problem{r.Sentence()}
+			one.Skipped = said
 		case r.Outcome == Undecided:
-			one.Error = &problem{r.Sentence()}
+			one.Error = said
+		default:
+			one.Output = said.Text
 		}
 		suite.Cases = append(suite.Cases, one)
 	}
@@ -148,28 +163,65 @@ func writeJUnit(w io.Writer, s Sheet) error {
 	return err
 }
 
-// writeMarkdown writes a table. Names come from the study, so they are escaped.
+// mostOpen is how many rules that are met a comment shows without being asked, and
+// mostRows how many results at all: GitHub takes comments of 65536 characters.
+const mostOpen, mostRows = 10, 150
+
+// writeMarkdown writes a table: what is not met first, and many that are met folded away.
+// Names come from the study, so they are escaped.
 func writeMarkdown(w io.Writer, s Sheet) error {
 	var b strings.Builder
-	fmt.Fprintf(&b, "**tare: %s**\n\n| | rule | bound | measured [interval] | blocks |\n|---|---|---|---|---:|\n", s)
-	for _, r := range s.Results {
-		mark := string(r.Outcome)
-		if r.Outcome != Met {
-			mark = "**" + mark + "**"
-		}
-		mark += r.Mark()
-		fmt.Fprintf(&b, "| %s | %s | %s | %s | %d |\n", mark, visible.Markdown(r.Subject()), visible.Markdown(r.Limit()), visible.Markdown(r.Measured()), r.N)
+	fmt.Fprintf(&b, "**tare: %s**\n", s)
+	open, met := s.Results, []Result(nil)
+	if len(lists.Filter(s.Results, Result.met)) > mostOpen {
+		met = lists.Filter(s.Results, Result.met)
+		open = lists.Filter(s.Results, func(r Result) bool { return !r.met() })
 	}
-	between := "\n"
-	for _, r := range s.Results {
+	markdownRows(&b, open)
+	if len(met) > 0 {
+		fmt.Fprintf(&b, "\n<details><summary>%d met</summary>\n", len(met))
+		markdownRows(&b, met)
+		b.WriteString("\n</details>\n")
+	}
+	var notes []string
+	for _, r := range open {
 		if r.Outcome == Undecided {
-			fmt.Fprintf(&b, "%s- %s\n", between, visible.Markdown(r.Sentence()))
-			between = ""
+			notes = append(notes, fmt.Sprintf("undecided, line %d: %s", r.Line, r.Reason))
 		}
+	}
+	if slices.ContainsFunc(s.Results, func(r Result) bool { return r.Mark() != "" }) {
+		notes = append(notes, model.Mark+" "+Confounded)
+	}
+	notes = slices.Compact(notes)
+	for i, note := range notes[:min(len(notes), mostRows)] {
+		if i == 0 {
+			b.WriteString("\n")
+		}
+		fmt.Fprintf(&b, "- %s\n", visible.Markdown(note))
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
 }
+
+func markdownRows(b *strings.Builder, results []Result) {
+	if len(results) == 0 {
+		return
+	}
+	b.WriteString("\n| | rule | bound | measured [interval] | blocks |\n|---|---|---|---|---:|\n")
+	for _, r := range results[:min(len(results), mostRows)] {
+		mark := string(r.Outcome)
+		if !r.met() {
+			mark = "**" + mark + "**"
+		}
+		mark += r.Mark()
+		fmt.Fprintf(b, "| %s | %s | %s | %s | %d |\n", mark, visible.Markdown(r.Subject()), visible.Markdown(r.Limit()), visible.Markdown(r.Measured()), r.N)
+	}
+	if more := len(results) - mostRows; more > 0 {
+		fmt.Fprintf(b, "\n%d more are not shown.\n", more)
+	}
+}
+
+func (r Result) met() bool { return r.Outcome == Met }
 
 // data is the text of a workflow command, and property the value of one of its
 // properties: github.com/actions/toolkit, packages/core/src/command.ts.

@@ -12,16 +12,16 @@ Budgets of tare check: a rule a line.
   [2]
   $ echo 'tiny value docker/native > 0.9' >bad.txt
   $ tare check a-run --budget bad.txt
-  tare: bad.txt:1: "tiny value docker/native > 0.9" is not a rule; write [WORKLOAD [PARAMETER=VALUE...]] METRIC ENVIRONMENT[/BASELINE] >= or <= BOUND, such as nginx requests_per_second docker/native >= 0.9
+  tare: bad.txt:1: ">" in "tiny value docker/native > 0.9" is not a comparison; write >= or <=
   [2]
   $ printf 'value docker/native >= fast\nvalue / >= 0.9\n' >bad.txt
   $ tare check a-run --budget bad.txt
-  tare: bad.txt:1: "fast" is not a ratio above 0; write 0.9, 90% or, as a change, -10%
-  bad.txt:2: "/" names no two environments; write ENVIRONMENT/BASELINE
+  tare: bad.txt:1: "fast" is not a ratio above 0; write 0.9, 90%, ×1.5 or, as a change, -10%
+  bad.txt:2: "value/ >= 0.9" is not a rule; write [WORKLOAD [PARAMETER=VALUE...]] METRIC ENVIRONMENT[/BASELINE] >= or <= BOUND, such as nginx requests_per_second docker/native >= 0.9
   [2]
   $ echo 'value docker/native >= -100%' >bad.txt
   $ tare check a-run --budget bad.txt
-  tare: bad.txt:1: "-100%" is not a ratio above 0; write 0.9, 90% or, as a change, -10%
+  tare: bad.txt:1: "-100%" is not a ratio above 0; write 0.9, 90%, ×1.5 or, as a change, -10%
   [2]
   $ echo 'value docker/native >= 0.9' >good.txt
   $ tare check a-run --budget good.txt --format yaml
