@@ -82,10 +82,10 @@ func TestLaTeXMakesAPaperOfARun(t *testing.T) {
 	if out, err := exec.Command("kpsewhich", "siunitx.sty").Output(); err != nil || len(out) == 0 {
 		t.Skip("needs LaTeX's siunitx: kpsewhich does not find siunitx.sty")
 	}
-	for name, in := range map[string]model.Input{"quick": reporttest.Quick(), "ladder": reporttest.Ladder(), "nodes": reporttest.OnNodes("node_a", "node-b")} {
+	for name, in := range map[string]model.Input{"quick": reporttest.Quick(), "ladder": reporttest.Ladder(), "nodes": reporttest.OnNodes("node_a", "node-b"), "long names": withLongNames(reporttest.Quick())} {
 		t.Run(name, func(t *testing.T) {
 			log, text := compiled(t, paper(t, in))
-			want := map[string][]string{"quick": {"get, k requests/s, higher is better", "slower", "−8.2", "×13.9", "vm [tcg]", "Hodges", "did not run on this machine"}, "ladder": {"seccomp filter", "total: docker", "−26.4"}, "nodes": {"3 nodes"}}[name]
+			want := map[string][]string{"quick": {"get, k requests/s, higher is better", "slower", "−8.2", "×13.9", "vm [tcg]", "Hodges", "did not run on this machine"}, "ladder": {"seccomp filter", "total: docker", "−26.4"}, "long names": {"docker-with-a-network-namespace-of-its-own", "something besides the layer di", "slower†"}}[name]
 			if name == "nodes" {
 				want = []string{"The blocks ran on 2 nodes", "Paule"}
 			}
@@ -103,6 +103,32 @@ func TestLaTeXMakesAPaperOfARun(t *testing.T) {
 			}
 		})
 	}
+}
+
+// withLongNames renames all environments and a workload, and has a confound.
+func withLongNames(in model.Input) model.Input {
+	longer := func(name string) string { return name + "-with-a-network-namespace-of-its-own" }
+	in.Plan.Baseline = longer(in.Plan.Baseline)
+	facts := map[string]rundir.EnvironmentFacts{}
+	for i := range in.Plan.Environments {
+		e := &in.Plan.Environments[i]
+		facts[longer(e.Name)] = in.Manifest.Environments[e.Name]
+		e.Name = longer(e.Name)
+	}
+	in.Manifest.Environments = facts
+	work := in.Plan.Workloads[0].Name
+	in.Plan.Workloads[0].Name = longer(work)
+	for i := range in.Trials {
+		in.Trials[i].Environment = longer(in.Trials[i].Environment)
+		if in.Trials[i].Workload == work {
+			in.Trials[i].Workload = longer(work)
+		}
+	}
+	in.Contrasts = verdict.Contrasts(in.Plan, in.Trials, in.Manifest.Environments)
+	for i := range in.Contrasts {
+		in.Contrasts[i].Warnings = append(in.Contrasts[i].Warnings, verdict.Warning{Code: verdict.Confound, Text: "something besides the layer differs from native: huge pages"})
+	}
+	return in
 }
 
 func TestHostileTextDoesNothingInLaTeX(t *testing.T) {

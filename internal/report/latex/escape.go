@@ -2,6 +2,7 @@ package latex
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"unicode"
 
@@ -17,7 +18,8 @@ var commands = map[rune]string{
 	'µ': `\textmu{}`, 'μ': `\textmu{}`, '×': `$\times$`, '−': `$-$`, '±': `$\pm$`, '·': `$\cdot$`, '…': `\ldots{}`, '≤': `$\le$`, '≥': `$\ge$`, '∞': `$\infty$`, '°': `\textdegree{}`, '–': `--`, '—': `---`, '\u00a0': `~`,
 }
 
-// longWord is from how many characters on a word can be broken anywhere, such as a digest.
+// longWord is from how many characters on a word can be broken: after its joints, or
+// anywhere where it has a part as long, such as a digest.
 const longWord = 24
 
 // escape is a text as LaTeX that prints it.
@@ -35,11 +37,17 @@ func written(text string, breaking bool) string {
 	return out.String()
 }
 
+// joints are what a long word is broken after, if it has enough of them.
+const joints = "-_,=/.:+@"
+
 func writeWord(out *strings.Builder, word string, breaking bool) {
-	for _, r := range word {
-		if breaking {
+	anywhere := breaking && slices.ContainsFunc(strings.FieldsFunc(word, func(r rune) bool { return strings.ContainsRune(joints, r) }), func(part string) bool { return len(part) > longWord })
+	var before rune
+	for i, r := range word {
+		if i > 0 && breaking && (anywhere || strings.ContainsRune(joints, before)) {
 			out.WriteString(`\allowbreak{}`)
 		}
+		before = r
 		command, known := commands[r]
 		switch {
 		case known:

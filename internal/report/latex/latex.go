@@ -120,7 +120,7 @@ func heading(m model.Metric, scale model.Scale) string {
 	if unit := strings.TrimSpace(scale.Suffix); unit != "" {
 		text += ", " + unit
 	}
-	return escape(text + ", " + m.Better + " is better")
+	return running(text + ", " + m.Better + " is better")
 }
 
 // scaled is a median in the unit of the heading.

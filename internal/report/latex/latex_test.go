@@ -97,3 +97,49 @@ func TestWhatTheMethodsCiteIsInTheBibliography(t *testing.T) {
 		}
 	}
 }
+
+func TestEnvironmentsThatHaveNoRoomBesideEachOtherFollowBelow(t *testing.T) {
+	for _, c := range []struct {
+		widths []float64
+		room   float64
+		want   int
+	}{
+		{[]float64{100}, 50, 1},
+		{[]float64{100, 100, 100}, 320, 3},
+		{[]float64{100, 100, 100}, 300, 2},
+		{[]float64{100, 100, 100, 100}, 320, 2},
+		{[]float64{100, 100, 100, 100, 100, 100, 100}, 320, 3},
+		{[]float64{200, 100, 100}, 250, 1},
+	} {
+		if have := fitting(c.widths, c.room); have != c.want {
+			t.Errorf("%v in %v: %d", c.widths, c.room, have)
+		}
+	}
+	v := model.New(reporttest.Quick())
+	text := matrix(v)
+	for _, e := range v.Compared() {
+		if strings.Count(text, "{"+escape(e.Shown)+"}") != 1 {
+			t.Errorf("%s is not above its cells in\n%s", e.Shown, text)
+		}
+	}
+}
+
+func TestALongWordIsBrokenAfterItsJoints(t *testing.T) {
+	for given, want := range map[string]string{
+		"requests_per_second":                       `requests\_per\_second`,
+		"latency_of_requests_per_second":            `latency\_\allowbreak{}of\_\allowbreak{}requests\_\allowbreak{}per\_\allowbreak{}second`,
+		"0123456789abcdef0123456789":                "0" + breakable("123456789abcdef0123456789"),
+		"short 0123456789abcdef0123456789 and more": "short 0" + breakable("123456789abcdef0123456789 ") + "and more",
+	} {
+		if have := running(given); have != want {
+			t.Errorf("%s is %s", given, have)
+		}
+	}
+}
+
+func breakable(text string) (out string) {
+	for _, r := range text {
+		out += `\allowbreak{}` + string(r)
+	}
+	return out
+}
