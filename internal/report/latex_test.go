@@ -16,6 +16,8 @@ import (
 	"tare/internal/verdict"
 )
 
+var pageWide = regexp.MustCompile(`/MediaBox \[0 0 504\.`)
+
 // paper is a document of two columns with all that a run exports for LaTeX.
 func paper(t *testing.T, in model.Input) (directory string) {
 	t.Helper()
@@ -39,7 +41,11 @@ func paper(t *testing.T, in model.Input) (directory string) {
 			case strings.HasSuffix(one.Name, ".tex"):
 				body += fmt.Sprintf("\\begin{table}\\centering\\caption{\\detokenize{%s}}\\input{%[1]s}\\end{table}\n", strings.TrimSuffix(one.Name, ".tex"))
 			case strings.HasSuffix(one.Name, ".pdf"):
-				body += fmt.Sprintf("\\begin{figure}\\centering\\includegraphics{%s}\\caption{\\detokenize{%[1]s}}\\end{figure}\n", strings.TrimSuffix(one.Name, ".pdf"))
+				star := ""
+				if pageWide.Match(one.Data) {
+					star = "*"
+				}
+				body += fmt.Sprintf("\\begin{figure%s}\\centering\\includegraphics{%s}\\caption{\\detokenize{%[2]s}}\\end{figure%[1]s}\n", star, strings.TrimSuffix(one.Name, ".pdf"))
 			}
 		}
 	}

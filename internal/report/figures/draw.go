@@ -46,13 +46,17 @@ type identity struct {
 
 var (
 	palette = []colour{0x54585d, 0x6d4fa3, 0x12857a, 0xb07b06, 0xb83b78, 0x4f7a28, 0x3a7ca8}
-	dashes  = [][]float64{nil, nil, {4, 1.5}, {1.5, 1.5}, {6, 1.5, 1.5, 1.5}, {3, 3}, {8, 2}}
+	dashes  = [][]float64{nil, {8, 1.5}, {4, 1.5}, {1.5, 1.5}, {6, 1.5, 1.5, 1.5}, {3, 3}, {1, 3}}
 )
 
-// identities have the baseline first, so that it has the neutral colour everywhere.
+// identities have the baseline first, so that it has the neutral colour everywhere. The
+// steps of a ladder have none.
 func identities(v *model.Report) map[string]identity {
 	all, n := map[string]identity{}, 1
 	for _, e := range v.Environments {
+		if e.Rung {
+			continue
+		}
 		i := 0
 		if !e.Baseline {
 			i, n = (n-1)%(len(palette)-1)+1, n+1
@@ -97,6 +101,9 @@ func (p *picture) sign(of verdict.Verdict, at point) {
 		p.outlined(white, a.strong, .8, symbolAt(0, at, 1.9)...)
 	}
 }
+
+// confounded explains the mark of a comparison that a confound affects.
+const confounded = model.Mark + " something besides the layer differs"
 
 // entry is one of a legend.
 type entry struct {

@@ -235,3 +235,45 @@ func TestAPDFOfARunWithoutATimeHasNoneOfNow(t *testing.T) {
 		t.Errorf("%q", data[max(0, len(data)-1200):])
 	}
 }
+
+func TestWhatAConfoundAffectsIsMarkedInEachFigure(t *testing.T) {
+	for name, in := range runs() {
+		for _, marked := range []bool{false, true} {
+			if marked {
+				for i := range in.Contrasts {
+					in.Contrasts[i].Warnings = append(in.Contrasts[i].Warnings, verdict.Warning{Code: verdict.Confound})
+				}
+			}
+			for _, p := range draw(model.New(in)) {
+				if strings.HasPrefix(p.name, "ladder-") {
+					continue // of contrasts of its own
+				}
+				has := slices.ContainsFunc(p.shapes, func(s shape) bool { return s.text == confounded })
+				if has != marked {
+					t.Errorf("%s, %s: the mark is explained: %v, not %v", name, p.name, has, marked)
+				}
+			}
+		}
+	}
+}
+
+func TestLevelsThatHaveNoRoomAreNumbered(t *testing.T) {
+	s := steps{texts: []string{"clients=1,mode=a", "clients=2,mode=b"}}
+	if key := s.numbered(100); key != nil || s.texts[0] != "clients=1,mode=a" {
+		t.Errorf("%q, %v", s.texts, key)
+	}
+	key := s.numbered(30)
+	if len(key) != 2 || s.texts[1] != "2" || key[1].text != "2: clients=2,mode=b" {
+		t.Errorf("%q, %v", s.texts, key)
+	}
+}
+
+// The same environment looks the same with and without a ladder to it.
+func TestStepsOfALadderHaveNoColours(t *testing.T) {
+	v := model.New(reporttest.Ladder())
+	for name, of := range identities(v) {
+		if (name == v.Plan.Baseline) != (of.symbol == 0) || of.symbol > len(v.Compared()) {
+			t.Errorf("%s has symbol %d", name, of.symbol)
+		}
+	}
+}

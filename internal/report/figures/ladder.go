@@ -2,6 +2,8 @@ package figures
 
 import (
 	"math"
+	"slices"
+	"strings"
 
 	"tare/internal/attribution/analysis"
 	"tare/internal/report/model"
@@ -24,7 +26,7 @@ func ladder(v *model.Report, a analysis.Attribution) *picture {
 		if s.Part == "" {
 			names[i] = "total: " + v.ShownName(a.To)
 		}
-		texts[i] = minus(model.EstimateText(&s.Contrast))
+		texts[i] = minus(model.EstimateText(&s.Contrast)) + model.ConfoundMark(&s.Contrast)
 		label, right = math.Max(label, widthOf(names[i], textSize)), math.Max(right, widthOf(texts[i], textSize))
 		reached = append(reached, s.Before, s.Before+s.Contrast.Estimate)
 		if s.Contrast.Bounded() {
@@ -77,5 +79,8 @@ func ladder(v *model.Report, a analysis.Attribution) *picture {
 		}
 	}
 	p.axisTitle(label, column-right, p.height-4, "change against "+v.ShownName(a.From)+", "+a.Metric+", "+a.Better+" is better")
+	if slices.ContainsFunc(texts, func(text string) bool { return strings.HasSuffix(text, model.Mark) }) {
+		p.note(confounded)
+	}
 	return p
 }

@@ -3,6 +3,7 @@ package figures
 import (
 	"math"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -51,6 +52,19 @@ func newSteps(levels []model.Level) steps {
 	return s
 }
 
+// numbered replaces texts that are wider than the room of each by numbers, and returns the
+// key to them.
+func (s *steps) numbered(room float64) (key []entry) {
+	if !slices.ContainsFunc(s.texts, func(text string) bool { return widthOf(text, textSize) > room }) {
+		return nil
+	}
+	for i, text := range s.texts {
+		s.texts[i] = strconv.Itoa(i + 1)
+		key = append(key, entry{s.texts[i] + ": " + text, nil})
+	}
+	return key
+}
+
 func named(levels []model.Level) (s steps) {
 	for i, l := range levels {
 		s.texts = append(s.texts, l.Name)
@@ -78,11 +92,19 @@ func levels(v *model.Report, w model.Workload, m model.Metric) *picture {
 	}
 	p := &picture{name: "levels-" + w.Name + "-" + m.Name, title: w.Name + ", " + m.Title() + " over levels", width: column}
 	var entries []entry
+	marked := false
 	for _, c := range curves {
-		entries = append(entries, entry{c.shown, func(at point) {
+		shown := c.shown
+		if slices.ContainsFunc(c.contrasts, func(c *verdict.Contrast) bool { return c != nil && model.ConfoundMark(c) != "" }) {
+			shown, marked = shown+model.Mark, true
+		}
+		entries = append(entries, entry{shown, func(at point) {
 			p.line(c.colour, 1, c.dash, point{at.x - 4, at.y}, point{at.x + 4, at.y})
 			p.mark(c.symbol, c.colour, at, 2)
 		}})
+	}
+	if marked {
+		entries = append(entries, entry{confounded, nil})
 	}
 	top := p.legend(1, 0, column-1, entries) + 4
 	x := newSteps(w.Levels)
@@ -90,9 +112,9 @@ func levels(v *model.Report, w model.Workload, m model.Metric) *picture {
 	at := func(i int) float64 { return left + 8 + (column-left-right-16)*x.at[i] }
 	p.medians(curves, m, at, left, top, upper)
 	bottom := p.changes(v, curves, at, left, top+upper+gap, lower)
+	key := x.numbered((column - left) / math.Max(2, float64(len(x.texts))))
 	last := math.Inf(-1)
 	for i, text := range x.texts {
-		text = fit(text, (column-left)/math.Max(2, float64(len(x.texts)))*1.2)
 		p.line(soft, .5, nil, point{at(i), bottom}, point{at(i), bottom + 2})
 		if half := widthOf(text, textSize) / 2; at(i)-half > last+3 {
 			p.tick(at(i), bottom+10, text)
@@ -103,6 +125,9 @@ func levels(v *model.Report, w model.Workload, m model.Metric) *picture {
 		p.axisTitle(left, column-right, bottom+foot-6, x.title)
 	}
 	p.height = bottom + foot - 2
+	if key != nil {
+		p.height = bottom + 14 + p.legend(1, bottom+14, column-1, key)
+	}
 	return p
 }
 
@@ -168,7 +193,7 @@ func (p *picture) medians(curves []curve, m model.Metric, at func(int) float64, 
 			for _, x := range values {
 				if place := int(y(x) * 4); !covered[place] {
 					covered[place] = true
-					p.polygon(c.colour, symbolAt(0, point{at(i) + aside(j, len(curves)), y(x)}, .6)...)
+					p.polygon(c.colour, symbolAt(0, point{at(i) + aside(j, len(curves)), y(x)}, .8)...)
 				}
 			}
 		}
@@ -195,7 +220,7 @@ func (p *picture) join(of identity, points []point) {
 }
 
 // aside moves environments apart, so that none covers another.
-func aside(j, of int) float64 { return (float64(j) - float64(of-1)/2) * math.Min(3, 12/float64(of)) }
+func aside(j, of int) float64 { return (float64(j) - float64(of-1)/2) * math.Min(4, 16/float64(of)) }
 
 // changes is the lower panel. It returns where it ends.
 func (p *picture) changes(v *model.Report, curves []curve, at func(int) float64, left, top, height float64) float64 {

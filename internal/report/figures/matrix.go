@@ -3,6 +3,7 @@ package figures
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"tare/internal/report/model"
@@ -50,21 +51,31 @@ func matrix(v *model.Report) (pictures []*picture) {
 }
 
 func matrixOf(v *model.Report, name string, rows []matrixRow, environments []model.Environment) *picture {
-	const height, top, gap, widest = 11.5, 13.0, 6.0, 90.0
+	const height, head, second, gap, widest, least = 11.5, 13.0, 8.0, 6.0, 90.0, 40.0
 	p := &picture{name: name, title: "Verdicts against " + v.Base.Shown, width: column}
-	least := 40.0 * float64(len(environments))
-	if least > column*.66 {
-		p.width = page
-	}
-	label := 0.0
+	label, needed := 0.0, 0.0
 	for _, r := range rows {
 		label = math.Max(label, widthOf(r.workload, textSize)+widthOf(r.name, textSize)+gap+4)
 	}
-	label = math.Min(label, math.Max(p.width-least, p.width*.3))
+	for _, e := range environments {
+		needed += math.Max(least, math.Min(widest, widthOf(e.Shown, textSize)+4))
+	}
+	if label+needed > column*1.15 || needed > column*.66 {
+		p.width = page
+	}
+	label = math.Min(label, math.Max(p.width-needed, p.width*.3))
 	wide := math.Min(widest, (p.width-label)/float64(len(environments)))
 	label = p.width - wide*float64(len(environments))
+	names, top := make([][]string, len(environments)), head
 	for i, e := range environments {
-		p.say(ink, textSize, centred, label+wide*(float64(i)+.5), 8.5, fit(e.Shown, wide-2))
+		if names[i] = wrap(e.Shown, wide-2); len(names[i]) > 1 {
+			top = head + second
+		}
+	}
+	for i, lines := range names {
+		for k, text := range lines {
+			p.say(ink, textSize, centred, label+wide*(float64(i)+.5), top-4.5-second*float64(len(lines)-1-k), text)
+		}
 	}
 	y, before := top, ""
 	for _, r := range rows {
@@ -93,8 +104,20 @@ func matrixOf(v *model.Report, name string, rows []matrixRow, environments []mod
 			entries = append(entries, entry{string(of), func(at point) { p.sign(of, at) }})
 		}
 	}
-	if some(rows, environments, func(c *verdict.Contrast) bool { return c != nil && c.Verdict == verdict.None }) {
-		entries = append(entries, entry{"( ): median of the blocks, no verdict", nil})
+	var what []string
+	for of, is := range map[string]bool{"median of the blocks": true, "estimate": false} {
+		if some(rows, environments, func(c *verdict.Contrast) bool {
+			return c != nil && c.Verdict == verdict.None && model.RangeOnly(c) == is
+		}) {
+			what = append(what, of)
+		}
+	}
+	if len(what) > 0 {
+		slices.Sort(what)
+		entries = append(entries, entry{"( ): " + strings.Join(what, " or ") + ", no verdict", nil})
+	}
+	if some(rows, environments, func(c *verdict.Contrast) bool { return c != nil && model.ConfoundMark(c) != "" }) {
+		entries = append(entries, entry{confounded, nil})
 	}
 	if some(rows, environments, func(c *verdict.Contrast) bool { return c == nil }) {
 		entries = append(entries, entry{model.Missing + ": no value", nil})
@@ -128,9 +151,12 @@ func (p *picture) matrixCell(c *model.Cell, x, y, wide, height float64) {
 	p.rect(a.tint, x+.75, y+.75, wide-1.5, height-1.5)
 	text := minus(strings.TrimSpace(model.EstimateText(c.Contrast)))
 	if c.Contrast.Verdict == verdict.None {
-		p.say(soft, textSize, centred, x+wide/2, y+8, "("+text+")")
+		p.say(soft, textSize, centred, x+wide/2, y+8, "("+text+")"+model.ConfoundMark(c.Contrast))
 		return
 	}
 	p.sign(c.Contrast.Verdict, point{x + 6, y + height/2})
 	p.say(ink, textSize, ends, x+wide-4, y+8, text)
+	if mark := model.ConfoundMark(c.Contrast); mark != "" {
+		p.say(ink, textSize, begins, x+wide-4, y+8, mark) // aside, so that numbers stay in line
+	}
 }

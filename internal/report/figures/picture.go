@@ -152,16 +152,18 @@ func fit(text string, width float64) string {
 	return string(runes) + "…"
 }
 
+// joints are what a text is broken after.
+const joints = " -_,=/"
+
 // wrap is a text in one or two lines of a width.
 func wrap(text string, width float64) []string {
 	text = plain(text)
 	if widthOf(text, textSize) <= width {
 		return []string{text}
 	}
-	words := strings.Fields(text)
-	for n := len(words) - 1; n > 0; n-- {
-		if first := strings.Join(words[:n], " "); widthOf(first, textSize) <= width {
-			return []string{first, fit(strings.Join(words[n:], " "), width)}
+	for i := len(text) - 1; i > 0; i-- {
+		if first := strings.TrimRight(text[:i], " "); strings.IndexByte(joints, text[i-1]) >= 0 && widthOf(first, textSize) <= width {
+			return []string{first, fit(text[i:], width)}
 		}
 	}
 	return []string{fit(text, width)}

@@ -20,7 +20,7 @@ type ratioRow struct {
 // ratios draws how the ratios of the blocks are distributed: a point each, with the
 // estimate and its interval below them.
 func ratios(v *model.Report, w model.Workload, m model.Metric) *picture {
-	const height, head, foot = 21.0, 11.0, 24.0
+	const height, head, second, foot = 21.0, 11.0, 8.0, 24.0
 	all := identities(v)
 	var rows []ratioRow
 	var values []float64
@@ -47,8 +47,12 @@ func ratios(v *model.Report, w model.Workload, m model.Metric) *picture {
 		return nil
 	}
 	p := &picture{name: "ratios-" + w.Name + "-" + m.Name, title: w.Name + ", " + m.Title() + ": ratio to " + v.Base.Shown + " in each block", width: column}
-	label := 0.0
-	for _, r := range rows {
+	label, marked := 0.0, false
+	for i := range rows {
+		r := &rows[i]
+		if mark := model.ConfoundMark(r.c); mark != "" {
+			r.shown, marked = r.shown+mark, true
+		}
 		label = math.Max(label, widthOf(r.shown, textSize))
 	}
 	label = math.Min(label, column*.3) + 5
@@ -70,16 +74,30 @@ func ratios(v *model.Report, w model.Workload, m model.Metric) *picture {
 	y := 0.0
 	for _, r := range rows {
 		if r.level != "" {
-			p.say(soft, textSize, begins, 0, y+8.5, fit(r.level, label+60))
+			text := fit(r.level, column)
+			p.rect(white, 0, y+1, widthOf(text, textSize)+2, head-1)
+			p.say(soft, textSize, begins, 0, y+8.5, text)
 			y += head
 		}
-		p.say(ink, textSize, begins, 0, y+height/2+2.5, fit(r.shown, label-4))
+		lines := wrap(r.shown, label-4)
+		for k, text := range lines {
+			p.say(ink, textSize, begins, 0, y+height/2+2.5+second*(float64(k)-float64(len(lines)-1)/2), text)
+		}
 		p.swarm(a, r, y+7.5)
 		p.interval(a, r.c, r.of, y+height-4)
 		y += height
 	}
 	p.axisTitle(label, column, p.height-4, "change against "+v.Base.Shown+", "+m.Name+", "+m.Better+" is better")
+	if marked {
+		p.note(confounded)
+	}
 	return p
+}
+
+// note is a line below a picture.
+func (p *picture) note(text string) {
+	p.say(ink, textSize, begins, 0, p.height+6, fit(text, p.width))
+	p.height += 9
 }
 
 // tick writes the text of a tick within the picture.
