@@ -1,7 +1,9 @@
 package rundir
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -50,6 +52,12 @@ func UnderWay(directory string) bool {
 		}
 	}
 	return false
+}
+
+// LacksRaw reports whether the raw output that the trials name was removed from the run.
+func (r *Run) LacksRaw() bool {
+	_, err := os.Lstat(filepath.Join(r.Directory, RawDirectory))
+	return errors.Is(err, fs.ErrNotExist)
 }
 
 // OpenRaw opens a file with raw output that a trial of the run names.

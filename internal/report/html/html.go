@@ -55,17 +55,17 @@ var pageTemplate = template.Must(template.New("page.tmpl").Funcs(template.FuncMa
 	"choices":       choices,
 	"metricChoices": metricChoices,
 	"blockAnchor":   blockAnchor,
-	"link":          rawLink,
 	"usageOf":       func(w model.Workload, t model.UsageTable) usageIn { return usageIn{w, t} },
 	"short":         func(sum string) string { return sum[:min(12, len(sum))] },
 	"next":          func(i int) int { return i + 1 },
 }).ParseFS(templates, "templates/*.tmpl"))
 
 // Policy is the content security policy of a page: the only script that may run is the one
-// that tare brings.
+// that tare brings, and the only picture is the empty icon that keeps browsers from asking
+// a server for one.
 func Policy() string {
 	sum := sha256.Sum256([]byte(script))
-	return "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; script-src 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
+	return "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'; script-src 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
 }
 
 // Style is the style of a page, for other pages that look like it.
@@ -73,7 +73,11 @@ func Style() string { return style }
 
 // Write writes the run as one self-contained page. It loads nothing, and its content
 // security policy forbids it to.
-func Write(w io.Writer, in model.Input, _ model.Options) error {
+func Write(w io.Writer, in model.Input, _ model.Options) error { return WriteWithin(w, in, "") }
+
+// WriteWithin writes the page for a place among others: it begins with a link back to that
+// address, if there is one.
+func WriteWithin(w io.Writer, in model.Input, back string) error {
 	v := model.New(in)
 	data, err := json.Marshal(newChartData(v))
 	if err != nil {
@@ -81,6 +85,7 @@ func Write(w io.Writer, in model.Input, _ model.Options) error {
 	}
 	p := &page{
 		Report: v,
+		Back:   back,
 		Policy: Policy(),
 		Script: template.JS(script),
 		Style:  template.CSS(style),

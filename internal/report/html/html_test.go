@@ -83,7 +83,8 @@ func TestThePageLoadsNothingFromOutside(t *testing.T) {
 			t.Errorf("the page names %s", url)
 		}
 	}
-	if m := regexp.MustCompile(`(?i)<(link|img|iframe|object|embed|base)\b|\bsrc\s*=\s*"|@import|url\(`).FindString(reporttest.WithoutScript(page)); m != "" {
+	icon := `<link rel="icon" href="data:,">` // an empty one, so that browsers ask for none
+	if m := regexp.MustCompile(`(?i)<(link|img|iframe|object|embed|base)\b|\bsrc\s*=\s*"|@import|url\(`).FindString(strings.Replace(reporttest.WithoutScript(page), icon, "", 1)); m != "" {
 		t.Errorf("the page has %q, which could ask for something outside", m)
 	}
 	sum := sha256.Sum256([]byte(script))

@@ -45,6 +45,15 @@ func TestEachFigureLeadsToItsTrialsAndEachTrialToItsOutput(t *testing.T) {
 	}
 }
 
+func TestARunWithoutItsOutputLinksToNone(t *testing.T) {
+	in := reporttest.Quick()
+	in.LacksRaw = true
+	page := reporttest.WithoutScript(htmlOf(t, in))
+	if strings.Contains(page, `href="raw/`) || !strings.Contains(page, `<div class="mono">raw/block-007/gvisor.nginx/driver.stdout`) || !strings.Contains(page, "The output was removed from this run") {
+		t.Error("the page links to files that are not there, or does not say so")
+	}
+}
+
 func TestTheBlocksHaveTheDifferencesThatTheEstimateIsMadeOf(t *testing.T) {
 	in := reporttest.Quick()
 	v := model.New(in)

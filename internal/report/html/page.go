@@ -17,6 +17,7 @@ func (p *page) Costs(w model.Workload) model.CostTable { return p.Report.CostTab
 // page is the data of the HTML template.
 type page struct {
 	*model.Report
+	Back   string // the address of the page about the run; "" for none
 	Policy string
 	Script template.JS
 	Style  template.CSS

@@ -62,6 +62,14 @@ func (p *page) Trace() iter.Seq[traceRow] {
 // readable are the endings of raw files that browsers show as text.
 var readable = []string{"", ".output", ".stdout", ".stderr", ".out", ".err", ".txt", ".log", ".csv", ".tsv", ".jtl", ".json", ".jsonl", ".yaml", ".yml"}
 
+// Link leads to a file with raw output where the run has it.
+func (p *page) Link(name string) string {
+	if p.LacksRaw {
+		return ""
+	}
+	return rawLink(name)
+}
+
 // rawLink leads from the run directory to a file with raw output; "" for what has no
 // link. A path is the run's own word, and the run can be anybody's: the link leads
 // nowhere else, and to no file whose ending makes a browser run what is in it.

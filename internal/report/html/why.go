@@ -25,6 +25,11 @@ type whyRow struct {
 	N                                                       int
 }
 
+// valued reports whether any block has a value of an attribution on both sides of a step.
+func valued(a analysis.Attribution) bool {
+	return a.Total.Contrast.N > 0 || slices.ContainsFunc(a.Parts, func(s analysis.Share) bool { return s.Contrast.N > 0 })
+}
+
 // WhyTables of the metrics that come first; the others are folded away.
 func (p *page) WhyTables() (tables []whyTable) {
 	shown := p.MainAttributions()
@@ -33,7 +38,12 @@ func (p *page) WhyTables() (tables []whyTable) {
 		t.Shown = slices.ContainsFunc(shown, func(s analysis.Attribution) bool {
 			return s.Workload == a.Workload && s.Level == a.Level && s.Metric == a.Metric
 		})
-		t.Waterfall = template.HTML(figures.Waterfall(p.Report, a)) // its texts are escaped
+		switch {
+		case valued(a):
+			t.Waterfall = template.HTML(figures.Waterfall(p.Report, a)) // its texts are escaped
+		case !t.Shown:
+			continue
+		}
 		for _, s := range model.WhyRows(a) {
 			c := s.Contrast
 			r := whyRow{Name: s.Name, About: s.About, Change: typeset(model.EstimateText(&c)), Ends: typeset(model.IntervalText(&c)), Word: model.VerdictWord(&c), Verdict: string(c.Verdict), N: c.N,
@@ -61,6 +71,20 @@ func (p *page) WhyTables() (tables []whyTable) {
 // endName is what the page's last row is called: the end, with its figure.
 func (p *page) endName(a analysis.Attribution) string {
 	return p.ShownName(a.To) + ", " + typeset(model.SideFigure(a.Total.Contrast.Values, a.Unit))
+}
+
+// WhyWithout are the metrics without a table, since they have no value.
+func (p *page) WhyWithout() (names []string) {
+	main := p.MainAttributions()
+	for _, a := range p.Why {
+		isMain := slices.ContainsFunc(main, func(m analysis.Attribution) bool {
+			return m.Workload == a.Workload && m.Level == a.Level && m.Metric == a.Metric
+		})
+		if !valued(a) && !isMain {
+			names = append(names, model.LevelTitle(a.Workload, a.Level)+": "+a.Title())
+		}
+	}
+	return names
 }
 
 // FoldedWhy are the tables of the metrics that do not come first.

@@ -7,6 +7,7 @@ import (
 	"tare/internal/report/model"
 	"tare/internal/testing/reporttest"
 	"tare/internal/verdict"
+	"tare/internal/workload"
 )
 
 // A rung is compared with the rung below it, so it has no place in tables of
@@ -53,6 +54,23 @@ func TestThePageOfALadderLeadsWithItsWaterfall(t *testing.T) {
 	}
 	if strings.Contains(htmlOf(t, reporttest.Quick()), `id="attribution"`) {
 		t.Error("a run without steps has the section")
+	}
+}
+
+func TestACostWithoutAValueIsNamedAndNotDrawn(t *testing.T) {
+	in := reporttest.Ladder()
+	pack := &in.Plan.Workloads[0].Pack
+	pack.Metrics = append(pack.Metrics, workload.Metric{Name: "energy_per_kop", Unit: "J/kop", Better: "lower"})
+	in.Contrasts = verdict.Contrasts(in.Plan, in.Trials, in.Manifest.Environments)
+	page := htmlOf(t, in)
+	if !strings.Contains(page, `<p class="quiet">No value for nginx: energy per thousand operations.</p>`) || strings.Contains(page, ">n/a</text>") {
+		t.Error("a cost without values has a waterfall, or is not named")
+	}
+	in.Trials = nil
+	in.Contrasts = verdict.Contrasts(in.Plan, in.Trials, in.Manifest.Environments)
+	page = htmlOf(t, in)
+	if !strings.Contains(page, `<h3>nginx: `) || strings.Contains(page, `<figure class="waterfall">`) {
+		t.Error("without trials, the primary metric has no table, or has a waterfall")
 	}
 }
 
