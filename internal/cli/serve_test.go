@@ -89,7 +89,7 @@ func TestServeKeepsTheIndexInMemoryWhereTheHomeCannotBeWritten(t *testing.T) {
 	if err := x.Refresh(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if list, _, err := x.List(t.Context(), "", 10); err != nil || len(list) != 1 || !strings.Contains(out.String(), "the index is kept in memory") {
+	if list, _, err := x.List(t.Context(), "", 0, 10); err != nil || len(list) != 1 || !strings.Contains(out.String(), "the index is kept in memory") {
 		t.Errorf("%v, %v: %s", list, err, out.String())
 	}
 }

@@ -3,15 +3,19 @@ package serve
 import (
 	"fmt"
 	"math"
+	"time"
 
 	"tare/internal/verdict"
 )
 
-// chart is the picture of a history: coordinates in a drawing of chartWidth by chartHeight.
+// chart is the picture of a history: coordinates in a drawing of Width by Height.
 type chart struct {
 	Width, Height, Left, Right, Top, Bottom float64
-	Zero                                    float64
+	Label, Foot                             float64 // where the labels of the ticks end, and the line of the days
+	Zero, Radius                            float64
+	Narrow, Dense                           bool
 	Ticks                                   []tick
+	Days                                    []day
 	Marks                                   []mark
 	Centres, Changes                        []line
 	About                                   string
@@ -22,16 +26,32 @@ type tick struct {
 	Label   string
 }
 
+// day is when a run began, below the chart.
+type day struct {
+	X             float64
+	Label, Anchor string
+}
+
 type mark struct {
 	X, Y, Low, High float64
 	Bounded         bool
-	Title, ID       string
+	Title           string
 }
 
 type line struct{ X, X2, Y float64 }
 
-func newChart(p past) chart {
-	c := chart{Width: 900, Height: 320, Left: 70, Right: 885, Top: 22, Bottom: 300}
+// dense is from how many runs on the marks are small.
+const dense = 60
+
+func newChart(p past, narrow bool) chart {
+	c := chart{Width: 900, Height: 330, Left: 70, Right: 885, Top: 22, Bottom: 296, Label: 62, Foot: 322, Radius: 4, Narrow: narrow}
+	if narrow {
+		c.Width, c.Height, c.Left, c.Right, c.Label = 380, 300, 64, 376, 58
+		c.Bottom, c.Foot = 266, 292
+	}
+	if c.Dense = len(p.Points) > dense; c.Dense {
+		c.Radius = 2.5
+	}
 	least, most := 0.0, 0.0 // the baseline is always in the picture
 	for _, point := range p.Points {
 		least, most = min(least, point.Estimate), max(most, point.Estimate)
@@ -51,6 +71,9 @@ func newChart(p past) chart {
 		return round(c.Bottom - (min(max(v, least), most)-least)/(most-least)*(c.Bottom-c.Top))
 	}
 	x := func(i float64) float64 {
+		if len(p.Points) == 1 {
+			i += 0.5 // in the middle
+		}
 		return round(c.Left + 20 + (c.Right-c.Left-40)*i/math.Max(1, float64(len(p.Points)-1)))
 	}
 	c.Zero = y(0)
@@ -60,7 +83,7 @@ func newChart(p past) chart {
 		c.Ticks = append(c.Ticks, tick{y(v), y(v) + 4, minus(verdict.Change(v))})
 	}
 	for i, point := range p.Points {
-		m := mark{X: x(float64(i)), Y: y(point.Estimate), ID: point.ID, Title: point.Name + ": " + minus(verdict.Change(point.Estimate))}
+		m := mark{X: x(float64(i)), Y: y(point.Estimate), Title: point.Name + ": " + minus(verdict.Change(point.Estimate))}
 		if point.Low != nil && point.High != nil {
 			m.Bounded, m.Low, m.High = true, y(*point.Low), y(*point.High)
 		}
@@ -72,8 +95,32 @@ func newChart(p past) chart {
 			c.Changes = append(c.Changes, line{X: x(float64(s.First) - 0.5)})
 		}
 	}
+	c.Days = days(p.Points, c, x)
 	c.About = fmt.Sprintf("Difference from the baseline in %d runs, the oldest first, with intervals; %d change points. The table has the values.", len(p.Points), len(c.Changes))
 	return c
+}
+
+// days are those of the first and the last run, and of some between them.
+func days(points []row, c chart, x func(float64) float64) (list []day) {
+	n := min(len(points), int((c.Right-c.Left)/130))
+	for i := range n {
+		at := i * (len(points) - 1) / max(1, n-1)
+		if points[at].Created.IsZero() {
+			continue
+		}
+		d := day{X: x(float64(at)), Label: points[at].Created.UTC().Format(time.DateOnly), Anchor: "middle"}
+		switch {
+		case n == 1:
+		case i == 0:
+			d.Anchor, d.X = "start", c.Left
+		case i == n-1:
+			d.Anchor, d.X = "end", c.Right
+		}
+		if len(list) == 0 || list[len(list)-1].Label != d.Label {
+			list = append(list, d)
+		}
+	}
+	return list
 }
 
 func round(x float64) float64 { return math.Round(x*10) / 10 }

@@ -56,5 +56,5 @@ func (s *Server) compare(r *http.Request) (view, error) {
 		}
 	}
 	v.Differences = rundir.Differences(read[0], read[1])
-	return view{"Two runs side by side", "compare", "", v}, nil
+	return view{Title: "Two runs side by side", Name: "compare", Data: v}, nil
 }

@@ -18,9 +18,12 @@ var changes = stats.Divisive{Exponent: 1, Least: 3, Level: 0.01, Permutations: 9
 // square.
 const longest = 300
 
+// mostSeries is how many contrasts the list of histories has.
+const mostSeries = 1000
+
 // histories lists the contrasts that several runs have.
 func (s *Server) histories(r *http.Request) (view, error) {
-	list, err := s.runs.Series(r.Context(), 2*most)
+	list, err := s.runs.Series(r.Context(), mostSeries)
 	type study struct {
 		Name   string
 		Series []index.Counted
@@ -33,7 +36,7 @@ func (s *Server) histories(r *http.Request) (view, error) {
 		last := &studies[len(studies)-1]
 		last.Series = append(last.Series, c)
 	}
-	return view{"History", "histories", "", map[string]any{"Studies": studies, "Cut": len(list) == 2*most}}, err
+	return view{Title: "History", Name: "histories", Data: map[string]any{"Studies": studies, "Cut": len(list) == mostSeries}}, err
 }
 
 // segment are runs between two change points.
@@ -51,7 +54,7 @@ type past struct {
 	Changes  []string
 	Few      bool
 	Most     int
-	Chart    chart
+	Charts   []chart // for wide and for narrow windows
 }
 
 // row is a run in the table.
@@ -96,8 +99,8 @@ func (s *Server) history(r *http.Request) (view, error) {
 		p.Changes = append(p.Changes, fmt.Sprintf("From %s on: %s, before it %s (p = %.3f).", points[here.First].Name,
 			minus(verdict.Change(here.Centre)), minus(verdict.Change(p.Segments[i].Centre)), here.P))
 	}
-	p.Chart = newChart(p)
-	return view{"History of " + series.String(), "history", "", p}, nil
+	p.Charts = []chart{newChart(p, false), newChart(p, true)}
+	return view{Title: "History of " + series.String(), Name: "history", Data: p}, nil
 }
 
 func joined(a, b string) string {

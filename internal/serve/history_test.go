@@ -19,16 +19,25 @@ func TestTheHistoryShowsWhereAContrastChanged(t *testing.T) {
 	}
 	series := index.Series{Study: "loop", Workload: "loop", Metric: "time", Environment: "docker", Baseline: "native"}
 	text = page(t, s.base()+"/history/of?"+series.Query())
-	for _, want := range []string{"From loop-08 on: +12.", "before it +5.", `<tr class="changed"><th scope="row" class="moment"><a href="/runs/` + index.Identity(filepath.Join(directory, "loop-08")), "another machine or kernel: A <b>CPU"} {
+	for _, want := range []string{"From loop-08 on: +12.", "before it +5.", `<tr class="changed"><th scope="row" class="named"><a href="/runs/` + index.Identity(filepath.Join(directory, "loop-08")), "another machine or kernel: A <b>CPU"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the history lacks %q", want)
 		}
 	}
-	if n := strings.Count(text, "<circle"); n != steps {
-		t.Errorf("%d points, not %d", n, steps)
+	charts := strings.Split(text, "<svg")[1:]
+	if len(charts) != 2 || !strings.Contains(charts[1], `class="chart narrow"`) {
+		t.Fatalf("%d charts, not one for wide and one for narrow windows", len(charts))
 	}
-	if n := strings.Count(text, `class="change"`); n != 1 {
-		t.Errorf("%d change points", n)
+	for _, chart := range charts {
+		if n := strings.Count(chart, "<circle"); n != steps {
+			t.Errorf("%d points, not %d", n, steps)
+		}
+		if n := strings.Count(chart, `class="change"`); n != 1 {
+			t.Errorf("%d change points", n)
+		}
+		if !strings.Contains(chart, ">2026-11-01</text>") || !strings.Contains(chart, ">2026-11-14</text>") {
+			t.Errorf("the chart does not say when the runs were:\n%s", chart)
+		}
 	}
 	if response, _ := ask(t, "GET", s.base()+"/history/of?study=none", nil); response.StatusCode != http.StatusNotFound {
 		t.Errorf("an unknown contrast: %s", response.Status)

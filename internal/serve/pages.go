@@ -2,6 +2,7 @@ package serve
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"embed"
 	"errors"
@@ -9,9 +10,14 @@ import (
 	"html/template"
 	"io"
 	"net/http"
+	"net/url"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	"tare/internal/report/html"
 	"tare/internal/report/model"
@@ -41,7 +47,10 @@ var pageTemplates = template.Must(template.New("").Funcs(template.FuncMap{
 	"word":    func(c verdict.Contrast) string { return model.VerdictWord(&c) },
 	"place":   model.LevelTitle,
 	"percent": percent,
-	"series":  index.SeriesOf,
+	"sentence": func(text string) string {
+		first, size := utf8.DecodeRuneInString(text)
+		return string(unicode.ToUpper(first)) + strings.TrimSuffix(text[size:], ".") + "."
+	},
 	// Query escapes all that an address gives a meaning to.
 	"query": func(s index.Series) template.URL { return template.URL(s.Query()) }, //nolint:gosec // see above
 }).ParseFS(templates, "templates/*.tmpl"))
@@ -105,8 +114,9 @@ func notFound(format string, words ...any) error {
 type view struct {
 	Title   string
 	Name    string // of the template
-	Version string
 	Data    any
+	Version string
+	Here    string // the place in the navigation that the page is or belongs to
 }
 
 // page serves a page that is made from the index as it is now.
@@ -126,6 +136,12 @@ func (s *Server) page(make func(*http.Request) (view, error)) http.HandlerFunc {
 
 func (s *Server) write(w http.ResponseWriter, status int, v view) error {
 	v.Version = s.Version
+	switch v.Name {
+	case "list", "run", "compare":
+		v.Here = "/"
+	case "histories", "history":
+		v.Here = "/history"
+	}
 	text, err := render("frame", v)
 	if err != nil {
 		return err
@@ -161,24 +177,73 @@ func (s *Server) failed(w http.ResponseWriter, r *http.Request, err error) {
 		p = &problem{http.StatusInternalServerError, err.Error()}
 	}
 	w.Header().Set("Content-Security-Policy", ownPolicy)
-	if err := s.write(w, p.status, view{Title: http.StatusText(p.status), Name: "problem", Data: p.text}); err != nil {
+	title := "This cannot be shown"
+	if p.status == http.StatusNotFound {
+		title = "Not found"
+	}
+	if err := s.write(w, p.status, view{Title: title, Name: "problem", Data: p.text}); err != nil {
 		http.Error(w, p.text, p.status)
 	}
 }
 
-// most is how many runs a list shows.
-const most = 500
+// most is how many runs a page of the list shows.
+const most = 100
+
+// listed is a page of the list.
+type listed struct {
+	Runs               []index.Run
+	First, Last, All   int // the runs of this page, counted from 1
+	Unreadable         int // of all runs, whatever is searched for
+	Search             string
+	Newer, Older       string // the addresses of the next pages; "" for none
+	Comparable, Filled bool   // two runs of the page can be compared; there is any
+}
 
 func (s *Server) list(r *http.Request) (view, error) {
 	words := r.URL.Query().Get("search")
 	if len(words) > 200 {
-		return view{}, &problem{http.StatusBadRequest, "a search has at most 200 characters"}
+		return view{}, &problem{http.StatusBadRequest, "A search has at most 200 characters."}
 	}
-	runs, all, err := s.runs.List(r.Context(), words, most)
+	page := 1
+	if text := r.URL.Query().Get("page"); text != "" {
+		var err error
+		if page, err = strconv.Atoi(text); err != nil || page < 1 || page > 1e6 {
+			return view{}, &problem{http.StatusBadRequest, "A page of the list has a number from 1 on."}
+		}
+	}
+	skip := (page - 1) * most
+	runs, all, err := s.runs.List(r.Context(), words, skip, most)
+	if err != nil {
+		return view{}, err
+	}
+	if len(runs) == 0 && page > 1 {
+		return view{}, notFound("The list ends before page %d.", page)
+	}
+	v := listed{Runs: runs, First: skip + 1, Last: skip + len(runs), All: all, Search: words, Filled: len(runs) > 0}
+	readable := 0
 	for i := range runs {
-		runs[i].State = state(runs[i])
+		if runs[i].State = state(runs[i]); runs[i].State != rundir.Unreadable {
+			readable++
+		}
 	}
-	return view{"Runs", "list", "", map[string]any{"Runs": runs, "All": all, "Search": words}}, err
+	v.Comparable = readable > 1
+	if v.Unreadable, err = s.runs.Unreadable(r.Context()); err != nil {
+		return view{}, err
+	}
+	address := func(page int) string {
+		q := url.Values{"page": {strconv.Itoa(page)}}
+		if words != "" {
+			q.Set("search", words)
+		}
+		return "/?" + q.Encode()
+	}
+	if page > 1 {
+		v.Newer = address(page - 1)
+	}
+	if v.Last < all {
+		v.Older = address(page + 1)
+	}
+	return view{Title: "Runs", Name: "list", Data: v}, nil
 }
 
 // underWay is the state of a run that a process works on.
@@ -219,12 +284,37 @@ func (s *Server) read(ctx context.Context, of index.Run) (*rundir.Run, error) {
 type progress struct {
 	index.Run
 	State      string
-	Plan       string // name of the study
 	Last       string // the last trial
 	Incomplete string
-	Contrasts  []verdict.Contrast
+	Tables     []contrasts
+	Decided    int // contrasts of the tables that no further block changes
+	All        int
 	Others     int // contrasts that are not primary
+	Failures   []failure
+	MoreFailed int // trials that failed for further reasons
 }
+
+// contrasts is a table of primary contrasts.
+type contrasts struct {
+	Caption, What string // What heads the column of what is compared
+	UnderWay      bool
+	Rows          []contrast
+}
+
+type contrast struct {
+	verdict.Contrast
+	What    string        // the environment, or the part that a step of a ladder adds
+	History *index.Series // nil where no other run has it
+}
+
+// failure is a reason for which trials failed.
+type failure struct {
+	Reason string
+	Trials int
+}
+
+// mostFailures is how many reasons are listed; the report has all.
+const mostFailures = 3
 
 func (s *Server) run(r *http.Request) (view, error) {
 	run, err := s.found(r, r.PathValue("id"))
@@ -232,7 +322,7 @@ func (s *Server) run(r *http.Request) (view, error) {
 		return view{}, err
 	}
 	p, err := s.progress(r.Context(), run)
-	return view{run.Name, "run", "", p}, err
+	return view{Title: run.Name, Name: "run", Data: p}, err
 }
 
 func (s *Server) progress(ctx context.Context, run index.Run) (progress, error) {
@@ -241,19 +331,70 @@ func (s *Server) progress(ctx context.Context, run index.Run) (progress, error) 
 		return progress{}, err
 	}
 	run.Listed = rundir.Entry(filepath.Base(run.Directory), read, nil)
-	p := progress{Run: run, State: state(run), Plan: read.Plan.Name, Incomplete: read.Incomplete}
-	if n := len(read.Trials); n > 0 {
+	p := progress{Run: run, State: state(run), Incomplete: read.Incomplete}
+	if n := len(read.Trials); n > 0 && p.State == underWay {
 		t := read.Trials[n-1]
 		p.Last = fmt.Sprintf("block %d, %s in %s: %s", t.Block, model.LevelTitle(t.Workload, t.Level), t.Environment, t.Status)
 	}
+	p.fail(read.Trials)
+	runs, err := s.runs.Counts(ctx, read.Plan.Name)
+	if err != nil {
+		return progress{}, err
+	}
+	// This run is one of those only when it has ended.
+	least := 2
+	if run.State == rundir.NotEnded {
+		least = 1
+	}
+	whole := contrasts{Caption: "Primary metrics against " + visible.Line(read.Plan.Baseline), What: "Environment", UnderWay: p.State == underWay}
+	parts := contrasts{Caption: "Primary metrics: each part of the ladder against what is before it", What: "Part", UnderWay: p.State == underWay}
 	for _, c := range verdict.Contrasts(read.Plan, read.Trials, read.Manifest.Environments) {
-		if c.Primary {
-			p.Contrasts = append(p.Contrasts, c)
-		} else {
+		if !c.Primary {
 			p.Others++
+			continue
+		}
+		p.All++
+		if !c.Open {
+			p.Decided++
+		}
+		if c.Part != "" {
+			parts.Rows = append(parts.Rows, contrast{Contrast: c, What: c.Name})
+			continue
+		}
+		row := contrast{Contrast: c, What: c.Environment}
+		if c.BaseLevel != "" {
+			row.What += " against " + c.BaseLevel
+		} else if series := index.SeriesOf(read.Plan.Name, c); runs[series] >= least {
+			row.History = &series
+		}
+		whole.Rows = append(whole.Rows, row)
+	}
+	for _, t := range []contrasts{whole, parts} {
+		if len(t.Rows) > 0 && len(read.Trials) > 0 {
+			p.Tables = append(p.Tables, t)
 		}
 	}
 	return p, nil
+}
+
+// fail counts the trials that failed by their reasons, those that failed most first.
+func (p *progress) fail(trials []rundir.Trial) {
+	counts := map[string]int{}
+	for _, t := range trials {
+		if t.Status == rundir.Failed {
+			counts[t.Reason]++
+		}
+	}
+	for reason, n := range counts {
+		p.Failures = append(p.Failures, failure{reason, n})
+	}
+	slices.SortFunc(p.Failures, func(a, b failure) int {
+		return cmp.Or(cmp.Compare(b.Trials, a.Trials), cmp.Compare(a.Reason, b.Reason))
+	})
+	for _, f := range p.Failures[min(mostFailures, len(p.Failures)):] {
+		p.MoreFailed += f.Trials
+	}
+	p.Failures = p.Failures[:min(mostFailures, len(p.Failures))]
 }
 
 // report serves the HTML report. It is a function of the run, so it is kept until the run
@@ -270,7 +411,7 @@ func (s *Server) report(w http.ResponseWriter, r *http.Request) {
 			return nil, err
 		}
 		var text bytes.Buffer
-		err = html.Write(&text, model.Of(read, verdict.Contrasts(read.Plan, read.Trials, read.Manifest.Environments)), model.Options{})
+		err = html.WriteWithin(&text, model.Of(read, verdict.Contrasts(read.Plan, read.Trials, read.Manifest.Environments)), "/runs/"+run.ID+"/")
 		return text.Bytes(), err
 	})
 	if err != nil {

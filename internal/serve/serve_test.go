@@ -1,13 +1,20 @@
 package serve
 
 import (
+	"errors"
+	"fmt"
 	"net/http"
 	"net/url"
+	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
+	"time"
 
+	"tare/internal/rundir"
 	"tare/internal/serve/index"
+	"tare/internal/testing/reporttest"
 )
 
 func TestTheListHasEachRunAndFindsThemByWords(t *testing.T) {
@@ -37,7 +44,7 @@ func TestARunHasItsStateItsReportAndItsRawOutput(t *testing.T) {
 	page(t, s.base()+"/") // fills the index
 	run := s.base() + "/runs/" + index.Identity(filepath.Join(directory, "loop-02")) + "/"
 	text := page(t, run)
-	for _, want := range []string{"Block 10, 20 trials, 0 failed", "loop: time", "+5.8%", `<span class="verdict slower">slower`, "1 further contrast"} {
+	for _, want := range []string{"10 blocks, 20 trials.", "loop: time", "+5.8%", `<span class="verdict slower">slower`, "1 further contrast"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the page of the run lacks %q:\n%s", want, text)
 		}
@@ -49,12 +56,130 @@ func TestARunHasItsStateItsReportAndItsRawOutput(t *testing.T) {
 	if policy := response.Header.Get("Content-Security-Policy"); !strings.Contains(policy, "script-src 'sha256-") || response.StatusCode != http.StatusOK {
 		t.Errorf("report: %s with policy %q", response.Status, policy)
 	}
+	if !strings.Contains(text, `<li><a href="`+strings.TrimPrefix(run, s.base())+`">This run</a></li>`) {
+		t.Error("the report does not lead back")
+	}
 	if !strings.Contains(text, `href="raw/block-001/docker.loop/driver.stdout"`) {
 		t.Error("the report leads to no raw output")
 	}
 	response, text = ask(t, "GET", run+"raw/block-001/docker.loop/driver.stdout", nil)
 	if kind := response.Header.Get("Content-Type"); kind != "text/plain; charset=utf-8" || text != "<script>alert('docker')</script> 1\n" {
 		t.Errorf("raw output: %s: %q", kind, text)
+	}
+}
+
+// runOf makes a run of a plan with the study loop in it, changed, and serves it.
+func runOf(t *testing.T, name string, change func(*rundir.Writer)) (s *Server, text string) {
+	t.Helper()
+	directory := filepath.Join(t.TempDir(), "runs")
+	w := begin(t, directory, name, 1)
+	change(w)
+	w.Manifest.Sessions = []rundir.Session{{Started: w.Manifest.Created, Ended: w.Manifest.Created.Add(time.Minute), Stopped: "the budget is spent"}}
+	if err := errors.Join(w.SaveManifest(), w.Close()); err != nil {
+		t.Fatal(err)
+	}
+	s = serveRuns(t, "", directory)
+	page(t, s.base()+"/")
+	return s, page(t, s.base()+"/runs/"+index.Identity(filepath.Join(directory, name))+"/")
+}
+
+func TestARunThatFailedSaysWhy(t *testing.T) {
+	_, text := runOf(t, "failed", func(w *rundir.Writer) {
+		for block, reason := range []string{"no port", "no port", "<script>alert(1)</script>", "b", "c"} {
+			if err := w.Append(rundir.Trial{Block: block + 1, Position: 1, Environment: "docker", Workload: "loop", Status: rundir.Failed, Reason: reason}); err != nil {
+				t.Fatal(err)
+			}
+		}
+	})
+	for _, want := range []string{`<span class="bad">5 failed</span>`, "<li>2 trials: no port</li>", "<li>1 trial: b</li>", "<li>1 for other reasons"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("the page of the run lacks %q:\n%s", want, text)
+		}
+	}
+	if _, text := runOf(t, "young", func(*rundir.Writer) {}); !strings.Contains(text, "No trial has finished.") || strings.Contains(text, "<table") {
+		t.Errorf("a run without trials has a table:\n%s", text)
+	}
+}
+
+func TestARunThatWasKilledCanBeContinued(t *testing.T) {
+	directory := filepath.Join(t.TempDir(), "runs")
+	w := begin(t, directory, "killed", 1)
+	w.Manifest.Sessions = []rundir.Session{{Started: w.Manifest.Created}}
+	if err := errors.Join(w.SaveManifest(), w.Close()); err != nil {
+		t.Fatal(err)
+	}
+	s := serveRuns(t, "", directory)
+	page(t, s.base()+"/")
+	text := page(t, s.base()+"/runs/"+index.Identity(filepath.Join(directory, "killed"))+"/")
+	if !strings.Contains(text, "<strong>not ended</strong>") || !strings.Contains(text, "<code>--resume</code> continues it") || strings.Contains(text, "data-events") {
+		t.Errorf("the page of a run that was killed:\n%s", text)
+	}
+}
+
+// A history of one run leads nowhere, and the parts of a ladder have none.
+func TestOnlyAContrastOfSeveralRunsLeadsToItsHistory(t *testing.T) {
+	if _, text := runOf(t, "alone", func(w *rundir.Writer) { blocks(t, w, 1, 8, 0.1) }); strings.Contains(text, "/history/of?") {
+		t.Errorf("one run has a history:\n%s", text)
+	}
+	directory := filepath.Join(t.TempDir(), "runs")
+	in := reporttest.Ladder()
+	for _, name := range []string{"one", "two"} {
+		in.Manifest.Sessions = []rundir.Session{{Started: in.Manifest.Created, Ended: in.Manifest.Created.Add(time.Minute)}}
+		w, err := rundir.Create(filepath.Join(directory, name), in.Plan, in.Manifest)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, trial := range in.Trials {
+			trial.Raw = nil
+			if err := w.Append(trial); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := w.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s := serveRuns(t, "", directory)
+	page(t, s.base()+"/")
+	text := page(t, s.base()+"/runs/"+index.Identity(filepath.Join(directory, "one"))+"/")
+	whole, parts, found := strings.Cut(text, "each part of the ladder against what is before it")
+	if !found || strings.Count(parts, "<tr><th scope=\"row\">") != 4 || !strings.Contains(parts, `data-label="Part">seccomp filter`) {
+		t.Errorf("the parts are not in a table of their own:\n%s", text)
+	}
+	links := regexp.MustCompile(`href="(/history/of\?[^"]*)"`).FindAllStringSubmatch(text, -1)
+	if len(links) == 0 || strings.Contains(parts, "/history/of?") || strings.Count(whole, "/history/of?") != len(links) {
+		t.Errorf("links to histories: %q", links)
+	}
+	for _, link := range links {
+		page(t, s.base()+link[1])
+	}
+}
+
+func TestALongListHasPages(t *testing.T) {
+	directory := filepath.Join(t.TempDir(), "runs")
+	for n := range most + 5 {
+		if err := begin(t, directory, fmt.Sprintf("loop-%03d", n), 1).Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Mkdir(filepath.Join(directory, "empty"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	s := serveRuns(t, "", directory)
+	first, last := page(t, s.base()+"/"), page(t, s.base()+"/?page=2")
+	if strings.Count(first, "<tr>") != most+1 || !strings.Contains(first, `1 to 100 of 106 runs`) || !strings.Contains(first, `<a href="/?page=2" rel="next">`) || strings.Contains(first, `rel="prev"`) {
+		t.Errorf("the first page:\n%s", first)
+	}
+	if strings.Count(last, "<tr>") != 7 || !strings.Contains(last, "empty is not a run") || !strings.Contains(last, `<a href="/?page=1" rel="prev">`) || strings.Contains(last, `rel="next"`) {
+		t.Errorf("the last page:\n%s", last)
+	}
+	if !strings.Contains(first, `<a href="/?search=unreadable">1 cannot be read</a>`) {
+		t.Error("a run that cannot be read is at the end of the list, and the first page does not say so")
+	}
+	for page, status := range map[string]int{"3": 404, "0": 400, "-1": 400, "x": 400, "99999999999999999999": 400} {
+		if response, _ := ask(t, "GET", s.base()+"/?page="+page, nil); response.StatusCode != status {
+			t.Errorf("page %s: %s", page, response.Status)
+		}
 	}
 }
 

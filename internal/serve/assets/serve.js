@@ -2,8 +2,9 @@
 const state = document.getElementById("state");
 if (state?.dataset.events) {
   const connection = document.getElementById("connection");
+  const say = (text, lost) => { connection.textContent = text; connection.classList.toggle("caution", lost); };
   const events = new EventSource(state.dataset.events);
-  events.addEventListener("open", () => { connection.textContent = "This page follows the run."; });
+  events.addEventListener("open", () => say("This page follows the run.", false));
   events.addEventListener("state", (e) => {
     const focused = state.contains(document.activeElement) ? document.activeElement.getAttribute("href") ?? document.activeElement.getAttribute("aria-label") : null;
     state.innerHTML = e.data;
@@ -13,6 +14,10 @@ if (state?.dataset.events) {
       }
     }
   });
-  events.addEventListener("end", () => { events.close(); connection.textContent = "The run has stopped."; });
-  events.addEventListener("error", () => { connection.textContent = "The connection is lost; the page tries again."; });
+  events.addEventListener("end", () => { events.close(); say("The run has stopped.", false); });
+  // A browser does not try again after an answer that is no stream: the run is gone, the
+  // token has changed, or too many browsers follow runs.
+  events.addEventListener("error", () => say(events.readyState === EventSource.CLOSED ?
+    "The server no longer sends news of this run: what is below may be old. Load the page again." :
+    "The connection is lost: what is below may be old. The page tries again.", true));
 }

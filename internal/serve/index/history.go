@@ -68,6 +68,27 @@ func (x *Index) Series(ctx context.Context, limit int) (list []Counted, err erro
 	return list, rows.Err()
 }
 
+// Counts returns how many runs have each contrast of a study.
+func (x *Index) Counts(ctx context.Context, study string) (map[Series]int, error) {
+	where, values := x.inRoots()
+	rows, err := x.db.QueryContext(ctx, `select c.study, workload, level, metric, environment, baseline, count(*)
+		from contrasts c join runs r on r.id = c.run where `+where+` and c.study = ? group by 1, 2, 3, 4, 5, 6`, append(values, study)...)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	counts := map[Series]int{}
+	for rows.Next() {
+		var s Series
+		var n int
+		if err := rows.Scan(&s.Study, &s.Workload, &s.Level, &s.Metric, &s.Environment, &s.Baseline, &n); err != nil {
+			return nil, err
+		}
+		counts[s] = n
+	}
+	return counts, rows.Err()
+}
+
 // Point is a contrast in one run.
 type Point struct {
 	Run

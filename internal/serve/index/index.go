@@ -170,9 +170,9 @@ func (x *Index) inRoots() (clause string, values []any) {
 	return "root in (" + strings.TrimPrefix(strings.Repeat(",?", len(x.roots)), ",") + ")", values
 }
 
-// List returns the newest runs that have all the words, at most limit of them, and how
-// many there are.
-func (x *Index) List(ctx context.Context, words string, limit int) (list []Run, all int, err error) {
+// List returns the newest runs that have all the words, at most limit of them after the
+// first skip, and how many there are.
+func (x *Index) List(ctx context.Context, words string, skip, limit int) (list []Run, all int, err error) {
 	where, values := x.inRoots()
 	for _, word := range strings.Fields(strings.ToLower(words)) {
 		where += ` and words like ? escape '\'`
@@ -181,7 +181,7 @@ func (x *Index) List(ctx context.Context, words string, limit int) (list []Run, 
 	if err := x.db.QueryRowContext(ctx, "select count(*) from runs where "+where, values...).Scan(&all); err != nil {
 		return nil, 0, err
 	}
-	rows, err := x.db.QueryContext(ctx, "select "+columns+" from runs where "+where+" order by created desc, name desc limit ?", append(values, limit)...)
+	rows, err := x.db.QueryContext(ctx, "select "+columns+" from runs where "+where+" order by created desc, name desc, id limit ? offset ?", append(values, limit, skip)...)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -194,6 +194,14 @@ func (x *Index) List(ctx context.Context, words string, limit int) (list []Run, 
 		list = append(list, r)
 	}
 	return list, all, rows.Err()
+}
+
+// Unreadable returns how many runs cannot be read. They are last in the list, since nothing
+// says when they began.
+func (x *Index) Unreadable(ctx context.Context) (n int, err error) {
+	where, values := x.inRoots()
+	err = x.db.QueryRowContext(ctx, "select count(*) from runs where "+where+" and state = ?", append(values, rundir.Unreadable)...).Scan(&n)
+	return n, err
 }
 
 // Find returns the run with an identity.

@@ -37,7 +37,7 @@ func names(t *testing.T, x *Index, search string) (list []string) {
 	if err := x.Refresh(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	found, _, err := x.List(t.Context(), search, 100)
+	found, _, err := x.List(t.Context(), search, 0, 100)
 	if err != nil {
 		t.Fatal(err)
 	}
