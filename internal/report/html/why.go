@@ -12,6 +12,7 @@ import (
 // whyTable is an attribution as the page shows it.
 type whyTable struct {
 	Heading, Lead, From, Reference string
+	Blocks                         string // the anchor of the blocks of its level; "" for none
 	Heads                          model.WhyColumns
 	Rows                           []whyRow
 	Sentences                      []string
@@ -35,6 +36,7 @@ func (p *page) WhyTables() (tables []whyTable) {
 	shown := p.MainAttributions()
 	for _, a := range p.Why {
 		t := whyTable{Heading: model.WhyHeading(a), Lead: p.WhyLead(a), Heads: p.WhyColumns(), From: p.ShownName(a.From), Reference: model.SideFigure(a.Total.Contrast.Base, a.Unit), HasOrders: a.Orders > 1}
+		t.Blocks = p.blocksOf(a.Workload, a.Level)
 		t.Shown = slices.ContainsFunc(shown, func(s analysis.Attribution) bool {
 			return s.Workload == a.Workload && s.Level == a.Level && s.Metric == a.Metric
 		})
