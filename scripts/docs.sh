@@ -19,7 +19,7 @@ fi
 rm -rf "$pages"
 mkdir -p "$pages"
 cp ./*.md LICENSE CITATION.cff "$pages"
-cp -r --parents docs examples schema deploy published web/README.md "$pages"
+cp -r --parents docs examples schema deploy published web/README.md site/assets "$pages"
 find internal -path '*/testdata/*' -name README.md -exec cp --parents {} "$pages" \;
 cp --parents internal/trial/testdata/debts.yaml "$pages"
 
