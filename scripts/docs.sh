@@ -25,11 +25,18 @@ cp --parents internal/trial/testdata/debts.yaml "$pages"
 
 go run ./site -out "$pages/docs/reference"
 
-# The gallery: reports of runs that are kept in the repository. Its page is no .md
-# there, since its links lead to what is written here.
-mkdir -p "$pages/docs/gallery"
-cp site/gallery.in "$pages/docs/gallery.md"
-bin/tare report docs/tutorial/api --out "$pages/docs/gallery/api.html" >/dev/null
+# The gallery: reports of runs that are kept in the repository, each with the raw output
+# that it leads to. Its page is no .md there, since its links lead to what is written here.
+gallery=$pages/docs/gallery
+cp site/gallery.in "$gallery.md"
+mkdir -p "$gallery/api"
+bin/tare report docs/tutorial/api --out "$gallery/api/report.html" >/dev/null
+for archive in docs/gallery/*.tare.tar.zst; do
+	name=$(basename "$archive" .tare.tar.zst)
+	bin/tare report "$archive" --out "$gallery/$name.html" >/dev/null # which checks the archive
+	zstd --quiet --decompress --stdout "$archive" | tar -x -C "$gallery" --no-same-owner --wildcards "$name/raw/*"
+	mv "$gallery/$name.html" "$gallery/$name/report.html"
+done
 
 # Not --quiet, which hides warnings from strict mode.
 NO_MKDOCS_2_WARNING=1 "$venv/bin/mkdocs" build --config-file site/mkdocs.yml

@@ -89,6 +89,7 @@ group() {
 		;;
 	docs)
 		group build
+		need zstd zstd "the gallery of the documentation site"
 		python3 -c 'import ensurepip' 2>/dev/null || missing+=("python3-venv|the generator of the documentation site")
 		;;
 	check)

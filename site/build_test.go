@@ -1,6 +1,8 @@
 package main
 
 import (
+	"html"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -38,5 +40,52 @@ func TestTheDocumentationSiteBuilds(t *testing.T) {
 	})
 	if err != nil || pages < 60 {
 		t.Errorf("%d pages, %v", pages, err)
+	}
+	if index, err := os.Stat("../build/site/html/search/search_index.js"); err != nil || index.Size() == 0 {
+		t.Errorf("the search has no index where the pages are files: %v", err)
+	}
+	reports, err := filepath.Glob("../build/site/html/docs/gallery/*/report.html")
+	if err != nil || len(reports) < 3 {
+		t.Errorf("%d reports in the gallery, %v", len(reports), err)
+	}
+	for _, report := range reports {
+		page, err := os.ReadFile(report)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, link := range regexp.MustCompile(`href="(raw/[^"]*)"`).FindAllSubmatch(page, -1) {
+			name, err := url.PathUnescape(html.UnescapeString(string(link[1])))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := os.Stat(filepath.Join(filepath.Dir(report), name)); err != nil {
+				t.Errorf("%s leads nowhere: %v", report, err)
+			}
+		}
+	}
+}
+
+// The tutorial comes first, and each page of docs/ has a place.
+func TestEachPageHasAPlaceOnTheSite(t *testing.T) {
+	text, err := os.ReadFile("mkdocs.yml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, nav, _ := strings.Cut(string(text), "\nnav:\n")
+	var sections []string
+	for _, m := range regexp.MustCompile(`(?m)^  - ([^:]*):`).FindAllStringSubmatch(nav, -1) {
+		sections = append(sections, m[1])
+	}
+	if got, want := strings.Join(sections, ", "), "Home, Tutorial, How to, Reference, Method, Gallery, Development"; got != want {
+		t.Errorf("sections %s, want %s", got, want)
+	}
+	err = filepath.WalkDir("../docs", func(path string, d os.DirEntry, err error) error {
+		if page, is := strings.CutPrefix(filepath.ToSlash(path), "../"); err == nil && is && strings.HasSuffix(page, ".md") && !strings.Contains(nav, ": "+page+"\n") {
+			t.Errorf("%s has no place", page)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
 	}
 }
