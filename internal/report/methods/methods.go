@@ -20,8 +20,9 @@ func Text(v *model.Report) ([]model.File, error) {
 	var sentences []string
 	for _, s := range v.Methods() {
 		text := s.Text
-		if len(s.Cites) > 0 {
-			text += " (" + strings.Join(lists.Map(s.Cites, short), "; ") + ")"
+		// What the text names is not named once more.
+		if cites := lists.Filter(s.Cites, func(r model.Reference) bool { return !r.Software }); len(cites) > 0 {
+			text += " (" + strings.Join(lists.Map(cites, short), "; ") + ")"
 		}
 		sentences = append(sentences, text+".")
 	}
@@ -31,9 +32,6 @@ func Text(v *model.Report) ([]model.File, error) {
 
 // short is a source in a text.
 func short(r model.Reference) string {
-	if r.Software {
-		return strings.TrimSpace("tare " + r.Version)
-	}
 	return strings.Join(lists.Map(r.Authors, func(a model.Author) string { return a.Family }), " and ") + " " + r.Year
 }
 

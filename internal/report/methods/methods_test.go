@@ -9,6 +9,7 @@ import (
 	"github.com/goccy/go-yaml"
 
 	"tare/internal/report/model"
+	"tare/internal/rundir"
 	"tare/internal/testing/reporttest"
 	"tare/internal/verdict"
 )
@@ -25,9 +26,9 @@ func textOf(t *testing.T, in model.Input) string {
 func TestTheMethodsStateFactsOfTheRun(t *testing.T) {
 	text := textOf(t, reporttest.Quick())
 	for _, want := range []string{
-		"tare 0.1.0 measured startup (Start of an instance), ", " in docker, gvisor and vm [tcg], compared with native (tare 0.1.0).",
-		"2 cores and 24.0 GiB of memory", "sha256:4f0cbb2c", "The environment podman did not run on this machine.", "software emulation",
-		"In 12 blocks, 528 trials were made", "seed 1732153500", "Of 528 trials, 3 failed and 12 skipped", "within a margin of 2% by two one-sided tests (Schuirmann 1987).",
+		"tare 0.1.0 measured startup (Start of an instance), ", " in docker, gvisor and vm [tcg], compared with native. ",
+		"The machine had 2 cores and 24.0 GiB of memory (", "sha256:4f0cbb2c", "The environment podman did not run on this machine.", "software emulation",
+		"In 12 blocks, 528 trials were made", "The run was planned for ", "Instances were fresh in each ", "seed 1732153500", "Of 528 trials, 3 failed and 12 skipped", "within a margin of 2% by two one-sided tests (Schuirmann 1987).",
 		"doi:10.1214/aoms/1177704172",
 	} {
 		if !strings.Contains(text, want) {
@@ -41,9 +42,12 @@ func TestTheMethodsSayNothingThatWasNotDone(t *testing.T) {
 	few.Trials = few.Trials[:44]
 	few.Contrasts = verdict.Contrasts(few.Plan, few.Trials, few.Manifest.Environments)
 	fixed := reporttest.Quick()
-	fixed.Plan.Design.Blocks.Fixed = true
+	fixed.Plan.Design.Blocks.Fixed, fixed.Plan.Design.Blocks.Max = true, 15
 	open := reporttest.Quick()
 	open.Plan.Design.Blocks.Open = true
+	imported := reporttest.Quick()
+	imported.Manifest.Import = &rundir.Import{Machine: "a server"}
+	imported.Plan.Design.Order = verdict.OrderUnpaired
 	unpaired := reporttest.Quick()
 	unpaired.Plan.Design.Order = verdict.OrderUnpaired
 	for _, c := range []struct {
@@ -53,11 +57,13 @@ func TestTheMethodsSayNothingThatWasNotDone(t *testing.T) {
 	}{
 		{"quick", reporttest.Quick(), []string{"group-sequential", "Pocock"}, []string{"e-process", "nodes", "part of the isolation layer", "alternated"}},
 		{"few blocks", few, []string{"too few blocks for an interval"}, []string{"Hodges", "Pocock", "one-sided"}},
-		{"fixed", fixed, []string{"one analysis after the last block"}, []string{"Pocock", "shared"}},
+		{"imported", imported, []string{"528 existing results of startup, ", " in native, docker, gvisor and vm [tcg] were analysed with tare 0.1.0; native is the baseline. tare did not observe how they were produced. Where, according to the import: a server. "}, []string{"The machine had", "were made", "planned", "fresh", "sysbench)"}},
+		{"fixed", fixed, []string{"The run was planned for 15 blocks. ", "one analysis after the last block"}, []string{"Pocock", "shared"}},
 		{"open", open, []string{"e-process"}, []string{"Pocock", "Wilcoxon"}},
 		{"unpaired", unpaired, []string{"not paired", "Mann"}, []string{"equivalent", "Pocock", "in random order"}},
+		{"unfair", reporttest.Unfair(), []string{"Besides the isolation layer, docker differed from native in ", ", which can affect at least one of the workloads. "}, nil},
 		{"nodes", reporttest.OnNodes("a", "b", "c"), []string{"on 3 nodes", "Paule"}, nil},
-		{"ladder", reporttest.Ladder(), []string{"each switch on one more part of the isolation layer"}, []string{"The machine has", "The image was"}},
+		{"ladder", reporttest.Ladder(), []string{"each switch on one more part of the isolation layer"}, []string{"The machine had", "The image was"}},
 	} {
 		text := textOf(t, c.in)
 		for _, want := range c.has {

@@ -2,6 +2,8 @@ package model
 
 import (
 	"fmt"
+	"maps"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -33,7 +35,12 @@ func (v *Report) Methods() []Statement {
 	for _, e := range v.Environments {
 		say(v.howEnvironmentsRan(e))
 	}
-	say(v.howTrialsWereMade())
+	for _, text := range v.whatElseDiffered() {
+		say(text)
+	}
+	for _, text := range v.howTrialsWereMade() {
+		say(text)
+	}
 	say(v.whatFailed())
 	v.howAnalysed(say)
 	return all
@@ -41,45 +48,65 @@ func (v *Report) Methods() []Statement {
 
 func (v *Report) whatWasCompared() string {
 	others := lists.Map(v.Compared(), func(e Environment) string { return e.Shown })
+	made := "tare " + v.Manifest.Tare
+	if v.Manifest.Import != nil {
+		names := lists.Map(v.Workloads, func(w Workload) string { return w.Name })
+		text := fmt.Sprintf("%s of %s in %s were analysed with %s", Counted(len(v.Trials), "existing result", "existing results"), enumerate(names), enumerate(append([]string{v.Base.Shown}, others...)), made)
+		if len(others) > 0 {
+			text += "; " + v.Base.Shown + " is the baseline"
+		}
+		return text
+	}
 	names := lists.Map(v.Workloads, func(w Workload) string {
 		if w.Pack.Title == "" || w.Pack.Title == w.Name {
 			return w.Name
 		}
-		return w.Name + " (" + w.Pack.Title + ")"
+		return w.Name + " (" + ownParentheses.ReplaceAllString(w.Pack.Title, ", $1") + ")"
 	})
-	made := "tare " + v.Manifest.Tare
-	if v.Manifest.Import != nil {
-		return fmt.Sprintf("Existing results of %s in %s and %s were analysed with %s", enumerate(names), enumerate(others), v.Base.Shown, made)
-	}
 	if len(others) == 0 {
-		return fmt.Sprintf("%s was measured with %s, under %s", v.Base.Shown, made, enumerate(names))
+		return fmt.Sprintf("%s measured %s in %s", made, enumerate(names), v.Base.Shown)
 	}
 	return fmt.Sprintf("%s measured %s in %s, compared with %s", made, enumerate(names), enumerate(others), v.Base.Shown)
 }
 
+// ownParentheses are those at the end of a title, which is put in parentheses itself.
+var ownParentheses = regexp.MustCompile(` \(([^()]*)\)$`)
+
 func (v *Report) whereItRan() (all []string) {
-	if v.Manifest.Import != nil {
-		return nil
+	if m := v.Manifest.Import; m != nil {
+		all = append(all, "tare did not observe how they were produced")
+		if m.Machine != "" {
+			all = append(all, "Where, according to the import: "+m.Machine)
+		}
+		return all
 	}
 	if m := v.Manifest.Machine; m.CPU != "" {
-		which := "The machine has"
+		which := "The machine had"
 		if len(v.Manifest.Nodes) > 0 || len(v.Plan.Hosts) > 0 {
-			which = "The machine that tare ran on has"
+			which = "The machine that tare ran on had"
 		}
-		text := fmt.Sprintf("%s a CPU %s with %s and %s of memory, and ran %s with Linux %s", which, m.CPU, Counted(m.Cores, "core", "cores"), Figure(float64(m.Memory), "B"), m.Distribution, m.Kernel)
+		what := m.CPU
 		if m.Virtualised != "" {
-			text += "; it is virtualised"
+			what += ", virtualised"
 		}
-		all = append(all, text)
+		all = append(all, fmt.Sprintf("%s %s and %s of memory (%s), and ran %s with Linux %s", which, Counted(m.Cores, "core", "cores"), Figure(float64(m.Memory), "B"), what, m.Distribution, m.Kernel))
 	}
 	if nodes := strings.TrimSpace(v.onNodes()); nodes != "" {
 		all = append(all, "The blocks ran "+nodes)
 	}
 	if m := v.Manifest.Image; m.Digest != "" {
-		all = append(all, strings.TrimSpace("The image was "+m.Name+" ("+m.Digest+")"))
+		which := "The image was "
+		if len(v.Plan.Images) > 0 && !slices.Contains(v.Plan.ImageNames(false), "") {
+			which = "The image of roles on the host was "
+		}
+		all = append(all, strings.TrimSpace(which+m.Name+" ("+m.Digest+")"))
+	}
+	for _, name := range slices.Sorted(maps.Keys(v.Manifest.Images)) {
+		m := v.Manifest.Images[name]
+		all = append(all, strings.TrimSpace("The image of "+v.Plan.UsersOf(name)+" was "+m.Name+" ("+m.Digest+")"))
 	}
 	if limits := Limits(v.Plan.Limits); limits != "none" {
-		all = append(all, "Instances were limited to "+limits)
+		all = append(all, "The limits of each instance were "+limits)
 	}
 	return all
 }
@@ -91,35 +118,102 @@ func (v *Report) howEnvironmentsRan(e Environment) string {
 	if !e.Ran() {
 		return "The environment " + e.Shown + " did not run on this machine"
 	}
-	text := fmt.Sprintf("The environment %s is of the kind %s", e.Shown, e.Kind)
+	what := "The environment " + e.Shown
+	if e.Kind != e.Name {
+		what += ", of the kind " + e.Kind + ","
+	}
+	var parts []string
 	if versions := Versions(e.Facts.Versions); versions != "" {
-		text += " (" + versions + ")"
+		parts = append(parts, "used "+enumerate(strings.Split(versions, ", ")))
 	}
 	if words := e.UnusualOptions(); words != "" {
-		text += ", with " + words
+		parts = append(parts, "had the options "+words)
 	}
+	if len(parts) == 0 {
+		parts = []string{"ran with the defaults of its kind"}
+	}
+	text := what + " " + strings.Join(parts, " and ")
 	if e.Facts.Label == emulated {
 		text += "; " + onlyEmulation
 	}
 	return text
 }
 
-func (v *Report) howTrialsWereMade() string {
+// whatElseDiffered names the confounds of each environment.
+func (v *Report) whatElseDiffered() (all []string) {
+	found := map[[2]string][]string{}
+	var pairs [][2]string
+	for _, c := range v.Parity {
+		pair := [2]string{c.Environment, c.Baseline}
+		for _, f := range c.Confounds() {
+			if found[pair] == nil {
+				pairs = append(pairs, pair)
+			}
+			if !slices.Contains(found[pair], f.Finding) {
+				found[pair] = append(found[pair], f.Finding)
+			}
+		}
+	}
+	for _, p := range pairs {
+		all = append(all, fmt.Sprintf("Besides the isolation layer, %s differed from %s in %s, which can affect at least one of the workloads", v.ShownName(p[0]), v.ShownName(p[1]), enumerate(found[p])))
+	}
+	return all
+}
+
+func (v *Report) howTrialsWereMade() (all []string) {
 	d := v.Plan.Design
 	if v.Manifest.Import != nil || d.Order == verdict.OrderUnpaired {
-		return ""
+		return nil
 	}
+	all = append(all, v.plannedBlocks())
 	text := fmt.Sprintf("In %s, %s were made", Counted(v.Blocks, "block", "blocks"), Counted(len(v.Trials), "trial", "trials"))
-	if rounds := lists.Map(lists.Filter(v.Trials, alternated), func(t rundir.Trial) int { return len(t.Rounds) }); len(rounds) > 0 {
-		text += fmt.Sprintf("; in a block, samples of the environments alternated in random order, %s", verdict.Rounds{Least: slices.Min(rounds), Most: slices.Max(rounds)}.String())
-	} else if d.Order == "sequential" {
-		text += "; the environments ran one after another, not interleaved"
-	} else {
-		text += "; in a block, the environments ran close together in time, in random order"
-	}
-	text += " (seed " + strconv.FormatUint(v.Plan.Seed, 10) + ")"
 	if !v.Manifest.Created.IsZero() {
 		text += ", from " + v.Manifest.Created.UTC().Format("2 January 2006, 15:04 UTC") + " on"
+	}
+	seed := " (seed " + strconv.FormatUint(v.Plan.Seed, 10) + ")"
+	if rounds := lists.Map(lists.Filter(v.Trials, alternated), func(t rundir.Trial) int { return len(t.Rounds) }); len(rounds) > 0 {
+		text += fmt.Sprintf("; in a block, samples of the environments alternated in random order%s, %s", seed, verdict.Rounds{Least: slices.Min(rounds), Most: slices.Max(rounds)}.String())
+	} else if d.Order == "sequential" {
+		text += "; the environments ran one after another, not interleaved" + seed
+	} else {
+		text += "; in a block, the environments ran close together in time, in random order" + seed
+	}
+	all = append(all, text)
+	fresh := map[string][]string{}
+	for _, w := range v.Plan.Workloads {
+		fresh[w.Fresh] = append(fresh[w.Fresh], w.Name)
+	}
+	for _, how := range []string{"trial", "block", "run"} {
+		if names := fresh[how]; len(names) > 0 {
+			text := "Instances were fresh in each " + how
+			if how == "run" {
+				text = "The same instances were used in the whole run"
+			}
+			if len(names) < len(v.Plan.Workloads) {
+				text += " for " + enumerate(names)
+			}
+			all = append(all, text)
+		}
+	}
+	return all
+}
+
+// plannedBlocks is the rule by which a run stopped.
+func (v *Report) plannedBlocks() string {
+	d := v.Plan.Design
+	if d.Blocks.Fixed {
+		return "The run was planned for " + Counted(d.Blocks.Max, "block", "blocks")
+	}
+	text := fmt.Sprintf("The run was planned for %d to %d blocks", d.Blocks.Min, d.Blocks.Max)
+	if d.Blocks.Open {
+		text = "The run was planned for at least " + Counted(d.Blocks.Min, "block", "blocks")
+	}
+	if d.Budget > 0 {
+		text += " in at most " + strings.Replace(d.Budget.String(), "m0s", "m", 1)
+	}
+	text += ", to end earlier with a verdict on each primary metric"
+	if d.Drop == "decided" {
+		text += "; an environment with all its verdicts ran no further"
 	}
 	return text
 }

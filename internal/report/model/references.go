@@ -30,7 +30,7 @@ var (
 	schuirmann = Reference{Key: "Schuirmann1987", Authors: []Author{{"Schuirmann", "Donald J."}}, Title: "A Comparison of the Two One-Sided Tests Procedure and the Power Approach for Assessing the Equivalence of Average Bioavailability",
 		Journal: "Journal of Pharmacokinetics and Biopharmaceutics", Volume: "15", Number: "6", Pages: "657-680", Year: "1987", DOI: "10.1007/BF01068419"}
 	reynolds = Reference{Key: "Reynolds1975", Authors: []Author{{"Reynolds", "Marion R."}}, Title: "A Sequential Signed-Rank Test for Symmetry",
-		Journal: "The Annals of Statistics", Volume: "3", Year: "1975"}
+		Journal: "The Annals of Statistics", Volume: "3", Pages: "382-400", Year: "1975", DOI: "10.1214/aos/1176343064"}
 	lanke   = Reference{Key: "Lanke1974", Authors: []Author{{"Lanke", "Jan"}}, Title: "Interval Estimation of a Median", Journal: "Scandinavian Journal of Statistics", Volume: "1", Year: "1974"}
 	robbins = Reference{Key: "Robbins1970", Authors: []Author{{"Robbins", "Herbert"}}, Title: "Statistical Methods Related to the Law of the Iterated Logarithm",
 		Journal: "The Annals of Mathematical Statistics", Volume: "41", Number: "5", Pages: "1397-1409", Year: "1970", DOI: "10.1214/aoms/1177696786"}
@@ -40,11 +40,8 @@ var (
 		Journal: "Journal of Research of the National Bureau of Standards", Volume: "87", Number: "5", Pages: "377-385", Year: "1982", DOI: "10.6028/jres.087.022"}
 )
 
-// software is tare, in the version that made the run.
+// software is tare, in the version that made the run. When that was released is not
+// recorded.
 func (v *Report) software() Reference {
-	r := Reference{Key: "tare", Software: true, Authors: []Author{{Family: "The tare authors"}}, Title: "tare: what an isolation layer costs a workload", Version: v.Manifest.Tare}
-	if !v.Manifest.Created.IsZero() {
-		r.Year = v.Manifest.Created.UTC().Format("2006")
-	}
-	return r
+	return Reference{Key: "tare", Software: true, Authors: []Author{{Family: "The tare authors"}}, Title: "tare: what an isolation layer costs a workload", Version: v.Manifest.Tare}
 }
