@@ -193,8 +193,10 @@ func metricOf(name string, among []verdict.Contrast) (string, error) {
 	case 1:
 		return ending[0], nil
 	case 0:
-		near := strictyaml.Nearest(name, names)
-		if len(names) <= mostMetrics || near != "" && slices.Contains(primary, near) {
+		if near := strictyaml.Nearest(name, names); near != "" && len(names) > mostMetrics {
+			return "", fmt.Errorf("unknown metric %s; did you mean %q?", strictyaml.Quoted(name), near)
+		}
+		if len(names) <= mostMetrics {
 			return "", errors.New(strictyaml.Unknown("metric", name, names))
 		}
 		return "", fmt.Errorf("%s, and %d others that are not primary", strictyaml.Unknown("metric", name, primary), len(names)-len(primary))
@@ -214,9 +216,9 @@ func (r *Result) conclude() {
 	case !r.contrast.Bounded():
 		r.Reason = cmp.Or(r.contrast.Reason, "the interval has no bound")
 		return
-	case r.contrast.Unpaired:
+	case r.contrast.Unpaired && r.Baseline != "":
 		// As in the report, which gives no verdict.
-		r.Reason = cmp.Or(r.contrast.Reason, "the values are not paired, so the interval does not include drift of the machine")
+		r.Reason = "the results are not paired, so the interval does not include drift of the machine"
 		return
 	}
 	kept, broken := v.Low >= r.Bound, v.High < r.Bound
