@@ -8,6 +8,7 @@ package archive
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io/fs"
 	"path"
@@ -85,7 +86,11 @@ func parse(text []byte) (x Index, err error) {
 	if bytes.Count(text, []byte{'{'}) > maxFiles+maxImages*10 || bytes.Count(text, []byte{','}) > maxValues {
 		return x, fmt.Errorf("it has too many values: at most %d files are read", maxFiles)
 	}
-	if err := json.Unmarshal(text, &x); err != nil {
+	err = json.Unmarshal(text, &x)
+	if mistyped := (*json.UnmarshalTypeError)(nil); errors.As(err, &mistyped) {
+		err = fmt.Errorf("a value of the wrong type (%s) at byte %d", mistyped.Value, mistyped.Offset)
+	}
+	if err != nil {
 		return x, fmt.Errorf("%s: %w", indexName, err)
 	}
 	return x, x.check()
