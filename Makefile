@@ -29,7 +29,8 @@ PACKAGES ?= ./...
 FUZZTIME ?= 20s
 
 agent := internal/agent/program/tare-agent
-go-build = go build -trimpath $(race) -ldflags "$(static) -s -w -X main.version=$(VERSION) -X main.commit=$(COMMIT) -X main.date=$(DATE)"
+# With this GOGC the compiler takes less time, within the limit of memory.
+go-build = GOGC=$(or $(GOGC),400) GOMEMLIMIT=$(or $(GOMEMLIMIT),2GiB) go build -trimpath $(race) -ldflags "$(static) -s -w -X main.version=$(VERSION) -X main.commit=$(COMMIT) -X main.date=$(DATE)"
 
 # RACE=1 puts the race detector, which is linked through cgo, into tare, its agent
 # and the tests. Tare and the agent stay static, since they run in images.
