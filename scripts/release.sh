@@ -5,7 +5,7 @@
 #
 # For amd64 and arm64 a tarball, a .deb, a .rpm and a bill of materials (SBOM); an OCI
 # image for the machine's own architecture, which needs root and mmdebstrap; checksums;
-# and a statement of how they were made. With the same commit and the same Go all of them
+# and the provenance. With the same commit and the same Go all of them
 # are the same bytes, but for the image, whose packages are those of the day.
 #
 # The version is $VERSION, else the tag v1.2.3 of the commit, else one that comes before
@@ -55,9 +55,9 @@ cd "$work/source"
 say "version $VERSION"
 build() { # ARCHITECTURE
 	say "building the program for $1"
-	local said="-s -w -X main.version=$VERSION -X main.commit=$commit -X main.date=$date"
-	GOARCH=$1 go build -trimpath -ldflags "$said" -o internal/agent/program/tare-agent ./cmd/tare-agent
-	GOARCH=$1 go build -trimpath -ldflags "$said" -o "$work/$1/tare" ./cmd/tare
+	local ldflags="-s -w -X main.version=$VERSION -X main.commit=$commit -X main.date=$date"
+	GOARCH=$1 go build -trimpath -ldflags "$ldflags" -o internal/agent/program/tare-agent ./cmd/tare-agent
+	GOARCH=$1 go build -trimpath -ldflags "$ldflags" -o "$work/$1/tare" ./cmd/tare
 }
 build amd64
 build arm64

@@ -1,6 +1,6 @@
 // Command release writes the files of a release that no other program writes: the licence
-// texts of what is linked into the programs, and the statement of how the release was
-// made. scripts/release.sh calls it, and writes all others.
+// texts of what is linked into the programs, and the provenance. scripts/release.sh calls
+// it, and writes all others.
 //
 // It must not know what tare does.
 package main

@@ -19,10 +19,10 @@ var notice = regexp.MustCompile(`(?i)^((un)?(licen[cs]e|copying)|notice|patents)
 // notCode are licences of other things than code, and code.
 var notCode = regexp.MustCompile(`(?i)(\.(go|docs)|-logo)$`)
 
-// writeNotices writes the notices of all modules that the packages are linked from, of
-// Go's standard library first. Equal texts are written once.
+// writeNotices writes the notices of Go's standard library and of all modules that the
+// packages are linked from. Equal texts are written once.
 func writeNotices(w io.Writer, packages []string) error {
-	list := exec.Command("go", append([]string{"list", "-deps", "-json=Dir,Module,Standard"}, packages...)...)
+	list := exec.Command("go", append([]string{"list", "-deps", "-json=Dir,Module"}, packages...)...)
 	list.Stderr = os.Stderr
 	out, err := list.Output()
 	if err != nil {
@@ -35,9 +35,8 @@ func writeNotices(w io.Writer, packages []string) error {
 	directories := map[string]string{strings.TrimSpace(string(root)): "Go's standard library"}
 	for in := json.NewDecoder(strings.NewReader(string(out))); ; {
 		var p struct {
-			Dir      string
-			Standard bool
-			Module   *struct {
+			Dir    string
+			Module *struct {
 				Path, Version, Dir string
 				Main               bool
 			}
@@ -50,7 +49,7 @@ func writeNotices(w io.Writer, packages []string) error {
 		if p.Module == nil || p.Module.Main {
 			continue
 		}
-		// A folder within the module can have a licence of its own.
+		// A directory within the module can have a licence of its own.
 		for dir := p.Dir; strings.HasPrefix(dir, p.Module.Dir); dir = filepath.Dir(dir) {
 			directories[dir] = p.Module.Path + " " + p.Module.Version
 		}
