@@ -194,6 +194,7 @@ evictionHard: {memory.available: "100Mi", nodefs.available: "100Mi", nodefs.inod
 evictionPressureTransitionPeriod: 10s
 imageGCHighThresholdPercent: 100
 syncFrequency: 10s
+volumeStatsAggPeriod: 5s
 nodeStatusUpdateFrequency: 2s
 nodeLeaseDurationSeconds: 8
 registryPullQPS: 0
