@@ -242,9 +242,16 @@ func answers(t *testing.T, i environment.Instance, port string) string {
 	if _, err := i.Agent().Await(t.Context(), agent.Probe{TCP: net.JoinHostPort(environment.Listen(i), port), Timeout: 20 * time.Second}); err != nil {
 		t.Fatal(err)
 	}
-	c, err := net.DialTimeout("tcp", net.JoinHostPort(i.Address(), port), 20*time.Second)
-	if err != nil {
-		t.Fatal(err)
+	// A node forwards to a new service a moment after its pod has an address.
+	var c net.Conn
+	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(50 * time.Millisecond) {
+		var err error
+		if c, err = net.DialTimeout("tcp", net.JoinHostPort(i.Address(), port), 20*time.Second); err == nil {
+			break
+		}
+		if !errors.Is(err, syscall.ECONNREFUSED) || time.Now().After(deadline) {
+			t.Fatal(err)
+		}
 	}
 	defer c.Close()
 	said, err := io.ReadAll(c)
