@@ -10,6 +10,7 @@ import (
 
 	"tare/internal/cli"
 	"tare/internal/linux/kvm"
+	"tare/internal/linux/searchpath"
 
 	// The environments register themselves.
 	_ "tare/internal/environment/bubblewrap"
@@ -34,6 +35,7 @@ var (
 
 func main() {
 	kvm.ProbeMain()
+	searchpath.Complete()
 	// The first signal ends the run in order, and a later one ends tare at once. One
 	// within a second is the same: timeout(1), for example, sends it to tare and then to
 	// its group.

@@ -8,7 +8,6 @@ import (
 	"io"
 	"os"
 	"os/signal"
-	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -36,7 +35,6 @@ func Program(ctx context.Context, args []string, home, version string) error {
 	if err := private.Make(o.Home); err != nil {
 		return fmt.Errorf("making tare's home on this host: %w: name a writable directory", err)
 	}
-	withSystemPath()
 	// An earlier session's tare may have been killed.
 	if swept, err := cleanup.Sweep(ctx, o.Home, environment.Sweepers()...); err != nil || len(swept) > 0 {
 		fmt.Fprintf(os.Stderr, "removed leftovers of a dead session: %s (%v)\n", strings.Join(swept, "; "), err)
@@ -49,18 +47,6 @@ func Program(ctx context.Context, args []string, home, version string) error {
 		return err
 	}
 	return Serve(ctx, stream, o)
-}
-
-// withSystemPath adds the directories of system programs to the PATH: a
-// non-interactive login often lacks /usr/sbin.
-func withSystemPath() {
-	directories := strings.Split(os.Getenv("PATH"), ":")
-	for _, directory := range []string{"/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin"} {
-		if !slices.Contains(directories, directory) {
-			directories = append(directories, directory)
-		}
-	}
-	_ = os.Setenv("PATH", strings.Trim(strings.Join(directories, ":"), ":"))
 }
 
 // standard is the process's standard input and output as one stream.
