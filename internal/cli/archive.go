@@ -22,7 +22,6 @@ import (
 	"tare/internal/image"
 	"tare/internal/run"
 	"tare/internal/rundir"
-	"tare/internal/term"
 )
 
 func newPackCommand(app *App) *cobra.Command {
@@ -77,10 +76,11 @@ func packRun(ctx context.Context, app *App, name, out string, images bool) error
 		return archive.Write(ctx, w, app.Version, title, r.Directory, rundir.Passing, with)
 	}
 	if out == "-" {
-		if _, terminal := term.Width(app.Stdout); terminal {
-			return badInput("--out -: stdout is a terminal, and an archive is no text: name a file, or redirect it")
+		var to io.Writer
+		if to, err = app.binary("an archive"); err != nil {
+			return err
 		}
-		err = write(term.Binary(app.Stdout))
+		err = write(to)
 	} else {
 		if within(directory, out) {
 			return badInput("%s is in the run that is packed: name a place elsewhere with --out", out)

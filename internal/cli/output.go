@@ -53,6 +53,14 @@ func (a *App) checkComplete(missing string, m rundir.Manifest) {
 	a.incomplete = a.incomplete || m.HasEnded()
 }
 
+// binary is stdout for data that is no text, which a terminal does not take.
+func (a *App) binary(what string) (io.Writer, error) {
+	if _, terminal := term.Width(a.Stdout); terminal {
+		return nil, badInput("--out -: stdout is a terminal, and %s is no text: name a file, or redirect it", what)
+	}
+	return term.Binary(a.Stdout), nil
+}
+
 // writeFile writes a file that the user names: one that exists is replaced, and a
 // device or pipe is written to.
 func writeFile(path string, data []byte) error { return writeWith(path, data, 0o644) }

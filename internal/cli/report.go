@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 
@@ -146,7 +147,13 @@ func writeFormat(app *App, in model.Input, name, out string, o model.Options, se
 	}
 	switch {
 	case out == "-" && len(files) == 1:
-		_, err := app.Stdout.Write(files[0].Data)
+		to := app.Stdout
+		if !utf8.Valid(files[0].Data) {
+			if to, err = app.binary("a file of the format " + name); err != nil {
+				return err
+			}
+		}
+		_, err := to.Write(files[0].Data)
 		return err
 	case out == "-":
 		return badInput("%s is several files (%s): give --out a directory", name, strings.Join(lists.Map(files, func(f model.File) string { return f.Name }), ", "))

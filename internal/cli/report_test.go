@@ -11,11 +11,17 @@ import (
 	"tare/internal/environment"
 	"tare/internal/rundir"
 	"tare/internal/study"
+	"tare/internal/term"
 	"tare/internal/workload"
 )
 
-// reportedRun is a run of ten blocks in which docker takes a tenth longer.
+// reportedRun is a run of ten blocks in which Docker takes a tenth longer.
 func reportedRun(t *testing.T, home string) string {
+	t.Helper()
+	return runOfBlocks(t, home, 10)
+}
+
+func runOfBlocks(t *testing.T, home string, blocks int) string {
 	t.Helper()
 	plan := &study.Plan{
 		Format: 1, Study: "a loop", Name: "loop", Baseline: "native",
@@ -31,7 +37,7 @@ func reportedRun(t *testing.T, home string) string {
 		t.Fatal(err)
 	}
 	defer w.Close()
-	for block := 1; block <= 10; block++ {
+	for block := 1; block <= blocks; block++ {
 		for i, e := range []string{"native", "docker"} {
 			x := 1 + .001*float64(block) + .1*float64(i)
 			trial := rundir.Trial{Block: block, Position: i + 1, Environment: e, Workload: "loop", Status: rundir.OK, Metrics: map[string]float64{"time": x}}
@@ -46,7 +52,7 @@ func reportedRun(t *testing.T, home string) string {
 func runReport(t *testing.T, home string, args ...string) (string, error) {
 	t.Helper()
 	var out bytes.Buffer
-	command := newReportCommand(&App{Home: home, Stdout: &out, Stderr: &out})
+	command := newReportCommand(&App{Home: home, Stdout: term.NewWriter(&out), Stderr: &out})
 	command.SetArgs(args)
 	command.SetOut(&out)
 	command.SetErr(&out)
@@ -107,6 +113,26 @@ func TestReportRejectsInvalidInputWithTheReason(t *testing.T) {
 		if !errors.As(err, &status) || status.Status != ExitBadInput || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%v: %v", c.args, err)
 		}
+	}
+}
+
+func TestAFigureForAPaperPassesAPipeAsItIs(t *testing.T) {
+	home, directory := t.TempDir(), t.TempDir()
+	runOfBlocks(t, home, 0) // has no ratios to draw, so one figure
+	if _, err := runReport(t, home, "loop-1", "--format", "pdf", "--out", directory); err != nil {
+		t.Fatal(err)
+	}
+	figures, _ := filepath.Glob(filepath.Join(directory, "figures", "*.pdf"))
+	if len(figures) != 1 {
+		t.Fatalf("%q are not one figure", figures)
+	}
+	want, err := os.ReadFile(figures[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := runReport(t, home, "loop-1", "--format", "pdf", "--out", "-")
+	if err != nil || out != string(want) {
+		t.Errorf("%v: %d bytes pass a pipe, of %d in the file", err, len(out), len(want))
 	}
 }
 
