@@ -1,60 +1,27 @@
 package main
 
 import (
-	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
-	"os"
 	"os/exec"
-	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
+
+	"tare/internal/linked"
 )
-
-// notice matches the names of files that a licence asks to be passed on.
-var notice = regexp.MustCompile(`(?i)^((un)?(licen[cs]e|copying)|notice|patents)([._-].*)?$`)
-
-// notCode are licences of other things than code, and code.
-var notCode = regexp.MustCompile(`(?i)(\.(go|docs)|-logo)$`)
 
 // writeNotices writes the notices of Go's standard library and of all modules that the
 // packages are linked from. Equal texts are written once.
 func writeNotices(w io.Writer, packages []string) error {
-	list := exec.Command("go", append([]string{"list", "-deps", "-json=Dir,Module"}, packages...)...)
-	list.Stderr = os.Stderr
-	out, err := list.Output()
+	modules, err := linked.Modules(".", packages...)
 	if err != nil {
-		return fmt.Errorf("listing what %s are linked from: %w", strings.Join(packages, " "), err)
+		return err
 	}
 	root, err := exec.Command("go", "env", "GOROOT").Output()
 	if err != nil {
 		return fmt.Errorf("looking for Go's standard library: %w", err)
 	}
-	directories := map[string]string{strings.TrimSpace(string(root)): "Go's standard library"}
-	for in := json.NewDecoder(strings.NewReader(string(out))); ; {
-		var p struct {
-			Dir    string
-			Module *struct {
-				Path, Version, Dir string
-				Main               bool
-			}
-		}
-		if err := in.Decode(&p); errors.Is(err, io.EOF) {
-			break
-		} else if err != nil {
-			return err
-		}
-		if p.Module == nil || p.Module.Main {
-			continue
-		}
-		// A directory within the module can have a licence of its own.
-		for dir := p.Dir; strings.HasPrefix(dir, p.Module.Dir); dir = filepath.Dir(dir) {
-			directories[dir] = p.Module.Path + " " + p.Module.Version
-		}
-	}
-	texts, err := textsOf(directories)
+	texts, err := textsOf(append(modules, linked.Module{Name: "Go's standard library", Directories: []string{strings.TrimSpace(string(root))}}))
 	if err != nil {
 		return err
 	}
@@ -70,31 +37,19 @@ type licence struct {
 	of   []string
 }
 
-// textsOf are the notices in directories, by the names of what these are of. A name
-// without any is an error.
-func textsOf(directories map[string]string) ([]licence, error) {
+// textsOf are the notices of modules. A module without any is an error.
+func textsOf(modules []linked.Module) ([]licence, error) {
 	of := map[string][]string{} // names, by the text
-	found := map[string]bool{}
-	for dir, name := range directories {
-		entries, err := os.ReadDir(dir)
+	for _, m := range modules {
+		files, err := linked.Notices(m.Directories...)
 		if err != nil {
 			return nil, err
 		}
-		for _, e := range entries {
-			if e.IsDir() || !notice.MatchString(e.Name()) || notCode.MatchString(e.Name()) {
-				continue
-			}
-			text, err := os.ReadFile(filepath.Join(dir, e.Name()))
-			if err != nil {
-				return nil, err
-			}
-			of[string(text)] = append(of[string(text)], name)
-			found[name] = true
+		if len(files) == 0 {
+			return nil, fmt.Errorf("%s has no file with its licence", m.Name)
 		}
-	}
-	for _, name := range directories {
-		if !found[name] {
-			return nil, fmt.Errorf("%s has no file with its licence", name)
+		for _, f := range files {
+			of[f.Text] = append(of[f.Text], m.Name)
 		}
 	}
 	var texts []licence

@@ -3,9 +3,7 @@ package supplychain
 import (
 	"encoding/json"
 	"fmt"
-	"io"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -14,6 +12,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/licensecheck"
+
+	"tare/internal/linked"
 )
 
 // allowed are the licences of what is linked into the programs, bundled into the report or
@@ -39,74 +39,47 @@ tare is under the [Apache License 2.0](../LICENSE). This page lists what it is m
 `
 )
 
-// module is one that packages are compiled from.
-type module struct {
-	Path, Version, Dir string
-	Main               bool
-}
-
-// licenceFile matches what licences of code are called, notCode those of other things, and
-// collection pages of several licences with words between them.
+// licenceFile matches what files of licences are called, among those of notices, and
+// collection the pages of several licences with words between them.
 var (
 	licenceFile = regexp.MustCompile(`(?i)^(un)?(licen[cs]e|copying)`)
-	notCode     = regexp.MustCompile(`(?i)(\.(go|docs)|-logo)$`)
 	collection  = regexp.MustCompile(`(?i)3rd-party`)
 )
 
 // modules are those of the packages that go list names, with the licences of these
-// packages: those of the module, and those of folders within it.
+// packages: those of the module, and those of directories within it.
 func modules(t *testing.T, arguments ...string) map[string][]string {
 	t.Helper()
-	command := exec.Command("go", append([]string{"list", "-deps", "-json=Dir,Module"}, arguments...)...)
-	command.Dir = root
-	command.Env = append(os.Environ(), "GOOS=linux", "GOARCH=amd64", "CGO_ENABLED=0")
-	out, err := command.Output()
+	all, err := linked.Modules(root, arguments...)
 	if err != nil {
 		t.Fatal(err)
 	}
 	found := map[string][]string{}
-	for in := json.NewDecoder(strings.NewReader(string(out))); ; {
-		var p struct {
-			Dir    string
-			Module *module
-		}
-		if err := in.Decode(&p); err == io.EOF {
-			return found
-		} else if err != nil {
-			t.Fatal(err)
-		}
-		if p.Module == nil || p.Module.Main {
-			continue
-		}
-		name := p.Module.Path + " " + p.Module.Version
-		for dir := p.Dir; strings.HasPrefix(dir, p.Module.Dir); dir = filepath.Dir(dir) {
-			found[name] = append(found[name], licences(t, dir)...)
-		}
-		slices.Sort(found[name])
-		found[name] = slices.Compact(found[name])
+	for _, m := range all {
+		found[m.Name] = licences(t, m.Directories)
+		slices.Sort(found[m.Name])
+		found[m.Name] = slices.Compact(found[m.Name])
 	}
+	return found
 }
 
-// licences are those that the files of a folder hold; "unknown" for a file that holds
+// licences are those that the files of directories hold; "unknown" for a file that holds
 // something else.
-func licences(t *testing.T, dir string) (all []string) {
-	entries, err := os.ReadDir(dir)
+func licences(t *testing.T, directories []string) (all []string) {
+	t.Helper()
+	files, err := linked.Notices(directories...)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, e := range entries {
-		if e.IsDir() || !licenceFile.MatchString(e.Name()) || notCode.MatchString(e.Name()) {
+	for _, f := range files {
+		if !licenceFile.MatchString(f.Name) {
 			continue
 		}
-		text, err := os.ReadFile(filepath.Join(dir, e.Name()))
-		if err != nil {
-			t.Fatal(err)
-		}
-		covered := licensecheck.Scan(text)
-		words := strings.Join(strings.Fields(string(text)), " ")
+		covered := licensecheck.Scan([]byte(f.Text))
+		words := strings.Join(strings.Fields(f.Text), " ")
 		if slices.ContainsFunc(dedications, func(d string) bool { return strings.Contains(words, d) }) {
 			all = append(all, publicDomain)
-		} else if covered.Percent < 75 && (!collection.MatchString(e.Name()) || len(covered.Match) == 0) {
+		} else if covered.Percent < 75 && (!collection.MatchString(f.Name) || len(covered.Match) == 0) {
 			all = append(all, "unknown")
 		}
 		for _, m := range covered.Match {
