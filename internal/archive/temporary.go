@@ -8,8 +8,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// temporaryPrefix begins the names of the directories that Temporary makes.
-const temporaryPrefix = "tare-run-"
+// The directories that Temporary makes have names that begin so, and a file that says whose
+// they are. Nothing else is removed: a user may give any name to a directory of his own.
+const (
+	temporaryPrefix = ".tare-unpacked-"
+	temporaryMark   = ".made-by-tare"
+)
 
 // Temporary makes a directory to unpack a run into, that no other user reaches, and
 // returns what removes it. Those of processes that were killed are removed first: a
@@ -31,6 +35,9 @@ func Temporary() (directory string, remove func() error, err error) {
 		}
 		if err != nil {
 			return "", nil, errors.Join(err, os.RemoveAll(directory))
+		}
+		if err := os.WriteFile(filepath.Join(directory, temporaryMark), nil, 0o600); err != nil {
+			return "", nil, errors.Join(err, os.RemoveAll(directory), held.Close())
 		}
 		return directory, func() error { return errors.Join(os.RemoveAll(directory), held.Close()) }, nil
 	}
@@ -67,11 +74,15 @@ func hold(path string) (*os.File, error) {
 	return at, nil
 }
 
-// removeAbandoned removes a directory that no process holds. One that cannot be removed
-// is in nobody's way.
+// removeAbandoned removes a directory of Temporary's that no process holds. One that cannot
+// be removed is in nobody's way.
 func removeAbandoned(path string) {
-	if held, err := hold(path); err == nil {
+	held, err := hold(path)
+	if err != nil {
+		return
+	}
+	defer held.Close()
+	if info, err := os.Lstat(filepath.Join(path, temporaryMark)); err == nil && info.Mode().IsRegular() {
 		_ = os.RemoveAll(path)
-		held.Close()
 	}
 }

@@ -22,7 +22,14 @@ func TestATemporaryDirectoryGoesWithItsProcessOrAfterIt(t *testing.T) {
 		t.Fatal(err)
 	}
 	killed := filepath.Join(parent, temporaryPrefix+"1")
-	if err := os.MkdirAll(filepath.Join(killed, "run/raw"), 0o700); err != nil {
+	// What somebody else named so is not tare's.
+	own := filepath.Join(parent, temporaryPrefix+"mine")
+	for _, directory := range []string{killed, own} {
+		if err := os.MkdirAll(filepath.Join(directory, "run/raw"), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.WriteFile(filepath.Join(killed, temporaryMark), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
 
@@ -37,7 +44,7 @@ func TestATemporaryDirectoryGoesWithItsProcessOrAfterIt(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, path := range []string{first, second, link, file, filepath.Join(victim, "kept")} {
+	for _, path := range []string{first, second, link, file, own, filepath.Join(victim, "kept")} {
 		if _, err := os.Lstat(path); err != nil {
 			t.Errorf("what is in use or is no directory of tare was removed: %v", err)
 		}
