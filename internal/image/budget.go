@@ -35,7 +35,7 @@ type budget struct {
 // newBudget returns the budget of an image whose files are written below a directory:
 // most of what is free there, if that is less.
 func newBudget(dir string) (*budget, error) {
-	b := &budget{size: maxSize, names: maxNames, entries: maxEntries, why: fmt.Sprintf("the limit of an image is %s", maxSize)}
+	b := unwritten()
 	var fs unix.Statfs_t
 	if err := unix.Statfs(dir, &fs); err != nil {
 		return nil, fmt.Errorf("free space for images: %w", &os.PathError{Op: "statfs", Path: dir, Err: err})
@@ -45,6 +45,11 @@ func newBudget(dir string) (*budget, error) {
 		b.size, b.why = usable, fmt.Sprintf("%s can be used in %s: free some space there, or remove images (tare ls images, tare rm)", usable, dir)
 	}
 	return b, nil
+}
+
+// unwritten returns the budget of an image of which nothing is written.
+func unwritten() *budget {
+	return &budget{size: maxSize, names: maxNames, entries: maxEntries, why: fmt.Sprintf("the limit of an image is %s", maxSize)}
 }
 
 // file takes the content of a file.

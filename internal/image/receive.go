@@ -63,11 +63,7 @@ func (s *Store) Receive(ctx context.Context, made Image, send func() (io.Reader,
 // normal refuses a root file system that is not packed as tare packs them: its names lead
 // within the root, its links lead to what is there, and it is as large as it says.
 func normal(ctx context.Context, path, digest string) error {
-	b, err := newBudget(filepath.Dir(path))
-	if err != nil {
-		return err
-	}
-	got, err := flatten(ctx, []string{path}, io.Discard, b)
+	got, err := flatten(ctx, []string{path}, io.Discard, unwritten())
 	if err != nil {
 		return err
 	}
