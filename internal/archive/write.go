@@ -2,6 +2,7 @@ package archive
 
 import (
 	"archive/tar"
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -13,7 +14,6 @@ import (
 	"os"
 	"path"
 	"path/filepath"
-	"strings"
 
 	"github.com/klauspost/compress/zstd"
 	"golang.org/x/sys/unix"
@@ -94,10 +94,17 @@ func Write(ctx context.Context, w io.Writer, version, name, directory string, le
 		}
 		x.Files = append(x.Files, f)
 	}
-	if err := x.check(); err != nil {
-		return fmt.Errorf("no tare would read it: %w: rename it, or remove it", err)
+	text, err := json.MarshalIndent(x, "", " ")
+	if err == nil && len(text) > int(maxIndex) {
+		err = fmt.Errorf("its index would have %s, and at most %s are read", quantity.Bytes(len(text)), maxIndex)
 	}
-	return x.write(ctx, w, files)
+	if err == nil {
+		_, err = parse(text)
+	}
+	if err != nil {
+		return fmt.Errorf("no tare would read the archive: %w: change the run, or give others its directory", err)
+	}
+	return x.write(ctx, w, text, files)
 }
 
 // filesOf lists the regular files of a run directory, in order.
@@ -126,11 +133,7 @@ func (c content) describe(ctx context.Context) (f File, err error) {
 	return File{c.path, quantity.Bytes(n), hex.EncodeToString(sum.Sum(nil))}, err
 }
 
-func (x Index) write(ctx context.Context, w io.Writer, files []content) error {
-	text, err := json.MarshalIndent(x, "", " ")
-	if err != nil {
-		return err
-	}
+func (x Index) write(ctx context.Context, w io.Writer, text []byte, files []content) error {
 	compressed, err := zstd.NewWriter(w, zstd.WithEncoderConcurrency(1))
 	if err != nil {
 		return err
@@ -143,7 +146,7 @@ func (x Index) write(ctx context.Context, w io.Writer, files []content) error {
 		_, err := io.CopyN(out, from, size)
 		return err
 	}
-	err = add(indexName, int64(len(text)), strings.NewReader(string(text)))
+	err = add(indexName, int64(len(text)), bytes.NewReader(text))
 	for i, c := range files {
 		if err != nil {
 			break

@@ -82,14 +82,33 @@ func openZip(from *os.File) (*zip.Reader, error) {
 	if err != nil {
 		return nil, err
 	}
-	z, err := zip.NewReader(from, info.Size())
+	// The reader takes memory for each entry before it says how many there are.
+	listing := &listing{from: from, left: 2 * int64(maxIndex)}
+	z, err := zip.NewReader(listing, info.Size())
 	if err != nil {
 		return nil, fmt.Errorf("it is not a zip: %w", err)
 	}
+	listing.read = true
 	if len(z.File) > maxFiles {
 		return nil, fmt.Errorf("it has %d files, and at most %d are read", len(z.File), maxFiles)
 	}
 	return z, nil
+}
+
+// listing reads a zip, of which the list of entries may not take more than what is left.
+type listing struct {
+	from *os.File
+	left int64
+	read bool
+}
+
+func (l *listing) ReadAt(p []byte, at int64) (int, error) {
+	if !l.read {
+		if l.left -= int64(len(p)); l.left < 0 {
+			return 0, fmt.Errorf("its list of files is too long: at most %d files are read", maxFiles)
+		}
+	}
+	return l.from.ReadAt(p, at)
 }
 
 // contents are the archives in a zip, and its directories with a file that marks a run. A
@@ -104,11 +123,26 @@ func contents(z *zip.Reader, marks func(name string) bool) (archives []*zip.File
 			runs = append(runs, path.Dir(f.Name))
 		}
 	}
-	return archives, lists.Filter(runs, func(run string) bool {
-		return !slices.ContainsFunc(runs, func(outer string) bool {
-			return run != outer && (outer == "." || strings.HasPrefix(run, outer+"/"))
-		})
-	})
+	return archives, outermost(runs)
+}
+
+// outermost are the directories that are in no other one of them.
+func outermost(directories []string) (outer []string) {
+	if slices.Contains(directories, ".") {
+		return []string{"."}
+	}
+	// A byte that no path has sorts what is below a directory right behind it.
+	const slash = "\x00"
+	sorted := lists.Map(directories, func(d string) string { return strings.ReplaceAll(d, "/", slash) })
+	slices.Sort(sorted)
+	last := ""
+	for n, d := range sorted {
+		if n == 0 || d != last && !strings.HasPrefix(d, last+slash) {
+			last = d
+			outer = append(outer, strings.ReplaceAll(d, slash, "/"))
+		}
+	}
+	return outer
 }
 
 // listed are the first of some names.
@@ -146,6 +180,9 @@ func unzipRun(ctx context.Context, files []*zip.File, directory, into string) (I
 		size := quantity.Bytes(f.UncompressedSize64)
 		sum += size
 		x.Files, members = append(x.Files, File{Path: path.Join(name, below), Size: size}), append(members, f)
+	}
+	if len(x.Files)+len(x.directories()) > maxFiles {
+		return Index{}, fmt.Errorf("it has too many files and directories: at most %d are read", maxFiles)
 	}
 	if err := enough(into, x.room()); err != nil {
 		return Index{}, err

@@ -4,6 +4,7 @@ import (
 	"archive/zip"
 	"bytes"
 	"encoding/binary"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -77,6 +78,41 @@ func TestTheRunOfAnArtifactIsFound(t *testing.T) {
 		delete(found, "raw/manifest.json")
 		if diff := cmp.Diff(files, found); diff != "" {
 			t.Errorf("%s: %s", name, diff)
+		}
+	}
+}
+
+// The first of these took a minute of comparisons, and the second could fill a disk with
+// directories that nobody counted.
+func TestAZipOfManyDirectoriesIsRefusedAtOnce(t *testing.T) {
+	var many, deep []string
+	for n := range 60_000 {
+		many = append(many, fmt.Sprintf("run-%d/manifest.json", n), "{}")
+	}
+	for n := range maxFiles/60 + 1 {
+		deep = append(deep, fmt.Sprintf("run/%d/%sx", n, strings.Repeat("a/", 60)), "")
+	}
+	for _, c := range []struct {
+		pairs []string
+		want  string
+	}{
+		{many, "it is a zip with 60000 runs"},
+		{append(deep, "run/manifest.json", "{}"), "it has too many files and directories"},
+	} {
+		if _, _, err := unzip(t, zipped(t, c.pairs...)); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%v, and not %q", err, c.want)
+		}
+	}
+}
+
+func TestADirectoryWithinAnotherIsNotOneOfTheOutermost(t *testing.T) {
+	for _, c := range []struct{ all, want []string }{
+		{nil, nil},
+		{[]string{"a/b", ".", "c"}, []string{"."}},
+		{[]string{"a/c", "a-b", "a", "a-b/c/d", "a", "b/a"}, []string{"a", "a-b", "b/a"}},
+	} {
+		if diff := cmp.Diff(c.want, outermost(c.all)); diff != "" {
+			t.Errorf("%q: %s", c.all, diff)
 		}
 	}
 }
