@@ -202,7 +202,8 @@ func (s *Schedule) guesses() bool {
 	for _, c := range s.cells {
 		for _, name := range s.environments {
 			at := cellKey{name, c.workload, c.level}
-			if len(s.pace.cells[at]) == 0 && (name == s.plan.Baseline || s.target(name, c) > 0) {
+			baseline := name == s.plan.Baseline && !s.gaveUp(name, c, s.later())
+			if len(s.pace.cells[at]) == 0 && (baseline || s.target(name, c) > 0) {
 				return true
 			}
 		}
@@ -210,11 +211,20 @@ func (s *Schedule) guesses() bool {
 	return false
 }
 
+// later is the stage of the block after the present one.
+func (s *Schedule) later() stage {
+	at := stage{-1, max(s.stage.block, 1) + 1}
+	if s.sequential() {
+		at.environment = max(s.stage.environment, 0)
+	}
+	return at
+}
+
 // target is the number of blocks for which a cell is expected to stay in an
 // environment.
 func (s *Schedule) target(environment string, c cell) int {
 	blocks := s.plan.Design.Blocks
-	at := stage{-1, max(s.stage.block, 1) + 1}
+	at := s.later()
 	if s.gaveUp(environment, c, at) || !s.byStep() && s.gaveUp(s.plan.Baseline, c, at) {
 		return 0
 	}

@@ -3,6 +3,9 @@ package schedule
 import (
 	"testing"
 	"time"
+
+	"tare/internal/rundir"
+	"tare/internal/study"
 )
 
 func TestTheTimeToGoIsLikelyOrBounded(t *testing.T) {
@@ -78,5 +81,37 @@ func TestNoBlockBeginsAfterTheTimeAtMost(t *testing.T) {
 	}
 	if took := w.now.Sub(began); took > p.Design.Budget || took < p.Design.Budget-4*time.Second {
 		t.Errorf("took %v", took)
+	}
+}
+
+// The time to go is asked for at every trial, whatever was given up.
+func TestTheTimeToGoIsKnownWhereATrialWasGivenUp(t *testing.T) {
+	for _, c := range []struct {
+		order  string
+		broken string // the environment that has a known limit, or fails
+		status rundir.Status
+	}{
+		{"alternating", "native", rundir.Skipped}, {"interleaved", "native", rundir.Skipped}, {"interleaved", "native", rundir.Failed}, {"interleaved", "docker", rundir.Failed},
+		{"sequential", "native", rundir.Skipped}, {"sequential", "native", rundir.Failed}, {"sequential", "docker", rundir.Failed},
+	} {
+		p := planOf(study.Blocks{Min: 8, Max: 10}, []string{"native", "docker"}, "cpu:block", "disk:block")
+		p.Design.Order = c.order
+		s, w := schedule(t, p), newWorld(noise(1, .001, nil))
+		for n := 0; ; n++ {
+			slot, more := s.Next(time.Second)
+			got := s.Progress(time.Second)
+			if !more {
+				break
+			}
+			if n > 8 && c.order != "sequential" && got.Guessed {
+				t.Errorf("%+v: the time is still a guess at trial %d", c, n)
+				break
+			}
+			trial := w.run(slot)
+			if slot.Environment == c.broken && slot.Workload == "disk" {
+				trial.Status, trial.Reason, trial.Metrics = c.status, "no such device", nil
+			}
+			s.Record(trial)
+		}
 	}
 }
