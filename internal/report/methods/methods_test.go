@@ -43,6 +43,8 @@ func TestTheMethodsSayNothingThatWasNotDone(t *testing.T) {
 	few.Contrasts = verdict.Contrasts(few.Plan, few.Trials, few.Manifest.Environments)
 	fixed := reporttest.Quick()
 	fixed.Plan.Design.Blocks.Fixed, fixed.Plan.Design.Blocks.Max = true, 15
+	never, sequential := reporttest.Quick(), reporttest.Quick()
+	never.Plan.Design.Drop, sequential.Plan.Design.Order = "never", "sequential"
 	open := reporttest.Quick()
 	open.Plan.Design.Blocks.Open = true
 	imported := reporttest.Quick()
@@ -59,6 +61,8 @@ func TestTheMethodsSayNothingThatWasNotDone(t *testing.T) {
 		{"few blocks", few, []string{"too few blocks for an interval"}, []string{"Hodges", "Pocock", "one-sided"}},
 		{"imported", imported, []string{"528 existing results of startup, ", " in native, docker, gvisor and vm [tcg] were analysed with tare 0.1.0; native is the baseline. tare did not observe how they were produced. Where, according to the import: a server. "}, []string{"The machine had", "were made", "planned", "fresh", "sysbench)"}},
 		{"fixed", fixed, []string{"The run was planned for 15 blocks. ", "one analysis after the last block"}, []string{"Pocock", "shared"}},
+		{"never dropped", never, []string{"The run was planned for "}, []string{"to end earlier"}},
+		{"sequential", sequential, []string{"The run was planned for "}, []string{"to end earlier"}},
 		{"open", open, []string{"e-process"}, []string{"Pocock", "Wilcoxon"}},
 		{"unpaired", unpaired, []string{"not paired", "Mann"}, []string{"equivalent", "Pocock", "in random order"}},
 		{"unfair", reporttest.Unfair(), []string{"Besides the isolation layer, docker differed from native in ", ", which can affect at least one of the workloads. "}, nil},

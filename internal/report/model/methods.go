@@ -211,6 +211,10 @@ func (v *Report) plannedBlocks() string {
 	if d.Budget > 0 {
 		text += " in at most " + strings.Replace(d.Budget.String(), "m0s", "m", 1)
 	}
+	// In these designs the verdicts end nothing (schedule).
+	if d.Order == "sequential" || d.Drop == "never" && len(v.Plan.Environments) > 1 {
+		return text
+	}
 	text += ", to end earlier with a verdict on each primary metric"
 	if d.Drop == "decided" {
 		text += "; an environment with all its verdicts ran no further"
