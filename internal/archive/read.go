@@ -21,7 +21,8 @@ import (
 // maxWindow is how much memory the decoder takes at the most.
 const maxWindow = 64 << 20
 
-// Is reports whether a file may be an archive: whether it is compressed as one.
+// Is reports whether a file may be an archive, or a zip with one: whether it is compressed
+// so.
 func Is(path string) bool {
 	file, err := bounded.Open(path)
 	if err != nil {
@@ -30,7 +31,7 @@ func Is(path string) bool {
 	defer file.Close()
 	var begin [4]byte
 	_, err = io.ReadFull(file, begin[:])
-	return err == nil && begin == [4]byte{0x28, 0xb5, 0x2f, 0xfd} // RFC 8878, section 3.1.1
+	return err == nil && (string(begin[:]) == zipBegin || begin == [4]byte{0x28, 0xb5, 0x2f, 0xfd}) // RFC 8878, section 3.1.1
 }
 
 // ErrNoRoom is in the chain of the error about an archive that does not fit on the disk.

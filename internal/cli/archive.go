@@ -89,7 +89,7 @@ func packRun(ctx context.Context, app *App, name, out string, images bool) error
 	}
 	pathed := (*fs.PathError)(nil)
 	switch {
-	case ctx.Err() != nil:
+	case err != nil && ctx.Err() != nil:
 		return &ExitError{Status: ExitInterrupted, Err: fmt.Errorf("interrupted; %s was not written", out)}
 	case errors.As(err, &pathed) && (pathed.Path == out || pathed.Path == filepath.Dir(out)):
 		return badInput("write the archive to %s: %w; choose another file with --out", out, pathed.Err)
@@ -165,8 +165,7 @@ func (a *App) unpack(name string) (string, error) {
 		return "", badInput("unpack %s: %w", name, bounded.Cause(err))
 	}
 	defer file.Close()
-	zipped := archive.IsZip(file)
-	if !zipped && !archive.Is(name) {
+	if !archive.Is(name) {
 		return "", badInput("%s is no run, and no run archive: it is not compressed with zstd, and no zip", name)
 	}
 	into, remove, err := archive.Temporary()
@@ -178,7 +177,7 @@ func (a *App) unpack(name string) (string, error) {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
 	var x archive.Index
-	if zipped {
+	if archive.IsZip(file) {
 		x, err = archive.Unzip(ctx, file, into, rundir.Marks)
 	} else {
 		x, err = archive.Read(ctx, file, into)
