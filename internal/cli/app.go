@@ -53,7 +53,7 @@ func defaultHome() string {
 		return h
 	}
 	if os.Getuid() == 0 {
-		return "/var/lib/tare"
+		return run.RootHome
 	}
 	if h, err := os.UserHomeDir(); err == nil {
 		return h + "/.local/share/tare"

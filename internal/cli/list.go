@@ -131,10 +131,14 @@ func newListCommand(app *App) *cobra.Command {
 					fmt.Fprintln(app.Stdout)
 				}
 				first = false
-				if len(list.rows) == 1 {
+				none := len(list.rows) == 1
+				if none {
 					list.rows = [][]string{{strings.ToUpper(sort), ""}, {"(none)", ""}}
 				}
 				term.Table(app.Stdout, width, list.rows)
+				if elsewhere := run.RootsRuns(app.Home); none && sort == "runs" && elsewhere != "" {
+					app.say("%s", elsewhere)
+				}
 			}
 			return nil
 		},

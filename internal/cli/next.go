@@ -17,6 +17,9 @@ func (a *App) next(command *cobra.Command, asJSON bool) error {
 		a.endAtOnce = true
 	}
 	found := guide.Look(command.Context(), a.Home, run.Images(a.Home), run.Runs(a.Home))
+	if found.Runs == 0 {
+		found.Elsewhere = run.RootsRuns(a.Home)
+	}
 	if asJSON {
 		return printJSON(a.Stdout, found)
 	}

@@ -40,7 +40,9 @@ type Guide struct {
 	Images  string   `json:"images,omitempty"` // why none can be built
 	Runs    int      `json:"runs"`             // of the home
 	Newest  *Run     `json:"newest,omitempty"` // of them
-	Next    []Step   `json:"next"`             // commands to try
+	// Elsewhere says where runs are that this user does not see; "" for nowhere.
+	Elsewhere string `json:"elsewhere,omitempty"`
+	Next      []Step `json:"next"` // commands to try
 }
 
 // Add is a command and what it adds.

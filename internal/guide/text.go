@@ -68,6 +68,9 @@ func (g Guide) Text(w io.Writer, width int) {
 		}
 	} else if g.Runs == 0 {
 		say("There is no run yet.")
+		if g.Elsewhere != "" {
+			say("%s", strings.ToUpper(g.Elsewhere[:1])+g.Elsewhere[1:])
+		}
 	}
 	say("Next:")
 	steps(w, width, append(g.Next, Step{"tare --help", "all commands"}))

@@ -15,6 +15,20 @@ import (
 	"tare/internal/rundir"
 )
 
+// RootHome is the home of root, by default.
+const RootHome = "/var/lib/tare"
+
+// RootsRuns says where root has runs, for a user who does not see them in a home of his own;
+// "" for root, and where root has none.
+func RootsRuns(home string) string { return rootsRuns(home, RootHome, os.Geteuid()) }
+
+func rootsRuns(home, ofRoot string, uid int) string {
+	if info, err := os.Stat(ofRoot); uid == 0 || home == ofRoot || err != nil || !info.IsDir() {
+		return ""
+	}
+	return "runs that were made with sudo, if any, are in " + ofRoot + ", which root alone reads: `sudo tare ls runs` lists them"
+}
+
 // Find returns the directory of a run: a path, or the name of a run below the
 // home.
 func Find(home, pathOrName string) (string, error) {
@@ -31,7 +45,11 @@ func Find(home, pathOrName string) (string, error) {
 	if !plain {
 		return "", &InputError{fmt.Errorf("there is no run %s: no directory has that name; `tare ls` lists the runs", pathOrName)}
 	}
-	return "", &InputError{fmt.Errorf("there is no run %s: neither a directory of that name nor %s exists; `tare ls` lists the runs", pathOrName, named)}
+	reason := fmt.Sprintf("there is no run %s: neither a directory of that name nor %s exists; `tare ls` lists the runs", pathOrName, named)
+	if elsewhere := RootsRuns(home); elsewhere != "" {
+		reason += "; " + elsewhere
+	}
+	return "", &InputError{errors.New(reason)}
 }
 
 // Name returns what a user can type for a run: its name below the home, or else
