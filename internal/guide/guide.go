@@ -241,11 +241,11 @@ func (m machine) command(fix string) string {
 	if simple.MatchString(fix) {
 		return m.asRoot(fix)
 	}
-	if strings.HasPrefix(fix, installer) && m.checkout != "" {
+	if _, arguments, is := strings.Cut(fix, installer); is && m.checkout != "" {
 		if built := filepath.Join(m.checkout, "build/bin"); exists(filepath.Join(built, "runsc")) {
 			return "export PATH=" + built + ":$PATH"
 		}
-		return m.asRoot(filepath.Join(m.checkout, fix))
+		return m.asRoot(filepath.Join(m.checkout, installer) + arguments)
 	}
 	return ""
 }

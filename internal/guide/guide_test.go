@@ -12,6 +12,7 @@ import (
 
 	"tare/internal/doctor"
 	"tare/internal/environment"
+	"tare/internal/environment/oci"
 	"tare/internal/rundir"
 	"tare/internal/study"
 	"tare/internal/testing/reporttest"
@@ -108,8 +109,8 @@ func TestAFixIsTheCommandOfThisMachine(t *testing.T) {
 		{"a mount", "mount -t cgroup2 none /sys/fs/cgroup", "sudo mount -t cgroup2 none /sys/fs/cgroup", machine{}},
 		{"prose", "look at its log, and restart it", "", machine{root: true}},
 		{"two commands", "modprobe tun; rm x", "", machine{root: true}},
-		{"an installed tare", installer + " /usr/local/bin", "", machine{root: true}},
-		{"a checkout", installer + " /usr/local/bin", filepath.Join(source, installer) + " /usr/local/bin", machine{root: true, checkout: source}},
+		{"an installed tare", oci.InstallRunsc, "", machine{root: true}},
+		{"a checkout", oci.InstallRunsc, filepath.Join(source, installer) + " /usr/local/bin", machine{root: true, checkout: source}},
 	} {
 		if got := c.m.command(c.fix); got != c.want {
 			t.Errorf("%s: %q, not %q", c.name, got, c.want)
@@ -122,7 +123,7 @@ func TestAFixIsTheCommandOfThisMachine(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(built, "runsc"), nil, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if got, want := (machine{checkout: source}).command(installer+" /usr/local/bin"), "export PATH="+built+":$PATH"; got != want {
+	if got, want := (machine{checkout: source}).command(oci.InstallRunsc), "export PATH="+built+":$PATH"; got != want {
 		t.Errorf("%q, not %q", got, want)
 	}
 }
