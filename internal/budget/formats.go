@@ -163,9 +163,12 @@ func writeJUnit(w io.Writer, s Sheet) error {
 	return err
 }
 
-// mostOpen is how many rules that are met a comment shows without being asked, and
-// mostRows how many results at all: GitHub takes comments of 65536 characters.
-const mostOpen, mostRows = 10, 150
+// mostOpen is how many rules that are met a comment shows without being asked.
+const mostOpen = 10
+
+// The bytes after which no row of what is not met is begun, none of what is met, and no
+// note: GitHub takes comments of 65536 characters.
+const mostNotMet, mostMet, mostNotes = 35_000, 50_000, 60_000
 
 // writeMarkdown writes a table: what is not met first, and many that are met folded away.
 // Names come from the study, so they are escaped.
@@ -177,10 +180,10 @@ func writeMarkdown(w io.Writer, s Sheet) error {
 		met = lists.Filter(s.Results, Result.met)
 		open = lists.Filter(s.Results, func(r Result) bool { return !r.met() })
 	}
-	markdownRows(&b, open)
+	markdownRows(&b, open, mostNotMet)
 	if len(met) > 0 {
 		fmt.Fprintf(&b, "\n<details><summary>%d met</summary>\n", len(met))
-		markdownRows(&b, met)
+		markdownRows(&b, met, mostMet)
 		b.WriteString("\n</details>\n")
 	}
 	var notes []string
@@ -193,31 +196,38 @@ func writeMarkdown(w io.Writer, s Sheet) error {
 		notes = append(notes, model.Mark+" "+Confounded)
 	}
 	notes = slices.Compact(notes)
-	for i, note := range notes[:min(len(notes), mostRows)] {
+	for i, note := range notes {
 		if i == 0 {
 			b.WriteString("\n")
 		}
-		fmt.Fprintf(&b, "- %s\n", visible.Markdown(note))
+		line := fmt.Sprintf("- %s\n", visible.Markdown(note))
+		if b.Len()+len(line) > mostNotes {
+			fmt.Fprintf(&b, "- %d more are not shown\n", len(notes)-i)
+			break
+		}
+		b.WriteString(line)
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
 }
 
-func markdownRows(b *strings.Builder, results []Result) {
+func markdownRows(b *strings.Builder, results []Result, most int) {
 	if len(results) == 0 {
 		return
 	}
 	b.WriteString("\n| | rule | bound | measured [interval] | blocks |\n|---|---|---|---|---:|\n")
-	for _, r := range results[:min(len(results), mostRows)] {
+	for n, r := range results {
 		mark := string(r.Outcome)
 		if !r.met() {
 			mark = "**" + mark + "**"
 		}
 		mark += r.Mark()
-		fmt.Fprintf(b, "| %s | %s | %s | %s | %d |\n", mark, visible.Markdown(r.Subject()), visible.Markdown(r.Limit()), visible.Markdown(r.Measured()), r.N)
-	}
-	if more := len(results) - mostRows; more > 0 {
-		fmt.Fprintf(b, "\n%d more are not shown.\n", more)
+		row := fmt.Sprintf("| %s | %s | %s | %s | %d |\n", mark, visible.Markdown(r.Subject()), visible.Markdown(r.Limit()), visible.Markdown(r.Measured()), r.N)
+		if b.Len()+len(row) > most {
+			fmt.Fprintf(b, "\n%d more are not shown.\n", len(results)-n)
+			return
+		}
+		b.WriteString(row)
 	}
 }
 
