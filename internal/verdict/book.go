@@ -69,7 +69,8 @@ type entry struct {
 	stale       bool // the verdict is out of date
 	undescribed bool // the verdict is up to date, the description is not
 	last        lastDecision
-	held        int // the first block that is under way; 0: none is before another
+	held        int  // the first block that is under way; 0: none is before another
+	value       bool // over is 1 and no sample: see Values
 }
 
 // NewBook returns an empty book for the usable environments.

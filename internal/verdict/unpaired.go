@@ -44,7 +44,13 @@ func (b *Book) describeUnpaired(e *entry) {
 			return
 		}
 	}
-	v := stats.Shift(s.logs, base.logs, c.Alpha)
+	interval := func(alpha float64) stats.Interval {
+		if e.value {
+			return stats.HodgesLehmann(s.logs, alpha)
+		}
+		return stats.Shift(s.logs, base.logs, alpha)
+	}
+	v := interval(c.Alpha)
 	c.Estimate, c.Middle = v.Estimate, v.Estimate
 	c.Low, c.High = v.Low, v.High
 	c.Least, c.Most = math.Log(c.Values.Least/c.Base.Most), math.Log(c.Values.Most/c.Base.Least)
@@ -53,7 +59,7 @@ func (b *Book) describeUnpaired(e *entry) {
 	if v.Bounded() {
 		c.IntervalN = c.N
 	}
-	c.Reason = c.appearance(stats.Shift(s.logs, base.logs, c.AlphaEq))
+	c.Reason = c.appearance(interval(c.AlphaEq))
 	b.conditions(e)
 }
 

@@ -36,7 +36,7 @@ func Values(environment string, plan *study.Plan, trials []rundir.Trial, facts m
 		b.Add(t)
 	}
 	for _, e := range b.entries {
-		e.over = []*series{e.of[0].ones()}
+		e.over, e.value = []*series{e.of[0].ones()}, true
 	}
 	for name, f := range facts {
 		b.Label(name, f.Label)

@@ -26,6 +26,23 @@ func TestAValueHasTheIntervalOfItsBlocks(t *testing.T) {
 	}
 }
 
+// Results without blocks are one sample too, and no second one of ones beside them: the
+// interval of two samples holds the value less often than it says.
+func TestAValueOfUnpairedResultsHasTheIntervalOfOneSample(t *testing.T) {
+	p := unpairedPlan()
+	missed, runs := 0, 2000
+	for n := range runs {
+		c := Values("docker", p, trialsOf("time", map[string][]float64{"docker": noisy(12, 3, .05, uint64(n))}), nil)[0]
+		if v := c.Ratio(); !c.Bounded() || v.Low > 3 || v.High < 3 {
+			missed++
+		}
+	}
+	// Of an interval at 95%, with four standard errors; that of two samples misses 14%.
+	if limit := float64(runs)*.05 + 4*math.Sqrt(float64(runs)*.05*.95); float64(missed) > limit {
+		t.Errorf("%d of %d intervals miss the value", missed, runs)
+	}
+}
+
 // The rounds of a trial describe differences, and a value is that of the trial.
 func TestAValueIsThatOfTrialsAndNotOfRounds(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
