@@ -3,6 +3,7 @@ package budget
 import (
 	"encoding/xml"
 	"fmt"
+	"maps"
 	"math"
 	"os"
 	"strings"
@@ -11,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
+	"tare/internal/report/model"
 	"tare/internal/testing/reporttest"
 	"tare/internal/verdict"
 )
@@ -54,9 +56,12 @@ func TestARuleIsDecidedByTheWholeInterval(t *testing.T) {
 		// Every workload and level that has the metric.
 		"redis get gvisor/native >= 0.1": "met redis clients=1 get gvisor/native\nmet redis clients=10 get gvisor/native\nmet redis clients=50 get gvisor/native\nmet redis clients=200 get gvisor/native",
 		// All values are 0.
-		"nginx errors docker <= 1": "undecided nginx errors docker",
+		"nginx errors docker <= 1": "met nginx errors docker",
+		"nginx errors docker <= 0": "met nginx errors docker",
+		"nginx errors docker >= 1": "broken nginx errors docker",
 		// It did not work on this machine.
 		"nginx requests podman/native >= 0.9": "undecided nginx requests podman/native",
+		"nginx requests podman >= 1k/s":       "undecided nginx requests podman",
 	} {
 		if got := outcomes(t, rule); got != want {
 			t.Errorf("%s:\n%s", rule, cmp.Diff(want, got))
@@ -124,6 +129,8 @@ func TestARuleAboutWhatTheRunHasNotIsAnError(t *testing.T) {
 		"nginx requests docker/natif >= 0.9":       `unknown environment "natif"`,
 		"p99 docker/native >= 0.9":                 "p99 could be any of latency_p99, get_p99: write the whole name",
 		"nginx docker/native >= 0.9":               "nginx is a workload: write a metric after it",
+		"ngin requests podman/native >= 0.9":       `the run has no "ngin"`,
+		"nginx request podman/native >= 0.9":       `unknown metric "request"`,
 		"nginx p99 docker <= 5":                    `"5" is not a figure in ms: write it as 1.50 ms`,
 	} {
 		rules, err := Parse("b", []byte(text))
@@ -227,6 +234,62 @@ func TestACommentOnManyRulesStaysShort(t *testing.T) {
 				t.Errorf("no %q in\n%.600s", w, b.String())
 			}
 		}
+	}
+}
+
+func decided(t *testing.T, in model.Input, rule string) Result {
+	t.Helper()
+	rules, err := Parse("b", []byte(rule))
+	if err != nil {
+		t.Fatal(err)
+	}
+	results, err := Check(rules, in)
+	if err != nil || len(results) != 1 {
+		t.Fatalf("%s: %v, %v", rule, results, err)
+	}
+	return results[0]
+}
+
+func TestWhatWasNotMeasuredHasNoValueAndItsReason(t *testing.T) {
+	for _, rule := range []string{"nginx requests podman/native >= 0.9", "nginx requests podman >= 1k/s"} {
+		if r := decided(t, reporttest.Quick(), rule); r.Measured() != model.Missing || r.Estimate != nil || !strings.HasPrefix(r.Reason, "podman did not run: ") {
+			t.Errorf("%s: %s, %s", rule, r.Measured(), r.Reason)
+		}
+	}
+	in := reporttest.Quick()
+	for i, trial := range in.Trials {
+		if trial.Workload == "nginx" && trial.Environment == "docker" && trial.Block == 3 {
+			in.Trials[i].Metrics = maps.Clone(trial.Metrics)
+			in.Trials[i].Metrics["errors"] = 2
+		}
+	}
+	if r := decided(t, in, "nginx errors docker <= 1"); r.Outcome != Undecided || !strings.Contains(r.Reason, "logarithms") {
+		t.Errorf("%+v", r)
+	}
+}
+
+// A step of a ladder is compared with the one before it in the report, and a rule may
+// compare it with any.
+func TestAStepOfALadderIsComparedWithItsBeginning(t *testing.T) {
+	in := reporttest.Ladder()
+	first, last := in.Plan.Environments[0].Name, in.Plan.Environments[len(in.Plan.Environments)-1].Name
+	for _, e := range in.Plan.Environments[1:] {
+		if r := decided(t, in, "nginx requests_per_second "+e.Name+"/"+in.Plan.Baseline+" >= 0.0001"); r.Outcome != Met {
+			t.Errorf("%s of %s to %s: %+v", e.Name, first, last, r)
+		}
+	}
+}
+
+func TestAConfoundIsSaidWhateverTheBaseline(t *testing.T) {
+	in := reporttest.Quick()
+	in.Mark = func(all []verdict.Contrast) []verdict.Contrast {
+		for i := range all {
+			all[i].Warnings = append(all[i].Warnings, verdict.Warning{Code: verdict.Confound})
+		}
+		return all
+	}
+	if r := decided(t, in, "nginx requests gvisor/docker <= 0.5"); r.Mark() == "" {
+		t.Errorf("%+v", r)
 	}
 }
 

@@ -12,6 +12,8 @@ import (
 	"tare/internal/environment"
 	"tare/internal/lists"
 	"tare/internal/report/model"
+	"tare/internal/rundir"
+	"tare/internal/stats"
 	"tare/internal/strictyaml"
 	"tare/internal/study"
 	"tare/internal/verdict"
@@ -48,6 +50,8 @@ type Result struct {
 	Warnings    []verdict.Warning `json:"warnings,omitempty"`
 
 	contrast verdict.Contrast
+	// zero says that a value was 0 in all blocks, which has no logarithm and so no interval.
+	zero bool
 }
 
 // Check decides all rules. A rule about something that the run does not have is an
@@ -80,20 +84,15 @@ func (t tables) decide(r Rule) ([]Result, error) {
 		}
 	}
 	all := lists.Filter(t.contrasts(r), func(c verdict.Contrast) bool { return c.Environment == r.environment && c.Part == "" })
-	if len(all) == 0 {
+	if reason := t.unmeasured(r, all); reason != "" {
+		// The values of the baseline have all names that a rule can have.
+		if _, _, err := t.named(r, t.contrasts(Rule{environment: t.in.Plan.Baseline})); err != nil {
+			return nil, err
+		}
 		return []Result{{Rule: r, Workload: r.workload, Level: strings.Join(r.level, ","), Metric: r.metric, Environment: r.environment, Baseline: r.base,
-			Outcome: Undecided, Bound: r.ratio, Reason: t.unmeasured(r)}}, nil
+			Outcome: Undecided, Bound: r.ratio, Reason: reason, contrast: verdict.Contrast{Estimate: math.NaN()}}}, nil
 	}
-	metrics := lists.Filter(all, func(c verdict.Contrast) bool {
-		return (r.workload == "" || c.Workload == r.workload) && r.at(c.Level)
-	})
-	if len(metrics) == 0 {
-		return nil, fmt.Errorf("the run has no %s; it has %s", strictyaml.Quoted(strings.Join(append([]string{r.workload}, r.level...), " ")), t.workloads())
-	}
-	if r.workload == "" && slices.ContainsFunc(t.in.Plan.Workloads, func(w study.Workload) bool { return w.Name == r.metric }) {
-		return nil, fmt.Errorf("%s is a workload: write a metric after it", r.metric)
-	}
-	name, err := metricOf(r.metric, metrics)
+	name, metrics, err := t.named(r, all)
 	if err != nil {
 		return nil, err
 	}
@@ -109,6 +108,9 @@ func (t tables) decide(r Rule) ([]Result, error) {
 			if result.Bound, err = model.ParseFigure(r.bound, c.Unit); err != nil {
 				return nil, err
 			}
+			if model.HasNoRatio(&c) {
+				result.N, result.zero = t.zeros(c)
+			}
 		}
 		result.conclude()
 		results = append(results, result)
@@ -116,32 +118,74 @@ func (t tables) decide(r Rule) ([]Result, error) {
 	return results, nil
 }
 
+// named are the contrasts of the workloads and levels that a rule names, among some, and
+// the name of its metric there.
+func (t tables) named(r Rule, among []verdict.Contrast) (string, []verdict.Contrast, error) {
+	metrics := lists.Filter(among, func(c verdict.Contrast) bool {
+		return (r.workload == "" || c.Workload == r.workload) && r.at(c.Level)
+	})
+	if len(metrics) == 0 {
+		return "", nil, fmt.Errorf("the run has no %s; it has %s", strictyaml.Quoted(strings.Join(append([]string{r.workload}, r.level...), " ")), t.workloads())
+	}
+	if r.workload == "" && slices.ContainsFunc(t.in.Plan.Workloads, func(w study.Workload) bool { return w.Name == r.metric }) {
+		return "", nil, fmt.Errorf("%s is a workload: write a metric after it", r.metric)
+	}
+	name, err := metricOf(r.metric, metrics)
+	return name, metrics, err
+}
+
 // contrasts are those that a rule is decided by.
 func (t tables) contrasts(r Rule) []verdict.Contrast {
+	in := t.in
+	// The report of a ladder has its ends alone, besides its parts.
+	if r.base == in.Plan.Baseline && (len(in.Plan.Steps) == 0 || slices.ContainsFunc(in.Contrasts, func(c verdict.Contrast) bool { return c.Environment == r.environment && c.Part == "" })) {
+		return in.Contrasts
+	}
 	key := cmp.Or(r.base, r.environment+" ")
 	if all, known := t.of[key]; known {
 		return all
 	}
-	in := t.in
 	switch {
-	case r.base == in.Plan.Baseline:
-		t.of[key] = in.Contrasts
 	case r.base != "":
 		t.of[key] = verdict.With(r.base, in.Plan, in.Trials, in.Manifest.Environments)
+		if in.Mark != nil {
+			t.of[key] = in.Mark(t.of[key])
+		}
 	default:
 		t.of[key] = verdict.Values(r.environment, in.Plan, in.Trials, in.Manifest.Environments)
 	}
 	return t.of[key]
 }
 
-// unmeasured says why an environment has no values at all.
-func (t tables) unmeasured(r Rule) string {
+// zeros is how many values of 0 a contrast's environment has, and whether it has no others.
+func (t tables) zeros(c verdict.Contrast) (n int, all bool) {
+	values := 0
+	for _, trial := range t.in.Trials {
+		x, has := trial.Metrics[c.Metric]
+		if !has || trial.Status != rundir.OK || trial.Environment != c.Environment || trial.Workload != c.Workload || trial.Level != c.Level {
+			continue
+		}
+		if values++; x == 0 {
+			n++
+		}
+	}
+	return n, n > 0 && n == values
+}
+
+// unmeasured says why an environment has no values at all; "" where it has.
+func (t tables) unmeasured(r Rule, all []verdict.Contrast) string {
+	if slices.ContainsFunc(all, func(c verdict.Contrast) bool { return c.N > 0 || c.Values.N > 0 }) {
+		return ""
+	}
 	for _, name := range []string{r.environment, r.base} {
 		for _, f := range t.in.Manifest.Environments[name].Findings {
 			if f.State == environment.Missing {
 				return fmt.Sprintf("%s did not run: %s", name, f.Reason)
 			}
 		}
+	}
+	if len(all) > 0 {
+		return "" // each contrast has its reason
 	}
 	return "no trial has a value"
 }
@@ -206,13 +250,21 @@ func metricOf(name string, among []verdict.Contrast) (string, error) {
 
 // conclude decides by the interval.
 func (r *Result) conclude() {
-	v := r.contrast.Ratio()
+	v := r.interval()
 	r.Outcome = Undecided
 	r.Estimate, r.High = finite(v.Estimate), finite(v.High)
-	if v.Low > 0 {
-		r.Low = &v.Low
+	if v.Low > 0 || r.zero {
+		r.Low = finite(v.Low)
 	}
 	switch {
+	case r.zero:
+		if !v.Bounded() {
+			r.Reason = "too few blocks for an interval"
+			return
+		}
+	case r.Baseline == "" && model.HasNoRatio(&r.contrast):
+		r.Reason = "some values are 0 or less, and an interval takes their logarithms"
+		return
 	case !r.contrast.Bounded():
 		r.Reason = cmp.Or(r.contrast.Reason, "the interval has no bound")
 		return
@@ -235,6 +287,14 @@ func (r *Result) conclude() {
 	}
 }
 
+// interval is that of the ratio, or of the value.
+func (r *Result) interval() stats.Interval {
+	if r.zero {
+		return stats.HodgesLehmann(make([]float64, r.N), 1-r.contrast.Confidence)
+	}
+	return r.contrast.Ratio()
+}
+
 func finite(v float64) *float64 {
 	if math.IsNaN(v) || math.IsInf(v, 0) {
 		return nil
@@ -245,12 +305,12 @@ func finite(v float64) *float64 {
 // Measured is the estimate with its interval in words, in the notation of the bound:
 // 0.962 [0.941, 0.984], or -3.8% [-5.9%, -1.6%].
 func (r Result) Measured() string {
-	v := r.contrast.Ratio()
+	v := r.interval()
 	shown := r.shown(v.Estimate, v.Low, v.High)
 	switch {
 	case math.IsNaN(v.Estimate):
 		return model.Missing
-	case !r.contrast.Bounded():
+	case !r.zero && !r.contrast.Bounded(), !v.Bounded():
 		return shown[0]
 	}
 	return fmt.Sprintf("%s [%s, %s]", shown[0], shown[1], shown[2])

@@ -180,6 +180,8 @@ func writeMarkdown(w io.Writer, s Sheet) error {
 		met = lists.Filter(s.Results, Result.met)
 		open = lists.Filter(s.Results, func(r Result) bool { return !r.met() })
 	}
+	order := map[Outcome]int{Broken: 0, Undecided: 1, Met: 2}
+	open = slices.SortedStableFunc(slices.Values(open), func(a, b Result) int { return order[a.Outcome] - order[b.Outcome] })
 	markdownRows(&b, open, mostNotMet)
 	if len(met) > 0 {
 		fmt.Fprintf(&b, "\n<details><summary>%d met</summary>\n", len(met))

@@ -39,6 +39,8 @@ type Input struct {
 	Incomplete string
 	// LacksRaw: the raw output of the trials is not in the run directory.
 	LacksRaw bool
+	// Mark adds the warnings of confounds to contrasts with another baseline; nil adds none.
+	Mark func([]verdict.Contrast) []verdict.Contrast
 	// Directory is the run directory. No format depends on it, so that a copied run
 	// gives the same report.
 	Directory string
@@ -48,7 +50,7 @@ type Input struct {
 // has a warning.
 func Of(r *rundir.Run, contrasts []verdict.Contrast) Input {
 	fair := Fairness(r)
-	return Input{Manifest: r.Manifest, Plan: r.Plan, Trials: r.Trials, Traced: r.Traced, Contrasts: fair.Mark(contrasts), Parity: fair.All(), Across: fair.Nodes(), Readings: r.Readings, Directory: r.Directory, Incomplete: r.Incomplete, LacksRaw: r.LacksRaw()}
+	return Input{Manifest: r.Manifest, Plan: r.Plan, Trials: r.Trials, Traced: r.Traced, Contrasts: fair.Mark(contrasts), Mark: fair.Mark, Parity: fair.All(), Across: fair.Nodes(), Readings: r.Readings, Directory: r.Directory, Incomplete: r.Incomplete, LacksRaw: r.LacksRaw()}
 }
 
 // Options are the settings of a format.
