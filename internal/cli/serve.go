@@ -89,12 +89,12 @@ func serveToken(file, address string) (string, error) {
 
 // openIndex opens the index of the home; where it cannot be written, one in memory.
 func openIndex(app *App, again bool, roots []string) (*index.Index, error) {
-	runs, err := index.Open(filepath.Join(app.Home, "index", "runs.sqlite"), again, roots...)
+	runs, err := index.Open(filepath.Join(app.Home, "index", "runs.sqlite"), app.Version, again, roots...)
 	if err == nil {
 		return runs, nil
 	}
 	app.say("tare: %v; the index is kept in memory", err)
-	runs, failed := index.Open("", false, roots...)
+	runs, failed := index.Open("", app.Version, false, roots...)
 	if failed != nil {
 		return nil, errors.Join(err, failed)
 	}

@@ -11,8 +11,13 @@ import (
 )
 
 // changes are the settings of the search for change points: a page has many histories, so
-// that its level is 1%. A change shows when three runs have it.
+// that its level is 1%. A change that only the last three runs have takes twelve or
+// more to show.
 var changes = stats.Divisive{Exponent: 1, Least: 3, Level: 0.01, Permutations: 999}
+
+// fewest is how many runs a change takes at that level: 2 of the 126 ways to divide 9 values
+// into 4 and 5 are as clear as the clearest change, and 2 of the 252 ways to divide 10.
+const fewest = 10
 
 // longest is how many runs a history has at most: the time of a search grows with its
 // square.
@@ -73,7 +78,7 @@ func (s *Server) history(r *http.Request) (view, error) {
 	if len(points) == 0 {
 		return view{}, notFound("no run that has ended has this contrast: %s", series)
 	}
-	p := past{Series: series, Few: len(points) < 2*changes.Least, Most: longest}
+	p := past{Series: series, Few: len(points) < fewest, Most: longest}
 	var values []float64
 	for i, point := range points {
 		values = append(values, point.Estimate)

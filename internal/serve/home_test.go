@@ -105,7 +105,7 @@ func blocks(t *testing.T, w *rundir.Writer, first, last int, cost float64) {
 // serveRuns serves the runs of directories.
 func serveRuns(t *testing.T, token string, directories ...string) *Server {
 	t.Helper()
-	x, err := index.Open("", false, directories...)
+	x, err := index.Open("", "test", false, directories...)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -42,8 +42,18 @@ var (
 
 var pageTemplates = template.Must(template.New("").Funcs(template.FuncMap{
 	"time":    func(t time.Time) string { return t.UTC().Format("2006-01-02 15:04") },
-	"change":  func(c verdict.Contrast) string { return minus(model.EstimateText(&c)) },
-	"ends":    func(c verdict.Contrast) string { return minus(model.IntervalText(&c)) },
+	"change": func(c verdict.Contrast) string {
+		if model.HasNoRatio(&c) {
+			return model.Missing
+		}
+		return minus(model.EstimateText(&c))
+	},
+	"ends": func(c verdict.Contrast) string {
+		if model.HasNoRatio(&c) {
+			return model.NoRatioReason(&c)
+		}
+		return minus(model.IntervalText(&c))
+	},
 	"word":    func(c verdict.Contrast) string { return model.VerdictWord(&c) },
 	"place":   model.LevelTitle,
 	"percent": percent,

@@ -101,6 +101,33 @@ func TestARunThatFailedSaysWhy(t *testing.T) {
 	}
 }
 
+func TestAContrastWithoutARatioHasItsReasonAndNoHistory(t *testing.T) {
+	s, text := runOf(t, "zeros", func(w *rundir.Writer) {
+		for block := 1; block <= 10; block++ {
+			for i, e := range []string{"native", "docker"} {
+				x := 1 + .01*float64(block)
+				if e == "docker" && block%3 == 0 {
+					x = 0
+				}
+				if err := w.Append(rundir.Trial{Block: block, Position: i + 1, Environment: e, Workload: "loop", Status: rundir.OK, Metrics: map[string]float64{"time": x}}); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		w.Manifest.Sessions = []rundir.Session{{Started: w.Manifest.Created, Ended: w.Manifest.Created.Add(time.Minute), Stopped: "all contrasts are settled"}}
+		if err := w.SaveManifest(); err != nil {
+			t.Fatal(err)
+		}
+	})
+	if !strings.Contains(text, "values of 0 or less have no ratio") || strings.Contains(text, "range [") {
+		t.Errorf("the page of the run:\n%s", text)
+	}
+	series := index.Series{Study: "loop", Workload: "loop", Metric: "time", Environment: "docker", Baseline: "native"}
+	if response, _ := ask(t, "GET", s.base()+"/history/of?"+series.Query(), nil); response.StatusCode != http.StatusNotFound {
+		t.Errorf("it has a history: %s", response.Status)
+	}
+}
+
 func TestARunThatWasKilledCanBeContinued(t *testing.T) {
 	directory := filepath.Join(t.TempDir(), "runs")
 	w := begin(t, directory, "killed", 1)

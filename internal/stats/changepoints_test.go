@@ -95,6 +95,22 @@ func TestAFewRunsOrEqualOnesHaveNoChangePoint(t *testing.T) {
 	}
 }
 
+// Of the 70 ways to divide 8 values into halves, two are as clear as a step in the middle,
+// in whatever order their distances are summed.
+func TestTheProbabilityOfAStepIsThatOfItsPermutations(t *testing.T) {
+	for seed := range uint64(20) {
+		random := rand.New(rand.NewPCG(seed, 7))
+		values := make([]float64, 8)
+		for i := range values {
+			values[i] = float64(i/4) + .01*random.NormFloat64()
+		}
+		found := Divisive{Exponent: 1, Least: 3, Level: .1, Permutations: 999}.ChangePoints(values, seed)
+		if len(found) == 0 || found[0].At != 4 || math.Abs(found[0].P-2./70) > 5*math.Sqrt(2./70/1000) {
+			t.Errorf("seed %d: %+v, and p is %.4f", seed, found, 2./70)
+		}
+	}
+}
+
 func TestAStepIsFoundWhereItIs(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n, m := rapid.IntRange(6, 20).Draw(t, "before"), rapid.IntRange(6, 20).Draw(t, "after")

@@ -12,6 +12,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"os"
 	"path/filepath"
 	"strings"
@@ -42,8 +43,8 @@ type Run struct {
 	Tare    string // the version
 }
 
-// format is the version of the tables; a database with another one is built again.
-const format = 1
+// format is the version of the tables.
+const format = 2
 
 const tables = `
 create table runs (
@@ -65,8 +66,9 @@ create index contrasts_by_series on contrasts (study, workload, level, metric, e
 `
 
 // Open opens the index in a file, or makes it; "" is memory. A file that is no sound
-// index of this version is replaced. Roots are directories of runs, or runs.
-func Open(file string, again bool, roots ...string) (*Index, error) {
+// index is replaced, and so is one of another version of tare, which may have computed
+// other estimates: they would look like a change. Roots are directories of runs, or runs.
+func Open(file, tare string, again bool, roots ...string) (*Index, error) {
 	x := &Index{}
 	for _, root := range roots {
 		absolute, err := filepath.Abs(root)
@@ -80,7 +82,7 @@ func Open(file string, again bool, roots ...string) (*Index, error) {
 		if err := private.Directory(filepath.Dir(file)); err != nil {
 			return nil, fmt.Errorf("make the directory of the index: %w", err)
 		}
-		if x.db, err = connect(file); err == nil {
+		if x.db, err = connect(file, tare); err == nil {
 			return x, nil
 		}
 	}
@@ -94,12 +96,12 @@ func Open(file string, again bool, roots ...string) (*Index, error) {
 			}
 		}
 	}
-	x.db, err = connect(file)
+	x.db, err = connect(file, tare)
 	return x, err
 }
 
 // connect opens a database and checks it; an empty one gets its tables.
-func connect(file string) (*sql.DB, error) {
+func connect(file, tare string) (*sql.DB, error) {
 	name := "file:" + (strings.NewReplacer("%", "%25", "?", "%3f", "#", "%23")).Replace(file)
 	if file == "" {
 		name = "file::memory:"
@@ -109,17 +111,18 @@ func connect(file string) (*sql.DB, error) {
 		return nil, err
 	}
 	db.SetMaxOpenConns(1) // a database in memory is that of one connection
-	if err := check(db); err != nil {
+	if err := check(db, tare); err != nil {
 		return nil, errors.Join(fmt.Errorf("open the index %s: %w", file, err), db.Close())
 	}
 	return db, nil
 }
 
-func check(db *sql.DB) error {
+func check(db *sql.DB, tare string) error {
 	var sound string
 	if err := db.QueryRow("pragma quick_check").Scan(&sound); err != nil {
 		return err
 	}
+	wanted := int(crc32.ChecksumIEEE(fmt.Append(nil, format, " ", tare)) >> 1) // SQLite keeps a signed number
 	var version, known int
 	err := errors.Join(db.QueryRow("pragma user_version").Scan(&version), db.QueryRow("select count(*) from sqlite_schema").Scan(&known))
 	switch {
@@ -127,12 +130,12 @@ func check(db *sql.DB) error {
 		return err
 	case sound != "ok":
 		return errors.New(sound)
-	case version == format:
+	case version == wanted:
 		return nil
 	case known > 0:
-		return fmt.Errorf("it has version %d, and this tare reads %d", version, format)
+		return errors.New("it is of another version of tare")
 	}
-	_, err = db.Exec(fmt.Sprintf("begin immediate; %s pragma user_version = %d; commit", tables, format))
+	_, err = db.Exec(fmt.Sprintf("begin immediate; %s pragma user_version = %d; commit", tables, wanted))
 	return err
 }
 

@@ -49,7 +49,7 @@ func names(t *testing.T, x *Index, search string) (list []string) {
 
 func open(t *testing.T, file string, again bool, roots ...string) *Index {
 	t.Helper()
-	x, err := Open(file, again, roots...)
+	x, err := Open(file, "test", again, roots...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -116,6 +116,17 @@ func TestAnIndexThatIsNotSoundIsBuiltAgain(t *testing.T) {
 		if err := x.Close(); err != nil {
 			t.Fatal(err)
 		}
+	}
+	other, err := Open(file, "another tare", false, root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	taken := -1
+	if err := other.db.QueryRow("select count(*) from runs").Scan(&taken); err != nil || taken != 0 {
+		t.Errorf("another tare takes over %d runs without computing them: %v", taken, err)
+	}
+	if err := other.Close(); err != nil {
+		t.Fatal(err)
 	}
 	// What the file has is only the cache of the directories, and of no others.
 	makeRun(t, filepath.Join(root, "other"), "z")

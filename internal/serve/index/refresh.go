@@ -14,6 +14,7 @@ import (
 	"strings"
 	"time"
 
+	"tare/internal/report/model"
 	"tare/internal/rundir"
 	"tare/internal/verdict"
 	"tare/internal/visible"
@@ -127,7 +128,7 @@ func (x *Index) take(ctx context.Context, root, directory, stamp string) error {
 			return err
 		}
 		for _, c := range contrasts {
-			if c.N == 0 || c.Part != "" || c.BaseLevel != "" || !finite(c.Estimate) {
+			if c.N == 0 || c.Part != "" || c.BaseLevel != "" || !finite(c.Estimate) || model.HasNoRatio(&c) {
 				continue
 			}
 			var low, high any
