@@ -89,6 +89,9 @@ func evenly(most float64, wanted int) (ticks []float64) {
 			break
 		}
 	}
+	if !(step > 0) { // the smallest numbers that a float64 has
+		return []float64{0}
+	}
 	for i := 0; float64(i)*step <= most*1.0001; i++ {
 		ticks = append(ticks, float64(i)*step)
 	}

@@ -116,7 +116,7 @@ func sessions(v *Report) string {
 	for _, s := range v.Manifest.Sessions {
 		text := s.Started.UTC().Format("2006-01-02 15:04:05") + " UTC"
 		if s.Ended.IsZero() {
-			text += ", killed"
+			text += ", not ended"
 		} else {
 			text += fmt.Sprintf(", %s long", s.Ended.Sub(s.Started).Round(time.Second))
 		}

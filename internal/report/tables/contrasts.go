@@ -2,11 +2,14 @@ package tables
 
 import (
 	"math"
+	"slices"
 	"strings"
 
 	"tare/internal/attribution/analysis"
 	"tare/internal/lists"
 	"tare/internal/report/model"
+	"tare/internal/rundir"
+	"tare/internal/stats"
 	"tare/internal/verdict"
 )
 
@@ -15,6 +18,9 @@ type contrast struct {
 	place
 	*verdict.Contrast // nil without one
 	reason            string
+	// own and base are all values of the environment and of the baseline, as the report
+	// shows them: also those of blocks that the contrast does not use.
+	own, base []float64
 }
 
 func (b *base) contrasts() Table {
@@ -23,12 +29,24 @@ func (b *base) contrasts() Table {
 		c := &b.Contrasts[i]
 		raw[[4]string{c.Workload, c.Level, c.Metric, c.Environment}] = c
 	}
+	values := map[[4]string][]float64{}
+	for _, t := range b.Trials {
+		for metric, x := range t.Metrics {
+			if t.Status == rundir.OK {
+				at := [4]string{t.Workload, t.Level, metric, t.Environment}
+				values[at] = append(values[at], x)
+			}
+		}
+	}
 	var rows []contrast
 	for _, w := range b.Workloads {
 		for _, l := range w.Levels {
 			for _, m := range l.Metrics {
 				for _, cell := range m.Cells {
-					r := contrast{place{w.Name, l.Name, cell.Environment.Name, m}, raw[[4]string{w.Name, l.Name, m.Name, cell.Environment.Name}], cell.Reason}
+					at := [4]string{w.Name, l.Name, m.Name, cell.Environment.Name}
+					r := contrast{place{w.Name, l.Name, cell.Environment.Name, m}, raw[at], cell.Reason, values[at], nil}
+					at[3] = b.Plan.Baseline
+					r.base = values[at]
 					if r.reason == "" && r.Contrast != nil {
 						r.reason = r.Reason
 					}
@@ -80,20 +98,22 @@ func ranged(of func(c *verdict.Contrast) float64) func(contrast) any {
 	})
 }
 
-func side(of func(c *verdict.Contrast) (verdict.Side, float64)) func(contrast) any {
-	return among(func(c *verdict.Contrast) any {
-		s, x := of(c)
-		if s.N == 0 {
-			return nil
+// over gives a cell of some values.
+func over(values func(c contrast) []float64, of func([]float64) float64) func(contrast) any {
+	return func(c contrast) any {
+		if x := values(c); len(x) > 0 {
+			return number(of(x))
 		}
-		return number(x)
-	})
+		return nil
+	}
 }
 
 func contrastColumns() []column[contrast] {
 	figure := func(name, unit, about string, of func(contrast) any) column[contrast] {
 		return column[contrast]{Column{Name: name, Type: Number, Unit: unit, About: about}, of}
 	}
+	own := func(c contrast) []float64 { return c.own }
+	base := func(c contrast) []float64 { return c.base }
 	integer := func(name, about string, of func(c *verdict.Contrast) int) column[contrast] {
 		return column[contrast]{Column{Name: name, Type: Integer, About: about}, among(func(c *verdict.Contrast) any { return count(of(c)) })}
 	}
@@ -113,12 +133,12 @@ func contrastColumns() []column[contrast] {
 		figure("median_ratio", "", "median of the ratios of the blocks", ranged(func(c *verdict.Contrast) float64 { return c.Middle })),
 		figure("least_ratio", "", "least of them", ranged(func(c *verdict.Contrast) float64 { return c.Least })),
 		figure("largest_ratio", "", "largest of them", ranged(func(c *verdict.Contrast) float64 { return c.Most })),
-		figure("environment_median", "unit", "median of the values in the environment", side(func(c *verdict.Contrast) (verdict.Side, float64) { return c.Values, c.Values.Median })),
-		figure("environment_least", "unit", "least of them", side(func(c *verdict.Contrast) (verdict.Side, float64) { return c.Values, c.Values.Least })),
-		figure("environment_largest", "unit", "largest of them", side(func(c *verdict.Contrast) (verdict.Side, float64) { return c.Values, c.Values.Most })),
-		figure("baseline_median", "unit", "median of the values in the baseline", side(func(c *verdict.Contrast) (verdict.Side, float64) { return c.Base, c.Base.Median })),
-		figure("baseline_least", "unit", "least of them", side(func(c *verdict.Contrast) (verdict.Side, float64) { return c.Base, c.Base.Least })),
-		figure("baseline_largest", "unit", "largest of them", side(func(c *verdict.Contrast) (verdict.Side, float64) { return c.Base, c.Base.Most })),
+		figure("environment_median", "unit", "median of the values in the environment", over(own, stats.Median)),
+		figure("environment_least", "unit", "least of them", over(own, slices.Min[[]float64])),
+		figure("environment_largest", "unit", "largest of them", over(own, slices.Max[[]float64])),
+		figure("baseline_median", "unit", "median of the values in the baseline", over(base, stats.Median)),
+		figure("baseline_least", "unit", "least of them", over(base, slices.Min[[]float64])),
+		figure("baseline_largest", "unit", "largest of them", over(base, slices.Max[[]float64])),
 		figure("outliers", "", "share of blocks beyond three scaled median absolute deviations, from 0 to 1", among(func(c *verdict.Contrast) any {
 			if c.N == 0 {
 				return nil

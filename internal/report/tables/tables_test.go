@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"encoding/csv"
 	"fmt"
+	"maps"
+	"math"
 	"slices"
 	"strconv"
 	"testing"
@@ -212,5 +214,41 @@ func TestNoNameIsAFormulaOrAMissingValueInCSV(t *testing.T) {
 	}
 	if have := cellOf(-1.5); have != "-1.5" {
 		t.Errorf("a negative number is %q", have)
+	}
+}
+
+// A median is that of all values, as in the report, also where some have no ratio.
+func TestTheMediansAreThoseOfTheReport(t *testing.T) {
+	in := reporttest.Quick()
+	for i, trial := range in.Trials {
+		if trial.Workload == "nginx" && trial.Environment == "docker" && trial.Block <= 8 {
+			in.Trials[i].Metrics = maps.Clone(trial.Metrics)
+			in.Trials[i].Metrics["requests"] = 0
+		}
+	}
+	in.Contrasts = verdict.Contrasts(in.Plan, in.Trials, in.Manifest.Environments)
+	v := model.New(in)
+	rows := map[string][]any{}
+	table := Of(v)[slices.IndexFunc(Of(v), func(t Table) bool { return t.Name == "contrasts" })]
+	at := func(row []any, name string) any {
+		return row[slices.IndexFunc(table.Columns, func(c Column) bool { return c.Name == name })]
+	}
+	for _, row := range table.Rows {
+		level, _ := at(row, "level").(string)
+		rows[fmt.Sprint(at(row, "workload"), level, at(row, "metric"), at(row, "environment"))] = row
+	}
+	for _, w := range v.Workloads {
+		for _, l := range w.Levels {
+			for _, m := range l.Metrics {
+				for _, c := range m.Cells {
+					row := rows[fmt.Sprint(w.Name, l.Name, m.Name, c.Environment.Name)]
+					for name, want := range map[string]float64{"environment_median": c.Median, "baseline_median": m.Reference} {
+						if got := at(row, name); got == nil != math.IsNaN(want) || got != nil && got != want {
+							t.Errorf("%s %s %s in %s: %s is %v, and in the report %v", w.Name, l.Name, m.Name, c.Environment.Name, name, got, want)
+						}
+					}
+				}
+			}
+		}
 	}
 }
