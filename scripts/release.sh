@@ -37,7 +37,8 @@ if [ -z "${VERSION:-}" ]; then
 fi
 [ -n "$VERSION" ] || VERSION=0.0.0-$(date -u -d "@$seconds" +%Y%m%d%H%M%S).${commit:0:12}${commit:40}
 [[ $VERSION =~ ^[0-9]+\.[0-9]+\.[0-9]+([-.][0-9A-Za-z.-]+)?$ ]] || die "the version $VERSION is not of the form 1.2.3 or 1.2.3-rc.1"
-export VERSION SOURCE_DATE_EPOCH=$seconds CGO_ENABLED=0 GOFLAGS=-buildvcs=false TZ=UTC0 LC_ALL=C
+# Without its paths a package is compiled once, and not in each copy of the source again.
+export VERSION SOURCE_DATE_EPOCH=$seconds CGO_ENABLED=0 GOFLAGS='-buildvcs=false -trimpath' TZ=UTC0 LC_ALL=C
 umask 022
 
 [ "$out" != "$PWD/build/release" ] || rm -rf "$out"
@@ -56,8 +57,8 @@ say "version $VERSION"
 build() { # ARCHITECTURE
 	say "building the program for $1"
 	local ldflags="-s -w -X main.version=$VERSION -X main.commit=$commit -X main.date=$date"
-	GOARCH=$1 go build -trimpath -ldflags "$ldflags" -o internal/agent/program/tare-agent ./cmd/tare-agent
-	GOARCH=$1 go build -trimpath -ldflags "$ldflags" -o "$work/$1/tare" ./cmd/tare
+	GOARCH=$1 go build -ldflags "$ldflags" -o internal/agent/program/tare-agent ./cmd/tare-agent
+	GOARCH=$1 go build -ldflags "$ldflags" -o "$work/$1/tare" ./cmd/tare
 }
 build amd64
 build arm64

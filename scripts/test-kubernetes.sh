@@ -28,6 +28,8 @@ allowed=build/tools/allowed-skips-kubernetes
 mkdir -p build/tools
 grep -vi cluster scripts/allowed-skips >$allowed
 
+# As `make build` compiles, so that no package is compiled twice.
+export GOFLAGS="${GOFLAGS:-} -trimpath"
 go build -o build/tools/runner ./internal/testing/runner
 go build -o build/tools/summary ./internal/testing/summary
 scripts/with-engines.sh docker -- scripts/with-cluster.sh --nodes 2 -- scripts/test-kubernetes.sh --inside "$@" |

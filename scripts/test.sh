@@ -19,6 +19,8 @@ strict=false again=()
 rootless=(scripts/with-rootless.sh podman docker --)
 [ "$(id -u)" = 0 ] || rootless=()
 
+# As `make build` compiles, so that no package is compiled twice.
+export GOFLAGS="${GOFLAGS:-} -trimpath"
 mkdir -p build/tools
 go build -o build/tools/runner ./internal/testing/runner
 go build -o build/tools/summary ./internal/testing/summary
