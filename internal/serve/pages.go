@@ -41,7 +41,7 @@ var (
 )
 
 var pageTemplates = template.Must(template.New("").Funcs(template.FuncMap{
-	"time":    func(t time.Time) string { return t.UTC().Format("2006-01-02 15:04") },
+	"time": func(t time.Time) string { return t.UTC().Format("2006-01-02 15:04") },
 	"change": func(c verdict.Contrast) string {
 		if model.HasNoRatio(&c) {
 			return model.Missing
