@@ -49,7 +49,11 @@ func (b *Book) evaluate(e *entry) {
 	}
 	b.settle(e)
 	b.warn(e, p)
-	if c.IntervalN == 0 && len(d) > 0 {
+	switch {
+	case c.NoRatio():
+		// The ratios of the other blocks say nothing of these.
+		c.N, c.Rounds, c.Estimate = 0, nil, math.NaN()
+	case c.IntervalN == 0 && len(d) > 0:
 		c.Estimate = stats.NewWalsh(d).Median()
 	}
 }
@@ -65,7 +69,7 @@ func (e *entry) describe() {
 	d, blocks := p.d, p.blocks
 	values, base := e.s.values(blocks), e.base.values(blocks)
 	c.Values, c.Base = SideOf(values), SideOf(base)
-	if len(d) == 0 {
+	if len(d) == 0 || c.NoRatio() {
 		// No block pairs the sides, but either may have values to show.
 		c.Values, c.Base = SideOf(e.s.values(e.s.blocks)), SideOf(e.base.values(e.base.blocks))
 		return

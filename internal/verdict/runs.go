@@ -46,7 +46,7 @@ func Compare(plan *study.Plan, first, second []rundir.Trial) []Moved {
 	var changes []Moved
 	for _, w := range plan.Workloads {
 		for _, l := range w.Levels {
-			for _, m := range w.Pack.Metrics {
+			for _, m := range metricsOf(w.Pack)[:len(w.Pack.Metrics)] {
 				for _, e := range plan.Environments {
 					k := ratioKey{e.Name, w.Name, l.Name, m.Name}
 					if e.Name == plan.Baseline || len(a.costs[k]) == 0 || len(b.costs[k]) == 0 {
@@ -74,6 +74,13 @@ func Compare(plan *study.Plan, first, second []rundir.Trial) []Moved {
 		alpha := 0.05 / float64(family[c.Primary])
 		c.Shift = stats.Shift(b.costs[k], a.costs[k], alpha)
 		c.judge(margin, alpha)
+		for n, run := range []runRatios{a, b} {
+			if run.noRatio[k] {
+				c.Shift = stats.Interval{Estimate: math.NaN(), Low: math.Inf(-1), High: math.Inf(1)}
+				c.Verdict, c.Reason = None, fmt.Sprintf("the %s run has values of 0 or less, which have no ratio", []string{"first", "second"}[n])
+				break
+			}
+		}
 		if plan.Design.Order == OrderUnpaired {
 			c.Verdict, c.Reason = None, "imported, and the results are unpaired"
 		}
@@ -114,6 +121,8 @@ type ratioKey struct{ environment, workload, level, metric string }
 type runRatios struct {
 	costs  map[ratioKey][]float64 // log ratios to the baseline, a block each
 	values map[ratioKey][]float64
+	// noRatio has those of which a block has a value of 0 or less on either side.
+	noRatio map[ratioKey]bool
 }
 
 func ratios(plan *study.Plan, trials []rundir.Trial) runRatios {
@@ -121,7 +130,7 @@ func ratios(plan *study.Plan, trials []rundir.Trial) runRatios {
 	for _, t := range trials {
 		b.Add(t)
 	}
-	out := runRatios{map[ratioKey][]float64{}, map[ratioKey][]float64{}}
+	out := runRatios{map[ratioKey][]float64{}, map[ratioKey][]float64{}, map[ratioKey]bool{}}
 	for _, w := range plan.Workloads {
 		for _, l := range w.Levels {
 			for i, m := range w.Pack.Metrics {
@@ -131,6 +140,7 @@ func ratios(plan *study.Plan, trials []rundir.Trial) runRatios {
 					e.s, e.base = joined(e.of), joined(e.over)
 					out.values[k] = e.s.means
 					out.costs[k] = e.pairs().d
+					out.noRatio[k] = e.s.nonPositive > 0 || e.base.nonPositive > 0
 				}
 			}
 		}

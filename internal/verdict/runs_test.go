@@ -72,3 +72,27 @@ func TestRunsWithNothingInCommonGiveNoComparison(t *testing.T) {
 		t.Errorf("got %+v", moved)
 	}
 }
+
+// What fell to 0 in some blocks is not the same as before in the others.
+func TestARunWithZerosIsNotCompared(t *testing.T) {
+	whole, zeros := costing(20, 1, .9, .005), costing(20, 1, .9, .005)
+	for i := range zeros {
+		if zeros[i].Environment == "docker" && zeros[i].Block == 3 {
+			zeros[i].Metrics["rate"] = 0
+		}
+	}
+	for _, runs := range [][2][]rundir.Trial{{whole, zeros}, {zeros, whole}} {
+		got := Compare(comparedPlan("higher"), runs[0], runs[1])
+		if len(got) != 1 || got[0].Verdict != None || got[0].Reason == "" || got[0].Shift.Bounded() {
+			t.Errorf("%+v", got)
+		}
+	}
+}
+
+func TestMetricsOfAPackThatMarksNoneArePrimaryInAComparison(t *testing.T) {
+	p := comparedPlan("higher")
+	p.Workloads[0].Pack.Metrics[0].Primary = false
+	if got := Compare(p, costing(12, 1, .9, .005), costing(12, 1, .9, .005)); len(got) != 1 || !got[0].Primary {
+		t.Errorf("%+v", got)
+	}
+}

@@ -192,6 +192,9 @@ func TestZeroHasNoRatio(t *testing.T) {
 	if c.Verdict != None || c.Open || c.Block != 3 || slices.Equal(codes(c), []string{Zero}) || c.Bounded() {
 		t.Errorf("%+v", c)
 	}
+	if !c.NoRatio() || c.N != 0 || !math.IsNaN(c.Estimate) || !math.IsNaN(c.Middle) {
+		t.Errorf("the ratios of the other blocks are shown: %+v", c)
+	}
 	if !strings.Contains(Wording(c), "time is 0 in docker in block 3") {
 		t.Error(Wording(c))
 	}

@@ -3,6 +3,7 @@ package verdict
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"tare/internal/stats"
 )
@@ -13,6 +14,11 @@ func (c *Contrast) withdraw(block int, code, reason string) {
 	c.Look, c.Looks, c.IntervalN, c.Projection, c.InsideMargin = 0, nil, 0, 0, false
 	c.Low, c.High = math.Inf(-1), math.Inf(1)
 	c.warning(code, "%s", reason)
+}
+
+// NoRatio reports whether a contrast was given up because of values of 0 or less.
+func (c *Contrast) NoRatio() bool {
+	return slices.ContainsFunc(c.Warnings, func(w Warning) bool { return w.Code == NotPositive || w.Code == Zero })
 }
 
 func (c *Contrast) warning(code, format string, args ...any) {

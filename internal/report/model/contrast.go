@@ -105,9 +105,7 @@ func Value(t *rundir.Trial, metric string) (float64, bool) {
 const noRatio = "values of 0 or less have no ratio"
 
 // HasNoRatio reports whether a contrast was given up because of values of 0.
-func HasNoRatio(c *verdict.Contrast) bool {
-	return slices.ContainsFunc(c.Warnings, func(w verdict.Warning) bool { return w.Code == verdict.NotPositive || w.Code == verdict.Zero })
-}
+func HasNoRatio(c *verdict.Contrast) bool { return c.NoRatio() }
 
 // NoRatioReason is the reason of such a contrast.
 func NoRatioReason(c *verdict.Contrast) string {
