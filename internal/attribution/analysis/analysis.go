@@ -149,7 +149,7 @@ func stepOf(plan *study.Plan, part string) study.Step {
 // material reports whether a part has a relevant effect; see Share.Material.
 func material(c verdict.Contrast) bool {
 	v := stats.Interval{Estimate: c.Estimate, Low: c.Low, High: c.High}
-	return c.Bounded() && c.Verdict != verdict.Equivalent && v.ExcludesZero() && !v.Inside(math.Log1p(c.Margin))
+	return c.Bounded() && (c.Verdict == verdict.Slower || c.Verdict == verdict.Faster) && v.ExcludesZero() && !v.Inside(math.Log1p(c.Margin))
 }
 
 // fill adds the values that depend on all parts.

@@ -307,3 +307,15 @@ func TestNothingRemainsOfAlternatingSamplesWithoutARest(t *testing.T) {
 		t.Errorf("%+v, and the parts add up to %.4f of %.4f", u, sum, a.Total.Contrast.Estimate)
 	}
 }
+
+// A run of a fixed number of blocks has its verdicts at its end, and not before.
+func TestAPartWithoutAVerdictIsNotMaterial(t *testing.T) {
+	p := climbPlan("higher", "seccomp", "log")
+	p.Design.Blocks = study.Blocks{Min: 30, Max: 30, Fixed: true}
+	for blocks, material := range map[int]bool{15: false, 30: true} {
+		a := analysed(t, p, measured(p, blocks, 1, .004, map[string]float64{"r1": -.1, "r2": -.3}))
+		if got := a.Parts[0].Material; got != material {
+			t.Errorf("after %d of 30 blocks a part that is %s is material: %v", blocks, a.Parts[0].Contrast.Verdict, got)
+		}
+	}
+}

@@ -45,6 +45,10 @@ func (r AgainstRow) Compared() string {
 		return "outside the interval; no change measured"
 	case r.Published*r.Measured > 0:
 		return "same direction"
+	case r.Published == 0:
+		return "no change published"
+	case r.Measured == 0:
+		return "no change measured"
 	}
 	return "opposite direction"
 }
@@ -134,7 +138,7 @@ func counterparts(in Input, s *published.Study) map[string]string {
 				} else {
 					same = named
 				}
-				if same && !taken[mine.Name] {
+				if same && !taken[mine.Name] && !in.Plan.Rung(mine.Name) {
 					pairs[e.ID], taken[mine.Name] = mine.Name, true
 					break
 				}
@@ -174,7 +178,7 @@ func (in Input) measured(m published.Counterpart, r published.Ratio, environment
 	var found []*verdict.Contrast
 	for i := range in.Contrasts {
 		c := &in.Contrasts[i]
-		if c.Environment == environment && c.Metric == m.Metric && c.N > 0 && !HasNoRatio(c) && in.alike(c, m, r.Level) {
+		if c.Environment == environment && c.Metric == m.Metric && c.Part == "" && c.N > 0 && !HasNoRatio(c) && in.alike(c, m, r.Level) {
 			found = append(found, c)
 		}
 	}

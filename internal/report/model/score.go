@@ -16,15 +16,16 @@ import (
 
 // Score rates the usable environments of a run, in the order of the study.
 func Score(in Input, p *score.Profile) score.Sheet {
+	v := New(in) // without the parts of a ladder, and with its rungs marked
 	var environments []string
-	for _, e := range New(in).Environments {
-		if !e.Baseline && e.Ran() {
+	for _, e := range v.Environments {
+		if !e.Baseline && !e.Rung && e.Ran() {
 			environments = append(environments, e.Name)
 		}
 	}
-	figures := make([]score.Figure, len(in.Contrasts))
-	for i := range in.Contrasts {
-		figures[i] = rated(&in.Contrasts[i])
+	figures := make([]score.Figure, len(v.Contrasts))
+	for i := range v.Contrasts {
+		figures[i] = rated(&v.Contrasts[i])
 	}
 	return score.Evaluate(p, environments, figures)
 }
