@@ -31,6 +31,13 @@ func (r *Request) build(contents []*content, had []rundir.Trial) (*built, error)
 	for _, t := range had {
 		k := cell{t.Environment, t.Workload, t.Level}
 		counts[k] = max(counts[k], t.Block)
+		if taken[k] == nil {
+			taken[k] = map[int]string{}
+		}
+		taken[k][t.Block] = "a result of the run"
+		if t.Source != nil {
+			taken[k][t.Block] = t.Source.File + " of the run"
+		}
 	}
 	for _, c := range b.contents {
 		file := rundir.ImportedFile{File: c.Path, SHA256: c.sum, Tool: c.batch.Tool, Environment: c.Environment, Workload: c.batch.Workload,

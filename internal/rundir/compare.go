@@ -10,11 +10,19 @@ import (
 // SameStudy is an error where two runs cannot be compared, because they are of
 // different studies or have different baselines.
 func SameStudy(a, b *Run) error {
-	if a.Plan.Name == b.Plan.Name && a.Plan.Baseline == b.Plan.Baseline {
+	if studied(a) == studied(b) && a.Plan.Baseline == b.Plan.Baseline {
 		return nil
 	}
 	return fmt.Errorf("%s is a run of %s with baseline %s, %s is a run of %s with baseline %s: only runs of the same study can be compared",
-		a.Manifest.Run, a.Plan.Name, a.Plan.Baseline, b.Manifest.Run, b.Plan.Name, b.Plan.Baseline)
+		a.Manifest.Run, studied(a), a.Plan.Baseline, b.Manifest.Run, studied(b), b.Plan.Baseline)
+}
+
+// studied tells the study of a run from others. Those of all command lines have one name.
+func studied(r *Run) string {
+	if r.Plan.Origin == "tare bench" {
+		return r.Plan.Study
+	}
+	return r.Plan.Name
 }
 
 // Differences are the facts that differ between two runs and may explain a

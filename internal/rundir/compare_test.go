@@ -33,3 +33,15 @@ func TestOtherPinsAreADifferenceOfTwoRuns(t *testing.T) {
 		t.Errorf("%q", got)
 	}
 }
+
+func TestTwoCommandLinesAreNotOneStudy(t *testing.T) {
+	run := func(command string) *Run {
+		return &Run{Plan: &study.Plan{Name: "bench", Origin: "tare bench", Study: command, Baseline: "native"}}
+	}
+	if err := SameStudy(run("gzip x"), run("sleep 1")); err == nil {
+		t.Error("gzip is compared with sleep")
+	}
+	if err := SameStudy(run("gzip x"), run("gzip x")); err != nil {
+		t.Error(err)
+	}
+}
