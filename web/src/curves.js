@@ -73,7 +73,7 @@ export function curves(data, { workload, metric, width }) {
 // Levels of one numeric parameter are placed at their number, all others side by
 // side in the study's order.
 function levelAxis(levels) {
-  const parts = levels.map((l) => l.match(/^([^=,]+)=(-?[0-9.]+)$/));
+  const parts = levels.map((l) => l.match(/^([^=,]+)=(-?[0-9]+(?:\.[0-9]+)?)$/));
   const one = parts.every(Boolean) && new Set(parts.map((p) => p[1])).size === 1;
   if (!one) {
     return {

@@ -23,7 +23,8 @@ func newBars(v *model.Report) bars {
 		if !c.Primary {
 			continue
 		}
-		for _, d := range []float64{c.Estimate, c.Low, c.High} {
+		low, high := ends(&c)
+		for _, d := range []float64{model.PointEstimate(&c), low, high} {
 			if !math.IsInf(d, 0) && !math.IsNaN(d) {
 				b.reach = math.Max(b.reach, math.Abs(d))
 			}
@@ -40,10 +41,7 @@ func (b bars) at(d float64) string {
 
 func (b bars) draw(c *verdict.Contrast) template.HTML {
 	verdict := template.HTMLEscapeString(string(c.Verdict))
-	low, high := c.Low, c.High
-	if c.Verdict == "none" {
-		low, high = c.Least, c.Most
-	}
+	low, high := ends(c)
 	whisker := ""
 	if !math.IsNaN(low) && !math.IsNaN(high) {
 		whisker = fmt.Sprintf(`<line class="whisker %s" x1="%s" x2="%s" y1="6" y2="6"/>`, verdict, b.at(low), b.at(high))
@@ -51,6 +49,14 @@ func (b bars) draw(c *verdict.Contrast) template.HTML {
 	// Hidden from screen readers: the numbers are in the text.
 	return template.HTML(fmt.Sprintf(`<svg class="bar" aria-hidden="true"><rect class="band" x="%s" width="%s" y="0" height="12"/><line class="zero" x1="50%%" x2="50%%" y1="0" y2="12"/>%s<circle class="%s" cx="%s" cy="6" r="3.5"/></svg>`,
 		b.at(-b.margin), b.width(), whisker, verdict, b.at(model.PointEstimate(c))))
+}
+
+// ends are those of the interval, or of the range where there is none.
+func ends(c *verdict.Contrast) (low, high float64) {
+	if model.RangeOnly(c) {
+		return c.Least, c.Most
+	}
+	return c.Low, c.High
 }
 
 func (b bars) width() string {
