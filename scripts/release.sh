@@ -5,8 +5,8 @@
 #
 # For amd64 and arm64 a tarball, a .deb, a .rpm and a bill of materials (SBOM); an OCI
 # image for the machine's own architecture, which needs root and mmdebstrap; checksums;
-# and the provenance. With the same commit and the same Go all of them
-# are the same bytes, but for the image, whose packages are those of the day.
+# and the provenance. With the same commit and the same Go all of them are the same bytes,
+# but for the image, whose packages are those of the day.
 #
 # The version is $VERSION, else the tag v1.2.3 of the commit, else one that comes before
 # all releases: 0.0.0 with the date and the commit.
@@ -37,7 +37,7 @@ if [ -z "${VERSION:-}" ]; then
 fi
 [ -n "$VERSION" ] || VERSION=0.0.0-$(date -u -d "@$seconds" +%Y%m%d%H%M%S).${commit:0:12}${commit:40}
 [[ $VERSION =~ ^[0-9]+\.[0-9]+\.[0-9]+([-.][0-9A-Za-z.-]+)?$ ]] || die "the version $VERSION is not of the form 1.2.3 or 1.2.3-rc.1"
-# Without its paths a package is compiled once, and not in each copy of the source again.
+# -trimpath: the build cache serves every copy of the source.
 export VERSION SOURCE_DATE_EPOCH=$seconds CGO_ENABLED=0 GOFLAGS='-buildvcs=false -trimpath' TZ=UTC0 LC_ALL=C
 umask 022
 

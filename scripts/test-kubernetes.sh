@@ -28,7 +28,7 @@ allowed=build/tools/allowed-skips-kubernetes
 mkdir -p build/tools
 grep -vi cluster scripts/allowed-skips >$allowed
 
-# As `make build` compiles, so that no package is compiled twice.
+# -trimpath as in `make build`, so that both share the build cache.
 export GOFLAGS="${GOFLAGS:-} -trimpath"
 go build -o build/tools/runner ./internal/testing/runner
 go build -o build/tools/summary ./internal/testing/summary

@@ -19,7 +19,7 @@ strict=false again=()
 rootless=(scripts/with-rootless.sh podman docker --)
 [ "$(id -u)" = 0 ] || rootless=()
 
-# As `make build` compiles, so that no package is compiled twice.
+# -trimpath as in `make build`, so that both share the build cache.
 export GOFLAGS="${GOFLAGS:-} -trimpath"
 mkdir -p build/tools
 go build -o build/tools/runner ./internal/testing/runner

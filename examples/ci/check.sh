@@ -25,7 +25,7 @@ give_back() {
 	[ -z "${SUDO_UID:-}" ] || chown -R "$SUDO_UID:${SUDO_GID:-}" "$out"
 }
 trap give_back EXIT
-# dash runs it after a signal only if the shell exits by itself: a CI system ends a job so.
+# dash skips the EXIT trap when a signal ends it, as when a CI job is cancelled.
 trap 'exit 129' HUP
 trap 'exit 130' INT
 trap 'exit 143' TERM

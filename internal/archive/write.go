@@ -102,7 +102,7 @@ func Write(ctx context.Context, w io.Writer, version, name, directory string, le
 		_, err = parse(text)
 	}
 	if err != nil {
-		return fmt.Errorf("no tare would read the archive: %w: change the run, or give others its directory", err)
+		return fmt.Errorf("the archive would be refused when it is read: %w; share the directory of the run instead", err)
 	}
 	return x.write(ctx, w, text, files)
 }

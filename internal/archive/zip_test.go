@@ -82,8 +82,8 @@ func TestTheRunOfAnArtifactIsFound(t *testing.T) {
 	}
 }
 
-// The first of these took a minute of comparisons, and the second could fill a disk with
-// directories that nobody counted.
+// Each directory of the first was once compared with all others, and those of the second
+// were not counted.
 func TestAZipOfManyDirectoriesIsRefusedAtOnce(t *testing.T) {
 	var many, deep []string
 	for n := range 60_000 {

@@ -53,10 +53,10 @@ func (a *App) checkComplete(missing string, m rundir.Manifest) {
 	a.incomplete = a.incomplete || m.HasEnded()
 }
 
-// binary is stdout for data that is no text, which a terminal does not take.
+// binary is stdout for binary data, which a terminal does not take.
 func (a *App) binary(what string) (io.Writer, error) {
 	if _, terminal := term.Width(a.Stdout); terminal {
-		return nil, badInput("--out -: stdout is a terminal, and %s is no text: name a file, or redirect it", what)
+		return nil, badInput("--out -: stdout is a terminal, and %s is binary: name a file, or redirect it", what)
 	}
 	return term.Binary(a.Stdout), nil
 }

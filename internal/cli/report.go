@@ -149,7 +149,7 @@ func writeFormat(app *App, in model.Input, name, out string, o model.Options, se
 	case out == "-" && len(files) == 1:
 		to := app.Stdout
 		if !utf8.Valid(files[0].Data) {
-			if to, err = app.binary("a file of the format " + name); err != nil {
+			if to, err = app.binary(name); err != nil {
 				return err
 			}
 		}
