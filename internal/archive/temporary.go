@@ -31,7 +31,8 @@ func Temporary() (directory string, remove func() error, err error) {
 		}
 		held, err := hold(directory)
 		if errors.Is(err, errHeld) || errors.Is(err, os.ErrNotExist) {
-			continue // another process took it for an abandoned one before it was locked
+			_ = os.Remove(directory)
+			continue // another process looks whether it is an abandoned one
 		}
 		if err != nil {
 			return "", nil, errors.Join(err, os.RemoveAll(directory))

@@ -83,19 +83,19 @@ func openZip(from *os.File) (*zip.Reader, error) {
 		return nil, err
 	}
 	// The reader takes memory for each entry before it says how many there are.
-	listing := &listing{from: from, left: 2 * int64(maxIndex)}
-	z, err := zip.NewReader(listing, info.Size())
+	limited := &listing{from: from, left: 2 * int64(maxIndex)}
+	z, err := zip.NewReader(limited, info.Size())
 	if err != nil {
 		return nil, fmt.Errorf("it is not a zip: %w", err)
 	}
-	listing.read = true
+	limited.read = true
 	if len(z.File) > maxFiles {
 		return nil, fmt.Errorf("it has %d files, and at most %d are read", len(z.File), maxFiles)
 	}
 	return z, nil
 }
 
-// listing reads a zip, of which the list of entries may not take more than what is left.
+// listing reads a zip, and limits how much of it is read before its list of files is.
 type listing struct {
 	from *os.File
 	left int64

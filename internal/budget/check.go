@@ -108,7 +108,7 @@ func (t tables) decide(r Rule) ([]Result, error) {
 			if result.Bound, err = model.ParseFigure(r.bound, c.Unit); err != nil {
 				return nil, err
 			}
-			if model.HasNoRatio(&c) {
+			if c.NoRatio() {
 				result.N, result.zero = t.zeros(c)
 			}
 		}
@@ -157,19 +157,19 @@ func (t tables) contrasts(r Rule) []verdict.Contrast {
 	return t.of[key]
 }
 
-// zeros is how many values of 0 a contrast's environment has, and whether it has no others.
+// zeros is how many values a contrast's environment has, and whether all are 0.
 func (t tables) zeros(c verdict.Contrast) (n int, all bool) {
-	values := 0
+	zero := 0
 	for _, trial := range t.in.Trials {
 		x, has := trial.Metrics[c.Metric]
 		if !has || trial.Status != rundir.OK || trial.Environment != c.Environment || trial.Workload != c.Workload || trial.Level != c.Level {
 			continue
 		}
-		if values++; x == 0 {
-			n++
+		if n++; x == 0 {
+			zero++
 		}
 	}
-	return n, n > 0 && n == values
+	return n, n > 0 && zero == n
 }
 
 // unmeasured says why an environment has no values at all; "" where it has.
@@ -262,8 +262,8 @@ func (r *Result) conclude() {
 			r.Reason = "too few blocks for an interval"
 			return
 		}
-	case r.Baseline == "" && model.HasNoRatio(&r.contrast):
-		r.Reason = "some values are 0 or less, and an interval takes their logarithms"
+	case r.Baseline == "" && r.contrast.NoRatio():
+		r.Reason = "some values are 0 or less: the interval is computed from logarithms"
 		return
 	case !r.contrast.Bounded():
 		r.Reason = cmp.Or(r.contrast.Reason, "the interval has no bound")

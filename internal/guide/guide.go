@@ -379,7 +379,7 @@ func (m machine) comparable() string {
 			return ""
 		}
 	}
-	if rundir.SameStudy(m.runs[1], m.runs[0]) != nil || m.runs[1].Plan.Study != m.runs[0].Plan.Study {
+	if rundir.SameStudy(m.runs[1], m.runs[0]) != nil {
 		return ""
 	}
 	return visible.Line(filepath.Base(m.runs[1].Directory))

@@ -27,16 +27,18 @@ type built struct {
 func (r *Request) build(contents []*content, had []rundir.Trial) (*built, error) {
 	b := &built{contents: inOrder(contents)}
 	type cell struct{ environment, workload, level string }
-	counts, taken := map[cell]int{}, map[cell]map[int]string{}
+	type place struct {
+		cell
+		block int
+	}
+	counts, taken := map[cell]int{}, map[place]string{}
 	for _, t := range had {
 		k := cell{t.Environment, t.Workload, t.Level}
 		counts[k] = max(counts[k], t.Block)
-		if taken[k] == nil {
-			taken[k] = map[int]string{}
-		}
-		taken[k][t.Block] = "a result of the run"
+		at := place{k, t.Block}
+		taken[at] = "a result of the run"
 		if t.Source != nil {
-			taken[k][t.Block] = t.Source.File + " of the run"
+			taken[at] = t.Source.File + " of the run"
 		}
 	}
 	for _, c := range b.contents {
@@ -64,13 +66,11 @@ func (r *Request) build(contents []*content, had []rundir.Trial) (*built, error)
 				t.Block = c.Block
 			}
 			counts[k] = t.Block
-			if first, twice := taken[k][t.Block]; twice {
+			at := place{k, t.Block}
+			if first, twice := taken[at]; twice {
 				return nil, fmt.Errorf("%s and %s are both block %d of %s in %s", first, c.Path, t.Block, c.batch.Workload, c.Environment)
 			}
-			if taken[k] == nil {
-				taken[k] = map[int]string{}
-			}
-			taken[k][t.Block] = c.Path
+			taken[at] = c.Path
 			b.trials = append(b.trials, t)
 		}
 		b.files = append(b.files, file)

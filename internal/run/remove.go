@@ -18,8 +18,8 @@ import (
 // RootHome is the home of root, by default.
 const RootHome = "/var/lib/tare"
 
-// RootsRuns says where root has runs, for a user who does not see them in a home of his own;
-// "" for root, and where root has none.
+// RootsRuns says where root's home is, for a user who looks for a run that sudo made; "" for
+// root, and where root has no home. Whether it has runs, only root sees.
 func RootsRuns(home string) string { return rootsRuns(home, RootHome, os.Geteuid()) }
 
 func rootsRuns(home, ofRoot string, uid int) string {

@@ -41,15 +41,10 @@ var (
 )
 
 var pageTemplates = template.Must(template.New("").Funcs(template.FuncMap{
-	"time": func(t time.Time) string { return t.UTC().Format("2006-01-02 15:04") },
-	"change": func(c verdict.Contrast) string {
-		if model.HasNoRatio(&c) {
-			return model.Missing
-		}
-		return minus(model.EstimateText(&c))
-	},
+	"time":   func(t time.Time) string { return t.UTC().Format("2006-01-02 15:04") },
+	"change": func(c verdict.Contrast) string { return minus(model.EstimateText(&c)) },
 	"ends": func(c verdict.Contrast) string {
-		if model.HasNoRatio(&c) {
+		if c.NoRatio() {
 			return model.NoRatioReason(&c)
 		}
 		return minus(model.IntervalText(&c))

@@ -46,7 +46,7 @@ func Compare(plan *study.Plan, first, second []rundir.Trial) []Moved {
 	var changes []Moved
 	for _, w := range plan.Workloads {
 		for _, l := range w.Levels {
-			for _, m := range metricsOf(w.Pack)[:len(w.Pack.Metrics)] {
+			for _, m := range metricsOf(w.Pack) {
 				for _, e := range plan.Environments {
 					k := ratioKey{e.Name, w.Name, l.Name, m.Name}
 					if e.Name == plan.Baseline || len(a.costs[k]) == 0 || len(b.costs[k]) == 0 {

@@ -24,7 +24,7 @@ func density(b *strings.Builder, v *model.Report) {
 		b.WriteString("\n## " + model.WithinTitle + "\n\n| workload | reference level | metric | environment | reference value | value | change | verdict |\n|---|---|---|---|---:|---:|---|---|\n")
 		for _, r := range rows {
 			c := r.Contrast
-			if model.HasNoRatio(c) {
+			if c.NoRatio() {
 				fmt.Fprintf(b, "| %s | %s | %s | %s | | | %s | |\n", escape(model.LevelTitle(r.Workload, r.Level)), escape(r.BaseLevel), escape(r.Metric), escape(r.Shown), escape(model.NoRatioReason(c)))
 				continue
 			}

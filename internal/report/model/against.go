@@ -178,7 +178,7 @@ func (in Input) measured(m published.Counterpart, r published.Ratio, environment
 	var found []*verdict.Contrast
 	for i := range in.Contrasts {
 		c := &in.Contrasts[i]
-		if c.Environment == environment && c.Metric == m.Metric && c.Part == "" && c.N > 0 && !HasNoRatio(c) && in.alike(c, m, r.Level) {
+		if c.Environment == environment && c.Metric == m.Metric && c.Part == "" && c.N > 0 && in.alike(c, m, r.Level) {
 			found = append(found, c)
 		}
 	}

@@ -104,9 +104,6 @@ func Value(t *rundir.Trial, metric string) (float64, bool) {
 // noRatio is the reason for values of 0 or less.
 const noRatio = "values of 0 or less have no ratio"
 
-// HasNoRatio reports whether a contrast was given up because of values of 0.
-func HasNoRatio(c *verdict.Contrast) bool { return c.NoRatio() }
-
 // NoRatioReason is the reason of such a contrast.
 func NoRatioReason(c *verdict.Contrast) string {
 	if c.Warnings[0].Code == verdict.Zero {

@@ -24,7 +24,7 @@ func (r WithinRow) Heading() string {
 func (v *Report) WithinRows() (rows []WithinRow) {
 	for i := range v.within {
 		c := &v.within[i]
-		if c.Primary && (c.N > 0 || HasNoRatio(c)) {
+		if c.Primary && (c.N > 0 || c.NoRatio()) {
 			rows = append(rows, WithinRow{c.Workload, c.Level, c.BaseLevel, c.Metric, c.Unit, c.Better, v.ShownName(c.Environment), c.Label, c.Environment, c})
 		}
 	}

@@ -105,7 +105,7 @@ func (v *Report) metric(w study.Workload, l study.Level, m workload.Metric, cont
 		switch {
 		case c.Contrast == nil:
 			c.Reason = v.cellReason(at, e)
-		case HasNoRatio(c.Contrast):
+		case c.Contrast.NoRatio():
 			c.Contrast, c.Reason, c.NoRatio = nil, NoRatioReason(c.Contrast), true
 		case c.Contrast.N == 0:
 			c.Contrast, c.Reason = nil, v.cellReason(at, e)
@@ -158,6 +158,11 @@ func (m Metric) Heading() string {
 		text += ", " + m.Unit // other units are printed with every value
 	}
 	return text + ", " + m.Better + " is better"
+}
+
+// Values are those of a metric in all trials that succeeded.
+func (v *Report) Values(workload, level, metric, environment string) []float64 {
+	return v.values[cellKey{workload, level, metric, environment}]
 }
 
 // valuesOf collects every figure of the run.

@@ -46,7 +46,8 @@ type Report struct {
 	Why     []analysis.Attribution
 	growths []verdict.Growth
 	usages  map[cellKey][]*usage.Usage // metric is left empty
-	Ranges  map[[2]string][2]float64   // workload and metric: the least and the largest figure
+	values  map[cellKey][]float64
+	Ranges  map[[2]string][2]float64 // workload and metric: the least and the largest figure
 }
 
 // Workload is a workload with its levels.
@@ -72,8 +73,8 @@ func New(in Input) *Report {
 	v.Fair = parity.Summarize(in.Parity)
 	v.gatherEnvironments()
 	v.count()
-	values := valuesOf(v)
-	v.gatherWorkloads(values)
+	v.values = valuesOf(v)
+	v.gatherWorkloads(v.values)
 	v.Stolen = StolenShares(v.Plan, v.Trials)
 	v.gatherNotes()
 	v.Paths = gatherPaths(v)
@@ -83,7 +84,7 @@ func New(in Input) *Report {
 	v.within = verdict.Within(v.Plan, v.Trials, v.Manifest.Environments)
 	v.growths = verdict.Growths(v.Plan, v.Trials, v.Manifest.Environments)
 	v.gatherUsages()
-	v.gatherRanges(values)
+	v.gatherRanges(v.values)
 	return v
 }
 

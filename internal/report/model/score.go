@@ -34,7 +34,7 @@ func Score(in Input, p *score.Profile) score.Sheet {
 func rated(c *verdict.Contrast) score.Figure {
 	f := score.Figure{Workload: c.Workload, Metric: c.Metric, Level: c.Level, Environment: c.Environment, Base: c.Base.Median}
 	switch {
-	case HasNoRatio(c):
+	case c.NoRatio():
 		f.Missing = NoRatioReason(c)
 	case c.N == 0:
 		f.Missing = strings.TrimPrefix(c.Reason, "no value from "+c.Environment+": ")

@@ -8,7 +8,6 @@ import (
 	"tare/internal/attribution/analysis"
 	"tare/internal/lists"
 	"tare/internal/report/model"
-	"tare/internal/rundir"
 	"tare/internal/stats"
 	"tare/internal/verdict"
 )
@@ -29,24 +28,14 @@ func (b *base) contrasts() Table {
 		c := &b.Contrasts[i]
 		raw[[4]string{c.Workload, c.Level, c.Metric, c.Environment}] = c
 	}
-	values := map[[4]string][]float64{}
-	for _, t := range b.Trials {
-		for metric, x := range t.Metrics {
-			if t.Status == rundir.OK {
-				at := [4]string{t.Workload, t.Level, metric, t.Environment}
-				values[at] = append(values[at], x)
-			}
-		}
-	}
 	var rows []contrast
 	for _, w := range b.Workloads {
 		for _, l := range w.Levels {
 			for _, m := range l.Metrics {
 				for _, cell := range m.Cells {
-					at := [4]string{w.Name, l.Name, m.Name, cell.Environment.Name}
-					r := contrast{place{w.Name, l.Name, cell.Environment.Name, m}, raw[at], cell.Reason, values[at], nil}
-					at[3] = b.Plan.Baseline
-					r.base = values[at]
+					name := cell.Environment.Name
+					r := contrast{place{w.Name, l.Name, name, m}, raw[[4]string{w.Name, l.Name, m.Name, name}], cell.Reason,
+						b.Values(w.Name, l.Name, m.Name, name), b.Values(w.Name, l.Name, m.Name, b.Plan.Baseline)}
 					if r.reason == "" && r.Contrast != nil {
 						r.reason = r.Reason
 					}

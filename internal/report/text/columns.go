@@ -72,7 +72,7 @@ func cellLines(c model.Cell, m model.Metric) [2]string {
 	switch {
 	case k == nil:
 		return [2]string{model.Missing, c.Reason}
-	case model.HasNoRatio(k):
+	case k.NoRatio():
 		return [2]string{model.ShortFigure(c.Median, m.Unit), model.NoRatioReason(k)}
 	}
 	return [2]string{

@@ -30,7 +30,7 @@ func (t *terminal) within(rows []model.WithinRow) {
 	last := ""
 	for _, r := range rows {
 		last = t.group(last, r.Heading())
-		if model.HasNoRatio(r.Contrast) {
+		if r.Contrast.NoRatio() {
 			t.wrap(4, r.Shown+": "+model.NoRatioReason(r.Contrast))
 			continue
 		}

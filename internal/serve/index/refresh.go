@@ -14,7 +14,6 @@ import (
 	"strings"
 	"time"
 
-	"tare/internal/report/model"
 	"tare/internal/rundir"
 	"tare/internal/verdict"
 	"tare/internal/visible"
@@ -128,7 +127,7 @@ func (x *Index) take(ctx context.Context, root, directory, stamp string) error {
 			return err
 		}
 		for _, c := range contrasts {
-			if c.N == 0 || c.Part != "" || c.BaseLevel != "" || !finite(c.Estimate) || model.HasNoRatio(&c) {
+			if c.N == 0 || c.Part != "" || c.BaseLevel != "" || !finite(c.Estimate) {
 				continue
 			}
 			var low, high any
