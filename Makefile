@@ -93,7 +93,7 @@ bench: setup-bench build ## Measure what tare itself costs and write docs/benchm
 	$(as-root) scripts/with-engines.sh docker -- go run ./bench $(ARGS)
 
 .PHONY: fuzz
-fuzz: build ## Fuzz every fuzz target (FUZZTIME=20s PACKAGES=./internal/strictyaml)
+fuzz: build ## Fuzz every fuzz target (FUZZTIME=20s PACKAGES=./internal/base/strictyaml)
 	scripts/fuzz.sh $(FUZZTIME) $(PACKAGES)
 
 .PHONY: faults

@@ -18,10 +18,10 @@ import (
 	"syscall"
 	"time"
 
-	"tare/internal/cleanup"
-	"tare/internal/doctor"
+	"tare/internal/host/cleanup"
 	"tare/internal/image"
 	"tare/internal/linux/kvm"
+	"tare/internal/run/doctor"
 
 	_ "tare/internal/environment/bubblewrap"
 	_ "tare/internal/environment/docker"

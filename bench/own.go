@@ -13,7 +13,7 @@ import (
 	"syscall"
 	"time"
 
-	"tare/internal/lists"
+	"tare/internal/base/lists"
 	"tare/internal/rundir"
 	"tare/internal/stats"
 )

@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"tare/internal/environment"
+	"tare/internal/run/schedule"
 	"tare/internal/rundir"
-	"tare/internal/schedule"
 	"tare/internal/study"
 	"tare/internal/workload"
 )

@@ -21,7 +21,7 @@ mkdir -p "$pages"
 cp ./*.md LICENSE CITATION.cff "$pages"
 cp -r --parents docs examples schema deploy published web/README.md site/assets "$pages"
 find internal -path '*/testdata/*' -name README.md -exec cp --parents {} "$pages" \;
-cp --parents internal/trial/testdata/debts.yaml "$pages"
+cp --parents internal/run/trial/testdata/debts.yaml "$pages"
 
 go run ./site -out "$pages/docs/reference"
 

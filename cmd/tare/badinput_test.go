@@ -19,11 +19,11 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"tare/internal/bounded"
-	"tare/internal/cleanup"
+	"tare/internal/base/bounded"
+	"tare/internal/base/quantity"
+	"tare/internal/host/cleanup"
+	"tare/internal/host/machinelock"
 	"tare/internal/linux/cgroup"
-	"tare/internal/machinelock"
-	"tare/internal/quantity"
 )
 
 // TestBadInput runs the tables of wrong input in testdata/bad. They have the format of

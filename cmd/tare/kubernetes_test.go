@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"tare/internal/cleanup"
+	"tare/internal/host/cleanup"
 	"tare/internal/image"
 	"tare/internal/rundir"
 	"tare/internal/testing/clustertest"

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"tare/internal/cleanup"
+	"tare/internal/host/cleanup"
 	"tare/internal/rundir"
 	"tare/internal/testing/sshhost"
 	"tare/internal/testing/testenv"

@@ -17,9 +17,9 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 	"go.uber.org/goleak"
 
-	"tare/internal/cleanup"
+	"tare/internal/host/cleanup"
+	"tare/internal/host/machinelock"
 	"tare/internal/linux/kvm"
-	"tare/internal/machinelock"
 	"tare/internal/testing/gobuild"
 	"tare/internal/testing/needs"
 	"tare/internal/testing/testenv"

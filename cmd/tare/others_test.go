@@ -10,7 +10,7 @@ import (
 	"syscall"
 	"testing"
 
-	"tare/internal/cleanup"
+	"tare/internal/host/cleanup"
 	"tare/internal/linux/cgroup"
 	"tare/internal/rundir"
 	"tare/internal/testing/needs"

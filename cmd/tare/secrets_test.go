@@ -16,7 +16,7 @@ import (
 	"syscall"
 	"testing"
 
-	"tare/internal/cleanup"
+	"tare/internal/host/cleanup"
 	"tare/internal/rundir"
 	"tare/internal/testing/sshhost"
 	"tare/internal/testing/testenv"

@@ -28,7 +28,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/mutate"
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
 
-	"tare/internal/bounded"
+	"tare/internal/base/bounded"
 	"tare/internal/image"
 )
 

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"tare/internal/linked"
+	"tare/deploy/linked"
 )
 
 // writeNotices writes the notices of Go's standard library and of all modules that the

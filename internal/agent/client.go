@@ -12,10 +12,10 @@ import (
 
 	"tare/internal/agent/program"
 	"tare/internal/agent/wire"
-	"tare/internal/crash"
+	"tare/internal/application/secret"
+	"tare/internal/base/crash"
+	"tare/internal/base/visible"
 	"tare/internal/linux/private"
-	"tare/internal/secret"
-	"tare/internal/visible"
 )
 
 // Client talks to one agent. All methods are safe for concurrent use.

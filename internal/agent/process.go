@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"tare/internal/agent/wire"
-	"tare/internal/crash"
-	"tare/internal/secret"
+	"tare/internal/application/secret"
+	"tare/internal/base/crash"
 )
 
 // killTimeout bounds how long Run waits for the exit of a command that it had

@@ -6,7 +6,7 @@ import (
 	"io"
 
 	"tare/internal/agent/wire"
-	"tare/internal/crash"
+	"tare/internal/base/crash"
 )
 
 // relayRange is how many request numbers belong to each client of an agent.

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"tare/internal/agent/wire"
-	"tare/internal/crash"
+	"tare/internal/base/crash"
 )
 
 // lastErrorTimeout bounds how long a canceled probe may take to report its last

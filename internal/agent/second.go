@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"tare/internal/agent/wire"
-	"tare/internal/crash"
+	"tare/internal/base/crash"
 )
 
 // second is a second stream to the agent, past the processes that the first one

@@ -7,9 +7,9 @@ import (
 	"maps"
 	"slices"
 
+	"tare/internal/base/lists"
+	"tare/internal/base/quantity"
 	"tare/internal/environment"
-	"tare/internal/lists"
-	"tare/internal/quantity"
 	"tare/internal/study"
 )
 

@@ -5,8 +5,8 @@ import (
 	"slices"
 	"strings"
 
+	"tare/internal/base/lists"
 	"tare/internal/environment"
-	"tare/internal/lists"
 )
 
 // change is the smallest change of an environment that a ladder can make: one

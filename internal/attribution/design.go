@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"tare/internal/attribution/analysis"
-	"tare/internal/lists"
+	"tare/internal/base/lists"
 	"tare/internal/study"
 )
 

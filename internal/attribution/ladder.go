@@ -15,8 +15,8 @@ import (
 	"slices"
 	"strings"
 
+	"tare/internal/base/strictyaml"
 	"tare/internal/environment"
-	"tare/internal/strictyaml"
 	"tare/internal/study"
 )
 

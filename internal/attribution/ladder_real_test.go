@@ -5,8 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"tare/internal/base/quantity"
 	"tare/internal/environment"
-	"tare/internal/quantity"
 	"tare/internal/study"
 	"tare/internal/testing/knowncost"
 	testneeds "tare/internal/testing/needs"

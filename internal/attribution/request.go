@@ -8,8 +8,8 @@ import (
 	"slices"
 	"strings"
 
+	"tare/internal/base/lists"
 	"tare/internal/environment"
-	"tare/internal/lists"
 	"tare/internal/stats"
 	"tare/internal/study"
 )

@@ -8,7 +8,7 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"tare/internal/machinelock"
+	"tare/internal/host/machinelock"
 	"tare/internal/run"
 )
 

@@ -15,7 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"tare/internal/environment/remote"
-	"tare/internal/machinelock"
+	"tare/internal/host/machinelock"
 	"tare/internal/run"
 )
 

@@ -16,12 +16,12 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"tare/internal/archive"
-	"tare/internal/bounded"
-	"tare/internal/crash"
+	"tare/internal/base/bounded"
+	"tare/internal/base/crash"
 	"tare/internal/image"
 	"tare/internal/run"
 	"tare/internal/rundir"
+	"tare/internal/rundir/archive"
 )
 
 func newPackCommand(app *App) *cobra.Command {

@@ -11,11 +11,11 @@ import (
 	"strings"
 	"testing"
 
-	"tare/internal/archive"
+	"tare/internal/base/lists"
 	"tare/internal/image"
-	"tare/internal/lists"
 	"tare/internal/run"
 	"tare/internal/rundir"
+	"tare/internal/rundir/archive"
 )
 
 // rootFS is a root file system with one file, as tare packs it.

@@ -11,11 +11,11 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"tare/internal/bench"
-	"tare/internal/bounded"
+	"tare/internal/author/bench"
+	"tare/internal/base/bounded"
 	"tare/internal/parity"
-	"tare/internal/progress"
 	"tare/internal/run"
+	"tare/internal/run/progress"
 )
 
 func newBenchCommand(app *App) *cobra.Command {

@@ -9,11 +9,11 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"tare/internal/bounded"
-	"tare/internal/budget"
-	"tare/internal/lists"
+	"tare/internal/base/bounded"
+	"tare/internal/base/lists"
+	"tare/internal/base/term"
+	"tare/internal/report/budget"
 	"tare/internal/report/model"
-	"tare/internal/term"
 )
 
 func newCheckCommand(app *App) *cobra.Command {

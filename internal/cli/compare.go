@@ -6,8 +6,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"tare/internal/base/term"
 	"tare/internal/rundir"
-	"tare/internal/term"
 	"tare/internal/verdict"
 )
 

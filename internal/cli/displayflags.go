@@ -6,8 +6,8 @@ import (
 	"github.com/spf13/pflag"
 
 	"tare/internal/metrics/exporter"
-	"tare/internal/progress"
 	"tare/internal/run"
+	"tare/internal/run/progress"
 )
 
 // displayFlags choose how a run shows its progress.

@@ -6,11 +6,11 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"tare/internal/doctor"
+	"tare/internal/base/term"
 	"tare/internal/environment"
 	"tare/internal/run"
+	"tare/internal/run/doctor"
 	"tare/internal/study"
-	"tare/internal/term"
 )
 
 func newDoctorCommand(app *App) *cobra.Command {

@@ -12,9 +12,9 @@ import (
 
 	"tare/internal/attribution"
 	"tare/internal/attribution/analysis"
+	"tare/internal/base/term"
 	"tare/internal/report/text"
 	"tare/internal/run"
-	"tare/internal/term"
 )
 
 // explainFlags are the flags of tare explain.

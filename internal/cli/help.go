@@ -6,7 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"tare/internal/term"
+	"tare/internal/base/term"
 )
 
 // setHelp makes the help of all commands fit the terminal, or 80 columns where

@@ -10,10 +10,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"tare/internal/importer"
+	"tare/internal/base/strictyaml"
+	"tare/internal/papers/importer"
 	"tare/internal/report/text"
 	"tare/internal/run"
-	"tare/internal/strictyaml"
 	"tare/internal/workload"
 	"tare/internal/workload/parse"
 )

@@ -10,11 +10,11 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"tare/internal/bench"
-	"tare/internal/bounded"
+	"tare/internal/author/bench"
+	"tare/internal/author/scaffold"
+	"tare/internal/base/bounded"
+	"tare/internal/base/lists"
 	"tare/internal/image"
-	"tare/internal/lists"
-	"tare/internal/scaffold"
 	"tare/internal/study"
 )
 

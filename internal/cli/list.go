@@ -8,16 +8,16 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"tare/internal/archive"
+	"tare/internal/base/lists"
+	"tare/internal/base/strictyaml"
+	"tare/internal/base/term"
 	"tare/internal/environment"
 	"tare/internal/image"
-	"tare/internal/lists"
+	"tare/internal/papers/score"
 	"tare/internal/run"
 	"tare/internal/rundir"
-	"tare/internal/score"
-	"tare/internal/strictyaml"
+	"tare/internal/rundir/archive"
 	"tare/internal/study"
-	"tare/internal/term"
 	"tare/internal/workload"
 )
 

@@ -5,7 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"tare/internal/guide"
+	"tare/internal/cli/guide"
 	"tare/internal/run"
 )
 

@@ -10,9 +10,9 @@ import (
 	"slices"
 	"strings"
 
+	"tare/internal/base/term"
 	"tare/internal/run"
 	"tare/internal/rundir"
-	"tare/internal/term"
 )
 
 // maxMessage is the longest message that is printed: it may quote what somebody else

@@ -10,13 +10,13 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"tare/internal/archive"
 	"tare/internal/parity"
 	"tare/internal/parity/evaluate"
 	"tare/internal/report/model"
 	"tare/internal/report/text"
 	"tare/internal/run"
 	"tare/internal/rundir"
+	"tare/internal/rundir/archive"
 	"tare/internal/study"
 )
 

@@ -8,12 +8,12 @@ import (
 
 	"github.com/charmbracelet/x/ansi"
 
+	"tare/internal/base/term"
 	"tare/internal/environment"
 	"tare/internal/report/model"
 	"tare/internal/run"
-	"tare/internal/schedule"
+	"tare/internal/run/schedule"
 	"tare/internal/study"
-	"tare/internal/term"
 )
 
 func printPlan(app *App, d *run.DryRun) error {

@@ -5,8 +5,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"tare/internal/published"
-	"tare/internal/term"
+	"tare/internal/base/term"
+	"tare/internal/papers/published"
 )
 
 func newPublishedCommand(app *App) *cobra.Command {

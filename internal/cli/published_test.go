@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"tare/internal/published"
+	"tare/internal/papers/published"
 )
 
 func publishedCommand(t *testing.T, args ...string) (status int, out, problem string) {

@@ -11,15 +11,15 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"tare/internal/bounded"
+	"tare/internal/base/bounded"
+	"tare/internal/base/lists"
+	"tare/internal/base/term"
 	"tare/internal/linux/private"
-	"tare/internal/lists"
-	"tare/internal/published"
+	"tare/internal/papers/published"
 	"tare/internal/report"
 	"tare/internal/report/model"
 	"tare/internal/run"
 	"tare/internal/rundir"
-	"tare/internal/term"
 )
 
 func newReportCommand(app *App) *cobra.Command {

@@ -8,10 +8,10 @@ import (
 	"strings"
 	"testing"
 
+	"tare/internal/base/term"
 	"tare/internal/environment"
 	"tare/internal/rundir"
 	"tare/internal/study"
-	"tare/internal/term"
 	"tare/internal/workload"
 )
 

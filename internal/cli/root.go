@@ -13,10 +13,10 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"tare/internal/crash"
-	"tare/internal/strictyaml"
-	"tare/internal/term"
-	"tare/internal/visible"
+	"tare/internal/base/crash"
+	"tare/internal/base/strictyaml"
+	"tare/internal/base/term"
+	"tare/internal/base/visible"
 )
 
 // Main runs the command line and returns the exit status.

@@ -10,9 +10,9 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"tare/internal/progress"
 	"tare/internal/report/text"
 	"tare/internal/run"
+	"tare/internal/run/progress"
 	"tare/internal/rundir"
 	"tare/internal/study"
 )

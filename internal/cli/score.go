@@ -7,10 +7,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"tare/internal/bounded"
+	"tare/internal/base/bounded"
+	"tare/internal/papers/score"
 	"tare/internal/report"
 	"tare/internal/report/model"
-	"tare/internal/score"
 )
 
 func newScoreCommand(app *App) *cobra.Command {

@@ -17,7 +17,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 	"go.uber.org/goleak"
 
-	"tare/internal/machinelock"
+	"tare/internal/host/machinelock"
 )
 
 func TestMain(m *testing.M) {

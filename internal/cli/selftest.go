@@ -9,7 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"tare/internal/selftest"
+	"tare/internal/run/selftest"
 )
 
 func newSelftestCommand(app *App) *cobra.Command {

@@ -9,7 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"tare/internal/bounded"
+	"tare/internal/base/bounded"
 	"tare/internal/run"
 	"tare/internal/serve"
 	"tare/internal/serve/index"

@@ -10,9 +10,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"tare/internal/bounded"
-	"tare/internal/quantity"
-	"tare/internal/term"
+	"tare/internal/base/bounded"
+	"tare/internal/base/quantity"
+	"tare/internal/base/term"
 	"tare/internal/verdict"
 	"tare/internal/verdict/sheet"
 )

@@ -11,16 +11,16 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"tare/internal/bench"
-	"tare/internal/bounded"
+	"tare/internal/application/secret"
+	"tare/internal/author/bench"
+	"tare/internal/author/try"
+	"tare/internal/base/bounded"
+	"tare/internal/base/term"
 	"tare/internal/environment"
 	"tare/internal/image"
-	"tare/internal/progress"
 	"tare/internal/report/text"
 	"tare/internal/run"
-	"tare/internal/secret"
-	"tare/internal/term"
-	"tare/internal/try"
+	"tare/internal/run/progress"
 )
 
 // tryFlags are the flags of tare try.

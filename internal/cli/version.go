@@ -6,7 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"tare/internal/term"
+	"tare/internal/base/term"
 )
 
 // Build is what the program was built from. The zero value is a build that did not say.

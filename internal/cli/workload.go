@@ -11,11 +11,11 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"tare/internal/base/term"
 	"tare/internal/report/model"
 	"tare/internal/run"
 	"tare/internal/rundir"
 	"tare/internal/study"
-	"tare/internal/term"
 	"tare/internal/workload"
 )
 

@@ -16,9 +16,9 @@ import (
 	"time"
 
 	"tare/internal/agent"
-	"tare/internal/cleanup"
+	"tare/internal/base/quantity"
+	"tare/internal/host/cleanup"
 	"tare/internal/image"
-	"tare/internal/quantity"
 	"tare/internal/usage"
 )
 

@@ -13,9 +13,9 @@ import (
 	"github.com/moby/sys/mountinfo"
 
 	"tare/internal/agent"
+	"tare/internal/base/lists"
+	"tare/internal/base/quantity"
 	"tare/internal/linux/cgroup"
-	"tare/internal/lists"
-	"tare/internal/quantity"
 )
 
 // IO limits the rate of I/O on the disk that /data is on, per second. The zero value of

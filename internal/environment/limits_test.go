@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"tare/internal/quantity"
+	"tare/internal/base/quantity"
 )
 
 // inMemory is an instance of which no more is known than where /data lies.

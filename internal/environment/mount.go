@@ -9,8 +9,8 @@ import (
 	"slices"
 	"strings"
 
-	"tare/internal/bounded"
-	"tare/internal/quantity"
+	"tare/internal/base/bounded"
+	"tare/internal/base/quantity"
 )
 
 // Mount is a directory or a file of this machine that an instance has too.

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"tare/internal/lists"
+	"tare/internal/base/lists"
 )
 
 // Part is one part of an isolation layer that can be switched on separately.

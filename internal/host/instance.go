@@ -8,8 +8,8 @@ import (
 	"io/fs"
 
 	"tare/internal/agent"
-	"tare/internal/bounded"
-	"tare/internal/crash"
+	"tare/internal/base/bounded"
+	"tare/internal/base/crash"
 )
 
 // Instance is a running instance as a host: its agent runs the commands. Close

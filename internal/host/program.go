@@ -15,7 +15,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"tare/internal/crash"
+	"tare/internal/base/crash"
 )
 
 // exitTimeout is how long a program may take to exit after its standard input

@@ -20,8 +20,8 @@ import (
 	"syscall"
 	"time"
 
-	"tare/internal/bounded"
-	"tare/internal/crash"
+	"tare/internal/base/bounded"
+	"tare/internal/base/crash"
 )
 
 // ErrUnreachable is in the error where no SSH server answers: the machine may

@@ -10,8 +10,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"tare/internal/bounded"
-	"tare/internal/quantity"
+	"tare/internal/base/bounded"
+	"tare/internal/base/quantity"
 )
 
 // What an image may hold. Whoever made it says how much that is, so more is refused

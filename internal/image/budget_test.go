@@ -21,8 +21,8 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
 	"golang.org/x/sys/unix"
 
-	"tare/internal/bounded"
-	"tare/internal/quantity"
+	"tare/internal/base/bounded"
+	"tare/internal/base/quantity"
 )
 
 // plenty is a budget that no test exceeds.

@@ -19,7 +19,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/partial"
 	"github.com/google/go-containerregistry/pkg/v1/types"
 
-	"tare/internal/bounded"
+	"tare/internal/base/bounded"
 )
 
 // diskOrigin is a disk of an installed system, raw or qcow2. The kernel never mounts it,

@@ -17,7 +17,7 @@ import (
 	"regexp"
 	"strings"
 
-	"tare/internal/lists"
+	"tare/internal/base/lists"
 )
 
 // fetchFormat changes whenever the same pin results in other bytes than before.

@@ -13,8 +13,8 @@ import (
 	"slices"
 	"strings"
 
-	"tare/internal/bounded"
-	"tare/internal/lists"
+	"tare/internal/base/bounded"
+	"tare/internal/base/lists"
 )
 
 // place is the position of an entry: a layer, and an index in its tar.

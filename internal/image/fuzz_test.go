@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"tare/internal/quantity"
+	"tare/internal/base/quantity"
 	"tare/internal/testing/fuzzing"
 )
 

@@ -15,7 +15,7 @@ import (
 	"runtime"
 	"strings"
 
-	"tare/internal/bounded"
+	"tare/internal/base/bounded"
 )
 
 // offVersion is where a bzImage says at which offset, less 0x200, its version is.

@@ -13,8 +13,8 @@ import (
 	"syscall"
 	"time"
 
-	"tare/internal/lists"
-	"tare/internal/quantity"
+	"tare/internal/base/lists"
+	"tare/internal/base/quantity"
 )
 
 // Entry is one image in the store.

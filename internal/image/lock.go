@@ -8,7 +8,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"tare/internal/crash"
+	"tare/internal/base/crash"
 	"tare/internal/linux/userns"
 )
 

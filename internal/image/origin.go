@@ -25,7 +25,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
 	"github.com/moby/moby/client"
 
-	"tare/internal/bounded"
+	"tare/internal/base/bounded"
 )
 
 // parseReference distinguishes the four kinds of references.

@@ -13,7 +13,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"tare/internal/bounded"
+	"tare/internal/base/bounded"
 	"tare/internal/linux/beneath"
 )
 

@@ -15,7 +15,7 @@ import (
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 
-	"tare/internal/bounded"
+	"tare/internal/base/bounded"
 )
 
 // origin is what a reference points to: a registry, a daemon or an archive.

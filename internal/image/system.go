@@ -12,7 +12,7 @@ import (
 	"slices"
 	"strings"
 
-	"tare/internal/bounded"
+	"tare/internal/base/bounded"
 )
 
 // System is the root file system and the kernel of a machine in which instances run.

@@ -15,8 +15,8 @@ import (
 	dto "github.com/prometheus/client_model/go"
 
 	"tare/internal/metrics"
+	"tare/internal/run/schedule"
 	"tare/internal/rundir"
-	"tare/internal/schedule"
 	"tare/internal/testing/metricstest"
 	"tare/internal/testing/prometheustest"
 	"tare/internal/usage"

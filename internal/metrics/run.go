@@ -12,8 +12,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"tare/internal/environment"
+	"tare/internal/run/schedule"
 	"tare/internal/rundir"
-	"tare/internal/schedule"
 	"tare/internal/study"
 	"tare/internal/usage"
 	"tare/internal/verdict"

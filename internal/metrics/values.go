@@ -6,8 +6,8 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"tare/internal/lists"
-	"tare/internal/visible"
+	"tare/internal/base/lists"
+	"tare/internal/base/visible"
 )
 
 // values are the current series of all families.

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"sync"
 
-	"tare/internal/strictyaml"
+	"tare/internal/base/strictyaml"
 )
 
 // Class is why two environments differ in a fact.

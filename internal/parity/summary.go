@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"tare/internal/lists"
+	"tare/internal/base/lists"
 )
 
 // Summary compares an environment with its baseline over all workloads. Findings

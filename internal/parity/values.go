@@ -7,8 +7,8 @@ import (
 	"strconv"
 	"strings"
 
-	"tare/internal/lists"
-	"tare/internal/quantity"
+	"tare/internal/base/lists"
+	"tare/internal/base/quantity"
 )
 
 // tolerance parses Compare: the method, and the share by which two numbers may

@@ -10,7 +10,7 @@ import (
 
 	"github.com/charmbracelet/x/ansi"
 
-	"tare/internal/published"
+	"tare/internal/papers/published"
 	"tare/internal/report/model"
 	"tare/internal/rundir"
 	"tare/internal/testing/reporttest"

@@ -8,12 +8,12 @@ import (
 	"strings"
 	"testing"
 
-	"tare/internal/cost"
 	"tare/internal/report/model"
 	"tare/internal/rundir"
 	"tare/internal/study"
 	"tare/internal/testing/reporttest"
 	"tare/internal/usage"
+	"tare/internal/usage/cost"
 	"tare/internal/verdict"
 	"tare/internal/workload"
 )

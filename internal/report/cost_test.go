@@ -7,10 +7,10 @@ import (
 	"strings"
 	"testing"
 
-	"tare/internal/cost"
 	"tare/internal/report/model"
 	"tare/internal/study"
 	"tare/internal/testing/reporttest"
+	"tare/internal/usage/cost"
 	"tare/internal/verdict"
 	"tare/internal/workload"
 )

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"tare/internal/lists"
+	"tare/internal/base/lists"
 	"tare/internal/report/model"
 	"tare/internal/report/tables"
 	"tare/internal/testing/reporttest"

@@ -11,9 +11,9 @@ import (
 	"testing"
 	"unicode"
 
+	"tare/internal/base/term"
 	"tare/internal/report/model"
 	"tare/internal/rundir"
-	"tare/internal/term"
 	"tare/internal/testing/reporttest"
 	"tare/internal/verdict"
 )

@@ -11,7 +11,7 @@ import (
 	"slices"
 	"strings"
 
-	"tare/internal/lists"
+	"tare/internal/base/lists"
 	"tare/internal/report/figures"
 	"tare/internal/report/html"
 	"tare/internal/report/latex"

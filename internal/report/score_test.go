@@ -9,8 +9,8 @@ import (
 
 	"github.com/charmbracelet/x/ansi"
 
+	"tare/internal/papers/score"
 	"tare/internal/report/model"
-	"tare/internal/score"
 	"tare/internal/testing/reporttest"
 )
 

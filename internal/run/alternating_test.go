@@ -13,7 +13,7 @@ import (
 	"syscall"
 	"testing"
 
-	"tare/internal/cleanup"
+	"tare/internal/host/cleanup"
 	"tare/internal/rundir"
 	"tare/internal/study"
 	"tare/internal/testing/testenv"

@@ -6,8 +6,8 @@ import (
 	"slices"
 	"time"
 
-	"tare/internal/lists"
-	"tare/internal/schedule"
+	"tare/internal/base/lists"
+	"tare/internal/run/schedule"
 	"tare/internal/study"
 )
 

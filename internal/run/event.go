@@ -4,8 +4,8 @@ import (
 	"sync"
 	"time"
 
+	"tare/internal/run/schedule"
 	"tare/internal/rundir"
-	"tare/internal/schedule"
 	"tare/internal/verdict"
 )
 

@@ -7,8 +7,8 @@ import (
 	"slices"
 	"strings"
 
-	"tare/internal/cleanup"
 	"tare/internal/environment"
+	"tare/internal/host/cleanup"
 	"tare/internal/image"
 	"tare/internal/parity"
 	"tare/internal/rundir"

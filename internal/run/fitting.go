@@ -1,8 +1,8 @@
 package run
 
 import (
+	"tare/internal/base/quantity"
 	"tare/internal/linux/cgroup"
-	"tare/internal/quantity"
 	"tare/internal/study"
 	"tare/internal/usage"
 )

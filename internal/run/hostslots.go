@@ -9,9 +9,9 @@ import (
 
 	"tare/internal/environment"
 	"tare/internal/image"
+	"tare/internal/run/trial/instances"
 	"tare/internal/rundir"
 	"tare/internal/study"
-	"tare/internal/trial/instances"
 	"tare/internal/workload"
 )
 

@@ -12,11 +12,11 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"tare/internal/crash"
+	"tare/internal/base/crash"
 	"tare/internal/image"
+	"tare/internal/run/schedule"
+	"tare/internal/run/trial"
 	"tare/internal/rundir"
-	"tare/internal/schedule"
-	"tare/internal/trial"
 	"tare/internal/verdict"
 )
 

@@ -7,11 +7,11 @@ import (
 	"slices"
 	"strings"
 
+	"tare/internal/base/lists"
 	"tare/internal/environment"
-	"tare/internal/lists"
+	"tare/internal/run/trial/instances"
 	"tare/internal/rundir"
 	"tare/internal/study"
-	"tare/internal/trial/instances"
 )
 
 // openNodes connects to the hosts that blocks run on. One that is not reached gets no

@@ -8,8 +8,8 @@ import (
 	"sync"
 	"testing"
 
-	"tare/internal/cleanup"
 	"tare/internal/environment"
+	"tare/internal/host/cleanup"
 	"tare/internal/rundir"
 	"tare/internal/study"
 )

@@ -7,9 +7,9 @@ import (
 	"fmt"
 	"sync"
 
-	"tare/internal/cleanup"
 	"tare/internal/environment"
 	"tare/internal/environment/remote"
+	"tare/internal/host/cleanup"
 	"tare/internal/image"
 )
 

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"fmt"
 
-	"tare/internal/crash"
+	"tare/internal/base/crash"
 	"tare/internal/report"
 	"tare/internal/report/model"
 	"tare/internal/rundir"

@@ -21,8 +21,8 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
 
 	"tare/internal/agent"
-	"tare/internal/cleanup"
 	"tare/internal/environment"
+	"tare/internal/host/cleanup"
 	"tare/internal/image"
 	"tare/internal/rundir"
 	"tare/internal/study"

@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"strings"
 
-	"tare/internal/crash"
+	"tare/internal/application/secret"
+	"tare/internal/base/crash"
 	"tare/internal/rundir"
-	"tare/internal/secret"
 )
 
 // readSecrets reads the values of the plan's secrets, once, and masks them in events from

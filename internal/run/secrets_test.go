@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"tare/internal/application/secret"
 	"tare/internal/rundir"
-	"tare/internal/secret"
 	"tare/internal/study"
 )
 

@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"io"
 
-	"tare/internal/cleanup"
 	"tare/internal/environment"
+	"tare/internal/host/cleanup"
 	"tare/internal/image"
 )
 

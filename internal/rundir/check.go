@@ -5,7 +5,7 @@ import (
 	"path/filepath"
 	"slices"
 
-	"tare/internal/lists"
+	"tare/internal/base/lists"
 	"tare/internal/study"
 )
 

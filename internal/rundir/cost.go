@@ -1,8 +1,8 @@
 package rundir
 
 import (
-	"tare/internal/cost"
 	"tare/internal/usage"
+	"tare/internal/usage/cost"
 	"tare/internal/workload"
 )
 

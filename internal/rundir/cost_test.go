@@ -4,8 +4,8 @@ import (
 	"math"
 	"testing"
 
-	"tare/internal/cost"
 	"tare/internal/usage"
+	"tare/internal/usage/cost"
 	"tare/internal/workload"
 )
 

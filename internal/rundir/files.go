@@ -8,7 +8,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"tare/internal/bounded"
+	"tare/internal/base/bounded"
 	"tare/internal/linux/beneath"
 )
 

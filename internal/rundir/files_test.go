@@ -9,7 +9,7 @@ import (
 	"syscall"
 	"testing"
 
-	"tare/internal/bounded"
+	"tare/internal/base/bounded"
 	"tare/internal/parity"
 	"tare/internal/study"
 	"tare/internal/usage"

@@ -15,8 +15,8 @@ import (
 	"regexp"
 	"strings"
 
-	"tare/internal/bounded"
-	"tare/internal/visible"
+	"tare/internal/base/bounded"
+	"tare/internal/base/visible"
 )
 
 // journal is an append-only file of JSON lines. Only complete lines are valid: a

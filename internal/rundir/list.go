@@ -9,7 +9,7 @@ import (
 	"slices"
 	"time"
 
-	"tare/internal/visible"
+	"tare/internal/base/visible"
 )
 
 // Listed is a run in the list of a directory.

@@ -5,8 +5,8 @@ import (
 	"maps"
 	"time"
 
+	"tare/internal/base/quantity"
 	"tare/internal/environment"
-	"tare/internal/quantity"
 	"tare/internal/workload"
 )
 

@@ -11,8 +11,8 @@ import (
 	"path/filepath"
 	"sync"
 
-	"tare/internal/bounded"
-	"tare/internal/quantity"
+	"tare/internal/base/bounded"
+	"tare/internal/base/quantity"
 )
 
 // tailSize is the number of bytes in a Tail.

@@ -18,10 +18,10 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"tare/internal/bounded"
+	"tare/internal/base/bounded"
+	"tare/internal/base/visible"
 	"tare/internal/parity"
 	"tare/internal/study"
-	"tare/internal/visible"
 )
 
 // Format is the version of the run directory that this program reads and writes.

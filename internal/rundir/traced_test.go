@@ -5,9 +5,9 @@ import (
 	"testing"
 	"time"
 
-	"tare/internal/evidence"
 	"tare/internal/study"
 	"tare/internal/usage"
+	"tare/internal/usage/evidence"
 )
 
 func TestTracedTrialsAreKeptSeparately(t *testing.T) {

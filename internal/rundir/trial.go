@@ -10,11 +10,11 @@ import (
 	"math"
 	"time"
 
-	"tare/internal/capacity"
 	"tare/internal/environment"
-	"tare/internal/evidence"
 	"tare/internal/stats"
 	"tare/internal/usage"
+	"tare/internal/usage/evidence"
+	"tare/internal/workload/capacity"
 )
 
 // Trial is one line of the journal: one workload at one level in one

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"syscall"
 
-	"tare/internal/visible"
+	"tare/internal/base/visible"
 )
 
 // Stamp changes whenever a file does that Open and List read of a run: it has their

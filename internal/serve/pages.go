@@ -19,12 +19,12 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"tare/internal/base/visible"
 	"tare/internal/report/html"
 	"tare/internal/report/model"
 	"tare/internal/rundir"
 	"tare/internal/serve/index"
 	"tare/internal/verdict"
-	"tare/internal/visible"
 )
 
 // ownPolicy is the content security policy of the pages of this package. Style and script

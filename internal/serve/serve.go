@@ -15,7 +15,7 @@ import (
 	"syscall"
 	"time"
 
-	"tare/internal/crash"
+	"tare/internal/base/crash"
 	"tare/internal/serve/index"
 )
 

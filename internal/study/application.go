@@ -11,12 +11,12 @@ import (
 	"strings"
 
 	"tare/internal/application"
-	"tare/internal/compose"
+	"tare/internal/application/compose"
+	"tare/internal/application/manifest"
+	"tare/internal/application/secret"
+	"tare/internal/base/lists"
+	"tare/internal/base/strictyaml"
 	"tare/internal/environment"
-	"tare/internal/lists"
-	"tare/internal/manifest"
-	"tare/internal/secret"
-	"tare/internal/strictyaml"
 	"tare/internal/workload"
 )
 

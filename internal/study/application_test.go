@@ -8,10 +8,10 @@ import (
 	"testing"
 	"time"
 
+	"tare/internal/application/secret"
+	"tare/internal/base/quantity"
 	"tare/internal/environment"
 	"tare/internal/image"
-	"tare/internal/quantity"
-	"tare/internal/secret"
 	"tare/internal/workload"
 )
 

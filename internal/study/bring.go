@@ -8,9 +8,9 @@ import (
 	"slices"
 	"strings"
 
-	"tare/internal/bounded"
+	"tare/internal/base/bounded"
+	"tare/internal/base/strictyaml"
 	"tare/internal/environment"
-	"tare/internal/strictyaml"
 )
 
 // Input is a file of this machine of which each instance gets a copy, through its agent,

@@ -1,8 +1,8 @@
 package study
 
 import (
-	"tare/internal/cost"
-	"tare/internal/strictyaml"
+	"tare/internal/base/strictyaml"
+	"tare/internal/usage/cost"
 	"tare/internal/workload"
 )
 

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"tare/internal/cost"
+	"tare/internal/usage/cost"
 	"tare/internal/workload"
 )
 

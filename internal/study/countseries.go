@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"tare/internal/lists"
+	"tare/internal/base/lists"
 )
 
 // CountSeries is a series of levels of a workload that differ in one count alone: the

@@ -4,9 +4,9 @@ import (
 	"slices"
 	"time"
 
-	"tare/internal/quantity"
+	"tare/internal/base/quantity"
+	"tare/internal/base/strictyaml"
 	"tare/internal/stats"
-	"tare/internal/strictyaml"
 )
 
 // Alternating is the order of a design in which the environments of a block give

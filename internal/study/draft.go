@@ -6,9 +6,9 @@ import (
 	"strconv"
 	"strings"
 
-	"tare/internal/lists"
-	"tare/internal/secret"
-	"tare/internal/strictyaml"
+	"tare/internal/application/secret"
+	"tare/internal/base/lists"
+	"tare/internal/base/strictyaml"
 	"tare/internal/workload"
 )
 

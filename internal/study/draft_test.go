@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"tare/internal/secret"
+	"tare/internal/application/secret"
 	"tare/internal/workload"
 )
 

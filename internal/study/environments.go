@@ -6,9 +6,9 @@ import (
 	"regexp"
 	"strings"
 
+	"tare/internal/base/quantity"
+	"tare/internal/base/strictyaml"
 	"tare/internal/environment"
-	"tare/internal/quantity"
-	"tare/internal/strictyaml"
 )
 
 var environmentName = regexp.MustCompile(`^[A-Za-z0-9]+(-[A-Za-z0-9]+)*$`)

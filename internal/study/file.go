@@ -8,12 +8,12 @@ import (
 	"slices"
 	"strings"
 
-	"tare/internal/bounded"
-	"tare/internal/cost"
+	"tare/internal/base/bounded"
+	"tare/internal/base/quantity"
+	"tare/internal/base/strictyaml"
 	"tare/internal/environment"
 	"tare/internal/image"
-	"tare/internal/quantity"
-	"tare/internal/strictyaml"
+	"tare/internal/usage/cost"
 	"tare/internal/workload"
 	"tare/studies"
 )

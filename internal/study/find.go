@@ -5,10 +5,10 @@ import (
 	"slices"
 	"strings"
 
-	"tare/internal/capacity"
-	"tare/internal/lists"
-	"tare/internal/strictyaml"
+	"tare/internal/base/lists"
+	"tare/internal/base/strictyaml"
 	"tare/internal/workload"
+	"tare/internal/workload/capacity"
 )
 
 // Find is the search for the capacity of a workload: the highest rate that holds an

@@ -5,9 +5,9 @@ import (
 	"strings"
 	"testing"
 
-	"tare/internal/capacity"
-	"tare/internal/lists"
+	"tare/internal/base/lists"
 	"tare/internal/workload"
+	"tare/internal/workload/capacity"
 )
 
 func TestASearchForTheCapacityIsInThePlan(t *testing.T) {

@@ -5,8 +5,8 @@ import (
 	"slices"
 	"strings"
 
-	"tare/internal/lists"
-	"tare/internal/quantity"
+	"tare/internal/base/lists"
+	"tare/internal/base/quantity"
 )
 
 // spareMemory is the part of the available memory that the instances of a block

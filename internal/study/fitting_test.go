@@ -5,8 +5,8 @@ import (
 	"slices"
 	"testing"
 
+	"tare/internal/base/quantity"
 	"tare/internal/environment"
-	"tare/internal/quantity"
 )
 
 // crowd has four environments of 4 GiB an instance and one on another host.

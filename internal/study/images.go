@@ -5,9 +5,9 @@ import (
 	"slices"
 	"strings"
 
+	"tare/internal/base/strictyaml"
 	"tare/internal/environment"
 	"tare/internal/image"
-	"tare/internal/strictyaml"
 	"tare/internal/workload"
 )
 

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"os"
 
-	"tare/internal/bounded"
+	"tare/internal/base/bounded"
 )
 
 // Lacking lists the files and directories of this machine that the plan names and that

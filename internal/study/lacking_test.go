@@ -8,8 +8,8 @@ import (
 	"slices"
 	"testing"
 
+	"tare/internal/application/secret"
 	"tare/internal/environment"
-	"tare/internal/secret"
 )
 
 func TestAPlanOfAnotherMachineSaysWhatIsNotHere(t *testing.T) {

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"tare/internal/strictyaml"
+	"tare/internal/base/strictyaml"
 	"tare/internal/workload"
 )
 

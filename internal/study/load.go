@@ -5,9 +5,9 @@ import (
 	"slices"
 	"strings"
 
-	"tare/internal/lists"
-	"tare/internal/quantity"
-	"tare/internal/strictyaml"
+	"tare/internal/base/lists"
+	"tare/internal/base/quantity"
+	"tare/internal/base/strictyaml"
 )
 
 // AtLoad is the rate of a level: a share of the baseline's capacity, which is searched by

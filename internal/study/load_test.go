@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"tare/internal/lists"
+	"tare/internal/base/lists"
 )
 
 func TestALoadIsAWorkloadOfItsOwn(t *testing.T) {

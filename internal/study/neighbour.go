@@ -3,7 +3,7 @@ package study
 import (
 	"slices"
 
-	"tare/internal/strictyaml"
+	"tare/internal/base/strictyaml"
 	"tare/internal/workload"
 )
 

@@ -6,10 +6,10 @@ import (
 	"slices"
 	"strings"
 
+	"tare/internal/base/strictyaml"
 	"tare/internal/environment"
 	"tare/internal/host"
 	"tare/internal/image"
-	"tare/internal/strictyaml"
 )
 
 // Host is another machine that environments and roles can run on.

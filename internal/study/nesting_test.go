@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"tare/internal/base/quantity"
 	"tare/internal/image"
-	"tare/internal/quantity"
 	"tare/internal/workload"
 )
 

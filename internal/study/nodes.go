@@ -6,8 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"tare/internal/base/strictyaml"
 	"tare/internal/environment"
-	"tare/internal/strictyaml"
 	"tare/internal/workload"
 )
 

@@ -4,8 +4,8 @@ import (
 	"encoding/json"
 	"slices"
 
-	"tare/internal/cost"
 	"tare/internal/image"
+	"tare/internal/usage/cost"
 	"tare/internal/workload"
 )
 

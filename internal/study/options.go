@@ -8,9 +8,9 @@ import (
 	"strings"
 	"time"
 
+	"tare/internal/base/lists"
+	"tare/internal/base/quantity"
 	"tare/internal/environment"
-	"tare/internal/lists"
-	"tare/internal/quantity"
 )
 
 // OptionWords returns an environment's options as text, nested ones as

@@ -5,9 +5,9 @@ import (
 	"slices"
 	"strings"
 
+	"tare/internal/base/lists"
 	"tare/internal/environment"
 	"tare/internal/linux/cgroup"
-	"tare/internal/lists"
 	"tare/internal/workload"
 )
 

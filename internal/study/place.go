@@ -1,7 +1,7 @@
 package study
 
 import (
-	"tare/internal/strictyaml"
+	"tare/internal/base/strictyaml"
 	"tare/internal/workload"
 )
 

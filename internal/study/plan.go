@@ -11,13 +11,13 @@ import (
 	"slices"
 	"time"
 
-	"tare/internal/capacity"
-	"tare/internal/cost"
+	"tare/internal/application/secret"
+	"tare/internal/base/quantity"
 	"tare/internal/environment"
 	"tare/internal/image"
-	"tare/internal/quantity"
-	"tare/internal/secret"
+	"tare/internal/usage/cost"
 	"tare/internal/workload"
+	"tare/internal/workload/capacity"
 )
 
 // Plan is a study with every default filled in. It is written into the run

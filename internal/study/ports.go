@@ -3,8 +3,8 @@ package study
 import (
 	"slices"
 
+	"tare/internal/base/strictyaml"
 	"tare/internal/environment"
-	"tare/internal/strictyaml"
 	"tare/internal/workload"
 )
 

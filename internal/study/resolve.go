@@ -10,9 +10,9 @@ import (
 	"strings"
 	"time"
 
+	"tare/internal/base/strictyaml"
 	"tare/internal/environment"
 	"tare/internal/image"
-	"tare/internal/strictyaml"
 )
 
 // Overrides are values of a command line that replace those of the file. The zero

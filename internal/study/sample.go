@@ -4,7 +4,7 @@ import (
 	"slices"
 	"time"
 
-	"tare/internal/strictyaml"
+	"tare/internal/base/strictyaml"
 	"tare/internal/workload"
 )
 

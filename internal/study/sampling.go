@@ -5,7 +5,7 @@ import (
 	"strings"
 	"time"
 
-	"tare/internal/strictyaml"
+	"tare/internal/base/strictyaml"
 	"tare/internal/usage"
 )
 

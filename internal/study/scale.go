@@ -3,8 +3,8 @@ package study
 import (
 	"slices"
 
-	"tare/internal/lists"
-	"tare/internal/strictyaml"
+	"tare/internal/base/lists"
+	"tare/internal/base/strictyaml"
 )
 
 // scale is a variant of the study in another size: its values replace those of the

@@ -7,10 +7,10 @@ import (
 	"testing"
 
 	"tare/internal/agent"
-	"tare/internal/cost"
+	"tare/internal/application/secret"
 	"tare/internal/image"
-	"tare/internal/secret"
 	"tare/internal/testing/schematest"
+	"tare/internal/usage/cost"
 	"tare/internal/workload"
 )
 

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"tare/internal/secret"
+	"tare/internal/application/secret"
 )
 
 // resolveSecret reads secret:, where values come from that the study does not have. A

@@ -14,15 +14,15 @@ import (
 	"github.com/moby/sys/signal"
 
 	"tare/internal/application"
-	"tare/internal/bounded"
-	"tare/internal/compose"
+	"tare/internal/application/compose"
+	"tare/internal/application/manifest/objects"
+	"tare/internal/application/secret"
+	"tare/internal/base/bounded"
+	"tare/internal/base/lists"
+	"tare/internal/base/quantity"
+	"tare/internal/base/strictyaml"
 	"tare/internal/environment"
 	"tare/internal/image"
-	"tare/internal/lists"
-	"tare/internal/manifest/objects"
-	"tare/internal/quantity"
-	"tare/internal/secret"
-	"tare/internal/strictyaml"
 	"tare/internal/workload"
 )
 

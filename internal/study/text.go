@@ -6,9 +6,9 @@ import (
 	"strconv"
 	"strings"
 
-	"tare/internal/lists"
-	"tare/internal/strictyaml"
-	"tare/internal/visible"
+	"tare/internal/base/lists"
+	"tare/internal/base/strictyaml"
+	"tare/internal/base/visible"
 )
 
 // Text is a study or a pack that a command writes for its user: lines of YAML, with a

@@ -5,8 +5,8 @@ import (
 	"slices"
 	"strings"
 
-	"tare/internal/lists"
-	"tare/internal/strictyaml"
+	"tare/internal/base/lists"
+	"tare/internal/base/strictyaml"
 )
 
 // resolveWith reads with:, the parameters of workloads that differ in an

@@ -8,9 +8,9 @@ import (
 	"slices"
 	"strings"
 
-	"tare/internal/cost"
+	"tare/internal/base/strictyaml"
 	"tare/internal/image"
-	"tare/internal/strictyaml"
+	"tare/internal/usage/cost"
 	"tare/internal/workload"
 )
 

@@ -12,8 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"tare/internal/base/quantity"
 	"tare/internal/linux/cgroup"
-	"tare/internal/quantity"
 )
 
 func TestEveryQuantityOfARecordedMachineIsReadOrMissingWithAReason(t *testing.T) {

@@ -3,12 +3,12 @@ package verdict
 import (
 	"slices"
 
-	"tare/internal/cost"
+	"tare/internal/base/lists"
 	"tare/internal/environment"
-	"tare/internal/lists"
 	"tare/internal/rundir"
 	"tare/internal/stats"
 	"tare/internal/study"
+	"tare/internal/usage/cost"
 	"tare/internal/workload"
 )
 

@@ -5,10 +5,10 @@ import (
 	"math"
 	"slices"
 
-	"tare/internal/cost"
 	"tare/internal/rundir"
 	"tare/internal/stats"
 	"tare/internal/study"
+	"tare/internal/usage/cost"
 	"tare/internal/workload"
 )
 

@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"tare/internal/cost"
 	"tare/internal/usage"
+	"tare/internal/usage/cost"
 	"tare/internal/workload"
 )
 

@@ -7,8 +7,8 @@ import (
 	"math"
 	"slices"
 
-	"tare/internal/cost"
 	"tare/internal/stats"
+	"tare/internal/usage/cost"
 )
 
 // lastDecision is the latest decision with the differences it was computed from.

@@ -12,11 +12,11 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"pgregory.net/rapid"
 
-	"tare/internal/cost"
 	"tare/internal/environment"
 	"tare/internal/rundir"
 	"tare/internal/study"
 	"tare/internal/usage"
+	"tare/internal/usage/cost"
 	"tare/internal/workload"
 )
 

@@ -7,9 +7,9 @@ import (
 	"slices"
 	"strconv"
 
-	"tare/internal/cost"
-	"tare/internal/lists"
-	"tare/internal/quantity"
+	"tare/internal/base/lists"
+	"tare/internal/base/quantity"
+	"tare/internal/usage/cost"
 )
 
 // emulated is the label of a guest under software emulation.

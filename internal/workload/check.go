@@ -10,7 +10,7 @@ import (
 	"strconv"
 	"strings"
 
-	"tare/internal/strictyaml"
+	"tare/internal/base/strictyaml"
 	"tare/internal/workload/parse"
 )
 

@@ -4,8 +4,8 @@ import (
 	"cmp"
 	"slices"
 
+	"tare/internal/base/lists"
 	"tare/internal/image"
-	"tare/internal/lists"
 )
 
 // StartsImage returns the steps that start what an image says.

@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"tare/internal/agent"
-	"tare/internal/lists"
+	"tare/internal/base/lists"
 )
 
 // ExposedRole is a role whose servers are exposed to other instances.

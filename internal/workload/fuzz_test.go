@@ -6,7 +6,7 @@ import (
 	"regexp"
 	"testing"
 
-	"tare/internal/strictyaml"
+	"tare/internal/base/strictyaml"
 	"tare/internal/testing/fuzzing"
 )
 

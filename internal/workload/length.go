@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"tare/internal/strictyaml"
+	"tare/internal/base/strictyaml"
 	"tare/internal/workload/parse"
 )
 

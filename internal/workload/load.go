@@ -8,8 +8,8 @@ import (
 	"sort"
 	"strings"
 
-	"tare/internal/bounded"
-	"tare/internal/strictyaml"
+	"tare/internal/base/bounded"
+	"tare/internal/base/strictyaml"
 )
 
 //go:embed packs/*.yaml

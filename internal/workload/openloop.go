@@ -7,8 +7,8 @@ import (
 	"strconv"
 	"strings"
 
-	"tare/internal/lists"
-	"tare/internal/strictyaml"
+	"tare/internal/base/lists"
+	"tare/internal/base/strictyaml"
 	"tare/internal/workload/parse"
 )
 

@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"tare/internal/agent"
-	"tare/internal/cost"
 	"tare/internal/image"
+	"tare/internal/usage/cost"
 )
 
 // Pack is a workload pack.

@@ -8,8 +8,8 @@ import (
 	"strconv"
 	"strings"
 
-	"tare/internal/quantity"
-	"tare/internal/strictyaml"
+	"tare/internal/base/quantity"
+	"tare/internal/base/strictyaml"
 )
 
 // The syntax of values. They are substituted into shell command lines, so they

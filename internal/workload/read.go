@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"tare/internal/cost"
+	"tare/internal/usage/cost"
 	"tare/internal/workload/parse"
 )
 

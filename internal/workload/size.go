@@ -5,7 +5,7 @@ import (
 	"regexp"
 	"strconv"
 
-	"tare/internal/quantity"
+	"tare/internal/base/quantity"
 )
 
 // spacedSize is a size with a space before its unit: 64 KiB.

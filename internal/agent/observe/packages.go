@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"tare/internal/bounded"
+	"tare/internal/base/bounded"
 )
 
 // origin is the package that a file belongs to.

@@ -12,7 +12,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"tare/internal/bounded"
+	"tare/internal/base/bounded"
 )
 
 // maxProgramBytes bounds the size of a program whose checksum is computed.

@@ -16,8 +16,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"tare/internal/agent/wire"
+	"tare/internal/base/quantity"
 	"tare/internal/linux/cgroup"
-	"tare/internal/quantity"
 )
 
 // children starts processes and is the only one to wait for them. The agent is

@@ -15,7 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"tare/internal/agent/wire"
-	"tare/internal/bounded"
+	"tare/internal/base/bounded"
 )
 
 // Path is the default of PATH, for environments that set none.

@@ -6,7 +6,7 @@ import (
 	"net/url"
 	"time"
 
-	"tare/internal/quantity"
+	"tare/internal/base/quantity"
 )
 
 // Hello is the agent's first message. An instance is ready when it arrives, in

@@ -5,10 +5,10 @@ import (
 	"slices"
 	"strings"
 
-	"tare/internal/evidence"
 	"tare/internal/parity"
 	"tare/internal/rundir"
 	"tare/internal/study"
+	"tare/internal/usage/evidence"
 )
 
 // Seen is additional evidence about the ends of a ladder: the differences of their

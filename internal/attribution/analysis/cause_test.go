@@ -5,11 +5,11 @@ import (
 	"strings"
 	"testing"
 
-	"tare/internal/evidence"
 	"tare/internal/parity"
 	"tare/internal/rundir"
 	"tare/internal/study"
 	"tare/internal/usage"
+	"tare/internal/usage/evidence"
 	"tare/internal/verdict"
 )
 

@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"strings"
 
-	"tare/internal/cost"
+	"tare/internal/usage/cost"
 )
 
 // Title is what the metric is called in sentences and headings.

@@ -15,10 +15,10 @@ import (
 	"strings"
 
 	"tare/internal/agent"
-	"tare/internal/cleanup"
 	"tare/internal/environment"
 	"tare/internal/environment/support/childprocess"
 	"tare/internal/environment/support/rootfs"
+	"tare/internal/host/cleanup"
 	"tare/internal/image"
 	"tare/internal/linux/beneath"
 	"tare/internal/linux/fsinfo"

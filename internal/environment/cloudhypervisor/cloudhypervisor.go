@@ -12,7 +12,7 @@ import (
 	"path/filepath"
 	"regexp"
 
-	"tare/internal/bounded"
+	"tare/internal/base/bounded"
 	"tare/internal/environment"
 	"tare/internal/environment/support/microvm"
 	"tare/internal/environment/support/vmm"

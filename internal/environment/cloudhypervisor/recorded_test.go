@@ -4,9 +4,9 @@ import (
 	"net"
 	"testing"
 
+	"tare/internal/base/quantity"
 	"tare/internal/environment/support/microvm"
 	"tare/internal/linux/virtnet"
-	"tare/internal/quantity"
 	"tare/internal/testing/exchanges"
 	"tare/internal/testing/microvmtest"
 )

@@ -6,7 +6,7 @@ import (
 	"github.com/moby/moby/api/pkg/stdcopy"
 	"github.com/moby/moby/client"
 
-	"tare/internal/crash"
+	"tare/internal/base/crash"
 )
 
 // channel is the agent's stream over a connection attached to a container, in which the

@@ -17,12 +17,12 @@ import (
 	"github.com/moby/moby/client"
 
 	"tare/internal/agent"
-	"tare/internal/cleanup"
-	"tare/internal/crash"
+	"tare/internal/base/crash"
 	"tare/internal/environment"
 	"tare/internal/environment/oci"
 	"tare/internal/environment/support/blockdevice"
 	"tare/internal/environment/support/console"
+	"tare/internal/host/cleanup"
 	"tare/internal/image"
 	"tare/internal/linux/cgroup"
 )

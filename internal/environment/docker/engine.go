@@ -17,7 +17,7 @@ import (
 	"github.com/moby/moby/api/types/system"
 	"github.com/moby/moby/client"
 
-	"tare/internal/bounded"
+	"tare/internal/base/bounded"
 	"tare/internal/environment/oci"
 	"tare/internal/image"
 )

@@ -12,8 +12,8 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
 	"github.com/moby/moby/client"
 
-	"tare/internal/bounded"
-	"tare/internal/crash"
+	"tare/internal/base/bounded"
+	"tare/internal/base/crash"
 	"tare/internal/image"
 )
 

@@ -7,8 +7,8 @@ import (
 	"github.com/moby/moby/api/types/mount"
 	"github.com/moby/moby/client"
 
-	"tare/internal/cleanup"
 	"tare/internal/environment"
+	"tare/internal/host/cleanup"
 	"tare/internal/linux/fsinfo"
 )
 

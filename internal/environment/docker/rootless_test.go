@@ -9,9 +9,9 @@ import (
 	"time"
 
 	"tare/internal/agent"
+	"tare/internal/base/quantity"
 	"tare/internal/environment"
 	"tare/internal/linux/cgroup"
-	"tare/internal/quantity"
 	"tare/internal/testing/needs"
 	"tare/internal/testing/testenv"
 	"tare/internal/usage"

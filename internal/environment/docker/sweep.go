@@ -11,7 +11,7 @@ import (
 
 	"github.com/moby/moby/client"
 
-	"tare/internal/cleanup"
+	"tare/internal/host/cleanup"
 	"tare/internal/linux/cgroup"
 )
 

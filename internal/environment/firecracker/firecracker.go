@@ -13,7 +13,7 @@ import (
 	"strconv"
 	"strings"
 
-	"tare/internal/bounded"
+	"tare/internal/base/bounded"
 	"tare/internal/environment"
 	"tare/internal/environment/support/microvm"
 	"tare/internal/environment/support/vmm"

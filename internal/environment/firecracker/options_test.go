@@ -14,9 +14,9 @@ import (
 	"github.com/goccy/go-yaml"
 	"github.com/google/go-cmp/cmp"
 
+	"tare/internal/base/quantity"
 	"tare/internal/environment/support/microvm"
 	"tare/internal/linux/virtnet"
-	"tare/internal/quantity"
 )
 
 func TestOptionsAreReadAsPeopleWriteThem(t *testing.T) {

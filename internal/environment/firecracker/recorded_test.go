@@ -5,9 +5,9 @@ import (
 	"strings"
 	"testing"
 
+	"tare/internal/base/quantity"
 	"tare/internal/environment/support/microvm"
 	"tare/internal/linux/virtnet"
-	"tare/internal/quantity"
 	"tare/internal/testing/exchanges"
 	"tare/internal/testing/microvmtest"
 )

@@ -5,8 +5,8 @@ import (
 	"os"
 	"path/filepath"
 
+	"tare/internal/base/quantity"
 	"tare/internal/environment/support/microvm"
-	"tare/internal/quantity"
 )
 
 // The bodies of Firecracker's requests, with the fields that are used here.

@@ -13,10 +13,10 @@ import (
 	"slices"
 	"sync"
 
-	"tare/internal/cleanup"
 	"tare/internal/environment"
 	"tare/internal/environment/docker"
 	"tare/internal/environment/oci"
+	"tare/internal/host/cleanup"
 	"tare/internal/image"
 )
 

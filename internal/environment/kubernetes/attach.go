@@ -13,7 +13,7 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/tools/remotecommand"
 
-	"tare/internal/crash"
+	"tare/internal/base/crash"
 )
 
 // attach connects to a container of a pod until the streams end.

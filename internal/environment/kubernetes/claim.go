@@ -14,9 +14,9 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"tare/internal/cleanup"
-	"tare/internal/crash"
+	"tare/internal/base/crash"
 	"tare/internal/environment/kubernetes/api"
+	"tare/internal/host/cleanup"
 	"tare/internal/linux/private"
 )
 

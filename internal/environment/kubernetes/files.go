@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"tare/internal/bounded"
+	"tare/internal/base/bounded"
 	"tare/internal/linux/cgroup"
 )
 

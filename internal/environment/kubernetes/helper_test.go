@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"tare/internal/agent"
-	"tare/internal/cleanup"
 	"tare/internal/environment"
+	"tare/internal/host/cleanup"
 	"tare/internal/testing/clustertest"
 	"tare/internal/testing/needs"
 	"tare/internal/testing/testenv"

@@ -7,10 +7,10 @@ import (
 	"reflect"
 	"strings"
 
-	"tare/internal/cleanup"
 	"tare/internal/environment"
 	"tare/internal/environment/kubernetes/vmi"
 	"tare/internal/environment/support/hypervisor"
+	"tare/internal/host/cleanup"
 	"tare/internal/image"
 )
 

@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"tare/internal/crash"
+	"tare/internal/base/crash"
 	"tare/internal/usage"
 )
 

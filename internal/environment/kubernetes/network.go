@@ -13,9 +13,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
-	"tare/internal/cleanup"
 	"tare/internal/environment"
 	"tare/internal/environment/kubernetes/api"
+	"tare/internal/host/cleanup"
 )
 
 // path is what a packet between two pods passes.

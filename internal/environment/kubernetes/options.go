@@ -10,9 +10,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
 
+	"tare/internal/base/quantity"
 	"tare/internal/environment/kubernetes/vmi"
 	"tare/internal/environment/support/hypervisor"
-	"tare/internal/quantity"
 )
 
 // Options of the kind kubernetes.

@@ -6,9 +6,9 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"tare/internal/base/quantity"
 	"tare/internal/environment"
 	"tare/internal/image"
-	"tare/internal/quantity"
 )
 
 func TestOptionsThatCannotBeAreNamed(t *testing.T) {

@@ -10,9 +10,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"tare/internal/cleanup"
 	"tare/internal/environment"
 	"tare/internal/environment/kubernetes/api"
+	"tare/internal/host/cleanup"
 )
 
 const (

@@ -14,10 +14,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"tare/internal/agent"
-	"tare/internal/cleanup"
 	"tare/internal/environment"
 	"tare/internal/environment/kubernetes/vmi"
 	"tare/internal/environment/support/console"
+	"tare/internal/host/cleanup"
 )
 
 var theAgent = cleanup.OncePerHome(func(home string) (string, error) {

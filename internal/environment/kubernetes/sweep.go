@@ -12,9 +12,9 @@ import (
 	coordinationv1 "k8s.io/api/coordination/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"tare/internal/cleanup"
 	"tare/internal/environment"
 	"tare/internal/environment/kubernetes/vmi"
+	"tare/internal/host/cleanup"
 )
 
 // place is a file of a claim.

@@ -14,11 +14,11 @@ import (
 	"strings"
 	"sync"
 
-	"tare/internal/cleanup"
 	"tare/internal/environment"
 	"tare/internal/environment/native"
 	"tare/internal/environment/remote"
 	"tare/internal/host"
+	"tare/internal/host/cleanup"
 	"tare/internal/image"
 )
 

@@ -15,11 +15,11 @@ import (
 	"golang.org/x/sys/unix"
 
 	"tare/internal/agent"
-	"tare/internal/cleanup"
+	"tare/internal/base/quantity"
 	"tare/internal/environment"
 	"tare/internal/environment/native"
 	"tare/internal/host"
-	"tare/internal/quantity"
+	"tare/internal/host/cleanup"
 	"tare/internal/testing/localhost"
 	"tare/internal/testing/needs"
 	"tare/internal/testing/sshhost"

@@ -15,10 +15,10 @@ import (
 	"go.uber.org/goleak"
 
 	"tare/internal/agent"
-	"tare/internal/cleanup"
+	"tare/internal/base/quantity"
 	"tare/internal/environment"
+	"tare/internal/host/cleanup"
 	"tare/internal/linux/cgroup"
-	"tare/internal/quantity"
 	"tare/internal/testing/needs"
 	"tare/internal/testing/testenv"
 )

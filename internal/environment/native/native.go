@@ -13,10 +13,10 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"tare/internal/cleanup"
 	"tare/internal/environment"
 	"tare/internal/environment/support/blockdevice"
 	"tare/internal/environment/support/childprocess"
+	"tare/internal/host/cleanup"
 	"tare/internal/image"
 	"tare/internal/linux/virtnet"
 )

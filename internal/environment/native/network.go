@@ -4,8 +4,8 @@ import (
 	"context"
 	"fmt"
 
-	"tare/internal/cleanup"
 	"tare/internal/environment"
+	"tare/internal/host/cleanup"
 	"tare/internal/linux/virtnet"
 	"tare/internal/usage"
 )

@@ -11,10 +11,10 @@ import (
 	"testing"
 	"time"
 
-	"tare/internal/cleanup"
+	"tare/internal/base/quantity"
 	"tare/internal/environment"
+	"tare/internal/host/cleanup"
 	"tare/internal/image"
-	"tare/internal/quantity"
 	"tare/internal/testing/needs"
 	"tare/internal/testing/testenv"
 )

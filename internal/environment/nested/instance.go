@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"tare/internal/agent"
+	"tare/internal/base/lists"
 	"tare/internal/environment"
-	"tare/internal/lists"
 	"tare/internal/usage"
 )
 

@@ -16,10 +16,10 @@ import (
 	"os"
 	"sync"
 
-	"tare/internal/bounded"
-	"tare/internal/cleanup"
+	"tare/internal/base/bounded"
 	"tare/internal/environment"
 	"tare/internal/environment/remote"
+	"tare/internal/host/cleanup"
 	"tare/internal/image"
 )
 

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"tare/internal/agent"
-	"tare/internal/crash"
+	"tare/internal/base/crash"
 	"tare/internal/environment"
 	"tare/internal/environment/remote"
 	"tare/internal/host"

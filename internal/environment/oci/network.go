@@ -8,9 +8,9 @@ import (
 	"os"
 	"os/exec"
 
-	"tare/internal/cleanup"
-	"tare/internal/crash"
+	"tare/internal/base/crash"
 	"tare/internal/environment"
+	"tare/internal/host/cleanup"
 	"tare/internal/linux/virtnet"
 	"tare/internal/usage"
 )

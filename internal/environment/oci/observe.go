@@ -10,11 +10,11 @@ import (
 	"strings"
 
 	"tare/internal/agent"
-	"tare/internal/bounded"
+	"tare/internal/base/bounded"
+	"tare/internal/base/lists"
 	"tare/internal/environment"
 	"tare/internal/linux/capability"
 	"tare/internal/linux/cgroup"
-	"tare/internal/lists"
 )
 
 // View is what a process observes of its isolation: the contents of files and the

@@ -7,7 +7,7 @@ import (
 	"os/exec"
 	"syscall"
 
-	"tare/internal/crash"
+	"tare/internal/base/crash"
 )
 
 // adopter records a process with the owner, so that clean-up finds it if tare is

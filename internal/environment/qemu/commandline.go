@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"strings"
 
+	"tare/internal/base/quantity"
 	"tare/internal/image"
 	"tare/internal/linux/virtnet"
-	"tare/internal/quantity"
 )
 
 // program is QEMU's executable.

@@ -9,8 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"tare/internal/base/quantity"
 	"tare/internal/environment/support/vmm"
-	"tare/internal/quantity"
 	"tare/internal/testing/testenv"
 )
 

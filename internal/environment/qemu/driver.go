@@ -12,7 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"tare/internal/crash"
+	"tare/internal/base/crash"
 	"tare/internal/environment"
 	"tare/internal/environment/support/qmp"
 	"tare/internal/environment/support/vmm"

@@ -3,9 +3,9 @@ package qemu
 import (
 	"context"
 
-	"tare/internal/cleanup"
 	"tare/internal/environment"
 	"tare/internal/environment/support/vmm"
+	"tare/internal/host/cleanup"
 	"tare/internal/linux/virtnet"
 )
 

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"time"
 
+	"tare/internal/base/quantity"
 	"tare/internal/environment/support/vmm"
-	"tare/internal/quantity"
 )
 
 // Options of the kind qemu, as a study writes them.

@@ -11,9 +11,9 @@ import (
 	"github.com/goccy/go-yaml"
 	"github.com/google/go-cmp/cmp"
 
+	"tare/internal/base/quantity"
 	"tare/internal/image"
 	"tare/internal/linux/virtnet"
-	"tare/internal/quantity"
 )
 
 func TestTheDefaultsAreValid(t *testing.T) {

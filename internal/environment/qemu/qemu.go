@@ -13,9 +13,9 @@ import (
 	"sync"
 
 	"tare/internal/agent"
-	"tare/internal/cleanup"
 	"tare/internal/environment"
 	"tare/internal/environment/support/vmm"
+	"tare/internal/host/cleanup"
 	"tare/internal/image"
 	"tare/internal/linux/kvm"
 )

@@ -14,12 +14,12 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"tare/internal/cleanup"
+	"tare/internal/base/quantity"
 	"tare/internal/environment"
 	"tare/internal/environment/support/vmm"
+	"tare/internal/host/cleanup"
 	"tare/internal/image"
 	"tare/internal/linux/cgroup"
-	"tare/internal/quantity"
 	"tare/internal/testing/needs"
 	"tare/internal/testing/testenv"
 )

@@ -4,9 +4,9 @@ import (
 	"context"
 	"fmt"
 
+	"tare/internal/base/quantity"
 	"tare/internal/environment"
 	"tare/internal/linux/cgroup"
-	"tare/internal/quantity"
 )
 
 // throttled is a disk's limits in QEMU's query-block.

@@ -11,9 +11,9 @@ import (
 	"time"
 
 	"tare/internal/agent"
-	"tare/internal/cleanup"
-	"tare/internal/crash"
+	"tare/internal/base/crash"
 	"tare/internal/environment"
+	"tare/internal/host/cleanup"
 	"tare/internal/image"
 	"tare/internal/linux/virtnet"
 )

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"tare/internal/agent"
-	"tare/internal/crash"
+	"tare/internal/base/crash"
 	"tare/internal/environment"
 	"tare/internal/usage"
 )

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"tare/internal/bounded"
+	"tare/internal/base/bounded"
 	"tare/internal/environment"
 	"tare/internal/usage"
 )

@@ -14,8 +14,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"tare/internal/cleanup"
 	"tare/internal/environment"
+	"tare/internal/host/cleanup"
 	"tare/internal/linux/private"
 )
 

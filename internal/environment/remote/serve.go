@@ -16,9 +16,9 @@ import (
 	"github.com/hashicorp/yamux"
 	"golang.org/x/sys/unix"
 
-	"tare/internal/cleanup"
-	"tare/internal/crash"
+	"tare/internal/base/crash"
 	"tare/internal/environment"
+	"tare/internal/host/cleanup"
 	"tare/internal/image"
 )
 

@@ -20,7 +20,7 @@ import (
 	"github.com/hashicorp/yamux"
 
 	"tare/internal/agent"
-	"tare/internal/crash"
+	"tare/internal/base/crash"
 	"tare/internal/environment"
 	"tare/internal/host"
 	"tare/internal/image"

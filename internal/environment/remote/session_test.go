@@ -12,11 +12,11 @@ import (
 	"go.uber.org/goleak"
 
 	"tare/internal/agent"
-	"tare/internal/cleanup"
 	"tare/internal/environment"
 	_ "tare/internal/environment/native"
 	"tare/internal/environment/remote"
 	"tare/internal/host"
+	"tare/internal/host/cleanup"
 	"tare/internal/image"
 	"tare/internal/testing/localhost"
 	"tare/internal/testing/needs"

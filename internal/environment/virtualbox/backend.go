@@ -11,8 +11,8 @@ import (
 	"sync"
 	"time"
 
+	"tare/internal/base/quantity"
 	"tare/internal/environment/support/hypervisor"
-	"tare/internal/quantity"
 )
 
 // box implements hypervisor.Hypervisor for VirtualBox.

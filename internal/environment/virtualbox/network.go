@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"net"
 
-	"tare/internal/cleanup"
 	"tare/internal/environment"
+	"tare/internal/host/cleanup"
 )
 
 // networked are VMs on an existing network that also connects them with this machine.

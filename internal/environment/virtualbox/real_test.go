@@ -6,12 +6,12 @@ import (
 	"strings"
 	"testing"
 
-	"tare/internal/cleanup"
+	"tare/internal/base/quantity"
 	"tare/internal/environment"
 	_ "tare/internal/environment/native" // what runs in the guest
 	"tare/internal/environment/support/hypervisor"
+	"tare/internal/host/cleanup"
 	"tare/internal/image"
-	"tare/internal/quantity"
 	"tare/internal/testing/localhost"
 	"tare/internal/testing/needs"
 	"tare/internal/testing/testenv"

@@ -13,9 +13,9 @@ import (
 	"fmt"
 	"os/exec"
 
-	"tare/internal/cleanup"
 	"tare/internal/environment"
 	"tare/internal/environment/support/hypervisor"
+	"tare/internal/host/cleanup"
 	"tare/internal/image"
 	"tare/internal/usage"
 )

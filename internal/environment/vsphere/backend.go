@@ -14,8 +14,8 @@ import (
 	"github.com/vmware/govmomi/vim25/mo"
 	"github.com/vmware/govmomi/vim25/types"
 
+	"tare/internal/base/quantity"
 	"tare/internal/environment/support/hypervisor"
-	"tare/internal/quantity"
 )
 
 // sphere implements hypervisor.Hypervisor for vSphere, with a separate session.

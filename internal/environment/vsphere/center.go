@@ -18,7 +18,7 @@ import (
 	"github.com/vmware/govmomi/vim25/soap"
 	"github.com/vmware/govmomi/vim25/types"
 
-	"tare/internal/crash"
+	"tare/internal/base/crash"
 	"tare/internal/environment/support/hypervisor"
 )
 

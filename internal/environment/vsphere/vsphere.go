@@ -11,9 +11,9 @@ import (
 	"encoding/json"
 	"fmt"
 
-	"tare/internal/cleanup"
 	"tare/internal/environment"
 	"tare/internal/environment/support/hypervisor"
+	"tare/internal/host/cleanup"
 	"tare/internal/image"
 )
 

@@ -9,10 +9,10 @@ import (
 	"testing"
 	"time"
 
-	"tare/internal/cleanup"
 	"tare/internal/environment"
 	_ "tare/internal/environment/native" // what runs in the guest
 	"tare/internal/environment/support/hypervisor"
+	"tare/internal/host/cleanup"
 	"tare/internal/image"
 	"tare/internal/testing/localhost"
 	"tare/internal/testing/needs"

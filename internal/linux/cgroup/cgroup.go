@@ -26,7 +26,7 @@ import (
 	"github.com/moby/sys/mountinfo"
 	"golang.org/x/sys/unix"
 
-	"tare/internal/quantity"
+	"tare/internal/base/quantity"
 )
 
 // Limits of a group. The zero value of each is "none", but swap is always off.

@@ -15,7 +15,7 @@ import (
 	"github.com/moby/sys/mountinfo"
 	"pgregory.net/rapid"
 
-	"tare/internal/quantity"
+	"tare/internal/base/quantity"
 	"tare/internal/testing/needs"
 )
 

@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"strings"
 
-	"tare/internal/quantity"
+	"tare/internal/base/quantity"
 )
 
 // EffectiveLimit is one effective limit, as read back.

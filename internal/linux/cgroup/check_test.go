@@ -10,7 +10,7 @@ import (
 
 	"github.com/moby/sys/mountinfo"
 
-	"tare/internal/quantity"
+	"tare/internal/base/quantity"
 )
 
 // The files of testdata/v2 were read from a machine of v2 alone, with a group

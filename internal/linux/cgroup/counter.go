@@ -8,8 +8,8 @@ import (
 	"slices"
 	"time"
 
+	"tare/internal/base/quantity"
 	"tare/internal/linux/procfile"
-	"tare/internal/quantity"
 )
 
 // Counter reads the usage of a group repeatedly. It keeps the group's files open

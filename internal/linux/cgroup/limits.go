@@ -11,7 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"tare/internal/quantity"
+	"tare/internal/base/quantity"
 )
 
 // period of the CPU quota: the kernel's default, which container engines use too,

@@ -6,7 +6,7 @@ import (
 	"io/fs"
 	"time"
 
-	"tare/internal/quantity"
+	"tare/internal/base/quantity"
 )
 
 // CPU is the processor time that a group and those below it have used since it

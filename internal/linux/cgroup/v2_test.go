@@ -16,7 +16,7 @@ import (
 	"go.uber.org/goleak"
 	"golang.org/x/sys/unix"
 
-	"tare/internal/quantity"
+	"tare/internal/base/quantity"
 	"tare/internal/testing/needs"
 )
 

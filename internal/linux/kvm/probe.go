@@ -21,7 +21,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"tare/internal/crash"
+	"tare/internal/base/crash"
 )
 
 // Fast is the speed in instructions per second from which KVM is usable.

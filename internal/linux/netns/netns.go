@@ -14,7 +14,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"tare/internal/crash"
+	"tare/internal/base/crash"
 )
 
 const own = "/proc/thread-self/ns/net"

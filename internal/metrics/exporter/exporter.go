@@ -21,7 +21,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
-	"tare/internal/crash"
+	"tare/internal/base/crash"
 	"tare/internal/metrics"
 	"tare/internal/run"
 	"tare/internal/usage"

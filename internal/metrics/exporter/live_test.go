@@ -10,8 +10,8 @@ import (
 
 	"tare/internal/metrics/exporter"
 	"tare/internal/run"
+	"tare/internal/run/schedule"
 	"tare/internal/rundir"
-	"tare/internal/schedule"
 	"tare/internal/testing/metricstest"
 	"tare/internal/testing/prometheustest"
 	"tare/internal/usage"

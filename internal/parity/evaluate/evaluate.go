@@ -13,8 +13,8 @@ import (
 	"slices"
 	"strings"
 
+	"tare/internal/base/lists"
 	"tare/internal/environment"
-	"tare/internal/lists"
 	"tare/internal/parity"
 	"tare/internal/study"
 	"tare/internal/verdict"

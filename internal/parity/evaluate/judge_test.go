@@ -7,12 +7,12 @@ import (
 	"strings"
 	"testing"
 
+	"tare/internal/base/quantity"
 	"tare/internal/environment"
 	"tare/internal/environment/native"
 	"tare/internal/environment/oci"
 	"tare/internal/image"
 	"tare/internal/parity"
-	"tare/internal/quantity"
 	"tare/internal/study"
 	"tare/internal/verdict"
 	"tare/internal/workload"

@@ -10,8 +10,8 @@ import (
 
 	"github.com/moby/sys/mountinfo"
 
+	"tare/internal/base/lists"
 	"tare/internal/environment"
-	"tare/internal/lists"
 	"tare/internal/parity"
 )
 

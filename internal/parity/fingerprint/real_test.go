@@ -12,9 +12,9 @@ import (
 	"testing"
 
 	"tare/internal/agent"
+	"tare/internal/base/quantity"
 	"tare/internal/environment"
 	"tare/internal/parity"
-	"tare/internal/quantity"
 	"tare/internal/testing/needs"
 	"tare/internal/testing/testenv"
 

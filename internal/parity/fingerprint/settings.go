@@ -10,7 +10,7 @@ import (
 
 	"github.com/goccy/go-yaml"
 
-	"tare/internal/strictyaml"
+	"tare/internal/base/strictyaml"
 )
 
 // Settings parses a configuration file into keys, each with its values in order.

@@ -19,7 +19,7 @@ import (
 
 	"tare/internal/agent"
 	"tare/internal/agent/observe"
-	"tare/internal/bounded"
+	"tare/internal/base/bounded"
 	"tare/internal/environment"
 	"tare/internal/parity"
 )

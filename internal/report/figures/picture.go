@@ -9,7 +9,7 @@ import (
 	"math"
 	"strings"
 
-	"tare/internal/visible"
+	"tare/internal/base/visible"
 )
 
 // Lengths are points, 72 to the inch, from the upper left corner.

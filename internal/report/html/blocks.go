@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"slices"
 
-	"tare/internal/lists"
+	"tare/internal/base/lists"
 	"tare/internal/report/model"
 	"tare/internal/rundir"
 )

@@ -3,7 +3,7 @@ package html
 import (
 	"strings"
 
-	"tare/internal/lists"
+	"tare/internal/base/lists"
 	"tare/internal/parity"
 	"tare/internal/report/model"
 )

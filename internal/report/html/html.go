@@ -13,10 +13,10 @@ import (
 	"io"
 	"strings"
 
+	"tare/internal/base/visible"
 	"tare/internal/parity"
 	"tare/internal/report/model"
 	"tare/internal/verdict"
-	"tare/internal/visible"
 )
 
 // The script and the style are built from web/; see docs/report.md.

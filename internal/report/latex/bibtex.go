@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"strings"
 
-	"tare/internal/lists"
+	"tare/internal/base/lists"
 	"tare/internal/report/model"
 )
 

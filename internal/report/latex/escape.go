@@ -6,7 +6,7 @@ import (
 	"strings"
 	"unicode"
 
-	"tare/internal/visible"
+	"tare/internal/base/visible"
 )
 
 // commands are what characters are written as that LaTeX would obey, that its oldest

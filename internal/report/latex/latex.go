@@ -10,7 +10,7 @@ import (
 	"slices"
 	"strings"
 
-	"tare/internal/lists"
+	"tare/internal/base/lists"
 	"tare/internal/report/model"
 	"tare/internal/verdict"
 )

@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"strings"
 
-	"tare/internal/evidence"
 	"tare/internal/report/model"
+	"tare/internal/usage/evidence"
 )
 
 func kernel(b *strings.Builder, tables []model.KernelTable) {

@@ -7,9 +7,9 @@ import (
 	"slices"
 	"strings"
 
+	"tare/internal/base/visible"
 	"tare/internal/report/model"
 	"tare/internal/verdict"
-	"tare/internal/visible"
 )
 
 // Write writes the verdicts as tables for an issue or a README: a row a

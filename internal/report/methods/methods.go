@@ -10,9 +10,9 @@ import (
 
 	"github.com/goccy/go-yaml"
 
-	"tare/internal/lists"
+	"tare/internal/base/lists"
+	"tare/internal/base/visible"
 	"tare/internal/report/model"
-	"tare/internal/visible"
 )
 
 // Text writes the methods as a paragraph, and the sources below it.

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"tare/internal/published"
+	"tare/internal/papers/published"
 	"tare/internal/study"
 	"tare/internal/verdict"
 )

@@ -5,8 +5,8 @@ import (
 	"math"
 	"slices"
 
-	"tare/internal/cost"
 	"tare/internal/rundir"
+	"tare/internal/usage/cost"
 	"tare/internal/verdict"
 )
 

@@ -6,8 +6,8 @@ import (
 	"slices"
 	"strings"
 
-	"tare/internal/cost"
 	"tare/internal/rundir"
+	"tare/internal/usage/cost"
 	"tare/internal/verdict"
 )
 

@@ -3,7 +3,7 @@ package model
 import (
 	"testing"
 
-	"tare/internal/published"
+	"tare/internal/papers/published"
 	"tare/internal/study"
 )
 

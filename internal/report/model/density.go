@@ -3,7 +3,7 @@ package model
 import (
 	"math"
 
-	"tare/internal/lists"
+	"tare/internal/base/lists"
 	"tare/internal/verdict"
 )
 

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"tare/internal/lists"
+	"tare/internal/base/lists"
 	"tare/internal/parity"
 	"tare/internal/parity/evaluate"
 	"tare/internal/rundir"

@@ -7,8 +7,8 @@ import (
 	"strconv"
 	"strings"
 
-	"tare/internal/cost"
-	"tare/internal/lists"
+	"tare/internal/base/lists"
+	"tare/internal/usage/cost"
 )
 
 // Percent formats a share without decimals.

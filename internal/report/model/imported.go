@@ -6,9 +6,9 @@ import (
 	"strings"
 	"time"
 
-	"tare/internal/anomaly"
 	"tare/internal/rundir"
 	"tare/internal/verdict"
+	"tare/internal/verdict/anomaly"
 )
 
 // Finding is an anomaly with the label of its environment.

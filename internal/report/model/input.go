@@ -10,9 +10,9 @@
 package model
 
 import (
+	"tare/internal/papers/score"
 	"tare/internal/parity"
 	"tare/internal/rundir"
-	"tare/internal/score"
 	"tare/internal/study"
 	"tare/internal/verdict"
 )

@@ -3,8 +3,8 @@ package model
 import (
 	"fmt"
 
-	"tare/internal/evidence"
 	"tare/internal/rundir"
+	"tare/internal/usage/evidence"
 )
 
 // KernelTitle is the title of the section on kernel events.

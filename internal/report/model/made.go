@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"tare/internal/lists"
+	"tare/internal/base/lists"
 	"tare/internal/study"
 )
 

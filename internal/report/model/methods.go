@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"strings"
 
-	"tare/internal/lists"
+	"tare/internal/base/lists"
 	"tare/internal/rundir"
 	"tare/internal/verdict"
 )

@@ -4,13 +4,13 @@ import (
 	"math"
 	"slices"
 
-	"tare/internal/lists"
+	"tare/internal/base/lists"
 	"tare/internal/stats"
 	"tare/internal/verdict"
 
-	"tare/internal/cost"
 	"tare/internal/rundir"
 	"tare/internal/study"
+	"tare/internal/usage/cost"
 	"tare/internal/workload"
 )
 

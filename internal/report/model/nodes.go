@@ -9,7 +9,7 @@ import (
 	"strconv"
 	"strings"
 
-	"tare/internal/lists"
+	"tare/internal/base/lists"
 	"tare/internal/verdict"
 )
 

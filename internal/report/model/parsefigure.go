@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"strings"
 
-	"tare/internal/cost"
+	"tare/internal/usage/cost"
 )
 
 var figure = regexp.MustCompile(`^([0-9]+(?:\.[0-9]*)?(?:e[+-]?[0-9]+)?)\s*(.*)$`)

@@ -5,8 +5,8 @@ import (
 	"slices"
 	"strings"
 
+	"tare/internal/base/lists"
 	"tare/internal/environment"
-	"tare/internal/lists"
 )
 
 // PathRow is the network path and the storage of the instances of an environment;

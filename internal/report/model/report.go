@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"tare/internal/attribution/analysis"
-	"tare/internal/lists"
+	"tare/internal/base/lists"
 	"tare/internal/parity"
 	"tare/internal/rundir"
 	"tare/internal/study"

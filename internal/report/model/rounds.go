@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"tare/internal/lists"
+	"tare/internal/base/lists"
 	"tare/internal/rundir"
 	"tare/internal/study"
 	"tare/internal/usage"

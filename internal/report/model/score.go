@@ -7,11 +7,11 @@ import (
 	"strconv"
 	"strings"
 
-	"tare/internal/lists"
+	"tare/internal/base/lists"
 	"tare/internal/verdict"
 
-	"tare/internal/quantity"
-	"tare/internal/score"
+	"tare/internal/base/quantity"
+	"tare/internal/papers/score"
 )
 
 // Score rates the usable environments of a run, in the order of the study.

@@ -1,8 +1,8 @@
 package model
 
 import (
+	"tare/internal/base/lists"
 	"tare/internal/environment"
-	"tare/internal/lists"
 	"tare/internal/rundir"
 )
 

@@ -7,7 +7,7 @@ import (
 	"tare/internal/verdict"
 
 	"tare/internal/attribution/analysis"
-	"tare/internal/cost"
+	"tare/internal/usage/cost"
 )
 
 // WhyTitle is the title of the section on attribution.

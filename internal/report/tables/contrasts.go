@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"tare/internal/attribution/analysis"
-	"tare/internal/lists"
+	"tare/internal/base/lists"
 	"tare/internal/report/model"
 	"tare/internal/stats"
 	"tare/internal/verdict"

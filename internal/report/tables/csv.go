@@ -7,8 +7,8 @@ import (
 	"strings"
 	"time"
 
+	"tare/internal/base/visible"
 	"tare/internal/report/model"
-	"tare/internal/visible"
 )
 
 // Missing is a cell of CSV without a value, as R and pandas read it.

@@ -9,10 +9,10 @@ import (
 	"strconv"
 	"time"
 
+	"tare/internal/base/lists"
+	"tare/internal/base/visible"
 	"tare/internal/environment"
-	"tare/internal/lists"
 	"tare/internal/report/model"
-	"tare/internal/visible"
 )
 
 // Format is the version of the JSON document.

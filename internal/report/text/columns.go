@@ -8,9 +8,9 @@ import (
 
 	"github.com/charmbracelet/x/ansi"
 
-	"tare/internal/lists"
+	"tare/internal/base/lists"
+	"tare/internal/base/term"
 	"tare/internal/report/model"
-	"tare/internal/term"
 	"tare/internal/workload"
 )
 

@@ -7,8 +7,8 @@ import (
 
 	"github.com/charmbracelet/x/ansi"
 
+	"tare/internal/base/term"
 	"tare/internal/report/model"
-	"tare/internal/term"
 	"tare/internal/testing/reporttest"
 	"tare/internal/verdict"
 	"tare/internal/workload"

@@ -5,7 +5,7 @@ import (
 	"io"
 	"strings"
 
-	"tare/internal/lists"
+	"tare/internal/base/lists"
 	"tare/internal/parity"
 	"tare/internal/report/model"
 )

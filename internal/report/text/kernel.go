@@ -1,8 +1,8 @@
 package text
 
 import (
-	"tare/internal/evidence"
 	"tare/internal/report/model"
+	"tare/internal/usage/evidence"
 )
 
 // brieflyShown is how many rows of each kind stand below the verdicts on a

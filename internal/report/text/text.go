@@ -7,9 +7,9 @@ import (
 	"slices"
 	"strings"
 
+	"tare/internal/base/term"
+	"tare/internal/base/visible"
 	"tare/internal/report/model"
-	"tare/internal/term"
-	"tare/internal/visible"
 )
 
 // Write writes the verdicts as tables, a workload at one level each, and

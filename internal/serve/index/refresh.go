@@ -14,9 +14,9 @@ import (
 	"strings"
 	"time"
 
+	"tare/internal/base/visible"
 	"tare/internal/rundir"
 	"tare/internal/verdict"
-	"tare/internal/visible"
 )
 
 // pause is how long the directories are not looked at again: a page with many requests

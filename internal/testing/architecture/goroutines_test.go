@@ -18,7 +18,7 @@ var inside = strings.Fields("agent/guest agent/logdriver agent/native agent/obse
 func TestEveryGoroutineEndsAPanicWithASentence(t *testing.T) {
 	for _, p := range packages(t) {
 		path, _ := below(p.ImportPath)
-		if path == "crash" || path == "cmd/tare-agent" || strings.HasPrefix(path, "testing/") || matches(path, inside) {
+		if path == "base/crash" || path == "cmd/tare-agent" || strings.HasPrefix(path, "testing/") || matches(path, inside) {
 			continue
 		}
 		for _, name := range p.GoFiles {

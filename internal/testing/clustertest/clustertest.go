@@ -12,7 +12,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"tare/internal/cleanup"
+	"tare/internal/host/cleanup"
 	"tare/internal/image"
 )
 

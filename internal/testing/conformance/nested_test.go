@@ -7,9 +7,9 @@ import (
 	"io"
 	"os"
 
-	"tare/internal/cleanup"
 	"tare/internal/environment"
 	"tare/internal/environment/nested"
+	"tare/internal/host/cleanup"
 	"tare/internal/image"
 )
 

@@ -19,8 +19,8 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"tare/internal/cleanup"
 	"tare/internal/environment"
+	"tare/internal/host/cleanup"
 	"tare/internal/image"
 	"tare/internal/testing/kubevirttest"
 	"tare/internal/testing/needs"

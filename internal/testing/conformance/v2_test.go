@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"tare/internal/agent"
-	"tare/internal/lists"
+	"tare/internal/base/lists"
 	"tare/internal/testing/needs"
 )
 

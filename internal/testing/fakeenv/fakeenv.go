@@ -13,8 +13,8 @@ import (
 	"time"
 
 	"tare/internal/agent"
-	"tare/internal/cleanup"
 	"tare/internal/environment"
+	"tare/internal/host/cleanup"
 	"tare/internal/image"
 	"tare/internal/usage"
 )

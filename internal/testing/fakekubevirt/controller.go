@@ -19,8 +19,8 @@ import (
 	"k8s.io/client-go/rest"
 	v1 "kubevirt.io/api/core/v1"
 
+	"tare/internal/base/quantity"
 	"tare/internal/linux/cgroup"
-	"tare/internal/quantity"
 	"tare/internal/testing/sshguest"
 )
 

@@ -4,8 +4,8 @@ import (
 	"github.com/vmware/govmomi/simulator"
 	"github.com/vmware/govmomi/vim25/types"
 
+	"tare/internal/base/quantity"
 	"tare/internal/linux/cgroup"
-	"tare/internal/quantity"
 	"tare/internal/testing/sshguest"
 )
 

@@ -19,7 +19,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
-	"tare/internal/cleanup"
+	"tare/internal/host/cleanup"
 	"tare/internal/testing/clustertest"
 	"tare/internal/testing/needs"
 	"tare/internal/testing/testenv"

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"tare/internal/cleanup"
+	"tare/internal/host/cleanup"
 	"tare/internal/rundir"
 	"tare/internal/testing/clustertest"
 	"tare/internal/testing/needs"

@@ -16,8 +16,8 @@ import (
 	"testing"
 	"time"
 
-	"tare/internal/cleanup"
-	"tare/internal/machinelock"
+	"tare/internal/host/cleanup"
+	"tare/internal/host/machinelock"
 	"tare/internal/testing/clustertest"
 	"tare/internal/testing/needs"
 	"tare/internal/testing/testenv"

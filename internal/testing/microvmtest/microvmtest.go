@@ -15,11 +15,11 @@ import (
 	"testing"
 	"time"
 
-	"tare/internal/cleanup"
+	"tare/internal/base/quantity"
 	"tare/internal/environment"
 	"tare/internal/environment/support/microvm"
+	"tare/internal/host/cleanup"
 	"tare/internal/image"
-	"tare/internal/quantity"
 	"tare/internal/testing/exchanges"
 	"tare/internal/testing/needs"
 	"tare/internal/testing/testenv"

@@ -5,12 +5,12 @@ import (
 	"time"
 
 	"tare/internal/agent"
-	"tare/internal/cost"
+	"tare/internal/base/quantity"
 	"tare/internal/environment"
 	"tare/internal/image"
-	"tare/internal/quantity"
 	"tare/internal/rundir"
 	"tare/internal/study"
+	"tare/internal/usage/cost"
 	"tare/internal/workload"
 )
 

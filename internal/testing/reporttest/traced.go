@@ -1,11 +1,11 @@
 package reporttest
 
 import (
-	"tare/internal/evidence"
 	"tare/internal/report/model"
 	"tare/internal/rundir"
 	"tare/internal/study"
 	"tare/internal/usage"
+	"tare/internal/usage/evidence"
 	"tare/internal/workload"
 )
 

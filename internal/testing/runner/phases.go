@@ -18,7 +18,7 @@ var alone = map[string]string{
 	"internal/agent":                                "compares the host's mounts before and after",
 	"internal/cli (known cost)":                     "measures a part of known cost, which its interval has to contain",
 	"internal/environment/docker (packet counters)": "reads counters of the host's packet filter, which other containers raise",
-	"internal/evidence/probe":                       "counts kernel events, some of them of the whole machine",
+	"internal/usage/evidence/probe":                 "counts kernel events, some of them of the whole machine",
 	"internal/linux/kvm":                            "compares the speed of a virtual CPU with that of the processor",
 	"internal/usage":                                "compares what it counts with what the whole machine used",
 	"internal/testing/knowncost":                    "compares the times of two loops",

@@ -17,7 +17,7 @@ import (
 	"github.com/goccy/go-yaml"
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
-	"tare/internal/strictyaml"
+	"tare/internal/base/strictyaml"
 )
 
 // Path returns the path of a schema by its name, such as study.schema.json.

@@ -7,9 +7,9 @@ import (
 	"os"
 	"path/filepath"
 
+	"tare/internal/base/quantity"
 	"tare/internal/linux/cgroup"
 	"tare/internal/linux/virtnet"
-	"tare/internal/quantity"
 )
 
 // Bridged are guests on one bridge, in cgroups with the size of their VMs.

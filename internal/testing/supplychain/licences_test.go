@@ -13,7 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/licensecheck"
 
-	"tare/internal/linked"
+	"tare/deploy/linked"
 )
 
 // allowed are the licences of what is linked into the programs, bundled into the report or

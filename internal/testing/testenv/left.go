@@ -13,8 +13,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"tare/internal/cleanup"
 	"tare/internal/environment"
+	"tare/internal/host/cleanup"
 	"tare/internal/linux/cgroup"
 )
 

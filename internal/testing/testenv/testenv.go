@@ -12,8 +12,8 @@ import (
 	"testing"
 
 	"tare/internal/agent"
-	"tare/internal/cleanup"
 	"tare/internal/environment"
+	"tare/internal/host/cleanup"
 	"tare/internal/image"
 	"tare/internal/testing/needs"
 )

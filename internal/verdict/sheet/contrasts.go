@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"tare/internal/quantity"
+	"tare/internal/base/quantity"
 	"tare/internal/rundir"
 	"tare/internal/stats"
 	"tare/internal/study"

@@ -16,7 +16,7 @@ import (
 	"strconv"
 	"strings"
 
-	"tare/internal/strictyaml"
+	"tare/internal/base/strictyaml"
 )
 
 // The known columns; environment and value are required.

@@ -17,9 +17,9 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 
-	"tare/internal/cleanup"
 	"tare/internal/environment/kubernetes/api"
 	"tare/internal/environment/support/hypervisor"
+	"tare/internal/host/cleanup"
 )
 
 // Access is a namespace of a cluster.

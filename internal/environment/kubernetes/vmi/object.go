@@ -10,9 +10,9 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"tare/internal/base/quantity"
 	"tare/internal/environment/kubernetes/api"
 	"tare/internal/environment/support/hypervisor"
-	"tare/internal/quantity"
 )
 
 // The resources of KubeVirt's API. Objects are maps, so that fields that a newer KubeVirt

@@ -9,8 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
 
+	"tare/internal/base/quantity"
 	"tare/internal/environment/support/hypervisor"
-	"tare/internal/quantity"
 )
 
 func parsed(t *testing.T, text string) *unstructured.Unstructured {

@@ -11,12 +11,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/clientcmd"
 
-	"tare/internal/cleanup"
+	"tare/internal/base/quantity"
 	"tare/internal/environment"
 	_ "tare/internal/environment/native" // what runs in the guest
 	"tare/internal/environment/support/hypervisor"
+	"tare/internal/host/cleanup"
 	"tare/internal/image"
-	"tare/internal/quantity"
 	"tare/internal/testing/kubevirttest"
 	"tare/internal/testing/localhost"
 	"tare/internal/testing/needs"

@@ -20,7 +20,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"tare/internal/agent"
-	"tare/internal/crash"
+	"tare/internal/base/crash"
 	"tare/internal/environment"
 	"tare/internal/environment/support/console"
 	"tare/internal/linux/cgroup"

@@ -12,7 +12,7 @@ import (
 	"errors"
 	"fmt"
 
-	"tare/internal/quantity"
+	"tare/internal/base/quantity"
 )
 
 // VM is the virtual machine of one instance. It has everything that a sweep needs,

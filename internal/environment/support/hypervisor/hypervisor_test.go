@@ -13,9 +13,9 @@ import (
 
 	"pgregory.net/rapid"
 
-	"tare/internal/cleanup"
+	"tare/internal/base/quantity"
 	"tare/internal/environment"
-	"tare/internal/quantity"
+	"tare/internal/host/cleanup"
 )
 
 // shelf is a hypervisor that keeps its VMs in memory.

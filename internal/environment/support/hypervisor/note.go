@@ -10,7 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"tare/internal/cleanup"
+	"tare/internal/host/cleanup"
 	"tare/internal/linux/private"
 )
 

@@ -11,8 +11,8 @@ import (
 	"strings"
 	"time"
 
+	"tare/internal/base/quantity"
 	"tare/internal/environment"
-	"tare/internal/quantity"
 )
 
 // The modes: how an instance is made from the template.

@@ -13,7 +13,7 @@ import (
 	"strings"
 	"time"
 
-	"tare/internal/bounded"
+	"tare/internal/base/bounded"
 	"tare/internal/environment/support/vmm"
 )
 

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"tare/internal/crash"
+	"tare/internal/base/crash"
 	"tare/internal/environment/support/vmm"
 )
 

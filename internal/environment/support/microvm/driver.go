@@ -9,7 +9,7 @@ import (
 	"path/filepath"
 	"time"
 
-	"tare/internal/crash"
+	"tare/internal/base/crash"
 	"tare/internal/environment/support/vmm"
 )
 

@@ -4,9 +4,9 @@ import (
 	"context"
 	"fmt"
 
+	"tare/internal/base/quantity"
 	"tare/internal/environment"
 	"tare/internal/linux/cgroup"
-	"tare/internal/quantity"
 )
 
 // Bucket is a token bucket of these APIs: size tokens, refilled in refill_time

@@ -17,12 +17,12 @@ import (
 	"sync"
 
 	"tare/internal/agent"
-	"tare/internal/cleanup"
+	"tare/internal/base/quantity"
 	"tare/internal/environment"
 	"tare/internal/environment/support/vmm"
+	"tare/internal/host/cleanup"
 	"tare/internal/image"
 	"tare/internal/linux/virtnet"
-	"tare/internal/quantity"
 )
 
 // VMM is what differs between the VMMs. All paths in its requests are relative to

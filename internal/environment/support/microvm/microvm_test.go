@@ -10,8 +10,8 @@ import (
 	"strings"
 	"testing"
 
+	"tare/internal/base/quantity"
 	"tare/internal/environment"
-	"tare/internal/quantity"
 )
 
 func TestTheDefaultsAreValid(t *testing.T) {

@@ -7,9 +7,9 @@ import (
 	"strings"
 	"time"
 
+	"tare/internal/base/quantity"
 	"tare/internal/environment"
 	"tare/internal/environment/support/vmm"
-	"tare/internal/quantity"
 )
 
 // The values of start.

@@ -9,10 +9,10 @@ import (
 	"path/filepath"
 	"sync"
 
+	"tare/internal/base/quantity"
 	"tare/internal/environment"
 	"tare/internal/environment/support/vmm"
 	"tare/internal/linux/beneath"
-	"tare/internal/quantity"
 )
 
 // snapshotKey is the configuration that one snapshot serves.

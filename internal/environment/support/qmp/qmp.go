@@ -11,8 +11,8 @@ import (
 	"io"
 	"sync"
 
-	"tare/internal/bounded"
-	"tare/internal/crash"
+	"tare/internal/base/bounded"
+	"tare/internal/base/crash"
 )
 
 // Version is QEMU's version, from the greeting.

@@ -19,10 +19,10 @@ import (
 	"golang.org/x/sys/unix"
 
 	"tare/internal/agent"
+	"tare/internal/base/quantity"
 	"tare/internal/environment"
 	"tare/internal/linux/cgroup"
 	"tare/internal/linux/virtnet"
-	"tare/internal/quantity"
 	"tare/internal/usage"
 )
 

@@ -9,7 +9,7 @@ import (
 	"runtime"
 	"sync"
 	"syscall"
-	"tare/internal/crash"
+	"tare/internal/base/crash"
 	"tare/internal/environment"
 	"time"
 

@@ -9,8 +9,8 @@ import (
 	"runtime"
 	"time"
 
+	"tare/internal/base/quantity"
 	"tare/internal/environment"
-	"tare/internal/quantity"
 )
 
 // ProbeTimeout bounds the probe of KVM.

@@ -15,8 +15,8 @@ import (
 	"pgregory.net/rapid"
 
 	"tare/internal/agent"
+	"tare/internal/base/quantity"
 	"tare/internal/environment"
-	"tare/internal/quantity"
 )
 
 func TestATemplateWritesTheFileThatItRead(t *testing.T) {

@@ -1,0 +1,68 @@
+package term
+
+import (
+	"bytes"
+	"crypto/rand"
+	"fmt"
+	"io"
+	"math/big"
+	"regexp"
+
+	"tare/internal/base/visible"
+)
+
+// Writer writes text to a terminal, a file or a pipe so that nothing in it acts there:
+// not what came from an image, a run or a server, only what Own marked.
+type Writer struct{ out io.Writer }
+
+// NewWriter returns a Writer to out, which is out if it is one already.
+func NewWriter(out io.Writer) *Writer {
+	if w, already := out.(*Writer); already {
+		return w
+	}
+	return &Writer{out}
+}
+
+// Binary is what a Writer writes to, for data that is no text. A terminal is not: it gets
+// what the Writer shows.
+func Binary(w io.Writer) io.Writer {
+	if own, is := w.(*Writer); is {
+		if _, terminal := Width(w); !terminal {
+			return own.out
+		}
+	}
+	return w
+}
+
+// mark is a control sequence without meaning that nobody outside this process knows.
+var mark = func() string {
+	n, err := rand.Int(rand.Reader, big.NewInt(1<<62))
+	if err != nil {
+		panic(err) // documented never to happen
+	}
+	return fmt.Sprintf("\x1b[%dz", n)
+}()
+
+// owned are the sequences that Own marked.
+var owned = regexp.MustCompile(regexp.QuoteMeta(mark) + "(\r|\x1b\\[[0-9;]*[A-Za-z])")
+
+// Own marks a control sequence of tare's own for a Writer: a carriage return, or one
+// that begins with ESC [.
+func Own(sequence string) string { return mark + sequence }
+
+// Write writes the text, with what acts shown as an escape. It may be part of a text, if
+// it does not begin or end within a character or a sequence.
+func (w *Writer) Write(text []byte) (int, error) {
+	var shown bytes.Buffer
+	end := 0
+	for _, at := range owned.FindAllSubmatchIndex(text, -1) {
+		shown.WriteString(visible.Text(string(text[end:at[0]])))
+		shown.Write(text[at[2]:at[3]])
+		end = at[1]
+	}
+	shown.WriteString(visible.Text(string(text[end:])))
+	if _, err := w.out.Write(shown.Bytes()); err != nil {
+		return 0, err
+	}
+	return len(text), nil
+}

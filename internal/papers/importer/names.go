@@ -1,0 +1,184 @@
+package importer
+
+import (
+	"fmt"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"tare/internal/base/strictyaml"
+)
+
+// Names is a regular expression with named groups that the name of each file must
+// match.
+type Names struct {
+	Pattern *regexp.Regexp
+	Layout  string         // of the time, as package time writes layouts; "" tries the usual ones
+	Zone    *time.Location // of times without an offset; nil refuses such times
+}
+
+// The groups with a meaning; all others are swept parameters.
+const (
+	groupTime        = "time"
+	groupEnvironment = "environment"
+	groupBlock       = "block"
+)
+
+var groups = []string{groupTime, groupEnvironment, groupBlock}
+
+// layouts are the usual forms of times in file names.
+var layouts = []string{
+	time.RFC3339, "2006-01-02T15:04:05-0700", "2006-01-02T15-04-05-0700", "20060102T150405-0700", "20060102T150405Z0700",
+	"2006-01-02T15:04:05", "2006-01-02T15-04-05", "2006-01-02_15-04-05", "2006-01-02_15:04:05", "20060102-150405", "20060102T150405", "20060102_150405",
+}
+
+// NewNames compiles a pattern and checks its groups.
+func NewNames(pattern, layout, zone string) (*Names, error) {
+	p, err := regexp.Compile(pattern)
+	if err != nil {
+		return nil, fmt.Errorf("the pattern of file names: %w", err)
+	}
+	n := &Names{Pattern: p, Layout: layout}
+	named := false
+	for _, g := range p.SubexpNames() {
+		named = named || g != ""
+		if g != "" && !slices.Contains(groups, g) {
+			if near := strictyaml.Nearest(g, groups); near != "" {
+				return nil, fmt.Errorf("the pattern of file names has a group %q; did you mean %q? (time, environment and block are known, any other is a swept parameter)", g, near)
+			}
+		}
+	}
+	if !named {
+		return nil, fmt.Errorf("the pattern of file names %q has no named group, such as (?P<environment>native|docker)", pattern)
+	}
+	if zone != "" {
+		if n.Zone, err = ParseZone(zone); err != nil {
+			return nil, err
+		}
+	}
+	return n, nil
+}
+
+// ParseZone reads an offset such as +02:00, or the name of a time zone such as
+// Europe/Helsinki.
+func ParseZone(text string) (*time.Location, error) {
+	for _, layout := range []string{"-07:00", "-0700", "Z07:00"} {
+		if t, err := time.Parse(layout, text); err == nil {
+			_, offset := t.Zone()
+			return time.FixedZone(text, offset), nil
+		}
+	}
+	if text == "Local" {
+		return nil, fmt.Errorf("the zone Local differs between machines: write an offset, such as +02:00")
+	}
+	place, err := time.LoadLocation(text)
+	if err != nil {
+		return nil, fmt.Errorf("the zone %q is neither an offset such as +02:00 nor a name such as Europe/Helsinki", text)
+	}
+	return place, nil
+}
+
+// ParseTime reads a time in the name of a file or in a manifest.
+func ParseTime(text, layout string, zone *time.Location) (time.Time, error) {
+	tried := layouts
+	if layout != "" {
+		tried = []string{layout}
+	}
+	for _, l := range tried {
+		in := zone
+		if in == nil {
+			in = time.UTC
+		}
+		t, err := time.ParseInLocation(l, text, in)
+		if err != nil {
+			continue
+		}
+		if zone == nil && !hasOffset(l) {
+			return time.Time{}, fmt.Errorf("the time %q has no offset from UTC: set its zone, such as +02:00", text)
+		}
+		return t.UTC(), nil
+	}
+	if layout != "" {
+		return time.Time{}, fmt.Errorf("the time %q is not written as %q", text, layout)
+	}
+	return time.Time{}, fmt.Errorf("the time %q has no known layout: give one as Go writes layouts, such as 2006-01-02T15:04:05-0700", text)
+}
+
+func hasOffset(layout string) bool {
+	return strings.Contains(layout, "-07") || strings.Contains(layout, "Z07") || strings.Contains(layout, "MST")
+}
+
+// apply fills in what the name of a file says, which must agree with what is known.
+func (n *Names) apply(f *File) error {
+	name := filepath.Base(f.Path)
+	match := n.Pattern.FindStringSubmatch(name)
+	if match == nil {
+		return fmt.Errorf("the name of %s does not match %s: leave the file out, or change the pattern", f.Path, n.Pattern)
+	}
+	for i, group := range n.Pattern.SubexpNames() {
+		text := match[i]
+		if group == "" || text == "" {
+			continue
+		}
+		switch group {
+		case groupTime:
+			t, err := ParseTime(text, n.Layout, n.Zone)
+			if err != nil {
+				return fmt.Errorf("the name of %s: %w", f.Path, err)
+			}
+			f.Taken = t
+		case groupEnvironment:
+			if f.Environment != "" && f.Environment != text {
+				return fmt.Errorf("the name of %s has the environment %s, but %s was given", f.Path, text, f.Environment)
+			}
+			f.Environment = text
+		case groupBlock:
+			block, err := strconv.Atoi(text)
+			if err != nil || block < 1 {
+				return fmt.Errorf("the name of %s has the block %q: blocks are numbered from 1", f.Path, text)
+			}
+			f.Block = block
+		default:
+			if f.Parameters == nil {
+				f.Parameters = map[string]string{}
+			}
+			f.Parameters[group] = text
+		}
+	}
+	return nil
+}
+
+// levelName names the level of these parameters like a study does.
+func levelName(parameters map[string]string) string {
+	var parts []string
+	for name, value := range parameters {
+		parts = append(parts, name+"="+value)
+	}
+	slices.Sort(parts)
+	return strings.Join(parts, ",")
+}
+
+// Files returns the files of paths; names, if not nil, matches their names.
+func Files(paths []string, environment string, names *Names) ([]File, error) {
+	var all []File
+	for _, path := range paths {
+		if err := exists(path); err != nil {
+			return nil, err
+		}
+		f := File{Path: path, Environment: environment}
+		if names != nil {
+			if err := names.apply(&f); err != nil {
+				return nil, err
+			}
+		}
+		if f.Environment == "" {
+			return nil, fmt.Errorf("the environment of %s is unknown: name it with environment, or with a group (?P<environment>...) of the pattern of file names", path)
+		}
+		f.Level = levelName(f.Parameters)
+		all = append(all, f)
+	}
+	return all, nil
+}

@@ -1,0 +1,246 @@
+package importer
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"maps"
+	"math"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"tare/internal/base/bounded"
+	"tare/internal/rundir"
+	"tare/internal/workload/parse"
+)
+
+// content is a file with its results.
+type content struct {
+	File
+	batch   *Batch
+	data    []byte
+	sum     string
+	results []result
+}
+
+// result is one output of a tool.
+type result struct {
+	level      string
+	parameters map[string]string // of the level
+
+	metrics  map[string]float64
+	missing  map[string]string
+	settings map[string]string
+	id       string
+	taken    time.Time // in the result; zero if it has none
+	line     int       // of the file where it begins, from 1
+	failed   string    // why it could not be read
+}
+
+// Unreadable is the error about results that cannot be parsed.
+type Unreadable []string
+
+func (u Unreadable) Error() string {
+	shown := u
+	if len(u) > 10 {
+		shown = append(shown[:10:10], fmt.Sprintf("... and %d more", len(u)-10))
+	}
+	return strings.Join(shown, "\n") + "\nnothing was imported; with --skip-bad such results are kept as failed trials, with the reason"
+}
+
+// readAll reads every file. The error lists all results that cannot be parsed.
+func (r *Request) readAll() ([]*content, error) {
+	var all []*content
+	var bad Unreadable
+	for i := range r.Batches {
+		b := &r.Batches[i]
+		first := len(all)
+		for _, f := range b.Files {
+			c, err := b.read(f)
+			if err != nil {
+				return nil, err
+			}
+			all = append(all, c)
+		}
+		if err := b.sortIntoLevels(all[first:]); err != nil {
+			return nil, err
+		}
+	}
+	for _, c := range all {
+		for n, result := range c.results {
+			if result.failed != "" {
+				bad = append(bad, fmt.Sprintf("%s:%d: result %d: %s", c.Path, result.line, n+1, result.failed))
+			}
+		}
+	}
+	if len(bad) > 0 && !r.SkipBad {
+		return nil, bad
+	}
+	return all, checkTwice(all)
+}
+
+// read splits one file into its results and parses them.
+func (b *Batch) read(f File) (*content, error) {
+	if err := exists(f.Path); err != nil {
+		return nil, err
+	}
+	data, err := bounded.ReadFile(f.Path, bounded.Output)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", f.Path, bounded.Cause(err))
+	}
+	sum := sha256.Sum256(data)
+	c := &content{File: f, batch: b, data: data, sum: hex.EncodeToString(sum[:])}
+	outputs, err := b.split(data)
+	if err != nil {
+		c.results = []result{{line: 1, failed: "the file cannot be split into results: " + err.Error()}}
+		return c, nil
+	}
+	at, line := 0, 1
+	for _, output := range outputs {
+		if i := bytes.Index(data[at:], output); i >= 0 {
+			line += bytes.Count(data[at:at+i], []byte("\n"))
+			at += i
+		}
+		one := b.result(output)
+		one.line = line
+		c.results = append(c.results, one)
+		line += bytes.Count(output, []byte("\n"))
+		at += len(output)
+	}
+	return c, nil
+}
+
+func (b *Batch) split(data []byte) ([][]byte, error) {
+	if b.Begins != nil {
+		return splitBefore(data, b.Begins)
+	}
+	if p, ok := parse.Lookup(b.Pack.Parser.Name); ok && p.Split != nil {
+		return p.Split(data)
+	}
+	return [][]byte{data}, nil
+}
+
+// splitBefore splits a file before every line that matches.
+func splitBefore(data []byte, begins *regexp.Regexp) ([][]byte, error) {
+	var outputs [][]byte
+	start := -1
+	for at := 0; at < len(data); {
+		end := len(data)
+		if i := bytes.IndexByte(data[at:], '\n'); i >= 0 {
+			end = at + i + 1
+		}
+		line := bytes.TrimRight(data[at:end], "\r\n")
+		switch {
+		case begins.Match(line):
+			if start >= 0 {
+				outputs = append(outputs, data[start:at])
+			}
+			start = at
+		case start < 0 && len(bytes.TrimSpace(line)) > 0:
+			return nil, fmt.Errorf("the line %q precedes the first result, which begins with %s", clip(line), begins)
+		}
+		at = end
+	}
+	if start < 0 {
+		return nil, fmt.Errorf("no line matches %s, the beginning of a result", begins)
+	}
+	return append(outputs, data[start:]), nil
+}
+
+func clip(line []byte) string {
+	if len(line) > 120 {
+		return strings.ToValidUTF8(string(line[:120]), "") + "..."
+	}
+	return string(line)
+}
+
+func (b *Batch) result(output []byte) result {
+	var r result
+	p, _ := parse.Lookup(b.Pack.Parser.Name)
+	if p.Settings != nil {
+		r.settings = p.Settings(output)
+	}
+	if p.ID != nil {
+		r.id = p.ID(output)
+	}
+	var err error
+	if b.TimeIn != "" {
+		if r.taken, err = timeIn(output, b.TimeIn); err != nil {
+			return result{settings: r.settings, id: r.id, failed: err.Error()}
+		}
+	}
+	parsed, err := b.Pack.Parse(output)
+	if r.metrics, r.missing = parsed.Metrics, parsed.Missing; err != nil {
+		whose := "the output of workload " + b.Pack.Name
+		r.failed = strings.TrimPrefix(err.Error(), whose+": ")
+		if has := b.has(output); len(has) > 0 {
+			r.failed = fmt.Sprintf("the output%s; it has %s, choose the metrics to compare with --metric (in a manifest, metrics)",
+				strings.TrimPrefix(r.failed, whose), strings.Join(has, ", "))
+		}
+	}
+	return r
+}
+
+// has lists the fields of an output that can be parsed but lacks the primary metric.
+func (b *Batch) has(output []byte) []string {
+	p, ok := parse.Lookup(b.Pack.Parser.Name)
+	if !ok {
+		return nil
+	}
+	fields, err := p.Parse(output)
+	if err != nil {
+		return nil
+	}
+	return slices.Sorted(maps.Keys(fields))
+}
+
+// timeIn reads the time of a result, in seconds since 1970, from its JSON.
+func timeIn(output []byte, path string) (time.Time, error) {
+	fields, missing, err := parse.JSON([]string{path}, output)
+	if err != nil {
+		return time.Time{}, err
+	}
+	seconds, ok := fields[path]
+	if !ok {
+		return time.Time{}, fmt.Errorf("it has no field %s for its time: %s", path, missing[path])
+	}
+	whole, part := math.Modf(seconds)
+	return time.Unix(int64(whole), int64(part*1e9)).UTC(), nil
+}
+
+// checkTwice refuses to count a result twice: the same file under two names, and the
+// reports of client and server of the same test.
+func checkTwice(all []*content) error {
+	sums, ids := map[[2]string]string{}, map[[2]string]string{}
+	for _, c := range all {
+		key := [2]string{c.batch.Workload, c.sum}
+		if first, twice := sums[key]; twice {
+			if first == c.Path {
+				return fmt.Errorf("%s is named twice", first)
+			}
+			return fmt.Errorf("%s has the same bytes as %s: a measurement counts only once", c.Path, first)
+		}
+		sums[key] = c.Path
+		for n, r := range c.results {
+			if r.id == "" {
+				continue
+			}
+			here := fmt.Sprintf("result %d of %s", n+1, c.Path)
+			key := [2]string{c.batch.Workload, r.id}
+			if first, twice := ids[key]; twice {
+				return fmt.Errorf("%s is the same test as %s, reported by the other side: client and server differ, so import the files of one side, or give each side its own workload name", here, first)
+			}
+			ids[key] = here
+		}
+	}
+	return nil
+}
+
+// source is the origin of the trial of result n.
+func (c *content) source(n int) *rundir.Source {
+	r := c.results[n]
+	return &rundir.Source{File: c.Path, Result: n + 1, Timed: !r.taken.IsZero(), Settings: r.settings, ID: r.id}
+}

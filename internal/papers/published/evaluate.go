@@ -1,0 +1,350 @@
+package published
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"tare/internal/base/lists"
+	"tare/internal/base/strictyaml"
+)
+
+// Finding is the comparison of one figure with one claim.
+type Finding struct {
+	Outcome Outcome `json:"outcome"`
+	Where   string  `json:"where,omitempty"`   // the table's place, and the row
+	Figures string  `json:"figures,omitempty"` // what is printed there
+	Claimed string  `json:"claimed,omitempty"`
+	Found   string  `json:"found,omitempty"`  // recomputed
+	Bounds  string  `json:"bounds,omitempty"` // its range for figures that round to the printed ones
+	Off     string  `json:"off,omitempty"`    // the distance from the claimed one
+	Reason  string  `json:"reason,omitempty"` // why nothing can be checked
+
+	copied bool // Found is printed as it is, not recomputed
+}
+
+var kindNames = []string{"ratio", "difference", "value", "order", "extreme", "trend", "total", "agree", "unchecked"}
+
+// kinds are the kinds that a check names; it should be one.
+func (c *Check) kinds() []string {
+	given := []bool{c.Ratio != "", c.Difference != nil, c.Value != nil, c.Order != "", c.Extreme != "", c.Trend != "", c.Total != "", len(c.Agree) > 0, c.Unchecked != ""}
+	var kinds []string
+	for i, name := range kindNames {
+		if given[i] {
+			kinds = append(kinds, name)
+		}
+	}
+	return kinds
+}
+
+// evaluate recomputes a check. An error means that the check refers to figures that
+// do not exist, or is invalid.
+func (s *Study) evaluate(c *Check) ([]Finding, error) {
+	if !slices.Contains(wordings, c.wording()) {
+		return nil, fmt.Errorf("%s", strictyaml.Unknown("wording", c.Wording, wordings))
+	}
+	switch c.kinds()[0] {
+	case "ratio":
+		r, err := parseRelative(c.Ratio)
+		if err != nil {
+			return nil, err
+		}
+		return s.compared(c, r.aim(c.wording()), c.worded(c.Ratio), r.of, r.format)
+	case "difference":
+		minus := func(a, b span) (span, bool) { return a.minus(b), true }
+		format := s.units(c, c.Difference)
+		return s.compared(c, aim(*c.Difference, c.wording()), c.worded(format(c.Difference.value)), minus, format)
+	case "value":
+		return s.value(c)
+	case "order":
+		return s.order(c)
+	case "extreme":
+		return s.extreme(c)
+	case "trend":
+		return s.trend(c)
+	case "total":
+		return s.total(c)
+	case "agree":
+		return agree(c.Agree)
+	}
+	return []Finding{{Outcome: NotChecked, Reason: c.Unchecked}}, nil
+}
+
+func (c *Check) wording() string {
+	if c.Wording == "" {
+		return "exactly"
+	}
+	return c.Wording
+}
+
+// worded puts the wording before a claimed figure.
+func (c *Check) worded(figure string) string {
+	if figure == "1 points" {
+		figure = "1 point"
+	}
+	if w := c.wording(); w != "exactly" {
+		return w + " " + figure
+	}
+	return figure
+}
+
+// located is an operand with the rows that it is about.
+type located struct {
+	Operand
+	sheet *sheet
+	rows  []Row
+}
+
+func (s *Study) locate(c *Check, o Operand) (located, error) {
+	if o.Table == "" && o.Score == "" {
+		o.Table, o.Score = c.Table, c.Score
+	}
+	if o.Statistic == "" {
+		o.Statistic = c.Statistic
+	}
+	if o.At == nil {
+		o.At = c.At
+	}
+	if o.Environment != "" && s.environmentByID(o.Environment) == nil {
+		known := lists.Map(s.Environments, func(e Environment) string { return e.ID })
+		return located{}, fmt.Errorf("%s", strictyaml.Unknown("environment", o.Environment, known))
+	}
+	t, err := s.sheet(o.Table, o.Score)
+	if err != nil {
+		return located{}, err
+	}
+	rows, err := t.at(o.At)
+	return located{o, t, rows}, err
+}
+
+// all locates every operand of `of`.
+func (s *Study) all(c *Check) ([]located, error) {
+	if len(c.Of) == 0 {
+		return nil, fmt.Errorf("the environment is missing: add `of:`")
+	}
+	var list []located
+	for _, o := range c.Of {
+		l, err := s.locate(c, o)
+		if err != nil {
+			return nil, err
+		}
+		if l.Environment == "" {
+			return nil, fmt.Errorf("an operand of `of` needs an environment")
+		}
+		list = append(list, l)
+	}
+	return list, nil
+}
+
+func (l located) figure(row Row) (figure, error) {
+	return row.figure(l.Environment, l.Statistic, l.sheet.unit == "points")
+}
+
+// each calls do for every row that has the operand's figure; at a named level
+// the figure must be there.
+func (l located) each(do func(Row, figure) error) error {
+	done := 0
+	for _, row := range l.rows {
+		f, err := l.figure(row)
+		if err != nil {
+			if len(l.At) > 0 || len(l.rows) == 1 {
+				return fmt.Errorf("%w (%s)", err, l.sheet.place)
+			}
+			continue
+		}
+		done++
+		if err := do(row, f); err != nil {
+			return err
+		}
+	}
+	if done == 0 {
+		return fmt.Errorf("%[2]s has no value for %[1]q", l.Environment, l.sheet.place)
+	}
+	return nil
+}
+
+func (l located) where(row Row) string {
+	where := l.sheet.place + ", " + l.sheet.title
+	if len(row.At) > 0 {
+		where += " at " + row.At.String()
+	}
+	return where
+}
+
+func (l located) unitText() string {
+	if l.Statistic == "cv" {
+		return ""
+	}
+	return " " + l.sheet.unit
+}
+
+func (l located) shown(s *Study, f figure) string {
+	text := s.Name(l.Environment) + " " + f.text
+	if l.Statistic == "sd" {
+		return s.Name(l.Environment) + " sd " + f.text
+	}
+	return text
+}
+
+// compared evaluates what relates `of` to `to`: ratios and differences.
+func (s *Study) compared(c *Check, t target, claimed string, relate func(a, b span) (span, bool), format func(float64) string) ([]Finding, error) {
+	if c.To == nil {
+		return nil, fmt.Errorf("the reference is missing: add `to:`")
+	}
+	list, err := s.all(c)
+	if err != nil {
+		return nil, err
+	}
+	to, err := s.locate(c, *c.To)
+	if err != nil {
+		return nil, err
+	}
+	if to.Environment == "" && len(list) == 1 {
+		to.Environment = list[0].Environment
+	}
+	var findings []Finding
+	for _, of := range list {
+		var mine []Finding
+		var spans []span
+		err := of.each(func(row Row, a figure) error {
+			other := row
+			if c.To.At != nil || c.To.Table != "" || c.To.Score != "" {
+				if other, err = to.matching(row, c.To.At != nil); err != nil {
+					return err
+				}
+			}
+			b, err := to.figure(other)
+			if err != nil {
+				if len(of.At) > 0 || len(of.rows) == 1 {
+					return err
+				}
+				return nil
+			}
+			found, ok := relate(a.span, b.span)
+			if !ok {
+				return fmt.Errorf("%s over %s has no bound", a.text, b.text)
+			}
+			figures := of.shown(s, a) + ", " + to.shown(s, b)
+			if len(other.At) > 0 && other.At.String() != row.At.String() {
+				figures += " at " + other.At.String()
+			}
+			mine = append(mine, judged(found, t, claimed, of.where(row), figures, format))
+			spans = append(spans, found)
+			return nil
+		})
+		if err != nil {
+			return nil, err
+		}
+		if len(mine) == 0 {
+			return nil, fmt.Errorf("no row has the values of both %q and %q", of.Environment, to.Environment)
+		}
+		if strings.HasSuffix(c.wording(), "up to") {
+			mine = farthest(mine, spans, t.from < 0)
+		}
+		findings = append(findings, mine...)
+	}
+	return findings, nil
+}
+
+// matching is the other operand's row: its own, or that of the same level.
+func (l located) matching(row Row, own bool) (Row, error) {
+	if own || len(l.rows) == 1 {
+		if len(l.rows) != 1 {
+			return Row{}, fmt.Errorf("`to` names %d rows of %s; name one", len(l.rows), l.sheet.place)
+		}
+		return l.rows[0], nil
+	}
+	for _, r := range l.rows {
+		if r.At.String() == row.At.String() {
+			return r, nil
+		}
+	}
+	return Row{}, fmt.Errorf("%s has no row at %s", l.sheet.place, row.At)
+}
+
+// judged compares a recomputed figure with the claimed one.
+func judged(found span, t target, claimed, where, figures string, format func(float64) string) Finding {
+	outcome, off := t.judge(found)
+	f := Finding{Outcome: outcome, Where: where, Figures: figures, Claimed: claimed, Found: format(found.mid)}
+	if outcome != Holds {
+		f.Off = strings.TrimPrefix(strings.Replace(format(math.Abs(off)), "%", " points", 1), "+")
+		if low, high := format(found.low), format(found.high); low != high {
+			f.Bounds = low + " to " + high
+		}
+	}
+	return f
+}
+
+// farthest keeps the row that goes farthest: "up to" is about it.
+func farthest(list []Finding, spans []span, down bool) []Finding {
+	best := 0
+	for i, s := range spans {
+		if down && s.mid < spans[best].mid || !down && s.mid > spans[best].mid {
+			best = i
+		}
+	}
+	return list[best : best+1]
+}
+
+func (r relative) of(a, b span) (span, bool) {
+	ratio, ok := a.over(b)
+	if !r.times {
+		ratio = ratio.change()
+	}
+	return ratio, ok
+}
+
+func (r relative) format(x float64) string {
+	if r.times {
+		return fmt.Sprintf("%.*fx", r.from.decimals+2, x)
+	}
+	return fmt.Sprintf("%+.*f%%", r.from.decimals+1, x)
+}
+
+// units words differences with the unit of the first operand.
+func (s *Study) units(c *Check, claimed *Number) func(float64) string {
+	unit := ""
+	if len(c.Of) > 0 {
+		if l, err := s.locate(c, c.Of[0]); err == nil {
+			unit = l.unitText()
+		}
+	}
+	return func(x float64) string {
+		text := fmt.Sprintf("%.*f", claimed.decimals+2, x)
+		if strings.Contains(text, ".") {
+			text = strings.TrimRight(strings.TrimRight(text, "0"), ".")
+		}
+		if unit == " points" && (text == "1" || text == "-1") {
+			return text + " point"
+		}
+		return text + unit
+	}
+}
+
+// value holds a figure of the text against the table's.
+func (s *Study) value(c *Check) ([]Finding, error) {
+	list, err := s.all(c)
+	if err != nil {
+		return nil, err
+	}
+	var findings []Finding
+	for _, of := range list {
+		format := s.units(c, c.Value)
+		err := of.each(func(row Row, f figure) error {
+			one := judged(f.span, aim(*c.Value, c.wording()), c.worded(c.Value.text+of.unitText()), of.where(row), of.shown(s, f), format)
+			one.Found, one.Bounds, one.copied = f.text+of.unitText(), "", true
+			if c.wording() == "exactly" { // the text may have more digits than the table
+				if one.Outcome = Fails; sameFigure(c.Value.text, f.text) {
+					one.Outcome, one.Off = Holds, ""
+				}
+			}
+			findings = append(findings, one)
+			return nil
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	return findings, nil
+}

@@ -1,0 +1,127 @@
+package trial
+
+import (
+	"errors"
+	"slices"
+	"time"
+
+	"tare/internal/run/trial/lifecycle"
+	"tare/internal/rundir"
+	"tare/internal/study"
+)
+
+// cell is what has amounts of work of its own. The length of a sample differs between
+// trials with rounds and without.
+type cell struct {
+	environment, workload, level string
+	rounds                       bool
+}
+
+// amounts that were found, which later blocks use again: a block then costs less time,
+// and all blocks do the same work.
+type amounts map[cell]lifecycle.Work
+
+// mostOff is by which factor samples may differ from the expected length before their
+// amounts are sought again.
+const mostOff = 2
+
+// learn keeps the amounts of a trial if its median sample took about as long as
+// expected.
+func (a amounts) learn(c cell, t rundir.Trial, err error) {
+	if len(t.Amounts) == 0 {
+		return
+	}
+	delete(a, c)
+	if ratio := medianSample(t) / t.ExpectedSeconds; err == nil && ratio < mostOff && ratio > 1./mostOff {
+		a[c] = lifecycle.Work{Amounts: t.Amounts, Length: time.Duration(t.ExpectedSeconds * float64(time.Second))}
+	}
+}
+
+// medianSample is how long the driver took, in seconds.
+func medianSample(t rundir.Trial) float64 {
+	if len(t.Rounds) == 0 {
+		return t.GuestSeconds
+	}
+	var all []float64
+	for _, round := range t.Rounds {
+		all = append(all, round.GuestSeconds)
+	}
+	slices.Sort(all)
+	return all[len(all)/2]
+}
+
+// replay learns the amounts of earlier trials.
+func (r *Runner) replay(trials []rundir.Trial) {
+	for _, t := range trials {
+		r.capacities.learn(t)
+		c, err := cell{t.Environment, t.Workload, t.Level, len(t.Rounds) > 0}, error(nil)
+		if t.Status != rundir.OK {
+			err = errors.New(t.Reason)
+			c.rounds = r.plan.Design.Order == study.Alternating && !t.Traced // it may have none
+		}
+		r.amounts.learn(c, t, err)
+	}
+}
+
+// ranked are the environments in the order in which their amounts are used by others:
+// the baseline first, then as in the plan.
+func (r *Runner) ranked() (names []string) {
+	if r.plan.Baseline != "" {
+		names = append(names, r.plan.Baseline)
+	}
+	for _, e := range r.plan.Environments {
+		if e.Name != r.plan.Baseline {
+			names = append(names, e.Name)
+		}
+	}
+	return names
+}
+
+// like is what was found for samples of the same length in another environment.
+func (r *Runner) like(j job) (found lifecycle.Work) {
+	if !j.findsAmount() {
+		return found
+	}
+	for _, name := range r.ranked() {
+		c := j.cell
+		c.environment = name
+		for _, known := range []amounts{r.amounts, r.underWay} {
+			if w := known[c]; len(w.Amounts) > 0 && r.wanted(j, name) == r.wanted(j, j.cell.environment) {
+				return w
+			}
+		}
+	}
+	return found
+}
+
+// wanted is the length of a job's samples in an environment.
+func (r *Runner) wanted(j job, name string) time.Duration {
+	e := r.plan.Environment(name)
+	if sample := j.workload.SampleLength(j.planned, e, j.cell.rounds); sample > 0 {
+		return sample
+	}
+	return j.workload.Pack.SampleLength(e.Parameters(j.workload.Name, j.planned))
+}
+
+// findsAmount says whether the pack has a parameter that scales its work.
+func (j job) findsAmount() bool {
+	l := j.workload.Pack.Length
+	return l != nil && l.Amount != ""
+}
+
+// inOrderOfSearch puts the environment whose amounts or rates the others use first, where none
+// is known yet.
+func (r *Runner) inOrderOfSearch(all []*participant) []*participant {
+	if !all[0].findsAmount() && all[0].job.workload.Find == nil {
+		return all
+	}
+	for _, name := range r.ranked() {
+		if i := slices.IndexFunc(all, func(p *participant) bool { return p.slot.Environment == name && p.takesPart() }); i >= 0 {
+			if len(r.like(all[i].job).Amounts) > 0 {
+				return all
+			}
+			return append([]*participant{all[i]}, slices.Delete(slices.Clone(all), i, i+1)...)
+		}
+	}
+	return all
+}

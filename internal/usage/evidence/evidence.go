@@ -1,0 +1,64 @@
+// Package evidence compares what the kernel counted while a workload ran on two
+// sides: system calls by name, context switches, page faults, time in softirqs
+// and in kernel subsystems, all per operation, sorted by the size of the change.
+//
+// It must not know how the figures are collected (internal/usage/evidence/probe does),
+// nor environments, workloads or trials.
+package evidence
+
+import "tare/internal/usage"
+
+// Evidence holds the counters of one trial. If the kernel does not expose a
+// counter, the figure is missing, with the reason.
+//
+// Names are the same in Counts and Times:
+//
+//	syscalls           all system calls; the time is CPU time
+//	syscall.read       those of one name
+//	wait.read          time in calls of the name without running (Times only)
+//	switch.voluntary   the task blocked; switch.involuntary: it was preempted
+//	fault.minor        page faults without I/O; fault.major: with I/O
+//	softirq.NET_RX     softirqs that interrupted a task of the environment
+//	user, kernel       CPU time by mode while a task of the environment ran or was
+//	                   interrupted (Times only, from stack samples)
+//	kernel.overlay     CPU time in a kernel subsystem; kernel is the sum
+//	host.*             the same for the whole machine, whichever task ran
+type Evidence struct {
+	Seconds float64                 `json:"seconds"` // duration of the counting
+	Counts  map[string]usage.Figure `json:"counts,omitempty"`
+	Times   map[string]usage.Figure `json:"times,omitempty"`
+	// Parts has the same figures by the role of the process: inside for processes
+	// of the instance, else shim, proxy, vmm or sandbox. host.* is in none.
+	Parts map[string]Tally `json:"parts,omitempty"`
+	Notes []string         `json:"notes,omitempty"`
+}
+
+// Tally holds counts of events, and times in seconds.
+type Tally struct {
+	Counts map[string]usage.Figure `json:"counts,omitempty"`
+	Times  map[string]usage.Figure `json:"times,omitempty"`
+}
+
+// Syscalls is the name of the total over all system calls.
+const Syscalls = "syscalls"
+
+// Inside is the role of the instance's own processes.
+const Inside = "inside"
+
+// Names and prefixes of names.
+const (
+	Voluntary   = "switch.voluntary"
+	Involuntary = "switch.involuntary"
+	// Switches is the sum of both, where they are not counted separately.
+	Switches    = "switches"
+	MinorFaults = "fault.minor"
+	MajorFaults = "fault.major"
+	Syscall     = "syscall."
+	Wait        = "wait."
+	Softirq     = "softirq."
+	Kernel      = "kernel."
+	InKernel    = "kernel" // all sections together
+	InUser      = "user"
+	InProbe     = "probe" // time in the probes themselves; not part of kernel
+	Host        = "host."
+)

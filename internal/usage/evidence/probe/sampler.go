@@ -1,0 +1,189 @@
+package probe
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/cilium/ebpf"
+	"golang.org/x/sys/unix"
+
+	"tare/internal/usage"
+	"tare/internal/usage/evidence"
+)
+
+// samplePeriod is the time between two samples of a processor, in nanoseconds:
+// about 2000 per second, and not in step with the kernel's own ticks.
+const samplePeriod = 500_251
+
+// sampler samples what each processor executes at regular intervals. Tracing
+// every function would slow those most that are called most.
+type sampler struct {
+	maps    sampleMaps
+	missing string // why there are no samples
+	events  []int  // perf events, one per processor
+	closers []io.Closer
+}
+
+func startSampler(tasks *ebpf.Map) *sampler {
+	s := &sampler{}
+	if err := s.start(tasks); err != nil {
+		s.close()
+		s.missing = "sampling the processors: " + err.Error()
+	}
+	return s
+}
+
+func (s *sampler) start(tasks *ebpf.Map) error {
+	var o sampleObjects
+	if err := loaded(func() error {
+		return loadSampleObjects(&o, &ebpf.CollectionOptions{MapReplacements: map[string]*ebpf.Map{sampleMapTareTasks: tasks}})
+	}); err != nil {
+		return fmt.Errorf("loading the program: %w", err)
+	}
+	s.maps = o.sampleMaps
+	s.closers = append(s.closers, o.TareTasks, o.TareStacks, o.TareSamples, o.TareSample)
+	processors, err := onlineProcessors()
+	if err != nil {
+		return err
+	}
+	for _, processor := range processors {
+		attr := unix.PerfEventAttr{Type: unix.PERF_TYPE_SOFTWARE, Config: unix.PERF_COUNT_SW_CPU_CLOCK, Size: unix.PERF_ATTR_SIZE_VER5, Sample: samplePeriod}
+		event, err := unix.PerfEventOpen(&attr, -1, processor, -1, unix.PERF_FLAG_FD_CLOEXEC)
+		if err != nil {
+			return fmt.Errorf("perf_event_open on processor %d: %w", processor, err)
+		}
+		s.events = append(s.events, event)
+		if err := unix.IoctlSetInt(event, unix.PERF_EVENT_IOC_SET_BPF, o.TareSample.FD()); err != nil {
+			return fmt.Errorf("attaching %s to processor %d: %w", o.TareSample, processor, err)
+		}
+	}
+	return nil
+}
+
+func (s *sampler) close() {
+	for _, event := range s.events {
+		unix.Close(event)
+	}
+	for _, c := range slices.Backward(s.closers) {
+		c.Close()
+	}
+	s.events, s.closers = nil, nil
+}
+
+// disable ends the sampling; the samples stay.
+func (s *sampler) disable() {
+	for _, event := range s.events {
+		if err := unix.IoctlSetInt(event, unix.PERF_EVENT_IOC_DISABLE, 0); err != nil {
+			s.missing = "ending the sampling: " + err.Error()
+		}
+	}
+}
+
+// addTo adds the sampled times of each part, of all parts, and of the host.
+func (s *sampler) addTo(e *evidence.Evidence, parts []string) {
+	if s.missing == "" {
+		if err := s.addSamples(e, parts); err != nil {
+			s.missing = err.Error()
+		}
+	}
+	if s.missing != "" {
+		e.Times[evidence.InKernel], e.Times[evidence.InUser] = usage.Absent("%s", s.missing), usage.Absent("%s", s.missing)
+	}
+}
+
+func (s *sampler) addSamples(e *evidence.Evidence, parts []string) error {
+	symbols, err := readSymbols()
+	if err != nil {
+		return err
+	}
+	names := map[int32]string{} // by stack
+	var key sampleSample
+	var samples uint64
+	add := func(times map[string]usage.Figure, name string) {
+		times[name] = usage.Known(times[name].Value + float64(samples)*samplePeriod/1e9)
+	}
+	for entries := s.maps.TareSamples.Iterate(); entries.Next(&key, &samples); {
+		name, known := names[key.Stack]
+		if !known {
+			name = s.nameOf(key.Stack, symbols)
+			names[key.Stack] = name
+		}
+		if name == "" {
+			continue
+		}
+		counted := []string{name}
+		if strings.HasPrefix(name, evidence.Kernel) {
+			counted = append(counted, evidence.InKernel)
+		}
+		for _, n := range counted {
+			add(e.Times, evidence.Host+n)
+			if int(key.Part) == hostPart {
+				continue
+			}
+			add(e.Times, n)
+			if part, separate := e.Parts[parts[key.Part]]; separate {
+				add(part.Times, n)
+			}
+		}
+	}
+	return nil
+}
+
+// nameOf returns the name that a stack is counted under; "" for an idle
+// processor.
+func (s *sampler) nameOf(id int32, symbols symbolTable) string {
+	if id == -int32(unix.EFAULT) {
+		return evidence.InUser // no frame of it is in the kernel
+	}
+	var frames [maxFrames]uint64
+	if id < 0 || s.maps.TareStacks.Lookup(uint32(id), &frames) != nil {
+		return evidence.Kernel + otherSection // the map of stacks had no room
+	}
+	var stack []symbol
+	for _, address := range frames {
+		if address == 0 {
+			break
+		}
+		stack = append(stack, symbols.find(address))
+	}
+	switch name := sectionOf(stack); name {
+	case "":
+		return ""
+	case probeSection:
+		return evidence.InProbe
+	default:
+		return evidence.Kernel + name
+	}
+}
+
+func onlineProcessors() ([]int, error) {
+	text, err := os.ReadFile("/sys/devices/system/cpu/online")
+	if err != nil {
+		return nil, err
+	}
+	return parseProcessorList(strings.TrimSpace(string(text)))
+}
+
+// parseProcessorList parses a list such as 0-3,8.
+func parseProcessorList(text string) (list []int, err error) {
+	for _, span := range strings.Split(text, ",") {
+		first, last, isRange := strings.Cut(span, "-")
+		if !isRange {
+			last = first
+		}
+		from, err1 := strconv.Atoi(first)
+		to, err2 := strconv.Atoi(last)
+		if err := errors.Join(err1, err2); err != nil {
+			return nil, fmt.Errorf("parsing the processor list %q: %w", text, err)
+		}
+		for i := from; i <= to; i++ {
+			list = append(list, i)
+		}
+	}
+	return list, nil
+}
