@@ -12,6 +12,7 @@ import (
 
 	"tare/internal/environment"
 	"tare/internal/stats"
+	"tare/internal/subject"
 	"tare/internal/usage"
 	"tare/internal/usage/evidence"
 	"tare/internal/workload/capacity"
@@ -98,6 +99,11 @@ type Trial struct {
 	Evidence *evidence.Evidence `json:"evidence,omitempty"`
 	Warnings []string           `json:"warnings,omitempty"`
 	Raw      []Raw              `json:"raw,omitempty"`
+}
+
+// Cell is what the trial measured.
+func (t *Trial) Cell() subject.Cell {
+	return subject.Cell{Environment: t.Environment, Workload: t.Workload, Level: t.Level}
 }
 
 // Round is one sample of a trial in a block whose environments alternate. Samples

@@ -13,6 +13,7 @@ import (
 	"math"
 
 	"tare/internal/stats"
+	"tare/internal/subject"
 )
 
 // Verdict says how an environment compares with the baseline on one metric.
@@ -108,6 +109,11 @@ type Contrast struct {
 	// Nodes compares the nodes that the blocks ran on; nil if there are not several.
 	Nodes    *Nodes    `json:"nodes,omitempty"`
 	Warnings []Warning `json:"warnings,omitempty"`
+}
+
+// Figure is what is compared with the baseline.
+func (c *Contrast) Figure() subject.Figure {
+	return subject.Place{Workload: c.Workload, Level: c.Level}.In(c.Environment).Of(c.Metric)
 }
 
 // Rounds is the range of the number of rounds in a block that both sides have.
