@@ -78,12 +78,6 @@ func (s *Store) fromReference(ctx context.Context, reference string, progress fu
 	if err != nil {
 		return nil, err
 	}
-	return s.fromOrigin(ctx, reference, from, progress)
-}
-
-// fromOrigin returns the image that is at an origin now, under the name that a reference
-// is.
-func (s *Store) fromOrigin(ctx context.Context, reference string, from origin, progress func(string)) (*Image, error) {
 	key := referenceKey(reference)
 	path := s.path("references", key+".json")
 	digest, err := from.resolve(ctx)

@@ -23,22 +23,14 @@ type System struct {
 	Suite string `yaml:"suite" json:"suite,omitempty"`
 	// Reference is an OCI image with what the instances need.
 	Reference string `yaml:"reference" json:"reference,omitempty"`
-	// Disk is the file of a disk, raw or qcow2, whose root file system is the machine's.
-	Disk string `yaml:"disk" json:"disk,omitempty"`
 	// Kernel is cloud or stock, a package of the suite; image, the one that the
-	// referenced image or the disk has; or the path of a bzImage, with Modules.
+	// referenced image has; or the path of a bzImage, with Modules.
 	Kernel  string `yaml:"kernel" json:"kernel,omitempty"`
 	Modules string `yaml:"modules" json:"modules,omitempty"`
 }
 
 // kernelOfImage is the value of System.Kernel for the image's own kernel.
 const kernelOfImage = "image"
-
-// ownKernel reports whether the machine boots with the kernel of its image, the default of
-// a disk, whose kernel and modules were installed together.
-func (s System) ownKernel() bool {
-	return s.Kernel == kernelOfImage || s.Kernel == "" && s.Disk != ""
-}
 
 var suiteName = regexp.MustCompile(`^[a-z][a-z0-9.-]*$`)
 
@@ -53,17 +45,9 @@ func (s System) Validate() error {
 	case s.Suite != "" && !suiteName.MatchString(s.Suite):
 		add("suite: %q is not a release's code name, such as bookworm", s.Suite)
 	}
-	from := "reference"
-	if s.Disk != "" {
-		from = "disk"
-		wrong = append(wrong, readable("disk", s.Disk, false, "the disk, raw or qcow2"))
-	}
-	if s.Suite != "" && (s.Disk != "" || s.Reference != "") && (file || s.ownKernel()) {
-		add("suite: nothing is taken from %s, since %s: has the packages and kernel: the kernel: leave it out", s.Suite, from)
-	}
 	if s.Reference != "" {
-		if s.Disk != "" {
-			add("disk: the machine has one root file system: leave disk: or reference: out")
+		if s.Suite != "" && (file || s.Kernel == kernelOfImage) {
+			add("suite: nothing is taken from %s, since reference: has the packages and kernel: the kernel: leave it out", s.Suite)
 		}
 		if err := Check(s.Reference); err != nil {
 			add("reference: %w", err)
@@ -72,8 +56,8 @@ func (s System) Validate() error {
 	switch {
 	case file:
 		wrong = append(wrong, readable("kernel", s.Kernel, false, "the kernel, such as /boot/vmlinuz-RELEASE"))
-	case s.Kernel == kernelOfImage && s.Reference == "" && s.Disk == "":
-		add("kernel: image is the kernel that a referenced image or a disk has: add reference: or disk:, or use cloud or stock")
+	case s.Kernel == kernelOfImage && s.Reference == "":
+		add("kernel: image is the kernel that a referenced image has: add reference:, or use cloud or stock")
 	case !slices.Contains([]string{"", CloudKernel, StockKernel, kernelOfImage}, s.Kernel):
 		add("kernel: %q is not one of %s, %s, %s, and no path, which has a slash", s.Kernel, CloudKernel, StockKernel, kernelOfImage)
 	}
@@ -104,7 +88,7 @@ func readable(key, name string, directory bool, want string) error {
 // Words are the keys with their values.
 func (s System) Words() map[string]string {
 	words := map[string]string{}
-	for key, value := range map[string]string{"suite": s.Suite, "reference": s.Reference, "disk": s.Disk, "kernel": s.Kernel, "modules": s.Modules} {
+	for key, value := range map[string]string{"suite": s.Suite, "reference": s.Reference, "kernel": s.Kernel, "modules": s.Modules} {
 		if value != "" {
 			words[key] = value
 		}
@@ -115,7 +99,7 @@ func (s System) Words() map[string]string {
 // String is the system in short: trixie, kernel stock.
 func (s System) String() string {
 	var words []string
-	for _, word := range []string{s.Reference, s.Disk, s.Suite} {
+	for _, word := range []string{s.Reference, s.Suite} {
 		if word != "" {
 			words = append(words, word)
 		}
@@ -139,10 +123,10 @@ func (s *Store) Machine(ctx context.Context, system System, packages, commands [
 		return nil, err
 	}
 	img.kernel = Kernel{Suite: system.Suite, Name: system.Kernel, Modules: system.Modules}
-	if system.ownKernel() {
+	if system.Kernel == kernelOfImage {
 		img.kernel = Kernel{inside: img}
 	}
-	if system.Reference == "" && system.Disk == "" {
+	if system.Reference == "" {
 		return img, nil
 	}
 	lacks, err := img.lacks(ctx, append(slices.Clone(machineCommands), commands...))
@@ -155,13 +139,7 @@ func (s *Store) Machine(ctx context.Context, system System, packages, commands [
 
 // machineRoot is the root file system of a machine.
 func (s *Store) machineRoot(ctx context.Context, system System, packages []string, progress func(string)) (*Image, error) {
-	switch {
-	case system.Disk != "":
-		if progress == nil {
-			progress = func(string) {}
-		}
-		return s.fromOrigin(ctx, "disk "+system.Disk, diskOrigin{system.Disk}, progress)
-	case system.Reference != "":
+	if system.Reference != "" {
 		return s.Get(ctx, Source{Reference: system.Reference}, progress)
 	}
 	recipe := MachineRecipe(packages)
@@ -225,9 +203,6 @@ func (i *Image) SystemName(ctx context.Context) (string, error) {
 func (s System) Absolute(directory string) System {
 	if strings.Contains(s.Kernel, "/") {
 		s.Kernel = absolute(s.Kernel, directory)
-	}
-	if s.Disk != "" {
-		s.Disk = absolute(s.Disk, directory)
 	}
 	if s.Modules != "" {
 		s.Modules = absolute(s.Modules, directory)

@@ -22,11 +22,6 @@ import (
 var packageOf = map[string]string{
 	"mmdebstrap": "mmdebstrap",
 	"mke2fs":     "e2fsprogs",
-	"e2fsck":     "e2fsprogs",
-	"debugfs":    "e2fsprogs",
-	"qemu-img":   "qemu-utils",
-	"blkid":      "util-linux",
-	"partx":      "util-linux",
 	"apt-get":    "apt",
 	"apt-cache":  "apt",
 	"apt-config": "apt",

@@ -51,7 +51,6 @@ environments:
   docker-in-vm: {kind: docker, inside: vm}
   trixie: {kind: docker, inside: vm, system: {suite: trixie, kernel: stock}}
   own: {kind: docker, inside: vm, system: {kernel: ./bzImage, modules: .}}
-  installed: {kind: docker, inside: vm, system: {disk: bzImage}}
 workloads: [{use: startup}]
 `
 	plan, err := Resolve(&File{Origin: "study.yaml", Source: []byte(text), directory: directory}, Overrides{})
@@ -60,7 +59,6 @@ workloads: [{use: startup}]
 	}
 	for name, want := range map[string]image.System{
 		"docker-in-vm": {}, "trixie": {Suite: "trixie", Kernel: "stock"}, "own": {Kernel: filepath.Join(directory, "bzImage"), Modules: directory},
-		"installed": {Disk: filepath.Join(directory, "bzImage")},
 	} {
 		check(t, "the system of the machine of "+name, plan.Environment(name).Inside.System, want)
 	}
@@ -121,7 +119,7 @@ func TestInvalidNestingAndPlacementAreReportedWithTheirPosition(t *testing.T) {
 		"no kernel there":          {"vm: {kind: qemu}\n  docker: {inside: vm, system: {kernel: /no/bzImage}}", "", "kernel: stat /no/bzImage: no such file"},
 		"a directory as a kernel":  {"vm: {kind: qemu}\n  docker: {inside: vm, system: {kernel: /etc/}}", "", "kernel: /etc/ is not a file"},
 		"modules of a package":     {"vm: {kind: qemu}\n  docker: {inside: vm, system: {kernel: stock, modules: /lib}}", "", "modules: are those of a kernel that is a file"},
-		"a kernel of no image":     {"vm: {kind: qemu}\n  docker: {inside: vm, system: {kernel: image}}", "", "kernel: image is the kernel that a referenced image or a disk has"},
+		"a kernel of no image":     {"vm: {kind: qemu}\n  docker: {inside: vm, system: {kernel: image}}", "", "kernel: image is the kernel that a referenced image has"},
 		"a suite of nothing":       {"vm: {kind: qemu}\n  docker: {inside: vm, system: {suite: trixie, reference: 'x:1', kernel: image}}", "", "suite: nothing is taken from trixie"},
 		"no image there":           {"vm: {kind: qemu}\n  docker: {inside: vm, system: {reference: 'oci:/no/image'}}", "", "reference: image oci:/no/image"},
 		"a mistyped key of it":     {"vm: {kind: qemu}\n  docker: {inside: vm, system: {suit: trixie}}", "", `unknown key "suit"; did you mean "suite"?`},
